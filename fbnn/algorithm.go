@@ -2,6 +2,7 @@ package fbnn
 
 import (
 	"context"
+	"time"
 
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
@@ -31,4 +32,13 @@ type Job struct {
 	Problem mcmc.Problem
 
 	algorithm Algorithm
+	begun     time.Time     // begin of this session
+	earlier   time.Duration // time of the stages in earlier sessions of a resumed run
 }
+
+// resumed counts the time of a stage's earlier sessions: that of all sessions, less what has passed since the stage
+// began in this one.
+func (j *Job) resumed(all time.Duration, begun time.Time) { j.earlier += max(0, all-time.Since(begun)) }
+
+// elapsed is the time of all sessions, of all steps and of what lies between them.
+func (j *Job) elapsed() time.Duration { return j.earlier + time.Since(j.begun) }

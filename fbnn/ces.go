@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
@@ -124,6 +125,7 @@ func (r *ces) drawn(ctx context.Context) (theta *tensors.Tensor, phi []float64, 
 		return nil, nil, err
 	}
 	problem.Name = r.name
+	begun := time.Now()
 	chain, err := mcmc.Sample(ctx, problem, kernel, mcmc.Settings{
 		Chains: 1, Draws: r.Pairs, Thin: r.PairsThin, WarmUp: r.PairsWarmUp, FixedScale: true, Seed: r.Seed, DType: r.DType,
 		Engine: r.Engine, Checkpoint: r.file("calibration"), CheckpointEvery: r.CheckpointEvery, Replace: r.Replace,
@@ -135,6 +137,7 @@ func (r *ces) drawn(ctx context.Context) (theta *tensors.Tensor, phi []float64, 
 		}
 		return nil, nil, fmt.Errorf("fbnn: calibration: %w", err)
 	}
+	r.resumed(chain.Elapsed, begun)
 	r.result.Calibration = chain
 	if phi, err = r.truth.potential(ctx, drawnPlaces{chain.Draws}); err != nil {
 		return nil, nil, err
@@ -175,6 +178,7 @@ func (r *ces) calibration(ctx context.Context) (mcmc.Problem, mcmc.Kernel, error
 	// sampler below has the smallest of steps: it is called for its climb.
 	problem := r.Problem
 	problem.Name = r.name
+	begun := time.Now()
 	climbed, err := mcmc.Sample(ctx, problem, mcmc.ULA{StepSize: 1e-6}, mcmc.Settings{
 		Chains: 1, Draws: 1, WarmUp: mcmc.NoWarmUp, Seed: r.Seed, DType: r.DType, Engine: r.Engine,
 		Checkpoint: r.file("start"), CheckpointEvery: r.CheckpointEvery, Replace: r.Replace,
@@ -182,6 +186,7 @@ func (r *ces) calibration(ctx context.Context) (mcmc.Problem, mcmc.Kernel, error
 	if climbed == nil || climbed.Status.Err() != nil {
 		return problem, nil, fmt.Errorf("fbnn: calibration: %w", errors.Join(err, context.Cause(ctx)))
 	}
+	r.resumed(climbed.Elapsed, begun)
 	r.spent.FullGradients += problem.ClimbSteps()
 	problem.Start = climbed.Draws.Tensor()
 	start, err := matrixOf(climbed.Draws.Tensor())
@@ -211,6 +216,7 @@ func (r *ces) emulate(ctx context.Context) (cheap mcmc.Problem, outputs *outputs
 	lesson := &Lesson{
 		Settings: r.Settings, Theta: r.pairs.standardised(r.pairs.theta), Scores: h.scores(), Learn: r.pairs.learnt,
 		Judge: judge.errors, Checkpoint: r.file("emulator"), Identity: r.name + r.pairs.digest(),
+		resumed: r.resumed,
 	}
 	lesson.Progress = r.progress("emulation")
 	learnt, err := r.Regressor.Learn(ctx, lesson)
@@ -283,6 +289,7 @@ func (r *ces) sample(ctx context.Context, cheap mcmc.Problem) error {
 		start = append(start, last...)
 	}
 	problem.Start = compute.Floats(r.DType, start, r.Chains, len(last))
+	begun := time.Now()
 	chain, stopped := mcmc.Sample(ctx, problem, kernel, mcmc.Settings{
 		Chains: r.Chains, Draws: r.Draws, Thin: r.Thin, WarmUp: mcmc.NoWarmUp, Seed: r.Seed + 1, DType: r.DType,
 		Engine: r.Engine, Checkpoint: r.file("sampling"), CheckpointEvery: r.CheckpointEvery, Replace: r.Replace,
@@ -298,9 +305,9 @@ func (r *ces) sample(ctx context.Context, cheap mcmc.Problem) error {
 	if stopped != nil {
 		stopped = fmt.Errorf("fbnn: sampling: %w", stopped)
 	}
+	r.resumed(chain.Elapsed, begun)
 	out := r.result
 	out.Sampling, out.Phi, out.Status = chain, chain.Draws.Tensor(), chain.Status
-	out.Elapsed = out.Calibration.Elapsed + chain.Elapsed
 	out.Warnings = append(out.Warnings, chain.Warnings...)
 	var accepted []float64
 	for _, c := range chain.Stats { // NaN if the emulated chain never moved, so that there was nothing to accept

@@ -81,7 +81,7 @@ func (c Chain) Sample(ctx context.Context, job *Job) (*Result, error) {
 	out.Evaluations = r.calibrationCost()
 	out.Evaluations.Full += r.spent.Full - r.Pairs // Phi at the draws is for the report, and not a cost of the chain
 	out.Evaluations.FullGradients += r.spent.FullGradients
-	out.Sampling, out.Phi, out.Status, out.Elapsed = chain, theta, chain.Status, chain.Elapsed
+	out.Sampling, out.Phi, out.Status = chain, theta, chain.Status
 	out.Warnings, out.job, out.Approximation = chain.Warnings, job, out.Pairs.Provenance().Approximation
 	t := &out.Truth
 	t.States, t.Emulated, t.RMS = c.Draws, math.NaN(), math.NaN()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
@@ -56,6 +57,9 @@ func (job *Job) fit(ctx context.Context, algorithm Algorithm) (_ *Result, err er
 		return nil, err
 	}
 	result.Algorithm, result.Memory = job.algorithm, memory
+	if result.Elapsed == 0 { // an algorithm of a user's own may have measured it
+		result.Elapsed = job.elapsed()
+	}
 	var failed error
 	if result.Posterior, failed = job.posterior(result.Phi, result.Chains, string(result.Status),
 		result.Approximation); failed != nil {
@@ -78,6 +82,7 @@ func prepared(algorithm Algorithm, job *Job) (Algorithm, error) {
 
 // newJob joins a model, all of whose parameters become stochastic, with its data.
 func newJob(model bayes.Model, parts dataset.Parts, settings Settings) (*Job, error) {
+	begun := time.Now()
 	settings, err := settings.withDefaults()
 	if err != nil {
 		return nil, err
@@ -96,7 +101,7 @@ func newJob(model bayes.Model, parts dataset.Parts, settings Settings) (*Job, er
 	if err != nil {
 		return nil, err
 	}
-	job := &Job{Settings: settings, Data: data}
+	job := &Job{Settings: settings, Data: data, begun: begun}
 	if job.Problem, err = target.Problem(settings.Engine, data.Bound, x, y, nil, atOnce, 1); err != nil {
 		return nil, fmt.Errorf("fbnn: %w", err)
 	}

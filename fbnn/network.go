@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"gobnn/bayes/ascent"
 	"gobnn/bayes/compute"
@@ -132,6 +133,7 @@ func (n Network) train(
 		}
 		settings.Optimiser.Schedule = optim.Exponential(.01, .01, n.Epochs*((lesson.Learn+size-1)/size))
 	}
+	begun := time.Now()
 	trained, err := trainer.Fit(ctx, ascent.Task{
 		Learner: learner, Train: part(0, lesson.Learn), Validation: part(lesson.Learn, rows),
 		Identity: []run.Part{{Name: "pairs", Value: lesson.Identity}},
@@ -142,6 +144,9 @@ func (n Network) train(
 	if trained.Status.Err() != nil {
 		return nil, fmt.Errorf("fbnn: the training of the emulator ended at step %d: %w", trained.Steps,
 			errors.Join(trained.Status.Err(), context.Cause(ctx)))
+	}
+	if lesson.resumed != nil {
+		lesson.resumed(trained.Elapsed, begun)
 	}
 	return &Learnt{
 		Data: map[string]*tensors.Tensor{"theta": compute.Floats(lesson.DType, trained.Theta, len(trained.Theta))},

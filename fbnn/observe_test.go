@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/diag"
+	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 	"gobnn/fbnn"
 )
@@ -59,5 +61,27 @@ func TestObserve(t *testing.T) {
 	if _, err := fbnn.Fit(t.Context(), model, ces, parts, settings); err == nil ||
 		!strings.Contains(err.Error(), "ObserveEvery is -1") {
 		t.Errorf("a negative ObserveEvery: %v", err)
+	}
+}
+
+// Elapsed is the time of all steps, also of those that an earlier session has made.
+func TestElapsed(t *testing.T) {
+	model, parts, _ := regression()
+	ces := quick(fbnn.CES{Regressor: fbnn.Network{Activations: []nn.Activation{nn.ReLU}, Epochs: 200}, Draws: 20})
+	spent := map[string]time.Duration{} // by step
+	settings := fbnn.Settings{Engine: computetest.Go(t), Checkpoint: t.TempDir() + "/run"}
+	settings.Progress = func(p run.Progress) {
+		step, _, _ := strings.Cut(p.Stage, ":")
+		spent[step] = max(spent[step], p.Elapsed)
+	}
+	for _, session := range []string{"first", "second"} {
+		r, err := fbnn.Fit(t.Context(), model, ces, parts, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := spent["calibration"] + spent["emulation"] + spent["sampling"]
+		if settings.Progress = nil; len(spent) != 3 || r.Elapsed < least {
+			t.Errorf("after the %s session: %v, and the steps took %v", session, r.Elapsed, spent)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/limits"
@@ -45,10 +46,11 @@ type Lesson struct {
 	Learn         int
 	// Judge computes a candidate's errors on the held-out pairs.
 	Judge func(ctx context.Context, candidate *Learnt) (Errors, error)
-	// Checkpoint is a name for files that hold a training's state; empty: none. Identity identifies the run
-	// and its pairs.
+	// Checkpoint is a name for files that hold a training's state; empty: none. Identity identifies the run and its pairs.
 	Checkpoint string
 	Identity   string
+
+	resumed func(all time.Duration, begun time.Time) // is told the time of a training over all sessions
 }
 
 // Learnt is what a regressor has learnt: tensors, and a function that predicts from them.

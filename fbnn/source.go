@@ -34,6 +34,7 @@ import (
 func FitSource(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, source dataset.Source, settings Settings,
 ) (*Result, error) {
+	begun := time.Now()
 	settings, err := settings.withDefaults()
 	if err != nil {
 		return nil, err
@@ -75,6 +76,7 @@ func FitSource(
 	if job, err = newSourceJob(data, settings); err != nil {
 		return nil, err
 	}
+	job.begun = begun
 	return job.fit(ctx, algorithm)
 }
 
