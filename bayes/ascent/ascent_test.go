@@ -235,17 +235,20 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A checkpoint is of where its training began: another start is refused, and the same one is not.
+// A checkpoint is of where its training began: another start, or none, is refused, and the same one is not.
 func TestResumeFromOtherStart(t *testing.T) {
 	asked := 0
 	settings := ascent.Settings{Epochs: 2, BatchSize: 10, DType: compute.Float64, Engine: computetest.Go(t)}
 	settings.Checkpoint = filepath.Join(t.TempDir(), "c")
 	for _, c := range []struct {
-		start   float64
+		start   []float64
 		refused bool
-	}{{.1, false}, {.1, false}, {.2, true}} {
+	}{
+		{slices.Repeat([]float64{.1}, 6), false}, {slices.Repeat([]float64{.1}, 6), false},
+		{slices.Repeat([]float64{.2}, 6), true}, {nil, true},
+	} {
 		job := task(1, 20, &asked)
-		job.Start = slices.Repeat([]float64{c.start}, 6)
+		job.Start = c.start
 		_, err := ascent.Fit(t.Context(), job, settings)
 		if errors.Is(err, run.ErrOtherRun) != c.refused || !c.refused && err != nil {
 			t.Errorf("from %v: %v", c.start, err)

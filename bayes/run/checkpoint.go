@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -163,6 +164,11 @@ func (r *Run) read() (header, map[string]*tensors.Tensor, error) {
 				old = "none"
 			}
 			return other("it belongs to a run with %s %s: the file has %s, this run %s", article, here.Name, old, now)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Identity)) {
+		if !slices.ContainsFunc(identity, func(here Part) bool { return here.Name == name }) {
+			return other("it belongs to a run with %s %s, and this run has none", name, h.Identity[name])
 		}
 	}
 	return h, file.Tensors, nil

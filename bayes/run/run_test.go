@@ -381,6 +381,8 @@ func TestOtherRuns(t *testing.T) {
 		{"a format", copied, newer, ErrOtherRun, `is "test/2", not "test/3"`, true},
 		{"a seed", copied, func(_ *Options, a *adder) { a.seed = "8" }, ErrOtherRun,
 			"another seed: the file has none, this run 8", true},
+		{"a part more", forge(`"data":"abc"`, `"data":"abc","start":"there"`, nil), nil, ErrOtherRun,
+			"a run with start there, and this run has none", true},
 		{"no head", headless, nil, ErrOtherRun, "no head", true},
 		{"damage", nonsense, nil, tensorfile.ErrDamaged, "damaged", true},
 		{"a folder", func(path string) error { return os.Mkdir(path, 0o700) }, nil, nil, "directory", false},
