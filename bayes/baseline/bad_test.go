@@ -95,6 +95,8 @@ func TestBadInput(t *testing.T) {
 		{"SWAG's rate", small, SWAG{Rate: math.Inf(1)}, regression, Settings{}, []string{"SWAG.Rate is +Inf"}, nil},
 		{"VI draws", small, VI{Draws: -1}, regression, Settings{}, []string{"VI.Draws is -1"}, nil},
 		{"VI samples", small, VI{Samples: -1}, regression, Settings{}, []string{"VI.Samples is -1"}, nil},
+		{"VI, weight decay", small, VI{}, regression, Settings{Optimiser: optim.Adam{WeightDecay: .1}},
+			[]string{"WeightDecay is 0.1", "sigma"}, nil},
 		{"VI start", small, VI{InitialStdDev: -1}, regression, Settings{}, []string{"VI.InitialStdDev is -1"}, nil},
 		{"structure", small, Laplace{Structure: "kfac"}, regression, Settings{}, []string{`kfac`, "KroneckerPrecision"}, nil},
 		{"last layer shared", small, Laplace{Structure: LastLayerPrecision}, regression, Settings{},

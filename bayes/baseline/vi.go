@@ -44,7 +44,7 @@ func (VI) Source() string {
 }
 
 // Prepare implements Method.
-func (m VI) Prepare(*Job) (Method, error) {
+func (m VI) Prepare(j *Job) (Method, error) {
 	defaultInt(&m.Draws, 10)
 	defaultInt(&m.Samples, 100)
 	defaultFloat(&m.InitialStdDev, 0.1)
@@ -52,6 +52,8 @@ func (m VI) Prepare(*Job) (Method, error) {
 		limits.Field("Draws", m.Draws, m.Draws >= 1, "at least 1"),
 		limits.Field("Samples", m.Samples, m.Samples >= 1, "at least 1"),
 		limits.Field("InitialStdDev", m.InitialStdDev, positive(m.InitialStdDev), "positive and finite"),
+		limits.Field("Settings.Optimiser.WeightDecay", j.Optimiser.WeightDecay, j.Optimiser.WeightDecay == 0,
+			"0: it would pull every rho to 0, and so every sigma to 0.69; the prior is what holds the weights"),
 	)
 }
 
