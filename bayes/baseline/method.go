@@ -122,6 +122,10 @@ func (t *Trainer) Fit(ctx context.Context, method Method, parts dataset.Parts, s
 	result.Elapsed = j.earlier + time.Since(begun)
 	result.Curves = append(ascent.Curves(result.Trace, result.Validated), result.Curves...)
 	result.warn()
+	if j.Patience > 0 && j.Parts.Validation == nil && len(result.Trace) > 0 {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("Settings.Patience is %d, and there is no validation part, so "+
+			"that no training was stopped early", j.Patience))
+	}
 	result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, j.Parts.Train.X)...)
 	return result, err
 }

@@ -27,7 +27,8 @@ type Settings struct {
 	// parameters with the best NLPD on the validation part, for each member of an ensemble its own. Without a validation
 	// part, or before the first validation, it returns the last parameters.
 	ValidateEvery int
-	// Patience ends a member's training after this many validations without a better one; default 0: never.
+	// Patience ends a member's training after this many validations without a better one; default 0: never. It needs a
+	// validation part.
 	Patience int
 
 	DType  compute.DType   // default compute.Float32

@@ -386,6 +386,25 @@ func TestWarnsOfValidation(t *testing.T) {
 	}
 }
 
+// Patience without a validation part stops nothing, and the result says so; that of a method without training does not.
+func TestWarnsOfPatience(t *testing.T) {
+	hmc := HMC{Kernel: mcmc.HMC{StepSize: .02, Steps: 3}, Sampling: mcmc.Settings{Chains: 2, Draws: 3, WarmUp: 2}}
+	parts := split3(t, line(60))
+	for _, c := range []struct {
+		method Method
+		parts  dataset.Parts
+		warns  bool
+	}{
+		{MAP{}, dataset.Parts{Train: parts.Train}, true}, {MAP{}, parts, false},
+		{hmc, dataset.Parts{Train: parts.Train}, false},
+	} {
+		r := fitted(t, small, c.method, c.parts, Settings{Epochs: 3, Patience: 2, Engine: goEngine(t)})
+		if got := strings.Join(r.Warnings, "\n"); strings.Contains(got, "Settings.Patience is 2") != c.warns {
+			t.Errorf("%s: warnings %q", c.method.Name(), got)
+		}
+	}
+}
+
 // A second stage goes on from the training that it follows. With another validation part, which chooses other
 // parameters of the training, nothing of the first run's second stage is taken, although their checkpoints are in one
 // folder.
