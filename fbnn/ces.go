@@ -114,6 +114,9 @@ func (r *ces) calibrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, warning := range r.result.Calibration.Warnings {
+		r.result.Warnings = append(r.result.Warnings, "calibration: "+warning)
+	}
 	r.pairs, err = newPairs(theta, phi)
 	return err
 }

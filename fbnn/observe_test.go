@@ -10,10 +10,14 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
 	"gobnn/bayes/diag"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 	"gobnn/fbnn"
+
+	"github.com/gomlx/gomlx/core/graph"
 )
 
 // Observe sees the posterior of the draws so far, in the end the one that is returned; an error of it ends the run,
@@ -82,6 +86,37 @@ func TestElapsed(t *testing.T) {
 		least := spent["calibration"] + spent["emulation"] + spent["sampling"]
 		if settings.Progress = nil; len(spent) != 3 || r.Elapsed < least {
 			t.Errorf("after the %s session: %v, and the steps took %v", session, r.Elapsed, spent)
+		}
+	}
+}
+
+// divergent is an HMC that calls the trajectories that it rejects divergent.
+type divergent struct{ mcmc.HMC }
+
+func (k divergent) Move(
+	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
+	next, info := k.HMC.Move(rng, s, target, tuning)
+	info.Divergent = graph.OneMinus(info.Accepted)
+	return next, info
+}
+
+// What makes the pairs doubtful, such as transitions of the calibration that diverged, is among the result's warnings.
+func TestWarnsOfCalibration(t *testing.T) {
+	model, parts, _ := regression()
+	kernel := mcmc.HMC{StepSize: .12, Steps: 5}
+	for _, c := range []struct {
+		kernel mcmc.Kernel
+		warns  bool
+	}{{kernel, false}, {divergent{kernel}, true}} {
+		ces := quick(fbnn.CES{Calibration: c.kernel, Draws: 40})
+		r, err := fbnn.Fit(t.Context(), model, ces, parts, fbnn.Settings{Engine: computetest.Go(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Join(r.Warnings, "\n")
+		if strings.Contains(all, "calibration: ") != c.warns || c.warns && !strings.Contains(all, "50 transitions diverged") {
+			t.Errorf("%T: warnings %q, the calibration's %q", c.kernel, r.Warnings, r.Calibration.Warnings)
 		}
 	}
 }
