@@ -1,6 +1,7 @@
 package pbnn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,7 +24,8 @@ type Settings struct {
 	// Engine, Devices, Checkpoint, Progress, as of mcmc.Sample. Its Observe must be nil.
 	Sampling mcmc.Settings
 	// Observe, if set, is called with the posterior of the draws so far each time that all chains have made ObserveEvery
-	// more draws (default: a tenth of Sampling.Draws). step is the number of draws of each chain. An error ends the run.
+	// more draws (default: Sampling.ObserveEvery, or a tenth of Sampling.Draws). step is the number of draws of each
+	// chain. An error ends the run.
 	Observe      func(step int, now *bayes.Posterior) error `json:"-"`
 	ObserveEvery int
 }
@@ -167,7 +169,7 @@ func (r *sampling) observe(user func(int, *bayes.Posterior) error, every int) er
 	); err != nil || user == nil {
 		return err
 	}
-	r.Sampling.ObserveEvery = every
+	r.Sampling.ObserveEvery = cmp.Or(every, r.Sampling.ObserveEvery)
 	r.Sampling.Observe = func(draws int, now *mcmc.Draws) error {
 		p, err := r.posterior(now, mcmc.Tuned{}, "observed")
 		if err != nil {

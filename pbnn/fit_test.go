@@ -185,6 +185,9 @@ func TestObserve(t *testing.T) {
 	}
 	r, err := fitLine(sampler, line(50), s)
 	check("in one", r, err, []int{8, 16})
+	s.ObserveEvery, s.Sampling.ObserveEvery = 0, 8
+	r, err = fitLine(sampler, line(50), s)
+	check("set among the chains' settings", r, err, []int{8, 16})
 
 	sampler, settings := overShards(t)
 	settings.Observe = observe
