@@ -32,8 +32,17 @@ type Job struct {
 	Problem mcmc.Problem
 
 	algorithm Algorithm
-	begun     time.Time     // begin of this session
-	earlier   time.Duration // time of the stages in earlier sessions of a resumed run
+	chosen    map[string]float64 // what the run has chosen, for the provenance, such as the Beta of CES.Sampling
+	begun     time.Time          // begin of this session
+	earlier   time.Duration      // time of the stages in earlier sessions of a resumed run
+}
+
+// choose keeps what the run has chosen for the provenance, in which the algorithm has what the user has set.
+func (j *Job) choose(what string, value float64) {
+	if j.chosen == nil {
+		j.chosen = map[string]float64{}
+	}
+	j.chosen[what] = value
 }
 
 // resumed counts the time of a stage's earlier sessions: that of all sessions, less what has passed since the stage

@@ -2,6 +2,7 @@ package fbnn_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -210,6 +211,16 @@ func TestNarrowPairs(t *testing.T) {
 	}
 }
 
+// chosen is a fault unless the posterior's provenance has the value that the run has chosen.
+func chosen(t *testing.T, r *fbnn.Result, what string, want float64) {
+	t.Helper()
+	var settings struct{ Chosen map[string]float64 }
+	err := json.Unmarshal(r.Posterior.Provenance().Settings, &settings)
+	if got, there := settings.Chosen[what]; err != nil || !there || got != want {
+		t.Errorf("the provenance has the %s %v, %t, not %v: %v", what, got, there, want, err)
+	}
+}
+
 // Steps that are too short for the posterior leave the chain where it is, and the result says so. Its halves disagree.
 func TestStandsStill(t *testing.T) {
 	model, parts, _ := regression()
@@ -228,6 +239,7 @@ func TestStandsStill(t *testing.T) {
 	if r.Beta != r.TrueBeta || r.Beta > .5 {
 		t.Errorf("beta %v, of the true chain %v", r.Beta, r.TrueBeta)
 	}
+	chosen(t, r, "sampling_beta", r.Beta)
 	if acceptance := r.Sampling.Stats[0].Acceptance; math.Abs(acceptance-.3) > .12 {
 		t.Errorf("the true chain accepts %.3f of its proposals, not .3", acceptance)
 	}
@@ -245,6 +257,7 @@ func TestStandsStill(t *testing.T) {
 	if acceptance := r.Sampling.Stats[0].Acceptance; !(r.StepSize > 0 && r.StepSize < 1 && acceptance > .1) {
 		t.Errorf("the chosen step size %v is accepted with %v", r.StepSize, acceptance)
 	}
+	chosen(t, r, "sampling_step_size", r.StepSize)
 	// Of each step size that was tried, trajectories from 50 places evaluate the emulator's gradient at both ends and
 	// between, 4 times in all, and its log-density at the end; that is also evaluated at their start, and in the check.
 	gradients := r.Evaluations.PartialGradients - r.Sampling.Evaluations.PartialGradients

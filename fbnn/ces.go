@@ -197,6 +197,7 @@ func (r *ces) calibration(ctx context.Context) (mcmc.Problem, mcmc.Kernel, error
 		return problem, nil, err
 	}
 	pcn.Beta, err = r.acceptedBeta(ctx, r.truth, start, pcn)
+	r.choose("calibration_beta", pcn.Beta)
 	return problem, pcn, err
 }
 

@@ -113,7 +113,11 @@ func newJob(model bayes.Model, parts dataset.Parts, settings Settings) (*Job, er
 func (j *Job) posterior(
 	phi *tensors.Tensor, chains int, status, approximation string,
 ) (*bayes.Posterior, error) {
-	algorithm, err := json.Marshal(map[string]any{"algorithm": j.algorithm, "dtype": j.DType.String()})
+	settings := map[string]any{"algorithm": j.algorithm, "dtype": j.DType.String()}
+	if len(j.chosen) > 0 {
+		settings["chosen"] = j.chosen
+	}
+	algorithm, err := json.Marshal(settings)
 	if err != nil {
 		return nil, fmt.Errorf("fbnn: %T cannot be written as JSON: %w", j.algorithm, err)
 	}

@@ -24,6 +24,7 @@ func (r *ces) stepped(ctx context.Context, cheap mcmc.Problem) (mcmc.Kernel, err
 	if hmc, ok := r.unstepped(); ok {
 		hmc.StepSize, err = r.chosenStep(ctx, cheap, begin, hmc)
 		r.result.StepSize = hmc.StepSize
+		r.choose("sampling_step_size", hmc.StepSize)
 		return hmc, err
 	}
 	pcn, ok := r.Sampling.(mcmc.PreconditionedCrankNicolson)
@@ -53,6 +54,7 @@ func (r *ces) stepped(ctx context.Context, cheap mcmc.Problem) (mcmc.Kernel, err
 		pcn.Beta = limit
 	}
 	r.result.Beta = pcn.Beta
+	r.choose("sampling_beta", pcn.Beta)
 	return pcn, nil
 }
 
