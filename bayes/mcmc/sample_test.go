@@ -379,7 +379,7 @@ func TestBadInput(t *testing.T) {
 		{with(func(_ *Problem, s *Settings) { s.Chains = -2 }), nil, []string{"Settings.Chains", "-2"}},
 		{with(func(_ *Problem, s *Settings) { s.Draws = -1 }), nil, []string{"Settings.Draws", "-1"}},
 		{with(func(p *Problem, _ *Settings) { p.Dim = 1 << 40 }), nil, []string{"Settings.Draws is 2", "6.6e+12 numbers"}},
-		{with(func(_ *Problem, s *Settings) { s.Draws = math.MaxInt }), nil, []string{"Settings.Draws", "3 chains", "Thin"}},
+		{with(func(_ *Problem, s *Settings) { s.Draws = math.MaxInt }), nil, []string{"Settings.Draws", "[3 92233"}},
 		{with(func(_ *Problem, s *Settings) { s.Thin = -1 }), nil, []string{"Settings.Thin", "-1"}},
 		{with(func(_ *Problem, s *Settings) { s.WarmUp = -7 }), nil, []string{"Settings.WarmUp", "-7"}},
 		{with(func(_ *Problem, s *Settings) { s.CheckpointEvery = -1 }), nil, []string{"CheckpointEvery"}},

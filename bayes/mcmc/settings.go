@@ -149,10 +149,6 @@ func (s Settings) withDefaults(p Problem, kernel Kernel) (Settings, error) {
 	return s, s.check(p, kernel)
 }
 
-// mostNumbers is the largest number of numbers of all draws, a terabyte: for more there is no memory, and without it
-// the program would end at once.
-const mostNumbers = 1 << 38
-
 func (s Settings) check(p Problem, kernel Kernel) error {
 	if err := limits.Check("mcmc: Problem",
 		limits.Field("Dim", p.Dim, p.Dim >= 1, "at least 1"),
@@ -161,12 +157,10 @@ func (s Settings) check(p Problem, kernel Kernel) error {
 		return err
 	}
 	step, scales := s.Tuned.StepSize, len(s.Tuned.Scale)
-	numbers := float64(s.Chains) * float64(s.Draws) * float64(p.Dim)
 	if err := limits.Check("mcmc: Settings",
 		limits.Field("Chains", s.Chains, s.Chains >= 1, "at least 1"),
 		limits.Field("Draws", s.Draws, s.Draws >= 1, "at least 1"),
-		limits.Field("Draws", s.Draws, numbers <= mostNumbers, fmt.Sprintf("fewer, since with %d chains of dimension %d "+
-			"they are %.2g numbers in memory: take every Thin-th", s.Chains, p.Dim, numbers)),
+		limits.Numbers("Draws", s.Draws, s.Chains, s.Draws, p.Dim),
 		limits.Field("Thin", s.Thin, s.Thin >= 1, "at least 1"),
 		limits.Field("WarmUp", s.WarmUp, s.WarmUp >= 0, "NoWarmUp, 0 (the default) or more"),
 		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64,

@@ -48,8 +48,8 @@ func (r *Run) save() error {
 	return nil
 }
 
-// identify is the machine's identity as the run began: the caller may have changed its data and settings since, of which
-// the machine has copies.
+// identify is the machine's identity as the run began: the caller may have changed its data and settings since, of
+// which the machine has copies.
 func (r *Run) identify() (parts []Part, err error) {
 	if r.identity == nil {
 		r.identity, err = r.machine.Identity()

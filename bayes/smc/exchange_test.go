@@ -168,7 +168,8 @@ func TestReplicaExchangeCancelledWithoutALadder(t *testing.T) {
 	}
 }
 
-// A run that is cancelled in its warm-up has no means, and one that is cancelled later counts the states outside so far.
+// A run that is cancelled in its warm-up has no means, and one that is cancelled later counts the states outside so
+// far.
 func TestReplicaExchangeCancelled(t *testing.T) {
 	problem := mcmc.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
 		return smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node {
