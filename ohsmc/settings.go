@@ -33,7 +33,8 @@ type Settings struct {
 	// ValidateEvery is the number of steps between validations; default 1: after each batch, as in the paper. Fit returns
 	// the state with the lowest NLPD on the validation part, or without a validation part the last state.
 	ValidateEvery int
-	// Patience stops the run after this many validations without a lower NLPD; default 0: never.
+	// Patience stops the run after this many validations without a lower NLPD; default 0: never. It needs a validation
+	// part.
 	Patience int
 
 	DType  compute.DType   // default compute.Float32

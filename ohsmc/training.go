@@ -288,6 +288,10 @@ func (r *training) warnings() []string {
 		all = append(all, fmt.Sprintf("in %d of %d steps the gradient of psi was not finite, and psi stayed", rejected,
 			r.step))
 	}
+	if r.Patience > 0 && r.data.Parts.Validation == nil {
+		all = append(all, fmt.Sprintf("Settings.Patience is %d, and there is no validation part, so that the training "+
+			"was not stopped early", r.Patience))
+	}
 	at := r.step
 	switch n := len(r.validated); {
 	case r.best().Step > 0:

@@ -72,3 +72,21 @@ func TestNoFiniteValidation(t *testing.T) {
 		}
 	}
 }
+
+// Patience without a validation part stops nothing, and a warning says so.
+func TestPatienceWithoutValidation(t *testing.T) {
+	for _, validated := range []bool{false, true} {
+		p := parts(t)
+		if !validated {
+			p.Validation = nil
+		}
+		settings := Settings{Particles: 20, Epochs: 2, Patience: 100, Engine: computetest.Go(t)}
+		result, err := Fit(t.Context(), bayesianLine(1), nil, p, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(strings.Join(result.Warnings, "; "), "Patience is 100") == validated {
+			t.Errorf("validated %v: warnings %q", validated, result.Warnings)
+		}
+	}
+}
