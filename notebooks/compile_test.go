@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/notebooks/execute"
 	"gobnn/notebooks/work"
 )
 
@@ -82,27 +83,18 @@ func TestNotebooksCompile(t *testing.T) {
 
 // packageOf is a notebook as the source of a Go package.
 func packageOf(path string) (string, error) {
-	data, err := os.ReadFile(path)
+	cells, err := execute.Sources(path, "code")
 	if err != nil {
 		return "", err
 	}
-	var notebook struct {
-		Cells []struct {
-			Type   string   `json:"cell_type"`
-			Source []string `json:"source"`
-		} `json:"cells"`
-	}
-	if err := json.Unmarshal(data, &notebook); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
 	var imports, declared strings.Builder
-	for i, c := range notebook.Cells {
-		if c.Type != "code" {
+	for i, source := range cells {
+		if source == "" {
 			continue
 		}
 		const declaring, importing, running = 0, 1, 2
 		state := declaring
-		for _, line := range c.Source {
+		for line := range strings.Lines(source) {
 			switch trimmed := strings.TrimSpace(line); {
 			case trimmed == "%%":
 				state = running
@@ -156,24 +148,12 @@ func TestLinks(t *testing.T) {
 	}
 	link := regexp.MustCompile(`\]\(([^()\s]+)\)`)
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
+		cells, err := execute.Sources(path, "markdown")
 		if err != nil {
 			t.Fatal(err)
 		}
-		var notebook struct {
-			Cells []struct {
-				Type   string   `json:"cell_type"`
-				Source []string `json:"source"`
-			} `json:"cells"`
-		}
-		if err := json.Unmarshal(text, &notebook); err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
-		for i, cell := range notebook.Cells {
-			if cell.Type != "markdown" {
-				continue
-			}
-			for _, found := range link.FindAllStringSubmatch(strings.Join(cell.Source, ""), -1) {
+		for i, source := range cells {
+			for _, found := range link.FindAllStringSubmatch(source, -1) {
 				if to := found[1]; !strings.HasPrefix(to, "https://") && !exists(filepath.Join(dir, to)) {
 					t.Errorf("%s, cell %d: a link to %s, which is not beside a user's copy", filepath.Base(path), i, to)
 				}

@@ -20,9 +20,36 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(t))
 }
 
-// notebook has the fields of an .ipynb file that Failures reads.
+// notebook has the fields of an .ipynb file that are read here.
 type notebook struct {
 	Cells []cell `json:"cells"`
+}
+
+func parsed(path string) (n notebook, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return n, err
+	}
+	if err := json.Unmarshal(data, &n); err != nil {
+		return n, fmt.Errorf("%s is not a notebook: %w", path, err)
+	}
+	return n, nil
+}
+
+// Sources are the sources of a notebook's cells of a type, "code" or "markdown", by the cells' numbers, which are
+// counted from 0 over all cells; those of other types are empty.
+func Sources(path, of string) ([]string, error) {
+	n, err := parsed(path)
+	if err != nil {
+		return nil, err
+	}
+	sources := make([]string, len(n.Cells))
+	for i, c := range n.Cells {
+		if c.Type == of {
+			sources[i] = string(c.Source)
+		}
+	}
+	return sources, nil
 }
 
 type cell struct {
@@ -50,13 +77,9 @@ type Failure struct {
 // Failures are the failed cells of an executed notebook: those with an error among the outputs, or with a failed shell
 // command (`!cmd`) or magic (`%name`), which the kernel itself takes for success.
 func Failures(path string) ([]Failure, error) {
-	data, err := os.ReadFile(path)
+	n, err := parsed(path)
 	if err != nil {
 		return nil, err
-	}
-	var n notebook
-	if err := json.Unmarshal(data, &n); err != nil {
-		return nil, fmt.Errorf("%s is not a notebook: %w", path, err)
 	}
 	var failures []Failure
 	for i, c := range n.Cells {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gobnn/bayes/compute/environment"
+	"gobnn/notebooks/execute"
 
 	"github.com/google/renameio/v2"
 )
@@ -161,24 +162,12 @@ func Notebook(rows map[Row]Cost, path string) (seconds float64, untimed []string
 
 // studiesOf are the studies that a notebook's cells name.
 func studiesOf(path string) (named []string, err error) {
-	text, err := os.ReadFile(path)
+	cells, err := execute.Sources(path, "code")
 	if err != nil {
 		return nil, err
 	}
-	var notebook struct {
-		Cells []struct {
-			Type   string   `json:"cell_type"`
-			Source []string `json:"source"`
-		} `json:"cells"`
-	}
-	if err := json.Unmarshal(text, &notebook); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	for _, c := range notebook.Cells {
-		if c.Type != "code" {
-			continue
-		}
-		for _, found := range studyName.FindAllStringSubmatch(strings.Join(c.Source, ""), -1) {
+	for _, source := range cells {
+		for _, found := range studyName.FindAllStringSubmatch(source, -1) {
 			if !slices.Contains(named, found[1]) {
 				named = append(named, found[1])
 			}
