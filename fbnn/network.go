@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"gobnn/bayes/ascent"
@@ -121,7 +122,7 @@ func (n Network) train(
 	settings := ascent.Settings{
 		Epochs: n.Epochs, BatchSize: min(n.BatchSize, lesson.Learn), Seed: lesson.Seed, Optimiser: n.Optimiser,
 		DType: lesson.DType, Engine: lesson.Engine, Owner: "fbnn", Stage: string(activation),
-		CheckpointEvery: lesson.CheckpointEvery, Replace: lesson.Replace, Progress: lesson.Progress,
+		CheckpointEvery: lesson.CheckpointEvery, Replace: lesson.Replace, Progress: squaredErrors(lesson.Progress),
 	}
 	if lesson.Checkpoint != "" {
 		settings.Checkpoint = lesson.Checkpoint + "." + string(activation)
@@ -155,6 +156,19 @@ func (n Network) train(
 		},
 		Activation: activation,
 	}, nil
+}
+
+// squaredErrors forwards a training's progress with the name of what its scores are.
+func squaredErrors(progress func(run.Progress)) func(run.Progress) {
+	if progress == nil {
+		return nil
+	}
+	return func(p run.Progress) {
+		for i := range p.Scores {
+			p.Scores[i].Name = strings.Replace(p.Scores[i].Name, "NLPD", "squared error", 1)
+		}
+		progress(p)
+	}
 }
 
 // emulatorLearner is a network for package ascent with one member. Its flat weights are those of each layer in turn,

@@ -90,6 +90,28 @@ func TestElapsed(t *testing.T) {
 	}
 }
 
+// The scores of an emulator's training are squared errors, and are not called NLPD.
+func TestEmulatorScores(t *testing.T) {
+	model, parts, _ := regression()
+	ces := quick(fbnn.CES{Regressor: fbnn.Network{Activations: []nn.Activation{nn.ReLU}, Epochs: 200}, Draws: 20})
+	var names []string
+	settings := fbnn.Settings{Engine: computetest.Go(t), Progress: func(p run.Progress) {
+		if strings.HasPrefix(p.Stage, "emulation") {
+			names = nil
+			for _, s := range p.Scores {
+				names = append(names, s.Name)
+			}
+		}
+	}}
+	if _, err := fbnn.Fit(t.Context(), model, ces, parts, settings); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"training loss", "validation squared error", "best validation squared error"}; !slices.Equal(names,
+		want) {
+		t.Errorf("scores %q, want %q", names, want)
+	}
+}
+
 // divergent is an HMC that calls the trajectories that it rejects divergent.
 type divergent struct{ mcmc.HMC }
 
