@@ -310,7 +310,7 @@ func (r *training) warnings() []string {
 		for i, v := range r.validated {
 			scores[i] = v.NLPD
 		}
-		if text := run.TooShort(scores, r.step, r.step/r.batches.PerEpoch()); text != "" {
+		if text := run.Ending(scores, r.step, r.step/r.batches.PerEpoch()); text != "" {
 			all = append(all, text)
 		}
 	}

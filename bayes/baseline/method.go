@@ -158,7 +158,7 @@ func (r *Result) warn() {
 	if n := len(r.Validated); n > 0 && r.PerEpoch > 0 && r.Status == run.Completed {
 		scores := ascent.Curves(nil, r.Validated)[0].Values // means over members
 		steps := r.Validated[n-1].Step                      // without those that collect, after the training
-		if text := run.TooShort(scores, steps, steps/r.PerEpoch); text != "" {
+		if text := run.Ending(scores, steps, steps/r.PerEpoch); text != "" {
 			r.Warnings = append(r.Warnings, text)
 		}
 	}

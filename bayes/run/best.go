@@ -64,23 +64,38 @@ func (s Selection) Add(step int, scores []float64) {
 	}
 }
 
-// A training that ended too early is one whose validation scores, NLPD in nats a row, fell on average by more than
-// fallen, and by more than fallenErrors standard errors, from its third to its last quarter; with fewer than
-// fewestScores of them nothing is said.
+// A training that ended too early is one whose best validation is in the last quarter, and whose scores, NLPD in nats a
+// row, fell on average by more than fallen, and by more than fallenErrors standard errors, from its third to its last
+// quarter. A training that went astray is one whose best is in the first tenth, while all scores of the last quarter
+// are worse by more than risen. With fewer than fewestScores of them nothing is said.
 const (
 	fallen       = .02
 	fallenErrors = 3
+	risen        = 1
 	fewestScores = 16
 )
 
-// TooShort is a warning for a training that ended while its validation scores still fell; empty if they did not. The
-// scores are those of all validations, in order; steps is the number of all steps, and epochs of all epochs.
-func TooShort(scores []float64, steps, epochs int) string {
+// Ending is a warning for a training that ended while its validation scores still fell, or that soon left its best one
+// for far worse ones; empty for others. Where they fall again, after they had risen from the best, more steps are not
+// the cure. The scores are those of all validations, in order; steps is the number of all steps, and epochs of all
+// epochs.
+func Ending(scores []float64, steps, epochs int) string {
 	n := len(scores)
 	if n < fewestScores {
 		return ""
 	}
 	third, last := scores[n/2:3*n/4], scores[3*n/4:]
+	best, least := lowest(scores)
+	if best >= 0 && best < n/10 {
+		if _, then := lowest(last); then > least+risen {
+			return fmt.Sprintf("the training went astray: of its %d validations number %d is the best, and those of the last "+
+				"quarter are all worse, by %.2g nats a row or more, so that the posterior is hardly trained; take smaller "+
+				"steps (a lower learning rate, shorter moves of the particles)", n, best+1, then-least)
+		}
+	}
+	if best < 3*n/4 {
+		return ""
+	}
 	before, beforeVariance := stat.MeanVariance(third, nil)
 	after, afterVariance := stat.MeanVariance(last, nil)
 	by := before - after
@@ -90,6 +105,17 @@ func TooShort(scores []float64, steps, epochs int) string {
 	}
 	return fmt.Sprintf("the training ended too early: its validation NLPD still fell, on average by %.2g nats a row from "+
 		"the third to the last quarter of its %d steps; take more than %d Epochs", by, steps, epochs)
+}
+
+// lowest is the first of the lowest scores and its index, which is -1 if none is below +Inf.
+func lowest(scores []float64) (at int, least float64) {
+	at, least = -1, math.Inf(1)
+	for i, v := range scores {
+		if v < least {
+			at, least = i, v
+		}
+	}
+	return at, least
 }
 
 // BestPrefix begins the names of the entries of a state that keep other entries as they were at the best validation.
