@@ -22,7 +22,8 @@ type Curve struct {
 	Values []float64
 }
 
-// The names of curves in the results of several packages.
+// The names of curves in the results of several packages. Losses and NLPDs are of the target in its own units, as
+// metric.NLPD is, also where the model was trained on a standardised one.
 const (
 	LossCurve       = "training loss"         // of each step: the training objective per row, on its batch
 	ValidationCurve = "validation NLPD"       // of each validation

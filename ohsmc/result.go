@@ -26,21 +26,30 @@ type Result struct {
 // chains.
 func (r *Result) FullEvaluations() float64 { return r.Chains.FullEvaluations() }
 
-// Validation is the NLPD on the validation part after a step.
+// Validation is the NLPD on the validation part after a step, in the target's units.
 type Validation struct {
 	Step int // counted from 1
 	NLPD float64
+}
+
+// plus turns a validation of the standardised target into one in the target's units: logScale is the data's.
+func (v Validation) plus(logScale float64) Validation {
+	v.NLPD += logScale
+	return v
 }
 
 // StepRecord are a step's diagnostics. Numbers that an algorithm does not have are NaN.
 type StepRecord struct {
 	// LogEvidence is, for OpenHorizon, log sum_j w_j p(y_S | phi_j; psi), the increment of the log evidence; with Poisson
 	// the same with the factor of its weights in place of the likelihood. For Guided it is the log of the ratio of the
-	// normalising constants of this step's target and the last one's, for SMC log p(y_S; psi) of the whole batch.
+	// normalising constants of this step's target and the last one's, for SMC log p(y_S; psi) of the whole batch. As in
+	// bayes.Evidence, it is of the standardised target.
 	LogEvidence       float64
 	LogEvidenceStdErr float64 // standard error of LogEvidence by smc.Genealogy, for runs of SMC with smc.Multinomial
-	Loss              float64 // minus the log-likelihood of the batch under the weighted particles, per row
-	ESS               float64 // effective sample size, after weighing
+	// Loss is minus the log-likelihood of the batch under the weighted particles, per row, in the target's units. (An
+	// Algorithm gives and gets that of the standardised target.)
+	Loss float64
+	ESS  float64 // effective sample size, after weighing
 	// MeanGradient tests ESS: it is the weighted mean of the log-density's gradient, which is 0 under the posterior, over
 	// the standard error of a mean of ESS independent draws, root mean square over the coordinates. It is about 1 if ESS
 	// is right, and large if copies have hardly moved; less so if only directions across several coordinates are slow, in
@@ -60,6 +69,12 @@ type StepRecord struct {
 	// with Poisson only.
 	LogConstant float64
 	Seconds     float64 // of the step, without validation
+}
+
+// plus turns a record of the standardised target into one in the target's units: logScale is the data's.
+func (r StepRecord) plus(logScale float64) StepRecord {
+	r.Loss += logScale
+	return r
 }
 
 const recordWidth = 13

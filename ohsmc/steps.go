@@ -19,7 +19,7 @@ type Position struct {
 // Record is the record of the last step; its zero value before the first.
 func (p *Position) Record() StepRecord {
 	if n := len(p.training.trace); n > 0 {
-		return p.training.trace[n-1]
+		return p.training.trace[n-1].plus(p.training.data.LogScale())
 	}
 	return StepRecord{}
 }

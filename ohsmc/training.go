@@ -35,7 +35,7 @@ type training struct {
 
 	batches     dataset.Batches
 	step, steps int
-	trace       []StepRecord
+	trace       []StepRecord // of the standardised target, as in the checkpoint; so are validated and selection's
 	validated   []Validation
 	selection   run.Selection // of one member: all particles and psi
 }
@@ -196,8 +196,8 @@ func (r *training) rank(v Validation) {
 	r.selection.Add(v.Step, []float64{v.NLPD})
 }
 
-// best is the best validation so far; Step 0 before the first.
-func (r *training) best() Validation { return Validation(r.selection.Best[0]) }
+// best is the best validation so far, in the target's units; Step 0 before the first.
+func (r *training) best() Validation { return Validation(r.selection.Best[0]).plus(r.data.LogScale()) }
 
 // observe calls Settings.Observe when it is due.
 func (r *training) observe() error {
@@ -238,11 +238,11 @@ func (r *training) Progress() run.Progress {
 		}
 	}
 	if n := len(r.trace); n > 0 {
-		score(bayes.LossCurve, r.trace[n-1].Loss)
+		score(bayes.LossCurve, r.trace[n-1].plus(r.data.LogScale()).Loss)
 		score(bayes.ESSCurve, r.trace[n-1].ESS)
 	}
 	if n := len(r.validated); n > 0 {
-		score(bayes.ValidationCurve, r.validated[n-1].NLPD)
+		score(bayes.ValidationCurve, r.validated[n-1].plus(r.data.LogScale()).NLPD)
 		score(bayes.BestScore, r.best().NLPD)
 	}
 	return p
@@ -262,13 +262,19 @@ func (r *training) result() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	trace, validated := slices.Clone(r.trace), slices.Clone(r.validated) // a run goes on with its own
+	for i, t := range trace {
+		trace[i] = t.plus(r.data.LogScale())
+	}
+	for i, v := range validated {
+		validated[i] = v.plus(r.data.LogScale())
+	}
 	return &Result{
 		Result: bayes.Result{
 			Posterior: posterior, Status: r.session.Status(), Elapsed: r.session.Elapsed(), Warnings: r.warnings(),
-			Curves: curves(r.trace, r.validated),
+			Curves: curves(trace, validated),
 		},
-		Steps: r.step, PerEpoch: r.batches.PerEpoch(), Best: r.best(), Plan: plan,
-		Trace: slices.Clone(r.trace), Validated: slices.Clone(r.validated), // a run goes on with its own
+		Steps: r.step, PerEpoch: r.batches.PerEpoch(), Best: r.best(), Plan: plan, Trace: trace, Validated: validated,
 	}, r.session.Err()
 }
 

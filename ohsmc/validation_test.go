@@ -44,7 +44,7 @@ func TestValidationScoresAndKeepsTheSameStep(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				nlpd, err := metric.NLPD(prediction.Standardised(), prediction.StandardiseTarget(p.Validation.Y))
+				nlpd, err := metric.NLPD(prediction, p.Validation.Y)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -80,6 +80,10 @@ type Task struct {
 	Validation Rows
 	Start      []float64  // theta, flat [J, Q]; nil: drawn by Initial
 	Identity   []run.Part // what a checkpoint must agree in besides Start and the Settings, such as data and model
+	// LogScale is added to all losses and scores that are returned or shown. The learner's are of the rows as they are
+	// given: if the target was standardised, the data's LogScale gives people those of the target itself. Neither the
+	// training nor the choice of the best depends on it.
+	LogScale float64
 }
 
 // Settings of Fit. The zero value of every field works.
@@ -176,14 +180,14 @@ type Result struct {
 
 // StepRecord describes a step.
 type StepRecord struct {
-	// Loss is minus the objective over the number of rows, estimated from the batch; mean over the members whose
-	// objective is finite.
+	// Loss is minus the objective over the number of rows, estimated from the batch, plus Task.LogScale; mean over the
+	// members whose objective is finite.
 	Loss float64
 	// Rejected is the number of members that stayed the same, since their objective or gradient was not finite.
 	Rejected int
 }
 
-// Validation are the members' scores on the validation rows after a step.
+// Validation are the members' scores on the validation rows after a step, plus Task.LogScale.
 type Validation struct {
 	Step int       // counted from 1
 	NLPD []float64 // of each member

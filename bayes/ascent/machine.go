@@ -16,6 +16,7 @@ import (
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -35,7 +36,7 @@ type machine struct {
 	state    *compute.State // nil before Begin
 
 	step, steps int
-	trace       []StepRecord
+	trace       []StepRecord // without Task.LogScale, as in the checkpoint; so are validated and Selection's
 	validated   []Validation
 	run.Selection
 }
@@ -333,12 +334,12 @@ func (m *machine) Status() run.Status {
 func (m *machine) Progress() run.Progress {
 	p := run.Progress{Stage: m.Stage, Step: m.step, Steps: m.steps}
 	if n := len(m.trace); n > 0 {
-		p.Scores = append(p.Scores, run.Score{Name: bayes.LossCurve, Value: m.trace[n-1].Loss})
+		p.Scores = append(p.Scores, run.Score{Name: bayes.LossCurve, Value: m.trace[n-1].Loss + m.LogScale})
 	}
 	if n := len(m.validated); n > 0 {
 		p.Scores = append(p.Scores,
-			run.Score{Name: bayes.ValidationCurve, Value: stat.Mean(m.validated[n-1].NLPD, nil)},
-			run.Score{Name: bayes.BestScore, Value: meanBest(m.Best)})
+			run.Score{Name: bayes.ValidationCurve, Value: stat.Mean(m.validated[n-1].NLPD, nil) + m.LogScale},
+			run.Score{Name: bayes.BestScore, Value: meanBest(m.Best) + m.LogScale})
 	}
 	return p
 }
@@ -356,14 +357,26 @@ func (m *machine) result() (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Owner, err)
 	}
-	r := &Result{State: host, Steps: m.step, PerEpoch: m.perEpoch, Trace: m.trace, Validated: m.validated}
+	r := &Result{State: host, Steps: m.step, PerEpoch: m.perEpoch}
+	for _, t := range m.trace {
+		t.Loss += m.LogScale
+		r.Trace = append(r.Trace, t)
+	}
+	for _, v := range m.validated {
+		v.NLPD = slices.Clone(v.NLPD)
+		floats.AddConst(m.LogScale, v.NLPD)
+		r.Validated = append(r.Validated, v)
+	}
 	if r.Theta, err = compute.Float64s(host["theta"]); err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Owner, err)
 	}
 	if !m.validates() {
 		return r, nil
 	}
-	r.Best = m.Best
+	for _, b := range m.Best {
+		b.NLPD += m.LogScale
+		r.Best = append(r.Best, b)
+	}
 	best, err := compute.Float64s(host[run.BestPrefix+"theta"])
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Owner, err)

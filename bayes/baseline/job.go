@@ -101,7 +101,9 @@ func (j *Job) resumed(all time.Duration, begun time.Time) { j.earlier += max(0, 
 
 // task is a stage as the arguments of ascent.Fit.
 func (j *Job) task(s stage) (ascent.Task, ascent.Settings) {
-	task := ascent.Task{Learner: s.Learner, Train: ascent.Of(j.Data, j.Parts.Train, j.DType), Start: s.start}
+	task := ascent.Task{
+		Learner: s.Learner, Train: ascent.Of(j.Data, j.Parts.Train, j.DType), Start: s.start, LogScale: j.LogScale(),
+	}
 	data := j.Parts.Train.Hash()
 	if s.validate {
 		task.Validation = ascent.Of(j.Data, j.Parts.Validation, j.DType)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -133,19 +135,19 @@ func (c *column) sortLevels() {
 	c.levels = sorted
 }
 
-// sameNumber are two levels of the column that are the same number, "1.5" and "1.50"; false if there are none, or if
-// not all levels are numbers. One with leading zeros is another code than one without.
+// sameNumber are two levels of the column that are the same number, as of a file in which whole numbers are written
+// with a point in some rows; false if there are none, or if not all levels are numbers.
 func (c *column) sameNumber() (a, b string, same bool) {
 	if !allNumbers(c.levels) {
 		return "", "", false
 	}
-	seen := make(map[string]string, len(c.levels))
-	for _, level := range c.levels {
-		number := exactly(level)
-		if before, twice := seen[number]; twice {
+	for i, level := range c.levels[min(1, len(c.levels)):] { // they are sorted as numbers
+		before := c.levels[i]
+		x, ok := new(big.Rat).SetString(before) // exactly: long codes may be equal as floats
+		y, finite := new(big.Rat).SetString(level)
+		if ok && finite && x.Cmp(y) == 0 {
 			return before, level, true
 		}
-		seen[number] = level
 	}
 	return "", "", false
 }
@@ -158,7 +160,7 @@ func allNumbers(texts []string) bool {
 func levelOrder(levels []string) func(a, b string) int {
 	value := make(map[string]float64, len(levels))
 	for _, level := range levels {
-		v, err := parseNumber(level)
+		v, err := strconv.ParseFloat(level, 64)
 		if err != nil {
 			return cmp.Compare[string]
 		}

@@ -163,6 +163,18 @@ func (d *Data) checkTargets(data *dataset.Dataset) error {
 	return nil
 }
 
+// LogScale is log p(standardised y) - log p(y) of a row: the sum over the targets of the logarithms of the standard
+// deviations that they are divided by; 0 for targets that are kept as they are, such as classes and counts. The
+// likelihood of the bound model is of standardised targets, so that LogScale is added to a mean of -log p before people
+// see it: then it is in the target's units, as metric.NLPD is.
+func (d *Data) LogScale() float64 {
+	sum := 0.
+	for _, s := range d.Target.StdDev {
+		sum += math.Log(s)
+	}
+	return sum
+}
+
 // Rows is the number of rows of the training part, N.
 func (d *Data) Rows() int {
 	if d.Source != nil {

@@ -265,8 +265,8 @@ func (s regressionData) repeat(
 }
 
 // regressionScores are a contender's on the test part, in the target's units, with the seconds of the fit that is kept,
-// its epochs, and its validations as losses: twice the NLPD less that of a perfect mean, in the target's squared units,
-// which is the mean squared error if all particles agree.
+// its epochs, and its validations as losses: twice the standardised target's NLPD less that of a perfect mean, in the
+// target's squared units, which is the mean squared error if all particles agree.
 func (b *bench) regressionScores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (Result, error) {
 	f, err := b.choose(ctx, c, parts, seed)
 	if err != nil {
@@ -299,7 +299,7 @@ func (b *bench) regressionScores(ctx context.Context, c contender, parts dataset
 	for _, v := range f.curve {
 		r.Series["epoch"] = append(r.Series["epoch"], v.epoch)
 		r.Series["seconds"] = append(r.Series["seconds"], v.seconds)
-		r.Series["loss"] = append(r.Series["loss"], variance*(2*v.nlpd-math.Log(2*math.Pi)))
+		r.Series["loss"] = append(r.Series["loss"], variance*(2*v.nlpd-math.Log(2*math.Pi*variance)))
 	}
 	return r, nil
 }
