@@ -3,6 +3,7 @@ package viz
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"gobnn/bayes"
@@ -12,15 +13,16 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// AlongOptions are the options of [Along].
+// AlongOptions are the options of [Along]. Data, or else From, To and, of several features, At must be set.
 type AlongOptions struct {
 	BandOptions
-	// Data, if set, are drawn as points, unless TrainX is set, and their range is the default of From and To.
+	// Data are the training rows. They are drawn as points, unless TrainX is set. Their range, and a tenth of it on both
+	// sides, is the default of From and To, and one of them that of At.
 	Data *dataset.Dataset
-	// At are the values of all features, [d], at which the others are held; default the means of the training part.
+	// At are the values of all features, [d], at which the others are held; default: those of the row of Data that is
+	// nearest to the mean, in standard deviations, so that columns that are one category's together have its values.
 	At []float64
-	// From and To are the ends of the grid; both 0: Data's range, or three training standard deviations around the
-	// mean.
+	// From and To are the ends of the grid.
 	From, To float64
 	// Points of the grid; 0: 200.
 	Points int
@@ -29,7 +31,8 @@ type AlongOptions struct {
 }
 
 // Along shows what a posterior predicts along one feature, given by its name, with the others held fixed: the
-// predictive band of [PredictiveBandOf], noise included, on a grid.
+// predictive band of [PredictiveBandOf], noise included, on a grid. The figure says at which row the others are held,
+// and its ground is grey where the grid goes beyond the data.
 func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt AlongOptions) (*Figure, error) {
 	if posterior == nil || posterior.Bound() == nil {
 		return nil, fmt.Errorf("viz: along %q of a posterior that is nil or empty: check the error of the function that "+
@@ -44,7 +47,7 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 		return nil, fmt.Errorf("viz: along %q: the posterior is of a classification: draw two features with "+
 			"DecisionMapOf", feature)
 	}
-	grid, xs, err := opt.grid(origin.Features, column)
+	grid, xs, err := opt.grid(len(origin.FeatureNames), column)
 	if err != nil {
 		return nil, fmt.Errorf("viz: along %q: %w", feature, err)
 	}
@@ -59,8 +62,15 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 	if band.YLabel == "" && len(origin.TargetNames) > 0 {
 		band.YLabel = origin.TargetNames[0]
 	}
-	if opt.Data != nil && band.TrainX == nil {
-		band.TrainX, band.TrainY = mat.Col(nil, column, opt.Data.X), opt.Data.Y
+	if opt.Data != nil {
+		values := mat.Col(nil, column, opt.Data.X)
+		band.seen = &span{floats.Min(values), floats.Max(values)}
+		if band.TrainX == nil {
+			band.TrainX, band.TrainY = values, opt.Data.Y
+		}
+	}
+	if len(origin.FeatureNames) > 1 {
+		band.told = append(band.told, opt.held())
 	}
 	particles := opt.Particles
 	switch particles {
@@ -73,31 +83,36 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 }
 
 // grid are the points, [Points, d], and their values in the given column, [Points].
-func (opt AlongOptions) grid(features dataset.Scaler, column int) (*mat.Dense, []float64, error) {
-	dims, points, at := len(features.Mean), opt.Points, opt.At
+func (opt AlongOptions) grid(dims, column int) (*mat.Dense, []float64, error) {
+	points, at := opt.Points, opt.At
 	if points == 0 {
 		points = 200
 	}
 	if points < 2 {
 		return nil, nil, fmt.Errorf("Points = %d: a grid needs at least 2", opt.Points)
 	}
-	if at == nil {
-		at = features.Mean
+	if opt.Data != nil && (opt.Data.Dims() != dims || opt.Data.Rows() == 0) {
+		return nil, nil, fmt.Errorf("the option Data has %d rows of %d features, the posterior %d features: set the "+
+			"training rows", opt.Data.Rows(), opt.Data.Dims(), dims)
+	}
+	from, to := opt.From, opt.To
+	if opt.Data == nil && (from == 0 && to == 0 || at == nil && dims > 1) {
+		return nil, nil, fmt.Errorf("the option Data is nil: set the training rows, whose range the grid takes and of which "+
+			"one gives the other features their values, or set From, To and At, the values of all %d features", dims)
+	}
+	switch {
+	case at == nil && opt.Data != nil:
+		at = opt.Data.X.RawRowView(central(opt.Data.X))
+	case at == nil:
+		at = make([]float64, dims) // of which the grid's own feature is all
 	}
 	if len(at) != dims {
 		return nil, nil, fmt.Errorf("the point At has %d values: the posterior has %d features", len(at), dims)
 	}
-	if opt.Data != nil && opt.Data.Dims() != dims {
-		return nil, nil, fmt.Errorf("the option Data has %d features, the posterior %d", opt.Data.Dims(), dims)
-	}
-	from, to := opt.From, opt.To
-	switch {
-	case from != 0 || to != 0:
-	case opt.Data != nil:
+	if from == 0 && to == 0 {
 		values := mat.Col(nil, column, opt.Data.X)
 		from, to = floats.Min(values), floats.Max(values)
-	default:
-		from, to = features.Mean[column]-3*features.StdDev[column], features.Mean[column]+3*features.StdDev[column]
+		from, to = from-.1*(to-from), to+.1*(to-from)
 	}
 	if !(from < to) {
 		return nil, nil, fmt.Errorf("the grid goes from %v to %v: set From below To", from, to)
@@ -109,4 +124,31 @@ func (opt AlongOptions) grid(features dataset.Scaler, column int) (*mat.Dense, [
 		grid.Set(i, column, x)
 	}
 	return grid, xs, nil
+}
+
+// central is the row nearest to the mean of all, with each column in units of its standard deviation.
+func central(x *mat.Dense) int {
+	rows, _ := x.Dims()
+	scaler := dataset.FitScaler(x)
+	nearest, least := 0, math.Inf(1)
+	for i := range rows {
+		distance := 0.
+		for j, v := range x.RawRowView(i) {
+			z := (v - scaler.Mean[j]) / scaler.StdDev[j]
+			distance += z * z
+		}
+		if distance < least {
+			nearest, least = i, distance
+		}
+	}
+	return nearest
+}
+
+// held says where the other features are held.
+func (opt AlongOptions) held() string {
+	if opt.At != nil {
+		return "the other features are held at the point At"
+	}
+	row := opt.Data.OriginalRow(central(opt.Data.X))
+	return fmt.Sprintf("the other features are those of row %d of the data (counted from 0)", row)
 }

@@ -3,6 +3,7 @@ package viz_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -15,10 +16,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// linear is a posterior of two particles of y = a x_1 + b x_2 + c, in the given task.
-func linear(t *testing.T, likelihood bayes.Likelihood) *bayes.Posterior {
+// linear is a posterior of two particles of a linear function of d features, in the given task.
+func linear(t *testing.T, likelihood bayes.Likelihood, d int) *bayes.Posterior {
 	t.Helper()
-	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: likelihood, Stochastic: bayes.All()}.Bind(2, 1)
+	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: likelihood, Stochastic: bayes.All()}.Bind(d, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,12 +27,17 @@ func linear(t *testing.T, likelihood bayes.Likelihood) *bayes.Posterior {
 	if err != nil {
 		t.Fatal(err)
 	}
+	names := []string{"speed", "mass", "a", "b", "c"}
+	features := dataset.Scaler{Mean: []float64{1, 5, .6, .2, .2}[:d], StdDev: []float64{2, .5, .5, .4, .4}[:d]}
+	var phi []float64
+	for i := range 2 * (d + 1) {
+		phi = append(phi, math.Sin(float64(i)))
+	}
 	p, err := bayes.NewPosterior(bound, bayes.Draws{
-		Phi: compute.Floats(compute.Float64, []float64{1, 2, 3, -1, 2, 3}, 2, 3), LogWeights: bayes.EqualLogWeights(2),
+		Phi: compute.Floats(compute.Float64, phi, 2, d+1), LogWeights: bayes.EqualLogWeights(2),
 	}, bayes.Origin{
-		Features: dataset.Scaler{Mean: []float64{1, 5}, StdDev: []float64{2, .5}}, Target: dataset.Scaler{Mean: []float64{3},
-			StdDev: []float64{4}},
-		FeatureNames: []string{"speed", "mass"}, TargetNames: []string{"force"}, Engine: engine,
+		Features: features, Target: dataset.Scaler{Mean: []float64{3}, StdDev: []float64{4}},
+		FeatureNames: names[:d], TargetNames: []string{"force"}, Engine: engine,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -39,14 +45,30 @@ func linear(t *testing.T, likelihood bayes.Likelihood) *bayes.Posterior {
 	return p
 }
 
-// The band along a feature is that of a grid by hand, with the other feature at its mean or where it is put.
+// table has a category in its last three columns, of which the third has one row, and numbers before them; its last row
+// is the nearest to the mean.
+func table() *dataset.Dataset {
+	return &dataset.Dataset{X: mat.NewDense(5, 5, []float64{
+		0, 4, 1, 0, 0,
+		2, 6, 1, 0, 0,
+		8, 6, 0, 1, 0,
+		9, 4, 0, 0, 1,
+		4, 5, 1, 0, 0,
+	}), Y: []float64{1, 2, 3, 4, 5}, Features: []string{"speed", "mass", "a", "b", "c"}, Target: "force"}
+}
+
+// The band along a feature is that of a grid by hand, with the others at a row that exists, at which a category's
+// columns are one 1 and zeros, or where they are put. By default the grid goes a tenth beyond the data.
 func TestAlong(t *testing.T) {
-	p := linear(t, bayes.Gaussian{StdDev: .1})
-	data := &dataset.Dataset{X: mat.NewDense(3, 2, []float64{0, 4, 2, 6, 8, 5}), Y: []float64{1, 2, 3},
-		Features: []string{"speed", "mass"}, Target: "force"}
+	p := linear(t, bayes.Gaussian{StdDev: .1}, 5)
+	data := table()
+	again, err := data.Subset([]int{4, 1, 2, 3}) // the central row is the first, but was number 4
+	if err != nil {
+		t.Fatal(err)
+	}
 	byHand := func(column int, at []float64, from, to float64, opt viz.BandOptions) string {
 		const points = 50
-		grid, xs := mat.NewDense(points, 2, nil), make([]float64, points)
+		grid, xs := mat.NewDense(points, 5, nil), make([]float64, points)
 		for i := range xs {
 			xs[i] = from + (to-from)*float64(i)/(points-1)
 			grid.SetRow(i, at)
@@ -59,18 +81,22 @@ func TestAlong(t *testing.T) {
 		fig, err := viz.PredictiveBandOf(xs, prediction, 20, opt)
 		return svgOf(t, fig, err)
 	}
+	speed := viz.BandOptions{Frame: viz.Frame{XLabel: "speed", YLabel: "force"},
+		TrainX: []float64{0, 2, 8, 9, 4}, TrainY: data.Y}
+	mass := viz.BandOptions{Frame: viz.Frame{XLabel: "mass", YLabel: "force"}, TrainX: []float64{5, 6, 6, 4},
+		TrainY: []float64{5, 2, 3, 4}}
+	const told = "the other features are those of row 4 of the data (counted from 0)"
+	row := []float64{4, 5, 1, 0, 0}
 	for i, c := range []struct {
 		feature string
 		opt     viz.AlongOptions
 		want    string
 	}{
-		{"speed", viz.AlongOptions{}, byHand(0, []float64{1, 5}, -5, 7, viz.BandOptions{Frame: viz.Frame{XLabel: "speed",
-			YLabel: "force"}})},
-		{"mass", viz.AlongOptions{At: []float64{7, 0}, From: 1, To: 2}, byHand(1, []float64{7, 0}, 1, 2,
-			viz.BandOptions{Frame: viz.Frame{XLabel: "mass", YLabel: "force"}})},
-		{"speed", viz.AlongOptions{Data: data}, byHand(0, []float64{1, 5}, 0, 8, viz.BandOptions{
-			Frame: viz.Frame{XLabel: "speed", YLabel: "force"}, TrainX: []float64{0, 2, 8}, TrainY: data.Y,
-		})},
+		{"speed", viz.AlongOptions{Data: data}, byHand(0, row, -.9, 9.9, speed.Told(0, 9, told))},
+		{"mass", viz.AlongOptions{Data: again}, byHand(1, row, 3.8, 6.2, mass.Told(4, 6, told))},
+		{"speed", viz.AlongOptions{Data: data, From: -9, To: 5}, byHand(0, row, -9, 5, speed.Told(0, 9, told))},
+		{"mass", viz.AlongOptions{At: []float64{7, 0, 0, 1, 0}, From: 1, To: 2}, byHand(1, []float64{7, 0, 0, 1, 0}, 1, 2,
+			viz.BandOptions{Frame: mass.Frame}.Told(1, 2, "the other features are held at the point At"))},
 	} {
 		c.opt.Points = 50
 		fig, err := viz.Along(context.Background(), p, c.feature, c.opt)
@@ -80,21 +106,48 @@ func TestAlong(t *testing.T) {
 	}
 }
 
+// What lies beyond the data has a grey ground, up to the first and from the last point, and the legend says so.
+func TestBeyondTheData(t *testing.T) {
+	band := func(from, to float64, trainX []float64) string {
+		x := []float64{from, to}
+		fig, err := viz.PredictiveBand(x, []float64{0, 0}, []float64{1, 1}, viz.BandOptions{TrainX: trainX,
+			TrainY: make([]float64, len(trainX))})
+		return svgOf(t, fig, err)
+	}
+	const grey, told = "fill:#EBEBEB", "beyond the data"
+	for _, c := range []struct {
+		from, to float64
+		trainX   []float64
+		grounds  int // with that of the legend
+	}{
+		{0, 4, []float64{3, 1}, 3}, {0, 4, []float64{0, 1}, 2}, {0, 4, []float64{2, 4}, 2}, {0, 4, []float64{-1, 5}, 0},
+		{0, 4, []float64{6, 5}, 2}, {0, 4, nil, 0},
+	} {
+		svg := band(c.from, c.to, c.trainX)
+		if n := strings.Count(svg, grey); n != c.grounds || strings.Contains(svg, told) != (n > 0) {
+			t.Errorf("points %v on [%v, %v]: %d grey areas, want %d", c.trainX, c.from, c.to, n, c.grounds)
+		}
+	}
+}
+
 func TestAlongRefuses(t *testing.T) {
-	p := linear(t, bayes.Gaussian{})
+	p := linear(t, bayes.Gaussian{}, 2)
 	narrow := &dataset.Dataset{X: mat.NewDense(1, 1, nil), Y: []float64{1}, Features: []string{"a"}}
+	at := []float64{1, 1}
 	for want, c := range map[string]struct {
 		posterior *bayes.Posterior
 		feature   string
 		opt       viz.AlongOptions
 	}{
 		`"weight": the posterior has the features ["speed" "mass"]`: {p, "weight", viz.AlongOptions{}},
-		"DecisionMapOf":             {linear(t, bayes.Bernoulli{}), "mass", viz.AlongOptions{}},
-		"Points = 1":                {p, "mass", viz.AlongOptions{Points: 1}},
-		"the point At has 1 values": {p, "mass", viz.AlongOptions{At: []float64{1}}},
-		"from 3 to 1":               {p, "mass", viz.AlongOptions{From: 3, To: 1}},
-		"the option Data has 1 features, the posterior 2": {p, "mass", viz.AlongOptions{Data: narrow}},
-		"draws = -7": {p, "mass", viz.AlongOptions{Particles: -7}},
+		"DecisionMapOf":                       {linear(t, bayes.Bernoulli{}, 2), "mass", viz.AlongOptions{}},
+		"Points = 1":                          {p, "mass", viz.AlongOptions{Points: 1}},
+		"Data is nil: set the training rows":  {p, "mass", viz.AlongOptions{From: 1, To: 2}},
+		"or set From, To and At, the values":  {p, "mass", viz.AlongOptions{At: at}},
+		"the point At has 1 values":           {p, "mass", viz.AlongOptions{At: at[:1], From: 1, To: 2}},
+		"from 3 to 1":                         {p, "mass", viz.AlongOptions{At: at, From: 3, To: 1}},
+		"1 rows of 1 features, the posterior": {p, "mass", viz.AlongOptions{Data: narrow}},
+		"draws = -7":                          {p, "mass", viz.AlongOptions{At: at, From: 1, To: 2, Particles: -7}},
 	} {
 		if _, err := viz.Along(t.Context(), c.posterior, c.feature, c.opt); err == nil ||
 			!strings.Contains(fmt.Sprint(err), want) {

@@ -3,6 +3,7 @@ package viz
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -18,10 +19,14 @@ type BandOptions struct {
 	True func(x float64) float64
 	// Draws are functions of single particles at x: [draws, len(x)].
 	Draws [][]float64
+
+	seen *span    // the range of the data; nil: of TrainX
+	told []string // notes below the title
 }
 
 // PredictiveBand shows a regression of one feature: the predictive mean with 1, 2 and 3 standard deviations shaded from
 // dark to light. x, mean and stdDev are equally long, in the units of the feature and the target; x need not be sorted.
+// Where x goes beyond the range of the training points, the ground is grey.
 func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error) {
 	frame, err := opt.fill("Predictive mean and standard deviations", "x", "y", 640, 420)
 	if err != nil {
@@ -81,7 +86,15 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 	a := newAxes(frame.XLabel, frame.YLabel, xRange.widen(0.015), spanOf(yColumns...).widen(0.04))
 	p := &panel{title: frame.Title, axes: []*axes{a}}
 	p.note(droppedNote(dropped))
-	a.add(gridLines{}, bands[0], bands[1], bands[2])
+	for _, note := range opt.told {
+		p.note(note)
+	}
+	seen := opt.seen
+	if seen == nil && len(train[0]) > 0 {
+		seen = &span{slices.Min(train[0]), slices.Max(train[0])}
+	}
+	ground := beyond(seen, spanOf(xs), span{a.plot.Y.Min, a.plot.Y.Max})
+	a.add(ground, gridLines{}, bands[0], bands[1], bands[2])
 	single := &paths{style: stroke(withAlpha(purple, 0.75), 0.8)}
 	for _, d := range draws {
 		single.lines = append(single.lines, polyline{xs, d})
@@ -105,7 +118,25 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 		a.add(points)
 		p.entry(cmp.Or(opt.TrainLabel, "training data"), points)
 	}
+	if len(ground.x0) > 0 {
+		p.entry("beyond the data", ground)
+	}
 	return newFigure(frame, p)
+}
+
+// beyond is the ground beside the data, of the parts of x below and above their range; none if it is not known.
+func beyond(data *span, x, y span) *bars {
+	b := &bars{fill: rgb(0xEBEBEB)}
+	if data == nil {
+		return b
+	}
+	for _, side := range []span{{x.lo, min(data.lo, x.hi)}, {max(data.hi, x.lo), x.hi}} {
+		if side.lo < side.hi {
+			b.x0, b.x1 = append(b.x0, side.lo), append(b.x1, side.hi)
+			b.y0, b.y1 = append(b.y0, y.lo), append(b.y1, y.hi)
+		}
+	}
+	return b
 }
 
 // sample evaluates a function at 400 points; it must be finite somewhere.

@@ -92,7 +92,8 @@ func Bars(names []string, values []float64, opt BarOptions) (*Figure, error) {
 	}
 	a.plot.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	if opt.MarkName != "" {
-		p.legend = append(p.legend, legendEntry{opt.MarkName, []plot.Thumbnailer{&line{style: marks.edge}}})
+		p.entry(frame.XLabel, lengths)
+		p.entry(opt.MarkName, &line{style: marks.edge})
 	}
 	a.framed()
 	p.axes = []*axes{a}

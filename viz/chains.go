@@ -213,7 +213,7 @@ func Energy(values [][]float64, divergent [][]bool, frame Frame) (*Figure, error
 	if err != nil {
 		return nil, err
 	}
-	marginal.fill, marginal.edge = tint(blue, .55), stroke(white, .4)
+	marginal.fill, marginal.edge = histogramFill, stroke(white, .4)
 	steps := &line{style: stroke(black, 1.6)}
 	for i := range transition.x0 {
 		steps.xs = append(steps.xs, transition.x0[i], transition.x1[i])

@@ -139,6 +139,16 @@ func (h *heat) Plot(c draw.Canvas, p *plot.Plot) {
 	drawImage(c, r, img)
 }
 
+// Thumbnail has the colours from the first to the last.
+func (h *heat) Thumbnail(c *draw.Canvas) {
+	const steps = 32
+	img := image.NewPaletted(image.Rect(0, 0, steps, 1), h.table.palette())
+	for i := range steps {
+		img.SetColorIndex(i, 0, uint8(1+h.table.index(float64(i)/(steps-1))))
+	}
+	drawImage(*c, c.Rectangle, img)
+}
+
 // drawImage draws on a raster canvas from RGBA pixels, which are scaled much faster, and on others from the palette
 // image, which makes a smaller file.
 func drawImage(c draw.Canvas, r vg.Rectangle, img *image.Paletted) {

@@ -112,6 +112,12 @@ func Forest(rows []ForestRow, opt ForestOptions) (*Figure, error) {
 		p.entry(fmt.Sprintf("%s %%", number(50*opt.Mass)), narrow)
 	}
 	p.entry("mean", mean)
+	if len(groups) > 1 { // whose colours differ
+		for k, group := range groups {
+			wide, _, dot := ForestRow{}.marks(0, k)
+			p.entry(group, wide, dot)
+		}
+	}
 	if diagnosed {
 		top := float64(len(shown)) - .1
 		a.add(&forestText{x: inner.hi + .11*width, y: top, text: "R-hat"}, &forestText{x: inner.hi + .25*width, y: top,

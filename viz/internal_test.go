@@ -146,23 +146,30 @@ func TestWholeTicks(t *testing.T) {
 	}
 }
 
-// A logarithmic axis has powers of ten, and between them what fits.
+// A logarithmic axis has powers of ten, and between them what fits: the axis of a panel of 250 points over a decade and
+// a half had three numbers, .5, 1 and 5, and one of a decade had one.
 func TestLogTicks(t *testing.T) {
 	for _, c := range []struct {
 		lo, hi float64
-		count  int
+		ticks  logTicks
 		want   string
 	}{
-		{.8, 120, 8, "1 2 5 10 20 50 100"},
-		{.8, 120, 4, "1 10 100"},
-		{1e-4, 1e4, 4, "1e-4 0.01 1 100 10000"},
-		{.0009, 2e6, 12, "0.001 0.01 0.1 1 10 100 1000 10000 1e5 1e6"},
-		{1, 3, 4, "1.0 1.5 2.0 2.5 3.0"},
-		{3, 20, 6, "5 10 20"},
+		{.8, 120, logTicks{200, false}, "1 2 5 10 20 50 100"},
+		{.8, 120, logTicks{200, true}, "1 2 5 10 20 50 100"},
+		{.8, 120, logTicks{70, false}, "1 3 10 30 100"},
+		{.8, 120, logTicks{70, true}, "1 10 100"},
+		{1e-4, 1e4, logTicks{150, true}, "1e-4 0.01 1 100 10000"},
+		{1e-4, 1e4, logTicks{5, true}, "1e-4"},
+		{.0009, 2e6, logTicks{400, true}, "0.001 0.01 0.1 1 10 100 1000 10000 1e5 1e6"},
+		{1, 3, logTicks{250, true}, "1.0 1.5 2.0 2.5 3.0"},
+		{3, 20, logTicks{250, true}, "5 10 20"},
+		{.14, 9, logTicks{190, true}, "0.2 0.5 1 2 5"},
+		{1.5, 9.5, logTicks{250, true}, "2 3 4 5 6 7 8 9"},
+		{1.5, 9.5, logTicks{80, true}, "2 3 5 7"},
 	} {
 		got := ""
 		last := 0.
-		for _, tick := range (logTicks{c.count}).Ticks(c.lo, c.hi) {
+		for _, tick := range c.ticks.Ticks(c.lo, c.hi) {
 			if tick.Value < c.lo || tick.Value > c.hi || tick.Value <= last {
 				t.Errorf("tick %v after %v, within [%v, %v]", tick.Value, last, c.lo, c.hi)
 			}
@@ -512,24 +519,16 @@ func TestErrorBarsBesideEachOther(t *testing.T) {
 	}
 	canvas := new(recorder.Canvas)
 	c := draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: vg.Point{X: 200, Y: 100}}}
-	fig.body.(*panel).drawAxes(c, inset{})
-	bars := map[color.Color][]vg.Length{} // upright lines by their colours: their places, moved as they are
-	shifts := []vg.Length{0}
+	data := fig.body.(*panel).drawAxes(c, inset{})
+	bars := map[color.Color][]vg.Length{} // the places of upright lines by their colours
 	var now color.Color
 	for _, action := range canvas.Actions {
-		last := len(shifts) - 1
 		switch a := action.(type) {
-		case *recorder.Push:
-			shifts = append(shifts, shifts[last])
-		case *recorder.Pop:
-			shifts = shifts[:last]
-		case *recorder.Translate:
-			shifts[last] += a.Point.X
 		case *recorder.SetColor:
 			now = a.Color
 		case *recorder.Stroke:
 			if len(a.Path) == 2 && a.Path[0].Pos.X == a.Path[1].Pos.X {
-				bars[now] = append(bars[now], a.Path[0].Pos.X+shifts[last])
+				bars[now] = append(bars[now], a.Path[0].Pos.X)
 			}
 		}
 	}
@@ -537,16 +536,17 @@ func TestErrorBarsBesideEachOther(t *testing.T) {
 	if len(first) != 2 || len(second) != 2 {
 		t.Fatalf("bars at %v and %v, want two of each trace", first, second)
 	}
-	for k := range first {
-		if apart := second[k] - first[k]; math.Abs(float64(apart-besideBy)) > 1e-6 {
-			t.Errorf("the bars of step %d stand %v apart, want %v", k, apart, besideBy)
+	for k := range first { // the axis is a little longer than without the moves, of which besideBy is a share
+		apart, want := second[k]-first[k], besideBy*data.Size().X
+		if apart < .9*want || apart > want {
+			t.Errorf("the bars of step %d stand %v apart, want about %v", k, apart, want)
 		}
 	}
 }
 
 // Marks are moved only where they would cover those of another trace.
 func TestAsides(t *testing.T) {
-	const half = float64(besideBy) / 2
+	const half = besideBy / 2
 	for name, c := range map[string]struct {
 		log   bool
 		steps [][]float64 // an empty one: a trace without error bars at 1
@@ -570,13 +570,15 @@ func TestAsides(t *testing.T) {
 			}
 			traces[i].Error = make([]float64, len(steps))
 		}
-		across := span{1, 10}
+		across, place := span{1, 10}, func(v float64) float64 { return v / 9 }
 		if c.log {
-			across.hi = 100
+			across.hi, place = 100, func(v float64) float64 { return math.Log10(v) / 2 }
 		}
-		for i, got := range asides(traces, x, across, c.log) {
-			if math.Abs(float64(got)-c.want[i]) > 1e-9 {
-				t.Errorf("%s: trace %d is moved by %v points, want %v", name, i, got, c.want[i])
+		for i, moved := range asides(traces, x, across, c.log) {
+			for k, v := range moved {
+				if got := place(v) - place(x[i][k]); math.Abs(got-c.want[i]) > 1e-9 {
+					t.Errorf("%s: trace %d is moved by %v of the axis, want %v", name, i, got, c.want[i])
+				}
 			}
 		}
 	}
@@ -682,5 +684,51 @@ func TestDotsOfSmallPanels(t *testing.T) {
 		if r, err := strconv.ParseFloat(text, 64); err != nil || text != "2.6" && (r < 1.2 || r > 2.2) {
 			t.Errorf("in five columns a dot has the radius %s, %v", text, err)
 		}
+	}
+}
+
+// What is above Most is cut by the axes' end, and each peak has an arrow there, within the axes: a peak that was
+// lowered to the end looked like a plateau.
+func TestPeaksAreCut(t *testing.T) {
+	series := Series{Value: []float64{1, 9, 8, 1, 2, 1, 5, 1, 1, 1}} // two peaks above 3: at 2 and 3, and at 7
+	for _, log := range []bool{false, true} {
+		fig, err := Traces([]Trace{{Name: "a", Series: series}}, TraceOptions{Most: 3, LogY: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := fig.body.(*panel)
+		if got, want := strings.Join(p.notes, ""), "arrows: values above the axis, up to 9"; got != want {
+			t.Errorf("the figure says %q, want %q", got, want)
+		}
+		if top := p.axes[0].plot.Y.Max; top < 3 || top > 3.3 {
+			t.Errorf("the axis ends at %v", top)
+		}
+		canvas := new(recorder.Canvas)
+		data := p.drawAxes(draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: vg.Point{X: 300, Y: 200}}}, inset{})
+		var tips []float64
+		for _, action := range canvas.Actions {
+			switch a := action.(type) {
+			case *recorder.Fill:
+				if len(a.Path) == 4 && a.Path[0].Pos.Y == data.Max.Y {
+					tips = append(tips, 1+9*float64((a.Path[0].Pos.X-data.Min.X)/data.Size().X))
+				}
+			case *recorder.Stroke:
+				for i := 1; i < len(a.Path); i++ { // along the upper edge
+					if from, to := a.Path[i-1].Pos, a.Path[i].Pos; from.Y == to.Y && from.Y > data.Max.Y-1 && from.X != to.X {
+						t.Errorf("a plateau from %v to %v", from, to)
+					}
+				}
+			}
+		}
+		if len(tips) != 2 || math.Abs(tips[0]-2.5) > .1 || math.Abs(tips[1]-7) > .1 {
+			t.Errorf("logarithmic %v: arrows at %v, want them at 2.5 and 7", log, tips)
+		}
+	}
+	fig, err := Traces([]Trace{{Name: "a", Series: series}}, TraceOptions{Most: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := fig.body.(*panel); p.axes[0].plot.Y.Max > 9.5 || len(p.notes) > 0 {
+		t.Errorf("nothing is cut: the axis ends at %v, and the figure says %q", p.axes[0].plot.Y.Max, p.notes)
 	}
 }

@@ -85,7 +85,7 @@ func (a *axes) add(marks ...plot.Plotter) {
 // sized gives the plot with as many ticks as fit its canvas, unless its ticks are set.
 func (a *axes) sized(c draw.Canvas) fitted {
 	p := *a.plot
-	ticked := func(axis *plot.Axis, length vg.Length, each int) {
+	ticked := func(axis *plot.Axis, length vg.Length, each int, across bool) {
 		count := max(2, int(length)/each)
 		ticks, quiet := axis.Tick.Marker, false
 		if s, ok := ticks.(silent); ok {
@@ -97,7 +97,7 @@ func (a *axes) sized(c draw.Canvas) fitted {
 		case wholeTicks:
 			ticks = wholeTicks{count}
 		case logTicks:
-			ticks = logTicks{max(count, int(length)/36)} // short labels
+			ticks = logTicks{max(0, length-besideData), across}
 		case plot.ConstantTicks:
 			ticks = named(axis.Tick.Label, given, mostName*c.Size().X)
 		}
@@ -105,10 +105,10 @@ func (a *axes) sized(c draw.Canvas) fitted {
 			axis.Tick.Marker = silent{ticks}
 		}
 	}
-	ticked(&p.X, c.Size().X, 58)
-	ticked(&p.Y, c.Size().Y, 32)
+	ticked(&p.X, c.Size().X, 58, true)
+	ticked(&p.Y, c.Size().Y, 32, false)
 	// A label that is longer than the data area, beside which the other axis has its own, would make it smaller.
-	beside := vg.Length(44)
+	beside := besideData
 	if names, ok := p.Y.Tick.Marker.(plot.ConstantTicks); ok {
 		for _, tick := range names {
 			beside = max(beside, 20+p.Y.Tick.Label.Width(tick.Label))
@@ -122,7 +122,7 @@ func (a *axes) sized(c draw.Canvas) fitted {
 		}
 	}
 	labelled(&p.X, c.Size().X-beside)
-	labelled(&p.Y, c.Size().Y-44)
+	labelled(&p.Y, c.Size().Y-besideData)
 	if nice, ok := p.Y.Tick.Marker.(niceTicks); ok {
 		ticks := nice.Ticks(p.Y.Min, p.Y.Max)
 		height := p.DataCanvas(c).Size().Y
@@ -139,6 +139,9 @@ func (a *axes) sized(c draw.Canvas) fitted {
 	}
 	return out
 }
+
+// besideData is about what the numbers and the label of an axis take of the other one's length.
+const besideData vg.Length = 44
 
 // fitted is a plot that draws the labels of logarithmic axes itself. The library takes such a label for one at the
 // mean of the axis's ends, which is not its middle, and leaves room beside the data as if it stood out there.

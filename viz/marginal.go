@@ -63,7 +63,7 @@ func Marginal(values []float64, opt MarginalOptions) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.fill, h.edge = tint(blue, .55), stroke(white, .4)
+	h.fill, h.edge = histogramFill, stroke(white, .4)
 	x := spanOf(h.x0, h.x1)
 	if opt.TruthName != "" {
 		x = spanOf(h.x0, h.x1, []float64{opt.Truth})
@@ -122,6 +122,9 @@ func weighted(values []float64, w smc.LogWeights) (xs, weights []float64, droppe
 	floats.Scale(1/floats.Sum(weights), weights)
 	return xs, weights, dropped, nil
 }
+
+// histogramFill is the colour of draws' histograms.
+var histogramFill = tint(blue, .55)
 
 // histogram is one of weighted values, whose weights sum to 1, as a density. By default it has a bin for every cube
 // root of the effective number of draws, twice (Rice's rule), from 8 to 60.

@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"fmt"
 	"image/color"
 	"math"
 	"slices"
@@ -17,7 +18,7 @@ type mark interface {
 	plot.Thumbnailer
 }
 
-var _ = []mark{(*line)(nil), (*area)(nil), (*dots)(nil), (*bars)(nil), (*intervals)(nil), (*paths)(nil)}
+var _ = []mark{(*line)(nil), (*area)(nil), (*dots)(nil), (*bars)(nil), (*intervals)(nil), (*paths)(nil), (*heat)(nil)}
 
 // gridLines are faint lines at the ticks.
 type gridLines struct{}
@@ -339,17 +340,40 @@ func (v *intervals) Thumbnail(c *draw.Canvas) {
 	c.StrokeLine2(v.style, c.Center().X, c.Min.Y-1, c.Center().X, c.Max.Y+1)
 }
 
-// besides is a mark that is moved aside, so that it does not cover another one at the same x.
-type besides struct {
-	mark
-	by vg.Length
+// peaks are arrows at the upper edge of the axes, one wherever a curve leaves them there: the curve ends at the edge,
+// and the arrow says that it goes on.
+type peaks struct {
+	xs, ys []float64
+	colour color.Color
 }
 
-func (b besides) Plot(c draw.Canvas, p *plot.Plot) {
-	c.Push()
-	c.Translate(vg.Point{X: b.by})
-	b.mark.Plot(c, p)
-	c.Pop()
+// peaksNote says what the arrows are.
+func peaksNote(highest float64) string {
+	return fmt.Sprintf("arrows: values above the axis, up to %s", number(highest))
+}
+
+const peakWidth vg.Length = 5 // of an arrow's head
+
+func (m *peaks) Plot(c draw.Canvas, p *plot.Plot) {
+	x, _ := p.Transforms(&c)
+	last := vg.Length(math.Inf(-1))
+	for i := 0; i < len(m.xs); i++ {
+		if !(m.ys[i] > p.Y.Max) {
+			continue
+		}
+		first := i
+		for i+1 < len(m.xs) && m.ys[i+1] > p.Y.Max {
+			i++
+		}
+		at := min(max((x(m.xs[first])+x(m.xs[i]))/2, c.Min.X+peakWidth/2), c.Max.X-peakWidth/2)
+		if at-last < peakWidth { // it would stand on the one before
+			continue
+		}
+		last = at
+		tip, base := vg.Point{X: at, Y: c.Max.Y}, c.Max.Y-peakWidth
+		c.StrokeLine2(stroke(m.colour, 1.2), at, base-peakWidth, at, base)
+		c.FillPolygon(m.colour, []vg.Point{tip, {X: at - peakWidth/2, Y: base}, {X: at + peakWidth/2, Y: base}})
+	}
 }
 
 // paths are several lines of one style, such as the pieces of a level line.

@@ -56,7 +56,7 @@ func Pairs(names []string, values [][]float64, opt PairsOptions) (*Figure, error
 				if err != nil {
 					return nil, err
 				}
-				h.fill, h.edge = tint(blue, .55), stroke(white, .4)
+				h.fill, h.edge = histogramFill, stroke(white, .4)
 				a = newAxes(names[col], names[row], spans[col], span{0, 1.08 * floats.Max(h.y1)})
 				a.add(h)
 				a.plot.Y.Tick.Marker, a.plot.Y.Label.Text = plot.ConstantTicks(nil), ""
@@ -64,7 +64,7 @@ func Pairs(names []string, values [][]float64, opt PairsOptions) (*Figure, error
 				a = newAxes(names[col], names[row], spans[col], spans[row])
 				cloud := [][]float64{rows[col], rows[row], rows[n]}
 				points, _ := particleDots(cloud, spans[col], spans[row])
-				points.fill, points.edge.Width = withAlpha(blue, .35), 0
+				points.fill, points.edge.Width = pairsFill, 0
 				for i := range points.radii {
 					points.radii[i] *= .6
 				}
@@ -106,7 +106,7 @@ func Pairs(names []string, values [][]float64, opt PairsOptions) (*Figure, error
 	if opt.Weights.Len() > 0 {
 		draws += ", ESS " + number(1/floats.Dot(rows[n], rows[n]))
 	}
-	top.entry(draws, &dots{radius: 2, fill: blue})
+	top.entry(draws, &bars{fill: histogramFill}, &dots{radius: 2, fill: pairsFill})
 	if crosses != nil {
 		top.entry(fmt.Sprintf("%d divergent", len(crosses.xs)), crosses)
 	}
@@ -114,6 +114,9 @@ func Pairs(names []string, values [][]float64, opt PairsOptions) (*Figure, error
 	height := NotebookWidth + int(g.header(points(NotebookWidth))*pixelsPerInch/vg.Inch)
 	return newFigure(Frame{Width: NotebookWidth, Height: height}, g)
 }
+
+// pairsFill is the colour of a draw; many lie on each other.
+var pairsFill = withAlpha(blue, .35)
 
 // pairRows are the draws that are finite and have a weight, [parameters], their weights, which sum to 1, and 1 where a
 // transition diverged.

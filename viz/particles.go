@@ -92,18 +92,20 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	} else if opt.Weights != nil {
 		label += " (area: weight)"
 	}
-	icon := &dots{radius: 2.8, fill: withAlpha(vermillion, .7), edge: stroke(withAlpha(rgb(0x5A2700), .8), .5)}
+	icon := &dots{radius: 2.8, fill: particles.fill, edge: particles.edge}
 	if density == nil {
 		a.add(gridLines{}, particles)
 		p.entry(label, icon)
 		return newFigure(frame, p)
 	}
-	a.add(density.heat, particles)
-	for _, l := range density.levels {
+	a.add(density.heat)
+	for _, l := range density.levels { // below the particles, which they would hide where the density is narrow
 		a.add(l.paths)
 	}
+	a.add(particles)
 	a.framed()
 	p.entry(label, icon)
+	p.entry("density", density.heat)
 	var masses []float64
 	for _, l := range density.levels {
 		masses = append(masses, 100*l.mass)
@@ -230,8 +232,8 @@ func newLayers(opt ParticleOptions) (*layers, error) {
 		return nil, fmt.Errorf("viz: colour table: %w", err)
 	}
 	l := &layers{heat: &heat{field: f, values: span{0, 1}, table: table}, dropped: dropped}
-	styles := []paths{{style: stroke(black, 1.2)}, {style: stroke(black, 1, dashed...)},
-		{style: stroke(black, 1, dotted...)}, {style: stroke(black, 1, dashDot...)}}
+	styles := []paths{{style: stroke(black, .8)}, {style: stroke(black, .7, dashed...)},
+		{style: stroke(black, .7, dotted...)}, {style: stroke(black, .7, dashDot...)}}
 	for k, height := range f.massHeights(masses) {
 		m := styles[min(k, len(styles)-1)]
 		m.lines = f.contour(height)

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"gobnn/bayes/metric"
+
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // ReliabilityOptions are the options of [Reliability].
@@ -22,8 +24,8 @@ func Reliability(bins []metric.Bin, opt ReliabilityOptions) (*Figure, error) {
 		return nil, err
 	}
 	accuracy := &bars{fill: tint(blue, 0.35)}
-	top := &bars{edge: stroke(rgb(0x004A75), 2)} // the accuracy stays visible where the gap is inside the bar
-	gap := &bars{fill: withAlpha(vermillion, 0.40), edge: stroke(vermillion, 1)}
+	top := &tops{bars{edge: stroke(rgb(0x004A75), 2)}} // the accuracy stays visible where the gap is inside the bar
+	gap := &bars{fill: tint(vermillion, 0.6), edge: stroke(vermillion, 1)}
 	counts := &bars{fill: tint(grey, 0.35)}
 	total, ece, most := 0, 0.0, 0
 	for i, b := range bins {
@@ -45,7 +47,7 @@ func Reliability(bins []metric.Bin, opt ReliabilityOptions) (*Figure, error) {
 		most = max(most, b.Count)
 		ece += float64(b.Count) * math.Abs(b.Accuracy-b.Confidence)
 		inset := 0.04 * (b.Upper - b.Lower)
-		for _, m := range []*bars{accuracy, top, gap, counts} {
+		for _, m := range []*bars{accuracy, &top.bars, gap, counts} {
 			m.x0, m.x1 = append(m.x0, b.Lower+inset), append(m.x1, b.Upper-inset)
 		}
 		accuracy.y0, accuracy.y1 = append(accuracy.y0, 0), append(accuracy.y1, b.Accuracy)
@@ -65,11 +67,17 @@ func Reliability(bins []metric.Bin, opt ReliabilityOptions) (*Figure, error) {
 	diagonal := &line{xs: []float64{0, 1}, ys: []float64{0, 1}, style: stroke(black, 1.2, dashed...)}
 	upper.add(gridLines{}, accuracy, gap, top, diagonal)
 	lower.add(gridLines{}, counts)
-	p.entry("accuracy", accuracy)
+	p.entry("accuracy", accuracy, top)
 	p.entry("gap to mean confidence", gap)
 	p.entry("perfect calibration", diagonal)
+	p.entry("rows", counts)
 	return newFigure(frame, p)
 }
+
+// tops are the upper edges of bars.
+type tops struct{ bars }
+
+func (t *tops) Thumbnail(c *draw.Canvas) { c.StrokeLine2(t.edge, c.Min.X, c.Max.Y, c.Max.X, c.Max.Y) }
 
 // CalibrationOptions are the options of [CalibrationCurve].
 type CalibrationOptions struct {

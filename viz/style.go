@@ -129,24 +129,37 @@ func (t wholeTicks) Ticks(lo, hi float64) []plot.Tick {
 	return ticks
 }
 
-// logTicks marks powers of ten and, where they are few, 2 and 5 times these, at most about Count; smaller ticks without
-// a label stand between. A range of less than a factor of 4 has niceTicks.
-type logTicks struct{ Count int }
+// logTicks marks 1, 2 and 5 times each power of ten where these labels have room along the axis, else 1 and 3 times,
+// else powers of ten alone, every second or third where they are many; smaller ticks without a label stand between. A
+// range of less than a factor of 4 has niceTicks.
+type logTicks struct {
+	Length vg.Length // of the axis; 0: it is not known yet
+	Across bool      // labels stand side by side, not above each other
+}
 
 var _ plot.Ticker = logTicks{}
 
 func (t logTicks) Ticks(lo, hi float64) []plot.Tick {
 	if hi < 4*lo {
-		return niceTicks(t).Ticks(lo, hi)
+		return niceTicks{max(2, int(t.Length)/58)}.Ticks(lo, hi)
 	}
+	sets := [][]int{{1, 2, 5}, {1, 3}, {1}}
+	if labelled(t.ticks(lo, hi, sets[0], 1)) < 3 { // within a decade
+		sets = append([][]int{{1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 2, 3, 5, 7}}, sets...)
+	}
+	for every := 1; ; every++ {
+		for _, digits := range sets {
+			if ticks := t.ticks(lo, hi, digits, every); t.room(ticks, lo, hi) {
+				return ticks
+			}
+		}
+		sets = [][]int{{1}}
+	}
+}
+
+// ticks are those of a range, with labels at the given multiples of every so many powers of ten.
+func (t logTicks) ticks(lo, hi float64, digits []int, every int) (ticks []plot.Tick) {
 	first, last := int(math.Floor(math.Log10(lo)+1e-9)), int(math.Ceil(math.Log10(hi)-1e-9))
-	decades, count := math.Log10(hi/lo), float64(max(t.Count, 2))
-	if math.IsInf(decades, 0) { // the ratio is too large for a number
-		decades = math.Log10(hi) - math.Log10(lo)
-	}
-	every := int(math.Ceil(decades / count)) // decades from label to label
-	labelled := map[int]bool{1: true, 2: 3*decades <= count, 5: 2*decades <= count}
-	var ticks []plot.Tick
 	for d := first; d <= last; d++ {
 		power := math.Pow(10, float64(d))
 		for k := 1; k <= 9; k++ {
@@ -155,13 +168,47 @@ func (t logTicks) Ticks(lo, hi float64) []plot.Tick {
 				continue
 			}
 			tick := plot.Tick{Value: min(max(v, lo), hi)}
-			if labelled[k] && (d-first)%every == 0 {
+			if slices.Contains(digits, k) && (d-first)%every == 0 {
 				tick.Label = powerLabel(k, d)
 			}
 			ticks = append(ticks, tick)
 		}
 	}
 	return ticks
+}
+
+// room says whether the labels do not stand on each other. At most one label always has room.
+func (t logTicks) room(ticks []plot.Tick, lo, hi float64) bool {
+	style, decades := textStyle(tickSize, black), math.Log10(hi)-math.Log10(lo)
+	end := vg.Length(math.Inf(-1)) // of the label before
+	for _, tick := range ticks {
+		if tick.Label == "" {
+			continue
+		}
+		at := t.Length * vg.Length((math.Log10(tick.Value)-math.Log10(lo))/decades)
+		half := vg.Length(tickSize) / 2
+		if t.Across {
+			half = style.Width(tick.Label) / 2
+		}
+		if at-half < end+labelGap {
+			return false
+		}
+		end = at + half
+	}
+	return true
+}
+
+// labelGap is the least space between two labels of an axis.
+const labelGap vg.Length = 5
+
+// labelled is the number of ticks with a label.
+func labelled(ticks []plot.Tick) (n int) {
+	for _, tick := range ticks {
+		if tick.Label != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // powerLabel writes k 10^d.

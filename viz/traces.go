@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
@@ -17,6 +16,9 @@ type Trace struct {
 	// Error is half the length of an error bar at each point, such as two standard errors; 0: none. Points with bars have
 	// marks, and those of several traces at the same steps stand a little beside each other. Nil: a curve without marks.
 	Error []float64
+	// Style is the number of the colour and the line pattern, 1 to 8, for one that a method keeps in several figures; 0:
+	// the trace's place among the others.
+	Style int
 }
 
 // TraceOptions are the options of [Traces].
@@ -31,10 +33,10 @@ type TraceOptions struct {
 	// LogX and LogY make an axis logarithmic: all of its values must be above 0. An error bar that reaches 0 ends at the
 	// frame.
 	LogX, LogY bool
+	// Most is the end of the y axis where values are higher; these are left out, with an arrow in their place. 0: the axis
+	// holds all values.
+	Most float64
 }
-
-// traceMarks are the shapes of points with error bars.
-var traceMarks = []shape{circle, triangle, square, diamond, circle, triangle, square, diamond}
 
 // Traces compares a quantity along several runs: a curve for each, at most eight.
 func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
@@ -42,11 +44,12 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	styles := []draw.LineStyle{stroke(blue, 1.8), stroke(vermillion, 1.6, dashed...), stroke(green, 1.8, dotted...),
-		stroke(orange, 1.6, dashDot...), stroke(purple, 1.6), stroke(skyBlue, 1.6, dashed...), stroke(grey, 2.2),
-		stroke(black, 1.6, dotted...)}
-	if len(traces) == 0 || len(traces) > len(styles) {
-		return nil, fmt.Errorf("viz: %d traces: from 1 to %d can be told apart", len(traces), len(styles))
+	if len(traces) == 0 || len(traces) > len(traceStyles) {
+		return nil, fmt.Errorf("viz: %d traces: from 1 to %d can be told apart", len(traces), len(traceStyles))
+	}
+	styles, err := stylesOf(traces)
+	if err != nil {
+		return nil, err
 	}
 	p := &panel{title: frame.Title}
 	drawn := make([][][]float64, len(traces)) // the rows of each trace
@@ -71,9 +74,16 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	}
 	p.note(droppedNote(dropped))
 	across := widened(x, .015, opt.LogX)
+	if places := asides(traces, x, across, opt.LogX); places != nil {
+		for i := range traces {
+			drawn[i][0] = places[i]
+		}
+		across = widened(places, .03, opt.LogX) // the points have a width
+	}
+	whole := !slices.ContainsFunc(slices.Concat(x...), func(v float64) bool { return v != math.Round(v) })
 	var marks []mark
-	for i, aside := range asides(traces, x, across, opt.LogX) {
-		all := traces[i].marks(drawn[i], styles[i], traceMarks[i], aside)
+	for i := range traces {
+		all := traces[i].marks(drawn[i], traceStyles[styles[i]], traceMarks[styles[i]])
 		var thumbnails []plot.Thumbnailer
 		for _, m := range all {
 			thumbnails = append(thumbnails, m)
@@ -90,11 +100,15 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 		marks = append(marks, truth)
 		p.entry(opt.TruthName, truth)
 	}
+	highest, err := opt.cut(y)
+	if err != nil {
+		return nil, err
+	}
 	a := newAxes(frame.XLabel, frame.YLabel, across, widened(y, .05, opt.LogY))
 	switch {
 	case opt.LogX:
 		logarithmic(&a.plot.X)
-	case !slices.ContainsFunc(slices.Concat(x...), func(v float64) bool { return v != math.Round(v) }):
+	case whole:
 		a.plot.X.Tick.Marker = wholeTicks{}
 	}
 	if opt.LogY {
@@ -104,20 +118,83 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	for _, m := range marks {
 		a.add(m)
 	}
+	if highest > 0 {
+		for i, rows := range drawn {
+			a.add(&peaks{xs: rows[0], ys: rows[1], colour: traceStyles[styles[i]].Color})
+		}
+		p.note(peaksNote(highest))
+	}
 	p.axes = []*axes{a}
 	return newFigure(frame, p)
 }
 
-// Error bars nearer to each other than tooNear, a share of the axis, would cover each other: they stand besideBy
-// apart, in points.
-const (
-	tooNear            = .01
-	besideBy vg.Length = 3.5
+// traceStyles are the colours and patterns of traces, in order, and traceMarks the shapes of their points with error
+// bars.
+var (
+	traceStyles = []draw.LineStyle{stroke(blue, 1.8), stroke(vermillion, 1.6, dashed...), stroke(green, 1.8, dotted...),
+		stroke(orange, 1.6, dashDot...), stroke(purple, 1.6), stroke(skyBlue, 1.6, dashed...), stroke(grey, 2.2),
+		stroke(black, 1.6, dotted...)}
+	traceMarks = []shape{circle, triangle, square, diamond, circle, triangle, square, diamond}
 )
 
-// asides are how far the marks of each trace are moved along the axis, in points, so that error bars do not cover each
-// other. Traces with no step near a step of another stay where they are.
-func asides(traces []Trace, x [][]float64, across span, log bool) []vg.Length {
+// stylesOf are the places of the traces' styles in traceStyles, which must differ.
+func stylesOf(traces []Trace) ([]int, error) {
+	styles, owners := make([]int, len(traces)), map[int]string{}
+	for i, t := range traces {
+		if t.Style < 0 || t.Style > len(traceStyles) {
+			return nil, fmt.Errorf("viz: trace %q: Style = %d: it must be within 1 and %d (0: the trace's place)", t.Name,
+				t.Style, len(traceStyles))
+		}
+		if styles[i] = t.Style - 1; t.Style == 0 {
+			styles[i] = i
+		}
+		if owner, taken := owners[styles[i]]; taken {
+			return nil, fmt.Errorf("viz: traces %q and %q both have Style %d: they could not be told apart", owner, t.Name,
+				styles[i]+1)
+		}
+		owners[styles[i]] = t.Name
+	}
+	return styles, nil
+}
+
+// cut lowers what is above Most, of the values that the axis must hold, and gives the highest of it; 0: nothing is.
+func (o TraceOptions) cut(values [][]float64) (highest float64, err error) {
+	if o.Most == 0 {
+		return 0, nil
+	}
+	least := math.Inf(1)
+	for _, column := range values {
+		least = min(least, slices.Min(column))
+	}
+	if !finite(o.Most) || o.Most <= least {
+		return 0, fmt.Errorf("viz: Most = %v: the axis must end above the lowest value, %v (0: at the highest)", o.Most,
+			least)
+	}
+	for k, column := range values {
+		if top := slices.Max(column); top > o.Most {
+			highest = max(highest, top)
+			values[k] = slices.Clone(column)
+			for i, v := range column {
+				values[k][i] = min(v, o.Most)
+			}
+		}
+	}
+	return highest, nil
+}
+
+// Error bars nearer to each other than tooNear would cover each other: they stand besideBy apart. Both are shares of
+// the axis, so that the axis can be made to hold what is moved.
+const (
+	tooNear  = .01
+	besideBy = .0125
+)
+
+// asides are the places of each trace's marks along the axis, moved so that error bars do not cover each other; nil if
+// no trace has error bars. Traces with no step near a step of another stay where they are.
+func asides(traces []Trace, x [][]float64, across span, log bool) [][]float64 {
+	if !slices.ContainsFunc(traces, func(t Trace) bool { return t.Error != nil }) {
+		return nil
+	}
 	place := func(v float64) float64 { return (v - across.lo) / (across.hi - across.lo) }
 	if log {
 		place = func(v float64) float64 { return math.Log(v/across.lo) / math.Log(across.hi/across.lo) }
@@ -143,7 +220,7 @@ func asides(traces []Trace, x [][]float64, across span, log bool) []vg.Length {
 			}
 		}
 	}
-	moved := make([]vg.Length, len(traces))
+	moved := make([][]float64, len(traces))
 	for i := range traces {
 		size, before := 0, 0
 		for k := range traces {
@@ -154,7 +231,15 @@ func asides(traces []Trace, x [][]float64, across span, log bool) []vg.Length {
 				}
 			}
 		}
-		moved[i] = vg.Length(2*before-size+1) / 2 * besideBy
+		by := float64(2*before-size+1) / 2 * besideBy
+		for _, v := range x[i] {
+			if log {
+				v *= math.Exp(by * math.Log(across.hi/across.lo))
+			} else {
+				v += by * (across.hi - across.lo)
+			}
+			moved[i] = append(moved[i], v)
+		}
 	}
 	return moved
 }
@@ -222,8 +307,8 @@ func (t Trace) rows(opt TraceOptions) (rows [][]float64, dropped int, err error)
 	return rows, dropped, nil
 }
 
-// marks are the line and, with error bars, the bars and points, moved aside.
-func (t Trace) marks(rows [][]float64, style draw.LineStyle, form shape, aside vg.Length) []mark {
+// marks are the line and, with error bars, the bars and points.
+func (t Trace) marks(rows [][]float64, style draw.LineStyle, form shape) []mark {
 	curve := &line{xs: rows[0], ys: rows[1], style: style}
 	if t.Error == nil {
 		return []mark{curve}
@@ -233,5 +318,5 @@ func (t Trace) marks(rows [][]float64, style draw.LineStyle, form shape, aside v
 		bars.lower, bars.upper = append(bars.lower, v-rows[2][k]), append(bars.upper, v+rows[2][k])
 	}
 	points := &dots{xs: rows[0], ys: rows[1], shape: form, radius: 2.8, fill: style.Color, edge: stroke(white, .6)}
-	return []mark{besides{curve, aside}, besides{bars, aside}, besides{points, aside}}
+	return []mark{curve, bars, points}
 }

@@ -55,10 +55,28 @@ func TestTraces(t *testing.T) {
 		"few errors": {[]viz.Trace{{Name: "VB", Series: viz.Series{Value: []float64{1, 2}}, Error: []float64{1}}},
 			viz.TraceOptions{}, "VB.Error has 1"},
 		"no log of the truth": {[]viz.Trace{one}, viz.TraceOptions{Truth: 0, TruthName: "truth", LogY: true}, "Truth = 0"},
-		"truth":               {[]viz.Trace{one}, viz.TraceOptions{Truth: math.Inf(1), TruthName: "truth"}, "Truth = +Inf"},
+		"style": {[]viz.Trace{{Name: "VB", Style: 9, Series: one.Series}}, viz.TraceOptions{},
+			`"VB": Style = 9`},
+		"one style": {[]viz.Trace{one, {Name: "VB", Style: 1, Series: one.Series}}, viz.TraceOptions{},
+			`"OHSMC" and "VB" both have Style 1`},
+		"no height": {[]viz.Trace{one}, viz.TraceOptions{Most: .1}, "end above the lowest value, 0.1"},
+		"most":      {[]viz.Trace{one}, viz.TraceOptions{Most: math.Inf(1)}, "Most = +Inf"},
+		"truth":     {[]viz.Trace{one}, viz.TraceOptions{Truth: math.Inf(1), TruthName: "truth"}, "Truth = +Inf"},
 	} {
 		if _, err := viz.Traces(c.traces, c.opt); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.says)
+		}
+	}
+}
+
+// A trace with a style has its colour, pattern and mark wherever it stands, so that a method looks the same in all
+// figures.
+func TestTraceStyle(t *testing.T) {
+	for _, marked := range [][]float64{nil, {1, 1}} {
+		third := viz.Trace{Name: "third", Series: viz.Series{Value: []float64{1, 2}}, Error: marked, Style: 3}
+		fig, err := viz.Traces([]viz.Trace{third}, viz.TraceOptions{})
+		if svg := svgOf(t, fig, err); !strings.Contains(svg, "#009E73") || strings.Contains(svg, "#0072B2") {
+			t.Errorf("error bars %v: a trace of Style 3 has not the third colour alone", marked)
 		}
 	}
 }

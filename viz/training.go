@@ -96,28 +96,37 @@ func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, 
 		p.entry(fmt.Sprintf("best: %s at %s %s", number(valid[1][best]), frame.XLabel, number(valid[0][best])), star)
 	}
 
-	addAxes := func(xLabel, yLabel string, marks []mark, values ...[]float64) {
-		y, cut := robustSpan(values...)
-		if cut > 0 {
-			p.note(fmt.Sprintf("%s: the %d greatest values are above the axis", yLabel, cut))
+	addAxes := func(xLabel, yLabel string, marks []mark, curves ...peaks) {
+		var values [][]float64
+		for _, c := range curves {
+			values = append(values, c.ys)
 		}
-		a := newAxes(xLabel, yLabel, x, y.widen(0.05))
+		y, cut := robustSpan(values...)
+		a := newAxes(xLabel, yLabel, x, y.widen(0.08)) // the star stands out of its curve
 		a.add(gridLines{})
 		for _, m := range marks {
 			a.add(m)
 		}
+		if cut > 0 {
+			p.note(fmt.Sprintf("%s: the %d greatest values are above the axis, at the arrows", yLabel, cut))
+			for _, c := range curves {
+				a.add(&c)
+			}
+		}
 		p.axes = append(p.axes, a)
 	}
+	trainPeaks := peaks{xs: train[0], ys: train[1], colour: blue}
+	validPeaks := peaks{xs: valid[0], ys: valid[1], colour: vermillion}
 	switch {
 	case len(validMarks) == 0:
-		addAxes(frame.XLabel, frame.YLabel, trainMarks, train[1])
+		addAxes(frame.XLabel, frame.YLabel, trainMarks, trainPeaks)
 	case len(trainMarks) == 0:
-		addAxes(frame.XLabel, validationLabel, validMarks, valid[1])
+		addAxes(frame.XLabel, validationLabel, validMarks, validPeaks)
 	case opt.SameAxis:
-		addAxes(frame.XLabel, frame.YLabel, append(trainMarks, validMarks...), train[1], valid[1])
+		addAxes(frame.XLabel, frame.YLabel, append(trainMarks, validMarks...), trainPeaks, validPeaks)
 	default:
-		addAxes("", frame.YLabel, trainMarks, train[1])
-		addAxes(frame.XLabel, validationLabel, validMarks, valid[1])
+		addAxes("", frame.YLabel, trainMarks, trainPeaks)
+		addAxes(frame.XLabel, validationLabel, validMarks, validPeaks)
 	}
 	return newFigure(frame, p)
 }

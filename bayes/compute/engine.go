@@ -90,7 +90,7 @@ func Default() (*Engine, error) {
 		}
 		failures = append(failures, err)
 	}
-	notice("the slow Go backend: " + goBackendReason())
+	notice("the slow Go backend: " + goBackendReason(len(failures)))
 	return Open(GoBackend)
 }
 
@@ -114,10 +114,13 @@ func terminal(file *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }
 
-// goBackendReason says why Default opens the Go backend, and the cure.
-func goBackendReason() string {
-	if !known("xla") {
+// goBackendReason says why Default opens the Go backend, and the cure unless those of failed plugins are said already.
+func goBackendReason(failed int) string {
+	switch {
+	case !known("xla"):
 		return withoutXLA()
+	case failed > 0:
+		return "no XLA plugin that is installed works here"
 	}
 	return fmt.Sprintf("no XLA plugin was found; `%s` installs one", setupCommand)
 }

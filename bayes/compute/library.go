@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// checkLibrary checks a plugin's file before the system's loader maps it. The loader trusts the sizes in the file: for
-// one that was cut off, by a full disk or a broken download, it maps pages that do not exist, and the first access to
-// them kills the process.
+// checkLibrary checks a plugin's file before the system's loader maps it, and that there is room for it. The loader
+// trusts the sizes in the file: for one that was cut off, by a full disk or a broken download, it maps pages that do not
+// exist, and the first access to them kills the process.
 func checkLibrary(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -20,27 +20,32 @@ func checkLibrary(path string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrPluginLoad, path, err)
 	}
-	if want, err := librarySize(file); err != nil {
+	library, err := libraryOf(file)
+	if err != nil {
 		return fmt.Errorf("%w: %s, of %d bytes, is damaged (`%s` installs a whole one): %w",
 			ErrPluginLoad, path, info.Size(), setupCommand, err)
-	} else if info.Size() < want {
+	}
+	if library == nil {
+		return nil // the loader itself refuses it
+	}
+	if want := librarySize(library); info.Size() < want {
 		return fmt.Errorf("%w: %s has %d bytes, but its header tells of %d: it was cut off (`%s` installs a whole one)",
 			ErrPluginLoad, path, info.Size(), want, setupCommand)
 	}
-	return nil
+	return checkAddresses(path, library)
 }
 
-// librarySize is the size of an ELF library according to its headers; 0 for other files, which the loader itself
-// refuses.
-func librarySize(file *os.File) (size int64, err error) {
+// libraryOf is the headers of an ELF library; nil for another file.
+func libraryOf(file *os.File) (*elf.File, error) {
 	magic := make([]byte, len(elf.ELFMAG))
 	if _, err := file.ReadAt(magic, 0); err != nil || !bytes.Equal(magic, []byte(elf.ELFMAG)) {
-		return 0, nil
+		return nil, nil
 	}
-	library, err := elf.NewFile(file) // reads the tables of segments and sections, which stands last in the file
-	if err != nil {
-		return 0, err
-	}
+	return elf.NewFile(file) // reads the tables of segments and sections, which stands last in the file
+}
+
+// librarySize is the size of a library's file according to its headers.
+func librarySize(library *elf.File) (size int64) {
 	for _, segment := range library.Progs {
 		size = max(size, int64(segment.Off+segment.Filesz))
 	}
@@ -49,5 +54,5 @@ func librarySize(file *os.File) (size int64, err error) {
 			size = max(size, int64(section.Offset+section.FileSize))
 		}
 	}
-	return size, nil
+	return size
 }

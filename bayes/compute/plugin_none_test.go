@@ -17,7 +17,7 @@ func TestWithoutXLA(t *testing.T) {
 	if _, err := Open("xla:/some/plugin.so"); !errors.Is(err, ErrUnknownBackend) || !strings.Contains(err.Error(), want) {
 		t.Errorf("Open: %v does not say %q", err, want)
 	}
-	if reason := goBackendReason(); !strings.Contains(reason, want) || strings.Contains(reason, "setup") {
+	if reason := goBackendReason(0); !strings.Contains(reason, want) || strings.Contains(reason, "setup") {
 		t.Errorf("why the Go backend: %q, want %q in it", reason, want)
 	}
 }

@@ -48,7 +48,9 @@ type CSVOptions struct {
 	// an error. Default: those found, sorted (as numbers where all of them are).
 	Classes []string
 	// Categorical columns become one column of 0 and 1 for each value found, called "column=value", sorted as the classes
-	// are. Where all values of a column, or all labels, are numbers, one must not be written in two ways, "1" and "1.0".
+	// are. Categories and labels are texts, but "1.0" is the same as "1", and is called as it is written first: programs
+	// add the point once a value of the column is missing. "01" is another one than "1". Where all values are numbers, one
+	// must not be written in two other ways, "1.5" and "1.50".
 	Categorical []string
 	// Ignore lists columns to leave out.
 	Ignore []string
@@ -111,7 +113,11 @@ func OpenCSV(path string, opts CSVOptions) (*Dataset, error) {
 
 // ReadCSV reads a table. A UTF-8 byte order mark, CRLF line ends, quoted fields (RFC 4180; nothing may stand between
 // the closing quote and the delimiter), spaces around other fields and empty lines are fine. Errors name the row (of
-// data, counted from 0), the line (of the file, counted from 1) and the column. Every number must be finite.
+// data, counted from 0), the line (of the file, counted from 1) and the column.
+//
+// Every number must be finite and decimal: "1_10" and "0x1p3" are text. It is an error if two codes would be the same
+// number, such as "01234" and "1234" or, since whole numbers beyond 2^53 are rounded, "9007199254740993" and
+// "9007199254740992": list such a column in CSVOptions.Categorical or Ignore.
 //
 // To predict new rows by a model that was trained on a table, or a single row, set CSVOptions.Like to that table.
 func ReadCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {

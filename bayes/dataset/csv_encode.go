@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -135,19 +133,19 @@ func (c *column) sortLevels() {
 	c.levels = sorted
 }
 
-// sameNumber are two levels of the column that are the same number, as of a file in which whole numbers are written
-// with a point in some rows; false if there are none, or if not all levels are numbers.
+// sameNumber are two levels of the column that are the same number, "1.5" and "1.50"; false if there are none, or if
+// not all levels are numbers. One with leading zeros is another code than one without.
 func (c *column) sameNumber() (a, b string, same bool) {
 	if !allNumbers(c.levels) {
 		return "", "", false
 	}
-	for i, level := range c.levels[min(1, len(c.levels)):] { // they are sorted as numbers
-		before := c.levels[i]
-		x, ok := new(big.Rat).SetString(before) // exactly: long codes may be equal as floats
-		y, finite := new(big.Rat).SetString(level)
-		if ok && finite && x.Cmp(y) == 0 {
+	seen := make(map[string]string, len(c.levels))
+	for _, level := range c.levels {
+		number := exactly(level)
+		if before, twice := seen[number]; twice {
 			return before, level, true
 		}
+		seen[number] = level
 	}
 	return "", "", false
 }
@@ -160,7 +158,7 @@ func allNumbers(texts []string) bool {
 func levelOrder(levels []string) func(a, b string) int {
 	value := make(map[string]float64, len(levels))
 	for _, level := range levels {
-		v, err := strconv.ParseFloat(level, 64)
+		v, err := parseNumber(level)
 		if err != nil {
 			return cmp.Compare[string]
 		}

@@ -45,6 +45,9 @@ func TestReadCSVLike(t *testing.T) {
 	equals := readLike(t, "a=b,c=d,y\n=,2,1\nu=v,3,2\n", CSVOptions{Categorical: []string{"a=b"}})
 	names := &Dataset{Features: []string{"a", "c=u", "c=v"}}
 	means := &Dataset{Features: names.Features, X: mat.NewDense(1, 3, []float64{5, .25, .75})}
+	grades := readLike(t, "grade,y\n1,7\n2,8\n1.5,9\n", CSVOptions{Categorical: []string{"grade"}})
+	pointed := readLike(t, "grade,y\n1.0,7\n2.0,8\n", CSVOptions{Categorical: []string{"grade"}})
+	twoWays := &Dataset{Features: []string{"c=1", "c=1.0"}}
 	counts := &Dataset{Task: Classification, Features: []string{"a"}, Target: "y", Classes: []string{"10", "9", "2"}}
 
 	tests := []struct {
@@ -84,6 +87,11 @@ func TestReadCSVLike(t *testing.T) {
 		{"equals signs", "c=d,a=b\n7,u=v\n8,=\n", CSVOptions{Like: equals}, []float64{0, 1, 7, 1, 0, 8}, nil},
 		{"names alone", "c,a\nv,1\n", CSVOptions{Like: names}, []float64{1, 0, 1}, nil},
 		{"names and means", "c,a\n,\n", CSVOptions{Like: means, Missing: MissingMean}, []float64{5, .25, .75}, nil},
+		{"whole numbers with a point", "grade\n1.0\n2.00\n1.5\n1\n", CSVOptions{Like: grades},
+			[]float64{1, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0}, nil}, // 1, 1.5, 2
+		{"whole numbers without a point", "grade\n2\n1.0\n", CSVOptions{Like: pointed}, []float64{0, 1, 1, 0}, nil},
+		{"a category in two ways", "c\n1.0\n1\n", CSVOptions{Like: twoWays}, []float64{0, 1, 1, 0}, nil},
+		{"a class with a point", "y,a\n2.0,1\n10,1\n", CSVOptions{Like: counts}, []float64{1, 1}, []float64{2, 0}},
 		{"classes in Like's order", "y,a\n2,1\n10,1\n", CSVOptions{Like: counts}, []float64{1, 1}, []float64{2, 0}},
 	}
 	for _, tt := range tests {
@@ -136,6 +144,9 @@ func TestReadCSVLikeErrors(t *testing.T) {
 		{"unknown category", "age,sex,town\n1,f,x\n\n2,k,x\n", CSVOptions{Like: like}, ErrMissingCategory,
 			[]string{"row 1 (line 4)", `"sex"`, `"k"`, `["f" "m"]`, "MissingTokens"}},
 		{"letter case of a category", "age,sex,town\n1,F,x\n", CSVOptions{Like: like}, ErrMissingCategory, []string{`"F"`}},
+		{"leading zeros of a category", "c\n07\n", CSVOptions{Like: of("c=7", "c=8")}, ErrMissingCategory, []string{`"07"`}},
+		{"a number in another way", "c\n7.50\n", CSVOptions{Like: of("c=7.5", "c=8")}, ErrMissingCategory,
+			[]string{`"7.50"`, `same number as "7.5"`, "write both alike"}},
 		{"a category that was left out", "age,sex\n1,f\n", CSVOptions{Like: dropped}, ErrMissingCategory,
 			[]string{`"f"`, `["m"]`}},
 		{"unknown class", "age,sex,town,ill\n1,f,x,maybe\n", CSVOptions{Like: like}, ErrMissingClass,

@@ -27,8 +27,11 @@ type column struct {
 	values []float64
 	// levels of a categorical column or a label, in the order found until sorted, unless they are fixed beforehand.
 	levels []string
-	index  map[string]int
+	index  map[string]int // of a level's text, and of the same whole number without a point
 	fixed  bool
+	// spelled are the texts of the numbers of a column that has codes, see code; "" for one that is no code. nil: it has
+	// none yet.
+	spelled map[float64]string
 	// at are a feature's columns of X: one, or one for each level. fill are the numbers for a missing value, one for each;
 	// nil: the means.
 	at   []int
@@ -39,9 +42,25 @@ type column struct {
 func (c *column) fix(levels ...string) {
 	c.fixed = true
 	for _, level := range levels {
-		c.index[level] = len(c.levels)
-		c.levels = append(c.levels, level)
+		c.addLevel(level)
 	}
+}
+
+func (c *column) addLevel(level string) {
+	for _, text := range []string{whole(level), level} { // "1" is looked up for "1.0", and "1.0" for itself
+		if _, known := c.index[text]; !known || text == level {
+			c.index[text] = len(c.levels)
+		}
+	}
+	c.levels = append(c.levels, level)
+}
+
+// indexOf is the index of the level of that text or, failing that, of the same whole number: "1" for "1.0".
+func (c *column) indexOf(text string) (at int, known bool) {
+	if at, known = c.index[text]; !known {
+		at, known = c.index[whole(text)]
+	}
+	return at, known
 }
 
 // table collects the rows of a file.
@@ -60,8 +79,8 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 	t := &table{opts: opts, missing: map[string]bool{}}
 	for _, token := range opts.MissingTokens {
 		token = strings.ToLower(strings.TrimSpace(token))
-		t.missing[token] = true
-		if v, err := strconv.ParseFloat(token, 64); err == nil && !math.IsNaN(v) {
+		t.missing[token], t.missing[whole(token)] = true, true
+		if v, err := parseNumber(token); err == nil && !math.IsNaN(v) {
 			t.missingNumbers = append(t.missingNumbers, v)
 		}
 	}
@@ -158,11 +177,6 @@ func columnNames(first []string, opts CSVOptions) ([]string, error) {
 			strings.Join(names, string(opts.Delimiter)))
 	}
 	return names, nil
-}
-
-func isNumber(text string) bool {
-	_, err := strconv.ParseFloat(text, 64)
-	return err == nil
 }
 
 func (t *table) assign(keys []string, option string, r role) error {
@@ -273,13 +287,13 @@ func (t *table) cell(c *column, text string) (float64, error) {
 	if c.role == categorical {
 		return t.level(c, text)
 	}
-	v, err := strconv.ParseFloat(text, 64)
+	v, err := parseNumber(text)
 	finite := err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
 	switch {
 	case finite && checkNumber(v) != nil:
 		return 0, fmt.Errorf("the value %w", checkNumber(v))
 	case finite:
-		return v, nil
+		return v, c.spell(v, text)
 	case err == nil || errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("%.40q is not a finite number; mend it, or list it in MissingTokens", text)
 	case c.target:
@@ -293,32 +307,38 @@ func (t *table) cell(c *column, text string) (float64, error) {
 // isMissing says whether a field stands for a missing value: by its text or, in a column of numbers, by its number, so
 // that the token "-999" stands for "-999.0" too. What is a category or class of Like was no missing value there.
 func (t *table) isMissing(c *column, text string) bool {
-	if _, known := c.index[text]; known && t.opts.Like != nil {
+	if _, known := c.indexOf(text); known && t.opts.Like != nil {
 		return false
 	}
-	if t.missing[strings.ToLower(text)] {
+	if t.missing[strings.ToLower(text)] || t.missing[whole(text)] {
 		return true
 	}
 	if c.role == categorical || len(t.missingNumbers) == 0 {
 		return false
 	}
-	v, err := strconv.ParseFloat(text, 64)
+	v, err := parseNumber(text)
 	return err == nil && slices.Contains(t.missingNumbers, v)
 }
 
 func (t *table) level(c *column, text string) (float64, error) {
-	if i, known := c.index[text]; known {
+	if i, known := c.indexOf(text); known {
 		return float64(i), nil
+	}
+	alike := ""
+	for _, level := range c.levels {
+		if c.fixed && exactly(level) == exactly(text) {
+			alike = fmt.Sprintf(", but the same number as %q (write both alike if they are one)", level)
+		}
 	}
 	switch {
 	case c.fixed && c.target && t.opts.Like != nil:
-		return 0, fmt.Errorf("%w: %.40q is none of Like's classes %q: leave out its rows, train with some, or list the "+
-			"target in Ignore to read without it", ErrMissingClass, text, c.levels)
+		return 0, fmt.Errorf("%w: %.40q is none of Like's classes %q%s: leave out its rows, train with some, or list the "+
+			"target in Ignore to read without it", ErrMissingClass, text, c.levels, alike)
 	case c.fixed && c.target:
-		return 0, fmt.Errorf("%.40q is none of the classes %q", text, c.levels)
+		return 0, fmt.Errorf("%.40q is none of the classes %q%s", text, c.levels, alike)
 	case c.fixed:
-		return 0, fmt.Errorf("%w: %.40q is none of Like's categories %q: leave out its rows, train with some, or list it in "+
-			"MissingTokens and fill it in by MissingMean", ErrMissingCategory, text, c.levels)
+		return 0, fmt.Errorf("%w: %.40q is none of Like's categories %q%s: leave out its rows, train with some, or list "+
+			"it in MissingTokens and fill it in by MissingMean", ErrMissingCategory, text, c.levels, alike)
 	}
 	if len(c.levels) == maxCategories {
 		if c.target {
@@ -328,8 +348,6 @@ func (t *table) level(c *column, text string) (float64, error) {
 		return 0, fmt.Errorf("%.40q would be category %d, and at most %d are taken; list the column in Ignore if it is an "+
 			"identifier", text, maxCategories+1, maxCategories)
 	}
-	text = strings.Clone(text) // a copy, so that the level does not keep its record in memory
-	c.index[text] = len(c.levels)
-	c.levels = append(c.levels, text)
+	c.addLevel(strings.Clone(text)) // a copy, so that the level does not keep its record in memory
 	return float64(len(c.levels) - 1), nil
 }

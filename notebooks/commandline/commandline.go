@@ -49,19 +49,18 @@ func Parse(flags *flag.FlagSet, help string, args []string) (rest []string, err 
 }
 
 // Main runs a program and exits with its Status. SIGINT or SIGTERM ends run's context, so that it can save its state; a
-// second one ends the program at once.
+// second one ends the program at once, with the status that Status has for a signal.
 func Main(run func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	var by atomic.Int32 // the signal that ended the context
 	go func() {
-		received := <-signals
-		if s, ok := received.(syscall.Signal); ok {
-			by.Store(int32(s))
-		}
-		signal.Reset(os.Interrupt, syscall.SIGTERM)
+		received := (<-signals).(syscall.Signal)
+		by.Store(int32(received))
 		cancel(fmt.Errorf("%w: signal %v", context.Canceled, received))
+		// Not signal.Reset: a program that began with SIGINT ignored, as a shell's & has it, would ignore it again.
+		os.Exit(128 + int((<-signals).(syscall.Signal)))
 	}()
 	err := run(ctx)
 	os.Exit(Status(err, syscall.Signal(by.Load()), os.Stderr))

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestParse(t *testing.T) {
@@ -70,14 +71,18 @@ func TestStatus(t *testing.T) {
 }
 
 // A program is told of a signal, writes what it keeps, and ends with the status that a shell expects; deaf, it ends at
-// the second signal.
+// the second signal, also where it began with SIGINT ignored, as a shell begins what is to run in the background.
 func TestMainBySignal(t *testing.T) {
 	for _, c := range []struct {
 		signal syscall.Signal
 		deaf   bool
+		trap   string
 		status int
-	}{{syscall.SIGINT, false, 130}, {syscall.SIGTERM, false, 143}, {syscall.SIGTERM, true, -1}} {
-		command := exec.Command(os.Args[0])
+	}{
+		{syscall.SIGINT, false, "-", 130}, {syscall.SIGTERM, false, "-", 143}, {syscall.SIGTERM, true, "-", 143},
+		{syscall.SIGINT, true, "''", 130},
+	} {
+		command := exec.Command("sh", "-c", "trap "+c.trap+` INT; exec "$0"`, os.Args[0])
 		command.Env = append(os.Environ(), "GOBNN_TEST_MAIN="+map[bool]string{false: "heeds", true: "deaf"}[c.deaf])
 		out, err := command.StdoutPipe()
 		if err != nil {
@@ -101,7 +106,9 @@ func TestMainBySignal(t *testing.T) {
 				}
 			}
 		}
-		command.Wait() //nolint:errcheck // the status is looked at
+		stuck := time.AfterFunc(10*time.Second, func() { command.Process.Kill() }) //nolint:errcheck // the status is -1
+		command.Wait()                                                             //nolint:errcheck // the status is looked at
+		stuck.Stop()
 		if got := command.ProcessState.ExitCode(); got != c.status {
 			t.Errorf("%v (deaf: %v): status %d, want %d", c.signal, c.deaf, got, c.status)
 		}

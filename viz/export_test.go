@@ -1,0 +1,115 @@
+package viz
+
+import (
+	"image/color"
+	"maps"
+	"math"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
+)
+
+// Told are the options of a band that also says something, of data from lo to hi.
+func (o BandOptions) Told(lo, hi float64, notes ...string) BandOptions {
+	o.seen, o.told = &span{lo, hi}, notes
+	return o
+}
+
+// Look is what the panels are drawn with that have one legend.
+type Look struct {
+	Notes, Labels   []string             // below the title, and of the legend
+	Picture, Legend map[color.NRGBA]bool // the colours of lines and areas
+	Image           bool                 // the picture has colours from a table
+	Key             bool                 // which stand in the legend or beside it
+	Outside         int                  // filled shapes that stand out of the axes
+}
+
+// Looks are the looks of a figure, whose panels are drawn with a width and a height in points.
+func Looks(f *Figure, width, height vg.Length) (looks []*Look) {
+	legended := func(p *panel) *Look {
+		l := &Look{Notes: p.notes, Picture: map[color.NRGBA]bool{}, Legend: map[color.NRGBA]bool{}}
+		for _, e := range p.legend {
+			l.Labels = append(l.Labels, e.label)
+			canvas := new(recorder.Canvas)
+			icon := draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: vg.Point{X: lineIcon, Y: legendLine}}}
+			for _, m := range e.marks {
+				m.Thumbnail(&icon)
+			}
+			colours, image, _ := drawn(canvas.Actions, icon.Rectangle)
+			maps.Copy(l.Legend, colours)
+			l.Key = l.Key || image
+		}
+		looks = append(looks, l)
+		return l
+	}
+	var of func(b body, shared *Look)
+	of = func(b body, shared *Look) {
+		switch b := b.(type) {
+		case *grid:
+			if b.legend != nil {
+				shared = legended(b.legend)
+				shared.Key = shared.Key || b.bar != nil
+			}
+			for _, cell := range b.cells {
+				of(cell, shared)
+			}
+		case *panel:
+			l := shared
+			if l == nil {
+				l = legended(b)
+			}
+			canvas := new(recorder.Canvas)
+			c := draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: vg.Point{X: width, Y: height}}}
+			data := b.drawAxes(c, inset{})
+			colours, image, outside := drawn(canvas.Actions, data)
+			maps.Copy(l.Picture, colours)
+			l.Image, l.Key = l.Image || image, l.Key || b.bar != nil
+			l.Outside += outside
+		}
+	}
+	of(f.body, nil)
+	return looks
+}
+
+// drawn are the colours of strokes and fills, and how many fills reach out of a rectangle.
+func drawn(actions []recorder.Action, within vg.Rectangle) (colours map[color.NRGBA]bool, image bool, outside int) {
+	colours = map[color.NRGBA]bool{}
+	var now color.NRGBA
+	for _, action := range actions {
+		switch a := action.(type) {
+		case *recorder.SetColor:
+			now = color.NRGBAModel.Convert(a.Color).(color.NRGBA)
+		case *recorder.Stroke:
+			colours[now] = true
+		case *recorder.DrawImage:
+			image = true
+		case *recorder.Fill:
+			colours[now] = true
+			lo, hi := bounds(a.Path)
+			if now == white { // the ground, or a point's middle
+				continue
+			}
+			const rounding = .01
+			if lo.X < within.Min.X-rounding || lo.Y < within.Min.Y-rounding || hi.X > within.Max.X+rounding ||
+				hi.Y > within.Max.Y+rounding {
+				outside++
+			}
+		}
+	}
+	return colours, image, outside
+}
+
+// bounds are the corners of what a path of lines and full circles covers.
+func bounds(path vg.Path) (lo, hi vg.Point) {
+	inf := vg.Length(math.Inf(1))
+	lo, hi = vg.Point{X: inf, Y: inf}, vg.Point{X: -inf, Y: -inf}
+	for _, c := range path {
+		if c.Type == vg.CloseComp {
+			continue
+		}
+		lo.X, lo.Y = min(lo.X, c.Pos.X-c.Radius), min(lo.Y, c.Pos.Y-c.Radius)
+		hi.X, hi.Y = max(hi.X, c.Pos.X+c.Radius), max(hi.Y, c.Pos.Y+c.Radius)
+	}
+	return lo, hi
+}
