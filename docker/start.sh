@@ -30,13 +30,38 @@ full() {
 	free=$(df --output=avail -B1000000 "$1" 2>/dev/null | tail -1) && ((free < 64))
 }
 
-# passing FOLDER: whether it goes with the container: it is of the container's own file system, or of the volume without
-# a name that Docker makes where none is mounted.
+# passing FOLDER: whether it goes with the container: it is of the container's own file system, in memory (--tmpfs), or of
+# the volume without a name that Docker makes where none is mounted.
 passing() {
-	local at
-	at=$(findmnt -n -o TARGET,FSROOT -T "$1") || return 1
-	[[ $at == '/ '* || $at =~ /[0-9a-f]{64}(/_data)?$ ]]
+	local at passes='^[^ ]+ / |^tmpfs [^ ]+ /$|/[0-9a-f]{64}(/_data)?$'
+	at=$(findmnt -rn -o FSTYPE,TARGET,FSROOT -T "$1") && [[ $at =~ $passes ]]
 }
+
+# refuse: ends the start where the folder that the user has mounted, or named by GOBNN_WORK, cannot be written. In another
+# folder a day's work would be lost with the container, and the line that told of it would long have scrolled away.
+refuse() {
+	local owner group mode
+	say "$work cannot be written by user $user: nothing could be saved, so JupyterLab is not started."
+	if ! read -r owner group mode < <(stat -c '%u %g %A' "$work" 2>/dev/null); then
+		say "It is not there, and cannot be made: mount a folder of yours there, -v FOLDER:$work"
+	elif [[ ,$(findmnt -rn -o OPTIONS -T "$work"), == *,ro,* ]]; then
+		say "It can only be read: leave out \`:ro\` where it is mounted, or mount a folder of yours there, -v FOLDER:$work"
+	elif [[ $owner == "$(id -u)" ]]; then
+		say "It is this user's, with mode $mode: chmod u+rwx FOLDER, or, with SELinux, -v FOLDER:$work:z"
+	elif [[ $group == 100 && $mode == ?????w* ]]; then
+		say 'The group users may write it: --group-add users'
+	elif [[ $owner == 0 ]]; then
+		say 'It is root'\''s, as is a folder that Docker makes where there is none. Give it to yourself, sudo chown "$(id -u)" FOLDER,'
+		say 'and run the container as yourself, --user "$(id -u)" --group-add users'
+	else
+		say "It is of user $owner, who can save there: --user $owner --group-add users"
+	fi
+	fail "Or take a volume, $volume; or go without, -e GOBNN_WORK=/tmp/work, in a folder that is lost with the container."
+}
+
+volume="-v gobnn-work:$home/work"
+[[ $work == "$home/work" ]] || volume+=" without GOBNN_WORK"
+if ! writable "$work" && ! full "$work" && { [[ $work != "$home/work" ]] || ! passing "$work"; }; then refuse; fi
 
 # The folder that cells are compiled and run in: one that programs can be executed in, which /tmp is not with --tmpfs /tmp.
 runs() {
@@ -66,14 +91,14 @@ if ! writable "$home"; then
 fi
 if ! writable "$work"; then
 	full "$work" && fail "the disk of $work is full: nothing could be saved; free some room on it"
-	say "$work cannot be written by user $user: nothing is kept when the container stops."
-	say "Run it as yourself, --user \"\$(id -u)\" --group-add users, with a folder of yours: -v \"\$PWD\":$work"
-	work=$HOME/work
+	say "$work cannot be written by user $user, and no folder of yours is mounted:"
+	work=$TMPDIR/work-$(id -u)
 	mkdir -p "$work"
+	say "what is saved is in $work and goes with the container (docker rm); $volume --group-add users keeps it"
 elif full "$work"; then
 	fail "the disk of $work is full ($(df --output=avail -h "$work" | tail -1 | tr -d ' ') free): free some room on it"
 elif passing "$work"; then
-	say "no folder of yours is mounted: what is saved goes with the container (docker rm); -v gobnn-work:$work keeps it"
+	say "no folder of yours is mounted: what is saved goes with the container (docker rm); $volume keeps it"
 fi
 export GOBNN_WORK=$work
 
@@ -81,9 +106,8 @@ export GOBNN_WORK=$work
 if [[ $GOBNN_CACHE == "$GOBNN_IMAGE" ]]; then
 	export GOBNN_CACHE=$work/.gobnn
 	if ! writable "$GOBNN_CACHE"; then # made by another user of the same folder
-		export GOBNN_CACHE=$HOME/.gobnn
+		export GOBNN_CACHE=$work/.gobnn-$(id -u)
 		mkdir -p "$GOBNN_CACHE"
-		say "$work/.gobnn cannot be written by user $user: checkpoints and results are kept in $GOBNN_CACHE, with the container"
 	fi
 	for part in env cuda tpu; do
 		[[ -e $GOBNN_IMAGE/$part ]] && ln -sfn "$GOBNN_IMAGE/$part" "$GOBNN_CACHE/$part"

@@ -22,15 +22,21 @@ func BenchmarkEmulated(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+		hidden, warmUp, draws := []int{64, 32}, 100, 20
+		if testing.Short() {
+			hidden, warmUp, draws = []int{4}, 10, 2
+		}
 		model := bayes.Model{
-			Network: nn.MLP{Hidden: []int{64, 32}}, Likelihood: bayes.Gaussian{StdDev: .25},
+			Network: nn.MLP{Hidden: hidden}, Likelihood: bayes.Gaussian{StdDev: .25},
 			Prior: bayes.Normal{StdDev: .3}, Stochastic: bayes.All(),
 		}
 		job, err := newJob(model, parts, Settings{Engine: engine})
 		if err != nil {
 			b.Fatal(err)
 		}
-		prepared, err := CES{Uncorrected: true, PairsWarmUp: 100, PairsThin: 1, Regressor: Network{Epochs: 20}}.Prepare(job)
+		prepared, err := CES{
+			Uncorrected: true, PairsWarmUp: warmUp, PairsThin: 1, Regressor: Network{Epochs: warmUp / 5},
+		}.Prepare(job)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -54,7 +60,7 @@ func BenchmarkEmulated(b *testing.B) {
 		defer sampler.Close()
 		for b.Loop() {
 			if _, err := sampler.Sample(b.Context(), mcmc.Settings{
-				Chains: 100, Draws: 20, Thin: 100, WarmUp: mcmc.NoWarmUp, Engine: engine,
+				Chains: 100, Draws: draws, Thin: 100, WarmUp: mcmc.NoWarmUp, Engine: engine,
 			}); err != nil {
 				b.Fatal(err)
 			}

@@ -22,7 +22,7 @@ import (
 func BenchmarkStep(b *testing.B) { computetest.Bench(b, benchmarkStep) }
 
 func benchmarkStep(b *testing.B, _ *compute.Engine) {
-	for _, particles := range []int{100, 1000, 10_000, 100_000, 200_000} {
+	for _, particles := range computetest.Cases(100, 1000, 10_000, 100_000, 200_000) {
 		b.Run(fmt.Sprintf("J=%d", particles), func(b *testing.B) {
 			r := benchmarkRun(b, nil, Settings{Particles: particles}, false)
 			for b.Loop() {
@@ -85,7 +85,7 @@ func benchmarkTraining(
 		b.Fatal(err)
 	}
 	settings.Engine = engine
-	settings.Epochs = 1 << 30
+	settings.Epochs = 1 << 20 // more than any benchmark makes
 	trainer := NewTrainer(model)
 	b.Cleanup(trainer.Close)
 	r, err := begun(trainer, algorithm, parts, settings)
@@ -105,12 +105,15 @@ func benchmarkTraining(
 func BenchmarkConvolution(b *testing.B) { computetest.Bench(b, benchmarkConvolution) }
 
 func benchmarkConvolution(b *testing.B, engine *compute.Engine) {
-	const particles = 100
-	for _, batch := range []int{20, 100} {
+	particles, filters := 100, []int{32, 64}
+	if testing.Short() {
+		particles, filters = 2, []int{2, 2}
+	}
+	for _, batch := range computetest.Cases(20, 100) {
 		b.Run(fmt.Sprintf("J=%d/B=%d", particles, batch), func(b *testing.B) {
 			r := benchmarkTraining(b, bayes.Model{
 				Network: nn.CNN{Height: side, Width: side, Hidden: []int{256},
-					Convolutions: []nn.Conv{{Filters: 32, Pool: 2}, {Filters: 64, Pool: 2}}},
+					Convolutions: []nn.Conv{{Filters: filters[0], Pool: 2}, {Filters: filters[1], Pool: 2}}},
 				Likelihood: bayes.Categorical{},
 				Stochastic: bayes.Layers(1),
 				Scaling:    bayes.Scaling{KeepFeatures: true},
@@ -185,7 +188,7 @@ func benchmarkSMC(b *testing.B, _ *compute.Engine) {
 func BenchmarkGuided(b *testing.B) { computetest.Bench(b, benchmarkGuided) }
 
 func benchmarkGuided(b *testing.B, _ *compute.Engine) {
-	for _, c := range []struct {
+	for _, c := range computetest.Cases([]struct {
 		name      string
 		algorithm Guided
 	}{
@@ -194,11 +197,11 @@ func benchmarkGuided(b *testing.B, _ *compute.Engine) {
 		{"Langevin", Guided{Proposal: Langevin{}}},
 		{"Langevin, adapted and preconditioned", Guided{Proposal: Langevin{}, Adapt: .574, Precondition: true}},
 		{"HMC", Guided{Proposal: HMC{Steps: 5}}},
-	} {
-		for _, net := range []struct {
+	}...) {
+		for _, net := range computetest.Cases([]struct {
 			hidden           []int
 			layer, particles int
-		}{{[]int{50, 20, 5}, 3, 1000}, {[]int{50, 20}, 1, 100}} {
+		}{{[]int{50, 20, 5}, 3, 1000}, {[]int{50, 20}, 1, 100}}...) {
 			b.Run(fmt.Sprintf("%s/layer %d", c.name, net.layer), func(b *testing.B) {
 				r := benchmarkRunOf(b, c.algorithm, Settings{Particles: net.particles}, net.hidden, bayes.Layers(net.layer), false)
 				for b.Loop() {

@@ -196,7 +196,7 @@ func BenchmarkDevices(b *testing.B) {
 }
 
 func benchmarkDevices(b *testing.B, engine *compute.Engine) {
-	for _, c := range []struct {
+	for _, c := range computetest.Cases([]struct {
 		name       string
 		stochastic bayes.Partition
 		algorithm  Algorithm
@@ -204,8 +204,8 @@ func benchmarkDevices(b *testing.B, engine *compute.Engine) {
 		{"last layer", bayes.Layers(3), OpenHorizon{}},
 		{"all layers", bayes.All(), OpenHorizon{}},
 		{"all layers, Langevin", bayes.All(), Guided{Proposal: Langevin{}}},
-	} {
-		for _, devices := range []int{1, 2, 4} {
+	}...) {
+		for _, devices := range computetest.Cases(2, 1, 4) {
 			b.Run(fmt.Sprintf("%s/devices=%d", c.name, devices), func(b *testing.B) {
 				r := benchmarkRunOf(b, c.algorithm, Settings{Devices: devices, Engine: engine}, []int{50, 20, 5}, c.stochastic,
 					false)

@@ -21,10 +21,13 @@ import (
 func BenchmarkEqualSeconds(b *testing.B) { computetest.Bench(b, benchmarkEqualSeconds) }
 
 func benchmarkEqualSeconds(b *testing.B, _ *compute.Engine) {
-	const seconds = 5
-	for _, data := range []*dataset.Dataset{dataset.Yacht(), dataset.Energy()} {
+	splits, seconds := 3, 5.
+	if testing.Short() {
+		splits, seconds = 1, 1
+	}
+	for _, data := range computetest.Cases(dataset.Yacht(), dataset.Energy()) {
 		batch := map[string]int{"yacht": 20, "energy": 50}[data.Name]
-		for _, c := range []struct {
+		for _, c := range computetest.Cases([]struct {
 			name      string
 			algorithm Algorithm
 		}{
@@ -41,22 +44,23 @@ func benchmarkEqualSeconds(b *testing.B, _ *compute.Engine) {
 				PerBatch: true}},
 			{"HMC, adapted and preconditioned, per batch", Guided{Proposal: HMC{Steps: 3}, Adapt: .65, Precondition: true,
 				PerBatch: true}},
-		} {
+		}...) {
 			b.Run(fmt.Sprintf("%s/%s", data.Name, c.name), func(b *testing.B) {
 				trainer := NewTrainer(bayes.Model{Network: nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU},
 					Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Layers(3)})
 				defer trainer.Close()
 				for b.Loop() {
 					var nlpd, rmse, ess, steps float64
-					for split := range uint64(3) {
-						parts, err := data.Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, split)
+					for split := range splits {
+						parts, err := data.Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, uint64(split))
 						if err != nil {
 							b.Fatal(err)
 						}
-						settings := Settings{Particles: 100, BatchSize: batch, Epochs: 1 << 24, Seed: split, ValidateEvery: 10}
-						train := func(limit time.Duration) *Result {
+						settings := Settings{Particles: 100, BatchSize: batch, Seed: uint64(split), ValidateEvery: 10}
+						train := func(epochs int, limit time.Duration) *Result {
 							ctx, cancel := context.WithTimeout(context.Background(), limit)
 							defer cancel()
+							settings.Epochs = epochs
 							result, err := trainer.Fit(ctx, c.algorithm, parts, settings)
 							if err != nil {
 								b.Fatal(err)
@@ -64,9 +68,9 @@ func benchmarkEqualSeconds(b *testing.B, _ *compute.Engine) {
 							return result
 						}
 						if split == 0 {
-							train(2 * time.Second) // compiles
+							train(2, time.Hour) // compiles
 						}
-						result := train(seconds * time.Second)
+						result := train(1<<24, time.Duration(seconds*float64(time.Second)))
 						prediction, err := result.Posterior.Predict(context.Background(), parts.Test.X)
 						if err != nil {
 							b.Fatal(err)
@@ -80,12 +84,12 @@ func benchmarkEqualSeconds(b *testing.B, _ *compute.Engine) {
 							if err != nil {
 								b.Fatal(err)
 							}
-							*score.value += e.Value / 3
+							*score.value += e.Value / float64(splits)
 						}
 						for _, r := range result.Trace {
-							ess += r.ESS / 3 / seconds
+							ess += r.ESS / float64(splits) / seconds
 						}
-						steps += float64(result.Steps) / 3 / seconds
+						steps += float64(result.Steps) / float64(splits) / seconds
 					}
 					b.ReportMetric(ess, "ESS/s")
 					b.ReportMetric(steps, "steps/s")

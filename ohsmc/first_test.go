@@ -55,9 +55,9 @@ func TestFirstStep(t *testing.T) {
 func BenchmarkFirstStep(b *testing.B) { computetest.Bench(b, benchmarkFirstStep) }
 
 func benchmarkFirstStep(b *testing.B, _ *compute.Engine) {
-	for _, particles := range []int{1000, 10_000, 200_000} {
-		for _, validated := range []string{"", "yes"} {
-			for _, kept := range []bool{false, true} {
+	for _, particles := range computetest.Cases(1000, 10_000, 200_000) {
+		for _, validated := range computetest.Cases("yes", "") {
+			for _, kept := range computetest.Cases(true, false) {
 				b.Run(fmt.Sprintf("J=%d/validated=%t/kept=%t", particles, validated != "", kept), func(b *testing.B) {
 					folder := "off"
 					if kept {

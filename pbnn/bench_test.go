@@ -19,7 +19,7 @@ import (
 func BenchmarkMove(b *testing.B) { computetest.Bench(b, benchmarkMove) }
 
 func benchmarkMove(b *testing.B, _ *compute.Engine) {
-	for _, c := range []struct {
+	for _, c := range computetest.Cases([]struct {
 		name    string
 		model   bayes.Model
 		rows    int
@@ -32,7 +32,7 @@ func benchmarkMove(b *testing.B, _ *compute.Engine) {
 		{"network", network(60, 60), 50_000, 100, Metropolis{Target: TargetExpected{}, BatchSize: 100, StepSize: 1e-3}},
 		{"network, all rows", network(60, 60), 50_000, 100,
 			AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: 1e-4}}},
-	} {
+	}...) {
 		name := c.name
 		if m, ok := c.sampler.(Metropolis); ok {
 			name += ", " + string(m.Proposal)
@@ -61,7 +61,7 @@ func benchmarkMove(b *testing.B, _ *compute.Engine) {
 func BenchmarkRowsPerStep(b *testing.B) {
 	const rows = 10_000
 	data := line(rows)
-	for _, c := range []struct {
+	for _, c := range computetest.Cases([]struct {
 		name    string
 		sampler Sampler
 	}{
@@ -74,7 +74,7 @@ func BenchmarkRowsPerStep(b *testing.B) {
 			StepSize: step(1, 100)}},
 		{"Confidence, 100 points", Confidence{Target: TargetExpected{Points: 100}, BatchSize: 500, StepSize: step(1.2, 100)}},
 		{"Confidence, 10 points", Confidence{Target: TargetExpected{Points: 10}, BatchSize: 500, StepSize: step(1.2, 10)}},
-	} {
+	}...) {
 		b.Run(c.name, func(b *testing.B) {
 			sampler, err := c.sampler.Prepare(rows)
 			if err != nil {
@@ -111,10 +111,14 @@ func benchmarkDigits(b *testing.B, _ *compute.Engine) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, part := range []struct {
+	moves := 100
+	if testing.Short() {
+		moves = 2
+	}
+	for _, part := range computetest.Cases([]struct {
 		name       string
 		stochastic bayes.Partition
-	}{{"last layer", bayes.Layers(2)}, {"all layers", bayes.All()}} {
+	}{{"last layer", bayes.Layers(2)}, {"all layers", bayes.All()}}...) {
 		model := bayes.Model{Network: nn.MLP{Hidden: []int{20}, Activation: nn.ReLU}, Likelihood: bayes.Categorical{},
 			Stochastic: part.stochastic, Scaling: bayes.Scaling{KeepFeatures: true}}
 		mode, err := baseline.Fit(context.Background(), model, baseline.MAP{}, dataset.Parts{Train: data},
@@ -122,9 +126,8 @@ func benchmarkDigits(b *testing.B, _ *compute.Engine) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, proposal := range Proposals() {
+		for _, proposal := range computetest.Cases(Proposals()...) {
 			b.Run(part.name+", "+string(proposal), func(b *testing.B) {
-				const moves = 100
 				sampler := Metropolis{Target: TargetExpected{}, BatchSize: 100, Batches: 10, StepSize: .01, Proposal: proposal}
 				for b.Loop() {
 					result, err := FitFrom(context.Background(), mode.Posterior, sampler, dataset.Parts{Train: data},
@@ -132,7 +135,7 @@ func benchmarkDigits(b *testing.B, _ *compute.Engine) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					b.ReportMetric(result.Chains.Sampling.Seconds()*1e3/moves, "ms/move")
+					b.ReportMetric(result.Chains.Sampling.Seconds()*1e3/float64(moves), "ms/move")
 				}
 			})
 		}

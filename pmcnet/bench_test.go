@@ -22,7 +22,7 @@ import (
 // products with the covariances 9; diagonal ones take 35 and 25 ms.
 // On Ionosphere 7 s of processor time are spent before the second iteration, nearly all of them on compiling.
 func BenchmarkIteration(b *testing.B) {
-	for _, c := range []struct {
+	for _, c := range computetest.Cases([]struct {
 		name       string
 		data       *dataset.Dataset
 		hidden     int
@@ -34,7 +34,7 @@ func BenchmarkIteration(b *testing.B) {
 		{"ionosphere/full", dataset.Ionosphere(), 5, bayes.Bernoulli{}, FullCovariance},
 		{"ionosphere/diagonal", dataset.Ionosphere(), 5, bayes.Bernoulli{}, DiagonalCovariance},
 		{"ionosphere/low rank", dataset.Ionosphere(), 5, bayes.Bernoulli{}, LowRankCovariance},
-	} {
+	}...) {
 		b.Run(c.name, func(b *testing.B) {
 			computetest.Bench(b, func(b *testing.B, engine *compute.Engine) {
 				parts, err := c.data.Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, 1)
@@ -94,12 +94,12 @@ func BenchmarkIteration(b *testing.B) {
 // on Glass and Ionosphere a quarter does for nearly all.
 func BenchmarkMixture(b *testing.B) {
 	const m, k, d = 50, 100, 176
-	for _, c := range []struct {
+	for _, c := range computetest.Cases([]struct {
 		covariance Covariance
 		places     int // that the proposals lie in
 	}{
 		{FullCovariance, 1}, {FullCovariance, 5}, {FullCovariance, m}, {DiagonalCovariance, m}, {LowRankCovariance, m},
-	} {
+	}...) {
 		b.Run(fmt.Sprint(c.covariance, "/places=", c.places), func(b *testing.B) {
 			computetest.Bench(b, func(b *testing.B, engine *compute.Engine) {
 				f := PMC{Covariance: c.covariance, Rank: 5}.family()

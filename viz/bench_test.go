@@ -24,7 +24,10 @@ func BenchmarkPNG(b *testing.B) {
 
 // BenchmarkMillionPoints makes and draws a band of 10^6 noisy points. As a single path it took half a minute.
 func BenchmarkMillionPoints(b *testing.B) {
-	const n = 1_000_000
+	n := 1_000_000
+	if testing.Short() {
+		n = 10_000
+	}
 	noise, x, sd := make([]float64, n), make([]float64, n), make([]float64, n)
 	rng := source()
 	for i := range n {

@@ -42,8 +42,8 @@ func BenchmarkStep(b *testing.B) { computetest.Bench(b, benchmarkStep) }
 func benchmarkStep(b *testing.B, _ *compute.Engine) {
 	full := uci
 	full.Stochastic = bayes.All()
-	for _, validated := range []bool{false, true} {
-		for _, c := range []struct {
+	for _, validated := range computetest.Cases(false, true) {
+		for _, c := range computetest.Cases([]struct {
 			name    string
 			model   bayes.Model
 			learner func(j *Job) (ascent.Learner, error)
@@ -63,7 +63,7 @@ func benchmarkStep(b *testing.B, _ *compute.Engine) {
 			{"dropout, all, 10 masks", full, func(j *Job) (ascent.Learner, error) {
 				return j.newVariational(dropoutFamily{Dropout{Rate: .1}, j.Bound, j.DType}, 10, 100)
 			}},
-		} {
+		}...) {
 			b.Run(fmt.Sprintf("%s/validated=%t", c.name, validated), func(b *testing.B) {
 				engine, err := compute.Default()
 				if err != nil {
@@ -98,7 +98,7 @@ func benchmarkStep(b *testing.B, _ *compute.Engine) {
 func BenchmarkTrain(b *testing.B) { computetest.Bench(b, benchmarkTrain) }
 
 func benchmarkTrain(b *testing.B, _ *compute.Engine) {
-	for _, m := range []Method{MAP{}, Ensemble{Members: 10}} {
+	for _, m := range computetest.Cases[Method](MAP{}, Ensemble{Members: 10}) {
 		b.Run(m.Name(), func(b *testing.B) {
 			trainer := NewTrainer(uci)
 			defer trainer.Close()
@@ -121,7 +121,7 @@ func benchmarkTrain(b *testing.B, _ *compute.Engine) {
 func BenchmarkPredict(b *testing.B) { computetest.Bench(b, benchmarkPredict) }
 
 func benchmarkPredict(b *testing.B, _ *compute.Engine) {
-	for _, m := range []Method{SWAG{}, VI{}} {
+	for _, m := range computetest.Cases[Method](SWAG{}, VI{}) {
 		b.Run(m.Name(), func(b *testing.B) {
 			result := fitted(b, uci, m, dataset.Parts{Train: made(300)}, Settings{Epochs: 4})
 			x := made(150).X

@@ -17,7 +17,9 @@ func BenchmarkMove(b *testing.B) { computetest.Bench(b, benchmarkMove) }
 
 func benchmarkMove(b *testing.B, _ *compute.Engine) {
 	problem, _ := badlyScaled()
-	for _, kernel := range []Kernel{RandomWalkMetropolis{StepSize: .1}, MALA{StepSize: .1}, HMC{StepSize: .1}} {
+	for _, kernel := range computetest.Cases[Kernel](
+		RandomWalkMetropolis{StepSize: .1}, MALA{StepSize: .1}, HMC{StepSize: .1},
+	) {
 		b.Run(fmt.Sprintf("%T", kernel), func(b *testing.B) {
 			sampler := Sampler{Problem: problem, Kernel: kernel}
 			defer sampler.Close()

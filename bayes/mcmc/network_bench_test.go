@@ -58,7 +58,7 @@ func network(b *testing.B, rows, chains int, hidden ...int) mcmc.Problem {
 func BenchmarkHMC(b *testing.B) { computetest.Bench(b, benchmarkHMC) }
 
 func benchmarkHMC(b *testing.B, _ *compute.Engine) {
-	for _, chains := range []int{100, 1000} {
+	for _, chains := range computetest.Cases(100, 1000) {
 		b.Run(fmt.Sprintf("chains=%d", chains), func(b *testing.B) {
 			problem := network(b, 927, chains, 50, 50)
 			sampler := mcmc.Sampler{Problem: problem, Kernel: mcmc.HMC{StepSize: .003, Steps: 10}}
@@ -85,7 +85,11 @@ func benchmarkHMC(b *testing.B, _ *compute.Engine) {
 func BenchmarkRandomWalk(b *testing.B) { computetest.Bench(b, benchmarkRandomWalk) }
 
 func benchmarkRandomWalk(b *testing.B, _ *compute.Engine) {
-	sampler := mcmc.Sampler{Problem: network(b, 20_000, 1, 64, 64), Kernel: mcmc.RandomWalkMetropolis{StepSize: .003}}
+	rows := 20_000
+	if testing.Short() {
+		rows = 200
+	}
+	sampler := mcmc.Sampler{Problem: network(b, rows, 1, 64, 64), Kernel: mcmc.RandomWalkMetropolis{StepSize: .003}}
 	defer sampler.Close()
 	sample := func(steps int) {
 		if _, err := sampler.Sample(

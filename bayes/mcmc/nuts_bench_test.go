@@ -26,7 +26,11 @@ import (
 func BenchmarkNUTS(b *testing.B) { computetest.Bench(b, benchmarkNUTS) }
 
 func benchmarkNUTS(b *testing.B, _ *compute.Engine) {
-	const chains, rows, inputs = 100, 927, 8
+	const inputs = 8
+	chains, rows := 100, 927
+	if testing.Short() {
+		chains, rows = 2, 20
+	}
 	fanIn := func(n float64) float64 { return 1 / math.Sqrt(n) }
 	bound, err := bayes.Model{
 		Network:    nn.MLP{Hidden: []int{50, 50}, Activation: nn.Tanh},
@@ -67,9 +71,9 @@ func benchmarkNUTS(b *testing.B, _ *compute.Engine) {
 		for b.Loop() {
 			finalize(call(b, exec, args))
 		}
-		b.ReportMetric(chains*float64(b.N)/b.Elapsed().Seconds(), "gradients/s")
+		b.ReportMetric(float64(chains*b.N)/b.Elapsed().Seconds(), "gradients/s")
 	})
-	for _, maxDepth := range []int{6, 10} {
+	for _, maxDepth := range computetest.Cases(6, 10) {
 		b.Run(fmt.Sprintf("move/depth=%d", maxDepth), func(b *testing.B) {
 			kernel := mcmc.NUTS{StepSize: .003, MaxDepth: maxDepth}
 			var own []string
@@ -120,7 +124,7 @@ func benchmarkNUTS(b *testing.B, _ *compute.Engine) {
 			for b.Loop() {
 				once()
 			}
-			b.ReportMetric(chains*float64(b.N)/b.Elapsed().Seconds(), "gradients/s")
+			b.ReportMetric(float64(chains*b.N)/b.Elapsed().Seconds(), "gradients/s")
 			finalize(state)
 		})
 	}

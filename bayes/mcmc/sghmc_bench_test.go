@@ -41,7 +41,7 @@ func benchmarkSGHMC(b *testing.B, _ *compute.Engine) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, chains := range []int{1, 10, 100} {
+	for _, chains := range computetest.Cases(1, 10, 100) {
 		b.Run(fmt.Sprintf("chains=%d", chains), func(b *testing.B) {
 			problem, err := target.ProblemByBatches(bound, compute.Floats(compute.Float32, x, rows, inputs),
 				compute.Floats(compute.Float32, y, rows), nil, batches, chains, 1)

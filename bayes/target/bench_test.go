@@ -19,7 +19,7 @@ import (
 func BenchmarkGradient(b *testing.B) { computetest.Bench(b, benchmarkGradient) }
 
 func benchmarkGradient(b *testing.B, engine *compute.Engine) {
-	for _, c := range []struct {
+	for _, c := range computetest.Cases([]struct {
 		hidden          []int
 		activation      nn.Activation
 		particles, rows int
@@ -31,7 +31,7 @@ func benchmarkGradient(b *testing.B, engine *compute.Engine) {
 		{[]int{50, 20, 5}, nn.ReLU, 1000, 50},
 		{[]int{50, 20, 5}, nn.GELU, 10_000, 50},
 		{[]int{50, 50}, nn.Tanh, 100, 927},
-	} {
+	}...) {
 		b.Run(fmt.Sprintf("hidden=%v/%s/J=%d/B=%d", c.hidden, c.activation, c.particles, c.rows), func(b *testing.B) {
 			const inputs = 8
 			bound, err := bayes.Model{Network: nn.MLP{Hidden: c.hidden, Activation: c.activation},

@@ -102,6 +102,14 @@ func BenchOn(b *testing.B, engine *compute.Engine, benchmark func(b *testing.B, 
 	b.Run("backend="+label(engine), func(b *testing.B) { benchmark(b, engine) })
 }
 
+// Cases returns the cases of a benchmark: all of them, or with -short, by which CI runs every benchmark once, the first.
+func Cases[T any](cases ...T) []T {
+	if testing.Short() {
+		return cases[:1]
+	}
+	return cases
+}
+
 // label is an engine's name without what a benchmark's name cannot hold or need not.
 func label(engine *compute.Engine) string {
 	name := strings.TrimPrefix(engine.Name(), "xla:")
