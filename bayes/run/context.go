@@ -17,7 +17,7 @@ const onePress = time.Second
 // Context returns a context that is cancelled by SIGINT, which Ctrl-C and a notebook's stop button send, or by SIGTERM.
 // A run with that context then ends with the status Cancelled. If its Settings name a Checkpoint, it writes that file,
 // and continues from there when the program runs again. Further signals within a second are ignored, since a stop
-// button may send two; a later one ends the program at once. All calls return the same context.
+// button may send two; a later one ends the program at once, with the status 128 + its number. All calls return the same context.
 //
 // In a notebook, a cell that was stopped should fail, so that the cells below it do not use the incomplete result:
 // return or panic with the result's Status.Err.
@@ -31,7 +31,12 @@ var interruptible = sync.OnceValue(func() context.Context {
 		received := <-signals
 		cancel(fmt.Errorf("%w: signal %v", context.Canceled, received))
 		time.Sleep(onePress)
-		signal.Reset(os.Interrupt, syscall.SIGTERM)
+		select {
+		case <-signals: // of the same press
+		default:
+		}
+		// Not signal.Reset: a program that began with SIGINT ignored, as a shell's & has it, would ignore it again.
+		os.Exit(128 + int((<-signals).(syscall.Signal))) // as shells say it
 	}()
 	return ctx
 })
