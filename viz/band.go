@@ -3,6 +3,7 @@ package viz
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/plot/vg/draw"
@@ -93,7 +94,7 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 	if seen == nil && len(train[0]) > 0 {
 		seen = &span{slices.Min(train[0]), slices.Max(train[0])}
 	}
-	ground := beyond(seen, spanOf(xs), span{a.plot.Y.Min, a.plot.Y.Max})
+	ground := beyond(seen, spanOf(xs))
 	a.add(ground, gridLines{}, bands[0], bands[1], bands[2])
 	single := &paths{style: stroke(withAlpha(purple, 0.75), 0.8)}
 	for _, d := range draws {
@@ -125,7 +126,7 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 }
 
 // beyond is the ground beside the data, of the parts of x below and above their range; none if it is not known.
-func beyond(data *span, x, y span) *bars {
+func beyond(data *span, x span) *bars {
 	b := &bars{fill: rgb(0xEBEBEB)}
 	if data == nil {
 		return b
@@ -133,7 +134,7 @@ func beyond(data *span, x, y span) *bars {
 	for _, side := range []span{{x.lo, min(data.lo, x.hi)}, {max(data.hi, x.lo), x.hi}} {
 		if side.lo < side.hi {
 			b.x0, b.x1 = append(b.x0, side.lo), append(b.x1, side.hi)
-			b.y0, b.y1 = append(b.y0, y.lo), append(b.y1, y.hi)
+			b.y0, b.y1 = append(b.y0, math.Inf(-1)), append(b.y1, math.Inf(1))
 		}
 	}
 	return b

@@ -21,7 +21,9 @@ type GridOptions struct {
 	// ColumnNames are printed above the columns and RowNames left of the rows, one for each; nil: none. If both are given,
 	// they replace the figures' titles.
 	ColumnNames, RowNames []string
-	// SharedX and SharedY give all figures one range of the axis, with numbers and label at the outer figures only.
+	// SharedX and SharedY give all figures one range of the axis, with numbers and label at the outer figures only. Where
+	// one of three or more would squeeze all others into less than half of the height, it is cut to their range, and says
+	// so.
 	SharedX, SharedY bool
 }
 
@@ -226,7 +228,6 @@ func (g *grid) shareBar(all []*panel) {
 
 // shareAxes gives the axes one range.
 func shareAxes(all []*panel, name string, axis func(*axes) *plot.Axis) error {
-	var ends []float64
 	for i, p := range all {
 		if len(p.axes) != 1 {
 			return fmt.Errorf("viz: %s: figure %d of the grid has %d axes above each other: it takes figures of one", name, i,
@@ -242,11 +243,29 @@ func shareAxes(all []*panel, name string, axis func(*axes) *plot.Axis) error {
 			return fmt.Errorf("viz: %s: figure %d of the grid has the axis %q, and figure 0 %q: they must be the same, and "+
 				"both logarithmic or neither", name, i, a.Label.Text, first.Label.Text)
 		}
-		ends = append(ends, a.Min, a.Max)
+	}
+	union := func(without int) span {
+		s := span{math.Inf(1), math.Inf(-1)}
+		for i, p := range all {
+			if a := axis(p.axes[0]); i != without {
+				s.lo, s.hi = min(s.lo, a.Min), max(s.hi, a.Max)
+			}
+		}
+		return s
+	}
+	shared := union(-1)
+	_, log := axis(all[0].axes[0]).Scale.(plot.LogScale)
+	for i, p := range all {
+		own, others := p.axes[0].plot.Y, union(i)
+		if name == "SharedY" && len(all) > 2 && !log && own.Max-own.Min > 2*(others.hi-others.lo) {
+			shared = others
+			p.notes = append(slices.Clone(p.notes), fmt.Sprintf("cut off: it reaches from %s to %s", number(own.Min),
+				number(own.Max)))
+		}
 	}
 	for _, p := range all {
 		a := axis(p.axes[0])
-		a.Min, a.Max = slices.Min(ends), slices.Max(ends)
+		a.Min, a.Max = shared.lo, shared.hi
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func TestGridShares(t *testing.T) {
 		width  string
 	}{
 		{viz.GridOptions{Columns: 2}, map[string]int{"method a": 1, "seconds": 4, "NLPD": 4, "a set": 4}, `width="622.5pt"`},
-		{viz.GridOptions{Columns: 2, SharedX: true, SharedY: true}, map[string]int{"seconds": 2, "NLPD": 2, ">1000<": 2},
+		{viz.GridOptions{Columns: 2, SharedX: true, SharedY: true}, map[string]int{"seconds": 2, "NLPD": 2, ">100<": 2},
 			`width="622.5pt"`},
 		{viz.GridOptions{Columns: 4}, map[string]int{"seconds": 4}, `width="621pt"`}, // 3 columns: 4 would be too narrow
 		{viz.GridOptions{}, map[string]int{"seconds": 4}, `width="480pt"`},

@@ -368,7 +368,7 @@ func TestAxesShareData(t *testing.T) {
 		for i, h := range p.heights(area, height, 4) {
 			c := area
 			c.Max.Y = h
-			data = append(data, p.axes[i].sized(c).DataCanvas(c).Size().Y)
+			data = append(data, p.axes[i].sized(c, inset{}).DataCanvas(c).Size().Y)
 		}
 		if ratio := data[0] / data[1]; len(data) != 2 || ratio < 2 || ratio > 3.3 {
 			t.Errorf("%v points high: data of %v, want about 3 to 1", height, data)
@@ -588,7 +588,7 @@ func TestAsides(t *testing.T) {
 func TestLowAxis(t *testing.T) {
 	for height, low := range map[vg.Length]bool{40: true, 150: false} {
 		axes := newAxes("confidence", "rows", span{0, 1}, span{0, 6000})
-		p := axes.sized(draw.New(vgimg.New(200, height)))
+		p := axes.sized(draw.New(vgimg.New(200, height)), inset{})
 		labels, last := 0, ""
 		for _, tick := range p.Y.Tick.Marker.Ticks(0, 6000) {
 			if tick.Label != "" {
@@ -601,7 +601,7 @@ func TestLowAxis(t *testing.T) {
 	}
 	// Of its name no ellipsis alone is left.
 	for height := vg.Length(40); height < 80; height++ {
-		p := newAxes("confidence", "rows", span{0, 1}, span{0, 6000}).sized(draw.New(vgimg.New(200, height)))
+		p := newAxes("confidence", "rows", span{0, 1}, span{0, 6000}).sized(draw.New(vgimg.New(200, height)), inset{})
 		if p.Y.Label.Text == "…" {
 			t.Errorf("%v points high: the name of the axis is %q", height, p.Y.Label.Text)
 		}
@@ -730,5 +730,91 @@ func TestPeaksAreCut(t *testing.T) {
 	}
 	if p := fig.body.(*panel); p.axes[0].plot.Y.Max > 9.5 || len(p.notes) > 0 {
 		t.Errorf("nothing is cut: the axis ends at %v, and the figure says %q", p.axes[0].plot.Y.Max, p.notes)
+	}
+}
+
+// Of figures with one range of y, the one that would squeeze the others is cut to their range; not two of them, and
+// none of two figures.
+func TestSharedYCuts(t *testing.T) {
+	for _, c := range []struct {
+		tops []float64 // of figures from 0
+		want float64   // the end of all, about
+		told int       // the figure that says so; -1: none
+	}{
+		{[]float64{3, 2, 30, 3}, 3, 2}, {[]float64{3, 2, 5, 3}, 5, -1}, {[]float64{3, 30, 30}, 30, -1},
+		{[]float64{3, 30}, 30, -1},
+	} {
+		var figures []*Figure
+		for _, top := range c.tops {
+			f, err := Traces([]Trace{{Name: "a", Series: Series{Value: []float64{0, top}}}}, TraceOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			figures = append(figures, f)
+		}
+		fig, err := Grid(GridOptions{Columns: 2, SharedY: true}, figures...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, cell := range fig.body.(*grid).cells {
+			p := cell.(*panel)
+			if top := p.axes[0].plot.Y.Max; top < c.want || top > 1.2*c.want {
+				t.Errorf("%v: figure %d ends at %v, want about %v", c.tops, i, top, c.want)
+			}
+			if told := strings.Contains(strings.Join(p.notes, ""), "cut off: it reaches from "); told != (i == c.told) {
+				t.Errorf("%v: figure %d says %q", c.tops, i, p.notes)
+			}
+		}
+		for _, f := range figures {
+			if notes := f.body.(*panel).notes; len(notes) > 0 {
+				t.Errorf("%v: a figure outside of the grid says %q", c.tops, notes)
+			}
+		}
+	}
+}
+
+// Rows of a legend are filled evenly, but no name is cut for it.
+func TestLegendIsNotCut(t *testing.T) {
+	p := &panel{legend: []legendEntry{{label: "observed coverage"}, {label: "perfect calibration"}}}
+	for width := vg.Length(110); width < 260; width += 10 {
+		for _, l := range p.lines(width, 0) {
+			for _, e := range l.row {
+				if strings.Contains(e.label, ellipsis) {
+					t.Errorf("%v points: %q", width, e.label)
+				}
+			}
+		}
+	}
+}
+
+// Panels of a grid have one set of ticks where they share an axis, though only the outer ones have numbers beside it.
+func TestSharedTicks(t *testing.T) {
+	var figures []*Figure
+	for range 6 {
+		f, err := Traces([]Trace{{Name: "a", Series: Series{Step: []float64{-6, 6}, Value: []float64{-3, 1.5}}}},
+			TraceOptions{Frame: Frame{Width: 415, Height: 300}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		figures = append(figures, f)
+	}
+	for _, height := range []vg.Length{100, 130, 160, 190} {
+		fig, err := Grid(GridOptions{Columns: 2, SharedX: true, SharedY: true}, figures...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		canvas := new(recorder.Canvas)
+		fig.body.draw(draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: vg.Point{X: 600, Y: 3 * height}}}, inset{})
+		texts := map[string]int{}
+		for _, action := range canvas.Actions {
+			if a, ok := action.(*recorder.FillString); ok {
+				texts[a.String]++
+			}
+		}
+		for text, n := range texts { // three rows have numbers of y, two columns those of x
+			if number := strings.Trim(text, "−0123456789.") == ""; number && n != 2 && n != 3 && n != 5 {
+				t.Errorf("%v points high: %q stands there %d times, of %v", height, text, n, texts)
+			}
+		}
 	}
 }

@@ -82,9 +82,17 @@ func (a *axes) add(marks ...plot.Plotter) {
 	a.plot.X, a.plot.Y = x, y
 }
 
-// sized gives the plot with as many ticks as fit its canvas, unless its ticks are set.
-func (a *axes) sized(c draw.Canvas) fitted {
+// sized gives the plot with as many ticks as fit its canvas, unless its ticks are set. In a grid those are asked for that
+// fit the data area, which all cells have alike.
+func (a *axes) sized(c draw.Canvas, in inset) fitted {
 	p := *a.plot
+	width, height := c.Size().X, c.Size().Y
+	if beside := in.left + max(0, in.right); in.left > 0 && beside < besideData {
+		width += besideData - beside
+	}
+	if in.bottom > 0 && in.bottom < besideData {
+		height += besideData - in.bottom
+	}
 	ticked := func(axis *plot.Axis, length vg.Length, each int, across bool) {
 		count := max(2, int(length)/each)
 		ticks, quiet := axis.Tick.Marker, false
@@ -105,8 +113,8 @@ func (a *axes) sized(c draw.Canvas) fitted {
 			axis.Tick.Marker = silent{ticks}
 		}
 	}
-	ticked(&p.X, c.Size().X, 58, true)
-	ticked(&p.Y, c.Size().Y, 32, false)
+	ticked(&p.X, width, 58, true)
+	ticked(&p.Y, height, 32, false)
 	// A label that is longer than the data area, beside which the other axis has its own, would make it smaller.
 	beside := besideData
 	if names, ok := p.Y.Tick.Marker.(plot.ConstantTicks); ok {
@@ -306,7 +314,11 @@ func (p *panel) lines(width, title vg.Length) []headerLine {
 	sty.XAlign = draw.XLeft
 	rows := p.legendRows(sty, width)
 	// The narrowest layout of as many rows fills them evenly.
-	for w := width; len(rows) > 1 && w > width/2; w -= 4 {
+	widest := width / 2
+	for _, e := range p.legend {
+		widest = max(widest, e.iconWidth()+iconGap+sty.Width(e.label))
+	}
+	for w := width; len(rows) > 1 && w > widest; w -= 4 {
 		if narrower := p.legendRows(sty, w); len(narrower) == len(rows) {
 			rows = narrower
 		}
@@ -393,7 +405,7 @@ func (p *panel) top(size vg.Point) vg.Length { return size.Y - p.dataOf(size)[0]
 func (p *panel) dataOf(size vg.Point) (areas []vg.Rectangle) {
 	c := draw.Canvas{Canvas: nowhere{}, Rectangle: vg.Rectangle{Max: size}}
 	for _, a := range p.axes {
-		areas = append(areas, a.sized(c).DataCanvas(c).Rectangle)
+		areas = append(areas, a.sized(c, inset{}).DataCanvas(c).Rectangle)
 	}
 	return areas
 }
@@ -458,7 +470,7 @@ func (p *panel) heights(area draw.Canvas, free vg.Length, total float64) []vg.Le
 		heights[i] = free * vg.Length(a.share/total)
 		c := draw.Canvas{Canvas: nowhere{}, Rectangle: area.Rectangle}
 		c.Min.Y = c.Max.Y - heights[i]
-		beside[i] = heights[i] - a.sized(c).DataCanvas(c).Size().Y
+		beside[i] = heights[i] - a.sized(c, inset{}).DataCanvas(c).Size().Y
 	}
 	if left := free - sum(beside); left > 0 {
 		for i, a := range p.axes {
@@ -485,7 +497,7 @@ func (p *panel) drawAxes(area draw.Canvas, in inset) vg.Rectangle {
 		canvases[i].Max.Y = top
 		canvases[i].Min.Y = top - heights[i]
 		top = canvases[i].Min.Y - axesGap
-		plots[i] = a.sized(canvases[i])
+		plots[i] = a.sized(canvases[i], in)
 		d := plots[i].DataCanvas(canvases[i])
 		if i == 0 {
 			canvases[i].Max.Y -= max(0, in.top-(canvases[i].Max.Y-d.Max.Y))

@@ -68,6 +68,20 @@ func TestMarksAreInsideTheAxes(t *testing.T) {
 		}
 		figures[name] = fig
 	}
+	var bands []*viz.Figure
+	for _, wide := range []float64{1, 1, 30} { // of which the last is cut
+		fig, err := viz.PredictiveBand([]float64{-2, 2}, []float64{0, 0}, []float64{wide, 1}, viz.BandOptions{
+			TrainX: []float64{-1, 1}, TrainY: []float64{0, 0}, Frame: viz.Frame{Width: 300}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bands = append(bands, fig)
+	}
+	cut, err := viz.Grid(viz.GridOptions{SharedY: true}, bands...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures["a cut band"] = cut
 	delete(figures, "particles_many") // the user's lattice is the axes, also where it is narrower than the particles
 	for name, fig := range figures {
 		for _, width := range []float64{150, 400} {

@@ -287,7 +287,7 @@ const mostJoint = 256
 
 func (d *dots) Thumbnail(c *draw.Canvas) { d.one(c, c.Center(), d.radius) }
 
-// bars are rectangles from (x0, y0) to (x1, y1).
+// bars are rectangles from (x0, y0) to (x1, y1), cut at the axes' edge.
 type bars struct {
 	x0, x1, y0, y1 []float64
 	fill           color.Color
@@ -307,10 +307,11 @@ func (b *bars) rectangle(c *draw.Canvas, r vg.Rectangle) {
 func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	for i := range b.x0 {
-		b.rectangle(&c, vg.Rectangle{
-			Min: vg.Point{X: x(b.x0[i]), Y: y(math.Min(b.y0[i], b.y1[i]))},
-			Max: vg.Point{X: x(b.x1[i]), Y: y(math.Max(b.y0[i], b.y1[i]))},
-		})
+		lo := vg.Point{X: max(x(b.x0[i]), c.Min.X), Y: max(y(min(b.y0[i], b.y1[i])), c.Min.Y)}
+		hi := vg.Point{X: min(x(b.x1[i]), c.Max.X), Y: min(y(max(b.y0[i], b.y1[i])), c.Max.Y)}
+		if lo.X <= hi.X && lo.Y <= hi.Y {
+			b.rectangle(&c, vg.Rectangle{Min: lo, Max: hi})
+		}
 	}
 }
 
