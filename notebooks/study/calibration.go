@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -74,7 +75,7 @@ func (p *pooled) add(r Result) error {
 	return nil
 }
 
-// ece is the expected calibration error of the pooled bins.
+// ece is the expected calibration error of the pooled bins; NaN without any.
 func (p *pooled) ece() float64 {
 	gap, rows := 0.0, 0.0
 	for _, b := range p.bins {
@@ -86,8 +87,11 @@ func (p *pooled) ece() float64 {
 	return gap / rows
 }
 
-// gap is the mean distance of the coverage from its level.
+// gap is the mean distance of the coverage from its level; NaN without any.
 func (p *pooled) gap() float64 {
+	if p.levels == nil {
+		return math.NaN()
+	}
 	sum := 0.0
 	for i, c := range p.coverage {
 		sum += math.Abs(c-p.levels[i]) / float64(len(p.levels))
@@ -95,11 +99,31 @@ func (p *pooled) gap() float64 {
 	return sum
 }
 
-// calibrationPage is a reliability diagram, of all classifications together, and the coverage against its level, of all
-// regressions together, for each method of Table 8. The repetitions are Table 8's own. The cells have each data set's
-// own numbers.
+// The metrics of calibrationPage's cells.
+const (
+	pooledECE   = "ECE of pooled repetitions"
+	coverageGap = "mean |coverage - level|"
+)
+
+// cells are the calibration on a data set, of as many repetitions.
+func (p *pooled) cells(data, method string, reps int, seconds float64) (cells []Cell) {
+	c := Cell{Study: "ohsmc.calibration", Data: data, Method: method, SE: math.NaN(), Reps: reps, Seconds: seconds}
+	if p.bins != nil {
+		c.Metric, c.Ours = pooledECE, p.ece()
+		cells = append(cells, c)
+	}
+	if p.levels != nil {
+		c.Metric, c.Ours = coverageGap, p.gap()
+		cells = append(cells, c)
+	}
+	return cells
+}
+
+// calibrationPage is about the calibration of each method of Table 8: on all classifications together and on all
+// regressions together. The cells have each method's numbers, on each data set and on all together; drawCalibration
+// chooses the panels. The repetitions are Table 8's own.
 func calibrationPage(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	pools := map[string]*pooled{}
+	pools, reps := map[string]*pooled{}, 0
 	var cells []Cell
 	err := eachOfTable8(ctx, o, func(key Key, _ map[string]Reported, results []Result) error {
 		if len(results) == 0 {
@@ -118,15 +142,8 @@ func calibrationPage(ctx context.Context, o Options) (*viz.Figure, []Cell, error
 				}
 			}
 		}
-		c := Cell{Study: "ohsmc.calibration", Data: key.Data, Method: key.Method, SE: math.NaN(), Reps: len(results),
-			Seconds: seconds}
-		if own.bins != nil {
-			c.Metric, c.Ours = "ECE of pooled repetitions", own.ece()
-			cells = append(cells, c)
-		} else if own.levels != nil {
-			c.Metric, c.Ours = "mean |coverage - level|", own.gap()
-			cells = append(cells, c)
-		}
+		reps = max(reps, len(results))
+		cells = append(cells, own.cells(key.Data, key.Method, len(results), seconds)...)
 		return nil
 	})
 	if err != nil {
@@ -136,69 +153,64 @@ func calibrationPage(ctx context.Context, o Options) (*viz.Figure, []Cell, error
 	if err != nil {
 		return nil, cells, err
 	}
+	for _, name := range names {
+		if p := pools[name]; p != nil {
+			cells = append(cells, p.cells("all together", name, reps, 0)...)
+		}
+	}
 	fig, err := drawCalibration(names, pools)
 	return fig, cells, err
 }
 
-// drawCalibration has a row of panels with the coverage of the first methods, below it a row with their reliability,
-// and so on for the next methods.
+// drawCalibration has three panels of many methods: the coverage that is nearest to its level, and the reliability with
+// the least and with the greatest ECE; the cells have the numbers of all. On data of one kind, or of one method, it has
+// the two panels that there are.
 func drawCalibration(names []string, pools map[string]*pooled) (*viz.Figure, error) {
-	lines := evenly(names, 3)
-	var rows []*viz.Figure
-	for _, some := range lines {
-		for _, draw := range []func(name string, p *pooled) (*viz.Figure, error){drawCoverage, drawReliability} {
-			var line []*viz.Figure
-			for _, name := range some {
-				p := pools[name]
-				if p == nil {
-					p = &pooled{}
-				}
-				fig, err := draw(name, p)
-				if err != nil {
-					return nil, err
-				}
-				if fig != nil {
-					line = append(line, fig)
-				}
+	sorted := func(of func(*pooled) float64) (some []string) {
+		for _, name := range names {
+			if p := pools[name]; p != nil && !math.IsNaN(of(p)) {
+				some = append(some, name)
 			}
-			if len(line) < len(some) { // not all methods were run on data of this kind
-				continue
-			}
-			row, err := viz.Grid(viz.GridOptions{Columns: len(lines[0])}, line...)
-			if err != nil {
-				return nil, err
-			}
-			rows = append(rows, row)
 		}
+		slices.SortStableFunc(some, func(a, b string) int { return cmp.Compare(of(pools[a]), of(pools[b])) })
+		return some
 	}
-	if len(rows) == 0 {
+	ends := func(some []string) []string {
+		if len(some) > 2 {
+			return []string{some[0], some[len(some)-1]}
+		}
+		return some
+	}
+	regressions, classifications := ends(sorted((*pooled).gap)), ends(sorted((*pooled).ece))
+	if len(classifications) > 0 && len(regressions) > 0 {
+		regressions = regressions[:1]
+	}
+	var panels []*viz.Figure
+	for _, name := range regressions {
+		panel, err := drawCoverage(name, pools[name])
+		if err != nil {
+			return nil, err
+		}
+		panels = append(panels, panel)
+	}
+	for _, name := range classifications {
+		panel, err := drawReliability(name, pools[name])
+		if err != nil {
+			return nil, err
+		}
+		panels = append(panels, panel)
+	}
+	if len(panels) == 0 {
 		return nil, fmt.Errorf("calibration: every attempt of a method diverged: leave it out (-methods)")
 	}
-	return viz.Grid(viz.GridOptions{Columns: 1}, rows...)
-}
-
-// evenly are the names in as few lines of at most so many as they need, of which the last are shorter by one: a panel
-// alone in its line would have the legend to itself, and less room for its data.
-func evenly(names []string, most int) (lines [][]string) {
-	for len(names) > 0 {
-		left := (len(names) + most - 1) / most
-		n := (len(names) + left - 1) / left
-		lines, names = append(lines, names[:n]), names[n:]
-	}
-	return lines
+	return viz.Grid(viz.GridOptions{Columns: len(panels)}, panels...)
 }
 
 func drawCoverage(name string, p *pooled) (*viz.Figure, error) {
-	if p.levels == nil {
-		return nil, nil
-	}
 	return viz.CalibrationCurve(p.levels, p.coverage, viz.CalibrationOptions{Frame: viz.Frame{Title: name + ": intervals",
 		Width: 330, Height: 360}})
 }
 
 func drawReliability(name string, p *pooled) (*viz.Figure, error) {
-	if p.bins == nil {
-		return nil, nil
-	}
 	return viz.Reliability(p.bins, viz.ReliabilityOptions{Frame: viz.Frame{Title: name, Width: 330, Height: 450}})
 }

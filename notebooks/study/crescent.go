@@ -138,10 +138,13 @@ func scatter(p *bayes.Posterior, y []float64, psi float64, title string) (*viz.F
 		return nil, err
 	}
 	return viz.ParticleScatter(phi0, phi1, viz.ParticleOptions{
-		Frame:   viz.Frame{Title: title, XLabel: "φ₀", YLabel: "φ₁", Width: 420, Height: 380},
+		Frame:   viz.Frame{Title: title, XLabel: "φ₀", YLabel: "φ₁", Width: 415, Height: 300},
 		Weights: p.LogWeights().Weights(), Density: lattice.Fill(logPosterior(y, psi)), LogDensity: true,
 	})
 }
+
+// crescentGrid has two columns: in three the crescent at a small psi is as thin as its outlines.
+var crescentGrid = viz.GridOptions{Columns: 2, SharedX: true, SharedY: true}
 
 // crescentFig2 draws samples over the true density at psi = 1, a panel for each method.
 func crescentFig2(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
@@ -216,7 +219,7 @@ func crescentFig2(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
-	fig, err := viz.Grid(viz.GridOptions{Columns: min(3, len(panels))}, panels...)
+	fig, err := viz.Grid(crescentGrid, panels...)
 	return fig, nil, err
 }
 
@@ -254,6 +257,6 @@ func crescentFig5(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
-	fig, err := viz.Grid(viz.GridOptions{Columns: min(3, len(panels))}, panels...)
+	fig, err := viz.Grid(crescentGrid, panels...)
 	return fig, nil, err
 }

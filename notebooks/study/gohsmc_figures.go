@@ -34,9 +34,15 @@ func regressionFig6(ctx context.Context, o Options) (*viz.Figure, []Cell, error)
 	return fig, nil, err
 }
 
-// lossPanels draws the runs, which are ordered by batch size, along "epoch" or "seconds".
+// regressionStyles are the methods in the order of their colours, the particle methods first: the notebook draws those
+// alone.
+var regressionStyles = []string{"Random Walk", "Langevin", "exact Langevin", "adapted HMC", "VI", "SGHMC", "NUTS"}
+
+// lossPanels draws the runs, which are ordered by batch size, along "epoch" or "seconds", all on one scale. A method
+// has one colour in all figures, also where others are not asked for.
 func lossPanels(runs []regressionRun, along string) (*viz.Figure, error) {
-	var panels []*viz.Figure
+	var panels [][]viz.Trace
+	var titles []string
 	columns := 0
 	for len(runs) > 0 {
 		data := runs[0].key.Data
@@ -44,7 +50,8 @@ func lossPanels(runs []regressionRun, along string) (*viz.Figure, error) {
 		for len(runs) > 0 && runs[0].key.Data == data {
 			columns = max(columns, runs[0].batch+1)
 			if s := meanCurve(runs[0].results, along); len(s.Value) > 0 {
-				traces = append(traces, viz.Trace{Name: runs[0].key.Method, Series: s})
+				method := runs[0].key.Method
+				traces = append(traces, viz.Trace{Name: method, Series: s, Style: slices.Index(regressionStyles, method) + 1})
 			}
 			runs = runs[1:]
 		}
@@ -52,37 +59,38 @@ func lossPanels(runs []regressionRun, along string) (*viz.Figure, error) {
 			return nil, fmt.Errorf("%s: none of the methods that were asked for is validated along its way: ask for Random "+
 				"Walk, Langevin or others of -methods", data)
 		}
-		title := shown(data)
-		if highest := cutPeaks(traces); highest > 0 {
-			title = fmt.Sprintf("%s (peaks up to %.2g are cut)", title, highest)
-		}
-		panel, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: title, XLabel: along,
-			YLabel: "validation loss [target²]", Width: 420, Height: 360}})
+		panels, titles = append(panels, traces), append(titles, shown(data))
+	}
+	most := withoutPeaks(panels)
+	var figures []*viz.Figure
+	for i, traces := range panels {
+		figure, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: titles[i], XLabel: along,
+			YLabel: "validation loss [target²]", Width: 420, Height: 360}, Most: most})
 		if err != nil {
 			return nil, err
 		}
-		panels = append(panels, panel)
+		figures = append(figures, figure)
 	}
-	return viz.Grid(viz.GridOptions{Columns: columns}, panels...)
+	return viz.Grid(viz.GridOptions{Columns: columns, SharedY: true}, figures...)
 }
 
-// cutPeaks cuts values above twice the median of all, since a single bad mini-batch would squeeze the rest of a panel
-// into a line, and returns the highest value cut; 0: none.
-func cutPeaks(traces []viz.Trace) (highest float64) {
-	var all []float64
-	for _, t := range traces {
-		all = append(all, t.Value...)
-	}
-	slices.Sort(all)
-	limit := 2 * all[len(all)/2]
-	for _, t := range traces {
-		for i, v := range t.Value {
-			if v > limit {
-				highest, t.Value[i] = max(highest, v), limit
+// withoutPeaks is the highest value within twice the median of its panel, since a single bad mini-batch would squeeze
+// the rest of all panels into lines.
+func withoutPeaks(panels [][]viz.Trace) (most float64) {
+	for _, traces := range panels {
+		var all []float64
+		for _, t := range traces {
+			all = append(all, t.Value...)
+		}
+		slices.Sort(all)
+		limit := 2 * all[len(all)/2]
+		for _, v := range all {
+			if v <= limit {
+				most = max(most, v)
 			}
 		}
 	}
-	return highest
+	return most
 }
 
 // curvePoints is the number of points of a mean curve.

@@ -190,13 +190,52 @@ func TestStoreSeries(t *testing.T) {
 	}
 }
 
-func TestCutPeaks(t *testing.T) {
-	even := viz.Trace{Series: viz.Series{Value: []float64{1, 1, 1.5}}}
-	peaked := viz.Trace{Series: viz.Series{Value: []float64{9, 1, 7}}}
-	if highest := cutPeaks([]viz.Trace{even}); highest != 0 || !slices.Equal(even.Value, []float64{1, 1, 1.5}) {
-		t.Errorf("nothing to cut: %v, %v", highest, even.Value)
+// All panels end at the highest value that is no peak of its own panel.
+func TestWithoutPeaks(t *testing.T) {
+	even := []viz.Trace{{Series: viz.Series{Value: []float64{1, 1, 1.5}}}}
+	peaked := []viz.Trace{{Series: viz.Series{Value: []float64{2, 9, 2}}},
+		{Series: viz.Series{Value: []float64{3.9, 2, 2}}}}
+	for _, c := range []struct {
+		panels [][]viz.Trace
+		want   float64
+	}{{[][]viz.Trace{even}, 1.5}, {[][]viz.Trace{even, peaked}, 3.9}, {[][]viz.Trace{peaked, even}, 3.9}} {
+		if got := withoutPeaks(c.panels); got != c.want {
+			t.Errorf("%v: the axes end at %v, want %v", c.panels, got, c.want)
+		}
 	}
-	if highest := cutPeaks([]viz.Trace{even, peaked}); highest != 9 || !slices.Equal(peaked.Value, []float64{3, 1, 3}) {
-		t.Errorf("highest %v, cut to %v", highest, peaked.Value)
+}
+
+// A method has one colour in all panels and figures, whichever others are drawn beside it.
+func TestOneColourAMethod(t *testing.T) {
+	run := func(data, method string, batch int) regressionRun {
+		return regressionRun{key: Key{Data: data, Method: method}, batch: batch, results: []Result{{
+			Series: map[string][]float64{"epoch": {1, 2, 3}, "loss": {3, 2, 1}}}}}
+	}
+	const data, green = "wine_red, batch 20", "#009E73" // the third colour
+	for name, c := range map[string]struct {
+		runs []regressionRun
+		want bool
+	}{
+		"third alone":  {[]regressionRun{run(data, "exact Langevin", 0)}, true},
+		"third second": {[]regressionRun{run(data, "NUTS", 0), run(data, "exact Langevin", 0)}, true},
+		"others":       {[]regressionRun{run(data, "NUTS", 0), run(data, "VI", 0), run(data, "Random Walk", 0)}, false},
+	} {
+		fig, err := lossPanels(c.runs, "epoch")
+		if err != nil {
+			t.Fatal(err)
+		}
+		svg, err := fig.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(svg), green); got != c.want {
+			t.Errorf("%s: the colour of exact Langevin is there: %v", name, got)
+		}
+	}
+	_, methods := regressionNames()
+	for _, m := range methods {
+		if !slices.Contains(regressionStyles, m) {
+			t.Errorf("%s has no colour of its own", m)
+		}
 	}
 }

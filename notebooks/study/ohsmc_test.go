@@ -1,8 +1,8 @@
 package study
 
 import (
-	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -158,29 +158,48 @@ func TestViewsOfTable8(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"OHSMC: intervals", "MLE: intervals", "OHSMC, ECE", "MLE, ECE"} {
-		if !strings.Contains(string(svg), text) {
-			t.Errorf("the page has no panel %q", text)
+	for _, text := range []string{": intervals", "OHSMC, ECE", "MLE, ECE"} {
+		if strings.Count(string(svg), text) != 1 {
+			t.Errorf("the page has not one panel %q", text)
 		}
 	}
-	if len(gaps) != 4 || gaps[0].Metric != "mean |coverage - level|" || gaps[2].Metric != "ECE of pooled repetitions" {
-		t.Errorf("cells %+v", gaps)
+	if len(gaps) != 8 || gaps[0].Metric != coverageGap || gaps[2].Metric != pooledECE {
+		t.Fatalf("cells %+v", gaps)
+	}
+	for i, c := range gaps[4:] { // of one set of each kind, all together are that one
+		if alone := gaps[i%2*2+i/2]; c.Data != "all together" || c.Ours != alone.Ours || c.Metric != alone.Metric {
+			t.Errorf("%+v, want the number of %+v", c, alone)
+		}
 	}
 }
 
-// The page has both panels of every method, in rows that line up, though their number is no multiple of a row's; a
-// single method has one of each.
-func TestCalibrationOfAll(t *testing.T) {
-	pools := map[string]*pooled{}
-	for i, name := range contenderNames() {
-		gap := .02 * float64(i)
-		pools[name] = &pooled{
-			levels: []float64{.5, .9}, coverage: []float64{.5 + gap, .95}, rows: 40,
-			bins: []metric.Bin{{Upper: .5}, {Lower: .5, Upper: 1, Count: 10, Accuracy: .7 + gap, Confidence: .8}},
-		}
+// Of many methods the page has the coverage that is nearest to its level, and the least and the greatest ECE; of data
+// of one kind the two ends, and of one method what there is.
+func TestCalibrationPanels(t *testing.T) {
+	bins := func(accuracy float64) []metric.Bin {
+		return []metric.Bin{{Upper: .5}, {Lower: .5, Upper: 1, Count: 10, Accuracy: accuracy, Confidence: .8}}
 	}
-	for _, names := range [][]string{contenderNames(), {"NUTS"}} {
-		fig, err := drawCalibration(names, pools)
+	levels := []float64{.5, .9}
+	regression := map[string]*pooled{"MAP": {levels: levels, coverage: []float64{.6, .9}},
+		"VB": {levels: levels, coverage: []float64{.48, .9}}, "SWAG": {levels: levels, coverage: []float64{.1, .2}}}
+	classification := map[string]*pooled{"MAP": {bins: bins(.3)}, "VB": {bins: bins(.9)}, "SWAG": {bins: bins(.81)}}
+	both := map[string]*pooled{"NUTS": {}} // diverged
+	for name, p := range regression {
+		both[name] = &pooled{levels: p.levels, coverage: p.coverage, bins: classification[name].bins}
+	}
+	title := regexp.MustCompile(`>(\w+(?:: intervals|, ECE = [\d.]+))<`)
+	for name, c := range map[string]struct {
+		names []string
+		pools map[string]*pooled
+		want  []string
+	}{
+		"both": {[]string{"MAP", "NUTS", "SWAG", "VB"}, both,
+			[]string{"VB: intervals", "SWAG, ECE = 0.010", "MAP, ECE = 0.500"}},
+		"regression":     {[]string{"MAP", "SWAG", "VB"}, regression, []string{"VB: intervals", "SWAG: intervals"}},
+		"classification": {[]string{"MAP", "SWAG", "VB"}, classification, []string{"SWAG, ECE = 0.010", "MAP, ECE = 0.500"}},
+		"one method":     {[]string{"VB"}, both, []string{"VB: intervals", "VB, ECE = 0.100"}},
+	} {
+		fig, err := drawCalibration(c.names, c.pools)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,34 +207,16 @@ func TestCalibrationOfAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range names {
-			if !strings.Contains(string(svg), name+": intervals") || !strings.Contains(string(svg), name+", ECE") {
-				t.Errorf("of %d methods, %s lacks a panel", len(names), name)
-			}
+		var got []string
+		for _, found := range title.FindAllStringSubmatch(string(svg), -1) {
+			got = append(got, found[1])
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: the panels %q, want %q", name, got, c.want)
 		}
 	}
-	delete(pools, "NUTS")
-	if _, err := drawCalibration([]string{"NUTS"}, pools); err == nil {
+	if _, err := drawCalibration([]string{"NUTS"}, both); err == nil {
 		t.Error("no error without anything to draw")
-	}
-}
-
-// Lines have all names in their order, are as few as can be, and no name stands alone beside longer lines.
-func TestEvenly(t *testing.T) {
-	for n := 1; n <= 13; n++ {
-		names := make([]string, n)
-		for i := range names {
-			names[i] = fmt.Sprint(i)
-		}
-		lines := evenly(names, 3)
-		if got := slices.Concat(lines...); !slices.Equal(got, names) || len(lines) != (n+2)/3 {
-			t.Errorf("%d names: %q", n, lines)
-		}
-		for _, line := range lines {
-			if len(line) > 3 || len(line) < 2 && n > 1 {
-				t.Errorf("%d names: a line of %d", n, len(line))
-			}
-		}
 	}
 }
 

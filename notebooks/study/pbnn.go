@@ -119,7 +119,7 @@ func penaltyPanels(
 	if len(panels) == 3 {
 		columns = 3
 	}
-	fig, err := viz.Grid(viz.GridOptions{Columns: columns}, panels...)
+	fig, err := viz.Grid(viz.GridOptions{Columns: columns, SharedX: true, SharedY: true}, panels...)
 	return fig, cells, err
 }
 

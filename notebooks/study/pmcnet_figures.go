@@ -77,6 +77,7 @@ func drawEnvelopes(d pmcnetData, methods []string, results map[string][]Result) 
 			traces = append(traces, viz.Trace{Name: level, Series: viz.Series{Step: append(falsePositives(), at...),
 				Value: slices.Concat(one.Series["ROC "+level+" low"], back)}})
 		}
+		traces = append(traces, chance)
 		fig, err := viz.Traces(traces, viz.TraceOptions{Frame: rocFrame(m + ", " + shown(d.name)), Outlines: true})
 		if err != nil {
 			return nil, err
@@ -85,6 +86,9 @@ func drawEnvelopes(d pmcnetData, methods []string, results map[string][]Result) 
 	}
 	return panels, nil
 }
+
+// chance is the ROC curve of a coin. It makes both axes of all panels go from 0 to 1.
+var chance = viz.Trace{Name: "chance", Series: viz.Series{Step: []float64{0, 1}, Value: []float64{0, 1}}, Style: 8}
 
 func rocFrame(title string) viz.Frame {
 	return viz.Frame{Title: title, XLabel: "false positive rate", YLabel: "true positive rate", Width: 400, Height: 380}
@@ -106,13 +110,15 @@ func drawROC(d pmcnetData, methods []string, results map[string][]Result) (panel
 		own := false // a curve that is in no panel before
 		for _, m := range methods {
 			if curve := results[m][0].Series["ROC"]; curve != nil && part.shows(m) {
-				traces = append(traces, viz.Trace{Name: m, Series: viz.Series{Step: falsePositives(), Value: curve}})
+				traces = append(traces, viz.Trace{Name: m, Series: viz.Series{Step: falsePositives(), Value: curve},
+					Style: slices.Index(pmcRivals, m)%(chance.Style-1) + 1}) // PMCnet has one in both panels
 				own = own || len(panels) == 0 || m != pmcPaper
 			}
 		}
 		if !own {
 			continue
 		}
+		traces = append(traces, chance)
 		frame := rocFrame(shown(d.name) + ": " + part.title)
 		frame.Width, frame.Height = 520, 460
 		fig, err := viz.Traces(traces, viz.TraceOptions{Frame: frame})

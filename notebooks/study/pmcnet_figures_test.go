@@ -11,11 +11,16 @@ import (
 	"gobnn/viz"
 )
 
-// The ROC curves of all methods, MLE among them, fit into two panels; of ours alone there is one.
+// The ROC curves of all methods, MLE among them, fit into two panels, which have the diagonal and one scale; of ours
+// alone there is one.
 func TestROCOfAll(t *testing.T) {
 	results := map[string][]Result{}
+	good := falsePositives()
+	for i, v := range good {
+		good[i] = .5 + v/2
+	}
 	for _, m := range pmcRivals {
-		results[m] = []Result{{Series: map[string][]float64{"ROC": falsePositives()}}}
+		results[m] = []Result{{Series: map[string][]float64{"ROC": good}}}
 	}
 	panels, err := drawROC(pmcnetData{name: "ionosphere"}, pmcRivals, results)
 	if err != nil || len(panels) != 2 {
@@ -37,6 +42,15 @@ func TestROCOfAll(t *testing.T) {
 		if !strings.Contains(string(text), ">"+m+"<") {
 			t.Errorf("there is no %s", m)
 		}
+	}
+	if n := strings.Count(string(text), ">chance<"); n != 2 {
+		t.Errorf("%d of the two panels have the diagonal", n)
+	}
+	if n := strings.Count(string(text), ">0<"); n != 4 {
+		t.Errorf("%d of the four axes begin at 0", n)
+	}
+	if n := strings.Count(string(text), ">"+pmcPaper+"<"); n != 2 {
+		t.Errorf("%s is in %d panels, want both", pmcPaper, n)
 	}
 	for _, title := range []string{"ionosphere: the paper&#39;s methods", "ionosphere: PMCnet and ours"} {
 		if !strings.Contains(strings.ReplaceAll(string(text), "'", "&#39;"), title) {
