@@ -379,6 +379,8 @@ func (f *federation) floats(dims [][]int, values ...[]float64) []any {
 
 // inputs asks the shards for the inputs of a move: of Langevin's two the first needs the gradients at the chains'
 // places, the second those at the proposals, on the same rows, and the differences. An input that is not needed is nil.
+// A proposal with a number that is not finite is not asked about, as shards refuse it: the chain's own place stands for
+// it, and what is answered for that chain is replaced by NaN, which rejects the proposal.
 func (f *federation) inputs(
 	ctx context.Context, move int, carried map[string][]float64, perRow float64,
 ) (differences, gradients []float64, err error) {
@@ -387,8 +389,10 @@ func (f *federation) inputs(
 		Chains: f.Sampling.Chains, From: carried["phi"],
 	}
 	if f.sampler.Proposal != Langevin {
-		q.To = carried["proposal"]
+		var lost []int
+		q.To, lost = finite(carried["proposal"], q.From, q.Chains)
 		differences, err = f.ask(ctx, Shard.Differences, q, q.Chains*q.Batches, perRow/float64(q.BatchSize))
+		reject(differences, lost, q.Batches)
 		return differences, nil, err
 	}
 	size, ofGradients := len(q.From), perRow/float64(q.Batches*q.BatchSize)
@@ -396,15 +400,45 @@ func (f *federation) inputs(
 		gradients, err = f.ask(ctx, Shard.Gradients, q, size, ofGradients)
 		return nil, gradients, err
 	}
+	proposal, lost := finite(carried["proposal"], q.From, q.Chains)
 	back := q // the gradients at the proposals
-	back.Move, back.From = move-1, carried["proposal"]
-	q.To = carried["proposal"]
+	back.Move, back.From = move-1, proposal
+	q.To = proposal
 	var all sync.WaitGroup
 	var other error
 	all.Go(func() { gradients, other = f.ask(ctx, Shard.Gradients, back, size, ofGradients) })
 	differences, err = f.ask(ctx, Shard.Differences, q, q.Chains*q.Batches, perRow/float64(q.BatchSize))
 	all.Wait()
+	reject(differences, lost, q.Batches)
+	reject(gradients, lost, size/q.Chains)
 	return differences, gradients, errors.Join(err, other)
+}
+
+// finite are the proposals of J chains, flat [J, D], those with a number that is not finite replaced by the chain's
+// place; lost are these chains.
+func finite(proposals, places []float64, chains int) (asked []float64, lost []int) {
+	asked = slices.Clone(proposals)
+	d := len(proposals) / chains
+	infinite := func(v float64) bool { return !(math.Abs(v) <= math.MaxFloat64) } // or NaN
+	for j := range chains {
+		if own := asked[j*d:][:d]; slices.ContainsFunc(own, infinite) {
+			copy(own, places[j*d:])
+			lost = append(lost, j)
+		}
+	}
+	return asked, lost
+}
+
+// reject makes the answers for the lost chains, each numbers long, NaN.
+func reject(answers []float64, lost []int, each int) {
+	if answers == nil {
+		return // an error
+	}
+	for _, j := range lost {
+		for k := range each {
+			answers[j*each+k] = math.NaN()
+		}
+	}
 }
 
 // ask puts a question to all shards at once and adds up their answers, of so many numbers, each shard's multiplied by

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/rpc"
 	"strings"
@@ -38,12 +39,19 @@ func (r *RemoteShard) Describe(ctx context.Context) (Description, error) {
 
 // Differences implements Shard.
 func (r *RemoteShard) Differences(ctx context.Context, q Request) (Answer, error) {
-	return call[Answer](ctx, r, "Differences", q)
+	return r.ask(ctx, "Differences", q)
 }
 
 // Gradients implements Shard.
 func (r *RemoteShard) Gradients(ctx context.Context, q Request) (Answer, error) {
-	return call[Answer](ctx, r, "Gradients", q)
+	return r.ask(ctx, "Gradients", q)
+}
+
+func (r *RemoteShard) ask(ctx context.Context, method string, q Request) (Answer, error) {
+	if err := q.checkPlaces(math.MaxFloat64); err != nil { // before it travels
+		return Answer{}, fmt.Errorf("%s: %w", r.address, err)
+	}
+	return call[Answer](ctx, r, method, q)
 }
 
 // Close ends the connection.

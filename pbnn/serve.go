@@ -6,14 +6,15 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/rpc"
 
 	"gobnn/bayes/limits"
 )
 
-// ErrRefused says that a question is beyond a limit that the owner of a shard's data has set. Test for it with
-// errors.Is, also over a connection.
+// ErrRefused says that a question is beyond a limit that the owner of a shard's data has set, or is about a place that
+// is not finite. Test for it with errors.Is, also over a connection.
 var ErrRefused = errors.New("pbnn: the shard refuses the question")
 
 // ServeSettings are what the owner of a shard's rows sets. The zero value of every field works.
@@ -151,7 +152,7 @@ func (s *service) answer(method func(context.Context, Request) (Answer, error), 
 	return err
 }
 
-// permit is an error if a question is beyond a limit.
+// permit is an error if a question is beyond a limit, or is about a place that is not finite.
 func (s ServeSettings) permit(q Request) error {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrRefused}, args...)...)
@@ -166,5 +167,5 @@ func (s ServeSettings) permit(q Request) error {
 	case q.Chains > s.MaxChains:
 		return refuse("it is for %d chains: MaxChains is %d", q.Chains, s.MaxChains)
 	}
-	return nil
+	return q.checkPlaces(math.MaxFloat64)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"slices"
@@ -13,8 +14,12 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 )
 
 // served is a shard behind Serve, in this process, and the error that Serve ends with.
@@ -172,27 +177,142 @@ func TestShardCountsDoNotOverflow(t *testing.T) {
 	}
 }
 
-// However many shapes questions have, a shard keeps a bounded number of programs, those used last; a question whose
-// program has gone is answered as before, to the bit.
-func TestShardKeepsFewPrograms(t *testing.T) {
-	shard := local(t, bayesianLine(), 0).(*LocalShard)
-	ask := func(batches int) []float64 {
-		answer, err := shard.Differences(context.Background(), question(func(q *Request) { q.Batches = batches }))
-		if err != nil {
-			t.Fatal(err)
+// However many shapes questions have, a shard compiles at most twelve programs. The answers are those of plain loops
+// over the rows that are drawn, also where the last blocks of rows and chains are padded, and the same bits again.
+func TestShardCompilesFewPrograms(t *testing.T) {
+	data := line(3000)
+	shard := localOf(t, bayesianLine(), data).(*LocalShard)
+	density := func(phi []float64, row int32) float64 { // up to a constant
+		residual := data.Y[row] - phi[2]
+		for k, v := range mat.Row(nil, int(row), data.X) {
+			residual -= phi[k] * v
 		}
-		return answer.Values
+		return -residual * residual / (2 * noiseStdDev * noiseStdDev)
 	}
-	first := ask(1)
-	for batches := 2; batches <= 3+shardPrograms; batches++ {
-		ask(batches)
-		ask(2) // stays, as it is used
+	asked := 0
+	for _, chains := range []int{1, 4, 5, 32, 40} {
+		for _, shape := range [][2]int{{1, 1}, {3, 6}, {5, 100}, {1, 3000}, {7, 900}} {
+			q := Request{Seed: 3, Shard: 2, Move: 10 + shape[0], Chains: chains, Batches: shape[0], BatchSize: shape[1]}
+			for i := range 3 * chains {
+				q.From, q.To = append(q.From, float64(i%5)/10), append(q.To, float64(i%7)/10)
+			}
+			key := random.KeyOf(3).Named("shard").At(2).Named("move").At(uint32(q.Move))
+			rows := key.Named("rows").Subsets(shape[0], 3000, shape[1])
+			rowsOfGradients := key.Named("gradient").Named("rows").Subsets(shape[0], 3000, shape[1])
+			differences, gradients := make([]float64, chains*shape[0]), make([]float64, chains*3)
+			for j := range chains {
+				from, to := q.From[3*j:][:3], q.To[3*j:][:3]
+				for i, row := range rows {
+					differences[j*shape[0]+i/shape[1]] += density(to, row) - density(from, row)
+				}
+				for _, row := range rowsOfGradients {
+					x := append(mat.Row(nil, int(row), data.X), 1)
+					residual := data.Y[row] - floats.Dot(from, x)
+					floats.AddScaled(gradients[3*j:][:3], residual/(noiseStdDev*noiseStdDev), x)
+				}
+			}
+			for name, want := range map[string][]float64{"differences": differences, "gradients": gradients} {
+				got, err := asks[name](shard, context.Background(), q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				computetest.Near(t, fmt.Sprintf("%s of %d chains, %v rows", name, chains, shape), got.Values, want, 1e-9)
+				again, err := asks[name](shard, context.Background(), q)
+				if err != nil || !slices.Equal(again.Values, got.Values) {
+					t.Errorf("asked again: %v, %v, before %v", err, again.Values, got.Values)
+				}
+				asked++
+			}
+		}
 	}
-	if len, made := shard.programs.Len(), shard.programs.Made(); len != shardPrograms || made != 3+shardPrograms {
-		t.Errorf("%d programs are kept of %d", len, made)
+	if made := shard.programs.Made(); made != 12 {
+		t.Errorf("%d programs were compiled for %d questions, want 12", made, asked)
 	}
-	if again, made := ask(1), shard.programs.Made(); !slices.Equal(again, first) || made != 4+shardPrograms {
-		t.Errorf("anew %v, before %v; %d programs were made", again, first, made)
+}
+
+// A question about a place that is not finite, in the shard's type, is refused with the number's name: by a shard in
+// this process, before it travels, and by the server.
+func TestShardRefusesPlacesThatAreNotFinite(t *testing.T) {
+	single, err := NewShard(bayesianLine(), partOfLine(0), compute.Float32, computetest.Go(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer single.Close()
+	shard := local(t, bayesianLine(), 0)
+	at := &service{shard: &watched{Shard: shard, before: func(int) error {
+		t.Error("the server has passed it on")
+		return nil
+	}}, settings: ServeSettings{}.withDefaults(), open: make(chan struct{}, 1)}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	client := Dial(listener.Addr().String(), nil) // nobody is there: it must not get so far
+	in, over := question(func(q *Request) { q.From[1] = math.NaN() }), question(func(q *Request) { q.To[2] = math.Inf(-1) })
+	for what, ask := range map[string]func(q Request) (Answer, error){
+		"differences":            func(q Request) (Answer, error) { return shard.Differences(t.Context(), q) },
+		"gradients":              func(q Request) (Answer, error) { return shard.Gradients(t.Context(), q) },
+		"differences, from here": func(q Request) (Answer, error) { return client.Differences(t.Context(), q) },
+		"gradients, from here":   func(q Request) (Answer, error) { return client.Gradients(t.Context(), q) },
+		"differences, there": func(q Request) (answer Answer, err error) {
+			err = at.Differences(q, &answer)
+			return answer, err
+		},
+		"gradients, there": func(q Request) (answer Answer, err error) {
+			err = at.Gradients(q, &answer)
+			return answer, err
+		},
+	} {
+		for words, q := range map[string]Request{"Request.From[1] is NaN": in, "Request.To[2] is -Inf": over} {
+			if answer, err := ask(q); !errors.Is(err, ErrRefused) || !says(err, words) {
+				t.Errorf("%s: answer %v, error %v does not say %q", what, answer, err, words)
+			}
+		}
+	}
+	wide := question(func(q *Request) { q.From[0] = 1e39 })
+	_, err = single.Gradients(t.Context(), wide)
+	if !errors.Is(err, ErrRefused) || !says(err, "Request.From[0] is 1e+39") {
+		t.Errorf("too large for float32: error %v", err)
+	}
+	if _, err := shard.Gradients(t.Context(), wide); err != nil {
+		t.Errorf("not too large for float64: error %v", err)
+	}
+}
+
+// Where a shard's gradient is NaN, Langevin's proposal is so too: no shard is asked about it, it is rejected, and the
+// other chains do not feel it.
+func TestNonFiniteProposals(t *testing.T) {
+	sampler, settings := overShards(t)
+	sampler.Proposal = Langevin
+	want, err := FitShards(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shards := allLocal(t)
+	shards[2] = &watched{Shard: shards[2], after: func(asked int, answer Answer) Answer {
+		if asked == 31 { // of 3 a step: the gradients at the chains' places
+			answer.Values[1] = math.NaN() // of chain 0
+		}
+		return answer
+	}}
+	got, err := FitShards(context.Background(), bayesianLine(), sampler, shards, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for chain, rejected := range []int{1, 0, 0} {
+		if n := got.Chains.Stats[chain].NonFinite; n != rejected {
+			t.Errorf("chain %d: %d proposals rejected for it, want %d", chain, n, rejected)
+		}
+		for draw := range 60 {
+			if same := slices.Equal(got.Chains.Draws.At(chain, draw), want.Chains.Draws.At(chain, draw)); !same && chain > 0 {
+				t.Fatalf("chain %d: draw %d differs", chain, draw)
+			}
+		}
+	}
+	said := "shard 2 of 4: 1 answers have 1 numbers that are NaN or infinite, 1 of them where no other shard's are"
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], said) {
+		t.Errorf("warnings %q do not say %q", got.Warnings, said)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
 )
 
 // Shard holds a part of the data's rows, which never leave it, and answers questions about them: it sends only sums
@@ -51,7 +52,7 @@ type Description struct {
 	Features, Targets, Classes []string
 }
 
-// Request is a question to a shard about one step of all chains.
+// Request is a question to a shard about one step of all chains. Every number of its places must be finite.
 type Request struct {
 	Seed        uint64
 	Shard, Move int
@@ -59,6 +60,20 @@ type Request struct {
 	BatchSize   int       // n, rows of this shard in each
 	Chains      int       // J
 	From, To    []float64 // flat [J, D]; To is empty if gradients are asked for
+}
+
+// checkPlaces is an error that names the first number of the places that is NaN, or above the largest in size: the
+// answer would be none.
+func (q Request) checkPlaces(largest float64) error {
+	for i, places := range [][]float64{q.From, q.To} {
+		for k, v := range places {
+			if !(math.Abs(v) <= largest) {
+				return fmt.Errorf("%w: Request.%s[%d] is %v: ask about places whose numbers are all finite, and at most %.2g",
+					ErrRefused, []string{"From", "To"}[i], k, v, largest)
+			}
+		}
+	}
+	return nil
 }
 
 // Answer is a shard's answer, with the identity of its rows, which must be those that it described at the start.
@@ -77,16 +92,42 @@ type LocalShard struct {
 
 	mu       sync.Mutex
 	state    *compute.State
-	programs run.Cache[questionShape, *compute.Program]
+	programs run.Cache[block, *compute.Program]
 }
 
-// shardPrograms is how many compiled programs a shard keeps: a run asks for two, differences and gradients.
-const shardPrograms = 8
+// block is the kind and size of a compiled program: it answers for so many chains about so many rows. A question of any
+// shape is taken apart into such blocks, the last ones padded: a shard compiles a program for each kind and size that
+// it is asked for, of which there are twelve in all.
+type block struct {
+	gradients    bool
+	chains, rows int
+}
 
-// questionShape is the kind and size of question that a program is compiled for.
-type questionShape struct {
-	gradients                  bool
-	chains, batches, batchSize int
+// The sizes of a block, each an eighth of the one before: four small blocks, or one large block of which up to half is
+// padding, are what the rest of a question costs.
+var (
+	chainSizes = []int{32, 4}
+	rowSizes   = []int{4096, 512, 64}
+)
+
+// part is a part of a question's chains or rows: count of them, padded to size.
+type part struct{ from, count, size int }
+
+// parts are n chains or rows in parts of the given sizes, the largest first: each the largest that is more than half
+// full, or the smallest.
+func parts(n int, sizes []int) (all []part) {
+	for from := 0; from < n; {
+		size := sizes[len(sizes)-1]
+		for _, s := range sizes {
+			if 2*(n-from) > s {
+				size = s
+				break
+			}
+		}
+		all = append(all, part{from, min(size, n-from), size})
+		from += size
+	}
+	return all
 }
 
 var _ Shard = (*LocalShard)(nil)
@@ -139,7 +180,6 @@ func newShard(d *Data, dtype compute.DType, engine *compute.Engine) (*LocalShard
 		},
 		bound: d.Bound, dtype: d.Sampling.DType, engine: d.Sampling.Engine, state: compute.NewState(d.Sampling.Engine),
 	}
-	s.programs.Most = shardPrograms
 	for name, t := range d.tensors() {
 		s.state.Set(name, t)
 	}
@@ -198,8 +238,8 @@ func (s *LocalShard) Gradients(ctx context.Context, q Request) (Answer, error) {
 	return s.answer(ctx, true, q, q.From)
 }
 
-// check is an error if places are not [J, D], or a mini-batch is larger than the shard. It compares quotients, since
-// products of arbitrary numbers could overflow.
+// check is an error if places are not [J, D], or not finite in the shard's type, or a mini-batch is larger than the
+// shard. It compares quotients, since products of arbitrary numbers could overflow.
 func (s *LocalShard) check(q Request, name string, places []float64) error {
 	if q.Chains < 1 || len(places)%s.bound.D != 0 || len(places)/s.bound.D != q.Chains {
 		return fmt.Errorf("pbnn: Request.%s has %d numbers for %d chains: it must have %d for each",
@@ -209,59 +249,89 @@ func (s *LocalShard) check(q Request, name string, places []float64) error {
 		return fmt.Errorf("pbnn: the question asks for %d mini-batches of %d rows: the shard has %d rows, and there must "+
 			"be at least one mini-batch, and in all at most %d rows", q.Batches, q.BatchSize, s.description.Rows, math.MaxInt32)
 	}
-	return nil
+	if s.dtype == compute.Float32 {
+		return q.checkPlaces(math.MaxFloat32)
+	}
+	return q.checkPlaces(math.MaxFloat64)
 }
 
 func (s *LocalShard) answer(ctx context.Context, gradients bool, q Request, places ...[]float64) (Answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := ctx.Err(); err != nil { // the caller has given up
-		return Answer{}, fmt.Errorf("pbnn: %w", err)
-	}
-	shape := questionShape{gradients, q.Chains, q.Batches, q.BatchSize}
-	program, giveBack, err := s.programs.Take(shape, func() (*compute.Program, error) { return s.compile(shape) })
-	if err != nil {
-		return Answer{}, fmt.Errorf("pbnn: %w", err)
-	}
-	defer giveBack()
 	key := random.KeyOf(q.Seed).Named("shard").At(uint32(q.Shard)).Named("move").At(uint32(q.Move))
-	inputs := []any{key.Words()}
-	for _, values := range places {
-		inputs = append(inputs, compute.Floats(s.dtype, values, q.Chains, s.bound.D))
+	each := q.Batches // numbers for each chain
+	if gradients {
+		key, each = key.Named("gradient"), s.bound.D
 	}
-	values, err := program.Run(s.state, inputs...)
-	if err != nil {
-		return Answer{}, fmt.Errorf("pbnn: %w", err)
+	rows := key.Named("rows").Subsets(q.Batches, s.description.Rows, q.BatchSize)
+	values := make([]float64, q.Chains*each)
+	for _, c := range parts(q.Chains, chainSizes) {
+		for _, r := range parts(len(rows), rowSizes) {
+			if err := ctx.Err(); err != nil { // the caller has given up
+				return Answer{}, fmt.Errorf("pbnn: %w", err)
+			}
+			numbers, err := s.run(gradients, c, r, rows, places)
+			if err != nil {
+				return Answer{}, fmt.Errorf("pbnn: %w", err)
+			}
+			width := len(numbers) / c.size // of a chain
+			for j := range c.count {
+				sums := values[(c.from+j)*each:][:each]
+				if gradients {
+					floats.Add(sums, numbers[j*width:][:width])
+					continue
+				}
+				for i, v := range numbers[j*width:][:r.count] {
+					sums[(r.from+i)/q.BatchSize] += v
+				}
+			}
+		}
 	}
 	return Answer{Values: values, Rows: s.description.Rows, Hash: s.description.Hash}, nil
 }
 
-func (s *LocalShard) compile(shape questionShape) (*compute.Program, error) {
-	work := target.Workload{Particles: shape.chains, Rows: shape.batches * shape.batchSize}
-	plan, err := target.NewPlan(s.bound, s.dtype, work)
+// run answers for a part of the chains about a part of the rows: the gradients of the sum, flat [C, D], or the
+// differences row by row, flat [C, B], with zeros for padding.
+func (s *LocalShard) run(gradients bool, chains, rows part, numbers []int32, places [][]float64) ([]float64, error) {
+	shape := block{gradients, chains.size, rows.size}
+	program, giveBack, err := s.programs.Take(shape, func() (*compute.Program, error) { return s.compile(shape) })
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack()
+	padded := make([]int32, rows.size)
+	copy(padded, numbers[rows.from:][:rows.count])
+	inputs := []any{padded, float64(rows.count)}
+	for _, all := range places {
+		phi := make([]float64, chains.size*s.bound.D)
+		copy(phi, all[chains.from*s.bound.D:][:chains.count*s.bound.D])
+		inputs = append(inputs, compute.Floats(s.dtype, phi, chains.size, s.bound.D))
+	}
+	return program.Run(s.state, inputs...)
+}
+
+func (s *LocalShard) compile(b block) (*compute.Program, error) {
+	plan, err := target.NewPlan(s.bound, s.dtype, target.Workload{Particles: b.chains, Rows: b.rows})
 	if err != nil {
 		return nil, err
 	}
 	step := func(data compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
-		rng := random.FromKey(inputs[0])
-		t := miniBatches{
-			likelihood: target.Likelihood{Model: s.bound, Plan: plan}, rows: s.description.Rows,
-			size: shape.batchSize, batches: shape.batches, data: data,
+		batch := batchOf(data, graph.Reshape(inputs[0], b.rows, 1))
+		batch.Count = graph.ConvertDType(inputs[1], s.dtype)
+		likelihood := target.Likelihood{Model: s.bound, Plan: plan}
+		if b.gradients {
+			return nil, graph.Reshape(gradient(likelihood, data["psi"], inputs[2], batch), b.chains*s.bound.D)
 		}
-		if shape.gradients {
-			gradient := t.likelihoodGradient(rng.Named("gradient"), inputs[1])
-			return nil, graph.Reshape(gradient, shape.chains*s.bound.D)
-		}
-		return nil, graph.Reshape(t.sums(t.byRow(rng, inputs[1], inputs[2])), shape.chains*shape.batches)
+		t := miniBatches{likelihood: likelihood, data: data}
+		return nil, graph.Reshape(t.differences(batch, inputs[2], inputs[3]), b.chains*b.rows)
 	}
 	return compute.NewProgram(s.engine, "pbnn shard", s.state.Names(), nil, step)
 }
 
-// likelihoodGradient is the gradient of the log-likelihood of all M n rows, [J, D], without the prior's; NaN where the
-// log-likelihood is not finite.
-func (t miniBatches) likelihoodGradient(rng random.Stream, phi *graph.Node) *graph.Node {
-	t.points = float64(t.size * t.batches) // so that the rows' log-likelihood is not scaled
-	value, gradient := t.all(t.draw(rng)).Gradient(phi)
-	gradient = graph.Sub(gradient, graph.Gradient(graph.ReduceAllSum(t.likelihood.Model.LogPrior(phi)), phi)[0])
+// gradient is that of the log-likelihood of a batch's rows, [J, D], without the prior's; NaN where the log-likelihood is
+// not finite.
+func gradient(l target.Likelihood, psi, phi *graph.Node, batch target.Batch) *graph.Node {
+	value, gradient := target.Full{Likelihood: l}.Gradient(phi, psi, batch)
+	gradient = graph.Sub(gradient, graph.Gradient(graph.ReduceAllSum(l.Model.LogPrior(phi)), phi)[0])
 	return mcmc.Choose(graph.IsFinite(value), gradient, graph.MulScalar(graph.OnesLike(gradient), math.NaN()))
 }

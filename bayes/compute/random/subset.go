@@ -1,7 +1,9 @@
 package random
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -17,10 +19,7 @@ import (
 // are treated alike, so all ordered subsets are equally likely. Otherwise a subset consists of the rows with the
 // smallest random keys, one key for each row. The random words are the same on every backend, and so are the subsets.
 func (s Stream) Subsets(count, rows, size int) *graph.Node {
-	if size < 1 || size > rows || count < 1 {
-		panic(fmt.Errorf("random: %d subsets of %d of %d rows: there must be a subset, and from 1 to all rows in it", count,
-			size, rows))
-	}
+	checkSubsets(count, rows, size)
 	if !sparse(rows, size) {
 		_, indices := BottomK(s.Uniform(dtypes.Float64, count, rows), size, 1)
 		return indices
@@ -40,6 +39,57 @@ func (s Stream) Subsets(count, rows, size int) *graph.Node {
 	wanted := LogicalAnd(Equal(along(before, 1, size), place(size, 1)),
 		GreaterThan(along(isNew, 1, size), ZerosLike(place(size, 1))))
 	return ReduceSum(Mul(ConvertDType(wanted, dtypes.Int32), along(x, 1, size)), 2)
+}
+
+// Subsets draws on the host the subsets that Subsets of the key's stream draws in a graph: flat [count, size]. A graph
+// is compiled for one count and size; here nothing is compiled. It panics unless 1 <= size <= rows.
+func (k Key) Subsets(count, rows, size int) []int32 {
+	checkSubsets(count, rows, size)
+	all := make([]int32, 0, count*size)
+	if !sparse(rows, size) {
+		type keyed struct {
+			key uint64 // its order is that of Stream.Uniform
+			row int32
+		}
+		draws := make([]keyed, rows)
+		for i := range count {
+			for row := range draws {
+				draws[row] = keyed{k.bits52(i, row), int32(row)}
+			}
+			slices.SortFunc(draws, func(a, b keyed) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.row, b.row)) })
+			for _, d := range draws[:size] {
+				all = append(all, d.row)
+			}
+		}
+		return all
+	}
+	seen := make([]bool, rows)
+	for i := range count {
+		for column := 0; len(all) < (i+1)*size; column++ {
+			u := (float64(k.bits52(i, column)) + 0.5) * 0x1p-52 // as Stream.Uniform
+			if row := min(int(u*float64(rows)), rows-1); !seen[row] {
+				seen[row] = true
+				all = append(all, int32(row))
+			}
+		}
+		for _, row := range all[i*size:] {
+			seen[row] = false
+		}
+	}
+	return all
+}
+
+// bits52 are the 52 bits of which Stream.Uniform makes a float64.
+func (k Key) bits52(row, column int) uint64 {
+	x0, x1 := encipher[uint32](hostWords{}, k[0], k[1], uint32(row), uint32(column))
+	return uint64(x0>>12)<<32 | uint64(x1)
+}
+
+func checkSubsets(count, rows, size int) {
+	if size < 1 || size > rows || count < 1 {
+		panic(fmt.Errorf("random: %d subsets of %d of %d rows: there must be a subset, and from 1 to all rows in it", count,
+			size, rows))
+	}
 }
 
 // below draws integers from 0 to n-1, int32, whose probabilities differ by a fraction of at most 2^-52 n.

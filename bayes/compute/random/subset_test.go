@@ -25,7 +25,8 @@ func subsets(t testing.TB, engine *compute.Engine, count, rows, size int) [][]in
 	return all
 }
 
-// No number stands twice in a subset, in both ways to draw and where they meet, and every backend draws the same.
+// No number stands twice in a subset, in both ways to draw and where they meet, and every backend draws the same, as
+// does the host.
 func TestSubsetsHaveNoDuplicates(t *testing.T) {
 	for _, c := range []struct{ count, rows, size int }{
 		{20, 1, 1}, {20, 5, 5}, {20, 64, 16}, {20, 64, 17}, {20, 1600, 100}, {4, 50_000, 100}, {300, 17, 1},
@@ -35,6 +36,15 @@ func TestSubsetsHaveNoDuplicates(t *testing.T) {
 			got := subsets(t, engine, c.count, c.rows, c.size)
 			if first == nil {
 				first = got
+				var all []int32
+				for _, subset := range got {
+					for _, v := range subset {
+						all = append(all, int32(v))
+					}
+				}
+				if host := KeyOf(3).Subsets(c.count, c.rows, c.size); !slices.Equal(host, all) {
+					t.Errorf("%+v: on the host %v, in the graph %v", c, host, all)
+				}
 			}
 			for i, subset := range got {
 				if !slices.Equal(subset, first[i]) {
