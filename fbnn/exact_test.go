@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gobnn/bayes"
@@ -85,6 +86,32 @@ func (s shifted) Learn(ctx context.Context, l *fbnn.Lesson) (*fbnn.Learnt, error
 		return graph.AddScalar(right(data, theta), s.By)
 	}
 	return learnt, nil
+}
+
+// All chains begin at the last pair: transitions whose steps are too short to change a bit leave them there.
+func TestChainsBeginAtTheLastPair(t *testing.T) {
+	model, parts, _ := regression()
+	ces := quick(fbnn.CES{Sampling: mcmc.HMC{StepSize: 1e-30, Steps: 1}, Chains: 2, Draws: 4, Uncorrected: true})
+	r, err := fbnn.Fit(t.Context(), model, ces, parts, fbnn.Settings{Engine: computetest.Go(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs, err := r.Pairs.Draws()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theta, err := compute.Float64s(pairs.Phi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draws, err := compute.Float64s(r.Phi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := theta[len(theta)-4:]
+	if want := slices.Repeat(last, 8); !slices.Equal(draws, want) || slices.Equal(last, theta[:4]) {
+		t.Errorf("the draws of two chains are %v, want %v", draws, want)
+	}
 }
 
 // The default and each of its parts are exact: without correction a linear emulator knows the posterior from 160 pairs,
