@@ -1,6 +1,44 @@
 package run
 
-import "testing"
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// keeper is an adder that notes after which step it is asked for its state.
+type keeper struct {
+	adder
+	kept []int
+}
+
+func (k *keeper) Keep() (any, map[string]*tensors.Tensor, error) {
+	k.kept = append(k.kept, k.step)
+	return k.adder.Keep()
+}
+
+// A checkpoint is written as a run begins, once each time that Options.Every has passed, and at the end.
+func TestCheckpointEvery(t *testing.T) {
+	o := options(t)
+	o.Every = time.Hour
+	k := &keeper{adder: adder{steps: 100}}
+	r := New(k, o)
+	k.before = func(_ context.Context, step int) error {
+		if step == 30 || step == 70 {
+			r.saved = r.saved.Add(-2 * time.Hour) // as if they had passed
+		}
+		return nil
+	}
+	if err := r.Loop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{0, 30, 70, 100}; !slices.Equal(k.kept, want) {
+		t.Errorf("the state was kept after steps %v, want %v", k.kept, want)
+	}
+}
 
 // The error about a checkpoint of other settings shows only the fields that differ, also within nested objects.
 func TestDifference(t *testing.T) {
