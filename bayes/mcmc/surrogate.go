@@ -189,5 +189,6 @@ func (t controlled) LogDensity(phi *graph.Node) *graph.Node {
 func (t controlled) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	value, inZ := t.quadratic(phi)
 	logDensity, gradient = t.Target.Gradient(phi)
-	return Add(logDensity, value), Add(gradient, t.at.push(inZ))
+	inTheta := Einsum("jk,dk->jd", inZ, t.at.toZ) // W^-T of it: a surrogate's whitening is Dense
+	return Add(logDensity, value), Add(gradient, inTheta)
 }

@@ -197,17 +197,6 @@ func (w whitening) pull(g *Node) *Node {
 	return w.stretched(Mul(g, wide(w.scale, g)), w.shrink)
 }
 
-// push is W^-T q: it takes gradients with respect to z, [J, D], to those with respect to theta.
-func (w whitening) push(q *Node) *Node {
-	if w.structure == Dense {
-		return Einsum("jk,dk->jd", q, w.toZ)
-	}
-	if w.structure == Kronecker {
-		return w.eachBlock(q, func(b whiteningBlock, m *Node) *Node { return b.rotated(Mul(m, b.wideRoots(m))) })
-	}
-	return Div(w.stretched(q, w.stretch), wide(w.scale, q))
-}
-
 // stretched is x + V diag(by) V' x for each row.
 func (w whitening) stretched(x, by *Node) *Node {
 	inner := Mul(Einsum("jd,dr->jr", x, w.vectors), wide(by, x))
