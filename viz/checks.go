@@ -12,7 +12,8 @@ import (
 )
 
 // KHats shows the k-hat of each row of a leave-one-out cross-validation, above the threshold (diag.KHatThreshold of its
-// draws) in another colour and shape. Rows without one, where no tail could be fitted, are left out and counted.
+// draws) in another colour and shape. One of +Inf stands above all others. Rows without one, where no tail could be
+// fitted, are left out and counted.
 func KHats(loo diag.LOO, frame Frame) (*Figure, error) {
 	frame, err := frame.fill("Leave-one-out: influence of rows", "row", "Pareto k-hat", 640, 420)
 	if err != nil {
@@ -24,28 +25,40 @@ func KHats(loo diag.LOO, frame Frame) (*Figure, error) {
 	threshold := diag.KHatThreshold(loo.Draws)
 	good := &dots{radius: 2.2, fill: blue}
 	bad := &dots{radius: 3, shape: triangle, fill: vermillion}
-	missing := 0
+	infinite, missing := 0, 0
+	top := max(threshold, 1)
+	for _, r := range loo.Rows {
+		if finite(r.KHat) {
+			top = max(top, r.KHat)
+		}
+	}
 	for n, r := range loo.Rows {
-		d := good
+		d, y := good, r.KHat
 		switch {
-		case !finite(r.KHat):
+		case math.IsInf(y, 1):
+			infinite++
+			d, y = bad, 1.15*top
+		case !finite(y):
 			missing++
 			continue
-		case r.KHat > threshold:
+		case y > threshold:
 			d = bad
 		}
-		d.xs, d.ys = append(d.xs, float64(n)), append(d.ys, r.KHat)
+		d.xs, d.ys = append(d.xs, float64(n)), append(d.ys, y)
 	}
 	if missing == len(loo.Rows) {
-		return nil, fmt.Errorf("viz: none of %d rows has a finite k-hat: nothing to draw", missing)
+		return nil, fmt.Errorf("viz: none of %d rows has a k-hat: nothing to draw", missing)
 	}
 	x := span{-.5, float64(len(loo.Rows)) - .5}.widen(.015)
 	a := newAxes(frame.XLabel, frame.YLabel, x, spanOf(good.ys, bad.ys, []float64{0, threshold}).widen(.05))
 	limit := level(threshold, x, stroke(black, 1.2, dashed...))
 	a.add(gridLines{}, limit, good, bad)
 	p := &panel{title: frame.Title, axes: []*axes{a}}
+	if infinite > 0 {
+		p.note(fmt.Sprintf("%d of %d rows have an infinite k-hat and stand at the top", infinite, len(loo.Rows)))
+	}
 	if missing > 0 {
-		p.note(fmt.Sprintf("%d of %d rows have no finite k-hat", missing, len(loo.Rows)))
+		p.note(fmt.Sprintf("%d of %d rows have no k-hat", missing, len(loo.Rows)))
 	}
 	p.entry(fmt.Sprintf("%d rows", len(good.xs)), good)
 	if len(bad.xs) > 0 {

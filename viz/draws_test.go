@@ -57,8 +57,9 @@ func TestDrawsLegends(t *testing.T) {
 			return viz.LOOPIT(diag.LOO{Rows: []diag.LOORow{{PIT: []float64{.5}}}}, viz.Frame{})
 		}, []string{"Leave-one-out PIT", "1 rows, at most 0.5 from"}},
 		{"k-hat", func() (*viz.Figure, error) {
-			return viz.KHats(diag.LOO{Draws: 100, Rows: []diag.LOORow{{KHat: .4}, {KHat: .6}, {KHat: math.NaN()}}}, viz.Frame{})
-		}, []string{"threshold 0.5<", "1 rows<", "1 rows above", "1 of 3 rows have no finite k-hat"}},
+			return viz.KHats(diag.LOO{Draws: 100, Rows: []diag.LOORow{{KHat: .4}, {KHat: .6}, {KHat: math.NaN()},
+				{KHat: math.Inf(1)}}}, viz.Frame{})
+		}, []string{"threshold 0.5<", "1 rows<", "2 rows above", "1 of 4 rows have no k-hat", "1 of 4 rows have an infinite"}},
 		// The one particle of weight has the noise 1e-6: all drawn sets have y's own spread within it, and means above it.
 		{"predictive check", func() (*viz.Figure, error) {
 			return viz.PredictiveCheck(pair, []float64{-1, 0, 1, 2}, viz.PredictiveCheckOptions{Draws: 10})
@@ -201,6 +202,9 @@ func TestDrawsFaults(t *testing.T) {
 			return viz.LOOPIT(diag.LOO{Rows: []diag.LOORow{{PIT: []float64{.2, .3}}}}, viz.Frame{})
 		}, "of 2 targets"},
 		{func() (*viz.Figure, error) { return viz.KHats(diag.LOO{}, viz.Frame{}) }, "without rows"},
+		{func() (*viz.Figure, error) {
+			return viz.KHats(diag.LOO{Rows: []diag.LOORow{{KHat: nan}}}, viz.Frame{})
+		}, "none of 1 rows has a k-hat"},
 		{func() (*viz.Figure, error) { return viz.ForestOf(nil, viz.ForestOptions{}) }, "nil"},
 		{func() (*viz.Figure, error) { return viz.ForestOf(&bayes.Posterior{}, viz.ForestOptions{}) }, "empty"},
 		{func() (*viz.Figure, error) {

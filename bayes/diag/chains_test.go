@@ -118,7 +118,10 @@ func TestKHatErrors(t *testing.T) {
 		{"none", nil, smc.ErrZeroWeights, nil},
 		{"all 0", []float64{math.Inf(-1), math.Inf(-1)}, smc.ErrZeroWeights, nil},
 		{"NaN", append(numbers(98), math.NaN(), math.Inf(1)), diag.ErrNonFinite, []string{"2 of 100", "NaN at index 98"}},
-		{"24 weights", numbers(24), diag.ErrNoTail, []string{"of 24 weights", "holds 4"}},
+		{"29 weights", numbers(29), diag.ErrNoTail, []string{"of 29 weights", "holds 5", "at least 30 draws"}},
+		{"a few", []float64{0, -1e5}, diag.ErrNoTail, []string{"of 2 weights"}},
+		{"equal in the tail", append(slices.Repeat([]float64{-1}, 95), numbers(5)...), diag.ErrNoTail,
+			[]string{"5 of the 20 largest of 100 weights are equal"}},
 		{"equal", make([]float64, 100), diag.ErrNoTail, []string{"the 20 largest of 100 weights are equal"}},
 	} {
 		_, err := diag.KHat(c.logWeights)
@@ -126,6 +129,9 @@ func TestKHatErrors(t *testing.T) {
 		if !errors.Is(err, c.is) {
 			t.Errorf("%s: %v is not %v", c.name, err, c.is)
 		}
+	}
+	if k, err := diag.KHat(numbers(30)); err != nil || math.IsNaN(k) {
+		t.Errorf("of 30 weights k-hat is %v, %v", k, err)
 	}
 	w, err := smc.NewLogWeights(numbers(100))
 	if err != nil {
@@ -155,6 +161,30 @@ func TestKHatOfParetoWeights(t *testing.T) {
 		got, err := diag.KHat(logWeights)
 		if err != nil || math.Abs(got-k) > 4*(1+k)/math.Sqrt(3*math.Sqrt(400_000)) {
 			t.Errorf("k-hat is %v, %v: want %v", got, err, k)
+		}
+	}
+}
+
+// Of 1000 draws the tail holds 94. k-hat is +Inf if more than 23 of these weigh nothing beside the largest weight, and
+// large if they weigh very little, since it grows as the smallest quarter of the tail shrinks.
+func TestKHatOfFewDraws(t *testing.T) {
+	for heavy, all := range map[int]bool{1: true, 2: true, 70: true, 71: false} {
+		for _, low := range []float64{math.Inf(-1), -1e5, -800, -700, -100} {
+			logWeights := make([]float64, 1000)
+			for j := range logWeights {
+				switch {
+				case j < heavy:
+					logWeights[j] = -float64(j)
+				case low == -700: // exp is a number, another one for each
+					logWeights[j] = low - 1e-3*float64(j)
+				default:
+					logWeights[j] = low
+				}
+			}
+			k, err := diag.KHat(logWeights)
+			if want := all && low != -700; err != nil || math.IsInf(k, 1) != want || !(k > 2) {
+				t.Errorf("of %d draws that weigh more than exp(%v) k-hat is %v, %v", heavy, low, k, err)
+			}
 		}
 	}
 }

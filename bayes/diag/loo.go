@@ -42,7 +42,8 @@ type LOORow struct {
 	ELPD       float64 // log p(y_n | the other rows)
 	Parameters float64 // log p(y_n | all rows) - ELPD
 	// KHat is the shape of the tail of the row's weights: above [KHatThreshold] the row has so much influence on the
-	// posterior that ELPD is unreliable. NaN where no tail can be fitted, as where all weights are equal.
+	// posterior that ELPD is unreliable, +Inf where one draw has all the weight. NaN where no tail can be fitted, as where
+	// all weights are equal.
 	KHat float64
 	// PIT is, for each target, the probability of a smaller target given the other rows: uniform over rows if the model
 	// is right. For a count it is P(Y < y) + P(Y = y)/2. It is nil for classifications, and for NewLOO, which has no
@@ -51,7 +52,7 @@ type LOORow struct {
 }
 
 const (
-	leastLOODraws = 25  // with so many the tail has five
+	leastLOODraws = 30  // with so many the tail has six
 	fewEffective  = 100 // draws: of fewer the result is doubtful
 )
 

@@ -201,6 +201,89 @@ func TestLOOOfOneRow(t *testing.T) {
 	}
 }
 
+// A row that one draw alone nearly excludes has the weight of that draw, and a k-hat of +Inf, which is said.
+func TestLOOOfOneDraw(t *testing.T) {
+	const draws, rows = 400, 3
+	models := map[string]LOO{}
+	for name, lone := range map[string]float64{"with": -1e4, "without": -1} {
+		logLikelihood := make([]float64, draws*rows)
+		for i := range logLikelihood {
+			logLikelihood[i] = -1 - .1*math.Abs(math.Sin(float64(i)))
+		}
+		logLikelihood[7*rows+1] = lone
+		l, err := NewLOO(logLikelihood, rows, smc.LogWeights{}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		models[name] = l
+	}
+	with, without := models["with"], models["without"]
+	said := strings.Join(with.Warnings, "; ")
+	if k := with.Rows[1].KHat; !math.IsInf(k, 1) || !(with.Rows[0].KHat < .7) ||
+		!strings.Contains(said, "in 1 of 3 rows, worst +Inf in row 1") || len(without.Warnings) != 0 {
+		t.Errorf("k-hat is %v, warns %q; of the other %q", k, said, without.Warnings)
+	}
+	comparison, err := Compare(models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := comparison[1]; r.Name != "with" || !strings.Contains(r.Note, "in 1 rows") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// The PIT of a count is P(Y < y) + P(Y = y)/2, here by sums of the probabilities of two Poisson distributions.
+func TestPITOfCounts(t *testing.T) {
+	rates, weights := []float64{3, 5}, []float64{.25, .75}
+	const y = 4
+	want := 0.
+	for j, rate := range rates {
+		p := math.Exp(-rate) // P(Y = n)
+		for n := range y {
+			want += weights[j] * p
+			p *= rate / float64(n+1)
+		}
+		want += weights[j] * p / 2
+	}
+	p := bayes.Prediction{
+		Likelihood: bayes.Poisson{}, Outputs: []float64{math.Log(3), math.Log(5)}, Particles: 2, Rows: 1, Width: 1,
+		Weights: weights,
+	}
+	if got := pitOf(p, 0, []float64{y}, weights); len(got) != 1 || math.Abs(got[0]-want) > 1e-12 {
+		t.Errorf("PIT %v, want %v", got, want)
+	}
+}
+
+// The ESS of an autoregression with coefficient a is (1-a)/(1+a) of its draws: 1 for three rows, a third for four. Of
+// likelihoods that hardly vary it is that of their logs. The mean of seven estimates from 4000 draws each has a standard
+// deviation of some .02; the tolerance is five of them.
+func TestLikelihoodEfficiency(t *testing.T) {
+	const chains, draws, rows = 4, 1000, 7
+	rng := rand.New(rand.NewPCG(3, 4))
+	p := bayes.Prediction{Chains: chains, Particles: chains * draws, Rows: rows}
+	for range p.Particles {
+		p.Weights = append(p.Weights, 1./chains/draws)
+	}
+	logLikelihood := make([]float64, p.Particles*rows)
+	for n := range rows {
+		a := 0.
+		if n >= 3 {
+			a = .5
+		}
+		x := rng.NormFloat64()
+		for j := range p.Particles {
+			if x = a*x + math.Sqrt(1-a*a)*rng.NormFloat64(); j%draws == 0 { // a chain begins
+				x = rng.NormFloat64()
+			}
+			logLikelihood[j*rows+n] = .01 * x
+		}
+	}
+	got, err := likelihoodEfficiency(logLikelihood, p)
+	if want := (3 + 4./3) / rows; err != nil || math.Abs(got-want) > .1 {
+		t.Errorf("efficiency %v, %v, want %v", got, err, want)
+	}
+}
+
 // Particles of weight 0 are ignored, whatever their outputs.
 func TestLOOOfDeadParticles(t *testing.T) {
 	const draws = 60

@@ -10,17 +10,16 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// ErrNoTail says that there is no tail to fit a Pareto distribution to: too few draws, or equal values in the whole
-// tail.
+// ErrNoTail says that there is no tail to fit a Pareto distribution to: too few draws, or equal values in the tail.
 var ErrNoTail = errors.New("diag: no tail to fit")
 
-// minTail is the least number of draws in a tail.
-const minTail = 5
+// minTail is the least number of draws in a tail: of fewer the first quartile is the smallest value.
+const minTail = 6
 
 // Smoothed is the result of [PSIS].
 type Smoothed struct {
-	// KHat is the shape of the tail. It is NaN if no Pareto distribution can be fitted, since the lowest quarter of the
-	// tail is a single value or the tail holds only 5 weights. LogWeights are then the given ones.
+	// KHat is the shape of the tail. It is +Inf if a quarter of the tail weighs nothing beside the largest weight, as where
+	// one draw has all the weight. LogWeights are then the given ones.
 	KHat float64
 	// LogWeights are normalised, [J]: the largest Tail of them replaced by the expected order statistics of the fit, none
 	// above the largest one given.
@@ -34,8 +33,8 @@ type Smoothed struct {
 //
 // relativeEfficiency is ESS / J of the particles before weighting, and is 1 for independent ones; with more than 225
 // effective draws the tail holds the 3 sqrt(J / relativeEfficiency) largest weights, else a fifth of all. The error
-// wraps ErrNoTail if that is less than 5, or if the tail's weights are all equal, as after resampling, when there is
-// nothing to smooth. Of equal log-weights the one with the larger index takes the larger quantile.
+// wraps ErrNoTail if that is less than 6, or if the tail's weights or the smallest quarter of them are equal, as after
+// resampling. Of equal log-weights the one with the larger index takes the larger quantile.
 func PSIS(w smc.LogWeights, relativeEfficiency float64) (Smoothed, error) {
 	if !(relativeEfficiency > 0) || math.IsInf(relativeEfficiency, 1) {
 		return Smoothed{}, fmt.Errorf("diag: PSIS with relative efficiency %v: it must be positive, and is 1 for "+
@@ -49,8 +48,9 @@ func PSIS(w smc.LogWeights, relativeEfficiency float64) (Smoothed, error) {
 }
 
 // KHat is k-hat of the raw log-weights of independent draws of an importance sampler, normalised or not; -Inf is a
-// weight of 0. The error wraps ErrNonFinite, with counts, if any is NaN or +Inf: [smc.NewLogWeights] and [PSIS] treat
-// these as -Inf instead, as samplers do. It wraps ErrNoTail as in PSIS, and smc.ErrZeroWeights if all are -Inf.
+// weight of 0. It is +Inf where one weight dominates, as in PSIS, and never NaN. The error wraps ErrNonFinite, with
+// counts, if any log-weight is NaN or +Inf: [smc.NewLogWeights] and [PSIS] treat these as -Inf instead, as samplers do.
+// It wraps ErrNoTail as in PSIS, and smc.ErrZeroWeights if all are -Inf.
 func KHat(logWeights []float64) (float64, error) {
 	bad, first := 0, -1
 	for j, v := range logWeights {
@@ -97,6 +97,14 @@ func smooth(logWeights []float64, relativeEfficiency float64) (Smoothed, error) 
 		excess[i] = math.Exp(r.value) - cutoff
 	}
 	k, sigma := fitPareto(excess)
+	if math.IsNaN(k) { // the lowest quarter is one value
+		lowest := largest[firstQuartile(tail)].value
+		if math.Exp(lowest) > epsilon {
+			return Smoothed{}, fmt.Errorf("%w: %d of the %d largest of %d weights are equal, %.3g of the largest", ErrNoTail,
+				firstQuartile(tail)+1, tail, size, math.Exp(lowest))
+		}
+		k = math.Inf(1) // as of ever smaller weights there
+	}
 	if sigma > 0 {
 		for i, r := range largest {
 			fitted := cutoff + paretoQuantile((float64(i)+0.5)/float64(tail), k, sigma)
@@ -180,7 +188,7 @@ func (w *workspace) kHat(tailESS float64) (left, right float64) {
 // if the first quartile is no larger than the minimum; k is +Inf if the likelihood cannot be evaluated.
 func fitPareto(x []float64) (k, sigma float64) {
 	n := float64(len(x))
-	quartile, largest := x[int(n/4+0.5)-1], x[len(x)-1]
+	quartile, largest := x[firstQuartile(len(x))], x[len(x)-1]
 	if quartile <= x[0] {
 		return math.NaN(), math.NaN()
 	}
@@ -208,6 +216,9 @@ func fitPareto(x []float64) (k, sigma float64) {
 	}
 	return k, sigma
 }
+
+// firstQuartile is the place of the first quartile in a sorted sample of that size.
+func firstQuartile(size int) int { return int(float64(size)/4+0.5) - 1 }
 
 const epsilon = 0x1p-52
 

@@ -21,7 +21,7 @@ type Diagnosis struct {
 	// ESS is, for chains, the smallest bulk ESS of the parameters that move; for weighted particles 1 / sum of w^2, where
 	// particles that are copies of each other count as one.
 	ESS     float64
-	KHat    float64 // of weighted particles: the tail shape of their weights, see [PSIS]
+	KHat    float64 // of weighted particles: the tail shape of their weights, see [PSIS]; NaN if they have no tail
 	Summary *Summary
 	// PerEvaluation is the ESS of the parameters for each full evaluation of the target, for chains whose result is
 	// [Evaluated]; nil if it is not known.
