@@ -2,6 +2,7 @@ package mcmc
 
 import (
 	"context"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -75,5 +76,31 @@ func TestRounded(t *testing.T) {
 				t.Errorf("%+v, %T: warnings %q", c, kernel, result.Warnings)
 			}
 		}
+	}
+}
+
+// One chain of four where log-densities are rounded is named, and with it the cure.
+func TestRoundedChain(t *testing.T) {
+	problem := standard()
+	problem.Start = compute.Floats(compute.Float32, []float64{1, 0, 2, 0, 1e5, 0, 3, 0}, 4, 2)
+	result, err := Sample(t.Context(), problem, RandomWalkMetropolis{StepSize: 1e-3}, Settings{
+		Chains: 4, Draws: 20, WarmUp: NoWarmUp, Seed: 1, Engine: computetest.Go(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(result.Warnings, "; ")
+	for _, want := range []string{"in 1 of 4 chains (2) log-densities of about 5e+09 are rounded", "compute.Float64"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("warnings %q do not say %q", said, want)
+		}
+	}
+
+	problem.Start = compute.Floats(compute.Float32, []float64{1e5, 0, 1e6, 0}, 2, 2)
+	_, err = Sample(t.Context(), problem, RandomWalkMetropolis{StepSize: 1e8}, Settings{
+		Chains: 2, Draws: 20, WarmUp: NoWarmUp, Seed: 1, Engine: computetest.Go(t),
+	})
+	if !errors.Is(err, ErrStuck) || !strings.Contains(err.Error(), "in all chains log-densities") {
+		t.Errorf("error %v, want one that says what is rounded", err)
 	}
 }

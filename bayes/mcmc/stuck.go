@@ -32,7 +32,7 @@ func (r *sampling) stuck() error {
 		}
 		stuck := &StuckError{
 			Transitions: transitions, Accepted: moved, Divergences: divergences, NonFinite: nonFinite,
-			StepSize: r.position.Tuned.StepSize, Noise: noise / math.Max(1, float64(noises)),
+			StepSize: r.position.Tuned.StepSize, Noise: noise / math.Max(1, float64(noises)), rounded: r.rounded(),
 		}
 		if k, ok := r.kernel.(explainsStuck); ok {
 			stuck.Why = k.stuckBy(r.stats())
@@ -105,9 +105,10 @@ const mostUndone = 0.01
 // the ratio of densities that accepts or rejects by a tenth.
 const mostRounding = 0.1
 
-// rounded returns a warning if the log-densities where the chains are at the end are so large that float32 rounds them
-// by more than mostRounding, since acceptance then depends on what rounding leaves of their differences. It is empty if
-// they are not, or the kernel carries none.
+// rounded returns a warning if the log-densities where chains are at the end are so large that float32 rounds them by
+// more than mostRounding, since acceptance then depends on what rounding leaves of their differences. A chain that
+// begins where the log-likelihood of large counts is -1e13 may stay there. It is empty if they are not so large, or the
+// kernel carries none.
 func (r *sampling) rounded() string {
 	if r.DType != compute.Float32 || r.state == nil || r.kernel.Carries() < CarriesLogDensity {
 		return ""
@@ -120,17 +121,23 @@ func (r *sampling) rounded() string {
 	if err != nil {
 		return "" // which ends the run elsewhere
 	}
-	for i, v := range values {
-		values[i] = math.Abs(v)
+	var chains []string
+	var sizes []float64
+	for chain, v := range values {
+		if size := math.Abs(v); size*compute.Epsilon(r.DType) > mostRounding && !math.IsInf(size, 0) {
+			chains, sizes = append(chains, fmt.Sprint(chain)), append(sizes, size)
+		}
 	}
-	size := median.Of(values)
-	rounding := size * compute.Epsilon(r.DType)
-	if !(rounding > mostRounding) || math.IsInf(size, 0) {
+	if len(chains) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("log-densities of about %.2g are rounded to multiples of some %.2g in float32, and so is what "+
-		"accepts or rejects a move: the draws are too wide; subtract a constant from the log-density, or take "+
-		"DType: compute.Float64", size, rounding)
+	which, size := "all chains", median.Of(sizes)
+	if len(chains) < len(values) {
+		which = fmt.Sprintf("%d of %d chains (%s)", len(chains), len(values), strings.Join(chains, ", "))
+	}
+	return fmt.Sprintf("in %s log-densities of about %.2g are rounded to multiples of some %.2g in float32, and so is "+
+		"what accepts or rejects a move: the draws are too wide, or stand still; set Settings.DType to compute.Float64 or, "+
+		"in a target of your own, subtract a constant from the log-density", which, size, size*compute.Epsilon(r.DType))
 }
 
 // standsStill says whether a chain stayed in place for a quarter of its transitions in a row, and for at least 50 of
@@ -148,6 +155,8 @@ type StuckError struct {
 	// Above 1 the noise of the mini-batches alone can be the cause.
 	Noise float64
 	Why   string // the kernel's explanation, with numbers; empty for most kernels
+
+	rounded string // by float32: see sampling.rounded
 }
 
 // Error implements error.
@@ -157,11 +166,15 @@ func (e *StuckError) Error() string {
 	if e.Noise > 0 {
 		text += fmt.Sprintf("the log-ratio has an estimated variance of %.3g; ", e.Noise)
 	}
-	if e.Why != "" {
-		return text + e.Why
+	why := e.Why
+	if why == "" {
+		why = fmt.Sprintf("the step size is %.3g: use a smaller one or a warm-up, and check the target for NaN and its "+
+			"gradient for a wrong sign", e.StepSize)
 	}
-	return text + fmt.Sprintf("the step size is %.3g: use a smaller one or a warm-up, and check the target for NaN and "+
-		"its gradient for a wrong sign", e.StepSize)
+	if e.rounded != "" {
+		why += "; " + e.rounded
+	}
+	return text + why
 }
 
 // Unwrap is ErrStuck.
