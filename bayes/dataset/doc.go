@@ -2,7 +2,7 @@
 // reader for your own CSV, splits, standardisation and mini-batches.
 //
 // A [Dataset] is a feature matrix X, [N, d], and a target Y, [N], both in raw units. For classification Y holds the
-// index of the class in Classes.
+// index of the class in Classes. fmt.Println shows its size and first rows; [Dataset.Markdown] does so in a notebook.
 //
 // # Where data come from
 //

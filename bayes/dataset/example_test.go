@@ -54,18 +54,17 @@ func ExampleReadCSV() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(data.Features, data.Classes)
-	for i := range data.Rows() {
-		fmt.Println(data.X.RawRowView(i), data.Y[i])
-	}
+	fmt.Println(data)
 
 	_, err = dataset.ReadCSV(strings.NewReader("age,dose\n61,1.5\nold,2\n"), dataset.CSVOptions{})
 	fmt.Println(strings.ReplaceAll(err.Error(), "; ", ";\n"))
 	// Output:
-	// [age smoker=no smoker=yes] [sick well]
-	// [61 0 1] 0
-	// [35 1 0] 1
-	// [48 1 0] 1
+	// csv: 3 rows, 3 features, binary classification of ill, 2 classes: sick, well
+	// row  age  smoker=no  smoker=yes   ill
+	//   0   61          0           1  sick
+	//   1   35          1           0  well
+	//   2   48          1           0  well
+	//
 	// dataset csv: row 1 (line 3), column "age": cannot read "old" as a number;
 	// list the column in Categorical or Ignore, or the text in MissingTokens
 }

@@ -1,0 +1,214 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What String and Markdown show at most.
+const (
+	lookRows    = 5   // rows
+	lookWidth   = 100 // characters of a row
+	lookTargets = 3   // targets
+	lookClasses = 8   // names of classes
+	lookName    = 24  // characters of a name of a column or class
+)
+
+// String is a first look at the data: the name, the numbers of rows and features, the task and, in lines of at most 100
+// characters, the first five rows, each with its number in the whole table. What does not fit is counted.
+func (d *Dataset) String() string {
+	head, table, more := d.look()
+	widths := widthsOf(table)
+	var b strings.Builder
+	b.WriteString(head + "\n")
+	for _, row := range table {
+		for i, cell := range row {
+			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)) + cell)
+			if i < len(row)-1 {
+				b.WriteString("  ")
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String() + more
+}
+
+// Markdown is the same as String for a notebook, with the rows as a table.
+func (d *Dataset) Markdown() string {
+	head, table, more := d.look()
+	var b strings.Builder
+	b.WriteString(escape(head) + "\n\n")
+	for i, row := range table {
+		for _, cell := range row {
+			b.WriteString("| " + escape(cell) + " ")
+		}
+		b.WriteString("|\n")
+		if i == 0 {
+			b.WriteString(strings.Repeat("|---:", len(row)) + "|\n")
+		}
+	}
+	return b.String() + "\n" + more
+}
+
+// escape lets Markdown show what it would otherwise read as marks, such as the end of a table's cell.
+func escape(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if strings.ContainsRune("\\`*_[]<>$|~#&", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// look is what String and Markdown show: a line, the table's head and rows, and a line for what is left out. The table
+// is nil if the data are not valid, which the line then says.
+func (d *Dataset) look() (head string, table [][]string, more string) {
+	head = plain(d.Name, lookWidth)
+	if d.Title != "" && d.Title != d.Name {
+		head += " (" + plain(d.Title, lookWidth) + ")"
+	}
+	if err := d.validateShapes(); err != nil {
+		return fmt.Sprintf("%s: %s", head, plain(err.Error(), 10*lookWidth)), nil, ""
+	}
+	targets := d.TargetNames()
+	shown := targets[:min(len(targets), lookTargets)]
+	names := make([]string, len(shown))
+	for k, name := range shown {
+		names[k] = plain(name, lookName)
+	}
+	head += fmt.Sprintf(": %s, %s, %v of %s", counted(d.Rows(), "row"), counted(d.Dims(), "feature"), d.Task,
+		listed(names, len(targets)))
+	if len(d.Y) == 0 {
+		head += ", which is not known"
+		shown = nil
+	}
+	if d.Task != Regression {
+		classes := make([]string, min(len(d.Classes), lookClasses))
+		for i := range classes {
+			classes[i] = plain(d.Classes[i], lookName)
+		}
+		head += fmt.Sprintf(", %d classes: %s", len(d.Classes), listed(classes, len(d.Classes)))
+	}
+
+	// The columns: the rows' numbers, the features that fit, and the targets.
+	rows := min(d.Rows(), lookRows)
+	column := func(name string, cell func(row int) string) []string {
+		out := []string{plain(name, lookName)}
+		for row := range rows {
+			out = append(out, cell(row))
+		}
+		return out
+	}
+	first := column("row", func(row int) string { return strconv.Itoa(d.OriginalRow(row)) })
+	var last [][]string
+	for k := range shown {
+		last = append(last, column(targets[k], func(row int) string { return d.targetText(row, k) }))
+	}
+	columns := [][]string{first}
+	width := widest(first)
+	for _, c := range last {
+		width += 2 + widest(c)
+	}
+	features := 0
+	for ; features < d.Dims(); features++ {
+		c := column(d.Features[features], func(row int) string { return numberText(d.X.At(row, features)) })
+		if width += 2 + widest(c); width > lookWidth && features > 0 {
+			break
+		}
+		columns = append(columns, c)
+	}
+	columns = append(columns, last...)
+	for row := range rows + 1 { // and the head
+		line := make([]string, len(columns))
+		for i, c := range columns {
+			line[i] = c[row]
+		}
+		table = append(table, line)
+	}
+	var left []string
+	if n := d.Rows() - rows; n > 0 {
+		left = append(left, counted(n, "row"))
+	}
+	if n := d.Dims() - features; n > 0 {
+		left = append(left, counted(n, "feature"))
+	}
+	if len(left) > 0 {
+		more = "not shown: " + strings.Join(left, ", ") + "\n"
+	}
+	return head, table, more
+}
+
+// targetText is the text of target k of a row: the name of its class, or a number.
+func (d *Dataset) targetText(row, k int) string {
+	v := d.Y[row*len(d.TargetNames())+k]
+	if d.Task != Regression && v == math.Trunc(v) && v >= 0 && v < float64(len(d.Classes)) {
+		return plain(d.Classes[int(v)], lookName)
+	}
+	return numberText(v)
+}
+
+// numberText is a number with four digits or, below a billion, with all that stand before the point.
+func numberText(v float64) string {
+	if size := math.Abs(v); size < 1e9 && (size >= 1e3 || v == math.Trunc(v)) {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// plain is a text of at most so many characters, all of which can be seen: neither line ends nor control characters.
+func plain(text string, most int) string {
+	runes := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsGraphic(r) {
+			return r
+		}
+		return ' '
+	}, text))
+	if len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return string(runes)
+}
+
+// listed are the names, and a mark if there are more in all.
+func listed(names []string, all int) string {
+	text := strings.Join(names, ", ")
+	if len(names) < all {
+		text += ", …"
+	}
+	return text
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func widest(column []string) int {
+	most := 0
+	for _, cell := range column {
+		most = max(most, utf8.RuneCountInString(cell))
+	}
+	return most
+}
+
+// widthsOf are the widths of a table's columns.
+func widthsOf(table [][]string) []int {
+	var widths []int
+	for _, row := range table {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	return widths
+}
