@@ -13,30 +13,51 @@ import (
 	"gobnn/bayes/run"
 
 	"github.com/janpfeifer/gonb/gonbui"
+	"golang.org/x/sys/unix"
 )
 
-// Progress is a progress bar: in a notebook it is updated in place, elsewhere it is a line on standard error. It may be
-// used by several goroutines. Pass its Show as the Progress of any sampler's Settings.
+// Progress is a progress bar: in a notebook it is updated in place; on a terminal it is a line of standard error that is
+// written again in place; where standard error is a file or a pipe, as in a batch job, it is a plain line at the
+// beginning, one each half a minute, and one at the end. It may be used by several goroutines. Pass its Show as the
+// Progress of any sampler's Settings.
 type Progress struct {
 	title string
-	out   io.Writer // nil in a notebook
+	out   io.Writer  // nil in a notebook
+	width func() int // of the terminal; nil: out is none
+	now   func() time.Time
 
-	mu sync.Mutex
-	id string
+	mu   sync.Mutex
+	id   string
+	said time.Time // last plain line
 }
 
 // NewProgress is a bar with a title. It is drawn at once, as "compiling": a run's first step needs a program first,
 // which can take longer than the steps.
 func NewProgress(title string) *Progress {
 	if gonbui.IsNotebook {
-		return newProgress(title, nil)
+		return newProgress(title, nil, nil, time.Now)
 	}
-	return newProgress(title, os.Stderr)
+	return newProgress(title, os.Stderr, columns(os.Stderr), time.Now)
 }
 
-// newProgress is a bar in a notebook, or a line on out where that is not nil.
-func newProgress(title string, out io.Writer) *Progress {
-	p := &Progress{title: title, out: out}
+// columns is the width of a terminal; nil: the file is none, or one that cannot write a line again in place.
+func columns(file *os.File) func() int {
+	width := func() int {
+		size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+		if err != nil {
+			return 0
+		}
+		return max(20, int(size.Col)) // some say 0
+	}
+	if os.Getenv("TERM") == "dumb" || width() == 0 {
+		return nil
+	}
+	return width
+}
+
+// newProgress is a bar in a notebook, or on out where that is not nil: a terminal where it has a width.
+func newProgress(title string, out io.Writer, width func() int, now func() time.Time) *Progress {
+	p := &Progress{title: title, out: out, width: width, now: now}
 	if out == nil {
 		p.id = "gobnn-progress-" + gonbui.UniqueId()
 	}
@@ -65,6 +86,9 @@ func (p *Progress) Show(now run.Progress) {
 	p.Update(now.Step, now.Steps, strings.Join(notes, ", "))
 }
 
+// plainEvery is the time between two lines where a line cannot be written again in place.
+const plainEvery = 30 * time.Second
+
 // Update shows that `done` of `total` steps are made, with a note beside it. A total of 0 means that it is unknown; it
 // is then not shown.
 func (p *Progress) Update(done, total int, note string) {
@@ -74,20 +98,35 @@ func (p *Progress) Update(done, total int, note string) {
 		gonbui.UpdateHTML(p.id, bar(p.title, done, total, note))
 		return
 	}
-	fmt.Fprintf(p.out, "\r\x1b[K%s: %s%s", p.title, steps(done, total), note)
-	if total > 0 && done >= total {
+	line, end := p.title+": "+steps(done, total)+note, total > 0 && done >= total
+	if p.width == nil {
+		if now := p.now(); end || now.Sub(p.said) >= plainEvery {
+			p.said = now
+			fmt.Fprintln(p.out, line)
+		}
+		return
+	}
+	if at := []rune(line); len(at) >= p.width() { // a longer one would take a second line at each update
+		line = string(at[:p.width()-1])
+	}
+	fmt.Fprintf(p.out, "\r\x1b[K%s", line)
+	if end {
 		fmt.Fprintln(p.out)
 	}
 }
 
-// bar is the HTML of a bar, which has no length where the total is not known.
+// bar is the HTML of a bar, which has no length where the total is not known. It stays one line with a bar of one width,
+// whatever stands beside it: what is too long is cut, and shown where the mouse is.
 func bar(title string, done, total int, note string) string {
 	length := ""
 	if total > 0 {
 		length = fmt.Sprintf(` value="%d" max="%d"`, done, total)
 	}
-	return fmt.Sprintf(`%s <progress%s></progress> %s%s`, html.EscapeString(title), length, steps(done, total),
-		html.EscapeString(note))
+	beside := html.EscapeString(steps(done, total) + note)
+	return fmt.Sprintf(`<div style="display: flex; gap: .5em; white-space: nowrap"><span>%s</span>`+
+		`<progress style="flex: none; width: 14em"%s></progress>`+
+		`<span style="overflow: hidden; text-overflow: ellipsis" title="%s">%s</span></div>`,
+		html.EscapeString(title), length, beside, beside)
 }
 
 // steps are how many are made, of how many where that is known; empty before the first.

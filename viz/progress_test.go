@@ -2,7 +2,11 @@ package viz
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,17 +14,56 @@ import (
 	"gobnn/bayes/run"
 )
 
-func TestProgressOutsideNotebook(t *testing.T) {
+// terminal is a bar on a terminal of 80 columns.
+func terminal(title string, out io.Writer) *Progress {
+	return newProgress(title, out, func() int { return 80 }, time.Now)
+}
+
+// A terminal's line is written again in place, and cut to one line of the terminal.
+func TestProgressOnTerminal(t *testing.T) {
 	var out strings.Builder
-	p := newProgress("training", &out)
+	p := terminal("training", &out)
 	if got := out.String(); !strings.HasSuffix(got, "training: compiling") {
 		t.Errorf("before the first step %q", got)
 	}
-	p.Update(1, 2, "half")
+	p.Update(1, 2, strings.Repeat("wide ", 20))
 	p.Update(2, 2, "done")
-	if got := out.String(); !strings.Contains(got, "training: 1 of 2: half") ||
-		!strings.HasSuffix(got, "training: 2 of 2: done\n") {
-		t.Errorf("got %q", got)
+	const begin = "\r\x1b[Ktraining: "
+	want := begin + "compiling" + begin + ("1 of 2: " + strings.Repeat("wide ", 20))[:69] + begin + "2 of 2: done\n"
+	if got := out.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A file or a pipe has whole lines without control characters: at the beginning, one each 30 s, and the end.
+func TestProgressInLog(t *testing.T) {
+	var out strings.Builder
+	now := time.Unix(0, 0)
+	p := newProgress("training", &out, nil, func() time.Time { return now })
+	const hour = 36000 // updates, ten a second
+	for i := 1; i <= hour; i++ {
+		now = now.Add(100 * time.Millisecond)
+		p.Update(i, hour, fmt.Sprint("loss ", i))
+	}
+	want := "training: compiling\n"
+	for i := 300; i <= hour; i += 300 {
+		want += fmt.Sprintf("training: %d of %d: loss %d\n", i, hour, i)
+	}
+	if got := out.String(); got != want {
+		t.Errorf("got %.300q, want %.300q", got, want)
+	}
+	out.Reset()
+	p.Update(5, hour, "")
+	if p.Update(8, 8, "quick"); out.String() != "training: 8 of 8: quick\n" {
+		t.Errorf("at the end %q", out.String())
+	}
+	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // nothing is written
+	if columns(file) != nil {
+		t.Error("a file is taken for a terminal")
 	}
 }
 
@@ -28,25 +71,32 @@ func TestProgressOutsideNotebook(t *testing.T) {
 // its line does not end with each of them.
 func TestProgressWithoutTotal(t *testing.T) {
 	var out strings.Builder
-	p := newProgress("bridge", &out)
+	p := terminal("bridge", &out)
 	p.Update(4, 0, "power 0.5")
 	if got := out.String(); !strings.HasSuffix(got, "bridge: 4: power 0.5") {
 		t.Errorf("got %q", got)
 	}
-	if got := bar("bridge", 4, 0, "<"); got != "bridge <progress></progress> 4: &lt;" {
-		t.Errorf("in a notebook %q", got)
-	}
-	if got := bar("bridge", 0, 0, "compiling"); got != "bridge <progress></progress> compiling" {
-		t.Errorf("in a notebook %q before the first step", got)
-	}
-	if got := bar("bridge", 4, 8, ""); got != `bridge <progress value="4" max="8"></progress> 4 of 8: ` {
-		t.Errorf("in a notebook %q", got)
+	for _, c := range []struct {
+		done, total int
+		note        string
+		length      string
+		beside      string
+	}{
+		{4, 0, "<", "", "4: &lt;"}, {0, 0, "compiling", "", "compiling"}, {4, 8, "", ` value="4" max="8"`, "4 of 8: "},
+	} {
+		got := bar("bridge", c.done, c.total, c.note)
+		if !strings.Contains(got, c.length+"></progress>") || !strings.HasSuffix(got, ">"+c.beside+"</span></div>") {
+			t.Errorf("in a notebook %q", got)
+		}
+		if !strings.Contains(got, "white-space: nowrap") || !strings.Contains(got, `<progress style="flex: none; width: `) {
+			t.Errorf("in a notebook its line or its width is not kept: %q", got)
+		}
 	}
 }
 
 func TestShow(t *testing.T) {
 	var out strings.Builder
-	p := newProgress("sampling", &out)
+	p := terminal("sampling", &out)
 	scores := []run.Score{{Name: "acceptance", Value: .65}, {Name: "step size", Value: .01},
 		{Name: "R-hat", Value: math.NaN()}}
 	p.Show(run.Progress{Stage: "draws", Step: 3, Steps: 9, Elapsed: 5400 * time.Millisecond,
