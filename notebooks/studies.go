@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
 	"gobnn/bayes/compute/environment"
 	"gobnn/notebooks/process"
+	"gobnn/notebooks/setup"
 )
 
 // execStudies builds the program in notebooks/reproduce, which links the samplers and XLA, and replaces this process
@@ -30,14 +30,9 @@ func execStudies(ctx context.Context, root string, args []string) error {
 	defer slow.Stop()
 	err = process.Run(ctx, process.Command{
 		Args: []string{"go", "build", "-o", program, "./notebooks/reproduce"}, Dir: root,
-		Line: func(line string) {
-			if !strings.HasPrefix(line, "go: downloading ") {
-				fmt.Fprintln(os.Stderr, line)
-			}
-		},
 	})
 	if err != nil {
-		return fmt.Errorf("build the studies: %w", err)
+		return fmt.Errorf("build the studies: %w", setup.Explain(err))
 	}
 	slow.Stop()
 	return fmt.Errorf("run the studies: %w", syscall.Exec(program, append([]string{"gobnn"}, args...), os.Environ()))

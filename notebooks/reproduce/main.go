@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,22 +44,19 @@ func dispatch(ctx context.Context, args []string, out, progress io.Writer) error
 	return commandline.ErrUsage
 }
 
-// list prints every study and its state.
+// list prints the notebooks, then every study and its state; with names only those of that name.
 func list(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("list", flag.ContinueOnError)
-	rest, err := commandline.Parse(flags, `usage: go run ./notebooks list
+	asked, err := commandline.Parse(flags, `usage: go run ./notebooks list [NAME...]
 
-Lists every table and figure of results in the five papers, with its ID, its state and what it shows, and the
-notebooks. Those that can be run come first. The states are "reproduced"; "reduced", with what was reduced;
-"needs data", with the file and its place; and "not yet". Times are with the default flags: on this machine if the study
-has run here, from nothing (no results kept from earlier runs) or from kept results; or else the total time recorded
-with the committed results.
+Lists the notebooks, and every table and figure of results in the five papers with its ID, its state and what it shows.
+A NAME is that of a notebook, a paper (such as ohsmc) or a study (ohsmc.table8): only these are listed. Studies that can
+be run come first. The states are "reproduced"; "reduced", with what was reduced; "needs data", with the file and its
+place; and "not yet". Times are with the default flags: on this machine if the study has run here, from nothing (no
+results kept from earlier runs) or from kept results; or else the total time recorded with the committed results.
 `, args)
 	if err != nil {
 		return err
-	}
-	if len(rest) > 0 {
-		return fmt.Errorf("list takes no argument, got %q", rest)
 	}
 	recorded, err := recordedTimes()
 	if err != nil {
@@ -66,6 +64,22 @@ with the committed results.
 	}
 	here, err := took.Measured()
 	if err != nil {
+		return err
+	}
+	root, err := projectRoot()
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(root, "notebooks")
+	notebooks, err := execute.Names(folder)
+	if err != nil {
+		return err
+	}
+	if err := known(asked, notebooks); err != nil {
+		return err
+	}
+	width := commandline.Width(out)
+	if err := listNotebooks(out, width, folder, notebooks, asked, here, recorded); err != nil {
 		return err
 	}
 	groups := []struct {
@@ -76,14 +90,13 @@ with the committed results.
 		{"Need data of yours", func(s study.State) bool { return s == study.NeedsData }},
 		{"Not yet", func(s study.State) bool { return s == study.NotYet }},
 	}
-	width := commandline.Width(out)
 	for _, group := range groups {
 		headed := false
 		for _, paper := range study.Papers {
 			named := false
 			var before []study.Study
 			for _, s := range study.All() {
-				if s.Paper != paper.Name || !group.has(s.State) {
+				if s.Paper != paper.Name || !group.has(s.State) || !isAsked(asked, s.ID) && !isAsked(asked, paper.Name) {
 					continue
 				}
 				if !headed {
@@ -100,7 +113,30 @@ with the committed results.
 			}
 		}
 	}
-	return listNotebooks(out, width, here, recorded)
+	return nil
+}
+
+// isAsked says whether a name is among those asked for; with none, all are.
+func isAsked(asked []string, name string) bool {
+	return len(asked) == 0 || slices.Contains(asked, name)
+}
+
+// known is an error if something is asked for that list does not have.
+func known(asked, notebooks []string) error {
+	all := slices.Clone(notebooks)
+	for _, paper := range study.Papers {
+		all = append(all, paper.Name)
+	}
+	for _, s := range study.All() {
+		all = append(all, s.ID)
+	}
+	for _, name := range asked {
+		if !slices.Contains(all, name) {
+			return fmt.Errorf("list: no notebook, paper or study %q; the nearest: %s", name,
+				strings.Join(slices.Compact(study.Nearest(name, all)), ", "))
+		}
+	}
+	return nil
 }
 
 // unsaid is a study's note, where another's before it, by ID, has the same or its end does: studies of the same runs
@@ -140,33 +176,56 @@ func entry(out io.Writer, width int, name string, paragraphs ...string) {
 	}
 }
 
-// listNotebooks lists the project's notebooks with what is known of their times.
-func listNotebooks(
-	out io.Writer, width int, here map[string]took.Here, recorded map[took.Row]took.Cost,
-) error {
-	root, err := projectRoot()
-	if err != nil {
-		return err
-	}
-	folder := filepath.Join(root, "notebooks")
-	names, err := execute.Names(folder)
-	if err != nil {
-		return err
-	}
-	fmt.Fprint(out, "\nNOTEBOOKS: go run ./notebooks run NAME\n\n")
-	for _, name := range names {
-		file := name + ".ipynb"
-		estimate, untimed, err := took.Notebook(recorded, filepath.Join(folder, file))
+// listNotebooks lists the notebooks that are asked for: a line each, with the time that it takes and its title.
+func listNotebooks(out io.Writer, width int, folder string, notebooks, asked []string, here map[string]took.Here,
+	recorded map[took.Row]took.Cost) error {
+	headed := false
+	for _, name := range notebooks {
+		if !isAsked(asked, name) {
+			continue
+		}
+		if !headed {
+			fmt.Fprint(out, "NOTEBOOKS: go run ./notebooks run NAME\n\n")
+			headed = true
+		}
+		path := filepath.Join(folder, name+".ipynb")
+		estimate, untimed, err := took.Notebook(recorded, path)
 		if err != nil {
 			return err
 		}
-		line := took.Line(here[file], estimate, untimed...)
-		if line == "" {
-			line = "not timed yet"
+		title, err := titleOf(path)
+		if err != nil {
+			return err
 		}
-		entry(out, width, name, line)
+		times := here[name+".ipynb"]
+		if len(asked) > 0 {
+			entry(out, width, name, title, cmp.Or(took.Line(times, estimate, untimed...), "not timed yet"))
+			continue
+		}
+		minutes := "not timed"
+		if seconds := cmp.Or(times.Nothing, estimate); seconds > 0 {
+			if minutes = took.Text(seconds); times.Nothing == 0 && len(untimed) > 0 {
+				minutes = "over " + minutes
+			}
+		}
+		line := []rune(fmt.Sprintf("  %-*s%-12s  %s", 12, name, minutes, title))
+		fmt.Fprintln(out, string(line[:min(len(line), width-1)]))
 	}
 	return nil
+}
+
+// titleOf is the title of a notebook, the first line of its text.
+func titleOf(path string) (string, error) {
+	cells, err := execute.Sources(path, "markdown")
+	if err != nil {
+		return "", err
+	}
+	for _, text := range cells {
+		if first, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(first, "# ") {
+			return strings.TrimPrefix(first, "# "), nil
+		}
+	}
+	return "", nil
 }
 
 // projectRoot is the folder of the clone that the command runs in.

@@ -60,18 +60,44 @@ func TestList(t *testing.T) {
 	if run, not := strings.Index(words, "CAN BE RUN"), strings.Index(words, "NOT YET"); run < 0 || not >= 0 && not < run {
 		t.Error("what can be run does not come first")
 	}
-	if _, notebook, _ := strings.Cut(words, "NOTEBOOKS"); !strings.Contains(notebook, "quickstart") {
-		t.Error("the notebooks are not listed")
+	// The notebooks come first, a line each: what it is called, how long it takes, what it shows.
+	first, _, _ := strings.Cut(out.String(), "\nCAN BE RUN")
+	if n := strings.Count(first, "\n"); n > 10 || !strings.Contains(first, "\n  quickstart  23 min        Quickstart: a ") {
+		t.Errorf("it begins with %d lines, want ten with the notebooks: %s", n, first)
 	}
-	for name, seconds := range here {
-		name = strings.TrimSuffix(name, ".ipynb")
-		_, after, _ := strings.Cut(words, " "+name+" ")
-		if at := strings.Index(after, "here from nothing "+took.Text(seconds)); at < 0 || at > 500 {
-			t.Errorf("%s is listed without its time here: %.500s", name, after)
+	_, after, _ := strings.Cut(words, " ohsmc.table8 ")
+	if at := strings.Index(after, "here from nothing "+took.Text(here["ohsmc.table8"])); at < 0 || at > 500 {
+		t.Errorf("ohsmc.table8 is listed without its time here: %.500s", after)
+	}
+}
+
+// With a name only what is called so is listed: a study, a notebook, all of a paper.
+func TestListNames(t *testing.T) {
+	t.Setenv("GOBNN_CACHE", t.TempDir())
+	for name, c := range map[string]struct{ has, not []string }{
+		"ohsmc.table8": {[]string{"  ohsmc.table8  "}, []string{"NOTEBOOKS", "  ohsmc.table1  ", "pmcnet"}},
+		"quickstart":   {[]string{"NOTEBOOKS", "  quickstart  ", "not timed yet"}, []string{"CAN BE RUN", "guided"}},
+		"ohsmc":        {[]string{"NOTEBOOKS", "  ohsmc  ", "  ohsmc.table8  ", "  ohsmc.fig5  "}, []string{"pmcnet.table2"}},
+	} {
+		var out bytes.Buffer
+		if err := dispatch(context.Background(), []string{"list", name}, &out, &out); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, text := range c.has {
+			if !strings.Contains(out.String(), text) {
+				t.Errorf("%s: no %q in %.1000s", name, text, out.String())
+			}
+		}
+		for _, text := range c.not {
+			if strings.Contains(out.String(), text) {
+				t.Errorf("%s: %q in %.1000s", name, text, out.String())
+			}
 		}
 	}
-	if err := dispatch(context.Background(), []string{"list", "x"}, &out, &out); err == nil {
-		t.Error("list takes an argument")
+	var out bytes.Buffer
+	err := dispatch(context.Background(), []string{"list", "quikstart"}, &out, &out)
+	if err == nil || !strings.Contains(err.Error(), "the nearest: quickstart") || out.Len() > 0 {
+		t.Errorf("an unknown name: error %v, and %.200q", err, out.String())
 	}
 }
 
@@ -175,6 +201,9 @@ func TestReproduceNotes(t *testing.T) {
 			err := dispatch(context.Background(), append([]string{"reproduce", "ohsmc.fig1"}, c.args...), &out, &out)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if strings.Contains(out.String(), "method") && strings.Contains(out.String(), "metric") {
+				t.Errorf("without numbers it prints the head of a table: %s", out.String())
 			}
 			for _, line := range []string{"figure: " + figure + "\n", "kept results: " + folder + "\n"} {
 				if strings.Contains(out.String(), line) != c.files {

@@ -109,10 +109,10 @@ func (s *Setup) installAccelerator(ctx context.Context, env, link, pins, kind st
 		}
 		list := filepath.Join(target, "requirements.txt") // with which package accelerator compares the wheels
 		if err := os.WriteFile(list, []byte(a.requirements), 0o644); err != nil {
-			return explain(err)
+			return Explain(err)
 		}
 		if _, _, err := s.pip(ctx, env, list, p, "--no-cache-dir", "--target", target); err != nil {
-			if err = explain(err); errors.Is(err, ErrPython) {
+			if err = Explain(err); errors.Is(err, ErrPython) {
 				err = fmt.Errorf("%w%s", err, a.python)
 			}
 			return fmt.Errorf("%s: %w", a.what, err)

@@ -11,7 +11,7 @@ import (
 	"gobnn/notebooks/goflags"
 )
 
-// isFault says whether an error wraps one that explain names.
+// isFault says whether an error wraps one that Explain names.
 func isFault(err error) bool {
 	for _, sign := range signs {
 		if errors.Is(err, sign.fault) {

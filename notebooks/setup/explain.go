@@ -48,14 +48,14 @@ var signs = []struct {
 			"silicon Mac (`-python python3.12` picks one)"},
 }
 
-// explain wraps an error of a program or a file operation with the fault behind it and its cure; other errors stay as
-// they are.
-func explain(err error) error {
+// Explain wraps an error of a program or a file operation with the fault behind it and its cure, which come first; other
+// errors stay as they are.
+func Explain(err error) error {
 	if err == nil {
 		return nil
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: %w\n%s", ErrDiskFull, err, signs[0].mend)
+		return fmt.Errorf("%w: %s\n%w", ErrDiskFull, signs[0].mend, err)
 	}
 	var failed *process.Error
 	if !errors.As(err, &failed) {
@@ -65,7 +65,7 @@ func explain(err error) error {
 	for _, sign := range signs {
 		for _, word := range sign.words {
 			if strings.Contains(said, word) {
-				return fmt.Errorf("%w: %w\n%s", sign.fault, err, sign.mend)
+				return fmt.Errorf("%w: %s\n%w", sign.fault, sign.mend, err)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func explain(err error) error {
 // unwritable is the error for a cache folder that cannot be written, unless the disk is full.
 func unwritable(dir string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
-		return explain(err)
+		return Explain(err)
 	}
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("%w: %w\nset GOBNN_CACHE to a folder of your own: `GOBNN_CACHE=$HOME/gobnn-cache go run "+

@@ -123,12 +123,12 @@ func findCompiler(ctx context.Context, root string) (string, error) {
 	}
 	probe, err := os.CreateTemp("", "gobnn-*.c")
 	if err != nil {
-		return "", explain(fmt.Errorf("probe of the C compiler: %w", err))
+		return "", Explain(fmt.Errorf("probe of the C compiler: %w", err))
 	}
 	defer os.Remove(probe.Name())
 	_, err = probe.WriteString("#include <stdlib.h>\nint main(void) { return EXIT_SUCCESS; }\n")
 	if err := errors.Join(err, probe.Close()); err != nil {
-		return "", explain(fmt.Errorf("probe of the C compiler: %w", err))
+		return "", Explain(fmt.Errorf("probe of the C compiler: %w", err))
 	}
 	args := append(append([]string{path}, fields[1:]...), "-fsyntax-only", probe.Name())
 	if err := process.Run(ctx, process.Command{Args: args}); err != nil {

@@ -148,7 +148,7 @@ func (s *Setup) fill(ctx context.Context, cache, target, pins string) error {
 	} {
 		p.begin(step.name)
 		if err := step.do(ctx, target, p); err != nil {
-			return fmt.Errorf("%s: %w", step.name, explain(err))
+			return fmt.Errorf("%s: %w", step.name, Explain(err))
 		}
 		p.done()
 	}
@@ -169,7 +169,7 @@ func emptied(dir string) error {
 // stamp says that the folder is whole.
 func stamp(dir, pins string) error {
 	if err := os.WriteFile(filepath.Join(dir, environment.Stamp), []byte(pins+"\n"), 0o644); err != nil {
-		return explain(fmt.Errorf("stamp: %w", err))
+		return Explain(fmt.Errorf("stamp: %w", err))
 	}
 	return nil
 }

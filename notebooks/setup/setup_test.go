@@ -67,6 +67,10 @@ func TestFaults(t *testing.T) {
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("error %v, want one that is %q and says %q", err, c.want, c.says)
 			}
+			if first, _, _ := strings.Cut(err.Error(), "\n"); (c.want == ErrNetwork || c.want == ErrHash) &&
+				!strings.Contains(first, c.says) {
+				t.Errorf("its first line is %q; want that it says %q", first, c.says)
+			}
 			if found := w.environments(t); len(found) != 0 {
 				t.Errorf("left behind: %q", found)
 			}

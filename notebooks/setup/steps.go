@@ -198,7 +198,7 @@ func (s *Setup) addHelp(ctx context.Context, cache, dir string) (err error) {
 		err = os.Rename(making, filepath.Join(dir, "lab"))
 	}
 	if err != nil {
-		return fmt.Errorf("gopls: %w", explain(err))
+		return fmt.Errorf("gopls: %w", Explain(err))
 	}
 	p.done()
 	return nil
@@ -217,7 +217,7 @@ func (s *Setup) warm(ctx context.Context, dir string, p *progress) error {
 			}
 		},
 	})
-	if err = explain(err); ctx.Err() != nil || isFault(err) {
+	if err = Explain(err); ctx.Err() != nil || isFault(err) {
 		return err
 	}
 	if err != nil {

@@ -187,7 +187,7 @@ func All() []Study {
 	return all
 }
 
-// Find is the study called id; the error for an unknown one names those there are.
+// Find is the study called id; the error for an unknown one names the nearest.
 func Find(id string) (Study, error) {
 	var known []string
 	for _, s := range All() {
@@ -196,5 +196,53 @@ func Find(id string) (Study, error) {
 		}
 		known = append(known, s.ID)
 	}
-	return Study{}, fmt.Errorf("no study %q; there are: %s", id, strings.Join(known, ", "))
+	return Study{}, fmt.Errorf("no study %q; the nearest: %s (`go run ./notebooks list` has all)", id,
+		strings.Join(Nearest(id, known), ", "))
+}
+
+// mostNearest is the greatest number of names that Nearest returns.
+const mostNearest = 5
+
+// Nearest are the names that one mistyped may stand for: those that contain it, or else those that are the fewest
+// letters from it.
+func Nearest(name string, of []string) []string {
+	var found []string
+	least := -1
+	for _, other := range of {
+		switch d := distance(name, other); {
+		case len(name) > 2 && strings.Contains(strings.ToLower(other), strings.ToLower(name)):
+			if least != 0 {
+				found, least = nil, 0
+			}
+			found = append(found, other)
+		case least < 0 || d < least:
+			found, least = []string{other}, d
+		case d == least:
+			found = append(found, other)
+		}
+	}
+	return found[:min(len(found), mostNearest)]
+}
+
+// distance is the number of letters to insert, leave out or replace between two names (Levenshtein's), with small and
+// capital letters the same.
+func distance(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	row := make([]int, len(b)+1) // from a's beginning so far, to each beginning of b
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := before
+			if a[i] != b[j] {
+				replaced++
+			}
+			before = row[j+1]
+			row[j+1] = min(replaced, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
 }

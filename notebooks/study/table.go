@@ -66,6 +66,9 @@ func number(x *float64) string {
 
 // Text is the cells as a table for a terminal.
 func Text(cells []Cell) string {
+	if len(cells) == 0 {
+		return "" // as of a figure that is drawn without numbers
+	}
 	table := append([][]string{columns}, rows(cells)...)
 	widths := make([]int, len(columns))
 	for _, row := range table {
@@ -91,6 +94,9 @@ func Text(cells []Cell) string {
 
 // Markdown is the cells as a table for a notebook, with names for readers.
 func Markdown(cells []Cell) string {
+	if len(cells) == 0 {
+		return ""
+	}
 	table := rows(cells)
 	for _, row := range table {
 		for i, text := range row[:textColumns] {
