@@ -259,7 +259,7 @@ func shareAxes(all []*panel, name string, axis func(*axes) *plot.Axis) error {
 		own, others := p.axes[0].plot.Y, union(i)
 		if name == "SharedY" && len(all) > 2 && !log && own.Max-own.Min > 2*(others.hi-others.lo) {
 			shared = others
-			p.notes = append(slices.Clone(p.notes), fmt.Sprintf("cut off: it reaches from %s to %s", number(own.Min),
+			p.notes = append(slices.Clone(p.notes), fmt.Sprintf("cut off: alone its axis is from %s to %s", number(own.Min),
 				number(own.Max)))
 		}
 	}

@@ -761,7 +761,7 @@ func TestSharedYCuts(t *testing.T) {
 			if top := p.axes[0].plot.Y.Max; top < c.want || top > 1.2*c.want {
 				t.Errorf("%v: figure %d ends at %v, want about %v", c.tops, i, top, c.want)
 			}
-			if told := strings.Contains(strings.Join(p.notes, ""), "cut off: it reaches from "); told != (i == c.told) {
+			if told := strings.Contains(strings.Join(p.notes, ""), "cut off: alone its axis is from "); told != (i == c.told) {
 				t.Errorf("%v: figure %d says %q", c.tops, i, p.notes)
 			}
 		}

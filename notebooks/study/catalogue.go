@@ -170,7 +170,7 @@ var catalogue = []Study{
 	{ID: "ohsmc.fig6", Title: "1-d regression: predictive draws for five seeds"},
 	{ID: "ohsmc.fig7", Title: "two moons: sampled decision lines for five seeds"},
 	{ID: "ohsmc.calibration",
-		Title: "UCI: reliability and coverage of all methods of Table 8 on one page (not in the paper)"},
+		Title: "UCI: calibration of all methods of Table 8, with panels of the ends (not in the paper)"},
 
 	{ID: "gohsmc.table1", Title: "red wine and California housing: test loss by batch size"},
 	{ID: "gohsmc.table2", Title: "MNIST: test loss and accuracy by batch size"},
