@@ -360,7 +360,11 @@ func (g *grid) draw(c draw.Canvas, in inset) {
 		bottoms[i/g.cols] = max(bottoms[i/g.cols], cell.bottom(size))
 	}
 	width := size.X - (sum(lefts)+sum(rights))/vg.Length(g.cols) // of the data
-	headers := g.headers(width + slices.Max(lefts) + slices.Max(rights) + 2*margin)
+	narrowest := lefts[0] + rights[0]                            // beside the data
+	for col := range lefts {
+		narrowest = min(narrowest, lefts[col]+rights[col])
+	}
+	headers := g.headers(width + narrowest + 2*margin)
 	height := size.Y - (sum(headers)+sum(bottoms))/vg.Length(rows)
 
 	var title vg.Length = titleSize // all titles have the size of the longest one's

@@ -818,3 +818,45 @@ func TestSharedTicks(t *testing.T) {
 		}
 	}
 }
+
+// A legend of several rows stays above the axes also in the narrower cells of a grid, which have no numbers.
+func TestLegendsAreAboveTheAxes(t *testing.T) {
+	for width := 380; width <= 900; width += 10 {
+		var figures []*Figure
+		for k := range 2 {
+			var traces []Trace
+			for i := range 5 {
+				name := []string{"particles (area: weight)", "density", "50 % of the mass", "90 % of the mass", "99 %"}[i]
+				traces = append(traces, Trace{Name: name, Series: Series{Value: []float64{1, 2}}, Style: 1 + (i+k)%5})
+			}
+			f, err := Traces(traces, TraceOptions{Frame: Frame{Width: 415, Height: 300}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			figures = append(figures, f)
+		}
+		fig, err := Grid(GridOptions{Columns: 2, Width: width, SharedY: true}, figures...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		canvas := new(recorder.Canvas)
+		w, h := fig.size()
+		fig.render(canvas)
+		low, top := h, vg.Length(0) // of the legends' text, and of the axes
+		for _, action := range canvas.Actions {
+			switch a := action.(type) {
+			case *recorder.FillString:
+				if a.String == "99 %" {
+					low = min(low, a.Point.Y)
+				}
+			case *recorder.Stroke: // the axes' own lines are upright
+				if n := len(a.Path); n == 2 && a.Path[0].Pos.X == a.Path[1].Pos.X {
+					top = max(top, a.Path[0].Pos.Y, a.Path[1].Pos.Y)
+				}
+			}
+		}
+		if low < top {
+			t.Errorf("%d pixels, %v points wide: a legend's text stands at %v, and axes end at %v", width, w, low, top)
+		}
+	}
+}

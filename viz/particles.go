@@ -122,7 +122,8 @@ const (
 	cloudCells = 110
 )
 
-// fewDots is how many dots hide nothing; more are smaller and more transparent, so that the density below is seen.
+// fewDots is how many dots hide nothing; more are smaller, so that the density below is seen. They are of one colour
+// whatever their number, so that the panels of a grid have one legend.
 const fewDots = 150
 
 // particleDots makes the area of a dot proportional to the weight, but not smaller than can be seen.
@@ -130,8 +131,7 @@ func particleDots(rows [][]float64, x, y span) (d *dots, merged bool) {
 	xs, ys, weights := rows[0], rows[1], rows[2]
 	crowd := min(1, fewDots/float64(len(xs)))
 	d = &dots{
-		radius: 2.8, fill: withAlpha(vermillion, max(.4, .72*math.Cbrt(crowd))),
-		edge: stroke(withAlpha(rgb(0x5A2700), max(.1, crowd)), 0.5),
+		radius: 2.8, fill: withAlpha(vermillion, .5), edge: stroke(withAlpha(rgb(0x5A2700), .3), 0.5),
 	}
 	heaviest := slices.Max(weights)
 	ofMean := 2.4 * math.Cbrt(crowd)
