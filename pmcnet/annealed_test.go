@@ -381,7 +381,7 @@ func TestAnnealedBadInput(t *testing.T) {
 		{"DoF", pmcnet.Annealed{DoF: 1}, []string{"Annealed.DoF", "1", "at least 2"}},
 		{"defence", pmcnet.Annealed{Defence: 1}, []string{"Annealed.Defence", "1", "below 1"}},
 		{"inflation", pmcnet.Annealed{Inflation: .5}, []string{"Annealed.Inflation", "0.5", "at least 1"}},
-		{"draws", pmcnet.Annealed{Draws: 10}, []string{"Annealed.Draws", "10", "at least 100"}},
+		{"draws", pmcnet.Annealed{Draws: 99}, []string{"Annealed.Draws", "99", "at least 100"}},
 		{"draws beyond memory", pmcnet.Annealed{Draws: 1 << 45}, []string{"Annealed.Draws", "fewer", "in memory"}},
 		{"particles beyond memory", pmcnet.Annealed{Sampling: smc.Settings{Particles: 1 << 45}},
 			[]string{"Particles", "fewer", "in memory"}},
@@ -393,6 +393,10 @@ func TestAnnealedBadInput(t *testing.T) {
 	} {
 		_, err := pmcnet.Sample(t.Context(), good, c.a, goSettings(t))
 		says(t, c.name, err, c.says...)
+	}
+	least := pmcnet.Annealed{Draws: 100, Sampling: smc.Settings{Particles: 50, Moves: 1}, Bridge: pmcnet.NoBridge}
+	if _, err := pmcnet.Sample(t.Context(), good, least, goSettings(t)); err != nil {
+		t.Errorf("the least number of draws: %v", err)
 	}
 	_, err := pmcnet.Sample(t.Context(), holed(0), nil, goSettings(t))
 	says(t, "a density alone", err, "mcmc.Density", "smc.Posterior", "pmcnet.PMC{}")

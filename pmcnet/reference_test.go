@@ -39,6 +39,12 @@ func logTarget(theta []float64) float64 {
 	return sum
 }
 
+// logTargetInGraph is logTarget of theta, [J, D].
+func logTargetInGraph(theta *Node) *Node {
+	scale := AddScalar(Iota(theta.Graph(), theta.Shape(), 1), 1)
+	return MulScalar(ReduceSum(Mul(Square(SubScalar(theta, .3)), scale), 1), -.5)
+}
+
 // run gives log-weights, those to adapt by, those of the result, and the next covariances, flat.
 func (r reference) run(t *testing.T) (honest, adapt, output, next []float64) {
 	t.Helper()
@@ -227,7 +233,7 @@ func TestStep(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := c.a
-			a.Proposals, a.Draws, a.StdDev = 4, 7, .5
+			a.Proposals, a.Draws, a.StdDev, a.Forgetting = 4, 7, .5, .3
 			a, err := a.withDefaults(d, false)
 			if err != nil {
 				t.Fatal(err)
@@ -255,10 +261,7 @@ func TestStep(t *testing.T) {
 			}
 			got := computetest.Run(t, computetest.Go(t), func(g *Graph, args []*Node) []*Node {
 				q := proposals{mean: args[0], family: full{}, covariance: fullOf(Reshape(args[1], 4, d, d))}
-				target := mcmc.Density(func(theta *Node) *Node {
-					scale := AddScalar(Iota(g, theta.Shape(), 1), 1)
-					return MulScalar(ReduceSum(Mul(Square(SubScalar(theta, .3)), scale), 1), -.5)
-				})
+				target := mcmc.Density(logTargetInGraph)
 				n := now{rng: random.New(g, 1), global: Const(g, true), beta: args[3], eta: args[4]}
 				w := a.weigh(q, Reshape(args[2], 4, 7, d), target)
 				next := a.adapt(q, w, args[5], n)
@@ -287,6 +290,58 @@ func TestStep(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The first iterations of a run have the weights and covariances of the independent implementation, with Forgetting as
+// beta, and eta = 1/t at iteration t.
+func TestIterations(t *testing.T) {
+	const m, k, d = 4, 9, 3
+	sampler := &Sampler{Problem: mcmc.Problem{
+		Dim: d, Target: func(compute.Nodes, []*Node) mcmc.Target { return mcmc.Density(logTargetInGraph) },
+		Initial: func(rng random.Stream, dtype compute.DType, count int) *Node { return rng.Normal(dtype, count, d) },
+	}}
+	defer sampler.Close()
+	job, err := sampler.job(Settings{Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepared, err := job.prepare(PMC{
+		Proposals: m, Draws: k, Iterations: 3, StdDev: .7, Forgetting: .3, Start: FromPrior, Shrinkage: NoShrinkage,
+		Covariance: FullCovariance,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, _ := prepared.(PMC).begin(job)
+	defer run.close()
+	if err := run.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	entry := func(name string, width int) [][]float64 {
+		held, err := run.state.Host(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flat, err := compute.Float64s(held[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return shaped(flat, width)
+	}
+	for iteration := 1; iteration <= 3; iteration++ {
+		ref := reference{
+			PMC: run.PMC, mean: entry(meanName, d), sigma: entry(covarianceName, d*d), chosen: []int{0, k, 2 * k, 3 * k}, // local
+			eta: 1 / float64(iteration),
+		}
+		if err := run.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ref.theta = entry(phiName, d)
+		honest, _, _, next := ref.run(t)
+		got := flat2(entry(covarianceName, d*d))
+		computetest.Near(t, fmt.Sprintf("weights of iteration %d", iteration), run.honest, honest, 1e-9)
+		computetest.Near(t, fmt.Sprintf("covariances of iteration %d", iteration), got, next, 1e-9)
 	}
 }
 
