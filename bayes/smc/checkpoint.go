@@ -28,8 +28,11 @@ type position struct {
 	Drift       Drift      `json:"drift"`        // likewise: what the moves changed
 	Evaluations int        `json:"evaluations"`  // of the likelihood of one particle
 	Records     int        `json:"records"`      // number of rows of the trace
+	Transitions int        `json:"transitions"`  // made in the whole run
 	Sum         float64    `json:"sum"`          // of the acceptance, over the moves of the transitions in progress
-	Repeated    string     `json:"repeated"`     // mcmc.Carrier.RepeatedDraws, as of the last checkpoint
+	Full        float64    `json:"full"`         // the same of particles with full steps
+	Scouts      outlook    `json:"scouts"`
+	Repeated    string     `json:"repeated"` // mcmc.Carrier.RepeatedDraws, as of the last checkpoint
 }
 
 // adopt puts the tensors of a checkpoint on the device.
@@ -56,7 +59,7 @@ func (m *machine) wrongFile(format string, args ...any) error {
 		append([]any{m.Checkpoint}, args...)...)
 }
 
-const checkpointFormat = "gobnn.smc/4"
+const checkpointFormat = "gobnn.smc/5"
 
 // Identity lists what must agree with a checkpoint for a run to resume from it.
 func (m *machine) Identity() ([]run.Part, error) {
@@ -106,7 +109,7 @@ func (m *machine) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) e
 	if err := run.Decode(head, &at); err != nil {
 		return err
 	}
-	known := slices.Contains([]stage{toWeigh, toRestart, toMove, stalled, finished}, at.Next)
+	known := slices.Contains([]stage{toWeigh, toRestart, toMove, toScout, stalled, finished}, at.Next)
 	if !known || !(at.Place >= 0) || at.Rung < 0 || at.Transition < 0 || at.Records < 0 || at.Genealogy.Before < 0 ||
 		!(at.StepSize >= 0) || m.steers() && !(at.Trajectory.Length >= 1) ||
 		at.Next == toWeigh && len(m.Ladder) > 0 && at.Rung >= len(m.Ladder) ||

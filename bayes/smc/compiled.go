@@ -50,7 +50,7 @@ func (m *machine) compiled() (*Stages, func(), error) {
 	key := kind{
 		engine: m.engine, particles: m.Particles, chains: m.chains(), perCall: perCall, block: m.block(),
 		devices: m.Devices, dtype: m.DType, tempering: m.Tempering, resampler: m.Resampler, threshold: m.Threshold,
-		fixedScale: m.FixedScale, tuned: m.tunes(), started: m.sampler.Problem.Start != nil,
+		fixedScale: m.FixedScale, tuned: m.adapts(), started: m.sampler.Problem.Start != nil,
 	}
 	return m.sampler.compiled.Take(key, func() (*Stages, error) {
 		return NewStages(m.engine, m.spec(perCall))
@@ -118,7 +118,7 @@ func (m *machine) spec(perCall int) Spec {
 	s := Spec{
 		Kernel: m.sampler.Kernel, Particles: m.Particles, Chains: m.chains(), Dim: m.sampler.Problem.Dim,
 		DType: m.DType, PerCall: perCall, Resampler: m.Resampler, Threshold: m.Threshold, FixedScale: m.FixedScale,
-		Tuned: m.tunes(), Steered: m.steers(), Watched: true,
+		Tuned: m.adapts(), Steered: m.steers(), Watched: true,
 		Probe: func(g *graph.Graph) mcmc.Target { return m.tempered(m.parameters(g), graph.Scalar(g, m.DType, 0.5)) },
 		Initial: func(_ compute.Nodes, rng random.Stream) *graph.Node {
 			return m.sampler.Problem.Initial(rng, m.DType, m.Particles)

@@ -320,12 +320,14 @@ func (s *sweep) transition(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 	return next, ConstAs(scale, []float64{0})
 }
 
-// moves makes one move of each replica whose transition is unfinished. Its record is how many are then left unfinished.
+// moves makes one move of each replica whose transition is unfinished, with a step size of its own, see stepShares. Its
+// record is how many are then left unfinished.
 func (s *sweep) moves(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromKey(inputs[0])
 	tuning := mcmc.Tuning{}
 	if s.tuned {
-		tuning.StepSize = s.each(nodes[stepsName])
+		shares, _ := stepShares(random.FromKey(inputs[2]), s.dtype, s.replicas())
+		tuning.StepSize = Mul(s.each(nodes[stepsName]), shares)
 	}
 	if s.steered {
 		tuning.Steps = ConvertDType(inputs[1], s.dtype)
@@ -353,7 +355,7 @@ func (s *sweep) carriedStep(nodes compute.Nodes, _ []*Node) (compute.Nodes, *Nod
 // the outcome of the moves. Its record, in this order: the log-likelihoods before the exchange, [T R]; the kernel's
 // mean acceptance at each power but the prior's, [T - 1]; the mean probability of exchange of each pair, [T - 1], 0 if
 // it was not tried; the number of arrivals; the number of transitions that were not finite; and the posterior's
-// replicas after the exchange, their log-likelihoods, [R], and themselves, [R D].
+// replicas after the exchange: their log-likelihoods, [R], their log-densities, [R], and themselves, [R D].
 func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromKey(inputs[0])
 	adapts, parity := GreaterThan(inputs[1], ZerosLike(inputs[1])), ConvertDType(inputs[2], s.dtype)
@@ -381,7 +383,9 @@ func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 		next[name] = Where(BroadcastToDims(adapts, to.Shape().Dimensions...), to, nodes[name])
 	}
 	if s.tuned {
-		adapt(stepsName, Mul(nodes[stepsName], Exp(MulScalar(AddScalar(acceptance, -s.acceptance), answerOf))))
+		_, full := stepShares(random.FromKey(inputs[3]), s.dtype, s.replicas())
+		outcome := ofFull(s.byPower(nodes[acceptedName]), s.byPower(full), 1)
+		adapt(stepsName, Mul(nodes[stepsName], Exp(MulScalar(AddScalar(outcome, -s.acceptance), answerOf))))
 	}
 	if s.scaled {
 		adapt(scalesName, s.rescaled(nodes, moved[replicasName]))
@@ -393,9 +397,10 @@ func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	}, 0)
 
 	var record []*Node
+	of, at := Slice(swapped, posterior), Slice(next[replicasName], posterior)
 	for _, v := range []*Node{
 		logLikelihood, acceptance, odds, ReduceAllSum(arrived), ReduceAllSum(nodes[nonFiniteName]),
-		Slice(swapped, posterior), Slice(next[replicasName], posterior),
+		of, compute.Gate(Add(s.factored(nodes).LogPrior(at), of)), at,
 	} {
 		record = append(record, Reshape(ConvertDType(v, compute.Float64), v.Shape().Size()))
 	}

@@ -45,7 +45,7 @@ func (m *exchange) tables() map[string]table {
 	t := len(m.Powers)
 	return map[string]table{
 		likelihoodTable: {&m.logLikelihood, t * m.Sets}, acceptedTable: {&m.accepted, t - 1}, oddsTable: {&m.odds, t - 1},
-		drawsTable: {&m.draws, m.Sets * (1 + m.owner.Problem.Dim)},
+		drawsTable: {&m.draws, m.Sets * (2 + m.owner.Problem.Dim)},
 	}
 }
 

@@ -74,7 +74,7 @@ func (m *exchange) result() (*ExchangeResult, error) {
 // inside are the draws that were kept of replicas whose likelihood was not 0, flat [S R, D].
 func (m *exchange) inside() (flat []float64) {
 	for _, row := range m.draws {
-		likelihoods, phi := row[:m.Sets], row[m.Sets:]
+		likelihoods, phi := row[:m.Sets], row[2*m.Sets:]
 		for set, l := range likelihoods {
 			if !math.IsInf(l, -1) {
 				flat = append(flat, phi[set*m.owner.Problem.Dim:(set+1)*m.owner.Problem.Dim]...)
@@ -140,6 +140,9 @@ func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 	}
 	if repeated != "" {
 		out = append(out, repeated)
+	}
+	if lost := m.Scouts.warning(m.Sets, "sets"); lost != "" {
+		out = append(out, lost)
 	}
 	if r.Arrivals < fewArrivals*m.Sets {
 		warn("replicas travelled from the prior to the posterior only %d times, in %d sets: the draws still depend on where "+

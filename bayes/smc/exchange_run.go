@@ -98,8 +98,9 @@ type exchangePosition struct {
 	Made      int       `json:"made"`   // sweeps, those of the warm-up included
 	Arrivals  int       `json:"arrivals"`
 	NonFinite int       `json:"non_finite"`
-	Moves     int       `json:"moves"`    // moves of single replicas, each an evaluation
-	Search    int       `json:"search"`   // evaluations that it took to find the ladder
+	Moves     int       `json:"moves"`  // moves of single replicas, each an evaluation
+	Search    int       `json:"search"` // evaluations that it took to find the ladder
+	Scouts    outlook   `json:"scouts"`
 	Repeated  string    `json:"repeated"` // mcmc.Carrier.RepeatedDraws, as of the last checkpoint
 }
 
@@ -126,7 +127,7 @@ func (e *Exchanger) newExchange(settings ExchangeSettings) (*exchange, error) {
 	}
 	m := &exchange{ExchangeSettings: settings, owner: e}
 	m.session = run.New(m, run.Options{
-		Owner: "smc", Checkpoint: m.Checkpoint, Format: "gobnn.exchange/3", Every: m.CheckpointEvery, Replace: m.Replace,
+		Owner: "smc", Checkpoint: m.Checkpoint, Format: "gobnn.exchange/4", Every: m.CheckpointEvery, Replace: m.Replace,
 		Progress: m.ExchangeSettings.Progress,
 	})
 	return m, nil
@@ -253,8 +254,14 @@ func (m *exchange) newSweeps(own *machine) (*sweeps, error) {
 	return all, err
 }
 
-// Step makes one sweep.
+// Step makes one sweep or, after the last, a round of scouts.
 func (m *exchange) Step(context.Context) error {
+	if m.Made == m.WarmUp+m.Sweeps {
+		if err := m.scout(); err != nil {
+			return fmt.Errorf("smc: replica exchange, scouts: %w", err)
+		}
+		return nil
+	}
 	counts := m.Made >= m.WarmUp
 	record, err := m.sweepOnce(flag(!counts))
 	if err != nil {
@@ -287,9 +294,9 @@ func (m *exchange) sweepOnce(adapts float64) ([]float64, error) {
 		return nil, err
 	}
 	steps := float64(trajectory{Length: exchangeSteps}.steps(m.Made))
-	moves := key("move")
+	moves, shares := key("move"), key("step sizes").Words()
 	for call := uint32(0); ; call++ {
-		left, err := m.sweeps.move.Run(m.state, moves.At(call).Words(), steps)
+		left, err := m.sweeps.move.Run(m.state, moves.At(call).Words(), steps, shares)
 		if err != nil {
 			return nil, err
 		}
@@ -307,12 +314,12 @@ func (m *exchange) sweepOnce(adapts float64) ([]float64, error) {
 			return nil, err
 		}
 	}
-	return m.sweeps.end.Run(m.state, key("exchange").Words(), adapts, float64(m.Made%2))
+	return m.sweeps.end.Run(m.state, key("exchange").Words(), adapts, float64(m.Made%2), shares)
 }
 
-// Status is run.Completed once all sweeps are made.
+// Status is run.Completed once all sweeps are made, and the scouts are back.
 func (m *exchange) Status() run.Status {
-	if m.Made == m.WarmUp+m.Sweeps {
+	if m.Made == m.WarmUp+m.Sweeps && m.Scouts.Rounds >= m.scoutRounds() {
 		return run.Completed
 	}
 	return ""

@@ -1,12 +1,15 @@
 package smc_test
 
 import (
+	"context"
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
@@ -155,6 +158,78 @@ func TestReplicaExchangeResumes(t *testing.T) {
 	if _, err := exchanger.Sample(t.Context(), s); !errors.Is(err, run.ErrOtherRun) {
 		t.Errorf("the checkpoint of another seed: %v", err)
 	}
+}
+
+// Where all exchanges are accepted, since the likelihood is constant, arrivals are those of a plain loop over the swaps
+// of one set, times the sets.
+func TestArrivals(t *testing.T) {
+	const sets, warmUp, sweeps = 5, 7, 60
+	problem := mcmc.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+		return smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node {
+			return graph.MulScalar(graph.ReduceSum(phi, 1), 0)
+		}}
+	}}
+	ladder := []float64{.1, .3, .6, 1}
+	want, fresh := 0, make([]bool, len(ladder)+1) // whether the replica at each power has come from the prior
+	for sweep := range warmUp + sweeps {
+		fresh[0] = true
+		for t := sweep % 2; t+1 < len(fresh); t += 2 {
+			fresh[t], fresh[t+1] = fresh[t+1], fresh[t]
+		}
+		if last := len(fresh) - 1; fresh[last] {
+			fresh[last] = false
+			if sweep >= warmUp {
+				want += sets
+			}
+		}
+	}
+	result, err := smc.ReplicaExchange(t.Context(), problem, mcmc.RandomWalkMetropolis{}, smc.ExchangeSettings{
+		Ladder: ladder, Sets: sets, WarmUp: warmUp, Sweeps: sweeps, Engine: computetest.Go(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Arrivals != want || want == 0 {
+		t.Errorf("%d arrivals, want %d", result.Arrivals, want)
+	}
+}
+
+// A run that goes on after the search for its ladder counts the evaluations of the search too.
+func TestReplicaExchangeResumesWithoutALadder(t *testing.T) {
+	exchanger := smc.Exchanger{Problem: linear(check.Line()), Kernel: mcmc.HMC{Steps: 2}}
+	defer exchanger.Close()
+	s := smc.ExchangeSettings{Sets: 4, WarmUp: 2, Sweeps: 4, Seed: 3, Engine: computetest.Go(t)}
+	whole, err := exchanger.Sample(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
+	s.CheckpointEvery = time.Nanosecond
+	part, err := exchanger.Sample(untilFile{t.Context(), s.Checkpoint}, s)
+	if err != nil || part.Status != run.Cancelled || len(part.Powers) == 0 {
+		t.Fatalf("cancelled after the first sweep: %+v, error %v", part, err)
+	}
+	again, err := exchanger.Sample(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Evaluations != whole.Evaluations || again.LogEvidence != whole.LogEvidence {
+		t.Errorf("log evidence %v after %d evaluations, uninterrupted %v after %d", again.LogEvidence, again.Evaluations,
+			whole.LogEvidence, whole.Evaluations)
+	}
+}
+
+// untilFile is a context that ends once a file exists.
+type untilFile struct {
+	context.Context
+	path string
+}
+
+func (c untilFile) Err() error {
+	if _, err := os.Stat(c.path); err == nil {
+		return context.Canceled
+	}
+	return nil
 }
 
 // A run that is cancelled while it looks for its ladder says so.

@@ -173,6 +173,15 @@ func TestWarnings(t *testing.T) {
 				"part of the posterior had too few particles before the moves; the standard error includes 0.20 for this, " +
 				"and the log evidence may be off by more; take longer trajectories (HMC.Steps), more moves, or more " +
 				"particles"},
+		{func(m *machine) { m.Trace[0].Unmoved, m.Trace[0].Divergent = 50, 210 },
+			"50 of 1000 particles never moved at power 0.25, where the others moved well (210 of 5000 trajectories " +
+				"diverged): they are copies of their ancestors, probably in a region that is narrow for the step size, and " +
+				"their share and the log evidence may be wrong; take more moves, or a smaller step size"},
+		{func(m *machine) { m.Scouts = outlook{Above: 3, Highest: 5.25, Known: 2} }, "a narrow region, with a " +
+			"log-density of up to 5.2 above nearly all particles, is known to 2 of 1000 first particles only; 3 new draws of " +
+			"the prior came to it when they were moved under the posterior: the region was lost, or nearly so, while the " +
+			"likelihood's power was low, and no step size helps; the log evidence, its standard error and the shares of " +
+			"modes are not to be trusted; take many more particles"},
 		{func(m *machine) { m.Trace[1].Rejected = 1200 }, "1200 of 10000 proposals had a log-density or a gradient that is " +
 			"not finite: check the target"},
 	} {
@@ -202,10 +211,24 @@ func TestEnoughMoves(t *testing.T) {
 		{"late plateau", func(t float64) float64 { return .2 + .8*math.Exp(-t/8) }, 80},
 	} {
 		m := &machine{Settings: settings}
-		for m.Transition = 1; !m.enough(c.correlation(float64(m.Transition))); m.Transition++ {
+		for m.Transition = 1; !m.enough(Moved{Correlation: c.correlation(float64(m.Transition))}); m.Transition++ {
 		}
 		if m.Transition != c.want {
 			t.Errorf("%s: %d moves, want %d", c.name, m.Transition, c.want)
+		}
+	}
+}
+
+// Moves go on while more than a hundredth of the particles have not moved, though all together have forgotten.
+func TestEnoughMovesOfAll(t *testing.T) {
+	settings, err := Settings{Particles: 1000}.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{Settings: settings, position: position{Transition: 5}}
+	for unmoved, want := range map[int]bool{0: true, 10: true, 11: false} {
+		if got := m.enough(Moved{Correlation: .05, Unmoved: unmoved}); got != want {
+			t.Errorf("%d of 1000 particles have not moved: enough is %v", unmoved, got)
 		}
 	}
 }

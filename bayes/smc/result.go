@@ -56,17 +56,18 @@ type StepRecord struct {
 	Steps       int     // of a trajectory, where they are chosen (mcmc.Steered); else 0
 	Rejected    int     // proposals whose log-density, or its gradient, was not finite
 	Divergent   int     // trajectories that were given up since their energy was off by too much
+	Unmoved     int     // particles, or chains, that none of the transitions moved from where resampling put them
 	Drift       float64 // Drift.Sum over the steps before: 0 with DataTempering
 	Seconds     float64
 }
 
-const recordWidth = 16
+const recordWidth = 17
 
 func (r StepRecord) values() []float64 {
 	return []float64{
 		r.Place, r.LogEvidence, r.ESS, r.Ancestors, r.First, flag(r.Resampled), float64(r.NonFinite), float64(r.Transitions),
 		r.Acceptance, r.StepSize, float64(r.Rejected), float64(r.Divergent), r.Seconds, r.Correlation,
-		r.Drift, float64(r.Steps),
+		r.Drift, float64(r.Steps), float64(r.Unmoved),
 	}
 }
 
@@ -74,7 +75,7 @@ func recordOf(v []float64) StepRecord {
 	return StepRecord{
 		Place: v[0], LogEvidence: v[1], ESS: v[2], Ancestors: v[3], First: v[4], Resampled: v[5] != 0,
 		NonFinite: int(v[6]), Transitions: int(v[7]), Acceptance: v[8], StepSize: v[9], Rejected: int(v[10]),
-		Divergent: int(v[11]), Seconds: v[12], Correlation: v[13], Drift: v[14], Steps: int(v[15]),
+		Divergent: int(v[11]), Seconds: v[12], Correlation: v[13], Drift: v[14], Steps: int(v[15]), Unmoved: int(v[16]),
 	}
 }
 
@@ -131,6 +132,12 @@ const (
 	manyRejected    = 0.1  // share of proposals that are not finite
 )
 
+// expectedUnmoved is how many of n particles may have stayed where they were because each of their moves happened to be
+// rejected, at the mean acceptance, with some more as acceptance differs between places.
+func (r StepRecord) expectedUnmoved(n int) float64 {
+	return float64(n) * (mostUnmoved + 2*math.Pow(1-r.Acceptance, float64(r.Transitions)))
+}
+
 // warnings lists what makes a finished run doubtful.
 func (m *machine) warnings() []string {
 	var out []string
@@ -155,9 +162,16 @@ func (m *machine) warnings() []string {
 		warn("the log evidence has no standard error: it cannot be estimated from the genealogy of %s resampling; take "+
 			"smc.Multinomial, or run it with several seeds", m.Resampler)
 	}
+	if lost := m.Scouts.warning(m.chains(), "first particles"); lost != "" {
+		out = append(out, lost)
+	}
 	low, where, proposals, rejected := 1., 0., 0, 0
 	high, still := 0., 0.
+	var stuck StepRecord
 	for _, r := range m.Trace {
+		if r.Unmoved > stuck.Unmoved && float64(r.Unmoved) > r.expectedUnmoved(m.chains()) {
+			stuck = r
+		}
 		if r.Transitions > 0 && r.Acceptance < low {
 			low, where = r.Acceptance, r.Place
 		}
@@ -170,6 +184,12 @@ func (m *machine) warnings() []string {
 	if low < lowAcceptance {
 		warn("moves were accepted with a mean probability of only %.3f at %s %.4g: particles that are copies of each other "+
 			"hardly separate; take a smaller step size, or more moves", low, m.placeName(), where)
+	}
+	if stuck.Unmoved > 0 {
+		warn("%d of %d particles never moved at %s %.4g, where the others moved well (%d of %d trajectories diverged): they "+
+			"are copies of their ancestors, probably in a region that is narrow for the step size, and their share and the log "+
+			"evidence may be wrong; take more moves, or a smaller step size", stuck.Unmoved, m.chains(), m.placeName(),
+			stuck.Place, stuck.Divergent, stuck.Transitions*m.chains())
 	}
 	if high > highCorrelation {
 		cure := "take more Moves, or 0, which makes as many as it takes"

@@ -136,6 +136,7 @@ const (
 	toWeigh   stage = "weigh"
 	toRestart stage = "restart"
 	toMove    stage = "move"
+	toScout   stage = "scout"
 	stalled   stage = "stalled" // the ladder has come to an end, at which a resumed run ends again
 	finished  stage = "finished"
 )
@@ -192,7 +193,7 @@ func (m *machine) Begin(context.Context) error {
 }
 
 // Step makes one call to the device: a weighing with its resampling, the evaluation of what the kernel carries, or some
-// moves.
+// moves; or, at the end, it sends out scouts.
 func (m *machine) Step(context.Context) error {
 	begun := time.Now()
 	var err error
@@ -205,6 +206,8 @@ func (m *machine) Step(context.Context) error {
 		m.Next = toMove
 	case toMove:
 		err = m.move()
+	case toScout:
+		err = m.scout()
 	case stalled:
 		err = m.stall()
 	}
@@ -307,7 +310,7 @@ func (m *machine) move() error {
 	last := &m.Trace[len(m.Trace)-1]
 	made := m.stages.PerCall
 	moved, err := m.stages.Move(m.state, Moves{
-		Place: m.Place, Begin: !m.Going, First: last.Transitions == 0 && !m.Going, Slot: m.Slot,
+		Place: m.Place, Number: m.Transitions, Begin: !m.Going, First: last.Transitions == 0 && !m.Going, Slot: m.Slot,
 		StepSize: m.position.StepSize, Steps: m.Trajectory.steps(last.Transitions),
 	}, m.counter(made), m.Seed)
 	if err != nil {
@@ -316,7 +319,7 @@ func (m *machine) move() error {
 	m.Evaluations += m.chains() * made
 	last.Rejected += moved.NonFinite
 	last.Divergent += moved.Divergent
-	m.Sum += moved.Acceptance
+	m.Sum, m.Full = m.Sum+moved.Acceptance, m.Full+moved.Full
 	m.Trajectory.Jump += moved.SquaredJump
 	m.Trajectory.Growth += moved.JumpGrowth
 	if m.Going = moved.Unfinished > 0; m.Going {
@@ -328,13 +331,14 @@ func (m *machine) move() error {
 	}
 	last.Acceptance = (before + m.Sum) / float64(last.Transitions+made)
 	last.Transitions += made
-	last.StepSize, last.Correlation = m.position.StepSize, moved.Correlation
+	m.Transitions += made
+	last.StepSize, last.Correlation, last.Unmoved = m.position.StepSize, moved.Correlation, moved.Unmoved
 	last.Steps = int(math.Round(m.Trajectory.Length))
 	if m.adapts() {
-		m.position.StepSize *= math.Exp(gain * (m.Sum/float64(made) - m.wanted()))
+		m.position.StepSize *= math.Exp(gain * (m.Full/float64(made) - m.wanted()))
 	}
-	m.Sum = 0
-	if m.Transition += made; !m.enough(moved.Correlation) {
+	m.Sum, m.Full = 0, 0
+	if m.Transition += made; !m.enough(moved) {
 		return nil
 	}
 	m.Transition = 0
@@ -344,8 +348,12 @@ func (m *machine) move() error {
 	if m.steers() {
 		m.Trajectory.adapt()
 	}
-	m.Next = toWeigh
-	if m.Place == m.end {
+	switch {
+	case m.Place < m.end:
+		m.Next = toWeigh
+	case m.scouts():
+		m.Next = toScout
+	default:
 		m.Next = finished
 	}
 	return nil
@@ -398,14 +406,19 @@ func (t *trajectory) adapt() {
 // 190 transitions.
 const firstLook, plateau = 20, 0.9
 
+// mostUnmoved is the share of particles that may have stayed where resampling put them once there were enough moves.
+const mostUnmoved = 0.01
+
 // enough says whether there were enough transitions since the resampling or, of waste-free chains, since the last state
 // that is kept. A correlation that no longer falls is that of modes which the kernel does not leave: more moves do not
 // help.
-func (m *machine) enough(correlation float64) bool {
+func (m *machine) enough(moved Moved) bool {
 	if m.Moves > 0 {
 		return m.Transition >= m.Moves
 	}
-	if correlation <= m.Correlation || m.Transition >= m.MostMoves {
+	correlation := moved.Correlation
+	if correlation <= m.Correlation && float64(moved.Unmoved) <= mostUnmoved*float64(m.chains()) ||
+		m.Transition >= m.MostMoves {
 		return true
 	}
 	look := firstLook

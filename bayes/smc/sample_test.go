@@ -325,6 +325,49 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// A run whose moves end by themselves goes on to the same bits wherever it was stopped between two looks at how the
+// correlation falls, at 20 and 40 transitions.
+func TestResumeBetweenLooks(t *testing.T) {
+	sampler := smc.Sampler{Problem: linear(check.Line()), Kernel: mcmc.RandomWalkMetropolis{StepSize: .15}}
+	defer sampler.Close()
+	s := smc.Settings{Particles: 60, Seed: 3, Ladder: []float64{.01, 1}, Engine: computetest.Go(t)}
+	whole, err := sampler.Sample(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := whole.Trace[0].Transitions; first <= 40 {
+		t.Fatalf("moves ended after %d transitions: the test needs more than 40", first)
+	}
+	s.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
+	part, err := sampler.Sample(&countdown{Context: t.Context(), left: 32}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := part.Trace[0].Transitions; len(part.Trace) != 1 || at <= 20 || at >= 40 {
+		t.Fatalf("stopped after %d transitions at temperature %d: the test needs 21 to 39 at the first", at, len(part.Trace))
+	}
+	again, err := sampler.Sample(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, again, whole)
+}
+
+// Data tempering reports rows: at the end Step and Steps are their number, also by blocks.
+func TestProgressOfRows(t *testing.T) {
+	var last run.Progress
+	line := check.Line()
+	if _, err := smc.Sample(t.Context(), linear(line), mcmc.RandomWalkMetropolis{}, smc.Settings{
+		Particles: 60, Tempering: smc.DataTempering, Block: 5, Moves: 1, Engine: computetest.Go(t),
+		Progress: func(p run.Progress) { last = p },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(line.Y); last.Step != n || last.Steps != n {
+		t.Errorf("the last progress is of step %d of %d, there are %d rows", last.Step, last.Steps, n)
+	}
+}
+
 // Steps yields after each temperature, with the evidence so far, and gives what Sample gives: as a whole, and left and
 // gone on with from its checkpoint. An error is yielded once.
 func TestSteps(t *testing.T) {

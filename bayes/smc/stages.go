@@ -34,10 +34,10 @@ type Spec struct {
 	Resampler  Resampler
 	Threshold  float64 // share of J: Weigh resamples if the effective sample size is at most Threshold J
 	FixedScale bool    // step sizes are in units of 1, not of the particles' scales
-	Tuned      bool    // the step size is an input of Move; else it is the kernel's own
+	Tuned      bool    // the step size is an input of Move, see stepShares; else it is the kernel's own
 	Steered    bool    // the number of steps of a trajectory is an input of Move; else it is the kernel's own
 	Tempered   bool    // Weigh multiplies what Potential gives by the step of the power; else it counts once
-	Watched    bool    // Move reports how far particles have come: see Moved.Correlation
+	Watched    bool    // Move reports how far particles have come: see Moved.Correlation and Moved.Unmoved
 
 	Prefix string   // of the names of the entries that are the stages' own, such as "moving/"
 	Reads  []string // the entries that the functions below read
@@ -101,7 +101,7 @@ func NewStages(engine *compute.Engine, spec Spec) (*Stages, error) {
 	population := []string{s.phi(), s.logWeights(), s.eve(), s.scale()}
 	moved := append(s.carrier.Names(), s.unfinished()) // the chains' phi first
 	if s.Watched {
-		moved = append(moved, s.before())
+		moved = append(moved, s.before(), s.unmoved())
 	}
 	switch {
 	case s.wasteFree():
@@ -111,13 +111,13 @@ func NewStages(engine *compute.Engine, spec Spec) (*Stages, error) {
 	}
 	started, weighed := append(slices.Clone(population), s.unfinished()), population
 	if s.Watched {
-		started = append(started, s.before())
+		started = append(started, s.before(), s.unmoved())
 	}
 	if s.wasteFree() {
 		weighed = append(slices.Clone(population), s.carrier.Phi())
 	}
 	restarted := slices.DeleteFunc(slices.Clone(moved[1:]), func(name string) bool {
-		return name == s.unfinished() || name == s.before()
+		return name == s.unfinished() || name == s.before() || name == s.unmoved()
 	})
 	for _, p := range []struct {
 		program        **compute.Program
@@ -153,21 +153,23 @@ func (s *Stages) Close() {
 }
 
 // The names of the state's entries: the particles, [J, D]; their normalised log-weights, [J]; the number of each one's
-// first ancestor, int32 [J]; the scales of the coordinates, [D]; which transitions are not complete, 1 or 0, [M]; and
-// the chains' log prior and log-likelihood before the moves, [M, 2].
+// first ancestor, int32 [J]; the scales of the coordinates, [D]; which transitions are not complete, 1 or 0, [M]; the
+// chains' log prior and log-likelihood before the moves, [M, 2]; and which chains have not moved since they were drawn,
+// 1 or 0, [M].
 func (s *Stages) phi() string        { return s.Prefix + "phi" }
 func (s *Stages) logWeights() string { return s.Prefix + "log_weights" }
 func (s *Stages) eve() string        { return s.Prefix + "eve" }
 func (s *Stages) scale() string      { return s.Prefix + "scale" }
 func (s *Stages) unfinished() string { return s.Prefix + "unfinished" }
 func (s *Stages) before() string     { return s.Prefix + "before" }
+func (s *Stages) unmoved() string    { return s.Prefix + "unmoved" }
 
 // Entries names the entries of the state that are the stages' own: the particles, [J, D], and their log-weights, [J],
 // first. Some exist after the first Restart only.
 func (s *Stages) Entries() []string {
 	names := append([]string{s.phi(), s.logWeights(), s.eve(), s.scale(), s.unfinished()}, s.carrier.Names()...)
 	if s.Watched {
-		names = append(names, s.before())
+		names = append(names, s.before(), s.unmoved())
 	}
 	if !s.wasteFree() {
 		names = slices.DeleteFunc(names[1:], func(name string) bool { return name == s.phi() })
@@ -210,6 +212,7 @@ func (s *Stages) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 	next[s.unfinished()] = Zeros(phi.Graph(), shapes.Make(s.DType, s.Chains))
 	if s.Watched {
 		next[s.before()] = Zeros(phi.Graph(), shapes.Make(s.DType, s.Chains, 2))
+		next[s.unmoved()] = OnesLike(next[s.unfinished()])
 	}
 	if s.CarriesDensity() {
 		logPrior := s.LogPrior(nodes, phi)
@@ -372,19 +375,26 @@ func (s *Stages) restartStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes
 // Moved is what Move leaves on the host.
 type Moved struct {
 	Acceptance float64 // sum over transitions of the mean over chains; 1 each for kernels that always move
-	Unfinished int     // chains whose transition is not complete: call Move with Begin false until there are none
-	NonFinite  int     // transitions that came where the log-density or its gradient is not finite
-	Divergent  int     // transitions that diverged, see mcmc.Info.Divergent
+	// Full is the same over the chains that take the full step size: Acceptance unless Spec.Tuned.
+	Full       float64
+	Unfinished int // chains whose transition is not complete: call Move with Begin false until there are none
+	NonFinite  int // transitions that came where the log-density or its gradient is not finite
+	Divergent  int // transitions that diverged, see mcmc.Info.Divergent
 	// Correlation is the correlation over the chains of their log prior, or of their log-likelihood, with what it was
-	// before the first of the moves, the larger of the two: 1 if nothing has moved. 0 unless Spec.Watched.
+	// before the first of the moves, the larger of the two: 1 if nothing has moved. Unmoved is the number of chains that
+	// no transition has moved since they were drawn. Both are 0 unless Spec.Watched.
 	Correlation float64
+	Unmoved     int
 	// SquaredJump and JumpGrowth are sums over the transitions of what mcmc.Info has; 0 unless Spec.Steered.
 	SquaredJump, JumpGrowth float64
 }
 
 // Moves says which moves Move makes.
 type Moves struct {
-	Place    float64 // of the distribution
+	Place float64 // of the distribution
+	// Number is the number of the first of the transitions in the run: chains draw their step sizes by it. It counts if
+	// Spec.Tuned.
+	Number   int
 	Begin    bool    // all chains begin a transition; else those whose transition is not complete continue it
 	First    bool    // it is the first transition since the chains were drawn
 	Slot     int     // of a waste-free chain: the number, from 1, of the state that the transition leads to
@@ -400,12 +410,13 @@ func (s *Stages) Move(state *compute.State, moves Moves, at Counter, seed uint64
 	inputs := []float64{
 		moves.Place, flag(moves.Begin), float64(moves.Slot), moves.StepSize, flag(moves.First), float64(moves.Steps),
 	}
-	var keys []uint32 // of each transition
-	for range s.PerCall {
+	var keys, steps []uint32 // of each transition
+	for i := range s.PerCall {
 		keys = append(keys, at.key(seed).Words()...)
 		at.Call++
+		steps = append(steps, sequence(seed).Named("transition").At(uint32(moves.Number+i)).Words()...)
 	}
-	record, err := s.move.Run(state, inputs, keys)
+	record, err := s.move.Run(state, inputs, keys, steps)
 	if err != nil {
 		return Moved{}, err
 	}
@@ -421,7 +432,7 @@ func (s *Stages) Move(state *compute.State, moves Moves, at Counter, seed uint64
 	}
 	return Moved{
 		Acceptance: record[0], Unfinished: int(record[1]), NonFinite: int(record[2]), Divergent: int(record[3]),
-		Correlation: record[4], SquaredJump: record[5], JumpGrowth: record[6],
+		Correlation: record[4], SquaredJump: record[5], JumpGrowth: record[6], Full: record[7], Unmoved: int(record[8]),
 	}, nil
 }
 
@@ -435,18 +446,27 @@ func flag(v bool) float64 {
 func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	input := func(i int) *Node { return ConvertDType(element(inputs[0], i), s.DType) }
 	distribution, tuning := s.Target(nodes, input(0)), mcmc.Tuning{Scale: nodes[s.scale()]}
-	if s.Tuned {
-		tuning.StepSize = input(3)
-	}
 	if s.Steered {
 		tuning.Steps = input(5)
 	}
+	isFirst := GreaterThan(input(4), ZerosLike(input(4)))
 	unfinished := Max(nodes[s.unfinished()], BroadcastToDims(input(1), s.Chains))
 	next, ended := nodes, unfinished
 	acceptance, nonFinite, divergent := ConstAs(ended, 0.0), ConstAs(ended, 0.0), ConstAs(ended, 0.0)
 	squaredJump, jumpGrowth := ConstAs(ended, 0.0), ConstAs(ended, 0.0)
+	fullAcceptance, full := ConstAs(ended, 0.0), OnesLike(ended)
+	unmoved := OnesLike(ended)
+	if s.Watched {
+		unmoved = Where(BroadcastToShape(isFirst, unmoved.Shape()), unmoved, nodes[s.unmoved()])
+	}
+	keyOf := func(keys *Node, i int) random.Stream { return random.FromKey(Slice(keys, AxisRange(2*i, 2*i+2))) }
 	for i := range s.PerCall {
-		rng := random.FromKey(Slice(inputs[1], AxisRange(2*i, 2*i+2)))
+		rng := keyOf(inputs[1], i)
+		if s.Tuned {
+			var shares *Node
+			shares, full = stepShares(keyOf(inputs[2], i), s.DType, s.Chains)
+			tuning.StepSize = Mul(BroadcastToShape(input(3), shares.Shape()), shares)
+		}
 		var info mcmc.Info
 		next, ended, info = s.carrier.MoveUnfinished(rng, next, unfinished, distribution, tuning)
 		probability := ended
@@ -454,6 +474,12 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 			probability = Mul(compute.Finite(info.Acceptance), ended)
 		}
 		acceptance = Add(acceptance, ReduceAllMean(probability))
+		fullAcceptance = Add(fullAcceptance, ofFull(probability, full, 0))
+		has := ended
+		if info.Accepted != nil {
+			has = Mul(info.Accepted, ended)
+		}
+		unmoved = Mul(unmoved, OneMinus(has))
 		count := func(sum, of *Node) *Node {
 			if of == nil {
 				return sum
@@ -475,14 +501,17 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	}
 	next[s.unfinished()] = Sub(unfinished, ended)
 	left, correlation := ReduceAllSum(next[s.unfinished()]), ConstAs(acceptance, 0.0)
+	still := correlation
 	if s.Watched {
 		before := nodes[s.before()]
-		first := BroadcastToShape(GreaterThan(input(4), ZerosLike(input(4))), before.Shape())
-		before = Where(first, s.potentials(nodes, nodes, distribution), before)
-		next[s.before()] = before
+		before = Where(BroadcastToShape(isFirst, before.Shape()), s.potentials(nodes, nodes, distribution), before)
+		next[s.before()], next[s.unmoved()] = before, unmoved
+		still = ReduceAllSum(unmoved)
 		correlation = ReduceAllMax(correlations(before, s.potentials(nodes, next, distribution)))
 	}
-	return next, Stack([]*Node{acceptance, left, nonFinite, divergent, correlation, squaredJump, jumpGrowth}, 0)
+	return next, Stack([]*Node{
+		acceptance, left, nonFinite, divergent, correlation, squaredJump, jumpGrowth, fullAcceptance, still,
+	}, 0)
 }
 
 // carriedStep compares what the kernel carries with the distribution at a place.

@@ -47,7 +47,7 @@ func (s *Sampler) Steps(ctx context.Context, settings Settings) iter.Seq2[*Posit
 		}
 		defer m.close()
 		run.StepsAs(ctx, m.session, m.here)(func(p *Position, err error) bool {
-			onTheWay := err == nil && m.Next != toWeigh && m.Next != finished
+			onTheWay := err == nil && m.Next != toWeigh && m.Next != finished // scouts add nothing to a position
 			return onTheWay || yield(p, err)
 		})
 	}
