@@ -186,7 +186,8 @@ func TestScoresNotFinite(t *testing.T) {
 }
 
 // A cancelled training goes on from its checkpoint to the same bits. A finished one is looked at without data or
-// compiler.
+// compiler. LogScale moves the losses and scores that are returned, and not what is kept: a run without it goes on from
+// the same file.
 func TestResume(t *testing.T) {
 	asked := 0
 	settings := ascent.Settings{Epochs: 20, BatchSize: 6, Patience: 3, DType: compute.Float64, Engine: computetest.Go(t),
@@ -197,19 +198,35 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	job.LogScale = 2
 	settings.Checkpoint = filepath.Join(t.TempDir(), "c")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	settings.Progress = func(p run.Progress) {
-		if p.Step == 13 || p.Step == 1 {
+	settings.ObserveEvery, settings.Observe = 1, func(step int, _ []float64) error {
+		if step == 9 {
 			cancel()
 		}
+		return nil
 	}
 	first, err := ascent.Fit(ctx, job, settings)
-	if err != nil || first.Status != run.Cancelled || first.Steps >= whole.Steps {
+	if err != nil || first.Status != run.Cancelled || first.Steps != 9 || len(first.Validated) != 2 ||
+		whole.Steps <= 9 {
 		t.Fatalf("%v, %+v", err, first)
 	}
-	settings.Progress = nil
+	settings.Observe = nil
+	for i, v := range first.Validated {
+		for m, score := range v.NLPD {
+			if score != whole.Validated[i].NLPD[m]+2 {
+				t.Errorf("validation %d: %v, and %v with a LogScale of 2", i, whole.Validated[i], v)
+			}
+		}
+	}
+	for i, r := range first.Trace {
+		if r.Loss != whole.Trace[i].Loss+2 {
+			t.Errorf("step %d: a loss of %v, and %v with a LogScale of 2", i+1, whole.Trace[i].Loss, r.Loss)
+		}
+	}
+	job.LogScale = 0
 	second, err := ascent.Fit(t.Context(), job, settings)
 	if err != nil {
 		t.Fatal(err)
