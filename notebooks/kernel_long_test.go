@@ -115,8 +115,12 @@ func TestRunStopsLong(t *testing.T) {
 			}
 		}
 	}()
+	environ, err := (&setup.Setup{Root: root}).JupyterEnviron(env)
+	if err != nil {
+		t.Fatal(err)
+	}
 	runner := execute.Runner{
-		Python: filepath.Join(env, "bin", "python"), Env: (&setup.Setup{Root: root}).JupyterEnviron(env),
+		Python: filepath.Join(env, "bin", "python"), Env: environ,
 		Folder: folder, Into: folder, Failed: folder,
 	}
 	err = runner.Run(ctx, "endless")

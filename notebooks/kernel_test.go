@@ -45,7 +45,9 @@ func kernel(t *testing.T, help bool, folder, input string, args ...string) []byt
 	defer cancel()
 	command := exec.CommandContext(ctx, filepath.Join(env, "bin", "python"), append([]string{script}, args...)...)
 	command.Dir, command.Stdin = folder, strings.NewReader(input)
-	command.Env = (&setup.Setup{Root: root}).JupyterEnviron(env)
+	if command.Env, err = (&setup.Setup{Root: root}).JupyterEnviron(env); err != nil {
+		t.Fatal(err)
+	}
 	var said bytes.Buffer
 	command.Stderr = &said
 	out, err := command.Output()

@@ -49,6 +49,10 @@ after -- are passed on to JupyterLab.
 	if err != nil {
 		return err
 	}
+	environ, err := s.JupyterEnviron(env)
+	if err != nil {
+		return err
+	}
 	python := filepath.Join(env, "bin", "python")
 	command := []string{python, "-m", "jupyterlab", "--ServerApp.root_dir=" + folder}
 	if *port != 0 {
@@ -64,7 +68,7 @@ after -- are passed on to JupyterLab.
 	if err := os.Chdir(folder); err != nil {
 		return err
 	}
-	err = syscall.Exec(python, command, s.JupyterEnviron(env))
+	err = syscall.Exec(python, command, environ)
 	return fmt.Errorf("start JupyterLab: %w", err)
 }
 

@@ -13,6 +13,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -104,12 +105,16 @@ func setupVerb(ctx context.Context, root string, args []string) error {
 		"cuda": flags.Bool("cuda", false, "also install the plugin for NVIDIA's GPUs and NVIDIA's libraries: 4 GB"),
 		"tpu":  flags.Bool("tpu", false, "also install the plugin for Google's TPUs"),
 	}
+	kernel := flags.Bool("kernel", false, "also tell another Jupyter of the kernel \"Go (gobnn)\": the user's")
+	prefix := flags.String("prefix", "", "with -kernel: the Jupyter installed in `FOLDER`, such as a venv")
+	remove := flags.Bool("remove", false, "with -kernel: take that back, and set up nothing")
 	rest, err := commandline.Parse(flags, `usage: go run ./notebooks setup [flags]
 
 Installs the private environment in $GOBNN_CACHE, or gobnn in the user's cache folder: a Python venv with JupyterLab
 and the XLA plugin from pinned and hashed requirements, and GoNB, goimports and gopls from pinned tool modules. Then it
 compiles the library once. It needs Python 3.10 or later with venv, a C compiler and the network. A second setup does
-nothing unless the pinned versions have changed. After -cuda or -tpu, programs compute on the GPU or TPU, if there is
+nothing unless the pinned versions have changed. With -kernel another Jupyter, such as that of VS Code, nbconvert,
+papermill or JupyterHub, finds the kernel too; it is written anew by each setup -kernel. After -cuda or -tpu, programs compute on the GPU or TPU, if there is
 one.
 `, args)
 	if err != nil {
@@ -117,6 +122,20 @@ one.
 	}
 	if err := noMore(flags, rest); err != nil {
 		return err
+	}
+	if !*kernel && (*prefix != "" || *remove) {
+		return errors.New("setup: -prefix and -remove belong to -kernel: give that too")
+	}
+	folder, err := setup.KernelFolder(*prefix)
+	if err != nil {
+		return err
+	}
+	if *remove {
+		if err := setup.RemoveKernel(folder); err != nil {
+			return err
+		}
+		fmt.Printf("gobnn: removed %s\n", folder)
+		return nil
 	}
 	ready, err := setup.Ready(root, true)
 	if err != nil {
@@ -135,6 +154,12 @@ one.
 				return err
 			}
 		}
+	}
+	if *kernel {
+		if err := s.WriteKernel(ctx, env, folder); err != nil {
+			return err
+		}
+		fmt.Printf("gobnn: the kernel \"Go (gobnn)\" is in %s; with -remove this command takes it away again\n", folder)
 	}
 	return nil
 }

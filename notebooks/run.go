@@ -69,8 +69,12 @@ and the exit status is not 0. The backend is $GOMLX_BACKEND if that is set, or e
 	if err != nil {
 		return err
 	}
+	environ, err := s.JupyterEnviron(env)
+	if err != nil {
+		return err
+	}
 	runner := execute.Runner{
-		Python: filepath.Join(env, "bin", "python"), Env: append(s.JupyterEnviron(env), "GOBNN_HEADLESS=1"),
+		Python: filepath.Join(env, "bin", "python"), Env: append(environ, "GOBNN_HEADLESS=1"),
 		Folder: folder, Into: into,
 		Failed: filepath.Join(cache, "failed"), Timeout: *timeout,
 		Cell: func(cell, cells int, took float64) { fmt.Printf("  cell %d of %d, %.1f s\n", cell, cells, took) },

@@ -3,8 +3,6 @@ package setup
 import (
 	"errors"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -50,17 +48,13 @@ func (s *Setup) environ(more []string) []string {
 
 // JupyterEnviron is the environment for Jupyter: it finds the project's kernel, the kernel finds GoNB, goimports and
 // Go, and cells find the XLA plugin. envDir is Ensure's.
-func (s *Setup) JupyterEnviron(envDir string) []string {
-	path := filepath.Join(envDir, "bin")
-	if goPath, err := exec.LookPath("go"); err == nil {
-		path += string(os.PathListSeparator) + filepath.Dir(goPath)
+func (s *Setup) JupyterEnviron(envDir string) ([]string, error) {
+	jupyter, err := s.ownKernel(envDir)
+	if err != nil {
+		return nil, err
 	}
-	jupyter := filepath.Join(s.Root, "notebooks")
 	if before := os.Getenv("JUPYTER_PATH"); before != "" {
 		jupyter += string(os.PathListSeparator) + before
 	}
-	return s.environ([]string{
-		"PATH=" + path + string(os.PathListSeparator) + os.Getenv("PATH"),
-		"JUPYTER_PATH=" + jupyter,
-	})
+	return s.environ([]string{"PATH=" + s.path(envDir), "JUPYTER_PATH=" + jupyter}), nil
 }

@@ -68,17 +68,30 @@ func TestEnviron(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	t.Setenv("JUPYTER_PATH", "/before")
+	t.Setenv("GOBNN_CACHE", t.TempDir())
 	s := Setup{Root: "/root/of/project"}
 	env := map[string]string{}
-	for _, pair := range s.JupyterEnviron("/env") {
+	pairs, err := s.JupyterEnviron("/env")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
 		if _, twice := env[name]; twice {
 			t.Errorf("%s is there twice", name)
 		}
 		env[name] = value
 	}
-	for name, want := range map[string]string{"GOFLAGS": "-buildvcs=false", "KEPT": "yes", "PYTHONNOUSERSITE": "1",
-		"JUPYTER_PATH": "/root/of/project/notebooks:/before"} {
+	// The kernel is in the cache folder: `jupyter kernelspec remove` does not touch the clone.
+	kernels, before, _ := strings.Cut(env["JUPYTER_PATH"], ":")
+	if !strings.HasPrefix(kernels, os.Getenv("GOBNN_CACHE")) || before != "/before" {
+		t.Errorf("JUPYTER_PATH=%q", env["JUPYTER_PATH"])
+	}
+	if spec := readKernel(t, filepath.Join(kernels, "kernels", "gobnn")); spec.Argv[0] != "/env/bin/gobnn-kernel" ||
+		spec.Argv[4] != "-go_work=/root/of/project" {
+		t.Errorf("the kernel is started by %q", spec.Argv)
+	}
+	for name, want := range map[string]string{"GOFLAGS": "-buildvcs=false", "KEPT": "yes", "PYTHONNOUSERSITE": "1"} {
 		if env[name] != want {
 			t.Errorf("%s=%q, want %q", name, env[name], want)
 		}
