@@ -14,12 +14,14 @@ import (
 	"gobnn/notebooks/work"
 )
 
-// A run that was stopped fails its cell, in every notebook: part of a run is not shown as the whole.
+// A run that was stopped fails its cell, in every notebook: part of a run is not shown as the whole. It does so on one
+// line.
 func TestStoppedRunsFail(t *testing.T) {
 	paths, err := filepath.Glob("*.ipynb")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("notebooks: %q, %v", paths, err)
 	}
+	paths = append(paths, filepath.Join("work", work.Template))
 	begins := regexp.MustCompile(`\w\.(Fit|FitFrom|FitShards|FitSource|SampleSplit)\(`)
 	for _, path := range paths {
 		source, err := packageOf(path)
@@ -29,6 +31,9 @@ func TestStoppedRunsFail(t *testing.T) {
 		// whole is the quickstart's own check.
 		runs, checks := len(begins.FindAllString(source, -1)), strings.Count(source, ".Status.Err()")
 		checks += max(0, strings.Count(source, " whole(")-1)
+		if !strings.Contains(source, "\t\trun.Fail(err)\n") {
+			t.Errorf("%s: its must does not end a stopped cell by run.Fail(err)", path)
+		}
 		if runs > checks {
 			t.Errorf("%s: %d runs, and %d checks of their status: add must(r, r.Status.Err())", path, runs, checks)
 		}

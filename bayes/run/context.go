@@ -2,10 +2,12 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -19,8 +21,8 @@ const onePress = time.Second
 // and continues from there when the program runs again. Further signals within a second are ignored, since a stop
 // button may send two; a later one ends the program at once, with the status 128 + its number. All calls return the same context.
 //
-// In a notebook, a cell that was stopped should fail, so that the cells below it do not use the incomplete result:
-// return or panic with the result's Status.Err.
+// In a notebook, a cell that was stopped should fail, so that the cells below it do not use the incomplete result: call
+// Fail with the result's Status.Err.
 func Context() context.Context { return interruptible() }
 
 var interruptible = sync.OnceValue(func() context.Context {
@@ -40,3 +42,42 @@ var interruptible = sync.OnceValue(func() context.Context {
 	}()
 	return ctx
 })
+
+// lastStop says where the run stands that was cancelled last.
+var lastStop atomic.Pointer[string]
+
+// noteStop keeps for Fail where a cancelled run stands.
+func (r *Run) noteStop() {
+	at := r.machine.Progress()
+	text := fmt.Sprintf("stopped at step %d", at.Step)
+	if at.Steps > 0 {
+		text += fmt.Sprintf(" of %d", at.Steps)
+	}
+	if at.Stage != "" {
+		text += fmt.Sprintf(" (%s)", at.Stage)
+	}
+	switch {
+	case r.Checkpoint == "":
+		text += ", not kept: the run has no Checkpoint; the cell begins it anew"
+	case r.err != nil:
+		text += fmt.Sprintf(", not kept: %v", r.err)
+	default:
+		text += ", kept; run the cell again to go on"
+	}
+	lastStop.Store(&text)
+}
+
+// Fail ends a program, such as a notebook's cell, that cannot go on without what err kept it from. After a signal that
+// ended Context it says on one line where the run stands, and exits with status 1; on any other error it panics, which
+// shows where that came from.
+func Fail(err error) {
+	if Context().Err() == nil || !errors.Is(err, context.Canceled) {
+		panic(err)
+	}
+	text := "stopped; run the cell again to go on with what is kept"
+	if last := lastStop.Load(); last != nil {
+		text = *last
+	}
+	fmt.Fprintln(os.Stderr, text)
+	os.Exit(1)
+}

@@ -100,6 +100,61 @@ func TestStopButton(t *testing.T) {
 	}
 }
 
+// A stopped cell says so on one line, with the step that it has reached and whether that is kept, and fails.
+func TestFail(t *testing.T) {
+	if file, child := os.LookupEnv(stopVariable); child {
+		a := &adder{steps: stopSteps, before: func(_ context.Context, step int) error {
+			fmt.Println("step", step)
+			time.Sleep(5 * time.Millisecond)
+			return nil
+		}}
+		r := New(a, Options{Owner: "test", Checkpoint: file, Format: "test/2"})
+		if err := r.Loop(Context()); err != nil {
+			Fail(err)
+		}
+		if err := r.Status().Err(); err != nil {
+			Fail(fmt.Errorf("a wrapper's: %w", err))
+		}
+		return
+	}
+	for file, says := range map[string]string{
+		filepath.Join(t.TempDir(), "a run"): ", kept; run the cell again to go on\n",
+		"":                                  ", not kept: the run has no Checkpoint; the cell begins it anew\n",
+	} {
+		cell := exec.Command(os.Args[0], "-test.run=^TestFail$", "-test.v=false")
+		cell.Env = append(os.Environ(), stopVariable+"="+file)
+		out, err := cell.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		cell.Stderr = &said
+		if err := cell.Start(); err != nil {
+			t.Fatal(err)
+		}
+		steps, lines := 0, bufio.NewScanner(out)
+		for lines.Scan() {
+			if steps++; steps == 2 {
+				if err := cell.Process.Signal(syscall.SIGINT); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		cell.Wait() //nolint:errcheck // the status is looked at
+		want := fmt.Sprintf("stopped at step %d of %d%s", steps, stopSteps, says)
+		if said.String() != want || cell.ProcessState.ExitCode() != 1 {
+			t.Errorf("status %d, says %q; want 1 and %q", cell.ProcessState.ExitCode(), said.String(), want)
+		}
+	}
+	fault := errors.New("fault")
+	defer func() {
+		if got := recover(); got != fault {
+			t.Errorf("of another error it panics with %v", got)
+		}
+	}()
+	Fail(fault)
+}
+
 // A program that does not end by itself is ended by a signal more than a second after the first, also where it began
 // with SIGINT ignored, as a shell begins what is to run in the background.
 func TestSecondSignal(t *testing.T) {

@@ -187,6 +187,9 @@ func (r *Run) steps(ctx context.Context, after func() bool) {
 	if r.err == nil || r.status != Stopped {
 		r.err = errors.Join(r.err, r.save())
 	}
+	if r.status == Cancelled {
+		r.noteStop()
+	}
 }
 
 // open reads the checkpoint, and begins the session unless it is of a finished run.
