@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gobnn/bayes/compute"
@@ -201,6 +202,40 @@ func TestGoesOn(t *testing.T) {
 			}
 			if held.Elapsed <= 0 || again.Elapsed() <= held.Elapsed || r.Elapsed() <= elapsed {
 				t.Errorf("elapsed %v and %v, then %v and %v", held.Elapsed, elapsed, again.Elapsed(), r.Elapsed())
+			}
+		})
+	}
+}
+
+// Elapsed is the time of all sessions' steps, whether they are one Run's or each another's that resumes from the file,
+// and nothing of the time between them.
+func TestElapsed(t *testing.T) {
+	for _, anew := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			o := options(t)
+			a := &adder{steps: 9}
+			r := New(a, o)
+			for session := 1; session <= 3; session++ {
+				if anew {
+					a = &adder{steps: 9}
+					r = New(a, o)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				a.before = func(_ context.Context, step int) error {
+					if time.Sleep(time.Second); step == 3*session {
+						cancel()
+					}
+					return nil
+				}
+				if err := r.Loop(ctx); err != nil || a.step != 3*session {
+					t.Fatal(err, a.step)
+				}
+				time.Sleep(time.Hour)
+				held, _, err := r.read()
+				if want := time.Duration(a.step) * time.Second; err != nil || r.Elapsed() != want || held.Elapsed != want {
+					t.Errorf("anew %v: after %d steps of a second %v, in the file %v (%v)", anew, a.step, r.Elapsed(),
+						held.Elapsed, err)
+				}
 			}
 		})
 	}
