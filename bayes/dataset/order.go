@@ -22,15 +22,18 @@ var ErrMissingCategory = errors.New("a category is absent from the training part
 // column may have been renamed. But a class that the model does not know, beside one that it does, is: the error wraps
 // ErrMissingClass. A file read for itself may have a class that the training part lacks, whose number is another
 // class's of the model. For the same reason a one-hot column, "column=value", is an error (ErrMissingCategory) if the
-// model knows others of the column, but not it. A file that is read with CSVOptions.Like is in the model's order.
+// model knows others of the column, but not it. The category or class "1.0" is the same as "1". A file that is read
+// with CSVOptions.Like is in the model's order.
 func (d *Dataset) SameOrder(features, targets, classes []string) error {
+	features, classes = sameNumbers(features), sameNumbers(classes)
+	own, named := sameNumbers(d.Features), sameNumbers(d.Classes)
 	for _, c := range []struct {
 		what, cure  string
 		have, model []string
 	}{
-		{"feature", "put it into the model's order by its SelectFeatures", d.Features, features},
+		{"feature", "put it into the model's order by its SelectFeatures", own, features},
 		{"target", "name the targets in the model's order", d.TargetNames(), targets},
-		{"class", "number the classes as the model does, by CSVOptions.Classes", d.Classes, classes},
+		{"class", "number the classes as the model does, by CSVOptions.Classes", named, classes},
 	} {
 		for i, name := range c.have {
 			if at := slices.Index(c.model, name); at >= 0 && at != i && (i >= len(c.model) || c.model[i] != name) {
@@ -42,7 +45,7 @@ func (d *Dataset) SameOrder(features, targets, classes []string) error {
 	for _, c := range []struct {
 		what               string
 		have, model, other []string
-	}{{"feature", d.Features, features, targets}, {"target", d.TargetNames(), targets, features}} {
+	}{{"feature", own, features, targets}, {"target", d.TargetNames(), targets, features}} {
 		for _, name := range c.have {
 			if slices.Contains(c.other, name) && !slices.Contains(c.model, name) {
 				return fmt.Errorf("data set %q: its columns are %w than the model's, of features %q and targets %q: %q is a %s "+
@@ -51,7 +54,7 @@ func (d *Dataset) SameOrder(features, targets, classes []string) error {
 			}
 		}
 	}
-	for i, name := range d.Features {
+	for i, name := range own {
 		column, _, isOneHot := strings.Cut(name, "=")
 		sibling := func(other string) bool { return strings.HasPrefix(other, column+"=") }
 		if isOneHot && !slices.Contains(features, name) && slices.ContainsFunc(features, sibling) {
@@ -60,13 +63,23 @@ func (d *Dataset) SameOrder(features, targets, classes []string) error {
 		}
 	}
 	known := func(class string) bool { return slices.Contains(classes, class) }
-	for i, class := range d.Classes {
-		if !known(class) && slices.ContainsFunc(d.Classes, known) {
+	for i, class := range named {
+		if !known(class) && slices.ContainsFunc(named, known) {
 			return fmt.Errorf("data set %q: %w: the model knows the classes %q, and class %d is %q: leave out its rows, train "+
 				"with some, or rename it", d.Name, ErrMissingClass, classes, i, class)
 		}
 	}
 	return nil
+}
+
+// sameNumbers are names of one-hot columns or classes in which "1.0" is "1", as in files.
+func sameNumbers(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		value := strings.LastIndex(name, "=") + 1
+		out[i] = name[:value] + whole(name[value:])
+	}
+	return out
 }
 
 // SelectFeatures is a copy of the data set with the named features only, in this order. Use it to bring a table's

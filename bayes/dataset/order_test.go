@@ -97,6 +97,31 @@ func TestUnknownClass(t *testing.T) {
 	}
 }
 
+// A category or class is the same one with a point and without, also where the second file lacks some.
+func TestOrderOfWholeNumbers(t *testing.T) {
+	d := &dataset.Dataset{
+		Name: "d", Features: []string{"grade=1.0", "grade=2.0"}, Target: "y", Classes: []string{"2.0", "3.0"},
+	}
+	for _, c := range []struct {
+		features, classes []string
+		is                error
+	}{
+		{[]string{"grade=1", "grade=2"}, []string{"2", "3"}, nil},
+		{[]string{"grade=1", "grade=2"}, []string{"1", "2", "3"}, dataset.ErrOrder},
+		{[]string{"grade=0", "grade=1", "grade=2"}, []string{"2", "3"}, dataset.ErrOrder},
+		{[]string{"grade=1", "grade=3"}, []string{"2", "3"}, dataset.ErrMissingCategory},
+		{[]string{"grade=1", "grade=02"}, nil, dataset.ErrMissingCategory},
+		{nil, []string{"2", "4"}, dataset.ErrMissingClass},
+	} {
+		if err := d.SameOrder(c.features, nil, c.classes); !errors.Is(err, c.is) {
+			t.Errorf("%q, %q: %v, want %v", c.features, c.classes, err, c.is)
+		}
+	}
+	if d.Features[0] != "grade=1.0" || d.Classes[0] != "2.0" {
+		t.Error("the names have changed")
+	}
+}
+
 // A category that the model has not seen is refused: its column would be taken for another category's.
 func TestUnknownCategory(t *testing.T) {
 	d := &dataset.Dataset{Name: "d", Features: []string{"a", "colour=blue", "colour=red"}, Target: "y"}
