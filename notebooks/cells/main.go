@@ -54,8 +54,70 @@ func help(env string, args []string) error {
 	if err != nil && !errors.Is(err, os.ErrPermission) { // that is: it has a lower one already
 		return fmt.Errorf("gopls: its priority: %w", err)
 	}
+	work, err := narrow(os.Getenv("GONB_TMP_DIR"), os.Getenv(rootVariable))
+	if err == nil {
+		err = os.Setenv("GOWORK", work)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gopls sees the whole project:", err)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		if err := os.Setenv("GOMEMLIMIT", goplsMemory); err != nil {
+			return err
+		}
+	}
 	gopls := filepath.Join(env, "lab", "server", "gopls")
+	// Without the flag it would outlive a kernel that is killed.
+	args = append([]string{args[0], "-listen.timeout=1m"}, args[1:]...)
 	return fmt.Errorf("%s: %w", gopls, syscall.Exec(gopls, args, os.Environ()))
+}
+
+// goplsMemory is the memory at which gopls collects its garbage, however much that costs.
+const goplsMemory = "700MiB"
+
+// rootVariable names the variable with the project's folder, which the kernel is given as -go_work.
+const rootVariable = "GOBNN_ROOT"
+
+// narrow makes a workspace for gopls beside that of the cells, in their folder, and returns its go.work. The cells' has
+// the project as a module to work on: gopls would check all its packages, and hold them in memory. In this one the
+// project is a dependency, of which gopls reads what a cell imports.
+func narrow(cells, root string) (work string, err error) {
+	module, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	_, rest, found := strings.Cut("\n"+string(module), "\nmodule gobnn\n")
+	if !found {
+		return "", fmt.Errorf("%s is not the module gobnn", root)
+	}
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		return "", err
+	}
+	own, err := os.ReadFile(filepath.Join(cells, "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	version := "" // of Go: a workspace's must not be older than its modules'
+	for line := range strings.Lines(string(own)) {
+		if strings.HasPrefix(line, "go ") {
+			version = line
+		}
+	}
+	folder := filepath.Join(cells, "gopls")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	for name, text := range map[string]string{
+		"go.mod":      "module gobnn_cells\n" + rest + "\nrequire gobnn v0.0.0\n",
+		"go.work":     version + fmt.Sprintf("use (\n\t%q\n\t%q\n)\nreplace gobnn => %q\n", cells, folder, root),
+		"go.work.sum": string(sums),
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(folder, "go.work"), nil
 }
 
 // start replaces this program by GoNB; env is the environment's folder.
@@ -74,9 +136,16 @@ func start(env string, args []string) error {
 		path += filepath.Join(env, "lab") + string(os.PathListSeparator)
 	}
 	path += filepath.Join(env, "bin") + string(os.PathListSeparator) + os.Getenv("PATH")
+	root := ""
+	for _, arg := range args {
+		if folder, found := strings.CutPrefix(arg, "-go_work="); found {
+			root = filepath.Clean(folder)
+		}
+	}
 	for name, value := range map[string]string{
-		goVariable: goPath,
-		"PATH":     path,
+		goVariable:   goPath,
+		rootVariable: root,
+		"PATH":       path,
 		"GOFLAGS": goflags.Linking(goflags.InWorkspace(os.Getenv("GOFLAGS")),
 			strings.TrimSpace(string(linker))),
 	} {

@@ -128,13 +128,24 @@ func TestStart(t *testing.T) {
 		}
 	}
 
-	// gopls lets the cells go first.
+	// gopls lets the cells go first, has a bound on its memory, and sees the project as a module that cells use: in the
+	// kernel's own workspace it would check all its packages. Where that cannot be made it sees the kernel's.
 	if err := os.Symlink("../bin/gobnn-kernel", filepath.Join(env, "lab", "gopls")); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(env, "lab", "server", "gopls"), "#!/bin/sh\necho \"$1|$(nice)\"\n")
-	gopls := exec.Command(filepath.Join(env, "lab", "gopls"), "-listen")
-	if out, err := gopls.CombinedOutput(); err != nil || string(out) != fmt.Sprintf("-listen|%d\n", niceness) {
-		t.Errorf("gopls: %v, says %q", err, out)
+	write(t, filepath.Join(env, "lab", "server", "gopls"),
+		"#!/bin/sh\necho \"$*|$(nice)|$GOMEMLIMIT|\"; go list -f '{{.Dir}} {{.Module.Main}}' gobnn/bayes/run\n")
+	write(t, "go.mod", "module gonb_x\n\ngo 1.26.5\n")
+	root := filepath.Dir(filepath.Dir(source))
+	write(t, filepath.Join(env, "bin", "gonb"), "#!/bin/sh\nexec gopls -listen\n")
+	for folder, want := range map[string]string{
+		root:                      fmt.Sprintf("-listen.timeout=1m -listen|%d|700MiB|\n%s/bayes/run false\n", niceness, root),
+		filepath.Join(dir, "no/"): "gopls sees the whole project",
+	} {
+		kernel := exec.Command(program, "--kernel", "-go_work="+folder)
+		kernel.Env = append(os.Environ(), headlessVariable+"=", "GOWORK=", "GOMEMLIMIT=")
+		if out, err := kernel.CombinedOutput(); err != nil && folder == root || !strings.Contains(string(out), want) {
+			t.Errorf("gopls: %v, says %q, want %q", err, out, want)
+		}
 	}
 }
