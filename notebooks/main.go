@@ -26,7 +26,8 @@ const usage = `The notebooks and the studies behind them.
 
 usage: go run ./notebooks VERB [flags]
 
-  setup            install the private environment, once: Python packages, GoNB, the XLA plugin
+  setup            install the private environment, once: Python packages, GoNB, the XLA plugin; -kernel also gives the
+                   kernel to another Jupyter
   run NAME...      execute notebooks and save them with their outputs in your work folder
   lab              open JupyterLab on your work folder, with copies of the notebooks
   list             list every table and figure of the five papers, and whether it is reproduced

@@ -48,6 +48,10 @@ var signs = []struct {
 			"silicon Mac (`-python python3.12` picks one)"},
 }
 
+// briefly is the number of lines that are shown of what a program said before a fault that is recognised: pip says twenty
+// others.
+const briefly = 2
+
 // Explain wraps an error of a program or a file operation with the fault behind it and its cure, which come first; other
 // errors stay as they are.
 func Explain(err error) error {
@@ -65,7 +69,10 @@ func Explain(err error) error {
 	for _, sign := range signs {
 		for _, word := range sign.words {
 			if strings.Contains(said, word) {
-				return fmt.Errorf("%w: %s\n%w", sign.fault, sign.mend, err)
+				lines := strings.Split(failed.Output, "\n")
+				brief := *failed
+				brief.Output = strings.Join(lines[max(0, len(lines)-briefly):], "\n")
+				return fmt.Errorf("%w: %s\n%w", sign.fault, sign.mend, &brief)
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func TestFaults(t *testing.T) {
 			ErrHash, "nothing of it was installed"},
 		{"altered module", set("FAKE_INSTALL", "verifying github.com/janpfeifer/gonb@v0.11.5: checksum mismatch"), ErrHash,
 			"go clean -modcache"},
-		{"no network for pip", set("FAKE_PIP", "Failed to establish a new connection: [Errno -3] Temporary failure in name "+
+		{"no network for pip", set("FAKE_PIP", strings.Repeat("Ignoring x: markers\n", 15)+"Failed to establish a new connection: [Errno -3] Temporary failure in name "+
 			"resolution\n"+
 			"ERROR: No matching distribution found for anyio==4.16.0"), ErrNetwork, "PIP_INDEX_URL"},
 		{"no network for Go", set("FAKE_INSTALL", "dial tcp: lookup x: no such host"), ErrNetwork, "GOPROXY"},
@@ -70,6 +70,8 @@ func TestFaults(t *testing.T) {
 			if first, _, _ := strings.Cut(err.Error(), "\n"); (c.want == ErrNetwork || c.want == ErrHash) &&
 				!strings.Contains(first, c.says) {
 				t.Errorf("its first line is %q; want that it says %q", first, c.says)
+			} else if lines := strings.Count(err.Error(), "\n"); c.want == ErrNetwork && lines > 3 {
+				t.Errorf("it has %d lines: %v", lines, err)
 			}
 			if found := w.environments(t); len(found) != 0 {
 				t.Errorf("left behind: %q", found)
