@@ -20,7 +20,7 @@ type AlongOptions struct {
 	// sides, is the default of From and To, and one of them that of At.
 	Data *dataset.Dataset
 	// At are the values of all features, [d], at which the others are held; default: those of the row of Data that is
-	// nearest to the mean, in standard deviations, so that columns that are one category's together have its values.
+	// nearest to the mean, in standard deviations. It exists: a category's columns are a 1 and zeros, not shares.
 	At []float64
 	// From and To are the ends of the grid.
 	From, To float64
