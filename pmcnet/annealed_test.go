@@ -235,14 +235,16 @@ func curve() dataset.Parts {
 	return dataset.Parts{Train: data}
 }
 
-// The second estimator finds what is wrong with the first: with two short trajectories at each temperature the SMC is
-// far from the evidence that quadrature gives, the weighted draws of the mixture that was fitted to its particles are
+// The second estimator finds what is wrong with the first: with three trajectories of long steps at each temperature the
+// SMC is far from the evidence that quadrature gives, the weighted draws of the mixture that was fitted to its particles are
 // not, and the difference is warned of with both numbers.
 func TestAnnealedFindsBias(t *testing.T) {
 	model := waveModel(nn.Tanh)
 	model.Likelihood = bayes.Gaussian{StdDev: .3}
 	want := waveEvidence(curve().Train, .3, math.Tanh, .125)
-	a := pmcnet.Annealed{Kernel: mcmc.HMC{Steps: 10}, Sampling: smc.Settings{Particles: 1000, Moves: 2}}
+	a := pmcnet.Annealed{
+		Kernel: mcmc.HMC{StepSize: .7, Steps: 10}, Sampling: smc.Settings{Particles: 1000, Moves: 3},
+	}
 	r, err := pmcnet.Fit(t.Context(), model, a, curve(), goSettings(t))
 	if err != nil {
 		t.Fatal(err)

@@ -93,16 +93,17 @@
 // a smaller error, it was 48.
 //
 // Modes of different widths. No step size suits all of them, so each particle draws its own, from the one that is
-// adapted down to small shares of it, and moves go on until nearly all particles have moved. Over 64 runs with two modes
-// in the plane, of standard deviations .1 and .3, the mean square of the log evidence's error over the stated one was
-// 1.2 (ReplicaExchange: .8); with one step size for all it was 8, and the narrow mode was lost in half of the runs.
+// adapted down to small shares of it, and moves go on until nearly all particles have moved. Over 64 runs with two
+// modes in the plane, of standard deviations .1 and .3, the mean square of the log evidence's error over the stated one
+// was 1.2 (ReplicaExchange: .8); with one step size for all it was 8, and the narrow mode was lost in half of the runs.
 //
-// Modes that are lost. While the power is low, a narrow mode has a share of the particles in proportion to its volume. If
-// that is fewer than some twenty particles, as with widths of 1 : 30 in the plane, or 1 : 3 in ten dimensions, it is easily
-// lost, and no step size helps. Then new draws of the prior, the scouts, are moved under the posterior itself once the run
-// is over; if they come to a region far above all particles, a warning says so, and that the stated error is not to be
-// trusted. Scouts need a kernel with a gradient whose step size is adapted. A mode in whose basin none of them begins goes
-// unnoticed; package pmcnet has estimates that are independent of this one.
+// Modes that are lost. While the power is low, a narrow mode has a share of the particles in proportion to its volume.
+// If that is fewer than some twenty particles, as with widths of 1 : 30 in the plane, or 1 : 3 in ten dimensions, it is
+// easily lost, and no step size helps. So new draws of the prior, the scouts, are moved under the posterior itself once
+// the run is over; if they come to a region far above the particles, a warning says so, and that the stated error is
+// not to be trusted. Scouts are sent where the step size and the length of trajectories are left to the sampler, as by
+// mcmc.HMC{}. A mode in whose basin none of them begins goes unnoticed; package pmcnet has estimates that are
+// independent of this one.
 //
 // A prior that is not what it seems. The evidence is relative to the prior, which must therefore be normalised, and
 // must be the distribution that Problem.Initial draws from. A vague prior needs more temperatures, and an improper one

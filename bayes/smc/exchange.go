@@ -326,7 +326,7 @@ func (s *sweep) moves(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node
 	rng := random.FromKey(inputs[0])
 	tuning := mcmc.Tuning{}
 	if s.tuned {
-		shares, _ := stepShares(random.FromKey(inputs[2]), s.dtype, s.replicas())
+		shares, _ := stepShares(random.FromKey(inputs[2]), s.dtype, s.replicas(), ConvertDType(inputs[3], s.dtype))
 		tuning.StepSize = Mul(s.each(nodes[stepsName]), shares)
 	}
 	if s.steered {
@@ -383,7 +383,7 @@ func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 		next[name] = Where(BroadcastToDims(adapts, to.Shape().Dimensions...), to, nodes[name])
 	}
 	if s.tuned {
-		_, full := stepShares(random.FromKey(inputs[3]), s.dtype, s.replicas())
+		_, full := stepShares(random.FromKey(inputs[3]), s.dtype, s.replicas(), parity)
 		outcome := ofFull(s.byPower(nodes[acceptedName]), s.byPower(full), 1)
 		adapt(stepsName, Mul(nodes[stepsName], Exp(MulScalar(AddScalar(outcome, -s.acceptance), answerOf))))
 	}

@@ -294,9 +294,9 @@ func (m *exchange) sweepOnce(adapts float64) ([]float64, error) {
 		return nil, err
 	}
 	steps := float64(trajectory{Length: exchangeSteps}.steps(m.Made))
-	moves, shares := key("move"), key("step sizes").Words()
+	moves, shares, parity := key("move"), key("step sizes").Words(), float64(m.Made%2)
 	for call := uint32(0); ; call++ {
-		left, err := m.sweeps.move.Run(m.state, moves.At(call).Words(), steps, shares)
+		left, err := m.sweeps.move.Run(m.state, moves.At(call).Words(), steps, shares, parity)
 		if err != nil {
 			return nil, err
 		}
@@ -314,7 +314,7 @@ func (m *exchange) sweepOnce(adapts float64) ([]float64, error) {
 			return nil, err
 		}
 	}
-	return m.sweeps.end.Run(m.state, key("exchange").Words(), adapts, float64(m.Made%2), shares)
+	return m.sweeps.end.Run(m.state, key("exchange").Words(), adapts, parity, shares)
 }
 
 // Status is run.Completed once all sweeps are made, and the scouts are back.

@@ -7,7 +7,6 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
@@ -22,12 +21,12 @@ import (
 // all others: a scout that settles above all particles has found one.
 
 const (
-	scoutRounds      = 3    // of as many scouts as particles, after Sample
-	mostScouts       = 6000 // after ReplicaExchange, whose replicas are few: in as many rounds as it takes,
+	scoutRounds      = 2    // of as many scouts as particles, after Sample
+	mostScouts       = 4000 // after ReplicaExchange, whose replicas are few: in as many rounds as it takes,
 	sweepsPerRound   = 32   // but at most one for so many sweeps, so that they cost a tenth of these
 	scoutTransitions = 20   // of each scout under the posterior
 	scoutLooks       = 4    // at its log-density, after the last of them
-	scoutSteps       = 4    // of a Steered kernel's trajectory: momentum that is drawn often slows a scout down soonest
+	scoutSteps       = 4    // of a trajectory: momentum that is drawn often slows a scout down soonest
 	// scoutShare is the share of the adapted step size that scouts take, or less of it: a longer step leaves the basin of
 	// a mode that is much narrower than others.
 	scoutShare = 1. / 8
@@ -42,10 +41,9 @@ type outlook struct {
 	Known   int     `json:"known"`   // first particles from which those descend that are as high
 }
 
-// scouts says whether scouts are sent out at the end: they need a gradient to find a mode by, and a step size.
-func (m *machine) scouts() bool {
-	return m.adapts() && m.sampler.Kernel.Carries() == mcmc.CarriesGradient
-}
+// scouts says whether scouts are sent out at the end: they need a gradient to find a mode by, and make many short
+// trajectories.
+func (m *machine) scouts() bool { return m.adapts() && m.steers() }
 
 // scout makes a round of scouts, with the particles put aside meanwhile.
 func (m *machine) scout() error {
@@ -141,9 +139,9 @@ func (m *machine) float64s(name string) ([]float64, error) {
 }
 
 // add takes in a round: the log-densities at which scouts have settled, and those of particles with the numbers of
-// their first ancestors. A scout is clearly above nearly all particles if it is above their quantile of .95 by four times
-// what that is above their upper quartile: for a normal distribution that is 5.5 standard deviations above the mean, and
-// the log-density of particles in one mode is bounded above, and so has a shorter tail.
+// their first ancestors. A scout is clearly above nearly all particles if it is above their quantile of .95 by four
+// times what that is above their upper quartile: for a normal distribution that is 5.5 standard deviations above the
+// mean, and the log-density of particles in one mode is bounded above, and so has a shorter tail.
 func (o *outlook) add(particles []float64, eve []int32, settled []float64) {
 	finite := slices.DeleteFunc(slices.Clone(particles), func(v float64) bool { return math.IsInf(v, 0) || math.IsNaN(v) })
 	o.Rounds++
@@ -174,8 +172,8 @@ func (o outlook) warning(of int, kind string) string {
 	if o.Above == 0 || o.Known >= min(fewScouted, of/2) {
 		return ""
 	}
-	return fmt.Sprintf("a narrow region, with a log-density of up to %.1f above nearly all particles, is known to %d of %d "+
-		"%s only; %d new draws of the prior came to it when they were moved under the posterior: the region was lost, or "+
+	return fmt.Sprintf("a narrow region, with a log-density of up to %.1f above nearly all particles, is known to %d of "+
+		"%d %s only; %d new draws of the prior came to it when they were moved under the posterior: the region was lost, or "+
 		"nearly so, while the likelihood's power was low, and no step size helps; the log evidence, its standard error and "+
 		"the shares of modes are not to be trusted; take many more particles", o.Highest, o.Known, of, kind, o.Above)
 }
@@ -184,11 +182,7 @@ func (o outlook) warning(of int, kind string) string {
 
 // scoutRounds is the number of rounds, of a scout for each replica.
 func (m *exchange) scoutRounds() int {
-	kernel, ok := m.owner.Kernel.(mcmc.Tunable)
-	if !ok || kernel.Carries() != mcmc.CarriesGradient {
-		return 0
-	}
-	if own, _ := kernel.Tune(); own > 0 {
+	if !m.own().scouts() {
 		return 0
 	}
 	each := (len(m.Powers) - 1) * m.Sets
@@ -262,7 +256,7 @@ func (m *exchange) settled(kept map[string]*tensors.Tensor) ([]float64, error) {
 		shares := key.Named("step sizes").At(transition).Words()
 		m.state.Set(unfinishedName, compute.Floats(m.DType, ones(sweeps.replicas()), sweeps.replicas()))
 		for call := uint32(0); ; call++ {
-			left, err := sweeps.move.Run(m.state, at.At(call).Words(), float64(scoutSteps), shares)
+			left, err := sweeps.move.Run(m.state, at.At(call).Words(), float64(scoutSteps), shares, float64(transition%2))
 			if err != nil {
 				return nil, err
 			}

@@ -56,8 +56,8 @@ type Settings struct {
 	// default 1.
 	Moves int
 	// Correlation says, if Moves is 0, when the particles have moved far enough: transitions are made until the particles'
-	// log prior is correlated by at most this with what it was before the moves, and their log-likelihood too, and no more
-	// than a hundredth of them have never moved. They end
+	// log prior is correlated by at most this with what it was before the moves, and their log-likelihood too, and no
+	// more than a hundredth of them have never moved. They end
 	// earlier after MostMoves transitions, or if twice as many transitions lowered the correlation by less than a tenth,
 	// as between modes that the kernel does not leave. (After Buchholz, Chopin and Jacob 2021, who take the correlation of
 	// the coordinates; those of a network stay correlated because of its symmetries.) Default 0.1 and 100; without effect
@@ -65,8 +65,8 @@ type Settings struct {
 	Correlation float64
 	MostMoves   int
 	// StepSize is the first step size of a Tunable kernel whose own is 0, in units of the scales; default 2.38/sqrt(D). It
-	// is then adapted from move to move towards the kernel's acceptance, by half of the particles; the others take shares
-	// of it, drawn anew for each transition, so that particles in narrow regions move too. Scales are found at each temperature: by
+	// is then adapted from move to move towards the kernel's acceptance. At every other transition a particle takes a
+	// random share of it, so that particles in narrow regions move too. Scales are found at each temperature: by
 	// LocalScale for kernels that carry a gradient, and as the weighted particles' standard deviations for others.
 	// FixedScale keeps them at 1.
 	StepSize   float64

@@ -385,14 +385,15 @@ type Moved struct {
 	// no transition has moved since they were drawn. Both are 0 unless Spec.Watched.
 	Correlation float64
 	Unmoved     int
-	// SquaredJump and JumpGrowth are sums over the transitions of what mcmc.Info has; 0 unless Spec.Steered.
+	// SquaredJump and JumpGrowth are sums over the transitions with full steps of what mcmc.Info has; 0 unless
+	// Spec.Steered.
 	SquaredJump, JumpGrowth float64
 }
 
 // Moves says which moves Move makes.
 type Moves struct {
 	Place float64 // of the distribution
-	// Number is the number of the first of the transitions in the run: chains draw their step sizes by it. It counts if
+	// Number is the number of the first of the transitions in the run: chains have their step sizes by it. It counts if
 	// Spec.Tuned.
 	Number   int
 	Begin    bool    // all chains begin a transition; else those whose transition is not complete continue it
@@ -409,6 +410,7 @@ type Moves struct {
 func (s *Stages) Move(state *compute.State, moves Moves, at Counter, seed uint64) (Moved, error) {
 	inputs := []float64{
 		moves.Place, flag(moves.Begin), float64(moves.Slot), moves.StepSize, flag(moves.First), float64(moves.Steps),
+		float64(moves.Number % 2),
 	}
 	var keys, steps []uint32 // of each transition
 	for i := range s.PerCall {
@@ -464,7 +466,11 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 		rng := keyOf(inputs[1], i)
 		if s.Tuned {
 			var shares *Node
-			shares, full = stepShares(keyOf(inputs[2], i), s.DType, s.Chains)
+			odd := input(6)
+			if i%2 == 1 {
+				odd = OneMinus(odd)
+			}
+			shares, full = stepShares(keyOf(inputs[2], i), s.DType, s.Chains, odd)
 			tuning.StepSize = Mul(BroadcastToShape(input(3), shares.Shape()), shares)
 		}
 		var info mcmc.Info
@@ -492,8 +498,8 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 				panic(fmt.Errorf("%T is mcmc.Steered, and reports no Info.SquaredJump and JumpGrowth to choose a length by",
 					s.Kernel))
 			}
-			squaredJump = count(squaredJump, compute.Finite(info.SquaredJump))
-			jumpGrowth = count(jumpGrowth, compute.Finite(info.JumpGrowth))
+			squaredJump = count(squaredJump, Mul(full, compute.Finite(info.SquaredJump)))
+			jumpGrowth = count(jumpGrowth, Mul(full, compute.Finite(info.JumpGrowth)))
 		}
 	}
 	if s.wasteFree() {

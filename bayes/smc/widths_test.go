@@ -61,8 +61,9 @@ func (w twoWidths) exact() (logEvidence, share float64) {
 
 // estimates are what runs with several seeds give.
 type estimates struct {
-	square, share, spread float64 // mean z^2 of the log evidence; mean share of the first mode, and its root mean square error
-	lost                  int     // runs that warn that their error is not to be trusted
+	square        float64 // mean z^2 of the log evidence
+	share, spread float64 // mean share of the first mode, and its root mean square error
+	lost          int     // runs that warn that their error is not to be trusted
 }
 
 // sampled runs a sampler with default settings but for 2000 particles.
@@ -115,8 +116,8 @@ func (w twoWidths) over(
 		}
 	}
 	e.spread = math.Sqrt(e.spread)
-	t.Logf("%+v: over %d seeds mean z^2 of the log evidence %.2f, share %.3f +- %.3f (exact %.3f), %d warn of a lost region",
-		w, seeds, e.square, e.share, e.spread, share, e.lost)
+	t.Logf("%+v: over %d seeds mean z^2 of the log evidence %.2f, share %.3f +- %.3f (exact %.3f), %d warn of a lost "+
+		"region", w, seeds, e.square, e.share, e.spread, share, e.lost)
 	return e
 }
 
