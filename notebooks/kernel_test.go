@@ -84,6 +84,9 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("of bayes.Layers it shows %q, without %q", answers.Documentation, want)
 		}
 	}
+	if strings.Contains(shown, "pkg.go.dev") {
+		t.Errorf("of bayes.Layers it shows a link to a page that is not there: %q", answers.Documentation)
+	}
 	if shown := answers.Nothing["text/markdown"] + answers.Nothing["text/plain"]; strings.Contains(shown, "func ") {
 		t.Errorf("of an unknown name it shows %q", answers.Nothing)
 	}

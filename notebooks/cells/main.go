@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -61,8 +62,12 @@ func help(env string, args []string) error {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gopls sees the whole project:", err)
 	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		if err := os.Setenv("GOMEMLIMIT", goplsMemory); err != nil {
+	for name, value := range map[string]string{
+		"GOMEMLIMIT": cmp.Or(os.Getenv("GOMEMLIMIT"), goplsMemory),
+		// The module is not published: no links to its pages.
+		"GOPRIVATE": strings.Trim(os.Getenv("GOPRIVATE")+",gobnn", ","),
+	} {
+		if err := os.Setenv(name, value); err != nil {
 			return err
 		}
 	}

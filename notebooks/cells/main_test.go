@@ -134,16 +134,16 @@ func TestStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(env, "lab", "server", "gopls"),
-		"#!/bin/sh\necho \"$*|$(nice)|$GOMEMLIMIT|\"; go list -f '{{.Dir}} {{.Module.Main}}' gobnn/bayes/run\n")
+		"#!/bin/sh\necho \"$*|$(nice)|$GOMEMLIMIT|$GOPRIVATE|\"; go list -f '{{.Dir}} {{.Module.Main}}' gobnn/bayes/run\n")
 	write(t, "go.mod", "module gonb_x\n\ngo 1.26.5\n")
 	root := filepath.Dir(filepath.Dir(source))
 	write(t, filepath.Join(env, "bin", "gonb"), "#!/bin/sh\nexec gopls -listen\n")
 	for folder, want := range map[string]string{
-		root:                      fmt.Sprintf("-listen.timeout=1m -listen|%d|700MiB|\n%s/bayes/run false\n", niceness, root),
+		root:                      fmt.Sprintf("-listen.timeout=1m -listen|%d|700MiB|gobnn|\n%s/bayes/run false\n", niceness, root),
 		filepath.Join(dir, "no/"): "gopls sees the whole project",
 	} {
 		kernel := exec.Command(program, "--kernel", "-go_work="+folder)
-		kernel.Env = append(os.Environ(), headlessVariable+"=", "GOWORK=", "GOMEMLIMIT=")
+		kernel.Env = append(os.Environ(), headlessVariable+"=", "GOWORK=", "GOMEMLIMIT=", "GOPRIVATE=")
 		if out, err := kernel.CombinedOutput(); err != nil && folder == root || !strings.Contains(string(out), want) {
 			t.Errorf("gopls: %v, says %q, want %q", err, out, want)
 		}
