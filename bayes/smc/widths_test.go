@@ -21,11 +21,11 @@ type twoWidths struct {
 	first, second float64 // standard deviations
 }
 
-// The modes that step sizes can serve, and those that are lost while the power is low: there the first one's share is
+// A mode that step sizes can serve, and modes that are lost while the power is low: there the first one's share is
 // (first/second)^D of the particles, 2 of 2000 and none.
 var (
-	narrow, equal = twoWidths{2, .1, .3}, twoWidths{10, .3, .3}
-	needles       = []twoWidths{{2, .01, .3}, {10, .1, .3}}
+	narrow  = twoWidths{2, .1, .3}
+	needles = []twoWidths{{2, .01, .3}, {10, .1, .3}}
 )
 
 func (w twoWidths) problem() mcmc.Problem {

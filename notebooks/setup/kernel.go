@@ -63,7 +63,7 @@ func jupyterData() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("Jupyter's data folder (JUPYTER_DATA_DIR names one): %w", err)
+		return "", fmt.Errorf("the data folder of Jupyter (JUPYTER_DATA_DIR names one): %w", err)
 	}
 	if runtime.GOOS == "darwin" {
 		return filepath.Join(home, "Library", "Jupyter"), nil

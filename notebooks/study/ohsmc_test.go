@@ -167,7 +167,7 @@ func TestViewsOfTable8(t *testing.T) {
 		t.Fatalf("cells %+v", gaps)
 	}
 	for i, c := range gaps[4:] { // of one set of each kind, all together are that one
-		if alone := gaps[i%2*2+i/2]; c.Data != "all together" || c.Ours != alone.Ours || c.Metric != alone.Metric {
+		if alone := gaps[2-i%2*2+i/2]; c.Data != "all together" || c.Ours != alone.Ours || c.Metric != alone.Metric {
 			t.Errorf("%+v, want the number of %+v", c, alone)
 		}
 	}
