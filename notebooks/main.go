@@ -115,8 +115,8 @@ Installs the private environment in $GOBNN_CACHE, or gobnn in the user's cache f
 and the XLA plugin from pinned and hashed requirements, and GoNB, goimports and gopls from pinned tool modules. Then it
 compiles the library once. It needs Python 3.10 or later with venv, a C compiler and the network. A second setup does
 nothing unless the pinned versions have changed. With -kernel another Jupyter, such as that of VS Code, nbconvert,
-papermill or JupyterHub, finds the kernel too; it is written anew by each setup -kernel. After -cuda or -tpu, programs compute on the GPU or TPU, if there is
-one.
+papermill or JupyterHub, finds the kernel too; it is written anew by each setup -kernel. After -cuda or -tpu, programs
+compute on the GPU or TPU, if there is one.
 `, args)
 	if err != nil {
 		return err

@@ -249,7 +249,8 @@ func TestShardRefusesPlacesThatAreNotFinite(t *testing.T) {
 	}
 	listener.Close()
 	client := Dial(listener.Addr().String(), nil) // nobody is there: it must not get so far
-	in, over := question(func(q *Request) { q.From[1] = math.NaN() }), question(func(q *Request) { q.To[2] = math.Inf(-1) })
+	in := question(func(q *Request) { q.From[1] = math.NaN() })
+	over := question(func(q *Request) { q.To[2] = math.Inf(-1) })
 	for what, ask := range map[string]func(q Request) (Answer, error){
 		"differences":            func(q Request) (Answer, error) { return shard.Differences(t.Context(), q) },
 		"gradients":              func(q Request) (Answer, error) { return shard.Gradients(t.Context(), q) },

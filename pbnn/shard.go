@@ -328,8 +328,8 @@ func (s *LocalShard) compile(b block) (*compute.Program, error) {
 	return compute.NewProgram(s.engine, "pbnn shard", s.state.Names(), nil, step)
 }
 
-// gradient is that of the log-likelihood of a batch's rows, [J, D], without the prior's; NaN where the log-likelihood is
-// not finite.
+// gradient is that of the log-likelihood of a batch's rows, [J, D], without the prior's; NaN where the log-likelihood
+// is not finite.
 func gradient(l target.Likelihood, psi, phi *graph.Node, batch target.Batch) *graph.Node {
 	value, gradient := target.Full{Likelihood: l}.Gradient(phi, psi, batch)
 	gradient = graph.Sub(gradient, graph.Gradient(graph.ReduceAllSum(l.Model.LogPrior(phi)), phi)[0])

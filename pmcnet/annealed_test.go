@@ -235,9 +235,9 @@ func curve() dataset.Parts {
 	return dataset.Parts{Train: data}
 }
 
-// The second estimator finds what is wrong with the first: with three trajectories of long steps at each temperature the
-// SMC is far from the evidence that quadrature gives, the weighted draws of the mixture that was fitted to its particles are
-// not, and the difference is warned of with both numbers.
+// The second estimator finds what is wrong with the first: with three trajectories of long steps at each temperature
+// the SMC is far from the evidence that quadrature gives, the weighted draws of the mixture that was fitted to its
+// particles are not, and the difference is warned of with both numbers.
 func TestAnnealedFindsBias(t *testing.T) {
 	model := waveModel(nn.Tanh)
 	model.Likelihood = bayes.Gaussian{StdDev: .3}

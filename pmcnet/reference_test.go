@@ -331,8 +331,9 @@ func TestIterations(t *testing.T) {
 	}
 	for iteration := 1; iteration <= 3; iteration++ {
 		ref := reference{
-			PMC: run.PMC, mean: entry(meanName, d), sigma: entry(covarianceName, d*d), chosen: []int{0, k, 2 * k, 3 * k}, // local
-			eta: 1 / float64(iteration),
+			PMC: run.PMC, mean: entry(meanName, d), sigma: entry(covarianceName, d*d),
+			chosen: []int{0, k, 2 * k, 3 * k}, // local
+			eta:    1 / float64(iteration),
 		}
 		if err := run.Step(t.Context()); err != nil {
 			t.Fatal(err)

@@ -59,7 +59,8 @@ func TestDrawsLegends(t *testing.T) {
 		{"k-hat", func() (*viz.Figure, error) {
 			return viz.KHats(diag.LOO{Draws: 100, Rows: []diag.LOORow{{KHat: .4}, {KHat: .6}, {KHat: math.NaN()},
 				{KHat: math.Inf(1)}}}, viz.Frame{})
-		}, []string{"threshold 0.5<", "1 rows<", "2 rows above", "1 of 4 rows have no k-hat", "1 of 4 rows have an infinite"}},
+		}, []string{"threshold 0.5<", "1 rows<", "2 rows above", "1 of 4 rows have no k-hat",
+			"1 of 4 rows have an infinite"}},
 		// The one particle of weight has the noise 1e-6: all drawn sets have y's own spread within it, and means above it.
 		{"predictive check", func() (*viz.Figure, error) {
 			return viz.PredictiveCheck(pair, []float64{-1, 0, 1, 2}, viz.PredictiveCheckOptions{Draws: 10})

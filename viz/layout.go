@@ -82,8 +82,8 @@ func (a *axes) add(marks ...plot.Plotter) {
 	a.plot.X, a.plot.Y = x, y
 }
 
-// sized gives the plot with as many ticks as fit its canvas, unless its ticks are set. In a grid those are asked for that
-// fit the data area, which all cells have alike.
+// sized gives the plot with as many ticks as fit its canvas, unless its ticks are set. In a grid those are asked for
+// that fit the data area, which all cells have alike.
 func (a *axes) sized(c draw.Canvas, in inset) fitted {
 	p := *a.plot
 	width, height := c.Size().X, c.Size().Y

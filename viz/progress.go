@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Progress is a progress bar: in a notebook it is updated in place; on a terminal it is a line of standard error that is
-// written again in place; where standard error is a file or a pipe, as in a batch job, it is a plain line at the
+// Progress is a progress bar: in a notebook it is updated in place; on a terminal it is a line of standard error that
+// is written again in place; where standard error is a file or a pipe, as in a batch job, it is a plain line at the
 // beginning, one each half a minute, and one at the end. It may be used by several goroutines. Pass its Show as the
 // Progress of any sampler's Settings.
 type Progress struct {
@@ -115,8 +115,8 @@ func (p *Progress) Update(done, total int, note string) {
 	}
 }
 
-// bar is the HTML of a bar, which has no length where the total is not known. It stays one line with a bar of one width,
-// whatever stands beside it: what is too long is cut, and shown where the mouse is.
+// bar is the HTML of a bar, which has no length where the total is not known. It stays one line with a bar of one
+// width, whatever stands beside it: what is too long is cut, and shown where the mouse is.
 func bar(title string, done, total int, note string) string {
 	length := ""
 	if total > 0 {

@@ -8,8 +8,8 @@ import (
 )
 
 // checkLibrary checks a plugin's file before the system's loader maps it, and that there is room for it. The loader
-// trusts the sizes in the file: for one that was cut off, by a full disk or a broken download, it maps pages that do not
-// exist, and the first access to them kills the process.
+// trusts the sizes in the file: for one that was cut off, by a full disk or a broken download, it maps pages that do
+// not exist, and the first access to them kills the process.
 func checkLibrary(path string) error {
 	file, err := os.Open(path)
 	if err != nil {

@@ -55,7 +55,8 @@ func TestStringWide(t *testing.T) {
 			t.Errorf("a line has %d characters: %s", n, line)
 		}
 	}
-	if len(lines) != 9 || !strings.HasPrefix(text, "wide (wide and long): 200 rows, 40 features, regression of a, b, c, …\n") ||
+	const first = "wide (wide and long): 200 rows, 40 features, regression of a, b, c, …\n"
+	if len(lines) != 9 || !strings.HasPrefix(text, first) ||
 		!strings.HasSuffix(text, "\nnot shown: 195 rows, 26 features\n") ||
 		!strings.HasSuffix(lines[6], "  16  17  18") || !strings.Contains(text, "f1  long long long long lon…  f3") {
 		t.Errorf("got\n%s", text)

@@ -69,7 +69,8 @@
 // Numbers agree with those of ArviZ (arviz-stats 1.3) to a relative 1e-6; testdata/arviz.py computes the reference
 // numbers of the tests. The differences: R-hat of one chain, which ArviZ leaves at NaN, compares its two halves;
 // non-finite draws are an error and not NaN; weights of which one dominates have a k-hat of +Inf, and a tail that
-// cannot be fitted is an error, or of draws a k-hat of NaN, where ArviZ has NaN or raises an exception. A constant parameter is treated as in ArviZ, see [Chains].
+// cannot be fitted is an error, or of draws a k-hat of NaN, where ArviZ has NaN or raises an exception. A constant
+// parameter is treated as in ArviZ, see [Chains].
 package diag
 
 import "math"

@@ -255,8 +255,8 @@ func TestPITOfCounts(t *testing.T) {
 }
 
 // The ESS of an autoregression with coefficient a is (1-a)/(1+a) of its draws: 1 for three rows, a third for four. Of
-// likelihoods that hardly vary it is that of their logs. The mean of seven estimates from 4000 draws each has a standard
-// deviation of some .02; the tolerance is five of them.
+// likelihoods that hardly vary it is that of their logs. The mean of seven estimates from 4000 draws each has a
+// standard deviation of some .02; the tolerance is five of them.
 func TestLikelihoodEfficiency(t *testing.T) {
 	const chains, draws, rows = 4, 1000, 7
 	rng := rand.New(rand.NewPCG(3, 4))

@@ -18,8 +18,8 @@ const minTail = 6
 
 // Smoothed is the result of [PSIS].
 type Smoothed struct {
-	// KHat is the shape of the tail. It is +Inf if a quarter of the tail weighs nothing beside the largest weight, as where
-	// one draw has all the weight. LogWeights are then the given ones.
+	// KHat is the shape of the tail. It is +Inf if a quarter of the tail weighs nothing beside the largest weight, as
+	// where one draw has all the weight. LogWeights are then the given ones.
 	KHat float64
 	// LogWeights are normalised, [J]: the largest Tail of them replaced by the expected order statistics of the fit, none
 	// above the largest one given.

@@ -19,7 +19,8 @@ const onePress = time.Second
 // Context returns a context that is cancelled by SIGINT, which Ctrl-C and a notebook's stop button send, or by SIGTERM.
 // A run with that context then ends with the status Cancelled. If its Settings name a Checkpoint, it writes that file,
 // and continues from there when the program runs again. Further signals within a second are ignored, since a stop
-// button may send two; a later one ends the program at once, with the status 128 + its number. All calls return the same context.
+// button may send two; a later one ends the program at once, with the status 128 + its number. All calls return the
+// same context.
 //
 // In a notebook, a cell that was stopped should fail, so that the cells below it do not use the incomplete result: call
 // Fail with the result's Status.Err.

@@ -651,7 +651,8 @@ func TestStall(t *testing.T) {
 
 // Where half of the prior has no likelihood at all the evidence is half of what it is elsewhere: those particles get
 // weight 0 and are counted, and no step of the ladder is too large for them. The likelihood is 0 beyond, and else c
-// exp(-phi^2/2 k): with a normal prior the evidence is c/2 (1 + k)^-1/2. Over four seeds the sum of z is 0 to 3.5 times 2.
+// exp(-phi^2/2 k): with a normal prior the evidence is c/2 (1 + k)^-1/2. Over four seeds the sum of z is 0 to 3.5 times
+// 2.
 func TestHalfWithoutLikelihood(t *testing.T) {
 	const k, c = 50., 3.
 	problem := mcmc.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) mcmc.Target {

@@ -138,8 +138,9 @@ func TestStart(t *testing.T) {
 	write(t, "go.mod", "module gonb_x\n\ngo 1.26.5\n")
 	root := filepath.Dir(filepath.Dir(source))
 	write(t, filepath.Join(env, "bin", "gonb"), "#!/bin/sh\nexec gopls -listen\n")
+	started := "-listen.timeout=1m -listen|%d|700MiB|gobnn|\n%s/bayes/run false\n"
 	for folder, want := range map[string]string{
-		root:                      fmt.Sprintf("-listen.timeout=1m -listen|%d|700MiB|gobnn|\n%s/bayes/run false\n", niceness, root),
+		root:                      fmt.Sprintf(started, niceness, root),
 		filepath.Join(dir, "no/"): "gopls sees the whole project",
 	} {
 		kernel := exec.Command(program, "--kernel", "-go_work="+folder)

@@ -107,7 +107,7 @@ func TestMainBySignal(t *testing.T) {
 			}
 		}
 		stuck := time.AfterFunc(10*time.Second, func() { command.Process.Kill() }) //nolint:errcheck // the status is -1
-		command.Wait()                                                             //nolint:errcheck // the status is looked at
+		command.Wait()                                                             //nolint:errcheck // see the status
 		stuck.Stop()
 		if got := command.ProcessState.ExitCode(); got != c.status {
 			t.Errorf("%v (deaf: %v): status %d, want %d", c.signal, c.deaf, got, c.status)

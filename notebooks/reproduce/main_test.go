@@ -62,7 +62,8 @@ func TestList(t *testing.T) {
 	}
 	// The notebooks come first, a line each: what it is called, how long it takes, what it shows.
 	first, _, _ := strings.Cut(out.String(), "\nCAN BE RUN")
-	if n := strings.Count(first, "\n"); n > 10 || !strings.Contains(first, "\n  quickstart  23 min        Quickstart: a ") {
+	const line = "\n  quickstart  23 min        Quickstart: a "
+	if n := strings.Count(first, "\n"); n > 10 || !strings.Contains(first, line) {
 		t.Errorf("it begins with %d lines, want ten with the notebooks: %s", n, first)
 	}
 	_, after, _ := strings.Cut(words, " ohsmc.table8 ")

@@ -48,12 +48,12 @@ var signs = []struct {
 			"silicon Mac (`-python python3.12` picks one)"},
 }
 
-// briefly is the number of lines that are shown of what a program said before a fault that is recognised: pip says twenty
-// others.
+// briefly is the number of lines that are shown of what a program said before a fault that is recognised: pip says
+// twenty others.
 const briefly = 2
 
-// Explain wraps an error of a program or a file operation with the fault behind it and its cure, which come first; other
-// errors stay as they are.
+// Explain wraps an error of a program or a file operation with the fault behind it and its cure, which come first;
+// other errors stay as they are.
 func Explain(err error) error {
 	if err == nil {
 		return nil

@@ -56,8 +56,8 @@ func TestWriteKernel(t *testing.T) {
 		}
 	}
 	spec := readKernel(t, folder)
-	if got, want := strings.Join(spec.Argv, " "), "/env/bin/gobnn-kernel --kernel {connection_file} --logtostderr -go_work="+
-		w.setup.Root; got != want {
+	want := "/env/bin/gobnn-kernel --kernel {connection_file} --logtostderr -go_work=" + w.setup.Root
+	if got := strings.Join(spec.Argv, " "); got != want {
 		t.Errorf("it is started by %q, want %q", got, want)
 	}
 	for name, want := range map[string]string{"GOBNN_CACHE": w.cache, "GOCACHE": os.Getenv("FAKE_GOCACHE"),

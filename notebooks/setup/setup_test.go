@@ -48,8 +48,8 @@ func TestFaults(t *testing.T) {
 			ErrHash, "nothing of it was installed"},
 		{"altered module", set("FAKE_INSTALL", "verifying github.com/janpfeifer/gonb@v0.11.5: checksum mismatch"), ErrHash,
 			"go clean -modcache"},
-		{"no network for pip", set("FAKE_PIP", strings.Repeat("Ignoring x: markers\n", 15)+"Failed to establish a new connection: [Errno -3] Temporary failure in name "+
-			"resolution\n"+
+		{"no network for pip", set("FAKE_PIP", strings.Repeat("Ignoring x: markers\n", 15)+
+			"Failed to establish a new connection: [Errno -3] Temporary failure in name resolution\n"+
 			"ERROR: No matching distribution found for anyio==4.16.0"), ErrNetwork, "PIP_INDEX_URL"},
 		{"no network for Go", set("FAKE_INSTALL", "dial tcp: lookup x: no such host"), ErrNetwork, "GOPROXY"},
 		{"no build for this Python", set("FAKE_PIP", "ERROR: No matching distribution found for xla-cpu-pjrt==0.0.1"),

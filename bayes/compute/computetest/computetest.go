@@ -102,7 +102,8 @@ func BenchOn(b *testing.B, engine *compute.Engine, benchmark func(b *testing.B, 
 	b.Run("backend="+label(engine), func(b *testing.B) { benchmark(b, engine) })
 }
 
-// Cases returns the cases of a benchmark: all of them, or with -short, by which CI runs every benchmark once, the first.
+// Cases returns the cases of a benchmark: all of them, or with -short, by which CI runs every benchmark once, the
+// first.
 func Cases[T any](cases ...T) []T {
 	if testing.Short() {
 		return cases[:1]
