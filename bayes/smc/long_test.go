@@ -42,10 +42,10 @@ func TestSampleIsExactLong(t *testing.T) {
 }
 
 // Where short moves find a region only while it grows, the log evidence is too low, by quadrature of four dimensions,
-// the other three being those of a linear model, and the stated error is too small: with 5 steps, 8 runs were .19 too low
-// in the mean, and their squared errors summed to 29 where 8 are expected. Drift shows it: its noise in a run has a
-// standard deviation of .055, its mean over 8 runs .02. Trajectories of 20 steps, or of a length that is chosen, are long
-// enough: squared errors of 8 runs sum to more than 26 once in a thousand.
+// the other three being those of a linear model, and the stated error is too small: with 5 steps, 8 runs were .19 too
+// low in the mean, and their squared errors summed to 29 where 8 are expected. Drift shows it: its noise in a run has a
+// standard deviation of .055, its mean over 8 runs .02. Trajectories of 20 steps, or of a length that is chosen, are
+// long enough: squared errors of 8 runs sum to more than 26 once in a thousand.
 func TestStatesWhatIsMissingLong(t *testing.T) {
 	engine := computetest.Engines(t)[0]
 	if testing.Short() || strings.HasPrefix(engine.Name(), "go") {
