@@ -61,7 +61,7 @@ func TestScoresInTargetUnits(t *testing.T) {
 			var results [2]bayes.Fitted
 			var predictions [2]bayes.Prediction
 			var parts [2]dataset.Parts
-			var shown [2][]float64 // the scores of each Progress
+			var shown [2][]float64 // the scores of the last Progress
 			for i, unit := range []float64{1, unit} {
 				var err error
 				if parts[i], err = twoTargets(unit).Split(dataset.Fractions{Train: .5, Validation: .2, Test: .3}, 1); err != nil {
@@ -71,6 +71,7 @@ func TestScoresInTargetUnits(t *testing.T) {
 					if now.Step < now.Steps {
 						return // how often it is called depends on the machine
 					}
+					shown[i] = nil // of the last alone
 					for _, name := range []string{bayes.LossCurve, bayes.ValidationCurve, bayes.BestScore} {
 						shown[i] = append(shown[i], now.Score(name))
 					}
