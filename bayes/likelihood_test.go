@@ -9,7 +9,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/target"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/integrate/quad"
@@ -118,13 +118,13 @@ func TestLikelihoodsAgree(t *testing.T) {
 						}
 						args = append(args, compute.Floats(dtype, psi, len(psi)))
 					}
-					likelihood := target.Likelihood{Model: p.Bound(), Plan: compute.Plan{Particles: particles, Chunk: particles}}
+					likelihood := density.Likelihood{Model: p.Bound(), Plan: compute.Plan{Particles: particles, Chunk: particles}}
 					got := computetest.Run(t, computetest.Go(t), func(_ *graph.Graph, args []*graph.Node) []*graph.Node {
 						var psi *graph.Node
 						if len(args) > 3 {
 							psi = args[3]
 						}
-						return []*graph.Node{likelihood.Rows(args[0], psi, target.Batch{X: args[1], Y: args[2]})}
+						return []*graph.Node{likelihood.Rows(args[0], psi, density.Batch{X: args[1], Y: args[2]})}
 					}, args...)[0]
 					computetest.Near(t, fmt.Sprint(name, ", ", dtype), got[:len(want)], want, tolerance)
 				}

@@ -9,8 +9,8 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -166,7 +166,7 @@ func (r *ces) calibration(ctx context.Context) (mcmc.Problem, mcmc.Kernel, error
 		if err != nil {
 			return mcmc.Problem{}, nil, fmt.Errorf("fbnn: %w", err)
 		}
-		problem, err := target.ProblemByBatches(r.Data.Bound, x, y, nil, batches, 1, 1)
+		problem, err := density.NewBatchProblem(r.Data.Bound, x, y, nil, batches, 1, 1)
 		if err != nil {
 			return mcmc.Problem{}, nil, fmt.Errorf("fbnn: %w", err)
 		}

@@ -9,10 +9,10 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -102,7 +102,7 @@ func newJob(model bayes.Model, parts dataset.Parts, settings Settings) (*Job, er
 		return nil, err
 	}
 	job := &Job{Settings: settings, Data: data, begun: begun}
-	if job.Problem, err = target.Problem(settings.Engine, data.Bound, x, y, nil, atOnce, 1); err != nil {
+	if job.Problem, err = density.NewProblem(settings.Engine, data.Bound, x, y, nil, atOnce, 1); err != nil {
 		return nil, fmt.Errorf("fbnn: %w", err)
 	}
 	return job, nil

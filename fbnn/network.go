@@ -12,11 +12,11 @@ import (
 	"gobnn/bayes/ascent"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -238,7 +238,7 @@ func (l emulatorLearner) predict(theta, x *Node, rng *random.Stream) *Node {
 
 // Objective implements ascent.Learner: minus half the sum of squared errors.
 func (l emulatorLearner) Objective(
-	theta *graph.Node, batch target.Batch, rng random.Stream,
+	theta *graph.Node, batch density.Batch, rng random.Stream,
 ) (value, gradient *graph.Node) {
 	flat := Reshape(theta, theta.Shape().Size())
 	squares := ReduceSum(Square(Sub(l.predict(flat, batch.X, &rng), batch.Y)), 1)
@@ -252,7 +252,7 @@ func (l emulatorLearner) Objective(
 }
 
 // Score implements ascent.Learner: the mean squared error.
-func (l emulatorLearner) Score(theta *graph.Node, batch target.Batch, _ random.Stream) *graph.Node {
+func (l emulatorLearner) Score(theta *graph.Node, batch density.Batch, _ random.Stream) *graph.Node {
 	flat := Reshape(theta, theta.Shape().Size())
 	squares := Square(Sub(l.predict(flat, batch.X, nil), batch.Y))
 	return Reshape(DivScalar(ReduceAllSum(squares), float64(batch.Y.Shape().Dim(0))), 1)

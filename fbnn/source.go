@@ -10,10 +10,10 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
-	"gobnn/bayes/target"
 )
 
 // This file holds what is different if the rows do not fit into memory.
@@ -98,13 +98,13 @@ const widest = 100.
 
 // byBatches is the posterior estimated from mini-batches of a source; its Blocks contain all rows.
 func (j *Job) byBatches(size int, dtype compute.DType) (mcmc.Problem, error) {
-	problem, err := target.ProblemBySource(j.Data.Bound, j.Data.Source, nil, target.SourceSettings{
+	problem, err := density.NewSourceProblem(j.Data.Bound, j.Data.Source, nil, density.SourceSettings{
 		BatchSize: size, BlockRows: j.BlockRows, Chains: 1, DType: dtype, Seed: j.Seed,
 	})
 	if err != nil {
 		return problem, fmt.Errorf("fbnn: %w", err)
 	}
-	problem.Climb = target.Climb(j.Data.Bound)
+	problem.Climb = density.NewClimb(j.Data.Bound)
 	problem.Climb.Rate = .1 * min(1, widest/float64(j.Data.Bound.Inputs))
 	return problem, nil
 }

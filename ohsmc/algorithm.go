@@ -17,7 +17,7 @@ import (
 // particles. If a step is one graph, NewStepper makes the Stepper from a function, as for OpenHorizon and Guided:
 //
 //	func (a mine) Compile(c *ohsmc.Core) (ohsmc.Stepper, error) {
-//		return ohsmc.NewStepper(c, ohsmc.Graphs{Step: func(s ohsmc.State, batch target.Batch, now ohsmc.Now) (
+//		return ohsmc.NewStepper(c, ohsmc.Graphs{Step: func(s ohsmc.State, batch density.Batch, now ohsmc.Now) (
 //			ohsmc.State, ohsmc.StepInfo,
 //		) {
 //			...

@@ -8,8 +8,8 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/smc"
-	"gobnn/bayes/target"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -33,8 +33,8 @@ func (o own) Prepare(*bayes.BoundModel) (Algorithm, error) {
 func (o own) Compile(c *Core) (Stepper, error) { return o.compile(c) }
 
 // weighed is a step that only weighs.
-func weighed(c *Core, s State, batch target.Batch) (State, StepInfo) {
-	all := c.Target.Reweight(s.Phi, s.Psi, s.LogWeights, batch, target.LikelihoodPotential)
+func weighed(c *Core, s State, batch density.Batch) (State, StepInfo) {
+	all := c.Target.Reweight(s.Phi, s.Psi, s.LogWeights, batch, density.LikelihoodPotential)
 	s.LogWeights, _ = smc.Normalise(all.LogWeights)
 	return s, StepInfo{LogEvidence: all.LogSum}
 }
@@ -47,7 +47,7 @@ func TestOwnAlgorithms(t *testing.T) {
 	}
 	step := func(change func(*State, *StepInfo)) func(c *Core) (Stepper, error) {
 		return graphs(func(c *Core) Graphs {
-			return Graphs{Step: func(s State, batch target.Batch, _ Now) (State, StepInfo) {
+			return Graphs{Step: func(s State, batch density.Batch, _ Now) (State, StepInfo) {
 				next, info := weighed(c, s, batch)
 				change(&next, &info)
 				return next, info
@@ -67,13 +67,13 @@ func TestOwnAlgorithms(t *testing.T) {
 			[]string{"ohsmc.own gives no Stepper"}},
 		{own{Fault: "no step", compile: graphs(func(*Core) Graphs { return Graphs{} })}, []string{"Graphs needs a Step"}},
 		{own{Fault: "no start", compile: graphs(func(c *Core) Graphs {
-			return Graphs{Step: func(s State, _ target.Batch, _ Now) (State, StepInfo) { return s, StepInfo{} },
+			return Graphs{Step: func(s State, _ density.Batch, _ Now) (State, StepInfo) { return s, StepInfo{} },
 				Common: []string{"x"}}
 		})}, []string{"a Start", `"x"`}},
 		{own{Fault: "name", compile: graphs(func(c *Core) Graphs {
 			return Graphs{
-				Step:        func(s State, _ target.Batch, _ Now) (State, StepInfo) { return s, StepInfo{} },
-				Start:       func(s State, _ target.Batch, _ random.Stream) (State, *Node) { return s, nil },
+				Step:        func(s State, _ density.Batch, _ Now) (State, StepInfo) { return s, StepInfo{} },
+				Start:       func(s State, _ density.Batch, _ random.Stream) (State, *Node) { return s, nil },
 				PerParticle: []string{"phi"},
 			}
 		})}, []string{`"phi"`, "every run has one"}},

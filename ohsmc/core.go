@@ -7,9 +7,9 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/smc"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -20,7 +20,7 @@ import (
 type Core struct {
 	Settings                   // with the defaults, Engine the open one; see Session.Settings for which are each run's
 	Bound    *bayes.BoundModel // the model with the data's widths: the prior, and the layout of phi and psi
-	Target   target.MiniBatch  // the likelihood of a batch, evaluated in chunks of particles
+	Target   density.MiniBatch // the likelihood of a batch, evaluated in chunks of particles
 }
 
 // State is the state of a run between steps, as nodes of a step's graph.
@@ -143,7 +143,7 @@ func (c *Core) Resample(logWeights *graph.Node, rng random.Stream) (ancestors, a
 // Learn moves psi by Adam along N/M times the given gradient, [W], of the batch's log-likelihood. If the gradient is
 // not finite psi stays the same, and rejected is 1; otherwise it is 0. Without shared parameters (gradient nil) it does
 // nothing.
-func (c *Core) Learn(s State, gradient *graph.Node, batch target.Batch, now Now) (next State, rejected *graph.Node) {
+func (c *Core) Learn(s State, gradient *graph.Node, batch density.Batch, now Now) (next State, rejected *graph.Node) {
 	if s.Psi == nil {
 		return s, ConstAs(s.Phi, 0.0)
 	}
@@ -155,8 +155,8 @@ func (c *Core) Learn(s State, gradient *graph.Node, batch target.Batch, now Now)
 
 // gather makes a batch of the training rows with the given indices, int32 [M]. The first count of them, a scalar, are
 // real; the rest is padding.
-func (c *Core) gather(s compute.Nodes, rows, count *Node) target.Batch {
-	return target.Batch{
+func (c *Core) gather(s compute.Nodes, rows, count *Node) density.Batch {
+	return density.Batch{
 		X:     Gather(s["train_x"], ExpandAxes(rows, -1)),
 		Y:     Gather(s["train_y"], ExpandAxes(rows, -1)),
 		Count: ConvertDType(count, s["train_x"].DType()),
@@ -169,6 +169,6 @@ func nonFinite(logDensity *Node) *Node {
 }
 
 // perRow is minus a log-likelihood divided by the number of rows.
-func perRow(logLik *Node, batch target.Batch) *Node {
+func perRow(logLik *Node, batch density.Batch) *Node {
 	return Neg(Div(ConvertDType(logLik, compute.Float64), ConvertDType(batch.Count, compute.Float64)))
 }

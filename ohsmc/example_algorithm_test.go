@@ -7,9 +7,9 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/smc"
-	"gobnn/bayes/target"
 	"gobnn/ohsmc"
 )
 
@@ -22,9 +22,9 @@ func (importance) Title() string { return "importance sampling from the prior" }
 func (a importance) Prepare(*bayes.BoundModel) (ohsmc.Algorithm, error) { return a, nil }
 
 func (importance) Compile(c *ohsmc.Core) (ohsmc.Stepper, error) {
-	step := func(s ohsmc.State, batch target.Batch, now ohsmc.Now) (ohsmc.State, ohsmc.StepInfo) {
+	step := func(s ohsmc.State, batch density.Batch, now ohsmc.Now) (ohsmc.State, ohsmc.StepInfo) {
 		s.Phi = c.Bound.SamplePrior(now.RNG, c.DType, c.Particles)
-		weighed := c.Target.Reweight(s.Phi, s.Psi, c.EqualWeights(s.Phi), batch, target.LikelihoodPotential)
+		weighed := c.Target.Reweight(s.Phi, s.Psi, c.EqualWeights(s.Phi), batch, density.LikelihoodPotential)
 		s.LogWeights, _ = smc.Normalise(weighed.LogWeights)
 		s, _ = c.Learn(s, weighed.Gradient, batch, now)
 		return s, ohsmc.StepInfo{LogEvidence: weighed.LogSum, ESS: smc.EffectiveSampleSize(s.LogWeights)}

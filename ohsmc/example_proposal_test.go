@@ -8,10 +8,10 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
-	"gobnn/bayes/target"
 	"gobnn/ohsmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -34,7 +34,7 @@ func (crankNicolson) Propose(
 	phi := graph.Add(graph.Mul(from.Phi, shrink), graph.Mul(z, stepSize))
 	norm := func(phi *graph.Node) *graph.Node { return graph.ReduceSum(graph.Square(phi), 1) }
 	ratio := graph.MulScalar(graph.Sub(norm(phi), norm(from.Phi)), .5) // [J]
-	return ohsmc.Proposed{Phi: phi, LogRatio: func(of target.Evaluated, _ *graph.Node) *graph.Node {
+	return ohsmc.Proposed{Phi: phi, LogRatio: func(of density.Evaluated, _ *graph.Node) *graph.Node {
 		return of.Of(ratio) // of the particles that are evaluated
 	}}
 }

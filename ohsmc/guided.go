@@ -8,10 +8,10 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/smc"
-	"gobnn/bayes/target"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -121,7 +121,7 @@ func (a Guided) Prepare(model *bayes.BoundModel) (Algorithm, error) {
 func (a Guided) Compile(c *Core) (Stepper, error) {
 	g := &guided{Guided: a, Core: c, posterior: c.Target}
 	if a.PerBatch {
-		g.posterior = target.Full{Likelihood: c.Target.Likelihood}
+		g.posterior = density.Full{Likelihood: c.Target.Likelihood}
 	}
 	var err error
 	g.Stepper, err = NewStepper(c, Graphs{
@@ -145,11 +145,11 @@ type guided struct {
 	Guided
 	*Core
 	Stepper
-	posterior target.Target
+	posterior density.Conditional
 }
 
 // begin weighs particles from the prior by the first batch, w_0 = pi(phi_0; psi_0)/p(phi_0) (eq. 14).
-func (a *guided) begin(s State, batch target.Batch, _ random.Stream) (State, *Node) {
+func (a *guided) begin(s State, batch density.Batch, _ random.Stream) (State, *Node) {
 	logLik := Mul(a.Target.LogLikelihood(s.Phi, s.Psi, batch), a.posterior.Scale(batch))
 	logWeights, logSum := smc.Normalise(logLik)
 	s.LogWeights = logWeights
@@ -161,13 +161,13 @@ func (a *guided) begin(s State, batch target.Batch, _ random.Stream) (State, *No
 }
 
 // step is one iteration of Algorithm 3.
-func (a *guided) step(s State, batch target.Batch, now Now) (State, StepInfo) {
+func (a *guided) step(s State, batch density.Batch, now Now) (State, StepInfo) {
 	// Resample if needed.
 	ancestors, logWeights, resampled := a.Resample(s.LogWeights, now.RNG.Named("resample"))
 	phi, before := smc.Select(s.Phi, ancestors), smc.Select(s.Auxiliary[logDensityName], ancestors)
 
 	// Propagate, phi_t ~ q(. | phi_t-1; psi_t-1), toward the current batch.
-	current := target.At(a.posterior, s.Psi, batch)
+	current := density.At(a.posterior, s.Psi, batch)
 	stepSize := now.Inputs[0]
 	if a.Adapt > 0 {
 		stepSize = Exp(s.Auxiliary[logStepName])
@@ -270,16 +270,16 @@ func keepIfDegenerate(left *Node, next, before State) State {
 
 // weigh computes the proposed particles' weights, the gradient with respect to psi under these, and log pi_t(phi_t;
 // psi_t-1), [J].
-func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch target.Batch) (target.Reweighted,
+func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch density.Batch) (density.Reweighted,
 	*Node) {
 	prior := a.Bound.LogPrior(proposed.Phi)
 	power := a.posterior.Scale(batch)
-	weighing := target.Potential{Gradient: proposed.NeedsGradient}
+	weighing := density.Potential{Gradient: proposed.NeedsGradient}
 	var ofPrior *Node
 	if proposed.NeedsGradient {
 		ofPrior = Gradient(ReduceAllSum(prior), proposed.Phi)[0]
 	}
-	weighing.Factor = func(e target.Evaluated) *Node {
+	weighing.Factor = func(e density.Evaluated) *Node {
 		density := Add(e.Of(prior), Mul(e.LogLikelihood, power))
 		factor := Sub(density, e.Of(before))
 		if proposed.LogRatio == nil {

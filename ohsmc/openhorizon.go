@@ -10,9 +10,9 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
-	"gobnn/bayes/target"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -150,7 +150,7 @@ type openHorizon struct {
 }
 
 // step is one iteration of Algorithm 3.
-func (a *openHorizon) step(s State, batch target.Batch, now Now) (State, StepInfo) {
+func (a *openHorizon) step(s State, batch density.Batch, now Now) (State, StepInfo) {
 	// Resample if needed.
 	ancestors, logWeights, resampled := a.Resample(s.LogWeights, now.RNG.Named("resample"))
 
@@ -180,11 +180,11 @@ func (a *openHorizon) step(s State, batch target.Batch, now Now) (State, StepInf
 }
 
 // potential is the factor of the weights: the likelihood, or that of the Poisson estimator (section 3.4).
-func (a *openHorizon) potential() target.Potential {
+func (a *openHorizon) potential() density.Potential {
 	if a.Poisson == nil {
-		return target.LikelihoodPotential
+		return density.LikelihoodPotential
 	}
-	return target.Potential{Standalone: true, Factor: func(e target.Evaluated) *Node {
+	return density.Potential{Standalone: true, Factor: func(e density.Evaluated) *Node {
 		return Log(AddScalar(Mul(e.LogLikelihood, a.Target.Scale(e.Batch)), a.Poisson.LogConstant))
 	}}
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -37,7 +37,7 @@ type Proposed struct {
 	// LogRatio is log L(phi | phi') - log q(phi' | phi); nil stands for 0. Particles may be evaluated in chunks: LogRatio
 	// gets a chunk of c particles and returns [c]. of.Of takes the rows of a [J, ...] node that belong to the chunk.
 	// gradient is that of the log-target at the chunk's Phi, [c, D], or nil without NeedsGradient.
-	LogRatio func(of target.Evaluated, gradient *graph.Node) *graph.Node
+	LogRatio func(of density.Evaluated, gradient *graph.Node) *graph.Node
 	// NeedsGradient says whether LogRatio needs the gradient.
 	NeedsGradient bool
 	// Lost, bool [J], is true for particles that have met a gradient that is not finite on the way from their start to
@@ -99,7 +99,7 @@ func (l Langevin) Propose(
 	p := momentum(rng, from)
 	phi, half := drift(from, p, stepSize, scale)
 	if l.PaperForm {
-		return Proposed{Phi: phi, LogRatio: func(of target.Evaluated, _ *Node) *Node {
+		return Proposed{Phi: phi, LogRatio: func(of density.Evaluated, _ *Node) *Node {
 			return Sub(mcmc.Kinetic(of.Of(p)), mcmc.Kinetic(of.Of(half)))
 		}}
 	}
@@ -162,8 +162,8 @@ func drift(from mcmc.State, p, stepSize, scale *Node) (phi, half *Node) {
 
 // energyRatio is log N(p_end; 0, I) - log N(p; 0, I), where p_end is half after the last half step by the gradient at
 // the end.
-func energyRatio(p, half, stepSize, scale *Node) func(of target.Evaluated, gradient *Node) *Node {
-	return func(of target.Evaluated, gradient *Node) *Node {
+func energyRatio(p, half, stepSize, scale *Node) func(of density.Evaluated, gradient *Node) *Node {
+	return func(of density.Evaluated, gradient *Node) *Node {
 		end := Add(of.Of(half), Mul(mcmc.Tuning{Scale: scale}.Scaled(gradient), MulScalar(stepSize, 0.5)))
 		return Sub(mcmc.Kinetic(of.Of(p)), mcmc.Kinetic(end))
 	}

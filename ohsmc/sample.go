@@ -10,10 +10,10 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/target"
 )
 
 // Sample draws from the exact posterior p(phi | y; psi) given all rows of the data (in raw units), with psi fixed at
@@ -128,11 +128,11 @@ func fixedPsi(data *fit.Data, settings mcmc.Settings) (mcmc.Problem, error) {
 	if err != nil {
 		return mcmc.Problem{}, err
 	}
-	psi, start, err := target.ChainStarts(data.Trained, settings.DType, settings.Chains, settings.Seed)
+	psi, start, err := density.ChainStarts(data.Trained, settings.DType, settings.Chains, settings.Seed)
 	if err != nil {
 		return mcmc.Problem{}, fmt.Errorf("ohsmc: %w", err)
 	}
-	problem, err := target.Problem(settings.Engine, data.Bound, x, y, psi, settings.Chains, settings.Devices)
+	problem, err := density.NewProblem(settings.Engine, data.Bound, x, y, psi, settings.Chains, settings.Devices)
 	if err != nil {
 		return mcmc.Problem{}, fmt.Errorf("ohsmc: %w", err)
 	}

@@ -9,9 +9,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -123,7 +123,7 @@ const (
 	moving        = "moving/"
 	batchX        = "batch/x"        // [M, d]
 	batchY        = "batch/y"        // [M]
-	batchFeatures = "batch/features" // [width, M]: target.Batch.Features, as psi is fixed during a pass
+	batchFeatures = "batch/features" // [width, M]: density.Batch.Features, as psi is fixed during a pass
 )
 
 // Advance implements Stepper: one iteration of Algorithm 1 or 2.
@@ -222,9 +222,9 @@ func (a SMC) Compile(c *Core) (Stepper, error) {
 			learnt = append(learnt, name)
 		}
 	}
-	posterior := func(nodes compute.Nodes) target.Whole {
-		batch := target.Batch{Features: nodes[batchFeatures], Y: nodes[batchY]}
-		return target.Full{Likelihood: s.Target.Likelihood}.At(nodes["psi"], batch)
+	posterior := func(nodes compute.Nodes) density.Whole {
+		batch := density.Batch{Features: nodes[batchFeatures], Y: nodes[batchY]}
+		return density.Full{Likelihood: s.Target.Likelihood}.At(nodes["psi"], batch)
 	}
 	var err error
 	s.stages, err = smc.NewStages(c.Engine, smc.Spec{
@@ -305,10 +305,10 @@ func (s *ibis) learnStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	as := func(i int) *Node { return ConvertDType(compute.Element(inputs[0], i), s.DType) }
 	now := stateOf(nodes, nil)
 	now.Phi, now.LogWeights = nodes[s.stages.Entries()[0]], nodes[s.stages.Entries()[1]]
-	batch := target.Batch{X: nodes[batchX], Y: nodes[batchY], Count: as(2)}
+	batch := density.Batch{X: nodes[batchX], Y: nodes[batchY], Count: as(2)}
 	rejected := ConstAs(now.Phi, 0.0)
 	if now.Psi != nil {
-		weighed := s.Target.Reweight(now.Phi, now.Psi, now.LogWeights, batch, target.UnitPotential)
+		weighed := s.Target.Reweight(now.Phi, now.Psi, now.LogWeights, batch, density.UnitPotential)
 		now, rejected = s.Learn(now, weighed.Gradient, batch, Now{Number: as(0), Rate: as(1)})
 	}
 	return now.nodes(), Reshape(rejected, 1)

@@ -8,8 +8,8 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/smc"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -19,10 +19,10 @@ import (
 type Graphs struct {
 	// Step is one iteration: from a state and a batch to the next state. Of the batch's M rows the first Count are real;
 	// the others are padding, which the methods of Core.Target ignore.
-	Step func(s State, batch target.Batch, now Now) (State, StepInfo)
+	Step func(s State, batch density.Batch, now Now) (State, StepInfo)
 	// Start, if set, makes the state before the first step, from particles of the prior with equal weights and the first
 	// batch; logSum, a scalar, is -Inf or NaN if all weights are 0. It must be set if State.Auxiliary has entries.
-	Start func(s State, batch target.Batch, rng random.Stream) (next State, logSum *graph.Node)
+	Start func(s State, batch density.Batch, rng random.Stream) (next State, logSum *graph.Node)
 	// PerParticle are the names of the entries of State.Auxiliary with a row for each particle, [J, ...], which are
 	// divided between devices; Common are the names of the others.
 	PerParticle, Common []string

@@ -8,11 +8,11 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
-	"gobnn/bayes/target"
 )
 
 // Fit runs an algorithm on the training part; nil stands for OpenHorizon{}. Features, and the target of a regression,
@@ -138,7 +138,7 @@ func newPrograms(algorithm Algorithm, bound *bayes.BoundModel, settings Settings
 	}
 	p := &programs{Core: Core{
 		Settings: settings, Bound: bound,
-		Target: target.MiniBatch{Likelihood: target.Likelihood{Model: bound, Plan: plan}, Rows: k.rows},
+		Target: density.MiniBatch{Likelihood: density.Likelihood{Model: bound, Plan: plan}, Rows: k.rows},
 	}}
 	if err = p.newInitial(); err == nil {
 		p.stepper, err = algorithm.Compile(&p.Core)
@@ -158,6 +158,6 @@ func newPrograms(algorithm Algorithm, bound *bayes.BoundModel, settings Settings
 
 // planOf is the plan of chunks for particles that are evaluated on so many rows at once.
 func planOf(bound *bayes.BoundModel, s Settings, rows int, forward bool) (compute.Plan, error) {
-	work := target.Workload{Particles: s.Particles, Rows: rows, Forward: forward, Devices: s.Devices, Chunk: s.Chunk}
-	return target.NewPlan(bound, s.DType, work)
+	work := density.Workload{Particles: s.Particles, Rows: rows, Forward: forward, Devices: s.Devices, Chunk: s.Chunk}
+	return density.NewPlan(bound, s.DType, work)
 }

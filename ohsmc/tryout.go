@@ -9,8 +9,8 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/target"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
@@ -161,18 +161,18 @@ func (t *trial) move(phi []float64, key uint64, scaled bool, factor float64) (m 
 		}
 	}()
 	particles := len(phi) / len(t.mean)
-	work := target.Workload{Particles: particles, Rows: 2, Chunk: particles / 2}
-	plan, err := target.NewPlan(t.bound, compute.Float32, work)
+	work := density.Workload{Particles: particles, Rows: 2, Chunk: particles / 2}
+	plan, err := density.NewPlan(t.bound, compute.Float32, work)
 	if err != nil {
 		return moved{}, err
 	}
 	core := Core{
-		Bound: t.bound, Target: target.MiniBatch{Likelihood: target.Likelihood{Model: t.bound, Plan: plan}, Rows: 2},
+		Bound: t.bound, Target: density.MiniBatch{Likelihood: density.Likelihood{Model: t.bound, Plan: plan}, Rows: 2},
 	}
 	a := &guided{Guided: t.guided, Core: &core, posterior: core.Target}
 	results, err := CallOnceN(t.engine.Backend(), func(in []*Node) []*Node {
-		phi, excess, batch := in[0], in[1], target.Batch{X: in[2], Y: in[3]}
-		current := target.At(a.posterior, nil, batch)
+		phi, excess, batch := in[0], in[1], density.Batch{X: in[2], Y: in[3]}
+		current := density.At(a.posterior, nil, batch)
 		var scale *Node
 		if scaled {
 			scale = in[4]

@@ -7,9 +7,9 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/target"
 	"gobnn/ohsmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -43,7 +43,7 @@ func like(row, x *Node) *Node                { return BroadcastToShape(ExpandAxe
 
 // ratio is a LogRatio, [J], that is known before the particles are evaluated.
 func ratio(phi, logRatio *Node) ohsmc.Proposed {
-	return ohsmc.Proposed{Phi: phi, LogRatio: func(of target.Evaluated, _ *Node) *Node { return of.Of(logRatio) }}
+	return ohsmc.Proposed{Phi: phi, LogRatio: func(of density.Evaluated, _ *Node) *Node { return of.Of(logRatio) }}
 }
 
 // spoilt are the proposals of proposal.go, and others that are right, with faults.
@@ -74,7 +74,7 @@ func spoilt(fault string) ohsmc.Proposal {
 		if fault == "Langevin, the scale not in the ratio" {
 			inRatio = Mul(OnesLike(unit), h)
 		}
-		return ohsmc.Proposed{Phi: phi, NeedsGradient: true, LogRatio: func(of target.Evaluated, gradient *Node) *Node {
+		return ohsmc.Proposed{Phi: phi, NeedsGradient: true, LogRatio: func(of density.Evaluated, gradient *Node) *Node {
 			start, step := of.Of(from.Phi), of.Of(inRatio)
 			here := of.Of(phi)
 			switch fault {
@@ -126,7 +126,7 @@ func spoilt(fault string) ohsmc.Proposal {
 		case "walk, +Inf":
 			return ratio(phi, AddScalar(squares(phi), math.Inf(1)))
 		case "walk, ratios of all":
-			return ohsmc.Proposed{Phi: phi, LogRatio: func(target.Evaluated, *Node) *Node { return ZerosLike(squares(phi)) }}
+			return ohsmc.Proposed{Phi: phi, LogRatio: func(density.Evaluated, *Node) *Node { return ZerosLike(squares(phi)) }}
 		}
 		return ohsmc.Proposed{Phi: phi}
 	}

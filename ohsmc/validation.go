@@ -2,8 +2,8 @@ package ohsmc
 
 import (
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/run"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -12,7 +12,7 @@ import (
 // validation is the program that scores the particles on the validation part and keeps the best.
 type validation struct {
 	*Core
-	likelihood target.Likelihood
+	likelihood density.Likelihood
 	program    *compute.Program
 }
 
@@ -21,7 +21,7 @@ func newValidation(c *Core, rows int) (*validation, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &validation{Core: c, likelihood: target.Likelihood{Model: c.Bound, Plan: plan}}
+	v := &validation{Core: c, likelihood: density.Likelihood{Model: c.Bound, Plan: plan}}
 	best := run.BestEntries(c.kept()...)
 	reads := append(append(c.kept(), best...), "valid_x", "valid_y")
 	v.program, err = compute.NewProgram(c.Engine, "ohsmc validation", reads, best, v.step)
@@ -43,7 +43,7 @@ func (v *validation) score(state *compute.State) (float64, error) {
 // step computes NLPD = -mean_n log sum_j w_j p(y_n | phi_j; psi) and keeps the state if it is the lowest so far. The
 // record is the NLPD.
 func (v *validation) step(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
-	batch := target.Batch{X: s["valid_x"], Y: s["valid_y"]}
+	batch := density.Batch{X: s["valid_x"], Y: s["valid_y"]}
 	density := v.likelihood.LogPredictive(s[phiName], s[psiName], s[weightsName], batch)
 	nlpd := Neg(ReduceAllMean(ConvertDType(density, dtypes.Float64)))
 	return run.KeepBest(s, nlpd, nil, v.kept()...), Reshape(nlpd, 1)

@@ -7,9 +7,9 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -76,7 +76,7 @@ func (d *Data) fillIn() (err error) {
 // begin takes psi from the trained posterior, and the chains' starting points from its particles.
 func (d *Data) begin() (err error) {
 	s := d.Sampling
-	if d.psi, d.start, err = target.ChainStarts(d.Trained, s.DType, max(1, s.Chains), s.Seed); err != nil {
+	if d.psi, d.start, err = density.ChainStarts(d.Trained, s.DType, max(1, s.Chains), s.Seed); err != nil {
 		return fmt.Errorf("pbnn: %w", err)
 	}
 	return nil
@@ -87,7 +87,7 @@ func (d *Data) findColumns() (err error) {
 	if d.columns != nil {
 		return nil
 	}
-	if d.columns, err = target.Features(d.Sampling.Engine, d.Bound, d.x, d.psi); err != nil {
+	if d.columns, err = density.Features(d.Sampling.Engine, d.Bound, d.x, d.psi); err != nil {
 		return fmt.Errorf("pbnn: %w", err)
 	}
 	return nil
@@ -121,9 +121,9 @@ func (d *Data) AllRows(of FromAllRows) (mcmc.Problem, error) {
 	if err != nil {
 		return problem, err
 	}
-	tempered := target.Tempered{Likelihood: likelihood, Points: of.EffectivePoints(d.rows)}
+	tempered := density.Tempered{Likelihood: likelihood, Points: of.EffectivePoints(d.rows)}
 	problem.Target = func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
-		return target.At(tempered, data["psi"], target.Batch{Features: data["features"], Y: data["y"]})
+		return density.At(tempered, data["psi"], density.Batch{Features: data["features"], Y: data["y"]})
 	}
 	return problem, nil
 }
@@ -131,22 +131,22 @@ func (d *Data) AllRows(of FromAllRows) (mcmc.Problem, error) {
 // problem is the problem without its target, and the likelihood of all chains on the given number of rows at once.
 func (d *Data) problem(
 	of Target, rows int, data map[string]*tensors.Tensor,
-) (mcmc.Problem, target.Likelihood, error) {
+) (mcmc.Problem, density.Likelihood, error) {
 	model, err := json.Marshal(d.Bound.Model)
 	if err != nil {
-		return mcmc.Problem{}, target.Likelihood{}, fmt.Errorf("pbnn: the model: %w", err)
+		return mcmc.Problem{}, density.Likelihood{}, fmt.Errorf("pbnn: the model: %w", err)
 	}
-	work := target.Workload{Particles: d.Sampling.Chains, Rows: rows, Devices: d.Sampling.Devices}
-	plan, err := target.NewPlan(d.Bound, d.Sampling.DType, work)
+	work := density.Workload{Particles: d.Sampling.Chains, Rows: rows, Devices: d.Sampling.Devices}
+	plan, err := density.NewPlan(d.Bound, d.Sampling.DType, work)
 	if err != nil {
-		return mcmc.Problem{}, target.Likelihood{}, fmt.Errorf("pbnn: %w", err)
+		return mcmc.Problem{}, density.Likelihood{}, fmt.Errorf("pbnn: %w", err)
 	}
 	problem := mcmc.Problem{
 		Name: fmt.Sprintf("%s of the model %s", of, model), Dim: d.Bound.D, Data: data,
-		Initial: d.Bound.SamplePrior, Climb: target.Climb(d.Bound), Start: d.start,
+		Initial: d.Bound.SamplePrior, Climb: density.NewClimb(d.Bound), Start: d.start,
 	}
 	d.climbRows = problem.ClimbSteps() * rows
-	return problem, target.Likelihood{Model: d.Bound, Plan: plan}, nil
+	return problem, density.Likelihood{Model: d.Bound, Plan: plan}, nil
 }
 
 // tensors are the data, one row each, under the names of miniBatches.data.
@@ -167,14 +167,14 @@ func (d *Data) with(name string, inputs *tensors.Tensor) map[string]*tensors.Ten
 }
 
 // batchOf is the rows with the given numbers, int32 [B, 1], or all if there are none.
-func batchOf(data compute.Nodes, rows *graph.Node) target.Batch {
+func batchOf(data compute.Nodes, rows *graph.Node) density.Batch {
 	of := func(x *graph.Node) *graph.Node {
 		if x == nil || rows == nil {
 			return x
 		}
 		return graph.Gather(x, rows)
 	}
-	batch := target.Batch{X: of(data["x"]), Y: of(data["y"])}
+	batch := density.Batch{X: of(data["x"]), Y: of(data["y"])}
 	if features := of(data["features"]); features != nil {
 		batch.Features = graph.Transpose(features, 0, 1)
 	}

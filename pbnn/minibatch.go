@@ -3,8 +3,8 @@ package pbnn
 import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -16,11 +16,11 @@ import (
 // chains. Each chain has the distribution that it would have with rows of its own, but the chains are not independent
 // of one another: compute standard errors along each chain, not from the differences between chains.
 type miniBatches struct {
-	likelihood target.Likelihood // of all chains on all M n rows
-	points     float64           // that the likelihood counts for
-	rows       int               // N
-	size       int               // n
-	batches    int               // M
+	likelihood density.Likelihood // of all chains on all M n rows
+	points     float64            // that the likelihood counts for
+	rows       int                // N
+	size       int                // n
+	batches    int                // M
 	// data are x, [N, d], or features of the shared layers before the first stochastic one, [N, width]; y, [N]; and psi,
 	// [W], if anything is shared.
 	data compute.Nodes
@@ -29,14 +29,14 @@ type miniBatches struct {
 var _ mcmc.MiniBatchTarget = miniBatches{}
 
 // draw gathers the rows of M mini-batches, one after the other: [M n] rows.
-func (t miniBatches) draw(rng random.Stream) target.Batch {
+func (t miniBatches) draw(rng random.Stream) density.Batch {
 	rows := graph.Reshape(rng.Named("rows").Subsets(t.batches, t.rows, t.size), t.batches*t.size, 1)
 	return batchOf(t.data, rows)
 }
 
 // all is the target estimated from all M n rows of a batch: the mean over the M mini-batches.
-func (t miniBatches) all(batch target.Batch) mcmc.Target {
-	return target.At(target.Tempered{Likelihood: t.likelihood, Points: t.points}, t.data["psi"], batch)
+func (t miniBatches) all(batch density.Batch) mcmc.Target {
+	return density.At(density.Tempered{Likelihood: t.likelihood, Points: t.points}, t.data["psi"], batch)
 }
 
 // WithMiniBatch implements mcmc.MiniBatchTarget: minus the mean of the M mini-batches' losses.
@@ -81,7 +81,7 @@ func (t miniBatches) byRow(rng random.Stream, from, to *graph.Node) *graph.Node 
 }
 
 // differences are those of a batch's rows, [J, B].
-func (t miniBatches) differences(batch target.Batch, from, to *graph.Node) *graph.Node {
+func (t miniBatches) differences(batch density.Batch, from, to *graph.Node) *graph.Node {
 	psi := t.data["psi"]
 	return graph.Sub(t.likelihood.Rows(to, psi, batch), t.likelihood.Rows(from, psi, batch))
 }

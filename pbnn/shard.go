@@ -14,10 +14,10 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
@@ -311,14 +311,14 @@ func (s *LocalShard) run(gradients bool, chains, rows part, numbers []int32, pla
 }
 
 func (s *LocalShard) compile(b block) (*compute.Program, error) {
-	plan, err := target.NewPlan(s.bound, s.dtype, target.Workload{Particles: b.chains, Rows: b.rows})
+	plan, err := density.NewPlan(s.bound, s.dtype, density.Workload{Particles: b.chains, Rows: b.rows})
 	if err != nil {
 		return nil, err
 	}
 	step := func(data compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
 		batch := batchOf(data, graph.Reshape(inputs[0], b.rows, 1))
 		batch.Count = graph.ConvertDType(inputs[1], s.dtype)
-		likelihood := target.Likelihood{Model: s.bound, Plan: plan}
+		likelihood := density.Likelihood{Model: s.bound, Plan: plan}
 		if b.gradients {
 			return nil, graph.Reshape(gradient(likelihood, data["psi"], inputs[2], batch), b.chains*s.bound.D)
 		}
@@ -330,8 +330,8 @@ func (s *LocalShard) compile(b block) (*compute.Program, error) {
 
 // gradient is that of the log-likelihood of a batch's rows, [J, D], without the prior's; NaN where the log-likelihood
 // is not finite.
-func gradient(l target.Likelihood, psi, phi *graph.Node, batch target.Batch) *graph.Node {
-	value, gradient := target.Full{Likelihood: l}.Gradient(phi, psi, batch)
+func gradient(l density.Likelihood, psi, phi *graph.Node, batch density.Batch) *graph.Node {
+	value, gradient := density.Full{Likelihood: l}.Gradient(phi, psi, batch)
 	gradient = graph.Sub(gradient, graph.Gradient(graph.ReduceAllSum(l.Model.LogPrior(phi)), phi)[0])
 	return mcmc.Choose(graph.IsFinite(value), gradient, graph.MulScalar(graph.OnesLike(gradient), math.NaN()))
 }

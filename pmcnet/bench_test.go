@@ -9,9 +9,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -53,7 +53,7 @@ func BenchmarkIteration(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				problem, err := target.Problem(engine, data.Bound, x, y, nil, 5000, 1)
+				problem, err := density.NewProblem(engine, data.Bound, x, y, nil, 5000, 1)
 				if err != nil {
 					b.Fatal(err)
 				}

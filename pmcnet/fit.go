@@ -11,9 +11,9 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -113,7 +113,7 @@ func (t *Trainer) job(parts dataset.Parts, settings Settings) (job *Job, giveBac
 	}
 	const draws = 5000 // evaluated at once, or about: for how to cut them into chunks
 	job = &Job{Settings: settings, Data: data, trainer: t}
-	if job.Problem, err = target.Problem(settings.Engine, data.Bound, x, y, nil, draws, settings.Devices); err != nil {
+	if job.Problem, err = density.NewProblem(settings.Engine, data.Bound, x, y, nil, draws, settings.Devices); err != nil {
 		return nil, nil, fmt.Errorf("pmcnet: %w", err)
 	}
 	key := samplerKind{settings.Engine, settings.DType, data.Rows(), data.Bound.Inputs, data.Bound.Outputs, draws,

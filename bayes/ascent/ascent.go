@@ -19,11 +19,11 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -42,10 +42,10 @@ type Learner interface {
 	Initial(rng random.Stream) *graph.Node
 	// Objective estimates from a batch the objective that each member maximises, [J], scaled to all rows, and its
 	// gradient, [J, Q].
-	Objective(theta *graph.Node, batch target.Batch, rng random.Stream) (value, gradient *graph.Node)
+	Objective(theta *graph.Node, batch density.Batch, rng random.Stream) (value, gradient *graph.Node)
 	// Score is each member's validation score on the rows of the batch, [J], such as its prediction's NLPD; lower is
 	// better. The stream is the same at each validation.
-	Score(theta *graph.Node, batch target.Batch, rng random.Stream) *graph.Node
+	Score(theta *graph.Node, batch density.Batch, rng random.Stream) *graph.Node
 }
 
 // Collector is a learner that accumulates something at the end of each epoch, such as SWAG's moments.

@@ -18,9 +18,9 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/compute/tensorfile"
+	"gobnn/bayes/density"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -41,7 +41,7 @@ func (p planes) Initial(rng random.Stream) *graph.Node {
 }
 
 // squares are the sums of squared errors of each member over the real rows, [J].
-func (p planes) squares(theta *graph.Node, batch target.Batch) *graph.Node {
+func (p planes) squares(theta *graph.Node, batch density.Batch) *graph.Node {
 	a := graph.Reshape(theta, p.members, p.outputs, p.inputs)
 	errs := graph.Sub(graph.Einsum("jki,ni->jnk", a, batch.X), graph.ExpandAxes(batch.Y, 0))
 	errs = graph.ReduceSum(graph.Square(errs), 2) // [J, N]
@@ -52,13 +52,13 @@ func (p planes) squares(theta *graph.Node, batch target.Batch) *graph.Node {
 	return graph.ReduceSum(errs, 1)
 }
 
-func (p planes) Objective(theta *graph.Node, batch target.Batch, _ random.Stream) (value, gradient *graph.Node) {
+func (p planes) Objective(theta *graph.Node, batch density.Batch, _ random.Stream) (value, gradient *graph.Node) {
 	scale := graph.Div(graph.ConstAs(theta, float64(p.rows)), batch.Count)
 	value = graph.Mul(graph.MulScalar(p.squares(theta, batch), -.5), scale)
 	return value, graph.Gradient(graph.ReduceAllSum(value), theta)[0]
 }
 
-func (p planes) Score(theta *graph.Node, batch target.Batch, _ random.Stream) *graph.Node {
+func (p planes) Score(theta *graph.Node, batch density.Batch, _ random.Stream) *graph.Node {
 	return graph.MulScalar(p.squares(theta, batch), .5/float64(batch.Y.Shape().Dim(0)))
 }
 
@@ -151,7 +151,7 @@ type blind struct {
 
 func (b blind) Kind() string { return fmt.Sprintf("%s, %v", b.planes.Kind(), b.score) }
 
-func (b blind) Score(theta *graph.Node, batch target.Batch, rng random.Stream) *graph.Node {
+func (b blind) Score(theta *graph.Node, batch density.Batch, rng random.Stream) *graph.Node {
 	scores := b.planes.Score(theta, batch, rng)
 	first := graph.Equal(graph.Iota(theta.Graph(), scores.Shape(), 0), graph.ZerosLike(scores))
 	return graph.Where(first, graph.AddScalar(graph.ZerosLike(scores), b.score), scores)

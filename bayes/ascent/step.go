@@ -3,9 +3,9 @@ package ascent
 import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
-	"gobnn/bayes/target"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -87,7 +87,7 @@ func (p *programs) trainStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	theta := s["theta"]
 	as := func(i int) *Node { return ConvertDType(compute.Element(inputs[1], i), theta.DType()) }
 	rows := ExpandAxes(inputs[0], -1)
-	batch := target.Batch{X: Gather(s["train_x"], rows), Y: Gather(s["train_y"], rows), Count: as(2)}
+	batch := density.Batch{X: Gather(s["train_x"], rows), Y: Gather(s["train_y"], rows), Count: as(2)}
 	value, gradient := p.Objective(theta, batch, random.FromKey(inputs[2]))
 	before := optim.Moments{Mean: s["mean"], Square: s["square"]}
 	moved, moments, usable := p.optimiser.AscendFinite(IsFinite(value), theta, gradient, before, as(0), as(1))
@@ -99,7 +99,7 @@ func (p *programs) trainStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *N
 // is still in training, [J]; its key. The record: the scores, [J]. Random draws in a score are the same each time, so
 // that scores differ by theta alone.
 func (p *programs) validateStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	batch := target.Batch{X: s["valid_x"], Y: s["valid_y"]}
+	batch := density.Batch{X: s["valid_x"], Y: s["valid_y"]}
 	score := p.Score(s["theta"], batch, random.FromKey(inputs[1]))
 	score = ConvertDType(score, compute.Float64)
 	return run.KeepBest(s, score, inputs[0], "theta"), score

@@ -10,9 +10,9 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/ascent"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/run"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -151,7 +151,7 @@ func (a anchored) row(g *Graph, v []float64) *Node {
 
 // Objective implements ascent.Learner: log N(theta; a, s^2) is log N(theta; 0, s^2) + (theta a - a^2/2) / s^2.
 func (a anchored) Objective(
-	theta *graph.Node, batch target.Batch, rng random.Stream,
+	theta *graph.Node, batch density.Batch, rng random.Stream,
 ) (value, gradient *graph.Node) {
 	phi, anchor := a.cut(theta)
 	value, gradient = a.points.Objective(phi, batch, rng)
@@ -167,7 +167,7 @@ func (a anchored) Objective(
 }
 
 // Score implements ascent.Learner.
-func (a anchored) Score(theta *graph.Node, batch target.Batch, rng random.Stream) *graph.Node {
+func (a anchored) Score(theta *graph.Node, batch density.Batch, rng random.Stream) *graph.Node {
 	phi, _ := a.cut(theta)
 	return a.points.Score(phi, batch, rng)
 }

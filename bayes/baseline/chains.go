@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -161,7 +161,7 @@ func (j *Job) allRows(data *fit.Data, psi []float64, chains, devices int) (mcmc.
 	if data.Bound.W > 0 {
 		shared = compute.Floats(j.DType, psi, data.Bound.W)
 	}
-	problem, err := target.Problem(j.Engine, data.Bound, x, y, shared, chains, devices)
+	problem, err := density.NewProblem(j.Engine, data.Bound, x, y, shared, chains, devices)
 	if err != nil {
 		return mcmc.Problem{}, fmt.Errorf("baseline: %w", err)
 	}

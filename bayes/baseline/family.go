@@ -8,8 +8,8 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/run"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -41,7 +41,7 @@ type family interface {
 type variational struct {
 	family
 	bound              *bayes.BoundModel
-	target, validation target.MiniBatch
+	target, validation density.MiniBatch
 	draws, predicted   int // S in training; the number of draws in a validation and in the posterior
 	dtype              compute.DType
 }
@@ -51,9 +51,9 @@ func (j *Job) newVariational(f family, draws, predicted int) (*variational, erro
 	var err error
 	// One chunk: gradients pass through all draws at once, to lambda and through the shared layers before them.
 	plan := compute.Plan{Particles: draws, Chunk: draws}
-	s.target = target.MiniBatch{Likelihood: target.Likelihood{Model: j.Bound, Plan: plan}, Rows: j.Rows()}
+	s.target = density.MiniBatch{Likelihood: density.Likelihood{Model: j.Bound, Plan: plan}, Rows: j.Rows()}
 	if j.Parts.Validation != nil {
-		work := target.Workload{Particles: predicted, Rows: j.Parts.Validation.Rows(), Forward: true}
+		work := density.Workload{Particles: predicted, Rows: j.Parts.Validation.Rows(), Forward: true}
 		s.validation, err = j.miniBatch(j.Bound, work)
 	}
 	return s, err
@@ -98,7 +98,7 @@ func (s *variational) cut(theta *Node) (lambda, psi *Node) {
 
 // Objective implements ascent.Learner: the evidence lower bound.
 func (s *variational) Objective(
-	theta *graph.Node, batch target.Batch, rng random.Stream,
+	theta *graph.Node, batch density.Batch, rng random.Stream,
 ) (value, gradient *graph.Node) {
 	lambda, psi := s.cut(theta)
 	phi := s.draw(lambda, rng.Named("draws"), s.draws)
@@ -108,7 +108,7 @@ func (s *variational) Objective(
 }
 
 // Score implements ascent.Learner: the NLPD of the prediction by as many draws as the posterior has.
-func (s *variational) Score(theta *graph.Node, batch target.Batch, rng random.Stream) *graph.Node {
+func (s *variational) Score(theta *graph.Node, batch density.Batch, rng random.Stream) *graph.Node {
 	lambda, psi := s.cut(theta)
 	phi := s.draw(lambda, rng.Named("draws"), s.predicted)
 	equal := BroadcastToDims(ConstAs(phi, -math.Log(float64(s.predicted))), s.predicted)

@@ -12,11 +12,11 @@ import (
 	"gobnn/bayes/ascent"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -220,12 +220,12 @@ func (j *Job) posterior(data *fit.Data, status run.Status, p Particles) (*bayes.
 }
 
 // miniBatch is the target of particles whose log-posterior is estimated from batches.
-func (j *Job) miniBatch(bound *bayes.BoundModel, work target.Workload) (target.MiniBatch, error) {
-	plan, err := target.NewPlan(bound, j.DType, work)
+func (j *Job) miniBatch(bound *bayes.BoundModel, work density.Workload) (density.MiniBatch, error) {
+	plan, err := density.NewPlan(bound, j.DType, work)
 	if err != nil {
-		return target.MiniBatch{}, fmt.Errorf("baseline: %w", err)
+		return density.MiniBatch{}, fmt.Errorf("baseline: %w", err)
 	}
-	return target.MiniBatch{Likelihood: target.Likelihood{Model: bound, Plan: plan}, Rows: j.Rows()}, nil
+	return density.MiniBatch{Likelihood: density.Likelihood{Model: bound, Plan: plan}, Rows: j.Rows()}, nil
 }
 
 // startAt begins every chain at phi, [D].

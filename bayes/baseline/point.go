@@ -7,10 +7,10 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -116,7 +116,7 @@ func (m Ensemble) Fit(ctx context.Context, j *Job) (*Result, error) {
 // W], as a particle of a model whose every parameter is stochastic.
 type points struct {
 	whole              *bayes.BoundModel
-	target, validation target.MiniBatch
+	target, validation density.MiniBatch
 	members            int
 	dtype              compute.DType
 	name               string
@@ -140,11 +140,11 @@ func (j *Job) newPoints(members int, prior bool) (*points, error) {
 		return nil, err
 	}
 	p.name += " " + string(text(j.Bound.Model))
-	if p.target, err = j.miniBatch(p.whole, target.Workload{Particles: members, Rows: j.BatchSize}); err != nil {
+	if p.target, err = j.miniBatch(p.whole, density.Workload{Particles: members, Rows: j.BatchSize}); err != nil {
 		return nil, err
 	}
 	if j.Parts.Validation != nil {
-		work := target.Workload{Particles: members, Rows: j.Parts.Validation.Rows(), Forward: true}
+		work := density.Workload{Particles: members, Rows: j.Parts.Validation.Rows(), Forward: true}
 		p.validation, err = j.miniBatch(p.whole, work)
 	}
 	return p, err
@@ -185,12 +185,12 @@ func (p *points) Initial(rng random.Stream) *graph.Node {
 
 // Objective implements ascent.Learner: log p(phi_j) + (N/n) log p(y_batch | phi_j; psi_j), with the prior on the
 // parameters that the user's partition calls stochastic, or without it.
-func (p *points) Objective(theta *graph.Node, batch target.Batch, _ random.Stream) (value, gradient *graph.Node) {
+func (p *points) Objective(theta *graph.Node, batch density.Batch, _ random.Stream) (value, gradient *graph.Node) {
 	return p.target.Gradient(theta, nil, batch)
 }
 
 // Score implements ascent.Learner: the NLPD of each member by itself.
-func (p *points) Score(theta *graph.Node, batch target.Batch, _ random.Stream) *graph.Node {
+func (p *points) Score(theta *graph.Node, batch density.Batch, _ random.Stream) *graph.Node {
 	return DivScalar(Neg(p.validation.LogLikelihood(theta, nil, batch)), float64(batch.Y.Shape().Dim(0)))
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -152,7 +152,7 @@ func (j *Job) byMiniBatches(psi []float64, s mcmc.Settings) (mcmc.Problem, error
 	if j.Bound.W > 0 {
 		shared = compute.Floats(j.DType, psi, j.Bound.W)
 	}
-	problem, err := target.ProblemByBatches(j.Bound, x, y, shared, batches, s.Chains, s.Devices)
+	problem, err := density.NewBatchProblem(j.Bound, x, y, shared, batches, s.Chains, s.Devices)
 	if err != nil {
 		return mcmc.Problem{}, fmt.Errorf("baseline: %w", err)
 	}

@@ -97,7 +97,7 @@ const (
 )
 
 // NewParallelPlan is a plan for particles that multiply large matrices of their own: as many chunks at a time as there
-// are processors, at most 8. target.NewPlan chooses between it, NewPlan and NewSharedPlan.
+// are processors, at most 8. density.NewPlan chooses between it, NewPlan and NewSharedPlan.
 func NewParallelPlan(particles int, bytesPerParticle int64) (Plan, error) {
 	concurrent := min(runtime.NumCPU(), maxConcurrent, particles)
 	total := int64(particles) * bytesPerParticle

@@ -14,7 +14,7 @@
 //     same with CSVOptions.Like, which puts them into the columns of the table that the model was trained on.
 //   - Synthetic: [Crescent], [SinTanh], [TwoMoons].
 //   - Data that do not fit in memory: a [Source], such as [Simulated], gives the rows block by block. [Standardise]
-//     reads it once to fit the scalers. target.ProblemBySource makes it an mcmc.Problem for mini-batch kernels, whose
+//     reads it once to fit the scalers. density.NewSourceProblem makes it an mcmc.Problem for mini-batch kernels, whose
 //     mode and Hessian are computed from all rows. fbnn.FitSource fits a network to it.
 //
 // # Which split

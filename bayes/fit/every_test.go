@@ -15,6 +15,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
@@ -23,7 +24,6 @@ import (
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
-	"gobnn/bayes/target"
 	"gobnn/ohsmc"
 	"gobnn/pbnn"
 	"gobnn/viz"
@@ -218,7 +218,7 @@ func byHand(sample func(ctx context.Context, p mcmc.Problem, s shared) (bayes.Dr
 		if err != nil {
 			return nil, err
 		}
-		problem, err := target.Problem(s.Engine, data.Bound, x, y, nil, 4, 1)
+		problem, err := density.NewProblem(s.Engine, data.Bound, x, y, nil, 4, 1)
 		if err != nil {
 			return nil, err
 		}

@@ -11,9 +11,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -39,7 +39,7 @@ func network(b *testing.B, rows, chains int, hidden ...int) mcmc.Problem {
 	for i := range y {
 		y[i] = math.Sin(2*x[i*inputs]) + .3*rng.NormFloat64()
 	}
-	problem, err := target.Problem(
+	problem, err := density.NewProblem(
 		nil, bound, compute.Floats(compute.Float32, x, rows, inputs), compute.Floats(compute.Float32, y, rows), nil, chains,
 		1,
 	)

@@ -12,9 +12,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -41,7 +41,7 @@ func benchmarkNUTS(b *testing.B, _ *compute.Engine) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	plan, err := target.NewPlan(bound, compute.Float32, target.Workload{Particles: chains, Rows: rows})
+	plan, err := density.NewPlan(bound, compute.Float32, density.Workload{Particles: chains, Rows: rows})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -58,8 +58,8 @@ func benchmarkNUTS(b *testing.B, _ *compute.Engine) {
 	}
 	data := []any{tensors.FromFlatDataAndDimensions(x, rows, inputs), tensors.FromFlatDataAndDimensions(y, rows)}
 	begin := tensors.FromFlatDataAndDimensions(phi, chains, bound.D)
-	posterior := func(x, y *graph.Node) target.LogPosterior {
-		return target.At(target.Full{Likelihood: target.Likelihood{Model: bound, Plan: plan}}, nil, target.Batch{X: x, Y: y})
+	posterior := func(x, y *graph.Node) density.LogPosterior {
+		return density.At(density.Full{Likelihood: density.Likelihood{Model: bound, Plan: plan}}, nil, density.Batch{X: x, Y: y})
 	}
 	b.Run("gradient", func(b *testing.B) {
 		exec := newExec(b, func(a []*graph.Node) []*graph.Node {

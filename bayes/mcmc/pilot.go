@@ -100,7 +100,7 @@ func onSurrogate(m, n int) SplitHMC {
 // predicted gain. It chooses no surrogate if the gain is below 1.3, the standard deviation above 1.2, or the mean of
 // |z|^2/D outside .7 to 1.4. If the chains that look for a step are clearly outside these bounds, or the whitening is
 // not Dense, nothing else that it could measure would change the answer, and the pilot ends there. The problem must
-// have Part, as those of target.Problem have.
+// have Part, as those of density.NewProblem have.
 func NewPilot(ctx context.Context, problem Problem, w *Whitening, s PilotSettings) (*Pilot, error) {
 	began := time.Now()
 	s = s.withDefaults()

@@ -93,9 +93,9 @@ type Settings struct {
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
 	// Devices is the number of the engine's devices that share the chains, in parts of equal size; default 1. The draws
-	// depend on it by rounding only; a checkpoint needs the same number of devices. A Target that evaluates the chains in
-	// blocks must divide them such that no block is on two devices, as target.Problem does if it is given their number:
-	// otherwise each block is computed by one device while the others wait.
+	// depend on it by rounding only; a checkpoint needs the same number of devices. A Target that evaluates the chains
+	// in blocks must divide them such that no block is on two devices, as density.NewProblem does if it is given their
+	// number: otherwise each block is computed by one device while the others wait.
 	Devices int
 
 	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when

@@ -9,9 +9,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/target"
 )
 
 // BenchmarkSGHMC is SGHMC on mini-batches of 50 of 40 434 rows with 14 features (Adult's size), with a network
@@ -43,7 +43,7 @@ func benchmarkSGHMC(b *testing.B, _ *compute.Engine) {
 	}
 	for _, chains := range computetest.Cases(1, 10, 100) {
 		b.Run(fmt.Sprintf("chains=%d", chains), func(b *testing.B) {
-			problem, err := target.ProblemByBatches(bound, compute.Floats(compute.Float32, x, rows, inputs),
+			problem, err := density.NewBatchProblem(bound, compute.Floats(compute.Float32, x, rows, inputs),
 				compute.Floats(compute.Float32, y, rows), nil, batches, chains, 1)
 			if err != nil {
 				b.Fatal(err)

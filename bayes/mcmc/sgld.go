@@ -17,7 +17,7 @@ var _ Stateful = SGLD{}
 //
 // where e_t is the step size of move t, S are the scales of the coordinates, z is standard normal, and G is the
 // gradient of the log-posterior estimated from a mini-batch of n of the N rows, with the log-likelihood scaled by N/n,
-// as by target.MiniBatch. With step sizes e_t = a (b + t)^-c, 0.5 < c <= 1, that fall to 0 it leaves the target
+// as by density.MiniBatch. With step sizes e_t = a (b + t)^-c, 0.5 < c <= 1, that fall to 0 it leaves the target
 // invariant in the limit: the variance of the gradient's noise, proportional to e_t^2, becomes small beside that of the
 // noise z, proportional to e_t. With a constant e it does not, and its bias grows with e and with the variance of G. A
 // move costs one gradient; nothing is accepted or rejected.

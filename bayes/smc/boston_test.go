@@ -8,11 +8,11 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/smc"
-	"gobnn/bayes/target"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -48,7 +48,7 @@ func bostonProblem(t *testing.T, engine *compute.Engine, data *fit.Data, particl
 	if err != nil {
 		t.Fatal(err)
 	}
-	problem, err := target.Problem(engine, data.Bound, x, y, nil, particles, 1)
+	problem, err := density.NewProblem(engine, data.Bound, x, y, nil, particles, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

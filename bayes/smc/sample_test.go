@@ -14,12 +14,12 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -69,7 +69,7 @@ func network(t *testing.T, engine *compute.Engine, l check.Linear, dtype compute
 		x = append(x, row[:d]...)
 	}
 	n := len(l.Y)
-	problem, err := target.Problem(engine, bound, compute.Floats(dtype, x, n, d), compute.Floats(dtype, l.Y, n), nil,
+	problem, err := density.NewProblem(engine, bound, compute.Floats(dtype, x, n, d), compute.Floats(dtype, l.Y, n), nil,
 		particles, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -13,11 +13,11 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/target"
 	"gobnn/fbnn"
 
 	"gonum.org/v1/gonum/mat"
@@ -308,7 +308,7 @@ func (r *surrogateRun) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.problem, err = target.Problem(r.engine, r.fitted.Bound, x, y, nil, surrogateChains, 1); err != nil {
+	if r.problem, err = density.NewProblem(r.engine, r.fitted.Bound, x, y, nil, surrogateChains, 1); err != nil {
 		return err
 	}
 	began := time.Now()

@@ -6,7 +6,7 @@
 //	go test -tags long -run 'Long$' -timeout 60m ./...
 //
 // makes these runs. CI makes them too, all but TestEvidenceLong of bayes/smc and TestEvidenceCoverageLong of pmcnet,
-// which take 20 minutes each, of bayes/target TestMoreRowsThanMemoryLong, TestSurrogatesLong and
+// which take 20 minutes each, of bayes/density TestMoreRowsThanMemoryLong, TestSurrogatesLong and
 // TestWhitenedAgainstRawLong, which take up to five, and TestSurrogateExactLong, which takes one and a half, and
 // TestEvidenceExchangeCoverageLong of pmcnet and TestFBNNBandsLong of notebooks/study, which take six.
 //

@@ -1,4 +1,4 @@
-// Package target evaluates the targets of the samplers: the log-posterior of all particles, its gradients, and the
+// Package density evaluates the targets of the samplers: the log-posterior of all particles, its gradients, and the
 // evidence.
 //
 // The log-likelihood of a mini-batch of n of N rows estimates that of all data only if it is multiplied by N/n. The
@@ -14,7 +14,7 @@
 // Non-finite numbers are handled in one place: a log-likelihood that is NaN or infinite counts as -Inf, and a particle
 // with a coordinate that is not finite, or so large that its square overflows, is evaluated as zeros, with weight 0, so
 // that it does not affect the others' gradient.
-package target
+package density
 
 import (
 	"maps"
@@ -269,8 +269,8 @@ type Tempered struct {
 	Points float64 // above 0
 }
 
-// Target is an unnormalised log-posterior of all particles: Full, MiniBatch or Tempered.
-type Target interface {
+// Conditional is an unnormalised log-posterior of all particles: Full, MiniBatch or Tempered.
+type Conditional interface {
 	// Scale is the factor of the batch's log-likelihood, a scalar: 1, N/n or Points/B.
 	Scale(batch Batch) *graph.Node
 	// LogPosterior is log p(phi_j) + Scale log p(y_batch | phi_j; psi), [J], -Inf where not finite.
@@ -280,50 +280,50 @@ type Target interface {
 }
 
 var (
-	_ Target = Full{}
-	_ Target = MiniBatch{}
-	_ Target = Tempered{}
+	_ Conditional = Full{}
+	_ Conditional = MiniBatch{}
+	_ Conditional = Tempered{}
 )
 
-// Scale implements Target: 1.
+// Scale implements Conditional: 1.
 func (f Full) Scale(batch Batch) *graph.Node { return ConstAs(batch.Y, 1.0) }
 
-// Scale implements Target: N/n, where n counts the batch's real rows.
+// Scale implements Conditional: N/n, where n counts the batch's real rows.
 func (m MiniBatch) Scale(batch Batch) *graph.Node {
 	return Div(ConstAs(batch.Y, float64(m.Rows)), batch.count())
 }
 
-// Scale implements Target: Points/B, where B counts the batch's real rows.
+// Scale implements Conditional: Points/B, where B counts the batch's real rows.
 func (p Tempered) Scale(batch Batch) *graph.Node {
 	return Div(ConstAs(batch.Y, p.Points), batch.count())
 }
 
-// LogPosterior implements Target.
+// LogPosterior implements Conditional.
 func (f Full) LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node {
 	return f.logPosterior(phi, psi, batch, f.Scale(batch))
 }
 
-// LogPosterior implements Target.
+// LogPosterior implements Conditional.
 func (m MiniBatch) LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node {
 	return m.logPosterior(phi, psi, batch, m.Scale(batch))
 }
 
-// LogPosterior implements Target.
+// LogPosterior implements Conditional.
 func (p Tempered) LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node {
 	return p.logPosterior(phi, psi, batch, p.Scale(batch))
 }
 
-// Gradient implements Target.
+// Gradient implements Conditional.
 func (f Full) Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *graph.Node) {
 	return f.gradientOfPosterior(phi, psi, batch, f.Scale(batch))
 }
 
-// Gradient implements Target.
+// Gradient implements Conditional.
 func (m MiniBatch) Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *graph.Node) {
 	return m.gradientOfPosterior(phi, psi, batch, m.Scale(batch))
 }
 
-// Gradient implements Target.
+// Gradient implements Conditional.
 func (p Tempered) Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *graph.Node) {
 	return p.gradientOfPosterior(phi, psi, batch, p.Scale(batch))
 }

@@ -1,6 +1,6 @@
 //go:build long
 
-package target_test
+package density_test
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 //go:build long
 
-package target_test
+package density_test
 
 import (
 	"testing"
@@ -9,9 +9,9 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/target"
 )
 
 // Five million rows of 1000 features, 20 GB in float32, are drawn and go through mini-batches once, and a sixteenth of
@@ -26,7 +26,7 @@ func TestMoreRowsThanMemoryLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := dataset.Simulated{N: 5_000_000, Features: 1000, Noise: .5, Seed: 1}
-	problem, err := target.ProblemBySource(bound, source, nil, target.SourceSettings{BatchSize: 8192, Chains: 1})
+	problem, err := density.NewSourceProblem(bound, source, nil, density.SourceSettings{BatchSize: 8192, Chains: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

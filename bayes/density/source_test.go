@@ -1,4 +1,4 @@
-package target_test
+package density_test
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -55,13 +55,13 @@ func TestProblemBySource(t *testing.T) {
 	if err := source.Read(ctx, 0, x, y); err != nil {
 		t.Fatal(err)
 	}
-	whole, err := target.Problem(engine, bound, compute.Floats(compute.Float64, x, n, features),
+	whole, err := density.NewProblem(engine, bound, compute.Floats(compute.Float64, x, n, features),
 		compute.Floats(compute.Float64, y, n), nil, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	problem, err := target.ProblemBySource(bound, source, nil,
-		target.SourceSettings{BatchSize: 20, BlockRows: 50, Seed: 5, DType: compute.Float64})
+	problem, err := density.NewSourceProblem(bound, source, nil,
+		density.SourceSettings{BatchSize: 20, BlockRows: 50, Seed: 5, DType: compute.Float64})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +142,8 @@ func TestCheckpointOfASource(t *testing.T) {
 		Chains: 1, Draws: 5, WarmUp: mcmc.NoWarmUp, Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run"),
 	}
 	sample := func(seed uint64) error {
-		problem, err := target.ProblemBySource(linear(t, 2), dataset.Simulated{N: 50, Features: 2, Seed: seed}, nil,
-			target.SourceSettings{BatchSize: 10, BlockRows: 20, Chains: 1})
+		problem, err := density.NewSourceProblem(linear(t, 2), dataset.Simulated{N: 50, Features: 2, Seed: seed}, nil,
+			density.SourceSettings{BatchSize: 10, BlockRows: 20, Chains: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestBlocksInMemory(t *testing.T) {
 		x[i] = math.Sin(float64(i * i))
 		y[i] = 1 + x[i]/2 + math.Cos(float64(i*i*i))
 	}
-	problem, err := target.Problem(engine, bound, compute.Floats(compute.Float64, x, n, 1),
+	problem, err := density.NewProblem(engine, bound, compute.Floats(compute.Float64, x, n, 1),
 		compute.Floats(compute.Float64, y, n), nil, 1, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestGaussNewton(t *testing.T) {
 		x[i] = (float64(i) - (n-1)/2.) / 10
 	}
 	line := compute.Floats(compute.Float64, x, n)
-	problem, err := target.Problem(engine, bound, compute.Floats(compute.Float64, x, n, 1), line, nil, 1, 1)
+	problem, err := density.NewProblem(engine, bound, compute.Floats(compute.Float64, x, n, 1), line, nil, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,19 +259,19 @@ func TestSourceBadInput(t *testing.T) {
 	good := dataset.Simulated{N: 200, Features: 3}
 	for want, c := range map[string]struct {
 		source   dataset.Source
-		settings target.SourceSettings
+		settings density.SourceSettings
 	}{
-		"200 rows of 2 features": {dataset.Simulated{N: 200, Features: 2}, target.SourceSettings{}},
-		"0 rows":                 {dataset.Simulated{Features: 3}, target.SourceSettings{}},
-		"BatchSize 60":           {good, target.SourceSettings{BatchSize: 60, BlockRows: 50}},
-		"BlockRows 201":          {good, target.SourceSettings{BlockRows: 201}},
+		"200 rows of 2 features": {dataset.Simulated{N: 200, Features: 2}, density.SourceSettings{}},
+		"0 rows":                 {dataset.Simulated{Features: 3}, density.SourceSettings{}},
+		"BatchSize 60":           {good, density.SourceSettings{BatchSize: 60, BlockRows: 50}},
+		"BlockRows 201":          {good, density.SourceSettings{BlockRows: 201}},
 	} {
-		if _, err := target.ProblemBySource(bound, c.source, nil, c.settings); err == nil ||
+		if _, err := density.NewSourceProblem(bound, c.source, nil, c.settings); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	problem, err := target.ProblemBySource(bound, failing{good}, nil, target.SourceSettings{BlockRows: 50, BatchSize: 50})
+	problem, err := density.NewSourceProblem(bound, failing{good}, nil, density.SourceSettings{BlockRows: 50, BatchSize: 50})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,8 +284,8 @@ func TestSourceBadInput(t *testing.T) {
 		t.Errorf("no blocks: %v", err)
 	}
 	good.Seed = 1
-	problem, err = target.ProblemBySource(bound, failing{good}, nil,
-		target.SourceSettings{BatchSize: 100, BlockRows: 200})
+	problem, err = density.NewSourceProblem(bound, failing{good}, nil,
+		density.SourceSettings{BatchSize: 100, BlockRows: 200})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package target_test
+package density_test
 
 import (
 	"slices"
@@ -8,8 +8,8 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -50,7 +50,7 @@ func TestProblemRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = target.Problem(computetest.Go(t), bound, c.x, c.y, c.psi, 4, 1)
+		_, err = density.NewProblem(computetest.Go(t), bound, c.x, c.y, c.psi, 4, 1)
 		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%d targets, x %s, y %s: error %v, want %q", c.targets, c.x.Shape(), c.y.Shape(), err, c.says)
 		}
@@ -71,7 +71,7 @@ func TestClimbFixesScales(t *testing.T) {
 			want = append(want, slot.Offset)
 		}
 	}
-	if got := target.Climb(bound).Fixed; len(want) != 2 || !slices.Equal(got, want) {
+	if got := density.NewClimb(bound).Fixed; len(want) != 2 || !slices.Equal(got, want) {
 		t.Errorf("fixed are %v, the scales %v", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package target
+package density
 
 import (
 	"gobnn/bayes/mcmc"
@@ -87,17 +87,17 @@ type powered struct {
 	power *Node
 }
 
-var _ Target = powered{}
+var _ Conditional = powered{}
 
-// Scale implements Target: the power.
+// Scale implements Conditional: the power.
 func (p powered) Scale(Batch) *graph.Node { return p.power }
 
-// LogPosterior implements Target.
+// LogPosterior implements Conditional.
 func (p powered) LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node {
 	return p.logPosterior(phi, psi, batch, p.power)
 }
 
-// Gradient implements Target.
+// Gradient implements Conditional.
 func (p powered) Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *graph.Node) {
 	return p.gradientOfPosterior(phi, psi, batch, p.power)
 }

@@ -1,4 +1,4 @@
-package target
+package density
 
 import (
 	"errors"
@@ -26,10 +26,10 @@ func part(
 	features, y, psi := data["features"], data["y"], data["psi"]
 	n := y.Shape().Dim(0)
 	if m < 1 || m > n {
-		return mcmc.Part{}, fmt.Errorf("target: a surrogate of %d rows: the data have %d, take from 1 to that", m, n)
+		return mcmc.Part{}, fmt.Errorf("density: a surrogate of %d rows: the data have %d, take from 1 to that", m, n)
 	}
 	if len(mode) != bound.D {
-		return mcmc.Part{}, fmt.Errorf("target: the mode has %d coordinates, the model %d", len(mode), bound.D)
+		return mcmc.Part{}, fmt.Errorf("density: the mode has %d coordinates, the model %d", len(mode), bound.D)
 	}
 	rows := rand.New(rand.NewPCG(uint64(n), 0x70617274)).Perm(n)[:m]
 	slices.Sort(rows)
@@ -85,7 +85,7 @@ func (l Likelihood) predicted(
 		return graph.Reshape(graph.Transpose(graph.Reshape(full, k, b), 0, 1), inputs[2].Shape().Dimensions...)
 	}, inputs...)
 	if err != nil {
-		return nil, fmt.Errorf("target: the network's outputs at the mode: %w", err)
+		return nil, fmt.Errorf("density: the network's outputs at the mode: %w", err)
 	}
 	return outputs, nil
 }
@@ -127,7 +127,7 @@ func picked(t *tensors.Tensor, dims []int, parts iter.Seq2[int, int]) (some *ten
 		case []float64:
 			some = tensors.FromFlatDataAndDimensions(concatenated(flat, parts), dims...)
 		default:
-			err = fmt.Errorf("target: rows of %s where float32 or float64 was expected", t.DType())
+			err = fmt.Errorf("density: rows of %s where float32 or float64 was expected", t.DType())
 		}
 	})
 	return some, errors.Join(wrong, err)

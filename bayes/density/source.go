@@ -1,4 +1,4 @@
-package target
+package density
 
 import (
 	"cmp"
@@ -30,29 +30,29 @@ type SourceSettings struct {
 	Seed      uint64        // of the order of the rows
 }
 
-// ProblemBySource is ProblemByBatches for standardised rows that memory does not hold: one block of rows is read at a
+// NewSourceProblem is ProblemByBatches for standardised rows that memory does not hold: one block of rows is read at a
 // time. Each move estimates the posterior from a mini-batch of one block, by log p(phi) + B log p(y_batch | phi; psi)
 // with B the number of mini-batches of an epoch, in which each row counts once. An epoch goes through all blocks, and
 // through the rows of each, in a new random order. The problem's Blocks read the source too, so that mcmc.FindMode and
 // mcmc.NewWhitening use all rows. An error while reading stops a run, which a checkpoint resumes: it knows the source
 // by its first block of rows. psi is [W], nil if nothing is shared.
-func ProblemBySource(
+func NewSourceProblem(
 	bound *bayes.BoundModel, source dataset.Source, psi *tensors.Tensor, s SourceSettings,
 ) (mcmc.Problem, error) {
 	n := source.Rows()
 	if n < 1 || source.Dims() != bound.Inputs || source.Targets() != bound.Targets() {
-		return mcmc.Problem{}, fmt.Errorf("target: the source has %d rows of %d features and %d targets: the model has %d "+
+		return mcmc.Problem{}, fmt.Errorf("density: the source has %d rows of %d features and %d targets: the model has %d "+
 			"and %d", n, source.Dims(), source.Targets(), bound.Inputs, bound.Targets())
 	}
 	s.BatchSize, s.BlockRows = cmp.Or(s.BatchSize, min(50, n)), cmp.Or(s.BlockRows, min(rowsOfBlock, n))
 	s.Chains, s.DType = cmp.Or(s.Chains, 4), cmp.Or(s.DType, compute.Float32)
 	if s.BatchSize < 1 || s.BlockRows > n || s.BatchSize > s.BlockRows || s.Chains < 1 {
-		return mcmc.Problem{}, fmt.Errorf("target: SourceSettings has BatchSize %d, BlockRows %d and %d chains: a "+
+		return mcmc.Problem{}, fmt.Errorf("density: SourceSettings has BatchSize %d, BlockRows %d and %d chains: a "+
 			"mini-batch has from 1 to BlockRows rows, a block at most the %d that there are", s.BatchSize, s.BlockRows,
 			s.Chains, n)
 	}
 	if bound.W > 0 && (psi == nil || psi.Size() != bound.W) {
-		return mcmc.Problem{}, fmt.Errorf("target: the model has %d shared numbers: psi must hold them", bound.W)
+		return mcmc.Problem{}, fmt.Errorf("density: the model has %d shared numbers: psi must hold them", bound.W)
 	}
 	plan, err := NewPlan(bound, s.DType, Workload{Particles: s.Chains, Rows: s.BatchSize})
 	if err != nil {
@@ -129,7 +129,7 @@ type reader struct {
 func (r *reader) read(ctx context.Context, from, count int) (x, y []float64, err error) {
 	x, y = make([]float64, count*r.source.Dims()), make([]float64, count*r.source.Targets())
 	if err := r.source.Read(ctx, from, x, y); err != nil {
-		return nil, nil, fmt.Errorf("target: rows %d to %d of the source: %w", from, from+count-1, err)
+		return nil, nil, fmt.Errorf("density: rows %d to %d of the source: %w", from, from+count-1, err)
 	}
 	largest, what := math.MaxFloat64, "finite"
 	if r.DType == compute.Float32 {
@@ -138,7 +138,7 @@ func (r *reader) read(ctx context.Context, from, count int) (x, y []float64, err
 	}
 	for _, values := range [][]float64{x, y} {
 		if i := slices.IndexFunc(values, func(v float64) bool { return !(math.Abs(v) <= largest) }); i >= 0 {
-			return nil, nil, fmt.Errorf("target: row %d of the source holds %v: all numbers must be %s",
+			return nil, nil, fmt.Errorf("density: row %d of the source holds %v: all numbers must be %s",
 				from+i*count/len(values), values[i], what)
 		}
 	}

@@ -1,4 +1,4 @@
-package target_test
+package density_test
 
 import (
 	"math"
@@ -9,9 +9,9 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/target"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/mat"
@@ -94,7 +94,7 @@ func (n smallNetwork) problem(t *testing.T, engine *compute.Engine, likelihood b
 	if err != nil {
 		t.Fatal(err)
 	}
-	problem, err := target.Problem(engine, bound, compute.Floats(compute.Float32, n.x, smallRows, smallInputs),
+	problem, err := density.NewProblem(engine, bound, compute.Floats(compute.Float32, n.x, smallRows, smallInputs),
 		compute.Floats(compute.Float32, n.y, smallRows), compute.Floats(compute.Float32, n.psi, len(n.psi)), 4, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +174,7 @@ func TestKroneckerWhitening(t *testing.T) {
 			t.Fatal(err)
 		}
 		const few = 20
-		p, err := target.Problem(engine, bound, compute.Floats(compute.Float64, n.x[:few*smallInputs], few, smallInputs),
+		p, err := density.NewProblem(engine, bound, compute.Floats(compute.Float64, n.x[:few*smallInputs], few, smallInputs),
 			compute.Floats(compute.Float64, n.y[:few], few), nil, 4, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -221,7 +221,7 @@ func TestKroneckerWhitening(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ownNoise, err := target.Problem(engine, noisy, compute.Floats(compute.Float64, n.x[:30], 10, smallInputs),
+	ownNoise, err := density.NewProblem(engine, noisy, compute.Floats(compute.Float64, n.x[:30], 10, smallInputs),
 		compute.Floats(compute.Float64, n.y[:10], 10), nil, 4, 1)
 	if err != nil {
 		t.Fatal(err)

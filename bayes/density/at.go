@@ -1,20 +1,20 @@
-package target
+package density
 
 import (
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// LogPosterior is a Target at fixed shared parameters and a fixed batch. It is an mcmc.Target, for the kernels of
+// LogPosterior is a Conditional at fixed shared parameters and a fixed batch. It is an mcmc.Target, for the kernels of
 // package mcmc.
 type LogPosterior struct {
-	target Target
+	target Conditional
 	psi    *Node // [W] or nil
 	batch  Batch
 }
 
 // At fixes the shared parameters, [W] or nil, and the batch of a target.
-func At(t Target, psi *graph.Node, batch Batch) LogPosterior { return LogPosterior{t, psi, batch} }
+func At(t Conditional, psi *graph.Node, batch Batch) LogPosterior { return LogPosterior{t, psi, batch} }
 
 // LogDensity is the log-posterior of phi, [J, D] to [J].
 func (p LogPosterior) LogDensity(phi *graph.Node) *graph.Node {

@@ -1,4 +1,4 @@
-package target
+package density
 
 import (
 	"context"
@@ -19,27 +19,27 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Problem is the posterior p(phi | y; psi) of a model given all rows, at fixed psi, as a problem for Markov chains. x
-// is [N, d] and y [N], or [N, K] for K targets, standardised; psi is [W], nil if nothing is shared. All have the same
+// NewProblem is the posterior p(phi | y; psi) of a model given all rows, at fixed psi, as a problem for Markov chains.
+// x is [N, d] and y [N], or [N, K] for K targets, standardised; psi is [W], nil if nothing is shared. All have the same
 // number type, which must be the chains'. Chains start at draws from the prior, from which they climb (Climb). devices
 // is the number of devices that share the chains, as in mcmc.Settings (0: one). The output of the layers before the
 // first stochastic one is computed here once, on the engine (nil: the default), not in each move.
-func Problem(
+func NewProblem(
 	engine *compute.Engine, bound *bayes.BoundModel, x, y, psi *tensors.Tensor, chains, devices int,
 ) (mcmc.Problem, error) {
 	if x.Shape().Rank() != 2 {
-		return mcmc.Problem{}, fmt.Errorf("target: x has shape %s: it must be [N, %d]", x.Shape(), bound.Inputs)
+		return mcmc.Problem{}, fmt.Errorf("density: x has shape %s: it must be [N, %d]", x.Shape(), bound.Inputs)
 	}
 	targets, want := []int{x.Shape().Dim(0)}, "[N]"
 	if k := bound.Targets(); k > 1 {
 		targets, want = append(targets, k), fmt.Sprintf("[N, %d]", k)
 	}
 	if x.Shape().Dim(1) != bound.Inputs || !slices.Equal(y.Shape().Dimensions, targets) {
-		return mcmc.Problem{}, fmt.Errorf("target: x has shape %s and y %s: they must be [N, %d] and %s", x.Shape(),
+		return mcmc.Problem{}, fmt.Errorf("density: x has shape %s and y %s: they must be [N, %d] and %s", x.Shape(),
 			y.Shape(), bound.Inputs, want)
 	}
 	if bound.W > 0 && (psi == nil || psi.Size() != bound.W) {
-		return mcmc.Problem{}, fmt.Errorf("target: the model has %d shared numbers: psi must hold them", bound.W)
+		return mcmc.Problem{}, fmt.Errorf("density: the model has %d shared numbers: psi must hold them", bound.W)
 	}
 	plan, err := NewPlan(bound, x.DType(), Workload{Particles: chains, Rows: x.Shape().Dim(0), Devices: devices})
 	if err != nil {
@@ -62,7 +62,7 @@ func Problem(
 		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
 			return bound.SamplePrior(rng, dtype, chains)
 		},
-		Climb:  Climb(bound),
+		Climb:  NewClimb(bound),
 		Rows:   x.Shape().Dim(0),
 		Blocks: inMemory(bound, data),
 		Part: func(rows int, mode []float64) (mcmc.Part, error) {
@@ -80,11 +80,11 @@ func kronecker(
 	ctx context.Context, engine *compute.Engine, bound *bayes.BoundModel, x, psi *tensors.Tensor, mode []float64,
 ) (factors []mcmc.KroneckerFactor, gradients int, err error) {
 	if _, ok := bound.Model.Prior.(bayes.Normal); !ok {
-		return nil, 0, fmt.Errorf("target: Kronecker factors take the precision of a bayes.Normal prior, not of %T",
+		return nil, 0, fmt.Errorf("density: Kronecker factors take the precision of a bayes.Normal prior, not of %T",
 			bound.Model.Prior)
 	}
 	if err := curvature.Check(bound.Model.Likelihood); err != nil {
-		return nil, 0, fmt.Errorf("target: %w", err)
+		return nil, 0, fmt.Errorf("density: %w", err)
 	}
 	if engine, err = engine.Or(); err != nil {
 		return nil, 0, err
@@ -97,7 +97,7 @@ func kronecker(
 	}
 	factors, gradients, err = curvature.Rows{Engine: engine, Bound: bound, X: x}.Kronecker(ctx, mode, shared)
 	if err != nil {
-		return nil, 0, fmt.Errorf("target: %w", err)
+		return nil, 0, fmt.Errorf("density: %w", err)
 	}
 	return factors, gradients, nil
 }
@@ -121,9 +121,9 @@ func named(bound *bayes.BoundModel, what string) string {
 	return fmt.Sprintf("%s of a model with %d inputs and %d outputs, %s", what, bound.Inputs, bound.Outputs, model)
 }
 
-// ProblemByBatches is Problem for kernels that take noisy gradients: each move estimates the posterior from the next of
+// NewBatchProblem is Problem for kernels that take noisy gradients: each move estimates the posterior from the next of
 // the batches of the rows.
-func ProblemByBatches(
+func NewBatchProblem(
 	bound *bayes.BoundModel, x, y, psi *tensors.Tensor, batches dataset.Batches, chains, devices int,
 ) (mcmc.Problem, error) {
 	rows := x.Shape().Dim(0)
@@ -153,9 +153,9 @@ func ProblemByBatches(
 	}, nil
 }
 
-// Climb is the climb of chains from their draws from the prior: over all coordinates except the log-scales of a
+// NewClimb is the climb of chains from their draws from the prior: over all coordinates except the log-scales of a
 // hierarchical prior.
-func Climb(bound *bayes.BoundModel) *mcmc.Climb {
+func NewClimb(bound *bayes.BoundModel) *mcmc.Climb {
 	climb, at := &mcmc.Climb{}, 0
 	for _, slot := range bound.Slots {
 		if !slot.Stochastic {
@@ -190,7 +190,7 @@ func Features(engine *compute.Engine, bound *bayes.BoundModel, x, psi *tensors.T
 		return Likelihood{Model: bound}.Features(psi, Batch{X: inputs[0]})
 	}, inputs...)
 	if err != nil {
-		return nil, fmt.Errorf("target: features of the layers before the first stochastic one: %w", err)
+		return nil, fmt.Errorf("density: features of the layers before the first stochastic one: %w", err)
 	}
 	return features, nil
 }

@@ -1,4 +1,4 @@
-package target_test
+package density_test
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/target"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -83,7 +83,7 @@ func safetensors(t testing.TB, path string) func(name string) *tensors.Tensor {
 
 func (s simulated) problem(t testing.TB, engine *compute.Engine, chains int) mcmc.Problem {
 	t.Helper()
-	problem, err := target.Problem(engine, s.bound, s.x, s.y, nil, chains, 1)
+	problem, err := density.NewProblem(engine, s.bound, s.x, s.y, nil, chains, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
