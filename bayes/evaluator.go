@@ -7,7 +7,6 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -17,7 +16,7 @@ import (
 // evaluators keep, for each engine, a posterior's compiled programs and its parameters on the device, so that only the
 // first prediction of a shape compiles. They are freed with the last posterior that uses them.
 type evaluators struct {
-	cache *run.Cache[*compute.Engine, *evaluator]
+	cache *compute.Cache[*compute.Engine, *evaluator]
 }
 
 // The largest numbers of engines that are kept for a posterior, and of programs that are kept for an engine, one for
@@ -28,8 +27,8 @@ const (
 )
 
 func newEvaluators() *evaluators {
-	e := &evaluators{&run.Cache[*compute.Engine, *evaluator]{Most: keptEngines}}
-	runtime.AddCleanup(e, func(c *run.Cache[*compute.Engine, *evaluator]) { c.Close() }, e.cache)
+	e := &evaluators{&compute.Cache[*compute.Engine, *evaluator]{Most: keptEngines}}
+	runtime.AddCleanup(e, func(c *compute.Cache[*compute.Engine, *evaluator]) { c.Close() }, e.cache)
 	return e
 }
 
@@ -42,7 +41,7 @@ type evaluator struct {
 	parameters []*tensors.Tensor // phi, [A, D]; psi, [W], and the point of linearisation, [D], if any
 	linearised bool
 	like       Prediction // a template of the predictions, without outputs and rows
-	programs   run.Cache[int, program]
+	programs   compute.Cache[int, program]
 }
 
 // program is compiled for a number of rows.
@@ -72,7 +71,7 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 			Targets: p.bound.Targets(),
 			Chains:  pruned.chains, Weights: pruned.logWeights.Weights(), Own: own, Target: p.Target(),
 		},
-		programs: run.Cache[int, program]{Most: keptPrograms},
+		programs: compute.Cache[int, program]{Most: keptPrograms},
 	}, nil
 }
 

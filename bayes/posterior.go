@@ -17,7 +17,6 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -30,7 +29,7 @@ type Posterior struct {
 	phi            *tensors.Tensor // [J, D], on the host
 	psi            *tensors.Tensor // [W], on the host; nil if nothing is shared
 	expansionPoint *tensors.Tensor // [D], on the host: where the network is linearised; nil if it is not
-	logWeights     smc.LogWeights
+	logWeights     LogWeights
 	chains         int
 	evidence       Evidence
 	diagnostics    map[string]float64
@@ -158,7 +157,7 @@ func Versions(engine *compute.Engine) map[string]string {
 // NewPosterior makes a posterior of a bound model, particles and their origin, and checks that they fit. It owns the
 // draws' tensors from then on. Created and Versions of the provenance are filled in if empty.
 func NewPosterior(bound *BoundModel, draws Draws, origin Origin) (*Posterior, error) {
-	weights, err := smc.NewLogWeights(draws.LogWeights)
+	weights, err := NewLogWeights(draws.LogWeights)
 	if err != nil {
 		return nil, err
 	}
@@ -331,7 +330,7 @@ func (p Provenance) clone() Provenance {
 func (p *Posterior) Model() Model { return p.bound.Model.clone() }
 
 // LogWeights are the particles' normalised log-weights.
-func (p *Posterior) LogWeights() smc.LogWeights { return p.logWeights }
+func (p *Posterior) LogWeights() LogWeights { return p.logWeights }
 
 // Chains is the number of Markov chains, of equal length and one after another, that the particles come from; 0 if they
 // are not from chains.

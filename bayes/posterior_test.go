@@ -21,7 +21,6 @@ import (
 	"gobnn/bayes/compute/tensorfile"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/smc"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -134,9 +133,9 @@ func TestNewPosteriorErrors(t *testing.T) {
 			[]string{fmt.Sprintf("%d shared numbers", w)}},
 		{"psi too long", bayes.Draws{Phi: phi(2, d), Psi: psi(w + 1), LogWeights: []float64{0, 0}}, nil,
 			[]string{fmt.Sprintf("%d shared numbers", w), fmt.Sprint(w + 1)}},
-		{"no weights", bayes.Draws{Phi: phi(2, d), Psi: psi(w)}, smc.ErrZeroWeights, nil},
+		{"no weights", bayes.Draws{Phi: phi(2, d), Psi: psi(w)}, bayes.ErrZeroWeights, nil},
 		{"weights all zero", bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{math.Inf(-1), math.NaN()}},
-			smc.ErrZeroWeights, []string{"1 are NaN"}},
+			bayes.ErrZeroWeights, []string{"1 are NaN"}},
 		{"chains of unequal length", bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{0, 0}, Chains: 3}, nil,
 			[]string{"Chains is 3", "2 particles"}},
 		{"two types", bayes.Draws{Phi: phi(2, d), Psi: compute.Floats(compute.Float32, make([]float64, w), w),

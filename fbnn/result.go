@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gobnn/bayes"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 
@@ -24,7 +25,7 @@ var (
 // Result of Fit.
 type Result struct {
 	// Result has the Posterior, whose predictions are the network's own, and Warnings: look at them first.
-	bayes.Result
+	fit.Result
 	Algorithm Algorithm       // as it ran, with its defaults filled in
 	Phi       *tensors.Tensor // the draws, [Chains n, D], chain after chain
 	Chains    int

@@ -43,7 +43,7 @@ type Now struct {
 // StepInfo are a step's diagnostics, scalars; those that an algorithm does not have are nil. They become a StepRecord,
 // which says what each of them is.
 type StepInfo struct {
-	// LogEvidence must be set: if it is -Inf or NaN all weights are 0, and the run ends with smc.ErrZeroWeights.
+	// LogEvidence must be set: if it is -Inf or NaN all weights are 0, and the run ends with bayes.ErrZeroWeights.
 	LogEvidence                       *graph.Node
 	Loss, ESS, UniqueAncestors        *graph.Node
 	Resampled, GradientRejected       *graph.Node // 1 or 0, or bool

@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/diag"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/ohsmc"
@@ -143,7 +144,7 @@ func ExampleSteps() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if nlpd := now.Score(bayes.ValidationCurve); nlpd > normal {
+		if nlpd := now.Score(fit.ValidationCurve); nlpd > normal {
 			continue
 		}
 		psi, err := now.Psi()

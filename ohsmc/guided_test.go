@@ -15,7 +15,6 @@ import (
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
-	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -240,7 +239,7 @@ func TestGuidedWithoutLikelihood(t *testing.T) {
 	if err == nil {
 		t.Fatalf("particles at 1e25 in float32 ran: %+v", result.Trace)
 	}
-	if !errors.Is(err, smc.ErrZeroWeights) || !strings.Contains(err.Error(), "none of the 200 particles") {
+	if !errors.Is(err, bayes.ErrZeroWeights) || !strings.Contains(err.Error(), "none of the 200 particles") {
 		t.Error(err)
 	}
 }
@@ -251,7 +250,7 @@ func TestDivergentProposals(t *testing.T) {
 	settings := Settings{Particles: 100, BatchSize: 30, Epochs: 60, Engine: computetest.Go(t)}
 	algorithm := Guided{Proposal: HMC{Steps: 20}, StepSize: optim.Constant(50)}
 	_, err := Fit(t.Context(), bayesianLine(.5), algorithm, dataset.Parts{Train: linear(30)}, settings)
-	if !errors.Is(err, smc.ErrZeroWeights) || !strings.Contains(err.Error(),
+	if !errors.Is(err, bayes.ErrZeroWeights) || !strings.Contains(err.Error(),
 		"step 1 of 60") || !strings.Contains(err.Error(), "100 of 100") {
 		t.Errorf("step size 50: %v", err)
 	}

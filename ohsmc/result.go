@@ -1,8 +1,8 @@
 package ohsmc
 
 import (
-	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 )
 
@@ -10,7 +10,7 @@ import (
 type Result struct {
 	// Result's Posterior is, for Fit, the posterior at the best validation, or after the last step without a validation
 	// part; for Sample it has the chains' draws. It has the evidence if the algorithm estimates it.
-	bayes.Result
+	fit.Result
 
 	Steps     int          // number of steps made
 	PerEpoch  int          // steps in an epoch
@@ -108,15 +108,15 @@ func count(v float64) int {
 }
 
 // curves are the loss, the effective sample size and the validations along a run.
-func curves(trace []StepRecord, validated []Validation) []bayes.Curve {
-	all := []bayes.Curve{
-		bayes.NewCurve(bayes.LossCurve, trace, func(r StepRecord) float64 { return r.Loss }),
-		bayes.NewCurve(bayes.ESSCurve, trace, func(r StepRecord) float64 { return r.ESS }),
+func curves(trace []StepRecord, validated []Validation) []fit.Curve {
+	all := []fit.Curve{
+		fit.NewCurve(fit.LossCurve, trace, func(r StepRecord) float64 { return r.Loss }),
+		fit.NewCurve(fit.ESSCurve, trace, func(r StepRecord) float64 { return r.ESS }),
 	}
 	if len(validated) == 0 {
 		return all
 	}
-	validation := bayes.Curve{Name: bayes.ValidationCurve}
+	validation := fit.Curve{Name: fit.ValidationCurve}
 	for _, v := range validated {
 		validation.Steps, validation.Values = append(validation.Steps, v.Step), append(validation.Values, v.NLPD)
 	}

@@ -55,7 +55,7 @@ type Settings struct {
 	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.
 	Replace bool
 	// Progress, if set, is called after a step, at most ten times a second, and at the end. Its scores are named
-	// bayes.LossCurve, bayes.ESSCurve, bayes.ValidationCurve and bayes.BestScore.
+	// fit.LossCurve, fit.ESSCurve, fit.ValidationCurve and fit.BestScore.
 	Progress func(run.Progress) `json:"-"`
 	// Observe, if set, is called with the current particles and psi after every ObserveEvery steps (default: as many as an
 	// epoch has). A resumed run does not call it again for the steps before. If it returns an error the run ends, with the

@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
-	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -116,7 +116,7 @@ func (g *graphStepper) Begin(s *Session) error {
 	}
 	if math.IsInf(record[0], -1) || math.IsNaN(record[0]) {
 		return fmt.Errorf("%w: none of the %d particles from the prior has a finite log-likelihood of the first batch: "+
-			"check the data for outliers", smc.ErrZeroWeights, s.Particles)
+			"check the data for outliers", bayes.ErrZeroWeights, s.Particles)
 	}
 	return nil
 }

@@ -19,12 +19,12 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/tensorfile"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
-	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -144,7 +144,7 @@ func TestResult(t *testing.T) {
 		t.Errorf("status %s, %d steps, %d an epoch, %d records, %d validations; want completed, 80, 4, 80, 80",
 			result.Status, result.Steps, result.PerEpoch, len(result.Trace), len(result.Validated))
 	}
-	if last.Step != 80 || last.Steps != 80 || last.Score(bayes.BestScore) != result.Best.NLPD {
+	if last.Step != 80 || last.Steps != 80 || last.Score(fit.BestScore) != result.Best.NLPD {
 		t.Errorf("last progress %+v", last)
 	}
 	best := result.Validated[0]
@@ -451,7 +451,7 @@ func TestBadInput(t *testing.T) {
 		{"unwritable folder", small, parts(t), Settings{Particles: 4, Checkpoint: "train_test.go/run.safetensors"},
 			[]string{"train_test.go/run.safetensors"}, nil, nil},
 		{"no weight left", model(func(m *bayes.Model) { m.Prior = bayes.Normal{StdDev: 1e38} }), parts(t),
-			Settings{Particles: 4}, []string{"step 1", "4 of 4"}, smc.ErrZeroWeights, nil},
+			Settings{Particles: 4}, []string{"step 1", "4 of 4"}, bayes.ErrZeroWeights, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.settings.Engine = computetest.Go(t)

@@ -12,7 +12,6 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/optim"
-	"gobnn/bayes/run"
 )
 
 // Fit runs an algorithm on the training part; nil stands for OpenHorizon{}. Features, and the target of a regression,
@@ -22,7 +21,7 @@ import (
 // A cancelled context is no error: the result is that of the steps so far, with the status run.Cancelled. If Observe
 // fails, or a checkpoint cannot be written, as on a full disk, the result of the steps so far is returned together with
 // the error, with the status run.Stopped (run.Completed, if only the last checkpoint failed). With other errors there
-// is no result. If all weights become 0, the error wraps smc.ErrZeroWeights and names the step.
+// is no result. If all weights become 0, the error wraps bayes.ErrZeroWeights and names the step.
 func Fit(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
 ) (*Result, error) {
@@ -36,7 +35,7 @@ func Fit(
 type Trainer struct {
 	model    bayes.Model
 	mu       sync.Mutex
-	programs run.Cache[kind, *programs]
+	programs compute.Cache[kind, *programs]
 	samplers mcmc.Samplers
 }
 
@@ -122,7 +121,7 @@ func (t *Trainer) compiled(r *training) (p *programs, giveBack func(), err error
 		engine: r.Engine, rows: r.data.Rows(), inputs: r.data.Bound.Inputs, outputs: r.data.Bound.Outputs,
 		particles: r.Particles, batchSize: r.BatchSize, chunk: r.Chunk, devices: r.Devices, dtype: r.DType,
 		threshold: r.Threshold, resampler: string(r.Resampler), optimiser: r.Optimiser,
-		algorithm: string(algorithm), goSyntax: run.KeyOf(r.algorithm),
+		algorithm: string(algorithm), goSyntax: compute.KeyOf(r.algorithm),
 	}
 	k.optimiser.Schedule = optim.Schedule{}
 	if part := r.data.Parts.Validation; part != nil {

@@ -14,7 +14,6 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
-	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -175,7 +174,7 @@ func (r *training) Step(ctx context.Context) error {
 	if math.IsInf(record.LogEvidence, -1) || math.IsNaN(record.LogEvidence) {
 		return fmt.Errorf("ohsmc: step %d of %d: %w: %d of %d particles have a log-likelihood that is not finite; check "+
 			"the data for outliers, use a smaller learning rate or a smaller step of the kernel",
-			r.step, r.steps, smc.ErrZeroWeights, record.NonFinite, r.Particles)
+			r.step, r.steps, bayes.ErrZeroWeights, record.NonFinite, r.Particles)
 	}
 	if r.validation != nil && r.validates(r.step) {
 		nlpd, err := r.validation.score(r.state)
@@ -238,12 +237,12 @@ func (r *training) Progress() run.Progress {
 		}
 	}
 	if n := len(r.trace); n > 0 {
-		score(bayes.LossCurve, r.trace[n-1].plus(r.data.LogScale()).Loss)
-		score(bayes.ESSCurve, r.trace[n-1].ESS)
+		score(fit.LossCurve, r.trace[n-1].plus(r.data.LogScale()).Loss)
+		score(fit.ESSCurve, r.trace[n-1].ESS)
 	}
 	if n := len(r.validated); n > 0 {
-		score(bayes.ValidationCurve, r.validated[n-1].plus(r.data.LogScale()).NLPD)
-		score(bayes.BestScore, r.best().NLPD)
+		score(fit.ValidationCurve, r.validated[n-1].plus(r.data.LogScale()).NLPD)
+		score(fit.BestScore, r.best().NLPD)
 	}
 	return p
 }
@@ -270,7 +269,7 @@ func (r *training) result() (*Result, error) {
 		validated[i] = v.plus(r.data.LogScale())
 	}
 	return &Result{
-		Result: bayes.Result{
+		Result: fit.Result{
 			Posterior: posterior, Status: r.session.Status(), Elapsed: r.session.Elapsed(), Warnings: r.warnings(),
 			Curves: curves(trace, validated),
 		},

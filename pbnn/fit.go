@@ -35,7 +35,7 @@ type Result struct {
 	// Result has the Posterior: all chains' draws, chain after chain, with equal weights; how the run ended and how long
 	// it took; and Warnings, for a large Bias, for chains that disagree on predictions (diag.Mixing; not of FitShards,
 	// which sees no rows), and for answers of shards that were not finite.
-	bayes.Result
+	fit.Result
 	Target  Target       // what the draws are of
 	Sampler Sampler      // as it ran, defaults and adapted settings filled in
 	Chains  *mcmc.Result // draws and counts of each chain

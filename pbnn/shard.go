@@ -17,7 +17,6 @@ import (
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
@@ -92,7 +91,7 @@ type LocalShard struct {
 
 	mu       sync.Mutex
 	state    *compute.State
-	programs run.Cache[block, *compute.Program]
+	programs compute.Cache[block, *compute.Program]
 }
 
 // block is the kind and size of a compiled program: it answers for so many chains about so many rows. A question of any

@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/diag"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
@@ -68,7 +69,7 @@ type Estimates struct {
 // weightedDraws are step 4's, [N, D], with smoothed weights; theta is nil where these cannot be trusted.
 type weightedDraws struct {
 	theta      *mat.Dense
-	logWeights smc.LogWeights
+	logWeights bayes.LogWeights
 	// firstPower is the power of the weights, at most 1, that the bridge's first step would reach.
 	firstPower float64
 }
@@ -86,7 +87,7 @@ func (e *Estimates) unweighed(why string) {
 func (r *annealing) judge(theta *mat.Dense, logWeights []float64) (draws weightedDraws, err error) {
 	said := &r.said
 	draws.firstPower = firstPower(logWeights, r.Sampling.Threshold)
-	honest, err := smc.NewLogWeights(logWeights)
+	honest, err := bayes.NewLogWeights(logWeights)
 	if err != nil {
 		said.unweighed(fmt.Sprintf("none of %d draws of the mixture has any weight, with %.3g of them outside the canonical "+
 			"order and %d log-densities that are not finite", r.Draws, said.Outside, said.NonFinite))
@@ -177,7 +178,7 @@ func firstPower(logWeights []float64, share float64) float64 {
 	enough := func(power float64) bool {
 		tempered := slices.Clone(finite)
 		floats.Scale(power, tempered)
-		w, err := smc.NewLogWeights(tempered)
+		w, err := bayes.NewLogWeights(tempered)
 		return err == nil && w.EffectiveSampleSize() >= share*float64(len(finite))
 	}
 	if len(finite) == 0 || enough(1) {
@@ -318,9 +319,9 @@ func (r *annealing) of(particles *smc.Result, x *mat.Dense, e bayes.Evidence) *R
 	}
 	result.Status = particles.Status
 	sum, trace := 0., r.said.SMC.Trace
-	result.Curves = []bayes.Curve{
-		bayes.NewCurve(bayes.ESSCurve, trace, func(t smc.StepRecord) float64 { return t.ESS }),
-		bayes.NewCurve(LogEvidenceCurve, trace, func(t smc.StepRecord) float64 {
+	result.Curves = []fit.Curve{
+		fit.NewCurve(fit.ESSCurve, trace, func(t smc.StepRecord) float64 { return t.ESS }),
+		fit.NewCurve(LogEvidenceCurve, trace, func(t smc.StepRecord) float64 {
 			sum += t.LogEvidence
 			return sum
 		}),

@@ -10,7 +10,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/run"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -31,7 +30,7 @@ type kind struct {
 	engine    *compute.Engine
 	dtype     compute.DType
 	algorithm string // as JSON
-	own       string // PMC.Own by run.KeyOf, since its title may leave fields out
+	own       string // PMC.Own by compute.KeyOf, since its title may leave fields out
 	starts    int    // rows of the tensor that the means begin at; 0: there is none
 }
 
@@ -68,7 +67,7 @@ func (m *machine) compiled() (*programs, func(), error) {
 	if m.startAt != nil {
 		starts = m.startAt.Shape().Dim(0)
 	}
-	key := kind{engine: m.Engine, dtype: m.DType, algorithm: string(text), own: run.KeyOf(m.Own),
+	key := kind{engine: m.Engine, dtype: m.DType, algorithm: string(text), own: compute.KeyOf(m.Own),
 		starts: starts}
 	return m.sampler.compiled.Take(key, func() (*programs, error) {
 		p := &programs{PMC: m.PMC, problem: m.Problem, dtype: m.DType, starts: starts}

@@ -29,7 +29,7 @@ import (
 // the particles of Annealed's first SMC, with the status run.Cancelled. Before that, the error wraps the context's. If
 // an error outside the algorithm has stopped the run, such as a full disk, or Annealed's first SMC stalls
 // (smc.ErrStalled), the result is returned with the error, with the status run.Stopped and no evidence. Errors wrap
-// dataset.ErrMissingClass, smc.ErrZeroWeights or baseline.ErrDiverged where these apply.
+// dataset.ErrMissingClass, bayes.ErrZeroWeights or baseline.ErrDiverged where these apply.
 func Fit(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
 ) (*Result, error) {
@@ -44,7 +44,7 @@ type Trainer struct {
 	model    bayes.Model
 	mu       sync.Mutex
 	starts   *baseline.Trainer // of the model with every parameter stochastic; nil before its first use
-	samplers run.Cache[samplerKind, *Sampler]
+	samplers compute.Cache[samplerKind, *Sampler]
 }
 
 // samplerKind is what a Sampler's problem depends on, beside its data.

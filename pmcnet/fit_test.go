@@ -21,7 +21,6 @@ import (
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
-	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -332,7 +331,7 @@ func holed(bound float64) mcmc.Problem {
 // they are counted, and the others are the posterior of what is left: half a Gaussian, of mean -sqrt(2/pi).
 func TestHoles(t *testing.T) {
 	_, err := pmcnet.Sample(t.Context(), holed(-1e3), pmcnet.PMC{Proposals: 3, Draws: 10}, goSettings(t))
-	if says(t, "no weight", err, "iteration 1", "30 of 30 draws"); !errors.Is(err, smc.ErrZeroWeights) {
+	if says(t, "no weight", err, "iteration 1", "30 of 30 draws"); !errors.Is(err, bayes.ErrZeroWeights) {
 		t.Errorf("no weight: %v", err)
 	}
 	a := pmcnet.PMC{Proposals: 20, Draws: 100, Iterations: 8, StdDev: .7, Keep: pmcnet.AllIterations}

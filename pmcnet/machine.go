@@ -158,7 +158,7 @@ func (m *machine) Step(ctx context.Context) error {
 		Replaced: int(record[inReplaced]), Stalled: int(record[inStalled]), Halvings: record[inHalvings],
 		Stayed: int(record[inStayed]), NonFinite: int(record[inNonFinite]), Wrong: int(record[inWrong]),
 	}
-	w, err := smc.NewLogWeights(honest)
+	w, err := bayes.NewLogWeights(honest)
 	if err != nil {
 		return fmt.Errorf("pmcnet: iteration %d: %w: %d of %d draws have a log-density that is not finite; begin elsewhere "+
 			"(PMC.Start), or with another PMC.StdDev", t, err, r.NonFinite, count)
@@ -218,7 +218,7 @@ func logAdd(a, b float64) float64 {
 }
 
 // kHat is that of weights; NaN where there is no tail to tell it from.
-func kHat(w smc.LogWeights) float64 {
+func kHat(w bayes.LogWeights) float64 {
 	s, err := diag.PSIS(w, 1)
 	if err != nil {
 		return math.NaN()

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
@@ -189,7 +189,7 @@ func exponent(l []float64, wanted float64) float64 {
 	ess := func(power float64) float64 {
 		scaled := slices.Clone(l)
 		floats.Scale(power, scaled)
-		w, err := smc.NewLogWeights(scaled)
+		w, err := bayes.NewLogWeights(scaled)
 		if err != nil {
 			return 0
 		}

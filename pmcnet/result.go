@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
@@ -16,13 +17,13 @@ import (
 // Result is the result of Fit and Sample.
 type Result struct {
 	// Result has the Posterior (nil for Sample), the Status, the time and the Warnings: look at them first.
-	bayes.Result
+	fit.Result
 	Algorithm Algorithm // as it ran, with its defaults filled in
 	// Phi are the draws, [J, D], and LogWeights their log-weights, [J]: for PMC of the last iteration or of all, see
 	// PMC.Keep, and by PMC.Weights. The draws of Annealed are in canonical order, if there is one; if they are weighted
 	// draws of the mixture, their weights are Pareto-smoothed (diag.PSIS).
 	Phi        *tensors.Tensor
-	LogWeights smc.LogWeights
+	LogWeights bayes.LogWeights
 	// Evidence is the log evidence with its standard error. For PMC it is the log of the mean of the draws' honest weights
 	// (see Weights), for Annealed that of the estimator in Annealed.Source. It is NaN if that mean is no estimate, because
 	// k-hat is above MaxKHat or unknown, and if the run did not complete.
@@ -91,7 +92,7 @@ func recordOf(v []float64) IterationRecord {
 	}
 }
 
-// The names of the curves in Result.Curves, beside bayes.ESSCurve, and of the posterior's diagnostics. PMC has a log
+// The names of the curves in Result.Curves, beside fit.ESSCurve, and of the posterior's diagnostics. PMC has a log
 // evidence for each iteration, NaN if its k-hat is above MaxKHat; Annealed has that of the first SMC up to each power.
 const (
 	KHatCurve          = "k-hat"
@@ -119,13 +120,13 @@ func (m *machine) result(status run.Status) (*Result, error) {
 		Distinct: m.Trace[m.Iteration-1].Distinct,
 	}
 	r.Status = status
-	honest, err := smc.NewLogWeights(m.honest)
+	honest, err := bayes.NewLogWeights(m.honest)
 	if err != nil {
 		return nil, fmt.Errorf("pmcnet: %w", err)
 	}
 	r.KHat, r.ESS = kHat(honest), honest.EffectiveSampleSize()
 	if r.LogWeights = honest; m.Weights != Honest {
-		if r.LogWeights, err = smc.NewLogWeights(eachNormalised(m.output, count)); err != nil {
+		if r.LogWeights, err = bayes.NewLogWeights(eachNormalised(m.output, count)); err != nil {
 			return nil, fmt.Errorf("pmcnet: %w", err)
 		}
 	}
@@ -133,10 +134,10 @@ func (m *machine) result(status run.Status) (*Result, error) {
 		r.Evidence.Value, r.Evidence.StdErr = smc.LogEvidence(m.honest)
 	}
 	r.Evaluations = m.Iteration * m.evaluations()
-	r.Curves = []bayes.Curve{
-		bayes.NewCurve(bayes.ESSCurve, m.Trace, func(r IterationRecord) float64 { return r.ESS }),
-		bayes.NewCurve(KHatCurve, m.Trace, func(r IterationRecord) float64 { return r.KHat }),
-		bayes.NewCurve(LogEvidenceCurve, m.Trace, func(r IterationRecord) float64 { return r.stated(count) }),
+	r.Curves = []fit.Curve{
+		fit.NewCurve(fit.ESSCurve, m.Trace, func(r IterationRecord) float64 { return r.ESS }),
+		fit.NewCurve(KHatCurve, m.Trace, func(r IterationRecord) float64 { return r.KHat }),
+		fit.NewCurve(LogEvidenceCurve, m.Trace, func(r IterationRecord) float64 { return r.stated(count) }),
 	}
 	r.Approximation, r.Warnings = m.approximation(r), m.warnings(r)
 	return r, nil
@@ -145,7 +146,7 @@ func (m *machine) result(status run.Status) (*Result, error) {
 // eachNormalised are log-weights of iterations of so many draws, normalised within each.
 func eachNormalised(l []float64, count int) (out []float64) {
 	for from := 0; from < len(l); from += count {
-		w, err := smc.NewLogWeights(l[from : from+count])
+		w, err := bayes.NewLogWeights(l[from : from+count])
 		for i := range count {
 			if err != nil {
 				out = append(out, math.Inf(-1))

@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/smc"
 )
 
 // A run is doubtful where more than a tenth of its covariances were replaced, or of its draws were not finite.
 func TestDoubtful(t *testing.T) {
 	const proposals, draws, iterations = 10, 40, 5 // 50 covariances and 2000 draws
-	weights, err := smc.NewLogWeights(make([]float64, proposals*draws))
+	weights, err := bayes.NewLogWeights(make([]float64, proposals*draws))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 )
 
@@ -22,7 +21,7 @@ import (
 //
 // A cancelled context is no error once there are draws: the result has those of the last complete iteration of PMC, or
 // the particles of Annealed's first SMC, with the status run.Cancelled. Before that, the error wraps the context's. The
-// error wraps smc.ErrZeroWeights if no draw has any weight, and smc.ErrStalled if Annealed's first SMC stalls; then the
+// error wraps bayes.ErrZeroWeights if no draw has any weight, and smc.ErrStalled if Annealed's first SMC stalls; then the
 // result has the particles at the power of the likelihood that was reached, the status run.Stopped and no evidence.
 func Sample(ctx context.Context, problem mcmc.Problem, algorithm Algorithm, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem}
@@ -36,10 +35,10 @@ func Sample(ctx context.Context, problem mcmc.Problem, algorithm Algorithm, sett
 type Sampler struct {
 	Problem mcmc.Problem
 
-	compiled  run.Cache[kind, *programs]               // of PMC
-	annealed  run.Cache[annealedKind, *smc.Sampler]    // of Annealed
-	bridges   run.Cache[bridgeKind, *smc.Sampler]      // likewise
-	densities run.Cache[densityKind, *compute.Program] // likewise
+	compiled  compute.Cache[kind, *programs]               // of PMC
+	annealed  compute.Cache[annealedKind, *smc.Sampler]    // of Annealed
+	bridges   compute.Cache[bridgeKind, *smc.Sampler]      // likewise
+	densities compute.Cache[densityKind, *compute.Program] // likewise
 }
 
 // Close frees the compiled programs.

@@ -174,7 +174,7 @@ func TestEstimatesDiffer(t *testing.T) {
 		logWeights[j] = -.1*theta.At(j, 0)*theta.At(j, 0) - 5
 	}
 	exact := -5 - math.Log(1.2)/2 // E exp(-.1 z^2), z normal
-	equalWeights, err := smc.NewLogWeights(bayes.EqualLogWeights(10))
+	equalWeights, err := bayes.NewLogWeights(bayes.EqualLogWeights(10))
 	if err != nil {
 		t.Fatal(err)
 	}

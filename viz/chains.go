@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sort"
 
+	"gobnn/bayes"
 	"gobnn/bayes/diag"
-	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot/vg/draw"
@@ -199,7 +199,7 @@ func Energy(values [][]float64, divergent [][]bool, frame Frame) (*Figure, error
 		}
 	}
 	each := func(xs []float64) (*bars, error) {
-		xs, weights, _, err := weighted(xs, smc.LogWeights{})
+		xs, weights, _, err := weighted(xs, bayes.LogWeights{})
 		if err != nil {
 			return nil, err
 		}

@@ -11,13 +11,12 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/smc"
 	"gobnn/viz"
 )
 
 // Numbers in the legends of figures of draws are those worked out by hand.
 func TestDrawsLegends(t *testing.T) {
-	w, err := smc.NewLogWeights([]float64{math.Log(3), 0, math.Inf(-1)})
+	w, err := bayes.NewLogWeights([]float64{math.Log(3), 0, math.Inf(-1)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/diag"
-	"gobnn/bayes/smc"
 	"gobnn/viz"
 )
 
@@ -115,7 +114,7 @@ func save(fig *viz.Figure, err error) {
 }
 
 func ExampleMarginal() {
-	weights, err := smc.NewLogWeights([]float64{math.Log(2), 0, 0, math.Log(4)}) // posterior.LogWeights()
+	weights, err := bayes.NewLogWeights([]float64{math.Log(2), 0, 0, math.Log(4)}) // posterior.LogWeights()
 	if err != nil {
 		fmt.Println(err)
 		return

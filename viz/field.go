@@ -224,7 +224,7 @@ func (b *colourBar) draw(c draw.Canvas) {
 		// the box has room for descenders, digits have none
 		c.FillText(sty, vg.Point{X: r.Max.X + 7, Y: y + tickSize*0.12}, t.Label)
 	}
-	label := fit(textStyle(labelSize, black), b.label, c.Size().Y)
+	label := narrowed(textStyle(labelSize, black), b.label, c.Size().Y)
 	label.Rotation = math.Pi / 2
 	c.FillText(label, vg.Point{X: c.Max.X - labelSize*0.6, Y: c.Center().Y}, cut(label, b.label, c.Size().Y))
 }

@@ -9,7 +9,6 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/diag"
-	"gobnn/bayes/smc"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -284,7 +283,7 @@ func ForestOf(p *bayes.Posterior, opt ForestOptions) (*Figure, error) {
 		for i := range repeated {
 			repeated[i] = weights.At(i % weights.Len())
 		}
-		all, err := smc.NewLogWeights(repeated)
+		all, err := bayes.NewLogWeights(repeated)
 		if err != nil {
 			return nil, fmt.Errorf("viz: forest: %w", err)
 		}
@@ -297,7 +296,7 @@ func ForestOf(p *bayes.Posterior, opt ForestOptions) (*Figure, error) {
 }
 
 // summarise fills in the mean and the intervals, which are highest-density ones.
-func (r *ForestRow) summarise(values []float64, w smc.LogWeights, mass float64) (err error) {
+func (r *ForestRow) summarise(values []float64, w bayes.LogWeights, mass float64) (err error) {
 	if r.Lower, r.Upper, err = diag.HDI(values, w, mass); err == nil {
 		r.LowerHalf, r.UpperHalf, err = diag.HDI(values, w, mass/2)
 	}

@@ -12,7 +12,6 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/metric"
-	"gobnn/bayes/smc"
 	"gobnn/viz"
 )
 
@@ -270,7 +269,7 @@ func pairs() (*viz.Figure, error) {
 		logs[j] = .3 * rng.NormFloat64()
 		divergent[j] = j == 7 || j == 100
 	}
-	w, err := smc.NewLogWeights(logs)
+	w, err := bayes.NewLogWeights(logs)
 	if err != nil {
 		return nil, err
 	}
@@ -362,7 +361,7 @@ func marginal() (*viz.Figure, error) {
 		z := rng.NormFloat64()
 		values[j], logs[j] = 2+z, -.5*z*z*(4-1)
 	}
-	w, err := smc.NewLogWeights(logs)
+	w, err := bayes.NewLogWeights(logs)
 	if err != nil {
 		return nil, err
 	}

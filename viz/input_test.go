@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 	"gobnn/viz"
 )
@@ -85,7 +86,7 @@ func TestBadInput(t *testing.T) {
 		{"ancestors negative", only(viz.ESSCurve(viz.Series{Value: two}, viz.ESSOptions{UniqueAncestors: []float64{-1, 1}})),
 			[]string{"UniqueAncestors[0] = -1"}},
 		{"curves of nothing", only(viz.TrainingCurvesOf(nil, viz.TrainingOptions{})), []string{"result that is nil"}},
-		{"curves of a nil result", only(viz.TrainingCurvesOf((*bayes.Result)(nil), viz.TrainingOptions{})),
+		{"curves of a nil result", only(viz.TrainingCurvesOf((*fit.Result)(nil), viz.TrainingOptions{})),
 			[]string{"result that is nil"}},
 		{"along nil", only(viz.Along(t.Context(), nil, "age", viz.AlongOptions{})), []string{`along "age"`, "nil"}},
 		{"along nothing", only(viz.Along(t.Context(), &bayes.Posterior{}, "age", viz.AlongOptions{})),

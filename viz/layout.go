@@ -123,7 +123,7 @@ func (a *axes) sized(c draw.Canvas, in inset) fitted {
 		}
 	}
 	labelled := func(axis *plot.Axis, length vg.Length) {
-		axis.Label.TextStyle = fit(axis.Label.TextStyle, axis.Label.Text, length)
+		axis.Label.TextStyle = narrowed(axis.Label.TextStyle, axis.Label.Text, length)
 		axis.Label.Text = cut(axis.Label.TextStyle, axis.Label.Text, length)
 		if axis.Label.Text == ellipsis {
 			axis.Label.Text = "" // which says as much
@@ -224,8 +224,8 @@ func (e legendEntry) iconWidth() vg.Length {
 	return dotIcon
 }
 
-// fit shrinks a style until s is at most as wide as width.
-func fit(sty text.Style, s string, width vg.Length) text.Style {
+// narrowed shrinks a style until s is at most as wide as width.
+func narrowed(sty text.Style, s string, width vg.Length) text.Style {
 	for sty.Font.Size > minSize && sty.Width(s) > width {
 		sty.Font.Size -= 0.25
 	}
@@ -261,7 +261,7 @@ func cut(sty text.Style, s string, width vg.Length) string {
 // wrap breaks s between words into lines of at most width where even the smallest size does not fit it in one, and cuts
 // words that are wider still.
 func wrap(sty text.Style, s string, width vg.Length) (text.Style, []string) {
-	sty = fit(sty, s, width)
+	sty = narrowed(sty, s, width)
 	if sty.Width(s) <= width {
 		return sty, []string{s}
 	}
@@ -367,7 +367,7 @@ func (p *panel) header(width vg.Length) vg.Length {
 
 // titleFont is the font size that fits the title into a width.
 func (p *panel) titleFont(width vg.Length) vg.Length {
-	return fit(textStyle(titleSize, black), p.title, width).Font.Size
+	return narrowed(textStyle(titleSize, black), p.title, width).Font.Size
 }
 
 // room is enough for labels and two ticks on each of the axes.

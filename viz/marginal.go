@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"gobnn/bayes"
 	"gobnn/bayes/diag"
-	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -14,7 +14,7 @@ import (
 type MarginalOptions struct {
 	Frame
 	// Weights of the draws, such as bayes.Posterior.LogWeights; the zero value: equal.
-	Weights smc.LogWeights
+	Weights bayes.LogWeights
 	// Mass of the highest-density interval, within (0, 1); 0: 0.94, ArviZ's.
 	Mass float64
 	// Truth is drawn as a vertical line if TruthName, its name in the legend, is not empty.
@@ -51,7 +51,7 @@ func Marginal(values []float64, opt MarginalOptions) (*Figure, error) {
 		squares += w * w
 	}
 	mean = min(max(mean, floats.Min(xs)), floats.Max(xs)) // by rounding it may lie beyond
-	kept, err := smc.NewLogWeights(logs)
+	kept, err := bayes.NewLogWeights(logs)
 	if err != nil {
 		return nil, fmt.Errorf("viz: %w", err)
 	}
@@ -95,7 +95,7 @@ func Marginal(values []float64, opt MarginalOptions) (*Figure, error) {
 
 // weighted are the finite values of positive weight, with their weights, which sum to 1, and how many other values of
 // positive weight there were.
-func weighted(values []float64, w smc.LogWeights) (xs, weights []float64, dropped int, err error) {
+func weighted(values []float64, w bayes.LogWeights) (xs, weights []float64, dropped int, err error) {
 	if len(values) == 0 {
 		return nil, nil, 0, fmt.Errorf("viz: no draws: nothing to draw")
 	}

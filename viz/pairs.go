@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"gobnn/bayes/smc"
+	"gobnn/bayes"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -18,7 +18,7 @@ type PairsOptions struct {
 	// Title of the whole; empty: "Pairs of parameters". Its width is a notebook's, and each row is as high as wide.
 	Title string
 	// Weights of the draws, such as bayes.Posterior.LogWeights; the zero value: equal.
-	Weights smc.LogWeights
+	Weights bayes.LogWeights
 	// Divergent says at which draws a transition diverged, which often is where a posterior is narrow, such as
 	// slices.Concat of mcmc.Draws.Divergent; nil: not known.
 	Divergent []bool

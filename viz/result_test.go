@@ -4,16 +4,16 @@ import (
 	"strings"
 	"testing"
 
-	"gobnn/bayes"
+	"gobnn/bayes/fit"
 	"gobnn/viz"
 )
 
 // Any result's training is drawn by one call, to the same picture as its curves by hand; without training it says so.
 func TestTrainingCurvesOf(t *testing.T) {
-	r := &bayes.Result{Curves: []bayes.Curve{
-		{Name: bayes.ESSCurve, Steps: []int{1, 2, 3, 4}, Values: []float64{9, 8, 7, 6}},
-		{Name: bayes.LossCurve, Steps: []int{1, 2, 3, 4}, Values: []float64{4, 3, 2.5, 2.25}},
-		{Name: bayes.ValidationCurve, Steps: []int{2, 4}, Values: []float64{2, 1.5}},
+	r := &fit.Result{Curves: []fit.Curve{
+		{Name: fit.ESSCurve, Steps: []int{1, 2, 3, 4}, Values: []float64{9, 8, 7, 6}},
+		{Name: fit.LossCurve, Steps: []int{1, 2, 3, 4}, Values: []float64{4, 3, 2.5, 2.25}},
+		{Name: fit.ValidationCurve, Steps: []int{2, 4}, Values: []float64{2, 1.5}},
 	}}
 	of, err := viz.TrainingCurvesOf(r, viz.TrainingOptions{})
 	got := svgOf(t, of, err)

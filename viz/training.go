@@ -5,7 +5,7 @@ import (
 	"math"
 	"sort"
 
-	"gobnn/bayes"
+	"gobnn/bayes/fit"
 )
 
 // Series is a quantity along a run.
@@ -133,15 +133,15 @@ func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, 
 
 // TrainingCurvesOf is [TrainingCurves] of any result's training loss and validation scores. Other curves of a run are
 // drawn by [Traces] with [SeriesOf].
-func TrainingCurvesOf(result bayes.Fitted, opt TrainingOptions) (*Figure, error) {
-	var common *bayes.Result
+func TrainingCurvesOf(result fit.Fitted, opt TrainingOptions) (*Figure, error) {
+	var common *fit.Result
 	if result != nil {
 		common = result.Common()
 	}
 	if common == nil {
 		return nil, fmt.Errorf("viz: training curves of a result that is nil: check the error of the function that made it")
 	}
-	loss, validation := common.Curve(bayes.LossCurve), common.Curve(bayes.ValidationCurve)
+	loss, validation := common.Curve(fit.LossCurve), common.Curve(fit.ValidationCurve)
 	if len(loss.Steps) == 0 && len(validation.Steps) == 0 {
 		return nil, fmt.Errorf("viz: training curves: %T has no training curves, but %d others: nothing in it was trained",
 			result, len(common.Curves))
@@ -150,7 +150,7 @@ func TrainingCurvesOf(result bayes.Fitted, opt TrainingOptions) (*Figure, error)
 }
 
 // SeriesOf is a curve of a result as a Series.
-func SeriesOf(c bayes.Curve) Series {
+func SeriesOf(c fit.Curve) Series {
 	s := Series{Value: c.Values}
 	for _, step := range c.Steps {
 		s.Step = append(s.Step, float64(step))

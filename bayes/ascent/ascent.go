@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"time"
 
-	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
@@ -110,7 +109,7 @@ type Settings struct {
 	Observe      func(step int, theta []float64) error
 	ObserveEvery int
 	// Progress, if set, is called after a step, at most ten times a second, and at the end. Its scores, named
-	// bayes.LossCurve, bayes.ValidationCurve and bayes.BestScore, are means over members.
+	// fit.LossCurve, fit.ValidationCurve and fit.BestScore, are means over members.
 	Progress func(run.Progress)
 }
 
@@ -194,13 +193,13 @@ type Validation struct {
 }
 
 // Curves are the loss of each step and the scores of each validation, mean over members.
-func Curves(trace []StepRecord, validated []Validation) []bayes.Curve {
-	var curves []bayes.Curve
+func Curves(trace []StepRecord, validated []Validation) []fit.Curve {
+	var curves []fit.Curve
 	if len(trace) > 0 {
-		curves = append(curves, bayes.NewCurve(bayes.LossCurve, trace, func(r StepRecord) float64 { return r.Loss }))
+		curves = append(curves, fit.NewCurve(fit.LossCurve, trace, func(r StepRecord) float64 { return r.Loss }))
 	}
 	if len(validated) > 0 {
-		c := bayes.Curve{Name: bayes.ValidationCurve}
+		c := fit.Curve{Name: fit.ValidationCurve}
 		for _, v := range validated {
 			c.Steps, c.Values = append(c.Steps, v.Step), append(c.Values, stat.Mean(v.NLPD, nil))
 		}
@@ -213,7 +212,7 @@ func Curves(trace []StepRecord, validated []Validation) []bayes.Curve {
 // settings of the same sizes. The learning rate and the seed may differ. The zero value is ready; it may be used by
 // several goroutines.
 type Trainer struct {
-	programs run.Cache[programKey, *programs]
+	programs compute.Cache[programKey, *programs]
 }
 
 // Close frees what was compiled.

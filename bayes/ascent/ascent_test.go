@@ -12,13 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	"gobnn/bayes"
 	"gobnn/bayes/ascent"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/compute/tensorfile"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
 
@@ -113,7 +113,7 @@ func TestFit(t *testing.T) {
 			computetest.Near(t, fmt.Sprint("member ", j), r.Theta[6*j:6*j+6], truth, 1e-3)
 		}
 		curves := ascent.Curves(r.Trace, r.Validated)
-		if len(curves) != 2 || curves[0].Name != bayes.LossCurve || curves[1].Steps[1] != 6 {
+		if len(curves) != 2 || curves[0].Name != fit.LossCurve || curves[1].Steps[1] != 6 {
 			t.Errorf("the curves are %+v", curves)
 		}
 	})

@@ -7,10 +7,10 @@ import (
 	"math"
 	"slices"
 
-	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
 
@@ -334,12 +334,12 @@ func (m *machine) Status() run.Status {
 func (m *machine) Progress() run.Progress {
 	p := run.Progress{Stage: m.Stage, Step: m.step, Steps: m.steps}
 	if n := len(m.trace); n > 0 {
-		p.Scores = append(p.Scores, run.Score{Name: bayes.LossCurve, Value: m.trace[n-1].Loss + m.LogScale})
+		p.Scores = append(p.Scores, run.Score{Name: fit.LossCurve, Value: m.trace[n-1].Loss + m.LogScale})
 	}
 	if n := len(m.validated); n > 0 {
 		p.Scores = append(p.Scores,
-			run.Score{Name: bayes.ValidationCurve, Value: stat.Mean(m.validated[n-1].NLPD, nil) + m.LogScale},
-			run.Score{Name: bayes.BestScore, Value: meanBest(m.Best) + m.LogScale})
+			run.Score{Name: fit.ValidationCurve, Value: stat.Mean(m.validated[n-1].NLPD, nil) + m.LogScale},
+			run.Score{Name: fit.BestScore, Value: meanBest(m.Best) + m.LogScale})
 	}
 	return p
 }

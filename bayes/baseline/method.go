@@ -11,8 +11,10 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/ascent"
+	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/diag"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
@@ -48,7 +50,7 @@ var ErrDiverged = ascent.ErrDiverged
 
 // Result of Fit.
 type Result struct {
-	bayes.Result
+	fit.Result
 	Steps     int                 // number of steps of gradient ascent made
 	PerEpoch  int                 // steps in an epoch
 	Trace     []ascent.StepRecord // one for each step
@@ -86,8 +88,8 @@ type Trainer struct {
 	mu        sync.Mutex
 	training  ascent.Trainer
 	samplers  mcmc.Samplers
-	tempered  run.Cache[temperedKind, *smc.Sampler]
-	exchanged run.Cache[exchangeKind, *smc.Exchanger]
+	tempered  compute.Cache[temperedKind, *smc.Sampler]
+	exchanged compute.Cache[exchangeKind, *smc.Exchanger]
 }
 
 // NewTrainer is a trainer of the model. Close it at the end.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"testing"
 
-	"gobnn/bayes/smc"
+	"gobnn/bayes"
 )
 
 // number is a float that JSON may hold as text: "nan", "inf" or "-inf".
@@ -179,7 +179,7 @@ func TestPSISAgreesWithArviZ(t *testing.T) {
 	for _, c := range load(t).PSIS {
 		t.Run(c.Name, func(t *testing.T) {
 			logWeights := floats64(c.LogWeights)
-			w, err := smc.NewLogWeights(logWeights)
+			w, err := bayes.NewLogWeights(logWeights)
 			if err != nil {
 				t.Fatal(err)
 			}

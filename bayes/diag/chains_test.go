@@ -11,7 +11,6 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -115,8 +114,8 @@ func TestKHatErrors(t *testing.T) {
 		is         error
 		says       []string
 	}{
-		{"none", nil, smc.ErrZeroWeights, nil},
-		{"all 0", []float64{math.Inf(-1), math.Inf(-1)}, smc.ErrZeroWeights, nil},
+		{"none", nil, bayes.ErrZeroWeights, nil},
+		{"all 0", []float64{math.Inf(-1), math.Inf(-1)}, bayes.ErrZeroWeights, nil},
 		{"NaN", append(numbers(98), math.NaN(), math.Inf(1)), diag.ErrNonFinite, []string{"2 of 100", "NaN at index 98"}},
 		{"29 weights", numbers(29), diag.ErrNoTail, []string{"of 29 weights", "holds 5", "at least 30 draws"}},
 		{"a few", []float64{0, -1e5}, diag.ErrNoTail, []string{"of 2 weights"}},
@@ -133,7 +132,7 @@ func TestKHatErrors(t *testing.T) {
 	if k, err := diag.KHat(numbers(30)); err != nil || math.IsNaN(k) {
 		t.Errorf("of 30 weights k-hat is %v, %v", k, err)
 	}
-	w, err := smc.NewLogWeights(numbers(100))
+	w, err := bayes.NewLogWeights(numbers(100))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +144,7 @@ func TestKHatErrors(t *testing.T) {
 	if err != nil {
 		t.Errorf("low efficiency: %v", err)
 	}
-	_, err = diag.PSIS(smc.LogWeights{}, 1)
+	_, err = diag.PSIS(bayes.LogWeights{}, 1)
 	says(t, "no weights", err, "of 0 weights")
 }
 
@@ -199,7 +198,7 @@ func TestKHatThreshold(t *testing.T) {
 }
 
 func TestWeightedMean(t *testing.T) {
-	w, err := smc.NewLogWeights([]float64{math.Log(1), math.Log(2), math.Inf(-1), math.Log(1)})
+	w, err := bayes.NewLogWeights([]float64{math.Log(1), math.Log(2), math.Inf(-1), math.Log(1)})
 	if err != nil {
 		t.Fatal(err)
 	}

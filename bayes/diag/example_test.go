@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -104,7 +104,7 @@ func ExampleCompare() {
 				logLikelihood = append(logLikelihood, distuv.Normal{Mu: a + b*x[n], Sigma: noise}.LogProb(y[n]))
 			}
 		}
-		loo, err := diag.NewLOO(logLikelihood, rows, smc.LogWeights{}, 1)
+		loo, err := diag.NewLOO(logLikelihood, rows, bayes.LogWeights{}, 1)
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -134,7 +134,7 @@ func ExamplePSIS() {
 			draws[j] = s * z
 			logWeights[j] = z*z/2 - draws[j]*draws[j]/2
 		}
-		weights, err := smc.NewLogWeights(logWeights)
+		weights, err := bayes.NewLogWeights(logWeights)
 		if err != nil {
 			fmt.Println(err)
 			return

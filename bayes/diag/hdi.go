@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"gobnn/bayes/smc"
+	"gobnn/bayes"
 )
 
 // HDI is the highest-density interval of weighted draws, [J]: the shortest interval between two draws that holds at
@@ -14,7 +14,7 @@ import (
 // distribution with several modes. (Kruschke 2015, Doing Bayesian data analysis, section 4.3.4; ArviZ takes one draw
 // more where mass times J is whole.) Draws of weight 0 are ignored; any other draw that is not finite is an error that
 // wraps [ErrNonFinite].
-func HDI(values []float64, w smc.LogWeights, mass float64) (lower, upper float64, err error) {
+func HDI(values []float64, w bayes.LogWeights, mass float64) (lower, upper float64, err error) {
 	if !(mass > 0 && mass < 1) {
 		return 0, 0, fmt.Errorf("diag: HDI of mass %v: it must lie between 0 and 1", mass)
 	}

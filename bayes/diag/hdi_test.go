@@ -5,15 +5,15 @@ import (
 	"math"
 	"testing"
 
-	"gobnn/bayes/smc"
+	"gobnn/bayes"
 )
 
 func TestHDI(t *testing.T) {
-	weigh := func(weights ...float64) smc.LogWeights {
+	weigh := func(weights ...float64) bayes.LogWeights {
 		for i, w := range weights {
 			weights[i] = math.Log(w)
 		}
-		w, err := smc.NewLogWeights(weights)
+		w, err := bayes.NewLogWeights(weights)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,16 +25,16 @@ func TestHDI(t *testing.T) {
 	}
 	for _, c := range []struct {
 		values       []float64
-		w            smc.LogWeights
+		w            bayes.LogWeights
 		mass         float64
 		lower, upper float64
 		tolerance    float64
 	}{
-		{[]float64{0, 9, 1, 5, 2}, smc.LogWeights{}, .6, 0, 2, 0},
-		{[]float64{0, 9, 1, 5, 2}, smc.LogWeights{}, .61, 0, 5, 0},
+		{[]float64{0, 9, 1, 5, 2}, bayes.LogWeights{}, .6, 0, 2, 0},
+		{[]float64{0, 9, 1, 5, 2}, bayes.LogWeights{}, .61, 0, 5, 0},
 		{[]float64{0, 1, 2, 10, 11}, weigh(1, 1, 1, 4, 3), .7, 10, 11, 0}, // 7 of 10
 		{[]float64{0, 1, 2, 10, math.NaN()}, weigh(1, 1, 1, 1, 0), .75, 0, 2, 0},
-		{exponential, smc.LogWeights{}, .9, 0, math.Log(10), 2e-3},
+		{exponential, bayes.LogWeights{}, .9, 0, math.Log(10), 2e-3},
 	} {
 		lower, upper, err := HDI(c.values, c.w, c.mass)
 		if err != nil || math.Abs(lower-c.lower) > c.tolerance || math.Abs(upper-c.upper) > c.tolerance {
@@ -42,11 +42,11 @@ func TestHDI(t *testing.T) {
 				err, c.lower, c.upper)
 		}
 	}
-	if _, _, err := HDI([]float64{1, math.Inf(1)}, smc.LogWeights{}, .5); !errors.Is(err, ErrNonFinite) {
+	if _, _, err := HDI([]float64{1, math.Inf(1)}, bayes.LogWeights{}, .5); !errors.Is(err, ErrNonFinite) {
 		t.Errorf("infinite draw: %v", err)
 	}
 	for _, mass := range []float64{0, 1, math.NaN()} {
-		if _, _, err := HDI([]float64{1, 2}, smc.LogWeights{}, mass); err == nil {
+		if _, _, err := HDI([]float64{1, 2}, bayes.LogWeights{}, mass); err == nil {
 			t.Errorf("mass %v is taken", mass)
 		}
 	}

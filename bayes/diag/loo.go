@@ -12,7 +12,6 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -59,7 +58,7 @@ const (
 // NewLOO is LOO from log-likelihoods log p(y_n | theta_j), [J, rows], row-major, of draws with weights w, whose zero
 // value means equal weights. relativeEfficiency is the draws' ESS over J, and 1 for independent draws, see [PSIS]. The
 // error wraps [ErrNonFinite] if a log-likelihood of a draw whose weight is not 0 is not finite.
-func NewLOO(logLikelihood []float64, rows int, w smc.LogWeights, relativeEfficiency float64) (LOO, error) {
+func NewLOO(logLikelihood []float64, rows int, w bayes.LogWeights, relativeEfficiency float64) (LOO, error) {
 	return newLOO(logLikelihood, rows, w, 1, relativeEfficiency, nil)
 }
 
@@ -143,7 +142,7 @@ func looForPrediction(p bayes.Prediction, y []float64, power float64) (LOO, erro
 	if err := p.ValidateTarget(y); err != nil {
 		return LOO{}, fmt.Errorf("diag: %w", err)
 	}
-	w, err := smc.NewLogWeights(logs(p.Weights))
+	w, err := bayes.NewLogWeights(logs(p.Weights))
 	if err != nil {
 		return LOO{}, fmt.Errorf("diag: %w", err)
 	}
@@ -168,7 +167,7 @@ func looForPrediction(p bayes.Prediction, y []float64, power float64) (LOO, erro
 		// Copies of a draw have the same log-likelihood of every row, as after bayes.Posterior.Resample, which hides that few
 		// draws carry the weight.
 		if weights, different := merge(logLikelihood, w.Weights()); different < len(weights) {
-			if w, err = smc.NewLogWeights(logs(weights)); err != nil {
+			if w, err = bayes.NewLogWeights(logs(weights)); err != nil {
 				return LOO{}, fmt.Errorf("diag: %w", err)
 			}
 		}
@@ -251,7 +250,7 @@ func pitOf(p bayes.Prediction, n int, y, weights []float64) []float64 {
 // newLOO is LOO for a posterior whose likelihood has the given power. pit computes the PIT of row n from the particles'
 // weights without that row; nil: no PIT.
 func newLOO(
-	logLikelihood []float64, rows int, w smc.LogWeights, power, efficiency float64,
+	logLikelihood []float64, rows int, w bayes.LogWeights, power, efficiency float64,
 	pit func(n int, weights []float64) []float64,
 ) (LOO, error) {
 	if rows < 1 || len(logLikelihood) == 0 || len(logLikelihood)%rows != 0 {
@@ -261,7 +260,7 @@ func newLOO(
 	draws := len(logLikelihood) / rows
 	if w.Len() == 0 {
 		var err error
-		if w, err = smc.NewLogWeights(make([]float64, draws)); err != nil {
+		if w, err = bayes.NewLogWeights(make([]float64, draws)); err != nil {
 			return LOO{}, fmt.Errorf("diag: %w", err)
 		}
 	}
@@ -321,7 +320,7 @@ func newLOO(
 
 // leaveOut computes the LOORow of row n.
 func leaveOut(
-	n int, logLikelihood []float64, rows int, w smc.LogWeights, power float64, alive []int, efficiency float64,
+	n int, logLikelihood []float64, rows int, w bayes.LogWeights, power float64, alive []int, efficiency float64,
 	pit func(n int, weights []float64) []float64,
 ) (LOORow, error) {
 	ratios, seen, own := make([]float64, len(alive)), make([]float64, len(alive)), make([]float64, len(alive))
@@ -329,7 +328,7 @@ func leaveOut(
 		own[i] = logLikelihood[j*rows+n]
 		ratios[i], seen[i] = w.At(j)-power*own[i], w.At(j)+own[i]
 	}
-	raw, err := smc.NewLogWeights(ratios)
+	raw, err := bayes.NewLogWeights(ratios)
 	if err != nil {
 		return LOORow{}, fmt.Errorf("diag: row %d: %w", n, err)
 	}
@@ -356,7 +355,7 @@ func leaveOut(
 }
 
 // warn adds warnings for what makes the result doubtful.
-func (l *LOO) warn(w smc.LogWeights, efficiency float64) {
+func (l *LOO) warn(w bayes.LogWeights, efficiency float64) {
 	threshold := KHatThreshold(l.Draws)
 	worst, none := 0, 0
 	for n, r := range l.Rows {

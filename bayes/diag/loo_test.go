@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -17,7 +16,7 @@ func TestLOOAgreesWithArviZ(t *testing.T) {
 	reference := load(t)
 	models := map[string]LOO{}
 	for _, c := range reference.LOO {
-		l, err := NewLOO(floats64(c.LogLikelihood), c.Rows, smc.LogWeights{}, c.REff)
+		l, err := NewLOO(floats64(c.LogLikelihood), c.Rows, bayes.LogWeights{}, c.REff)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,14 +106,14 @@ func TestLOOWarnsOfFewEffectiveDraws(t *testing.T) {
 			logWeights[j] = -20
 		}
 	}
-	uneven, err := smc.NewLogWeights(logWeights)
+	uneven, err := bayes.NewLogWeights(logWeights)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		w    smc.LogWeights
+		w    bayes.LogWeights
 		want bool
-	}{{uneven, true}, {smc.LogWeights{}, false}} {
+	}{{uneven, true}, {bayes.LogWeights{}, false}} {
 		l, err := NewLOO(logLikelihood, 1, c.w, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -132,34 +131,34 @@ func TestLOOBadInput(t *testing.T) {
 	}
 	impossible := slices.Clone(good)
 	impossible[7] = math.Inf(-1)
-	few, err := smc.NewLogWeights(append(make([]float64, 20), slices.Repeat([]float64{math.Inf(-1)}, 10)...))
+	few, err := bayes.NewLogWeights(append(make([]float64, 20), slices.Repeat([]float64{math.Inf(-1)}, 10)...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		values     []float64
 		rows       int
-		w          smc.LogWeights
+		w          bayes.LogWeights
 		efficiency float64
 		says       string
 	}{
-		{good, 0, smc.LogWeights{}, 1, "60 log-likelihoods"},
-		{good, 7, smc.LogWeights{}, 1, "60 log-likelihoods"},
-		{good[:20], 2, smc.LogWeights{}, 1, "10 draws"},
+		{good, 0, bayes.LogWeights{}, 1, "60 log-likelihoods"},
+		{good, 7, bayes.LogWeights{}, 1, "60 log-likelihoods"},
+		{good[:20], 2, bayes.LogWeights{}, 1, "10 draws"},
 		{good[:20], 2, few, 1, "30 weights of 10 draws"},
 		{good, 2, few, 1, "LOO of 20 draws with weight"},
-		{impossible, 2, smc.LogWeights{}, 1, "row 1 and draw 3, -Inf"},
-		{good, 2, smc.LogWeights{}, 0, "relative efficiency 0"},
+		{impossible, 2, bayes.LogWeights{}, 1, "row 1 and draw 3, -Inf"},
+		{good, 2, bayes.LogWeights{}, 0, "relative efficiency 0"},
 	} {
 		if _, err := NewLOO(c.values, c.rows, c.w, c.efficiency); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("error %v, want one that says %q", err, c.says)
 		}
 	}
-	two, err := NewLOO(good, 2, smc.LogWeights{}, 1)
+	two, err := NewLOO(good, 2, bayes.LogWeights{}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, err := NewLOO(good, 1, smc.LogWeights{}, 1)
+	one, err := NewLOO(good, 1, bayes.LogWeights{}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +182,7 @@ func TestLOOOfOneRow(t *testing.T) {
 		for j := range logLikelihood {
 			logLikelihood[j] = -1 - slope*math.Abs(math.Sin(float64(j)))
 		}
-		l, err := NewLOO(logLikelihood, 1, smc.LogWeights{}, 1)
+		l, err := NewLOO(logLikelihood, 1, bayes.LogWeights{}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +210,7 @@ func TestLOOOfOneDraw(t *testing.T) {
 			logLikelihood[i] = -1 - .1*math.Abs(math.Sin(float64(i)))
 		}
 		logLikelihood[7*rows+1] = lone
-		l, err := NewLOO(logLikelihood, rows, smc.LogWeights{}, 1)
+		l, err := NewLOO(logLikelihood, rows, bayes.LogWeights{}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"gobnn/bayes/smc"
+	"gobnn/bayes"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -23,7 +23,7 @@ type Smoothed struct {
 	KHat float64
 	// LogWeights are normalised, [J]: the largest Tail of them replaced by the expected order statistics of the fit, none
 	// above the largest one given.
-	LogWeights smc.LogWeights
+	LogWeights bayes.LogWeights
 	Tail       int // how many weights the fit used
 }
 
@@ -35,7 +35,7 @@ type Smoothed struct {
 // effective draws the tail holds the 3 sqrt(J / relativeEfficiency) largest weights, else a fifth of all. The error
 // wraps ErrNoTail if that is less than 6, or if the tail's weights or the smallest quarter of them are equal, as after
 // resampling. Of equal log-weights the one with the larger index takes the larger quantile.
-func PSIS(w smc.LogWeights, relativeEfficiency float64) (Smoothed, error) {
+func PSIS(w bayes.LogWeights, relativeEfficiency float64) (Smoothed, error) {
 	if !(relativeEfficiency > 0) || math.IsInf(relativeEfficiency, 1) {
 		return Smoothed{}, fmt.Errorf("diag: PSIS with relative efficiency %v: it must be positive, and is 1 for "+
 			"independent draws", relativeEfficiency)
@@ -49,8 +49,8 @@ func PSIS(w smc.LogWeights, relativeEfficiency float64) (Smoothed, error) {
 
 // KHat is k-hat of the raw log-weights of independent draws of an importance sampler, normalised or not; -Inf is a
 // weight of 0. It is +Inf where one weight dominates, as in PSIS, and never NaN. The error wraps ErrNonFinite, with
-// counts, if any log-weight is NaN or +Inf: [smc.NewLogWeights] and [PSIS] treat these as -Inf instead, as samplers do.
-// It wraps ErrNoTail as in PSIS, and smc.ErrZeroWeights if all are -Inf.
+// counts, if any log-weight is NaN or +Inf: [bayes.NewLogWeights] and [PSIS] treat these as -Inf instead, as samplers do.
+// It wraps ErrNoTail as in PSIS, and bayes.ErrZeroWeights if all are -Inf.
 func KHat(logWeights []float64) (float64, error) {
 	bad, first := 0, -1
 	for j, v := range logWeights {
@@ -64,7 +64,7 @@ func KHat(logWeights []float64) (float64, error) {
 		return 0, fmt.Errorf("%w: %d of %d log-weights are NaN or +Inf, the first %v at index %d",
 			ErrNonFinite, bad, len(logWeights), logWeights[first], first)
 	}
-	w, err := smc.NewLogWeights(logWeights)
+	w, err := bayes.NewLogWeights(logWeights)
 	if err != nil {
 		return 0, fmt.Errorf("diag: KHat: %w", err)
 	}
@@ -111,7 +111,7 @@ func smooth(logWeights []float64, relativeEfficiency float64) (Smoothed, error) 
 			logWeights[r.at] = min(math.Log(fitted), 0)
 		}
 	}
-	w, err := smc.NewLogWeights(logWeights)
+	w, err := bayes.NewLogWeights(logWeights)
 	if err != nil {
 		return Smoothed{}, fmt.Errorf("diag: PSIS: smoothing %d weights: %w", size, err)
 	}

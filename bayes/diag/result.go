@@ -11,6 +11,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/fit"
 )
 
 // Diagnosis holds the diagnostics of one result. A number that does not apply is NaN.
@@ -44,7 +45,7 @@ const leastESSShare = .1
 // the weights. It adds the diagnostics that the run has stored. Parameters that never change are left out of R-hat and
 // ESS, with a warning. Parameters of a network are not identified, since its units can be exchanged: chains that
 // disagree on them may agree on predictions, see [NewForPrediction].
-func Of(result bayes.Fitted) (Diagnosis, error) {
+func Of(result fit.Fitted) (Diagnosis, error) {
 	common := result.Common()
 	p := common.Posterior
 	if p == nil {

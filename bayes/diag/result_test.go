@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/diag"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 
@@ -24,10 +25,10 @@ import (
 )
 
 // resultOf is a result of a posterior of a linear model with 2 stochastic weights: flat [J, 2].
-func resultOf(t *testing.T, phi, logWeights []float64, chains int, stored map[string]float64) *bayes.Result {
+func resultOf(t *testing.T, phi, logWeights []float64, chains int, stored map[string]float64) *fit.Result {
 	t.Helper()
 	p := posteriorOf(t, phi, logWeights, chains, stored, bayes.Provenance{})
-	return &bayes.Result{Posterior: p, Status: run.Completed}
+	return &fit.Result{Posterior: p, Status: run.Completed}
 }
 
 func posteriorOf(
@@ -50,7 +51,7 @@ func posteriorOf(
 
 // counted is a result that knows what its draws took.
 type counted struct {
-	*bayes.Result
+	*fit.Result
 	forwards float64
 }
 
@@ -172,7 +173,7 @@ func TestOf(t *testing.T) {
 			t.Errorf("%d copies of each: %v, %v", c.copies, err, d)
 		}
 	}
-	if _, err := diag.Of(&bayes.Result{}); err == nil {
+	if _, err := diag.Of(&fit.Result{}); err == nil {
 		t.Error("no posterior: no error")
 	}
 }
@@ -321,7 +322,7 @@ func TestOfResampledChains(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := diag.Of(&bayes.Result{Posterior: few, Status: run.Completed})
+		d, err := diag.Of(&fit.Result{Posterior: few, Status: run.Completed})
 		if err != nil {
 			t.Fatal(err)
 		}

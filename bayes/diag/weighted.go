@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"gobnn/bayes/smc"
+	"gobnn/bayes"
 )
 
 // WeightedMean is the mean of values, [J], under normalised weights of independent draws, sum_j w_j v_j, and its Monte
@@ -12,7 +12,7 @@ import (
 // and examples, eq. 9.9). The standard error is meaningless if k-hat of the weights is above [KHatThreshold]: see
 // [PSIS]. Values of particles of weight 0 are ignored; any other value that is not finite is an error that wraps
 // ErrNonFinite.
-func WeightedMean(values []float64, w smc.LogWeights) (mean, stdErr float64, err error) {
+func WeightedMean(values []float64, w bayes.LogWeights) (mean, stdErr float64, err error) {
 	if len(values) != w.Len() {
 		return 0, 0, fmt.Errorf("diag: %d values for %d weights", len(values), w.Len())
 	}

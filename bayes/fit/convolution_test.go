@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/fbnn"
@@ -31,42 +32,42 @@ func TestConvolutionOfOnePixel(t *testing.T) {
 	const dtype, seed = compute.Float64, 3
 	engine := computetest.Go(t)
 	training := ohsmc.Settings{Particles: 20, BatchSize: 12, Epochs: 2, Seed: seed, Engine: engine, DType: dtype}
-	type fit = func(context.Context, bayes.Model) (bayes.Fitted, error)
+	type byMethod = func(context.Context, bayes.Model) (fit.Fitted, error)
 	for name, method := range map[string]struct {
-		fit        fit
+		fit        byMethod
 		stochastic bayes.Partition
 	}{
-		"open horizon": {func(ctx context.Context, model bayes.Model) (bayes.Fitted, error) {
+		"open horizon": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
 			return ofOHSMC(ohsmc.Fit(ctx, model, nil, parts, training))
 		}, bayes.Layers(1)},
-		"open horizon of the last layer": {func(ctx context.Context, model bayes.Model) (bayes.Fitted, error) {
+		"open horizon of the last layer": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
 			return ofOHSMC(ohsmc.Fit(ctx, model, nil, parts, training))
 		}, bayes.Layers(2)},
-		"guided": {func(ctx context.Context, model bayes.Model) (bayes.Fitted, error) {
+		"guided": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
 			return ofOHSMC(ohsmc.Fit(ctx, model, ohsmc.Guided{Proposal: ohsmc.Langevin{}}, parts, training))
 		}, bayes.Layers(1)},
-		"HMC": {func(ctx context.Context, model bayes.Model) (bayes.Fitted, error) {
+		"HMC": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
 			return ofBaseline(baseline.Fit(ctx, model, baseline.HMC{Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}},
 				parts, baseline.Settings{Seed: seed, Engine: engine, DType: dtype}))
 		}, bayes.All()},
-		"full Laplace": {func(ctx context.Context, model bayes.Model) (bayes.Fitted, error) {
+		"full Laplace": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
 			return ofBaseline(baseline.Fit(ctx, model, baseline.Laplace{Structure: baseline.FullPrecision, Samples: 5}, parts,
 				baseline.Settings{Epochs: 5, Seed: seed, Engine: engine, DType: dtype}))
 		}, bayes.All()},
-		"Kronecker Laplace of the last layer": {func(ctx context.Context, model bayes.Model) (bayes.Fitted, error) {
+		"Kronecker Laplace of the last layer": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
 			return ofBaseline(baseline.Fit(ctx, model, baseline.Laplace{Structure: baseline.KroneckerPrecision, Samples: 5},
 				parts, baseline.Settings{Epochs: 5, Seed: seed, Engine: engine, DType: dtype}))
 		}, bayes.Layers(2)},
-		"penalty": {func(ctx context.Context, model bayes.Model) (bayes.Fitted, error) {
+		"penalty": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
 			return ofPBNN(pbnn.Fit(ctx, model, pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 10, Batches: 2,
 				StepSize: .01}, parts, pbnn.Settings{Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5, Seed: seed,
 				Engine: engine, DType: dtype}}))
 		}, bayes.All()},
-		"PMC": {func(ctx context.Context, model bayes.Model) (bayes.Fitted, error) {
+		"PMC": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
 			return pmcnet.Fit(ctx, model, pmcnet.PMC{Proposals: 3, Draws: 5, Iterations: 3}, parts,
 				pmcnet.Settings{Seed: seed, Engine: engine, DType: dtype})
 		}, bayes.All()},
-		"CES": {func(ctx context.Context, model bayes.Model) (bayes.Fitted, error) {
+		"CES": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
 			few := fbnn.CES{Pairs: 60, PairsThin: 2, PairsWarmUp: 100, Emulates: fbnn.LogLikelihood,
 				Regressor: fbnn.GaussianProcess{}, Draws: 50}
 			return fbnn.Fit(ctx, model, few, parts, fbnn.Settings{Seed: seed, Engine: engine, DType: dtype})

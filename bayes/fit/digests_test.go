@@ -18,6 +18,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
 	"gobnn/fbnn"
 	"gobnn/ohsmc"
@@ -94,7 +95,7 @@ func others() []method {
 	} {
 		all = append(all, method{
 			name: "pmcnet: " + name,
-			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error) {
+			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
 				r, err := pmcnet.Fit(ctx, model, a, parts, pmcnet.Settings{Seed: s.Seed, Engine: s.Engine})
 				if r == nil {
 					return nil, err
@@ -109,7 +110,7 @@ func others() []method {
 	} {
 		all = append(all, method{
 			name: "fbnn: " + name,
-			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error) {
+			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
 				r, err := fbnn.Fit(ctx, model, a, parts, fbnn.Settings{Seed: s.Seed, Engine: s.Engine})
 				if r == nil {
 					return nil, err
@@ -124,7 +125,7 @@ func others() []method {
 	} {
 		all = append(all, method{
 			name: "ohsmc: " + name,
-			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error) {
+			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
 				return ofOHSMC(ohsmc.Fit(ctx, model, a, parts, ohsmc.Settings{
 					Particles: 50, BatchSize: 9, Epochs: 2, Seed: s.Seed, Engine: s.Engine,
 				}))
@@ -140,7 +141,7 @@ func firstLine(err error) string {
 }
 
 // digest identifies what a run has found.
-func digest(t *testing.T, r *bayes.Result) string {
+func digest(t *testing.T, r *fit.Result) string {
 	t.Helper()
 	hash := sha256.New()
 	numbers := func(values []float64) {
@@ -169,7 +170,7 @@ func digest(t *testing.T, r *bayes.Result) string {
 	found := fmt.Sprintf("%x", hash.Sum(nil)[:8])
 	hash.Reset()
 	curves := slices.Clone(r.Curves)
-	slices.SortFunc(curves, func(a, b bayes.Curve) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(curves, func(a, b fit.Curve) int { return strings.Compare(a.Name, b.Name) })
 	for _, c := range curves {
 		hash.Write([]byte(c.Name))
 		numbers(c.Values)

@@ -42,7 +42,7 @@ type shared struct {
 // method is one way to a posterior, by whichever package.
 type method struct {
 	name     string
-	fit      func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error)
+	fit      func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error)
 	chains   bool // its particles are of Markov chains
 	trains   bool // it has training curves
 	within   float64
@@ -76,7 +76,7 @@ func every() []method {
 		}
 		all = append(all, method{
 			name: "baseline: " + m.Name(), chains: chains, trains: trains, within: within, observed: observed,
-			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error) {
+			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
 				return ofBaseline(baseline.Fit(ctx, model, m, parts, baseline.Settings{
 					Epochs: 100, BatchSize: 20, Optimiser: optim.Adam{Schedule: optim.Exponential(.05, .5, 50)},
 					Seed: s.Seed, Engine: s.Engine, Progress: s.Progress, Observe: s.Observe,
@@ -97,7 +97,7 @@ func every() []method {
 		}
 		all = append(all, method{
 			name: "ohsmc: " + name, trains: true, within: .05, observed: true,
-			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error) {
+			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
 				return ofOHSMC(ohsmc.Fit(ctx, model, a, parts, ohsmc.Settings{
 					Particles: 300, Epochs: epochs, ValidateEvery: 10,
 					Seed: s.Seed, Engine: s.Engine, Progress: s.Progress, Observe: s.Observe,
@@ -107,7 +107,7 @@ func every() []method {
 	}
 	all = append(all, method{
 		name: "ohsmc: chains at the psi of SMC", chains: true, within: .05,
-		fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error) {
+		fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
 			trained, err := ohsmc.Fit(ctx, model, nil, parts, ohsmc.Settings{
 				Particles: 100, BatchSize: 20, Epochs: 5, Seed: s.Seed, Engine: s.Engine, ValidateEvery: 10,
 			})
@@ -133,7 +133,7 @@ func every() []method {
 	} {
 		all = append(all, method{
 			name: "pbnn: " + name, chains: true, within: .05, observed: true,
-			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error) {
+			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
 				sampling := noisy
 				sampling.Seed, sampling.Engine, sampling.Progress = s.Seed, s.Engine, s.Progress
 				return ofPBNN(pbnn.Fit(ctx, model, p, parts, pbnn.Settings{Sampling: sampling, Observe: s.Observe}))
@@ -174,21 +174,21 @@ func approximate(name string) bool {
 }
 
 // The results of a package as what all have in common: a nil pointer is nothing.
-func ofBaseline(r *baseline.Result, err error) (bayes.Fitted, error) {
+func ofBaseline(r *baseline.Result, err error) (fit.Fitted, error) {
 	if r == nil {
 		return nil, err
 	}
 	return r, err
 }
 
-func ofOHSMC(r *ohsmc.Result, err error) (bayes.Fitted, error) {
+func ofOHSMC(r *ohsmc.Result, err error) (fit.Fitted, error) {
 	if r == nil {
 		return nil, err
 	}
 	return r, err
 }
 
-func ofPBNN(r *pbnn.Result, err error) (bayes.Fitted, error) {
+func ofPBNN(r *pbnn.Result, err error) (fit.Fitted, error) {
 	if r == nil {
 		return nil, err
 	}
@@ -203,13 +203,13 @@ func errOr(err error, ctx context.Context) error {
 }
 
 // mine is the result of a sampler of one's own.
-type mine struct{ bayes.Result }
+type mine struct{ fit.Result }
 
 // byHand is a sampler over any log-density, made a method of a bayes.Model by this package.
 func byHand(sample func(ctx context.Context, p mcmc.Problem, s shared) (bayes.Draws, run.Status, error)) func(
 	ctx context.Context, model bayes.Model, parts dataset.Parts, s shared,
-) (bayes.Fitted, error) {
-	return func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (bayes.Fitted, error) {
+) (fit.Fitted, error) {
+	return func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
 		data, err := fit.New("mine", model, parts)
 		if err != nil {
 			return nil, err
@@ -228,7 +228,7 @@ func byHand(sample func(ctx context.Context, p mcmc.Problem, s shared) (bayes.Dr
 		}
 		posterior, err := data.Posterior(draws, bayes.Provenance{Algorithm: "by hand", Seed: s.Seed, Status: string(status)},
 			s.Engine)
-		return &mine{bayes.Result{Posterior: posterior, Status: status, Elapsed: 1}}, err
+		return &mine{fit.Result{Posterior: posterior, Status: status, Elapsed: 1}}, err
 	}
 }
 

@@ -35,7 +35,7 @@ import (
 func few() []method {
 	sampling := mcmc.Settings{Chains: 8, Draws: 50, WarmUp: 150}
 	return []method{
-		{name: "SMC", fit: func(ctx context.Context, m bayes.Model, p dataset.Parts, s shared) (bayes.Fitted, error) {
+		{name: "SMC", fit: func(ctx context.Context, m bayes.Model, p dataset.Parts, s shared) (fit.Fitted, error) {
 			kernel := mcmc.RandomWalkMetropolis{StepSize: .5}
 			return ofOHSMC(ohsmc.Fit(ctx, m, ohsmc.SMC{Kernel: kernel, Moves: 1, Precondition: true}, p, ohsmc.Settings{
 				Particles: 200, BatchSize: p.Train.Rows(), Epochs: 1, Seed: s.Seed, Engine: s.Engine,
@@ -43,12 +43,12 @@ func few() []method {
 		}},
 		{name: "open horizon", fit: func(
 			ctx context.Context, m bayes.Model, p dataset.Parts, s shared,
-		) (bayes.Fitted, error) {
+		) (fit.Fitted, error) {
 			return ofOHSMC(ohsmc.Fit(ctx, m, ohsmc.OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-3}}, p, ohsmc.Settings{
 				Particles: 200, BatchSize: 20, Epochs: 40, ValidateEvery: 10, Seed: s.Seed, Engine: s.Engine,
 			}))
 		}},
-		{name: "HMC", fit: func(ctx context.Context, m bayes.Model, p dataset.Parts, s shared) (bayes.Fitted, error) {
+		{name: "HMC", fit: func(ctx context.Context, m bayes.Model, p dataset.Parts, s shared) (fit.Fitted, error) {
 			method := baseline.HMC{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Sampling: sampling}
 			return ofBaseline(baseline.Fit(ctx, m, method, p, baseline.Settings{
 				Epochs: 40, BatchSize: 20, Optimiser: optim.Adam{Schedule: optim.Constant(.05)}, Seed: s.Seed, Engine: s.Engine,

@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
@@ -28,7 +29,7 @@ func twoTargets(unit float64) *dataset.Dataset {
 }
 
 // bests are the best validation scores of a result, by member; nil without any.
-func bests(result bayes.Fitted) (all []float64) {
+func bests(result fit.Fitted) (all []float64) {
 	switch r := result.(type) {
 	case *ohsmc.Result:
 		return []float64{r.Best.NLPD}
@@ -58,7 +59,7 @@ func TestScoresInTargetUnits(t *testing.T) {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
-			var results [2]bayes.Fitted
+			var results [2]fit.Fitted
 			var predictions [2]bayes.Prediction
 			var parts [2]dataset.Parts
 			var shown [2][]float64 // the scores of the last Progress
@@ -72,7 +73,7 @@ func TestScoresInTargetUnits(t *testing.T) {
 						return // how often it is called depends on the machine
 					}
 					shown[i] = nil // of the last alone
-					for _, name := range []string{bayes.LossCurve, bayes.ValidationCurve, bayes.BestScore} {
+					for _, name := range []string{fit.LossCurve, fit.ValidationCurve, fit.BestScore} {
 						shown[i] = append(shown[i], now.Score(name))
 					}
 				}}
@@ -99,7 +100,7 @@ func TestScoresInTargetUnits(t *testing.T) {
 				}
 			}
 			first, second := results[0].Common(), results[1].Common()
-			for _, name := range []string{bayes.LossCurve, bayes.ValidationCurve} {
+			for _, name := range []string{fit.LossCurve, fit.ValidationCurve} {
 				compare(name, first.Curve(name).Values, second.Curve(name).Values)
 			}
 			compare("best", bests(results[0]), bests(results[1]))

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/run"
 )
 
 // Sampler samples repeatedly, with different seeds and settings, and different Problem.Data and Problem.Start of the
@@ -17,7 +16,7 @@ type Sampler struct {
 	Problem Problem
 	Kernel  Kernel
 
-	compiled run.Cache[programsKey, *moves]
+	compiled compute.Cache[programsKey, *moves]
 }
 
 // Close frees what was compiled.
@@ -68,7 +67,7 @@ func (s *Sampler) moves(engine *compute.Engine, settings Settings) (m *moves, gi
 // compiles each kind once. Problems are of one kind if they differ in Data and Start alone. The zero value is ready;
 // close it at the end. It may be used by several goroutines, each kind by one at a time.
 type Samplers struct {
-	byKind run.Cache[samplersKey, *Sampler]
+	byKind compute.Cache[samplersKey, *Sampler]
 }
 
 // samplersKey identifies what a Sampler cannot change.
@@ -83,7 +82,7 @@ type samplersKey struct {
 func (s *Samplers) Sample(
 	ctx context.Context, kind any, problem Problem, kernel Kernel, settings Settings,
 ) (*Result, error) {
-	key := samplersKey{kind, run.KeyOf(kernel)}
+	key := samplersKey{kind, compute.KeyOf(kernel)}
 	sampler, giveBack, err := s.byKind.Take(key, func() (*Sampler, error) { return &Sampler{Kernel: kernel}, nil })
 	if err != nil {
 		return nil, err

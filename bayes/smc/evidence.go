@@ -3,6 +3,8 @@ package smc
 import (
 	"math"
 
+	"gobnn/bayes"
+
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -14,7 +16,7 @@ import (
 //
 // Normalised weights would not do, since they have lost the evidence: their mean is 1/J, whatever the data.
 func LogEvidence(raw []float64) (value, stdErr float64) {
-	w, err := NewLogWeights(raw)
+	w, err := bayes.NewLogWeights(raw)
 	if err != nil {
 		return math.Inf(-1), math.NaN()
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
 )
 
@@ -57,7 +58,7 @@ func TestGenealogy(t *testing.T) {
 	}
 	raw := []float64{0, .3, -.4, .9}
 	_, want := LogEvidence(raw)
-	w, err := NewLogWeights(raw)
+	w, err := bayes.NewLogWeights(raw)
 	if err != nil {
 		t.Fatal(err)
 	}

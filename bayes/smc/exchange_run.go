@@ -27,7 +27,7 @@ type Exchanger struct {
 	Problem mcmc.Problem
 	Kernel  mcmc.Kernel
 
-	compiled run.Cache[exchangeKind, *sweeps]
+	compiled compute.Cache[exchangeKind, *sweeps]
 	searcher Sampler // looks for ladders
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 
@@ -55,7 +56,7 @@ func TestLadderStep(t *testing.T) {
 	var weights, likelihoods []any
 	var wants []float64
 	for _, c := range cases {
-		w, err := NewLogWeights(c.weights)
+		w, err := bayes.NewLogWeights(c.weights)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +65,7 @@ func TestLadderStep(t *testing.T) {
 			for i := range moved {
 				moved[i] = w.At(i) + step*c.likelihood[i]
 			}
-			next, err := NewLogWeights(moved)
+			next, err := bayes.NewLogWeights(moved)
 			return err == nil && next.EffectiveSampleSize() >= c.threshold*particles
 		}
 		low, high := 0., c.most

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
@@ -19,7 +20,7 @@ type Result struct {
 	// particles are resampled and moved under the posterior in the end. If the run was cancelled or stopped, they are
 	// particles of the distribution at the last Place of Trace, or on the way to it.
 	Phi        *tensors.Tensor
-	LogWeights LogWeights
+	LogWeights bayes.LogWeights
 	// LogEvidence is log p(y), relative to the density of what Problem.Initial draws, and LogEvidenceStdErr its standard
 	// error, estimated from this run alone: from the families of the particles (Genealogy) and from how far the moves
 	// changed the estimate (Drift). NaN if the run did not complete. It is noisy if there are few families
@@ -108,7 +109,7 @@ func (m *machine) result() (*Result, error) {
 		Tuned: mcmc.Tuned{StepSize: m.position.StepSize, Scale: scale}, Status: status, Elapsed: m.session.Elapsed(),
 		Evaluations: m.Evaluations,
 	}
-	if result.LogWeights, err = NewLogWeights(weights); err != nil {
+	if result.LogWeights, err = bayes.NewLogWeights(weights); err != nil {
 		return nil, err
 	}
 	for _, t := range m.Trace {

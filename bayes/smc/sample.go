@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
@@ -61,7 +62,7 @@ type Sampler struct {
 	Problem mcmc.Problem
 	Kernel  mcmc.Kernel
 
-	compiled run.Cache[kind, *Stages]
+	compiled compute.Cache[kind, *Stages]
 	tried    atomic.Bool // the target is no user's, or has passed its trial
 }
 
@@ -261,7 +262,7 @@ func (m *machine) weigh() error {
 	})
 	if math.IsInf(w.Increment, -1) || math.IsNaN(w.Increment) {
 		return fmt.Errorf("%w: %d of %d particles have a log-likelihood that is not finite; check the data for outliers, "+
-			"or take more particles", ErrZeroWeights, w.NonFinite, m.Particles)
+			"or take more particles", bayes.ErrZeroWeights, w.NonFinite, m.Particles)
 	}
 	m.Transition, m.Slot, m.Going, m.Halfway = 0, 1, false, 0
 	switch {

@@ -607,7 +607,7 @@ func TestBadInput(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: error %v does not say %q", c.s, err, c.says)
 		}
-		if strings.Contains(c.says, "1000 of 1000") && !errors.Is(err, smc.ErrZeroWeights) {
+		if strings.Contains(c.says, "1000 of 1000") && !errors.Is(err, bayes.ErrZeroWeights) {
 			t.Errorf("%v does not wrap ErrZeroWeights", err)
 		}
 	}

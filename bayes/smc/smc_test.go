@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
@@ -20,7 +21,7 @@ import (
 
 func TestLogWeights(t *testing.T) {
 	inf := math.Inf(1)
-	w, err := NewLogWeights([]float64{math.Log(1) + 700, math.Log(3) + 700, math.NaN(), -inf, inf})
+	w, err := bayes.NewLogWeights([]float64{math.Log(1) + 700, math.Log(3) + 700, math.NaN(), -inf, inf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,14 +33,14 @@ func TestLogWeights(t *testing.T) {
 		t.Errorf("ESS = %v, want %v", got, want)
 	}
 	given := []float64{0, 0}
-	w, _ = NewLogWeights(given)
+	w, _ = bayes.NewLogWeights(given)
 	given[0] = -inf
 	if w.At(0) != math.Log(.5) {
 		t.Error("log-weights changed with the slice that they were made from")
 	}
 	for _, bad := range [][]float64{{}, {-inf, -inf}, {math.NaN(), -inf}} {
-		_, err := NewLogWeights(bad)
-		if !errors.Is(err, ErrZeroWeights) || !strings.Contains(err.Error(), fmt.Sprint(len(bad))) {
+		_, err := bayes.NewLogWeights(bad)
+		if !errors.Is(err, bayes.ErrZeroWeights) || !strings.Contains(err.Error(), fmt.Sprint(len(bad))) {
 			t.Errorf("NewLogWeights(%v): error %v", bad, err)
 		}
 	}

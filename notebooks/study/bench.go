@@ -11,10 +11,10 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
-	"gobnn/bayes/smc"
 	"gobnn/ohsmc"
 
 	"gonum.org/v1/gonum/stat"
@@ -77,7 +77,7 @@ func (b *bench) choose(ctx context.Context, c contender, parts dataset.Parts, se
 	for i, a := range c.attempts {
 		f, err := b.fit(ctx, a, parts, seed, fmt.Sprintf("%s, %s: repetition %d, attempt %d of %d", parts.Train.Name, c.name,
 			seed+1, i+1, len(c.attempts)))
-		if errors.Is(err, baseline.ErrDiverged) || errors.Is(err, smc.ErrZeroWeights) {
+		if errors.Is(err, baseline.ErrDiverged) || errors.Is(err, bayes.ErrZeroWeights) {
 			b.say("%s, %s: attempt %d of %d: %v", parts.Train.Name, c.name, i+1, len(c.attempts), err)
 			continue
 		}
@@ -157,7 +157,7 @@ func (b *bench) warm(ctx context.Context, a attempt, parts dataset.Parts) error 
 		return fmt.Errorf("cancelled: %w", context.Cause(ctx))
 	}
 	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, baseline.ErrDiverged) &&
-		!errors.Is(err, smc.ErrZeroWeights) {
+		!errors.Is(err, bayes.ErrZeroWeights) {
 		return err
 	}
 	b.warmed[kind] = true
@@ -184,7 +184,7 @@ func (b *bench) train(
 		result, err := trainer.Fit(ctx, method, parts, baseline.Settings{
 			Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every,
 			Progress: func(p run.Progress) {
-				validations(p.Score(bayes.ValidationCurve))
+				validations(p.Score(fit.ValidationCurve))
 				b.tell("%s, %s, step %d of %d", what, p.Stage, p.Step, p.Steps)
 			},
 		})
@@ -202,7 +202,7 @@ func (b *bench) train(
 		result, err := b.particles.Fit(ctx, method, parts, ohsmc.Settings{
 			Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every,
 			Progress: func(p run.Progress) {
-				validations(p.Score(bayes.ValidationCurve))
+				validations(p.Score(fit.ValidationCurve))
 				b.tell("%s, %s", what, stepOf(p))
 			},
 		})
@@ -272,7 +272,7 @@ func (b *bench) tell(format string, args ...any) {
 // stepOf is a training's progress in words. Before the first validation there is no best one.
 func stepOf(p run.Progress) string {
 	text := fmt.Sprintf("step %d of %d", p.Step, p.Steps)
-	if best := p.Score(bayes.BestScore); !math.IsNaN(best) {
+	if best := p.Score(fit.BestScore); !math.IsNaN(best) {
 		text += fmt.Sprintf(", best validation NLPD %.4f", best)
 	}
 	return text

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
@@ -91,7 +91,7 @@ func TestTable4(t *testing.T) {
 // A training's progress has a best validation only when there was one.
 func TestStepOf(t *testing.T) {
 	before := run.Progress{Step: 3, Steps: 10}
-	after := run.Progress{Step: 4, Steps: 10, Scores: []run.Score{{Name: bayes.BestScore, Value: .25}}}
+	after := run.Progress{Step: 4, Steps: 10, Scores: []run.Score{{Name: fit.BestScore, Value: .25}}}
 	if got, want := stepOf(before), "step 3 of 10"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

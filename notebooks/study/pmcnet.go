@@ -399,7 +399,7 @@ func (r pmcnetRun) repetition(ctx context.Context, m pmcnetMethod, scale float64
 		}
 	}
 	f, parts, err := r.fit(ctx, m, scale, observe)
-	if errors.Is(err, baseline.ErrDiverged) || errors.Is(err, smc.ErrZeroWeights) {
+	if errors.Is(err, baseline.ErrDiverged) || errors.Is(err, bayes.ErrZeroWeights) {
 		r.say("%s, %s: %v", r.name, m.name, err)
 		return diverged(), nil
 	}

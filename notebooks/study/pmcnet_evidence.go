@@ -15,6 +15,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
@@ -473,7 +474,7 @@ func ladder(r Result) []float64 {
 
 // loss is the mean squared error of the posterior's mean on the test half, standardised; it says what makes the
 // posterior doubtful.
-func (r evidenceRun) loss(ctx context.Context, result bayes.Result, parts dataset.Parts) (float64, error) {
+func (r evidenceRun) loss(ctx context.Context, result fit.Result, parts dataset.Parts) (float64, error) {
 	for _, w := range result.Warnings {
 		r.say(w)
 	}
