@@ -53,10 +53,6 @@ func (SAE) Source() string { return "sequential anchored ensembles (Delaunoy and
 
 // Prepare implements Method.
 func (m SAE) Prepare(j *Job) (Method, error) {
-	defaultInt(&m.Chains, 5)
-	defaultInt(&m.Members, 20)
-	defaultInt(&m.Epochs, max(1, j.Epochs/20))
-	defaultFloat(&m.StepSize, 0.3)
 	if err := j.trainsPoints(true); err != nil {
 		return nil, err
 	}
@@ -64,14 +60,15 @@ func (m SAE) Prepare(j *Job) (Method, error) {
 		return nil, fmt.Errorf("baseline: SAE draws anchors of a normal prior, and the prior is a %T: take bayes.Normal, or "+
 			"baseline.Ensemble", j.Bound.Model.Prior)
 	}
-	return m, limits.Check("baseline: SAE",
-		limits.Field("Chains", m.Chains, m.Chains >= 1, "at least 1 (0: 5)"),
-		limits.Field("Members", m.Members, m.Members >= 1, "at least 1 (0: 20)"),
-		limits.Field("Epochs", m.Epochs, m.Epochs >= 1, "at least 1 (0: a twentieth of Settings.Epochs)"),
-		limits.Field("StepSize", m.StepSize, positive(m.StepSize), "positive and finite (0: 0.3)"),
+	err := limits.Fill("baseline: SAE",
+		limits.Int("Chains", &m.Chains, 5).From(1),
+		limits.Int("Members", &m.Members, 20).From(1),
+		limits.Int("Epochs", &m.Epochs, max(1, j.Epochs/20)).From(1),
+		limits.Float("StepSize", &m.StepSize, 0.3).Positive(),
 		limits.Field("Settings.Optimiser.WeightDecay", j.Optimiser.WeightDecay, j.Optimiser.WeightDecay == 0,
 			"0: the anchors are what holds the weights"),
 	)
+	return m, err
 }
 
 // Fit implements Method. A cancelled run returns the members that were trained to their end; if there are none, the

@@ -43,13 +43,10 @@ func (m Dropout) Prepare(j *Job) (Method, error) {
 	if err := j.trainsPoints(true); err != nil { // masks are no density: their entropy does not count
 		return nil, err
 	}
-	defaultFloat(&m.Rate, 0.1)
-	defaultInt(&m.Masks, 10)
-	defaultInt(&m.Samples, 100)
-	if err := limits.Check("baseline: Dropout",
-		limits.Field("Rate", m.Rate, inside(m.Rate, 0, 1), "above 0 and below 1 (0 takes the default, 0.1)"),
-		limits.Field("Masks", m.Masks, m.Masks >= 1, "at least 1"),
-		limits.Field("Samples", m.Samples, m.Samples >= 1, "at least 1"),
+	if err := limits.Fill("baseline: Dropout",
+		limits.Float("Rate", &m.Rate, 0.1).Inside(0, 1),
+		limits.Int("Masks", &m.Masks, 10).From(1),
+		limits.Int("Samples", &m.Samples, 100).From(1),
 	); err != nil {
 		return nil, err
 	}

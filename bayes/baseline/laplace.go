@@ -79,13 +79,6 @@ func (Laplace) Source() string { return "Laplace approximation (MacKay 1992)" }
 // Prepare implements Method.
 func (m Laplace) Prepare(j *Job) (Method, error) {
 	bound := j.Bound
-	if m.Structure == "" {
-		m.Structure = FullPrecision
-		if bound.D > 1000 {
-			m.Structure = LastLayerPrecision
-		}
-	}
-	defaultInt(&m.Samples, 100)
 	if _, ok := bound.Model.Prior.(bayes.Normal); !ok {
 		return nil, fmt.Errorf("baseline: Laplace needs a prior with a curvature: bayes.Normal, not %T", bound.Model.Prior)
 	}
@@ -98,12 +91,14 @@ func (m Laplace) Prepare(j *Job) (Method, error) {
 	if err := curvature.Check(bound.Model.Likelihood); err != nil {
 		return nil, fmt.Errorf("baseline: Laplace: %w", err)
 	}
-	structures := []Structure{DiagonalPrecision, FullPrecision, LastLayerPrecision, KroneckerPrecision}
-	const known = "baseline.DiagonalPrecision, baseline.FullPrecision, baseline.LastLayerPrecision or " +
-		"baseline.KroneckerPrecision"
-	if err := limits.Check("baseline: Laplace",
-		limits.Field("Structure", m.Structure, slices.Contains(structures, m.Structure), known),
-		limits.Field("Samples", m.Samples, m.Samples >= 1, "at least 1"),
+	structure := FullPrecision
+	if bound.D > 1000 {
+		structure = LastLayerPrecision
+	}
+	if err := limits.Fill("baseline: Laplace",
+		limits.Choice("Structure", &m.Structure, structure,
+			DiagonalPrecision, FullPrecision, LastLayerPrecision, KroneckerPrecision),
+		limits.Int("Samples", &m.Samples, 100).From(1),
 	); err != nil {
 		return nil, err
 	}

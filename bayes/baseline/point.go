@@ -62,9 +62,9 @@ func (m MAP) Prepare(*Job) (Method, error) { return m, nil }
 
 // Prepare implements Method.
 func (m Ensemble) Prepare(*Job) (Method, error) {
-	defaultInt(&m.Members, 10)
-	return m, limits.Check("baseline: Ensemble", limits.Field("Members", m.Members, m.Members >= 2,
-		"at least 2 (0 takes the default, 10): an ensemble of one is baseline.MAP or baseline.MLE"))
+	err := limits.Fill("baseline: Ensemble",
+		limits.Int("Members", &m.Members, 10).From(2).Because("an ensemble of one is baseline.MAP or baseline.MLE"))
+	return m, err
 }
 
 // Source implements Method.

@@ -3,7 +3,6 @@ package baseline
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	"gobnn/bayes"
@@ -75,16 +74,12 @@ func (s Settings) withDefaults(rows int) (Settings, error) {
 
 // withChains fills in a method's Sampling, and refuses fields that the job's Settings determine.
 func withChains(owner string, s, byDefault mcmc.Settings) (mcmc.Settings, error) {
-	defaultInt(&s.Chains, byDefault.Chains)
-	defaultInt(&s.Draws, byDefault.Draws)
-	defaultInt(&s.WarmUp, byDefault.WarmUp)
-	defaultInt(&s.Thin, max(1, byDefault.Thin))
-	defaultInt(&s.Devices, 1)
-	return s, limits.Check("baseline: "+owner,
-		limits.Field("Sampling.Chains", s.Chains, s.Chains >= 1, "at least 1"),
-		limits.Field("Sampling.Draws", s.Draws, s.Draws >= 1, "at least 1"),
-		limits.Field("Sampling.Thin", s.Thin, s.Thin >= 1, "at least 1"),
-		limits.Field("Sampling.WarmUp", s.WarmUp, s.WarmUp >= 1 || s.WarmUp == mcmc.NoWarmUp, "at least 1, or mcmc.NoWarmUp"),
+	err := limits.Fill("baseline: "+owner,
+		limits.Int("Sampling.Chains", &s.Chains, byDefault.Chains).From(1),
+		limits.Int("Sampling.Draws", &s.Draws, byDefault.Draws).From(1),
+		limits.Int("Sampling.Thin", &s.Thin, max(1, byDefault.Thin)).From(1),
+		limits.Int("Sampling.WarmUp", &s.WarmUp, byDefault.WarmUp).From(1).Or(mcmc.NoWarmUp, "mcmc.NoWarmUp"),
+		limits.Int("Sampling.Devices", &s.Devices, 1),
 		elsewhere("Seed", s.Seed, s.Seed == 0),
 		elsewhere("DType", s.DType, s.DType == 0),
 		elsewhere("Engine", s.Engine, s.Engine == nil),
@@ -94,6 +89,7 @@ func withChains(owner string, s, byDefault mcmc.Settings) (mcmc.Settings, error)
 		elsewhere("Progress", "set", s.Progress == nil),
 		elsewhere("Observe", "set", s.Observe == nil),
 	)
+	return s, err
 }
 
 // elsewhere is the limit of a field of a method's Sampling that the job's Settings determine.
@@ -101,24 +97,6 @@ func elsewhere(field string, value any, unset bool) limits.Limit {
 	cure := fmt.Sprintf("left out: set Settings.%s, which holds for the whole method", field)
 	return limits.Field("Sampling."+field, value, unset, cure)
 }
-
-func defaultInt(v *int, byDefault int) {
-	if *v == 0 {
-		*v = byDefault
-	}
-}
-
-func defaultFloat(v *float64, byDefault float64) {
-	if *v == 0 {
-		*v = byDefault
-	}
-}
-
-// inside says whether x lies strictly between two numbers; NaN does not.
-func inside(x, low, high float64) bool { return x > low && x < high }
-
-// positive says whether x is above 0 and finite.
-func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
 // text is a model, method or settings as JSON; newJob has checked that this does not fail.
 func text(v any) json.RawMessage {

@@ -81,7 +81,7 @@ func (m SGHMC) kernel() mcmc.SGHMC {
 
 // Prepare implements Method.
 func (m SGLD) Prepare(j *Job) (Method, error) {
-	defaultFloat(&m.StepSize, 0.02/float64(j.Rows()))
+	m.StepSize = cmp.Or(m.StepSize, 0.02/float64(j.Rows()))
 	var err error
 	m.Sampling, err = j.withMiniBatchChains("SGLD", m.kernel(), m.Sampling)
 	return m, err
@@ -89,7 +89,7 @@ func (m SGLD) Prepare(j *Job) (Method, error) {
 
 // Prepare implements Method.
 func (m SGHMC) Prepare(j *Job) (Method, error) {
-	defaultFloat(&m.LearningRate, 0.001/float64(j.Rows()))
+	m.LearningRate = cmp.Or(m.LearningRate, 0.001/float64(j.Rows()))
 	var err error
 	m.Sampling, err = j.withMiniBatchChains("SGHMC", m.kernel(), m.Sampling)
 	return m, err

@@ -54,13 +54,10 @@ func (SWAG) Source() string { return "SWAG (Maddox et al. 2019)" }
 
 // Prepare implements Method.
 func (m SWAG) Prepare(j *Job) (Method, error) {
-	defaultInt(&m.Collect, max(2, j.Epochs/2))
-	defaultInt(&m.Samples, 100)
-	defaultFloat(&m.Rate, j.Optimiser.Schedule.At(0))
-	if err := limits.Check("baseline: SWAG",
-		limits.Field("Collect", m.Collect, m.Collect >= 2, "at least 2: a Gaussian is fitted to so many iterates"),
-		limits.Field("Rate", m.Rate, positive(m.Rate), "positive and finite"),
-		limits.Field("Samples", m.Samples, m.Samples >= 1, "at least 1"),
+	if err := limits.Fill("baseline: SWAG",
+		limits.Int("Collect", &m.Collect, max(2, j.Epochs/2)).From(2).Because("as a Gaussian is fitted to its iterates"),
+		limits.Float("Rate", &m.Rate, j.Optimiser.Schedule.At(0)).Positive(),
+		limits.Int("Samples", &m.Samples, 100).From(1),
 	); err != nil {
 		return nil, err
 	}
@@ -68,9 +65,9 @@ func (m SWAG) Prepare(j *Job) (Method, error) {
 		return m, limits.Check("baseline: SWAG",
 			limits.Field("Rank", m.Rank, m.Rank == 0, "0 with Diagonal, which has no low-rank part"))
 	}
-	defaultInt(&m.Rank, min(20, m.Collect))
-	return m, limits.Check("baseline: SWAG", limits.Field("Rank", m.Rank, m.Rank >= 2 && m.Rank <= m.Collect,
-		fmt.Sprintf("from 2 to the %d epochs of Collect", m.Collect)))
+	err := limits.Fill("baseline: SWAG",
+		limits.Int("Rank", &m.Rank, min(20, m.Collect)).Between(2, m.Collect).Because("the epochs of Collect"))
+	return m, err
 }
 
 // Fit implements Method.

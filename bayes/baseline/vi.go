@@ -45,16 +45,14 @@ func (VI) Source() string {
 
 // Prepare implements Method.
 func (m VI) Prepare(j *Job) (Method, error) {
-	defaultInt(&m.Draws, 10)
-	defaultInt(&m.Samples, 100)
-	defaultFloat(&m.InitialStdDev, 0.1)
-	return m, limits.Check("baseline: VI",
-		limits.Field("Draws", m.Draws, m.Draws >= 1, "at least 1"),
-		limits.Field("Samples", m.Samples, m.Samples >= 1, "at least 1"),
-		limits.Field("InitialStdDev", m.InitialStdDev, positive(m.InitialStdDev), "positive and finite"),
+	err := limits.Fill("baseline: VI",
+		limits.Int("Draws", &m.Draws, 10).From(1),
+		limits.Int("Samples", &m.Samples, 100).From(1),
+		limits.Float("InitialStdDev", &m.InitialStdDev, 0.1).Positive(),
 		limits.Field("Settings.Optimiser.WeightDecay", j.Optimiser.WeightDecay, j.Optimiser.WeightDecay == 0,
 			"0: it would pull every rho to 0, and so every sigma to 0.69; the prior is what holds the weights"),
 	)
+	return m, err
 }
 
 // Fit implements Method.

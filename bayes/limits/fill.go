@@ -91,6 +91,9 @@ func (n *Number[T]) Zero(means string) *Number[T] {
 func (n *Number[T]) Or(value T, name string) *Number[T] {
 	n.also = append(n.also, value)
 	n.or += ", or " + name
+	if n.zero != "" && value == n.byDefault {
+		n.zero = name
+	}
 	return n
 }
 
