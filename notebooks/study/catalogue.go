@@ -51,8 +51,7 @@ var built = map[string]Study{
 		"eighth of the test rows; from the repetitions of fbnn.tableA1", alongFeature),
 	"fbnn.fig7": figure("fbnn.fig7", "from the repetitions of fbnn.tableA2, ten bins of as many rows",
 		equalFrequency),
-	"fbnn.surrogates": {State: Reduced, Run: runSurrogates, Note: surrogatesNote, AnyNetwork: true, AnyData: true},
-	"fbnn.tableA2":    fbnnTable("fbnn.tableA2", fbnnNoteA2, false),
+	"fbnn.tableA2": fbnnTable("fbnn.tableA2", fbnnNoteA2, false),
 	"ohsmc.table8": {State: Reduced, Run: runTable8, Note: "validated once an epoch, not after each batch; " +
 		lessDraws + "; kin8nm, naval, power and satellite train for 40 epochs, not 200, are repeated 3 times, not 10, and " +
 		"are not tuned, unless -full asks for all of it"},
@@ -85,15 +84,6 @@ var built = map[string]Study{
 	"pbnn.fig1":   figure("pbnn.fig1", penaltyNote, penaltyFig1),
 	"pbnn.fig2":   figure("pbnn.fig2", penaltyNote, penaltyFig2),
 	"pbnn.fig3":   figure("pbnn.fig3", reliabilityNote, penaltyFig3),
-	"pbnn.acceptance": figure("pbnn.acceptance", "not in the paper as a figure, but in its words; chains stay near "+
-		"the modes that they begin at where the step is that of all rows; "+penaltyNote, penaltyAcceptance),
-	"pbnn.bias": figure("pbnn.bias", "not in the paper as a figure, but in its words; conjugate regressions of "+
-		"200 rows, chains begin at exact draws; -epochs sets the draws of each chain", penaltyBias),
-	"pbnn.eta": figure("pbnn.eta", "not in the paper as a figure, but in its words; a conjugate regression of "+
-		"1000 rows, the expected posterior of 20; chains begin at exact draws; -epochs sets the draws of each chain",
-		penaltyEta),
-	"pbnn.passes": figure("pbnn.passes", "not in the paper; a conjugate regression of 10 000 rows, n = 100, M = "+
-		"10; chains begin at exact draws; -epochs sets the passes", penaltyPasses),
 	"pbnn.fig4": figure("pbnn.fig4", "SGLD at eta 1e-4 and 1e-6; the penalty's step is chosen by the warm-up, "+
 		"not 0.1; "+penaltyNote, penaltyFig4),
 }
@@ -192,8 +182,6 @@ var catalogue = []Study{
 	{ID: "fbnn.tableA1", Title: "regression: MSE, coverage, seconds, ESS and speed-up of all methods", Note: wantsFBNN},
 	{ID: "fbnn.tableA2", Title: "classification: accuracy, ECE, seconds, ESS and speed-up of all methods",
 		Note: wantsFBNN},
-	{ID: "fbnn.surrogates",
-		Title: "samplers of one posterior at equal evaluations: what surrogates buy that keep it exact (not in the paper)"},
 	{ID: "fbnn.fig1", Title: "mixture of 25 Gaussians: the target, SGHMC and pCN"},
 	{ID: "fbnn.fig2", Title: "regression: MSE by method and data set", Note: wantsFBNN},
 	{ID: "fbnn.fig3", Title: "classification: accuracy by method and data set", Note: wantsFBNN},
@@ -207,11 +195,4 @@ var catalogue = []Study{
 	{ID: "pbnn.fig2", Title: "1-d regression: full BNN, penalty BNN at n = 5 and 10, naive mini-batches"},
 	{ID: "pbnn.fig3", Title: "reliability diagrams: regression and MNIST"},
 	{ID: "pbnn.fig4", Title: "1-d regression: SGLD at two step sizes, tempered BNN, penalty BNN"},
-	{ID: "pbnn.acceptance", Title: "1-d regression: acceptance and noise of the penalty random walk against n and M " +
-		"(not in the paper)"},
-	{ID: "pbnn.eta", Title: "conjugate regression: predictive mean and standard deviation against the step size eta, " +
-		"with penalty, SGLD and Langevin (not in the paper)"},
-	{ID: "pbnn.bias", Title: "conjugate regressions: error of the posterior's mean and variance against the noise " +
-		"sigma^2, naive and with penalty (not in the paper)"},
-	{ID: "pbnn.passes", Title: "conjugate regression: samplers at equal passes over the data (not in the paper)"},
 }

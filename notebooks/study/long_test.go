@@ -5,8 +5,6 @@ package study
 import (
 	"math"
 	"testing"
-
-	"gobnn/bayes/nn"
 )
 
 // TestPenaltyFiguresLong has the studies that TestPenaltyFigures has not.
@@ -16,13 +14,6 @@ func TestPenaltyFiguresLong(t *testing.T) {
 			metrics: []string{"epistemic std"}},
 		"pbnn.fig4": {names: []string{"SGLD, n = 5, eta = 1e-4", "SGLD, n = 5, eta = 1e-6", penaltyTempers.name,
 			penaltyFive.name}, metrics: []string{"epistemic std"}},
-		"pbnn.acceptance": {datas: []string{"gapped_wave, n = 10"},
-			names: []string{acceptanceTargets[0].name, acceptanceTargets[1].name}, metrics: []string{"sigma^2"}},
-		"pbnn.passes": {names: []string{"penalty random walk", "penalty Langevin", "Barker, mini-batches",
-			"confidence sampler", "Metropolis, all rows", "MALA, all rows", "SGLD"},
-			metrics: []string{"ESS per pass", "error of the mean", "passes"}},
-		"pbnn.eta": {names: []string{"penalty random walk", "penalty Langevin", "SGLD", "Langevin, all rows"},
-			metrics: []string{"distance of means", "ratio of std"}},
 	})
 }
 
@@ -49,31 +40,6 @@ func TestEqualSecondsLong(t *testing.T) {
 		}
 		if (len(r.results[0].Series["loss"]) == 0) != (r.key.Method == "NUTS") {
 			t.Errorf("%s: %d validations", r.key.Method, len(r.results[0].Series["loss"]))
-		}
-	}
-}
-
-// All samplers run on a small case, with their scores; the exact ones accept.
-func TestSurrogateRunLong(t *testing.T) {
-	run := &surrogateRun{surrogateCase: surrogateCase{[]int{2}, nn.Tanh, 200, 18}, budget: 2400,
-		say: func(string, ...any) {}}
-	for _, m := range []string{whitenedSplit, onSurrogate, delayedCheap, rawNUTS} {
-		out, err := run.repetition(t.Context(), m, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v := out.Values
-		fewest := 50.
-		if m == rawNUTS {
-			fewest = 15 // its trees cost some fifty forwards each
-		}
-		if f := v["forwards"]; !(f > 1000 && f < 3500) || !(v["draws"] > fewest) {
-			t.Errorf("%s: %v forwards for %v draws", m, f, v["draws"])
-		}
-		for _, name := range []string{essOfEvaluations, essOfSeconds, "acceptance"} {
-			if !(v[name] > 0) {
-				t.Errorf("%s: %s is %v", m, name, v[name])
-			}
 		}
 	}
 }

@@ -253,18 +253,30 @@ func penaltyFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
 		Ours: stat.Mean(spread, nil), SE: math.NaN(), Reps: 1}), err
 }
 
-// exactLine is the predictive mean and standard deviation at x of y ~ N(w x + b, noise^2) with w, b ~ N(0, 1).
+// exactLine is the predictive mean and standard deviation at x of y ~ N(w x + b, noise^2) with w, b ~ N(0, 1) (Bishop
+// 2006, eq. 3.53, 3.54 and 3.59).
 func exactLine(data *dataset.Dataset, noise float64, x []float64) (center, spread []float64, err error) {
-	distribution, err := plane{data, noise}.distribution(float64(data.Rows()))
-	if err != nil {
-		return nil, nil, err
+	precision, right := mat.NewSymDense(2, []float64{1, 0, 0, 1}), mat.NewVecDense(2, nil)
+	for i, y := range data.Y {
+		row := mat.NewVecDense(2, []float64{data.X.At(i, 0), 1})
+		precision.SymRankOne(precision, 1/(noise*noise), row)
+		right.AddScaledVec(right, y/(noise*noise), row)
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(precision) {
+		return nil, nil, fmt.Errorf("%s: the posterior's precision is not positive definite", data.Name)
+	}
+	var mean, solved mat.VecDense
+	if err := factor.SolveVecTo(&mean, right); err != nil {
+		return nil, nil, fmt.Errorf("%s: the posterior's mean: %w", data.Name, err)
 	}
 	for _, at := range x {
-		c, s, err := distribution.prediction([]float64{at})
-		if err != nil {
-			return nil, nil, err
+		row := mat.NewVecDense(2, []float64{at, 1})
+		if err := factor.SolveVecTo(&solved, row); err != nil {
+			return nil, nil, fmt.Errorf("%s: predict: %w", data.Name, err)
 		}
-		center, spread = append(center, c), append(spread, math.Hypot(noise, s))
+		center = append(center, mat.Dot(row, &mean))
+		spread = append(spread, math.Sqrt(noise*noise+mat.Dot(row, &solved)))
 	}
 	return center, spread, nil
 }
