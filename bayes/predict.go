@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/internal/median"
+	"gobnn/bayes/internal/stats"
 	"gobnn/bayes/limits"
 
 	"github.com/gomlx/compute/shapes"
@@ -142,7 +142,7 @@ func (p *Posterior) farFeatures(x *mat.Dense) (warnings []string) {
 			for i, v := range distances {
 				distances[i] = distance(v, k)
 			}
-			d := median.Of(distances)
+			d := stats.Median(distances)
 			warnings = append(warnings, fmt.Sprintf("half of the %d rows have a value in %s that is more than %.3g training "+
 				"standard deviations (%.4g) from its training mean (%.4g): check its unit, and that it is not standardised "+
 				"already; else the prediction is an extrapolation", rows, p.featureName(k), d, scale.StdDev[k], scale.Mean[k]))

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/internal/predictive"
+	"gobnn/bayes/internal/stats"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -292,14 +292,14 @@ func (p Prediction) quantiles(method string, levels ...float64) ([][]float64, er
 		}
 		quantiles[i] = make([]float64, p.Rows*targets)
 	}
-	mixture := predictive.Mixture{Discrete: support(p.Likelihood) == Counts}
+	mixture := stats.Mixture{Discrete: support(p.Likelihood) == Counts}
 	var alive []int
 	for j, w := range p.normalisedWeights() {
 		if w > 0 {
 			alive, mixture.Weights = append(alive, j), append(mixture.Weights, w)
 		}
 	}
-	mixture.Parts = make([]predictive.Distribution, len(alive))
+	mixture.Parts = make([]stats.Distribution, len(alive))
 	for k := range targets {
 		mean, stdDev := p.Scale(k)
 		for n := range p.Rows {
@@ -359,7 +359,7 @@ func (p Prediction) Probabilities() ([][]float64, error) {
 			continue
 		}
 		for n := range p.Rows {
-			predictive.Probabilities(p.Distribution(j, n, 0), own)
+			stats.Probabilities(p.Distribution(j, n, 0), own)
 			floats.AddScaled(all[n*classes:(n+1)*classes], w, own)
 		}
 	}
@@ -409,7 +409,7 @@ func (p Prediction) MutualInformation() ([]float64, error) {
 			continue
 		}
 		for n := range p.Rows {
-			predictive.Probabilities(p.Distribution(j, n, 0), each)
+			stats.Probabilities(p.Distribution(j, n, 0), each)
 			own[n] += w * stat.Entropy(each)
 		}
 	}

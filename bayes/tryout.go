@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/internal/predictive"
+	"gobnn/bayes/internal/stats"
 	"gobnn/bayes/internal/tryout"
 	"gobnn/bayes/nn"
 
@@ -289,7 +289,7 @@ func (b *BoundModel) tryDistribution(d Distribution) error {
 	const tolerance = 1e-3
 	if classes := b.classes(); classes > 0 {
 		p := make([]float64, classes)
-		predictive.Probabilities(d, p)
+		stats.Probabilities(d, p)
 		if sum := floats.Sum(p); !(math.Abs(sum-1) <= tolerance) {
 			return fmt.Errorf("by LogProb the probabilities of %d classes sum to %.6g, and not to 1", classes, sum)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
-	"gobnn/bayes/internal/predictive"
+	"gobnn/bayes/internal/stats"
 	"gobnn/bayes/mcmc"
 )
 
@@ -132,7 +132,7 @@ func probabilities(p bayes.Prediction, first int) []float64 {
 	own := make([]float64, p.Classes())
 	for j := range p.Particles {
 		for n := range p.Rows {
-			predictive.Probabilities(p.Distribution(j, n, 0), own)
+			stats.Probabilities(p.Distribution(j, n, 0), own)
 			out = append(out, own[first:]...)
 		}
 	}

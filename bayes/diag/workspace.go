@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"gobnn/bayes/internal/ess"
+	"gobnn/bayes/internal/stats"
 
 	"gonum.org/v1/gonum/mathext"
 )
@@ -18,7 +18,7 @@ type workspace struct {
 	byValue      []ranked  // split, sorted
 	median       float64   // of split
 	sorted       []float64 // draws, sorted
-	lags         ess.Estimator
+	lags         stats.ESS
 
 	folded []ranked  // scratch of rhat
 	values []float64 // scratch, [halves, half]

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/internal/median"
+	"gobnn/bayes/internal/stats"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -418,7 +418,7 @@ func sticky(r *Result, predicted float64, ess []float64) (warnings []string) {
 		why = append(why, fmt.Sprintf("a chain stood still for %d trajectories", standing))
 	}
 	if len(ess) > 1 {
-		if least, middle := slices.Min(ess), median.Of(ess); least < middle/stickyShare {
+		if least, middle := slices.Min(ess), stats.Median(ess); least < middle/stickyShare {
 			why = append(why, fmt.Sprintf("the smallest effective sample size is %.3g, the median %.3g", least, middle))
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/internal/ess"
+	"gobnn/bayes/internal/stats"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/run"
 
@@ -240,7 +240,7 @@ func effectiveSizes(d *Draws) (sizes []float64) {
 	if half < 2 {
 		return nil
 	}
-	var e ess.Estimator
+	var e stats.ESS
 	count := min(mostSized, d.Dim)
 	for i := range count {
 		var values, squares []float64 // of half chains

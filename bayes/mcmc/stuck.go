@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/internal/median"
+	"gobnn/bayes/internal/stats"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -131,7 +131,7 @@ func (r *sampling) rounded() string {
 	if len(chains) == 0 {
 		return ""
 	}
-	which, size := "all chains", median.Of(sizes)
+	which, size := "all chains", stats.Median(sizes)
 	if len(chains) < len(values) {
 		which = fmt.Sprintf("%d of %d chains (%s)", len(chains), len(values), strings.Join(chains, ", "))
 	}

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"gobnn/bayes/internal/median"
+	"gobnn/bayes/internal/stats"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -224,12 +224,12 @@ func (r *sampling) tuneOwn(target float64) error {
 	if len(failed) == r.Chains {
 		return failed[0]
 	}
-	r.position.Tuned.StepSize = median.Of(steps)
+	r.position.Tuned.StepSize = stats.Median(steps)
 	if searching {
 		return nil
 	}
 	if w.Done++; w.Done == ownPhase(r.WarmUp) {
-		r.position.Tuned.StepSize = median.Of(means)
+		r.position.Tuned.StepSize = stats.Median(means)
 		w.Own, w.Common = nil, newStepping(r.position.Tuned.StepSize)
 	}
 	return nil

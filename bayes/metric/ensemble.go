@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"gobnn/bayes"
-	"gobnn/bayes/internal/predictive"
+	"gobnn/bayes/internal/stats"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -139,10 +139,10 @@ func (e *ensemble) withAndWithout(groups, out []float64) {
 // is [1+G]: its value by all particles, then the jackknife's replicates, by all but each of the G groups.
 type row struct {
 	*ensemble
-	parts [][]predictive.Distribution // [Targets][A], in standardised units
-	ys    []float64                   // [Targets], in standardised units
-	y     float64                     // the first target, in its own units
-	have  summary                     // which summaries are computed for this row
+	parts [][]stats.Distribution // [Targets][A], in standardised units
+	ys    []float64              // [Targets], in standardised units
+	y     float64                // the first target, in its own units
+	have  summary                // which summaries are computed for this row
 
 	sums          []float64 // [G] scratch: sums over each group
 	terms         []float64 // [A] scratch
@@ -173,7 +173,7 @@ func newRow(e *ensemble) *row {
 	r := &row{ensemble: e, sums: make([]float64, e.groups), terms: make([]float64, len(e.alive)),
 		particleMeans: make([]float64, len(e.alive))}
 	for range e.targets {
-		r.parts = append(r.parts, make([]predictive.Distribution, len(e.alive)))
+		r.parts = append(r.parts, make([]stats.Distribution, len(e.alive)))
 	}
 	r.ys = make([]float64, e.targets)
 	for _, s := range []*[]float64{&r.density, &r.means, &r.upTo, &r.below, &r.lower, &r.upper} {
@@ -252,8 +252,8 @@ func (r *row) ofParticles() []float64 {
 	return r.particleMeans
 }
 
-func (r *row) mixture() predictive.Mixture {
-	return predictive.Mixture{Weights: r.weights, Parts: r.parts[0], Discrete: r.discrete}
+func (r *row) mixture() stats.Mixture {
+	return stats.Mixture{Weights: r.weights, Parts: r.parts[0], Discrete: r.discrete}
 }
 
 // distribution is P(Y <= y) and P(Y < y), stretched.
@@ -303,7 +303,7 @@ func (r *row) classes() [][]float64 {
 	sums := make([]float64, len(own)*r.groups) // [Classes, G]
 	for g := range r.sums {
 		for i := r.bounds[g]; i < r.bounds[g+1]; i++ {
-			predictive.Probabilities(r.parts[0][i], own)
+			stats.Probabilities(r.parts[0][i], own)
 			for c, v := range own {
 				sums[c*r.groups+g] += r.weights[i] * v
 			}

@@ -7,7 +7,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/internal/median"
+	"gobnn/bayes/internal/stats"
 	"gobnn/bayes/internal/tryout"
 	"gobnn/bayes/mcmc"
 
@@ -210,11 +210,11 @@ func (i identity) check(a, b []float64) error {
 	if len(differences) < 2 || len(differences) < len(a)/4 {
 		return nil // hardly any draw has a density: the first step says so
 	}
-	middle := median.Of(differences)
+	middle := stats.Median(differences)
 	for n, d := range differences {
 		differences[n] = math.Abs(d - middle)
 	}
-	off, allowed := median.Of(differences), triedDifferent*(1+median.Of(sizes))
+	off, allowed := stats.Median(differences), triedDifferent*(1+stats.Median(sizes))
 	if off <= allowed {
 		return nil
 	}

@@ -23,7 +23,7 @@ import (
 	"testing"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/internal/kolmogorov"
+	"gobnn/bayes/internal/stats"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -182,7 +182,7 @@ func Near(t testing.TB, what string, got, want []float64, tolerance float64) {
 
 // Kolmogorov is the asymptotic p-value of the one-sample Kolmogorov-Smirnov statistic.
 func Kolmogorov(draws []float64, cdf func(float64) float64) float64 {
-	return kolmogorov.PValue(kolmogorov.Distance(draws, cdf), float64(len(draws)))
+	return stats.KolmogorovP(stats.Kolmogorov(draws, cdf), float64(len(draws)))
 }
 
 // CPU is XLA on the processors: Default's engine, or where that computes on an accelerator the installed plugin for

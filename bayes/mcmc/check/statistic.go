@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"gobnn/bayes/internal/kolmogorov"
+	"gobnn/bayes/internal/stats"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -41,8 +41,8 @@ func varianceTest(normals []float64) (statistic, p float64) {
 
 // uniformTest is the statistic of Kolmogorov and Smirnov for draws that should be uniform on (0, 1).
 func uniformTest(draws []float64) (statistic, p float64) {
-	statistic = kolmogorov.Distance(draws, func(u float64) float64 { return u })
-	return statistic, kolmogorov.PValue(statistic, float64(len(draws)))
+	statistic = stats.Kolmogorov(draws, func(u float64) float64 { return u })
+	return statistic, stats.KolmogorovP(statistic, float64(len(draws)))
 }
 
 // sameTest is the statistic of Kolmogorov and Smirnov for two samples that should have one distribution.
@@ -50,7 +50,7 @@ func sameTest(a, b []float64) (statistic, p float64) {
 	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	statistic = stat.KolmogorovSmirnov(a, nil, b, nil)
 	n, m := float64(len(a)), float64(len(b))
-	return statistic, kolmogorov.PValue(statistic, n*m/(n+m))
+	return statistic, stats.KolmogorovP(statistic, n*m/(n+m))
 }
 
 // rankTest is Pearson's chi-square for ranks, each of 0 to top, that should be uniform. Neighbouring ranks are pooled

@@ -1,14 +1,12 @@
-// Package kolmogorov is the test of Kolmogorov and Smirnov, for the harness of package check and for the library's own
-// tests.
-package kolmogorov
+package stats
 
 import (
 	"math"
 	"slices"
 )
 
-// Distance is the greatest distance between the distribution function of draws and the one that they should have.
-func Distance(draws []float64, cdf func(float64) float64) (distance float64) {
+// Kolmogorov is the statistic of Kolmogorov and Smirnov, the greatest distance between the distribution function of draws and the one that they should have.
+func Kolmogorov(draws []float64, cdf func(float64) float64) (distance float64) {
 	n := float64(len(draws))
 	for i, x := range slices.Sorted(slices.Values(draws)) {
 		f := cdf(x)
@@ -17,9 +15,9 @@ func Distance(draws []float64, cdf func(float64) float64) (distance float64) {
 	return distance
 }
 
-// PValue is the asymptotic p-value of a greatest distance between distribution functions for n draws, with the
+// KolmogorovP is the asymptotic p-value of a greatest distance between distribution functions for n draws, with the
 // correction of Stephens (1970) for finite n. Of two samples, of a and b draws, n is a b / (a + b).
-func PValue(distance, n float64) float64 {
+func KolmogorovP(distance, n float64) float64 {
 	if math.IsNaN(distance) {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package predictive
+package stats
 
 import (
 	"math"

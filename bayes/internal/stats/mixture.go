@@ -1,4 +1,4 @@
-package predictive
+package stats
 
 import (
 	"math"
@@ -230,4 +230,14 @@ func (m Mixture) density(s span, x float64) float64 {
 		sum += m.Weights[j] * math.Exp(m.Parts[j].LogProb(x))
 	}
 	return sum
+}
+
+// Distribution is bayes.Distribution.
+type Distribution interface {
+	Mean() float64
+	Variance() float64
+	LogProb(y float64) float64
+	CDF(y float64) float64
+	Survival(y float64) float64
+	Quantile(p float64) float64
 }

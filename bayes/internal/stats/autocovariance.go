@@ -1,4 +1,4 @@
-package ess
+package stats
 
 import (
 	"gonum.org/v1/gonum/dsp/fourier"

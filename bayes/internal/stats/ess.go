@@ -1,11 +1,9 @@
-// Package ess is the effective sample size of Markov chains by their autocorrelations, for package diag, and for
-// samplers that judge their own draws, which diag depends on.
-package ess
+package stats
 
 import "math"
 
-// Estimator holds the memory of one estimate for the next. The zero value works; it is for one goroutine at a time.
-type Estimator struct{ lags autocovariance }
+// ESS estimates the effective sample size of Markov chains by their autocorrelations. It holds the memory of one estimate for the next. The zero value works; it is for one goroutine at a time.
+type ESS struct{ lags autocovariance }
 
 // Mean is the ESS of M half chains x of n draws, [M, n] flat, for their mean: M n / tau, with
 //
@@ -15,7 +13,7 @@ type Estimator struct{ lags autocovariance }
 // 2021, section 3.2). The sum ends before the first negative P_k (Geyer's initial positive sequence; these sums of
 // neighbours are positive for a reversible chain, so a negative one is noise), and P_k is kept from rising (his
 // monotone sequence). tau is at least 1 / log10(M n). Draws that are all alike count as independent.
-func (e *Estimator) Mean(x []float64, n int) float64 {
+func (e *ESS) Mean(x []float64, n int) float64 {
 	low, high := x[0], x[0]
 	for _, v := range x {
 		low, high = min(low, v), max(high, v)
