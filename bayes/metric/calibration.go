@@ -16,14 +16,13 @@ const defaultBins = 15
 // weighted by their rows, of |accuracy - mean confidence|. Bin m of M holds confidences in ((m-1)/M, m/M]. bins is M; 0
 // means 15. Its sampling error is not given. It is biased upwards: a calibrated prediction has an ECE above 0 on
 // finitely many rows.
-func ECE(p bayes.Prediction, y []float64, bins int) (Estimate, error) { return one(NewECE(bins), p, y) }
+func ECE(p bayes.Prediction, y []float64, bins int) (Estimate, error) { return one(newECE(bins), p, y) }
 
-// NewECE is [ECE] in batches.
-func NewECE(bins int) *Metric {
+func newECE(bins int) *measure {
 	if bins == 0 {
 		bins = defaultBins
 	}
-	m := &Metric{name: "ECE", tasks: classificationOnly, scorer: &expectedCalibrationError{bins: bins}}
+	m := &measure{name: "ECE", tasks: classificationOnly, scorer: &expectedCalibrationError{bins: bins}}
 	if bins < 1 {
 		m.err = fmt.Errorf("metric: ECE with %d bins: there must be at least 1 (0 means %d)", bins, defaultBins)
 	}
@@ -83,8 +82,8 @@ type Bin struct {
 // ReliabilityDiagram is the data of a classification's reliability diagram: accuracy against confidence, in the bins of
 // equal width that [ECE] averages over. bins is their number; 0 means 15.
 func ReliabilityDiagram(p bayes.Prediction, y []float64, bins int) ([]Bin, error) {
-	m := NewECE(bins)
-	if err := m.Add(p, y); err != nil {
+	m := newECE(bins)
+	if err := add(p, y, []*measure{m}); err != nil {
 		return nil, err
 	}
 	counts := m.scorer.(*expectedCalibrationError).counts[0]
@@ -143,16 +142,16 @@ func CalibrationCurve(p bayes.Prediction, y []float64, levels []float64) ([]Cali
 			levels = append(levels, float64(i+1)/20)
 		}
 	}
-	var metrics []*Metric
+	var metrics []*measure
 	for _, level := range levels {
-		metrics = append(metrics, NewCoverage(level))
+		metrics = append(metrics, newCoverage(level))
 	}
 	if err := add(p, y, metrics); err != nil {
 		return nil, err
 	}
 	curve := make([]CalibrationPoint, len(levels))
 	for i, m := range metrics {
-		coverage, err := m.Estimate()
+		coverage, err := m.estimate()
 		if err != nil {
 			return nil, err
 		}

@@ -44,18 +44,7 @@ func (s DrawScore) Mean() float64 { return stat.Mean(s.Values, nil) }
 // StdDev is the standard deviation of the scores of the draws; NaN for a single draw.
 func (s DrawScore) StdDev() float64 { return stat.StdDev(s.Values, nil) }
 
-// Interval is the central interval that holds the given share of the draws' scores, strictly between 0 and 1.
-func (s DrawScore) Interval(level float64) (low, high float64, err error) {
-	if !(level > 0 && level < 1) {
-		return 0, 0, fmt.Errorf("metric: DrawScore.Interval: level is %v: it must lie between 0 and 1", level)
-	}
-	if len(s.Values) == 0 {
-		return 0, 0, errors.New("metric: DrawScore.Interval: there are no Values: take a score that ScoreDraws made")
-	}
-	low, high = s.interval(level)
-	return low, high, nil
-}
-
+// interval is the central interval that holds the given share of the draws' scores, strictly between 0 and 1.
 func (s DrawScore) interval(level float64) (low, high float64) {
 	sorted := slices.Sorted(slices.Values(s.Values))
 	at := func(p float64) float64 { return stat.Quantile(p, stat.LinInterp, sorted, nil) }
@@ -153,7 +142,7 @@ func ROCEnvelope(p bayes.Prediction, y []float64, o DrawOptions) (Envelope, erro
 		at := DrawScore{}
 		rate := float64(g) / float64(o.Points-1)
 		for _, j := range draws {
-			at.Values = append(at.Values, curves[j].At(rate))
+			at.Values = append(at.Values, curves[j].at(rate))
 		}
 		e.FalsePositive, e.Mean = append(e.FalsePositive, rate), append(e.Mean, at.Mean())
 		for i := range e.Bands {

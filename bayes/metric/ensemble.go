@@ -1,11 +1,7 @@
 package metric
 
 import (
-	"errors"
-	"fmt"
 	"math"
-	"reflect"
-	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/internal/stats"
@@ -18,26 +14,24 @@ const maxGroups = 20
 
 // ensemble is the part that all batches of one prediction share: the particles of positive weight, and their groups.
 type ensemble struct {
-	first    bayes.Prediction // without outputs: later batches must agree with it
-	alive    []int            // [A] particles of positive weight
-	weights  []float64        // [A] sum to 1
-	logs     []float64        // [A] log weights
-	bounds   []int            // [G+1] group g is alive[bounds[g]:bounds[g+1]]
-	rest     []float64        // [G] weight of all the others
-	groups   int              // G
-	targets  int
-	discrete bool    // the target is a count
-	center   float64 // the first target's mean and standard deviation
-	scale    float64
-	logScale float64 // the sum of the logarithms of all targets' standard deviations
+	classCount int       // 0 for a regression
+	alive      []int     // [A] particles of positive weight
+	weights    []float64 // [A] sum to 1
+	logs       []float64 // [A] log weights
+	bounds     []int     // [G+1] group g is alive[bounds[g]:bounds[g+1]]
+	rest       []float64 // [G] weight of all the others
+	groups     int       // G
+	targets    int
+	discrete   bool    // the target is a count
+	center     float64 // the first target's mean and standard deviation
+	scale      float64
+	logScale   float64 // the sum of the logarithms of all targets' standard deviations
 	// replicates is how many leave-out values there are: G, or 0 if there is one particle.
 	replicates int
 }
 
 func newEnsemble(p bayes.Prediction) *ensemble {
-	e := &ensemble{first: p}
-	e.first.Outputs = nil
-	e.first.Weights, e.first.Own = slices.Clone(p.Weights), slices.Clone(p.Own)
+	e := &ensemble{classCount: p.Classes()}
 	e.scales(p)
 	total := floats.Sum(p.Weights)
 	for j, w := range p.Weights {
@@ -75,54 +69,6 @@ func (e *ensemble) scales(p bayes.Prediction) {
 		}
 		e.logScale += math.Log(stdDev)
 	}
-}
-
-// same is an error unless p is a prediction of the same particles as the batches before.
-func (e *ensemble) same(p bayes.Prediction) error {
-	f := e.first
-	if !reflect.DeepEqual(p.Likelihood, f.Likelihood) || p.Columns() != e.targets || p.Particles != f.Particles ||
-		p.Width != f.Width {
-		return fmt.Errorf("metric: this batch has likelihood %+v, %d particles and %d outputs, those before %+v, %d "+
-			"particles and %d outputs",
-			p.Likelihood, p.Particles, p.Width, f.Likelihood, f.Particles, f.Width)
-	}
-	for j := range f.Weights {
-		if p.Weights[j] != f.Weights[j] {
-			return fmt.Errorf("metric: in this batch particle %d has weight %v, in those before %v: all batches must be of "+
-				"the same particles",
-				j, p.Weights[j], f.Weights[j])
-		}
-	}
-	for i, v := range f.Own {
-		if p.Own[i] != v {
-			return fmt.Errorf("metric: in this batch particle %d has a likelihood with parameter %v, in those before %v: all "+
-				"batches must be of "+
-				"the same particles", i*p.Particles/len(p.Own), p.Own[i], v)
-		}
-	}
-	if !reflect.DeepEqual(p.Target, f.Target) {
-		return fmt.Errorf("metric: this batch has the target's scale %+v, those before %+v: all batches must be in the "+
-			"same units", p.Target, f.Target)
-	}
-	for k := range e.targets { // of Prediction.Of the scale is that of one target, though Target is the same for all
-		mean, stdDev := p.Scale(k)
-		if m, s := f.Scale(k); m != mean || s != stdDev {
-			return fmt.Errorf("metric: this batch is of a target with mean %v and standard deviation %v, those before of "+
-				"one with %v and %v: all batches must be of the same target; take a new Metric for another one", mean, stdDev, m, s)
-		}
-	}
-	if p.Targets > 1 && !reflect.DeepEqual(whichTarget(p), whichTarget(f)) { // in the same units
-		return errors.New("metric: this batch is of another target than those before: all batches must be of the same " +
-			"target; take a new Metric for another one")
-	}
-	return nil
-}
-
-// whichTarget is a prediction without what may differ from batch to batch: what differs then is the target that
-// Prediction.Of took.
-func whichTarget(p bayes.Prediction) bayes.Prediction {
-	p.Rows, p.Chains, p.Outputs, p.Weights, p.Own, p.Warnings = 0, 0, nil, nil, nil, nil
-	return p
 }
 
 // withAndWithout turns sums over each group, [G], into the weighted mean over all particles and the means without each
@@ -179,7 +125,7 @@ func newRow(e *ensemble) *row {
 	for _, s := range []*[]float64{&r.density, &r.means, &r.upTo, &r.below, &r.lower, &r.upper} {
 		*s = make([]float64, size)
 	}
-	for range e.first.Classes() {
+	for range e.classCount {
 		r.probabilities = append(r.probabilities, make([]float64, size))
 		r.stretched = append(r.stretched, make([]float64, size))
 	}

@@ -11,11 +11,10 @@ import (
 // NLPD is the negative log predictive density, -mean_n log sum_j w_j p(y_n | f_j(x_n)): in nats per row. For regression
 // the density is in the prediction's units: raw units, or standardised ones for a prediction from
 // [bayes.Prediction.Standardised]. Lower is better.
-func NLPD(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewNLPD(), p, y) }
+func NLPD(p bayes.Prediction, y []float64) (Estimate, error) { return one(newNLPD(), p, y) }
 
-// NewNLPD is [NLPD] in batches.
-func NewNLPD() *Metric {
-	return &Metric{name: "NLPD", scorer: &rowMean{score: func(r *row, out []float64) {
+func newNLPD() *measure {
+	return &measure{name: "NLPD", scorer: &rowMean{score: func(r *row, out []float64) {
 		for g, l := range r.logDensity() {
 			out[g] = -l
 		}
@@ -24,20 +23,18 @@ func NewNLPD() *Metric {
 
 // MSE is the mean squared error of the predictive mean, mean_n (sum_j w_j f_j(x_n) - y_n)^2, for regression, in squared
 // units of the target.
-func MSE(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewMSE(), p, y) }
+func MSE(p bayes.Prediction, y []float64) (Estimate, error) { return one(newMSE(), p, y) }
 
-// NewMSE is [MSE] in batches.
-func NewMSE() *Metric {
-	return &Metric{name: "MSE", tasks: regressionOnly, scorer: &rowMean{score: squaredError}}
+func newMSE() *measure {
+	return &measure{name: "MSE", tasks: regressionOnly, scorer: &rowMean{score: squaredError}}
 }
 
 // RMSE is the root of the mean squared error of the predictive mean, the square root of [MSE], for regression, in the
 // target's units. Its sampling error is by the delta method. [ParticleRMSE] is the RMSE of the particles themselves.
-func RMSE(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewRMSE(), p, y) }
+func RMSE(p bayes.Prediction, y []float64) (Estimate, error) { return one(newRMSE(), p, y) }
 
-// NewRMSE is [RMSE] in batches.
-func NewRMSE() *Metric {
-	return &Metric{name: "RMSE", tasks: regressionOnly, scorer: &rowMean{score: squaredError, root: true}}
+func newRMSE() *measure {
+	return &measure{name: "RMSE", tasks: regressionOnly, scorer: &rowMean{score: squaredError, root: true}}
 }
 
 func squaredError(r *row, out []float64) {
@@ -50,12 +47,11 @@ func squaredError(r *row, out []float64) {
 // y_n)^2), for regression, in the target's units. It is what the paper of OHSMC reports as RMSE; it is never below
 // [RMSE]. Its sampling error is not given.
 func ParticleRMSE(p bayes.Prediction, y []float64) (Estimate, error) {
-	return one(NewParticleRMSE(), p, y)
+	return one(newParticleRMSE(), p, y)
 }
 
-// NewParticleRMSE is [ParticleRMSE] in batches.
-func NewParticleRMSE() *Metric {
-	return &Metric{name: "particle RMSE", tasks: regressionOnly, scorer: &particleRMSE{}}
+func newParticleRMSE() *measure {
+	return &measure{name: "particle RMSE", tasks: regressionOnly, scorer: &particleRMSE{}}
 }
 
 type particleRMSE struct {
@@ -92,11 +88,10 @@ func (a *particleRMSE) stretched() bool { return false }
 
 // Accuracy is the share of rows for which the class of largest averaged probability is the true one, for
 // classification.
-func Accuracy(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewAccuracy(), p, y) }
+func Accuracy(p bayes.Prediction, y []float64) (Estimate, error) { return one(newAccuracy(), p, y) }
 
-// NewAccuracy is [Accuracy] in batches.
-func NewAccuracy() *Metric {
-	return &Metric{name: "accuracy", tasks: classificationOnly,
+func newAccuracy() *measure {
+	return &measure{name: "accuracy", tasks: classificationOnly,
 		scorer: &rowMean{steps: true, score: func(r *row, out []float64) {
 			for g := range out {
 				class, _ := r.predicted(g)
@@ -105,13 +100,10 @@ func NewAccuracy() *Metric {
 		}}}
 }
 
-// Brier is the Brier score in its multi-class sum form (Brier 1950), mean_n sum_c (p_nc - 1{y_n = c})^2, between 0 and
-// 2, for classification. For two classes it is twice the (p_1 - y)^2 that some programs report.
-func Brier(p bayes.Prediction, y []float64) (Estimate, error) { return one(NewBrier(), p, y) }
-
-// NewBrier is [Brier] in batches.
-func NewBrier() *Metric {
-	return &Metric{name: "Brier", tasks: classificationOnly, scorer: &rowMean{score: func(r *row, out []float64) {
+// newBrier is the Brier score in its multi-class sum form (Brier 1950), mean_n sum_c (p_nc - 1{y_n = c})^2, between 0
+// and 2, for classification. For two classes it is twice the (p_1 - y)^2 that some programs report.
+func newBrier() *measure {
+	return &measure{name: "Brier", tasks: classificationOnly, scorer: &rowMean{score: func(r *row, out []float64) {
 		clear(out)
 		for c, probability := range r.classes() {
 			truth := indicator(c == int(r.y))
@@ -126,11 +118,10 @@ func NewBrier() *Metric {
 // [bayes.Prediction.Interval], for regression; level lies between 0 and 1. A calibrated prediction has a coverage equal
 // to the level.
 func Coverage(p bayes.Prediction, y []float64, level float64) (Estimate, error) {
-	return one(NewCoverage(level), p, y)
+	return one(newCoverage(level), p, y)
 }
 
-// NewCoverage is [Coverage] in batches.
-func NewCoverage(level float64) *Metric {
+func newCoverage(level float64) *measure {
 	// y lies between the quantiles exactly if its distribution function lies between their levels: no quantile is needed.
 	return ofInterval("coverage", level, &rowMean{steps: true, score: func(r *row, out []float64) {
 		upTo, below := r.distribution()
@@ -140,13 +131,8 @@ func NewCoverage(level float64) *Metric {
 	}})
 }
 
-// Width is the mean width of the central interval of the given level, for regression, in the target's units.
-func Width(p bayes.Prediction, y []float64, level float64) (Estimate, error) {
-	return one(NewWidth(level), p, y)
-}
-
-// NewWidth is [Width] in batches.
-func NewWidth(level float64) *Metric {
+// newWidth is the mean width of the central interval of the given level, for regression, in the target's units.
+func newWidth(level float64) *measure {
 	return ofInterval("width", level, &rowMean{score: func(r *row, out []float64) {
 		lower, upper := r.interval(level)
 		for g := range out {
@@ -155,15 +141,10 @@ func NewWidth(level float64) *Metric {
 	}})
 }
 
-// IntervalScore is the mean interval score (Winkler 1972; Gneiting and Raftery 2007, eq. 43) of the central interval
+// newIntervalScore is the mean interval score (Winkler 1972; Gneiting and Raftery 2007, eq. 43) of the central interval
 // [l, u] of the level 1-alpha, for regression, in the target's units: (u - l) + 2/alpha (l - y) 1{y < l} + 2/alpha (y -
 // u) 1{y > u}. Lower is better; it rewards narrow intervals and penalises targets outside.
-func IntervalScore(p bayes.Prediction, y []float64, level float64) (Estimate, error) {
-	return one(NewIntervalScore(level), p, y)
-}
-
-// NewIntervalScore is [IntervalScore] in batches.
-func NewIntervalScore(level float64) *Metric {
+func newIntervalScore(level float64) *measure {
 	return ofInterval("interval score", level, &rowMean{score: func(r *row, out []float64) {
 		lower, upper := r.interval(level)
 		for g := range out {
@@ -172,8 +153,8 @@ func NewIntervalScore(level float64) *Metric {
 	}})
 }
 
-func ofInterval(name string, level float64, s scorer) *Metric {
-	m := &Metric{name: name + " " + strconv.FormatFloat(100*level, 'g', 6, 64) + "%", tasks: regressionOnly, scorer: s}
+func ofInterval(name string, level float64, s scorer) *measure {
+	m := &measure{name: name + " " + strconv.FormatFloat(100*level, 'g', 6, 64) + "%", tasks: regressionOnly, scorer: s}
 	if !(level > 0 && level < 1) {
 		m.err = fmt.Errorf("metric: the level of %s is %v: it must lie between 0 and 1", name, level)
 	}

@@ -8,10 +8,9 @@ import (
 	"gobnn/bayes"
 )
 
-// Metric computes one score from predictions that come in batches of rows. Make one with NewNLPD or another of the
-// package's New functions. All batches must be of the same particles, with the same weights. A Metric is not safe for
-// use by several goroutines.
-type Metric struct {
+// measure computes one score from predictions that come in batches of rows, all of the same particles with the same
+// weights. Rows cut into other batches give the same result, bit for bit.
+type measure struct {
 	name     string
 	tasks    tasks
 	err      error // of the settings
@@ -39,27 +38,20 @@ const (
 	classificationOnly
 )
 
-// Name of the score, such as "NLPD" or "coverage 95%".
-func (m *Metric) Name() string { return m.name }
-
-// Add takes a batch: a prediction and its rows' targets, [Rows, Targets], in the prediction's units or as indices of
-// classes. If it returns an error, the batch is not counted.
-func (m *Metric) Add(p bayes.Prediction, y []float64) error { return add(p, y, []*Metric{m}) }
-
-// Estimate is the score of the rows so far. More may be added after.
-func (m *Metric) Estimate() (Estimate, error) {
+// estimate is the score of the rows so far.
+func (m *measure) estimate() (Estimate, error) {
 	if m.err != nil {
 		return Estimate{}, m.err
 	}
 	if m.rows == 0 {
-		return Estimate{}, fmt.Errorf("metric: %s of no rows: Add a batch first", m.name)
+		return Estimate{}, fmt.Errorf("metric: %s of no rows", m.name)
 	}
 	values, sampling := m.scorer.result()
 	return Estimate{values[0], jackknife(values[1:], m.scorer.stretched()), sampling}, nil
 }
 
 // accepts is an error if the settings are wrong or the metric is not for such predictions.
-func (m *Metric) accepts(p bayes.Prediction) error {
+func (m *measure) accepts(p bayes.Prediction) error {
 	if m.err != nil {
 		return m.err
 	}
@@ -72,14 +64,11 @@ func (m *Metric) accepts(p bayes.Prediction) error {
 		return fmt.Errorf("metric: %s is for one target, but the prediction has %d: take one by Prediction.Of",
 			m.name, p.Columns())
 	}
-	if m.ensemble != nil {
-		return m.ensemble.same(p)
-	}
 	return nil
 }
 
 // add gives a batch to several metrics, which share what they compute for each row.
-func add(p bayes.Prediction, y []float64, metrics []*Metric) error {
+func add(p bayes.Prediction, y []float64, metrics []*measure) error {
 	if err := p.Validate(); err != nil {
 		return fmt.Errorf("metric: %w", err)
 	}
@@ -109,19 +98,19 @@ func add(p bayes.Prediction, y []float64, metrics []*Metric) error {
 	return nil
 }
 
-// Batch is a prediction of some rows and their targets.
-type Batch struct {
-	Prediction bayes.Prediction
-	Y          []float64 // [Rows, Targets]
+// batch is a prediction of some rows and their targets, in its units or as indices of classes.
+type batch struct {
+	prediction bayes.Prediction
+	y          []float64 // [Rows, Targets]
 }
 
-// Evaluate feeds batches to metrics, which share what they compute for each row, and returns their estimates in the
+// evaluate feeds batches to metrics, which share what they compute for each row, and returns their estimates in the
 // given order. It stops at the first error, including one that the sequence yields, and names the batch.
-func Evaluate(batches iter.Seq2[Batch, error], metrics ...*Metric) (Table, error) {
+func evaluate(batches iter.Seq2[batch, error], metrics ...*measure) (Table, error) {
 	number := 0
 	for batch, err := range batches {
 		if err == nil {
-			err = add(batch.Prediction, batch.Y, metrics)
+			err = add(batch.prediction, batch.y, metrics)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("batch %d: %w", number, err)
@@ -130,21 +119,21 @@ func Evaluate(batches iter.Seq2[Batch, error], metrics ...*Metric) (Table, error
 	}
 	table := make(Table, len(metrics))
 	for i, m := range metrics {
-		estimate, err := m.Estimate()
+		estimate, err := m.estimate()
 		if err != nil {
 			return nil, err
 		}
-		table[i] = Score{m.Name(), estimate}
+		table[i] = Score{m.name, estimate}
 	}
 	return table, nil
 }
 
 // one is the score of a single batch.
-func one(m *Metric, p bayes.Prediction, y []float64) (Estimate, error) {
-	if err := m.Add(p, y); err != nil {
+func one(m *measure, p bayes.Prediction, y []float64) (Estimate, error) {
+	if err := add(p, y, []*measure{m}); err != nil {
 		return Estimate{}, err
 	}
-	return m.Estimate()
+	return m.estimate()
 }
 
 // rowMean is a mean over rows of a score of each, or the square root of one.

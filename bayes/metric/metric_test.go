@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/dataset"
 	"gobnn/bayes/metric"
 )
 
@@ -55,12 +54,9 @@ func TestBatchingDoesNotMatter(t *testing.T) {
 		}
 		// Metrics that share what they compute must give what each gives alone.
 		for i, m := range metric.Usual(p.Task()) {
-			if err := m.Add(p, y); err != nil {
-				t.Fatal(err)
-			}
-			e, err := m.Estimate()
+			e, err := metric.One(m, p, y)
 			if err != nil || e.Value != whole[i].Value || e.StdErr != whole[i].StdErr {
-				t.Errorf("%s alone %v, %v, together %v", m.Name(), e, err, whole[i].Estimate)
+				t.Errorf("%s alone %v, %v, together %v", whole[i].Name, e, err, whole[i].Estimate)
 			}
 		}
 	}
@@ -218,65 +214,11 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Batches of two targets of one prediction are no batches of one score; of one target they are.
-func TestBatchesOfOneTarget(t *testing.T) {
-	p := bayes.Prediction{
-		Likelihood: bayes.Gaussian{}, Particles: 1, Rows: 1, Width: 2, Targets: 2, Weights: []float64{1},
-		Outputs: []float64{1, 1}, Target: dataset.Scaler{Mean: []float64{0, 5}, StdDev: []float64{1, 100}},
-	}
-	first, _ := p.Of(0)
-	second, err := p.Of(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := metric.NewRMSE()
-	if err := errors.Join(m.Add(first, []float64{3}), m.Add(first, []float64{-1})); err != nil {
-		t.Fatal(err)
-	}
-	err = m.Add(second, []float64{105})
-	if err == nil || !strings.Contains(err.Error(), "mean 5 and standard deviation 100") {
-		t.Errorf("another target: error %v", err)
-	}
-	if e, err := m.Estimate(); err != nil || math.Abs(e.Value-2) > 1e-12 {
-		t.Errorf("%v, %v, want 2 of the first target's rows", e, err)
-	}
-	p.Target = dataset.Scaler{} // both targets in the same units
-	first, _ = p.Of(0)
-	second, _ = p.Of(1)
-	m = metric.NewRMSE()
-	if err := errors.Join(m.Add(first, []float64{3}), m.Add(first, []float64{-1})); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Add(second, []float64{9}); err == nil || !strings.Contains(err.Error(), "another target") {
-		t.Errorf("another target in the same units: error %v", err)
-	}
-	p.Width, p.Targets, p.Outputs = 1, 0, p.Outputs[:1]
-	first, err = p.Of(0) // of a single target it is all
-	if err := errors.Join(err, func() error {
-		m := metric.NewRMSE()
-		return errors.Join(m.Add(first, []float64{3}), m.Add(p, []float64{3}))
-	}()); err != nil {
-		t.Errorf("the only target: error %v", err)
-	}
-}
-
 func TestErrors(t *testing.T) {
 	r := regression([]float64{0.5, 0.5}, 1, []float64{1, 2}, []float64{3, 4})
 	c := classification([]float64{0.5, 0.5}, []float64{0.1, 0.9})
 	y := []float64{0, 1}
 	broken := regression([]float64{0.5, 0.5}, 1, []float64{1, math.NaN()}, []float64{math.Inf(1), 4})
-	second := func(first, then bayes.Prediction) error {
-		m := metric.NewNLPD()
-		if err := m.Add(first, y); err != nil {
-			return err
-		}
-		before, _ := m.Estimate()
-		err := m.Add(then, y)
-		if after, _ := m.Estimate(); after.Value != before.Value {
-			t.Errorf("a refused batch changed the estimate from %v to %v", before, after)
-		}
-		return err
-	}
 	failure := errors.New("the disk is gone")
 	failing := func(yield func(metric.Batch, error) bool) {
 		if yield(metric.Batch{Prediction: r, Y: y}, nil) {
@@ -305,13 +247,7 @@ func TestErrors(t *testing.T) {
 		{only(metric.RMSE(c, y)), "RMSE is for regression"},
 		{only(metric.ParticleRMSE(c, y)), "particle RMSE is for regression"},
 		{only(metric.Accuracy(r, y)), "accuracy is for classification"},
-		{only(metric.NewMSE().Estimate()), "MSE of no rows"},
 		{sequence, "batch 1: the disk is gone"},
-		{second(r, c), "this batch has likelihood"},
-		{second(r, regression([]float64{0.5, 0.5}, 2, []float64{1, 2}, []float64{3, 4})),
-			"particle 0 has a likelihood with parameter 0.69"},
-		{second(r, regression([]float64{0.25, 0.75}, 1, []float64{1, 2}, []float64{3, 4})),
-			"particle 0 has weight 0.25, in those before 0.5"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("error %v, want %q in it", c.err, c.want)

@@ -17,9 +17,9 @@ type ROC struct {
 	FalsePositive, TruePositive []float64 // rates, ascending from (0, 0) to (1, 1), of equal length
 }
 
-// NewROC is the curve of a score of each row, such as the probability of the positive class: larger is more positive.
+// newROC is the curve of a score of each row, such as the probability of the positive class: larger is more positive.
 // There must be rows of both kinds.
-func NewROC(score []float64, positive []bool) (ROC, error) {
+func newROC(score []float64, positive []bool) (ROC, error) {
 	if len(score) != len(positive) {
 		return ROC{}, fmt.Errorf("metric: a ROC of %d scores and %d labels", len(score), len(positive))
 	}
@@ -65,9 +65,9 @@ func (c ROC) AUC() float64 {
 	return area
 }
 
-// At is the true positive rate at a false positive rate from 0 to 1, by linear interpolation; at a vertical step it is
+// at is the true positive rate at a false positive rate from 0 to 1, by linear interpolation; at a vertical step it is
 // the upper end.
-func (c ROC) At(falsePositive float64) float64 {
+func (c ROC) at(falsePositive float64) float64 {
 	i := sort.Search(len(c.FalsePositive), func(i int) bool { return c.FalsePositive[i] > falsePositive })
 	if i == len(c.FalsePositive) {
 		return 1
@@ -97,5 +97,5 @@ func rocOf(probabilities [][]float64, y []float64, class int) (ROC, error) {
 	for n := range y {
 		score[n], positive[n] = probabilities[n][class], int(y[n]) == class
 	}
-	return NewROC(score, positive)
+	return newROC(score, positive)
 }

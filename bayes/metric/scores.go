@@ -24,25 +24,23 @@ type Table []Score
 // usualLevel is the level of the intervals in [Usual].
 const usualLevel = 0.95
 
-// Usual returns the metrics that [Scores] computes for a task, new and without data, for [Evaluate]: NLPD, RMSE,
-// particle RMSE and the coverage, width and interval score at 95 % for regression; NLPD, accuracy, ECE and Brier score
-// for classification.
-func Usual(task bayes.Task) []*Metric {
+// usual are the measures that Scores takes for a task.
+func usual(task bayes.Task) []*measure {
 	if task == bayes.Regression {
-		return []*Metric{NewNLPD(), NewRMSE(), NewParticleRMSE(), NewCoverage(usualLevel), NewWidth(usualLevel),
-			NewIntervalScore(usualLevel)}
+		return []*measure{newNLPD(), newRMSE(), newParticleRMSE(), newCoverage(usualLevel), newWidth(usualLevel),
+			newIntervalScore(usualLevel)}
 	}
-	return []*Metric{NewNLPD(), NewAccuracy(), NewECE(0), NewBrier()}
+	return []*measure{newNLPD(), newAccuracy(), newECE(0), newBrier()}
 }
 
-// Scores computes the usual scores of the prediction's task (see [Usual]), in the prediction's units. [Coverage],
-// [Width] and [IntervalScore] are those of intervals of another level than 95 %, and [CalibrationCurve] has the
-// coverage of many.
+// Scores computes the usual scores of the prediction's task, in the prediction's units: NLPD, RMSE, particle RMSE and
+// the coverage, width and interval score at 95 % for a regression; NLPD, accuracy, ECE and Brier score for a
+// classification. [CalibrationCurve] has the coverage at other levels.
 func Scores(p bayes.Prediction, y []float64) (Table, error) {
-	return Evaluate(func(yield func(Batch, error) bool) { yield(Batch{p, y}, nil) }, Usual(p.Task())...)
+	return evaluate(func(yield func(batch, error) bool) { yield(batch{p, y}, nil) }, usual(p.Task())...)
 }
 
-// Of predicts a data set with a posterior and computes the usual scores (see [Usual]), in raw units.
+// Of predicts a data set with a posterior and computes the usual scores; in raw units.
 func Of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset) (Table, error) {
 	return of(ctx, posterior, data, false)
 }
@@ -77,15 +75,15 @@ func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 	if err := data.SameOrder(origin.FeatureNames, origin.TargetNames, origin.Classes); err != nil {
 		return nil, fmt.Errorf("metric: %w", err)
 	}
-	batches := func(yield func(Batch, error) bool) {
+	batches := func(yield func(batch, error) bool) {
 		y := data.Y
 		for p, err := range posterior.PredictBatches(ctx, data.X, scoreRows) {
-			b := Batch{Prediction: p}
+			b := batch{prediction: p}
 			if err == nil {
 				size := p.Rows * len(data.Y) / data.Rows()
-				b.Y, y = y[:size], y[size:]
+				b.y, y = y[:size], y[size:]
 				if standardised {
-					b.Prediction, b.Y = p.Standardised(), p.StandardiseTarget(b.Y)
+					b.prediction, b.y = p.Standardised(), p.StandardiseTarget(b.y)
 				}
 			}
 			if !yield(b, err) {
@@ -93,7 +91,7 @@ func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 			}
 		}
 	}
-	return Evaluate(batches, Usual(model.Likelihood.Task())...)
+	return evaluate(batches, usual(model.Likelihood.Task())...)
 }
 
 // String is the table as aligned text: one line for each score, with its Monte Carlo and its sampling standard error.

@@ -2,7 +2,8 @@ package stats
 
 import "math"
 
-// ESS estimates the effective sample size of Markov chains by their autocorrelations. It holds the memory of one estimate for the next. The zero value works; it is for one goroutine at a time.
+// ESS estimates the effective sample size of Markov chains by their autocorrelations. It holds the memory of one
+// estimate for the next. The zero value works; it is for one goroutine at a time.
 type ESS struct{ lags autocovariance }
 
 // Mean is the ESS of M half chains x of n draws, [M, n] flat, for their mean: M n / tau, with

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Kolmogorov is the statistic of Kolmogorov and Smirnov, the greatest distance between the distribution function of draws and the one that they should have.
+// Kolmogorov is the statistic of Kolmogorov and Smirnov, the greatest distance between the distribution function of
+// draws and the one that they should have.
 func Kolmogorov(draws []float64, cdf func(float64) float64) (distance float64) {
 	n := float64(len(draws))
 	for i, x := range slices.Sorted(slices.Values(draws)) {

@@ -36,6 +36,7 @@ func TestKolmogorovP(t *testing.T) {
 		}
 	}
 	if KolmogorovP(math.NaN(), 10) != 0 || KolmogorovP(0, 10) != 1 || KolmogorovP(1, 1000) != 0 {
-		t.Errorf("p-values of NaN, 0 and 1: %v, %v, %v", KolmogorovP(math.NaN(), 10), KolmogorovP(0, 10), KolmogorovP(1, 1000))
+		t.Errorf("p-values of NaN, 0 and 1: %v, %v, %v", KolmogorovP(math.NaN(), 10), KolmogorovP(0, 10),
+			KolmogorovP(1, 1000))
 	}
 }
