@@ -2,6 +2,7 @@ package viz
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,25 +14,21 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// AlongOptions are the options of [Along]. Data, or else From, To and, of several features, At must be set.
+// AlongOptions are the options of [Along]. Data, or else, of a single feature, From and To must be set.
 type AlongOptions struct {
 	BandOptions
 	// Data are the training rows. They are drawn as points, unless TrainX is set. Their range, and a tenth of it on both
-	// sides, is the default of From and To, and one of them that of At.
+	// sides, is the default of From and To. The other features are held at the row that is nearest to the mean, in
+	// standard deviations. It exists: a category's columns are a 1 and zeros, not shares.
 	Data *dataset.Dataset
-	// At are the values of all features, [d], at which the others are held; default: those of the row of Data that is
-	// nearest to the mean, in standard deviations. It exists: a category's columns are a 1 and zeros, not shares.
-	At []float64
 	// From and To are the ends of the grid.
 	From, To float64
-	// Points of the grid; 0: 200.
-	Points int
 	// Particles is how many particles' mean functions are drawn; 0: 20, -1: none.
 	Particles int
 }
 
 // Along shows what a posterior predicts along one feature, given by its name, with the others held fixed: the
-// predictive band of [PredictiveBandOf], noise included, on a grid. The figure says at which row the others are held,
+// predictive band, noise included, on a grid of 200 points. The figure says at which row the others are held,
 // and its ground is grey where the grid goes beyond the data.
 func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt AlongOptions) (*Figure, error) {
 	if posterior == nil || posterior.Bound() == nil {
@@ -79,35 +76,26 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 	case -1:
 		particles = 0
 	}
-	return PredictiveBandOf(xs, prediction, particles, band)
+	return bandOf(xs, prediction, particles, band)
 }
 
-// grid are the points, [Points, d], and their values in the given column, [Points].
+// alongPoints is how many points the grid has.
+const alongPoints = 200
+
+// grid are the points, [alongPoints, d], and their values in the given column.
 func (opt AlongOptions) grid(dims, column int) (*mat.Dense, []float64, error) {
-	points, at := opt.Points, opt.At
-	if points == 0 {
-		points = 200
-	}
-	if points < 2 {
-		return nil, nil, fmt.Errorf("Points = %d: a grid needs at least 2", opt.Points)
-	}
 	if opt.Data != nil && (opt.Data.Dims() != dims || opt.Data.Rows() == 0) {
 		return nil, nil, fmt.Errorf("the option Data has %d rows of %d features, the posterior %d features: set the "+
 			"training rows", opt.Data.Rows(), opt.Data.Dims(), dims)
 	}
 	from, to := opt.From, opt.To
-	if opt.Data == nil && (from == 0 && to == 0 || at == nil && dims > 1) {
-		return nil, nil, fmt.Errorf("the option Data is nil: set the training rows, whose range the grid takes and of which "+
-			"one gives the other features their values, or set From, To and At, the values of all %d features", dims)
+	if opt.Data == nil && (from == 0 && to == 0 || dims > 1) {
+		return nil, nil, errors.New("the option Data is nil: set the training rows, whose range the grid takes and of " +
+			"which one gives the other features their values, or, of a single feature, set From and To")
 	}
-	switch {
-	case at == nil && opt.Data != nil:
+	at := make([]float64, dims)
+	if opt.Data != nil {
 		at = opt.Data.X.RawRowView(central(opt.Data.X))
-	case at == nil:
-		at = make([]float64, dims) // of which the grid's own feature is all
-	}
-	if len(at) != dims {
-		return nil, nil, fmt.Errorf("the point At has %d values: the posterior has %d features", len(at), dims)
 	}
 	if from == 0 && to == 0 {
 		values := mat.Col(nil, column, opt.Data.X)
@@ -117,8 +105,8 @@ func (opt AlongOptions) grid(dims, column int) (*mat.Dense, []float64, error) {
 	if !(from < to) {
 		return nil, nil, fmt.Errorf("the grid goes from %v to %v: set From below To", from, to)
 	}
-	xs := floats.Span(make([]float64, points), from, to)
-	grid := mat.NewDense(points, dims, nil)
+	xs := floats.Span(make([]float64, alongPoints), from, to)
+	grid := mat.NewDense(alongPoints, dims, nil)
 	for i, x := range xs {
 		grid.SetRow(i, at)
 		grid.Set(i, column, x)
@@ -146,9 +134,6 @@ func central(x *mat.Dense) int {
 
 // held says where the other features are held.
 func (opt AlongOptions) held() string {
-	if opt.At != nil {
-		return "the other features are held at the point At"
-	}
 	row := opt.Data.OriginalRow(central(opt.Data.X))
 	return fmt.Sprintf("the other features are those of row %d of the data (counted from 0)", row)
 }

@@ -58,7 +58,7 @@ func table() *dataset.Dataset {
 }
 
 // The band along a feature is that of a grid by hand, with the others at a row that exists, at which a category's
-// columns are one 1 and zeros, or where they are put. By default the grid goes a tenth beyond the data.
+// columns are one 1 and zeros. By default the grid goes a tenth beyond the data.
 func TestAlong(t *testing.T) {
 	p := linear(t, bayes.Gaussian{StdDev: .1}, 5)
 	data := table()
@@ -67,7 +67,7 @@ func TestAlong(t *testing.T) {
 		t.Fatal(err)
 	}
 	byHand := func(column int, at []float64, from, to float64, opt viz.BandOptions) string {
-		const points = 50
+		const points = 200
 		grid, xs := mat.NewDense(points, 5, nil), make([]float64, points)
 		for i := range xs {
 			xs[i] = from + (to-from)*float64(i)/(points-1)
@@ -95,10 +95,7 @@ func TestAlong(t *testing.T) {
 		{"speed", viz.AlongOptions{Data: data}, byHand(0, row, -.9, 9.9, speed.Told(0, 9, told))},
 		{"mass", viz.AlongOptions{Data: again}, byHand(1, row, 3.8, 6.2, mass.Told(4, 6, told))},
 		{"speed", viz.AlongOptions{Data: data, From: -9, To: 5}, byHand(0, row, -9, 5, speed.Told(0, 9, told))},
-		{"mass", viz.AlongOptions{At: []float64{7, 0, 0, 1, 0}, From: 1, To: 2}, byHand(1, []float64{7, 0, 0, 1, 0}, 1, 2,
-			viz.BandOptions{Frame: mass.Frame}.Told(1, 2, "the other features are held at the point At"))},
 	} {
-		c.opt.Points = 50
 		fig, err := viz.Along(context.Background(), p, c.feature, c.opt)
 		if got := svgOf(t, fig, err); got != c.want {
 			t.Errorf("picture %d is another than that of a grid by hand", i)
@@ -133,21 +130,20 @@ func TestBeyondTheData(t *testing.T) {
 func TestAlongRefuses(t *testing.T) {
 	p := linear(t, bayes.Gaussian{}, 2)
 	narrow := &dataset.Dataset{X: mat.NewDense(1, 1, nil), Y: []float64{1}, Features: []string{"a"}}
-	at := []float64{1, 1}
+	table := &dataset.Dataset{X: mat.NewDense(2, 2, []float64{1, 2, 3, 4}), Y: []float64{1, 2},
+		Features: []string{"speed", "mass"}}
 	for want, c := range map[string]struct {
 		posterior *bayes.Posterior
 		feature   string
 		opt       viz.AlongOptions
 	}{
 		`"weight": the posterior has the features ["speed" "mass"]`: {p, "weight", viz.AlongOptions{}},
-		"DecisionMapOf":                       {linear(t, bayes.Bernoulli{}, 2), "mass", viz.AlongOptions{}},
-		"Points = 1":                          {p, "mass", viz.AlongOptions{Points: 1}},
-		"Data is nil: set the training rows":  {p, "mass", viz.AlongOptions{From: 1, To: 2}},
-		"or set From, To and At, the values":  {p, "mass", viz.AlongOptions{At: at}},
-		"the point At has 1 values":           {p, "mass", viz.AlongOptions{At: at[:1], From: 1, To: 2}},
-		"from 3 to 1":                         {p, "mass", viz.AlongOptions{At: at, From: 3, To: 1}},
-		"1 rows of 1 features, the posterior": {p, "mass", viz.AlongOptions{Data: narrow}},
-		"draws = -7":                          {p, "mass", viz.AlongOptions{At: at, From: 1, To: 2, Particles: -7}},
+		"DecisionMapOf":                        {linear(t, bayes.Bernoulli{}, 2), "mass", viz.AlongOptions{}},
+		"Data is nil: set the training rows":   {p, "mass", viz.AlongOptions{From: 1, To: 2}},
+		"of a single feature, set From and To": {linear(t, bayes.Gaussian{}, 1), "speed", viz.AlongOptions{}},
+		"from 3 to 1":                          {p, "mass", viz.AlongOptions{Data: table, From: 3, To: 1}},
+		"1 rows of 1 features, the posterior":  {p, "mass", viz.AlongOptions{Data: narrow}},
+		"draws = -7":                           {p, "mass", viz.AlongOptions{Data: table, Particles: -7}},
 	} {
 		if _, err := viz.Along(t.Context(), c.posterior, c.feature, c.opt); err == nil ||
 			!strings.Contains(fmt.Sprint(err), want) {

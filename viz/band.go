@@ -18,11 +18,10 @@ type BandOptions struct {
 	TrainLabel string
 	// True is the function that made the data, if it is known; drawn over the range of x.
 	True func(x float64) float64
-	// Draws are functions of single particles at x: [draws, len(x)].
-	Draws [][]float64
 
-	seen *span    // the range of the data; nil: of TrainX
-	told []string // notes below the title
+	draws [][]float64 // functions of single particles at x: [draws, len(x)]
+	seen  *span       // the range of the data; nil: of TrainX
+	told  []string    // notes below the title
 }
 
 // PredictiveBand shows a regression of one feature: the predictive mean with 1, 2 and 3 standard deviations shaded from
@@ -34,8 +33,8 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 		return nil, err
 	}
 	columns := []column{{"x", x}, {"mean", mean}, {"stdDev", stdDev}}
-	for i, d := range opt.Draws {
-		columns = append(columns, column{fmt.Sprintf("Draws[%d]", i), d})
+	for i, d := range opt.draws {
+		columns = append(columns, column{fmt.Sprintf("particle %d", i), d})
 	}
 	for i, s := range stdDev {
 		if s < 0 {

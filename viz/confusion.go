@@ -9,26 +9,17 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// ConfusionOptions are the options of [Confusion].
-type ConfusionOptions struct {
-	Frame
-	ClassNames []string // of class 0, 1, ...; nil: the numbers
-}
-
 // Confusion shows how many rows of each class are predicted to be of which class: counts, [C, C], with a row for each
 // true class, from the top, and a column for each predicted class. The colour of a cell is its share of the true class,
 // the number is the count.
-func Confusion(counts [][]float64, opt ConfusionOptions) (*Figure, error) {
-	frame, err := opt.fill("Confusion", "predicted class", "true class", 360, 360)
+func Confusion(counts [][]float64, frame Frame) (*Figure, error) {
+	frame, err := frame.fill("Confusion", "predicted class", "true class", 360, 360)
 	if err != nil {
 		return nil, err
 	}
 	c := len(counts)
 	if c < 2 {
 		return nil, fmt.Errorf("viz: a confusion matrix of %d classes: there must be at least 2", c)
-	}
-	if opt.ClassNames != nil && len(opt.ClassNames) != c {
-		return nil, fmt.Errorf("viz: %d ClassNames of %d classes", len(opt.ClassNames), c)
 	}
 	table, err := sequentialTable()
 	if err != nil {
@@ -38,9 +29,6 @@ func Confusion(counts [][]float64, opt ConfusionOptions) (*Figure, error) {
 	var across, up []plot.Tick
 	for i := range c {
 		name := strconv.Itoa(i)
-		if opt.ClassNames != nil {
-			name = opt.ClassNames[i]
-		}
 		across = append(across, plot.Tick{Value: float64(i), Label: name})
 		up = append(up, plot.Tick{Value: float64(c - 1 - i), Label: name})
 	}

@@ -22,13 +22,12 @@ type DecisionOptions struct {
 	Classes          []int
 	// ClassNames of class 0, 1, ... for the legend; nil: "class 0", ...
 	ClassNames []string
-	// Draws are the probabilities of class 1 of single particles at the lattice's points, [draws, len(Values)], in the
-	// order of Field.Values: for each, a thin line is drawn where the probability is 1/2.
-	Draws [][]float64
 	// ProbabilityLabel of the colour bar; empty: "predicted probability of class 1".
 	ProbabilityLabel string
 	// Symbol of the probability, or of another quantity from 0 to 1, in the legend; empty: "p".
 	Symbol string
+
+	draws [][]float64 // the probabilities of single particles at the lattice's points: [draws, len(Values)]
 }
 
 // maxClasses is how many classes have a shape and a colour of their own.
@@ -49,7 +48,7 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	draws, bad, err := boundaries(probability, opt.Draws)
+	draws, bad, err := boundaries(probability, opt.draws)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +73,7 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	}
 	a.add(&heat{field: f, values: bar.values, table: table})
 	single := &paths{lines: draws, style: stroke(withAlpha(black, .45), .7)}
-	if len(opt.Draws) > 0 {
+	if len(opt.draws) > 0 {
 		a.add(single)
 	}
 	for _, l := range levels {
@@ -98,7 +97,7 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	for _, g := range groups {
 		p.entry(symbol+" = "+strings.Join(g.values, ", "), plot.Thumbnailer(&paths{style: g.style}))
 	}
-	if len(opt.Draws) > 0 {
+	if len(opt.draws) > 0 {
 		p.entry(symbol+" = 0.5 of single particles", plot.Thumbnailer(single))
 	}
 	return newFigure(frame, p)
@@ -171,7 +170,7 @@ func checkProbability(f Field) (dropped int, err error) {
 func boundaries(lattice Field, draws [][]float64) (lines []polyline, dropped int, err error) {
 	for k, values := range draws {
 		f := Field{X: lattice.X, Y: lattice.Y, Values: values}
-		bad, err := f.check(fmt.Sprintf("Draws[%d]", k))
+		bad, err := f.check(fmt.Sprintf("particle %d", k))
 		if err != nil {
 			return nil, 0, err
 		}

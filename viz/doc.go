@@ -1,28 +1,24 @@
 // Package viz draws the figures that answer the questions one asks of a Bayesian neural network and of the particle
 // sampler that trained it.
 //
-//	Where is the model sure, and is it right to be? (one feature)     PredictiveBand
+//	Where is the model sure, and is it right to be? (one feature)     Along, PredictiveBand
 //	Where does a classifier decide, and how surely? (two features)    DecisionMap
-//	Did training converge, did it overfit, which step is kept?        TrainingCurves
+//	Did training converge, did it overfit, which step is kept?        TrainingCurvesOf
 //	Do the particles degenerate, how often are they resampled?        ESSCurve
-//	How far off are predictions, do their intervals cover?            PredictedVsTrue
+//	How far off are predictions, do their intervals cover?            PredictedVsTrueOf
 //	Can the confidence of a classifier be trusted?                    Reliability
 //	Can the intervals of a regression be trusted, at all levels?      CalibrationCurve
 //	How do methods compare in one number?                             Bars
 //	Do the particles represent the target density?                    ParticleScatter
 //	How is one parameter distributed (also weighted draws)?           Marginal
 //	Where do all parameters lie, and which have not converged?        Forest
-//	How are parameters correlated?                                    Pairs
-//	Do chains agree, and do their energies mix?                       TraceRank, Energy
-//	Are there enough draws?                                           ESSEvolution
+//	Do chains agree?                                                  TraceRank
 //	Do data drawn from the model look like those seen?                PredictiveCheck
-//	Is the model calibrated on rows that it has not seen?             LOOPIT, PIT
-//	Which rows have a large influence on the posterior?               KHats
 //
-// Each takes plain slices, or, where its name ends in Of, the [bayes.Prediction] of a posterior, and an options struct
-// whose zero value works. It returns a [Figure] that Show displays in a GoNB notebook, Save writes as .png, .svg or
-// .pdf, and PNG, SVG and PDF render to memory. [Grid] puts several side by side; [Figure.WithFontSize] makes text
-// larger or smaller.
+// Each takes plain slices, or the result of a run, its posterior or a [bayes.Prediction] of that, and a [Frame] or an
+// options struct whose zero value works. It returns a [Figure] that Show displays in a GoNB notebook, Save writes as
+// .png, .svg or .pdf, and PNG, SVG and PDF render to memory. [Grid] puts several side by side; [Figure.WithFontSize]
+// makes text larger or smaller.
 //
 //	fig, err := viz.PredictiveBand(x, mean, stdDev, viz.BandOptions{TrainX: trainX, TrainY: trainY})
 //	if err != nil { ... }

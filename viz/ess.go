@@ -13,8 +13,6 @@ type ESSOptions struct {
 	UniqueAncestors []float64
 	// Particles is the number J, drawn as a line; 0: not drawn.
 	Particles int
-	// Threshold of the ESS, in particles, below which the sampler resamples; 0: not drawn.
-	Threshold float64
 }
 
 // manySteps is how many steps can be told apart; more have a running mean.
@@ -30,10 +28,6 @@ func ESSCurve(ess Series, opt ESSOptions) (*Figure, error) {
 	}
 	if opt.Particles < 0 {
 		return nil, fmt.Errorf("viz: Particles = %d: the number of particles must not be negative", opt.Particles)
-	}
-	if !finite(opt.Threshold) || opt.Threshold < 0 {
-		return nil, fmt.Errorf("viz: Threshold = %v: the threshold is a number of particles, finite and not negative",
-			opt.Threshold)
 	}
 	if len(ess.Value) == 0 {
 		return nil, fmt.Errorf("viz: ess is empty: nothing to draw")
@@ -61,7 +55,7 @@ func ESSCurve(ess Series, opt ESSOptions) (*Figure, error) {
 		}
 		dropped += more
 	}
-	limits := []float64{0, opt.Threshold, float64(opt.Particles)}
+	limits := []float64{0, float64(opt.Particles)}
 	x := spanOf(rows[0], unique[0]).widen(0.015)
 	y := spanOf(rows[1], unique[1], limits)
 	y.hi += 0.05 * (y.hi - y.lo)
@@ -99,9 +93,6 @@ func ESSCurve(ess Series, opt ESSOptions) (*Figure, error) {
 			p.entry("unique ancestors", joined, points)
 		}
 		show("ESS", &line{xs: rows[0], ys: rows[1], style: stroke(blue, 1.6)})
-	}
-	if opt.Threshold > 0 {
-		show("threshold "+number(opt.Threshold), level(opt.Threshold, x, stroke(black, 1.2, dashDot...)))
 	}
 	if opt.Particles > 0 {
 		show(fmt.Sprintf("J = %d", opt.Particles), level(float64(opt.Particles), x, stroke(grey, 1.2, dotted...)))

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"gobnn/bayes"
-	"gobnn/bayes/diag"
 	"gobnn/viz"
 )
 
@@ -57,21 +56,14 @@ func ExampleNewLattice() {
 	// 6 points, error: <nil>
 }
 
-func ExamplePairs() {
-	slope, offset := []float64{1.9, 2, 2.1, 2.2}, []float64{.3, .2, .2, .1}
-	_, err := viz.Pairs([]string{"slope", "offset [m]"}, [][]float64{slope, offset}, viz.PairsOptions{})
-	fmt.Println(err)
-	// Output:
-	// <nil>
-}
-
 func ExampleGrid() {
-	ess, err := viz.ESSCurve(viz.Series{Value: []float64{90, 70, 45, 95}}, viz.ESSOptions{Particles: 100, Threshold: 50})
+	ess, err := viz.ESSCurve(viz.Series{Value: []float64{90, 70, 45, 95}}, viz.ESSOptions{Particles: 100})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	curves, err := viz.TrainingCurves(viz.Series{Value: []float64{3, 2, 1.5, 1.4}}, viz.Series{}, viz.TrainingOptions{})
+	curves, err := viz.Traces([]viz.Trace{{Name: "loss", Series: viz.Series{Value: []float64{3, 2, 1.5, 1.4}}}},
+		viz.TraceOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -119,19 +111,7 @@ func ExampleMarginal() {
 		fmt.Println(err)
 		return
 	}
-	save(viz.Marginal([]float64{1.2, .7, 1.9, 1.4}, viz.MarginalOptions{
-		Frame: viz.Frame{Title: "Slope", XLabel: "slope [N/m]"}, Weights: weights, Truth: 1.3, TruthName: "truth",
-	}))
-	// Output:
-	// saved, error: <nil>
-}
-
-func ExampleForest() {
-	// Of a posterior, ForestOf does this.
-	save(viz.Forest([]viz.ForestRow{
-		{Name: "slope", Mean: 1.3, Lower: .8, Upper: 1.9, LowerHalf: 1.1, UpperHalf: 1.5, RHat: 1.002, ESS: 2100},
-		{Name: "offset", Mean: -.2, Lower: -.9, Upper: .4, LowerHalf: -.4, UpperHalf: 0, RHat: 1.08, ESS: 90},
-	}, viz.ForestOptions{}))
+	save(viz.Marginal([]float64{1.2, .7, 1.9, 1.4}, weights, viz.Frame{Title: "Slope", XLabel: "slope [N/m]"}))
 	// Output:
 	// saved, error: <nil>
 }
@@ -142,34 +122,12 @@ func ExampleTraceRank() {
 	// saved, error: <nil>
 }
 
-func ExampleEnergy() {
-	save(viz.Energy(fourChains(), nil, viz.Frame{}))
-	// Output:
-	// saved, error: <nil>
-}
-
-func ExampleKHats() {
-	loo := diag.LOO{Draws: 1000, Rows: []diag.LOORow{{KHat: .1}, {KHat: .9}, {KHat: .3}}} // diag.NewLOOForPosterior
-	save(viz.KHats(loo, viz.Frame{}))
-	// Output:
-	// saved, error: <nil>
-}
-
-func ExampleLOOPIT() {
-	loo := diag.LOO{Rows: []diag.LOORow{{PIT: []float64{.2}}, {PIT: []float64{.7}}, {PIT: []float64{.5}}}}
-	save(viz.LOOPIT(loo, viz.Frame{}))
-	// Output:
-	// saved, error: <nil>
-}
-
 func ExamplePredictiveCheck() {
 	prediction := bayes.Prediction{ // posterior.Predict gives it
 		Likelihood: bayes.Gaussian{StdDev: 1}, Particles: 2, Rows: 3, Width: 1,
 		Outputs: []float64{0, 1, 2, .5, 1.5, 2.5}, Weights: []float64{.5, .5},
 	}
-	save(viz.PredictiveCheck(prediction, []float64{.3, 1.1, 2.6}, viz.PredictiveCheckOptions{
-		Frame: viz.Frame{XLabel: "force [N]"},
-	}))
+	save(viz.PredictiveCheck(prediction, []float64{.3, 1.1, 2.6}, 1, viz.Frame{XLabel: "force [N]"}))
 	// Output:
 	// saved, error: <nil>
 }
@@ -177,7 +135,7 @@ func ExamplePredictiveCheck() {
 // A figure for a column of a journal: as wide as it is printed, with numbers of 7 points, as PDF.
 func ExampleFigure_WithFontSize() {
 	fig, err := viz.Bars([]string{"SMC", "NUTS"}, []float64{2.53, 2.55}, viz.BarOptions{
-		Frame: viz.Frame{XLabel: "NLPD [nat]", Width: viz.ColumnWidth},
+		Frame: viz.Frame{XLabel: "NLPD [nat]", Width: 336},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -10,6 +10,40 @@ import (
 	"gonum.org/v1/plot/vg/recorder"
 )
 
+// What other packages reach by predictions, results and posteriors.
+var (
+	PredictedVsTrue  = predictedVsTrue
+	PredictiveBandOf = bandOf
+	TrainingCurves   = trainingCurves
+)
+
+// Drawn are the options of a band with functions of single particles.
+func (o BandOptions) Drawn(draws ...[]float64) BandOptions {
+	o.draws = draws
+	return o
+}
+
+// Drawn are the options of a map with probabilities of single particles.
+func (o DecisionOptions) Drawn(draws ...[]float64) DecisionOptions {
+	o.draws = draws
+	return o
+}
+
+// Estimate is a row of a forest.
+type Estimate struct {
+	Name, Group                                         string
+	Mean, Lower, Upper, LowerHalf, UpperHalf, RHat, ESS float64
+}
+
+// Estimates are drawn as a forest.
+func Estimates(frame Frame, all ...Estimate) (*Figure, error) {
+	var rows []estimate
+	for _, e := range all {
+		rows = append(rows, estimate{e.Name, e.Mean, e.Lower, e.Upper, e.LowerHalf, e.UpperHalf, e.RHat, e.ESS, e.Group})
+	}
+	return drawForest(rows, frame)
+}
+
 // Told are the options of a band that also says something, of data from lo to hi.
 func (o BandOptions) Told(lo, hi float64, notes ...string) BandOptions {
 	o.seen, o.told = &span{lo, hi}, notes

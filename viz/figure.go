@@ -32,14 +32,6 @@ const (
 	maxPixels     = 8000
 )
 
-// Widths for [Frame] and [GridOptions], in CSS pixels. Text has 9 to 12 points at these widths, unless
-// [Figure.WithFontSize] changes it. For a journal, make a figure as wide as it will be printed, and save it as .pdf.
-const (
-	NotebookWidth = 830 // of a cell's output in JupyterLab on a screen of 1280 pixels
-	ColumnWidth   = 336 // 3.5 inches: one column of a two-column page
-	PageWidth     = 672 // 7 inches: both columns
-)
-
 // ErrNotNotebook is returned by [Figure.Show] in a program that does not run in a GoNB notebook.
 var ErrNotNotebook = errors.New("viz: this program does not run in a GoNB notebook: use Save(\"figure.png\"), " +
 	"Save(\"figure.svg\") or Save(\"figure.pdf\")")
@@ -47,8 +39,10 @@ var ErrNotNotebook = errors.New("viz: this program does not run in a GoNB notebo
 // Frame has the options that all figures share. Empty fields take the figure's defaults.
 type Frame struct {
 	Title, XLabel, YLabel string
-	// Width and Height in CSS pixels, 240 to 8000, such as ColumnWidth; 0 is the figure's default (about 640 x 420). A
-	// PNG has twice as many pixels in each direction.
+	// Width and Height in CSS pixels, 96 an inch, 240 to 8000; 0 is the figure's default (about 640 x 420). A notebook's
+	// cell has room for 830, a journal's column of 3.5 inches for 336 and its page for 672: make a figure as wide as it
+	// will be printed, and save it as .pdf. Text has 9 to 12 points, unless [Figure.WithFontSize] changes it. A PNG has
+	// twice as many pixels in each direction.
 	Width, Height int
 }
 

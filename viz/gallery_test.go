@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/diag"
 	"gobnn/bayes/metric"
 	"gobnn/viz"
 )
@@ -37,16 +36,14 @@ func gallery() []specimen {
 			"p = 0.1, 0.9", "predicted probability of class 1", "feature 1", "feature 2"}, []uint32{0x08457E, 0xA83F00}},
 		{"training", training, []string{"training loss", "running mean of 36", "validation NLPD", "best: ", "step",
 			"above the axis"}, []uint32{blue, vermillion}},
-		{"training_same_axis", trainingSameAxis, []string{"negative log-likelihood [nat]", "validation NLPD [nat]"},
-			[]uint32{blue, vermillion}},
-		{"ess", ess, []string{"Effective sample size", "ESS", "unique ancestors", "threshold 500", "J = 1000", "particles",
+		{"ess", ess, []string{"Effective sample size", "ESS", "unique ancestors", "J = 1000", "particles",
 			"step"}, []uint32{blue, orange}},
 		{"predicted", predicted, []string{"inside the 90 % interval", "outside", "predicted = true", "true target",
 			"predicted target"}, []uint32{blue, vermillion}},
 		{"predicted_long", predictedLong, []string{"intervals of 299 of the 45730 rows"}, []uint32{blue, vermillion}},
 		{"reliability", reliability, []string{"Reliability, ECE = 0.0", "accuracy", "gap to mean confidence",
 			"perfect calibration", "confidence", "rows"}, []uint32{vermillion}},
-		{"confusion", confusion, []string{"Confusion", "predicted class", "true class", "oak", "fir", "41", "7", "3.5"},
+		{"confusion", confusion, []string{"Confusion", "predicted class", "true class", "0", "1", "41", "7", "3.5"},
 			nil},
 		{"bars", barsOfThree, []string{"mean squared error", "oak", "fir", "elm", "published", "not finite", "2.25"},
 			[]uint32{vermillion}},
@@ -56,22 +53,14 @@ func gallery() []specimen {
 			"coordinate 1"}, []uint32{0xD45D00}},
 		{"particles_many", particlesMany, []string{"100000 particles", "particles (merged, area: weight)"},
 			[]uint32{0xD45D00}},
-		{"marginal", marginal, []string{"mean 2", "94 % HDI: ", "500 draws, ESS ", "truth", "weight [kg]"},
-			[]uint32{blue, vermillion}},
+		{"marginal", marginal, []string{"mean 2", "94 % HDI: ", "500 draws, ESS ", "weight [kg]"}, []uint32{blue}},
 		{"forest", forest, []string{"94 % interval", "47 %", "mean", "R-hat", "ESS", "1.050", "–", "hidden/bias[3]",
 			"weight"}, []uint32{blue, vermillion}},
 		{"trace_rank", traceRank, []string{"R-hat ", "chain 1", "chain 4", "if chains agree", "rank among all draws"},
 			[]uint32{blue, vermillion, green, orange}},
-		{"ess_evolution", essEvolution, []string{"bulk ESS", "tail ESS", "enough: 400", "draws of all chains"},
-			[]uint32{blue, vermillion}},
-		{"energy", energy, []string{"least E-BFMI", "3 divergent transitions"}, []uint32{vermillion}},
-		{"khats", kHats, []string{"Pareto k-hat", "198 rows", "2 rows above: not reliable", "threshold 0.7"},
-			[]uint32{blue, vermillion}},
-		{"pit", pit, []string{"300 rows, at most ", "95 % of calibrated models: ±0.07841"}, []uint32{blue}},
 		{"predictive_check", predictiveCheck, []string{"50 data sets drawn", "P(smaller mean) = ", "force [N]"}, nil},
 		{"traces_log", tracesLog, []string{"0.001", "1000", "method a", "method c", "seconds of a fit"},
 			[]uint32{blue, vermillion, green}},
-		{"pairs", pairs, []string{"400 draws, ESS ", "2 divergent", "scale", "0.8"}, []uint32{vermillion}},
 		{"grid_shared", gridShared, []string{"penalty", "naive", "heavy tails", "skewness", "passes"},
 			[]uint32{blue, vermillion}},
 		{"grid", gridOfFour, []string{"Predictive mean", "Effective sample size", "Calibration", "Training"}, []uint32{blue}},
@@ -108,8 +97,8 @@ func band() (*viz.Figure, error) {
 	}
 	return viz.PredictiveBand(x, mean, sd, viz.BandOptions{
 		Frame:  viz.Frame{XLabel: "position [m]", YLabel: "force [N]"},
-		TrainX: tx, TrainY: ty, True: truth, Draws: draws,
-	})
+		TrainX: tx, TrainY: ty, True: truth,
+	}.Drawn(draws...))
 }
 
 func decision() (*viz.Figure, error) {
@@ -150,16 +139,7 @@ func curves(rng *rand.Rand, steps int) (loss, valid viz.Series) {
 
 func training() (*viz.Figure, error) {
 	loss, valid := curves(source(), 1800)
-	return viz.TrainingCurves(loss, valid, viz.TrainingOptions{})
-}
-
-func trainingSameAxis() (*viz.Figure, error) {
-	loss, valid := curves(source(), 1800)
-	loss.Value = append([]float64(nil), loss.Value[150:]...)
-	return viz.TrainingCurves(loss, valid, viz.TrainingOptions{
-		Frame:    viz.Frame{YLabel: "negative log-likelihood [nat]"},
-		SameAxis: true, ValidationLabel: "validation NLPD [nat]",
-	})
+	return viz.TrainingCurves(loss, valid, viz.Frame{})
 }
 
 func ess() (*viz.Figure, error) {
@@ -176,7 +156,7 @@ func ess() (*viz.Figure, error) {
 		}
 		unique = append(unique, 1000)
 	}
-	return viz.ESSCurve(viz.Series{Value: value}, viz.ESSOptions{UniqueAncestors: unique, Particles: 1000, Threshold: 500})
+	return viz.ESSCurve(viz.Series{Value: value}, viz.ESSOptions{UniqueAncestors: unique, Particles: 1000})
 }
 
 func regression(n int) (t, m, lo, hi []float64) {
@@ -192,12 +172,12 @@ func regression(n int) (t, m, lo, hi []float64) {
 
 func predicted() (*viz.Figure, error) {
 	t, m, lo, hi := regression(100)
-	return viz.PredictedVsTrue(t, m, lo, hi, viz.PredictedOptions{})
+	return viz.PredictedVsTrue(t, m, lo, hi, viz.Frame{})
 }
 
 func predictedLong() (*viz.Figure, error) {
 	t, m, lo, hi := regression(45730)
-	return viz.PredictedVsTrue(t, m, lo, hi, viz.PredictedOptions{})
+	return viz.PredictedVsTrue(t, m, lo, hi, viz.Frame{})
 }
 
 func reliability() (*viz.Figure, error) {
@@ -209,7 +189,7 @@ func reliability() (*viz.Figure, error) {
 		b.Accuracy = math.Min(1, 0.05+0.85*b.Confidence+0.05*rng.NormFloat64())
 		bins = append(bins, b)
 	}
-	return viz.Reliability(bins, viz.ReliabilityOptions{})
+	return viz.Reliability(bins, viz.Frame{})
 }
 
 func barsOfThree() (*viz.Figure, error) {
@@ -220,7 +200,7 @@ func barsOfThree() (*viz.Figure, error) {
 
 func confusion() (*viz.Figure, error) {
 	return viz.Confusion([][]float64{{41, 0, 0}, {7, 20, 3.5}, {0, 0, 0}},
-		viz.ConfusionOptions{ClassNames: []string{"oak", "fir", "elm"}})
+		viz.Frame{})
 }
 
 func calibration() (*viz.Figure, error) {
@@ -229,7 +209,7 @@ func calibration() (*viz.Figure, error) {
 		q := float64(i) / 20
 		nominal, observed = append(nominal, q), append(observed, math.Pow(q, 1.25))
 	}
-	return viz.CalibrationCurve(nominal, observed, viz.CalibrationOptions{Rows: 308})
+	return viz.CalibrationCurve(nominal, observed, 308, viz.Frame{})
 }
 
 func banana(x, y float64) float64 { return -0.5*x*x/1.5 - 2*math.Pow(y-0.5*x*x+1, 2) }
@@ -255,26 +235,6 @@ func cloud(n int, weighted bool) (*viz.Figure, error) {
 		w = nil
 	}
 	return viz.ParticleScatter(x, y, viz.ParticleOptions{Weights: w, Density: lattice.Fill(banana), LogDensity: true})
-}
-
-// pairs are three parameters, of which the first two hang together, with weights.
-func pairs() (*viz.Figure, error) {
-	rng := source()
-	values := [][]float64{make([]float64, 400), make([]float64, 400), make([]float64, 400)}
-	logs, divergent := make([]float64, 400), make([]bool, 400)
-	for j := range 400 {
-		z := rng.NormFloat64()
-		values[0][j], values[1][j] = 1+z, 10*(.8*z+.6*rng.NormFloat64())
-		values[2][j] = math.Exp(.5 * rng.NormFloat64())
-		logs[j] = .3 * rng.NormFloat64()
-		divergent[j] = j == 7 || j == 100
-	}
-	w, err := bayes.NewLogWeights(logs)
-	if err != nil {
-		return nil, err
-	}
-	return viz.Pairs([]string{"slope [m/s]", "offset [m]", "scale"}, values, viz.PairsOptions{Weights: w,
-		Divergent: divergent})
 }
 
 // gridShared has one legend, one range of each axis, and names of rows and columns.
@@ -365,16 +325,15 @@ func marginal() (*viz.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return viz.Marginal(values, viz.MarginalOptions{Frame: viz.Frame{XLabel: "weight [kg]"}, Weights: w, Truth: 2.3,
-		TruthName: "truth"})
+	return viz.Marginal(values, w, viz.Frame{XLabel: "weight [kg]"})
 }
 
 func forest() (*viz.Figure, error) {
 	rng := source()
-	var rows []viz.ForestRow
+	var rows []viz.Estimate
 	for i := range 12 {
 		m := rng.NormFloat64()
-		r := viz.ForestRow{Name: fmt.Sprintf("hidden/bias[%d]", i), Group: "hidden", Mean: m, Lower: m - .9, Upper: m + 1.1,
+		r := viz.Estimate{Name: fmt.Sprintf("hidden/bias[%d]", i), Group: "hidden", Mean: m, Lower: m - .9, Upper: m + 1.1,
 			LowerHalf: m - .3, UpperHalf: m + .4, RHat: 1 + .005*float64(i), ESS: 4000 / float64(i+1)}
 		if i == 10 {
 			r.RHat = 1.05
@@ -387,7 +346,7 @@ func forest() (*viz.Figure, error) {
 		}
 		rows = append(rows, r)
 	}
-	return viz.Forest(rows, viz.ForestOptions{Frame: viz.Frame{XLabel: "weight"}})
+	return viz.Estimates(viz.Frame{XLabel: "weight"}, rows...)
 }
 
 // chainsOf are four autocorrelated chains of 500 draws, of which the last is elsewhere.
@@ -409,36 +368,6 @@ func chainsOf(shift float64) [][]float64 {
 
 func traceRank() (*viz.Figure, error) { return viz.TraceRank(chainsOf(1), viz.Frame{YLabel: "weight"}) }
 
-func essEvolution() (*viz.Figure, error) { return viz.ESSEvolution(chainsOf(0), viz.Frame{}) }
-
-func energy() (*viz.Figure, error) {
-	divergent := make([][]bool, 4)
-	for k := range divergent {
-		divergent[k] = make([]bool, 500)
-	}
-	divergent[0][40], divergent[0][300], divergent[2][7] = true, true, true
-	return viz.Energy(chainsOf(0), divergent, viz.Frame{})
-}
-
-func kHats() (*viz.Figure, error) {
-	rng := source()
-	loo := diag.LOO{Draws: 4000}
-	for range 200 {
-		loo.Rows = append(loo.Rows, diag.LOORow{KHat: .1 + .1*rng.NormFloat64()})
-	}
-	loo.Rows[17].KHat, loo.Rows[140].KHat = .82, 1.1
-	return viz.KHats(loo, viz.Frame{})
-}
-
-func pit() (*viz.Figure, error) {
-	rng := source()
-	var values []float64
-	for range 300 { // predictions that are too narrow
-		values = append(values, .5+.5*math.Erf(1.5*rng.NormFloat64()/math.Sqrt2))
-	}
-	return viz.PIT(values, viz.Frame{})
-}
-
 func predictiveCheck() (*viz.Figure, error) {
 	rng := source()
 	p := bayes.Prediction{Likelihood: bayes.Gaussian{StdDev: 1}, Particles: 20, Rows: 60, Width: 1}
@@ -453,5 +382,5 @@ func predictiveCheck() (*viz.Figure, error) {
 	for n := range p.Rows {
 		y = append(y, float64(n)/20+1.6*rng.NormFloat64())
 	}
-	return viz.PredictiveCheck(p, y, viz.PredictiveCheckOptions{Frame: viz.Frame{XLabel: "force [N]"}})
+	return viz.PredictiveCheck(p, y, 0, viz.Frame{XLabel: "force [N]"})
 }

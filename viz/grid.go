@@ -14,10 +14,9 @@ import (
 
 // GridOptions are the options of [Grid].
 type GridOptions struct {
-	// Columns of the grid; 0: as many as fit into Width. Figures too wide for them are drawn narrower, and below 240
-	// pixels, or 140 with SharedY, there are fewer columns.
+	// Columns of the grid; 0: as many as fit into 830 CSS pixels, a notebook's width. Figures too wide for them are drawn
+	// narrower, and below 240 pixels, or 140 with SharedY, there are fewer columns.
 	Columns int
-	Width   int // the most CSS pixels; 0: NotebookWidth
 	// ColumnNames are printed above the columns and RowNames left of the rows, one for each; nil: none. If both are given,
 	// they replace the figures' titles.
 	ColumnNames, RowNames []string
@@ -30,13 +29,9 @@ type GridOptions struct {
 // Grid puts figures side by side, row by row, with their axes aligned. A legend or a colour bar that all of them have
 // is drawn once: legends are merged if a name has the same look in all figures and one of them has all names.
 func Grid(opt GridOptions, figures ...*Figure) (*Figure, error) {
-	if opt.Width == 0 {
-		opt.Width = NotebookWidth
-	}
-	if len(figures) == 0 || opt.Columns < 0 || opt.Width < minPixels || opt.Width > maxPixels {
-		return nil, fmt.Errorf("viz: grid of %d figures in %d columns, %d pixels wide: there must be a figure, no negative "+
-			"number of columns (0: as many as fit), and a width within %d and %d", len(figures), opt.Columns, opt.Width,
-			minPixels, maxPixels)
+	if len(figures) == 0 || opt.Columns < 0 {
+		return nil, fmt.Errorf("viz: grid of %d figures in %d columns: there must be a figure, and no negative number of "+
+			"columns (0: as many as fit)", len(figures), opt.Columns)
 	}
 	g := &grid{}
 	var width, height int
@@ -53,17 +48,17 @@ func Grid(opt GridOptions, figures ...*Figure) (*Figure, error) {
 	}
 	g.cols = opt.Columns
 	if g.cols == 0 {
-		g.cols = min(len(figures), max(1, opt.Width/width))
+		g.cols = min(len(figures), max(1, cellWidth/width))
 	}
 	least := minPixels
 	if opt.SharedY { // the numbers stand once
 		least = 140
 	}
-	g.cols = min(g.cols, opt.Width/least)
+	g.cols = min(g.cols, cellWidth/least)
 	if err := g.named(opt); err != nil {
 		return nil, err
 	}
-	if cell := opt.Width / g.cols; cell < width { // narrower, and a little lower
+	if cell := cellWidth / g.cols; cell < width { // narrower, and a little lower
 		lowest := .75
 		if cell < minPixels {
 			lowest = .6
@@ -105,7 +100,7 @@ func (g *grid) named(opt GridOptions) error {
 	rows := g.rows()
 	if opt.ColumnNames != nil && len(opt.ColumnNames) != g.cols || opt.RowNames != nil && len(opt.RowNames) != rows {
 		return fmt.Errorf("viz: grid of %d x %d figures, %d ColumnNames and %d RowNames: each column or row must have one; "+
-			"there are as many columns as fit into %d pixels", rows, g.cols, len(opt.ColumnNames), len(opt.RowNames), opt.Width)
+			"there are as many columns as fit into %d pixels", rows, g.cols, len(opt.ColumnNames), len(opt.RowNames), cellWidth)
 	}
 	g.rowNames, g.columnNames = opt.RowNames, opt.ColumnNames
 	return nil
@@ -311,7 +306,7 @@ func (g *grid) header(width vg.Length) vg.Length {
 // room is what the rows need at least.
 func (g *grid) room() vg.Length {
 	h := vg.Length(g.rows()-1) * 2 * margin
-	for row, header := range g.headers(points(NotebookWidth) / vg.Length(g.cols)) {
+	for row, header := range g.headers(points(cellWidth) / vg.Length(g.cols)) {
 		h += header + g.rowMax(row, func(b body) vg.Length { return b.room() })
 	}
 	return h

@@ -118,7 +118,7 @@ func TestGridBadInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	training, err := viz.TrainingCurves(viz.Series{Value: []float64{1, 2}}, viz.Series{Value: []float64{1, 2}},
-		viz.TrainingOptions{})
+		viz.Frame{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,6 @@ func TestGridBadInput(t *testing.T) {
 	}{
 		"3 ColumnNames":    {viz.GridOptions{Columns: 2, ColumnNames: []string{"a", "b", "c"}}, plain},
 		"1 RowNames":       {viz.GridOptions{Columns: 1, RowNames: []string{"a"}}, plain},
-		"100 pixels wide":  {viz.GridOptions{Width: 100}, plain},
 		"both logarithmic": {viz.GridOptions{SharedX: true}, append(log, plain...)},
 		"2 axes above":     {viz.GridOptions{SharedY: true}, []*viz.Figure{training}},
 		"a grid in a grid": {viz.GridOptions{SharedY: true}, []*viz.Figure{inner}},

@@ -44,8 +44,8 @@ func TestBadInput(t *testing.T) {
 			[]string{"mean", "all 2", "NaN", "index 0"}},
 		{"band no whole row", only(viz.PredictiveBand([]float64{nan, 1}, []float64{1, nan}, two, viz.BandOptions{})),
 			[]string{"0 to 1", "x, mean, stdDev"}},
-		{"band draws", only(viz.PredictiveBand(two, two, two, viz.BandOptions{Draws: [][]float64{two, three}})),
-			[]string{"x has 2", "Draws[1] has 3"}},
+		{"band draws", only(viz.PredictiveBand(two, two, two, viz.BandOptions{}.Drawn(two, three))),
+			[]string{"x has 2", "particle 1 has 3"}},
 		{"band training data", only(viz.PredictiveBand(two, two, two, viz.BandOptions{TrainX: three, TrainY: two})),
 			[]string{"TrainX has 3", "TrainY has 2"}},
 		{"band truth", only(viz.PredictiveBand(two, two, two, viz.BandOptions{True: func(float64) float64 { return nan }})),
@@ -66,51 +66,45 @@ func TestBadInput(t *testing.T) {
 			[]string{"Classes[1] = 7"}},
 		{"map classes", only(viz.DecisionMap(field, viz.DecisionOptions{PointsX: two, PointsY: two, Classes: []int{0}})),
 			[]string{"PointsX has 2", "Classes has 1"}},
-		{"training empty", only(viz.TrainingCurves(viz.Series{}, viz.Series{}, viz.TrainingOptions{})),
+		{"training empty", only(viz.TrainingCurves(viz.Series{}, viz.Series{}, viz.Frame{})),
 			[]string{"both empty"}},
-		{"training steps", only(viz.TrainingCurves(viz.Series{Step: two, Value: three}, viz.Series{}, viz.TrainingOptions{})),
+		{"training steps", only(viz.TrainingCurves(viz.Series{Step: two, Value: three}, viz.Series{}, viz.Frame{})),
 			[]string{"training.Step has 2", "training.Value has 3"}},
 		{"validation order", only(viz.TrainingCurves(viz.Series{}, viz.Series{Step: []float64{2, 1}, Value: two},
-			viz.TrainingOptions{})), []string{"validation.Step", "from 2 to 1"}},
-		{"training window", only(viz.TrainingCurves(viz.Series{Value: two}, viz.Series{}, viz.TrainingOptions{Window: -1})),
-			[]string{"Window = -1"}},
+			viz.Frame{})), []string{"validation.Step", "from 2 to 1"}},
 		{"ess empty", only(viz.ESSCurve(viz.Series{}, viz.ESSOptions{})), []string{"ess is empty"}},
 		{"ess ancestors", only(viz.ESSCurve(viz.Series{Value: two}, viz.ESSOptions{UniqueAncestors: three})),
 			[]string{"ess has 2", "UniqueAncestors has 3"}},
-		{"ess threshold", only(viz.ESSCurve(viz.Series{Value: two}, viz.ESSOptions{Threshold: nan})),
-			[]string{"Threshold = NaN"}},
 		{"ess particles", only(viz.ESSCurve(viz.Series{Value: two}, viz.ESSOptions{Particles: -1})),
 			[]string{"Particles = -1"}},
 		{"ess negative", only(viz.ESSCurve(viz.Series{Value: []float64{3, -2}}, viz.ESSOptions{})),
 			[]string{"ess.Value[1] = -2"}},
 		{"ancestors negative", only(viz.ESSCurve(viz.Series{Value: two}, viz.ESSOptions{UniqueAncestors: []float64{-1, 1}})),
 			[]string{"UniqueAncestors[0] = -1"}},
-		{"curves of nothing", only(viz.TrainingCurvesOf(nil, viz.TrainingOptions{})), []string{"result that is nil"}},
-		{"curves of a nil result", only(viz.TrainingCurvesOf((*fit.Result)(nil), viz.TrainingOptions{})),
+		{"curves of nothing", only(viz.TrainingCurvesOf(nil, viz.Frame{})), []string{"result that is nil"}},
+		{"curves of a nil result", only(viz.TrainingCurvesOf((*fit.Result)(nil), viz.Frame{})),
 			[]string{"result that is nil"}},
 		{"along nil", only(viz.Along(t.Context(), nil, "age", viz.AlongOptions{})), []string{`along "age"`, "nil"}},
 		{"along nothing", only(viz.Along(t.Context(), &bayes.Posterior{}, "age", viz.AlongOptions{})),
 			[]string{`along "age"`, "empty"}},
-		{"predicted lengths", only(viz.PredictedVsTrue(two, two, two, three, viz.PredictedOptions{})),
+		{"predicted lengths", only(viz.PredictedVsTrue(two, two, two, three, viz.Frame{})),
 			[]string{"truth has 2", "upper has 3"}},
-		{"predicted interval", only(viz.PredictedVsTrue(two, two, []float64{0, 5}, two, viz.PredictedOptions{})),
+		{"predicted interval", only(viz.PredictedVsTrue(two, two, []float64{0, 5}, two, viz.Frame{})),
 			[]string{"interval 1", "from 5 to 2"}},
-		{"predicted level", only(viz.PredictedVsTrue(two, two, two, two, viz.PredictedOptions{Level: 90})),
-			[]string{"Level = 90"}},
-		{"reliability empty", only(viz.Reliability([]metric.Bin{{Upper: 1}}, viz.ReliabilityOptions{})),
+		{"reliability empty", only(viz.Reliability([]metric.Bin{{Upper: 1}}, viz.Frame{})),
 			[]string{"1 bins have no rows"}},
 		{"reliability range", only(viz.Reliability([]metric.Bin{{Lower: 0.5, Upper: 0.4, Count: 1}},
-			viz.ReliabilityOptions{})), []string{"bins[0]", "0.5 to 0.4"}},
+			viz.Frame{})), []string{"bins[0]", "0.5 to 0.4"}},
 		{"reliability accuracy", only(viz.Reliability([]metric.Bin{{Upper: 1, Count: 1, Accuracy: nan}},
-			viz.ReliabilityOptions{})), []string{"bins[0]", "NaN"}},
-		{"reliability count", only(viz.Reliability([]metric.Bin{{Upper: 1, Count: -1}}, viz.ReliabilityOptions{})),
+			viz.Frame{})), []string{"bins[0]", "NaN"}},
+		{"reliability count", only(viz.Reliability([]metric.Bin{{Upper: 1, Count: -1}}, viz.Frame{})),
 			[]string{"bins[0].Count = -1"}},
-		{"calibration lengths", only(viz.CalibrationCurve([]float64{0.5}, []float64{0.4, 0.5}, viz.CalibrationOptions{})),
+		{"calibration lengths", only(viz.CalibrationCurve([]float64{0.5}, []float64{0.4, 0.5}, 0, viz.Frame{})),
 			[]string{"nominal has 1", "observed has 2"}},
-		{"calibration percent", only(viz.CalibrationCurve([]float64{0.5}, []float64{50}, viz.CalibrationOptions{})),
+		{"calibration percent", only(viz.CalibrationCurve([]float64{0.5}, []float64{50}, 0, viz.Frame{})),
 			[]string{"observed has 50"}},
-		{"calibration rows", only(viz.CalibrationCurve([]float64{0.5}, []float64{0.5}, viz.CalibrationOptions{Rows: -1})),
-			[]string{"Rows = -1"}},
+		{"calibration rows", only(viz.CalibrationCurve([]float64{0.5}, []float64{0.5}, -1, viz.Frame{})),
+			[]string{"-1 rows"}},
 		{"particles lengths", only(viz.ParticleScatter(two, three, viz.ParticleOptions{})), []string{"x has 2", "y has 3"}},
 		{"particles weights", only(viz.ParticleScatter(two, two, viz.ParticleOptions{Weights: three})),
 			[]string{"x has 2", "Weights has 3"}},
@@ -123,12 +117,6 @@ func TestBadInput(t *testing.T) {
 			[]string{"Density.Values[1] = -1", "LogDensity"}},
 		{"particles mass", only(viz.ParticleScatter(two, two, viz.ParticleOptions{Density: field, Masses: []float64{95}})),
 			[]string{"Masses has 95"}},
-		{"pairs of one", only(viz.Pairs([]string{"a"}, [][]float64{two}, viz.PairsOptions{})), []string{"1 parameters"}},
-		{"pairs names", only(viz.Pairs([]string{"a"}, [][]float64{two, two}, viz.PairsOptions{})), []string{"1 names"}},
-		{"pairs lengths", only(viz.Pairs([]string{"a", "b"}, [][]float64{two, three}, viz.PairsOptions{})),
-			[]string{"b has 3", "a has 2"}},
-		{"pairs divergent", only(viz.Pairs([]string{"a", "b"}, [][]float64{two, two},
-			viz.PairsOptions{Divergent: make([]bool, 3)})), []string{"3 Divergent", "2 draws"}},
 		{"grid of none", only(viz.Grid(viz.GridOptions{})), []string{"0 figures"}},
 		{"grid columns", only(viz.Grid(viz.GridOptions{Columns: -1}, &viz.Figure{})), []string{"-1 columns"}},
 		{"grid nil", only(viz.Grid(viz.GridOptions{}, nil)), []string{"figure 0", "nil"}},
@@ -179,11 +167,11 @@ func TestDegenerate(t *testing.T) {
 	for name, draw := range map[string]func() (*viz.Figure, error){
 		"one point": func() (*viz.Figure, error) { return viz.PredictiveBand(one, one, []float64{0}, viz.BandOptions{}) },
 		"one step": func() (*viz.Figure, error) {
-			return viz.TrainingCurves(viz.Series{Value: one}, viz.Series{}, viz.TrainingOptions{})
+			return viz.TrainingCurves(viz.Series{Value: one}, viz.Series{}, viz.Frame{})
 		},
 		"one row": func() (*viz.Figure, error) {
 			return viz.PredictedVsTrue(one, one, one, one,
-				viz.PredictedOptions{})
+				viz.Frame{})
 		},
 		"one particle": func() (*viz.Figure, error) { return viz.ParticleScatter(one, one, viz.ParticleOptions{}) },
 		"constant ESS": func() (*viz.Figure, error) {
@@ -194,17 +182,17 @@ func TestDegenerate(t *testing.T) {
 		},
 		"tiny": func() (*viz.Figure, error) {
 			return viz.PredictedVsTrue([]float64{1e-30, 2e-30}, []float64{1e-30, 3e-30}, []float64{0, 0},
-				[]float64{4e-30, 4e-30}, viz.PredictedOptions{})
+				[]float64{4e-30, 4e-30}, viz.Frame{})
 		},
 		"large offset": func() (*viz.Figure, error) {
 			return viz.PredictiveBand([]float64{1e15, 1e15 + 1}, []float64{1e15, 1e15 + 1}, []float64{0, 0}, viz.BandOptions{})
 		},
 		"small figure": func() (*viz.Figure, error) {
 			return viz.ESSCurve(viz.Series{Value: one}, viz.ESSOptions{Frame: viz.Frame{Title: strings.Repeat("long title ", 6),
-				Width: 240, Height: 240}, Particles: 10, Threshold: 5})
+				Width: 240, Height: 240}, Particles: 10})
 		},
 		"two numbers too small to divide": func() (*viz.Figure, error) {
-			return viz.Marginal([]float64{5e-324, 1e-323}, viz.MarginalOptions{})
+			return viz.Marginal([]float64{5e-324, 1e-323}, bayes.LogWeights{}, viz.Frame{})
 		},
 		"uniform field": func() (*viz.Figure, error) {
 			f, err := viz.NewLattice(0, 1, 2, 0, 1, 2)

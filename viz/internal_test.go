@@ -357,7 +357,7 @@ func TestGridRowsAreInLine(t *testing.T) {
 // lowest has most: the counts below a small reliability diagram would be a line.
 func TestAxesShareData(t *testing.T) {
 	fig, err := Reliability([]metric.Bin{{Lower: 0, Upper: .5, Count: 9000, Accuracy: .4, Confidence: .3},
-		{Lower: .5, Upper: 1, Count: 10, Accuracy: .9, Confidence: .8}}, ReliabilityOptions{})
+		{Lower: .5, Upper: 1, Count: 10, Accuracy: .9, Confidence: .8}}, Frame{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -821,7 +821,7 @@ func TestSharedTicks(t *testing.T) {
 
 // A legend of several rows stays above the axes also in the narrower cells of a grid, which have no numbers.
 func TestLegendsAreAboveTheAxes(t *testing.T) {
-	for width := 380; width <= 900; width += 10 {
+	for width := 240; width <= 415; width += 5 {
 		var figures []*Figure
 		for k := range 2 {
 			var traces []Trace
@@ -829,13 +829,13 @@ func TestLegendsAreAboveTheAxes(t *testing.T) {
 				name := []string{"particles (area: weight)", "density", "50 % of the mass", "90 % of the mass", "99 %"}[i]
 				traces = append(traces, Trace{Name: name, Series: Series{Value: []float64{1, 2}}, Style: 1 + (i+k)%5})
 			}
-			f, err := Traces(traces, TraceOptions{Frame: Frame{Width: 415, Height: 300}})
+			f, err := Traces(traces, TraceOptions{Frame: Frame{Width: width, Height: 300}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			figures = append(figures, f)
 		}
-		fig, err := Grid(GridOptions{Columns: 2, Width: width, SharedY: true}, figures...)
+		fig, err := Grid(GridOptions{Columns: 2, SharedY: true}, figures...)
 		if err != nil {
 			t.Fatal(err)
 		}

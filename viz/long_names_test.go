@@ -17,8 +17,8 @@ func TestLongNames(t *testing.T) {
 				return viz.Bars([]string{name, "b"}, []float64{1, 2}, viz.BarOptions{Frame: frame})
 			},
 			"forest": func() (*viz.Figure, error) {
-				return viz.Forest([]viz.ForestRow{{Name: name, Upper: 1, Group: name}, {Name: "b", Upper: 2, Group: "other"}},
-					viz.ForestOptions{Frame: frame})
+				return viz.Estimates(frame, viz.Estimate{Name: name, Upper: 1, Group: name},
+					viz.Estimate{Name: "b", Upper: 2, Group: "other"})
 			},
 		}
 		for kind, figure := range figures {

@@ -10,36 +10,18 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// MarginalOptions are the options of [Marginal].
-type MarginalOptions struct {
-	Frame
-	// Weights of the draws, such as bayes.Posterior.LogWeights; the zero value: equal.
-	Weights bayes.LogWeights
-	// Mass of the highest-density interval, within (0, 1); 0: 0.94, ArviZ's.
-	Mass float64
-	// Truth is drawn as a vertical line if TruthName, its name in the legend, is not empty.
-	Truth     float64
-	TruthName string
-	// Bins of the histogram; 0: as many as the number of effective draws allows.
-	Bins int
-}
-
-const defaultMass = .94
+// hdiMass is that of highest-density intervals, as in ArviZ.
+const hdiMass = .94
 
 // Marginal shows the draws of one parameter, or of one prediction: a histogram whose area is 1, their mean, and their
-// highest-density interval ([diag.HDI]) as a bar at its foot. Weights count in all three.
-func Marginal(values []float64, opt MarginalOptions) (*Figure, error) {
-	frame, err := opt.fill("Posterior", "value", "density", 640, 420)
+// highest-density interval of 94 % ([diag.HDI]) as a bar at its foot. The draws' weights, such as
+// bayes.Posterior.LogWeights, count in all three; the zero value: equal ones.
+func Marginal(values []float64, w bayes.LogWeights, frame Frame) (*Figure, error) {
+	frame, err := frame.fill("Posterior", "value", "density", 640, 420)
 	if err != nil {
 		return nil, err
 	}
-	if opt.Mass == 0 {
-		opt.Mass = defaultMass
-	}
-	if opt.TruthName != "" && !finite(opt.Truth) {
-		return nil, fmt.Errorf("viz: Truth = %v: it must be finite", opt.Truth)
-	}
-	xs, weights, dropped, err := weighted(values, opt.Weights)
+	xs, weights, dropped, err := weighted(values, w)
 	if err != nil {
 		return nil, err
 	}
@@ -55,19 +37,13 @@ func Marginal(values []float64, opt MarginalOptions) (*Figure, error) {
 	if err != nil {
 		return nil, fmt.Errorf("viz: %w", err)
 	}
-	lower, upper, err := diag.HDI(xs, kept, opt.Mass)
+	lower, upper, err := diag.HDI(xs, kept, hdiMass)
 	if err != nil {
 		return nil, fmt.Errorf("viz: %w", err)
 	}
-	h, err := histogram(xs, weights, opt.Bins)
-	if err != nil {
-		return nil, err
-	}
-	h.fill, h.edge = histogramFill, stroke(white, .4)
+	h := histogram(xs, weights)
+	h.fill, h.edge = tint(blue, .55), stroke(white, .4)
 	x := spanOf(h.x0, h.x1)
-	if opt.TruthName != "" {
-		x = spanOf(h.x0, h.x1, []float64{opt.Truth})
-	}
 	top := floats.Max(h.y1)
 	a := newAxes(frame.XLabel, frame.YLabel, x.widen(.02), span{-.06 * top, 1.06 * top})
 	foot := -.03 * top
@@ -77,19 +53,13 @@ func Marginal(values []float64, opt MarginalOptions) (*Figure, error) {
 	p := &panel{title: frame.Title, axes: []*axes{a}}
 	p.note(droppedNote(dropped))
 	draws := fmt.Sprintf("%d draws", len(xs))
-	if opt.Weights.Len() > 0 {
+	if w.Len() > 0 {
 		draws += ", ESS " + number(1/squares)
 	}
 	p.entry(draws, h)
 	told := numbers(mean, lower, upper)
 	p.entry("mean "+told[0], middle)
-	p.entry(fmt.Sprintf("%s %% HDI: %s to %s", number(100*opt.Mass), told[1], told[2]), bar)
-	if opt.TruthName != "" {
-		truth := &line{xs: []float64{opt.Truth, opt.Truth}, ys: []float64{0, 1.06 * top},
-			style: stroke(vermillion, 1.6, dashed...)}
-		a.add(truth)
-		p.entry(opt.TruthName, truth)
-	}
+	p.entry(fmt.Sprintf("%s %% HDI: %s to %s", number(100*hdiMass), told[1], told[2]), bar)
 	return newFigure(frame, p)
 }
 
@@ -123,18 +93,10 @@ func weighted(values []float64, w bayes.LogWeights) (xs, weights []float64, drop
 	return xs, weights, dropped, nil
 }
 
-// histogramFill is the colour of draws' histograms.
-var histogramFill = tint(blue, .55)
-
-// histogram is one of weighted values, whose weights sum to 1, as a density. By default it has a bin for every cube
-// root of the effective number of draws, twice (Rice's rule), from 8 to 60.
-func histogram(xs, weights []float64, bins int) (*bars, error) {
-	if bins < 0 || bins > 1000 {
-		return nil, fmt.Errorf("viz: Bins = %d: a histogram has from 1 to 1000, and 0 chooses", bins)
-	}
-	if bins == 0 {
-		bins = int(min(60, max(8, 2*math.Cbrt(1/floats.Dot(weights, weights)))))
-	}
+// histogram is one of weighted values, whose weights sum to 1, as a density, with as many bins as twice the cube root
+// of the effective number of draws (Rice's rule), from 8 to 60.
+func histogram(xs, weights []float64) *bars {
+	bins := int(min(60, max(8, 2*math.Cbrt(1/floats.Dot(weights, weights)))))
 	s := spanOf(xs)
 	width := (s.hi - s.lo) / float64(bins)
 	b := &bars{y0: make([]float64, bins), y1: make([]float64, bins)}
@@ -144,5 +106,5 @@ func histogram(xs, weights []float64, bins int) (*bars, error) {
 	for j, v := range xs {
 		b.y1[min(bins-1, int((v-s.lo)/width))] += weights[j] / width
 	}
-	return b, nil
+	return b
 }

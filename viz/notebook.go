@@ -13,8 +13,9 @@ import (
 	xdraw "golang.org/x/image/draw"
 )
 
-// A notebook's file holds its pictures, so they are made small: a column of JupyterLab is some 830 CSS pixels wide, to
-// which it scales wider ones, and 256 colours are enough for the eye. A file written by Save keeps all.
+// A notebook's file holds its pictures, so they are made small: the output of a cell is some 830 CSS pixels wide in
+// JupyterLab on a screen of 1280, to which it scales wider ones, and 256 colours are enough for the eye. A file written
+// by Save keeps all.
 const (
 	cellWidth  = 830
 	maxColours = 256

@@ -2,32 +2,18 @@ package viz
 
 import "fmt"
 
-// PredictedOptions are the options of [PredictedVsTrue].
-type PredictedOptions struct {
-	Frame
-	// Level is the nominal probability of the intervals, within (0, 1); 0: 0.9. The legend names it.
-	Level float64
-}
-
-const defaultLevel = 0.9
+// predictedLevel is the probability of the intervals.
+const predictedLevel = 0.9
 
 // maxIntervals is the largest number of interval bars in one figure: with more rows only some have bars, chosen at even
 // steps by target, and the others are faint points.
 const maxIntervals = 300
 
-// PredictedVsTrue shows predictions of a regression against the true targets, with their intervals from lower to upper,
-// all equally long and in the target's unit. An interval that crosses the diagonal covers its target; the others have
-// marks of their own, and the legend compares the share of rows covered with the nominal level.
-func PredictedVsTrue(truth, predicted, lower, upper []float64, opt PredictedOptions) (*Figure, error) {
-	frame, err := opt.fill("Predicted and true", "true target", "predicted target", 520, 520)
+// predictedVsTrue is the figure of predictions with their intervals from lower to upper, all equally long.
+func predictedVsTrue(truth, predicted, lower, upper []float64, frame Frame) (*Figure, error) {
+	frame, err := frame.fill("Predicted and true", "true target", "predicted target", 520, 520)
 	if err != nil {
 		return nil, err
-	}
-	if opt.Level == 0 {
-		opt.Level = defaultLevel
-	}
-	if !(opt.Level > 0 && opt.Level < 1) {
-		return nil, fmt.Errorf("viz: Level = %v: the probability of an interval must be within (0, 1)", opt.Level)
 	}
 	rows, dropped, err := finiteRows(column{"truth", truth}, column{"predicted", predicted}, column{"lower", lower},
 		column{"upper", upper})
@@ -77,7 +63,7 @@ func PredictedVsTrue(truth, predicted, lower, upper []float64, opt PredictedOpti
 	diagonal := &line{xs: []float64{both.lo, both.hi}, ys: []float64{both.lo, both.hi},
 		style: stroke(black, 1.2, dashed...)}
 	a.add(gridLines{}, faintInside, faintOutside, insideBars, outsideBars, inside, outside, diagonal)
-	p.entry(fmt.Sprintf("inside the %s %% interval: %.1f %% of %d rows", number(100*opt.Level),
+	p.entry(fmt.Sprintf("inside the %s %% interval: %.1f %% of %d rows", number(100*predictedLevel),
 		100*float64(covered)/float64(n), n), insideBars, inside)
 	if covered < n {
 		p.entry("outside", outsideBars, outside)

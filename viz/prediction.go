@@ -7,10 +7,9 @@ import (
 	"gobnn/bayes/metric"
 )
 
-// PredictiveBandOf is [PredictiveBand] of a regression's predictive distribution at x, [Rows], noise included. It adds
-// the mean functions of some particles to opt.Draws: as many as draws says, chosen at equal steps of the cumulative
-// weights, so that particles of large weight are chosen more often.
-func PredictiveBandOf(x []float64, p bayes.Prediction, draws int, opt BandOptions) (*Figure, error) {
+// bandOf is [PredictiveBand] of a regression's predictive distribution at x, [Rows], noise included, with the mean
+// functions of some particles.
+func bandOf(x []float64, p bayes.Prediction, draws int, opt BandOptions) (*Figure, error) {
 	mean, err := p.Mean()
 	if err != nil {
 		return nil, fmt.Errorf("viz: predictive band: %w", err)
@@ -23,13 +22,12 @@ func PredictiveBandOf(x []float64, p bayes.Prediction, draws int, opt BandOption
 		return nil, fmt.Errorf("viz: predictive band: draws = %d: the number of particles to draw must not be negative",
 			draws)
 	}
-	opt.Draws = append([][]float64(nil), opt.Draws...)
 	for _, particle := range chosenParticles(p, draws) {
 		means, err := p.ParticleMeans(particle)
 		if err != nil {
 			return nil, fmt.Errorf("viz: predictive band: %w", err)
 		}
-		opt.Draws = append(opt.Draws, means)
+		opt.draws = append(opt.draws, means)
 	}
 	return PredictiveBand(x, mean, stdDev, opt)
 }
@@ -49,8 +47,8 @@ func chosenParticles(p bayes.Prediction, draws int) []int {
 }
 
 // DecisionMapOf is [DecisionMap] of the predictive probability of one class. The rows of the prediction are the points
-// of the lattice, in the order of [Field.Points]. It adds the decision lines of some particles to opt.Draws: as many as
-// draws says, chosen as in [PredictiveBandOf].
+// of the lattice, in the order of [Field.Points]. It also draws, for as many particles as draws says, the line where
+// the probability of the class is 1/2; particles of large weight are chosen more often.
 func DecisionMapOf(lattice Field, p bayes.Prediction, class, draws int, opt DecisionOptions) (*Figure, error) {
 	probabilities, err := p.Probabilities()
 	if err != nil {
@@ -62,7 +60,6 @@ func DecisionMapOf(lattice Field, p bayes.Prediction, class, draws int, opt Deci
 	if draws < 0 {
 		return nil, fmt.Errorf("viz: decision map: draws = %d: the number of particles to draw must not be negative", draws)
 	}
-	opt.Draws = append([][]float64(nil), opt.Draws...)
 	for _, particle := range chosenParticles(p, draws) {
 		one, err := p.Particle(particle)
 		if err != nil {
@@ -72,7 +69,7 @@ func DecisionMapOf(lattice Field, p bayes.Prediction, class, draws int, opt Deci
 		if err != nil {
 			return nil, fmt.Errorf("viz: decision map: particle %d: %w", particle, err)
 		}
-		opt.Draws = append(opt.Draws, ofClass(alone, class))
+		opt.draws = append(opt.draws, ofClass(alone, class))
 	}
 	if opt.ProbabilityLabel == "" {
 		name := fmt.Sprintf("class %d", class)
@@ -94,10 +91,11 @@ func ofClass(probabilities [][]float64, class int) []float64 {
 	return values
 }
 
-// PredictedVsTrueOf is [PredictedVsTrue] of a regression's predictive mean and its central interval of probability
-// opt.Level, noise included. truth is [Rows], in the target's own units; of several targets take one by
+// PredictedVsTrueOf shows a regression's predictive mean against the true targets, [Rows], in the target's own units,
+// with its central 90 % interval, noise included. An interval that crosses the diagonal covers its target; the others
+// have marks of their own, and the legend says how many rows are covered. Of several targets take one by
 // bayes.Prediction.Of.
-func PredictedVsTrueOf(truth []float64, p bayes.Prediction, opt PredictedOptions) (*Figure, error) {
+func PredictedVsTrueOf(truth []float64, p bayes.Prediction, frame Frame) (*Figure, error) {
 	if k := p.Columns(); k > 1 { // they have different units, and so different axes
 		return nil, fmt.Errorf("viz: predicted against true of %d targets: it is of one; take it by Prediction.Of", k)
 	}
@@ -105,29 +103,16 @@ func PredictedVsTrueOf(truth []float64, p bayes.Prediction, opt PredictedOptions
 	if err != nil {
 		return nil, fmt.Errorf("viz: predicted against true: %w", err)
 	}
-	if opt.Level == 0 {
-		opt.Level = defaultLevel
-	}
-	lower, upper, err := p.Interval(opt.Level)
+	lower, upper, err := p.Interval(predictedLevel)
 	if err != nil {
 		return nil, fmt.Errorf("viz: predicted against true: %w", err)
 	}
-	return PredictedVsTrue(truth, mean, lower, upper, opt)
-}
-
-// ReliabilityOf is [Reliability] of a classification on labels y, [Rows], with the number of bins of equal width; 0
-// means 15.
-func ReliabilityOf(p bayes.Prediction, y []float64, bins int, opt ReliabilityOptions) (*Figure, error) {
-	diagram, err := metric.ReliabilityDiagram(p, y, bins)
-	if err != nil {
-		return nil, fmt.Errorf("viz: reliability: %w", err)
-	}
-	return Reliability(diagram, opt)
+	return predictedVsTrue(truth, mean, lower, upper, frame)
 }
 
 // CalibrationCurveOf is [CalibrationCurve] of a regression on targets y, [Rows], at the levels 0.05, 0.1, ..., 0.95,
 // with the band for as many rows.
-func CalibrationCurveOf(p bayes.Prediction, y []float64, opt CalibrationOptions) (*Figure, error) {
+func CalibrationCurveOf(p bayes.Prediction, y []float64, frame Frame) (*Figure, error) {
 	curve, err := metric.CalibrationCurve(p, y, nil)
 	if err != nil {
 		return nil, fmt.Errorf("viz: calibration: %w", err)
@@ -136,8 +121,5 @@ func CalibrationCurveOf(p bayes.Prediction, y []float64, opt CalibrationOptions)
 	for _, c := range curve {
 		nominal, observed = append(nominal, c.Level), append(observed, c.Coverage.Value)
 	}
-	if opt.Rows == 0 {
-		opt.Rows = p.Rows
-	}
-	return CalibrationCurve(nominal, observed, opt)
+	return CalibrationCurve(nominal, observed, p.Rows, frame)
 }

@@ -39,7 +39,7 @@ func TestPredictiveBandOf(t *testing.T) {
 	mean := []float64{0.75, 1.25, 1.75}
 	sd := []float64{math.Sqrt(0.1875*9 + 0.25), math.Sqrt(0.1875 + 0.25), math.Sqrt(0.1875 + 0.25)}
 	first, second := []float64{0, 1, 2}, []float64{3, 2, 1}
-	fig, err = viz.PredictiveBand(x, mean, sd, viz.BandOptions{Draws: [][]float64{first, first, first, second}})
+	fig, err = viz.PredictiveBand(x, mean, sd, viz.BandOptions{}.Drawn(first, first, first, second))
 	if want := svgOf(t, fig, err); got != want {
 		t.Error("the band of the prediction differs from that of its mean, standard deviation and 3 to 1 draws")
 	}
@@ -60,18 +60,18 @@ func TestPredictiveBandOf(t *testing.T) {
 func TestPredictedVsTrueOf(t *testing.T) {
 	p := twoParticles()
 	p.Weights = []float64{1, 0} // one Gaussian: its 90 % interval is mean ± 1.645 * 0.5
-	fig, err := viz.PredictedVsTrueOf([]float64{0.82, 1, 2.83}, p, viz.PredictedOptions{})
+	fig, err := viz.PredictedVsTrueOf([]float64{0.82, 1, 2.83}, p, viz.Frame{})
 	if svg := svgOf(t, fig, err); !strings.Contains(svg, "inside the 90 % interval: 66.7 % of 3 rows") {
 		t.Errorf("no coverage of 2 in 3 rows in %v", regexp.MustCompile(`>inside[^<]*`).FindString(svg))
 	}
-	if _, err := viz.PredictedVsTrueOf([]float64{1}, p, viz.PredictedOptions{}); err == nil ||
+	if _, err := viz.PredictedVsTrueOf([]float64{1}, p, viz.Frame{}); err == nil ||
 		!strings.Contains(err.Error(), "truth has 1") {
 		t.Errorf("1 target for 3 rows: error %v", err)
 	}
 	// Two targets, whose units differ, are not drawn as six rows of one.
 	p = bayes.Prediction{Likelihood: bayes.Gaussian{}, Particles: 1, Rows: 3, Width: 2, Targets: 2, Weights: []float64{1},
 		Outputs: []float64{1, 100, 2, 200, 3, 300}}
-	if _, err := viz.PredictedVsTrueOf(p.Outputs, p, viz.PredictedOptions{}); err == nil ||
+	if _, err := viz.PredictedVsTrueOf(p.Outputs, p, viz.Frame{}); err == nil ||
 		!strings.Contains(err.Error(), "of 2 targets") {
 		t.Errorf("two targets: error %v", err)
 	}
@@ -79,7 +79,7 @@ func TestPredictedVsTrueOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := viz.PredictedVsTrueOf([]float64{100, 200, 300}, second, viz.PredictedOptions{}); err != nil {
+	if _, err := viz.PredictedVsTrueOf([]float64{100, 200, 300}, second, viz.Frame{}); err != nil {
 		t.Errorf("one of two targets: %v", err)
 	}
 }
@@ -106,8 +106,8 @@ func TestDecisionMapDraws(t *testing.T) {
 	for i := range mean.Values {
 		mean.Values[i] = .75*single[0][i] + .25*single[1][i]
 	}
-	opt := viz.DecisionOptions{ProbabilityLabel: "predicted probability of class 1",
-		Draws: [][]float64{single[0], single[0], single[0], single[1]}}
+	opt := viz.DecisionOptions{ProbabilityLabel: "predicted probability of class 1"}.Drawn(single[0], single[0], single[0],
+		single[1])
 	fig, err = viz.DecisionMap(mean, opt)
 	if want := svgOf(t, fig, err); got != want {
 		t.Error("the map of the prediction differs from that with 3 to 1 lines of its particles")
@@ -123,7 +123,7 @@ func TestDecisionMapDraws(t *testing.T) {
 		draws int
 		opt   viz.DecisionOptions
 		says  string
-	}{{-1, viz.DecisionOptions{}, "draws = -1"}, {0, viz.DecisionOptions{Draws: [][]float64{{1, 2}}}, "Draws[0]"}} {
+	}{{-1, viz.DecisionOptions{}, "draws = -1"}, {0, viz.DecisionOptions{}.Drawn([]float64{1, 2}), "particle 0"}} {
 		if _, err := viz.DecisionMapOf(f, p, 1, c.draws, c.opt); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("error %v, want one with %q", err, c.says)
 		}
@@ -155,26 +155,11 @@ func TestDecisionMapOf(t *testing.T) {
 	}
 }
 
-func TestReliabilityOf(t *testing.T) {
-	// Confidence is 0.8 for class 1 in all four rows, of which two are right.
-	logit := math.Log(0.8 / 0.2)
-	p := bayes.Prediction{Likelihood: bayes.Bernoulli{}, Outputs: []float64{logit, logit, logit, logit}, Particles: 1,
-		Rows: 4, Width: 1, Weights: []float64{1}}
-	fig, err := viz.ReliabilityOf(p, []float64{1, 0, 1, 0}, 10, viz.ReliabilityOptions{})
-	if svg := svgOf(t, fig, err); !strings.Contains(svg, "Reliability, ECE = 0.300") ||
-		!strings.Contains(svg, ">4 rows<") {
-		t.Error("no ECE of |0.5 - 0.8| over 4 rows")
-	}
-	if _, err := viz.ReliabilityOf(p, []float64{1}, 10, viz.ReliabilityOptions{}); err == nil {
-		t.Error("1 label for 4 rows: no error")
-	}
-}
-
 func TestCalibrationCurveOf(t *testing.T) {
 	p := bayes.Prediction{Likelihood: bayes.Gaussian{}, Outputs: []float64{0, 0}, Particles: 1, Rows: 2, Width: 1,
 		Weights: []float64{1}}
 	y := []float64{0, 1} // at 0 standard deviations, covered by all intervals, and at 1, covered from level 0.683 on
-	fig, err := viz.CalibrationCurveOf(p, y, viz.CalibrationOptions{})
+	fig, err := viz.CalibrationCurveOf(p, y, viz.Frame{})
 	got := svgOf(t, fig, err)
 	var nominal, observed []float64
 	for i := 1; i < 20; i++ {
@@ -184,11 +169,11 @@ func TestCalibrationCurveOf(t *testing.T) {
 		}
 		nominal, observed = append(nominal, q), append(observed, covered)
 	}
-	fig, err = viz.CalibrationCurve(nominal, observed, viz.CalibrationOptions{Rows: 2})
+	fig, err = viz.CalibrationCurve(nominal, observed, 2, viz.Frame{})
 	if want := svgOf(t, fig, err); got != want {
 		t.Error("the curve of the prediction differs from the coverage by hand")
 	}
-	if _, err := viz.CalibrationCurveOf(p, y[:1], viz.CalibrationOptions{}); err == nil {
+	if _, err := viz.CalibrationCurveOf(p, y[:1], viz.Frame{}); err == nil {
 		t.Error("1 target for 2 rows: no error")
 	}
 }

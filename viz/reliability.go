@@ -9,17 +9,12 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// ReliabilityOptions are the options of [Reliability].
-type ReliabilityOptions struct {
-	Frame // the title gets the expected calibration error
-}
-
 // Reliability shows whether a classifier's confidence can be believed (Guo et al. 2017, "On Calibration of Modern
 // Neural Networks", figure 1): in each bin of confidence the accuracy as a bar, its gap to the mean confidence, and
 // below it the number of rows in the bin. The expected calibration error in the title is the mean gap weighted by the
 // counts. Empty bins are not drawn.
-func Reliability(bins []metric.Bin, opt ReliabilityOptions) (*Figure, error) {
-	frame, err := opt.fill("Reliability", "confidence", "accuracy", 520, 560)
+func Reliability(bins []metric.Bin, frame Frame) (*Figure, error) {
+	frame, err := frame.fill("Reliability", "confidence", "accuracy", 520, 560)
 	if err != nil {
 		return nil, err
 	}
@@ -79,23 +74,17 @@ type tops struct{ bars }
 
 func (t *tops) Thumbnail(c *draw.Canvas) { c.StrokeLine2(t.edge, c.Min.X, c.Max.Y, c.Max.X, c.Max.Y) }
 
-// CalibrationOptions are the options of [CalibrationCurve].
-type CalibrationOptions struct {
-	Frame
-	// Rows is how many rows the coverage was observed on; the band in which 95 % of the observations of a calibrated model
-	// fall is drawn, for independent rows, by the normal approximation to the binomial. 0: no band.
-	Rows int
-}
-
 // CalibrationCurve shows whether the intervals of a regression can be believed: the share of targets that central
-// intervals cover against their nominal level, both within [0, 1]. Below the diagonal the model is overconfident.
-func CalibrationCurve(nominal, observed []float64, opt CalibrationOptions) (*Figure, error) {
-	frame, err := opt.fill("Calibration", "nominal level of the interval", "observed coverage", 520, 520)
+// intervals cover against their nominal level, both within [0, 1]. Below the diagonal the model is overconfident. The
+// coverage was observed on that many rows: the band in which 95 % of the observations of a calibrated model fall is
+// drawn, for independent rows, by the normal approximation to the binomial; 0: no band.
+func CalibrationCurve(nominal, observed []float64, n int, frame Frame) (*Figure, error) {
+	frame, err := frame.fill("Calibration", "nominal level of the interval", "observed coverage", 520, 520)
 	if err != nil {
 		return nil, err
 	}
-	if opt.Rows < 0 {
-		return nil, fmt.Errorf("viz: Rows = %d: a number of rows must not be negative", opt.Rows)
+	if n < 0 {
+		return nil, fmt.Errorf("viz: calibration on %d rows: a number of rows must not be negative", n)
 	}
 	rows, dropped, err := finiteRows(column{"nominal", nominal}, column{"observed", observed})
 	if err != nil {
@@ -116,16 +105,16 @@ func CalibrationCurve(nominal, observed []float64, opt CalibrationOptions) (*Fig
 	a.add(gridLines{})
 	diagonal := &line{xs: []float64{0, 1}, ys: []float64{0, 1}, style: stroke(black, 1.2, dashed...)}
 	curve := &line{xs: rows[0], ys: rows[1], style: stroke(blue, 1.8)}
-	if opt.Rows > 0 {
+	if n > 0 {
 		band := &area{fill: rgb(0xDDDDDD)}
 		for i := range 201 {
 			q := float64(i) / 200
-			half := 1.96 * math.Sqrt(q*(1-q)/float64(opt.Rows))
+			half := 1.96 * math.Sqrt(q*(1-q)/float64(n))
 			band.xs = append(band.xs, q)
 			band.lower, band.upper = append(band.lower, math.Max(0, q-half)), append(band.upper, math.Min(1, q+half))
 		}
 		a.add(band)
-		p.entry(fmt.Sprintf("95 %% of calibrated models, %d rows", opt.Rows), band)
+		p.entry(fmt.Sprintf("95 %% of calibrated models, %d rows", n), band)
 	}
 	a.add(diagonal, curve)
 	if len(rows[0]) <= 40 {

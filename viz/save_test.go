@@ -141,7 +141,7 @@ func TestShowOutsideNotebook(t *testing.T) {
 
 // A figure of a column's width has it in print: 3.5 inches are 252 points.
 func TestColumnWidth(t *testing.T) {
-	for width, points := range map[int]string{viz.ColumnWidth: "252.00", viz.PageWidth: "504.00"} {
+	for width, points := range map[int]string{336: "252.00", 672: "504.00"} {
 		want := "/MediaBox [0 0 " + points + " "
 		fig, err := viz.Traces([]viz.Trace{{Name: "run", Series: viz.Series{Value: []float64{1, 2}}}},
 			viz.TraceOptions{Frame: viz.Frame{Width: width, Height: 280}})

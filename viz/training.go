@@ -2,8 +2,7 @@ package viz
 
 import (
 	"fmt"
-	"math"
-	"sort"
+	"slices"
 
 	"gobnn/bayes/fit"
 )
@@ -15,33 +14,14 @@ type Series struct {
 	Value []float64
 }
 
-// TrainingOptions are the options of [TrainingCurves].
-type TrainingOptions struct {
-	Frame // YLabel is the label of the training curve
-	// ValidationLabel is the label of the validation curve; empty: "validation NLPD [nats per row]".
-	ValidationLabel string
-	// SameAxis draws both against one axis, for quantities in the same unit. By default each has its own, one above the
-	// other.
-	SameAxis bool
-	// Window of the running mean through the training curve, in values. 0: a fiftieth of the curve, or no mean for fewer
-	// than 40 values. 1: no mean.
-	Window int
-}
+// validationLabel is that of the validation's axis.
+const validationLabel = "validation NLPD [nats per row]"
 
-// TrainingCurves shows a training run: the training loss of each step, thin, with a running mean, and the validation
-// score, with its lowest value marked as the best. One of the two series may be empty.
-func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, error) {
-	frame, err := opt.fill("Training", "step", "training loss", 640, 440)
+// trainingCurves is the figure of a training and a validation curve, of which one may be empty.
+func trainingCurves(training, validation Series, frame Frame) (*Figure, error) {
+	frame, err := frame.fill("Training", "step", "training loss", 640, 440)
 	if err != nil {
 		return nil, err
-	}
-	validationLabel := opt.ValidationLabel
-	if validationLabel == "" {
-		validationLabel = "validation NLPD [nats per row]"
-	}
-	if opt.Window < 0 {
-		return nil, fmt.Errorf("viz: Window = %d: the running mean needs a positive number of values (0: chosen, 1: none)",
-			opt.Window)
 	}
 	if len(training.Value) == 0 && len(validation.Value) == 0 {
 		return nil, fmt.Errorf("viz: training and validation are both empty: nothing to draw")
@@ -62,12 +42,8 @@ func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, 
 	var trainMarks, validMarks []mark
 	if len(train[0]) > 0 {
 		raw := &line{xs: train[0], ys: train[1], style: stroke(blue, 1.8)}
-		window := opt.Window
-		if window == 0 && len(train[0]) >= 40 {
-			window = max(5, len(train[0])/50)
-		}
-		window = min(window, len(train[0]))
-		if window > 1 {
+		if len(train[0]) >= 40 {
+			window := max(5, len(train[0])/50)
 			raw.style = stroke(tint(skyBlue, 0.35), 0.7)
 			smooth := &line{xs: train[0], ys: runningMean(train[1], window), style: stroke(blue, 1.9)}
 			trainMarks = append(trainMarks, raw, smooth)
@@ -96,12 +72,8 @@ func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, 
 		p.entry(fmt.Sprintf("best: %s at %s %s", number(valid[1][best]), frame.XLabel, number(valid[0][best])), star)
 	}
 
-	addAxes := func(xLabel, yLabel string, marks []mark, curves ...peaks) {
-		var values [][]float64
-		for _, c := range curves {
-			values = append(values, c.ys)
-		}
-		y, cut := robustSpan(values...)
+	addAxes := func(xLabel, yLabel string, marks []mark, curve *peaks) {
+		y, cut := robustSpan(curve.ys)
 		a := newAxes(xLabel, yLabel, x, y.widen(0.08)) // the star stands out of its curve
 		a.add(gridLines{})
 		for _, m := range marks {
@@ -109,21 +81,17 @@ func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, 
 		}
 		if cut > 0 {
 			p.note(fmt.Sprintf("%s: the %d greatest values are above the axis, at the arrows", yLabel, cut))
-			for _, c := range curves {
-				a.add(&c)
-			}
+			a.add(curve)
 		}
 		p.axes = append(p.axes, a)
 	}
-	trainPeaks := peaks{xs: train[0], ys: train[1], colour: blue}
-	validPeaks := peaks{xs: valid[0], ys: valid[1], colour: vermillion}
+	trainPeaks := &peaks{xs: train[0], ys: train[1], colour: blue}
+	validPeaks := &peaks{xs: valid[0], ys: valid[1], colour: vermillion}
 	switch {
 	case len(validMarks) == 0:
 		addAxes(frame.XLabel, frame.YLabel, trainMarks, trainPeaks)
 	case len(trainMarks) == 0:
 		addAxes(frame.XLabel, validationLabel, validMarks, validPeaks)
-	case opt.SameAxis:
-		addAxes(frame.XLabel, frame.YLabel, append(trainMarks, validMarks...), trainPeaks, validPeaks)
 	default:
 		addAxes("", frame.YLabel, trainMarks, trainPeaks)
 		addAxes(frame.XLabel, validationLabel, validMarks, validPeaks)
@@ -131,9 +99,10 @@ func TrainingCurves(training, validation Series, opt TrainingOptions) (*Figure, 
 	return newFigure(frame, p)
 }
 
-// TrainingCurvesOf is [TrainingCurves] of any result's training loss and validation scores. Other curves of a run are
-// drawn by [Traces] with [SeriesOf].
-func TrainingCurvesOf(result fit.Fitted, opt TrainingOptions) (*Figure, error) {
+// TrainingCurvesOf shows how a run was trained: the training loss of each step, thin, with a running mean over a
+// fiftieth of them, and below it the validation score, with its lowest value marked as the best. Other curves of a run
+// are drawn by [Traces] with [SeriesOf].
+func TrainingCurvesOf(result fit.Fitted, frame Frame) (*Figure, error) {
 	var common *fit.Result
 	if result != nil {
 		common = result.Common()
@@ -146,7 +115,7 @@ func TrainingCurvesOf(result fit.Fitted, opt TrainingOptions) (*Figure, error) {
 		return nil, fmt.Errorf("viz: training curves: %T has no training curves, but %d others: nothing in it was trained",
 			result, len(common.Curves))
 	}
-	return TrainingCurves(SeriesOf(loss), SeriesOf(validation), opt)
+	return trainingCurves(SeriesOf(loss), SeriesOf(validation), frame)
 }
 
 // SeriesOf is a curve of a result as a Series.
@@ -201,26 +170,19 @@ func runningMean(values []float64, window int) []float64 {
 	return out
 }
 
-// robustSpan is the range of all values without outliers: if the greatest few (at most 5 % of a curve) would squeeze
-// the rest into less than a fifth of the axis, the range ends above the rest, and cut is their number.
-func robustSpan(curves ...[]float64) (s span, cut int) {
-	all := spanOf(curves...)
-	s = span{math.Inf(1), math.Inf(-1)}
-	for _, c := range curves {
-		sorted := append([]float64(nil), c...)
-		sort.Float64s(sorted)
-		s.lo = math.Min(s.lo, sorted[0])
-		s.hi = math.Max(s.hi, sorted[int(0.95*float64(len(sorted)-1))])
-	}
+// robustSpan is the range of a curve's values without outliers: if the greatest few (at most 5 %) would squeeze the
+// rest into less than a fifth of the axis, the range ends above the rest, and cut is their number.
+func robustSpan(curve []float64) (s span, cut int) {
+	all := spanOf(curve)
+	sorted := slices.Sorted(slices.Values(curve))
+	s = span{sorted[0], sorted[int(0.95*float64(len(sorted)-1))]}
 	s.hi += 0.15 * (s.hi - s.lo)
 	if s.hi <= s.lo || all.hi-all.lo < 5*(s.hi-s.lo) {
 		return all, 0
 	}
-	for _, c := range curves {
-		for _, v := range c {
-			if v > s.hi {
-				cut++
-			}
+	for _, v := range curve {
+		if v > s.hi {
+			cut++
 		}
 	}
 	return s, cut

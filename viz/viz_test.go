@@ -202,7 +202,7 @@ func TestBandGeometry(t *testing.T) {
 // TestLegendNumbers compares numbers in legends with those worked out by hand.
 func TestLegendNumbers(t *testing.T) {
 	fig, err := viz.TrainingCurves(viz.Series{}, viz.Series{Step: []float64{10, 20, 30}, Value: []float64{3, 1.25, 2}},
-		viz.TrainingOptions{})
+		viz.Frame{})
 	if svg := svgOf(t, fig, err); !strings.Contains(svg, "best: 1.25 at step 20") {
 		t.Error("the least validation score is not the best")
 	}
@@ -247,8 +247,9 @@ func TestNonFinite(t *testing.T) {
 		t.Errorf("map does not say that 1 value is left out:\n%s", s)
 	}
 	if s := texts(viz.DecisionMap(lattice.Fill(func(x, y float64) float64 { return x }), viz.DecisionOptions{
-		Draws: [][]float64{holed.Values}, PointsX: []float64{5, .5}, PointsY: []float64{1, 1}, Classes: []int{0, 1},
-	})); !strings.Contains(s, "1 non-finite value left out") || !strings.Contains(s, "points outside the map: 1") {
+		PointsX: []float64{5, .5}, PointsY: []float64{1, 1}, Classes: []int{0, 1},
+	}.Drawn(holed.Values))); !strings.Contains(s, "1 non-finite value left out") ||
+		!strings.Contains(s, "points outside the map: 1") {
 		t.Errorf("map does not say that a draw has a hole and a point is outside:\n%s", s)
 	}
 	// A log-density of -Inf is a density of zero, not a missing value.

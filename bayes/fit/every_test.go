@@ -356,7 +356,7 @@ func TestEveryMethod(t *testing.T) {
 			} else if _, counts := result.(diag.Evaluated); counts && m.chains == (d.PerEvaluation == nil) {
 				t.Errorf("what its draws are worth for their evaluations: %v", d.PerEvaluation)
 			}
-			if _, err := viz.TrainingCurvesOf(result, viz.TrainingOptions{}); (err == nil) != m.trains {
+			if _, err := viz.TrainingCurvesOf(result, viz.Frame{}); (err == nil) != m.trains {
 				t.Errorf("training curves: %v", err)
 			}
 			file := filepath.Join(t.TempDir(), "posterior")

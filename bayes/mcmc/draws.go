@@ -67,8 +67,8 @@ func (d *Draws) Tensor() *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(d.narrow, rows, d.Dim)
 }
 
-// Energies are the energies at the start of the transitions that ended at the draws, [Chains][PerChain], as viz.Energy
-// takes them (see Info.Energy); nil if the kernel has none. With Settings.Thin above 1 successive draws are several
+// Energies are the energies at the start of the transitions that ended at the draws, [Chains][PerChain] (see
+// Info.Energy); nil if the kernel has none. With Settings.Thin above 1 successive draws are several
 // transitions apart, and so are their energies: then take ChainStats.EnergyBFMI, which counts every transition.
 func (d *Draws) Energies() [][]float64 { return d.perChain(infoEnergy) }
 

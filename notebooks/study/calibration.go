@@ -207,10 +207,9 @@ func drawCalibration(names []string, pools map[string]*pooled) (*viz.Figure, err
 }
 
 func drawCoverage(name string, p *pooled) (*viz.Figure, error) {
-	return viz.CalibrationCurve(p.levels, p.coverage, viz.CalibrationOptions{Frame: viz.Frame{Title: name + ": intervals",
-		Width: 330, Height: 360}})
+	return viz.CalibrationCurve(p.levels, p.coverage, 0, viz.Frame{Title: name + ": intervals", Width: 330, Height: 360})
 }
 
 func drawReliability(name string, p *pooled) (*viz.Figure, error) {
-	return viz.Reliability(p.bins, viz.ReliabilityOptions{Frame: viz.Frame{Title: name, Width: 330, Height: 450}})
+	return viz.Reliability(p.bins, viz.Frame{Title: name, Width: 330, Height: 450})
 }

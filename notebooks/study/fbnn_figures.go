@@ -469,7 +469,7 @@ func equalFrequency(ctx context.Context, o Options) (*viz.Figure, []Cell, error)
 				return err
 			}
 			fig, err := viz.Reliability(equalBins(results[0].Series["probability"], parts.Test.Y, 10),
-				viz.ReliabilityOptions{Frame: viz.Frame{Title: shortName(method), Width: 275, Height: 380}})
+				viz.Frame{Title: shortName(method), Width: 275, Height: 380})
 			panels = append(panels, fig)
 			return err
 		})

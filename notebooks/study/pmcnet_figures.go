@@ -240,8 +240,7 @@ func drawConfusion(d pmcnetData, methods []string, results map[string][]Result) 
 		for row := range slices.Chunk(flat, int(math.Sqrt(float64(len(flat))))) {
 			counts = append(counts, row)
 		}
-		fig, err := viz.Confusion(counts, viz.ConfusionOptions{Frame: viz.Frame{Title: m + ", " + shown(d.name), Width: 270,
-			Height: 280}})
+		fig, err := viz.Confusion(counts, viz.Frame{Title: m + ", " + shown(d.name), Width: 270, Height: 280})
 		if err != nil {
 			return nil, err
 		}
