@@ -30,6 +30,7 @@ type Job struct {
 	Data *fit.Data
 	// Problem is the posterior given all rows. Its Initial draws from the prior, and its Climb moves uphill from there.
 	Problem mcmc.Problem
+	blocks  *mcmc.Blocks // of all rows, if they are from a source; then Problem is estimated from mini-batches
 
 	algorithm Algorithm
 	chosen    map[string]float64 // what the run has chosen, for the provenance, such as the Beta of CES.Sampling

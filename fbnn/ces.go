@@ -154,7 +154,7 @@ func (r *ces) drawn(ctx context.Context) (theta *tensors.Tensor, phi []float64, 
 // calibration returns the problem that the first step samples, and its kernel.
 func (r *ces) calibration(ctx context.Context) (mcmc.Problem, mcmc.Kernel, error) {
 	if r.Data.Source != nil {
-		problem, err := r.byBatches(r.BatchSize, r.DType)
+		problem, _, err := r.byBatches(r.BatchSize, r.DType)
 		return problem, r.Calibration, err
 	}
 	if r.Calibration.Carries() == mcmc.CarriesNothing {

@@ -38,7 +38,7 @@ func newEvaluator(job *Job, problem mcmc.Problem) (*evaluator, error) {
 		target: func(nodes compute.Nodes) mcmc.Target { return problem.Target(nodes, nil) },
 	}
 	if problem.HostInputs != nil {
-		e.dtype, e.blocks, e.target = compute.Float64, problem.Blocks, problem.Blocks.Target
+		e.dtype, e.blocks, e.target = compute.Float64, job.blocks, job.blocks.Target
 		return e, nil
 	}
 	e.state = compute.NewState(job.Engine)

@@ -87,7 +87,7 @@ func newSourceJob(data *fit.Data, settings Settings) (*Job, error) {
 		return nil, err
 	}
 	job := &Job{Settings: settings, Data: data}
-	job.Problem, err = job.byBatches(1, compute.Float64)
+	job.Problem, job.blocks, err = job.byBatches(1, compute.Float64)
 	return job, err
 }
 
@@ -96,17 +96,17 @@ func newSourceJob(data *fit.Data, settings Settings) (*Job, error) {
 // 1000 features and the usual rate .1 it was some 80, after which all ReLU units were dead (0 for all rows).
 const widest = 100.
 
-// byBatches is the posterior estimated from mini-batches of a source; its Blocks contain all rows.
-func (j *Job) byBatches(size int, dtype compute.DType) (mcmc.Problem, error) {
-	problem, err := density.NewSourceProblem(j.Data.Bound, j.Data.Source, nil, density.SourceSettings{
+// byBatches is the posterior estimated from mini-batches of a source, and the blocks of all rows.
+func (j *Job) byBatches(size int, dtype compute.DType) (mcmc.Problem, *mcmc.Blocks, error) {
+	problem, blocks, err := density.NewSourceProblem(j.Data.Bound, j.Data.Source, density.SourceSettings{
 		BatchSize: size, BlockRows: j.BlockRows, Chains: 1, DType: dtype, Seed: j.Seed,
 	})
 	if err != nil {
-		return problem, fmt.Errorf("fbnn: %w", err)
+		return problem, nil, fmt.Errorf("fbnn: %w", err)
 	}
 	problem.Climb = density.NewClimb(j.Data.Bound)
 	problem.Climb.Rate = .1 * min(1, widest/float64(j.Data.Bound.Inputs))
-	return problem, nil
+	return problem, blocks, nil
 }
 
 // mostBatch is the largest size of a mini-batch.

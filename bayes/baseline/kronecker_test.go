@@ -9,7 +9,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 
 	"gonum.org/v1/gonum/mat"
@@ -31,7 +30,7 @@ func someRows(d *dataset.Dataset, times int, rows ...int) *dataset.Dataset {
 
 // dense is G kron A of a block in the order of a layer's weights, row by row, and its biases, where they are
 // stochastic.
-func denseOf(f mcmc.KroneckerFactor) (coordinates []int, product *mat.Dense) {
+func denseOf(f kroneckerFactor) (coordinates []int, product *mat.Dense) {
 	var p mat.Dense
 	p.Kronecker(f.Outputs, f.Inputs)
 	inputs := f.In
@@ -77,13 +76,13 @@ func TestKroneckerFactors(t *testing.T) {
 				t.Fatal(err)
 			}
 			phi, psi := wavy(j.Bound.D, 2), wavy(j.Bound.W, 3)
-			on := func(data *dataset.Dataset) []mcmc.KroneckerFactor {
+			on := func(data *dataset.Dataset) []kroneckerFactor {
 				j.Parts.Train = data
 				of, err := j.rows()
 				if err != nil {
 					t.Fatal(err)
 				}
-				factors, _, err := of.Kronecker(t.Context(), phi, psi)
+				factors, err := of.kronecker(t.Context(), phi, psi)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -91,7 +90,7 @@ func TestKroneckerFactors(t *testing.T) {
 			}
 			of := []int{0, 1, 4}
 			all := on(someRows(c.data, 50, of...))
-			sums := make([]mcmc.KroneckerFactor, len(all))
+			sums := make([]kroneckerFactor, len(all))
 			for i, f := range all {
 				sums[i] = f
 				sums[i].Inputs, sums[i].Outputs = mat.NewSymDense(f.In, nil), mat.NewSymDense(f.Out, nil)
@@ -141,7 +140,7 @@ func entries(m mat.Symmetric) []float64 { return mat.DenseCopyOf(m).RawMatrix().
 // Draws have the covariance (G kron A + I/s^2)^-1, in two blocks that are independent: every entry within 5 standard
 // errors.
 func TestKroneckerSampler(t *testing.T) {
-	factors := []mcmc.KroneckerFactor{
+	factors := []kroneckerFactor{
 		{Out: 3, In: 3, Weights: 4, Biases: 1, Precision: 2,
 			Inputs:  mat.NewSymDense(3, []float64{2, .5, -.3, .5, 1, .2, -.3, .2, .8}),
 			Outputs: mat.NewSymDense(3, []float64{5, 3, -1, 3, 4, .5, -1, .5, 2})},

@@ -9,7 +9,6 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
-	"gobnn/bayes/internal/curvature"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
 
@@ -88,7 +87,7 @@ func (m Laplace) Prepare(j *Job) (Method, error) {
 				"shared", slot.Name)
 		}
 	}
-	if err := curvature.Check(bound.Model.Likelihood); err != nil {
+	if err := checkCurvature(bound.Model.Likelihood); err != nil {
 		return nil, fmt.Errorf("baseline: Laplace: %w", err)
 	}
 	structure := FullPrecision
@@ -103,7 +102,7 @@ func (m Laplace) Prepare(j *Job) (Method, error) {
 		return nil, err
 	}
 	if m.Structure == KroneckerPrecision {
-		if err := curvature.CheckLayers(bound); err != nil {
+		if err := checkLayers(bound); err != nil {
 			return nil, fmt.Errorf("baseline: Laplace.Structure is %q: %w; take baseline.DiagonalPrecision, or "+
 				"baseline.FullPrecision of few parameters", m.Structure, err)
 		}
@@ -187,7 +186,7 @@ func (m Laplace) decrement(ctx context.Context, j *Job, mode *Mode, draw func() 
 	if err != nil {
 		return 0, err
 	}
-	gradient, err := of.Gradient(ctx, mode.Phi, mode.Psi)
+	gradient, err := of.gradient(ctx, mode.Phi, mode.Psi)
 	if err != nil {
 		return 0, fmt.Errorf("baseline: Laplace: the gradient at the mode: %w", err)
 	}
@@ -216,7 +215,7 @@ func (m Laplace) drawer(ctx context.Context, j *Job, phi, psi []float64) (drawer
 		if err != nil {
 			return nil, err
 		}
-		factors, _, err := of.Kronecker(ctx, phi, psi)
+		factors, err := of.kronecker(ctx, phi, psi)
 		if err != nil {
 			return nil, fmt.Errorf("baseline: Laplace: %w", err)
 		}
@@ -236,7 +235,7 @@ func (m Laplace) precision(ctx context.Context, j *Job, phi, psi []float64) ([]f
 	if err != nil {
 		return nil, err
 	}
-	precision, err := of.Sum(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node {
+	precision, err := of.sum(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node {
 		return m.curvature(j, s, rows, count, free)
 	})
 	if err != nil {
@@ -253,21 +252,21 @@ func (m Laplace) precision(ctx context.Context, j *Job, phi, psi []float64) ([]f
 }
 
 // rows are the training part's, for the curvature and the gradient there.
-func (j *Job) rows() (curvature.Rows, error) {
+func (j *Job) rows() (curvedRows, error) {
 	x, y, err := j.Tensors(j.DType, j.Parts.Train)
 	if err != nil {
-		return curvature.Rows{}, err
+		return curvedRows{}, err
 	}
-	return curvature.Rows{Engine: j.Engine, Bound: j.Bound, X: x, Y: y}, nil
+	return curvedRows{engine: j.Engine, bound: j.Bound, x: x, y: y}, nil
 }
 
 // curvature is sum_n J_n' L_n J_n of the free coordinates over the first count of the rows: [F F] or its diagonal, [F].
 func (m Laplace) curvature(j *Job, s compute.Nodes, rows, count *Node, free []int) *Node {
 	x := Gather(s["x"], ExpandAxes(rows, -1))
 	outputs, copies, params := j.Bound.PerExample(Reshape(s["phi"], j.Bound.D), s["psi"], x)
-	real := curvature.RealRows(rows, count, x)
+	real := realRows(rows, count, x)
 	var total *Node
-	for _, factor := range curvature.Factors(j.Bound, outputs, params) {
+	for _, factor := range factorsOf(j.Bound, outputs, params) {
 		gradient := Gradient(ReduceAllSum(Mul(factor, real)), copies)[0] // [B, D]
 		if len(free) < j.Bound.D {
 			own := AxisRange(free[0], free[len(free)-1]+1) // a layer's coordinates are neighbours

@@ -9,44 +9,20 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// rowsOfBlock are the rows of a block of data in memory, and placesAtOnce the places whose activations are planned for:
-// see BenchmarkHessian.
+// rowsOfBlock are the rows of a block by default, and placesAtOnce the places whose activations are planned for: see
+// BenchmarkHessian.
 const (
 	rowsOfBlock  = 8192
 	placesAtOnce = 128
 )
 
-// inMemory are the blocks of a problem's data: its features, [width, N], and y. nil for few rows.
-func inMemory(bound *bayes.BoundModel, data map[string]*tensors.Tensor) *mcmc.Blocks {
-	rows := data["y"].Shape().Dim(0)
-	if rows < 2*rowsOfBlock {
-		return nil
-	}
-	return blocks(bound, rows, rowsOfBlock, true, func(from, count int) (map[string]*tensors.Tensor, error) {
-		these := make([]int, rowsOfBlock)
-		for i := range count {
-			these[i] = from + i
-		}
-		own, err := rowsOf(data["y"], these)
-		if err != nil {
-			return nil, err
-		}
-		features, err := columnsOf(data["features"], these)
-		of := map[string]*tensors.Tensor{"features": features, "y": own}
-		if data["psi"] != nil {
-			of["psi"] = data["psi"]
-		}
-		return of, err
-	})
-}
-
-// blocks are those of N rows in parts of size, of which read gives the features, y and psi: count rows from the given
-// one on, with padding to size.
-func blocks(
-	bound *bayes.BoundModel, rows, size int, kept bool, read func(from, count int) (map[string]*tensors.Tensor, error),
+// NewBlocks divides N rows into blocks of the given size. read returns the tensors of count rows from the given one on:
+// "y", "x" or "features" and, if parameters are shared, "psi", with padding to size.
+func NewBlocks(
+	bound *bayes.BoundModel, rows, size int, read func(from, count int) (map[string]*tensors.Tensor, error),
 ) *mcmc.Blocks {
 	return &mcmc.Blocks{
-		Count: (rows + size - 1) / size, Kept: kept,
+		Count: (rows + size - 1) / size,
 		Data: func(block int) (map[string]*tensors.Tensor, error) {
 			from := block * size
 			count := min(size, rows-from)

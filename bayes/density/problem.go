@@ -1,7 +1,6 @@
 package density
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -11,7 +10,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/internal/curvature"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 
@@ -62,44 +60,9 @@ func NewProblem(
 		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
 			return bound.SamplePrior(rng, dtype, chains)
 		},
-		Climb:  NewClimb(bound),
-		Rows:   x.Shape().Dim(0),
-		Blocks: inMemory(bound, data),
-		Part: func(rows int, mode []float64) (mcmc.Part, error) {
-			return part(engine, bound, data, rows, mode, chains, devices)
-		},
-		Kronecker: func(ctx context.Context, mode []float64) ([]mcmc.KroneckerFactor, int, error) {
-			return kronecker(ctx, engine, bound, x, psi, mode)
-		},
+		Climb: NewClimb(bound),
+		Rows:  x.Shape().Dim(0),
 	}, nil
-}
-
-// kronecker computes the Kronecker factors of the posterior at a mode, with the precision of a Normal prior, and the
-// number of gradients that it took.
-func kronecker(
-	ctx context.Context, engine *compute.Engine, bound *bayes.BoundModel, x, psi *tensors.Tensor, mode []float64,
-) (factors []mcmc.KroneckerFactor, gradients int, err error) {
-	if _, ok := bound.Model.Prior.(bayes.Normal); !ok {
-		return nil, 0, fmt.Errorf("density: Kronecker factors take the precision of a bayes.Normal prior, not of %T",
-			bound.Model.Prior)
-	}
-	if err := curvature.Check(bound.Model.Likelihood); err != nil {
-		return nil, 0, fmt.Errorf("density: %w", err)
-	}
-	if engine, err = engine.Or(); err != nil {
-		return nil, 0, err
-	}
-	var shared []float64
-	if psi != nil {
-		if shared, err = compute.Float64s(psi); err != nil {
-			return nil, 0, err
-		}
-	}
-	factors, gradients, err = curvature.Rows{Engine: engine, Bound: bound, X: x}.Kronecker(ctx, mode, shared)
-	if err != nil {
-		return nil, 0, fmt.Errorf("density: %w", err)
-	}
-	return factors, gradients, nil
 }
 
 // digest tells sequences of mini-batches apart, by their size and the rows of the first two.

@@ -21,7 +21,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// SourceSettings of ProblemBySource. The zero value works.
+// SourceSettings of NewSourceProblem. The zero value works.
 type SourceSettings struct {
 	BatchSize int           // n, rows of a mini-batch; default 50, or all if there are fewer
 	BlockRows int           // rows that are read at once; default 8192, or all if there are fewer; at least BatchSize
@@ -30,48 +30,45 @@ type SourceSettings struct {
 	Seed      uint64        // of the order of the rows
 }
 
-// NewSourceProblem is ProblemByBatches for standardised rows that memory does not hold: one block of rows is read at a
-// time. Each move estimates the posterior from a mini-batch of one block, by log p(phi) + B log p(y_batch | phi; psi)
-// with B the number of mini-batches of an epoch, in which each row counts once. An epoch goes through all blocks, and
-// through the rows of each, in a new random order. The problem's Blocks read the source too, so that mcmc.FindMode and
-// mcmc.NewWhitening use all rows. An error while reading stops a run, which a checkpoint resumes: it knows the source
-// by its first block of rows. psi is [W], nil if nothing is shared.
+// NewSourceProblem is NewBatchProblem for standardised rows that memory does not hold: one block of rows is read at a
+// time. No parameters may be shared. Each move estimates the posterior from a mini-batch of one block, by log p(phi) +
+// B log p(y_batch | phi; psi) with B the number of mini-batches of an epoch, in which each row counts once. An epoch
+// goes through all blocks, and through the rows of each, in a new random order. all are the blocks of the source, for
+// what is evaluated on all rows. An error while reading stops a run, which a checkpoint resumes: it knows the source by
+// its first block of rows.
 func NewSourceProblem(
-	bound *bayes.BoundModel, source dataset.Source, psi *tensors.Tensor, s SourceSettings,
-) (mcmc.Problem, error) {
+	bound *bayes.BoundModel, source dataset.Source, s SourceSettings,
+) (byBatches mcmc.Problem, all *mcmc.Blocks, err error) {
 	n := source.Rows()
 	if n < 1 || source.Dims() != bound.Inputs || source.Targets() != bound.Targets() {
-		return mcmc.Problem{}, fmt.Errorf("density: the source has %d rows of %d features and %d targets: the model has %d "+
-			"and %d", n, source.Dims(), source.Targets(), bound.Inputs, bound.Targets())
+		return mcmc.Problem{}, nil, fmt.Errorf("density: the source has %d rows of %d features and %d targets: the model "+
+			"has %d and %d", n, source.Dims(), source.Targets(), bound.Inputs, bound.Targets())
 	}
 	s.BatchSize, s.BlockRows = cmp.Or(s.BatchSize, min(50, n)), cmp.Or(s.BlockRows, min(rowsOfBlock, n))
 	s.Chains, s.DType = cmp.Or(s.Chains, 4), cmp.Or(s.DType, compute.Float32)
 	if s.BatchSize < 1 || s.BlockRows > n || s.BatchSize > s.BlockRows || s.Chains < 1 {
-		return mcmc.Problem{}, fmt.Errorf("density: SourceSettings has BatchSize %d, BlockRows %d and %d chains: a "+
+		return mcmc.Problem{}, nil, fmt.Errorf("density: SourceSettings has BatchSize %d, BlockRows %d and %d chains: a "+
 			"mini-batch has from 1 to BlockRows rows, a block at most the %d that there are", s.BatchSize, s.BlockRows,
 			s.Chains, n)
 	}
-	if bound.W > 0 && (psi == nil || psi.Size() != bound.W) {
-		return mcmc.Problem{}, fmt.Errorf("density: the model has %d shared numbers: psi must hold them", bound.W)
+	if bound.W > 0 {
+		return mcmc.Problem{}, nil, fmt.Errorf("density: the model has %d shared numbers: with a source all are stochastic",
+			bound.W)
 	}
 	plan, err := NewPlan(bound, s.DType, Workload{Particles: s.Chains, Rows: s.BatchSize})
 	if err != nil {
-		return mcmc.Problem{}, err
+		return mcmc.Problem{}, nil, err
 	}
 	r := &reader{SourceSettings: s, source: source, epoch: -1, block: -1}
-	data := map[string]*tensors.Tensor{}
-	if bound.W > 0 {
-		data["psi"] = psi
-	}
 	likelihood := Likelihood{Model: bound, Plan: plan}
-	return mcmc.Problem{
+	byBatches = mcmc.Problem{
 		Name: named(bound, fmt.Sprintf("posterior from the mini-batches, of %d of %d rows of a %T, seed %d, blocks of %d",
-			s.BatchSize, n, source, s.Seed, s.BlockRows)), Dim: bound.D, Data: data,
-		Target: func(data compute.Nodes, inputs []*graph.Node) mcmc.Target {
+			s.BatchSize, n, source, s.Seed, s.BlockRows)), Dim: bound.D,
+		Target: func(_ compute.Nodes, inputs []*graph.Node) mcmc.Target {
 			// Not N/n, as for batches of rows from the whole data: the rows of a smaller last block, and only they, would then
 			// be in smaller mini-batches, and count for more than the others.
 			each := graph.ConstAs(inputs[0], float64(r.perEpoch()))
-			return At(powered{likelihood, each}, data["psi"], Batch{X: inputs[0], Y: inputs[1], Count: inputs[2]})
+			return At(powered{likelihood, each}, nil, Batch{X: inputs[0], Y: inputs[1], Count: inputs[2]})
 		},
 		HostInputs: &mcmc.HostInputs{
 			Blank: r.inputs(make([]float64, s.BatchSize*source.Dims()), make([]float64, s.BatchSize*source.Targets()), 0),
@@ -92,24 +89,21 @@ func NewSourceProblem(
 			return bound.SamplePrior(rng, dtype, chains)
 		},
 		Rows: n, BatchShare: float64(s.BatchSize) / float64(n),
-		Blocks: blocks(bound, n, s.BlockRows, false, func(from, count int) (map[string]*tensors.Tensor, error) {
-			x, y, err := r.read(context.Background(), from, count)
-			if err != nil {
-				return nil, err
-			}
-			pad := s.BlockRows - count
-			x = append(x, make([]float64, pad*source.Dims())...)
-			y = append(y, make([]float64, pad*source.Targets())...)
-			of := map[string]*tensors.Tensor{
-				"x": compute.Floats(s.DType, x, s.BlockRows, source.Dims()),
-				"y": compute.Floats(s.DType, y, r.targetDims(s.BlockRows)...),
-			}
-			if bound.W > 0 {
-				of["psi"] = psi
-			}
-			return of, nil
-		}),
-	}, nil
+	}
+	all = NewBlocks(bound, n, s.BlockRows, func(from, count int) (map[string]*tensors.Tensor, error) {
+		x, y, err := r.read(context.Background(), from, count)
+		if err != nil {
+			return nil, err
+		}
+		pad := s.BlockRows - count
+		x = append(x, make([]float64, pad*source.Dims())...)
+		y = append(y, make([]float64, pad*source.Targets())...)
+		return map[string]*tensors.Tensor{
+			"x": compute.Floats(s.DType, x, s.BlockRows, source.Dims()),
+			"y": compute.Floats(s.DType, y, r.targetDims(s.BlockRows)...),
+		}, nil
+	})
+	return byBatches, all, nil
 }
 
 // reader makes mini-batches of a source from the block that it holds; it reads the next block when all rows of this one

@@ -14,9 +14,18 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Blocks divides the rows behind a target into blocks, for what is evaluated outside of the chains: the mode, the
-// Hessian and the log-densities that a pilot compares. Blocks are evaluated one after another and summed, so that
-// memory need hold only one block of a large data set, and the activations of a block stay in a processor's cache.
+// SplitProblem is a Problem with what the mode, a Whitening and a surrogate are made of. Sampling evaluates neither.
+type SplitProblem struct {
+	Problem
+	// Part, if set, returns the target estimated from a part of the rows, as many as given and at most Rows, for
+	// surrogates about a mode, [D]: see Whitening.WithSurrogate.
+	Part func(rows int, mode []float64) (Part, error)
+	// Blocks, if set, divides the rows into blocks, for the mode, the Hessian and the log-densities that a pilot compares.
+	Blocks *Blocks
+}
+
+// Blocks divides the rows behind a target into blocks, which are evaluated one after another and summed: so memory need
+// hold only one block of a large data set, and the activations of a block stay in a processor's cache.
 type Blocks struct {
 	Count int
 	// Data returns a block's tensors for Target. Names and shapes are the same for all blocks, and the tensors of a block
@@ -25,19 +34,16 @@ type Blocks struct {
 	// Target builds the log-density of one block. The sum over all blocks is the problem's log-density: the prior is
 	// divided among the blocks.
 	Target func(data compute.Nodes) Target
-	// Kept says that all blocks fit into memory: then each is put on the device once, otherwise each is requested again at
-	// every evaluation.
-	Kept bool
 }
 
 // places evaluates a problem's log-density and gradient at given points, in float64 whatever the chains' type, since
 // searching a mode and taking differences of gradients need that precision.
 type places struct {
 	dim     int
-	problem Problem
+	problem SplitProblem
 	engine  *compute.Engine
 	blocks  Blocks
-	kept    []*compute.State // of the blocks that are kept
+	states  []*compute.State // of the blocks
 	program *compute.Program
 	forward *compute.Program
 	ctx     context.Context
@@ -46,17 +52,16 @@ type places struct {
 }
 
 // newPlaces puts the problem's data on the device, floats as float64, or those of its blocks.
-func newPlaces(ctx context.Context, engine *compute.Engine, problem Problem) (*places, error) {
+func newPlaces(ctx context.Context, engine *compute.Engine, problem SplitProblem) (*places, error) {
 	if problem.Blocks == nil && (problem.Inputs != nil || problem.HostInputs != nil) {
-		return nil, errors.New("mcmc: the target takes new inputs at each move, so it has no mode: give it all rows, or " +
-			"Problem.Blocks of them")
+		return nil, errors.New("mcmc: the target takes new inputs at each move, so it has no mode: give it all rows")
 	}
 	engine, err := engine.Or()
 	if err != nil {
 		return nil, err
 	}
 	p := &places{dim: problem.Dim, problem: problem, engine: engine, ctx: ctx, blocks: Blocks{
-		Count: 1, Kept: true,
+		Count:  1,
 		Data:   func(int) (map[string]*tensors.Tensor, error) { return problem.Data, nil },
 		Target: func(data compute.Nodes) Target { return problem.Target(data, nil) },
 	}}
@@ -64,19 +69,16 @@ func newPlaces(ctx context.Context, engine *compute.Engine, problem Problem) (*p
 		p.blocks = *problem.Blocks
 	}
 	if p.blocks.Count < 1 || p.blocks.Data == nil || p.blocks.Target == nil {
-		return nil, fmt.Errorf("mcmc: Problem.Blocks has Count %d: it must be at least 1, and Data and Target be set",
+		return nil, fmt.Errorf("mcmc: SplitProblem.Blocks has Count %d: it must be at least 1, and Data and Target be set",
 			p.blocks.Count)
 	}
 	for i := range p.blocks.Count {
-		if !p.blocks.Kept {
-			break
-		}
 		state, err := p.load(i)
 		if err != nil {
 			p.Close()
 			return nil, err
 		}
-		p.kept = append(p.kept, state)
+		p.states = append(p.states, state)
 	}
 	if err := p.compile(); err != nil {
 		p.Close()
@@ -156,7 +158,7 @@ func (p *places) Close() {
 			program.Close()
 		}
 	}
-	for _, state := range p.kept {
+	for _, state := range p.states {
 		state.Close()
 	}
 }
@@ -185,10 +187,10 @@ func (p *places) run(program *compute.Program, points []float64) (sum []float64,
 		if err := context.Cause(p.ctx); err != nil {
 			return nil, fmt.Errorf("mcmc: cancelled before the chains begin: %w", err)
 		}
-		record, err := p.runBlock(program, block, at)
+		record, err := program.Run(p.states[block], at)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, fmt.Errorf("mcmc: evaluating the target: %w", err)
 		case sum == nil:
 			sum = record
 		default:
@@ -196,23 +198,4 @@ func (p *places) run(program *compute.Program, points []float64) (sum []float64,
 		}
 	}
 	return sum, nil
-}
-
-// runBlock is a program's record for one block.
-func (p *places) runBlock(program *compute.Program, block int, at *tensors.Tensor) ([]float64, error) {
-	var state *compute.State
-	if p.blocks.Kept {
-		state = p.kept[block]
-	} else {
-		var err error
-		if state, err = p.load(block); err != nil {
-			return nil, err
-		}
-		defer state.Close()
-	}
-	record, err := program.Run(state, at)
-	if err != nil {
-		return nil, fmt.Errorf("mcmc: evaluating the target: %w", err)
-	}
-	return record, nil
 }

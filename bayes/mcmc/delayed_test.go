@@ -134,7 +134,7 @@ func TestShapesOfCheapTargets(t *testing.T) {
 		"a column":   {func(phi *Node) *Node { return ExpandAxes(right(phi), 1) }, 1000, "1]"},
 		"other data": {right, 500, ""},
 	} {
-		problem := delayedProblem(right)
+		problem := SplitProblem{Problem: delayedProblem(right)}
 		problem.Rows = 1000
 		problem.Part = func(rows int, _ []float64) (Part, error) {
 			return Part{Rows: rows, Of: c.of, Target: func(compute.Nodes) Target { return c.cheap }}, nil
@@ -155,7 +155,7 @@ func TestShapesOfCheapTargets(t *testing.T) {
 		}
 		for _, inner := range []Kernel{RandomWalkMetropolis{StepSize: 1}, HMC{StepSize: .5, Steps: 2}} {
 			kernel := DelayedAcceptance{Inner: inner, Cheap: func(Target) Target { return c.cheap }}
-			_, err := Sample(t.Context(), problem, kernel, Settings{
+			_, err := Sample(t.Context(), problem.Problem, kernel, Settings{
 				Chains: 4, Draws: 10, WarmUp: NoWarmUp, Engine: engine, DType: compute.Float64,
 			})
 			if err == nil || !strings.Contains(err.Error(), "cheap target: the target's log-density has shape (Float64)") ||

@@ -20,7 +20,7 @@ func ExampleSampleSplit() {
 			return graph.MulScalar(graph.ReduceSum(graph.Square(z), 1), -.5)
 		})
 	}}
-	result, err := mcmc.SampleSplit(context.Background(), problem, mcmc.SplitSettings{
+	result, err := mcmc.SampleSplit(context.Background(), mcmc.SplitProblem{Problem: problem}, mcmc.SplitSettings{
 		Settings: mcmc.Settings{Draws: 100, WarmUp: 10, DType: compute.Float64},
 	})
 	if err != nil {

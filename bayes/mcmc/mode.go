@@ -33,13 +33,13 @@ type ModeSettings struct {
 // [D]. It ends where the log-density no longer rises, or after ModeSettings.Iterations, and does not itself say whether
 // this is a mode: NewWhitening does, by the gradient in units of the posterior's standard deviations. The error wraps
 // ErrNoMode if the search begins where the log-density or its gradient is not finite.
-func FindMode(ctx context.Context, problem Problem, s ModeSettings) ([]float64, error) {
+func FindMode(ctx context.Context, problem SplitProblem, s ModeSettings) ([]float64, error) {
 	p, err := newPlaces(ctx, s.Engine, problem)
 	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
-	return p.climb(problem, s)
+	return p.climb(problem.Problem, s)
 }
 
 // start is where the search begins.

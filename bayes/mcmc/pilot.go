@@ -66,7 +66,7 @@ type Pilot struct {
 
 	ends    []float64 // [Chains, D] flat, the last states of the chains
 	chosen  *control
-	problem Problem
+	problem SplitProblem
 }
 
 // PilotTrial is what a pilot has measured of the surrogate of m rows.
@@ -98,10 +98,10 @@ func onSurrogate(m, n int) SplitHMC {
 // NewPilot measures on a short chain whether a surrogate from a part of the rows pays, and chooses m: the smallest of
 // the shares of N whose log-density is off by a standard deviation of at most .35, else the share with the largest
 // predicted gain. It chooses no surrogate if the gain is below 1.3, the standard deviation above 1.2, or the mean of
-// |z|^2/D outside .7 to 1.4. If the chains that look for a step are clearly outside these bounds, or the whitening is
-// not Dense, nothing else that it could measure would change the answer, and the pilot ends there. The problem must
-// have Part, as those of density.NewProblem have.
-func NewPilot(ctx context.Context, problem Problem, w *Whitening, s PilotSettings) (*Pilot, error) {
+// |z|^2/D outside .7 to 1.4. If the chains that look for a step are clearly outside these bounds, nothing else that it
+// could measure would change the answer, and the pilot ends there. The problem must have Part, as those of
+// surrogate.NewProblem have.
+func NewPilot(ctx context.Context, problem SplitProblem, w *Whitening, s PilotSettings) (*Pilot, error) {
 	began := time.Now()
 	s = s.withDefaults()
 	if s.States < 100 || s.Chains < 1 {
@@ -121,9 +121,6 @@ func NewPilot(ctx context.Context, problem Problem, w *Whitening, s PilotSetting
 	}
 	if !p.near() {
 		p.decide(-1)
-	} else if w.Structure != Dense {
-		p.Reason = fmt.Sprintf("surrogate off: it takes a part's Hessian, and so a whitening that is %s, not %s; |z|^2/D is "+
-			"%.3g over %d states", Dense, w.Structure, p.Spread, p.States)
 	} else if err := p.try(ctx, w, s, states); err != nil {
 		return nil, err
 	}
@@ -156,7 +153,7 @@ const pilotPortion = 10
 // walk runs the short chains, first to find the step and then to collect states, and returns these, [States, D] flat.
 // With early it stops once the chains show that no surrogate pays, and returns the last states only.
 func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings, early bool) (states []float64, err error) {
-	on, err := w.On(p.problem, s.Chains, cmp.Or(s.DType, compute.Float32), s.Seed)
+	on, err := w.On(p.problem.Problem, s.Chains, cmp.Or(s.DType, compute.Float32), s.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +189,7 @@ func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings, early b
 			break
 		}
 	}
-	if early && (p.clearlyOutside(s.Chains) || w.Structure != Dense) {
+	if early && p.clearlyOutside(s.Chains) {
 		return states, nil
 	}
 	// The states.
@@ -271,11 +268,11 @@ func (p *Pilot) try(ctx context.Context, w *Whitening, s PilotSettings, states [
 		if err != nil {
 			return err
 		}
-		c, err := w.expand(ctx, s.Engine, p.problem, part)
+		c, err := w.expand(ctx, s.Engine, p.problem.Problem, part)
 		if err != nil {
 			return err
 		}
-		cheap, evaluated, err := densitiesAt(ctx, s.Engine, c.alone(), states)
+		cheap, evaluated, err := densitiesAt(ctx, s.Engine, SplitProblem{Problem: c.alone()}, states)
 		if err != nil {
 			return err
 		}
@@ -336,7 +333,7 @@ func (p *Pilot) decide(best int) {
 // densitiesAt are the log-densities of a problem at points, [S, D] flat, in float64, and the number of evaluations: S
 // rounded up to blocks of equal size.
 func densitiesAt(
-	ctx context.Context, engine *compute.Engine, problem Problem, states []float64,
+	ctx context.Context, engine *compute.Engine, problem SplitProblem, states []float64,
 ) (all []float64, evaluated int, err error) {
 	p, err := newPlaces(ctx, engine, problem)
 	if err != nil {
@@ -373,7 +370,7 @@ func (c *control) alone() Problem {
 // Problem returns the problem that the pilot has chosen, and its kernel, for as many chains of the given type as the
 // pilot's: they begin at the last states of those.
 func (p *Pilot) Problem(w *Whitening, dtype compute.DType) (Problem, SplitHMC) {
-	problem := p.problem
+	problem := p.problem.Problem
 	problem.Start = p.starts(dtype)
 	if p.chosen != nil {
 		return p.chosen.on(problem, dtype), onSurrogate(p.Rows, problem.Rows)

@@ -20,26 +20,22 @@ func TestPilotEndsEarly(t *testing.T) {
 		return MulScalar(ReduceSum(Log(AddScalar(DivScalar(Square(phi), 3), 1)), 1), -2)
 	})
 	for name, c := range map[string]struct {
-		target    Target
-		structure Structure
-		states    int
-		reason    string
+		target Target
+		states int
+		reason string
 	}{
-		"wide":     {student, Dense, 40, "surrogate off: |z|^2/D is"},
-		"low rank": {normalAt(0, 1), LowRank, 40, "surrogate off: it takes a part's Hessian"},
-		"Gaussian": {normalAt(0, 1), Dense, 200, "surrogate on"},
+		"wide":     {student, 40, "surrogate off: |z|^2/D is"},
+		"Gaussian": {normalAt(0, 1), 200, "surrogate on"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			problem := Problem{
-				Dim: d, Rows: 1000, Target: func(compute.Nodes, []*Node) Target { return c.target },
-				Part: func(rows int, _ []float64) (Part, error) {
-					return Part{
-						Rows: rows, Of: 1000, Name: "the same", Target: func(compute.Nodes) Target { return c.target },
-					}, nil
-				},
+			problem := problemOf(d, c.target)
+			problem.Rows = 1000
+			problem.Part = func(rows int, _ []float64) (Part, error) {
+				return Part{
+					Rows: rows, Of: 1000, Name: "the same", Target: func(compute.Nodes) Target { return c.target },
+				}, nil
 			}
-			w, err := NewWhitening(t.Context(), problem, make([]float64, d),
-				WhiteningSettings{Engine: engine, Structure: c.structure})
+			w, err := NewWhitening(t.Context(), problem, make([]float64, d), WhiteningSettings{Engine: engine})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -39,7 +39,7 @@ type SplitSettings struct {
 
 // withDefaults gives the settings of the search, the whitening and the pilot their defaults from those of the chains,
 // and checks that they agree.
-func (s SplitSettings) withDefaults(problem Problem) (SplitSettings, error) {
+func (s SplitSettings) withDefaults(problem SplitProblem) (SplitSettings, error) {
 	var err error
 	if s.Engine, err = s.Engine.Or(); err != nil {
 		return s, err
@@ -105,7 +105,7 @@ func (r *SplitResult) String() string {
 // NewWhitening and, for a run on a surrogate, what Pilot.Sticky says given the effective sample sizes of the parameters
 // (of at most 200, evenly spaced; with Rows set there is no prediction to compare the acceptance with). Errors are
 // those of FindMode, NewWhitening, NewPilot and Sample, and of settings that contradict each other.
-func SampleSplit(ctx context.Context, problem Problem, s SplitSettings) (*SplitResult, error) {
+func SampleSplit(ctx context.Context, problem SplitProblem, s SplitSettings) (*SplitResult, error) {
 	began := time.Now()
 	s, err := s.withDefaults(problem)
 	if err != nil {
@@ -137,7 +137,7 @@ func SampleSplit(ctx context.Context, problem Problem, s SplitSettings) (*SplitR
 
 // whiten finds the mode and the coordinates. If both use the same engine, the rows are put on the device once for both.
 func (r *SplitResult) whiten(
-	ctx context.Context, problem Problem, s SplitSettings, tell func(stage string),
+	ctx context.Context, problem SplitProblem, s SplitSettings, tell func(stage string),
 ) (err error) {
 	mode := s.Mode
 	var p *places
@@ -161,7 +161,7 @@ func (r *SplitResult) whiten(
 			return err
 		}
 		tell("mode")
-		if mode, err = p.climb(problem, s.Search); err != nil {
+		if mode, err = p.climb(problem.Problem, s.Search); err != nil {
 			return err
 		}
 	}
@@ -181,7 +181,7 @@ func (r *SplitResult) finish(p *places) {
 
 // prepare chooses the kernel, and returns the problem with the whitening, the starting points and, if there is one, the
 // surrogate.
-func (r *SplitResult) prepare(ctx context.Context, problem Problem, s SplitSettings) (on Problem, err error) {
+func (r *SplitResult) prepare(ctx context.Context, problem SplitProblem, s SplitSettings) (on Problem, err error) {
 	switch {
 	case s.Rows > 0:
 		if problem.Part == nil {
@@ -191,13 +191,13 @@ func (r *SplitResult) prepare(ctx context.Context, problem Problem, s SplitSetti
 		if err != nil {
 			return Problem{}, err
 		}
-		c, err := r.Whitening.expand(ctx, s.Engine, problem, part)
+		c, err := r.Whitening.expand(ctx, s.Engine, problem.Problem, part)
 		if err != nil {
 			return Problem{}, err
 		}
 		r.Kernel, r.SetUpCost = onSurrogate(part.Rows, part.Of), r.SetUpCost.plus(c.cost())
 		problem.Start = r.Whitening.starts(s.Chains, s.DType, s.Seed)
-		return c.on(problem, s.DType), nil
+		return c.on(problem.Problem, s.DType), nil
 	case s.Rows == NoSurrogate || problem.Part == nil:
 		walk := &Pilot{problem: problem} // to find the step
 		if _, err := walk.walk(ctx, r.Whitening, s.Pilot.withDefaults(), false); err != nil {

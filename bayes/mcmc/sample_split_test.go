@@ -14,7 +14,7 @@ import (
 )
 
 // partly is a problem of 100 rows whose part is another target.
-func partly(d int, target, part Target) Problem {
+func partly(d int, target, part Target) SplitProblem {
 	problem := problemOf(d, target)
 	problem.Rows = 100
 	problem.Part = func(rows int, _ []float64) (Part, error) {

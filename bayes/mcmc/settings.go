@@ -40,15 +40,7 @@ type Problem struct {
 	// Start, if not nil, are the starting points instead of Initial: [J, D], of the chains' type. For a Sampler they may
 	// differ from run to run.
 	Start *tensors.Tensor
-	// Part, if set, returns the target estimated from a part of the rows, as many as given and at most Rows, for
-	// surrogates about a mode, [D]: see Whitening.WithSurrogate. Sampling does not call it.
-	Part func(rows int, mode []float64) (Part, error)
-	// Kronecker, if set, returns the Kronecker factors of the posterior's curvature at a mode, [D], for networks of dense
-	// layers (see WhiteningSettings.Structure), and the number of gradients on all rows that it took to compute them.
-	Kronecker func(ctx context.Context, mode []float64) (factors []KroneckerFactor, gradients int, err error)
-	Rows      int // N, the number of rows of the data behind the target; 0: none
-	// Blocks, if set, divides the rows into blocks, for the mode and the Hessian. Sampling does not evaluate them.
-	Blocks *Blocks
+	Rows  int // N, the number of rows of the data behind the target; 0: none
 	// BatchShare, for Evaluations, is the share n/N of the rows that an evaluation of the target takes, if it uses
 	// mini-batches. 0: an evaluation takes all rows.
 	BatchShare float64

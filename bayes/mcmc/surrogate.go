@@ -99,11 +99,8 @@ func (w *Whitening) expand(
 			"data", part.Of, problem.Rows)
 	case part.Target == nil:
 		return nil, fmt.Errorf("mcmc: Part.Target is nil: it must build the target of the %d rows", part.Rows)
-	case w.Structure != Dense:
-		return nil, fmt.Errorf("mcmc: a surrogate needs the part's Hessian, of %d x %d: it is for a whitening that is %s, "+
-			"not %s", d, d, Dense, w.Structure)
 	}
-	p, err := newPlaces(ctx, engine, part.alone(d))
+	p, err := newPlaces(ctx, engine, SplitProblem{Problem: part.alone(d)})
 	if err != nil {
 		return nil, err
 	}
@@ -189,6 +186,6 @@ func (t controlled) LogDensity(phi *graph.Node) *graph.Node {
 func (t controlled) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	value, inZ := t.quadratic(phi)
 	logDensity, gradient = t.Target.Gradient(phi)
-	inTheta := Einsum("jk,dk->jd", inZ, t.at.toZ) // W^-T of it: a surrogate's whitening is Dense
+	inTheta := Einsum("jk,dk->jd", inZ, t.at.toZ) // W^-T of it
 	return Add(logDensity, value), Add(gradient, inTheta)
 }

@@ -26,12 +26,12 @@ func TestSurrogateOfAllBeyondTheSecondOrder(t *testing.T) {
 		return Add(target.LogDensity(phi), Add(more, MulScalar(Mul(x(phi, 1), Sub(x(phi, 2), x(phi, 0))), 1.5)))
 	})
 	problem := problemOf(d, target)
-	w, err := NewWhitening(t.Context(), problem, make([]float64, d), WhiteningSettings{Structure: Dense, Engine: engine})
+	w, err := NewWhitening(t.Context(), problem, make([]float64, d), WhiteningSettings{Engine: engine})
 	if err != nil {
 		t.Fatal(err)
 	}
 	part := Part{Rows: 1, Of: 10, Name: "off", Target: func(compute.Nodes) Target { return off }}
-	on, err := w.WithSurrogate(t.Context(), engine, problem, part, 1, compute.Float64, 1)
+	on, err := w.WithSurrogate(t.Context(), engine, problem.Problem, part, 1, compute.Float64, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,7 +133,7 @@ func TestCheapTargetMixes(t *testing.T) {
 	problem := func(target mcmc.Target) mcmc.Problem {
 		return mcmc.Problem{Dim: 3, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return target }}
 	}
-	whitening, err := mcmc.NewWhitening(t.Context(), problem(square), []float64{0, 0, 0},
+	whitening, err := mcmc.NewWhitening(t.Context(), mcmc.SplitProblem{Problem: problem(square)}, []float64{0, 0, 0},
 		mcmc.WhiteningSettings{Engine: engine})
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +172,8 @@ func TestCheapTargetMixes(t *testing.T) {
 	}
 
 	// A target whose whitening the library has added is still a user's own, and so is a part of its surrogate.
-	for name, p := range map[string]mcmc.Problem{"whitened": problem(centred), "its part": problem(square)} {
+	for name, of := range map[string]mcmc.Problem{"whitened": problem(centred), "its part": problem(square)} {
+		p := mcmc.SplitProblem{Problem: of}
 		p.Rows = 10
 		p.Part = func(rows int, _ []float64) (mcmc.Part, error) {
 			return mcmc.Part{Rows: rows, Of: 10, Target: func(compute.Nodes) mcmc.Target { return centred }}, nil

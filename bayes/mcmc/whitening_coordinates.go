@@ -11,7 +11,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 )
 
 // This file is the coordinates of a Whitening: from theta to z and back, for one place on the host and for all chains
@@ -22,14 +21,6 @@ func (w *Whitening) zOf(theta []float64) []float64 {
 	d := len(theta)
 	delta := slices.Clone(theta)
 	floats.Sub(delta, w.Mode)
-	switch w.Structure {
-	case LowRank:
-		floats.Div(delta, w.Scale)
-		w.stretch(delta, func(root float64) float64 { return root - 1 })
-		return delta
-	case Kronecker:
-		return w.byBlocks(delta, func(e KroneckerEigen, m *mat.Dense) *mat.Dense { return e.scaled(e.Unrotate(m), .5) })
-	}
 	z := make([]float64, d)
 	for i, x := range delta {
 		floats.AddScaled(z, x, w.ToZ[i*d:(i+1)*d])
@@ -41,17 +32,8 @@ func (w *Whitening) zOf(theta []float64) []float64 {
 func (w *Whitening) theta(z []float64) []float64 {
 	d := len(z)
 	out := make([]float64, d)
-	switch w.Structure {
-	case Dense:
-		for i := range d {
-			floats.AddScaled(out, z[i], w.ToTheta[i*d:(i+1)*d])
-		}
-	case Kronecker:
-		out = w.byBlocks(z, func(e KroneckerEigen, m *mat.Dense) *mat.Dense { return e.Rotate(e.scaled(m, -.5)) })
-	default:
-		copy(out, z)
-		w.stretch(out, func(root float64) float64 { return 1/root - 1 })
-		floats.Mul(out, w.Scale)
+	for i := range d {
+		floats.AddScaled(out, z[i], w.ToTheta[i*d:(i+1)*d])
 	}
 	floats.Add(out, w.Mode)
 	return out
@@ -61,41 +43,14 @@ func (w *Whitening) theta(z []float64) []float64 {
 func (w *Whitening) pull(g []float64) []float64 {
 	d := len(g)
 	out := make([]float64, d)
-	if w.Structure == Dense { // g ToTheta' as a row
-		for i := range d {
-			out[i] = floats.Dot(w.ToTheta[i*d:(i+1)*d], g)
-		}
-		return out
+	for i := range d { // g ToTheta' as a row
+		out[i] = floats.Dot(w.ToTheta[i*d:(i+1)*d], g)
 	}
-	if w.Structure == Kronecker {
-		return w.byBlocks(g, func(e KroneckerEigen, m *mat.Dense) *mat.Dense { return e.scaled(e.Unrotate(m), -.5) })
-	}
-	floats.MulTo(out, g, w.Scale)
-	w.stretch(out, func(root float64) float64 { return 1/root - 1 })
 	return out
 }
 
-// stretch adds V diag(by(Roots)) V' x to x.
-func (w *Whitening) stretch(x []float64, by func(root float64) float64) {
-	r := len(w.Roots)
-	inner := make([]float64, r)
-	for i, v := range x {
-		floats.AddScaled(inner, v, w.Vectors[i*r:(i+1)*r])
-	}
-	for k, root := range w.Roots {
-		inner[k] *= by(root)
-	}
-	for i := range x {
-		x[i] += floats.Dot(inner, w.Vectors[i*r:(i+1)*r])
-	}
-}
-
 // whitening is a Whitening in a graph, whose numbers are entries of a problem's data, or constants.
-type whitening struct {
-	structure                                           Structure
-	mode, toZ, toTheta, scale, vectors, stretch, shrink *Node
-	blocks                                              []whiteningBlock
-}
+type whitening struct{ mode, toZ, toTheta *Node }
 
 // whiteningPrefix begins the names of a Whitening's tensors among a problem's data.
 const whiteningPrefix = "whitening/"
@@ -103,44 +58,16 @@ const whiteningPrefix = "whitening/"
 // tensors are the whitening's numbers by their names.
 func (w *Whitening) tensors(dtype compute.DType) map[string]*tensors.Tensor {
 	d := len(w.Mode)
-	all := map[string]*tensors.Tensor{whiteningPrefix + "mode": compute.Floats(dtype, w.Mode, 1, d)}
-	if w.Structure == Dense {
-		all[whiteningPrefix+"to_z"] = compute.Floats(dtype, w.ToZ, d, d)
-		all[whiteningPrefix+"to_theta"] = compute.Floats(dtype, w.ToTheta, d, d)
-		return all
+	return map[string]*tensors.Tensor{
+		whiteningPrefix + "mode":     compute.Floats(dtype, w.Mode, 1, d),
+		whiteningPrefix + "to_z":     compute.Floats(dtype, w.ToZ, d, d),
+		whiteningPrefix + "to_theta": compute.Floats(dtype, w.ToTheta, d, d),
 	}
-	if w.Structure == Kronecker {
-		w.blockTensors(all, dtype)
-		return all
-	}
-	r := len(w.Roots)
-	stretch, shrink := make([]float64, r), make([]float64, r)
-	for k, root := range w.Roots {
-		stretch[k], shrink[k] = root-1, 1/root-1
-	}
-	all[whiteningPrefix+"scale"] = compute.Floats(dtype, w.Scale, 1, d)
-	all[whiteningPrefix+"vectors"] = compute.Floats(dtype, w.Vectors, d, r)
-	all[whiteningPrefix+"stretch"] = compute.Floats(dtype, stretch, 1, r)
-	all[whiteningPrefix+"shrink"] = compute.Floats(dtype, shrink, 1, r)
-	return all
 }
 
 // of takes the whitening's numbers from nodes by their names.
 func (w *Whitening) of(node func(name string) *Node) whitening {
-	g := whitening{structure: w.Structure, mode: node("mode")}
-	if w.Structure == Dense {
-		g.toZ, g.toTheta = node("to_z"), node("to_theta")
-		return g
-	}
-	if w.Structure == Kronecker {
-		for b, e := range w.Blocks {
-			g.blocks = append(g.blocks, whiteningBlock{e.KroneckerFactor, node(blockName(b, "left")),
-				node(blockName(b, "right")), node(blockName(b, "roots"))})
-		}
-		return g
-	}
-	g.scale, g.vectors, g.stretch, g.shrink = node("scale"), node("vectors"), node("stretch"), node("shrink")
-	return g
+	return whitening{node("mode"), node("to_z"), node("to_theta")}
 }
 
 // constants is the whitening with its numbers as constants of the graph, of like's type.
@@ -156,52 +83,14 @@ func wide(x, like *Node) *Node {
 
 // z are the coordinates z, [J, D], of theta, [J, D].
 func (w whitening) z(theta *Node) *Node {
-	d := Sub(theta, wide(w.mode, theta))
-	if w.structure == Dense {
-		return Dot(d, w.toZ).Product()
-	}
-	if w.structure == Kronecker {
-		return w.eachBlock(d, func(b whiteningBlock, m *Node) *Node {
-			m = b.unrotated(m)
-			return Mul(m, b.wideRoots(m))
-		})
-	}
-	d = Div(d, wide(w.scale, d))
-	return w.stretched(d, w.stretch)
+	return Dot(Sub(theta, wide(w.mode, theta)), w.toZ).Product()
 }
 
 // theta are the parameters theta, [J, D], of z, [J, D].
-func (w whitening) theta(z *Node) *Node {
-	if w.structure == Dense {
-		return Add(wide(w.mode, z), Dot(z, w.toTheta).Product())
-	}
-	if w.structure == Kronecker {
-		return Add(wide(w.mode, z), w.eachBlock(z, func(b whiteningBlock, m *Node) *Node {
-			return b.rotated(Div(m, b.wideRoots(m)))
-		}))
-	}
-	return Add(wide(w.mode, z), Mul(w.stretched(z, w.shrink), wide(w.scale, z)))
-}
+func (w whitening) theta(z *Node) *Node { return Add(wide(w.mode, z), Dot(z, w.toTheta).Product()) }
 
 // pull is W' g: it takes gradients with respect to theta, [J, D], to those with respect to z.
-func (w whitening) pull(g *Node) *Node {
-	if w.structure == Dense {
-		return Einsum("jd,kd->jk", g, w.toTheta)
-	}
-	if w.structure == Kronecker {
-		return w.eachBlock(g, func(b whiteningBlock, m *Node) *Node {
-			m = b.unrotated(m)
-			return Div(m, b.wideRoots(m))
-		})
-	}
-	return w.stretched(Mul(g, wide(w.scale, g)), w.shrink)
-}
-
-// stretched is x + V diag(by) V' x for each row.
-func (w whitening) stretched(x, by *Node) *Node {
-	inner := Mul(Einsum("jd,dr->jr", x, w.vectors), wide(by, x))
-	return Add(x, Einsum("jr,dr->jd", inner, w.vectors))
-}
+func (w whitening) pull(g *Node) *Node { return Einsum("jd,kd->jk", g, w.toTheta) }
 
 // On is the problem with the whitening among its data, so that SplitHMC finds it in the target, for chains of the given
 // number and type. Unless Problem.Start is set, chains begin around the mode, at z ~ N(0, 1/4) drawn by the seed.

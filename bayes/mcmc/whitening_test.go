@@ -13,7 +13,6 @@ import (
 	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
-	"gonum.org/v1/gonum/mat"
 )
 
 // illScaled is N(m, P^-1) in four dimensions, with the precision P of scales from 1/10 to 100.
@@ -26,8 +25,8 @@ func illScaled() (Density, [][]float64) {
 	}, precision
 }
 
-func problemOf(d int, target Target) Problem {
-	return Problem{Dim: d, Target: func(compute.Nodes, []*Node) Target { return target }}
+func problemOf(d int, target Target) SplitProblem {
+	return SplitProblem{Problem: Problem{Dim: d, Target: func(compute.Nodes, []*Node) Target { return target }}}
 }
 
 // Of a Gaussian the mode is its mean, W' H W = I, and one step of a quarter turn is always accepted and independent of
@@ -40,87 +39,55 @@ func TestWhitening(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, structure := range []Structure{Dense, LowRank} {
-		w, err := NewWhitening(ctx, problem, mode, WhiteningSettings{Structure: structure, Rank: 1, Engine: engine})
-		if err != nil {
-			t.Fatal(err)
-		}
-		computetest.Near(t, "the mode", w.Mode, []float64{1, -2, .5, 3}, 1e-4)
-		unit := make([]float64, 16) // W' H W
-		for i := range 4 {
-			e := make([]float64, 4)
-			e[i] = 1
-			column := w.theta(e)
-			for k := range column {
-				column[k] -= w.Mode[k]
-			}
-			h := make([]float64, 4)
-			for k := range h {
-				for l, x := range column {
-					h[k] += precision[k][l] * x
-				}
-			}
-			copy(unit[i*4:], w.pull(h))
-		}
-		if structure == Dense {
-			computetest.Near(t, "W' H W", unit, []float64{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, 1e-5)
-		} else if steep := unit[2*4+2]; steep < .5 || steep > 2 { // the direction of 10 000 is the one it knows
-			t.Errorf("low rank: curvature %v in the steepest direction", steep)
-		}
-		on, err := w.On(problem, 4, compute.Float64, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := Sample(ctx, on, SplitHMC{StepSize: math.Pi / 2, Steps: 1}, Settings{
-			Chains: 4, Draws: 500, WarmUp: 10, Engine: engine, DType: compute.Float64,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if structure == Dense && r.Stats[0].Acceptance < .9999 {
-			t.Errorf("acceptance %v", r.Stats[0].Acceptance)
-		}
-		sum, squares, lag := 0.0, 0.0, 0.0
-		for _, chain := range r.Draws.Coordinate(2) {
-			for i, x := range chain {
-				z := (x - .5) / .01 * math.Sqrt(1-400/(10_000*.4)) // sd of the third coordinate, but for the fourth's share
-				sum, squares = sum+z, squares+z*z
-				if i > 0 {
-					lag += z * (chain[i-1] - .5) / .01
-				}
-			}
-		}
-		if structure == Dense && (math.Abs(sum/2000) > .15 || math.Abs(lag/2000) > .15) {
-			t.Errorf("mean %v, lag-1 covariance %v", sum/2000, lag/2000)
-		}
-	}
-}
-
-// A low rank finds the directions in which the curvature is large, and takes the others as their mean: of curvatures
-// 1e4 in five of sixty coordinates and 2 in the others W makes 1. Coordinates and back are inverse.
-func TestLowRank(t *testing.T) {
-	const d = 60
-	curvature := slices.Repeat([]float64{2}, d)
-	for _, k := range []int{3, 17, 31, 40, 59} {
-		curvature[k] = 1e4
-	}
-	density := Density(func(phi *Node) *Node {
-		return MulScalar(ReduceSum(Mul(Square(phi), row(phi, curvature)), 1), -.5)
-	})
-	w, err := NewWhitening(context.Background(), problemOf(d, density), make([]float64, d),
-		WhiteningSettings{Structure: LowRank, Rank: 15, Engine: computetest.Go(t)})
+	w, err := NewWhitening(ctx, problem, mode, WhiteningSettings{Engine: engine})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for k := range d {
-		e := make([]float64, d)
-		e[k] = 1
-		theta := w.theta(e)
-		computetest.Near(t, "there and back", w.zOf(theta), e, 1e-9)
-		for i, v := range curvature {
-			theta[i] *= v
+	computetest.Near(t, "the mode", w.Mode, []float64{1, -2, .5, 3}, 1e-4)
+	unit := make([]float64, 16) // W' H W
+	for i := range 4 {
+		e := make([]float64, 4)
+		e[i] = 1
+		column := w.theta(e)
+		for k := range column {
+			column[k] -= w.Mode[k]
 		}
-		computetest.Near(t, "W' H W", w.pull(theta), e, 1e-4)
+		h := make([]float64, 4)
+		for k := range h {
+			for l, x := range column {
+				h[k] += precision[k][l] * x
+			}
+		}
+		copy(unit[i*4:], w.pull(h))
+	}
+	computetest.Near(t, "W' H W", unit, []float64{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, 1e-5)
+	theta := []float64{.3, -1, .45, 2}
+	computetest.Near(t, "there and back", w.theta(w.zOf(theta)), theta, 1e-9)
+	on, err := w.On(problem.Problem, 4, compute.Float64, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Sample(ctx, on, SplitHMC{StepSize: math.Pi / 2, Steps: 1}, Settings{
+		Chains: 4, Draws: 500, WarmUp: 10, Engine: engine, DType: compute.Float64,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Stats[0].Acceptance < .9999 {
+		t.Errorf("acceptance %v", r.Stats[0].Acceptance)
+	}
+	sum, lag := 0.0, 0.0
+	for _, chain := range r.Draws.Coordinate(2) {
+		for i, x := range chain {
+			z := (x - .5) / .01 * math.Sqrt(1-400/(10_000*.4)) // sd of the third coordinate, but for the fourth's share
+			sum += z
+			if i > 0 {
+				lag += z * (chain[i-1] - .5) / .01
+			}
+		}
+	}
+	if math.Abs(sum/2000) > .15 || math.Abs(lag/2000) > .15 {
+		t.Errorf("mean %v, lag-1 covariance %v", sum/2000, lag/2000)
 	}
 }
 
@@ -165,41 +132,6 @@ func TestWhiteningBadInput(t *testing.T) {
 	}
 }
 
-// Kronecker factors must cover each coordinate once: one that is of no layer, such as a noise, would stay where it is.
-// Their gradients count, beside that at the mode.
-func TestKroneckerCover(t *testing.T) {
-	factor := func(weights, biases int) KroneckerFactor {
-		f := KroneckerFactor{Out: 1, In: 1, Weights: weights, Biases: biases, Precision: 1}
-		if weights >= 0 && biases >= 0 {
-			f.In = 2
-		}
-		f.Inputs, f.Outputs = mat.NewSymDense(f.In, nil), mat.NewSymDense(1, nil)
-		return f
-	}
-	whitened := func(factors ...KroneckerFactor) (*Whitening, error) {
-		problem := problemOf(3, normalAt(0, 1))
-		problem.Kronecker = func(context.Context, []float64) ([]KroneckerFactor, int, error) { return factors, 7, nil }
-		return NewWhitening(context.Background(), problem, make([]float64, 3),
-			WhiteningSettings{Structure: Kronecker, Engine: computetest.Go(t)})
-	}
-	w, err := whitened(factor(2, 0), factor(1, -1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w.Gradients != 8 {
-		t.Errorf("%d gradients, want 8", w.Gradients)
-	}
-	computetest.Near(t, "there and back", w.zOf(w.theta([]float64{1, 2, 3})), []float64{1, 2, 3}, 1e-12)
-	for want, factors := range map[string][]KroneckerFactor{
-		"coordinate 1 is in 0 of the 1 layers": {factor(2, 0)},
-		"coordinate 2 is in 2 of the 2 layers": {factor(2, 0), factor(1, 2)},
-	} {
-		if _, err := whitened(factors...); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
 func TestSplitHMCBadInput(t *testing.T) {
 	for want, kernel := range map[string]SplitHMC{
 		"StepSize is 2":                  {StepSize: 2},
@@ -210,7 +142,7 @@ func TestSplitHMCBadInput(t *testing.T) {
 		"SplitHMC has no whitening":      {},
 		"Whitening is of dimension 1, t": {Whitening: &Whitening{Mode: []float64{1}}},
 		"SplitHMC has no cheap target": {OnSurrogate: true, Whitening: &Whitening{
-			Mode: []float64{0, 0}, Structure: Dense, ToZ: []float64{1, 0, 0, 1}, ToTheta: []float64{1, 0, 0, 1},
+			Mode: []float64{0, 0}, ToZ: []float64{1, 0, 0, 1}, ToTheta: []float64{1, 0, 0, 1},
 		}},
 	} {
 		_, err := Sample(context.Background(), delayedProblem(normalAt(0, 1)), kernel,
@@ -219,7 +151,7 @@ func TestSplitHMCBadInput(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", kernel, err, want)
 		}
 	}
-	w := Whitening{Mode: []float64{0, 0}, Structure: Dense}
+	w := Whitening{Mode: []float64{0, 0}}
 	part := Part{Rows: 11, Of: 10, Target: func(compute.Nodes) Target { return normalAt(0, 1) }}
 	_, err := w.WithSurrogate(context.Background(), computetest.Go(t), delayedProblem(normalAt(0, 1)), part, 1,
 		compute.Float64, 1)

@@ -1,6 +1,6 @@
 //go:build long
 
-package density_test
+package surrogate_test
 
 import (
 	"context"
@@ -110,7 +110,7 @@ func TestWhitenedAgainstRawLong(t *testing.T) {
 	}
 	problem.Start = compute.Floats(compute.Float32, start, chains, 121)
 	for _, steps := range []int{30, 90} {
-		r, err := mcmc.Sample(ctx, problem, mcmc.HMC{Steps: steps, Jitter: .2}, mcmc.Settings{
+		r, err := mcmc.Sample(ctx, problem.Problem, mcmc.HMC{Steps: steps, Jitter: .2}, mcmc.Settings{
 			Chains: chains, Draws: 60_000 / steps, WarmUp: 9000 / steps, FixedScale: true, Engine: engine,
 		})
 		if err != nil {
@@ -246,7 +246,7 @@ func TestSurrogateExactLong(t *testing.T) {
 	s := readSimulated(t, "testdata/surrogates_n10000.safetensors")
 	problem := s.problem(t, engine, chains)
 	w := s.whitened(t, engine, problem)
-	on, err := w.On(problem, chains, compute.Float32, 1)
+	on, err := w.On(problem.Problem, chains, compute.Float32, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestSurrogateExactLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, err := w.WithSurrogate(ctx, engine, problem, part, chains, compute.Float32, 1)
+	with, err := w.WithSurrogate(ctx, engine, problem.Problem, part, chains, compute.Float32, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func TestSurrogatesLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, err := w.WithSurrogate(ctx, engine, problem, part, chains, compute.Float32, 1)
+	with, err := w.WithSurrogate(ctx, engine, problem.Problem, part, chains, compute.Float32, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +360,7 @@ func TestSurrogatesLong(t *testing.T) {
 	if f < .5 || f > .75 {
 		t.Errorf("ESS of the median f %.3f a forward, want .5 to .75", f)
 	}
-	on, err := w.On(problem, chains, compute.Float32, 1)
+	on, err := w.On(problem.Problem, chains, compute.Float32, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

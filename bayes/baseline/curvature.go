@@ -1,7 +1,4 @@
-// Package curvature evaluates the curvature of a network's likelihood in its parameters, the generalised Gauss-Newton
-// matrix sum_n J_n' L_n J_n, and its Kronecker factors: for the Laplace approximation, and for coordinates in which a
-// posterior is sampled.
-package curvature
+package baseline
 
 import (
 	"context"
@@ -17,8 +14,11 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Check is an error for likelihoods whose curvature in the output is not known here.
-func Check(likelihood bayes.Likelihood) error {
+// This file is the curvature of a network's likelihood in its parameters: the generalised Gauss-Newton matrix sum_n
+// J_n' L_n J_n, for the Laplace approximation.
+
+// checkCurvature is an error for likelihoods whose curvature in the output is not known here.
+func checkCurvature(likelihood bayes.Likelihood) error {
 	switch likelihood.(type) {
 	case bayes.Gaussian, bayes.Bernoulli, bayes.Categorical:
 		return nil
@@ -30,47 +30,43 @@ func Check(likelihood bayes.Likelihood) error {
 // blockRows is the number of rows whose Jacobians are evaluated at once.
 const blockRows = 128
 
-// Rows are the rows, standardised, and the network whose curvature is evaluated there.
-type Rows struct {
-	Engine *compute.Engine
-	Bound  *bayes.BoundModel
-	X      *tensors.Tensor // [N, d]
-	Y      *tensors.Tensor // [N], or [N, K] for K targets; only for Gradient
+// curvedRows are the rows, standardised, and the network whose curvature is evaluated there.
+type curvedRows struct {
+	engine *compute.Engine
+	bound  *bayes.BoundModel
+	x      *tensors.Tensor // [N, d]
+	y      *tensors.Tensor // [N], or [N, K] for K targets
 }
 
-// Sum is the sum over the rows, in blocks of them, of the vector that build makes of a block's first count rows, at
-// phi, [D], and psi, [W]. Its entries are "x", [N, d], "phi", [1, D], "psi", [W], and "y" where there is one, of x's
-// type.
-func (r Rows) Sum(
+// sum is the sum over the rows, in blocks of them, of the vector that build makes of a block's first count rows, at
+// phi, [D], and psi, [W]. Its entries are "x", [N, d], "y", "phi", [1, D], and "psi", [W], of x's type.
+func (r curvedRows) sum(
 	ctx context.Context, phi, psi []float64, build func(s compute.Nodes, rows, count *graph.Node) *graph.Node,
 ) ([]float64, error) {
-	rows, dtype := r.X.Shape().Dim(0), r.X.DType()
+	rows, dtype := r.x.Shape().Dim(0), r.x.DType()
 	size := min(rows, blockRows)
-	state := compute.NewState(r.Engine)
+	state := compute.NewState(r.engine)
 	defer state.Close()
-	x, err := r.X.LocalClone() // the state owns what it holds
+	x, err := r.x.LocalClone() // the state owns what it holds
 	if err != nil {
 		return nil, err
 	}
 	state.Set("x", x)
-	state.Set("phi", compute.Floats(dtype, phi, 1, r.Bound.D))
-	reads := []string{"x", "phi"}
-	if r.Y != nil {
-		y, err := r.Y.LocalClone()
-		if err != nil {
-			return nil, err
-		}
-		state.Set("y", y)
-		reads = append(reads, "y")
+	state.Set("phi", compute.Floats(dtype, phi, 1, r.bound.D))
+	y, err := r.y.LocalClone()
+	if err != nil {
+		return nil, err
 	}
-	if r.Bound.W > 0 {
-		state.Set("psi", compute.Floats(dtype, psi, r.Bound.W))
+	state.Set("y", y)
+	reads := []string{"x", "phi", "y"}
+	if r.bound.W > 0 {
+		state.Set("psi", compute.Floats(dtype, psi, r.bound.W))
 		reads = append(reads, "psi")
 	}
 	step := func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 		return nil, build(s, inputs[0], inputs[1])
 	}
-	program, err := compute.NewProgram(r.Engine, "curvature", reads, nil, step)
+	program, err := compute.NewProgram(r.engine, "curvature", reads, nil, step)
 	if err != nil {
 		return nil, err
 	}
@@ -99,24 +95,24 @@ func (r Rows) Sum(
 	return sum, nil
 }
 
-// Gradient is that of the log-likelihood of all rows with respect to phi, [D].
-func (r Rows) Gradient(ctx context.Context, phi, psi []float64) ([]float64, error) {
-	return r.Sum(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node {
+// gradient is the gradient of the log-likelihood of all rows with respect to phi, [D].
+func (r curvedRows) gradient(ctx context.Context, phi, psi []float64) ([]float64, error) {
+	return r.sum(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node {
 		x, y := Gather(s["x"], ExpandAxes(rows, -1)), Gather(s["y"], ExpandAxes(rows, -1))
-		params := r.Bound.Unpack(nn.Block(s["phi"], 1), s["psi"], nil)
-		density := r.Bound.LogDensity(params, r.Bound.Suffix(params, r.Bound.Prefix(params, x)), y) // [1, B, 1]
-		real := Reshape(RealRows(rows, count, x), 1, -1, 1)
-		return Reshape(Gradient(ReduceAllSum(Mul(density, real)), s["phi"])[0], r.Bound.D)
+		params := r.bound.Unpack(nn.Block(s["phi"], 1), s["psi"], nil)
+		density := r.bound.LogDensity(params, r.bound.Suffix(params, r.bound.Prefix(params, x)), y) // [1, B, 1]
+		real := Reshape(realRows(rows, count, x), 1, -1, 1)
+		return Reshape(Gradient(ReduceAllSum(Mul(density, real)), s["phi"])[0], r.bound.D)
 	})
 }
 
-// RealRows is 1 for each of the first count rows, 0 for the others, [B].
-func RealRows(rows, count, like *Node) *Node {
+// realRows is 1 for each of the first count rows, 0 for the others, [B].
+func realRows(rows, count, like *Node) *Node {
 	return ConvertDType(LessThan(Iota(rows.Graph(), rows.Shape(), 0), ConvertDType(count, rows.DType())), like.DType())
 }
 
-// Factors are functions v_c of each row, [B], whose gradients' outer products add up to J_n' L_n J_n.
-func Factors(bound *bayes.BoundModel, outputs *Node, params nn.Params) []*Node {
+// factorsOf are functions v_c of each row, [B], whose gradients' outer products add up to J_n' L_n J_n.
+func factorsOf(bound *bayes.BoundModel, outputs *Node, params nn.Params) []*Node {
 	column := func(x *Node, c int) *Node { return Reshape(Slice(x, AxisRange(), AxisElem(c)), x.Shape().Dim(0)) }
 	switch likelihood := bound.Model.Likelihood.(type) {
 	case bayes.Gaussian: // L = 1/s^2 for each target

@@ -1,4 +1,4 @@
-package curvature_test
+package baseline
 
 import (
 	"math"
@@ -7,13 +7,12 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/internal/curvature"
 	"gobnn/bayes/nn"
 )
 
 // Of a layer without hidden ones and K targets of different noise the factors are exact: A = [X 1]' [X 1] / N and G =
-// N diag(1/s_k^2). They take a gradient for each target.
-func TestTargets(t *testing.T) {
+// N diag(1/s_k^2).
+func TestKroneckerOfTargets(t *testing.T) {
 	engine := computetest.Go(t)
 	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5, Learn: true},
 		Prior: bayes.Normal{StdDev: 2}, Stochastic: bayes.All()}.Bind(2, 3)
@@ -22,13 +21,14 @@ func TestTargets(t *testing.T) {
 	}
 	x := []float64{1, 2, -1, .5, 0, 3, 2, -2}
 	logScales := []float64{.3, -.7, 0} // psi
-	of := curvature.Rows{Engine: engine, Bound: bound, X: compute.Floats(compute.Float64, x, 4, 2)}
-	factors, gradients, err := of.Kronecker(t.Context(), make([]float64, bound.D), logScales)
+	of := curvedRows{engine: engine, bound: bound, x: compute.Floats(compute.Float64, x, 4, 2),
+		y: compute.Floats(compute.Float64, make([]float64, 12), 4, 3)}
+	factors, err := of.kronecker(t.Context(), make([]float64, bound.D), logScales)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(factors) != 1 || gradients != 3 {
-		t.Fatalf("%d factors by %d gradients, want 1 by 3", len(factors), gradients)
+	if len(factors) != 1 {
+		t.Fatalf("%d factors, want 1", len(factors))
 	}
 	f := factors[0]
 	var got, want []float64

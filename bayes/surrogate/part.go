@@ -1,4 +1,4 @@
-package density
+package surrogate
 
 import (
 	"errors"
@@ -9,14 +9,16 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/nn"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// part implements mcmc.Problem.Part for a posterior with the given data: the posterior of m of the N rows, the first of
-// a permutation that depends on N alone, so that a larger part contains a smaller one. For a Gaussian likelihood with
+// part is SplitProblem.Part of a posterior with the given data: the posterior of m of the N rows, the first of a
+// permutation that depends on N alone, so that a larger part contains a smaller one. For a Gaussian likelihood with
 // known noise the targets of these rows are replaced by the predictions of the network at the mode (the surrogate
 // "2n"); for other likelihoods they are the rows' own (order 2).
 func part(
@@ -26,10 +28,10 @@ func part(
 	features, y, psi := data["features"], data["y"], data["psi"]
 	n := y.Shape().Dim(0)
 	if m < 1 || m > n {
-		return mcmc.Part{}, fmt.Errorf("density: a surrogate of %d rows: the data have %d, take from 1 to that", m, n)
+		return mcmc.Part{}, fmt.Errorf("surrogate: a surrogate of %d rows: the data have %d, take from 1 to that", m, n)
 	}
 	if len(mode) != bound.D {
-		return mcmc.Part{}, fmt.Errorf("density: the mode has %d coordinates, the model %d", len(mode), bound.D)
+		return mcmc.Part{}, fmt.Errorf("surrogate: the mode has %d coordinates, the model %d", len(mode), bound.D)
 	}
 	rows := rand.New(rand.NewPCG(uint64(n), 0x70617274)).Perm(n)[:m]
 	slices.Sort(rows)
@@ -45,47 +47,47 @@ func part(
 	if psi != nil {
 		p.Data["psi"] = psi
 	}
-	plan, err := NewPlan(bound, y.DType(), Workload{Particles: chains, Rows: m, Devices: devices})
+	plan, err := density.NewPlan(bound, y.DType(), density.Workload{Particles: chains, Rows: m, Devices: devices})
 	if err != nil {
 		return mcmc.Part{}, err
 	}
-	batches := MiniBatch{Likelihood{Model: bound, Plan: plan}, n}
+	batches := density.MiniBatch{Likelihood: density.Likelihood{Model: bound, Plan: plan}, Rows: n}
 	if g, ok := bound.Model.Likelihood.(bayes.Gaussian); ok && !g.Learn {
 		p.Name, p.GaussNewton = "2n", true
-		if p.Data["y"], err = batches.predicted(engine, mode, psi, x, own); err != nil {
+		if p.Data["y"], err = predicted(engine, bound, mode, psi, x, own); err != nil {
 			return mcmc.Part{}, err
 		}
 	}
 	p.Target = func(data compute.Nodes) mcmc.Target {
-		return At(batches, data["psi"], Batch{Features: data["features"], Y: data["y"]})
+		return density.At(batches, data["psi"], density.Batch{Features: data["features"], Y: data["y"]})
 	}
 	return p, nil
 }
 
 // predicted are the network's outputs at one phi, in y's shape and type.
-func (l Likelihood) predicted(
-	engine *compute.Engine, phi []float64, psi, features, y *tensors.Tensor,
+func predicted(
+	engine *compute.Engine, bound *bayes.BoundModel, phi []float64, psi, features, y *tensors.Tensor,
 ) (*tensors.Tensor, error) {
 	engine, err := engine.Or()
 	if err != nil {
 		return nil, err
 	}
-	inputs := []any{compute.Floats(y.DType(), phi, 1, len(phi)), features, y}
+	inputs := []any{compute.Floats(y.DType(), phi, 1, len(phi)), features}
 	if psi != nil {
 		inputs = append(inputs, psi)
 	}
 	outputs, err := graph.CallOnce(engine.Backend(), func(inputs []*graph.Node) *graph.Node {
 		var psi *graph.Node
-		if len(inputs) > 3 {
-			psi = inputs[3]
+		if len(inputs) > 2 {
+			psi = inputs[2]
 		}
-		e := l.begin(inputs[0], psi, Batch{Features: inputs[1], Y: inputs[2]})
-		full := e.outputs(e.chunk(compute.Span{Count: 1}, inputs[0])).Full() // [1, K, B, 1]
+		params := bound.Unpack(nn.Block(inputs[0], 1), psi, nil)
+		full := bound.Suffix(params, nn.Value{Node: inputs[1]}).Full() // [1, K, B, 1]
 		k, b := full.Shape().Dim(1), full.Shape().Dim(2)
-		return graph.Reshape(graph.Transpose(graph.Reshape(full, k, b), 0, 1), inputs[2].Shape().Dimensions...)
+		return graph.Reshape(graph.Transpose(graph.Reshape(full, k, b), 0, 1), y.Shape().Dimensions...)
 	}, inputs...)
 	if err != nil {
-		return nil, fmt.Errorf("density: the network's outputs at the mode: %w", err)
+		return nil, fmt.Errorf("surrogate: the network's outputs at the mode: %w", err)
 	}
 	return outputs, nil
 }
@@ -127,7 +129,7 @@ func picked(t *tensors.Tensor, dims []int, parts iter.Seq2[int, int]) (some *ten
 		case []float64:
 			some = tensors.FromFlatDataAndDimensions(concatenated(flat, parts), dims...)
 		default:
-			err = fmt.Errorf("density: rows of %s where float32 or float64 was expected", t.DType())
+			err = fmt.Errorf("surrogate: rows of %s where float32 or float64 was expected", t.DType())
 		}
 	})
 	return some, errors.Join(wrong, err)

@@ -1,4 +1,4 @@
-package curvature
+package baseline
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
-	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -21,10 +20,10 @@ import (
 //
 //	sum_n (sum_c g_nc g_nc') kron (a_n a_n')  ~  G kron A,  G = sum_n sum_c g_nc g_nc',  A = (1/N) sum_n a_n a_n',
 //
-// where g_nc are gradients of the factors of the likelihood's curvature (see factors), so that the sum over c is exact
-// and no label is drawn. A bias is the weight of an input that is always 1. It is exact where all rows have the same a
-// or the same curvature: for one linear layer and a Gaussian likelihood. Blocks of different layers are taken to be
-// independent.
+// where g_nc are gradients of the factors of the likelihood's curvature (see factorsOf), so that the sum over c is
+// exact and no label is drawn. A bias is the weight of an input that is always 1. It is exact where all rows have the
+// same a or the same curvature: for one linear layer and a Gaussian likelihood. Blocks of different layers are taken to
+// be independent.
 //
 // With the eigenvectors U of G and V of A, eigenvalues u and v, the precision's eigenvalues are u_o v_i + 1/s^2: the
 // prior is added exactly (as in Immer, Korzepa and Bauer 2021), not to each factor as damping, as in Ritter et al.
@@ -32,15 +31,15 @@ import (
 // block is one Dense layer with stochastic parameters.
 type block struct {
 	layer int // its index among the network's layers, activations included
-	mcmc.KroneckerFactor
+	kroneckerFactor
 }
 
 // mostRows is the most rows of a factor, whose eigenvectors cost the cube of their number.
 const mostRows = 4000
 
-// CheckLayers is an error for models that have no Kronecker factors: whose stochastic parameters are not all of Dense
+// checkLayers is an error for models that have no Kronecker factors: whose stochastic parameters are not all of Dense
 // layers, or of too wide ones.
-func CheckLayers(bound *bayes.BoundModel) error {
+func checkLayers(bound *bayes.BoundModel) error {
 	_, _, err := blocksOf(bound)
 	return err
 }
@@ -52,7 +51,7 @@ func blocksOf(bound *bayes.BoundModel) (layers []nn.Layer, blocks []block, err e
 	}
 	at, scales := 0, bound.Scales()
 	for l, layer := range layers {
-		b := block{layer: l, KroneckerFactor: mcmc.KroneckerFactor{Weights: -1, Biases: -1}}
+		b := block{layer: l, kroneckerFactor: kroneckerFactor{Weights: -1, Biases: -1}}
 		dense, ok := layer.(nn.Dense)
 		for range layer.Parameters() {
 			slot := bound.Slots[at]
@@ -89,21 +88,17 @@ func blocksOf(bound *bayes.BoundModel) (layers []nn.Layer, blocks []block, err e
 	return layers, blocks, nil
 }
 
-// Kronecker evaluates the factors of all layers, at phi, [D], and psi, [W]. It takes as many gradients, of all rows, as
-// the likelihood's curvature has factors (see Factors).
-func (r Rows) Kronecker(
-	ctx context.Context, phi, psi []float64,
-) (factors []mcmc.KroneckerFactor, gradients int, err error) {
-	layers, blocks, err := blocksOf(r.Bound)
+// kronecker evaluates the factors of all layers, at phi, [D], and psi, [W].
+func (r curvedRows) kronecker(ctx context.Context, phi, psi []float64) (factors []kroneckerFactor, err error) {
+	layers, blocks, err := blocksOf(r.bound)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	sums, err := r.Sum(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) (sum *Node) {
-		sum, gradients = kroneckerSums(r.Bound, layers, blocks, s, rows, count)
-		return sum
+	sums, err := r.sum(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node {
+		return kroneckerSums(r.bound, layers, blocks, s, rows, count)
 	})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	take := func(n int, scale float64) *mat.SymDense {
 		m := mat.NewSymDense(n, slices.Clone(sums[:n*n]))
@@ -112,23 +107,23 @@ func (r Rows) Kronecker(
 		return m
 	}
 	for _, b := range blocks {
-		f := b.KroneckerFactor
-		f.Inputs, f.Outputs = take(b.In, 1/float64(r.X.Shape().Dim(0))), take(b.Out, 1)
+		f := b.kroneckerFactor
+		f.Inputs, f.Outputs = take(b.In, 1/float64(r.x.Shape().Dim(0))), take(b.Out, 1)
 		factors = append(factors, f)
 	}
-	return factors, gradients, nil
+	return factors, nil
 }
 
 // kroneckerSums is, for each block, sum_n a a' and sum_n sum_c g g' over the first count of the rows, one after another
-// in one vector; gradients is how many of a row that takes.
+// in one vector.
 //
 // Each row's g is the gradient with respect to a zero that is added to its z, so that one pass gives all rows'
 // gradients.
 func kroneckerSums(
 	bound *bayes.BoundModel, layers []nn.Layer, blocks []block, s compute.Nodes, rows, count *Node,
-) (sum *Node, gradients int) {
+) *Node {
 	x := Gather(s["x"], ExpandAxes(rows, -1))
-	real := RealRows(rows, count, x)
+	real := realRows(rows, count, x)
 	leaves := nn.Params{}
 	for _, slot := range bound.Slots {
 		from := s["psi"]
@@ -161,8 +156,7 @@ func kroneckerSums(
 		h.Node = Add(h.Node, shift)
 	}
 	curvatures := make([]*Node, len(blocks))
-	factors := Factors(bound, Transpose(h.Node, 0, 1), leaves)
-	for _, factor := range factors {
+	for _, factor := range factorsOf(bound, Transpose(h.Node, 0, 1), leaves) {
 		for i, g := range Gradient(ReduceAllSum(Mul(factor, real)), shifts...) { // [out, B]
 			term := Reshape(Einsum("ob,pb->op", g, g), blocks[i].Out*blocks[i].Out)
 			if curvatures[i] != nil {
@@ -175,5 +169,5 @@ func kroneckerSums(
 	for i := range blocks {
 		all = append(all, sums[i], curvatures[i])
 	}
-	return Concatenate(all, 0), len(factors)
+	return Concatenate(all, 0)
 }

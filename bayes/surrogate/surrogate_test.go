@@ -1,4 +1,4 @@
-package density_test
+package surrogate_test
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/surrogate"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -81,9 +81,9 @@ func safetensors(t testing.TB, path string) func(name string) *tensors.Tensor {
 	}
 }
 
-func (s simulated) problem(t testing.TB, engine *compute.Engine, chains int) mcmc.Problem {
+func (s simulated) problem(t testing.TB, engine *compute.Engine, chains int) mcmc.SplitProblem {
 	t.Helper()
-	problem, err := density.NewProblem(engine, s.bound, s.x, s.y, nil, chains, 1)
+	problem, err := surrogate.NewProblem(engine, s.bound, s.x, s.y, nil, chains, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func (s simulated) problem(t testing.TB, engine *compute.Engine, chains int) mcm
 }
 
 // whitened are the coordinates about the mode that is found from the true parameters.
-func (s simulated) whitened(t *testing.T, engine *compute.Engine, problem mcmc.Problem) *mcmc.Whitening {
+func (s simulated) whitened(t *testing.T, engine *compute.Engine, problem mcmc.SplitProblem) *mcmc.Whitening {
 	t.Helper()
 	mode, err := mcmc.FindMode(t.Context(), problem, mcmc.ModeSettings{Start: s.truth, Engine: engine})
 	if err != nil {
@@ -126,14 +126,14 @@ func TestSplitHMC(t *testing.T) {
 		least, most float64
 	}{{0, .36, .48}, {100, .13, .32}, {1000, .55, .75}} {
 		kernel := mcmc.SplitHMC{StepSize: 1.2, Steps: 1}
-		on, err := w.On(problem, 4, compute.Float32, 1)
+		on, err := w.On(problem.Problem, 4, compute.Float32, 1)
 		if c.rows > 0 {
 			kernel = mcmc.SplitHMC{Jitter: .1, OnSurrogate: true, Share: float64(c.rows) / 10_000}
 			part, partErr := problem.Part(c.rows, w.Mode)
 			if partErr != nil {
 				t.Fatal(partErr)
 			}
-			on, err = w.WithSurrogate(ctx, engine, problem, part, 4, compute.Float32, 1)
+			on, err = w.WithSurrogate(ctx, engine, problem.Problem, part, 4, compute.Float32, 1)
 		}
 		if err != nil {
 			t.Fatal(err)
