@@ -141,34 +141,3 @@ func benchmarkDigits(b *testing.B, _ *compute.Engine) {
 		}
 	}
 }
-
-// BenchmarkQuestion is a question to a shard of 10 000 rows, float32, after its programs are compiled.
-func BenchmarkQuestion(b *testing.B) { computetest.Bench(b, benchmarkQuestion) }
-
-func benchmarkQuestion(b *testing.B, engine *compute.Engine) {
-	for name, model := range map[string]bayes.Model{"line": bayesianLine(), "network": network(50, 20)} {
-		shard, err := NewShard(model, line(10_000), compute.Float32, engine)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer shard.Close()
-		for _, q := range []Request{{Chains: 4, Batches: 20, BatchSize: 25}, {Chains: 100, Batches: 20, BatchSize: 25},
-			{Chains: 4, Batches: 10, BatchSize: 5000}} {
-			for i := range q.Chains * shard.bound.D {
-				q.From, q.To = append(q.From, 0), append(q.To, .01*float64(i%7))
-			}
-			for kind, ask := range asks {
-				b.Run(fmt.Sprintf("%s/%s/J=%d/M=%d/n=%d", name, kind, q.Chains, q.Batches, q.BatchSize), func(b *testing.B) {
-					if _, err := ask(shard, context.Background(), q); err != nil { // compiles
-						b.Fatal(err)
-					}
-					for b.Loop() {
-						if _, err := ask(shard, context.Background(), q); err != nil {
-							b.Fatal(err)
-						}
-					}
-				})
-			}
-		}
-	}
-}

@@ -18,7 +18,7 @@ import (
 // Data is a model with its checked and standardised data (see fit.Data) and the settings of a run. A Sampler makes its
 // problem from it, by MiniBatches or AllRows.
 type Data struct {
-	*fit.Data // Parts.Train is nil if shards hold the rows; Trained is nil if chains begin at draws from the prior
+	*fit.Data // Parts.Train is nil if the rows are held elsewhere (FitHeld); Trained is nil if chains begin at draws from the prior
 	// Sampling are the run's settings, with the number of chains, the type of the numbers and the engine filled in.
 	Sampling mcmc.Settings
 
@@ -28,17 +28,23 @@ type Data struct {
 	features, columns *tensors.Tensor
 	psi               *tensors.Tensor // [W], nil if nothing is shared
 	start             *tensors.Tensor // [J, D]: where chains begin; nil: at draws from the prior, after a climb
-	rows              int             // N, of all shards
-	names             bayes.Origin    // only its names are set, to those that the shards describe
+	rows              int             // N
+	names             bayes.Origin    // of rows that are held elsewhere: see Held
 	climbRows         int             // rows that a chain evaluates in its climb from the prior
 }
 
 // prepare fills in the settings and puts the data into tensors.
 func (d *Data) prepare() error {
-	d.rows = d.Rows()
 	if err := d.fillIn(); err != nil {
 		return err
 	}
+	if d.Parts.Train == nil { // the rows are held elsewhere
+		if d.Trained == nil {
+			return nil
+		}
+		return d.begin()
+	}
+	d.rows = d.Rows()
 	var err error
 	if d.x, d.y, err = d.Tensors(d.Sampling.DType, d.Parts.Train); err != nil {
 		return err

@@ -30,11 +30,11 @@ type Settings struct {
 	ObserveEvery int
 }
 
-// Result of Fit, FitFrom, FitShards and FitShardsFrom.
+// Result of Fit and FitFrom.
 type Result struct {
 	// Result has the Posterior: all chains' draws, chain after chain, with equal weights; how the run ended and how long
-	// it took; and Warnings, for a large Bias, for chains that disagree on predictions (diag.Mixing; not of FitShards,
-	// which sees no rows), and for answers of shards that were not finite.
+	// it took; and Warnings, for a large Bias, and for chains that disagree on predictions (diag.Mixing; not of FitHeld,
+	// which sees no rows).
 	fit.Result
 	Target  Target       // what the draws are of
 	Sampler Sampler      // as it ran, defaults and adapted settings filled in
@@ -86,7 +86,7 @@ func Fit(
 	if err != nil {
 		return nil, err
 	}
-	return fitted(ctx, met, sampler, settings)
+	return FitHeld(ctx, Held{Data: met}, sampler, settings)
 }
 
 // FitFrom is Fit with the shared parameters and the standardisation of a trained posterior, such as baseline.MAP's or
@@ -98,7 +98,16 @@ func FitFrom(
 	if err != nil {
 		return nil, err
 	}
-	return fitted(ctx, met, sampler, settings)
+	return FitHeld(ctx, Held{Data: met}, sampler, settings)
+}
+
+// Held is a model and its rows, which may be held elsewhere, such as by the shards of package shards.
+type Held struct {
+	*fit.Data
+	// Rows is N, and Names has the names of features, targets and classes that the posterior gets, both if the rows are
+	// elsewhere: then Data.Parts.Train is nil.
+	Rows  int
+	Names bayes.Origin
 }
 
 // nothingShared returns an error if a model has shared parameters, which must be trained first.
@@ -125,9 +134,10 @@ func nothingShared(bound *bayes.BoundModel, from string) error {
 		strings.Join(names, ", "), everything, from)
 }
 
-// fitted is the run of Fit and FitFrom.
-func fitted(ctx context.Context, met *fit.Data, sampler Sampler, settings Settings) (*Result, error) {
-	d := &Data{Data: met, Sampling: settings.Sampling}
+// FitHeld is Fit, or FitFrom if the data have a trained posterior, for rows that may be held elsewhere. Then the
+// sampler's problem has to ask for what it needs of them.
+func FitHeld(ctx context.Context, held Held, sampler Sampler, settings Settings) (*Result, error) {
+	d := &Data{Data: held.Data, Sampling: settings.Sampling, rows: held.Rows, names: held.Names}
 	if err := d.prepare(); err != nil {
 		return nil, err
 	}
@@ -135,7 +145,7 @@ func fitted(ctx context.Context, met *fit.Data, sampler Sampler, settings Settin
 	if err != nil {
 		return nil, err
 	}
-	r := &sampling{Data: d, sampler: sampler, perMove: 1}
+	r := &sampling{Data: d, sampler: sampler}
 	if err := r.observe(settings.Observe, settings.ObserveEvery); err != nil {
 		return nil, err
 	}
@@ -148,14 +158,16 @@ func fitted(ctx context.Context, met *fit.Data, sampler Sampler, settings Settin
 	if err != nil {
 		return nil, err
 	}
-	return r.sample(ctx, problem, kernel, d.rows)
+	if problem.Climb == nil {
+		d.climbRows = 0
+	}
+	return r.sample(ctx, problem, kernel)
 }
 
 // sampling is a run of chains on data by a prepared sampler.
 type sampling struct {
 	*Data
 	sampler Sampler
-	perMove float64 // the rows that a move evaluates, in units of Sampler.RowsPerMove
 	trials  []Trial
 }
 
@@ -180,11 +192,11 @@ func (r *sampling) observe(user func(int, *bayes.Posterior) error, every int) er
 	return nil
 }
 
-// sample runs the chains; rows is the number that mini-batches are drawn from, which errors refer to.
-func (r *sampling) sample(ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel, rows int) (*Result, error) {
+// sample runs the chains.
+func (r *sampling) sample(ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel) (*Result, error) {
 	chains, stopped := mcmc.Sample(ctx, problem, kernel, r.Sampling)
 	if fault := chains.Unusable(ctx, stopped); fault != nil {
-		return nil, explain(fault, r.sampler, rows)
+		return nil, explain(fault, r.sampler, r.rows)
 	}
 	result, err := r.result(chains, kernel)
 	if train := r.Parts.Train; err == nil && train != nil {
@@ -199,7 +211,7 @@ func (r *sampling) sample(ctx context.Context, problem mcmc.Problem, kernel mcmc
 // explain adds an M and an n with which the chains would move to the error of chains that noise has stopped.
 func explain(err error, sampler Sampler, rows int) error {
 	stuck := (*mcmc.StuckError)(nil)
-	m, ok := sampler.(Metropolis)
+	m, ok := penalised(sampler)
 	if !ok || !errors.As(err, &stuck) || stuck.Noise <= acceptableNoise {
 		return fmt.Errorf("pbnn: %w", err)
 	}
@@ -230,7 +242,7 @@ func (r *sampling) result(chains *mcmc.Result, kernel mcmc.Kernel) (*Result, err
 
 // count fills in Passes, WarmUpPasses and RowsPerStep.
 func (r *Result) count(of *sampling, kernel mcmc.Kernel) {
-	perMove := of.perMove * float64(r.Sampler.RowsPerMove(of.rows))
+	perMove := float64(r.Sampler.RowsPerMove(of.rows))
 	moves := r.Chains.WarmUpMoves
 	if kernel.Carries() != mcmc.CarriesNothing {
 		moves++ // the evaluation at the start

@@ -64,8 +64,7 @@ func TestProposalRatio(t *testing.T) {
 // A move leaves the distribution invariant: chains that begin on a grid, weighted by the distribution, have after one
 // move the moments that a quadrature of the distribution gives, though the gradient is wrong by a factor and a shift.
 // Without the ratio, or with it upside down, they are far off. 200 draws for each of 801 places: the standard errors
-// are below 0.002. So do the chains over shards, in two moves, the second by what is asked where the first has
-// proposed.
+// are below 0.002.
 func TestLangevinAgainstQuadrature(t *testing.T) {
 	const places, copies = 801, 200
 	x, weights, moments := make([]float64, places), make([]float64, places), [3]float64{}
@@ -87,34 +86,20 @@ func TestLangevinAgainstQuadrature(t *testing.T) {
 	}
 	k := kernel{Proposal: Langevin, Estimate: MeanOfBatches, Rule: Penalty, StepSize: .8}
 	distribution := quartic{factor: 1.4, shift: -.3}
-	for name, move := range map[string]func(random.Stream, *Node) *Node{
-		"in one move": func(rng random.Stream, phi *Node) *Node {
-			next, _ := k.Move(rng, mcmc.State{Phi: phi}, distribution, mcmc.Tuning{})
-			return next.Phi
-		},
-		"over shards": func(rng random.Stream, phi *Node) *Node {
-			over := remoteLangevin{k}
-			s := over.Start(rng, mcmc.State{Phi: phi})
-			s, first := over.Move(rng.Named("first"), s, distribution, mcmc.Tuning{})
-			s, second := over.Move(rng.Named("second"), s, distribution, mcmc.Tuning{})
-			complete := Mul(OneMinus(ReduceAllMax(first.Complete)), ReduceAllMin(second.Complete)) // 0 would leave nothing
-			return Mul(s.Phi, BroadcastToShape(complete, phi.Shape()))
-		},
-	} {
-		after := computetest.Run(t, computetest.Go(t), func(g *Graph, a []*Node) []*Node {
-			return []*Node{move(random.New(g, 11), a[0])}
-		}, from)[0]
-		for power, want := range moments {
-			mean := make([]float64, places)
-			for i, v := range after {
-				mean[i/copies] += math.Pow(v, float64(power+1)) / copies
-			}
-			for i := range mean {
-				mean[i] *= weights[i] / total
-			}
-			if got := integrate.Simpsons(x, mean); math.Abs(got-want) > .01 {
-				t.Errorf("%s: moment %d after a move: %.4f, by the quadrature %.4f", name, power+1, got, want)
-			}
+	after := computetest.Run(t, computetest.Go(t), func(g *Graph, a []*Node) []*Node {
+		next, _ := k.Move(random.New(g, 11), mcmc.State{Phi: a[0]}, distribution, mcmc.Tuning{})
+		return []*Node{next.Phi}
+	}, from)[0]
+	for power, want := range moments {
+		mean := make([]float64, places)
+		for i, v := range after {
+			mean[i/copies] += math.Pow(v, float64(power+1)) / copies
+		}
+		for i := range mean {
+			mean[i] *= weights[i] / total
+		}
+		if got := integrate.Simpsons(x, mean); math.Abs(got-want) > .01 {
+			t.Errorf("moment %d after a move: %.4f, by the quadrature %.4f", power+1, got, want)
 		}
 	}
 }

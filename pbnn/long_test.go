@@ -53,13 +53,6 @@ func TestConfidenceIsExactLong(t *testing.T) {
 			BatchSize: 100, Error: .01, Proposal: Langevin, StepSize: step(1.2, 2)}, 1})
 }
 
-// Chains over shards have the distribution that chains over all rows have.
-func TestShardsAreExactLong(t *testing.T) {
-	t.Parallel()
-	shardsAreExact(t, RandomWalk)
-	shardsAreExact(t, Langevin)
-}
-
 // TestBarkerInvariantLong is TestBarkerInvariant with Langevin proposals.
 func TestBarkerInvariantLong(t *testing.T) {
 	t.Parallel()
@@ -140,27 +133,5 @@ func TestWarnsOfSkewnessLong(t *testing.T) {
 		if c.warns != (math.Abs(off) > .15) {
 			t.Errorf("n %d: the variance is off by %.3f", c.size, off)
 		}
-	}
-}
-
-func shardsAreExact(t *testing.T, proposal Proposal) {
-	t.Helper()
-	data := line(140)
-	sampler, settings := overShards(t)
-	sampler.Proposal, sampler.StepSize = proposal, step(1, 16)
-	settings.Sampling.Chains, settings.Sampling.Draws, settings.Sampling.Thin, settings.Sampling.WarmUp = 8, 2000, 2, 400
-	if proposal == Langevin { // a step takes twice the moves, and goes further
-		settings.Sampling.Thin = 1
-	}
-	result, err := FitShards(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mean, covariance := exact(data, 16)
-	p, what := worst(result.Chains.Draws, mean, covariance)
-	t.Logf("%s: p %.2g: %s; sigma^2 %.2f, acceptance %.2f, %s", proposal, p, what, result.Noise, result.Acceptance,
-		result.Chains.Elapsed)
-	if p < 1e-3 {
-		t.Errorf("%s: %s, p %.2g", proposal, what, p)
 	}
 }

@@ -7,12 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -80,13 +78,7 @@ func (o own) Prepare(int) (Sampler, error) {
 }
 func (o own) Problem(d *Data) (mcmc.Problem, mcmc.Kernel, error) { return o.problem(d) }
 
-// blind is a kernel that says that it uses its target, and does not.
-type blind struct{ mcmc.RandomWalk }
-
-func (blind) UsesTarget() bool { return true }
-
-// What a user's sampler gets wrong is said before the first draw; above all that it never sees the rows: by a kernel
-// that does not ask, or says so and does not, by a target that leaves them out, or by data that are not the rows.
+// What a user's sampler gets wrong is said before the first draw.
 func TestOwnSamplerChecks(t *testing.T) {
 	walk := mcmc.RandomWalkMetropolis{StepSize: .1}
 	all := func(change func(p *mcmc.Problem), k mcmc.Kernel) func(d *Data) (mcmc.Problem, mcmc.Kernel, error) {
@@ -97,11 +89,6 @@ func TestOwnSamplerChecks(t *testing.T) {
 		}
 	}
 	same := func(*mcmc.Problem) {}
-	priorOnly := func(p *mcmc.Problem) {
-		p.Target = func(compute.Nodes, []*Node) mcmc.Target {
-			return mcmc.Density(func(phi *Node) *Node { return ReduceSum(Square(phi), 1) })
-		}
-	}
 	for _, c := range []struct {
 		says    string
 		sampler own
@@ -117,16 +104,9 @@ func TestOwnSamplerChecks(t *testing.T) {
 			problem: all(func(p *mcmc.Problem) { p.Dim = 2 }, walk)}},
 		{"or without a target", own{target: half{1}, perMove: 1,
 			problem: all(func(p *mcmc.Problem) { p.Target = nil }, walk)}},
-		{"never sees the data: no move of its kernel, mcmc.RandomWalk",
+		{"never sees the data: its kernel, mcmc.RandomWalk",
 			own{target: half{1}, perMove: 1, problem: all(same, mcmc.RandomWalk{Variance: 1})}},
-		{"never sees the data: no move of its kernel, pbnn.blind",
-			own{target: half{1}, perMove: 1, problem: all(same, blind{mcmc.RandomWalk{Variance: 1}})}},
-		{"never sees the data: no move of its kernel, mcmc.RandomWalkMetropolis",
-			own{target: half{1}, perMove: 1, problem: all(priorOnly, walk)}},
 		{"StepSize is -1", own{target: half{1}, perMove: 1, problem: all(same, mcmc.MALA{StepSize: -1})}},
-		{"building a move of pbnn.own", own{target: half{1}, perMove: 1, problem: all(func(p *mcmc.Problem) {
-			p.Target = func(compute.Nodes, []*Node) mcmc.Target { panic(errors.New("no way")) }
-		}, walk)}},
 		{"not now", own{target: half{1}, perMove: 1, problem: func(*Data) (mcmc.Problem, mcmc.Kernel, error) {
 			return mcmc.Problem{}, nil, errors.New("not now")
 		}}},
@@ -143,39 +123,6 @@ func TestOwnSamplerChecks(t *testing.T) {
 		"pbnn.own of the half") {
 		t.Errorf("%v rows a step, %v passes of the warm-up, %q", r.RowsPerStep, r.WarmUpPasses,
 			r.Posterior.Provenance().Algorithm)
-	}
-}
-
-// The package's own samplers pass the check that users' must, large networks included, whose chunks are in loops.
-func TestSamplersSeeRows(t *testing.T) {
-	for _, model := range []bayes.Model{bayesianLine(), network(60, 60)} {
-		met, err := fit.New("pbnn", model, dataset.Parts{Train: line(400)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, sampler := range []Sampler{
-			Metropolis{Target: TargetFull{}, StepSize: .1},
-			Metropolis{Target: TargetFull{}, StepSize: .1, Proposal: Langevin},
-			Barker{Target: TargetFull{}, StepSize: .1}, Confidence{Target: TargetFull{}, StepSize: .1},
-			Unadjusted{Target: TargetFull{}, Kernel: mcmc.SGLD{StepSize: .1}},
-			AllRows{Target: TargetFullData{}, Kernel: mcmc.NUTS{}},
-		} {
-			d := &Data{Data: met, Sampling: mcmc.Settings{Chains: 300, Engine: computetest.Go(t)}}
-			if err := d.prepare(); err != nil {
-				t.Fatal(err)
-			}
-			ready, err := prepared(sampler, d.rows)
-			if err != nil {
-				t.Fatal(err)
-			}
-			problem, kernel, err := d.problemOf(ready)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := d.mustSeeRows(ready, problem, kernel); err != nil {
-				t.Error(err)
-			}
-		}
 	}
 }
 

@@ -127,6 +127,17 @@ func (m Metropolis) withDefaults(owner string, rows int) (Metropolis, error) {
 	return m, m.kernel().Check(0)
 }
 
+// penalised is the Metropolis that a sampler is, or that one of another package embeds.
+func penalised(s Sampler) (m Metropolis, ok bool) {
+	as, ok := s.(interface{ penalty() Metropolis })
+	if !ok {
+		return m, false
+	}
+	return as.penalty(), true
+}
+
+func (m Metropolis) penalty() Metropolis { return m }
+
 func (m Metropolis) kernel() kernel { return kernel{m.Proposal, m.Estimate, m.Rule, m.StepSize} }
 
 // Prepare implements Sampler.

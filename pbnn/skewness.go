@@ -79,7 +79,7 @@ const maxBias = 0.1
 
 // judgeNoise fills in Skewness, Bias and Warnings.
 func (r *Result) judgeNoise() {
-	m, ok := r.Sampler.(Metropolis)
+	m, ok := penalised(r.Sampler)
 	if !ok || m.Rule == Naive {
 		return
 	}

@@ -131,7 +131,7 @@ func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, e
 	return d, nil
 }
 
-// Held is Of for rows that are held elsewhere, such as by the shards of package pbnn: they are not checked, and there
+// Held is Of for rows that are held elsewhere, such as by those of package shards: they are not checked, and there
 // are no tensors.
 func Held(owner string, trained *bayes.Posterior) *Data {
 	return &Data{

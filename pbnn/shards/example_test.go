@@ -1,4 +1,4 @@
-package pbnn_test
+package shards_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
-	"gobnn/pbnn"
+	"gobnn/pbnn/shards"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -78,7 +78,7 @@ func ExampleServe() {
 		data.Y[i] = .5 * data.X.At(i, 0)
 	}
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .1}, Stochastic: bayes.All()}
-	shard, err := pbnn.NewShard(model, data, 0, nil)
+	shard, err := shards.New(model, data, 0, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func ExampleServe() {
 	}
 	ended := make(chan error)
 	go func() {
-		ended <- pbnn.Serve(listener, shard, pbnn.ServeSettings{
+		ended <- shards.Serve(listener, shard, shards.Limits{
 			TLS: &tls.Config{
 				Certificates: []tls.Certificate{ours}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: roots,
 			},
@@ -100,8 +100,8 @@ func ExampleServe() {
 	// At the sampler's.
 	ctx := context.Background()
 	address := listener.Addr().String()
-	remote := pbnn.Dial(address, &tls.Config{Certificates: []tls.Certificate{theirs}, RootCAs: roots})
-	q := pbnn.Request{Batches: 4, BatchSize: 10, Chains: 1, From: []float64{0, 0}, To: []float64{.5, 0}}
+	remote := shards.Dial(address, &tls.Config{Certificates: []tls.Certificate{theirs}, RootCAs: roots})
+	q := shards.Request{Batches: 4, BatchSize: 10, Chains: 1, From: []float64{0, 0}, To: []float64{.5, 0}}
 	answer, err := remote.Differences(ctx, q)
 	fmt.Println(len(answer.Values), "differences, all better:", answer.Values[0] > 0, err)
 	q.BatchSize = 1
@@ -110,10 +110,10 @@ func ExampleServe() {
 
 	// At a stranger's.
 	for _, certificates := range [][]tls.Certificate{nil, {forged}} {
-		_, err := pbnn.Dial(address, &tls.Config{Certificates: certificates, RootCAs: roots}).Describe(ctx)
+		_, err := shards.Dial(address, &tls.Config{Certificates: certificates, RootCAs: roots}).Describe(ctx)
 		fmt.Println("let in:", err == nil)
 	}
-	_, err = pbnn.Dial(address, nil).Describe(ctx)
+	_, err = shards.Dial(address, nil).Describe(ctx)
 	fmt.Println("let in:", err == nil)
 
 	remote.Close()
@@ -121,7 +121,7 @@ func ExampleServe() {
 	fmt.Println(<-ended)
 	// Output:
 	// 4 differences, all better: true <nil>
-	// pbnn: the shard refuses the question: its mini-batches have 1 rows: MinBatchSize is 10
+	// shards: the shard refuses the question: its mini-batches have 1 rows: MinBatchSize is 10
 	// let in: false
 	// let in: false
 	// let in: false

@@ -1,6 +1,7 @@
-package pbnn
+package shards
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"gobnn/bayes/run"
+	"gobnn/pbnn"
 )
 
 // watched is a shard at whose door something happens: before gets the number of the question.
@@ -49,21 +51,23 @@ func (w *watched) ask(
 // A shard that fails or is late now and then is asked again, and nothing is counted twice: the draws are the same. One
 // that goes on failing, or gives another number of differences, stops the run.
 func TestShardRetries(t *testing.T) {
-	for _, proposal := range Proposals() {
-		if testing.Short() && proposal == RandomWalk {
+	for _, proposal := range proposals {
+		if testing.Short() && proposal == pbnn.RandomWalk {
 			continue
 		}
 		t.Run(string(proposal), func(t *testing.T) { shardRetries(t, proposal) })
 	}
 }
 
-func shardRetries(t *testing.T, proposal Proposal) {
+func shardRetries(t *testing.T, proposal pbnn.Proposal) {
 	sampler, settings := overShards(t)
 	sampler.Proposal = proposal
-	want, err := FitShards(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
+	want, err := Fit(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
+	usual := timeout
+	defer func() { timeout = usual }()
 	broken := errors.New("broken")
 	for _, c := range []struct {
 		name    string
@@ -99,11 +103,8 @@ func shardRetries(t *testing.T, proposal Proposal) {
 		shards := allLocal(t)
 		c.shard.Shard = shards[1]
 		shards[1] = c.shard
-		s := settings
-		if c.timeout > 0 {
-			s.Timeout = c.timeout
-		}
-		got, err := FitShards(context.Background(), bayesianLine(), sampler, shards, s)
+		timeout = cmp.Or(c.timeout, usual)
+		got, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
 		if (err != nil) != c.stops || got == nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}

@@ -1,53 +1,64 @@
-package pbnn
+package shards
 
 import (
+	"cmp"
 	"math"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
+	"gobnn/pbnn"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// remote is the random walk's kernel over shards. Shards are asked between moves, so the differences of a proposal are
-// known one move later: a move judges the proposal that it carries, then makes the next one.
-type remote struct{ kernel }
+// kernel is what both kernels over shards have: the checks and the tuning of the Metropolis's own kernel.
+type kernel struct {
+	mcmc.Tunable
+	Estimate pbnn.Estimate
+	Rule     pbnn.Rule
+	StepSize float64
+}
 
-var _ mcmc.Stateful = remote{}
+// walk is the random walk's kernel. Shards are asked between moves, so the differences of a proposal are known one move
+// later: a move judges the proposal that it carries, then makes the next one.
+type walk struct{ kernel }
+
+var _ mcmc.Stateful = walk{}
 
 // Start implements mcmc.Stateful.
-func (k remote) Start(rng random.Stream, s mcmc.State) mcmc.State {
-	tuning := mcmc.Tuning{}
-	if k.StepSize == 0 { // unknown until the warm-up's first step
-		k.StepSize = 1
-	}
-	s.Auxiliary = map[string]*graph.Node{"proposal": k.walk(rng, s.Phi, tuning)}
+func (k walk) Start(rng random.Stream, s mcmc.State) mcmc.State {
+	k.StepSize = cmp.Or(k.StepSize, 1) // unknown until the warm-up's first step
+	s.Auxiliary = map[string]*graph.Node{"proposal": k.propose(rng, s.Phi, mcmc.Tuning{})}
 	return s
 }
 
 // Move implements mcmc.Kernel.
-func (k remote) Move(
+func (k walk) Move(
 	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
-	proposal := s.Auxiliary["proposal"]
-	noise := k.Estimate.of(byMiniBatches(target).Differences(rng, s.Phi, proposal))
-	next, info := k.Rule.judge(rng, s, proposal, graph.ZerosLike(noise.delta), noise)
-	next.Auxiliary = map[string]*graph.Node{"proposal": k.walk(rng, next.Phi, tuning)}
+	equal := graph.Zeros(s.Phi.Graph(), s.PerParticle())
+	next, info := pbnn.Judge(rng, s, s.Auxiliary["proposal"], equal, target, k.Estimate, k.Rule)
+	next.Auxiliary = map[string]*graph.Node{"proposal": k.propose(rng, next.Phi, tuning)}
 	return next, info
 }
 
-// remoteLangevin is the kernel of Langevin's proposal over shards. A step takes two moves, the same for all chains. The
-// first proposes, with the gradient at the chains' positions. The second accepts or rejects, with the differences and
-// with the gradient at the proposals, which is from the same rows as the first. Carried from move to move are the
-// proposal, whether there is one, the kinetic energy of the noise it was made with, and its momentum (see
-// kernel.propose).
-type remoteLangevin struct{ kernel }
+// propose gives theta', [J, D].
+func (k walk) propose(rng random.Stream, theta *graph.Node, tuning mcmc.Tuning) *graph.Node {
+	z := rng.Named("proposal").Normal(theta.DType(), theta.Shape().Dimensions...)
+	return graph.Add(theta, graph.Mul(tuning.Scaled(z), tuning.Step(theta, k.StepSize)))
+}
 
-var _ mcmc.Stateful = remoteLangevin{}
+// langevin is the kernel of Langevin's proposal. A step takes two moves, the same for all chains. The first proposes,
+// with the gradient at the chains' positions. The second accepts or rejects, with the differences and with the gradient
+// at the proposals, which is from the same rows as the first. Carried from move to move are the proposal, whether there
+// is one, the kinetic energy of the noise it was made with, and its momentum (see pbnn's Langevin proposal).
+type langevin struct{ kernel }
+
+var _ mcmc.Stateful = langevin{}
 
 // Start implements mcmc.Stateful.
-func (k remoteLangevin) Start(_ random.Stream, s mcmc.State) mcmc.State {
+func (k langevin) Start(_ random.Stream, s mcmc.State) mcmc.State {
 	zero := graph.Zeros(s.Phi.Graph(), s.PerParticle())
 	s.Auxiliary = map[string]*graph.Node{
 		"proposal": s.Phi, "proposed": zero, "kinetic": zero, "momentum": graph.ZerosLike(s.Phi),
@@ -56,11 +67,11 @@ func (k remoteLangevin) Start(_ random.Stream, s mcmc.State) mcmc.State {
 }
 
 // Move implements mcmc.Kernel.
-func (k remoteLangevin) Move(
+func (k langevin) Move(
 	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	proposed := graph.GreaterThan(s.Auxiliary["proposed"], graph.ZerosLike(s.Auxiliary["proposed"])) // [J]
-	asked := byMiniBatches(target)
+	asked := target.(mcmc.MiniBatchTarget)
 	_, gradient := asked.WithMiniBatch(rng).Gradient(mcmc.Choose(proposed, s.Auxiliary["proposal"], s.Phi))
 	h := graph.BroadcastToShape(tuning.Step(s.Phi, k.StepSize), s.Phi.Shape())
 	push := graph.MulScalar(graph.Mul(h, tuning.Scaled(gradient)), 0.5)
@@ -70,9 +81,8 @@ func (k remoteLangevin) Move(
 	proposal := graph.Add(s.Phi, graph.Mul(h, tuning.Scaled(momentum)))
 
 	back := graph.Add(s.Auxiliary["momentum"], push)
-	noise := k.Estimate.of(asked.Differences(rng, s.Phi, s.Auxiliary["proposal"]))
 	kinetic := graph.Sub(s.Auxiliary["kinetic"], mcmc.Kinetic(back))
-	judged, info := k.Rule.judge(rng, s, s.Auxiliary["proposal"], kinetic, noise)
+	judged, info := pbnn.Judge(rng, s, s.Auxiliary["proposal"], kinetic, asked, k.Estimate, k.Rule)
 
 	zero := graph.ZerosLike(s.Auxiliary["kinetic"])
 	next := s
@@ -88,16 +98,16 @@ func (k remoteLangevin) Move(
 	return next, info
 }
 
-// shardTarget is the mini-batch target of one move, made of the shards' answers and the prior: the differences of the
+// answered is the mini-batch target of one move, made of the shards' answers and the prior: the differences of the
 // log-likelihood, [J, M], and its gradients at the places that shards were asked about, [J, D], nil for a random walk.
-type shardTarget struct {
+type answered struct {
 	bound             *bayes.BoundModel
 	answers, gradient *graph.Node
 }
 
-var _ mcmc.MiniBatchTarget = shardTarget{}
+var _ mcmc.MiniBatchTarget = answered{}
 
-func (t shardTarget) Differences(
+func (t answered) Differences(
 	_ random.Stream, from, to *graph.Node,
 ) (estimates, variance *graph.Node, degrees float64) {
 	prior := graph.Sub(t.bound.LogPrior(to), t.bound.LogPrior(from))
@@ -105,15 +115,15 @@ func (t shardTarget) Differences(
 }
 
 // WithMiniBatch implements mcmc.MiniBatchTarget: the shards have drawn the rows.
-func (t shardTarget) WithMiniBatch(random.Stream) mcmc.Target { return t }
+func (t answered) WithMiniBatch(random.Stream) mcmc.Target { return t }
 
 // LogDensity implements mcmc.Target: NaN, as shards are not asked for it and no kernel over shards uses it.
-func (t shardTarget) LogDensity(phi *graph.Node) *graph.Node {
+func (t answered) LogDensity(phi *graph.Node) *graph.Node {
 	return graph.MulScalar(graph.OnesLike(t.bound.LogPrior(phi)), math.NaN())
 }
 
 // Gradient implements mcmc.Target, at the places that shards were asked about; the log-density is NaN.
-func (t shardTarget) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
+func (t answered) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	logDensity = t.LogDensity(phi)
 	if t.gradient == nil {
 		return logDensity, graph.MulScalar(graph.OnesLike(phi), math.NaN())

@@ -1,4 +1,4 @@
-package pbnn
+package shards
 
 import (
 	"bufio"
@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -24,6 +23,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
+	"gobnn/pbnn"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -69,19 +69,19 @@ func beShard(number string) error {
 		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // it ends with the parent
 		listener.Close()
 	}()
-	return Serve(listener, shard, ServeSettings{MinBatchSize: 4})
+	return Serve(listener, shard, Limits{MinBatchSize: 4})
 }
 
 // shardOfLine is a shard of bayesianLine, or of the posterior in a file.
-func shardOfLine(i int, trained string, engine *compute.Engine) (*LocalShard, error) {
+func shardOfLine(i int, trained string, engine *compute.Engine) (Shard, error) {
 	if trained == "" {
-		return NewShard(bayesianLine(), partOfLine(i), compute.Float64, engine)
+		return New(bayesianLine(), partOfLine(i), compute.Float64, engine)
 	}
 	posterior, err := bayes.Load(trained)
 	if err != nil {
 		return nil, err
 	}
-	return NewShardFrom(posterior, partOfLine(i), compute.Float64, engine)
+	return NewFrom(posterior, partOfLine(i), compute.Float64, engine)
 }
 
 // partOfLine are the rows of one shard: 20, 30, 40 and 50 of the line's 140.
@@ -99,7 +99,7 @@ func partOfLine(i int) *dataset.Dataset {
 }
 
 // process is a shard in a process of its own.
-func process(t *testing.T, i int, trained string) (shard *RemoteShard, kill func()) {
+func process(t *testing.T, i int, trained string) (shard Shard, kill func()) {
 	t.Helper()
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", shardVariable, i), trainedVariable+"="+trained)
@@ -128,51 +128,50 @@ func process(t *testing.T, i int, trained string) (shard *RemoteShard, kill func
 	return shard, func() { command.Process.Kill() } //nolint:errcheck // once
 }
 
-func local(t *testing.T, model bayes.Model, i int) Shard {
+func here(t *testing.T, model bayes.Model, i int) Shard {
 	t.Helper()
-	return localOf(t, model, partOfLine(i))
+	return hereOf(t, model, partOfLine(i))
 }
 
-func localOf(t *testing.T, model bayes.Model, data *dataset.Dataset) Shard {
+func hereOf(t *testing.T, model bayes.Model, data *dataset.Dataset) Shard {
 	t.Helper()
-	shard, err := NewShard(model, data, compute.Float64, computetest.Go(t))
+	shard, err := New(model, data, compute.Float64, computetest.Go(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(shard.Close)
+	t.Cleanup(func() { shard.Close() }) //nolint:errcheck // it is local
 	return shard
 }
 
 func allLocal(t *testing.T) []Shard {
 	var shards []Shard
 	for i := range shardsOfLine {
-		shards = append(shards, local(t, bayesianLine(), i))
+		shards = append(shards, here(t, bayesianLine(), i))
 	}
 	return shards
 }
 
-func overShards(t *testing.T) (Metropolis, ShardSettings) {
-	return Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 5, StepSize: .15},
-		ShardSettings{Timeout: 20 * time.Second,
-			Sampling: mcmc.Settings{Chains: 3, Draws: 60, WarmUp: 5, Seed: 8, DType: compute.Float64, Engine: computetest.Go(t)}}
+func overShards(t *testing.T) (pbnn.Metropolis, pbnn.Settings) {
+	return pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 4, Batches: 5, StepSize: .15},
+		pbnn.Settings{Sampling: mcmc.Settings{Chains: 3, Draws: 60, WarmUp: 5, Seed: 8, DType: compute.Float64, Engine: computetest.Go(t)}}
 }
 
 // Four shards in four processes give the draws of four in this one, to the bit. When one dies, the run stops with the
 // draws before, and goes on from its checkpoint with another in its place to the same bits as if nothing had been.
 func TestShardsInProcesses(t *testing.T) {
-	for _, proposal := range Proposals() {
+	for _, proposal := range proposals {
 		sampler, settings := overShards(t)
 		sampler.Proposal = proposal
-		want, err := FitShards(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
+		want, err := Fit(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want.Acceptance < .1 || want.Noise == 0 || want.Target != (TargetExpected{Points: 16}) ||
+		if want.Acceptance < .1 || want.Noise == 0 || want.Target != (pbnn.TargetExpected{Points: 16}) ||
 			want.Posterior.Provenance().Rows != 140 {
 			t.Errorf("%s: acceptance %v, sigma^2 %v, target %v, %d rows", proposal, want.Acceptance, want.Noise, want.Target,
 				want.Posterior.Provenance().Rows)
 		}
-		places := map[Proposal]float64{RandomWalk: 2, Langevin: 4}[proposal]
+		places := map[pbnn.Proposal]float64{pbnn.RandomWalk: 2, pbnn.Langevin: 4}[proposal]
 		if rows := places * 5 * 4 * shardsOfLine; math.Abs(want.RowsPerStep-rows) > 1e-9 ||
 			math.Abs(want.Passes-60*rows/140) > 1e-9 || math.Abs(want.WarmUpPasses-5*rows/140) > 1e-9 {
 			t.Errorf("%s: %v rows a step, %v passes after %v: want %v rows", proposal, want.RowsPerStep, want.Passes,
@@ -181,11 +180,11 @@ func TestShardsInProcesses(t *testing.T) {
 		var shards []Shard
 		kills := make([]func(), shardsOfLine)
 		for i := range shardsOfLine {
-			var shard *RemoteShard
+			var shard Shard
 			shard, kills[i] = process(t, i, "")
 			shards = append(shards, shard)
 		}
-		got, err := FitShards(context.Background(), bayesianLine(), sampler, shards, settings)
+		got, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +200,7 @@ func TestShardsInProcesses(t *testing.T) {
 			}
 			return nil
 		}}
-		part, err := FitShards(context.Background(), bayesianLine(), sampler, dying, settings)
+		part, err := Fit(context.Background(), bayesianLine(), sampler, dying, settings)
 		if part == nil || !says(err, "shard 2") {
 			t.Fatalf("%s: result %+v, error %v", proposal, part, err)
 		}
@@ -218,13 +217,13 @@ func TestShardsInProcesses(t *testing.T) {
 		}
 		changed := partOfLine(2)
 		changed.Y = append([]float64{changed.Y[0] + 1}, changed.Y[1:]...)
-		others := []Shard{shards[0], shards[1], localOf(t, bayesianLine(), changed), shards[3]}
-		_, err = FitShards(context.Background(), bayesianLine(), sampler, others, settings)
+		others := []Shard{shards[0], shards[1], hereOf(t, bayesianLine(), changed), shards[3]}
+		_, err = Fit(context.Background(), bayesianLine(), sampler, others, settings)
 		if !errors.Is(err, run.ErrOtherRun) {
 			t.Errorf("%s: a checkpoint goes on with other data: error %v", proposal, err)
 		}
 		shards[2], _ = process(t, 2, "")
-		resumed, err := FitShards(context.Background(), bayesianLine(), sampler, shards, settings)
+		resumed, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,10 +235,10 @@ func TestShardsInProcesses(t *testing.T) {
 
 func TestShardBadInput(t *testing.T) {
 	good, settings := overShards(t)
-	with := func(change func(*Metropolis)) Metropolis { m := good; change(&m); return m }
+	with := func(change func(*pbnn.Metropolis)) pbnn.Metropolis { m := good; change(&m); return m }
 	wider := bayesianLine()
 	wider.Prior = bayes.Normal{StdDev: 2}
-	single, err := NewShard(bayesianLine(), partOfLine(0), compute.Float32, computetest.Go(t))
+	single, err := New(bayesianLine(), partOfLine(0), compute.Float32, computetest.Go(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,39 +246,29 @@ func TestShardBadInput(t *testing.T) {
 	for _, c := range []struct {
 		says    string
 		shards  []Shard
-		sampler Metropolis
+		sampler pbnn.Metropolis
 		refused bool
 	}{
 		{"there is no shard", nil, good, false},
-		{"shard 1 has", []Shard{local(t, bayesianLine(), 0), local(t, wider, 1)}, good, true},
+		{"shard 1 has", []Shard{here(t, bayesianLine(), 0), here(t, wider, 1)}, good, true},
 		{"shard 0 has", []Shard{single}, good, true},
 		{"shards 1 and 2 have the same 30 rows",
-			[]Shard{local(t, bayesianLine(), 0), local(t, bayesianLine(), 1), local(t, bayesianLine(), 1)}, good, true},
-		{"BatchSize is 21", allLocal(t), with(func(m *Metropolis) { m.BatchSize = 21 }), false},
-		{`Proposal is "jump"`, allLocal(t), with(func(m *Metropolis) { m.Proposal = "jump" }), false},
+			[]Shard{here(t, bayesianLine(), 0), here(t, bayesianLine(), 1), here(t, bayesianLine(), 1)}, good, true},
+		{"BatchSize is 21", allLocal(t), with(func(m *pbnn.Metropolis) { m.BatchSize = 21 }), false},
+		{`Proposal is "jump"`, allLocal(t), with(func(m *pbnn.Metropolis) { m.Proposal = "jump" }), false},
 		{"Estimate is within batches: it must be MeanOfBatches or OneBatch", allLocal(t),
-			with(func(m *Metropolis) { m.Estimate = WithinBatches }), false},
-		{"Batches is 1", allLocal(t), with(func(m *Metropolis) { m.Batches = 1 }), false},
-		{"Noise is 1: it must be 0 over shards", allLocal(t), with(func(m *Metropolis) { m.Noise = 1 }), false},
-		{"Metropolis.Target is not set", allLocal(t), with(func(m *Metropolis) { m.Target = nil }), false},
+			with(func(m *pbnn.Metropolis) { m.Estimate = pbnn.WithinBatches }), false},
+		{"Batches is 1", allLocal(t), with(func(m *pbnn.Metropolis) { m.Batches = 1 }), false},
+		{"Noise is 1: it must be 0 over shards", allLocal(t), with(func(m *pbnn.Metropolis) { m.Noise = 1 }), false},
+		{"Metropolis.Target is not set", allLocal(t), with(func(m *pbnn.Metropolis) { m.Target = nil }), false},
 		{"connect", []Shard{Dial("127.0.0.1:1", nil)}, good, false},
 	} {
-		_, err := FitShards(context.Background(), bayesianLine(), c.sampler, c.shards, settings)
+		_, err := Fit(context.Background(), bayesianLine(), c.sampler, c.shards, settings)
 		if !says(err, c.says) || errors.Is(err, ErrShard) != c.refused {
 			t.Errorf("error %v does not say %q, or is ErrShard: %v", err, c.says, errors.Is(err, ErrShard))
 		}
 	}
-	for words, change := range map[string]func(*ShardSettings){
-		"Timeout is -1s: it must be positive": func(s *ShardSettings) { s.Timeout = -time.Second },
-		"Retries is -2: it must be at least":  func(s *ShardSettings) { s.Retries = -2 },
-	} {
-		s := settings
-		change(&s)
-		if _, err := FitShards(context.Background(), bayesianLine(), good, allLocal(t), s); !says(err, words) {
-			t.Errorf("error %v does not say %q", err, words)
-		}
-	}
-	shard := local(t, bayesianLine(), 0)
+	shard := here(t, bayesianLine(), 0)
 	q := Request{Chains: 1, Batches: 3, BatchSize: 4, From: make([]float64, 3), To: []float64{1, 2, 3}}
 	first, err := shard.Differences(context.Background(), q)
 	if err != nil {
@@ -315,8 +304,10 @@ func TestShardBadInput(t *testing.T) {
 			}
 		}
 	}
-	for words, data := range badData(t) {
-		if _, err := NewShard(bayesianLine(), data, 0, computetest.Go(t)); !says(err, words) {
+	bad := partOfLine(0)
+	bad.X.Set(7, 1, math.NaN())
+	for words, data := range map[string]*dataset.Dataset{"data are nil": nil, "NaN": bad} {
+		if _, err := New(bayesianLine(), data, 0, computetest.Go(t)); !says(err, words) {
 			t.Errorf("error %v does not say %q", err, words)
 		}
 	}
@@ -396,22 +387,22 @@ func TestShardOrder(t *testing.T) {
 			[3][]string{{"a", "b"}, {"y"}, nil}},
 		"too many names": {two, []func(*dataset.Dataset){features("a", "b")},
 			[]func(*Description){func(d *Description) { d.Features = []string{"a", "b", "c"} }},
-			[]string{"the names that shard 0 describes", `["a" "b" "c"]`}, [3][]string{}},
+			[]string{"the names that the shards describe", `["a" "b" "c"]`}, [3][]string{}},
 	} {
 		sampler, settings := overShards(t)
 		settings.Sampling.Draws = 5
 		var shards []Shard
 		for i, change := range c.changes {
-			shard := localOf(t, c.model, part(i, change))
+			shard := hereOf(t, c.model, part(i, change))
 			if c.tells != nil {
 				shard = described{shard, c.tells[i]}
 			}
 			if i == 1 {
-				shard = served(t, shard, ServeSettings{MinBatchSize: 4})
+				shard = served(t, shard, Limits{MinBatchSize: 4})
 			}
 			shards = append(shards, shard)
 		}
-		result, err := FitShards(context.Background(), c.model, sampler, shards, settings)
+		result, err := Fit(context.Background(), c.model, sampler, shards, settings)
 		if c.says == nil {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -433,9 +424,16 @@ func TestShardOrder(t *testing.T) {
 
 // The order is the trained posterior's, also where a shard was made with another copy of it.
 func TestShardOrderOfTrained(t *testing.T) {
-	data := line(140)
-	mean, covariance := exact(data, 140)
-	trained := atExact(t, mean, covariance, 10)
+	bound, err := bayesianLine().Bind(2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trained, err := bayes.NewPosterior(bound, bayes.Draws{
+		Phi: compute.Floats(compute.Float64, make([]float64, 3), 1, 3), LogWeights: bayes.EqualLogWeights(1),
+	}, bayes.Origin{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	origin := trained.Origin()
 	origin.FeatureNames = []string{"a", "b"}
 	draws, err := trained.Draws()
@@ -451,12 +449,12 @@ func TestShardOrderOfTrained(t *testing.T) {
 	for _, c := range []struct{ features, says string }{{"ab", ""}, {"ba", "shard 0 beside the trained posterior"}} {
 		part := partOfLine(0)
 		part.Features = strings.Split(c.features, "")
-		shard, err := NewShardFrom(trained, part, compute.Float64, computetest.Go(t)) // it knows no names
+		shard, err := NewFrom(trained, part, compute.Float64, computetest.Go(t)) // it knows no names
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(shard.Close)
-		result, err := FitShardsFrom(context.Background(), named, sampler, []Shard{shard}, settings)
+		t.Cleanup(func() { shard.Close() }) //nolint:errcheck // it is local
+		result, err := FitFrom(context.Background(), named, sampler, []Shard{shard}, settings)
 		if c.says != "" {
 			if !errors.Is(err, ErrShard) || !errors.Is(err, dataset.ErrOrder) || !says(err, c.says) {
 				t.Errorf("%s: error %v", c.features, err)
@@ -473,9 +471,29 @@ func TestShardOrderOfTrained(t *testing.T) {
 func TestNoiseStopsShards(t *testing.T) {
 	_, settings := overShards(t)
 	settings.Sampling.Draws = 400
-	_, err := FitShards(context.Background(), bayesianLine(),
-		Metropolis{Target: TargetFull{}, BatchSize: 2, Batches: 10, StepSize: 3}, allLocal(t), settings)
+	_, err := Fit(context.Background(), bayesianLine(),
+		pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 2, Batches: 10, StepSize: 3}, allLocal(t), settings)
 	if !errors.Is(err, mcmc.ErrStuck) || !says(err, "Batches (M)") || !says(err, "instead of 2") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A warm-up chooses the step size, and scales, of Langevin's steps of two moves, too.
+func TestWarmUpOverShards(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	_, settings := overShards(t)
+	settings.Sampling.WarmUp, settings.Sampling.Draws = 150, 150
+	sampler := pbnn.Metropolis{
+		Target: pbnn.TargetExpected{Points: 10}, BatchSize: 10, Batches: 12, Proposal: pbnn.Langevin,
+	}
+	r, err := Fit(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tuned := r.Chains.Tuned; math.Abs(r.Acceptance-.574) > .15 || tuned.StepSize == 0 || len(tuned.Scale) != 3 ||
+		slices.Max(tuned.Scale) < 1.05*slices.Min(tuned.Scale) {
+		t.Errorf("acceptance %.3f, want .574, with %+v", r.Acceptance, tuned)
 	}
 }

@@ -1,4 +1,4 @@
-package pbnn
+package shards
 
 import (
 	"context"
@@ -12,42 +12,42 @@ import (
 	"sync"
 )
 
-// RemoteShard is a Shard that another process serves (Serve). After a broken connection or a late answer it connects
-// again at the next question.
-type RemoteShard struct {
+// remote is a Shard that another process serves. After a broken connection or a late answer it connects again at the
+// next question.
+type remote struct {
 	address string
 	tls     *tls.Config // nil: no encryption and no certificates
 	mu      sync.Mutex
 	client  *rpc.Client
 }
 
-var _ Shard = (*RemoteShard)(nil)
+var _ Shard = (*remote)(nil)
 
 // Dial is the shard at a TCP address, such as "127.0.0.1:7000". It connects at the first question. With a TLS
 // configuration the connection is encrypted. The configuration must have a certificate that the shard accepts
 // (Certificates), and the authorities of which one must have signed the shard's certificate (RootCAs). The name in the
-// shard's certificate must be that of the address, or ServerName. If the configuration is nil, ServeSettings.TLS must
-// be nil too.
-func Dial(address string, config *tls.Config) *RemoteShard {
-	return &RemoteShard{address: address, tls: config}
+// shard's certificate must be that of the address, or ServerName. If the configuration is nil, Limits.TLS must be nil
+// too.
+func Dial(address string, config *tls.Config) Shard {
+	return &remote{address: address, tls: config}
 }
 
 // Describe implements Shard.
-func (r *RemoteShard) Describe(ctx context.Context) (Description, error) {
+func (r *remote) Describe(ctx context.Context) (Description, error) {
 	return call[Description](ctx, r, "Describe", struct{}{})
 }
 
 // Differences implements Shard.
-func (r *RemoteShard) Differences(ctx context.Context, q Request) (Answer, error) {
+func (r *remote) Differences(ctx context.Context, q Request) (Answer, error) {
 	return r.ask(ctx, "Differences", q)
 }
 
 // Gradients implements Shard.
-func (r *RemoteShard) Gradients(ctx context.Context, q Request) (Answer, error) {
+func (r *remote) Gradients(ctx context.Context, q Request) (Answer, error) {
 	return r.ask(ctx, "Gradients", q)
 }
 
-func (r *RemoteShard) ask(ctx context.Context, method string, q Request) (Answer, error) {
+func (r *remote) ask(ctx context.Context, method string, q Request) (Answer, error) {
 	if err := q.checkPlaces(math.MaxFloat64); err != nil { // before it travels
 		return Answer{}, fmt.Errorf("%s: %w", r.address, err)
 	}
@@ -55,7 +55,7 @@ func (r *RemoteShard) ask(ctx context.Context, method string, q Request) (Answer
 }
 
 // Close ends the connection.
-func (r *RemoteShard) Close() error {
+func (r *remote) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.client == nil {
@@ -67,7 +67,7 @@ func (r *RemoteShard) Close() error {
 }
 
 // call asks and waits for the answer, but not longer than the context.
-func call[Reply any](ctx context.Context, r *RemoteShard, method string, question any) (Reply, error) {
+func call[Reply any](ctx context.Context, r *remote, method string, question any) (Reply, error) {
 	var none Reply
 	client, err := r.connected(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func call[Reply any](ctx context.Context, r *RemoteShard, method string, questio
 	return none, fmt.Errorf("%s: %w", r.address, err)
 }
 
-func (r *RemoteShard) connected(ctx context.Context) (*rpc.Client, error) {
+func (r *remote) connected(ctx context.Context) (*rpc.Client, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.client != nil {
@@ -112,7 +112,7 @@ func (r *RemoteShard) connected(ctx context.Context) (*rpc.Client, error) {
 }
 
 // giveUp closes a connection, unless another has taken its place.
-func (r *RemoteShard) giveUp(client *rpc.Client) {
+func (r *remote) giveUp(client *rpc.Client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.client == client {

@@ -1,4 +1,4 @@
-package pbnn
+package shards
 
 import (
 	"context"
@@ -16,14 +16,16 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
+	"gobnn/pbnn"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
 // served is a shard behind Serve, in this process, and the error that Serve ends with.
-func served(t *testing.T, shard Shard, settings ServeSettings) *RemoteShard {
+func served(t *testing.T, shard Shard, settings Limits) Shard {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -58,9 +60,9 @@ var asks = map[string]func(Shard, context.Context, Request) (Answer, error){
 // the shard goes on answering.
 func TestServeLimits(t *testing.T) {
 	inProcess, _ := process(t, 0, "")
-	limited := ServeSettings{MinBatchSize: 4, MaxBatches: 50, MaxRows: 100, MaxChains: 2}
+	limited := Limits{MinBatchSize: 4, MaxBatches: 50}
 	for _, c := range []struct {
-		shard *RemoteShard
+		shard Shard
 		says  string
 		q     Request
 	}{
@@ -68,18 +70,13 @@ func TestServeLimits(t *testing.T) {
 		{inProcess, "MinBatchSize is 4", question(func(q *Request) { q.BatchSize, q.Batches = 1, 1 })},
 		{inProcess, "MinBatchSize is 4", question(func(q *Request) { q.BatchSize = 0 })},
 		{inProcess, "MinBatchSize is 4", question(func(q *Request) { q.BatchSize = -1 })},
-		{inProcess, "MaxRows is 1000000", question(func(q *Request) { q.BatchSize, q.Batches = math.MaxInt, 1000 })},
-		{inProcess, "MaxChains is 1000", question(func(q *Request) {
+		{inProcess, "may be about 1000000 rows", question(func(q *Request) { q.BatchSize, q.Batches = math.MaxInt, 1000 })},
+		{inProcess, "may be for 1000", question(func(q *Request) {
 			q.Chains = 1001
 			q.From, q.To = make([]float64, 3003), make([]float64, 3003)
 		})},
-		{served(t, local(t, bayesianLine(), 0), limited), "MaxBatches is 50", question(func(q *Request) { q.Batches = 51 })},
-		{served(t, local(t, bayesianLine(), 0), limited), "MaxRows is 100", question(func(q *Request) { q.Batches = 17 })},
-		{served(t, local(t, bayesianLine(), 0), limited), "MaxChains is 2", question(func(q *Request) {
-			q.Chains = 3
-			q.From, q.To = make([]float64, 9), make([]float64, 9)
-		})},
-		{served(t, local(t, bayesianLine(), 0), ServeSettings{}), "MinBatchSize is 5", question(func(q *Request) {
+		{served(t, here(t, bayesianLine(), 0), limited), "MaxBatches is 50", question(func(q *Request) { q.Batches = 51 })},
+		{served(t, here(t, bayesianLine(), 0), Limits{}), "MinBatchSize is 5", question(func(q *Request) {
 			q.BatchSize = 4
 		})},
 	} {
@@ -99,9 +96,9 @@ func TestServeLimits(t *testing.T) {
 func TestRefusedRun(t *testing.T) {
 	sampler, settings := overShards(t)
 	shards := allLocal(t)
-	refusing := &watched{Shard: served(t, shards[1], ServeSettings{MinBatchSize: 10})}
+	refusing := &watched{Shard: served(t, shards[1], Limits{MinBatchSize: 10})}
 	shards[1] = refusing
-	_, err := FitShards(context.Background(), bayesianLine(), sampler, shards, settings)
+	_, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
 	if !errors.Is(err, ErrRefused) || !says(err, "MinBatchSize is 10") || refusing.asked.Load() != 1 {
 		t.Errorf("after %d questions: error %v", refusing.asked.Load(), err)
 	}
@@ -110,12 +107,12 @@ func TestRefusedRun(t *testing.T) {
 // A shard answers no more questions at once than its owner allows; what comes beyond may come again.
 func TestServeQuestionsAtOnce(t *testing.T) {
 	begun, goOn := make(chan struct{}, 2), make(chan struct{})
-	slow := &watched{Shard: local(t, bayesianLine(), 0), before: func(int) error {
+	slow := &watched{Shard: here(t, bayesianLine(), 0), before: func(int) error {
 		begun <- struct{}{}
 		<-goOn
 		return nil
 	}}
-	shard := served(t, slow, ServeSettings{MaxQuestions: 1})
+	shard := served(t, slow, Limits{MaxQuestions: 1})
 	q := question(func(*Request) {})
 	first := make(chan error, 1)
 	go func() {
@@ -140,19 +137,17 @@ func TestServeBadSettings(t *testing.T) {
 	config := func(auth tls.ClientAuthType) *tls.Config {
 		return &tls.Config{Certificates: []tls.Certificate{{}}, ClientAuth: auth}
 	}
-	for words, s := range map[string]ServeSettings{
-		"MinBatchSize is 1: it must be from 2":                         {MinBatchSize: 1},
-		"MinBatchSize is 21: it must be from 2 to the shard's 20 rows": {MinBatchSize: 21},
+	for words, s := range map[string]Limits{
+		"MinBatchSize is 1: it must be from 2":                               {MinBatchSize: 1},
+		"MinBatchSize is 21: it must be from 2 to 20, the rows of the shard": {MinBatchSize: 21},
 		"MaxBatches is -1":   {MaxBatches: -1},
-		"MaxRows is 4":       {MaxRows: 4},
-		"MaxChains is -1":    {MaxChains: -1},
 		"MaxQuestions is -1": {MaxQuestions: -1},
 		"no certificate":     {TLS: &tls.Config{}},
 		"ClientAuth is NoClientCert: it must be RequireAndVerifyClientCert": {TLS: config(tls.NoClientCert)},
 		"ClientAuth is RequireAnyClientCert":                                {TLS: config(tls.RequireAnyClientCert)},
 		"ClientCAs is nil":                                                  {TLS: config(tls.RequireAndVerifyClientCert)},
 	} {
-		if err := Serve(nil, local(t, bayesianLine(), 0), s); !says(err, words) {
+		if err := Serve(nil, here(t, bayesianLine(), 0), s); !says(err, words) {
 			t.Errorf("error %v does not say %q", err, words)
 		}
 	}
@@ -160,14 +155,16 @@ func TestServeBadSettings(t *testing.T) {
 
 // A question of (2^64 + 4)/5 chains of 5 coordinates has 4 numbers modulo 2^64: it is refused, not compiled.
 func TestShardCountsDoNotOverflow(t *testing.T) {
-	shard, err := NewShard(network(1), line(20), compute.Float64, computetest.Go(t))
+	network := bayesianLine()
+	network.Network = nn.MLP{Hidden: []int{1}, Activation: nn.Tanh}
+	shard, err := New(network, line(20), compute.Float64, computetest.Go(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer shard.Close()
 	const chains = 3689348814741910324
-	if count := chains; shard.bound.D != 5 || count*shard.bound.D != 4 {
-		t.Fatalf("%d chains of %d coordinates are %d", count, shard.bound.D, count*shard.bound.D)
+	if count := chains; shard.(*local).bound.D != 5 || count*5 != 4 {
+		t.Fatalf("%d chains of 5 coordinates are %d", count, count*5)
 	}
 	q := Request{Chains: chains, Batches: 1, BatchSize: 5, From: make([]float64, 4), To: make([]float64, 4)}
 	for name, ask := range asks {
@@ -181,7 +178,7 @@ func TestShardCountsDoNotOverflow(t *testing.T) {
 // over the rows that are drawn, also where the last blocks of rows and chains are padded, and the same bits again.
 func TestShardCompilesFewPrograms(t *testing.T) {
 	data := line(3000)
-	shard := localOf(t, bayesianLine(), data).(*LocalShard)
+	shard := hereOf(t, bayesianLine(), data).(*local)
 	density := func(phi []float64, row int32) float64 { // up to a constant
 		residual := data.Y[row] - phi[2]
 		for k, v := range mat.Row(nil, int(row), data.X) {
@@ -233,16 +230,16 @@ func TestShardCompilesFewPrograms(t *testing.T) {
 // A question about a place that is not finite, in the shard's type, is refused with the number's name: by a shard in
 // this process, before it travels, and by the server.
 func TestShardRefusesPlacesThatAreNotFinite(t *testing.T) {
-	single, err := NewShard(bayesianLine(), partOfLine(0), compute.Float32, computetest.Go(t))
+	single, err := New(bayesianLine(), partOfLine(0), compute.Float32, computetest.Go(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer single.Close()
-	shard := local(t, bayesianLine(), 0)
+	shard := here(t, bayesianLine(), 0)
 	at := &service{shard: &watched{Shard: shard, before: func(int) error {
 		t.Error("the server has passed it on")
 		return nil
-	}}, settings: ServeSettings{}.withDefaults(), open: make(chan struct{}, 1)}
+	}}, limits: Limits{MinBatchSize: 5, MaxBatches: 1000}, open: make(chan struct{}, 1)}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -285,8 +282,8 @@ func TestShardRefusesPlacesThatAreNotFinite(t *testing.T) {
 // other chains do not feel it.
 func TestNonFiniteProposals(t *testing.T) {
 	sampler, settings := overShards(t)
-	sampler.Proposal = Langevin
-	want, err := FitShards(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
+	sampler.Proposal = pbnn.Langevin
+	want, err := Fit(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +294,7 @@ func TestNonFiniteProposals(t *testing.T) {
 		}
 		return answer
 	}}
-	got, err := FitShards(context.Background(), bayesianLine(), sampler, shards, settings)
+	got, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +308,7 @@ func TestNonFiniteProposals(t *testing.T) {
 			}
 		}
 	}
-	said := "shard 2 of 4: 1 answers have 1 numbers that are NaN or infinite, 1 of them where no other shard's are"
+	said := "have 1 numbers that are NaN or infinite, by shard [0 0 1 0]"
 	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], said) {
 		t.Errorf("warnings %q do not say %q", got.Warnings, said)
 	}
@@ -328,11 +325,11 @@ func TestNonFiniteAnswers(t *testing.T) {
 		}
 		return answer
 	}}
-	result, err := FitShards(context.Background(), bayesianLine(), sampler, shards, settings)
+	result, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "shard 2 of 4: 4 answers have 8 numbers that are NaN or infinite, 8 of them where no other shard's are"
+	want := "have 8 numbers that are NaN or infinite, by shard [0 0 8 0]"
 	if len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], want) {
 		t.Errorf("warnings %q do not say %q", result.Warnings, want)
 	}
@@ -351,8 +348,8 @@ func TestNonFiniteAnswers(t *testing.T) {
 		return answer
 	}}
 	settings.Sampling.Draws = 400
-	_, err = FitShards(context.Background(), bayesianLine(), sampler, shards, settings)
-	if !errors.Is(err, mcmc.ErrStuck) || !says(err, "shard 1 of 4") {
+	_, err = Fit(context.Background(), bayesianLine(), sampler, shards, settings)
+	if !errors.Is(err, mcmc.ErrStuck) || !says(err, "by shard [0 ") {
 		t.Errorf("a shard that says nothing else: error %v", err)
 	}
 }
@@ -382,7 +379,7 @@ func TestShardWithOtherRows(t *testing.T) {
 			return answer
 		}}
 		shards[1] = changed
-		result, stopped := FitShards(context.Background(), bayesianLine(), sampler, shards, settings)
+		result, stopped := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
 		if result == nil {
 			t.Fatal(stopped)
 		}
@@ -399,7 +396,7 @@ func TestShardWithOtherRows(t *testing.T) {
 // A shard that has failed is left alone for a while before it is asked again.
 func TestRetriesPause(t *testing.T) {
 	var times []time.Time
-	f := &federation{ShardSettings: ShardSettings{Timeout: time.Second, Retries: 2}, shards: make([]Shard, 1)}
+	f := &federation{shards: make([]Shard, 1)}
 	_, err := again(context.Background(), f, 0, func(context.Context) (int, error) {
 		times = append(times, time.Now())
 		return 0, errors.New("broken")

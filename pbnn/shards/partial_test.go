@@ -1,4 +1,4 @@
-package pbnn
+package shards
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/pbnn"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -42,28 +43,28 @@ func TestPartialNetworkOverShards(t *testing.T) {
 	if err := trained.Save(file); err != nil {
 		t.Fatal(err)
 	}
-	here := func(trained *bayes.Posterior, i int) Shard {
-		shard, err := NewShardFrom(trained, partOfLine(i), compute.Float64, engine)
+	from := func(trained *bayes.Posterior, i int) Shard {
+		shard, err := NewFrom(trained, partOfLine(i), compute.Float64, engine)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(shard.Close)
+		t.Cleanup(func() { shard.Close() }) //nolint:errcheck // it is local
 		return shard
 	}
 	var inThis, apart []Shard
 	for i := range shardsOfLine {
-		inThis = append(inThis, here(trained, i))
+		inThis = append(inThis, from(trained, i))
 		shard, _ := process(t, i, file)
 		apart = append(apart, shard)
 	}
-	for _, proposal := range Proposals() {
+	for _, proposal := range proposals {
 		sampler, settings := overShards(t)
 		sampler.Proposal, sampler.StepSize = proposal, .1
-		want, err := FitShardsFrom(context.Background(), trained, sampler, inThis, settings)
+		want, err := FitFrom(context.Background(), trained, sampler, inThis, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := FitShardsFrom(context.Background(), trained, sampler, apart, settings)
+		got, err := FitFrom(context.Background(), trained, sampler, apart, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,22 +88,22 @@ func TestPartialNetworkOverShards(t *testing.T) {
 		}
 	}
 	sampler, settings := overShards(t)
-	for name, shard := range map[string]Shard{"another posterior's": here(fit(3), 1),
-		"one without": local(t, bayesianLine(), 1)} {
-		if _, err := FitShardsFrom(context.Background(), trained, sampler, []Shard{inThis[0], shard},
+	for name, shard := range map[string]Shard{"another posterior's": from(fit(3), 1),
+		"one without": here(t, bayesianLine(), 1)} {
+		if _, err := FitFrom(context.Background(), trained, sampler, []Shard{inThis[0], shard},
 			settings); !errors.Is(err, ErrShard) || !says(err, "shard 1 has") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	if _, err := FitShards(context.Background(), model, sampler, inThis, settings); err == nil ||
-		!says(err, "FitShardsFrom") {
+	if _, err := Fit(context.Background(), model, sampler, inThis, settings); err == nil ||
+		!says(err, "FitFrom") {
 		t.Errorf("shared parameters without a trained posterior: error %v", err)
 	}
-	if _, err := NewShard(model, partOfLine(0), compute.Float64, engine); err == nil ||
-		!says(err, "NewShardFrom") {
+	if _, err := New(model, partOfLine(0), compute.Float64, engine); err == nil ||
+		!says(err, "NewFrom") {
 		t.Errorf("a shard with shared parameters without a trained posterior: error %v", err)
 	}
-	if _, err := FitShardsFrom(context.Background(), nil, sampler, inThis, settings); err == nil ||
+	if _, err := FitFrom(context.Background(), nil, sampler, inThis, settings); err == nil ||
 		!says(err, "needs a trained posterior") {
 		t.Errorf("no posterior: error %v", err)
 	}
@@ -117,7 +118,7 @@ func TestShardGradients(t *testing.T) {
 	for i := range shardsOfLine {
 		rows := 20 + 10*i
 		q := Request{Seed: 1, Shard: i, Batches: 2, BatchSize: rows, Chains: 3, From: phi}
-		answer, err := local(t, bayesianLine(), i).Gradients(context.Background(), q)
+		answer, err := here(t, bayesianLine(), i).Gradients(context.Background(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +149,7 @@ func TestShardGradients(t *testing.T) {
 // gradient's, of one row of 20, is that of the gradient's own row seldom.
 func TestShardGradientsHaveRowsOfTheirOwn(t *testing.T) {
 	const short = 1e-6
-	shard, same := local(t, bayesianLine(), 0), 0
+	shard, same := here(t, bayesianLine(), 0), 0
 	for move := range 20 {
 		q := Request{Move: move, Batches: 1, BatchSize: 1, Chains: 1, From: []float64{.1, .2, .3},
 			To: []float64{.1, .2, .3 + short}}
@@ -176,9 +177,9 @@ func TestShardLangevinAsks(t *testing.T) {
 	const rows, h = 20, 1e7
 	_, settings := overShards(t)
 	settings.Sampling.WarmUp, settings.Sampling.Draws = 1, 2
-	asks := &asking{Shard: local(t, bayesianLine(), 0)}
-	sampler := Metropolis{Target: TargetFull{}, BatchSize: rows, Batches: 2, Proposal: Langevin, StepSize: h}
-	if _, err := FitShards(context.Background(), bayesianLine(), sampler, []Shard{asks}, settings); !errors.Is(err,
+	asks := &listening{Shard: here(t, bayesianLine(), 0)}
+	sampler := pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: rows, Batches: 2, Proposal: pbnn.Langevin, StepSize: h}
+	if _, err := Fit(context.Background(), bayesianLine(), sampler, []Shard{asks}, settings); !errors.Is(err,
 		mcmc.ErrStuck) {
 		t.Fatal(err)
 	}
@@ -210,21 +211,21 @@ func TestShardLangevinAsks(t *testing.T) {
 	}
 }
 
-// asking is a shard that keeps the questions.
-type asking struct {
+// listening is a shard that keeps the questions.
+type listening struct {
 	Shard
 	mu                     sync.Mutex
 	gradients, differences []Request
 }
 
-func (a *asking) Gradients(ctx context.Context, q Request) (Answer, error) {
+func (a *listening) Gradients(ctx context.Context, q Request) (Answer, error) {
 	a.mu.Lock()
 	a.gradients = append(a.gradients, q)
 	a.mu.Unlock()
 	return a.Shard.Gradients(ctx, q)
 }
 
-func (a *asking) Differences(ctx context.Context, q Request) (Answer, error) {
+func (a *listening) Differences(ctx context.Context, q Request) (Answer, error) {
 	a.mu.Lock()
 	a.differences = append(a.differences, q)
 	a.mu.Unlock()

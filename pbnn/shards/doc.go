@@ -1,0 +1,32 @@
+// Package shards runs the penalty algorithm of package pbnn on data that stay with their holders. Each holder is a
+// Shard, which computes differences of log-likelihoods on its own rows. It sends these sums, and sums of gradients for
+// Langevin's proposal, but no rows (section 7 of "Penalty Bayesian Neural Networks").
+//
+// # The estimate
+//
+// Mini-batch i is a sample of n rows of every shard. Its loss difference is the sum over the shards s
+//
+//	d_i = -log p(theta') + log p(theta) - sum_s (points/N) (N_s/n) sum_{its n of the N_s rows} l
+//	l = log p(y | x, theta') - log p(y | x, theta)
+//
+// where points is N for pbnn.TargetFull. It is as unbiased as that of pbnn.Fit, and delta and sigma^2 follow from the
+// d_i by eq. 24 and 25.
+//
+// # Which to take
+//
+// New is a shard of rows in this process, and NewFrom one that continues a trained posterior. Serve answers for a shard
+// to other processes, and Dial reaches it from there. Fit and FitFrom sample over any shards, also of a type of your
+// own.
+//
+// # Where it fails
+//
+// The rows that are drawn depend only on the seed, the shard's number and the step. So a shard that fails or is late is
+// asked again, and nothing is counted twice. If it fails three times the run ends before that step, with the draws so
+// far, and a checkpoint resumes there. No shard is ever left out of a run: the draws before and after would be of
+// different posteriors.
+//
+// The owner of the rows sets Limits. They keep one question from blocking the shard, and one answer from revealing a
+// single row. They do not limit how many questions there are: from many overlapping sums single rows can be computed.
+//
+// Noise (pbnn.Metropolis) and the Estimate WithinBatches are not possible, since both need single rows.
+package shards
