@@ -117,23 +117,15 @@ func near(got float64, want number) bool {
 func TestChainsAgreeWithArviZ(t *testing.T) {
 	for _, c := range load(t).Chains {
 		t.Run(c.Name, func(t *testing.T) {
-			// The case is the middle one of three parameters, once recorded chain by chain and once draw by draw.
-			for _, drawsFirst := range []bool{false, true} {
-				sample := Sample{Values: make([]float64, 3*len(c.Values)), Chains: c.Chains, Draws: c.Draws, Parameters: 3,
-					DrawsFirst: drawsFirst}
-				for i, v := range c.Values {
-					at := i
-					if drawsFirst {
-						at = i%c.Draws*c.Chains + i/c.Draws
-					}
-					sample.Values[3*at+1] = v
-				}
-				chains, err := New(sample)
-				if err != nil {
-					t.Fatal(err)
-				}
-				compareChains(t, chains, c)
+			sample := Sample{Values: make([]float64, 3*len(c.Values)), Chains: c.Chains, Draws: c.Draws, Parameters: 3}
+			for i, v := range c.Values { // the case is the middle one of three parameters
+				sample.Values[3*i+1] = v
 			}
+			chains, err := New(sample)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareChains(t, chains, c)
 		})
 	}
 }
@@ -167,12 +159,12 @@ func compareChains(t *testing.T, chains *Chains, c chainsCase) {
 	check("MCSE of sd", got, err, c.MCSESD)
 	got, err = chains.RHat(1)
 	check("R-hat", got, err, c.RHat)
-	bulk, folded, err := chains.RHatParts(1)
-	check("bulk R-hat", bulk, err, c.RHatBulk)
-	check("folded R-hat", folded, err, c.RHatFolded)
-	left, right, err := chains.KHatParts(1)
-	check("left k-hat", left, err, c.KHatLeft)
-	check("right k-hat", right, err, c.KHatRight)
+	bulk, folded := chains.RHatParts(1)
+	check("bulk R-hat", bulk, nil, c.RHatBulk)
+	check("folded R-hat", folded, nil, c.RHatFolded)
+	left, right := chains.KHatParts(1)
+	check("left k-hat", left, nil, c.KHatLeft)
+	check("right k-hat", right, nil, c.KHatRight)
 }
 
 func TestPSISAgreesWithArviZ(t *testing.T) {

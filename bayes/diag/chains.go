@@ -8,24 +8,21 @@ import (
 	"sync"
 )
 
-// ErrNonFinite says that draws or log-weights are NaN or infinite where they must not be.
-var ErrNonFinite = errors.New("diag: not finite")
+// errNonFinite says that draws or log-weights are NaN or infinite where they must not be.
+var errNonFinite = errors.New("diag: not finite")
 
 // minDraws is the least number of draws a chain can be halved with.
 const minDraws = 4
 
 // Sample is what [New] takes: draws of several chains that target the same distribution, without the warm-up.
 type Sample struct {
-	// Values are the draws, [Chains, Draws, Parameters], row-major; [Draws, Chains, Parameters] if DrawsFirst, which is
-	// how chains that move in lock step are recorded.
-	Values                    []float64
+	Values                    []float64 // the draws, [Chains, Draws, Parameters], row-major
 	Chains, Draws, Parameters int
-	DrawsFirst                bool
 	// Names of the parameters, [Parameters]; nil names them "parameter 0", "parameter 1", ...
 	Names []string
-	// Groups are the groups that parameters belong to, such as layers, [Parameters]: parameters of the same group are
+	// groups are the groups that parameters belong to, such as layers, [Parameters]: parameters of the same group are
 	// summarised together. nil puts all into one, "all".
-	Groups []string
+	groups []string
 }
 
 // Chains are draws that were checked. They do not change; several goroutines may use them.
@@ -43,7 +40,7 @@ type Chains struct {
 // New checks draws. They are not copied and must not change afterwards.
 //
 // There must be at least 1 chain, 4 draws and 1 parameter, and Chains x Draws x Parameters values. If any is not finite
-// the error wraps ErrNonFinite, counts them, and names the chain, draw and parameter of the first.
+// the error counts them, and names the chain, draw and parameter of the first.
 func New(s Sample) (*Chains, error) { return newChains(s, nil) }
 
 // newChains is New, with the draws from column instead of s.Values if column is not nil.
@@ -63,11 +60,7 @@ func newChains(s Sample, column func(parameter int) ([]float64, error)) (*Chains
 	if s.Names != nil && len(s.Names) != s.Parameters {
 		return nil, fmt.Errorf("diag: %d names for %d parameters", len(s.Names), s.Parameters)
 	}
-	if s.Groups != nil && len(s.Groups) != s.Parameters {
-		return nil, fmt.Errorf("diag: %d groups for %d parameters: there must be one for each, equal for those that belong "+
-			"together", len(s.Groups), s.Parameters)
-	}
-	s.Names, s.Groups = slices.Clone(s.Names), slices.Clone(s.Groups)
+	s.Names = slices.Clone(s.Names)
 	c := &Chains{sample: s, column: column}
 	if err := c.checkFinite(); err != nil {
 		return nil, err
@@ -104,12 +97,9 @@ func (c *Chains) checkFinite() error {
 	}
 	parameter, at := first%c.sample.Parameters, first/c.sample.Parameters
 	chain, draw := at/c.sample.Draws, at%c.sample.Draws
-	if c.sample.DrawsFirst {
-		chain, draw = at%c.sample.Chains, at/c.sample.Chains
-	}
 	return fmt.Errorf("%w: %d of %d values, the first %v at chain %d, draw %d, %s (counted from 0): the chain diverged, "+
 		"or its step is too large",
-		ErrNonFinite, bad, c.sample.Chains*c.sample.Draws*c.sample.Parameters, value, chain, draw, c.Name(parameter))
+		errNonFinite, bad, c.sample.Chains*c.sample.Draws*c.sample.Parameters, value, chain, draw, c.Name(parameter))
 }
 
 // Chains is the number of chains.
@@ -131,10 +121,10 @@ func (c *Chains) Name(parameter int) string {
 
 // group is the group that a parameter belongs to.
 func (c *Chains) group(parameter int) string {
-	if c.sample.Groups == nil {
+	if c.sample.groups == nil {
 		return "all"
 	}
-	return c.sample.Groups[parameter]
+	return c.sample.groups[parameter]
 }
 
 func (c *Chains) checkParameter(method string, parameter int) error {
@@ -155,17 +145,9 @@ func (c *Chains) gather(parameter int, dst []float64) []float64 {
 		}
 		return draws
 	}
-	chainStride, drawStride := s.Draws*s.Parameters, s.Parameters
-	if s.DrawsFirst {
-		chainStride, drawStride = s.Parameters, s.Chains*s.Parameters
-	}
 	dst = dst[:0]
-	for chain := range s.Chains {
-		at := chain*chainStride + parameter
-		for range s.Draws {
-			dst = append(dst, s.Values[at])
-			at += drawStride
-		}
+	for at := parameter; at < len(s.Values); at += s.Parameters {
+		dst = append(dst, s.Values[at])
 	}
 	return dst
 }

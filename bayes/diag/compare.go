@@ -2,14 +2,12 @@ package diag
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -41,7 +39,7 @@ const (
 )
 
 // Compare compares models, by name, by their leave-one-out predictions of the same rows. It returns an error if the
-// numbers of rows differ or, where the targets are known (see NewLOOForPrediction), the targets.
+// numbers of rows differ or, where the targets are known (see NewLOOForPosterior), the targets.
 func Compare(models map[string]LOO) (Comparison, error) {
 	if len(models) < 2 {
 		return nil, fmt.Errorf("diag: Compare with %d models: it takes two or more", len(models))
@@ -60,11 +58,7 @@ func Compare(models map[string]LOO) (Comparison, error) {
 			return nil, err
 		}
 	}
-	weights, err := stack(all)
-	if err != nil {
-		return nil, err
-	}
-	for i, w := range weights {
+	for i, w := range stack(all) {
 		all[i].Weight = w
 	}
 	return all, nil
@@ -127,98 +121,50 @@ func (l LOO) above() (count int) {
 	return count
 }
 
-// How the weights of stacking are computed: for K models the mean log density is within barrier K nats of the maximum,
-// and the Newton steps at one barrier end when a step gains less than a hundredth of the barrier.
+// The iterations of stacking end when no weight changes by more than stackingError, and at the latest after
+// mostStacking.
 const (
-	firstBarrier, lastBarrier = 1e-1, 1e-12
-	mostNewton                = 100
+	stackingError = 1e-13
+	mostStacking  = 100_000
 )
 
 // stack computes the weights of stacking: they maximise the mean over rows of log sum_k w_k p_k(y_n), which is concave.
-// It makes Newton steps with a barrier term, mu sum_k log w_k, and lowers mu tenfold until the term is negligible.
-func stack(models Comparison) ([]float64, error) {
+// Each step of the EM algorithm for the weights of a mixture multiplies a weight by the mean over rows of its model's
+// share, p_k(y_n) / sum_i w_i p_i(y_n).
+func stack(models Comparison) []float64 {
 	k, rows := len(models), len(models[0].LOO.Rows)
-	density := mat.NewDense(rows, k, nil) // relative to the largest of the row
-	for n := range rows {
-		largest := math.Inf(-1)
-		for _, m := range models {
-			largest = max(largest, m.LOO.Rows[n].ELPD)
-		}
+	densities := make([][]float64, rows) // [rows, K], relative to the largest of the row
+	for n := range densities {
+		own := make([]float64, k)
 		for i, m := range models {
-			density.Set(n, i, math.Exp(m.LOO.Rows[n].ELPD-largest))
+			own[i] = m.LOO.Rows[n].ELPD
+		}
+		floats.AddConst(-floats.Max(own), own)
+		for i, l := range own {
+			own[i] = math.Exp(l)
+		}
+		densities[n] = own
+	}
+	w, next := slices.Repeat([]float64{1 / float64(k)}, k), make([]float64, k)
+	for range mostStacking {
+		clear(next)
+		for _, own := range densities {
+			mixed := floats.Dot(own, w) * float64(rows)
+			for i, p := range own {
+				next[i] += w[i] * p / mixed
+			}
+		}
+		w, next = next, w
+		if floats.Distance(w, next, math.Inf(1)) < stackingError {
+			break
 		}
 	}
-	value := func(w []float64, barrier float64) float64 {
-		sum := 0.
-		for n := range rows {
-			sum += math.Log(floats.Dot(density.RawRowView(n), w)) / float64(rows)
-		}
-		for _, v := range w {
-			sum += barrier * math.Log(v)
-		}
-		return sum
-	}
-	w := slices.Repeat([]float64{1 / float64(k)}, k)
-	for barrier := firstBarrier; barrier >= lastBarrier; barrier /= 10 {
-		for range mostNewton {
-			step, gain, err := newton(density, w, barrier)
-			if err != nil {
-				return nil, fmt.Errorf("diag: stacking: %w", err)
-			}
-			if gain < barrier/100 {
-				break
-			}
-			now, length := value(w, barrier), 1.
-			next := make([]float64, k)
-			for ; length > 1e-12; length /= 2 {
-				floats.AddScaledTo(next, w, length, step)
-				if floats.Min(next) > 0 && value(next, barrier) >= now+1e-4*length*gain {
-					copy(w, next)
-					break
-				}
-			}
-			if length <= 1e-12 { // even the shortest step gains nothing in floating point
-				break
-			}
-		}
-	}
-	floats.Scale(1/floats.Sum(w), w)
-	return w, nil
+	return w
 }
 
-// newton is the Newton step that keeps the sum of the weights, and its gain to first order.
-func newton(density *mat.Dense, w []float64, barrier float64) (step []float64, gain float64, err error) {
-	rows, k := density.Dims()
-	gradient := make([]float64, k+1) // the last element is for the multiplier of the constraint on the sum
-	system := mat.NewDense(k+1, k+1, nil)
-	for n := range rows {
-		row := density.RawRowView(n)
-		mixed := floats.Dot(row, w)
-		for i, a := range row {
-			gradient[i] += a / mixed / float64(rows)
-			for j, b := range row {
-				system.Set(i, j, system.At(i, j)+a*b/(mixed*mixed*float64(rows)))
-			}
-		}
-	}
-	for i, v := range w {
-		gradient[i] += barrier / v
-		system.Set(i, i, system.At(i, i)+barrier/(v*v))
-		system.Set(i, k, 1)
-		system.Set(k, i, 1)
-	}
-	var solved mat.VecDense
-	var condition mat.Condition
-	if err := solved.SolveVec(system, mat.NewVecDense(k+1, gradient)); err != nil && !errors.As(err, &condition) {
-		return nil, 0, err
-	}
-	step = mat.Col(nil, 0, &solved)[:k]
-	return step, floats.Dot(gradient[:k], step), nil
-}
-
-// Table is the comparison as a table, one row a model; without notes where there are none.
-func (c Comparison) Table() Table {
-	t := Table{{"model", "ELPD", "±", "difference", "±", "worse", "parameters", "weight", "note"}}
+// table is the comparison as a table, one row a model; without notes where there are none.
+func (c Comparison) table() table {
+	t := table{{"model", "ELPD", "±", "difference", "±", "worse", "parameters", "weight", "note"}}
 	noted := slices.ContainsFunc(c, func(r ComparisonRow) bool { return r.Note != "" })
 	for _, r := range c {
 		worse := "-"
@@ -240,4 +186,4 @@ func (c Comparison) Table() Table {
 }
 
 // String is the table as text.
-func (c Comparison) String() string { return c.Table().String() }
+func (c Comparison) String() string { return c.table().String() }

@@ -19,12 +19,12 @@ type Efficiency struct {
 	Unknown       int     // parameters that never change or whose ESS is NaN, which are left out
 }
 
-// PerEvaluation is the ESS of the parameters divided by the number of full evaluations of the target that the draws
+// perEvaluation is the ESS of the parameters divided by the number of full evaluations of the target that the draws
 // took: full forward passes, as mcmc.Evaluations.Forwards counts them, with partial ones in proportion. The ESS of a
 // parameter is here the smaller one of its bulk and tail ESS, and at most the number of draws, so that antithetic
 // chains do not count for more than independent draws. For a Summary in function space (NewForPrediction) it is the ESS
 // of predictions, by which samplers of networks should be compared.
-func (s Summary) PerEvaluation(evaluations float64) (Efficiency, error) {
+func (s Summary) perEvaluation(evaluations float64) (Efficiency, error) {
 	if !(evaluations > 0) || math.IsInf(evaluations, 1) {
 		return Efficiency{}, fmt.Errorf("diag: %v full evaluations: it must be positive and finite", evaluations)
 	}

@@ -11,7 +11,7 @@ func TestPerEvaluation(t *testing.T) {
 		{BulkESS: 300, TailESS: 200}, {BulkESS: 900, TailESS: 700}, {BulkESS: 100, TailESS: 350},
 		{BulkESS: math.NaN(), TailESS: 100}, {BulkESS: 400, TailESS: 400, RHat: math.NaN()}, // which never changes
 	}}
-	e, err := s.PerEvaluation(1000)
+	e, err := s.perEvaluation(1000)
 	if err != nil || e.Least != .1 || e.Median != .2 || e.Unknown != 2 {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -19,11 +19,11 @@ func TestPerEvaluation(t *testing.T) {
 		t.Error(text)
 	}
 	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		if _, err := s.PerEvaluation(bad); err == nil {
+		if _, err := s.perEvaluation(bad); err == nil {
 			t.Errorf("%v evaluations are taken", bad)
 		}
 	}
-	if e, err := (Summary{}).PerEvaluation(1); err != nil || !math.IsNaN(e.Least) {
+	if e, err := (Summary{}).perEvaluation(1); err != nil || !math.IsNaN(e.Least) {
 		t.Errorf("no parameters: %+v, %v", e, err)
 	}
 }

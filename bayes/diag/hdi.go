@@ -13,7 +13,7 @@ import (
 // least the given mass, within (0, 1). The zero value of w means equal weights. It is always one interval, also for a
 // distribution with several modes. (Kruschke 2015, Doing Bayesian data analysis, section 4.3.4; ArviZ takes one draw
 // more where mass times J is whole.) Draws of weight 0 are ignored; any other draw that is not finite is an error that
-// wraps [ErrNonFinite].
+// wraps [errNonFinite].
 func HDI(values []float64, w bayes.LogWeights, mass float64) (lower, upper float64, err error) {
 	if !(mass > 0 && mass < 1) {
 		return 0, 0, fmt.Errorf("diag: HDI of mass %v: it must lie between 0 and 1", mass)
@@ -32,7 +32,7 @@ func HDI(values []float64, w bayes.LogWeights, mass float64) (lower, upper float
 			continue
 		}
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return 0, 0, fmt.Errorf("%w: draw %d is %v, and its weight %v", ErrNonFinite, j, v, weight)
+			return 0, 0, fmt.Errorf("%w: draw %d is %v, and its weight %v", errNonFinite, j, v, weight)
 		}
 		draws = append(draws, draw{v, weight})
 	}

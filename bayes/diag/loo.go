@@ -57,7 +57,7 @@ const (
 
 // NewLOO is LOO from log-likelihoods log p(y_n | theta_j), [J, rows], row-major, of draws with weights w, whose zero
 // value means equal weights. relativeEfficiency is the draws' ESS over J, and 1 for independent draws, see [PSIS]. The
-// error wraps [ErrNonFinite] if a log-likelihood of a draw whose weight is not 0 is not finite.
+// error names the first log-likelihood, of a draw whose weight is not 0, that is not finite.
 func NewLOO(logLikelihood []float64, rows int, w bayes.LogWeights, relativeEfficiency float64) (LOO, error) {
 	return newLOO(logLikelihood, rows, w, 1, relativeEfficiency, nil)
 }
@@ -68,8 +68,8 @@ func NewLOO(logLikelihood []float64, rows int, w bayes.LogWeights, relativeEffic
 // model has, the draws are from an approximation, or parameters were trained and not drawn: trained parameters were
 // fitted to every row, and do not change when a row is left out.
 //
-// The error wraps dataset.ErrOrder if columns or classes of the rows are in another order than the posterior's, and
-// [ErrOtherRows] if the rows are not the training rows.
+// It is an error if columns or classes of the rows are in another order than the posterior's, or if the rows are not
+// the training rows.
 func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.Dataset) (LOO, error) {
 	if p == nil || train == nil {
 		return LOO{}, errors.New("diag: NewLOOForPosterior needs a posterior and the rows that it was given")
@@ -83,7 +83,7 @@ func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.
 	if given := train.Hash(); known && given != from.DataHash {
 		if read, err := dataset.Examine(ctx, dataset.RowsOf(train), 0, nil); err != nil || read.Hash != from.DataHash {
 			return LOO{}, fmt.Errorf("%w: those have the hash %.12s, the %d rows of %q have %.12s: give the training part "+
-				"itself; rows that it has not seen are scored by metric.Of", ErrOtherRows, from.DataHash, train.Rows(),
+				"itself; rows that it has not seen are scored by metric.Of", errOtherRows, from.DataHash, train.Rows(),
 				train.Name, given)
 		} // the provenance has the hash by Examine if the rows were a dataset.Source
 	}
@@ -122,19 +122,12 @@ func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.
 	return l, nil
 }
 
-// ErrOtherRows says that rows are not those that a posterior was given.
-var ErrOtherRows = errors.New("diag: these are not the rows that the posterior was given")
+// errOtherRows says that rows are not those that a posterior was given.
+var errOtherRows = errors.New("diag: these are not the rows that the posterior was given")
 
-// NewLOOForPrediction is LOO from a prediction of the rows that the posterior was trained on, and their targets y,
-// [Rows, Targets], with PIT for regressions. (For rows that were not trained on metric.NLPD is already a score.) If the
-// particles are from Markov chains, their relative efficiency is the mean over rows of the ESS of p(y_n | theta_j),
-// divided by the number of particles. A prediction does not know a power of its posterior's likelihood, and 1 is taken:
-// NewLOOForPosterior knows it.
-func NewLOOForPrediction(p bayes.Prediction, y []float64) (LOO, error) {
-	return looForPrediction(p, y, 1)
-}
-
-// looForPrediction is NewLOOForPrediction where the likelihood has a power.
+// looForPrediction is LOO from a prediction of the rows that the posterior was trained on, and their targets y, [Rows,
+// Targets], where the likelihood has a power; with PIT for regressions. If the particles are from Markov chains, their
+// relative efficiency is the mean over rows of the ESS of p(y_n | theta_j), divided by the number of particles.
 func looForPrediction(p bayes.Prediction, y []float64, power float64) (LOO, error) {
 	if err := p.Validate(); err != nil {
 		return LOO{}, fmt.Errorf("diag: %w", err)
@@ -289,7 +282,7 @@ func newLOO(
 	}
 	if bad > 0 {
 		return LOO{}, fmt.Errorf("%w: %d of %d log-likelihoods, the first that of row %d and draw %d, %v: a row to which a "+
-			"draw gives density 0 cannot be left out by weights", ErrNonFinite, bad, len(alive)*rows, firstRow, firstDraw,
+			"draw gives density 0 cannot be left out by weights", errNonFinite, bad, len(alive)*rows, firstRow, firstDraw,
 			logLikelihood[firstDraw*rows+firstRow])
 	}
 	l := LOO{Rows: make([]LOORow, rows), Draws: len(alive)}

@@ -293,13 +293,13 @@ func TestLOOOfDeadParticles(t *testing.T) {
 		p.Weights = append(p.Weights, 1./draws)
 	}
 	y := []float64{.2, .7}
-	want, err := NewLOOForPrediction(p, y)
+	want, err := looForPrediction(p, y, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Particles += 2
 	p.Outputs, p.Weights = append(p.Outputs, math.NaN(), 0, 0, math.Inf(1)), append(p.Weights, 0, 0)
-	got, err := NewLOOForPrediction(p, y)
+	got, err := looForPrediction(p, y, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

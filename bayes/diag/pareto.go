@@ -47,31 +47,6 @@ func PSIS(w bayes.LogWeights, relativeEfficiency float64) (Smoothed, error) {
 	return smooth(logWeights, relativeEfficiency)
 }
 
-// KHat is k-hat of the raw log-weights of independent draws of an importance sampler, normalised or not; -Inf is a
-// weight of 0. It is +Inf where one weight dominates, as in PSIS, and never NaN. The error wraps ErrNonFinite, with
-// counts, if any log-weight is NaN or +Inf: [bayes.NewLogWeights] and [PSIS] treat these as -Inf instead, as samplers do.
-// It wraps ErrNoTail as in PSIS, and bayes.ErrZeroWeights if all are -Inf.
-func KHat(logWeights []float64) (float64, error) {
-	bad, first := 0, -1
-	for j, v := range logWeights {
-		if math.IsNaN(v) || math.IsInf(v, 1) {
-			if bad++; bad == 1 {
-				first = j
-			}
-		}
-	}
-	if bad > 0 {
-		return 0, fmt.Errorf("%w: %d of %d log-weights are NaN or +Inf, the first %v at index %d",
-			ErrNonFinite, bad, len(logWeights), logWeights[first], first)
-	}
-	w, err := bayes.NewLogWeights(logWeights)
-	if err != nil {
-		return 0, fmt.Errorf("diag: KHat: %w", err)
-	}
-	s, err := PSIS(w, 1)
-	return s.KHat, err
-}
-
 // smooth is PSIS of raw log-weights, which it overwrites.
 func smooth(logWeights []float64, relativeEfficiency float64) (Smoothed, error) {
 	size := len(logWeights)
@@ -127,28 +102,6 @@ func tailLength(draws int, relativeEfficiency float64) int {
 	return draws / 5
 }
 
-// KHat is the larger of the k-hats of a parameter's left and right tail: an estimate of which moments of its
-// distribution exist (those of order below 1/k). The tails' length accounts for autocorrelation by the tail ESS. It is
-// NaN if neither tail can be fitted: few draws, or many equal ones.
-func (c *Chains) KHat(parameter int) (float64, error) {
-	left, right, err := c.KHatParts(parameter)
-	if err != nil {
-		return 0, err
-	}
-	return largerKHat(left, right), nil
-}
-
-// KHatParts are the k-hats of a parameter's left and of its right tail. Each is NaN if that tail cannot be fitted.
-func (c *Chains) KHatParts(parameter int) (left, right float64, err error) {
-	if err := c.checkParameter("KHat", parameter); err != nil {
-		return 0, 0, err
-	}
-	w := newWorkspace(c)
-	w.load(parameter)
-	left, right = w.kHat(w.ess(Tail))
-	return left, right, nil
-}
-
 func largerKHat(left, right float64) float64 {
 	switch {
 	case math.IsNaN(left):
@@ -159,6 +112,9 @@ func largerKHat(left, right float64) float64 {
 	return max(left, right)
 }
 
+// kHat is k-hat of the left and of the right tail of a parameter, an estimate of which moments of its distribution
+// exist (those of order below 1/k). The tails' length accounts for autocorrelation by the tail ESS. Each is NaN if that
+// tail cannot be fitted: few draws, or many equal ones.
 func (w *workspace) kHat(tailESS float64) (left, right float64) {
 	size := len(w.sorted)
 	tail := tailLength(size, tailESS/float64(len(w.split)))

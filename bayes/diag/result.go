@@ -67,7 +67,7 @@ func Of(result fit.Fitted) (Diagnosis, error) {
 		}
 		d.ofChains(chains.Summary())
 		if e, ok := result.(Evaluated); ok && e.FullEvaluations() > 0 {
-			efficiency, err := d.Summary.PerEvaluation(e.FullEvaluations())
+			efficiency, err := d.Summary.perEvaluation(e.FullEvaluations())
 			if err != nil {
 				return d, err
 			}

@@ -6,26 +6,16 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// RHat is the rank-normalised split R-hat of a parameter, the larger of the two that RHatParts gives.
+// RHat is the rank-normalised split R-hat of a parameter: the larger of that of normal scores of the draws, which shows
+// chains of different location, and that of normal scores of their distances from the median, which shows chains of
+// different spread (Vehtari et al. 2021, sections 4.1 and 4.2).
 func (c *Chains) RHat(parameter int) (float64, error) {
-	bulk, folded, err := c.RHatParts(parameter)
-	if err != nil {
-		return 0, err
-	}
-	return larger(bulk, folded), nil
-}
-
-// RHatParts are the R-hat of normal scores of the draws, which shows chains of different location, and that of normal
-// scores of their distances from the median, which shows chains of different spread (Vehtari et al. 2021, sections 4.1
-// and 4.2).
-func (c *Chains) RHatParts(parameter int) (bulk, folded float64, err error) {
 	if err := c.checkParameter("RHat", parameter); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	w := newWorkspace(c)
 	w.load(parameter)
-	bulk, folded = w.rhat()
-	return bulk, folded, nil
+	return larger(w.rhat()), nil
 }
 
 func (w *workspace) rhat() (bulk, folded float64) {

@@ -25,19 +25,10 @@ func NewForDraws(d *mcmc.Draws) (*Chains, error) {
 	return New(Sample{Values: values, Chains: d.Chains, Draws: d.PerChain, Parameters: d.Dim})
 }
 
-// NewForModel is [New] for draws of a model's stochastic parameters phi, s.Parameters = bound.D. It fills in Names,
-// such as "layer1/weights[2,0]", and Groups, such as "layer1".
-func NewForModel(s Sample, bound *bayes.BoundModel) (*Chains, error) {
-	if s.Parameters != bound.D {
-		return nil, fmt.Errorf("diag: %d parameters, but the model has %d stochastic numbers:\n%s",
-			s.Parameters, bound.D, bound.Summary())
-	}
-	return New(named(s, bound))
-}
-
-// named fills in the names and groups of a model's stochastic parameters.
+// named fills in the names of a model's stochastic parameters, such as "layer1/weights[2,0]", and their groups, such as
+// "layer1".
 func named(s Sample, bound *bayes.BoundModel) Sample {
-	s.Names, s.Groups = make([]string, bound.D), make([]string, bound.D)
+	s.Names, s.groups = make([]string, bound.D), make([]string, bound.D)
 	for _, slot := range bound.Slots {
 		if !slot.Stochastic {
 			continue
@@ -45,7 +36,7 @@ func named(s Sample, bound *bayes.BoundModel) Sample {
 		layer, _, _ := strings.Cut(slot.Name, "/")
 		for i := range slot.Size() {
 			s.Names[slot.Offset+i] = slot.Name + index(i, slot.Shape)
-			s.Groups[slot.Offset+i] = layer
+			s.groups[slot.Offset+i] = layer
 		}
 	}
 	return s
@@ -108,7 +99,7 @@ func NewForPrediction(p bayes.Prediction) (*Chains, error) {
 	for n := range p.Rows {
 		for _, column := range columns {
 			s.Names = append(s.Names, fmt.Sprintf("%s, row %d", column, n))
-			s.Groups = append(s.Groups, column)
+			s.groups = append(s.groups, column)
 		}
 	}
 	return New(s)

@@ -10,11 +10,11 @@ import (
 // maxRows is the most parameters that String prints one by one.
 const maxRows = 30
 
-// Table is a table as text: the head, then rows of as many cells.
-type Table [][]string
+// table is a table as text: the head, then rows of as many cells.
+type table [][]string
 
 // String aligns the columns.
-func (t Table) String() string {
+func (t table) String() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, row := range t {
@@ -24,21 +24,9 @@ func (t Table) String() string {
 	return b.String()
 }
 
-// Markdown is the table in Markdown.
-func (t Table) Markdown() string {
-	var b strings.Builder
-	for i, row := range t {
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
-		if i == 0 {
-			b.WriteString("|" + strings.Repeat("---|", len(row)) + "\n")
-		}
-	}
-	return b.String()
-}
-
-// ParameterTable has a row for each parameter.
-func (s Summary) ParameterTable() Table {
-	t := Table{{"parameter", "mean", "sd", "MCSE mean", "bulk ESS", "tail ESS", "R-hat", "k-hat"}}
+// parameterTable has a row for each parameter.
+func (s Summary) parameterTable() table {
+	t := table{{"parameter", "mean", "sd", "MCSE mean", "bulk ESS", "tail ESS", "R-hat", "k-hat"}}
 	for _, r := range s.Rows {
 		t = append(t, []string{
 			r.Name, fmt.Sprintf("%.4g", r.Mean), fmt.Sprintf("%.3g", r.SD), fmt.Sprintf("%.2g", r.MCSEMean),
@@ -49,10 +37,10 @@ func (s Summary) ParameterTable() Table {
 	return t
 }
 
-// GroupTable has a row for each group: the worst of each diagnostic, its median in brackets, and which parameter has
+// groupTable has a row for each group: the worst of each diagnostic, its median in brackets, and which parameter has
 // the largest R-hat.
-func (s Summary) GroupTable() Table {
-	t := Table{{"group", "parameters", "R-hat", "bulk ESS", "tail ESS", "k-hat", "worst R-hat"}}
+func (s Summary) groupTable() table {
+	t := table{{"group", "parameters", "R-hat", "bulk ESS", "tail ESS", "k-hat", "worst R-hat"}}
 	for _, g := range s.Groups {
 		worst := "-"
 		if g.RHat.At >= 0 {
@@ -71,7 +59,7 @@ func (s Spread) format(verb string) string {
 	return fmt.Sprintf(verb+" ("+verb+")", s.Worst, s.Median)
 }
 
-// Problems has a line for each diagnostic that is beyond MaxRHat, MinESS or MaxKHat, or cannot be computed, with the
+// Problems has a line for each diagnostic that is beyond MaxRHat, MinESS or maxKHat, or cannot be computed, with the
 // number of parameters and the worst. It is empty if there are none.
 func (s Summary) Problems() []string {
 	var problems []string
@@ -94,7 +82,7 @@ func (s Summary) Problems() []string {
 	report(fmt.Sprintf("R-hat is above %v", MaxRHat), "%.3f", 1, MaxRHat, func(r Row) float64 { return r.RHat })
 	report(fmt.Sprintf("bulk ESS is below %d", MinESS), "%.0f", -1, MinESS, func(r Row) float64 { return r.BulkESS })
 	report(fmt.Sprintf("tail ESS is below %d", MinESS), "%.0f", -1, MinESS, func(r Row) float64 { return r.TailESS })
-	report(fmt.Sprintf("k-hat is above %v", MaxKHat), "%.2f", 1, MaxKHat, func(r Row) float64 { return r.KHat })
+	report(fmt.Sprintf("k-hat is above %v", maxKHat), "%.2f", 1, maxKHat, func(r Row) float64 { return r.KHat })
 	undefined, first := 0, ""
 	for _, r := range s.Rows {
 		if math.IsNaN(r.RHat) {
@@ -120,11 +108,11 @@ func (s Summary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d chains, %d draws each, %d parameters\n", s.Chains, s.Draws, len(s.Rows))
 	if len(s.Rows) <= maxRows {
-		b.WriteString(s.ParameterTable().String())
+		b.WriteString(s.parameterTable().String())
 	}
 	if len(s.Groups) > 1 || len(s.Rows) > maxRows {
 		b.WriteString("worst (median) of each group\n")
-		b.WriteString(s.GroupTable().String())
+		b.WriteString(s.groupTable().String())
 	}
 	problems := s.Problems()
 	for _, p := range problems {
