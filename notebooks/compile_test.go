@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"gobnn/notebooks/execute"
-	"gobnn/notebooks/work"
 )
 
 // A run that was stopped fails its cell, in every notebook: part of a run is not shown as the whole. It does so on one
@@ -21,7 +20,7 @@ func TestStoppedRunsFail(t *testing.T) {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("notebooks: %q, %v", paths, err)
 	}
-	paths = append(paths, filepath.Join("work", work.Template))
+	paths = append(paths, filepath.Join("work", templateName))
 	begins := regexp.MustCompile(`\w\.(Fit|FitFrom|FitShards|FitSource|SampleSplit)\(`)
 	for _, path := range paths {
 		source, err := packageOf(path)
@@ -50,7 +49,7 @@ func TestNotebooksCompile(t *testing.T) {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("notebooks: %q, %v", paths, err)
 	}
-	paths = append(paths, filepath.Join("work", work.Template))
+	paths = append(paths, filepath.Join("work", templateName))
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +143,7 @@ func TestNotebooksSize(t *testing.T) {
 // outside the source tree.
 func TestLinks(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := work.Fill(".", dir); err != nil {
+	if _, err := fillWork(".", dir); err != nil {
 		t.Fatal(err)
 	}
 	paths, err := filepath.Glob(filepath.Join(dir, "*.ipynb"))

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"syscall"
 
-	"gobnn/notebooks/commandline"
+	"gobnn/notebooks/program"
 	"gobnn/notebooks/setup"
-	"gobnn/notebooks/work"
 )
 
 // labVerb replaces this process by JupyterLab, which so has the terminal, Ctrl-C and the exit status.
@@ -23,7 +22,7 @@ func labVerb(ctx context.Context, root string, args []string) error {
 	environmentFlags(flags, &s)
 	port := flags.Int("port", 0, "the port to listen on (default: JupyterLab's, 8888 or the next free one)")
 	noBrowser := flags.Bool("no-browser", false, "do not open a browser: print the address only")
-	rest, err := commandline.Parse(flags, `usage: go run ./notebooks lab [flags] [-- JUPYTERLAB-FLAGS]
+	rest, err := program.Parse(flags, `usage: go run ./notebooks lab [flags] [-- JUPYTERLAB-FLAGS]
 
 Opens JupyterLab with the Go kernel "Go (gobnn)" on your work folder: $GOBNN_WORK, or gobnn in your home folder. It
 has a template for a notebook of your own and copies of the project's notebooks. You may change or remove the copies:
@@ -75,22 +74,22 @@ after -- are passed on to JupyterLab.
 // workFolder is the user's folder, with the project's notebooks. One within the source tree, as somebody has who works
 // on the notebooks themselves, gets no copies.
 func workFolder(root string) (string, error) {
-	folder, err := work.Dir()
+	folder, err := workDir()
 	if err != nil {
 		return "", err
 	}
-	if work.Inside(root, folder) {
+	if inside(root, folder) {
 		if _, err := os.Stat(folder); err != nil {
-			return "", fmt.Errorf("%s=%s lies in the source tree, and is not there: %w", work.Variable, folder, err)
+			return "", fmt.Errorf("%s=%s lies in the source tree, and is not there: %w", workVariable, folder, err)
 		}
 		fmt.Printf("gobnn: %s lies in the source tree: what you save there changes it\n", folder)
 		return folder, nil
 	}
-	older, err := work.Fill(filepath.Join(root, "notebooks"), folder)
+	older, err := fillWork(filepath.Join(root, "notebooks"), folder)
 	if err != nil {
 		return "", err
 	}
-	fmt.Printf("gobnn: your notebooks are in %s (%s names another folder)\n", folder, work.Variable)
+	fmt.Printf("gobnn: your notebooks are in %s (%s names another folder)\n", folder, workVariable)
 	if len(older) > 0 {
 		fmt.Printf("gobnn: changed by you, and so not brought up to date: %s; remove one to have it anew\n",
 			strings.Join(older, ", "))

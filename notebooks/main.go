@@ -18,7 +18,7 @@ import (
 	"fmt"
 	"os"
 
-	"gobnn/notebooks/commandline"
+	"gobnn/notebooks/program"
 	"gobnn/notebooks/setup"
 )
 
@@ -52,13 +52,13 @@ var verbs = map[string]func(ctx context.Context, root string, args []string) err
 }
 
 func main() {
-	commandline.Main(func(ctx context.Context) error { return dispatch(ctx, os.Args[1:]) })
+	program.Main(func(ctx context.Context) error { return dispatch(ctx, os.Args[1:]) })
 }
 
 func dispatch(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		fmt.Fprint(os.Stderr, usage)
-		return commandline.ErrUsage
+		return program.ErrUsage
 	}
 	switch args[0] {
 	case "-h", "-help", "--help", "help":
@@ -68,7 +68,7 @@ func dispatch(ctx context.Context, args []string) error {
 	verb, ok := verbs[args[0]]
 	if !ok {
 		fmt.Fprintf(os.Stderr, "gobnn: unknown verb %q\n\n%s", args[0], usage)
-		return commandline.ErrUsage
+		return program.ErrUsage
 	}
 	here, err := os.Getwd()
 	if err != nil {
@@ -87,15 +87,13 @@ func noMore(flags *flag.FlagSet, rest []string) error {
 		return nil
 	}
 	fmt.Fprintf(os.Stderr, "gobnn %s: takes no argument, got %q\n", flags.Name(), rest)
-	return commandline.ErrUsage
+	return program.ErrUsage
 }
 
 // environmentFlags adds the flags of a verb that may set up.
 func environmentFlags(flags *flag.FlagSet, s *setup.Setup) {
 	flags.StringVar(&s.Python, "python", "", "the Python `interpreter` for the environment (default: the first "+
 		"on PATH that is 3.10 or later)")
-	flags.StringVar(&s.Plugin, "plugin", "", "use the XLA plugin (PJRT) in `FILE` instead of the pinned one, now and in "+
-		"later runs; \"default\" uses the pinned one again")
 }
 
 func setupVerb(ctx context.Context, root string, args []string) error {
@@ -109,7 +107,7 @@ func setupVerb(ctx context.Context, root string, args []string) error {
 	kernel := flags.Bool("kernel", false, "also tell another Jupyter of the kernel \"Go (gobnn)\": the user's")
 	prefix := flags.String("prefix", "", "with -kernel: the Jupyter installed in `FOLDER`, such as a venv")
 	remove := flags.Bool("remove", false, "with -kernel: take that back, and set up nothing")
-	rest, err := commandline.Parse(flags, `usage: go run ./notebooks setup [flags]
+	rest, err := program.Parse(flags, `usage: go run ./notebooks setup [flags]
 
 Installs the private environment in $GOBNN_CACHE, or gobnn in the user's cache folder: a Python venv with JupyterLab
 and the XLA plugin from pinned and hashed requirements, and GoNB, goimports and gopls from pinned tool modules. Then it

@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"gobnn/notebooks/commandline"
+	"gobnn/notebooks/program"
 	"gobnn/notebooks/took"
-	"gobnn/notebooks/work"
 )
 
 func TestBadInput(t *testing.T) {
@@ -38,7 +37,7 @@ func TestBadInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := dispatch(context.Background(), c.args)
 			if c.usage {
-				if !errors.Is(err, commandline.ErrUsage) {
+				if !errors.Is(err, program.ErrUsage) {
 					t.Errorf("error %v, want ErrUsage", err)
 				}
 			} else if err == nil || !strings.Contains(err.Error(), c.says) {
@@ -54,7 +53,7 @@ func TestBadInput(t *testing.T) {
 // A port in use, and a folder that cannot be written, are said before anything is set up.
 func TestFolders(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", t.TempDir())
-	t.Setenv(work.Variable, filepath.Join(t.TempDir(), "my work"))
+	t.Setenv(workVariable, filepath.Join(t.TempDir(), "my work"))
 	t.Setenv("PATH", t.TempDir()) // without a Python, a set-up that begins ends at once
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -74,9 +73,9 @@ func TestFolders(t *testing.T) {
 		{[]string{"lab"}, "nosuch"}, // within the source tree
 		{[]string{"run", "quickstart"}, "/proc/no/such"},
 	} {
-		t.Setenv(work.Variable, c.folder)
+		t.Setenv(workVariable, c.folder)
 		if err := dispatch(context.Background(), c.args); err == nil || !strings.Contains(err.Error(), c.folder) ||
-			!strings.Contains(err.Error(), work.Variable+"=") {
+			!strings.Contains(err.Error(), workVariable+"=") {
 			t.Errorf("%v with the folder %s: error %v", c.args, c.folder, err)
 		}
 	}
@@ -100,8 +99,8 @@ func TestWorkFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := filepath.Join(t.TempDir(), "my work")
-	for folder, has := range map[string]string{own: work.Template, notebooks: "quickstart.ipynb"} {
-		t.Setenv(work.Variable, folder)
+	for folder, has := range map[string]string{own: templateName, notebooks: "quickstart.ipynb"} {
+		t.Setenv(workVariable, folder)
 		got, err := workFolder(root)
 		if err != nil || got != folder {
 			t.Errorf("%q, %v; want %q", got, err, folder)

@@ -12,11 +12,10 @@ import (
 	"time"
 
 	"gobnn/bayes/compute/environment"
-	"gobnn/notebooks/commandline"
 	"gobnn/notebooks/execute"
+	"gobnn/notebooks/program"
 	"gobnn/notebooks/setup"
 	"gobnn/notebooks/took"
-	"gobnn/notebooks/work"
 )
 
 // runVerb executes notebooks headless, one after another, and stops at the first that fails.
@@ -26,7 +25,7 @@ func runVerb(ctx context.Context, root string, args []string) error {
 	environmentFlags(flags, &s)
 	timeout := flags.Duration("timeout", time.Hour, "time limit for one cell (0: no limit)")
 	save := flags.Bool("save", false, "replace the notebooks in the source tree by the executed ones")
-	names, err := commandline.Parse(flags, `usage: go run ./notebooks run NAME... [flags]
+	names, err := program.Parse(flags, `usage: go run ./notebooks run NAME... [flags]
 
 Executes notebooks/NAME.ipynb without a browser, setting up first if needed, and saves it with its outputs and figures
 as executed/NAME.ipynb in your work folder: $GOBNN_WORK, or gobnn in your home folder. If a cell fails, nothing is saved
@@ -54,11 +53,11 @@ and the exit status is not 0. The backend is $GOMLX_BACKEND if that is set, or e
 	}
 	into := folder
 	if *save {
-		if err := work.Writable(folder); err != nil {
+		if err := writable(folder); err != nil {
 			return fmt.Errorf("-save replaces the notebooks in the source tree: %w\nleave it out: the executed notebooks are "+
 				"then in a folder of your own", err)
 		}
-	} else if into, err = work.Executed(); err != nil {
+	} else if into, err = executedDir(); err != nil {
 		return err
 	}
 	cache, err := environment.CacheDir()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gobnn/bayes/compute/environment"
-	"gobnn/notebooks/process"
+	"gobnn/notebooks/program"
 	"gobnn/notebooks/setup"
 )
 
@@ -20,20 +20,20 @@ func execStudies(ctx context.Context, root string, args []string) error {
 	if err != nil {
 		return err
 	}
-	program := filepath.Join(cache, "bin", "reproduce")
-	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
+	binary := filepath.Join(cache, "bin", "reproduce")
+	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
 		return fmt.Errorf("folder for the studies' program (set GOBNN_CACHE to one that can be written): %w", err)
 	}
 	slow := time.AfterFunc(4*time.Second, func() {
 		fmt.Fprintln(os.Stderr, "gobnn: compiling the studies (a minute or two the first time)")
 	})
 	defer slow.Stop()
-	err = process.Run(ctx, process.Command{
-		Args: []string{"go", "build", "-o", program, "./notebooks/reproduce"}, Dir: root,
+	err = program.Run(ctx, program.Command{
+		Args: []string{"go", "build", "-o", binary, "./notebooks/reproduce"}, Dir: root,
 	})
 	if err != nil {
 		return fmt.Errorf("build the studies: %w", setup.Explain(err))
 	}
 	slow.Stop()
-	return fmt.Errorf("run the studies: %w", syscall.Exec(program, append([]string{"gobnn"}, args...), os.Environ()))
+	return fmt.Errorf("run the studies: %w", syscall.Exec(binary, append([]string{"gobnn"}, args...), os.Environ()))
 }

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"syscall"
 
-	"gobnn/notebooks/goflags"
+	"gobnn/notebooks/program"
 )
 
 // goVariable names the variable with the path of the real go command.
@@ -151,7 +151,7 @@ func start(env string, args []string) error {
 		goVariable:   goPath,
 		rootVariable: root,
 		"PATH":       path,
-		"GOFLAGS": goflags.Linking(goflags.InWorkspace(os.Getenv("GOFLAGS")),
+		"GOFLAGS": program.Linking(program.InWorkspace(os.Getenv("GOFLAGS")),
 			strings.TrimSpace(string(linker))),
 	} {
 		if err := os.Setenv(name, value); err != nil {

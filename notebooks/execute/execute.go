@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"gobnn/notebooks/process"
+	"gobnn/notebooks/program"
 
 	"github.com/google/renameio/v2"
 )
@@ -29,8 +30,8 @@ var driver []byte
 // mark begins the driver's lines that are events.
 const mark = "gobnn-event "
 
-// ErrCell is a notebook whose cell failed.
-var ErrCell = errors.New("a cell failed")
+// errCell is a notebook whose cell failed.
+var errCell = errors.New("a cell failed")
 
 // Runner executes notebooks.
 type Runner struct {
@@ -45,16 +46,12 @@ type Runner struct {
 
 // Names are the notebooks in folder, without extension, sorted.
 func Names(folder string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(folder, "*.ipynb"))
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, 0, len(files))
-	for _, file := range files {
-		names = append(names, strings.TrimSuffix(filepath.Base(file), ".ipynb"))
+	names, err := fs.Glob(os.DirFS(folder), "*.ipynb")
+	for i, file := range names {
+		names[i] = strings.TrimSuffix(file, ".ipynb")
 	}
 	slices.Sort(names)
-	return names, nil
+	return names, err
 }
 
 // Check is an error unless each name is a notebook in folder; it lists those that exist.
@@ -79,7 +76,7 @@ type event struct {
 	Error   string  `json:"error"`
 }
 
-// Run executes the notebook called name, and leaves it in Runner.Into. An error that wraps ErrCell has the failed cells
+// Run executes the notebook called name, and leaves it in Runner.Into. An error that wraps errCell has the failed cells
 // and their output.
 func (r Runner) Run(ctx context.Context, name string) error {
 	work, err := os.MkdirTemp("", "gobnn-run-")
@@ -95,7 +92,7 @@ func (r Runner) Run(ctx context.Context, name string) error {
 
 	cells := 0
 	var failed *event
-	ended := process.Run(ctx, process.Command{
+	ended := program.Run(ctx, program.Command{
 		Args: []string{r.Python, script, filepath.Join(r.Folder, name+".ipynb"), executed, r.Into,
 			strconv.FormatFloat(r.Timeout.Seconds(), 'f', -1, 64)},
 		Dir: r.Into, Env: r.Env, End: 15 * time.Second,
@@ -123,12 +120,12 @@ func (r Runner) Run(ctx context.Context, name string) error {
 	if ended != nil && failed == nil {
 		return fmt.Errorf("notebook %s: %w", name, ended)
 	}
-	failures, err := Failures(executed)
+	failures, err := failuresOf(executed)
 	if err != nil {
 		return fmt.Errorf("notebook %s: %w", name, err)
 	}
 	if failed != nil && len(failures) == 0 { // a timeout or a dead kernel leaves no output
-		failures = []Failure{{Cell: failed.Cell + 1, Message: failed.Error}}
+		failures = []failure{{Cell: failed.Cell + 1, Message: failed.Error}}
 	}
 	data, err := os.ReadFile(executed)
 	if err != nil {
@@ -147,7 +144,7 @@ func (r Runner) Run(ctx context.Context, name string) error {
 }
 
 // fail saves the failed notebook in Runner.Failed, and makes the error.
-func (r Runner) fail(name string, data []byte, failures []Failure) error {
+func (r Runner) fail(name string, data []byte, failures []failure) error {
 	var said strings.Builder
 	for _, f := range failures {
 		fmt.Fprintf(&said, "\n--- cell %d of %s.ipynb ---", f.Cell, name)
@@ -161,7 +158,7 @@ func (r Runner) fail(name string, data []byte, failures []Failure) error {
 	if err := errors.Join(os.MkdirAll(r.Failed, 0o755), renameio.WriteFile(kept, data, 0o644)); err != nil {
 		note = "\nwith the outputs up to the failure it could not be kept: " + err.Error()
 	}
-	return fmt.Errorf("notebook %s: %w%s%s", name, ErrCell, said.String(), note)
+	return fmt.Errorf("notebook %s: %w%s%s", name, errCell, said.String(), note)
 }
 
 // tail is the last lines of a text.

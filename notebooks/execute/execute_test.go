@@ -58,7 +58,7 @@ func TestFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.ipynb")
 			save(t, path, code("%%", stream("stdout", "before")), c.cell)
-			failures, err := Failures(path)
+			failures, err := failuresOf(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestFailures(t *testing.T) {
 	if err := os.WriteFile(path, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Failures(path); err == nil || !strings.Contains(err.Error(), path) {
+	if _, err := failuresOf(path); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v for a truncated notebook, want one with its name", err)
 	}
 }
@@ -152,7 +152,7 @@ func TestRun(t *testing.T) {
 			r := runner(t, c.script)
 			before := read(t, filepath.Join(r.Into, "story.ipynb"))
 			err := r.Run(context.Background(), "story")
-			if err == nil || errors.Is(err, ErrCell) != c.cell || !strings.Contains(err.Error(), c.says) {
+			if err == nil || errors.Is(err, errCell) != c.cell || !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("error %v, want one that says %q", err, c.says)
 			}
 			if got := read(t, filepath.Join(r.Into, "story.ipynb")); got != before {

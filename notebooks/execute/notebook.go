@@ -67,24 +67,24 @@ type output struct {
 	Traceback []string `json:"traceback"`
 }
 
-// Failure is a cell that failed.
-type Failure struct {
+// failure is a cell that failed.
+type failure struct {
 	Cell    int    // counted from 1, over all cells
 	Source  string // the cell's source
 	Message string // its error message
 }
 
-// Failures are the failed cells of an executed notebook: those with an error among the outputs, or with a failed shell
-// command (`!cmd`) or magic (`%name`), which the kernel itself takes for success.
-func Failures(path string) ([]Failure, error) {
+// failuresOf are the failed cells of an executed notebook: those with an error among the outputs, or with a failed
+// shell command (`!cmd`) or magic (`%name`), which the kernel itself takes for success.
+func failuresOf(path string) ([]failure, error) {
 	n, err := parsed(path)
 	if err != nil {
 		return nil, err
 	}
-	var failures []Failure
+	var failures []failure
 	for i, c := range n.Cells {
 		if message, failed := c.failed(); failed {
-			failures = append(failures, Failure{Cell: i + 1, Source: string(c.Source), Message: message})
+			failures = append(failures, failure{Cell: i + 1, Source: string(c.Source), Message: message})
 		}
 	}
 	return failures, nil

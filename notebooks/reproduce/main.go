@@ -18,8 +18,8 @@ import (
 	"strings"
 	"time"
 
-	"gobnn/notebooks/commandline"
 	"gobnn/notebooks/execute"
+	"gobnn/notebooks/program"
 	"gobnn/notebooks/setup"
 	"gobnn/notebooks/study"
 	"gobnn/notebooks/took"
@@ -28,7 +28,7 @@ import (
 )
 
 func main() {
-	commandline.Main(func(ctx context.Context) error { return dispatch(ctx, os.Args[1:], os.Stdout, os.Stderr) })
+	program.Main(func(ctx context.Context) error { return dispatch(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
 func dispatch(ctx context.Context, args []string, out, progress io.Writer) error {
@@ -41,13 +41,13 @@ func dispatch(ctx context.Context, args []string, out, progress io.Writer) error
 		}
 	}
 	fmt.Fprintln(progress, "usage: go run ./notebooks list | reproduce ID... [flags]")
-	return commandline.ErrUsage
+	return program.ErrUsage
 }
 
 // list prints the notebooks, then every study and its state; with names only those of that name.
 func list(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("list", flag.ContinueOnError)
-	asked, err := commandline.Parse(flags, `usage: go run ./notebooks list [NAME...]
+	asked, err := program.Parse(flags, `usage: go run ./notebooks list [NAME...]
 
 Lists the notebooks, and every table and figure of results in the five papers with its ID, its state and what it shows.
 A NAME is that of a notebook, a paper (such as ohsmc) or a study (ohsmc.table8): only these are listed. Studies that can
@@ -78,7 +78,7 @@ results kept from earlier runs) or from kept results; or else the total time rec
 	if err := known(asked, notebooks); err != nil {
 		return err
 	}
-	width := commandline.Width(out)
+	width := program.Width(out)
 	if err := listNotebooks(out, width, folder, notebooks, asked, here, recorded); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func entry(out io.Writer, width int, name string, paragraphs ...string) {
 		if text == "" {
 			continue
 		}
-		for _, line := range commandline.Wrap(text, max(20, width-idColumns-1)) {
+		for _, line := range program.Wrap(text, max(20, width-idColumns-1)) {
 			if !first {
 				name = ""
 			}
@@ -327,7 +327,7 @@ func parsed(args []string) (request, error) {
 	flags.BoolVar(&asked.record, "record", false, "also put the numbers into notebooks/results and "+
 		"notebooks/RESULTS.md; without an ID: write RESULTS.md again from notebooks/results")
 	flags.BoolVar(&o.Fresh, "fresh", false, "compute everything again instead of using kept results")
-	ids, err := commandline.Parse(flags, `usage: go run ./notebooks reproduce ID... [flags]
+	ids, err := program.Parse(flags, `usage: go run ./notebooks reproduce ID... [flags]
 
 Runs the studies behind tables or figures and prints their results beside the paper's: mean, standard error, number of
 repetitions, seconds. Each completed repetition is kept: after Ctrl-C, the same command continues from there. The IDs

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"gobnn/notebooks/commandline"
+	"gobnn/notebooks/program"
 	"gobnn/notebooks/study"
 	"gobnn/notebooks/took"
 )
@@ -132,7 +132,7 @@ func TestReproduceBadInput(t *testing.T) {
 	}
 	var out bytes.Buffer
 	for _, args := range [][]string{nil, {"nope"}} {
-		if err := dispatch(context.Background(), args, &out, &out); !errors.Is(err, commandline.ErrUsage) {
+		if err := dispatch(context.Background(), args, &out, &out); !errors.Is(err, program.ErrUsage) {
 			t.Errorf("%q: error %v, want ErrUsage", args, err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"gobnn/notebooks/commandline"
+	"gobnn/notebooks/program"
 	"gobnn/notebooks/study"
 	"gobnn/notebooks/took"
 )
@@ -26,7 +26,7 @@ type status struct {
 }
 
 func newStatus(out io.Writer, recorded map[took.Row]took.Cost) *status {
-	return &status{out: out, terminal: commandline.Terminal(out), width: func() int { return commandline.Width(out) },
+	return &status{out: out, terminal: program.Terminal(out), width: func() int { return program.Width(out) },
 		recorded: recorded, now: time.Now}
 }
 

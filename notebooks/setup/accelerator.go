@@ -16,8 +16,8 @@ import (
 	"gobnn/bayes/compute/environment"
 )
 
-// ErrPlatform is an accelerator whose plugin does not exist for this system. Test for it with errors.Is.
-var ErrPlatform = errors.New("no such plugin for this system")
+// errPlatform is an accelerator whose plugin does not exist for this system.
+var errPlatform = errors.New("no such plugin for this system")
 
 var (
 	//go:embed requirements-cuda.txt
@@ -76,14 +76,14 @@ func (s *Setup) EnsureAccelerator(ctx context.Context, kind string) error {
 	return nil
 }
 
-// servedBy is an ErrPlatform unless the system is among those that a plugin is built for.
+// servedBy is an errPlatform unless the system is among those that a plugin is built for.
 func servedBy(what string, systems []string, system string) error {
 	for _, served := range systems {
 		if served == system {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: the %s is built for %v, not for %s", ErrPlatform, what, systems, system)
+	return fmt.Errorf("%w: the %s is built for %v, not for %s", errPlatform, what, systems, system)
 }
 
 // installAccelerator fills the folder that link is to point to, under the cache folder's lock.
@@ -112,7 +112,7 @@ func (s *Setup) installAccelerator(ctx context.Context, env, link, pins, kind st
 			return Explain(err)
 		}
 		if _, _, err := s.pip(ctx, env, list, p, "--no-cache-dir", "--target", target); err != nil {
-			if err = Explain(err); errors.Is(err, ErrPython) {
+			if err = Explain(err); errors.Is(err, errPython) {
 				err = fmt.Errorf("%w%s", err, a.python)
 			}
 			return fmt.Errorf("%s: %w", a.what, err)

@@ -72,12 +72,12 @@ func TestAcceleratorFaults(t *testing.T) {
 		says            string
 	}{
 		{"unknown", "rocm", "", 1e12, nil, `"rocm": there are cuda and tpu`},
-		{"altered wheel", "cuda", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", 1e12, ErrHash,
+		{"altered wheel", "cuda", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", 1e12, errHash,
 			"nothing of it was installed"},
-		{"no network", "cuda", "Failed to establish a new connection", 1e12, ErrNetwork, "PIP_INDEX_URL"},
-		{"disk fills up", "cuda", "OSError: [Errno 28] No space left on device", 1e12, ErrDiskFull, "GOBNN_CACHE"},
-		{"too little room", "cuda", "", 2e9, ErrDiskFull, "2.0 GB free"},
-		{"no build for this Python", "tpu", "ERROR: No matching distribution found for libtpu==0.0.42.1", 1e12, ErrPython,
+		{"no network", "cuda", "Failed to establish a new connection", 1e12, errNetwork, "PIP_INDEX_URL"},
+		{"disk fills up", "cuda", "OSError: [Errno 28] No space left on device", 1e12, errDiskFull, "GOBNN_CACHE"},
+		{"too little room", "cuda", "", 2e9, errDiskFull, "2.0 GB free"},
+		{"no build for this Python", "tpu", "ERROR: No matching distribution found for libtpu==0.0.42.1", 1e12, errPython,
 			"Python 3.11 and later"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAcceleratorFaults(t *testing.T) {
 			}
 		})
 	}
-	if err := servedBy("plugin for TPUs", accelerators["tpu"].systems, "darwin/arm64"); !errors.Is(err, ErrPlatform) ||
+	if err := servedBy("plugin for TPUs", accelerators["tpu"].systems, "darwin/arm64"); !errors.Is(err, errPlatform) ||
 		!strings.Contains(err.Error(), "[linux/amd64], not for darwin/arm64") {
 		t.Errorf("a plugin that does not exist for a system: %v", err)
 	}

@@ -1,23 +1,12 @@
 package setup
 
 import (
-	"errors"
 	"os"
 	"slices"
 	"strings"
 
-	"gobnn/notebooks/goflags"
+	"gobnn/notebooks/program"
 )
-
-// isFault says whether an error wraps one that Explain names.
-func isFault(err error) bool {
-	for _, sign := range signs {
-		if errors.Is(err, sign.fault) {
-			return true
-		}
-	}
-	return false
-}
 
 // disturbing are the variables that would make Python, pip or Go use something else than the environment and the
 // project.
@@ -39,7 +28,7 @@ func (s *Setup) environ(more []string) []string {
 			continue
 		}
 		if name == "GOFLAGS" {
-			pair = "GOFLAGS=" + goflags.InWorkspace(value)
+			pair = "GOFLAGS=" + program.InWorkspace(value)
 		}
 		env = append(env, pair)
 	}

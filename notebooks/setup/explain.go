@@ -9,19 +9,18 @@ import (
 	"strings"
 	"syscall"
 
-	"gobnn/notebooks/process"
+	"gobnn/notebooks/program"
 )
 
-// Errors that set-up wraps; test for them with errors.Is. Each message names the cure.
+// Faults that set-up names. Each message names the cure.
 var (
-	ErrPython   = errors.New("no usable Python")
-	ErrVenv     = errors.New("the venv module of Python is missing")
-	ErrCompiler = errors.New("no C compiler")
-	ErrDiskFull = errors.New("not enough room on the disk")
-	ErrHash     = errors.New("a download does not match its pinned hash")
-	ErrNetwork  = errors.New("the package server cannot be reached")
-	ErrReadOnly = errors.New("the cache folder cannot be written")
-	ErrPlugin   = errors.New("not a usable PJRT plugin")
+	errPython   = errors.New("no usable Python")
+	errVenv     = errors.New("the venv module of Python is missing")
+	errCompiler = errors.New("no C compiler")
+	errDiskFull = errors.New("not enough room on the disk")
+	errHash     = errors.New("a download does not match its pinned hash")
+	errNetwork  = errors.New("the package server cannot be reached")
+	errReadOnly = errors.New("the cache folder cannot be written")
 )
 
 // signs are the words in messages of pip, Go and the system by which a fault is recognised; the first match counts.
@@ -30,20 +29,20 @@ var signs = []struct {
 	fault error
 	mend  string
 }{
-	{[]string{"no space left on device", "disk quota exceeded"}, ErrDiskFull,
+	{[]string{"no space left on device", "disk quota exceeded"}, errDiskFull,
 		"free some room, or set GOBNN_CACHE to a folder on a larger disk (Go's build cache: GOCACHE, pip's: " +
 			"PIP_CACHE_DIR), then run the command again"},
-	{[]string{"do not match the hashes", "checksum mismatch"}, ErrHash,
+	{[]string{"do not match the hashes", "checksum mismatch"}, errHash,
 		"nothing of it was installed; empty the caches (`python3 -m pip cache purge`, `go clean -modcache`) and run the " +
 			"command again; if it stays, " +
 			"the package server alters files: use another one"},
 	{[]string{"failed to establish a new connection", "name resolution", "max retries exceeded", "connecttimeouterror",
 		"readtimeouterror", "proxyerror",
 		"connection refused", "no such host", "i/o timeout", "network is unreachable", "proxyconnect",
-		"disabled by goproxy=off", "handshake timeout"}, ErrNetwork,
+		"disabled by goproxy=off", "handshake timeout"}, errNetwork,
 		"set-up needs the network once: check the connection and, behind a proxy or with a mirror, HTTPS_PROXY, " +
 			"PIP_INDEX_URL and GOPROXY, then run the command again"},
-	{[]string{"no matching distribution found"}, ErrPython,
+	{[]string{"no matching distribution found"}, errPython,
 		"a pinned package has no build for this Python or platform: use Python 3.10 to 3.13 on Linux or on an Apple " +
 			"silicon Mac (`-python python3.12` picks one)"},
 }
@@ -59,9 +58,9 @@ func Explain(err error) error {
 		return nil
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: %s\n%w", ErrDiskFull, signs[0].mend, err)
+		return fmt.Errorf("%w: %s\n%w", errDiskFull, signs[0].mend, err)
 	}
-	var failed *process.Error
+	var failed *program.Error
 	if !errors.As(err, &failed) {
 		return err
 	}
@@ -79,6 +78,16 @@ func Explain(err error) error {
 	return err
 }
 
+// isFault says whether an error wraps one that Explain names.
+func isFault(err error) bool {
+	for _, sign := range signs {
+		if errors.Is(err, sign.fault) {
+			return true
+		}
+	}
+	return false
+}
+
 // unwritable is the error for a cache folder that cannot be written, unless the disk is full.
 func unwritable(dir string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
@@ -86,7 +95,7 @@ func unwritable(dir string, err error) error {
 	}
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("%w: %w\nset GOBNN_CACHE to a folder of your own: `GOBNN_CACHE=$HOME/gobnn-cache go run "+
-			"./notebooks setup`", ErrReadOnly, err)
+			"./notebooks setup`", errReadOnly, err)
 	}
 	return fmt.Errorf("cache folder %s: %w", dir, err)
 }

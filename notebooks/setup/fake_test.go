@@ -56,7 +56,7 @@ esac
 
 // pinnedFiles are those that the pins must depend on.
 var pinnedFiles = []string{"tools/go.mod", "tools/go.sum", "tools/cpuplugin/main.go", "tools/gopls/go.mod",
-	"tools/gopls/go.sum", "cells/main.go", "goflags/goflags.go"}
+	"tools/gopls/go.sum", "cells/main.go", "program/goflags.go"}
 
 // world is a machine made of fakes: a project, a cache folder and a PATH.
 type world struct {

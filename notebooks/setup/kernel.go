@@ -13,7 +13,7 @@ import (
 	"runtime"
 
 	"gobnn/bayes/compute/environment"
-	"gobnn/notebooks/process"
+	"gobnn/notebooks/program"
 
 	"github.com/google/renameio/v2"
 )
@@ -21,8 +21,8 @@ import (
 // kernelName is the name by which notebooks ask for the kernel.
 const kernelName = "gobnn"
 
-// ErrNotOurs says that a kernel of this name is there that set-up did not write.
-var ErrNotOurs = errors.New("it is no kernel of this project")
+// errNotOurs says that a kernel of this name is there that set-up did not write.
+var errNotOurs = errors.New("it is no kernel of this project")
 
 // kernelSpec is what Jupyter reads of a kernel.
 type kernelSpec struct {
@@ -80,7 +80,7 @@ func (s *Setup) WriteKernel(ctx context.Context, env, folder string) error {
 	}
 	variables := map[string]string{"GOBNN_CACHE": cache, "GOWORK": "", "PATH": s.path(env)}
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // for another home folder, as a service may have
-		if variables[name], err = process.Output(ctx, process.Command{Args: []string{"go", "env", name}, Dir: s.Root,
+		if variables[name], err = program.Output(ctx, program.Command{Args: []string{"go", "env", name}, Dir: s.Root,
 			Env: s.environ(nil)}); err != nil {
 			return fmt.Errorf("go env %s: %w", name, err)
 		}
@@ -139,7 +139,7 @@ func ours(folder string) error {
 	}
 	var spec kernelSpec
 	if err := json.Unmarshal(text, &spec); err != nil || spec.Metadata.Root == "" {
-		return fmt.Errorf("%s: %w, and so left as it is", file, ErrNotOurs)
+		return fmt.Errorf("%s: %w, and so left as it is", file, errNotOurs)
 	}
 	return nil
 }

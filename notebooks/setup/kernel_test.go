@@ -84,7 +84,7 @@ func TestWriteKernel(t *testing.T) {
 		write(t, file, text)
 		for what, err := range map[string]error{"written": w.setup.WriteKernel(context.Background(), "/env", folder),
 			"removed": RemoveKernel(folder)} {
-			if !errors.Is(err, ErrNotOurs) || !strings.Contains(err.Error(), file) {
+			if !errors.Is(err, errNotOurs) || !strings.Contains(err.Error(), file) {
 				t.Errorf("%s, %s: error %v", name, what, err)
 			}
 		}

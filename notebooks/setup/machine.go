@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"gobnn/notebooks/process"
+	"gobnn/notebooks/program"
 )
 
 // The bytes that a first set-up writes, as measured on Linux x86-64 with some margin: the environment with pip's cache,
@@ -61,7 +61,7 @@ func (s *Setup) findPython(ctx context.Context) (path, version string, err error
 		if err != nil {
 			continue
 		}
-		version, err := process.Output(ctx, process.Command{Args: []string{path, "-c",
+		version, err := program.Output(ctx, program.Command{Args: []string{path, "-c",
 			"import sys; print('%d.%d.%d' % sys.version_info[:3])"}, Env: s.environ(nil)})
 		if ctx.Err() != nil {
 			return "", "", err
@@ -74,22 +74,22 @@ func (s *Setup) findPython(ctx context.Context) (path, version string, err error
 			old = append(old, fmt.Sprintf("%s (version %s)", path, version))
 			continue
 		}
-		if _, err := process.Output(ctx, process.Command{Args: []string{path, "-c", "import venv, ensurepip"},
+		if _, err := program.Output(ctx, program.Command{Args: []string{path, "-c", "import venv, ensurepip"},
 			Env: s.environ(nil)}); err != nil {
 			if ctx.Err() != nil {
 				return "", "", err
 			}
 			return "", "", fmt.Errorf("%w: %s (version %s) cannot import venv and ensurepip\nmend it with: %s",
-				ErrVenv, path, version, command("python3-venv", "python3", "brew install python@3.13"))
+				errVenv, path, version, command("python3-venv", "python3", "brew install python@3.13"))
 		}
 		return path, version, nil
 	}
 	if len(old) > 0 {
 		return "", "", fmt.Errorf("%w: need Python 3.%d or later, found %s\ninstall a newer one (%s), or name one with "+
 			"-python FILE",
-			ErrPython, minPython, strings.Join(old, ", "), install)
+			errPython, minPython, strings.Join(old, ", "), install)
 	}
-	return "", "", fmt.Errorf("%w: no %s on PATH\nmend it with: %s", ErrPython, names[0], install)
+	return "", "", fmt.Errorf("%w: no %s on PATH\nmend it with: %s", errPython, names[0], install)
 }
 
 // pythonMinor is the y of "3.y.z".
@@ -107,19 +107,19 @@ func findCompiler(ctx context.Context, root string) (string, error) {
 	mend := "mend it with: " + command("gcc libc6-dev", "gcc", "xcode-select --install")
 	if os.Getenv("CGO_ENABLED") == "0" {
 		return "", fmt.Errorf("%w: CGO_ENABLED=0 turns cgo off, which XLA needs\nmend it with: unset CGO_ENABLED",
-			ErrCompiler)
+			errCompiler)
 	}
-	name, err := process.Output(ctx, process.Command{Args: []string{"go", "env", "CC"}, Dir: root})
+	name, err := program.Output(ctx, program.Command{Args: []string{"go", "env", "CC"}, Dir: root})
 	if err != nil {
 		return "", fmt.Errorf("go env CC: %w", err)
 	}
 	fields := strings.Fields(name)
 	if len(fields) == 0 {
-		return "", fmt.Errorf("%w: Go names none (CC is empty)\n%s", ErrCompiler, mend)
+		return "", fmt.Errorf("%w: Go names none (CC is empty)\n%s", errCompiler, mend)
 	}
 	path, err := exec.LookPath(fields[0])
 	if err != nil {
-		return "", fmt.Errorf("%w: %q, which Go would call, is not on PATH\n%s", ErrCompiler, fields[0], mend)
+		return "", fmt.Errorf("%w: %q, which Go would call, is not on PATH\n%s", errCompiler, fields[0], mend)
 	}
 	probe, err := os.CreateTemp("", "gobnn-*.c")
 	if err != nil {
@@ -131,11 +131,11 @@ func findCompiler(ctx context.Context, root string) (string, error) {
 		return "", Explain(fmt.Errorf("probe of the C compiler: %w", err))
 	}
 	args := append(append([]string{path}, fields[1:]...), "-fsyntax-only", probe.Name())
-	if err := process.Run(ctx, process.Command{Args: args}); err != nil {
+	if err := program.Run(ctx, program.Command{Args: args}); err != nil {
 		if ctx.Err() != nil {
 			return "", err
 		}
-		return "", fmt.Errorf("%w that works: %w\n%s", ErrCompiler, err, mend)
+		return "", fmt.Errorf("%w that works: %w\n%s", errCompiler, err, mend)
 	}
 	return filepath.Base(path), nil
 }
@@ -144,7 +144,7 @@ func findCompiler(ctx context.Context, root string) (string, error) {
 func (s *Setup) room(ctx context.Context, cache string) (uint64, error) {
 	places := map[string]float64{cache: environmentBytes}
 	for name, bytes := range map[string]float64{"GOCACHE": goCacheBytes, "GOMODCACHE": goModulesBytes} {
-		dir, err := process.Output(ctx, process.Command{Args: []string{"go", "env", name}, Dir: s.Root})
+		dir, err := program.Output(ctx, program.Command{Args: []string{"go", "env", name}, Dir: s.Root})
 		if err != nil {
 			return 0, fmt.Errorf("go env %s: %w", name, err)
 		}
@@ -175,7 +175,7 @@ func (s *Setup) room(ctx context.Context, cache string) (uint64, error) {
 func (s *Setup) roomFor(dir string, need float64) error {
 	free, err := s.freeBytes(existing(dir))
 	if err == nil && float64(free) < need {
-		err = fmt.Errorf("%w: the disk of %s has %s free, set-up needs %s\n%s", ErrDiskFull, dir,
+		err = fmt.Errorf("%w: the disk of %s has %s free, set-up needs %s\n%s", errDiskFull, dir,
 			megabytes(int64(free)), megabytes(int64(need)), signs[0].mend)
 	}
 	return err

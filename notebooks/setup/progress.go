@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"gobnn/notebooks/commandline"
+	"gobnn/notebooks/program"
 )
 
 // progress prints the steps of a set-up: a line when one ends and, while it runs, its state: rewritten in place on a
@@ -29,7 +29,7 @@ type progress struct {
 const quiet = 15 * time.Second
 
 func newProgress(out io.Writer, steps int) *progress {
-	return &progress{out: out, terminal: commandline.Terminal(out), steps: steps}
+	return &progress{out: out, terminal: program.Terminal(out), steps: steps}
 }
 
 // begin starts the next step and keeps its line alive until done.

@@ -25,7 +25,6 @@ type Setup struct {
 	Root   string    // the project's folder
 	Out    io.Writer // where progress goes
 	Python string    // the Python to make the venv with; empty: the first suitable one on PATH
-	Plugin string    // a PJRT plugin to prefer to the pinned one: a file, or "default" for none; empty: unchanged
 	Help   bool      // also what helps while typing, in JupyterLab
 
 	freeBytes func(dir string) (uint64, error) // nil: the disk's
@@ -56,11 +55,6 @@ func (s *Setup) Ensure(ctx context.Context) (string, error) {
 	}
 	if s.Help && !complete(env) {
 		if err := s.addHelp(ctx, cache, env); err != nil {
-			return "", err
-		}
-	}
-	if s.Plugin != "" {
-		if err := choosePlugin(env, s.Plugin); err != nil {
 			return "", err
 		}
 	}
@@ -96,9 +90,6 @@ func (s *Setup) build(ctx context.Context, cache, env, pins string) error {
 			}
 			return errors.Join(err, os.RemoveAll(target))
 		}
-	}
-	if err := keepPlugins(env, target); err != nil {
-		return err
 	}
 	if err := setLink(env, target); err != nil {
 		return err

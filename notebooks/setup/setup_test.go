@@ -31,34 +31,34 @@ func TestFaults(t *testing.T) {
 		want   error
 		says   string
 	}{
-		{"no Python", remove("python3"), ErrPython, "install"},
-		{"old Python", set("FAKE_VERSION", "3.9.18"), ErrPython, "3.9.18"},
-		{"no venv module", set("FAKE_NOVENV", "1"), ErrVenv, "mend it with: "},
-		{"no C compiler", remove("cc"), ErrCompiler, "mend it with: "},
-		{"no C headers", set("FAKE_NOHEADERS", "1"), ErrCompiler, "stdlib.h"},
-		{"cgo off", set("CGO_ENABLED", "0"), ErrCompiler, "unset CGO_ENABLED"},
+		{"no Python", remove("python3"), errPython, "install"},
+		{"old Python", set("FAKE_VERSION", "3.9.18"), errPython, "3.9.18"},
+		{"no venv module", set("FAKE_NOVENV", "1"), errVenv, "mend it with: "},
+		{"no C compiler", remove("cc"), errCompiler, "mend it with: "},
+		{"no C headers", set("FAKE_NOHEADERS", "1"), errCompiler, "stdlib.h"},
+		{"cgo off", set("CGO_ENABLED", "0"), errCompiler, "unset CGO_ENABLED"},
 		{"too little room", func(_ *testing.T, w *world) {
 			w.setup.freeBytes = func(string) (uint64, error) { return 3e8, nil }
-		}, ErrDiskFull, "300 MB free"},
+		}, errDiskFull, "300 MB free"},
 		{"disk fills up", set("FAKE_PIP", "ERROR: Could not install packages due to an OSError: [Errno 28] No space left "+
-			"on device"), ErrDiskFull, "GOBNN_CACHE"},
-		{"disk fills up compiling", set("FAKE_BUILD", "write /x/b001/_pkg_.a: no space left on device"), ErrDiskFull,
+			"on device"), errDiskFull, "GOBNN_CACHE"},
+		{"disk fills up compiling", set("FAKE_BUILD", "write /x/b001/_pkg_.a: no space left on device"), errDiskFull,
 			"GOCACHE"},
 		{"altered wheel", set("FAKE_PIP", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE."),
-			ErrHash, "nothing of it was installed"},
-		{"altered module", set("FAKE_INSTALL", "verifying github.com/janpfeifer/gonb@v0.11.5: checksum mismatch"), ErrHash,
+			errHash, "nothing of it was installed"},
+		{"altered module", set("FAKE_INSTALL", "verifying github.com/janpfeifer/gonb@v0.11.5: checksum mismatch"), errHash,
 			"go clean -modcache"},
 		{"no network for pip", set("FAKE_PIP", strings.Repeat("Ignoring x: markers\n", 15)+
 			"Failed to establish a new connection: [Errno -3] Temporary failure in name resolution\n"+
-			"ERROR: No matching distribution found for anyio==4.16.0"), ErrNetwork, "PIP_INDEX_URL"},
-		{"no network for Go", set("FAKE_INSTALL", "dial tcp: lookup x: no such host"), ErrNetwork, "GOPROXY"},
+			"ERROR: No matching distribution found for anyio==4.16.0"), errNetwork, "PIP_INDEX_URL"},
+		{"no network for Go", set("FAKE_INSTALL", "dial tcp: lookup x: no such host"), errNetwork, "GOPROXY"},
 		{"no build for this Python", set("FAKE_PIP", "ERROR: No matching distribution found for xla-cpu-pjrt==0.0.1"),
-			ErrPython, "-python"},
+			errPython, "-python"},
 		{"cache folder cannot be", func(t *testing.T, w *world) {
 			file := filepath.Join(t.TempDir(), "file")
 			write(t, file, "")
 			t.Setenv("GOBNN_CACHE", filepath.Join(file, "cache"))
-		}, ErrReadOnly, "set GOBNN_CACHE"},
+		}, errReadOnly, "set GOBNN_CACHE"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -67,10 +67,10 @@ func TestFaults(t *testing.T) {
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("error %v, want one that is %q and says %q", err, c.want, c.says)
 			}
-			if first, _, _ := strings.Cut(err.Error(), "\n"); (c.want == ErrNetwork || c.want == ErrHash) &&
+			if first, _, _ := strings.Cut(err.Error(), "\n"); (c.want == errNetwork || c.want == errHash) &&
 				!strings.Contains(first, c.says) {
 				t.Errorf("its first line is %q; want that it says %q", first, c.says)
-			} else if lines := strings.Count(err.Error(), "\n"); c.want == ErrNetwork && lines > 3 {
+			} else if lines := strings.Count(err.Error(), "\n"); c.want == errNetwork && lines > 3 {
 				t.Errorf("it has %d lines: %v", lines, err)
 			}
 			if found := w.environments(t); len(found) != 0 {
@@ -179,11 +179,6 @@ func TestTwoAtOnce(t *testing.T) {
 func TestChangedPins(t *testing.T) {
 	w := newWorld(t)
 	w.mustBeWhole(t)
-	plugin := filepath.Join(t.TempDir(), "other.so")
-	write(t, plugin, "\x7fELF and more")
-	w.setup.Plugin = plugin
-	w.mustBeWhole(t)
-	w.setup.Plugin = ""
 	link := func() string {
 		t.Helper()
 		to, err := os.Readlink(filepath.Join(w.cache, "env"))
@@ -200,9 +195,6 @@ func TestChangedPins(t *testing.T) {
 			t.Errorf("still %s after %s changed", after, name)
 		}
 	}
-	if to, err := os.Readlink(filepath.Join(w.cache, "env", "plugin", "other.so")); err != nil || to != plugin {
-		t.Errorf("the chosen plugin is %q (%v), want %s", to, err, plugin)
-	}
 }
 
 func TestLibraryThatDoesNotBuild(t *testing.T) {
@@ -213,37 +205,6 @@ func TestLibraryThatDoesNotBuild(t *testing.T) {
 	w.mustBeWhole(t)
 	if !strings.Contains(out.String(), "syntax error") {
 		t.Errorf("not said:\n%s", out.String())
-	}
-}
-
-func TestPlugin(t *testing.T) {
-	w := newWorld(t)
-	w.mustBeWhole(t)
-	folder := t.TempDir()
-	good := filepath.Join(folder, "good.so")
-	write(t, good, "\x7fELF and more")
-	write(t, filepath.Join(folder, "text.so"), "text")
-	write(t, filepath.Join(folder, "short.so"), "\x7f")
-	write(t, filepath.Join(folder, "plugin.zip"), "\x7fELF")
-	for _, name := range []string{"none.so", "text.so", "short.so", "plugin.zip", "."} {
-		w.setup.Plugin = filepath.Join(folder, name)
-		if _, err := w.setup.Ensure(context.Background()); !errors.Is(err, ErrPlugin) ||
-			!strings.Contains(err.Error(), w.setup.Plugin) {
-			t.Errorf("%s: error %v, want ErrPlugin with its name", name, err)
-		}
-	}
-	for _, c := range []struct {
-		choice string
-		links  int
-	}{{good, 1}, {good, 1}, {"", 1}, {"default", 0}} {
-		w.setup.Plugin = c.choice
-		env, err := w.setup.Ensure(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if links, err := pluginLinks(env); err != nil || len(links) != c.links {
-			t.Errorf("-plugin %q: links %q (%v), want %d", c.choice, links, err, c.links)
-		}
 	}
 }
 
@@ -273,8 +234,8 @@ func TestHelp(t *testing.T) {
 	}
 	w.setup.Help = true
 	t.Setenv("FAKE_INSTALL", "dial tcp: lookup x: no such host")
-	if _, err := w.setup.Ensure(context.Background()); !errors.Is(err, ErrNetwork) {
-		t.Errorf("error %v, want ErrNetwork", err)
+	if _, err := w.setup.Ensure(context.Background()); !errors.Is(err, errNetwork) {
+		t.Errorf("error %v, want errNetwork", err)
 	}
 	t.Setenv("FAKE_INSTALL", "")
 	w.mustBeWhole(t)

@@ -27,8 +27,7 @@ func pins(root string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%d %s %s\n%s%s%s", layout, runtime.GOOS, runtime.GOARCH, requirements, labSettings, serverSettings)
 	for _, name := range []string{"tools/go.mod", "tools/go.sum", "tools/cpuplugin/main.go", "tools/gopls/go.mod",
-		"tools/gopls/go.sum", "cells/main.go",
-		"goflags/goflags.go"} {
+		"tools/gopls/go.sum", "cells/main.go", "program/goflags.go"} {
 		text, err := os.ReadFile(filepath.Join(root, "notebooks", filepath.FromSlash(name)))
 		if err != nil {
 			return "", fmt.Errorf("the programs that set-up builds: %w", err)

@@ -10,12 +10,12 @@ import (
 	"strconv"
 	"strings"
 
-	"gobnn/notebooks/process"
+	"gobnn/notebooks/program"
 )
 
 // makeVenv makes the Python environment in dir.
 func (s *Setup) makeVenv(ctx context.Context, python, dir string) error {
-	return process.Run(ctx, process.Command{Args: []string{python, "-m", "venv", dir}, Env: s.environ(nil), Hold: s.lock})
+	return program.Run(ctx, program.Command{Args: []string{python, "-m", "venv", dir}, Env: s.environ(nil), Hold: s.lock})
 }
 
 // labSettings are JupyterLab's own settings, where a user has not set others: no search for newer versions, as its
@@ -64,7 +64,7 @@ func (s *Setup) installPackages(ctx context.Context, dir string, p *progress) er
 	}
 	// The index has no plugin for macOS: go-xla's installer fetches one.
 	p.update("XLA plugin")
-	return process.Run(ctx, process.Command{
+	return program.Run(ctx, program.Command{
 		Args: []string{"go", "run", "./cpuplugin", filepath.Join(dir, "plugin")},
 		Dir:  s.tools(), Env: s.environ(nil), Hold: s.lock, Line: func(line string) { p.update("XLA plugin: %s", line) },
 	})
@@ -87,7 +87,7 @@ func (s *Setup) pip(
 	}
 	args := []string{filepath.Join(env, "bin", "python"), "-m", "pip", "install", "--require-hashes", "--no-deps",
 		"--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--progress-bar=off", "--retries=2", "-r", list}
-	err = process.Run(ctx, process.Command{Args: append(args, more...), Env: s.environ(nil), Hold: s.lock, Line: line})
+	err = program.Run(ctx, program.Command{Args: append(args, more...), Env: s.environ(nil), Hold: s.lock, Line: line})
 	return packages, bytes, err
 }
 
@@ -109,14 +109,14 @@ func (s *Setup) installTools(ctx context.Context, dir string, p *progress) error
 	bin := filepath.Join(dir, "bin")
 	for _, tool := range []string{"github.com/janpfeifer/gonb", "golang.org/x/tools/cmd/goimports"} {
 		p.update("%s", filepath.Base(tool))
-		err := process.Run(ctx, process.Command{Args: []string{"go", "install", tool}, Dir: s.tools(),
+		err := program.Run(ctx, program.Command{Args: []string{"go", "install", tool}, Dir: s.tools(),
 			Env: s.environ([]string{"GOBIN=" + bin}), Hold: s.lock})
 		if err != nil {
 			return err
 		}
 	}
 	p.update("gobnn-kernel")
-	err := process.Run(ctx, process.Command{
+	err := program.Run(ctx, program.Command{
 		Args: []string{"go", "build", "-o", filepath.Join(bin, launcher), "./notebooks/cells"}, Dir: s.Root,
 		Env: s.environ([]string{"CGO_ENABLED=0"}), Hold: s.lock,
 	})
@@ -148,7 +148,7 @@ const (
 func (s *Setup) chooseLinker(ctx context.Context, dir string) error {
 	cells := filepath.Join(dir, "cells")
 	flags := internal
-	err := process.Run(ctx, process.Command{
+	err := program.Run(ctx, program.Command{
 		Args: []string{"go", "build", "-ldflags=" + internal, "-o", filepath.Join(cells, "tried"),
 			"./notebooks/reproduce"},
 		Dir: s.Root, Env: s.environ(nil), Hold: s.lock,
@@ -188,7 +188,7 @@ func (s *Setup) addHelp(ctx context.Context, cache, dir string) (err error) {
 	if err := os.RemoveAll(making); err != nil {
 		return unwritable(dir, err)
 	}
-	err = process.Run(ctx, process.Command{Args: []string{"go", "install", "golang.org/x/tools/gopls"},
+	err = program.Run(ctx, program.Command{Args: []string{"go", "install", "golang.org/x/tools/gopls"},
 		Dir: filepath.Join(s.tools(), "gopls"),
 		Env: s.environ([]string{"GOBIN=" + filepath.Join(making, "server")}), Hold: s.lock})
 	if err == nil {
@@ -208,7 +208,7 @@ func (s *Setup) addHelp(ctx context.Context, cache, dir string) (err error) {
 // compile is reported, but does not fail the set-up.
 func (s *Setup) warm(ctx context.Context, dir string, p *progress) error {
 	fetched := 0
-	err := process.Run(ctx, process.Command{
+	err := program.Run(ctx, program.Command{
 		Args: []string{"go", "build", "./..."}, Dir: s.Root, Env: s.environ(nil), Hold: s.lock,
 		Line: func(line string) {
 			if strings.HasPrefix(line, "go: downloading ") {

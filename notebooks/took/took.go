@@ -96,13 +96,14 @@ type Cost struct {
 
 // Recorded are the rows of the results committed in the project's folder root.
 func Recorded(root string) (map[Row]Cost, error) {
-	paths, err := filepath.Glob(filepath.Join(quoted(root), "notebooks", "results", "*.json"))
+	results := os.DirFS(filepath.Join(root, "notebooks", "results"))
+	paths, err := fs.Glob(results, "*.json")
 	if err != nil {
 		return nil, fmt.Errorf("recorded times: %w", err)
 	}
 	rows := map[Row]Cost{}
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
+		text, err := fs.ReadFile(results, path)
 		if err != nil {
 			return nil, fmt.Errorf("recorded times: %w", err)
 		}
@@ -183,13 +184,13 @@ func Kept(cache, path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	patterns := []string{filepath.Join(quoted(cache), strings.TrimSuffix(filepath.Base(path), ".ipynb"), "*")}
+	patterns := []string{strings.TrimSuffix(filepath.Base(path), ".ipynb") + "/*"}
 	for _, id := range named {
 		paper, _, _ := strings.Cut(id, ".")
-		patterns = append(patterns, filepath.Join(quoted(cache), "results", paper+".*", "*"))
+		patterns = append(patterns, "results/"+paper+".*/*")
 	}
 	for _, pattern := range patterns {
-		found, err := filepath.Glob(pattern)
+		found, err := fs.Glob(os.DirFS(cache), pattern)
 		if err != nil {
 			return false, fmt.Errorf("kept results: %w", err)
 		}
@@ -231,9 +232,4 @@ func Line(here Here, recorded float64, untimed ...string) string {
 		known = append(known, "here from kept results "+Text(here.Kept))
 	}
 	return strings.Join(known, ", ")
-}
-
-// quoted is a folder's path in which no character is a pattern to filepath.Glob.
-func quoted(folder string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(folder)
 }

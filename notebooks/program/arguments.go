@@ -1,5 +1,4 @@
-// Package commandline reads the arguments of the notebooks' verbs and ends their programs.
-package commandline
+package program
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-// Package process runs programs for the notebooks' command: it passes on their output line by line, and ends them and
-// their children with a context.
-package process
+// Package program is what the notebooks' programs share: it reads their arguments and ends them by an error or a
+// signal, writes on terminals, runs other programs, whose output it passes on line by line, and changes GOFLAGS.
+package program
 
 import (
 	"bytes"

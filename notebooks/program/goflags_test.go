@@ -1,4 +1,4 @@
-package goflags
+package program
 
 import (
 	"os"
@@ -8,27 +8,27 @@ import (
 	"testing"
 )
 
-func TestSplit(t *testing.T) {
+func TestSplitFlags(t *testing.T) {
 	for text, want := range map[string][]string{
 		"":                         nil,
 		" -v  -x ":                 {"-v", "-x"},
 		"'-ldflags=-s -w' -v":      {"-ldflags=-s -w", "-v"},
 		`"-toolexec=/a b/it's" -v`: {"-toolexec=/a b/it's", "-v"},
 	} {
-		got, err := Split(text)
+		got, err := splitFlags(text)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
 			continue
 		}
-		joined, err := Join(got)
-		if again, _ := Split(joined); err != nil || !slices.Equal(again, want) {
+		joined, err := joinFlags(got)
+		if again, _ := splitFlags(joined); err != nil || !slices.Equal(again, want) {
 			t.Errorf("%q: joined to %q, %v", text, joined, err)
 		}
 	}
-	if _, err := Split("-v '-ldflags=-s"); err == nil || !strings.Contains(err.Error(), "closing '") {
+	if _, err := splitFlags("-v '-ldflags=-s"); err == nil || !strings.Contains(err.Error(), "closing '") {
 		t.Errorf("an open quote: error %v", err)
 	}
-	if _, err := Join([]string{`-x='"`}); err == nil {
+	if _, err := joinFlags([]string{`-x='"`}); err == nil {
 		t.Error("both quotes: no error")
 	}
 }

@@ -1,6 +1,7 @@
-// Package work makes the folder that JupyterLab opens on: the user's own, outside the source tree, with a template to
-// begin from and copies of the project's notebooks.
-package work
+package main
+
+// The folder that JupyterLab opens on is the user's own, outside the source tree, with a template to begin from and
+// copies of the project's notebooks.
 
 import (
 	"bufio"
@@ -17,37 +18,39 @@ import (
 	"slices"
 	"strings"
 
+	"gobnn/notebooks/execute"
+
 	"github.com/google/renameio/v2"
 )
 
-// Variable names the environment variable with the user's folder.
-const Variable = "GOBNN_WORK"
+// workVariable names the environment variable with the user's folder.
+const workVariable = "GOBNN_WORK"
 
-// Template is the name of the notebook to begin from.
-const Template = "template.ipynb"
+// templateName is the name of the notebook to begin from.
+const templateName = "template.ipynb"
 
-//go:embed template.ipynb
+//go:embed work/template.ipynb
 var template []byte
 
 // sums is the file, in the format of sha256sum, that says what the copies were when they were made: a copy that is no
 // longer that has been changed by the user, and stays.
 const sums = ".gobnn-copies"
 
-// Dir is the user's folder: $GOBNN_WORK, or else gobnn in the home folder.
-func Dir() (string, error) {
-	if dir := os.Getenv(Variable); dir != "" {
+// workDir is the user's folder: $GOBNN_WORK, or else gobnn in the home folder.
+func workDir() (string, error) {
+	if dir := os.Getenv(workVariable); dir != "" {
 		return filepath.Abs(dir)
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("a folder for your notebooks: %w; set %s to one", err, Variable)
+		return "", fmt.Errorf("a folder for your notebooks: %w; set %s to one", err, workVariable)
 	}
 	return filepath.Join(home, "gobnn"), nil
 }
 
-// Executed is the folder for executed notebooks, in the user's; it is made.
-func Executed() (string, error) {
-	dir, err := Dir()
+// executedDir is the folder for executed notebooks, in the user's; it is made.
+func executedDir() (string, error) {
+	dir, err := workDir()
 	if err != nil {
 		return "", err
 	}
@@ -55,14 +58,14 @@ func Executed() (string, error) {
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		return "", unwritable(dir, err)
 	}
-	if err := Writable(into); err != nil {
+	if err := writable(into); err != nil {
 		return "", unwritable(dir, err)
 	}
 	return into, nil
 }
 
-// Inside says whether dir lies in root, or is root, symbolic links followed.
-func Inside(root, dir string) bool {
+// inside says whether dir lies in root, or is root, symbolic links followed.
+func inside(root, dir string) bool {
 	rest, err := filepath.Rel(followed(root), followed(dir))
 	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
 }
@@ -78,20 +81,21 @@ func followed(path string) string {
 	return path
 }
 
-// Fill makes the folder dir, and puts into it the template and copies of the notebooks in folder. A file that is there
-// is left alone, unless it is a copy that nobody has changed: that follows the project's. Fill returns the names of
-// copies that were changed and are older than the project's notebooks.
-func Fill(folder, dir string) (older []string, err error) {
+// fillWork makes the folder dir, and puts into it the template and copies of the notebooks in folder. A file that is
+// there is left alone, unless it is a copy that nobody has changed: that follows the project's. fillWork returns the
+// names of copies that were changed and are older than the project's notebooks.
+func fillWork(folder, dir string) (older []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, unwritable(dir, err)
 	}
-	contents := map[string][]byte{Template: template}
-	files, err := filepath.Glob(filepath.Join(quoted(folder), "*.ipynb"))
+	contents := map[string][]byte{templateName: template}
+	names, err := execute.Names(folder)
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range files {
-		if contents[filepath.Base(file)], err = os.ReadFile(file); err != nil {
+	for _, name := range names {
+		name += ".ipynb"
+		if contents[name], err = os.ReadFile(filepath.Join(folder, name)); err != nil {
 			return nil, err
 		}
 	}
@@ -158,8 +162,8 @@ func write(path string, data []byte) error {
 	return renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
 }
 
-// Writable is an error unless a file can be made in dir.
-func Writable(dir string) error {
+// writable is an error unless a file can be made in dir.
+func writable(dir string) error {
 	probe, err := os.CreateTemp(dir, ".gobnn-*")
 	if err != nil {
 		return err
@@ -169,11 +173,6 @@ func Writable(dir string) error {
 
 // unwritable is the error for a folder of the user's that cannot be filled.
 func unwritable(dir string, err error) error {
-	return fmt.Errorf("the folder for your notebooks, %s: %w; name another one: %s=%s", dir, err, Variable,
+	return fmt.Errorf("the folder for your notebooks, %s: %w; name another one: %s=%s", dir, err, workVariable,
 		filepath.Join(os.TempDir(), filepath.Base(dir)))
-}
-
-// quoted is a folder's path in which no character is a pattern to filepath.Glob.
-func quoted(folder string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(folder)
 }

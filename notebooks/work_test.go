@@ -1,4 +1,4 @@
-package work
+package main
 
 import (
 	"os"
@@ -34,14 +34,14 @@ func TestFill(t *testing.T) {
 	put(t, filepath.Join(folder, "ohsmc.ipynb"), "first")
 	fill := func(older ...string) {
 		t.Helper()
-		got, err := Fill(folder, dir)
+		got, err := fillWork(folder, dir)
 		if err != nil || !slices.Equal(got, older) {
 			t.Fatalf("older %q, %v; want %q", got, err, older)
 		}
 	}
 	fill()
 	want(t, quick, "one")
-	want(t, filepath.Join(dir, Template), string(template))
+	want(t, filepath.Join(dir, templateName), string(template))
 	put(t, mine, "mine")
 	put(t, filepath.Join(folder, "quickstart.ipynb"), "two")
 	fill()
@@ -65,7 +65,7 @@ func TestFill(t *testing.T) {
 	put(t, filepath.Join(folder, "ohsmc.ipynb"), "second")
 	fill("ohsmc.ipynb")
 	want(t, filepath.Join(dir, "ohsmc.ipynb"), "first")
-	if names, err := filepath.Glob(filepath.Join(quoted(folder), "*")); err != nil || len(names) != 2 {
+	if names, err := os.ReadDir(folder); err != nil || len(names) != 2 {
 		t.Errorf("beside the project's notebooks: %q, %v", names, err)
 	}
 }
@@ -75,16 +75,16 @@ func TestBadFolder(t *testing.T) {
 	put(t, file, "")
 	for name, dir := range map[string]string{"a file": file, "below a file": filepath.Join(file, "work"),
 		"not writable, even by root": "/proc/gobnn"} {
-		if _, err := Fill(t.TempDir(), dir); err == nil || !strings.Contains(err.Error(), dir) ||
+		if _, err := fillWork(t.TempDir(), dir); err == nil || !strings.Contains(err.Error(), dir) ||
 			!strings.Contains(err.Error(), "GOBNN_WORK=") {
 			t.Errorf("%s: error %v, want one that names it and GOBNN_WORK", name, err)
 		}
 	}
-	if err := Writable("/proc"); err == nil {
+	if err := writable("/proc"); err == nil {
 		t.Error("/proc is writable")
 	}
 	dir := t.TempDir()
-	if err := Writable(dir); err != nil {
+	if err := writable(dir); err != nil {
 		t.Error(err)
 	}
 	if names, _ := os.ReadDir(dir); len(names) > 0 {
@@ -95,8 +95,8 @@ func TestBadFolder(t *testing.T) {
 func TestDir(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "my home")
 	t.Setenv("HOME", home)
-	t.Setenv(Variable, "")
-	if got, err := Dir(); err != nil || got != filepath.Join(home, "gobnn") {
+	t.Setenv(workVariable, "")
+	if got, err := workDir(); err != nil || got != filepath.Join(home, "gobnn") {
 		t.Errorf("%q, %v", got, err)
 	}
 	t.Chdir(t.TempDir())
@@ -104,13 +104,13 @@ func TestDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(Variable, "a b")
-	if got, err := Dir(); err != nil || got != filepath.Join(here, "a b") {
+	t.Setenv(workVariable, "a b")
+	if got, err := workDir(); err != nil || got != filepath.Join(here, "a b") {
 		t.Errorf("%q, %v", got, err)
 	}
-	t.Setenv(Variable, "")
+	t.Setenv(workVariable, "")
 	t.Setenv("HOME", "")
-	if _, err := Dir(); err == nil || !strings.Contains(err.Error(), Variable) {
+	if _, err := workDir(); err == nil || !strings.Contains(err.Error(), workVariable) {
 		t.Errorf("no home: error %v", err)
 	}
 }
@@ -121,9 +121,9 @@ func TestInside(t *testing.T) {
 	if err := os.Symlink(root, link); err != nil {
 		t.Fatal(err)
 	}
-	for dir, inside := range map[string]bool{root: true, filepath.Join(root, "..x"): true, root + "x": false, other: false,
+	for dir, want := range map[string]bool{root: true, filepath.Join(root, "..x"): true, root + "x": false, other: false,
 		filepath.Join(link, "new"): true, filepath.Dir(root): false} {
-		if got := Inside(root, dir); got != inside {
+		if got := inside(root, dir); got != want {
 			t.Errorf("%s in %s: %v", dir, root, got)
 		}
 	}

@@ -1,5 +1,4 @@
-// Package goflags reads and changes the environment variable GOFLAGS as the go command does.
-package goflags
+package program
 
 import (
 	"fmt"
@@ -8,9 +7,9 @@ import (
 
 const space = " \t\n\r"
 
-// Split gives the flags of GOFLAGS. They are separated by space; one that contains space stands whole in single or
+// splitFlags gives the flags of GOFLAGS. They are separated by space; one that contains space stands whole in single or
 // double quotes, within which nothing is escaped.
-func Split(text string) ([]string, error) {
+func splitFlags(text string) ([]string, error) {
 	var flags []string
 	for {
 		text = strings.TrimLeft(text, space)
@@ -33,8 +32,8 @@ func Split(text string) ([]string, error) {
 	}
 }
 
-// Join is the text that Split gives the flags of. A flag with both kinds of quotes cannot be written.
-func Join(flags []string) (string, error) {
+// joinFlags is the text that splitFlags gives the flags of. A flag with both kinds of quotes cannot be written.
+func joinFlags(flags []string) (string, error) {
 	words := make([]string, len(flags))
 	for i, flag := range flags {
 		switch {
@@ -54,10 +53,10 @@ func Join(flags []string) (string, error) {
 // InWorkspace is GOFLAGS without -mod and -modfile, which conflict with the workspace that cells are compiled in.
 // GOFLAGS that cannot be read stay as they are, for the go command to say what is wrong.
 func InWorkspace(text string) string {
-	return change(text, func(flags []string) []string {
+	return changeFlags(text, func(flags []string) []string {
 		var kept []string
 		for _, flag := range flags {
-			if name, _ := named(flag); name != "mod" && name != "modfile" {
+			if name, _ := flagNamed(flag); name != "mod" && name != "modfile" {
 				kept = append(kept, flag)
 			}
 		}
@@ -68,11 +67,11 @@ func InWorkspace(text string) string {
 // Linking is GOFLAGS with flags for the linker, before the user's own, so that these win. GOFLAGS that cannot be read
 // stay as they are.
 func Linking(text, linker string) string {
-	return change(text, func(flags []string) []string {
+	return changeFlags(text, func(flags []string) []string {
 		kept := []string{""} // the flag for all packages comes first, and those for packages of a pattern after it
 		own := ""
 		for _, flag := range flags {
-			name, value := named(flag)
+			name, value := flagNamed(flag)
 			if name == "ldflags" && (value == "" || strings.HasPrefix(value, "-")) {
 				own = value // of several the last wins
 				continue
@@ -84,18 +83,18 @@ func Linking(text, linker string) string {
 	})
 }
 
-// named is a flag's name without dashes, and its value.
-func named(flag string) (name, value string) {
+// flagNamed is a flag's name without dashes, and its value.
+func flagNamed(flag string) (name, value string) {
 	name, value, _ = strings.Cut(strings.TrimLeft(flag, "-"), "=")
 	return name, value
 }
 
-func change(text string, by func([]string) []string) string {
-	flags, err := Split(text)
+func changeFlags(text string, by func([]string) []string) string {
+	flags, err := splitFlags(text)
 	if err != nil {
 		return text
 	}
-	changed, err := Join(by(flags))
+	changed, err := joinFlags(by(flags))
 	if err != nil {
 		return text
 	}
