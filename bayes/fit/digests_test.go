@@ -88,8 +88,8 @@ func others() []method {
 	var all []method
 	for name, a := range map[string]pmcnet.Algorithm{
 		"Annealed":      pmcnet.Annealed{Draws: 500},
-		"PMC":           pmcnet.PMC{Proposals: 10, Draws: 20, Iterations: 5, Epochs: 20},
-		"light":         pmcnet.PMC{Light: true, Proposals: 10, Draws: 20, Iterations: 5, Epochs: 20},
+		"PMCnet":        pmcnet.PMC{Proposals: 10, Draws: 20, Iterations: 5},
+		"PMCnet-light":  pmcnet.PMC{Light: true, Proposals: 10, Draws: 20, Iterations: 5},
 		"DM-PMC":        pmcnet.PMC{GradientFree: true, Covariance: pmcnet.FixedCovariance, Proposals: 10, Draws: 20, Iterations: 5},
 		"gradient-free": pmcnet.PMC{GradientFree: true, Proposals: 10, Draws: 20, Iterations: 5, Start: pmcnet.FromPrior},
 	} {
