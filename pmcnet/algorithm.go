@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"gobnn/bayes/fit"
-	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 )
 
@@ -33,33 +32,4 @@ type Job struct {
 	algorithm Algorithm
 	sampler   *Sampler
 	trainer   *Trainer // nil in Sample
-}
-
-// byAlgorithmDefault is what nil means.
-func byAlgorithmDefault() Algorithm { return Annealed{} }
-
-// Title implements Algorithm.
-func (a PMC) Title() string {
-	name := "PMCnet"
-	switch {
-	case a.Light:
-		name = "PMCnet-light"
-	case a.GradientFree && a.Covariance == FixedCovariance:
-		name = "DM-PMC"
-	case a.GradientFree:
-		name = "gradient-free PMCnet"
-	case a.Covariance == FixedCovariance:
-		name = "covariance-free PMCnet"
-	}
-	return name + ": adaptive importance sampling with deterministic-mixture weights (Algorithm 1)"
-}
-
-// Prepare implements Algorithm.
-func (a PMC) Prepare(job *Job) (Algorithm, error) {
-	if err := limits.Check("pmcnet: Settings", limits.Field("Devices", job.Devices, job.Devices == 1,
-		"1 (0: the default) for PMC, which evaluates on one device; Annealed shares its particles among several"),
-	); err != nil {
-		return nil, err
-	}
-	return a.withDefaults(job.Problem.Dim, job.Data != nil)
 }

@@ -71,27 +71,26 @@ type Annealed struct {
 	// 2, 4, 8 and 16 are tried in turn, while the log-density at a fifth of the particles, held out from the fit,
 	// increases.
 	Components int
-	// Covariance is the form of the components' scale matrices: FullCovariance or LowRankCovariance. Default full if there
-	// are at least 4 D particles, else low rank.
+	// Covariance is the form of the components' scale matrices: FullCovariance, or LowRankCovariance with 20 columns, or D
+	// - 1 if that is less. Default full if there are at least 4 D particles, else low rank.
 	Covariance Covariance
-	Rank       int // of LowRankCovariance; default 20, or D - 1 if that is less
-	// DoF is the number of degrees of freedom of the components, at least 2. Default 0: it is fitted, one number from 3 to
-	// 200 for all components.
-	DoF float64
-	// Defence is the share of the draws that come from the wide component, below 1; default 0.1. This component has 4
-	// degrees of freedom, the mean of all particles, and their covariance times Inflation^2; Inflation is at least 1,
-	// default 1.2.
-	Defence, Inflation float64
-	Draws              int // number of draws of the mixture, N; default 5000
+	Draws      int // number of draws of the mixture, N; default 5000
 	// Bridge says when step 5 is run; default BridgeIfNeeded. The bridge has the settings of Sampling, except Ladder.
 	Bridge Bridging
 }
 
 var _ Algorithm = Annealed{}
 
-// The defensive component's degrees of freedom, and the most components that are tried.
+// LowRankCovariance is U U' + diag(s^2), with U of a few columns.
+const LowRankCovariance Covariance = "low rank+diagonal"
+
+// The mixture: the wide component's share of the draws, its degrees of freedom, and by how much it is wider than all
+// particles; the columns of low rank covariances; and the most components that are tried.
 const (
+	wideShare      = 0.1
 	wideDoF        = 4
+	inflation      = 1.2
+	mostColumns    = 20
 	mostComponents = 16
 )
 
@@ -104,8 +103,8 @@ func (Annealed) Title() string {
 func (a Annealed) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"kernel": fmt.Sprintf("%T", a.Kernel), "kernel_settings": a.Kernel, "sampling": a.Sampling.Record(),
-		"unordered": a.Unordered, "components": a.Components, "covariance": a.Covariance, "rank": a.Rank, "dof": a.DoF,
-		"defence": a.Defence, "inflation": a.Inflation, "draws": a.Draws, "bridge": a.Bridge,
+		"unordered": a.Unordered, "components": a.Components, "covariance": a.Covariance, "draws": a.Draws,
+		"bridge": a.Bridge,
 	})
 }
 
@@ -114,9 +113,9 @@ func (a Annealed) Prepare(job *Job) (Algorithm, error) {
 	if a.Kernel == nil {
 		a.Kernel = smc.DefaultKernel()
 	}
-	byDefault(&a.Sampling.Particles, 2000)
-	err := limits.Check("pmcnet: Annealed", limits.Field("Sampling.Devices", a.Sampling.Devices, a.Sampling.Devices == 0,
-		"left out: set Settings.Devices, which holds for all of the algorithm"))
+	err := limits.Fill("pmcnet: Annealed", limits.Int("Sampling.Particles", &a.Sampling.Particles, 2000),
+		limits.Field("Sampling.Devices", a.Sampling.Devices, a.Sampling.Devices == 0,
+			"left out: set Settings.Devices, which holds for all of the algorithm"))
 	if err != nil {
 		return nil, err
 	}
@@ -127,47 +126,29 @@ func (a Annealed) Prepare(job *Job) (Algorithm, error) {
 	}); err != nil {
 		return nil, err
 	}
-	d := job.Problem.Dim
-	byDefault(&a.Draws, 5000)
-	byDefault(&a.Bridge, BridgeIfNeeded)
-	byDefault(&a.Defence, 0.1)
-	byDefault(&a.Inflation, 1.2)
-	byDefault(&a.Rank, max(1, min(20, d-1)))
-	if a.Covariance == "" {
-		if a.Covariance = FullCovariance; a.Sampling.Particles < 4*d {
-			a.Covariance = LowRankCovariance
-		}
+	p, covariance := job.Problem, FullCovariance
+	if a.Sampling.Particles < 4*p.Dim {
+		covariance = LowRankCovariance
 	}
-	if err := a.check(job.Problem); err != nil {
-		return nil, err
-	}
-	return a, factored(job)
-}
-
-// check is an error that names a setting that is out of bounds, for a problem.
-func (a Annealed) check(p mcmc.Problem) error {
-	return limits.Check("pmcnet: Annealed",
-		limits.Field("Components", a.Components, a.Components >= 0 && a.Components <= a.Sampling.Particles,
-			fmt.Sprintf("from 1 to the %d Sampling.Particles that they are fitted to (0: chosen)", a.Sampling.Particles)),
-		limits.Field("Covariance", a.Covariance, a.Covariance == FullCovariance || a.Covariance == LowRankCovariance,
-			fmt.Sprintf("one of %q", []Covariance{FullCovariance, LowRankCovariance})),
-		limits.Field("Rank", a.Rank, a.Rank >= 1 && a.Rank <= max(1, p.Dim-1),
-			fmt.Sprintf("at least 1 and below the %d coordinates (0: 20)", p.Dim)),
-		limits.Field("DoF", a.DoF, a.DoF == 0 || a.DoF >= 2 && !math.IsInf(a.DoF, 1), "at least 2 and finite (0: fitted)"),
-		limits.Field("Defence", a.Defence, a.Defence > 0 && a.Defence < 1, "above 0 and below 1 (0: 0.1)"),
-		limits.Field("Inflation", a.Inflation, a.Inflation >= 1 && !math.IsInf(a.Inflation, 1),
-			"at least 1 and finite (0: 1.2)"),
-		limits.Field("Draws", a.Draws, a.Draws >= 100, "at least 100 (0: 5000)"),
-		limits.Numbers("Draws", a.Draws, a.Draws, p.Dim),
-		limits.Field("Bridge", a.Bridge, a.Bridge == BridgeIfNeeded || a.Bridge == BridgeAlways || a.Bridge == NoBridge,
-			fmt.Sprintf("one of %q", []Bridging{BridgeIfNeeded, BridgeAlways, NoBridge})),
+	if err := limits.Fill("pmcnet: Annealed",
+		limits.Int("Components", &a.Components).Zero("chosen").Between(1, a.Sampling.Particles).Because(
+			"the number of Sampling.Particles that they are fitted to"),
+		limits.Choice("Covariance", &a.Covariance, covariance, FullCovariance, LowRankCovariance),
+		limits.Int("Draws", &a.Draws, 5000).From(100),
+		limits.Choice("Bridge", &a.Bridge, BridgeIfNeeded, BridgeIfNeeded, BridgeAlways, NoBridge),
 		limits.Field("Sampling.Tempering", a.Sampling.Tempering, a.Sampling.Tempering == smc.LikelihoodTempering,
 			"smc.LikelihoodTempering"),
 		limits.Field("Initial", "nil", p.Initial != nil,
 			"a function that draws from the prior, of which it begins; PMC{} can begin at Problem.Start"),
 		limits.Field("Start", "set", p.Start == nil,
 			"nil: Annealed begins at draws from the prior, by Problem.Initial; take PMC{} to begin at Problem.Start"),
-	)
+	); err != nil {
+		return nil, err
+	}
+	if err := limits.Check("pmcnet: Annealed", limits.Numbers("Draws", a.Draws, a.Draws, p.Dim)); err != nil {
+		return nil, err
+	}
+	return a, factored(job)
 }
 
 // factored is an error where the job's target does not know prior and likelihood apart.
@@ -363,7 +344,7 @@ func (r *annealing) name() (string, error) {
 // rank is that of low rank + diagonal covariances, 0 of full ones.
 func (r *annealing) rank() int {
 	if r.Covariance == LowRankCovariance {
-		return r.Rank
+		return max(1, min(mostColumns, r.Problem.Dim-1))
 	}
 	return 0
 }
@@ -372,7 +353,7 @@ func (r *annealing) rank() int {
 // and a wide one; empty where none can be fitted.
 func (r *annealing) fitted(ctx context.Context, x *mat.Dense, weights []float64) (mixture, error) {
 	rng := rand.New(rand.NewPCG(r.Seed, 0x66697474))
-	f := fitting{dof: r.DoF, rank: r.rank()}
+	f := fitting{rank: r.rank()}
 	wide, ok := f.component(x, weights, slices.Repeat([]float64{1}, len(weights)), wideDoF)
 	if !ok {
 		return nil, nil
@@ -390,10 +371,10 @@ func (r *annealing) fitted(ctx context.Context, x *mat.Dense, weights []float64)
 	}
 	r.said.Components, r.said.Dropped, r.said.DoF = len(q), n-len(q), q[0].dof
 	for k := range q {
-		q[k].share *= 1 - r.Defence
+		q[k].share *= 1 - wideShare
 	}
-	wide.share = r.Defence
-	wide.widen(r.Inflation)
+	wide.share = wideShare
+	wide.widen(inflation)
 	return append(q, wide), nil
 }
 

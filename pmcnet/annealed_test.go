@@ -320,23 +320,23 @@ func TestAnnealedNetwork(t *testing.T) {
 // particles and the evidence are the bridge's; without one they are the SMC's. Either way k-hat is in the result, and
 // the reason is given, in the result and as a warning. The same holds where no mixture can be fitted at all.
 func TestAnnealedWithoutFit(t *testing.T) {
-	l := regression(20, 24, 1)
+	l := regression(30, 36, 1)
 	_, _, want := l.Posterior()
 	hard := problem(l)
 	a := pmcnet.Annealed{
-		Components: 1, Covariance: pmcnet.LowRankCovariance, Rank: 1, Sampling: smc.Settings{Particles: 300}, Draws: 1000,
+		Components: 1, Covariance: pmcnet.FullCovariance, Sampling: smc.Settings{Particles: 120}, Draws: 1000,
 	}
 	r, err := pmcnet.Sample(t.Context(), hard, a, goSettings(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if said := r.Annealed; said.Source != pmcnet.ByBridge || !(said.KHat > pmcnet.MaxKHat) || r.Evidence !=
-		said.BridgeEvidence || r.Phi.Shape().Dim(0) != 300 || r.ESS < 299.9 || r.KHat != said.KHat {
+		said.BridgeEvidence || r.Phi.Shape().Dim(0) != 120 || r.ESS < 119.9 || r.KHat != said.KHat {
 		t.Errorf("%+v, ESS %v, k-hat %v", said, r.ESS, r.KHat)
 	}
 	says(t, "the bridge's warning", errors.New(strings.Join(r.Warnings, ";")), fmt.Sprintf("k-hat of the mixture's 1000 "+
 		"draws is %.2f", r.KHat), "not at most 0.7", "does not fit", "the result is the bridge's particles and evidence")
-	if e := r.Evidence; math.Abs(e.Value-want) > 4*e.StdErr || !(e.StdErr < .3) {
+	if e := r.Evidence; math.Abs(e.Value-want) > 4*e.StdErr || !(e.StdErr < .6) {
 		t.Errorf("evidence %+v by the bridge, exact %.3f", e, want)
 	}
 	a.Bridge = pmcnet.NoBridge
@@ -346,7 +346,7 @@ func TestAnnealedWithoutFit(t *testing.T) {
 	}
 	said := r.Annealed
 	if said.Source != pmcnet.BySMC || !(said.KHat > pmcnet.MaxKHat) || said.ImportanceEvidence.Known() || r.Evidence !=
-		said.SMCEvidence || r.Phi.Shape().Dim(0) != 300 || r.ESS < 299.9 || r.KHat != said.KHat {
+		said.SMCEvidence || r.Phi.Shape().Dim(0) != 120 || r.ESS < 119.9 || r.KHat != said.KHat {
 		t.Errorf("%+v, ESS %v, k-hat %v", said, r.ESS, r.KHat)
 	}
 	if e := r.Evidence; math.Abs(e.Value-want) > 4*e.StdErr {
@@ -377,12 +377,8 @@ func TestAnnealedBadInput(t *testing.T) {
 		says []string
 	}{
 		{"components", pmcnet.Annealed{Components: 2001},
-			[]string{"Annealed.Components", "2001", "the 2000 Sampling.Particles"}},
+			[]string{"Annealed.Components", "2001", "Sampling.Particles"}},
 		{"covariance", pmcnet.Annealed{Covariance: pmcnet.DiagonalCovariance}, []string{"Covariance", "diagonal", "full"}},
-		{"rank", pmcnet.Annealed{Rank: 3}, []string{"Annealed.Rank", "3", "below the 3"}},
-		{"DoF", pmcnet.Annealed{DoF: 1}, []string{"Annealed.DoF", "1", "at least 2"}},
-		{"defence", pmcnet.Annealed{Defence: 1}, []string{"Annealed.Defence", "1", "below 1"}},
-		{"inflation", pmcnet.Annealed{Inflation: .5}, []string{"Annealed.Inflation", "0.5", "at least 1"}},
 		{"draws", pmcnet.Annealed{Draws: 99}, []string{"Annealed.Draws", "99", "at least 100"}},
 		{"draws beyond memory", pmcnet.Annealed{Draws: 1 << 45}, []string{"Annealed.Draws", "fewer", "in memory"}},
 		{"particles beyond memory", pmcnet.Annealed{Sampling: smc.Settings{Particles: 1 << 45}},
@@ -648,7 +644,7 @@ func TestAnnealedResume(t *testing.T) {
 	}
 	for what, change := range map[string]func(a *pmcnet.Annealed, s *pmcnet.Settings){
 		"seed":     func(_ *pmcnet.Annealed, s *pmcnet.Settings) { s.Seed++ },
-		"problem":  func(a *pmcnet.Annealed, _ *pmcnet.Settings) { a.Defence = .2 },
+		"problem":  func(a *pmcnet.Annealed, _ *pmcnet.Settings) { a.Unordered = true },
 		"data":     func(_ *pmcnet.Annealed, s *pmcnet.Settings) { s.DType = compute.Float32 },
 		"settings": func(a *pmcnet.Annealed, _ *pmcnet.Settings) { a.Sampling.Particles++ },
 	} {

@@ -60,7 +60,7 @@ func TestMixtureInGraph(t *testing.T) {
 		}
 	}
 	for _, rank := range []int{0, 2} {
-		f := fitting{rank: rank, dof: 7}
+		f := fitting{rank: rank}
 		m, err := f.fit(t.Context(), particles, equal(400), 2, rng)
 		if err != nil || len(m) != 2 {
 			t.Fatal(len(m), err)

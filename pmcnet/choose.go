@@ -226,7 +226,7 @@ func (r *annealing) choose(particles *smc.Result, x *mat.Dense, draws weightedDr
 		warnings = append(warnings, said.Why)
 	}
 	if r.wrong > 0 {
-		warnings = append(warnings, wrongDraws(r.wrong, r.Draws))
+		warnings = append(warnings, fmt.Sprintf(WrongDraws, r.wrong, r.Draws))
 	}
 	result.Warnings = slices.Concat(particles.Warnings, warnings, said.contradictions())
 	return result

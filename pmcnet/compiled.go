@@ -30,7 +30,6 @@ type kind struct {
 	engine    *compute.Engine
 	dtype     compute.DType
 	algorithm string // as JSON
-	own       string // PMC.Own by compute.KeyOf, since its title may leave fields out
 	starts    int    // rows of the tensor that the means begin at; 0: there is none
 }
 
@@ -43,7 +42,7 @@ type programs struct {
 	tried   string // the type of the target, if the start tries it
 
 	start, step *compute.Program
-	batch       *compute.Program // a mini-batch step of Light; nil without
+	batch       *compute.Program // a mini-batch step of PMCnet-light; nil without
 	batchSize   int
 	rows        int // of a Batched target
 }
@@ -67,8 +66,7 @@ func (m *machine) compiled() (*programs, func(), error) {
 	if m.startAt != nil {
 		starts = m.startAt.Shape().Dim(0)
 	}
-	key := kind{engine: m.Engine, dtype: m.DType, algorithm: string(text), own: compute.KeyOf(m.Own),
-		starts: starts}
+	key := kind{engine: m.Engine, dtype: m.DType, algorithm: string(text), starts: starts}
 	return m.sampler.compiled.Take(key, func() (*programs, error) {
 		p := &programs{PMC: m.PMC, problem: m.Problem, dtype: m.DType, starts: starts}
 		return p, p.build(m.Engine)
@@ -94,7 +92,7 @@ func (p *programs) build(engine *compute.Engine) error {
 	if p.step, err = compute.NewProgram(engine, "pmcnet iteration", reads, own, p.iterationStep); err != nil {
 		return err
 	}
-	if p.Light {
+	if p.Ascent == MiniBatchAscent {
 		p.batch, err = compute.NewProgram(engine, "pmcnet mini-batch", reads, []string{meanName}, p.batchStep)
 	}
 	return err
@@ -107,7 +105,7 @@ func (p *programs) entries() []string {
 
 // probe sees whether the target has mini-batches.
 func (p *programs) probe(engine *compute.Engine) error {
-	if !p.Light {
+	if p.Ascent != MiniBatchAscent {
 		return nil
 	}
 	return probe(engine, p.problem, func(target mcmc.Target) {
@@ -189,13 +187,13 @@ func (j *Job) densities(draws int) (*compute.Program, func(), error) {
 func batched(target mcmc.Target) Batched {
 	b, ok := target.(Batched)
 	if !ok {
-		panic(fmt.Errorf("Problem.Target gives a %T, which is not pmcnet.Batched: PMC.Light takes mini-batches of rows",
+		panic(fmt.Errorf("Problem.Target gives a %T, which is not pmcnet.Batched: PMC.Ascent takes mini-batches of rows",
 			target))
 	}
 	return b
 }
 
-// Batched is a target that can be evaluated on batches of its rows, which PMC.Light needs. The posteriors of networks,
+// Batched is a target that can be evaluated on batches of its rows, which MiniBatchAscent needs. The posteriors of networks,
 // of package target, are Batched.
 type Batched interface {
 	mcmc.Target

@@ -184,11 +184,10 @@ func TestExact(t *testing.T) {
 		a    pmcnet.PMC
 	}{
 		{"full", pmcnet.PMC{}},
-		{"covariance-free, global, groups", pmcnet.PMC{
-			Covariance: pmcnet.FixedCovariance, Resampling: pmcnet.Global, Mixture: 4, StdDev: .4}},
-		{"diagonal, glocal, gradient-free", pmcnet.PMC{Covariance: pmcnet.DiagonalCovariance, GradientFree: true,
+		{"covariance-free, global", pmcnet.PMC{
+			Covariance: pmcnet.FixedCovariance, Resampling: pmcnet.Global, StdDev: .4}},
+		{"diagonal, glocal, gradient-free", pmcnet.PMC{Covariance: pmcnet.DiagonalCovariance, Ascent: pmcnet.NoAscent,
 			Resampling: pmcnet.GlocalEvery(2), StdDev: .6}},
-		{"low rank", pmcnet.PMC{Covariance: pmcnet.LowRankCovariance, Rank: 1, StdDev: .6}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			line := check.Line()

@@ -169,27 +169,23 @@ func (j *Job) identified(parts []run.Part) ([]run.Part, error) {
 	return append(parts, run.Part{Name: "model", Value: string(model)}, run.Part{Name: "rows", Value: rows}), nil
 }
 
-// maximum is that of the likelihood, or of the posterior density, over all parameters, [1, D], by Adam.
+// maximum is that of the likelihood over all parameters, [1, D], by Adam.
 func (j *Job) maximum(ctx context.Context, a PMC) (*tensors.Tensor, error) {
 	settings := baseline.Settings{
-		Epochs: a.Epochs, BatchSize: a.BatchSize, Seed: j.Seed, Optimiser: a.Optimiser, DType: j.DType, Engine: j.Engine,
-		CheckpointEvery: j.CheckpointEvery, Replace: j.Replace, Progress: j.Progress,
+		BatchSize: a.BatchSize, Seed: j.Seed, DType: j.DType, Engine: j.Engine, CheckpointEvery: j.CheckpointEvery,
+		Replace: j.Replace, Progress: j.Progress,
 	}
 	if j.Checkpoint != "" {
 		settings.Checkpoint = j.Checkpoint + ".start"
 	}
-	var method baseline.Method = baseline.MLE{}
-	if a.Start == AroundMAP {
-		method = baseline.MAP{}
-	}
 	if j.trainer.starts == nil {
 		j.trainer.starts = baseline.NewTrainer(j.Data.Bound.Model)
 	}
-	result, err := j.trainer.starts.Fit(ctx, method, j.Data.Parts, settings)
-	if err != nil {
-		return nil, fmt.Errorf("pmcnet: finding the %s to begin at: %w", a.Start, err)
+	result, err := j.trainer.starts.Fit(ctx, baseline.MLE{}, j.Data.Parts, settings)
+	if err == nil {
+		err = result.Status.Err()
 	}
-	if err := result.Status.Err(); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("pmcnet: finding the %s to begin at: %w", a.Start, err)
 	}
 	draws, err := result.Posterior.Draws()

@@ -79,15 +79,11 @@ func testFit(t *testing.T, settings pmcnet.Settings) {
 	_, _, want := l.Posterior()
 	trainer := pmcnet.NewTrainer(model)
 	defer trainer.Close()
-	small := pmcnet.PMC{Proposals: 10, Draws: 100, Iterations: 6, StdDev: .4, Epochs: 20}
+	small := pmcnet.PMC{Proposals: 10, Draws: 100, Iterations: 6, StdDev: .4}
 	for name, change := range map[string]func(a *pmcnet.PMC){
 		"MLE":   func(*pmcnet.PMC) {},
-		"MAP":   func(a *pmcnet.PMC) { a.Start, a.Noise = pmcnet.AroundMAP, .1 },
 		"prior": func(a *pmcnet.PMC) { a.Start = pmcnet.FromPrior },
-		"light": func(a *pmcnet.PMC) { a.Light, a.BatchSize = true, 5 },
-		"light, low rank": func(a *pmcnet.PMC) {
-			a.Light, a.BatchSize, a.Covariance, a.Rank = true, 5, pmcnet.LowRankCovariance, 1
-		},
+		"light": func(a *pmcnet.PMC) { a.Ascent, a.BatchSize = pmcnet.MiniBatchAscent, 5 },
 	} {
 		a := small
 		change(&a)
@@ -106,9 +102,7 @@ func testFit(t *testing.T, settings pmcnet.Settings) {
 		if d := p.Diagnostics(); d["k-hat"] != r.KHat || d["effective sample size"] != r.ESS || !(r.KHat < .7) {
 			t.Errorf("%s: diagnostics %v, ESS %v, k-hat %v", name, d, r.ESS, r.KHat)
 		}
-		covariances := map[string]pmcnet.Covariance{
-			"light": pmcnet.DiagonalCovariance, "light, low rank": pmcnet.LowRankCovariance,
-		}
+		covariances := map[string]pmcnet.Covariance{"light": pmcnet.DiagonalCovariance}
 		if got := r.Algorithm.(pmcnet.PMC).Covariance; got != cmp.Or(covariances[name], pmcnet.FullCovariance) {
 			t.Errorf("%s: covariances are %s", name, got)
 		}
@@ -135,63 +129,61 @@ func testFit(t *testing.T, settings pmcnet.Settings) {
 }
 
 // A run that is cancelled has the draws of the iterations made; from its checkpoint it goes on to the bits of one that
-// was not, of the last iteration and of all; a finished one does nothing again; another's is refused.
+// was not; a finished one does nothing again; another's is refused.
 func TestResume(t *testing.T) {
 	model, parts, _ := line(t)
 	trainer := pmcnet.NewTrainer(model)
 	defer trainer.Close()
-	for _, keep := range []pmcnet.Keep{pmcnet.LastIteration, pmcnet.AllIterations} {
-		a := pmcnet.PMC{Proposals: 4, Draws: 30, Iterations: 5, Epochs: 5, Keep: keep, Resampling: pmcnet.GlocalEvery(2)}
-		settings := goSettings(t)
-		whole, err := trainer.Fit(t.Context(), a, parts, settings)
+	a := pmcnet.PMC{Proposals: 4, Draws: 30, Iterations: 5, Resampling: pmcnet.GlocalEvery(2)}
+	settings := goSettings(t)
+	whole, err := trainer.Fit(t.Context(), a, parts, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Checkpoint = filepath.Join(t.TempDir(), "run")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	settings.Progress = func(p run.Progress) {
+		if p.Stage == "" && p.Step >= 1 {
+			cancel()
+		}
+	}
+	first, err := trainer.Fit(ctx, a, parts, settings)
+	if err != nil || first.Status != run.Cancelled || len(first.Trace) == 5 || first.Posterior.Evidence().Known() {
+		t.Fatalf("cancelled: %+v, %v", first, err)
+	}
+	for range 2 {
+		calls := 0
+		settings.Progress = func(run.Progress) { calls++ }
+		second, err := trainer.Fit(t.Context(), a, parts, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		settings.Checkpoint = filepath.Join(t.TempDir(), "run")
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		settings.Progress = func(p run.Progress) {
-			if p.Stage == "" && p.Step >= 1 {
-				cancel()
-			}
+		for i := range second.Trace {
+			second.Trace[i].Seconds, whole.Trace[i].Seconds = 0, 0
 		}
-		first, err := trainer.Fit(ctx, a, parts, settings)
-		if err != nil || first.Status != run.Cancelled || len(first.Trace) == 5 || first.Posterior.Evidence().Known() {
-			t.Fatalf("cancelled: %+v, %v", first, err)
+		if !slices.Equal(numbers(t, second.Posterior), numbers(t, whole.Posterior)) ||
+			!reflect.DeepEqual(second.Trace, whole.Trace) || second.Status != run.Completed || second.KHat != whole.KHat {
+			t.Error("the resumed run ends with other draws")
 		}
-		for range 2 {
-			calls := 0
-			settings.Progress = func(run.Progress) { calls++ }
-			second, err := trainer.Fit(t.Context(), a, parts, settings)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range second.Trace {
-				second.Trace[i].Seconds, whole.Trace[i].Seconds = 0, 0
-			}
-			if !slices.Equal(numbers(t, second.Posterior), numbers(t, whole.Posterior)) ||
-				!reflect.DeepEqual(second.Trace, whole.Trace) || second.Status != run.Completed || second.KHat != whole.KHat {
-				t.Errorf("%s: the resumed run ends with other draws", keep)
-			}
+	}
+	for what, change := range map[string]func(a *pmcnet.PMC, s *pmcnet.Settings){
+		"seed":      func(_ *pmcnet.PMC, s *pmcnet.Settings) { s.Seed++ },
+		"algorithm": func(a *pmcnet.PMC, _ *pmcnet.Settings) { a.Ascent = pmcnet.NoAscent },
+		"data":      func(_ *pmcnet.PMC, s *pmcnet.Settings) { s.DType = compute.Float32 },
+	} {
+		a, s := a, settings
+		change(&a, &s)
+		if _, err := trainer.Fit(t.Context(), a, parts, s); !errors.Is(err, run.ErrOtherRun) || !strings.Contains(
+			err.Error(), what) {
+			t.Errorf("another %s: %v", what, err)
 		}
-		for what, change := range map[string]func(a *pmcnet.PMC, s *pmcnet.Settings){
-			"seed":      func(_ *pmcnet.PMC, s *pmcnet.Settings) { s.Seed++ },
-			"algorithm": func(a *pmcnet.PMC, _ *pmcnet.Settings) { a.GradientFree = true },
-			"data":      func(_ *pmcnet.PMC, s *pmcnet.Settings) { s.DType = compute.Float32 },
-		} {
-			a, s := a, settings
-			change(&a, &s)
-			if _, err := trainer.Fit(t.Context(), a, parts, s); !errors.Is(err, run.ErrOtherRun) || !strings.Contains(
-				err.Error(), what) {
-				t.Errorf("another %s: %v", what, err)
-			}
-		}
-		other := model
-		other.Prior = bayes.Normal{StdDev: 2}
-		if _, err := pmcnet.Fit(t.Context(), other, a, parts, settings); !errors.Is(err, run.ErrOtherRun) ||
-			!strings.Contains(err.Error(), "model") {
-			t.Errorf("another model's checkpoint: %v", err)
-		}
+	}
+	other := model
+	other.Prior = bayes.Normal{StdDev: 2}
+	if _, err := pmcnet.Fit(t.Context(), other, a, parts, settings); !errors.Is(err, run.ErrOtherRun) ||
+		!strings.Contains(err.Error(), "model") {
+		t.Errorf("another model's checkpoint: %v", err)
 	}
 }
 
@@ -239,30 +231,19 @@ func TestBadInput(t *testing.T) {
 		{"K", pmcnet.PMC{Draws: -3}, []string{"PMC.Draws", "-3", "at least 1"}},
 		{"M beyond memory", pmcnet.PMC{Proposals: 1 << 45}, []string{"PMC.Proposals", "fewer", "in memory"}},
 		{"K beyond memory", pmcnet.PMC{Draws: 1 << 60}, []string{"PMC.Draws", "fewer", "in memory"}},
-		{"T beyond memory", pmcnet.PMC{Iterations: 1 << 45, Keep: pmcnet.AllIterations},
-			[]string{"PMC.Draws", "in memory"}},
 		{"T", pmcnet.PMC{Iterations: -1}, []string{"PMC.Iterations", "-1"}},
 		{"sigma", pmcnet.PMC{StdDev: -.1}, []string{"PMC.StdDev", "-0.1", "positive"}},
 		{"sigma NaN", pmcnet.PMC{StdDev: math.NaN()}, []string{"PMC.StdDev", "NaN"}},
-		{"beta", pmcnet.PMC{Forgetting: 1.2}, []string{"PMC.Forgetting", "1.2"}},
-		{"ESS", pmcnet.PMC{ESS: 1.5}, []string{"PMC.ESS", "1.5"}},
 		{"noise", pmcnet.PMC{Noise: -1}, []string{"PMC.Noise", "-1"}},
-		{"more in a mixture than proposals", pmcnet.PMC{Proposals: 4, Mixture: 5},
-			[]string{"PMC.Mixture", "5", "divisor of the 4"}},
-		{"no divisor", pmcnet.PMC{Proposals: 4, Mixture: 3}, []string{"PMC.Mixture", "3"}},
-		{"rank", pmcnet.PMC{Covariance: pmcnet.LowRankCovariance, Rank: 3}, []string{"PMC.Rank", "3", "below the 3"}},
 		{"covariance", pmcnet.PMC{Covariance: "round"}, []string{"PMC.Covariance", "round", "full"}},
-		{"light with full covariances", pmcnet.PMC{Light: true, Covariance: pmcnet.FullCovariance},
-			[]string{"PMC.Covariance is full", "DiagonalCovariance", "left out", "with Light"}},
+		{"light with full covariances", pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent,
+			Covariance: pmcnet.FullCovariance}, []string{"PMC.Covariance is full", "DiagonalCovariance", "left out"}},
+		{"ascent", pmcnet.PMC{Ascent: "steep"}, []string{"PMC.Ascent", "steep", "mini-batch"}},
 		{"weights", pmcnet.PMC{Weights: "heavy"}, []string{"PMC.Weights", "heavy", "honest"}},
-		{"keep", pmcnet.PMC{Keep: "none"}, []string{"PMC.Keep", "none"}},
 		{"resampling", pmcnet.PMC{Resampling: -2}, []string{"PMC.Resampling", "-2"}},
 		{"shrinkage", pmcnet.PMC{Shrinkage: 2}, []string{"PMC.Shrinkage", "2"}},
-		{"halvings", pmcnet.PMC{Halvings: -1}, []string{"PMC.Halvings", "-1"}},
-		{"light without gradient", pmcnet.PMC{Light: true, GradientFree: true}, []string{"PMC.Light", "GradientFree"}},
-		{"light without rows", pmcnet.PMC{Light: true}, []string{"Batched", "mini-batches"}},
+		{"light without rows", pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent}, []string{"Batched", "mini-batches"}},
 		{"MLE of a log-density", pmcnet.PMC{Start: pmcnet.AroundMLE}, []string{"PMC.Start", "Problem.Start"}},
-		{"scheme", pmcnet.PMC{Scheme: "lottery"}, []string{"lottery"}},
 	} {
 		_, err := pmcnet.Sample(t.Context(), good, c.a, goSettings(t))
 		says(t, c.name, err, c.says...)
@@ -287,7 +268,7 @@ func TestBadInput(t *testing.T) {
 	settings.Observe = func(int, *bayes.Posterior) error { return nil }
 	_, err := pmcnet.Sample(t.Context(), good, nil, settings)
 	says(t, "observe", err, "Observe", "Fit")
-	_, err = pmcnet.Fit(t.Context(), model, pmcnet.PMC{Light: true, BatchSize: 99}, parts, goSettings(t))
+	_, err = pmcnet.Fit(t.Context(), model, pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent, BatchSize: 99}, parts, goSettings(t))
 	says(t, "batch size", err, "BatchSize", "99")
 
 	// A likelihood without its normalising constant has no evidence: the model does not bind.
@@ -334,7 +315,7 @@ func TestHoles(t *testing.T) {
 	if says(t, "no weight", err, "iteration 1", "30 of 30 draws"); !errors.Is(err, bayes.ErrZeroWeights) {
 		t.Errorf("no weight: %v", err)
 	}
-	a := pmcnet.PMC{Proposals: 20, Draws: 100, Iterations: 8, StdDev: .7, Keep: pmcnet.AllIterations}
+	a := pmcnet.PMC{Proposals: 20, Draws: 100, Iterations: 8, StdDev: .7}
 	r, err := pmcnet.Sample(t.Context(), holed(0), a, goSettings(t))
 	if err != nil {
 		t.Fatal(err)
@@ -353,30 +334,25 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// Covariances that are not positive definite are replaced by the ones before, counted and warned of; K <= D with full
-// covariances is shrunk, which is said.
-func TestSingular(t *testing.T) {
+// K <= D with full covariances is shrunk, which is said; not with NoShrinkage.
+func TestShrinkage(t *testing.T) {
 	l := regression(5, 30, 1)
-	a := pmcnet.PMC{Proposals: 6, Draws: 3, Iterations: 4, Forgetting: 1, Shrinkage: pmcnet.NoShrinkage}
-	r, err := pmcnet.Sample(t.Context(), problem(l), a, goSettings(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, it := range r.Trace {
-		if it.Replaced != 6 {
-			t.Errorf("iteration %d: %d of 6 singular covariances were replaced", i+1, it.Replaced)
+	a := pmcnet.PMC{Proposals: 6, Draws: 3, Iterations: 4}
+	for _, a.Shrinkage = range []float64{0, pmcnet.NoShrinkage} {
+		r, err := pmcnet.Sample(t.Context(), problem(l), a, goSettings(t))
+		if err != nil {
+			t.Fatal(err)
 		}
+		said := strings.Join(r.Warnings, ";")
+		if a.Shrinkage != 0 {
+			if strings.Contains(said, "shrunk") {
+				t.Errorf("NoShrinkage: %s", said)
+			}
+			continue
+		}
+		if r.Algorithm.(pmcnet.PMC).Shrinkage != 5./8 || r.Trace[0].Replaced > 0 {
+			t.Errorf("%+v", r.Algorithm)
+		}
+		says(t, "shrunk", errors.New(said), "rank 2 in 5 dimensions", "shrunk by 0.62")
 	}
-	says(t, "singular", errors.New(strings.Join(r.Warnings, ";")), "24 of 24 covariances", "replaced")
-	if math.IsNaN(r.Trace[3].LogEvidence) {
-		t.Error("NaN came out of a singular covariance")
-	}
-	a.Shrinkage = 0
-	if r, err = pmcnet.Sample(t.Context(), problem(l), a, goSettings(t)); err != nil {
-		t.Fatal(err)
-	}
-	if r.Algorithm.(pmcnet.PMC).Shrinkage != 5./8 || r.Trace[0].Replaced > 0 {
-		t.Errorf("%+v", r.Algorithm)
-	}
-	says(t, "shrunk", errors.New(strings.Join(r.Warnings, ";")), "rank 2 in 5 dimensions", "shrunk by 0.62")
 }

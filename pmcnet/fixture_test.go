@@ -78,12 +78,12 @@ func TestFixture(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := f.Cases[name]
-			a := PMC{Proposals: f.M, Draws: f.K, Weights: weights, ESS: want.Frac, Mixture: f.M, Halvings: 20,
-				Covariance: FullCovariance}
+			a := PMC{Proposals: f.M, Draws: f.K, Weights: weights, Covariance: FullCovariance}
 			got := computetest.Run(t, computetest.Go(t), func(g *Graph, args []*Node) []*Node {
 				q := proposals{mean: args[0], family: full{}, covariance: fullOf(args[1])}
 				n := now{rng: random.New(g, 1), global: Const(g, false), beta: args[3], eta: args[4]}
 				w := a.weigh(q, Reshape(args[2], f.M, f.K, d), f.network(g))
+				w.adapt, w.output, w.exponent = a.weights(w.honest, want.Frac)
 				next := a.adapt(q, w, args[5], n)
 				mean, _ := a.ascend(next.proposals, f.network(g), 1)
 				normalised, _ := smc.Normalise(Reshape(w.output, f.M*f.K))

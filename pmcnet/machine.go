@@ -19,6 +19,7 @@ import (
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
 )
 
 // machine is a run of PMC in progress: the compiled programs, the state on the device, and what its iterations left on
@@ -33,10 +34,8 @@ type machine struct {
 	startAt  *tensors.Tensor            // where the means begin, [M, D] or [1, D]; nil: as Problem.Initial draws
 
 	position
-	Trace []IterationRecord
-	draws []float64 // of the iterations before the last, [., D] flat, where all are kept
-	// Of the iterations that are kept: honest log-weights, and those of the result.
-	honest, output []float64
+	Trace          []IterationRecord
+	honest, output []float64 // log-weights of the last iteration: honest ones, and those of the result
 }
 
 // position is where a run stands, but for the state on the device and the trace.
@@ -44,7 +43,6 @@ type position struct {
 	Iteration  int     `json:"iteration"`   // made
 	LogSum     float64 `json:"log_sum"`     // of the honest weights of all iterations; -Inf is written as noWeight
 	LogSquares float64 `json:"log_squares"` // of their squares
-	Exponent   float64 `json:"exponent"`    // lambda of the last iteration
 }
 
 // begin is a run of a PMC, as Prepare gave it, that has made no iteration yet. Close the machine at the end.
@@ -52,7 +50,7 @@ func (a PMC) begin(job *Job) (*machine, *run.Run) {
 	m := &machine{PMC: a, Job: job}
 	m.LogSum, m.LogSquares = noWeight, noWeight
 	return m, run.New(m, run.Options{
-		Owner: "pmcnet", Checkpoint: m.Checkpoint, Format: "gobnn.pmcnet/2", Every: m.CheckpointEvery, Replace: m.Replace,
+		Owner: "pmcnet", Checkpoint: m.Checkpoint, Format: "gobnn.pmcnet/3", Every: m.CheckpointEvery, Replace: m.Replace,
 		Progress: m.Settings.Progress,
 	})
 }
@@ -139,44 +137,33 @@ func (m *machine) Step(ctx context.Context) error {
 	if m.Resampling > 0 && t%int(m.Resampling) == 0 {
 		isGlobal = 1
 	}
-	if m.PMC.Keep == AllIterations && t > 1 {
-		last, err := m.lastDraws()
-		if err != nil {
-			return err
-		}
-		m.draws = append(m.draws, last...)
-	}
-	inputs := []float64{m.Forgetting, 1 / float64(t), isGlobal}
+	inputs := []float64{forgetting, 1 / float64(t), isGlobal}
 	record, err := m.step.Run(m.state, inputs, random.KeyOf(m.Seed).Named("pmcnet").At(uint32(t)).Words())
 	if err != nil {
 		return fmt.Errorf("pmcnet: iteration %d: %w", t, err)
 	}
 	count := m.Proposals * m.Draws
-	honest, output := record[recordHead:recordHead+count], record[recordHead+count:]
+	m.honest, m.output = record[recordHead:recordHead+count], record[recordHead+count:]
 	r := IterationRecord{
 		Distinct: record[inDistinct] / float64(m.Proposals), Exponent: record[inExponent],
 		Replaced: int(record[inReplaced]), Stalled: int(record[inStalled]), Halvings: record[inHalvings],
 		Stayed: int(record[inStayed]), NonFinite: int(record[inNonFinite]), Wrong: int(record[inWrong]),
 	}
-	w, err := bayes.NewLogWeights(honest)
+	w, err := bayes.NewLogWeights(m.honest)
 	if err != nil {
 		return fmt.Errorf("pmcnet: iteration %d: %w: %d of %d draws have a log-density that is not finite; begin elsewhere "+
 			"(PMC.Start), or with another PMC.StdDev", t, err, r.NonFinite, count)
 	}
-	if m.Light {
+	if m.Ascent == MiniBatchAscent {
 		if r.Halvings, r.Stayed, err = m.epoch(t); err != nil {
 			return fmt.Errorf("pmcnet: iteration %d: %w", t, err)
 		}
 	}
 	r.ESS = w.EffectiveSampleSize()
 	r.KHat = kHat(w)
-	r.LogEvidence, r.LogEvidenceStdErr = smc.LogEvidence(honest)
-	m.running(honest, &r)
-	if m.Iteration = t; m.PMC.Keep == LastIteration {
-		m.honest, m.output = nil, nil
-	}
-	m.honest, m.output = append(m.honest, honest...), append(m.output, output...)
-	m.Exponent = r.Exponent
+	r.LogEvidence, r.LogEvidenceStdErr = smc.LogEvidence(m.honest)
+	m.running(&r)
+	m.Iteration = t
 	r.Seconds = time.Since(begun).Seconds()
 	m.Trace = append(m.Trace, r)
 	return m.observe()
@@ -197,24 +184,15 @@ func (m *machine) epoch(t int) (halvings float64, stayed int, err error) {
 }
 
 // running adds an iteration's weights to those before, and gives the evidence of all.
-func (m *machine) running(honest []float64, r *IterationRecord) {
-	for _, l := range honest {
-		if !math.IsInf(l, -1) {
-			m.LogSum, m.LogSquares = logAdd(m.LogSum, l), logAdd(m.LogSquares, 2*l)
-		}
+func (m *machine) running(r *IterationRecord) {
+	for _, l := range m.honest {
+		m.LogSum = floats.LogSumExp([]float64{m.LogSum, l})
+		m.LogSquares = floats.LogSumExp([]float64{m.LogSquares, 2 * l})
 	}
-	n := float64(len(honest) * (m.Iteration + 1))
+	n := float64(len(m.honest) * (m.Iteration + 1))
 	r.Running = m.LogSum - math.Log(n)
 	// The relative standard error of the mean weight, as of smc.LogEvidence.
 	r.RunningStdErr = math.Sqrt(max(0, n*math.Exp(m.LogSquares-2*m.LogSum)-1) / (n - 1))
-}
-
-// logAdd is log(exp a + exp b).
-func logAdd(a, b float64) float64 {
-	if a < b {
-		a, b = b, a
-	}
-	return a + math.Log1p(math.Exp(b-a))
 }
 
 // kHat is that of weights; NaN where there is no tail to tell it from.
@@ -290,7 +268,6 @@ func (m *machine) close() {
 // The records' tensors in a checkpoint.
 const (
 	traceName   = "trace"
-	drawsName   = "draws"
 	weightsName = "log_weights"
 )
 
@@ -306,13 +283,6 @@ func (m *machine) Identity() ([]run.Part, error) {
 	algorithm, err := json.Marshal(m.PMC)
 	if err != nil {
 		return nil, err
-	}
-	if m.Own != nil {
-		fields, err := json.Marshal(m.Own)
-		if err != nil {
-			return nil, fmt.Errorf("pmcnet: PMC.Own, %T, cannot be written as JSON, which a checkpoint needs: %w", m.Own, err)
-		}
-		parts = append(parts, run.Part{Name: "own weights", Value: fmt.Sprintf("%T%s", m.Own, fields)})
 	}
 	start := string(m.Start)
 	if m.Problem.Start != nil {
@@ -339,7 +309,6 @@ func (m *machine) Keep() (any, map[string]*tensors.Tensor, error) {
 		weights = append(weights, l, m.output[i])
 	}
 	kept[traceName], kept[weightsName] = run.Table(rows, recordWidth), run.Table(weights, 2)
-	kept[drawsName] = run.Table(m.draws, m.Problem.Dim)
 	return m.position, kept, nil
 }
 
@@ -357,24 +326,13 @@ func (m *machine) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) e
 		return err
 	}
 	count := m.Proposals * m.Draws
-	weighed, before := min(at.Iteration, 1)*count, 0
-	if m.PMC.Keep == AllIterations {
-		weighed, before = at.Iteration*count, max(0, at.Iteration-1)*count
-	}
-	weights, err := run.Rows(kept, weightsName, weighed, 2)
-	if err != nil {
-		return err
-	}
-	draws, err := run.Rows(kept, drawsName, before, m.Problem.Dim)
+	weights, err := run.Rows(kept, weightsName, min(at.Iteration, 1)*count, 2)
 	if err != nil {
 		return err
 	}
 	m.position = at
 	for _, w := range weights {
 		m.honest, m.output = append(m.honest, w[0]), append(m.output, w[1])
-	}
-	for _, d := range draws {
-		m.draws = append(m.draws, d...)
 	}
 	for name, dims := range m.PMC.shapes(m.Problem.Dim) {
 		if _, err := run.Tensor(kept, name, shapes.Make(m.DType, dims...)); err != nil {
@@ -395,7 +353,7 @@ func (a PMC) shapes(d int) map[string][]int {
 	for _, name := range a.names() {
 		all[name] = map[string][]int{
 			covarianceName: {m, d, d}, lowerName: {m, d, d}, inverseName: {m, d, d}, logDetName: {m},
-			varianceName: {m, d}, factorName: {m, d, a.Rank},
+			varianceName: {m, d},
 		}[name]
 	}
 	return all

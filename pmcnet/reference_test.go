@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
 
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -26,7 +27,8 @@ type reference struct {
 	mean, theta [][]float64 // [M][D], [M K][D]
 	sigma       [][]float64 // [M], flat [D, D]
 	chosen      []int       // of M K
-	eta         float64
+	beta, eta   float64
+	share       float64 // of the draws, that tempering leaves
 	fault       string
 }
 
@@ -53,11 +55,10 @@ func (r reference) run(t *testing.T) (honest, adapt, output, next []float64) {
 	for i := range m {
 		normals[i] = newGaussian(t, r.mean[i], r.sigma[i])
 	}
-	groups := m / r.Mixture
 	for j, theta := range r.theta {
 		var terms []float64
-		for i := j / k % groups; i < m; i += groups {
-			terms = append(terms, normals[i].LogProb(theta))
+		for _, normal := range normals {
+			terms = append(terms, normal.LogProb(theta))
 		}
 		logQ := floats.LogSumExp(terms) - math.Log(float64(len(terms)))
 		switch r.fault {
@@ -72,7 +73,7 @@ func (r reference) run(t *testing.T) (honest, adapt, output, next []float64) {
 	}
 	adapt, output = slices.Clone(honest), slices.Clone(honest)
 	temper := func(l []float64) {
-		lambda := exponent(l, r.ESS*float64(len(l)))
+		lambda := exponent(l, r.share*float64(len(l)))
 		switch r.fault {
 		case "exponent squared":
 			lambda *= lambda
@@ -127,8 +128,8 @@ func (r reference) run(t *testing.T) (honest, adapt, output, next []float64) {
 		var c []float64
 		for p := range d {
 			for q := range d {
-				c = append(c, (1-r.Forgetting)*r.sigma[i][p*d+q]+
-					r.Forgetting*((1-r.eta)*hat.At(p, q)+r.eta*tilde.At(p, q)))
+				c = append(c, (1-r.beta)*r.sigma[i][p*d+q]+
+					r.beta*((1-r.eta)*hat.At(p, q)+r.eta*tilde.At(p, q)))
 			}
 		}
 		all = append(all, c)
@@ -210,7 +211,7 @@ func exponent(l []float64, wanted float64) float64 {
 }
 
 // Weights and covariances are those of an independent implementation to 1e-9, with a global choice of means, for all
-// weights and for partial mixtures; and each fault that is put into that implementation is seen.
+// weights; and each fault that is put into that implementation is seen.
 func TestStep(t *testing.T) {
 	const d = 3
 	for _, c := range []struct {
@@ -218,22 +219,18 @@ func TestStep(t *testing.T) {
 		a      PMC
 		faults []string
 	}{
-		{"honest", PMC{Mixture: 4}, []string{
+		{"honest", PMC{}, []string{
 			"mixture without 1/M", "denominator of the draw's own proposal", "denominator of the first proposals",
 			"the covariance stays with the slot", "clipped to the least of the clipped", "nothing clipped", "the largest only",
 		}},
-		{"groups", PMC{Mixture: 2}, []string{"mixture without 1/M", "denominator of the draw's own proposal"}},
-		{"alone", PMC{Mixture: 1}, nil},
-		{"tempered", PMC{Mixture: 4, Weights: Tempered, ESS: .9},
-			[]string{"exponent squared", "exponent inverted", "no exponent"}},
-		{"tempered within", PMC{Mixture: 4, Weights: TemperedWithin, ESS: .9},
-			[]string{"exponent squared", "exponent inverted", "no exponent"}},
-		{"clipped", PMC{Mixture: 2, Weights: Clipped},
-			[]string{"clipped to the least of the clipped", "nothing clipped", "the largest only"}},
+		{"tempered", PMC{Weights: Tempered}, []string{"exponent squared", "exponent inverted", "no exponent"}},
+		{"tempered within", PMC{Weights: TemperedWithin}, []string{"exponent squared", "exponent inverted", "no exponent"}},
+		{"clipped", PMC{Weights: Clipped}, []string{"clipped to the least of the clipped", "nothing clipped",
+			"the largest only"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := c.a
-			a.Proposals, a.Draws, a.StdDev, a.Forgetting = 4, 7, .5, .3
+			a.Proposals, a.Draws, a.StdDev = 4, 7, .5
 			a, err := a.withDefaults(d, false)
 			if err != nil {
 				t.Fatal(err)
@@ -249,7 +246,8 @@ func TestStep(t *testing.T) {
 				}
 				return x
 			}
-			ref := reference{PMC: a, mean: draw(4, 1), theta: draw(28, 1), chosen: []int{9, 3, 9, 27}, eta: .4}
+			ref := reference{PMC: a, mean: draw(4, 1), theta: draw(28, 1), chosen: []int{9, 3, 9, 27}, beta: .3,
+				eta: .4, share: .9}
 			for range 4 {
 				root := mat.NewDense(d, d, flat2(draw(d, .6)))
 				var s mat.Dense
@@ -264,9 +262,10 @@ func TestStep(t *testing.T) {
 				target := mcmc.Density(logTargetInGraph)
 				n := now{rng: random.New(g, 1), global: Const(g, true), beta: args[3], eta: args[4]}
 				w := a.weigh(q, Reshape(args[2], 4, 7, d), target)
+				w.adapt, w.output, w.exponent = a.weights(w.honest, ref.share)
 				next := a.adapt(q, w, args[5], n)
 				return []*Node{w.honest, w.adapt, w.output, next.covariance[covarianceName], next.mean, next.distinct}
-			}, ref.mean, flat2(ref.sigma), flat2(ref.theta), a.Forgetting, ref.eta, int32s(ref.chosen))
+			}, ref.mean, flat2(ref.sigma), flat2(ref.theta), ref.beta, ref.eta, int32s(ref.chosen))
 			parts := []string{"honest weights", "weights to adapt by", "weights of the result", "covariances"}
 			honest, adapt, output, next := ref.run(t)
 			for i, want := range [][]float64{honest, adapt, output, next} {
@@ -293,8 +292,8 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// The first iterations of a run have the weights and covariances of the independent implementation, with Forgetting as
-// beta, and eta = 1/t at iteration t.
+// The first iterations of a run have the weights and covariances of the independent implementation, with beta = 1/2
+// and eta = 1/t at iteration t.
 func TestIterations(t *testing.T) {
 	const m, k, d = 4, 9, 3
 	sampler := &Sampler{Problem: mcmc.Problem{
@@ -307,7 +306,7 @@ func TestIterations(t *testing.T) {
 		t.Fatal(err)
 	}
 	prepared, err := job.prepare(PMC{
-		Proposals: m, Draws: k, Iterations: 3, StdDev: .7, Forgetting: .3, Start: FromPrior, Shrinkage: NoShrinkage,
+		Proposals: m, Draws: k, Iterations: 3, StdDev: .7, Start: FromPrior, Shrinkage: NoShrinkage,
 		Covariance: FullCovariance,
 	})
 	if err != nil {
@@ -333,7 +332,7 @@ func TestIterations(t *testing.T) {
 		ref := reference{
 			PMC: run.PMC, mean: entry(meanName, d), sigma: entry(covarianceName, d*d),
 			chosen: []int{0, k, 2 * k, 3 * k}, // local
-			eta:    1 / float64(iteration),
+			beta:   .5, eta: 1 / float64(iteration),
 		}
 		if err := run.Step(t.Context()); err != nil {
 			t.Fatal(err)
@@ -346,83 +345,37 @@ func TestIterations(t *testing.T) {
 	}
 }
 
-// Low rank covariances: their density is that of the matrix that they stand for, and so is a product with a vector; an
-// update leaves a matrix as it is whose coordinates have the same variance and whose other eigenvalues are equal.
-func TestLowRank(t *testing.T) {
-	const m, d, rank, n = 2, 6, 2, 5
-	r := rand.New(rand.NewPCG(4, 2))
-	fill := func(n int, scale float64) []float64 {
-		x := make([]float64, n)
-		for i := range x {
-			x[i] = scale * r.NormFloat64()
-		}
-		return x
-	}
-	mean, u, v, x := fill(m*d, 1), fill(m*d*rank, 1), fill(m*d, 1), fill(n*d, 1)
-	for row := range slices.Chunk(u, rank) { // the same variance in all coordinates
-		floats.Scale(1/floats.Norm(row, 2), row)
-	}
-	const variance = .5
-	matrix := func(i int) *mat.SymDense { // Sigma of proposal i
-		s := mat.NewSymDense(d, nil)
-		for p := range d {
-			s.SetSym(p, p, variance)
-		}
-		for q := range rank {
-			column := make([]float64, d)
-			for p := range d {
-				column[p] = u[(i*d+p)*rank+q]
-			}
-			s.SymRankOne(s, 1, mat.NewVecDense(d, column))
-		}
-		return s
-	}
-	var density, product, whole []float64
-	var rows []float64 // of a scatter whose matrix is Sigma: the columns of its root
-	for i := range m {
-		s := matrix(i)
-		normal := newGaussian(t, mean[i*d:i*d+d], mat.DenseCopyOf(s).RawMatrix().Data)
-		for j := range n {
-			density = append(density, normal.LogProb(x[j*d:j*d+d]))
-		}
-		var p mat.VecDense
-		p.MulVec(s, mat.NewVecDense(d, v[i*d:i*d+d]))
-		product = append(product, p.RawVector().Data...)
-		var c mat.Cholesky
-		c.Factorize(s)
-		lower := mat.NewTriDense(d, mat.Lower, nil)
-		c.LTo(lower)
-		for p := range d {
-			for q := range d {
-				rows = append(rows, lower.At(q, p))
-				whole = append(whole, s.At(p, q))
-			}
-		}
-	}
+// Covariances that are not positive definite, here of two draws in three dimensions where nothing is left of the ones
+// before (beta = 1), are replaced by these, and counted.
+func TestSingular(t *testing.T) {
+	const m, k, d = 4, 2, 3
 	got := computetest.Run(t, computetest.Go(t), func(g *Graph, args []*Node) []*Node {
-		f := lowRank{rank: rank}
-		c := compute.Nodes{
-			varianceName: AddScalar(ZerosLike(args[0]), variance), factorName: Reshape(args[1], m, d, rank),
-		}
-		s := scatter{
-			before: MulScalar(OnesLike(compute.Element(args[0])), .25), rows: Reshape(args[4], m, d, d),
-			less:    ZerosLike(args[0]),
-			weights: AddScalar(ZerosLike(args[0]), .75),
-		}
-		next, definite := f.update(c, s)
-		one := unit(args[0], m, d)
-		return []*Node{
-			f.logDensities(c, args[0], Reshape(args[3], 1, n, d)), f.times(c, args[2]), timesLowRank(next, one),
-			ConvertDType(definite, compute.Float64),
-			f.spread(c, BroadcastToDims(ConstAs(args[0], 1.), m, 1, d+rank)),
-		}
-	}, shaped(mean, d), u, shaped(v, d), x, rows)
-	computetest.Near(t, "log-densities", got[0], density, 1e-10)
-	computetest.Near(t, "products", got[1], product, 1e-10)
-	computetest.Near(t, "the next covariances", got[2], whole, 5e-3) // power steps, and a thousandth left to s^2
-	computetest.Near(t, "definite", got[3], []float64{1, 1}, 0)
-	for i, v := range got[4] {
-		computetest.Near(t, "a draw", []float64{v}, []float64{math.Sqrt(variance) + u[i*rank] + u[i*rank+1]}, 1e-10)
+		q := proposals{mean: Zeros(g, shapes.Make(compute.Float64, m, d)), family: full{}}
+		q.covariance = q.family.initial(g, compute.Float64, m, d, .5)
+		a := PMC{Proposals: m, Draws: k, Weights: Honest, Covariance: FullCovariance}
+		n := now{rng: random.New(g, 1), global: Const(g, false), beta: args[0], eta: args[1]}
+		theta := q.draw(n.rng, k)
+		w := a.weigh(q, theta, mcmc.Density(logTargetInGraph))
+		next := a.adapt(q, w, Const(g, []int32{0, 2, 4, 6}), n)
+		return []*Node{next.replaced, Sub(next.covariance[covarianceName], q.covariance[covarianceName])}
+	}, 1., .5)
+	computetest.Near(t, "replaced", got[0], []float64{m}, 0)
+	computetest.Near(t, "changes", got[1], make([]float64, m*d*d), 0)
+}
+
+// Floored weights are exp(l) + 1e-50: those of log-weights near 0 are what they were, those below -115 are all 1e-50.
+func TestFlooredWeights(t *testing.T) {
+	in := [][]float64{{0, -3, -100}, {-115.1292546497, -400, math.Inf(-1)}}
+	got := computetest.Run(t, computetest.Go(t), func(g *Graph, _ []*Node) []*Node {
+		adapt, output, _ := PMC{Weights: Floored}.weights(Const(g, in), leastESS)
+		return []*Node{adapt, output}
+	})
+	var want []float64
+	for _, l := range flat2(in) {
+		want = append(want, math.Log(math.Exp(l)+1e-50))
+	}
+	for _, one := range got {
+		computetest.Near(t, "floored weights", one, want, 1e-9)
 	}
 }
 
@@ -434,7 +387,7 @@ func shaped(x []float64, d int) (rows [][]float64) {
 }
 
 // Densities of full covariances are gonum's, for proposals that lie ten thousand standard deviations apart and for ones
-// that overlap, in mixtures of all and in groups: what is left of the rounding is that of the distance itself. All,
+// that overlap: what is left of the rounding is that of the distance itself. All,
 // some or none of the pairs of a proposal and another's draws count, which a part of the rows tells, or half, or all.
 func TestFullDensities(t *testing.T) {
 	const m, k, d = 12, 3, 65
@@ -445,7 +398,7 @@ func TestFullDensities(t *testing.T) {
 		first     int
 		leftOut   int     // of the 132 pairs of a proposal and another's draws, those whose distance is not finished
 		notFinite int     // of a mean's coordinates
-		astray    bool    // whether a draw of a proposal lies where another of its group is
+		astray    bool    // whether a draw of a proposal lies where another is
 		wide      float64 // how much larger are the standard deviations of every other proposal
 	}{
 		{name: "in one place", places: 1},
@@ -509,33 +462,27 @@ func TestFullDensities(t *testing.T) {
 				if dtype == compute.Float32 {
 					tolerance = 1e-4
 				}
-				groups := []int{m, 2}
 				onCPU := false
-				got := computetest.Run(t, engine, func(g *Graph, args []*Node) (out []*Node) {
+				got := computetest.Run(t, engine, func(g *Graph, args []*Node) []*Node {
 					onCPU = compute.OnCPU(g.Backend())
 					c := compute.Nodes{inverseName: args[1], logDetName: Reshape(args[3], m)}
 					q := proposals{mean: args[0], family: full{}, covariance: c}
-					for _, p := range groups {
-						out = append(out, q.logMixture(args[2], p))
-					}
-					return append(out, full{}.logDensities(c, q.mean, Reshape(args[2], 1, m*k, d)))
+					return []*Node{q.logMixture(args[2]), full{}.logDensities(c, q.mean, Reshape(args[2], m*k, d))}
 				}, compute.Floats(dtype, mean, m, d), compute.Floats(dtype, inverse, m, d, d), compute.Floats(dtype, x, m, k, d),
 					compute.Floats(dtype, logDet, m, 1))
-				for i, p := range groups {
-					for j := range m * k {
-						var terms []float64
-						for n := j / k % (m / p); n < m; n += m / p {
-							terms = append(terms, normals[n].LogProb(x[j*d:j*d+d]))
-						}
-						want := floats.LogSumExp(terms) - math.Log(float64(len(terms)))
-						if c.notFinite > 0 && (p == m || j/k%(m/p) == 2) { // the group of the mean that is not finite
-							want = math.NaN()
-						}
-						if what := fmt.Sprintf("draw %d in a mixture of %d", j, p); math.IsNaN(want) != math.IsNaN(got[i][j]) {
-							t.Errorf("%s: %g, want %g", what, got[i][j], want)
-						} else if !math.IsNaN(want) {
-							computetest.Near(t, what, got[i][j:j+1], []float64{want}, tolerance)
-						}
+				for j := range m * k {
+					var terms []float64
+					for _, normal := range normals {
+						terms = append(terms, normal.LogProb(x[j*d:j*d+d]))
+					}
+					want := floats.LogSumExp(terms) - math.Log(m)
+					if c.notFinite > 0 {
+						want = math.NaN()
+					}
+					if what := fmt.Sprintf("draw %d", j); math.IsNaN(want) != math.IsNaN(got[0][j]) {
+						t.Errorf("%s: %g, want %g", what, got[0][j], want)
+					} else if !math.IsNaN(want) {
+						computetest.Near(t, what, got[0][j:j+1], []float64{want}, tolerance)
 					}
 				}
 				leftOut := 0
@@ -543,7 +490,7 @@ func TestFullDensities(t *testing.T) {
 					larger := 0
 					for j := range k {
 						exact := normals[pair/m].LogProb(x[(pair%m*k+j)*d : (pair%m*k+j+1)*d])
-						if v := got[2][pair*k+j]; v > exact+1+.01*math.Abs(exact) {
+						if v := got[1][pair*k+j]; v > exact+1+.01*math.Abs(exact) {
 							larger++
 						}
 					}

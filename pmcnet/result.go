@@ -19,8 +19,8 @@ type Result struct {
 	// Result has the Posterior (nil for Sample), the Status, the time and the Warnings: look at them first.
 	fit.Result
 	Algorithm Algorithm // as it ran, with its defaults filled in
-	// Phi are the draws, [J, D], and LogWeights their log-weights, [J]: for PMC of the last iteration or of all, see
-	// PMC.Keep, and by PMC.Weights. The draws of Annealed are in canonical order, if there is one; if they are weighted
+	// Phi are the draws, [J, D], and LogWeights their log-weights, [J]: for PMC of the last iteration, and by PMC.Weights.
+	// The draws of Annealed are in canonical order, if there is one; if they are weighted
 	// draws of the mixture, their weights are Pareto-smoothed (diag.PSIS).
 	Phi        *tensors.Tensor
 	LogWeights bayes.LogWeights
@@ -57,8 +57,7 @@ type IterationRecord struct {
 	// MaxKHat it is no estimate: it is mostly far too low, and the standard error too small.
 	LogEvidence, LogEvidenceStdErr float64
 	// Running is the same for the draws of all iterations so far. It is no estimate if the k-hat of all these draws, which
-	// is not computed here, is above MaxKHat. With PMC.Keep AllIterations the last Running is Result.Evidence if
-	// Result.KHat is at most MaxKHat.
+	// is not computed here, is above MaxKHat.
 	Running, RunningStdErr float64
 
 	ESS       float64 // effective sample size
@@ -66,7 +65,7 @@ type IterationRecord struct {
 	Distinct  float64 // number of different draws among the next M means, over M
 	Exponent  float64 // lambda of the weights of the result's draws; 1 unless they are tempered
 	Halvings  float64 // number of halvings of gamma (step 5), mean over the means that moved
-	Stayed    int     // number of means that no gamma moved; for PMC.Light summed over the mini-batches
+	Stayed    int     // number of means that no gamma moved; of PMCnet-light summed over the mini-batches
 	Replaced  int     // number of new covariances that were not positive definite: the one before was kept
 	Stalled   int     // number of proposals all of whose draws have weight 0: they are kept unchanged
 	NonFinite int     // number of draws whose log-density is not finite: they have weight 0
@@ -112,12 +111,10 @@ func (m *machine) result(status run.Status) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	phi := append(m.draws[:len(m.draws):len(m.draws)], last...)
-	d, count := m.Problem.Dim, m.Proposals*m.Draws
+	count, at := m.Proposals*m.Draws, m.Trace[m.Iteration-1]
 	r := &Result{
-		Phi: compute.Floats(m.DType, phi, len(phi)/d, d), Exponent: m.Exponent,
-		Trace:    slices.Clone(m.Trace), // a run goes on with its own
-		Distinct: m.Trace[m.Iteration-1].Distinct,
+		Phi: compute.Floats(m.DType, last, count, m.Problem.Dim), Exponent: at.Exponent, Distinct: at.Distinct,
+		Trace: slices.Clone(m.Trace), // a run goes on with its own
 	}
 	r.Status = status
 	honest, err := bayes.NewLogWeights(m.honest)
@@ -126,7 +123,7 @@ func (m *machine) result(status run.Status) (*Result, error) {
 	}
 	r.KHat, r.ESS = kHat(honest), honest.EffectiveSampleSize()
 	if r.LogWeights = honest; m.Weights != Honest {
-		if r.LogWeights, err = bayes.NewLogWeights(eachNormalised(m.output, count)); err != nil {
+		if r.LogWeights, err = bayes.NewLogWeights(m.output); err != nil {
 			return nil, fmt.Errorf("pmcnet: %w", err)
 		}
 	}
@@ -139,32 +136,17 @@ func (m *machine) result(status run.Status) (*Result, error) {
 		fit.NewCurve(KHatCurve, m.Trace, func(r IterationRecord) float64 { return r.KHat }),
 		fit.NewCurve(LogEvidenceCurve, m.Trace, func(r IterationRecord) float64 { return r.stated(count) }),
 	}
-	r.Approximation, r.Warnings = m.approximation(r), m.warnings(r)
+	r.Approximation, r.Warnings = m.approximation(r), m.doubts(r)
 	return r, nil
-}
-
-// eachNormalised are log-weights of iterations of so many draws, normalised within each.
-func eachNormalised(l []float64, count int) (out []float64) {
-	for from := 0; from < len(l); from += count {
-		w, err := bayes.NewLogWeights(l[from : from+count])
-		for i := range count {
-			if err != nil {
-				out = append(out, math.Inf(-1))
-				continue
-			}
-			out = append(out, w.At(i))
-		}
-	}
-	return out
 }
 
 // evaluations of one particle's target in an iteration.
 func (m *machine) evaluations() int {
-	draws, ascent := m.Proposals*m.Draws, m.Proposals*(m.Halvings+2)
-	if m.GradientFree {
+	draws, ascent := m.Proposals*m.Draws, m.Proposals*(mostHalvings+2)
+	if m.Ascent == NoAscent {
 		return draws
 	}
-	return draws + ascent // of Light: of all rows once, by batches
+	return draws + ascent // of mini-batches: of all rows once
 }
 
 // trusted says whether the weights may be called an estimate of anything.
@@ -182,94 +164,4 @@ func (r IterationRecord) stated(draws int) float64 {
 		return math.NaN()
 	}
 	return r.LogEvidence
-}
-
-// What makes a result doubtful.
-const (
-	fewDraws     = 100 // effective draws
-	manyReplaced = 0.1 // share of covariances, or of draws that are not finite
-)
-
-// approximation is the result's.
-func (m *machine) approximation(r *Result) string {
-	const between = "a distribution between the proposals and the posterior: "
-	switch power := m.power(); {
-	case !r.trusted():
-		return fmt.Sprintf("%sk-hat of the weights is %.2f", between, r.KHat)
-	case m.Own != nil:
-		return fmt.Sprintf("what weights of your own, %q, make of the proposals", m.Own.Title())
-	case m.Weights == Clipped:
-		return between + "weights are clipped"
-	case power != "":
-		return fmt.Sprintf("%sweights count by their %s", between, power)
-	}
-	return ""
-}
-
-// power is the power, in words, by which the weights of the result's draws count: that of the last iteration or, where
-// all are kept, of each; empty if all are 1.
-func (m *machine) power() string {
-	kept := m.Trace[m.Iteration-1:]
-	if m.PMC.Keep == AllIterations {
-		kept = m.Trace
-	}
-	low, high := 1., 0.
-	for _, t := range kept {
-		low, high = min(low, t.Exponent), max(high, t.Exponent)
-	}
-	switch {
-	case low == 1:
-		return ""
-	case low == high:
-		return fmt.Sprintf("power %.3g", low)
-	}
-	return fmt.Sprintf("powers %.3g to %.3g", low, high)
-}
-
-// warnings are what is doubtful about a run.
-func (m *machine) warnings(r *Result) (out []string) {
-	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	draws := r.LogWeights.Len()
-	switch {
-	case math.IsNaN(r.KHat) && !r.trusted():
-		warn("k-hat of the weights cannot be told from %d draws: no evidence is stated; take more draws", draws)
-	case !r.trusted():
-		warn("k-hat of the weights is %.2f, above %.1f, with an effective sample size of %.1f of %d draws: the draws are "+
-			"not the posterior's, and no evidence is stated", r.KHat, MaxKHat, r.ESS, draws)
-	case r.ESS < fewDraws:
-		warn("the effective sample size is %.1f of %d draws: take more draws, or more iterations", r.ESS, draws)
-	}
-	switch power := m.power(); {
-	case m.Own != nil:
-		warn("the draws count by weights of your own, %q, not by those of importance sampling", m.Own.Title())
-	case m.Weights == Clipped:
-		warn("the draws count by clipped weights: they are biased towards the proposals")
-	case power != "":
-		warn("the draws count by weights to the %s: they are of a distribution between the proposals and the posterior",
-			power)
-	}
-	if m.Shrinkage > 0 && m.Draws <= m.Problem.Dim && m.Covariance == FullCovariance {
-		warn("%d draws of each proposal have a covariance of rank %d in %d dimensions: its off-diagonal part was shrunk "+
-			"by %.2f (PMC.Shrinkage); take more Draws, or DiagonalCovariance", m.Draws, m.Draws-1, m.Problem.Dim, m.Shrinkage)
-	}
-	replaced, nonFinite, wrong, n := 0, 0, 0, len(m.Trace)
-	for _, t := range m.Trace {
-		replaced, nonFinite, wrong = replaced+t.Replaced, nonFinite+t.NonFinite, wrong+t.Wrong
-	}
-	if float64(replaced) > manyReplaced*float64(n*m.Proposals) {
-		warn("%d of %d covariances were not positive definite, and replaced by the ones before: take more Draws, or "+
-			"DiagonalCovariance", replaced, n*m.Proposals)
-	}
-	if wrong > 0 {
-		out = append(out, wrongDraws(wrong, n*m.Proposals*m.Draws))
-	} else if float64(nonFinite) > manyReplaced*float64(n*m.Proposals*m.Draws) {
-		warn("%d of %d draws had a log-density that is not finite: check the target", nonFinite, n*m.Proposals*m.Draws)
-	}
-	return out
-}
-
-// wrongDraws is the warning for draws whose log-density is none.
-func wrongDraws(wrong, draws int) string {
-	return fmt.Sprintf("%d of %d draws had a log-density of NaN or +Inf, which counts as a density of 0: check the "+
-		"target; -Inf says that there is none", wrong, draws)
 }

@@ -25,7 +25,7 @@ func TestDoubtful(t *testing.T) {
 		{0, 201, "201 of 2000 draws had a log-density that is not finite"},
 	} {
 		m := &machine{
-			PMC: PMC{Proposals: proposals, Draws: draws, Weights: Honest, Keep: LastIteration},
+			PMC: PMC{Proposals: proposals, Draws: draws, Weights: Honest},
 			Job: &Job{Settings: Settings{Engine: computetest.Go(t)}, Problem: mcmc.Problem{Dim: 3}},
 		}
 		for range iterations {
@@ -33,7 +33,7 @@ func TestDoubtful(t *testing.T) {
 		}
 		m.Iteration = iterations
 		m.Trace[1].Replaced, m.Trace[3].NonFinite = c.replaced, c.nonFinite
-		said := m.warnings(&Result{LogWeights: weights, ESS: proposals * draws})
+		said := m.doubts(&Result{LogWeights: weights, ESS: proposals * draws, Exponent: 1})
 		if c.says == "" && len(said) > 0 ||
 			c.says != "" && !slices.ContainsFunc(said, func(w string) bool { return strings.HasPrefix(w, c.says) }) {
 			t.Errorf("%d replaced, %d not finite: warnings %q, want %q", c.replaced, c.nonFinite, said, c.says)

@@ -2,7 +2,6 @@ package pmcnet_test
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"gobnn/bayes"
@@ -51,9 +50,9 @@ func TestStatedEvidence(t *testing.T) {
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
 // The running evidence is the log of the mean weight of all draws so far, which is the mean of the iterations' mean
-// weights, with the standard error of that mean; and, where all draws are kept, the result's evidence.
+// weights, with the standard error of that mean.
 func TestRunningEvidence(t *testing.T) {
-	a := pmcnet.PMC{Proposals: 10, Draws: 100, Iterations: 5, StdDev: 1.5, Keep: pmcnet.AllIterations}
+	a := pmcnet.PMC{Proposals: 10, Draws: 100, Iterations: 5, StdDev: 1.5}
 	const n = 1000. // draws of an iteration
 	r, err := pmcnet.Sample(t.Context(), problem(check.Line()), a, goSettings(t))
 	if err != nil {
@@ -73,31 +72,6 @@ func TestRunningEvidence(t *testing.T) {
 		computetest.Near(t, "running", []float64{it.Running}, []float64{want.Value}, 1e-10)
 		computetest.Near(t, "its error", []float64{it.RunningStdErr}, []float64{want.StdErr}, 1e-10)
 	}
-	last := r.Trace[4]
-	computetest.Near(t, "evidence", []float64{r.Evidence.Value, r.Evidence.StdErr},
-		[]float64{last.Running, last.RunningStdErr}, 1e-10)
-}
-
-// Where the draws of all iterations are kept, and those of the first count by powers of their weights, the result says
-// so, also if the last iteration's are honest; not where only the last are kept.
-func TestTemperedIterations(t *testing.T) {
-	for _, keep := range []pmcnet.Keep{pmcnet.AllIterations, pmcnet.LastIteration} {
-		a := pmcnet.PMC{
-			Proposals: 10, Draws: 50, Iterations: 6, StdDev: .3, Weights: pmcnet.Tempered, ESS: .3, Keep: keep,
-		}
-		r, err := pmcnet.Sample(t.Context(), problem(regression(2, 10, 1)), a, goSettings(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first, last := r.Trace[0].Exponent, r.Trace[5].Exponent; !(first < .5 && last == 1) || r.KHat > pmcnet.MaxKHat {
-			t.Fatalf("lambda %v at first and %v in the end, k-hat %v", first, last, r.KHat)
-		}
-		said := strings.Contains(r.Approximation, "their powers 0.314 to 1") &&
-			strings.Contains(strings.Join(r.Warnings, "; "), "to the powers 0.314 to 1")
-		if all := keep == pmcnet.AllIterations; said != all || !all && r.Approximation != "" {
-			t.Errorf("%s: approximation %q, warnings %q", keep, r.Approximation, r.Warnings)
-		}
-	}
 }
 
 // The share of distinct draws and lambda are in the result and among the posterior's diagnostics, of PMC, and not of
@@ -107,15 +81,15 @@ func TestSharesAndLambda(t *testing.T) {
 	trainer := pmcnet.NewTrainer(model)
 	defer trainer.Close()
 	a := pmcnet.PMC{
-		Proposals: 10, Draws: 30, Iterations: 1, StdDev: .05, Start: pmcnet.FromPrior, Resampling: pmcnet.Global,
-		Weights: pmcnet.Tempered, ESS: .02,
+		Proposals: 30, Draws: 10, Iterations: 1, StdDev: .05, Start: pmcnet.FromPrior, Resampling: pmcnet.Global,
+		Weights: pmcnet.Tempered,
 	}
 	r, err := trainer.Fit(t.Context(), a, parts, goSettings(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	d, last := r.Posterior.Diagnostics(), r.Trace[0]
-	if r.Distinct != last.Distinct || !(r.Distinct < 1 && r.Distinct >= .1) || d["share of distinct draws"] != r.Distinct {
+	if r.Distinct != last.Distinct || !(r.Distinct < 1 && r.Distinct >= 1./30) || d["share of distinct draws"] != r.Distinct {
 		t.Errorf("share of distinct draws %v, in the trace %v, diagnostics %v", r.Distinct, last.Distinct, d)
 	}
 	if r.Exponent != last.Exponent || !(r.Exponent < 1) || d["lambda"] != r.Exponent {

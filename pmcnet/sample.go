@@ -76,7 +76,7 @@ func (j *Job) prepare(algorithm Algorithm) (Algorithm, error) {
 		return nil, err
 	}
 	if algorithm == nil {
-		algorithm = byAlgorithmDefault()
+		algorithm = Annealed{}
 	}
 	var err error
 	if j.Engine, err = j.Engine.Or(); err != nil {

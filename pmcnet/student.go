@@ -128,8 +128,7 @@ func chiSquared(rng *rand.Rand, nu float64) float64 {
 
 // fitting is how a mixture is fitted.
 type fitting struct {
-	rank int     // R of low rank + diagonal covariances; 0: full covariances
-	dof  float64 // degrees of freedom of all components; 0: fitted, from leastDoF to mostDoF
+	rank int // R of low rank + diagonal covariances; 0: full covariances
 }
 
 // Bounds of the degrees of freedom: below the least, a draw's variance is all but infinite; above the most, the
@@ -147,10 +146,7 @@ func (f fitting) fit(
 	ctx context.Context, x *mat.Dense, weights []float64, n int, rng *rand.Rand,
 ) (m mixture, err error) {
 	rows, _ := x.Dims()
-	dof := f.dof
-	if dof == 0 {
-		dof = 10
-	}
+	dof := 10.
 	ones := make([]float64, rows)
 	floats.AddConst(1, ones)
 	for _, r := range nearest(x, weights, n, rng) {
@@ -173,9 +169,7 @@ func (f fitting) fit(
 		}
 		before = now
 		// M step: means, covariances, shares, and one nu for all components.
-		if f.dof == 0 {
-			dof = bestDoF(r, u, dof, float64(len(m[0].mean)))
-		}
+		dof = bestDoF(r, u, dof, float64(len(m[0].mean)))
 		m = m[:0:0]
 		for k := range r {
 			if s, ok := f.component(x, r[k], u[k], dof); ok {

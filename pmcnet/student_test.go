@@ -113,7 +113,7 @@ func TestFitMixture(t *testing.T) {
 		w[j] = math.Exp(v)
 	}
 	floats.Scale(1/floats.Sum(w), w)
-	if got, err = (fitting{dof: 5}).fit(t.Context(), some, w, 2, rng); err != nil || len(got) != 2 {
+	if got, err = (fitting{}).fit(t.Context(), some, w, 2, rng); err != nil || len(got) != 2 {
 		t.Fatal(err, len(got))
 	}
 	if got[0].mean[0] > got[1].mean[0] {

@@ -45,7 +45,7 @@ func TestTargetOfOnesOwn(t *testing.T) {
 	} {
 		problem := mcmc.Problem{Dim: d, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return c.target },
 			Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, d) }}
-		algorithm := pmcnet.PMC{Proposals: 20, StdDev: 1, Iterations: 3, GradientFree: true}
+		algorithm := pmcnet.PMC{Proposals: 20, StdDev: 1, Iterations: 3, Ascent: pmcnet.NoAscent}
 		r, err := pmcnet.Sample(t.Context(), problem, algorithm, pmcnet.Settings{Engine: computetest.Go(t), Seed: 4})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)

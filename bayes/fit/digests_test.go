@@ -89,9 +89,9 @@ func others() []method {
 	for name, a := range map[string]pmcnet.Algorithm{
 		"Annealed":      pmcnet.Annealed{Draws: 500},
 		"PMCnet":        pmcnet.PMC{Proposals: 10, Draws: 20, Iterations: 5},
-		"PMCnet-light":  pmcnet.PMC{Light: true, Proposals: 10, Draws: 20, Iterations: 5},
-		"DM-PMC":        pmcnet.PMC{GradientFree: true, Covariance: pmcnet.FixedCovariance, Proposals: 10, Draws: 20, Iterations: 5},
-		"gradient-free": pmcnet.PMC{GradientFree: true, Proposals: 10, Draws: 20, Iterations: 5, Start: pmcnet.FromPrior},
+		"PMCnet-light":  pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent, Proposals: 10, Draws: 20, Iterations: 5},
+		"DM-PMC":        pmcnet.PMC{Ascent: pmcnet.NoAscent, Covariance: pmcnet.FixedCovariance, Proposals: 10, Draws: 20, Iterations: 5},
+		"gradient-free": pmcnet.PMC{Ascent: pmcnet.NoAscent, Proposals: 10, Draws: 20, Iterations: 5, Start: pmcnet.FromPrior},
 	} {
 		all = append(all, method{
 			name: "pmcnet: " + name,

@@ -133,15 +133,13 @@ func (d pmcnetData) methods(full bool) []pmcnetMethod {
 		tempered.Covariance = pmcnet.DiagonalCovariance // 100 draws of each proposal, 54 to 176 dimensions
 	}
 	light := paper
-	light.Light, light.Covariance = true, pmcnet.DiagonalCovariance
+	light.Ascent, light.Covariance = pmcnet.MiniBatchAscent, pmcnet.DiagonalCovariance
 	if d.light {
 		light.Proposals, light.Draws, light.Noise, light.BatchSize = 20, 20, .02, 500
 	}
-	variant := func(gradientFree bool, c pmcnet.Covariance) pmcnet.PMC {
-		v := paper
-		v.GradientFree, v.Covariance = gradientFree, c
-		return v
-	}
+	gradientFree, covarianceFree, dm := paper, paper, paper
+	gradientFree.Ascent, covarianceFree.Covariance = pmcnet.NoAscent, pmcnet.FixedCovariance
+	dm.Ascent, dm.Covariance = pmcnet.NoAscent, pmcnet.FixedCovariance
 	particles := 1000
 	if full {
 		particles = 2000
@@ -157,15 +155,14 @@ func (d pmcnetData) methods(full bool) []pmcnetMethod {
 	case d.isControl():
 		others = nil
 	}
-	for _, m := range []pmcnetMethod{{pmcPaper, paper}, {pmcGradFree, variant(true, "")},
-		{pmcDM, variant(true, pmcnet.FixedCovariance)}} {
+	for _, m := range []pmcnetMethod{{pmcPaper, paper}, {pmcGradFree, gradientFree}, {pmcDM, dm}} {
 		a := m.algorithm.(pmcnet.PMC)
-		a.Own, a.Weights = floored{}, pmcnet.Weights("own: "+floored{}.Title())
+		a.Weights = pmcnet.Floored
 		others = append(others, pmcnetMethod{flooredName(m.name), a})
 	}
 	return append(others, []pmcnetMethod{
-		{pmcPaper, paper}, {pmcGradFree, variant(true, "")}, {pmcCovFree, variant(false, pmcnet.FixedCovariance)},
-		{pmcDM, variant(true, pmcnet.FixedCovariance)}, {pmcLight, light}, {pmcTempered, tempered},
+		{pmcPaper, paper}, {pmcGradFree, gradientFree}, {pmcCovFree, covarianceFree},
+		{pmcDM, dm}, {pmcLight, light}, {pmcTempered, tempered},
 		{pmcAnnealed, pmcnet.Annealed{Sampling: smc.Settings{Particles: particles}, Bridge: pmcnet.NoBridge}},
 	}...)
 }
@@ -234,7 +231,7 @@ func eachOfPMCnet(ctx context.Context, o Options, study string, sets, methods []
 func (d pmcnetData) key(m pmcnetMethod, epochs int) Key {
 	return Key{Study: "pmcnet", Data: d.name, Method: m.name, Settings: map[string]any{
 		"version": pmcnetVersion, "model": d.model(1), "scale": d.scale, "method": fmt.Sprintf("%T", m.algorithm),
-		"settings": m.algorithm, "epochs": epochs, "raw": d.raw,
+		"settings": keptSettings(m.algorithm), "epochs": epochs, "raw": d.raw,
 	}}
 }
 
@@ -336,7 +333,7 @@ func (r pmcnetRun) fitWith(
 		}
 		f.posterior, warnings = result.Posterior, result.Warnings
 		f.values["ESS"], f.values["k-hat"] = result.ESS, result.KHat
-		if p, ok := a.(pmcnet.PMC); ok && p.Own != nil {
+		if p, ok := a.(pmcnet.PMC); ok && p.Weights == pmcnet.Floored {
 			f.values["ESS of the weights"] = result.LogWeights.EffectiveSampleSize()
 		}
 	case baseline.Method:

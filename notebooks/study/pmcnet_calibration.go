@@ -211,7 +211,7 @@ func frontRepeat(ctx context.Context, store *Store, m frontMethod, name string, 
 	defer t.close()
 	defer t.partial.Close()
 	key := Key{Study: "pmcnet.calibration", Data: name, Method: m.name, Settings: map[string]any{"version": frontVersion,
-		"model": model, "data": data.Hash(), "method": fmt.Sprintf("%T", m.algorithm), "settings": m.algorithm,
+		"model": model, "data": data.Hash(), "method": fmt.Sprintf("%T", m.algorithm), "settings": keptSettings(m.algorithm),
 		"epochs": m.epochs}}
 	warm := false
 	results, err := store.Repeat(ctx, key, reps, func(ctx context.Context, split int) (Result, error) {

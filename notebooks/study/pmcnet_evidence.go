@@ -351,7 +351,7 @@ func (r evidenceRow) repeat(
 		key := Key{Study: "pmcnet.evidence", Data: r.name,
 			Method: fmt.Sprintf("split %d, %s %d of repetition %d", one.split+1, one.kind, number+1, repetition+1),
 			Settings: map[string]any{
-				"version": evidenceVersion, "model": r.model(), "settings": one.algorithm,
+				"version": evidenceVersion, "model": r.model(), "settings": keptSettings(one.algorithm),
 			}}
 		results, err := store.Repeat(ctx, key, 1, func(ctx context.Context, _ int) (Result, error) {
 			return one.run(ctx, trainers)

@@ -8,10 +8,7 @@ import (
 	"testing"
 
 	"gobnn/bayes/baseline"
-	"gobnn/bayes/compute/computetest"
 	"gobnn/pmcnet"
-
-	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // set is the paper's data set of that name.
@@ -114,23 +111,6 @@ func counted[T any](
 	return func(d pmcnetData, methods []string, results map[string][]Result) (int, error) {
 		panels, err := draw(d, methods, results)
 		return len(panels), err
-	}
-}
-
-// Floored weights are exp(l) + 1e-50: those of log-weights near 0 are what they were, those below -115 are all 1e-50.
-func TestFlooredWeights(t *testing.T) {
-	in := []float64{0, -3, -100, -115.1292546497, -400, math.Inf(-1)}
-	got := computetest.Run(t, computetest.Go(t), func(_ *Graph, args []*Node) []*Node {
-		adapt, output := floored{}.Weigh(Where(LessThan(args[0], ConstAs(args[0], -1e8)),
-			ConstAs(args[0], math.Inf(-1)), args[0]))
-		return []*Node{adapt, output}
-	}, []float64{0, -3, -100, -115.1292546497, -400, -1e9})
-	var want []float64
-	for _, l := range in {
-		want = append(want, math.Log(math.Exp(l)+1e-50))
-	}
-	for _, one := range got {
-		computetest.Near(t, "floored weights", one, want, 1e-9)
 	}
 }
 

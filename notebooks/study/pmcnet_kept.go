@@ -1,0 +1,59 @@
+package study
+
+import (
+	"encoding/json"
+
+	"gobnn/pmcnet"
+)
+
+// keptSettings are those of an algorithm as its first results were kept, whose files are named by a digest of their
+// JSON: settings that have become constants since are in it, as 0.
+func keptSettings(algorithm any) any {
+	switch a := algorithm.(type) {
+	case pmcnet.PMC:
+		weights := a.Weights
+		if weights == pmcnet.Floored {
+			weights = "own: exp(log w) + 1e-50"
+		}
+		return struct {
+			Proposals    int               `json:"proposals"`
+			Draws        int               `json:"draws"`
+			Iterations   int               `json:"iterations"`
+			Covariance   pmcnet.Covariance `json:"covariance"`
+			Rank         int               `json:"rank"`
+			StdDev       float64           `json:"std_dev"`
+			Forgetting   float64           `json:"forgetting"`
+			Shrinkage    float64           `json:"shrinkage"`
+			Start        pmcnet.Start      `json:"start"`
+			Noise        float64           `json:"noise"`
+			Epochs       int               `json:"epochs"`
+			BatchSize    int               `json:"batch_size"`
+			Optimiser    json.RawMessage   `json:"optimiser"`
+			Weights      pmcnet.Weights    `json:"weights"`
+			ESS          float64           `json:"ess"`
+			Mixture      int               `json:"mixture"`
+			Resampling   pmcnet.Resampling `json:"resampling"`
+			Scheme       string            `json:"scheme"`
+			GradientFree bool              `json:"gradient_free"`
+			Halvings     int               `json:"halvings"`
+			Light        bool              `json:"light"`
+			Keep         string            `json:"keep"`
+		}{
+			Proposals: a.Proposals, Draws: a.Draws, Iterations: a.Iterations, Covariance: a.Covariance, StdDev: a.StdDev,
+			Shrinkage: a.Shrinkage, Start: a.Start, Noise: a.Noise, BatchSize: a.BatchSize,
+			Optimiser: json.RawMessage(`{"schedule":{"rate":0}}`), Weights: weights, Resampling: a.Resampling,
+			GradientFree: a.Ascent == pmcnet.NoAscent, Light: a.Ascent == pmcnet.MiniBatchAscent,
+		}
+	case pmcnet.Annealed:
+		kept := map[string]any{}
+		if text, err := json.Marshal(a); err != nil || json.Unmarshal(text, &kept) != nil {
+			return a // the store says what is wrong with it
+		}
+		for _, name := range []string{"rank", "dof", "defence", "inflation"} {
+			kept[name] = 0
+		}
+		return kept
+	}
+	return algorithm
+}
+

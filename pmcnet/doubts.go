@@ -1,0 +1,79 @@
+package pmcnet
+
+import (
+	"fmt"
+	"math"
+)
+
+// What makes a result doubtful.
+const (
+	fewDraws     = 100 // effective draws
+	manyReplaced = 0.1 // share of covariances, or of draws that are not finite
+)
+
+// by is by which weights the draws of a result count, in words; empty where these are the honest ones.
+func (m *machine) by(r *Result) string {
+	switch {
+	case m.Weights == Clipped:
+		return "clipped weights"
+	case m.Weights == Floored:
+		return "weights to which 1e-50 is added"
+	case r.Exponent < 1:
+		return fmt.Sprintf("weights to the power %.3g", r.Exponent)
+	}
+	return ""
+}
+
+// approximation is the result's.
+func (m *machine) approximation(r *Result) string {
+	const between = "a distribution between the proposals and the posterior: "
+	switch by := m.by(r); {
+	case !r.trusted():
+		return fmt.Sprintf("%sk-hat of the weights is %.2f", between, r.KHat)
+	case by != "":
+		return between + "the draws count by " + by
+	}
+	return ""
+}
+
+// doubts are what is doubtful about a finished run, a row a doubt.
+func (m *machine) doubts(r *Result) (said []string) {
+	draws := r.LogWeights.Len()
+	replaced, nonFinite, wrong, n := 0, 0, 0, len(m.Trace)
+	for _, t := range m.Trace {
+		replaced, nonFinite, wrong = replaced+t.Replaced, nonFinite+t.NonFinite, wrong+t.Wrong
+	}
+	covariances, all := n*m.Proposals, n*m.Proposals*m.Draws
+	singular := m.Shrinkage > 0 && m.Draws <= m.Problem.Dim && m.Covariance == FullCovariance
+	for _, d := range []struct {
+		holds bool
+		says  string
+		of    []any
+	}{
+		{math.IsNaN(r.KHat) && !r.trusted(), "k-hat of the weights cannot be told from %d draws: no evidence is stated; take " +
+			"more draws", []any{draws}},
+		{r.KHat > MaxKHat, "k-hat of the weights is %.2f, above %.1f, with an effective sample size of %.1f of %d draws: " +
+			"the draws are not the posterior's, and no evidence is stated", []any{r.KHat, MaxKHat, r.ESS, draws}},
+		{r.trusted() && r.ESS < fewDraws, "the effective sample size is %.1f of %d draws: take more draws",
+			[]any{r.ESS, draws}},
+		{m.by(r) != "", "the draws count by %s: they are of a distribution between the proposals and the posterior",
+			[]any{m.by(r)}},
+		{singular, "%d draws of each proposal have a covariance of rank %d in %d dimensions: its off-diagonal part was " +
+			"shrunk by %.2f (PMC.Shrinkage); take more Draws, or DiagonalCovariance",
+			[]any{m.Draws, m.Draws - 1, m.Problem.Dim, m.Shrinkage}},
+		{float64(replaced) > manyReplaced*float64(covariances), "%d of %d covariances were not positive definite, and " +
+			"replaced by the ones before: take more Draws, or DiagonalCovariance", []any{replaced, covariances}},
+		{wrong > 0, WrongDraws, []any{wrong, all}},
+		{wrong == 0 && float64(nonFinite) > manyReplaced*float64(all), "%d of %d draws had a log-density that is not " +
+			"finite: check the target", []any{nonFinite, all}},
+	} {
+		if d.holds {
+			said = append(said, fmt.Sprintf(d.says, d.of...))
+		}
+	}
+	return said
+}
+
+// WrongDraws is the format of the warning for draws whose log-density is none, given how many they are and of how many.
+const WrongDraws = "%d of %d draws had a log-density of NaN or +Inf, which counts as a density of 0: check the target; " +
+	"-Inf says that there is none"
