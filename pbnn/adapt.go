@@ -1,7 +1,6 @@
 package pbnn
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,17 +10,11 @@ import (
 	"gobnn/bayes/run"
 )
 
-// Trial is a short run that measures the noise of M mini-batches of n rows, at the step size that it tuned or was
-// given.
+// Trial is a short run that measures the noise of M mini-batches of n rows.
 type Trial struct {
 	Batches, BatchSize int
 	Noise              float64 // mean sigma^2 over all proposals of the trial's draws
 	Acceptance         float64 // mean; 0 if nothing was accepted
-	StepSize           float64
-	// Passes is the number of passes over the rows that each chain made, with its climb from the prior and its warm-up. If
-	// the noise has stopped the chains, the search for a step size is not counted.
-	Passes float64
-	Enough bool // whether Noise is at most Metropolis.Noise
 }
 
 // acceptableNoise is a sigma^2 with a small penalty: it lowers the mean acceptance by at most a factor exp(-1/2).
@@ -41,9 +34,8 @@ func (d *Data) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial, er
 		if err != nil {
 			return m, trials, err
 		}
-		trial.Enough = trial.Noise <= m.Noise
 		trials = append(trials, trial)
-		if trial.Enough {
+		if trial.Noise <= m.Noise {
 			return m, trials, nil
 		}
 		batches, size := m.sizeFor(m.Noise, trial.Noise, d.rows)
@@ -83,12 +75,9 @@ func (d *Data) try(ctx context.Context, m Metropolis, number int) (Trial, error)
 		s.Checkpoint += fmt.Sprint(".trial", number)
 	}
 	trial := Trial{Batches: m.Batches, BatchSize: m.BatchSize}
-	passes := float64(m.RowsPerMove(d.rows)) / float64(d.rows) // of a move
-	climb := float64(d.climbRows) / float64(d.rows)
 	chains, err := mcmc.Sample(ctx, problem, kernel, s)
 	if stuck := (*mcmc.StuckError)(nil); errors.As(err, &stuck) && stuck.Noise > m.Noise {
-		trial.Noise, trial.StepSize = stuck.Noise, stuck.StepSize
-		trial.Passes = climb + passes*float64(max(0, cmp.Or(s.WarmUp, 1000))+stuck.Transitions/s.Chains)
+		trial.Noise = stuck.Noise
 		return trial, nil
 	}
 	if err != nil {
@@ -98,8 +87,6 @@ func (d *Data) try(ctx context.Context, m Metropolis, number int) (Trial, error)
 		return trial, fmt.Errorf("pbnn: cancelled in a trial with %d mini-batches of %d rows: %w", m.Batches, m.BatchSize,
 			context.Cause(ctx))
 	}
-	trial.StepSize = chains.Tuned.StepSize
-	trial.Passes = climb + passes*float64(chains.WarmUpMoves+chains.Moves)
 	for _, c := range chains.Stats {
 		trial.Noise += c.Noise / float64(len(chains.Stats))
 		trial.Acceptance += c.Acceptance / float64(len(chains.Stats))

@@ -126,7 +126,7 @@ func benchmarkDigits(b *testing.B, _ *compute.Engine) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, proposal := range computetest.Cases(Proposals()...) {
+		for _, proposal := range computetest.Cases(proposals()...) {
 			b.Run(part.name+", "+string(proposal), func(b *testing.B) {
 				sampler := Metropolis{Target: TargetExpected{}, BatchSize: 100, Batches: 10, StepSize: .01, Proposal: proposal}
 				for b.Loop() {

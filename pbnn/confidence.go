@@ -28,8 +28,8 @@ import (
 //	l_i    = log p(y_i | x_i, theta') - log p(y_i | x_i, theta)
 //
 // where points is Target.EffectivePoints: N for TargetFull. Rows are drawn without replacement, BatchSize at a time.
-// After t rows the mean of the l_i is known to within c_t. At t = BatchSize, Growth BatchSize, Growth^2 BatchSize and
-// so on (the looks, rounded up to whole rounds) the estimate of Lambda decides by its sign, if its absolute value is at
+// After t rows the mean of the l_i is known to within c_t. At t = BatchSize, 2 BatchSize, 4 BatchSize and so on (the
+// looks) the estimate of Lambda decides by its sign, if its absolute value is at
 // least points c_t. The last look has all rows and decides in any case. c_t is the empirical Bernstein-Serfling bound
 // (Bardenet and Maillard 2015, theorem 4.3), which holds with probability 1 - delta,
 //
@@ -43,9 +43,8 @@ import (
 // next state is within Error, in total variation, of that of a step on all rows. Unlike the penalty and Barker's test
 // this does not assume Gaussian noise.
 //
-// R must bound the range, and for a network no cheap bound is known. With Lipschitz set, R is 2 Lipschitz |theta' -
-// theta|. Otherwise the range of the rows so far is taken: c_t is then no strict bound, and a step may be decided
-// before rare rows with large differences are seen.
+// R must bound the range, and for a network no cheap bound is known. So the range of the rows so far is taken: c_t is
+// then no strict bound, and a step may be decided before rare rows with large differences are seen.
 //
 // How many rows a step takes depends on the size of Lambda in units of points sd/sqrt(t), the standard error of its
 // estimate. For TargetFull this unit falls to about 1, the typical size of Lambda, only at t about N: nearly all rows
@@ -58,14 +57,9 @@ import (
 type Confidence struct {
 	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
 	BatchSize int             `json:"batch_size"` // n of a round, at least 2; default 100, or all rows if there are fewer
-	Growth    float64         `json:"growth"`     // gamma, above 1: by which the rows grow from look to look; default 2
 	Error     float64         `json:"error"`      // in (0, 1): largest probability of a wrong decision; default 0.05
-	// Lipschitz is a constant such that |l_i| <= Lipschitz |theta' - theta| for all rows, theta and theta'. For a
-	// Bernoulli likelihood without hidden layers it is the largest length of a row's vector of standardised features and a
-	// 1 for the bias; for a Categorical likelihood sqrt(2) times that. Default 0: not known.
-	Lipschitz float64  `json:"lipschitz"`
-	Proposal  Proposal `json:"proposal"`  // default RandomWalk; Langevin takes its gradient from BatchSize other rows
-	StepSize  float64  `json:"step_size"` // h = sqrt(2 eta); 0: a warm-up chooses
+	Proposal  Proposal        `json:"proposal"`   // default RandomWalk; Langevin's gradient is of BatchSize other rows
+	StepSize  float64         `json:"step_size"`  // h = sqrt(2 eta); 0: a warm-up chooses
 }
 
 var _ Sampler = Confidence{}
@@ -81,7 +75,6 @@ func (c Confidence) RowsPerMove(rows int) int {
 // Prepare implements Sampler.
 func (c Confidence) Prepare(rows int) (Sampler, error) {
 	c.BatchSize = cmp.Or(c.BatchSize, min(100, rows))
-	c.Growth = cmp.Or(c.Growth, 2)
 	c.Error = cmp.Or(c.Error, .05)
 	c.Proposal = cmp.Or(c.Proposal, RandomWalk)
 	if c.Target == nil {
@@ -89,10 +82,7 @@ func (c Confidence) Prepare(rows int) (Sampler, error) {
 	}
 	if err := limits.Check("pbnn: Confidence",
 		batchSize(c.BatchSize, 2, rows),
-		limits.Field("Growth", c.Growth, c.Growth > 1 && !math.IsInf(c.Growth, 1), "above 1 and finite"),
 		limits.Field("Error", c.Error, c.Error > 0 && c.Error < 1, "above 0 and below 1"),
-		limits.Field("Lipschitz", c.Lipschitz, c.Lipschitz >= 0 && !math.IsInf(c.Lipschitz, 1),
-			"0 (the range of the rows so far) or more, and finite"),
 	); err != nil {
 		return nil, err
 	}
@@ -103,8 +93,7 @@ func (c Confidence) Prepare(rows int) (Sampler, error) {
 func (c Confidence) kernel(rows int) confident {
 	return confident{
 		kernel: kernel{Proposal: c.Proposal, Estimate: MeanOfBatches, Rule: Naive, StepSize: c.StepSize},
-		Rows:   rows, BatchSize: c.BatchSize, Growth: c.Growth, Error: c.Error,
-		Range: 2 * c.Lipschitz * c.Target.EffectivePoints(rows),
+		Rows:   rows, BatchSize: c.BatchSize, Error: c.Error,
 	}
 }
 
@@ -182,9 +171,7 @@ type confident struct {
 	kernel
 	Rows      int     `json:"rows"` // N
 	BatchSize int     `json:"batch_size"`
-	Growth    float64 `json:"growth"`
 	Error     float64 `json:"error"`
-	Range     float64 `json:"range"` // points R / |theta' - theta|; 0: the range of the rows so far
 }
 
 var (
@@ -201,15 +188,15 @@ func (k confident) Start(_ random.Stream, s mcmc.State) mcmc.State {
 	return s
 }
 
-// looks marks the rounds after which a step may be decided before all rows are used, Growth^k rounded up, and counts
-// them.
+// growth is gamma: by which the rows grow from look to look.
+const growth = 2
+
+// looks marks the rounds after which a step may be decided before all rows are used, and counts them.
 func (k confident) looks() (after []bool, count int) {
 	after = make([]bool, (k.Rows+k.BatchSize-1)/k.BatchSize)
-	for t := 1.0; int(math.Ceil(t)) < len(after); t *= k.Growth {
-		if at := int(math.Ceil(t)) - 1; !after[at] {
-			after[at] = true
-			count++
-		}
+	for t := 1; t < len(after); t *= growth {
+		after[t-1] = true
+		count++
 	}
 	return after, count
 }
@@ -280,9 +267,6 @@ func (k confident) Move(
 	now := include(differences, before, m, total, own)
 	after, looks := k.looks()
 	width := graph.Sub(now.high, now.low)
-	if k.Range > 0 {
-		width = graph.MulScalar(graph.Sqrt(compute.RowSums(graph.Square(graph.Sub(proposal, s.Phi)))), k.Range)
-	}
 	ofStdDev, ofRange := bernsteinSerfling(total, k.Rows, math.Log(5*float64(max(1, looks))/k.Error))
 	deviation := graph.Sqrt(graph.Div(now.squares, total))
 	bound := graph.Add(graph.Mul(deviation, ofStdDev), graph.Mul(width, ofRange)) // points c_t

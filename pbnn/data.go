@@ -18,7 +18,9 @@ import (
 // Data is a model with its checked and standardised data (see fit.Data) and the settings of a run. A Sampler makes its
 // problem from it, by MiniBatches or AllRows.
 type Data struct {
-	*fit.Data // Parts.Train is nil if the rows are held elsewhere (FitHeld); Trained is nil if chains begin at draws from the prior
+	// Data has no Parts.Train if the rows are held elsewhere (FitHeld), and no Trained if chains begin at draws from the
+	// prior.
+	*fit.Data
 	// Sampling are the run's settings, with the number of chains, the type of the numbers and the engine filled in.
 	Sampling mcmc.Settings
 
@@ -30,7 +32,6 @@ type Data struct {
 	start             *tensors.Tensor // [J, D]: where chains begin; nil: at draws from the prior, after a climb
 	rows              int             // N
 	names             bayes.Origin    // of rows that are held elsewhere: see Held
-	climbRows         int             // rows that a chain evaluates in its climb from the prior
 }
 
 // prepare fills in the settings and puts the data into tensors.
@@ -151,7 +152,6 @@ func (d *Data) problem(
 		Name: fmt.Sprintf("%s of the model %s", of, model), Dim: d.Bound.D, Data: data,
 		Initial: d.Bound.SamplePrior, Climb: density.NewClimb(d.Bound), Start: d.start,
 	}
-	d.climbRows = problem.ClimbSteps() * rows
 	return problem, density.Likelihood{Model: d.Bound, Plan: plan}, nil
 }
 

@@ -30,7 +30,7 @@ func sameOnDevices(t *testing.T, samplers ...Sampler) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := append(flat(t, r), r.Noise, r.Passes, r.WarmUpPasses, r.RowsPerStep)
+				got := append(flat(t, r), r.Noise, r.Passes, r.RowsPerStep)
 				for _, chain := range r.Chains.Stats {
 					got = append(got, float64(chain.Accepted))
 				}

@@ -4,13 +4,13 @@
 //
 // # The algorithm
 //
-// L(theta) is the loss, minus the log-posterior. Metropolis needs L(theta') - L(theta), which takes all N rows. Here
-// mini-batches of n rows give an estimate delta of it. If delta were used as if it were exact, the chain would sample
-// too wide a distribution. If delta is Gaussian with variance sigma^2, this acceptance probability is right:
+// L(theta) is the loss, minus the log-posterior. Metropolis needs L(theta') - L(theta), which takes all N rows.
+// Mini-batches of n rows give an estimate delta of it. Used as if it were exact, it makes the chain sample too wide a
+// distribution. If it is Gaussian with variance sigma^2, this acceptance probability is right:
 //
 //	A(theta', theta) = min(1, q(theta | theta') / q(theta' | theta) exp(-delta - sigma^2/2))
 //
-// A step, for all chains at once in one compiled graph (kernel.Move; Algorithm 1 of the paper), is:
+// A step, for all chains at once in one compiled graph (kernel.Move; Algorithm 1), is:
 //
 //	(a) propose theta' ~ q(. | theta): a random walk, or Langevin's step with a gradient from mini-batches of its own
 //	(b) draw M mini-batches of n of the N rows; d_i = L_i(theta') - L_i(theta), both losses on mini-batch i;
@@ -19,28 +19,25 @@
 //	(d) the acceptance A above, with a correction for sigma^2 being an estimate
 //	(e, f) accept if u < A, u uniform on (0, 1)
 //
-// StepSize is h, the standard deviation of a proposal's noise; the paper's eta is h^2/2.
+// StepSize is h, the standard deviation of a proposal; eta is h^2/2.
 //
 // # Which target, and how large n and M
 //
-// TargetFull is the posterior given all rows. TargetExpected is the expected posterior of n points; because all
-// mini-batches are of the same N rows, it is exactly TargetTempered{Points: n}, at a cost of M n rows a step.
+// TargetFull is the posterior given all rows. TargetExpected is the expected posterior of n points, which here is
+// exactly TargetTempered{Points: n}.
 //
-// For a step of k posterior widths in each of D coordinates sigma^2 is about k^2 D N/(n M) for TargetFull and k^2 D/M
-// for TargetExpected. At a sigma^2 of 1 a step costs little, at 10 few are accepted. So TargetFull of a large network
-// needs short steps or a large part of the rows. Metropolis.Noise raises M and n until sigma^2 is small enough.
+// For steps of k posterior widths in D coordinates sigma^2 is about k^2 D N/(n M) for TargetFull and k^2 D/M for
+// TargetExpected. At a sigma^2 of 1 a step costs little; at 10 few are accepted. So TargetFull of a large network needs
+// short steps or most of the rows. Metropolis.Noise raises M and n until sigma^2 is small enough.
 //
-// Barker needs no penalty, Confidence assumes no Gaussian noise, Unadjusted and AllRows are for comparison, and package
-// shards is for rows that stay with their holders.
+// Barker needs no penalty, Confidence no Gaussian noise. Unadjusted and AllRows are for comparison; package shards
+// has rows that stay with their holders.
 //
 // # Where it goes wrong
 //
 // The noise must be Gaussian: Result.Bias estimates the error if it is not, and Result.Warnings says when it is large.
-// All chains use the same mini-batches, so compute standard errors along each chain, not from the differences between
-// chains. SGLD and the unadjusted Langevin algorithm are biased at any step size.
+// All chains use the same mini-batches, so compute standard errors along each chain, not between chains. SGLD and ULA
+// are biased.
 //
-// # How to write your own
-//
-// A Target needs five methods, and a Sampler four. The kernel of a Sampler may only propose, and leave (b) to (f) to
-// Judge. See the examples.
+// A Target and a Sampler can be your own: see their examples.
 package pbnn

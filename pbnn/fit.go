@@ -52,10 +52,9 @@ type Result struct {
 	Acceptance float64
 	// Passes is the cost of a chain's draws, in passes over the likelihoods of all N rows: use it to compare samplers at
 	// equal cost. The losses of a row at one theta count as one evaluation of the row, its gradient as another.
-	// Evaluations of a chain that only waits for the others count too. WarmUpPasses are the passes before the draws: the
-	// climb to the start, the warm-up and the trials in Adapted. After a resumption both include what was evaluated
-	// before.
-	Passes, WarmUpPasses float64
+	// Evaluations of a chain that only waits for the others count too. The climb to the start, the warm-up and the trials
+	// in Adapted do not.
+	Passes float64
 	// RowsPerStep is the mean number of row evaluations in a transition, counted in the same way over the draws, but
 	// without those of waiting chains: the cost of a chain that runs alone.
 	RowsPerStep float64
@@ -158,9 +157,6 @@ func FitHeld(ctx context.Context, held Held, sampler Sampler, settings Settings)
 	if err != nil {
 		return nil, err
 	}
-	if problem.Climb == nil {
-		d.climbRows = 0
-	}
 	return r.sample(ctx, problem, kernel)
 }
 
@@ -198,7 +194,7 @@ func (r *sampling) sample(ctx context.Context, problem mcmc.Problem, kernel mcmc
 	if fault := chains.Unusable(ctx, stopped); fault != nil {
 		return nil, explain(fault, r.sampler, r.rows)
 	}
-	result, err := r.result(chains, kernel)
+	result, err := r.result(chains)
 	if train := r.Parts.Train; err == nil && train != nil {
 		result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, train.X)...)
 	}
@@ -208,24 +204,7 @@ func (r *sampling) sample(ctx context.Context, problem mcmc.Problem, kernel mcmc
 	return result, errors.Join(stopped, err)
 }
 
-// explain adds an M and an n with which the chains would move to the error of chains that noise has stopped.
-func explain(err error, sampler Sampler, rows int) error {
-	stuck := (*mcmc.StuckError)(nil)
-	m, ok := penalised(sampler)
-	if !ok || !errors.As(err, &stuck) || stuck.Noise <= acceptableNoise {
-		return fmt.Errorf("pbnn: %w", err)
-	}
-	batches, size := m.sizeFor(acceptableNoise, stuck.Noise, rows)
-	larger := fmt.Sprintf("BatchSize (n) %d instead of %d", size, m.BatchSize)
-	if m.Estimate != OneBatch { // whose noise does not fall with M
-		larger = fmt.Sprintf("Batches (M) %d instead of %d, or with %s", batches, m.Batches, larger)
-	}
-	return fmt.Errorf("pbnn: the loss differences have a variance sigma^2 of %.3g, so that the penalty rejects nearly "+
-		"all proposals; at this step size, %.3g, it would be about %g with %s: %w", stuck.Noise, stuck.StepSize,
-		acceptableNoise, larger, err)
-}
-
-func (r *sampling) result(chains *mcmc.Result, kernel mcmc.Kernel) (*Result, error) {
+func (r *sampling) result(chains *mcmc.Result) (*Result, error) {
 	result := &Result{Target: r.sampler.Sampled(), Sampler: r.sampler, Chains: chains, Adapted: r.trials}
 	result.Status, result.Elapsed = chains.Status, chains.Elapsed
 	for _, c := range chains.Stats {
@@ -234,24 +213,16 @@ func (r *sampling) result(chains *mcmc.Result, kernel mcmc.Kernel) (*Result, err
 	}
 	result.Warnings = append(result.Warnings, chains.Warnings...)
 	result.judgeNoise()
-	result.count(r, kernel)
+	result.count(r)
 	var err error
 	result.Posterior, err = r.posterior(chains.Draws, chains.Tuned, string(chains.Status))
 	return result, err
 }
 
-// count fills in Passes, WarmUpPasses and RowsPerStep.
-func (r *Result) count(of *sampling, kernel mcmc.Kernel) {
+// count fills in Passes and RowsPerStep.
+func (r *Result) count(of *sampling) {
 	perMove := float64(r.Sampler.RowsPerMove(of.rows))
-	moves := r.Chains.WarmUpMoves
-	if kernel.Carries() != mcmc.CarriesNothing {
-		moves++ // the evaluation at the start
-	}
 	r.Passes = float64(r.Chains.Moves) * perMove / float64(of.rows)
-	r.WarmUpPasses = (float64(moves)*perMove + float64(of.climbRows)) / float64(of.rows)
-	for _, trial := range r.Adapted {
-		r.WarmUpPasses += trial.Passes
-	}
 	took, transitions := 0, 0
 	for _, c := range r.Chains.Stats {
 		took += max(c.Gradients, c.Transitions) // 0 for kernels with one move a transition

@@ -24,8 +24,8 @@ const (
 	Langevin Proposal = "Langevin"
 )
 
-// Proposals lists all.
-func Proposals() []Proposal { return []Proposal{RandomWalk, Langevin} }
+// proposals lists all.
+func proposals() []Proposal { return []Proposal{RandomWalk, Langevin} }
 
 // kernel is one step of Algorithm 1 for all chains at once. It carries nothing from step to step: both losses are
 // evaluated again on each step's mini-batches.
@@ -46,8 +46,8 @@ func (k kernel) UsesTarget() bool { return true }
 
 // Check implements mcmc.Kernel.
 func (k kernel) Check(int) error {
-	if !slices.Contains(Proposals(), k.Proposal) {
-		return fmt.Errorf("pbnn: Proposal is %q: it must be one of %q", k.Proposal, Proposals())
+	if !slices.Contains(proposals(), k.Proposal) {
+		return fmt.Errorf("pbnn: Proposal is %q: it must be one of %q", k.Proposal, proposals())
 	}
 	if k.StepSize < 0 || math.IsNaN(k.StepSize) || math.IsInf(k.StepSize, 0) {
 		return fmt.Errorf("pbnn: StepSize is %v: it must be positive and finite (0: a warm-up chooses)", k.StepSize)

@@ -34,14 +34,14 @@ const (
 	WithinBatches Estimate = "within batches"
 )
 
-// Estimates lists all.
-func Estimates() []Estimate { return []Estimate{MeanOfBatches, OneBatch, WithinBatches} }
+// estimates lists all.
+func estimates() []Estimate { return []Estimate{MeanOfBatches, OneBatch, WithinBatches} }
 
 // check returns an error if the variance cannot be estimated from M mini-batches of n rows.
 func (e Estimate) check(batches, size int) error {
 	switch {
-	case !slices.Contains(Estimates(), e):
-		return fmt.Errorf("pbnn: Estimate is %q: it must be one of %q", e, Estimates())
+	case !slices.Contains(estimates(), e):
+		return fmt.Errorf("pbnn: Estimate is %q: it must be one of %q", e, estimates())
 	case e == MeanOfBatches && batches < 2:
 		return fmt.Errorf("pbnn: Batches is %d: one mini-batch has no variance between mini-batches: take at least 2, or "+
 			"the Estimate WithinBatches", batches)

@@ -19,7 +19,7 @@ func TestEstimates(t *testing.T) {
 	within := []float64{.8, 0}
 	const degrees = 20
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		for _, e := range Estimates() {
+		for _, e := range estimates() {
 			var delta, variance []float64
 			f := 0.0
 			for j, d := range differences {

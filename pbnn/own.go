@@ -38,24 +38,6 @@ func prepared(s Sampler, rows int) (Sampler, error) {
 	)
 }
 
-// approximation is the Approximation of a bayes.Provenance: what the draws are from if it is not the target. For a
-// user's own sampler it is empty, since nothing is known.
-func approximation(s Sampler) string {
-	if m, ok := penalised(s); ok && m.Rule == Naive {
-		return "wider than the target, by the noise of the mini-batches: the rule is " + string(Naive)
-	}
-	switch s := s.(type) {
-	case Confidence:
-		return fmt.Sprintf("about the target: each step is decided by a part of the rows, wrongly with a probability of up "+
-			"to %g", s.Error)
-	case Unadjusted:
-		return fmt.Sprintf("where chains of %T go, which accept every step", s.Kernel)
-	case AllRows:
-		return mcmc.Approximation(s.Kernel)
-	}
-	return ""
-}
-
 // problemOf is a prepared sampler's problem and kernel; an error if the kernel would not sample the model's parameters.
 func (d *Data) problemOf(s Sampler) (mcmc.Problem, mcmc.Kernel, error) {
 	problem, kernel, err := s.Problem(d)

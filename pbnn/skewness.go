@@ -1,7 +1,6 @@
 package pbnn
 
 import (
-	"fmt"
 	"math"
 
 	"gobnn/bayes/compute"
@@ -72,28 +71,4 @@ func deltaSkewness(squared float64, m int, e Estimate) float64 {
 		excess /= k
 	}
 	return math.Sqrt(excess)
-}
-
-// maxBias is the largest Result.Bias that gives no warning.
-const maxBias = 0.1
-
-// judgeNoise fills in Skewness, Bias and Warnings.
-func (r *Result) judgeNoise() {
-	m, ok := penalised(r.Sampler)
-	if !ok || m.Rule == Naive {
-		return
-	}
-	squared := 0.0
-	for _, c := range r.Chains.Stats {
-		squared += c.SquaredSkewness / float64(len(r.Chains.Stats))
-	}
-	r.Skewness = deltaSkewness(squared, m.Batches, m.Estimate)
-	r.Bias = skewBias(r.Skewness, r.Noise, m.Estimate)
-	if r.Bias > maxBias {
-		r.Warnings = append(r.Warnings, fmt.Sprintf(
-			"the loss differences are not Gaussian: delta has a skewness of %.2g at sigma^2 = %.2g, by which acceptance "+
-				"ratios are off by up to about %.0f %%: take a larger BatchSize (n) than %d, more Batches (M) than %d, or "+
-				"smaller steps",
-			r.Skewness, r.Noise, 100*math.Expm1(r.Bias), m.BatchSize, m.Batches))
-	}
 }

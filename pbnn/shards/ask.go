@@ -90,8 +90,8 @@ func reject(answers []float64, lost []int, each int) {
 	}
 }
 
-// ask puts a question to all shards at once and adds up their answers, each multiplied by the shard's number of rows and
-// scale. numbers is how many an answer must have.
+// ask puts a question to all shards at once and adds up their answers, each multiplied by the shard's number of rows
+// and scale. numbers is how many an answer must have.
 func (f *federation) ask(
 	ctx context.Context, method func(Shard, context.Context, Request) (Answer, error),
 	q Request, numbers int, scale float64,
@@ -127,7 +127,8 @@ func (f *federation) ask(
 	return sums, nil
 }
 
-// accept is an error if an answer of shard i has another number of numbers, or is from other rows than the shard described.
+// accept is an error if an answer of shard i has another number of numbers, or is from other rows than the shard
+// described.
 func (f *federation) accept(i int, answer Answer, numbers int) error {
 	if answer.Rows != f.rows[i] || answer.Hash != f.hashes[i] {
 		return fmt.Errorf("%w: shard %d answers from %d rows (hash %q), but described %d rows (hash %q): begin anew with "+

@@ -4,13 +4,13 @@ import (
 	"math"
 	"testing"
 
-	. "github.com/gomlx/gomlx/core/graph"
-	"gonum.org/v1/gonum/integrate"
-
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/mcmc"
 	"gobnn/pbnn"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/integrate"
 )
 
 // quartic is exp(-x^4/4 + x/2) in one dimension, whose gradient is seen through the factor and the shift of the

@@ -74,8 +74,8 @@ func parts(n int, sizes []int) (all []part) {
 var _ Shard = (*local)(nil)
 
 // New is a shard of rows that the caller has standardised, with the same scaler for all shards: New does not scale
-// them, since no shard knows the others' rows. All parameters must be stochastic; for a model with shared parameters use
-// NewFrom. The number type is Float32 if dtype is 0, the engine compute.Default if nil. Close it at the end.
+// them, since no shard knows the others' rows. All parameters must be stochastic; for a model with shared parameters
+// use NewFrom. The number type is Float32 if dtype is 0, the engine compute.Default if nil. Close it at the end.
 func New(model bayes.Model, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine) (Shard, error) {
 	joined, err := fit.Share("shards", fit.AllByDefault(model), data)
 	if err == nil {
@@ -143,7 +143,8 @@ func newLocal(d *fit.Data, dtype compute.DType, engine *compute.Engine) (*local,
 	return s, nil
 }
 
-// describe is the description of a model, without rows and names, and its shared parameters, [W]; nil if there are none.
+// describe is the description of a model, without rows and names, and its shared parameters, [W]; nil if there are
+// none.
 func describe(d *fit.Data, dtype compute.DType) (out Description, psi *tensors.Tensor, err error) {
 	text, err := json.Marshal(d.Bound.Model)
 	if err != nil {
@@ -302,8 +303,8 @@ func batchOf(data compute.Nodes, rows *graph.Node) density.Batch {
 	return batch
 }
 
-// gradient is the gradient of the log-likelihood of a batch's rows, [J, D], without the prior's; NaN where the log-likelihood
-// is not finite.
+// gradient is the gradient of the log-likelihood of a batch's rows, [J, D], without the prior's; NaN where the
+// log-likelihood is not finite.
 func gradient(l density.Likelihood, psi, phi *graph.Node, batch density.Batch) *graph.Node {
 	value, gradient := density.Full{Likelihood: l}.Gradient(phi, psi, batch)
 	gradient = graph.Sub(gradient, graph.Gradient(graph.ReduceAllSum(l.Model.LogPrior(phi)), phi)[0])

@@ -178,7 +178,8 @@ func TestShardLangevinAsks(t *testing.T) {
 	_, settings := overShards(t)
 	settings.Sampling.WarmUp, settings.Sampling.Draws = 1, 2
 	asks := &listening{Shard: here(t, bayesianLine(), 0)}
-	sampler := pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: rows, Batches: 2, Proposal: pbnn.Langevin, StepSize: h}
+	sampler := pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: rows, Batches: 2, Proposal: pbnn.Langevin,
+		StepSize: h}
 	if _, err := Fit(context.Background(), bayesianLine(), sampler, []Shard{asks}, settings); !errors.Is(err,
 		mcmc.ErrStuck) {
 		t.Fatal(err)
