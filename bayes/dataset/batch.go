@@ -21,14 +21,8 @@ type Batches interface {
 	PerEpoch() int
 }
 
-var (
-	_ Batches = (*EpochBatches)(nil)
-	_ Batches = (*SampledBatches)(nil)
-)
-
-// EpochBatches visits every row once an epoch, in an order shuffled anew each epoch. The last batch of an epoch is
-// padded where the batch size does not divide the number of rows. It may be used by several goroutines.
-type EpochBatches struct {
+// epochBatches are the batches of NewEpochBatches.
+type epochBatches struct {
 	rows, size int
 	seed       uint64
 
@@ -37,19 +31,20 @@ type EpochBatches struct {
 	order []int32 // [rows]
 }
 
-// NewEpochBatches makes batches of the given size over the given number of rows. The size must be from 1 to rows.
-func NewEpochBatches(rows, size int, seed uint64) (*EpochBatches, error) {
+// NewEpochBatches visits every row once an epoch, in an order shuffled anew each epoch. The last batch of an epoch is
+// padded where the batch size, from 1 to rows, does not divide the number of rows. Several goroutines may use it.
+func NewEpochBatches(rows, size int, seed uint64) (Batches, error) {
 	if err := checkBatch(rows, size); err != nil {
 		return nil, err
 	}
-	return &EpochBatches{rows: rows, size: size, seed: seed, epoch: -1, order: make([]int32, rows)}, nil
+	return &epochBatches{rows: rows, size: size, seed: seed, epoch: -1, order: make([]int32, rows)}, nil
 }
 
 // PerEpoch is the number of rows divided by the batch size, rounded up.
-func (b *EpochBatches) PerEpoch() int { return (b.rows + b.size - 1) / b.size }
+func (b *epochBatches) PerEpoch() int { return (b.rows + b.size - 1) / b.size }
 
 // At is batch step mod PerEpoch of epoch step / PerEpoch, whose order depends on (seed, epoch) only.
-func (b *EpochBatches) At(step int) Batch {
+func (b *epochBatches) At(step int) Batch {
 	checkStep(step)
 	epoch, k := step/b.PerEpoch(), step%b.PerEpoch()
 	b.mu.Lock()
@@ -64,9 +59,8 @@ func (b *EpochBatches) At(step int) Batch {
 	return newBatch(b.order[k*b.size:min((k+1)*b.size, b.rows)], b.size)
 }
 
-// SampledBatches draws each batch anew: without replacement within the batch, independently of all other batches. No
-// batch is padded. It may be used by several goroutines.
-type SampledBatches struct {
+// sampledBatches are the batches of NewSampledBatches.
+type sampledBatches struct {
 	rows, size int
 	seed       uint64
 
@@ -74,22 +68,23 @@ type SampledBatches struct {
 	order []int32 // [rows], the identity between calls
 }
 
-// NewSampledBatches makes batches of the given size over the given number of rows. The size must be from 1 to rows.
-func NewSampledBatches(rows, size int, seed uint64) (*SampledBatches, error) {
+// NewSampledBatches draws each batch anew: without replacement within the batch, independently of all other batches. No
+// batch is padded. The size must be from 1 to rows. Several goroutines may use it.
+func NewSampledBatches(rows, size int, seed uint64) (Batches, error) {
 	if err := checkBatch(rows, size); err != nil {
 		return nil, err
 	}
-	b := &SampledBatches{rows: rows, size: size, seed: seed, order: make([]int32, rows)}
+	b := &sampledBatches{rows: rows, size: size, seed: seed, order: make([]int32, rows)}
 	identity(b.order)
 	return b, nil
 }
 
 // PerEpoch is the number of rows divided by the batch size, rounded up: how many batches draw as many rows as there
 // are.
-func (b *SampledBatches) PerEpoch() int { return (b.rows + b.size - 1) / b.size }
+func (b *sampledBatches) PerEpoch() int { return (b.rows + b.size - 1) / b.size }
 
 // At draws the batch of the step: the first M places of a Fisher-Yates shuffle that depends on (seed, step) only.
-func (b *SampledBatches) At(step int) Batch {
+func (b *sampledBatches) At(step int) Batch {
 	checkStep(step)
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-func epochs(t *testing.T, rows, size int, seed uint64) *EpochBatches {
+func epochs(t *testing.T, rows, size int, seed uint64) Batches {
 	t.Helper()
 	b, err := NewEpochBatches(rows, size, seed)
 	if err != nil {
@@ -18,7 +18,7 @@ func epochs(t *testing.T, rows, size int, seed uint64) *EpochBatches {
 	return b
 }
 
-func sampled(t *testing.T, rows, size int, seed uint64) *SampledBatches {
+func sampled(t *testing.T, rows, size int, seed uint64) Batches {
 	t.Helper()
 	b, err := NewSampledBatches(rows, size, seed)
 	if err != nil {

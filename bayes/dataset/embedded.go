@@ -32,13 +32,13 @@ type entry struct {
 	pmcnet          bool     // whether PMCnet's split exists
 }
 
-// Names lists the embedded data sets.
-func Names() []string {
-	names := make([]string, len(registry))
+// names lists the embedded data sets.
+func names() []string {
+	all := make([]string, len(registry))
 	for i, e := range registry {
-		names[i] = e.name
+		all[i] = e.name
 	}
-	return names
+	return all
 }
 
 // Label is a data set's name for figures and tables, such as "red wine" for wine_red and "Boston" for boston. For other
@@ -73,7 +73,7 @@ func find(name string) (*entry, error) {
 		}
 	}
 	return nil, fmt.Errorf("dataset: there is no embedded data set %q; there are %s; OpenCSV reads your own",
-		name, strings.Join(Names(), ", "))
+		name, strings.Join(names(), ", "))
 }
 
 // mustLoad is load for the constructors; it panics, which only a damaged binary can cause.
@@ -132,24 +132,11 @@ func openEmbedded(path string) (*bufio.Reader, error) {
 // Boston is Boston housing: 506 x 13, the median value of homes in 1000 USD.
 func Boston() *Dataset { return mustLoad("boston") }
 
-// Concrete is UCI's concrete compressive strength: 1030 x 8, MPa. 25 of its rows are duplicates, as in the original.
-func Concrete() *Dataset { return mustLoad("concrete") }
-
 // Energy is UCI's energy efficiency: 768 x 8, the heating load (the first of its two targets), kWh/m².
 func Energy() *Dataset { return mustLoad("energy") }
 
-// Kin8nm is DELVE's forward kinematics of an 8-link arm: 8192 x 8, the distance of the end from a target.
-func Kin8nm() *Dataset { return mustLoad("kin8nm") }
-
-// Naval is UCI's naval propulsion plants: 11934 x 14, the compressor's decay (the second-last column of the original;
-// the last, the turbine's decay, and the two constant columns t1 and p1 are left out).
-func Naval() *Dataset { return mustLoad("naval") }
-
 // Power is UCI's combined cycle power plant: 9568 x 4, the net hourly output in MW.
 func Power() *Dataset { return mustLoad("power") }
-
-// Protein is UCI's physicochemical properties of protein tertiary structure: 45730 x 9, the RMSD in ångström.
-func Protein() *Dataset { return mustLoad("protein") }
 
 // WineRed is UCI's red wine quality: 1599 x 11, the score of 0 to 10 as a regression. 240 of its rows are duplicates,
 // as in the original.
@@ -157,12 +144,6 @@ func WineRed() *Dataset { return mustLoad("wine_red") }
 
 // Yacht is UCI's yacht hydrodynamics: 308 x 6, the residuary resistance per unit weight of displacement.
 func Yacht() *Dataset { return mustLoad("yacht") }
-
-// California is California housing of the 1990 census: 20640 x 8, the median house value of a block in 100 000 USD.
-func California() *Dataset { return mustLoad("california") }
-
-// Australian is UCI's Australian credit approval: 690 x 14, class 1 in 307.
-func Australian() *Dataset { return mustLoad("australian") }
 
 // BreastCancer is UCI's Wisconsin diagnostic breast cancer: 569 x 30, class 1, malignant, in 212.
 func BreastCancer() *Dataset { return mustLoad("breast_cancer") }
@@ -172,9 +153,6 @@ func Ionosphere() *Dataset { return mustLoad("ionosphere") }
 
 // Glass is UCI's glass identification: 214 x 9, the six types of glass that occur.
 func Glass() *Dataset { return mustLoad("glass") }
-
-// Satellite is UCI's Landsat satellite: 6435 x 36, six kinds of soil. It has an [Official] split, 4435 / 2000.
-func Satellite() *Dataset { return mustLoad("satellite") }
 
 // Wine is UCI's wine: 178 x 13, three cultivars.
 func Wine() *Dataset { return mustLoad("wine") }

@@ -19,37 +19,40 @@ import (
 // The sizes and class counts are those that the sources publish (data/SOURCES.md).
 var embeddedWant = []struct {
 	name        string
-	make        func() *Dataset
+	make        func() *Dataset // nil: by Load alone
 	rows, dims  int
 	task        Task
 	target      string
 	classCounts []int
 }{
 	{"boston", Boston, 506, 13, Regression, "medv", nil},
-	{"concrete", Concrete, 1030, 8, Regression, "compressive_strength", nil},
+	{"concrete", nil, 1030, 8, Regression, "compressive_strength", nil},
 	{"energy", Energy, 768, 8, Regression, "heating_load", nil},
-	{"kin8nm", Kin8nm, 8192, 8, Regression, "y", nil},
-	{"naval", Naval, 11934, 14, Regression, "kmc", nil},
+	{"kin8nm", nil, 8192, 8, Regression, "y", nil},
+	{"naval", nil, 11934, 14, Regression, "kmc", nil},
 	{"power", Power, 9568, 4, Regression, "pe", nil},
-	{"protein", Protein, 45730, 9, Regression, "rmsd", nil},
+	{"protein", nil, 45730, 9, Regression, "rmsd", nil},
 	{"wine_red", WineRed, 1599, 11, Regression, "quality", nil},
 	{"yacht", Yacht, 308, 6, Regression, "residuary_resistance", nil},
-	{"california", California, 20640, 8, Regression, "medhouseval", nil},
-	{"australian", Australian, 690, 14, BinaryClassification, "class", []int{383, 307}},
+	{"california", nil, 20640, 8, Regression, "medhouseval", nil},
+	{"australian", nil, 690, 14, BinaryClassification, "class", []int{383, 307}},
 	{"breast_cancer", BreastCancer, 569, 30, BinaryClassification, "malignant", []int{357, 212}},
 	{"ionosphere", Ionosphere, 351, 33, BinaryClassification, "class", []int{126, 225}},
 	{"glass", Glass, 214, 9, Classification, "type", []int{70, 76, 17, 13, 9, 29}},
-	{"satellite", Satellite, 6435, 36, Classification, "class", []int{1533, 703, 1358, 626, 707, 1508}},
+	{"satellite", nil, 6435, 36, Classification, "class", []int{1533, 703, 1358, 626, 707, 1508}},
 	{"wine", Wine, 178, 13, Classification, "class", []int{59, 71, 48}},
 	{"adult", Adult, 48842, 108, BinaryClassification, "income", []int{37155, 11687}},
 }
 
 func TestEmbedded(t *testing.T) {
-	var names []string
+	var listed []string
 	for _, want := range embeddedWant {
-		names = append(names, want.name)
+		listed = append(listed, want.name)
 		t.Run(want.name, func(t *testing.T) {
-			d := want.make()
+			d := mustLoad(want.name)
+			if want.make != nil && want.make().Hash() != d.Hash() {
+				t.Error("its function gives other rows")
+			}
 			if err := d.Validate(); err != nil {
 				t.Fatal(err)
 			}
@@ -81,8 +84,8 @@ func TestEmbedded(t *testing.T) {
 			}
 		})
 	}
-	if !slices.Equal(Names(), names) {
-		t.Errorf("Names gives %q, the test knows %q", Names(), names)
+	if !slices.Equal(names(), listed) {
+		t.Errorf("the registry has %q, the test knows %q", names(), listed)
 	}
 }
 
@@ -127,7 +130,7 @@ func TestEmbeddedRows(t *testing.T) {
 		[]float64{-2.3, .568, 4.78, 3.99, 3.17, .125, .11}) {
 		t.Errorf("yacht: first row %v", got)
 	}
-	naval := Naval()
+	naval := mustLoad("naval")
 	if slices.Contains(naval.Features, "t1") || slices.Contains(naval.Features, "p1") ||
 		slices.Contains(naval.Features, "kmt") || naval.Y[0] != .95 {
 		t.Errorf("naval: features %q, first target %v", naval.Features, naval.Y[0])

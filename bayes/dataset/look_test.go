@@ -110,7 +110,7 @@ func TestStringOfBadTable(t *testing.T) {
 	if got := fmt.Sprint(none); got != "<nil>" {
 		t.Errorf("a nil table is %q", got)
 	}
-	for _, name := range Names() {
+	for _, name := range names() {
 		d, err := Load(name)
 		if err != nil {
 			t.Fatal(err)

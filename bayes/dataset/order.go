@@ -12,8 +12,8 @@ import (
 // ErrOrder says that two tables have the same columns, or classes, in another order, which a matrix does not show.
 var ErrOrder = errors.New("in another order")
 
-// ErrMissingCategory says that a category has no column in the training part.
-var ErrMissingCategory = errors.New("a category is absent from the training part")
+// errMissingCategory says that a category has no column in the training part.
+var errMissingCategory = errors.New("a category is absent from the training part")
 
 // SameOrder returns an error, which wraps ErrOrder, if a feature, a target or a class of d is at another position than
 // in the model's list, for instance because two files have the same columns in another order: the model would confuse
@@ -21,7 +21,7 @@ var ErrMissingCategory = errors.New("a category is absent from the training part
 // where CSVOptions.Target was set for one file only. A name that the model does not know is not an error, since a
 // column may have been renamed. But a class that the model does not know, beside one that it does, is: the error wraps
 // ErrMissingClass. A file read for itself may have a class that the training part lacks, whose number is another
-// class's of the model. For the same reason a one-hot column, "column=value", is an error (ErrMissingCategory) if the
+// class's of the model. For the same reason a one-hot column, "column=value", is an error if the
 // model knows others of the column, but not it. The category or class "1.0" is the same as "1". A file that is read
 // with CSVOptions.Like is in the model's order.
 func (d *Dataset) SameOrder(features, targets, classes []string) error {
@@ -59,7 +59,7 @@ func (d *Dataset) SameOrder(features, targets, classes []string) error {
 		sibling := func(other string) bool { return strings.HasPrefix(other, column+"=") }
 		if isOneHot && !slices.Contains(features, name) && slices.ContainsFunc(features, sibling) {
 			return fmt.Errorf("data set %q: %w: feature %d is %q, and the model's are %q: leave out its rows, or read the rows "+
-				"of both files as one table and split it", d.Name, ErrMissingCategory, i, name, features)
+				"of both files as one table and split it", d.Name, errMissingCategory, i, name, features)
 		}
 	}
 	known := func(class string) bool { return slices.Contains(classes, class) }

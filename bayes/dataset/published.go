@@ -50,7 +50,7 @@ func (d *Dataset) PublishedSplit(source SplitSource, index int) (Parts, error) {
 	if err != nil {
 		return Parts{},
 			fmt.Errorf("dataset %s has no published splits: they belong to the embedded data sets (%s); take Split",
-				d.Name, strings.Join(Names(), ", "))
+				d.Name, strings.Join(names(), ", "))
 	}
 	if d.Rows() != e.rows {
 		return Parts{}, fmt.Errorf("dataset %s: a published split is of all %d rows, but there are %d: split the whole "+

@@ -34,7 +34,7 @@ var registry = []entry{
 		gal: 20, pmcnet: true,
 		source:  "UCI; from " + galFolder + "naval-propulsion-plant",
 		licence: ccBy4,
-		target:  "kmc", ignore: []string{"kmt", "t1", "p1"},
+		target:  "kmc", ignore: []string{"kmt", "t1", "p1"}, // the turbine's decay, and two constant columns
 	},
 	{
 		name: "power", title: "Combined cycle power plant", rows: 9568, gal: 20,

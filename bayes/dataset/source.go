@@ -313,20 +313,6 @@ func (e *Examined) Scaled(s Source, features, targets Scaler) Source {
 	return standardised{s, features, targets, e.sums}
 }
 
-// Standardise reads a source once (see Examine), and returns a source with standardised features and, if regression is
-// true, standardised targets, together with the scalers.
-func Standardise(ctx context.Context, s Source, regression bool) (of Source, features, targets Scaler, err error) {
-	found, err := Examine(ctx, s, 0, nil)
-	if err != nil {
-		return nil, features, targets, err
-	}
-	features, targets = found.Features, found.Targets
-	if !regression {
-		targets = NoScaler(s.Targets())
-	}
-	return found.Scaled(s, features, targets), features, targets, nil
-}
-
 // moments are the means and the sums of squared deviations of columns.
 type moments struct {
 	count         float64

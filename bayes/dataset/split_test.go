@@ -209,7 +209,7 @@ func TestPublishedSplit(t *testing.T) {
 		{d, Gal, -1, []string{"no Gal split -1"}},
 		{d, PMCnet, 0, []string{"no PMCnet split", "Gal, index 0 to 19"}},
 		{wine, Official, 0, []string{"no Official split", "Gal"}},
-		{Protein(), PMCnet, 1, []string{"no PMCnet split 1", "Gal, index 0 to 4", "PMCnet, index 0"}},
+		{mustLoad("protein"), PMCnet, 1, []string{"no PMCnet split 1", "Gal, index 0 to 4", "PMCnet, index 0"}},
 		{Wine(), Gal, 0, []string{"none published", "Split"}},
 		{d, SplitSource(9), 0, []string{"SplitSource(9)"}},
 		{part, Gal, 0, []string{"all 308 rows", "277"}},
