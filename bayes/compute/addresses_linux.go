@@ -31,7 +31,7 @@ func checkAddresses(path string, library *elf.File) error {
 	if used := pages * uint64(os.Getpagesize()); used+need > limit.Cur {
 		return fmt.Errorf("%w: %s needs %d MB of addresses beside the %d MB that this program has, and its limit on them "+
 			"(ulimit -v) is %d MB: lift it by `ulimit -v unlimited`; where a batch system sets it, ask that for more memory",
-			ErrPluginLoad, path, need>>20, used>>20, limit.Cur>>20)
+			errPluginLoad, path, need>>20, used>>20, limit.Cur>>20)
 	}
 	return nil
 }

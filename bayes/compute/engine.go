@@ -31,12 +31,15 @@ const (
 // can deadlock.
 const GoBackend = "go:ops_sequential"
 
-// Errors that Open wraps; test for them with errors.Is.
+// Errors to test for with errors.Is.
 var (
-	ErrUnknownBackend = errors.New("unknown backend")
-	ErrNoPlugin       = errors.New("XLA plugin not found")
-	ErrPluginLoad     = errors.New("XLA plugin does not load")
-	ErrOutOfMemory    = errors.New("out of memory")
+	ErrNoPlugin    = errors.New("XLA plugin not found")
+	ErrOutOfMemory = errors.New("out of memory")
+)
+
+var (
+	errUnknownBackend = errors.New("unknown backend")
+	errPluginLoad     = errors.New("XLA plugin does not load")
 )
 
 // setupCommand installs XLA; it stands in every message about a missing plugin.
@@ -132,14 +135,13 @@ const devicesOption = "cpu_devices"
 // "xla:tpu" and "xla:cpu" are the installed plugin of that kind. A configuration that is open already is shared.
 // "xla:cuda,visible_devices=1" takes the second GPU that nvidia-smi lists, "visible_devices=0;1" the first two. With
 // XLA a CPU is one device, which uses all processors; "xla:/path/to/plugin.so,cpu_devices=4" makes it four, to test
-// programs for several. The errors wrap ErrUnknownBackend, ErrNoPlugin, ErrPluginLoad or one of package accelerator's,
-// and name the cure.
+// programs for several. The errors name the cure; that of a plugin which is not there wraps ErrNoPlugin.
 func Open(config string) (*Engine, error) {
 	config = canonical(config)
 	name, argument, _ := strings.Cut(config, ":")
 	if !known(name) {
 		names := slices.DeleteFunc(backends.List(), func(s string) bool { return slices.Contains(xlaNames, s) })
-		err := fmt.Errorf("%w %q: this build knows %q", ErrUnknownBackend, name, names)
+		err := fmt.Errorf("%w %q: this build knows %q", errUnknownBackend, name, names)
 		if name == "xla" {
 			err = fmt.Errorf("%w: %s", err, withoutXLA())
 		}
@@ -193,7 +195,7 @@ func Open(config string) (*Engine, error) {
 		if name == "xla" {
 			return nil, fmt.Errorf("%w: %q for %s/%s (is the file whole, and built for this machine? `%s` installs a tested "+
 				"one): %w",
-				ErrPluginLoad, argument, runtime.GOOS, runtime.GOARCH, setupCommand, err)
+				errPluginLoad, argument, runtime.GOOS, runtime.GOARCH, setupCommand, err)
 		}
 		return nil, fmt.Errorf("backend %q: %w", config, err)
 	}

@@ -6,6 +6,22 @@ import (
 	"gobnn/bayes/compute/accelerator"
 )
 
+// Faults of Open, for tests.
+var (
+	ErrUnknownBackend = errUnknownBackend
+	ErrPluginLoad     = errPluginLoad
+)
+
+// Memory is memory of all of the engine's GPUs, for tests.
+func (e *Engine) Memory() (bytes int64, known bool) {
+	memory, known := e.memory(len(e.gpus))
+	return memory.bytes, known
+}
+
+// Chunks and Before are chunks and before, for tests.
+func (p Plan) Chunks() int      { return p.chunks() }
+func (p Plan) Before(i int) int { return p.before(i) }
+
 // Barrier is barrier, for tests.
 var Barrier = barrier
 

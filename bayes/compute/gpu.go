@@ -148,16 +148,9 @@ func (e *Engine) Device() string {
 	return e.backend.DeviceDescription(0)
 }
 
-// Memory is the number of bytes that the engine may use on each device: what was free on the fullest of its GPUs when
-// it was opened, 0 if nothing was, and at most what XLA's allocator takes, three quarters of a GPU unless the option
-// memory_fraction says otherwise. known is false where the device does not report it, as on a CPU, whose memory the
-// system can swap: then there is no limit.
-func (e *Engine) Memory() (bytes int64, known bool) {
-	memory, known := e.memory(len(e.gpus))
-	return memory.bytes, known
-}
-
-// memory is what an engine may use on each device.
+// memory is what an engine may use on each device: what was free on the fullest of its GPUs when it was opened, 0 if
+// nothing was, and at most what XLA's allocator takes, three quarters of a GPU unless the option memory_fraction says
+// otherwise.
 type memory struct {
 	bytes int64
 	ofXLA bool // the limit is its allocator's: more is free
@@ -172,7 +165,8 @@ func (m memory) String() string {
 	return "the device has " + gibibytes(m.bytes) + " free"
 }
 
-// memory is the least that the first so many of the engine's GPUs give, on which programs for so many devices run.
+// memory is the least that the first of the engine's GPUs give, on which programs for that many devices run. known is
+// false where the device does not report it, as on a CPU, whose memory the system can swap: then there is no limit.
 func (e *Engine) memory(devices int) (least memory, known bool) {
 	_, argument, _ := strings.Cut(e.config, ":")
 	fraction := fractionOfXLA(argument)

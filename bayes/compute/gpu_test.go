@@ -87,24 +87,23 @@ func TestGPUs(t *testing.T) {
 		smi, options string
 		device       string // "": an error
 		memory       int64  // -1: unknown
-		err          error
 		says         string
 	}{
-		{big, "", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05", 143771 << 18 * 3, nil, ""}, // what XLA takes at most
-		{big, ",memory_fraction=0.5", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05", 143771 << 19, nil, ""},
-		{big, ",allocator=bfc", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05", 143771 << 18 * 3, nil, ""},
-		{big, ",allocator=platform", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05", 143000 << 20, nil, ""},
-		{big + small, ",visible_devices=1", "NVIDIA T1000, 0 of 4 GiB free, driver 580.95.05", 16 << 20, nil, ""},
+		{big, "", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05", 143771 << 18 * 3, ""}, // what XLA takes at most
+		{big, ",memory_fraction=0.5", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05", 143771 << 19, ""},
+		{big, ",allocator=bfc", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05", 143771 << 18 * 3, ""},
+		{big, ",allocator=platform", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05", 143000 << 20, ""},
+		{big + small, ",visible_devices=1", "NVIDIA T1000, 0 of 4 GiB free, driver 580.95.05", 16 << 20, ""},
 		{big + small, "", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05; NVIDIA T1000, 0 of 4 GiB free, driver " +
-			"580.95.05", 16 << 20, nil, ""},
-		{full, "", "NVIDIA T4, 0 of 15 GiB free, driver 580.95.05", 0, nil, ""},
+			"580.95.05", 16 << 20, ""},
+		{full, "", "NVIDIA T4, 0 of 15 GiB free, driver 580.95.05", 0, ""},
 		{big + full, "", "NVIDIA H200, 140 of 140 GiB free, driver 580.95.05; NVIDIA T4, 0 of 15 GiB free, driver " +
-			"580.95.05", 0, nil, ""},
-		{shared, "", "NVIDIA GB10, driver 580.95.05", -1, nil, ""},
-		{big, ",visible_devices=1", "", 0, accelerator.ErrDevice, "number 1 is asked for, there are 1"},
-		{big, ",visible_devices=first", "", 0, nil, `visible_devices is "first"`},
-		{strings.Replace(big, "580.95.05", "550.54", 1), "", "", 0, accelerator.ErrDriver, "550.54"},
-		{"", "", "", 0, accelerator.ErrNone, "nvidia-smi -L"},
+			"580.95.05", 0, ""},
+		{shared, "", "NVIDIA GB10, driver 580.95.05", -1, ""},
+		{big, ",visible_devices=1", "", 0, "no such GPU: number 1 is asked for, there are 1"},
+		{big, ",visible_devices=first", "", 0, `visible_devices is "first"`},
+		{strings.Replace(big, "580.95.05", "550.54", 1), "", "", 0, "driver is too old: it is 550.54"},
+		{"", "", "", 0, "nvidia-smi -L"},
 	} {
 		name := strings.ReplaceAll(fmt.Sprintf("%d GPUs%s", strings.Count(c.smi, "\n"), c.options), ",", " ")
 		t.Run(name, func(t *testing.T) {
@@ -112,13 +111,12 @@ func TestGPUs(t *testing.T) {
 			if c.device == "" {
 				for _, config := range []string{"xla:cuda", "xla:" + plugin} {
 					engine, err := compute.Open(config + c.options)
-					if err == nil || c.err != nil && !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.says) {
-						t.Errorf("Open(%q): %v, %v; want an error that is %v and says %q", config+c.options, engine, err, c.err,
-							c.says)
+					if err == nil || !strings.Contains(err.Error(), c.says) {
+						t.Errorf("Open(%q): %v, %v; want an error that says %q", config+c.options, engine, err, c.says)
 					}
 				}
 				t.Setenv("GOMLX_BACKEND", "xla:cuda"+c.options)
-				if engine, err := compute.Default(); err == nil || c.err != nil && !errors.Is(err, c.err) {
+				if engine, err := compute.Default(); err == nil || !strings.Contains(err.Error(), c.says) {
 					t.Errorf("asked for by GOMLX_BACKEND: %v, %v", engine, err)
 				}
 				return
@@ -196,8 +194,8 @@ func TestAskedOnce(t *testing.T) {
 func TestHidden(t *testing.T) {
 	gpus(t, big)
 	t.Setenv("CUDA_VISIBLE_DEVICES", "")
-	if engine, err := compute.Open("xla:cuda"); !errors.Is(err, accelerator.ErrNone) {
-		t.Errorf("%v, %v; want ErrNone", engine, err)
+	if engine, err := compute.Open("xla:cuda"); err == nil || !strings.Contains(err.Error(), "no GPU") {
+		t.Errorf("%v, %v; want that there is no GPU", engine, err)
 	}
 	engine, err := compute.Default()
 	if err != nil || !engine.OnCPU() || !engine.IsXLA() {
@@ -262,7 +260,7 @@ func TestPassedOver(t *testing.T) {
 	if err := os.Rename(plugin, strings.Replace(plugin, "xla_cuda_plugin", "libtpu", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := compute.Default(); !errors.Is(err, accelerator.ErrNoTPU) {
+	if _, err := compute.Default(); err == nil || !strings.Contains(err.Error(), "no TPU") {
 		t.Errorf("a TPU asked for where none is: %v", err)
 	}
 	if memory, known := engine.Memory(); !strings.HasPrefix(engine.Device(), "CPU, ") || known {

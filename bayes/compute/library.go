@@ -18,19 +18,19 @@ func checkLibrary(path string) error {
 	defer file.Close() //nolint:errcheck // it was only read
 	info, err := file.Stat()
 	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrPluginLoad, path, err)
+		return fmt.Errorf("%w: %s: %w", errPluginLoad, path, err)
 	}
 	library, err := libraryOf(file)
 	if err != nil {
 		return fmt.Errorf("%w: %s, of %d bytes, is damaged (`%s` installs a whole one): %w",
-			ErrPluginLoad, path, info.Size(), setupCommand, err)
+			errPluginLoad, path, info.Size(), setupCommand, err)
 	}
 	if library == nil {
 		return nil // the loader itself refuses it
 	}
 	if want := librarySize(library); info.Size() < want {
 		return fmt.Errorf("%w: %s has %d bytes, but its header tells of %d: it was cut off (`%s` installs a whole one)",
-			ErrPluginLoad, path, info.Size(), want, setupCommand)
+			errPluginLoad, path, info.Size(), want, setupCommand)
 	}
 	return checkAddresses(path, library)
 }

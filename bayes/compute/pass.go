@@ -52,7 +52,7 @@ func (p Plan) Over(phi *graph.Node, pass Pass) (rows, sums []*graph.Node) {
 	together := max(p.Concurrent, 1)
 	turn := together * p.Chunk // particles of a turn of the loop
 	turns := p.Particles / max(turn, 1)
-	if p.Chunks() <= fewChunks || turns < 2 || pass.Captures || p.Devices > 1 || !CanLoop(phi.Graph()) {
+	if p.chunks() <= fewChunks || turns < 2 || pass.Captures || p.Devices > 1 || !CanLoop(phi.Graph()) {
 		return p.inFewChunks().unrolled(phi, pass, 0, nil)
 	}
 
@@ -95,7 +95,7 @@ func (p Plan) unrolled(phi *graph.Node, pass Pass, from int, after *graph.Node) 
 	for from < p.Particles {
 		s := Span{Count: min(p.Chunk, p.Particles-from), from: from}
 		particles, wait := s.Of(phi), after
-		if before := p.Before(len(finished)); before >= 0 {
+		if before := p.before(len(finished)); before >= 0 {
 			wait = finished[before]
 		}
 		if wait != nil {

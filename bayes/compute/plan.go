@@ -80,7 +80,7 @@ func equalChunks(particles, least, multiple int) int {
 
 // inFewChunks is the plan for a graph with unrolled chunks: with at most 32, unless the user has set the chunk size.
 func (p Plan) inFewChunks() Plan {
-	if !p.chosen || p.Chunks() <= max(maxUnrolled, p.Concurrent) {
+	if !p.chosen || p.chunks() <= max(maxUnrolled, p.Concurrent) {
 		return p
 	}
 	bytesPerParticle := p.Bytes / int64(p.Chunk)
@@ -136,17 +136,11 @@ func (p Plan) For(particles int) Plan {
 	return p
 }
 
-// Before is the chunk that must be finished before chunk i begins, i-Concurrent, counted from 0; -1: none.
-func (p Plan) Before(i int) int { return max(i-max(p.Concurrent, 1), -1) }
+// before is the chunk that must be finished before chunk i begins, i-Concurrent, counted from 0; -1: none.
+func (p Plan) before(i int) int { return max(i-max(p.Concurrent, 1), -1) }
 
-// Chunks is the number of chunks.
-func (p Plan) Chunks() int { return (p.Particles + p.Chunk - 1) / p.Chunk }
-
-// String describes the plan.
-func (p Plan) String() string {
-	return fmt.Sprintf("%d particles in %d chunks of %d, about %.1f MiB of activations each",
-		p.Particles, p.Chunks(), p.Chunk, float64(p.Bytes)/(1<<20))
-}
+// chunks is the number of chunks.
+func (p Plan) chunks() int { return (p.Particles + p.Chunk - 1) / p.Chunk }
 
 // barrier is x, but computed after `before`: it orders chunks, so that the activations of one are freed before those of
 // the next are allocated. GoMLX's own barrier waits for the first element only, which must be finite, since it adds

@@ -25,4 +25,4 @@ func withoutXLA() string {
 // platform that go-xla does not serve.
 func installedPlugins() []string { return nil }
 
-func openXLA(string, int) (backends.Backend, error) { return nil, ErrUnknownBackend }
+func openXLA(string, int) (backends.Backend, error) { return nil, errUnknownBackend }

@@ -14,7 +14,7 @@ func TestWithoutXLA(t *testing.T) {
 	if !withCgo {
 		want = "CGO_ENABLED=1"
 	}
-	if _, err := Open("xla:/some/plugin.so"); !errors.Is(err, ErrUnknownBackend) || !strings.Contains(err.Error(), want) {
+	if _, err := Open("xla:/some/plugin.so"); !errors.Is(err, errUnknownBackend) || !strings.Contains(err.Error(), want) {
 		t.Errorf("Open: %v does not say %q", err, want)
 	}
 	if reason := goBackendReason(0); !strings.Contains(reason, want) || strings.Contains(reason, "setup") {

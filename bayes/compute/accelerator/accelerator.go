@@ -18,19 +18,21 @@ import (
 	"time"
 )
 
-// Errors of Check and CheckTPU; test for them with errors.Is. Each message names the cure.
+// ErrSilent is a driver that hangs.
+var ErrSilent = errors.New("nvidia-smi does not answer")
+
+// The other faults that Check and CheckTPU name. Each message has the cure.
 var (
-	ErrNone   = errors.New("no GPU")
-	ErrNoTPU  = errors.New("no TPU")
-	ErrDevice = errors.New("no such GPU")
-	ErrDriver = errors.New("NVIDIA's driver is too old")
-	ErrWheels = errors.New("the plugin and its libraries do not fit together")
-	ErrSilent = errors.New("nvidia-smi does not answer")
-	ErrStale  = errors.New("another version of NVIDIA's driver is running than is installed")
+	errNone   = errors.New("no GPU")
+	errNoTPU  = errors.New("no TPU")
+	errDevice = errors.New("no such GPU")
+	errDriver = errors.New("NVIDIA's driver is too old")
+	errWheels = errors.New("the plugin and its libraries do not fit together")
+	errStale  = errors.New("another version of NVIDIA's driver is running than is installed")
 )
 
-// SetupCommand installs the plugin for CUDA.
-const SetupCommand = "go run ./notebooks setup -cuda"
+// setupCommand installs the plugin for CUDA.
+const setupCommand = "go run ./notebooks setup -cuda"
 
 // Machine is where GPUs are looked for.
 type Machine struct {
@@ -41,20 +43,20 @@ type Machine struct {
 
 // GPU is one NVIDIA GPU.
 type GPU struct {
-	UUID   string
-	Name   string // such as NVIDIA H200
-	Driver string // its version, such as 580.95.05
+	uuid   string
+	name   string // such as NVIDIA H200
+	driver string // its version, such as 580.95.05
 	Memory int64  // bytes; 0: unknown
 	Free   int64  // bytes of Memory that other processes leave, 0 if it is full; unknown where Memory is
 }
 
 // String describes the GPU.
 func (g GPU) String() string {
-	text := g.Name
+	text := g.name
 	if g.Memory > 0 {
 		text += fmt.Sprintf(", %.0f of %.0f GiB free", float64(g.Free)/(1<<30), float64(g.Memory)/(1<<30))
 	}
-	return text + ", driver " + g.Driver
+	return text + ", driver " + g.driver
 }
 
 const smiQuery = "--query-gpu=uuid,name,driver_version,memory.total,memory.free"
@@ -62,17 +64,17 @@ const smiQuery = "--query-gpu=uuid,name,driver_version,memory.total,memory.free"
 // patience is how long nvidia-smi may take, which on a machine with many GPUs is seconds.
 var patience = 10 * time.Second
 
-// GPUs are the machine's GPUs in the order in which CUDA numbers them: those that CUDA_VISIBLE_DEVICES leaves.
+// gpus are the machine's GPUs in the order in which CUDA numbers them: those that CUDA_VISIBLE_DEVICES leaves.
 // nvidia-smi is asked; where it is missing, as in some containers, the driver's files tell all but the memory. It is an
-// ErrSilent where nvidia-smi hangs, as CUDA would, and an ErrStale after an update of the driver.
-func (m Machine) GPUs() ([]GPU, error) {
+// ErrSilent where nvidia-smi hangs, as CUDA would, and an errStale after an update of the driver.
+func (m Machine) gpus() ([]GPU, error) {
 	gpus := m.driverFiles()
 	text, err := m.ask()
 	if errors.Is(err, ErrSilent) {
 		return nil, err
 	}
 	if err != nil && strings.Contains(text, "version mismatch") {
-		return nil, fmt.Errorf("%w (nvidia-smi: %q): start the machine anew", ErrStale, strings.TrimSpace(text))
+		return nil, fmt.Errorf("%w (nvidia-smi: %q): start the machine anew", errStale, strings.TrimSpace(text))
 	}
 	if err == nil {
 		if gpus, err = parse(text); err != nil {
@@ -145,7 +147,7 @@ func parse(text string) ([]GPU, error) {
 		if len(fields) != 5 {
 			return nil, fmt.Errorf("nvidia-smi says %q where five values were asked for: does it work by itself?", line)
 		}
-		gpu := GPU{UUID: fields[0], Name: fields[1], Driver: fields[2]}
+		gpu := GPU{uuid: fields[0], name: fields[1], driver: fields[2]}
 		total, err := strconv.ParseInt(fields[3], 10, 64)
 		free, freeErr := strconv.ParseInt(fields[4], 10, 64)
 		if err == nil && freeErr == nil {
@@ -177,13 +179,13 @@ func (m Machine) driverFiles() []GPU {
 		if err != nil {
 			continue
 		}
-		gpu := GPU{Driver: driver}
+		gpu := GPU{driver: driver}
 		for line := range strings.Lines(string(text)) {
 			switch name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) {
 			case "Model":
-				gpu.Name = strings.TrimSpace(value)
+				gpu.name = strings.TrimSpace(value)
 			case "GPU UUID":
-				gpu.UUID = strings.TrimSpace(value)
+				gpu.uuid = strings.TrimSpace(value)
 			}
 		}
 		gpus = append(gpus, gpu)
@@ -201,12 +203,12 @@ func (m Machine) numbered(gpus []GPU) []GPU {
 	}
 	unknown := make([]GPU, len(gpus))
 	for i, gpu := range gpus {
-		unknown[i] = GPU{Name: "a GPU by CUDA_DEVICE_ORDER=" + order, Driver: gpu.Driver}
+		unknown[i] = GPU{name: "a GPU by CUDA_DEVICE_ORDER=" + order, driver: gpu.driver}
 	}
 	return unknown
 }
 
-// choose are the GPUs that CUDA_VISIBLE_DEVICES names, by CUDA's number or by the beginning of their UUID: up to the
+// choose are the GPUs that CUDA_VISIBLE_DEVICES names, by CUDA's number or by the beginning of their uuid: up to the
 // first that does not exist, as CUDA does; if it is set and empty, none. Parts of GPUs (MIG) are named by a UUID of
 // their own, which nvidia-smi's list does not have: nothing but the driver is known of them.
 func choose(gpus, numbered []GPU, names string) []GPU {
@@ -214,14 +216,14 @@ func choose(gpus, numbered []GPU, names string) []GPU {
 	for name := range strings.SplitSeq(names, ",") {
 		name = strings.TrimSpace(name)
 		if strings.HasPrefix(name, "MIG-") && len(gpus) > 0 {
-			chosen = append(chosen, GPU{UUID: name, Name: "MIG device " + name, Driver: gpus[0].Driver})
+			chosen = append(chosen, GPU{uuid: name, name: "MIG device " + name, driver: gpus[0].driver})
 			continue
 		}
 		from := numbered
 		at, err := strconv.Atoi(name)
 		if err != nil {
 			from = gpus
-			at = slices.IndexFunc(gpus, func(g GPU) bool { return name != "" && strings.HasPrefix(g.UUID, name) })
+			at = slices.IndexFunc(gpus, func(g GPU) bool { return name != "" && strings.HasPrefix(g.uuid, name) })
 		}
 		if at < 0 || at >= len(from) {
 			break
@@ -248,8 +250,8 @@ func IsCUDA(plugin string) bool {
 }
 
 // Check says whether a plugin for CUDA can work on the GPUs of these numbers, all if there are none, and returns these
-// GPUs. The error wraps ErrNone, ErrDevice, ErrDriver, ErrWheels, ErrSilent or ErrStale. The files of a plugin that
-// does not lie as in JAX's wheels are not checked.
+// GPUs. The error names the cure; it wraps ErrSilent where the driver hangs. The files of a plugin that does
+// not lie as in JAX's wheels are not checked.
 func (m Machine) Check(plugin string, numbers []int) ([]GPU, error) {
 	version := ""
 	if match := cudaPlugin.FindStringSubmatch(plugin); match != nil {
@@ -258,23 +260,23 @@ func (m Machine) Check(plugin string, numbers []int) ([]GPU, error) {
 			return nil, err
 		}
 	}
-	gpus, err := m.GPUs()
+	gpus, err := m.gpus()
 	if err != nil {
 		return nil, err
 	}
 	if len(gpus) == 0 {
 		if all, isSet := m.lookup("CUDA_VISIBLE_DEVICES"); isSet {
 			return nil, fmt.Errorf("%w that CUDA_VISIBLE_DEVICES=%q leaves: unset it, or name a GPU that `nvidia-smi -L` lists",
-				ErrNone, all)
+				errNone, all)
 		}
 		return nil, fmt.Errorf("%w is visible here: `nvidia-smi -L` must list one (without it, install NVIDIA's driver; in "+
-			"a container, start it with --gpus all)", ErrNone)
+			"a container, start it with --gpus all)", errNone)
 	}
 	if len(numbers) > 0 {
 		var chosen []GPU
 		for _, n := range numbers {
 			if n < 0 || n >= len(gpus) {
-				return nil, fmt.Errorf("%w: number %d is asked for, there are %d, counted from 0: %s", ErrDevice, n, len(gpus),
+				return nil, fmt.Errorf("%w: number %d is asked for, there are %d, counted from 0: %s", errDevice, n, len(gpus),
 					list(gpus))
 			}
 			chosen = append(chosen, gpus[n])
@@ -282,10 +284,10 @@ func (m Machine) Check(plugin string, numbers []int) ([]GPU, error) {
 		gpus = chosen
 	}
 	if least := oldest[version]; least > 0 {
-		major, _, _ := strings.Cut(gpus[0].Driver, ".")
+		major, _, _ := strings.Cut(gpus[0].driver, ".")
 		if have, err := strconv.Atoi(major); err == nil && have < least {
-			return nil, fmt.Errorf("%w: it is %s, and CUDA %s needs %d or later: update the driver", ErrDriver,
-				gpus[0].Driver, version, least)
+			return nil, fmt.Errorf("%w: it is %s, and CUDA %s needs %d or later: update the driver", errDriver,
+				gpus[0].driver, version, least)
 		}
 	}
 	return gpus, nil
@@ -303,7 +305,7 @@ const (
 	googleDisk    = "0x001f"
 )
 
-// CheckTPU says whether the machine has a TPU. The error wraps ErrNoTPU.
+// CheckTPU is an error unless the machine has a TPU.
 func (m Machine) CheckTPU() error {
 	devices, _ := filepath.Glob(filepath.Join("/", m.Root, "sys", "bus", "pci", "devices", "*")) // a constant pattern
 	for _, device := range devices {
@@ -316,13 +318,13 @@ func (m Machine) CheckTPU() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w is attached here: in a container, start it with --privileged on a TPU's host", ErrNoTPU)
+	return fmt.Errorf("%w is attached here: in a container, start it with --privileged on a TPU's host", errNoTPU)
 }
 
 func list(gpus []GPU) string {
 	var texts []string
 	for i, g := range gpus {
-		texts = append(texts, fmt.Sprintf("%d: %s", i, g.Name))
+		texts = append(texts, fmt.Sprintf("%d: %s", i, g.name))
 	}
 	return strings.Join(texts, "; ")
 }
@@ -342,7 +344,7 @@ func (m Machine) checkWheels(packages, version string) error {
 			}
 		}
 		return fmt.Errorf("%w: the plugin in %s is for CUDA %s, but %s is missing (NVIDIA libraries beside it: %s); `%s` "+
-			"installs both", ErrWheels, packages, version, library, found, SetupCommand)
+			"installs both", errWheels, packages, version, library, found, setupCommand)
 	}
 	pinned, err := os.ReadFile(filepath.Join(packages, "requirements.txt"))
 	if err != nil {
@@ -358,7 +360,7 @@ func (m Machine) checkWheels(packages, version string) error {
 			have = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(others[0]), name+"-"), ".dist-info")
 		}
 		return fmt.Errorf("%w: %s in %s is %s, and set-up installs %s with the others; remove the folder and run `%s`",
-			ErrWheels, match[1], packages, have, want, SetupCommand)
+			errWheels, match[1], packages, have, want, setupCommand)
 	}
 	return nil
 }

@@ -86,48 +86,48 @@ func TestCheck(t *testing.T) {
 	}{
 		{name: "two, all", smi: twoGPUs, gpus: "NVIDIA H200|NVIDIA A100-SXM4-80GB"},
 		{name: "two, one named", smi: twoGPUs, numbers: []int{1}, gpus: "NVIDIA A100-SXM4-80GB"},
-		{name: "two, a third named", smi: twoGPUs, numbers: []int{2}, err: ErrDevice,
+		{name: "two, a third named", smi: twoGPUs, numbers: []int{2}, err: errDevice,
 			says: []string{"number 2", "there are 2", "0: NVIDIA H200; 1: NVIDIA A100-SXM4-80GB"}},
-		{name: "a negative number", smi: twoGPUs, numbers: []int{-1}, err: ErrDevice, says: []string{"number -1"}},
+		{name: "a negative number", smi: twoGPUs, numbers: []int{-1}, err: errDevice, says: []string{"number -1"}},
 		{name: "the second by the variable", smi: twoGPUs, env: visible("1"), gpus: "NVIDIA A100-SXM4-80GB"},
 		{name: "turned round by the variable", smi: twoGPUs, env: visible("1,0"), numbers: []int{0},
 			gpus: "NVIDIA A100-SXM4-80GB"},
 		{name: "by UUID", smi: twoGPUs, env: visible("GPU-bbbb"), gpus: "NVIDIA A100-SXM4-80GB"},
 		{name: "none after one that does not exist", smi: twoGPUs, env: visible("0,7,1"), gpus: "NVIDIA H200"},
-		{name: "none left by the variable", smi: twoGPUs, env: visible("-1"), err: ErrNone,
+		{name: "none left by the variable", smi: twoGPUs, env: visible("-1"), err: errNone,
 			says: []string{`CUDA_VISIBLE_DEVICES="-1"`, "unset it"}},
-		{name: "none by an empty variable", smi: twoGPUs, env: visible(""), err: ErrNone,
+		{name: "none by an empty variable", smi: twoGPUs, env: visible(""), err: errNone,
 			says: []string{`CUDA_VISIBLE_DEVICES=""`, "unset it"}},
 		{name: "part of a GPU", smi: twoGPUs, env: visible("MIG-c6d4f1ef"), gpus: "MIG device MIG-c6d4f1ef"},
 		{name: "two parts and a GPU", smi: twoGPUs, env: visible("MIG-GPU-aaaa/1/0, MIG-2,1"),
 			gpus: "MIG device MIG-GPU-aaaa/1/0|MIG device MIG-2|NVIDIA A100-SXM4-80GB"},
-		{name: "part of a GPU where none is", env: visible("MIG-c6d4f1ef"), err: ErrNone},
-		{name: "part of a GPU, an old driver", smi: oldDriver, env: visible("MIG-c6d4f1ef"), err: ErrDriver},
+		{name: "part of a GPU where none is", env: visible("MIG-c6d4f1ef"), err: errNone},
+		{name: "part of a GPU, an old driver", smi: oldDriver, env: visible("MIG-c6d4f1ef"), err: errDriver},
 		{name: "fastest first", smi: twoGPUs, env: fastest(nil), numbers: []int{1}, gpus: unknown},
 		{name: "fastest first by the variable", smi: twoGPUs, env: fastest(visible("1,GPU-bbbb")),
 			gpus: unknown + "|NVIDIA A100-SXM4-80GB"},
-		{name: "fastest first, too many", smi: twoGPUs, env: fastest(nil), numbers: []int{2}, err: ErrDevice},
+		{name: "fastest first, too many", smi: twoGPUs, env: fastest(nil), numbers: []int{2}, err: errDevice},
 		{name: "fastest first of one", smi: oneGPU, env: fastest(nil), gpus: "NVIDIA H200"},
 		{name: "in nvidia-smi's order", smi: twoGPUs, env: map[string]string{"CUDA_DEVICE_ORDER": "PCI_BUS_ID"},
 			numbers: []int{1}, gpus: "NVIDIA A100-SXM4-80GB"},
-		{name: "asked for where none is", err: ErrNone, says: []string{"nvidia-smi -L", "driver", "--gpus all"}},
-		{name: "a driver without a GPU", change: file("proc/driver/nvidia/version", version), err: ErrNone},
+		{name: "asked for where none is", err: errNone, says: []string{"nvidia-smi -L", "driver", "--gpus all"}},
+		{name: "a driver without a GPU", change: file("proc/driver/nvidia/version", version), err: errNone},
 		{name: "no nvidia-smi", gpus: "NVIDIA L4", change: func(t *testing.T, m Machine, packages string) {
 			file("proc/driver/nvidia/version", version)(t, m, packages)
-			file("proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA L4\nGPU UUID: \t G\n")(t, m, packages)
+			file("proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA L4\nGPU uuid: \t G\n")(t, m, packages)
 		}},
-		{name: "no nvidia-smi, an old driver", err: ErrDriver, says: []string{"535.54.03"},
+		{name: "no nvidia-smi, an old driver", err: errDriver, says: []string{"535.54.03"},
 			change: func(t *testing.T, m Machine, packages string) {
 				file("proc/driver/nvidia/version", openModule)(t, m, packages)
 				file("proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: NVIDIA L4\n")(t, m, packages)
 			}},
-		{name: "an old driver", smi: oldDriver, err: ErrDriver,
+		{name: "an old driver", smi: oldDriver, err: errDriver,
 			says: []string{"535.183.01", "CUDA 13 needs 580", "update the driver"}},
 		{name: "nvidia-smi says something else", smi: "Failed to initialize NVML: Unknown Error\n",
 			says: []string{"Failed to initialize NVML"}},
-		{name: "no libraries", smi: twoGPUs, change: remove("nvidia"), err: ErrWheels,
-			says: []string{"CUDA 13", "libcublas.so.13 is missing", "beside it: none", SetupCommand}},
-		{name: "libraries of CUDA 12", smi: twoGPUs, err: ErrWheels, says: []string{"those of CUDA 12"},
+		{name: "no libraries", smi: twoGPUs, change: remove("nvidia"), err: errWheels,
+			says: []string{"CUDA 13", "libcublas.so.13 is missing", "beside it: none", setupCommand}},
+		{name: "libraries of CUDA 12", smi: twoGPUs, err: errWheels, says: []string{"those of CUDA 12"},
 			change: func(t *testing.T, m Machine, packages string) {
 				remove("nvidia/cu13")(t, m, packages)
 				write(t, filepath.Join(packages, "nvidia/cublas/lib/libcublas.so.12"), "")
@@ -137,19 +137,19 @@ func TestCheck(t *testing.T) {
 				remove("nvidia/cu13")(t, m, packages)
 				file("usr/local/cuda-13.0/lib64/libcublas.so.13", "")(t, m, packages)
 			}},
-		{name: "a wheel of another version", smi: twoGPUs, err: ErrWheels,
-			says: []string{"nvidia-cudnn-cu13", "is 9.1.0", "set-up installs 9.28.1.4", SetupCommand},
+		{name: "a wheel of another version", smi: twoGPUs, err: errWheels,
+			says: []string{"nvidia-cudnn-cu13", "is 9.1.0", "set-up installs 9.28.1.4", setupCommand},
 			change: func(t *testing.T, m Machine, packages string) {
 				remove("nvidia_cudnn_cu13-9.28.1.4.dist-info")(t, m, packages)
 				write(t, filepath.Join(packages, "nvidia_cudnn_cu13-9.1.0.dist-info", "METADATA"), "")
 			}},
-		{name: "a plugin of another version than its wheels", smi: twoGPUs, err: ErrWheels,
-			says: []string{"jax-cuda13-pjrt", "is 0.9.0", "set-up installs 0.10.2", SetupCommand},
+		{name: "a plugin of another version than its wheels", smi: twoGPUs, err: errWheels,
+			says: []string{"jax-cuda13-pjrt", "is 0.9.0", "set-up installs 0.10.2", setupCommand},
 			change: func(t *testing.T, m Machine, packages string) {
 				remove("jax_cuda13_pjrt-0.10.2.dist-info")(t, m, packages)
 				write(t, filepath.Join(packages, "jax_cuda13_pjrt-0.9.0.dist-info", "METADATA"), "")
 			}},
-		{name: "a plugin without its wheel's record", smi: twoGPUs, err: ErrWheels,
+		{name: "a plugin without its wheel's record", smi: twoGPUs, err: errWheels,
 			says: []string{"jax-cuda13-pjrt", "is missing"}, change: remove("jax_cuda13_pjrt-0.10.2.dist-info")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestCheck(t *testing.T) {
 			if (err != nil) != (c.gpus == "") || c.err != nil && !errors.Is(err, c.err) {
 				t.Fatalf("%v, %v; want %q or an error that is %v", gpus, err, c.gpus, c.err)
 			}
-			for _, kind := range []error{ErrNone, ErrDevice, ErrDriver, ErrWheels, ErrSilent} {
+			for _, kind := range []error{errNone, errDevice, errDriver, errWheels, ErrSilent} {
 				if errors.Is(err, kind) != (kind == c.err) {
 					t.Errorf("errors.Is(%v, %v) is %v", err, kind, kind != c.err)
 				}
@@ -173,7 +173,7 @@ func TestCheck(t *testing.T) {
 			}
 			var names []string
 			for _, gpu := range gpus {
-				names = append(names, gpu.Name)
+				names = append(names, gpu.name)
 			}
 			if got := strings.Join(names, "|"); got != c.gpus {
 				t.Errorf("GPUs %q, want %q", got, c.gpus)
@@ -185,7 +185,7 @@ func TestCheck(t *testing.T) {
 func TestGPU(t *testing.T) {
 	m, _ := tree(t, twoGPUs+"GPU-cccc, NVIDIA GB10, 580.1, [N/A], [N/A]\nGPU-dddd, Full, 580.1, 4096, 0\n"+
 		"GPU-eeee, Half, 580.1, 4096, [N/A]\n", nil)
-	gpus, err := m.GPUs()
+	gpus, err := m.gpus()
 	if err != nil || len(gpus) != 5 {
 		t.Fatalf("%v, %v", gpus, err)
 	}
@@ -205,8 +205,8 @@ func TestGPU(t *testing.T) {
 func TestUnknownMemory(t *testing.T) {
 	for visible, want := range map[string]int64{"GPU-bbbb": 80 << 30, "1": 0, "MIG-1": 0} {
 		m, _ := tree(t, twoGPUs, map[string]string{"CUDA_DEVICE_ORDER": "FASTEST_FIRST", "CUDA_VISIBLE_DEVICES": visible})
-		gpus, err := m.GPUs()
-		if err != nil || len(gpus) != 1 || gpus[0].Memory != want || gpus[0].Driver != "580.95.05" {
+		gpus, err := m.gpus()
+		if err != nil || len(gpus) != 1 || gpus[0].Memory != want || gpus[0].driver != "580.95.05" {
 			t.Errorf("%s: %v, %v; want memory %d", visible, gpus, err, want)
 		}
 	}
@@ -254,9 +254,9 @@ func TestStale(t *testing.T) {
 			errors.New("exit status 18")
 	}
 	gpus, err := m.Check(filepath.Join(packages, "jax_plugins", "xla_cuda13", "xla_cuda_plugin.so"), nil)
-	if !errors.Is(err, ErrStale) || !strings.Contains(err.Error(), "590.44") ||
+	if !errors.Is(err, errStale) || !strings.Contains(err.Error(), "590.44") ||
 		!strings.Contains(err.Error(), "start the machine anew") {
-		t.Errorf("%v, %v; want ErrStale with the cure", gpus, err)
+		t.Errorf("%v, %v; want errStale with the cure", gpus, err)
 	}
 }
 
@@ -271,7 +271,7 @@ func TestTPU(t *testing.T) {
 			for file, text := range map[string]string{"vendor": id[0], "device": id[1]} {
 				write(t, filepath.Join(m.Root, "sys", "bus", "pci", "devices", "0000:00:05.0", file), text+"\n")
 			}
-			if err := m.CheckTPU(); (err == nil) != want || err != nil && !errors.Is(err, ErrNoTPU) {
+			if err := m.CheckTPU(); (err == nil) != want || err != nil && !errors.Is(err, errNoTPU) {
 				t.Errorf("device %q: %v", id, err)
 			}
 		}
@@ -297,13 +297,13 @@ func TestDataFolder(t *testing.T) {
 
 // This machine, whatever it has: no panic, and CUDA's numbers name as many GPUs.
 func TestHere(t *testing.T) {
-	all, err := Machine{}.GPUs()
+	all, err := Machine{}.gpus()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range all {
 		one, err := Machine{}.Check("/no/such/pjrt_c_api_cuda_plugin.so", []int{i})
-		if err != nil || len(one) != 1 || one[0].UUID != all[i].UUID {
+		if err != nil || len(one) != 1 || one[0].uuid != all[i].uuid {
 			t.Errorf("%d: %v, %v; want %v", i, one, err, all[i])
 		}
 	}

@@ -50,11 +50,6 @@ func Cholesky(a *graph.Node) Factors {
 	return f
 }
 
-// Solve is A^-1 b, for b, [M, D, R].
-func (f Factors) Solve(b *graph.Node) *graph.Node {
-	return Einsum("mji,mjr->mir", f.Inverse, Einsum("mij,mjr->mir", f.Inverse, b))
-}
-
 // DiagonalOf is the diagonal, [M, D], of each of M matrices, [M, D, D].
 func DiagonalOf(a *graph.Node) *graph.Node {
 	on := onDiagonal(a)

@@ -169,13 +169,8 @@ func caller() string {
 	}
 }
 
-// Words is the raw output: two tensors of independent uint32, each of shape dims. The counter is (index on the first
+// words is the raw output: two tensors of independent uint32, each of shape dims. The counter is (index on the first
 // axis, index over the others).
-func (s Stream) Words(dims ...int) (*graph.Node, *graph.Node) {
-	s.record()
-	return s.words(dims)
-}
-
 func (s Stream) words(dims []int) (*Node, *Node) {
 	g := s.key0.Graph()
 	rows, columns := dims[0], 1

@@ -178,7 +178,7 @@ func TestStreams(t *testing.T) {
 	engine := computetest.Engines(t)[0]
 	out := computetest.Run(t, engine, func(g *Graph, _ []*Node) []*Node {
 		draw := func(s Stream) *Node { return s.Uniform(compute.Float32, 4096) }
-		a, b := New(g, 1).Words(4096)
+		a, b := New(g, 1).words([]int{4096})
 		few, many := New(g, 1).Normal(compute.Float32, 10, 7), New(g, 1).Normal(compute.Float32, 100, 7)
 		return []*Node{
 			draw(New(g, 1)), draw(New(g, 2)), draw(New(g, 1<<32)), draw(New(g, 1).At(word(g, 1))),
