@@ -6,8 +6,6 @@ import (
 	"strconv"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // BarOptions are the options of [Bars].
@@ -88,7 +86,7 @@ func Bars(names []string, values []float64, opt BarOptions) (*Figure, error) {
 			marks.x0, marks.x1 = append(marks.x0, m), append(marks.x1, m)
 			marks.y0, marks.y1 = append(marks.y0, at-.44), append(marks.y1, at+.44)
 		}
-		a.add(&barText{cellText{x: beside, y: at, text: text}})
+		a.add(&textMark{x: beside, y: at, text: text, beside: true})
 	}
 	a.plot.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	if opt.MarkName != "" {
@@ -98,14 +96,4 @@ func Bars(names []string, values []float64, opt BarOptions) (*Figure, error) {
 	a.framed()
 	p.axes = []*axes{a}
 	return newFigure(frame, p)
-}
-
-// barText is a text that begins a little to the right of a point.
-type barText struct{ cellText }
-
-func (l *barText) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	style := textStyle(tickSize, black)
-	style.XAlign = draw.XLeft
-	c.FillText(style, vg.Point{X: x(l.x) + 4, Y: y(l.y)}, l.text)
 }

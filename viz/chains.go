@@ -2,6 +2,7 @@ package viz
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 
@@ -36,7 +37,7 @@ func chainValues(values [][]float64) (draws int, err error) {
 // TraceRank shows whether chains of one parameter, [chains][draws], agree: their draws in order and, below, a histogram
 // of the ranks of each chain's draws among all draws, in 20 bins (Vehtari et al. 2021, section 4.4). If chains agree
 // all bins are about equally high; a chain that stays high or low samples another region. The title has R-hat. Chains
-// are not weighted: draw weighted particles with [Marginal].
+// are not weighted.
 func TraceRank(values [][]float64, frame Frame) (*Figure, error) {
 	frame, err := frame.fill("Chains", "draw", "value", 640, 520)
 	if err != nil {
@@ -109,4 +110,12 @@ func rankCounts(values [][]float64, bins int) [][]float64 {
 		}
 	}
 	return counts
+}
+
+// decimals is a number for a note; "–" if it is not known.
+func decimals(v float64, digits int) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return fmt.Sprintf("%.*f", digits, v)
 }

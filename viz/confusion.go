@@ -5,8 +5,6 @@ import (
 	"strconv"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Confusion shows how many rows of each class are predicted to be of which class: counts, [C, C], with a row for each
@@ -54,7 +52,7 @@ func Confusion(counts [][]float64, frame Frame) (*Figure, error) {
 			x, y := float64(k), float64(c-1-i)
 			cell := &bars{x0: []float64{x - .5}, x1: []float64{x + .5}, y0: []float64{y - .5}, y1: []float64{y + .5},
 				fill: table[table.index(share)]}
-			a.add(cell, &cellText{x: x, y: y, text: strconv.FormatFloat(v, 'f', -1, 64)})
+			a.add(cell, &textMark{x: x, y: y, text: strconv.FormatFloat(v, 'f', -1, 64)})
 		}
 	}
 	if total == 0 {
@@ -62,15 +60,4 @@ func Confusion(counts [][]float64, frame Frame) (*Figure, error) {
 	}
 	a.framed()
 	return newFigure(frame, &panel{title: frame.Title, axes: []*axes{a}})
-}
-
-// cellText is a text centred at a point.
-type cellText struct {
-	x, y float64
-	text string
-}
-
-func (l *cellText) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	c.FillText(textStyle(tickSize, black), vg.Point{X: x(l.x), Y: y(l.y)}, l.text)
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"gobnn/bayes"
 	"gobnn/viz"
 )
 
@@ -90,46 +89,16 @@ func fourChains() [][]float64 {
 	return chains
 }
 
-// save writes a figure to a folder that is thrown away.
-func save(fig *viz.Figure, err error) {
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	folder, err := os.MkdirTemp("", "figures")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(folder)
-	fmt.Println("saved, error:", fig.Save(filepath.Join(folder, "figure.pdf")))
-}
-
-func ExampleMarginal() {
-	weights, err := bayes.NewLogWeights([]float64{math.Log(2), 0, 0, math.Log(4)}) // posterior.LogWeights()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	save(viz.Marginal([]float64{1.2, .7, 1.9, 1.4}, weights, viz.Frame{Title: "Slope", XLabel: "slope [N/m]"}))
-	// Output:
-	// saved, error: <nil>
-}
-
 func ExampleTraceRank() {
-	save(viz.TraceRank(fourChains(), viz.Frame{YLabel: "slope [N/m]"}))
-	// Output:
-	// saved, error: <nil>
-}
-
-func ExamplePredictiveCheck() {
-	prediction := bayes.Prediction{ // posterior.Predict gives it
-		Likelihood: bayes.Gaussian{StdDev: 1}, Particles: 2, Rows: 3, Width: 1,
-		Outputs: []float64{0, 1, 2, .5, 1.5, 2.5}, Weights: []float64{.5, .5},
+	fig, err := viz.TraceRank(fourChains(), viz.Frame{YLabel: "slope [N/m]"})
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
-	save(viz.PredictiveCheck(prediction, []float64{.3, 1.1, 2.6}, 1, viz.Frame{XLabel: "force [N]"}))
+	svg, err := fig.SVG()
+	fmt.Println(len(svg) > 0, err)
 	// Output:
-	// saved, error: <nil>
+	// true <nil>
 }
 
 // A figure for a column of a journal: as wide as it is printed, with numbers of 7 points, as PDF.

@@ -29,21 +29,6 @@ func (o DecisionOptions) Drawn(draws ...[]float64) DecisionOptions {
 	return o
 }
 
-// Estimate is a row of a forest.
-type Estimate struct {
-	Name, Group                                         string
-	Mean, Lower, Upper, LowerHalf, UpperHalf, RHat, ESS float64
-}
-
-// Estimates are drawn as a forest.
-func Estimates(frame Frame, all ...Estimate) (*Figure, error) {
-	var rows []estimate
-	for _, e := range all {
-		rows = append(rows, estimate{e.Name, e.Mean, e.Lower, e.Upper, e.LowerHalf, e.UpperHalf, e.RHat, e.ESS, e.Group})
-	}
-	return drawForest(rows, frame)
-}
-
 // Told are the options of a band that also says something, of data from lo to hi.
 func (o BandOptions) Told(lo, hi float64, notes ...string) BandOptions {
 	o.seen, o.told = &span{lo, hi}, notes

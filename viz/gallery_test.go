@@ -2,14 +2,12 @@ package viz_test
 
 import (
 	"flag"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"gobnn/bayes"
 	"gobnn/bayes/metric"
 	"gobnn/viz"
 )
@@ -53,12 +51,8 @@ func gallery() []specimen {
 			"coordinate 1"}, []uint32{0xD45D00}},
 		{"particles_many", particlesMany, []string{"100000 particles", "particles (merged, area: weight)"},
 			[]uint32{0xD45D00}},
-		{"marginal", marginal, []string{"mean 2", "94 % HDI: ", "500 draws, ESS ", "weight [kg]"}, []uint32{blue}},
-		{"forest", forest, []string{"94 % interval", "47 %", "mean", "R-hat", "ESS", "1.050", "–", "hidden/bias[3]",
-			"weight"}, []uint32{blue, vermillion}},
 		{"trace_rank", traceRank, []string{"R-hat ", "chain 1", "chain 4", "if chains agree", "rank among all draws"},
 			[]uint32{blue, vermillion, green, orange}},
-		{"predictive_check", predictiveCheck, []string{"50 data sets drawn", "P(smaller mean) = ", "force [N]"}, nil},
 		{"traces_log", tracesLog, []string{"0.001", "1000", "method a", "method c", "seconds of a fit"},
 			[]uint32{blue, vermillion, green}},
 		{"grid_shared", gridShared, []string{"penalty", "naive", "heavy tails", "skewness", "passes"},
@@ -314,41 +308,6 @@ func tracesLog() (*viz.Figure, error) {
 		YLabel: "error"}})
 }
 
-func marginal() (*viz.Figure, error) {
-	rng := source()
-	values, logs := make([]float64, 500), make([]float64, 500)
-	for j := range values { // twice as wide as the target, N(2, 0.5^2)
-		z := rng.NormFloat64()
-		values[j], logs[j] = 2+z, -.5*z*z*(4-1)
-	}
-	w, err := bayes.NewLogWeights(logs)
-	if err != nil {
-		return nil, err
-	}
-	return viz.Marginal(values, w, viz.Frame{XLabel: "weight [kg]"})
-}
-
-func forest() (*viz.Figure, error) {
-	rng := source()
-	var rows []viz.Estimate
-	for i := range 12 {
-		m := rng.NormFloat64()
-		r := viz.Estimate{Name: fmt.Sprintf("hidden/bias[%d]", i), Group: "hidden", Mean: m, Lower: m - .9, Upper: m + 1.1,
-			LowerHalf: m - .3, UpperHalf: m + .4, RHat: 1 + .005*float64(i), ESS: 4000 / float64(i+1)}
-		if i == 10 {
-			r.RHat = 1.05
-		}
-		if i > 6 {
-			r.Name, r.Group = fmt.Sprintf("output/weights[%d,0]", i), "output"
-		}
-		if i == 11 {
-			r.RHat, r.ESS = math.NaN(), math.NaN()
-		}
-		rows = append(rows, r)
-	}
-	return viz.Estimates(viz.Frame{XLabel: "weight"}, rows...)
-}
-
 // chainsOf are four autocorrelated chains of 500 draws, of which the last is elsewhere.
 func chainsOf(shift float64) [][]float64 {
 	rng := source()
@@ -367,20 +326,3 @@ func chainsOf(shift float64) [][]float64 {
 }
 
 func traceRank() (*viz.Figure, error) { return viz.TraceRank(chainsOf(1), viz.Frame{YLabel: "weight"}) }
-
-func predictiveCheck() (*viz.Figure, error) {
-	rng := source()
-	p := bayes.Prediction{Likelihood: bayes.Gaussian{StdDev: 1}, Particles: 20, Rows: 60, Width: 1}
-	var y []float64
-	for range p.Particles {
-		shift := .2 * rng.NormFloat64()
-		for n := range p.Rows {
-			p.Outputs = append(p.Outputs, shift+float64(n)/20)
-		}
-		p.Weights = append(p.Weights, 1./20)
-	}
-	for n := range p.Rows {
-		y = append(y, float64(n)/20+1.6*rng.NormFloat64())
-	}
-	return viz.PredictiveCheck(p, y, 0, viz.Frame{XLabel: "force [N]"})
-}

@@ -136,10 +136,9 @@ const (
 	triangle
 	square
 	diamond
-	cross
 )
 
-// shapePath gives the outline of a shape; all have about the same area. A cross is stroked, not filled.
+// shapePath gives the outline of a shape; all have about the same area.
 func shapePath(s shape, at vg.Point, r vg.Length) vg.Path {
 	var path vg.Path
 	polygon := func(corners int, start float64, r vg.Length) {
@@ -161,12 +160,6 @@ func shapePath(s shape, at vg.Point, r vg.Length) vg.Path {
 		polygon(4, math.Pi/4, r*1.22)
 	case diamond:
 		polygon(4, 0, r*1.32)
-	case cross:
-		d := r * 0.85
-		path.Move(vg.Point{X: at.X - d, Y: at.Y - d})
-		path.Line(vg.Point{X: at.X + d, Y: at.Y + d})
-		path.Move(vg.Point{X: at.X - d, Y: at.Y + d})
-		path.Line(vg.Point{X: at.X + d, Y: at.Y - d})
 	default:
 		path.Move(vg.Point{X: at.X + r, Y: at.Y})
 		path.Arc(at, r, 0, 2*math.Pi)
@@ -187,11 +180,6 @@ type dots struct {
 
 func (d *dots) one(c *draw.Canvas, at vg.Point, r vg.Length) {
 	path := shapePath(d.shape, at, r)
-	if d.shape == cross {
-		c.SetLineStyle(stroke(d.fill, 1.6))
-		c.Stroke(path)
-		return
-	}
 	c.SetColor(d.fill)
 	c.Fill(path)
 	if d.edge.Width > 0 {
@@ -273,7 +261,7 @@ func (d *dots) draw(c draw.Canvas, p *plot.Plot, indices []int) {
 		}
 		switch {
 		case !c.Contains(at):
-		case d.edge.Width == 0 && d.shape != cross: // one path for many is much shorter
+		case d.edge.Width == 0: // one path for many is much shorter
 			joint = append(joint, shapePath(d.shape, at, r)...)
 		default:
 			own.one(&c, at, r)
@@ -316,6 +304,23 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 }
 
 func (b *bars) Thumbnail(c *draw.Canvas) { b.rectangle(c, c.Rectangle) }
+
+// textMark is a text centred at a point or, beside it, a little to its right.
+type textMark struct {
+	x, y   float64
+	text   string
+	beside bool
+}
+
+func (l *textMark) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	style, at := textStyle(tickSize, black), vg.Point{X: x(l.x), Y: y(l.y)}
+	if l.beside {
+		style.XAlign = draw.XLeft
+		at.X += 4
+	}
+	c.FillText(style, at, l.text)
+}
 
 // intervals are vertical lines from lower to upper, cut at the axes' edge.
 type intervals struct {

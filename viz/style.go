@@ -78,17 +78,17 @@ func textStyle(size vg.Length, c color.Color) text.Style {
 	}
 }
 
-// niceTicks marks about Count round values (1, 2, 2.5 or 5 times a power of ten), and more where it would be one.
-type niceTicks struct{ Count int }
+// niceTicks marks about count round values (1, 2, 2.5 or 5 times a power of ten), and more where it would be one.
+type niceTicks struct{ count int }
 
 var _ plot.Ticker = niceTicks{}
 
 func (t niceTicks) Ticks(lo, hi float64) []plot.Tick {
 	span := hi - lo
-	magnitude := math.Pow(10, math.Floor(math.Log10(span/float64(max(t.Count, 1)))))
+	magnitude := math.Pow(10, math.Floor(math.Log10(span/float64(max(t.count, 1)))))
 	step := 10 * magnitude
 	for _, s := range []float64{1, 2, 2.5, 5} {
-		if s*magnitude*float64(max(t.Count, 1)) >= span*(1-1e-9) {
+		if s*magnitude*float64(max(t.count, 1)) >= span*(1-1e-9) {
 			step = s * magnitude
 			break
 		}
@@ -99,8 +99,8 @@ func (t niceTicks) Ticks(lo, hi float64) []plot.Tick {
 	if step < 1e-14*largest { // the span is at the resolution of the numbers
 		return []plot.Tick{{Value: lo, Label: tickLabel(lo, 0, largest)}}
 	}
-	if last-first < 1 && t.Count < 5 { // one says nothing of the scale
-		return niceTicks{t.Count + 1}.Ticks(lo, hi)
+	if last-first < 1 && t.count < 5 { // one says nothing of the scale
+		return niceTicks{t.count + 1}.Ticks(lo, hi)
 	}
 	for i := range int(last-first) + 1 {
 		k := first + float64(i)
@@ -111,13 +111,13 @@ func (t niceTicks) Ticks(lo, hi float64) []plot.Tick {
 }
 
 // wholeTicks are niceTicks at whole numbers only, of an axis of steps, epochs or iterations.
-type wholeTicks struct{ Count int }
+type wholeTicks struct{ count int }
 
 var _ plot.Ticker = wholeTicks{}
 
 func (t wholeTicks) Ticks(lo, hi float64) []plot.Tick {
 	broken := func(tick plot.Tick) bool { return tick.Value != math.Round(tick.Value) }
-	for count := t.Count; count > 1; count-- {
+	for count := t.count; count > 1; count-- {
 		if ticks := (niceTicks{count}).Ticks(lo, hi); !slices.ContainsFunc(ticks, broken) {
 			return ticks
 		}
@@ -133,15 +133,15 @@ func (t wholeTicks) Ticks(lo, hi float64) []plot.Tick {
 // else powers of ten alone, every second or third where they are many; smaller ticks without a label stand between. A
 // range of less than a factor of 4 has niceTicks.
 type logTicks struct {
-	Length vg.Length // of the axis; 0: it is not known yet
-	Across bool      // labels stand side by side, not above each other
+	length vg.Length // of the axis; 0: it is not known yet
+	across bool      // labels stand side by side, not above each other
 }
 
 var _ plot.Ticker = logTicks{}
 
 func (t logTicks) Ticks(lo, hi float64) []plot.Tick {
 	if hi < 4*lo {
-		return niceTicks{max(2, int(t.Length)/58)}.Ticks(lo, hi)
+		return niceTicks{max(2, int(t.length)/58)}.Ticks(lo, hi)
 	}
 	sets := [][]int{{1, 2, 5}, {1, 3}, {1}}
 	if labelled(t.ticks(lo, hi, sets[0], 1)) < 3 { // within a decade
@@ -185,9 +185,9 @@ func (t logTicks) room(ticks []plot.Tick, lo, hi float64) bool {
 		if tick.Label == "" {
 			continue
 		}
-		at := t.Length * vg.Length((math.Log10(tick.Value)-math.Log10(lo))/decades)
+		at := t.length * vg.Length((math.Log10(tick.Value)-math.Log10(lo))/decades)
 		half := vg.Length(tickSize) / 2
-		if t.Across {
+		if t.across {
 			half = style.Width(tick.Label) / 2
 		}
 		if at-half < end+labelGap {

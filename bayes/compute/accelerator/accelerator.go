@@ -208,7 +208,7 @@ func (m Machine) numbered(gpus []GPU) []GPU {
 	return unknown
 }
 
-// choose are the GPUs that CUDA_VISIBLE_DEVICES names, by CUDA's number or by the beginning of their uuid: up to the
+// choose are the GPUs that CUDA_VISIBLE_DEVICES names, by CUDA's number or by the beginning of their UUID: up to the
 // first that does not exist, as CUDA does; if it is set and empty, none. Parts of GPUs (MIG) are named by a UUID of
 // their own, which nvidia-smi's list does not have: nothing but the driver is known of them.
 func choose(gpus, numbered []GPU, names string) []GPU {
