@@ -51,15 +51,15 @@ type program struct{ *graph.Exec }
 func (p program) Close() { p.Finalize() }
 
 func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
-	pruned, err := p.Prune(0)
+	alive, err := p.alive()
 	if err != nil {
 		return nil, err
 	}
-	copied, err := pruned.copies()
+	copied, err := alive.copies()
 	if err != nil {
 		return nil, err
 	}
-	own, err := pruned.own()
+	own, err := alive.own()
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +67,52 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 		engine: engine, bound: p.bound, dtype: p.phi.DType(), linearised: p.Linearised(),
 		parameters: slices.DeleteFunc(copied[:], func(t *tensors.Tensor) bool { return t == nil }),
 		like: Prediction{
-			Likelihood: p.bound.Model.Likelihood, Particles: pruned.Particles(), Width: p.bound.Width,
+			Likelihood: p.bound.Model.Likelihood, Particles: alive.Particles(), Width: p.bound.Width,
 			Targets: p.bound.Targets(),
-			Chains:  pruned.chains, Weights: pruned.logWeights.Weights(), Own: own, Target: p.Target(),
+			Chains:  alive.chains, Weights: alive.logWeights.Weights(), Own: own, Target: p.Target(),
 		},
 		programs: compute.Cache[int, program]{Most: keptPrograms},
 	}, nil
+}
+
+// alive is the posterior without its particles of weight 0. Markov chains stay chains if equally many draws of each are
+// left; else the draws count as independent.
+func (p *Posterior) alive() (*Posterior, error) {
+	var kept []int
+	var logWeights []float64
+	for j, w := range p.logWeights.Weights() {
+		if w > 0 {
+			kept, logWeights = append(kept, j), append(logWeights, p.logWeights.At(j))
+		}
+	}
+	if len(kept) == p.Particles() {
+		return p, nil
+	}
+	copied, err := p.copies()
+	if err != nil {
+		return nil, err
+	}
+	phi := tensors.FromShape(shapeOf(p.phi, []int{len(kept), p.bound.D}))
+	if err := copyRows(phi, p.phi, kept, p.bound.D); err != nil {
+		return nil, err
+	}
+	return NewPosterior(p.bound, Draws{
+		Phi: phi, Psi: copied[1], LinearisedAt: copied[2], LogWeights: logWeights, Chains: p.chainsOf(kept),
+	}, p.origin)
+}
+
+// chainsOf is the number of chains of the kept particles, ascending: 0 if these are not from chains, or not equally
+// many from each.
+func (p *Posterior) chainsOf(kept []int) int {
+	if p.chains == 0 || len(kept)%p.chains != 0 {
+		return 0
+	}
+	for i, j := range kept {
+		if j/(p.Particles()/p.chains) != i/(len(kept)/p.chains) {
+			return 0
+		}
+	}
+	return p.chains
 }
 
 // Close frees programs and parameters.

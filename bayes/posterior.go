@@ -83,13 +83,6 @@ func (e Evidence) String() string {
 	return fmt.Sprintf("%.3f ± %.3f", e.Value, e.StdErr)
 }
 
-// Minus is the log Bayes factor of this model against another one, log p(y | this) - log p(y | other), with the
-// standard error of the difference of two independent estimates. Both must be of the same training rows in the same
-// units. It is unknown if one of them is.
-func (e Evidence) Minus(other Evidence) Evidence {
-	return Evidence{Value: e.Value - other.Value, StdErr: math.Hypot(e.StdErr, other.StdErr)}
-}
-
 // Origin is the record of a posterior's data and run.
 type Origin struct {
 	// Features and Target standardise the data as in training; Target, with a column for each target, also transforms
@@ -116,7 +109,7 @@ type Provenance struct {
 	Data      string          `json:"data"`      // name of the training data
 	DataHash  string          `json:"data_hash"` // dataset.Dataset.Hash of the training part
 	Rows      int             `json:"rows"`      // of the training part
-	// Runs is the number of runs that Join or JoinWeighted pooled; 0 means 1.
+	// Runs is the number of runs whose particles an earlier version pooled; 0 means 1.
 	Runs int `json:"runs,omitempty"`
 	// LikelihoodPower is the exponent of the likelihood in the distribution that the draws come from; 0 means 1, the
 	// posterior itself. A tempered posterior has another exponent.
@@ -125,7 +118,7 @@ type Provenance struct {
 	// many draws, such as "a Gaussian at the mode". It is empty if it is the posterior.
 	Approximation string    `json:"approximation,omitempty"`
 	Created       time.Time `json:"created"` // by default the time of NewPosterior
-	// Versions are those of Go, of the modules that compute, and of the backend; by default the result of Versions.
+	// Versions are those of Go, of the modules that compute, and of the backend.
 	Versions map[string]string `json:"versions"`
 	// Before is the provenance of the posterior that this run continued from; nil if none.
 	Before *Provenance `json:"before,omitempty"`
@@ -134,11 +127,8 @@ type Provenance struct {
 // Power is the exponent of the likelihood: LikelihoodPower, or 1 if that is 0.
 func (p Provenance) Power() float64 { return cmp.Or(p.LikelihoodPower, 1) }
 
-// runs is the number of runs: Runs, or 1 if that is 0.
-func (p Provenance) runs() int { return max(p.Runs, 1) }
-
-// Versions returns the versions of Go, the library, GoMLX and the backend, for a Provenance.
-func Versions(engine *compute.Engine) map[string]string {
+// versionsOf are the versions of Go, the library, GoMLX and the backend, for a Provenance.
+func versionsOf(engine *compute.Engine) map[string]string {
 	versions := map[string]string{"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
 	if engine != nil {
 		versions["backend"] = engine.Name()
@@ -237,13 +227,6 @@ func (o Origin) complete(bound *BoundModel) (Origin, error) {
 		return o, err
 	}
 	for p := &o.Provenance; p != nil; p = p.Before {
-		if p.Rows < 0 {
-			return o, fmt.Errorf("bayes: the provenance says that the data %q have %d rows: there cannot be fewer than 0",
-				p.Data, p.Rows)
-		}
-		if p.Runs < 0 {
-			return o, fmt.Errorf("bayes: Provenance.Runs is %d: it must be positive, or 0, which means 1", p.Runs)
-		}
 		if !(p.LikelihoodPower >= 0) || math.IsInf(p.LikelihoodPower, 1) {
 			return o, fmt.Errorf("bayes: Provenance.LikelihoodPower is %v: it must be finite and positive, or 0, which means 1",
 				p.LikelihoodPower)
@@ -253,7 +236,7 @@ func (o Origin) complete(bound *BoundModel) (Origin, error) {
 		o.Provenance.Created = time.Now().UTC().Truncate(time.Second)
 	}
 	if o.Provenance.Versions == nil {
-		o.Provenance.Versions = Versions(o.Engine)
+		o.Provenance.Versions = versionsOf(o.Engine)
 	}
 	return o.clone(), nil
 }
@@ -291,9 +274,9 @@ func scaler(name string, s dataset.Scaler, columns int) (dataset.Scaler, error) 
 	if s.Mean == nil && s.StdDev == nil {
 		return dataset.NoScaler(columns), nil
 	}
-	if a, b := len(s.Mean), len(s.StdDev); a != columns || b != columns {
-		return s, fmt.Errorf("bayes: the model has %d columns of %s, but Origin.%s has %d means and %d standard deviations",
-			columns, strings.ToLower(name), name, a, b)
+	if a, b, c := len(s.Mean), len(s.StdDev), len(s.Constant); a != columns || b != columns || c > 0 && c != columns {
+		return s, fmt.Errorf("bayes: the model has %d columns of %s, but Origin.%s has %d means, %d standard deviations and "+
+			"%d numbers in Constant", columns, strings.ToLower(name), name, a, b, c)
 	}
 	for i, v := range s.StdDev {
 		if m := s.Mean[i]; !(v > 0) || !finite(v) || !finite(m) {
@@ -301,10 +284,6 @@ func scaler(name string, s dataset.Scaler, columns int) (dataset.Scaler, error) 
 				"finite, and the "+
 				"second above 0", name, i, m, v)
 		}
-	}
-	if n := len(s.Constant); s.Constant != nil && n != columns {
-		return s, fmt.Errorf("bayes: the model has %d columns of %s, but Origin.%s has %d numbers in Constant", columns,
-			strings.ToLower(name), name, n)
 	}
 	return s.Clone(), nil
 }

@@ -11,7 +11,6 @@ import (
 	"gobnn/bayes/internal/stats"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 )
 
 // Task is the kind of a data set's target.
@@ -382,59 +381,6 @@ func (p Prediction) Labels() ([]int, error) {
 	return labels, nil
 }
 
-// Entropy is the entropy of a classification's predictive distribution, -sum_c p_c log p_c of the averaged
-// probabilities, [Rows], in nats: from 0, where one class is certain, to log C. It is large where classes overlap, and
-// where the particles disagree: MutualInformation is the second part alone.
-func (p Prediction) Entropy() ([]float64, error) {
-	return p.entropy("Entropy")
-}
-
-// MutualInformation is how much of Entropy is due to the particles' disagreement, [Rows], in nats: the entropy of the
-// averaged probabilities minus the average of each particle's own entropy (Houlsby, Huszár, Ghahramani and Lengyel
-// 2011, arXiv 1112.5745, equation 2): what EpistemicStdDev is for regression. It is 0 if all particles predict the
-// same.
-//
-// Do not take a small value, here or of Entropy, for a sign that a row is like those trained on: far from these a
-// network's logits can be so large that every particle is sure of its class. Of two classes in the plane an ohsmc
-// posterior had a mean entropy of 0.42 among the training rows, and of 0.09 far from them.
-func (p Prediction) MutualInformation() ([]float64, error) {
-	information, err := p.entropy("MutualInformation")
-	if err != nil {
-		return nil, err
-	}
-	own := make([]float64, p.Rows) // the average of the particles' entropies
-	each := make([]float64, p.Classes())
-	for j, w := range p.normalisedWeights() {
-		if w == 0 {
-			continue
-		}
-		for n := range p.Rows {
-			stats.Probabilities(p.Distribution(j, n, 0), each)
-			own[n] += w * stat.Entropy(each)
-		}
-	}
-	for n := range information {
-		information[n] = max(0, information[n]-own[n]) // below 0 by rounding only
-	}
-	return information, nil
-}
-
-// entropy is that of the averaged probabilities, [Rows].
-func (p Prediction) entropy(method string) ([]float64, error) {
-	if err := p.ready(method, false); err != nil {
-		return nil, err
-	}
-	probabilities, err := p.Probabilities()
-	if err != nil {
-		return nil, err
-	}
-	entropy := make([]float64, p.Rows)
-	for n, row := range probabilities {
-		entropy[n] = stat.Entropy(row)
-	}
-	return entropy, nil
-}
-
 // LogDensity is the log predictive density of each row's targets, log sum_j w_j p(y_n | f_j(x_n)), [Rows], where y is
 // [Rows, Targets]. It is the joint density of a row's targets, which are independent given a particle. For
 // classification it is the log-probability of class y_n. It is computed in logs throughout, so that it does not
@@ -487,30 +433,6 @@ func (p Prediction) StandardiseTarget(y []float64) []float64 {
 		out[i] = (v - mean) / stdDev
 	}
 	return out
-}
-
-// Slice is the prediction of the rows from `from` to `to`-1. It shares memory with p, except that outputs are copied if
-// there are several particles and not all rows are taken.
-func (p Prediction) Slice(from, to int) (Prediction, error) {
-	if err := p.validateShape(); err != nil {
-		return Prediction{}, err
-	}
-	if from < 0 || to > p.Rows || from >= to {
-		return Prediction{}, fmt.Errorf("bayes: Prediction.Slice(%d, %d): the prediction has rows 0 to %d",
-			from, to, p.Rows-1)
-	}
-	if p.Particles == 1 || to-from == p.Rows {
-		p.Outputs = p.Outputs[from*p.Width : len(p.Outputs)-(p.Rows-to)*p.Width]
-		p.Rows = to - from
-		return p, nil
-	}
-	outputs := make([]float64, 0, p.Particles*(to-from)*p.Width)
-	for j := range p.Particles {
-		at := j * p.Rows * p.Width
-		outputs = append(outputs, p.Outputs[at+from*p.Width:at+to*p.Width]...)
-	}
-	p.Outputs, p.Rows = outputs, to-from
-	return p, nil
 }
 
 // Particle is the prediction of one particle alone, with weight 1. Its outputs are shared with p.

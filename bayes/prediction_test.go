@@ -121,47 +121,6 @@ func TestPredictionBinary(t *testing.T) {
 	}
 	// The second is log(0.4 e^-1000 + 0.6 e^-2000), whose terms underflow.
 	near(t, "log density", density, []float64{math.Log(0.65), math.Log(0.4) - 1000}, 1e-14)
-
-	// In row 0 the particles disagree, in row 1 both are certain of the same class.
-	h := func(p float64) float64 { return -p*math.Log(p) - (1-p)*math.Log(1-p) }
-	entropy, err := p.Entropy()
-	if err != nil {
-		t.Fatal(err)
-	}
-	near(t, "entropy", entropy, []float64{h(0.65), 0}, 1e-14)
-	information, err := p.MutualInformation()
-	if err != nil {
-		t.Fatal(err)
-	}
-	near(t, "mutual information", information, []float64{h(0.65) - 0.4*h(0.5) - 0.6*h(0.75), 0}, 1e-14)
-}
-
-// Particles that predict the same know all that there is to know, however uncertain the class is; particles that are
-// each certain, of different classes, know nothing else than the class.
-func TestPredictionEntropies(t *testing.T) {
-	p := bayes.Prediction{
-		Likelihood: bayes.Categorical{}, Particles: 2, Rows: 2, Width: 3, Weights: []float64{0.25, 0.75},
-		Outputs: []float64{
-			0, 0, 0, 900, 0, 0,
-			0, 0, 0, 0, 0, 900,
-		},
-	}
-	entropy, err := p.Entropy()
-	if err != nil {
-		t.Fatal(err)
-	}
-	information, err := p.MutualInformation()
-	if err != nil {
-		t.Fatal(err)
-	}
-	disagreement := -0.25*math.Log(0.25) - 0.75*math.Log(0.75)
-	near(t, "entropy", entropy, []float64{math.Log(3), disagreement}, 1e-14)
-	near(t, "mutual information", information, []float64{0, disagreement}, 1e-14)
-	for n, v := range information {
-		if v < 0 {
-			t.Errorf("mutual information of row %d is %v", n, v)
-		}
-	}
 }
 
 // randomRegression has particles whose spread is that many times their noise.
@@ -285,27 +244,6 @@ func TestPredictionStandardised(t *testing.T) {
 	near(t, "log density", standardised, raw, 1e-14)
 }
 
-func TestPredictionSlice(t *testing.T) {
-	p := threeClasses()
-	s, err := p.Slice(1, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Rows != 1 || !slices.Equal(s.Outputs, slices.Concat(p.Outputs[3:6], p.Outputs[9:12])) {
-		t.Errorf("slice %+v", s)
-	}
-	one := p
-	one.Particles, one.Weights, one.Outputs = 1, []float64{1}, p.Outputs[:6]
-	if s, err = one.Slice(1, 2); err != nil || &s.Outputs[0] != &p.Outputs[3] || len(s.Outputs) != 3 {
-		t.Errorf("one particle is not to be copied: %+v, %v", s, err)
-	}
-	for _, span := range [][2]int{{-1, 1}, {0, 3}, {1, 1}} {
-		if _, err := p.Slice(span[0], span[1]); err == nil || !strings.Contains(err.Error(), "rows 0 to 1") {
-			t.Errorf("Slice%v: %v", span, err)
-		}
-	}
-}
-
 func TestPredictionDeadParticle(t *testing.T) {
 	p := twoParticles()
 	want, err := p.LogDensity([]float64{1, 2, 3})
@@ -345,11 +283,11 @@ func TestPredictionErrors(t *testing.T) {
 		want []string
 	}{
 		{"outputs short", regression(func(p *bayes.Prediction) { p.Outputs = p.Outputs[1:] }),
-			[]string{"5 outputs", "2 x 3 x 1 = 6"}},
+			[]string{"5 outputs", "Width is 6"}},
 		{"weights short", regression(func(p *bayes.Prediction) { p.Weights = p.Weights[1:] }),
-			[]string{"1 weights", "2 particles"}},
-		{"noise short", regression(func(p *bayes.Prediction) { p.Own = nil }), []string{"0 values in Own", "2 particles"}},
-		{"no rows", regression(func(p *bayes.Prediction) { p.Rows, p.Outputs = 0, nil }), []string{"Rows 0"}},
+			[]string{"1 weights", "Particles is 2"}},
+		{"noise short", regression(func(p *bayes.Prediction) { p.Own = nil }), []string{"0 values in Own", "2 Particles"}},
+		{"no rows", regression(func(p *bayes.Prediction) { p.Rows, p.Outputs = 0, nil }), []string{"0 Rows"}},
 		{"width", regression(func(p *bayes.Prediction) { p.Width = 2 }), []string{"Width is 2"}},
 		{"no likelihood", regression(func(p *bayes.Prediction) { p.Likelihood = nil }), []string{"no Likelihood"}},
 		{"NaN outputs", regression(func(p *bayes.Prediction) { p.Outputs[4], p.Outputs[5] = math.NaN(), math.Inf(1) }),
@@ -358,12 +296,6 @@ func TestPredictionErrors(t *testing.T) {
 			[]string{"particle 1", "-0.5"}},
 		{"NaN weight", regression(func(p *bayes.Prediction) { p.Weights[0] = math.NaN() }), []string{"particle 0", "NaN"}},
 		{"weights sum", regression(func(p *bayes.Prediction) { p.Weights = []float64{0.5, 0.25} }), []string{"sum to 0.75"}},
-		{"noise infinite", regression(func(p *bayes.Prediction) { p.Own[1] = math.Inf(1) }),
-			[]string{"parameter 0 of particle 1", "+Inf"}},
-		{"scale", regression(func(p *bayes.Prediction) { p.Target.StdDev[0] = -1 }), []string{"standard deviation -1"}},
-		{"counts that are standardised", regression(func(p *bayes.Prediction) { p.Likelihood, p.Own = bayes.Poisson{}, nil }),
-			[]string{"Target standardises target 0 by mean 10", "bayes.Poisson is for counts"}},
-		{"one class", func() bayes.Prediction { p := threeClasses(); p.Width = 1; return p }(), []string{"Width is 1"}},
 	}
 	for _, c := range invalid {
 		_, density := c.p.LogDensity([]float64{1, 2, 3})
@@ -385,8 +317,6 @@ func TestPredictionErrors(t *testing.T) {
 		"Interval is for regression":          func() error { _, _, err := c.Interval(0.5); return err },
 		"Probabilities is for classification": func() error { _, err := r.Probabilities(); return err },
 		"Labels is for classification":        func() error { _, err := r.Labels(); return err },
-		"Entropy is for classification":       func() error { _, err := r.Entropy(); return err },
-		"MutualInformation is for class":      func() error { _, err := r.MutualInformation(); return err },
 		"level is 1: it must":                 func() error { _, err := r.Quantile(1); return err },
 		"level is 0: it must":                 func() error { _, _, err := r.Interval(0); return err },
 		"level is NaN: it must":               func() error { _, _, err := r.Interval(math.NaN()); return err },

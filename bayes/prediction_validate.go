@@ -10,38 +10,21 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Validate returns an error if lengths do not fit the shape, if a weight is negative or not finite, if the weights do
-// not sum to 1 within 1e-6, or if an output or a parameter of a particle of positive weight is not finite.
+// Validate returns an error if lengths do not fit the shape, if a weight is negative, if the weights do not sum to 1
+// within 1e-6, or if an output of a particle of positive weight is not finite.
 func (p Prediction) Validate() error {
 	if err := p.validateShape(); err != nil {
 		return err
 	}
 	sum := 0.0
 	for j, w := range p.Weights {
-		if !(w >= 0) || !finite(w) {
-			return fmt.Errorf("bayes: Prediction: the weight of particle %d is %v: weights must be finite and not negative",
-				j, w)
+		if !(w >= 0) {
+			return fmt.Errorf("bayes: Prediction: the weight of particle %d is %v: weights must not be negative", j, w)
 		}
 		sum += w
 	}
-	if math.Abs(sum-1) > 1e-6 {
+	if !(math.Abs(sum-1) <= 1e-6) {
 		return fmt.Errorf("bayes: Prediction: the weights sum to %v: divide them by it", sum)
-	}
-	for i, v := range p.Own {
-		if j := i * p.Particles / len(p.Own); p.Weights[j] > 0 && !finite(v) {
-			return fmt.Errorf("bayes: Prediction: parameter %d of particle %d's likelihood, in Own, is %v: it must be finite",
-				i%(len(p.Own)/p.Particles), j, v)
-		}
-	}
-	for k := range p.Target.Mean {
-		if m, s := p.Target.Mean[k], p.Target.StdDev[k]; !(s > 0) || !finite(s) || !finite(m) {
-			return fmt.Errorf("bayes: Prediction: Target %d has mean %v and standard deviation %v: use 0 and 1 if it was not "+
-				"standardised",
-				k, m, s)
-		}
-	}
-	if err := checkCounts(p.Likelihood, p.Target); err != nil {
-		return fmt.Errorf("bayes: Prediction.%w", err)
 	}
 	return p.validateOutputs()
 }
@@ -62,43 +45,34 @@ func (p Prediction) validateShape() error {
 	if p.Likelihood == nil {
 		return errNoLikelihood
 	}
-	size := max(p.Targets, 1)
-	switch task := p.Task(); {
-	case task != Regression && size > 1:
-		return fmt.Errorf("bayes: Prediction: Targets is %d: a prediction with Task %v has 1", p.Targets, task)
-	case task == Classification:
+	targets, size := max(p.Targets, 1), max(p.Targets, 1)
+	if p.Task() == Classification {
 		size = p.Width
-		if size < 2 {
-			return fmt.Errorf("bayes: Prediction: Width is %d: a prediction with Task %v has at least 2 outputs, one a class",
-				p.Width, task)
-		}
 	}
-	if want := p.Likelihood.Outputs(size); p.Width != want {
-		return fmt.Errorf("bayes: Prediction: Width is %d: %T takes %d outputs for %d targets", p.Width, p.Likelihood, want,
-			max(p.Targets, 1))
-	}
-	if p.Particles < 1 || p.Rows < 1 {
-		return fmt.Errorf("bayes: Prediction: Particles is %d and Rows %d: there must be at least 1 of each",
-			p.Particles, p.Rows)
-	}
-	if want := p.Particles * p.Rows * p.Width; len(p.Outputs) != want {
-		return fmt.Errorf("bayes: Prediction: %d outputs, but Particles x Rows x Width = %d x %d x %d = %d",
-			len(p.Outputs), p.Particles, p.Rows, p.Width, want)
-	}
-	if len(p.Weights) != p.Particles {
-		return fmt.Errorf("bayes: Prediction: %d weights for %d particles", len(p.Weights), p.Particles)
+	if want := p.Likelihood.Outputs(size); p.Width != want || p.Task() != Regression && targets > 1 {
+		return fmt.Errorf("bayes: Prediction: Width is %d: %T takes %d outputs for %d targets, and %v has one target", p.Width,
+			p.Likelihood, want, targets, p.Task())
 	}
 	own := 0
 	for _, parameter := range p.Likelihood.Parameters(size) {
 		own += parameter.Size()
 	}
-	if len(p.Own) != own*p.Particles {
-		return fmt.Errorf("bayes: Prediction: %d values in Own for %d particles: %T has %d parameters of its own",
-			len(p.Own), p.Particles, p.Likelihood, own)
+	for _, c := range []struct {
+		what      string
+		have, per int
+		of        string
+	}{
+		{"outputs", len(p.Outputs), p.Rows * p.Width, "Particles x Rows x Width"}, {"weights", len(p.Weights), 1, "Particles"},
+		{"values in Own", len(p.Own), own, "Particles x the likelihood's parameters"},
+	} {
+		if want := p.Particles * c.per; c.have != want || p.Particles < 1 || p.Rows < 1 {
+			return fmt.Errorf("bayes: Prediction: %d %s, but %s is %d, of %d Particles and %d Rows", c.have, c.what, c.of, want,
+				p.Particles, p.Rows)
+		}
 	}
 	if a, b := len(p.Target.Mean), len(p.Target.StdDev); a != b || a > 0 && p.Task() == Regression && a != size {
-		return fmt.Errorf("bayes: Prediction: Target scales %d targets (it has %d standard deviations), but there are %d",
-			a, b, size)
+		return fmt.Errorf("bayes: Prediction: Target has %d means and %d standard deviations, but there are %d targets", a, b,
+			size)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -13,7 +12,6 @@ import (
 	"gobnn/bayes/dataset"
 
 	"github.com/gomlx/gomlx/core/tensors"
-	"gonum.org/v1/gonum/floats"
 )
 
 // The formats of a posterior's file. A linearised posterior has a format of its own, so that a reader that does not
@@ -132,9 +130,7 @@ func (p *Posterior) slice(slot Slot) (*tensors.Tensor, error) {
 	return to, copyColumns(to, slot.Size(), 0, from, width, slot.Offset, rows, slot.Size())
 }
 
-// Load reads a posterior that Save wrote. The error wraps tensorfile.ErrDamaged if the file was cut off or altered. An
-// intact file that Save cannot have written, such as one without scalers or with weights that do not sum to 1, is
-// refused as well, since its predictions would be wrong.
+// Load reads a posterior that Save wrote. The error wraps tensorfile.ErrDamaged if the file was cut off or altered.
 func Load(path string) (*Posterior, error) {
 	if path == "" {
 		return nil, errors.New("bayes: loading a posterior: the path is empty: name the file")
@@ -202,9 +198,6 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 		if have := t.Shape().Dimensions; !slices.Equal(have, want) { // [in, out] is not [out, in], though of one size
 			return nil, fmt.Errorf("tensor %q has shape %v, but the model needs %v", slot.Name, have, want)
 		}
-		if err := checkParameters(slot, t, logWeights); err != nil {
-			return nil, err
-		}
 		if *to == nil {
 			*to = tensors.FromShape(shapeOf(t, dims))
 		}
@@ -219,8 +212,9 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 				"since? Give a changed network's type another name", name)
 		}
 	}
-	if err := head.check(bound, weights.Shape().Rank(), logWeights); err != nil {
-		return nil, err
+	if head.Features.Mean == nil || head.Target.Mean == nil {
+		return nil, errors.New("it has no means of the features or of the target: without them it would predict from data " +
+			"that are not standardised")
 	}
 	if head.TargetNames == nil && head.TargetName != "" {
 		head.TargetNames = []string{head.TargetName}
@@ -230,43 +224,6 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 		TargetNames: head.TargetNames,
 		Classes:     head.Classes, Provenance: head.Provenance,
 	})
-}
-
-// checkParameters is an error if a shared parameter is not finite, or a stochastic one of a particle that has a weight.
-func checkParameters(slot Slot, t *tensors.Tensor, logWeights []float64) error {
-	values, err := compute.Float64s(t)
-	if err != nil {
-		return fmt.Errorf("tensor %q: %w", slot.Name, err)
-	}
-	for i, v := range values {
-		switch particle := i / slot.Size(); {
-		case finite(v):
-		case !slot.Stochastic:
-			return fmt.Errorf("tensor %q holds %v at %d: parameters must be finite", slot.Name, v, i)
-		case !math.IsInf(logWeights[particle], -1):
-			return fmt.Errorf("tensor %q holds %v at %d of particle %d: parameters of particles that have a weight must be "+
-				"finite", slot.Name, v, i%slot.Size(), particle)
-		}
-	}
-	return nil
-}
-
-// check is an error if something that Save always writes is missing. NewPosterior would not notice: without scalers it
-// scales nothing, and it normalises weights.
-func (f posteriorFile) check(bound *BoundModel, rank int, logWeights []float64) error {
-	if f.Features.Mean == nil || f.Features.StdDev == nil || f.Target.Mean == nil || f.Target.StdDev == nil {
-		return errors.New("it has no means or no standard deviations of the features or of the target: without them it " +
-			"would predict from data that are not standardised")
-	}
-	if classes := bound.classes(); f.Classes == nil && classes > 0 {
-		return fmt.Errorf("it has no classes, but its likelihood %T is for %d", bound.Model.Likelihood, classes)
-	}
-	// Normalised weights of a million particles sum to 1 within some 1e-10.
-	if sum := floats.LogSumExp(logWeights); rank != 1 || !(math.Abs(sum) <= 1e-6) {
-		return fmt.Errorf("its log_weights, of %d axes, have exponentials that sum to %.6g: they must be of one axis and "+
-			"normalised", rank, math.Exp(sum))
-	}
-	return nil
 }
 
 // numbers reads the numbers that are written as text.

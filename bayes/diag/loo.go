@@ -157,7 +157,7 @@ func looForPrediction(p bayes.Prediction, y []float64, power float64) (LOO, erro
 	}
 	efficiency := 1.
 	if p.Chains == 0 {
-		// Copies of a draw have the same log-likelihood of every row, as after bayes.Posterior.Resample, which hides that few
+		// Copies of a draw have the same log-likelihood of every row, as after resampling, which hides that few
 		// draws carry the weight.
 		if weights, different := merge(logLikelihood, w.Weights()); different < len(weights) {
 			if w, err = bayes.NewLogWeights(logs(weights)); err != nil {

@@ -98,7 +98,7 @@ func Of(result fit.Fitted) (Diagnosis, error) {
 	return d, nil
 }
 
-// ofCopies replaces the ESS where particles are copies of each other, as after Posterior.Resample or where moves were
+// ofCopies replaces the ESS where particles are copies of each other, as after resampling or where moves were
 // rejected: equal particles count as one, with the sum of their weights.
 func (d *Diagnosis) ofCopies(p *bayes.Posterior) error {
 	draws, err := p.Draws()

@@ -272,10 +272,7 @@ func TestLOOOfCopies(t *testing.T) {
 		Features: []string{"a", "b"}, Target: "y"}
 	few := posteriorOf(t, normals(rng, 2*draws), bayes.EqualLogWeights(draws), 0, nil,
 		bayes.Provenance{DataHash: data.Hash()})
-	many, err := few.Resample(20*draws, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	many := every(t, few, 20*draws, 0)
 	var said [2]string
 	for i, p := range []*bayes.Posterior{few, many} {
 		l, err := diag.NewLOOForPosterior(t.Context(), p, data)
@@ -287,6 +284,25 @@ func TestLOOOfCopies(t *testing.T) {
 	if said[0] != said[1] || !strings.Contains(said[0], "only 60 of 60 draws are effective") {
 		t.Errorf("%s\nof copies: %s", said[0], said[1])
 	}
+}
+
+// every is a posterior of n of another's particles, at equal distances, or of equally many copies of each.
+func every(t *testing.T, p *bayes.Posterior, n, chains int) *bayes.Posterior {
+	t.Helper()
+	draws, err := p.Draws()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := compute.Float64s(draws.Phi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var phi []float64
+	for i := range n {
+		j := i * p.Particles() / n
+		phi = append(phi, all[j*p.Bound().D:(j+1)*p.Bound().D]...)
+	}
+	return posteriorOf(t, phi, bayes.EqualLogWeights(n), chains, nil, p.Provenance())
 }
 
 // Resampled draws of chains are as autocorrelated as these: J of an AR(1) process have the ESS J (1 - rho)/(1 + rho),
@@ -305,17 +321,14 @@ func TestOfResampledChains(t *testing.T) {
 		}
 	}
 	p := posteriorOf(t, phi, bayes.EqualLogWeights(chains*draws), chains, nil, bayes.Provenance{})
-	for _, every := range []int{1, 4} {
-		n := chains * draws / every
-		few, err := p.Resample(n, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, step := range []int{1, 4} {
+		n := chains * draws / step
+		few := every(t, p, n, chains)
 		d, err := diag.Of(&fit.Result{Posterior: few, Status: run.Completed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := math.Pow(rho, float64(every))
+		r := math.Pow(rho, float64(step))
 		if want := float64(n) * (1 - r) / (1 + r); d.Chains != chains || !(math.Abs(d.ESS/want-1) < .2) {
 			t.Errorf("%d draws of %d chains have an ESS of %.0f, exact is %.0f", n, d.Chains, d.ESS, want)
 		}

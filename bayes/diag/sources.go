@@ -143,7 +143,7 @@ func drawsOf(weights []float64, chains int) (int, error) {
 	for j, w := range weights {
 		if !(math.Abs(w*float64(particles)-1) <= 1e-6) {
 			return 0, fmt.Errorf("diag: particle %d has weight %v, not 1/%d: weighted particles are not a Markov chain; use "+
-				"PSIS and WeightedMean, or resample them", j, w, particles)
+				"PSIS and WeightedMean", j, w, particles)
 		}
 	}
 	return particles / chains, nil

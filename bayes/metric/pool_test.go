@@ -17,11 +17,7 @@ func TestPoolBins(t *testing.T) {
 	}
 	var got []metric.Bin
 	for _, cut := range [][2]int{{0, 25}, {25, 27}, {27, 60}} {
-		part, err := p.Slice(cut[0], cut[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		bins, err := metric.ReliabilityDiagram(part, y[cut[0]:cut[1]], 10)
+		bins, err := metric.ReliabilityDiagram(rowsOf(p, cut[0], cut[1]), y[cut[0]:cut[1]], 10)
 		if err != nil {
 			t.Fatal(err)
 		}
