@@ -7,9 +7,9 @@ import (
 	"gobnn/bayes/mcmc"
 )
 
-// Algorithm is a method that gives weighted draws of a posterior and an estimate of its evidence: Annealed, PMC, or one
-// of your own. It is a value that holds settings. Its exported fields, as JSON, are written into the provenance and
-// compared when a run resumes from a checkpoint.
+// Algorithm is a method that gives weighted draws of a posterior and an estimate of its evidence: PMC,
+// annealed.Annealed, or one of your own. It is a value that holds settings. Its exported fields, as JSON, are written
+// into the provenance and compared when a run resumes from a checkpoint.
 type Algorithm interface {
 	// Title describes the algorithm and names its source, for a posterior's provenance.
 	Title() string

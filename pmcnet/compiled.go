@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // The names of entries of the state: the data, the means, [M, D], the draws of the last iteration, [M K, D], and the
@@ -67,7 +68,7 @@ func (m *machine) compiled() (*programs, func(), error) {
 		starts = m.startAt.Shape().Dim(0)
 	}
 	key := kind{engine: m.Engine, dtype: m.DType, algorithm: string(text), starts: starts}
-	return m.sampler.compiled.Take(key, func() (*programs, error) {
+	return Take(m.Job, key, func() (*programs, error) {
 		p := &programs{PMC: m.PMC, problem: m.Problem, dtype: m.DType, starts: starts}
 		return p, p.build(m.Engine)
 	})
@@ -166,6 +167,9 @@ func setData(state *compute.State, problem mcmc.Problem) error {
 	return nil
 }
 
+// Probe builds the job's target in a graph that is thrown away, and looks at it.
+func (j *Job) Probe(look func(mcmc.Target)) error { return probe(j.Engine, j.Problem, look) }
+
 // densityKind is what a compiled log-density depends on, beside the problem.
 type densityKind struct {
 	engine *compute.Engine
@@ -173,15 +177,29 @@ type densityKind struct {
 	draws  int
 }
 
-// densities is the log-density of so many draws at once, [draws, D], as a program.
-func (j *Job) densities(draws int) (*compute.Program, func(), error) {
-	return j.sampler.densities.Take(densityKind{j.Engine, j.DType, draws}, func() (*compute.Program, error) {
+// LogDensities is a compiled function that evaluates the job's target at the given number of draws, [draws, D], at
+// once. end frees what it holds.
+func (j *Job) LogDensities(draws int) (of func(phi *tensors.Tensor) ([]float64, error), end func(), err error) {
+	program, giveBack, err := Take(j, densityKind{j.Engine, j.DType, draws}, func() (*compute.Program, error) {
 		problem := j.Problem
 		return compute.NewProgram(j.Engine, "pmcnet log-density", dataNames(problem), nil,
 			func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 				return nil, targetOf(problem, nodes).LogDensity(inputs[0])
 			})
 	})
+	if err != nil {
+		return nil, nil, err
+	}
+	state := compute.NewState(j.Engine)
+	end = func() {
+		state.Close()
+		giveBack()
+	}
+	if err := setData(state, j.Problem); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return func(phi *tensors.Tensor) ([]float64, error) { return program.Run(state, phi) }, end, nil
 }
 
 func batched(target mcmc.Target) Batched {
@@ -193,8 +211,8 @@ func batched(target mcmc.Target) Batched {
 	return b
 }
 
-// Batched is a target that can be evaluated on batches of its rows, which MiniBatchAscent needs. The posteriors of networks,
-// of package target, are Batched.
+// Batched is a target that can be evaluated on batches of its rows, which MiniBatchAscent needs. The posteriors of
+// networks, of package target, are Batched.
 type Batched interface {
 	mcmc.Target
 	Rows() int // N, the number of rows

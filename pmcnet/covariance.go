@@ -20,8 +20,8 @@ type family interface {
 	normals(d int) int
 	// spread turns standard normals z, [M, K, normals], into draws of N(0, Sigma_m), [M, K, D].
 	spread(c compute.Nodes, z *Node) *Node
-	// logDensities are log N(x; mu_m, Sigma_m), float64 [M, N], of each proposal m at all draws, x, [N, D], which are the K
-	// draws of each proposal one after another; mean is [M, D].
+	// logDensities are log N(x; mu_m, Sigma_m), float64 [M, N], of each proposal m at all draws, x, [N, D], which are
+	// the K draws of each proposal one after another; mean is [M, D].
 	logDensities(c compute.Nodes, mean, x *Node) *Node
 	// times is Sigma_m v_m, [M, D].
 	times(c compute.Nodes, v *Node) *Node

@@ -50,8 +50,8 @@ func (m *machine) doubts(r *Result) (said []string) {
 		says  string
 		of    []any
 	}{
-		{math.IsNaN(r.KHat) && !r.trusted(), "k-hat of the weights cannot be told from %d draws: no evidence is stated; take " +
-			"more draws", []any{draws}},
+		{math.IsNaN(r.KHat) && !r.trusted(), "k-hat of the weights cannot be told from %d draws: no evidence is stated; " +
+			"take more draws", []any{draws}},
 		{r.KHat > MaxKHat, "k-hat of the weights is %.2f, above %.1f, with an effective sample size of %.1f of %d draws: " +
 			"the draws are not the posterior's, and no evidence is stated", []any{r.KHat, MaxKHat, r.ESS, draws}},
 		{r.trusted() && r.ESS < fewDraws, "the effective sample size is %.1f of %d draws: take more draws",
@@ -75,5 +75,5 @@ func (m *machine) doubts(r *Result) (said []string) {
 }
 
 // WrongDraws is the format of the warning for draws whose log-density is none, given how many they are and of how many.
-const WrongDraws = "%d of %d draws had a log-density of NaN or +Inf, which counts as a density of 0: check the target; " +
-	"-Inf says that there is none"
+const WrongDraws = "%d of %d draws had a log-density of NaN or +Inf, which counts as a density of 0: check the " +
+	"target; -Inf says that there is none"

@@ -4,68 +4,28 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"math"
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
-
-	"gonum.org/v1/gonum/mat"
 )
 
-// Twelve points of a curve that bends: is a straight line enough? The evidence of a linear model and that of a network
-// with two hidden units say how probable each is, given the data. With no algorithm set, each run has two estimates of
-// the evidence, and says which it takes.
+// The paper's algorithm on a linear model of seven weights, resampling globally in every second iteration as the
+// authors' program does. k-hat says whether the weights can be trusted; where it is above .7 there is no evidence.
 func ExampleFit() {
-	const n = 12
-	x, y := mat.NewDense(n, 1, nil), make([]float64, n)
-	for i := range n {
-		v := -2 + 4*float64(i)/(n-1)
-		x.Set(i, 0, v)
-		y[i] = math.Sin(2 * v)
-	}
-	data := &dataset.Dataset{Name: "curve", Task: bayes.Regression, X: x, Y: y, Features: []string{"x"}, Target: "y"}
-	var logEvidence []float64
-	for _, hidden := range [][]int{nil, {2}} {
-		model := bayes.Model{
-			Network:    nn.MLP{Hidden: hidden, Activation: nn.Tanh},
-			Likelihood: bayes.Gaussian{StdDev: .5},
-			Prior:      bayes.Normal{StdDev: 1},
-			Stochastic: bayes.All(),
-		}
-		result, err := pmcnet.Fit(context.Background(), model, nil, dataset.Parts{Train: data}, pmcnet.Settings{Seed: 1})
-		if err != nil {
-			log.Fatal(err)
-		}
-		said := result.Annealed // both estimates, and why one of them is the result
-		evidence := result.Posterior.Evidence()
-		fmt.Println(result.Status, "with a standard error below .2:", evidence.StdErr < .2)
-		apart := math.Abs(evidence.Value - said.SMCEvidence.Value)
-		fmt.Println("the SMC's is the same within errors:", apart < 4*math.Hypot(evidence.StdErr, said.SMCEvidence.StdErr))
-		logEvidence = append(logEvidence, evidence.Value)
-	}
-	fmt.Println("the network is more probable by a factor above 10:", logEvidence[1]-logEvidence[0] > math.Log(10))
-	// Output:
-	// completed with a standard error below .2: true
-	// the SMC's is the same within errors: true
-	// completed with a standard error below .2: true
-	// the SMC's is the same within errors: true
-	// the network is more probable by a factor above 10: true
-}
-
-// An algorithm's settings are fields, of which the zero values work: here fewer particles, of which each tempering step
-// keeps four places of a chain.
-func ExampleAnnealed() {
-	algorithm := pmcnet.Annealed{Sampling: smc.Settings{Particles: 800, WasteFree: 4}, Draws: 2000}
-	settings := pmcnet.Settings{Seed: 2}
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Stochastic: bayes.All()}
+	algorithm := pmcnet.PMC{Resampling: pmcnet.GlocalEvery(2)}
 	data := dataset.Parts{Train: dataset.Yacht()}
-	result, err := pmcnet.Fit(context.Background(), model, algorithm, data, settings)
+	result, err := pmcnet.Fit(context.Background(), model, algorithm, data, pmcnet.Settings{Seed: 1})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(result.Posterior.Particles(), "weighted draws:", result.Annealed.Source == pmcnet.ByImportance)
-	// Output: 2000 weighted draws: true
+	fmt.Println(result.Status, "with", result.Posterior.Particles(), "draws")
+	fmt.Println("k-hat is at most .7:", result.KHat <= pmcnet.MaxKHat)
+	fmt.Println("evidence with a standard error below .1:", result.Evidence.StdErr < .1)
+	// Output:
+	// completed with 5000 draws
+	// k-hat is at most .7: true
+	// evidence with a standard error below .1: true
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Fit runs an algorithm on the posterior of all parameters of a network given the training part; nil stands for
-// Annealed{}. Every parameter has the model's prior, whatever Model.Stochastic is. Features, and the target of a
+// Fit runs an algorithm, such as PMC or annealed.Annealed, on the posterior of all parameters of a network given the
+// training part. Every parameter has the model's prior, whatever Model.Stochastic is. Features, and the target of a
 // regression, are standardised by the training part's means and standard deviations unless Model.Scaling says
 // otherwise; the posterior keeps these and predicts in raw units. The evidence is a density of the standardised target.
 // The validation part is used only by the training that finds the starting point of a PMC (see PMC.Start), as in
@@ -27,9 +27,9 @@ import (
 //
 // A cancelled context is no error once there are draws: the result has those of the last complete iteration of PMC, or
 // the particles of Annealed's first SMC, with the status run.Cancelled. Before that, the error wraps the context's. If
-// an error outside the algorithm has stopped the run, such as a full disk, or Annealed's first SMC stalls
-// (smc.ErrStalled), the result is returned with the error, with the status run.Stopped and no evidence. Errors wrap
-// dataset.ErrMissingClass, bayes.ErrZeroWeights or baseline.ErrDiverged where these apply.
+// an error outside the algorithm has stopped the run, such as a full disk, the result is returned with the error, with
+// the status run.Stopped and no evidence. Errors wrap dataset.ErrMissingClass, bayes.ErrZeroWeights or
+// baseline.ErrDiverged where these apply.
 func Fit(
 	ctx context.Context, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
 ) (*Result, error) {
@@ -86,7 +86,7 @@ func (t *Trainer) Fit(
 		return nil, err
 	}
 	var failed error
-	if result.Posterior, failed = job.posterior(result); failed != nil {
+	if result.Posterior, failed = job.Posterior(result); failed != nil {
 		return nil, errors.Join(err, failed)
 	}
 	return result, err
@@ -126,8 +126,8 @@ func (t *Trainer) job(parts dataset.Parts, settings Settings) (job *Job, giveBac
 	return job, giveBack, nil
 }
 
-// posterior joins a result's draws with the model and the data.
-func (j *Job) posterior(r *Result) (*bayes.Posterior, error) {
+// Posterior joins a result's draws with the model and the data, for a job of Fit.
+func (j *Job) Posterior(r *Result) (*bayes.Posterior, error) {
 	algorithm, err := json.Marshal(map[string]any{"algorithm": j.algorithm, "dtype": j.DType.String()})
 	if err != nil {
 		return nil, fmt.Errorf("pmcnet: %T cannot be written as JSON: %w", j.algorithm, err)
@@ -148,8 +148,8 @@ func (j *Job) posterior(r *Result) (*bayes.Posterior, error) {
 	}, j.Engine)
 }
 
-// identified adds to what must agree with a checkpoint the model and its data, if Fit asks.
-func (j *Job) identified(parts []run.Part) ([]run.Part, error) {
+// Identified adds to what must agree with a checkpoint the model and its data, for a job of Fit.
+func (j *Job) Identified(parts []run.Part) ([]run.Part, error) {
 	if j.Checkpoint != "" {
 		if err := run.CheckWritten(j.algorithm); err != nil {
 			return nil, err

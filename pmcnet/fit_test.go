@@ -266,9 +266,12 @@ func TestBadInput(t *testing.T) {
 	}
 	settings := goSettings(t)
 	settings.Observe = func(int, *bayes.Posterior) error { return nil }
-	_, err := pmcnet.Sample(t.Context(), good, nil, settings)
+	_, err := pmcnet.Sample(t.Context(), good, pmcnet.PMC{}, settings)
 	says(t, "observe", err, "Observe", "Fit")
-	_, err = pmcnet.Fit(t.Context(), model, pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent, BatchSize: 99}, parts, goSettings(t))
+	_, err = pmcnet.Sample(t.Context(), good, nil, goSettings(t))
+	says(t, "no algorithm", err, "pmcnet.PMC{}", "annealed.Annealed{}")
+	a := pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent, BatchSize: 99}
+	_, err = pmcnet.Fit(t.Context(), model, a, parts, goSettings(t))
 	says(t, "batch size", err, "BatchSize", "99")
 
 	// A likelihood without its normalising constant has no evidence: the model does not bind.

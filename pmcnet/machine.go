@@ -247,7 +247,7 @@ func (m *machine) observe() error {
 		return err
 	}
 	var posterior *bayes.Posterior
-	if posterior, err = m.posterior(result); err != nil {
+	if posterior, err = m.Posterior(result); err != nil {
 		return err
 	}
 	if err := m.Observe(m.Iteration, posterior); err != nil {
@@ -277,7 +277,7 @@ func (m *machine) Identity() ([]run.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	if parts, err = m.identified(parts); err != nil {
+	if parts, err = m.Identified(parts); err != nil {
 		return nil, err
 	}
 	algorithm, err := json.Marshal(m.PMC)

@@ -24,9 +24,9 @@ type Result struct {
 	// draws of the mixture, their weights are Pareto-smoothed (diag.PSIS).
 	Phi        *tensors.Tensor
 	LogWeights bayes.LogWeights
-	// Evidence is the log evidence with its standard error. For PMC it is the log of the mean of the draws' honest weights
-	// (see Weights), for Annealed that of the estimator in Annealed.Source. It is NaN if that mean is no estimate, because
-	// k-hat is above MaxKHat or unknown, and if the run did not complete.
+	// Evidence is the log evidence with its standard error. For PMC it is the log of the mean of the draws' honest
+	// weights (see Weights), for Annealed that of the estimator in annealed.Estimates.Source. It is NaN if that mean is
+	// no estimate, because k-hat is above MaxKHat or unknown, and if the run did not complete.
 	Evidence bayes.Evidence
 	// KHat is the k-hat of these draws' honest weights; for Annealed that of the mixture's draws, even if the result is
 	// another estimator's. It is NaN if the weights have no tail to estimate it from, for instance if all are equal.
@@ -38,8 +38,9 @@ type Result struct {
 	// Distinct is the number of different draws among the M means that the last iteration chose, over M: 1 for Local
 	// resampling, near 1/M if one draw has all the weight of a Global one. NaN for Annealed.
 	Distinct float64
-	Trace    []IterationRecord // one for each iteration of PMC; nil for Annealed
-	Annealed *Estimates        // what each estimator of Annealed gives; nil for PMC
+	Trace    []IterationRecord // one for each iteration of PMC; nil for others
+	// Details is what an algorithm says beside: of Annealed an *annealed.Estimates (annealed.EstimatesOf); nil for PMC.
+	Details any
 	// Evaluations is the number of evaluations of the log-density of one particle, with or without its gradient.
 	Evaluations int
 	// Approximation describes the distribution of the weighted draws if it is not the posterior, see bayes.Provenance;
@@ -101,6 +102,9 @@ const (
 	distinctDiagnostic = "share of distinct draws" // of PMC, as the next
 	exponentDiagnostic = "lambda"
 )
+
+// unknown is an evidence that is not known.
+var unknown = bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
 
 // result is what there is.
 func (m *machine) result(status run.Status) (*Result, error) {

@@ -6,9 +6,12 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
+	"gobnn/pmcnet/annealed"
 )
 
 // The log evidence of an iteration is shown, as a curve and as a score of Progress, where its k-hat is at most .7, and
@@ -89,12 +92,14 @@ func TestSharesAndLambda(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, last := r.Posterior.Diagnostics(), r.Trace[0]
-	if r.Distinct != last.Distinct || !(r.Distinct < 1 && r.Distinct >= 1./30) || d["share of distinct draws"] != r.Distinct {
+	if r.Distinct != last.Distinct || !(r.Distinct < 1 && r.Distinct >= 1./30) ||
+		d["share of distinct draws"] != r.Distinct {
 		t.Errorf("share of distinct draws %v, in the trace %v, diagnostics %v", r.Distinct, last.Distinct, d)
 	}
 	if r.Exponent != last.Exponent || !(r.Exponent < 1) || d["lambda"] != r.Exponent {
 		t.Errorf("lambda %v, in the trace %v, diagnostics %v", r.Exponent, last.Exponent, d)
 	}
+	few := annealed.Annealed{Kernel: mcmc.HMC{Steps: 5}, Sampling: smc.Settings{Particles: 300}, Draws: 1000}
 	if r, err = trainer.Fit(t.Context(), few, parts, goSettings(t)); err != nil {
 		t.Fatal(err)
 	}

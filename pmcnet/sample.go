@@ -8,21 +8,19 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/smc"
 )
 
-// Sample runs an algorithm on a log-density, given as a problem of package mcmc whose Initial draws from the prior. nil
-// stands for Annealed{}, which needs a target with separate prior and likelihood (smc.Factored), such as an
-// smc.Posterior; for other targets take PMC. The means of PMC begin at Problem.Start, [M, D], if it is set, else at
-// draws of Problem.Initial. The result's draws are Phi and LogWeights; it has no Posterior, which needs a model.
+// Sample runs an algorithm, such as PMC or annealed.Annealed, on a log-density, given as a problem of package mcmc
+// whose Initial draws from the prior. Annealed needs a target with separate prior and likelihood (smc.Factored), such
+// as an smc.Posterior; for other targets take PMC. The means of PMC begin at Problem.Start, [M, D], if it is set, else
+// at draws of Problem.Initial. The result's draws are Phi and LogWeights; it has no Posterior, which needs a model.
 //
 // The evidence is the integral of the target's density. It is that of a model if prior and likelihood both have their
 // normalising constants.
 //
 // A cancelled context is no error once there are draws: the result has those of the last complete iteration of PMC, or
 // the particles of Annealed's first SMC, with the status run.Cancelled. Before that, the error wraps the context's. The
-// error wraps bayes.ErrZeroWeights if no draw has any weight, and smc.ErrStalled if Annealed's first SMC stalls; then the
-// result has the particles at the power of the likelihood that was reached, the status run.Stopped and no evidence.
+// error wraps bayes.ErrZeroWeights if no draw has any weight.
 func Sample(ctx context.Context, problem mcmc.Problem, algorithm Algorithm, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem}
 	defer sampler.Close()
@@ -35,18 +33,23 @@ func Sample(ctx context.Context, problem mcmc.Problem, algorithm Algorithm, sett
 type Sampler struct {
 	Problem mcmc.Problem
 
-	compiled  compute.Cache[kind, *programs]               // of PMC
-	annealed  compute.Cache[annealedKind, *smc.Sampler]    // of Annealed
-	bridges   compute.Cache[bridgeKind, *smc.Sampler]      // likewise
-	densities compute.Cache[densityKind, *compute.Program] // likewise
+	kept compute.Cache[any, closer] // programs, by a key whose type is their algorithm's
 }
 
+type closer interface{ Close() }
+
 // Close frees the compiled programs.
-func (s *Sampler) Close() {
-	s.compiled.Close()
-	s.annealed.Close()
-	s.bridges.Close()
-	s.densities.Close()
+func (s *Sampler) Close() { s.kept.Close() }
+
+// Take gives what an algorithm compiles for a job, made by build unless an earlier run of the same sampler or trainer
+// has made it for the same key, and a function that gives it back. The key holds all that the programs depend on beside
+// the problem; its type is the algorithm's own.
+func Take[V closer](j *Job, key any, build func() (V, error)) (value V, giveBack func(), err error) {
+	kept, giveBack, err := j.sampler.kept.Take(key, func() (closer, error) { return build() })
+	if err != nil {
+		return value, nil, err
+	}
+	return kept.(V), giveBack, nil
 }
 
 // Sample is the function Sample with the sampler's problem.
@@ -76,7 +79,8 @@ func (j *Job) prepare(algorithm Algorithm) (Algorithm, error) {
 		return nil, err
 	}
 	if algorithm == nil {
-		algorithm = Annealed{}
+		return nil, errors.New("pmcnet: there is no algorithm: give pmcnet.PMC{}, the paper's, or annealed.Annealed{}, for " +
+			"networks")
 	}
 	var err error
 	if j.Engine, err = j.Engine.Or(); err != nil {

@@ -27,7 +27,7 @@ func (p *Position) Result() (*Result, error) {
 	}
 	result.Algorithm, result.Elapsed = m.algorithm, p.session.Elapsed()
 	if m.Data != nil {
-		result.Posterior, err = m.posterior(result)
+		result.Posterior, err = m.Job.Posterior(result)
 	}
 	return result, err
 }

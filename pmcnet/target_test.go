@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
+	"gobnn/pmcnet/annealed"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -66,9 +67,9 @@ func TestTargetOfOnesOwn(t *testing.T) {
 				return graph.Sub(c.target(phi), normal(phi))
 			}}
 		}
-		annealed := pmcnet.Annealed{Kernel: mcmc.RandomWalkMetropolis{}, Sampling: smc.Settings{Particles: 300},
-			Bridge: pmcnet.NoBridge}
-		if r, err = pmcnet.Sample(t.Context(), problem, annealed, pmcnet.Settings{Engine: computetest.Go(t)}); err != nil {
+		tempered := annealed.Annealed{Kernel: mcmc.RandomWalkMetropolis{}, Sampling: smc.Settings{Particles: 300},
+			Bridge: annealed.NoBridge}
+		if r, err = pmcnet.Sample(t.Context(), problem, tempered, pmcnet.Settings{Engine: computetest.Go(t)}); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		} else if said := strings.Contains(strings.Join(r.Warnings, "\n"), warns); said != c.warns {
 			t.Errorf("%s, annealed: the warnings are %q", c.name, r.Warnings)

@@ -23,6 +23,7 @@ import (
 	"gobnn/fbnn"
 	"gobnn/ohsmc"
 	"gobnn/pmcnet"
+	"gobnn/pmcnet/annealed"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -87,11 +88,15 @@ func TestDigests(t *testing.T) {
 func others() []method {
 	var all []method
 	for name, a := range map[string]pmcnet.Algorithm{
-		"Annealed":      pmcnet.Annealed{Draws: 500},
+		"Annealed":      annealed.Annealed{Draws: 500},
 		"PMCnet":        pmcnet.PMC{Proposals: 10, Draws: 20, Iterations: 5},
 		"PMCnet-light":  pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent, Proposals: 10, Draws: 20, Iterations: 5},
-		"DM-PMC":        pmcnet.PMC{Ascent: pmcnet.NoAscent, Covariance: pmcnet.FixedCovariance, Proposals: 10, Draws: 20, Iterations: 5},
-		"gradient-free": pmcnet.PMC{Ascent: pmcnet.NoAscent, Proposals: 10, Draws: 20, Iterations: 5, Start: pmcnet.FromPrior},
+		"DM-PMC": pmcnet.PMC{
+			Ascent: pmcnet.NoAscent, Covariance: pmcnet.FixedCovariance, Proposals: 10, Draws: 20, Iterations: 5,
+		},
+		"gradient-free": pmcnet.PMC{
+			Ascent: pmcnet.NoAscent, Proposals: 10, Draws: 20, Iterations: 5, Start: pmcnet.FromPrior,
+		},
 	} {
 		all = append(all, method{
 			name: "pmcnet: " + name,

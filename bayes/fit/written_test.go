@@ -20,6 +20,7 @@ import (
 	"gobnn/ohsmc"
 	"gobnn/pbnn"
 	"gobnn/pmcnet"
+	"gobnn/pmcnet/annealed"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -66,7 +67,7 @@ func TestUnwrittenSettings(t *testing.T) {
 			return err
 		},
 		"pmcnet": func(file string) error {
-			_, err := pmcnet.Fit(ctx, model, pmcnet.Annealed{Kernel: kernel, Sampling: smc.Settings{Particles: 100, Moves: 1}},
+			_, err := pmcnet.Fit(ctx, model, annealed.Annealed{Kernel: kernel, Sampling: smc.Settings{Particles: 100, Moves: 1}},
 				parts, pmcnet.Settings{Engine: engine, Checkpoint: file})
 			return err
 		},

@@ -17,6 +17,7 @@ import (
 	"gobnn/bayes/optim"
 	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
+	"gobnn/pmcnet/annealed"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/sampleuv"
@@ -107,7 +108,7 @@ func pmcnetSets() []pmcnetData {
 }
 
 // Methods, as the paper calls them, and ours: the paper's algorithm with tempered weights and a start from the prior,
-// and what the package does by default.
+// and annealed importance sampling, the form for networks.
 const (
 	pmcPaper    = "PMCnet"
 	pmcGradFree = "PMCnet-gradfree"
@@ -163,7 +164,7 @@ func (d pmcnetData) methods(full bool) []pmcnetMethod {
 	return append(others, []pmcnetMethod{
 		{pmcPaper, paper}, {pmcGradFree, gradientFree}, {pmcCovFree, covarianceFree},
 		{pmcDM, dm}, {pmcLight, light}, {pmcTempered, tempered},
-		{pmcAnnealed, pmcnet.Annealed{Sampling: smc.Settings{Particles: particles}, Bridge: pmcnet.NoBridge}},
+		{pmcAnnealed, annealed.Annealed{Sampling: smc.Settings{Particles: particles}, Bridge: annealed.NoBridge}},
 	}...)
 }
 
@@ -230,7 +231,7 @@ func eachOfPMCnet(ctx context.Context, o Options, study string, sets, methods []
 
 func (d pmcnetData) key(m pmcnetMethod, epochs int) Key {
 	return Key{Study: "pmcnet", Data: d.name, Method: m.name, Settings: map[string]any{
-		"version": pmcnetVersion, "model": d.model(1), "scale": d.scale, "method": fmt.Sprintf("%T", m.algorithm),
+		"version": pmcnetVersion, "model": d.model(1), "scale": d.scale, "method": keptMethod(m.algorithm),
 		"settings": keptSettings(m.algorithm), "epochs": epochs, "raw": d.raw,
 	}}
 }

@@ -16,6 +16,7 @@ import (
 	"gobnn/bayes/smc"
 	"gobnn/ohsmc"
 	"gobnn/pmcnet"
+	"gobnn/pmcnet/annealed"
 	"gobnn/viz"
 )
 
@@ -52,7 +53,7 @@ func frontMethods(epochs int, full bool) []frontMethod {
 		sampling = smc.Settings{Particles: 2000}
 	}
 	all := []frontMethod{
-		{"pmcnet", pmcnet.Annealed{Sampling: sampling, Bridge: pmcnet.NoBridge}, 0},
+		{"pmcnet", annealed.Annealed{Sampling: sampling, Bridge: annealed.NoBridge}, 0},
 		{"tempered SMC", baseline.SMC{Sampling: sampling}, 0},
 		{"NUTS", baseline.HMC{Kernel: mcmc.NUTS{MaxDepth: 7}, Sampling: mcmc.Settings{Chains: 4, Draws: 50, WarmUp: 75}},
 			0},
@@ -211,7 +212,7 @@ func frontRepeat(ctx context.Context, store *Store, m frontMethod, name string, 
 	defer t.close()
 	defer t.partial.Close()
 	key := Key{Study: "pmcnet.calibration", Data: name, Method: m.name, Settings: map[string]any{"version": frontVersion,
-		"model": model, "data": data.Hash(), "method": fmt.Sprintf("%T", m.algorithm), "settings": keptSettings(m.algorithm),
+		"model": model, "data": data.Hash(), "method": keptMethod(m.algorithm), "settings": keptSettings(m.algorithm),
 		"epochs": m.epochs}}
 	warm := false
 	results, err := store.Repeat(ctx, key, reps, func(ctx context.Context, split int) (Result, error) {

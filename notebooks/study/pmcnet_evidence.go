@@ -21,6 +21,7 @@ import (
 	"gobnn/bayes/nn"
 	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
+	"gobnn/pmcnet/annealed"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -88,9 +89,9 @@ var evidenceFew = []string{linearRow, "tanh 2", "ReLU 2"}
 // no particle and no estimator with the others: it has the ladder of powers from SMC's quick run, and that run's value
 // for the splits that are too small to be run again, together a few hundredths of the mean.
 const (
-	byTempering  = string(pmcnet.BySMC)
-	byImportance = string(pmcnet.ByImportance)
-	byBridge     = string(pmcnet.ByBridge)
+	byTempering  = string(annealed.BySMC)
+	byImportance = string(annealed.ByImportance)
+	byBridge     = string(annealed.ByBridge)
 	byExchange   = "replica exchange"
 	byCholesky   = "exact"
 )
@@ -246,13 +247,13 @@ const (
 )
 
 // mixture is what whole runs have beside SMC; false where none fits.
-func (r evidenceRow) mixture() (a pmcnet.Annealed, fits bool) {
-	a = pmcnet.Annealed{Components: 2, Bridge: pmcnet.BridgeAlways}
+func (r evidenceRow) mixture() (a annealed.Annealed, fits bool) {
+	a = annealed.Annealed{Components: 2, Bridge: annealed.BridgeAlways}
 	switch hidden := r.network.Hidden; {
 	case len(hidden) == 0 || len(hidden) == 1 && hidden[0] <= fewUnits:
 		return a, true
 	case len(hidden) == 1 && hidden[0] >= manyUnits:
-		a.Components, a.Covariance, a.Unordered = 1, pmcnet.LowRankCovariance, true
+		a.Components, a.Covariance, a.Unordered = 1, annealed.LowRankCovariance, true
 		return a, true
 	}
 	return a, false
@@ -395,7 +396,7 @@ type evidenceRun struct {
 	kind      evidenceKind
 	split     int
 	length    float64 // of a replica exchange, in those that a first run has
-	algorithm any     // a baseline.SMC, a pmcnet.Annealed or a baseline.ReplicaExchange
+	algorithm any     // a baseline.SMC, a annealed.Annealed or a baseline.ReplicaExchange
 	seed      uint64
 	say       func(warning string)
 }
@@ -408,12 +409,12 @@ func (r evidenceRun) run(ctx context.Context, trainers pmcnetTrainers) (Result, 
 	}
 	train := dataset.Parts{Train: parts.Train}
 	out := Result{Values: map[string]float64{}}
-	if a, ok := r.algorithm.(pmcnet.Annealed); ok {
+	if a, ok := r.algorithm.(annealed.Annealed); ok {
 		result, err := trainers.own.Fit(ctx, a, train, pmcnet.Settings{Seed: r.seed})
 		if err := ended(ctx, err); err != nil {
 			return Result{}, err
 		}
-		r.annealed(out.Values, result.Annealed)
+		r.annealed(out.Values, annealed.EstimatesOf(result))
 		out.Values["loss"], err = r.loss(ctx, result.Result, parts)
 		return out, err
 	}
@@ -425,7 +426,7 @@ func (r evidenceRun) run(ctx context.Context, trainers pmcnetTrainers) (Result, 
 		out.Values[byExchange], out.Values[byExchange+" error"] = e.LogEvidence, e.LogEvidenceStdErr
 		out.Values["arrivals"], out.Values[byLength] = float64(e.Arrivals), r.length
 	} else {
-		r.annealed(out.Values, &pmcnet.Estimates{
+		r.annealed(out.Values, &annealed.Estimates{
 			SMC: result.SMC, SMCEvidence: bayes.Evidence{Value: result.SMC.LogEvidence, StdErr: result.SMC.LogEvidenceStdErr},
 			ImportanceEvidence: unknownEvidence, BridgeEvidence: unknownEvidence, KHat: math.NaN(),
 		})
@@ -438,7 +439,7 @@ var unknownEvidence = bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
 
 // annealed puts in log Z by SMC, importance sampling and the bridge with their errors, NaN where there is none, k-hat,
 // and the SMC's ladder.
-func (r evidenceRun) annealed(values map[string]float64, said *pmcnet.Estimates) {
+func (r evidenceRun) annealed(values map[string]float64, said *annealed.Estimates) {
 	importance := said.ImportanceEvidence
 	if !(said.KHat <= pmcnet.MaxKHat) || said.ESS < 100 {
 		importance = unknownEvidence

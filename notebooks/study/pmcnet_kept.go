@@ -2,8 +2,10 @@ package study
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"gobnn/pmcnet"
+	"gobnn/pmcnet/annealed"
 )
 
 // keptSettings are those of an algorithm as its first results were kept, whose files are named by a digest of their
@@ -44,7 +46,7 @@ func keptSettings(algorithm any) any {
 			Optimiser: json.RawMessage(`{"schedule":{"rate":0}}`), Weights: weights, Resampling: a.Resampling,
 			GradientFree: a.Ascent == pmcnet.NoAscent, Light: a.Ascent == pmcnet.MiniBatchAscent,
 		}
-	case pmcnet.Annealed:
+	case annealed.Annealed:
 		kept := map[string]any{}
 		if text, err := json.Marshal(a); err != nil || json.Unmarshal(text, &kept) != nil {
 			return a // the store says what is wrong with it
@@ -57,3 +59,10 @@ func keptSettings(algorithm any) any {
 	return algorithm
 }
 
+// keptMethod is the type of an algorithm as its first results were kept.
+func keptMethod(algorithm any) string {
+	if _, ok := algorithm.(annealed.Annealed); ok {
+		return "pmcnet.Annealed"
+	}
+	return fmt.Sprintf("%T", algorithm)
+}

@@ -187,7 +187,7 @@ func pmcnetSeconds(ctx context.Context, o Options) ([]Cell, error) {
 var (
 	pmcnetNote = fmt.Sprintf("the paper's std is over %d draws of one run, ours is too, as a metric of its own, and ± "+
 		"is over repetitions; \"of the mean\" is the weighted predictive mean; %q has tempered weights and starts from the "+
-		"prior, %q is the package's default with 1000 particles (-full: 2000) and without a bridge", 100, pmcTempered,
+		"prior, %q is the form for networks with 1000 particles (-full: 2000) and without a bridge", 100, pmcTempered,
 		pmcAnnealed)
 	controlNote = "networks and labels drawn anew, 3 of them (-full: 10); " + pmcnetNote
 	sharedNote  = "2 repetitions (-full: 10); the prior's scale by golden section on the validation part, one for all " +

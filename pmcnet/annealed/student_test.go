@@ -1,4 +1,4 @@
-package pmcnet
+package annealed
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/smc"
+	"gobnn/pmcnet"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/integrate/quad"
@@ -202,7 +203,7 @@ func TestEstimatesDiffer(t *testing.T) {
 		{smc: 0, bridge: .05, kHat: .9, doubtful: true, source: BySMC},
 	} {
 		particles := &smc.Result{LogWeights: equalWeights}
-		r := &annealing{Annealed: Annealed{Draws: n}, Job: &Job{}, order: order{logImages: math.Log(6)}}
+		r := &annealing{Annealed: Annealed{Draws: n}, Job: &pmcnet.Job{}, order: order{logImages: math.Log(6)}}
 		r.DType = compute.Float64
 		draws, err := r.judge(theta, logWeights)
 		if err != nil {
@@ -211,7 +212,7 @@ func TestEstimatesDiffer(t *testing.T) {
 		if c.kHat > 0 {
 			r.said.KHat = c.kHat
 		}
-		if c.kHat > MaxKHat {
+		if c.kHat > pmcnet.MaxKHat {
 			draws, r.said.ImportanceEvidence = weightedDraws{}, unknown
 		}
 		r.said.SMC = particles

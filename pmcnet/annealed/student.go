@@ -1,4 +1,4 @@
-package pmcnet
+package annealed
 
 import (
 	"context"
@@ -111,6 +111,38 @@ func (s student) draw(rng *rand.Rand, x *mat.Dense) {
 		floats.Scale(math.Sqrt(s.dof/chiSquared(rng, s.dof)), row)
 		floats.Add(row, s.mean)
 	}
+}
+
+// draws are n draws, [n, D], of one component after another, so many as their shares say.
+func (m mixture) draws(rng *rand.Rand, n int) *mat.Dense {
+	d := len(m[0].mean)
+	x, from := mat.NewDense(n, d, nil), 0
+	for k, count := range m.counts(n) {
+		if count > 0 {
+			m[k].draw(rng, x.Slice(from, from+count, 0, d).(*mat.Dense))
+			from += count
+		}
+	}
+	return x
+}
+
+// counts are how many of n draws are of each component: its share of n, rounded so that they sum to n (by the largest
+// remainders).
+func (m mixture) counts(n int) []int {
+	counts, rest := make([]int, len(m)), make([]float64, len(m))
+	left := n
+	for k, s := range m {
+		exact := s.share * float64(n)
+		counts[k] = int(exact)
+		rest[k] = float64(counts[k]) - exact
+		left -= counts[k]
+	}
+	order := make([]int, len(m))
+	floats.ArgsortStable(rest, order)
+	for i := range left {
+		counts[order[i%len(m)]]++
+	}
+	return counts
 }
 
 // chiSquared is a draw of the chi-squared distribution with nu degrees of freedom, nu >= 2 (Marsaglia and Tsang 2000).

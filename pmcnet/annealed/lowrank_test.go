@@ -1,4 +1,4 @@
-package pmcnet_test
+package annealed_test
 
 import (
 	"math"
@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/nn"
 	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
+	"gobnn/pmcnet/annealed"
 )
 
 // With low rank + diagonal components, the default where particles are fewer than four a dimension, the bridge's
@@ -22,9 +23,9 @@ func TestAnnealedLowRank(t *testing.T) {
 	sampler := pmcnet.Sampler{Problem: problem(l)}
 	defer sampler.Close()
 	settings := pmcnet.Settings{Engine: computetest.Go(t), DType: compute.Float64}
-	a := pmcnet.Annealed{
-		Sampling: smc.Settings{Particles: 300}, Draws: 1000, Covariance: pmcnet.LowRankCovariance, Components: 1,
-		Bridge: pmcnet.BridgeAlways,
+	a := annealed.Annealed{
+		Sampling: smc.Settings{Particles: 300}, Draws: 1000, Covariance: annealed.LowRankCovariance, Components: 1,
+		Bridge: annealed.BridgeAlways,
 	}
 	byBridge, results := 0., 0.
 	for seed := range uint64(3) {
@@ -33,11 +34,12 @@ func TestAnnealedLowRank(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := r.Annealed.BridgeEvidence
+		said := annealed.EstimatesOf(r)
+		e := said.BridgeEvidence
 		byBridge += math.Pow((e.Value-want)/e.StdErr, 2)
 		results += math.Pow((r.Evidence.Value-want)/r.Evidence.StdErr, 2)
 		t.Logf("bridge %.4f +- %.4f, importance %.4f +- %.4f, k-hat %.2f, by %s", e.Value-want, e.StdErr,
-			r.Annealed.ImportanceEvidence.Value-want, r.Annealed.ImportanceEvidence.StdErr, r.Annealed.KHat, r.Annealed.Source)
+			said.ImportanceEvidence.Value-want, said.ImportanceEvidence.StdErr, said.KHat, said.Source)
 		if !(e.StdErr < .15) || rms(t, r, l) > .4 {
 			t.Errorf("seed %d: bridge %+v, rms %.2f", seed, e, rms(t, r, l))
 		}
@@ -47,12 +49,12 @@ func TestAnnealedLowRank(t *testing.T) {
 			results)
 	}
 	few := a
-	few.Covariance, few.Sampling.Particles, few.Bridge = "", 30, pmcnet.NoBridge // below four a dimension
+	few.Covariance, few.Sampling.Particles, few.Bridge = "", 30, annealed.NoBridge // below four a dimension
 	r, err := sampler.Sample(t.Context(), few, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if used := r.Algorithm.(pmcnet.Annealed); used.Covariance != pmcnet.LowRankCovariance {
+	if used := r.Algorithm.(annealed.Annealed); used.Covariance != annealed.LowRankCovariance {
 		t.Errorf("with 30 particles in 8 dimensions: %s", used.Covariance)
 	}
 }
@@ -67,12 +69,12 @@ func TestAnnealedManyUnits(t *testing.T) {
 	model.Network = nn.MLP{Hidden: []int{16}, Activation: nn.Tanh}
 	model.Prior = bayes.Normal{StdDev: .3}
 	settings := goSettings(t)
-	a := pmcnet.Annealed{Kernel: short, Sampling: smc.Settings{Particles: 400}, Draws: 1000}
+	a := annealed.Annealed{Kernel: short, Sampling: smc.Settings{Particles: 400}, Draws: 1000}
 	r, err := pmcnet.Fit(t.Context(), model, a, wave(), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := r.Annealed
+	said := annealed.EstimatesOf(r)
 	t.Logf("SMC %+v, bridge %+v, k-hat %.2f, by %s, order %q, %v", said.SMCEvidence, said.BridgeEvidence, said.KHat,
 		said.Source, said.Order, r.Elapsed)
 	if !strings.Contains(said.Order, "in canonical order") || said.LogImages != 0 || said.Outside != 0 {

@@ -1,4 +1,4 @@
-package pmcnet
+package annealed
 
 import (
 	"math"

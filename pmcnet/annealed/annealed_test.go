@@ -1,4 +1,4 @@
-package pmcnet_test
+package annealed_test
 
 import (
 	"context"
@@ -22,6 +22,7 @@ import (
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
+	"gobnn/pmcnet/annealed"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -33,7 +34,7 @@ import (
 // few are settings of small problems, short their moves, which cost half of the default's.
 var (
 	short = mcmc.HMC{Steps: 5}
-	few   = pmcnet.Annealed{Kernel: short, Sampling: smc.Settings{Particles: 300}, Draws: 1000}
+	few   = annealed.Annealed{Kernel: short, Sampling: smc.Settings{Particles: 300}, Draws: 1000}
 )
 
 // On a conjugate regression both estimators of the evidence are unbiased for all that 30 seeds can tell, their
@@ -50,10 +51,10 @@ func TestAnnealedExact(t *testing.T) {
 		if err != nil {
 			return check.SequentialRun{}, err
 		}
-		said := r.Annealed
-		weighted := said.Source == pmcnet.ByImportance && r.Evidence == said.ImportanceEvidence && r.KHat == said.KHat &&
+		said := annealed.EstimatesOf(r)
+		weighted := said.Source == annealed.ByImportance && r.Evidence == said.ImportanceEvidence && r.KHat == said.KHat &&
 			r.Phi.Shape().Dim(0) == 1000
-		bridged := said.Source == pmcnet.ByBridge && r.Evidence == said.BridgeEvidence && said.KHat+said.KHatStdErr > .5
+		bridged := said.Source == annealed.ByBridge && r.Evidence == said.BridgeEvidence && said.KHat+said.KHatStdErr > .5
 		if !weighted && !bridged || len(r.Warnings) > 0 {
 			t.Errorf("seed %d: %+v, %q", seed, said, r.Warnings)
 		}
@@ -77,19 +78,19 @@ func TestBridgeExact(t *testing.T) {
 	defer sampler.Close()
 	settings := pmcnet.Settings{Engine: computetest.Go(t), DType: compute.Float64}
 	a := few
-	a.Bridge, a.Components, a.Draws, a.Sampling.Moves = pmcnet.BridgeAlways, 1, 200, 4
+	a.Bridge, a.Components, a.Draws, a.Sampling.Moves = annealed.BridgeAlways, 1, 200, 4
 	check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
 		settings.Seed = seed
 		r, err := sampler.Sample(t.Context(), a, settings)
 		if err != nil {
 			return check.SequentialRun{}, err
 		}
-		bridge := r.Annealed.Bridge
+		bridge := annealed.EstimatesOf(r).Bridge
 		phi, err := compute.Float64s(bridge.Phi)
 		if err != nil {
 			return check.SequentialRun{}, err
 		}
-		e := r.Annealed.BridgeEvidence
+		e := annealed.EstimatesOf(r).BridgeEvidence
 		out := check.SequentialRun{Phi: phi, LogEvidence: e.Value, StdErr: e.StdErr}
 		for j := range bridge.LogWeights.Len() {
 			out.LogWeights = append(out.LogWeights, bridge.LogWeights.At(j))
@@ -113,11 +114,12 @@ func TestAnnealedRegression(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, b := r.Annealed.ImportanceEvidence, r.Annealed.SMCEvidence
+		said := annealed.EstimatesOf(r)
+		a, b := said.ImportanceEvidence, said.SMCEvidence
 		byImportance += math.Pow((a.Value-want)/a.StdErr, 2)
 		bySMC += math.Pow((b.Value-want)/b.StdErr, 2)
 		t.Logf("importance %.4f +- %.4f, SMC %.3f +- %.3f; k-hat %.2f, ESS %.0f, %d components of DoF %.0f, %v",
-			a.Value-want, a.StdErr, b.Value-want, b.StdErr, r.KHat, r.ESS, r.Annealed.Components, r.Annealed.DoF, r.Elapsed)
+			a.Value-want, a.StdErr, b.Value-want, b.StdErr, r.KHat, r.ESS, said.Components, said.DoF, r.Elapsed)
 		if !(a.StdErr < .03 && b.StdErr < .3) || r.KHat > .5 || r.ESS < 500 || rms(t, r, l) > .2 {
 			t.Errorf("seed %d: importance %+v, SMC %+v, ESS %.0f, rms %.2f", seed, a, b, r.ESS, rms(t, r, l))
 		}
@@ -242,17 +244,17 @@ func TestAnnealedFindsBias(t *testing.T) {
 	model := waveModel(nn.Tanh)
 	model.Likelihood = bayes.Gaussian{StdDev: .3}
 	want := waveEvidence(curve().Train, .3, math.Tanh, .125)
-	a := pmcnet.Annealed{
+	a := annealed.Annealed{
 		Kernel: mcmc.HMC{StepSize: .7, Steps: 10}, Sampling: smc.Settings{Particles: 1000, Moves: 3},
 	}
 	r, err := pmcnet.Fit(t.Context(), model, a, curve(), goSettings(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := r.Annealed
+	said := annealed.EstimatesOf(r)
 	t.Logf("exact %.3f, importance %+v, SMC %+v, %s, %v", want, said.ImportanceEvidence, said.SMCEvidence, said.Why,
 		r.Elapsed)
-	if e := r.Evidence; said.Source != pmcnet.ByImportance || math.Abs(e.Value-want) > 4*e.StdErr || !(e.StdErr < .1) {
+	if e := r.Evidence; said.Source != annealed.ByImportance || math.Abs(e.Value-want) > 4*e.StdErr || !(e.StdErr < .1) {
 		t.Errorf("evidence %+v, exact %.3f: %s", e, want, said.Why)
 	}
 	if e := said.SMCEvidence; math.Abs(e.Value-want) < 3*e.StdErr {
@@ -271,10 +273,10 @@ func TestAnnealedNetwork(t *testing.T) {
 		f          func(float64) float64
 		h, images  float64
 		particles  int
-		bridge     pmcnet.Bridging
+		bridge     annealed.Bridging
 	}{
-		{nn.Tanh, math.Tanh, .5, 8, 1000, pmcnet.BridgeAlways},
-		{nn.ReLU, func(x float64) float64 { return max(x, 0) }, .25, 2, 2000, pmcnet.NoBridge}, // of one: TestBridgeRegion
+		{nn.Tanh, math.Tanh, .5, 8, 1000, annealed.BridgeAlways},
+		{nn.ReLU, func(x float64) float64 { return max(x, 0) }, .25, 2, 2000, annealed.NoBridge}, // of one: TestBridgeRegion
 	} {
 		want := waveEvidence(wave().Train, waveNoise, c.f, c.h)
 		trainer := pmcnet.NewTrainer(waveModel(c.activation))
@@ -283,19 +285,19 @@ func TestAnnealedNetwork(t *testing.T) {
 			if unordered && c.images == 2 {
 				continue // all eight images of tanh say more
 			}
-			a := pmcnet.Annealed{Kernel: short, Sampling: smc.Settings{Particles: c.particles}, Unordered: unordered,
+			a := annealed.Annealed{Kernel: short, Sampling: smc.Settings{Particles: c.particles}, Unordered: unordered,
 				Components: 16, Bridge: c.bridge}
 			r, err := trainer.Fit(t.Context(), a, wave(), goSettings(t))
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := r.Annealed
+			said := annealed.EstimatesOf(r)
 			t.Logf("%s: exact %.3f, importance %.3f +- %.3f, bridge %.3f +- %.3f, SMC %.3f +- %.3f; k-hat %.2f, ESS %.0f, "+
 				"%.2f outside, %d components of DoF %.0f, %v", c.activation, want, said.ImportanceEvidence.Value,
 				said.ImportanceEvidence.StdErr, said.BridgeEvidence.Value, said.BridgeEvidence.StdErr, said.SMCEvidence.Value,
 				said.SMCEvidence.StdErr, said.KHat, said.ESS, said.Outside, said.Components, said.DoF, r.Elapsed)
 			all := []bayes.Evidence{said.ImportanceEvidence, said.SMCEvidence}
-			if c.bridge == pmcnet.BridgeAlways {
+			if c.bridge == annealed.BridgeAlways {
 				all = append(all, said.BridgeEvidence)
 			}
 			for _, e := range all {
@@ -309,7 +311,7 @@ func TestAnnealedNetwork(t *testing.T) {
 				images = 1
 			}
 			if math.Abs(said.LogImages-math.Log(images)) > 1e-12 || (said.Outside == 0) != unordered || (said.Order == "") ==
-				unordered || said.Source == pmcnet.BySMC {
+				unordered || said.Source == annealed.BySMC {
 				t.Errorf("%s, unordered %v: %+v", c.activation, unordered, said)
 			}
 		}
@@ -323,14 +325,14 @@ func TestAnnealedWithoutFit(t *testing.T) {
 	l := regression(30, 36, 1)
 	_, _, want := l.Posterior()
 	hard := problem(l)
-	a := pmcnet.Annealed{
-		Components: 1, Covariance: pmcnet.FullCovariance, Sampling: smc.Settings{Particles: 120}, Draws: 1000,
+	a := annealed.Annealed{
+		Components: 1, Covariance: annealed.FullCovariance, Sampling: smc.Settings{Particles: 120}, Draws: 1000,
 	}
 	r, err := pmcnet.Sample(t.Context(), hard, a, goSettings(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := r.Annealed; said.Source != pmcnet.ByBridge || !(said.KHat > pmcnet.MaxKHat) || r.Evidence !=
+	if said := annealed.EstimatesOf(r); said.Source != annealed.ByBridge || !(said.KHat > pmcnet.MaxKHat) || r.Evidence !=
 		said.BridgeEvidence || r.Phi.Shape().Dim(0) != 120 || r.ESS < 119.9 || r.KHat != said.KHat {
 		t.Errorf("%+v, ESS %v, k-hat %v", said, r.ESS, r.KHat)
 	}
@@ -339,13 +341,13 @@ func TestAnnealedWithoutFit(t *testing.T) {
 	if e := r.Evidence; math.Abs(e.Value-want) > 4*e.StdErr || !(e.StdErr < .6) {
 		t.Errorf("evidence %+v by the bridge, exact %.3f", e, want)
 	}
-	a.Bridge = pmcnet.NoBridge
+	a.Bridge = annealed.NoBridge
 	r, err = pmcnet.Sample(t.Context(), hard, a, goSettings(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := r.Annealed
-	if said.Source != pmcnet.BySMC || !(said.KHat > pmcnet.MaxKHat) || said.ImportanceEvidence.Known() || r.Evidence !=
+	said := annealed.EstimatesOf(r)
+	if said.Source != annealed.BySMC || !(said.KHat > pmcnet.MaxKHat) || said.ImportanceEvidence.Known() || r.Evidence !=
 		said.SMCEvidence || r.Phi.Shape().Dim(0) != 120 || r.ESS < 119.9 || r.KHat != said.KHat {
 		t.Errorf("%+v, ESS %v, k-hat %v", said, r.ESS, r.KHat)
 	}
@@ -357,14 +359,15 @@ func TestAnnealedWithoutFit(t *testing.T) {
 	}
 	says(t, "the warning", errors.New(strings.Join(r.Warnings, ";")), "the SMC's particles and evidence")
 
-	a = pmcnet.Annealed{Sampling: smc.Settings{Particles: 4, Moves: 1}}
+	a = annealed.Annealed{Sampling: smc.Settings{Particles: 4, Moves: 1}}
 	if r, err = pmcnet.Sample(t.Context(), problem(regression(5, 20, 1)), a, goSettings(t)); err != nil {
 		t.Fatal(err)
 	}
-	if r.Annealed.Source == pmcnet.ByImportance || r.LogWeights.Len() != 4 || r.Annealed.ImportanceEvidence.Known() {
-		t.Errorf("%+v", r.Annealed)
+	said = annealed.EstimatesOf(r)
+	if said.Source == annealed.ByImportance || r.LogWeights.Len() != 4 || said.ImportanceEvidence.Known() {
+		t.Errorf("%+v", said)
 	}
-	says(t, "4 particles", errors.New(r.Annealed.Why), "no mixture", "4 particles in 5 dimensions")
+	says(t, "4 particles", errors.New(annealed.EstimatesOf(r).Why), "no mixture", "4 particles in 5 dimensions")
 }
 
 // Settings that are out of bounds are refused by name, targets whose likelihood is not known apart with what to take
@@ -373,33 +376,33 @@ func TestAnnealedBadInput(t *testing.T) {
 	good := problem(check.Line())
 	for _, c := range []struct {
 		name string
-		a    pmcnet.Annealed
+		a    annealed.Annealed
 		says []string
 	}{
-		{"components", pmcnet.Annealed{Components: 2001},
+		{"components", annealed.Annealed{Components: 2001},
 			[]string{"Annealed.Components", "2001", "Sampling.Particles"}},
-		{"covariance", pmcnet.Annealed{Covariance: pmcnet.DiagonalCovariance}, []string{"Covariance", "diagonal", "full"}},
-		{"draws", pmcnet.Annealed{Draws: 99}, []string{"Annealed.Draws", "99", "at least 100"}},
-		{"draws beyond memory", pmcnet.Annealed{Draws: 1 << 45}, []string{"Annealed.Draws", "fewer", "in memory"}},
-		{"particles beyond memory", pmcnet.Annealed{Sampling: smc.Settings{Particles: 1 << 45}},
+		{"covariance", annealed.Annealed{Covariance: "diagonal"}, []string{"Covariance", "diagonal", "full"}},
+		{"draws", annealed.Annealed{Draws: 99}, []string{"Annealed.Draws", "99", "at least 100"}},
+		{"draws beyond memory", annealed.Annealed{Draws: 1 << 45}, []string{"Annealed.Draws", "fewer", "in memory"}},
+		{"particles beyond memory", annealed.Annealed{Sampling: smc.Settings{Particles: 1 << 45}},
 			[]string{"Particles", "fewer", "in memory"}},
-		{"bridge", pmcnet.Annealed{Bridge: "perhaps"}, []string{"Annealed.Bridge", "perhaps", "if needed", "always"}},
-		{"seed", pmcnet.Annealed{Sampling: smc.Settings{Seed: 1}}, []string{"Sampling.Seed", "Settings.Seed"}},
-		{"rows", pmcnet.Annealed{Sampling: smc.Settings{Tempering: smc.DataTempering}}, []string{"Tempering", "data"}},
-		{"devices", pmcnet.Annealed{Sampling: smc.Settings{Devices: 2}}, []string{"Sampling.Devices", "Settings.Devices"}},
-		{"particles", pmcnet.Annealed{Sampling: smc.Settings{Particles: -1}}, []string{"Sampling", "Particles", "-1"}},
+		{"bridge", annealed.Annealed{Bridge: "perhaps"}, []string{"Annealed.Bridge", "perhaps", "if needed", "always"}},
+		{"seed", annealed.Annealed{Sampling: smc.Settings{Seed: 1}}, []string{"Sampling.Seed", "Settings.Seed"}},
+		{"rows", annealed.Annealed{Sampling: smc.Settings{Tempering: smc.DataTempering}}, []string{"Tempering", "data"}},
+		{"devices", annealed.Annealed{Sampling: smc.Settings{Devices: 2}}, []string{"Sampling.Devices", "Settings.Devices"}},
+		{"particles", annealed.Annealed{Sampling: smc.Settings{Particles: -1}}, []string{"Sampling", "Particles", "-1"}},
 	} {
 		_, err := pmcnet.Sample(t.Context(), good, c.a, goSettings(t))
 		says(t, c.name, err, c.says...)
 	}
-	least := pmcnet.Annealed{Draws: 100, Sampling: smc.Settings{Particles: 50, Moves: 1}, Bridge: pmcnet.NoBridge}
+	least := annealed.Annealed{Draws: 100, Sampling: smc.Settings{Particles: 50, Moves: 1}, Bridge: annealed.NoBridge}
 	if _, err := pmcnet.Sample(t.Context(), good, least, goSettings(t)); err != nil {
 		t.Errorf("the least number of draws: %v", err)
 	}
-	_, err := pmcnet.Sample(t.Context(), holed(0), nil, goSettings(t))
+	_, err := pmcnet.Sample(t.Context(), holed(0), annealed.Annealed{}, goSettings(t))
 	says(t, "a density alone", err, "mcmc.Density", "smc.Posterior", "pmcnet.PMC{}")
 	good.Start = tensors.FromValue([][]float64{{1, 2, 3}})
-	_, err = pmcnet.Sample(t.Context(), good, nil, goSettings(t))
+	_, err = pmcnet.Sample(t.Context(), good, annealed.Annealed{}, goSettings(t))
 	says(t, "start", err, "Annealed.Start", "PMC{}")
 }
 
@@ -425,10 +428,11 @@ func TestAnnealedStalls(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		says(t, "the error", err, "at power", "Threshold")
+		said := annealed.EstimatesOf(r)
 		if r.Status != run.Stopped || r.Phi.Shape().Dim(0) != 300 || r.LogWeights.Len() != 300 || r.Evidence.Known() ||
-			r.Annealed.Source != pmcnet.BySMC || r.Annealed.SMCEvidence.Known() || r.Annealed.ImportanceEvidence.Known() ||
-			r.Annealed.BridgeEvidence.Known() || !math.IsNaN(r.KHat) || r.Algorithm == nil || r.Elapsed <= 0 {
-			t.Errorf("%+v, %+v", r, r.Annealed)
+			said.Source != annealed.BySMC || said.SMCEvidence.Known() || said.ImportanceEvidence.Known() ||
+			said.BridgeEvidence.Known() || !math.IsNaN(r.KHat) || r.Algorithm == nil || r.Elapsed <= 0 {
+			t.Errorf("%+v, %+v", r, annealed.EstimatesOf(r))
 		}
 		says(t, "the warning", errors.New(strings.Join(r.Warnings, ";")), "at power", "no evidence")
 	}
@@ -475,16 +479,17 @@ func TestNoBridgeFromFarAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := r.Annealed
-	if said.Bridge != nil || said.Source != pmcnet.BySMC || r.Evidence != said.SMCEvidence {
+	said := annealed.EstimatesOf(r)
+	if said.Bridge != nil || said.Source != annealed.BySMC || r.Evidence != said.SMCEvidence {
 		t.Errorf("the result is by %s, %+v", said.Source, said)
 	}
 	says(t, "why", errors.New(said.Why), "there is no bridge", "further from the posterior than the prior", "BridgeAlways")
 	if !slices.Contains(r.Warnings, said.Why) {
 		t.Errorf("no warning says so: %q", r.Warnings)
 	}
-	a.Bridge = pmcnet.BridgeAlways
-	if r, err = pmcnet.Fit(t.Context(), model, a, parts, goSettings(t)); err != nil || r.Annealed.Bridge == nil {
+	a.Bridge = annealed.BridgeAlways
+	r, err = pmcnet.Fit(t.Context(), model, a, parts, goSettings(t))
+	if err != nil || annealed.EstimatesOf(r).Bridge == nil {
 		t.Errorf("asked for, the bridge: %v, %+v", err, r)
 	}
 }
@@ -496,7 +501,7 @@ func TestBridgeResume(t *testing.T) {
 	trainer := pmcnet.NewTrainer(model)
 	defer trainer.Close()
 	a, settings := few, goSettings(t)
-	a.Bridge, a.Sampling.Threshold = pmcnet.BridgeAlways, .9
+	a.Bridge, a.Sampling.Threshold = annealed.BridgeAlways, .9
 	whole, err := trainer.Fit(t.Context(), a, parts, settings)
 	if err != nil {
 		t.Fatal(err)
@@ -521,12 +526,12 @@ func TestBridgeResume(t *testing.T) {
 		if r, err = trainer.Fit(t.Context(), a, parts, settings); err != nil {
 			t.Fatal(err)
 		}
-		if r.Annealed.BridgeEvidence != whole.Annealed.BridgeEvidence ||
+		if annealed.EstimatesOf(r).BridgeEvidence != annealed.EstimatesOf(whole).BridgeEvidence ||
 			!slices.Equal(numbers(t, r.Posterior), numbers(t, whole.Posterior)) {
-			t.Errorf("the resumed run ends at %+v, an uninterrupted one at %+v", r.Annealed.BridgeEvidence,
-				whole.Annealed.BridgeEvidence)
+			t.Errorf("the resumed run ends at %+v, an uninterrupted one at %+v", annealed.EstimatesOf(r).BridgeEvidence,
+				annealed.EstimatesOf(whole).BridgeEvidence)
 		}
-		if of := r.Annealed.SMC.Elapsed + r.Annealed.Bridge.Elapsed; r.Elapsed < of {
+		if of := annealed.EstimatesOf(r).SMC.Elapsed + annealed.EstimatesOf(r).Bridge.Elapsed; r.Elapsed < of {
 			t.Errorf("the run took %v with its earlier sessions, SMC and bridge alone %v", r.Elapsed, of)
 		}
 	}
@@ -548,7 +553,7 @@ func (l *late) Err() error {
 // A deadline that passes on the bridge leaves the first SMC's particles, as a cancelled context does.
 func TestBridgeDeadline(t *testing.T) {
 	ctx, settings, a := &late{Context: t.Context()}, goSettings(t), few
-	a.Bridge = pmcnet.BridgeAlways
+	a.Bridge = annealed.BridgeAlways
 	settings.Progress = func(p run.Progress) { ctx.passed = strings.Contains(p.Stage, "bridge") }
 	r, err := pmcnet.Sample(ctx, problem(regression(2, 10, 1)), a, settings)
 	if err != nil || r.Status != run.Cancelled || r.Evidence.Known() || r.LogWeights.Len() != 300 {
@@ -560,7 +565,7 @@ func TestBridgeDeadline(t *testing.T) {
 // SMC, and no reason to leave the bridge out.
 func TestBridgeFile(t *testing.T) {
 	a, settings := few, goSettings(t)
-	a.Bridge = pmcnet.BridgeAlways
+	a.Bridge = annealed.BridgeAlways
 	settings.Checkpoint = filepath.Join(t.TempDir(), "run")
 	sampler := pmcnet.Sampler{Problem: problem(regression(2, 10, 1))}
 	defer sampler.Close()
@@ -581,7 +586,7 @@ func TestBridgeFile(t *testing.T) {
 	_, err = sampler.Sample(t.Context(), a, settings)
 	says(t, "damaged", err, "run.bridge")
 	settings.Replace = true
-	if r, err := sampler.Sample(t.Context(), a, settings); err != nil || r.Annealed.Bridge == nil {
+	if r, err := sampler.Sample(t.Context(), a, settings); err != nil || annealed.EstimatesOf(r).Bridge == nil {
 		t.Errorf("replaced: %v", err)
 	}
 }
@@ -642,11 +647,11 @@ func TestAnnealedResume(t *testing.T) {
 	if r.Status != run.Cancelled || r.Evidence.Known() || r.Posterior.Particles() != 300 || len(r.Warnings) == 0 {
 		t.Errorf("cancelled while draws were weighed: %+v", r)
 	}
-	for what, change := range map[string]func(a *pmcnet.Annealed, s *pmcnet.Settings){
-		"seed":     func(_ *pmcnet.Annealed, s *pmcnet.Settings) { s.Seed++ },
-		"problem":  func(a *pmcnet.Annealed, _ *pmcnet.Settings) { a.Unordered = true },
-		"data":     func(_ *pmcnet.Annealed, s *pmcnet.Settings) { s.DType = compute.Float32 },
-		"settings": func(a *pmcnet.Annealed, _ *pmcnet.Settings) { a.Sampling.Particles++ },
+	for what, change := range map[string]func(a *annealed.Annealed, s *pmcnet.Settings){
+		"seed":     func(_ *annealed.Annealed, s *pmcnet.Settings) { s.Seed++ },
+		"problem":  func(a *annealed.Annealed, _ *pmcnet.Settings) { a.Unordered = true },
+		"data":     func(_ *annealed.Annealed, s *pmcnet.Settings) { s.DType = compute.Float32 },
+		"settings": func(a *annealed.Annealed, _ *pmcnet.Settings) { a.Sampling.Particles++ },
 	} {
 		a, s := few, settings
 		change(&a, &s)

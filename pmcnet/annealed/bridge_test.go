@@ -1,6 +1,8 @@
-package pmcnet
+package annealed
 
 import (
+	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/smc"
+	"gobnn/pmcnet"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -146,6 +149,29 @@ func TestOrderInGraph(t *testing.T) {
 	}
 }
 
+// within runs a test in a job of Annealed, and ends it with errSeen.
+type within struct {
+	Annealed
+	run func(job *pmcnet.Job, a Annealed) error
+}
+
+var errSeen = errors.New("the test has run")
+
+func (w within) Prepare(job *pmcnet.Job) (pmcnet.Algorithm, error) {
+	a, err := w.Annealed.Prepare(job)
+	if err != nil {
+		return nil, err
+	}
+	return within{a.(Annealed), w.run}, nil
+}
+
+func (w within) Sample(_ context.Context, job *pmcnet.Job) (*pmcnet.Result, error) {
+	if err := w.run(job, w.Annealed); err != nil {
+		return nil, err
+	}
+	return nil, errSeen
+}
+
 // Where the canonical region cuts away most of the mixture, and the target has as many images as the network, the
 // bridge's evidence is exact: of a normal prior, which is symmetric under all exchanges of units and signs, times a
 // constant, that constant. Forgetting |G| would be wrong by 2.1 and .7, ignoring the region by 1.4 or more.
@@ -171,27 +197,22 @@ func TestBridgeRegion(t *testing.T) {
 			{share: .8, dof: 30, mean: mean, lower: lower},
 			{share: .2, dof: 4, mean: make([]float64, d), lower: lower},
 		}
-		settings, err := Settings{Seed: 1, Engine: computetest.Go(t), DType: compute.Float64}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
 		problem := mcmc.Problem{
 			Dim: d, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return target },
 			Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, d) },
 		}
-		job := &Job{Settings: settings, Problem: problem, sampler: &Sampler{}}
-		defer job.sampler.Close()
 		several := Annealed{Kernel: mcmc.HMC{Steps: 5},
 			Sampling: smc.Settings{Particles: 1000, Threshold: .95}} // powers on the way
-		prepared, err := several.Prepare(job)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := &annealing{Annealed: prepared.(Annealed), Job: job, order: newOrder(b)}
+		r := &annealing{order: newOrder(b)}
 		rng := rand.New(rand.NewPCG(4, 4))
 		r.order.learn(q.draws(rng, 500))
-		x, err := r.bridge(t.Context(), q)
-		if err != nil {
+		var x *mat.Dense
+		_, err := pmcnet.Sample(t.Context(), problem, within{several, func(job *pmcnet.Job, a Annealed) (err error) {
+			r.Annealed, r.Job = a, job
+			x, err = r.bridge(t.Context(), q)
+			return err
+		}}, pmcnet.Settings{Seed: 1, Engine: computetest.Go(t), DType: compute.Float64})
+		if !errors.Is(err, errSeen) {
 			t.Fatal(err)
 		}
 		e := r.said.BridgeEvidence

@@ -1,0 +1,676 @@
+package annealed
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/tensorfile"
+	"gobnn/bayes/diag"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
+	"gobnn/pmcnet"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// This file is the algorithm, top to bottom: its six steps in the order of their numbers. Settings are in settings.go,
+// what is said of a result in doubts.go, the mixture in student.go, the order of the units in order.go.
+
+// annealing is a run of Annealed.
+type annealing struct {
+	Annealed
+	*pmcnet.Job
+	order order
+	said  Estimates
+	// evaluated is how many draws of the mixture were, and wrong how many of these have a log-density of NaN or +Inf.
+	evaluated, wrong int
+	// earlier is the time of the bridge's earlier sessions.
+	earlier time.Duration
+}
+
+// Sample implements pmcnet.Algorithm.
+func (a Annealed) Sample(ctx context.Context, job *pmcnet.Job) (*pmcnet.Result, error) {
+	r := &annealing{Annealed: a, Job: job, order: a.orderOf(job)}
+	particles, failed := r.temper(ctx) // (1)
+	if particles == nil {
+		return nil, failed
+	}
+	begun := time.Now()
+	result, err := r.checked(ctx, particles) // (2) to (6)
+	if err != nil {
+		return nil, errors.Join(failed, err)
+	}
+	result.Elapsed = particles.Elapsed + r.earlier + time.Since(begun)
+	if r.Observe != nil && result.Status == run.Completed {
+		posterior, err := r.Posterior(result)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.Observe(1, posterior); err != nil {
+			result.Status, failed = run.Stopped, errors.Join(failed, fmt.Errorf("pmcnet: Settings.Observe: %w", err))
+		}
+	}
+	return result, failed
+}
+
+// checked is steps 2 to 6. An SMC that ended before the posterior, or a cancelled context, leaves the SMC's particles,
+// without an evidence.
+func (r *annealing) checked(ctx context.Context, particles *smc.Result) (*pmcnet.Result, error) {
+	if particles.Status != run.Completed {
+		return r.unchecked(particles, particles.Status, endedAt(reached(particles)))
+	}
+	flat, err := compute.Float64s(particles.Phi)
+	if err != nil {
+		return nil, fmt.Errorf("annealed: %w", err)
+	}
+	x := mat.NewDense(particles.LogWeights.Len(), r.Problem.Dim, flat)
+	original := mat.DenseCopyOf(x)
+	r.order.learn(x) // (2)
+	q, draws, err := r.approximated(ctx, x, particles)
+	if err == nil && r.said.Outside > mostOutside {
+		r.order = order{why: edges(1 - r.said.Outside)}
+		x = original
+		q, draws, err = r.approximated(ctx, x, particles)
+	}
+	var across *mat.Dense
+	if err == nil && r.bridges(len(q) > 0, draws) {
+		across, err = r.bridge(ctx, q) // (5)
+		if err != nil && ctx.Err() == nil && !notItsFile(err) {
+			r.said.NoBridge, err = err.Error(), nil
+		}
+	}
+	switch {
+	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return r.unchecked(particles, run.Cancelled, cancelled)
+	case err != nil:
+		return nil, err
+	}
+	return r.choose(particles, x, draws, across), nil // (6)
+}
+
+// mostOutside is the share of the mixture's draws outside the canonical region above which there is no such region: of
+// many units it has so many edges that a mixture does not fit between them.
+const mostOutside = .95
+
+// approximated is steps 3 and 4; the mixture is empty where none can be fitted to particles, the rows of x.
+func (r *annealing) approximated(
+	ctx context.Context, x *mat.Dense, particles *smc.Result,
+) (mixture, weightedDraws, error) {
+	r.said.Order, r.said.LogImages = r.order.why, r.order.logImages
+	q, err := r.fitted(ctx, x, particles.LogWeights.Weights()) // (3)
+	if err != nil || len(q) == 0 {
+		r.said.unweighed(unfitted(particles.LogWeights.Len(), r.Problem.Dim))
+		return nil, weightedDraws{}, err
+	}
+	theta, logWeights, err := r.weigh(ctx, q) // (4)
+	if err != nil {
+		return nil, weightedDraws{}, err
+	}
+	draws, err := r.judge(theta, logWeights)
+	return q, draws, err
+}
+
+// temper is step 1: particles of the posterior by SMC through powers of the likelihood. A run that is cancelled before
+// the posterior has none; one that an error has stopped there, such as a ladder that stalls, has those of the power
+// that it got to, beside the error.
+func (r *annealing) temper(ctx context.Context) (*smc.Result, error) {
+	sampler, giveBack, err := pmcnet.Take(r.Job, r.kind(), func() (*smc.Sampler, error) {
+		return &smc.Sampler{Kernel: r.Kernel}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack()
+	sampler.Problem = r.Problem
+	if sampler.Problem.Name, err = r.name(); err != nil {
+		return nil, err
+	}
+	particles, err := sampler.Sample(ctx, r.Sampling)
+	if err != nil {
+		err = fmt.Errorf("annealed: %w", err)
+	}
+	if particles == nil {
+		return nil, err
+	}
+	if particles.Status == run.Cancelled {
+		return nil, errors.Join(err, fmt.Errorf("annealed: the run ended at power %.3g of the likelihood, on the way to the "+
+			"posterior, of which there are no draws yet: %w", reached(particles),
+			cmp.Or(context.Cause(ctx), particles.Status.Err())))
+	}
+	r.said.SMC = particles
+	r.said.SMCEvidence = bayes.Evidence{Value: particles.LogEvidence, StdErr: particles.LogEvidenceStdErr}
+	return particles, err
+}
+
+// reached is the power of the likelihood that particles have come to.
+func reached(particles *smc.Result) float64 {
+	if n := len(particles.Trace); n > 0 {
+		return particles.Trace[n-1].Place
+	}
+	return 0
+}
+
+// annealedKind is what a compiled SMC sampler depends on, beside the problem and its own settings.
+type annealedKind struct {
+	engine *compute.Engine
+	dtype  compute.DType
+	kernel string
+}
+
+func (r *annealing) kind() annealedKind {
+	return annealedKind{engine: r.Engine, dtype: r.DType, kernel: compute.KeyOf(r.Kernel)}
+}
+
+// name is the problem's with all else that must agree with a checkpoint, which is the SMC's: steps 2 to 5 follow from
+// its particles and the seed, and are made again.
+func (r *annealing) name() (string, error) {
+	algorithm, err := json.Marshal(r.Annealed)
+	if err != nil {
+		return "", fmt.Errorf("annealed: %T cannot be written as JSON: %w", r.Kernel, err)
+	}
+	parts, err := r.Identified([]run.Part{
+		{Name: "problem", Value: r.Problem.Name}, {Name: "algorithm", Value: string(algorithm)},
+	})
+	if err != nil {
+		return "", fmt.Errorf("annealed: %w", err)
+	}
+	name := "pmcnet: annealed"
+	for _, p := range parts {
+		name += fmt.Sprintf("; %s: %s", p.Name, p.Value)
+	}
+	return name, nil
+}
+
+// orderOf is step 2's order of a job's units, whose directions are not known yet.
+func (a Annealed) orderOf(job *pmcnet.Job) order {
+	switch {
+	case a.Unordered:
+		return order{why: unordered}
+	case job.Data != nil:
+		return newOrder(job.Data.Bound)
+	}
+	return order{why: noNetwork}
+}
+
+// rank is that of low rank + diagonal covariances, 0 of full ones.
+func (r *annealing) rank() int {
+	if r.Covariance == LowRankCovariance {
+		return max(1, min(mostColumns, r.Problem.Dim-1))
+	}
+	return 0
+}
+
+// fitted is step 3: a mixture of t distributions fitted to particles, the rows of x, [J, D], with their weights, [J],
+// and a wide one; empty where none can be fitted.
+func (r *annealing) fitted(ctx context.Context, x *mat.Dense, weights []float64) (mixture, error) {
+	rng := rand.New(rand.NewPCG(r.Seed, 0x66697474))
+	f := fitting{rank: r.rank()}
+	wide, ok := f.component(x, weights, slices.Repeat([]float64{1}, len(weights)), wideDoF)
+	if !ok {
+		return nil, nil
+	}
+	n := r.Components
+	if n == 0 {
+		var err error
+		if n, err = f.components(ctx, x, weights, rng); err != nil {
+			return nil, err
+		}
+	}
+	q, err := f.fit(ctx, x, weights, n, rng)
+	if err != nil || len(q) == 0 {
+		return nil, err
+	}
+	r.said.Components, r.said.Dropped, r.said.DoF = len(q), n-len(q), q[0].dof
+	for k := range q {
+		q[k].share *= 1 - wideShare
+	}
+	wide.share = wideShare
+	wide.widen(inflation)
+	return append(q, wide), nil
+}
+
+// components is the number of components, 1, 2, 4, .., under which a fifth of the particles is most probable when the
+// mixture is fitted to the others; as soon as more of them are no better, it stops.
+func (f fitting) components(ctx context.Context, x *mat.Dense, weights []float64, rng *rand.Rand) (int, error) {
+	rows, d := x.Dims()
+	order := rng.Perm(rows)
+	part := func(of []int) (*mat.Dense, []float64) {
+		some, w := mat.NewDense(len(of), d, nil), make([]float64, len(of))
+		for i, j := range of {
+			some.SetRow(i, x.RawRowView(j))
+			w[i] = weights[j]
+		}
+		floats.Scale(1/floats.Sum(w), w)
+		return some, w
+	}
+	apart := max(1, rows/5)
+	if rows < 2 {
+		return 1, nil
+	}
+	held, ofHeld := part(order[:apart])
+	others, ofOthers := part(order[apart:])
+	best, chosen := math.Inf(-1), 1
+	for n := 1; n <= mostComponents; n *= 2 {
+		q, err := f.fit(ctx, others, ofOthers, n, rng)
+		if err != nil {
+			return 0, err
+		}
+		if len(q) < n {
+			break
+		}
+		score := floats.Dot(q.logDensity(held), ofHeld)
+		if score <= best {
+			break
+		}
+		best, chosen = score, n
+	}
+	return chosen, nil
+}
+
+// weigh is step 4: draws of the mixture, [N, D], so many of each component as its share says, and the logs of w =
+// pi(theta) / q(theta), [N]: -Inf outside the canonical region, and where pi is not finite.
+func (r *annealing) weigh(ctx context.Context, q mixture) (theta *mat.Dense, logWeights []float64, err error) {
+	rng := rand.New(rand.NewPCG(r.Seed, 0x64726177))
+	for k, count := range q.counts(r.Draws) { // The share in q is that of the draws: so the mean of w is unbiased.
+		q[k].share = float64(count) / float64(r.Draws)
+	}
+	theta = q.draws(rng, r.Draws)
+	r.asKept(theta)
+	logPi, err := r.logDensities(ctx, theta)
+	if err != nil {
+		return nil, nil, err
+	}
+	logWeights = q.logDensity(theta)
+	floats.SubTo(logWeights, logPi, logWeights)
+	outside := 0
+	r.said.NonFinite, r.wrong = 0, 0
+	for j := range logWeights {
+		finite := !math.IsInf(logPi[j], 0) && !math.IsNaN(logPi[j])
+		inside := r.order.inside(theta.RawRowView(j))
+		if !finite || !inside {
+			logWeights[j] = math.Inf(-1)
+		}
+		if !finite {
+			r.said.NonFinite++
+		}
+		if !finite && !math.IsInf(logPi[j], -1) {
+			r.wrong++
+		}
+		if !inside {
+			outside++
+		}
+	}
+	r.said.Outside = float64(outside) / float64(r.Draws)
+	return theta, logWeights, nil
+}
+
+// asKept rounds draws to the type that they are kept in, in which they are evaluated.
+func (r *annealing) asKept(x *mat.Dense) {
+	if r.DType == compute.Float32 {
+		x.Apply(func(_, _ int, v float64) float64 { return float64(float32(v)) }, x)
+	}
+}
+
+// logDensities are the target's at draws, [N, D]: evaluated in one compiled program, so many draws at a time.
+func (r *annealing) logDensities(ctx context.Context, theta *mat.Dense) ([]float64, error) {
+	rows, d := theta.Dims()
+	const most = 1000 // at a time
+	chunk := min(rows, most)
+	densities, end, err := r.LogDensities(chunk)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	var out []float64
+	for from := 0; from < rows; from += chunk {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		part := make([]float64, chunk*d) // the last part is filled up with zeros
+		for i := range min(chunk, rows-from) {
+			copy(part[i*d:], theta.RawRowView(from+i))
+		}
+		values, err := densities(compute.Floats(r.DType, part, chunk, d))
+		if err != nil {
+			return nil, fmt.Errorf("annealed: the log-density of the mixture's draws: %w", err)
+		}
+		out = append(out, values[:min(chunk, rows-from)]...)
+		r.evaluated = len(out)
+		if r.Progress != nil {
+			r.Progress(run.Progress{Stage: "importance sampling", Step: len(out), Steps: rows})
+		}
+	}
+	return out, nil
+}
+
+// weightedDraws are step 4's, [N, D], with smoothed weights; theta is nil where these cannot be trusted.
+type weightedDraws struct {
+	theta      *mat.Dense
+	logWeights bayes.LogWeights
+	// firstPower is the power of the weights, at most 1, that the bridge's first step would reach.
+	firstPower float64
+}
+
+// unknown is an evidence that is not known.
+var unknown = bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
+
+// unweighed says why there are no weighted draws.
+func (e *Estimates) unweighed(why string) {
+	e.ImportanceEvidence, e.BridgeEvidence, e.Why = unknown, unknown, why
+	e.KHat, e.KHatStdErr, e.ESS = math.NaN(), math.NaN(), math.NaN()
+}
+
+// judge says whether draws of the mixture can be trusted, by their log-weights, [N], and what they give.
+func (r *annealing) judge(theta *mat.Dense, logWeights []float64) (draws weightedDraws, err error) {
+	said := &r.said
+	draws.firstPower = firstPower(logWeights, r.Sampling.Threshold)
+	honest, err := bayes.NewLogWeights(logWeights)
+	if err != nil {
+		said.unweighed(r.weightless())
+		said.ESS = 0
+		return draws, nil
+	}
+	said.unweighed("")
+	said.ESS = honest.EffectiveSampleSize()
+	s, err := diag.PSIS(honest, 1)
+	switch {
+	case err == nil:
+		said.KHat, said.KHatStdErr = s.KHat, (1+s.KHat)/math.Sqrt(float64(s.Tail))
+	case !errors.Is(err, diag.ErrNoTail):
+		return draws, fmt.Errorf("annealed: %w", err)
+	}
+	if said.KHat <= pmcnet.MaxKHat {
+		e := &said.ImportanceEvidence
+		e.Value, e.StdErr = smc.LogEvidence(logWeights)
+		e.Value += r.order.logImages
+	}
+	if said.Why = r.verdict(); said.KHat <= pmcnet.MaxKHat && said.ESS >= fewDraws {
+		draws.theta, draws.logWeights = theta, s.LogWeights
+	}
+	return draws, nil
+}
+
+// fewDraws is the least effective sample size of weighted draws that can be the result.
+const fewDraws = 100
+
+// safeKHat is the k-hat above which the weights' distribution has no finite variance, so that what is stated as the
+// standard error of their mean says nothing.
+const safeKHat = .5
+
+// haveVariance says whether the weights' distribution has a variance, beyond what k-hat's own error leaves open. Of 100
+// runs on boston with two tanh units, whose k-hat was .7 in the mean, four had .42 to .50, and an evidence too low by 2
+// to 4 of the errors that its weights stated: with k-hat taken at its word these four were a sixth of the result's
+// variance, and runs stated 3/4 of their error.
+func (e *Estimates) haveVariance() bool { return e.KHat+e.KHatStdErr <= safeKHat }
+
+// bridges says whether step 5 is to be made, where there is a mixture.
+func (r *annealing) bridges(fitted bool, draws weightedDraws) bool {
+	switch {
+	case !fitted || r.Bridge == NoBridge:
+		return false
+	case r.Bridge == BridgeAlways:
+		return true
+	}
+	said := &r.said
+	if draws.theta != nil && said.haveVariance() && apart(said.ImportanceEvidence, said.SMCEvidence) <= mostApart {
+		return false
+	}
+	if prior := said.SMC.Trace[0].Place; draws.firstPower < nearness*prior {
+		said.NoBridge = tooFar(draws.firstPower, prior)
+		return false
+	}
+	return true
+}
+
+// nearness is the share of the first SMC's first power that the bridge's must have, if it is not asked for: the larger
+// its first power, the nearer is what an SMC begins at to what it ends at. With 500 to 2000 particles the bridge cost
+// more than three times the SMC's gradients where the share was below .08 (networks of 27, 52 and 301 weights, and 16
+// rows), .8 and 2 times as many at .4, and .1 to 2.8 times at 3 and above (boston, yacht, australian, and Friedman's
+// function).
+const nearness = .1
+
+// firstPower is the largest power, at most 1, of weights at which their effective sample size is at least a share of
+// the draws that have a weight at all, within a thousandth of it. logWeights, [N], may hold -Inf and NaN.
+// smc.Stages.Weigh looks for its step in the same way, on the device, where draws without a weight count too.
+func firstPower(logWeights []float64, share float64) float64 {
+	var finite []float64
+	for _, w := range logWeights {
+		if !math.IsInf(w, -1) && !math.IsNaN(w) {
+			finite = append(finite, w)
+		}
+	}
+	enough := func(power float64) bool {
+		tempered := slices.Clone(finite)
+		floats.Scale(power, tempered)
+		w, err := bayes.NewLogWeights(tempered)
+		return err == nil && w.EffectiveSampleSize() >= share*float64(len(finite))
+	}
+	if len(finite) == 0 || enough(1) {
+		return 1
+	}
+	low, high := math.SmallestNonzeroFloat64, 1.
+	for high > 1.001*low {
+		if middle := math.Sqrt(low) * math.Sqrt(high); enough(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// mostApart is how many standard errors two estimates of the evidence may differ by.
+const mostApart = 3
+
+// apart is by how many standard errors of their difference two estimates differ; 0 where one is not known.
+func apart(a, b bayes.Evidence) float64 {
+	if !a.Known() || !b.Known() {
+		return 0
+	}
+	return math.Abs(a.Value-b.Value) / math.Hypot(a.StdErr, b.StdErr)
+}
+
+// bridgeKind is what a compiled bridge depends on, beside the problem and its own settings.
+type bridgeKind struct {
+	annealedKind
+	form
+	ordered bool
+}
+
+// bridge is step 5: SMC from the mixture, restricted to the canonical region R, to the posterior. Its particles, [J,
+// D], are put into canonical order. With m the mixture's share in R, the density that it begins at is the mixture's
+// over m |G|, all of whose images are alike: so the evidence is m |G| times what the SMC gives.
+func (r *annealing) bridge(ctx context.Context, q mixture) (*mat.Dense, error) {
+	settings := r.Sampling
+	settings.Ladder = nil
+	settings.Seed = r.Seed ^ 0x9e3779b97f4a7c15 // other random numbers than step 1
+	if settings.Checkpoint != "" {
+		settings.Checkpoint += ".bridge"
+	}
+	if settings.Progress != nil {
+		settings.Progress = func(p run.Progress) {
+			p.Stage = "bridge from the mixture"
+			r.Settings.Progress(p)
+		}
+	}
+	start, share, err := r.inOrder(ctx, q, settings.Particles)
+	if err != nil {
+		return nil, err
+	}
+	f := form{components: len(q), rank: r.rank()}
+	key := bridgeKind{annealedKind: r.kind(), form: f, ordered: len(r.order.layers) > 0}
+	sampler, giveBack, err := pmcnet.Take(r.Job, key, func() (*smc.Sampler, error) {
+		return &smc.Sampler{Kernel: r.Kernel}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack()
+	if sampler.Problem, err = r.bridgeProblem(q, f, start); err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	result, err := sampler.Sample(ctx, settings)
+	if result != nil {
+		r.earlier = max(0, result.Elapsed-time.Since(begun))
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case result.Status != run.Completed:
+		return nil, cmp.Or(ctx.Err(), result.Status.Err()) // that of a deadline is another than that of a cancellation
+	}
+	flat, err := compute.Float64s(result.Phi)
+	if err != nil {
+		return nil, err
+	}
+	x := mat.NewDense(settings.Particles, r.Problem.Dim, flat)
+	for j := range settings.Particles {
+		r.order.apply(x.RawRowView(j))
+	}
+	r.said.Bridge = result
+	r.said.BridgeEvidence = bayes.Evidence{
+		Value:  result.LogEvidence + math.Log(share) + r.order.logImages,
+		StdErr: math.Hypot(result.LogEvidenceStdErr, math.Sqrt((1-share)/float64(settings.Particles))),
+	}
+	return x, nil
+}
+
+// mostTries is how many draws of the mixture are made for each that is in canonical order, at most.
+const mostTries = 50
+
+// inOrder are n draws of the mixture that are in canonical order, [n, D], and what share of all draws these are.
+func (r *annealing) inOrder(ctx context.Context, q mixture, n int) (x *mat.Dense, share float64, err error) {
+	rng := rand.New(rand.NewPCG(r.Seed, 0x62726964))
+	x = mat.NewDense(n, r.Problem.Dim, nil)
+	found, tried := 0, 0
+	for found < n {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		if tried >= mostTries*n {
+			return nil, 0, fmt.Errorf("of %d draws of the mixture only %d are in canonical order", tried, found)
+		}
+		some := q.draws(rng, n)
+		r.asKept(some)
+		for _, j := range rng.Perm(n) { // draws come component after component
+			tried++
+			if !r.order.inside(some.RawRowView(j)) {
+				continue
+			}
+			x.SetRow(found, some.RawRowView(j))
+			if found++; found == n {
+				break
+			}
+		}
+	}
+	return x, float64(found) / float64(tried), nil
+}
+
+// notItsFile says whether the bridge could not begin because of what is in the place of its checkpoint, which is for
+// the user to mend, and no fault of the mixture.
+func notItsFile(err error) bool {
+	return errors.Is(err, run.ErrOtherRun) || errors.Is(err, run.ErrInUse) || errors.Is(err, tensorfile.ErrDamaged)
+}
+
+// choose is step 6. x are the SMC's particles, across the bridge's, nil where there is none.
+func (r *annealing) choose(particles *smc.Result, x *mat.Dense, draws weightedDraws, across *mat.Dense) *pmcnet.Result {
+	said := &r.said
+	said.decide(draws.theta != nil)
+	var result *pmcnet.Result
+	switch said.Source {
+	case ByImportance:
+		result = r.of(particles, draws.theta, said.ImportanceEvidence)
+		result.LogWeights, result.ESS = draws.logWeights, said.ESS
+	case ByBridge:
+		result = r.of(said.Bridge, across, said.BridgeEvidence)
+	default:
+		result = r.of(particles, x, said.SMCEvidence)
+	}
+	result.Warnings = append(slices.Clone(particles.Warnings), r.doubts()...)
+	return result
+}
+
+// decide says which estimator is the result: the first, in the order of how small and how sure their errors are, that
+// no other is above by more than three standard errors. An estimate of p(y) whose mean is right, but whose distribution
+// has a long tail, is too low in most runs, since they missed a part of the posterior, and far too high in few: so of
+// two that contradict each other the higher one has seen more. The SMC is asked where there is no bridge, or a doubtful
+// one: where the two differed, on problems with known evidence, the bridge was right each time.
+func (e *Estimates) decide(weighted bool) {
+	type candidate struct {
+		by Estimator
+		bayes.Evidence
+	}
+	var all []candidate
+	add := func(is bool, by Estimator, evidence bayes.Evidence) {
+		if is {
+			all = append(all, candidate{by, evidence})
+		}
+	}
+	sound := e.Bridge != nil && len(e.Bridge.Warnings) == 0
+	add(weighted && e.haveVariance(), ByImportance, e.ImportanceEvidence)
+	add(sound, ByBridge, e.BridgeEvidence)
+	add(weighted && !e.haveVariance(), ByImportance, e.ImportanceEvidence)
+	add(!sound, BySMC, e.SMCEvidence)
+	e.Source = all[slices.IndexFunc(all, func(c candidate) bool {
+		return !slices.ContainsFunc(all, func(o candidate) bool {
+			return o.Value > c.Value && apart(o.Evidence, c.Evidence) > mostApart
+		})
+	})].by
+	e.Why += e.ofBridge() + results[e.Source]
+}
+
+// unchecked is the result of a run that ended, with a status, before the SMC's particles were checked: these particles
+// as they are, without an evidence. why is the warning.
+func (r *annealing) unchecked(particles *smc.Result, status run.Status, why string) (*pmcnet.Result, error) {
+	r.said.unweighed(why)
+	r.said.Source = BySMC
+	flat, err := compute.Float64s(particles.Phi)
+	if err != nil {
+		return nil, fmt.Errorf("annealed: %w", err)
+	}
+	result := r.of(particles, mat.NewDense(particles.LogWeights.Len(), r.Problem.Dim, flat), unknown)
+	result.Status = status
+	result.Warnings = append(slices.Clone(particles.Warnings), why)
+	return result, nil
+}
+
+// of is the result that particles of step 1, or 5, are, the rows of x, with their evidence.
+func (r *annealing) of(particles *smc.Result, x *mat.Dense, e bayes.Evidence) *pmcnet.Result {
+	result := &pmcnet.Result{
+		Phi: r.rows(x), LogWeights: particles.LogWeights, Evidence: e, KHat: r.said.KHat,
+		ESS: particles.LogWeights.EffectiveSampleSize(), Exponent: 1, Distinct: math.NaN(), Details: &r.said,
+		Evaluations: r.said.SMC.Evaluations + r.evaluated,
+	}
+	if r.said.Bridge != nil {
+		result.Evaluations += r.said.Bridge.Evaluations
+	}
+	result.Status = particles.Status
+	sum, trace := 0., r.said.SMC.Trace
+	result.Curves = []fit.Curve{
+		fit.NewCurve(fit.ESSCurve, trace, func(t smc.StepRecord) float64 { return t.ESS }),
+		fit.NewCurve(pmcnet.LogEvidenceCurve, trace, func(t smc.StepRecord) float64 {
+			sum += t.LogEvidence
+			return sum
+		}),
+	}
+	return result
+}
+
+// rows are those of x as a tensor, [J, D].
+func (r *annealing) rows(x *mat.Dense) *tensors.Tensor {
+	rows, d := x.Dims()
+	return compute.Floats(r.DType, x.RawMatrix().Data, rows, d)
+}

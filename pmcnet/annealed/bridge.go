@@ -1,0 +1,73 @@
+package annealed
+
+import (
+	"maps"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/smc"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+)
+
+// This file has what the bridge, step 5, goes through: the densities between the fitted mixture and the posterior.
+
+// bridged is the posterior as what comes after a mixture: its density is (density)^(1-power) (posterior)^power. The
+// mixture is fitted to one image of the posterior; here its density is that of a particle's image in canonical order,
+// so that all images are alike, as the posterior has them, and moves may cross from one to the next.
+type bridged struct {
+	posterior mcmc.Target
+	density   mcmc.Density // log q, [J] for phi, [J, D]
+}
+
+var _ smc.Folded = bridged{}
+
+func (b bridged) LogDensity(phi *Node) *Node                      { return b.posterior.LogDensity(phi) }
+func (b bridged) Gradient(phi *Node) (logDensity, gradient *Node) { return b.posterior.Gradient(phi) }
+func (b bridged) LogPrior(phi *Node) *Node                        { return b.density(phi) }
+func (b bridged) LogLikelihood(phi *Node) *Node                   { return Sub(b.LogDensity(phi), b.density(phi)) }
+func (b bridged) Folded()                                         {}
+func (b bridged) Tempered(power *Node) mcmc.Target                { return betweenTargets{b, power} }
+
+// betweenTargets is the distribution at a power, above 0.
+type betweenTargets struct {
+	bridged
+	power *Node
+}
+
+func (b betweenTargets) LogDensity(phi *Node) *Node {
+	return Add(Mul(OneMinus(b.power), b.density(phi)), Mul(b.power, b.posterior.LogDensity(phi)))
+}
+
+func (b betweenTargets) Gradient(phi *Node) (logDensity, gradient *Node) {
+	from, up := b.density.Gradient(phi)
+	to, upTo := b.posterior.Gradient(phi)
+	between := func(x, y *Node) *Node { return Add(Mul(OneMinus(b.power), x), Mul(b.power, y)) }
+	return between(from, to), between(up, upTo)
+}
+
+// bridgeProblem is that of the bridge, whose particles begin at the given draws.
+func (r *annealing) bridgeProblem(q mixture, f form, start *mat.Dense) (mcmc.Problem, error) {
+	name, err := r.name()
+	if err != nil {
+		return mcmc.Problem{}, err
+	}
+	problem := r.Problem
+	problem.Name = name + "; bridge"
+	problem.Data = maps.Clone(problem.Data)
+	if problem.Data == nil {
+		problem.Data = map[string]*tensors.Tensor{}
+	}
+	maps.Copy(problem.Data, q.data(f, r.DType))
+	maps.Copy(problem.Data, r.order.data(r.DType))
+	problem.Initial, problem.Start = nil, r.rows(start)
+	target, order := r.Problem.Target, r.order
+	problem.Target = func(data compute.Nodes, inputs []*Node) mcmc.Target {
+		return bridged{target(data, inputs), func(phi *Node) *Node {
+			return f.logDensity(data, order.canonical(data, phi))
+		}}
+	}
+	return problem, nil
+}

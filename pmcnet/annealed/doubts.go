@@ -1,0 +1,116 @@
+package annealed
+
+import (
+	"fmt"
+	"strings"
+
+	"gobnn/bayes"
+	"gobnn/pmcnet"
+)
+
+// This file has all that a run says of its result: why there is no order or no bridge, why an estimator is the result,
+// and what is doubtful.
+
+// Why there is no canonical order.
+const (
+	unordered = "Annealed.Unordered is set"
+	noNetwork = "the problem is not known to be a network"
+)
+
+func edges(inside float64) string {
+	return fmt.Sprintf("only %.2g of the draws of a mixture fitted in canonical order are in it", inside)
+}
+
+// Why the SMC's particles were not checked.
+const cancelled = "the run was cancelled before the SMC's particles were checked"
+
+func endedAt(power float64) string {
+	return fmt.Sprintf("the run ended at power %.3g of the likelihood, on the way to the posterior: the draws are those "+
+		"of the prior times the likelihood to that power, and no evidence is stated", power)
+}
+
+// Why there are no weighted draws.
+
+func unfitted(particles, d int) string {
+	return fmt.Sprintf("no mixture could be fitted to %d particles in %d dimensions: their covariance is not positive "+
+		"definite, or they are too few", particles, d)
+}
+
+func (r *annealing) weightless() string {
+	return fmt.Sprintf("none of %d draws of the mixture has any weight, with %.3g of them outside the canonical order "+
+		"and %d log-densities that are not finite", r.Draws, r.said.Outside, r.said.NonFinite)
+}
+
+// verdict says of weighted draws whether they can be trusted.
+func (r *annealing) verdict() string {
+	said := &r.said
+	verdict := fmt.Sprintf("k-hat of the mixture's %d draws is %.2f, with %.1f effective draws", r.Draws, said.KHat,
+		said.ESS)
+	switch {
+	case !(said.KHat <= pmcnet.MaxKHat):
+		return fmt.Sprintf("%s, not at most %.1f: the mixture does not fit the posterior", verdict, pmcnet.MaxKHat)
+	case said.ESS < fewDraws:
+		return fmt.Sprintf("%s, fewer than %d", verdict, fewDraws)
+	case !said.haveVariance():
+		return fmt.Sprintf("%s: with its standard error, %.2f, k-hat may be above %.1f, where the weights have no finite "+
+			"variance and the evidence is too low more often than its standard error says", verdict, said.KHatStdErr, safeKHat)
+	}
+	return verdict
+}
+
+// tooFar says why there is no bridge, given its first power and that of the SMC from the prior.
+func tooFar(first, prior float64) string {
+	return fmt.Sprintf("the mixture is further from the posterior than the prior is: the bridge's first step of the "+
+		"power would be %.2g, the first SMC's was %.2g (BridgeAlways runs it all the same)", first, prior)
+}
+
+// ofBridge says what came of the bridge.
+func (e *Estimates) ofBridge() string {
+	switch {
+	case e.Bridge != nil && len(e.Bridge.Warnings) == 0:
+		return fmt.Sprintf("; the bridge says %.3f +- %.3f", e.BridgeEvidence.Value, e.BridgeEvidence.StdErr)
+	case e.Bridge != nil:
+		return fmt.Sprintf("; the bridge is doubtful: %s", strings.Join(e.Bridge.Warnings, "; "))
+	case e.NoBridge != "":
+		return fmt.Sprintf("; there is no bridge: %s", e.NoBridge)
+	}
+	return ""
+}
+
+// results end the reason with what is the result.
+var results = map[Estimator]string{
+	ByImportance: ": the result is the weighted draws and their evidence",
+	ByBridge:     ": the result is the bridge's particles and evidence",
+	BySMC:        ": the result is the SMC's particles and evidence",
+}
+
+// doubt is a sentence about a result, where it holds.
+type doubt struct {
+	holds bool
+	says  string
+}
+
+// doubts are what is doubtful about a finished run, a row a doubt, beside the warnings of its first SMC.
+func (r *annealing) doubts() (said []string) {
+	e := &r.said
+	for _, d := range []doubt{
+		{e.Source == BySMC || e.Source == ByBridge && !(e.KHat <= pmcnet.MaxKHat), e.Why},
+		{r.wrong > 0, fmt.Sprintf(pmcnet.WrongDraws, r.wrong, r.Draws)},
+		contradiction(BySMC, e.SMCEvidence, ByImportance, e.ImportanceEvidence),
+		contradiction(BySMC, e.SMCEvidence, ByBridge, e.BridgeEvidence),
+		contradiction(ByImportance, e.ImportanceEvidence, ByBridge, e.BridgeEvidence),
+	} {
+		if d.holds {
+			said = append(said, d.says)
+		}
+	}
+	return said
+}
+
+// contradiction is the doubt where two estimates differ by more than three standard errors.
+func contradiction(by Estimator, b bayes.Evidence, as Estimator, a bayes.Evidence) doubt {
+	off := apart(a, b)
+	return doubt{off > mostApart, fmt.Sprintf("the log evidence is %.3f +- %.3f by %s and %.3f +- %.3f by %s, "+
+		"which differ by %.1f standard errors: one of them is wrong; take more "+
+		"particles, and, for a prior of your own whose coordinates depend on each other, see whether its density lacks a constant", b.Value, b.StdErr, by, a.Value, a.StdErr, as, off)}
+}

@@ -1,0 +1,58 @@
+package annealed
+
+import (
+	"gobnn/bayes"
+	"gobnn/bayes/smc"
+	"gobnn/pmcnet"
+)
+
+// Estimator is one of the three ways in which Annealed gets an evidence and draws of the posterior.
+type Estimator string
+
+// The estimators of Annealed.
+const (
+	BySMC        Estimator = "SMC"                 // tempered from the prior
+	ByImportance Estimator = "importance sampling" // weighted draws of the fitted mixture
+	ByBridge     Estimator = "bridge"              // SMC from the fitted mixture
+)
+
+// Estimates are the results of Annealed's three estimators (by SMC, by importance sampling and by the bridge), and
+// which of them is the result.
+type Estimates struct {
+	// Source is the estimator whose draws and evidence the result has. Why gives the reason, with the numbers.
+	Source Estimator
+	Why    string
+
+	SMC    *smc.Result // of step 1, with its particles before they were put into canonical order
+	Bridge *smc.Result // of step 5; nil if the bridge was not run or failed: see NoBridge
+	// NoBridge is the reason why the bridge failed, or would have begun too far away to be worth its moves; empty if
+	// neither, or if it was not asked for.
+	NoBridge string
+	// The estimates of the log evidence. ImportanceEvidence is NaN if k-hat is above pmcnet.MaxKHat or unknown,
+	// BridgeEvidence if there is no bridge.
+	SMCEvidence, ImportanceEvidence, BridgeEvidence bayes.Evidence
+	// KHat and ESS are those of the mixture's draws, by their weights before smoothing; NaN if there are none.
+	KHat, ESS float64
+	// KHatStdErr is the standard error of KHat, (1 + KHat)/sqrt(n), where n is the number of weights in the tail to which
+	// the Pareto distribution is fitted.
+	KHatStdErr float64
+
+	// Order is the reason why there is no canonical order (see the package comment); empty if there is one. LogImages is
+	// log |G|, the log of the number of the posterior's identical images; 0 if there is no order.
+	Order     string
+	LogImages float64
+	// Outside is the share of the mixture's draws that are not in canonical order, and NonFinite the number of those whose
+	// log-density is not finite. Both kinds have weight 0.
+	Outside   float64
+	NonFinite int
+
+	Components int     // number of components of the mixture, without the wide one
+	Dropped    int     // number of components that were given up, with too few particles for a covariance
+	DoF        float64 // degrees of freedom of the components, without the wide one
+}
+
+// EstimatesOf are the estimates of a run of Annealed; nil for a result of another algorithm.
+func EstimatesOf(r *pmcnet.Result) *Estimates {
+	e, _ := r.Details.(*Estimates)
+	return e
+}

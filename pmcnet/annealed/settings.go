@@ -1,0 +1,169 @@
+package annealed
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"gobnn/bayes/limits"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/smc"
+	"gobnn/pmcnet"
+)
+
+// Annealed is importance sampling from a mixture that is fitted to the particles of tempered sequential Monte Carlo.
+// The zero value of every field works. Its steps are
+//
+//  1. SMC: a tempered SMC sampler (package smc) moves particles from the prior to the posterior, and estimates the
+//     evidence with a standard error;
+//  2. order: each particle is put into canonical order (hidden units sorted, signs of tanh units flipped), so that the
+//     mixture has to fit one of the posterior's |G| identical images, not all (see the package comment);
+//  3. fit: a mixture q of Student-t distributions is fitted to the particles, with one wide component for regions that
+//     the particles have missed;
+//  4. weighting: new draws of q get the weights w = pi(theta) / q(theta) in canonical order, 0 otherwise. The evidence
+//     is |G| times the mean of w; the weights of the result are Pareto-smoothed;
+//  5. bridge: if these weights cannot be trusted, or contradict the SMC, a second SMC sampler moves particles from q to
+//     the posterior through q^(1-power) pi^power. In many dimensions weights degenerate if q is wrong by some
+//     hundredths of its scale in each coordinate; the bridge is then short, and ends at the exact posterior. It is left
+//     out where it would begin further away than the prior is;
+//  6. choice: the result is one of the three estimates, by the rule in the package comment. Estimates say which,
+//     and what each estimator gives.
+//
+// The SMC moves particles until their correlation with their starting points is small (smc.Settings.Correlation). It is
+// waste-free only if Sampling.WasteFree is set: waste-free chains have a fixed length, and if they do not mix within
+// it, as on many networks, neither the posterior nor the error of the evidence can be estimated from them.
+//
+// If the ladder of powers of the first SMC stalls (smc.ErrStalled), the result is returned with the error. It has the
+// particles at the power reached, which are not draws of the posterior, the status run.Stopped and no evidence.
+//
+// Given the mixture, the weighted draws and their evidence do not depend on the moves of the SMC. But all three
+// estimates miss a part of the posterior that no particle of the first SMC has found and the mixture does not cover.
+//
+// It needs a target with separate prior and likelihood (smc.Factored), as those of Fit are. Most of the cost is the
+// first SMC's. The rest is Draws evaluations, J M D^2 multiplications for each iteration of the fit of M components to
+// J particles, and the bridge, if it is run: on boston half of the SMC's evaluations with two hidden units, three times
+// as many with two layers of 4.
+type Annealed struct {
+	Kernel mcmc.Kernel // of the SMC's moves and the bridge's; default smc.DefaultKernel()
+	// Sampling are the settings of the SMC; default 2000 particles and, at each temperature, as many moves as
+	// smc.Settings.Correlation asks for. Its Seed, DType, Engine, Devices, checkpoint fields and Progress must be left
+	// out: those of Settings hold.
+	Sampling smc.Settings
+
+	// Unordered leaves out step 2: the particles are not put into canonical order.
+	Unordered bool
+	// Components is the number of Student-t components, without the wide one. At most one for each particle. Default 0: 1,
+	// 2, 4, 8 and 16 are tried in turn, while the log-density at a fifth of the particles, held out from the fit,
+	// increases.
+	Components int
+	// Covariance is the form of the components' scale matrices: FullCovariance, or LowRankCovariance with 20 columns, or D
+	// - 1 if that is less. Default full if there are at least 4 D particles, else low rank.
+	Covariance Covariance
+	Draws      int // number of draws of the mixture, N; default 5000
+	// Bridge says when step 5 is run; default BridgeIfNeeded. The bridge has the settings of Sampling, except Ladder.
+	Bridge Bridging
+}
+
+var _ pmcnet.Algorithm = Annealed{}
+
+// Covariance is the form of the components' scale matrices.
+type Covariance string
+
+// The covariances.
+const (
+	FullCovariance    Covariance = "full"
+	LowRankCovariance Covariance = "low rank+diagonal" // U U' + diag(s^2), with U of a few columns
+)
+
+// Bridging says when Annealed runs the bridge, its second SMC sampler, from the fitted mixture to the posterior.
+type Bridging string
+
+// When the bridge is run.
+const (
+	// BridgeIfNeeded runs the bridge if there are no weighted draws that can be trusted, if k-hat plus its standard error
+	// is above .5, or if the weighted draws and the first SMC disagree on the log evidence by more than three standard
+	// errors; but not if the mixture is further from the posterior than the prior is, such that the bridge's first step of
+	// the power would be less than a tenth of the SMC's: then Estimates.NoBridge says so. It is the default.
+	BridgeIfNeeded Bridging = "if needed"
+	BridgeAlways   Bridging = "always"
+	NoBridge       Bridging = "never"
+)
+
+// The mixture: the wide component's share of the draws, its degrees of freedom, and by how much it is wider than all
+// particles; the columns of low rank covariances; and the most components that are tried.
+const (
+	wideShare      = 0.1
+	wideDoF        = 4
+	inflation      = 1.2
+	mostColumns    = 20
+	mostComponents = 16
+)
+
+// Title implements Algorithm.
+func (Annealed) Title() string {
+	return "importance sampling from a mixture fitted to the particles of tempered sequential Monte Carlo"
+}
+
+// MarshalJSON writes what decides the draws.
+func (a Annealed) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"kernel": fmt.Sprintf("%T", a.Kernel), "kernel_settings": a.Kernel, "sampling": a.Sampling.Record(),
+		"unordered": a.Unordered, "components": a.Components, "covariance": a.Covariance, "draws": a.Draws,
+		"bridge": a.Bridge,
+	})
+}
+
+// Prepare implements Algorithm.
+func (a Annealed) Prepare(job *pmcnet.Job) (pmcnet.Algorithm, error) {
+	if a.Kernel == nil {
+		a.Kernel = smc.DefaultKernel()
+	}
+	err := limits.Fill("annealed: Annealed", limits.Int("Sampling.Particles", &a.Sampling.Particles, 2000),
+		limits.Field("Sampling.Devices", a.Sampling.Devices, a.Sampling.Devices == 0,
+			"left out: set Settings.Devices, which holds for all of the algorithm"))
+	if err != nil {
+		return nil, err
+	}
+	a.Sampling.Devices = job.Devices
+	if a.Sampling, err = a.Sampling.Within("annealed: Annealed", smc.Settings{
+		Seed: job.Seed, DType: job.DType, Engine: job.Engine, Progress: job.Progress,
+		Checkpoint: job.Checkpoint, CheckpointEvery: job.CheckpointEvery, Replace: job.Replace,
+	}); err != nil {
+		return nil, err
+	}
+	p, covariance := job.Problem, FullCovariance
+	if a.Sampling.Particles < 4*p.Dim {
+		covariance = LowRankCovariance
+	}
+	if err := limits.Fill("annealed: Annealed",
+		limits.Int("Components", &a.Components).Zero("chosen").Between(1, a.Sampling.Particles).Because(
+			"the number of Sampling.Particles that they are fitted to"),
+		limits.Choice("Covariance", &a.Covariance, covariance, FullCovariance, LowRankCovariance),
+		limits.Int("Draws", &a.Draws, 5000).From(100),
+		limits.Choice("Bridge", &a.Bridge, BridgeIfNeeded, BridgeIfNeeded, BridgeAlways, NoBridge),
+		limits.Field("Sampling.Tempering", a.Sampling.Tempering, a.Sampling.Tempering == smc.LikelihoodTempering,
+			"smc.LikelihoodTempering"),
+		limits.Field("Initial", "nil", p.Initial != nil,
+			"a function that draws from the prior, of which it begins; pmcnet.PMC{} can begin at Problem.Start"),
+		limits.Field("Start", "set", p.Start == nil,
+			"nil: Annealed begins at draws from the prior, by Problem.Initial; take pmcnet.PMC{} to begin at Problem.Start"),
+	); err != nil {
+		return nil, err
+	}
+	if err := limits.Check("annealed: Annealed", limits.Numbers("Draws", a.Draws, a.Draws, p.Dim)); err != nil {
+		return nil, err
+	}
+	return a, factored(job)
+}
+
+// factored is an error where the job's target does not know prior and likelihood apart.
+func factored(job *pmcnet.Job) error {
+	var err error
+	failed := job.Probe(func(target mcmc.Target) {
+		if _, ok := target.(smc.Factored); !ok {
+			err = fmt.Errorf("annealed: Problem.Target gives a %T, of which prior and likelihood are not known apart: Annealed "+
+				"tempers the likelihood; give the target as an smc.Posterior, or take pmcnet.PMC{}", target)
+		}
+	})
+	return cmp.Or(failed, err)
+}
