@@ -5,7 +5,7 @@
 // the mean weight the evidence p(y). Both are accurate only if q has mass wherever pi has. Two numbers tell: the
 // effective sample size (ESS), and k-hat, the shape of a Pareto distribution fitted to the largest weights (diag.PSIS).
 //
-// PMC is the paper's algorithm (PMCnet: Huang, Chouzenoux, Elvira and Pesquet 2023). Its q is a mixture of M Gaussians
+// PMC is the paper's algorithm (Huang, Chouzenoux, Elvira and Pesquet 2023). Its q is a mixture of M Gaussians
 // N(mu_m, Sigma_m), adapted in T iterations (Algorithm 1). Each one
 //
 //  1. draws K times from each Gaussian, theta_mk ~ N(mu_m, Sigma_m);
@@ -28,11 +28,9 @@
 //
 // Look at k-hat and ESS first. If k-hat is above .7, no number of draws makes the weights reliable: Result.Warnings
 // says so, and Result.Evidence is NaN. In D dimensions the standard deviations of q must be right to about
-// sqrt(1/(2D)). On linear regressions PMC gets there: in 5 dimensions 50 proposals of 100 draws have an ESS of 4500, in
-// 20 they need 1000 draws each. With 100 there, one draw has nearly all the weight, the covariances shrink, and log
-// p(y) is far too low.
+// sqrt(1/(2D)). On linear regressions PMC gets there: in 5 dimensions 50 proposals of 100 draws have an ESS of 4500; 20
+// dimensions need 1000 draws each. With too few, one draw has nearly all the weight, and log p(y) is far too low.
 //
 // Adaptation is more robust with Tempered weights; the draws are then of a distribution between q and the posterior,
-// whose predictions are good. Begin with a StdDev that is too large rather than too small (.5 with a prior N(0, 1)),
-// and resample by GlocalEvery(2).
+// which predict well. Begin with a StdDev that is too large (.5 with a prior N(0, 1)), and resample by GlocalEvery(2).
 package pmcnet
