@@ -16,9 +16,7 @@ import (
 type family interface {
 	// initial is sigma^2 times the identity, for M proposals.
 	initial(g *Graph, dtype compute.DType, m, d int, sigma float64) compute.Nodes
-	// normals is the number of standard normals that a draw of D coordinates takes.
-	normals(d int) int
-	// spread turns standard normals z, [M, K, normals], into draws of N(0, Sigma_m), [M, K, D].
+	// spread turns standard normals z, [M, K, D], into draws of N(0, Sigma_m), [M, K, D].
 	spread(c compute.Nodes, z *Node) *Node
 	// logDensities are log N(x; mu_m, Sigma_m), float64 [M, N], of each proposal m at all draws, x, [N, D], which are
 	// the K draws of each proposal one after another; mean is [M, D].
@@ -105,8 +103,6 @@ func (full) initial(g *Graph, dtype compute.DType, m, d int, sigma float64) comp
 	}
 }
 
-func (full) normals(d int) int { return d }
-
 func (full) spread(c compute.Nodes, z *Node) *Node { return Einsum("mde,mke->mkd", c[lowerName], z) }
 
 // gaussian is the log-density, float64, given squared distances, [M, N], and log-determinants, [M].
@@ -132,8 +128,6 @@ type diagonal struct{ fixed bool }
 func (diagonal) initial(g *Graph, dtype compute.DType, m, d int, sigma float64) compute.Nodes {
 	return compute.Nodes{varianceName: AddScalar(Zeros(g, shapes.Make(dtype, m, d)), sigma*sigma)}
 }
-
-func (diagonal) normals(d int) int { return d }
 
 func (diagonal) spread(c compute.Nodes, z *Node) *Node {
 	return Mul(z, ExpandAxes(Sqrt(c[varianceName]), 1))

@@ -12,14 +12,14 @@ const (
 )
 
 // by is by which weights the draws of a result count, in words; empty where these are the honest ones.
-func (m *machine) by(r *Result) string {
-	switch {
+func (m *machine) by() string {
+	switch last := m.Trace[len(m.Trace)-1]; {
 	case m.Weights == Clipped:
 		return "clipped weights"
 	case m.Weights == Floored:
 		return "weights to which 1e-50 is added"
-	case r.Exponent < 1:
-		return fmt.Sprintf("weights to the power %.3g", r.Exponent)
+	case last.Exponent < 1:
+		return fmt.Sprintf("weights to the power %.3g", last.Exponent)
 	}
 	return ""
 }
@@ -27,7 +27,7 @@ func (m *machine) by(r *Result) string {
 // approximation is the result's.
 func (m *machine) approximation(r *Result) string {
 	const between = "a distribution between the proposals and the posterior: "
-	switch by := m.by(r); {
+	switch by := m.by(); {
 	case !r.trusted():
 		return fmt.Sprintf("%sk-hat of the weights is %.2f", between, r.KHat)
 	case by != "":
@@ -56,8 +56,8 @@ func (m *machine) doubts(r *Result) (said []string) {
 			"the draws are not the posterior's, and no evidence is stated", []any{r.KHat, MaxKHat, r.ESS, draws}},
 		{r.trusted() && r.ESS < fewDraws, "the effective sample size is %.1f of %d draws: take more draws",
 			[]any{r.ESS, draws}},
-		{m.by(r) != "", "the draws count by %s: they are of a distribution between the proposals and the posterior",
-			[]any{m.by(r)}},
+		{m.by() != "", "the draws count by %s: they are of a distribution between the proposals and the posterior",
+			[]any{m.by()}},
 		{singular, "%d draws of each proposal have a covariance of rank %d in %d dimensions: its off-diagonal part was " +
 			"shrunk by %.2f (PMC.Shrinkage); take more Draws, or DiagonalCovariance",
 			[]any{m.Draws, m.Draws - 1, m.Problem.Dim, m.Shrinkage}},

@@ -137,8 +137,9 @@ func (j *Job) Posterior(r *Result) (*bayes.Posterior, error) {
 		logWeights[i] = r.LogWeights.At(i)
 	}
 	diagnostics := map[string]float64{khatDiagnostic: r.KHat, essDiagnostic: r.ESS}
-	if len(r.Trace) > 0 {
-		diagnostics[distinctDiagnostic], diagnostics[exponentDiagnostic] = r.Distinct, r.Exponent
+	if n := len(r.Trace); n > 0 {
+		last := r.Trace[n-1]
+		diagnostics[distinctDiagnostic], diagnostics[exponentDiagnostic] = last.Distinct, last.Exponent
 	}
 	return j.Data.Posterior(bayes.Draws{
 		Phi: r.Phi, LogWeights: logWeights, Evidence: r.Evidence, Diagnostics: diagnostics,

@@ -71,7 +71,7 @@ func (a PMC) iteration(q proposals, target mcmc.Target, n now) (adapted, weighte
 
 // draw is step a: theta_mk ~ N(mu_m, Sigma_m), [M, K, D].
 func (q proposals) draw(rng random.Stream, k int) *Node {
-	m, d := q.mean.Shape().Dim(0), q.family.normals(q.mean.Shape().Dim(1))
+	m, d := q.mean.Shape().Dim(0), q.mean.Shape().Dim(1)
 	z := Reshape(rng.Named("draw").Normal(q.mean.DType(), m*k, d), m, k, d)
 	return Add(ExpandAxes(q.mean, 1), q.family.spread(q.covariance, z))
 }

@@ -20,8 +20,8 @@ type Result struct {
 	fit.Result
 	Algorithm Algorithm // as it ran, with its defaults filled in
 	// Phi are the draws, [J, D], and LogWeights their log-weights, [J]: for PMC of the last iteration, and by PMC.Weights.
-	// The draws of Annealed are in canonical order, if there is one; if they are weighted
-	// draws of the mixture, their weights are Pareto-smoothed (diag.PSIS).
+	// The draws of Annealed are in canonical order, if there is one; if they are weighted draws of the mixture, their
+	// weights are Pareto-smoothed (diag.PSIS).
 	Phi        *tensors.Tensor
 	LogWeights bayes.LogWeights
 	// Evidence is the log evidence with its standard error. For PMC it is the log of the mean of the draws' honest
@@ -30,19 +30,11 @@ type Result struct {
 	Evidence bayes.Evidence
 	// KHat is the k-hat of these draws' honest weights; for Annealed that of the mixture's draws, even if the result is
 	// another estimator's. It is NaN if the weights have no tail to estimate it from, for instance if all are equal.
-	KHat float64
-	ESS  float64 // effective sample size of these draws by their honest weights, before smoothing
-	// Exponent is lambda: the draws of the last iteration have the weights (pi/q)^lambda. It is 1 unless PMC.Weights
-	// tempers.
-	Exponent float64
-	// Distinct is the number of different draws among the M means that the last iteration chose, over M: 1 for Local
-	// resampling, near 1/M if one draw has all the weight of a Global one. NaN for Annealed.
-	Distinct float64
-	Trace    []IterationRecord // one for each iteration of PMC; nil for others
+	KHat  float64
+	ESS   float64           // effective sample size of these draws by their honest weights, before smoothing
+	Trace []IterationRecord // one for each iteration of PMC; nil for others
 	// Details is what an algorithm says beside: of Annealed an *annealed.Estimates (annealed.EstimatesOf); nil for PMC.
 	Details any
-	// Evaluations is the number of evaluations of the log-density of one particle, with or without its gradient.
-	Evaluations int
 	// Approximation describes the distribution of the weighted draws if it is not the posterior, see bayes.Provenance;
 	// else empty.
 	Approximation string
@@ -95,7 +87,7 @@ func recordOf(v []float64) IterationRecord {
 // The names of the curves in Result.Curves, beside fit.ESSCurve, and of the posterior's diagnostics. PMC has a log
 // evidence for each iteration, NaN if its k-hat is above MaxKHat; Annealed has that of the first SMC up to each power.
 const (
-	KHatCurve          = "k-hat"
+	khatCurve          = "k-hat"
 	LogEvidenceCurve   = "log evidence"
 	khatDiagnostic     = "k-hat"
 	essDiagnostic      = "effective sample size"
@@ -115,9 +107,9 @@ func (m *machine) result(status run.Status) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	count, at := m.Proposals*m.Draws, m.Trace[m.Iteration-1]
+	count := m.Proposals * m.Draws
 	r := &Result{
-		Phi: compute.Floats(m.DType, last, count, m.Problem.Dim), Exponent: at.Exponent, Distinct: at.Distinct,
+		Phi:   compute.Floats(m.DType, last, count, m.Problem.Dim),
 		Trace: slices.Clone(m.Trace), // a run goes on with its own
 	}
 	r.Status = status
@@ -134,23 +126,13 @@ func (m *machine) result(status run.Status) (*Result, error) {
 	if r.Evidence = unknown; status == run.Completed && r.trusted() {
 		r.Evidence.Value, r.Evidence.StdErr = smc.LogEvidence(m.honest)
 	}
-	r.Evaluations = m.Iteration * m.evaluations()
 	r.Curves = []fit.Curve{
 		fit.NewCurve(fit.ESSCurve, m.Trace, func(r IterationRecord) float64 { return r.ESS }),
-		fit.NewCurve(KHatCurve, m.Trace, func(r IterationRecord) float64 { return r.KHat }),
+		fit.NewCurve(khatCurve, m.Trace, func(r IterationRecord) float64 { return r.KHat }),
 		fit.NewCurve(LogEvidenceCurve, m.Trace, func(r IterationRecord) float64 { return r.stated(count) }),
 	}
 	r.Approximation, r.Warnings = m.approximation(r), m.doubts(r)
 	return r, nil
-}
-
-// evaluations of one particle's target in an iteration.
-func (m *machine) evaluations() int {
-	draws, ascent := m.Proposals*m.Draws, m.Proposals*(mostHalvings+2)
-	if m.Ascent == NoAscent {
-		return draws
-	}
-	return draws + ascent // of mini-batches: of all rows once
 }
 
 // trusted says whether the weights may be called an estimate of anything.

@@ -33,7 +33,7 @@ func TestDoubtful(t *testing.T) {
 		}
 		m.Iteration = iterations
 		m.Trace[1].Replaced, m.Trace[3].NonFinite = c.replaced, c.nonFinite
-		said := m.doubts(&Result{LogWeights: weights, ESS: proposals * draws, Exponent: 1})
+		said := m.doubts(&Result{LogWeights: weights, ESS: proposals * draws})
 		if c.says == "" && len(said) > 0 ||
 			c.says != "" && !slices.ContainsFunc(said, func(w string) bool { return strings.HasPrefix(w, c.says) }) {
 			t.Errorf("%d replaced, %d not finite: warnings %q, want %q", c.replaced, c.nonFinite, said, c.says)

@@ -77,7 +77,7 @@ func TestRunningEvidence(t *testing.T) {
 	}
 }
 
-// The share of distinct draws and lambda are in the result and among the posterior's diagnostics, of PMC, and not of
+// The share of distinct draws and lambda are among the posterior's diagnostics, of PMC, and not of
 // Annealed, which has neither.
 func TestSharesAndLambda(t *testing.T) {
 	model, parts, _ := line(t)
@@ -92,18 +92,17 @@ func TestSharesAndLambda(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, last := r.Posterior.Diagnostics(), r.Trace[0]
-	if r.Distinct != last.Distinct || !(r.Distinct < 1 && r.Distinct >= 1./30) ||
-		d["share of distinct draws"] != r.Distinct {
-		t.Errorf("share of distinct draws %v, in the trace %v, diagnostics %v", r.Distinct, last.Distinct, d)
+	if !(last.Distinct < 1 && last.Distinct >= 1./30) || d["share of distinct draws"] != last.Distinct {
+		t.Errorf("share of distinct draws %v, diagnostics %v", last.Distinct, d)
 	}
-	if r.Exponent != last.Exponent || !(r.Exponent < 1) || d["lambda"] != r.Exponent {
-		t.Errorf("lambda %v, in the trace %v, diagnostics %v", r.Exponent, last.Exponent, d)
+	if !(last.Exponent < 1) || d["lambda"] != last.Exponent {
+		t.Errorf("lambda %v, diagnostics %v", last.Exponent, d)
 	}
 	few := annealed.Annealed{Kernel: mcmc.HMC{Steps: 5}, Sampling: smc.Settings{Particles: 300}, Draws: 1000}
 	if r, err = trainer.Fit(t.Context(), few, parts, goSettings(t)); err != nil {
 		t.Fatal(err)
 	}
-	if d := r.Posterior.Diagnostics(); len(d) != 2 || !math.IsNaN(r.Distinct) || r.Exponent != 1 {
-		t.Errorf("Annealed: share of distinct draws %v, lambda %v, diagnostics %v", r.Distinct, r.Exponent, d)
+	if d := r.Posterior.Diagnostics(); len(d) != 2 {
+		t.Errorf("Annealed: diagnostics %v", d)
 	}
 }

@@ -34,8 +34,10 @@ type annealing struct {
 	*pmcnet.Job
 	order order
 	said  Estimates
-	// evaluated is how many draws of the mixture were, and wrong how many of these have a log-density of NaN or +Inf.
-	evaluated, wrong int
+	// Of the draws of the mixture: the share that is not in canonical order, and the numbers of those whose log-density is
+	// not finite, and of those where it is NaN or +Inf.
+	outside          float64
+	nonFinite, wrong int
 	// earlier is the time of the bridge's earlier sessions.
 	earlier time.Duration
 }
@@ -79,8 +81,8 @@ func (r *annealing) checked(ctx context.Context, particles *smc.Result) (*pmcnet
 	original := mat.DenseCopyOf(x)
 	r.order.learn(x) // (2)
 	q, draws, err := r.approximated(ctx, x, particles)
-	if err == nil && r.said.Outside > mostOutside {
-		r.order = order{why: edges(1 - r.said.Outside)}
+	if err == nil && r.outside > mostOutside {
+		r.order = order{why: edges(1 - r.outside)}
 		x = original
 		q, draws, err = r.approximated(ctx, x, particles)
 	}
@@ -232,7 +234,7 @@ func (r *annealing) fitted(ctx context.Context, x *mat.Dense, weights []float64)
 	if err != nil || len(q) == 0 {
 		return nil, err
 	}
-	r.said.Components, r.said.Dropped, r.said.DoF = len(q), n-len(q), q[0].dof
+	r.said.Components = len(q)
 	for k := range q {
 		q[k].share *= 1 - wideShare
 	}
@@ -295,7 +297,7 @@ func (r *annealing) weigh(ctx context.Context, q mixture) (theta *mat.Dense, log
 	logWeights = q.logDensity(theta)
 	floats.SubTo(logWeights, logPi, logWeights)
 	outside := 0
-	r.said.NonFinite, r.wrong = 0, 0
+	r.nonFinite, r.wrong = 0, 0
 	for j := range logWeights {
 		finite := !math.IsInf(logPi[j], 0) && !math.IsNaN(logPi[j])
 		inside := r.order.inside(theta.RawRowView(j))
@@ -303,7 +305,7 @@ func (r *annealing) weigh(ctx context.Context, q mixture) (theta *mat.Dense, log
 			logWeights[j] = math.Inf(-1)
 		}
 		if !finite {
-			r.said.NonFinite++
+			r.nonFinite++
 		}
 		if !finite && !math.IsInf(logPi[j], -1) {
 			r.wrong++
@@ -312,7 +314,7 @@ func (r *annealing) weigh(ctx context.Context, q mixture) (theta *mat.Dense, log
 			outside++
 		}
 	}
-	r.said.Outside = float64(outside) / float64(r.Draws)
+	r.outside = float64(outside) / float64(r.Draws)
 	return theta, logWeights, nil
 }
 
@@ -347,7 +349,6 @@ func (r *annealing) logDensities(ctx context.Context, theta *mat.Dense) ([]float
 			return nil, fmt.Errorf("annealed: the log-density of the mixture's draws: %w", err)
 		}
 		out = append(out, values[:min(chunk, rows-from)]...)
-		r.evaluated = len(out)
 		if r.Progress != nil {
 			r.Progress(run.Progress{Stage: "importance sampling", Step: len(out), Steps: rows})
 		}
@@ -651,11 +652,7 @@ func (r *annealing) unchecked(particles *smc.Result, status run.Status, why stri
 func (r *annealing) of(particles *smc.Result, x *mat.Dense, e bayes.Evidence) *pmcnet.Result {
 	result := &pmcnet.Result{
 		Phi: r.rows(x), LogWeights: particles.LogWeights, Evidence: e, KHat: r.said.KHat,
-		ESS: particles.LogWeights.EffectiveSampleSize(), Exponent: 1, Distinct: math.NaN(), Details: &r.said,
-		Evaluations: r.said.SMC.Evaluations + r.evaluated,
-	}
-	if r.said.Bridge != nil {
-		result.Evaluations += r.said.Bridge.Evaluations
+		ESS: particles.LogWeights.EffectiveSampleSize(), Details: &r.said,
 	}
 	result.Status = particles.Status
 	sum, trace := 0., r.said.SMC.Trace

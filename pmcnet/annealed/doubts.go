@@ -38,7 +38,7 @@ func unfitted(particles, d int) string {
 
 func (r *annealing) weightless() string {
 	return fmt.Sprintf("none of %d draws of the mixture has any weight, with %.3g of them outside the canonical order "+
-		"and %d log-densities that are not finite", r.Draws, r.said.Outside, r.said.NonFinite)
+		"and %d log-densities that are not finite", r.Draws, r.outside, r.nonFinite)
 }
 
 // verdict says of weighted draws whether they can be trusted.

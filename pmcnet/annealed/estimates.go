@@ -39,16 +39,9 @@ type Estimates struct {
 
 	// Order is the reason why there is no canonical order (see the package comment); empty if there is one. LogImages is
 	// log |G|, the log of the number of the posterior's identical images; 0 if there is no order.
-	Order     string
-	LogImages float64
-	// Outside is the share of the mixture's draws that are not in canonical order, and NonFinite the number of those whose
-	// log-density is not finite. Both kinds have weight 0.
-	Outside   float64
-	NonFinite int
-
-	Components int     // number of components of the mixture, without the wide one
-	Dropped    int     // number of components that were given up, with too few particles for a covariance
-	DoF        float64 // degrees of freedom of the components, without the wide one
+	Order      string
+	LogImages  float64
+	Components int // number of components of the mixture, without the wide one
 }
 
 // EstimatesOf are the estimates of a run of Annealed; nil for a result of another algorithm.
