@@ -410,10 +410,8 @@ const fewDraws = 100
 // standard error of their mean says nothing.
 const safeKHat = .5
 
-// haveVariance says whether the weights' distribution has a variance, beyond what k-hat's own error leaves open. Of 100
-// runs on boston with two tanh units, whose k-hat was .7 in the mean, four had .42 to .50, and an evidence too low by 2
-// to 4 of the errors that its weights stated: with k-hat taken at its word these four were a sixth of the result's
-// variance, and runs stated 3/4 of their error.
+// haveVariance says whether the weights' distribution has a variance, even if k-hat is too low by its standard error.
+// Without this margin some runs state an evidence that is too low by several of their errors (RESULTS.md).
 func (e *Estimates) haveVariance() bool { return e.KHat+e.KHatStdErr <= safeKHat }
 
 // bridges says whether step 5 is to be made, where there is a mixture.
@@ -436,10 +434,7 @@ func (r *annealing) bridges(fitted bool, draws weightedDraws) bool {
 }
 
 // nearness is the share of the first SMC's first power that the bridge's must have, if it is not asked for: the larger
-// its first power, the nearer is what an SMC begins at to what it ends at. With 500 to 2000 particles the bridge cost
-// more than three times the SMC's gradients where the share was below .08 (networks of 27, 52 and 301 weights, and 16
-// rows), .8 and 2 times as many at .4, and .1 to 2.8 times at 3 and above (boston, yacht, australian, and Friedman's
-// function).
+// its first power, the nearer is what an SMC begins at to what it ends at. RESULTS.md has what a bridge costs by it.
 const nearness = .1
 
 // firstPower is the largest power, at most 1, of weights at which their effective sample size is at least a share of
@@ -608,7 +603,7 @@ func (r *annealing) choose(particles *smc.Result, x *mat.Dense, draws weightedDr
 // no other is above by more than three standard errors. An estimate of p(y) whose mean is right, but whose distribution
 // has a long tail, is too low in most runs, since they missed a part of the posterior, and far too high in few: so of
 // two that contradict each other the higher one has seen more. The SMC is asked where there is no bridge, or a doubtful
-// one: where the two differed, on problems with known evidence, the bridge was right each time.
+// one: on problems with known evidence where the two differed, the bridge was right each time.
 func (e *Estimates) decide(weighted bool) {
 	type candidate struct {
 		by Estimator

@@ -26,8 +26,8 @@ import (
 //     the posterior through q^(1-power) pi^power. In many dimensions weights degenerate if q is wrong by some
 //     hundredths of its scale in each coordinate; the bridge is then short, and ends at the exact posterior. It is left
 //     out where it would begin further away than the prior is;
-//  6. choice: the result is one of the three estimates, by the rule in the package comment. Estimates say which,
-//     and what each estimator gives.
+//  6. choice: the result is one of the three estimates, by the rule in the package comment. Estimates say which, and what each
+//     estimator gives.
 //
 // The SMC moves particles until their correlation with their starting points is small (smc.Settings.Correlation). It is
 // waste-free only if Sampling.WasteFree is set: waste-free chains have a fixed length, and if they do not mix within
@@ -41,8 +41,7 @@ import (
 //
 // It needs a target with separate prior and likelihood (smc.Factored), as those of Fit are. Most of the cost is the
 // first SMC's. The rest is Draws evaluations, J M D^2 multiplications for each iteration of the fit of M components to
-// J particles, and the bridge, if it is run: on boston half of the SMC's evaluations with two hidden units, three times
-// as many with two layers of 4.
+// J particles, and the bridge, if it is run, which can take several times the SMC's evaluations.
 type Annealed struct {
 	Kernel mcmc.Kernel // of the SMC's moves and the bridge's; default smc.DefaultKernel()
 	// Sampling are the settings of the SMC; default 2000 particles and, at each temperature, as many moves as
