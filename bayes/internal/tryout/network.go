@@ -1,0 +1,290 @@
+package tryout
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gobnn/bayes/internal/stats"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+)
+
+// The numbers of particles and rows that a network is tried on.
+const (
+	Particles = 4 // two blocks of two
+	Rows      = 3
+)
+
+// Network is what is tried of a network and a likelihood.
+type Network struct {
+	Network, Likelihood any // for their types
+	Inputs, Width, D, W int
+	Targets, Classes    int                   // Classes is 0 for a regression
+	Counts              bool                  // targets are counts
+	Check               func(y float64) error // a target that the likelihood does not take
+	// Evaluate evaluates both for phi, [Particles, D], psi, [W], x, [Rows, Inputs], and y, [Rows, Targets], with the
+	// particles in blocks of the given size.
+	Evaluate func(block int, phi, psi, x, y []float64) (Evaluated, error)
+	// Predictives gives the likelihood's distribution for a particle, a row and a target, given the network's outputs.
+	Predictives func(outputs, phi, psi []float64) func(j, row, target int) stats.Distribution
+}
+
+// Evaluated are outputs and log-densities for the particles and rows of a trial.
+type Evaluated struct {
+	Outputs []float64 // [Particles, Width, Rows]
+	Density []float64 // [Particles, Rows]
+}
+
+// Try is an error if the network or the likelihood contradicts itself. It takes numbers from a standard normal distribution. Where the network's
+// outputs are NaN for these, as a square root's are, smaller and positive numbers are tried too, since there is no
+// distribution of NaN to take targets from.
+func (n Network) Try() error {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		scale    float64
+		positive bool
+	}{{1, false}, {.05, false}, {1, true}, {.05, true}} {
+		unusual, err := n.tryNumbers(func(scale float64, size int) []float64 {
+			values := make([]float64, size)
+			for i := range values {
+				if values[i] = c.scale * scale * rng.NormFloat64(); c.positive {
+					values[i] = math.Abs(values[i])
+				}
+			}
+			return values
+		})
+		if err != nil || !unusual {
+			return err
+		}
+	}
+	return nil
+}
+
+// tryNumbers evaluates a few particles and rows, and then again with other values in all rows but one, in all particles
+// but one, with the rows in reverse order, and with another block size. Outputs and log-densities of what was kept must
+// stay the same, and the log-densities must agree with Predictive; unusual says that this was not tried, since an
+// output is NaN. draw gives so many numbers of about the given scale.
+func (n Network) tryNumbers(draw func(scale float64, n int) []float64) (unusual bool, err error) {
+	phi, psi := draw(.5, Particles*n.D), draw(.3, n.W)
+	x, y := draw(1, Rows*n.Inputs), make([]float64, Rows*n.Targets)
+	first, err := n.Evaluate(1, phi, psi, x, y)
+	if err != nil {
+		return false, err
+	}
+	unusual = floats.HasNaN(first.Outputs)
+	distributions := n.Predictives(first.Outputs, phi, psi)
+	if !unusual {
+		if err := n.tryTargets(y, distributions); err != nil {
+			return false, err
+		}
+	}
+	base, err := n.Evaluate(1, phi, psi, x, y)
+	if err != nil {
+		return false, err
+	}
+	const (
+		byRow            = "depends on the other rows of the batch"
+		apart            = "each row must be evaluated apart, since the likelihood is their product"
+		byParticle       = "depends on the other particles"
+		own              = "each particle is a network of its own"
+		lastRow, lastOne = Rows - 1, Particles - 1
+	)
+	// only is for what must stay as it was at some places, and may change at others.
+	only := func(same func(j, row int) bool) func(j, row int) int {
+		return func(j, row int) int {
+			if same(j, row) {
+				return row
+			}
+			return -1
+		}
+	}
+	for _, other := range []struct {
+		block       int
+		phi, x, y   []float64
+		now         func(j, row int) int // the row where particle j must give what it gave for this one; -1: nowhere
+		wrong, cure string
+	}{
+		{1, phi, slices.Concat(x[:n.Inputs], draw(1, lastRow*n.Inputs)), y,
+			only(func(_, row int) bool { return row == 0 }), byRow, apart},
+		{1, phi, slices.Concat(draw(1, lastRow*n.Inputs), x[lastRow*n.Inputs:]), y,
+			only(func(_, row int) bool { return row == lastRow }), byRow, apart},
+		{1, phi, backwards(x, n.Inputs), backwards(y, n.Targets), func(_, row int) int { return lastRow - row },
+			"depends on the place of a row in its batch", "a row must have the same answer wherever it stands"},
+		{1, slices.Concat(phi[:n.D], draw(.5, lastOne*n.D)), x, y,
+			only(func(j, _ int) bool { return j == 0 }), byParticle, own},
+		{1, slices.Concat(draw(.5, lastOne*n.D), phi[lastOne*n.D:]), x, y,
+			only(func(j, _ int) bool { return j == lastOne }), byParticle, own},
+		{2, phi, x, y, func(_, row int) int { return row }, "depends on how the particles are laid out (see nn.Block)",
+			"values per particle are [J/c, width, rows, c] for any c, and parameters [J/c, ..., c]: use Value.Full"},
+	} {
+		again, err := n.Evaluate(other.block, other.phi, psi, other.x, other.y)
+		if err != nil {
+			return false, err
+		}
+		for _, part := range []struct {
+			name     string
+			was, now []float64
+		}{
+			{fmt.Sprintf("the output of network %T", n.Network), base.Outputs, again.Outputs},
+			{fmt.Sprintf("the LogDensity of likelihood %T", n.Likelihood), base.Density, again.Density},
+		} {
+			for i, was := range part.was {
+				row := i % Rows
+				there := other.now(i/(len(part.was)/Particles), row)
+				if there < 0 {
+					continue
+				}
+				if now := part.now[i-row+there]; !Near(was, now) {
+					return false, fmt.Errorf("bayes: %s %s: it was %.6g and is %.6g; %s", part.name, other.wrong, was, now,
+						other.cure)
+				}
+			}
+		}
+	}
+	if unusual {
+		return true, nil
+	}
+	if err := n.tryDensity(base.Density, y, distributions); err != nil || !Foreign(n.Likelihood) {
+		return false, err
+	}
+	far := n.tails(y, distributions)
+	if base, err = n.Evaluate(1, phi, psi, x, far); err != nil {
+		return false, err
+	}
+	return false, n.tryDensity(base.Density, far, distributions)
+}
+
+// tails are targets in the tails of particle 0's distributions; those of y where these are so heavy that a square would
+// overflow float32.
+func (n Network) tails(y []float64, distributions func(j, row, target int) stats.Distribution) []float64 {
+	const most = 1e9
+	far := slices.Clone(y)
+	for row := range Rows {
+		for k := range n.Targets {
+			levels := [Rows]float64{.001, .999, .01}
+			if q := distributions(0, row, k).Quantile(levels[row]); math.Abs(q) <= most {
+				far[row*n.Targets+k] = q
+			}
+		}
+	}
+	return far
+}
+
+// backwards are rows of so many numbers in reverse order.
+func backwards(x []float64, columns int) []float64 {
+	var out []float64
+	for row := len(x)/columns - 1; row >= 0; row-- {
+		out = append(out, x[row*columns:(row+1)*columns]...)
+	}
+	return out
+}
+
+// tryTargets fills y with quantiles of particle 0's distributions, and is an error if the methods of one of these
+// contradict each other.
+func (n Network) tryTargets(y []float64, distributions func(j, row, target int) stats.Distribution) error {
+	for row := range Rows {
+		for k := range n.Targets {
+			d := distributions(0, row, k)
+			if err := n.tryDistribution(d); err != nil {
+				return fmt.Errorf("bayes: the Predictive of likelihood %T contradicts itself: %w", n.Likelihood, err)
+			}
+			levels := [Rows]float64{.2, .5, .8}
+			if n.Counts {
+				levels[Rows-1] = .9999 // a count above 1, whose factorial's logarithm is not 0
+			}
+			y[row*n.Targets+k] = d.Quantile(levels[row])
+		}
+	}
+	return nil
+}
+
+// tryDistribution is an error if a distribution's quantiles, probabilities, density, mean and variance contradict each
+// other.
+func (n Network) tryDistribution(d stats.Distribution) error {
+	const tolerance = 1e-3
+	if classes := n.Classes; classes > 0 {
+		p := make([]float64, classes)
+		stats.Probabilities(d, p)
+		if sum := floats.Sum(p); !(math.Abs(sum-1) <= tolerance) {
+			return fmt.Errorf("by LogProb the probabilities of %d classes sum to %.6g, and not to 1", classes, sum)
+		}
+	}
+	discrete := n.Classes > 0 || n.Counts
+	width := d.Quantile(.75) - d.Quantile(.25)
+	for _, p := range []float64{.05, .3, .7, .95} {
+		q := d.Quantile(p)
+		if n.Classes > 0 && (q < 0 || q >= float64(n.Classes) || q != math.Trunc(q)) {
+			return fmt.Errorf("Quantile(%v) is %v, which is none of %d classes", p, q, n.Classes)
+		}
+		if n.Classes == 0 {
+			if err := n.Check(q); err != nil {
+				return fmt.Errorf("Quantile(%v) %w", p, err)
+			}
+		}
+		step := 1.0 // CDF at q is compared with CDF one step below and above
+		if !discrete {
+			step = .01 * width
+		}
+		below, at, above := d.CDF(q-step), d.CDF(q), d.CDF(q+step)
+		if !(at >= p-tolerance) || !(below <= p+tolerance) {
+			return fmt.Errorf("Quantile(%v) is %.6g, where CDF goes from %.6g to %.6g", p, q, below, at)
+		}
+		if s := d.Survival(q); !(math.Abs(at+s-1) <= tolerance) {
+			return fmt.Errorf("at %.6g CDF is %.6g and Survival %.6g, which do not sum to 1", q, at, s)
+		}
+		density, slope := math.Exp(d.LogProb(q)), at-below
+		if !discrete {
+			slope = (above - below) / (2 * step)
+		}
+		if (discrete || width > 0) && !(math.Abs(density-slope) <= .02*slope+tolerance/10) {
+			return fmt.Errorf("at %.6g LogProb is %.6g, but the logarithm of the slope of CDF is %.6g", q, d.LogProb(q),
+				math.Log(slope))
+		}
+	}
+	if n.Classes > 0 {
+		return nil // the mean and variance of a class index are not used
+	}
+	mean, variance := quantileMoments(d, 2000)
+	_, rough := quantileMoments(d, 500)
+	stdDev, light := math.Sqrt(variance), variance <= 1.02*rough // else the tails hold too much of the variance
+	// (Where there is no variance, NaN is right.)
+	if have := d.Variance(); have < .8*variance || light && !(have <= 1.25*variance) {
+		return fmt.Errorf("Variance is %.6g, but the variance that its quantiles give is %.6g", have, variance)
+	}
+	if have := d.Mean(); light && !(math.Abs(have-mean) <= .05*stdDev) {
+		return fmt.Errorf("Mean is %.6g, but the mean that its quantiles give is %.6g", have, mean)
+	}
+	return nil
+}
+
+// quantileMoments are the mean and variance of a distribution's n quantiles at (i + 1/2)/n.
+func quantileMoments(d stats.Distribution, n int) (mean, variance float64) {
+	quantiles := make([]float64, n)
+	for i := range quantiles {
+		quantiles[i] = d.Quantile((float64(i) + .5) / float64(n))
+	}
+	return stat.PopMeanVariance(quantiles, nil)
+}
+
+// tryDensity is an error if the log-density, [J, B], differs from Predictive's, summed over targets.
+func (n Network) tryDensity(density, y []float64, distributions func(j, row, target int) stats.Distribution) error {
+	targets := n.Targets
+	for j := range Particles {
+		for row := range Rows {
+			want, at := 0.0, y[row*targets:(row+1)*targets]
+			for k, v := range at {
+				want += distributions(j, row, k).LogProb(v)
+			}
+			if have := density[j*Rows+row]; !Near(have, want) {
+				return fmt.Errorf("bayes: likelihood %T contradicts itself: for the targets %.6g and the same outputs "+
+					"LogDensity is %.6g and the sum of Predictive's LogProb %.6g: the model would predict by another "+
+					"distribution than it is trained with; make both the same, with all constants, which the evidence needs",
+					n.Likelihood, at, have, want)
+			}
+		}
+	}
+	return nil
+}
