@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -51,9 +50,9 @@ func list(args []string, out io.Writer) error {
 
 Lists the notebooks, and every table and figure of results in the five papers with its ID, its state and what it shows.
 A NAME is that of a notebook, a paper (such as ohsmc) or a study (ohsmc.table8): only these are listed. Studies that can
-be run come first. The states are "reproduced"; "reduced", with what was reduced; "needs data", with the file and its
-place; and "not yet". Times are with the default flags: on this machine if the study has run here, from nothing (no
-results kept from earlier runs) or from kept results; or else the total time recorded with the committed results.
+be run come first. The states are "reduced", with what was reduced, and "not yet". Times are with the
+default flags: on this machine if the study has run here, from nothing (no results kept from earlier runs) or from kept
+results; or else the total time recorded with the committed results.
 `, args)
 	if err != nil {
 		return err
@@ -82,32 +81,27 @@ results kept from earlier runs) or from kept results; or else the total time rec
 	if err := listNotebooks(out, width, folder, notebooks, asked, here, recorded); err != nil {
 		return err
 	}
-	groups := []struct {
+	for _, group := range []struct {
 		title string
-		has   func(study.State) bool
-	}{
-		{"Can be run", func(s study.State) bool { return s == study.Reproduced || s == study.Reduced }},
-		{"Need data of yours", func(s study.State) bool { return s == study.NeedsData }},
-		{"Not yet", func(s study.State) bool { return s == study.NotYet }},
-	}
-	for _, group := range groups {
+		state study.State
+	}{{"CAN BE RUN", study.Reduced}, {"NOT YET", study.NotYet}} {
 		headed := false
 		for _, paper := range study.Papers {
 			named := false
-			var before []study.Study
+			var before []study.Experiment
 			for _, s := range study.All() {
-				if s.Paper != paper.Name || !group.has(s.State) || !isAsked(asked, s.ID) && !isAsked(asked, paper.Name) {
+				if s.Paper() != paper.Name || s.State() != group.state || !isAsked(asked, s.ID) && !isAsked(asked, paper.Name) {
 					continue
 				}
 				if !headed {
-					fmt.Fprintf(out, "\n%s\n", strings.ToUpper(group.title))
+					fmt.Fprintf(out, "\n%s\n", group.title)
 					headed = true
 				}
 				if !named {
 					fmt.Fprintf(out, "\n%s\n", paper.Title)
 					named = true
 				}
-				entry(out, width, s.ID, string(s.State)+": "+s.Title, unsaid(s, before),
+				entry(out, width, s.ID, string(s.State())+": "+s.Title, unsaid(s, before),
 					took.Line(here[s.ID], took.Study(recorded, s.ID)))
 				before = append(before, s)
 			}
@@ -141,7 +135,7 @@ func known(asked, notebooks []string) error {
 
 // unsaid is a study's note, where another's before it, by ID, has the same or its end does: studies of the same runs
 // share most of theirs.
-func unsaid(s study.Study, before []study.Study) string {
+func unsaid(s study.Experiment, before []study.Experiment) string {
 	for _, other := range before {
 		if other.Note == "" {
 			continue
@@ -246,12 +240,12 @@ func recordedTimes() (map[took.Row]took.Cost, error) {
 	return took.Recorded(root)
 }
 
-// find gives a study by its ID; tests replace it.
-var find = study.Find
+// runOne runs a study; tests replace it.
+var runOne = study.Experiment.Run
 
 // request is what the command was asked for.
 type request struct {
-	studies []study.Study
+	studies []study.Experiment
 	options study.Options
 	file    string // for the numbers; empty: none
 	record  bool
@@ -312,14 +306,6 @@ func parsed(args []string) (request, error) {
 		"large data sets tuned like the others: takes hours or days")
 	data := flags.String("data", "", "only these data `sets`, separated by commas (default: all of the study's)")
 	methods := flags.String("methods", "", "only these `methods`, separated by commas (default: all of the study's)")
-	hidden := flags.String("hidden", "", "for pmcnet.evidence and fbnn.surrogates: a network with these hidden `units` "+
-		"per layer, separated by commas, instead of the study's own")
-	flags.StringVar(&o.Activation, "activation", "", "for -hidden: tanh or relu (default: tanh)")
-	flags.BoolVar(&o.Precisions, "precisions", false, "for pmcnet.evidence: networks whose precisions of weights, "+
-		"biases and noise have Gamma priors instead of being 1")
-	flags.IntVar(&o.Rows, "rows", 0, "number of `rows` of data, for fbnn.surrogates (default: 10000) "+
-		"and fbnn.tableA1 with -data \"simulated regression in blocks\" (default: 10000)")
-	flags.Uint64Var(&o.Seed, "seed", 0, "for fbnn.surrogates: the `seed` of its data (default: 18)")
 	flags.StringVar(&o.FigureDir, "figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")
 	flags.StringVar(&o.FigureFormat, "format", "png", "`format` of the figures: png, svg or pdf")
 	flags.StringVar(&asked.file, "json", "",
@@ -342,30 +328,21 @@ are those of "go run ./notebooks list".
 	for _, number := range []struct {
 		flag  string
 		value int
-	}{{"reps", o.Reps}, {"epochs", o.Epochs}, {"rows", o.Rows}} {
+	}{{"reps", o.Reps}, {"epochs", o.Epochs}} {
 		if number.value < 0 {
 			return asked, fmt.Errorf("-%s %d: must not be negative", number.flag, number.value)
 		}
-	}
-	if o.Hidden, err = widths(*hidden); err != nil {
-		return asked, err
 	}
 	o.Data, o.Methods = names(*data), names(*methods)
 	if _, err := o.FigureFile(""); err != nil {
 		return asked, fmt.Errorf("-format: %w", err)
 	}
 	for _, id := range ids {
-		s, err := find(id)
+		s, err := study.Find(id)
 		if err != nil {
 			return asked, err
 		}
-		if (*hidden != "" || o.Activation != "" || o.Precisions) && !s.AnyNetwork {
-			return asked, fmt.Errorf("-hidden, -activation and -precisions: %s has networks of its own; leave them out", id)
-		}
-		if (o.Rows != 0 || o.Seed != 0) && !s.AnyData {
-			return asked, fmt.Errorf("-rows and -seed: %s has data of its own; leave them out", id)
-		}
-		if s.Run == nil {
+		if s.State() == study.NotYet {
 			return asked, fmt.Errorf("%s (%s): %s", id, s.Title, study.NotYet)
 		}
 		asked.studies = append(asked.studies, s)
@@ -375,10 +352,10 @@ are those of "go run ./notebooks list".
 }
 
 // run runs a study and prints its table. An error comes with the cells that are known.
-func (r request) run(ctx context.Context, s study.Study, out io.Writer, shown *status) ([]study.Cell, error) {
+func (r request) run(ctx context.Context, s study.Experiment, out io.Writer, shown *status) ([]study.Cell, error) {
 	start := time.Now()
 	stop := shown.tick()
-	cells, err := s.Run(ctx, r.options)
+	cells, err := runOne(s, ctx, r.options)
 	stop()
 	seconds := time.Since(start).Seconds()
 	computed, kept := shown.counted()
@@ -400,15 +377,13 @@ func (r request) run(ctx context.Context, s study.Study, out io.Writer, shown *s
 }
 
 // where says where the figure and the repetitions of a study lie.
-func where(out io.Writer, s study.Study, o study.Options) error {
-	if s.Draw != nil {
-		path, err := o.FigureFile(s.ID)
-		if err != nil {
-			return err
-		}
-		if _, err := os.Stat(path); err == nil {
-			fmt.Fprintf(out, "figure: %s\n", path)
-		}
+func where(out io.Writer, s study.Experiment, o study.Options) error {
+	path, err := o.FigureFile(s.ID)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); err == nil {
+		fmt.Fprintf(out, "figure: %s\n", path)
 	}
 	folder, err := o.ResultDir()
 	if err != nil {
@@ -499,18 +474,6 @@ func without(args []string, name string) []string {
 		}
 	}
 	return out
-}
-
-// widths are the numbers of a list with commas.
-func widths(list string) (units []int, err error) {
-	for _, name := range names(list) {
-		n, err := strconv.Atoi(name)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("-hidden %q: %q is not a number of units", list, name)
-		}
-		units = append(units, n)
-	}
-	return units, nil
 }
 
 // names are the parts of a list with commas, without space or empty ones.

@@ -17,14 +17,14 @@ import (
 
 // A note that an earlier study has too is named by that, and so is its end.
 func TestUnsaid(t *testing.T) {
-	before := []study.Study{
+	before := []study.Experiment{
 		{ID: "p.fig1"}, {ID: "p.table1", Note: "three runs; noise learnt"}, {ID: "p.table2", Note: "b"},
 	}
 	for note, want := range map[string]string{
 		"": "", "three runs; noise learnt": "as p.table1", "drawn; three runs; noise learnt": "drawn; else as p.table1",
 		"three runs": "three runs", "noise learnt": "noise learnt", "rub": "rub",
 	} {
-		if got := unsaid(study.Study{ID: "p.fig2", Note: note}, before); got != want {
+		if got := unsaid(study.Experiment{ID: "p.fig2", Note: note}, before); got != want {
 			t.Errorf("%q: %q, want %q", note, got, want)
 		}
 	}
@@ -52,7 +52,7 @@ func TestList(t *testing.T) {
 	}
 	words := strings.Join(strings.Fields(out.String()), " ")
 	for _, s := range study.All() {
-		entry := s.ID + " " + string(s.State) + ": " + strings.Join(strings.Fields(s.Title), " ")
+		entry := s.ID + " " + string(s.State()) + ": " + strings.Join(strings.Fields(s.Title), " ")
 		if !strings.Contains(words, entry) {
 			t.Errorf("%q is not listed", entry)
 		}
@@ -113,9 +113,6 @@ func TestReproduceBadInput(t *testing.T) {
 		"one that is not":   {[]string{notYet(t)}, "not yet"},
 		"negative reps":     {[]string{"ohsmc.table8", "-reps", "-1"}, "-reps -1"},
 		"negative epochs":   {[]string{"ohsmc.table8", "-epochs", "-2"}, "-epochs -2"},
-		"hidden units":      {[]string{"pmcnet.evidence", "-hidden", "4,x"}, `"x"`},
-		"hidden, elsewhere": {[]string{"ohsmc.table8", "-hidden", "4"}, "ohsmc.table8 has networks of its own"},
-		"activation":        {[]string{"pmcnet.evidence", "-hidden", "4", "-activation", "gelu"}, `"gelu"`},
 		"evidence, epochs":  {[]string{"pmcnet.evidence", "-epochs", "4"}, "leave out -epochs"},
 		"unknown data set":  {[]string{"ohsmc.table8", "-data", "yacht,jacht"}, `"jacht"`},
 		"unknown, flagged":  {[]string{"-reps", "1", "nope"}, `"nope"`},
@@ -178,26 +175,22 @@ func TestReproduceNotes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOBNN_CACHE", t.TempDir())
 			var figure, folder string
-			find = func(id string) (study.Study, error) {
-				s, err := study.Find(id)
-				s.Run = func(_ context.Context, o study.Options) ([]study.Cell, error) {
-					for _, kept := range c.kept {
-						o.Repetition(study.Repetition{Study: id, Of: len(c.kept), Done: true, Kept: kept})
-					}
-					var errs [2]error
-					figure, errs[0] = o.FigureFile(id)
-					folder, errs[1] = o.ResultDir()
-					if c.files {
-						for _, dir := range []string{filepath.Dir(figure), folder} {
-							errs[0] = errors.Join(errs[0], os.MkdirAll(dir, 0o755))
-						}
-						errs[1] = errors.Join(errs[1], os.WriteFile(figure, nil, 0o644))
-					}
-					return nil, errors.Join(errs[:]...)
+			runOne = func(s study.Experiment, _ context.Context, o study.Options) ([]study.Cell, error) {
+				for _, kept := range c.kept {
+					o.Repetition(study.Repetition{Study: s.ID, Of: len(c.kept), Done: true, Kept: kept})
 				}
-				return s, err
+				var errs [2]error
+				figure, errs[0] = o.FigureFile(s.ID)
+				folder, errs[1] = o.ResultDir()
+				if c.files {
+					for _, dir := range []string{filepath.Dir(figure), folder} {
+						errs[0] = errors.Join(errs[0], os.MkdirAll(dir, 0o755))
+					}
+					errs[1] = errors.Join(errs[1], os.WriteFile(figure, nil, 0o644))
+				}
+				return nil, errors.Join(errs[:]...)
 			}
-			t.Cleanup(func() { find = study.Find })
+			t.Cleanup(func() { runOne = study.Experiment.Run })
 			var out bytes.Buffer
 			err := dispatch(context.Background(), append([]string{"reproduce", "ohsmc.fig1"}, c.args...), &out, &out)
 			if err != nil {
@@ -240,7 +233,7 @@ func TestQuoted(t *testing.T) {
 // notYet is a study that there is no code for.
 func notYet(t *testing.T) string {
 	for _, s := range study.All() {
-		if s.Run == nil {
+		if s.State() == study.NotYet {
 			return s.ID
 		}
 	}

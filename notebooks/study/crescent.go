@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -57,13 +58,9 @@ var crescentModel = bayes.Model{
 
 // crescentSettings are the paper's: 100 observations, Adam at 0.1 0.96^(i/10), 200 epochs, batches of 10.
 func crescentSettings(o Options, seed uint64) (dataset.Parts, ohsmc.Settings, error) {
-	data, err := dataset.Crescent(100, 1, seed)
-	epochs := o.Epochs
-	if epochs == 0 {
-		epochs = 200
-	}
+	data, err := dataset.Crescent(crescentRows, 1, seed)
 	return dataset.Parts{Train: data}, ohsmc.Settings{
-		Particles: 1000, BatchSize: 10, Epochs: epochs, Seed: seed,
+		Particles: 1000, BatchSize: 10, Epochs: cmp.Or(o.Epochs, 200), Seed: seed,
 		Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, 10)},
 	}, err
 }
@@ -86,8 +83,11 @@ func crescentWalk(variance float64) ohsmc.OpenHorizon {
 	return ohsmc.OpenHorizon{Kernel: mcmc.RandomWalk{Variance: variance}}
 }
 
-// crescentData is the name of the crescent's data in its studies.
-const crescentData = "crescent"
+// The crescent's data in its studies.
+const (
+	crescentData = "crescent"
+	crescentRows = 100
+)
 
 // bestPsi is the psi that maximises log p(y; psi), to 0.005, and the log evidence there up to a constant: phi_1 is
 // integrated analytically, phi_0 by the trapezoidal rule.
@@ -123,13 +123,25 @@ func logPosterior(y []float64, psi float64) func(phi0, phi1 float64) float64 {
 	}
 }
 
-// scatter draws particles of the crescent over the true posterior at psi.
-func scatter(p *bayes.Posterior, y []float64, psi float64, title string) (*viz.Figure, error) {
-	phi0, _, err := p.Parameter("phi0")
-	if err != nil {
-		return nil, err
+// keepParticles keeps a posterior's particles and psi, as series whose names end so.
+func keepParticles(p *bayes.Posterior, out Result, ending string) error {
+	for _, name := range []string{"phi0", "phi1", shifted} {
+		values, _, err := p.Parameter(name)
+		if err != nil {
+			return err
+		}
+		out.Series[name+ending] = values
 	}
-	phi1, _, err := p.Parameter("phi1")
+	out.Series["weights"+ending] = p.LogWeights().Weights()
+	return nil
+}
+
+// keptPsi is psi of particles that are kept.
+func keptPsi(r Result, ending string) float64 { return r.Series[shifted+ending][0] + .1 }
+
+// scatter draws particles that are kept over the true posterior at psi.
+func scatter(r Result, ending string, psi float64, title string) (*viz.Figure, error) {
+	data, err := dataset.Crescent(crescentRows, 1, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -137,126 +149,118 @@ func scatter(p *bayes.Posterior, y []float64, psi float64, title string) (*viz.F
 	if err != nil {
 		return nil, err
 	}
-	return viz.ParticleScatter(phi0, phi1, viz.ParticleOptions{
+	return viz.ParticleScatter(r.Series["phi0"+ending], r.Series["phi1"+ending], viz.ParticleOptions{
 		Frame:   viz.Frame{Title: title, XLabel: "φ₀", YLabel: "φ₁", Width: 415, Height: 300},
-		Weights: p.LogWeights().Weights(), Density: lattice.Fill(logPosterior(y, psi)), LogDensity: true,
+		Weights: r.Series["weights"+ending], Density: lattice.Fill(logPosterior(data.Y, psi)), LogDensity: true,
 	})
 }
 
 // crescentGrid has two columns: in three the crescent at a small psi is as thin as its outlines.
 var crescentGrid = viz.GridOptions{Columns: 2, SharedX: true, SharedY: true}
 
-// crescentFig2 draws samples over the true density at psi = 1, a panel for each method.
-func crescentFig2(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	samplers := []struct {
-		name      string
-		algorithm ohsmc.Algorithm
-	}{{"OHSMC", crescentWalk(.001)}, {"SGSMC-HMC", crescentSMC}}
-	rivals := []struct {
-		name   string
-		method baseline.Method
-	}{{"MAP-HMC", leapfrog}, {"VB", crescentVI}, {"SWAG", baseline.SWAG{Collect: 100, Rank: 20}}}
-	var names []string
-	for _, s := range samplers {
-		names = append(names, s.name)
-	}
-	for _, r := range rivals {
-		names = append(names, r.name)
-	}
-	methods, err := o.only(names, crescentData)
-	if err != nil {
-		return nil, nil, err
-	}
-	parts, settings, err := crescentSettings(o, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	var panels []*viz.Figure
-	show := func(name string, p *bayes.Posterior) error {
-		psi, _, err := p.Parameter(shifted)
+// crescentVersion is part of the key of kept results: it changes when the code gives other numbers for the same
+// settings.
+const crescentVersion = 1
+
+// crescentTrial is a method of a figure of the crescent.
+func crescentTrial(
+	o Options, figure, method string, run func(ctx context.Context, parts dataset.Parts, s ohsmc.Settings) (Result, error),
+) *trial {
+	key := Key{Study: figure, Data: crescentData, Method: method,
+		Settings: map[string]any{"version": crescentVersion, "epochs": o.Epochs}}
+	return &trial{Key: key, reps: 1, run: func(ctx context.Context, repetition int) (Result, error) {
+		parts, settings, err := crescentSettings(o, uint64(repetition))
 		if err != nil {
-			return err
+			return Result{}, err
 		}
-		fig, err := scatter(p, parts.Train.Y, 1, fmt.Sprintf("%s, ψ = %.2f", name, psi[0]+.1))
-		panels = append(panels, fig)
-		o.say("%s: psi %.3f", name, psi[0]+.1)
-		return err
-	}
-	for _, s := range samplers {
-		if !methods[s.name] {
-			continue
-		}
-		result, err := ohsmc.Fit(ctx, crescentModel, s.algorithm, parts, settings)
-		if err != nil {
-			return nil, nil, err
-		}
-		posterior := result.Posterior
-		if s.name == "SGSMC-HMC" && ctx.Err() == nil {
-			chains := mcmc.Settings{Chains: 4, Draws: 100, WarmUp: 50}
-			if result, err = ohsmc.Sample(ctx, posterior, leapfrog.Kernel, parts.Train, chains); err == nil {
-				posterior = result.Posterior
-			}
-		}
-		if err == nil {
-			err = show(s.name, posterior)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	for _, r := range rivals {
-		if !methods[r.name] {
-			continue
-		}
-		result, err := baseline.Fit(ctx, crescentModel, r.method, parts, crescentRival(settings))
-		if err == nil {
-			err = show(r.name, result.Posterior)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx)
-	}
-	fig, err := viz.Grid(crescentGrid, panels...)
-	return fig, nil, err
+		out, err := run(ctx, parts, settings)
+		return out, ended(ctx, err)
+	}}
 }
 
-// crescentFig5 draws OHSMC's particles at six epochs, over the true posterior at the psi of each.
-func crescentFig5(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	if _, err := o.only([]string{"OHSMC"}, crescentData); err != nil {
-		return nil, nil, err
+// crescentMethods are the trials of figure 2, which has samples over the true density at psi = 1.
+func crescentMethods(o Options) ([]*trial, error) {
+	sampled := func(algorithm ohsmc.Algorithm, chains bool) func(context.Context, dataset.Parts, ohsmc.Settings) (Result,
+		error) {
+		return func(ctx context.Context, parts dataset.Parts, s ohsmc.Settings) (Result, error) {
+			out := Result{Series: map[string][]float64{}}
+			result, err := ohsmc.Fit(ctx, crescentModel, algorithm, parts, s)
+			if err == nil && chains && ctx.Err() == nil {
+				result, err = ohsmc.Sample(ctx, result.Posterior, leapfrog.Kernel, parts.Train,
+					mcmc.Settings{Chains: 4, Draws: 100, WarmUp: 50})
+			}
+			if err != nil {
+				return out, err
+			}
+			return out, keepParticles(result.Posterior, out, "")
+		}
 	}
-	parts, settings, err := crescentSettings(o, 0)
-	if err != nil {
-		return nil, nil, err
+	rival := func(method baseline.Method) func(context.Context, dataset.Parts, ohsmc.Settings) (Result, error) {
+		return func(ctx context.Context, parts dataset.Parts, s ohsmc.Settings) (Result, error) {
+			out := Result{Series: map[string][]float64{}}
+			result, err := baseline.Fit(ctx, crescentModel, method, parts, crescentRival(s))
+			if err != nil {
+				return out, err
+			}
+			return out, keepParticles(result.Posterior, out, "")
+		}
 	}
-	perEpoch := (parts.Train.Rows() + settings.BatchSize - 1) / settings.BatchSize
-	at := map[int]bool{}
-	for _, share := range []float64{0, .02, .05, .1, .3, 1} {
-		at[max(1, int(share*float64(settings.Epochs)))*perEpoch] = true
-	}
-	var panels []*viz.Figure
-	settings.Observe = func(step int, now *bayes.Posterior) error {
-		if !at[step] {
+	const figure = "ohsmc.fig2"
+	return []*trial{
+		crescentTrial(o, figure, "OHSMC", sampled(crescentWalk(.001), false)),
+		crescentTrial(o, figure, "SGSMC-HMC", sampled(crescentSMC, true)),
+		crescentTrial(o, figure, "MAP-HMC", rival(leapfrog)),
+		crescentTrial(o, figure, "VB", rival(crescentVI)),
+		crescentTrial(o, figure, "SWAG", rival(baseline.SWAG{Collect: 100, Rank: 20})),
+	}, nil
+}
+
+func crescentFig2(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
+	return inPanels(done, crescentGrid, func(t *trial) (*viz.Figure, error) {
+		return scatter(t.results[0], "", 1, fmt.Sprintf("%s, ψ = %.2f", t.Method, keptPsi(t.results[0], "")))
+	})
+}
+
+// The epochs of figure 5's panels, as shares of all.
+var crescentShares = []float64{0, .02, .05, .1, .3, 1}
+
+// crescentFlow is the trial of figure 5: OHSMC's particles at six epochs.
+func crescentFlow(o Options) ([]*trial, error) {
+	run := func(ctx context.Context, parts dataset.Parts, s ohsmc.Settings) (Result, error) {
+		out := Result{Series: map[string][]float64{}}
+		perEpoch := (parts.Train.Rows() + s.BatchSize - 1) / s.BatchSize
+		s.Observe = func(step int, now *bayes.Posterior) error {
+			for i, share := range crescentShares {
+				epoch := max(1, int(share*float64(s.Epochs)))
+				if step != epoch*perEpoch {
+					continue
+				}
+				ending := fmt.Sprintf(" %d", i)
+				out.Series["epoch"+ending] = []float64{float64(epoch)}
+				if err := keepParticles(now, out, ending); err != nil {
+					return err
+				}
+			}
 			return nil
 		}
-		value, _, err := now.Parameter(shifted)
+		_, err := ohsmc.Fit(ctx, crescentModel, crescentWalk(.001), parts, s)
+		return out, err
+	}
+	return []*trial{crescentTrial(o, "ohsmc.fig5", "OHSMC", run)}, nil
+}
+
+// crescentFig5 draws the particles over the true posterior at the psi of each epoch.
+func crescentFig5(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
+	var panels []*viz.Figure
+	r := done[0].results[0]
+	for i := range crescentShares {
+		ending := fmt.Sprintf(" %d", i)
+		psi := keptPsi(r, ending)
+		panel, err := scatter(r, ending, psi, fmt.Sprintf("epoch %.0f, ψ = %.2f", r.Series["epoch"+ending][0], psi))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		psi := value[0] + .1
-		fig, err := scatter(now, parts.Train.Y, psi, fmt.Sprintf("epoch %d, ψ = %.2f", step/perEpoch, psi))
-		panels = append(panels, fig)
-		return err
+		panels = append(panels, panel)
 	}
-	if _, err := ohsmc.Fit(ctx, crescentModel, crescentWalk(.001), parts, settings); err != nil {
-		return nil, nil, err
-	}
-	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx)
-	}
-	fig, err := viz.Grid(crescentGrid, panels...)
-	return fig, nil, err
+	return viz.Grid(crescentGrid, panels...)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
@@ -13,30 +12,18 @@ import (
 	"gobnn/viz"
 )
 
-// crescentRun is a method whose psi is recorded along the epochs.
-type crescentRun struct {
-	name string
-	// follow trains, and gives psi after each epoch.
-	follow func(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) ([]float64, error)
-}
-
 // crescentRuns are the paper's methods in the order of its figure, and three of ours.
-func crescentRuns(trainer *ohsmc.Trainer) []crescentRun {
-	sampler := func(algorithm ohsmc.Algorithm, batch, particles int) func(context.Context, dataset.Parts, ohsmc.Settings) (
-		[]float64, error) {
+func crescentRuns(o Options) ([]*trial, error) {
+	type follow = func(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) (psi []float64, err error)
+	sampler := func(algorithm ohsmc.Algorithm, batch, particles int) follow {
 		return func(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) (psi []float64, err error) {
-			if batch > 0 {
-				settings.BatchSize = batch
-			}
-			if particles > 0 {
-				settings.Particles = particles
-			}
+			settings.BatchSize, settings.Particles = batch, particles
 			settings.Observe = psiInto(&psi)
-			_, err = trainer.Fit(ctx, algorithm, parts, settings)
+			_, err = ohsmc.Fit(ctx, crescentModel, algorithm, parts, settings)
 			return psi, err
 		}
 	}
-	rival := func(method baseline.Method) func(context.Context, dataset.Parts, ohsmc.Settings) ([]float64, error) {
+	rival := func(method baseline.Method) follow {
 		return func(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) (psi []float64, err error) {
 			s := crescentRival(settings)
 			s.Observe = psiInto(&psi)
@@ -44,15 +31,37 @@ func crescentRuns(trainer *ohsmc.Trainer) []crescentRun {
 			return psi, err
 		}
 	}
-	return []crescentRun{
+	var all []*trial
+	for _, m := range []struct {
+		name   string
+		follow follow
+	}{
 		{"MC", bruteForce},
-		{"OHSMC", sampler(crescentWalk(.001), 0, 0)},
+		{"OHSMC", sampler(crescentWalk(.001), 10, 1000)},
 		{"VB", rival(crescentVI)},
-		{"SGSMC", sampler(crescentSMC, 0, 0)},
+		{"SGSMC", sampler(crescentSMC, 10, 1000)},
 		{"MAP", rival(baseline.MAP{})},
 		{"SMC", sampler(ohsmc.SMC{Kernel: crescentSMC.Kernel, Moves: 1, Precondition: true}, 100, 200)},
-		{"OHSMC (variance 0.01)", sampler(crescentWalk(.01), 0, 0)},
+		{"OHSMC (variance 0.01)", sampler(crescentWalk(.01), 10, 1000)},
+	} {
+		t := crescentTrial(o, "ohsmc.fig1", m.name, func(ctx context.Context, parts dataset.Parts, s ohsmc.Settings) (
+			Result, error) {
+			psi, err := m.follow(ctx, parts, s)
+			if err != nil || len(psi) == 0 {
+				return Result{}, err
+			}
+			for i, p := range psi {
+				psi[i] = math.Abs(p)
+			}
+			_, maximum := bestPsi(parts.Train.Y)
+			last := psi[len(psi)-1]
+			return Result{Values: map[string]float64{"psi": last, "psi less the evidence's best": last - maximum},
+				Series: map[string][]float64{"psi": psi}}, nil
+		})
+		t.reps = max(1, o.Reps)
+		all = append(all, t)
 	}
+	return all, nil
 }
 
 // psiInto appends the psi of each posterior that is observed.
@@ -108,59 +117,17 @@ func bruteForce(ctx context.Context, parts dataset.Parts, settings ohsmc.Setting
 	return trace, nil
 }
 
-// crescentFig1 is |psi| along the epochs: the evidence is the same at psi and -psi, and steps of 0.1 from 0.1 may cross
-// 0. The cells have the last |psi|.
-func crescentFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	trainer := ohsmc.NewTrainer(crescentModel)
-	defer trainer.Close()
-	runs := crescentRuns(trainer)
-	var names []string
-	for _, r := range runs {
-		names = append(names, r.name)
-	}
-	methods, err := o.only(names, crescentData)
-	if err != nil {
-		return nil, nil, err
-	}
+// crescentFig1 is |psi| along the epochs of the first repetition: the evidence is the same at psi and -psi, and steps
+// of 0.1 from 0.1 may cross 0. The cells have the last |psi|.
+func crescentFig1(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
 	var traces []viz.Trace
-	var cells []Cell
-	for _, r := range runs {
-		if !methods[r.name] {
-			continue
+	for _, t := range done {
+		series := viz.Series{Value: t.results[0].Series["psi"]}
+		for i := range series.Value {
+			series.Step = append(series.Step, float64(i+1))
 		}
-		var ends []Result
-		for repetition := range max(1, o.Reps) {
-			parts, settings, err := crescentSettings(o, uint64(repetition))
-			if err != nil {
-				return nil, cells, err
-			}
-			start := time.Now()
-			psi, err := r.follow(ctx, parts, settings)
-			if err == nil && ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
-			if err != nil {
-				return nil, cells, err
-			}
-			for i, p := range psi {
-				psi[i] = math.Abs(p)
-			}
-			if repetition == 0 {
-				series := viz.Series{Value: psi}
-				for i := range psi {
-					series.Step = append(series.Step, float64(i+1))
-				}
-				traces = append(traces, viz.Trace{Name: r.name, Series: series})
-			}
-			_, maximum := bestPsi(parts.Train.Y)
-			last, seconds := psi[len(psi)-1], time.Since(start).Seconds()
-			ends = append(ends, Result{Values: map[string]float64{"psi": last, "psi less the evidence's best": last - maximum},
-				Seconds: seconds})
-			o.say("%s: repetition %d of %d, psi %.3f, %.1f s", r.name, repetition+1, max(1, o.Reps), last, seconds)
-		}
-		cells = append(cells, Cells(Key{Study: "ohsmc.fig1", Data: crescentData, Method: r.name}, ends, nil)...)
+		traces = append(traces, viz.Trace{Name: t.Method, Series: series})
 	}
-	fig, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: "Crescent: |ψ|", XLabel: "epoch",
+	return viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: "Crescent: |ψ|", XLabel: "epoch",
 		YLabel: "|ψ|"}, Truth: 1, TruthName: "truth"})
-	return fig, cells, err
 }

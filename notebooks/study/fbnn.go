@@ -45,8 +45,7 @@ type fbnnSet struct {
 	parts      func(repetition int, full bool) (dataset.Parts, error)
 	bigger     bool   // with -full there are more rows
 	needs      string // what a user would have to bring; empty: nothing
-	// streamed, if set, are the training rows where they are read in blocks; parts gives the others. Its rows are the
-	// study's Options.Rows.
+	// streamed, if set, are the training rows where they are read in blocks; parts gives the others.
 	streamed func(repetition, rows int) dataset.Source
 }
 
@@ -84,17 +83,6 @@ func fbnnSets() []fbnnSet {
 			bayes.Bernoulli{}),
 		brought("SVHN", "svhn.csv", "the pixels of its 630 420 pictures", bayes.Categorical{}),
 	}
-}
-
-// fbnnNames are the names of the sets of a table, without those that a user would have to bring, or all; but not those
-// in blocks, on which the methods that need all rows in memory have no rows.
-func fbnnNames(regression, all bool) (names []string) {
-	for _, d := range fbnnSets() {
-		if d.regression() == regression && (all || d.needs == "") && d.streamed == nil {
-			names = append(names, d.name)
-		}
-	}
-	return names
 }
 
 func (d fbnnSet) model() bayes.Model {
@@ -172,13 +160,6 @@ func fbnnMethods(draws, epochs int) []fbnnMethod {
 	return all
 }
 
-func fbnnMethodNames() (names []string) {
-	for _, m := range fbnnMethods(1, 1) {
-		names = append(names, m.name)
-	}
-	return names
-}
-
 // fbnnVersion is part of the key of kept results: it changes when the code gives other numbers for the same settings.
 const fbnnVersion = 1
 
@@ -188,72 +169,73 @@ const (
 	fbnnEpochs, fbnnPaperEpochs = 200, 1000
 )
 
-// fbnnVisit is called with the repetitions of a data set and method.
-type fbnnVisit func(d fbnnSet, method string, key Key, results []Result) error
-
-// eachOfFBNN runs the repetitions of data sets and methods that a study has and that are asked for, unless they are
-// kept. When the context ends or a repetition fails, it visits those that are done and returns the error.
-func eachOfFBNN(ctx context.Context, o Options, study string, sets, methods []string, visit fbnnVisit) error {
-	if len(o.Data) == 0 { // what a user would have to bring is left out unless it is asked for
+// fbnnTrials are the repetitions of a table: of its regressions, or of its classifications. What a user would have to
+// bring is left out unless it is asked for.
+func fbnnTrials(regression bool) func(o Options) ([]*trial, error) {
+	return func(o Options) ([]*trial, error) {
+		var all []*trial
+		e := o.extent(extent{1, fbnnEpochs}, extent{3, fbnnPaperEpochs})
+		draws := fbnnDraws
+		if o.Full {
+			draws = fbnnPaperDraws
+		}
 		for _, d := range fbnnSets() {
-			if slices.Contains(sets, d.name) && d.needs == "" {
-				o.Data = append(o.Data, d.name)
-			}
-		}
-	}
-	if o.Seed > 0 {
-		return fmt.Errorf("-seed %d: the repetitions of this study have the seeds 0, 1 and so on", o.Seed)
-	}
-	if o.Rows > 0 && !slices.Equal(o.Data, []string{"simulated regression" + inBlocks}) {
-		return fmt.Errorf("-rows %d is for -data %q alone: other sets have rows of their own", o.Rows,
-			"simulated regression"+inBlocks)
-	}
-	names, methods, store, err := o.open(sets, methods)
-	if err != nil {
-		return err
-	}
-	e := o.extent(extent{1, fbnnEpochs}, extent{3, fbnnPaperEpochs})
-	draws := fbnnDraws
-	if o.Full {
-		draws = fbnnPaperDraws
-	}
-	for _, d := range fbnnSets() {
-		if !slices.Contains(names, d.name) {
-			continue
-		}
-		for _, m := range fbnnMethods(draws, e.epochs) {
-			if !slices.Contains(methods, m.name) || d.streamed != nil && !m.streams() {
+			if d.regression() != regression {
 				continue
 			}
-			decides := map[string]any{
-				"version": fbnnVersion, "model": d.model(), "method": fmt.Sprintf("%T", m.algorithm), "settings": m.algorithm,
-				"prior": m.prior, "epochs": e.epochs, "more rows": o.Full && d.bigger,
-			}
-			rows := 0
-			if d.streamed != nil {
-				rows = o.streamed()
-				decides["rows"] = rows
-			}
-			key := Key{Study: "fbnn", Data: d.name, Method: m.name, Settings: decides}
-			results, err := store.Repeat(ctx, key, e.reps, func(ctx context.Context, repetition int) (Result, error) {
-				parts, err := d.parts(repetition, o.Full)
-				if err != nil {
-					return Result{}, err
+			reported := fbnnReported(d.name)
+			for _, m := range fbnnMethods(draws, e.epochs) {
+				if d.streamed != nil && !m.streams() {
+					continue
 				}
-				r := fbnnRun{fbnnSet: d, method: m, epochs: e.epochs, seed: uint64(repetition), parts: parts, rows: rows,
-					say: o.say}
-				return r.repetition(ctx)
-			})
-			key.Study = study
-			if failed := visit(d, m.name, key, results); failed != nil {
-				return failed
-			}
-			if err != nil {
-				return err
+				decides := map[string]any{
+					"version": fbnnVersion, "model": d.model(), "method": fmt.Sprintf("%T", m.algorithm), "settings": m.algorithm,
+					"prior": m.prior, "epochs": e.epochs, "more rows": o.Full && d.bigger,
+				}
+				rows := 0
+				if d.streamed != nil {
+					if rows = streamedFew; o.Full {
+						rows = streamedAll
+					}
+					decides["rows"] = rows
+				}
+				run := func(ctx context.Context, repetition int) (Result, error) {
+					parts, err := d.parts(repetition, o.Full)
+					if err != nil {
+						return Result{}, err
+					}
+					r := fbnnRun{fbnnSet: d, method: m, epochs: e.epochs, seed: uint64(repetition), parts: parts, rows: rows,
+						say: o.say}
+					return r.repetition(ctx)
+				}
+				all = append(all, &trial{Key: Key{Study: "fbnn", Data: d.name, Method: m.name, Settings: decides}, reps: e.reps,
+					run: run, paper: reported[m.name], extraSet: d.needs != "" || d.streamed != nil && !o.Full})
 			}
 		}
+		return all, nil
 	}
-	return nil
+}
+
+// fbnnOf are a table's trials of some methods, on some data sets, of which the first alone is drawn unless others are
+// asked for, or, where sets is nil, on all that fit into memory.
+func fbnnOf(regression bool, sets []string, methods ...string) func(o Options) ([]*trial, error) {
+	return func(o Options) ([]*trial, error) {
+		some, err := fbnnTrials(regression)(o)
+		some = slices.DeleteFunc(some, func(t *trial) bool {
+			return sets != nil && !slices.Contains(sets, t.Data) || !slices.Contains(methods, t.Method) ||
+				strings.HasSuffix(t.Data, inBlocks)
+		})
+		for _, t := range some {
+			t.extraSet = t.extraSet || sets != nil && t.Data != sets[0]
+		}
+		return some, err
+	}
+}
+
+// fbnnSetOf is the data set of that name.
+func fbnnSetOf(name string) fbnnSet {
+	all := fbnnSets()
+	return all[slices.IndexFunc(all, func(d fbnnSet) bool { return d.name == name })]
 }
 
 // fbnnRun is one repetition.

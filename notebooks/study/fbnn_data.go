@@ -112,7 +112,7 @@ func blank(name string, rows int) *dataset.Dataset {
 }
 
 // The paper's simulated regression itself has 5 000 000 rows of 1000 features, 40 GB, which are read in blocks. By
-// default there are fewer; -rows has any number.
+// default there are fewer.
 const (
 	inBlocks                 = " in blocks"
 	streamedFew, streamedAll = 10_000, 5_000_000
@@ -120,17 +120,6 @@ const (
 	streamedTests            = 2000    // rows of the test part, which come
 	streamedMost             = 1 << 40 // after all that a training part may have
 )
-
-// streamed is how many rows a set in blocks has.
-func (o Options) streamed() int {
-	switch {
-	case o.Rows > 0:
-		return o.Rows
-	case o.Full:
-		return streamedAll
-	}
-	return streamedFew
-}
 
 // streamedRows are rows of a generator, with the noise of simulateRegression.
 func streamedRows(repetition, rows int) dataset.Source {

@@ -20,44 +20,34 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// fbnnBars is a figure with a panel for each data set of the tables: a bar of one metric for each method, and the
-// paper's number as a line across it.
-func fbnnBars(id, note, metricName string, regression []bool) Study {
-	return figure(id, note, func(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
+// fbnnBars has a panel for each data set of the trials: a bar of one metric for each method, and the paper's number as
+// a line across it.
+func fbnnBars(id, metricName string) func(context.Context, Options, []*trial) (*viz.Figure, error) {
+	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
+		cells := fbnnCells(id, []string{metricName})(done)
 		var panels []*viz.Figure
-		var cells []Cell
-		asked := o.Data
-		for _, of := range regression {
-			o.Data = asked
-			if len(asked) > 0 {
-				o.Data = slices.DeleteFunc(slices.Clone(asked), func(name string) bool {
-					return slices.Contains(fbnnNames(!of, true), name)
-				})
-				if len(o.Data) == 0 {
-					continue
-				}
-			}
-			table, err := fbnnTable(id, note, of).Run(ctx, o)
+		for _, data := range distinct(cells, func(c Cell) string { return c.Data }) {
+			panel, err := barsOf(data, metricName, cells)
 			if err != nil {
-				return nil, cells, err
+				return nil, err
 			}
-			some := slices.DeleteFunc(table, func(c Cell) bool { return c.Metric != metricName })
-			cells = append(cells, some...)
-			for _, data := range distinct(some, func(c Cell) string { return c.Data }) {
-				panel, err := barsOf(data, metricName, some)
-				if err != nil {
-					return nil, cells, err
-				}
-				panels = append(panels, panel)
-			}
+			panels = append(panels, panel)
 		}
 		if len(panels) == 0 {
-			return nil, cells, fmt.Errorf("%s: there is nothing to draw: no method has a %s", id, metricName)
+			return nil, fmt.Errorf("%s: there is nothing to draw: no method has a %s", id, metricName)
 		}
-		columns := min(2, len(panels))
-		fig, err := viz.Grid(viz.GridOptions{Columns: columns}, panels...)
-		return fig, cells, err
-	})
+		return viz.Grid(viz.GridOptions{Columns: min(2, len(panels))}, panels...)
+	}
+}
+
+// fbnnBoth are the trials of both tables.
+func fbnnBoth(o Options) ([]*trial, error) {
+	regressions, err := fbnnTrials(true)(o)
+	if err != nil {
+		return nil, err
+	}
+	classifications, err := fbnnTrials(false)(o)
+	return append(regressions, classifications...), err
 }
 
 // barsOf is the panel of a data set.
@@ -109,30 +99,28 @@ func mixtureDensity(phi *graph.Node) *graph.Node {
 	return Squeeze(compute.LogSumExp(Stack(all, 1), 1), 1)
 }
 
-// mixtureFigure draws the mixture with draws of SGHMC and of pCN, whose prior is as wide as the mixture.
-func mixtureFigure(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	kernels := []struct {
-		name   string
-		kernel mcmc.Kernel
-	}{
-		{"SGHMC", mcmc.SGHMC{LearningRate: .01, Friction: .1}},
-		{"pCN", mcmc.PreconditionedCrankNicolson{Beta: .3, StdDev: []float64{3, 3}}},
-	}
-	var names []string
-	for _, k := range kernels {
-		names = append(names, k.name)
-	}
-	_, chosen, store, err := o.open([]string{"mixture"}, names)
-	if err != nil {
-		return nil, nil, err
-	}
+// mixtureTrials are SGHMC and pCN, whose prior is as wide as the mixture.
+func mixtureTrials(o Options) ([]*trial, error) {
 	draws := 20_000
 	if o.Full {
 		draws = 200_000
 	}
+	of := func(name string, kernel mcmc.Kernel) *trial {
+		key := Key{Study: "fbnn.fig1", Data: "mixture", Method: name, Settings: map[string]any{"draws": draws,
+			"kernel": kernel, "version": 1}}
+		return &trial{Key: key, reps: 1, run: func(ctx context.Context, _ int) (Result, error) {
+			return sampleMixture(ctx, kernel, draws)
+		}}
+	}
+	return []*trial{of("SGHMC", mcmc.SGHMC{LearningRate: .01, Friction: .1}),
+		of("pCN", mcmc.PreconditionedCrankNicolson{Beta: .3, StdDev: []float64{3, 3}})}, nil
+}
+
+// mixtureFigure draws the draws over the mixture.
+func mixtureFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
 	lattice, err := viz.NewLattice(-5.5, 5.5, 111, -5.5, 5.5, 111)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	density := lattice.Fill(func(x, y float64) float64 {
 		sum := 0.
@@ -144,31 +132,11 @@ func mixtureFigure(ctx context.Context, o Options) (*viz.Figure, []Cell, error) 
 		}
 		return sum
 	})
-	var panels []*viz.Figure
-	var cells []Cell
-	for _, k := range kernels {
-		if !slices.Contains(chosen, k.name) {
-			continue
-		}
-		key := Key{Study: "fbnn.fig1", Data: "mixture", Method: k.name, Settings: map[string]any{"draws": draws,
-			"kernel": k.kernel, "version": 1}}
-		results, err := store.Repeat(ctx, key, 1, func(ctx context.Context, _ int) (Result, error) {
-			return sampleMixture(ctx, k.kernel, draws)
-		})
-		cells = append(cells, Cells(key, results, nil)...)
-		if err != nil {
-			return nil, cells, err
-		}
-		fig, err := viz.ParticleScatter(results[0].Series["x"], results[0].Series["y"], viz.ParticleOptions{
+	return inPanels(done, viz.GridOptions{Columns: 2}, func(t *trial) (*viz.Figure, error) {
+		return viz.ParticleScatter(t.results[0].Series["x"], t.results[0].Series["y"], viz.ParticleOptions{
 			Density: density, Masses: []float64{.9},
-			Frame: viz.Frame{Title: k.name, XLabel: "u₁", YLabel: "u₂", Width: 410, Height: 440}})
-		if err != nil {
-			return nil, cells, err
-		}
-		panels = append(panels, fig)
-	}
-	fig, err := viz.Grid(viz.GridOptions{Columns: len(panels)}, panels...)
-	return fig, cells, err
+			Frame: viz.Frame{Title: t.Method, XLabel: "u₁", YLabel: "u₂", Width: 410, Height: 440}})
+	})
 }
 
 // mixtureKept is how many draws are kept to be drawn.
@@ -207,49 +175,40 @@ func sampleMixture(ctx context.Context, kernel mcmc.Kernel, draws int) (Result, 
 	return out, ended(ctx, nil)
 }
 
-// emulatedPlane is figure 5: true and emulated log-likelihood over the plane of the two leading principal components of
-// the pairs, about their mean, with the pairs; and along the draws, where the failure shows.
-func emulatedPlane(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	names, _, store, err := o.open([]string{"boston", "simulated regression", "wine"}, nil)
-	if err != nil {
-		return nil, nil, err
+// planeTrials are figure 5's: true and emulated log-likelihood over the plane of the two leading principal components
+// of the pairs, about their mean, with the pairs; and along the draws, where the failure shows.
+func planeTrials(o Options) (all []*trial, err error) {
+	methods := fbnnMethods(fbnnDraws, fbnnEpochs)
+	named := func(name string) fbnnMethod {
+		return methods[slices.IndexFunc(methods, func(m fbnnMethod) bool { return m.name == name })]
 	}
-	if len(o.Data) == 0 {
-		names = []string{"boston"}
-	}
-	var panels []*viz.Figure
-	var cells []Cell
-	for _, d := range fbnnSets() {
-		if !slices.Contains(names, d.name) {
-			continue
-		}
-		all := fbnnMethods(fbnnDraws, fbnnEpochs)
-		named := func(name string) fbnnMethod {
-			return all[slices.IndexFunc(all, func(m fbnnMethod) bool { return m.name == name })]
-		}
-		m, other := named("FBNN (SGHMC-pCN)"+inPaper), named("FBNN (SGHMC-pCN)"+byLibrary)
-		key := Key{Study: "fbnn.fig5", Data: d.name, Method: m.name, Settings: map[string]any{"version": fbnnVersion,
+	m, other := named("FBNN (SGHMC-pCN)"+inPaper), named("FBNN (SGHMC-pCN)"+byLibrary)
+	for _, name := range []string{"boston", "simulated regression", "wine"} {
+		d := fbnnSetOf(name)
+		key := Key{Study: "fbnn.fig5", Data: name, Method: m.name, Settings: map[string]any{"version": fbnnVersion,
 			"model": d.model(), "settings": m.algorithm, "other": other.algorithm}}
-		results, err := store.Repeat(ctx, key, 1, func(ctx context.Context, repetition int) (Result, error) {
+		run := func(ctx context.Context, repetition int) (Result, error) {
 			parts, err := d.parts(repetition, false)
 			if err != nil {
 				return Result{}, err
 			}
-			r := fbnnRun{fbnnSet: d, method: m, parts: parts, say: o.say}
-			return r.plane(ctx, other)
-		})
-		cells = append(cells, Cells(key, results, nil)...)
-		if err != nil {
-			return nil, cells, err
+			return fbnnRun{fbnnSet: d, method: m, parts: parts, say: o.say}.plane(ctx, other)
 		}
-		some, err := drawPlane(d.name, results[0])
+		all = append(all, &trial{Key: key, reps: 1, run: run, extraSet: name != "boston"})
+	}
+	return all, nil
+}
+
+func emulatedPlane(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
+	var panels []*viz.Figure
+	for _, t := range done {
+		some, err := drawPlane(t.Data, t.results[0])
 		if err != nil {
-			return nil, cells, err
+			return nil, err
 		}
 		panels = append(panels, some...)
 	}
-	fig, err := viz.Grid(viz.GridOptions{Columns: 2}, panels...)
-	return fig, cells, err
+	return viz.Grid(viz.GridOptions{Columns: 2}, panels...)
 }
 
 // planeSide is the number of points of a side of the lattice.
@@ -386,32 +345,19 @@ func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
 	return panels, nil
 }
 
+// bandMethods are those of figure 6.
+var bandMethods = []string{fbnnBaseline, "FBNN (SGHMC-pCN)" + inPaper, "FBNN (SGHMC-pCN)" + byLibrary}
+
 // alongFeature is figure 6: along the first principal component of the features the targets, the predictive mean and
 // the 95 % interval of f, by BNN-SGHMC and by FBNN in paper mode.
-func alongFeature(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	methods := []string{fbnnBaseline, "FBNN (SGHMC-pCN)" + inPaper, "FBNN (SGHMC-pCN)" + byLibrary}
-	var panels []*viz.Figure
-	var cells []Cell
-	err := eachOfFBNN(ctx, o, "fbnn.fig6", fbnnNames(true, true), methods,
-		func(d fbnnSet, method string, key Key, results []Result) error {
-			cells = append(cells, only(Cells(key, results, nil), []string{"MSE", "coverage of f"})...)
-			if len(results) == 0 {
-				return nil
-			}
-			parts, err := d.parts(0, o.Full)
-			if err != nil {
-				return err
-			}
-			fig, err := drawAlong(shown(d.name)+": "+shortName(method), parts.Test.X, parts.Test.Y, results[0])
-			panels = append(panels, fig)
-			return err
-		})
-	if err != nil {
-		return nil, cells, err
-	}
-	columns := min(len(methods), len(panels))
-	fig, err := viz.Grid(viz.GridOptions{Columns: columns}, panels...)
-	return fig, cells, err
+func alongFeature(_ context.Context, o Options, done []*trial) (*viz.Figure, error) {
+	return inPanels(done, viz.GridOptions{Columns: len(bandMethods)}, func(t *trial) (*viz.Figure, error) {
+		parts, err := fbnnSetOf(t.Data).parts(0, o.Full)
+		if err != nil {
+			return nil, err
+		}
+		return drawAlong(shown(t.Data)+": "+shortName(t.Method), parts.Test.X, parts.Test.Y, t.results[0])
+	})
 }
 
 // drawAlong are the running means over an eighth of the rows, in the order of the first principal component.
@@ -449,36 +395,22 @@ func drawAlong(title string, x *mat.Dense, y []float64, r Result) (*viz.Figure, 
 		Width: 275, Height: 330}, Outlines: true})
 }
 
-// equalFrequency is figure 7: reliability diagrams of the simulated classification, in bins of as many rows.
-func equalFrequency(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	methods := []string{fbnnBaseline, "FBNN (SGHMC-pCN)" + inPaper, "FBNN (SGHMC-pCN)" + byLibrary, "Ensemble-DNN",
-		"BNN-VI", "BNN-pCN"}
-	if len(o.Data) == 0 {
-		o.Data = []string{"simulated classification"}
-	}
-	var panels []*viz.Figure
-	var cells []Cell
-	err := eachOfFBNN(ctx, o, "fbnn.fig7", []string{"simulated classification", "adult"}, methods,
-		func(d fbnnSet, method string, key Key, results []Result) error {
-			cells = append(cells, only(Cells(key, results, nil), []string{"accuracy", "ECE"})...)
-			if len(results) == 0 || len(results[0].Series["probability"]) == 0 {
-				return nil
-			}
-			parts, err := d.parts(0, o.Full)
-			if err != nil {
-				return err
-			}
-			fig, err := viz.Reliability(equalBins(results[0].Series["probability"], parts.Test.Y, 10),
-				viz.Frame{Title: shortName(method), Width: 275, Height: 380})
-			panels = append(panels, fig)
-			return err
-		})
-	if err != nil {
-		return nil, cells, err
-	}
-	columns := min(3, len(panels))
-	fig, err := viz.Grid(viz.GridOptions{Columns: columns}, panels...)
-	return fig, cells, err
+// frequencyMethods are those of figure 7.
+var frequencyMethods = append(slices.Clone(bandMethods), "Ensemble-DNN", "BNN-VI", "BNN-pCN")
+
+// equalFrequency is figure 7: reliability diagrams in bins of as many rows.
+func equalFrequency(_ context.Context, o Options, done []*trial) (*viz.Figure, error) {
+	done = slices.DeleteFunc(slices.Clone(done), func(t *trial) bool {
+		return len(t.results) == 0 || len(t.results[0].Series["probability"]) == 0 // it diverged
+	})
+	return inPanels(done, viz.GridOptions{Columns: 3}, func(t *trial) (*viz.Figure, error) {
+		parts, err := fbnnSetOf(t.Data).parts(0, o.Full)
+		if err != nil {
+			return nil, err
+		}
+		return viz.Reliability(equalBins(t.results[0].Series["probability"], parts.Test.Y, 10),
+			viz.Frame{Title: shortName(t.Method), Width: 275, Height: 380})
+	})
 }
 
 // equalBins are bins of as many rows each, by the confidence in the class that is predicted. Rows of the same

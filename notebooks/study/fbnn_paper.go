@@ -1,7 +1,6 @@
 package study
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -182,11 +181,11 @@ FBNN (SGHMC-pCN): 96 0.223 1884 47 486 1533 0.024 14.99`,
 func fbnnReported(data string) map[string]map[string]Reported {
 	out := map[string]map[string]Reported{}
 	quality, certainty, whole := "MSE", "coverage of f", [2]float64{1, 100}
-	if slices.Contains(fbnnNames(false, true), data) {
+	if !fbnnSetOf(data).regression() {
 		quality, certainty, whole = "accuracy", "ECE", [2]float64{100, 1}
 	}
 	metrics := []string{quality, certainty, "seconds of a fit", "ESS, least", "ESS, median", "ESS, most",
-		"least ESS a second", speedUp}
+		essOfSeconds, speedUp}
 	for _, line := range strings.Split(strings.TrimSpace(fbnnPrinted[strings.TrimSuffix(data, inBlocks)]), "\n") {
 		method, numbers, found := strings.Cut(line, ": ")
 		if !found {

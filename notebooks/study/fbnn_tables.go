@@ -1,17 +1,19 @@
 package study
 
 import (
-	"context"
 	"math"
 	"slices"
 )
 
 // What the tables have of each row.
-const speedUp = "speed-up"
+const (
+	speedUp      = "speed-up"
+	essOfSeconds = "least ESS a second"
+)
 
 var (
 	chainMetrics = []string{"Phi", "Phi of the prior", "emulated Phi", "ESS, least", "ESS, median", "ESS, most",
-		"ESS of f, least", "ESS of f, median", "seconds of a fit", "least ESS a second", speedUp, "full evaluations",
+		"ESS of f, least", "ESS of f, median", "seconds of a fit", essOfSeconds, speedUp, "full evaluations",
 		"emulated evaluations", "least ESS in 1000 full evaluations", "second stage", "warnings"}
 	regressionMetrics = append([]string{"MSE", "coverage of f", "coverage of y", "NLPD", "MSE" + ofNetwork,
 		"NLPD" + ofNetwork}, chainMetrics...)
@@ -19,80 +21,32 @@ var (
 		"NLPD" + ofNetwork}, chainMetrics...)
 )
 
-// fbnnTable is table A1, of regressions, or A2.
-func fbnnTable(id, note string, regression bool) Study {
-	metrics := classMetrics
-	if regression {
-		metrics = regressionMetrics
-	}
-	run := func(ctx context.Context, o Options) ([]Cell, error) {
-		rows := map[string][]fbnnRow{}
-		var order []string
-		names := fbnnNames(regression, true)
-		if regression && (o.Full || len(o.Data) > 0) { // its rows take minutes each
-			names = append(names, "simulated regression"+inBlocks)
-		}
-		err := eachOfFBNN(ctx, o, id, names, fbnnMethodNames(),
-			func(d fbnnSet, method string, key Key, results []Result) error {
-				if rows[d.name] == nil {
-					order = append(order, d.name)
+// fbnnCells are the cells of a table of these metrics, with speed-ups: the least effective size a second over that of
+// BNN-SGHMC, as the paper has it.
+func fbnnCells(id string, metrics []string) func(done []*trial) []Cell {
+	return func(done []*trial) (cells []Cell) {
+		for _, group := range byDataSet(done) {
+			base := math.NaN()
+			for _, t := range group {
+				if t.Method == fbnnBaseline {
+					base = mean(t.results, essOfSeconds)
 				}
-				rows[d.name] = append(rows[d.name], fbnnRow{method, Cells(key, results, fbnnReported(d.name)[method])})
-				return nil
-			})
-		var cells []Cell
-		for _, name := range order {
-			// The least effective size a second over that of BNN-SGHMC, as the paper has it.
-			withRatio(rows[name], fbnnBaseline, "least ESS a second", speedUp, fbnnReported(name))
-			cells = append(cells, cellsOf(rows[name], metrics)...)
+			}
+			for _, t := range group {
+				some := t.cells(id)
+				if i := slices.IndexFunc(some, func(c Cell) bool { return c.Metric == essOfSeconds }); i >= 0 && !math.IsNaN(base) {
+					c := some[i]
+					c.Metric, c.Ours, c.SE, c.Paper, c.PaperSE = speedUp, c.Ours/base, math.NaN(), nil, nil
+					if p, ok := t.paper[speedUp]; ok {
+						c.Paper = &p.Value
+					}
+					some = append(some, c)
+				}
+				cells = append(cells, only(some, metrics)...)
+			}
 		}
-		return cells, err
+		return cells
 	}
-	return Study{State: Reduced, Note: note, AnyData: regression, Run: run}
-}
-
-// fbnnRow is a method's part of a table.
-type fbnnRow struct {
-	method string
-	cells  []Cell
-}
-
-// value is the mean of a metric; NaN if there is none.
-func (r fbnnRow) value(metric string) float64 {
-	i := slices.IndexFunc(r.cells, func(c Cell) bool { return c.Metric == metric })
-	if i < 0 {
-		return math.NaN()
-	}
-	return r.cells[i].Ours
-}
-
-// withRatio adds a metric's ratio to that of a row, by the given name; paper has the paper's of it, by method.
-func withRatio(rows []fbnnRow, base, of, name string, paper map[string]map[string]Reported) {
-	i := slices.IndexFunc(rows, func(r fbnnRow) bool { return r.method == base })
-	if i < 0 {
-		return
-	}
-	one := rows[i].value(of)
-	for i, r := range rows {
-		k := slices.IndexFunc(r.cells, func(c Cell) bool { return c.Metric == of })
-		if k < 0 {
-			continue
-		}
-		c := r.cells[k]
-		c.Metric, c.Ours, c.SE, c.Paper, c.PaperSE = name, c.Ours/one, math.NaN(), nil, nil
-		if p, ok := paper[r.method][name]; ok {
-			c.Paper = &p.Value
-		}
-		rows[i].cells = append(rows[i].cells, c)
-	}
-}
-
-// cellsOf are the cells of these metrics, row by row.
-func cellsOf(rows []fbnnRow, metrics []string) (cells []Cell) {
-	for _, r := range rows {
-		cells = append(cells, only(r.cells, metrics)...)
-	}
-	return cells
 }
 
 // The notes of what differs from the paper, and of what in it cannot be right.
@@ -116,8 +70,8 @@ const (
 	fbnnNoteA1        = fbnnNote + "; (3) Boston's ESS of BNN-pCN is that of BNN-SGHMC to the last digit. The coverage " +
 		"probability is compared with that of f, without the noise: nothing else gives 50 % on wine. The paper's " +
 		"simulated set of 1000 features is read in blocks, by the methods that need no more than some rows at a time: " +
-		"where it is asked for: -data \"simulated regression in blocks\": 10 000 rows of its 5 000 000 (-rows: any " +
-		"number; -full: all). Networks whose number of weights is not the paper's: " + fbnnSimulatedSize + ", and in " +
+		"where it is asked for: -data \"simulated regression in blocks\": 10 000 rows of its 5 000 000 " +
+		"(-full: all). Networks whose number of weights is not the paper's: " + fbnnSimulatedSize + ", and in " +
 		"blocks, with all 1000 features, 20 241; 64-32 on what a user brings, of 5761 on NACC (33 345) and 7937 on " +
 		"YearPredictionMSD (81 901)"
 	fbnnNoteA2 = fbnnNote + "; (3) an ECE near .5 with 83 % right would need the wrong sixth of all rows to be " +

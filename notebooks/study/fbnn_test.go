@@ -11,17 +11,6 @@ import (
 	"gobnn/fbnn"
 )
 
-// fbnnSetOf is the paper's data set of that name.
-func fbnnSetOf(t *testing.T, name string) fbnnSet {
-	t.Helper()
-	all := fbnnSets()
-	i := slices.IndexFunc(all, func(d fbnnSet) bool { return d.name == name })
-	if i < 0 {
-		t.Fatalf("no data set %q", name)
-	}
-	return all[i]
-}
-
 // tinyCES is FBNN with far too few pairs.
 func tinyCES() fbnn.CES {
 	return fbnn.CES{Pairs: 20, PairsThin: 1, PairsWarmUp: 10, Draws: 20, Regressor: fbnn.Linear{}}
@@ -50,7 +39,7 @@ func TestFBNNRepetition(t *testing.T) {
 		{"simulated classification", fbnnMethod{fbnnBaseline, chain, nil}, append(slices.Clone(classMetrics[:4]), "Phi")},
 	} {
 		t.Run(c.set+" "+c.method.name, func(t *testing.T) {
-			d := fbnnSetOf(t, c.set)
+			d := fbnnSetOf(c.set)
 			parts, err := d.parts(0, false)
 			if err != nil {
 				t.Fatal(err)
@@ -105,7 +94,7 @@ func TestFBNNRepetition(t *testing.T) {
 func TestFBNNSets(t *testing.T) {
 	for name, want := range map[string]int{"wine": 241, "boston": 3009, "adult": 2761, "simulated regression": 2241,
 		"simulated classification": 2241} {
-		d := fbnnSetOf(t, name)
+		d := fbnnSetOf(name)
 		parts, err := d.parts(0, false)
 		if err != nil {
 			t.Fatal(err)
@@ -120,7 +109,7 @@ func TestFBNNSets(t *testing.T) {
 		"YearPredictionMSD": {90, 1, 7937}, "MNIST": {784, 10, 3985}, "NACC diagnosis": {56, 1, 5761},
 		"CelebA": {39, 1, 4673}, "SVHN": {3072, 10, 199_082},
 	} {
-		bound, err := fbnnSetOf(t, name).model().Bind(c.features, c.targets)
+		bound, err := fbnnSetOf(name).model().Bind(c.features, c.targets)
 		if err != nil || bound.D != c.want {
 			t.Errorf("%s: %d weights, want %d: %v", name, bound.D, c.want, err)
 		}
@@ -140,8 +129,7 @@ func TestFBNNSets(t *testing.T) {
 		}
 	}
 	t.Setenv("GOBNN_DATA", t.TempDir())
-	_, err = fbnnTable("fbnn.tableA1", "", true).Run(t.Context(), Options{Data: []string{"YearPredictionMSD"},
-		CacheDir: t.TempDir()})
+	_, err = ran(t, "fbnn.tableA1", Options{Data: []string{"YearPredictionMSD"}, CacheDir: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "year.csv") {
 		t.Errorf("a set that is not part of the project: %v", err)
 	}
@@ -149,7 +137,7 @@ func TestFBNNSets(t *testing.T) {
 
 // The paper's numbers are of methods and metrics that there are, and as printed; a speed-up is a ratio to BNN-SGHMC's.
 func TestFBNNPaper(t *testing.T) {
-	known := fbnnMethodNames()
+	known := distinct(fbnnMethods(1, 1), func(m fbnnMethod) string { return m.name })
 	for data := range fbnnPrinted {
 		rows := fbnnReported(data)
 		if len(rows) != 14 {
@@ -176,13 +164,13 @@ func TestFBNNPaper(t *testing.T) {
 			t.Errorf("%v, want %v", c.got, c.want)
 		}
 	}
-	row := func(method string, v float64) fbnnRow {
-		return fbnnRow{method, []Cell{{Metric: "least ESS a second", Ours: v}}}
+	of := func(method string, v float64) *trial {
+		return &trial{Key: Key{Data: "boston", Method: method},
+			results: []Result{{Values: map[string]float64{essOfSeconds: v}}}}
 	}
-	rows := []fbnnRow{row("DNN", math.NaN()), row(fbnnBaseline, .5), row("BNN-pCN", 2)}
-	withRatio(rows, fbnnBaseline, "least ESS a second", speedUp, fbnnReported("boston"))
-	if got := rows[2].value(speedUp); got != 4 {
-		t.Errorf("a speed-up of %v, want 4", got)
+	cells := fbnnCells("x", []string{speedUp})([]*trial{of("DNN", math.NaN()), of(fbnnBaseline, .5), of("BNN-pCN", 2)})
+	if len(cells) != 2 || cells[1].Method != "BNN-pCN" || cells[1].Ours != 4 {
+		t.Errorf("speed-ups %+v, want 1 and 4", cells)
 	}
 }
 

@@ -14,64 +14,42 @@ import (
 // Figures 1 and 6 of Millard et al. 2025, on its two regressions: a panel for each data set and batch size, a curve for
 // each method.
 
-// regressionFig1 is the validation loss against the epoch, mean over the repetitions.
-func regressionFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	runs, err := runRegressions(ctx, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	fig, err := lossPanels(runs, "epoch")
-	return fig, nil, err
-}
-
-// regressionFig6 is the validation loss against the seconds, with every method given those of the random walk.
-func regressionFig6(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	runs, err := equalSeconds(ctx, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	fig, err := lossPanels(runs, "seconds")
-	return fig, nil, err
-}
-
 // regressionStyles are the methods in the order of their colours, the particle methods first: the notebook draws those
 // alone.
 var regressionStyles = []string{"Random Walk", "Langevin", "exact Langevin", "adapted HMC", "VI", "SGHMC", "NUTS"}
 
-// lossPanels draws the runs, which are ordered by batch size, along "epoch" or "seconds", all on one scale. A method
-// has one colour in all figures, also where others are not asked for.
-func lossPanels(runs []regressionRun, along string) (*viz.Figure, error) {
-	var panels [][]viz.Trace
-	var titles []string
-	columns := 0
-	for len(runs) > 0 {
-		data := runs[0].key.Data
-		var traces []viz.Trace
-		for len(runs) > 0 && runs[0].key.Data == data {
-			columns = max(columns, runs[0].batch+1)
-			if s := meanCurve(runs[0].results, along); len(s.Value) > 0 {
-				method := runs[0].key.Method
-				traces = append(traces, viz.Trace{Name: method, Series: s, Style: slices.Index(regressionStyles, method) + 1})
+// lossPanels draws the validation loss, mean over the repetitions, along "epoch" or "seconds", all on one scale. A
+// method has one colour in all figures, also where others are not asked for.
+func lossPanels(along string) func(context.Context, Options, []*trial) (*viz.Figure, error) {
+	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
+		var panels [][]viz.Trace
+		groups := byDataSet(done)
+		for _, group := range groups {
+			var traces []viz.Trace
+			for _, t := range group {
+				if s := meanCurve(t.results, along); len(s.Value) > 0 {
+					traces = append(traces, viz.Trace{Name: t.Method, Series: s,
+						Style: slices.Index(regressionStyles, t.Method) + 1})
+				}
 			}
-			runs = runs[1:]
+			if len(traces) == 0 {
+				return nil, fmt.Errorf("%s: none of the methods that were asked for is validated along its way: ask for Random "+
+					"Walk, Langevin or others of -methods", group[0].Data)
+			}
+			panels = append(panels, traces)
 		}
-		if len(traces) == 0 {
-			return nil, fmt.Errorf("%s: none of the methods that were asked for is validated along its way: ask for Random "+
-				"Walk, Langevin or others of -methods", data)
+		most := withoutPeaks(panels)
+		var figures []*viz.Figure
+		for i, traces := range panels {
+			figure, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: shown(groups[i][0].Data), XLabel: along,
+				YLabel: "validation loss [target²]", Width: 420, Height: 360}, Most: most})
+			if err != nil {
+				return nil, err
+			}
+			figures = append(figures, figure)
 		}
-		panels, titles = append(panels, traces), append(titles, shown(data))
+		return viz.Grid(viz.GridOptions{Columns: min(3, len(figures)), SharedY: true}, figures...)
 	}
-	most := withoutPeaks(panels)
-	var figures []*viz.Figure
-	for i, traces := range panels {
-		figure, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: titles[i], XLabel: along,
-			YLabel: "validation loss [target²]", Width: 420, Height: 360}, Most: most})
-		if err != nil {
-			return nil, err
-		}
-		figures = append(figures, figure)
-	}
-	return viz.Grid(viz.GridOptions{Columns: columns, SharedY: true}, figures...)
 }
 
 // withoutPeaks is the highest value within twice the median of its panel, since a single bad mini-batch would squeeze

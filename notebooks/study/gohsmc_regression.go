@@ -124,58 +124,6 @@ func regressionContenders(s regressionData, rows int) []contender {
 	}
 }
 
-// regressionNames are the data sets, and the methods.
-func regressionNames() (sets, methods []string) {
-	for _, s := range regressions {
-		sets = append(sets, s.data)
-	}
-	for _, c := range regressionContenders(regressions[0], 1) {
-		methods = append(methods, c.name)
-	}
-	return sets, methods
-}
-
-// regressionRun holds the results of one data set, batch size and method.
-type regressionRun struct {
-	regressionData
-	batch   int // an index of batches
-	key     Key
-	results []Result
-}
-
-// runRegressions repeats every batch size and method that is asked for, unless its results are kept. If interrupted it
-// returns those that are done.
-func runRegressions(ctx context.Context, o Options) ([]regressionRun, error) {
-	return eachRegression(o, func(s regressionData, batch int, methods []string, store *Store) ([]regressionRun, error) {
-		return s.run(ctx, o, store, batch, methods)
-	})
-}
-
-// eachRegression runs the batch sizes of the data sets that are asked for.
-func eachRegression(
-	o Options, run func(s regressionData, batch int, methods []string, store *Store) ([]regressionRun, error),
-) ([]regressionRun, error) {
-	allSets, allMethods := regressionNames()
-	sets, methods, store, err := o.open(allSets, allMethods)
-	if err != nil {
-		return nil, err
-	}
-	var runs []regressionRun
-	for _, s := range regressions {
-		if !slices.Contains(sets, s.data) {
-			continue
-		}
-		for batch := range s.batches {
-			more, err := run(s, batch, methods, store)
-			runs = append(runs, more...)
-			if err != nil {
-				return runs, err
-			}
-		}
-	}
-	return runs, nil
-}
-
 func (s regressionData) extent(o Options) extent {
 	if s.large {
 		return o.extent(regressionLargeExtent, regressionExtent)
@@ -191,77 +139,98 @@ func (s regressionData) model() bayes.Model {
 	}
 }
 
-// contenders are those of the data set.
-func (s regressionData) contenders() ([]contender, error) {
+// regressionTrials are all contenders at each batch size; the repetition is the seed of the split and of the method.
+func regressionTrials(o Options) (all []*trial, err error) {
+	for _, s := range regressions {
+		for batch := range s.batches {
+			err := s.trials(o, batch, func(c contender, data *dataset.Dataset, b *bench) {
+				all = append(all, s.trial(o, data, b, "gohsmc.regression", batch, c, nil))
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// timedContenders are the methods of the comparison at equal seconds: the proposals, at the paper's settings.
+var timedContenders = []string{"Random Walk", "Langevin", "exact Langevin", "adapted HMC", "NUTS"}
+
+// equalTrials are Table 10's protocol (appendix C): the random walk makes its epochs, and every other method gets,
+// repetition by repetition, the seconds that it took; if it is faster it may make more epochs.
+func equalTrials(o Options) (all []*trial, err error) {
+	for _, s := range regressions {
+		for batch := range s.batches {
+			var walk *trial
+			err := s.trials(o, batch, func(c contender, data *dataset.Dataset, b *bench) {
+				if !slices.Contains(timedContenders, c.name) {
+					return
+				}
+				c.attempts = c.attempts[:1]
+				t := s.trial(o, data, b, "gohsmc.table10", batch, c, walk)
+				t.paper = nil
+				if walk == nil {
+					walk, t.always = t, true
+					b.epochs *= 10
+				}
+				all = append(all, t)
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// trials calls add with the contenders at one batch size, and the bench that fits them.
+func (s regressionData) trials(o Options, batch int, add func(c contender, data *dataset.Dataset, b *bench)) error {
 	data, err := dataset.Load(s.data)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	parts, err := data.Split(table8Split, 0)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return regressionContenders(s, parts.Train.Rows()), nil
-}
-
-// begin gives the contenders at one batch size, their repetitions, and the bench, which the caller closes.
-func (s regressionData) begin(o Options, batch int) (all []contender, reps int, b *bench, err error) {
-	if all, err = s.contenders(); err != nil {
-		return nil, 0, nil, err
-	}
-	e := s.extent(o)
-	b = newBench(s.model(), s.batches[batch], e.epochs, o.say)
+	b := newBench(s.model(), s.batches[batch], s.extent(o).epochs, o.say)
 	b.timed = true
-	return all, e.reps, b, nil
+	for _, c := range regressionContenders(s, parts.Train.Rows()) {
+		add(c, data, b)
+	}
+	return nil
 }
 
-// run repeats the methods at one batch size; the repetition is the seed of the split and of the method.
-func (s regressionData) run(
-	ctx context.Context, o Options, store *Store, batch int, methods []string,
-) ([]regressionRun, error) {
-	all, reps, b, err := s.begin(o, batch)
-	if err != nil {
-		return nil, err
-	}
-	defer b.close()
-	var runs []regressionRun
-	for _, c := range all {
-		if !slices.Contains(methods, c.name) {
-			continue
-		}
-		r, err := s.repeat(ctx, store, b, "gohsmc.regression", batch, c, reps, nil)
-		runs = append(runs, r)
-		if err != nil {
-			return runs, err
-		}
-	}
-	return runs, nil
-}
-
-// repeat repeats one method. budget, if not nil, are the seconds that each repetition's fit has.
-func (s regressionData) repeat(
-	ctx context.Context, store *Store, b *bench, study string, batch int, c contender, reps int, budget []Result,
-) (regressionRun, error) {
-	data, err := dataset.Load(s.data)
-	if err != nil {
-		return regressionRun{}, err
-	}
+// trial is one method. walk, if not nil, took the seconds that each repetition's fit has.
+func (s regressionData) trial(
+	o Options, data *dataset.Dataset, b *bench, study string, batch int, c contender, walk *trial,
+) *trial {
+	epochs := b.epochs
 	key := Key{Study: study, Data: fmt.Sprintf("%s, batch %d", s.data, s.batches[batch]), Method: c.name,
 		Settings: map[string]any{
-			"version": regressionVersion, "model": b.model, "data": data.Hash(), "epochs": b.epochs, "split": table8Split,
+			"version": regressionVersion, "model": b.model, "data": data.Hash(), "epochs": epochs, "split": table8Split,
 			"attempts": c.attempts,
 		}}
-	results, err := store.Repeat(ctx, key, reps, func(ctx context.Context, repetition int) (Result, error) {
+	run := func(ctx context.Context, repetition int) (Result, error) {
 		parts, err := data.Split(table8Split, uint64(repetition))
 		if err != nil {
 			return Result{}, err
 		}
-		if budget != nil {
-			b.seconds = budget[repetition].Values["seconds"]
+		b.epochs, b.seconds = epochs, 0
+		if walk != nil {
+			b.seconds = walk.results[repetition].Values["seconds"]
 		}
 		return b.regressionScores(ctx, c, parts, uint64(repetition))
-	})
-	return regressionRun{s, batch, key, results}, err
+	}
+	paper := map[string]Reported{}
+	if v := s.loss[c.name]; v != nil {
+		paper["test loss"] = reportedAt(v, batch)
+	}
+	if v := s.seconds[c.name]; v != nil {
+		paper["seconds"] = reportedAt(v, batch)
+	}
+	return &trial{Key: key, set: s.data, reps: s.extent(o).reps, run: run, paper: paper, programs: b}
 }
 
 // regressionScores are a contender's on the test part, in the target's units, with the seconds of the fit that is kept,

@@ -27,7 +27,10 @@ func tiny(t *testing.T) {
 // Every method has as many attempts, within its name no two alike, and the paper's numbers are of methods and batch
 // sizes that there are.
 func TestRegressionContenders(t *testing.T) {
-	_, names := regressionNames()
+	var names []string
+	for _, c := range regressionContenders(regressions[0], 1) {
+		names = append(names, c.name)
+	}
 	for _, s := range regressions {
 		all := regressionContenders(s, 100)
 		for _, c := range all {
@@ -96,7 +99,7 @@ func TestRegressionTables(t *testing.T) {
 	var said []string
 	o := Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Methods: []string{"Langevin", "VI"}, Reps: 2, Epochs: 3,
 		Progress: func(line string) { said = append(said, line) }}
-	loss, err := runRegressionLoss(t.Context(), o)
+	loss, err := ran(t, "gohsmc.table1", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +123,7 @@ func TestRegressionTables(t *testing.T) {
 		t.Errorf("%+v, and the paper has none", c)
 	}
 	said = nil
-	seconds, err := runRegressionSeconds(t.Context(), o)
+	seconds, err := ran(t, "gohsmc.table6", o)
 	if err != nil || len(said) > 0 {
 		t.Fatalf("%v, said %q: it should be kept", err, said)
 	}
@@ -136,7 +139,7 @@ func TestRegressionTables(t *testing.T) {
 		t.Errorf("%v, said %q: want where the figure is, and nothing computed", err, said)
 	}
 	o.Epochs = 4
-	if _, err := runRegressionSeconds(t.Context(), o); err != nil ||
+	if _, err := ran(t, "gohsmc.table6", o); err != nil ||
 		!strings.Contains(strings.Join(said, "\n"), "other settings") {
 		t.Errorf("%v, said %q: want that what is kept is of other settings", err, said)
 	}
@@ -147,9 +150,9 @@ func TestEqualSecondsCancelled(t *testing.T) {
 	tiny(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	o := Options{CacheDir: t.TempDir(), Reps: 3, Epochs: 1, Progress: func(string) { cancel() }}
-	runs, err := equalSeconds(ctx, o)
-	if err == nil || len(runs) == 0 || len(runs[0].results) != 1 {
-		t.Errorf("%d runs, %v: want the one repetition that was done, and an error", len(runs), err)
+	done, err := Experiment{trials: equalTrials}.repeat(ctx, o)
+	if err == nil || len(done) == 0 || len(done[0].results) != 1 {
+		t.Errorf("%d methods, %v: want the one repetition that was done, and an error", len(done), err)
 	}
 }
 
@@ -207,20 +210,20 @@ func TestWithoutPeaks(t *testing.T) {
 
 // A method has one colour in all panels and figures, whichever others are drawn beside it.
 func TestOneColourAMethod(t *testing.T) {
-	run := func(data, method string, batch int) regressionRun {
-		return regressionRun{key: Key{Data: data, Method: method}, batch: batch, results: []Result{{
+	run := func(data, method string) *trial {
+		return &trial{Key: Key{Data: data, Method: method}, results: []Result{{
 			Series: map[string][]float64{"epoch": {1, 2, 3}, "loss": {3, 2, 1}}}}}
 	}
 	const data, green = "wine_red, batch 20", "#009E73" // the third colour
 	for name, c := range map[string]struct {
-		runs []regressionRun
+		runs []*trial
 		want bool
 	}{
-		"third alone":  {[]regressionRun{run(data, "exact Langevin", 0)}, true},
-		"third second": {[]regressionRun{run(data, "NUTS", 0), run(data, "exact Langevin", 0)}, true},
-		"others":       {[]regressionRun{run(data, "NUTS", 0), run(data, "VI", 0), run(data, "Random Walk", 0)}, false},
+		"third alone":  {[]*trial{run(data, "exact Langevin")}, true},
+		"third second": {[]*trial{run(data, "NUTS"), run(data, "exact Langevin")}, true},
+		"others":       {[]*trial{run(data, "NUTS"), run(data, "VI"), run(data, "Random Walk")}, false},
 	} {
-		fig, err := lossPanels(c.runs, "epoch")
+		fig, err := lossPanels("epoch")(t.Context(), Options{}, c.runs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,10 +235,9 @@ func TestOneColourAMethod(t *testing.T) {
 			t.Errorf("%s: the colour of exact Langevin is there: %v", name, got)
 		}
 	}
-	_, methods := regressionNames()
-	for _, m := range methods {
-		if !slices.Contains(regressionStyles, m) {
-			t.Errorf("%s has no colour of its own", m)
+	for _, c := range regressionContenders(regressions[0], 1) {
+		if !slices.Contains(regressionStyles, c.name) {
+			t.Errorf("%s has no colour of its own", c.name)
 		}
 	}
 }

@@ -22,24 +22,25 @@ func TestEqualSecondsLong(t *testing.T) {
 	tiny(t)
 	regressions[0].batches = []int{50}
 	o := Options{CacheDir: t.TempDir(), Methods: []string{"exact Langevin", "NUTS"}, Reps: 1, Epochs: 60}
-	runs, err := equalSeconds(t.Context(), o)
+	timed := Experiment{trials: equalTrials}
+	done, err := timed.repeat(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Methods = []string{"Random Walk"}
-	walks, err := equalSeconds(t.Context(), o)
-	if err != nil || len(walks) != 1 || len(runs) != 2 {
-		t.Fatalf("%d runs, %d random walks, %v: want two methods and the walk", len(runs), len(walks), err)
+	walks, err := timed.repeat(t.Context(), o)
+	if err != nil || len(walks) != 1 || len(done) != 2 {
+		t.Fatalf("%d methods, %d random walks, %v: want two methods and the walk", len(done), len(walks), err)
 	}
 	budget := walks[0].results[0].Values["seconds"]
-	for _, r := range runs {
+	for _, r := range done {
 		got := r.results[0].Values
 		if got["seconds"] > budget+1 || got["seconds"] < budget/2-.5 || got["epochs"] == 60 {
-			t.Errorf("%s, %s: %.2f s and %v epochs, want about the %.2f s of the random walk", r.key.Data, r.key.Method,
+			t.Errorf("%s, %s: %.2f s and %v epochs, want about the %.2f s of the random walk", r.Data, r.Method,
 				got["seconds"], got["epochs"], budget)
 		}
-		if (len(r.results[0].Series["loss"]) == 0) != (r.key.Method == "NUTS") {
-			t.Errorf("%s: %d validations", r.key.Method, len(r.results[0].Series["loss"]))
+		if (len(r.results[0].Series["loss"]) == 0) != (r.Method == "NUTS") {
+			t.Errorf("%s: %d validations", r.Method, len(r.results[0].Series["loss"]))
 		}
 	}
 }
@@ -65,7 +66,11 @@ func TestFBNNBandsLong(t *testing.T) {
 			own := []string{"FBNN (pCN-pCN)" + byLibrary, "FBNN (SGHMC-pCN)" + byLibrary}
 			o := Options{CacheDir: t.TempDir(), Data: []string{c.data}, Reps: 3,
 				Methods: append(append([]string{priorRow, fbnnBaseline}, paper...), own...)}
-			cells, err := fbnnTable("fbnn.tableA", "", c.regress).Run(t.Context(), o)
+			table := "fbnn.tableA2"
+			if c.regress {
+				table = "fbnn.tableA1"
+			}
+			cells, err := ran(t, table, o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -155,19 +155,6 @@ func (s synthetic) bench(o Options) *bench {
 // paperMethods are the first contenders.
 const paperMethods = 5
 
-// contenders are those asked for, by default the paper's.
-func (o Options) contenders() ([]contender, error) {
-	all := contenders(syntheticRows)
-	names, err := o.SelectMethods(contenderNames())
-	if err != nil {
-		return nil, err
-	}
-	if len(o.Methods) == 0 {
-		return all[:paperMethods], nil
-	}
-	return slices.DeleteFunc(all, func(c contender) bool { return !slices.Contains(names, c.name) }), nil
-}
-
 // The default repetitions, and the paper's.
 const (
 	syntheticReps      = 10
@@ -182,28 +169,16 @@ func (s synthetic) extent(o Options) extent {
 // settings.
 const syntheticVersion = 1
 
-// table repeats the problem, method by method; the repetition is the seed of the data and of the method.
-func (s synthetic) table(ctx context.Context, o Options) ([]Cell, error) {
-	if _, err := o.Select([]string{s.data}); err != nil {
-		return nil, err
-	}
-	chosen, err := o.contenders()
-	if err != nil {
-		return nil, err
-	}
-	store, err := OpenStore(o)
-	if err != nil {
-		return nil, err
-	}
+// trials are the contenders; the repetition is the seed of the data and of the method. By default they are the paper's.
+func (s synthetic) trials(o Options) ([]*trial, error) {
 	b := s.bench(o)
-	defer b.close()
-	var cells []Cell
-	for _, c := range chosen {
+	var all []*trial
+	for i, c := range contenders(syntheticRows) {
 		key := Key{Study: s.study, Data: s.data, Method: c.name, Settings: map[string]any{
 			"version": syntheticVersion, "model": s.model, "rows": syntheticRows, "batch": syntheticBatch, "epochs": b.epochs,
 			"attempts": c.attempts,
 		}}
-		results, err := store.Repeat(ctx, key, s.extent(o).reps, func(ctx context.Context, repetition int) (Result, error) {
+		run := func(ctx context.Context, repetition int) (Result, error) {
 			parts, err := s.parts(uint64(repetition))
 			if err != nil {
 				return Result{}, err
@@ -214,46 +189,50 @@ func (s synthetic) table(ctx context.Context, o Options) ([]Cell, error) {
 			}
 			values, err := s.score(prediction, parts.Test)
 			return Result{Values: values}, err
-		})
-		cells = append(cells, Cells(key, results, s.paper[c.name])...)
-		if err != nil {
-			return cells, err
 		}
+		all = append(all, &trial{Key: key, reps: s.extent(o).reps, run: run, paper: s.paper[c.name],
+			extraMethod: i >= paperMethods, programs: b})
 	}
-	return cells, nil
+	return all, nil
 }
 
 // figure is a row of panels for each of some seeds, or rows of three for a single one, a panel for each method, by
 // default the paper's.
-func (s synthetic) figure(seeds int) func(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	return func(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-		if _, err := o.Select([]string{s.data}); err != nil {
-			return nil, nil, err
+func (s synthetic) figure(seeds int) func(ctx context.Context, o Options, _ []*trial) (*viz.Figure, error) {
+	return func(ctx context.Context, o Options, _ []*trial) (*viz.Figure, error) {
+		if _, err := chosen("data set", o.Data, []string{s.data}); err != nil {
+			return nil, err
 		}
-		chosen, err := o.contenders()
+		names, err := chosen("method", o.Methods, contenderNames())
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
+		if len(o.Methods) == 0 {
+			names = names[:paperMethods]
+		}
+		some := slices.DeleteFunc(contenders(syntheticRows), func(c contender) bool {
+			return !slices.Contains(names, c.name)
+		})
 		b := s.bench(o)
 		defer b.close()
 		var panels []*viz.Figure
 		for seed := range uint64(seeds) {
 			parts, err := s.parts(seed)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			for _, c := range chosen {
+			for _, c := range some {
 				c.attempts = c.attempts[:1] // the paper's settings
 				posterior, err := b.best(ctx, c, parts, seed)
 				if err == nil && posterior == nil {
 					err = fmt.Errorf("%s on %s: every attempt diverged", c.name, s.data)
 				}
 				if err != nil {
-					return nil, nil, err
+					return nil, err
 				}
 				panel, err := s.panel(ctx, posterior, parts.Train, c.name)
 				if err != nil {
-					return nil, nil, err
+					return nil, err
 				}
 				panels = append(panels, panel)
 				o.say("%s: %s, seed %d of %d", s.data, c.name, seed+1, seeds)
@@ -261,15 +240,14 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options) (*viz.
 		}
 		grid := viz.GridOptions{Columns: min(3, len(panels)), SharedX: true, SharedY: true}
 		if seeds > 1 {
-			grid.Columns = len(chosen)
-			for _, c := range chosen {
+			grid.Columns = len(some)
+			for _, c := range some {
 				grid.ColumnNames = append(grid.ColumnNames, c.name)
 			}
 			for seed := range seeds {
 				grid.RowNames = append(grid.RowNames, fmt.Sprintf("seed %d", seed))
 			}
 		}
-		fig, err := viz.Grid(grid, panels...)
-		return fig, nil, err
+		return viz.Grid(grid, panels...)
 	}
 }

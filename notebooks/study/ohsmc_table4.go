@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
@@ -80,62 +79,50 @@ func (size table4Size) contenders() []contender {
 	}
 }
 
-// runTable4 is the table.
-func runTable4(ctx context.Context, o Options) ([]Cell, error) {
+// table4Trials are the contenders; the repetition is the seed of the split and of the method. The test part is of the
+// makers'.
+func table4Trials(o Options) ([]*trial, error) {
 	if o.Full {
-		return table4Paper.run(ctx, o)
+		return table4Paper.trials(o), nil
 	}
-	return table4Reduced.run(ctx, o)
+	return table4Reduced.trials(o), nil
 }
 
-// run repeats each method; the repetition is the seed of the split and of the method. The test part is of the makers'.
-func (size table4Size) run(ctx context.Context, o Options) ([]Cell, error) {
-	all := size.contenders()
-	var names []string
-	for _, c := range all {
-		names = append(names, c.name)
-	}
-	_, methods, store, err := o.open([]string{"mnist"}, names)
-	if err != nil {
-		return nil, err
-	}
-	train, test, err := mnist.Load()
-	if err != nil {
-		return nil, err
-	}
-	if test, err = firstOf(test, size.test); err != nil {
-		return nil, err
-	}
+func (size table4Size) trials(o Options) (all []*trial) {
 	e := o.extent(size.extent, size.extent)
 	b := newBench(table4Model, size.batch, e.epochs, o.say)
-	defer b.close()
-	var cells []Cell
-	for _, c := range all {
-		if !slices.Contains(methods, c.name) {
-			continue
-		}
+	for _, c := range size.contenders() {
 		key := Key{Study: "ohsmc.table4", Data: "mnist", Method: c.name, Settings: map[string]any{
 			"version": table4Version, "model": table4Model, "rows": []int{size.train, size.validation, size.test},
 			"batch": size.batch, "epochs": e.epochs, "attempts": c.attempts,
 		}}
-		results, err := store.Repeat(ctx, key, e.reps, func(ctx context.Context, repetition int) (Result, error) {
-			parts, err := train.Split(dataset.Fractions{Train: 5. / 6, Validation: 1. / 6}, uint64(repetition))
+		run := func(ctx context.Context, repetition int) (Result, error) {
+			parts, err := size.parts(uint64(repetition))
 			if err != nil {
 				return Result{}, err
 			}
-			if parts.Train, err = firstOf(parts.Train, size.train); err != nil {
-				return Result{}, err
-			}
-			if parts.Validation, err = firstOf(parts.Validation, size.validation); err != nil {
-				return Result{}, err
-			}
-			parts.Test = test
 			return b.scores(ctx, c, parts, uint64(repetition))
-		})
-		cells = append(cells, Cells(key, results, table4Reported[c.name])...)
-		if err != nil {
-			return cells, err
 		}
+		all = append(all, &trial{Key: key, reps: e.reps, run: run, paper: table4Reported[c.name], programs: b})
 	}
-	return cells, nil
+	return all
+}
+
+// parts are the first rows of each part of a split.
+func (size table4Size) parts(seed uint64) (parts dataset.Parts, err error) {
+	train, test, err := mnist.Load()
+	if err != nil {
+		return parts, err
+	}
+	if parts, err = train.Split(dataset.Fractions{Train: 5. / 6, Validation: 1. / 6}, seed); err != nil {
+		return parts, err
+	}
+	if parts.Train, err = firstOf(parts.Train, size.train); err != nil {
+		return parts, err
+	}
+	if parts.Validation, err = firstOf(parts.Validation, size.validation); err != nil {
+		return parts, err
+	}
+	parts.Test, err = firstOf(test, size.test)
+	return parts, err
 }

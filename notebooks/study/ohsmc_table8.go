@@ -2,7 +2,6 @@ package study
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"gobnn/bayes"
@@ -72,81 +71,37 @@ var (
 	table8LargeExtent = extent{reps: 3, epochs: 40}
 )
 
-// runTable8 is the table, data set by data set.
-func runTable8(ctx context.Context, o Options) ([]Cell, error) {
-	return table8Cells(ctx, o, "ohsmc.table8", nil)
-}
-
-// table8Cells are the scores of all repetitions as cells of a study; reported, if not nil, replaces Table 8's numbers,
-// by data set and method.
-func table8Cells(
-	ctx context.Context, o Options, study string, reported map[string]map[string]map[string]Reported,
-) ([]Cell, error) {
-	var cells []Cell
-	err := eachOfTable8(ctx, o, func(key Key, paper map[string]Reported, results []Result) error {
-		if reported != nil {
-			paper = reported[key.Data][key.Method]
-		}
-		key.Study = study
-		cells = append(cells, Cells(key, results, paper)...)
-		return nil
-	})
-	return cells, err
-}
-
-// eachOfTable8 runs the repetitions that are asked for, unless they are kept, and calls visit with those of each data
-// set and method and the paper's numbers. When the context ends or a repetition fails, it visits those that are done
-// and returns the error.
-func eachOfTable8(
-	ctx context.Context, o Options, visit func(key Key, reported map[string]Reported, results []Result) error,
-) error {
-	var known []string
+// table8Trials are all contenders on each data set; the repetition is the seed of the split and of the method.
+func table8Trials(o Options) ([]*trial, error) {
+	var all []*trial
 	for _, row := range table8 {
-		known = append(known, row.data)
-	}
-	sets, methods, store, err := o.open(known, contenderNames())
-	if err != nil {
-		return err
-	}
-	for _, row := range table8 {
-		if !slices.Contains(sets, row.data) {
-			continue
+		some, err := row.trials(o)
+		if err != nil {
+			return nil, err
 		}
-		if err := row.run(ctx, o, store, methods, visit); err != nil {
-			return err
-		}
+		all = append(all, some...)
 	}
-	return nil
+	return all, nil
 }
 
-// run repeats one data set, method by method; the repetition is the seed of the split and of the method.
-func (row table8Row) run(
-	ctx context.Context, o Options, store *Store, methods []string,
-	visit func(key Key, reported map[string]Reported, results []Result) error,
-) error {
+func (row table8Row) trials(o Options) ([]*trial, error) {
 	data, err := dataset.Load(row.data)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	own, reduced := table8Extent, row.large && !o.Full
 	if reduced {
 		own = table8LargeExtent
-		o.say("%s: %d repetitions, not %d, of %d epochs, not %d, unless -reps and -epochs ask for others; no method is "+
-			"tuned; -full does it all",
-			row.data, own.reps, table8Extent.reps, own.epochs, table8Extent.epochs)
 	}
 	e := o.extent(own, table8Extent)
 	model := table8Model(data.Task)
 	b := newBench(model, row.batch, e.epochs, o.say)
-	defer b.close()
 	first, err := data.Split(table8Split, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var all []*trial
 	for _, c := range contenders(first.Train.Rows()) {
-		if !slices.Contains(methods, c.name) {
-			continue
-		}
 		if reduced {
 			c.attempts = c.attempts[:1]
 		}
@@ -154,21 +109,16 @@ func (row table8Row) run(
 			"version": table8Version, "model": model, "data": data.Hash(), "batch": row.batch, "epochs": e.epochs,
 			"split": table8Split, "attempts": c.attempts,
 		}}
-		results, err := store.Repeat(ctx, key, e.reps, func(ctx context.Context, repetition int) (Result, error) {
+		run := func(ctx context.Context, repetition int) (Result, error) {
 			parts, err := data.Split(table8Split, uint64(repetition))
 			if err != nil {
 				return Result{}, err
 			}
 			return b.scores(ctx, c, parts, uint64(repetition))
-		})
-		if failed := visit(key, row.reported(c.name), results); failed != nil {
-			return failed
 		}
-		if err != nil {
-			return err
-		}
+		all = append(all, &trial{Key: key, reps: e.reps, run: run, paper: row.reported(c.name), programs: b})
 	}
-	return nil
+	return all, nil
 }
 
 // table3 is the paper's Table 3: four of Table 8's data sets, with the standard deviations over ten repetitions that
@@ -184,34 +134,22 @@ var table3 = map[string]map[string][4]float64{ // NLPD, its deviation, RMSE or E
 		"SWAG": {.36, .12, .14, .05}, "VB": {.28, .16, .10, .05}},
 }
 
-// table3Data are its data sets, in its order; table3Methods its methods.
-var (
-	table3Data    = []string{"yacht", "energy", "satellite", "ionosphere"}
-	table3Methods = []string{"MAP-HMC", "OHSMC", "SGSMC-HMC", "SWAG", "VB"}
-)
-
-// runTable3 is a part of Table 8, with the same kept results.
-func runTable3(ctx context.Context, o Options) ([]Cell, error) {
-	var err error
-	if o.Data, err = o.Select(table3Data); err != nil {
-		return nil, err
-	}
-	if len(o.Methods) == 0 {
-		o.Methods = table3Methods
-	}
-	reported := map[string]map[string]map[string]Reported{}
-	for _, row := range table8 {
+// table3Trials are a part of Table 8's, with the same kept results.
+func table3Trials(o Options) ([]*trial, error) {
+	all, err := table8Trials(o)
+	all = slices.DeleteFunc(all, func(t *trial) bool { return table3[t.Data] == nil })
+	for _, t := range all {
 		second := "particle RMSE"
-		if len(row.paper["OHSMC"]) == 3 {
+		if _, ok := t.paper["ECE"]; ok {
 			second = "ECE"
 		}
-		reported[row.data] = map[string]map[string]Reported{}
-		for method, v := range table3[row.data] {
-			reported[row.data][method] = map[string]Reported{"NLPD": {v[0], v[1] / math.Sqrt(10)},
-				second: {v[2], v[3] / math.Sqrt(10)}}
+		v, ok := table3[t.Data][t.Method]
+		t.paper, t.extraMethod = nil, !ok
+		if ok {
+			t.paper = map[string]Reported{"NLPD": of10(v[0], v[1]), second: of10(v[2], v[3])}
 		}
 	}
-	return table8Cells(ctx, o, "ohsmc.table3", reported)
+	return all, err
 }
 
 // table8Split is the paper's.

@@ -2,14 +2,12 @@ package study
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/metric"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
 	"gobnn/ohsmc"
@@ -22,7 +20,7 @@ func TestSyntheticTables(t *testing.T) {
 		said := 0
 		o := Options{CacheDir: t.TempDir(), Methods: []string{"SWAG", "MAP"}, Reps: 2, Epochs: 1,
 			Progress: func(string) { said++ }}
-		cells, err := s.table(t.Context(), o)
+		cells, err := ran(t, s.study, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +39,7 @@ func TestSyntheticTables(t *testing.T) {
 		if len(cells) != 6 || beside != len(s.paper["SWAG"]) || said != 4 {
 			t.Errorf("%s: %d cells, %d with the paper's number, %d lines of progress", s.study, len(cells), beside, said)
 		}
-		if again, err := s.table(t.Context(), o); err != nil || said != 4 || again[0].Ours != cells[0].Ours {
+		if again, err := ran(t, s.study, o); err != nil || said != 4 || again[0].Ours != cells[0].Ours {
 			t.Errorf("%s: %d lines of progress in all, %v: the repetitions should be kept", s.study, said, err)
 		}
 	}
@@ -52,9 +50,10 @@ func TestSyntheticTables(t *testing.T) {
 func TestTable4(t *testing.T) {
 	size := table4Size{train: 40, validation: 20, test: 30, batch: 20, particles: 3, draws: 2, collect: 2,
 		extent: extent{reps: 2, epochs: 1}}
+	small := Experiment{ID: "ohsmc.table4", trials: func(o Options) ([]*trial, error) { return size.trials(o), nil }}
 	said := 0
 	o := Options{CacheDir: t.TempDir(), Reps: 1, Progress: func(string) { said++ }}
-	cells, err := size.run(t.Context(), o)
+	cells, err := small.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +81,7 @@ func TestTable4(t *testing.T) {
 		}
 	}
 	before := said
-	again, err := size.run(t.Context(), o)
+	again, err := small.Run(t.Context(), o)
 	if err != nil || said != before || len(again) != len(cells) || again[0].Ours != cells[0].Ours {
 		t.Errorf("%d more lines of progress, %v: the repetitions should be kept", said-before, err)
 	}
@@ -102,25 +101,22 @@ func TestStepOf(t *testing.T) {
 
 // By default the synthetic studies run the paper's methods, in its order.
 func TestPaperContenders(t *testing.T) {
-	for _, c := range []struct{ asked, want []string }{
-		{nil, []string{"MAP-HMC", "OHSMC", "SGSMC-HMC", "SWAG", "VB"}},
-		{[]string{"Laplace", "OHSMC"}, []string{"OHSMC", "Laplace"}},
-	} {
-		chosen, err := Options{Methods: c.asked}.contenders()
-		if err != nil {
-			t.Fatal(err)
+	all, err := sinTanh.trials(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range all {
+		if !c.extraMethod {
+			got = append(got, c.Method)
 		}
-		var got []string
-		for _, c := range chosen {
-			got = append(got, c.name)
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("asked for %q: %q, want %q", c.asked, got, c.want)
-		}
+	}
+	if want := []string{"MAP-HMC", "OHSMC", "SGSMC-HMC", "SWAG", "VB"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-// Table 3 and the page of calibration are views of Table 8's repetitions: none is computed twice.
+// Table 3 is a view of Table 8's repetitions: none is computed twice.
 func TestViewsOfTable8(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a minute on the Go backend")
@@ -130,7 +126,7 @@ func TestViewsOfTable8(t *testing.T) {
 	o := Options{CacheDir: t.TempDir(), Data: []string{"yacht", "ionosphere"}, Methods: []string{"OHSMC", "MLE"},
 		Reps: 2, Epochs: 1,
 		Progress: func(line string) { said = append(said, line) }}
-	cells, err := runTable3(t.Context(), o)
+	cells, err := ran(t, "ohsmc.table3", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,80 +139,12 @@ func TestViewsOfTable8(t *testing.T) {
 			t.Errorf("%+v, want the paper's %v", c, v[0])
 		}
 	}
-	table, err := runTable8(t.Context(), o)
+	table, err := ran(t, "ohsmc.table8", o)
 	if err != nil || len(table) != len(cells) || table[0].Ours != cells[0].Ours || table[0].Study != "ohsmc.table8" {
 		t.Errorf("Table 8 has %d cells, Table 3 %d, %v", len(table), len(cells), err)
 	}
-	fig, gaps, err := calibrationPage(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if len(said) != computed {
 		t.Errorf("said %q after Table 3: its repetitions should be kept", said[computed:])
-	}
-	svg, err := fig.SVG()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{": intervals", "OHSMC, ECE", "MLE, ECE"} {
-		if strings.Count(string(svg), text) != 1 {
-			t.Errorf("the page has not one panel %q", text)
-		}
-	}
-	if len(gaps) != 8 || gaps[0].Metric != coverageGap || gaps[2].Metric != pooledECE {
-		t.Fatalf("cells %+v", gaps)
-	}
-	for i, c := range gaps[4:] { // of one set of each kind, all together are that one
-		if alone := gaps[2-i%2*2+i/2]; c.Data != "all together" || c.Ours != alone.Ours || c.Metric != alone.Metric {
-			t.Errorf("%+v, want the number of %+v", c, alone)
-		}
-	}
-}
-
-// Of many methods the page has the coverage that is nearest to its level, and the least and the greatest ECE; of data
-// of one kind the two ends, and of one method what there is.
-func TestCalibrationPanels(t *testing.T) {
-	bins := func(accuracy float64) []metric.Bin {
-		return []metric.Bin{{Upper: .5}, {Lower: .5, Upper: 1, Count: 10, Accuracy: accuracy, Confidence: .8}}
-	}
-	levels := []float64{.5, .9}
-	regression := map[string]*pooled{"MAP": {levels: levels, coverage: []float64{.6, .9}},
-		"VB": {levels: levels, coverage: []float64{.48, .9}}, "SWAG": {levels: levels, coverage: []float64{.1, .2}}}
-	classification := map[string]*pooled{"MAP": {bins: bins(.3)}, "VB": {bins: bins(.9)}, "SWAG": {bins: bins(.81)}}
-	both := map[string]*pooled{"NUTS": {}} // diverged
-	for name, p := range regression {
-		both[name] = &pooled{levels: p.levels, coverage: p.coverage, bins: classification[name].bins}
-	}
-	title := regexp.MustCompile(`>(\w+(?:: intervals|, ECE = [\d.]+))<`)
-	for name, c := range map[string]struct {
-		names []string
-		pools map[string]*pooled
-		want  []string
-	}{
-		"both": {[]string{"MAP", "NUTS", "SWAG", "VB"}, both,
-			[]string{"VB: intervals", "SWAG, ECE = 0.010", "MAP, ECE = 0.500"}},
-		"regression":     {[]string{"MAP", "SWAG", "VB"}, regression, []string{"VB: intervals", "SWAG: intervals"}},
-		"classification": {[]string{"MAP", "SWAG", "VB"}, classification, []string{"SWAG, ECE = 0.010", "MAP, ECE = 0.500"}},
-		"one method":     {[]string{"VB"}, both, []string{"VB: intervals", "VB, ECE = 0.100"}},
-	} {
-		fig, err := drawCalibration(c.names, c.pools)
-		if err != nil {
-			t.Fatal(err)
-		}
-		svg, err := fig.SVG()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, found := range title.FindAllStringSubmatch(string(svg), -1) {
-			got = append(got, found[1])
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: the panels %q, want %q", name, got, c.want)
-		}
-	}
-	if _, err := drawCalibration([]string{"NUTS"}, both); err == nil {
-		t.Error("no error without anything to draw")
 	}
 }
 
@@ -238,11 +166,6 @@ func TestPooled(t *testing.T) {
 	if err := p.add(Result{Series: map[string][]float64{"rows": {1}, "level": {.6}, "coverage": {.6}}}); err == nil ||
 		!strings.Contains(err.Error(), "0.6") {
 		t.Errorf("error %v for other levels", err)
-	}
-	q := pooled{bins: []metric.Bin{{Upper: .5}, {Lower: .5, Upper: 1, Count: 3, Accuracy: .5, Confidence: .9}}}
-	if err := q.add(Result{Series: map[string][]float64{"bin": {1, 0}, "confidence": {.2, math.NaN()},
-		"accuracy": {0, math.NaN()}}}); err != nil || math.Abs(q.ece()-(3*.4+.2)/4) > 1e-12 {
-		t.Errorf("ECE %v, %v, want %v", q.ece(), err, (3*.4+.2)/4)
 	}
 }
 

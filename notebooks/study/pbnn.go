@@ -65,62 +65,51 @@ func penaltySGLD(eta float64) penaltyRun {
 		pbnn.Unadjusted{Target: pbnn.TargetExpected{}, BatchSize: 5, Kernel: mcmc.SGLD{StepSize: 2 * eta}}, 40}
 }
 
-// penaltyPanels runs the samplers that are asked for, each chain from a mode of its own. Each has a panel, of its first
-// repetition, and cells: mean epistemic standard deviation over the plotted range, acceptance, sigma^2, the bias by the
-// noise's skewness, and the median R-hat of the predictions.
-func penaltyPanels(
-	ctx context.Context, o Options, id string, model bayes.Model, data *dataset.Dataset, truth func(float64) float64,
-	runs []penaltyRun, first ...*viz.Figure,
-) (*viz.Figure, []Cell, error) {
+// penaltyTrials are the samplers, each chain from a mode of its own. The cells have the mean epistemic standard
+// deviation over the plotted range, acceptance, sigma^2, the bias by the noise's skewness, and the median R-hat of the
+// predictions.
+func penaltyTrials(o Options, id string, model bayes.Model, data *dataset.Dataset, runs []penaltyRun) (all []*trial) {
 	draws := cmp.Or(o.Epochs, penaltyDraws)
-	x, grid := penaltyGrid(data)
+	_, grid := penaltyGrid(data)
 	modes := onceStarts(o, model, data)
-	var points []point
 	for _, r := range runs {
-		points = append(points, point{
-			data: data.Name, method: r.name,
-			settings: []any{model, fmt.Sprintf("%#v", r.sampler), draws, r.thin, penaltyChains, data.Hash()},
-			run: func(ctx context.Context, repetition int) (Result, error) {
-				start, err := modes(ctx)
-				if err != nil {
-					return Result{}, err
-				}
-				result, err := pbnn.FitFrom(ctx, start, r.sampler, dataset.Parts{Train: data},
-					pbnn.Settings{Sampling: mcmc.Settings{
-						Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: max(20, draws*r.thin/2), Seed: uint64(repetition + 1),
-					}})
-				if ctx.Err() != nil {
-					return Result{}, context.Cause(ctx)
-				}
-				if err != nil {
-					return Result{}, err
-				}
-				for _, w := range result.Warnings {
-					o.say("%s: %s: %s", id, r.name, w)
-				}
-				return bandOf(ctx, result, grid, draws)
-			},
-		})
-	}
-	points, cells, err := sweep(ctx, o, id, 1, points)
-	if err != nil {
-		return nil, cells, err
-	}
-	panels := first
-	for _, p := range points {
-		band := p.results[0].Series
-		panel, err := viz.PredictiveBand(x, band["mean"], band["std"], penaltyBand(shown(p.method), data, truth))
-		if err != nil {
-			return nil, cells, err
+		key := Key{Study: id, Data: data.Name, Method: r.name,
+			Settings: []any{model, fmt.Sprintf("%#v", r.sampler), draws, r.thin, penaltyChains, data.Hash()}}
+		run := func(ctx context.Context, repetition int) (Result, error) {
+			start, err := modes(ctx)
+			if err != nil {
+				return Result{}, err
+			}
+			result, err := pbnn.FitFrom(ctx, start, r.sampler, dataset.Parts{Train: data},
+				pbnn.Settings{Sampling: mcmc.Settings{
+					Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: max(20, draws*r.thin/2), Seed: uint64(repetition + 1),
+				}})
+			if ctx.Err() != nil {
+				return Result{}, context.Cause(ctx)
+			}
+			if err != nil {
+				return Result{}, err
+			}
+			for _, w := range result.Warnings {
+				o.say("%s: %s: %s", id, r.name, w)
+			}
+			return bandOf(ctx, result, grid, draws)
 		}
-		panels = append(panels, panel)
+		all = append(all, &trial{Key: key, reps: max(1, o.Reps), run: run})
 	}
-	columns := min(2, len(panels))
-	if len(panels) == 3 {
-		columns = 3
-	}
-	fig, err := viz.Grid(viz.GridOptions{Columns: columns, SharedX: true, SharedY: true}, panels...)
-	return fig, cells, err
+	return all
+}
+
+// penaltyPanels has a band for each sampler, of its first repetition.
+func penaltyPanels(
+	done []*trial, data *dataset.Dataset, truth func(float64) float64, columns int,
+) (*viz.Figure, error) {
+	x, _ := penaltyGrid(data)
+	grid := viz.GridOptions{Columns: columns, SharedX: true, SharedY: true}
+	return inPanels(done, grid, func(t *trial) (*viz.Figure, error) {
+		band := t.results[0].Series
+		return viz.PredictiveBand(x, band["mean"], band["std"], penaltyBand(shown(t.Method), data, truth))
+	})
 }
 
 // bandOf is a repetition: the predictions on the grid, and the chains' diagnostics.
@@ -223,34 +212,44 @@ func penaltyBand(title string, data *dataset.Dataset, truth func(float64) float6
 	}
 }
 
-// penaltyFig1 is Bayesian linear regression: the analytic band (Bishop 2006, eq. 3.53 and 3.59), and those of
-// Metropolis by one mini-batch of 2 rows, its variance by 19 others, with penalty and without.
-func penaltyFig1(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	data, err := dataset.NoisyLine(20, .5, 1)
+// lineNoise is the standard deviation of the line's noise.
+const lineNoise = .5
+
+func penaltyLine() (*dataset.Dataset, error) { return dataset.NoisyLine(20, lineNoise, 1) }
+
+// lineTrials are figure 1: Bayesian linear regression, exactly and by Metropolis with one mini-batch of 2 rows, its
+// variance by 19 others, with penalty and without.
+func lineTrials(o Options) ([]*trial, error) {
+	data, err := penaltyLine()
 	if err != nil {
-		return nil, nil, err
-	}
-	x, _ := penaltyGrid(data)
-	center, spread, err := exactLine(data, .5, x)
-	if err != nil {
-		return nil, nil, err
-	}
-	exact, err := viz.PredictiveBand(x, center, spread, penaltyBand("exact", data, nil))
-	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	by := func(rule pbnn.Rule) pbnn.Metropolis {
 		return pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 2, Batches: 20, Estimate: pbnn.OneBatch, Rule: rule,
 			StepSize: .03}
 	}
-	fig, cells, err := penaltyPanels(ctx, o, "pbnn.fig1", penaltyLineModel, data, nil, []penaltyRun{
+	exact := &trial{Key: Key{Study: "pbnn.fig1", Data: data.Name, Method: "exact", Settings: data.Hash()}, reps: 1,
+		run: func(context.Context, int) (Result, error) {
+			x, _ := penaltyGrid(data)
+			mean, std, err := exactLine(data, lineNoise, x)
+			epistemic := 0.
+			for _, s := range std {
+				epistemic += math.Sqrt(s*s-lineNoise*lineNoise) / float64(len(std))
+			}
+			return Result{Values: map[string]float64{"epistemic std": epistemic},
+				Series: map[string][]float64{"mean": mean, "std": std}}, err
+		}}
+	return append([]*trial{exact}, penaltyTrials(o, "pbnn.fig1", penaltyLineModel, data, []penaltyRun{
 		{"with penalty", by(pbnn.Corrected), 100}, {"without penalty", by(pbnn.Naive), 100},
-	}, exact)
-	for i, s := range spread {
-		spread[i] = math.Sqrt(s*s - .25)
+	})...), nil
+}
+
+func penaltyFig1(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
+	data, err := penaltyLine()
+	if err != nil {
+		return nil, err
 	}
-	return fig, append(cells, Cell{Study: "pbnn.fig1", Data: data.Name, Method: "exact", Metric: "epistemic std",
-		Ours: stat.Mean(spread, nil), SE: math.NaN(), Reps: 1}), err
+	return penaltyPanels(done, data, nil, 3)
 }
 
 // exactLine is the predictive mean and standard deviation at x of y ~ N(w x + b, noise^2) with w, b ~ N(0, 1) (Bishop
@@ -281,18 +280,21 @@ func exactLine(data *dataset.Dataset, noise float64, x []float64) (center, sprea
 	return center, spread, nil
 }
 
-func penaltyWave(ctx context.Context, o Options, id string, runs ...penaltyRun) (*viz.Figure, []Cell, error) {
+// waveTrials are of figures 2 and 4.
+func waveTrials(id string, runs ...penaltyRun) func(o Options) ([]*trial, error) {
+	return func(o Options) ([]*trial, error) {
+		data, err := dataset.GappedWave(2000, penaltyNoise, 1)
+		if err != nil {
+			return nil, err
+		}
+		return penaltyTrials(o, id, penaltyWaveModel, data, runs), nil
+	}
+}
+
+func penaltyWave(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
 	data, err := dataset.GappedWave(2000, penaltyNoise, 1)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return penaltyPanels(ctx, o, id, penaltyWaveModel, data, dataset.GappedWaveMean, runs)
-}
-
-func penaltyFig2(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	return penaltyWave(ctx, o, "pbnn.fig2", penaltyFull, penaltyFive, penaltyNaive, penaltyTen)
-}
-
-func penaltyFig4(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	return penaltyWave(ctx, o, "pbnn.fig4", penaltySGLD(1e-4), penaltySGLD(1e-6), penaltyTempers, penaltyFive)
+	return penaltyPanels(done, data, dataset.GappedWaveMean, 2)
 }

@@ -253,39 +253,48 @@ func (r *repetition) score(
 	return nil
 }
 
-// penaltyFig3 has a row for each data set, with a panel for each method, and a further row for the regression beyond
-// its data.
-func penaltyFig3(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
-	return reliabilityFigure(ctx, o, reliabilityWave, reliabilityDigits)
+// reliabilityTrials are the methods on data sets.
+func reliabilityTrials(sets ...reliabilityData) func(o Options) ([]*trial, error) {
+	return func(o Options) (all []*trial, err error) {
+		for _, d := range sets {
+			repetitions := make([]*repetition, cmp.Or(o.Reps, d.reps))
+			for i := range repetitions {
+				repetitions[i] = &repetition{reliabilityData: d, seed: uint64(i) + 1}
+			}
+			for _, method := range reliabilityMethods {
+				key := Key{Study: "pbnn.fig3", Data: d.name, Method: method, Settings: map[string]any{
+					"version": reliabilityVersion, "model": d.model(method), "sampler": d.sampler(method), "epochs": d.mode.Epochs,
+					"batch":     d.mode.BatchSize,
+					"optimiser": d.mode.Optimiser, "chains": d.chains, "draws": cmp.Or(o.Epochs, d.draws), "thin": d.thin[method],
+				}}
+				run := func(ctx context.Context, i int) (Result, error) { return repetitions[i].sample(ctx, o, method) }
+				all = append(all, &trial{Key: key, reps: len(repetitions), run: run, paper: d.paper[method]})
+			}
+		}
+		return all, nil
+	}
 }
 
-func reliabilityFigure(ctx context.Context, o Options, lines ...reliabilityData) (*viz.Figure, []Cell, error) {
-	var known []string
-	for _, d := range lines {
-		known = append(known, d.name)
-	}
-	sets, methods, store, err := o.open(known, reliabilityMethods)
-	if err != nil {
-		return nil, nil, err
-	}
-	var rows []*viz.Figure
-	var names []string
-	var cells []Cell
-	for _, d := range lines {
-		if !slices.Contains(sets, d.name) {
-			continue
+// reliabilityFigure has a row for each data set, with a panel for each method, and a further row for the regression
+// beyond its data.
+func reliabilityFigure(sets ...reliabilityData) func(context.Context, Options, []*trial) (*viz.Figure, error) {
+	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
+		var rows []*viz.Figure
+		var names []string
+		for _, group := range byDataSet(done) {
+			d := sets[slices.IndexFunc(sets, func(d reliabilityData) bool { return d.name == group[0].Data })]
+			for _, ending := range d.endings() {
+				row, err := inPanels(group, viz.GridOptions{Columns: len(group)}, func(t *trial) (*viz.Figure, error) {
+					return reliabilityPanel(d.title(t.Method), ending, t.results)
+				})
+				if err != nil {
+					return nil, err
+				}
+				rows, names = append(rows, row), append(names, shown(d.name)+ending)
+			}
 		}
-		some, more, err := d.run(ctx, o, store, methods)
-		rows, cells = append(rows, some...), append(cells, more...)
-		if err != nil {
-			return nil, cells, err
-		}
-		for _, ending := range d.endings() {
-			names = append(names, shown(d.name)+ending)
-		}
+		return viz.Grid(viz.GridOptions{Columns: 1, RowNames: names}, rows...)
 	}
-	fig, err := viz.Grid(viz.GridOptions{Columns: 1, RowNames: names}, rows...)
-	return fig, cells, err
 }
 
 // endings are those of the names of scores and series: none on the test rows, and inGap on rows beyond the data.
@@ -294,46 +303,6 @@ func (d reliabilityData) endings() []string {
 		return []string{""}
 	}
 	return []string{"", inGap}
-}
-
-// run gives a row of panels for each ending, with one legend, and the cells of one data set, method by method.
-func (d reliabilityData) run(
-	ctx context.Context, o Options, store *Store, methods []string,
-) (rows []*viz.Figure, cells []Cell, err error) {
-	repetitions := make([]*repetition, cmp.Or(o.Reps, d.reps))
-	for i := range repetitions {
-		repetitions[i] = &repetition{reliabilityData: d, seed: uint64(i) + 1}
-	}
-	endings := d.endings()
-	byEnding := make([][]*viz.Figure, len(endings))
-	for _, method := range methods {
-		key := Key{Study: "pbnn.fig3", Data: d.name, Method: method, Settings: map[string]any{
-			"version": reliabilityVersion, "model": d.model(method), "sampler": d.sampler(method), "epochs": d.mode.Epochs,
-			"batch":     d.mode.BatchSize,
-			"optimiser": d.mode.Optimiser, "chains": d.chains, "draws": cmp.Or(o.Epochs, d.draws), "thin": d.thin[method],
-		}}
-		results, err := store.Repeat(ctx, key, len(repetitions),
-			func(ctx context.Context, i int) (Result, error) { return repetitions[i].sample(ctx, o, method) })
-		cells = append(cells, Cells(key, results, d.paper[method])...)
-		if err != nil {
-			return nil, cells, err
-		}
-		for i, ending := range endings {
-			panel, err := reliabilityPanel(d.title(method), ending, results)
-			if err != nil {
-				return nil, cells, err
-			}
-			byEnding[i] = append(byEnding[i], panel)
-		}
-	}
-	for _, panels := range byEnding {
-		row, err := viz.Grid(viz.GridOptions{Columns: len(methods)}, panels...)
-		if err != nil {
-			return nil, cells, err
-		}
-		rows = append(rows, row)
-	}
-	return rows, cells, nil
 }
 
 // reliabilityPanel pools the repetitions' series whose names end so.

@@ -62,7 +62,9 @@ func TestReliabilityFigure(t *testing.T) {
 	o := Options{Epochs: 4, CacheDir: t.TempDir()}
 	draw := func(o Options) (string, []Cell) {
 		t.Helper()
-		fig, cells, err := reliabilityFigure(t.Context(), o, reliabilityWave.short(3, shortWave), digits)
+		wave := reliabilityWave.short(3, shortWave)
+		fig, cells, err := Experiment{ID: "pbnn.fig3", trials: reliabilityTrials(wave, digits),
+			draw: reliabilityFigure(wave, digits)}.Draw(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,8 +180,8 @@ func TestReliabilityPanel(t *testing.T) {
 
 func TestReliabilityFaults(t *testing.T) {
 	s, err := Find("pbnn.fig3")
-	if err != nil || s.State != Reduced {
-		t.Fatal(s.State, err)
+	if err != nil || s.State() != Reduced {
+		t.Fatal(s.State(), err)
 	}
 	for _, o := range []Options{{Methods: []string{"none"}}, {Data: []string{"none"}}} {
 		if _, _, err := s.Draw(t.Context(), o); err == nil || !strings.Contains(err.Error(), `"none"`) {

@@ -187,46 +187,34 @@ func (d pmcnetData) model(scale float64) bayes.Model {
 // pmcnetVersion is part of the key of kept results: it changes when the code gives other numbers for the same settings.
 const pmcnetVersion = 1
 
-// pmcnetVisit is called with the repetitions of a data set and method.
-type pmcnetVisit func(d pmcnetData, method string, key Key, results []Result) error
-
-// eachOfPMCnet runs the repetitions of data sets and methods that a study has, and that are asked for, unless they are
-// kept. When the context ends or a repetition fails, it visits those that are done and returns the error.
-func eachOfPMCnet(ctx context.Context, o Options, study string, sets, methods []string, visit pmcnetVisit) error {
-	names, methods, store, err := o.open(sets, methods)
-	if err != nil {
-		return err
-	}
-	for _, d := range pmcnetSets() {
-		if !slices.Contains(names, d.name) {
-			continue
-		}
-		e := o.extent(d.own, d.paper)
-		scales := make([]float64, e.reps)
-		for _, m := range d.methods(o.Full) {
-			if !slices.Contains(methods, m.name) {
+// pmcnetTrials are the repetitions of some data sets and methods.
+func pmcnetTrials(sets, methods []string) func(o Options) ([]*trial, error) {
+	return func(o Options) (all []*trial, err error) {
+		for _, d := range pmcnetSets() {
+			if !slices.Contains(sets, d.name) {
 				continue
 			}
-			key := d.key(m, e.epochs)
-			results, err := store.Repeat(ctx, key, e.reps, func(ctx context.Context, repetition int) (Result, error) {
-				if scales[repetition] == 0 {
-					if scales[repetition], err = d.priorScale(ctx, o, store, repetition); err != nil {
-						return Result{}, err
-					}
+			e := o.extent(d.own, d.paper)
+			scales := make([]float64, e.reps)
+			for _, m := range d.methods(o.Full) {
+				if !slices.Contains(methods, m.name) {
+					continue
 				}
-				r := pmcnetRun{pmcnetData: d, seed: uint64(repetition), epochs: e.epochs, say: o.say}
-				return r.repetition(ctx, m, scales[repetition])
-			})
-			key.Study = study
-			if failed := visit(d, m.name, key, results); failed != nil {
-				return failed
-			}
-			if err != nil {
-				return err
+				run := func(ctx context.Context, repetition int) (out Result, err error) {
+					if scales[repetition] == 0 {
+						if scales[repetition], err = d.priorScale(ctx, o, repetition); err != nil {
+							return Result{}, err
+						}
+					}
+					r := pmcnetRun{pmcnetData: d, seed: uint64(repetition), epochs: e.epochs, say: o.say}
+					return r.repetition(ctx, m, scales[repetition])
+				}
+				all = append(all, &trial{Key: d.key(m, e.epochs), reps: e.reps, run: run,
+					paper: pmcnetPaper[d.name][m.name].reported()})
 			}
 		}
+		return all, nil
 	}
-	return nil
 }
 
 func (d pmcnetData) key(m pmcnetMethod, epochs int) Key {
@@ -244,9 +232,13 @@ const (
 
 // priorScale is the standard deviation of the prior: the data set's own, or that with the best NLPD on the validation
 // part. The test part plays no role.
-func (d pmcnetData) priorScale(ctx context.Context, o Options, store *Store, repetition int) (float64, error) {
+func (d pmcnetData) priorScale(ctx context.Context, o Options, repetition int) (float64, error) {
 	if d.scale > 0 {
 		return d.scale, nil
+	}
+	store, err := OpenStore(o)
+	if err != nil {
+		return 0, err
 	}
 	all := d.methods(o.Full)
 	m := all[slices.IndexFunc(all, func(m pmcnetMethod) bool { return m.name == pmcTempered })]

@@ -8,8 +8,6 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"gobnn/bayes"
@@ -81,7 +79,7 @@ const (
 	learntName = ", learnt" // ends the names of rows with learnt precisions
 )
 
-// evidenceFew are the rows that are computed unless -full, -precisions, -data or -hidden asks for others.
+// evidenceFew are the rows that are computed unless -full or -data asks for others.
 var evidenceFew = []string{linearRow, "tanh 2", "ReLU 2"}
 
 // The estimators, which stand beside each other: tempered SMC from the prior, weighted draws of a mixture fitted to its
@@ -105,9 +103,8 @@ const evidenceNote = "not in the paper; a value is the log of the mean evidence 
 	"a quick run's value of splits too small to count, but no particle; the error that SMC states is too small in " +
 	"networks of several hidden layers, where its moves mix slowly: by about a quarter in 24 runs of twice the " +
 	"particles; importance sampling has no value where in a split k-hat is above 0.7 or fewer than 100 draws are " +
-	"effective; networks of more than one hidden layer, or of 5 to 19 units, have neither it nor a bridge, since " +
-	"no mixture fits; three networks (-full: the fourteen of fixed precisions, -precisions: the five of learnt " +
-	"ones; -data names some; -hidden 4,4 -activation relu: any other)"
+	"effective; networks of more than one hidden layer, or of 5 units and more, have neither it nor a bridge, since " +
+	"no mixture fits; three networks (-full: the fourteen of fixed precisions; -data names some, as \"tanh 2, learnt\")"
 
 // evidenceVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
@@ -118,64 +115,12 @@ const evidenceSplits = 10
 
 // evidenceAsked are the rows that the options ask for.
 func evidenceAsked(o Options) ([]evidenceRow, error) {
-	if len(o.Hidden) > 0 {
-		if len(o.Data) > 0 {
-			return nil, fmt.Errorf("-data %s and -hidden %v: name the network by one of them", strings.Join(o.Data, ","),
-				o.Hidden)
-		}
-		activation, err := activationNamed(o.Activation)
-		if err != nil {
-			return nil, err
-		}
-		name := map[nn.Activation]string{nn.Tanh: "tanh ", nn.ReLU: "ReLU "}[activation]
-		for i, n := range o.Hidden {
-			if i > 0 {
-				name += "-"
-			}
-			name += strconv.Itoa(n)
-		}
-		if o.Precisions {
-			name += learntName
-		}
-		for _, r := range evidenceRows {
-			if r.name == name {
-				return []evidenceRow{r}, nil
-			}
-		}
-		return []evidenceRow{{name: name, network: nn.MLP{Hidden: o.Hidden, Activation: activation},
-			learnt: o.Precisions}}, nil
-	}
-	if o.Activation != "" {
-		return nil, fmt.Errorf("-activation %q: it is that of -hidden, which is not there", o.Activation)
-	}
-	var known []string
-	for _, r := range evidenceRows {
-		if r.learnt == o.Precisions {
-			known = append(known, r.name)
-		}
-	}
-	if len(o.Data) == 0 && !o.Full && !o.Precisions {
-		o.Data = evidenceFew
-	}
-	o.Data = rejoined(o.Data, known)
-	for i, name := range o.Data {
-		if o.Precisions && !strings.HasSuffix(name, learntName) {
-			o.Data[i] += learntName
-		}
-	}
-	names, err := o.Select(known)
+	known := distinct(evidenceRows, func(r evidenceRow) string { return r.name })
+	names, err := chosen("data set", o.Data, known)
 	return slices.DeleteFunc(slices.Clone(evidenceRows), func(r evidenceRow) bool {
-		return !slices.Contains(names, r.name)
+		return !slices.Contains(names, r.name) ||
+			len(o.Data) == 0 && (r.learnt || !o.Full && !slices.Contains(evidenceFew, r.name))
 	}), err
-}
-
-// activationNamed is that of -activation.
-func activationNamed(name string) (nn.Activation, error) {
-	byName := map[string]nn.Activation{"": nn.Tanh, "tanh": nn.Tanh, "relu": nn.ReLU}
-	if a, ok := byName[strings.ToLower(name)]; ok {
-		return a, nil
-	}
-	return "", fmt.Errorf("-activation %q: it is tanh or relu", name)
 }
 
 // runEvidence is the table: each run on a split is kept. Rows are computed side by side, as many as there are
@@ -238,25 +183,15 @@ func (r evidenceRow) model() bayes.Model {
 	return m
 }
 
-// Of networks of one hidden layer a mixture of two components has all images of the posterior up to fewUnits of it; of
-// eight units the bridge was 2 too low. From manyUnits on it has one wide component, in which full covariances do not
-// fit.
-const (
-	fewUnits  = 4
-	manyUnits = 20
-)
+// fewUnits is up to how many units of one hidden layer a mixture of two components has all images of the posterior; of
+// eight units the bridge was 2 too low.
+const fewUnits = 4
 
 // mixture is what whole runs have beside SMC; false where none fits.
 func (r evidenceRow) mixture() (a annealed.Annealed, fits bool) {
-	a = annealed.Annealed{Components: 2, Bridge: annealed.BridgeAlways}
-	switch hidden := r.network.Hidden; {
-	case len(hidden) == 0 || len(hidden) == 1 && hidden[0] <= fewUnits:
-		return a, true
-	case len(hidden) == 1 && hidden[0] >= manyUnits:
-		a.Components, a.Covariance, a.Unordered = 1, annealed.LowRankCovariance, true
-		return a, true
-	}
-	return a, false
+	hidden := r.network.Hidden
+	return annealed.Annealed{Components: 2, Bridge: annealed.BridgeAlways}, len(hidden) == 0 ||
+		len(hidden) == 1 && hidden[0] <= fewUnits
 }
 
 // algorithms are what runs are made of: quick ones, by SMC alone, tell which splits decide the mean, and give replica

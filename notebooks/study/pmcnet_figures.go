@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,49 +14,30 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// pmcnetFigure is a figure of the repetitions of data sets and methods, with the cells of some metrics: one panel, or
-// several, of each data set and method.
+// pmcnetFigure has the panels of each data set, in so many columns.
 func pmcnetFigure(
-	id, note string, sets, methods, metrics []string, columns int,
-	draw func(d pmcnetData, methods []string, results map[string][]Result) ([]*viz.Figure, error),
-) Study {
-	return figure(id, note, func(ctx context.Context, o Options) (*viz.Figure, []Cell, error) {
+	columns int, draw func(d pmcnetData, methods []string, results map[string][]Result) ([]*viz.Figure, error),
+) func(context.Context, Options, []*trial) (*viz.Figure, error) {
+	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
 		var panels []*viz.Figure
-		var cells []Cell
-		found := map[string]map[string][]Result{}
-		order := map[string][]string{}
-		var datas []pmcnetData
-		err := eachOfPMCnet(ctx, o, id, sets, methods, func(d pmcnetData, method string, key Key, results []Result) error {
-			if found[d.name] == nil {
-				found[d.name] = map[string][]Result{}
-				datas = append(datas, d)
+		for _, group := range byDataSet(done) {
+			results := map[string][]Result{}
+			for _, t := range group {
+				results[t.Method] = t.results
 			}
-			found[d.name][method] = results
-			order[d.name] = append(order[d.name], method)
-			for _, c := range Cells(key, results, pmcnetPaper[d.name][method].reported()) {
-				if slices.Contains(metrics, c.Metric) && !math.IsNaN(c.Ours) {
-					cells = append(cells, c)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, cells, err
-		}
-		for _, d := range datas {
-			some, err := draw(d, order[d.name], found[d.name])
+			sets := pmcnetSets()
+			d := sets[slices.IndexFunc(sets, func(d pmcnetData) bool { return d.name == group[0].Data })]
+			some, err := draw(d, distinct(group, (*trial).method), results)
 			if err != nil {
-				return nil, cells, err
+				return nil, err
 			}
 			panels = append(panels, some...)
 		}
 		if len(panels) == 0 {
-			return nil, cells, fmt.Errorf("%s: there is nothing to draw: every repetition diverged", id)
+			return nil, errors.New("there is nothing to draw: every repetition diverged")
 		}
-		columns := min(columns, len(panels))
-		fig, err := viz.Grid(viz.GridOptions{Columns: columns}, panels...)
-		return fig, cells, err
-	})
+		return viz.Grid(viz.GridOptions{Columns: min(columns, len(panels))}, panels...)
+	}
 }
 
 // falsePositives at which ROC curves are kept.

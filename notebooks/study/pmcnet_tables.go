@@ -116,21 +116,9 @@ var (
 		"accuracy of the mean", "AUC of the mean", "NLPD", "ESS", "k-hat"}
 	severalMetrics = []string{"AUC", "AUC std", "F1", "accuracy", "accuracy std", "accuracy of the mean", "NLPD", "ESS",
 		"k-hat", "prior scale"}
-	rocMetrics  = []string{"AUC", "AUC std", "accuracy", "ESS", "k-hat"}
+	rocMetrics  = []string{"AUC", "AUC std", "ESS", "accuracy", "k-hat"}
 	deepMetrics = []string{"MSE", "MSE std", "MSE of the mean", "NLPD", "ESS", "k-hat"}
 )
-
-// pmcnetTable is a study of the scores of methods on data sets, as printed in a table of the paper.
-func pmcnetTable(id, note string, sets, methods, metrics []string) Study {
-	return Study{State: Reduced, Note: note, Run: func(ctx context.Context, o Options) ([]Cell, error) {
-		var cells []Cell
-		err := eachOfPMCnet(ctx, o, id, sets, methods, func(d pmcnetData, method string, key Key, results []Result) error {
-			cells = append(cells, only(Cells(key, results, pmcnetPaper[d.name][method].reported()), metrics)...)
-			return nil
-		})
-		return cells, err
-	}}
-}
 
 // only are the cells of these metrics, in their order, that have a value: k-hat of particles without weights is none.
 func only(cells []Cell, metrics []string) (some []Cell) {
@@ -143,44 +131,37 @@ func only(cells []Cell, metrics []string) (some []Cell) {
 	return some
 }
 
-// pmcnetSeconds is table 11: a method is fitted twice, and the second fit, for which all is compiled, is timed, and its
+// The paper's seconds of training, and milliseconds of a row's prediction (table 11).
+var pmcnetSeconds = map[string][2]float64{"MLE": {108, 1}, "MAP": {152, 1}, "BBP": {195, 1}, "SGLD": {17, 43},
+	"MCDropout": {10, 89}, "SAE": {392, 112}, pmcPaper: {450, 239}, pmcLight: {250, 239}}
+
+// timedTrials are table 11: a method is fitted twice, and the second fit, for which all is compiled, is timed, and its
 // prediction of the test part.
-func pmcnetSeconds(ctx context.Context, o Options) ([]Cell, error) {
-	const name = "ionosphere"
-	paper := map[string][2]float64{"MLE": {108, 1}, "MAP": {152, 1}, "BBP": {195, 1}, "SGLD": {17, 43},
-		"MCDropout": {10, 89}, "SAE": {392, 112}, pmcPaper: {450, 239}, pmcLight: {250, 239}}
-	_, methods, store, err := o.open([]string{name}, append(slices.Clone(pmcRivals), pmcLight))
-	if err != nil {
-		return nil, err
-	}
+func timedTrials(o Options) (all []*trial, err error) {
 	sets := pmcnetSets()
-	d := sets[slices.IndexFunc(sets, func(d pmcnetData) bool { return d.name == name })]
+	d := sets[slices.IndexFunc(sets, func(d pmcnetData) bool { return d.name == "ionosphere" })]
 	e := o.extent(extent{1, d.own.epochs}, extent{3, d.paper.epochs})
-	var cells []Cell
 	for _, m := range d.methods(o.Full) {
-		if !slices.Contains(methods, m.name) {
+		p, printed := pmcnetSeconds[m.name]
+		if !printed && !slices.Contains(pmcRivals, m.name) {
 			continue
 		}
-		key := d.key(m, e.epochs)
-		key.Study = "pmcnet.table11"
-		results, err := store.Repeat(ctx, key, e.reps, func(ctx context.Context, repetition int) (Result, error) {
-			scale, err := d.priorScale(ctx, o, store, 0)
+		t := &trial{Key: d.key(m, e.epochs), reps: e.reps}
+		t.Study = "pmcnet.table11"
+		t.run = func(ctx context.Context, repetition int) (Result, error) {
+			scale, err := d.priorScale(ctx, o, 0)
 			if err != nil {
 				return Result{}, err
 			}
 			r := pmcnetRun{pmcnetData: d, seed: uint64(repetition), epochs: e.epochs, say: o.say}
 			return r.timed(ctx, m, scale)
-		})
-		reported := map[string]Reported{}
-		if p, ok := paper[m.name]; ok {
-			reported["training [s]"], reported["prediction of a row [ms]"] = Reported{Value: p[0]}, Reported{Value: p[1]}
 		}
-		cells = append(cells, Cells(key, results, reported)...)
-		if err != nil {
-			return cells, err
+		if printed {
+			t.paper = map[string]Reported{"training [s]": {Value: p[0]}, "prediction of a row [ms]": {Value: p[1]}}
 		}
+		all = append(all, t)
 	}
-	return cells, nil
+	return all, nil
 }
 
 // The notes of what differs from the paper.

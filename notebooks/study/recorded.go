@@ -189,7 +189,7 @@ func (r *Records) Markdown() string {
 	for _, paper := range Papers {
 		headed := false
 		for _, s := range All() {
-			if s.Paper != paper.Name {
+			if s.Paper() != paper.Name {
 				continue
 			}
 			if found, ok := take(s.ID); ok {

@@ -54,18 +54,6 @@ type Repetition struct {
 	Seconds             float64 // that it took, where it is done
 }
 
-// open gives the data sets and methods that are asked for, and the store.
-func (o Options) open(data, methods []string) (sets, chosen []string, store *Store, err error) {
-	if sets, err = o.Select(data); err != nil {
-		return nil, nil, nil, err
-	}
-	if chosen, err = o.SelectMethods(methods); err != nil {
-		return nil, nil, nil, err
-	}
-	store, err = OpenStore(o)
-	return sets, chosen, store, err
-}
-
 // OpenStore is the store that the options name.
 func OpenStore(o Options) (*Store, error) {
 	dir, err := o.ResultDir()
@@ -337,6 +325,21 @@ func Cells(key Key, results []Result, reported map[string]Reported) []Cell {
 		cells = append(cells, c)
 	}
 	return cells
+}
+
+// mean is the mean of a metric over results.
+func mean(results []Result, metric string) float64 {
+	var values []float64
+	for _, r := range results {
+		if v, ok := r.Values[metric]; ok {
+			values = append(values, v)
+		}
+	}
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	m, _ := meanSE(values)
+	return m
 }
 
 // meanSE is the mean of values and its standard error, the sample standard deviation over the root of their number.

@@ -5,14 +5,11 @@ package study
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-
-	"gobnn/viz"
 )
 
 // Cell is one number of a table: ours beside the paper's.
@@ -54,22 +51,17 @@ func finite(x *float64) *float64 {
 	return x
 }
 
-// Options are a user's settings for a study. The zero value takes the study's own: the paper's, or reduced as its note
-// says.
+// Options are a user's settings for an experiment. The zero value takes the experiment's own: the paper's, or reduced
+// as its note says.
 type Options struct {
-	Reps   int // repetitions; 0: the study's own
-	Epochs int // epochs of training; 0: the study's own
-	// the paper's repetitions and epochs, where the study's own are fewer, and large data sets tuned like the others
-	Full       bool
-	Data       []string // data sets; empty: all of the study's
-	Methods    []string // methods; empty: all of the study's
-	Hidden     []int    // units of the network's hidden layers, in studies of any network; empty: the study's own
-	Activation string   // of these: tanh or relu; empty: tanh
-	Precisions bool     // of weights, biases and noise are learnt, where a study has both
-	Rows       int      // of the data, in studies that make their own of any size; 0: the study's own
-	Seed       uint64   // of those data; 0: the study's own
-	Fresh      bool     // ignore kept results
-	FigureDir  string   // where figures are saved; empty: "figures" in compute.CacheDir
+	Reps   int // repetitions; 0: the experiment's own
+	Epochs int // epochs of training; 0: the experiment's own
+	// the paper's repetitions and epochs, where the experiment's own are fewer, and large data sets tuned like the others
+	Full      bool
+	Data      []string // data sets; empty: all of the experiment's
+	Methods   []string // methods; empty: all of the experiment's
+	Fresh     bool     // ignore kept results
+	FigureDir string   // where figures are saved; empty: "figures" in compute.CacheDir
 	// FigureFormat is one of FigureFormats; empty: png.
 	FigureFormat string
 	CacheDir     string            // where repetitions are kept; empty: "results" in compute.CacheDir
@@ -94,15 +86,8 @@ func (o Options) say(format string, args ...any) {
 	}
 }
 
-// Select is the part of a study's data sets that the options ask for, in the study's order; a set that the study does
-// not have is an error that names those it has.
-func (o Options) Select(known []string) ([]string, error) { return chosen("data set", o.Data, known) }
-
-// SelectMethods is Select for methods.
-func (o Options) SelectMethods(known []string) ([]string, error) {
-	return chosen("method", o.Methods, known)
-}
-
+// chosen is the part of an experiment's data sets or methods that is asked for, in the experiment's order; one that it
+// does not have is an error that names those it has.
 func chosen(kind string, asked, known []string) ([]string, error) {
 	asked = rejoined(asked, known)
 	for _, name := range asked {
@@ -136,33 +121,6 @@ func rejoined(asked, known []string) (names []string) {
 	return names
 }
 
-// State is the state of a study's implementation.
-type State string
-
-// The states of a study.
-const (
-	Reproduced State = "reproduced"
-	Reduced    State = "reduced"    // smaller than in the paper; the note says how
-	NeedsData  State = "needs data" // that the user must provide; the note names the file and its place
-	NotYet     State = "not yet"
-)
-
-// Study is one table or figure of a paper.
-type Study struct {
-	ID    string // such as "ohsmc.table8"
-	Paper string // the paper's short name, the ID's first part
-	Title string // what it shows
-	State State
-	Note  string // details of the state; may be empty
-	// AnyNetwork says that the study takes Options.Hidden, Activation and Precisions, AnyData that it takes Rows and Seed.
-	AnyNetwork, AnyData bool
-	// Run computes the study's cells. When the context ends it returns the cells so far, with the context's error. Nil:
-	// not implemented.
-	Run func(ctx context.Context, o Options) ([]Cell, error)
-	// Draw, for a figure, returns the figure as well; Run saves it to a file.
-	Draw func(ctx context.Context, o Options) (*viz.Figure, []Cell, error)
-}
-
 // Papers are the papers' short names and titles, in the order in which All goes through them.
 var Papers = []struct{ Name, Title string }{
 	{"pmcnet", "PMCnet: adaptive importance sampling for all weights of a network"},
@@ -173,30 +131,15 @@ var Papers = []struct{ Name, Title string }{
 }
 
 // All is every table and figure of results in the five papers, paper by paper, tables first.
-func All() []Study {
-	all := make([]Study, len(catalogue))
-	for i, s := range catalogue {
-		s.Paper, _, _ = strings.Cut(s.ID, ".")
-		s.State = NotYet
-		if b, ok := built[s.ID]; ok {
-			s.State, s.Note, s.Run, s.Draw, s.AnyNetwork, s.AnyData = b.State, b.Note, b.Run, b.Draw, b.AnyNetwork,
-				b.AnyData
-		}
-		all[i] = s
-	}
-	return all
-}
+func All() []Experiment { return catalogue }
 
-// Find is the study called id; the error for an unknown one names the nearest.
-func Find(id string) (Study, error) {
-	var known []string
-	for _, s := range All() {
-		if s.ID == id {
-			return s, nil
-		}
-		known = append(known, s.ID)
+// Find is the experiment called id; the error for an unknown one names the nearest.
+func Find(id string) (Experiment, error) {
+	known := distinct(catalogue, func(e Experiment) string { return e.ID })
+	if i := slices.Index(known, id); i >= 0 {
+		return catalogue[i], nil
 	}
-	return Study{}, fmt.Errorf("no study %q; the nearest: %s (`go run ./notebooks list` has all)", id,
+	return Experiment{}, fmt.Errorf("no study %q; the nearest: %s (`go run ./notebooks list` has all)", id,
 		strings.Join(Nearest(id, known), ", "))
 }
 

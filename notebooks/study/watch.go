@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/run"
 	"gobnn/viz"
 )
 
@@ -74,4 +75,41 @@ func (w *watch) end() (steps int, note string) {
 		return steps, "from kept results"
 	}
 	return steps, fmt.Sprintf("%d computed, %d kept from before", w.pace.Computed, w.pace.Kept)
+}
+
+// Show displays an experiment in a notebook, from its kept results or by running it: a figure, or a table, ours beside
+// the paper's in brackets, with what was reduced. Of a table each of the metrics is shown by itself, data sets by
+// methods; without metrics there is a row for each number. An error stops the cell.
+func Show(id string, o Options, metrics ...string) {
+	if err := show(id, o, metrics); err != nil {
+		run.Fail(err)
+	}
+}
+
+func show(id string, o Options, metrics []string) error {
+	e, err := Find(id)
+	if err != nil {
+		return err
+	}
+	o, done := o.Watch(id)
+	cells, err := e.Run(run.Context(), o)
+	if err != nil {
+		return err
+	}
+	done()
+	if e.draw != nil {
+		path, err := o.FigureFile(id)
+		if err != nil {
+			return err
+		}
+		return viz.ShowFile(path)
+	}
+	text := ""
+	for _, name := range metrics {
+		text += Matrix(cells, name) + "\n"
+	}
+	if len(metrics) == 0 {
+		text = Markdown(cells) + "\n"
+	}
+	return viz.Markdown("**" + e.Title + "**\n\n" + text + e.Note)
 }

@@ -1,0 +1,227 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gobnn/bayes/compute"
+	"gobnn/viz"
+)
+
+// Experiment is a table or figure of a paper's results, or one of ours that is marked as such. It is made of trials,
+// which are repeated and kept.
+type Experiment struct {
+	ID    string // such as "ohsmc.table8": the paper's short name and the number that it has there
+	Title string // what it shows
+	Note  string // in what it is smaller than the paper's, or other; may be empty
+
+	trials  func(o Options) ([]*trial, error)
+	metrics []string                   // of the cells, in this order; nil: all, by name
+	cells   func(done []*trial) []Cell // in place of the trials' own; nil: these
+	// draw is nil of a table. Figures without trials train as they draw.
+	draw func(ctx context.Context, o Options, done []*trial) (*viz.Figure, error)
+	run  func(ctx context.Context, o Options) ([]Cell, error) // in place of trials; nil: none
+}
+
+// trial is a method on a data set, which is repeated: a row of a table, a curve or a panel of a figure.
+type trial struct {
+	Key
+	set   string // the data set's name for Options.Data; empty: Key.Data
+	reps  int
+	run   func(ctx context.Context, repetition int) (Result, error)
+	paper map[string]Reported // the paper's numbers by metric; nil: none
+
+	extraSet, extraMethod bool // only where Options.Data, or Methods, names it
+	always                bool // also where its method is not asked for: others need its results
+	// programs are closed when the trials of others begin; nil: none.
+	programs interface{ close() }
+
+	results []Result
+}
+
+func (t *trial) dataSet() string { return cmp.Or(t.set, t.Data) }
+func (t *trial) method() string  { return t.Method }
+
+// State says whether an experiment can be run.
+type State string
+
+// The states of an experiment.
+const (
+	Reduced State = "reduced" // smaller than in the paper; the note says how
+	NotYet  State = "not yet"
+)
+
+// State is NotYet where there is no code.
+func (e Experiment) State() State {
+	if e.trials == nil && e.draw == nil && e.run == nil {
+		return NotYet
+	}
+	return Reduced
+}
+
+// Paper is the paper's short name.
+func (e Experiment) Paper() string {
+	paper, _, _ := strings.Cut(e.ID, ".")
+	return paper
+}
+
+// Run computes the cells, and saves a figure in Options.FigureDir. When the context ends it returns the cells so far,
+// with the context's error.
+func (e Experiment) Run(ctx context.Context, o Options) ([]Cell, error) {
+	if e.State() == NotYet {
+		return nil, fmt.Errorf("%s (%s): %s", e.ID, e.Title, NotYet)
+	}
+	if e.run != nil {
+		return e.run(ctx, o)
+	}
+	path, err := o.FigureFile(e.ID)
+	if err != nil {
+		return nil, err
+	}
+	fig, cells, err := e.Draw(ctx, o)
+	if err != nil || fig == nil {
+		return cells, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return cells, fmt.Errorf("folder for figures (-figures names another): %w", err)
+	}
+	if err := fig.Save(path); err != nil {
+		return cells, err
+	}
+	o.say("%s: %s", e.ID, path)
+	return cells, nil
+}
+
+// Draw computes the cells, and the figure; of a table that is nil.
+func (e Experiment) Draw(ctx context.Context, o Options) (fig *viz.Figure, cells []Cell, err error) {
+	var done []*trial
+	if e.trials != nil {
+		done, err = e.repeat(ctx, o)
+		cells = e.cellsOf(done)
+	}
+	if err != nil || e.draw == nil {
+		return nil, cells, err
+	}
+	fig, err = e.draw(ctx, o, done)
+	return fig, cells, err
+}
+
+// repeat runs the trials that are asked for, unless they are kept. When the context ends or a repetition fails it
+// returns those that are done with the error.
+func (e Experiment) repeat(ctx context.Context, o Options) (done []*trial, err error) {
+	all, err := e.trials(o)
+	if err != nil {
+		return nil, err
+	}
+	sets, err := chosen("data set", o.Data, distinct(all, (*trial).dataSet))
+	if err != nil {
+		return nil, err
+	}
+	methods, err := chosen("method", o.Methods, distinct(all, (*trial).method))
+	if err != nil {
+		return nil, err
+	}
+	store, err := OpenStore(o)
+	if err != nil {
+		return nil, err
+	}
+	var programs interface{ close() }
+	defer func() {
+		if programs != nil {
+			programs.close()
+		}
+	}()
+	for _, t := range all {
+		asked := slices.Contains(methods, t.Method) && !(t.extraMethod && len(o.Methods) == 0)
+		if !slices.Contains(sets, t.dataSet()) || t.extraSet && len(o.Data) == 0 || !asked && !t.always {
+			continue
+		}
+		if programs != nil && t.programs != programs {
+			programs.close()
+		}
+		programs = t.programs
+		t.results, err = store.Repeat(ctx, t.Key, t.reps, t.run)
+		if asked {
+			done = append(done, t)
+		}
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+func (e Experiment) cellsOf(done []*trial) (cells []Cell) {
+	if e.cells != nil {
+		return e.cells(done)
+	}
+	for _, t := range done {
+		some := t.cells(e.ID)
+		if e.metrics != nil {
+			some = only(some, e.metrics)
+		}
+		cells = append(cells, some...)
+	}
+	return cells
+}
+
+// cells are the means over the trial's repetitions, as cells of an experiment.
+func (t *trial) cells(id string) []Cell {
+	key := t.Key
+	key.Study = id
+	return Cells(key, t.results, t.paper)
+}
+
+// inPanels draws a panel of each trial, in a grid.
+func inPanels(done []*trial, grid viz.GridOptions, panel func(t *trial) (*viz.Figure, error)) (*viz.Figure, error) {
+	var panels []*viz.Figure
+	for _, t := range done {
+		if len(t.results) == 0 {
+			continue
+		}
+		fig, err := panel(t)
+		if err != nil {
+			return nil, err
+		}
+		panels = append(panels, fig)
+	}
+	grid.Columns = min(grid.Columns, len(panels))
+	return viz.Grid(grid, panels...)
+}
+
+// byDataSet are the trials of each data set, in order.
+func byDataSet(done []*trial) (groups [][]*trial) {
+	for _, t := range done {
+		if n := len(groups); n > 0 && groups[n-1][0].Data == t.Data {
+			groups[n-1] = append(groups[n-1], t)
+		} else {
+			groups = append(groups, []*trial{t})
+		}
+	}
+	return groups
+}
+
+// FigureFormats are those that figures can be saved in.
+var FigureFormats = []string{"png", "svg", "pdf"}
+
+// FigureFile is where the figure of the experiment called id is saved.
+func (o Options) FigureFile(id string) (string, error) {
+	dir := o.FigureDir
+	if dir == "" {
+		cache, err := compute.CacheDir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(cache, "figures")
+	}
+	format := cmp.Or(o.FigureFormat, "png")
+	if !slices.Contains(FigureFormats, format) {
+		return "", fmt.Errorf("figures as %q: it must be one of %s", format, strings.Join(FigureFormats, ", "))
+	}
+	return filepath.Join(dir, id+"."+format), nil
+}
