@@ -47,8 +47,8 @@ func Parse(flags *flag.FlagSet, help string, args []string) (rest []string, err 
 	}
 }
 
-// Main runs a program and exits with its Status. SIGINT or SIGTERM ends run's context, so that it can save its state; a
-// second one ends the program at once, with the status that Status has for a signal.
+// Main runs a program and exits with its status. SIGINT or SIGTERM ends run's context, so that it can save its state; a
+// second one ends the program at once, with the status for a signal.
 func Main(run func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -62,13 +62,13 @@ func Main(run func(ctx context.Context) error) {
 		os.Exit(128 + int((<-signals).(syscall.Signal)))
 	}()
 	err := run(ctx)
-	os.Exit(Status(err, syscall.Signal(by.Load()), os.Stderr))
+	os.Exit(status(err, syscall.Signal(by.Load()), os.Stderr))
 }
 
-// Status is the exit status of a program that ended with err, which it prints unless it was explained already: 0, 1 for
+// status is the exit status of a program that ended with err, which it prints unless it was explained already: 0, 1 for
 // an error, 2 for a wrong command line, and as in shells 128 plus the number of the signal that ended it (0: none): 130
 // after SIGINT, 143 after SIGTERM.
-func Status(err error, by syscall.Signal, stderr io.Writer) int {
+func status(err error, by syscall.Signal, stderr io.Writer) int {
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 		return 0

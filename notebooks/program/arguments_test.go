@@ -64,7 +64,7 @@ func TestStatus(t *testing.T) {
 		{nil, 0, 0}, {nil, syscall.SIGTERM, 0}, {flag.ErrHelp, 0, 0}, {fmt.Errorf("x: %w", ErrUsage), 0, 2}, {fault, 0, 1},
 		{fault, syscall.SIGINT, 130}, {fault, syscall.SIGTERM, 143},
 	} {
-		if got := Status(c.err, c.by, io.Discard); got != c.status {
+		if got := status(c.err, c.by, io.Discard); got != c.status {
 			t.Errorf("status of %v (signal: %v): %d, want %d", c.err, c.by, got, c.status)
 		}
 	}

@@ -38,7 +38,7 @@ const largestBlock = 12
 func Cholesky(a *graph.Node) Factors {
 	m, d := a.Shape().Dim(0), a.Shape().Dim(1)
 	dtype := a.DType()
-	diagonal := DiagonalOf(a)
+	diagonal := diagonalOf(a)
 	least := MulScalar(Abs(diagonal), float64(d)*compute.Epsilon(dtype)) // [M, D]
 	lower, inverse, definite := factorise(a, least)
 
@@ -46,12 +46,12 @@ func Cholesky(a *graph.Node) Factors {
 	all := BroadcastToDims(Reshape(keep, m, 1, 1), m, d, d)
 	one := identity(a)
 	f := Factors{Lower: Where(all, lower, one), Inverse: Where(all, inverse, one), Definite: keep}
-	f.LogDet = MulScalar(ReduceSum(Log(DiagonalOf(f.Lower)), 1), 2)
+	f.LogDet = MulScalar(ReduceSum(Log(diagonalOf(f.Lower)), 1), 2)
 	return f
 }
 
-// DiagonalOf is the diagonal, [M, D], of each of M matrices, [M, D, D].
-func DiagonalOf(a *graph.Node) *graph.Node {
+// diagonalOf is the diagonal, [M, D], of each of M matrices, [M, D, D].
+func diagonalOf(a *graph.Node) *graph.Node {
 	on := onDiagonal(a)
 	return ReduceSum(Where(on, a, ZerosLike(a)), 2)
 }
