@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/mcmc"
 )
 
 // Algorithm draws from the posterior of all weights of a network: CES, Chain, Prior, or one of your own. It is a value
@@ -29,8 +29,8 @@ type Job struct {
 	Settings
 	Data *fit.Data
 	// Problem is the posterior given all rows. Its Initial draws from the prior, and its Climb moves uphill from there.
-	Problem mcmc.Problem
-	blocks  *mcmc.Blocks // of all rows, if they are from a source; then Problem is estimated from mini-batches
+	Problem density.Problem
+	blocks  *density.Blocks // of all rows, if they are from a source; then Problem is estimated from mini-batches
 
 	algorithm Algorithm
 	chosen    map[string]float64 // what the run has chosen, for the provenance, such as the Beta of CES.Sampling

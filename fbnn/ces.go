@@ -152,7 +152,7 @@ func (r *ces) drawn(ctx context.Context) (theta *tensors.Tensor, phi []float64, 
 }
 
 // calibration returns the problem that the first step samples, and its kernel.
-func (r *ces) calibration(ctx context.Context) (mcmc.Problem, mcmc.Kernel, error) {
+func (r *ces) calibration(ctx context.Context) (density.Problem, mcmc.Kernel, error) {
 	if r.Data.Source != nil {
 		problem, _, err := r.byBatches(r.BatchSize, r.DType)
 		return problem, r.Calibration, err
@@ -160,15 +160,15 @@ func (r *ces) calibration(ctx context.Context) (mcmc.Problem, mcmc.Kernel, error
 	if r.Calibration.Carries() == mcmc.CarriesNothing {
 		x, y, err := r.Data.Tensors(r.DType, r.Data.Parts.Train)
 		if err != nil {
-			return mcmc.Problem{}, nil, err
+			return density.Problem{}, nil, err
 		}
 		batches, err := dataset.NewEpochBatches(r.Data.Rows(), r.BatchSize, r.Seed)
 		if err != nil {
-			return mcmc.Problem{}, nil, fmt.Errorf("fbnn: %w", err)
+			return density.Problem{}, nil, fmt.Errorf("fbnn: %w", err)
 		}
 		problem, err := density.NewBatchProblem(r.Data.Bound, x, y, nil, batches, 1, 1)
 		if err != nil {
-			return mcmc.Problem{}, nil, fmt.Errorf("fbnn: %w", err)
+			return density.Problem{}, nil, fmt.Errorf("fbnn: %w", err)
 		}
 		problem.Initial, problem.Climb = r.Problem.Initial, r.Problem.Climb
 		return problem, r.Calibration, nil
@@ -202,7 +202,7 @@ func (r *ces) calibration(ctx context.Context) (mcmc.Problem, mcmc.Kernel, error
 }
 
 // emulate trains the emulator, and returns the emulated posterior as a problem to sample.
-func (r *ces) emulate(ctx context.Context) (cheap mcmc.Problem, outputs *outputsHead, err error) {
+func (r *ces) emulate(ctx context.Context) (cheap density.Problem, outputs *outputsHead, err error) {
 	h, outputs, err := r.newHead(ctx, r.Job, r.pairs)
 	if err != nil {
 		return cheap, nil, err
@@ -245,7 +245,7 @@ func (r *ces) emulate(ctx context.Context) (cheap mcmc.Problem, outputs *outputs
 }
 
 // emulatedProblem is the emulated posterior, with the data of its emulator.
-func (r *ces) emulatedProblem(h head, learnt *Learnt) mcmc.Problem {
+func (r *ces) emulatedProblem(h head, learnt *Learnt) density.Problem {
 	p, d := r.pairs, r.Data.Bound.D
 	data := map[string]*tensors.Tensor{
 		centerName: compute.Floats(r.DType, p.center, 1, d), scaleName: compute.Floats(r.DType, p.scale, 1, d),
@@ -256,16 +256,16 @@ func (r *ces) emulatedProblem(h head, learnt *Learnt) mcmc.Problem {
 	for name, t := range learnt.Data {
 		data[learntPrefix+name] = t
 	}
-	return mcmc.Problem{
+	return density.Problem{
 		Name: r.name, Dim: d, Data: data,
-		Target: func(nodes compute.Nodes, _ []*graph.Node) mcmc.Target {
+		Target: func(nodes compute.Nodes, _ []*graph.Node) density.Target {
 			return emulated{bound: r.Data.Bound, head: h, regressor: r.Regressor, learnt: learnt, nodes: nodes}
 		},
 	}
 }
 
 // sample makes the draws.
-func (r *ces) sample(ctx context.Context, cheap mcmc.Problem) error {
+func (r *ces) sample(ctx context.Context, cheap density.Problem) error {
 	kernel, err := r.stepped(ctx, cheap)
 	if err != nil {
 		return err
@@ -285,7 +285,7 @@ func (r *ces) sample(ctx context.Context, cheap mcmc.Problem) error {
 		kernel = delayed
 	case r.corrected():
 		problem = r.withTruth(cheap)
-		kernel = r.delayed(kernel, func(t mcmc.Target) mcmc.Target { return t.(corrected).cheap }, r.share(cheap))
+		kernel = r.delayed(kernel, func(t density.Target) density.Target { return t.(corrected).cheap }, r.share(cheap))
 	}
 	last := r.pairs.theta.RawRowView(r.Pairs - 1)
 	var start []float64
@@ -327,7 +327,7 @@ func (r *ces) sample(ctx context.Context, cheap mcmc.Problem) error {
 
 // corrected is the true posterior, which carries the emulated one along for mcmc.DelayedAcceptance.
 type corrected struct {
-	mcmc.Target
+	density.Target
 	cheap emulated
 }
 
@@ -335,7 +335,7 @@ type corrected struct {
 const truthPrefix = "truth/"
 
 // withTruth is the problem of sampling the true posterior with moves on the emulated one: its target is a corrected.
-func (r *ces) withTruth(cheap mcmc.Problem) mcmc.Problem {
+func (r *ces) withTruth(cheap density.Problem) density.Problem {
 	problem := r.Problem
 	problem.Name, problem.Data = cheap.Name, map[string]*tensors.Tensor{}
 	for name, t := range r.Problem.Data {
@@ -344,7 +344,7 @@ func (r *ces) withTruth(cheap mcmc.Problem) mcmc.Problem {
 	for name, t := range cheap.Data {
 		problem.Data[name] = t
 	}
-	problem.Target = func(nodes compute.Nodes, inputs []*graph.Node) mcmc.Target {
+	problem.Target = func(nodes compute.Nodes, inputs []*graph.Node) density.Target {
 		return corrected{
 			Target: r.Problem.Target(within(nodes, truthPrefix), inputs), cheap: cheap.Target(nodes, inputs).(emulated),
 		}
@@ -354,7 +354,7 @@ func (r *ces) withTruth(cheap mcmc.Problem) mcmc.Problem {
 
 // share is the approximate cost of an evaluation of the emulator relative to one of the network: the ratio of the
 // numbers of multiplications.
-func (r *ces) share(cheap mcmc.Problem) float64 {
+func (r *ces) share(cheap density.Problem) float64 {
 	numbers := 0
 	for _, t := range cheap.Data {
 		numbers += t.Size()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 )
@@ -160,6 +161,8 @@ func (a CES) unstepped() (mcmc.HMC, bool) {
 }
 
 // delayed is the sampling kernel with its correction.
-func (a CES) delayed(inner mcmc.Kernel, cheap func(mcmc.Target) mcmc.Target, share float64) mcmc.DelayedAcceptance {
+func (a CES) delayed(
+	inner mcmc.Kernel, cheap func(density.Target) density.Target, share float64,
+) mcmc.DelayedAcceptance {
 	return mcmc.DelayedAcceptance{Inner: inner, Transitions: a.Transitions, Cheap: cheap, Share: share}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
@@ -150,7 +151,7 @@ func (r *Result) Potentials(ctx context.Context, theta *mat.Dense) (truth, emula
 }
 
 // potentialsOf are Phi of a problem at theta.
-func potentialsOf(ctx context.Context, job *Job, problem mcmc.Problem, theta *mat.Dense) ([]float64, error) {
+func potentialsOf(ctx context.Context, job *Job, problem density.Problem, theta *mat.Dense) ([]float64, error) {
 	e, err := newEvaluator(job, problem)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -23,19 +24,19 @@ type evaluator struct {
 	dtype    compute.DType
 	atOnce   int
 	state    *compute.State // of the data in memory; nil with blocks
-	blocks   *mcmc.Blocks
+	blocks   *density.Blocks
 	programs map[string]*compute.Program
-	target   func(nodes compute.Nodes) mcmc.Target
+	target   func(nodes compute.Nodes) density.Target
 }
 
 // atOnce is how many places are evaluated in one call.
 const atOnce = 50
 
 // newEvaluator puts a problem's data on the device.
-func newEvaluator(job *Job, problem mcmc.Problem) (*evaluator, error) {
+func newEvaluator(job *Job, problem density.Problem) (*evaluator, error) {
 	e := &evaluator{
 		job: job, dtype: job.DType, atOnce: atOnce, programs: map[string]*compute.Program{},
-		target: func(nodes compute.Nodes) mcmc.Target { return problem.Target(nodes, nil) },
+		target: func(nodes compute.Nodes) density.Target { return problem.Target(nodes, nil) },
 	}
 	if problem.HostInputs != nil {
 		e.dtype, e.blocks, e.target = compute.Float64, job.blocks, job.blocks.Target
@@ -170,7 +171,7 @@ func (e *evaluator) on(
 
 // posterior is a target whose prior and likelihood are known separately: the network's and the emulated one.
 type posterior interface {
-	mcmc.Target
+	density.Target
 	LogPrior(phi *graph.Node) *graph.Node
 	LogLikelihood(phi *graph.Node) *graph.Node
 }
@@ -202,7 +203,7 @@ func (e *evaluator) gradient(ctx context.Context, theta *mat.Dense) (*mat.Dense,
 	return e.at(ctx, "gradient of the log-likelihood", theta, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
 		target := e.target(nodes).(posterior)
 		_, gradient := target.Gradient(theta) // the target's own gradient, which evaluates rows and particles in parts
-		_, prior := mcmc.Density(target.LogPrior).Gradient(theta)
+		_, prior := density.Func(target.LogPrior).Gradient(theta)
 		return Sub(gradient, prior)
 	})
 }

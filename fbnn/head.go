@@ -250,12 +250,12 @@ func (e emulated) LogLikelihood(theta *graph.Node) *graph.Node {
 // LogPrior is log p(theta), [J].
 func (e emulated) LogPrior(theta *graph.Node) *graph.Node { return e.bound.LogPrior(theta) }
 
-// LogDensity implements mcmc.Target.
+// LogDensity implements density.Target.
 func (e emulated) LogDensity(theta *graph.Node) *graph.Node {
 	return compute.Gate(Add(e.bound.LogPrior(theta), e.LogLikelihood(theta)))
 }
 
-// Gradient implements mcmc.Target.
+// Gradient implements density.Target.
 func (e emulated) Gradient(theta *graph.Node) (logDensity, gradient *graph.Node) {
 	logDensity = Add(e.bound.LogPrior(theta), e.LogLikelihood(theta))
 	return compute.Gate(logDensity), Gradient(ReduceAllSum(logDensity), theta)[0]

@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
@@ -116,7 +117,7 @@ func TestEmulatorScores(t *testing.T) {
 type divergent struct{ mcmc.HMC }
 
 func (k divergent) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	next, info := k.HMC.Move(rng, s, target, tuning)
 	info.Divergent = graph.OneMinus(info.Accepted)

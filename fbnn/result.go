@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gobnn/bayes"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
@@ -55,7 +56,7 @@ type Result struct {
 
 	emulated *emulatedPrediction // for CES.PaperMode; otherwise nil
 	job      *Job                // for Potentials
-	cheap    mcmc.Problem        // the emulated posterior; its Target is nil if there is none
+	cheap    density.Problem     // the emulated posterior; its Target is nil if there is none
 }
 
 // FullEvaluations implements diag.Evaluated: the cost of all steps in full forward passes of the network; 0 for draws

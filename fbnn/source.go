@@ -97,7 +97,7 @@ func newSourceJob(data *fit.Data, settings Settings) (*Job, error) {
 const widest = 100.
 
 // byBatches is the posterior estimated from mini-batches of a source, and the blocks of all rows.
-func (j *Job) byBatches(size int, dtype compute.DType) (mcmc.Problem, *mcmc.Blocks, error) {
+func (j *Job) byBatches(size int, dtype compute.DType) (density.Problem, *density.Blocks, error) {
 	problem, blocks, err := density.NewSourceProblem(j.Data.Bound, j.Data.Source, density.SourceSettings{
 		BatchSize: size, BlockRows: j.BlockRows, Chains: 1, DType: dtype, Seed: j.Seed,
 	})

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	"gonum.org/v1/gonum/floats"
@@ -18,7 +19,7 @@ import (
 
 // stepped is the sampling kernel with its step size chosen. Without PaperMode, the Beta of a pCN is at most the one
 // that the true posterior accepts with probability .3. An HMC without a step size gets that of chosenStep.
-func (r *ces) stepped(ctx context.Context, cheap mcmc.Problem) (mcmc.Kernel, error) {
+func (r *ces) stepped(ctx context.Context, cheap density.Problem) (mcmc.Kernel, error) {
 	begin := r.pairs.theta.Slice(max(0, r.Pairs-atOnce), r.Pairs, 0, r.Data.Bound.D)
 	var err error
 	if hmc, ok := r.unstepped(); ok {
@@ -72,7 +73,7 @@ const (
 // begin, [n, D], with the same momenta for each candidate. It is not enough that the emulated energy is conserved: in
 // directions in which the emulator has learnt nothing the trajectory runs straight on by its momentum, and the true
 // posterior rejects its end.
-func (r *ces) chosenStep(ctx context.Context, cheap mcmc.Problem, begin mat.Matrix, k mcmc.HMC) (float64, error) {
+func (r *ces) chosenStep(ctx context.Context, cheap density.Problem, begin mat.Matrix, k mcmc.HMC) (float64, error) {
 	emulator, err := newEvaluator(r.Job, cheap)
 	if err != nil {
 		return 0, err

@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -16,12 +17,12 @@ import (
 )
 
 // gaussianJob is a run whose true posterior is N(0, diag(1/precision)), and an evaluator of any other such.
-func gaussianJob(t *testing.T, precision []float64) (*ces, func(precision []float64) mcmc.Problem) {
+func gaussianJob(t *testing.T, precision []float64) (*ces, func(precision []float64) density.Problem) {
 	t.Helper()
-	problem := func(precision []float64) mcmc.Problem {
-		return mcmc.Problem{
-			Dim: len(precision), Target: func(compute.Nodes, []*Node) mcmc.Target {
-				return mcmc.Density(func(theta *Node) *Node {
+	problem := func(precision []float64) density.Problem {
+		return density.Problem{
+			Dim: len(precision), Target: func(compute.Nodes, []*Node) density.Target {
+				return density.Func(func(theta *Node) *Node {
 					p := BroadcastToShape(ConvertDType(Const(theta.Graph(), [][]float64{precision}), theta.DType()), theta.Shape())
 					return MulScalar(ReduceSum(Mul(p, Square(theta)), 1), -.5)
 				})

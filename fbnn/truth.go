@@ -8,6 +8,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/mcmc"
 
@@ -105,7 +106,7 @@ func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 const priorDraws = 100
 
 // compare evaluates the true Phi at states of the sampling, and adds warnings to the result if it is doubtful.
-func (r *ces) compare(ctx context.Context, cheap mcmc.Problem, outputs *outputsHead) error {
+func (r *ces) compare(ctx context.Context, cheap density.Problem, outputs *outputsHead) error {
 	ctx = context.WithoutCancel(ctx) // the draws of a cancelled run are compared too
 	draws := r.result.Sampling.Draws
 	all := draws.Chains * draws.PerChain
@@ -368,7 +369,7 @@ func (r *ces) paperPrediction(
 }
 
 // initial are draws from the prior, [n, D].
-func initial(job *Job, problem mcmc.Problem, n int) (*mat.Dense, error) {
+func initial(job *Job, problem density.Problem, n int) (*mat.Dense, error) {
 	drawn, err := graph.CallOnce(job.Engine.Backend(), func(g *graph.Graph) *graph.Node {
 		return problem.Initial(random.New(g, job.Seed).Named("prior"), job.DType, n)
 	})

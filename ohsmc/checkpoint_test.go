@@ -18,6 +18,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/compute/tensorfile"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
@@ -233,7 +234,9 @@ type hidden struct {
 	variance float64
 }
 
-func (h hidden) Move(rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning) (mcmc.State, mcmc.Info) {
+func (h hidden) Move(
+	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
 	return mcmc.RandomWalk{Variance: h.variance}.Move(rng, s, target, tuning)
 }
 

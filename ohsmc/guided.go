@@ -231,7 +231,7 @@ const divergence = 1000.0
 // propagate proposes particles, [J, D]. It returns the start with what was evaluated there, and the log-weights, [J],
 // which are -Inf for particles that have met a gradient that is not finite.
 func (a *guided) propagate(
-	rng random.Stream, phi, logWeights *Node, current mcmc.Target, stepSize, scale *Node,
+	rng random.Stream, phi, logWeights *Node, current density.Target, stepSize, scale *Node,
 ) (from mcmc.State, proposed Proposed, alive *Node) {
 	from, alive = mcmc.State{Phi: phi}, logWeights
 	switch {

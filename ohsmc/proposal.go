@@ -28,7 +28,7 @@ type Proposal interface {
 	Check() error
 	// Propose draws phi', [J, D], given particles at `from`. stepSize is a scalar, in units of scale, [D], one unit for
 	// each coordinate; if scale is nil the units are 1.
-	Propose(rng random.Stream, from mcmc.State, density mcmc.Target, stepSize, scale *graph.Node) Proposed
+	Propose(rng random.Stream, from mcmc.State, density density.Target, stepSize, scale *graph.Node) Proposed
 }
 
 // Proposed are the particles after a Proposal.
@@ -66,7 +66,7 @@ func (RandomWalk) Check() error { return nil }
 
 // Propose implements Proposal.
 func (RandomWalk) Propose(
-	rng random.Stream, from mcmc.State, _ mcmc.Target, stepSize, scale *graph.Node,
+	rng random.Stream, from mcmc.State, _ density.Target, stepSize, scale *graph.Node,
 ) Proposed {
 	return Proposed{Phi: Add(from.Phi, Mul(mcmc.Tuning{Scale: scale}.Scaled(momentum(rng, from)), stepSize))}
 }
@@ -94,7 +94,7 @@ func (Langevin) Check() error { return nil }
 
 // Propose implements Proposal.
 func (l Langevin) Propose(
-	rng random.Stream, from mcmc.State, _ mcmc.Target, stepSize, scale *graph.Node,
+	rng random.Stream, from mcmc.State, _ density.Target, stepSize, scale *graph.Node,
 ) Proposed {
 	p := momentum(rng, from)
 	phi, half := drift(from, p, stepSize, scale)
@@ -130,7 +130,7 @@ func (h HMC) Check() error {
 
 // Propose implements Proposal.
 func (h HMC) Propose(
-	rng random.Stream, from mcmc.State, density mcmc.Target, stepSize, scale *graph.Node,
+	rng random.Stream, from mcmc.State, density density.Target, stepSize, scale *graph.Node,
 ) Proposed {
 	steps := h.Steps
 	if steps == 0 {

@@ -94,7 +94,7 @@ func (t *Trainer) Sample(
 
 // ofChains makes a result of chains at fixed psi.
 func ofChains(
-	data *fit.Data, kernel mcmc.Kernel, chains *mcmc.Result, problem mcmc.Problem, settings mcmc.Settings,
+	data *fit.Data, kernel mcmc.Kernel, chains *mcmc.Result, problem density.Problem, settings mcmc.Settings,
 ) (*Result, error) {
 	phi := chains.Draws.Tensor()
 	draws := bayes.Draws{
@@ -123,18 +123,18 @@ func ofChains(
 }
 
 // fixedPsi is the posterior at the trained psi, whose chains begin at the trained particles.
-func fixedPsi(data *fit.Data, settings mcmc.Settings) (mcmc.Problem, error) {
+func fixedPsi(data *fit.Data, settings mcmc.Settings) (density.Problem, error) {
 	x, y, err := data.Tensors(settings.DType, data.Parts.Train)
 	if err != nil {
-		return mcmc.Problem{}, err
+		return density.Problem{}, err
 	}
 	psi, start, err := density.ChainStarts(data.Trained, settings.DType, settings.Chains, settings.Seed)
 	if err != nil {
-		return mcmc.Problem{}, fmt.Errorf("ohsmc: %w", err)
+		return density.Problem{}, fmt.Errorf("ohsmc: %w", err)
 	}
 	problem, err := density.NewProblem(settings.Engine, data.Bound, x, y, psi, settings.Chains, settings.Devices)
 	if err != nil {
-		return mcmc.Problem{}, fmt.Errorf("ohsmc: %w", err)
+		return density.Problem{}, fmt.Errorf("ohsmc: %w", err)
 	}
 	problem.Start = start
 	return problem, nil

@@ -231,14 +231,14 @@ func (a SMC) Compile(c *Core) (Stepper, error) {
 		Kernel: a.Kernel, Particles: c.Particles, Dim: c.Bound.D, DType: c.DType, PerCall: a.movesPerCall(),
 		Resampler: c.Resampler, Threshold: c.Threshold, FixedScale: !a.Precondition,
 		Prefix: moving, Reads: append([]string{batchFeatures, batchY}, shared...),
-		Probe: func(*Graph) mcmc.Target {
-			return mcmc.Density(func(phi *Node) *Node { return ReduceSum(phi, 1) }) // any target: it is not evaluated
+		Probe: func(*Graph) density.Target {
+			return density.Func(func(phi *Node) *Node { return ReduceSum(phi, 1) }) // any target: it is not evaluated
 		},
 		Initial: func(_ compute.Nodes, rng random.Stream) *Node {
 			return c.Bound.SamplePrior(rng, c.DType, c.Particles)
 		},
 		LogPrior: func(nodes compute.Nodes, phi *Node) *Node { return posterior(nodes).LogPrior(phi) },
-		Target:   func(nodes compute.Nodes, rows *Node) mcmc.Target { return posterior(nodes).FirstRows(rows) },
+		Target:   func(nodes compute.Nodes, rows *Node) density.Target { return posterior(nodes).FirstRows(rows) },
 		Potential: func(nodes compute.Nodes, phi, rows *Node) *Node {
 			return posterior(nodes).LogLikelihoodOf(phi, ConvertDType(rows, dtypes.Int32), 1)
 		},

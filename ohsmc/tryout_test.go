@@ -32,7 +32,7 @@ type madeOf struct {
 func (p madeOf) NeedsGradient() bool { return p.gradient }
 func (madeOf) Check() error          { return nil }
 func (p madeOf) Propose(
-	rng random.Stream, from mcmc.State, _ mcmc.Target, h, scale *graph.Node,
+	rng random.Stream, from mcmc.State, _ density.Target, h, scale *graph.Node,
 ) ohsmc.Proposed {
 	return p.propose(rng, from, h, scale)
 }
@@ -178,7 +178,7 @@ type perParameter struct{ ratio float64 }
 
 func (perParameter) NeedsGradient() bool { return false }
 func (perParameter) Check() error        { return nil }
-func (p perParameter) Propose(rng random.Stream, from mcmc.State, _ mcmc.Target, h, _ *graph.Node) ohsmc.Proposed {
+func (p perParameter) Propose(rng random.Stream, from mcmc.State, _ density.Target, h, _ *graph.Node) ohsmc.Proposed {
 	z := noise(rng, from.Phi)
 	phi := Add(from.Phi, Mul(Mul(z, h), like(Const(z.Graph(), []float32{1, 1, .5, .5, .7, 1}), z)))
 	return ratio(phi, MulScalar(squares(from.Phi), p.ratio))

@@ -6,6 +6,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 
@@ -67,7 +68,7 @@ func (b Barker) Prepare(rows int) (Sampler, error) {
 }
 
 // Problem implements Sampler.
-func (b Barker) Problem(d *Data) (mcmc.Problem, mcmc.Kernel, error) {
+func (b Barker) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
 	problem, err := d.MiniBatches(b.Target, b.BatchSize, b.Batches)
 	return problem, barker{b.metropolis().kernel()}, err
 }
@@ -100,7 +101,7 @@ func (k barker) Start(_ random.Stream, s mcmc.State) mcmc.State {
 
 // Move implements mcmc.Kernel.
 func (k barker) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	losses := byMiniBatches(target)
 	count := s.Auxiliary["count"]

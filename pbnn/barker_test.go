@@ -7,6 +7,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 
@@ -51,11 +52,11 @@ func TestCorrection(t *testing.T) {
 
 // level is a target on which every proposal differs by the same, seen with noise of variance s of the mean of 80.
 type level struct {
-	mcmc.Target
+	density.Target
 	difference, s float64
 }
 
-func (l level) WithMiniBatch(random.Stream) mcmc.Target { return l }
+func (l level) WithMiniBatch(random.Stream) density.Target { return l }
 
 func (l level) Differences(rng random.Stream, from, _ *Node) (estimates, variance *Node, degrees float64) {
 	noise := rng.Normal(from.DType(), from.Shape().Dim(0), 80)
@@ -88,7 +89,7 @@ type seesBlurredInRounds struct {
 }
 
 func (k seesBlurredInRounds) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	return k.barker.Move(rng, s, blurred{target, k.blur, k.batches}, tuning)
 }

@@ -10,6 +10,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 
@@ -98,14 +99,14 @@ func (c Confidence) kernel(rows int) confident {
 }
 
 // Problem implements Sampler.
-func (c Confidence) Problem(d *Data) (mcmc.Problem, mcmc.Kernel, error) {
+func (c Confidence) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
 	problem, err := d.MiniBatches(c.Target, c.BatchSize, 1)
 	byMiniBatch := problem.Target
-	problem.Target = func(data compute.Nodes, inputs []*graph.Node) mcmc.Target {
+	problem.Target = func(data compute.Nodes, inputs []*graph.Node) density.Target {
 		return rowByRow{byMiniBatch(data, inputs).(miniBatches), inputs[0]}
 	}
 	order := &rowOrder{seed: d.Sampling.Seed, rows: d.rows, size: c.BatchSize}
-	problem.HostInputs = &mcmc.HostInputs{Blank: []any{order.of(0, 0)}, Inputs: order.next}
+	problem.HostInputs = &density.HostInputs{Blank: []any{order.of(0, 0)}, Inputs: order.next}
 	return problem, c.kernel(d.rows), err
 }
 
@@ -115,9 +116,9 @@ type rowByRow struct {
 	numbers *graph.Node // int32 [n, 1]
 }
 
-var _ mcmc.MiniBatchTarget = rowByRow{}
+var _ density.MiniBatchTarget = rowByRow{}
 
-// Differences implements mcmc.MiniBatchTarget: log p(to) - log p(from) + points l_i, [J, n].
+// Differences implements density.MiniBatchTarget: log p(to) - log p(from) + points l_i, [J, n].
 func (t rowByRow) Differences(
 	_ random.Stream, from, to *graph.Node,
 ) (estimates, variance *graph.Node, degrees float64) {
@@ -137,7 +138,7 @@ type rowOrder struct {
 	order []int32 // nil before the first
 }
 
-// next implements mcmc.HostInputs. Chains step together: either all begin a transition, or all that have not decided
+// next implements density.HostInputs. Chains step together: either all begin a transition, or all that have not decided
 // yet have had the same number of rounds.
 func (o *rowOrder) next(_ context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error) {
 	rounds, err := compute.Float64s(carried["rounds"])
@@ -242,7 +243,7 @@ func include(
 
 // Move implements mcmc.Kernel.
 func (k confident) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	rows := byMiniBatches(target)
 	g, dtype, chains := s.Phi.Graph(), s.Phi.DType(), s.Phi.Shape().Dim(0)

@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -112,11 +113,11 @@ func TestLooks(t *testing.T) {
 
 // shown are the differences of a round, as they stand, [J, n].
 type shown struct {
-	mcmc.Target
+	density.Target
 	values *Node
 }
 
-func (l shown) WithMiniBatch(random.Stream) mcmc.Target { return l }
+func (l shown) WithMiniBatch(random.Stream) density.Target { return l }
 
 func (l shown) Differences(random.Stream, *Node, *Node) (estimates, variance *Node, degrees float64) {
 	return l.values, nil, 0

@@ -101,9 +101,9 @@ func (d *Data) findColumns() (err error) {
 }
 
 // MiniBatches is the problem of sampling a target by M mini-batches of n rows. Each mini-batch is drawn without
-// replacement, anew for each move. The problem's target is an mcmc.MiniBatchTarget, whose Differences are -d_i of eq.
+// replacement, anew for each move. The problem's target is a density.MiniBatchTarget, whose Differences are -d_i of eq.
 // 24. All chains use the same rows.
-func (d *Data) MiniBatches(of FromMiniBatches, size, batches int) (mcmc.Problem, error) {
+func (d *Data) MiniBatches(of FromMiniBatches, size, batches int) (density.Problem, error) {
 	problem, likelihood, err := d.problem(of, size*batches, d.tensors())
 	if err != nil {
 		return problem, err
@@ -111,7 +111,7 @@ func (d *Data) MiniBatches(of FromMiniBatches, size, batches int) (mcmc.Problem,
 	problem.Name += fmt.Sprintf(", %d mini-batches of %d rows", batches, size)
 	problem.BatchShare = float64(size*batches) / float64(d.rows)
 	rows, points := d.rows, of.EffectivePoints(d.rows)
-	problem.Target = func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
+	problem.Target = func(data compute.Nodes, _ []*graph.Node) density.Target {
 		return miniBatches{
 			likelihood: likelihood, points: points, rows: rows, size: size, batches: batches, data: data,
 		}
@@ -120,16 +120,16 @@ func (d *Data) MiniBatches(of FromMiniBatches, size, batches int) (mcmc.Problem,
 }
 
 // AllRows is the problem of sampling a target by all rows.
-func (d *Data) AllRows(of FromAllRows) (mcmc.Problem, error) {
+func (d *Data) AllRows(of FromAllRows) (density.Problem, error) {
 	if err := d.findColumns(); err != nil { // no rows are gathered
-		return mcmc.Problem{}, err
+		return density.Problem{}, err
 	}
 	problem, likelihood, err := d.problem(of, d.rows, d.with("features", d.columns))
 	if err != nil {
 		return problem, err
 	}
 	tempered := density.Tempered{Likelihood: likelihood, Points: of.EffectivePoints(d.rows)}
-	problem.Target = func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
+	problem.Target = func(data compute.Nodes, _ []*graph.Node) density.Target {
 		return density.At(tempered, data["psi"], density.Batch{Features: data["features"], Y: data["y"]})
 	}
 	return problem, nil
@@ -138,17 +138,17 @@ func (d *Data) AllRows(of FromAllRows) (mcmc.Problem, error) {
 // problem is the problem without its target, and the likelihood of all chains on the given number of rows at once.
 func (d *Data) problem(
 	of Target, rows int, data map[string]*tensors.Tensor,
-) (mcmc.Problem, density.Likelihood, error) {
+) (density.Problem, density.Likelihood, error) {
 	model, err := json.Marshal(d.Bound.Model)
 	if err != nil {
-		return mcmc.Problem{}, density.Likelihood{}, fmt.Errorf("pbnn: the model: %w", err)
+		return density.Problem{}, density.Likelihood{}, fmt.Errorf("pbnn: the model: %w", err)
 	}
 	work := density.Workload{Particles: d.Sampling.Chains, Rows: rows, Devices: d.Sampling.Devices}
 	plan, err := density.NewPlan(d.Bound, d.Sampling.DType, work)
 	if err != nil {
-		return mcmc.Problem{}, density.Likelihood{}, fmt.Errorf("pbnn: %w", err)
+		return density.Problem{}, density.Likelihood{}, fmt.Errorf("pbnn: %w", err)
 	}
-	problem := mcmc.Problem{
+	problem := density.Problem{
 		Name: fmt.Sprintf("%s of the model %s", of, model), Dim: d.Bound.D, Data: data,
 		Initial: d.Bound.SamplePrior, Climb: density.NewClimb(d.Bound), Start: d.start,
 	}

@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/pbnn"
@@ -59,7 +60,7 @@ func (s Scaled) Prepare(rows int) (pbnn.Sampler, error) {
 	return s, nil
 }
 
-func (s Scaled) Problem(data *pbnn.Data) (mcmc.Problem, mcmc.Kernel, error) {
+func (s Scaled) Problem(data *pbnn.Data) (density.Problem, mcmc.Kernel, error) {
 	problem, err := data.MiniBatches(s.Target, s.BatchSize, s.Batches)
 	return problem, scaledWalk{s.StepSize}, err
 }
@@ -79,7 +80,7 @@ func (k scaledWalk) Check(int) error {
 }
 
 func (k scaledWalk) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target density.Target, _ mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	dtype, chains := s.Phi.DType(), s.Phi.Shape().Dim(0)
 	length := graph.MulScalar(graph.Exp(rng.Named("length").Normal(dtype, chains, 1)), k.StepSize) // [J, 1]

@@ -11,6 +11,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
@@ -68,8 +69,8 @@ func (r *Result) FullEvaluations() float64 { return r.Chains.FullEvaluations() }
 // Fit samples the stochastic parameters of a model by J chains of the sampler, given the rows of parts.Train, in raw
 // units. The other parts are not used. All parameters must be stochastic, as they are if Model.Stochastic is not set:
 // if some are shared, train them first, and use FitFrom. Chains begin at draws from the prior, and each climbs from
-// there to where the posterior has its mass (mcmc.Climb), since at a draw from the prior the noise of mini-batches can
-// be so large that nothing is accepted.
+// there to where the posterior has its mass (density.Climb), since at a draw from the prior the noise of mini-batches
+// can be so large that nothing is accepted.
 //
 // A cancelled context is no error once all chains have a draw: the result has the draws so far and the status
 // run.Cancelled. If a checkpoint cannot be written, there is a result besides the error, as for mcmc.Sample. Errors
@@ -189,7 +190,7 @@ func (r *sampling) observe(user func(int, *bayes.Posterior) error, every int) er
 }
 
 // sample runs the chains.
-func (r *sampling) sample(ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel) (*Result, error) {
+func (r *sampling) sample(ctx context.Context, problem density.Problem, kernel mcmc.Kernel) (*Result, error) {
 	chains, stopped := mcmc.Sample(ctx, problem, kernel, r.Sampling)
 	if fault := chains.Unusable(ctx, stopped); fault != nil {
 		return nil, explain(fault, r.sampler, r.rows)

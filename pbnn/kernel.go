@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -66,7 +67,7 @@ func (k kernel) Tune() (stepSize, acceptance float64) {
 
 // Move implements mcmc.Kernel: steps (a) to (f) of Algorithm 1.
 func (k kernel) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	losses := byMiniBatches(target)
 	proposal, logRatio := k.propose(rng, s.Phi, losses, tuning) // (a)
@@ -84,17 +85,17 @@ func (k kernel) gradients(info mcmc.Info) mcmc.Info {
 
 // Judge accepts or rejects a proposal by mini-batches: steps (b) to (f) of Algorithm 1, for kernels that propose in
 // their own way. The proposal is [J, D]; logRatio is log q(theta | theta') - log q(theta' | theta), [J]. It builds
-// graph, and panics unless the target is an mcmc.MiniBatchTarget, such as that of Data.MiniBatches.
+// graph, and panics unless the target is a density.MiniBatchTarget, such as that of Data.MiniBatches.
 func Judge(
-	rng random.Stream, s mcmc.State, proposal, logRatio *graph.Node, target mcmc.Target, e Estimate, r Rule,
+	rng random.Stream, s mcmc.State, proposal, logRatio *graph.Node, target density.Target, e Estimate, r Rule,
 ) (mcmc.State, mcmc.Info) {
 	noise := e.of(byMiniBatches(target).Differences(rng.Named("differences"), s.Phi, proposal)) // (b), (c)
 	return r.judge(rng, s, proposal, logRatio, noise)
 }
 
 // byMiniBatches is the target as one that mini-batches estimate; it panics if it is none.
-func byMiniBatches(target mcmc.Target) mcmc.MiniBatchTarget {
-	losses, ok := target.(mcmc.MiniBatchTarget)
+func byMiniBatches(target density.Target) density.MiniBatchTarget {
+	losses, ok := target.(density.MiniBatchTarget)
 	if !ok {
 		panic(fmt.Errorf("pbnn: the target, %T, gives no differences by mini-batches", target))
 	}
@@ -135,7 +136,7 @@ func (k kernel) walk(rng random.Stream, theta *graph.Node, tuning mcmc.Tuning) *
 // so that eq. 15 holds for each xi. If delta shared the mini-batches it would be biased: proposals go where the errors
 // of xi make the loss look small.
 func (k kernel) propose(
-	rng random.Stream, theta *graph.Node, losses mcmc.MiniBatchTarget, tuning mcmc.Tuning,
+	rng random.Stream, theta *graph.Node, losses density.MiniBatchTarget, tuning mcmc.Tuning,
 ) (proposal, logRatio *graph.Node) {
 	if k.Proposal == RandomWalk {
 		return k.walk(rng, theta, tuning), graph.Zeros(theta.Graph(), mcmc.State{Phi: theta}.PerParticle())

@@ -7,6 +7,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 
@@ -17,13 +18,13 @@ import (
 // errors of standard deviation blur |to - from|, those of the mean of M, and each draw's gradient is off by a constant.
 // Every particle has noise of its own, as the harness wants.
 type blurred struct {
-	mcmc.Target
+	density.Target
 	blur    float64
 	batches int
 }
 
-func (b blurred) WithMiniBatch(rng random.Stream) mcmc.Target {
-	return mcmc.Density(func(phi *Node) *Node {
+func (b blurred) WithMiniBatch(rng random.Stream) density.Target {
+	return density.Func(func(phi *Node) *Node {
 		tilt := MulScalar(rng.Normal(phi.DType(), phi.Shape().Dimensions...), b.blur)
 		return Add(b.LogDensity(phi), ReduceSum(Mul(phi, tilt), 1))
 	})
@@ -46,7 +47,7 @@ type seesBlurred struct {
 }
 
 func (k seesBlurred) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	return k.kernel.Move(rng, s, blurred{target, k.blur, k.batches}, tuning)
 }

@@ -4,7 +4,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
-	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -26,7 +25,7 @@ type miniBatches struct {
 	data compute.Nodes
 }
 
-var _ mcmc.MiniBatchTarget = miniBatches{}
+var _ density.MiniBatchTarget = miniBatches{}
 
 // draw gathers the rows of M mini-batches, one after the other: [M n] rows.
 func (t miniBatches) draw(rng random.Stream) density.Batch {
@@ -35,28 +34,28 @@ func (t miniBatches) draw(rng random.Stream) density.Batch {
 }
 
 // all is the target estimated from all M n rows of a batch: the mean over the M mini-batches.
-func (t miniBatches) all(batch density.Batch) mcmc.Target {
+func (t miniBatches) all(batch density.Batch) density.Target {
 	return density.At(density.Tempered{Likelihood: t.likelihood, Points: t.points}, t.data["psi"], batch)
 }
 
-// WithMiniBatch implements mcmc.MiniBatchTarget: minus the mean of the M mini-batches' losses.
-func (t miniBatches) WithMiniBatch(rng random.Stream) mcmc.Target { return t.all(t.draw(rng)) }
+// WithMiniBatch implements density.MiniBatchTarget: minus the mean of the M mini-batches' losses.
+func (t miniBatches) WithMiniBatch(rng random.Stream) density.Target { return t.all(t.draw(rng)) }
 
-// LogDensity implements mcmc.Target, on all rows, for use outside of moves.
+// LogDensity implements density.Target, on all rows, for use outside of moves.
 func (t miniBatches) LogDensity(phi *graph.Node) *graph.Node { return t.exact().LogDensity(phi) }
 
-// Gradient implements mcmc.Target, on all rows.
+// Gradient implements density.Target, on all rows.
 func (t miniBatches) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	return t.exact().Gradient(phi)
 }
 
-func (t miniBatches) exact() mcmc.Target {
+func (t miniBatches) exact() density.Target {
 	return t.all(batchOf(t.data, nil))
 }
 
-// Differences implements mcmc.MiniBatchTarget: -d_i of eq. 24, [J, M], and the variance of one of them, from the sample
-// variance S^2 of its rows' contributions, pooled over the mini-batches: for n of N rows without replacement it is
-// scale^2 n (1 - n/N) S^2 (Cochran 1977, theorem 2.1).
+// Differences implements density.MiniBatchTarget: -d_i of eq. 24, [J, M], and the variance of one of them, from the
+// sample variance S^2 of its rows' contributions, pooled over the mini-batches: for n of N rows without replacement it
+// is scale^2 n (1 - n/N) S^2 (Cochran 1977, theorem 2.1).
 func (t miniBatches) Differences(
 	rng random.Stream, from, to *graph.Node,
 ) (estimates, variance *graph.Node, degrees float64) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 )
@@ -39,7 +40,7 @@ func prepared(s Sampler, rows int) (Sampler, error) {
 }
 
 // problemOf is a prepared sampler's problem and kernel; an error if the kernel would not sample the model's parameters.
-func (d *Data) problemOf(s Sampler) (mcmc.Problem, mcmc.Kernel, error) {
+func (d *Data) problemOf(s Sampler) (density.Problem, mcmc.Kernel, error) {
 	problem, kernel, err := s.Problem(d)
 	switch {
 	case err != nil:

@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -65,7 +66,7 @@ type own struct {
 	perMove int
 	nothing bool // Prepare gives nothing
 	err     error
-	problem func(d *Data) (mcmc.Problem, mcmc.Kernel, error)
+	problem func(d *Data) (density.Problem, mcmc.Kernel, error)
 }
 
 func (o own) Sampled() Target     { return o.target }
@@ -76,19 +77,19 @@ func (o own) Prepare(int) (Sampler, error) {
 	}
 	return o, o.err
 }
-func (o own) Problem(d *Data) (mcmc.Problem, mcmc.Kernel, error) { return o.problem(d) }
+func (o own) Problem(d *Data) (density.Problem, mcmc.Kernel, error) { return o.problem(d) }
 
 // What a user's sampler gets wrong is said before the first draw.
 func TestOwnSamplerChecks(t *testing.T) {
 	walk := mcmc.RandomWalkMetropolis{StepSize: .1}
-	all := func(change func(p *mcmc.Problem), k mcmc.Kernel) func(d *Data) (mcmc.Problem, mcmc.Kernel, error) {
-		return func(d *Data) (mcmc.Problem, mcmc.Kernel, error) {
+	all := func(change func(p *density.Problem), k mcmc.Kernel) func(d *Data) (density.Problem, mcmc.Kernel, error) {
+		return func(d *Data) (density.Problem, mcmc.Kernel, error) {
 			problem, err := d.AllRows(TargetFullData{})
 			change(&problem)
 			return problem, k, err
 		}
 	}
-	same := func(*mcmc.Problem) {}
+	same := func(*density.Problem) {}
 	for _, c := range []struct {
 		says    string
 		sampler own
@@ -101,14 +102,14 @@ func TestOwnSamplerChecks(t *testing.T) {
 		{"pbnn.own.RowsPerMove is 0: it must be at least 1", own{target: half{1}}},
 		{"gives no kernel", own{target: half{1}, perMove: 1, problem: all(same, nil)}},
 		{"a problem of 2 dimensions", own{target: half{1}, perMove: 1,
-			problem: all(func(p *mcmc.Problem) { p.Dim = 2 }, walk)}},
+			problem: all(func(p *density.Problem) { p.Dim = 2 }, walk)}},
 		{"or without a target", own{target: half{1}, perMove: 1,
-			problem: all(func(p *mcmc.Problem) { p.Target = nil }, walk)}},
+			problem: all(func(p *density.Problem) { p.Target = nil }, walk)}},
 		{"never sees the data: its kernel, mcmc.RandomWalk",
 			own{target: half{1}, perMove: 1, problem: all(same, mcmc.RandomWalk{Variance: 1})}},
 		{"StepSize is -1", own{target: half{1}, perMove: 1, problem: all(same, mcmc.MALA{StepSize: -1})}},
-		{"not now", own{target: half{1}, perMove: 1, problem: func(*Data) (mcmc.Problem, mcmc.Kernel, error) {
-			return mcmc.Problem{}, nil, errors.New("not now")
+		{"not now", own{target: half{1}, perMove: 1, problem: func(*Data) (density.Problem, mcmc.Kernel, error) {
+			return density.Problem{}, nil, errors.New("not now")
 		}}},
 	} {
 		if _, err := fitLine(c.sampler, line(30), quick(computetest.Go(t))); !says(err, c.says) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 )
@@ -21,7 +22,7 @@ type Sampler interface {
 	RowsPerMove(rows int) int
 	// Problem gives the arguments of mcmc.Sample: a problem made by Data.MiniBatches or Data.AllRows, and the kernel
 	// that samples it. It is called on the sampler that Prepare returned.
-	Problem(data *Data) (mcmc.Problem, mcmc.Kernel, error)
+	Problem(data *Data) (density.Problem, mcmc.Kernel, error)
 }
 
 // Metropolis accepts or rejects by loss differences on mini-batches, with a penalty for their noise: Algorithm 1 of the
@@ -173,19 +174,19 @@ func (a AllRows) Prepare(int) (Sampler, error) {
 }
 
 // Problem implements Sampler.
-func (m Metropolis) Problem(d *Data) (mcmc.Problem, mcmc.Kernel, error) {
+func (m Metropolis) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
 	problem, err := d.MiniBatches(m.Target, m.BatchSize, m.Batches)
 	return problem, m.kernel(), err
 }
 
 // Problem implements Sampler.
-func (u Unadjusted) Problem(d *Data) (mcmc.Problem, mcmc.Kernel, error) {
+func (u Unadjusted) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
 	problem, err := d.MiniBatches(u.Target, u.BatchSize, 1)
 	return problem, u.Kernel, err
 }
 
 // Problem implements Sampler.
-func (a AllRows) Problem(d *Data) (mcmc.Problem, mcmc.Kernel, error) {
+func (a AllRows) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
 	problem, err := d.AllRows(a.Target)
 	return problem, a.Kernel, err
 }

@@ -3,8 +3,8 @@ package pmcnet
 import (
 	"context"
 
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/mcmc"
 )
 
 // Algorithm is a method that gives weighted draws of a posterior and an estimate of its evidence: PMC,
@@ -25,7 +25,7 @@ var _ Algorithm = PMC{}
 // Job is the input of an algorithm: a problem, and the Settings with their defaults and their engine filled in.
 type Job struct {
 	Settings
-	Problem mcmc.Problem
+	Problem density.Problem
 	// Data are the model, with every parameter stochastic, and its data, for Fit and Steps; nil for Sample.
 	Data *fit.Data
 

@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/compute/shapes"
@@ -37,7 +38,7 @@ type kind struct {
 // programs are what is compiled for one kind of run.
 type programs struct {
 	PMC
-	problem mcmc.Problem
+	problem density.Problem
 	dtype   compute.DType
 	starts  int
 	tried   string // the type of the target, if the start tries it
@@ -109,7 +110,7 @@ func (p *programs) probe(engine *compute.Engine) error {
 	if p.Ascent != MiniBatchAscent {
 		return nil
 	}
-	return probe(engine, p.problem, func(target mcmc.Target) {
+	return probe(engine, p.problem, func(target density.Target) {
 		p.rows = batched(target).Rows()
 		if p.batchSize = min(50, p.rows); p.BatchSize > 0 {
 			p.batchSize = p.BatchSize
@@ -121,7 +122,7 @@ func (p *programs) probe(engine *compute.Engine) error {
 }
 
 // probe builds a problem's target in a graph that is thrown away, and looks at it.
-func probe(engine *compute.Engine, problem mcmc.Problem, look func(mcmc.Target)) error {
+func probe(engine *compute.Engine, problem density.Problem, look func(density.Target)) error {
 	if err := compute.Try(func() {
 		g := graph.NewGraph(engine.Backend(), "pmcnet probe")
 		defer g.Finalize()
@@ -137,7 +138,7 @@ func probe(engine *compute.Engine, problem mcmc.Problem, look func(mcmc.Target))
 }
 
 // targetOf is a problem's, of the state's data.
-func targetOf(problem mcmc.Problem, nodes compute.Nodes) mcmc.Target {
+func targetOf(problem density.Problem, nodes compute.Nodes) density.Target {
 	data := compute.Nodes{}
 	for name, node := range nodes {
 		if bare, ok := strings.CutPrefix(name, dataPrefix); ok {
@@ -148,7 +149,7 @@ func targetOf(problem mcmc.Problem, nodes compute.Nodes) mcmc.Target {
 }
 
 // dataNames are the names of a problem's data in the state, in order.
-func dataNames(problem mcmc.Problem) (names []string) {
+func dataNames(problem density.Problem) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(problem.Data)) {
 		names = append(names, dataPrefix+name)
 	}
@@ -156,7 +157,7 @@ func dataNames(problem mcmc.Problem) (names []string) {
 }
 
 // setData puts a problem's data into the state.
-func setData(state *compute.State, problem mcmc.Problem) error {
+func setData(state *compute.State, problem density.Problem) error {
 	for name, t := range problem.Data {
 		local, err := t.LocalClone() // the state owns what it holds, and frees it
 		if err != nil {
@@ -168,7 +169,7 @@ func setData(state *compute.State, problem mcmc.Problem) error {
 }
 
 // Probe builds the job's target in a graph that is thrown away, and looks at it.
-func (j *Job) Probe(look func(mcmc.Target)) error { return probe(j.Engine, j.Problem, look) }
+func (j *Job) Probe(look func(density.Target)) error { return probe(j.Engine, j.Problem, look) }
 
 // densityKind is what a compiled log-density depends on, beside the problem.
 type densityKind struct {
@@ -202,7 +203,7 @@ func (j *Job) LogDensities(draws int) (of func(phi *tensors.Tensor) ([]float64, 
 	return func(phi *tensors.Tensor) ([]float64, error) { return program.Run(state, phi) }, end, nil
 }
 
-func batched(target mcmc.Target) Batched {
+func batched(target density.Target) Batched {
 	b, ok := target.(Batched)
 	if !ok {
 		panic(fmt.Errorf("Problem.Target gives a %T, which is not pmcnet.Batched: PMC.Ascent takes mini-batches of rows",
@@ -214,13 +215,13 @@ func batched(target mcmc.Target) Batched {
 // Batched is a target that can be evaluated on batches of its rows, which MiniBatchAscent needs. The posteriors of
 // networks, of package target, are Batched.
 type Batched interface {
-	mcmc.Target
+	density.Target
 	Rows() int // N, the number of rows
 	// Batches is B, the number of batches of the given number of rows that cover all rows.
 	Batches(rows int) int
 	// Batch is the log-density log p(phi) + B log p(y_from .. y_(from+rows-1) | phi). from is an int32 scalar; rows past
 	// the end are left out.
-	Batch(from *graph.Node, rows int) mcmc.Target
+	Batch(from *graph.Node, rows int) density.Target
 }
 
 // proposals are those of the state.

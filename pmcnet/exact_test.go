@@ -9,7 +9,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
@@ -40,19 +40,19 @@ func regression(d, n int, seed uint64) check.Linear {
 }
 
 // problem is a regression's posterior.
-func problem(l check.Linear) mcmc.Problem {
+func problem(l check.Linear) density.Problem {
 	d := len(l.X[0])
 	sd := l.PriorStdDev
 	for len(sd) < d {
 		sd = append(sd, 1)
 	}
-	return mcmc.Problem{
+	return density.Problem{
 		Name: "regression", Dim: d,
 		Data: map[string]*tensors.Tensor{"x": tensors.FromValue(l.X), "y": tensors.FromValue(l.Y)},
 		Initial: func(rng random.Stream, dtype compute.DType, particles int) *graph.Node {
 			return rng.Normal(dtype, particles, d)
 		},
-		Target: func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
+		Target: func(data compute.Nodes, _ []*graph.Node) density.Target {
 			return smc.Posterior{
 				Prior: func(phi *graph.Node) *graph.Node {
 					square := graph.ReduceSum(graph.Square(phi), 1)

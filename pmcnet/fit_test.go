@@ -16,7 +16,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
@@ -249,14 +249,14 @@ func TestBadInput(t *testing.T) {
 		says(t, c.name, err, c.says...)
 	}
 	for name, c := range map[string]struct {
-		change func(p *mcmc.Problem)
+		change func(p *density.Problem)
 		says   []string
 	}{
-		"no target":    {func(p *mcmc.Problem) { p.Target = nil }, []string{"Problem.Target"}},
-		"no prior":     {func(p *mcmc.Problem) { p.Initial = nil }, []string{"Problem.Initial"}},
-		"no dimension": {func(p *mcmc.Problem) { p.Dim = 0 }, []string{"Problem.Dim"}},
-		"inputs":       {func(p *mcmc.Problem) { p.Inputs = func(int) []any { return nil } }, []string{"Problem.Inputs"}},
-		"start": {func(p *mcmc.Problem) { p.Start = tensors.FromValue([][]float64{{1, 2, 3}}) },
+		"no target":    {func(p *density.Problem) { p.Target = nil }, []string{"Problem.Target"}},
+		"no prior":     {func(p *density.Problem) { p.Initial = nil }, []string{"Problem.Initial"}},
+		"no dimension": {func(p *density.Problem) { p.Dim = 0 }, []string{"Problem.Dim"}},
+		"inputs":       {func(p *density.Problem) { p.Inputs = func(int) []any { return nil } }, []string{"Problem.Inputs"}},
+		"start": {func(p *density.Problem) { p.Start = tensors.FromValue([][]float64{{1, 2, 3}}) },
 			[]string{"Problem.Start", "[50, 3]"}},
 	} {
 		p := good
@@ -294,14 +294,14 @@ func says(t *testing.T, what string, err error, words ...string) {
 }
 
 // holed is a problem whose density is nowhere above 0, or NaN beyond a bound.
-func holed(bound float64) mcmc.Problem {
-	return mcmc.Problem{
+func holed(bound float64) density.Problem {
+	return density.Problem{
 		Dim: 2,
 		Initial: func(rng random.Stream, dtype compute.DType, particles int) *graph.Node {
 			return rng.Normal(dtype, particles, 2)
 		},
-		Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
-			return mcmc.Density(func(phi *graph.Node) *graph.Node {
+		Target: func(compute.Nodes, []*graph.Node) density.Target {
+			return density.Func(func(phi *graph.Node) *graph.Node {
 				first := graph.Squeeze(graph.Slice(phi, graph.AxisRange(), graph.AxisElem(0)), 1)
 				beyond := graph.GreaterThan(first, graph.ConstAs(first, bound))
 				nan := graph.Sqrt(graph.AddScalar(graph.MulScalar(first, 0), -1))

@@ -9,7 +9,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/density"
 	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -52,9 +52,9 @@ func readFixture(t *testing.T) (f fixture) {
 }
 
 // network is the fixture's: 2-2-1, tanh, Bernoulli likelihood, prior N(0, PriorVar).
-func (f fixture) network(g *Graph) mcmc.Target {
+func (f fixture) network(g *Graph) density.Target {
 	x, y := Const(g, f.X), Const(g, f.Y)
-	return mcmc.Density(func(theta *Node) *Node {
+	return density.Func(func(theta *Node) *Node {
 		part := func(from, to int, dims ...int) *Node {
 			return Reshape(Slice(theta, AxisRange(), AxisRange(from, to)), append([]int{theta.Shape().Dim(0)}, dims...)...)
 		}

@@ -273,7 +273,7 @@ const (
 
 // Identity is what must agree for a run to go on from a file.
 func (m *machine) Identity() ([]run.Part, error) {
-	parts, err := m.Problem.OwnIdentity()
+	parts, err := m.Problem.Identity()
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
 
@@ -58,7 +59,7 @@ type climb struct {
 }
 
 // iteration is steps a to e of Algorithm 1.
-func (a PMC) iteration(q proposals, target mcmc.Target, n now) (adapted, weighted) {
+func (a PMC) iteration(q proposals, target density.Target, n now) (adapted, weighted) {
 	theta := q.draw(n.rng, a.Draws)  // (a)
 	w := a.weigh(q, theta, target)   // (b)
 	chosen := a.resample(w, n)       // (c)
@@ -77,7 +78,7 @@ func (q proposals) draw(rng random.Stream, k int) *Node {
 }
 
 // weigh is step b: the log of pi(theta_mk) / (1/M sum_i N(theta_mk; mu_i, Sigma_i)), and what is made of it.
-func (a PMC) weigh(q proposals, theta *Node, target mcmc.Target) weighted {
+func (a PMC) weigh(q proposals, theta *Node, target density.Target) weighted {
 	m, k, d := theta.Shape().Dim(0), theta.Shape().Dim(1), theta.Shape().Dim(2)
 	given := target.LogDensity(Reshape(theta, m*k, d))
 	gated := compute.Gate(given) // differs where given is NaN or +Inf; -Inf is right where there is no density
@@ -149,7 +150,7 @@ func (a PMC) adapt(q proposals, w weighted, chosen *Node, n now) adapted {
 // ascend is step e: mu' = mu + gamma scale Sigma grad log pi(mu), where gamma is the largest of 1, 1/2, 1/4, ... at
 // which log pi does not decrease. All gammas of all M means are evaluated in one batch. Where none is good enough, or
 // nothing is finite, the mean stays.
-func (a PMC) ascend(q proposals, target mcmc.Target, scale float64) (mean *Node, c climb) {
+func (a PMC) ascend(q proposals, target density.Target, scale float64) (mean *Node, c climb) {
 	m, d := q.mean.Shape().Dim(0), q.mean.Shape().Dim(1)
 	g, dtype := q.mean.Graph(), q.mean.DType()
 	tries := mostHalvings + 1

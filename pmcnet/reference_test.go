@@ -11,7 +11,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -259,7 +259,7 @@ func TestStep(t *testing.T) {
 			}
 			got := computetest.Run(t, computetest.Go(t), func(g *Graph, args []*Node) []*Node {
 				q := proposals{mean: args[0], family: full{}, covariance: fullOf(Reshape(args[1], 4, d, d))}
-				target := mcmc.Density(logTargetInGraph)
+				target := density.Func(logTargetInGraph)
 				n := now{rng: random.New(g, 1), global: Const(g, true), beta: args[3], eta: args[4]}
 				w := a.weigh(q, Reshape(args[2], 4, 7, d), target)
 				w.adapt, w.output, w.exponent = a.weights(w.honest, ref.share)
@@ -296,8 +296,8 @@ func TestStep(t *testing.T) {
 // and eta = 1/t at iteration t.
 func TestIterations(t *testing.T) {
 	const m, k, d = 4, 9, 3
-	sampler := &Sampler{Problem: mcmc.Problem{
-		Dim: d, Target: func(compute.Nodes, []*Node) mcmc.Target { return mcmc.Density(logTargetInGraph) },
+	sampler := &Sampler{Problem: density.Problem{
+		Dim: d, Target: func(compute.Nodes, []*Node) density.Target { return density.Func(logTargetInGraph) },
 		Initial: func(rng random.Stream, dtype compute.DType, count int) *Node { return rng.Normal(dtype, count, d) },
 	}}
 	defer sampler.Close()
@@ -355,7 +355,7 @@ func TestSingular(t *testing.T) {
 		a := PMC{Proposals: m, Draws: k, Weights: Honest, Covariance: FullCovariance}
 		n := now{rng: random.New(g, 1), global: Const(g, false), beta: args[0], eta: args[1]}
 		theta := q.draw(n.rng, k)
-		w := a.weigh(q, theta, mcmc.Density(logTargetInGraph))
+		w := a.weigh(q, theta, density.Func(logTargetInGraph))
 		next := a.adapt(q, w, Const(g, []int32{0, 2, 4, 6}), n)
 		return []*Node{next.replaced, Sub(next.covariance[covarianceName], q.covariance[covarianceName])}
 	}, 1., .5)

@@ -7,7 +7,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/density"
 )
 
 // A run is doubtful where more than a tenth of its covariances were replaced, or of its draws were not finite.
@@ -26,7 +26,7 @@ func TestDoubtful(t *testing.T) {
 	} {
 		m := &machine{
 			PMC: PMC{Proposals: proposals, Draws: draws, Weights: Honest},
-			Job: &Job{Settings: Settings{Engine: computetest.Go(t)}, Problem: mcmc.Problem{Dim: 3}},
+			Job: &Job{Settings: Settings{Engine: computetest.Go(t)}, Problem: density.Problem{Dim: 3}},
 		}
 		for range iterations {
 			m.Trace = append(m.Trace, IterationRecord{Exponent: 1})

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
-	"gobnn/bayes/mcmc"
 )
 
 // Sample runs an algorithm, such as PMC or annealed.Annealed, on a log-density, given as a problem of package mcmc
@@ -21,7 +21,7 @@ import (
 // A cancelled context is no error once there are draws: the result has those of the last complete iteration of PMC, or
 // the particles of Annealed's first SMC, with the status run.Cancelled. Before that, the error wraps the context's. The
 // error wraps bayes.ErrZeroWeights if no draw has any weight.
-func Sample(ctx context.Context, problem mcmc.Problem, algorithm Algorithm, settings Settings) (*Result, error) {
+func Sample(ctx context.Context, problem density.Problem, algorithm Algorithm, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem}
 	defer sampler.Close()
 	return sampler.Sample(ctx, algorithm, settings)
@@ -31,7 +31,7 @@ func Sample(ctx context.Context, problem mcmc.Problem, algorithm Algorithm, sett
 // Problem.Start of the same names and shapes. It compiles only once for algorithms and settings of the same kind. Close
 // it at the end.
 type Sampler struct {
-	Problem mcmc.Problem
+	Problem density.Problem
 
 	kept compute.Cache[any, closer] // programs, by a key whose type is their algorithm's
 }
@@ -110,7 +110,7 @@ func (j *Job) run(ctx context.Context, algorithm Algorithm) (*Result, error) {
 	return result, err
 }
 
-func checkProblem(p mcmc.Problem) error {
+func checkProblem(p density.Problem) error {
 	return limits.Check("pmcnet: Problem",
 		limits.Field("Dim", p.Dim, p.Dim >= 1, "at least 1"),
 		limits.Field("Target", "nil", p.Target != nil, "a function that builds the log-density"),

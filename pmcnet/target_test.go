@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
@@ -24,7 +25,7 @@ func TestTargetOfOnesOwn(t *testing.T) {
 	normal := func(phi *graph.Node) *graph.Node {
 		return graph.AddScalar(graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5), -d*math.Log(2*math.Pi)/2)
 	}
-	beyond := func(bound, value float64) mcmc.Density {
+	beyond := func(bound, value float64) density.Func {
 		return func(phi *graph.Node) *graph.Node {
 			x := graph.Squeeze(graph.Slice(phi, graph.AxisRange(), graph.AxisElem(0)), 1)
 			odd := graph.AddScalar(graph.ZerosLike(x), value)
@@ -34,7 +35,7 @@ func TestTargetOfOnesOwn(t *testing.T) {
 	const warns = "draws had a log-density of NaN or +Inf"
 	for _, c := range []struct {
 		name   string
-		target mcmc.Density
+		target density.Func
 		value  float64
 		warns  bool
 	}{
@@ -44,7 +45,7 @@ func TestTargetOfOnesOwn(t *testing.T) {
 		{"NaN far out", beyond(2.5, math.NaN()), math.Log(1 - .0062), true},
 		{"+Inf far out", beyond(2.5, math.Inf(1)), math.Log(1 - .0062), true},
 	} {
-		problem := mcmc.Problem{Dim: d, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return c.target },
+		problem := density.Problem{Dim: d, Target: func(compute.Nodes, []*graph.Node) density.Target { return c.target },
 			Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, d) }}
 		algorithm := pmcnet.PMC{Proposals: 20, StdDev: 1, Iterations: 3, Ascent: pmcnet.NoAscent}
 		r, err := pmcnet.Sample(t.Context(), problem, algorithm, pmcnet.Settings{Engine: computetest.Go(t), Seed: 4})
@@ -62,7 +63,7 @@ func TestTargetOfOnesOwn(t *testing.T) {
 		if said := strings.Contains(strings.Join(r.Warnings, "\n"), warns); said != c.warns || (wrong > 0) != c.warns {
 			t.Errorf("%s: %d of the draws are counted, and the warnings are %q", c.name, wrong, r.Warnings)
 		}
-		problem.Target = func(compute.Nodes, []*graph.Node) mcmc.Target {
+		problem.Target = func(compute.Nodes, []*graph.Node) density.Target {
 			return smc.Posterior{Prior: normal, Likelihood: func(phi *graph.Node) *graph.Node {
 				return graph.Sub(c.target(phi), normal(phi))
 			}}
@@ -75,14 +76,14 @@ func TestTargetOfOnesOwn(t *testing.T) {
 			t.Errorf("%s, annealed: the warnings are %q", c.name, r.Warnings)
 		}
 	}
-	mixing := mcmc.Density(func(phi *graph.Node) *graph.Node {
+	mixing := density.Func(func(phi *graph.Node) *graph.Node {
 		return graph.Sub(normal(phi), graph.ReduceAllMean(phi))
 	})
-	_, err := pmcnet.Sample(t.Context(), mcmc.Problem{
-		Dim: d, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return mixing },
+	_, err := pmcnet.Sample(t.Context(), density.Problem{
+		Dim: d, Target: func(compute.Nodes, []*graph.Node) density.Target { return mixing },
 		Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, d) },
 	}, pmcnet.PMC{}, pmcnet.Settings{Engine: computetest.Go(t)})
-	if err == nil || !strings.Contains(err.Error(), "mcmc.Density: LogDensity mixes particles") {
+	if err == nil || !strings.Contains(err.Error(), "density.Func: LogDensity mixes particles") {
 		t.Errorf("a target that mixes particles: error %v", err)
 	}
 }

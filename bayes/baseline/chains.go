@@ -28,9 +28,9 @@ type MAPHMC struct {
 // approximate, at many times the cost. Every parameter has the model's prior, whatever Model.Stochastic is. Check
 // Result.Chains and the diagnostics of package diag before using the draws.
 //
-// Chains begin at draws from the prior and each climbs from there (mcmc.Climb), so that diagnostics show if they do not
-// converge to the same distribution. With FromMode all begin at the mode that MAP training finds first, whose prior is
-// on the parameters that the partition calls stochastic.
+// Chains begin at draws from the prior and each climbs from there (density.Climb), so that diagnostics show if they do
+// not converge to the same distribution. With FromMode all begin at the mode that MAP training finds first, whose prior
+// is on the parameters that the partition calls stochastic.
 type HMC struct {
 	Kernel mcmc.Kernel // leaves the posterior invariant, such as mcmc.HMC; default mcmc.NUTS{}
 	// Sampling are the chains' settings; default 4 chains of 250 draws after 500 transitions of warm-up, which choose step
@@ -152,10 +152,10 @@ func (m HMC) Fit(ctx context.Context, j *Job) (*Result, error) {
 }
 
 // allRows is the posterior of phi given all rows, at psi, flat [W].
-func (j *Job) allRows(data *fit.Data, psi []float64, chains, devices int) (mcmc.Problem, error) {
+func (j *Job) allRows(data *fit.Data, psi []float64, chains, devices int) (density.Problem, error) {
 	x, y, err := j.Tensors(j.DType, j.Parts.Train)
 	if err != nil {
-		return mcmc.Problem{}, err
+		return density.Problem{}, err
 	}
 	var shared *tensors.Tensor
 	if data.Bound.W > 0 {
@@ -163,7 +163,7 @@ func (j *Job) allRows(data *fit.Data, psi []float64, chains, devices int) (mcmc.
 	}
 	problem, err := density.NewProblem(j.Engine, data.Bound, x, y, shared, chains, devices)
 	if err != nil {
-		return mcmc.Problem{}, fmt.Errorf("baseline: %w", err)
+		return density.Problem{}, fmt.Errorf("baseline: %w", err)
 	}
 	return problem, nil
 }

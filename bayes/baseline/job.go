@@ -252,7 +252,7 @@ func (j *Job) kindOf(data *fit.Data) chainsKind {
 // sample runs chains, after a training or without one, and makes a posterior of their draws, chain after chain. The
 // settings are those of the method's Sampling.
 func (j *Job) sample(
-	ctx context.Context, before *Result, data *fit.Data, psi []float64, problem mcmc.Problem, kernel mcmc.Kernel,
+	ctx context.Context, before *Result, data *fit.Data, psi []float64, problem density.Problem, kernel mcmc.Kernel,
 	s mcmc.Settings,
 ) (*Result, error) {
 	s.Seed, s.DType, s.Engine, s.CheckpointEvery, s.Replace = j.Seed, j.DType, j.Engine, j.CheckpointEvery, j.Replace

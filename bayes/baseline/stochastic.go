@@ -139,14 +139,14 @@ func (j *Job) fitMiniBatchChains(ctx context.Context, kernel mcmc.Kernel, s mcmc
 
 // byMiniBatches is the problem of sampling phi at psi, flat [W], by an estimate of the posterior from the next batch of
 // shuffled epochs at each move.
-func (j *Job) byMiniBatches(psi []float64, s mcmc.Settings) (mcmc.Problem, error) {
+func (j *Job) byMiniBatches(psi []float64, s mcmc.Settings) (density.Problem, error) {
 	batches, err := dataset.NewEpochBatches(j.Rows(), j.BatchSize, j.Seed)
 	if err != nil {
-		return mcmc.Problem{}, fmt.Errorf("baseline: %w", err)
+		return density.Problem{}, fmt.Errorf("baseline: %w", err)
 	}
 	x, y, err := j.Tensors(j.DType, j.Parts.Train)
 	if err != nil {
-		return mcmc.Problem{}, err
+		return density.Problem{}, err
 	}
 	var shared *tensors.Tensor
 	if j.Bound.W > 0 {
@@ -154,7 +154,7 @@ func (j *Job) byMiniBatches(psi []float64, s mcmc.Settings) (mcmc.Problem, error
 	}
 	problem, err := density.NewBatchProblem(j.Bound, x, y, shared, batches, s.Chains, s.Devices)
 	if err != nil {
-		return mcmc.Problem{}, fmt.Errorf("baseline: %w", err)
+		return density.Problem{}, fmt.Errorf("baseline: %w", err)
 	}
 	return problem, nil
 }

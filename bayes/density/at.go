@@ -5,7 +5,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// LogPosterior is a Conditional at fixed shared parameters and a fixed batch. It is an mcmc.Target, for the kernels of
+// LogPosterior is a Conditional at fixed shared parameters and a fixed batch. It is a Target, for the kernels of
 // package mcmc.
 type LogPosterior struct {
 	target Conditional

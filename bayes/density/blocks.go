@@ -3,11 +3,22 @@ package density
 import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
-	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
+
+// Blocks divides the rows behind a target into blocks, which are evaluated one after another and summed: so memory need
+// hold only one block of a large data set, and the activations of a block stay in a processor's cache.
+type Blocks struct {
+	Count int
+	// Data returns a block's tensors for Target. Names and shapes are the same for all blocks, and the tensors of a block
+	// are the same at each call.
+	Data func(block int) (map[string]*tensors.Tensor, error)
+	// Target builds the log-density of one block. The sum over all blocks is the problem's log-density: the prior is
+	// divided among the blocks.
+	Target func(data compute.Nodes) Target
+}
 
 // rowsOfBlock are the rows of a block by default, and placesAtOnce the places whose activations are planned for: see
 // BenchmarkHessian.
@@ -20,8 +31,8 @@ const (
 // "y", "x" or "features" and, if parameters are shared, "psi", with padding to size.
 func NewBlocks(
 	bound *bayes.BoundModel, rows, size int, read func(from, count int) (map[string]*tensors.Tensor, error),
-) *mcmc.Blocks {
-	return &mcmc.Blocks{
+) *Blocks {
+	return &Blocks{
 		Count: (rows + size - 1) / size,
 		Data: func(block int) (map[string]*tensors.Tensor, error) {
 			from := block * size
@@ -33,7 +44,7 @@ func NewBlocks(
 			data["count"] = compute.Floats(data["y"].DType(), []float64{float64(count)}, 1)
 			return data, nil
 		},
-		Target: func(data compute.Nodes) mcmc.Target {
+		Target: func(data compute.Nodes) Target {
 			plan, err := NewPlan(bound, data["y"].DType(), Workload{Particles: placesAtOnce, Rows: size})
 			if err != nil {
 				panic(err)
@@ -65,12 +76,12 @@ func (b ofBlock) LogLikelihood(phi *graph.Node) *graph.Node {
 	return b.likelihood.LogLikelihood(phi, b.estimate.psi, b.estimate.batch)
 }
 
-// LogDensity implements mcmc.Target.
+// LogDensity implements Target.
 func (b ofBlock) LogDensity(phi *graph.Node) *graph.Node {
 	return graph.Mul(b.estimate.LogDensity(phi), b.share)
 }
 
-// Gradient implements mcmc.Target.
+// Gradient implements Target.
 func (b ofBlock) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	logDensity, gradient = b.estimate.Gradient(phi)
 	return graph.Mul(logDensity, b.share), graph.Mul(gradient, b.share)

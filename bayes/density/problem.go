@@ -1,159 +1,112 @@
 package density
 
 import (
-	"encoding/json"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"hash/fnv"
+	"maps"
 	"slices"
 
-	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/dataset"
-	"gobnn/bayes/mcmc"
-	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// NewProblem is the posterior p(phi | y; psi) of a model given all rows, at fixed psi, as a problem for Markov chains.
-// x is [N, d] and y [N], or [N, K] for K targets, standardised; psi is [W], nil if nothing is shared. All have the same
-// number type, which must be the chains'. Chains start at draws from the prior, from which they climb (Climb). devices
-// is the number of devices that share the chains, as in mcmc.Settings (0: one). The output of the layers before the
-// first stochastic one is computed here once, on the engine (nil: the default), not in each move.
-func NewProblem(
-	engine *compute.Engine, bound *bayes.BoundModel, x, y, psi *tensors.Tensor, chains, devices int,
-) (mcmc.Problem, error) {
-	if x.Shape().Rank() != 2 {
-		return mcmc.Problem{}, fmt.Errorf("density: x has shape %s: it must be [N, %d]", x.Shape(), bound.Inputs)
+// Problem is a distribution to sample: the target's log-density, its data, and where chains begin.
+type Problem struct {
+	Name string // of the target, for checkpoints and messages; may be empty
+	Dim  int    // D, the dimension of phi
+	// Data are tensors for the target. They are copied to the device once.
+	Data map[string]*tensors.Tensor
+	// Target builds the log-density from the data, by their names, and from the inputs of one move. It builds graph,
+	// and panics as GoMLX does.
+	Target func(data compute.Nodes, inputs []*graph.Node) Target
+	// Inputs, if set, returns the target's inputs for a move, always of the same shapes, such as the row numbers of a
+	// mini-batch: tensors or Go values, as a function of the number of the move alone, counted from 0, since a call of
+	// several moves asks for all of them before it. Only kernels that carry no log-density from move to move can take
+	// them.
+	Inputs func(move int) []any
+	// HostInputs, if set instead of Inputs, computes them on the host from the chains' state, such as by asking other
+	// machines.
+	HostInputs *HostInputs
+	// Initial draws the chains' starting points, [J, D]; default: independent standard normals.
+	Initial func(rng random.Stream, dtype compute.DType, chains int) *graph.Node
+	// Climb, if set, moves the chains uphill from there before they begin.
+	Climb *Climb
+	// Start, if not nil, are the starting points instead of Initial: [J, D], of the chains' type. For a Sampler they may
+	// differ from run to run.
+	Start *tensors.Tensor
+	Rows  int // N, the number of rows of the data behind the target; 0: none
+	// BatchShare, for Evaluations, is the share n/N of the rows that an evaluation of the target takes, if it uses
+	// mini-batches. 0: an evaluation takes all rows.
+	BatchShare float64
+}
+
+// HostInputs computes a target's inputs for each move if they depend on the chains' state.
+type HostInputs struct {
+	// Blank are inputs of the right shapes, for building the graph and for starting the chains.
+	Blank []any
+	// Inputs returns the inputs of a move, counted from 0, given the chains' state before it on the host: "phi", [J, D],
+	// and the kernel's State.Auxiliary by their names. It must not keep the tensors. An error ends the run before the
+	// move, with the status Stopped and the draws so far; a checkpoint resumes with the same move.
+	Inputs func(ctx context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error)
+	// OfMove says that Inputs depends on the move's number alone. Then carried is nil, which saves copies, and step k of a
+	// Climb takes the inputs of move k in place of Blank.
+	OfMove bool
+	// Identity, if set, identifies the data that the inputs are made of, for checkpoints: they resume a run only if it is
+	// the same.
+	Identity func() (string, error)
+}
+
+// Climb moves each chain uphill by itself before the warm-up, by Adam on the target's log-density, from the point that
+// Problem.Initial has drawn. The density can be thousands of times steeper at draws from a prior than where it has its
+// mass: then no common step size suits all chains, and those that begin there may never move. Chains that climb from
+// points of their own still come to modes of their own. A target whose inputs come from outside (HostInputs) must have
+// a gradient at the blank inputs, unless they are OfMove.
+type Climb struct {
+	Steps int // default 200
+	// Rate is Adam's learning rate at the first step; it falls to a hundredth of that by the last step. Default 0.1, with
+	// which a coordinate climbs up to four units.
+	Rate float64
+	// Fixed are coordinates that do not climb, such as the logarithms of a hierarchical prior's scales: if these could,
+	// the density would have no mode. They stay where they were drawn, unless the density there is not finite: then all
+	// coordinates of the chain go half the way to 0.
+	Fixed []int
+}
+
+// ClimbSteps is the number of steps uphill that each chain makes before its first move; 0 if they do not climb.
+func (p Problem) ClimbSteps() int {
+	if p.Climb == nil || p.Start != nil { // they begin where Start says
+		return 0
 	}
-	targets, want := []int{x.Shape().Dim(0)}, "[N]"
-	if k := bound.Targets(); k > 1 {
-		targets, want = append(targets, k), fmt.Sprintf("[N, %d]", k)
+	return cmp.Or(p.Climb.Steps, 200)
+}
+
+// Identity are the parts of the problem that must agree with a checkpoint's: its name and dimension, its data bit by
+// bit, and the identity of the data that HostInputs are made of.
+func (p Problem) Identity() ([]run.Part, error) {
+	digest := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(p.Data)) {
+		t := p.Data[name]
+		fmt.Fprintf(digest, "%q %s ", name, t.Shape())
+		if err := t.ConstBytes(func(raw []byte) { digest.Write(raw) }); err != nil {
+			return nil, fmt.Errorf("Problem.Data[%q]: %w", name, err)
+		}
 	}
-	if x.Shape().Dim(1) != bound.Inputs || !slices.Equal(y.Shape().Dimensions, targets) {
-		return mcmc.Problem{}, fmt.Errorf("density: x has shape %s and y %s: they must be [N, %d] and %s", x.Shape(),
-			y.Shape(), bound.Inputs, want)
+	if h := p.HostInputs; h != nil && h.Identity != nil {
+		of, err := h.Identity()
+		if err != nil {
+			return nil, fmt.Errorf("Problem.HostInputs.Identity: %w", err)
+		}
+		fmt.Fprintf(digest, "inputs %q", of)
 	}
-	if bound.W > 0 && (psi == nil || psi.Size() != bound.W) {
-		return mcmc.Problem{}, fmt.Errorf("density: the model has %d shared numbers: psi must hold them", bound.W)
-	}
-	plan, err := NewPlan(bound, x.DType(), Workload{Particles: chains, Rows: x.Shape().Dim(0), Devices: devices})
-	if err != nil {
-		return mcmc.Problem{}, err
-	}
-	features, err := Features(engine, bound, x, psi)
-	if err != nil {
-		return mcmc.Problem{}, err
-	}
-	full := Full{Likelihood{Model: bound, Plan: plan}}
-	data := map[string]*tensors.Tensor{"features": features, "y": y}
-	if bound.W > 0 {
-		data["psi"] = psi
-	}
-	return mcmc.Problem{
-		Name: named(bound, "posterior given all rows"), Dim: bound.D, Data: data,
-		Target: func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
-			return full.At(data["psi"], Batch{Features: data["features"], Y: data["y"]})
-		},
-		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
-			return bound.SamplePrior(rng, dtype, chains)
-		},
-		Climb: NewClimb(bound),
-		Rows:  x.Shape().Dim(0),
+	return []run.Part{
+		{Name: "problem", Value: fmt.Sprintf("%q of dimension %d", p.Name, p.Dim)},
+		{Name: "data", Value: hex.EncodeToString(digest.Sum(nil))},
 	}, nil
-}
-
-// digest tells sequences of mini-batches apart, by their size and the rows of the first two.
-func digest(batches dataset.Batches) string {
-	sum := fnv.New32a()
-	for step := range 2 {
-		fmt.Fprint(sum, batches.At(step))
-	}
-	return fmt.Sprintf("of %d rows (%08x)", len(batches.At(0).Rows), sum.Sum32())
-}
-
-// named is the name of a problem, by which a checkpoint knows what is sampled beside the data: the whole model, whose
-// parts decide the density. Of a part that is not written as JSON it has the fields.
-func named(bound *bayes.BoundModel, what string) string {
-	model, err := json.Marshal(bound.Model)
-	if err != nil {
-		model = fmt.Appendf(nil, "%+v", bound.Model)
-	}
-	return fmt.Sprintf("%s of a model with %d inputs and %d outputs, %s", what, bound.Inputs, bound.Outputs, model)
-}
-
-// NewBatchProblem is Problem for kernels that take noisy gradients: each move estimates the posterior from the next of
-// the batches of the rows.
-func NewBatchProblem(
-	bound *bayes.BoundModel, x, y, psi *tensors.Tensor, batches dataset.Batches, chains, devices int,
-) (mcmc.Problem, error) {
-	rows := x.Shape().Dim(0)
-	work := Workload{Particles: chains, Rows: len(batches.At(0).Rows), Devices: devices}
-	plan, err := NewPlan(bound, x.DType(), work)
-	if err != nil {
-		return mcmc.Problem{}, err
-	}
-	posterior := MiniBatch{Likelihood: Likelihood{Model: bound, Plan: plan}, Rows: rows}
-	data := map[string]*tensors.Tensor{"x": x, "y": y}
-	if bound.W > 0 {
-		data["psi"] = psi
-	}
-	return mcmc.Problem{
-		Name: named(bound, fmt.Sprintf("posterior from mini-batches %s", digest(batches))), Dim: bound.D, Data: data,
-		Target: func(data compute.Nodes, inputs []*graph.Node) mcmc.Target {
-			rows := graph.ExpandAxes(inputs[0], -1)
-			count := graph.ConvertDType(inputs[1], data["x"].DType())
-			batch := Batch{X: graph.Gather(data["x"], rows), Y: graph.Gather(data["y"], rows), Count: count}
-			return At(posterior, data["psi"], batch)
-		},
-		Inputs: func(move int) []any {
-			batch := batches.At(move)
-			return []any{batch.Rows, float64(batch.Count)}
-		},
-		Rows: rows, BatchShare: float64(work.Rows) / float64(rows),
-	}, nil
-}
-
-// NewClimb is the climb of chains from their draws from the prior: over all coordinates except the log-scales of a
-// hierarchical prior.
-func NewClimb(bound *bayes.BoundModel) *mcmc.Climb {
-	climb, at := &mcmc.Climb{}, 0
-	for _, slot := range bound.Slots {
-		if !slot.Stochastic {
-			continue
-		}
-		for range slot.Size() {
-			if slot.Kind == nn.Hyper {
-				climb.Fixed = append(climb.Fixed, at)
-			}
-			at++
-		}
-	}
-	return climb
-}
-
-// Features is Batch.Features of all rows x, [N, d]: the output of the layers before the first stochastic one at psi,
-// [width, N].
-func Features(engine *compute.Engine, bound *bayes.BoundModel, x, psi *tensors.Tensor) (*tensors.Tensor, error) {
-	engine, err := engine.Or()
-	if err != nil {
-		return nil, err
-	}
-	inputs := []any{x}
-	if psi != nil {
-		inputs = append(inputs, psi)
-	}
-	features, err := graph.CallOnce(engine.Backend(), func(inputs []*graph.Node) *graph.Node {
-		var psi *graph.Node
-		if len(inputs) > 1 {
-			psi = inputs[1]
-		}
-		return Likelihood{Model: bound}.Features(psi, Batch{X: inputs[0]})
-	}, inputs...)
-	if err != nil {
-		return nil, fmt.Errorf("density: features of the layers before the first stochastic one: %w", err)
-	}
-	return features, nil
 }

@@ -14,7 +14,6 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/limits"
-	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -38,39 +37,39 @@ type SourceSettings struct {
 // its first block of rows.
 func NewSourceProblem(
 	bound *bayes.BoundModel, source dataset.Source, s SourceSettings,
-) (byBatches mcmc.Problem, all *mcmc.Blocks, err error) {
+) (byBatches Problem, all *Blocks, err error) {
 	n := source.Rows()
 	if n < 1 || source.Dims() != bound.Inputs || source.Targets() != bound.Targets() {
-		return mcmc.Problem{}, nil, fmt.Errorf("density: the source has %d rows of %d features and %d targets: the model "+
+		return Problem{}, nil, fmt.Errorf("density: the source has %d rows of %d features and %d targets: the model "+
 			"has %d and %d", n, source.Dims(), source.Targets(), bound.Inputs, bound.Targets())
 	}
 	s.BatchSize, s.BlockRows = cmp.Or(s.BatchSize, min(50, n)), cmp.Or(s.BlockRows, min(rowsOfBlock, n))
 	s.Chains, s.DType = cmp.Or(s.Chains, 4), cmp.Or(s.DType, compute.Float32)
 	if s.BatchSize < 1 || s.BlockRows > n || s.BatchSize > s.BlockRows || s.Chains < 1 {
-		return mcmc.Problem{}, nil, fmt.Errorf("density: SourceSettings has BatchSize %d, BlockRows %d and %d chains: a "+
+		return Problem{}, nil, fmt.Errorf("density: SourceSettings has BatchSize %d, BlockRows %d and %d chains: a "+
 			"mini-batch has from 1 to BlockRows rows, a block at most the %d that there are", s.BatchSize, s.BlockRows,
 			s.Chains, n)
 	}
 	if bound.W > 0 {
-		return mcmc.Problem{}, nil, fmt.Errorf("density: the model has %d shared numbers: with a source all are stochastic",
+		return Problem{}, nil, fmt.Errorf("density: the model has %d shared numbers: with a source all are stochastic",
 			bound.W)
 	}
 	plan, err := NewPlan(bound, s.DType, Workload{Particles: s.Chains, Rows: s.BatchSize})
 	if err != nil {
-		return mcmc.Problem{}, nil, err
+		return Problem{}, nil, err
 	}
 	r := &reader{SourceSettings: s, source: source, epoch: -1, block: -1}
 	likelihood := Likelihood{Model: bound, Plan: plan}
-	byBatches = mcmc.Problem{
+	byBatches = Problem{
 		Name: named(bound, fmt.Sprintf("posterior from the mini-batches, of %d of %d rows of a %T, seed %d, blocks of %d",
 			s.BatchSize, n, source, s.Seed, s.BlockRows)), Dim: bound.D,
-		Target: func(_ compute.Nodes, inputs []*graph.Node) mcmc.Target {
+		Target: func(_ compute.Nodes, inputs []*graph.Node) Target {
 			// Not N/n, as for batches of rows from the whole data: the rows of a smaller last block, and only they, would then
 			// be in smaller mini-batches, and count for more than the others.
 			each := graph.ConstAs(inputs[0], float64(r.perEpoch()))
 			return At(powered{likelihood, each}, nil, Batch{X: inputs[0], Y: inputs[1], Count: inputs[2]})
 		},
-		HostInputs: &mcmc.HostInputs{
+		HostInputs: &HostInputs{
 			Blank: r.inputs(make([]float64, s.BatchSize*source.Dims()), make([]float64, s.BatchSize*source.Targets()), 0),
 			Inputs: func(ctx context.Context, move int, _ map[string]*tensors.Tensor) ([]any, error) {
 				return r.batch(ctx, move)

@@ -11,7 +11,7 @@ import (
 )
 
 // ChainStarts takes psi and the starting points of chains from a trained posterior: psi, [W], in the given type, nil if
-// nothing is shared; and start, [J, D], for mcmc.Problem.Start. The starting points are particles drawn by their
+// nothing is shared; and start, [J, D], for Problem.Start. The starting points are particles drawn by their
 // weights without replacement; if there are fewer particles of positive weight than chains, drawing begins again with
 // all of them.
 func ChainStarts(

@@ -1,9 +1,6 @@
 package density
 
 import (
-	"gobnn/bayes/mcmc"
-	"gobnn/bayes/smc"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -17,11 +14,6 @@ type Whole struct {
 	likelihood Likelihood
 }
 
-var (
-	_ smc.Factored   = Whole{}
-	_ smc.Sequential = Whole{}
-)
-
 // At fixes the shared parameters, [W] or nil, and the batch of all rows.
 func (f Full) At(psi *graph.Node, batch Batch) Whole { return Whole{At(f, psi, batch), f.Likelihood} }
 
@@ -34,7 +26,7 @@ func (w Whole) LogLikelihood(phi *graph.Node) *graph.Node {
 }
 
 // Tempered is the posterior with the likelihood to a power, a scalar of phi's type.
-func (w Whole) Tempered(power *graph.Node) mcmc.Target {
+func (w Whole) Tempered(power *graph.Node) Target {
 	return At(powered{w.likelihood, power}, w.psi, w.batch)
 }
 
@@ -42,7 +34,7 @@ func (w Whole) Tempered(power *graph.Node) mcmc.Target {
 func (w Whole) Rows() int { return w.batch.Y.Shape().Dim(0) }
 
 // FirstRows is the posterior given the first n rows, a scalar of phi's type.
-func (w Whole) FirstRows(n *graph.Node) mcmc.Target {
+func (w Whole) FirstRows(n *graph.Node) Target {
 	batch := w.batch
 	batch.Count = n
 	return At(Full{w.likelihood}, w.psi, batch)
@@ -59,7 +51,7 @@ func (w Whole) Batches(rows int) int { return (w.Rows() + rows - 1) / rows }
 // Batch is the target of optimisation by mini-batch steps: log p(phi) + B log p(y_from .. y_(from+rows-1) | phi; psi),
 // where B is Batches(rows) and from an int32 scalar. Its sum over the batches is B times the log-posterior. Rows past
 // the end do not count.
-func (w Whole) Batch(from *graph.Node, rows int) mcmc.Target {
+func (w Whole) Batch(from *graph.Node, rows int) Target {
 	power := ConstAs(w.batch.Y, float64(w.Batches(rows)))
 	return At(powered{w.likelihood, power}, w.psi, w.batch.some(from, rows, w.batch.Y.DType()))
 }

@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/mcmc"
 
@@ -57,8 +58,8 @@ func Example() {
 
 // Four chains of NUTS on a standard normal distribution of two coordinates have converged.
 func ExampleNewForDraws() {
-	problem := mcmc.Problem{Dim: 2, Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
-		return mcmc.Density(func(phi *graph.Node) *graph.Node { // [J, D] to [J]
+	problem := density.Problem{Dim: 2, Target: func(compute.Nodes, []*graph.Node) density.Target {
+		return density.Func(func(phi *graph.Node) *graph.Node { // [J, D] to [J]
 			return graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -0.5)
 		})
 	}}

@@ -142,7 +142,7 @@ func every() []method {
 	}
 	return append(all,
 		method{name: "mcmc: NUTS", chains: true, within: .05, fit: byHand(func(
-			ctx context.Context, p mcmc.Problem, s shared,
+			ctx context.Context, p density.Problem, s shared,
 		) (draws bayes.Draws, status run.Status, err error) {
 			r, err := mcmc.Sample(ctx, p, mcmc.NUTS{}, mcmc.Settings{
 				Draws: 100, WarmUp: 150, Seed: s.Seed, Engine: s.Engine, Progress: s.Progress,
@@ -206,7 +206,7 @@ func errOr(err error, ctx context.Context) error {
 type mine struct{ fit.Result }
 
 // byHand is a sampler over any log-density, made a method of a bayes.Model by this package.
-func byHand(sample func(ctx context.Context, p mcmc.Problem, s shared) (bayes.Draws, run.Status, error)) func(
+func byHand(sample func(ctx context.Context, p density.Problem, s shared) (bayes.Draws, run.Status, error)) func(
 	ctx context.Context, model bayes.Model, parts dataset.Parts, s shared,
 ) (fit.Fitted, error) {
 	return func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
@@ -232,8 +232,8 @@ func byHand(sample func(ctx context.Context, p mcmc.Problem, s shared) (bayes.Dr
 	}
 }
 
-func tempered(way smc.Tempering) func(context.Context, mcmc.Problem, shared) (bayes.Draws, run.Status, error) {
-	return func(ctx context.Context, p mcmc.Problem, s shared) (draws bayes.Draws, status run.Status, err error) {
+func tempered(way smc.Tempering) func(context.Context, density.Problem, shared) (bayes.Draws, run.Status, error) {
+	return func(ctx context.Context, p density.Problem, s shared) (draws bayes.Draws, status run.Status, err error) {
 		r, err := smc.Sample(ctx, p, mcmc.RandomWalkMetropolis{}, smc.Settings{
 			Particles: 400, Tempering: way, Seed: s.Seed, Engine: s.Engine, Progress: s.Progress,
 		})

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -16,24 +17,12 @@ import (
 
 // SplitProblem is a Problem with what the mode, a Whitening and a surrogate are made of. Sampling evaluates neither.
 type SplitProblem struct {
-	Problem
+	density.Problem
 	// Part, if set, returns the target estimated from a part of the rows, as many as given and at most Rows, for
 	// surrogates about a mode, [D]: see Whitening.WithSurrogate.
 	Part func(rows int, mode []float64) (Part, error)
 	// Blocks, if set, divides the rows into blocks, for the mode, the Hessian and the log-densities that a pilot compares.
-	Blocks *Blocks
-}
-
-// Blocks divides the rows behind a target into blocks, which are evaluated one after another and summed: so memory need
-// hold only one block of a large data set, and the activations of a block stay in a processor's cache.
-type Blocks struct {
-	Count int
-	// Data returns a block's tensors for Target. Names and shapes are the same for all blocks, and the tensors of a block
-	// are the same at each call.
-	Data func(block int) (map[string]*tensors.Tensor, error)
-	// Target builds the log-density of one block. The sum over all blocks is the problem's log-density: the prior is
-	// divided among the blocks.
-	Target func(data compute.Nodes) Target
+	Blocks *density.Blocks
 }
 
 // places evaluates a problem's log-density and gradient at given points, in float64 whatever the chains' type, since
@@ -42,7 +31,7 @@ type places struct {
 	dim     int
 	problem SplitProblem
 	engine  *compute.Engine
-	blocks  Blocks
+	blocks  density.Blocks
 	states  []*compute.State // of the blocks
 	program *compute.Program
 	forward *compute.Program
@@ -60,10 +49,10 @@ func newPlaces(ctx context.Context, engine *compute.Engine, problem SplitProblem
 	if err != nil {
 		return nil, err
 	}
-	p := &places{dim: problem.Dim, problem: problem, engine: engine, ctx: ctx, blocks: Blocks{
+	p := &places{dim: problem.Dim, problem: problem, engine: engine, ctx: ctx, blocks: density.Blocks{
 		Count:  1,
 		Data:   func(int) (map[string]*tensors.Tensor, error) { return problem.Data, nil },
-		Target: func(data compute.Nodes) Target { return problem.Target(data, nil) },
+		Target: func(data compute.Nodes) density.Target { return problem.Target(data, nil) },
 	}}
 	if problem.Blocks != nil {
 		p.blocks = *problem.Blocks
@@ -97,8 +86,8 @@ func (p *places) compile() error {
 	for _, name := range slices.Sorted(maps.Keys(first)) {
 		reads = append(reads, dataPrefix+name)
 	}
-	of := Problem{Target: func(data compute.Nodes, _ []*graph.Node) Target { return p.blocks.Target(data) }}
-	m := &moves{problem: of, kernel: MALA{}, dtype: compute.Float64}
+	target := func(data compute.Nodes, _ []*graph.Node) density.Target { return p.blocks.Target(data) }
+	m := &moves{problem: density.Problem{Target: target}, kernel: MALA{}, dtype: compute.Float64}
 	if p.program, err = compute.NewProgram(p.engine, "mcmc gradients", reads, nil,
 		func(nodes compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
 			value, gradient, err := gradientOf(m.target(nodes, nil), inputs[0])

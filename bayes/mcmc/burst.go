@@ -45,7 +45,7 @@ func (m *moves) newBurst(engine *compute.Engine, s Settings, reads []string) (*b
 	}
 	var own []shapes.Shape // of the problem's inputs for a move
 	numbers := 1           // of these
-	for i, v := range m.problem.blank() {
+	for i, v := range blankInputs(m.problem) {
 		t, err := tensorOf(v)
 		if err != nil {
 			return nil, fmt.Errorf("mcmc: input %d: %w", i, err)
@@ -186,7 +186,7 @@ func (m *moves) burstStep(b burst, reads []string) compute.Step {
 // newLockStep prepares lockStep; nil if a call makes one move.
 func (m *moves) newLockStep(engine *compute.Engine, s Settings, reads []string) (*compute.Program, error) {
 	most := min(m.movesInCall(), mostInLockStep)
-	if !m.inBursts(engine, s) || m.problem.blank() != nil || !m.carrier.SeveralMoves() || most < 2 {
+	if !m.inBursts(engine, s) || blankInputs(m.problem) != nil || !m.carrier.SeveralMoves() || most < 2 {
 		return nil, nil
 	}
 	step := m.lockStepped(most, reads)

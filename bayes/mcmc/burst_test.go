@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/linalg"
+	"gobnn/bayes/density"
 	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -62,15 +63,15 @@ func (m *changedMachine) Begin(ctx context.Context) error {
 // tunes, and after a resume within what would be a burst or a transition of the warm-up.
 func TestBurst(t *testing.T) {
 	engine := computetest.XLA(t, "only XLA makes several moves in a call")
-	noisy := Problem{Dim: 2, Inputs: func(move int) []any { return []any{float64(move % 7), []float64{1, 2}} },
-		Target: func(_ compute.Nodes, inputs []*Node) Target {
-			return Density(func(phi *Node) *Node {
+	noisy := density.Problem{Dim: 2, Inputs: func(move int) []any { return []any{float64(move % 7), []float64{1, 2}} },
+		Target: func(_ compute.Nodes, inputs []*Node) density.Target {
+			return density.Func(func(phi *Node) *Node {
 				shift := Add(inputs[1], BroadcastToDims(DivScalar(inputs[0], 10), 2))
 				return MulScalar(ReduceSum(Square(Sub(phi, BroadcastToShape(ExpandAxes(shift, 0), phi.Shape()))), 1), -.5)
 			})
 		}}
 	for _, c := range []struct {
-		problem      Problem
+		problem      density.Problem
 		kernel       Kernel
 		thin         int
 		moves, every int
@@ -170,9 +171,9 @@ func TestBurstInputs(t *testing.T) {
 		row[0], most = float64(move%5), max(most, move)
 		return []any{row}
 	}
-	problem := Problem{Dim: 2, Inputs: func(move int) []any { return inputs(move) },
-		Target: func(_ compute.Nodes, inputs []*Node) Target {
-			return Density(func(phi *Node) *Node {
+	problem := density.Problem{Dim: 2, Inputs: func(move int) []any { return inputs(move) },
+		Target: func(_ compute.Nodes, inputs []*Node) density.Target {
+			return density.Func(func(phi *Node) *Node {
 				return MulScalar(ReduceSum(Square(Sub(phi, BroadcastToShape(ExpandAxes(inputs[0], 0), phi.Shape()))), 1), -.5)
 			})
 		}}
@@ -222,8 +223,8 @@ func numbers(t *testing.T, r *Result) []float64 {
 // A target with a loop of its own is not unrolled within a burst: a call makes one move.
 func TestBurstOfLoops(t *testing.T) {
 	engine := computetest.XLA(t, "only XLA makes several moves in a call")
-	looped := Problem{Dim: 2, Target: func(compute.Nodes, []*Node) Target {
-		return Density(func(phi *Node) *Node {
+	looped := density.Problem{Dim: 2, Target: func(compute.Nodes, []*Node) density.Target {
+		return density.Func(func(phi *Node) *Node {
 			covariance := Const(phi.Graph(), [][][]float64{{{2, .5}, {.5, 1}}})
 			factor := linalg.Cholesky(ConvertDType(covariance, phi.DType()))
 			white := Einsum("rc,jc->jr", Reshape(factor.Inverse, 2, 2), phi)

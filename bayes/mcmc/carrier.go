@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -48,7 +49,7 @@ const (
 // particles of phi's shape, [J, D], in a graph of its own. target builds the kernel's target in that graph; nil for
 // kernels that do not use one. The shapes of the target's values are checked here only.
 func NewCarrier(
-	engine *compute.Engine, kernel Kernel, phi shapes.Shape, target func(g *graph.Graph) Target,
+	engine *compute.Engine, kernel Kernel, phi shapes.Shape, target func(g *graph.Graph) density.Target,
 ) (*Carrier, error) {
 	c := &Carrier{kernel: kernel}
 	if phi.Rank() != 2 {
@@ -57,7 +58,7 @@ func NewCarrier(
 	err := compute.Try(func() {
 		g := NewGraph(engine.Backend(), "mcmc probe")
 		defer g.Finalize()
-		var moving Target
+		var moving density.Target
 		if target != nil {
 			moving = target(g)
 		}
@@ -191,14 +192,14 @@ func (c *Carrier) Unpack(nodes compute.Nodes) State {
 }
 
 // Start returns the entries of particles at phi, [J, D], that have not moved yet.
-func (c *Carrier) Start(rng random.Stream, phi *graph.Node, target Target) compute.Nodes {
+func (c *Carrier) Start(rng random.Stream, phi *graph.Node, target density.Target) compute.Nodes {
 	return c.Pack(Start(c.kernel, rng, phi, target))
 }
 
 // Move moves the particles whose entries nodes holds, and returns their next entries. A particle stays the same where
 // moving, bool [J], is false, though Info is as if it had moved; nil moves all.
 func (c *Carrier) Move(
-	rng random.Stream, nodes compute.Nodes, target Target, tuning Tuning, moving *graph.Node,
+	rng random.Stream, nodes compute.Nodes, target density.Target, tuning Tuning, moving *graph.Node,
 ) (compute.Nodes, Info) {
 	next, outcome := c.kernel.Move(rng, c.Unpack(nodes), target, tuning)
 	packed := c.Pack(next)
@@ -215,7 +216,7 @@ func (c *Carrier) Move(
 // this move. Begin a transition with ones, and repeat with unfinished - ended until that is 0 everywhere. If each move
 // of the kernel is a transition, all particles move and end.
 func (c *Carrier) MoveUnfinished(
-	rng random.Stream, nodes compute.Nodes, unfinished *graph.Node, target Target, tuning Tuning,
+	rng random.Stream, nodes compute.Nodes, unfinished *graph.Node, target density.Target, tuning Tuning,
 ) (next compute.Nodes, ended *graph.Node, outcome Info) {
 	if !c.SeveralMoves() {
 		next, outcome = c.Move(rng, nodes, target, tuning, nil)
@@ -226,7 +227,7 @@ func (c *Carrier) MoveUnfinished(
 }
 
 // probe builds a start and a move at phi, and records what they carry and report.
-func (c *Carrier) probe(phi *Node, target Target) {
+func (c *Carrier) probe(phi *Node, target density.Target) {
 	rng := random.New(phi.Graph(), 0)
 	if c.kernel.UsesTarget() {
 		if err := checkTarget(c.kernel, rng, phi, target); err != nil {
@@ -241,7 +242,8 @@ func (c *Carrier) probe(phi *Node, target Target) {
 	}
 	moving, drawn := rng.Recorded()
 	next, outcome := c.kernel.Move(moving, s, target, tuning)
-	if _, batches := target.(MiniBatchTarget); !batches && ownMoves(c.kernel) != nil { // batches are the same on purpose
+	// Mini-batches are the same on purpose.
+	if _, batches := target.(density.MiniBatchTarget); !batches && ownMoves(c.kernel) != nil {
 		c.drawn = drawn.Repeated()
 	}
 	before, after := c.Pack(s), c.Pack(next)
@@ -274,21 +276,21 @@ func (c *Carrier) probe(phi *Node, target Target) {
 
 // checkTarget checks the shapes of a target's values at phi. For a kernel that carries nothing it is not known which
 // methods it calls: all methods are then tried, and one that panics is skipped.
-func checkTarget(kernel Kernel, rng random.Stream, phi *Node, target Target) error {
+func checkTarget(kernel Kernel, rng random.Stream, phi *Node, target density.Target) error {
 	if target == nil {
 		return fmt.Errorf("there is no target, and the kernel asks one")
 	}
 	perParticle := State{Phi: phi}.PerParticle()
 	logDensity := func() error {
-		_, err := logDensityOf(ByMiniBatch(rng, target), phi)
+		_, err := logDensityOf(density.ByMiniBatch(rng, target), phi)
 		return err
 	}
 	gradient := func() error {
-		_, _, err := gradientOf(ByMiniBatch(rng, target), phi)
+		_, _, err := gradientOf(density.ByMiniBatch(rng, target), phi)
 		return err
 	}
 	differences := func() error {
-		batches, ok := target.(MiniBatchTarget)
+		batches, ok := target.(density.MiniBatchTarget)
 		if !ok {
 			return nil
 		}
@@ -314,13 +316,13 @@ func checkTarget(kernel Kernel, rng random.Stream, phi *Node, target Target) err
 }
 
 // logDensityOf is a target's log-density at phi, and an error if its shape is not [J].
-func logDensityOf(target Target, phi *Node) (*Node, error) {
+func logDensityOf(target density.Target, phi *Node) (*Node, error) {
 	logDensity := target.LogDensity(phi)
 	return logDensity, checkShape("the target's log-density", logDensity, State{Phi: phi}.PerParticle())
 }
 
 // gradientOf are a target's log-density and gradient at phi, and an error if their shapes are not [J] and [J, D].
-func gradientOf(target Target, phi *Node) (logDensity, gradient *Node, err error) {
+func gradientOf(target density.Target, phi *Node) (logDensity, gradient *Node, err error) {
 	logDensity, gradient = target.Gradient(phi)
 	return logDensity, gradient, errors.Join(
 		checkShape("the target's log-density", logDensity, State{Phi: phi}.PerParticle()),

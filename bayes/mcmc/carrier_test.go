@@ -11,18 +11,19 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // surrogate is what a target of one's own may be beside a Target: here, a log-density that costs less.
-type surrogate interface{ Cheap() Target }
+type surrogate interface{ Cheap() density.Target }
 
 // twofold is a target with a surrogate.
-type twofold struct{ Target }
+type twofold struct{ density.Target }
 
-func (t twofold) Cheap() Target { return t.Target }
+func (t twofold) Cheap() density.Target { return t.Target }
 
 // twofoldBatches is a MiniBatchTarget with a surrogate.
 type twofoldBatches struct {
@@ -36,7 +37,7 @@ func (t twofoldBatches) Gradient(phi *Node) (value, g *Node) { return t.twofold.
 // seeking is a kernel of one's own that takes its gradient from the surrogate.
 type seeking struct{ ULA }
 
-func (k seeking) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+func (k seeking) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	cheap, ok := target.(surrogate)
 	if !ok {
 		panic(fmt.Errorf("%T has no surrogate", target))
@@ -46,9 +47,9 @@ func (k seeking) Move(rng random.Stream, s State, target Target, tuning Tuning) 
 
 // A kernel is given the user's own target, and so finds whatever it is beside a Target.
 func TestTargetReachesTheKernel(t *testing.T) {
-	normal := twofold{Density(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })}
-	for _, target := range []Target{normal, twofoldBatches{twofold: normal}} {
-		problem := Problem{Dim: 2, Target: func(compute.Nodes, []*Node) Target { return target }}
+	normal := twofold{density.Func(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })}
+	for _, target := range []density.Target{normal, twofoldBatches{twofold: normal}} {
+		problem := density.Problem{Dim: 2, Target: func(compute.Nodes, []*Node) density.Target { return target }}
 		_, err := Sample(context.Background(), problem, seeking{ULA{StepSize: .1}}, Settings{
 			Chains: 2, Draws: 3, WarmUp: NoWarmUp, Engine: computetest.Go(t),
 		})
@@ -62,7 +63,7 @@ func TestTargetReachesTheKernel(t *testing.T) {
 func TestCarrier(t *testing.T) {
 	const particles, d = 7, 2
 	engine := computetest.Go(t)
-	flat := func(g *Graph) Target { return banana() }
+	flat := func(g *Graph) density.Target { return banana() }
 	for _, kernel := range append(every(), NUTS{StepSize: .3, MaxDepth: 3}) {
 		carrier, err := NewCarrier(engine, kernel, shapes.Make(compute.Float64, particles, d), flat)
 		if err != nil {
@@ -144,10 +145,10 @@ func carried(
 func TestMoveUnfinished(t *testing.T) {
 	const particles = 30
 	engine := computetest.Go(t)
-	normal := Density(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })
+	normal := density.Func(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })
 	at := compute.Floats(compute.Float64, slices.Repeat([]float64{.3}, particles), particles, 1)
 	for _, kernel := range []Kernel{HMC{StepSize: .4, Steps: 4, Jitter: .8}, RandomWalkMetropolis{StepSize: 1}} {
-		carrier, err := NewCarrier(engine, kernel, at.Shape(), func(*Graph) Target { return normal })
+		carrier, err := NewCarrier(engine, kernel, at.Shape(), func(*Graph) density.Target { return normal })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +212,7 @@ func TestMoveUnfinished(t *testing.T) {
 // telling is a kernel of one's own that tells how far each transition went, which is NaN where it stayed.
 type telling struct{ RandomWalkMetropolis }
 
-func (k telling) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+func (k telling) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	next, info := k.RandomWalkMetropolis.Move(rng, s, target, tuning)
 	jump := Sqrt(ReduceSum(Square(Sub(next.Phi, s.Phi)), 1))
 	info.Extra = map[string]*Node{"jump": Div(jump, info.Accepted), "two": AddScalar(ZerosLike(jump), 2)}

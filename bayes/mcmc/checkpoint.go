@@ -17,13 +17,13 @@ const checkpointFormat = "gobnn.mcmc/7"
 
 // Identity implements run.Machine.
 func (r *sampling) Identity() ([]run.Part, error) {
-	parts, err := r.problem.Identity(r.kernel)
+	parts, err := IdentityOf(r.problem, r.kernel)
 	if err != nil {
 		return nil, err
 	}
 	start := "draws of Initial"
 	switch {
-	case r.problem.climbs():
+	case r.problem.ClimbSteps() > 0:
 		start += fmt.Sprintf(", %d steps uphill: %+v", r.problem.ClimbSteps(), *r.problem.Climb)
 	case r.problem.Start != nil:
 		if start, err = run.Digest(r.problem.Start); err != nil {

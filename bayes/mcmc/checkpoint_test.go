@@ -15,6 +15,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/tensorfile"
+	"gobnn/bayes/density"
 	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -32,7 +33,7 @@ func TestFinishedCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problem.Target = func(compute.Nodes, []*Node) Target {
+	problem.Target = func(compute.Nodes, []*Node) density.Target {
 		t.Error("a graph is built")
 		return nil
 	}

@@ -8,29 +8,14 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/optim"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Climb moves each chain uphill by itself before the warm-up, by Adam on the target's log-density, from the point that
-// Problem.Initial has drawn. The density can be thousands of times steeper at draws from a prior than where it has its
-// mass: then no common step size suits all chains, and those that begin there may never move. Chains that climb from
-// points of their own still come to modes of their own. A target whose inputs come from outside (HostInputs) must have
-// a gradient at the blank inputs, unless they are OfMove.
-type Climb struct {
-	Steps int // default 200
-	// Rate is Adam's learning rate at the first step; it falls to a hundredth of that by the last step. Default 0.1, with
-	// which a coordinate climbs up to four units.
-	Rate float64
-	// Fixed are coordinates that do not climb, such as the logarithms of a hierarchical prior's scales: if these could,
-	// the density would have no mode. They stay where they were drawn, unless the density there is not finite: then all
-	// coordinates of the chain go half the way to 0.
-	Fixed []int
-}
-
-// check returns an error that names what is wrong, for a problem of d dimensions.
-func (c *Climb) check(d int) error {
+// checkClimb returns an error that names what is wrong, for a problem of d dimensions.
+func checkClimb(c *density.Climb, d int) error {
 	if c == nil {
 		return nil
 	}
@@ -45,17 +30,6 @@ func (c *Climb) check(d int) error {
 	}
 	return nil
 }
-
-// ClimbSteps is the number of steps uphill that each chain makes before its first move; 0 if they do not climb.
-func (p Problem) ClimbSteps() int {
-	if !p.climbs() {
-		return 0
-	}
-	return cmp.Or(p.Climb.Steps, 200)
-}
-
-// climbs says whether the chains climb. They do not if the problem sets their starting points.
-func (p Problem) climbs() bool { return p.Climb != nil && p.Start == nil }
 
 // The state's entries of a climb beside startName: Adam's moments.
 const (
@@ -90,7 +64,7 @@ func (m *moves) drawStep(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node)
 func (m *moves) climbStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	phi := nodes[startName]
 	rng := random.FromKey(inputs[0])
-	density, gradient := ByMiniBatch(rng, m.target(nodes, inputs[3:])).Gradient(phi)
+	density, gradient := density.ByMiniBatch(rng, m.target(nodes, inputs[3:])).Gradient(phi)
 	if fixed := m.problem.Climb.Fixed; len(fixed) > 0 {
 		free := make([]float64, m.problem.Dim)
 		for i := range free {
@@ -123,7 +97,7 @@ func (r *sampling) climbUp(ctx context.Context) error {
 		}
 		number := uint32(step + 1)
 		inputs := []any{key.Named("climb").At(number).Words(), number, schedule.At(step)}
-		own, err := r.problem.climbInputs(ctx, step)
+		own, err := climbInputs(ctx, r.problem, step)
 		if err != nil {
 			return fmt.Errorf("mcmc: step %d uphill could not be made: %w", step+1, err)
 		}
@@ -134,13 +108,13 @@ func (r *sampling) climbUp(ctx context.Context) error {
 	return nil
 }
 
-// climbInputs are the problem's inputs for a step uphill.
-func (p Problem) climbInputs(ctx context.Context, step int) ([]any, error) {
+// climbInputs are a problem's inputs for a step uphill.
+func climbInputs(ctx context.Context, p density.Problem, step int) ([]any, error) {
 	switch {
 	case p.Inputs != nil:
 		return p.Inputs(step), nil
 	case p.HostInputs != nil && p.HostInputs.OfMove:
 		return p.HostInputs.Inputs(ctx, step, nil)
 	}
-	return p.blank(), nil
+	return blankInputs(p), nil
 }

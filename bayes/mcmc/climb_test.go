@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -22,9 +23,9 @@ import (
 
 // quartic is exp(-sum of phi^4) in three dimensions: a step that suits its middle is never accepted far out, where it
 // falls by thousands.
-func quartic() Problem {
-	return Problem{Name: "quartic", Dim: 3, Target: func(compute.Nodes, []*Node) Target {
-		return Density(func(phi *Node) *Node { return Neg(ReduceSum(Square(Square(phi)), 1)) })
+func quartic() density.Problem {
+	return density.Problem{Name: "quartic", Dim: 3, Target: func(compute.Nodes, []*Node) density.Target {
+		return density.Func(func(phi *Node) *Node { return Neg(ReduceSum(Square(Square(phi)), 1)) })
 	}}
 }
 
@@ -121,13 +122,13 @@ func TestChainsThatStandStill(t *testing.T) {
 // there is no density.
 func TestClimb(t *testing.T) {
 	engine := computetest.Go(t)
-	problem := Problem{Name: "hill", Dim: 3, Climb: &Climb{Fixed: []int{1}},
+	problem := density.Problem{Name: "hill", Dim: 3, Climb: &density.Climb{Fixed: []int{1}},
 		Initial: func(rng random.Stream, dtype compute.DType, chains int) *Node {
 			phi := rng.Normal(dtype, chains, 3)
 			return Add(phi, Mul(row(phi, []float64{0, 0, 400}), first(phi)))
 		},
-		Target: func(compute.Nodes, []*Node) Target {
-			return Density(func(phi *Node) *Node {
+		Target: func(compute.Nodes, []*Node) density.Target {
+			return density.Func(func(phi *Node) *Node {
 				z := Sub(phi, row(phi, []float64{2, 0, 1}))
 				density := MulScalar(ReduceSum(Square(z), 1), -50)
 				last := Squeeze(Slice(phi, AxisRange(), AxisElem(2)), 1)
@@ -136,7 +137,7 @@ func TestClimb(t *testing.T) {
 			})
 		},
 	}
-	begins := func(climb *Climb) [][]float64 {
+	begins := func(climb *density.Climb) [][]float64 {
 		p := problem
 		p.Climb = climb
 		result, err := Sample(t.Context(), p, RandomWalkMetropolis{StepSize: 1e-9}, Settings{
@@ -166,14 +167,14 @@ func TestClimb(t *testing.T) {
 			t.Errorf("chain %d begins at %.3f and %.3f, not at 2 and 1", chain, above[0][chain], above[2][chain])
 		}
 	}
-	still := begins(&Climb{Fixed: []int{1}, Steps: 9})
+	still := begins(&density.Climb{Fixed: []int{1}, Steps: 9})
 	for chain := 1; chain < 5; chain++ { // chain 0 has come half the way to 0 several times
 		if math.Abs(still[1][chain]-above[1][chain]) > 1e-6 || math.Abs(above[1][chain]) < 1e-3 {
 			t.Errorf("the fixed coordinate of chain %d is %v after 9 steps, %v after 200", chain, still[1][chain],
 				above[1][chain])
 		}
 	}
-	for bad, want := range map[*Climb]string{{Fixed: []int{3}}: "holds 3", {Steps: -1}: "Steps -1",
+	for bad, want := range map[*density.Climb]string{{Fixed: []int{3}}: "holds 3", {Steps: -1}: "Steps -1",
 		{Rate: math.NaN()}: "Rate NaN"} {
 		p.Climb = bad
 		if _, err := Sample(t.Context(), p, RandomWalkMetropolis{}, Settings{Engine: engine}); !says(err, want) {
@@ -190,7 +191,7 @@ func first(phi *Node) *Node {
 // A run that is cancelled while its chains climb has no draws, leaves nothing behind, and goes on to the same bits.
 func TestCancelledClimb(t *testing.T) {
 	problem := quartic()
-	problem.Climb = &Climb{}
+	problem.Climb = &density.Climb{}
 	settings := Settings{Chains: 4, Draws: 20, WarmUp: 20, Seed: 3, Engine: computetest.Go(t)}
 	whole, err := Sample(t.Context(), problem, RandomWalkMetropolis{}, settings)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -21,9 +22,9 @@ var (
 // Surrogated is a Target with a cheap substitute, such as an emulator, the posterior given a part of the rows, or its
 // Laplace approximation. DelayedAcceptance moves on it unless Cheap is set.
 type Surrogated interface {
-	Target
+	density.Target
 	// Surrogate is the cheap target. It must have mass wherever the target has.
-	Surrogate() Target
+	Surrogate() density.Target
 }
 
 // DelayedAcceptance makes K transitions of any reversible kernel on a cheap target p*, and then accepts or rejects the
@@ -49,7 +50,7 @@ type DelayedAcceptance struct {
 	Transitions int    // K, of Inner; default 1
 	// Cheap makes the cheap target from the user's target; nil: the target is Surrogated. What the function captures is
 	// not a part of a checkpoint's identity: Problem.Name must identify it.
-	Cheap func(target Target) Target `json:"-"`
+	Cheap func(target density.Target) density.Target `json:"-"`
 	// Share is the cost of an evaluation of the cheap target relative to one of the target, for Evaluations; 0: unknown.
 	Share float64
 	// OnHost is for a target that is evaluated on the host between the moves, as in a problem of Hosted; the draws are the
@@ -142,12 +143,12 @@ const (
 )
 
 // cheap is the cheap target.
-func (k DelayedAcceptance) cheap(target Target) Target {
+func (k DelayedAcceptance) cheap(target density.Target) density.Target {
 	return cheapOf("DelayedAcceptance", k.Cheap, target)
 }
 
 // cheapOf is what a kernel's field Cheap makes of a target; if the field is nil, the target's own surrogate.
-func cheapOf(kernel string, cheap func(target Target) Target, target Target) Target {
+func cheapOf(kernel string, cheap func(target density.Target) density.Target, target density.Target) density.Target {
 	if cheap != nil {
 		return cheap(target)
 	}
@@ -158,13 +159,13 @@ func cheapOf(kernel string, cheap func(target Target) Target, target Target) Tar
 }
 
 // cheapTargets are the cheap target and, if Inner has one in turn, that too.
-func (k DelayedAcceptance) cheapTargets(target Target) []Target {
+func (k DelayedAcceptance) cheapTargets(target density.Target) []density.Target {
 	cheap := k.cheap(target)
-	return append([]Target{cheap}, cheapTargets(k.Inner, cheap)...)
+	return append([]density.Target{cheap}, cheapTargets(k.Inner, cheap)...)
 }
 
 // startBy evaluates the cheap target where the particles begin.
-func (k DelayedAcceptance) startBy(rng random.Stream, s State, target Target) State {
+func (k DelayedAcceptance) startBy(rng random.Stream, s State, target density.Target) State {
 	at := State{Phi: s.Phi}
 	if k.OnHost {
 		target = hostedOf(target)
@@ -200,7 +201,7 @@ func carriedCheap(at State) map[string]*Node {
 }
 
 // Move implements Kernel.
-func (k DelayedAcceptance) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+func (k DelayedAcceptance) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	at := k.onCheap(s)
 	if k.OnHost {
 		return k.moveOnHost(rng, s, at, target, tuning)
@@ -217,7 +218,7 @@ func (k DelayedAcceptance) Move(rng random.Stream, s State, target Target, tunin
 // propose makes K transitions on the cheap target, each from auxiliary variables of its own, and sums up what they
 // report.
 func (k DelayedAcceptance) propose(
-	rng random.Stream, at State, cheap Target, tuning Tuning,
+	rng random.Stream, at State, cheap density.Target, tuning Tuning,
 ) (end State, inner innerInfo) {
 	end = at
 	for j := range cmp.Or(k.Transitions, 1) {
@@ -265,7 +266,7 @@ type innerInfo struct{ acceptance, logDensities, gradients *Node }
 // innerTransition makes one transition of Inner for every particle: particles that have completed theirs wait for the
 // others.
 func (k DelayedAcceptance) innerTransition(
-	rng random.Stream, s State, cheap Target, tuning Tuning, sum *innerInfo,
+	rng random.Stream, s State, cheap density.Target, tuning Tuning, sum *innerInfo,
 ) State {
 	s = withAuxiliary(k.Inner, rng.Named("start"), s, cheap)
 	add := func(sum **Node, x *Node) {

@@ -10,25 +10,26 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // normalAt is the density of N(mean, sd^2) in each coordinate.
-func normalAt(mean, sd float64) Density {
+func normalAt(mean, sd float64) density.Func {
 	return func(phi *Node) *Node {
 		return MulScalar(ReduceSum(Square(DivScalar(AddScalar(phi, -mean), sd)), 1), -.5)
 	}
 }
 
 // bringing is a target with its surrogate.
-type bringing struct{ Target }
+type bringing struct{ density.Target }
 
-func (bringing) Surrogate() Target { return normalAt(.2, 1.2) }
+func (bringing) Surrogate() density.Target { return normalAt(.2, 1.2) }
 
-func delayedProblem(target Target) Problem {
-	return Problem{Dim: 2, Target: func(compute.Nodes, []*Node) Target { return target }}
+func delayedProblem(target density.Target) density.Problem {
+	return density.Problem{Dim: 2, Target: func(compute.Nodes, []*Node) density.Target { return target }}
 }
 
 // The target's own surrogate is taken, and what each stage evaluates is counted: of a hundred transitions of three
@@ -84,7 +85,7 @@ func TestDelayedCounts(t *testing.T) {
 func TestDelayedNeverAccepts(t *testing.T) {
 	kernel := DelayedAcceptance{
 		Inner: RandomWalkMetropolis{StepSize: 2}, Transitions: 4,
-		Cheap: func(Target) Target { return normalAt(300, 1) },
+		Cheap: func(density.Target) density.Target { return normalAt(300, 1) },
 	}
 	problem := delayedProblem(normalAt(0, .001))
 	problem.Initial = func(rng random.Stream, dtype compute.DType, chains int) *Node {
@@ -109,7 +110,7 @@ func TestDelayedBadInput(t *testing.T) {
 		"is mcmc.SGHMC, which does not say":     {Inner: SGHMC{LearningRate: .1}},
 		"is mcmc.OrnsteinUhlenbeck, which does": {Inner: OrnsteinUhlenbeck{}},
 		"up to 2046 moves of mcmc.NUTS":         {Inner: NUTS{StepSize: .1}, Transitions: 2},
-		"no cheap target: set Cheap, or give the target, mcmc.Density, a method": {Inner: MALA{StepSize: .1}},
+		"no cheap target: set Cheap, or give the target, density.Func, a method": {Inner: MALA{StepSize: .1}},
 	} {
 		_, err := Sample(context.Background(), delayedProblem(normalAt(0, 1)), kernel,
 			Settings{Chains: 2, Draws: 5, WarmUp: 5, Engine: computetest.Go(t)})
@@ -125,7 +126,7 @@ func TestShapesOfCheapTargets(t *testing.T) {
 	engine := computetest.Go(t)
 	right := normalAt(0, 1)
 	for name, c := range map[string]struct {
-		cheap Density
+		cheap density.Func
 		of    int
 		shape string
 	}{
@@ -137,7 +138,7 @@ func TestShapesOfCheapTargets(t *testing.T) {
 		problem := SplitProblem{Problem: delayedProblem(right)}
 		problem.Rows = 1000
 		problem.Part = func(rows int, _ []float64) (Part, error) {
-			return Part{Rows: rows, Of: c.of, Target: func(compute.Nodes) Target { return c.cheap }}, nil
+			return Part{Rows: rows, Of: c.of, Target: func(compute.Nodes) density.Target { return c.cheap }}, nil
 		}
 		w, err := NewWhitening(t.Context(), problem, []float64{0, 0}, WhiteningSettings{Engine: engine})
 		if err != nil {
@@ -154,7 +155,7 @@ func TestShapesOfCheapTargets(t *testing.T) {
 			t.Errorf("pilot, %s: %v", name, err)
 		}
 		for _, inner := range []Kernel{RandomWalkMetropolis{StepSize: 1}, HMC{StepSize: .5, Steps: 2}} {
-			kernel := DelayedAcceptance{Inner: inner, Cheap: func(Target) Target { return c.cheap }}
+			kernel := DelayedAcceptance{Inner: inner, Cheap: func(density.Target) density.Target { return c.cheap }}
 			_, err := Sample(t.Context(), problem.Problem, kernel, Settings{
 				Chains: 4, Draws: 10, WarmUp: NoWarmUp, Engine: engine, DType: compute.Float64,
 			})

@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -17,14 +18,14 @@ import (
 
 // square is a normal in four dimensions, as many as there are chains, so that only the names of what is shared tell the
 // two apart.
-func square() Problem {
-	return Problem{
+func square() density.Problem {
+	return density.Problem{
 		Name: "correlated", Dim: 4,
 		Data: map[string]*tensors.Tensor{
 			"precision": tensors.FromValue([][]float64{{2, .3, 0, -.1}, {.3, 1, .2, 0}, {0, .2, .5, 0}, {-.1, 0, 0, 3}}),
 		},
-		Target: func(data compute.Nodes, _ []*Node) Target {
-			return Density(func(phi *Node) *Node {
+		Target: func(data compute.Nodes, _ []*Node) density.Target {
+			return density.Func(func(phi *Node) *Node {
 				return MulScalar(ReduceSum(Mul(phi, Dot(phi, data["precision"]).Product()), 1), -.5)
 			})
 		},

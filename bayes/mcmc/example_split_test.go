@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -13,8 +14,8 @@ import (
 // A density near the Gaussian of its mode, with scales that differ by a thousand: SampleSplit finds the mode and the
 // coordinates in which all scales are one.
 func ExampleSampleSplit() {
-	problem := mcmc.Problem{Dim: 2, Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
-		return mcmc.Density(func(phi *graph.Node) *graph.Node {
+	problem := density.Problem{Dim: 2, Target: func(compute.Nodes, []*graph.Node) density.Target {
+		return density.Func(func(phi *graph.Node) *graph.Node {
 			scales := graph.Const(phi.Graph(), [][]float32{{1000, 1}})
 			z := graph.Mul(phi, graph.BroadcastToDims(graph.ConvertDType(scales, phi.DType()), phi.Shape().Dimensions...))
 			return graph.MulScalar(graph.ReduceSum(graph.Square(z), 1), -.5)

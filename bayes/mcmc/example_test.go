@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -18,10 +19,10 @@ import (
 // coordinates. The warm-up chooses the step size and the scales; Jitter keeps trajectories from coming back to where
 // they began, as they all would on a Gaussian.
 func ExampleSample() {
-	problem := mcmc.Problem{
+	problem := density.Problem{
 		Dim: 4,
-		Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
-			return mcmc.Density(func(phi *graph.Node) *graph.Node { // [J, D] to [J]
+		Target: func(compute.Nodes, []*graph.Node) density.Target {
+			return density.Func(func(phi *graph.Node) *graph.Node { // [J, D] to [J]
 				z := graph.DivScalar(graph.AddScalar(phi, -1), 3)
 				return graph.MulScalar(graph.ReduceSum(graph.Square(z), 1), -0.5)
 			})
@@ -50,8 +51,8 @@ func ExampleSample() {
 
 // Steps gives the loop to you: here it is left as soon as every chain has 50 draws.
 func ExampleSteps() {
-	problem := mcmc.Problem{Dim: 2, Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
-		return mcmc.Density(func(phi *graph.Node) *graph.Node { // [J, D] to [J]: a standard normal
+	problem := density.Problem{Dim: 2, Target: func(compute.Nodes, []*graph.Node) density.Target {
+		return density.Func(func(phi *graph.Node) *graph.Node { // [J, D] to [J]: a standard normal
 			return graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -0.5)
 		})
 	}}
@@ -89,7 +90,7 @@ func (k independence) Check(int) error {
 }
 
 func (k independence) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target density.Target, _ mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	z := rng.Named("proposal").Normal(s.Phi.DType(), s.Phi.Shape().Dimensions...)
 	proposal := mcmc.State{Phi: graph.MulScalar(z, k.StdDev)}
@@ -105,10 +106,10 @@ func (k independence) Move(
 // A kernel of one's own, on a Gaussian with mean 1 and standard deviation 1: an independence sampler. In a test,
 // check.Kernel(t, independence{StdDev: 2}, check.Options{}) holds it to distributions of which everything is known.
 func ExampleKernel() {
-	problem := mcmc.Problem{
+	problem := density.Problem{
 		Dim: 1,
-		Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
-			return mcmc.Density(func(phi *graph.Node) *graph.Node { // [J, D] to [J]
+		Target: func(compute.Nodes, []*graph.Node) density.Target {
+			return density.Func(func(phi *graph.Node) *graph.Node { // [J, D] to [J]
 				return graph.MulScalar(graph.ReduceSum(graph.Square(graph.AddScalar(phi, -1)), 1), -0.5)
 			})
 		},

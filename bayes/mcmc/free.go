@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -34,7 +35,7 @@ func (k RandomWalk) Check(int) error {
 }
 
 // Move implements Kernel.
-func (k RandomWalk) Move(rng random.Stream, s State, _ Target, tuning Tuning) (State, Info) {
+func (k RandomWalk) Move(rng random.Stream, s State, _ density.Target, tuning Tuning) (State, Info) {
 	step := Mul(tuning.Scaled(normal(rng, s.Phi)), tuning.Step(s.Phi, math.Sqrt(cmp.Or(k.Variance, 0.01))))
 	return State{Phi: Add(s.Phi, step)}, Info{}
 }
@@ -62,7 +63,7 @@ func (k OrnsteinUhlenbeck) Check(d int) error {
 }
 
 // Move implements Kernel.
-func (k OrnsteinUhlenbeck) Move(rng random.Stream, s State, _ Target, _ Tuning) (State, Info) {
+func (k OrnsteinUhlenbeck) Move(rng random.Stream, s State, _ density.Target, _ Tuning) (State, Info) {
 	time := cmp.Or(k.Time, 0.1)
 	return State{Phi: pull(rng, s.Phi, math.Exp(-time), math.Sqrt(-math.Expm1(-2*time)), k.Mean, k.StdDev)}, Info{}
 }

@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -130,7 +131,7 @@ func (k HMC) Start(rng random.Stream, s State) State {
 }
 
 // Move implements Kernel.
-func (k HMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+func (k HMC) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	drawn, stored := k.draw(rng, s, tuning), s.Phi
 	s, info := k.leap(drawn, s, target, tuning)
 	for range k.atOnce() - 1 {
@@ -169,7 +170,7 @@ func (k HMC) draw(rng random.Stream, s State, tuning Tuning) hmcNumbers {
 }
 
 // leap is one leapfrog step. Of the numbers it takes those for where the transition is: at its beginning or its end.
-func (k HMC) leap(drawn hmcNumbers, s State, target Target, tuning Tuning) (State, Info) {
+func (k HMC) leap(drawn hmcNumbers, s State, target density.Target, tuning Tuning) (State, Info) {
 	dtype := s.Phi.DType()
 	// If a transition begins: store its start, to return to, its energy and the number of its steps.
 	begins := computedOnce(dtype, LessThan(s.Auxiliary[hmcTaken], ConstAs(s.Phi, 0.5)))[0]

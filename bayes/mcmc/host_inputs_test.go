@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -20,12 +21,12 @@ import (
 func TestHostInputs(t *testing.T) {
 	asked, failAt := 0, -1
 	broken := errors.New("broken line")
-	problem := Problem{
+	problem := density.Problem{
 		Name: "asked", Dim: 2,
-		Target: func(_ compute.Nodes, inputs []*Node) Target {
-			return Density(func(phi *Node) *Node { return ReduceSum(Mul(phi, inputs[0]), 1) })
+		Target: func(_ compute.Nodes, inputs []*Node) density.Target {
+			return density.Func(func(phi *Node) *Node { return ReduceSum(Mul(phi, inputs[0]), 1) })
 		},
-		HostInputs: &HostInputs{
+		HostInputs: &density.HostInputs{
 			Blank: []any{tensors.FromFlatDataAndDimensions(make([]float64, 6), 3, 2)},
 			Inputs: func(_ context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error) {
 				asked++
@@ -43,8 +44,8 @@ func TestHostInputs(t *testing.T) {
 			},
 		},
 	}
-	here := Problem{Dim: 2, Target: func(compute.Nodes, []*Node) Target {
-		return Density(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })
+	here := density.Problem{Dim: 2, Target: func(compute.Nodes, []*Node) density.Target {
+		return density.Func(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })
 	}}
 	kernel := ULA{StepSize: .5}
 	settings := Settings{Chains: 3, Draws: 40, WarmUp: 5, Seed: 3, DType: compute.Float64}

@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -23,13 +24,13 @@ import (
 // float64, and so are their differences, whatever the chains' type. Values that are not finite count as -Inf; at the
 // start they are an error, which wraps ErrStart. The cheap problem must have no Inputs.
 func Hosted(
-	cheap Problem, chains int, logDensity func(ctx context.Context, phi *mat.Dense) ([]float64, error),
-) Problem {
+	cheap density.Problem, chains int, logDensity func(ctx context.Context, phi *mat.Dense) ([]float64, error),
+) density.Problem {
 	problem := cheap
-	problem.Target = func(data compute.Nodes, inputs []*graph.Node) Target {
+	problem.Target = func(data compute.Nodes, inputs []*graph.Node) density.Target {
 		return hosted{cheap.Target(data, nil), inputs[0]}
 	}
-	problem.HostInputs = &HostInputs{
+	problem.HostInputs = &density.HostInputs{
 		Blank: []any{compute.Floats(compute.Float64, make([]float64, chains), chains)},
 		Inputs: func(ctx context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error) {
 			proposal := carried[hostedProposal]
@@ -58,14 +59,14 @@ func Hosted(
 
 // hosted is a target whose log-density at the previous move's proposals is an input, float64 [J].
 type hosted struct {
-	cheap   Target
+	cheap   density.Target
 	answers *Node
 }
 
 var _ Surrogated = hosted{}
 
 // Surrogate implements Surrogated.
-func (h hosted) Surrogate() Target { return h.cheap }
+func (h hosted) Surrogate() density.Target { return h.cheap }
 
 // LogDensity implements Target: it panics.
 func (h hosted) LogDensity(*graph.Node) *graph.Node {
@@ -99,7 +100,7 @@ func (k DelayedAcceptance) startOnHost(s, at State) {
 }
 
 // hostedOf is a target of Hosted.
-func hostedOf(target Target) hosted {
+func hostedOf(target density.Target) hosted {
 	on, ok := target.(hosted)
 	if !ok {
 		panic(fmt.Errorf("DelayedAcceptance.OnHost is set, but the target is %T: sample a problem of mcmc.Hosted", target))
@@ -122,7 +123,7 @@ func carryProposal(s, end State, threshold *Node, inner innerInfo) {
 
 // moveOnHost accepts or rejects the previous move's proposal, whose log-density the target provides, and proposes anew.
 func (k DelayedAcceptance) moveOnHost(
-	rng random.Stream, s, at State, target Target, tuning Tuning,
+	rng random.Stream, s, at State, target density.Target, tuning Tuning,
 ) (State, Info) {
 	on, own := hostedOf(target), s.Auxiliary
 	end := State{Phi: own[hostedProposal], LogDensity: own[hostedCheap], Gradient: own[hostedGradient]}

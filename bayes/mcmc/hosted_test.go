@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/mat"
@@ -20,7 +21,7 @@ import (
 // the same numbers of what it took; one evaluation more is that of the start.
 func TestHosted(t *testing.T) {
 	const chains, draws = 3, 60
-	cheap := Problem{Dim: 2, Target: func(compute.Nodes, []*Node) Target { return normalAt(.2, 1.2) }}
+	cheap := density.Problem{Dim: 2, Target: func(compute.Nodes, []*Node) density.Target { return normalAt(.2, 1.2) }}
 	for _, inner := range []Kernel{HMC{StepSize: .6, Steps: 2, Jitter: .3}, RandomWalkMetropolis{StepSize: 1.5}} {
 		kernel := DelayedAcceptance{Inner: inner, Transitions: 2, Share: .01}
 		settings := Settings{
@@ -69,7 +70,7 @@ func TestHosted(t *testing.T) {
 // Where the host's log-densities are large, float32 chains compare them in float64: a difference of .3 of a million.
 // A place where there is none is rejected, a start without one is an error, and so are the wrong kernels.
 func TestHostedBadInput(t *testing.T) {
-	cheap := Problem{Dim: 1, Target: func(compute.Nodes, []*Node) Target { return normalAt(0, 1) }}
+	cheap := density.Problem{Dim: 1, Target: func(compute.Nodes, []*Node) density.Target { return normalAt(0, 1) }}
 	settings := Settings{Chains: 2, Draws: 400, WarmUp: NoWarmUp, Engine: computetest.Go(t)}
 	kernel := DelayedAcceptance{Inner: RandomWalkMetropolis{StepSize: 2}, OnHost: true}
 	half := Hosted(cheap, 2, func(_ context.Context, phi *mat.Dense) (out []float64, err error) {
@@ -113,7 +114,7 @@ func TestHostedBadInput(t *testing.T) {
 	}
 	within := DelayedAcceptance{Inner: kernel, OnHost: true}
 	for want, c := range map[string]struct {
-		problem Problem
+		problem density.Problem
 		kernel  Kernel
 	}{
 		"sample a problem of mcmc.Hosted":              {cheap, kernel},

@@ -99,56 +99,12 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
-
-// Target is an unnormalised log-density of each particle, which does not depend on the other particles. Its methods
-// build graph, and panic as GoMLX does.
-type Target interface {
-	// LogDensity is [J] for phi, [J, D]. Values that are not finite count as -Inf.
-	LogDensity(phi *graph.Node) *graph.Node
-	// Gradient is LogDensity, [J], and its gradient with respect to phi, [J, D].
-	Gradient(phi *graph.Node) (logDensity, gradient *graph.Node)
-}
-
-// MiniBatchTarget is a Target that can be estimated from mini-batches, random subsets of the rows. A kernel checks
-// whether its target is one, and draws mini-batches for each move: by WithMiniBatch if it follows a gradient, by
-// Differences if it compares two points. Only kernels that carry nothing from move to move may use one, since carried
-// values would belong to other mini-batches.
-type MiniBatchTarget interface {
-	Target // on all rows, or NaN if that is unknown
-	// WithMiniBatch is the target estimated from mini-batches drawn by the stream: the same ones at every point.
-	WithMiniBatch(rng random.Stream) Target
-	// Differences are M unbiased estimates of log p(to_j) - log p(from_j), [J, M], for from and to, [J, D]. Each is from a
-	// mini-batch of its own, drawn by the stream, the same for all particles and both points. Variance, [J], is the
-	// variance of one estimate given the points, estimated within the mini-batches, and degrees are the degrees of freedom
-	// of that estimate; nil and 0 if unknown. Values that are not finite are returned as they are.
-	Differences(rng random.Stream, from, to *graph.Node) (estimates, variance *graph.Node, degrees float64)
-}
-
-// ByMiniBatch is a move's estimate of a target: by mini-batches drawn by the stream if it is a MiniBatchTarget, else
-// the target itself. Kernels for noisy gradients evaluate it instead of their target.
-func ByMiniBatch(rng random.Stream, target Target) Target {
-	if batches, ok := target.(MiniBatchTarget); ok {
-		return batches.WithMiniBatch(rng.Named("target"))
-	}
-	return target
-}
-
-// Density is a Target given by its log-density alone, [J, D] to [J]: the gradient is taken in reverse mode.
-type Density func(phi *graph.Node) *graph.Node
-
-// LogDensity implements Target.
-func (f Density) LogDensity(phi *graph.Node) *graph.Node { return f(phi) }
-
-// Gradient implements Target.
-func (f Density) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
-	logDensity = f(phi)
-	return logDensity, Gradient(ReduceAllSum(logDensity), phi)[0]
-}
 
 // Carries says which values of the target at phi a kernel keeps in the State from one move to the next. A kernel that
 // carries nothing may still evaluate its target in every move, as ULA and SGLD do: see Kernel.UsesTarget.
@@ -233,7 +189,7 @@ type Kernel interface {
 	// Check returns an error that names a setting that is wrong, for particles of dimension d.
 	Check(d int) error
 	// Move draws the next state.
-	Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info)
+	Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info)
 }
 
 // Stateful is a Kernel with auxiliary variables in the State (State.Auxiliary).
@@ -317,7 +273,7 @@ func Check(kernel Kernel, d int, warmUp bool) error {
 
 // Start is the state of particles at phi, [J, D], that have not moved yet: it evaluates the values that the kernel
 // carries.
-func Start(kernel Kernel, rng random.Stream, phi *graph.Node, target Target) State {
+func Start(kernel Kernel, rng random.Stream, phi *graph.Node, target density.Target) State {
 	s := State{Phi: phi}
 	switch kernel.Carries() {
 	case CarriesLogDensity:
@@ -329,7 +285,7 @@ func Start(kernel Kernel, rng random.Stream, phi *graph.Node, target Target) Sta
 }
 
 // withAuxiliary is a state with the kernel's auxiliary variables, as before its first move.
-func withAuxiliary(kernel Kernel, rng random.Stream, s State, target Target) State {
+func withAuxiliary(kernel Kernel, rng random.Stream, s State, target density.Target) State {
 	switch starter := kernel.(type) {
 	case startsByTarget:
 		return starter.startBy(rng, s, target)
@@ -341,12 +297,12 @@ func withAuxiliary(kernel Kernel, rng random.Stream, s State, target Target) Sta
 
 // startsByTarget is a kernel whose auxiliary variables depend on the target; it replaces Stateful.
 type startsByTarget interface {
-	startBy(rng random.Stream, s State, target Target) State
+	startBy(rng random.Stream, s State, target density.Target) State
 }
 
 // evaluate is the target's log-density, [J], and gradient, [J, D]. Where either is not finite they are -Inf and 0, so
 // that such points are rejected.
-func evaluate(target Target, phi *Node) (logDensity, gradient *Node) {
+func evaluate(target density.Target, phi *Node) (logDensity, gradient *Node) {
 	logDensity, gradient = target.Gradient(phi)
 	finite := And(IsFinite(logDensity), compute.RowsAll(IsFinite(gradient), gradient.DType()))
 	return compute.Only(finite, logDensity), Choose(finite, gradient, ZerosLike(gradient))

@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/stat"
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 // given number of transitions and gives the place of each at the end of its last, and the sums of Accepted and
 // NonFinite over the transitions, [J]. Particles go on moving until all have ended theirs.
 func mover(
-	t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target Target,
+	t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target density.Target,
 ) func(phi []float64, transitions int) (moved, accepted, nonFinite []float64) {
 	t.Helper()
 	return tunedMover(t, engine, dtype, kernel, d, target, nil)
@@ -52,7 +53,8 @@ func mover(
 
 // tunedMover is mover with scales of the coordinates.
 func tunedMover(
-	t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target Target, scale []float64,
+	t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target density.Target,
+	scale []float64,
 ) func(phi []float64, transitions int) (moved, accepted, nonFinite []float64) {
 	t.Helper()
 	var step uint32
@@ -62,8 +64,8 @@ func tunedMover(
 // countedMover is tunedMover that is told the number of the next move: with the same number come the same random
 // numbers.
 func countedMover(
-	t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target Target, scale []float64,
-	step *uint32,
+	t *testing.T, engine *compute.Engine, dtype compute.DType, kernel Kernel, d int, target density.Target,
+	scale []float64, step *uint32,
 ) func(phi []float64, transitions int) (moved, accepted, nonFinite []float64) {
 	t.Helper()
 	if err := kernel.Check(d); err != nil {
@@ -176,7 +178,7 @@ func expect(t *testing.T, what string, phi []float64, d int, f func(x []float64)
 type exactTarget struct {
 	name       string
 	d          int
-	logDensity Density
+	logDensity density.Func
 	draw       func(r *rand.Rand) []float64
 	cdf        []func(float64) float64 // of each coordinate
 	mean, sd   []float64
@@ -302,7 +304,7 @@ func TestMetropolisInvariance(t *testing.T) {
 // particle moves exactly if it counts as accepted.
 func TestMetropolisAcceptance(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		normal := Density(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) })
+		normal := density.Func(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) })
 		r := rand.New(rand.NewPCG(1, 2))
 		phi := make([]float64, j)
 		for i := range phi {
@@ -335,8 +337,8 @@ func TestMetropolisAcceptance(t *testing.T) {
 // it; one that is NaN stays, alone.
 func TestMetropolisNonFinite(t *testing.T) {
 	const low, high = -1.5, 1
-	normal := Density(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) })
-	holes := Density(func(phi *Node) *Node {
+	normal := density.Func(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) })
+	holes := density.Func(func(phi *Node) *Node {
 		x, density := Squeeze(phi, 1), normal(phi)
 		nan := Sqrt(Neg(OnesLike(x)))
 		density = Where(GreaterThan(x, ConstAs(x, float64(high))), nan, density)

@@ -8,13 +8,14 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // independentNormal has mean m and standard deviation s, [2].
-func independentNormal(m, s []float64) Density {
+func independentNormal(m, s []float64) density.Func {
 	return func(phi *Node) *Node {
 		return MulScalar(ReduceSum(Square(Div(Sub(phi, row(phi, m)), row(phi, s))), 1), -.5)
 	}
@@ -73,7 +74,7 @@ func TestLangevinBias(t *testing.T) {
 // A constant gradient of 1 instead of 0, with the same noise, moves SGLD by half the sum of its step sizes, a (b +
 // t)^-c.
 func TestSGLDSchedule(t *testing.T) {
-	slope := func(g float64) Density {
+	slope := func(g float64) density.Func {
 		return func(phi *Node) *Node { return MulScalar(ReduceSum(phi, 1), g) }
 	}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {

@@ -2,6 +2,7 @@ package mcmc
 
 import (
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -20,7 +21,7 @@ import (
 // which is the leapfrog step for a diagonal mass of scale^-2. The map preserves volume, and a step of -h goes back. It
 // costs one gradient. Where the log-density at the end, or its gradient, is not finite, the state has log-density -Inf
 // and gradient 0 (see Start); Auxiliary is left as it is.
-func Leapfrog(target Target, s State, momentum, stepSize, scale *graph.Node) (State, *graph.Node) {
+func Leapfrog(target density.Target, s State, momentum, stepSize, scale *graph.Node) (State, *graph.Node) {
 	h := stepSize
 	if h.Rank() == 1 {
 		h = ExpandAxes(h, 1)

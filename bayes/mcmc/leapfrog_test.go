@@ -6,6 +6,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
@@ -13,7 +14,7 @@ import (
 )
 
 // banana is a density in two dimensions with a curved ridge and no symmetry.
-func banana() Density {
+func banana() density.Func {
 	return func(phi *Node) *Node {
 		x, y := Slice(phi, AxisRange(), AxisElem(0)), Slice(phi, AxisRange(), AxisElem(1))
 		ridge := Sub(y, AddScalar(MulScalar(Square(x), .5), .3))

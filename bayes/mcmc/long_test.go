@@ -9,12 +9,13 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // ar1 is a Gaussian in d dimensions with different means and scales and correlations rho^|i-k|.
-func ar1(d int, rho float64) (Problem, []moment) {
+func ar1(d int, rho float64) (density.Problem, []moment) {
 	var m, s []float64
 	var moments []moment
 	for k := range d {
@@ -28,8 +29,8 @@ func ar1(d int, rho float64) (Problem, []moment) {
 			}, 0, math.Sqrt(2 * (1 + rho))})
 		}
 	}
-	return Problem{Name: "AR(1)", Dim: d, Target: func(compute.Nodes, []*Node) Target {
-		return Density(func(phi *Node) *Node {
+	return density.Problem{Name: "AR(1)", Dim: d, Target: func(compute.Nodes, []*Node) density.Target {
+		return density.Func(func(phi *Node) *Node {
 			z := Div(Sub(phi, row(phi, m)), row(phi, s))
 			innovations := Sub(Slice(z, AxisRange(), AxisRange(1)), MulScalar(Slice(z, AxisRange(), AxisRange(0, d-1)), rho))
 			begin := Squeeze(Slice(z, AxisRange(), AxisRange(0, 1)), 1)

@@ -2,6 +2,7 @@ package mcmc
 
 import (
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -45,7 +46,7 @@ func (k MALA) Tune() (stepSize, acceptance float64) { return k.StepSize, 0.574 }
 // Move implements Kernel. The proposal is one leapfrog step with momentum z, which ends with the momentum -z' where z'
 // is the noise that would lead back; so log q(phi | phi') - log q(phi' | phi) is the kinetic energy lost (Neal 2011,
 // section 5.2).
-func (k MALA) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+func (k MALA) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	z := normal(rng.Named("proposal"), s.Phi)
 	proposal, back := Leapfrog(target, s, z, tuning.Step(s.Phi, k.StepSize), tuning.Scale)
 	logRatio := Add(Sub(proposal.LogDensity, s.LogDensity), Sub(Kinetic(z), Kinetic(back)))

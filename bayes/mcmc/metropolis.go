@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -46,7 +47,7 @@ func (k RandomWalkMetropolis) Check(int) error {
 func (k RandomWalkMetropolis) Tune() (stepSize, acceptance float64) { return k.StepSize, 0.234 }
 
 // Move implements Kernel.
-func (k RandomWalkMetropolis) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+func (k RandomWalkMetropolis) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	step := Mul(tuning.Scaled(normal(rng.Named("proposal"), s.Phi)), tuning.Step(s.Phi, k.StepSize))
 	proposal := State{Phi: Add(s.Phi, step)}
 	proposal.LogDensity = compute.Gate(target.LogDensity(proposal.Phi))
@@ -86,7 +87,7 @@ func (k PreconditionedCrankNicolson) Check(d int) error {
 }
 
 // Move implements Kernel.
-func (k PreconditionedCrankNicolson) Move(rng random.Stream, s State, target Target, _ Tuning) (State, Info) {
+func (k PreconditionedCrankNicolson) Move(rng random.Stream, s State, target density.Target, _ Tuning) (State, Info) {
 	beta := cmp.Or(k.Beta, 0.1)
 	proposal := State{Phi: pull(rng.Named("proposal"), s.Phi, math.Sqrt(1-beta*beta), beta, k.Mean, k.StdDev)}
 	proposal.LogDensity = compute.Gate(target.LogDensity(proposal.Phi))

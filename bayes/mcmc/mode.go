@@ -10,6 +10,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
@@ -43,7 +44,7 @@ func FindMode(ctx context.Context, problem SplitProblem, s ModeSettings) ([]floa
 }
 
 // start is where the search begins.
-func (p *places) start(problem Problem, s ModeSettings) ([]float64, error) {
+func (p *places) start(problem density.Problem, s ModeSettings) ([]float64, error) {
 	switch {
 	case len(s.Start) == p.dim:
 		return s.Start, nil
@@ -75,7 +76,7 @@ func (p *places) start(problem Problem, s ModeSettings) ([]float64, error) {
 }
 
 // climb goes from the start to a local maximum.
-func (p *places) climb(problem Problem, s ModeSettings) ([]float64, error) {
+func (p *places) climb(problem density.Problem, s ModeSettings) ([]float64, error) {
 	at, err := p.start(problem, s)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -15,7 +16,7 @@ import (
 
 // moves are the compiled programs of runs of one kind: the start of all chains and one move of them.
 type moves struct {
-	problem Problem
+	problem density.Problem
 	kernel  Kernel
 	carrier *Carrier
 	chains  int
@@ -92,7 +93,7 @@ const (
 )
 
 // newMoves finds what the kernel carries and reports, and prepares the programs.
-func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings) (*moves, error) {
+func newMoves(engine *compute.Engine, problem density.Problem, kernel Kernel, s Settings) (*moves, error) {
 	m := &moves{
 		problem: problem, kernel: kernel, chains: s.Chains, dtype: s.DType, scaled: s.scales(kernel), leaps: 1,
 	}
@@ -117,10 +118,10 @@ func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings
 		reads = append(reads, scaleName)
 	}
 	first := data
-	if problem.Start != nil || problem.climbs() {
+	if problem.Start != nil || problem.ClimbSteps() > 0 {
 		first = append(slices.Clone(data), startName)
 	}
-	if problem.climbs() {
+	if problem.ClimbSteps() > 0 {
 		if err = m.newClimb(engine, data); err != nil {
 			return nil, err
 		}
@@ -138,7 +139,7 @@ func newMoves(engine *compute.Engine, problem Problem, kernel Kernel, s Settings
 			return nil, err
 		}
 	}
-	if m.carrier.ComparesCarried() && problem.blank() == nil {
+	if m.carrier.ComparesCarried() && blankInputs(problem) == nil {
 		m.carried, err = compute.NewProgram(engine, "mcmc carried values", reads, nil, m.carriedStep)
 		if err != nil {
 			return nil, err
@@ -173,8 +174,8 @@ func (m *moves) Close() {
 	}
 }
 
-// blank are inputs of the right shapes; nil if the problem takes none.
-func (p Problem) blank() []any {
+// blankInputs are a problem's inputs of the right shapes; nil if it takes none.
+func blankInputs(p density.Problem) []any {
 	switch {
 	case p.HostInputs != nil:
 		return p.HostInputs.Blank
@@ -185,13 +186,13 @@ func (p Problem) blank() []any {
 }
 
 // probed builds the problem's target in a graph of the Carrier's probe.
-func (m *moves) probed(g *Graph) Target {
+func (m *moves) probed(g *Graph) density.Target {
 	nodes := compute.Nodes{}
 	for name, t := range m.problem.Data {
 		nodes[dataPrefix+name] = Parameter(g, dataPrefix+name, t.Shape())
 	}
 	var inputs []*Node
-	for i, v := range m.problem.blank() {
+	for i, v := range blankInputs(m.problem) {
 		t, err := tensorOf(v)
 		if err != nil {
 			panic(fmt.Errorf("input %d: %w", i, err))
@@ -213,7 +214,7 @@ func (m *moves) tunable() bool {
 }
 
 // target is the problem's own value, which a kernel may assert to other interfaces.
-func (m *moves) target(nodes compute.Nodes, inputs []*Node) Target {
+func (m *moves) target(nodes compute.Nodes, inputs []*Node) density.Target {
 	data := compute.Nodes{}
 	for name, node := range nodes {
 		if bare, ok := strings.CutPrefix(name, dataPrefix); ok {
@@ -224,7 +225,7 @@ func (m *moves) target(nodes compute.Nodes, inputs []*Node) Target {
 	if target == nil {
 		panic(fmt.Errorf("Problem.Target gives no target"))
 	}
-	if _, ok := target.(MiniBatchTarget); ok && m.kernel.Carries() != CarriesNothing {
+	if _, ok := target.(density.MiniBatchTarget); ok && m.kernel.Carries() != CarriesNothing {
 		panic(fmt.Errorf("the target is estimated anew at each move, but the kernel carries the log-density of the move " +
 			"before: use one for noisy targets, such as mcmc.SGLD or pbnn's, or give it all rows"))
 	}

@@ -21,7 +21,7 @@ import (
 // network is the posterior of an MLP with 8 features, tanh and Gaussian noise of 0.3 on made-up rows, for the given
 // number of chains. Weights have prior standard deviations of 1/sqrt(fan-in), biases 1, and so has phi: sampling phi is
 // sampling standard normal parameters that are scaled in the network.
-func network(b *testing.B, rows, chains int, hidden ...int) mcmc.Problem {
+func network(b *testing.B, rows, chains int, hidden ...int) density.Problem {
 	b.Helper()
 	const inputs = 8
 	bound, err := bayes.Model{

@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -14,14 +15,14 @@ import (
 // wavering is a standard normal whose gradient is estimated with an error of standard deviation `noise`, the same for
 // all chains.
 type wavering struct {
-	Target
+	density.Target
 	noise float64
 	flat  bool // differences of a wrong shape
 }
 
-func (w wavering) WithMiniBatch(rng random.Stream) Target {
+func (w wavering) WithMiniBatch(rng random.Stream) density.Target {
 	slip := MulScalar(Reshape(rng.Normal(compute.Float64, 1)), w.noise)
-	return Density(func(phi *Node) *Node {
+	return density.Func(func(phi *Node) *Node {
 		tilt := Mul(phi, BroadcastToDims(slip, phi.Shape().Dimensions...))
 		return ReduceSum(Add(MulScalar(Square(phi), -0.5), tilt), 1)
 	})
@@ -35,16 +36,16 @@ func (w wavering) Differences(_ random.Stream, from, to *Node) (estimates, varia
 	return ExpandAxes(d, 1), nil, 0
 }
 
-func waveringProblem(w wavering) Problem {
-	w.Target = Density(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -0.5) })
-	return Problem{Dim: 1, Target: func(compute.Nodes, []*Node) Target { return w }}
+func waveringProblem(w wavering) density.Problem {
+	w.Target = density.Func(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -0.5) })
+	return density.Problem{Dim: 1, Target: func(compute.Nodes, []*Node) density.Target { return w }}
 }
 
 // compares is a kernel that takes differences once a move and reports their mean as the noise.
 type compares struct{ ULA }
 
-func (k compares) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
-	estimates, _, _ := target.(MiniBatchTarget).Differences(rng, s.Phi, AddScalar(s.Phi, 1))
+func (k compares) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
+	estimates, _, _ := target.(density.MiniBatchTarget).Differences(rng, s.Phi, AddScalar(s.Phi, 1))
 	next, info := k.ULA.Move(rng, s, target, tuning)
 	info.Noise = ReduceSum(estimates, 1)
 	return next, info

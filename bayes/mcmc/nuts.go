@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -117,7 +118,7 @@ func (k NUTS) Start(rng random.Stream, s State) State {
 
 // Move implements Kernel: the tree of each particle grows by one leaf. The methods below are in the order of their
 // calls; s is the leaf that the tree has chosen so far, at the beginning of a transition its start.
-func (k NUTS) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+func (k NUTS) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	t := unpackTree(s.Auxiliary, k.maxDepth())
 	coin, draw, accept := logUniforms(rng.Named("choices"), s)
 
@@ -189,7 +190,7 @@ type newLeaf struct {
 }
 
 // step computes the new leaf, one leapfrog step from the front.
-func (t *tree) step(target Target, stepSize, scale *Node) newLeaf {
+func (t *tree) step(target density.Target, stepSize, scale *Node) newLeaf {
 	front := State{Phi: t.front.phi, Gradient: t.front.gradient}
 	if stepSize.Rank() == 2 {
 		stepSize = Squeeze(stepSize, 1)

@@ -8,6 +8,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -18,7 +19,7 @@ import (
 // from the complete tree.
 func TestNUTSLengths(t *testing.T) {
 	const particles, stepSize = 500, .45
-	normal := Density(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) })
+	normal := density.Func(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) })
 	chains := newNUTSChains(t, computetest.Go(t), compute.Float64, NUTS{}, normal, nil)
 	chains.start(make([]float64, particles), 1)
 	lengths := make([]float64, particles) // of each first transition
@@ -43,7 +44,7 @@ func TestNUTSLengths(t *testing.T) {
 // neither these nor particles that are NaN change the others.
 func TestNUTSNonFinite(t *testing.T) {
 	const high, stepSize = 1, .9
-	holed := Density(func(phi *Node) *Node {
+	holed := density.Func(func(phi *Node) *Node {
 		x := Squeeze(phi, 1)
 		return Where(GreaterThan(x, ConstAs(x, float64(high))), Sqrt(Neg(OnesLike(x))), MulScalar(Square(x), -.5))
 	})

@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/stat"
@@ -107,9 +108,9 @@ func schoolsMoments() []moment {
 	return moments
 }
 
-func schools() Problem {
-	return Problem{Name: "eight schools", Dim: 10, Target: func(compute.Nodes, []*Node) Target {
-		return Density(func(phi *Node) *Node {
+func schools() density.Problem {
+	return density.Problem{Name: "eight schools", Dim: 10, Target: func(compute.Nodes, []*Node) density.Target {
+		return density.Func(func(phi *Node) *Node {
 			mu, u, eta := Slice(
 				phi, AxisRange(), AxisRange(0, 1),
 			), Slice(phi, AxisRange(), AxisRange(1, 2)), Slice(phi, AxisRange(), AxisRange(2))
@@ -132,7 +133,7 @@ func TestNUTSPosteriors(t *testing.T) {
 
 // onNUTS is a posterior whose moments are known.
 type onNUTS struct {
-	problem Problem
+	problem density.Problem
 	moments []moment
 	engine  *compute.Engine
 	dtype   compute.DType
@@ -170,8 +171,8 @@ func posteriorsByNUTS(t *testing.T, cases ...onNUTS) {
 // every trajectory diverges there is no posterior.
 func TestNUTSDivergences(t *testing.T) {
 	const d = 5
-	funnel := Problem{Name: "funnel", Dim: d, Target: func(compute.Nodes, []*Node) Target {
-		return Density(func(phi *Node) *Node {
+	funnel := density.Problem{Name: "funnel", Dim: d, Target: func(compute.Nodes, []*Node) density.Target {
+		return density.Func(func(phi *Node) *Node {
 			v := Squeeze(Slice(phi, AxisRange(), AxisRange(0, 1)), 1)
 			x := ReduceSum(Square(Slice(phi, AxisRange(), AxisRange(1))), 1)
 			return MulScalar(Add(Add(DivScalar(Square(v), 9), Mul(x, Exp(Neg(v)))), MulScalar(v, d-1)), -.5)

@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -161,7 +162,7 @@ func (r *nutsReference) transition(x []float64) (to nutsTransition, done bool) {
 func TestNUTSAgainstRecursion(t *testing.T) {
 	const particles, d, moves = 40, 3, 700
 	// A Gaussian with a quartic well on one axis and a skew one on another.
-	density := Density(func(x *Node) *Node {
+	density := density.Func(func(x *Node) *Node {
 		at := func(i int) *Node { return Squeeze(Slice(x, AxisRange(), AxisElem(i)), 1) }
 		a, b, c := at(0), at(1), at(2)
 		log := MulScalar(Add(Square(a), Square(Sub(b, MulScalar(a, .8)))), -.5)

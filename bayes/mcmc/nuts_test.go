@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -32,7 +33,7 @@ const nutsSeed, nutsStartSeed = 17, 4
 
 // newNUTSChains compiles the kernel; scale may be nil.
 func newNUTSChains(
-	t *testing.T, engine *compute.Engine, dtype compute.DType, kernel NUTS, target Density, scale []float64,
+	t *testing.T, engine *compute.Engine, dtype compute.DType, kernel NUTS, target density.Func, scale []float64,
 ) *nutsChains {
 	t.Helper()
 	var names []string // of Auxiliary

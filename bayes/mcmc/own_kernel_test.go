@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/internal/kerneltest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
@@ -27,7 +28,7 @@ type changed struct{ kerneltest.Changed }
 // probability, is an error; the library's kernels, as a user's own embeds them, are not.
 func TestKernelCarriesAnotherPlace(t *testing.T) {
 	engine := computetest.Go(t)
-	target := mcmc.Density(func(phi *graph.Node) *graph.Node {
+	target := density.Func(func(phi *graph.Node) *graph.Node {
 		return graph.AddScalar(graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5), -300)
 	})
 	accepts := func(a float64) kerneltest.Change {
@@ -40,7 +41,7 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 	within := func(k mcmc.Kernel, change kerneltest.Change) mcmc.Kernel {
 		return mcmc.DelayedAcceptance{
 			Inner: changed{kerneltest.Changed{Kernel: k, Change: change}},
-			Cheap: func(mcmc.Target) mcmc.Target { return target },
+			Cheap: func(density.Target) density.Target { return target },
 		}
 	}
 	const otherPlace = "is not that of State.Phi"
@@ -72,8 +73,8 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 			if c.change != nil {
 				kernel = changed{kerneltest.Changed{Kernel: c.kernel, Change: c.change}}
 			}
-			result, err := mcmc.Sample(t.Context(), mcmc.Problem{
-				Dim: 3, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return target },
+			result, err := mcmc.Sample(t.Context(), density.Problem{
+				Dim: 3, Target: func(compute.Nodes, []*graph.Node) density.Target { return target },
 			}, kernel, mcmc.Settings{
 				Chains: 8, Draws: 40, WarmUp: 10, Engine: engine, DType: dtype,
 			})
@@ -94,7 +95,7 @@ type twoSteps struct {
 }
 
 func (k twoSteps) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target density.Target, _ mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	draw := func(name string) *graph.Node {
 		return rng.Named(name).Normal(s.Phi.DType(), s.Phi.Shape().Dimensions...)
@@ -107,7 +108,7 @@ func (k twoSteps) Move(
 // A kernel of a user's own that draws from one stream twice is warned of, with the stream and the places. Its draws are
 // kept, since it may be meant.
 func TestKernelDrawsTwice(t *testing.T) {
-	target := mcmc.Density(func(phi *graph.Node) *graph.Node {
+	target := density.Func(func(phi *graph.Node) *graph.Node {
 		return graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5)
 	})
 	for _, c := range []struct {
@@ -115,8 +116,8 @@ func TestKernelDrawsTwice(t *testing.T) {
 		warns         bool
 	}{{"step", "step", true}, {"first step", "second step", false}} {
 		walk := mcmc.RandomWalkMetropolis{StepSize: .5}
-		result, err := mcmc.Sample(t.Context(), mcmc.Problem{
-			Dim: 3, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return target },
+		result, err := mcmc.Sample(t.Context(), density.Problem{
+			Dim: 3, Target: func(compute.Nodes, []*graph.Node) density.Target { return target },
 		}, twoSteps{walk, c.first, c.second}, mcmc.Settings{Chains: 4, Draws: 20, Engine: computetest.Go(t)})
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/stat"
@@ -33,7 +34,7 @@ func TestParticlesAreIndependent(t *testing.T) {
 			if _, hmc := kernel.(HMC); engine.IsXLA() && !hmc {
 				continue // compiles long: the harness of package check tells a NaN that spreads for each kernel there
 			}
-			var target Target
+			var target density.Target
 			if kernel.UsesTarget() {
 				target = banana()
 			}
@@ -56,15 +57,15 @@ func TestParticlesAreIndependent(t *testing.T) {
 }
 
 // noGradient is a standard normal, in one dimension, whose gradient is NaN above 1.
-type noGradient struct{ Density }
+type noGradient struct{ density.Func }
 
 func (n noGradient) Gradient(phi *Node) (logDensity, gradient *Node) {
-	logDensity, gradient = n.Density.Gradient(phi)
+	logDensity, gradient = n.Func.Gradient(phi)
 	return logDensity, Where(GreaterThan(phi, OnesLike(phi)), Sqrt(Neg(OnesLike(phi))), gradient)
 }
 
-func aboveOne() (plain, holed Target) {
-	normal := Density(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) })
+func aboveOne() (plain, holed density.Target) {
+	normal := density.Func(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5) })
 	return normal, noGradient{normal}
 }
 
@@ -162,7 +163,7 @@ func TestUnadjustedGoBack(t *testing.T) {
 // Where the energy rises without bound a trajectory ends early, as a rejection, and is divergent: in a steep well with
 // a step far too long.
 func TestDivergence(t *testing.T) {
-	steep := Density(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5e6) })
+	steep := density.Func(func(phi *Node) *Node { return MulScalar(Square(Squeeze(phi, 1)), -.5e6) })
 	kernel := HMC{StepSize: .1, Steps: 50}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		out := computetest.Run(t, engine, func(g *Graph, a []*Node) []*Node {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/internal/stats"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -355,13 +356,13 @@ func densitiesAt(
 }
 
 // alone is the surrogate as a problem.
-func (c *control) alone() Problem {
+func (c *control) alone() density.Problem {
 	data := c.data(compute.Float64)
 	for name, t := range c.w.tensors(compute.Float64) {
 		data[name] = t
 	}
-	return Problem{
-		Dim: len(c.w.Mode), Data: data, Target: func(data compute.Nodes, _ []*graph.Node) Target {
+	return density.Problem{
+		Dim: len(c.w.Mode), Data: data, Target: func(data compute.Nodes, _ []*graph.Node) density.Target {
 			return c.target(c.w.of(func(name string) *graph.Node { return data[whiteningPrefix+name] }), data)
 		},
 	}
@@ -369,7 +370,7 @@ func (c *control) alone() Problem {
 
 // Problem returns the problem that the pilot has chosen, and its kernel, for as many chains of the given type as the
 // pilot's: they begin at the last states of those.
-func (p *Pilot) Problem(w *Whitening, dtype compute.DType) (Problem, SplitHMC) {
+func (p *Pilot) Problem(w *Whitening, dtype compute.DType) (density.Problem, SplitHMC) {
 	problem := p.problem.Problem
 	problem.Start = p.starts(dtype)
 	if p.chosen != nil {

@@ -6,6 +6,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -16,11 +17,11 @@ import (
 func TestPilotEndsEarly(t *testing.T) {
 	const d = 50
 	engine := computetest.Go(t)
-	student := Density(func(phi *Node) *Node {
+	student := density.Func(func(phi *Node) *Node {
 		return MulScalar(ReduceSum(Log(AddScalar(DivScalar(Square(phi), 3), 1)), 1), -2)
 	})
 	for name, c := range map[string]struct {
-		target Target
+		target density.Target
 		states int
 		reason string
 	}{
@@ -32,7 +33,7 @@ func TestPilotEndsEarly(t *testing.T) {
 			problem.Rows = 1000
 			problem.Part = func(rows int, _ []float64) (Part, error) {
 				return Part{
-					Rows: rows, Of: 1000, Name: "the same", Target: func(compute.Nodes) Target { return c.target },
+					Rows: rows, Of: 1000, Name: "the same", Target: func(compute.Nodes) density.Target { return c.target },
 				}, nil
 			}
 			w, err := NewWhitening(t.Context(), problem, make([]float64, d), WhiteningSettings{Engine: engine})

@@ -10,6 +10,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -74,7 +75,7 @@ func (r *Result) Unusable(ctx context.Context, stopped error) error {
 // run.Cancelled. If Problem.HostInputs or Settings.Observe fails, or a checkpoint cannot be written, as on a full disk,
 // such a result is returned with the error, with the status run.Stopped (run.Completed, if only the last checkpoint
 // failed). With other errors there is no result; they wrap ErrStart, ErrStuck or ErrStepSize where these apply.
-func Sample(ctx context.Context, problem Problem, kernel Kernel, settings Settings) (*Result, error) {
+func Sample(ctx context.Context, problem density.Problem, kernel Kernel, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem, Kernel: kernel}
 	defer sampler.Close()
 	return sampler.Sample(ctx, settings)
@@ -85,7 +86,7 @@ func Sample(ctx context.Context, problem Problem, kernel Kernel, settings Settin
 type sampling struct {
 	Settings
 	*moves
-	problem Problem
+	problem density.Problem
 	kernel  Kernel
 	sampler *Sampler
 	engine  *compute.Engine
@@ -205,12 +206,12 @@ func (r *sampling) load() error {
 // begin sets the chains to their starting points, uphill if they climb, and refuses points without a finite
 // log-density.
 func (r *sampling) begin(ctx context.Context) error {
-	if r.problem.climbs() {
+	if r.problem.ClimbSteps() > 0 {
 		if err := r.climbUp(ctx); err != nil {
 			return err
 		}
 	}
-	start, err := r.start.Run(r.state, append([]any{random.KeyOf(r.Seed).Words()}, r.problem.blank()...)...)
+	start, err := r.start.Run(r.state, append([]any{random.KeyOf(r.Seed).Words()}, blankInputs(r.problem)...)...)
 	if err != nil {
 		return fmt.Errorf("mcmc: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/internal/stats"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/run"
@@ -181,19 +182,21 @@ func (r *SplitResult) finish(p *places) {
 
 // prepare chooses the kernel, and returns the problem with the whitening, the starting points and, if there is one, the
 // surrogate.
-func (r *SplitResult) prepare(ctx context.Context, problem SplitProblem, s SplitSettings) (on Problem, err error) {
+func (r *SplitResult) prepare(
+	ctx context.Context, problem SplitProblem, s SplitSettings,
+) (on density.Problem, err error) {
 	switch {
 	case s.Rows > 0:
 		if problem.Part == nil {
-			return Problem{}, errors.New("mcmc: SplitSettings.Rows is set, but the problem has no Part")
+			return density.Problem{}, errors.New("mcmc: SplitSettings.Rows is set, but the problem has no Part")
 		}
 		part, err := problem.Part(s.Rows, r.Whitening.Mode)
 		if err != nil {
-			return Problem{}, err
+			return density.Problem{}, err
 		}
 		c, err := r.Whitening.expand(ctx, s.Engine, problem.Problem, part)
 		if err != nil {
-			return Problem{}, err
+			return density.Problem{}, err
 		}
 		r.Kernel, r.SetUpCost = onSurrogate(part.Rows, part.Of), r.SetUpCost.plus(c.cost())
 		problem.Start = r.Whitening.starts(s.Chains, s.DType, s.Seed)
@@ -201,14 +204,14 @@ func (r *SplitResult) prepare(ctx context.Context, problem SplitProblem, s Split
 	case s.Rows == NoSurrogate || problem.Part == nil:
 		walk := &Pilot{problem: problem} // to find the step
 		if _, err := walk.walk(ctx, r.Whitening, s.Pilot.withDefaults(), false); err != nil {
-			return Problem{}, err
+			return density.Problem{}, err
 		}
 		r.SetUpCost = r.SetUpCost.plus(walk.Cost)
 		on, r.Kernel = walk.Problem(r.Whitening, s.DType)
 		return on, nil
 	}
 	if r.Pilot, err = NewPilot(ctx, problem, r.Whitening, s.Pilot); err != nil {
-		return Problem{}, err
+		return density.Problem{}, err
 	}
 	r.SetUpCost = r.SetUpCost.plus(r.Pilot.Cost)
 	on, r.Kernel = r.Pilot.Problem(r.Whitening, s.DType)

@@ -8,17 +8,18 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // partly is a problem of 100 rows whose part is another target.
-func partly(d int, target, part Target) SplitProblem {
+func partly(d int, target, part density.Target) SplitProblem {
 	problem := problemOf(d, target)
 	problem.Rows = 100
 	problem.Part = func(rows int, _ []float64) (Part, error) {
-		return Part{Rows: rows, Of: 100, Name: "part", Target: func(compute.Nodes) Target { return part }}, nil
+		return Part{Rows: rows, Of: 100, Name: "part", Target: func(compute.Nodes) density.Target { return part }}, nil
 	}
 	return problem
 }
@@ -87,7 +88,7 @@ func TestSplitEngines(t *testing.T) {
 	defer other.Close()
 	for _, own := range []string{"mode", "Hessian", "pilot"} {
 		stage, seen := "", map[string]int{}
-		target := Density(func(phi *Node) *Node {
+		target := density.Func(func(phi *Node) *Node {
 			if phi.Graph().Backend() == other.Backend() {
 				seen[stage]++
 			}
@@ -118,7 +119,7 @@ func TestSplitEngines(t *testing.T) {
 // each part that it tries, and D + 1 gradients of each part. The first part is wrong, and the second all that there is.
 func TestSplitCost(t *testing.T) {
 	const d = 20
-	wrong := Density(func(phi *Node) *Node {
+	wrong := density.Func(func(phi *Node) *Node {
 		return Add(normalAt(0, 1).LogDensity(phi), ReduceSum(MulScalar(Cos(MulScalar(phi, 3)), 2), 1))
 	})
 	problem := partly(d, normalAt(0, 1), normalAt(0, 1))
@@ -126,7 +127,7 @@ func TestSplitCost(t *testing.T) {
 	problem.Part = func(rows int, mode []float64) (Part, error) {
 		part, err := right(rows, mode)
 		if rows == 10 {
-			part.Target = func(compute.Nodes) Target { return wrong }
+			part.Target = func(compute.Nodes) density.Target { return wrong }
 		}
 		return part, err
 	}
@@ -189,14 +190,14 @@ func TestEvaluationsPlus(t *testing.T) {
 // printed, and no warning. One that is refused where the posterior is no Gaussian is both.
 func TestSplitResultSays(t *testing.T) {
 	const d = 20
-	wrong := Density(func(phi *Node) *Node {
+	wrong := density.Func(func(phi *Node) *Node {
 		return Add(normalAt(0, 1).LogDensity(phi), ReduceSum(MulScalar(Cos(MulScalar(phi, 3)), 2), 1))
 	})
-	wide := Density(func(phi *Node) *Node { // Student's t of 3 degrees of freedom
+	wide := density.Func(func(phi *Node) *Node { // Student's t of 3 degrees of freedom
 		return MulScalar(ReduceSum(Log(AddScalar(DivScalar(Square(phi), 3), 1)), 1), -2)
 	})
 	for name, c := range map[string]struct {
-		target, part Target
+		target, part density.Target
 		share        float64
 		says         string
 		warns        bool
@@ -234,7 +235,7 @@ func TestSplitResultSays(t *testing.T) {
 // coordinates of the mode do not know. A Gaussian is not sticky.
 func TestSplitSticky(t *testing.T) {
 	const d = 50
-	heavy := Density(func(phi *Node) *Node {
+	heavy := density.Func(func(phi *Node) *Node {
 		x := Slice(phi, AxisRange(), AxisElem(0))
 		tail := MulScalar(Log(AddScalar(DivScalar(Square(x), 2), 1)), -1.5)
 		return Add(Squeeze(Add(tail, MulScalar(Square(x), .5)), 1), normalAt(0, 1).LogDensity(phi))

@@ -16,6 +16,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/compute/shapes"
@@ -32,11 +33,11 @@ func zeros(rng random.Stream, dtype compute.DType, chains int) *Node {
 func says(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }
 
 // standard is a standard normal in two dimensions, times what its data say.
-func standard() Problem {
-	return Problem{
+func standard() density.Problem {
+	return density.Problem{
 		Name: "standard", Dim: 2, Data: map[string]*tensors.Tensor{"precision": tensors.FromValue([]float64{1, 1})},
-		Target: func(data compute.Nodes, _ []*Node) Target {
-			return Density(func(phi *Node) *Node {
+		Target: func(data compute.Nodes, _ []*Node) density.Target {
+			return density.Func(func(phi *Node) *Node {
 				precision := BroadcastToShape(ExpandAxes(ConvertDType(data["precision"], phi.DType()), 0), phi.Shape())
 				return MulScalar(ReduceSum(Mul(Square(phi), precision), 1), -.5)
 			})
@@ -152,13 +153,13 @@ func TestSampleDraws(t *testing.T) {
 func TestSampleInputs(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		run := func(slope float64) *Result {
-			problem := Problem{
+			problem := density.Problem{
 				Dim: 1,
 				Inputs: func(move int) []any {
 					return []any{float64(move+1) * slope, tensors.FromValue([]float32{1, 2})}
 				},
-				Target: func(_ compute.Nodes, inputs []*Node) Target {
-					return Density(func(phi *Node) *Node { return Mul(ReduceSum(phi, 1), ConvertDType(inputs[0], phi.DType())) })
+				Target: func(_ compute.Nodes, inputs []*Node) density.Target {
+					return density.Func(func(phi *Node) *Node { return Mul(ReduceSum(phi, 1), ConvertDType(inputs[0], phi.DType())) })
 				},
 			}
 			result, err := Sample(
@@ -279,30 +280,39 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		change func(p *Problem, k *Kernel, s *Settings)
+		change func(p *density.Problem, k *Kernel, s *Settings)
 		says   []string
 	}{
 		{
-			func(_ *Problem, k *Kernel, _ *Settings) { *k = HMC{StepSize: .5} },
+			func(_ *density.Problem, k *Kernel, _ *Settings) { *k = HMC{StepSize: .5} },
 			[]string{"another kernel", "mcmc.HMC", "mcmc.MALA"},
 		},
-		{func(_ *Problem, k *Kernel, _ *Settings) { *k = MALA{StepSize: .4} }, []string{"another kernel", "0.4", "0.5"}},
-		{func(_ *Problem, _ *Kernel, s *Settings) { s.Seed = 9 }, []string{"another seed", "the file has 0, this run 9"}},
-		{func(_ *Problem, _ *Kernel, s *Settings) { s.Chains = 4 }, []string{"other settings", `"chains":4`}},
-		{func(_ *Problem, _ *Kernel, s *Settings) { s.DType = compute.Float64 }, []string{"other settings", "Float64"}},
-		{func(p *Problem, _ *Kernel, _ *Settings) { p.Name = "other" }, []string{"another problem", "other"}},
-		{func(p *Problem, _ *Kernel, _ *Settings) {
+		{
+			func(_ *density.Problem, k *Kernel, _ *Settings) { *k = MALA{StepSize: .4} },
+			[]string{"another kernel", "0.4", "0.5"},
+		},
+		{
+			func(_ *density.Problem, _ *Kernel, s *Settings) { s.Seed = 9 },
+			[]string{"another seed", "the file has 0, this run 9"},
+		},
+		{func(_ *density.Problem, _ *Kernel, s *Settings) { s.Chains = 4 }, []string{"other settings", `"chains":4`}},
+		{
+			func(_ *density.Problem, _ *Kernel, s *Settings) { s.DType = compute.Float64 },
+			[]string{"other settings", "Float64"},
+		},
+		{func(p *density.Problem, _ *Kernel, _ *Settings) { p.Name = "other" }, []string{"another problem", "other"}},
+		{func(p *density.Problem, _ *Kernel, _ *Settings) {
 			p.Dim = 3
 			p.Data = map[string]*tensors.Tensor{"precision": tensors.FromValue([]float64{1, 1, 1})}
 		}, []string{"another problem", "dimension 3"}},
-		{func(p *Problem, _ *Kernel, _ *Settings) {
+		{func(p *density.Problem, _ *Kernel, _ *Settings) {
 			p.Data = map[string]*tensors.Tensor{"precision": tensors.FromValue([]float64{1, 2})}
 		}, []string{"other data"}},
-		{func(p *Problem, _ *Kernel, _ *Settings) {
+		{func(p *density.Problem, _ *Kernel, _ *Settings) {
 			p.Start = tensors.FromValue([][]float32{{1, 1}, {2, 2}, {3, 3}})
 		}, []string{"another start", "the file has draws of Initial"}},
 		{
-			func(p *Problem, _ *Kernel, _ *Settings) { p.Climb = &Climb{Steps: 7} },
+			func(p *density.Problem, _ *Kernel, _ *Settings) { p.Climb = &density.Climb{Steps: 7} },
 			[]string{"another start", "7 steps uphill"},
 		},
 	} {
@@ -363,30 +373,42 @@ func TestStuck(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	engine := computetest.Go(t)
 	nan := math.NaN()
-	with := func(change func(*Problem, *Settings)) func(*Problem, *Kernel, *Settings) {
-		return func(p *Problem, _ *Kernel, s *Settings) { change(p, s) }
+	with := func(change func(*density.Problem, *Settings)) func(*density.Problem, *Kernel, *Settings) {
+		return func(p *density.Problem, _ *Kernel, s *Settings) { change(p, s) }
 	}
-	kernel := func(k Kernel) func(*Problem, *Kernel, *Settings) {
-		return func(_ *Problem, was *Kernel, _ *Settings) { *was = k }
+	kernel := func(k Kernel) func(*density.Problem, *Kernel, *Settings) {
+		return func(_ *density.Problem, was *Kernel, _ *Settings) { *was = k }
 	}
 	for _, c := range []struct {
-		change func(*Problem, *Kernel, *Settings)
+		change func(*density.Problem, *Kernel, *Settings)
 		is     error
 		says   []string
 	}{
-		{with(func(p *Problem, _ *Settings) { p.Dim = 0 }), nil, []string{"Problem.Dim", "0"}},
-		{with(func(p *Problem, _ *Settings) { p.Target = nil }), nil, []string{"Problem.Target"}},
-		{with(func(_ *Problem, s *Settings) { s.Chains = -2 }), nil, []string{"Settings.Chains", "-2"}},
-		{with(func(_ *Problem, s *Settings) { s.Draws = -1 }), nil, []string{"Settings.Draws", "-1"}},
-		{with(func(p *Problem, _ *Settings) { p.Dim = 1 << 40 }), nil, []string{"Settings.Draws is 2", "6.6e+12 numbers"}},
-		{with(func(_ *Problem, s *Settings) { s.Draws = math.MaxInt }), nil, []string{"Settings.Draws", "[3 92233"}},
-		{with(func(_ *Problem, s *Settings) { s.Thin = -1 }), nil, []string{"Settings.Thin", "-1"}},
-		{with(func(_ *Problem, s *Settings) { s.WarmUp = -7 }), nil, []string{"Settings.WarmUp", "-7"}},
-		{with(func(_ *Problem, s *Settings) { s.CheckpointEvery = -1 }), nil, []string{"CheckpointEvery"}},
-		{with(func(_ *Problem, s *Settings) { s.DType = compute.DType(1) }), nil, []string{"Settings.DType"}},
-		{with(func(_ *Problem, s *Settings) { s.Tuned.StepSize = nan }), nil, []string{"Tuned.StepSize", "NaN"}},
-		{with(func(_ *Problem, s *Settings) { s.Tuned.Scale = []float64{1} }), nil, []string{"Tuned.Scale", "1", "Dim, 2"}},
-		{with(func(_ *Problem, s *Settings) { s.Tuned.Scale = []float64{1, 0} }), nil, []string{"Tuned.Scale[1]", "0"}},
+		{with(func(p *density.Problem, _ *Settings) { p.Dim = 0 }), nil, []string{"Problem.Dim", "0"}},
+		{with(func(p *density.Problem, _ *Settings) { p.Target = nil }), nil, []string{"Problem.Target"}},
+		{with(func(_ *density.Problem, s *Settings) { s.Chains = -2 }), nil, []string{"Settings.Chains", "-2"}},
+		{with(func(_ *density.Problem, s *Settings) { s.Draws = -1 }), nil, []string{"Settings.Draws", "-1"}},
+		{
+			with(func(p *density.Problem, _ *Settings) { p.Dim = 1 << 40 }), nil,
+			[]string{"Settings.Draws is 2", "6.6e+12 numbers"},
+		},
+		{
+			with(func(_ *density.Problem, s *Settings) { s.Draws = math.MaxInt }), nil,
+			[]string{"Settings.Draws", "[3 92233"},
+		},
+		{with(func(_ *density.Problem, s *Settings) { s.Thin = -1 }), nil, []string{"Settings.Thin", "-1"}},
+		{with(func(_ *density.Problem, s *Settings) { s.WarmUp = -7 }), nil, []string{"Settings.WarmUp", "-7"}},
+		{with(func(_ *density.Problem, s *Settings) { s.CheckpointEvery = -1 }), nil, []string{"CheckpointEvery"}},
+		{with(func(_ *density.Problem, s *Settings) { s.DType = compute.DType(1) }), nil, []string{"Settings.DType"}},
+		{with(func(_ *density.Problem, s *Settings) { s.Tuned.StepSize = nan }), nil, []string{"Tuned.StepSize", "NaN"}},
+		{
+			with(func(_ *density.Problem, s *Settings) { s.Tuned.Scale = []float64{1} }), nil,
+			[]string{"Tuned.Scale", "1", "Dim, 2"},
+		},
+		{
+			with(func(_ *density.Problem, s *Settings) { s.Tuned.Scale = []float64{1, 0} }), nil,
+			[]string{"Tuned.Scale[1]", "0"},
+		},
 		{kernel(nil), nil, []string{"no kernel"}},
 		{kernel(RandomWalk{}), nil, []string{"mcmc.RandomWalk", "does not ask its target", "mcmc.NUTS"}},
 		{kernel(OrnsteinUhlenbeck{}), nil, []string{"mcmc.OrnsteinUhlenbeck", "does not ask its target", "mcmc.NUTS"}},
@@ -406,27 +428,27 @@ func TestBadInput(t *testing.T) {
 		{kernel(SGHMC{LearningRate: 1, Noise: .2}), nil, []string{"SGHMC.Noise", "0.2", "0.1"}},
 		{kernel(SGHMC{LearningRate: 1, Resample: -1}), nil, []string{"SGHMC.Resample", "-1"}},
 		{
-			with(func(p *Problem, _ *Settings) { p.Inputs = func(int) []any { return nil } }), nil,
+			with(func(p *density.Problem, _ *Settings) { p.Inputs = func(int) []any { return nil } }), nil,
 			[]string{"mcmc.MALA", "mcmc.SGLD"},
 		},
-		{with(func(p *Problem, _ *Settings) {
-			p.Target = func(compute.Nodes, []*Node) Target { return nil }
+		{with(func(p *density.Problem, _ *Settings) {
+			p.Target = func(compute.Nodes, []*Node) density.Target { return nil }
 		}), nil, []string{"no target"}},
-		{with(func(p *Problem, _ *Settings) {
-			p.Target = func(compute.Nodes, []*Node) Target {
-				return Density(func(phi *Node) *Node { return ReduceAllSum(phi) })
+		{with(func(p *density.Problem, _ *Settings) {
+			p.Target = func(compute.Nodes, []*Node) density.Target {
+				return density.Func(func(phi *Node) *Node { return ReduceAllSum(phi) })
 			}
 		}), nil, []string{"log-density has shape", "[3]"}},
-		{with(func(p *Problem, _ *Settings) {
+		{with(func(p *density.Problem, _ *Settings) {
 			p.Initial = func(rng random.Stream, dtype compute.DType, chains int) *Node { return rng.Normal(dtype, chains, 7) }
 		}), nil, []string{"Initial gives shape", "[3, 7]", "[3, 2]"}},
-		{with(func(p *Problem, _ *Settings) { // chain 1 of 3 begins at 1, where the density is NaN
+		{with(func(p *density.Problem, _ *Settings) { // chain 1 of 3 begins at 1, where the density is NaN
 			p.Initial = func(rng random.Stream, dtype compute.DType, chains int) *Node {
 				phi := Iota(rng.Normal(dtype, 1).Graph(), shapes.Make(dtype, chains, 2), 0)
 				return Sub(phi, MulScalar(Square(SubScalar(phi, 1)), .5))
 			}
-			p.Target = func(compute.Nodes, []*Node) Target {
-				return Density(func(phi *Node) *Node { return Log(ReduceSum(Neg(SubScalar(phi, .9)), 1)) })
+			p.Target = func(compute.Nodes, []*Node) density.Target {
+				return density.Func(func(phi *Node) *Node { return Log(ReduceSum(Neg(SubScalar(phi, .9)), 1)) })
 			}
 		}), ErrStart, []string{"2 of 3", "chain 1"}},
 	} {
@@ -448,8 +470,8 @@ func TestBadInput(t *testing.T) {
 // are computed from. A kernel without them has none.
 func TestEnergies(t *testing.T) {
 	// The tails of exp(-x^4/4) are so steep that a long step from further out diverges.
-	quartic := Problem{Name: "quartic", Dim: 2, Target: func(compute.Nodes, []*Node) Target {
-		return Density(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(Square(phi)), 1), -.25) })
+	quartic := density.Problem{Name: "quartic", Dim: 2, Target: func(compute.Nodes, []*Node) density.Target {
+		return density.Func(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(Square(phi)), 1), -.25) })
 	}}
 	settings := Settings{Chains: 3, Draws: 200, WarmUp: NoWarmUp, Engine: computetest.Go(t), DType: compute.Float64}
 	result, err := Sample(t.Context(), quartic, HMC{StepSize: 1.2, Steps: 3}, settings)
@@ -592,7 +614,7 @@ type stepped struct {
 	size func() float64
 }
 
-func (k stepped) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+func (k stepped) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	k.StepSize = k.size()
 	return k.RandomWalkMetropolis.Move(rng, s, target, Tuning{Scale: tuning.Scale})
 }

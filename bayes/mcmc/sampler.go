@@ -7,13 +7,14 @@ import (
 	"slices"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 )
 
 // Sampler samples repeatedly, with different seeds and settings, and different Problem.Data and Problem.Start of the
 // same names and shapes, and compiles only once for each number of chains and devices and each Thin. Nothing else of
 // the problem may change after the first run. It is for one goroutine at a time; close it at the end.
 type Sampler struct {
-	Problem Problem
+	Problem density.Problem
 	Kernel  Kernel
 
 	compiled compute.Cache[programsKey, *moves]
@@ -51,7 +52,7 @@ func (s *Sampler) moves(engine *compute.Engine, settings Settings) (m *moves, gi
 	key := programsKey{
 		engine: engine, chains: settings.Chains, devices: settings.Devices, thin: settings.Thin, dtype: settings.DType,
 		scaled: settings.scales(s.Kernel), hasStart: s.Problem.Start != nil,
-		climbs: s.Problem.climbs(),
+		climbs: s.Problem.ClimbSteps() > 0,
 		data:   fmt.Sprintf("%q", slices.Sorted(maps.Keys(s.Problem.Data))),
 	}
 	m, giveBack, err = s.compiled.Take(
@@ -80,7 +81,7 @@ type samplersKey struct {
 // problem depends on besides Data and Start. The kernel is added to it; for one that holds a function, which cannot be
 // compared, each call compiles anew.
 func (s *Samplers) Sample(
-	ctx context.Context, kind any, problem Problem, kernel Kernel, settings Settings,
+	ctx context.Context, kind any, problem density.Problem, kernel Kernel, settings Settings,
 ) (*Result, error) {
 	key := samplersKey{kind, compute.KeyOf(kernel)}
 	sampler, giveBack, err := s.byKind.Take(key, func() (*Sampler, error) { return &Sampler{Kernel: kernel}, nil })

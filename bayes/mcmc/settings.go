@@ -1,66 +1,16 @@
 package mcmc
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"time"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/run"
-
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 )
-
-// Problem is a distribution to sample: the target's log-density, its data, and where chains begin.
-type Problem struct {
-	Name string // of the target, for checkpoints and messages; may be empty
-	Dim  int    // D, the dimension of phi
-	// Data are tensors for the target. They are copied to the device once.
-	Data map[string]*tensors.Tensor
-	// Target builds the log-density from the data, by their names, and from the inputs of one move. It builds graph,
-	// and panics as GoMLX does.
-	Target func(data compute.Nodes, inputs []*graph.Node) Target
-	// Inputs, if set, returns the target's inputs for a move, always of the same shapes, such as the row numbers of a
-	// mini-batch: tensors or Go values, as a function of the number of the move alone, counted from 0, since a call of
-	// several moves asks for all of them before it. Only kernels that carry no log-density from move to move can take
-	// them.
-	Inputs func(move int) []any
-	// HostInputs, if set instead of Inputs, computes them on the host from the chains' state, such as by asking other
-	// machines.
-	HostInputs *HostInputs
-	// Initial draws the chains' starting points, [J, D]; default: independent standard normals.
-	Initial func(rng random.Stream, dtype compute.DType, chains int) *graph.Node
-	// Climb, if set, moves the chains uphill from there before they begin.
-	Climb *Climb
-	// Start, if not nil, are the starting points instead of Initial: [J, D], of the chains' type. For a Sampler they may
-	// differ from run to run.
-	Start *tensors.Tensor
-	Rows  int // N, the number of rows of the data behind the target; 0: none
-	// BatchShare, for Evaluations, is the share n/N of the rows that an evaluation of the target takes, if it uses
-	// mini-batches. 0: an evaluation takes all rows.
-	BatchShare float64
-}
-
-// HostInputs computes a target's inputs for each move if they depend on the chains' state.
-type HostInputs struct {
-	// Blank are inputs of the right shapes, for building the graph and for starting the chains.
-	Blank []any
-	// Inputs returns the inputs of a move, counted from 0, given the chains' state before it on the host: "phi", [J, D],
-	// and the kernel's State.Auxiliary by their names. It must not keep the tensors. An error ends the run before the
-	// move, with the status Stopped and the draws so far; a checkpoint resumes with the same move.
-	Inputs func(ctx context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error)
-	// OfMove says that Inputs depends on the move's number alone. Then carried is nil, which saves copies, and step k of a
-	// Climb takes the inputs of move k in place of Blank.
-	OfMove bool
-	// Identity, if set, identifies the data that the inputs are made of, for checkpoints: they resume a run only if it is
-	// the same.
-	Identity func() (string, error)
-}
 
 // NoWarmUp, as the value of Settings.WarmUp, means no warm-up.
 const NoWarmUp = -1
@@ -117,7 +67,7 @@ type Tuned struct {
 }
 
 // withDefaults fills in what is zero and checks the rest.
-func (s Settings) withDefaults(p Problem, kernel Kernel) (Settings, error) {
+func (s Settings) withDefaults(p density.Problem, kernel Kernel) (Settings, error) {
 	for _, f := range []struct {
 		value     *int
 		byDefault int
@@ -141,7 +91,7 @@ func (s Settings) withDefaults(p Problem, kernel Kernel) (Settings, error) {
 	return s, s.check(p, kernel)
 }
 
-func (s Settings) check(p Problem, kernel Kernel) error {
+func (s Settings) check(p density.Problem, kernel Kernel) error {
 	if err := limits.Check("mcmc: Problem",
 		limits.Field("Dim", p.Dim, p.Dim >= 1, "at least 1"),
 		limits.Field("Target", "nil", p.Target != nil, "a function that builds the log-density"),
@@ -178,7 +128,7 @@ func (s Settings) check(p Problem, kernel Kernel) error {
 		return fmt.Errorf("mcmc: %T does not ask its target, so its draws would know nothing of the problem: "+
 			"use a kernel that does, such as mcmc.NUTS{} or mcmc.RandomWalkMetropolis{}", kernel)
 	}
-	if err := p.Climb.check(p.Dim); err != nil {
+	if err := checkClimb(p.Climb, p.Dim); err != nil {
 		return err
 	}
 	if p.Inputs != nil && p.HostInputs != nil {

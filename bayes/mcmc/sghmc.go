@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -75,7 +76,7 @@ func (k SGHMC) fresh(rng random.Stream, phi *Node) *Node {
 }
 
 // Move implements Kernel.
-func (k SGHMC) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+func (k SGHMC) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	alpha := cmp.Or(k.Friction, 0.1)
 	v, noise := s.Auxiliary[velocity], normal(rng.Named("noise"), s.Phi)
 	var count *Node // of moves with this v

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -60,7 +61,7 @@ func (k SGLD) Start(_ random.Stream, s State) State {
 }
 
 // Move implements Kernel.
-func (k SGLD) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+func (k SGLD) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	e := BroadcastToShape(ConstAs(s.Phi, k.StepSize), s.PerParticle())
 	if k.Decay > 0 {
 		e = MulScalar(Pow(AddScalar(s.Auxiliary[moved], cmp.Or(k.Offset, 1)), ConstAs(s.Phi, -k.Decay)), k.StepSize)

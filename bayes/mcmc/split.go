@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -48,8 +49,9 @@ type SplitHMC struct {
 	// Whitening is for targets that have none of their own. It becomes constants of the graph, so it is for small D.
 	Whitening *Whitening `json:",omitempty"`
 	// Cheap makes the surrogate of targets that are not Surrogated, as in DelayedAcceptance.
-	Cheap func(target Target) Target `json:"-"`
-	Share float64                    // cost of an evaluation of the surrogate relative to the target's; 0: unknown
+	Cheap func(target density.Target) density.Target `json:"-"`
+	// Share is the cost of an evaluation of the surrogate relative to the target's; 0: unknown.
+	Share float64
 }
 
 // The bounds of a trajectory, and of its steps.
@@ -118,7 +120,7 @@ const (
 )
 
 // at is the whitening of a target, or the kernel's own.
-func (k SplitHMC) at(target Target, like *Node) whitening {
+func (k SplitHMC) at(target density.Target, like *Node) whitening {
 	if t, ok := target.(interface{ whitening() whitening }); ok {
 		return t.whitening()
 	}
@@ -129,18 +131,20 @@ func (k SplitHMC) at(target Target, like *Node) whitening {
 }
 
 // surrogate is the target that the steps follow with OnSurrogate.
-func (k SplitHMC) surrogate(target Target) Target { return cheapOf("SplitHMC", k.Cheap, target) }
+func (k SplitHMC) surrogate(target density.Target) density.Target {
+	return cheapOf("SplitHMC", k.Cheap, target)
+}
 
 // cheapTargets are the surrogate, if the steps follow it.
-func (k SplitHMC) cheapTargets(target Target) []Target {
+func (k SplitHMC) cheapTargets(target density.Target) []density.Target {
 	if !k.OnSurrogate {
 		return nil
 	}
-	return []Target{k.surrogate(target)}
+	return []density.Target{k.surrogate(target)}
 }
 
 // startBy evaluates what the first move needs.
-func (k SplitHMC) startBy(_ random.Stream, s State, target Target) State {
+func (k SplitHMC) startBy(_ random.Stream, s State, target density.Target) State {
 	at := k.at(target, s.Phi)
 	z := at.z(s.Phi)
 	s.Auxiliary = map[string]*Node{splitZ: z}
@@ -156,7 +160,7 @@ func (k SplitHMC) startBy(_ random.Stream, s State, target Target) State {
 func field(at whitening, gradient, z *Node) *Node { return Neg(Add(at.pull(gradient), z)) }
 
 // Move implements Kernel.
-func (k SplitHMC) Move(rng random.Stream, s State, target Target, _ Tuning) (State, Info) {
+func (k SplitHMC) Move(rng random.Stream, s State, target density.Target, _ Tuning) (State, Info) {
 	k = k.withDefaults()
 	at := k.at(target, s.Phi)
 	h := k.angle(rng.Named("step"), s)

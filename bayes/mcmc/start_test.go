@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -61,8 +62,8 @@ func TestRounded(t *testing.T) {
 	} {
 		for _, kernel := range []Kernel{RandomWalkMetropolis{StepSize: 1}, HMC{StepSize: .3, Steps: 3}} {
 			problem := standard()
-			problem.Target = func(compute.Nodes, []*graph.Node) Target {
-				return Density(func(phi *graph.Node) *graph.Node {
+			problem.Target = func(compute.Nodes, []*graph.Node) density.Target {
+				return density.Func(func(phi *graph.Node) *graph.Node {
 					return graph.AddScalar(graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5), c.constant)
 				})
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"gobnn/bayes/density"
 	"gobnn/bayes/run"
 )
 
@@ -24,7 +25,7 @@ func (p *Position) Result() *Result { return p.chains.result() }
 // cancelled context does, after the checkpoint is written, if one is set; Sample and Steps with the same settings
 // resume from it, bit for bit. An error of Sample is yielded last, with a Position if there is a result beside it, and
 // otherwise with nil.
-func Steps(ctx context.Context, problem Problem, kernel Kernel, settings Settings) iter.Seq2[*Position, error] {
+func Steps(ctx context.Context, problem density.Problem, kernel Kernel, settings Settings) iter.Seq2[*Position, error] {
 	return func(yield func(*Position, error) bool) {
 		sampler := Sampler{Problem: problem, Kernel: kernel}
 		defer sampler.Close()

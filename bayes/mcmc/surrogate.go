@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -25,16 +26,16 @@ type Part struct {
 	// Data are tensors for the target, in the chains' type.
 	Data map[string]*tensors.Tensor
 	// Target builds T from the data, by their names.
-	Target func(data compute.Nodes) Target
+	Target func(data compute.Nodes) density.Target
 }
 
 // share is m/N, the cost of an evaluation of T relative to one of the target.
 func (p Part) share() float64 { return float64(p.Rows) / float64(p.Of) }
 
 // alone is T as a problem of D dimensions.
-func (p Part) alone(d int) Problem {
-	return Problem{
-		Dim: d, Data: p.Data, Target: func(data compute.Nodes, _ []*graph.Node) Target { return p.Target(data) },
+func (p Part) alone(d int) density.Problem {
+	return density.Problem{
+		Dim: d, Data: p.Data, Target: func(data compute.Nodes, _ []*graph.Node) density.Target { return p.Target(data) },
 	}
 }
 
@@ -51,11 +52,12 @@ func (p Part) alone(d int) Problem {
 // their own y, and H is the exact Hessian, the surrogate is the target itself, up to a constant. K takes D gradients of
 // T, and g one, in float64.
 func (w *Whitening) WithSurrogate(
-	ctx context.Context, engine *compute.Engine, problem Problem, part Part, chains int, dtype compute.DType, seed uint64,
-) (Problem, error) {
+	ctx context.Context, engine *compute.Engine, problem density.Problem, part Part, chains int,
+	dtype compute.DType, seed uint64,
+) (density.Problem, error) {
 	c, err := w.expand(ctx, engine, problem, part)
 	if err != nil {
-		return Problem{}, err
+		return density.Problem{}, err
 	}
 	if problem.Start == nil {
 		problem.Start = w.starts(chains, dtype, seed)
@@ -86,7 +88,7 @@ const (
 
 // expand evaluates a part about the mode.
 func (w *Whitening) expand(
-	ctx context.Context, engine *compute.Engine, problem Problem, part Part,
+	ctx context.Context, engine *compute.Engine, problem density.Problem, part Part,
 ) (*control, error) {
 	d := len(w.Mode)
 	switch {
@@ -139,7 +141,7 @@ func (c *control) data(dtype compute.DType) map[string]*tensors.Tensor {
 }
 
 // target is the surrogate in a graph, given its data by their names.
-func (c *control) target(at whitening, data compute.Nodes) Target {
+func (c *control) target(at whitening, data compute.Nodes) density.Target {
 	own := compute.Nodes{}
 	for name := range c.part.Data {
 		own[name] = data[partPrefix+name]
@@ -151,13 +153,13 @@ func (c *control) target(at whitening, data compute.Nodes) Target {
 }
 
 // on is a problem with the whitening and this surrogate.
-func (c *control) on(problem Problem, dtype compute.DType) Problem {
+func (c *control) on(problem density.Problem, dtype compute.DType) density.Problem {
 	return c.w.on(problem, dtype, c.data(dtype), c.target)
 }
 
 // controlled is the surrogate in a graph: the part's target T with the control variate.
 type controlled struct {
-	Target
+	density.Target
 	at                          whitening
 	linear, curvature, constant *Node
 }

@@ -6,6 +6,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -16,12 +17,12 @@ func TestSurrogateOfAllBeyondTheSecondOrder(t *testing.T) {
 	const d, places = 3, 20
 	engine := computetest.Go(t)
 	x := func(phi *Node, i int) *Node { return Squeeze(Slice(phi, AxisRange(), AxisElem(i)), 1) }
-	target := Density(func(phi *Node) *Node { // convex, with the mode away from 0
+	target := density.Func(func(phi *Node) *Node { // convex, with the mode away from 0
 		quartic := ReduceSum(Square(Square(SubScalar(phi, .3))), 1)
 		sum := Add(quartic, MulScalar(Square(Sub(x(phi, 0), x(phi, 1))), .7))
 		return Neg(Add(sum, MulScalar(Square(AddScalar(Add(x(phi, 1), x(phi, 2)), -1.1)), .4)))
 	})
-	off := Density(func(phi *Node) *Node {
+	off := density.Func(func(phi *Node) *Node {
 		more := AddScalar(MulScalar(x(phi, 0), 2), 5)
 		return Add(target.LogDensity(phi), Add(more, MulScalar(Mul(x(phi, 1), Sub(x(phi, 2), x(phi, 0))), 1.5)))
 	})
@@ -30,7 +31,7 @@ func TestSurrogateOfAllBeyondTheSecondOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := Part{Rows: 1, Of: 10, Name: "off", Target: func(compute.Nodes) Target { return off }}
+	part := Part{Rows: 1, Of: 10, Name: "off", Target: func(compute.Nodes) density.Target { return off }}
 	on, err := w.WithSurrogate(t.Context(), engine, problem.Problem, part, 1, compute.Float64, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/internal/tryout"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -43,7 +44,7 @@ func (c *Carrier) ComparesCarried() bool {
 // Carried compares what the kernel carries with the target at phi: the numbers, for CheckCarried, of particles whose
 // log-density is finite, and of those that carry another log-density, or another gradient, than the target gives.
 // Within DelayedAcceptance the values are those of the cheap target. It costs one evaluation of the target.
-func (c *Carrier) Carried(nodes compute.Nodes, target Target) *graph.Node {
+func (c *Carrier) Carried(nodes compute.Nodes, target density.Target) *graph.Node {
 	s := c.Unpack(nodes)
 	if k, ok := c.kernel.(DelayedAcceptance); ok {
 		s, target = k.onCheap(s), k.cheap(target)

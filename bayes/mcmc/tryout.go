@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/internal/tryout"
 
 	"github.com/gomlx/compute/shapes"
@@ -30,9 +31,9 @@ const (
 var triedSteps = [...]float64{1e-2, 1e-3}
 
 // TryTarget makes the trial of a target that is a user's own at phi, [J, D], and gives its record, a vector for
-// CheckTried; nil if the target is of a type of the library's. A Density is tried for whether it mixes particles. It
-// adds up to eight evaluations of the target to the graph: make it where particles begin.
-func TryTarget(rng random.Stream, target Target, phi *graph.Node) *graph.Node {
+// CheckTried; nil if the target is of a type of the library's. A density.Func is tried for whether it mixes particles.
+// It adds up to eight evaluations of the target to the graph: make it where particles begin.
+func TryTarget(rng random.Stream, target density.Target, phi *graph.Node) *graph.Node {
 	return try(rng, target, phi, true)
 }
 
@@ -40,7 +41,7 @@ func TryTarget(rng random.Stream, target Target, phi *graph.Node) *graph.Node {
 // within it, given the kernel's target: the records, one after another, nil if there are none, and a name for each. A
 // cheap target's gradient need not be that of its log-density, since moves on it accept or reject by the latter.
 func TryCheap(
-	rng random.Stream, kernel Kernel, target Target, phi *graph.Node,
+	rng random.Stream, kernel Kernel, target density.Target, phi *graph.Node,
 ) (records *graph.Node, names []string) {
 	var all []*Node
 	for _, cheap := range cheapTargets(kernel, target) {
@@ -55,10 +56,12 @@ func TryCheap(
 }
 
 // movesOnCheap is a kernel that moves on cheap targets.
-type movesOnCheap interface{ cheapTargets(target Target) []Target }
+type movesOnCheap interface {
+	cheapTargets(target density.Target) []density.Target
+}
 
 // cheapTargets are the cheap targets on which a kernel moves, given its target.
-func cheapTargets(kernel Kernel, target Target) []Target {
+func cheapTargets(kernel Kernel, target density.Target) []density.Target {
 	if k, ok := kernel.(movesOnCheap); ok {
 		return k.cheapTargets(target)
 	}
@@ -66,20 +69,20 @@ func cheapTargets(kernel Kernel, target Target) []Target {
 }
 
 // typeOf is the type of a target, or of the part of it that may be a user's own, as text.
-func typeOf(target Target) string { return fmt.Sprintf("%T", tryout.Held(target)) }
+func typeOf(target density.Target) string { return fmt.Sprintf("%T", tryout.Held(target)) }
 
 // try counts particles that are compared and those whose log-density depends on others; the same for gradients;
 // particles with two finite log-densities and those with different ones; and for each step, particles that are compared
-// and those with another slope, if slopes is set. Of a Density only the first are counted. It is nil if the target is
-// the library's own.
-func try(rng random.Stream, target Target, phi *Node, slopes bool) *Node {
+// and those with another slope, if slopes is set. Of a density.Func only the first are counted. It is nil if the target
+// is the library's own.
+func try(rng random.Stream, target density.Target, phi *Node, slopes bool) *Node {
 	held := tryout.Held(target)
-	_, function := held.(Density)
+	_, function := held.(density.Func)
 	if !function && !tryout.Foreign(held) {
 		return nil
 	}
 	rng = rng.Named("tried")
-	target = ByMiniBatch(rng, target)
+	target = density.ByMiniBatch(rng, target)
 	density := target.LogDensity(phi)
 	record := []*Node{tryout.Mixing(rng, target.LogDensity, phi, density)}
 	without := func(count int) *Node {
@@ -151,5 +154,5 @@ func checkTried(record []float64, target string) error {
 	}
 	return fmt.Errorf("target %s contradicts itself: along a small step its LogDensity does not change as its Gradient "+
 		"says in %.0f of %.0f particles: the gradient must be that of LogDensity with respect to phi, with its sign; "+
-		"mcmc.Density takes the gradient of a log-density by itself", target, wrong, informed)
+		"density.Func takes the gradient of a log-density by itself", target, wrong, informed)
 }

@@ -7,6 +7,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -34,24 +35,24 @@ func TestTargetContradictsItself(t *testing.T) {
 		return func(phi *graph.Node) *graph.Node { return graph.MulScalar(f(phi), v) }
 	}
 	slopeOf := func(f func(phi *graph.Node) *graph.Node) func(phi *graph.Node) *graph.Node {
-		return func(phi *graph.Node) *graph.Node { _, slope := mcmc.Density(f).Gradient(phi); return slope }
+		return func(phi *graph.Node) *graph.Node { _, slope := density.Func(f).Gradient(phi); return slope }
 	}
 	own := func(f func(phi *graph.Node) *graph.Node) ownTarget { return ownTarget{f, f, slopeOf(f)} }
 	with := func(f, slope func(phi *graph.Node) *graph.Node) ownTarget { return ownTarget{f, f, slope} }
-	overChains := func(f func(x *graph.Node) *graph.Node) mcmc.Density {
+	overChains := func(f func(x *graph.Node) *graph.Node) density.Func {
 		return func(phi *graph.Node) *graph.Node { return graph.Sub(square(phi), f(phi)) }
 	}
 	const mixes, contradicts = "mixes particles", "contradicts itself"
 	cases := []struct {
 		name   string
-		target mcmc.Target
+		target density.Target
 		says   string // empty: it is right
 	}{
 		{"mean over chains", overChains(func(phi *graph.Node) *graph.Node { return graph.ReduceAllMean(phi) }), mixes},
-		{"centred", mcmc.Density(func(phi *graph.Node) *graph.Node {
+		{"centred", density.Func(func(phi *graph.Node) *graph.Node {
 			return square(graph.Sub(phi, graph.ReduceAndKeep(phi, graph.ReduceMean, 0)))
 		}), mixes},
-		{"normalised over chains", mcmc.Density(func(phi *graph.Node) *graph.Node {
+		{"normalised over chains", density.Func(func(phi *graph.Node) *graph.Node {
 			return graph.LogSoftmax(square(phi), 0)
 		}), mixes},
 		{"sign", with(square, times(slopeOf(square), -1)), contradicts},
@@ -94,8 +95,8 @@ func TestTargetContradictsItself(t *testing.T) {
 				if c.says == mixes && chains == 1 {
 					continue
 				}
-				_, err := mcmc.Sample(t.Context(), mcmc.Problem{
-					Dim: 3, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return c.target },
+				_, err := mcmc.Sample(t.Context(), density.Problem{
+					Dim: 3, Target: func(compute.Nodes, []*graph.Node) density.Target { return c.target },
 					Initial: func(rng random.Stream, dtype compute.DType, j int) *graph.Node {
 						return graph.MulScalar(rng.Uniform(dtype, j, 3), 1.5)
 					},
@@ -114,11 +115,11 @@ func TestTargetContradictsItself(t *testing.T) {
 // delayed acceptance and as SplitHMC's surrogate too. Right ones are not, however bad they are, nor is one whose
 // gradient is not that of its log-density: moves on it accept or reject by the log-density.
 func TestCheapTargetMixes(t *testing.T) {
-	square := mcmc.Density(func(phi *graph.Node) *graph.Node {
+	square := density.Func(func(phi *graph.Node) *graph.Node {
 		return graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5)
 	})
-	wide := mcmc.Density(func(phi *graph.Node) *graph.Node { return graph.MulScalar(square(phi), .5) })
-	centred := mcmc.Density(func(phi *graph.Node) *graph.Node {
+	wide := density.Func(func(phi *graph.Node) *graph.Node { return graph.MulScalar(square(phi), .5) })
+	centred := density.Func(func(phi *graph.Node) *graph.Node {
 		return square(graph.Sub(phi, graph.ReduceAndKeep(phi, graph.ReduceMean, 0)))
 	})
 	slope := func(phi *graph.Node) *graph.Node { _, slope := square.Gradient(phi); return slope }
@@ -130,16 +131,16 @@ func TestCheapTargetMixes(t *testing.T) {
 	half := func(phi *graph.Node) *graph.Node { return graph.MulScalar(slope(phi), .5) }
 	above := func(phi *graph.Node) *graph.Node { return graph.AddScalar(square(phi), 1) }
 	engine := computetest.Go(t)
-	problem := func(target mcmc.Target) mcmc.Problem {
-		return mcmc.Problem{Dim: 3, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return target }}
+	problem := func(target density.Target) density.Problem {
+		return density.Problem{Dim: 3, Target: func(compute.Nodes, []*graph.Node) density.Target { return target }}
 	}
 	whitening, err := mcmc.NewWhitening(t.Context(), mcmc.SplitProblem{Problem: problem(square)}, []float64{0, 0, 0},
 		mcmc.WhiteningSettings{Engine: engine})
 	if err != nil {
 		t.Fatal(err)
 	}
-	on := func(inner mcmc.Kernel, cheap mcmc.Target) mcmc.DelayedAcceptance {
-		return mcmc.DelayedAcceptance{Inner: inner, Cheap: func(mcmc.Target) mcmc.Target { return cheap }}
+	on := func(inner mcmc.Kernel, cheap density.Target) mcmc.DelayedAcceptance {
+		return mcmc.DelayedAcceptance{Inner: inner, Cheap: func(density.Target) density.Target { return cheap }}
 	}
 	hmc := mcmc.HMC{StepSize: .1, Steps: 2}
 	for _, c := range []struct {
@@ -148,7 +149,7 @@ func TestCheapTargetMixes(t *testing.T) {
 		says   string // empty: it is right
 	}{
 		{"centred", on(hmc, centred),
-			"target mcmc.Density (on which mcmc.DelayedAcceptance moves): LogDensity mixes particles"},
+			"target density.Func (on which mcmc.DelayedAcceptance moves): LogDensity mixes particles"},
 		{"centred, own", on(hmc, ownTarget{centred, centred, slope}), "moves): LogDensity mixes particles"},
 		{"clipped", on(hmc, ownTarget{square, square, clipped}), "moves): Gradient mixes particles"},
 		{"two log-densities", on(hmc, ownTarget{square, above, slope}), "moves) contradicts itself"},
@@ -172,11 +173,11 @@ func TestCheapTargetMixes(t *testing.T) {
 	}
 
 	// A target whose whitening the library has added is still a user's own, and so is a part of its surrogate.
-	for name, of := range map[string]mcmc.Problem{"whitened": problem(centred), "its part": problem(square)} {
+	for name, of := range map[string]density.Problem{"whitened": problem(centred), "its part": problem(square)} {
 		p := mcmc.SplitProblem{Problem: of}
 		p.Rows = 10
 		p.Part = func(rows int, _ []float64) (mcmc.Part, error) {
-			return mcmc.Part{Rows: rows, Of: 10, Target: func(compute.Nodes) mcmc.Target { return centred }}, nil
+			return mcmc.Part{Rows: rows, Of: 10, Target: func(compute.Nodes) density.Target { return centred }}, nil
 		}
 		_, err := mcmc.SampleSplit(t.Context(), p, mcmc.SplitSettings{Rows: 5, Mode: []float64{0, 0, 0},
 			Whitening: mcmc.WhiteningSettings{Engine: engine},

@@ -6,6 +6,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -39,7 +40,7 @@ func (k ULA) Check(int) error { return positive("ULA.StepSize", k.StepSize) }
 func (k ULA) Start(_ random.Stream, s State) State { return startSafe(s) }
 
 // Move implements Kernel.
-func (k ULA) Move(rng random.Stream, s State, target Target, tuning Tuning) (State, Info) {
+func (k ULA) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	h := ConstAs(s.Phi, k.StepSize)
 	z := normal(rng, s.Phi)
 	return moveSafely(rng, s, target, func(gradient *Node) *Node {
@@ -60,8 +61,8 @@ func startSafe(s State) State {
 
 // moveSafely evaluates the gradient at phi and makes the step, [J, D] to the new phi, but returns to the safe place if
 // the gradient is not finite, and stays if the step is not.
-func moveSafely(rng random.Stream, s State, target Target, step func(gradient *Node) *Node) (State, Info) {
-	logDensity, gradient := evaluate(ByMiniBatch(rng, target), s.Phi)
+func moveSafely(rng random.Stream, s State, target density.Target, step func(gradient *Node) *Node) (State, Info) {
+	logDensity, gradient := evaluate(density.ByMiniBatch(rng, target), s.Phi)
 	usable := IsFinite(logDensity)
 	proposal := step(gradient)
 	arrives := compute.RowsAll(IsFinite(proposal), proposal.DType())

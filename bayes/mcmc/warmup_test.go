@@ -12,6 +12,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -20,14 +21,14 @@ import (
 )
 
 // badlyScaled is a Gaussian in ten dimensions whose standard deviations, sd, go from 0.1 to 30, with means of 1.
-func badlyScaled() (problem Problem, sd []float64) {
+func badlyScaled() (problem density.Problem, sd []float64) {
 	ones := make([]float64, 10)
 	for k := range ones {
 		ones[k] = 1
 		sd = append(sd, .1*math.Pow(300, float64(k)/9))
 	}
-	return Problem{Name: "badly scaled", Dim: 10, Target: func(compute.Nodes, []*Node) Target {
-		return Density(func(phi *Node) *Node {
+	return density.Problem{Name: "badly scaled", Dim: 10, Target: func(compute.Nodes, []*Node) density.Target {
+		return density.Func(func(phi *Node) *Node {
 			return MulScalar(ReduceSum(Square(Div(Sub(phi, row(phi, ones)), row(phi, sd))), 1), -.5)
 		})
 	}}, sd
@@ -243,7 +244,7 @@ func TestWarmUpKeepsWhatIsSet(t *testing.T) {
 func TestNoStepSize(t *testing.T) {
 	engine := computetest.Go(t)
 	for _, c := range []struct {
-		density Density
+		density density.Func
 		says    string
 	}{
 		{func(phi *Node) *Node { return MulScalar(ReduceSum(phi, 1), 0) }, "improper"},
@@ -252,7 +253,9 @@ func TestNoStepSize(t *testing.T) {
 			return ReduceSum(Where(Equal(phi, zero), zero, Div(zero, zero)), 1)
 		}, "NaN"},
 	} {
-		problem := Problem{Dim: 2, Target: func(compute.Nodes, []*Node) Target { return c.density }, Initial: zeros}
+		problem := density.Problem{
+			Dim: 2, Target: func(compute.Nodes, []*Node) density.Target { return c.density }, Initial: zeros,
+		}
 		_, err := Sample(context.Background(), problem, RandomWalkMetropolis{}, Settings{Engine: engine})
 		if !errors.Is(err, ErrStepSize) || !says(err, c.says) {
 			t.Errorf("error %v, want ErrStepSize that says %q", err, c.says)

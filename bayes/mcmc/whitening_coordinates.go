@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -94,9 +95,10 @@ func (w whitening) pull(g *Node) *Node { return Einsum("jd,kd->jk", g, w.toTheta
 
 // On is the problem with the whitening among its data, so that SplitHMC finds it in the target, for chains of the given
 // number and type. Unless Problem.Start is set, chains begin around the mode, at z ~ N(0, 1/4) drawn by the seed.
-func (w *Whitening) On(problem Problem, chains int, dtype compute.DType, seed uint64) (Problem, error) {
+func (w *Whitening) On(problem density.Problem, chains int, dtype compute.DType, seed uint64) (density.Problem, error) {
 	if len(w.Mode) != problem.Dim {
-		return Problem{}, fmt.Errorf("mcmc: the whitening is of dimension %d, the problem of %d", len(w.Mode), problem.Dim)
+		return density.Problem{}, fmt.Errorf("mcmc: the whitening is of dimension %d, the problem of %d", len(w.Mode),
+			problem.Dim)
 	}
 	if problem.Start == nil {
 		problem.Start = w.starts(chains, dtype, seed)
@@ -120,9 +122,9 @@ func (w *Whitening) starts(chains int, dtype compute.DType, seed uint64) *tensor
 
 // on adds the whitening's data, and others, to a problem's, and wraps its target with them.
 func (w *Whitening) on(
-	problem Problem, dtype compute.DType, more map[string]*tensors.Tensor,
-	cheap func(at whitening, data compute.Nodes) Target,
-) Problem {
+	problem density.Problem, dtype compute.DType, more map[string]*tensors.Tensor,
+	cheap func(at whitening, data compute.Nodes) density.Target,
+) density.Problem {
 	data := w.tensors(dtype)
 	for _, others := range []map[string]*tensors.Tensor{more, problem.Data} {
 		for name, t := range others {
@@ -131,7 +133,7 @@ func (w *Whitening) on(
 	}
 	own := problem.Target
 	problem.Data = data
-	problem.Target = func(data compute.Nodes, inputs []*graph.Node) Target {
+	problem.Target = func(data compute.Nodes, inputs []*graph.Node) density.Target {
 		t := whitened{own(data, inputs), w.of(func(name string) *Node { return data[whiteningPrefix+name] })}
 		if cheap == nil {
 			return t
@@ -143,7 +145,7 @@ func (w *Whitening) on(
 
 // whitened is a target with its whitening.
 type whitened struct {
-	Target
+	density.Target
 	at whitening
 }
 
@@ -155,8 +157,8 @@ func (t whitened) Holds() any { return t.Target }
 // surrogated is a whitened target with a surrogate.
 type surrogated struct {
 	whitened
-	cheap Target
+	cheap density.Target
 }
 
 // Surrogate implements Surrogated.
-func (t surrogated) Surrogate() Target { return t.cheap }
+func (t surrogated) Surrogate() density.Target { return t.cheap }

@@ -10,13 +10,14 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // illScaled is N(m, P^-1) in four dimensions, with the precision P of scales from 1/10 to 100.
-func illScaled() (Density, [][]float64) {
+func illScaled() (density.Func, [][]float64) {
 	precision := [][]float64{{9, 3, 0, 1}, {3, 2, 0, .5}, {0, 0, 10_000, 20}, {1, .5, 20, .4}}
 	return func(phi *Node) *Node {
 		d := Sub(phi, row(phi, []float64{1, -2, .5, 3}))
@@ -25,8 +26,10 @@ func illScaled() (Density, [][]float64) {
 	}, precision
 }
 
-func problemOf(d int, target Target) SplitProblem {
-	return SplitProblem{Problem: Problem{Dim: d, Target: func(compute.Nodes, []*Node) Target { return target }}}
+func problemOf(d int, target density.Target) SplitProblem {
+	return SplitProblem{Problem: density.Problem{
+		Dim: d, Target: func(compute.Nodes, []*Node) density.Target { return target },
+	}}
 }
 
 // Of a Gaussian the mode is its mean, W' H W = I, and one step of a quarter turn is always accepted and independent of
@@ -94,7 +97,7 @@ func TestWhitening(t *testing.T) {
 func TestWhiteningBadInput(t *testing.T) {
 	ctx, engine := context.Background(), computetest.Go(t)
 	first := func(phi *Node) *Node { return Squeeze(Slice(phi, AxisRange(), AxisElem(0)), 1) }
-	well := Density(func(phi *Node) *Node { // two modes, at -1 and 1 of the first coordinate
+	well := density.Func(func(phi *Node) *Node { // two modes, at -1 and 1 of the first coordinate
 		x := first(phi)
 		rest := Sub(Square(x), ReduceSum(Square(phi), 1))
 		return Sub(rest, Square(AddScalar(Square(x), -1)))
@@ -102,7 +105,7 @@ func TestWhiteningBadInput(t *testing.T) {
 	runsOff := func(x *Node) *Node { return Log(Sigmoid(first(x))) }
 	kinked := func(x *Node) *Node { return Neg(ReduceSum(Abs(x), 1)) }
 	for want, c := range map[string]struct {
-		target Density
+		target density.Func
 		mode   []float64
 		none   bool
 	}{
@@ -121,7 +124,7 @@ func TestWhiteningBadInput(t *testing.T) {
 	if err != nil || w.Negative != 1 || len(w.Notes) != 1 || !strings.Contains(w.Notes[0], "1 of 2 eigenvalues") {
 		t.Errorf("a saddle: %v, %+v", err, w)
 	}
-	nowhere := Density(func(phi *Node) *Node { return Log(AddScalar(Neg(Square(first(phi))), -1)) })
+	nowhere := density.Func(func(phi *Node) *Node { return Log(AddScalar(Neg(Square(first(phi))), -1)) })
 	if _, err := FindMode(ctx, problemOf(2, nowhere), ModeSettings{Engine: engine}); !errors.Is(err, ErrNoMode) {
 		t.Errorf("a density that is nowhere finite: %v", err)
 	}
@@ -152,7 +155,7 @@ func TestSplitHMCBadInput(t *testing.T) {
 		}
 	}
 	w := Whitening{Mode: []float64{0, 0}}
-	part := Part{Rows: 11, Of: 10, Target: func(compute.Nodes) Target { return normalAt(0, 1) }}
+	part := Part{Rows: 11, Of: 10, Target: func(compute.Nodes) density.Target { return normalAt(0, 1) }}
 	_, err := w.WithSurrogate(context.Background(), computetest.Go(t), delayedProblem(normalAt(0, 1)), part, 1,
 		compute.Float64, 1)
 	if err == nil || !strings.Contains(err.Error(), "a surrogate of 11 rows: the data have 10") {
@@ -163,7 +166,7 @@ func TestSplitHMCBadInput(t *testing.T) {
 // SampleSplit of a problem without rows: a chain of the target's own gradient at steps that are accepted, on a density
 // that is no Gaussian: exp(-x^4/4 - x^2/2 + x/2) in each coordinate, whose moments are sums over a grid.
 func TestSampleSplit(t *testing.T) {
-	density := Density(func(phi *Node) *Node {
+	density := density.Func(func(phi *Node) *Node {
 		square := Square(phi)
 		return ReduceSum(Sub(MulScalar(Sub(phi, square), .5), MulScalar(Square(square), .25)), 1)
 	})

@@ -42,7 +42,7 @@ func boston(t *testing.T, split int, network nn.MLP) *fit.Data {
 }
 
 // bostonProblem is the posterior of it, for so many particles.
-func bostonProblem(t *testing.T, engine *compute.Engine, data *fit.Data, particles int) mcmc.Problem {
+func bostonProblem(t *testing.T, engine *compute.Engine, data *fit.Data, particles int) density.Problem {
 	t.Helper()
 	x, y, err := data.Tensors(compute.Float32, data.Parts.Train)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/compute/shapes"
@@ -63,7 +64,7 @@ const checkpointFormat = "gobnn.smc/5"
 
 // Identity lists what must agree with a checkpoint for a run to resume from it.
 func (m *machine) Identity() ([]run.Part, error) {
-	parts, err := m.sampler.Problem.Identity(m.sampler.Kernel)
+	parts, err := mcmc.IdentityOf(m.sampler.Problem, m.sampler.Kernel)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -82,7 +82,7 @@ func (m *machine) parameters(g *graph.Graph) compute.Nodes {
 }
 
 // target is the problem's target, given the state's entries.
-func (m *machine) target(nodes compute.Nodes) mcmc.Target {
+func (m *machine) target(nodes compute.Nodes) density.Target {
 	data := compute.Nodes{}
 	for name, node := range nodes {
 		if bare, ok := strings.CutPrefix(name, dataPrefix); ok {
@@ -119,7 +119,7 @@ func (m *machine) spec(perCall int) Spec {
 		Kernel: m.sampler.Kernel, Particles: m.Particles, Chains: m.chains(), Dim: m.sampler.Problem.Dim,
 		DType: m.DType, PerCall: perCall, Resampler: m.Resampler, Threshold: m.Threshold, FixedScale: m.FixedScale,
 		Tuned: m.adapts(), Steered: m.steers(), Watched: true,
-		Probe: func(g *graph.Graph) mcmc.Target { return m.tempered(m.parameters(g), graph.Scalar(g, m.DType, 0.5)) },
+		Probe: func(g *graph.Graph) density.Target { return m.tempered(m.parameters(g), graph.Scalar(g, m.DType, 0.5)) },
 		Initial: func(_ compute.Nodes, rng random.Stream) *graph.Node {
 			return m.sampler.Problem.Initial(rng, m.DType, m.Particles)
 		},
@@ -172,7 +172,7 @@ func (m *machine) block() int {
 }
 
 // tempered is the distribution at a place.
-func (m *machine) tempered(nodes compute.Nodes, place *graph.Node) mcmc.Target {
+func (m *machine) tempered(nodes compute.Nodes, place *graph.Node) density.Target {
 	if m.Tempering == LikelihoodTempering {
 		return m.factored(nodes).Tempered(place)
 	}

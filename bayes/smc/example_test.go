@@ -8,6 +8,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
 
@@ -37,9 +38,9 @@ func ExampleSample() {
 			return graph.AddScalar(graph.ReduceSum(logLik, 1), constant)
 		},
 	}
-	problem := mcmc.Problem{
+	problem := density.Problem{
 		Dim:    1,
-		Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return posterior },
+		Target: func(compute.Nodes, []*graph.Node) density.Target { return posterior },
 		Initial: func(rng random.Stream, dtype compute.DType, particles int) *graph.Node { // draws from the prior
 			return rng.Normal(dtype, particles, 1)
 		},

@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
@@ -115,7 +116,7 @@ type PowerRecord struct {
 // error once it shows, as it is of mcmc.Sample. A cancelled context is no error: the result holds the draws so far,
 // with the status run.Cancelled, and no evidence.
 func ReplicaExchange(
-	ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel, settings ExchangeSettings,
+	ctx context.Context, problem density.Problem, kernel mcmc.Kernel, settings ExchangeSettings,
 ) (*ExchangeResult, error) {
 	exchanger := Exchanger{Problem: problem, Kernel: kernel}
 	defer exchanger.Close()
@@ -293,7 +294,7 @@ func (s *sweep) evaluated(nodes compute.Nodes, phi *Node) compute.Nodes {
 	case mcmc.CarriesLogDensity:
 		at[likelihoodName] = target.LogLikelihood(phi)
 	case mcmc.CarriesGradient:
-		prior, ofPrior := mcmc.Density(target.LogPrior).Gradient(phi)
+		prior, ofPrior := density.Func(target.LogPrior).Gradient(phi)
 		at[likelihoodName], at[gradientsName] = likelihoodGradient(target, phi, prior, ofPrior)
 	}
 	return at
@@ -420,7 +421,7 @@ func (s *sweep) moved(nodes compute.Nodes) compute.Nodes {
 	case mcmc.CarriesLogDensity: // of a prior that may have no gradient
 		at[likelihoodName] = likelihood(logPrior(phi))
 	case mcmc.CarriesGradient:
-		prior, ofPrior := mcmc.Density(logPrior).Gradient(phi)
+		prior, ofPrior := density.Func(logPrior).Gradient(phi)
 		gradient := Sub(Div(nodes[s.carrier.Gradient()], scale), ofPrior)
 		at[likelihoodName] = likelihood(prior)
 		at[gradientsName] = Div(gradient, BroadcastToShape(ExpandAxes(power, 1), gradient.Shape()))
@@ -516,7 +517,7 @@ type powered struct {
 	at, logLikelihood, gradient *Node
 }
 
-// LogDensity implements mcmc.Target.
+// LogDensity implements density.Target.
 func (p powered) LogDensity(z *graph.Node) *graph.Node {
 	phi, target := Mul(z, p.scale), p.sweep.factored(p.nodes)
 	logLikelihood := p.logLikelihood
@@ -526,12 +527,12 @@ func (p powered) LogDensity(z *graph.Node) *graph.Node {
 	return compute.Gate(Add(target.LogPrior(phi), Mul(p.power, logLikelihood)))
 }
 
-// Gradient implements mcmc.Target.
+// Gradient implements density.Target.
 func (p powered) Gradient(z *graph.Node) (logDensity, gradient *graph.Node) {
 	phi := Mul(z, p.scale)
 	logLikelihood, ofLikelihood := p.logLikelihood, p.gradient
 	target := p.sweep.factored(p.nodes)
-	prior, ofPrior := mcmc.Density(target.LogPrior).Gradient(phi)
+	prior, ofPrior := density.Func(target.LogPrior).Gradient(phi)
 	if z != p.at || ofLikelihood == nil {
 		logLikelihood, ofLikelihood = likelihoodGradient(target, phi, prior, ofPrior)
 	}

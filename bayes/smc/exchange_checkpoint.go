@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -14,7 +15,7 @@ import (
 
 // Identity lists what must agree with a checkpoint for a run to resume from it.
 func (m *exchange) Identity() ([]run.Part, error) {
-	parts, err := m.owner.Problem.Identity(m.owner.Kernel)
+	parts, err := mcmc.IdentityOf(m.owner.Problem, m.owner.Kernel)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
@@ -24,7 +25,7 @@ import (
 // names and shapes. It compiles only once for each DType, Engine, number of Sets and length of the ladder. Nothing else
 // of the problem may change after the first run. Close it at the end.
 type Exchanger struct {
-	Problem mcmc.Problem
+	Problem density.Problem
 	Kernel  mcmc.Kernel
 
 	compiled compute.Cache[exchangeKind, *sweeps]
@@ -220,7 +221,7 @@ func (m *exchange) newSweeps(own *machine) (*sweeps, error) {
 	s.scaled = s.tuned && m.owner.Kernel.Carries() == mcmc.CarriesGradient
 	replicas := shapes.Make(m.DType, s.replicas(), problem.Dim)
 	var err error
-	s.carrier, err = mcmc.NewCarrier(engine, m.owner.Kernel, replicas, func(g *graph.Graph) mcmc.Target {
+	s.carrier, err = mcmc.NewCarrier(engine, m.owner.Kernel, replicas, func(g *graph.Graph) density.Target {
 		return own.factored(own.parameters(g)).Tempered(graph.Scalar(g, own.DType, 0.5))
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/run"
@@ -72,8 +73,8 @@ func TestReplicaExchangeFindsModes(t *testing.T) {
 		square := graph.ReduceSum(graph.Square(graph.AddScalar(phi, -at)), 1)
 		return graph.AddScalar(graph.MulScalar(square, -.5/(width*width)), math.Log(weight))
 	}
-	problem := mcmc.Problem{Name: "two modes", Dim: d, Initial: drawNormal(d),
-		Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+	problem := density.Problem{Name: "two modes", Dim: d, Initial: drawNormal(d),
+		Target: func(compute.Nodes, []*graph.Node) density.Target {
 			return smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node {
 				a, b := mode(phi, -place, share), mode(phi, place, 1-share)
 				top := graph.StopGradient(graph.Max(a, b))
@@ -164,7 +165,7 @@ func TestReplicaExchangeResumes(t *testing.T) {
 // of one set, times the sets.
 func TestArrivals(t *testing.T) {
 	const sets, warmUp, sweeps = 5, 7, 60
-	problem := mcmc.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+	problem := density.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) density.Target {
 		return smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node {
 			return graph.MulScalar(graph.ReduceSum(phi, 1), 0)
 		}}
@@ -246,7 +247,7 @@ func TestReplicaExchangeCancelledWithoutALadder(t *testing.T) {
 // A run that is cancelled in its warm-up has no means, and one that is cancelled later counts the states outside so
 // far.
 func TestReplicaExchangeCancelled(t *testing.T) {
-	problem := mcmc.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+	problem := density.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) density.Target {
 		return smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node {
 			x := graph.Reshape(phi, phi.Shape().Dim(0))
 			return compute.Only(graph.GreaterThan(x, graph.AddScalar(graph.ZerosLike(x), 4.5)), graph.ZerosLike(x))
@@ -288,7 +289,7 @@ func TestReplicaExchangeWarns(t *testing.T) {
 // Log-likelihoods too large for float32 are said.
 func TestReplicaExchangeRounds(t *testing.T) {
 	for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
-		problem := mcmc.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+		problem := density.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) density.Target {
 			return smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node {
 				return graph.AddScalar(graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5), 1e7)
 			}}
@@ -330,14 +331,14 @@ func TestManySets(t *testing.T) {
 
 func TestReplicaExchangeRefuses(t *testing.T) {
 	good := linear(check.Line())
-	with := func(f func(p *mcmc.Problem)) mcmc.Problem {
+	with := func(f func(p *density.Problem)) density.Problem {
 		p := good
 		f(&p)
 		return p
 	}
 	hmc := mcmc.HMC{}
 	for _, c := range []struct {
-		problem mcmc.Problem
+		problem density.Problem
 		kernel  mcmc.Kernel
 		s       smc.ExchangeSettings
 		says    string
@@ -352,13 +353,13 @@ func TestReplicaExchangeRefuses(t *testing.T) {
 		{good, hmc, smc.ExchangeSettings{Ladder: []float64{.5}}, "Ladder[0] is 0.5"},
 		{good, hmc, smc.ExchangeSettings{Ladder: []float64{1e-4, .5, 1}}, "Ladder[1] is 0.5 after 0.0001"},
 		{good, mcmc.ULA{StepSize: .1}, smc.ExchangeSettings{}, "leaves no target invariant"},
-		{with(func(p *mcmc.Problem) { p.Initial = nil }), hmc, smc.ExchangeSettings{}, "Problem.Initial is nil"},
-		{with(func(p *mcmc.Problem) { p.Start = tensors.FromValue([][]float64{{1, 1, 1}}) }), hmc, smc.ExchangeSettings{},
+		{with(func(p *density.Problem) { p.Initial = nil }), hmc, smc.ExchangeSettings{}, "Problem.Initial is nil"},
+		{with(func(p *density.Problem) { p.Start = tensors.FromValue([][]float64{{1, 1, 1}}) }), hmc, smc.ExchangeSettings{},
 			"Problem.Start is set"},
-		{with(func(p *mcmc.Problem) {
-			p.Target = func(compute.Nodes, []*graph.Node) mcmc.Target { return mcmc.Density(logNormal) }
+		{with(func(p *density.Problem) {
+			p.Target = func(compute.Nodes, []*graph.Node) density.Target { return density.Func(logNormal) }
 		}), hmc, smc.ExchangeSettings{Ladder: []float64{1}}, "not smc.Factored"},
-		{with(func(p *mcmc.Problem) {
+		{with(func(p *density.Problem) {
 			p.Initial = func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, 2) }
 		}), hmc, smc.ExchangeSettings{Ladder: []float64{1}}, "it must be [32, 3]"},
 	} {
@@ -393,7 +394,7 @@ func TestReplicaExchangeSupport(t *testing.T) {
 		{"a small part of the prior", 2, 1e6, []float64{.1, .4, 1}, true},
 		{"hardly any of the prior", 4.5, 1e6, []float64{.1, .4, 1}, true},
 	} {
-		problem := mcmc.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+		problem := density.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) density.Target {
 			return smc.Posterior{Prior: logNormal, Likelihood: above(c.bound, c.width)}
 		}}
 		want, squares := 0., 0.

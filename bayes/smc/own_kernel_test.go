@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/internal/kerneltest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
@@ -26,8 +27,8 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 		square := graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5)
 		return graph.BroadcastToDims(graph.ExpandAxes(square, 1), phi.Shape().Dim(0), numbers.Shape().Dim(0))
 	}}
-	problem := mcmc.Problem{Dim: 3, Initial: initial(3, func(z *graph.Node) *graph.Node { return z }),
-		Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return posterior }}
+	problem := density.Problem{Dim: 3, Initial: initial(3, func(z *graph.Node) *graph.Node { return z }),
+		Target: func(compute.Nodes, []*graph.Node) density.Target { return posterior }}
 	same := kerneltest.Same
 	walk, mala := mcmc.RandomWalkMetropolis{StepSize: .8}, mcmc.MALA{StepSize: .9}
 	const otherPlace = "is not that of State.Phi"
@@ -80,7 +81,7 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 type twoSteps struct{ mcmc.RandomWalkMetropolis }
 
 func (k twoSteps) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	s, _ = k.RandomWalkMetropolis.Move(rng, s, target, tuning)
 	return k.RandomWalkMetropolis.Move(rng, s, target, tuning)
@@ -88,8 +89,8 @@ func (k twoSteps) Move(
 
 // A kernel of a user's own that draws from one stream twice is warned of, also where a finished run is read again.
 func TestKernelDrawsTwice(t *testing.T) {
-	problem := mcmc.Problem{Dim: 3, Initial: initial(3, func(z *graph.Node) *graph.Node { return z }),
-		Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+	problem := density.Problem{Dim: 3, Initial: initial(3, func(z *graph.Node) *graph.Node { return z }),
+		Target: func(compute.Nodes, []*graph.Node) density.Target {
 			return smc.Posterior{Prior: logNormal, Likelihood: logNormal}
 		}}
 	kernel := twoSteps{mcmc.RandomWalkMetropolis{StepSize: .5}}

@@ -10,6 +10,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
@@ -49,7 +50,7 @@ import (
 // particle has any weight left, the error wraps ErrZeroWeights. If no step of a ladder that the particles choose is
 // small enough to leave more than one of them, the error wraps ErrStalled, and the result holds them as they are, with
 // the status run.Stopped.
-func Sample(ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel, settings Settings) (*Result, error) {
+func Sample(ctx context.Context, problem density.Problem, kernel mcmc.Kernel, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem, Kernel: kernel}
 	defer sampler.Close()
 	return sampler.Sample(ctx, settings)
@@ -59,7 +60,7 @@ func Sample(ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel, setti
 // same names and shapes, and compiles only once for settings of one kind. Nothing else of the problem may change after
 // the first run. Close it at the end.
 type Sampler struct {
-	Problem mcmc.Problem
+	Problem density.Problem
 	Kernel  mcmc.Kernel
 
 	compiled compute.Cache[kind, *Stages]

@@ -39,11 +39,11 @@ func drawNormal(d int) func(random.Stream, compute.DType, int) *graph.Node {
 }
 
 // linear is the harness's regression by its rows.
-func linear(l check.Linear) mcmc.Problem {
-	return mcmc.Problem{
+func linear(l check.Linear) density.Problem {
+	return density.Problem{
 		Name: "line", Dim: len(l.X[0]), Initial: drawNormal(len(l.X[0])),
 		Data: map[string]*tensors.Tensor{"x": tensors.FromValue(l.X), "y": tensors.FromValue(l.Y)},
-		Target: func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
+		Target: func(data compute.Nodes, _ []*graph.Node) density.Target {
 			return smc.RowPosterior{N: len(l.Y), Prior: logNormal, Likelihood: func(phi, rows *graph.Node) *graph.Node {
 				of := func(name string) *graph.Node {
 					return graph.ConvertDType(graph.Gather(data[name], graph.ExpandAxes(rows, -1)), phi.DType())
@@ -57,7 +57,7 @@ func linear(l check.Linear) mcmc.Problem {
 }
 
 // network is the same regression as a network without hidden layers, by package target.
-func network(t *testing.T, engine *compute.Engine, l check.Linear, dtype compute.DType, particles int) mcmc.Problem {
+func network(t *testing.T, engine *compute.Engine, l check.Linear, dtype compute.DType, particles int) density.Problem {
 	d := len(l.X[0]) - 1 // the last is the intercept's
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: l.NoiseStdDev}, Stochastic: bayes.All()}
 	bound, err := model.Bind(d, 1)
@@ -137,7 +137,7 @@ func samplesAreExact(t *testing.T, samplers []exactSampler) {
 	}
 }
 
-func harness(t *testing.T, problem mcmc.Problem, kernel mcmc.Kernel, s smc.Settings, o check.SequentialOptions) {
+func harness(t *testing.T, problem density.Problem, kernel mcmc.Kernel, s smc.Settings, o check.SequentialOptions) {
 	t.Helper()
 	sampler := smc.Sampler{Problem: problem, Kernel: kernel}
 	defer sampler.Close()
@@ -222,8 +222,8 @@ func TestScalesWithinModes(t *testing.T) {
 	component := func(x *graph.Node, mean float64) *graph.Node {
 		return graph.MulScalar(graph.Square(graph.DivScalar(graph.AddScalar(x, -mean), width)), -.5)
 	}
-	problem := mcmc.Problem{Name: "two modes", Dim: 2, Initial: drawNormal(2),
-		Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+	problem := density.Problem{Name: "two modes", Dim: 2, Initial: drawNormal(2),
+		Target: func(compute.Nodes, []*graph.Node) density.Target {
 			return smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node {
 				x := graph.Squeeze(graph.Slice(phi, graph.AxisRange(), graph.AxisElem(0)), 1)
 				return graph.LogAddExp(component(x, apart), component(x, -apart))
@@ -258,8 +258,8 @@ func TestTrajectoriesGrow(t *testing.T) {
 		precision   float64 // of the likelihood, of differences of neighbours
 		least, most int     // of the steps at the end
 	}{"round": {0, 15, 18}, "ill-conditioned": {1e4, 40, 100}} {
-		problem := mcmc.Problem{Name: name, Dim: d, Initial: drawNormal(d),
-			Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+		problem := density.Problem{Name: name, Dim: d, Initial: drawNormal(d),
+			Target: func(compute.Nodes, []*graph.Node) density.Target {
 				return smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node {
 					left := graph.Slice(phi, graph.AxisRange(), graph.AxisRange(0, d-1))
 					right := graph.Slice(phi, graph.AxisRange(), graph.AxisRange(1, d))
@@ -540,35 +540,35 @@ func TestDevices(t *testing.T) {
 // What cannot be sampled is refused with what is wrong, and what to do.
 func TestBadInput(t *testing.T) {
 	good := linear(check.Line())
-	change := func(f func(p *mcmc.Problem)) mcmc.Problem {
+	change := func(f func(p *density.Problem)) density.Problem {
 		p := good
 		f(&p)
 		return p
 	}
-	only := func(target mcmc.Target) mcmc.Problem {
-		return change(func(p *mcmc.Problem) {
-			p.Target = func(compute.Nodes, []*graph.Node) mcmc.Target { return target }
+	only := func(target density.Target) density.Problem {
+		return change(func(p *density.Problem) {
+			p.Target = func(compute.Nodes, []*graph.Node) density.Target { return target }
 		})
 	}
-	constant := func(v float64) mcmc.Density {
+	constant := func(v float64) density.Func {
 		return func(phi *graph.Node) *graph.Node {
 			return graph.AddScalar(graph.MulScalar(graph.ReduceSum(phi, 1), 0), v)
 		}
 	}
 	rwm := mcmc.RandomWalkMetropolis{}
 	for _, c := range []struct {
-		problem mcmc.Problem
+		problem density.Problem
 		kernel  mcmc.Kernel
 		s       smc.Settings
 		says    string
 	}{
-		{change(func(p *mcmc.Problem) { p.Dim = 0 }), rwm, smc.Settings{}, "Dim is 0"},
-		{change(func(p *mcmc.Problem) { p.Target = nil }), rwm, smc.Settings{}, "Problem.Target is nil"},
-		{change(func(p *mcmc.Problem) { p.Initial = nil }), rwm, smc.Settings{}, "Problem.Initial is nil: it must be a " +
+		{change(func(p *density.Problem) { p.Dim = 0 }), rwm, smc.Settings{}, "Dim is 0"},
+		{change(func(p *density.Problem) { p.Target = nil }), rwm, smc.Settings{}, "Problem.Target is nil"},
+		{change(func(p *density.Problem) { p.Initial = nil }), rwm, smc.Settings{}, "Problem.Initial is nil: it must be a " +
 			"function that draws from the prior"},
-		{change(func(p *mcmc.Problem) { p.Start = tensors.FromValue([]float64{1}) }), rwm, smc.Settings{},
+		{change(func(p *density.Problem) { p.Start = tensors.FromValue([]float64{1}) }), rwm, smc.Settings{},
 			"Problem.Start is (Float64)[1]: it must be (Float32)[1000, 3]"},
-		{change(func(p *mcmc.Problem) { p.Inputs = func(int) []any { return nil } }), rwm, smc.Settings{},
+		{change(func(p *density.Problem) { p.Inputs = func(int) []any { return nil } }), rwm, smc.Settings{},
 			"Problem.Inputs is set"},
 		{good, nil, smc.Settings{}, "there is no kernel"},
 		{good, mcmc.ULA{StepSize: .1}, smc.Settings{}, "mcmc.ULA leaves no target invariant"},
@@ -599,7 +599,7 @@ func TestBadInput(t *testing.T) {
 			"1000 of 1000 particles have a log-likelihood that is not finite"},
 		{only(smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node { return phi }}), rwm,
 			smc.Settings{}, "shape"},
-		{change(func(p *mcmc.Problem) { p.Initial = drawNormal(2) }), rwm, smc.Settings{},
+		{change(func(p *density.Problem) { p.Initial = drawNormal(2) }), rwm, smc.Settings{},
 			"what Initial draws has shape (Float32)[1000, 2]"},
 	} {
 		c.s.Engine = computetest.Go(t)
@@ -627,7 +627,7 @@ func TestStall(t *testing.T) {
 			return compute.Only(graph.GreaterThan(x, graph.AddScalar(graph.ZerosLike(x), 3.4)), graph.MulScalar(x, -1))
 		},
 	} {
-		problem := mcmc.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+		problem := density.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) density.Target {
 			return smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node {
 				return likelihood(graph.Reshape(phi, phi.Shape().Dim(0)))
 			}}
@@ -655,7 +655,7 @@ func TestStall(t *testing.T) {
 // 2.
 func TestHalfWithoutLikelihood(t *testing.T) {
 	const k, c = 50., 3.
-	problem := mcmc.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+	problem := density.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) density.Target {
 		return smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node {
 			x := graph.Reshape(phi, phi.Shape().Dim(0))
 			l := graph.AddScalar(graph.MulScalar(graph.Square(x), -k/2), math.Log(c))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
@@ -157,7 +158,7 @@ func (s Settings) Within(owner string, outer Settings) (Settings, error) {
 }
 
 // checkSampled returns an error if a problem or a kernel cannot be sampled.
-func checkSampled(p mcmc.Problem, kernel mcmc.Kernel) error {
+func checkSampled(p density.Problem, kernel mcmc.Kernel) error {
 	if err := limits.Check("smc: Problem",
 		limits.Field("Dim", p.Dim, p.Dim >= 1, "at least 1"),
 		limits.Field("Target", "nil", p.Target != nil, "a function that builds the log-density"),

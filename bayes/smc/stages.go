@@ -8,6 +8,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/compute/dtypes"
@@ -42,7 +43,7 @@ type Spec struct {
 	Prefix string   // of the names of the entries that are the stages' own, such as "moving/"
 	Reads  []string // the entries that the functions below read
 	// Probe gives a target like those of Target, in a graph that is thrown away, to find out what the kernel carries.
-	Probe func(g *graph.Graph) mcmc.Target
+	Probe func(g *graph.Graph) density.Target
 	// Initial draws the first particles from the prior, [J, D].
 	Initial func(nodes compute.Nodes, rng random.Stream) *graph.Node
 	// Tried, if set, makes draws as Initial does, [n, D], with which Start tests that LogPrior is their log-density.
@@ -51,7 +52,7 @@ type Spec struct {
 	// LogPrior is the log-density of the draws of Initial at phi, [J, D]: [J].
 	LogPrior func(nodes compute.Nodes, phi *graph.Node) *graph.Node
 	// Target is the distribution at a place, a scalar of DType.
-	Target func(nodes compute.Nodes, place *graph.Node) mcmc.Target
+	Target func(nodes compute.Nodes, place *graph.Node) density.Target
 	// Potential is the log-likelihood of what comes in next after a place, [J] for phi, [J, D].
 	Potential func(nodes compute.Nodes, phi, place *graph.Node) *graph.Node
 }
@@ -528,7 +529,7 @@ func (s *Stages) carriedStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes
 // potentials are the chains' log prior and, times the power, their log-likelihood, [M, 2]; chains has the chains'
 // entries. No symmetry of a network changes them. So they show how well a kernel mixes where the coordinates do not:
 // signs and the order of units hardly ever change, so coordinates stay correlated.
-func (s *Stages) potentials(nodes, chains compute.Nodes, distribution mcmc.Target) *Node {
+func (s *Stages) potentials(nodes, chains compute.Nodes, distribution density.Target) *Node {
 	phi, logDensity := chains[s.carrier.Phi()], chains[s.carrier.LogDensity()]
 	if logDensity == nil {
 		logDensity = distribution.LogDensity(phi)

@@ -10,6 +10,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/run"
@@ -124,7 +125,7 @@ func TestStartIsNoDraw(t *testing.T) {
 		problem := linear(check.Line())
 		problem.Initial, problem.Start = nil, c.start
 		if target := problem.Target; c.folded {
-			problem.Target = func(data compute.Nodes, inputs []*graph.Node) mcmc.Target {
+			problem.Target = func(data compute.Nodes, inputs []*graph.Node) density.Target {
 				return folded{target(data, inputs).(smc.RowPosterior)}
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 )
@@ -28,7 +29,7 @@ func (p *Position) Result() (*Result, error) { return p.machine.result() }
 // after the checkpoint is written, if one is set; Sample and Steps with the same settings go on from it, to the same
 // bits. An error of Sample is yielded last, with a Position if there is a result beside it, and otherwise with nil.
 func Steps(
-	ctx context.Context, problem mcmc.Problem, kernel mcmc.Kernel, settings Settings,
+	ctx context.Context, problem density.Problem, kernel mcmc.Kernel, settings Settings,
 ) iter.Seq2[*Position, error] {
 	return func(yield func(*Position, error) bool) {
 		sampler := Sampler{Problem: problem, Kernel: kernel}

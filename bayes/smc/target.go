@@ -1,7 +1,7 @@
 package smc
 
 import (
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -9,28 +9,28 @@ import (
 )
 
 // Factored is a target with separate prior and likelihood, which LikelihoodTempering needs. The posteriors of networks,
-// of package target, are Factored; Posterior makes a Factored target from two functions.
+// of package density, are Factored; Posterior makes a Factored target from two functions.
 type Factored interface {
-	mcmc.Target
-	// LogPrior is log p(phi), [J] for phi, [J, D]. It is the density of what mcmc.Problem.Initial draws, with its
+	density.Target
+	// LogPrior is log p(phi), [J] for phi, [J, D]. It is the density of what density.Problem.Initial draws, with its
 	// constant: the evidence is relative to it.
 	LogPrior(phi *graph.Node) *graph.Node
 	// LogLikelihood is log p(y | phi), [J].
 	LogLikelihood(phi *graph.Node) *graph.Node
 	// Tempered is the target log p(phi) + power log p(y | phi), where power is a scalar of phi's type.
-	Tempered(power *graph.Node) mcmc.Target
+	Tempered(power *graph.Node) density.Target
 }
 
 // Sequential is a target that can be evaluated given the first n rows only, which DataTempering needs. The posteriors
-// of networks, of package target, are Sequential; RowPosterior makes a Sequential target from two functions.
+// of networks, of package density, are Sequential; RowPosterior makes a Sequential target from two functions.
 type Sequential interface {
-	mcmc.Target
+	density.Target
 	// LogPrior is as in Factored.
 	LogPrior(phi *graph.Node) *graph.Node
 	// Rows is how many rows there are, N.
 	Rows() int
 	// FirstRows is the posterior given the first n rows, where n is a scalar of phi's type, from 0, the prior, to N.
-	FirstRows(n *graph.Node) mcmc.Target
+	FirstRows(n *graph.Node) density.Target
 	// LogLikelihoodOf is log p(y_from .. y_(from+rows-1) | phi, the rows before), [J]: from is an int32 scalar. Rows
 	// past the end count nothing.
 	LogLikelihoodOf(phi, from *graph.Node, rows int) *graph.Node
@@ -47,14 +47,14 @@ type Folded interface {
 
 // Posterior is a Factored target given by two functions of phi, [J, D] to [J]; gradients are taken in reverse mode.
 type Posterior struct {
-	Prior      mcmc.Density // log p(phi), with its constant
-	Likelihood mcmc.Density // log p(y | phi)
+	Prior      density.Func // log p(phi), with its constant
+	Likelihood density.Func // log p(y | phi)
 }
 
 // RowPosterior is a target that is Factored and Sequential, given by the likelihood of single rows; gradients are
 // taken in reverse mode.
 type RowPosterior struct {
-	Prior mcmc.Density // log p(phi), [J, D] to [J], with its constant
+	Prior density.Func // log p(phi), [J, D] to [J], with its constant
 	N     int          // number of rows
 	// Likelihood is log p(y_n | phi_j) for some rows, [J, B], where rows, int32 [B], are their numbers from 0 to N -
 	// 1. Rows are independent given phi.
@@ -67,14 +67,14 @@ var (
 	_ Sequential = RowPosterior{}
 )
 
-// LogDensity implements mcmc.Target.
+// LogDensity implements density.Target.
 func (p Posterior) LogDensity(phi *graph.Node) *graph.Node {
 	return graph.Add(p.Prior(phi), p.Likelihood(phi))
 }
 
-// Gradient implements mcmc.Target.
+// Gradient implements density.Target.
 func (p Posterior) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
-	return mcmc.Density(p.LogDensity).Gradient(phi)
+	return density.Func(p.LogDensity).Gradient(phi)
 }
 
 // LogPrior implements Factored.
@@ -84,8 +84,8 @@ func (p Posterior) LogPrior(phi *graph.Node) *graph.Node { return p.Prior(phi) }
 func (p Posterior) LogLikelihood(phi *graph.Node) *graph.Node { return p.Likelihood(phi) }
 
 // Tempered implements Factored.
-func (p Posterior) Tempered(power *graph.Node) mcmc.Target {
-	return mcmc.Density(func(phi *graph.Node) *graph.Node {
+func (p Posterior) Tempered(power *graph.Node) density.Target {
+	return density.Func(func(phi *graph.Node) *graph.Node {
 		return graph.Add(p.Prior(phi), graph.Mul(power, p.Likelihood(phi)))
 	})
 }
@@ -98,10 +98,10 @@ func (p RowPosterior) whole() Posterior {
 	}}
 }
 
-// LogDensity implements mcmc.Target.
+// LogDensity implements density.Target.
 func (p RowPosterior) LogDensity(phi *graph.Node) *graph.Node { return p.whole().LogDensity(phi) }
 
-// Gradient implements mcmc.Target.
+// Gradient implements density.Target.
 func (p RowPosterior) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	return p.whole().Gradient(phi)
 }
@@ -113,14 +113,14 @@ func (p RowPosterior) LogPrior(phi *graph.Node) *graph.Node { return p.Prior(phi
 func (p RowPosterior) LogLikelihood(phi *graph.Node) *graph.Node { return p.whole().LogLikelihood(phi) }
 
 // Tempered implements Factored.
-func (p RowPosterior) Tempered(power *graph.Node) mcmc.Target { return p.whole().Tempered(power) }
+func (p RowPosterior) Tempered(power *graph.Node) density.Target { return p.whole().Tempered(power) }
 
 // Rows implements Sequential.
 func (p RowPosterior) Rows() int { return p.N }
 
 // FirstRows implements Sequential.
-func (p RowPosterior) FirstRows(n *graph.Node) mcmc.Target {
-	return mcmc.Density(func(phi *graph.Node) *graph.Node {
+func (p RowPosterior) FirstRows(n *graph.Node) density.Target {
+	return density.Func(func(phi *graph.Node) *graph.Node {
 		rows := graph.Iota(phi.Graph(), shapes.Make(dtypes.Int32, p.N), 0)
 		there := graph.LessThan(graph.ConvertDType(rows, n.DType()), n)
 		return graph.Add(p.Prior(phi), sumOf(p.Likelihood(phi, rows), there))

@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
 
@@ -21,7 +22,7 @@ func initial(d int, of func(z *graph.Node) *graph.Node) func(random.Stream, comp
 }
 
 // perCoordinate is the log-density of independent coordinates, [J], from that of each, [J, D] to [J, D].
-func perCoordinate(of func(x *graph.Node) *graph.Node) mcmc.Density {
+func perCoordinate(of func(x *graph.Node) *graph.Node) density.Func {
 	return func(phi *graph.Node) *graph.Node { return graph.ReduceSum(of(phi), 1) }
 }
 
@@ -61,7 +62,7 @@ func TestDrawsAreOfThePrior(t *testing.T) {
 		name    string
 		dim     int // 0: 3
 		initial func(random.Stream, compute.DType, int) *graph.Node
-		prior   mcmc.Density
+		prior   density.Func
 		says    []string // empty: it is right
 	}{
 		{name: "shifted", initial: initial(3, add(.4)), prior: logNormal,
@@ -113,8 +114,8 @@ func TestDrawsAreOfThePrior(t *testing.T) {
 		if c.dim == 0 {
 			c.dim = 3
 		}
-		problem := mcmc.Problem{Dim: c.dim, Initial: c.initial,
-			Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+		problem := density.Problem{Dim: c.dim, Initial: c.initial,
+			Target: func(compute.Nodes, []*graph.Node) density.Target {
 				return smc.Posterior{Prior: c.prior, Likelihood: perCoordinate(times(0))}
 			}}
 		for name, run := range map[string]func() error{

@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/internal/stats"
 	"gobnn/bayes/internal/tryout"
 	"gobnn/bayes/mcmc"
@@ -34,7 +35,7 @@ type identity struct {
 }
 
 // identitiesOf are those of a target, at phi, [n, D].
-func identitiesOf(target mcmc.Target, tempering Tempering, phi *Node, block int) []identity {
+func identitiesOf(target density.Target, tempering Tempering, phi *Node, block int) []identity {
 	g, dtype := phi.Graph(), phi.DType()
 	if tempering == LikelihoodTempering {
 		t := target.(Factored)
@@ -80,11 +81,11 @@ func (m *machine) tryOnce(done *atomic.Bool, state *compute.State) error {
 
 // trial is what is tried of a problem's target.
 type trial struct {
-	target     mcmc.Target // only its type counts
-	apart      bool        // try whether it keeps particles apart
-	foreign    bool        // try its methods against each other
-	cheap      []string    // try these cheap targets of the kernel's: names, for errors
-	identities []identity  // of a foreign target, once runTrial has built them
+	target     density.Target // only its type counts
+	apart      bool           // try whether it keeps particles apart
+	foreign    bool           // try its methods against each other
+	cheap      []string       // try these cheap targets of the kernel's: names, for errors
+	identities []identity     // of a foreign target, once runTrial has built them
 }
 
 // tryTarget is an error if the problem's target contradicts itself or mixes particles. The state has the problem's
@@ -191,7 +192,7 @@ func (m *machine) tryCheap(rng random.Stream, nodes compute.Nodes, phi *Node) (r
 }
 
 // madeOfFunctions says whether a target of the library's is one of a user's functions.
-func madeOfFunctions(target mcmc.Target) bool {
+func madeOfFunctions(target density.Target) bool {
 	switch target.(type) {
 	case Posterior, RowPosterior, *Posterior, *RowPosterior:
 		return true

@@ -6,6 +6,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
 
@@ -28,20 +29,20 @@ func (o own) LogDensity(phi *graph.Node) *graph.Node {
 	return o.RowPosterior.LogDensity(phi)
 }
 
-func (o own) Tempered(power *graph.Node) mcmc.Target {
+func (o own) Tempered(power *graph.Node) density.Target {
 	return plus(o.RowPosterior.Tempered(power), power, o.tempered)
 }
 
-func (o own) FirstRows(n *graph.Node) mcmc.Target {
+func (o own) FirstRows(n *graph.Node) density.Target {
 	return plus(o.RowPosterior.FirstRows(n), n, o.first)
 }
 
 // plus is the right target with something added to its log-density, if there is anything.
-func plus(right mcmc.Target, place *graph.Node, more func(place, phi *graph.Node) *graph.Node) mcmc.Target {
+func plus(right density.Target, place *graph.Node, more func(place, phi *graph.Node) *graph.Node) density.Target {
 	if more == nil {
 		return right
 	}
-	return mcmc.Density(func(phi *graph.Node) *graph.Node { return graph.Add(right.LogDensity(phi), more(place, phi)) })
+	return density.Func(func(phi *graph.Node) *graph.Node { return graph.Add(right.LogDensity(phi), more(place, phi)) })
 }
 
 func (o own) LogLikelihoodOf(phi, from *graph.Node, rows int) *graph.Node {
@@ -72,7 +73,7 @@ func TestTargetContradictsItself(t *testing.T) {
 	const tempering, data = smc.LikelihoodTempering, smc.DataTempering
 	for _, c := range []struct {
 		name      string
-		target    mcmc.Target
+		target    density.Target
 		tempering smc.Tempering
 		says      []string // empty: it is right
 	}{
@@ -110,8 +111,8 @@ func TestTargetContradictsItself(t *testing.T) {
 		{"functions", right, tempering, nil},
 		{"functions, rows", right, data, nil},
 	} {
-		problem := mcmc.Problem{Dim: 3, Initial: initial(3, func(z *graph.Node) *graph.Node { return z }),
-			Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return c.target }}
+		problem := density.Problem{Dim: 3, Initial: initial(3, func(z *graph.Node) *graph.Node { return z }),
+			Target: func(compute.Nodes, []*graph.Node) density.Target { return c.target }}
 		runs := map[string]func() error{"Sample": func() error {
 			_, err := smc.Sample(t.Context(), problem, mcmc.RandomWalkMetropolis{StepSize: .5}, smc.Settings{
 				Particles: 100, Moves: 1, Block: 2, Tempering: c.tempering, Engine: computetest.Go(t),
@@ -150,18 +151,18 @@ func TestCheapTargetMixes(t *testing.T) {
 	posterior := smc.RowPosterior{Prior: logNormal, N: rows, Likelihood: func(phi, numbers *graph.Node) *graph.Node {
 		return graph.Add(graph.ExpandAxes(half(phi), 1), graph.ConvertDType(graph.ExpandAxes(numbers, 0), phi.DType()))
 	}}
-	for name, cheap := range map[string]mcmc.Density{
+	for name, cheap := range map[string]density.Func{
 		"mixes": func(phi *graph.Node) *graph.Node { return graph.LogSoftmax(half(phi), 0) }, "right": half,
 	} {
 		for _, tempering := range []smc.Tempering{smc.LikelihoodTempering, smc.DataTempering} {
-			for _, target := range []mcmc.Target{posterior, own{RowPosterior: posterior}} {
-				_, err := smc.Sample(t.Context(), mcmc.Problem{
+			for _, target := range []density.Target{posterior, own{RowPosterior: posterior}} {
+				_, err := smc.Sample(t.Context(), density.Problem{
 					Dim: 2, Initial: initial(2, func(z *graph.Node) *graph.Node { return z }),
-					Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return target },
+					Target: func(compute.Nodes, []*graph.Node) density.Target { return target },
 				}, mcmc.DelayedAcceptance{
-					Inner: mcmc.RandomWalkMetropolis{StepSize: .5}, Cheap: func(mcmc.Target) mcmc.Target { return cheap },
+					Inner: mcmc.RandomWalkMetropolis{StepSize: .5}, Cheap: func(density.Target) density.Target { return cheap },
 				}, smc.Settings{Particles: 40, Moves: 1, Tempering: tempering, Engine: computetest.Go(t)})
-				const says = "target mcmc.Density (on which mcmc.DelayedAcceptance moves): LogDensity mixes particles"
+				const says = "target density.Func (on which mcmc.DelayedAcceptance moves): LogDensity mixes particles"
 				if wrong := name == "mixes"; wrong && (err == nil || !strings.Contains(err.Error(), says)) || !wrong && err != nil {
 					t.Errorf("%s, %s, %T: error %v", name, tempering, target, err)
 				}

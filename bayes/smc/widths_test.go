@@ -8,7 +8,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/density"
 	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -28,7 +28,7 @@ var (
 	needles = []twoWidths{{2, .01, .3}, {10, .1, .3}}
 )
 
-func (w twoWidths) problem() mcmc.Problem {
+func (w twoWidths) problem() density.Problem {
 	normal := func(phi *Node, mean, sd, logWeight float64) *Node {
 		square := ReduceSum(Square(MulScalar(AddScalar(phi, -mean), 1/sd)), 1)
 		return AddScalar(MulScalar(square, -.5), logWeight-float64(w.dim)*math.Log(sd*math.Sqrt(2*math.Pi)))
@@ -41,8 +41,8 @@ func (w twoWidths) problem() mcmc.Problem {
 			return Add(top, Log(Add(Exp(Sub(a, top)), Exp(Sub(b, top)))))
 		},
 	}
-	return mcmc.Problem{
-		Dim: w.dim, Target: func(compute.Nodes, []*Node) mcmc.Target { return posterior },
+	return density.Problem{
+		Dim: w.dim, Target: func(compute.Nodes, []*Node) density.Target { return posterior },
 		Initial: func(rng random.Stream, dtype compute.DType, particles int) *Node {
 			return MulScalar(rng.Normal(dtype, particles, w.dim), 5)
 		},

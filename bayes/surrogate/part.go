@@ -58,7 +58,7 @@ func part(
 			return mcmc.Part{}, err
 		}
 	}
-	p.Target = func(data compute.Nodes) mcmc.Target {
+	p.Target = func(data compute.Nodes) density.Target {
 		return density.At(batches, data["psi"], density.Batch{Features: data["features"], Y: data["y"]})
 	}
 	return p, nil

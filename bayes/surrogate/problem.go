@@ -32,7 +32,7 @@ func NewProblem(
 const rowsOfBlock = 8192
 
 // inBlocks are the blocks of a problem's data: its features, [width, N], and y. nil for few rows.
-func inBlocks(bound *bayes.BoundModel, data map[string]*tensors.Tensor) *mcmc.Blocks {
+func inBlocks(bound *bayes.BoundModel, data map[string]*tensors.Tensor) *density.Blocks {
 	rows := data["y"].Shape().Dim(0)
 	if rows < 2*rowsOfBlock {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
@@ -209,7 +210,7 @@ type sampled struct {
 
 // sample runs chains from about the mode, and logs what they cost.
 func (s simulated) sample(
-	t *testing.T, name string, kernel mcmc.Kernel, problem mcmc.Problem, settings mcmc.Settings,
+	t *testing.T, name string, kernel mcmc.Kernel, problem density.Problem, settings mcmc.Settings,
 ) sampled {
 	t.Helper()
 	r, err := mcmc.Sample(context.Background(), problem, kernel, settings)
@@ -267,10 +268,10 @@ func TestSurrogateExactLong(t *testing.T) {
 		t.Errorf("acceptance %.3f, want .13 to .32", judged.acceptance)
 	}
 	unjudged := with
-	unjudged.Target = func(data compute.Nodes, inputs []*graph.Node) mcmc.Target {
+	unjudged.Target = func(data compute.Nodes, inputs []*graph.Node) density.Target {
 		return with.Target(data, inputs).(mcmc.Surrogated).Surrogate()
 	}
-	kernel.Whitening, kernel.Cheap = w, func(surrogate mcmc.Target) mcmc.Target { return surrogate }
+	kernel.Whitening, kernel.Cheap = w, func(surrogate density.Target) density.Target { return surrogate }
 	settings.WarmUp = mcmc.NoWarmUp
 	alone := s.sample(t, "accepted by it alone", kernel, unjudged, settings)
 	outside := 0

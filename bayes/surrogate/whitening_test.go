@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/surrogate"
@@ -144,7 +145,7 @@ func TestGaussNewtonWhitening(t *testing.T) {
 		t.Errorf("acceptance %.3g in the coordinates of Gauss and Newton", a)
 	}
 	for want, of := range map[string]struct {
-		target mcmc.Density
+		target density.Func
 		asked  bool
 	}{
 		"none of Gauss and Newton": {target: func(phi *Node) *Node { return Neg(ReduceSum(Abs(phi), 1)) }},
@@ -152,7 +153,7 @@ func TestGaussNewtonWhitening(t *testing.T) {
 			asked: true, target: func(phi *Node) *Node { return Neg(ReduceSum(Square(phi), 1)) },
 		},
 	} {
-		bare := mcmc.Problem{Dim: 2, Target: func(compute.Nodes, []*Node) mcmc.Target { return of.target }}
+		bare := density.Problem{Dim: 2, Target: func(compute.Nodes, []*Node) density.Target { return of.target }}
 		_, err := mcmc.NewWhitening(t.Context(), mcmc.SplitProblem{Problem: bare}, []float64{0, 1e-6},
 			mcmc.WhiteningSettings{Engine: engine, GaussNewton: of.asked})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/fbnn"
@@ -145,8 +146,9 @@ const mixtureKept = 2000
 // sampleMixture is one chain from the middle, and how much of the mixture it has seen.
 func sampleMixture(ctx context.Context, kernel mcmc.Kernel, draws int) (Result, error) {
 	out := Result{Values: map[string]float64{}, Series: map[string][]float64{}}
-	target := func(compute.Nodes, []*graph.Node) mcmc.Target { return mcmc.Density(mixtureDensity) }
-	r, err := mcmc.Sample(ctx, mcmc.Problem{Name: "mixture of 25 normals", Dim: 2, Target: target}, kernel, mcmc.Settings{
+	target := func(compute.Nodes, []*graph.Node) density.Target { return density.Func(mixtureDensity) }
+	problem := density.Problem{Name: "mixture of 25 normals", Dim: 2, Target: target}
+	r, err := mcmc.Sample(ctx, problem, kernel, mcmc.Settings{
 		Chains: 1, Draws: draws, WarmUp: mcmc.NoWarmUp, Seed: 1})
 	if err != nil {
 		return out, err

@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
@@ -138,7 +139,7 @@ func (m metropolis) Prepare(rows int) (pbnn.Sampler, error) {
 func (m metropolis) RowsPerMove(int) int { return 2 * m.Batches * m.BatchSize * len(m.over.shards) }
 
 // Problem implements pbnn.Sampler: the shards are asked for the inputs of each move.
-func (m metropolis) Problem(d *pbnn.Data) (mcmc.Problem, mcmc.Kernel, error) {
+func (m metropolis) Problem(d *pbnn.Data) (density.Problem, mcmc.Kernel, error) {
 	f := m.over
 	problem, own, err := m.Metropolis.Problem(d)
 	if err != nil {
@@ -164,19 +165,19 @@ func (m metropolis) Problem(d *pbnn.Data) (mcmc.Problem, mcmc.Kernel, error) {
 		}
 		return all
 	}
-	return mcmc.Problem{
+	return density.Problem{
 		Name: fmt.Sprintf("%s over shards of %d rows (%s), %d mini-batches of %d rows of each, of the model %s%s",
 			m.Target, f.rows, f.hashes, m.Batches, m.BatchSize, f.model.Model, f.model.Shared),
 		Dim: problem.Dim, Initial: problem.Initial, Start: problem.Start,
 		BatchShare: float64(len(f.shards)) * problem.BatchShare,
-		Target: func(_ compute.Nodes, inputs []*graph.Node) mcmc.Target {
+		Target: func(_ compute.Nodes, inputs []*graph.Node) density.Target {
 			t := answered{bound: d.Bound, answers: inputs[0]}
 			if len(inputs) > 1 {
 				t.gradient = inputs[1]
 			}
 			return t
 		},
-		HostInputs: &mcmc.HostInputs{
+		HostInputs: &density.HostInputs{
 			Blank: inputs(nil, nil),
 			Inputs: func(ctx context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error) {
 				differences, gradients, err := a.inputs(ctx, move, carried)

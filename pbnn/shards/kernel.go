@@ -6,6 +6,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/pbnn"
 
@@ -35,7 +36,7 @@ func (k walk) Start(rng random.Stream, s mcmc.State) mcmc.State {
 
 // Move implements mcmc.Kernel.
 func (k walk) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	equal := graph.Zeros(s.Phi.Graph(), s.PerParticle())
 	next, info := pbnn.Judge(rng, s, s.Auxiliary["proposal"], equal, target, k.Estimate, k.Rule)
@@ -68,10 +69,10 @@ func (k langevin) Start(_ random.Stream, s mcmc.State) mcmc.State {
 
 // Move implements mcmc.Kernel.
 func (k langevin) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	proposed := graph.GreaterThan(s.Auxiliary["proposed"], graph.ZerosLike(s.Auxiliary["proposed"])) // [J]
-	asked := target.(mcmc.MiniBatchTarget)
+	asked := target.(density.MiniBatchTarget)
 	_, gradient := asked.WithMiniBatch(rng).Gradient(mcmc.Choose(proposed, s.Auxiliary["proposal"], s.Phi))
 	h := graph.BroadcastToShape(tuning.Step(s.Phi, k.StepSize), s.Phi.Shape())
 	push := graph.MulScalar(graph.Mul(h, tuning.Scaled(gradient)), 0.5)
@@ -105,7 +106,7 @@ type answered struct {
 	answers, gradient *graph.Node
 }
 
-var _ mcmc.MiniBatchTarget = answered{}
+var _ density.MiniBatchTarget = answered{}
 
 func (t answered) Differences(
 	_ random.Stream, from, to *graph.Node,
@@ -114,15 +115,15 @@ func (t answered) Differences(
 	return graph.Add(t.answers, graph.BroadcastToShape(graph.ExpandAxes(prior, 1), t.answers.Shape())), nil, 0
 }
 
-// WithMiniBatch implements mcmc.MiniBatchTarget: the shards have drawn the rows.
-func (t answered) WithMiniBatch(random.Stream) mcmc.Target { return t }
+// WithMiniBatch implements density.MiniBatchTarget: the shards have drawn the rows.
+func (t answered) WithMiniBatch(random.Stream) density.Target { return t }
 
-// LogDensity implements mcmc.Target: NaN, as shards are not asked for it and no kernel over shards uses it.
+// LogDensity implements density.Target: NaN, as shards are not asked for it and no kernel over shards uses it.
 func (t answered) LogDensity(phi *graph.Node) *graph.Node {
 	return graph.MulScalar(graph.OnesLike(t.bound.LogPrior(phi)), math.NaN())
 }
 
-// Gradient implements mcmc.Target, at the places that shards were asked about; the log-density is NaN.
+// Gradient implements density.Target, at the places that shards were asked about; the log-density is NaN.
 func (t answered) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	logDensity = t.LogDensity(phi)
 	if t.gradient == nil {

@@ -6,6 +6,7 @@ import (
 
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/pbnn"
 
@@ -24,11 +25,11 @@ func (q quartic) LogDensity(phi *Node) *Node {
 }
 
 func (q quartic) Gradient(phi *Node) (logDensity, gradient *Node) {
-	return mcmc.Density(q.LogDensity).Gradient(phi)
+	return density.Func(q.LogDensity).Gradient(phi)
 }
 
-func (q quartic) WithMiniBatch(random.Stream) mcmc.Target {
-	return mcmc.Density(func(phi *Node) *Node {
+func (q quartic) WithMiniBatch(random.Stream) density.Target {
+	return density.Func(func(phi *Node) *Node {
 		return Add(MulScalar(q.LogDensity(phi), q.factor), ReduceSum(MulScalar(phi, q.shift), 1))
 	})
 }

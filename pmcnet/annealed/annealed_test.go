@@ -16,6 +16,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/nn"
@@ -400,7 +401,7 @@ func TestAnnealedBadInput(t *testing.T) {
 		t.Errorf("the least number of draws: %v", err)
 	}
 	_, err := pmcnet.Sample(t.Context(), holed(0), annealed.Annealed{}, goSettings(t))
-	says(t, "a density alone", err, "mcmc.Density", "smc.Posterior", "pmcnet.PMC{}")
+	says(t, "a density alone", err, "density.Func", "smc.Posterior", "pmcnet.PMC{}")
 	good.Start = tensors.FromValue([][]float64{{1, 2, 3}})
 	_, err = pmcnet.Sample(t.Context(), good, annealed.Annealed{}, goSettings(t))
 	says(t, "start", err, "Annealed.Start", "PMC{}")
@@ -436,12 +437,12 @@ func TestAnnealedStalls(t *testing.T) {
 		}
 		says(t, "the warning", errors.New(strings.Join(r.Warnings, ";")), "at power", "no evidence")
 	}
-	cliffs := mcmc.Problem{
+	cliffs := density.Problem{
 		Dim: 1,
 		Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node {
 			return rng.Normal(dtype, n, 1)
 		},
-		Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
+		Target: func(compute.Nodes, []*graph.Node) density.Target {
 			return smc.Posterior{
 				Prior: func(phi *graph.Node) *graph.Node {
 					square := graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -.5)

@@ -4,7 +4,7 @@ import (
 	"maps"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/density"
 	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -18,8 +18,8 @@ import (
 // mixture is fitted to one image of the posterior; here its density is that of a particle's image in canonical order,
 // so that all images are alike, as the posterior has them, and moves may cross from one to the next.
 type bridged struct {
-	posterior mcmc.Target
-	density   mcmc.Density // log q, [J] for phi, [J, D]
+	posterior density.Target
+	density   density.Func // log q, [J] for phi, [J, D]
 }
 
 var _ smc.Folded = bridged{}
@@ -29,7 +29,7 @@ func (b bridged) Gradient(phi *Node) (logDensity, gradient *Node) { return b.pos
 func (b bridged) LogPrior(phi *Node) *Node                        { return b.density(phi) }
 func (b bridged) LogLikelihood(phi *Node) *Node                   { return Sub(b.LogDensity(phi), b.density(phi)) }
 func (b bridged) Folded()                                         {}
-func (b bridged) Tempered(power *Node) mcmc.Target                { return betweenTargets{b, power} }
+func (b bridged) Tempered(power *Node) density.Target             { return betweenTargets{b, power} }
 
 // betweenTargets is the distribution at a power, above 0.
 type betweenTargets struct {
@@ -49,10 +49,10 @@ func (b betweenTargets) Gradient(phi *Node) (logDensity, gradient *Node) {
 }
 
 // bridgeProblem is that of the bridge, whose particles begin at the given draws.
-func (r *annealing) bridgeProblem(q mixture, f form, start *mat.Dense) (mcmc.Problem, error) {
+func (r *annealing) bridgeProblem(q mixture, f form, start *mat.Dense) (density.Problem, error) {
 	name, err := r.name()
 	if err != nil {
-		return mcmc.Problem{}, err
+		return density.Problem{}, err
 	}
 	problem := r.Problem
 	problem.Name = name + "; bridge"
@@ -64,7 +64,7 @@ func (r *annealing) bridgeProblem(q mixture, f form, start *mat.Dense) (mcmc.Pro
 	maps.Copy(problem.Data, r.order.data(r.DType))
 	problem.Initial, problem.Start = nil, r.rows(start)
 	target, order := r.Problem.Target, r.order
-	problem.Target = func(data compute.Nodes, inputs []*Node) mcmc.Target {
+	problem.Target = func(data compute.Nodes, inputs []*Node) density.Target {
 		return bridged{target(data, inputs), func(phi *Node) *Node {
 			return f.logDensity(data, order.canonical(data, phi))
 		}}

@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/smc"
@@ -90,7 +91,7 @@ func TestMixtureInGraph(t *testing.T) {
 			}
 		}
 		gradient := inGraph(t, data, x, func(data compute.Nodes, x *graph.Node) *graph.Node {
-			_, g := mcmc.Density(func(x *graph.Node) *graph.Node { return in.logDensity(data, x) }).Gradient(x)
+			_, g := density.Func(func(x *graph.Node) *graph.Node { return in.logDensity(data, x) }).Gradient(x)
 			return g
 		})
 		const h = 1e-5
@@ -130,7 +131,7 @@ func TestOrderInGraph(t *testing.T) {
 		data := o.data(compute.Float64)
 		data["linear"] = compute.Floats(compute.Float64, linear, b.D)
 		gradient := inGraph(t, data, particles, func(data compute.Nodes, x *graph.Node) *graph.Node {
-			_, g := mcmc.Density(func(x *graph.Node) *graph.Node {
+			_, g := density.Func(func(x *graph.Node) *graph.Node {
 				return graph.Einsum("jd,d->j", o.canonical(data, x), data["linear"])
 			}).Gradient(x)
 			return g
@@ -197,8 +198,8 @@ func TestBridgeRegion(t *testing.T) {
 			{share: .8, dof: 30, mean: mean, lower: lower},
 			{share: .2, dof: 4, mean: make([]float64, d), lower: lower},
 		}
-		problem := mcmc.Problem{
-			Dim: d, Target: func(compute.Nodes, []*graph.Node) mcmc.Target { return target },
+		problem := density.Problem{
+			Dim: d, Target: func(compute.Nodes, []*graph.Node) density.Target { return target },
 			Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, d) },
 		}
 		several := Annealed{Kernel: mcmc.HMC{Steps: 5},

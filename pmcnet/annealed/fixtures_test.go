@@ -11,7 +11,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/smc"
@@ -43,19 +43,19 @@ func regression(d, n int, seed uint64) check.Linear {
 }
 
 // problem is a regression's posterior.
-func problem(l check.Linear) mcmc.Problem {
+func problem(l check.Linear) density.Problem {
 	d := len(l.X[0])
 	sd := l.PriorStdDev
 	for len(sd) < d {
 		sd = append(sd, 1)
 	}
-	return mcmc.Problem{
+	return density.Problem{
 		Name: "regression", Dim: d,
 		Data: map[string]*tensors.Tensor{"x": tensors.FromValue(l.X), "y": tensors.FromValue(l.Y)},
 		Initial: func(rng random.Stream, dtype compute.DType, particles int) *graph.Node {
 			return rng.Normal(dtype, particles, d)
 		},
-		Target: func(data compute.Nodes, _ []*graph.Node) mcmc.Target {
+		Target: func(data compute.Nodes, _ []*graph.Node) density.Target {
 			return smc.Posterior{
 				Prior: func(phi *graph.Node) *graph.Node {
 					square := graph.ReduceSum(graph.Square(phi), 1)
@@ -144,14 +144,14 @@ func says(t *testing.T, what string, err error, words ...string) {
 }
 
 // holed is a problem whose density is nowhere above 0, or NaN beyond a bound.
-func holed(bound float64) mcmc.Problem {
-	return mcmc.Problem{
+func holed(bound float64) density.Problem {
+	return density.Problem{
 		Dim: 2,
 		Initial: func(rng random.Stream, dtype compute.DType, particles int) *graph.Node {
 			return rng.Normal(dtype, particles, 2)
 		},
-		Target: func(compute.Nodes, []*graph.Node) mcmc.Target {
-			return mcmc.Density(func(phi *graph.Node) *graph.Node {
+		Target: func(compute.Nodes, []*graph.Node) density.Target {
+			return density.Func(func(phi *graph.Node) *graph.Node {
 				first := graph.Squeeze(graph.Slice(phi, graph.AxisRange(), graph.AxisElem(0)), 1)
 				beyond := graph.GreaterThan(first, graph.ConstAs(first, bound))
 				nan := graph.Sqrt(graph.AddScalar(graph.MulScalar(first, 0), -1))

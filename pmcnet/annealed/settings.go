@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
@@ -158,7 +159,7 @@ func (a Annealed) Prepare(job *pmcnet.Job) (pmcnet.Algorithm, error) {
 // factored is an error where the job's target does not know prior and likelihood apart.
 func factored(job *pmcnet.Job) error {
 	var err error
-	failed := job.Probe(func(target mcmc.Target) {
+	failed := job.Probe(func(target density.Target) {
 		if _, ok := target.(smc.Factored); !ok {
 			err = fmt.Errorf("annealed: Problem.Target gives a %T, of which prior and likelihood are not known apart: Annealed "+
 				"tempers the likelihood; give the target as an smc.Posterior, or take pmcnet.PMC{}", target)

@@ -5,6 +5,7 @@ package kerneltest
 
 import (
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -21,7 +22,7 @@ type Change func(before, next *mcmc.State, info *mcmc.Info)
 
 // Move implements mcmc.Kernel.
 func (c Changed) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	before := s
 	next, info := c.Kernel.Move(rng, s, target, tuning)

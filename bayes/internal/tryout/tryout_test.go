@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/density"
 	"gobnn/bayes/internal/tryout"
-	"gobnn/bayes/mcmc"
 	"gobnn/pmcnet"
 	"gobnn/viz"
 
@@ -20,7 +20,7 @@ func TestForeign(t *testing.T) {
 		part    any
 		foreign bool
 	}{
-		{bayes.Normal{}, false}, {&bayes.Normal{}, false}, {mcmc.Density(nil), false}, {pmcnet.PMC{}, false},
+		{bayes.Normal{}, false}, {&bayes.Normal{}, false}, {density.Func(nil), false}, {pmcnet.PMC{}, false},
 		{own{}, true}, {&own{}, true}, {viz.Frame{}, true}, {mat.Dense{}, true},
 	} {
 		if got := tryout.Foreign(c.part); got != c.foreign {

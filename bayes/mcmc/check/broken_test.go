@@ -5,6 +5,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -47,7 +48,7 @@ func (langevin) Check(int) error          { return nil }
 func (hamiltonian) Check(int) error       { return nil }
 func (turning) Check(int) error           { return nil }
 
-func (k walk) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
+func (k walk) Move(rng random.Stream, s mcmc.State, target density.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
 	z := gauss(rng.Named("proposal"), s.Phi)
 	proposal := mcmc.State{Phi: Add(s.Phi, MulScalar(z, 1.2))}
 	switch k.fault {
@@ -79,7 +80,7 @@ func (k walk) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.T
 	return next, info
 }
 
-func (k stretch) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
+func (k stretch) Move(rng random.Stream, s mcmc.State, target density.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
 	size := func(x *Node) *Node { return Sqrt(AddScalar(Square(x), 1)) }
 	inner := Mul(Sign(s.Phi), Log(Add(Abs(s.Phi), size(s.Phi)))) // asinh
 	y := Add(inner, gauss(rng.Named("proposal"), s.Phi))
@@ -97,7 +98,7 @@ func (k stretch) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcm
 	return decide(rng, s, proposal, logRatio, k.fault)
 }
 
-func (k crank) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
+func (k crank) Move(rng random.Stream, s mcmc.State, target density.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
 	const beta, sd = .6, 1.5
 	proposal := mcmc.State{
 		Phi: Add(MulScalar(s.Phi, math.Sqrt(1-beta*beta)), MulScalar(gauss(rng.Named("proposal"), s.Phi), beta*sd)),
@@ -118,7 +119,7 @@ func (k crank) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.
 	return decide(rng, s, proposal, logRatio, k.fault)
 }
 
-func (k langevin) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
+func (k langevin) Move(rng random.Stream, s mcmc.State, target density.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
 	const h = .7
 	sign := 1.0
 	if k.fault == "gradient's sign, in the proposal" || k.fault == "gradient's sign, in both" {
@@ -161,7 +162,9 @@ func (k hamiltonian) Start(rng random.Stream, s mcmc.State) mcmc.State {
 	return s
 }
 
-func (k hamiltonian) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
+func (k hamiltonian) Move(
+	rng random.Stream, s mcmc.State, target density.Target, _ mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
 	const h, steps = .42, 3
 	start := gauss(rng.Named("momentum"), s.Phi)
 	if k.fault == "momentum not refreshed" {
@@ -196,7 +199,7 @@ func (k hamiltonian) Move(rng random.Stream, s mcmc.State, target mcmc.Target, _
 	return next, info
 }
 
-func (turning) Move(rng random.Stream, s mcmc.State, _ mcmc.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
+func (turning) Move(rng random.Stream, s mcmc.State, _ density.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
 	const a, angle = .9, .5
 	m := row(s.Phi, []float64{1, -.5})
 	turn := matrix(
@@ -245,7 +248,7 @@ func gauss(rng random.Stream, like *Node) *Node {
 }
 
 // gate is what mcmc.Start evaluates.
-func gate(target mcmc.Target, phi *Node) (logDensity, gradient *Node) {
+func gate(target density.Target, phi *Node) (logDensity, gradient *Node) {
 	logDensity, gradient = target.Gradient(phi)
 	finite := And(IsFinite(logDensity), LogicalAll(IsFinite(gradient), 1))
 	return Where(

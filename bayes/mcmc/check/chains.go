@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/compute/shapes"
@@ -44,7 +45,7 @@ type info struct{ acceptance, accepted, nonFinite []float64 }
 
 func newChains(engine *compute.Engine, kernel mcmc.Kernel, l layout, o Options) (c *chains, err error) {
 	c = &chains{layout: l, engine: engine, dtype: o.DType, most: o.MaxMoves, options: o}
-	target := func(g *Graph) mcmc.Target {
+	target := func(g *Graph) density.Target {
 		return composite{l, Parameter(g, dataEntry, shapes.Make(o.DType, l.j, l.data))}
 	}
 	if c.carrier, err = mcmc.NewCarrier(engine, kernel, shapes.Make(o.DType, l.j, l.d), target); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 
@@ -20,7 +21,7 @@ func (multiplicative) UsesTarget() bool      { return true }
 func (multiplicative) Check(int) error       { return nil }
 
 func (k multiplicative) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, _ mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target density.Target, _ mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	dtype, dims := s.Phi.DType(), s.Phi.Shape().Dimensions
 	z := MulScalar(rng.Named("proposal").Normal(dtype, dims...), 0.5)

@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -24,7 +25,7 @@ func (k odd) Start(_ random.Stream, s mcmc.State) mcmc.State {
 	s.Auxiliary = map[string]*Node{"mine": s.Phi}
 	return s
 }
-func (k odd) Move(_ random.Stream, s mcmc.State, _ mcmc.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
+func (k odd) Move(_ random.Stream, s mcmc.State, _ density.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
 	switch k.how {
 	case "forgets its own":
 		s.Auxiliary = nil

@@ -6,6 +6,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -15,20 +16,20 @@ import (
 var surrogates = []struct {
 	name string
 	slow bool // too bad to be reached from far
-	of   func(target mcmc.Target) mcmc.Target
+	of   func(target density.Target) density.Target
 }{
-	{"right", false, func(target mcmc.Target) mcmc.Target { return target }},
-	{"wrong", false, func(target mcmc.Target) mcmc.Target { // wider, and its mean elsewhere
-		return mcmc.Density(func(phi *Node) *Node {
+	{"right", false, func(target density.Target) density.Target { return target }},
+	{"wrong", false, func(target density.Target) density.Target { // wider, and its mean elsewhere
+		return density.Func(func(phi *Node) *Node {
 			tilt := ReduceSum(Mul(phi, row(phi, []float64{.4, -.3})), 1)
 			return Add(MulScalar(target.LogDensity(phi), .7), tilt)
 		})
 	}},
-	{"useless", true, func(mcmc.Target) mcmc.Target {
-		return mcmc.Density(func(phi *Node) *Node { return halfSquares(DivScalar(phi, 3)) })
+	{"useless", true, func(density.Target) density.Target {
+		return density.Func(func(phi *Node) *Node { return halfSquares(DivScalar(phi, 3)) })
 	}},
-	{"stuck", true, func(mcmc.Target) mcmc.Target { // far from every target, and narrow
-		return mcmc.Density(func(phi *Node) *Node { return halfSquares(DivScalar(AddScalar(phi, 20), .3)) })
+	{"stuck", true, func(density.Target) density.Target { // far from every target, and narrow
+		return density.Func(func(phi *Node) *Node { return halfSquares(DivScalar(AddScalar(phi, 20), .3)) })
 	}},
 }
 
@@ -59,7 +60,7 @@ func TestWithoutSecondStage(t *testing.T) {
 	}
 	wrong := o.Targets[0].LogDensity
 	o.Targets[0].LogDensity = func(phi, data *Node) *Node {
-		return surrogates[1].of(mcmc.Density(func(x *Node) *Node { return wrong(x, data) })).LogDensity(phi)
+		return surrogates[1].of(density.Func(func(x *Node) *Node { return wrong(x, data) })).LogDensity(phi)
 	}
 	report, err := Run(mcmc.HMC{StepSize: .5, Steps: 3}, o)
 	if err != nil {
@@ -103,7 +104,7 @@ func TestSplitHMC(t *testing.T) {
 type unjudged struct{ mcmc.SplitHMC }
 
 func (k unjudged) Move(
-	rng random.Stream, s mcmc.State, target mcmc.Target, tuning mcmc.Tuning,
+	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
 ) (mcmc.State, mcmc.Info) {
 	return k.SplitHMC.Move(rng, s, k.Cheap(target), tuning)
 }
@@ -112,7 +113,7 @@ func TestWithoutFinalTest(t *testing.T) {
 	t.Parallel()
 	kernel := mcmc.SplitHMC{
 		StepSize: .5, OnSurrogate: true, Whitening: plane(),
-		Cheap: func(target mcmc.Target) mcmc.Target {
+		Cheap: func(target density.Target) density.Target {
 			if _, ok := target.(composite); !ok { // already the surrogate
 				return target
 			}

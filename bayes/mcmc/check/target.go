@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -130,7 +130,7 @@ type composite struct {
 	given *Node
 }
 
-var _ mcmc.Target = composite{}
+var _ density.Target = composite{}
 
 // each evaluates every target once, on the rows of all its blocks, which lie side by side.
 func (c composite) each(phi *Node, evaluate func(x, logDensity *Node)) {
@@ -153,14 +153,14 @@ func (c composite) each(phi *Node, evaluate func(x, logDensity *Node)) {
 	}
 }
 
-// LogDensity implements mcmc.Target.
+// LogDensity implements density.Target.
 func (c composite) LogDensity(phi *graph.Node) *graph.Node {
 	var parts []*Node
 	c.each(phi, func(_, logDensity *Node) { parts = append(parts, logDensity) })
 	return Concatenate(parts, 0)
 }
 
-// Gradient implements mcmc.Target.
+// Gradient implements density.Target.
 func (c composite) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	var values, gradients []*Node
 	c.each(phi, func(x, value *Node) {
