@@ -27,6 +27,7 @@ const cell = `import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 	"gobnn/ohsmc"
@@ -42,8 +43,9 @@ model := bayes.Model{
 	Likelihood: bayes.Gaussian{Learn: true},
 	Stochastic: bayes.Layers(2),
 }
-result, err := ohsmc.Fit(run.Context(), model, ohsmc.OpenHorizon{}, parts, ohsmc.Settings{
-	Particles: 300, BatchSize: 20, Epochs: 150, Seed: 1, Checkpoint: FILE,
+method := ohsmc.OpenHorizon{Training: ohsmc.Training{Particles: 300, BatchSize: 20, Epochs: 150}}
+result, err := fit.Fit(run.Context(), model, method, parts, run.Settings{
+	Seed: 1, Checkpoint: FILE,
 	CheckpointEvery: 50 * time.Millisecond,
 	Progress: func(p run.Progress) { fmt.Printf("at %d\n", p.Step) },
 })
@@ -61,7 +63,7 @@ for _, name := range []string{"layer1/weights", "layer2/weights", "layer3/weight
 	}
 	fmt.Fprintln(sum, values, stochastic) // the shortest decimals that read back to the same bits
 }
-for i := range result.Trace {
+for i := range fit.Details[*ohsmc.Details](result).Trace {
 	result.Trace[i].Seconds = 0 // that each step took
 }
 fmt.Fprintln(sum, result.Posterior.LogWeights().Weights(), result.Trace, result.Validated)

@@ -1,14 +1,15 @@
 package ohsmc
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
-	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -16,18 +17,24 @@ import (
 
 // own is an algorithm of a user's own, with its faults.
 type own struct {
+	Training
 	Fault   string
-	prepare func() (Algorithm, error)
+	prepare func() (fit.Method, error)
 	compile func(c *Core) (Stepper, error)
 }
 
 func (o own) Title() string { return "of one's own" }
 
-func (o own) Prepare(*bayes.BoundModel) (Algorithm, error) {
+func (o own) Prepare(j *fit.Job) (m fit.Method, err error) {
 	if o.prepare != nil {
 		return o.prepare()
 	}
-	return o, nil
+	o.Training, err = o.Training.Prepared(j, .5, smc.Stratified)
+	return o, err
+}
+
+func (o own) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return Run(ctx, j, o.Training, o)
 }
 
 func (o own) Compile(c *Core) (Stepper, error) { return o.compile(c) }
@@ -59,9 +66,9 @@ func TestOwnAlgorithms(t *testing.T) {
 		algorithm own
 		says      []string
 	}{
-		{own{Fault: "prepare", prepare: func() (Algorithm, error) { return nil, fault }}, []string{"a fault of its own"}},
-		{own{Fault: "no algorithm", prepare: func() (Algorithm, error) { return nil, nil }},
-			[]string{"Prepare gives no Algorithm"}},
+		{own{Fault: "prepare", prepare: func() (fit.Method, error) { return nil, fault }}, []string{"a fault of its own"}},
+		{own{Fault: "no algorithm", prepare: func() (fit.Method, error) { return nil, nil }},
+			[]string{"Prepare of ohsmc.own gives no method"}},
 		{own{Fault: "compile", compile: func(*Core) (Stepper, error) { return nil, fault }}, []string{"a fault of its own"}},
 		{own{Fault: "none", compile: func(*Core) (Stepper, error) { return nil, nil }},
 			[]string{"ohsmc.own gives no Stepper"}},

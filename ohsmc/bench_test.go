@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
 
@@ -58,12 +59,12 @@ func benchmarkHost(b *testing.B, _ *compute.Engine) {
 	}
 }
 
-func benchmarkRun(b *testing.B, algorithm Algorithm, settings Settings, validate bool) *training {
+func benchmarkRun(b *testing.B, algorithm fit.Method, settings Settings, validate bool) *training {
 	return benchmarkRunOf(b, algorithm, settings, []int{50, 20, 5}, bayes.Layers(3), validate)
 }
 
 func benchmarkRunOf(
-	b *testing.B, algorithm Algorithm, settings Settings, hidden []int, stochastic bayes.Partition, validate bool,
+	b *testing.B, algorithm fit.Method, settings Settings, hidden []int, stochastic bayes.Partition, validate bool,
 ) *training {
 	parts := dataset.Parts{Train: noise(300)}
 	if validate {
@@ -78,7 +79,7 @@ func benchmarkRunOf(
 
 // benchmarkTraining has made its first step, which compiles.
 func benchmarkTraining(
-	b *testing.B, model bayes.Model, algorithm Algorithm, parts dataset.Parts, settings Settings,
+	b *testing.B, model bayes.Model, algorithm fit.Method, parts dataset.Parts, settings Settings,
 ) *training {
 	engine, err := settings.Engine.Or()
 	if err != nil {
@@ -86,9 +87,7 @@ func benchmarkTraining(
 	}
 	settings.Engine = engine
 	settings.Epochs = 1 << 20 // more than any benchmark makes
-	trainer := NewTrainer(model)
-	b.Cleanup(trainer.Close)
-	r, err := begun(trainer, algorithm, parts, settings)
+	r, err := begun(model, algorithm, parts, settings)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -96,7 +95,7 @@ func benchmarkTraining(
 	if err := r.Step(context.Background()); err != nil {
 		b.Fatal(err)
 	}
-	b.Log(engine, r.Target.Plan)
+	b.Log(engine, r.core.Target.Plan)
 	return r
 }
 

@@ -19,6 +19,7 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/compute/tensorfile"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
@@ -30,7 +31,7 @@ import (
 // that came to its end and of one whose patience did.
 func TestFinishedCheckpoint(t *testing.T) {
 	for _, c := range []struct {
-		algorithm Algorithm
+		algorithm fit.Method
 		settings  Settings
 		want      run.Status
 	}{
@@ -44,11 +45,10 @@ func TestFinishedCheckpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trainer := NewTrainer(small)
-		defer trainer.Close()
-		got, err := trainer.Fit(t.Context(), c.algorithm, parts(t), c.settings)
-		if err != nil || trainer.programs.Made() != 0 {
-			t.Fatalf("error %v, compiled %d times", err, trainer.programs.Made())
+		before := c.settings.Engine.Compiled()
+		got, err := Fit(t.Context(), small, c.algorithm, parts(t), c.settings)
+		if n := c.settings.Engine.Compiled() - before; err != nil || n != 0 {
+			t.Fatalf("error %v, compiled %d times", err, n)
 		}
 		if got.Status != c.want || !slices.Equal(numbers(t, got.Posterior), numbers(t, want.Posterior)) {
 			t.Errorf("%s, with other numbers than the run, which was %s", got.Status, want.Status)
@@ -115,7 +115,7 @@ func TestWhatStopsKeepsTheParticles(t *testing.T) {
 				}
 			}
 		}
-		result, err := shared.Fit(t.Context(), nil, p, settings)
+		result, err := Fit(t.Context(), shared, nil, p, settings)
 		if result == nil || err == nil || !strings.Contains(err.Error(), c.says) || c.observe != nil && !errors.Is(err,
 			c.observe) {
 			t.Fatalf("%s: result %v, error %v", name, result, err)
@@ -130,7 +130,7 @@ func TestWhatStopsKeepsTheParticles(t *testing.T) {
 			continue
 		}
 		settings.Observe = nil // the checkpoint was written, and goes on
-		again, err := shared.Fit(t.Context(), nil, p, settings)
+		again, err := Fit(t.Context(), shared, nil, p, settings)
 		if err != nil || !slices.Equal(numbers(t, again.Posterior), numbers(t, whole.Posterior)) {
 			t.Errorf("gone on with, the run ends elsewhere: %v", err)
 		}
@@ -145,12 +145,11 @@ func TestForgedCheckpoint(t *testing.T) {
 		Checkpoint: filepath.Join(t.TempDir(), "run"),
 	}
 	algorithm := Guided{Adapt: .5}
-	trainer := NewTrainer(small)
-	defer trainer.Close()
+	trainer := small
 	ctx, cancel := context.WithCancel(t.Context())
 	settings.ObserveEvery = 7
 	settings.Observe = func(int, *bayes.Posterior) error { cancel(); return nil }
-	if result, err := trainer.Fit(ctx, algorithm, p, settings); err != nil || result.Steps != 7 {
+	if result, err := Fit(ctx, trainer, algorithm, p, settings); err != nil || result.Steps != 7 {
 		t.Fatal(err)
 	}
 	settings.Observe = nil
@@ -207,7 +206,7 @@ func TestForgedCheckpoint(t *testing.T) {
 		// It is no other run's: it is forged, and nothing to write over in silence.
 		for _, replace := range []bool{false, true} {
 			settings.Replace = replace
-			result, err := trainer.Fit(t.Context(), algorithm, p, settings)
+			result, err := Fit(t.Context(), trainer, algorithm, p, settings)
 			if result != nil || err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(),
 				"delete the file") {
 				t.Errorf("%s %s: %v, want %q", c.by, c.tensor, err, c.says)
@@ -245,12 +244,11 @@ func (h hidden) Move(
 func TestKernelsThatJSONDoesNotKnow(t *testing.T) {
 	p := parts(t)
 	settings := Settings{Particles: 10, BatchSize: 36, Epochs: 2, Engine: computetest.Go(t)}
-	trainer := NewTrainer(small)
-	defer trainer.Close()
-	for name, algorithm := range map[string]Algorithm{
+	trainer := small
+	for name, algorithm := range map[string]fit.Method{
 		"ohsmc.OpenHorizon": OpenHorizon{Kernel: moodyWalk{}}, "ohsmc.SMC": SMC{Kernel: moody{MALA: mcmc.MALA{StepSize: .1}}},
 	} {
-		result, err := trainer.Fit(t.Context(), algorithm, p, settings)
+		result, err := Fit(t.Context(), trainer, algorithm, p, settings)
 		if err == nil || result != nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "JSON") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -263,7 +261,7 @@ func TestKernelsThatJSONDoesNotKnow(t *testing.T) {
 	}
 	var all [][]float64
 	for _, variance := range []float64{1e-6, 1} {
-		result, err := trainer.Fit(t.Context(), OpenHorizon{Kernel: hidden{variance: variance}}, p, settings)
+		result, err := Fit(t.Context(), trainer, OpenHorizon{Kernel: hidden{variance: variance}}, p, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,12 +272,18 @@ func TestKernelsThatJSONDoesNotKnow(t *testing.T) {
 	}
 }
 
+// anew is a random walk that holds a function, so that nothing compiled for it is kept.
+type anew struct {
+	mcmc.RandomWalk
+	Hold func() `json:"-"`
+}
+
 // What is an input of the programs, the seed, the learning rate and the number of epochs, does not have them compiled
-// anew.
-func TestTrainerCompilesOnce(t *testing.T) {
-	trainer := NewTrainer(small)
-	defer trainer.Close()
-	settings := Settings{Particles: 10, BatchSize: 36, Epochs: 1, Engine: computetest.Go(t)}
+// anew; the results are those of programs that are.
+func TestCompilesOnce(t *testing.T) {
+	settings := Settings{Particles: 11, BatchSize: 36, Epochs: 1, Engine: computetest.Go(t)}
+	walk := mcmc.RandomWalk{Variance: .01}
+	kept := 0
 	for _, change := range []func(*Settings){
 		func(s *Settings) {}, func(s *Settings) { s.Seed = 3 }, func(s *Settings) { s.Epochs = 3 },
 		func(s *Settings) { s.Patience = 2 },
@@ -287,19 +291,25 @@ func TestTrainerCompilesOnce(t *testing.T) {
 	} {
 		s := settings
 		change(&s)
-		got, err := trainer.Fit(t.Context(), nil, parts(t), s)
+		before := s.Engine.Compiled()
+		got, err := Fit(t.Context(), small, OpenHorizon{Kernel: walk}, parts(t), s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := Fit(t.Context(), small, nil, parts(t), s)
+		kept += s.Engine.Compiled() - before
+		before = s.Engine.Compiled()
+		want, err := Fit(t.Context(), small, OpenHorizon{Kernel: anew{walk, func() {}}}, parts(t), s)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if s.Engine.Compiled() != before+1 {
+			t.Error("what holds a function is compiled anew")
 		}
 		if !slices.Equal(numbers(t, got.Posterior), numbers(t, want.Posterior)) {
-			t.Errorf("%+v: the trainer's result differs from Fit's", s)
+			t.Errorf("%+v: the kept programs' result differs", s)
 		}
 	}
-	if n := trainer.programs.Made(); n != 1 {
-		t.Errorf("it compiled %d times", n)
+	if kept != 1 {
+		t.Errorf("it compiled %d times", kept)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -18,9 +19,10 @@ import (
 // Core is a model bound to data and settings, from which an Algorithm builds its graphs. Its methods that take or
 // return nodes build graph, and panic as GoMLX does.
 type Core struct {
-	Settings                   // with the defaults, Engine the open one; see Session.Settings for which are each run's
-	Bound    *bayes.BoundModel // the model with the data's widths: the prior, and the layout of phi and psi
-	Target   density.MiniBatch // the likelihood of a batch, evaluated in chunks of particles
+	Training                       // with the defaults; see Session.Training for which are each run's
+	run.Settings                   // with the defaults, Engine the open one; likewise
+	Bound        *bayes.BoundModel // the model with the data's widths: the prior, and the layout of phi and psi
+	Target       density.MiniBatch // the likelihood of a batch, evaluated in chunks of particles
 }
 
 // State is the state of a run between steps, as nodes of a step's graph.

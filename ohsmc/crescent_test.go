@@ -7,6 +7,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
@@ -66,7 +67,7 @@ func TestCrescent(t *testing.T) {
 // onCrescent is a training on the crescent.
 type onCrescent struct {
 	name          string
-	algorithm     Algorithm
+	algorithm     fit.Method
 	particles     int
 	batch, epochs int
 	every         int // steps in which the learning rate falls by 4 %: the paper's 10, and 1 for the 40 steps of SMC
@@ -80,8 +81,7 @@ func learnCrescent(t *testing.T, trainings ...onCrescent) {
 		Prior:      bayes.Normal{PerLayer: map[int]float64{1: math.Sqrt2, 2: 1}},
 		Stochastic: bayes.Names("phi0", "phi1"), Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
 	}
-	trainer := NewTrainer(model)
-	defer trainer.Close()
+	trainer := model
 	data, err := dataset.Crescent(100, 1, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func learnCrescent(t *testing.T, trainings ...onCrescent) {
 		}
 	}
 	for _, c := range trainings {
-		result, err := trainer.Fit(t.Context(), c.algorithm, dataset.Parts{Train: data}, Settings{
+		result, err := Fit(t.Context(), trainer, c.algorithm, dataset.Parts{Train: data}, Settings{
 			Particles: c.particles, BatchSize: c.batch, Engine: engine, Epochs: c.epochs,
 			Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, c.every)},
 		})

@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 )
@@ -22,7 +23,7 @@ import (
 func TestDevices(t *testing.T) {
 	engine := computetest.Several(t)
 	for _, c := range []struct {
-		algorithm Algorithm
+		algorithm fit.Method
 		threshold float64 // so that some step resamples
 		shared    []string
 	}{
@@ -38,12 +39,11 @@ func TestDevices(t *testing.T) {
 			if _, first := c.algorithm.(OpenHorizon); !first && testing.Short() {
 				t.Skip("compiles long")
 			}
-			trainer := NewTrainer(small)
-			defer trainer.Close()
+			trainer := small
 			settings := Settings{Particles: 8, BatchSize: 8, Epochs: 1, Seed: 3, Threshold: c.threshold,
 				DType: compute.Float64, Engine: engine}
 			train := func(ctx context.Context) (*Result, []float64) {
-				result, err := trainer.Fit(ctx, c.algorithm, parts(t), settings)
+				result, err := Fit(ctx, trainer, c.algorithm, parts(t), settings)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -77,7 +77,7 @@ func TestDevices(t *testing.T) {
 				t.Error("the resumed run ends elsewhere")
 			}
 			settings.Devices = 1
-			if _, err := trainer.Fit(context.Background(), c.algorithm, parts(t),
+			if _, err := Fit(context.Background(), trainer, c.algorithm, parts(t),
 				settings); err == nil || !strings.Contains(err.Error(), "other settings") {
 				t.Errorf("a checkpoint of two devices on one: error %v", err)
 			}
@@ -124,7 +124,7 @@ func told64(t *testing.T, result *Result) []float64 {
 }
 
 // holds checks after a step on two devices that each has half of what is shared, and all of the rest.
-func holds(t *testing.T, trainer *Trainer, algorithm Algorithm, settings Settings, shared []string) {
+func holds(t *testing.T, trainer bayes.Model, algorithm fit.Method, settings Settings, shared []string) {
 	t.Helper()
 	r, err := begun(trainer, algorithm, parts(t), settings)
 	if err != nil {
@@ -170,7 +170,7 @@ func TestDevicesErrors(t *testing.T) {
 			{Settings{Devices: -1}, []string{"Settings.Devices is -1", "at least 1"}},
 			{Settings{Devices: have + 1, Particles: have + 1}, []string{fmt.Sprintf("Settings.Devices is %d", have+1),
 				fmt.Sprintf("has %d", have), engine.Name()}},
-			{Settings{Devices: 2, Particles: 10, Chunk: 5}, []string{"Settings.Chunk is 5", "0 with Devices 2"}},
+			{Settings{Devices: 2, Particles: 10, Chunk: 5}, []string{"Training.Chunk is 5", "0 with Devices 2"}},
 		} {
 			c.settings.Engine = engine
 			_, err := Fit(context.Background(), small, nil, parts(t), c.settings)
@@ -199,7 +199,7 @@ func benchmarkDevices(b *testing.B, engine *compute.Engine) {
 	for _, c := range computetest.Cases([]struct {
 		name       string
 		stochastic bayes.Partition
-		algorithm  Algorithm
+		algorithm  fit.Method
 	}{
 		{"last layer", bayes.Layers(3), OpenHorizon{}},
 		{"all layers", bayes.All(), OpenHorizon{}},

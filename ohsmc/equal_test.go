@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 )
@@ -29,7 +30,7 @@ func benchmarkEqualSeconds(b *testing.B, _ *compute.Engine) {
 		batch := map[string]int{"yacht": 20, "energy": 50}[data.Name]
 		for _, c := range computetest.Cases([]struct {
 			name      string
-			algorithm Algorithm
+			algorithm fit.Method
 		}{
 			{"open horizon", OpenHorizon{}},
 			{"random walk", Guided{Proposal: RandomWalk{}}},
@@ -46,9 +47,8 @@ func benchmarkEqualSeconds(b *testing.B, _ *compute.Engine) {
 				PerBatch: true}},
 		}...) {
 			b.Run(fmt.Sprintf("%s/%s", data.Name, c.name), func(b *testing.B) {
-				trainer := NewTrainer(bayes.Model{Network: nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU},
-					Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Layers(3)})
-				defer trainer.Close()
+				trainer := bayes.Model{Network: nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU},
+					Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Layers(3)}
 				for b.Loop() {
 					var nlpd, rmse, ess, steps float64
 					for split := range splits {
@@ -61,7 +61,7 @@ func benchmarkEqualSeconds(b *testing.B, _ *compute.Engine) {
 							ctx, cancel := context.WithTimeout(context.Background(), limit)
 							defer cancel()
 							settings.Epochs = epochs
-							result, err := trainer.Fit(ctx, c.algorithm, parts, settings)
+							result, err := Fit(ctx, trainer, c.algorithm, parts, settings)
 							if err != nil {
 								b.Fatal(err)
 							}

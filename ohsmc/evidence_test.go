@@ -23,8 +23,7 @@ func TestEvidenceIsUnbiased(t *testing.T) {
 	const sd, passes = 2, 200
 	data := linear(9)
 	exact := posteriorOf(t, data, sd)
-	trainer := NewTrainer(bayesianLine(sd))
-	defer trainer.Close()
+	trainer := bayesianLine(sd)
 	for _, c := range []struct {
 		threshold, deviation float64
 		resamplings          func(mean float64) bool
@@ -34,7 +33,7 @@ func TestEvidenceIsUnbiased(t *testing.T) {
 		{1e-9, .175, func(mean float64) bool { return mean == 0 }},
 	} {
 		t.Run(fmt.Sprint("threshold ", c.threshold), func(t *testing.T) {
-			result, err := trainer.Fit(t.Context(), SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .6}, Moves: 1},
+			result, err := Fit(t.Context(), trainer, SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .6}, Moves: 1},
 				dataset.Parts{Train: data}, Settings{
 					Particles: 50, BatchSize: 9, Epochs: passes, Seed: 1, Threshold: c.threshold, Resampler: smc.Multinomial,
 					Engine: computetest.Go(t),

@@ -155,8 +155,7 @@ func TestParticlesFollowKalman(t *testing.T) {
 				if engine.IsXLA() && (c.threshold == 0 || c.threshold == 1) {
 					t.Skip("compiles long: each kernel is compiled once")
 				}
-				trainer := NewTrainer(bayesianLine(sd))
-				defer trainer.Close()
+				trainer := bayesianLine(sd)
 				off := offsets{}
 				for seed := range uint64(runs) {
 					r, err := begun(trainer, OpenHorizon{Kernel: c.kernel}, dataset.Parts{Train: data}, Settings{
@@ -166,11 +165,11 @@ func TestParticlesFollowKalman(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					x, err := r.data.Features.Apply(data.X)
+					x, err := r.Features.Apply(data.X)
 					if err != nil {
 						t.Fatal(err)
 					}
-					y := r.data.Target.ApplyFlat(data.Y)
+					y := r.Target.ApplyFlat(data.Y)
 					exact := newKalman(3)
 					for step := range r.steps {
 						batch := r.batches.At(step)
@@ -302,16 +301,15 @@ func TestGradientOfStep(t *testing.T) {
 		Stochastic: bayes.Weights(1)} // psi: the bias
 	data := linear(10)
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		trainer := NewTrainer(model)
-		defer trainer.Close()
+		trainer := model
 		r, err := begun(trainer, nil, dataset.Parts{Train: data},
 			Settings{Particles: 50, BatchSize: 4, Epochs: 1, Seed: 1, Engine: engine, DType: dtype, Threshold: .3})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer r.close()
-		x, _ := r.data.Features.Apply(data.X)
-		y := r.data.Target.ApplyFlat(data.Y)
+		x, _ := r.Features.Apply(data.X)
+		y := r.Target.ApplyFlat(data.Y)
 		want := 0.0
 		for step := range r.steps {
 			psi := values(t, r, "psi")[0]

@@ -8,18 +8,27 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/ohsmc"
 )
 
 // importance is an algorithm of one's own: each step draws particles from the prior anew, weighs them by the batch, and
 // moves psi along the evidence's gradient. It is importance sampling from the prior: few particles carry the weight.
-type importance struct{}
+type importance struct{ ohsmc.Training }
 
 func (importance) Title() string { return "importance sampling from the prior" }
 
-func (a importance) Prepare(*bayes.BoundModel) (ohsmc.Algorithm, error) { return a, nil }
+func (a importance) Prepare(j *fit.Job) (m fit.Method, err error) {
+	a.Training, err = a.Training.Prepared(j, 1, smc.Stratified)
+	return a, err
+}
+
+func (a importance) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return ohsmc.Run(ctx, j, a.Training, a)
+}
 
 func (importance) Compile(c *ohsmc.Core) (ohsmc.Stepper, error) {
 	step := func(s ohsmc.State, batch density.Batch, now ohsmc.Now) (ohsmc.State, ohsmc.StepInfo) {
@@ -44,16 +53,17 @@ func ExampleAlgorithm() {
 		Likelihood: bayes.Gaussian{Learn: true},
 		Stochastic: bayes.Layers(3),
 	}
-	settings := ohsmc.Settings{Particles: 100, BatchSize: 20, Epochs: 20, ValidateEvery: 10}
-	result, err := ohsmc.Fit(context.Background(), model, importance{}, parts, settings)
+	training := ohsmc.Training{Particles: 100, BatchSize: 20, Epochs: 20, ValidateEvery: 10}
+	result, err := fit.Fit(context.Background(), model, importance{training}, parts, run.Settings{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(result.Status, "after", result.Steps, "steps and", len(result.Validated), "validations, by",
+	details := fit.Details[*ohsmc.Details](result)
+	fmt.Println(result.Status, "after", details.Steps, "steps and", len(details.Validated), "validations, by",
 		result.Posterior.Provenance().Algorithm)
-	first, last := result.Validated[0].NLPD, result.Best.NLPD
+	first, last := details.Validated[0].NLPD, details.Best.NLPD
 	fmt.Println("the validation NLPD fell:", last < first-.2)
 	// Output:
-	// completed after 200 steps and 20 validations, by ohsmc: importance sampling from the prior
+	// completed after 200 steps and 20 validations, by ohsmc_test: importance sampling from the prior
 	// the validation NLPD fell: true
 }

@@ -9,9 +9,11 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
 	"gobnn/ohsmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -50,14 +52,17 @@ func ExampleProposal() {
 		Likelihood: bayes.Gaussian{Learn: true},
 		Stochastic: bayes.Layers(3),
 	}
-	guided := ohsmc.Guided{Proposal: crankNicolson{}, StepSize: optim.Constant(.1)}
-	settings := ohsmc.Settings{Particles: 100, BatchSize: 20, Epochs: 20, ValidateEvery: 10}
-	result, err := ohsmc.Fit(context.Background(), model, guided, parts, settings)
+	guided := ohsmc.Guided{
+		Training: ohsmc.Training{Particles: 100, BatchSize: 20, Epochs: 20, ValidateEvery: 10},
+		Proposal: crankNicolson{}, StepSize: optim.Constant(.1),
+	}
+	result, err := fit.Fit(context.Background(), model, guided, parts, run.Settings{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	first, last := result.Validated[0].NLPD, result.Best.NLPD
-	fmt.Println(result.Status, "after", result.Steps, "steps; the validation NLPD fell:", last < first-.2)
+	training := fit.Details[*ohsmc.Details](result)
+	first, last := training.Validated[0].NLPD, training.Best.NLPD
+	fmt.Println(result.Status, "after", training.Steps, "steps; the validation NLPD fell:", last < first-.2)
 	// Output:
 	// completed after 200 steps; the validation NLPD fell: true
 }

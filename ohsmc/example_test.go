@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -14,13 +13,12 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/ohsmc"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // A partial network on the yacht data: train, save, load, predict.
-func ExampleFit() {
+func Example() {
 	ctx := context.Background()
 	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
 	if err != nil {
@@ -32,7 +30,8 @@ func ExampleFit() {
 		Prior:      bayes.Normal{StdDev: 1},
 		Stochastic: bayes.Layers(3),
 	}
-	result, err := ohsmc.Fit(ctx, model, nil, parts, ohsmc.Settings{Particles: 100, BatchSize: 20, Epochs: 5})
+	training := ohsmc.Training{Particles: 100, BatchSize: 20, Epochs: 5}
+	result, err := fit.Fit(ctx, model, ohsmc.OpenHorizon{Training: training}, parts, run.Settings{Seed: 1})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -54,7 +53,7 @@ func ExampleFit() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(result.Status, "after", result.Steps, "steps")
+	fmt.Println(result.Status, "after", fit.Details[*ohsmc.Details](result).Steps, "steps")
 	fmt.Println(prediction.Particles, "particles predict", prediction.Rows, "rows")
 	// Output:
 	// completed after 50 steps
@@ -74,8 +73,10 @@ func ExampleSample() {
 		Likelihood: bayes.Gaussian{StdDev: 1},
 		Stochastic: bayes.Layers(3),
 	}
-	smc := ohsmc.SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .5}, Moves: 2}
-	trained, err := ohsmc.Fit(ctx, model, smc, parts, ohsmc.Settings{Particles: 100, BatchSize: 10, Epochs: 1})
+	trained, err := fit.Fit(ctx, model, ohsmc.SMC{
+		Training: ohsmc.Training{Particles: 100, BatchSize: 10, Epochs: 1},
+		Kernel:   mcmc.RandomWalkMetropolis{StepSize: .5}, Moves: 2,
+	}, parts, run.Settings{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -109,55 +110,18 @@ func ExampleGuided() {
 		Likelihood: bayes.Gaussian{StdDev: 1},
 		Stochastic: bayes.Layers(1),
 	}
-	guided := ohsmc.Guided{Proposal: ohsmc.Langevin{}, Adapt: .574}
-	settings := ohsmc.Settings{Particles: 100, BatchSize: 20, Epochs: 20}
-	result, err := ohsmc.Fit(context.Background(), model, guided, parts, settings)
+	guided := ohsmc.Guided{
+		Training: ohsmc.Training{Particles: 100, BatchSize: 20, Epochs: 20}, Proposal: ohsmc.Langevin{}, Adapt: .574,
+	}
+	result, err := fit.Fit(context.Background(), model, guided, parts, run.Settings{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	acceptance := 0.0
-	for _, step := range result.Trace[100:] {
+	training, acceptance := fit.Details[*ohsmc.Details](result), 0.0
+	for _, step := range training.Trace[100:] {
 		acceptance += step.Acceptance / 100
 	}
-	fmt.Printf("%d steps, the last hundred accepted with probability %.1f\n", result.Steps, acceptance)
+	fmt.Printf("%d steps, the last hundred accepted with probability %.1f\n", training.Steps, acceptance)
 	// Output:
 	// 200 steps, the last hundred accepted with probability 0.6
-}
-
-// Steps gives the loop of a training to you: to look at psi and the particles on the way, and to leave when you have
-// what you want. Here that is a step whose particles predict the validation part better than the normal distribution
-// with the target's mean and standard deviation does, whose NLPD is 1.42 plus the logarithm of that deviation.
-func ExampleSteps() {
-	ctx := context.Background()
-	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
-	if err != nil {
-		log.Fatal(err)
-	}
-	model := bayes.Model{
-		Network:    nn.MLP{Hidden: []int{10, 5}, Activation: nn.GELU},
-		Likelihood: bayes.Gaussian{StdDev: .5},
-		Stochastic: bayes.Layers(3),
-	}
-	settings := ohsmc.Settings{Particles: 100, BatchSize: 20, Epochs: 100}
-	normal := 1.42 + math.Log(stat.PopStdDev(parts.Train.Y, nil))
-	for now, err := range ohsmc.Steps(ctx, model, nil, parts, settings) {
-		if err != nil {
-			log.Fatal(err)
-		}
-		if nlpd := now.Score(fit.ValidationCurve); nlpd > normal {
-			continue
-		}
-		psi, err := now.Psi()
-		if err != nil {
-			log.Fatal(err)
-		}
-		posterior, err := now.Posterior()
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("%d shared parameters and %d particles, before step %d\n", len(psi), posterior.Particles(), now.Steps)
-		break
-	}
-	// Output:
-	// 125 shared parameters and 100 particles, before step 1000
 }

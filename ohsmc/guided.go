@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 
-	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/smc"
@@ -35,6 +35,7 @@ import (
 // of the former runs and none of the latter. RandomWalk has no gradient, and so no such test: with the default steps
 // its means were off by .3, with an ESS of 1314.
 type Guided struct {
+	Training
 	// Proposal is q and L: RandomWalk, Langevin or HMC; default RandomWalk{}, whose steps are the cheapest. The paper
 	// reports lower losses for Langevin if the first layer is stochastic. BenchmarkEqualSeconds compares the proposals on
 	// the networks of its Table 8. Longer moves, as Adapt or Precondition may make them, leave the weight to fewer
@@ -60,19 +61,15 @@ type Guided struct {
 }
 
 var (
-	_ Described  = Guided{}
-	_ Resampling = Guided{}
+	_ fit.Method = Guided{}
 	_ Warned     = Guided{}
 )
 
-// Title implements Algorithm.
+// Title implements fit.Method.
 func (a Guided) Title() string { return "guided open-horizon SMC (Millard et al. 2025, Algorithm 3)" }
 
-// Resampling implements Resampling: the paper's, multinomial when the effective sample size is at most J/2.
-func (a Guided) Resampling() (float64, smc.Resampler) { return 0.5, smc.Multinomial }
-
 // Warnings implements Warned: for an effective sample size that promises too much, see StepRecord.MeanGradient.
-func (a Guided) Warnings(_ Settings, _ int, trace []StepRecord) []string {
+func (a Guided) Warnings(_ Training, _ int, trace []StepRecord) []string {
 	if len(trace) == 0 {
 		return nil
 	}
@@ -90,16 +87,22 @@ func (a Guided) Warnings(_ Settings, _ int, trace []StepRecord) []string {
 // single coordinate exceeds it in 3 of 1000 runs, and three of them in 1 of 100 000.
 const largeGradient = 3
 
-// Describe implements Described: it names the proposal's type.
-func (a Guided) Describe() any {
-	return map[string]any{
+// MarshalJSON names the proposal's type.
+func (a Guided) MarshalJSON() ([]byte, error) {
+	return written(a.Training, map[string]any{
 		"proposal": typeAnd(a.Proposal), "step_size": a.StepSize, "adapt": a.Adapt, "precondition": a.Precondition,
 		"per_batch": a.PerBatch,
-	}
+	})
 }
 
-// Prepare implements Algorithm.
-func (a Guided) Prepare(model *bayes.BoundModel) (Algorithm, error) {
+// Run implements fit.Method.
+func (a Guided) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return Run(ctx, j, a.Training, a)
+}
+
+// Prepare implements fit.Method: by default resampling is the paper's, multinomial when the effective sample size is
+// at most J/2.
+func (a Guided) Prepare(j *fit.Job) (fit.Method, error) {
 	if a.Proposal == nil {
 		a.Proposal = RandomWalk{}
 	}
@@ -114,7 +117,11 @@ func (a Guided) Prepare(model *bayes.BoundModel) (Algorithm, error) {
 		return nil, fmt.Errorf("ohsmc: Guided.Adapt is %v: it must be a mean acceptance between 0 and 1 (0: no adaptation)",
 			a.Adapt)
 	}
-	return a, a.tryProposal(model.D)
+	var err error
+	if a.Training, err = a.Training.Prepared(j, 0.5, smc.Multinomial); err != nil {
+		return nil, err
+	}
+	return a, a.tryProposal(j.Bound.D)
 }
 
 // Compile implements Algorithm.
@@ -194,7 +201,7 @@ func (a *guided) step(s State, batch density.Batch, now Now) (State, StepInfo) {
 		NonFinite: nonFinite(weighed.LogWeights), GradientRejected: rejected, StepSize: stepSize,
 	}
 	// With another batch, or another psi, the mean under the particles' target, the one of the step before, is not 0.
-	if from.Gradient != nil && a.Bound.W == 0 && a.BatchSize == a.Target.Rows {
+	if from.Gradient != nil && a.Bound.W == 0 && a.Core.BatchSize == a.Target.Rows {
 		t.MeanGradient = meanGradient(from.Gradient, s.LogWeights, logWeights, resampled)
 	}
 	if a.Adapt > 0 {

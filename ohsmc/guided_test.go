@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
@@ -85,8 +86,7 @@ func leaveTheSameTarget(t *testing.T, chosen func(engine *compute.Engine, name s
 				if !chosen(engine, c.name, c.compile) {
 					t.Skip("another case, or the long run, has the proposal")
 				}
-				trainer := NewTrainer(bayesianLine(sd))
-				defer trainer.Close()
+				trainer := bayesianLine(sd)
 				off := offsets{}
 				var steps []float64
 				for seed := range uint64(runs) {
@@ -135,9 +135,8 @@ func TestGuidedFollowsLearntPsi(t *testing.T) {
 		{Guided{Proposal: Langevin{}, StepSize: optim.Constant(.1)}, bounds{"mean": .14, "variance": .1}},
 	} {
 		t.Run(fmt.Sprintf("%T", c.algorithm.Proposal), func(t *testing.T) {
-			trainer := NewTrainer(bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd, Learn: true},
-				Stochastic: bayes.All()})
-			defer trainer.Close()
+			trainer := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd, Learn: true},
+				Stochastic: bayes.All()}
 			now, earlier, later := offsets{}, offsets{}, offsets{}
 			for seed := range uint64(runs) {
 				r, err := begun(trainer, c.algorithm, dataset.Parts{Train: data}, Settings{
@@ -270,7 +269,7 @@ func TestDivergentProposals(t *testing.T) {
 func TestGuidedSettings(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {
-		algorithm Algorithm
+		algorithm fit.Method
 		says      string
 	}{
 		{Guided{StepSize: optim.Constant(-.1)}, "-0.1"},

@@ -91,8 +91,7 @@ func TestSomeAreNotFinite(t *testing.T) {
 				if c.adapts {
 					algorithm.Adapt = .5
 				}
-				trainer := NewTrainer(network.model())
-				defer trainer.Close()
+				trainer := network.model()
 				r, err := begun(trainer, algorithm, dataset.Parts{Train: data}, Settings{
 					Particles: particles, BatchSize: 6, Epochs: 1, Seed: 2, Threshold: 1e-9, Engine: engine, DType: compute.Float64,
 					Chunk: c.chunk,

@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 )
 
@@ -32,7 +33,7 @@ func TestWrongKernels(t *testing.T) {
 	data := dataset.Parts{Train: linear(10)}
 	settings := Settings{Particles: 10, BatchSize: 5, Epochs: 1, Engine: computetest.Go(t)}
 	for _, c := range []struct {
-		algorithm Algorithm
+		algorithm fit.Method
 		says      []string
 	}{
 		{OpenHorizon{Kernel: mcmc.ULA{StepSize: .1}}, []string{"OpenHorizon.Kernel is mcmc.ULA", "asks its target",

@@ -24,8 +24,7 @@ func TestObserve(t *testing.T) {
 	}
 	model := asItIs(bayes.Model{Network: crescent{}, Likelihood: bayes.Gaussian{StdDev: 1},
 		Stochastic: bayes.Names("phi0", "phi1")})
-	trainer := NewTrainer(model)
-	defer trainer.Close()
+	trainer := model
 	settings := Settings{Particles: 10, BatchSize: 5, Epochs: 2, Engine: engine}
 	psi := func(p *bayes.Posterior) float64 {
 		value, _, err := p.Parameter("psi less 0.1")
@@ -34,7 +33,7 @@ func TestObserve(t *testing.T) {
 		}
 		return value[0]
 	}
-	plain, err := trainer.Fit(t.Context(), nil, dataset.Parts{Train: data}, settings)
+	plain, err := Fit(t.Context(), trainer, nil, dataset.Parts{Train: data}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +45,7 @@ func TestObserve(t *testing.T) {
 			steps, last = append(steps, step), psi(now)
 			return nil
 		}
-		result, err := trainer.Fit(t.Context(), nil, dataset.Parts{Train: data}, settings)
+		result, err := Fit(t.Context(), trainer, nil, dataset.Parts{Train: data}, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,11 +57,11 @@ func TestObserve(t *testing.T) {
 	}
 	fault := errors.New("disk full")
 	settings.Observe = func(int, *bayes.Posterior) error { return fault }
-	if _, err := trainer.Fit(t.Context(), nil, dataset.Parts{Train: data}, settings); !errors.Is(err, fault) {
+	if _, err := Fit(t.Context(), trainer, nil, dataset.Parts{Train: data}, settings); !errors.Is(err, fault) {
 		t.Errorf("error %v, want the observer's", err)
 	}
 	settings.ObserveEvery = -1
-	if _, err := trainer.Fit(t.Context(), nil, dataset.Parts{Train: data},
+	if _, err := Fit(t.Context(), trainer, nil, dataset.Parts{Train: data},
 		settings); err == nil || !strings.Contains(err.Error(), "ObserveEvery") {
 		t.Errorf("error %v, want one that names ObserveEvery", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
 
@@ -22,6 +23,7 @@ import (
 // accept/reject step, and weighed by the likelihood of the batch. The package comment has its steps, and says how its
 // particles differ from the posterior.
 type OpenHorizon struct {
+	Training
 	// Kernel is h; default mcmc.RandomWalk{Variance: 0.01}. mcmc.OrnsteinUhlenbeck without Mean and StdDev takes those of
 	// the prior, which must be normal. A kernel that evaluates a target, such as mcmc.HMC, is an error.
 	Kernel mcmc.Kernel
@@ -31,8 +33,7 @@ type OpenHorizon struct {
 }
 
 var (
-	_ Described  = OpenHorizon{}
-	_ Resampling = OpenHorizon{}
+	_ fit.Method = OpenHorizon{}
 	_ Horizon    = OpenHorizon{}
 	_ Evidence   = OpenHorizon{}
 )
@@ -40,7 +41,7 @@ var (
 // Poisson removes the bias of mini-batches by the Poisson estimator (Zhao et al. 2024, section 3.4; Beskos et al.
 // 2006). (N/M) log p(y_S | phi; psi) is unbiased for the log-likelihood of all N rows, but its exponential is biased
 // for the likelihood. The Poisson estimator is not: the run makes P steps, P drawn from a Poisson distribution of mean
-// Rate in place of Settings.Epochs, on batches drawn independently, and in each
+// Rate in place of Training.Epochs, on batches drawn independently, and in each
 //
 //	w_j <- w_j ((N/M) log p(y_S | phi_j; psi) + log c)
 //
@@ -61,24 +62,26 @@ type Poisson struct {
 // ErrNegativeWeight says that the constant of the Poisson estimator was too small. Test for it with errors.Is.
 var ErrNegativeWeight = errors.New("ohsmc: a weight of the Poisson estimator is not positive")
 
-// Title implements Algorithm.
+// Title implements fit.Method.
 func (a OpenHorizon) Title() string { return "open-horizon SMC (Zhao et al. 2024, Algorithm 3)" }
 
-// Resampling implements Resampling: at every step, stratified.
-func (a OpenHorizon) Resampling() (float64, smc.Resampler) { return 1, smc.Stratified }
-
-// Describe implements Described: it names the kernel's type.
-func (a OpenHorizon) Describe() any {
-	return map[string]any{"kernel": typeAnd(a.Kernel), "poisson": a.Poisson}
+// MarshalJSON names the kernel's type.
+func (a OpenHorizon) MarshalJSON() ([]byte, error) {
+	return written(a.Training, map[string]any{"kernel": typeAnd(a.Kernel), "poisson": a.Poisson})
 }
 
-// Prepare implements Algorithm.
-func (a OpenHorizon) Prepare(model *bayes.BoundModel) (Algorithm, error) {
+// Run implements fit.Method.
+func (a OpenHorizon) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return Run(ctx, j, a.Training, a)
+}
+
+// Prepare implements fit.Method: by default resampling is at every step, stratified.
+func (a OpenHorizon) Prepare(j *fit.Job) (fit.Method, error) {
 	if a.Kernel == nil {
 		a.Kernel = mcmc.RandomWalk{Variance: 0.01}
 	}
 	var err error
-	if a.Kernel, err = withPrior(a.Kernel, model); err != nil {
+	if a.Kernel, err = withPrior(a.Kernel, j.Bound); err != nil {
 		return nil, err
 	}
 	if a.Kernel.UsesTarget() {
@@ -89,7 +92,7 @@ func (a OpenHorizon) Prepare(model *bayes.BoundModel) (Algorithm, error) {
 		return nil, fmt.Errorf("ohsmc: OpenHorizon.Kernel is %T, which carries a state of its own from move to move: "+
 			"Algorithm 3 resamples particles without it: take one that carries nothing, such as mcmc.RandomWalk", a.Kernel)
 	}
-	if err := mcmc.Check(a.Kernel, model.D, false); err != nil {
+	if err := mcmc.Check(a.Kernel, j.Bound.D, false); err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)
 	}
 	if p := a.Poisson; p != nil {
@@ -101,7 +104,8 @@ func (a OpenHorizon) Prepare(model *bayes.BoundModel) (Algorithm, error) {
 			return nil, fmt.Errorf("ohsmc: Poisson.LogConstant is %v: it must be finite", p.LogConstant)
 		}
 	}
-	return a, nil
+	a.Training, err = a.Training.Prepared(j, 1, smc.Stratified)
+	return a, err
 }
 
 // withPrior sets the stationary distribution of an Ornstein-Uhlenbeck kernel, unless it is set, to the prior.
@@ -119,12 +123,12 @@ func withPrior(kernel mcmc.Kernel, bound *bayes.BoundModel) (mcmc.Kernel, error)
 }
 
 // Horizon implements Horizon: with Poisson a random number of steps, on independent batches.
-func (a OpenHorizon) Horizon(s Settings, rows int) (dataset.Batches, int, error) {
+func (a OpenHorizon) Horizon(t Training, rows int, seed uint64) (dataset.Batches, int, error) {
 	if a.Poisson == nil {
-		return epochs(s, rows)
+		return epochs(t, rows, seed)
 	}
-	batches, err := dataset.NewSampledBatches(rows, s.BatchSize, s.Seed)
-	return batches, a.Poisson.steps(s.Seed), err
+	batches, err := dataset.NewSampledBatches(rows, t.BatchSize, seed)
+	return batches, a.Poisson.steps(seed), err
 }
 
 // steps draws P.
@@ -201,8 +205,8 @@ func (a *openHorizon) Advance(ctx context.Context, s *Session) (StepRecord, erro
 
 // Evidence implements Evidence. It is known only with Poisson, after all P steps: e^Rate/c times the product over the
 // steps of (1/Rate) sum_j w_j ((N/M) log p(y_S | phi_j; psi) + log c).
-func (a OpenHorizon) Evidence(s Settings, _ int, trace []StepRecord) bayes.Evidence {
-	if a.Poisson == nil || len(trace) != a.Poisson.steps(s.Seed) {
+func (a OpenHorizon) Evidence(_ Training, _ int, seed uint64, trace []StepRecord) bayes.Evidence {
+	if a.Poisson == nil || len(trace) != a.Poisson.steps(seed) {
 		return bayes.Evidence{Value: nan, StdErr: nan}
 	}
 	total := a.Poisson.Rate - a.Poisson.LogConstant

@@ -3,28 +3,17 @@ package ohsmc
 import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/mcmc"
 )
 
-// Result of Fit and of Sample.
-type Result struct {
-	// Result's Posterior is, for Fit, the posterior at the best validation, or after the last step without a validation
-	// part; for Sample it has the chains' draws. It has the evidence if the algorithm estimates it.
-	fit.Result
-
+// Details of a training: what fit.Details[*Details] finds in its result.
+type Details struct {
 	Steps     int          // number of steps made
 	PerEpoch  int          // steps in an epoch
 	Trace     []StepRecord // one for each step
 	Validated []Validation // one for each validation
 	Best      Validation   // the posterior's validation; Step 0 if there was none
 	Plan      compute.Plan // how many particles were evaluated at once, and the memory estimated for them
-
-	Chains *mcmc.Result // of Sample; nil of Fit
 }
-
-// FullEvaluations implements diag.Evaluated: the number of full forward passes of the network for the draws; 0 without
-// chains.
-func (r *Result) FullEvaluations() float64 { return r.Chains.FullEvaluations() }
 
 // Validation is the NLPD on the validation part after a step, in the target's units.
 type Validation struct {

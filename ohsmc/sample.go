@@ -29,28 +29,7 @@ import (
 // draw.
 func Sample(
 	ctx context.Context, trained *bayes.Posterior, kernel mcmc.Kernel, data *dataset.Dataset, settings mcmc.Settings,
-) (*Result, error) {
-	if trained == nil {
-		return nil, errors.New("ohsmc: Sample needs a trained posterior: it is nil")
-	}
-	trainer := NewTrainer(trained.Model())
-	defer trainer.Close()
-	return trainer.Sample(ctx, trained, kernel, data, settings)
-}
-
-// chainsKind identifies what the compiled chains depend on besides their kernel and sizes.
-type chainsKind struct {
-	model                 string
-	rows, inputs, outputs int
-}
-
-// Sample is the function Sample for posteriors of the trainer's model: chains of one kernel, on data of one size, are
-// compiled only once.
-func (t *Trainer) Sample(
-	ctx context.Context, trained *bayes.Posterior, kernel mcmc.Kernel, data *dataset.Dataset, settings mcmc.Settings,
-) (*Result, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+) (*fit.Result, error) {
 	joined, err := fit.Of("ohsmc", trained, data)
 	if err != nil {
 		return nil, err
@@ -70,15 +49,10 @@ func (t *Trainer) Sample(
 	if err != nil {
 		return nil, err
 	}
-	model, err := json.Marshal(joined.Bound.Model)
-	if err != nil {
-		return nil, fmt.Errorf("ohsmc: the model cannot be written as JSON: %w", err)
-	}
 	if _, err := json.Marshal(kernel); err != nil {
 		return nil, fmt.Errorf("ohsmc: the settings of %T cannot be written as JSON: %w", kernel, err)
 	}
-	kind := chainsKind{string(model), data.Rows(), joined.Bound.Inputs, joined.Bound.Outputs}
-	chains, stopped := t.samplers.Sample(ctx, kind, problem, kernel, settings)
+	chains, stopped := mcmc.Sample(ctx, problem, kernel, settings)
 	if fault := chains.Unusable(ctx, stopped); fault != nil {
 		return nil, fmt.Errorf("ohsmc: %w", fault)
 	}
@@ -95,7 +69,7 @@ func (t *Trainer) Sample(
 // ofChains makes a result of chains at fixed psi.
 func ofChains(
 	data *fit.Data, kernel mcmc.Kernel, chains *mcmc.Result, problem density.Problem, settings mcmc.Settings,
-) (*Result, error) {
+) (*fit.Result, error) {
 	phi := chains.Draws.Tensor()
 	draws := bayes.Draws{
 		Phi: phi, LogWeights: bayes.EqualLogWeights(phi.Shape().Dim(0)), Chains: settings.Chains,
@@ -116,8 +90,9 @@ func ofChains(
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Chains: chains}
-	result.Posterior, result.Status, result.Elapsed = posterior, chains.Status, chains.Elapsed
+	result := &fit.Result{
+		Posterior: posterior, Status: chains.Status, Elapsed: chains.Elapsed, Details: []any{chains},
+	}
 	result.Warnings = append(result.Warnings, chains.Warnings...)
 	return result, nil
 }

@@ -2,7 +2,6 @@ package ohsmc
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/diag"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 
@@ -71,7 +71,7 @@ func TestSampleAtFixedPsi(t *testing.T) {
 			}
 			for k := range 2 {
 				var all []float64
-				for _, chain := range result.Chains.Draws.Coordinate(k) {
+				for _, chain := range fit.Details[*mcmc.Result](result).Draws.Coordinate(k) {
 					all = append(all, chain...)
 				}
 				m, s := stat.MeanStdDev(all, nil)
@@ -145,41 +145,5 @@ func TestSampleErrors(t *testing.T) {
 			mcmc.Settings{}); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v, %T: %v", c.data, c.kernel, err)
 		}
-	}
-}
-
-// A trainer samples as Sample does, with other seeds and other posteriors, and compiles the chains once.
-func TestTrainerSamples(t *testing.T) {
-	data := linear(30)
-	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Weights(1)}
-	engine, err := compute.Open(compute.GoBackend)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trainer := NewTrainer(model)
-	defer trainer.Close()
-	kernel := mcmc.HMC{StepSize: .05, Steps: 3}
-	for seed := range uint64(3) {
-		trained, err := trainer.Fit(t.Context(), nil, dataset.Parts{Train: data},
-			Settings{Particles: 20, BatchSize: 10, Epochs: 2, Seed: seed, Engine: engine})
-		if err != nil {
-			t.Fatal(err)
-		}
-		settings := mcmc.Settings{Chains: 2, Draws: 5, WarmUp: mcmc.NoWarmUp, Seed: seed, Engine: engine}
-		got, err := trainer.Sample(t.Context(), trained.Posterior, kernel, data, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := Sample(t.Context(), trained.Posterior, kernel, data, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(got.Chains.Draws.At(1, 4), want.Chains.Draws.At(1, 4)) {
-			t.Errorf("seed %d: the trainer's last draw is %v, Sample's %v", seed, got.Chains.Draws.At(1, 4),
-				want.Chains.Draws.At(1, 4))
-		}
-	}
-	if trainer.samplers.Kinds() != 1 {
-		t.Errorf("the trainer has compiled %d kinds of chains, want 1", trainer.samplers.Kinds())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
 
@@ -34,6 +35,7 @@ import (
 // M Moves of these for RandomWalkMetropolis, and more for kernels that evaluate the target several times a transition;
 // weighing evaluates one row at a time.
 type SMC struct {
+	Training
 	// Kernel leaves the target invariant: mcmc.RandomWalkMetropolis, PreconditionedCrankNicolson, MALA, HMC or NUTS,
 	// with its step size set; default RandomWalkMetropolis{StepSize: 0.2}.
 	Kernel mcmc.Kernel
@@ -45,8 +47,14 @@ type SMC struct {
 	Precondition bool
 }
 
-// Prepare implements Algorithm.
-func (a SMC) Prepare(model *bayes.BoundModel) (Algorithm, error) {
+var (
+	_ fit.Method = SMC{}
+	_ Warned     = SMC{}
+	_ Evidence   = SMC{}
+)
+
+// Prepare implements fit.Method.
+func (a SMC) Prepare(j *fit.Job) (fit.Method, error) {
 	if a.Kernel == nil {
 		a.Kernel = mcmc.RandomWalkMetropolis{StepSize: 0.2}
 	}
@@ -60,26 +68,35 @@ func (a SMC) Prepare(model *bayes.BoundModel) (Algorithm, error) {
 		return nil, fmt.Errorf("ohsmc: SMC.Kernel is %T, which leaves no posterior invariant, or does not say so "+
 			"(mcmc.Exact): take one that accepts or rejects, such as mcmc.RandomWalkMetropolis", a.Kernel)
 	}
-	if err := mcmc.Check(a.Kernel, model.D, false); err != nil {
+	if err := mcmc.Check(a.Kernel, j.Bound.D, false); err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)
 	}
-	return a, nil
+	var err error
+	a.Training, err = a.Training.Prepared(j, 0.5, smc.Stratified)
+	return a, err
 }
 
-// Title implements Algorithm.
+// Title implements fit.Method.
 func (a SMC) Title() string {
 	return "SMC on sub-datasets (Zhao et al. 2024, Algorithm 2; Algorithm 1 where they are all rows)"
 }
 
-// Describe implements Described: it names the kernel's type.
-func (a SMC) Describe() any {
-	return map[string]any{"kernel": typeAnd(a.Kernel), "moves": a.Moves, "precondition": a.Precondition}
+// MarshalJSON names the kernel's type.
+func (a SMC) MarshalJSON() ([]byte, error) {
+	return written(a.Training, map[string]any{
+		"kernel": typeAnd(a.Kernel), "moves": a.Moves, "precondition": a.Precondition,
+	})
+}
+
+// Run implements fit.Method.
+func (a SMC) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return Run(ctx, j, a.Training, a)
 }
 
 // Evidence implements Evidence. It is known only if the batch is all rows: the estimate of the last step, at the psi
 // before that step.
-func (a SMC) Evidence(s Settings, rows int, trace []StepRecord) bayes.Evidence {
-	if len(trace) == 0 || s.BatchSize != rows {
+func (a SMC) Evidence(t Training, rows int, _ uint64, trace []StepRecord) bayes.Evidence {
+	if len(trace) == 0 || t.BatchSize != rows {
 		return bayes.Evidence{Value: nan, StdErr: nan}
 	}
 	last := trace[len(trace)-1]
@@ -87,19 +104,19 @@ func (a SMC) Evidence(s Settings, rows int, trace []StepRecord) bayes.Evidence {
 }
 
 // Warnings implements Warned: for an evidence whose standard error is not known, or which preconditioned moves bias.
-func (a SMC) Warnings(s Settings, rows int, trace []StepRecord) []string {
-	e := a.Evidence(s, rows, trace)
+func (a SMC) Warnings(t Training, rows int, trace []StepRecord) []string {
+	e := a.Evidence(t, rows, 0, trace)
 	if !e.Known() {
 		return nil
 	}
 	var all []string
 	if math.IsNaN(e.StdErr) {
 		all = append(all, fmt.Sprintf("the log evidence has no standard error: it cannot be estimated from the genealogy of "+
-			"%s resampling; take Settings.Resampler smc.Multinomial", s.Resampler))
+			"%s resampling; take Training.Resampler smc.Multinomial", t.Resampler))
 	}
-	if a.Precondition && s.Particles < fewToScale {
+	if a.Precondition && t.Particles < fewToScale {
 		all = append(all, fmt.Sprintf("the log evidence has a bias of the order of 1/J, since the steps of the %d particles "+
-			"are scaled by themselves (.015 was measured with 50): take more Particles, or no Precondition", s.Particles))
+			"are scaled by themselves (.015 was measured with 50): take more Particles, or no Precondition", t.Particles))
 	}
 	return all
 }

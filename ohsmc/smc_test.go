@@ -57,11 +57,10 @@ func smcIsExact(t *testing.T, cases []exactSMC) {
 				if engine.Name() != "go" && c.name != "HMC" && c.name != "random walk" {
 					t.Skip("the programs are the same on all backends: compiling them is what takes long")
 				}
-				trainer := NewTrainer(asItIs(bayesianLine(problem.NoiseStdDev)))
-				defer trainer.Close()
+				trainer := asItIs(bayesianLine(problem.NoiseStdDev))
 				var evidences []float64
 				check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
-					result, err := trainer.Fit(t.Context(), c.algorithm, dataset.Parts{Train: data}, Settings{
+					result, err := Fit(t.Context(), trainer, c.algorithm, dataset.Parts{Train: data}, Settings{
 						Particles: 200, BatchSize: data.Rows(), Epochs: 1, Seed: seed, Resampler: c.resampler, Engine: engine,
 						DType: dtype,
 					})
@@ -95,8 +94,7 @@ func smcIsExact(t *testing.T, cases []exactSMC) {
 func TestPoissonIsUnbiased(t *testing.T) {
 	data := linear(6)
 	exact := posteriorOf(t, data, 3)
-	trainer := NewTrainer(bayesianLine(3))
-	defer trainer.Close()
+	trainer := bayesianLine(3)
 	settings := Settings{
 		Particles: 500, BatchSize: 3, Threshold: .5,
 	}
@@ -104,7 +102,7 @@ func TestPoissonIsUnbiased(t *testing.T) {
 	var ratios []float64
 	for seed := range uint64(60) {
 		settings.Seed = seed
-		result, err := trainer.Fit(t.Context(), algorithm, dataset.Parts{Train: data}, settings)
+		result, err := Fit(t.Context(), trainer, algorithm, dataset.Parts{Train: data}, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +115,7 @@ func TestPoissonIsUnbiased(t *testing.T) {
 	}
 	t.Logf("the estimate over the evidence: mean %.3f, standard deviation %.3f", mean, deviation)
 
-	_, err := trainer.Fit(t.Context(), OpenHorizon{Poisson: &Poisson{Rate: 50, LogConstant: 3}},
+	_, err := Fit(t.Context(), trainer, OpenHorizon{Poisson: &Poisson{Rate: 50, LogConstant: 3}},
 		dataset.Parts{Train: data}, settings)
 	if err == nil || !strings.Contains(err.Error(), "LogConstant is 3, but this batch needs more than") {
 		t.Error(err)
@@ -161,9 +159,9 @@ func TestSMCWarnings(t *testing.T) {
 				"(.015 was measured with 50): take more Particles, or no Precondition"}},
 		{SMC{}, Settings{Particles: 500, BatchSize: 9, Resampler: smc.Stratified}, unknown, []string{
 			"the log evidence has no standard error: it cannot be estimated from the genealogy of stratified resampling; " +
-				"take Settings.Resampler smc.Multinomial"}},
+				"take Training.Resampler smc.Multinomial"}},
 	} {
-		if got := c.algorithm.Warnings(c.s, 9, c.trace); !slices.Equal(got, c.says) {
+		if got := c.algorithm.Warnings(c.s.training(), 9, c.trace); !slices.Equal(got, c.says) {
 			t.Errorf("%+v with %d particles: %q, want %q", c.algorithm, c.s.Particles, got, c.says)
 		}
 	}
@@ -174,7 +172,7 @@ func TestSMCWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e := result.Posterior.Evidence(); math.IsNaN(e.StdErr) != strings.Contains(strings.Join(result.Warnings, " "),
-		"take Settings.Resampler smc.Multinomial") || !math.IsNaN(e.StdErr) {
+		"take Training.Resampler smc.Multinomial") || !math.IsNaN(e.StdErr) {
 		t.Errorf("evidence %v with the warnings %q", e, result.Warnings)
 	}
 }

@@ -9,12 +9,13 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 )
 
 // Steps makes the same steps as Fit: as a whole, left and gone on with from its checkpoint, and looked at once it is
-// finished. On the way it shows psi, the step's record, and the posterior of the particles.
+// finished. On the way it shows the posterior of the particles.
 func TestSteps(t *testing.T) {
 	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .2, Validation: .2, Test: .6}, 1)
 	if err != nil {
@@ -34,24 +35,8 @@ func TestSteps(t *testing.T) {
 		}
 		return values
 	}
-	same := func(what string, now *Position) {
-		t.Helper()
-		got, err := now.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(flat(got.Posterior), flat(want.Posterior)) || got.Best != want.Best ||
-			got.Trace[0].Loss != want.Trace[0].Loss || !slices.Equal(got.Validated, want.Validated) || got.Status !=
-			run.Completed || got.Steps != want.Steps {
-			t.Errorf("%s: %s after %d steps, best %+v; Fit's %+v", what, got.Status, got.Steps, got.Best, want.Best)
-		}
-	}
 	steps, best, before := 0, []float64(nil), []float64(nil)
-	for now, err := range Steps(t.Context(), model, nil, parts, settings) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		psi, err := now.Psi()
+	for now, err := range fit.Steps(t.Context(), model, with(nil, settings.training()), parts, settings.run()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,14 +44,21 @@ func TestSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if steps++; len(psi) != p.Bound().W || slices.Equal(psi, before) || now.Record().Loss != want.Trace[steps-1].Loss {
-			t.Fatalf("step %d: psi %v after %v, record %+v", steps, psi, before, now.Record())
+		if now.Result != nil {
+			got := fit.Details[*Details](now.Result)
+			if !slices.Equal(flat(p), flat(want.Posterior)) || got.Best != want.Best || got.Steps != want.Steps ||
+				got.Trace[0].Loss != want.Trace[0].Loss || !slices.Equal(got.Validated, want.Validated) ||
+				now.Result.Status != run.Completed {
+				t.Errorf("%s after %d steps, best %+v; Fit's %+v", now.Result.Status, got.Steps, got.Best, want.Best)
+			}
+			continue
 		}
-		if before = psi; steps == want.Best.Step {
-			best = flat(p)
+		steps++
+		if slices.Equal(flat(p), before) || now.Score(fit.LossCurve) != want.Trace[steps-1].Loss || now.Step != steps {
+			t.Fatalf("step %d: %+v", steps, now)
 		}
-		if steps == want.Steps {
-			same("Steps", now)
+		if before = flat(p); steps == want.Best.Step {
+			best = before
 		}
 	}
 	if steps != want.Steps || !slices.Equal(best, flat(want.Posterior)) {
@@ -74,38 +66,30 @@ func TestSteps(t *testing.T) {
 	}
 
 	settings.Checkpoint = filepath.Join(t.TempDir(), "training")
-	for now, err := range Steps(t.Context(), model, nil, parts, settings) {
+	for now, err := range fit.Steps(t.Context(), model, with(nil, settings.training()), parts, settings.run()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := now.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		clear(result.Trace) // the run has its own
-		clear(result.Validated)
 		if now.Step == 3 {
 			break
 		}
 	}
 	for range 2 { // the rest, then a look at what is finished
-		last := (*Position)(nil)
-		for now, err := range Steps(t.Context(), model, nil, parts, settings) {
-			if err != nil || now.Step <= 3 {
+		var last *fit.Result
+		for now, err := range fit.Steps(t.Context(), model, with(nil, settings.training()), parts, settings.run()) {
+			if err != nil || now.Result == nil && now.Step <= 3 {
 				t.Fatalf("resumed: %+v, error %v", now, err)
 			}
-			if last = now; now.Step == want.Steps {
-				same("resumed", now)
-			}
+			last = now.Result
 		}
-		if last == nil || last.Step != want.Steps {
+		if last == nil || !slices.Equal(flat(last.Posterior), flat(want.Posterior)) {
 			t.Errorf("the resumed loop ends at %+v", last)
 		}
 	}
 	settings.Particles = -1
 	told := 0
-	for now, err := range Steps(t.Context(), model, nil, parts, settings) {
-		if told++; now != nil || err == nil || !strings.Contains(err.Error(), "Particles is -1") {
+	for now, err := range fit.Steps(t.Context(), model, with(nil, settings.training()), parts, settings.run()) {
+		if told++; now.Result != nil || err == nil || !strings.Contains(err.Error(), "Particles is -1") {
 			t.Errorf("%v, error %v", now, err)
 		}
 	}

@@ -43,7 +43,7 @@ func parts(t testing.TB) dataset.Parts {
 }
 
 // shared compiles once what several tests train.
-var shared = NewTrainer(small)
+var shared = small
 
 // train trains small, on the Go backend unless the settings name an engine: for what no engine can change.
 func train(t testing.TB, settings Settings) *Result {
@@ -51,7 +51,7 @@ func train(t testing.TB, settings Settings) *Result {
 	if settings.Engine == nil {
 		settings.Engine = computetest.Go(t)
 	}
-	result, err := shared.Fit(context.Background(), nil, parts(t), settings)
+	result, err := Fit(context.Background(), shared, nil, parts(t), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestResume(t *testing.T) {
 				cancel()
 			}
 		}
-		first, err := shared.Fit(ctx, nil, parts(t), settings)
+		first, err := Fit(ctx, shared, nil, parts(t), settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func TestResumeMismatch(t *testing.T) {
 	for _, c := range []struct {
 		what      string
 		model     bayes.Model
-		algorithm Algorithm
+		algorithm fit.Method
 		parts     dataset.Parts
 		settings  Settings
 	}{
@@ -409,7 +409,7 @@ func TestBadInput(t *testing.T) {
 		settings  Settings
 		want      []string // in the error
 		is        error
-		algorithm Algorithm
+		algorithm fit.Method
 	}{
 		{"no data", small, dataset.Parts{}, Settings{}, []string{"no training part"}, nil, nil},
 		{"NaN feature", small, nanFeature, Settings{}, []string{"row 3", `"b"`, "NaN"}, nil, nil},
@@ -423,11 +423,9 @@ func TestBadInput(t *testing.T) {
 		{"one particle", small, parts(t), Settings{Particles: 1}, []string{"Particles is 1", "at least 2"}, nil, nil},
 		{"particles beyond memory", small, parts(t), Settings{Particles: 1 << 60}, []string{"Particles", "in memory"}, nil,
 			nil},
-		{"large batch", small, parts(t), Settings{BatchSize: 37}, []string{"BatchSize is 37", "36 rows"}, nil, nil},
+		{"large batch", small, parts(t), Settings{BatchSize: 37}, []string{"BatchSize is 37", "36, the rows"}, nil, nil},
 		{"unknown layer", model(func(m *bayes.Model) { m.Stochastic = bayes.Layers(7) }), parts(t), Settings{},
 			[]string{"layer 7"}, bayes.ErrUnknownLayer, nil},
-		{"empty partition", model(func(m *bayes.Model) { m.Stochastic = bayes.Partition{} }), parts(t), Settings{},
-			[]string{"Model.Stochastic"}, bayes.ErrEmptyPartition, nil},
 		{"learning rate", small, parts(t), Settings{Optimiser: optim.Adam{Schedule: optim.Constant(-.1)}},
 			[]string{"learning rate is -0.1"}, nil, nil},
 		{"NaN learning rate", small, parts(t), Settings{Optimiser: optim.Adam{Schedule: optim.Constant(math.NaN())}},

@@ -1,370 +1,292 @@
 package ohsmc
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"time"
+	"reflect"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
-	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/limits"
+	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
-
-	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
+	"gobnn/bayes/smc"
 )
 
-// training is a run.Machine: the compiled algorithm, its state on the device, and its records on the host. Programs and
-// state exist from Begin on.
-type training struct {
-	*programs
-	Settings  // of this run: those of programs may have another seed and learning rate
-	algorithm Algorithm
-	data      *fit.Data
-	trainer   *Trainer
-	session   *run.Run
-	state     *compute.State
-	adopted   map[string]*tensors.Tensor // tensors of a checkpoint, until Begin
-	giveBack  func()                     // gives the programs back to the trainer
+// Training is what all algorithms of this package have in common, and embed: the particles, the batches, and how psi is
+// learnt. The zero value of every field works.
+type Training struct {
+	Particles int // J, at least 2; default 1000
+	BatchSize int // M; default 50, or all rows if there are fewer
+	Epochs    int // passes over the training part; default 200
 
-	batches     dataset.Batches
-	step, steps int
-	trace       []StepRecord // of the standardised target, as in the checkpoint; so are validated and selection's
-	validated   []Validation
-	selection   run.Selection // of one member: all particles and psi
+	Resampler smc.Resampler // default smc.Stratified; for Guided smc.Multinomial, as its paper has it
+	// Threshold: particles are resampled when their effective sample size is at most Threshold J. Default 1, at every
+	// step, for OpenHorizon, as in its paper; 0.5 for the others.
+	Threshold float64
+	Optimiser optim.Adam // of psi; default Adam with a constant rate of 0.01
+
+	// ValidateEvery is the number of steps between validations; default 1: after each batch, as in the paper. The
+	// result is the state with the lowest NLPD on the validation part, or without a validation part the last state.
+	ValidateEvery int
+	// Patience stops the run after this many validations without a lower NLPD; default 0: never. It needs a validation
+	// part.
+	Patience int
+
+	// Chunk is the number of particles that are evaluated at once; default: what compute.NewPlan chooses. With several
+	// devices, each of which evaluates its part at once, it must be 0.
+	Chunk int
 }
 
-// newTraining checks everything that needs no graph.
-func (t *Trainer) newTraining(algorithm Algorithm, data *fit.Data, settings Settings) (*training, error) {
-	r := &training{data: data, trainer: t}
-	var err error
-	if r.algorithm, r.Settings, err = settings.prepare(algorithm, data); err != nil {
-		return nil, err
+// Prepared fills in what is zero and checks the rest, for a job. The threshold and the resampler are the defaults of
+// the algorithm.
+func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resampler) (Training, error) {
+	t.Resampler = cmp.Or(t.Resampler, resampler)
+	rows := j.Rows()
+	if err := limits.Fill("ohsmc: Training",
+		limits.Int("Particles", &t.Particles, 1000).From(2),
+		limits.Int("BatchSize", &t.BatchSize, min(50, rows)).Between(1, rows).Because("the rows of the training part"),
+		limits.Int("Epochs", &t.Epochs, 200).From(1),
+		limits.Int("ValidateEvery", &t.ValidateEvery, 1).From(1),
+		limits.Int("Patience", &t.Patience).From(0),
+		limits.Float("Threshold", &t.Threshold, threshold).Above(0).To(1),
+		limits.Int("Chunk", &t.Chunk).From(0),
+		limits.Field("Chunk", t.Chunk, j.Devices == 1 || t.Chunk == 0,
+			fmt.Sprintf("0 with Devices %d, since each device evaluates its particles at once", j.Devices)),
+	); err != nil {
+		return t, err
 	}
-	if r.batches, r.steps, err = horizon(r.algorithm, r.Settings, data.Rows()); err != nil {
-		return nil, fmt.Errorf("ohsmc: %w", err)
+	memory := limits.Numbers("Particles", t.Particles, t.Particles, j.Bound.D)
+	if err := limits.Check("ohsmc: Training", memory); err != nil {
+		return t, err
 	}
-	r.selection = run.NewSelection(1, r.Patience)
-	r.session = run.New(r, run.Options{
-		Owner: "ohsmc", Checkpoint: r.Checkpoint, Format: checkpointFormat, Every: r.CheckpointEvery, Replace: r.Replace,
-		Progress: r.Settings.Progress,
-	})
-	return r, nil
+	if err := t.Resampler.Check(); err != nil {
+		return t, fmt.Errorf("ohsmc: %w", err)
+	}
+	if err := t.Optimiser.Check(); err != nil {
+		return t, fmt.Errorf("ohsmc: %w", err)
+	}
+	if err := j.Engine.CheckDevices(j.Devices, t.Particles); err != nil {
+		return t, fmt.Errorf("ohsmc: Settings.Devices is %d, Training.Particles %d: %w", j.Devices, t.Particles, err)
+	}
+	return t, nil
 }
 
-// close frees the state and gives back the programs.
-func (r *training) close() {
-	if r.state != nil {
-		r.state.Close()
-	}
-	if r.giveBack != nil {
-		r.giveBack()
-	}
+// Algorithm is the step that Run repeats for each mini-batch: OpenHorizon, Guided, SMC, or one of your own, which is a
+// fit.Method whose Run calls the function Run. If a step is one graph, NewStepper makes the Stepper from a function:
+//
+//	func (a mine) Compile(c *ohsmc.Core) (ohsmc.Stepper, error) {
+//		return ohsmc.NewStepper(c, ohsmc.Graphs{Step: func(s ohsmc.State, batch density.Batch, now ohsmc.Now) (
+//			ohsmc.State, ohsmc.StepInfo,
+//		) {
+//			...
+//		}})
+//	}
+//
+// Run does everything else: data, validation, checkpoints, progress and the posterior. An Algorithm may implement these
+// interfaces too, each of which is optional: Horizon, Warned and Evidence.
+type Algorithm interface {
+	// Compile prepares the programs of a step.
+	Compile(c *Core) (Stepper, error)
 }
 
-// Begin implements run.Machine: it compiles the programs unless they are compiled, and puts the data and the
-// checkpoint's or the initial state on the device.
-func (r *training) Begin(context.Context) error {
-	var err error
-	if r.programs, r.giveBack, err = r.trainer.compiled(r); err != nil {
-		return err
-	}
-	sharding := compute.Sharding{
-		Devices: r.Devices, Particles: append([]string{phiName, run.BestPrefix + phiName}, r.stepper.Sharded()...),
-	}
-	if r.state, err = compute.NewShardedState(r.Engine, sharding); err != nil {
-		return fmt.Errorf("ohsmc: %w", err)
-	}
-	if err := r.load("train", r.data.Parts.Train); err != nil {
-		return err
-	}
-	if err := r.draw(); err != nil {
-		return fmt.Errorf("ohsmc: initial particles: %w", err)
-	}
-	if r.validation != nil {
-		if err := r.load("valid", r.data.Parts.Validation); err != nil {
-			return err
-		}
-		if err := r.validation.begin(r.state); err != nil {
-			return fmt.Errorf("ohsmc: initial particles: %w", err)
-		}
-	}
-	if err := r.resume(); err != nil {
-		return err
-	}
-	if r.validation != nil && r.step < r.steps {
-		r.validation.program.Prepare(r.state) // beside the first step, which compiles too
-	}
-	return nil
+// Horizon is an Algorithm that chooses its batches and their number. Others make Training.Epochs passes through the
+// rows, each in a new random order.
+type Horizon interface {
+	Algorithm
+	Horizon(t Training, rows int, seed uint64) (batches dataset.Batches, steps int, err error)
 }
 
-// load puts a part, standardised, into the state.
-func (r *training) load(name string, part *dataset.Dataset) error {
-	x, y, err := r.data.Tensors(r.DType, part)
-	if err != nil {
-		return err
-	}
-	r.state.Set(name+"_x", x)
-	r.state.Set(name+"_y", y)
-	return nil
+// Warned is an Algorithm that adds warnings of its own to Result.Warnings, for what may make a finished run doubtful
+// besides the checks that every run has.
+type Warned interface {
+	Algorithm
+	Warnings(t Training, rows int, trace []StepRecord) []string
 }
 
-// draw makes the initial state: phi from the prior, psi from its initialisers, equal weights, moments 0, and the
-// algorithm's own entries.
-func (r *training) draw() error {
-	for _, initial := range r.initial {
-		if _, err := initial.Run(r.state, random.KeyOf(r.Seed).Words()); err != nil {
-			return err
-		}
-	}
-	if w := r.data.Bound.W; w > 0 {
-		r.state.Set(meanName, compute.Floats(r.DType, make([]float64, w), w))
-		r.state.Set(squareName, compute.Floats(r.DType, make([]float64, w), w))
-	}
-	return r.stepper.Begin(r.now())
+// Evidence is an Algorithm that estimates the evidence of the training part, log p(y; psi).
+type Evidence interface {
+	Algorithm
+	// Evidence is the estimate from the trace of a run on the given number of rows; its Value is NaN if unknown.
+	Evidence(t Training, rows int, seed uint64, trace []StepRecord) bayes.Evidence
 }
 
-// newInitial prepares the programs that draw phi from the prior, with equal weights, and psi from its initialisers, by
-// the seed. There are two programs because compute.NewInitial chooses the backend by how many numbers are drawn, which
-// may be few for psi and many for phi.
-func (p *programs) newInitial() error {
-	add := func(name string, numbers int, makes []string, step compute.Step) error {
-		program, err := compute.NewInitial(p.Engine, name, numbers, makes, step)
-		if err == nil {
-			p.initial = append(p.initial, program)
-		}
-		return err
-	}
-	nothing := func(like *Node) *Node { return ConstAs(like, []float64{0}) }
-	particles := func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-		phi := p.Bound.SamplePrior(random.FromKey(inputs[0]).Named("prior"), p.DType, p.Particles)
-		return compute.Nodes{phiName: phi, weightsName: p.EqualWeights(phi)}, nothing(phi)
-	}
-	err := add("ohsmc first particles", p.Particles*p.Bound.D, []string{phiName, weightsName}, particles)
-	if err != nil || p.Bound.W == 0 {
-		return err
-	}
-	return add("ohsmc first psi", p.Bound.W, []string{psiName},
-		func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-			psi := p.Bound.InitShared(random.FromKey(inputs[0]).Named("shared"), p.DType, inputs[0].Graph())
-			return compute.Nodes{psiName: psi}, nothing(psi)
-		})
+// Stepper makes the steps of a run by the programs that Compile has prepared. The engine keeps it for later runs of the
+// same sizes and settings, one run at a time.
+type Stepper interface {
+	// Begin adds the algorithm's own entries to the session's State before the first step.
+	Begin(s *Session) error
+	// Advance makes a step on the session's batch. If that takes long it must check the context and, when the context
+	// ends, return its error and leave the state as the last step has left it.
+	Advance(ctx context.Context, s *Session) (StepRecord, error)
+	// Sharded names the entries of the session's state besides phi that have a row for each particle. They are divided
+	// between devices as phi is, see compute.Sharding. Log-weights are not divided, since resampling needs all of them on
+	// every device.
+	Sharded() []string
+	// Close frees the programs.
+	Close()
 }
 
-// now is the session as a Stepper sees it.
-func (r *training) now() *Session {
-	return &Session{Settings: r.Settings, State: r.state, Batches: r.batches, Step: r.step}
+// Session is a run in progress, as a Stepper sees it.
+type Session struct {
+	// Training and Settings are those of this run, with the defaults filled in. Take the seed, the learning rate, the
+	// number of epochs and the rest from here: of Core's only what the graphs depend on is sure to be this run's, as
+	// programs are compiled once for runs that differ in the others.
+	Training
+	run.Settings
+	// State has the entries of a State, the training part's "train_x" and "train_y", and those that the Stepper has added.
+	State   *compute.State
+	Batches dataset.Batches
+	Step    int // steps made so far
 }
 
-// Step implements run.Machine: a step and, when they are due, a validation and a call of Observe.
-func (r *training) Step(ctx context.Context) error {
-	start := time.Now()
-	record, err := r.stepper.Advance(ctx, r.now())
-	if err != nil {
-		return fmt.Errorf("ohsmc: step %d: %w", r.step+1, err)
-	}
-	record.Seconds = time.Since(start).Seconds()
-	r.step++
-	r.trace = append(r.trace, record)
-	if math.IsInf(record.LogEvidence, -1) || math.IsNaN(record.LogEvidence) {
-		return fmt.Errorf("ohsmc: step %d of %d: %w: %d of %d particles have a log-likelihood that is not finite; check "+
-			"the data for outliers, use a smaller learning rate or a smaller step of the kernel",
-			r.step, r.steps, bayes.ErrZeroWeights, record.NonFinite, r.Particles)
-	}
-	if r.validation != nil && r.validates(r.step) {
-		nlpd, err := r.validation.score(r.state)
-		if err != nil {
-			return fmt.Errorf("ohsmc: validation after step %d: %w", r.step, err)
-		}
-		r.rank(Validation{Step: r.step, NLPD: nlpd})
-	}
-	return r.observe()
-}
+// Batch is the next step's batch.
+func (s *Session) Batch() dataset.Batch { return s.Batches.At(s.Step) }
 
-// validates says whether a validation follows a step, counted from 1, if there is a validation part.
-func (r *training) validates(step int) bool { return step%r.ValidateEvery == 0 || step == r.steps }
+// Rate is the learning rate of the next step.
+func (s *Session) Rate() float64 { return s.Optimiser.Schedule.At(s.Step) }
 
-// rank records a validation, and whether it is the best.
-func (r *training) rank(v Validation) {
-	r.validated = append(r.validated, v)
-	r.selection.Add(v.Step, []float64{v.NLPD})
-}
-
-// best is the best validation so far, in the target's units; Step 0 before the first.
-func (r *training) best() Validation { return Validation(r.selection.Best[0]).plus(r.data.LogScale()) }
-
-// observe calls Settings.Observe when it is due.
-func (r *training) observe() error {
-	every := r.ObserveEvery
-	if every == 0 {
-		every = r.batches.PerEpoch()
-	}
-	if r.Observe == nil || r.step%every != 0 {
-		return nil
-	}
-	now, err := r.posterior(r.step, "")
-	if err != nil {
-		return err
-	}
-	if err := r.Observe(r.step, now); err != nil {
-		return run.Stop(fmt.Errorf("ohsmc: Settings.Observe after step %d: %w", r.step, err))
-	}
-	return nil
-}
-
-// Status implements run.Machine: run.Completed after the last step, run.StoppedEarly when Patience has run out.
-func (r *training) Status() run.Status {
-	switch {
-	case r.selection.Open() == nil:
-		return run.StoppedEarly
-	case r.step == r.steps:
-		return run.Completed
-	}
-	return ""
-}
-
-// Progress implements run.Machine.
-func (r *training) Progress() run.Progress {
-	p := run.Progress{Step: r.step, Steps: r.steps}
-	score := func(name string, value float64) {
-		if !math.IsNaN(value) {
-			p.Scores = append(p.Scores, run.Score{Name: name, Value: value})
-		}
-	}
-	if n := len(r.trace); n > 0 {
-		score(fit.LossCurve, r.trace[n-1].plus(r.data.LogScale()).Loss)
-		score(fit.ESSCurve, r.trace[n-1].ESS)
-	}
-	if n := len(r.validated); n > 0 {
-		score(fit.ValidationCurve, r.validated[n-1].plus(r.data.LogScale()).NLPD)
-		score(fit.BestScore, r.best().NLPD)
-	}
-	return p
-}
-
-// result makes the posterior of the best validation, or of the last step.
-func (r *training) result() (*Result, error) {
-	step, prefix := r.step, ""
-	if r.best().Step > 0 {
-		step, prefix = r.best().Step, run.BestPrefix
-	}
-	posterior, err := r.posterior(step, prefix)
+// Run repeats an algorithm's step for a job, with the settings that Prepared has filled in. The result's posterior is
+// the one of the best validation, or of the last step; its details are *Details. If all weights become 0, the error
+// wraps bayes.ErrZeroWeights and names the step.
+func Run(ctx context.Context, j *fit.Job, t Training, a Algorithm) (*fit.Result, error) {
+	r, err := newTraining(j, t, a)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := planOf(r.data.Bound, r.Settings, r.BatchSize, false)
+	defer r.close()
+	if r.session, err = j.Loop(ctx, r, checkpointFormat); r.session.Status() == "" {
+		return nil, err
+	}
+	result, failed := r.result()
+	if failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	return result, err
+}
+
+// horizon returns the batches of a run and its number of steps.
+func horizon(a Algorithm, t Training, rows int, seed uint64) (dataset.Batches, int, error) {
+	if h, ok := a.(Horizon); ok {
+		return h.Horizon(t, rows, seed)
+	}
+	return epochs(t, rows, seed)
+}
+
+// epochs is the horizon of algorithms that make Training.Epochs passes through the data.
+func epochs(t Training, rows int, seed uint64) (dataset.Batches, int, error) {
+	batches, err := dataset.NewEpochBatches(rows, t.BatchSize, seed)
+	if err != nil {
+		return nil, 0, err
+	}
+	if most := mostSteps / batches.PerEpoch(); t.Epochs > most {
+		return nil, 0, fmt.Errorf("Training.Epochs is %d: it must be at most %d with %d batches an epoch", t.Epochs, most,
+			batches.PerEpoch())
+	}
+	return batches, t.Epochs * batches.PerEpoch(), nil
+}
+
+// mostSteps is the largest number of steps: their random numbers are told apart by 32 bits, and each has a record.
+const mostSteps = math.MaxInt32
+
+// typed is what is written as JSON for the value of an interface: its type besides its settings.
+type typed struct {
+	Type     string `json:"type"`
+	Settings any    `json:"settings"`
+}
+
+func typeAnd(settings any) typed { return typed{fmt.Sprintf("%T", settings), settings} }
+
+// written is an algorithm's JSON: its training's settings, and its own.
+func written(t Training, own map[string]any) ([]byte, error) {
+	own["training"] = t
+	return json.Marshal(own)
+}
+
+// nan is the value of a number that is unknown yet.
+var nan = math.NaN()
+
+// programs are the compiled programs of one kind of run.
+type programs struct {
+	core       Core
+	stepper    Stepper
+	initial    []*compute.Program // draw phi, and psi
+	validation *validation        // nil without a validation part
+}
+
+// Close frees the programs.
+func (p *programs) Close() {
+	for _, program := range p.initial {
+		program.Close()
+	}
+	if p.stepper != nil {
+		p.stepper.Close()
+	}
+	if p.validation != nil {
+		p.validation.program.Close()
+	}
+}
+
+// key names what the programs of a run depend on.
+func (r *training) key() string {
+	t := r.Training // without what is an input of the programs, or decides when they run
+	t.Epochs, t.ValidateEvery, t.Patience, t.Optimiser.Schedule = 0, 0, 0, optim.Schedule{}
+	validated := 0
+	if part := r.Parts.Validation; part != nil {
+		validated = part.Rows()
+	}
+	return compute.KeyOf("ohsmc", r.Bound.Model, r.Bound.Inputs, r.Bound.Outputs, r.Rows(), validated, t, r.Devices,
+		r.DType, fmt.Sprintf("%T", r.algorithm), settingsOf(r.algorithm))
+}
+
+// settingsOf are the fields of an algorithm without its Training.
+func settingsOf(a Algorithm) (fields []any) {
+	v := reflect.Indirect(reflect.ValueOf(a))
+	if v.Kind() != reflect.Struct {
+		return []any{a}
+	}
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.Type != reflect.TypeFor[Training]() {
+			fields = append(fields, f.Name, v.Field(i))
+		}
+	}
+	return fields
+}
+
+func newPrograms(r *training) (*programs, error) {
+	plan, err := planOf(r.Bound, r.Training, r.Settings, r.BatchSize, false)
 	if err != nil {
 		return nil, err
 	}
-	trace, validated := slices.Clone(r.trace), slices.Clone(r.validated) // a run goes on with its own
-	for i, t := range trace {
-		trace[i] = t.plus(r.data.LogScale())
+	p := &programs{core: Core{
+		Training: r.Training, Settings: r.Settings, Bound: r.Bound,
+		Target: density.MiniBatch{Likelihood: density.Likelihood{Model: r.Bound, Plan: plan}, Rows: r.Rows()},
+	}}
+	if err = p.newInitial(); err == nil {
+		p.stepper, err = r.algorithm.Compile(&p.core)
 	}
-	for i, v := range validated {
-		validated[i] = v.plus(r.data.LogScale())
+	if err == nil && p.stepper == nil {
+		err = fmt.Errorf("ohsmc: Compile of %T gives no Stepper", r.algorithm)
 	}
-	return &Result{
-		Result: fit.Result{
-			Posterior: posterior, Status: r.session.Status(), Elapsed: r.session.Elapsed(), Warnings: r.warnings(),
-			Curves: curves(trace, validated),
-		},
-		Steps: r.step, PerEpoch: r.batches.PerEpoch(), Best: r.best(), Plan: plan, Trace: trace, Validated: validated,
-	}, r.session.Err()
-}
-
-// warnings are messages for the user about what may make the posterior doubtful.
-func (r *training) warnings() []string {
-	if r.step == 0 {
-		return nil
+	if part := r.Parts.Validation; err == nil && part != nil {
+		p.validation, err = newValidation(&p.core, part.Rows())
 	}
-	var all []string
-	rejected := 0
-	for _, t := range r.trace {
-		if t.GradientRejected {
-			rejected++
-		}
-	}
-	if rejected > 0 {
-		all = append(all, fmt.Sprintf("in %d of %d steps the gradient of psi was not finite, and psi stayed", rejected,
-			r.step))
-	}
-	if r.Patience > 0 && r.data.Parts.Validation == nil {
-		all = append(all, fmt.Sprintf("Settings.Patience is %d, and there is no validation part, so that the training "+
-			"was not stopped early", r.Patience))
-	}
-	at := r.step
-	switch n := len(r.validated); {
-	case r.best().Step > 0:
-		at = r.best().Step
-	case n > 0:
-		all = append(all, fmt.Sprintf("none of the %d validations has a finite NLPD, so that the posterior is that of the "+
-			"last step: check the validation part for outliers", n))
-	}
-	if ess := r.trace[at-1].ESS; ess < 2 {
-		all = append(all, fmt.Sprintf("the posterior is carried by %.1f of %d particles (effective sample size): take "+
-			"shorter moves (the kernel's Variance or the StepSize), more Particles or a smaller BatchSize, or draw from the "+
-			"posterior by ohsmc.Sample", ess, r.Particles))
-	}
-	if r.session.Status() == run.Completed {
-		scores := make([]float64, len(r.validated))
-		for i, v := range r.validated {
-			scores[i] = v.NLPD
-		}
-		if text := run.Ending(scores, r.step, r.step/r.batches.PerEpoch()); text != "" {
-			all = append(all, text)
-		}
-	}
-	if a, ok := r.algorithm.(Warned); ok {
-		all = append(all, a.Warnings(r.Settings, r.data.Rows(), r.trace[:at])...)
-	}
-	return all
-}
-
-// posterior is made of the particles after a step: the current ones, or with run.BestPrefix those of the best
-// validation.
-func (r *training) posterior(step int, prefix string) (*bayes.Posterior, error) {
-	host, err := r.host(prefix)
 	if err != nil {
-		return nil, fmt.Errorf("ohsmc: %w", err)
-	}
-	logWeights, err := compute.Float64s(host[prefix+weightsName])
-	if err != nil {
-		return nil, fmt.Errorf("ohsmc: %w", err)
-	}
-	draws := bayes.Draws{Phi: host[prefix+phiName], Psi: host[prefix+psiName], LogWeights: logWeights}
-	if a, ok := r.algorithm.(Evidence); ok {
-		draws.Evidence = a.Evidence(r.Settings, r.data.Rows(), r.trace[:step])
-	}
-	approximation := ""
-	if !draws.Evidence.Known() { // those of all rows, at one psi, have one
-		approximation = "a distribution that depends most on the last mini-batches; ohsmc.Sample draws from the posterior"
-	}
-	settings, err := r.record()
-	if err != nil {
+		p.Close()
 		return nil, err
 	}
-	return r.data.Posterior(draws, bayes.Provenance{
-		Algorithm: "ohsmc: " + r.algorithm.Title(), Status: string(r.session.Status()), Seed: r.Seed, Settings: settings,
-		Approximation: approximation,
-	}, r.Engine)
+	return p, nil
 }
 
-// host copies the particles, their weights and psi to the host, from the device or from a finished run's checkpoint.
-func (r *training) host(prefix string) (map[string]*tensors.Tensor, error) {
-	var names []string
-	for name := range r.keptShapes() {
-		names = append(names, prefix+name)
-	}
-	if r.state != nil {
-		return r.state.Host(names...)
-	}
-	if r.adopted == nil {
-		return nil, errors.New("there is no state yet")
-	}
-	return r.adopted, nil
+// planOf is the plan of chunks for particles that are evaluated on the given number of rows at once.
+func planOf(bound *bayes.BoundModel, t Training, s run.Settings, rows int, forward bool) (compute.Plan, error) {
+	work := density.Workload{Particles: t.Particles, Rows: rows, Forward: forward, Devices: s.Devices, Chunk: t.Chunk}
+	return density.NewPlan(bound, s.DType, work)
 }

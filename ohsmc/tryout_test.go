@@ -7,13 +7,17 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/ohsmc"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/mat"
 )
 
 // The library's proposals as a user's own, so that Guided tries them.
@@ -165,11 +169,18 @@ func spoilt(fault string) ohsmc.Proposal {
 func try(t *testing.T, p ohsmc.Proposal) error {
 	t.Helper()
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.All()}
-	bound, err := model.Bind(5, 1)
+	rows := &dataset.Dataset{
+		X: mat.NewDense(2, 5, nil), Y: []float64{0, 1}, Features: strings.Split("abcde", ""), Target: "y",
+	}
+	data, err := fit.New("ohsmc", model, dataset.Parts{Train: rows})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = ohsmc.Guided{Proposal: p}.Prepare(bound)
+	settings, err := run.Settings{}.Prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ohsmc.Guided{Proposal: p}.Prepare(&fit.Job{Settings: settings, Data: data})
 	return err
 }
 

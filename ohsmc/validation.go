@@ -17,7 +17,7 @@ type validation struct {
 }
 
 func newValidation(c *Core, rows int) (*validation, error) {
-	plan, err := planOf(c.Bound, c.Settings, rows, true)
+	plan, err := planOf(c.Bound, c.Training, c.Settings, rows, true)
 	if err != nil {
 		return nil, err
 	}

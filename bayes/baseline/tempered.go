@@ -86,7 +86,7 @@ func (m SMC) Fit(ctx context.Context, j *Job) (*Result, error) {
 		return nil, err
 	}
 	kind := temperedKind{
-		j.kindOf(whole), compute.KeyOf(m.Kernel), m.Sampling.Particles / max(1, m.Sampling.WasteFree),
+		j.kindOf(whole), compute.CacheKey(m.Kernel), m.Sampling.Particles / max(1, m.Sampling.WasteFree),
 		m.Sampling.Devices,
 	}
 	sampler, giveBack, err := j.trainer.tempered.Take(kind, func() (*smc.Sampler, error) {

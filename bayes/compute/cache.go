@@ -123,10 +123,10 @@ func (c *Cache[K, V]) Close() {
 	clear(c.entries)
 }
 
-// KeyOf is a text for the key of a Cache, by which it tells a user's own values, such as kernels, apart: the value in
-// Go's syntax. That of a function shows the code and not what it captures, so that two functions of one literal look
+// CacheKey is a text for the key of a Cache, by which it tells a user's own values, such as kernels, apart: the value
+// in Go's syntax. That of a function shows the code and not what it captures, so that two functions of one literal look
 // the same: a value that holds a function has another text at each call, and nothing is taken from the cache for it.
-func KeyOf(value any) string {
+func CacheKey(value any) string {
 	text := fmt.Sprintf("%#v", value)
 	if holdsFunction(reflect.Indirect(reflect.ValueOf(value))) {
 		text += fmt.Sprint(" number ", keys.Add(1))

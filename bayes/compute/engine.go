@@ -52,6 +52,7 @@ type Engine struct {
 	config   string
 	gpus     []accelerator.GPU // that it computes on
 	together sync.Mutex        // held while several devices run a program
+	kept     keptValues        // between runs, see Keep
 }
 
 var (
@@ -301,6 +302,7 @@ func (e *Engine) Close() {
 	}
 	delete(engines, e.config)
 	owners.Delete(e.backend)
+	e.kept.close()
 	e.backend.Finalize()
 }
 

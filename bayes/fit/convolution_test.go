@@ -15,6 +15,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/fbnn"
 	"gobnn/ohsmc"
 	"gobnn/pbnn"
@@ -31,20 +32,21 @@ func TestConvolutionOfOnePixel(t *testing.T) {
 	}
 	const dtype, seed = compute.Float64, 3
 	engine := computetest.Go(t)
-	training := ohsmc.Settings{Particles: 20, BatchSize: 12, Epochs: 2, Seed: seed, Engine: engine, DType: dtype}
+	training := ohsmc.Training{Particles: 20, BatchSize: 12, Epochs: 2}
+	settings := run.Settings{Seed: seed, Engine: engine, DType: dtype}
 	type byMethod = func(context.Context, bayes.Model) (fit.Fitted, error)
 	for name, method := range map[string]struct {
 		fit        byMethod
 		stochastic bayes.Partition
 	}{
 		"open horizon": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return ofOHSMC(ohsmc.Fit(ctx, model, nil, parts, training))
+			return fitted(fit.Fit(ctx, model, ohsmc.OpenHorizon{Training: training}, parts, settings))
 		}, bayes.Layers(1)},
 		"open horizon of the last layer": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return ofOHSMC(ohsmc.Fit(ctx, model, nil, parts, training))
+			return fitted(fit.Fit(ctx, model, ohsmc.OpenHorizon{Training: training}, parts, settings))
 		}, bayes.Layers(2)},
 		"guided": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return ofOHSMC(ohsmc.Fit(ctx, model, ohsmc.Guided{Proposal: ohsmc.Langevin{}}, parts, training))
+			return fitted(fit.Fit(ctx, model, ohsmc.Guided{Training: training, Proposal: ohsmc.Langevin{}}, parts, settings))
 		}, bayes.Layers(1)},
 		"HMC": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
 			return ofBaseline(baseline.Fit(ctx, model, baseline.HMC{Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}},

@@ -88,9 +88,9 @@ func TestDigests(t *testing.T) {
 func others() []method {
 	var all []method
 	for name, a := range map[string]pmcnet.Algorithm{
-		"Annealed":      annealed.Annealed{Draws: 500},
-		"PMCnet":        pmcnet.PMC{Proposals: 10, Draws: 20, Iterations: 5},
-		"PMCnet-light":  pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent, Proposals: 10, Draws: 20, Iterations: 5},
+		"Annealed":     annealed.Annealed{Draws: 500},
+		"PMCnet":       pmcnet.PMC{Proposals: 10, Draws: 20, Iterations: 5},
+		"PMCnet-light": pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent, Proposals: 10, Draws: 20, Iterations: 5},
 		"DM-PMC": pmcnet.PMC{
 			Ascent: pmcnet.NoAscent, Covariance: pmcnet.FixedCovariance, Proposals: 10, Draws: 20, Iterations: 5,
 		},
@@ -124,16 +124,16 @@ func others() []method {
 			},
 		})
 	}
-	for name, a := range map[string]ohsmc.Algorithm{
-		"default": nil, "guided default": ohsmc.Guided{}, "SMC default": ohsmc.SMC{},
+	for name, a := range map[string]fit.Method{
+		"default": ohsmc.OpenHorizon{}, "guided default": ohsmc.Guided{}, "SMC default": ohsmc.SMC{},
 		"Poisson": ohsmc.OpenHorizon{Poisson: &ohsmc.Poisson{Rate: 20, LogConstant: 2000}},
 	} {
 		all = append(all, method{
 			name: "ohsmc: " + name,
 			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-				return ofOHSMC(ohsmc.Fit(ctx, model, a, parts, ohsmc.Settings{
-					Particles: 50, BatchSize: 9, Epochs: 2, Seed: s.Seed, Engine: s.Engine,
-				}))
+				return fitted(fit.Fit(ctx, model, with(a, ohsmc.Training{
+					Particles: 50, BatchSize: 9, Epochs: 2,
+				}), parts, s.run()))
 			},
 		})
 	}

@@ -39,6 +39,26 @@ type shared struct {
 	Observe  func(step int, now *bayes.Posterior) error
 }
 
+func (s shared) run() run.Settings {
+	return run.Settings{Seed: s.Seed, Engine: s.Engine, Progress: s.Progress, Observe: s.Observe}
+}
+
+// with is an algorithm of package ohsmc with these settings.
+func with(a fit.Method, t ohsmc.Training) fit.Method {
+	switch a := a.(type) {
+	case ohsmc.OpenHorizon:
+		a.Training = t
+		return a
+	case ohsmc.Guided:
+		a.Training = t
+		return a
+	case ohsmc.SMC:
+		a.Training = t
+		return a
+	}
+	return a
+}
+
 // method is one way to a posterior, by whichever package.
 type method struct {
 	name     string
@@ -84,7 +104,7 @@ func every() []method {
 			},
 		})
 	}
-	for name, a := range map[string]ohsmc.Algorithm{ // with batches of all rows
+	for name, a := range map[string]fit.Method{ // with batches of all rows
 		"open horizon":      ohsmc.OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-4}},
 		"guided":            ohsmc.Guided{StepSize: optim.Constant(.03)},
 		"guided, Langevin":  ohsmc.Guided{Proposal: ohsmc.Langevin{}, StepSize: optim.Constant(.03)},
@@ -98,23 +118,22 @@ func every() []method {
 		all = append(all, method{
 			name: "ohsmc: " + name, trains: true, within: .05, observed: true,
 			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-				return ofOHSMC(ohsmc.Fit(ctx, model, a, parts, ohsmc.Settings{
+				return fitted(fit.Fit(ctx, model, with(a, ohsmc.Training{
 					Particles: 300, Epochs: epochs, ValidateEvery: 10,
-					Seed: s.Seed, Engine: s.Engine, Progress: s.Progress, Observe: s.Observe,
-				}))
+				}), parts, s.run()))
 			},
 		})
 	}
 	all = append(all, method{
 		name: "ohsmc: chains at the psi of SMC", chains: true, within: .05,
 		fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-			trained, err := ohsmc.Fit(ctx, model, nil, parts, ohsmc.Settings{
-				Particles: 100, BatchSize: 20, Epochs: 5, Seed: s.Seed, Engine: s.Engine, ValidateEvery: 10,
-			})
+			trained, err := fit.Fit(ctx, model, with(ohsmc.OpenHorizon{}, ohsmc.Training{
+				Particles: 100, BatchSize: 20, Epochs: 5, ValidateEvery: 10,
+			}), parts, run.Settings{Seed: s.Seed, Engine: s.Engine})
 			if err != nil {
 				return nil, err
 			}
-			return ofOHSMC(ohsmc.Sample(ctx, trained.Posterior, mcmc.NUTS{}, parts.Train, mcmc.Settings{
+			return fitted(ohsmc.Sample(ctx, trained.Posterior, mcmc.NUTS{}, parts.Train, mcmc.Settings{
 				Draws: 100, WarmUp: 150, Seed: s.Seed, Engine: s.Engine, Progress: s.Progress,
 			}))
 		},
@@ -181,7 +200,7 @@ func ofBaseline(r *baseline.Result, err error) (fit.Fitted, error) {
 	return r, err
 }
 
-func ofOHSMC(r *ohsmc.Result, err error) (fit.Fitted, error) {
+func fitted(r *fit.Result, err error) (fit.Fitted, error) {
 	if r == nil {
 		return nil, err
 	}

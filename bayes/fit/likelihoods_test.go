@@ -22,6 +22,7 @@ import (
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
 	"gobnn/ohsmc"
 	"gobnn/pbnn"
 
@@ -37,16 +38,18 @@ func few() []method {
 	return []method{
 		{name: "SMC", fit: func(ctx context.Context, m bayes.Model, p dataset.Parts, s shared) (fit.Fitted, error) {
 			kernel := mcmc.RandomWalkMetropolis{StepSize: .5}
-			return ofOHSMC(ohsmc.Fit(ctx, m, ohsmc.SMC{Kernel: kernel, Moves: 1, Precondition: true}, p, ohsmc.Settings{
-				Particles: 200, BatchSize: p.Train.Rows(), Epochs: 1, Seed: s.Seed, Engine: s.Engine,
-			}))
+			return fitted(fit.Fit(ctx, m, ohsmc.SMC{
+				Training: ohsmc.Training{Particles: 200, BatchSize: p.Train.Rows(), Epochs: 1},
+				Kernel:   kernel, Moves: 1, Precondition: true,
+			}, p, run.Settings{Seed: s.Seed, Engine: s.Engine}))
 		}},
 		{name: "open horizon", fit: func(
 			ctx context.Context, m bayes.Model, p dataset.Parts, s shared,
 		) (fit.Fitted, error) {
-			return ofOHSMC(ohsmc.Fit(ctx, m, ohsmc.OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-3}}, p, ohsmc.Settings{
-				Particles: 200, BatchSize: 20, Epochs: 40, ValidateEvery: 10, Seed: s.Seed, Engine: s.Engine,
-			}))
+			return fitted(fit.Fit(ctx, m, ohsmc.OpenHorizon{
+				Training: ohsmc.Training{Particles: 200, BatchSize: 20, Epochs: 40, ValidateEvery: 10},
+				Kernel:   mcmc.RandomWalk{Variance: 1e-3},
+			}, p, run.Settings{Seed: s.Seed, Engine: s.Engine}))
 		}},
 		{name: "HMC", fit: func(ctx context.Context, m bayes.Model, p dataset.Parts, s shared) (fit.Fitted, error) {
 			method := baseline.HMC{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Sampling: sampling}

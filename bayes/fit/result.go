@@ -7,13 +7,34 @@ import (
 	"gobnn/bayes/run"
 )
 
-// Result is the common part of all samplers' results: the Result of each package embeds it and adds its own records.
+// Result is what a method has found.
 type Result struct {
 	Posterior *bayes.Posterior
 	Status    run.Status    // how the run ended
 	Elapsed   time.Duration // over all sessions of a resumed run
 	Warnings  []string      // reasons to doubt the posterior; empty if none was found
 	Curves    []Curve       // such as the training loss of each step; none if nothing was trained
+
+	// Draws are what Method.Run returns; Fit makes the Posterior of them.
+	Draws bayes.Draws
+	// Approximation says in words what the draws are of, if they are not of the posterior; see bayes.Provenance.
+	Approximation string
+	// Details are the method's own, a value for each type; see the function Details.
+	Details []any
+}
+
+// Details are the details of one type that a method has added to its result, such as *ohsmc.Details or *mcmc.Result;
+// the zero value if it has added none.
+func Details[T any](r *Result) T {
+	if r != nil {
+		for _, d := range r.Details {
+			if of, ok := d.(T); ok {
+				return of
+			}
+		}
+	}
+	var none T
+	return none
 }
 
 // Curve is a quantity along a run.

@@ -31,8 +31,8 @@ func twoTargets(unit float64) *dataset.Dataset {
 // bests are the best validation scores of a result, by member; nil without any.
 func bests(result fit.Fitted) (all []float64) {
 	switch r := result.(type) {
-	case *ohsmc.Result:
-		return []float64{r.Best.NLPD}
+	case *fit.Result:
+		return []float64{fit.Details[*ohsmc.Details](r).Best.NLPD}
 	case *baseline.Result:
 		for _, b := range r.Best {
 			all = append(all, b.NLPD)

@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
@@ -40,7 +41,7 @@ func TestUnwrittenSettings(t *testing.T) {
 		Y: []float64{-5, -5, -4, -2, -2, -1, 1, 1, 3, 4, 4, 6}, Features: []string{"x"}, Target: "y"}
 	parts := dataset.Parts{Train: train}
 	ctx := context.Background()
-	for name, fit := range map[string]func(file string) error{
+	for name, begin := range map[string]func(file string) error{
 		"mcmc": func(file string) error {
 			_, err := ofBaseline(baseline.Fit(ctx, model, baseline.HMC{Kernel: kernel, Sampling: mcmc.Settings{Draws: 20,
 				WarmUp: mcmc.NoWarmUp}}, parts, baseline.Settings{Engine: engine, Checkpoint: file}))
@@ -52,8 +53,8 @@ func TestUnwrittenSettings(t *testing.T) {
 			return err
 		},
 		"ohsmc": func(file string) error {
-			_, err := ofOHSMC(ohsmc.Fit(ctx, model, ohsmc.SMC{Kernel: kernel}, parts, ohsmc.Settings{Particles: 20, Epochs: 1,
-				Engine: engine, Checkpoint: file}))
+			method := ohsmc.SMC{Training: ohsmc.Training{Particles: 20, Epochs: 1}, Kernel: kernel}
+			_, err := fit.Fit(ctx, model, method, parts, run.Settings{Engine: engine, Checkpoint: file})
 			return err
 		},
 		"pbnn": func(file string) error {
@@ -73,14 +74,14 @@ func TestUnwrittenSettings(t *testing.T) {
 		},
 	} {
 		folder := t.TempDir()
-		err := fit(filepath.Join(folder, "run"))
+		err := begin(filepath.Join(folder, "run"))
 		if err == nil || !strings.Contains(err.Error(), "unwritten.scale is not written as JSON") {
 			t.Errorf("%s: error %v does not name the field", name, err)
 		}
 		if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 			t.Errorf("%s: leaves %v, %v", name, left, err)
 		}
-		if err := fit(""); err != nil && strings.Contains(err.Error(), "written") {
+		if err := begin(""); err != nil && strings.Contains(err.Error(), "written") {
 			t.Errorf("%s, without a checkpoint: %v", name, err)
 		}
 	}

@@ -59,7 +59,8 @@ func benchmarkNUTS(b *testing.B, _ *compute.Engine) {
 	data := []any{tensors.FromFlatDataAndDimensions(x, rows, inputs), tensors.FromFlatDataAndDimensions(y, rows)}
 	begin := tensors.FromFlatDataAndDimensions(phi, chains, bound.D)
 	posterior := func(x, y *graph.Node) density.LogPosterior {
-		return density.At(density.Full{Likelihood: density.Likelihood{Model: bound, Plan: plan}}, nil, density.Batch{X: x, Y: y})
+		full := density.Full{Likelihood: density.Likelihood{Model: bound, Plan: plan}}
+		return density.At(full, nil, density.Batch{X: x, Y: y})
 	}
 	b.Run("gradient", func(b *testing.B) {
 		exec := newExec(b, func(a []*graph.Node) []*graph.Node {

@@ -83,7 +83,7 @@ type samplersKey struct {
 func (s *Samplers) Sample(
 	ctx context.Context, kind any, problem density.Problem, kernel Kernel, settings Settings,
 ) (*Result, error) {
-	key := samplersKey{kind, compute.KeyOf(kernel)}
+	key := samplersKey{kind, compute.CacheKey(kernel)}
 	sampler, giveBack, err := s.byKind.Take(key, func() (*Sampler, error) { return &Sampler{Kernel: kernel}, nil })
 	if err != nil {
 		return nil, err

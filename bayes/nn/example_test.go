@@ -11,8 +11,10 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/ohsmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -119,8 +121,8 @@ func ExampleCNN() {
 			Hidden: []int{16}},
 		Likelihood: bayes.Bernoulli{}, Stochastic: bayes.Layers(1), Scaling: bayes.Scaling{KeepFeatures: true},
 	}
-	result, err := ohsmc.Fit(context.Background(), model, nil, parts, ohsmc.Settings{Particles: 50, BatchSize: 30,
-		Epochs: 20})
+	method := ohsmc.OpenHorizon{Training: ohsmc.Training{Particles: 50, BatchSize: 30, Epochs: 20}}
+	result, err := fit.Fit(context.Background(), model, method, parts, run.Settings{})
 	if err != nil {
 		log.Fatal(err)
 	}

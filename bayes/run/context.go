@@ -82,3 +82,11 @@ func Fail(err error) {
 	fmt.Fprintln(os.Stderr, text)
 	os.Exit(1)
 }
+
+// Watched is a context whose runs call a function after each step. It is called by the goroutine of the run, which goes
+// on when it returns, and ends as cancelled if the function cancels the context.
+func Watched(ctx context.Context, step func(Progress, Machine)) context.Context {
+	return context.WithValue(ctx, watchKey{}, step)
+}
+
+type watchKey struct{}

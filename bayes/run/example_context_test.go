@@ -8,6 +8,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 	"gobnn/ohsmc"
@@ -31,7 +32,8 @@ func ExampleContext() {
 	}
 	defer os.RemoveAll(folder)
 	checkpoint := filepath.Join(folder, "yacht.checkpoint")
-	result, err := ohsmc.Fit(ctx, model, nil, parts, ohsmc.Settings{Particles: 20, Epochs: 2, Checkpoint: checkpoint})
+	method := ohsmc.OpenHorizon{Training: ohsmc.Training{Particles: 20, Epochs: 2}}
+	result, err := fit.Fit(ctx, model, method, parts, run.Settings{Checkpoint: checkpoint})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -176,6 +176,9 @@ func (r *Run) steps(ctx context.Context, after func() bool) {
 			break
 		}
 		r.report(false)
+		if watch, ok := ctx.Value(watchKey{}).(func(Progress, Machine)); ok {
+			watch(r.progress(), r.machine)
+		}
 		if !after() && r.status == "" {
 			r.status = Cancelled
 		}

@@ -22,28 +22,26 @@ import (
 
 // bench fits the contenders of one model; compiled programs are kept for all repetitions.
 type bench struct {
-	model     bayes.Model
-	batch     int
-	epochs    int
-	timed     bool    // fits are timed: everything is compiled before one begins
-	seconds   float64 // time limit of a fit, instead of its epochs; 0: none
-	particles *ohsmc.Trainer
-	rivals    *baseline.Trainer
-	whole     *baseline.Trainer // of the model with every parameter stochastic
-	warmed    map[string]bool   // compiled attempts, as JSON
-	say       func(format string, args ...any)
-	said      time.Time
+	model   bayes.Model
+	batch   int
+	epochs  int
+	timed   bool    // fits are timed: everything is compiled before one begins
+	seconds float64 // time limit of a fit, instead of its epochs; 0: none
+	rivals  *baseline.Trainer
+	whole   *baseline.Trainer // of the model with every parameter stochastic
+	warmed  map[string]bool   // compiled attempts, as JSON
+	say     func(format string, args ...any)
+	said    time.Time
 }
 
 func newBench(model bayes.Model, batch, epochs int, say func(format string, args ...any)) *bench {
 	whole := model
 	whole.Stochastic = bayes.All()
 	return &bench{model: model, batch: batch, epochs: epochs, say: say, said: time.Now(), warmed: map[string]bool{},
-		particles: ohsmc.NewTrainer(model), rivals: baseline.NewTrainer(model), whole: baseline.NewTrainer(whole)}
+		rivals: baseline.NewTrainer(model), whole: baseline.NewTrainer(whole)}
 }
 
 func (b *bench) close() {
-	b.particles.Close()
 	b.rivals.Close()
 	b.whole.Close()
 }
@@ -198,9 +196,11 @@ func (b *bench) train(
 			}
 		}
 		return f, nil
-	case ohsmc.Algorithm:
-		result, err := b.particles.Fit(ctx, method, parts, ohsmc.Settings{
-			Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every,
+	case fit.Method:
+		training := ohsmc.Training{
+			Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Optimiser: optimiser, ValidateEvery: every,
+		}
+		result, err := fit.Fit(ctx, b.model, trained(method, training), parts, run.Settings{Seed: seed,
 			Progress: func(p run.Progress) {
 				validations(p.Score(fit.ValidationCurve))
 				b.tell("%s, %s", what, stepOf(p))
@@ -209,18 +209,19 @@ func (b *bench) train(
 		if err != nil {
 			return nil, err
 		}
-		f := &fitted{posterior: result.Posterior, epochs: float64(result.Steps) / float64(every)}
-		for _, v := range result.Validated {
+		details := fit.Details[*ohsmc.Details](result)
+		f := &fitted{posterior: result.Posterior, epochs: float64(details.Steps) / float64(every)}
+		for _, v := range details.Validated {
 			f.curve = append(f.curve, validated{epoch: float64(v.Step) / float64(every), nlpd: v.NLPD})
 		}
 		var ess []float64
-		for _, r := range result.Trace {
+		for _, r := range details.Trace {
 			ess = append(ess, r.ESS)
 		}
 		f.ess = stat.Mean(ess, nil)
 		return f, nil
 	default:
-		return nil, fmt.Errorf("study: %T is neither a baseline.Method nor an ohsmc.Algorithm", method)
+		return nil, fmt.Errorf("study: %T is neither a baseline.Method nor an algorithm of ohsmc", method)
 	}
 }
 
@@ -244,7 +245,7 @@ func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset
 			stop()
 		}
 	}
-	result, err := b.particles.Sample(within, f.posterior, a.Chains.Kernel, train, settings)
+	result, err := ohsmc.Sample(within, f.posterior, a.Chains.Kernel, train, settings)
 	f.seconds += time.Since(begun).Seconds()
 	f.curve = nil
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) {

@@ -26,12 +26,12 @@ type contender struct {
 
 // attempt is one setting of a method. Its JSON is part of the key of kept results.
 type attempt struct {
-	Method    any     // a baseline.Method or an ohsmc.Algorithm
-	Particles int     `json:",omitempty"` // of an ohsmc.Algorithm
+	Method    any     // a baseline.Method or an algorithm of ohsmc
+	Particles int     `json:",omitempty"` // of an algorithm of ohsmc
 	Rate      float64 // Adam's
 	// of a baseline.Method: every parameter is stochastic, whatever the model's partition
 	Whole  bool             `json:",omitempty"`
-	Chains *baseline.MAPHMC `json:",omitempty"` // exact draws at the psi of an ohsmc.Algorithm; nil: none
+	Chains *baseline.MAPHMC `json:",omitempty"` // exact draws at the psi of an algorithm of ohsmc; nil: none
 }
 
 // rates are attempts of one method at two learning rates.

@@ -9,9 +9,11 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/optim"
+	"gobnn/bayes/run"
 	"gobnn/ohsmc"
 	"gobnn/viz"
 
@@ -57,19 +59,30 @@ var crescentModel = bayes.Model{
 }
 
 // crescentSettings are the paper's: 100 observations, Adam at 0.1 0.96^(i/10), 200 epochs, batches of 10.
-func crescentSettings(o Options, seed uint64) (dataset.Parts, ohsmc.Settings, error) {
+func crescentSettings(o Options, seed uint64) (dataset.Parts, crescentRun, error) {
 	data, err := dataset.Crescent(crescentRows, 1, seed)
-	return dataset.Parts{Train: data}, ohsmc.Settings{
-		Particles: 1000, BatchSize: 10, Epochs: cmp.Or(o.Epochs, 200), Seed: seed,
+	return dataset.Parts{Train: data}, crescentRun{ohsmc.Training{
+		Particles: 1000, BatchSize: 10, Epochs: cmp.Or(o.Epochs, 200),
 		Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, 10)},
-	}, err
+	}, run.Settings{Seed: seed}}, err
+}
+
+// crescentRun are the settings of a training on the crescent.
+type crescentRun struct {
+	ohsmc.Training
+	run.Settings
+}
+
+// fit runs an algorithm of package ohsmc.
+func (s crescentRun) fit(ctx context.Context, algorithm fit.Method, parts dataset.Parts) (*fit.Result, error) {
+	return fit.Fit(ctx, crescentModel, trained(algorithm, s.Training), parts, s.Settings)
 }
 
 // crescentVI is the paper's: q starts at N(0, I), 100 draws a step.
 var crescentVI = baseline.VI{Draws: 100, ZeroMean: true, InitialStdDev: 1, Samples: 1000}
 
 // crescentRival are the same settings for a baseline.
-func crescentRival(s ohsmc.Settings) baseline.Settings {
+func crescentRival(s crescentRun) baseline.Settings {
 	return baseline.Settings{Epochs: s.Epochs, BatchSize: s.BatchSize, Seed: s.Seed, Optimiser: s.Optimiser}
 }
 
@@ -164,7 +177,7 @@ const crescentVersion = 1
 
 // crescentTrial is a method of a figure of the crescent.
 func crescentTrial(
-	o Options, figure, method string, run func(ctx context.Context, parts dataset.Parts, s ohsmc.Settings) (Result, error),
+	o Options, figure, method string, run func(ctx context.Context, parts dataset.Parts, s crescentRun) (Result, error),
 ) *trial {
 	key := Key{Study: figure, Data: crescentData, Method: method,
 		Settings: map[string]any{"version": crescentVersion, "epochs": o.Epochs}}
@@ -180,11 +193,11 @@ func crescentTrial(
 
 // crescentMethods are the trials of figure 2, which has samples over the true density at psi = 1.
 func crescentMethods(o Options) ([]*trial, error) {
-	sampled := func(algorithm ohsmc.Algorithm, chains bool) func(context.Context, dataset.Parts, ohsmc.Settings) (Result,
+	sampled := func(algorithm fit.Method, chains bool) func(context.Context, dataset.Parts, crescentRun) (Result,
 		error) {
-		return func(ctx context.Context, parts dataset.Parts, s ohsmc.Settings) (Result, error) {
+		return func(ctx context.Context, parts dataset.Parts, s crescentRun) (Result, error) {
 			out := Result{Series: map[string][]float64{}}
-			result, err := ohsmc.Fit(ctx, crescentModel, algorithm, parts, s)
+			result, err := s.fit(ctx, algorithm, parts)
 			if err == nil && chains && ctx.Err() == nil {
 				result, err = ohsmc.Sample(ctx, result.Posterior, leapfrog.Kernel, parts.Train,
 					mcmc.Settings{Chains: 4, Draws: 100, WarmUp: 50})
@@ -195,8 +208,8 @@ func crescentMethods(o Options) ([]*trial, error) {
 			return out, keepParticles(result.Posterior, out, "")
 		}
 	}
-	rival := func(method baseline.Method) func(context.Context, dataset.Parts, ohsmc.Settings) (Result, error) {
-		return func(ctx context.Context, parts dataset.Parts, s ohsmc.Settings) (Result, error) {
+	rival := func(method baseline.Method) func(context.Context, dataset.Parts, crescentRun) (Result, error) {
+		return func(ctx context.Context, parts dataset.Parts, s crescentRun) (Result, error) {
 			out := Result{Series: map[string][]float64{}}
 			result, err := baseline.Fit(ctx, crescentModel, method, parts, crescentRival(s))
 			if err != nil {
@@ -226,7 +239,7 @@ var crescentShares = []float64{0, .02, .05, .1, .3, 1}
 
 // crescentFlow is the trial of figure 5: OHSMC's particles at six epochs.
 func crescentFlow(o Options) ([]*trial, error) {
-	run := func(ctx context.Context, parts dataset.Parts, s ohsmc.Settings) (Result, error) {
+	run := func(ctx context.Context, parts dataset.Parts, s crescentRun) (Result, error) {
 		out := Result{Series: map[string][]float64{}}
 		perEpoch := (parts.Train.Rows() + s.BatchSize - 1) / s.BatchSize
 		s.Observe = func(step int, now *bayes.Posterior) error {
@@ -243,7 +256,7 @@ func crescentFlow(o Options) ([]*trial, error) {
 			}
 			return nil
 		}
-		_, err := ohsmc.Fit(ctx, crescentModel, crescentWalk(.001), parts, s)
+		_, err := s.fit(ctx, crescentWalk(.001), parts)
 		return out, err
 	}
 	return []*trial{crescentTrial(o, "ohsmc.fig5", "OHSMC", run)}, nil

@@ -8,23 +8,24 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/ohsmc"
 	"gobnn/viz"
 )
 
 // crescentRuns are the paper's methods in the order of its figure, and three of ours.
 func crescentRuns(o Options) ([]*trial, error) {
-	type follow = func(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) (psi []float64, err error)
-	sampler := func(algorithm ohsmc.Algorithm, batch, particles int) follow {
-		return func(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) (psi []float64, err error) {
+	type follow = func(ctx context.Context, parts dataset.Parts, settings crescentRun) (psi []float64, err error)
+	sampler := func(algorithm fit.Method, batch, particles int) follow {
+		return func(ctx context.Context, parts dataset.Parts, settings crescentRun) (psi []float64, err error) {
 			settings.BatchSize, settings.Particles = batch, particles
 			settings.Observe = psiInto(&psi)
-			_, err = ohsmc.Fit(ctx, crescentModel, algorithm, parts, settings)
+			_, err = settings.fit(ctx, algorithm, parts)
 			return psi, err
 		}
 	}
 	rival := func(method baseline.Method) follow {
-		return func(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) (psi []float64, err error) {
+		return func(ctx context.Context, parts dataset.Parts, settings crescentRun) (psi []float64, err error) {
 			s := crescentRival(settings)
 			s.Observe = psiInto(&psi)
 			_, err = baseline.Fit(ctx, crescentModel, method, parts, s)
@@ -44,7 +45,7 @@ func crescentRuns(o Options) ([]*trial, error) {
 		{"SMC", sampler(ohsmc.SMC{Kernel: crescentSMC.Kernel, Moves: 1, Precondition: true}, 100, 200)},
 		{"OHSMC (variance 0.01)", sampler(crescentWalk(.01), 10, 1000)},
 	} {
-		t := crescentTrial(o, "ohsmc.fig1", m.name, func(ctx context.Context, parts dataset.Parts, s ohsmc.Settings) (
+		t := crescentTrial(o, "ohsmc.fig1", m.name, func(ctx context.Context, parts dataset.Parts, s crescentRun) (
 			Result, error) {
 			psi, err := m.follow(ctx, parts, s)
 			if err != nil || len(psi) == 0 {
@@ -78,7 +79,7 @@ func psiInto(all *[]float64) func(int, *bayes.Posterior) error {
 // bruteForce is the paper's MC (appendix A): psi maximises E_prior[sum_n log p(y_n | phi; psi)], by Jensen's inequality
 // a lower bound of the log evidence, estimated at each step from 10 000 draws of the prior. The log-density's
 // derivative is sum_n (y_n - f) df/dpsi with f = phi_1/psi + (phi_0^2 + psi^2)/2.
-func bruteForce(ctx context.Context, parts dataset.Parts, settings ohsmc.Settings) ([]float64, error) {
+func bruteForce(ctx context.Context, parts dataset.Parts, settings crescentRun) ([]float64, error) {
 	const draws = 10_000
 	y := parts.Train.Y
 	batches, err := dataset.NewEpochBatches(len(y), settings.BatchSize, settings.Seed)

@@ -172,7 +172,7 @@ type annealedKind struct {
 }
 
 func (r *annealing) kind() annealedKind {
-	return annealedKind{engine: r.Engine, dtype: r.DType, kernel: compute.KeyOf(r.Kernel)}
+	return annealedKind{engine: r.Engine, dtype: r.DType, kernel: compute.CacheKey(r.Kernel)}
 }
 
 // name is the problem's with all else that must agree with a checkpoint, which is the SMC's: steps 2 to 5 follow from

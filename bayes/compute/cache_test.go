@@ -1,11 +1,9 @@
-package run
+package compute
 
 import (
 	"errors"
 	"sync"
 	"testing"
-
-	"gobnn/bayes/compute"
 )
 
 type program struct {
@@ -18,7 +16,7 @@ func (p *program) Close() { *p.closed++ }
 // One key is made once, by however many goroutines, and has one user at a time; what cannot be made is tried again.
 func TestCache(t *testing.T) {
 	type key struct{ rows, width int }
-	var c compute.Cache[key, *program]
+	var c Cache[key, *program]
 	made, closed := 0, 0
 	newProgram := func() (*program, error) {
 		made++
@@ -54,7 +52,7 @@ func TestCache(t *testing.T) {
 
 // With a bound the value that was not used for the longest time goes, but none that is in use.
 func TestCacheBound(t *testing.T) {
-	c := compute.Cache[int, *program]{Most: 2}
+	c := Cache[int, *program]{Most: 2}
 	made, closed := 0, 0
 	take := func(key int) func() {
 		_, giveBack, err := c.Take(key, func() (*program, error) {
@@ -98,7 +96,7 @@ func TestCacheBound(t *testing.T) {
 
 // Equal values have one key, others have others; two functions of one literal look alike, so a value that holds one has
 // a key of its own each time.
-func TestKeyOf(t *testing.T) {
+func TestCacheKey(t *testing.T) {
 	type part struct {
 		size int
 		of   func() int
@@ -106,7 +104,7 @@ func TestKeyOf(t *testing.T) {
 	}
 	literal := func(n int) func() int { return func() int { return n } }
 	for _, same := range [][2]any{{nil, nil}, {part{size: 1}, part{size: 1}}, {&part{size: 1}, &part{size: 1}}} {
-		if a, b := compute.KeyOf(same[0]), compute.KeyOf(same[1]); a != b {
+		if a, b := CacheKey(same[0]), CacheKey(same[1]); a != b {
 			t.Errorf("%+v has the keys %s and %s", same[0], a, b)
 		}
 	}
@@ -117,7 +115,7 @@ func TestKeyOf(t *testing.T) {
 		{part{in: []any{part{of: literal(1)}}}, part{in: []any{part{of: literal(2)}}}},
 		{part{in: map[int]part{1: {of: literal(1)}}}, part{in: map[int]part{1: {of: literal(2)}}}},
 	} {
-		if a, b := compute.KeyOf(other[0]), compute.KeyOf(other[1]); a == b {
+		if a, b := CacheKey(other[0]), CacheKey(other[1]); a == b {
 			t.Errorf("%+v and %+v both have the key %s", other[0], other[1], a)
 		}
 	}

@@ -4,6 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/optim"
+	"gobnn/ohsmc"
 	"gobnn/pmcnet"
 	"gobnn/pmcnet/annealed"
 )
@@ -12,6 +16,25 @@ import (
 // JSON: settings that have become constants since are in it, as 0.
 func keptSettings(algorithm any) any {
 	switch a := algorithm.(type) {
+	case ohsmc.OpenHorizon:
+		return struct {
+			Kernel  mcmc.Kernel
+			Poisson *ohsmc.Poisson
+		}{a.Kernel, a.Poisson}
+	case ohsmc.Guided:
+		return struct {
+			Proposal     ohsmc.Proposal
+			StepSize     optim.Schedule
+			Adapt        float64
+			Precondition bool
+			PerBatch     bool
+		}{a.Proposal, a.StepSize, a.Adapt, a.Precondition, a.PerBatch}
+	case ohsmc.SMC:
+		return struct {
+			Kernel       mcmc.Kernel
+			Moves        int
+			Precondition bool
+		}{a.Kernel, a.Moves, a.Precondition}
 	case pmcnet.PMC:
 		weights := a.Weights
 		if weights == pmcnet.Floored {
@@ -65,4 +88,28 @@ func keptMethod(algorithm any) string {
 		return "pmcnet.Annealed"
 	}
 	return fmt.Sprintf("%T", algorithm)
+}
+
+// MarshalJSON is an attempt in the key of kept results.
+func (a attempt) MarshalJSON() ([]byte, error) {
+	type plain attempt
+	p := plain(a)
+	p.Method = keptSettings(a.Method)
+	return json.Marshal(p)
+}
+
+// trained is an algorithm of package ohsmc with these settings.
+func trained(method fit.Method, training ohsmc.Training) fit.Method {
+	switch m := method.(type) {
+	case ohsmc.OpenHorizon:
+		m.Training = training
+		return m
+	case ohsmc.Guided:
+		m.Training = training
+		return m
+	case ohsmc.SMC:
+		m.Training = training
+		return m
+	}
+	return method
 }

@@ -1,3 +1,0 @@
-package run
-
-// of values that hold a function
