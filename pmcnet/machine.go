@@ -185,10 +185,11 @@ func (m *machine) epoch(t int) (halvings float64, stayed int, err error) {
 
 // running adds an iteration's weights to those before, and gives the evidence of all.
 func (m *machine) running(r *IterationRecord) {
+	weights, squares := append([]float64{m.LogSum}, m.honest...), []float64{m.LogSquares}
 	for _, l := range m.honest {
-		m.LogSum = floats.LogSumExp([]float64{m.LogSum, l})
-		m.LogSquares = floats.LogSumExp([]float64{m.LogSquares, 2 * l})
+		squares = append(squares, 2*l)
 	}
+	m.LogSum, m.LogSquares = floats.LogSumExp(weights), floats.LogSumExp(squares)
 	n := float64(len(m.honest) * (m.Iteration + 1))
 	r.Running = m.LogSum - math.Log(n)
 	// The relative standard error of the mean weight, as of smc.LogEvidence.
