@@ -1,6 +1,7 @@
 package study
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"gobnn/bayes/baseline"
 	"gobnn/pmcnet"
+	"gobnn/pmcnet/annealed"
 )
 
 // set is the paper's data set of that name.
@@ -346,5 +348,27 @@ func TestViolin(t *testing.T) {
 	if len(s.Step) != len(s.Value) || slices.Min(s.Step) < 2.6-1e-9 || slices.Max(s.Step) > 3.4+1e-9 ||
 		slices.Min(s.Value) < q[0] || slices.Max(s.Value) > q[100]+1e-9 {
 		t.Errorf("from %v to %v, %v to %v", slices.Min(s.Step), slices.Max(s.Step), slices.Min(s.Value), slices.Max(s.Value))
+	}
+}
+
+// Results that were kept before settings became constants are found: the JSON that names their files is as it was.
+func TestKeptSettings(t *testing.T) {
+	for _, c := range []struct {
+		algorithm    any
+		method, want string
+	}{
+		{pmcnet.PMC{Ascent: pmcnet.NoAscent, Weights: pmcnet.Floored, Resampling: 2}, "pmcnet.PMC", `{"proposals":0,` +
+			`"draws":0,"iterations":0,"covariance":"","rank":0,"std_dev":0,"forgetting":0,"shrinkage":0,"start":"","noise":0,` +
+			`"epochs":0,"batch_size":0,"optimiser":{"schedule":{"rate":0}},"weights":"own: exp(log w) + 1e-50","ess":0,` +
+			`"mixture":0,"resampling":2,"scheme":"","gradient_free":true,"halvings":0,"light":false,"keep":""}`},
+		{annealed.Annealed{Components: 2}, "pmcnet.Annealed", `{"bridge":"","components":2,"covariance":"","defence":0,` +
+			`"dof":0,"draws":0,"inflation":0,"kernel":"\u003cnil\u003e","kernel_settings":null,"rank":0,"sampling":{"block":0,` +
+			`"correlation":0,"devices":0,"dtype":"InvalidDType","fixed_scale":false,"ladder":null,"most_moves":0,"moves":0,` +
+			`"particles":0,"resampler":"","step_size":0,"tempering":"","threshold":0,"waste_free":0},"unordered":false}`},
+	} {
+		text, err := json.Marshal(keptSettings(c.algorithm))
+		if err != nil || string(text) != c.want || keptMethod(c.algorithm) != c.method {
+			t.Errorf("%s: %s, %v", keptMethod(c.algorithm), text, err)
+		}
 	}
 }
