@@ -144,11 +144,11 @@ const (
 
 // cheap is the cheap target.
 func (k DelayedAcceptance) cheap(target density.Target) density.Target {
-	return cheapOf("DelayedAcceptance", k.Cheap, target)
+	return CheapOf("DelayedAcceptance", k.Cheap, target)
 }
 
-// cheapOf is what a kernel's field Cheap makes of a target; if the field is nil, the target's own surrogate.
-func cheapOf(kernel string, cheap func(target density.Target) density.Target, target density.Target) density.Target {
+// CheapOf is what a kernel's field Cheap makes of a target; if the field is nil, the target's own surrogate.
+func CheapOf(kernel string, cheap func(target density.Target) density.Target, target density.Target) density.Target {
 	if cheap != nil {
 		return cheap(target)
 	}
@@ -158,14 +158,14 @@ func cheapOf(kernel string, cheap func(target density.Target) density.Target, ta
 	panic(fmt.Errorf("%s has no cheap target: set Cheap, or give the target, %T, a method Surrogate", kernel, target))
 }
 
-// cheapTargets are the cheap target and, if Inner has one in turn, that too.
-func (k DelayedAcceptance) cheapTargets(target density.Target) []density.Target {
+// CheapTargets are the cheap target and, if Inner has one in turn, that too.
+func (k DelayedAcceptance) CheapTargets(target density.Target) []density.Target {
 	cheap := k.cheap(target)
 	return append([]density.Target{cheap}, cheapTargets(k.Inner, cheap)...)
 }
 
-// startBy evaluates the cheap target where the particles begin.
-func (k DelayedAcceptance) startBy(rng random.Stream, s State, target density.Target) State {
+// StartBy evaluates the cheap target where the particles begin.
+func (k DelayedAcceptance) StartBy(rng random.Stream, s State, target density.Target) State {
 	at := State{Phi: s.Phi}
 	if k.OnHost {
 		target = hostedOf(target)
@@ -175,7 +175,7 @@ func (k DelayedAcceptance) startBy(rng random.Stream, s State, target density.Ta
 		panic(fmt.Errorf("DelayedAcceptance's cheap target: %w", err))
 	}
 	if k.Inner.Carries() == CarriesGradient {
-		at.LogDensity, at.Gradient = evaluate(cheap, s.Phi)
+		at.LogDensity, at.Gradient = Evaluate(cheap, s.Phi)
 	} else {
 		at.LogDensity = compute.Gate(cheap.LogDensity(s.Phi))
 	}

@@ -120,43 +120,22 @@ func TestDelayedBadInput(t *testing.T) {
 	}
 }
 
-// A cheap target, or a part for a pilot, whose log-density is not one number for each chain is an error that says so:
-// one number for all of them would decide on each chain by the others.
+// A cheap target whose log-density is not one number for each chain is an error that says so: one number for all of
+// them would decide on each chain by the others.
 func TestShapesOfCheapTargets(t *testing.T) {
 	engine := computetest.Go(t)
 	right := normalAt(0, 1)
 	for name, c := range map[string]struct {
 		cheap density.Func
-		of    int
 		shape string
 	}{
-		"for all":    {func(phi *Node) *Node { return ReduceAllSum(right(phi)) }, 1000, "(Float64)"},
-		"of one":     {func(phi *Node) *Node { return Reshape(ReduceAllSum(right(phi)), 1) }, 1000, "(Float64)[1]"},
-		"a column":   {func(phi *Node) *Node { return ExpandAxes(right(phi), 1) }, 1000, "1]"},
-		"other data": {right, 500, ""},
+		"for all":  {func(phi *Node) *Node { return ReduceAllSum(right(phi)) }, "(Float64)"},
+		"of one":   {func(phi *Node) *Node { return Reshape(ReduceAllSum(right(phi)), 1) }, "(Float64)[1]"},
+		"a column": {func(phi *Node) *Node { return ExpandAxes(right(phi), 1) }, "1]"},
 	} {
-		problem := SplitProblem{Problem: delayedProblem(right)}
-		problem.Rows = 1000
-		problem.Part = func(rows int, _ []float64) (Part, error) {
-			return Part{Rows: rows, Of: c.of, Target: func(compute.Nodes) density.Target { return c.cheap }}, nil
-		}
-		w, err := NewWhitening(t.Context(), problem, []float64{0, 0}, WhiteningSettings{Engine: engine})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = NewPilot(t.Context(), problem, w, PilotSettings{Engine: engine, Shares: []float64{.1}})
-		if c.shape == "" {
-			if err == nil || !strings.Contains(err.Error(), "Part.Of is 500: it must be the 1000 rows") {
-				t.Errorf("pilot, %s: %v", name, err)
-			}
-			continue
-		}
-		if err == nil || !strings.Contains(err.Error(), "the target's log-density has shape (Float64)") {
-			t.Errorf("pilot, %s: %v", name, err)
-		}
 		for _, inner := range []Kernel{RandomWalkMetropolis{StepSize: 1}, HMC{StepSize: .5, Steps: 2}} {
 			kernel := DelayedAcceptance{Inner: inner, Cheap: func(density.Target) density.Target { return c.cheap }}
-			_, err := Sample(t.Context(), problem.Problem, kernel, Settings{
+			_, err := Sample(t.Context(), delayedProblem(right), kernel, Settings{
 				Chains: 4, Draws: 10, WarmUp: NoWarmUp, Engine: engine, DType: compute.Float64,
 			})
 			if err == nil || !strings.Contains(err.Error(), "cheap target: the target's log-density has shape (Float64)") ||
@@ -164,5 +143,17 @@ func TestShapesOfCheapTargets(t *testing.T) {
 				t.Errorf("%T, %s: %v", inner, name, err)
 			}
 		}
+	}
+}
+
+// Evaluations of cheap targets of several shares add up to what they cost.
+func TestEvaluationsPlus(t *testing.T) {
+	a := Evaluations{Full: 1, Partial: 2, PartialGradients: 1, PartialShare: .1}
+	b := Evaluations{FullGradients: 2, Partial: 10, PartialShare: .4}
+	if sum := a.Plus(b); math.Abs(sum.Forwards()-(1+6+.5+4)) > 1e-12 || sum.Partial != 12 || sum.PartialGradients != 1 {
+		t.Errorf("%+v: %v forwards", sum, sum.Forwards())
+	}
+	if sum := (Evaluations{Full: 3}).Plus(b); sum.PartialShare != .4 || sum.Forwards() != 13 {
+		t.Errorf("%+v: %v forwards", sum, sum.Forwards())
 	}
 }

@@ -8,18 +8,16 @@
 // first leaves a Gaussian invariant, such as the prior, and the second leaves no distribution invariant; they are for
 // the particles of package ohsmc. Each kernel's comment says what it leaves invariant, and tests check it.
 //
-// SplitHMC is HMC for posteriors near a mode, in whitened coordinates, with the gradient of the target or of a
-// surrogate. DelayedAcceptance makes any of the exact kernels cheaper: it moves on a cheap target, and evaluates the
+// DelayedAcceptance makes any of the exact kernels cheaper: it moves on a cheap target, and evaluates the
 // target itself once for several moves.
 //
-// Sample runs chains of a kernel on a Problem. SampleSplit runs chains of SplitHMC, and first finds what they need: the
-// mode, the coordinates, and a surrogate if a short pilot run shows that it pays. If you do not know which kernel to
-// take, and there is a gradient, take NUTS.
+// Sample runs chains of a kernel on a density.Problem. If you do not know which kernel to take, and there is a
+// gradient, take NUTS. Package surrogate has one for posteriors near a Gaussian.
 //
 // # Moves and transitions
 //
 // A transition takes a particle from one draw to the next. A Move is one compiled step: at most one evaluation of the
-// target or of its gradient for each particle, but for SplitHMC, DelayedAcceptance and HMC with AtOnce, whose Move has
+// target or of its gradient for each particle, but for DelayedAcceptance and HMC with AtOnce, whose Move has
 // several. Most kernels make a whole transition in one Move. HMC and NUTS, which follow a trajectory, need several: the
 // State carries the trajectory so far, and Info.Complete says which particles have completed a transition. So the graph
 // does not grow with the length of a trajectory, and particles with trajectories of different lengths need not wait for
@@ -32,7 +30,7 @@
 //
 //   - A wrong target. A target of your own is tried where the chains begin (TryTarget): no chain's log-density may
 //     depend on another chain, and Gradient must be that of LogDensity. Of a cheap target, on which DelayedAcceptance
-//     or SplitHMC moves, the first is tried (TryCheap). The error says which is not so.
+//     moves, the first is tried (TryCheap). The error says which is not so.
 //   - A wrong kernel. One of your own that carries the log-density or the gradient of another place than Phi, such as
 //     that of before an accepted move, or reports an Acceptance that is no probability, is an error once it shows.
 //     Whether it leaves its target invariant is not seen: package check tests that.
@@ -57,7 +55,7 @@
 //     ChainStats.MeanEnergyError and MaxEnergyError show how near other trajectories came.
 //   - Energies are explored slowly. With ChainStats.EnergyBFMI (the energy Bayesian fraction of missing information:
 //     the mean squared change of the energy from one transition to the next, over its variance) below 0.3, fresh
-//     momenta change the energy too little to reach the tails soon (Betancourt 2016). HMC, NUTS and SplitHMC report it,
+//     momenta change the energy too little to reach the tails soon (Betancourt 2016). HMC and NUTS report it,
 //     others leave it NaN; no warning is made of it. The target has heavy tails, or a coordinate sets the width of
 //     others, as the scale of a hierarchical prior does. Other parameters help, and more draws a little.
 //   - Not finite on the way. Kernels that accept or reject reject such a proposal, which is right; ChainStats.NonFinite
@@ -79,8 +77,7 @@
 //
 // No number shows a mode that no chain has found, nor the bias of ULA, SGLD and SGHMC. For the first, begin the chains
 // far apart and compare them with another method, such as package smc; for the second, halve the step size and see what
-// changes. SampleSplit adds faults of its own: ErrNoMode if no mode was found, the notes of the Whitening, and on a
-// surrogate those of Pilot.Sticky.
+// changes.
 //
 // # How to write your own
 //
@@ -279,7 +276,7 @@ func Start(kernel Kernel, rng random.Stream, phi *graph.Node, target density.Tar
 	case CarriesLogDensity:
 		s.LogDensity = compute.Gate(target.LogDensity(phi))
 	case CarriesGradient:
-		s.LogDensity, s.Gradient = evaluate(target, phi)
+		s.LogDensity, s.Gradient = Evaluate(target, phi)
 	}
 	return withAuxiliary(kernel, rng, s, target)
 }
@@ -287,22 +284,23 @@ func Start(kernel Kernel, rng random.Stream, phi *graph.Node, target density.Tar
 // withAuxiliary is a state with the kernel's auxiliary variables, as before its first move.
 func withAuxiliary(kernel Kernel, rng random.Stream, s State, target density.Target) State {
 	switch starter := kernel.(type) {
-	case startsByTarget:
-		return starter.startBy(rng, s, target)
+	case StartedByTarget:
+		return starter.StartBy(rng, s, target)
 	case Stateful:
 		return starter.Start(rng, s)
 	}
 	return s
 }
 
-// startsByTarget is a kernel whose auxiliary variables depend on the target; it replaces Stateful.
-type startsByTarget interface {
-	startBy(rng random.Stream, s State, target density.Target) State
+// StartedByTarget is a Kernel whose auxiliary variables depend on the target; it replaces Stateful.
+type StartedByTarget interface {
+	// StartBy fills in Auxiliary of a state.
+	StartBy(rng random.Stream, s State, target density.Target) State
 }
 
-// evaluate is the target's log-density, [J], and gradient, [J, D]. Where either is not finite they are -Inf and 0, so
+// Evaluate is the target's log-density, [J], and gradient, [J, D]. Where either is not finite they are -Inf and 0, so
 // that such points are rejected.
-func evaluate(target density.Target, phi *Node) (logDensity, gradient *Node) {
+func Evaluate(target density.Target, phi *Node) (logDensity, gradient *Node) {
 	logDensity, gradient = target.Gradient(phi)
 	finite := And(IsFinite(logDensity), compute.RowsAll(IsFinite(gradient), gradient.DType()))
 	return compute.Only(finite, logDensity), Choose(finite, gradient, ZerosLike(gradient))

@@ -33,7 +33,7 @@ func Leapfrog(target density.Target, s State, momentum, stepSize, scale *graph.N
 	half := MulScalar(h, 0.5)
 	momentum = Add(momentum, Mul(half, scaled(s.Gradient)))
 	s.Phi = Add(s.Phi, Mul(h, scaled(momentum)))
-	s.LogDensity, s.Gradient = evaluate(target, s.Phi)
+	s.LogDensity, s.Gradient = Evaluate(target, s.Phi)
 	return s, Add(momentum, Mul(half, scaled(s.Gradient)))
 }
 

@@ -33,7 +33,7 @@ func flow(
 	scaleNode := func(g *Graph) *Node { return ConvertDType(Const(g, scale), dtype) }
 	step := computetest.Compile(t, engine, func(g *Graph, a []*Node) []*Node {
 		s := State{Phi: a[0]}
-		s.LogDensity, s.Gradient = evaluate(target, s.Phi)
+		s.LogDensity, s.Gradient = Evaluate(target, s.Phi)
 		s, momentum := Leapfrog(target, s, a[1], a[2], scaleNode(g))
 		return []*Node{s.Phi, momentum, energyOf(s, momentum)}
 	})

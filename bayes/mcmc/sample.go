@@ -449,7 +449,7 @@ func (r *sampling) result() *Result {
 	result.Stats = r.stats()
 	for chain, c := range result.Stats {
 		result.Gradients += r.Tallies[chain].Gradients
-		result.Evaluations = result.Evaluations.plus(c.Evaluations)
+		result.Evaluations = result.Evaluations.Plus(c.Evaluations)
 	}
 	result.warn(r.kernel)
 	repeated := ""

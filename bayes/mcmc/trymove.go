@@ -51,7 +51,7 @@ func (c *Carrier) Carried(nodes compute.Nodes, target density.Target) *graph.Nod
 	}
 	var density, gradient *Node
 	if s.Gradient != nil {
-		density, gradient = evaluate(target, s.Phi)
+		density, gradient = Evaluate(target, s.Phi)
 	} else {
 		density = compute.Gate(target.LogDensity(s.Phi))
 	}

@@ -15,7 +15,7 @@ import (
 // A target of a user's own can be wrong such that nothing fails and all draws are: if one chain's log-density depends
 // on another chain, if Gradient and LogDensity give different log-densities, or if the gradient is not that of the
 // log-density, which kernels that accept every step do not survive. So such a target is tried where the chains begin.
-// So are the cheap targets of DelayedAcceptance and SplitHMC: these leave the target invariant only if moves on the
+// So are cheap targets, as of DelayedAcceptance: such kernels leave the target invariant only if moves on the
 // cheap one are reversible, and if it mixes chains they are not.
 
 // The sizes of the trial.
@@ -57,13 +57,13 @@ func TryCheap(
 
 // movesOnCheap is a kernel that moves on cheap targets.
 type movesOnCheap interface {
-	cheapTargets(target density.Target) []density.Target
+	CheapTargets(target density.Target) []density.Target
 }
 
 // cheapTargets are the cheap targets on which a kernel moves, given its target.
 func cheapTargets(kernel Kernel, target density.Target) []density.Target {
 	if k, ok := kernel.(movesOnCheap); ok {
-		return k.cheapTargets(target)
+		return k.CheapTargets(target)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func startSafe(s State) State {
 // moveSafely evaluates the gradient at phi and makes the step, [J, D] to the new phi, but returns to the safe place if
 // the gradient is not finite, and stays if the step is not.
 func moveSafely(rng random.Stream, s State, target density.Target, step func(gradient *Node) *Node) (State, Info) {
-	logDensity, gradient := evaluate(density.ByMiniBatch(rng, target), s.Phi)
+	logDensity, gradient := Evaluate(density.ByMiniBatch(rng, target), s.Phi)
 	usable := IsFinite(logDensity)
 	proposal := step(gradient)
 	arrives := compute.RowsAll(IsFinite(proposal), proposal.DType())

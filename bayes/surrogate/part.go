@@ -10,52 +10,51 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
-	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// part is SplitProblem.Part of a posterior with the given data: the posterior of m of the N rows, the first of a
+// part is Problem.Part of a posterior with the given data: the posterior of m of the N rows, the first of a
 // permutation that depends on N alone, so that a larger part contains a smaller one. For a Gaussian likelihood with
 // known noise the targets of these rows are replaced by the predictions of the network at the mode (the surrogate
 // "2n"); for other likelihoods they are the rows' own (order 2).
 func part(
 	engine *compute.Engine, bound *bayes.BoundModel, data map[string]*tensors.Tensor, m int, mode []float64,
 	chains, devices int,
-) (mcmc.Part, error) {
+) (Part, error) {
 	features, y, psi := data["features"], data["y"], data["psi"]
 	n := y.Shape().Dim(0)
 	if m < 1 || m > n {
-		return mcmc.Part{}, fmt.Errorf("surrogate: a surrogate of %d rows: the data have %d, take from 1 to that", m, n)
+		return Part{}, fmt.Errorf("surrogate: a surrogate of %d rows: the data have %d, take from 1 to that", m, n)
 	}
 	if len(mode) != bound.D {
-		return mcmc.Part{}, fmt.Errorf("surrogate: the mode has %d coordinates, the model %d", len(mode), bound.D)
+		return Part{}, fmt.Errorf("surrogate: the mode has %d coordinates, the model %d", len(mode), bound.D)
 	}
 	rows := rand.New(rand.NewPCG(uint64(n), 0x70617274)).Perm(n)[:m]
 	slices.Sort(rows)
 	x, err := columnsOf(features, rows)
 	if err != nil {
-		return mcmc.Part{}, err
+		return Part{}, err
 	}
 	own, err := rowsOf(y, rows)
 	if err != nil {
-		return mcmc.Part{}, err
+		return Part{}, err
 	}
-	p := mcmc.Part{Rows: m, Of: n, Name: "order 2", Data: map[string]*tensors.Tensor{"features": x, "y": own}}
+	p := Part{Rows: m, Of: n, Name: "order 2", Data: map[string]*tensors.Tensor{"features": x, "y": own}}
 	if psi != nil {
 		p.Data["psi"] = psi
 	}
 	plan, err := density.NewPlan(bound, y.DType(), density.Workload{Particles: chains, Rows: m, Devices: devices})
 	if err != nil {
-		return mcmc.Part{}, err
+		return Part{}, err
 	}
 	batches := density.MiniBatch{Likelihood: density.Likelihood{Model: bound, Plan: plan}, Rows: n}
 	if g, ok := bound.Model.Likelihood.(bayes.Gaussian); ok && !g.Learn {
 		p.Name, p.GaussNewton = "2n", true
 		if p.Data["y"], err = predicted(engine, bound, mode, psi, x, own); err != nil {
-			return mcmc.Part{}, err
+			return Part{}, err
 		}
 	}
 	p.Target = func(data compute.Nodes) density.Target {

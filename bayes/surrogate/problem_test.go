@@ -1,4 +1,4 @@
-package surrogate_test
+package surrogate
 
 import (
 	"math"
@@ -8,9 +8,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/surrogate"
 )
 
 // Many rows in memory are evaluated in blocks, the last of which is padded: with the same mode and Hessian.
@@ -28,7 +26,7 @@ func TestBlocksInMemory(t *testing.T) {
 		x[i] = math.Sin(float64(i * i))
 		y[i] = 1 + x[i]/2 + math.Cos(float64(i*i*i))
 	}
-	problem, err := surrogate.NewProblem(engine, bound, compute.Floats(compute.Float64, x, n, 1),
+	problem, err := NewProblem(engine, bound, compute.Floats(compute.Float64, x, n, 1),
 		compute.Floats(compute.Float64, y, n), nil, 1, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -36,8 +34,8 @@ func TestBlocksInMemory(t *testing.T) {
 	if problem.Blocks == nil || problem.Blocks.Count != 3 {
 		t.Fatalf("blocks: %+v", problem.Blocks)
 	}
-	whitening := func() *mcmc.Whitening {
-		w, err := mcmc.NewWhitening(t.Context(), problem, []float64{.5, 1}, mcmc.WhiteningSettings{Engine: engine})
+	whitening := func() *Whitening {
+		w, err := whiteningOf(t.Context(), problem, []float64{.5, 1}, engine)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,20 +65,20 @@ func TestGaussNewton(t *testing.T) {
 		x[i] = (float64(i) - (n-1)/2.) / 10
 	}
 	line := compute.Floats(compute.Float64, x, n)
-	problem, err := surrogate.NewProblem(engine, bound, compute.Floats(compute.Float64, x, n, 1), line, nil, 1, 1)
+	problem, err := NewProblem(engine, bound, compute.Floats(compute.Float64, x, n, 1), line, nil, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	find := func() *mcmc.Whitening {
-		w, err := mcmc.NewWhitening(t.Context(), problem, make([]float64, 7), mcmc.WhiteningSettings{Engine: engine})
+	find := func() *Whitening {
+		w, err := whiteningOf(t.Context(), problem, make([]float64, 7), engine)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return w
 	}
 	w := find()
-	if w.Negative != 2 || !w.GaussNewton || len(w.Notes) != 1 ||
-		!strings.Contains(w.Notes[0], "2 of 7 eigenvalues") || !strings.Contains(w.Notes[0], "Gauss and Newton") {
+	if w.negative != 2 || !w.gaussNewton || len(w.notes) != 1 ||
+		!strings.Contains(w.notes[0], "2 of 7 eigenvalues") || !strings.Contains(w.notes[0], "Gauss and Newton") {
 		t.Errorf("%+v", w)
 	}
 	want := make([]float64, 49)
@@ -90,7 +88,7 @@ func TestGaussNewton(t *testing.T) {
 	want[48] = math.Sqrt(1 + n/.25)
 	computetest.Near(t, "the factor of the Hessian", w.ToZ, want, 1e-5)
 	problem.Part = nil
-	if w := find(); w.Negative != 2 || w.GaussNewton || !strings.Contains(w.Notes[0], "absolute value") {
+	if w := find(); w.negative != 2 || w.gaussNewton || !strings.Contains(w.notes[0], "absolute value") {
 		t.Errorf("without parts: %+v", w)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build long
 
-package surrogate_test
+package surrogate
 
 import (
 	"context"
@@ -93,9 +93,10 @@ func TestWhitenedAgainstRawLong(t *testing.T) {
 	ctx := context.Background()
 	s := readSimulated(t, "testdata/surrogates_n10000.safetensors")
 	problem := s.problem(t, engine, chains)
-	settings := mcmc.SplitSettings{Search: mcmc.ModeSettings{Start: s.truth}, Rows: mcmc.NoSurrogate}
+	problem.Start = compute.Floats(compute.Float64, s.truth, 1, len(s.truth))
+	settings := Settings{Rows: NoSurrogate}
 	settings.Engine, settings.Draws, settings.WarmUp = engine, 2000, 20
-	split, err := mcmc.SampleSplit(ctx, problem, settings)
+	split, err := Sample(ctx, problem, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,26 +176,23 @@ func TestPilotSaysNoLong(t *testing.T) {
 	}
 	s := simulated{bound: bound, x: compute.Floats(compute.Float32, x, n, 10), y: compute.Floats(compute.Float32, y, n)}
 	problem := s.problem(t, engine, chains)
-	mode, err := mcmc.FindMode(ctx, problem, mcmc.ModeSettings{Start: truth, Engine: engine})
+	mode, err := findMode(ctx, problem, truth, engine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := mcmc.NewWhitening(ctx, problem, mode, mcmc.WhiteningSettings{Engine: engine})
+	w, err := whiteningOf(ctx, problem, mode, engine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("decrement %.2g, %d eigenvalues not positive, Hessian %v", w.Decrement, w.Negative, w.Elapsed)
-	pilot, err := mcmc.NewPilot(ctx, problem, w, mcmc.PilotSettings{Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%v; acceptance %.2f of steps of %v; %v, %+v", pilot, pilot.Acceptance, pilot.Target.StepSize, pilot.Elapsed,
-		pilot.Cost)
+	t.Logf("decrement %.2g, %d eigenvalues not positive, Hessian %v", w.decrement, w.negative, w.elapsed)
+	pilot := pilotOf(t, problem, w, 0, engine)
+	t.Logf("%v; acceptance %.2f of steps of %v; %v, %+v", pilot, pilot.acceptance, pilot.target.StepSize, pilot.elapsed,
+		pilot.cost)
 	if pilot.Rows != 0 {
 		t.Errorf("a surrogate of %d rows: %v", pilot.Rows, pilot)
 	}
-	run := 2000 * chains * 3 * float64(pilot.Target.Steps)
-	if cost := pilot.Cost.Forwards(); cost > run/30 {
+	run := 2000 * chains * 3 * float64(pilot.target.Steps)
+	if cost := pilot.cost.Forwards(); cost > run/30 {
 		t.Errorf("the pilot cost %v forwards, a run %v", cost, run)
 	}
 }
@@ -247,21 +245,21 @@ func TestSurrogateExactLong(t *testing.T) {
 	s := readSimulated(t, "testdata/surrogates_n10000.safetensors")
 	problem := s.problem(t, engine, chains)
 	w := s.whitened(t, engine, problem)
-	on, err := w.On(problem.Problem, chains, compute.Float32, 1)
+	on, err := w.near(problem.Problem, chains, compute.Float32, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	settings := mcmc.Settings{Chains: chains, Draws: 10_000, WarmUp: 200, Seed: 5, Engine: engine}
-	right := s.sample(t, "S0", mcmc.SplitHMC{StepSize: .75, Steps: 2}, on, settings)
+	right := s.sample(t, "S0", SplitHMC{StepSize: .75, Steps: 2}, on, settings)
 	part, err := problem.Part(100, w.Mode)
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, err := w.WithSurrogate(ctx, engine, problem.Problem, part, chains, compute.Float32, 1)
+	with, err := w.withSurrogate(ctx, engine, problem.Problem, part, chains, compute.Float32, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kernel := mcmc.SplitHMC{StepSize: .75, Steps: 2, Jitter: .1, OnSurrogate: true, Share: .01}
+	kernel := SplitHMC{StepSize: .75, Steps: 2, Jitter: .1, OnSurrogate: true, Share: .01}
 	settings.Draws = 20_000
 	judged := s.sample(t, "S1 of 100 rows", kernel, with, settings)
 	if judged.acceptance < .13 || judged.acceptance > .32 {
@@ -314,16 +312,13 @@ func TestSurrogatesLong(t *testing.T) {
 	n := float64(s.x.Shape().Dim(0))
 	problem := s.problem(t, engine, chains)
 	w := s.whitened(t, engine, problem)
-	t.Logf("U(c) %.5f, decrement %.2g, Hessian %v with %d gradients", s.potential(w.LogDensity), w.Decrement, w.Elapsed,
-		w.Gradients)
-	if u := s.potential(w.LogDensity); math.Abs(u-49935.05527) > 1e-3 {
+	t.Logf("U(c) %.5f, decrement %.2g, Hessian %v with %d gradients", s.potential(w.logDensity), w.decrement, w.elapsed,
+		w.gradients)
+	if u := s.potential(w.logDensity); math.Abs(u-49935.05527) > 1e-3 {
 		t.Errorf("U(c) = %.5f, the reference 49935.05527", u)
 	}
-	pilot, err := mcmc.NewPilot(ctx, problem, w, mcmc.PilotSettings{Shares: []float64{1000 / n}, Seed: 1, Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%v; %v, %.0f forwards", pilot, pilot.Elapsed, pilot.Cost.Forwards())
+	pilot := pilotOf(t, problem, w, 1, engine, 1000/n)
+	t.Logf("%v; %v, %.0f forwards", pilot, pilot.elapsed, pilot.cost.Forwards())
 	if sd := pilot.Tried[0].SD; pilot.Rows != 1000 || sd < .13 || sd > .26 {
 		t.Errorf("%v: want s from .13 to .26", pilot)
 	}
@@ -345,12 +340,12 @@ func TestSurrogatesLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, err := w.WithSurrogate(ctx, engine, problem.Problem, part, chains, compute.Float32, 1)
+	with, err := w.withSurrogate(ctx, engine, problem.Problem, part, chains, compute.Float32, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	settings := mcmc.Settings{Chains: chains, Draws: 5000, WarmUp: 20, Seed: 5, Engine: engine}
-	s1 := s.sample(t, "S1 "+part.Name, mcmc.SplitHMC{
+	s1 := s.sample(t, "S1 "+part.Name, SplitHMC{
 		StepSize: .75, Steps: 2, Jitter: .1, OnSurrogate: true, Share: 1000 / n,
 	}, with, settings)
 	within("S1", s1)
@@ -361,13 +356,13 @@ func TestSurrogatesLong(t *testing.T) {
 	if f < .5 || f > .75 {
 		t.Errorf("ESS of the median f %.3f a forward, want .5 to .75", f)
 	}
-	on, err := w.On(problem.Problem, chains, compute.Float32, 1)
+	on, err := w.near(problem.Problem, chains, compute.Float32, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	settings.Draws = 500
 	bestForward, bestSecond := 0.0, 0.0
-	for _, k := range []mcmc.SplitHMC{
+	for _, k := range []SplitHMC{
 		{StepSize: math.Pi / 2, Steps: 1}, {StepSize: 1.2, Steps: 1}, {StepSize: .75, Steps: 2}, {StepSize: .5, Steps: 3},
 	} {
 		s0 := s.sample(t, fmt.Sprintf("S0, %d x %.2f", k.Steps, k.StepSize), k, on, settings)

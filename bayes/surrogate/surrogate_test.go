@@ -1,4 +1,4 @@
-package surrogate_test
+package surrogate
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/surrogate"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -81,9 +80,9 @@ func safetensors(t testing.TB, path string) func(name string) *tensors.Tensor {
 	}
 }
 
-func (s simulated) problem(t testing.TB, engine *compute.Engine, chains int) mcmc.SplitProblem {
+func (s simulated) problem(t testing.TB, engine *compute.Engine, chains int) Problem {
 	t.Helper()
-	problem, err := surrogate.NewProblem(engine, s.bound, s.x, s.y, nil, chains, 1)
+	problem, err := NewProblem(engine, s.bound, s.x, s.y, nil, chains, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,13 +90,13 @@ func (s simulated) problem(t testing.TB, engine *compute.Engine, chains int) mcm
 }
 
 // whitened are the coordinates about the mode that is found from the true parameters.
-func (s simulated) whitened(t *testing.T, engine *compute.Engine, problem mcmc.SplitProblem) *mcmc.Whitening {
+func (s simulated) whitened(t *testing.T, engine *compute.Engine, problem Problem) *Whitening {
 	t.Helper()
-	mode, err := mcmc.FindMode(t.Context(), problem, mcmc.ModeSettings{Start: s.truth, Engine: engine})
+	mode, err := findMode(t.Context(), problem, s.truth, engine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := mcmc.NewWhitening(t.Context(), problem, mode, mcmc.WhiteningSettings{Engine: engine})
+	w, err := whiteningOf(t.Context(), problem, mode, engine)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,23 +116,23 @@ func TestSplitHMC(t *testing.T) {
 	s := readSimulated(t, "testdata/surrogates_n10000.safetensors")
 	problem := s.problem(t, engine, 4)
 	w := s.whitened(t, engine, problem)
-	if u := s.potential(w.LogDensity); math.Abs(u-5061.7248) > 1e-3 || w.Decrement > .01 || w.Negative != 0 {
-		t.Errorf("U(c) = %v, the minimum %v standard deviations away, %d eigenvalues not positive", u, w.Decrement,
-			w.Negative)
+	if u := s.potential(w.logDensity); math.Abs(u-5061.7248) > 1e-3 || w.decrement > .01 || w.negative != 0 {
+		t.Errorf("U(c) = %v, the minimum %v standard deviations away, %d eigenvalues not positive", u, w.decrement,
+			w.negative)
 	}
 	for _, c := range []struct {
 		rows        int // 0: the target's gradient
 		least, most float64
 	}{{0, .36, .48}, {100, .13, .32}, {1000, .55, .75}} {
-		kernel := mcmc.SplitHMC{StepSize: 1.2, Steps: 1}
-		on, err := w.On(problem.Problem, 4, compute.Float32, 1)
+		kernel := SplitHMC{StepSize: 1.2, Steps: 1}
+		on, err := w.near(problem.Problem, 4, compute.Float32, 1)
 		if c.rows > 0 {
-			kernel = mcmc.SplitHMC{Jitter: .1, OnSurrogate: true, Share: float64(c.rows) / 10_000}
+			kernel = SplitHMC{Jitter: .1, OnSurrogate: true, Share: float64(c.rows) / 10_000}
 			part, partErr := problem.Part(c.rows, w.Mode)
 			if partErr != nil {
 				t.Fatal(partErr)
 			}
-			on, err = w.WithSurrogate(ctx, engine, problem.Problem, part, 4, compute.Float32, 1)
+			on, err = w.withSurrogate(ctx, engine, problem.Problem, part, 4, compute.Float32, 1)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -176,14 +175,15 @@ func TestPilot(t *testing.T) {
 	ctx := context.Background()
 	s := readSimulated(t, "testdata/surrogates_n10000.safetensors")
 	problem := s.problem(t, engine, 4)
-	settings := mcmc.SplitSettings{Search: mcmc.ModeSettings{Start: s.truth}}
-	settings.Pilot.Shares = []float64{.01, .1}
+	from := problem
+	from.Start = compute.Floats(compute.Float64, s.truth, 1, len(s.truth))
+	settings := Settings{shares: []float64{.01, .1}}
 	settings.Engine, settings.Draws, settings.WarmUp, settings.Seed = engine, 100, 20, 2
-	r, err := mcmc.SampleSplit(ctx, problem, settings)
+	r, err := Sample(ctx, from, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Log(r.Pilot, r.Pilot.Elapsed, r.SetUp)
+	t.Log(r.Pilot, r.Pilot.elapsed, r.SetUp)
 	tried := r.Pilot.Tried
 	if len(tried) != 2 || r.Pilot.Rows != 1000 || tried[0].SD < 1.2 || tried[1].SD < .4 || tried[1].SD > .9 ||
 		len(r.Warnings) != 0 ||
@@ -197,16 +197,12 @@ func TestPilot(t *testing.T) {
 	if predicted := tried[1].Predicted; math.Abs(acceptance-predicted) > .12 {
 		t.Errorf("acceptance %.3f, predicted %.3f", acceptance, predicted)
 	}
-	small := mcmc.PilotSettings{Shares: []float64{.003}, Engine: engine, Seed: 2}
-	few, err := mcmc.NewPilot(ctx, problem, r.Whitening, small)
-	if err != nil {
-		t.Fatal(err)
-	}
+	few := pilotOf(t, problem, r.Whitening, 2, engine, .003)
 	if s := few.Tried[0].SD; few.Rows != 0 || s < 2 || s > 5.5 ||
 		!strings.HasPrefix(few.Reason, "surrogate off: s above") {
 		t.Errorf("%v", few)
 	}
-	if problem, kernel := few.Problem(r.Whitening, compute.Float32); kernel.OnSurrogate || problem.Start == nil {
+	if problem, kernel := few.chose(r.Whitening, compute.Float32); kernel.OnSurrogate || problem.Start == nil {
 		t.Errorf("without a surrogate the kernel is %+v", kernel)
 	}
 	for name, run := range map[string]func() error{
@@ -214,21 +210,7 @@ func TestPilot(t *testing.T) {
 		"Rows is 10001": func() error {
 			more := settings
 			more.Rows = 10_001
-			_, err := mcmc.SampleSplit(ctx, problem, more)
-			return err
-		},
-		"Shares is [0.1 0.01]": func() error {
-			_, err := mcmc.NewPilot(ctx, problem, r.Whitening, mcmc.PilotSettings{Shares: []float64{.1, .01}})
-			return err
-		},
-		"50 states": func() error {
-			_, err := mcmc.NewPilot(ctx, problem, r.Whitening, mcmc.PilotSettings{States: 50})
-			return err
-		},
-		"has no Part": func() error {
-			none := problem
-			none.Part = nil
-			_, err := mcmc.NewPilot(ctx, none, r.Whitening, mcmc.PilotSettings{})
+			_, err := Sample(ctx, problem, more)
 			return err
 		},
 	} {
@@ -259,16 +241,16 @@ func BenchmarkHessian(b *testing.B) {
 		}
 		s.x, s.y = compute.Floats(compute.Float32, x, len(y), 10), compute.Floats(compute.Float32, y, len(y))
 		problem := s.problem(b, engine, 4)
-		mode, err := mcmc.FindMode(b.Context(), problem, mcmc.ModeSettings{Start: s.truth, Engine: engine})
+		mode, err := findMode(b.Context(), problem, s.truth, engine)
 		if err != nil {
 			b.Fatal(err)
 		}
 		for b.Loop() {
-			w, err := mcmc.NewWhitening(b.Context(), problem, mode, mcmc.WhiteningSettings{Engine: engine})
+			w, err := whiteningOf(b.Context(), problem, mode, engine)
 			if err != nil {
 				b.Fatal(err)
 			}
-			b.ReportMetric(w.Elapsed.Seconds(), "s")
+			b.ReportMetric(w.elapsed.Seconds(), "s")
 		}
 	})
 }

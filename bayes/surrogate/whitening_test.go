@@ -1,163 +1,229 @@
-package surrogate_test
+package surrogate
 
 import (
+	"context"
+	"errors"
 	"math"
-	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
-	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/nn"
-	"gobnn/bayes/surrogate"
+	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
-	"gonum.org/v1/gonum/mat"
 )
 
-// smallNetwork is 3-5-1 with ReLU, whose hidden layer is stochastic: D = 20, weights [out, in] before biases. The last
-// layer, psi, is known: without it a unit's weights could grow as its own output weight falls, and the posterior would
-// be no Gaussian for any number of rows.
-type smallNetwork struct{ x, y, psi []float64 }
-
-const (
-	smallRows, smallInputs, smallHidden = 400, 3, 5
-	smallNoise                          = .3
-)
-
-func newSmallNetwork() (n smallNetwork, truth []float64) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range smallHidden * smallInputs {
-		truth = append(truth, rng.NormFloat64())
-	}
-	for range smallHidden {
-		truth = append(truth, rng.NormFloat64()/5) // no unit is off for all rows
-	}
-	n.psi = []float64{1, -1, 1.5, -1.2, .8, .3}
-	for range smallRows * smallInputs {
-		n.x = append(n.x, rng.NormFloat64())
-	}
-	for row := range smallRows {
-		f, _ := n.at(truth, row)
-		n.y = append(n.y, f+smallNoise*rng.NormFloat64())
-	}
-	return n, truth
+// illScaled is N(m, P^-1) in four dimensions, with the precision P of scales from 1/10 to 100.
+func illScaled() (density.Func, [][]float64) {
+	precision := [][]float64{{9, 3, 0, 1}, {3, 2, 0, .5}, {0, 0, 10_000, 20}, {1, .5, 20, .4}}
+	return func(phi *Node) *Node {
+		mean := ConvertDType(Const(phi.Graph(), [][]float64{{1, -2, .5, 3}}), phi.DType())
+		d := Sub(phi, BroadcastToShape(mean, phi.Shape()))
+		flat := ConvertDType(Const(phi.Graph(), precision), phi.DType())
+		return MulScalar(ReduceSum(Mul(d, Dot(d, flat).Product()), 1), -.5)
+	}, precision
 }
 
-// at is the network's output of a row and its gradient in theta.
-func (n smallNetwork) at(theta []float64, row int) (f float64, gradient []float64) {
-	x := n.x[row*smallInputs:][:smallInputs]
-	gradient = make([]float64, len(theta))
-	f = n.psi[smallHidden]
-	for o := range smallHidden {
-		z := theta[smallHidden*smallInputs+o]
-		for i, v := range x {
-			z += theta[o*smallInputs+i] * v
+// Of a Gaussian the mode is its mean, W' H W = I, and one step of a quarter turn is always accepted and independent of
+// where it began.
+func TestWhitening(t *testing.T) {
+	ctx, engine := context.Background(), computetest.Go(t)
+	density, precision := illScaled()
+	problem := problemOf(4, density)
+	mode, err := findMode(ctx, problem, nil, engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := whiteningOf(ctx, problem, mode, engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	computetest.Near(t, "the mode", w.Mode, []float64{1, -2, .5, 3}, 1e-4)
+	unit := make([]float64, 16) // W' H W
+	for i := range 4 {
+		e := make([]float64, 4)
+		e[i] = 1
+		column := w.theta(e)
+		for k := range column {
+			column[k] -= w.Mode[k]
 		}
-		if z <= 0 {
-			continue
+		h := make([]float64, 4)
+		for k := range h {
+			for l, x := range column {
+				h[k] += precision[k][l] * x
+			}
 		}
-		f += n.psi[o] * z
-		gradient[smallHidden*smallInputs+o] = n.psi[o]
-		for i, v := range x {
-			gradient[o*smallInputs+i] = n.psi[o] * v
-		}
+		copy(unit[i*4:], w.pull(h))
 	}
-	return f, gradient
-}
-
-// curvature is J' J / s^2 + I, the Hessian of Gauss and Newton.
-func (n smallNetwork) curvature(theta []float64) *mat.Dense {
-	d := len(theta)
-	j := mat.NewDense(smallRows, d, nil)
-	for row := range smallRows {
-		_, gradient := n.at(theta, row)
-		j.SetRow(row, gradient)
-	}
-	h := mat.NewDense(d, d, nil)
-	h.Mul(j.T(), j)
-	h.Scale(1/(smallNoise*smallNoise), h)
-	for i := range d {
-		h.Set(i, i, h.At(i, i)+1)
-	}
-	return h
-}
-
-func (n smallNetwork) problem(t *testing.T, engine *compute.Engine, likelihood bayes.Likelihood) mcmc.SplitProblem {
-	t.Helper()
-	bound, err := bayes.Model{
-		Network: nn.MLP{Hidden: []int{smallHidden}, Activation: nn.ReLU}, Likelihood: likelihood,
-		Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.Layers(1),
-	}.Bind(smallInputs, 1)
+	computetest.Near(t, "W' H W", unit, []float64{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, 1e-5)
+	theta := []float64{.3, -1, .45, 2}
+	computetest.Near(t, "there and back", w.theta(w.zOf(theta)), theta, 1e-9)
+	on, err := w.near(problem.Problem, 4, compute.Float64, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	problem, err := surrogate.NewProblem(engine, bound, compute.Floats(compute.Float32, n.x, smallRows, smallInputs),
-		compute.Floats(compute.Float32, n.y, smallRows), compute.Floats(compute.Float32, n.psi, len(n.psi)), 4, 1)
+	r, err := mcmc.Sample(ctx, on, SplitHMC{StepSize: math.Pi / 2, Steps: 1}, mcmc.Settings{
+		Chains: 4, Draws: 500, WarmUp: 10, Engine: engine, DType: compute.Float64,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return problem
-}
-
-// With ReLU the gradient has no derivative: the whitening is of the Hessian of Gauss and Newton, W' (J' J / s^2 + I) W
-// = I with the Jacobian J written out here, says so, and chains in its coordinates are accepted. A likelihood without
-// second derivatives and without that Hessian is refused.
-func TestGaussNewtonWhitening(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	n, truth := newSmallNetwork()
-	problem := n.problem(t, engine, bayes.Gaussian{StdDev: smallNoise})
-	mode, err := mcmc.FindMode(t.Context(), problem, mcmc.ModeSettings{Start: truth, Engine: engine})
-	if err != nil {
-		t.Fatal(err)
+	if r.Stats[0].Acceptance < .9999 {
+		t.Errorf("acceptance %v", r.Stats[0].Acceptance)
 	}
-	w, err := mcmc.NewWhitening(t.Context(), problem, mode, mcmc.WhiteningSettings{Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !w.GaussNewton || len(w.Notes) != 1 || !strings.Contains(w.Notes[0], "no derivative at the mode") {
-		t.Errorf("Gauss and Newton: %v, notes %q", w.GaussNewton, w.Notes)
-	}
-	d := len(mode)
-	toZ, want := mat.NewDense(d, d, w.ToZ), n.curvature(w.Mode) // L, H = L L'
-	var got mat.Dense
-	got.Mul(toZ, toZ.T())
-	for i := range d {
-		for k := range d { // the mode of a few rows is where the units of some of them bend
-			size := math.Sqrt(want.At(i, i) * want.At(k, k))
-			if off := math.Abs(got.At(i, k)-want.At(i, k)) / size; off > .05 {
-				t.Errorf("H[%d, %d] is %v, want %v", i, k, got.At(i, k), want.At(i, k))
+	sum, lag := 0.0, 0.0
+	for _, chain := range r.Draws.Coordinate(2) {
+		for i, x := range chain {
+			z := (x - .5) / .01 * math.Sqrt(1-400/(10_000*.4)) // sd of the third coordinate, but for the fourth's share
+			sum += z
+			if i > 0 {
+				lag += z * (chain[i-1] - .5) / .01
 			}
 		}
 	}
-	on, err := w.On(problem.Problem, 4, compute.Float32, 1)
-	if err != nil {
-		t.Fatal(err)
+	if math.Abs(sum/2000) > .15 || math.Abs(lag/2000) > .15 {
+		t.Errorf("mean %v, lag-1 covariance %v", sum/2000, lag/2000)
 	}
-	r, err := mcmc.Sample(t.Context(), on, mcmc.SplitHMC{}, mcmc.Settings{Draws: 100, WarmUp: 50, Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a := r.Stats[0].Acceptance; a < .5 {
-		t.Errorf("acceptance %.3g in the coordinates of Gauss and Newton", a)
-	}
-	for want, of := range map[string]struct {
+}
+
+func TestWhiteningBadInput(t *testing.T) {
+	ctx, engine := context.Background(), computetest.Go(t)
+	first := func(phi *Node) *Node { return Squeeze(Slice(phi, AxisRange(), AxisElem(0)), 1) }
+	well := density.Func(func(phi *Node) *Node { // two modes, at -1 and 1 of the first coordinate
+		x := first(phi)
+		rest := Sub(Square(x), ReduceSum(Square(phi), 1))
+		return Sub(rest, Square(AddScalar(Square(x), -1)))
+	})
+	runsOff := func(x *Node) *Node { return Log(Sigmoid(first(x))) }
+	kinked := func(x *Node) *Node { return Neg(ReduceSum(Abs(x), 1)) }
+	for want, c := range map[string]struct {
 		target density.Func
-		asked  bool
+		mode   []float64
+		none   bool
 	}{
-		"none of Gauss and Newton": {target: func(phi *Node) *Node { return Neg(ReduceSum(Abs(phi), 1)) }},
-		"no such Hessian": {
-			asked: true, target: func(phi *Node) *Node { return Neg(ReduceSum(Square(phi), 1)) },
-		},
+		"the mode has 1 coordinates":             {normalAt(0, 1), []float64{0}, false},
+		"gradient is not finite":                 {normalAt(0, 1), []float64{math.NaN(), 0}, true},
+		"the gradient is not small":              {runsOff, []float64{0, 0}, true},
+		"the density is flat":                    {func(x *Node) *Node { return first(x) }, []float64{0, 0}, true},
+		"the gradient of the log-density has no": {kinked, []float64{0, 1e-6}, false},
 	} {
-		bare := density.Problem{Dim: 2, Target: func(compute.Nodes, []*Node) density.Target { return of.target }}
-		_, err := mcmc.NewWhitening(t.Context(), mcmc.SplitProblem{Problem: bare}, []float64{0, 1e-6},
-			mcmc.WhiteningSettings{Engine: engine, GaussNewton: of.asked})
+		_, err := whiteningOf(ctx, problemOf(2, c.target), c.mode, engine)
+		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, ErrNoMode) != c.none {
+			t.Errorf("%v: %v, want %q", c.mode, err, want)
+		}
+	}
+	w, err := whiteningOf(ctx, problemOf(2, well), []float64{0, 0}, engine)
+	if err != nil || w.negative != 1 || len(w.notes) != 1 || !strings.Contains(w.notes[0], "1 of 2 eigenvalues") {
+		t.Errorf("a saddle: %v, %+v", err, w)
+	}
+	nowhere := density.Func(func(phi *Node) *Node { return Log(AddScalar(Neg(Square(first(phi))), -1)) })
+	if _, err := findMode(ctx, problemOf(2, nowhere), nil, engine); !errors.Is(err, ErrNoMode) {
+		t.Errorf("a density that is nowhere finite: %v", err)
+	}
+	drawn := problemOf(2, normalAt(0, 1))
+	drawn.Inputs = func(int) []any { return nil }
+	if _, err := findMode(ctx, drawn, nil, engine); err == nil {
+		t.Error("a target that changes from move to move has no mode")
+	}
+}
+
+func TestSplitHMCBadInput(t *testing.T) {
+	for want, kernel := range map[string]SplitHMC{
+		"StepSize is 2":                  {StepSize: 2},
+		"Steps is -1":                    {Steps: -1},
+		"Jitter is 1":                    {Jitter: 1},
+		"Share is -1":                    {Share: -1},
+		"an angle of 2.25":               {Steps: 3, OnSurrogate: true},
+		"SplitHMC has no whitening":      {},
+		"Whitening is of dimension 1, t": {Whitening: &Whitening{Mode: []float64{1}}},
+		"SplitHMC has no cheap target": {OnSurrogate: true, Whitening: &Whitening{
+			Mode: []float64{0, 0}, ToZ: []float64{1, 0, 0, 1}, ToTheta: []float64{1, 0, 0, 1},
+		}},
+	} {
+		_, err := mcmc.Sample(context.Background(), problemOf(2, normalAt(0, 1)).Problem, kernel,
+			mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5, Engine: computetest.Go(t)})
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
+			t.Errorf("%+v: %v, want %q", kernel, err, want)
+		}
+	}
+	w := Whitening{Mode: []float64{0, 0}}
+	part := Part{Rows: 11, Of: 10, Target: func(compute.Nodes) density.Target { return normalAt(0, 1) }}
+	_, err := w.withSurrogate(context.Background(), computetest.Go(t), problemOf(2, normalAt(0, 1)).Problem, part, 1,
+		compute.Float64, 1)
+	if err == nil || !strings.Contains(err.Error(), "a surrogate of 11 rows: the data have 10") {
+		t.Errorf("more rows than there are: %v", err)
+	}
+}
+
+// Sample of a problem without rows: a chain of the target's own gradient at steps that are accepted, on a density
+// that is no Gaussian: exp(-x^4/4 - x^2/2 + x/2) in each coordinate, whose moments are sums over a grid.
+func TestSampleSplit(t *testing.T) {
+	density := density.Func(func(phi *Node) *Node {
+		square := Square(phi)
+		return ReduceSum(Sub(MulScalar(Sub(phi, square), .5), MulScalar(Square(square), .25)), 1)
+	})
+	mass, wantMean, wantSquare := 0.0, 0.0, 0.0
+	for x := -6.0; x < 6; x += .001 {
+		weight := math.Exp(-x*x*x*x/4 - x*x/2 + x/2)
+		mass, wantMean, wantSquare = mass+weight, wantMean+weight*x, wantSquare+weight*x*x
+	}
+	wantMean, wantSquare = wantMean/mass, wantSquare/mass
+	var stages []string
+	s := Settings{Settings: mcmc.Settings{
+		Draws: 2000, WarmUp: 50, Engine: computetest.Go(t), DType: compute.Float64, Seed: 7,
+		Progress: func(p run.Progress) {
+			if !slices.Contains(stages, p.Stage) {
+				stages = append(stages, p.Stage)
+			}
+		},
+	}}
+	r, err := Sample(context.Background(), problemOf(2, density), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// the real root of x^3 + x = 1/2
+	computetest.Near(t, "the mode", r.Whitening.Mode, []float64{.4238537990697837, .4238537990697837}, 1e-4)
+	if r.Kernel.OnSurrogate || r.Pilot != nil || r.Stats[0].Acceptance < .35 ||
+		r.SetUpCost.FullGradients <= r.Whitening.gradients ||
+		strings.Join(stages, ",") != "mode,Hessian,pilot,warm-up,draws" {
+		t.Errorf("kernel %+v, pilot %v, acceptance %v, stages %q", r.Kernel, r.Pilot, r.Stats[0].Acceptance, stages)
+	}
+	mean, square := 0.0, 0.0
+	for k := range 2 {
+		for _, chain := range r.Draws.Coordinate(k) {
+			for _, x := range chain {
+				mean, square = mean+x/16_000, square+x*x/16_000
+			}
+		}
+	}
+	// 16 000 numbers of standard deviation .6, four of them at least as good as one: five standard errors
+	if math.Abs(mean-wantMean) > .05 || math.Abs(square-wantSquare) > .05 {
+		t.Errorf("mean %.3f, want %.3f; mean square %.3f, want %.3f", mean, wantMean, square, wantSquare)
+	}
+	s.Rows = 5
+	if _, err := Sample(context.Background(), problemOf(2, density), s); err == nil ||
+		!strings.Contains(err.Error(), "Rows is 5: it must be from 1 to the 0 rows of the data") {
+		t.Errorf("rows of a problem without rows: %v", err)
+	}
+}
+
+// A run that stands still on a surrogate is called sticky, with the numbers.
+func TestSticky(t *testing.T) {
+	good := &mcmc.Result{Stats: []mcmc.ChainStats{{Acceptance: .7, Standstill: 6}}}
+	if warnings := sticky(good, .8, []float64{100, 120, 90}); len(warnings) != 0 {
+		t.Errorf("%q", warnings)
+	}
+	bad := &mcmc.Result{Stats: []mcmc.ChainStats{{Acceptance: .5, Standstill: 31}, {Acceptance: .2}}}
+	warnings := strings.Join(sticky(bad, .8, []float64{100, 120, 20}), "")
+	for _, want := range []string{
+		"sticky", "acceptance is 0.35, and 0.8 was", "for 31 traj", "size is 20, the median 100",
+	} {
+		if !strings.Contains(warnings, want) {
+			t.Errorf("%q, want %q", warnings, want)
 		}
 	}
 }

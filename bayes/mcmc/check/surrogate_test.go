@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/surrogate"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -72,8 +73,8 @@ func TestWithoutSecondStage(t *testing.T) {
 }
 
 // plane are whitened coordinates of no target in particular.
-func plane() *mcmc.Whitening {
-	return &mcmc.Whitening{
+func plane() *surrogate.Whitening {
+	return &surrogate.Whitening{
 		Mode: []float64{.3, -.4}, ToZ: []float64{1, -.3, 0, 1.25}, ToTheta: []float64{1, .24, 0, .8},
 	}
 }
@@ -84,7 +85,7 @@ func TestSplitHMC(t *testing.T) {
 	t.Parallel()
 	o := Options{Engine: computetest.Go(t), DType: compute.Float64, Particles: 400, Transitions: 40}
 	t.Run("target", func(t *testing.T) {
-		Kernel(t, mcmc.SplitHMC{StepSize: .5, Jitter: .5, Whitening: plane()}, o)
+		Kernel(t, surrogate.SplitHMC{StepSize: .5, Jitter: .5, Whitening: plane()}, o)
 	})
 	for i, s := range surrogates {
 		t.Run(s.name, func(t *testing.T) {
@@ -92,7 +93,7 @@ func TestSplitHMC(t *testing.T) {
 			if i == 0 { // a single step goes less far
 				o.Transitions = 100
 			}
-			Kernel(t, mcmc.SplitHMC{
+			Kernel(t, surrogate.SplitHMC{
 				StepSize: 1.3 / float64(1+i%3), Steps: 1 + i%3, Jitter: .1, OnSurrogate: true, Cheap: s.of,
 				Whitening: plane(),
 			}, o)
@@ -101,7 +102,7 @@ func TestSplitHMC(t *testing.T) {
 }
 
 // unjudged is SplitHMC that accepts by the surrogate alone.
-type unjudged struct{ mcmc.SplitHMC }
+type unjudged struct{ surrogate.SplitHMC }
 
 func (k unjudged) Move(
 	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
@@ -111,7 +112,7 @@ func (k unjudged) Move(
 
 func TestWithoutFinalTest(t *testing.T) {
 	t.Parallel()
-	kernel := mcmc.SplitHMC{
+	kernel := surrogate.SplitHMC{
 		StepSize: .5, OnSurrogate: true, Whitening: plane(),
 		Cheap: func(target density.Target) density.Target {
 			if _, ok := target.(composite); !ok { // already the surrogate

@@ -1,4 +1,4 @@
-package mcmc
+package surrogate
 
 import (
 	"fmt"
@@ -93,11 +93,13 @@ func (w whitening) theta(z *Node) *Node { return Add(wide(w.mode, z), Dot(z, w.t
 // pull is W' g: it takes gradients with respect to theta, [J, D], to those with respect to z.
 func (w whitening) pull(g *Node) *Node { return Einsum("jd,kd->jk", g, w.toTheta) }
 
-// On is the problem with the whitening among its data, so that SplitHMC finds it in the target, for chains of the given
-// number and type. Unless Problem.Start is set, chains begin around the mode, at z ~ N(0, 1/4) drawn by the seed.
-func (w *Whitening) On(problem density.Problem, chains int, dtype compute.DType, seed uint64) (density.Problem, error) {
+// near is the problem with the whitening among its data, so that SplitHMC finds it in the target, for chains of the
+// given number and type. Unless Problem.Start is set, chains begin around the mode, at z ~ N(0, 1/4) drawn by the seed.
+func (w *Whitening) near(
+	problem density.Problem, chains int, dtype compute.DType, seed uint64,
+) (density.Problem, error) {
 	if len(w.Mode) != problem.Dim {
-		return density.Problem{}, fmt.Errorf("mcmc: the whitening is of dimension %d, the problem of %d", len(w.Mode),
+		return density.Problem{}, fmt.Errorf("surrogate: the whitening is of dimension %d, the problem of %d", len(w.Mode),
 			problem.Dim)
 	}
 	if problem.Start == nil {

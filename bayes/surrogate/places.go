@@ -1,35 +1,27 @@
-package mcmc
+package surrogate
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 )
 
-// SplitProblem is a Problem with what the mode, a Whitening and a surrogate are made of. Sampling evaluates neither.
-type SplitProblem struct {
-	density.Problem
-	// Part, if set, returns the target estimated from a part of the rows, as many as given and at most Rows, for
-	// surrogates about a mode, [D]: see Whitening.WithSurrogate.
-	Part func(rows int, mode []float64) (Part, error)
-	// Blocks, if set, divides the rows into blocks, for the mode, the Hessian and the log-densities that a pilot compares.
-	Blocks *density.Blocks
-}
-
 // places evaluates a problem's log-density and gradient at given points, in float64 whatever the chains' type, since
 // searching a mode and taking differences of gradients need that precision.
 type places struct {
 	dim     int
-	problem SplitProblem
+	problem Problem
 	engine  *compute.Engine
 	blocks  density.Blocks
 	states  []*compute.State // of the blocks
@@ -41,9 +33,9 @@ type places struct {
 }
 
 // newPlaces puts the problem's data on the device, floats as float64, or those of its blocks.
-func newPlaces(ctx context.Context, engine *compute.Engine, problem SplitProblem) (*places, error) {
+func newPlaces(ctx context.Context, engine *compute.Engine, problem Problem) (*places, error) {
 	if problem.Blocks == nil && (problem.Inputs != nil || problem.HostInputs != nil) {
-		return nil, errors.New("mcmc: the target takes new inputs at each move, so it has no mode: give it all rows")
+		return nil, errors.New("surrogate: the target takes new inputs at each move, so it has no mode: give it all rows")
 	}
 	engine, err := engine.Or()
 	if err != nil {
@@ -58,7 +50,7 @@ func newPlaces(ctx context.Context, engine *compute.Engine, problem SplitProblem
 		p.blocks = *problem.Blocks
 	}
 	if p.blocks.Count < 1 || p.blocks.Data == nil || p.blocks.Target == nil {
-		return nil, fmt.Errorf("mcmc: SplitProblem.Blocks has Count %d: it must be at least 1, and Data and Target be set",
+		return nil, fmt.Errorf("surrogate: Problem.Blocks has Count %d: it must be at least 1, and Data and Target be set",
 			p.blocks.Count)
 	}
 	for i := range p.blocks.Count {
@@ -80,20 +72,14 @@ func newPlaces(ctx context.Context, engine *compute.Engine, problem SplitProblem
 func (p *places) compile() error {
 	first, err := p.blocks.Data(0)
 	if err != nil {
-		return fmt.Errorf("mcmc: block 0 of the rows: %w", err)
+		return fmt.Errorf("surrogate: block 0 of the rows: %w", err)
 	}
-	var reads []string
-	for _, name := range slices.Sorted(maps.Keys(first)) {
-		reads = append(reads, dataPrefix+name)
-	}
-	target := func(data compute.Nodes, _ []*graph.Node) density.Target { return p.blocks.Target(data) }
-	m := &moves{problem: density.Problem{Target: target}, kernel: MALA{}, dtype: compute.Float64}
+	reads := slices.Sorted(maps.Keys(first))
 	if p.program, err = compute.NewProgram(p.engine, "mcmc gradients", reads, nil,
 		func(nodes compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
-			value, gradient, err := gradientOf(m.target(nodes, nil), inputs[0])
-			if err != nil {
-				panic(err)
-			}
+			value, gradient := p.blocks.Target(nodes).Gradient(inputs[0])
+			checkShape("log-density", value, inputs[0].Shape().Dim(0))
+			checkShape("gradient", gradient, inputs[0].Shape().Dimensions...)
 			flat := graph.Reshape(gradient, gradient.Shape().Size())
 			return nil, graph.Concatenate([]*graph.Node{value, flat}, 0)
 		}); err != nil {
@@ -101,29 +87,37 @@ func (p *places) compile() error {
 	}
 	p.forward, err = compute.NewProgram(p.engine, "mcmc log-densities", reads, nil,
 		func(nodes compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
-			density, err := logDensityOf(m.target(nodes, nil), inputs[0])
-			if err != nil {
-				panic(err)
-			}
-			return nil, density
+			value := p.blocks.Target(nodes).LogDensity(inputs[0])
+			checkShape("log-density", value, inputs[0].Shape().Dim(0))
+			return nil, value
 		})
 	return err
 }
+
+// checkShape panics unless a target's value, at places of float64, has the given dimensions.
+func checkShape(what string, value *graph.Node, dims ...int) {
+	if want := shapes.Make(compute.Float64, dims...); !value.Shape().Equal(want) {
+		panic(fmt.Errorf("the target's %s has shape %s: it must be %s", what, value.Shape(), want))
+	}
+}
+
+// finite says whether a number is neither NaN nor infinite.
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // load puts a block on the device.
 func (p *places) load(block int) (*compute.State, error) {
 	data, err := p.blocks.Data(block)
 	if err != nil {
-		return nil, fmt.Errorf("mcmc: block %d of the rows: %w", block, err)
+		return nil, fmt.Errorf("surrogate: block %d of the rows: %w", block, err)
 	}
 	state := compute.NewState(p.engine)
 	for name, t := range data {
 		wide, err := widened(t)
 		if err != nil {
 			state.Close()
-			return nil, fmt.Errorf("mcmc: Problem.Data[%q]: %w", name, err)
+			return nil, fmt.Errorf("surrogate: Problem.Data[%q]: %w", name, err)
 		}
-		state.Set(dataPrefix+name, wide)
+		state.Set(name, wide)
 	}
 	return state, nil
 }
@@ -174,12 +168,12 @@ func (p *places) run(program *compute.Program, points []float64) (sum []float64,
 	at := compute.Floats(compute.Float64, points, len(points)/p.dim, p.dim)
 	for block := range p.blocks.Count {
 		if err := context.Cause(p.ctx); err != nil {
-			return nil, fmt.Errorf("mcmc: cancelled before the chains begin: %w", err)
+			return nil, fmt.Errorf("surrogate: cancelled before the chains begin: %w", err)
 		}
 		record, err := program.Run(p.states[block], at)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("mcmc: evaluating the target: %w", err)
+			return nil, fmt.Errorf("surrogate: evaluating the target: %w", err)
 		case sum == nil:
 			sum = record
 		default:

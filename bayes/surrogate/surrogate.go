@@ -1,4 +1,4 @@
-package mcmc
+package surrogate
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
+	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -39,7 +40,7 @@ func (p Part) alone(d int) density.Problem {
 	}
 }
 
-// WithSurrogate is On with a surrogate, for SplitHMC with OnSurrogate and for DelayedAcceptance: the target's own
+// withSurrogate is near with a surrogate, for SplitHMC with OnSurrogate and for DelayedAcceptance: the target's own
 // Taylor series to second order about the mode c, which the whitening has from all rows, plus the remainder of T, from
 // a part of the rows. It is a control variate of second order (with z, W and H as in Whitening, U = -log p, and T as in
 // Part):
@@ -51,7 +52,7 @@ func (p Part) alone(d int) density.Problem {
 // log p_i (theta) - grad log p_i (c) - (grad^2 log p_i)(c) d], with p_i the likelihood of row i. If S is all rows, with
 // their own y, and H is the exact Hessian, the surrogate is the target itself, up to a constant. K takes D gradients of
 // T, and g one, in float64.
-func (w *Whitening) WithSurrogate(
+func (w *Whitening) withSurrogate(
 	ctx context.Context, engine *compute.Engine, problem density.Problem, part Part, chains int,
 	dtype compute.DType, seed uint64,
 ) (density.Problem, error) {
@@ -76,8 +77,8 @@ type control struct {
 }
 
 // cost counts the evaluations that the control variate took.
-func (c *control) cost() Evaluations {
-	return Evaluations{PartialGradients: c.gradients, PartialShare: c.part.share()}
+func (c *control) cost() mcmc.Evaluations {
+	return mcmc.Evaluations{PartialGradients: c.gradients, PartialShare: c.part.share()}
 }
 
 // partPrefix begins the names of a part's data, and surrogatePrefix those of the control variate's numbers.
@@ -93,16 +94,16 @@ func (w *Whitening) expand(
 	d := len(w.Mode)
 	switch {
 	case d != problem.Dim:
-		return nil, fmt.Errorf("mcmc: the whitening is of dimension %d, the problem of %d", d, problem.Dim)
+		return nil, fmt.Errorf("surrogate: the whitening is of dimension %d, the problem of %d", d, problem.Dim)
 	case part.Rows < 1 || part.Rows > part.Of:
-		return nil, fmt.Errorf("mcmc: a surrogate of %d rows: the data have %d, take from 1 to that", part.Rows, part.Of)
+		return nil, fmt.Errorf("surrogate: a surrogate of %d rows: the data have %d, take from 1 to that", part.Rows, part.Of)
 	case problem.Rows > 0 && part.Of != problem.Rows:
-		return nil, fmt.Errorf("mcmc: Part.Of is %d: it must be the %d rows of the problem, or the surrogate is of other "+
-			"data", part.Of, problem.Rows)
+		return nil, fmt.Errorf("surrogate: Part.Of is %d: it must be the %d rows of the problem, or the surrogate is of "+
+			"other data", part.Of, problem.Rows)
 	case part.Target == nil:
-		return nil, fmt.Errorf("mcmc: Part.Target is nil: it must build the target of the %d rows", part.Rows)
+		return nil, fmt.Errorf("surrogate: Part.Target is nil: it must build the target of the %d rows", part.Rows)
 	}
-	p, err := newPlaces(ctx, engine, SplitProblem{Problem: part.alone(d)})
+	p, err := newPlaces(ctx, engine, Problem{Problem: part.alone(d)})
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (w *Whitening) expand(
 	}
 	c := &control{w: w, part: part, constant: value, linear: w.pull(gradient), curvature: make([]float64, 0, d*d),
 		gradients: p.Gradients}
-	floats.Add(c.linear, w.Offset)
+	floats.Add(c.linear, w.offset)
 	for k := range d {
 		c.curvature = append(c.curvature, w.pull(rows[k*d:(k+1)*d])...)
 	}

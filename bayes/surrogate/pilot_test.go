@@ -1,4 +1,4 @@
-package mcmc
+package surrogate
 
 import (
 	"strings"
@@ -36,30 +36,27 @@ func TestPilotEndsEarly(t *testing.T) {
 					Rows: rows, Of: 1000, Name: "the same", Target: func(compute.Nodes) density.Target { return c.target },
 				}, nil
 			}
-			w, err := NewWhitening(t.Context(), problem, make([]float64, d), WhiteningSettings{Engine: engine})
+			w, err := whiteningOf(t.Context(), problem, make([]float64, d), engine)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := NewPilot(t.Context(), problem, w, PilotSettings{Engine: engine, Seed: 2, Shares: []float64{.1}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if p.States != c.states || !strings.HasPrefix(p.Reason, c.reason) || (p.Rows > 0) != (c.states > 40) {
-				t.Errorf("%d states, %d rows: %s", p.States, p.Rows, p)
+			p := pilotOf(t, problem, w, 2, engine, .1)
+			if p.states != c.states || !strings.HasPrefix(p.Reason, c.reason) || (p.Rows > 0) != (c.states > 40) {
+				t.Errorf("%d states, %d rows: %s", p.states, p.Rows, p)
 			}
 			// Of each step that was tried 10 transitions of 4 chains and 10 before; of the last 50 more.
 			want := 0
 			for _, kernel := range pilotSteps {
 				want += 20 * 4 * kernel.Steps
-				if kernel.StepSize == p.Target.StepSize {
+				if kernel.StepSize == p.target.StepSize {
 					break
 				}
 			}
 			if c.states > 40 {
-				want += 50 * 4 * p.Target.Steps
+				want += 50 * 4 * p.target.Steps
 			}
-			if p.Cost.FullGradients != want {
-				t.Errorf("%d gradients, want %d: %+v", p.Cost.FullGradients, want, p.Target)
+			if p.cost.FullGradients != want {
+				t.Errorf("%d gradients, want %d: %+v", p.cost.FullGradients, want, p.target)
 			}
 		})
 	}

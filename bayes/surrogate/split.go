@@ -1,4 +1,4 @@
-package mcmc
+package surrogate
 
 import (
 	"cmp"
@@ -8,13 +8,14 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/mcmc"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
 var (
-	_ Exact      = SplitHMC{}
-	_ Reversible = SplitHMC{}
+	_ mcmc.Exact      = SplitHMC{}
+	_ mcmc.Reversible = SplitHMC{}
 )
 
 // SplitHMC is Hamiltonian Monte Carlo in the whitened coordinates z of a mode c (see Whitening), which splits off the
@@ -35,10 +36,10 @@ var (
 // U, which is then evaluated once in a transition, without a gradient. This too leaves the target invariant, for any
 // field that depends on z alone, since the map remains reversible and preserves volume (Neal 2011, section 5.5;
 // Rasmussen 2003): a bad surrogate costs only acceptance. It pays if a surrogate from few rows has the right gradient:
-// see NewPilot, which measures this.
+// Sample measures this by a pilot.
 //
-// The target must have a whitening, and a surrogate, as those of Whitening.On and WithSurrogate do; otherwise set
-// Whitening, and Cheap. A Move is a whole transition.
+// Sample gives the target its whitening and its surrogate; with mcmc.Sample set Whitening, and Cheap. A Move is a whole
+// transition.
 type SplitHMC struct {
 	StepSize float64 // h, an angle; default 0.75, at most pi/2
 	Steps    int     // L; default 2. On a surrogate L h is at most 1.5: longer trajectories leave its domain
@@ -61,11 +62,11 @@ const (
 )
 
 // Carries implements Kernel: the gradient, or the log-density alone on a surrogate.
-func (k SplitHMC) Carries() Carries {
+func (k SplitHMC) Carries() mcmc.Carries {
 	if k.OnSurrogate {
-		return CarriesLogDensity
+		return mcmc.CarriesLogDensity
 	}
-	return CarriesGradient
+	return mcmc.CarriesGradient
 }
 
 // UsesTarget implements Kernel.
@@ -90,25 +91,25 @@ func (k SplitHMC) withDefaults() SplitHMC {
 func (k SplitHMC) Check(d int) error {
 	k = k.withDefaults()
 	if !(k.StepSize > 0 && k.StepSize <= mostAngle+1e-3) {
-		return fmt.Errorf("mcmc: SplitHMC.StepSize is %v: it is an angle above 0 and at most pi/2 (0: the default, 0.75)",
-			k.StepSize)
+		return fmt.Errorf("surrogate: SplitHMC.StepSize is %v: it is an angle above 0 and at most pi/2 (0: the default, "+
+			"0.75)", k.StepSize)
 	}
 	if k.Steps < 1 || k.Steps > 100 {
-		return fmt.Errorf("mcmc: SplitHMC.Steps is %d: it must be from 1 to 100 (0: the default, 2)", k.Steps)
+		return fmt.Errorf("surrogate: SplitHMC.Steps is %d: it must be from 1 to 100 (0: the default, 2)", k.Steps)
 	}
 	if !(k.Jitter >= 0 && k.Jitter < 1) {
-		return fmt.Errorf("mcmc: SplitHMC.Jitter is %v: it must be from 0 (none) to below 1", k.Jitter)
+		return fmt.Errorf("surrogate: SplitHMC.Jitter is %v: it must be from 0 (none) to below 1", k.Jitter)
 	}
 	if !(k.Share >= 0 && k.Share <= 1) {
-		return fmt.Errorf("mcmc: SplitHMC.Share is %v: it must be from 0 (unknown) to 1", k.Share)
+		return fmt.Errorf("surrogate: SplitHMC.Share is %v: it must be from 0 (unknown) to 1", k.Share)
 	}
 	if angle := k.StepSize * float64(k.Steps); k.OnSurrogate && angle > mostSurrogateAngle+1e-9 {
-		return fmt.Errorf("mcmc: SplitHMC makes %d steps of %v on a surrogate, an angle of %.3g: it must be at most %v, "+
-			"since a surrogate need not be a density, and longer trajectories can run away on it", k.Steps, k.StepSize, angle,
+		return fmt.Errorf("surrogate: SplitHMC makes %d steps of %v on a surrogate, an angle of %.3g: it must be at "+
+			"most %v, since a surrogate need not be a density, and longer trajectories can run away on it", k.Steps, k.StepSize, angle,
 			mostSurrogateAngle)
 	}
 	if w := k.Whitening; w != nil && len(w.Mode) != d {
-		return fmt.Errorf("mcmc: SplitHMC.Whitening is of dimension %d, the particles of %d", len(w.Mode), d)
+		return fmt.Errorf("surrogate: SplitHMC.Whitening is of dimension %d, the particles of %d", len(w.Mode), d)
 	}
 	return nil
 }
@@ -125,31 +126,31 @@ func (k SplitHMC) at(target density.Target, like *Node) whitening {
 		return t.whitening()
 	}
 	if k.Whitening == nil {
-		panic(fmt.Errorf("SplitHMC has no whitening: sample the problem of Whitening.On, or set SplitHMC.Whitening"))
+		panic(fmt.Errorf("SplitHMC has no whitening: sample the problem of Whitening.near, or set SplitHMC.Whitening"))
 	}
 	return k.Whitening.constants(like)
 }
 
 // surrogate is the target that the steps follow with OnSurrogate.
 func (k SplitHMC) surrogate(target density.Target) density.Target {
-	return cheapOf("SplitHMC", k.Cheap, target)
+	return mcmc.CheapOf("SplitHMC", k.Cheap, target)
 }
 
-// cheapTargets are the surrogate, if the steps follow it.
-func (k SplitHMC) cheapTargets(target density.Target) []density.Target {
+// CheapTargets are the surrogate, if the steps follow it.
+func (k SplitHMC) CheapTargets(target density.Target) []density.Target {
 	if !k.OnSurrogate {
 		return nil
 	}
 	return []density.Target{k.surrogate(target)}
 }
 
-// startBy evaluates what the first move needs.
-func (k SplitHMC) startBy(_ random.Stream, s State, target density.Target) State {
+// StartBy implements mcmc.StartedByTarget: it evaluates what the first move needs.
+func (k SplitHMC) StartBy(_ random.Stream, s mcmc.State, target density.Target) mcmc.State {
 	at := k.at(target, s.Phi)
 	z := at.z(s.Phi)
 	s.Auxiliary = map[string]*Node{splitZ: z}
 	if k.OnSurrogate {
-		_, gradient := evaluate(k.surrogate(target), s.Phi)
+		_, gradient := mcmc.Evaluate(k.surrogate(target), s.Phi)
 		s.Auxiliary[splitField] = field(at, gradient, z)
 	}
 	return s
@@ -160,11 +161,11 @@ func (k SplitHMC) startBy(_ random.Stream, s State, target density.Target) State
 func field(at whitening, gradient, z *Node) *Node { return Neg(Add(at.pull(gradient), z)) }
 
 // Move implements Kernel.
-func (k SplitHMC) Move(rng random.Stream, s State, target density.Target, _ Tuning) (State, Info) {
+func (k SplitHMC) Move(rng random.Stream, s mcmc.State, target density.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
 	k = k.withDefaults()
 	at := k.at(target, s.Phi)
 	h := k.angle(rng.Named("step"), s)
-	each := func(x *Node) *Node { return overCoordinates(x, s.Phi) }
+	each := func(x *Node) *Node { return BroadcastToShape(ExpandAxes(x, 1), s.Phi.Shape()) }
 	cos, sin, half := each(Cos(h)), each(Sin(h)), each(MulScalar(h, .5))
 	follows := target
 	if k.OnSurrogate {
@@ -172,17 +173,17 @@ func (k SplitHMC) Move(rng random.Stream, s State, target density.Target, _ Tuni
 	}
 
 	// The trajectory.
-	start := compute.Materialise(normal(rng.Named("momentum"), s.Phi), s.Phi)
+	start := compute.Materialise(rng.Named("momentum").Normal(s.Phi.DType(), s.Phi.Shape().Dimensions...), s.Phi)
 	z, p := s.Auxiliary[splitZ], start
-	gradPhi, end := s.Auxiliary[splitField], State{}
+	gradPhi, end := s.Auxiliary[splitField], mcmc.State{}
 	if !k.OnSurrogate {
 		gradPhi = field(at, s.Gradient, z)
 	}
 	for range k.Steps {
 		p = Sub(p, Mul(half, gradPhi))
 		z, p = Add(Mul(z, cos), Mul(p, sin)), Sub(Mul(p, cos), Mul(z, sin))
-		end = State{Phi: at.theta(z)}
-		end.LogDensity, end.Gradient = evaluate(follows, end.Phi)
+		end = mcmc.State{Phi: at.theta(z)}
+		end.LogDensity, end.Gradient = mcmc.Evaluate(follows, end.Phi)
 		gradPhi = field(at, end.Gradient, z)
 		p = Sub(p, Mul(half, gradPhi))
 	}
@@ -191,27 +192,27 @@ func (k SplitHMC) Move(rng random.Stream, s State, target density.Target, _ Tuni
 	if k.OnSurrogate {
 		end.LogDensity, end.Gradient = compute.Gate(target.LogDensity(end.Phi)), nil
 	}
-	energy := Sub(Kinetic(start), s.LogDensity)
-	energyError := Sub(Sub(Kinetic(p), end.LogDensity), energy)
-	accepted, info := Accept(rng, Neg(energyError), IsFinite(end.LogDensity))
-	next := State{
-		Phi: Choose(accepted, end.Phi, s.Phi), LogDensity: Where(accepted, end.LogDensity, s.LogDensity),
-		Auxiliary: map[string]*Node{splitZ: Choose(accepted, z, s.Auxiliary[splitZ])},
+	energy := Sub(mcmc.Kinetic(start), s.LogDensity)
+	energyError := Sub(Sub(mcmc.Kinetic(p), end.LogDensity), energy)
+	accepted, info := mcmc.Accept(rng, Neg(energyError), IsFinite(end.LogDensity))
+	next := mcmc.State{
+		Phi: mcmc.Choose(accepted, end.Phi, s.Phi), LogDensity: Where(accepted, end.LogDensity, s.LogDensity),
+		Auxiliary: map[string]*Node{splitZ: mcmc.Choose(accepted, z, s.Auxiliary[splitZ])},
 	}
 	info.Energy, info.EnergyError = energy, energyError
 	steps := MulScalar(OnesLike(energy), float64(k.Steps))
 	if k.OnSurrogate {
-		next.Auxiliary[splitField] = Choose(accepted, gradPhi, s.Auxiliary[splitField])
+		next.Auxiliary[splitField] = mcmc.Choose(accepted, gradPhi, s.Auxiliary[splitField])
 		info.Full, info.PartialGradients = OnesLike(energy), steps
 	} else {
-		next.Gradient = Choose(accepted, end.Gradient, s.Gradient)
+		next.Gradient = mcmc.Choose(accepted, end.Gradient, s.Gradient)
 		info.Length = steps
 	}
 	return next, info
 }
 
 // angle is each particle's h in this transition, [J].
-func (k SplitHMC) angle(rng random.Stream, s State) *Node {
+func (k SplitHMC) angle(rng random.Stream, s mcmc.State) *Node {
 	h := BroadcastToShape(ConstAs(s.Phi, k.StepSize), s.PerParticle())
 	if k.Jitter == 0 {
 		return h

@@ -1,4 +1,4 @@
-package mcmc
+package surrogate
 
 import (
 	"fmt"
@@ -154,7 +154,7 @@ func (p *places) linearised(c []float64) (*places, error) {
 	if err != nil || !part.GaussNewton {
 		return nil, err
 	}
-	return newPlaces(p.ctx, p.engine, SplitProblem{Problem: part.alone(p.dim)})
+	return newPlaces(p.ctx, p.engine, Problem{Problem: part.alone(p.dim)})
 }
 
 // gaussNewton is the Gauss-Newton matrix at c; nil if the problem has none.

@@ -1,14 +1,11 @@
-package mcmc
+package surrogate
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"time"
-
-	"gobnn/bayes/compute"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -26,35 +23,25 @@ import (
 // coordinates. Its draws are exact for any mode and any W, which only decide how well it mixes.
 type Whitening struct {
 	Mode []float64 // c, [D]
-	// LogDensity is the target's log-density at c, as it is computed: U(c) = -LogDensity.
-	LogDensity float64
 	// ToZ is L and ToTheta its inverse, [D, D] row by row: z = d L and d = z ToTheta as rows, with d = theta - c.
 	ToZ, ToTheta []float64
-	// Offset is the gradient of U at c in the coordinates z, [D]: 0 at a mode. Decrement is its length, which is the
+
+	logDensity float64 // of the target at c: -U(c)
+	// offset is the gradient of U at c in the coordinates z, [D]: 0 at a mode. decrement is its length, which is the
 	// distance in standard deviations from c to the minimum of the quadratic approximation.
-	Offset    []float64
-	Decrement float64
-	// Negative is the number of eigenvalues of H that are not positive. H is then the Gauss-Newton matrix,
-	// which has no negative ones, if the problem has it; else it has the absolute values of these eigenvalues, at
-	// least a millionth of the largest.
-	Negative int
-	// GaussNewton says that H is the Gauss-Newton matrix, J' J / s^2 plus the prior's Hessian, with J the first
-	// derivatives of the network: because it was asked for, or the Hessian is not positive, or there is none, as for a
-	// network with ReLU.
-	GaussNewton bool
-	Gradients   int           // of the log-density on all rows, evaluated for H
-	Elapsed     time.Duration // spent on H
-	Notes       []string      // what was done that a user should know
-
-	rough bool // the gradient has no derivative at c
-}
-
-// WhiteningSettings are the settings of NewWhitening. The zero value works.
-type WhiteningSettings struct {
-	// GaussNewton takes the Gauss-Newton matrix, for problems whose Part has it; default: if the gradient has no
-	// derivative, or the Hessian is not positive.
-	GaussNewton bool
-	Engine      *compute.Engine // default compute.Default
+	offset    []float64
+	decrement float64
+	// negative is the number of eigenvalues of the Hessian that are not positive. H is then the Gauss-Newton matrix,
+	// which has no negative ones, if the problem has it; else these eigenvalues are replaced by their absolute values,
+	// at least a millionth of the largest.
+	negative int
+	// gaussNewton says that H is the Gauss-Newton matrix, J' J / s^2 plus the prior's Hessian, with J the first
+	// derivatives of the network: because the Hessian is not positive, or there is none, as for a network with ReLU.
+	gaussNewton bool
+	rough       bool          // the gradient has no derivative at c
+	gradients   int           // of the log-density on all rows, evaluated for H
+	elapsed     time.Duration // spent on H
+	notes       []string      // what was done that a user should know: warnings of the Result
 }
 
 // mostDense is the largest D of a whitening: products with W take D^2 numbers for each gradient, and its factor D^3
@@ -67,7 +54,7 @@ const mostDense = 5000
 // direction, and sqrt(D) times that the bound on the whole.
 const mostDecrement = .3
 
-// NewWhitening evaluates the Hessian of -log p at a mode, [D], by differences of gradients in float64, and computes the
+// whiten evaluates the Hessian of -log p at a mode, [D], by differences of gradients in float64, and computes the
 // coordinates from it. The gradients are taken for many columns at once, in the parts into which the problem's target
 // divides particles; none is kept.
 //
@@ -75,25 +62,14 @@ const mostDecrement = .3
 // would still be .3 standard deviations long or more. If the gradient has no derivative, as for a network with ReLU,
 // the Gauss-Newton matrix replaces the Hessian, which Notes says; for problems that do not have it, as with a Laplace
 // likelihood, this is an error.
-func NewWhitening(
-	ctx context.Context, problem SplitProblem, mode []float64, s WhiteningSettings,
-) (*Whitening, error) {
-	p, err := newPlaces(ctx, s.Engine, problem)
-	if err != nil {
-		return nil, err
-	}
-	defer p.Close()
-	return p.whiten(mode, s)
-}
-
-func (p *places) whiten(mode []float64, s WhiteningSettings) (*Whitening, error) {
+func (p *places) whiten(mode []float64) (*Whitening, error) {
 	began, before := time.Now(), p.Gradients
 	d := p.dim
 	switch {
 	case len(mode) != d:
-		return nil, fmt.Errorf("mcmc: the mode has %d coordinates: the problem's dimension is %d", len(mode), d)
+		return nil, fmt.Errorf("surrogate: the mode has %d coordinates: the problem's dimension is %d", len(mode), d)
 	case d > mostDense:
-		return nil, fmt.Errorf("mcmc: the problem has %d dimensions: a Whitening takes at most %d, since it has D x D "+
+		return nil, fmt.Errorf("surrogate: the problem has %d dimensions: a Whitening takes at most %d, since it has D x D "+
 			"numbers; take mcmc.NUTS, which needs none", d, mostDense)
 	}
 	w := &Whitening{Mode: slices.Clone(mode)}
@@ -102,19 +78,19 @@ func (p *places) whiten(mode []float64, s WhiteningSettings) (*Whitening, error)
 		if err != nil {
 			return nil, err
 		}
-		w.LogDensity = values[0]
-		if !finite(w.LogDensity) || !finite(floats.Sum(gradient)) {
+		w.logDensity = values[0]
+		if !finite(w.logDensity) || !finite(floats.Sum(gradient)) {
 			return nil, fmt.Errorf("%w: the log-density at the given place is %v, or its gradient is not finite", ErrNoMode,
-				w.LogDensity)
+				w.logDensity)
 		}
-		if err := w.curved(p, gradient, s); err != nil {
+		if err := w.curved(p, gradient); err != nil {
 			return nil, err
 		}
 		floats.Scale(-1, gradient)
-		w.Offset = w.pull(gradient)
-		w.Decrement = floats.Norm(w.Offset, 2)
-		if w.Decrement <= w.enough() {
-			w.Gradients, w.Elapsed = p.Gradients-before, time.Since(began)
+		w.offset = w.pull(gradient)
+		w.decrement = floats.Norm(w.offset, 2)
+		if w.decrement <= w.enough() {
+			w.gradients, w.elapsed = p.Gradients-before, time.Since(began)
 			w.note()
 			return w, nil
 		}
@@ -123,8 +99,8 @@ func (p *places) whiten(mode []float64, s WhiteningSettings) (*Whitening, error)
 		}
 	}
 	return nil, fmt.Errorf("%w: at the given place the gradient is not small: the quadratic's minimum is %.3g standard "+
-		"deviations away, after three Newton steps; search the mode longer (ModeSettings.Iterations) or from elsewhere "+
-		"(Start), or take mcmc.NUTS, which needs none", ErrNoMode, w.Decrement)
+		"deviations away, after three Newton steps; search the mode longer (Settings.Iterations) or from elsewhere "+
+		"(Problem.Start), or take mcmc.NUTS, which needs none", ErrNoMode, w.decrement)
 }
 
 // enough is the decrement at which the search of the mode ends: Newton steps by an H that is not the exact Hessian need
@@ -133,49 +109,38 @@ func (w *Whitening) enough() float64 {
 	switch {
 	case w.rough:
 		return mostDecrement * math.Sqrt(float64(len(w.Mode)))
-	case w.GaussNewton:
+	case w.gaussNewton:
 		return mostDecrement
 	}
 	return mostDecrement / 10
 }
 
 // curved sets W by the curvature at the mode; gradient is the gradient of log p there.
-func (w *Whitening) curved(p *places, gradient []float64, s WhiteningSettings) error {
+func (w *Whitening) curved(p *places, gradient []float64) error {
 	rough, err := p.roughness(w.Mode, gradient)
 	if err != nil {
 		return err
 	}
-	w.Notes, w.rough, w.GaussNewton = nil, rough > mostRough, false
+	w.notes, w.rough, w.gaussNewton = nil, rough > mostRough, false
 	of, at := p, w.Mode
-	if w.rough || s.GaussNewton {
-		if w.rough {
-			at = beside(at)
-		}
+	if w.rough {
+		at = beside(at)
 		linearised, err := p.linearised(at)
 		if err != nil {
 			return err
 		}
-		switch {
-		case linearised != nil:
-			defer func() { p.Gradients += linearised.Gradients; linearised.Close() }()
-			of, gradient = linearised, nil
-		case w.rough:
-			return fmt.Errorf("mcmc: the gradient of the log-density has no derivative at the mode: its differences with two "+
-				"steps disagree by %.0f %%, so that there is no Hessian to whiten by, and the problem has none of Gauss and "+
-				"Newton either (as with a Laplace likelihood); take mcmc.NUTS, or give SplitHMC a Whitening of a smooth "+
-				"likelihood", 100*rough)
-		default:
-			return errors.New("mcmc: WhiteningSettings.GaussNewton is set, but the problem has no such Hessian: its Part " +
-				"must give rows whose targets are the mode's own predictions, as surrogate.NewProblem does for a bayes.Gaussian " +
-				"of known noise; leave it out")
+		if linearised == nil {
+			return fmt.Errorf("surrogate: the gradient of the log-density has no derivative at the mode: its differences "+
+				"with two steps disagree by %.0f %%, so that there is no Hessian to whiten by, and the problem has none of "+
+				"Gauss and Newton either (as with a Laplace likelihood); take mcmc.NUTS", 100*rough)
 		}
-		if w.rough {
-			w.Notes = append(w.Notes, fmt.Sprintf("the gradient has no derivative at the mode (its differences with two "+
-				"steps disagree by %.0f %%): the Hessian of Gauss and Newton is taken, of first derivatives alone", 100*rough))
-		}
+		defer func() { p.Gradients += linearised.Gradients; linearised.Close() }()
+		of, gradient = linearised, nil
+		w.notes = append(w.notes, fmt.Sprintf("the gradient has no derivative at the mode (its differences with two steps "+
+			"disagree by %.0f %%): the Hessian of Gauss and Newton is taken, of first derivatives alone", 100*rough))
 	}
 	err = w.dense(of, at, gradient)
-	w.GaussNewton = w.GaussNewton || of != p
+	w.gaussNewton = w.gaussNewton || of != p
 	return err
 }
 
@@ -183,14 +148,14 @@ func (w *Whitening) curved(p *places, gradient []float64, s WhiteningSettings) e
 // half the way, then a quarter, ten lengths in all, and else stays.
 func (p *places) newton(w *Whitening) error {
 	for share := 1.0; share > 1e-3; share /= 2 {
-		z := slices.Clone(w.Offset)
+		z := slices.Clone(w.offset)
 		floats.Scale(-share, z)
 		next := w.theta(z)
 		values, err := p.logDensities(next)
 		if err != nil {
 			return err
 		}
-		if values[0] > w.LogDensity {
+		if values[0] > w.logDensity {
 			w.Mode = next
 			return nil
 		}
@@ -200,13 +165,13 @@ func (p *places) newton(w *Whitening) error {
 
 // note records in Notes what a user should know.
 func (w *Whitening) note() {
-	if w.Negative > 0 {
+	if w.negative > 0 {
 		instead := "these directions are scaled by the absolute value"
-		if w.GaussNewton {
+		if w.gaussNewton {
 			instead = "the Hessian of Gauss and Newton is taken, which has none"
 		}
-		w.Notes = append(w.Notes, fmt.Sprintf("the Hessian at the mode has %d of %d eigenvalues that are not positive: it "+
-			"is a saddle or flat there; %s", w.Negative, len(w.Mode), instead))
+		w.notes = append(w.notes, fmt.Sprintf("the Hessian at the mode has %d of %d eigenvalues that are not positive: it "+
+			"is a saddle or flat there; %s", w.negative, len(w.Mode), instead))
 	}
 }
 
@@ -218,7 +183,7 @@ func (w *Whitening) dense(p *places, c, gradient []float64) error {
 	if err != nil {
 		return err
 	}
-	w.Negative, w.GaussNewton = 0, false
+	w.negative, w.gaussNewton = 0, false
 	if ok, err := w.factor(hessian); ok || err != nil {
 		return err
 	}
@@ -233,15 +198,15 @@ func (w *Whitening) dense(p *places, c, gradient []float64) error {
 	forth, back := mat.NewDense(d, d, nil), mat.NewDense(d, d, nil) // L = Q sqrt(Lambda), and its inverse
 	for _, v := range values {
 		if v <= 0 {
-			w.Negative++
+			w.negative++
 		}
 	}
 	positive, err := p.gaussNewton(c)
 	if err != nil {
-		return fmt.Errorf("mcmc: the Hessian of Gauss and Newton: %w", err)
+		return fmt.Errorf("surrogate: the Hessian of Gauss and Newton: %w", err)
 	}
 	if positive != nil {
-		if w.GaussNewton, err = w.factor(positive); w.GaussNewton || err != nil {
+		if w.gaussNewton, err = w.factor(positive); w.gaussNewton || err != nil {
 			return err
 		}
 	}
@@ -267,7 +232,7 @@ func (w *Whitening) factor(hessian *mat.SymDense) (ok bool, err error) {
 	if err := inverse.InverseTri(&lower); err != nil {
 		var ill mat.Condition
 		if !errors.As(err, &ill) {
-			return false, fmt.Errorf("mcmc: the Hessian at the mode: %w", err)
+			return false, fmt.Errorf("surrogate: the Hessian at the mode: %w", err)
 		}
 	}
 	w.ToZ, w.ToTheta = rowByRow(&lower), rowByRow(&inverse)
@@ -278,7 +243,7 @@ func (w *Whitening) factor(hessian *mat.SymDense) (ok bool, err error) {
 func eigenOf(hessian *mat.SymDense) (values []float64, q *mat.Dense, err error) {
 	var eigen mat.EigenSym
 	if !eigen.Factorize(hessian, true) {
-		return nil, nil, errors.New("mcmc: the Hessian at the mode has no eigenvalues in floating point")
+		return nil, nil, errors.New("surrogate: the Hessian at the mode has no eigenvalues in floating point")
 	}
 	q = new(mat.Dense)
 	eigen.VectorsTo(q)

@@ -1,7 +1,6 @@
-package mcmc
+package surrogate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
 	"gobnn/bayes/internal/stats"
+	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -35,43 +35,38 @@ const (
 	pilotStepAcceptance = .6
 )
 
-// PilotSettings are the settings of NewPilot. The zero value works.
-type PilotSettings struct {
-	States int // at which surrogates are tested, over all chains; default 200, at least 100
-	Chains int // default 4
-	// Shares are the m/N that are tried, ascending; default .001, .003, .01, .03 and .1.
-	Shares []float64
-	Seed   uint64
-	DType  compute.DType   // of the chains; default compute.Float32
-	Engine *compute.Engine // default compute.Default
-}
+// pilotStates is the number of states at which surrogates are tested, over all chains.
+const pilotStates = 200
+
+// pilotShares are the m/N that are tried.
+var pilotShares = []float64{.001, .003, .01, .03, .1}
 
 // Pilot is the outcome of a pilot run, which says whether a surrogate pays for a posterior. It measures this on a short
 // chain of SplitHMC with the target's own gradient, and never on draws of the Laplace approximation, where surrogates
 // look far better than on the posterior.
 type Pilot struct {
-	States int     // number of states that were tested
-	Spread float64 // mean of |z|^2/D: 1 if the posterior is the Laplace approximation
-	// Target is the kernel that moved by the target's gradient: among the steps pi/2, .75, .5, .25 and .1 the first that
-	// is accepted with a mean probability of .6. Acceptance is the acceptance of this kernel.
-	Target     SplitHMC
-	Acceptance float64
-	Tried      []PilotTrial // in the order of m; none if the spread decided
-	Rows       int          // m that was chosen; 0: no surrogate
-	Reason     string       // the reason for the decision, with its numbers, in one line
-	// Cost counts the pilot's evaluations: of the target, by the chains (with their warm-ups) and at the states; and of
-	// the parts that were tried, the gradients for the surrogate and its log-densities at the states. Elapsed is the time
-	// of all this.
-	Cost    Evaluations
-	Elapsed time.Duration
+	Spread float64 // mean of |z|^2/D over the states: 1 if the posterior is the Laplace approximation
+	Tried  []Trial // in the order of m; none if the spread decided
+	Rows   int     // m that was chosen; 0: no surrogate
+	Reason string  // the reason for the decision, with its numbers, in one line
 
+	states int // number of states that were tested
+	// target is the kernel that moved by the target's gradient: among the steps pi/2, .75, .5, .25 and .1 the first that
+	// is accepted with a mean probability of .6. acceptance is the acceptance of this kernel.
+	target     SplitHMC
+	acceptance float64
+	// cost counts the pilot's evaluations: of the target, by the chains (with their warm-ups) and at the states; and of
+	// the parts that were tried, the gradients for the surrogate and its log-densities at the states. elapsed is the time
+	// of all this.
+	cost    mcmc.Evaluations
+	elapsed time.Duration
 	ends    []float64 // [Chains, D] flat, the last states of the chains
 	chosen  *control
-	problem SplitProblem
+	problem Problem
 }
 
-// PilotTrial is what a pilot has measured of the surrogate of m rows.
-type PilotTrial struct {
+// Trial is what a pilot has measured of the surrogate of m rows.
+type Trial struct {
 	Rows, Of int
 	Name     string  // of the surrogate, as Part has it
 	SD       float64 // s, standard deviation over the states of log p less the surrogate's
@@ -96,25 +91,13 @@ func onSurrogate(m, n int) SplitHMC {
 	return SplitHMC{StepSize: .75 / 1.1, Steps: 2, Jitter: .1, OnSurrogate: true, Share: float64(m) / float64(n)}
 }
 
-// NewPilot measures on a short chain whether a surrogate from a part of the rows pays, and chooses m: the smallest of
+// newPilot measures on a short chain whether a surrogate from a part of the rows pays, and chooses m: the smallest of
 // the shares of N whose log-density is off by a standard deviation of at most .35, else the share with the largest
 // predicted gain. It chooses no surrogate if the gain is below 1.3, the standard deviation above 1.2, or the mean of
 // |z|^2/D outside .7 to 1.4. If the chains that look for a step are clearly outside these bounds, nothing else that it
-// could measure would change the answer, and the pilot ends there. The problem must have Part, as those of
-// surrogate.NewProblem have.
-func NewPilot(ctx context.Context, problem SplitProblem, w *Whitening, s PilotSettings) (*Pilot, error) {
+// could measure would change the answer, and the pilot ends there.
+func newPilot(ctx context.Context, problem Problem, w *Whitening, s Settings) (*Pilot, error) {
 	began := time.Now()
-	s = s.withDefaults()
-	if s.States < 100 || s.Chains < 1 {
-		return nil, fmt.Errorf("mcmc: PilotSettings has %d states of %d chains: it takes at least 100, and 1 chain", s.States,
-			s.Chains)
-	}
-	if !slices.IsSorted(s.Shares) || !(s.Shares[0] > 0) || !(s.Shares[len(s.Shares)-1] <= 1) {
-		return nil, fmt.Errorf("mcmc: PilotSettings.Shares is %v: they must ascend, above 0 and at most 1", s.Shares)
-	}
-	if problem.Part == nil || problem.Rows < 1 {
-		return nil, fmt.Errorf("mcmc: the problem has no Part: a pilot needs surrogates of a part of its rows")
-	}
 	p := &Pilot{problem: problem}
 	states, err := p.walk(ctx, w, s, true)
 	if err != nil {
@@ -125,17 +108,8 @@ func NewPilot(ctx context.Context, problem SplitProblem, w *Whitening, s PilotSe
 	} else if err := p.try(ctx, w, s, states); err != nil {
 		return nil, err
 	}
-	p.Elapsed = time.Since(began)
+	p.elapsed = time.Since(began)
 	return p, nil
-}
-
-// withDefaults fills in what is zero.
-func (s PilotSettings) withDefaults() PilotSettings {
-	s.States, s.Chains = cmp.Or(s.States, 200), cmp.Or(s.Chains, 4)
-	if len(s.Shares) == 0 {
-		s.Shares = []float64{.001, .003, .01, .03, .1}
-	}
-	return s
 }
 
 // near says whether the mean of |z|^2/D is that of a posterior close to its Laplace approximation.
@@ -153,24 +127,24 @@ const pilotPortion = 10
 
 // walk runs the short chains, first to find the step and then to collect states, and returns these, [States, D] flat.
 // With early it stops once the chains show that no surrogate pays, and returns the last states only.
-func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings, early bool) (states []float64, err error) {
-	on, err := w.On(p.problem.Problem, s.Chains, cmp.Or(s.DType, compute.Float32), s.Seed)
+func (p *Pilot) walk(ctx context.Context, w *Whitening, s Settings, early bool) (states []float64, err error) {
+	on, err := w.near(p.problem.Problem, s.Chains, s.DType, s.Seed)
 	if err != nil {
 		return nil, err
 	}
-	var sampler *Sampler
+	var sampler *mcmc.Sampler
 	defer func() { sampler.Close() }()
-	sample := func(kernel SplitHMC, warmUp, draws int, seed uint64) (*Result, error) {
+	sample := func(kernel SplitHMC, warmUp, draws int, seed uint64) (*mcmc.Result, error) {
 		sampler.Problem = on
-		r, err := sampler.Sample(ctx, Settings{
+		r, err := sampler.Sample(ctx, mcmc.Settings{
 			Chains: s.Chains, Draws: draws, WarmUp: warmUp, Seed: seed, DType: s.DType, Engine: s.Engine,
 		})
-		p.Cost.FullGradients += (max(0, warmUp) + draws) * s.Chains * kernel.Steps // also where none was accepted
+		p.cost.FullGradients += (max(0, warmUp) + draws) * s.Chains * kernel.Steps // also where none was accepted
 		if err := r.Unusable(ctx, err); err != nil {
 			return nil, fmt.Errorf("the pilot's chains with the target's gradient: %w", err)
 		}
 		p.ends = endsOf(r.Draws)
-		on.Start = p.starts(cmp.Or(s.DType, compute.Float32))
+		on.Start = p.starts(s.DType)
 		return r, nil
 	}
 	// The step.
@@ -178,15 +152,15 @@ func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings, early b
 		if sampler != nil {
 			sampler.Close()
 		}
-		sampler = &Sampler{Kernel: kernel}
+		sampler = &mcmc.Sampler{Kernel: kernel}
 		r, err := sample(kernel, 10, pilotPortion, s.Seed)
-		if err != nil && (i+1 == len(pilotSteps) || !errors.Is(err, ErrStuck)) {
+		if err != nil && (i+1 == len(pilotSteps) || !errors.Is(err, mcmc.ErrStuck)) {
 			return nil, err
 		} else if err != nil {
 			continue
 		}
-		p.Target, p.Acceptance = kernel, acceptanceOf(r)
-		if states = p.look(w, r); p.Acceptance >= pilotStepAcceptance {
+		p.target, p.acceptance = kernel, acceptanceOf(r)
+		if states = p.look(w, r); p.acceptance >= pilotStepAcceptance {
 			break
 		}
 	}
@@ -194,12 +168,12 @@ func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings, early b
 		return states, nil
 	}
 	// The states.
-	each, acceptance := (s.States+s.Chains-1)/s.Chains, 0.
+	each, acceptance := (pilotStates+s.Chains-1)/s.Chains, 0.
 	states = nil
 	spread := 0.
 	for drawn := 0; drawn < each; drawn += pilotPortion {
 		draws := min(pilotPortion, each-drawn)
-		r, err := sample(p.Target, NoWarmUp, draws, s.Seed+uint64(drawn)+1)
+		r, err := sample(p.target, mcmc.NoWarmUp, draws, s.Seed+uint64(drawn)+1)
 		if err != nil {
 			return nil, err
 		}
@@ -211,12 +185,12 @@ func (p *Pilot) walk(ctx context.Context, w *Whitening, s PilotSettings, early b
 		spread += p.Spread * float64(draws) / float64(each)
 		acceptance += acceptanceOf(r) * float64(draws) / float64(each)
 	}
-	p.States, p.Spread, p.Acceptance = each*s.Chains, spread, acceptance
+	p.states, p.Spread, p.acceptance = each*s.Chains, spread, acceptance
 	return states, nil
 }
 
 // acceptanceOf is the mean acceptance of a run's chains.
-func acceptanceOf(r *Result) (mean float64) {
+func acceptanceOf(r *mcmc.Result) (mean float64) {
 	for _, c := range r.Stats {
 		mean += c.Acceptance / float64(len(r.Stats))
 	}
@@ -224,21 +198,21 @@ func acceptanceOf(r *Result) (mean float64) {
 }
 
 // look measures the spread, the mean of |z|^2/D, over a run's draws, and returns these, flat.
-func (p *Pilot) look(w *Whitening, r *Result) (states []float64) {
-	p.States, p.Spread = r.Draws.Chains*r.Draws.PerChain, 0
+func (p *Pilot) look(w *Whitening, r *mcmc.Result) (states []float64) {
+	p.states, p.Spread = r.Draws.Chains*r.Draws.PerChain, 0
 	for chain := range r.Draws.Chains {
 		for draw := range r.Draws.PerChain {
 			at := r.Draws.At(chain, draw)
 			states = append(states, at...)
 			z := w.zOf(at)
-			p.Spread += floats.Dot(z, z) / float64(len(z)*p.States)
+			p.Spread += floats.Dot(z, z) / float64(len(z)*p.states)
 		}
 	}
 	return states
 }
 
 // endsOf are the chains' last draws, [J, D] flat.
-func endsOf(d *Draws) (ends []float64) {
+func endsOf(d *mcmc.Draws) (ends []float64) {
 	for chain := range d.Chains {
 		ends = append(ends, d.At(chain, d.PerChain-1)...)
 	}
@@ -251,15 +225,15 @@ func (p *Pilot) starts(dtype compute.DType) *tensors.Tensor {
 }
 
 // try tests surrogates of the given shares, in ascending order, until the standard deviation of one is small enough.
-func (p *Pilot) try(ctx context.Context, w *Whitening, s PilotSettings, states []float64) error {
+func (p *Pilot) try(ctx context.Context, w *Whitening, s Settings, states []float64) error {
 	truth, evaluated, err := densitiesAt(ctx, s.Engine, p.problem, states)
 	if err != nil {
 		return err
 	}
-	p.Cost.Full += evaluated
+	p.cost.Full += evaluated
 	best, rows := -1, 0
 	var controls []*control
-	for _, share := range s.Shares {
+	for _, share := range s.shares {
 		m := max(1, int(math.Round(share*float64(p.problem.Rows))))
 		if m <= rows {
 			continue // the same for a small N
@@ -273,11 +247,11 @@ func (p *Pilot) try(ctx context.Context, w *Whitening, s PilotSettings, states [
 		if err != nil {
 			return err
 		}
-		cheap, evaluated, err := densitiesAt(ctx, s.Engine, SplitProblem{Problem: c.alone()}, states)
+		cheap, evaluated, err := densitiesAt(ctx, s.Engine, Problem{Problem: c.alone()}, states)
 		if err != nil {
 			return err
 		}
-		p.Cost = p.Cost.plus(c.cost()).plus(Evaluations{Partial: evaluated, PartialShare: part.share()})
+		p.cost = p.cost.Plus(c.cost()).Plus(mcmc.Evaluations{Partial: evaluated, PartialShare: part.share()})
 		trial := p.trial(part, truth, cheap)
 		p.Tried, controls = append(p.Tried, trial), append(controls, c)
 		if best < 0 || trial.SD <= pilotWanted || trial.Gain > p.Tried[best].Gain {
@@ -295,24 +269,25 @@ func (p *Pilot) try(ctx context.Context, w *Whitening, s PilotSettings, states [
 }
 
 // trial judges a surrogate by its log-densities and the true ones at the states, [States] each.
-func (p *Pilot) trial(part Part, truth, cheap []float64) PilotTrial {
+func (p *Pilot) trial(part Part, truth, cheap []float64) Trial {
 	off := make([]float64, len(truth))
 	floats.SubTo(off, truth, cheap)
-	t := PilotTrial{Rows: part.Rows, Of: part.Of, Name: part.Name, SD: stat.StdDev(off, nil)}
+	t := Trial{Rows: part.Rows, Of: part.Of, Name: part.Name, SD: stat.StdDev(off, nil)}
 	if !finite(t.SD) {
 		t.SD = math.Inf(1)
 	}
 	t.Predicted = math.Erfc(t.SD / 2) // 2 Phi(-s/sqrt 2)
 	draws := func(a float64) float64 { return a / (2 - a) }
 	kernel := onSurrogate(part.Rows, part.Of)
-	cost := 1 + gradientForwards*float64(kernel.Steps)*kernel.Share
-	t.Gain = draws(t.Predicted) / cost / (draws(p.Acceptance) / float64(gradientForwards*p.Target.Steps))
+	on := mcmc.Evaluations{Full: 1, PartialGradients: kernel.Steps, PartialShare: kernel.Share}
+	own := mcmc.Evaluations{FullGradients: p.target.Steps}
+	t.Gain = draws(t.Predicted) / on.Forwards() / (draws(p.acceptance) / own.Forwards())
 	return t
 }
 
 // decide chooses a trial, or none, and says why.
 func (p *Pilot) decide(best int) {
-	spread := fmt.Sprintf("|z|^2/D is %.3g over %d states", p.Spread, p.States)
+	spread := fmt.Sprintf("|z|^2/D is %.3g over %d states", p.Spread, p.states)
 	if best < 0 {
 		p.Reason = fmt.Sprintf("surrogate off: %s, outside %v to %v: the posterior is not near the Gaussian of its mode",
 			spread, pilotLeastSpread, pilotMostSpread)
@@ -334,7 +309,7 @@ func (p *Pilot) decide(best int) {
 // densitiesAt are the log-densities of a problem at points, [S, D] flat, in float64, and the number of evaluations: S
 // rounded up to blocks of equal size.
 func densitiesAt(
-	ctx context.Context, engine *compute.Engine, problem SplitProblem, states []float64,
+	ctx context.Context, engine *compute.Engine, problem Problem, states []float64,
 ) (all []float64, evaluated int, err error) {
 	p, err := newPlaces(ctx, engine, problem)
 	if err != nil {
@@ -368,15 +343,15 @@ func (c *control) alone() density.Problem {
 	}
 }
 
-// Problem returns the problem that the pilot has chosen, and its kernel, for as many chains of the given type as the
+// chose returns the problem that the pilot has chosen, and its kernel, for as many chains of the given type as the
 // pilot's: they begin at the last states of those.
-func (p *Pilot) Problem(w *Whitening, dtype compute.DType) (density.Problem, SplitHMC) {
+func (p *Pilot) chose(w *Whitening, dtype compute.DType) (density.Problem, SplitHMC) {
 	problem := p.problem.Problem
 	problem.Start = p.starts(dtype)
 	if p.chosen != nil {
 		return p.chosen.on(problem, dtype), onSurrogate(p.Rows, problem.Rows)
 	}
-	return w.on(problem, dtype, nil, nil), p.Target
+	return w.on(problem, dtype, nil, nil), p.target
 }
 
 // The bounds within which a run is as the pilot predicted.
@@ -385,25 +360,10 @@ const (
 	stickyShare      = 4  // the smallest effective sample size is at least a quarter of the median
 )
 
-// Sticky says in what a run on the surrogate is worse than the pilot predicted, so that its draws are doubtful: an
-// acceptance under half the prediction, more than 30 rejections in a row or, given the effective sample sizes of
-// predictions or parameters (nil: not checked), a smallest one under a quarter of the median. It is empty if there is
-// no such fault, or if no surrogate was used. SampleSplit calls it with the effective sample sizes of the parameters.
-func (p *Pilot) Sticky(r *Result, ess []float64) (warnings []string) {
-	if p.chosen == nil {
-		return nil
-	}
-	predicted := 0.0
-	for _, t := range p.Tried {
-		if t.Rows == p.Rows {
-			predicted = t.Predicted
-		}
-	}
-	return sticky(r, predicted, ess)
-}
-
-// sticky is Pilot.Sticky for a run on a surrogate, given the predicted acceptance; 0: there was no prediction.
-func sticky(r *Result, predicted float64, ess []float64) (warnings []string) {
+// sticky says in what a run on the surrogate is worse than the pilot predicted, so that its draws are doubtful: an
+// acceptance under half the prediction (0: there was none), more than 30 rejections in a row or, given the effective
+// sample sizes of the parameters (nil: too few draws), a smallest one under a quarter of the median.
+func sticky(r *mcmc.Result, predicted float64, ess []float64) (warnings []string) {
 	acceptance, standing := acceptanceOf(r), 0
 	for _, c := range r.Stats {
 		standing = max(standing, c.Standstill)

@@ -1,4 +1,4 @@
-package mcmc_test
+package surrogate_test
 
 import (
 	"context"
@@ -7,13 +7,14 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/surrogate"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// A density near the Gaussian of its mode, with scales that differ by a thousand: SampleSplit finds the mode and the
+// A density near the Gaussian of its mode, with scales that differ by a thousand: Sample finds the mode and the
 // coordinates in which all scales are one.
-func ExampleSampleSplit() {
+func ExampleSample() {
 	problem := density.Problem{Dim: 2, Target: func(compute.Nodes, []*graph.Node) density.Target {
 		return density.Func(func(phi *graph.Node) *graph.Node {
 			scales := graph.Const(phi.Graph(), [][]float32{{1000, 1}})
@@ -21,7 +22,7 @@ func ExampleSampleSplit() {
 			return graph.MulScalar(graph.ReduceSum(graph.Square(z), 1), -.5)
 		})
 	}}
-	result, err := mcmc.SampleSplit(context.Background(), mcmc.SplitProblem{Problem: problem}, mcmc.SplitSettings{
+	result, err := surrogate.Sample(context.Background(), surrogate.Problem{Problem: problem}, surrogate.Settings{
 		Settings: mcmc.Settings{Draws: 100, WarmUp: 10, DType: compute.Float64},
 	})
 	if err != nil {

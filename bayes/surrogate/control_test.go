@@ -1,4 +1,4 @@
-package mcmc
+package surrogate
 
 import (
 	"math/rand/v2"
@@ -7,6 +7,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/density"
+	"gobnn/bayes/mcmc"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -27,12 +28,12 @@ func TestSurrogateOfAllBeyondTheSecondOrder(t *testing.T) {
 		return Add(target.LogDensity(phi), Add(more, MulScalar(Mul(x(phi, 1), Sub(x(phi, 2), x(phi, 0))), 1.5)))
 	})
 	problem := problemOf(d, target)
-	w, err := NewWhitening(t.Context(), problem, make([]float64, d), WhiteningSettings{Engine: engine})
+	w, err := whiteningOf(t.Context(), problem, make([]float64, d), engine)
 	if err != nil {
 		t.Fatal(err)
 	}
 	part := Part{Rows: 1, Of: 10, Name: "off", Target: func(compute.Nodes) density.Target { return off }}
-	on, err := w.WithSurrogate(t.Context(), engine, problem.Problem, part, 1, compute.Float64, 1)
+	on, err := w.withSurrogate(t.Context(), engine, problem.Problem, part, 1, compute.Float64, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestSurrogateOfAllBeyondTheSecondOrder(t *testing.T) {
 		}
 		whole := on.Target(data, nil)
 		want, slope := whole.Gradient(args[0])
-		cheap := whole.(Surrogated).Surrogate()
+		cheap := whole.(mcmc.Surrogated).Surrogate()
 		value, gradient := cheap.Gradient(args[0])
 		return []*Node{want, slope, value, gradient, cheap.LogDensity(args[0])}
 	}, at)
