@@ -1,0 +1,164 @@
+package fit_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+	"gobnn/ohsmc"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+// line is the linear model whose posterior given rows is Gaussian.
+var line = bayes.Model{
+	Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd},
+	Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
+}
+
+// A method of a user's own has the exact mean and covariance of a Gaussian, and resumes to the same bits.
+func TestOwnMethod(t *testing.T) {
+	data := plane(40)
+	method := SVGD{Training: ohsmc.Training{Particles: 150, BatchSize: 40, Epochs: 1500}, StepSize: .005}
+	settings := run.Settings{Seed: 2, Engine: computetest.Go(t)}
+	want, err := fit.Fit(t.Context(), line, method, dataset.Parts{Train: data}, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	precision, right := mat.NewSymDense(3, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}), mat.NewVecDense(3, nil)
+	for n, y := range data.Y {
+		x := mat.NewVecDense(3, []float64{data.X.At(n, 0), data.X.At(n, 1), 1})
+		precision.SymRankOne(precision, 1/(sd*sd), x)
+		right.AddScaledVec(right, y/(sd*sd), x)
+	}
+	var covariance mat.Dense
+	var mean mat.VecDense
+	if err := covariance.Inverse(precision); err != nil {
+		t.Fatal(err)
+	}
+	mean.MulVec(&covariance, right)
+	phi := particlesOf(t, want)
+	for i := range 3 {
+		var all []float64
+		for j := i; j < len(phi); j += 3 {
+			all = append(all, phi[j])
+		}
+		m, s := stat.MeanStdDev(all, nil)
+		exact := math.Sqrt(covariance.At(i, i))
+		if math.Abs(m-mean.AtVec(i)) > .02*exact || s/exact < .9 || s/exact > 1.1 {
+			t.Errorf("coordinate %d: %.4f +- %.4f, exactly %.4f +- %.4f", i, m, s, mean.AtVec(i), exact)
+		}
+	}
+
+	settings.Checkpoint = filepath.Join(t.TempDir(), "run")
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	settings.Progress = func(p run.Progress) {
+		if p.Step > 100 {
+			kill()
+		}
+	}
+	stopped, err := fit.Fit(ctx, line, method, dataset.Parts{Train: data}, settings)
+	if err != nil || stopped.Status != run.Cancelled {
+		t.Fatal(stopped, err)
+	}
+	settings.Progress = nil
+	got, err := fit.Fit(t.Context(), line, method, dataset.Parts{Train: data}, settings)
+	if err != nil || !slices.Equal(particlesOf(t, got), phi) {
+		t.Errorf("resumed it ends elsewhere: %v", err)
+	}
+	method.StepSize = .001
+	if _, err := fit.Fit(t.Context(), line, method, dataset.Parts{Train: data}, settings); !errors.Is(err,
+		run.ErrOtherRun) {
+		t.Errorf("with another setting: %v", err)
+	}
+	method.StepSize = -1
+	if _, err := fit.Fit(t.Context(), line, method, dataset.Parts{Train: data}, settings); err == nil ||
+		!strings.Contains(err.Error(), "SVGD.StepSize is -1: it must be positive") {
+		t.Errorf("%v", err)
+	}
+}
+
+func particlesOf(t *testing.T, r *fit.Result) []float64 {
+	t.Helper()
+	d, err := r.Posterior.Draws()
+	if err != nil {
+		t.Fatal(err)
+	}
+	phi, err := compute.Float64s(d.Phi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return phi
+}
+
+// faulty is a method with a fault.
+type faulty struct{ Fault string }
+
+func (faulty) Title() string { return "faulty" }
+
+func (f faulty) Prepare(*fit.Job) (fit.Method, error) {
+	if f.Fault == "no method" {
+		return nil, nil
+	}
+	return f, nil
+}
+
+func (f faulty) Run(_ context.Context, j *fit.Job) (*fit.Result, error) {
+	switch f.Fault {
+	case "nothing":
+		return nil, nil
+	case "no draws":
+		return &fit.Result{Status: run.Completed}, nil
+	}
+	rows := 4
+	if f.Fault == "shape" {
+		return &fit.Result{Status: run.Completed, Draws: bayes.Draws{
+			Phi: compute.Floats(j.DType, make([]float64, rows*2), rows, 2), LogWeights: bayes.EqualLogWeights(rows),
+		}}, nil
+	}
+	return &fit.Result{Status: run.Completed, Draws: bayes.Draws{
+		Phi: compute.Floats(j.DType, make([]float64, rows*3), rows, 3), LogWeights: bayes.EqualLogWeights(rows),
+	}}, nil
+}
+
+// A method that breaks its promises is refused by name.
+func TestFaultyMethods(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		ctx    context.Context
+		method fit.Method
+		says   string
+	}{
+		{t.Context(), nil, "there is no method: take one, such as ohsmc.OpenHorizon{}"},
+		{t.Context(), faulty{"no method"}, "Prepare of fit_test.faulty gives no method"},
+		{t.Context(), faulty{"nothing"}, "fit_test.faulty.Run gives neither a result nor an error"},
+		{t.Context(), faulty{"no draws"}, "fit_test.faulty.Run has neither Draws nor a Posterior"},
+		{t.Context(), faulty{"shape"}, "the draws of fit_test.faulty"},
+		{over, faulty{"context"}, "fit_test.faulty.Run was given a context that had ended, and went on"},
+	} {
+		settings := run.Settings{Engine: computetest.Go(t)}
+		result, err := fit.Fit(c.ctx, line, c.method, dataset.Parts{Train: plane(20)}, settings)
+		if result != nil || err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: %v does not say %q", c.method, err, c.says)
+		}
+	}
+	settings := run.Settings{Engine: computetest.Go(t)}
+	if r, err := fit.Fit(t.Context(), line, faulty{}, dataset.Parts{Train: plane(20)}, settings); err != nil ||
+		r.Posterior.Particles() != 4 || r.Elapsed <= 0 {
+		t.Errorf("without a fault: %+v, %v", r, err)
+	}
+}
