@@ -111,6 +111,7 @@ func (r *annealing) doubts() (said []string) {
 func contradiction(by Estimator, b bayes.Evidence, as Estimator, a bayes.Evidence) doubt {
 	off := apart(a, b)
 	return doubt{off > mostApart, fmt.Sprintf("the log evidence is %.3f +- %.3f by %s and %.3f +- %.3f by %s, "+
-		"which differ by %.1f standard errors: one of them is wrong; take more "+
-		"particles, and, for a prior of your own whose coordinates depend on each other, see whether its density lacks a constant", b.Value, b.StdErr, by, a.Value, a.StdErr, as, off)}
+		"which differ by %.1f standard errors: one of them is wrong; take more particles, and, for a prior of "+
+		"your own whose coordinates depend on each other, see whether its density lacks a constant",
+		b.Value, b.StdErr, by, a.Value, a.StdErr, as, off)}
 }

@@ -27,8 +27,8 @@ import (
 //     the posterior through q^(1-power) pi^power. In many dimensions weights degenerate if q is wrong by some
 //     hundredths of its scale in each coordinate; the bridge is then short, and ends at the exact posterior. It is left
 //     out where it would begin further away than the prior is;
-//  6. choice: the result is one of the three estimates, by the rule in the package comment. Estimates say which, and what each
-//     estimator gives.
+//  6. choice: the result is one of the three estimates, by the rule in the package comment. Estimates say which,
+//     and what each estimator gives.
 //
 // The SMC moves particles until their correlation with their starting points is small (smc.Settings.Correlation). It is
 // waste-free only if Sampling.WasteFree is set: waste-free chains have a fixed length, and if they do not mix within
