@@ -6,8 +6,8 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/internal/stats"
-	"gobnn/bayes/internal/tryout"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/tryout"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"

@@ -11,10 +11,10 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/tryout"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 )
 
 // A proposal whose LogRatio does not fit what Propose draws runs without an error, but its weights are wrong. So Guided
@@ -31,15 +31,13 @@ import (
 
 // The sizes of the trial.
 const (
-	triedDims   = 2       // of pi, if the proposal takes that
-	triedMost   = 1 << 15 // particles
-	triedLeast  = 1 << 8  // particles in many dimensions
-	triedTotal  = 1 << 21 // coordinates of all particles
-	triedFew    = 64      // particles that are compared one by one
-	triedError  = 2e-3    // of rounding in float32
-	triedErrors = 7       // standard errors: a mean is further off by chance in fewer than one of 10^9 trials
-	triedCap    = 10.0
-	triedESS    = .1 // the least effective sample size, over the number of particles, at which means are tested
+	triedDims  = 2       // of pi, if the proposal takes that
+	triedMost  = 1 << 15 // particles
+	triedLeast = 1 << 8  // particles in many dimensions
+	triedTotal = 1 << 21 // coordinates of all particles
+	triedFew   = 64      // particles that are compared one by one
+	triedCap   = 10.0
+	triedESS   = .1 // the least effective sample size, over the number of particles, at which means are tested
 )
 
 // tryProposal returns an error if LogRatio of a proposal that is not this library's does not fit its Propose. It is
@@ -215,7 +213,7 @@ func (t *trial) particles() error {
 	}
 	for _, j := range []int{0, last} {
 		was, now := rows(t.base, j, j+1), rows(other, j, j+1)
-		if !near(was, now) {
+		if !tryout.AllNear(was, now) {
 			return fmt.Errorf("moves or weighs a particle by where the other particles are: phi' and its log-weight were %.6g "+
 				"and are %.6g, from the same phi with the same random numbers: phi' must be drawn from q(. | phi), each "+
 				"particle for itself; Guided.Precondition gives the particles' standard deviations as scale", was, now)
@@ -226,14 +224,14 @@ func (t *trial) particles() error {
 	if err != nil {
 		return err
 	}
-	if near(t.base.phi, again.phi) { // a map, which must be the same for all
-		if first := t.base.phi[:d]; !near(t.base.phi[:triedFew/2*d], repeat(first, triedFew/2)) {
+	if tryout.AllNear(t.base.phi, again.phi) { // a map, which must be the same for all
+		if first := t.base.phi[:d]; !tryout.AllNear(t.base.phi[:triedFew/2*d], repeat(first, triedFew/2)) {
 			return fmt.Errorf("draws by numbers that are the same in each step: two streams give the same phi', which differ " +
 				"between particles at the same phi; draw all random numbers from rng")
 		}
 		return nil
 	}
-	if first := again.phi[:d]; near(again.phi[:triedFew/2*d], repeat(first, triedFew/2)) {
+	if first := again.phi[:d]; tryout.AllNear(again.phi[:triedFew/2*d], repeat(first, triedFew/2)) {
 		return fmt.Errorf("draws the same numbers for all particles: %d at the same phi all move to %.6g, so that copies "+
 			"never part; draw a row for each particle, as rng.Normal(dtype, J, D)", triedFew/2, first)
 	}
@@ -246,17 +244,6 @@ func repeat(row []float64, times int) (out []float64) {
 		out = append(out, row...)
 	}
 	return out
-}
-
-// near says whether numbers are equal up to rounding in float32.
-func near(a, b []float64) bool {
-	for i := range a {
-		same := a[i] == b[i] || math.IsNaN(a[i]) && math.IsNaN(b[i])
-		if !same && !(math.Abs(a[i]-b[i]) <= triedError*(1+math.Abs(b[i]))) {
-			return false
-		}
-	}
-	return true
 }
 
 // weights returns an error if the weights do not have mean 1, or if phi' weighted by them does not have the mean and
@@ -282,7 +269,7 @@ func (t *trial) weights(scaled bool) error {
 		if none > 0 {
 			with += fmt.Sprintf(" (%d have weight 0, as where phi' or LogRatio is NaN)", none)
 		}
-		if mean, stdErr := meanOf(capped); mean-1 > triedErrors*stdErr+triedError {
+		if mean, stdErr := tryout.Mean(capped); mean-1 > tryout.Errors*stdErr+tryout.Error {
 			return fmt.Errorf("%s, the weights should be 1 in the mean, but even if none counts for more than %v they are "+
 				"%.4g +- %.2g", with, triedCap, mean, stdErr)
 		}
@@ -290,12 +277,12 @@ func (t *trial) weights(scaled bool) error {
 		if !(sum*sum >= triedESS*float64(particles)*floats.Dot(weights, weights)) && sum > 0 {
 			continue
 		}
-		mean, stdErr := meanOf(weights)
-		if !(math.Abs(mean-1) <= triedErrors*stdErr+triedError) {
+		mean, stdErr := tryout.Mean(weights)
+		if !(math.Abs(mean-1) <= tryout.Errors*stdErr+tryout.Error) {
 			return fmt.Errorf("%s, the weights should be 1 in the mean, and are %.4g +- %.2g", with, mean, stdErr)
 		}
 		// The largest of D means deviates further by chance than one does.
-		most := triedErrors + math.Sqrt(2*math.Log(float64(d)))
+		most := tryout.Errors + math.Sqrt(2*math.Log(float64(d)))
 		shift, square := make([]float64, particles), make([]float64, particles)
 		for i := range d {
 			for j, w := range weights {
@@ -308,8 +295,8 @@ func (t *trial) weights(scaled bool) error {
 				name  string
 				terms []float64
 			}{{"mean", shift}, {"variance", square}} {
-				off, stdErr := meanOf(moment.terms)
-				if !(math.Abs(off) <= most*stdErr+triedError) {
+				off, stdErr := tryout.Mean(moment.terms)
+				if !(math.Abs(off) <= most*stdErr+tryout.Error) {
 					return fmt.Errorf("%s, the weighted phi' miss the %s of the posterior in coordinate %d by %.4g +- %.2g (in "+
 						"units of its standard deviation, or variance)", with, moment.name, i, off, stdErr)
 				}
@@ -318,10 +305,4 @@ func (t *trial) weights(scaled bool) error {
 		return nil
 	}
 	return nil
-}
-
-// meanOf is the mean of numbers and its standard error.
-func meanOf(x []float64) (mean, stdErr float64) {
-	mean, stdDev := stat.MeanStdDev(x, nil)
-	return mean, stdDev / math.Sqrt(float64(len(x)))
 }

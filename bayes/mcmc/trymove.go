@@ -2,11 +2,10 @@ package mcmc
 
 import (
 	"fmt"
-	"math"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
-	"gobnn/bayes/internal/tryout"
+	"gobnn/bayes/tryout"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -15,13 +14,6 @@ import (
 // A kernel of a user's own accepts or rejects by the values that it carries. If these are of another place than phi,
 // such as that of before an accepted move, nothing fails but all draws are wrong. So what it carries is compared with
 // the target at phi after 1, 2, 4, 8, ... moves, which costs next to nothing. Samplers of package smc do so too.
-
-// The differences that rounding may make, and the share of chains with larger ones from which a kernel is refused.
-const (
-	carriedDensity  = 1e-2 // of log-densities, beside half of their digits
-	carriedGradient = .1   // of gradients, over their length
-	carriedChains   = .1
-)
 
 // ownMoves is a user's own kernel that moves the chains: the kernel, or that within DelayedAcceptance. It is nil if the
 // library's own does.
@@ -55,17 +47,7 @@ func (c *Carrier) Carried(nodes compute.Nodes, target density.Target) *graph.Nod
 	} else {
 		density = compute.Gate(target.LogDensity(s.Phi))
 	}
-	there := IsFinite(density)
-	allowed := AddScalar(MulScalar(Abs(density), math.Sqrt(compute.Epsilon(s.Phi.DType()))), carriedDensity)
-	other := And(there, Not(LessOrEqual(Abs(Sub(density, s.LogDensity)), allowed)))
-	record := []*Node{tryout.Count(density, there), tryout.Count(density, other)}
-	if gradient != nil {
-		squares := func(x *Node) *Node { return ReduceSum(Square(x), 1) }
-		most := MulScalar(Add(squares(gradient), squares(s.Gradient)), carriedGradient*carriedGradient)
-		other := And(there, Not(LessOrEqual(squares(Sub(gradient, s.Gradient)), most)))
-		record = append(record, tryout.Count(density, other))
-	}
-	return Concatenate(record, 0)
+	return tryout.Carried(density, s.LogDensity, gradient, s.Gradient)
 }
 
 // CheckCarried is an error if many particles carry, by the counts of Carried, another log-density or gradient than that
@@ -73,7 +55,7 @@ func (c *Carrier) Carried(nodes compute.Nodes, target density.Target) *graph.Nod
 func (c *Carrier) CheckCarried(counts []float64, moves int) error {
 	of := counts[0]
 	for i, other := range counts[1:] {
-		if what := []string{"LogDensity", "Gradient"}[i]; other > carriedChains*of {
+		if what := []string{"LogDensity", "Gradient"}[i]; tryout.Stale(other, of) {
 			return fmt.Errorf("after %d moves the State.%s of %.0f of %.0f chains is not that of State.Phi: Move of %T "+
 				"must carry the proposal's where it accepts, and keep the present one where it rejects, as "+
 				"mcmc.MetropolisHastings does", moves, what, other, of, ownMoves(c.kernel))

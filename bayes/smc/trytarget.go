@@ -2,15 +2,13 @@ package smc
 
 import (
 	"fmt"
-	"math"
 	"sync/atomic"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
-	"gobnn/bayes/internal/stats"
-	"gobnn/bayes/internal/tryout"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/tryout"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -23,10 +21,7 @@ import (
 // is tried at draws from the prior, before the first step, and one made of a user's functions is tried for whether
 // these keep particles apart. So are the cheap targets on which a kernel such as mcmc.DelayedAcceptance moves.
 
-const (
-	triedTarget    = 64   // draws
-	triedDifferent = 1e-4 // the allowed error, over the size of the log-densities, and as much in itself
-)
+const triedTarget = 64 // draws
 
 // identity is two expressions of a target's methods, [n], that must be equal, but for a constant.
 type identity struct {
@@ -110,7 +105,7 @@ func (m *machine) tryTarget(state *compute.State) error {
 	}
 	n := len(record) / max(2*len(t.identities), 1)
 	for _, i := range t.identities {
-		if err := i.check(record[:n], record[n:2*n]); err != nil {
+		if err := tryout.CheckIdentity(i.left, i.right, record[:n], record[n:2*n]); err != nil {
 			return fmt.Errorf("target %T contradicts itself: %w", t.target, err)
 		}
 		record = record[2*n:]
@@ -198,28 +193,4 @@ func madeOfFunctions(target density.Target) bool {
 		return true
 	}
 	return false
-}
-
-// check is an error if the two sides, [n] each, differ by more than a constant in most draws.
-func (i identity) check(a, b []float64) error {
-	var differences, sizes []float64
-	for n := range a {
-		if difference := a[n] - b[n]; !math.IsNaN(difference) && !math.IsInf(difference, 0) {
-			differences, sizes = append(differences, difference), append(sizes, math.Abs(a[n])+math.Abs(b[n]))
-		}
-	}
-	if len(differences) < 2 || len(differences) < len(a)/4 {
-		return nil // hardly any draw has a density: the first step says so
-	}
-	middle := stats.Median(differences)
-	for n, d := range differences {
-		differences[n] = math.Abs(d - middle)
-	}
-	off, allowed := stats.Median(differences), triedDifferent*(1+stats.Median(sizes))
-	if off <= allowed {
-		return nil
-	}
-	return fmt.Errorf("%s and %s differ by more than a constant: between draws of the prior their difference changes by "+
-		"%.3g, where rounding allows %.2g; particles are moved by the one and weighed by the other, so they must be the "+
-		"same (smc.Posterior and smc.RowPosterior make both of the same functions)", i.left, i.right, off, allowed)
 }

@@ -38,9 +38,9 @@ type Evaluated struct {
 	Density []float64 // [Particles, Rows]
 }
 
-// Try is an error if the network or the likelihood contradicts itself. It takes numbers from a standard normal distribution. Where the network's
-// outputs are NaN for these, as a square root's are, smaller and positive numbers are tried too, since there is no
-// distribution of NaN to take targets from.
+// Try is an error if the network or the likelihood contradicts itself. It takes numbers from a standard normal
+// distribution. Where the network's outputs are NaN for these, as a square root's are, smaller and positive numbers are
+// tried too, since there is no distribution of NaN to take targets from.
 func (n Network) Try() error {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {

@@ -1,5 +1,7 @@
-// Package tryout has what trials of a user's own parts share. A part that contradicts itself makes nothing fail but all
-// results wrong, so it is tried with a few numbers before a run.
+// Package tryout judges a user's own parts: networks, likelihoods, priors, targets, and what kernels carry. A part that
+// contradicts itself makes nothing fail but all results wrong, so it is tried with a few numbers before a run. The
+// packages evaluate the parts, and this one has what must hold of the numbers, how much rounding and chance are
+// allowed, and the errors. Parts of the library's own are not tried.
 package tryout
 
 import (

@@ -5,7 +5,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/density"
-	"gobnn/bayes/internal/tryout"
+	"gobnn/bayes/tryout"
 	"gobnn/pmcnet"
 	"gobnn/viz"
 
