@@ -16,21 +16,21 @@
 //     the Gaussian's weighted draws, S~ that with the sqrt(K) largest weights cut to the next largest, beta = 1/2, and
 //     eta = 1/t in iteration t;
 //  5. moves each mean uphill, mu' = mu + gamma Sigma' grad log pi(mu), with the largest gamma of 1, 1/2, 1/4, ... at
-//     which pi does not decrease.
+//     which pi does not fall.
 //
-// The particles are the weighted draws of the last iteration. The paper's variants are settings.
+// The particles are the weighted draws of the last iteration. Variants are settings.
 //
 // # Which to take
 //
-// For networks take Annealed of package annealed: PMC's weights degenerate from 50 parameters on.
+// For networks take annealed.Annealed: PMC's weights degenerate from 50 parameters on.
 //
 // # Where PMC fails
 //
-// Look at k-hat and ESS first. If k-hat is above .7, no number of draws makes the weights reliable: Result.Warnings
-// says so, and Result.Evidence is NaN. In D dimensions the standard deviations of q must be right to about
-// sqrt(1/(2D)). On linear regressions PMC gets there: in 5 dimensions 50 proposals of 100 draws have an ESS of 4500; 20
-// dimensions need 1000 draws each. With too few, one draw has nearly all the weight, and log p(y) is far too low.
+// If k-hat is above .7, no number of draws helps: Result.Warnings says so, and Result.Evidence is NaN. In D dimensions
+// the standard deviations of q must be right to about sqrt(1/(2D)). On linear regressions PMC gets there: in 5
+// dimensions 50 proposals of 100 draws have an ESS of 4500; 20 dimensions need 1000 draws each. With too few, one draw
+// has nearly all the weight, and log p(y) is far too low.
 //
-// Adaptation is more robust with Tempered weights; the draws are then of a distribution between q and the posterior,
-// which predict well. Begin with a StdDev that is too large (.5 with a prior N(0, 1)), and resample by GlocalEvery(2).
+// Adaptation is more robust with Tempered weights. The draws are then of a distribution between q and the posterior,
+// but predict well. Begin with a StdDev that is too large (.5 for a prior N(0, 1)); resample by GlocalEvery(2).
 package pmcnet

@@ -1,6 +1,6 @@
 // Package annealed samples all weights of a network by importance sampling from a mixture that is fitted to the
 // particles of tempered sequential Monte Carlo (SMC), and estimates the evidence. It is an algorithm for pmcnet.Fit and
-// pmcnet.Sample, and the one to take for networks. The type Annealed has its six steps.
+// pmcnet.Sample, the one for networks. The type Annealed has its six steps.
 //
 // # Three estimates
 //
