@@ -27,7 +27,6 @@ import (
 // constant predicts the same number whatever theta is.
 type constant struct{ NaN bool }
 
-func (constant) Title() string                         { return "a constant" }
 func (c constant) Prepare(int) (fbnn.Regressor, error) { return c, nil }
 func (c constant) Learn(_ context.Context, l *fbnn.Lesson) (*fbnn.Learnt, error) {
 	_, rank := l.Scores.Dims()
@@ -46,7 +45,6 @@ type shaped struct {
 	Shape func(j, rank int) []int `json:"-"`
 }
 
-func (shaped) Title() string { return "zeros" }
 func (s shaped) Prepare(int) (fbnn.Regressor, error) {
 	if s.Shape == nil {
 		return nil, nil
@@ -67,6 +65,7 @@ func (s shaped) Learn(_ context.Context, l *fbnn.Lesson) (*fbnn.Learnt, error) {
 type nothing struct{ Ready bool }
 
 func (nothing) Title() string { return "nothing" }
+
 func (n nothing) Prepare(*fbnn.Job) (fbnn.Algorithm, error) {
 	if n.Ready {
 		return n, nil
@@ -142,15 +141,13 @@ func TestBadInput(t *testing.T) {
 		},
 		"never accepted": {
 			a: fbnn.CES{
-				Regressor: constant{}, Sampling: mcmc.RandomWalkMetropolis{StepSize: 3}, Transitions: 2, Draws: 2000,
+				Regressor: constant{}, Sampling: mcmc.RandomWalkMetropolis{StepSize: 3}, Draws: 2000,
 			},
 			is: mcmc.ErrStuck, says: []string{"fbnn: sampling", "accepted", "of 1000 ends the target refused all", "log-ratio"},
 		},
 		"SGHMC is not corrected": {
 			a: fbnn.CES{Sampling: mcmc.SGHMC{}}, says: []string{"CES.Sampling", "CES.Uncorrected", "mcmc.SGHMC", "mcmc.HMC"},
 		},
-		"transitions":  {a: fbnn.CES{Uncorrected: true, Transitions: 2}, says: []string{"CES.Transitions is 2", "CES.Thin"}},
-		"few checks":   {a: fbnn.CES{Check: 10}, says: []string{"CES.Check is 10", "at least 100"}},
 		"batch":        {a: fbnn.CES{BatchSize: 31}, says: []string{"CES.BatchSize is 31", "30 rows"}},
 		"what":         {a: fbnn.CES{Emulates: "gradient"}, says: []string{`CES.Emulates is gradient`, "log-likelihood"}},
 		"paper's mode": {a: fbnn.CES{Emulates: fbnn.LogLikelihood, PaperMode: true}, says: []string{"CES.PaperMode"}},
@@ -297,7 +294,7 @@ func TestResume(t *testing.T) {
 			return fbnn.Fit(ctx, model, a, parts, s)
 		},
 		"blocks": func(ctx context.Context, a fbnn.CES, s fbnn.Settings) (*fbnn.Result, error) {
-			s.BlockRows = 11
+			fbnn.ReadAtOnce(t, 11)
 			return fbnn.FitSource(ctx, model, a, dataset.RowsOf(parts.Train), s)
 		},
 	} {

@@ -36,29 +36,23 @@ type CES struct {
 	BatchSize   int // rows of a mini-batch; default 50, or all rows if there are fewer
 
 	Emulates  Emulated  // what the emulator predicts; default Outputs
-	Rank      int       // largest number of principal components of the outputs; default: as many as the pairs have
 	Regressor Regressor // the model that learns to predict it; default Network{}
 
 	// Sampling is the kernel of the third step, on the emulated posterior; default mcmc.PreconditionedCrankNicolson with
 	// the prior's scales. If its Beta is 0, or larger than the one with which a chain on the true posterior would accept
 	// with probability .3, that one is taken. An mcmc.HMC that is corrected needs no StepSize: 0 stands for the one with
 	// the largest expected squared jump of draws that the true posterior accepts.
-	Sampling    mcmc.Kernel
-	Chains      int // default 1; all begin at the last pair
-	Draws       int // of each chain; default 2000
-	Thin        int // transitions from one draw to the next; default 1
-	Transitions int // of Sampling, between two evaluations of the true posterior; default 1
-	// Uncorrected samples the emulated posterior as it is. By default each transition on the emulated posterior (or
-	// several, see Transitions) is accepted or rejected a second time, by the true one (mcmc.DelayedAcceptance). This
-	// makes the draws exact, and costs an evaluation of all rows each time.
+	Sampling mcmc.Kernel
+	Chains   int // default 1; all begin at the last pair
+	Draws    int // of each chain; default 2000
+	// Uncorrected samples the emulated posterior as it is. By default each transition on the emulated posterior is
+	// accepted or rejected a second time, by the true one (mcmc.DelayedAcceptance). This makes the draws exact, and costs
+	// an evaluation of all rows each time.
 	Uncorrected bool
 	// PaperMode reproduces the paper's tables; its draws are not the posterior. They are of the emulated posterior, the
 	// default Beta is the one with which the emulated chain accepts with probability .3, also if it is far too large for
 	// the true posterior, and Result.Predict returns the emulator's outputs in place of the network's.
 	PaperMode bool
-	// Check is the number of states at which the true Phi is evaluated; default 100, which is the least. If there are
-	// fewer draws, it is evaluated at all of them; Result.Truth.States is their number.
-	Check int
 }
 
 // ces is a run of CES.
@@ -235,11 +229,7 @@ func (r *ces) emulate(ctx context.Context) (cheap density.Problem, outputs *outp
 		return cheap, nil, err
 	}
 	r.result.Emulator = EmulatorReport{
-		Of: string(r.Emulates), By: r.Regressor.Title(), Activation: learnt.Activation, Tried: learnt.Tried, Rank: h.rank(),
-		Learnt: r.pairs.learnt, HeldOut: found,
-	}
-	if outputs != nil {
-		r.result.Emulator.Left = outputs.left
+		Activation: learnt.Activation, Rank: h.rank(), HeldOut: found,
 	}
 	return r.emulatedProblem(h, learnt), outputs, nil
 }
@@ -280,12 +270,12 @@ func (r *ces) sample(ctx context.Context, cheap density.Problem) error {
 		defer byChain.Close()
 		byChain.atOnce = r.Chains
 		problem = mcmc.Hosted(cheap, r.Chains, byChain.logDensity)
-		delayed := r.delayed(kernel, nil, r.share(cheap))
-		delayed.OnHost = true
-		kernel = delayed
+		kernel = mcmc.DelayedAcceptance{Inner: kernel, Share: r.share(cheap), OnHost: true}
 	case r.corrected():
 		problem = r.withTruth(cheap)
-		kernel = r.delayed(kernel, func(t density.Target) density.Target { return t.(corrected).cheap }, r.share(cheap))
+		kernel = mcmc.DelayedAcceptance{Inner: kernel, Share: r.share(cheap), Cheap: func(t density.Target) density.Target {
+			return t.(corrected).cheap
+		}}
 	}
 	last := r.pairs.theta.RawRowView(r.Pairs - 1)
 	var start []float64
@@ -295,7 +285,7 @@ func (r *ces) sample(ctx context.Context, cheap density.Problem) error {
 	problem.Start = compute.Floats(r.DType, start, r.Chains, len(last))
 	begun := time.Now()
 	chain, stopped := mcmc.Sample(ctx, problem, kernel, mcmc.Settings{
-		Chains: r.Chains, Draws: r.Draws, Thin: r.Thin, WarmUp: mcmc.NoWarmUp, Seed: r.Seed + 1, DType: r.DType,
+		Chains: r.Chains, Draws: r.Draws, WarmUp: mcmc.NoWarmUp, Seed: r.Seed + 1, DType: r.DType,
 		Engine: r.Engine, Checkpoint: r.file("sampling"), CheckpointEvery: r.CheckpointEvery, Replace: r.Replace,
 		Progress: r.progress("sampling"), ObserveEvery: r.ObserveEvery, Observe: r.observe(),
 	})

@@ -1,6 +1,7 @@
 package fbnn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,12 +44,15 @@ func (c Chain) MarshalJSON() ([]byte, error) {
 
 // calibration is the first step of CES that makes these draws.
 func (c Chain) calibration() CES {
-	return CES{Calibration: c.Kernel, Pairs: c.Draws, PairsThin: c.Thin, PairsWarmUp: c.WarmUp, BatchSize: c.BatchSize}
+	return CES{
+		Calibration: c.Kernel, Pairs: c.Draws, PairsThin: c.Thin, PairsWarmUp: c.WarmUp, BatchSize: c.BatchSize,
+		Emulates: LogLikelihood, // nothing is emulated: of a Source this is always possible
+	}
 }
 
 // Prepare implements Algorithm.
 func (c Chain) Prepare(job *Job) (Algorithm, error) {
-	byDefault(&c.Draws, 2000)
+	c.Draws = cmp.Or(c.Draws, 2000)
 	prepared, err := c.calibration().Prepare(job)
 	if err != nil {
 		return nil, err
@@ -107,9 +111,8 @@ func (Prior) Title() string { return "draws of the prior" }
 
 // Prepare implements Algorithm.
 func (p Prior) Prepare(*Job) (Algorithm, error) {
-	byDefault(&p.Draws, 2000)
-	return p, limits.Check("fbnn: Prior", limits.Field("Draws", p.Draws, p.Draws >= fewestPairs,
-		fmt.Sprintf("at least %d (0: 2000)", fewestPairs)))
+	err := limits.Fill("fbnn: Prior", limits.Int("Draws", &p.Draws, 2000).From(fewestPairs))
+	return p, err
 }
 
 // Sample implements Algorithm.

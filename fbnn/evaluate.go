@@ -208,14 +208,6 @@ func (e *evaluator) gradient(ctx context.Context, theta *mat.Dense) (*mat.Dense,
 	})
 }
 
-// slope is the gradient of the log-posterior at each row of theta, [n, D].
-func (e *evaluator) slope(ctx context.Context, theta *mat.Dense) (*mat.Dense, error) {
-	return e.at(ctx, "gradient of the log-posterior", theta, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
-		_, gradient := e.target(nodes).Gradient(theta)
-		return gradient
-	})
-}
-
 // matrixOf copies a tensor, [n, D].
 func matrixOf(t *tensors.Tensor) (*mat.Dense, error) {
 	flat, err := compute.Float64s(t)

@@ -45,10 +45,6 @@ func (job *Job) fit(ctx context.Context, algorithm Algorithm) (_ *Result, err er
 	if job.algorithm, err = prepared(algorithm, job); err != nil {
 		return nil, err
 	}
-	memory, err := job.checkMemory()
-	if err != nil {
-		return nil, err
-	}
 	result, err := job.algorithm.Sample(ctx, job)
 	if result == nil || result.Phi == nil {
 		if err == nil {
@@ -56,7 +52,7 @@ func (job *Job) fit(ctx context.Context, algorithm Algorithm) (_ *Result, err er
 		}
 		return nil, err
 	}
-	result.Algorithm, result.Memory = job.algorithm, memory
+	result.Algorithm = job.algorithm
 	if result.Elapsed == 0 { // an algorithm of a user's own may have measured it
 		result.Elapsed = job.elapsed()
 	}

@@ -166,7 +166,7 @@ func (a CES) newHead(ctx context.Context, job *Job, p *pairs) (head, *outputsHea
 	if job.DType == compute.Float64 {
 		tolerance = 1e-13
 	}
-	c, err := newComponents(sums.gram, p.learnt, tolerance, a.Rank)
+	c, err := newComponents(sums.gram, p.learnt, tolerance)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -38,9 +38,6 @@ type Network struct {
 	Optimiser optim.Adam // default Adam with a rate of .01 that falls to .0001
 }
 
-// Title implements Regressor.
-func (Network) Title() string { return "dense network" }
-
 // Prepare implements Regressor.
 func (n Network) Prepare(int) (Regressor, error) {
 	if n.Hidden == nil {
@@ -79,7 +76,6 @@ func (n Network) Prepare(int) (Regressor, error) {
 func (n Network) Learn(ctx context.Context, lesson *Lesson) (*Learnt, error) {
 	var best *Learnt
 	least := math.Inf(1)
-	var tried []Tried
 	var trainer ascent.Trainer
 	defer trainer.Close()
 	for _, activation := range n.Activations {
@@ -94,12 +90,10 @@ func (n Network) Learn(ctx context.Context, lesson *Lesson) (*Learnt, error) {
 		if err != nil {
 			return nil, err
 		}
-		tried = append(tried, Tried{activation, found})
 		if loss := (1 - found.R2) + found.Gradient; loss < least || best == nil {
 			best, least = candidate, loss
 		}
 	}
-	best.Tried = tried
 	return best, nil
 }
 

@@ -113,13 +113,12 @@ type components struct {
 	combine *mat.Dense // [T, R]
 	sizes   []float64  // [R]: sum of squared scores of each component over the first T rows
 	rest    []float64  // [J]: squared length of each row's rest
-	left    float64    // share of the first rows' variance that is in no component
 	total   float64    // sum of squared distances of the first rows from their mean
 }
 
 // newComponents decomposes rows given gram, [J, J], their inner products about the mean of the first `learnt` rows. It
-// takes components until at most a share `tolerance` of the variance is left, and at most `most` of them.
-func newComponents(gram *mat.SymDense, learnt int, tolerance float64, most int) (*components, error) {
+// takes components until at most a share `tolerance` of the variance is left.
+func newComponents(gram *mat.SymDense, learnt int, tolerance float64) (*components, error) {
 	rows := gram.SymmetricDim()
 	var eigen mat.EigenSym
 	if ok := eigen.Factorize(gram.SliceSym(0, learnt), true); !ok {
@@ -133,7 +132,7 @@ func newComponents(gram *mat.SymDense, learnt int, tolerance float64, most int) 
 		return nil, fmt.Errorf("%w: the variance of what the pairs hold is %v", ErrPairs, c.total)
 	}
 	rank, kept := 0, 0.
-	for rank < min(most, learnt-1) && 1-kept/c.total > tolerance {
+	for rank < learnt-1 && 1-kept/c.total > tolerance {
 		v := values[learnt-1-rank]
 		if v <= 1e-15*values[learnt-1] {
 			break
@@ -141,7 +140,6 @@ func newComponents(gram *mat.SymDense, learnt int, tolerance float64, most int) 
 		kept += v
 		rank++
 	}
-	c.left = max(0, 1-kept/c.total)
 	c.combine = mat.NewDense(learnt, rank, nil)
 	for r := range rank {
 		v := values[learnt-1-r]
@@ -177,8 +175,8 @@ type outputs struct {
 	residual2 float64       // |y - mean|^2
 }
 
-// blockRows is how many rows of the data are evaluated at once for the pairs' outputs.
-func blockRows(rows, pairs, width int) int {
+// rowsAtOnce is how many rows of the data are evaluated at once for the pairs' outputs.
+func rowsAtOnce(rows, pairs, width int) int {
 	return max(1, min(rows, mostOutputs/max(1, pairs*width)))
 }
 
@@ -200,9 +198,9 @@ func (p *pairs) blocks(
 	bound := job.Data.Bound
 	all, d := p.theta.Dims()
 	rows, inputs, targets := job.Data.Rows(), bound.Inputs, bound.Targets()
-	block := blockRows(rows, all, bound.SuffixWidth())
-	if job.BlockRows > 0 {
-		block = min(block, job.BlockRows)
+	block := rowsAtOnce(rows, all, bound.SuffixWidth())
+	if job.Data.Source != nil {
+		block = min(block, blockRows)
 	}
 	plan, err := compute.NewPlan(all, int64(2*bound.SuffixWidth()*block)*int64(job.DType.Size()), 0)
 	if err != nil {

@@ -34,9 +34,6 @@ type RandomNetwork struct {
 
 var _ Regressor = RandomNetwork{}
 
-// Title implements Regressor.
-func (RandomNetwork) Title() string { return "random network" }
-
 // Prepare implements Regressor.
 func (n RandomNetwork) Prepare(int) (Regressor, error) {
 	n.Units = cmp.Or(n.Units, 1000)

@@ -22,8 +22,6 @@ import (
 // regressors, and a type of your own can be one. It is a value that holds settings; its exported fields are compared
 // when a run resumes from a checkpoint.
 type Regressor interface {
-	// Title describes it, for reports.
-	Title() string
 	// Prepare fills in defaults for d coordinates, and returns an error that names a setting that is wrong.
 	Prepare(d int) (Regressor, error)
 	// Learn learns from the lesson's pairs.
@@ -59,7 +57,6 @@ type Learnt struct {
 	// Predict builds the scores, [J, R], from standardised theta, [J, D], and the data by their names.
 	Predict    func(data compute.Nodes, theta *graph.Node) *graph.Node
 	Activation nn.Activation // that was chosen; empty if there is none
-	Tried      []Tried       // what it was chosen among
 }
 
 // within are the nodes whose names begin with the prefix, by their names without it.
@@ -76,9 +73,6 @@ func within(nodes compute.Nodes, prefix string) compute.Nodes {
 // Linear predicts scores by linear regression: least squares, with the smallest coefficients if there are fewer pairs
 // than coordinates. It is exact if the network is linear in theta.
 type Linear struct{}
-
-// Title implements Regressor.
-func (Linear) Title() string { return "linear regression" }
 
 // Prepare implements Regressor.
 func (l Linear) Prepare(int) (Regressor, error) { return l, nil }
@@ -118,9 +112,6 @@ type GaussianProcess struct{}
 // mostForProcess is the largest number of coordinates of a Gaussian process: beyond, all pairs are about equally far
 // from each other.
 const mostForProcess = 50
-
-// Title implements Regressor.
-func (GaussianProcess) Title() string { return "Gaussian process" }
 
 // Prepare implements Regressor.
 func (p GaussianProcess) Prepare(d int) (Regressor, error) {

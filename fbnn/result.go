@@ -48,8 +48,6 @@ type Result struct {
 	// SecondStage is the mean probability with which the true posterior accepts what the emulated chain has reached (the
 	// second stage of delayed acceptance); NaN if there is no second stage.
 	SecondStage float64
-	// Memory is the estimated largest memory of a run of FitSource, in bytes, with the program itself; 0 for Fit.
-	Memory int64
 	// Evaluations counts the evaluations in all steps: of the network on all rows (Full, FullGradients), and of the
 	// emulator (Partial, PartialGradients).
 	Evaluations mcmc.Evaluations
@@ -66,19 +64,9 @@ func (r *Result) FullEvaluations() float64 { return r.Evaluations.Forwards() }
 // EmulatorReport describes the emulator, and its errors on the pairs that were held out from its training: the last
 // fifth of the chain.
 type EmulatorReport struct {
-	Of, By     string        // what is emulated, and by which regressor
-	Activation nn.Activation // the chosen one; empty if By has none
-	Tried      []Tried       // the candidates
+	Activation nn.Activation // the one that a Network chose; empty for other regressors
 	Rank       int           // R, the number of scores it predicts: principal components, or 1 for the log-likelihood
-	Left       float64       // share of the variance of the learnt pairs' outputs that is in no component; 0 to 1
-	Learnt     int           // number of pairs from which it has learnt
 	HeldOut    Errors
-}
-
-// Tried is an emulator with one of the activations.
-type Tried struct {
-	Activation nn.Activation
-	Errors
 }
 
 // Errors are those of an emulator on held-out pairs.
@@ -97,7 +85,7 @@ type Errors struct {
 // Truth compares the potential Phi = -log p(y | theta) with the emulated one, Phi^e, at states of the sampling that are
 // evenly spaced over its draws.
 type Truth struct {
-	States         int     // their number: CES.Check, or all draws if there are fewer; all draws for Chain and Prior
+	States         int     // their number: 100, or all draws if there are fewer; all draws for Chain and Prior
 	True, Emulated float64 // means of Phi and of Phi^e over the states
 	RMS            float64 // root mean square of Phi - Phi^e
 	// Calibration and CalibrationStdDev are the mean and the standard deviation of Phi over the pairs. Prior is the median

@@ -1,6 +1,7 @@
 package fbnn
 
 import (
+	"cmp"
 	"time"
 
 	"gobnn/bayes"
@@ -34,34 +35,18 @@ type Settings struct {
 	// The posterior predicts by the network, also with CES.PaperMode. An error ends the run.
 	Observe      func(step int, now *bayes.Posterior) error `json:"-"`
 	ObserveEvery int
-
-	// BlockRows, for FitSource, is the largest number of rows that are read at once; default 8192, or all if there are
-	// fewer.
-	BlockRows int
-	// Memory, for FitSource, is the most memory that a run may take, in bytes; default 2 GiB. If the estimate,
-	// Result.Memory, is larger, FitSource returns an error before it reads a row.
-	Memory int64
 }
-
-// defaultMemory is Settings.Memory where it is 0.
-const defaultMemory = 2 << 30
 
 // withDefaults fills in what is zero and checks the rest.
 func (s Settings) withDefaults() (Settings, error) {
-	if s.DType == 0 {
-		s.DType = compute.Float32
-	}
-	if s.CheckpointEvery == 0 {
-		s.CheckpointEvery = 30 * time.Second
-	}
-	return s, limits.Check("fbnn: Settings",
+	s.DType = cmp.Or(s.DType, compute.Float32)
+	err := limits.Fill("fbnn: Settings",
 		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64,
 			"compute.Float32 or compute.Float64"),
-		limits.Field("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery > 0, "positive (0: 30 s)"),
-		limits.Field("ObserveEvery", s.ObserveEvery, s.ObserveEvery >= 0, "0 (a tenth of the draws) or more"),
-		limits.Field("BlockRows", s.BlockRows, s.BlockRows >= 0, "0 (8192) or more"),
-		limits.Field("Memory", s.Memory, s.Memory >= 0, "0 (2 GiB) or more, in bytes"),
+		limits.Duration("CheckpointEvery", &s.CheckpointEvery, 30*time.Second).Positive(),
+		limits.Int("ObserveEvery", &s.ObserveEvery).From(0),
 	)
+	return s, err
 }
 
 // file is the checkpoint of a stage; empty without checkpoints.

@@ -37,7 +37,7 @@ func alone(t *testing.T) bool {
 }
 
 // Rows of 1000 features are calibrated on, emulated and sampled with the true posterior's correction, in less than
-// 2 GiB of memory, and than was estimated. They are 60 000, .5 GB, or GOBNN_ROWS: what is in memory does not depend on
+// 2 GiB of memory. They are 60 000, .5 GB, or GOBNN_ROWS: what is in memory does not depend on
 // it. 5 000 000 rows, 40 GB, took .79 GiB, and 70 minutes beside other work. All of it is in a process of its own,
 // since the memory of other tests would count.
 func TestSourceMemoryLong(t *testing.T) {
@@ -67,16 +67,16 @@ func TestSourceMemoryLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory, estimate := computetest.PeakMemory(t), float64(r.Memory)/(1<<30)
-	t.Logf("%d rows in %v: %.2f GiB of memory, estimated %.2f; second stage %.2f, %+v", rows, time.Since(began), memory,
-		estimate, r.SecondStage, r.Truth)
-	if memory > 2 || memory > estimate {
-		t.Errorf("%.2f GiB of memory, estimated %.2f, want at most 2", memory, estimate)
+	memory := computetest.PeakMemory(t)
+	t.Logf("%d rows in %v: %.2f GiB of memory; second stage %.2f, %+v", rows, time.Since(began), memory, r.SecondStage,
+		r.Truth)
+	if memory > 2 {
+		t.Errorf("%.2f GiB of memory, want at most 2", memory)
 	}
 }
 
-// BNN-SGHMC's 2000 draws of a network of 20 241 weights, .15 GiB in float32, take no more than was estimated, and with
-// their predictions and their effective sizes less than 2 GiB. Copies of all in float64 took 3.3.
+// BNN-SGHMC's 2000 draws of a network of 20 241 weights, .15 GiB in float32, take, with their
+// predictions and their effective sizes, less than 2 GiB. Copies of all in float64 took 3.3.
 func TestDrawsMemoryLong(t *testing.T) {
 	engine := computetest.XLA(t, "a minute with XLA, many on the Go backend")
 	if !alone(t) {
@@ -91,11 +91,6 @@ func TestDrawsMemoryLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory, estimate := computetest.PeakMemory(t), float64(r.Memory)/(1<<30)
-	t.Logf("the draws: %.2f GiB, estimated %.2f", memory, estimate)
-	if memory > estimate {
-		t.Errorf("%.2f GiB of memory, estimated %.2f", memory, estimate)
-	}
 	p, err := r.Predict(t.Context(), mat.NewDense(1000, 1000, nil))
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +103,7 @@ func TestDrawsMemoryLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory = computetest.PeakMemory(t)
+	memory := computetest.PeakMemory(t)
 	t.Logf("with %d predictions of %d rows and effective sizes such as %.1f: %.2f GiB", p.Particles, p.Rows, ess, memory)
 	if memory > 2 {
 		t.Errorf("%.2f GiB of memory, want at most 2", memory)

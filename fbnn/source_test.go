@@ -47,8 +47,9 @@ func TestSourceExact(t *testing.T) {
 		source := &counted{Source: dataset.RowsOf(parts.Train)}
 		a.Chains = 8
 		a.BatchSize = 7
+		fbnn.ReadAtOnce(t, 8)
 		r, err := fbnn.FitSource(t.Context(), model, a, source,
-			fbnn.Settings{Engine: engine, DType: compute.Float64, Seed: 3, BlockRows: 8})
+			fbnn.Settings{Engine: engine, DType: compute.Float64, Seed: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,8 +57,8 @@ func TestSourceExact(t *testing.T) {
 		if source.most.Load() != 8 {
 			t.Errorf("%s: %d rows were read at once, and 8 may be", name, source.most.Load())
 		}
-		if !a.Uncorrected && !(r.SecondStage > .2 && r.SecondStage < .9) || r.Memory < 1<<29 || r.Memory > 1<<30 {
-			t.Errorf("%s: the second stage accepts %.3f; %d bytes", name, r.SecondStage, r.Memory)
+		if !a.Uncorrected && !(r.SecondStage > .2 && r.SecondStage < .9) {
+			t.Errorf("%s: the second stage accepts %.3f", name, r.SecondStage)
 		}
 		from := r.Posterior.Provenance()
 		if from.Rows != 30 || len(from.DataHash) != 64 {
@@ -125,40 +126,35 @@ func TestSourceBadInput(t *testing.T) {
 			a: fbnn.Chain{Kernel: mcmc.PreconditionedCrankNicolson{}}, source: many, says: []string{"by mini-batches"},
 		},
 		"a batch of several blocks": {
-			a: fbnn.CES{BatchSize: 60}, source: many, settings: fbnn.Settings{BlockRows: 50},
-			says: []string{"CES.BatchSize is 60", "Settings.BlockRows, 50"},
+			a: fbnn.CES{BatchSize: 5000}, source: many, says: []string{"CES.BatchSize is 5000", "at most 4096"},
 		},
 		"outputs of all rows": {
 			likelihood: bayes.Bernoulli{}, source: many,
-			says: []string{"GiB of memory, and Settings.Memory is 2 GiB", "5000000 rows", "CES.Emulates"},
+			says: []string{"CES.Emulates", "5000000 rows", "take fbnn.LogLikelihood"},
 		},
-		"large blocks": {
-			source: many, settings: fbnn.Settings{BlockRows: 5_000_000}, says: []string{"blocks of 5000000 rows"},
-		},
-		"little memory": {
-			source: many, settings: fbnn.Settings{Memory: 1 << 20}, says: []string{"Settings.Memory is 0.000977 GiB"},
-		},
-		"negative":      {source: many, settings: fbnn.Settings{Memory: -1}, says: []string{"Memory is -1"}},
-		"negative rows": {source: many, settings: fbnn.Settings{BlockRows: -1}, says: []string{"BlockRows is -1"}},
 		"nothing":       {says: []string{"the source is nil"}},
 		"no rows":       {source: dataset.Simulated{Features: 3}, says: []string{"0 rows"}},
 		"changing rows": {source: twisted{few, twice, 0}, is: dataset.ErrChanged, says: []string{"row", "the same row"}},
 		"NaN":           {source: twisted{few, odd, 70}, says: []string{"row 70, column 1", "NaN"}},
 		"no class": {
-			likelihood: bayes.Bernoulli{}, source: twisted{few, func(int) float64 { return 0 }, 0},
-			is: dataset.ErrMissingClass, says: []string{"class 1"},
+			likelihood: bayes.Bernoulli{}, a: fbnn.CES{Emulates: fbnn.LogLikelihood},
+			source: twisted{few, func(int) float64 { return 0 }, 0},
+			is:     dataset.ErrMissingClass, says: []string{"class 1"},
 		},
 		"a gap": {
-			likelihood: bayes.Categorical{}, source: twisted{few, func(row int) float64 { return 2 * odd(row) }, 0},
-			is: dataset.ErrMissingClass, says: []string{"class 1"},
+			likelihood: bayes.Categorical{}, a: fbnn.CES{Emulates: fbnn.LogLikelihood},
+			source: twisted{few, func(row int) float64 { return 2 * odd(row) }, 0},
+			is:     dataset.ErrMissingClass, says: []string{"class 1"},
 		},
 		"no number of a class": {
-			likelihood: bayes.Bernoulli{}, source: twisted{few, func(row int) float64 { return odd(row) * 2 }, 0},
-			says: []string{"target of row 1 is 2", "from 0 to 1"},
+			likelihood: bayes.Bernoulli{}, a: fbnn.CES{Emulates: fbnn.LogLikelihood},
+			source: twisted{few, func(row int) float64 { return odd(row) * 2 }, 0},
+			says:   []string{"target of row 1 is 2", "from 0 to 1"},
 		},
 		"no count": {
-			likelihood: bayes.Poisson{}, source: twisted{few, func(row int) float64 { return odd(row) / 2 }, 0},
-			says: []string{"target 0 of row 1", "counts"},
+			likelihood: bayes.Poisson{}, a: fbnn.CES{Emulates: fbnn.LogLikelihood},
+			source: twisted{few, func(row int) float64 { return odd(row) / 2 }, 0},
+			says:   []string{"target 0 of row 1", "counts"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,8 +182,9 @@ func TestSourceEmulatorOfItsPairs(t *testing.T) {
 	a := fbnn.CES{Pairs: 20, PairsWarmUp: 20, Draws: 60, BatchSize: 5, Uncorrected: true}
 	a.Regressor = fbnn.Network{Epochs: 20}
 	fit := func(blockRows int, checkpoint string) []float64 {
+		fbnn.ReadAtOnce(t, blockRows)
 		r, err := fbnn.FitSource(t.Context(), model, a, dataset.RowsOf(parts.Train), fbnn.Settings{
-			Engine: computetest.Go(t), DType: compute.Float64, BlockRows: blockRows, Checkpoint: checkpoint,
+			Engine: computetest.Go(t), DType: compute.Float64, Checkpoint: checkpoint,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -7,23 +7,29 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
 
+	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
-// This file chooses the step size of the sampling kernel of CES, by what the true posterior accepts; the Beta of a pCN
-// is in beta.go.
+// This file chooses the step size of the sampling kernel of CES, by what the true posterior accepts.
 
 // stepped is the sampling kernel with its step size chosen. Without PaperMode, the Beta of a pCN is at most the one
 // that the true posterior accepts with probability .3. An HMC without a step size gets that of chosenStep.
 func (r *ces) stepped(ctx context.Context, cheap density.Problem) (mcmc.Kernel, error) {
 	begin := r.pairs.theta.Slice(max(0, r.Pairs-atOnce), r.Pairs, 0, r.Data.Bound.D)
-	var err error
+	emulator, err := newEvaluator(r.Job, cheap)
+	if err != nil {
+		return nil, err
+	}
+	defer emulator.Close()
 	if hmc, ok := r.unstepped(); ok {
-		hmc.StepSize, err = r.chosenStep(ctx, cheap, begin, hmc)
+		hmc.StepSize, err = r.chosenStep(ctx, emulator, begin, hmc)
 		r.result.StepSize = hmc.StepSize
 		r.choose("sampling_step_size", hmc.StepSize)
 		return hmc, err
@@ -37,26 +43,94 @@ func (r *ces) stepped(ctx context.Context, cheap density.Problem) (mcmc.Kernel, 
 	}
 	limit := r.result.TrueBeta
 	if r.PaperMode {
-		emulator, err := newEvaluator(r.Job, cheap)
-		if err != nil {
-			return nil, err
-		}
-		defer emulator.Close()
 		if limit, err = r.acceptedBeta(ctx, emulator, begin, pcn); err != nil {
 			return nil, err
 		}
 	}
-	switch {
-	case pcn.Beta == 0:
-		pcn.Beta = limit
-	case pcn.Beta > limit && !r.PaperMode:
-		r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("CES.Sampling.Beta is %.3g, but the true chain needs %.3g "+
-			"to be accepted with probability %.1f: that was taken", pcn.Beta, limit, wanted))
+	if pcn.Beta == 0 || pcn.Beta > limit && !r.PaperMode {
+		r.doubtBeta(pcn.Beta, limit)
 		pcn.Beta = limit
 	}
 	r.result.Beta = pcn.Beta
 	r.choose("sampling_beta", pcn.Beta)
 	return pcn, nil
+}
+
+// wanted is the acceptance for which a Beta is chosen.
+const wanted = .3
+
+// acceptedBeta is the Beta of a pCN, at most 1, at which proposals from the rows of begin, [n, D], are accepted with a
+// mean probability of .3. It is found by bisection on its logarithm, with the same noise for each Beta.
+func (r *ces) acceptedBeta(
+	ctx context.Context, e *evaluator, begin mat.Matrix, k mcmc.PreconditionedCrankNicolson,
+) (float64, error) {
+	from := repeated(begin)
+	_, d := begin.Dims()
+	mean := k.Mean
+	if len(mean) == 0 {
+		mean = make([]float64, d)
+	}
+	noise, proposal := mat.NewDense(atOnce, d, nil), mat.NewDense(atOnce, d, nil)
+	rng := rand.New(rand.NewPCG(r.Seed, 0x62657461))
+	noise.Apply(func(_, c int, _ float64) float64 { return k.StdDev[c] * rng.NormFloat64() }, noise)
+	// The log-density minus that of the normal distribution that proposals leave invariant, up to a constant: its
+	// difference between two places is pCN's log acceptance ratio.
+	beyond := func(theta *mat.Dense) ([]float64, error) {
+		density, err := e.logDensity(ctx, theta)
+		for i := range density {
+			for c, v := range theta.RawRowView(i) {
+				density[i] += square((v-mean[c])/k.StdDev[c]) / 2
+			}
+		}
+		return density, err
+	}
+	before, err := beyond(from)
+	if err != nil {
+		return 0, err
+	}
+	const halvings = 12
+	low, high := math.Log(1e-7), 0. // of log beta
+	for range halvings {
+		beta := math.Exp((low + high) / 2)
+		keep := math.Sqrt(1 - beta*beta)
+		for i := range atOnce {
+			row := proposal.RawRowView(i)
+			floats.AddScaledTo(row, mean, beta, noise.RawRowView(i))
+			floats.AddScaled(row, keep, from.RawRowView(i))
+			floats.AddScaled(row, -keep, mean)
+		}
+		after, err := beyond(proposal)
+		if err != nil {
+			return 0, err
+		}
+		acceptance := 0.
+		for i := range after {
+			if ratio := math.Exp(after[i] - before[i]); ratio > 0 { // not NaN
+				acceptance += min(1, ratio) / atOnce
+			}
+		}
+		if acceptance > wanted {
+			low = math.Log(beta)
+		} else {
+			high = math.Log(beta)
+		}
+	}
+	if e == r.truth {
+		r.spent.Full += (1 + halvings) * atOnce
+	} else {
+		r.spent.Partial += (1 + halvings) * atOnce
+	}
+	return math.Exp((low + high) / 2), nil
+}
+
+// repeated are atOnce rows, [atOnce, D]: those of begin, [n, D], again and again.
+func repeated(begin mat.Matrix) *mat.Dense {
+	n, d := begin.Dims()
+	out := mat.NewDense(atOnce, d, nil)
+	for i := range atOnce {
+		mat.Row(out.RawRowView(i), i%n, begin)
+	}
+	return out
 }
 
 // The candidates for HMC's step size are halved from the largest until the second stage accepts nearly all ends of
@@ -73,17 +147,10 @@ const (
 // begin, [n, D], with the same momenta for each candidate. It is not enough that the emulated energy is conserved: in
 // directions in which the emulator has learnt nothing the trajectory runs straight on by its momentum, and the true
 // posterior rejects its end.
-func (r *ces) chosenStep(ctx context.Context, cheap density.Problem, begin mat.Matrix, k mcmc.HMC) (float64, error) {
-	emulator, err := newEvaluator(r.Job, cheap)
-	if err != nil {
-		return 0, err
-	}
-	defer emulator.Close()
-	n, d := begin.Dims()
-	start := mat.NewDense(atOnce, d, nil)
-	for i := range atOnce {
-		mat.Row(start.RawRowView(i), i%n, begin)
-	}
+func (r *ces) chosenStep(ctx context.Context, emulator *evaluator, begin mat.Matrix, k mcmc.HMC) (float64, error) {
+	start := repeated(begin)
+	_, d := begin.Dims()
+	places := compute.Floats(r.DType, start.RawMatrix().Data, atOnce, d)
 	trueAtStart, err := r.truth.logDensity(ctx, start)
 	if err != nil {
 		return 0, err
@@ -94,19 +161,31 @@ func (r *ces) chosenStep(ctx context.Context, cheap density.Problem, begin mat.M
 	}
 	r.spent.Full += atOnce
 	r.spent.Partial += atOnce
+	k.Jitter, k.AtOnce = 0, cmp.Or(k.Steps, 10) // a Move is a whole transition
+	transition, err := r.transition(emulator, k)
+	if err != nil {
+		return 0, err
+	}
+	defer transition.Close()
 	// If the true posterior accepts enough ends at no candidate, the step size is one smaller than all of them. If the
 	// sampling does not move with that either, it ends with mcmc.ErrStuck, whose text has the numbers.
 	best, furthest, step := largestStep*math.Pow(2, -mostHalvings), 0., largestStep
 	for range mostHalvings {
-		end, cheapAtEnd, err := r.transitions(ctx, emulator, start, cheapAtStart, k, step)
-		if err != nil {
-			return 0, err
+		if err := context.Cause(ctx); err != nil {
+			return 0, fmt.Errorf("fbnn: choosing a step size: %w", err)
 		}
+		values, err := transition.Run(emulator.state, places, step)
+		if err != nil {
+			return 0, fmt.Errorf("fbnn: choosing a step size: %w", err)
+		}
+		ends := mat.NewDense(atOnce, d+1, values)
+		end, cheapAtEnd := mat.DenseCopyOf(ends.Slice(0, atOnce, 0, d)), mat.Col(nil, d, ends)
 		trueAtEnd, err := r.truth.logDensity(ctx, end)
 		if err != nil {
 			return 0, err
 		}
 		r.spent.Full += atOnce
+		r.spent.PartialGradients += atOnce * (k.AtOnce + 1)
 		accepted, jump := 0., 0.
 		for i := range atOnce {
 			squared := square(floats.Distance(end.RawRowView(i), start.RawRowView(i), 2))
@@ -127,59 +206,14 @@ func (r *ces) chosenStep(ctx context.Context, cheap density.Problem, begin mat.M
 	return best, nil
 }
 
-// transitions are the HMC transitions on the emulated posterior between two evaluations of the true one, from each row
-// of start, given the emulated log-density there. It returns the ends, and the emulated log-density at the ends.
-func (r *ces) transitions(
-	ctx context.Context, emulator *evaluator, start *mat.Dense, cheapAtStart []float64, k mcmc.HMC, step float64,
-) (*mat.Dense, []float64, error) {
-	rng := rand.New(rand.NewPCG(r.Seed, 0x73746570))
-	count, d := start.Dims()
-	steps := cmp.Or(k.Steps, 10)
-	from, density := mat.DenseCopyOf(start), append([]float64(nil), cheapAtStart...)
-	at, momentum := mat.NewDense(count, d, nil), mat.NewDense(count, d, nil)
-	var kick mat.Dense
-	for range r.Transitions {
-		at.Copy(from)
-		momentum.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, momentum)
-		before := kinetic(momentum)
-		for i := range steps + 1 { // half a kick at both ends
-			gradient, err := emulator.slope(ctx, at)
-			if err != nil {
-				return nil, nil, err
-			}
-			share := step
-			if i == 0 || i == steps {
-				share /= 2
-			}
-			kick.Scale(share, gradient)
-			momentum.Add(momentum, &kick)
-			if i < steps {
-				kick.Scale(step, momentum)
-				at.Add(at, &kick)
-			}
-		}
-		r.spent.PartialGradients += count * (steps + 1)
-		r.spent.Partial += count
-		after, err := emulator.logDensity(ctx, at)
-		if err != nil {
-			return nil, nil, err
-		}
-		for i, v := range kinetic(momentum) {
-			if rng.Float64() < math.Exp(after[i]-density[i]-v+before[i]) { // not where it is NaN
-				copy(from.RawRowView(i), at.RawRowView(i))
-				density[i] = after[i]
-			}
-		}
-	}
-	return from, density, nil
-}
-
-// kinetic is |p|^2 / 2 of each row.
-func kinetic(momentum *mat.Dense) []float64 {
-	count, _ := momentum.Dims()
-	energy := make([]float64, count)
-	for i := range energy {
-		energy[i] = floats.Dot(momentum.RawRowView(i), momentum.RawRowView(i)) / 2
-	}
-	return energy
+// transition is a program that makes a transition on the emulated posterior from places, [atOnce, D], given the step
+// size: with the same momenta at each call. It returns the ends and the emulated log-densities there, [atOnce, D+1].
+func (r *ces) transition(emulator *evaluator, k mcmc.HMC) (*compute.Program, error) {
+	return compute.NewProgram(r.Engine, "fbnn transition", emulator.state.Names(), nil,
+		func(nodes compute.Nodes, in []*Node) (compute.Nodes, *Node) {
+			target, rng := emulator.target(nodes), random.New(in[0].Graph(), r.Seed)
+			s := mcmc.Start(k, rng.Named("start"), in[0], target)
+			s, _ = k.Move(rng.Named("move"), s, target, mcmc.Tuning{StepSize: in[1]})
+			return nil, Reshape(Concatenate([]*Node{s.Phi, ExpandAxes(s.LogDensity, 1)}, 1), s.Phi.Shape().Size()+atOnce)
+		})
 }

@@ -102,15 +102,17 @@ func square(x float64) float64 { return x * x }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// priorDraws is the number of draws by which Phi under the prior is estimated.
-const priorDraws = 100
+const (
+	checked    = 100 // states of the sampling at which the true Phi is evaluated, or all if there are fewer
+	priorDraws = 100 // by which Phi under the prior is estimated
+)
 
 // compare evaluates the true Phi at states of the sampling, and adds warnings to the result if it is doubtful.
 func (r *ces) compare(ctx context.Context, cheap density.Problem, outputs *outputsHead) error {
 	ctx = context.WithoutCancel(ctx) // the draws of a cancelled run are compared too
 	draws := r.result.Sampling.Draws
 	all := draws.Chains * draws.PerChain
-	count := min(all, r.Check)
+	count := min(all, checked)
 	states := mat.NewDense(count, draws.Dim, nil)
 	for i := range count {
 		at := ((2*i + 1) * all) / (2 * count)
@@ -257,11 +259,11 @@ func (r *ces) ess(draws *mcmc.Draws) error {
 // distance is the distance of states, [n, D], from the learnt pairs, within the plane that these span and from the
 // plane; see Distance. It is computed with standardised coordinates u.
 func (p *pairs) distance(states *mat.Dense) (out Distance) {
-	all, d := p.theta.Dims()
+	_, d := p.theta.Dims()
 	u := p.standardised(p.theta)
 	var gram mat.SymDense
 	gram.SymOuterK(1, u)
-	c, err := newComponents(&gram, p.learnt, 1e-9, all)
+	c, err := newComponents(&gram, p.learnt, 1e-9)
 	if err != nil {
 		return Distance{math.NaN(), math.NaN(), math.NaN(), math.NaN(), 0}
 	}
@@ -286,60 +288,6 @@ func (p *pairs) distance(states *mat.Dense) (out Distance) {
 		out.MostMahalanobis, out.MostOffPlane = max(out.MostMahalanobis, mahalanobis), max(out.MostOffPlane, off)
 	}
 	return out
-}
-
-// Thresholds beyond which a result is doubtful.
-const (
-	mostRMS       = 3.  // root mean square of Phi - Phi^e
-	manyDeviation = 5.  // standard deviations of the calibration's Phi
-	fewESS        = 10. // of the median coordinate
-	farFromPairs  = 5.  // in units of the pairs' own spread, in their plane
-	farFromPlane  = 3.  // in units of the pairs' radius
-)
-
-// warn adds warnings to the result where a threshold is exceeded.
-func (r *ces) warn() {
-	out, t, dist := r.result, r.result.Truth, r.result.Distance
-	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
-	if t.NonFinite > 0 {
-		warn("at %d of %d states the true or the emulated potential is not finite", t.NonFinite, t.States)
-	}
-	if r.PaperMode {
-		warn("CES.PaperMode: Predict gives the emulator's outputs, not the network's: they carry no uncertainty of the " +
-			"network's weights where the emulator does not know them; Posterior.Predict gives the network's")
-	}
-	still := t.MedianESS < fewESS
-	limit := t.Calibration + manyDeviation*t.CalibrationStdDev
-	excess := t.True > limit
-	asPrior := t.True > (t.Calibration+t.Prior)/2 || t.True > .75*t.Prior
-	wrong := t.RMS > mostRMS && !r.corrected() // corrected draws are exact, however wrong the emulator is
-	if excess || wrong {
-		why := "the emulator is wrong where the chain is: take more pairs, or leave CES.Uncorrected and PaperMode out"
-		switch {
-		case r.corrected() && !still: // then the draws are right, whatever the emulator and the pairs are
-			why = "the true posterior has accepted these draws, so the pairs are from too small a part of it: let the " +
-				"calibration go further (CES.PairsWarmUp, CES.PairsThin)"
-		case asPrior && !r.corrected():
-			why = fmt.Sprintf("the chain samples the prior, where Phi is %.4g: the emulator knows no more than the %d "+
-				"directions of its pairs, of %d; leave CES.Uncorrected and PaperMode out", t.Prior, dist.Dimension,
-				r.Data.Bound.D)
-		case still:
-			why = fmt.Sprintf("the chain hardly moves: half of the coordinates have fewer than %.3g effective draws",
-				t.MedianESS)
-		}
-		warn("at %d emulated states the true potential Phi is %.5g on average, the emulated one %.5g (root mean square of "+
-			"the difference %.3g), over the calibration %.5g +- %.2g: %s", t.States, t.True, t.Emulated, t.RMS, t.Calibration,
-			t.CalibrationStdDev, why)
-	} else if still {
-		warn("the chain hardly moves: half of the coordinates have fewer than %.3g effective draws of %d; in %d dimensions "+
-			"the steps that the true posterior accepts are too short for this number of draws: take more Draws or Thin, or "+
-			"another sampler (mcmc.NUTS by baseline.HMC)", t.MedianESS, out.Phi.Shape().Dim(0), r.Data.Bound.D)
-	}
-	if dist.MostMahalanobis > farFromPairs || dist.MostOffPlane > farFromPlane {
-		warn("the chain has left the emulator's domain: within the %d dimensions that the pairs span, its draws are up to "+
-			"%.3g times as far from the pairs' mean as the pairs are, and they are up to %.3g times the pairs' radius away "+
-			"from these dimensions", dist.Dimension, dist.MostMahalanobis, dist.MostOffPlane)
-	}
 }
 
 // paperPrediction are the weights of the pairs' outputs in the emulator's output at each draw: with z = size * scores,

@@ -272,7 +272,6 @@ func (r fbnnRun) fit(ctx context.Context) (*fbnnFit, error) {
 		settings := fbnn.Settings{Seed: r.seed}
 		result, err := (*fbnn.Result)(nil), error(nil)
 		if r.streamed != nil {
-			settings.BlockRows = 4096 // which leaves the draws of BNN-SGHMC room in 2 GiB
 			result, err = fbnn.FitSource(ctx, model, a, r.streamed(int(r.seed), r.rows), settings)
 		} else {
 			result, err = fbnn.Fit(ctx, model, a, train, settings)

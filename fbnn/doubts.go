@@ -1,0 +1,69 @@
+package fbnn
+
+import (
+	"fmt"
+)
+
+// This file is what makes a result of CES doubtful.
+
+// Thresholds beyond which a result is doubtful.
+const (
+	mostRMS       = 3.  // root mean square of Phi - Phi^e
+	manyDeviation = 5.  // standard deviations of the calibration's Phi
+	fewESS        = 10. // of the median coordinate
+	farFromPairs  = 5.  // in units of the pairs' own spread, in their plane
+	farFromPlane  = 3.  // in units of the pairs' radius
+)
+
+// warn adds warnings to the result where a threshold is exceeded.
+func (r *ces) warn() {
+	out, t, dist := r.result, r.result.Truth, r.result.Distance
+	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
+	if t.NonFinite > 0 {
+		warn("at %d of %d states the true or the emulated potential is not finite", t.NonFinite, t.States)
+	}
+	if r.PaperMode {
+		warn("CES.PaperMode: Predict gives the emulator's outputs, not the network's: they carry no uncertainty of the " +
+			"network's weights where the emulator does not know them; Posterior.Predict gives the network's")
+	}
+	still := t.MedianESS < fewESS
+	limit := t.Calibration + manyDeviation*t.CalibrationStdDev
+	excess := t.True > limit
+	asPrior := t.True > (t.Calibration+t.Prior)/2 || t.True > .75*t.Prior
+	wrong := t.RMS > mostRMS && !r.corrected() // corrected draws are exact, however wrong the emulator is
+	if excess || wrong {
+		why := "the emulator is wrong where the chain is: take more pairs, or leave CES.Uncorrected and PaperMode out"
+		switch {
+		case r.corrected() && !still: // then the draws are right, whatever the emulator and the pairs are
+			why = "the true posterior has accepted these draws, so the pairs are from too small a part of it: let the " +
+				"calibration go further (CES.PairsWarmUp, CES.PairsThin)"
+		case asPrior && !r.corrected():
+			why = fmt.Sprintf("the chain samples the prior, where Phi is %.4g: the emulator knows no more than the %d "+
+				"directions of its pairs, of %d; leave CES.Uncorrected and PaperMode out", t.Prior, dist.Dimension,
+				r.Data.Bound.D)
+		case still:
+			why = fmt.Sprintf("the chain hardly moves: half of the coordinates have fewer than %.3g effective draws",
+				t.MedianESS)
+		}
+		warn("at %d emulated states the true potential Phi is %.5g on average, the emulated one %.5g (root mean square of "+
+			"the difference %.3g), over the calibration %.5g +- %.2g: %s", t.States, t.True, t.Emulated, t.RMS, t.Calibration,
+			t.CalibrationStdDev, why)
+	} else if still {
+		warn("the chain hardly moves: half of the coordinates have fewer than %.3g effective draws of %d; in %d dimensions "+
+			"the steps that the true posterior accepts are too short for this number of draws: take more Draws or Thin, or "+
+			"another sampler (mcmc.NUTS by baseline.HMC)", t.MedianESS, out.Phi.Shape().Dim(0), r.Data.Bound.D)
+	}
+	if dist.MostMahalanobis > farFromPairs || dist.MostOffPlane > farFromPlane {
+		warn("the chain has left the emulator's domain: within the %d dimensions that the pairs span, its draws are up to "+
+			"%.3g times as far from the pairs' mean as the pairs are, and they are up to %.3g times the pairs' radius away "+
+			"from these dimensions", dist.Dimension, dist.MostMahalanobis, dist.MostOffPlane)
+	}
+}
+
+// doubtBeta adds a warning if the Beta that was set, 0 for none, is not the one that was taken.
+func (r *ces) doubtBeta(set, taken float64) {
+	if set > 0 {
+		r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("CES.Sampling.Beta is %.3g, but the true chain needs %.3g "+
+			"to be accepted with probability %.1f: that was taken", set, taken, wanted))
+	}
+}
