@@ -148,7 +148,7 @@ func TestBadInput(t *testing.T) {
 		"SGHMC is not corrected": {
 			a: fbnn.CES{Sampling: mcmc.SGHMC{}}, says: []string{"CES.Sampling", "CES.Uncorrected", "mcmc.SGHMC", "mcmc.HMC"},
 		},
-		"batch":        {a: fbnn.CES{BatchSize: 31}, says: []string{"CES.BatchSize is 31", "30 rows"}},
+		"batch":        {a: fbnn.CES{BatchSize: 31}, says: []string{"CES.BatchSize is 31", "from 1 to 30"}},
 		"what":         {a: fbnn.CES{Emulates: "gradient"}, says: []string{`CES.Emulates is gradient`, "log-likelihood"}},
 		"paper's mode": {a: fbnn.CES{Emulates: fbnn.LogLikelihood, PaperMode: true}, says: []string{"CES.PaperMode"}},
 		"no activation": {
@@ -256,10 +256,10 @@ func TestStandsStill(t *testing.T) {
 	}
 	chosen(t, r, "sampling_step_size", r.StepSize)
 	// Of each step size that was tried, trajectories from 50 places evaluate the emulator's gradient at both ends and
-	// between, 4 times in all, and its log-density at the end; that is also evaluated at their start, and in the check.
+	// between, 4 times in all; its log-density is evaluated at their start, and in the check.
 	gradients := r.Evaluations.PartialGradients - r.Sampling.Evaluations.PartialGradients
 	densities := r.Evaluations.Partial - r.Sampling.Evaluations.Partial - 50 - r.Truth.States
-	if densities < 50 || gradients != 4*densities {
+	if densities != 0 || gradients < 200 || gradients%200 != 0 {
 		t.Errorf("the choice of the step size took %d gradients and %d log-densities of the emulator", gradients, densities)
 	}
 }
@@ -295,6 +295,7 @@ func TestResume(t *testing.T) {
 		},
 		"blocks": func(ctx context.Context, a fbnn.CES, s fbnn.Settings) (*fbnn.Result, error) {
 			fbnn.ReadAtOnce(t, 11)
+			a.BatchSize = 7
 			return fbnn.FitSource(ctx, model, a, dataset.RowsOf(parts.Train), s)
 		},
 	} {

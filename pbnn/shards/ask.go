@@ -26,9 +26,7 @@ type asking struct {
 
 // inputs asks the shards for the inputs of a move, given what the chains carry. Of Langevin's two moves the first needs
 // the gradients at the chains' places, the second those at the proposals, on the same rows, and the differences. An
-// input that is not needed is nil. A proposal with a number that is not finite is not asked about, as shards refuse it:
-// the chain's own place stands for it, and what is answered for that chain is replaced by NaN, which rejects the
-// proposal.
+// input that is not needed is nil.
 func (a *asking) inputs(
 	ctx context.Context, move int, carried map[string]*tensors.Tensor,
 ) (differences, gradients []float64, err error) {
@@ -46,10 +44,9 @@ func (a *asking) inputs(
 		gradients, err = a.ask(ctx, Shard.Gradients, q, size, ofGradients)
 		return nil, gradients, err
 	}
-	proposal, lost := finite(values["proposal"], q.From, q.Chains)
+	q.To = values["proposal"]
 	back := q // the gradients at the proposals
-	back.Move, back.From = move-1, proposal
-	q.To = proposal
+	back.Move, back.From = move-1, q.To
 	var all sync.WaitGroup
 	var other error
 	if a.Proposal == pbnn.Langevin {
@@ -57,37 +54,7 @@ func (a *asking) inputs(
 	}
 	differences, err = a.ask(ctx, Shard.Differences, q, q.Chains*q.Batches, a.perRow/float64(q.BatchSize))
 	all.Wait()
-	reject(differences, lost, q.Batches)
-	reject(gradients, lost, size/q.Chains)
 	return differences, gradients, errors.Join(err, other)
-}
-
-// finite are the proposals of J chains, flat [J, D], those with a number that is not finite replaced by the chain's
-// place; lost are these chains.
-func finite(proposals, places []float64, chains int) (asked []float64, lost []int) {
-	asked = slices.Clone(proposals)
-	d := len(proposals) / chains
-	for j := range chains {
-		if own := asked[j*d:][:d]; slices.ContainsFunc(own, infinite) {
-			copy(own, places[j*d:])
-			lost = append(lost, j)
-		}
-	}
-	return asked, lost
-}
-
-func infinite(v float64) bool { return !(math.Abs(v) <= math.MaxFloat64) } // or NaN
-
-// reject makes the answers for the lost chains, each numbers long, NaN.
-func reject(answers []float64, lost []int, each int) {
-	if answers == nil {
-		return // an error
-	}
-	for _, j := range lost {
-		for k := range each {
-			answers[j*each+k] = math.NaN()
-		}
-	}
 }
 
 // ask puts a question to all shards at once and adds up their answers, each multiplied by the shard's number of rows
@@ -118,7 +85,7 @@ func (f *federation) ask(
 	sums := make([]float64, numbers)
 	for i, answer := range answers {
 		for k, v := range answer.Values {
-			if infinite(v) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
 				f.nonFinite[i].Add(1)
 			}
 			sums[k] += scale * float64(f.rows[i]) * v

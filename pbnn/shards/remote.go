@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"net/rpc"
 	"strings"
@@ -39,19 +38,12 @@ func (r *remote) Describe(ctx context.Context) (Description, error) {
 
 // Differences implements Shard.
 func (r *remote) Differences(ctx context.Context, q Request) (Answer, error) {
-	return r.ask(ctx, "Differences", q)
+	return call[Answer](ctx, r, "Differences", q)
 }
 
 // Gradients implements Shard.
 func (r *remote) Gradients(ctx context.Context, q Request) (Answer, error) {
-	return r.ask(ctx, "Gradients", q)
-}
-
-func (r *remote) ask(ctx context.Context, method string, q Request) (Answer, error) {
-	if err := q.checkPlaces(math.MaxFloat64); err != nil { // before it travels
-		return Answer{}, fmt.Errorf("%s: %w", r.address, err)
-	}
-	return call[Answer](ctx, r, method, q)
+	return call[Answer](ctx, r, "Gradients", q)
 }
 
 // Close ends the connection.

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"net/rpc"
 
@@ -133,7 +132,7 @@ func (s *service) answer(method func(context.Context, Request) (Answer, error), 
 	return err
 }
 
-// permit is an error if a question is beyond a limit, or is about a place that is not finite.
+// permit is an error if a question is beyond a limit.
 func (l Limits) permit(q Request) error {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrRefused}, args...)...)
@@ -149,5 +148,5 @@ func (l Limits) permit(q Request) error {
 	case q.Chains > mostChains:
 		return refuse("it is for %d chains: a question may be for %d", q.Chains, mostChains)
 	}
-	return q.checkPlaces(math.MaxFloat64)
+	return nil
 }

@@ -3,8 +3,6 @@ package shards
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 )
 
 // Errors that are wrapped by others; test for them with errors.Is.
@@ -12,8 +10,7 @@ var (
 	// ErrShard says that a shard's model, or the order of its columns or classes, differs from the others', that two
 	// shards have the same rows, or that a shard's rows have changed during a run.
 	ErrShard = errors.New("shards: a shard does not fit")
-	// ErrRefused says that a question is beyond a limit of a shard, or is about a place that is not finite. It is
-	// recognised also over a connection.
+	// ErrRefused says that a question is beyond a limit of a shard. It is recognised also over a connection.
 	ErrRefused = errors.New("shards: the shard refuses the question")
 )
 
@@ -48,7 +45,7 @@ type Description struct {
 	Features, Targets, Classes []string
 }
 
-// Request is a question to a shard about one step of all chains. Every number of its places must be finite.
+// Request is a question to a shard about one step of all chains.
 type Request struct {
 	Seed        uint64
 	Shard, Move int
@@ -63,18 +60,4 @@ type Answer struct {
 	Values []float64
 	Rows   int
 	Hash   string
-}
-
-// checkPlaces is an error that names the first number of the places that is NaN, or above the largest in size: the
-// answer would be none.
-func (q Request) checkPlaces(largest float64) error {
-	for i, places := range [][]float64{q.From, q.To} {
-		for k, v := range places {
-			if !(math.Abs(v) <= largest) {
-				return fmt.Errorf("%w: Request.%s[%d] is %v: ask about places whose numbers are all finite, and at most %.2g",
-					ErrRefused, []string{"From", "To"}[i], k, v, largest)
-			}
-		}
-	}
-	return nil
 }
