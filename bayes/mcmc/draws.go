@@ -176,10 +176,19 @@ type ChainStats struct {
 	Transitions int
 	Acceptance  float64 // mean probability
 	Accepted    int     // transitions that moved
-	Standstill  int     // the largest number of successive transitions without a move
-	Divergences int     // transitions that diverged, see Info.Divergent
-	NonFinite   int     // proposals that were not finite
-	Gradients   int     // evaluated in the transitions
+	// Standstill is the largest number of successive transitions without a move. A chain that stands still for a quarter
+	// of its transitions began far out, or the common step size is too large where it is: begin elsewhere (Problem.Start,
+	// Problem.Climb), or run a longer warm-up.
+	Standstill int
+	// Divergences are the transitions that diverged (Info.Divergent): the step is too long for a narrow region of the
+	// target, which chains then avoid, so that the draws are biased. Take an Acceptance of HMC or NUTS nearer to 1, such
+	// as 0.95, or other parameters in which the region is not narrow. Draws.Divergent says where it is.
+	Divergences int
+	// NonFinite are proposals that were not finite. Kernels that accept or reject reject them, which is right. ULA,
+	// SGLD and SGHMC go back to the last point with a finite gradient, so that many make their draws wrong: take a
+	// smaller step.
+	NonFinite   int
+	Gradients   int // evaluated in the transitions
 	Evaluations Evaluations
 	// mean estimated variance of the log-ratio that accepts or rejects, over the transitions where it is finite; 0 if the
 	// kernel knows the ratio, as without mini-batches
@@ -189,7 +198,8 @@ type ChainStats struct {
 	MaxEnergyError  float64 // largest absolute energy error, over the finite ones
 	MeanEnergyError float64 // mean absolute energy error, over the finite ones
 	// energy Bayesian fraction of missing information: the mean squared change of the energy from one transition to the
-	// next, over its variance. Below 0.3 fresh momenta explore the energies slowly (Betancourt 2016)
+	// next, over its variance. Below 0.3 fresh momenta explore the energies slowly (Betancourt 2016): the target has heavy
+	// tails, or a coordinate sets the width of others, as the scale of a hierarchical prior does; take other parameters
 	EnergyBFMI float64
 	// means of Info.Extra, by name, over the transitions where it is finite; NaN if it never is
 	Extra map[string]float64

@@ -2,92 +2,40 @@
 //
 // A Markov kernel draws new particles phi, [J, D], given the present ones. It leaves a target distribution invariant if
 // particles that are draws from the target remain so after the move; repeated moves then lead to the target from
-// elsewhere too. RandomWalkMetropolis, PreconditionedCrankNicolson, MALA, HMC and NUTS do so exactly, by accepting or
-// rejecting what they propose. ULA, SGLD and SGHMC accept every step, may use noisy gradients, such as those of
-// mini-batches, and have a bias that falls with the step size. OrnsteinUhlenbeck and RandomWalk have no target: the
-// first leaves a Gaussian invariant, such as the prior, and the second leaves no distribution invariant; they are for
-// the particles of package ohsmc. Each kernel's comment says what it leaves invariant, and tests check it.
+// elsewhere too.
 //
-// DelayedAcceptance makes any of the exact kernels cheaper: it moves on a cheap target, and evaluates the
-// target itself once for several moves.
+// # Which to take
 //
-// Sample runs chains of a kernel on a density.Problem. If you do not know which kernel to take, and there is a
-// gradient, take NUTS. Package surrogate has one for posteriors near a Gaussian.
+// If there is a gradient, take NUTS. RandomWalkMetropolis, PreconditionedCrankNicolson, MALA, HMC and NUTS leave their
+// target invariant exactly, by accepting or rejecting what they propose. ULA, SGLD and SGHMC accept every step, may use
+// the noisy gradients of mini-batches, and have a bias that falls with the step size. DelayedAcceptance moves on a
+// cheap target, and evaluates the target itself once for several moves. OrnsteinUhlenbeck and RandomWalk have no
+// target: they are for the particles of package ohsmc. Package surrogate has a kernel for posteriors near the Gaussian
+// of a mode.
 //
-// # Moves and transitions
+// Sample runs chains of a kernel on a density.Problem.
 //
-// A transition takes a particle from one draw to the next. A Move is one compiled step: at most one evaluation of the
-// target or of its gradient for each particle, but for DelayedAcceptance and HMC with AtOnce, whose Move has
-// several. Most kernels make a whole transition in one Move. HMC and NUTS, which follow a trajectory, need several: the
-// State carries the trajectory so far, and Info.Complete says which particles have completed a transition. So the graph
-// does not grow with the length of a trajectory, and particles with trajectories of different lengths need not wait for
-// one another.
+// # Where it fails
 //
-// # How chains fail, and how to see it
-//
-// The first five failures are errors of Sample, without a result. In the others the chains return draws, but wrong
-// ones. In the order of a run:
-//
-//   - A wrong target. A target of your own is tried where the chains begin (TryTarget): no chain's log-density may
-//     depend on another chain, and Gradient must be that of LogDensity. Of a cheap target, on which DelayedAcceptance
-//     moves, the first is tried (TryCheap). The error says which is not so.
-//   - A wrong kernel. One of your own that carries the log-density or the gradient of another place than Phi, such as
-//     that of before an accepted move, or reports an Acceptance that is no probability, is an error once it shows.
-//     Whether it leaves its target invariant is not seen: package check tests that.
-//   - Begin nowhere. The target's log-density, or its gradient, is not finite where a chain begins: Sample returns an
-//     error that wraps ErrStart, with the number of such chains. Let Problem.Initial, or Problem.Start, give points
-//     where the target has mass, and look for NaN in the data. Kernels that carry no log-density (ULA, SGLD, SGHMC)
-//     cannot notice this.
-//   - No step size. The warm-up doubles or halves the step size until acceptance crosses a half, and gives up after 50
-//     times: ErrStepSize. The target is flat, or NaN, or its gradient has the wrong sign.
-//   - No chain moves. No transition after the warm-up is accepted, or every one diverges: ErrStuck, after 1000
-//     transitions of all chains together or when the draws are complete. errors.As finds the StuckError, which has the
-//     counts. Take a smaller step size, or a warm-up if there was none.
-//   - One chain does not move. ChainStats.Standstill is the largest number of successive transitions in which it
-//     stayed. Result.Warnings names chains that stood still for a quarter of their transitions or more. They began far
-//     out, or the common step size is too large where they are. Begin elsewhere (Problem.Start, Problem.Climb), or run
-//     a longer warm-up.
-//   - Divergences. The energy is conserved along an exact trajectory of HMC and NUTS. If its error exceeds 1000 or is
-//     not finite, the step is too long for a narrow region of the target, and the trajectory is given up. Chains then
-//     avoid that region, and the draws are biased. ChainStats.Divergences counts them after the warm-up, and a warning
-//     has the sum. Take a smaller step size, by an Acceptance of HMC or NUTS nearer to 1, such as 0.95, at which the
-//     warm-up then aims, or other parameters in which the region is not narrow. Draws.Divergent says where it is.
-//     ChainStats.MeanEnergyError and MaxEnergyError show how near other trajectories came.
-//   - Energies are explored slowly. With ChainStats.EnergyBFMI (the energy Bayesian fraction of missing information:
-//     the mean squared change of the energy from one transition to the next, over its variance) below 0.3, fresh
-//     momenta change the energy too little to reach the tails soon (Betancourt 2016). HMC and NUTS report it,
-//     others leave it NaN; no warning is made of it. The target has heavy tails, or a coordinate sets the width of
-//     others, as the scale of a hierarchical prior does. Other parameters help, and more draws a little.
-//   - Not finite on the way. Kernels that accept or reject reject such a proposal, which is right; ChainStats.NonFinite
-//     counts them. ULA, SGLD and SGHMC go back to the last point with a finite gradient, so that their draws are not
-//     the target's; if this happens in more than a hundredth of the moves, a warning says so. Take a smaller step size.
-//   - Rounding. If log-densities are so large that float32 rounds them by more than a tenth, acceptance is by what
-//     rounding leaves of their differences, and a warning says so. Take Settings.DType compute.Float64.
-//
-// Sample reports no R-hat and no effective sample size (ESS): package diag computes them from Result.Draws,
+// A target or a kernel that contradicts itself, a start without density, no step size, and chains that do not move are
+// errors of Sample: see ErrStart, ErrStepSize and ErrStuck, and TryTarget. Everything else returns draws, which may be
+// wrong: read Result.Warnings, the numbers of ChainStats, and R-hat and ESS, which package diag computes:
 //
 //	chains, err := diag.NewForDraws(result.Draws)
 //	fmt.Println(chains.Summary())
 //
-// R-hat compares the chains: above 1.01 (diag.MaxRHat) they have not yet seen the same distribution. Then take more
-// draws and a longer warm-up, and look at the single chains, since some may be in modes of their own. The ESS is how
-// many independent draws the draws are worth: below 400 (diag.MinESS) take more draws, or a kernel that mixes faster.
-// The weights of a network are not identified, as its units can be exchanged, so judge networks by R-hat and ESS of
-// predictions (diag.NewForPrediction).
+// An R-hat above 1.01 (diag.MaxRHat) says that the chains have not yet seen the same distribution: take more draws and
+// a longer warm-up, and look at the single chains. With an ESS below 400 (diag.MinESS) take more draws, or a kernel
+// that mixes faster. The units of a network can be exchanged, so judge networks by their predictions
+// (diag.NewForPrediction).
 //
 // No number shows a mode that no chain has found, nor the bias of ULA, SGLD and SGHMC. For the first, begin the chains
-// far apart and compare them with another method, such as package smc; for the second, halve the step size and see what
-// changes.
+// far apart and compare with package smc; for the second, halve the step size and see what changes.
 //
 // # How to write your own
 //
-// A Kernel has four methods. Carries and UsesTarget say which of its target's values it keeps and whether it evaluates
-// one, Check refuses wrong settings, and Move builds the graph of one move, from one State to the next, with
-// diagnostics in Info. Build moves from MetropolisHastings, Accept, Choose and Leapfrog; the example of Kernel is
-// complete. Optional interfaces: Stateful carries more from move to move, Tunable lets a warm-up choose the step size
-// and Steered the length of a trajectory, Exact says that the target is left invariant, Reversible that this is by
-// detailed balance, and SeveralMoves how many moves a transition takes at most. A kernel is given the user's own Target
-// value, and may assert it to an interface with more methods. Package check tests a kernel.
+// The example of Kernel is complete. Build moves from MetropolisHastings, Accept, Choose and Leapfrog, and test them by
+// package check. See Kernel for the optional interfaces.
 package mcmc
 
 import (
@@ -177,6 +125,18 @@ type Info struct {
 }
 
 // Kernel is one move of all particles. Start and Move build graph, and panic as GoMLX does.
+//
+// A transition takes a particle from one draw to the next. A Move is one compiled step: at most one evaluation of the
+// target or of its gradient for each particle, but for DelayedAcceptance and HMC with AtOnce, whose Move has several.
+// Most kernels make a whole transition in one Move. HMC and NUTS, which follow a trajectory, need several: the State
+// carries the trajectory so far, and Info.Complete says which particles have completed a transition. So the graph does
+// not grow with the length of a trajectory, and particles with trajectories of different lengths need not wait for one
+// another.
+//
+// Optional interfaces: Stateful carries more from move to move, Tunable lets a warm-up choose the step size and Steered
+// the length of a trajectory, Exact says that the target is left invariant, Reversible that this is by detailed
+// balance, and SeveralMoves how many moves a transition takes at most. A kernel is given the user's own Target value,
+// and may assert it to an interface with more methods.
 type Kernel interface {
 	// Carries says which of the target's values a State holds for this kernel.
 	Carries() Carries

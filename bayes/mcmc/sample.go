@@ -18,12 +18,16 @@ import (
 
 // Errors that Sample wraps; test for them with errors.Is.
 var (
-	// ErrStart says that chains begin where the target's log-density or its gradient is not finite.
+	// ErrStart says that chains begin where the target's log-density or its gradient is not finite. Let Problem.Initial,
+	// or Problem.Start, give points where the target has mass, and look for NaN in the data. Kernels that carry no
+	// log-density (ULA, SGLD, SGHMC) cannot notice this.
 	ErrStart = errors.New("mcmc: chains start where the log-density or its gradient is not finite")
-	// ErrStuck says that no chain moved, or that every trajectory diverged, so that the draws are not from the target. The
-	// error is a StuckError, which has the counts.
+	// ErrStuck says that no transition after the warm-up was accepted, or every one diverged, after 1000 transitions of
+	// all chains together or when the draws are complete. The error is a StuckError, which has the counts. Take a smaller
+	// step size, or a warm-up if there was none.
 	ErrStuck = errors.New("mcmc: the chains do not move")
-	// ErrStepSize says that a warm-up found no step size: acceptance stays above a half, or below, whatever it is.
+	// ErrStepSize says that a warm-up found no step size: acceptance stays above a half, or below, after 50 times of
+	// doubling or halving it. The target is flat, or NaN, or its gradient has the wrong sign.
 	ErrStepSize = errors.New("mcmc: no step size works")
 )
 

@@ -104,9 +104,9 @@ func (k SplitHMC) Check(d int) error {
 		return fmt.Errorf("surrogate: SplitHMC.Share is %v: it must be from 0 (unknown) to 1", k.Share)
 	}
 	if angle := k.StepSize * float64(k.Steps); k.OnSurrogate && angle > mostSurrogateAngle+1e-9 {
-		return fmt.Errorf("surrogate: SplitHMC makes %d steps of %v on a surrogate, an angle of %.3g: it must be at "+
-			"most %v, since a surrogate need not be a density, and longer trajectories can run away on it", k.Steps, k.StepSize, angle,
-			mostSurrogateAngle)
+		return fmt.Errorf("surrogate: SplitHMC makes %d steps of %v on a surrogate, an angle of %.3g: it must be at most "+
+			"%v, since a surrogate need not be a density, and longer trajectories can run away on it", k.Steps,
+			k.StepSize, angle, mostSurrogateAngle)
 	}
 	if w := k.Whitening; w != nil && len(w.Mode) != d {
 		return fmt.Errorf("surrogate: SplitHMC.Whitening is of dimension %d, the particles of %d", len(w.Mode), d)
