@@ -50,8 +50,8 @@ func (p Prediction) validateShape() error {
 		size = p.Width
 	}
 	if want := p.Likelihood.Outputs(size); p.Width != want || p.Task() != Regression && targets > 1 {
-		return fmt.Errorf("bayes: Prediction: Width is %d: %T takes %d outputs for %d targets, and %v has one target", p.Width,
-			p.Likelihood, want, targets, p.Task())
+		return fmt.Errorf("bayes: Prediction: Width is %d: %T takes %d outputs for %d targets, and %v has one target",
+			p.Width, p.Likelihood, want, targets, p.Task())
 	}
 	own := 0
 	for _, parameter := range p.Likelihood.Parameters(size) {
@@ -62,7 +62,8 @@ func (p Prediction) validateShape() error {
 		have, per int
 		of        string
 	}{
-		{"outputs", len(p.Outputs), p.Rows * p.Width, "Particles x Rows x Width"}, {"weights", len(p.Weights), 1, "Particles"},
+		{"outputs", len(p.Outputs), p.Rows * p.Width, "Particles x Rows x Width"},
+		{"weights", len(p.Weights), 1, "Particles"},
 		{"values in Own", len(p.Own), own, "Particles x the likelihood's parameters"},
 	} {
 		if want := p.Particles * c.per; c.have != want || p.Particles < 1 || p.Rows < 1 {

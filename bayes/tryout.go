@@ -51,7 +51,8 @@ func (b *BoundModel) evaluate(engine *compute.Engine, block int, phi, psi, x, y 
 		targets = append(targets, b.Targets())
 	}
 	args := []any{
-		compute.Floats(compute.Float32, phi, tryout.Particles, b.D), compute.Floats(compute.Float32, x, tryout.Rows, b.Inputs),
+		compute.Floats(compute.Float32, phi, tryout.Particles, b.D),
+		compute.Floats(compute.Float32, x, tryout.Rows, b.Inputs),
 		compute.Floats(compute.Float32, y, targets...),
 	}
 	if b.W > 0 {
@@ -153,7 +154,9 @@ func (b *BoundModel) priorDraws(engine *compute.Engine, draws int) (d tryout.Dra
 }
 
 // priorSample draws coordinates of the given scales, [draws, len(scales)]; all of phi where the prior is hierarchical.
-func (b *BoundModel) priorSample(engine *compute.Engine, key uint64, draws int, scales []float64) (all []float64, err error) {
+func (b *BoundModel) priorSample(
+	engine *compute.Engine, key uint64, draws int, scales []float64,
+) (all []float64, err error) {
 	err = onHost(func() ([]*tensors.Tensor, error) {
 		return graph.CallOnceN(engine.Backend(), func(g *graph.Graph) []*graph.Node {
 			rng := random.New(g, key)

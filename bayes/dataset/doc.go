@@ -6,11 +6,11 @@
 //
 // # Where data come from
 //
-//   - The embedded sets, in the binary: [Load] by name, or [Yacht], [Boston] and others. Source and licence are fields of
-//     the Dataset; data/SOURCES.md has them with their checksums.
+//   - The embedded sets, in the binary: [Load] by name, or [Yacht], [Boston] and others. Source and licence are fields
+//     of the Dataset; data/SOURCES.md has them with their checksums.
 //   - MNIST, and other images in its format: package mnist.
-//   - Your own table: [OpenCSV] or [ReadCSV]. For new rows to predict, often without the target, CSVOptions.Like puts them
-//     into the columns of the table that the model was trained on.
+//   - Your own table: [OpenCSV] or [ReadCSV]. For new rows to predict, often without the target, CSVOptions.Like puts
+//     them into the columns of the table that the model was trained on.
 //   - Synthetic: [Crescent], [SinTanh], [TwoMoons].
 //   - Data that do not fit in memory: a [Source], such as [Simulated], gives the rows block by block.
 //
