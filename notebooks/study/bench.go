@@ -278,3 +278,19 @@ func stepOf(p run.Progress) string {
 	}
 	return text
 }
+
+// trained is an algorithm of package ohsmc with these settings.
+func trained(method fit.Method, training ohsmc.Training) fit.Method {
+	switch m := method.(type) {
+	case ohsmc.OpenHorizon:
+		m.Training = training
+		return m
+	case ohsmc.Guided:
+		m.Training = training
+		return m
+	case ohsmc.SMC:
+		m.Training = training
+		return m
+	}
+	return method
+}

@@ -219,7 +219,7 @@ func pmcnetTrials(sets, methods []string) func(o Options) ([]*trial, error) {
 
 func (d pmcnetData) key(m pmcnetMethod, epochs int) Key {
 	return Key{Study: "pmcnet", Data: d.name, Method: m.name, Settings: map[string]any{
-		"version": pmcnetVersion, "model": d.model(1), "scale": d.scale, "method": keptMethod(m.algorithm),
+		"version": pmcnetVersion, "model": d.model(1), "scale": d.scale, "method": fmt.Sprintf("%T", m.algorithm),
 		"settings": keptSettings(m.algorithm), "epochs": epochs, "raw": d.raw,
 	}}
 }

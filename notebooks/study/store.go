@@ -83,19 +83,20 @@ func (o Options) ResultDir() (string, error) {
 func (s *Store) Repeat(
 	ctx context.Context, key Key, reps int, run func(ctx context.Context, repetition int) (Result, error),
 ) ([]Result, error) {
-	if err := s.sayOthers(key); err != nil {
+	at, err := s.place(key)
+	if err != nil {
 		return nil, err
 	}
 	var results []Result
-	at := Repetition{Study: key.Study, Data: key.Data, Method: key.Method, Of: reps}
+	now := Repetition{Study: key.Study, Data: key.Data, Method: key.Method, Of: reps}
 	tell := func(done, kept bool, seconds float64) {
-		if at.Done, at.Kept, at.Seconds = done, kept, seconds; s.tell != nil {
-			s.tell(at)
+		if now.Done, now.Kept, now.Seconds = done, kept, seconds; s.tell != nil {
+			s.tell(now)
 		}
 	}
 	for repetition := range reps {
-		at.Number = repetition + 1
-		result, kept, err := s.load(key, repetition)
+		now.Number = repetition + 1
+		result, kept, err := s.load(key, at, repetition)
 		if err != nil {
 			return results, err
 		}
@@ -114,7 +115,7 @@ func (s *Store) Repeat(
 			return results, fmt.Errorf("%s, %s, %s, repetition %d: %w", key.Study, key.Data, key.Method, repetition, err)
 		}
 		result.Seconds = time.Since(start).Seconds()
-		if err := s.save(key, repetition, result); err != nil {
+		if err := s.save(key, at, repetition, result); err != nil {
 			return results, err
 		}
 		results = append(results, result)
@@ -149,47 +150,108 @@ func (r record) sum() (string, error) {
 
 var plain = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
 
-// path is the file of a repetition, and the settings as JSON.
-func (s *Store) path(key Key, repetition int) (string, json.RawMessage, error) {
-	settings, err := json.Marshal(key.Settings)
-	if err != nil {
-		return "", nil, fmt.Errorf("settings of %s: %w", key.Study, err)
-	}
-	sum := sha256.Sum256(settings)
-	name := func(part string) string { return strings.TrimLeft(plain.ReplaceAllString(part, "_"), ".") } // no ".."
-	return filepath.Join(s.dir, name(key.Study), name(key.Data), name(key.Method), hex.EncodeToString(sum[:6]),
-		strconv.Itoa(repetition)+".json"), settings, nil
+// place is where a key's repetitions are kept.
+type place struct {
+	dir      string
+	settings json.RawMessage
 }
 
-// sayOthers reports if there are results of the key for other settings only, which are not used.
-func (s *Store) sayOthers(key Key) error {
-	path, _, err := s.path(key, 0)
-	if err != nil || s.fresh {
-		return err
+func (p place) file(repetition int) string {
+	return filepath.Join(p.dir, strconv.Itoa(repetition)+".json")
+}
+
+// place is a folder named by a digest of the settings, or one in which settings of the same meaning were kept by an
+// earlier version. It reports if there are results of the key for other settings only, which are not used.
+func (s *Store) place(key Key) (p place, err error) {
+	if p.settings, err = json.Marshal(key.Settings); err != nil {
+		return p, fmt.Errorf("settings of %s: %w", key.Study, err)
 	}
-	own := filepath.Dir(path)
-	versions, err := os.ReadDir(filepath.Dir(own))
+	sum := sha256.Sum256(p.settings)
+	name := func(part string) string { return strings.TrimLeft(plain.ReplaceAllString(part, "_"), ".") } // no ".."
+	all := filepath.Join(s.dir, name(key.Study), name(key.Data), name(key.Method))
+	p.dir = filepath.Join(all, hex.EncodeToString(sum[:6]))
+	if _, err := os.Stat(p.dir); err == nil || s.fresh {
+		return p, nil
+	}
+	versions, err := os.ReadDir(all)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("kept results: %w", err)
+		return p, fmt.Errorf("kept results: %w", err)
 	}
+	wanted := meaning(p.settings)
 	for _, v := range versions {
-		if v.Name() == filepath.Base(own) {
-			return nil
+		old := place{dir: filepath.Join(all, v.Name()), settings: p.settings}
+		var kept record
+		data, err := os.ReadFile(old.file(0))
+		if err == nil && json.Unmarshal(data, &kept) == nil && meaning(kept.Settings) == wanted {
+			return old, nil
 		}
 	}
 	if len(versions) > 0 {
 		s.say("%s %s %s: what is kept is of other settings (another version, or other flags): computed again",
 			key.Study, key.Data, key.Method)
 	}
-	return nil
+	return p, nil
+}
+
+var (
+	qualifier = regexp.MustCompile(`\b[a-z]+\.([A-Z])`)                // of a type
+	goField   = regexp.MustCompile(`(?:(\w+):)?("[^"]*"|[\w.+\-()]+)`) // a field or a type of %#v
+)
+
+// meaning is what settings say: their values that are not zero, by the names of their fields, sorted. It stays the same
+// where a field that was not set is removed, or one moves to another struct, or a type to another package.
+func meaning(settings json.RawMessage) string {
+	var value any
+	if json.Unmarshal(settings, &value) != nil {
+		return string(settings)
+	}
+	var words []string
+	add := func(name, value string) {
+		name = strings.ToLower(strings.ReplaceAll(name, "_", ""))
+		words = append(words, fmt.Sprintf("%s=%q", name, qualifier.ReplaceAllString(value, "$1")))
+	}
+	var walk func(name string, value any)
+	walk = func(name string, value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			for field, item := range v {
+				if name, ok := item.(string); !ok || field != "type" || !qualifier.MatchString(name) {
+					walk(field, item) // types of packages were not always written
+				}
+			}
+		case []any:
+			for _, item := range v {
+				walk(name, item)
+			}
+		case string:
+			if !strings.Contains(v, "{") {
+				if v != "" {
+					add(name, v)
+				}
+				return
+			}
+			for _, field := range goField.FindAllStringSubmatch(v, -1) {
+				if field[1] == "" || !slices.Contains([]string{"0", `""`, "false", "nil"}, field[2]) {
+					add(field[1], field[2])
+				}
+			}
+		case float64, bool:
+			if v != 0. && v != false {
+				add(name, fmt.Sprint(v))
+			}
+		}
+	}
+	walk("", value)
+	slices.Sort(words)
+	return strings.Join(words, " ")
 }
 
 // load reads a repetition; kept is false if there is no usable one.
-func (s *Store) load(key Key, repetition int) (result Result, kept bool, err error) {
-	path, settings, err := s.path(key, repetition)
-	if err != nil || s.fresh {
-		return Result{}, false, err
+func (s *Store) load(key Key, at place, repetition int) (result Result, kept bool, err error) {
+	if s.fresh {
+		return Result{}, false, nil
 	}
+	path := at.file(repetition)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return Result{}, false, nil
@@ -197,7 +259,7 @@ func (s *Store) load(key Key, repetition int) (result Result, kept bool, err err
 	if err != nil {
 		return Result{}, false, fmt.Errorf("kept result: %w", err)
 	}
-	result, fault := decode(data, key, settings, repetition)
+	result, fault := decode(data, key, at.settings, repetition)
 	if fault != nil {
 		s.say("%s is damaged and is computed again: %v", path, fault)
 		return Result{}, false, nil
@@ -223,7 +285,7 @@ func decode(data []byte, key Key, settings json.RawMessage, repetition int) (Res
 		return Result{}, errors.New("its checksum does not fit")
 	}
 	if r.Study != key.Study || r.Data != key.Data || r.Method != key.Method || r.Repetition != repetition ||
-		!bytes.Equal(r.Settings, settings) {
+		meaning(r.Settings) != meaning(settings) {
 		return Result{}, errors.New("it holds another result")
 	}
 	result := Result{Values: map[string]float64{}, Seconds: r.Seconds}
@@ -249,12 +311,9 @@ func decode(data []byte, key Key, settings json.RawMessage, repetition int) (Res
 	return result, nil
 }
 
-func (s *Store) save(key Key, repetition int, result Result) error {
-	path, settings, err := s.path(key, repetition)
-	if err != nil {
-		return err
-	}
-	r := record{Study: key.Study, Data: key.Data, Method: key.Method, Settings: settings, Repetition: repetition,
+func (s *Store) save(key Key, at place, repetition int, result Result) (err error) {
+	path := at.file(repetition)
+	r := record{Study: key.Study, Data: key.Data, Method: key.Method, Settings: at.settings, Repetition: repetition,
 		Values: map[string]string{}, Seconds: result.Seconds}
 	for name, value := range result.Values {
 		r.Values[name] = strconv.FormatFloat(value, 'g', -1, 64)

@@ -2,7 +2,10 @@ package study
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -117,10 +120,11 @@ func TestDamaged(t *testing.T) {
 			if _, err := store.Repeat(context.Background(), key, 1, scores(&count)); err != nil {
 				t.Fatal(err)
 			}
-			path, _, err := store.path(key, 0)
+			at, err := store.place(key)
 			if err != nil {
 				t.Fatal(err)
 			}
+			path := at.file(0)
 			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -156,7 +160,8 @@ func TestStoreFolder(t *testing.T) {
 		t.Errorf("error %v for a folder that cannot be, want one that says what to do", err)
 	}
 	store := open(t, Options{CacheDir: t.TempDir()})
-	path, _, err := store.path(Key{"..", "../../x y", "m/n", nil}, 3)
+	at, err := store.place(Key{"..", "../../x y", "m/n", nil})
+	path := at.file(3)
 	if err != nil || !strings.HasPrefix(path, store.dir+string(filepath.Separator)) || filepath.Base(path) != "3.json" {
 		t.Errorf("path %s (%v) of strange names, want one within %s", path, err, store.dir)
 	}
@@ -188,5 +193,73 @@ func TestCells(t *testing.T) {
 	}
 	if none := Cells(key, nil, nil); len(none) != 0 {
 		t.Errorf("cells of nothing: %+v", none)
+	}
+}
+
+// What an earlier version has kept is found where a field that was not set is gone, or one is in another struct, or a
+// type in another package; with another value, or of another type, it is not.
+func TestKeptByEarlierVersion(t *testing.T) {
+	old := map[string]any{"method": "pmcnet.Annealed", "attempts": []any{map[string]any{"Method": map[string]any{
+		"Sampling": map[string]any{"Chains": 4, "Thin": 0}, "step_size": .01}, "Keep": "", "Poisson": nil}},
+		"sampler": "pbnn.AllRows{Target:pbnn.TargetFullData{}, Kernel:mcmc.HMC{StepSize:0.5, Steps:0, Rule:\"\", AtOnce:0}}"}
+	now := func(target string, steps int) map[string]any {
+		return map[string]any{"method": "annealed.Annealed", "attempts": []any{map[string]any{"Chains": 4, "StepSize": .01}},
+			"sampler": fmt.Sprintf("pbnn.AllRows{Target:pbnn.%s{}, Kernel:mcmc.HMC{StepSize:0.5, Steps:%d}}", target, steps)}
+	}
+	for name, c := range map[string]struct {
+		settings any
+		runs     int
+	}{
+		"the same": {now("TargetFullData", 0), 1}, "another type": {now("TargetFull", 0), 2},
+		"another value": {now("TargetFullData", 3), 2},
+	} {
+		o, count := Options{CacheDir: t.TempDir()}, 0
+		for _, settings := range []any{old, c.settings} {
+			if _, err := open(t, o).Repeat(t.Context(), Key{"s", "d", "m", settings}, 1, scores(&count)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if count != c.runs {
+			t.Errorf("%s: %d runs, want %d", name, count, c.runs)
+		}
+	}
+}
+
+// The results that earlier versions have kept are still found: the keys of every experiment mean what they meant. A
+// change on purpose counts up the experiment's version, and writes testdata/keys.txt anew (KEYS=write).
+func TestKeysStay(t *testing.T) {
+	var now strings.Builder
+	for _, e := range All() {
+		if e.trials == nil {
+			continue
+		}
+		all, err := e.trials(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.New()
+		for _, c := range all {
+			settings, err := json.Marshal(c.Settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintln(sum, c.Study, c.Data, c.Method, meaning(settings))
+		}
+		fmt.Fprintf(&now, "%s %x\n", e.ID, sum.Sum(nil)[:8])
+	}
+	file := filepath.Join("testdata", "keys.txt")
+	if os.Getenv("KEYS") == "write" {
+		if err := os.WriteFile(file, []byte(now.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	was, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(now.String()) {
+		if !strings.Contains(string(was), line) {
+			t.Errorf("kept results are not found any more: %s", line)
+		}
 	}
 }
