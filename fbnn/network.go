@@ -9,14 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"gobnn/bayes/ascent"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -35,7 +34,7 @@ type Network struct {
 	Dropout   float64
 	Epochs    int        // passes over the pairs; default 1000
 	BatchSize int        // default 50, or all if there are fewer
-	Optimiser optim.Adam // default Adam with a rate of .01 that falls to .0001
+	Optimiser train.Adam // default Adam with a rate of .01 that falls to .0001
 }
 
 // Prepare implements Regressor.
@@ -76,11 +75,11 @@ func (n Network) Prepare(int) (Regressor, error) {
 func (n Network) Learn(ctx context.Context, lesson *Lesson) (*Learnt, error) {
 	var best *Learnt
 	least := math.Inf(1)
-	var trainer ascent.Trainer
+	var trainer train.Trainer
 	defer trainer.Close()
 	for _, activation := range n.Activations {
 		candidate, err := n.train(ctx, &trainer, lesson, activation)
-		if errors.Is(err, ascent.ErrDiverged) {
+		if errors.Is(err, train.ErrDiverged) {
 			err = fmt.Errorf("%w: %w", ErrEmulator, err)
 		}
 		if err != nil {
@@ -99,7 +98,7 @@ func (n Network) Learn(ctx context.Context, lesson *Lesson) (*Learnt, error) {
 
 // train trains a network with an activation.
 func (n Network) train(
-	ctx context.Context, trainer *ascent.Trainer, lesson *Lesson, activation nn.Activation,
+	ctx context.Context, trainer *train.Trainer, lesson *Lesson, activation nn.Activation,
 ) (*Learnt, error) {
 	rows, d := lesson.Theta.Dims()
 	_, rank := lesson.Scores.Dims()
@@ -107,13 +106,13 @@ func (n Network) train(
 		widths: append(append([]int{d}, n.Hidden...), rank), activation: activation, dropout: n.Dropout,
 		rows: lesson.Learn, dtype: lesson.DType,
 	}
-	part := func(from, to int) ascent.Rows {
-		return ascent.Rows{Count: to - from, Tensors: func() (x, y *tensors.Tensor, err error) {
+	part := func(from, to int) train.Rows {
+		return train.Rows{Count: to - from, Tensors: func() (x, y *tensors.Tensor, err error) {
 			x = compute.Floats(lesson.DType, lesson.Theta.RawMatrix().Data[from*d:to*d], to-from, d)
 			return x, compute.Floats(lesson.DType, lesson.Scores.RawMatrix().Data[from*rank:to*rank], to-from, rank), nil
 		}}
 	}
-	settings := ascent.Settings{
+	settings := train.Settings{
 		Epochs: n.Epochs, BatchSize: min(n.BatchSize, lesson.Learn), Seed: lesson.Seed, Optimiser: n.Optimiser,
 		DType: lesson.DType, Engine: lesson.Engine, Owner: "fbnn", Stage: string(activation),
 		CheckpointEvery: lesson.CheckpointEvery, Replace: lesson.Replace, Progress: squaredErrors(lesson.Progress),
@@ -121,15 +120,15 @@ func (n Network) train(
 	if lesson.Checkpoint != "" {
 		settings.Checkpoint = lesson.Checkpoint + "." + string(activation)
 	}
-	if settings.Optimiser == (optim.Adam{}) {
+	if settings.Optimiser == (train.Adam{}) {
 		size := settings.BatchSize
 		if size == 0 {
 			size = min(50, lesson.Learn)
 		}
-		settings.Optimiser.Schedule = optim.Exponential(.01, .01, n.Epochs*((lesson.Learn+size-1)/size))
+		settings.Optimiser.Schedule = train.Exponential(.01, .01, n.Epochs*((lesson.Learn+size-1)/size))
 	}
 	begun := time.Now()
-	trained, err := trainer.Fit(ctx, ascent.Task{
+	trained, err := trainer.Fit(ctx, train.Task{
 		Learner: learner, Train: part(0, lesson.Learn), Validation: part(lesson.Learn, rows),
 		Identity: []run.Part{{Name: "pairs", Value: lesson.Identity}},
 	}, settings)
@@ -175,12 +174,12 @@ type emulatorLearner struct {
 	dtype      compute.DType
 }
 
-var _ ascent.Learner = emulatorLearner{}
+var _ train.Learner = emulatorLearner{}
 
-// Kind implements ascent.Learner.
+// Kind implements train.Learner.
 func (l emulatorLearner) Kind() string { return fmt.Sprintf("%+v", l) }
 
-// Size implements ascent.Learner.
+// Size implements train.Learner.
 func (l emulatorLearner) Size() (members, width int) {
 	for i := range len(l.widths) - 1 {
 		width += (l.widths[i] + 1) * l.widths[i+1]
@@ -188,7 +187,7 @@ func (l emulatorLearner) Size() (members, width int) {
 	return 1, width
 }
 
-// Initial implements ascent.Learner: weights N(0, 2/in) before hidden layers and N(0, 1/in) before the scores, biases
+// Initial implements train.Learner: weights N(0, 2/in) before hidden layers and N(0, 1/in) before the scores, biases
 // 0.
 func (l emulatorLearner) Initial(rng random.Stream) *graph.Node {
 	var parts []*Node
@@ -230,7 +229,7 @@ func (l emulatorLearner) predict(theta, x *Node, rng *random.Stream) *Node {
 	return h
 }
 
-// Objective implements ascent.Learner: minus half the sum of squared errors.
+// Objective implements train.Learner: minus half the sum of squared errors.
 func (l emulatorLearner) Objective(
 	theta *graph.Node, batch density.Batch, rng random.Stream,
 ) (value, gradient *graph.Node) {
@@ -245,7 +244,7 @@ func (l emulatorLearner) Objective(
 	return value, Gradient(ReduceAllSum(value), theta)[0]
 }
 
-// Score implements ascent.Learner: the mean squared error.
+// Score implements train.Learner: the mean squared error.
 func (l emulatorLearner) Score(theta *graph.Node, batch density.Batch, _ random.Stream) *graph.Node {
 	flat := Reshape(theta, theta.Shape().Size())
 	squares := Square(Sub(l.predict(flat, batch.X, nil), batch.Y))

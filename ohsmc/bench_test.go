@@ -12,7 +12,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
+	"gobnn/bayes/train"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -117,7 +117,7 @@ func benchmarkConvolution(b *testing.B, engine *compute.Engine) {
 				Stochastic: bayes.Layers(1),
 				Scaling:    bayes.Scaling{KeepFeatures: true},
 			}, nil, dataset.Parts{Train: pictures(5 * batch)}, Settings{
-				Engine: engine, Particles: particles, BatchSize: batch, Optimiser: optim.Adam{Schedule: optim.Constant(.002)},
+				Engine: engine, Particles: particles, BatchSize: batch, Optimiser: train.Adam{Schedule: train.Constant(.002)},
 			})
 			for b.Loop() {
 				if err := r.Step(context.Background()); err != nil {

@@ -21,8 +21,8 @@ import (
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -78,7 +78,7 @@ func TestFinishedCheckpoint(t *testing.T) {
 // A disk that takes no checkpoint any more, in the middle of a run or at its end, costs none of the particles, and
 // neither does an observer's error.
 func TestWhatStopsKeepsTheParticles(t *testing.T) {
-	whole := train(t, Settings{Particles: 20, BatchSize: 8, Epochs: 4, Seed: 4})
+	whole := trained(t, Settings{Particles: 20, BatchSize: 8, Epochs: 4, Seed: 4})
 	p := parts(t)
 	for name, c := range map[string]struct {
 		every   time.Duration
@@ -253,7 +253,7 @@ func TestKernelsThatJSONDoesNotKnow(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	trained := train(t, settings)
+	trained := trained(t, settings)
 	_, err := Sample(t.Context(), trained.Posterior, moody{MALA: mcmc.MALA{StepSize: .1}}, p.Train,
 		mcmc.Settings{Draws: 2})
 	if err == nil || !strings.Contains(err.Error(), "ohsmc.moody cannot be written as JSON") {
@@ -287,7 +287,7 @@ func TestCompilesOnce(t *testing.T) {
 	for _, change := range []func(*Settings){
 		func(s *Settings) {}, func(s *Settings) { s.Seed = 3 }, func(s *Settings) { s.Epochs = 3 },
 		func(s *Settings) { s.Patience = 2 },
-		func(s *Settings) { s.Optimiser.Schedule = optim.Exponential(.1, .9, 2) }, func(s *Settings) { s.ValidateEvery = 2 },
+		func(s *Settings) { s.Optimiser.Schedule = train.Exponential(.1, .9, 2) }, func(s *Settings) { s.ValidateEvery = 2 },
 	} {
 		s := settings
 		change(&s)

@@ -10,7 +10,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
+	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -38,7 +38,7 @@ func TestGuidedWarnsOfCopies(t *testing.T) {
 		{"batches", bayesianLine(.3), Langevin{}, .005, 15, 10, "unknown"},
 		{"noise learnt", learnt, Langevin{}, .005, 30, 10, "unknown"},
 	} {
-		result, err := Fit(t.Context(), c.model, Guided{Proposal: c.proposal, StepSize: optim.Constant(c.stepSize)},
+		result, err := Fit(t.Context(), c.model, Guided{Proposal: c.proposal, StepSize: train.Constant(c.stepSize)},
 			dataset.Parts{Train: linear(30)}, Settings{
 				Particles: 1000, BatchSize: c.batch, Epochs: c.steps * c.batch / 30, Engine: computetest.Go(t),
 				DType: compute.Float64,

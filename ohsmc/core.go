@@ -8,9 +8,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
+	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -30,7 +30,7 @@ type State struct {
 	Phi        *graph.Node   // [J, D], the particles
 	LogWeights *graph.Node   // [J], normalised
 	Psi        *graph.Node   // [W], the shared parameters; nil if nothing is shared
-	Moments    optim.Moments // Adam's moments of the gradient with respect to psi, [W] each
+	Moments    train.Moments // Adam's moments of the gradient with respect to psi, [W] each
 	// Auxiliary are the algorithm's own variables, with the names in Graphs.PerParticle and Graphs.Common.
 	Auxiliary map[string]*graph.Node
 }
@@ -85,7 +85,7 @@ const (
 func stateOf(s compute.Nodes, own []string) State {
 	state := State{
 		Phi: s[phiName], LogWeights: s[weightsName], Psi: s[psiName],
-		Moments: optim.Moments{Mean: s[meanName], Square: s[squareName]}, Auxiliary: map[string]*Node{},
+		Moments: train.Moments{Mean: s[meanName], Square: s[squareName]}, Auxiliary: map[string]*Node{},
 	}
 	for _, name := range own {
 		state.Auxiliary[name] = s[name]

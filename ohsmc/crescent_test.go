@@ -10,7 +10,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
+	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/stat"
@@ -95,7 +95,7 @@ func learnCrescent(t *testing.T, trainings ...onCrescent) {
 	for _, c := range trainings {
 		result, err := Fit(t.Context(), trainer, c.algorithm, dataset.Parts{Train: data}, Settings{
 			Particles: c.particles, BatchSize: c.batch, Engine: engine, Epochs: c.epochs,
-			Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, c.every)},
+			Optimiser: train.Adam{Schedule: train.Exponential(.1, .96, c.every)},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 	"gobnn/ohsmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -54,7 +54,7 @@ func ExampleProposal() {
 	}
 	guided := ohsmc.Guided{
 		Training: ohsmc.Training{Particles: 100, BatchSize: 20, Epochs: 20, ValidateEvery: 10},
-		Proposal: crankNicolson{}, StepSize: optim.Constant(.1),
+		Proposal: crankNicolson{}, StepSize: train.Constant(.1),
 	}
 	result, err := fit.Fit(context.Background(), model, guided, parts, run.Settings{})
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
+	"gobnn/bayes/train"
 )
 
 // Settings are a training's and its run's in one, as the tests of this package write them.
@@ -19,7 +19,7 @@ type Settings struct {
 	Particles, BatchSize, Epochs int
 	Resampler                    smc.Resampler
 	Threshold                    float64
-	Optimiser                    optim.Adam
+	Optimiser                    train.Adam
 	ValidateEvery, Patience      int
 	Chunk                        int
 

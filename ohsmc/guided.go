@@ -10,8 +10,8 @@ import (
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/smc"
+	"gobnn/bayes/train"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -42,7 +42,7 @@ type Guided struct {
 	// particles.
 	Proposal Proposal
 	// StepSize is h at each step; default constant 0.01. With Adapt, adaptation begins at its first value.
-	StepSize optim.Schedule
+	StepSize train.Schedule
 	// Adapt is the mean acceptance at which the step size aims, between 0 and 1; default 0: no adaptation. Moves are never
 	// rejected: the acceptance is the probability a move would have by the Metropolis-Hastings rule, averaged over the
 	// weighted particles. Customary are 0.234 for a random walk, 0.574 for Langevin, 0.65 for HMC.

@@ -14,8 +14,8 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -64,21 +64,21 @@ func leaveTheSameTarget(t *testing.T, chosen func(engine *compute.Engine, name s
 		compile   bool // on XLA too: each proposal once
 		limit     bounds
 	}{
-		{"random walk", Guided{Proposal: RandomWalk{}, StepSize: optim.Constant(.08)}, 0, false,
+		{"random walk", Guided{Proposal: RandomWalk{}, StepSize: train.Constant(.08)}, 0, false,
 			bounds{"mean": .3, "variance": .44, "log constant": .33}},
-		{"random walk, chunks", Guided{Proposal: RandomWalk{}, StepSize: optim.Exponential(.1, .9, 2)}, 300, false,
+		{"random walk, chunks", Guided{Proposal: RandomWalk{}, StepSize: train.Exponential(.1, .9, 2)}, 300, false,
 			bounds{"mean": .26, "variance": .4, "log constant": .12}},
-		{"random walk, adapted and preconditioned", Guided{Proposal: RandomWalk{}, StepSize: optim.Constant(.3), Adapt: .95,
+		{"random walk, adapted and preconditioned", Guided{Proposal: RandomWalk{}, StepSize: train.Constant(.3), Adapt: .95,
 			Precondition: true}, 0, true, bounds{"mean": .2, "variance": .28, "log constant": .1}},
-		{"Langevin, paper's form", Guided{Proposal: Langevin{PaperForm: true}, StepSize: optim.Constant(.05)}, 0, true,
+		{"Langevin, paper's form", Guided{Proposal: Langevin{PaperForm: true}, StepSize: train.Constant(.05)}, 0, true,
 			bounds{"mean": .18, "variance": .21, "log constant": .045}},
-		{"Langevin", Guided{Proposal: Langevin{}, StepSize: optim.Constant(.25)}, 400, false,
+		{"Langevin", Guided{Proposal: Langevin{}, StepSize: train.Constant(.25)}, 400, false,
 			bounds{"mean": .07, "variance": .09, "log constant": .016}},
-		{"Langevin, adapted and preconditioned", Guided{Proposal: Langevin{}, StepSize: optim.Constant(.3), Adapt: .8,
+		{"Langevin, adapted and preconditioned", Guided{Proposal: Langevin{}, StepSize: train.Constant(.3), Adapt: .8,
 			Precondition: true}, 0, true, bounds{"mean": .14, "variance": .17, "log constant": .3}},
-		{"HMC", Guided{Proposal: HMC{Steps: 3}, StepSize: optim.Constant(.15)}, 250, false,
+		{"HMC", Guided{Proposal: HMC{Steps: 3}, StepSize: train.Constant(.15)}, 250, false,
 			bounds{"mean": .066, "variance": .07, "log constant": .006}},
-		{"HMC, adapted and preconditioned", Guided{Proposal: HMC{Steps: 2}, Adapt: .9, StepSize: optim.Constant(.3),
+		{"HMC, adapted and preconditioned", Guided{Proposal: HMC{Steps: 2}, Adapt: .9, StepSize: train.Constant(.3),
 			Precondition: true}, 0, true, bounds{"mean": .065, "variance": .077, "log constant": .07}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -130,9 +130,9 @@ func TestGuidedFollowsLearntPsi(t *testing.T) {
 		algorithm Guided
 		limit     bounds
 	}{
-		{Guided{Proposal: HMC{Steps: 2}, StepSize: optim.Constant(.1), Adapt: .95, Precondition: true},
+		{Guided{Proposal: HMC{Steps: 2}, StepSize: train.Constant(.1), Adapt: .95, Precondition: true},
 			bounds{"mean": .05, "variance": .08}},
-		{Guided{Proposal: Langevin{}, StepSize: optim.Constant(.1)}, bounds{"mean": .14, "variance": .1}},
+		{Guided{Proposal: Langevin{}, StepSize: train.Constant(.1)}, bounds{"mean": .14, "variance": .1}},
 	} {
 		t.Run(fmt.Sprintf("%T", c.algorithm.Proposal), func(t *testing.T) {
 			trainer := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd, Learn: true},
@@ -142,7 +142,7 @@ func TestGuidedFollowsLearntPsi(t *testing.T) {
 				r, err := begun(trainer, c.algorithm, dataset.Parts{Train: data}, Settings{
 					Particles: 2000, BatchSize: 30, Epochs: 12, Seed: seed, Threshold: .9, Engine: computetest.Go(t),
 					DType:     compute.Float64,
-					Optimiser: optim.Adam{Schedule: optim.Constant(.1)},
+					Optimiser: train.Adam{Schedule: train.Constant(.1)},
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -188,7 +188,7 @@ func TestReversalKeepsWeights(t *testing.T) {
 	left := map[string]float64{}
 	for name, proposal := range map[string]Proposal{"exact": Langevin{}, "paper": Langevin{PaperForm: true},
 		"walk": RandomWalk{}, "hmc": HMC{Steps: 4}} {
-		result, err := Fit(t.Context(), bayesianLine(3), Guided{Proposal: proposal, StepSize: optim.Constant(.2)},
+		result, err := Fit(t.Context(), bayesianLine(3), Guided{Proposal: proposal, StepSize: train.Constant(.2)},
 			dataset.Parts{Train: linear(30)}, Settings{
 				Particles: 2000, BatchSize: 30, Epochs: 12, Threshold: 1, Engine: computetest.Go(t),
 			})
@@ -233,7 +233,7 @@ func TestAdaptedStepSize(t *testing.T) {
 func TestGuidedWithoutLikelihood(t *testing.T) {
 	result, err := Fit(t.Context(), bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5},
 		Prior: bayes.Normal{StdDev: 1e25}, Stochastic: bayes.All()}, Guided{Proposal: Langevin{},
-		StepSize: optim.Constant(1e-3)},
+		StepSize: train.Constant(1e-3)},
 		dataset.Parts{Train: linear(30)}, Settings{Particles: 200, BatchSize: 30, Epochs: 1, Engine: computetest.Go(t)})
 	if err == nil {
 		t.Fatalf("particles at 1e25 in float32 ran: %+v", result.Trace)
@@ -247,7 +247,7 @@ func TestGuidedWithoutLikelihood(t *testing.T) {
 // do not.
 func TestDivergentProposals(t *testing.T) {
 	settings := Settings{Particles: 100, BatchSize: 30, Epochs: 60, Engine: computetest.Go(t)}
-	algorithm := Guided{Proposal: HMC{Steps: 20}, StepSize: optim.Constant(50)}
+	algorithm := Guided{Proposal: HMC{Steps: 20}, StepSize: train.Constant(50)}
 	_, err := Fit(t.Context(), bayesianLine(.5), algorithm, dataset.Parts{Train: linear(30)}, settings)
 	if !errors.Is(err, bayes.ErrZeroWeights) || !strings.Contains(err.Error(),
 		"step 1 of 60") || !strings.Contains(err.Error(), "100 of 100") {
@@ -272,9 +272,9 @@ func TestGuidedSettings(t *testing.T) {
 		algorithm fit.Method
 		says      string
 	}{
-		{Guided{StepSize: optim.Constant(-.1)}, "-0.1"},
-		{Guided{StepSize: optim.Constant(nan)}, "NaN"},
-		{Guided{StepSize: optim.Schedule{Decay: -1}}, "-1"},
+		{Guided{StepSize: train.Constant(-.1)}, "-0.1"},
+		{Guided{StepSize: train.Constant(nan)}, "NaN"},
+		{Guided{StepSize: train.Schedule{Decay: -1}}, "-1"},
 		{Guided{Adapt: 1.5}, "1.5"},
 		{Guided{Adapt: nan}, "NaN"},
 		{Guided{Proposal: HMC{Steps: -2}}, "-2"},

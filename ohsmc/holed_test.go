@@ -12,7 +12,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
+	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -87,7 +87,7 @@ func TestSomeAreNotFinite(t *testing.T) {
 			// step makes one, from the weights of the first batch or those given; it gives where the particles began,
 			// with what weights, and all that it left.
 			step := func(network holed, given []float64) (from, began, phi, logWeights, rest []float64, record StepRecord) {
-				algorithm := Guided{Proposal: c.proposal, StepSize: optim.Constant(.4)}
+				algorithm := Guided{Proposal: c.proposal, StepSize: train.Constant(.4)}
 				if c.adapts {
 					algorithm.Adapt = .5
 				}
@@ -153,7 +153,7 @@ func TestSomeAreNotFinite(t *testing.T) {
 
 	// Nor do particles without a weight disturb later steps, or the scales that are taken from all of them.
 	result, err := Fit(t.Context(), holed{Broken: true}.model(),
-		Guided{Proposal: HMC{Steps: 3}, StepSize: optim.Constant(.3),
+		Guided{Proposal: HMC{Steps: 3}, StepSize: train.Constant(.3),
 			Precondition: true}, dataset.Parts{Train: data}, Settings{
 			Particles: particles, BatchSize: 6, Epochs: 30, Engine: engine,
 		})

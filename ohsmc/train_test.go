@@ -23,8 +23,8 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -45,8 +45,8 @@ func parts(t testing.TB) dataset.Parts {
 // shared compiles once what several tests train.
 var shared = small
 
-// train trains small, on the Go backend unless the settings name an engine: for what no engine can change.
-func train(t testing.TB, settings Settings) *Result {
+// trained trains small, on the Go backend unless the settings name an engine: for what no engine can change.
+func trained(t testing.TB, settings Settings) *Result {
 	t.Helper()
 	if settings.Engine == nil {
 		settings.Engine = computetest.Go(t)
@@ -96,7 +96,7 @@ func numbers(t testing.TB, p *bayes.Posterior) []float64 {
 func TestSeed(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		settings := Settings{Particles: 20, BatchSize: 8, Epochs: 3, Seed: 1, Engine: engine, DType: dtype}
-		a := train(t, settings)
+		a := trained(t, settings)
 		b, err := Fit(context.Background(), small, nil, parts(t), settings) // compiled anew
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func TestSeed(t *testing.T) {
 			t.Error("the same seed gives other bits")
 		}
 		settings.Seed = 2
-		if slices.Equal(numbers(t, a.Posterior), numbers(t, train(t, settings).Posterior)) {
+		if slices.Equal(numbers(t, a.Posterior), numbers(t, trained(t, settings).Posterior)) {
 			t.Error("another seed gives the same bits")
 		}
 	})
@@ -120,7 +120,7 @@ func TestChunks(t *testing.T) {
 		}
 		var want []float64
 		for _, chunk := range []int{0, 4} {
-			result := train(t, Settings{Particles: 10, BatchSize: 36, Epochs: 3, Chunk: chunk, Engine: engine, DType: dtype})
+			result := trained(t, Settings{Particles: 10, BatchSize: 36, Epochs: 3, Chunk: chunk, Engine: engine, DType: dtype})
 			got := numbers(t, result.Posterior)
 			if want == nil {
 				want = got
@@ -183,7 +183,7 @@ func TestResult(t *testing.T) {
 
 // With a threshold, particles keep their weights until the effective sample size is low enough.
 func TestThreshold(t *testing.T) {
-	result := train(t, Settings{Particles: 50, BatchSize: 4, Epochs: 3, Threshold: .5})
+	result := trained(t, Settings{Particles: 50, BatchSize: 4, Epochs: 3, Threshold: .5})
 	previous := 50.0
 	some := false
 	for i, r := range result.Trace {
@@ -202,8 +202,8 @@ func TestThreshold(t *testing.T) {
 }
 
 func TestEarlyStop(t *testing.T) {
-	result := train(t, Settings{Particles: 50, BatchSize: 36, Epochs: 2000, Patience: 5,
-		Optimiser: optim.Adam{Schedule: optim.Constant(.1)}})
+	result := trained(t, Settings{Particles: 50, BatchSize: 36, Epochs: 2000, Patience: 5,
+		Optimiser: train.Adam{Schedule: train.Constant(.1)}})
 	if result.Status != run.StoppedEarly || result.Steps != result.Best.Step+5 {
 		t.Errorf("status %s after step %d, best at %d; want stopped early, five after the best", result.Status,
 			result.Steps, result.Best.Step)
@@ -226,7 +226,7 @@ func TestNoValidation(t *testing.T) {
 func TestResume(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		settings := Settings{Particles: 20, BatchSize: 8, Epochs: 10, Seed: 4, Engine: engine, DType: dtype, Threshold: .7}
-		whole := train(t, settings)
+		whole := trained(t, settings)
 
 		settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
 		ctx, cancel := context.WithCancel(context.Background())
@@ -243,7 +243,7 @@ func TestResume(t *testing.T) {
 			t.Fatalf("cancelled: status %s, %d steps, %d records", first.Status, first.Steps, len(first.Trace))
 		}
 		settings.Progress = nil
-		second := train(t, settings)
+		second := trained(t, settings)
 		if !slices.Equal(numbers(t, whole.Posterior), numbers(t, second.Posterior)) {
 			t.Error("the resumed run ends with other particles")
 		}
@@ -254,7 +254,7 @@ func TestResume(t *testing.T) {
 			second.Validated) || whole.Best != second.Best {
 			t.Error("the resumed run has other records")
 		}
-		third := train(t, settings) // it is complete: nothing is done again
+		third := trained(t, settings) // it is complete: nothing is done again
 		if third.Steps != whole.Steps || third.Status != run.Completed || !slices.Equal(numbers(t, third.Posterior),
 			numbers(t, whole.Posterior)) {
 			t.Errorf("a complete checkpoint: status %s, %d steps", third.Status, third.Steps)
@@ -265,7 +265,7 @@ func TestResume(t *testing.T) {
 // A checkpoint that was written in the middle by time, as before a kill, resumes to the same bits too.
 func TestResumeAfterKill(t *testing.T) {
 	settings := Settings{Particles: 20, BatchSize: 8, Epochs: 4, Seed: 4}
-	whole := train(t, settings)
+	whole := trained(t, settings)
 	settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
 	settings.CheckpointEvery = time.Nanosecond
 	var middle []byte
@@ -280,7 +280,7 @@ func TestResumeAfterKill(t *testing.T) {
 	// Progress comes ten times a second at most: slow the first steps down so that it is called in the middle.
 	slow := settings.Progress
 	settings.Progress = func(p run.Progress) { slow(p); time.Sleep(101 * time.Millisecond) }
-	train(t, settings)
+	trained(t, settings)
 	if middle == nil {
 		t.Fatal("no checkpoint in the middle")
 	}
@@ -291,7 +291,7 @@ func TestResumeAfterKill(t *testing.T) {
 	if err := os.WriteFile(settings.Checkpoint, middle, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if resumed := train(t, settings); !slices.Equal(numbers(t, resumed.Posterior), numbers(t, whole.Posterior)) {
+	if resumed := trained(t, settings); !slices.Equal(numbers(t, resumed.Posterior), numbers(t, whole.Posterior)) {
 		t.Error("a run resumed from the middle ends with other particles")
 	}
 }
@@ -300,7 +300,7 @@ func TestResumeAfterKill(t *testing.T) {
 func TestResumeMismatch(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.safetensors")
 	base := Settings{Particles: 10, BatchSize: 36, Epochs: 1, Checkpoint: file, Engine: computetest.Go(t)}
-	train(t, base)
+	trained(t, base)
 	written, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -340,7 +340,7 @@ func TestResumeMismatch(t *testing.T) {
 	}
 	for _, settings := range []Settings{base, otherSeed} { // over a truncated file, and over another run
 		settings.Replace = true
-		if result := train(t, settings); result.Steps == 0 || result.Status != run.Completed {
+		if result := trained(t, settings); result.Steps == 0 || result.Status != run.Completed {
 			t.Errorf("Replace with seed %d: %d steps, %s", settings.Seed, result.Steps, result.Status)
 		}
 	}
@@ -426,9 +426,9 @@ func TestBadInput(t *testing.T) {
 		{"large batch", small, parts(t), Settings{BatchSize: 37}, []string{"BatchSize is 37", "36, the rows"}, nil, nil},
 		{"unknown layer", model(func(m *bayes.Model) { m.Stochastic = bayes.Layers(7) }), parts(t), Settings{},
 			[]string{"layer 7"}, bayes.ErrUnknownLayer, nil},
-		{"learning rate", small, parts(t), Settings{Optimiser: optim.Adam{Schedule: optim.Constant(-.1)}},
+		{"learning rate", small, parts(t), Settings{Optimiser: train.Adam{Schedule: train.Constant(-.1)}},
 			[]string{"learning rate is -0.1"}, nil, nil},
-		{"NaN learning rate", small, parts(t), Settings{Optimiser: optim.Adam{Schedule: optim.Constant(math.NaN())}},
+		{"NaN learning rate", small, parts(t), Settings{Optimiser: train.Adam{Schedule: train.Constant(math.NaN())}},
 			[]string{"learning rate is NaN"}, nil, nil},
 		{"noise", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: -1} }), parts(t), Settings{},
 			[]string{"StdDev is -1"}, nil, nil},

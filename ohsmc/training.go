@@ -15,9 +15,9 @@ import (
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
+	"gobnn/bayes/train"
 )
 
 // Training is what all algorithms of this package have in common, and embed: the particles, the batches, and how psi is
@@ -31,7 +31,7 @@ type Training struct {
 	// Threshold: particles are resampled when their effective sample size is at most Threshold J. Default 1, at every
 	// step, for OpenHorizon, as in its paper; 0.5 for the others.
 	Threshold float64
-	Optimiser optim.Adam // of psi; default Adam with a constant rate of 0.01
+	Optimiser train.Adam // of psi; default Adam with a constant rate of 0.01
 
 	// ValidateEvery is the number of steps between validations; default 1: after each batch, as in the paper. The
 	// result is the state with the lowest NLPD on the validation part, or without a validation part the last state.
@@ -237,7 +237,7 @@ func (p *programs) Close() {
 // key names what the programs of a run depend on.
 func (r *training) key() string {
 	t := r.Training // without what is an input of the programs, or decides when they run
-	t.Epochs, t.ValidateEvery, t.Patience, t.Optimiser.Schedule = 0, 0, 0, optim.Schedule{}
+	t.Epochs, t.ValidateEvery, t.Patience, t.Optimiser.Schedule = 0, 0, 0, train.Schedule{}
 	validated := 0
 	if part := r.Parts.Validation; part != nil {
 		validated = part.Rows()

@@ -10,7 +10,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/metric"
-	"gobnn/bayes/optim"
+	"gobnn/bayes/train"
 )
 
 // A validation scores the particles and psi as the step left them, and what is kept is bit by bit what an observer
@@ -20,9 +20,9 @@ func TestValidationScoresAndKeepsTheSameStep(t *testing.T) {
 	for _, every := range []int{1, 3} {
 		t.Run(fmt.Sprint("every ", every), func(t *testing.T) {
 			seen := map[int]*bayes.Posterior{}
-			result := train(t, Settings{
+			result := trained(t, Settings{
 				Particles: 50, BatchSize: 12, Epochs: 20, Seed: 1, ValidateEvery: every, ObserveEvery: 1,
-				Optimiser: optim.Adam{Schedule: optim.Constant(.1)}, // so that the validation soon turns
+				Optimiser: train.Adam{Schedule: train.Constant(.1)}, // so that the validation soon turns
 				Observe: func(step int, now *bayes.Posterior) error {
 					seen[step] = now
 					return nil

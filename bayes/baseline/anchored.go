@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"gobnn/bayes"
-	"gobnn/bayes/ascent"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -102,7 +102,7 @@ func (m SAE) Fit(ctx context.Context, j *Job) (*Result, error) {
 		next := first
 		next.name, next.repeat, next.epochs, next.posterior = fmt.Sprintf("member%d", k), k, m.Epochs, nil
 		next.start = learner.with(theta, walk.anchors)
-		var one *ascent.Result
+		var one *train.Result
 		if one, err = j.train(ctx, next); one == nil {
 			return nil, err
 		}
@@ -128,13 +128,13 @@ type anchored struct {
 
 func newAnchored(p *points) anchored { return anchored{p, p.whole.Scales()} }
 
-// Kind implements ascent.Learner.
+// Kind implements train.Learner.
 func (a anchored) Kind() string { return "anchored " + a.points.Kind() }
 
-// Size implements ascent.Learner.
+// Size implements train.Learner.
 func (a anchored) Size() (members, width int) { return a.members, 2 * a.whole.D }
 
-// Initial implements ascent.Learner: the anchors are draws of the prior.
+// Initial implements train.Learner: the anchors are draws of the prior.
 func (a anchored) Initial(rng random.Stream) *graph.Node {
 	theta := a.points.Initial(rng)
 	anchor := rng.Named("anchors").Normal(a.dtype, a.members, a.whole.D)
@@ -146,7 +146,7 @@ func (a anchored) row(g *Graph, v []float64) *Node {
 	return ConvertDType(Const(g, [][]float64{v}), a.dtype)
 }
 
-// Objective implements ascent.Learner: log N(theta; a, s^2) is log N(theta; 0, s^2) + (theta a - a^2/2) / s^2.
+// Objective implements train.Learner: log N(theta; a, s^2) is log N(theta; 0, s^2) + (theta a - a^2/2) / s^2.
 func (a anchored) Objective(
 	theta *graph.Node, batch density.Batch, rng random.Stream,
 ) (value, gradient *graph.Node) {
@@ -163,7 +163,7 @@ func (a anchored) Objective(
 	return value, Concatenate([]*Node{Add(gradient, pull), ZerosLike(anchor)}, 1)
 }
 
-// Score implements ascent.Learner.
+// Score implements train.Learner.
 func (a anchored) Score(theta *graph.Node, batch density.Batch, rng random.Stream) *graph.Node {
 	phi, _ := a.cut(theta)
 	return a.points.Score(phi, batch, rng)

@@ -8,7 +8,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/optim"
+	"gobnn/bayes/train"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -135,7 +135,7 @@ func TestGuidedWalk(t *testing.T) {
 func TestSAEGoesOn(t *testing.T) {
 	file := t.TempDir() + "/run"
 	method := SAE{Chains: 2, Members: 3, Epochs: 2}
-	settings := Settings{Epochs: 3, BatchSize: 10, Engine: goEngine(t), Checkpoint: file, Optimiser: optim.Adam{}}
+	settings := Settings{Epochs: 3, BatchSize: 10, Engine: goEngine(t), Checkpoint: file, Optimiser: train.Adam{}}
 	once := fitted(t, small, method, dataset.Parts{Train: line(30)}, settings)
 	again := fitted(t, small, method, dataset.Parts{Train: line(30)}, settings)
 	settings.Checkpoint = ""

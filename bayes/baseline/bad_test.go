@@ -12,8 +12,8 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/smc"
+	"gobnn/bayes/train"
 )
 
 // Every bad input is an error that names the value.
@@ -62,7 +62,7 @@ func TestBadInput(t *testing.T) {
 		{"SAE, members", small, SAE{Members: -2}, regression, Settings{}, []string{"SAE.Members is -2"}, nil},
 		{"SAE, epochs", small, SAE{Epochs: -3}, regression, Settings{}, []string{"SAE.Epochs is -3"}, nil},
 		{"SAE, step", small, SAE{StepSize: math.NaN()}, regression, Settings{}, []string{"SAE.StepSize is NaN"}, nil},
-		{"SAE, weight decay", small, SAE{}, regression, Settings{Optimiser: optim.Adam{WeightDecay: .1}},
+		{"SAE, weight decay", small, SAE{}, regression, Settings{Optimiser: train.Adam{WeightDecay: .1}},
 			[]string{"WeightDecay is 0.1", "anchors"}, nil},
 		{"SAE, prior", model(bayes.Gaussian{}, bayes.Laplace{B: 1}, bayes.Layers(2)), SAE{}, regression, Settings{},
 			[]string{"bayes.Laplace", "bayes.Normal"}, nil},
@@ -76,7 +76,7 @@ func TestBadInput(t *testing.T) {
 		{"batch", small, MLE{}, regression, Settings{BatchSize: 37}, []string{"BatchSize is 37", "36 rows"}, nil},
 		{"validate every", small, MLE{}, regression, Settings{ValidateEvery: -1}, []string{"ValidateEvery is -1"}, nil},
 		{"patience", small, MLE{}, regression, Settings{Patience: -1}, []string{"Patience is -1"}, nil},
-		{"learning rate", small, MLE{}, regression, Settings{Optimiser: optim.Adam{Schedule: optim.Constant(math.NaN())}},
+		{"learning rate", small, MLE{}, regression, Settings{Optimiser: train.Adam{Schedule: train.Constant(math.NaN())}},
 			[]string{"learning rate is NaN"}, nil},
 		{"unwritable folder", small, MLE{}, regression, Settings{Checkpoint: "bad_test.go/run"}, []string{"bad_test.go/run"},
 			nil},
@@ -95,7 +95,7 @@ func TestBadInput(t *testing.T) {
 		{"SWAG's rate", small, SWAG{Rate: math.Inf(1)}, regression, Settings{}, []string{"SWAG.Rate is +Inf"}, nil},
 		{"VI draws", small, VI{Draws: -1}, regression, Settings{}, []string{"VI.Draws is -1"}, nil},
 		{"VI samples", small, VI{Samples: -1}, regression, Settings{}, []string{"VI.Samples is -1"}, nil},
-		{"VI, weight decay", small, VI{}, regression, Settings{Optimiser: optim.Adam{WeightDecay: .1}},
+		{"VI, weight decay", small, VI{}, regression, Settings{Optimiser: train.Adam{WeightDecay: .1}},
 			[]string{"WeightDecay is 0.1", "sigma"}, nil},
 		{"VI start", small, VI{InitialStdDev: -1}, regression, Settings{}, []string{"VI.InitialStdDev is -1"}, nil},
 		{"structure", small, Laplace{Structure: "kfac"}, regression, Settings{}, []string{`kfac`, "\"kronecker\""}, nil},

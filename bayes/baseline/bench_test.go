@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/ascent"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/train"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -46,21 +46,21 @@ func benchmarkStep(b *testing.B, _ *compute.Engine) {
 		for _, c := range computetest.Cases([]struct {
 			name    string
 			model   bayes.Model
-			learner func(j *Job) (ascent.Learner, error)
+			learner func(j *Job) (train.Learner, error)
 		}{
-			{"1 member", uci, func(j *Job) (ascent.Learner, error) { return j.newPoints(1, true) }},
-			{"10 members", uci, func(j *Job) (ascent.Learner, error) { return j.newPoints(10, true) }},
-			{"100 members", uci, func(j *Job) (ascent.Learner, error) { return j.newPoints(100, true) }},
-			{"VI, third layer, 10 draws", uci, func(j *Job) (ascent.Learner, error) {
+			{"1 member", uci, func(j *Job) (train.Learner, error) { return j.newPoints(1, true) }},
+			{"10 members", uci, func(j *Job) (train.Learner, error) { return j.newPoints(10, true) }},
+			{"100 members", uci, func(j *Job) (train.Learner, error) { return j.newPoints(100, true) }},
+			{"VI, third layer, 10 draws", uci, func(j *Job) (train.Learner, error) {
 				return j.newVariational(meanField{VI{InitialStdDev: .1}, j.Bound, j.DType}, 10, 100)
 			}},
-			{"VI, all, 10 draws", full, func(j *Job) (ascent.Learner, error) {
+			{"VI, all, 10 draws", full, func(j *Job) (train.Learner, error) {
 				return j.newVariational(meanField{VI{InitialStdDev: .1}, j.Bound, j.DType}, 10, 100)
 			}},
-			{"dropout, third layer, 10 masks", uci, func(j *Job) (ascent.Learner, error) {
+			{"dropout, third layer, 10 masks", uci, func(j *Job) (train.Learner, error) {
 				return j.newVariational(dropoutFamily{Dropout{Rate: .1}, j.Bound, j.DType}, 10, 100)
 			}},
-			{"dropout, all, 10 masks", full, func(j *Job) (ascent.Learner, error) {
+			{"dropout, all, 10 masks", full, func(j *Job) (train.Learner, error) {
 				return j.newVariational(dropoutFamily{Dropout{Rate: .1}, j.Bound, j.DType}, 10, 100)
 			}},
 		}...) {

@@ -55,7 +55,7 @@
 //
 // # How to write your own
 //
-// Implement Method with the methods of its Job: Mode trains MAP, Train trains any ascent.Learner, and Posterior makes a
+// Implement Method with the methods of its Job: Mode trains MAP, Train trains any train.Learner, and Posterior makes a
 // posterior from particles. See the example of Method.
 //
 // # What it costs

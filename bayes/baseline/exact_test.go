@@ -11,8 +11,8 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/mat"
@@ -62,7 +62,7 @@ var ridge = [2]float64{1 / (tau * tau), 1 / (tau * tau)}
 func converging(engine *compute.Engine, dtype compute.DType) Settings {
 	return Settings{
 		Epochs: 500, BatchSize: rows, Engine: engine, DType: dtype,
-		Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .5, 50)},
+		Optimiser: train.Adam{Schedule: train.Exponential(.1, .5, 50)},
 	}
 }
 
@@ -155,7 +155,7 @@ func TestLasso(t *testing.T) {
 func TestMiniBatchesStandForAllRows(t *testing.T) {
 	data := line(rows)
 	settings := converging(goEngine(t), compute.Float64)
-	settings.BatchSize, settings.Optimiser.Schedule = rows/4, optim.Exponential(.1, .5, 200)
+	settings.BatchSize, settings.Optimiser.Schedule = rows/4, train.Exponential(.1, .5, 200)
 	want, _ := exactLine(t, data, ridge)
 	wrong, _ := exactLine(t, data, [2]float64{4 * ridge[0], 4 * ridge[1]})
 	if math.Abs(wrong[0]-want[0]) < .1 {

@@ -70,15 +70,15 @@ func (j *Job) fitFamily(ctx context.Context, f family, draws, predicted int) (*R
 	})
 }
 
-// Kind implements ascent.Learner.
+// Kind implements train.Learner.
 func (s *variational) Kind() string {
 	return fmt.Sprintf("%s, %d draws, %d predicted, %s", s.kind(), s.draws, s.predicted, text(s.bound.Model))
 }
 
-// Size implements ascent.Learner.
+// Size implements train.Learner.
 func (s *variational) Size() (members, width int) { return 1, s.width() + s.bound.W }
 
-// Initial implements ascent.Learner.
+// Initial implements train.Learner.
 func (s *variational) Initial(rng random.Stream) *graph.Node {
 	theta := s.family.initial(rng)
 	if psi := s.bound.InitShared(rng, s.dtype, rng.Graph()); psi != nil {
@@ -96,7 +96,7 @@ func (s *variational) cut(theta *Node) (lambda, psi *Node) {
 	return Slice(flat, AxisRange(0, s.width())), psi
 }
 
-// Objective implements ascent.Learner: the evidence lower bound.
+// Objective implements train.Learner: the evidence lower bound.
 func (s *variational) Objective(
 	theta *graph.Node, batch density.Batch, rng random.Stream,
 ) (value, gradient *graph.Node) {
@@ -107,7 +107,7 @@ func (s *variational) Objective(
 	return Reshape(bound, 1), Gradient(bound, theta)[0]
 }
 
-// Score implements ascent.Learner: the NLPD of the prediction by as many draws as the posterior has.
+// Score implements train.Learner: the NLPD of the prediction by as many draws as the posterior has.
 func (s *variational) Score(theta *graph.Node, batch density.Batch, rng random.Stream) *graph.Node {
 	lambda, psi := s.cut(theta)
 	phi := s.draw(lambda, rng.Named("draws"), s.predicted)

@@ -10,8 +10,8 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/smc"
+	"gobnn/bayes/train"
 )
 
 // With a hierarchical prior, whose scales are particles' too, the methods that need a density give about the same
@@ -44,8 +44,8 @@ func TestHierarchicalPrior(t *testing.T) {
 			density = false
 		}
 		result, err := Fit(t.Context(), model, m, parts, Settings{
-			Epochs: 200, BatchSize: 20, Seed: 1, Engine: computetest.Go(t), Optimiser: optim.Adam{
-				Schedule: optim.Exponential(.03, .5, 200)},
+			Epochs: 200, BatchSize: 20, Seed: 1, Engine: computetest.Go(t), Optimiser: train.Adam{
+				Schedule: train.Exponential(.03, .5, 200)},
 		})
 		if !density {
 			says := "there is no mode for " + m.Name() + " to train"

@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"gobnn/bayes"
-	"gobnn/bayes/ascent"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -52,7 +51,7 @@ type PosteriorOf func(status run.Status, theta []float64) (*bayes.Posterior, err
 // Train is all that a method needs if it maximises an objective: it trains the learner with the job's Settings,
 // validation and checkpoint, and makes the posterior of the result, and of intermediate values for Settings.Observe.
 // Learners of the same Kind and size share checkpoint and compiled programs.
-func (j *Job) Train(ctx context.Context, learner ascent.Learner, posterior PosteriorOf) (*Result, error) {
+func (j *Job) Train(ctx context.Context, learner train.Learner, posterior PosteriorOf) (*Result, error) {
 	trained, err := j.train(ctx, j.training(learner, posterior))
 	if trained == nil {
 		return nil, err
@@ -66,10 +65,10 @@ func (j *Job) Train(ctx context.Context, learner ascent.Learner, posterior Poste
 
 // stage is one training: the learner, how long it is trained, and where it starts.
 type stage struct {
-	ascent.Learner
+	train.Learner
 	name      string // training or collecting
 	epochs    int
-	schedule  optim.Schedule
+	schedule  train.Schedule
 	start     []float64 // theta, flat [J, Q]; nil: drawn by Initial
 	repeat    int       // 0, or which of several trainings by the same learner: each has its own mini-batches
 	validate  bool
@@ -77,15 +76,15 @@ type stage struct {
 }
 
 // training is a stage with the settings' epochs and learning rate, and with validation if there is a validation part.
-func (j *Job) training(l ascent.Learner, posterior PosteriorOf) stage {
+func (j *Job) training(l train.Learner, posterior PosteriorOf) stage {
 	return stage{
 		Learner: l, name: training, epochs: j.Epochs, schedule: j.Optimiser.Schedule, validate: j.Parts.Validation != nil,
 		posterior: posterior,
 	}
 }
 
-// train runs a stage. A result can come with an error, see ascent.Fit.
-func (j *Job) train(ctx context.Context, s stage) (*ascent.Result, error) {
+// train runs a stage. A result can come with an error, see train.Fit.
+func (j *Job) train(ctx context.Context, s stage) (*train.Result, error) {
 	task, settings := j.task(s)
 	begun := time.Now()
 	trained, err := j.trainer.training.Fit(ctx, task, settings)
@@ -99,14 +98,14 @@ func (j *Job) train(ctx context.Context, s stage) (*ascent.Result, error) {
 // began in this one.
 func (j *Job) resumed(all time.Duration, begun time.Time) { j.earlier += max(0, all-time.Since(begun)) }
 
-// task is a stage as the arguments of ascent.Fit.
-func (j *Job) task(s stage) (ascent.Task, ascent.Settings) {
-	task := ascent.Task{
-		Learner: s.Learner, Train: ascent.Of(j.Data, j.Parts.Train, j.DType), Start: s.start, LogScale: j.LogScale(),
+// task is a stage as the arguments of train.Fit.
+func (j *Job) task(s stage) (train.Task, train.Settings) {
+	task := train.Task{
+		Learner: s.Learner, Train: train.Of(j.Data, j.Parts.Train, j.DType), Start: s.start, LogScale: j.LogScale(),
 	}
 	data := j.Parts.Train.Hash()
 	if s.validate {
-		task.Validation = ascent.Of(j.Data, j.Parts.Validation, j.DType)
+		task.Validation = train.Of(j.Data, j.Parts.Validation, j.DType)
 		data += ", validation " + j.Parts.Validation.Hash()
 	}
 	settings := j.ascent()
@@ -148,7 +147,7 @@ type Mode struct {
 	Psi []float64 // [W], the shared ones; nil if there are none
 
 	theta   []float64 // both, in the order of the slots
-	trained *ascent.Result
+	trained *train.Result
 }
 
 // Mode trains MAP with the job's Settings, once for all methods with the same checkpoint. A cancelled training is an

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"gobnn/bayes"
-	"gobnn/bayes/ascent"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/diag"
@@ -18,6 +17,7 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
+	"gobnn/bayes/train"
 )
 
 // Method is a way to compute a posterior. MLE, MAP, Ensemble, SAE, Dropout, SWAG, VI, Laplace, MAPHMC, SGLD, SGHMC,
@@ -46,15 +46,15 @@ func Methods() []Method {
 
 // ErrDiverged says that no member had a finite gradient, or that chains left the region of finite density. Fit wraps
 // it.
-var ErrDiverged = ascent.ErrDiverged
+var ErrDiverged = train.ErrDiverged
 
 // Result of Fit.
 type Result struct {
 	fit.Result
-	Steps     int                 // number of steps of gradient ascent made
-	PerEpoch  int                 // steps in an epoch
-	Trace     []ascent.StepRecord // one for each step
-	Validated []ascent.Validation // one for each validation
+	Steps     int                // number of steps of gradient ascent made
+	PerEpoch  int                // steps in an epoch
+	Trace     []train.StepRecord // one for each step
+	Validated []train.Validation // one for each validation
 	// Best is each member's best validation, at which its parameters are taken; Step 0 if no validation was finite, nil
 	// without a validation part.
 	Best   []run.Best
@@ -86,7 +86,7 @@ func Fit(
 type Trainer struct {
 	model     bayes.Model
 	mu        sync.Mutex
-	training  ascent.Trainer
+	training  train.Trainer
 	samplers  mcmc.Samplers
 	tempered  compute.Cache[temperedKind, *smc.Sampler]
 	exchanged compute.Cache[exchangeKind, *smc.Exchanger]
@@ -122,7 +122,7 @@ func (t *Trainer) Fit(ctx context.Context, method Method, parts dataset.Parts, s
 		return nil, err
 	}
 	result.Elapsed = j.earlier + time.Since(begun)
-	result.Curves = append(ascent.Curves(result.Trace, result.Validated), result.Curves...)
+	result.Curves = append(train.Curves(result.Trace, result.Validated), result.Curves...)
 	result.warn()
 	if j.Patience > 0 && j.Parts.Validation == nil && len(result.Trace) > 0 {
 		result.Warnings = append(result.Warnings, fmt.Sprintf("Settings.Patience is %d, and there is no validation part, so "+
@@ -158,8 +158,8 @@ func (r *Result) warn() {
 			"their last parameters are taken, not their best; check the validation part for outliers", len(r.Best), never))
 	}
 	if n := len(r.Validated); n > 0 && r.PerEpoch > 0 && r.Status == run.Completed {
-		scores := ascent.Curves(nil, r.Validated)[0].Values // means over members
-		steps := r.Validated[n-1].Step                      // without those that collect, after the training
+		scores := train.Curves(nil, r.Validated)[0].Values // means over members
+		steps := r.Validated[n-1].Step                     // without those that collect, after the training
 		if text := run.Ending(scores, steps, steps/r.PerEpoch); text != "" {
 			r.Warnings = append(r.Warnings, text)
 		}
@@ -220,7 +220,7 @@ func describe(m Method) (json.RawMessage, error) {
 }
 
 // finish is the result of a run: the posterior, if there is one, and the training's records.
-func finish(trained *ascent.Result, posterior *bayes.Posterior) *Result {
+func finish(trained *train.Result, posterior *bayes.Posterior) *Result {
 	r := &Result{
 		Steps: trained.Steps, PerEpoch: trained.PerEpoch, Trace: trained.Trace, Validated: trained.Validated,
 		Best: trained.Best,

@@ -165,13 +165,13 @@ func (j *Job) trainsPoints(prior bool) error {
 	return nil
 }
 
-// Kind implements ascent.Learner.
+// Kind implements train.Learner.
 func (p *points) Kind() string { return p.name }
 
-// Size implements ascent.Learner.
+// Size implements train.Learner.
 func (p *points) Size() (members, width int) { return p.members, p.whole.D }
 
-// Initial implements ascent.Learner: every parameter by its initialiser, member j's from row j of the parameter's own
+// Initial implements train.Learner: every parameter by its initialiser, member j's from row j of the parameter's own
 // stream, so that it does not depend on the number of members.
 func (p *points) Initial(rng random.Stream) *graph.Node {
 	var parts []*Node
@@ -183,13 +183,13 @@ func (p *points) Initial(rng random.Stream) *graph.Node {
 	return Concatenate(parts, 1)
 }
 
-// Objective implements ascent.Learner: log p(phi_j) + (N/n) log p(y_batch | phi_j; psi_j), with the prior on the
+// Objective implements train.Learner: log p(phi_j) + (N/n) log p(y_batch | phi_j; psi_j), with the prior on the
 // parameters that the user's partition calls stochastic, or without it.
 func (p *points) Objective(theta *graph.Node, batch density.Batch, _ random.Stream) (value, gradient *graph.Node) {
 	return p.target.Gradient(theta, nil, batch)
 }
 
-// Score implements ascent.Learner: the NLPD of each member by itself.
+// Score implements train.Learner: the NLPD of each member by itself.
 func (p *points) Score(theta *graph.Node, batch density.Batch, _ random.Stream) *graph.Node {
 	return DivScalar(Neg(p.validation.LogLikelihood(theta, nil, batch)), float64(batch.Y.Shape().Dim(0)))
 }

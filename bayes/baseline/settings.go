@@ -6,12 +6,11 @@ import (
 	"time"
 
 	"gobnn/bayes"
-	"gobnn/bayes/ascent"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 )
 
 // Settings are those that all methods share. The zero value of every field works.
@@ -19,7 +18,7 @@ type Settings struct {
 	Epochs    int        // passes over the training part by gradient ascent; default 200
 	BatchSize int        // rows of a mini-batch; default 50, or all rows if there are fewer
 	Seed      uint64     // of everything random
-	Optimiser optim.Adam // of all training; default Adam with a constant rate of 0.01
+	Optimiser train.Adam // of all training; default Adam with a constant rate of 0.01
 
 	// ValidateEvery is the number of steps between validations; default: once an epoch. (Package ohsmc validates after
 	// each batch, as 1 does here; that costs many times more if predictions have many particles.) Training returns the
@@ -50,14 +49,14 @@ type Settings struct {
 	Observe      func(step int, now *bayes.Posterior) error
 	ObserveEvery int
 	// Progress, if set, is called after a step, at most ten times a second, and at the end of a stage: "training",
-	// "collecting" (SWAG), "member2" and so on (SAE), with the scores of ascent.Settings, or of chains "warm-up" and
+	// "collecting" (SWAG), "member2" and so on (SAE), with the scores of train.Settings, or of chains "warm-up" and
 	// "draws", see mcmc.Settings.
 	Progress func(run.Progress)
 }
 
 // ascent are the settings of the training by gradient ascent.
-func (s Settings) ascent() ascent.Settings {
-	return ascent.Settings{
+func (s Settings) ascent() train.Settings {
+	return train.Settings{
 		Epochs: s.Epochs, BatchSize: s.BatchSize, Seed: s.Seed, Optimiser: s.Optimiser, ValidateEvery: s.ValidateEvery,
 		Patience: s.Patience, DType: s.DType, Engine: s.Engine, Owner: "baseline", Checkpoint: s.Checkpoint,
 		CheckpointEvery: s.CheckpointEvery, Replace: s.Replace, ObserveEvery: s.ObserveEvery, Progress: s.Progress,

@@ -8,10 +8,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gobnn/bayes/ascent"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/limits"
-	"gobnn/bayes/optim"
+	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -115,7 +114,7 @@ func (m SWAG) Fit(ctx context.Context, j *Job) (*Result, error) {
 // stage is the ascent around the mode.
 func (m SWAG) stage(p *points, start []float64) stage {
 	return stage{
-		Learner: iterates{p, m}, name: collecting, epochs: m.Collect, schedule: optim.Constant(m.Rate), start: start,
+		Learner: iterates{p, m}, name: collecting, epochs: m.Collect, schedule: train.Constant(m.Rate), start: start,
 	}
 }
 
@@ -125,7 +124,7 @@ type iterates struct {
 	SWAG
 }
 
-var _ ascent.Collector = iterates{}
+var _ train.Collector = iterates{}
 
 // The entries of state: the running mean, the sum of squares about it, and the last K deviations, the newest last.
 const (
@@ -134,10 +133,10 @@ const (
 	swagDeviations = "swag_deviations" // [K, Q]; not if Diagonal
 )
 
-// Kind implements ascent.Learner.
+// Kind implements train.Learner.
 func (c iterates) Kind() string { return fmt.Sprintf("%s, rank %d", c.points.Kind(), c.Rank) }
 
-// Collected implements ascent.Collector.
+// Collected implements train.Collector.
 func (c iterates) Collected(dtype compute.DType) map[string]*tensors.Tensor {
 	_, width := c.Size()
 	entries := map[string]*tensors.Tensor{
@@ -150,7 +149,7 @@ func (c iterates) Collected(dtype compute.DType) map[string]*tensors.Tensor {
 	return entries
 }
 
-// Collect implements ascent.Collector: Welford's update of mean and sum of squares by theta, [1, Q], the count-th
+// Collect implements train.Collector: Welford's update of mean and sum of squares by theta, [1, Q], the count-th
 // iterate.
 func (c iterates) Collect(s compute.Nodes, count *graph.Node) compute.Nodes {
 	before := Sub(s["theta"], s[swagMean])
@@ -169,7 +168,7 @@ type gaussian struct {
 	deviations     [][]float64 // the K columns of D, [Q] each; nil for a diagonal one
 }
 
-func (m SWAG) gaussian(t *ascent.Result, iterates int) (g gaussian, err error) {
+func (m SWAG) gaussian(t *train.Result, iterates int) (g gaussian, err error) {
 	if g.mean, err = compute.Float64s(t.State[swagMean]); err != nil {
 		return g, err
 	}

@@ -21,9 +21,9 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
+	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/mat"
@@ -166,7 +166,7 @@ func TestMembersAreAlone(t *testing.T) {
 		}
 		parts := split3(t, line(60))
 		settings := Settings{Epochs: 30, BatchSize: 8, ValidateEvery: 1, Patience: 25, Seed: 5, Engine: engine, DType: dtype,
-			Optimiser: optim.Adam{Schedule: optim.Constant(.1)}}
+			Optimiser: train.Adam{Schedule: train.Constant(.1)}}
 		trainer := NewTrainer(small)
 		defer trainer.Close()
 		j, err := trainer.newJob(MAP{}, parts, settings)

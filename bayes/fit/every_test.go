@@ -21,9 +21,9 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
+	"gobnn/bayes/train"
 	"gobnn/ohsmc"
 	"gobnn/pbnn"
 	"gobnn/viz"
@@ -98,7 +98,7 @@ func every() []method {
 			name: "baseline: " + m.Name(), chains: chains, trains: trains, within: within, observed: observed,
 			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
 				return ofBaseline(baseline.Fit(ctx, model, m, parts, baseline.Settings{
-					Epochs: 100, BatchSize: 20, Optimiser: optim.Adam{Schedule: optim.Exponential(.05, .5, 50)},
+					Epochs: 100, BatchSize: 20, Optimiser: train.Adam{Schedule: train.Exponential(.05, .5, 50)},
 					Seed: s.Seed, Engine: s.Engine, Progress: s.Progress, Observe: s.Observe,
 				}))
 			},
@@ -106,9 +106,9 @@ func every() []method {
 	}
 	for name, a := range map[string]fit.Method{ // with batches of all rows
 		"open horizon":      ohsmc.OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-4}},
-		"guided":            ohsmc.Guided{StepSize: optim.Constant(.03)},
-		"guided, Langevin":  ohsmc.Guided{Proposal: ohsmc.Langevin{}, StepSize: optim.Constant(.03)},
-		"guided, HMC":       ohsmc.Guided{Proposal: ohsmc.HMC{Steps: 3}, StepSize: optim.Constant(.03)},
+		"guided":            ohsmc.Guided{StepSize: train.Constant(.03)},
+		"guided, Langevin":  ohsmc.Guided{Proposal: ohsmc.Langevin{}, StepSize: train.Constant(.03)},
+		"guided, HMC":       ohsmc.Guided{Proposal: ohsmc.HMC{Steps: 3}, StepSize: train.Constant(.03)},
 		"SMC, sub-datasets": ohsmc.SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .5}, Moves: 2, Precondition: true},
 	} {
 		epochs := 60

@@ -21,8 +21,8 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 	"gobnn/ohsmc"
 	"gobnn/pbnn"
 
@@ -54,7 +54,7 @@ func few() []method {
 		{name: "HMC", fit: func(ctx context.Context, m bayes.Model, p dataset.Parts, s shared) (fit.Fitted, error) {
 			method := baseline.HMC{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Sampling: sampling}
 			return ofBaseline(baseline.Fit(ctx, m, method, p, baseline.Settings{
-				Epochs: 40, BatchSize: 20, Optimiser: optim.Adam{Schedule: optim.Constant(.05)}, Seed: s.Seed, Engine: s.Engine,
+				Epochs: 40, BatchSize: 20, Optimiser: train.Adam{Schedule: train.Constant(.05)}, Seed: s.Seed, Engine: s.Engine,
 			}))
 		}},
 	}

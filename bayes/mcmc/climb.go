@@ -9,7 +9,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
-	"gobnn/bayes/optim"
+	"gobnn/bayes/train"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -39,7 +39,7 @@ const (
 
 // climber is Adam with a mean of squared gradients over some twenty steps. Gradients are thousands of times larger at
 // the start of a climb than at its end: with the usual 0.999 the steps would stay as short as they are at the start.
-var climber = optim.Adam{Beta2: 0.95}
+var climber = train.Adam{Beta2: 0.95}
 
 // newClimb prepares the programs of a climb.
 func (m *moves) newClimb(engine *compute.Engine, data []string) (err error) {
@@ -75,7 +75,7 @@ func (m *moves) climbStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 		}
 		gradient = Mul(gradient, row(phi, free))
 	}
-	moments := optim.Moments{Mean: nodes[climbMean], Square: nodes[climbSquare]}
+	moments := train.Moments{Mean: nodes[climbMean], Square: nodes[climbSquare]}
 	step, rate := ConvertDType(inputs[1], m.dtype), ConvertDType(inputs[2], m.dtype)
 	next, moments, moved := climber.AscendFinite(IsFinite(density), phi, gradient, moments, step, rate)
 	next = Choose(moved, next, MulScalar(phi, 0.5))
@@ -90,7 +90,7 @@ func (r *sampling) climbUp(ctx context.Context) error {
 		return fmt.Errorf("mcmc: %w", err)
 	}
 	steps := r.problem.ClimbSteps()
-	schedule := optim.Exponential(cmp.Or(r.problem.Climb.Rate, 0.1), 0.01, steps)
+	schedule := train.Exponential(cmp.Or(r.problem.Climb.Rate, 0.1), 0.01, steps)
 	for step := range steps {
 		if err := context.Cause(ctx); err != nil {
 			return fmt.Errorf("mcmc: cancelled while the chains climbed to where they begin: %w", err)

@@ -13,8 +13,8 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 	"gobnn/ohsmc"
 
 	"gonum.org/v1/gonum/stat"
@@ -167,7 +167,7 @@ func (b *bench) train(
 	ctx context.Context, a attempt, parts dataset.Parts, seed uint64, what string, begun func(),
 ) (*fitted, error) {
 	every := (parts.Train.Rows() + b.batch - 1) / b.batch // once an epoch
-	optimiser := optim.Adam{Schedule: optim.Constant(a.Rate)}
+	optimiser := train.Adam{Schedule: train.Constant(a.Rate)}
 	validations := func(nlpd float64) {
 		if begun != nil && !math.IsNaN(nlpd) {
 			begun()

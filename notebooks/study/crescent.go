@@ -12,8 +12,8 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 	"gobnn/ohsmc"
 	"gobnn/viz"
 
@@ -63,7 +63,7 @@ func crescentSettings(o Options, seed uint64) (dataset.Parts, crescentRun, error
 	data, err := dataset.Crescent(crescentRows, 1, seed)
 	return dataset.Parts{Train: data}, crescentRun{ohsmc.Training{
 		Particles: 1000, BatchSize: 10, Epochs: cmp.Or(o.Epochs, 200),
-		Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .96, 10)},
+		Optimiser: train.Adam{Schedule: train.Exponential(.1, .96, 10)},
 	}, run.Settings{Seed: seed}}, err
 }
 

@@ -12,7 +12,7 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
+	"gobnn/bayes/train"
 	"gobnn/ohsmc"
 )
 
@@ -89,8 +89,8 @@ func reportedAt(values []float64, i int) Reported {
 // guided are attempts of a proposal: the paper's step size and equations, and a smaller step with N/M in the weights.
 func guided(proposal ohsmc.Proposal) []attempt {
 	return variants(100,
-		ohsmc.Guided{Proposal: proposal, StepSize: optim.Constant(.01), PerBatch: true},
-		ohsmc.Guided{Proposal: proposal, StepSize: optim.Constant(.003)},
+		ohsmc.Guided{Proposal: proposal, StepSize: train.Constant(.01), PerBatch: true},
+		ohsmc.Guided{Proposal: proposal, StepSize: train.Constant(.003)},
 	)
 }
 
@@ -98,7 +98,7 @@ func guided(proposal ohsmc.Proposal) []attempt {
 // discussion has it. Its learning rate for SGHMC is taken to be of the mean over rows.
 func regressionContenders(s regressionData, rows int) []contender {
 	adapted := func(acceptance float64) ohsmc.Guided {
-		return ohsmc.Guided{Proposal: ohsmc.HMC{Steps: 5}, StepSize: optim.Constant(.01), Adapt: acceptance, PerBatch: true}
+		return ohsmc.Guided{Proposal: ohsmc.HMC{Steps: 5}, StepSize: train.Constant(.01), Adapt: acceptance, PerBatch: true}
 	}
 	perRow := s.rate / float64(rows)
 	sghmc := variants(0, baseline.SGHMC{LearningRate: perRow}, baseline.SGHMC{LearningRate: 10 * perRow})

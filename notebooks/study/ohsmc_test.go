@@ -8,8 +8,8 @@ import (
 
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 	"gobnn/ohsmc"
 )
 
@@ -184,7 +184,7 @@ func TestBruteForce(t *testing.T) {
 		data.Y[i] += .5 - mean
 	}
 	psi, err := bruteForce(t.Context(), dataset.Parts{Train: data}, crescentRun{Training: ohsmc.Training{
-		Epochs: 1500, BatchSize: 100, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .97, 10)},
+		Epochs: 1500, BatchSize: 100, Optimiser: train.Adam{Schedule: train.Exponential(.1, .97, 10)},
 	}})
 	if err != nil || len(psi) != 1500 || math.Abs(psi[1499]-1) > .02 {
 		t.Errorf("psi %v after %d epochs, %v; want 1", psi[len(psi)-1], len(psi), err)

@@ -15,7 +15,7 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
+	"gobnn/bayes/train"
 	"gobnn/pbnn"
 	"gobnn/viz"
 
@@ -106,7 +106,7 @@ var reliabilityDigits = reliabilityData{
 		parts.Test = test
 		return parts, err
 	},
-	mode: baseline.Settings{Epochs: 10, BatchSize: 100, Optimiser: optim.Adam{Schedule: optim.Constant(.003)}},
+	mode: baseline.Settings{Epochs: 10, BatchSize: 100, Optimiser: train.Adam{Schedule: train.Constant(.003)}},
 	n:    100, batches: 10, thin: map[string]int{lastLayerFull: 10, lastLayerPenalty: 100, wholePenalty: 40}, chains: 4,
 	draws: 50, reps: 1,
 	paper: map[string]map[string]Reported{lastLayerFull: {"accuracy": {Value: .936}},

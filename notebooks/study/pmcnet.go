@@ -14,7 +14,6 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
 	"gobnn/pmcnet/annealed"
@@ -247,7 +246,7 @@ func (d pmcnetData) priorScale(ctx context.Context, o Options, repetition int) (
 	results, err := store.Repeat(ctx, key, repetition+1, func(ctx context.Context, repetition int) (Result, error) {
 		r := pmcnetRun{pmcnetData: d, seed: uint64(repetition), say: o.say}
 		r.curves = false
-		best, err := optim.GoldenSection(math.Log(scaleFrom), math.Log(scaleTo), scaleFits,
+		best, err := goldenSection(math.Log(scaleFrom), math.Log(scaleTo), scaleFits,
 			func(log float64) (float64, error) {
 				f, parts, err := r.fit(ctx, m, math.Exp(log), nil)
 				if err != nil {

@@ -1,4 +1,4 @@
-package ascent
+package train
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/compute/shapes"
@@ -181,7 +180,7 @@ func (m *machine) carried() map[string]shapes.Shape {
 // Begin implements run.Machine: it compiles the programs unless they are compiled, and fills the state.
 func (m *machine) Begin(context.Context) error {
 	optimiser := m.Optimiser
-	optimiser.Schedule = optim.Schedule{}
+	optimiser.Schedule = Schedule{}
 	_, collecting := m.Learner.(Collector)
 	key := programKey{
 		engine: m.engine, dtype: m.DType, rows: m.Train.Count, validation: m.Validation.Count, batchSize: m.BatchSize,

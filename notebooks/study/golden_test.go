@@ -1,4 +1,4 @@
-package optim
+package study
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ func TestGoldenSection(t *testing.T) {
 	for _, minimum := range []float64{-3, -2.99, 0, .7, math.Pi, 5} {
 		for _, n := range []int{2, 3, 10, 25} {
 			count := 0
-			got, err := GoldenSection(-3, 5, n, func(x float64) (float64, error) {
+			got, err := goldenSection(-3, 5, n, func(x float64) (float64, error) {
 				count++
 				if x <= -3 || x >= 5 {
 					t.Errorf("evaluated at %v", x)
@@ -30,7 +30,7 @@ func TestGoldenSection(t *testing.T) {
 // A function that is NaN to the one side has its minimum found on the other, an error comes back with the best so far,
 // and an interval that is none is named.
 func TestGoldenSectionFaults(t *testing.T) {
-	got, err := GoldenSection(0, 1, 30, func(x float64) (float64, error) {
+	got, err := goldenSection(0, 1, 30, func(x float64) (float64, error) {
 		if x > .5 {
 			return math.NaN(), nil
 		}
@@ -41,7 +41,7 @@ func TestGoldenSectionFaults(t *testing.T) {
 	}
 	stop := errors.New("enough")
 	count := 0
-	got, err = GoldenSection(0, 1, 30, func(x float64) (float64, error) {
+	got, err = goldenSection(0, 1, 30, func(x float64) (float64, error) {
 		if count++; count > 2 {
 			return 0, stop
 		}
@@ -55,7 +55,7 @@ func TestGoldenSectionFaults(t *testing.T) {
 		n         int
 		says      string
 	}{{1, 1, 5, "from 1 to 1"}, {0, math.NaN(), 5, "NaN"}, {0, math.Inf(1), 5, "+Inf"}, {0, 1, 1, "1 evaluations"}} {
-		_, err := GoldenSection(c.low, c.high, c.n, func(float64) (float64, error) { return 0, nil })
+		_, err := goldenSection(c.low, c.high, c.n, func(float64) (float64, error) { return 0, nil })
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("error %v, want one that says %q", err, c.says)
 		}

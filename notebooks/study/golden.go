@@ -1,14 +1,14 @@
-package optim
+package study
 
 import (
 	"fmt"
 	"math"
 )
 
-// Evaluated is a point at which a function was evaluated, and its value there.
-type Evaluated struct{ X, Value float64 }
+// evaluatedAt is a point at which a function was evaluated, and its value there.
+type evaluatedAt struct{ X, Value float64 }
 
-// GoldenSection minimises a function of one variable between low and high by golden-section search (Kiefer 1953), with
+// goldenSection minimises a function of one variable between low and high by golden-section search (Kiefer 1953), with
 // the given number of evaluations, at least 2, and returns the evaluated point of lowest value. Each evaluation after
 // the first reduces the interval by the factor .618. The interval holds the minimum if the function has only one; if it
 // has several, or steps, as an accuracy does, the search ends at one of them. NaN counts as +Inf. An error of f ends
@@ -16,17 +16,17 @@ type Evaluated struct{ X, Value float64 }
 //
 // Use it for settings that are chosen on a validation part, such as the scale of a prior; search over the logarithm of
 // a scale. See the example.
-func GoldenSection(low, high float64, evaluations int, f func(x float64) (float64, error)) (Evaluated, error) {
-	best := Evaluated{math.NaN(), math.Inf(1)}
+func goldenSection(low, high float64, evaluations int, f func(x float64) (float64, error)) (evaluatedAt, error) {
+	best := evaluatedAt{math.NaN(), math.Inf(1)}
 	if !(low < high) || math.IsInf(low, 0) || math.IsInf(high, 0) {
-		return best, fmt.Errorf("optim: a golden-section search from %v to %v: the first must be below the second, both "+
+		return best, fmt.Errorf("a golden-section search from %v to %v: the first must be below the second, both "+
 			"finite", low, high)
 	}
 	if evaluations < 2 {
-		return best, fmt.Errorf("optim: a golden-section search with %d evaluations: it must have at least 2", evaluations)
+		return best, fmt.Errorf("a golden-section search with %d evaluations: it must have at least 2", evaluations)
 	}
 	ratio := (math.Sqrt(5) - 1) / 2
-	at := func(x float64) (Evaluated, error) {
+	at := func(x float64) (evaluatedAt, error) {
 		v, err := f(x)
 		if err != nil {
 			return best, err
@@ -35,9 +35,9 @@ func GoldenSection(low, high float64, evaluations int, f func(x float64) (float6
 			v = math.Inf(1)
 		}
 		if v < best.Value || math.IsNaN(best.X) {
-			best = Evaluated{x, v}
+			best = evaluatedAt{x, v}
 		}
-		return Evaluated{x, v}, nil
+		return evaluatedAt{x, v}, nil
 	}
 	left, err := at(high - ratio*(high-low))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package ascent trains by stochastic gradient ascent: Adam on mini-batches, with validation, early stopping, and what
+// Package train trains by stochastic gradient ascent: Adam on mini-batches, with validation, early stopping, and what
 // package run gives: cancellation, checkpoints, progress.
 //
 // What is trained is a Learner: J independent members of Q numbers each, theta [J, Q], each with its own objective. A
@@ -7,7 +7,7 @@
 // Each member keeps the parameters of its own best validation.
 //
 // Fit trains once. A Trainer trains repeatedly, and compiles only once for learners of one kind and data of one size.
-package ascent
+package train
 
 import (
 	"context"
@@ -21,7 +21,6 @@ import (
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -87,10 +86,10 @@ type Task struct {
 
 // Settings of Fit. The zero value of every field works.
 type Settings struct {
-	Epochs    int        // passes over the training rows; default 200
-	BatchSize int        // rows of a mini-batch; default 50, or all rows if there are fewer
-	Seed      uint64     // of everything random
-	Optimiser optim.Adam // default Adam with a constant rate of 0.01
+	Epochs    int    // passes over the training rows; default 200
+	BatchSize int    // rows of a mini-batch; default 50, or all rows if there are fewer
+	Seed      uint64 // of everything random
+	Optimiser Adam   // default Adam with a constant rate of 0.01
 
 	ValidateEvery int // steps between validations; default an epoch's
 	Patience      int // validations without a better one that end a member's training; default 0: never
@@ -98,7 +97,7 @@ type Settings struct {
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
 
-	Owner           string        // the package that trains, with which messages begin; default "ascent"
+	Owner           string        // the package that trains, with which messages begin; default "train"
 	Stage           string        // name of the stage in Progress, for a method of several; may be empty
 	Checkpoint      string        // file that holds the whole state, see run.Options; default none
 	CheckpointEvery time.Duration // default 30 s
@@ -121,7 +120,7 @@ func (s Settings) WithDefaults(rows int) (Settings, error) {
 		}
 	}
 	if s.Owner == "" {
-		s.Owner = "ascent"
+		s.Owner = "train"
 	}
 	byDefault(&s.Epochs, 200)
 	byDefault(&s.BatchSize, min(50, rows))

@@ -1,5 +1,4 @@
-// Package optim updates shared parameters by stochastic gradients, inside a compiled step.
-package optim
+package train
 
 import (
 	"cmp"
@@ -63,7 +62,7 @@ func (a Adam) Check() error {
 		{"WeightDecay", a.WeightDecay, a.WeightDecay >= 0},
 	} {
 		if !f.allowed || math.IsInf(f.value, 0) {
-			return fmt.Errorf("optim: %s is %v: it must be positive and finite, the Betas below 1 (0 takes the default)",
+			return fmt.Errorf("%s is %v: it must be positive and finite, the Betas below 1 (0 takes the default)",
 				f.name, f.value)
 		}
 	}

@@ -1,4 +1,4 @@
-package optim
+package train
 
 import (
 	"math"

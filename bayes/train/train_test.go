@@ -1,4 +1,4 @@
-package ascent_test
+package train_test
 
 import (
 	"context"
@@ -12,15 +12,14 @@ import (
 	"strings"
 	"testing"
 
-	"gobnn/bayes/ascent"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/compute/tensorfile"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -66,8 +65,8 @@ func (p planes) Score(theta *graph.Node, batch density.Batch, _ random.Stream) *
 var truth = []float64{1, -2, .5, .25, 0, -1}
 
 // exactRows are n rows of y = A x; asked counts how often they were asked for.
-func exactRows(n int, asked *int) ascent.Rows {
-	return ascent.Rows{Count: n, Tensors: func() (x, y *tensors.Tensor, err error) {
+func exactRows(n int, asked *int) train.Rows {
+	return train.Rows{Count: n, Tensors: func() (x, y *tensors.Tensor, err error) {
 		*asked++
 		var xs, ys []float64
 		for i := range n {
@@ -81,8 +80,8 @@ func exactRows(n int, asked *int) ascent.Rows {
 	}}
 }
 
-func task(members, rows int, asked *int) ascent.Task {
-	return ascent.Task{
+func task(members, rows int, asked *int) train.Task {
+	return train.Task{
 		Learner: planes{members, 3, 2, rows, compute.Float64}, Train: exactRows(rows, asked),
 		Identity: []run.Part{{Name: "data", Value: "exact rows"}},
 	}
@@ -98,8 +97,8 @@ func TestFit(t *testing.T) {
 		asked := 0
 		job := task(3, 20, &asked)
 		job.Validation = exactRows(8, &asked)
-		r, err := ascent.Fit(t.Context(), job, ascent.Settings{
-			Epochs: 300, BatchSize: 7, DType: dtype, Engine: engine, Optimiser: optim.Adam{Schedule: optim.Exponential(.1, .5,
+		r, err := train.Fit(t.Context(), job, train.Settings{
+			Epochs: 300, BatchSize: 7, DType: dtype, Engine: engine, Optimiser: train.Adam{Schedule: train.Exponential(.1, .5,
 				100)},
 		})
 		if err != nil {
@@ -112,7 +111,7 @@ func TestFit(t *testing.T) {
 		for j := range 3 {
 			computetest.Near(t, fmt.Sprint("member ", j), r.Theta[6*j:6*j+6], truth, 1e-3)
 		}
-		curves := ascent.Curves(r.Trace, r.Validated)
+		curves := train.Curves(r.Trace, r.Validated)
 		if len(curves) != 2 || curves[0].Name != fit.LossCurve || curves[1].Steps[1] != 6 {
 			t.Errorf("the curves are %+v", curves)
 		}
@@ -126,7 +125,7 @@ func TestCancelledBeforeValidation(t *testing.T) {
 	job.Validation, job.Start = exactRows(8, &asked), make([]float64, 6)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err := ascent.Fit(ctx, job, ascent.Settings{
+	r, err := train.Fit(ctx, job, train.Settings{
 		Epochs: 5, BatchSize: 5, DType: compute.Float64, Engine: computetest.Go(t), ObserveEvery: 1,
 		Observe: func(step int, _ []float64) error {
 			if step == 2 {
@@ -161,20 +160,20 @@ func (b blind) Score(theta *graph.Node, batch density.Batch, rng random.Stream) 
 // ended, not where it began. The others are at their best.
 func TestScoresNotFinite(t *testing.T) {
 	asked := 0
-	settings := ascent.Settings{Epochs: 3, BatchSize: 10, DType: compute.Float64, Engine: computetest.Go(t)}
+	settings := train.Settings{Epochs: 3, BatchSize: 10, DType: compute.Float64, Engine: computetest.Go(t)}
 	job := task(2, 20, &asked)
-	last, err := ascent.Fit(t.Context(), job, settings)
+	last, err := train.Fit(t.Context(), job, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	job.Validation = exactRows(8, &asked)
-	best, err := ascent.Fit(t.Context(), job, settings)
+	best, err := train.Fit(t.Context(), job, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, score := range []float64{math.NaN(), math.Inf(1)} {
 		job.Learner = blind{job.Learner.(planes), score}
-		r, err := ascent.Fit(t.Context(), job, settings)
+		r, err := train.Fit(t.Context(), job, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,11 +189,11 @@ func TestScoresNotFinite(t *testing.T) {
 // the same file.
 func TestResume(t *testing.T) {
 	asked := 0
-	settings := ascent.Settings{Epochs: 20, BatchSize: 6, Patience: 3, DType: compute.Float64, Engine: computetest.Go(t),
+	settings := train.Settings{Epochs: 20, BatchSize: 6, Patience: 3, DType: compute.Float64, Engine: computetest.Go(t),
 		Seed: 2}
 	job := task(2, 20, &asked)
 	job.Validation = exactRows(8, &asked)
-	whole, err := ascent.Fit(t.Context(), job, settings)
+	whole, err := train.Fit(t.Context(), job, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +207,7 @@ func TestResume(t *testing.T) {
 		}
 		return nil
 	}
-	first, err := ascent.Fit(ctx, job, settings)
+	first, err := train.Fit(ctx, job, settings)
 	if err != nil || first.Status != run.Cancelled || first.Steps != 9 || len(first.Validated) != 2 ||
 		whole.Steps <= 9 {
 		t.Fatalf("%v, %+v", err, first)
@@ -227,11 +226,11 @@ func TestResume(t *testing.T) {
 		}
 	}
 	job.LogScale = 0
-	second, err := ascent.Fit(t.Context(), job, settings)
+	second, err := train.Fit(t.Context(), job, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same := func(what string, r *ascent.Result) {
+	same := func(what string, r *train.Result) {
 		t.Helper()
 		if !slices.Equal(r.Theta, whole.Theta) || fmt.Sprint(r.Trace, r.Validated, r.Best,
 			r.Status) != fmt.Sprint(whole.Trace, whole.Validated, whole.Best, whole.Status) {
@@ -239,7 +238,7 @@ func TestResume(t *testing.T) {
 		}
 	}
 	same("what went on", second)
-	var trainer ascent.Trainer
+	var trainer train.Trainer
 	defer trainer.Close()
 	asked = 0
 	third, err := trainer.Fit(t.Context(), job, settings)
@@ -255,7 +254,7 @@ func TestResume(t *testing.T) {
 // A checkpoint is of where its training began: another start, or none, is refused, and the same one is not.
 func TestResumeFromOtherStart(t *testing.T) {
 	asked := 0
-	settings := ascent.Settings{Epochs: 2, BatchSize: 10, DType: compute.Float64, Engine: computetest.Go(t)}
+	settings := train.Settings{Epochs: 2, BatchSize: 10, DType: compute.Float64, Engine: computetest.Go(t)}
 	settings.Checkpoint = filepath.Join(t.TempDir(), "c")
 	for _, c := range []struct {
 		start   []float64
@@ -266,7 +265,7 @@ func TestResumeFromOtherStart(t *testing.T) {
 	} {
 		job := task(1, 20, &asked)
 		job.Start = c.start
-		_, err := ascent.Fit(t.Context(), job, settings)
+		_, err := train.Fit(t.Context(), job, settings)
 		if errors.Is(err, run.ErrOtherRun) != c.refused || !c.refused && err != nil {
 			t.Errorf("from %v: %v", c.start, err)
 		}
@@ -276,11 +275,11 @@ func TestResumeFromOtherStart(t *testing.T) {
 // A checkpoint is not trusted: counts that no run can have are refused, with what is wrong.
 func TestForgedCheckpoint(t *testing.T) {
 	asked := 0
-	settings := ascent.Settings{Epochs: 2, BatchSize: 10, DType: compute.Float64, Engine: computetest.Go(t)}
+	settings := train.Settings{Epochs: 2, BatchSize: 10, DType: compute.Float64, Engine: computetest.Go(t)}
 	settings.Checkpoint = filepath.Join(t.TempDir(), "c")
 	job := task(1, 20, &asked)
 	job.Validation = exactRows(8, &asked)
-	if _, err := ascent.Fit(t.Context(), job, settings); err != nil {
+	if _, err := train.Fit(t.Context(), job, settings); err != nil {
 		t.Fatal(err)
 	}
 	good, err := os.ReadFile(settings.Checkpoint)
@@ -319,7 +318,7 @@ func TestForgedCheckpoint(t *testing.T) {
 		if err := tensorfile.Write(settings.Checkpoint, file); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ascent.Fit(t.Context(), job, settings); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := train.Fit(t.Context(), job, settings); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("head %v: error %v does not say %q", c.head, err, c.want)
 		}
 	}
@@ -327,18 +326,18 @@ func TestForgedCheckpoint(t *testing.T) {
 
 func TestBadSettings(t *testing.T) {
 	asked := 0
-	for want, spoil := range map[string]func(*ascent.Task, *ascent.Settings){
-		"ascent: Settings.Epochs is -1":     func(_ *ascent.Task, s *ascent.Settings) { s.Epochs = -1 },
-		"mine: Settings.BatchSize is 30":    func(_ *ascent.Task, s *ascent.Settings) { s.Owner, s.BatchSize = "mine", 30 },
-		"ascent: Settings.ObserveEvery":     func(_ *ascent.Task, s *ascent.Settings) { s.ObserveEvery = -2 },
-		"Task.Start has 5 numbers":          func(t *ascent.Task, _ *ascent.Settings) { t.Start = make([]float64, 5) },
-		"1 members of 6 each":               func(t *ascent.Task, _ *ascent.Settings) { t.Start = make([]float64, 5) },
-		"from 1 to the 0 rows":              func(t *ascent.Task, _ *ascent.Settings) { t.Train = ascent.Rows{} },
-		"ascent: optim: learning rate is -": func(_ *ascent.Task, s *ascent.Settings) { s.Optimiser.Schedule.Rate = -1 },
+	for want, spoil := range map[string]func(*train.Task, *train.Settings){
+		"train: Settings.Epochs is -1":     func(_ *train.Task, s *train.Settings) { s.Epochs = -1 },
+		"mine: Settings.BatchSize is 30":    func(_ *train.Task, s *train.Settings) { s.Owner, s.BatchSize = "mine", 30 },
+		"train: Settings.ObserveEvery":     func(_ *train.Task, s *train.Settings) { s.ObserveEvery = -2 },
+		"Task.Start has 5 numbers":          func(t *train.Task, _ *train.Settings) { t.Start = make([]float64, 5) },
+		"1 members of 6 each":               func(t *train.Task, _ *train.Settings) { t.Start = make([]float64, 5) },
+		"from 1 to the 0 rows":              func(t *train.Task, _ *train.Settings) { t.Train = train.Rows{} },
+		"train: learning rate is -": func(_ *train.Task, s *train.Settings) { s.Optimiser.Schedule.Rate = -1 },
 	} {
-		job, settings := task(1, 20, &asked), ascent.Settings{DType: compute.Float64, Engine: computetest.Go(t)}
+		job, settings := task(1, 20, &asked), train.Settings{DType: compute.Float64, Engine: computetest.Go(t)}
 		spoil(&job, &settings)
-		if _, err := ascent.Fit(t.Context(), job, settings); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := train.Fit(t.Context(), job, settings); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %q", err, want)
 		}
 	}
@@ -349,9 +348,9 @@ func TestDiverged(t *testing.T) {
 	asked := 0
 	job := task(1, 20, &asked)
 	job.Start = slices.Repeat([]float64{1e300}, 6)
-	_, err := ascent.Fit(t.Context(), job, ascent.Settings{DType: compute.Float64, Engine: computetest.Go(t),
+	_, err := train.Fit(t.Context(), job, train.Settings{DType: compute.Float64, Engine: computetest.Go(t),
 		Owner: "mine"})
-	if !errors.Is(err, ascent.ErrDiverged) || !strings.Contains(err.Error(), "mine: training diverged: step 1 of 200") {
+	if !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), "mine: training diverged: step 1 of 200") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -364,7 +363,7 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r, err := ascent.Fit(t.Context(), job, ascent.Settings{
+	r, err := train.Fit(t.Context(), job, train.Settings{
 		Epochs: 5, BatchSize: 5, DType: compute.Float64, Engine: computetest.Go(t), Checkpoint: filepath.Join(folder, "c"),
 		CheckpointEvery: 1, ObserveEvery: 1,
 		Observe: func(step int, _ []float64) error {

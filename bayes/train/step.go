@@ -1,10 +1,9 @@
-package ascent
+package train
 
 import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
-	"gobnn/bayes/optim"
 	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -17,7 +16,7 @@ type programKey struct {
 	rows, validation      int
 	batchSize             int
 	members, width        int
-	optimiser             optim.Adam // without its schedule
+	optimiser             Adam // without its schedule
 	kind                  string
 	validates, collecting bool
 }
@@ -25,7 +24,7 @@ type programKey struct {
 // programs are the compiled programs of one kind of training.
 type programs struct {
 	Learner
-	optimiser optim.Adam
+	optimiser Adam
 
 	initial, step    *compute.Program
 	validate, gather *compute.Program // nil without validation rows
@@ -47,7 +46,7 @@ func newPrograms(key programKey, learner Learner) (*programs, error) {
 	var err error
 	add := func(to **compute.Program, name string, reads, updates []string, step compute.Step) {
 		if err == nil {
-			*to, err = compute.NewProgram(key.engine, "ascent "+name, reads, updates, step)
+			*to, err = compute.NewProgram(key.engine, "train "+name, reads, updates, step)
 		}
 	}
 	add(&p.initial, "initial state", []string{"train_y"}, carried, p.initialStep)
@@ -89,7 +88,7 @@ func (p *programs) trainStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	rows := ExpandAxes(inputs[0], -1)
 	batch := density.Batch{X: Gather(s["train_x"], rows), Y: Gather(s["train_y"], rows), Count: as(2)}
 	value, gradient := p.Objective(theta, batch, random.FromKey(inputs[2]))
-	before := optim.Moments{Mean: s["mean"], Square: s["square"]}
+	before := Moments{Mean: s["mean"], Square: s["square"]}
 	moved, moments, usable := p.optimiser.AscendFinite(IsFinite(value), theta, gradient, before, as(0), as(1))
 	next := compute.Nodes{"theta": moved, "mean": moments.Mean, "square": moments.Square}
 	return next, Concatenate([]*Node{value, ConvertDType(Not(usable), value.DType())}, 0)
