@@ -49,7 +49,8 @@ type CSVOptions struct {
 	Classes []string
 	// Categorical columns become one column of 0 and 1 for each value found, called "column=value", sorted as the classes
 	// are. Categories and labels are texts, but "1.0" is the same as "1", and is called as it is written first: programs
-	// add the point once a value of the column is missing. "01" is another one than "1", and "1.50" than "1.5".
+	// add the point once a value of the column is missing. "01" is another one than "1". Where all values are numbers, one
+	// must not be written in two other ways, "1.5" and "1.50".
 	Categorical []string
 	// Ignore lists columns to leave out.
 	Ignore []string
@@ -64,11 +65,11 @@ type CSVOptions struct {
 	// order, and its task, targets and classes, so that Posterior.Predict takes their X as it is. Leave Target, Targets,
 	// Task, Classes and Categorical empty then.
 	//
-	// The file needs the columns that Like's features come from, under the same names but in any order. Other columns
-	// are left out. The features "sex=f" and "sex=m", for instance, come from the texts f and m of a column "sex" (or,
-	// where the file has columns "sex=f" and "sex=m", are their numbers). A category or class that Like does not have
-	// is an error (ErrMissingClass). If the file has no target, or Ignore lists it, Y is empty: such rows can be
-	// predicted, but not trained on or scored.
+	// The file needs the columns that Like's features come from, under the same names but in any order. Other columns are
+	// left out. The features "sex=f" and "sex=m", for instance, come from the texts f and m of a column "sex" (or, where
+	// the file has columns "sex=f" and "sex=m", are their numbers). A category that Like does not have is an error, as
+	// is a class (ErrMissingClass). If the file has no target, or Ignore lists it, Y is empty: such rows can be predicted,
+	// but not trained on or scored.
 	//
 	// MissingMean fills in the means of Like's X. A text that is a category or class of Like is never a missing value.
 	// NoHeader finds columns by their position, as it did for Like: such a file must have all columns, and may lack the
@@ -114,8 +115,9 @@ func OpenCSV(path string, opts CSVOptions) (*Dataset, error) {
 // the closing quote and the delimiter), spaces around other fields and empty lines are fine. Errors name the row (of
 // data, counted from 0), the line (of the file, counted from 1) and the column.
 //
-// Every number must be finite and decimal: "1_10" and "0x1p3" are text. Codes, such as "01234", are no numbers: list
-// their column in CSVOptions.Categorical or Ignore.
+// Every number must be finite and decimal: "1_10" and "0x1p3" are text. It is an error if two codes would be the same
+// number, such as "01234" and "1234" or, since whole numbers beyond 2^53 are rounded, "9007199254740993" and
+// "9007199254740992": list such a column in CSVOptions.Categorical or Ignore.
 //
 // To predict new rows by a model that was trained on a table, or a single row, set CSVOptions.Like to that table.
 func ReadCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {

@@ -93,6 +93,10 @@ func (t *table) finish(c *column) error {
 	}
 	if c.role == categorical && !c.fixed {
 		c.sortLevels()
+		if a, b, same := c.sameNumber(); same {
+			return fmt.Errorf("column %q has the values %q and %q, which are one number and would be two categories or "+
+				"classes: write them alike or, if they are codes, with a letter before them", c.name, a, b)
+		}
 	}
 	present := func(v float64) bool { return !math.IsNaN(v) }
 	if t.opts.Missing == MissingMean && c.fill == nil && !slices.ContainsFunc(c.values, present) {
@@ -127,6 +131,27 @@ func (c *column) sortLevels() {
 		}
 	}
 	c.levels = sorted
+}
+
+// sameNumber are two levels of the column that are the same number, "1.5" and "1.50"; false if there are none, or if
+// not all levels are numbers. One with leading zeros is another code than one without.
+func (c *column) sameNumber() (a, b string, same bool) {
+	if !allNumbers(c.levels) {
+		return "", "", false
+	}
+	seen := make(map[string]string, len(c.levels))
+	for _, level := range c.levels {
+		number := exactly(level)
+		if before, twice := seen[number]; twice {
+			return before, level, true
+		}
+		seen[number] = level
+	}
+	return "", "", false
+}
+
+func allNumbers(texts []string) bool {
+	return !slices.ContainsFunc(texts, func(text string) bool { return !isNumber(text) })
 }
 
 // levelOrder compares as numbers where all levels are numbers ("2" before "10"), else as text.

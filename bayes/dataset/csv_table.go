@@ -29,6 +29,9 @@ type column struct {
 	levels []string
 	index  map[string]int // of a level's text, and of the same whole number without a point
 	fixed  bool
+	// spelled are the texts of the numbers of a column that has codes, see code; "" for one that is no code. nil: it has
+	// none yet.
+	spelled map[float64]string
 	// at are a feature's columns of X: one, or one for each level. fill are the numbers for a missing value, one for each;
 	// nil: the means.
 	at   []int
@@ -290,7 +293,7 @@ func (t *table) cell(c *column, text string) (float64, error) {
 	case finite && checkNumber(v) != nil:
 		return 0, fmt.Errorf("the value %w", checkNumber(v))
 	case finite:
-		return v, nil
+		return v, c.spell(v, text)
 	case err == nil || errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("%.40q is not a finite number; mend it, or list it in MissingTokens", text)
 	case c.target:
@@ -321,15 +324,21 @@ func (t *table) level(c *column, text string) (float64, error) {
 	if i, known := c.indexOf(text); known {
 		return float64(i), nil
 	}
+	alike := ""
+	for _, level := range c.levels {
+		if c.fixed && exactly(level) == exactly(text) {
+			alike = fmt.Sprintf(", but the same number as %q (write both alike if they are one)", level)
+		}
+	}
 	switch {
 	case c.fixed && c.target && t.opts.Like != nil:
-		return 0, fmt.Errorf("%w: %.40q is none of Like's classes %q: leave out its rows, train with some, or list the "+
-			"target in Ignore to read without it", ErrMissingClass, text, c.levels)
+		return 0, fmt.Errorf("%w: %.40q is none of Like's classes %q%s: leave out its rows, train with some, or list the "+
+			"target in Ignore to read without it", ErrMissingClass, text, c.levels, alike)
 	case c.fixed && c.target:
-		return 0, fmt.Errorf("%.40q is none of the classes %q", text, c.levels)
+		return 0, fmt.Errorf("%.40q is none of the classes %q%s", text, c.levels, alike)
 	case c.fixed:
-		return 0, fmt.Errorf("%w: %.40q is none of Like's categories %q: leave out its rows, train with some, or list "+
-			"it in MissingTokens and fill it in by MissingMean", errMissingCategory, text, c.levels)
+		return 0, fmt.Errorf("%w: %.40q is none of Like's categories %q%s: leave out its rows, train with some, or list "+
+			"it in MissingTokens and fill it in by MissingMean", errMissingCategory, text, c.levels, alike)
 	}
 	if len(c.levels) == maxCategories {
 		if c.target {

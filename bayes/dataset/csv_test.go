@@ -245,10 +245,24 @@ func TestReadCSVErrors(t *testing.T) {
 		{"no feature", "a;b;y\n1;2;3\n", CSVOptions{}, []string{"no feature", "delimiter"}},
 		{"all ignored", "a,y\n1,2\n", CSVOptions{Ignore: []string{"a"}}, []string{"no feature"}},
 		{"one class", "a,y\n1,u\n2,u\n", CSVOptions{Task: Classification}, []string{`"y"`, "single value", `"u"`}},
+		{"one class written in two ways", "a,y\n1,0\n2,1.5\n3,1.50\n4,2\n", CSVOptions{Task: Classification},
+			[]string{`"y"`, `"1.5" and "1.50"`, "one number"}},
+		{"one category written in two ways", "a,y\n100,0\n1e2,1\n", CSVOptions{Categorical: []string{"a"}},
+			[]string{`"a"`, `"100" and "1e2"`, "one number"}},
 		{"underscore", "well,y\n3,0\n1_10,1\n", CSVOptions{}, []string{"row 1 (line 3)", `"well"`, `"1_10"`, "Categorical"}},
 		{"underscore in the target", "a,y\n3,1_10\n", CSVOptions{}, []string{`"y"`, `"1_10"`, "Task"}},
 		{"hexadecimal", "a,y\n0x1p3,1\n", CSVOptions{}, []string{`"a"`, `"0x1p3"`, "Categorical"}},
 		{"infinity", "a,y\nInfinity,1\n", CSVOptions{}, []string{`"a"`, `"Infinity" is not a finite number`}},
+		{"long codes", "id,y\n9007199254740993,0\n1,1\n9007199254740992,1\n", CSVOptions{}, []string{"row 2 (line 4)",
+			`"id"`, `"9007199254740992"`, `"9007199254740993"`, "2^53", "Categorical or Ignore"}},
+		{"long codes below 0", "id,y\n-9007199254740992,0\n-9007199254740993,1\n", CSVOptions{},
+			[]string{`"-9007199254740993"`, `"-9007199254740992"`, "2^53"}},
+		{"long codes as the target", "a,id\n1,9007199254740993\n2,9007199254740992\n", CSVOptions{},
+			[]string{`"id"`, `"9007199254740992"`, "set Task to Classification"}},
+		{"leading zeros after none", "zip,y\n1234,0\n,3\n01234,1\n", CSVOptions{Missing: MissingDropRow},
+			[]string{"row 2 (line 4)", `"zip"`, `"01234"`, `"1234"`, "one number", "Categorical or Ignore"}},
+		{"leading zeros before none", "zip,y\n01234,0\n01234,0\n1234.0,1\n", CSVOptions{},
+			[]string{"row 2 (line 4)", `"1234.0"`, `"01234"`, "write both alike"}},
 		{"three classes", "a,y\n1,u\n2,v\n3,w\n", CSVOptions{Task: BinaryClassification},
 			[]string{`"y"`, "3 classes", "Classification"}},
 		{"unlisted class", "a,y\n1,u\n2,v\n", CSVOptions{Task: Classification, Classes: []string{"u", "w"}},
@@ -361,4 +375,26 @@ func FuzzReadCSV(f *testing.F) {
 			t.Errorf("%q by %+v, like itself, is\n%v, not\n%v", text, opts, mat.Formatted(again.X), mat.Formatted(d.X))
 		}
 	})
+}
+
+// Texts of one number have one form; texts of others, of which some are equal as float64, have others.
+func TestExactly(t *testing.T) {
+	forms := map[string]string{}
+	for _, same := range [][]string{
+		{"100", "1e2", "1E+02", "100.0", "+100", "0.1e3", "1000e-1"}, {"1.5", "1.50", "+1.5", "15e-1"},
+		{"0", "-0", "0.00", ".0", "0e9"}, {"-100", "-1e2"}, {"10"}, {"1e-3", ".001"}, {"9007199254740993"},
+		{"9007199254740992", "9007199254740992.0"}, {"0100"}, {"00100"}, {"1_00"}, {"0x1p3"}, {"inf"}, {"nan"}, {"u"}, {""},
+		{"1e-9999999"}, {"1e-99999999999999999999"},
+	} {
+		for _, text := range same {
+			form := exactly(text)
+			if want := exactly(same[0]); form != want {
+				t.Errorf("%q has the form %q, but %q has %q", text, form, same[0], want)
+			}
+			if other, twice := forms[form]; twice && other != same[0] {
+				t.Errorf("%q and %q have both the form %q", text, other, form)
+			}
+			forms[form] = same[0]
+		}
+	}
 }
