@@ -138,7 +138,8 @@ func TestFBNNSets(t *testing.T) {
 // The paper's numbers are of methods and metrics that there are, and as printed; a speed-up is a ratio to BNN-SGHMC's.
 func TestFBNNPaper(t *testing.T) {
 	known := distinct(fbnnMethods(1, 1), func(m fbnnMethod) string { return m.name })
-	for data := range fbnnPrinted {
+	for _, set := range fbnnSets() {
+		data := set.name
 		rows := fbnnReported(data)
 		if len(rows) != 14 {
 			t.Errorf("%s: %d rows, want 14", data, len(rows))
