@@ -88,7 +88,8 @@ func TestDevices(t *testing.T) {
 // Chains at a trained psi do not depend on how many devices share them either.
 func TestSampleDevices(t *testing.T) {
 	engine := computetest.Several(t)
-	trained := trained(t, Settings{Particles: 8, BatchSize: 36, Epochs: 1, Engine: engine, DType: compute.Float64}).Posterior
+	settings := Settings{Particles: 8, BatchSize: 36, Epochs: 1, Engine: engine, DType: compute.Float64}
+	trained := trained(t, settings).Posterior
 	var want []float64
 	for _, devices := range []int{1, 4} {
 		settings := mcmc.Settings{Chains: 8, Draws: 5, WarmUp: mcmc.NoWarmUp, DType: compute.Float64, Engine: engine,

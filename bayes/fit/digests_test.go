@@ -39,7 +39,7 @@ func TestDigests(t *testing.T) {
 	if folder == "" {
 		t.Fatal("DIGESTS is not set: it names the folder of the digests")
 	}
-	engines := map[string]*compute.Engine{"go": computetest.Go(t), "xla": computetest.XLA(t, "digests are of both backends")}
+	engines := map[string]*compute.Engine{"go": computetest.Go(t), "xla": computetest.XLA(t, "both are held")}
 	parts, err := plane(90).Split(dataset.Fractions{Train: .5, Validation: .2, Test: .3}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -110,8 +110,10 @@ func others() []method {
 		})
 	}
 	for name, a := range map[string]fbnn.Algorithm{
-		"CES":        fbnn.CES{Pairs: 60, PairsWarmUp: 50, Draws: 100},
-		"likelihood": fbnn.CES{Emulates: fbnn.LogLikelihood, Regressor: fbnn.GaussianProcess{}, Pairs: 60, PairsWarmUp: 50, Draws: 100},
+		"CES": fbnn.CES{Pairs: 60, PairsWarmUp: 50, Draws: 100},
+		"likelihood": fbnn.CES{
+			Emulates: fbnn.LogLikelihood, Regressor: fbnn.GaussianProcess{}, Pairs: 60, PairsWarmUp: 50, Draws: 100,
+		},
 	} {
 		all = append(all, method{
 			name: "fbnn: " + name,

@@ -327,13 +327,13 @@ func TestForgedCheckpoint(t *testing.T) {
 func TestBadSettings(t *testing.T) {
 	asked := 0
 	for want, spoil := range map[string]func(*train.Task, *train.Settings){
-		"train: Settings.Epochs is -1":     func(_ *train.Task, s *train.Settings) { s.Epochs = -1 },
-		"mine: Settings.BatchSize is 30":    func(_ *train.Task, s *train.Settings) { s.Owner, s.BatchSize = "mine", 30 },
-		"train: Settings.ObserveEvery":     func(_ *train.Task, s *train.Settings) { s.ObserveEvery = -2 },
-		"Task.Start has 5 numbers":          func(t *train.Task, _ *train.Settings) { t.Start = make([]float64, 5) },
-		"1 members of 6 each":               func(t *train.Task, _ *train.Settings) { t.Start = make([]float64, 5) },
-		"from 1 to the 0 rows":              func(t *train.Task, _ *train.Settings) { t.Train = train.Rows{} },
-		"train: learning rate is -": func(_ *train.Task, s *train.Settings) { s.Optimiser.Schedule.Rate = -1 },
+		"train: Settings.Epochs is -1":   func(_ *train.Task, s *train.Settings) { s.Epochs = -1 },
+		"mine: Settings.BatchSize is 30": func(_ *train.Task, s *train.Settings) { s.Owner, s.BatchSize = "mine", 30 },
+		"train: Settings.ObserveEvery":   func(_ *train.Task, s *train.Settings) { s.ObserveEvery = -2 },
+		"Task.Start has 5 numbers":       func(t *train.Task, _ *train.Settings) { t.Start = make([]float64, 5) },
+		"1 members of 6 each":            func(t *train.Task, _ *train.Settings) { t.Start = make([]float64, 5) },
+		"from 1 to the 0 rows":           func(t *train.Task, _ *train.Settings) { t.Train = train.Rows{} },
+		"train: learning rate is -":      func(_ *train.Task, s *train.Settings) { s.Optimiser.Schedule.Rate = -1 },
 	} {
 		job, settings := task(1, 20, &asked), train.Settings{DType: compute.Float64, Engine: computetest.Go(t)}
 		spoil(&job, &settings)

@@ -252,7 +252,7 @@ func (n Network) tryDistribution(d stats.Distribution) error {
 	stdDev, light := math.Sqrt(variance), variance <= 1.02*rough // else the tails hold too much of the variance
 	// (Where there is no variance, NaN is right.)
 	if have := d.Variance(); have < .8*variance || light && !(have <= 1.25*variance) {
-		return fmt.Errorf("Variance is %.6g, but the variance that its quantiles give is %.6g", have, variance)
+		return fmt.Errorf("its Variance is %.6g, but the variance that its quantiles give is %.6g", have, variance)
 	}
 	if have := d.Mean(); light && !(math.Abs(have-mean) <= .05*stdDev) {
 		return fmt.Errorf("Mean is %.6g, but the mean that its quantiles give is %.6g", have, mean)
