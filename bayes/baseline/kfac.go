@@ -60,8 +60,8 @@ func blocksOf(bound *bayes.BoundModel) (layers []nn.Layer, blocks []block, err e
 				continue
 			}
 			if !ok {
-				return nil, nil, fmt.Errorf("its factors are of nn.Dense, but %q is of a %T: make it shared", slot.Name,
-					layer)
+				return nil, nil, fmt.Errorf("Laplace.Structure is Kronecker, whose factors are of nn.Dense, but %q is of a %T: "+
+					"make it shared", slot.Name, layer)
 			}
 			b.Out, b.Precision = dense.Out, 1/(scales[slot.Offset]*scales[slot.Offset])
 			if slot.Kind == nn.Weights {
@@ -81,7 +81,7 @@ func blocksOf(bound *bayes.BoundModel) (layers []nn.Layer, blocks []block, err e
 	}
 	for _, slot := range bound.Slots[at:] { // of the likelihood and the prior
 		if slot.Stochastic {
-			return nil, nil, fmt.Errorf("its factors are of a network's layers, but %q is stochastic and of none: make "+
+			return nil, nil, fmt.Errorf("Laplace.Structure is Kronecker, whose factors are of layers, but %q is of none: make "+
 				"it shared", slot.Name)
 		}
 	}
