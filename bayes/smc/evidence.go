@@ -71,7 +71,9 @@ func (g *Genealogy) Add(w Weighed) {
 // If the particles are distributed as they should be, moves change nothing in the mean, and the bridge agrees with the
 // mean weight. If a region whose share grows with the power has too few particles, moves lead particles there, and the
 // bridge lies above the mean weight: by half of what is missing if the moves repair all of it, since each side counts
-// half.
+// half. Often they repair only a part: moves end once most particles are independent of where they were, long before a
+// region that only a few have found is filled. So the stated error of the log evidence, which includes Missing, may
+// still be too small.
 type Drift struct {
 	Sum  float64 `json:"sum"`  // the bridges' log evidence minus that of the mean weights, over all steps but the last
 	Step float64 `json:"step"` // the last step; 0: none

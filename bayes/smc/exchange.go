@@ -33,7 +33,10 @@ type ExchangeSettings struct {
 	// Sets is R, the number of sets of replicas, each with a replica at every power. The sets are independent of each
 	// other, and their spread gives the standard error of the evidence: at least 4, default 32.
 	Sets int
-	// WarmUp is the number of sweeps before those that count; step sizes and scales are chosen in them. Default 300.
+	// WarmUp is the number of sweeps before those that count; step sizes and scales are chosen in them. All replicas begin
+	// at the prior: if by the end of the warm-up they have not found a region, it is missing from the evidence, which is
+	// then too low by more than its stated error. Few ExchangeResult.Arrivals show it. Take a longer WarmUp, or longer
+	// trajectories, until the evidence no longer rises. Default 300.
 	WarmUp int
 	// Sweeps is the number of sweeps that count; default 500.
 	Sweeps int

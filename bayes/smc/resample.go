@@ -24,10 +24,12 @@ const (
 	// Residual makes floor(J w_j) copies of particle j, and independent draws for the rest (Liu and Chen 1998).
 	Residual Resampler = "residual"
 	// Stratified divides the cumulative weights, from 0 to 1, into J equal strata, and draws one uniform number in each
-	// (Kitagawa 1996). Its variance is smaller; of what order in J is not known without assumptions of smoothness.
+	// (Kitagawa 1996). Its variance is smaller; of what order in J is not known without assumptions of smoothness. Outside
+	// of Sample take it if you do not know.
 	Stratified Resampler = "stratified"
 	// Systematic takes the same uniform number in all strata (Carpenter, Clifford and Fearnhead 1999). Its variance is
-	// usually the smallest, but there is no guarantee.
+	// usually the smallest, but for some orders of the particles it is not even consistent (Gerber, Chopin and Whiteley
+	// 2019).
 	Systematic Resampler = "systematic"
 )
 

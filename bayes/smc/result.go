@@ -37,7 +37,11 @@ type Result struct {
 	// NonFinite is how many proposals of moves were rejected because their log-density, or its gradient, was not finite,
 	// and Divergent how many trajectories were given up since their energy was off by too much.
 	NonFinite, Divergent int
-	Warnings             []string // what makes the result doubtful; empty: nothing was seen
+	// Warnings say what makes the result doubtful; empty: nothing was seen. If the step size and the length of
+	// trajectories are left to Sample, as by mcmc.HMC{}, it also looks for modes that were lost on the way: it moves new
+	// draws of the prior under the posterior, and warns if they come to a region that lies far above the particles. A mode
+	// that none of them comes to goes unnoticed. pmcnet/annealed has further estimates of the evidence to compare with.
+	Warnings []string
 }
 
 // StepRecord summarises one temperature, or one block of rows: its weighing and resampling, and the moves that

@@ -19,10 +19,13 @@ type Tempering string
 // The kinds of sequence.
 const (
 	// LikelihoodTempering raises the likelihood to a power that goes from 0 to 1, on a ladder that the particles choose
-	// unless Settings.Ladder is set. It needs a Factored target. It is the default.
+	// unless Settings.Ladder is set. The number of powers grows with the information in the data, about as sqrt(D); a
+	// vague prior needs more. Each move evaluates all rows. It needs a Factored target. It is the default, and the better
+	// way to a posterior given fixed data.
 	LikelihoodTempering Tempering = "likelihood"
-	// DataTempering takes in the rows one after another, or Block rows at a time (IBIS: Chopin 2002). It needs a
-	// Sequential target.
+	// DataTempering takes in the rows one after another, or Block rows at a time (IBIS: Chopin 2002). It gives the
+	// evidence of the first n rows for each n, and moves particles more and more rarely as rows come in. But a single
+	// outlier takes the weight of nearly all particles at once. It needs a Sequential target.
 	DataTempering Tempering = "data"
 )
 
@@ -49,8 +52,9 @@ type Settings struct {
 
 	// WasteFree is P, the number of states of each chain that become particles; it must divide Particles, and leave at
 	// least 2 chains. J/P particles are resampled, each is the start of a chain of P states, and all these states are the
-	// new particles (Dau and Chopin 2022). Default 0: all J particles are resampled and moved, and only their last states
-	// are kept.
+	// new particles (Dau and Chopin 2022). It is best where a kernel mixes within P moves. With fewer than some hundred
+	// chains there are few families of particles, and the standard error is unreliable. Default 0: all J particles are
+	// resampled and moved, and only their last states are kept.
 	WasteFree int
 	// Moves is the number of transitions of the kernel after a resampling; default 0: as many as it takes to reach
 	// Correlation. With WasteFree it is the number of transitions from one state of a chain that is kept to the next;
