@@ -111,8 +111,9 @@ type perLayer interface {
 	scales() (setting string, of map[int]float64)
 }
 
-// checkPerLayer is an error if the prior names a layer that the network does not have, whose scale would be that of no
-// parameter. A layer whose parameters are shared may be named, so that one prior serves several partitions.
+// checkPerLayer returns an error if the prior sets a scale for a layer that the network does not have, or for layer 0,
+// the likelihood's noise, where that is not stochastic. The prior may name a layer whose parameters are shared, so that
+// one prior serves several partitions.
 func (b *BoundModel) checkPerLayer() error {
 	p, ok := b.Model.Prior.(perLayer)
 	if !ok {

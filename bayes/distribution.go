@@ -156,16 +156,17 @@ func (d negativeBinomial) Survival(y float64) float64 {
 	return mathext.RegIncBeta(math.Floor(y)+1, d.size, d.mean/(d.size+d.mean))
 }
 
-// nearPoisson says whether the distribution function is better computed as that of the limit of large sizes, with
-// beyondPoisson, whose error is about (mean/size)^2. That of the incomplete beta function is about size 1e-15: from a
-// size of 1e16 on it is useless.
+// nearPoisson says whether beyondPoisson, the expansion about the limit of large sizes, is the more exact way to
+// compute the distribution function. Its error is about (mean/size)^2. The incomplete beta function has an error of
+// about size 1e-15, so it is useless from a size of 1e16 on.
 func (d negativeBinomial) nearPoisson() bool {
 	return d.size > 1e5 && math.Sqrt(d.size)*(d.size/d.mean) > 3e7
 }
 
-// beyondPoisson is, to first order in 1/size, by how much the distribution function is above that of a Poisson count of
-// the same mean m. The count is a Poisson one whose own mean is a Gamma variable with mean m and variance m^2/size, so
-// it is half this variance times the second derivative of the Poisson distribution function by m.
+// beyondPoisson returns the excess of the distribution function over the one of a Poisson count with the same mean m,
+// to first order in 1/size. A negative binomial count is a Poisson count whose mean has a Gamma distribution with mean
+// m and variance m^2/size. So the excess is half this variance times the second derivative of the Poisson distribution
+// function by m.
 func (d negativeBinomial) beyondPoisson(y float64) float64 {
 	y = math.Floor(y)
 	p := math.Exp(poisson{d.mean}.LogProb(y))
@@ -179,8 +180,8 @@ func (d negativeBinomial) Quantile(p float64) float64 { return countQuantile(d, 
 
 func isCount(y float64) bool { return y >= 0 && y == math.Trunc(y) && !math.IsInf(y, 1) }
 
-// countQuantile is the smallest whole number whose distribution function is at least p: a bracket that begins around
-// the mean moves up in steps that double until it holds the quantile, and is then bisected.
+// countQuantile returns the smallest whole number whose distribution function is at least p. A bracket starts around
+// the mean and moves up in doubling steps until it holds the quantile. Then it is bisected.
 func countQuantile(d Distribution, p float64) float64 {
 	low, high := -1.0, math.Ceil(d.Mean())+1
 	for step := math.Ceil(math.Sqrt(d.Variance())) + 1; d.CDF(high) < p; step *= 2 {

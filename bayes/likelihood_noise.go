@@ -79,8 +79,8 @@ func (s StudentT) Check() error {
 
 const studentDoF = 4
 
-// mostDoF are the most degrees of freedom with which densities and distribution functions, whose terms are as large and
-// cancel, have an error below 1e-6. From 1e15 on they have no right digit.
+// mostDoF is the upper limit on degrees of freedom. Up to here densities and distribution functions have an error below
+// 1e-6; their terms are as large as the degrees of freedom, and cancel. From 1e15 on no digit is right.
 const mostDoF = 1e8
 
 // checkDoF returns an error unless degrees of freedom are positive and not too many; limit is the name of the
@@ -153,9 +153,9 @@ func (Poisson) Parameters(int) []nn.Parameter { return nil }
 // Check implements Likelihood.
 func (Poisson) Check() error { return nil }
 
-// LogDensity implements Likelihood: y f - exp f - log y!, by Loader's saddle-point form (2000), which loses no digits
-// where y is large: with d = f - log y, it is -y (exp d - 1 - d) - log(2 pi y)/2 - e(y), e being the error of
-// Stirling's formula.
+// LogDensity implements Likelihood: y f - exp f - log y!. It uses Loader's saddle-point form (2000), which loses no
+// digits where y is large. With d = f - log y and the error e(y) of Stirling's formula, it is -y (exp d - 1 - d) -
+// log(2 pi y)/2 - e(y).
 func (Poisson) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
 	f, n := outputs.Full(), Targets(y)
 	some := graph.MaxScalar(n, 1)
@@ -195,8 +195,8 @@ func (b NegativeBinomial) Parameters(size int) []nn.Parameter { return learntSca
 // Check implements Likelihood.
 func (b NegativeBinomial) Check() error { return checkPositive("NegativeBinomial.Size", b.Size, 1) }
 
-// LogDensity implements Likelihood: log Gamma(y+r) - log Gamma(r) - log y! + r log(r/(r+m)) + y log(m/(r+m)), by
-// Loader's saddle-point form (2000), which loses no digits where y is large: with n = y + r and d = f - log y,
+// LogDensity implements Likelihood: log Gamma(y+r) - log Gamma(r) - log y! + r log(r/(r+m)) + y log(m/(r+m)). It uses
+// Loader's saddle-point form (2000), which loses no digits where y is large. With n = y + r and d = f - log y, it is
 //
 //	y d - n log((r + m)/n) + log(r/(2 pi n y))/2 + e(n) - e(r) - e(y)
 //

@@ -41,8 +41,8 @@ func (m Model) Scalers(train *dataset.Dataset) (features, target dataset.Scaler)
 	return features, target
 }
 
-// ScalesTarget says whether targets are standardised: those of a regression are, unless they are counts or Scaling
-// keeps them.
+// ScalesTarget says whether targets are standardised. The targets of a regression are, except counts and where
+// Scaling.KeepTarget is set.
 func (m Model) ScalesTarget() bool {
 	return !m.Scaling.KeepTarget && m.Likelihood.Task() == dataset.Regression && support(m.Likelihood) == Reals
 }

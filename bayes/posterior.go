@@ -64,9 +64,9 @@ func EqualLogWeights(draws int) []float64 {
 }
 
 // Evidence is an estimate of the log evidence, log p(y). If the target was standardised, as a regression's is by
-// default, it is the log density of the standardised target; that of the raw target is Value - N sum_k log s_k, for N
-// training rows and the standard deviations s_k in Posterior.Target. Compare models by it only on the same training
-// rows and in the same units.
+// default, Value is the log density of the standardised target. The log density of the raw target is Value - N sum_k
+// log s_k, with N training rows and the standard deviations s_k in Posterior.Target. Compare models by it only on the
+// same training rows and in the same units.
 type Evidence struct {
 	Value  float64 // NaN if unknown
 	StdErr float64 // the standard error of Value; NaN if unknown
@@ -118,7 +118,7 @@ type Provenance struct {
 	// many draws, such as "a Gaussian at the mode". It is empty if it is the posterior.
 	Approximation string    `json:"approximation,omitempty"`
 	Created       time.Time `json:"created"` // by default the time of NewPosterior
-	// Versions are those of Go, of the modules that compute, and of the backend.
+	// Versions holds the versions of Go, of the modules that compute, and of the backend.
 	Versions map[string]string `json:"versions"`
 	// Before is the provenance of the posterior that this run continued from; nil if none.
 	Before *Provenance `json:"before,omitempty"`
@@ -398,7 +398,7 @@ func (p *Posterior) Coordinate(k int) ([]float64, error) {
 	return compute.Columns(p.phi, k, 1)
 }
 
-// own are the values of the likelihood's own parameters, [J, P]; nil if it has none.
+// own returns the values of the likelihood's own parameters, [J, P]; nil if it has none.
 func (p *Posterior) own() ([]float64, error) {
 	var columns [][]float64 // each [J, size], or [size] if it is shared
 	each := 0

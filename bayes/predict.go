@@ -19,7 +19,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// predictRows is how many rows are evaluated at once: one shape, so one compilation.
+// predictRows is the number of rows in one evaluation. All blocks have this shape, so there is one compilation.
 const predictRows = 1024
 
 // Predict evaluates every particle of positive weight on raw features x, [N, d], and returns the outputs of all, [A, N,
@@ -27,10 +27,10 @@ const predictRows = 1024
 // matrix has no names, so Predict cannot check it. A file of new rows that is read with dataset.CSVOptions.Like is in
 // that order, and dataset.Dataset.SelectFeatures brings the columns of a data set into it.
 //
-// Prediction.Warnings names features that lie far from those of the training part, as they do in other units, or if
-// they were standardised already; this needs at least 10 rows, and a model that standardises its features. For such a
-// model they also name features that were constant in training and are not in x, such as a category of which no
-// training row was: the data say nothing about their effect.
+// Prediction.Warnings names features that lie far from the training part, for instance because they are in other units
+// or were standardised already. This needs at least 10 rows, and a model that standardises its features. For such a
+// model the warnings also name features that were constant in training and have another value in x, such as a category
+// that no training row had. The data say nothing about the effect of such a feature.
 //
 // If the outputs do not fit in memory, use PredictBatches, whose parts have no such warnings. The first prediction for
 // a number of rows compiles a program, which the posterior keeps.
@@ -110,14 +110,14 @@ func (p *Posterior) newValues(x *mat.Dense) (warnings []string) {
 }
 
 // A feature is far from the training part if the median distance of at least fewestRows rows from its training mean is
-// above farAway training standard deviations. Of normal features like those of training the median is 0.7, and of any
-// others with their mean and standard deviation at most the root of 2.
+// above farAway training standard deviations. For normal features with the training mean and standard deviation the
+// median is 0.7; for any other distribution with these two it is at most the root of 2.
 const (
 	farAway    = 4
 	fewestRows = 10
 )
 
-// farFeatures are warnings of features of x, [N, d], that lie far from those of the training part.
+// farFeatures returns a warning for each feature of x, [N, d], that lies far from the training part.
 func (p *Posterior) farFeatures(x *mat.Dense) (warnings []string) {
 	rows, dims := x.Dims()
 	scale := p.origin.Features
@@ -199,7 +199,7 @@ func (p *Posterior) predictBatches(ctx context.Context, x *mat.Dense, rows int, 
 	return nil
 }
 
-// predictBlock predicts standardised rows, [count, d], by the program for so many rows.
+// predictBlock predicts standardised rows, [count, d], with the program compiled for this number of rows.
 func (p *Posterior) predictBlock(engine *compute.Engine, x *mat.Dense, rows int) (Prediction, error) {
 	defer runtime.KeepAlive(p.evaluators) // its programs are freed when it is collected
 	e, giveBack, err := p.evaluators.cache.Take(engine, func() (*evaluator, error) { return newEvaluator(p, engine) })
@@ -210,7 +210,7 @@ func (p *Posterior) predictBlock(engine *compute.Engine, x *mat.Dense, rows int)
 	return e.predict(x, rows)
 }
 
-// checkFeatures is an error unless x, [N, d], has the model's features, all finite.
+// checkFeatures returns an error unless x, [N, d], has as many features as the model, all finite.
 func (p *Posterior) checkFeatures(x *mat.Dense) error {
 	if x == nil {
 		return errors.New("bayes: there is nothing to predict at: x is nil")

@@ -108,7 +108,7 @@ func (p Prediction) outputs(j, n int) []float64 {
 	return p.Outputs[at : at+p.Width]
 }
 
-// own are the values of the likelihood's own parameters of particle j.
+// own returns particle j's values of the likelihood's own parameters.
 func (p Prediction) own(j int) []float64 {
 	each := len(p.Own) / p.Particles
 	return p.Own[j*each : (j+1)*each]
@@ -186,8 +186,8 @@ func (p Prediction) Mean() ([]float64, error) {
 	return mean, err
 }
 
-// StdDev is the standard deviation of the targets of a regression under the predictive distribution, [Rows, Targets]:
-// that of the particles' means and the noise around them, sqrt(sum_j w_j ((f_j - mean)^2 + s_j^2)).
+// StdDev returns the predictive standard deviation of a regression's targets, [Rows, Targets]. It combines the spread
+// of the particles' means with the noise around them: sqrt(sum_j w_j ((f_j - mean)^2 + s_j^2)).
 func (p Prediction) StdDev() ([]float64, error) {
 	_, epistemic, noise, err := p.moments("StdDev")
 	if err != nil {
@@ -345,7 +345,7 @@ func (p Prediction) Sample(draws int, seed uint64) ([][]float64, error) {
 }
 
 // Probabilities are the class probabilities averaged over the particles, [Rows][Classes]: the weighted mean of each
-// particle's. For a binary classification the second column is that of class 1.
+// particle's. For a binary classification the second column holds the probability of class 1.
 func (p Prediction) Probabilities() ([][]float64, error) {
 	if err := p.ready("Probabilities", false); err != nil {
 		return nil, err

@@ -109,9 +109,9 @@ func (h Horseshoe) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
 	return graph.SubScalar(compute.RowSums(graph.Log(scaledE1(graph.MaxScalar(z, least)))), constant)
 }
 
-// scaledE1 is exp(x) E1(x) for x > 0: up to 2 by the series -gamma - log x - sum_k (-x)^k/(k k!), beyond by the
-// continued fraction 1/(x+1 - 1/(x+3 - 4/(x+5 - 9/...))) (Abramowitz and Stegun 5.1.11 and 5.1.22, of which this is the
-// even part). Both have as many terms as the type's precision needs.
+// scaledE1 returns exp(x) E1(x) for x > 0. Up to x = 2 it sums the series -gamma - log x - sum_k (-x)^k/(k k!)
+// (Abramowitz and Stegun 5.1.11). Beyond, it takes the continued fraction 1/(x+1 - 1/(x+3 - 4/(x+5 - 9/...))), the even
+// part of their 5.1.22. The precision of x's type sets the number of terms of both.
 func scaledE1(x *graph.Node) *graph.Node {
 	const split = 2.0
 	terms, levels := 16, 12

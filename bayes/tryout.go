@@ -183,7 +183,8 @@ func (b *BoundModel) logPriorOf(engine *compute.Engine, phi, scales []float64) (
 	return logDensity, err
 }
 
-// priorAlone are the log-density of all coordinates at a few draws, and the sum of those of each alone.
+// priorAlone evaluates the log-prior at a few draws twice: for all coordinates together, and as the sum of the
+// log-densities of each coordinate alone.
 func (b *BoundModel) priorAlone(engine *compute.Engine, draws int) (together, alone []float64, err error) {
 	err = onHost(func() ([]*tensors.Tensor, error) {
 		return graph.CallOnceN(engine.Backend(), func(g *graph.Graph) []*graph.Node {

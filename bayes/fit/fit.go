@@ -25,7 +25,7 @@ import (
 type Data struct {
 	Owner string            // the name of the package that fits, with which error messages begin
 	Bound *bayes.BoundModel // the model with the data's widths
-	// Parts are the data, in raw units. Parts.Train is nil if the rows are held elsewhere (see Held) or are those of
+	// Parts are the data, in raw units. Parts.Train is nil if the rows are held elsewhere (see Held) or come from
 	// Source.
 	Parts dataset.Parts
 	// Source gives the rows of a training part that does not fit in memory, standardised after Examined (see Streamed);
@@ -131,8 +131,8 @@ func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, e
 	return d, nil
 }
 
-// Held is Of for rows that are held elsewhere, such as by those of package shards: they are not checked, and there
-// are no tensors.
+// Held is Of for rows that are held elsewhere, such as by the shards of package shards. The rows are not checked, and
+// Data has no tensors.
 func Held(owner string, trained *bayes.Posterior) *Data {
 	return &Data{
 		Owner: owner, Bound: trained.Bound(), Features: trained.Features(), Target: trained.Target(), Trained: trained,
@@ -274,7 +274,7 @@ func (d *Data) checkFloat32(part *dataset.Dataset, what string, names []string, 
 	return nil
 }
 
-// coarsest is how far apart numbers of float32 may be, in standard deviations of a column.
+// coarsest is the largest spacing of float32 numbers that a column may have, in its standard deviations.
 const coarsest = 0.01
 
 // Posterior makes a posterior of particles, with the model, the scalers, the names of the data and the provenance. The

@@ -45,11 +45,11 @@ type Job struct {
 // standardised by the training part's means and standard deviations, unless Model.Scaling says otherwise; the posterior
 // keeps these and predicts in raw units. If Model.Stochastic is not set all parameters are stochastic.
 //
-// A cancelled context is no error: the result is that of the steps so far, with the status run.Cancelled. Only if there
-// are no draws yet is there no result, and the error wraps the context's. If Observe fails, or a checkpoint cannot be
-// written, as on a full disk, the result of the steps so far comes with the error, with the status run.Stopped
-// (run.Completed, if only the last checkpoint failed). With other errors there is no result. Errors wrap
-// dataset.ErrMissingClass if a class has no row, and those that the method names.
+// A cancelled context is no error: Fit returns what the steps so far have found, with the status run.Cancelled. If
+// there are no draws yet it returns no result, and an error that wraps the context's. If Observe fails, or a checkpoint
+// cannot be written, as on a full disk, Fit returns the error together with the result so far. The status is then
+// run.Stopped, or run.Completed if only the last checkpoint failed. With other errors there is no result. Errors wrap
+// dataset.ErrMissingClass if a class has no row, and the errors that the method documents.
 func Fit(
 	ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings run.Settings,
 ) (*Result, error) {

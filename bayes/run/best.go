@@ -64,10 +64,10 @@ func (s Selection) Add(step int, scores []float64) {
 	}
 }
 
-// A training that ended too early is one whose best validation is in the last quarter, and whose scores, NLPD in nats a
-// row, fell on average by more than fallen, and by more than fallenErrors standard errors, from its third to its last
-// quarter. A training that went astray is one whose best is in the first tenth, while all scores of the last quarter
-// are worse by more than risen. With fewer than fewestScores of them nothing is said.
+// A training ended too early if its best validation is in the last quarter and its scores, NLPD in nats a row, still
+// fell. They fell if the mean of the last quarter is below the mean of the third by more than fallen, and by more than
+// fallenErrors standard errors. A training went astray if its best validation is in the first tenth, and all scores of
+// the last quarter are worse by more than risen. Neither is judged from fewer than fewestScores validations.
 const (
 	fallen       = .02
 	fallenErrors = 3
@@ -75,10 +75,10 @@ const (
 	fewestScores = 16
 )
 
-// Ending is a warning for a training that ended while its validation scores still fell, or that soon left its best one
-// for far worse ones; empty for others. Where they fall again, after they had risen from the best, more steps are not
-// the cure. The scores are those of all validations, in order; steps is the number of all steps, and epochs of all
-// epochs.
+// Ending returns a warning if a training ended while its validation scores still fell, or if it soon left its best
+// score for far worse ones; otherwise it is empty. Scores that fall again after they have risen from the best do not
+// count as falling: more steps are not the cure. The scores of all validations come in order; steps and epochs are the
+// totals.
 func Ending(scores []float64, steps, epochs int) string {
 	n := len(scores)
 	if n < fewestScores {
@@ -153,9 +153,9 @@ func BeginBest(state *compute.State, names []string, dims ...int) error {
 	return nil
 }
 
-// KeepBest copies the named entries to those of BestEntries where the score, float64, is lower than the best: a scalar
-// for the entries as they are, or [J] for entries whose first axis has J members. open, of the score's shape, is 0 for
-// members that are no longer trained, nil if all are.
+// KeepBest copies the named entries to their BestEntries where the score, float64, is lower than the best. The score is
+// a scalar for whole entries, or [J] for entries whose first axis has J members. open has the score's shape and is 0
+// for members that are no longer trained; nil if all still are.
 func KeepBest(s compute.Nodes, score, open *graph.Node, names ...string) compute.Nodes {
 	better := graph.LessThan(score, s[BestEntry])
 	if open != nil {

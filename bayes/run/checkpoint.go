@@ -48,8 +48,8 @@ func (r *Run) save() error {
 	return nil
 }
 
-// identify is the machine's identity as the run began: the caller may have changed its data and settings since, of
-// which the machine has copies.
+// identify returns the machine's identity. It is computed at the first call and kept: the machine runs on copies, and
+// the caller may change its own data and settings meanwhile.
 func (r *Run) identify() (parts []Part, err error) {
 	if r.identity == nil {
 		r.identity, err = r.machine.Identity()
@@ -242,7 +242,7 @@ func Table(rows []float64, width int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(rows, len(rows)/width, width)
 }
 
-// Rows is the inverse of Table; it is an error if there are not so many rows.
+// Rows reads rows that Table has written. It returns an error if their number is not the one given.
 func Rows(kept map[string]*tensors.Tensor, name string, rows, width int) ([][]float64, error) {
 	t, err := Tensor(kept, name, shapes.Make(compute.Float64, max(rows, 1), width))
 	if err != nil || rows == 0 {

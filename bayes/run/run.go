@@ -49,7 +49,7 @@ type Machine interface {
 	// Cancelled, without a checkpoint; Begin is called again when the run is resumed.
 	Begin(ctx context.Context) error
 	// Step makes one step. An error that wraps the context's ends the run as Cancelled, one of Stop as Stopped; after
-	// both the state must be that of a whole step, this one or the one before. Any other error ends it without a
+	// both the state must be as a whole step left it, this step or the one before. Any other error ends it without a
 	// result.
 	Step(ctx context.Context) error
 	// Status is Completed or StoppedEarly once the algorithm is done, and empty before. It must follow from the state.
@@ -274,6 +274,6 @@ type stopped struct{ error }
 
 func (s *stopped) Unwrap() error { return s.error }
 
-// Stop marks an error of Machine.Step after which the state is that of a whole step, such as a service that did not
-// answer: the run ends with the status Stopped and a result.
+// Stop marks an error of Machine.Step that leaves the state as a whole step left it, such as a service that did not
+// answer. The run ends with the status Stopped and a result.
 func Stop(err error) error { return &stopped{err} }

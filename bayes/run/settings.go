@@ -15,16 +15,16 @@ type Settings struct {
 
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
-	// Devices is how many of the engine's devices share the particles, or chains, in parts of equal size; default 1. The
-	// number changes the result by rounding only, but a checkpoint can be resumed only with the same number. On a CPU one
-	// device uses all cores.
+	// Devices is the number of the engine's devices that share the particles, or chains, in equal parts; default 1. The
+	// number changes the result by rounding only, but a checkpoint can be resumed only with the same number. On a CPU
+	// one device uses all cores.
 	Devices int
 
-	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when
-	// the context is cancelled (Context is, by Ctrl-C) and at the end. If it exists, the run resumes from it, and the
-	// result is bit for bit that of an uninterrupted run. If that run was finished, its result is returned without
-	// compiling. A file of another model, other data, seed or settings is an error. A method of several stages keeps each
-	// in a file of its own, whose name begins with this one.
+	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),
+	// when the context is cancelled (Context is, by Ctrl-C) and at the end. If it exists, the run resumes from it, and
+	// the result equals an uninterrupted run's bit for bit. If that run was finished, its result is returned without
+	// compiling. A file of another model, other data, seed or settings is an error. A method of several stages keeps
+	// each in a file of its own, whose name begins with this one.
 	Checkpoint      string
 	CheckpointEvery time.Duration
 	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.
