@@ -16,9 +16,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// burst are several moves of all chains in one call. Where moves are short most of the time is that of the calls. The
-// moves are those that would be made one by one, with the same random numbers; the host hears of them later. In a
-// warm-up, which may change the step size after each transition, a call makes the moves of one transition (lockStep).
+// burst makes several moves of all chains in one call, since short moves take less time than the call itself. The moves
+// and their random numbers are the same as one by one; the host gets the records after the call. A warm-up may change
+// the step size after each transition, so there a call makes the moves of one transition (lockStep).
 type burst struct {
 	program *compute.Program
 	moves   int // in a call
@@ -78,7 +78,7 @@ func (m *moves) newBurst(engine *compute.Engine, s Settings, reads []string) (*b
 	return b, err
 }
 
-// keepsMoves says whether phi after so many moves is few enough numbers to be kept for the host.
+// keepsMoves says whether phi after each of these moves, [moves, J, D], is small enough to be kept for the host.
 func (m *moves) keepsMoves(moves int) bool { return moves*m.chains*m.problem.Dim <= burstNumbers }
 
 // fitting is the largest number up to a limit that is a multiple of n or divides it; 0 if the limit is below 1.
@@ -91,15 +91,15 @@ func fitting(limit, n int) int {
 	return max(limit, 0)
 }
 
-// inBursts says whether a call may make several moves: not where the host has a part in each of them, not of a user's
-// own kernel, which is looked at after each, and not if a move has a loop, such as of a Cholesky factorisation, which
-// would be unrolled within that of the moves.
+// inBursts says whether a call may make several moves. It may not where the host takes part in each move, nor with a
+// user's own kernel, which is checked between moves. Nor may it if a move has a loop, such as a Cholesky factorisation:
+// within the loop over moves it would be unrolled.
 func (m *moves) inBursts(engine *compute.Engine, s Settings) bool {
 	return engine.IsXLA() && s.Devices <= 1 && m.problem.HostInputs == nil && ownMoves(m.kernel) == nil &&
 		!m.carrier.loops
 }
 
-// movesInCall is how many moves have the work of a burst.
+// movesInCall returns the number of moves whose work adds up to burstWork.
 func (m *moves) movesInCall() int { return burstWork / max(m.carrier.work, 1) }
 
 // probeLoop builds a step with moves in a loop in a graph of its own, and returns the error if that cannot be.
@@ -133,14 +133,14 @@ func loopNodes(names []string, nodes []*Node) compute.Nodes {
 	return within
 }
 
-// streamOf are the random numbers of move i of a call. words are those of the key of the run's moves, and the number of
-// the call's first move.
+// streamOf returns the random stream of move i of a call. words, uint32 [3], holds the key of the run's moves and the
+// number of the call's first move.
 func (m *moves) streamOf(words, i *Node) random.Stream {
 	first := Reshape(Slice(words, AxisElem(2)))
 	return random.FromKey(words).At(Add(first, ConvertDType(MulScalar(i, float64(m.leaps)), dtypes.Uint32)))
 }
 
-// words are those of streamOf for the next call.
+// words returns the words of streamOf for the next call.
 func (r *sampling) words() []uint32 { return append(r.moveKey().Words(), uint32(r.Move)) }
 
 // list is nodes in the order of names.
@@ -151,8 +151,8 @@ func list(names []string, nodes compute.Nodes) (all []*Node) {
 	return all
 }
 
-// burstStep makes the moves of a burst. Inputs: the words of streamOf, each chain's step size, and those of the
-// problem, which have an axis of moves before their own. The record is those of the moves, one after the other.
+// burstStep makes the moves of a burst. Inputs: the words of streamOf, each chain's step size, and the problem's
+// inputs, stacked along a first axis of moves. Its record holds the records of the moves, one after the other.
 func (m *moves) burstStep(b burst, reads []string) compute.Step {
 	carriedNames := m.carrier.Names()
 	fixed := reads[len(carriedNames):] // reads begins with what is carried
@@ -202,9 +202,9 @@ func (m *moves) newLockStep(engine *compute.Engine, s Settings, reads []string) 
 // mostInLockStep is the largest number of moves of a call of lockStep, a tree of NUTS.
 const mostInLockStep = 1 << 10
 
-// lockStepped makes moves until all chains have completed their transitions, but at most so many; those that have wait.
-// Inputs: the words of streamOf, each chain's step size, and which chains move. The record is that of the move that
-// completes each chain's transition, or of the last, and then the number of moves.
+// lockStepped makes at most `most` moves, until all chains have completed their transitions. A chain that has completed
+// its own waits. Inputs: the words of streamOf, each chain's step size, and which chains move. The record has, for each
+// chain, the values of the move that completed its transition, or of the last move; then the number of moves.
 func (m *moves) lockStepped(most int, reads []string) compute.Step {
 	carriedNames := m.carrier.Names()
 	fixed := reads[len(carriedNames):]
@@ -236,12 +236,12 @@ func anyOf(x *Node) *Node {
 	return isPositive(ReduceAllMax(ConvertDType(x, dtypes.Int32)))
 }
 
-// recorded is how many numbers the record of a move has.
+// recorded returns the number of values in the record of a move.
 func (m *moves) recorded() int {
 	return max(1, (len(m.carrier.infos)+len(m.carrier.extra))*m.chains)
 }
 
-// make makes the next moves, those of one call.
+// make makes the moves of the next call.
 func (r *sampling) make(ctx context.Context) ([]moveRecord, error) {
 	b := r.burst
 	if b == nil || r.Tallies[0].Transitions%b.every != 0 { // as after a resume from a checkpoint within a burst
@@ -275,7 +275,7 @@ func (r *sampling) make(ctx context.Context) ([]moveRecord, error) {
 	return made, nil
 }
 
-// stacked are the problem's inputs for so many moves, each with an axis of moves before its own. What Problem.Inputs
+// stacked returns the problem's inputs for the next moves, stacked along a first axis of moves. What Problem.Inputs
 // returns is copied before the next call, which may write into the same memory.
 func (r *sampling) stacked(moves int) (stacked []*tensors.Tensor, err error) {
 	if r.problem.Inputs == nil {

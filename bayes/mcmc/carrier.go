@@ -45,9 +45,9 @@ const (
 	ownPrefix      = "own/"
 )
 
-// NewCarrier finds what a kernel carries and which fields of Info it fills in, by building its start and one move of
-// particles of phi's shape, [J, D], in a graph of its own. target builds the kernel's target in that graph; nil for
-// kernels that do not use one. The shapes of the target's values are checked here only.
+// NewCarrier finds what a kernel carries and which fields of Info it fills in. For this it builds the kernel's start
+// and one move of particles of phi's shape, [J, D], in a graph of its own. target builds the kernel's target in that
+// graph; nil for kernels that do not use one. The shapes of the target's values are checked here only.
 func NewCarrier(
 	engine *compute.Engine, kernel Kernel, phi shapes.Shape, target func(g *graph.Graph) density.Target,
 ) (*Carrier, error) {
@@ -103,7 +103,7 @@ func (c *Carrier) SeveralMoves() bool { return c.reports(infoComplete) }
 
 func (c *Carrier) reports(f info) bool { return slices.Contains(c.infos, f) }
 
-// reportedFields are the names of the fields of Info that the kernel fills in, those of Info.Extra included.
+// reportedFields returns the names of the fields of Info that the kernel fills in, with the entries of Info.Extra.
 func (c *Carrier) reportedFields() []string {
 	var names []string
 	for _, f := range c.infos {
@@ -321,7 +321,8 @@ func logDensityOf(target density.Target, phi *Node) (*Node, error) {
 	return logDensity, checkShape("the target's log-density", logDensity, State{Phi: phi}.PerParticle())
 }
 
-// gradientOf are a target's log-density and gradient at phi, and an error if their shapes are not [J] and [J, D].
+// gradientOf evaluates a target's log-density and gradient at phi. It returns an error if their shapes are not [J] and
+// [J, D].
 func gradientOf(target density.Target, phi *Node) (logDensity, gradient *Node, err error) {
 	logDensity, gradient = target.Gradient(phi)
 	return logDensity, gradient, errors.Join(

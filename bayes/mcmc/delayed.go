@@ -27,24 +27,24 @@ type Surrogated interface {
 	Surrogate() density.Target
 }
 
-// DelayedAcceptance makes K transitions of any reversible kernel on a cheap target p*, and then accepts or rejects the
-// state phi' that they reach from phi by one evaluation of the target p (Christen and Fox 2005, "Markov chain Monte
-// Carlo using an approximation"; with K above 1 the surrogate transition of Liu 2001, section 9.4.3, and the step of
-// multilevel ladders), with probability
+// DelayedAcceptance makes K transitions of any reversible kernel on a cheap target p*. One evaluation of the target p
+// then accepts or rejects the state phi' that they reach from phi (Christen and Fox 2005, "Markov chain Monte Carlo
+// using an approximation"). With K above 1 it is the surrogate transition of Liu 2001, section 9.4.3, and the step of
+// multilevel ladders. The probability of acceptance is
 //
 //	min(1, exp[(log p(phi') - log p(phi)) - (log p*(phi') - log p*(phi))])
 //
-// It leaves p invariant, whatever p* is: K transitions that are reversible with respect to p* propose phi' from phi
-// p*(phi')/p*(phi) times as often as phi from phi', which is just what the second bracket corrects. A bad cheap target
+// It leaves p invariant, whatever p* is. K transitions that are reversible with respect to p* propose phi' from phi
+// p*(phi')/p*(phi) times as often as phi from phi'. The second bracket corrects exactly this ratio. A bad cheap target
 // costs only acceptance. But no chain enters a region where p* is 0, so p* must have mass wherever p has.
 //
 // A Move is a whole transition: one log-density of the target and K transitions of Inner on the cheap target, unrolled
 // in the graph. Inner's auxiliary variables, such as momenta, are drawn anew in each. Its step size must be set: sample
 // the cheap target by itself with a warm-up, and take Tuned from that result.
 //
-// Info.Acceptance is that of the second stage, the decision by the target, and 0 where the inner transitions have not
-// moved. Extra reports the stages separately: "inner acceptance" and, over the transitions in which the inner ones
-// moved, "second-stage acceptance" and "second-stage log-ratio".
+// Info.Acceptance is the acceptance of the second stage, the decision by the target. It is 0 where the inner
+// transitions have not moved. Extra reports the stages separately: "inner acceptance" and, over the transitions in
+// which the inner ones moved, "second-stage acceptance" and "second-stage log-ratio".
 type DelayedAcceptance struct {
 	Inner       Kernel // on the cheap target: must be Exact and Reversible, with a step size
 	Transitions int    // K, of Inner; default 1
@@ -115,7 +115,7 @@ func (k DelayedAcceptance) Check(d int) error {
 	return nil
 }
 
-// innerMoves is how many moves a transition of Inner takes at most.
+// innerMoves returns the largest number of moves that a transition of Inner takes.
 func (k DelayedAcceptance) innerMoves() int {
 	if several, ok := k.Inner.(SeveralMoves); ok {
 		return several.MostMoves()
@@ -147,7 +147,8 @@ func (k DelayedAcceptance) cheap(target density.Target) density.Target {
 	return CheapOf("DelayedAcceptance", k.Cheap, target)
 }
 
-// CheapOf is what a kernel's field Cheap makes of a target; if the field is nil, the target's own surrogate.
+// CheapOf returns the cheap target of a kernel: its field Cheap applied to the target, or if the field is nil the
+// target's own surrogate. It panics if there is neither.
 func CheapOf(kernel string, cheap func(target density.Target) density.Target, target density.Target) density.Target {
 	if cheap != nil {
 		return cheap(target)
@@ -158,7 +159,7 @@ func CheapOf(kernel string, cheap func(target density.Target) density.Target, ta
 	panic(fmt.Errorf("%s has no cheap target: set Cheap, or give the target, %T, a method Surrogate", kernel, target))
 }
 
-// CheapTargets are the cheap target and, if Inner has one in turn, that too.
+// CheapTargets returns the cheap target and, if Inner has cheap targets in turn, those too.
 func (k DelayedAcceptance) CheapTargets(target density.Target) []density.Target {
 	cheap := k.cheap(target)
 	return append([]density.Target{cheap}, cheapTargets(k.Inner, cheap)...)
@@ -191,7 +192,7 @@ func (k DelayedAcceptance) onCheap(s State) State {
 	return State{Phi: s.Phi, LogDensity: s.Auxiliary[delayedCheap], Gradient: s.Auxiliary[delayedGradient]}
 }
 
-// carriedCheap are the entries of the cheap target's values at a state.
+// carriedCheap returns the cheap target's values at a state, as entries of State.Auxiliary.
 func carriedCheap(at State) map[string]*Node {
 	own := map[string]*Node{delayedCheap: at.LogDensity}
 	if at.Gradient != nil {

@@ -16,8 +16,8 @@ type Draws struct {
 
 	narrow []float32 // [Chains, PerChain, Dim], this or wide
 	wide   []float64
-	// told are numbers of the transition that ended at each draw, [Chains, PerChain], those of toldOfDraws that the
-	// kernel reports.
+	// told holds the fields of Info in toldOfDraws that the kernel reports, for the transition that ended at each draw,
+	// [Chains, PerChain].
 	told map[info][]float64
 }
 
@@ -125,7 +125,7 @@ func (d *Draws) tell(f info, chain, draw int, value float64) {
 	d.told[f][chain*d.PerChain+draw] = value
 }
 
-// first are the first draws of each chain; d itself if that is all.
+// first returns the first perChain draws of each chain; d itself if it has no more.
 func (d *Draws) first(perChain int) *Draws {
 	if perChain == d.PerChain {
 		return d

@@ -54,7 +54,7 @@ func (e Evaluations) Plus(b Evaluations) Evaluations {
 	return e
 }
 
-// ofMiniBatches are the counts for a target that takes a share of the rows: no evaluation is of all rows.
+// ofMiniBatches counts all evaluations as partial, for a target that evaluates only a share of the rows at a time.
 func (e Evaluations) ofMiniBatches(share float64) Evaluations {
 	return Evaluations{
 		Partial: e.Full + e.Partial, PartialGradients: e.FullGradients + e.PartialGradients, PartialShare: share,
@@ -64,8 +64,8 @@ func (e Evaluations) ofMiniBatches(share float64) Evaluations {
 // costs is a kernel that knows the cost of its partial evaluations, as Evaluations.PartialShare.
 type costs interface{ PartialShare() float64 }
 
-// evaluated are the numbers of log-densities and of gradients of the target that a kernel's transition took, [J] each,
-// from its info where the transition is complete; s is any of its states.
+// evaluated returns the numbers of gradients and log-densities of the target that a kernel's transition took, [J] each.
+// They come from info where the transition is complete; s is any of the kernel's states.
 func evaluated(kernel Kernel, info Info, s State) (gradients, logDensities *Node) {
 	none := Zeros(s.Phi.Graph(), s.PerParticle())
 	gradients, logDensities = none, none

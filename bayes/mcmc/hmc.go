@@ -23,14 +23,15 @@ var (
 )
 
 // HMC is Hamiltonian Monte Carlo with trajectories of a given number of leapfrog steps (Duane, Kennedy, Pendleton and
-// Roweth 1987; Neal 2011): draw a momentum p ~ N(0, I), follow the dynamics of the energy H = -log p(phi) + |p|^2 / 2
-// for Steps leapfrog steps, and accept the end with probability min(1, exp(H - H')), where H' is the energy there. An
-// exact trajectory keeps the energy; leapfrog steps change it by the error of discretisation, which is what is accepted
-// or rejected. It leaves the target invariant. Scales of the coordinates act as a diagonal mass matrix, see Leapfrog.
+// Roweth 1987; Neal 2011). Draw a momentum p ~ N(0, I). Follow the dynamics of the energy H = -log p(phi) + |p|^2 / 2
+// for Steps leapfrog steps. Accept the end with probability min(1, exp(H - H')), where H' is the energy there. An exact
+// trajectory keeps the energy; leapfrog steps change it by their discretisation error, and the accept/reject step
+// corrects for this error. It leaves the target invariant. Scales of the coordinates act as a diagonal mass matrix, see
+// Leapfrog.
 //
-// A Move is one leapfrog step, or AtOnce of them, and each costs one gradient; a transition is Steps of them. It ends
-// early, as a rejection that counts as divergent, if the energy is not finite or has risen by more than 1000, from
-// which a trajectory is practically never accepted.
+// A Move is one leapfrog step, or AtOnce of them, and each costs one gradient; a transition is Steps of them. A
+// transition ends early if the energy is not finite or has risen by more than 1000: such a trajectory is practically
+// never accepted. It then counts as rejected and divergent.
 type HMC struct {
 	StepSize float64 `json:"step_size"` // h; 0: a warm-up chooses
 	Steps    int     `json:"steps"`     // L, leapfrog steps in a transition; 0: a sampler may choose, else 10
@@ -42,9 +43,9 @@ type HMC struct {
 	// to 1 the steps are shorter, and follow narrow regions in which longer ones diverge. Only with StepSize 0.
 	Acceptance float64 `json:"acceptance,omitempty"`
 	// AtOnce is the number of leapfrog steps in a Move. A particle whose transition ends within a Move waits until the
-	// Move ends, and the graph has the gradient as many times. Default 0: one step, and in Sample on an accelerator, with
-	// so many chains or coordinates that a call makes one Move only, as many as a transition has, but at most 16: a call
-	// takes as long as many of an accelerator's kernels.
+	// Move ends, and the graph repeats the gradient AtOnce times. Default 0: one step. The exception is Sample on an
+	// accelerator, where with many chains or coordinates a call makes one Move only: there it is the number of steps of
+	// a transition, at most 16, since a call takes as long as many of an accelerator's kernels.
 	AtOnce int `json:"at_once,omitempty"`
 }
 

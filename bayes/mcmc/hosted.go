@@ -132,7 +132,7 @@ func (k DelayedAcceptance) moveOnHost(
 	onTarget := ConvertDType(Sub(density, own[hostedDensity]), s.Phi.DType())
 	accepted, next, info := k.decide(own[hostedThreshold], at, end, density, onTarget, inner)
 
-	// The first log-density from the host is that of the start.
+	// The first log-density from the host belongs to the starting point.
 	first := IsNaN(own[hostedDensity])
 	info.Complete = ConvertDType(Not(first), s.Phi.DType())
 	info.NonFinite = zeroWhere(first, info.NonFinite)

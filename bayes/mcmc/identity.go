@@ -8,8 +8,7 @@ import (
 	"gobnn/bayes/run"
 )
 
-// IdentityOf are the parts of a problem and a kernel that must agree with a checkpoint's: those of the problem, and the
-// kernel's settings.
+// IdentityOf returns what must agree with a checkpoint: the parts of the problem, and the kernel's settings.
 func IdentityOf(p density.Problem, kernel Kernel) ([]run.Part, error) {
 	if err := run.CheckWritten(kernel); err != nil {
 		return nil, err

@@ -126,17 +126,17 @@ type Info struct {
 
 // Kernel is one move of all particles. Start and Move build graph, and panic as GoMLX does.
 //
-// A transition takes a particle from one draw to the next. A Move is one compiled step: at most one evaluation of the
-// target or of its gradient for each particle, but for DelayedAcceptance and HMC with AtOnce, whose Move has several.
+// A transition takes a particle from one draw to the next. A Move is one compiled step, with at most one evaluation of
+// the target or of its gradient for each particle. Only DelayedAcceptance, and HMC with AtOnce, have several in a Move.
 // Most kernels make a whole transition in one Move. HMC and NUTS, which follow a trajectory, need several: the State
 // carries the trajectory so far, and Info.Complete says which particles have completed a transition. So the graph does
 // not grow with the length of a trajectory, and particles with trajectories of different lengths need not wait for one
 // another.
 //
-// Optional interfaces: Stateful carries more from move to move, Tunable lets a warm-up choose the step size and Steered
-// the length of a trajectory, Exact says that the target is left invariant, Reversible that this is by detailed
-// balance, and SeveralMoves how many moves a transition takes at most. A kernel is given the user's own Target value,
-// and may assert it to an interface with more methods.
+// Optional interfaces: Stateful carries more from move to move. Tunable lets a warm-up choose the step size, and
+// Steered the length of a trajectory. Exact says that the kernel leaves the target invariant, Reversible that it does
+// so by detailed balance. SeveralMoves gives the largest number of moves of a transition. A kernel is given the user's
+// own Target value, and may assert it to an interface with more methods.
 type Kernel interface {
 	// Carries says which of the target's values a State holds for this kernel.
 	Carries() Carries

@@ -12,9 +12,9 @@ import (
 // from a state with its gradient, and a momentum, [J, D]: it returns both at the step's end. HMC, NUTS and guided
 // proposals use it.
 //
-// stepSize is a scalar, or [J]: a step for each particle, whose sign is the direction of time. scale, [D] or nil, are
-// the scales of the coordinates: the momentum is in their units, standard normal under the canonical distribution
-// whatever the scale,
+// stepSize is a scalar, or [J] for a step of each particle; its sign is the direction of time. scale, [D] or nil, has
+// the scales of the coordinates. The momentum is in their units, so that under the canonical distribution it is
+// standard normal whatever the scale:
 //
 //	p <- p + h/2 scale grad,  phi <- phi + h scale p,  p <- p + h/2 scale grad
 //

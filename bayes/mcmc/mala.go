@@ -17,8 +17,8 @@ var (
 //
 //	phi' = phi + (h^2/2) S^2 grad log p(phi) + h S z
 //
-// with h the step size, S the scales of the coordinates and z standard normal, accepted with probability min(1, p(phi')
-// q(phi | phi') / (p(phi) q(phi' | phi))), each particle for itself. It leaves the target invariant. A proposal whose
+// with h the step size, S the scales of the coordinates and z standard normal. Each particle accepts for itself, with
+// probability min(1, p(phi') q(phi | phi') / (p(phi) q(phi' | phi))). It leaves the target invariant. A proposal whose
 // log-density or gradient is not finite is rejected and counted. A move costs one gradient: the one at phi is carried
 // in the State.
 type MALA struct {

@@ -232,7 +232,7 @@ func (m *moves) target(nodes compute.Nodes, inputs []*Node) density.Target {
 	return target
 }
 
-// initial are the chains' starting points; start is Problem.Start, nil if there is none.
+// initial returns the chains' starting points, [J, D]. start is Problem.Start, nil if there is none.
 func (m *moves) initial(rng random.Stream, start *Node) *Node {
 	phi, from := start, "Problem.Start has"
 	switch {
@@ -321,7 +321,7 @@ func (t moveRecord) of(f info, chain int, byDefault float64) float64 {
 	return t.values[at*t.moves.chains+chain]
 }
 
-// extra are the fields of Info.Extra for one chain.
+// extra yields the entries of Info.Extra for one chain.
 func (t moveRecord) extra(chain int) iter.Seq2[string, float64] {
 	return func(yield func(string, float64) bool) {
 		first := len(t.moves.carrier.infos)

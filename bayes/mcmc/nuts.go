@@ -36,17 +36,17 @@ var (
 // are checked for each tree: its left half with the first leaf of the right half, and the last leaf of the left half
 // with its right half. Without them a step size in resonance with a period of the target can miss every turn.
 //
-// A tree also ends at depth MaxDepth, and if the trajectory diverges: if the energy is not finite, or exceeds that at
-// the start by more than 1000. Then the subtree is discarded.
+// A tree also ends at depth MaxDepth, and if the trajectory diverges: its energy is not finite, or is more than 1000
+// above the energy at the start. Then the subtree is discarded.
 //
 // Every Move is one leapfrog step of every particle, that is one gradient. A particle whose tree has ended begins a new
 // one at its next move, independently of the others: none waits for the longest tree. Phi is a draw only where
-// Info.Complete is 1: else it is the leaf chosen so far. To find the turns of subtrees, not the whole tree is stored,
-// but one leaf for each depth of the growing subtree (Phan, Pradhan and Jankowiak 2019). The state is 3 MaxDepth + 9
-// tensors [J, D]; a move needs it twice, and the gradient's memory.
+// Info.Complete is 1: else it is the leaf chosen so far. To find the turns of subtrees, one leaf for each depth of the
+// growing subtree is stored, not the whole tree (Phan, Pradhan and Jankowiak 2019). The state is 3 MaxDepth + 9 tensors
+// [J, D]; a move needs it twice, and the gradient's memory.
 //
-// Info: Acceptance is the mean over the leaves of min(1, exp(-energy error)), EnergyError that of the last leaf,
-// Accepted is 1 where Phi has changed. A particle that begins where the density is 0 takes the first leaf with a
+// Info: Acceptance is the mean over the leaves of min(1, exp(-energy error)); EnergyError is the last leaf's energy
+// error; Accepted is 1 where Phi has changed. A particle that begins where the density is 0 takes the first leaf with a
 // positive one.
 type NUTS struct {
 	StepSize float64 `json:"step_size"` // of the leapfrog steps; 0: a warm-up chooses
@@ -203,9 +203,9 @@ func (t *tree) step(target density.Target, stepSize, scale *Node) newLeaf {
 	return leaf
 }
 
-// weigh computes the new leaf's energy less that of the start, [J], and where the trajectory diverges, bool [J]. Minus
-// this difference is the leaf's log-weight, relative to the start. If the density at the start is 0, weights are
-// relative to the first leaf instead, and the weight of the start is 0.
+// weigh computes the energy of the new leaf minus the energy at the start, [J], and where the trajectory diverges, bool
+// [J]. Minus this difference is the leaf's log-weight, relative to the start. If the density at the start is 0, weights
+// are relative to the first leaf instead, and the weight of the start is 0.
 func (t *tree) weigh(leaf newLeaf, begins *Node, start State) (energyError, divergent *Node) {
 	lost := And(begins, Not(IsFinite(start.LogDensity)))
 	t.energy = Where(lost, leaf.energy, t.energy)
@@ -230,7 +230,7 @@ func (t *tree) drawFromSubtree(leaf newLeaf, energyError, first, logUniform *Nod
 	t.subtree.logDensity = Where(drawn, leaf.LogDensity, t.subtree.logDensity)
 }
 
-// turn are the checks for turns after a new leaf.
+// turn holds the results of the checks for turns after a new leaf.
 type turn struct {
 	turns                   // of the subtree's own subtrees
 	onward            *Node // bool [J]: the whole does not turn

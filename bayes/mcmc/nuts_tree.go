@@ -23,7 +23,8 @@ type tree struct {
 	gradients  *Node // number of leaves of the transition
 	moved      *Node // 1 if a leaf other than the start is chosen
 	firstTurns *Node // 1 if the tree turned with the subtree's first leaf
-	// Dot products of the two ends' momenta with sum; frontDot with that of the front at the beginning of the subtree.
+	// Dot products of the two ends' momenta with sum. frontDot uses the momentum that the front had when the subtree
+	// began.
 	frontDot, backDot *Node
 
 	// Vectors, [J, D]. The front is the end that grows, back the other: they swap if the direction changes. Turns do not
@@ -121,12 +122,12 @@ func unpackTree(own map[string]*Node, maxDepth int) *tree {
 
 func checkpointName(slot int) string { return fmt.Sprintf("checkpoint_%02d", slot) }
 
-// checkpoints are the leaves of a growing subtree by which the turns of its own subtrees are found, without keeping the
-// tree (Phan, Pradhan and Jankowiak 2019, iterative NUTS). Leaves count from 0. An even leaf m begins subtrees, and is
-// stored in a slot, whose number is that of the ones of m/2 in binary, until these subtrees are complete; only then a
-// later leaf takes the slot. An odd leaf n ends the subtrees of 2, 4, ..., 2^t leaves, where t is the number of
-// trailing ones of n: they begin at the leaves in t neighbouring slots, from that of leaf n-1 downwards. With eight
-// leaves:
+// checkpoints stores the leaves of a growing subtree that are needed to find the turns of its own subtrees, without
+// keeping the tree (Phan, Pradhan and Jankowiak 2019, iterative NUTS). Leaves count from 0. An even leaf m begins
+// subtrees. It is stored in the slot whose number is the count of ones in the binary form of m/2. Only when its
+// subtrees are complete does a later leaf take the slot. An odd leaf n ends the subtrees of 2, 4, ..., 2^t leaves,
+// where t is the number of trailing ones of n. They begin at the leaves in t neighbouring slots, from the slot of leaf
+// n-1 downwards. With eight leaves:
 //
 //	leaves                0   1   2   3   4   5   6   7
 //	subtrees of two       0 - 1   2 - 3   4 - 5   6 - 7
@@ -171,16 +172,18 @@ type turns struct {
 	momentumDotSum *Node // p(n).S(n)
 }
 
-// visit stores the new leaf and checks for turns. leaf is n, int32 [J]. An even n ends no subtree, but it is the first
-// leaf of the right half of one, whose left half begins in the slot before its own: that trajectory is checked here;
-// the other one that spans two halves, from the left half's last leaf, when the right half ends.
+// visit stores the new leaf and checks for turns. leaf is n, int32 [J]. An even n ends no subtree, but begins the right
+// half of one. The left half begins at the leaf in the slot before n's own, and the trajectory from there to n is
+// checked here. The other trajectory across the halves, from the last leaf of the left one, is checked when the right
+// half ends.
 func (c *checkpoints) visit(leaf *Node, v visited) turns {
 	particles, dim, slots := v.momentum.Shape().Dim(0), v.momentum.Shape().Dim(1), len(c.vectors)
 	one := OnesLike(leaf)
 	odd := Equal(BitwiseAnd(leaf, one), one)
 	top := BitCount(BitwiseShiftRightLogical(leaf, one))
 	trailing := BitCount(BitwiseShiftRightLogical(BitwiseXor(leaf, Add(leaf, one)), one)) // trailing ones
-	// The slots to check: of an odd leaf those of the subtrees that it ends, of an even one that before its own.
+	// The slots to check: for an odd leaf the slots of the subtrees that it ends, for an even leaf the slot before its
+	// own.
 	low := Where(odd, Add(Sub(top, trailing), one), Sub(top, one))
 	high := Where(odd, top, low)
 	perSlot := func(x *Node) *Node { return BroadcastToDims(ExpandAxes(x, 1), particles, slots) }

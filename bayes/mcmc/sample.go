@@ -55,7 +55,7 @@ type Result struct {
 	Warnings []string
 }
 
-// Unusable returns an error if some chain has no draw: it wraps stopped, the error of Sample, and that of the context.
+// Unusable returns an error if some chain has no draw. It wraps stopped, the error of Sample, and the context's cause.
 // It is nil if all chains have draws, even if an error stopped the run.
 func (r *Result) Unusable(ctx context.Context, stopped error) error {
 	switch {

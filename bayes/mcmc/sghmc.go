@@ -18,12 +18,11 @@ var _ Stateful = SGHMC{}
 //
 //	v <- (1 - alpha) v + eta S G(phi) + N(0, 2 (alpha - beta) eta),  phi <- phi + S v
 //
-// where v is the velocity, eta the learning rate, alpha the friction, G the gradient of the log-posterior, which may be
-// estimated from a mini-batch, and S are the scales of the coordinates. Friction takes out the energy that the noise of
-// the gradients brings in; beta = eta V / 2 is the part of the noise that the gradients' variance V adds by itself, so
-// that only the rest is added. For small eta and alpha the stationary distribution of phi is the target, and that of v
-// is N(0, eta). Nothing is accepted or rejected, so that at a given eta there is a bias of discretisation. A move costs
-// one gradient.
+// where v is the velocity, eta the learning rate, alpha the friction and S the scales of the coordinates. G is the
+// gradient of the log-posterior, which may be estimated from a mini-batch. Friction takes out the energy that the noise
+// of the gradients brings in. The gradients' variance V adds beta = eta V / 2 of the noise by itself, so only the rest
+// is added. For small eta and alpha phi has the target as its stationary distribution, and v has N(0, eta). Nothing is
+// accepted or rejected, so that at a given eta there is a bias of discretisation. A move costs one gradient.
 //
 // If the gradient at phi is not finite, the move that led there is undone, in that particle alone, with a fresh v, and
 // counted.

@@ -16,12 +16,12 @@ var _ Stateful = SGLD{}
 //
 //	phi' = phi + (e_t/2) S^2 G(phi) + sqrt(e_t) S z
 //
-// where e_t is the step size of move t, S are the scales of the coordinates, z is standard normal, and G is the
-// gradient of the log-posterior estimated from a mini-batch of n of the N rows, with the log-likelihood scaled by N/n,
-// as by density.MiniBatch. With step sizes e_t = a (b + t)^-c, 0.5 < c <= 1, that fall to 0 it leaves the target
-// invariant in the limit: the variance of the gradient's noise, proportional to e_t^2, becomes small beside that of the
-// noise z, proportional to e_t. With a constant e it does not, and its bias grows with e and with the variance of G. A
-// move costs one gradient; nothing is accepted or rejected.
+// where e_t is the step size of move t, S has the scales of the coordinates and z is standard normal. G is the gradient
+// of the log-posterior estimated from a mini-batch of n of the N rows, with the log-likelihood scaled by N/n, as by
+// density.MiniBatch. Step sizes e_t = a (b + t)^-c, 0.5 < c <= 1, fall to 0, and in this limit the target is left
+// invariant. The gradient's noise has a variance proportional to e_t^2, which becomes small beside the variance of the
+// noise z, proportional to e_t. With a constant e the target is not invariant; the bias grows with e and with the
+// variance of G. A move costs one gradient; nothing is accepted or rejected.
 //
 // If the gradient at phi is not finite, the move that led there is undone, in that particle alone, and counted.
 type SGLD struct {

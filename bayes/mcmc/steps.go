@@ -46,7 +46,7 @@ func (s *Sampler) Steps(ctx context.Context, settings Settings) iter.Seq2[*Posit
 	}
 }
 
-// drawn is how many draws all chains have, 0 in the warm-up.
+// drawn returns the number of draws that every chain has by now; 0 in the warm-up.
 func (r *sampling) drawn() int {
 	if r.Warming != nil {
 		return 0

@@ -105,9 +105,9 @@ const mostUndone = 0.01
 // the ratio of densities that accepts or rejects by a tenth.
 const mostRounding = 0.1
 
-// rounded returns a warning if the log-densities where chains are at the end are so large that float32 rounds them by
-// more than mostRounding, since acceptance then depends on what rounding leaves of their differences. A chain that
-// begins where the log-likelihood of large counts is -1e13 may stay there. It is empty if they are not so large, or the
+// rounded returns a warning if at the end float32 rounds the chains' log-densities by more than mostRounding. The
+// differences that decide acceptance are then mostly rounding error. For instance a chain that starts where large
+// counts have a log-likelihood of -1e13 may stay there. The warning is empty if the log-densities are smaller, or the
 // kernel carries none.
 func (r *sampling) rounded() string {
 	if r.DType != compute.Float32 || r.state == nil || r.kernel.Carries() < CarriesLogDensity {

@@ -11,12 +11,12 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// A kernel of a user's own accepts or rejects by the values that it carries. If these are of another place than phi,
-// such as that of before an accepted move, nothing fails but all draws are wrong. So what it carries is compared with
-// the target at phi after 1, 2, 4, 8, ... moves, which costs next to nothing. Samplers of package smc do so too.
+// A kernel of a user's own accepts or rejects by the values that it carries. If they belong to another point than phi,
+// such as the point before an accepted move, nothing fails but all draws are wrong. So after 1, 2, 4, 8, ... moves the
+// carried values are compared with the target at phi, which costs next to nothing. Samplers of package smc do so too.
 
-// ownMoves is a user's own kernel that moves the chains: the kernel, or that within DelayedAcceptance. It is nil if the
-// library's own does.
+// ownMoves returns the user's own kernel that moves the chains: the kernel itself, or Inner of DelayedAcceptance. It is
+// nil if a kernel of the library moves them.
 func ownMoves(kernel Kernel) Kernel {
 	if k, ok := kernel.(DelayedAcceptance); ok {
 		kernel = k.Inner
@@ -33,9 +33,9 @@ func (c *Carrier) ComparesCarried() bool {
 	return ownMoves(c.kernel) != nil && c.kernel.UsesTarget() && c.kernel.Carries() != CarriesNothing
 }
 
-// Carried compares what the kernel carries with the target at phi: the numbers, for CheckCarried, of particles whose
-// log-density is finite, and of those that carry another log-density, or another gradient, than the target gives.
-// Within DelayedAcceptance the values are those of the cheap target. It costs one evaluation of the target.
+// Carried compares what the kernel carries with the target at phi. It returns counts for CheckCarried: particles with a
+// finite log-density, and among them those that carry another log-density, or another gradient, than the target gives.
+// Within DelayedAcceptance the cheap target is compared. It costs one evaluation of the target.
 func (c *Carrier) Carried(nodes compute.Nodes, target density.Target) *graph.Node {
 	s := c.Unpack(nodes)
 	if k, ok := c.kernel.(DelayedAcceptance); ok {
@@ -50,8 +50,8 @@ func (c *Carrier) Carried(nodes compute.Nodes, target density.Target) *graph.Nod
 	return tryout.Carried(density, s.LogDensity, gradient, s.Gradient)
 }
 
-// CheckCarried is an error if many particles carry, by the counts of Carried, another log-density or gradient than that
-// of the place to which so many moves have led.
+// CheckCarried returns an error if by the counts of Carried many particles carry a log-density or gradient that does
+// not belong to their phi. moves is the number of moves so far, for the error.
 func (c *Carrier) CheckCarried(counts []float64, moves int) error {
 	of := counts[0]
 	for i, other := range counts[1:] {
@@ -81,8 +81,9 @@ func (m *moves) carriedStep(nodes compute.Nodes, _ []*graph.Node) (compute.Nodes
 	return nil, m.carrier.Carried(nodes, m.target(nodes, nil))
 }
 
-// checkMove is an error if a kernel of a user's own reports an acceptance that is no probability, or if it is time to
-// compare what it carries with the target, and that is of another place. NaN is the acceptance of a proposal that is.
+// checkMove returns an error if a user's own kernel reports an acceptance that is no probability. After 1, 2, 4, ...
+// moves it also checks the carried values (CheckCarried). An acceptance of NaN passes: it comes from a proposal that is
+// NaN.
 func (r *sampling) checkMove(t moveRecord) error {
 	own := ownMoves(r.kernel)
 	if own == nil {

@@ -11,11 +11,11 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// A target of a user's own can be wrong such that nothing fails and all draws are: if one chain's log-density depends
-// on another chain, if Gradient and LogDensity give different log-densities, or if the gradient is not that of the
-// log-density, which kernels that accept every step do not survive. So such a target is tried where the chains begin.
-// So are cheap targets, as of DelayedAcceptance: such kernels leave the target invariant only if moves on the
-// cheap one are reversible, and if it mixes chains they are not.
+// A user's own target can be wrong so that nothing fails, but all draws are wrong. One chain's log-density may depend
+// on another chain; Gradient and LogDensity may give different log-densities; or the gradient may not belong to the
+// log-density, which only an accept/reject step corrects. So such a target is tried where the chains begin. So are
+// cheap targets, as of DelayedAcceptance: such kernels leave the target invariant only if moves on the cheap one are
+// reversible, and if it mixes chains they are not.
 
 // TryTarget makes the trial of a target that is a user's own at phi, [J, D], and gives its record, a vector for
 // CheckTried; nil if the target is of a type of the library's. A density.Func is tried for whether it mixes particles.
@@ -24,9 +24,9 @@ func TryTarget(rng random.Stream, target density.Target, phi *graph.Node) *graph
 	return try(rng, target, phi, true)
 }
 
-// TryCheap is TryTarget for the cheap targets on which a kernel moves, such as those of DelayedAcceptance and of one
-// within it, given the kernel's target: the records, one after another, nil if there are none, and a name for each. A
-// cheap target's gradient need not be that of its log-density, since moves on it accept or reject by the latter.
+// TryCheap is TryTarget for the cheap targets on which a kernel moves, such as DelayedAcceptance's and one nested
+// within. It returns the records, one after another, and a name for each; nil if there are none. The gradients of cheap
+// targets are not tried: moves on them accept or reject by the log-density, so a gradient need not belong to it.
 func TryCheap(
 	rng random.Stream, kernel Kernel, target density.Target, phi *graph.Node,
 ) (records *graph.Node, names []string) {
@@ -69,8 +69,8 @@ func try(rng random.Stream, target density.Target, phi *Node, slopes bool) *Node
 	return tryout.Target(rng, density.ByMiniBatch(rng, target), phi, function, slopes)
 }
 
-// CheckTried is an error if the trials of targets, by TryTarget and TryCheap, have found a contradiction. targets are
-// the names of their types, for the error, one for each record. The rest are the numbers after these records.
+// CheckTried returns an error if the trials by TryTarget and TryCheap have found a contradiction. targets has the name
+// of each tried target's type, for the error. rest has the numbers that follow the records.
 func CheckTried(records []float64, targets ...string) (rest []float64, err error) {
 	for _, target := range targets {
 		if err := tryout.CheckTarget(records[:tryout.TargetNumbers], target); err != nil {

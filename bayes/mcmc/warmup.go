@@ -16,13 +16,12 @@ import (
 // others, so that neither the step size nor the scales change within a trajectory. All numbers are finite, so that JSON
 // holds them.
 //
-// A warm-up that tunes has the phases of Stan's (Stan reference manual, "Automatic parameter tuning"): a fast phase
-// that adapts the step size only; slow windows, each twice as long as the one before, at whose ends the scales are set
-// from the window's draws and the step size is searched anew; and a last fast phase. In the first phase each chain has
-// a step size of its own: far out, where chains may begin, the density can be so steep that a step which suits the
-// others is never accepted, and a chain that begins there would never move. From then on step size and scales are
-// common to all chains, so every chain's draws serve all; the step size starts as the median of those that the chains
-// have found.
+// A warm-up that tunes has the phases of Stan's (Stan reference manual, "Automatic parameter tuning"). A fast phase
+// adapts the step size only. Slow windows follow, each twice as long as the one before: at the end of each the scales
+// are set from its draws, and the step size is searched anew. A last fast phase ends the warm-up. In the first phase
+// each chain has its own step size. Far out, where a chain may begin, the density can be so steep that it never accepts
+// a step that suits the others. After that all chains share the step size and the scales, so every chain's draws serve
+// all. The shared step size starts at the median of the chains' own.
 type warming struct {
 	Done    int       `json:"done"`    // transitions made, those of the searches not counted
 	Last    []float64 `json:"last"`    // each chain's acceptance in the transition that it has ended last
@@ -289,13 +288,12 @@ func (s *stepSearch) next(stepSize, acceptance float64) (next float64, found boo
 	return math.Ldexp(stepSize, direction), false, nil
 }
 
-// dualAveraging adapts the log step size to a wanted mean acceptance: by a running mean of the lack of acceptance while
-// it searches, and with an average of the log step sizes as its result (Hoffman and Gelman 2014, section 3.2.1). t0 and
-// kappa are theirs, but not gamma, 0.05, and mu, log(10 h), which suit the noisy acceptance of one chain: with a mean
-// over chains, which hardly varies, the step size would oscillate where acceptance falls steeply with it (50
-// transitions of MALA end at an acceptance of 0.72 instead of 0.574). A gamma of 0.2 and a mu of log(2 h), after a
-// search that has found h to a factor of 2, end within 0.02 for kernels from the random walk to HMC, with one chain or
-// many.
+// dualAveraging adapts the log step size to a wanted mean acceptance (Hoffman and Gelman 2014, section 3.2.1). A
+// running mean of the lack of acceptance drives the search; an average of the log step sizes is the result. t0 and
+// kappa are theirs. Their gamma, 0.05, and mu, log(10 h), suit the noisy acceptance of one chain. A mean over chains
+// hardly varies, and there the step size would oscillate where acceptance falls steeply with it: 50 transitions of MALA
+// end at an acceptance of 0.72 instead of 0.574. So gamma is 0.2 and mu log(2 h), after a search that has found h to a
+// factor of 2. These end within 0.02 for kernels from the random walk to HMC, with one chain or many.
 type dualAveraging struct {
 	Centre  float64 `json:"centre"`  // mu: to which log step sizes shrink
 	Steps   float64 `json:"steps"`   // t
