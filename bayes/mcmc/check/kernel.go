@@ -22,17 +22,21 @@ type Options struct {
 	// Transitions is how far the chains go; default 100.
 	Transitions int
 	// NotReversible says that the kernel does not claim detailed balance: it is not tested then, and neither are ranks,
-	// which rest on it.
+	// which rest on it. It is for kernels with a velocity that lasts, with a fixed order of updates, or with step sizes
+	// that change in time.
 	NotReversible bool
 	// Slow says that chains need not reach the target from Target.Start within the Transitions.
 	Slow bool
-	// MaxMoves is the number of moves that one transition may take; default 10 000.
+	// MaxMoves is the number of moves that one transition may take; default 10 000. A particle that has completed its
+	// transition (Info.Complete) waits for the others.
 	MaxMoves int
 	// StepSize and Scale, [D], are given to the kernel as mcmc.Tuning; default none: its own settings. A kernel leaves
 	// its target invariant under any.
 	StepSize float64
 	Scale    []float64
-	// FalseAlarm is the probability that a right kernel fails any of the tests, were seeds drawn; default 0.001.
+	// FalseAlarm is the largest probability with which a right kernel fails any of the tests, were seeds drawn; default
+	// 0.001. Holm's rule (1979) keeps to it, however the p-values depend on one another. Most p-values hold in the limit
+	// of many chains.
 	FalseAlarm float64
 	Seed       uint64          // of the exact draws and of the kernel; default 1
 	Engine     *compute.Engine // default compute.Default()
@@ -112,6 +116,26 @@ func Kernel(t testing.TB, kernel mcmc.Kernel, o Options) {
 }
 
 // Run tests a kernel. The error is about options, or from the kernel's graph; what the tests find is in the report.
+// There are some 140 comparisons:
+//
+//   - Invariant: chains that begin as exact draws must be exact draws after every number of transitions. Each
+//     coordinate is turned into a uniform given those before it (Rosenblatt 1952), and these are compared in
+//     distribution (Kolmogorov and Smirnov), mean, variance and dependence. The log-density is compared with that of
+//     fresh draws. It detects a wrong acceptance, proposal ratio, Jacobian, reference distribution or temper.
+//   - Converged: chains that all begin at Target.Start, away from the centre, must be exact draws at the end. It
+//     detects kernels that do nothing, bad proposals, and moves that do not reach the whole space.
+//   - Balance: in detailed balance the start x and the end y of a transition can change places, so f(x, y) - f(y, x)
+//     has mean 0 for every f. It detects probability that flows in circles, which Invariant does not.
+//   - Rank: a parameter is drawn from the prior, data given the parameter, and a path of the chain under their
+//     posterior. The rank of the parameter in this path must be uniform (simulation-based calibration; Talts et al.
+//     2018). The parameter stands at a random place in the path, and the chain runs from there both ways (Gandy and
+//     Scott 2021): so the rank is uniform however slowly the chain mixes. It needs detailed balance. It alone sees
+//     momenta that are not refreshed, and steps that depend on the past.
+//   - Info and State: Acceptance is in [0, 1]; Accepted and NonFinite are 0 or 1; particles move exactly where Accepted
+//     says; the log-density and the gradient carried along are those of phi. One particle that is NaN is counted, and
+//     leaves all others the same, bit for bit.
+//
+// All targets, and all ways to begin on them, are rows of one [J, D], so that a single compiled move tests everything.
 func Run(kernel mcmc.Kernel, o Options) (Report, error) {
 	o = o.withDefaults()
 	if err := o.check(kernel); err != nil {
