@@ -22,6 +22,13 @@ import (
 
 // Training is what all algorithms of this package have in common, and embed: the particles, the batches, and how psi is
 // learnt. The zero value of every field works.
+//
+// The gradient that psi follows is the posterior mean of grad_psi log p(y | phi; psi) (Fisher's identity). The weighted
+// particles estimate it:
+//
+//	grad_psi log p(y; psi) = E[grad_psi log p(y | phi; psi) | y]  ~  sum_j w_j grad_psi log p(y | phi_j; psi)
+//
+// It takes one reverse pass with the weights held constant. Resampling and moves are not differentiated.
 type Training struct {
 	Particles int // J, at least 2; default 1000
 	BatchSize int // M; default 50, or all rows if there are fewer
