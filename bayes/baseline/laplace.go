@@ -54,8 +54,8 @@ const (
 	FullPrecision     Structure = "full"
 	// LastLayerPrecision is the full precision of the last layer's stochastic parameters; the others stay at the mode.
 	LastLayerPrecision Structure = "last layer"
-	// KroneckerPrecision is KFAC: for each Dense layer the product of its inputs' second moments with its outputs'
-	// curvature.
+	// KroneckerPrecision is KFAC (Ritter et al. 2018): for each Dense layer the product of its inputs' second moments with
+	// its outputs' curvature.
 	KroneckerPrecision Structure = "kronecker"
 )
 
