@@ -8,11 +8,11 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// LogEvidence is the log of the mean of unnormalised weights, given their logs: log p(y), if particles are drawn from
-// the prior and raw, [J], are their log-likelihoods. stdErr is its standard error by the delta method: the relative
-// standard error of the mean weight, sqrt((J/ESS - 1) / (J - 1)). It means little once the effective sample size is a
-// handful, and is NaN if J is 1. NaN and +Inf count as weight 0, as in NewLogWeights. If no particle has any weight,
-// the value is -Inf and stdErr NaN.
+// LogEvidence returns the log of the mean of unnormalised weights from their logs, raw, [J]. If particles are drawn
+// from the prior and raw has their log-likelihoods, the value is an estimate of log p(y). stdErr is its standard error
+// by the delta method, the relative standard error of the mean weight: sqrt((J/ESS - 1) / (J - 1)). It means little
+// once the effective sample size is a handful, and is NaN if J is 1. NaN and +Inf count as weight 0, as in
+// NewLogWeights. If no particle has any weight, the value is -Inf and stdErr NaN.
 //
 // Normalised weights would not do, since they have lost the evidence: their mean is 1/J, whatever the data.
 func LogEvidence(raw []float64) (value, stdErr float64) {
@@ -30,20 +30,20 @@ func LogEvidence(raw []float64) (value, stdErr float64) {
 	return floats.LogSumExp(finite) - math.Log(j), math.Sqrt(max(0, j/w.EffectiveSampleSize()-1) / (j - 1))
 }
 
-// Genealogy collects, over the weighings of a run, what is needed to estimate the standard error of its log evidence
-// from this one run; its zero value is the start of a run. Particles that descend from the same first particle are a
-// family. The fewer families carry the weight in the end, the more another run could differ. Let G_i be the sum of the
-// normalised weights of the family of first particle i. The relative variance of the estimate of the evidence after r
-// resampling steps is estimated by
+// Genealogy estimates the standard error of a run's log evidence from this one run. It collects what it needs at each
+// weighing; its zero value is the start of a run. Particles that descend from the same first particle are a family. The
+// fewer families carry the weight in the end, the more another run could differ. Let G_i be the sum of the normalised
+// weights of the family of first particle i. The relative variance of the estimate of the evidence after r resampling
+// steps is estimated by
 //
 //	1 - (J/(J-1))^(r+1) (1 - sum_i G_i^2)
 //
 // (Lee and Whiteley 2018, eq. 7 at the last time; Chan and Lai 2013 have the same to first order; Du and Guyader 2021
 // for ladders that the particles choose). Without resampling it is the relative variance of a mean of J weights. For a
 // waste-free sampler the chains take the role of the particles: the weight of a chain is the sum of the weights of its
-// states (Dau and Chopin 2022, section 2.4). The estimate is itself noisy, and may be negative, once all particles
-// descend from a few. It is therefore never taken smaller than the sum of the relative variances of the mean weights of
-// all steps, which is the variance if particles, or chains, were independent after each resampling.
+// states (Dau and Chopin 2022, section 2.4). Once all particles descend from a few, the estimate is itself noisy, and
+// may be negative. So it has a lower bound: the sum over all steps of the relative variance of the mean weight. This is
+// the variance if particles, or chains, were independent after each resampling.
 type Genealogy struct {
 	Before  int     `json:"before"`  // number of resampling steps before the last weighing
 	Squares float64 `json:"squares"` // sum_i G_i^2 at the last weighing
@@ -61,19 +61,19 @@ func (g *Genealogy) Add(w Weighed) {
 	g.Squares, g.Since, g.Now = w.Families, w.Variance, w.Resampled
 }
 
-// Drift is by how much the moves change the estimate of the log evidence; its zero value is the start of a run. Each
-// step of a tempered sampler, from power a to power b, has a second estimate besides the mean weight: the geometric
-// bridge between the particles before the step and those after it, once these are moved (Meng and Wong 1996, section
-// 3.3; E_a and E_b are the means over these particles, and h = (a + b)/2):
+// Drift measures how much the moves change the estimate of the log evidence; its zero value is the start of a run. A
+// step of a tempered sampler from power a to power b has a second estimate besides the mean weight: the geometric
+// bridge between the particles before the step and the moved particles after it (Meng and Wong 1996, section 3.3). With
+// E_a and E_b the means over these particles, and h = (a + b)/2:
 //
 //	Z_b / Z_a = E_a[p(y | phi)^(h - a)] / E_b[p(y | phi)^(h - b)]
 //
 // If the particles are distributed as they should be, moves change nothing in the mean, and the bridge agrees with the
 // mean weight. If a region whose share grows with the power has too few particles, moves lead particles there, and the
-// bridge lies above the mean weight: by half of what is missing if the moves repair all of it, since each side counts
-// half. Often they repair only a part: moves end once most particles are independent of where they were, long before a
-// region that only a few have found is filled. So the stated error of the log evidence, which includes Missing, may
-// still be too small.
+// bridge lies above the mean weight. If the moves repair the whole shortage, the bridge shows half of it, since each
+// side counts half. Often they repair only a part: moves end once most particles are independent of where they were,
+// long before a region that only a few have found is filled. So the stated error of the log evidence, which includes
+// Missing, may still be too small.
 type Drift struct {
 	Sum  float64 `json:"sum"`  // the bridges' log evidence minus that of the mean weights, over all steps but the last
 	Step float64 `json:"step"` // the last step; 0: none
@@ -95,7 +95,7 @@ func (d *Drift) Add(w Weighed) {
 	d.Step, d.Open, d.Joint = w.Step, w.Ahead-w.Increment, w.Joint
 }
 
-// driftErrors is by how many standard deviations of its noise Sum must differ from 0 to count as drift.
+// driftErrors is the distance of Sum from 0, in standard deviations of its noise, from which it counts as drift.
 const driftErrors = 3
 
 // Missing estimates by how much the log evidence is too low: the root of Sum^2 less its noise variance, or 0 if Sum may

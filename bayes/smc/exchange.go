@@ -62,9 +62,9 @@ type ExchangeSettings struct {
 
 // ExchangeResult is the result of ReplicaExchange.
 type ExchangeResult struct {
-	// Phi are draws of the posterior, [S R, D], for S kept sweeps: the draws of all R sets after the first kept sweep,
-	// then those after the second, and so on, without those of replicas that still stood where the likelihood is 0, see
-	// Outside; nil if there is none.
+	// Phi holds draws of the posterior, [S R, D], for S kept sweeps: the draws of all R sets after the first kept
+	// sweep, then after the second, and so on. Replicas that still stood where the likelihood is 0 are left out, see
+	// Outside. Nil if there is no draw.
 	Phi *tensors.Tensor
 	// LogEvidence is log p(y), relative to the density of what Problem.Initial draws. LogEvidenceStdErr is its standard
 	// error, from the spread over the sets; if the two halves of the sweeps contradict each other, which a warning
@@ -81,7 +81,7 @@ type ExchangeResult struct {
 	// Outside counts the replicas at powers above 0 that stood where the likelihood is 0, over the sweeps that count: all
 	// replicas begin at draws of the prior, and none had led these out yet. They count in neither the evidence nor Phi.
 	Outside int
-	// Evaluations is how often the log-likelihood of one replica was evaluated, with or without its gradient.
+	// Evaluations counts the log-likelihoods of single replicas that were evaluated, with or without the gradient.
 	Evaluations int
 	Warnings    []string // what makes the result doubtful; empty: nothing was seen
 }
@@ -115,8 +115,8 @@ type PowerRecord struct {
 // thermodynamic integration without its discretisation error.
 //
 // The kernel must leave its target invariant. If it leaves the length of trajectories to the sampler (mcmc.HMC{}), they
-// have 20 steps, more or less by a third. One of your own that carries values of another place than the replicas is an
-// error once it shows, as it is of mcmc.Sample. A cancelled context is no error: the result holds the draws so far,
+// have 20 steps, more or less by a third. A kernel of your own that carries values of another point than the replica's
+// is an error once it shows, as for mcmc.Sample. A cancelled context is no error: the result holds the draws so far,
 // with the status run.Cancelled, and no evidence.
 func ReplicaExchange(
 	ctx context.Context, problem density.Problem, kernel mcmc.Kernel, settings ExchangeSettings,
@@ -205,8 +205,8 @@ func (s ExchangeSettings) Record() map[string]any {
 	}
 }
 
-// sweep builds the graph of a sweep. There are T powers, the prior's included. The replicas at the other T - 1 powers
-// are moved by the kernel, M = (T - 1) R of them: replica (t - 1) R + r is that of set r at power t.
+// sweep builds the graph of a sweep. There are T powers, the prior's included. The kernel moves the M = (T - 1) R
+// replicas at the other T - 1 powers. Replica (t - 1) R + r belongs to set r and power t.
 type sweep struct {
 	carrier           *mcmc.Carrier
 	carries           mcmc.Carries // what the kernel carries
@@ -220,12 +220,13 @@ type sweep struct {
 	initial                func(rng random.Stream, n int) *graph.Node // draws of the prior, [n, D]
 }
 
-// The entries of a sweep's state. Between sweeps: the powers, from 0 to 1, [T], which no sweep changes; replicas,
-// [M, D]; their log-likelihoods, [M], and the gradients of these, [M, D], if the kernel carries such values, so that no
-// point is evaluated twice; "descending", [M], 1 for each replica that has been at the prior since it was at the
-// posterior; step sizes, [T - 1]; and scales, [T - 1, D]. Within a sweep: what the kernel carries, as a function of phi
-// / scale; "unfinished", [M], 1 for each transition that is not complete; the acceptance of those that are, [M]; and
-// "non_finite", [M], 1 for each transition that was not finite.
+// The entries of a sweep's state. Between sweeps they are the powers, from 0 to 1, [T], which no sweep changes; the
+// replicas, [M, D]; step sizes, [T - 1]; and scales, [T - 1, D]. If the kernel carries them, there are also the
+// log-likelihoods, [M], and their gradients, [M, D], so that no point is evaluated twice. "descending", [M], is 1 for
+// each replica that has been at the prior since it was last at the posterior. Within a sweep there is also what the
+// kernel carries, as a function of phi / scale. "unfinished", [M], is 1 for each transition that is not complete;
+// "accepted", [M], has the acceptance of the complete ones; "non_finite", [M], is 1 for each transition that was not
+// finite.
 const (
 	powersName     = "powers"
 	replicasName   = "replicas"
@@ -324,8 +325,8 @@ func (s *sweep) transition(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 	return next, ConstAs(scale, []float64{0})
 }
 
-// moves makes one move of each replica whose transition is unfinished, with a step size of its own, see stepShares. Its
-// record is how many are then left unfinished.
+// moves makes one move of each replica whose transition is unfinished. Each has its own step size, see stepShares. The
+// record is the number of transitions that are unfinished after it.
 func (s *sweep) moves(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromKey(inputs[0])
 	tuning := mcmc.Tuning{}
@@ -356,10 +357,10 @@ func (s *sweep) carriedStep(nodes compute.Nodes, _ []*Node) (compute.Nodes, *Nod
 }
 
 // exchange puts new draws at the prior and exchanges neighbours. If it adapts, it also updates step sizes and scales by
-// the outcome of the moves. Its record, in this order: the log-likelihoods before the exchange, [T R]; the kernel's
-// mean acceptance at each power but the prior's, [T - 1]; the mean probability of exchange of each pair, [T - 1], 0 if
-// it was not tried; the number of arrivals; the number of transitions that were not finite; and the posterior's
-// replicas after the exchange: their log-likelihoods, [R], their log-densities, [R], and themselves, [R D].
+// the outcome of the moves. Its record has, in this order: the log-likelihoods before the exchange, [T R]; the kernel's
+// mean acceptance at each power but the prior's, [T - 1]; and the mean probability of exchange of each pair, [T - 1], 0
+// for pairs that were not tried. Then come the number of arrivals and the number of transitions that were not finite.
+// Last are the posterior's replicas after the exchange: their log-likelihoods, [R], log-densities, [R], and phi, [R D].
 func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromKey(inputs[0])
 	adapts, parity := GreaterThan(inputs[1], ZerosLike(inputs[1])), ConvertDType(inputs[2], s.dtype)
@@ -432,8 +433,7 @@ func (s *sweep) moved(nodes compute.Nodes) compute.Nodes {
 	return at
 }
 
-// rescaled moves the scales a tenth of the way to those of the replicas at each power after their moves, see
-// LocalScale.
+// rescaled moves the scales at each power a tenth of the way to the LocalScale of its replicas after their moves.
 func (s *sweep) rescaled(nodes compute.Nodes, moved *Node) *Node {
 	// The kernel carries the gradient with respect to phi / scale.
 	gradient := s.byPower(Div(nodes[s.carrier.Gradient()], s.each(nodes[scalesName])))
@@ -442,8 +442,8 @@ func (s *sweep) rescaled(nodes compute.Nodes, moved *Node) *Node {
 	return Add(MulScalar(nodes[scalesName], .9), MulScalar(LocalScale(stdDev, compute.Finite(gradient)), .1))
 }
 
-// swap exchanges neighbours of the pairs (0, 1), (2, 3), .. or, with parity 1, (1, 2), (3, 4), .. . Here all holds the
-// entries of all replicas, the prior's included, [T R, ..], and next those of the M replicas above the prior. odds,
+// swap exchanges neighbours of the pairs (0, 1), (2, 3), .. or, with parity 1, (1, 2), (3, 4), .. . all holds the
+// entries of all replicas, with the prior's, [T R, ..]; next holds the entries of the M replicas above the prior. odds,
 // [T - 1], is the mean probability of exchange of each pair that was tried, and 0 for the others.
 func (s *sweep) swap(
 	rng random.Stream, nodes, all compute.Nodes, logLikelihood, parity *Node,
@@ -480,7 +480,7 @@ func (s *sweep) swap(
 	return next, ReduceMean(probability, 1)
 }
 
-// rowsThen are the rows of x from the given one on, of which there may be none, and then those of last.
+// rowsThen returns the rows of x from row `from` on, followed by the rows of last. x may have no row left.
 func rowsThen(x *Node, from int, last *Node) *Node {
 	if x.Shape().Dim(0) == from { // XLA has no empty slices
 		return last

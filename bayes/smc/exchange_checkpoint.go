@@ -11,7 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// This file is what a checkpoint holds of a replica exchange.
+// This file saves a replica exchange in a checkpoint, and restores it.
 
 // Identity lists what must agree with a checkpoint for a run to resume from it.
 func (m *exchange) Identity() ([]run.Part, error) {

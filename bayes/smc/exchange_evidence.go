@@ -32,7 +32,7 @@ func (e exchanged) draws(t int) (draws [][]float64, n int) {
 	return draws, n
 }
 
-// outside is how many replicas at powers above 0 stood where the likelihood is 0, over all sweeps.
+// outside counts the replicas at powers above 0 that stood where the likelihood is 0, over all sweeps.
 func (e exchanged) outside() (n int) {
 	for _, row := range e.rows {
 		for _, l := range row[e.sets:] {
@@ -44,12 +44,13 @@ func (e exchanged) outside() (n int) {
 	return n
 }
 
-// ratio is log Z_(t+1)/Z_t by Bennett's estimator from n draws at power t and m at power t + 1: c + log(m/n), where
+// ratio estimates log Z_(t+1)/Z_t from n draws at power t and m at power t + 1. Bennett's estimator is c + log(m/n),
+// where c solves
 //
 //	sum_i 1 / (1 + exp(c - d l_i)) = sum_j 1 / (1 + exp(d l_j - c))
 //
-// over draws i at power t and j at power t + 1; d is the difference of the powers, l the log-likelihood. of, [R], is by
-// how much each set changes the ratio: its mean is 0, and the variance of its mean is the variance of the estimate.
+// over draws i at power t and j at power t + 1; d is the difference of the powers, l the log-likelihood. of, [R], is
+// the influence of each set on the ratio. Its mean is 0, and the variance of its mean is the variance of the estimate.
 // Both are NaN where no draw of one of the powers has a likelihood above 0.
 func (e exchanged) ratio(t int) (ratio float64, of []float64) {
 	d := e.powers[t+1] - e.powers[t]

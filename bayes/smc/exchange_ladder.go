@@ -12,7 +12,8 @@ import (
 
 // This file is the ladder of powers of a replica exchange.
 
-// ladder returns the ladder of the settings, or else that of a short SMC run, with 0 before it.
+// ladder returns the ladder of the settings. If they have none, it takes the powers of a short SMC run, with 0 before
+// them.
 func (m *exchange) ladder(ctx context.Context) ([]float64, error) {
 	ladder := m.Ladder
 	if len(ladder) == 0 {

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// This file is what a replica exchange gives: the summary of its sweeps, and what makes it doubtful.
+// This file makes the result of a replica exchange: the summary of its sweeps, and the warnings.
 
 // result summarises the sweeps so far.
 func (m *exchange) result() (*ExchangeResult, error) {
@@ -71,7 +71,7 @@ func (m *exchange) result() (*ExchangeResult, error) {
 	return result, nil
 }
 
-// inside are the draws that were kept of replicas whose likelihood was not 0, flat [S R, D].
+// inside returns the kept draws of replicas whose likelihood was not 0, flat, D numbers a draw.
 func (m *exchange) inside() (flat []float64) {
 	for _, row := range m.draws {
 		likelihoods, phi := row[:m.Sets], row[2*m.Sets:]
@@ -84,8 +84,8 @@ func (m *exchange) inside() (flat []float64) {
 	return flat
 }
 
-// evaluatedBetween is the number of evaluations of a replica outside of moves: those at the beginning, and those of the
-// prior's draws in each sweep. If the kernel carries no log-density, every sweep evaluates all replicas.
+// evaluatedBetween counts the evaluations of single replicas outside of moves: at the beginning, and of the prior's
+// draws in each sweep. If the kernel carries no log-density, every sweep evaluates all replicas.
 func (m *exchange) evaluatedBetween() int {
 	moved, drawn := max(0, len(m.Powers)-1)*m.Sets, m.Made*m.Sets
 	switch {

@@ -177,8 +177,8 @@ func (m *exchange) Begin(ctx context.Context) error {
 	return nil
 }
 
-// carries is what sweeps take over of what the kernel carries: nothing where a power is small, since that would not
-// tell the log-likelihood exactly enough, see leastCarried.
+// carries says which of the kernel's carried values the sweeps reuse. With a small power they reuse none, since the
+// log-likelihood would not follow from them exactly enough, see leastCarried.
 func (m *exchange) carries() mcmc.Carries {
 	if len(m.Powers) > 1 && m.Powers[1] < leastCarried {
 		return mcmc.CarriesNothing
@@ -205,7 +205,7 @@ func (m *exchange) compile() error {
 	return err
 }
 
-// newSweeps asks a machine of Sample what the kernel needs and carries, and prepares the programs, each of which is
+// newSweeps asks a machine of Sample what the kernel needs and carries, and prepares the programs. Each program is
 // compiled at its first call.
 func (m *exchange) newSweeps(own *machine) (*sweeps, error) {
 	problem, engine := m.owner.Problem, m.engine

@@ -9,15 +9,15 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// step is by how much the likelihood's power is to rise, a scalar: `fixed`, if that is above 0; else the largest step,
-// at most `most`, at which the effective sample size of the weights w_j exp(step l_j) is at least Threshold J, with l
-// the log-likelihoods, [J] (Del Moral, Doucet and Jasra 2012, section 3.3; Jasra et al. 2011). If no step is small
-// enough for that, it is 2^-64 of `most`, so small that only particles whose likelihood is 0 lose their weight. All of
-// it is in float64.
+// step returns the increase of the likelihood's power, a scalar. It is `fixed`, if that is above 0. Else it is the
+// largest step, at most `most`, at which the weights w_j exp(step l_j) have an effective sample size of at least
+// Threshold J; l are the log-likelihoods, [J] (Del Moral, Doucet and Jasra 2012, section 3.3; Jasra et al. 2011). If no
+// step is small enough for that, it is 2^-64 of `most`, so small that only particles whose likelihood is 0 lose their
+// weight. The computation is in float64.
 //
 // The effective sample size is computed for many steps at once, as rows of a table [steps, J], instead of one after
-// another in a loop: first for powers of two, then three times for 32 equal parts of the interval between the largest
-// step that still is enough and the one above it. That leaves a relative error of 2^-15.
+// another in a loop. The first table has powers of two. Three more divide the interval between the largest step that is
+// small enough and the next one into 32 equal parts. That leaves a relative error of 2^-15.
 func (s *Stages) step(logWeights, logLikelihood, fixed, most *Node) *Node {
 	const octaves, parts, rounds = 64, 32, 3
 	w := ConvertDType(logWeights, compute.Float64)

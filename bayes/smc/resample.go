@@ -68,10 +68,10 @@ func (r Resampler) Draw(logWeights *graph.Node, n int, rng random.Stream) *graph
 	}
 }
 
-// onePerStratum gives slot i of n, counted from 0, the particle at which the cumulative weights reach (i + u_i)/n. It
-// does not search for the particle of each slot, but computes for each particle where its slots end: if particle j's
-// cumulative weight, times n, is C_j, then C_j lies in stratum s = floor(C_j), and the first slot that no longer
-// belongs to particles up to j is s, or s+1 if u_s is below the fraction C_j - s.
+// onePerStratum gives slot i of n, counted from 0, the particle at which the cumulative weights reach (i + u_i)/n.
+// Instead of searching for the particle of each slot, it computes where the slots of each particle end. Let C_j be n
+// times the cumulative weight of particle j. C_j lies in stratum s = floor(C_j). The first slot beyond the particles up
+// to j is s+1 if u_s is below the fraction C_j - s, and s otherwise.
 func onePerStratum(weights, u *Node) *Node {
 	last, n := weights.Shape().Dim(0)-1, u.Shape().Dim(0)
 	cumulative := CumSum(weights, 0)
@@ -83,14 +83,14 @@ func onePerStratum(weights, u *Node) *Node {
 	return fromEnds(Add(index, ConvertDType(below, dtypes.Int32)), n)
 }
 
-// residual gives particle j floor(n w_j) copies, and draws the slots that are left by the fractions n w_j - floor(n
-// w_j).
+// residual gives particle j floor(n w_j) copies. The slots that are left are drawn with probabilities proportional to
+// the fractions n w_j - floor(n w_j).
 func residual(weights *Node, n int, rng random.Stream) *Node {
 	expected := MulScalar(Div(weights, ReduceAllSum(weights)), float64(n))
 	copies := Floor(expected)
 	missing := Sub(ConstAs(weights, float64(n)), ReduceAllSum(copies))
 	drawn := rng.Categorical(Sub(expected, copies), n)
-	// n are drawn, since a graph's shapes are fixed, and the first so many count
+	// A graph's shapes are fixed, so n are drawn, and only the first `missing` of them count.
 	wanted := LessThan(Iota(weights.Graph(), shapes.Make(weights.DType(), n), 0), missing)
 	return expand(Add(ConvertDType(copies, dtypes.Int32), count(drawn, weights.Shape().Dim(0), wanted)), n)
 }

@@ -32,15 +32,16 @@ type Result struct {
 	Tuned   mcmc.Tuned
 	Status  run.Status
 	Elapsed time.Duration // over all sessions
-	// Evaluations is how often the log-likelihood of one particle was evaluated, with or without its gradient.
+	// Evaluations counts the log-likelihoods of single particles that were evaluated, with or without the gradient.
 	Evaluations int
-	// NonFinite is how many proposals of moves were rejected because their log-density, or its gradient, was not finite,
-	// and Divergent how many trajectories were given up since their energy was off by too much.
+	// NonFinite counts proposals that were rejected because their log-density, or its gradient, was not finite.
+	// Divergent counts trajectories that were given up because the error of their energy was too large.
 	NonFinite, Divergent int
 	// Warnings say what makes the result doubtful; empty: nothing was seen. If the step size and the length of
-	// trajectories are left to Sample, as by mcmc.HMC{}, it also looks for modes that were lost on the way: it moves new
-	// draws of the prior under the posterior, and warns if they come to a region that lies far above the particles. A mode
-	// that none of them comes to goes unnoticed. pmcnet/annealed has further estimates of the evidence to compare with.
+	// trajectories are left to Sample, as by mcmc.HMC{}, it also looks for modes that were lost on the way. It moves
+	// new draws of the prior under the posterior, and warns if they reach a region whose density is far above the
+	// particles'. A mode that none of them reaches goes unnoticed. pmcnet/annealed has further estimates of the
+	// evidence to compare with.
 	Warnings []string
 }
 
@@ -137,8 +138,8 @@ const (
 	manyRejected    = 0.1  // share of proposals that are not finite
 )
 
-// expectedUnmoved is how many of n particles may have stayed where they were because each of their moves happened to be
-// rejected, at the mean acceptance, with some more as acceptance differs between places.
+// expectedUnmoved returns the number of n particles that may not have moved because by chance all their moves were
+// rejected, at the mean acceptance. It allows for some more, since acceptance differs between places.
 func (r StepRecord) expectedUnmoved(n int) float64 {
 	return float64(n) * (mostUnmoved + 2*math.Pow(1-r.Acceptance, float64(r.Transitions)))
 }

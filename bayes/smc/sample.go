@@ -21,35 +21,35 @@ import (
 
 // Sample draws particles from a problem's target and estimates its evidence, by an SMC sampler (Del Moral, Doucet and
 // Jasra 2006, with moves that leave each distribution invariant, section 3.3.2.3). Particles begin as draws from the
-// prior, by Problem.Initial, or as Problem.Start, [J, D], has them. Then, until the posterior is reached, each step
-// does
+// prior, by Problem.Initial, or as Problem.Start, [J, D], has them. Then each step does the following, until the
+// posterior is reached:
 //
 //	weigh:     w_j <- w_j G(phi_j),  log Z <- log Z + log sum_j w_j G(phi_j), then the w_j are normalised
 //	resample:  draw ancestors by their weights, w_j <- 1/J
 //	move:      by a kernel that leaves the distribution so far invariant
 //
 // where log Z is the log evidence so far, and G is the part of the likelihood that comes in. With LikelihoodTempering
-// that is p(y | phi)^(power' - power), whose power' is the largest at which the effective sample size is at least
-// Threshold J. With DataTempering it is the likelihood of the next rows given those before, which come in until the
-// effective sample size is at most Threshold J; only then, and at the end, are particles resampled and moved.
-// Problem.Target must give a Factored target for the former and a Sequential one for the latter.
+// that is p(y | phi)^(power' - power), where power' is the largest power at which the effective sample size is at least
+// Threshold J; Problem.Target must give a Factored target. With DataTempering G is the likelihood of the next rows
+// given the rows before, and Problem.Target must give a Sequential target. Rows come in until the effective sample size
+// is at most Threshold J; only then, and at the end, are particles resampled and moved.
 //
 // What is called the prior may be any distribution that can be drawn from, such as a fitted approximation of the
 // posterior. Its log-density is the target's LogPrior; a constant that is left out there is missing in the evidence
 // too. Where a graph cannot draw from it, Problem.Start must hold independent draws from it, of the settings' DType,
 // instead of Initial. With particles from elsewhere, such as draws of an earlier posterior, the evidence is wrong, and
-// so is the posterior where moves do not mix. So draws of Initial are tried, in up to a thousand dimensions, and are
-// refused if they are clearly not from LogPrior's distribution: in a few dimensions by .4 of a standard deviation, or
-// by .4 of its width. Those of Start are tried likewise, unless the target is Folded; the fewer they are, the larger an
-// error must be to show, and a hundred are too few.
+// so is the posterior where moves do not mix. So draws of Initial are tested, in up to a thousand dimensions, and
+// refused if they are clearly not from LogPrior's distribution. In a few dimensions an error of .4 of a standard
+// deviation in the place, or of .4 of the width, is seen. Draws of Start are tested likewise, unless the target is
+// Folded. The fewer they are, the larger an error must be to show; a hundred are too few.
 //
-// A kernel of your own that carries the log-density or the gradient of another place than the particles is an error
-// once it shows, as it is of mcmc.Sample.
+// A kernel of your own that carries the log-density or the gradient of another point than the particle's is an error
+// once it shows, as for mcmc.Sample.
 //
 // A cancelled context is no error: the result holds the particles as they are, with the status run.Cancelled. If no
-// particle has any weight left, the error wraps ErrZeroWeights. If no step of a ladder that the particles choose is
-// small enough to leave more than one of them, the error wraps ErrStalled, and the result holds them as they are, with
-// the status run.Stopped.
+// particle has any weight left, the error wraps ErrZeroWeights. If the particles choose the ladder, and even the
+// smallest step leaves one particle nearly all the weight, the error wraps ErrStalled. The result then holds the
+// particles as they are, with the status run.Stopped.
 func Sample(ctx context.Context, problem density.Problem, kernel mcmc.Kernel, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem, Kernel: kernel}
 	defer sampler.Close()
@@ -291,9 +291,8 @@ func (m *machine) stall() error {
 // fewest is the effective sample size below which one particle has nearly all the weight.
 const fewest = 1.5
 
-// stalls says whether a ladder that the particles choose has come to an end before its time: no step of the power is
-// small enough to leave more than one particle, or the step is so small that it does not change the power in floating
-// point.
+// stalls says whether a ladder that the particles choose cannot go on. Either no step of the power is small enough to
+// leave more than one particle with weight, or the step no longer changes the power in floating point.
 func (m *machine) stalls(w Weighed) bool {
 	if m.Tempering != LikelihoodTempering || len(m.Ladder) > 0 {
 		return false
@@ -302,9 +301,9 @@ func (m *machine) stalls(w Weighed) bool {
 	return alone || w.Step > 0 && m.Place-w.Step == m.Place
 }
 
-// gain is how strongly the log step size is corrected: by gain times (acceptance - wanted acceptance). In many
-// dimensions acceptance falls with the log step size, near the best one, with a slope of .5 (a random walk), 1.2 (MALA)
-// and .4 (HMC): so one correction leaves .3, -.7 and .4 of what was wrong, and repeated ones converge.
+// gain times (acceptance - wanted acceptance) is the correction of the log step size. Near the best step size, in many
+// dimensions, acceptance falls with the log step size with a slope of .5 (a random walk), 1.2 (MALA) and .4 (HMC). So
+// one correction leaves .3, -.7 and .4 of the error, and repeated ones converge.
 const gain = 1.4
 
 // move makes transitions of the chains, and adapts the step size to their acceptance.
@@ -403,17 +402,15 @@ func (t *trajectory) adapt() {
 	*t = trajectory{Length: max(shortest, min(longest, t.Length*longer))}
 }
 
-// firstLook and plateau say when a correlation counts as one that no longer falls: if less than a tenth of it was lost
-// while the number of transitions doubled, from 20 on. Were it a slow decay after all, exp(-t/tau), tau would be above
-// 190 transitions.
+// firstLook and plateau decide when a correlation no longer falls: it lost less than a tenth while the number of
+// transitions doubled, from 20 on. If it still decays as exp(-t/tau), tau is above 190 transitions.
 const firstLook, plateau = 20, 0.9
 
 // mostUnmoved is the share of particles that may have stayed where resampling put them once there were enough moves.
 const mostUnmoved = 0.01
 
-// enough says whether there were enough transitions since the resampling or, of waste-free chains, since the last state
-// that is kept. A correlation that no longer falls is that of modes which the kernel does not leave: more moves do not
-// help.
+// enough says whether there were enough transitions since the resampling, or for waste-free chains since the last kept
+// state. A correlation that no longer falls means that the kernel does not leave its modes, and more moves do not help.
 func (m *machine) enough(moved Moved) bool {
 	if m.Moves > 0 {
 		return m.Transition >= m.Moves
@@ -469,7 +466,7 @@ func (m *machine) wanted() float64 {
 	return acceptance
 }
 
-// placeName names the quantity of which Place is a value.
+// placeName names the quantity that Place measures: rows or the power.
 func (m *machine) placeName() string {
 	if m.Tempering == DataTempering {
 		return "rows"

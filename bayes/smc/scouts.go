@@ -13,12 +13,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A narrow mode can be lost on the way from the prior: while the likelihood's power is low its share is far below that
-// in the posterior, in proportion to its volume, and if no particle is there when the power rises, the mode is missing
-// from the particles, the evidence and its stated error alike. Scouts look for it. They are new draws of the prior that
-// begin at once under the posterior, so that each goes to the mode in whose basin it lies, and a narrow mode's basin is
-// far larger than its share at low powers. A mode that is narrow and has a share nevertheless has a higher density than
-// all others: a scout that settles above all particles has found one.
+// A narrow mode can be lost on the way from the prior. While the likelihood's power is low, the mode's share is in
+// proportion to its volume, far below its share of the posterior. If no particle is there when the power rises, the
+// mode is missing from the particles, the evidence and its stated error alike. Scouts look for it. They are new draws
+// of the prior that move under the posterior at once, so each goes to the mode in whose basin it lies. A narrow mode's
+// basin is far larger than its share at low powers. A mode that is narrow and has a share nevertheless has a higher
+// density than all others: a scout that settles above all particles has found one.
 
 const (
 	scoutRounds      = 2    // of as many scouts as particles, after Sample
@@ -138,10 +138,10 @@ func (m *machine) float64s(name string) ([]float64, error) {
 	return compute.Float64s(host[name])
 }
 
-// add takes in a round: the log-densities at which scouts have settled, and those of particles with the numbers of
-// their first ancestors. A scout is clearly above nearly all particles if it is above their quantile of .95 by four
-// times what that is above their upper quartile: for a normal distribution that is 5.5 standard deviations above the
-// mean, and the log-density of particles in one mode is bounded above, and so has a shorter tail.
+// add takes in a round: the log-densities at which scouts have settled, the particles' log-densities, and the numbers
+// of the particles' first ancestors. A scout is clearly above nearly all particles if it exceeds their .95 quantile by
+// four times the distance from the upper quartile to that quantile. For a normal distribution the bound is 5.5 standard
+// deviations above the mean. The log-density of particles in one mode has a shorter tail, since it is bounded above.
 func (o *outlook) add(particles []float64, eve []int32, settled []float64) {
 	finite := slices.DeleteFunc(slices.Clone(particles), func(v float64) bool { return math.IsInf(v, 0) || math.IsNaN(v) })
 	o.Rounds++
@@ -166,8 +166,8 @@ func (o *outlook) add(particles []float64, eve []int32, settled []float64) {
 	o.Known = len(known)
 }
 
-// warning says what the scouts have found that the particles hardly know, or is empty. kind is what particles that are
-// independent of each other descend from, such as "sets", and of is the number of these.
+// warning says what the scouts have found that the particles hardly know, or is empty. kind names what independent
+// particles descend from, such as "sets"; of is the number of these.
 func (o outlook) warning(of int, kind string) string {
 	if o.Above == 0 || o.Known >= min(fewScouted, of/2) {
 		return ""

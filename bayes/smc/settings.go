@@ -60,13 +60,12 @@ type Settings struct {
 	// Correlation. With WasteFree it is the number of transitions from one state of a chain that is kept to the next;
 	// default 1.
 	Moves int
-	// Correlation says, if Moves is 0, when the particles have moved far enough: transitions are made until the particles'
-	// log prior is correlated by at most this with what it was before the moves, and their log-likelihood too, and no
-	// more than a hundredth of them have never moved. They end
-	// earlier after MostMoves transitions, or if twice as many transitions lowered the correlation by less than a tenth,
-	// as between modes that the kernel does not leave. (After Buchholz, Chopin and Jacob 2021, who take the correlation of
-	// the coordinates; those of a network stay correlated because of its symmetries.) Default 0.1 and 100; without effect
-	// with WasteFree, where Moves is 1 or more.
+	// Correlation says, if Moves is 0, when the particles have moved far enough. Their log prior must be correlated by
+	// at most this with its value before the moves, and so must their log-likelihood; and at most a hundredth of them
+	// may never have moved. Transitions end earlier after MostMoves, or if twice as many lowered the correlation by
+	// less than a tenth, as between modes that the kernel does not leave. (Buchholz, Chopin and Jacob 2021 take the
+	// correlation of the coordinates; a network's coordinates stay correlated because of its symmetries.) Default 0.1
+	// and 100; without effect with WasteFree, where Moves is 1 or more.
 	Correlation float64
 	MostMoves   int
 	// StepSize is the first step size of a Tunable kernel whose own is 0, in units of the scales; default 2.38/sqrt(D). It

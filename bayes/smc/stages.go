@@ -79,8 +79,8 @@ func (c Counter) key(seed uint64) random.Key { return sequence(seed).At(c.Number
 
 func sequence(seed uint64) random.Key { return random.KeyOf(seed).Named("sequence") }
 
-// NewStages checks spec and prepares the programs, each of which is compiled at its first call. To find out what the
-// kernel carries it builds a move in a graph that is thrown away.
+// NewStages checks spec and prepares the programs. Each is compiled at its first call. To find out what the kernel
+// carries, NewStages builds a move in a graph that is thrown away.
 func NewStages(engine *compute.Engine, spec Spec) (*Stages, error) {
 	spec.PerCall = cmp.Or(spec.PerCall, 1)
 	spec.Chains = cmp.Or(spec.Chains, spec.Particles)
@@ -153,10 +153,10 @@ func (s *Stages) Close() {
 	}
 }
 
-// The names of the state's entries: the particles, [J, D]; their normalised log-weights, [J]; the number of each one's
-// first ancestor, int32 [J]; the scales of the coordinates, [D]; which transitions are not complete, 1 or 0, [M]; the
-// chains' log prior and log-likelihood before the moves, [M, 2]; and which chains have not moved since they were drawn,
-// 1 or 0, [M].
+// The names of the state's entries. For the particles: phi, [J, D]; their normalised log-weights, [J]; the number of
+// each one's first ancestor, int32 [J]; and the scales of the coordinates, [D]. For the chains: 1 where a transition is
+// not complete, else 0, [M]; the log prior and log-likelihood before the moves, [M, 2]; and 1 where a chain has not
+// moved since it was drawn, else 0, [M].
 func (s *Stages) phi() string        { return s.Prefix + "phi" }
 func (s *Stages) logWeights() string { return s.Prefix + "log_weights" }
 func (s *Stages) eve() string        { return s.Prefix + "eve" }
@@ -237,7 +237,7 @@ const (
 	Always
 )
 
-// Weighed is what Weigh leaves on the host.
+// Weighed holds the results of Weigh on the host.
 type Weighed struct {
 	Step      float64 // by which the power has risen; 1 unless Spec.Tempered
 	Increment float64 // of the log evidence: log sum_j w_j exp(step potential_j); -Inf if no particle has any weight
@@ -247,19 +247,19 @@ type Weighed struct {
 	NonFinite int     // particles whose potential is not finite
 	Families  float64 // sum_i G_i^2 of Genealogy, before resampling
 	Variance  float64 // relative variance of the mean weight of particles, or chains, since they were resampled
-	// Ahead is log sum_j w_j exp(step/2 potential_j), with the weights before weighing, and Behind the same with -Last/2
-	// in place of step/2: the two sides of the bridges of which a Drift is made. 0 unless Spec.Tempered.
+	// Ahead is log sum_j w_j exp(step/2 potential_j), with the weights before weighing. Behind is the same with -Last/2
+	// in place of step/2. They are the two sides of the bridges from which Drift is computed. 0 unless Spec.Tempered.
 	Ahead, Behind float64
-	// Joint is the variance of Ahead - Increment - Behind if particles, or chains, are independent, and Alone that of
-	// Behind.
+	// Joint is the variance of Ahead - Increment - Behind, and Alone the variance of Behind, if particles, or chains,
+	// are independent.
 	Joint, Alone float64
 }
 
 // Weighing says what Weigh takes in, and when it resamples.
 type Weighing struct {
 	Place float64 // that is reached: what comes next after it is taken in
-	// If Spec.Tempered, Step is by how much the power rises; 0: by the largest step, at most Most, at which the effective
-	// sample size is at least Spec.Threshold J. Last is the step that led to Place, 0 at the beginning.
+	// If Spec.Tempered, Step is the increase of the power. 0 takes the largest step, at most Most, at which the
+	// effective sample size is at least Spec.Threshold J. Last is the step that led to Place, 0 at the beginning.
 	Step, Most, Last float64
 	Resampling       Resampling
 }
@@ -373,7 +373,7 @@ func (s *Stages) restartStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes
 	return next, ConstAs(phi, []float64{0})
 }
 
-// Moved is what Move leaves on the host.
+// Moved holds the results of Move on the host.
 type Moved struct {
 	Acceptance float64 // sum over transitions of the mean over chains; 1 each for kernels that always move
 	// Full is the same over the chains that take the full step size: Acceptance unless Spec.Tuned.
@@ -538,7 +538,8 @@ func (s *Stages) potentials(nodes, chains compute.Nodes, distribution density.Ta
 	return Stack([]*Node{logPrior, Sub(logDensity, logPrior)}, 1)
 }
 
-// correlations are the correlations of each column of a with that of b, [M, K]: [K]; 0 where a column is constant.
+// correlations correlates each column of a with the same column of b, both [M, K]. The result is [K], 0 where a column
+// is constant.
 func correlations(a, b *Node) *Node {
 	centred := func(x *Node) *Node { return Sub(x, ReduceAndKeep(x, ReduceMean, 0)) }
 	sum := func(x, y *Node) *Node { return ReduceSum(Mul(x, y), 0) }
@@ -582,7 +583,8 @@ func (s *Stages) tile(x *Node) *Node {
 	return Reshape(all, dims...)
 }
 
-// stdDev are the scales, [D], as far as the particles tell: step sizes are in units of these.
+// stdDev returns the scales, [D], that the particles alone give: their weighted standard deviations, or 1 if
+// Spec.FixedScale. Step sizes are in units of the scales.
 func (s *Stages) stdDev(phi, logWeights *Node) *Node {
 	if s.FixedScale {
 		return Ones(phi.Graph(), shapes.Make(s.DType, s.Dim))
@@ -590,8 +592,8 @@ func (s *Stages) stdDev(phi, logWeights *Node) *Node {
 	return WeightedStdDev(phi, logWeights)
 }
 
-// scales are the scales, [D], once the gradients at the chains' starts are known, [M, D]; gradient is nil for a kernel
-// that carries none.
+// scales returns the scales, [D], from the gradients at the chains' starts, [M, D]. gradient is nil for a kernel that
+// carries none: then they are stdDev.
 func (s *Stages) scales(stdDev, gradient *Node) *Node {
 	if s.FixedScale || gradient == nil {
 		return Identity(stdDev)
@@ -610,11 +612,11 @@ func WeightedStdDev(phi, logWeights *graph.Node) *graph.Node {
 	return Sqrt(Add(Mul(variance, Div(ess, AddScalar(ess, 5))), MulScalar(Reciprocal(AddScalar(ess, 5)), 5e-3)))
 }
 
-// LocalScale is how wide a distribution is in each coordinate, [D], around a single particle: 1/sqrt(mean of g_i^2),
-// with g the gradients of its log-density at all particles, [J, D], but at most the particles' standard deviation, [D].
-// Of a Gaussian with covariance S this is 1/sqrt((S^-1)_ii), the standard deviation given the other coordinates. Of a
-// distribution with many modes it is the width of one mode, while standard deviations say how far the modes lie apart.
-// For T distributions at once, gradients are [T, J, D] and standard deviations [T, D].
+// LocalScale estimates the width of a distribution in each coordinate, [D], around a single particle. It is 1/sqrt(mean
+// of g_i^2), with g the gradients of the log-density at all particles, [J, D], but at most the particles' standard
+// deviation, [D]. For a Gaussian with covariance S this is 1/sqrt((S^-1)_ii), the standard deviation given the other
+// coordinates. For a distribution with many modes it is the width of one mode, where a standard deviation measures how
+// far the modes lie apart. For T distributions at once, gradients are [T, J, D] and standard deviations [T, D].
 func LocalScale(stdDev, gradient *graph.Node) *graph.Node {
 	particles := gradient.Rank() - 2
 	largest := ReduceAndKeep(Abs(gradient), ReduceMax, particles) // divided out: squares may overflow

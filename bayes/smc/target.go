@@ -27,7 +27,7 @@ type Sequential interface {
 	density.Target
 	// LogPrior is as in Factored.
 	LogPrior(phi *graph.Node) *graph.Node
-	// Rows is how many rows there are, N.
+	// Rows returns the number of rows, N.
 	Rows() int
 	// FirstRows is the posterior given the first n rows, where n is a scalar of phi's type, from 0, the prior, to N.
 	FirstRows(n *graph.Node) density.Target
@@ -36,9 +36,9 @@ type Sequential interface {
 	LogLikelihoodOf(phi, from *graph.Node, rows int) *graph.Node
 }
 
-// Folded is a Factored target with a symmetry, such as that of a network's units, for which Problem.Start need hold
-// only one image of each draw: all images have the same LogPrior, likelihood and moves, so which image a particle is at
-// changes nothing. As the particles that begin there are not spread as LogPrior is, Start is not tried against it.
+// Folded is a Factored target with a symmetry, such as the exchange of a network's units. Problem.Start need hold only
+// one image of each draw: all images have the same LogPrior, likelihood and moves, so it does not matter at which image
+// a particle is. Particles that begin there are not distributed as LogPrior, so Start is not tested against it.
 type Folded interface {
 	Factored
 	// Folded does nothing.

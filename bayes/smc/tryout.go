@@ -10,18 +10,17 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Weights are relative to the distribution of the first particles, which must be that of LogPrior: otherwise the log
-// evidence is wrong, and nothing shows it. So the draws are tested by a step of random-walk Metropolis under
-// LogPrior, which changes no mean if they have that density: for a move by +v or -v, each with probability 1/2, and any
-// function g,
+// Weights are relative to the distribution of the first particles. Its density must be LogPrior, or the log evidence is
+// wrong and nothing shows it. So the draws are tested by a step of random-walk Metropolis under LogPrior, which changes
+// no mean if they have that density. For a move by +v or -v, each with probability 1/2, and any function g,
 //
 //	E[ a(phi, phi + v) (g(phi + v) - g(phi)) + a(phi, phi - v) (g(phi - v) - g(phi)) ] = 0
 //
 // where a(phi, phi') = min(1, p(phi') / p(phi)) is the probability of acceptance, and the mean is over the draws phi.
 // This needs no gradient and no constant, and holds for densities with bounds and jumps too. Two functions g are tried:
-// the place along v, which shows a wrong mean, and its distance from the mean, which shows a wrong width. In units of v
-// the terms are from -1 to 1, and from -1 to 2. So their means are known to an empirical Bernstein bound (Maurer and
-// Pontil 2009, Theorem 4), whatever the distribution: fewer than one of 10^9 right priors are refused.
+// the place along v shows a wrong mean, and its distance from the mean a wrong width. In units of v the terms are from
+// -1 to 1, and from -1 to 2. So an empirical Bernstein bound (Maurer and Pontil 2009, Theorem 4) holds for their means,
+// whatever the distribution. It refuses fewer than one of 10^9 right priors.
 
 // The sizes of the trial.
 const (
@@ -34,7 +33,7 @@ const (
 	triedOutside = .05     // the most draws, as a share, that may be where the log prior is not finite
 )
 
-// trialOf says how many draws are tested in so many dimensions, and in how many blocks of coordinates; both are 0 if
+// trialOf returns the number of draws to test in dim dimensions, and the number of blocks of coordinates. Both are 0 if
 // there are too many dimensions for a test that costs next to nothing.
 func trialOf(dim int) (draws, blocks int) {
 	blocks = min(dim, triedBlocks, triedNumbers/(2*triedLeast*dim))
@@ -93,14 +92,14 @@ func tryDraws(draws *Node, logPrior func(phi *Node) *Node) *Node {
 	return ConvertDType(Concatenate(record, 0), compute.Float64)
 }
 
-// blockOf are the coordinates of block k, from first to end - 1.
+// blockOf returns the coordinates of block k: from first to end - 1.
 func blockOf(k, d, blocks int) (first, end int) { return k * d / blocks, (k + 1) * d / blocks }
 
-// ofInitial is what most draws are made by.
+// ofInitial names the usual source of the first particles, for checkTrial.
 const ofInitial = "Problem.Initial"
 
-// checkTrial returns an error if, by the record of their trial, draws do not have the density of the log prior; by is
-// what has made them: ofInitial or Problem.Start.
+// checkTrial returns an error if, by the record of their trial, draws do not have the density of the log prior. by
+// names their source: ofInitial or Problem.Start.
 func checkTrial(record []float64, dim int, by string) error {
 	cure := by + " must draw from the density that LogPrior computes, since weights and the log evidence are relative " +
 		"to it"

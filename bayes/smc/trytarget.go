@@ -16,10 +16,10 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Particles are weighed by one of a target's methods and moved by another. If these contradict each other, nothing
-// fails, but particles and log evidence are those of no distribution. So a target of a type that is not the library's
-// is tried at draws from the prior, before the first step, and one made of a user's functions is tried for whether
-// these keep particles apart. So are the cheap targets on which a kernel such as mcmc.DelayedAcceptance moves.
+// Particles are weighed by one of a target's methods and moved by another. If these contradict each other nothing
+// fails, but particles and log evidence belong to no distribution. So a user's own type of target is tried at draws
+// from the prior, before the first step. A target made of a user's functions is tried for whether they keep particles
+// apart. Cheap targets, on which a kernel such as mcmc.DelayedAcceptance moves, are tried too.
 
 const triedTarget = 64 // draws
 
@@ -29,7 +29,7 @@ type identity struct {
 	a, b        *Node
 }
 
-// identitiesOf are those of a target, at phi, [n, D].
+// identitiesOf returns the identities that a target must satisfy at phi, [n, D].
 func identitiesOf(target density.Target, tempering Tempering, phi *Node, block int) []identity {
 	g, dtype := phi.Graph(), phi.DType()
 	if tempering == LikelihoodTempering {
@@ -74,7 +74,7 @@ func (m *machine) tryOnce(done *atomic.Bool, state *compute.State) error {
 	return nil
 }
 
-// trial is what is tried of a problem's target.
+// trial says which properties of a problem's target are tried.
 type trial struct {
 	target     density.Target // only its type counts
 	apart      bool           // try whether it keeps particles apart
@@ -137,8 +137,9 @@ func (m *machine) trialOf() (t trial, err error) {
 	return t, nil
 }
 
-// runTrial evaluates the target at draws from the prior: the record of mcmc.TryCheap, those of tryout.Mixing for the
-// log prior and the log-density, and the two sides of each identity, which it also puts into the trial.
+// runTrial evaluates the target at draws from the prior. The values are the record of mcmc.TryCheap, the records of
+// tryout.Mixing for the log prior and the log-density, and the two sides of each identity. It also stores the
+// identities in t.
 func (m *machine) runTrial(t *trial, state *compute.State) ([]float64, error) {
 	program, err := compute.NewProgram(m.engine, "smc trial of the target", state.Names(), nil,
 		func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
