@@ -134,9 +134,13 @@ const devicesOption = "cpu_devices"
 
 // Open opens a backend by GoMLX's configuration string, such as "xla:/path/to/plugin.so" or GoBackend; "xla:cuda",
 // "xla:tpu" and "xla:cpu" are the installed plugin of that kind. A configuration that is open already is shared.
-// "xla:cuda,visible_devices=1" takes the second GPU that nvidia-smi lists, "visible_devices=0;1" the first two. With
-// XLA a CPU is one device, which uses all processors; "xla:/path/to/plugin.so,cpu_devices=4" makes it four, to test
-// programs for several. The errors name the cure; that of a plugin which is not there wraps ErrNoPlugin.
+// The errors name the cure; that of a plugin which is not there wraps ErrNoPlugin.
+//
+// Options follow a comma. "xla:cuda,visible_devices=1" takes the second GPU that nvidia-smi lists,
+// "visible_devices=0;1" the first two; CUDA_VISIBLE_DEVICES works too. XLA takes at most three quarters of a GPU's
+// memory: "memory_fraction=.9" lets it take more. Matrix products of float32 are computed in full float32 on a GPU:
+// "tf32=true" makes them faster and less precise. A CPU is one device, which uses all processors: "cpu_devices=4" makes
+// it four, to test programs for several, and hardly faster.
 func Open(config string) (*Engine, error) {
 	config = canonical(config)
 	name, argument, _ := strings.Cut(config, ":")
