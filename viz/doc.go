@@ -31,9 +31,8 @@
 //
 // # Long and broken input
 //
-// Lines are thinned to the smallest and the largest value in each pixel column, and points to one in each cell of a
-// fine grid, so that 10^5 values look the same and the file stays small; a figure that merges or selects points says
-// so. In an SVG or a PDF more than 5000 points are drawn as an image; axes, lines and text stay sharp. Values that are
-// NaN, infinite or beyond 1e100 in magnitude are left out, with the rest of their row, and the line below the title
-// counts them; input without any finite value is an error.
+// Lines and points are thinned where they would cover one another, so that 10^5 values look the same and the file stays
+// small; a figure that merges or selects points says so. In an SVG or a PDF more than 5000 points are drawn as an
+// image; axes, lines and text stay sharp. Values that are NaN, infinite or beyond 1e100 in magnitude are left out, with
+// the rest of their row, and the line below the title counts them. Input without any finite value is an error.
 package viz

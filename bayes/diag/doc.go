@@ -5,28 +5,28 @@
 //	fmt.Println(chains.Summary())
 //
 // [Of] diagnoses the result of any method, [NewForPosterior] the parameters of a posterior and [NewForPrediction] the
-// function that the network computes, which is the better judge: the weights of a network are not identified, since
-// hidden units may change places. Chains in different copies of one mode agree on every prediction and have an R-hat of
-// 2 for the weights; chains that all mix within one copy have a small one, although none has seen the whole posterior.
+// function that the network computes. Judge by the function, since hidden units may change places. Chains in different
+// copies of one mode agree on every prediction, and have an R-hat of 2 for the weights. Chains that all mix within one
+// copy have a small one, although none has seen the whole posterior.
 //
 // # What the numbers mean
 //
-// R-hat compares chains, each cut into halves, with one another, by the ranks of their draws: 1 if all halves look
-// alike. Use draws with R-hat below 1.01; if it is larger, run longer, or find out why the chains disagree (Vehtari,
-// Gelman, Simpson, Carpenter and Bürkner 2021, Bayesian Analysis 16(2)). A single chain is compared with itself, which
-// never shows a mode that it did not find.
+// R-hat compares the halves of all chains by the ranks of their draws: 1 if all halves look alike. Use draws with R-hat
+// below 1.01; if it is larger, run longer, or find out why the chains disagree (Vehtari, Gelman, Simpson, Carpenter and
+// Bürkner 2021, Bayesian Analysis 16(2)). A single chain is compared with itself, which never shows a mode that it did
+// not find.
 //
-// The effective sample size (ESS) is the number of independent draws that would estimate equally well. [Bulk] is that
-// for the centre of the distribution, [Tail] for intervals; [Mean], [SD] and [Quantile] are those of these estimates.
-// Below 400 neither R-hat nor the ESS itself is reliable.
+// The effective sample size (ESS) is the number of independent draws that would estimate equally well: [Bulk] for the
+// centre of the distribution, [Tail] for intervals, and [Mean], [SD] and [Quantile] for these estimates. Below 400
+// neither R-hat nor the ESS itself is reliable.
 //
 // The Monte Carlo standard error ([Chains.MCSE]) is the standard deviation of an estimate over repeated runs, in the
 // estimate's unit.
 //
 // k-hat is the shape of the tail of importance weights ([PSIS]): below 0.5 their variance is finite, up to 0.7
 // ([KHatThreshold]) estimates are reliable, above it the proposal misses part of the target, and no standard error that
-// is computed from these weights shows it (Vehtari, Simpson, Gelman, Yao and Gabry 2024, JMLR 25(72)). Row.KHat is that
-// of plain draws: above 0.5 a parameter has no finite variance, above 1 no mean.
+// is computed from these weights shows it (Vehtari, Simpson, Gelman, Yao and Gabry 2024, JMLR 25(72)). Row.KHat is for
+// plain draws: above 0.5 a parameter has no finite variance, above 1 no mean.
 //
 // # Predictions of rows that were not seen
 //
@@ -35,8 +35,8 @@
 //
 // # Agreement with ArviZ
 //
-// Numbers agree with those of ArviZ (arviz-stats 1.3) to a relative 1e-6. The differences: R-hat of one chain compares
-// its halves, draws that are not finite are an error, and so are weights whose tail cannot be fitted.
+// Numbers agree with those of ArviZ (arviz-stats 1.3) to a relative 1e-6. But here R-hat of one chain compares its
+// halves, and draws that are not finite are an error, as are weights whose tail cannot be fitted.
 package diag
 
 import "math"

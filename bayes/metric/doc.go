@@ -5,11 +5,9 @@
 //
 //	nlpd, err := metric.NLPD(prediction, y) // 0.112 ± 0.003
 //
-// and [Scores] returns the usual scores of a task as a table, [Of] those of a posterior on a data set, which it
-// predicts in batches of rows, so that predictions need not fit in memory.
+// and [Scores] returns the usual scores of a task as a table, [Of] those of a posterior on a data set.
 //
-// Except ParticleRMSE, these scores are of the weighted mixture of all particles. [ScoreDraws] scores single draws of
-// the posterior, as some papers report.
+// Except [ParticleRMSE], these scores are of the weighted mixture of all particles. [ScoreDraws] scores single draws.
 //
 // # Two errors, and which is which
 //

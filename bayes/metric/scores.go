@@ -40,7 +40,8 @@ func Scores(p bayes.Prediction, y []float64) (Table, error) {
 	return evaluate(func(yield func(batch, error) bool) { yield(batch{p, y}, nil) }, usual(p.Task())...)
 }
 
-// Of predicts a data set with a posterior and computes the usual scores; in raw units.
+// Of predicts a data set with a posterior and computes the usual scores; in raw units. It predicts in batches of rows,
+// so that predictions need not fit in memory.
 func Of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset) (Table, error) {
 	return of(ctx, posterior, data, false)
 }
