@@ -17,7 +17,7 @@ type Batch struct {
 type Batches interface {
 	// At is the batch of the step, counted from 0. A negative step panics.
 	At(step int) Batch
-	// PerEpoch is how many batches make up one pass over the data.
+	// PerEpoch returns the number of batches in one pass over the data.
 	PerEpoch() int
 }
 

@@ -19,10 +19,10 @@ const (
 	MissingError Missing = iota
 	// MissingDropRow leaves out every row with a missing value in a column that is used.
 	MissingDropRow
-	// MissingMean fills a missing feature with the mean of its column; a missing category gets the mean of its one-hot
-	// columns, the categories' frequencies. The mean is over the whole file, and so includes rows that are later split off
-	// for the test; with CSVOptions.Like it is that of Like's rows, and no row of the file enters. A missing target is
-	// still an error.
+	// MissingMean fills a missing feature with the mean of its column. A missing category gets the mean of its one-hot
+	// columns, the categories' frequencies. The mean is over the whole file, and so includes rows that are later split
+	// off for the test. With CSVOptions.Like it is over Like's rows only, and no row of the file enters. A missing
+	// target is still an error.
 	MissingMean
 )
 

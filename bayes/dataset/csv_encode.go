@@ -133,8 +133,8 @@ func (c *column) sortLevels() {
 	c.levels = sorted
 }
 
-// sameNumber are two levels of the column that are the same number, "1.5" and "1.50"; false if there are none, or if
-// not all levels are numbers. One with leading zeros is another code than one without.
+// sameNumber finds two levels of the column that spell the same number, such as "1.5" and "1.50". It is false if there
+// are none, or if not all levels are numbers. Leading zeros make another code.
 func (c *column) sameNumber() (a, b string, same bool) {
 	if !allNumbers(c.levels) {
 		return "", "", false

@@ -94,8 +94,8 @@ func (t *table) assignLike() error {
 	return t.targetsLike(left)
 }
 
-// sourceOf finds the column that a feature of Like comes from: that of its name or, for "column=value", the column
-// before one of the equals signs.
+// sourceOf finds the column that a feature of Like comes from: the column of the same name or, for "column=value", the
+// one named before an equals sign.
 func (t *table) sourceOf(feature string) (*column, error) {
 	if c := t.named(feature); c != nil {
 		return c, nil

@@ -29,11 +29,11 @@ type column struct {
 	levels []string
 	index  map[string]int // of a level's text, and of the same whole number without a point
 	fixed  bool
-	// spelled are the texts of the numbers of a column that has codes, see code; "" for one that is no code. nil: it has
-	// none yet.
+	// spelled holds the texts of a column's codes, by their number, see code; "" for a number that is no code. It is
+	// nil before the first code.
 	spelled map[float64]string
-	// at are a feature's columns of X: one, or one for each level. fill are the numbers for a missing value, one for each;
-	// nil: the means.
+	// at lists a feature's columns of X: one, or one for each level. fill has the number that replaces a missing value
+	// in each of them; nil takes the means.
 	at   []int
 	fill []float64
 }
@@ -110,7 +110,7 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 	return t, nil
 }
 
-// findTargets marks the target columns; that of a classification holds labels.
+// findTargets marks the target columns. The target of a classification holds labels.
 func (t *table) findTargets() error {
 	option := "Target"
 	if t.opts.Target == "" {

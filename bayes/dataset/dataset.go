@@ -168,11 +168,10 @@ func (d *Dataset) Subset(rows []int) (*Dataset, error) {
 	return &s, nil
 }
 
-// Validate returns an error if the data cannot be trained on or scored: shapes that do not fit (both are printed), a
-// target that is not known (Y is empty), a feature or target that is NaN, infinite or beyond 1e150 (its row and column
-// are named), classes that do not fit the task or that are listed twice, names that are not UTF-8, a target that is no
-// index of a class. Row numbers are 0-based and those of the whole table, see [Dataset.OriginalRow]. It reports the
-// first fault it finds.
+// Validate returns an error if the data cannot be trained on or scored, with the first fault it finds. Shapes must fit;
+// the error prints both. The target must be known, so Y must not be empty. Features and targets must be finite and at
+// most 1e150; the error names row and column. Classes must fit the task and differ, and targets must be indices of
+// them. Names must be UTF-8. Row numbers count from 0 in the whole table, see [Dataset.OriginalRow].
 func (d *Dataset) Validate() error {
 	if err := d.validateShapes(); err != nil {
 		return fmt.Errorf("dataset %s: %w", d.Name, err)

@@ -66,8 +66,8 @@ func escape(text string) string {
 	return b.String()
 }
 
-// look is what String and Markdown show: a line, the table's head and rows, and a line for what is left out. The table
-// is nil if the data are not valid, which the line then says.
+// look makes the content of String and Markdown: a first line, the table's head and rows, and a last line about what is
+// left out. If the data are not valid the table is nil, and the first line says so.
 func (d *Dataset) look() (head string, table [][]string, more string) {
 	head = plain(d.Name, lookWidth)
 	if d.Title != "" && d.Title != d.Name {
@@ -161,7 +161,7 @@ func numberText(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// plain is a text of at most so many characters, all of which can be seen: neither line ends nor control characters.
+// plain cuts a text to at most `most` characters, and replaces line ends and control characters by spaces.
 func plain(text string, most int) string {
 	runes := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsGraphic(r) {
@@ -175,7 +175,7 @@ func plain(text string, most int) string {
 	return string(runes)
 }
 
-// listed are the names, and a mark if there are more in all.
+// listed joins the names with commas, and adds "…" if there are more in all.
 func listed(names []string, all int) string {
 	text := strings.Join(names, ", ")
 	if len(names) < all {
@@ -199,7 +199,7 @@ func widest(column []string) int {
 	return most
 }
 
-// widthsOf are the widths of a table's columns.
+// widthsOf returns the width of each column of a table, in characters.
 func widthsOf(table [][]string) []int {
 	var widths []int
 	for _, row := range table {

@@ -33,8 +33,8 @@ var (
 	_ Source = standardised{}
 )
 
-// Simulated is a linear regression with many features, as scikit-learn's make_regression draws it: x ~ N(0, I), and y =
-// sum_i w_i x_i plus Gaussian noise, where i runs over the Informative features and w_i ~ U(0, 100). y is divided by
+// Simulated is a linear regression with many features, as scikit-learn's make_regression draws it. x ~ N(0, I), and y
+// is sum_i w_i x_i plus Gaussian noise. The sum is over the Informative features, with w_i ~ U(0, 100). y is divided by
 // its standard deviation, so that x and y are standardised. Rows are drawn when they are read.
 type Simulated struct {
 	N, Features int
@@ -118,8 +118,8 @@ func (s Simulated) Read(ctx context.Context, from int, x, y []float64) error {
 // leastPart is the least number of rows that a goroutine reads: a multiple of simulatedRows.
 const leastPart = 64
 
-// inParts calls f for parts of n items, from first to end-1, in as many goroutines as there are processors, but none
-// with less than leastPart items. The error is that of the first part that has one.
+// inParts calls f for parts of n items, from first to end-1, in up to GOMAXPROCS goroutines. No part but the last has
+// fewer than leastPart items. It returns the error of the first part that has one.
 func inParts(n int, f func(first, end int) error) error {
 	parts := runtime.GOMAXPROCS(0)
 	size := (n + parts - 1) / parts
@@ -193,10 +193,11 @@ type rowSums struct {
 	of         []uint64
 }
 
-// mostSums is the largest number of groups, whose checksums take 8 MiB: up to so many rows each is a group of its own.
+// mostSums is the largest number of groups; their checksums take 8 MiB. Up to this number of rows each row is its own
+// group.
 const mostSums = 1 << 20
 
-// newRowSums has room for the checksums of n rows, in groups of at most so many.
+// newRowSums makes room for the checksums of n rows, in at most `groups` groups.
 func newRowSums(n, groups int) rowSums {
 	each := (n + groups - 1) / groups
 	return rowSums{n, each, make([]uint64, (n+each-1)/each)}
@@ -214,8 +215,8 @@ func rowSum(row int, x, y []float64) uint64 {
 	return sum
 }
 
-// check is an error if one of the rows that begin with the given one differs from the examined one. Only whole groups
-// are compared.
+// check returns an error if one of the rows from row `from` on differs from the examined row. Only whole groups are
+// compared.
 func (r rowSums) check(from, d int, x, y []float64) error {
 	n := len(x) / d
 	k := len(y) / max(1, n)
@@ -238,7 +239,7 @@ func (r rowSums) check(from, d int, x, y []float64) error {
 	})
 }
 
-// changed is the error for rows of which one differs from the examined one.
+// changed makes the error for a group of rows, from row to endRow-1, in which one differs from the examined row.
 func changed(row, endRow int) error {
 	which := fmt.Sprintf("row %d", row)
 	if endRow-row > 1 {

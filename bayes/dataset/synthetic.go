@@ -42,10 +42,10 @@ func SinTanh(n int, seed uint64) (*Dataset, error) {
 // SinTanhMean is x sin(x tanh x), the mean of y in [SinTanh].
 func SinTanhMean(x float64) float64 { return x * math.Sin(x*math.Tanh(x)) }
 
-// TwoMoons draws n points on two interleaved half circles, as scikit-learn's make_moons does: class 0, n/2 points
-// (rounded down), at (cos t, sin t), class 1 at (1 - cos t, 1/2 - sin t), each with t evenly spaced from 0 to pi; then
-// Gaussian noise with the given standard deviation on both coordinates. The rows are shuffled. n must be at least 2,
-// noise finite and at least 0.
+// TwoMoons draws n points on two interleaved half circles, as scikit-learn's make_moons does. Class 0 has n/2 points
+// (rounded down) at (cos t, sin t), class 1 the others at (1 - cos t, 1/2 - sin t), each with t evenly spaced from 0 to
+// pi. Both coordinates get Gaussian noise with the given standard deviation. The rows are shuffled. n must be at least
+// 2, noise finite and at least 0.
 func TwoMoons(n int, noise float64, seed uint64) (*Dataset, error) {
 	if n < 2 {
 		return nil, fmt.Errorf("dataset two_moons: n is %d: it must be at least 2, one point a moon", n)
@@ -121,10 +121,10 @@ func curve(name, title string, n int, noise float64, seed uint64, place, mean fu
 	return d, nil
 }
 
-// Control draws n rows of the control experiment of the PMCnet paper (section 4.2.1): a network 3-3-1 with tanh units,
-// whose weights and biases are drawn from N(0, 2^2) by the seed called network; x ~ N(0, I), and y is 1 with the
-// probability that the network gives, 1/(1 + exp(-f(x))). Sets of one network and several seeds are samples of the same
-// distribution, such as a training and a test part. n must be at least 1.
+// Control draws n rows of the control experiment of the PMCnet paper (section 4.2.1). A network 3-3-1 with tanh units
+// gets weights and biases from N(0, 2^2), by the seed called network. x ~ N(0, I), and y is 1 with the network's
+// probability, 1/(1 + exp(-f(x))). Sets of one network and several seeds are samples of the same distribution, such as
+// a training and a test part. n must be at least 1.
 func Control(n int, network, seed uint64) (*Dataset, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("dataset control: n is %d: it must be at least 1", n)

@@ -20,8 +20,8 @@ type Blocks struct {
 	Target func(data compute.Nodes) Target
 }
 
-// rowsOfBlock are the rows of a block by default, and placesAtOnce the places whose activations are planned for: see
-// BenchmarkHessian.
+// rowsOfBlock is the default number of rows in a block. placesAtOnce is the number of places for whose activations
+// memory is planned: see BenchmarkHessian.
 const (
 	rowsOfBlock  = 8192
 	placesAtOnce = 128
@@ -58,8 +58,8 @@ func NewBlocks(
 	}
 }
 
-// ofBlock is what n of N rows contribute to the log-posterior: (n/N) log p(phi) + log p(y_block | phi; psi), which is
-// n/N times the estimate of the log-posterior from these rows as a mini-batch.
+// ofBlock is the contribution of n of N rows to the log-posterior: (n/N) log p(phi) + log p(y_block | phi; psi). It
+// equals n/N times the mini-batch estimate of the log-posterior from these rows.
 type ofBlock struct {
 	estimate   LogPosterior
 	likelihood Likelihood

@@ -36,7 +36,7 @@ type Potential struct {
 	Standalone bool
 }
 
-// Evaluated are the evaluations of c particles from which their weights are computed.
+// Evaluated holds the evaluations of c particles, for computing their weights.
 type Evaluated struct {
 	LogLikelihood *graph.Node // [c]: log p(y_batch | phi_j; psi), -Inf where not finite
 	Gradient      *graph.Node // [c, D]: of LogLikelihood with respect to phi; nil unless Potential.Gradient
@@ -44,7 +44,7 @@ type Evaluated struct {
 	particles     compute.Span
 }
 
-// Of are these particles' rows of x, [J, ...].
+// Of returns the rows of x, [J, ...], that belong to these particles.
 func (e Evaluated) Of(x *graph.Node) *graph.Node { return e.particles.Of(x) }
 
 // LikelihoodPotential multiplies the weights by the likelihood; UnitPotential does not change them.
@@ -57,7 +57,7 @@ var (
 	}
 )
 
-// Reweighted are particles after a batch, with new weights W_j.
+// Reweighted holds the particles' new weights W_j after a batch.
 type Reweighted struct {
 	// [J]: log p(y_batch | phi_j; psi), -Inf where not finite; of no meaning where the weight was 0 before
 	LogLikelihood *graph.Node
@@ -148,8 +148,8 @@ func (e *evaluation) gradient(c chunk, values *Node) *Node {
 	return nn.Unblock(together, c.Count)
 }
 
-// differentiated are the nodes with respect to which a chunk's gradient is taken: the prefix's output, if the prefix
-// has parameters, under the name "", and the shared parameters after the prefix.
+// differentiated returns the nodes that a chunk's gradient is taken with respect to, and their names. They are the
+// prefix's output, named "", if the prefix has parameters; and the shared parameters after the prefix.
 func (e *evaluation) differentiated() (wrt []*Node, names []string) {
 	if len(e.prefix) > 0 {
 		wrt, names = append(wrt, e.input.Node), append(names, "")

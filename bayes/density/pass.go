@@ -30,8 +30,7 @@ func (e *evaluation) over(p pass) (rows, sums []*Node) {
 	})
 }
 
-// used are all nodes that the evaluation of a chunk uses; with is the evaluation with those nodes replaced, as within a
-// loop.
+// used returns all nodes that the evaluation of a chunk uses. with replaces them by the given nodes, as within a loop.
 func (e *evaluation) used() []*Node {
 	nodes := append([]*Node{e.input.Node, e.batch.Y}, e.common.Nodes()...)
 	if e.batch.Count != nil {

@@ -18,10 +18,11 @@ const (
 )
 
 // The largest matrices of a particle, and the most rows of a batch, for which particles are evaluated in blocks of
-// several (nn.Block), as measured: networks 8-50-20-5-1 up to about 200 rows; narrower ones, such as 8-4-4-1, up to
-// 500, since the products of one particle are then too small for matrix products. Larger ones, such as 8-50-50-1, are
-// slower in blocks. In blocks the first layer's product with the rows that all particles share is no matrix product:
-// where it is most of the work, as in 33-5-1, they take ten times as long.
+// several (nn.Block). Measured: blocks are faster for networks such as 8-50-20-5-1 up to about 200 rows. For narrower
+// ones, such as 8-4-4-1, they are faster up to 500, since the products of one particle are then too small for matrix
+// products. Larger ones, such as 8-50-50-1, are slower in blocks. In blocks the first layer's product with the rows
+// that all particles share is no matrix product. Where this product is most of the work, as in 33-5-1, blocks take ten
+// times as long.
 const (
 	blockMatrix, blockRows   = 1500, 200
 	narrowMatrix, narrowRows = 60, 512

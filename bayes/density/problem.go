@@ -26,10 +26,10 @@ type Problem struct {
 	// Target builds the log-density from the data, by their names, and from the inputs of one move. It builds graph,
 	// and panics as GoMLX does.
 	Target func(data compute.Nodes, inputs []*graph.Node) Target
-	// Inputs, if set, returns the target's inputs for a move, always of the same shapes, such as the row numbers of a
-	// mini-batch: tensors or Go values, as a function of the number of the move alone, counted from 0, since a call of
-	// several moves asks for all of them before it. Only kernels that carry no log-density from move to move can take
-	// them.
+	// Inputs, if set, returns the target's inputs for a move, such as the row numbers of a mini-batch: tensors or Go
+	// values, always of the same shapes. They may depend only on the number of the move, counted from 0: a call of
+	// several moves asks for all their inputs before it. Only kernels that carry no log-density from move to move can
+	// take them.
 	Inputs func(move int) []any
 	// HostInputs, if set instead of Inputs, computes them on the host from the chains' state, such as by asking other
 	// machines.
@@ -73,9 +73,9 @@ type Climb struct {
 	// Rate is Adam's learning rate at the first step; it falls to a hundredth of that by the last step. Default 0.1, with
 	// which a coordinate climbs up to four units.
 	Rate float64
-	// Fixed are coordinates that do not climb, such as the logarithms of a hierarchical prior's scales: if these could,
-	// the density would have no mode. They stay where they were drawn, unless the density there is not finite: then all
-	// coordinates of the chain go half the way to 0.
+	// Fixed lists coordinates that do not climb, such as the logarithms of a hierarchical prior's scales. If these
+	// climbed, the density would have no mode. They stay where they were drawn, unless the density there is not finite:
+	// then all coordinates of the chain go half the way to 0.
 	Fixed []int
 }
 
@@ -87,8 +87,8 @@ func (p Problem) ClimbSteps() int {
 	return cmp.Or(p.Climb.Steps, 200)
 }
 
-// Identity are the parts of the problem that must agree with a checkpoint's: its name and dimension, its data bit by
-// bit, and the identity of the data that HostInputs are made of.
+// Identity returns the parts of the problem that must agree with a checkpoint's: its name and dimension, its data bit
+// by bit, and the identity of the data behind HostInputs.
 func (p Problem) Identity() ([]run.Part, error) {
 	digest := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(p.Data)) {

@@ -138,7 +138,7 @@ func (r *reader) read(ctx context.Context, from, count int) (x, y []float64, err
 	return x, y, nil
 }
 
-// targetDims are y's dims for so many rows.
+// targetDims returns the dimensions of y for a number of rows: [rows] or [rows, K].
 func (r *reader) targetDims(rows int) []int {
 	if k := r.source.Targets(); k > 1 {
 		return []int{rows, k}

@@ -45,7 +45,7 @@ func (w Whole) LogLikelihoodOf(phi, from *graph.Node, rows int) *graph.Node {
 	return w.likelihood.LogLikelihood(phi, w.psi, w.batch.some(from, rows, phi.DType()))
 }
 
-// Batches is how many batches of so many rows make all of them; the last may be smaller.
+// Batches returns the number of batches of `rows` rows that cover all rows; the last may be smaller.
 func (w Whole) Batches(rows int) int { return (w.Rows() + rows - 1) / rows }
 
 // Batch is the target of optimisation by mini-batch steps: log p(phi) + B log p(y_from .. y_(from+rows-1) | phi; psi),
@@ -56,8 +56,7 @@ func (w Whole) Batch(from *graph.Node, rows int) Target {
 	return At(powered{w.likelihood, power}, w.psi, w.batch.some(from, rows, w.batch.Y.DType()))
 }
 
-// some are the given number of consecutive rows beginning with row `from`, an int32 scalar; rows past the end are
-// padding.
+// some returns `rows` consecutive rows from row `from` on, an int32 scalar. Rows past the end are padding.
 func (b Batch) some(from *Node, rows int, dtype dtypes.DType) Batch {
 	all := b.Y.Shape().Dim(0)
 	number := Add(Iota(from.Graph(), shapes.Make(dtypes.Int32, rows, 1), 0), BroadcastToDims(from, rows, 1))

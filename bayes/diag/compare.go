@@ -19,8 +19,8 @@ type Comparison []ComparisonRow
 type ComparisonRow struct {
 	Name string
 	LOO  LOO
-	// Difference is the model's ELPD minus that of the best model, 0 or below, and DifferenceStdErr its standard error,
-	// from the differences of the rows, NaN for a single row; both are 0 for the best.
+	// Difference is the model's ELPD minus the best model's, 0 or below. DifferenceStdErr is its standard error, from
+	// the differences of the rows; NaN for a single row. Both are 0 for the best model.
 	Difference, DifferenceStdErr float64
 	// Worse is the probability that the model predicts worse than the best, by a normal approximation; NaN for the best.
 	Worse float64

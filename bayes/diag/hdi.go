@@ -9,11 +9,11 @@ import (
 	"gobnn/bayes"
 )
 
-// HDI is the highest-density interval of weighted draws, [J]: the shortest interval between two draws that holds at
-// least the given mass, within (0, 1). The zero value of w means equal weights. It is always one interval, also for a
-// distribution with several modes. (Kruschke 2015, Doing Bayesian data analysis, section 4.3.4; ArviZ takes one draw
-// more where mass times J is whole.) Draws of weight 0 are ignored; any other draw that is not finite is an error that
-// wraps [errNonFinite].
+// HDI returns the highest-density interval of weighted draws, [J]. It is the shortest interval between two draws that
+// holds at least the given mass, which lies within (0, 1). The zero value of w means equal weights. It is always one
+// interval, also for a distribution with several modes. (Kruschke 2015, Doing Bayesian data analysis, section 4.3.4;
+// ArviZ takes one draw more where mass times J is whole.) Draws of weight 0 are ignored; any other draw that is not
+// finite is an error that wraps [errNonFinite].
 func HDI(values []float64, w bayes.LogWeights, mass float64) (lower, upper float64, err error) {
 	if !(mass > 0 && mass < 1) {
 		return 0, 0, fmt.Errorf("diag: HDI of mass %v: it must lie between 0 and 1", mass)

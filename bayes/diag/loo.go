@@ -17,10 +17,11 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// LOO is how well a model predicts rows that it has not seen, by leaving out one row after the other without fitting
-// again: leave-one-out cross-validation by Pareto smoothed importance sampling (Vehtari, Gelman and Gabry 2017,
-// Practical Bayesian model evaluation, Statistics and Computing 27). The posterior without row n is that of all rows,
-// with particle j's weight w_j divided by p(y_n | theta_j); [PSIS] smooths these weights row by row.
+// LOO estimates how well a model predicts rows that it has not seen. It leaves out one row after the other without
+// fitting again: leave-one-out cross-validation by Pareto smoothed importance sampling (Vehtari, Gelman and Gabry 2017,
+// Practical Bayesian model evaluation, Statistics and Computing 27). The posterior without row n has the particles of
+// the whole posterior, with the weight w_j of particle j divided by p(y_n | theta_j). [PSIS] smooths these weights row
+// by row.
 type LOO struct {
 	// ELPD is the sum over rows of the log predictive density of a row given all others, in nats, and StdErr its standard
 	// error for rows drawn anew: sqrt(N) times the rows' standard deviation; NaN for a single row.
@@ -62,11 +63,11 @@ func NewLOO(logLikelihood []float64, rows int, w bayes.LogWeights, relativeEffic
 	return newLOO(logLikelihood, rows, w, 1, relativeEfficiency, nil)
 }
 
-// NewLOOForPosterior is LOO of a posterior and its training rows. If the posterior's likelihood has a power, such as
-// that of pbnn.TargetTempered, leaving out a row removes its likelihood to that power. Warnings say why the result may
-// be unreliable: k-hat is too large in some rows, few draws are effective, there are more effective parameters than the
-// model has, the draws are from an approximation, or parameters were trained and not drawn: trained parameters were
-// fitted to every row, and do not change when a row is left out.
+// NewLOOForPosterior computes LOO for a posterior and its training rows. If the posterior's likelihood has a power, as
+// with pbnn.TargetTempered, leaving out a row removes its likelihood to that power. Warnings say why the result may be
+// unreliable. k-hat may be too large in some rows, few draws effective, or more parameters effective than the model
+// has. The draws may be from an approximation. Or parameters were trained and not drawn: these were fitted to every
+// row, and do not change when a row is left out.
 //
 // It is an error if columns or classes of the rows are in another order than the posterior's, or if the rows are not
 // the training rows.

@@ -112,9 +112,9 @@ func largerKHat(left, right float64) float64 {
 	return max(left, right)
 }
 
-// kHat is k-hat of the left and of the right tail of a parameter, an estimate of which moments of its distribution
-// exist (those of order below 1/k). The tails' length accounts for autocorrelation by the tail ESS. Each is NaN if that
-// tail cannot be fitted: few draws, or many equal ones.
+// kHat returns k-hat of the left and of the right tail of a parameter. It tells which moments of the distribution
+// exist: the ones of order below 1/k. The tails' length accounts for autocorrelation by the tail ESS. Each is NaN if
+// that tail cannot be fitted: few draws, or many equal ones.
 func (w *workspace) kHat(tailESS float64) (left, right float64) {
 	size := len(w.sorted)
 	tail := tailLength(size, tailESS/float64(len(w.split)))
@@ -139,9 +139,10 @@ func (w *workspace) kHat(tailESS float64) (left, right float64) {
 }
 
 // fitPareto fits a generalised Pareto distribution, of shape k and scale sigma, to a sorted sample of excesses over a
-// threshold (Zhang and Stephens 2009): b = -k/sigma is its mean over a grid, by the profile likelihood and a prior that
-// depends on the sample. k is then shrunk to 0.5 with the weight of 10 observations (Vehtari et al. 2024). Both are NaN
-// if the first quartile is no larger than the minimum; k is +Inf if the likelihood cannot be evaluated.
+// threshold (Zhang and Stephens 2009). b = -k/sigma is estimated by its mean over a grid, weighted by the profile
+// likelihood and a prior that depends on the sample. k is then shrunk to 0.5 with the weight of 10 observations
+// (Vehtari et al. 2024). Both are NaN if the first quartile is no larger than the minimum; k is +Inf if the likelihood
+// cannot be evaluated.
 func fitPareto(x []float64) (k, sigma float64) {
 	n := float64(len(x))
 	quartile, largest := x[firstQuartile(len(x))], x[len(x)-1]

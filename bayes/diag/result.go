@@ -126,8 +126,9 @@ func (d *Diagnosis) ofCopies(p *bayes.Posterior) error {
 	return nil
 }
 
-// merge are the weights of particles, with as many values each, where copies count as one, with the sum of their
-// weights at the first of them; different is how many are left.
+// merge sums the weights of particles with equal values at the first of them, so that copies count as one; the other
+// copies get weight 0. values holds an equal number of values for each particle. different is the number of different
+// particles.
 func merge(values, weights []float64) (merged []float64, different int) {
 	each := len(values) / len(weights)
 	merged = make([]float64, len(weights))

@@ -6,9 +6,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// RHat is the rank-normalised split R-hat of a parameter: the larger of that of normal scores of the draws, which shows
-// chains of different location, and that of normal scores of their distances from the median, which shows chains of
-// different spread (Vehtari et al. 2021, sections 4.1 and 4.2).
+// RHat returns the rank-normalised split R-hat of a parameter, the larger of two (Vehtari et al. 2021, sections 4.1 and
+// 4.2). R-hat of the draws' normal scores shows chains of different location. R-hat of the normal scores of the
+// distances from the median shows chains of different spread.
 func (c *Chains) RHat(parameter int) (float64, error) {
 	if err := c.checkParameter("RHat", parameter); err != nil {
 		return 0, err
@@ -47,8 +47,8 @@ func (w *workspace) rhatOf(x []float64) float64 {
 	return math.Sqrt((n-1)/n + between/within)
 }
 
-// meanVariance are the mean and the variance. They are exact for equal values, so that a chain that never moves has
-// variance 0; a sum divided by the number of values can round.
+// meanVariance returns the mean and the variance. For equal values both are exact, so that a chain that never moves has
+// variance 0; a sum divided by the number of values may be rounded.
 func meanVariance(x []float64) (mean, variance float64) {
 	mean = x[0]
 	for _, v := range x {

@@ -124,7 +124,7 @@ func (w *workspace) quantile(prob float64) float64 {
 	return w.sorted[low] + float64((w.sorted[low+1]-w.sorted[low])*(at-float64(low)))
 }
 
-// scoreTable are the normal scores of ranks 1 to n, Phi^-1((r - 3/8) / (n + 1/4)) (Blom 1958), by rank.
+// scoreTable returns the normal scores of ranks 1 to n, Phi^-1((r - 3/8) / (n + 1/4)) (Blom 1958), by rank.
 func scoreTable(n int) []float64 {
 	table := make([]float64, n+1)
 	for r := 1; r <= n; r++ {
