@@ -184,7 +184,7 @@ func TestDevicesErrors(t *testing.T) {
 	}
 	_, err := Fit(context.Background(), small, nil, parts(t), Settings{Devices: 4, Particles: 1001,
 		Engine: computetest.Several(t)})
-	if err == nil || !strings.Contains(err.Error(), "Settings.Devices is 4, Settings.Particles 1001") ||
+	if err == nil || !strings.Contains(err.Error(), "Settings.Devices is 4, Training.Particles 1001") ||
 		!strings.Contains(err.Error(), "take 1000 or 1004") {
 		t.Errorf("particles that cannot be shared: error %v", err)
 	}
