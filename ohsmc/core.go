@@ -35,15 +35,15 @@ type State struct {
 	Auxiliary map[string]*graph.Node
 }
 
-// Now are the inputs of a step besides the batch.
+// Now holds the inputs of a step besides the batch.
 type Now struct {
 	RNG          random.Stream // a stream for this step alone
 	Number, Rate *graph.Node   // the step's number, counted from 1, and the learning rate, scalars
 	Inputs       []*graph.Node // the values of Graphs.Inputs, scalars
 }
 
-// StepInfo are a step's diagnostics, scalars; those that an algorithm does not have are nil. They become a StepRecord,
-// which says what each of them is.
+// StepInfo holds a step's diagnostics, scalars; nil where an algorithm has none. They become a StepRecord, which
+// documents each of them.
 type StepInfo struct {
 	// LogEvidence must be set: if it is -Inf or NaN all weights are 0, and the run ends with bayes.ErrZeroWeights.
 	LogEvidence                       *graph.Node
@@ -105,7 +105,7 @@ func (s State) nodes() compute.Nodes {
 	return nodes
 }
 
-// kept are the names of the entries that make a posterior.
+// kept returns the names of the entries that make a posterior.
 func (c *Core) kept() []string {
 	if c.Bound.W == 0 {
 		return []string{phiName, weightsName}
@@ -113,7 +113,7 @@ func (c *Core) kept() []string {
 	return []string{phiName, weightsName, psiName}
 }
 
-// carried are the names of the entries of a State without Auxiliary.
+// carried returns the names of a State's entries without Auxiliary.
 func (c *Core) carried() []string {
 	if c.Bound.W == 0 {
 		return c.kept()
@@ -121,7 +121,7 @@ func (c *Core) carried() []string {
 	return append(c.kept(), meanName, squareName)
 }
 
-// EqualWeights are the log-weights of J particles of equal weight, -log J each, [J], with the dtype of like.
+// EqualWeights returns the log-weights of J particles of equal weight, -log J each, [J], with the dtype of like.
 func (c *Core) EqualWeights(like *graph.Node) *graph.Node {
 	return BroadcastToDims(ConstAs(like, -math.Log(float64(c.Particles))), c.Particles)
 }

@@ -29,11 +29,11 @@ import (
 //
 // The first weighing, of particles from the prior, leaves copies of a few of them where the data say much. Until the
 // moves have taken these apart the particles are far from the posterior, and ESS, which sees weights only, does not
-// show it: in a conjugate regression of 30 rows with 2000 particles, 200 steps of Langevin of the default StepSize gave
-// an ESS of 1999, and means off by .5 posterior standard deviations (root mean square of 20 runs); with steps of .03
-// they were as exact as ESS says. StepRecord.MeanGradient shows it where it can be known, and the result warns, of 18
-// of the former runs and none of the latter. RandomWalk has no gradient, and so no such test: with the default steps
-// its means were off by .3, with an ESS of 1314.
+// show it: Take a conjugate regression of 30 rows with 2000 particles: 200 steps of Langevin of the default StepSize
+// gave an ESS of 1999, and means off by .5 posterior standard deviations (root mean square of 20 runs). With steps of
+// .03 the means were as exact as ESS says. StepRecord.MeanGradient shows the error where it can be known, and the
+// result warns: in 18 of the first 20 runs, and in none of the others. RandomWalk has no gradient, and so no such test:
+// with the default steps its means were off by .3, with an ESS of 1314.
 type Guided struct {
 	Training
 	// Proposal is q and L: RandomWalk, Langevin or HMC; default RandomWalk{}, whose steps are the cheapest. The paper
@@ -222,8 +222,8 @@ func (a *guided) step(s State, batch density.Batch, now Now) (State, StepInfo) {
 }
 
 // meanGradient is StepRecord.MeanGradient, for gradients of the log-density, [J, D], at the particles that a step
-// begins with. Their effective sample size is that of the log-weights before resampling, [J]; resampling adds the error
-// of J draws.
+// begins with. before has the log-weights before resampling, [J], and gives the effective sample size of the particles.
+// Resampling adds the error of J draws.
 func meanGradient(gradient, before, after, resampled *Node) *Node {
 	w := ExpandAxes(Exp(after), 1)
 	mean, square := ReduceSum(Mul(w, gradient), 0), ReduceSum(Mul(w, Square(gradient)), 0)
@@ -232,7 +232,7 @@ func meanGradient(gradient, before, after, resampled *Node) *Node {
 	return Sqrt(ReduceAllMean(Div(Square(mean), Mul(square, variance))))
 }
 
-// divergence is how much of its log-density, momentum included, a move loses that counts as divergent, as of mcmc.HMC.
+// divergence is the loss of log-density, momentum included, from which a move counts as divergent, as in mcmc.HMC.
 const divergence = 1000.0
 
 // propagate proposes particles, [J, D]. It returns the start with what was evaluated there, and the log-weights, [J],
@@ -316,8 +316,8 @@ func (a *guided) scale(s State) *Node {
 	return smc.WeightedStdDev(s.Phi, s.LogWeights)
 }
 
-// maxTries is how often a step with adaptation is tried if all moves diverge, each time with the step size divided by
-// e.
+// maxTries is the largest number of tries of a step with adaptation whose moves all diverge. Each try divides the step
+// size by e.
 const maxTries = 30
 
 // Advance implements Stepper: with Adapt it repeats a step whose moves have all diverged.

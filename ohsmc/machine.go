@@ -392,7 +392,7 @@ func (r *training) Keep() (any, map[string]*tensors.Tensor, error) {
 	return position{r.step}, kept, nil
 }
 
-// own are the names of the tensors of the run's state, without its data.
+// own returns the names of the tensors of the run's state, without its data.
 func (r *training) own() []string { return r.state.NamesWithout("train_", "valid_") }
 
 // keptShapes are the shapes of the tensors that make a posterior, by name.

@@ -39,8 +39,8 @@ type OpenHorizon struct {
 	// Kernel is h; default mcmc.RandomWalk{Variance: 0.01}. mcmc.OrnsteinUhlenbeck without Mean and StdDev takes those of
 	// the prior, which must be normal. A kernel that evaluates a target, such as mcmc.HMC, is an error.
 	Kernel mcmc.Kernel
-	// Poisson makes the product of the weights an unbiased estimate of p(y_1:N | phi; psi); default nil: the weights are
-	// those of Algorithm 3.
+	// Poisson makes the product of the weights an unbiased estimate of p(y_1:N | phi; psi). Default nil: the weights of
+	// Algorithm 3.
 	Poisson *Poisson
 }
 
@@ -52,8 +52,8 @@ var (
 
 // Poisson removes the bias of mini-batches by the Poisson estimator (Zhao et al. 2024, section 3.4; Beskos et al.
 // 2006). (N/M) log p(y_S | phi; psi) is unbiased for the log-likelihood of all N rows, but its exponential is biased
-// for the likelihood. The Poisson estimator is not: the run makes P steps, P drawn from a Poisson distribution of mean
-// Rate in place of Training.Epochs, on batches drawn independently, and in each
+// for the likelihood. The Poisson estimator is unbiased. In place of Training.Epochs the run makes P steps, with P
+// drawn from a Poisson distribution of mean Rate. Batches are drawn independently, and each step does
 //
 //	w_j <- w_j ((N/M) log p(y_S | phi_j; psi) + log c)
 //
@@ -195,7 +195,7 @@ func (a *openHorizon) step(s State, batch density.Batch, now Now) (State, StepIn
 	return next, t
 }
 
-// potential is the factor of the weights: the likelihood, or that of the Poisson estimator (section 3.4).
+// potential returns the factor of the weights: the likelihood, or the factor of the Poisson estimator (section 3.4).
 func (a *openHorizon) potential() density.Potential {
 	if a.Poisson == nil {
 		return density.LikelihoodPotential

@@ -31,12 +31,12 @@ type Proposal interface {
 	Propose(rng random.Stream, from mcmc.State, density density.Target, stepSize, scale *graph.Node) Proposed
 }
 
-// Proposed are the particles after a Proposal.
+// Proposed holds the particles after a Proposal.
 type Proposed struct {
 	Phi *graph.Node // [J, D]
-	// LogRatio is log L(phi | phi') - log q(phi' | phi); nil stands for 0. Particles may be evaluated in chunks: LogRatio
-	// gets a chunk of c particles and returns [c]. of.Of takes the rows of a [J, ...] node that belong to the chunk.
-	// gradient is that of the log-target at the chunk's Phi, [c, D], or nil without NeedsGradient.
+	// LogRatio is log L(phi | phi') - log q(phi' | phi); nil stands for 0. Particles may be evaluated in chunks:
+	// LogRatio gets a chunk of c particles and returns [c]. of.Of takes the rows of a [J, ...] node that belong to the
+	// chunk. gradient is the gradient of the log-target at the chunk's Phi, [c, D], or nil without NeedsGradient.
 	LogRatio func(of density.Evaluated, gradient *graph.Node) *graph.Node
 	// NeedsGradient says whether LogRatio needs the gradient.
 	NeedsGradient bool

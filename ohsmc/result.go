@@ -27,7 +27,7 @@ func (v Validation) plus(logScale float64) Validation {
 	return v
 }
 
-// StepRecord are a step's diagnostics. Numbers that an algorithm does not have are NaN.
+// StepRecord holds a step's diagnostics. Numbers that an algorithm does not have are NaN.
 type StepRecord struct {
 	// LogEvidence is, for OpenHorizon, log sum_j w_j p(y_S | phi_j; psi), the increment of the log evidence; with Poisson
 	// the same with the factor of its weights in place of the likelihood. For Guided it is the log of the ratio of the
@@ -36,7 +36,7 @@ type StepRecord struct {
 	LogEvidence       float64
 	LogEvidenceStdErr float64 // standard error of LogEvidence by smc.Genealogy, for runs of SMC with smc.Multinomial
 	// Loss is minus the log-likelihood of the batch under the weighted particles, per row, in the target's units. (An
-	// Algorithm gives and gets that of the standardised target.)
+	// Algorithm gives and gets the loss of the standardised target.)
 	Loss float64
 	ESS  float64 // effective sample size, after weighing
 	// MeanGradient tests ESS: it is the weighted mean of the log-density's gradient, which is 0 under the posterior, over

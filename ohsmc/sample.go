@@ -25,8 +25,7 @@ import (
 // chain after chain, with equal weights. Result.Warnings say if the chains disagree on predictions (diag.Mixing); check
 // Result.Chains and the other diagnostics of package diag before using them.
 //
-// Status and error are those of mcmc.Sample, except that there is neither a posterior nor a result if some chain has no
-// draw.
+// Status and error are as from mcmc.Sample, but if some chain has no draw there is neither a posterior nor a result.
 func Sample(
 	ctx context.Context, trained *bayes.Posterior, kernel mcmc.Kernel, data *dataset.Dataset, settings mcmc.Settings,
 ) (*fit.Result, error) {

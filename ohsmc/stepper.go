@@ -23,8 +23,8 @@ type Graphs struct {
 	// Start, if set, makes the state before the first step, from particles of the prior with equal weights and the first
 	// batch; logSum, a scalar, is -Inf or NaN if all weights are 0. It must be set if State.Auxiliary has entries.
 	Start func(s State, batch density.Batch, rng random.Stream) (next State, logSum *graph.Node)
-	// PerParticle are the names of the entries of State.Auxiliary with a row for each particle, [J, ...], which are
-	// divided between devices; Common are the names of the others.
+	// PerParticle lists the entries of State.Auxiliary with a row for each particle, [J, ...]: they are divided between
+	// devices. Common lists the others.
 	PerParticle, Common []string
 	// Inputs, if set, returns further inputs of a step, counted from 0, such as a step size that changes. Step gets them
 	// as Now.Inputs. There must be as many at each step.
@@ -90,7 +90,7 @@ func (g *graphStepper) compiledStep(nodes compute.Nodes, inputs []*Node) (comput
 	return checked(next.nodes(), nodes), info.record()
 }
 
-// checked are the entries of the next state; it panics unless they have the shapes of those before.
+// checked returns the entries of the next state. It panics if one is nil or changes its shape.
 func checked(next, before compute.Nodes) compute.Nodes {
 	for name, node := range next {
 		if node == nil {

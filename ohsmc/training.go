@@ -20,8 +20,8 @@ import (
 	"gobnn/bayes/train"
 )
 
-// Training is what all algorithms of this package have in common, and embed: the particles, the batches, and how psi is
-// learnt. The zero value of every field works.
+// Training has the settings that all algorithms of this package share, and embed: the particles, the batches, and how
+// psi is learnt. The zero value of every field works.
 //
 // The gradient that psi follows is the posterior mean of grad_psi log p(y | phi; psi) (Fisher's identity). The weighted
 // particles estimate it:
@@ -86,8 +86,9 @@ func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resample
 	return t, nil
 }
 
-// Algorithm is the step that Run repeats for each mini-batch: OpenHorizon, Guided, SMC, or one of your own, which is a
-// fit.Method whose Run calls the function Run. If a step is one graph, NewStepper makes the Stepper from a function:
+// Algorithm is the step that Run repeats for each mini-batch: OpenHorizon, Guided, SMC, or one of your own. Your own is
+// a fit.Method whose method Run calls the function Run. If a step is one graph, NewStepper makes the Stepper from a
+// function:
 //
 //	func (a mine) Compile(c *ohsmc.Core) (ohsmc.Stepper, error) {
 //		return ohsmc.NewStepper(c, ohsmc.Graphs{Step: func(s ohsmc.State, batch density.Batch, now ohsmc.Now) (
@@ -97,8 +98,8 @@ func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resample
 //		}})
 //	}
 //
-// Run does everything else: data, validation, checkpoints, progress and the posterior. An Algorithm may implement these
-// interfaces too, each of which is optional: Horizon, Warned and Evidence.
+// Run does everything else: data, validation, checkpoints, progress and the posterior. An Algorithm may also implement
+// the optional interfaces Horizon, Warned and Evidence.
 type Algorithm interface {
 	// Compile prepares the programs of a step.
 	Compile(c *Core) (Stepper, error)
@@ -143,9 +144,9 @@ type Stepper interface {
 
 // Session is a run in progress, as a Stepper sees it.
 type Session struct {
-	// Training and Settings are those of this run, with the defaults filled in. Take the seed, the learning rate, the
-	// number of epochs and the rest from here: of Core's only what the graphs depend on is sure to be this run's, as
-	// programs are compiled once for runs that differ in the others.
+	// Training and Settings belong to this run, with the defaults filled in. Take the seed, the learning rate, the
+	// number of epochs and the rest from here, not from Core. Programs are compiled once for several runs, so Core's
+	// settings are sure to be this run's only where the graphs depend on them.
 	Training
 	run.Settings
 	// State has the entries of a State, the training part's "train_x" and "train_y", and those that the Stepper has added.
@@ -203,7 +204,7 @@ func epochs(t Training, rows int, seed uint64) (dataset.Batches, int, error) {
 // mostSteps is the largest number of steps: their random numbers are told apart by 32 bits, and each has a record.
 const mostSteps = math.MaxInt32
 
-// typed is what is written as JSON for the value of an interface: its type besides its settings.
+// typed is the JSON form of an interface's value: its type and its settings.
 type typed struct {
 	Type     string `json:"type"`
 	Settings any    `json:"settings"`
@@ -253,7 +254,7 @@ func (r *training) key() string {
 		r.DType, fmt.Sprintf("%T", r.algorithm), settingsOf(r.algorithm))
 }
 
-// settingsOf are the fields of an algorithm without its Training.
+// settingsOf returns the fields of an algorithm without its Training.
 func settingsOf(a Algorithm) (fields []any) {
 	v := reflect.Indirect(reflect.ValueOf(a))
 	if v.Kind() != reflect.Struct {

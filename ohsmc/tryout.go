@@ -82,7 +82,7 @@ type trial struct {
 	base         moved     // few after the proposal, with the random numbers of oneKey
 }
 
-// moved are particles after a proposal.
+// moved holds particles after a proposal.
 type moved struct {
 	phi, logWeights []float64 // [J, D] and [J]
 }
@@ -90,7 +90,7 @@ type moved struct {
 // The keys of the streams that proposals are tried with.
 const oneKey, otherKey = 1, 2
 
-// newTrial makes a trial in so many dimensions; it is an error if the proposal cannot be evaluated in them.
+// newTrial makes a trial in dims dimensions. It returns an error if the proposal cannot be evaluated there.
 func (a Guided) newTrial(dims int) (*trial, error) {
 	const at, noise = 2.0, 2.0 // the points are at x = (-at, 0, ..) and (at, 0, ..)
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: noise}, Stochastic: bayes.All()}
@@ -238,7 +238,7 @@ func (t *trial) particles() error {
 	return nil
 }
 
-// repeat is a row so many times.
+// repeat returns a row repeated the given number of times.
 func repeat(row []float64, times int) (out []float64) {
 	for range times {
 		out = append(out, row...)

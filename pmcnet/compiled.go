@@ -27,7 +27,7 @@ const (
 	startName  = "start" // where the means begin, [M, D] or [1, D], for as long as they have not
 )
 
-// kind is what programs depend on, beside the problem.
+// kind identifies compiled programs, together with the problem.
 type kind struct {
 	engine    *compute.Engine
 	dtype     compute.DType
@@ -171,7 +171,7 @@ func setData(state *compute.State, problem density.Problem) error {
 // Probe builds the job's target in a graph that is thrown away, and looks at it.
 func (j *Job) Probe(look func(density.Target)) error { return probe(j.Engine, j.Problem, look) }
 
-// densityKind is what a compiled log-density depends on, beside the problem.
+// densityKind identifies a compiled log-density, together with the problem.
 type densityKind struct {
 	engine *compute.Engine
 	dtype  compute.DType
@@ -233,14 +233,14 @@ func (p *programs) proposals(nodes compute.Nodes) proposals {
 	return q
 }
 
-// entriesOf are what the state has of proposals.
+// entriesOf returns the state's entries of the proposals.
 func (q proposals) entriesOf() compute.Nodes {
 	next := compute.Nodes{meanName: q.mean}
 	maps.Copy(next, q.covariance)
 	return next
 }
 
-// startStep puts the means where they begin, and tries a user's target there. Input: its key. The record is that of
+// startStep puts the means where they begin, and tries a user's target there. Input: its key. It returns the record of
 // mcmc.TryTarget, if there is a trial.
 func (p *programs) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromKey(inputs[0])

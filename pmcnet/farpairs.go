@@ -31,8 +31,9 @@ func (full) logDensities(c compute.Nodes, mean, x *Node) *Node {
 	return gaussian(w.finish(squares, own, far, few), c[logDetName], d)
 }
 
-// negligible is by how much the log-density of a draw under another proposal must lie below that under its own, the one
-// that it was drawn from, to be left out. It is then at most e^-50 of the mixture, or 2e-22; float64 resolves 2e-16.
+// negligible is the distance from which a proposal is left out of the mixture at a draw: its log-density lies this far
+// below the one of the draw's own proposal. Its part of the mixture is then at most e^-50, or 2e-22; float64 resolves
+// 2e-16.
 const negligible = 50
 
 // fewPairs is the largest share of pairs, of a proposal and the draws of another, that are finished one by one.
@@ -100,7 +101,7 @@ func (w whitening) add(turns, squares *Node, from, to int) *Node {
 	})[0]
 }
 
-// own are the squared distances of draws to the proposals that they were drawn from, [M, K].
+// own returns the squared distances of draws to the proposals that they were drawn from, [M, K].
 func (w whitening) own() *Node {
 	m, d := w.inverse.Shape().Dim(0), w.inverse.Shape().Dim(2)
 	mine := BroadcastToDims(w.isOwn(), m, m, d)
@@ -116,15 +117,15 @@ func (w whitening) isOwn() *Node {
 	return Equal(Iota(w.inverse.Graph(), shape, 0), Iota(w.inverse.Graph(), shape, 1))
 }
 
-// far, [M, M, 1], is by how much a draw's squared distance to another proposal must exceed that to its own proposal for
-// the pair not to count, given log-determinants, [M].
+// far returns the excess of a draw's squared distance to another proposal, over the distance to its own, from which the
+// pair does not count, [M, M, 1]. It takes the proposals' log-determinants, [M].
 func (w whitening) far(logDet *Node) *Node {
 	m := logDet.Shape().Dim(0)
 	return ExpandAxes(AddScalar(Sub(Reshape(logDet, 1, m), Reshape(logDet, m, 1)), 2*negligible), 2)
 }
 
-// near says which pairs of a proposal and another's draws may count in the mixture at one of the draws, bool [M M], and
-// how many they are. The squared distances, [M, N], may lack rows. NaN counts, so that it shows in the result.
+// near says which pairs, of a proposal and another's draws, may count in the mixture at one of the draws: bool [M M],
+// and their number. The squared distances, [M, N], may lack rows. NaN counts, so that it shows in the result.
 func (w whitening) near(squares, own, far *Node) (which, count *Node) {
 	m, k := own.Shape().Dim(0), own.Shape().Dim(1)
 	beyond := GreaterThan(Reshape(squares, m, m, k), Add(Reshape(own, 1, m, k), far))
@@ -186,7 +187,7 @@ func (w whitening) squares(inverse, shift, x *Node, from, to int) *Node {
 	return Reshape(sum, n, s)
 }
 
-// end is the number of rows, of D, in the first so many parts.
+// end returns the number of rows, of d, in the given number of first parts.
 func (w whitening) end(parts, d int) int {
 	if parts == 0 {
 		return 0

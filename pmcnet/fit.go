@@ -47,7 +47,7 @@ type Trainer struct {
 	samplers compute.Cache[samplerKind, *Sampler]
 }
 
-// samplerKind is what a Sampler's problem depends on, beside its data.
+// samplerKind identifies a Sampler's problem, apart from the values of its data.
 type samplerKind struct {
 	engine                *compute.Engine
 	dtype                 compute.DType
@@ -170,7 +170,7 @@ func (j *Job) Identified(parts []run.Part) ([]run.Part, error) {
 	return append(parts, run.Part{Name: "model", Value: string(model)}, run.Part{Name: "rows", Value: rows}), nil
 }
 
-// maximum is that of the likelihood over all parameters, [1, D], by Adam.
+// maximum finds the maximum of the likelihood over all parameters, [1, D], by Adam.
 func (j *Job) maximum(ctx context.Context, a PMC) (*tensors.Tensor, error) {
 	settings := baseline.Settings{
 		BatchSize: a.BatchSize, Seed: j.Seed, DType: j.DType, Engine: j.Engine, CheckpointEvery: j.CheckpointEvery,

@@ -196,7 +196,7 @@ func (m *machine) running(r *IterationRecord) {
 	r.RunningStdErr = math.Sqrt(max(0, n*math.Exp(m.LogSquares-2*m.LogSum)-1) / (n - 1))
 }
 
-// kHat is that of weights; NaN where there is no tail to tell it from.
+// kHat returns the k-hat of weights; NaN where there is no tail to estimate it from.
 func kHat(w bayes.LogWeights) float64 {
 	s, err := diag.PSIS(w, 1)
 	if err != nil {
@@ -272,7 +272,7 @@ const (
 	weightsName = "log_weights"
 )
 
-// Identity is what must agree for a run to go on from a file.
+// Identity returns what must agree with a checkpoint for a run to resume from it.
 func (m *machine) Identity() ([]run.Part, error) {
 	parts, err := m.Problem.Identity()
 	if err != nil {
@@ -296,7 +296,8 @@ func (m *machine) Identity() ([]run.Part, error) {
 		run.Part{Name: "backend", Value: m.Engine.Name()}), nil
 }
 
-// Keep is what a checkpoint holds: the state of the device but for the data, the trace and what is kept of iterations.
+// Keep returns the content of a checkpoint: the state on the device without the data, the trace, and the values kept
+// from each iteration.
 func (m *machine) Keep() (any, map[string]*tensors.Tensor, error) {
 	kept, err := m.state.Host(m.state.NamesWithout(dataPrefix, startName)...)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // This file is one iteration of Algorithm 1, in the paper's order. The settings are in pmc_settings.go, the rules that
 // make weights of the honest ones in weights.go, the covariances in covariance.go.
 
-// now is what an iteration takes from the host.
+// now holds the inputs that an iteration takes from the host.
 type now struct {
 	global    *Node // bool: whether resampling is global
 	beta, eta *Node // weights of this iteration's covariance, and of its clipped one within it
@@ -32,7 +32,7 @@ type proposals struct {
 	family     family
 }
 
-// weighted are an iteration's draws.
+// weighted holds an iteration's draws and their weights.
 type weighted struct {
 	theta    *Node // [M, K, D]
 	logPi    *Node // [M, K], -Inf where not finite
@@ -43,7 +43,7 @@ type weighted struct {
 	exponent *Node // lambda, a scalar
 }
 
-// adapted is what an iteration makes of the proposals.
+// adapted holds the proposals after an iteration, with counts.
 type adapted struct {
 	proposals
 	distinct *Node // different draws among the means, a scalar

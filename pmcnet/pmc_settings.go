@@ -87,8 +87,8 @@ const (
 	FixedCovariance    Covariance = "fixed"    // sigma^2 times the identity, not adapted
 )
 
-// Resampling is how an iteration draws the next means: 0 is Local, and n > 0 is Global in every n-th iteration and
-// local in the others.
+// Resampling says how an iteration draws the next means. 0 is Local; n > 0 is Global in every n-th iteration and local
+// in the others.
 type Resampling int
 
 // The ways to resample.
@@ -100,7 +100,7 @@ const (
 // GlocalEvery resamples globally in every n-th iteration and locally in the others. The authors' program uses n = 2.
 func GlocalEvery(n int) Resampling { return Resampling(n) }
 
-// Ascent is how step 5 moves the means uphill.
+// Ascent says how step 5 moves the means uphill.
 type Ascent string
 
 // The ways to move the means.

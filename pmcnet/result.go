@@ -19,21 +19,23 @@ type Result struct {
 	// Result has the Posterior (nil for Sample), the Status, the time and the Warnings: look at them first.
 	fit.Result
 	Algorithm Algorithm // as it ran, with its defaults filled in
-	// Phi are the draws, [J, D], and LogWeights their log-weights, [J]: for PMC of the last iteration, and by PMC.Weights.
-	// The draws of Annealed are in canonical order, if there is one; if they are weighted draws of the mixture, their
-	// weights are Pareto-smoothed (diag.PSIS).
+	// Phi holds the draws, [J, D], and LogWeights their log-weights, [J]. For PMC they are from the last iteration,
+	// weighted by PMC.Weights. The draws of Annealed are in canonical order, if there is one; if they are weighted
+	// draws of the mixture, their weights are Pareto-smoothed (diag.PSIS).
 	Phi        *tensors.Tensor
 	LogWeights bayes.LogWeights
 	// Evidence is the log evidence with its standard error. For PMC it is the log of the mean of the draws' honest
-	// weights (see Weights), for Annealed that of the estimator in annealed.Estimates.Source. It is NaN if that mean is
-	// no estimate, because k-hat is above MaxKHat or unknown, and if the run did not complete.
+	// weights (see Weights). For Annealed it is the value of the estimator in annealed.Estimates.Source. It is NaN if
+	// that mean is no estimate, because k-hat is above MaxKHat or unknown, and if the run did not complete.
 	Evidence bayes.Evidence
-	// KHat is the k-hat of these draws' honest weights; for Annealed that of the mixture's draws, even if the result is
-	// another estimator's. It is NaN if the weights have no tail to estimate it from, for instance if all are equal.
+	// KHat is the k-hat of these draws' honest weights. For Annealed it is the k-hat of the mixture's draws, even if
+	// the result is another estimator's. It is NaN if the weights have no tail to estimate it from, for instance if all
+	// are equal.
 	KHat  float64
 	ESS   float64           // effective sample size of these draws by their honest weights, before smoothing
 	Trace []IterationRecord // one for each iteration of PMC; nil for others
-	// Details is what an algorithm says beside: of Annealed an *annealed.Estimates (annealed.EstimatesOf); nil for PMC.
+	// Details holds further results of an algorithm: an *annealed.Estimates for Annealed (annealed.EstimatesOf); nil
+	// for PMC.
 	Details any
 	// Approximation describes the distribution of the weighted draws if it is not the posterior, see bayes.Provenance;
 	// else empty.
@@ -85,7 +87,8 @@ func recordOf(v []float64) IterationRecord {
 }
 
 // The names of the curves in Result.Curves, beside fit.ESSCurve, and of the posterior's diagnostics. PMC has a log
-// evidence for each iteration, NaN if its k-hat is above MaxKHat; Annealed has that of the first SMC up to each power.
+// evidence for each iteration, NaN if its k-hat is above MaxKHat. Annealed has the log evidence of the first SMC up to
+// each power.
 const (
 	khatCurve          = "k-hat"
 	LogEvidenceCurve   = "log evidence"
@@ -98,7 +101,7 @@ const (
 // unknown is an evidence that is not known.
 var unknown = bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
 
-// result is what there is.
+// result makes the result from the iterations so far.
 func (m *machine) result(status run.Status) (*Result, error) {
 	if m.Iteration == 0 {
 		return nil, fmt.Errorf("pmcnet: the run ended before the first iteration: there are no draws: %w", status.Err())
@@ -138,13 +141,13 @@ func (m *machine) result(status run.Status) (*Result, error) {
 // trusted says whether the weights may be called an estimate of anything.
 func (r *Result) trusted() bool { return trusted(r.KHat, r.ESS, r.LogWeights.Len()) }
 
-// trusted says so of weights of so many draws: k-hat is at most MaxKHat, or they are all the same and have no tail.
+// trusted says whether weights of `draws` draws are an estimate: k-hat is at most MaxKHat, or the weights are all equal
+// and have no tail.
 func trusted(kHat, ess float64, draws int) bool {
 	return kHat <= MaxKHat || math.IsNaN(kHat) && ess > .999*float64(draws)
 }
 
-// stated is the log evidence of an iteration of so many draws, as people see it: NaN where its weights cannot be
-// trusted.
+// stated returns the log evidence to report for an iteration of `draws` draws: NaN where its weights cannot be trusted.
 func (r IterationRecord) stated(draws int) float64 {
 	if !trusted(r.KHat, r.ESS, draws) {
 		return math.NaN()

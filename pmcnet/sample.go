@@ -15,12 +15,12 @@ import (
 // as an smc.Posterior; for other targets take PMC. The means of PMC begin at Problem.Start, [M, D], if it is set, else
 // at draws of Problem.Initial. The result's draws are Phi and LogWeights; it has no Posterior, which needs a model.
 //
-// The evidence is the integral of the target's density. It is that of a model if prior and likelihood both have their
-// normalising constants.
+// The evidence is the integral of the target's density. It is the evidence of a model if prior and likelihood both have
+// their normalising constants.
 //
-// A cancelled context is no error once there are draws: the result has those of the last complete iteration of PMC, or
-// the particles of Annealed's first SMC, with the status run.Cancelled. Before that, the error wraps the context's. The
-// error wraps bayes.ErrZeroWeights if no draw has any weight.
+// A cancelled context is no error once there are draws. The result has the status run.Cancelled, with the draws of the
+// last complete iteration of PMC, or the particles of Annealed's first SMC. Before that, the error wraps the context's.
+// The error wraps bayes.ErrZeroWeights if no draw has any weight.
 func Sample(ctx context.Context, problem density.Problem, algorithm Algorithm, settings Settings) (*Result, error) {
 	sampler := Sampler{Problem: problem}
 	defer sampler.Close()

@@ -21,12 +21,12 @@ type Settings struct {
 	// accepted. PMC runs on one device: other values are an error.
 	Devices int
 
-	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when
-	// the context is cancelled (run.Context is, by Ctrl-C) and at the end. If it exists, the run resumes from it, bit for
-	// bit as an uninterrupted one; a file of another problem, algorithm, seed or settings is an error. The training that
-	// finds the starting point of a PMC has a file of its own, Checkpoint with ".start" appended. For Annealed, Checkpoint
-	// is the state of the first SMC and Checkpoint with ".bridge" appended that of the bridge; the steps between them are
-	// repeated.
+	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),
+	// when the context is cancelled (run.Context is, by Ctrl-C) and at the end. If it exists, the run resumes from it,
+	// bit for bit as an uninterrupted one; a file of another problem, algorithm, seed or settings is an error. The
+	// training that finds the starting point of a PMC has its own file, Checkpoint with ".start" appended. For
+	// Annealed, Checkpoint holds the first SMC, and Checkpoint with ".bridge" appended holds the bridge; the steps
+	// between them are repeated.
 	Checkpoint      string
 	CheckpointEvery time.Duration
 	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.

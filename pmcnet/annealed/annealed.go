@@ -102,8 +102,8 @@ func (r *annealing) checked(ctx context.Context, particles *smc.Result) (*pmcnet
 	return r.choose(particles, x, draws, across), nil // (6)
 }
 
-// mostOutside is the share of the mixture's draws outside the canonical region above which there is no such region: of
-// many units it has so many edges that a mixture does not fit between them.
+// mostOutside is the largest share of the mixture's draws that may lie outside the canonical region. Above it the
+// result has no canonical order: with many units the region has too many edges for a mixture to fit between them.
 const mostOutside = .95
 
 // approximated is steps 3 and 4; the mixture is empty where none can be fitted to particles, the rows of x.
@@ -164,7 +164,7 @@ func reached(particles *smc.Result) float64 {
 	return 0
 }
 
-// annealedKind is what a compiled SMC sampler depends on, beside the problem and its own settings.
+// annealedKind identifies a compiled SMC sampler, together with the problem and the sampler's own settings.
 type annealedKind struct {
 	engine *compute.Engine
 	dtype  compute.DType
@@ -206,7 +206,7 @@ func (a Annealed) orderOf(job *pmcnet.Job) order {
 	return order{why: noNetwork}
 }
 
-// rank is that of low rank + diagonal covariances, 0 of full ones.
+// rank returns the rank of low rank + diagonal covariances; 0 for full ones.
 func (r *annealing) rank() int {
 	if r.Covariance == LowRankCovariance {
 		return max(1, min(mostColumns, r.Problem.Dim-1))
@@ -281,8 +281,8 @@ func (f fitting) components(ctx context.Context, x *mat.Dense, weights []float64
 	return chosen, nil
 }
 
-// weigh is step 4: draws of the mixture, [N, D], so many of each component as its share says, and the logs of w =
-// pi(theta) / q(theta), [N]: -Inf outside the canonical region, and where pi is not finite.
+// weigh is step 4. It draws from the mixture, [N, D], from each component its share of N, and returns the logs of w =
+// pi(theta) / q(theta), [N]. These are -Inf outside the canonical region, and where pi is not finite.
 func (r *annealing) weigh(ctx context.Context, q mixture) (theta *mat.Dense, logWeights []float64, err error) {
 	rng := rand.New(rand.NewPCG(r.Seed, 0x64726177))
 	for k, count := range q.counts(r.Draws) { // The share in q is that of the draws: so the mean of w is unbiased.
@@ -325,7 +325,8 @@ func (r *annealing) asKept(x *mat.Dense) {
 	}
 }
 
-// logDensities are the target's at draws, [N, D]: evaluated in one compiled program, so many draws at a time.
+// logDensities evaluates the target's log-density at draws, [N, D]. One compiled program takes up to 1000 draws at a
+// time.
 func (r *annealing) logDensities(ctx context.Context, theta *mat.Dense) ([]float64, error) {
 	rows, d := theta.Dims()
 	const most = 1000 // at a time
@@ -433,12 +434,12 @@ func (r *annealing) bridges(fitted bool, draws weightedDraws) bool {
 	return true
 }
 
-// nearness is the share of the first SMC's first power that the bridge's must have, if it is not asked for: the larger
-// its first power, the nearer is what an SMC begins at to what it ends at. RESULTS.md has what a bridge costs by it.
+// nearness times the first SMC's first power is the least first power of a bridge, unless BridgeAlways asks for it. A
+// larger first power means that an SMC begins nearer to its end. RESULTS.md has the cost of bridges by it.
 const nearness = .1
 
-// firstPower is the largest power, at most 1, of weights at which their effective sample size is at least a share of
-// the draws that have a weight at all, within a thousandth of it. logWeights, [N], may hold -Inf and NaN.
+// firstPower returns the largest power of the weights, at most 1, at which their effective sample size is at least the
+// given share of the draws with a weight above 0. It is exact to a thousandth. logWeights, [N], may hold -Inf and NaN.
 // smc.Stages.Weigh looks for its step in the same way, on the device, where draws without a weight count too.
 func firstPower(logWeights []float64, share float64) float64 {
 	var finite []float64
@@ -467,10 +468,11 @@ func firstPower(logWeights []float64, share float64) float64 {
 	return low
 }
 
-// mostApart is how many standard errors two estimates of the evidence may differ by.
+// mostApart is the largest difference of two estimates of the evidence, in its standard errors, at which they still
+// agree.
 const mostApart = 3
 
-// apart is by how many standard errors of their difference two estimates differ; 0 where one is not known.
+// apart returns the difference of two estimates in units of its standard error; 0 where one is not known.
 func apart(a, b bayes.Evidence) float64 {
 	if !a.Known() || !b.Known() {
 		return 0
@@ -478,7 +480,7 @@ func apart(a, b bayes.Evidence) float64 {
 	return math.Abs(a.Value-b.Value) / math.Hypot(a.StdErr, b.StdErr)
 }
 
-// bridgeKind is what a compiled bridge depends on, beside the problem and its own settings.
+// bridgeKind identifies a compiled bridge, together with the problem and the bridge's own settings.
 type bridgeKind struct {
 	annealedKind
 	form
@@ -486,8 +488,8 @@ type bridgeKind struct {
 }
 
 // bridge is step 5: SMC from the mixture, restricted to the canonical region R, to the posterior. Its particles, [J,
-// D], are put into canonical order. With m the mixture's share in R, the density that it begins at is the mixture's
-// over m |G|, all of whose images are alike: so the evidence is m |G| times what the SMC gives.
+// D], are put into canonical order. All images are alike, so with m the mixture's share in R it begins at the mixture's
+// density over m |G|. The evidence is then m |G| times the SMC's.
 func (r *annealing) bridge(ctx context.Context, q mixture) (*mat.Dense, error) {
 	settings := r.Sampling
 	settings.Ladder = nil
@@ -544,10 +546,10 @@ func (r *annealing) bridge(ctx context.Context, q mixture) (*mat.Dense, error) {
 	return x, nil
 }
 
-// mostTries is how many draws of the mixture are made for each that is in canonical order, at most.
+// mostTries is the largest number of draws of the mixture made for each wanted draw in canonical order.
 const mostTries = 50
 
-// inOrder are n draws of the mixture that are in canonical order, [n, D], and what share of all draws these are.
+// inOrder draws from the mixture until n draws are in canonical order, [n, D]. share is their share of all draws.
 func (r *annealing) inOrder(ctx context.Context, q mixture, n int) (x *mat.Dense, share float64, err error) {
 	rng := rand.New(rand.NewPCG(r.Seed, 0x62726964))
 	x = mat.NewDense(n, r.Problem.Dim, nil)

@@ -14,9 +14,9 @@ import (
 
 // This file has what the bridge, step 5, goes through: the densities between the fitted mixture and the posterior.
 
-// bridged is the posterior as what comes after a mixture: its density is (density)^(1-power) (posterior)^power. The
-// mixture is fitted to one image of the posterior; here its density is that of a particle's image in canonical order,
-// so that all images are alike, as the posterior has them, and moves may cross from one to the next.
+// bridged leads from the mixture to the posterior: at a power its density is (density)^(1-power) (posterior)^power. The
+// mixture is fitted to one image of the posterior. Here density takes a particle's image in canonical order, so that
+// all images are alike, as under the posterior, and moves may cross from one to the next.
 type bridged struct {
 	posterior density.Target
 	density   density.Func // log q, [J] for phi, [J, D]
@@ -48,7 +48,7 @@ func (b betweenTargets) Gradient(phi *Node) (logDensity, gradient *Node) {
 	return between(from, to), between(up, upTo)
 }
 
-// bridgeProblem is that of the bridge, whose particles begin at the given draws.
+// bridgeProblem returns the problem of the bridge, with particles that begin at the given draws.
 func (r *annealing) bridgeProblem(q mixture, f form, start *mat.Dense) (density.Problem, error) {
 	name, err := r.name()
 	if err != nil {

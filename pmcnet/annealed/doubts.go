@@ -58,7 +58,7 @@ func (r *annealing) verdict() string {
 	return verdict
 }
 
-// tooFar says why there is no bridge, given its first power and that of the SMC from the prior.
+// tooFar says why there is no bridge, given the first powers of the bridge and of the SMC from the prior.
 func tooFar(first, prior float64) string {
 	return fmt.Sprintf("the mixture is further from the posterior than the prior is: the bridge's first step of the "+
 		"power would be %.2g, the first SMC's was %.2g (BridgeAlways runs it all the same)", first, prior)

@@ -31,7 +31,7 @@ type Estimates struct {
 	// The estimates of the log evidence. ImportanceEvidence is NaN if k-hat is above pmcnet.MaxKHat or unknown,
 	// BridgeEvidence if there is no bridge.
 	SMCEvidence, ImportanceEvidence, BridgeEvidence bayes.Evidence
-	// KHat and ESS are those of the mixture's draws, by their weights before smoothing; NaN if there are none.
+	// KHat and ESS describe the mixture's draws, by their weights before smoothing; NaN if there are no draws.
 	KHat, ESS float64
 	// KHatStdErr is the standard error of KHat, (1 + KHat)/sqrt(n), where n is the number of weights in the tail to which
 	// the Pareto distribution is fitted.
@@ -44,7 +44,7 @@ type Estimates struct {
 	Components int // number of components of the mixture, without the wide one
 }
 
-// EstimatesOf are the estimates of a run of Annealed; nil for a result of another algorithm.
+// EstimatesOf returns the estimates of a run of Annealed; nil for a result of another algorithm.
 func EstimatesOf(r *pmcnet.Result) *Estimates {
 	e, _ := r.Details.(*Estimates)
 	return e

@@ -197,7 +197,7 @@ func (l orderedLayer) apply(phi []float64) {
 	}
 }
 
-// data are the directions of sign and key, by their names in a graph.
+// data returns the directions of sign and key, by their names in a graph.
 func (o order) data(dtype compute.DType) map[string]*tensors.Tensor {
 	data := map[string]*tensors.Tensor{}
 	for l, layer := range o.layers {

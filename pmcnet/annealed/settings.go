@@ -45,9 +45,9 @@ import (
 // J particles, and the bridge, if it is run, which can take several times the SMC's evaluations.
 type Annealed struct {
 	Kernel mcmc.Kernel // of the SMC's moves and the bridge's; default smc.DefaultKernel()
-	// Sampling are the settings of the SMC; default 2000 particles and, at each temperature, as many moves as
+	// Sampling has the settings of the SMC. Default: 2000 particles and, at each temperature, as many moves as
 	// smc.Settings.Correlation asks for. Its Seed, DType, Engine, Devices, checkpoint fields and Progress must be left
-	// out: those of Settings hold.
+	// out: Settings has these.
 	Sampling smc.Settings
 
 	// Unordered leaves out step 2: the particles are not put into canonical order.
@@ -80,10 +80,10 @@ type Bridging string
 
 // When the bridge is run.
 const (
-	// BridgeIfNeeded runs the bridge if there are no weighted draws that can be trusted, if k-hat plus its standard error
-	// is above .5, or if the weighted draws and the first SMC disagree on the log evidence by more than three standard
-	// errors; but not if the mixture is further from the posterior than the prior is, such that the bridge's first step of
-	// the power would be less than a tenth of the SMC's: then Estimates.NoBridge says so. It is the default.
+	// BridgeIfNeeded, the default, runs the bridge in three cases: no weighted draws can be trusted; k-hat plus its
+	// standard error is above .5; or the weighted draws and the first SMC disagree on the log evidence by more than
+	// three standard errors. It does not run it if the mixture is further from the posterior than the prior is: the
+	// bridge's first step of the power would be less than a tenth of the SMC's. Then Estimates.NoBridge says so.
 	BridgeIfNeeded Bridging = "if needed"
 	BridgeAlways   Bridging = "always"
 	NoBridge       Bridging = "never"

@@ -113,7 +113,7 @@ func (s student) draw(rng *rand.Rand, x *mat.Dense) {
 	}
 }
 
-// draws are n draws, [n, D], of one component after another, so many as their shares say.
+// draws makes n draws, [n, D], one component after another, from each its share (see counts).
 func (m mixture) draws(rng *rand.Rand, n int) *mat.Dense {
 	d := len(m[0].mean)
 	x, from := mat.NewDense(n, d, nil), 0
@@ -126,8 +126,8 @@ func (m mixture) draws(rng *rand.Rand, n int) *mat.Dense {
 	return x
 }
 
-// counts are how many of n draws are of each component: its share of n, rounded so that they sum to n (by the largest
-// remainders).
+// counts divides n draws among the components: each gets its share of n, rounded so that the counts sum to n (by the
+// largest remainders).
 func (m mixture) counts(n int) []int {
 	counts, rest := make([]int, len(m)), make([]float64, len(m))
 	left := n
@@ -158,7 +158,7 @@ func chiSquared(rng *rand.Rand, nu float64) float64 {
 	}
 }
 
-// fitting is how a mixture is fitted.
+// fitting holds the settings of a mixture's fit.
 type fitting struct {
 	rank int // R of low rank + diagonal covariances; 0: full covariances
 }
@@ -173,7 +173,7 @@ const (
 
 // fit fits n components to particles, the rows of x, [J, D], with weights, [J], that sum to 1. It starts from centres
 // chosen by k-means++. Components left with too few particles for a covariance are dropped, so there may be fewer than
-// n, or none. The error is that of a cancelled context.
+// n, or none. The only error is the context's, if it is cancelled.
 func (f fitting) fit(
 	ctx context.Context, x *mat.Dense, weights []float64, n int, rng *rand.Rand,
 ) (m mixture, err error) {
@@ -215,9 +215,9 @@ func (f fitting) fit(
 	return m, nil
 }
 
-// responsibilities are the E step for the rows of x, [J, D], with weights, [J]: r[k][j] is the probability that
-// particle j belongs to component k, times its weight, and u[k][j] the weight that the tails of component k give it.
-// logDensity is the weighted mean of the mixture's log-density.
+// responsibilities is the E step for the rows of x, [J, D], with weights, [J]. r[k][j] is the probability that particle
+// j belongs to component k, times its weight; u[k][j] is the weight that the tails of component k give it. logDensity
+// is the weighted mean of the mixture's log-density.
 func (m mixture) responsibilities(x *mat.Dense, weights []float64) (r, u [][]float64, logDensity float64) {
 	r, u = make([][]float64, len(m)), make([][]float64, len(m))
 	for k, s := range m {
@@ -253,9 +253,9 @@ func (m mixture) normalise() {
 	}
 }
 
-// component is the M step for one component, given responsibilities r, [J], and tail weights u, [J]: the mean is
-// weighted by r u, and L L' = sum_j r_j u_j (x_j - mean) (x_j - mean)' / sum_j r_j. ok is false if the effective number
-// of particles is too small, or their covariance is not positive definite.
+// component is the M step for one component, given responsibilities r, [J], and tail weights u, [J]. The mean is
+// weighted by r u, and the covariance is sum_j r_j u_j (x_j - mean) (x_j - mean)' / sum_j r_j. ok is false if the
+// effective number of particles is too small, or their covariance is not positive definite.
 func (f fitting) component(x *mat.Dense, r, u []float64, dof float64) (s student, ok bool) {
 	rows, d := x.Dims()
 	sum := floats.Sum(r)
@@ -433,7 +433,7 @@ func bestDoF(r, u [][]float64, before, d float64) float64 {
 	return math.Exp(low)
 }
 
-// nearest are initial responsibilities, [n][J]: each particle, a row of x, [J, D], belongs with its weight to the
+// nearest returns initial responsibilities, [n][J]: each particle, a row of x, [J, D], belongs with its weight to the
 // nearest of n centres. The centres are chosen by k-means++ (Arthur and Vassilvitskii 2007), and then moved by ten
 // rounds of Lloyd's algorithm. Distances are in units of the coordinates' standard deviations.
 func nearest(x *mat.Dense, weights []float64, n int, rng *rand.Rand) (r [][]float64) {

@@ -14,15 +14,16 @@ import (
 
 // This file has the density of a fitted mixture in a graph, for moves that follow its gradient.
 
-// form is what a mixture's graph depends on beside numbers.
+// form has the sizes that fix a mixture's graph.
 type form struct {
 	components int // M
 	rank       int // of low rank + diagonal covariances; 0: full
 }
 
-// The names of a mixture's numbers in a graph. Of full covariances the squared distance to component m is |L_m^-1 (x -
-// mu_m)|^2, of low rank + diagonal ones |(x - mu_m) / s_m|^2 - |W_m (x - mu_m)|^2 by Woodbury's identity, with W = C^-1
-// U' / s^2 and C C' = 1 + U' (U / s^2). All products L^-1 x, or W x, are one: of x and [D, M D], or [D, M R].
+// The names of a mixture's numbers in a graph. With full covariances the squared distance to component m is |L_m^-1 (x
+// - mu_m)|^2. With low rank + diagonal ones it is |(x - mu_m) / s_m|^2 - |W_m (x - mu_m)|^2 by Woodbury's identity,
+// with W = C^-1 U' / s^2 and C C' = 1 + U' (U / s^2). All products L^-1 x, or W x, are computed as one product of x and
+// [D, M D], or [D, M R].
 const (
 	centerName   = "mixture/center"   // about which all is, for the sake of rounding, [1, D]
 	productsName = "mixture/products" // the L^-1, or W, transposed and side by side, [D, M D] or [D, M R]
@@ -34,7 +35,7 @@ const (
 	dofName      = "mixture/dof"      // nu, [1, M]
 )
 
-// data are the numbers of a mixture, by these names.
+// data returns the numbers of a mixture, by these names.
 func (m mixture) data(f form, dtype compute.DType) map[string]*tensors.Tensor {
 	d := len(m[0].mean)
 	width := d
