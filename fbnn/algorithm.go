@@ -46,7 +46,7 @@ func (j *Job) choose(what string, value float64) {
 	j.chosen[what] = value
 }
 
-// resumed counts the time of a stage's earlier sessions: that of all sessions, less what has passed since the stage
+// resumed adds the time of a stage's earlier sessions: the time of all sessions, minus what has passed since the stage
 // began in this one.
 func (j *Job) resumed(all time.Duration, begun time.Time) { j.earlier += max(0, all-time.Since(begun)) }
 

@@ -115,7 +115,7 @@ func (r *ces) calibrate(ctx context.Context) error {
 	return err
 }
 
-// drawn are the draws of the calibration, [J, D], and Phi at each.
+// drawn returns the draws of the calibration, [J, D], and Phi at each.
 func (r *ces) drawn(ctx context.Context) (theta *tensors.Tensor, phi []float64, err error) {
 	problem, kernel, err := r.calibration(ctx)
 	if err != nil {

@@ -153,7 +153,7 @@ func (r *Result) Potentials(ctx context.Context, theta *mat.Dense) (truth, emula
 	return truth, emulated, err
 }
 
-// potentialsOf are Phi of a problem at theta.
+// potentialsOf evaluates Phi of a problem at the rows of theta.
 func potentialsOf(ctx context.Context, job *Job, problem density.Problem, theta *mat.Dense) ([]float64, error) {
 	e, err := newEvaluator(job, problem)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// This file is what makes a result of CES doubtful.
+// This file has the warnings of CES: what makes its result doubtful.
 
 // Thresholds beyond which a result is doubtful.
 const (

@@ -29,7 +29,7 @@ type evaluator struct {
 	target   func(nodes compute.Nodes) density.Target
 }
 
-// atOnce is how many places are evaluated in one call.
+// atOnce is the number of places in one evaluation.
 const atOnce = 50
 
 // newEvaluator puts a problem's data on the device.
@@ -187,7 +187,7 @@ func (e *evaluator) potential(ctx context.Context, theta places) ([]float64, err
 	return out.RawMatrix().Data, nil
 }
 
-// logDensity is that of the posterior at each row of theta.
+// logDensity returns the posterior's log-density at each row of theta.
 func (e *evaluator) logDensity(ctx context.Context, theta *mat.Dense) ([]float64, error) {
 	out, err := e.at(ctx, "log-posterior", theta, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
 		return e.target(nodes).LogDensity(theta)
@@ -198,7 +198,7 @@ func (e *evaluator) logDensity(ctx context.Context, theta *mat.Dense) ([]float64
 	return out.RawMatrix().Data, nil
 }
 
-// gradient is that of the log-likelihood at each row of theta, [n, D].
+// gradient returns the gradient of the log-likelihood at each row of theta, [n, D].
 func (e *evaluator) gradient(ctx context.Context, theta *mat.Dense) (*mat.Dense, error) {
 	return e.at(ctx, "gradient of the log-likelihood", theta, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
 		target := e.target(nodes).(posterior)

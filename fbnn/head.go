@@ -96,8 +96,8 @@ func (h *outputsHead) scores() *mat.Dense {
 	return out
 }
 
-// regressionHead is the log-likelihood of a regression with known noise s, which does not need the N outputs: with
-// r = y - mean, b = V'r and orthonormal V,
+// regressionHead is the log-likelihood of a regression with known noise s. It does not need the N outputs. With r = y -
+// mean, b = V'r and orthonormal V,
 //
 //	log p(y | theta) = -(|r|^2 - 2 b'z + |z|^2) / (2 s^2) - N log(s sqrt(2 pi))
 type regressionHead struct {
@@ -261,8 +261,8 @@ func (e emulated) Gradient(theta *graph.Node) (logDensity, gradient *graph.Node)
 	return compute.Gate(logDensity), Gradient(ReduceAllSum(logDensity), theta)[0]
 }
 
-// scoresAt are the predicted scores at theta, [J, R]. It panics if the regressor gives another shape: [J, 1] and [1, R]
-// would be repeated along the other axis without a word.
+// scoresAt returns the predicted scores at theta, [J, R]. It panics if the regressor gives another shape: [J, 1] and
+// [1, R] would be repeated along the other axis without an error.
 func (e emulated) scoresAt(theta *graph.Node) *graph.Node {
 	u := Div(Sub(theta, e.nodes[centerName]), e.nodes[scaleName])
 	z := e.learnt.Predict(within(e.nodes, learntPrefix), u)

@@ -23,9 +23,9 @@ import (
 )
 
 // Network is the paper's emulator (section 3.3): a dense network from theta to the scores, trained by Adam on the
-// squared error. Of its training the state with the least error on the held-out pairs is kept. One network is trained
-// for each of the Activations, and the one whose values and gradients are nearest to the true ones on the held-out
-// pairs is taken.
+// squared error. The training keeps the state with the least error on the held-out pairs. One network is trained for
+// each of the Activations. The result is the one whose values and gradients are nearest to the true ones on the
+// held-out pairs.
 type Network struct {
 	Hidden      []int           // widths; default 32, 32. The paper has 3, 32 to 8, 64, 32 (Table 2)
 	Activations []nn.Activation // tried; default ReLU, Tanh and Swish. The paper selects ReLU everywhere
@@ -164,8 +164,8 @@ func squaredErrors(progress func(run.Progress)) func(run.Progress) {
 	}
 }
 
-// emulatorLearner is a network for package ascent with one member. Its flat weights are those of each layer in turn,
-// [in, out], each followed by its biases, [out].
+// emulatorLearner is a network for package ascent with one member. Its flat parameters are each layer's weights, [in,
+// out], followed by its biases, [out], layer by layer.
 type emulatorLearner struct {
 	widths     []int
 	activation nn.Activation

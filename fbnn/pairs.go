@@ -88,7 +88,7 @@ func (p *pairs) digest() string {
 	return fmt.Sprintf("; pairs: %x", sum.Sum(nil))
 }
 
-// standardised are the rows of theta minus the centre, divided by the scale.
+// standardised returns the rows of theta minus the centre, divided by the scale.
 func (p *pairs) standardised(theta mat.Matrix) *mat.Dense {
 	out := mat.DenseCopyOf(theta)
 	rows, _ := out.Dims()
@@ -100,8 +100,8 @@ func (p *pairs) standardised(theta mat.Matrix) *mat.Dense {
 	return out
 }
 
-// components are the R leading principal components v_1, ..., v_R of J long rows (here the outputs of each pair), about
-// the mean of the first T of them, from which is learnt:
+// components holds the R leading principal components v_1, ..., v_R of J long rows (here the outputs of each pair).
+// They are learnt from the first T rows, about their mean:
 //
 //	row_j = mean + sum_r scores_jr v_r + a rest that is orthogonal to all v
 //	v_r = sum_j combine_jr (row_j - mean), over the first T rows
@@ -175,7 +175,7 @@ type outputs struct {
 	residual2 float64       // |y - mean|^2
 }
 
-// rowsAtOnce is how many rows of the data are evaluated at once for the pairs' outputs.
+// rowsAtOnce returns the number of rows of the data in one evaluation of the pairs' outputs.
 func rowsAtOnce(rows, pairs, width int) int {
 	return max(1, min(rows, mostOutputs/max(1, pairs*width)))
 }
@@ -183,10 +183,10 @@ func rowsAtOnce(rows, pairs, width int) int {
 // mostOutputs is the largest number of outputs of a block, of one layer, for all pairs.
 const mostOutputs = 1 << 21
 
-// blocks evaluates f on all rows of the data, B at a time. f gets the outputs of the network for all pairs minus their
-// mean over the learnt pairs, [J, W, B] with W outputs a row; that mean, [W, B]; and the standardised target, [W, B]
-// or, for classes, [1, B]. All are 0 in rows of padding, at the end of the last block. each is called with the result
-// of f, flat, and the targets of the block.
+// blocks evaluates f on all rows of the data, B at a time. f gets three arguments. centred has the outputs of the
+// network for all pairs minus their mean over the learnt pairs, [J, W, B] with W outputs a row; mean is this mean, [W,
+// B]; y is the standardised target, [W, B] or, for classes, [1, B]. All are 0 in rows of padding, at the end of the
+// last block. each is called with the result of f, flat, and the targets of the block.
 func (p *pairs) blocks(
 	ctx context.Context, job *Job, name string, f func(centred, mean, y *Node) *Node,
 	each func(values, y []float64),

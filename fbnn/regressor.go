@@ -34,12 +34,12 @@ var (
 	_ Regressor = Linear{}
 )
 
-// Lesson is what a regressor learns from.
+// Lesson has all that a regressor needs for learning: the pairs and the run's settings.
 type Lesson struct {
 	Settings // of the run
-	// Theta are the pairs' weights, [J, D], standardised by the mean and the standard deviation of the first Learn pairs,
-	// in the order of the chain. Scores, [J, R], are to be predicted. Learn from the first Learn pairs. The later ones are
-	// held out: use them for early stopping and to choose among candidates, but not to learn from.
+	// Theta has the pairs' weights, [J, D], in the order of the chain, standardised by the mean and the standard
+	// deviation of the first Learn pairs. Scores, [J, R], are the values to predict. Learn from the first Learn pairs.
+	// The later ones are held out: use them for early stopping and to choose among candidates, but not to learn from.
 	Theta, Scores *mat.Dense
 	Learn         int
 	// Judge computes a candidate's errors on the held-out pairs.
@@ -51,7 +51,7 @@ type Lesson struct {
 	resumed func(all time.Duration, begun time.Time) // is told the time of a training over all sessions
 }
 
-// Learnt is what a regressor has learnt: tensors, and a function that predicts from them.
+// Learnt is the result of a regressor's learning: tensors, and a function that predicts from them.
 type Learnt struct {
 	Data map[string]*tensors.Tensor // the tensors that Predict needs, by their names
 	// Predict builds the scores, [J, R], from standardised theta, [J, D], and the data by their names.
@@ -59,7 +59,7 @@ type Learnt struct {
 	Activation nn.Activation // that was chosen; empty if there is none
 }
 
-// within are the nodes whose names begin with the prefix, by their names without it.
+// within returns the nodes whose names begin with the prefix, by their names without it.
 func within(nodes compute.Nodes, prefix string) compute.Nodes {
 	some := compute.Nodes{}
 	for name, node := range nodes {

@@ -40,8 +40,8 @@ type Result struct {
 	Sampling    *mcmc.Result // the run that made the draws
 	Truth       Truth
 	Distance    Distance
-	// Beta is that of the sampling's pCN. TrueBeta is the one with which a pCN on the true posterior would accept with
-	// probability .3. Both are 0 for other kernels.
+	// Beta is the Beta of the sampling's pCN. A pCN with TrueBeta would accept with probability .3 on the true
+	// posterior. Both are 0 for other kernels.
 	Beta, TrueBeta float64
 	// StepSize is the step size that was chosen for the sampling's HMC; 0 if it was set, and for other kernels.
 	StepSize float64

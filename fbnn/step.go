@@ -20,7 +20,7 @@ import (
 // This file chooses the step size of the sampling kernel of CES, by what the true posterior accepts.
 
 // stepped is the sampling kernel with its step size chosen. Without PaperMode, the Beta of a pCN is at most the one
-// that the true posterior accepts with probability .3. An HMC without a step size gets that of chosenStep.
+// that the true posterior accepts with probability .3. An HMC without a step size gets the step size of chosenStep.
 func (r *ces) stepped(ctx context.Context, cheap density.Problem) (mcmc.Kernel, error) {
 	begin := r.pairs.theta.Slice(max(0, r.Pairs-atOnce), r.Pairs, 0, r.Data.Bound.D)
 	emulator, err := newEvaluator(r.Job, cheap)
@@ -73,7 +73,7 @@ func (r *ces) acceptedBeta(
 	noise, proposal := mat.NewDense(atOnce, d, nil), mat.NewDense(atOnce, d, nil)
 	rng := rand.New(rand.NewPCG(r.Seed, 0x62657461))
 	noise.Apply(func(_, c int, _ float64) float64 { return k.StdDev[c] * rng.NormFloat64() }, noise)
-	// The log-density minus that of the normal distribution that proposals leave invariant, up to a constant: its
+	// The log-density relative to the normal distribution that proposals leave invariant, up to a constant. Its
 	// difference between two places is pCN's log acceptance ratio.
 	beyond := func(theta *mat.Dense) ([]float64, error) {
 		density, err := e.logDensity(ctx, theta)
@@ -123,7 +123,7 @@ func (r *ces) acceptedBeta(
 	return math.Exp((low + high) / 2), nil
 }
 
-// repeated are atOnce rows, [atOnce, D]: those of begin, [n, D], again and again.
+// repeated returns atOnce rows, [atOnce, D]: the rows of begin, [n, D], repeated in order.
 func repeated(begin mat.Matrix) *mat.Dense {
 	n, d := begin.Dims()
 	out := mat.NewDense(atOnce, d, nil)

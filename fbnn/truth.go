@@ -290,8 +290,8 @@ func (p *pairs) distance(states *mat.Dense) (out Distance) {
 	return out
 }
 
-// paperPrediction are the weights of the pairs' outputs in the emulator's output at each draw: with z = size * scores,
-// row = mean + sum_r z_r sum_j combine_jr (row_j - mean).
+// paperPrediction returns the weights with which the pairs' outputs add up to the emulator's output at each draw. They
+// follow from row = mean + sum_r z_r sum_j combine_jr (row_j - mean), with z = size * scores.
 func (r *ces) paperPrediction(
 	ctx context.Context, e *evaluator, outputs *outputsHead,
 ) (*emulatedPrediction, error) {
@@ -316,7 +316,7 @@ func (r *ces) paperPrediction(
 	return &emulatedPrediction{pairs: r.result.Pairs, weights: weights, chains: r.Chains}, nil
 }
 
-// initial are draws from the prior, [n, D].
+// initial draws from the prior, [n, D].
 func initial(job *Job, problem density.Problem, n int) (*mat.Dense, error) {
 	drawn, err := graph.CallOnce(job.Engine.Backend(), func(g *graph.Graph) *graph.Node {
 		return problem.Initial(random.New(g, job.Seed).Named("prior"), job.DType, n)

@@ -20,19 +20,19 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Confidence is the confidence sampler (Bardenet, Doucet and Holmes 2014; 2017): a Metropolis-Hastings step that
-// evaluates rows only until it is sure, up to a given probability of error, how a step on all rows would decide. With u
-// uniform, drawn first, the step on all rows accepts if
+// Confidence is the confidence sampler (Bardenet, Doucet and Holmes 2014; 2017). Its Metropolis-Hastings step evaluates
+// rows only until it knows, up to a given probability of error, how a step on all rows would decide. With u uniform,
+// drawn first, the step on all rows accepts if
 //
 //	Lambda = log p(theta') - log p(theta) + points mean_{i <= N} l_i + log q(theta | theta') - log q(theta' | theta)
 //	         - log u > 0
 //	l_i    = log p(y_i | x_i, theta') - log p(y_i | x_i, theta)
 //
 // where points is Target.EffectivePoints: N for TargetFull. Rows are drawn without replacement, BatchSize at a time.
-// After t rows the mean of the l_i is known to within c_t. At t = BatchSize, 2 BatchSize, 4 BatchSize and so on (the
-// looks) the estimate of Lambda decides by its sign, if its absolute value is at
-// least points c_t. The last look has all rows and decides in any case. c_t is the empirical Bernstein-Serfling bound
-// (Bardenet and Maillard 2015, theorem 4.3), which holds with probability 1 - delta,
+// After t rows the mean of the l_i is known to within c_t. The step looks at t = BatchSize, 2 BatchSize, 4 BatchSize
+// and so on. At a look the sign of the estimate of Lambda decides, if its absolute value is at least points c_t. The
+// last look has all rows and decides in any case. c_t is the empirical Bernstein-Serfling bound (Bardenet and Maillard
+// 2015, theorem 4.3), which holds with probability 1 - delta,
 //
 //	c_t   = sd_t sqrt(2 rho_t log(5/delta) / t) + kappa R log(5/delta) / t,   kappa = 7/3 + 3/sqrt(2)
 //	rho_t = 1 - (t-1)/N, or (1 - t/N) (1 + 1/t) for t > N/2
@@ -40,9 +40,9 @@ import (
 // where sd_t is the standard deviation of the l_i so far and R their range over all rows. A one-sided bound is enough:
 // the sign of Lambda on all rows is fixed before rows are drawn, so that an estimate can be wrong in one direction
 // only. delta is Error divided by the number of looks before the last (the authors give early looks more). So a step is
-// decided wrongly with probability at most Error, whatever the distribution of the l_i, and the distribution of the
-// next state is within Error, in total variation, of that of a step on all rows. Unlike the penalty and Barker's test
-// this does not assume Gaussian noise.
+// decided wrongly with probability at most Error, whatever the distribution of the l_i. In total variation the
+// distribution of the next state is within Error of the one after a step on all rows. Unlike the penalty and Barker's
+// test this does not assume Gaussian noise.
 //
 // R must bound the range, and for a network no cheap bound is known. So the range of the rows so far is taken: c_t is
 // then no strict bound, and a step may be decided before rare rows with large differences are seen.
@@ -52,8 +52,8 @@ import (
 // are used, as the authors found. Their remedy, Taylor expansions of the l_i about a mode, is not implemented here. For
 // TargetExpected a part of the rows is enough, the smaller the fewer its points (BenchmarkRowsPerStep measures it).
 //
-// All chains use the same rows and step together: those that have decided wait for the others, so a step takes as long
-// as that of the slowest chain. Result.RowsPerStep counts the rows that chains needed, Result.Passes those that were
+// All chains use the same rows and step together. A chain that has decided waits for the others, so a step takes as
+// long as the slowest chain's. Result.RowsPerStep counts the rows that chains needed, Result.Passes those that were
 // evaluated, also while waiting.
 type Confidence struct {
 	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
@@ -110,7 +110,7 @@ func (c Confidence) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
 	return problem, c.kernel(d.rows), err
 }
 
-// rowByRow is a target whose Differences are those of n given rows, each as a mini-batch of one row.
+// rowByRow is a target whose Differences treat each of n given rows as a mini-batch of one row.
 type rowByRow struct {
 	miniBatches
 	numbers *graph.Node // int32 [n, 1]
@@ -149,8 +149,8 @@ func (o *rowOrder) next(_ context.Context, move int, carried map[string]*tensors
 	return []any{o.of(move-round, round)}, nil
 }
 
-// of are the row numbers of a round of the transition that began at move first, int32 [n, 1]. A last round with fewer
-// rows is padded with zeros, which the kernel masks.
+// of returns the row numbers, int32 [n, 1], for a round of the transition that began at move first. A last round with
+// fewer rows is padded with zeros, which the kernel masks.
 func (o *rowOrder) of(first, round int) *tensors.Tensor {
 	if o.order == nil || o.first != first {
 		o.first, o.order = first, make([]int32, o.rows)
@@ -202,8 +202,8 @@ func (k confident) looks() (after []bool, count int) {
 	return after, count
 }
 
-// bernsteinSerfling are the factors of the standard deviation and of the range in c_t, scalars, for t rows, a scalar,
-// and log(5/delta).
+// bernsteinSerfling returns the factors of the standard deviation and of the range in c_t, scalars. t, a scalar, is the
+// number of rows so far, and logarithm is log(5/delta).
 func bernsteinSerfling(t *graph.Node, rows int, logarithm float64) (ofStdDev, ofRange *graph.Node) {
 	n := float64(rows)
 	early := graph.OneMinus(graph.DivScalar(graph.AddScalar(t, -1), n))
@@ -214,12 +214,13 @@ func bernsteinSerfling(t *graph.Node, rows int, logarithm float64) (ofStdDev, of
 		graph.MulScalar(graph.Reciprocal(t), kappa*logarithm)
 }
 
-// moments are the mean, the sum of squared deviations and the extremes of the rows' differences so far, [J] each.
+// moments holds the mean, the sum of squared deviations and the extremes of the rows' differences so far, [J] each.
 type moments struct{ mean, squares, low, high *graph.Node }
 
-// include are the moments with a round's differences, [J, n], of which the first m are of rows and the others padding
-// (Chan, Golub and LeVeque 1983). before is the number of rows of the earlier rounds, and total is before + m: scalars.
-// own(name, anew) is what a chain carries under that name, but anew in the first round of a transition.
+// include updates the moments by a round's differences, [J, n] (Chan, Golub and LeVeque 1983). The first m columns are
+// rows, the others padding. before, a scalar, is the number of rows of the earlier rounds, and total is before + m.
+// own(name, anew) returns the value that each chain carries under that name, or anew in the first round of a
+// transition.
 func include(
 	differences, before, m, total *graph.Node, own func(name string, anew *graph.Node) *graph.Node,
 ) (now moments) {

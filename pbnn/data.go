@@ -21,12 +21,12 @@ type Data struct {
 	// Data has no Parts.Train if the rows are held elsewhere (FitHeld), and no Trained if chains begin at draws from the
 	// prior.
 	*fit.Data
-	// Sampling are the run's settings, with the number of chains, the type of the numbers and the engine filled in.
+	// Sampling has the run's settings, with the number of chains, the type of the numbers and the engine filled in.
 	Sampling mcmc.Settings
 
 	x, y *tensors.Tensor // [N, d] and [N]
-	// features are the outputs of the layers before the first stochastic one, [N, width]; nil if there are none. columns
-	// are their transpose, [width, N], the layout in which the network takes all rows.
+	// features has the outputs of the layers before the first stochastic one, [N, width]; nil if there are no such
+	// layers. columns is the transpose, [width, N], the layout in which the network takes all rows.
 	features, columns *tensors.Tensor
 	psi               *tensors.Tensor // [W], nil if nothing is shared
 	start             *tensors.Tensor // [J, D]: where chains begin; nil: at draws from the prior, after a climb
@@ -163,7 +163,7 @@ func (d *Data) tensors() map[string]*tensors.Tensor {
 	return d.with("x", d.x)
 }
 
-// with are y, psi and the inputs under the given name.
+// with returns y, psi, and the inputs under the given name.
 func (d *Data) with(name string, inputs *tensors.Tensor) map[string]*tensors.Tensor {
 	data := map[string]*tensors.Tensor{name: inputs, "y": d.y}
 	if d.psi != nil {

@@ -8,7 +8,7 @@ import (
 	"gobnn/bayes/mcmc"
 )
 
-// This file is what makes a result doubtful, and what is said of a run that did not come to one.
+// This file has the warnings that make a result doubtful, and the errors of a run without a result.
 
 // maxBias is the largest Result.Bias that gives no warning.
 const maxBias = 0.1

@@ -59,7 +59,7 @@ type Result struct {
 	// RowsPerStep is the mean number of row evaluations in a transition, counted in the same way over the draws, but
 	// without those of waiting chains: the cost of a chain that runs alone.
 	RowsPerStep float64
-	// Adapted are the trials that chose Batches and BatchSize, if Metropolis.Noise asked for them.
+	// Adapted lists the trials that chose Batches and BatchSize, if Metropolis.Noise asked for them.
 	Adapted []Trial
 }
 

@@ -85,7 +85,7 @@ func (k kernel) gradients(info mcmc.Info) mcmc.Info {
 
 // Judge accepts or rejects a proposal by mini-batches: steps (b) to (f) of Algorithm 1, for kernels that propose in
 // their own way. The proposal is [J, D]; logRatio is log q(theta | theta') - log q(theta' | theta), [J]. It builds
-// graph, and panics unless the target is a density.MiniBatchTarget, such as that of Data.MiniBatches.
+// graph, and panics unless the target is a density.MiniBatchTarget, such as the target of Data.MiniBatches.
 func Judge(
 	rng random.Stream, s mcmc.State, proposal, logRatio *graph.Node, target density.Target, e Estimate, r Rule,
 ) (mcmc.State, mcmc.Info) {

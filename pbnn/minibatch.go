@@ -20,8 +20,8 @@ type miniBatches struct {
 	rows       int                // N
 	size       int                // n
 	batches    int                // M
-	// data are x, [N, d], or features of the shared layers before the first stochastic one, [N, width]; y, [N]; and psi,
-	// [W], if anything is shared.
+	// data has x, [N, d], or the features from the shared layers before the first stochastic one, [N, width]; y, [N];
+	// and psi, [W], if anything is shared.
 	data compute.Nodes
 }
 
@@ -73,13 +73,13 @@ func (t miniBatches) Differences(
 	return estimates, graph.MulScalar(pooled, scale*scale*n*(1-n/float64(t.rows))), float64(t.batches) * (n - 1)
 }
 
-// byRow are the differences of the rows' log-likelihoods between two places, [J M, n]. They are taken row by row and
-// then summed: the difference of two large sums would have larger rounding errors.
+// byRow returns the differences of the rows' log-likelihoods between two places, [J M, n]. The caller sums them: a
+// difference of two large sums would have larger rounding errors.
 func (t miniBatches) byRow(rng random.Stream, from, to *graph.Node) *graph.Node {
 	return graph.Reshape(t.differences(t.draw(rng), from, to), from.Shape().Dim(0)*t.batches, t.size)
 }
 
-// differences are those of a batch's rows, [J, B].
+// differences returns the log-likelihood differences of a batch's rows, [J, B].
 func (t miniBatches) differences(batch density.Batch, from, to *graph.Node) *graph.Node {
 	psi := t.data["psi"]
 	return graph.Sub(t.likelihood.Rows(to, psi, batch), t.likelihood.Rows(from, psi, batch))

@@ -27,10 +27,10 @@ const (
 	// Here they are from the mean of the others, which makes the estimate unbiased, and independent of d_1 if differences
 	// are Gaussian.
 	OneBatch Estimate = "one batch"
-	// WithinBatches takes the mean of all d_i. Its variance is estimated from the rows within the mini-batches: from their
-	// sample variance follows the variance of a sum of n of N rows drawn without replacement, and that of a mean of M such
-	// sums. It has M (n - 1) degrees of freedom, many more than M - 1, and can be used with M = 1 too. It needs n >= 2. It
-	// is not in the paper.
+	// WithinBatches takes the mean of all d_i. The rows within the mini-batches give its variance: their sample
+	// variance gives the variance of a sum of n of N rows drawn without replacement, and so of a mean of M such sums.
+	// The estimate has M (n - 1) degrees of freedom, many more than M - 1, and works with M = 1 too. It needs n >= 2.
+	// It is not in the paper.
 	WithinBatches Estimate = "within batches"
 )
 
@@ -95,10 +95,11 @@ type Rule string
 
 // The rules.
 const (
-	// Corrected takes exp(-delta - u), with a penalty u for an s that is itself an estimate of sigma^2, with f degrees of
-	// freedom: u = s/2 + s^2/(4(f+2)) + s^3/(3(f+2)(f+4)), the first terms of a series of Ceperley and Dewing (1999; for a
-	// variance estimated from k values f + 2 is k + 1). The series is that of -log E(s), where E is the function whose
-	// mean over the (scaled chi-squared) distribution of s is exp(-sigma^2/2). It holds for s well below f/4. The default.
+	// Corrected takes exp(-delta - u). Its penalty u allows for s being an estimate of sigma^2 with f degrees of
+	// freedom: u = s/2 + s^2/(4(f+2)) + s^3/(3(f+2)(f+4)), the first terms of a series of Ceperley and Dewing (1999;
+	// for a variance estimated from k values f + 2 is k + 1). It is the series of -log E(s), where the function E has
+	// the mean exp(-sigma^2/2) over the (scaled chi-squared) distribution of s. It holds for s well below f/4. The
+	// default.
 	Corrected Rule = "penalty, corrected for an estimated variance"
 	// Penalty takes exp(-delta - s/2) (eq. 14): right where the variance is known, and the paper's choice.
 	Penalty Rule = "penalty"

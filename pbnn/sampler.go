@@ -16,9 +16,9 @@ type Sampler interface {
 	Sampled() Target
 	// Prepare fills in what is zero and checks the rest, for data of N rows.
 	Prepare(rows int) (Sampler, error)
-	// RowsPerMove is how many evaluations of a row a chain makes in a move, for data of N rows: one for its log-likelihood
-	// at one theta, one more for its gradient. A transition of Barker, of Confidence or of a kernel with trajectories
-	// takes several moves.
+	// RowsPerMove returns the number of row evaluations that a chain makes in a move, for data of N rows. A row counts
+	// once for its log-likelihood at one theta, and once more for its gradient. A transition of Barker, of Confidence
+	// or of a kernel with trajectories takes several moves.
 	RowsPerMove(rows int) int
 	// Problem gives the arguments of mcmc.Sample: a problem made by Data.MiniBatches or Data.AllRows, and the kernel
 	// that samples it. It is called on the sampler that Prepare returned.

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Target is the distribution that a Sampler samples: the prior times the likelihood of the N rows, raised to a power
-// such that it counts as much as that of EffectivePoints points,
+// Target is the distribution that a Sampler samples. It is the prior times the likelihood of the N rows, raised to a
+// power so that it counts as much as EffectivePoints points:
 //
 //	p(theta) prod_{i <= N} p(y_i | x_i, theta)^(EffectivePoints / N)
 //
@@ -53,8 +53,8 @@ type TargetFull struct{}
 //
 // The number of points is part of the target: few give a wide predictive distribution, many a narrow one, so that it
 // can be chosen to calibrate the predictions. In the paper it is the mini-batch's size n. For mini-batches drawn from
-// the same N rows, the mean of L_n is -log p(theta) - (n/N) sum_{i <= N} log p(y_i | x_i, theta): an exact sampler
-// converges to TargetTempered{Points: n}, without evaluating all rows. The package comment says how the paper sees
+// the same N rows, the mean of L_n is -log p(theta) - (n/N) sum_{i <= N} log p(y_i | x_i, theta). So an exact sampler
+// converges to TargetTempered{Points: n}, without evaluating all rows. The package comment has the paper's view of
 // this.
 type TargetExpected struct {
 	// Points is the number of points; default: the sampler's BatchSize n, as in the paper. It stays the same if

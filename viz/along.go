@@ -23,7 +23,7 @@ type AlongOptions struct {
 	Data *dataset.Dataset
 	// From and To are the ends of the grid.
 	From, To float64
-	// Particles is how many particles' mean functions are drawn; 0: 20, -1: none.
+	// Particles is the number of particles whose mean functions are drawn; 0: 20, -1: none.
 	Particles int
 }
 
@@ -79,10 +79,10 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 	return bandOf(xs, prediction, particles, band)
 }
 
-// alongPoints is how many points the grid has.
+// alongPoints is the number of points of the grid.
 const alongPoints = 200
 
-// grid are the points, [alongPoints, d], and their values in the given column.
+// grid returns the points, [alongPoints, d], and their values in the given column.
 func (opt AlongOptions) grid(dims, column int) (*mat.Dense, []float64, error) {
 	if opt.Data != nil && (opt.Data.Dims() != dims || opt.Data.Rows() == 0) {
 		return nil, nil, fmt.Errorf("the option Data has %d rows of %d features, the posterior %d features: set the "+

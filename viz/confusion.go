@@ -7,9 +7,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// Confusion shows how many rows of each class are predicted to be of which class: counts, [C, C], with a row for each
-// true class, from the top, and a column for each predicted class. The colour of a cell is its share of the true class,
-// the number is the count.
+// Confusion shows a confusion matrix: counts, [C, C], with a row for each true class, from the top, and a column for
+// each predicted class. The colour of a cell is its share of the true class, the number is the count.
 func Confusion(counts [][]float64, frame Frame) (*Figure, error) {
 	frame, err := frame.fill("Confusion", "predicted class", "true class", 360, 360)
 	if err != nil {

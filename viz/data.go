@@ -152,7 +152,7 @@ func (s span) widenLog(fraction float64) span {
 	return span{max(s.lo/factor, math.SmallestNonzeroFloat64), s.hi * factor}
 }
 
-// thinColumns is how many columns a line is thinned to: about the pixels of a figure's width.
+// thinColumns is the number of columns that a line is thinned to: about the pixels of a figure's width.
 const thinColumns = 800
 
 // thinLine keeps, of consecutive points in one pixel column, the first, the least, the greatest and the last: the line
@@ -181,11 +181,12 @@ func thinLine(xs, ys []float64, across func(x float64) float64) ([]float64, []fl
 	return tx, ty
 }
 
-// pieceColumns and piecePoints are how much of a thinned curve is drawn at once. To draw a path as pixels takes the
-// square of its segments in one row of pixels: a noisy curve in one path takes seconds, in pieces much less.
+// pieceColumns and piecePoints limit the piece of a thinned curve that is drawn as one path. The time to draw a path as
+// pixels grows with the square of its segments in one row of pixels. So a noisy curve takes seconds as one path, and
+// much less in pieces.
 const pieceColumns, piecePoints = 32, 128
 
-// linePieces cuts a line that was thinned into pieces, each of which begins where the last one ends.
+// linePieces cuts a thinned line into pieces. Each begins where the last one ends.
 func linePieces(pts []vg.Point) (pieces [][]vg.Point) {
 	for len(pts) > piecePoints {
 		pieces = append(pieces, pts[:piecePoints])
@@ -216,11 +217,12 @@ func areaPieces(xs []float64, across func(x float64) float64) (pieces [][2]int) 
 	return pieces
 }
 
-// thinCells is how many cells each way points are thinned to: about the points (1/72 inch) of a figure's width.
+// thinCells is the number of cells in each direction that points are thinned to: about the points (1/72 inch) of a
+// figure's width.
 const thinCells = 400
 
-// thinPoints gives the indices of points of which no two share a cell of a fine grid; the rest would be drawn on top of
-// them.
+// thinPoints returns the indices of one point in each cell of a fine grid. The other points would be drawn on top of
+// these.
 func thinPoints(xs, ys []float64, across, up func(float64) float64) []int {
 	seen := make(map[[2]int]bool, len(xs))
 	var keep []int

@@ -30,7 +30,7 @@ type DecisionOptions struct {
 	draws [][]float64 // the probabilities of single particles at the lattice's points: [draws, len(Values)]
 }
 
-// maxClasses is how many classes have a shape and a colour of their own.
+// maxClasses is the number of classes with their own shape and colour.
 const maxClasses = 5
 
 // DecisionMap shows a classifier of two features: the predicted probability of class 1, in [0, 1], as colours with
@@ -103,14 +103,14 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	return newFigure(frame, p)
 }
 
-// levelGroup are the levels that are equally far from 1/2, in ascending order, as the legend names them. They share a
-// style: the colours say which is which.
+// levelGroup holds the levels at one distance from 1/2, in ascending order, as the legend names them. They share a
+// style; the colours tell them apart.
 type levelGroup struct {
 	values []string
 	style  draw.LineStyle
 }
 
-// levelsOf are the level lines, in ascending order, and their groups, from 1/2 outwards.
+// levelsOf returns the level lines, in ascending order, and their groups, from 1/2 outwards.
 func levelsOf(values []float64) (levels []barLevel, groups []levelGroup, err error) {
 	values = slices.Clone(values)
 	if len(values) == 0 {
@@ -152,7 +152,8 @@ func levelsOf(values []float64) (levels []barLevel, groups []levelGroup, err err
 	return levels, groups, nil
 }
 
-// checkProbability is an error if the field is none of probabilities; dropped is how many of its values are not finite.
+// checkProbability returns an error if the field has values that are no probabilities. dropped is the number of its
+// values that are not finite.
 func checkProbability(f Field) (dropped int, err error) {
 	if dropped, err = f.check("probability"); err != nil {
 		return 0, err

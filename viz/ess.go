@@ -15,7 +15,7 @@ type ESSOptions struct {
 	Particles int
 }
 
-// manySteps is how many steps can be told apart; more have a running mean.
+// manySteps is the largest number of steps that are drawn one by one; more have a running mean.
 const manySteps = 400
 
 // ESSCurve shows the effective sample size (1 / sum of squared normalised weights, between 1 and J) of a particle

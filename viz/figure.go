@@ -69,9 +69,9 @@ func (f Frame) fill(title, xLabel, yLabel string, width, height int) (Frame, err
 	return f, nil
 }
 
-// body draws a figure's content. The header is the height of title and legend; room is the least height of the content
-// below it; left, right, bottom and top are what numbers and labels of the axes, and a colour bar, take in a body of a
-// size.
+// body draws a figure's content. header is the height of title and legend, and room the least height of the content
+// below it. left, right, bottom and top are the margins for the axes' numbers and labels, and a colour bar, in a body
+// of the given size.
 type body interface {
 	header(width vg.Length) vg.Length
 	room() vg.Length
@@ -82,7 +82,7 @@ type body interface {
 	draw(c draw.Canvas, in inset)
 }
 
-// inset is where the data area begins, and ends below the header, at least, so that neighbours in a grid are in line.
+// inset has the least margins of the data area, with the header, so that neighbours in a grid are in line.
 type inset struct {
 	header, left, right, bottom, top vg.Length
 	title                            vg.Length // the font size of the title, at most; 0: that which fits
@@ -115,9 +115,9 @@ func (f *Figure) fitting() (*Figure, error) {
 // size is the size of the canvas before it is zoomed.
 func (f *Figure) size() (w, h vg.Length) { return points(f.width) / f.zoom, points(f.height) / f.zoom }
 
-// WithFontSize is the figure, of the same width and height, with text of another size: that of the numbers at its axes
-// in points, 6 to 24, by default 9.5. Titles and labels, lines, dots and the space between them grow or shrink with it.
-// In a grid all figures have one size: give it to the grid.
+// WithFontSize returns the figure with text of another size, and the same width and height. points is the size of the
+// numbers at its axes, 6 to 24, by default 9.5. Titles and labels, lines, dots and the space between them grow or
+// shrink with it. In a grid all figures have one size: give it to the grid.
 func (f *Figure) WithFontSize(points float64) (*Figure, error) {
 	if err := f.check(); err != nil {
 		return nil, err

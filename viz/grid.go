@@ -271,7 +271,7 @@ func silence(a *plot.Axis) {
 	a.Tick.Marker = silent{a.Tick.Marker}
 }
 
-// silent are ticks without numbers.
+// silent makes ticks without numbers.
 type silent struct{ plot.Ticker }
 
 func (s silent) Ticks(lo, hi float64) []plot.Tick {
@@ -303,7 +303,7 @@ func (g *grid) header(width vg.Length) vg.Length {
 	return h
 }
 
-// room is what the rows need at least.
+// room returns the least height of the rows.
 func (g *grid) room() vg.Length {
 	h := vg.Length(g.rows()-1) * 2 * margin
 	for row, header := range g.headers(points(cellWidth) / vg.Length(g.cols)) {

@@ -170,7 +170,7 @@ func (f fitted) rest(c draw.Canvas) draw.Canvas {
 	return draw.Crop(c, left, 0, below, 0)
 }
 
-// DataCanvas is what the axes leave of a canvas to the data.
+// DataCanvas returns the part of a canvas that the axes leave to the data.
 func (f fitted) DataCanvas(c draw.Canvas) draw.Canvas {
 	return f.Plot.DataCanvas(f.rest(c))
 }
@@ -381,7 +381,8 @@ func (p *panel) left(size vg.Point) (most vg.Length) {
 	return most
 }
 
-// right is how far the numbers of the axes stand out to the right, and the width of the colour bar.
+// right returns the margin at the right: the part of the axes' numbers beyond the data area, and the width of the
+// colour bar.
 func (p *panel) right(size vg.Point) (most vg.Length) {
 	for _, d := range p.dataOf(size) {
 		most = max(most, size.X-d.Max.X)
@@ -398,10 +399,10 @@ func (p *panel) bottom(size vg.Point) vg.Length {
 	return all[len(all)-1].Min.Y
 }
 
-// top is how far the numbers of the highest axis stand out above it.
+// top returns the height of the axes' numbers that reach above the highest data area.
 func (p *panel) top(size vg.Point) vg.Length { return size.Y - p.dataOf(size)[0].Max.Y }
 
-// dataOf are the data areas of the axes, each on a canvas of that size.
+// dataOf returns the data areas of the axes, each on a canvas of that size.
 func (p *panel) dataOf(size vg.Point) (areas []vg.Rectangle) {
 	c := draw.Canvas{Canvas: nowhere{}, Rectangle: vg.Rectangle{Max: size}}
 	for _, a := range p.axes {

@@ -116,14 +116,15 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	return newFigure(frame, p)
 }
 
-// maxDots is how many particles are drawn singly; more are merged in the cells of a grid of cloudCells each way.
+// maxDots is the largest number of particles that are drawn one by one. More are merged in the cells of a grid of
+// cloudCells by cloudCells.
 const (
 	maxDots    = 3000
 	cloudCells = 110
 )
 
-// fewDots is how many dots hide nothing; more are smaller, so that the density below is seen. They are of one colour
-// whatever their number, so that the panels of a grid have one legend.
+// fewDots is the largest number of dots that hide nothing. More dots are smaller, so that the density below is seen.
+// They are of one colour whatever their number, so that the panels of a grid have one legend.
 const fewDots = 150
 
 // particleDots makes the area of a dot proportional to the weight, but not smaller than can be seen.

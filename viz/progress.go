@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Progress is a progress bar: in a notebook it is updated in place; on a terminal it is a line of standard error that
-// is written again in place; where standard error is a file or a pipe, as in a batch job, it is a plain line at the
+// Progress is a progress bar. In a notebook it is updated in place; on a terminal it is a line of standard error that
+// is rewritten in place. Where standard error is a file or a pipe, as in a batch job, it writes a plain line at the
 // beginning, one each half a minute, and one at the end. It may be used by several goroutines. Pass its Show as the
 // Progress of any sampler's Settings.
 type Progress struct {

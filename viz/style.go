@@ -157,7 +157,7 @@ func (t logTicks) Ticks(lo, hi float64) []plot.Tick {
 	}
 }
 
-// ticks are those of a range, with labels at the given multiples of every so many powers of ten.
+// ticks returns the ticks of a range. Labels stand at the given multiples (digits) of every `every`-th power of ten.
 func (t logTicks) ticks(lo, hi float64, digits []int, every int) (ticks []plot.Tick) {
 	first, last := int(math.Floor(math.Log10(lo)+1e-9)), int(math.Ceil(math.Log10(hi)-1e-9))
 	for d := first; d <= last; d++ {

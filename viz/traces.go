@@ -137,7 +137,7 @@ var (
 	traceMarks = []shape{circle, triangle, square, diamond, circle, triangle, square, diamond}
 )
 
-// stylesOf are the places of the traces' styles in traceStyles, which must differ.
+// stylesOf returns the index of each trace's style in traceStyles. It is an error if two are the same.
 func stylesOf(traces []Trace) ([]int, error) {
 	styles, owners := make([]int, len(traces)), map[int]string{}
 	for i, t := range traces {

@@ -14,10 +14,10 @@ type Series struct {
 	Value []float64
 }
 
-// validationLabel is that of the validation's axis.
+// validationLabel is the label of the validation's axis.
 const validationLabel = "validation NLPD [nats per row]"
 
-// trainingCurves is the figure of a training and a validation curve, of which one may be empty.
+// trainingCurves draws a training and a validation curve; one of them may be empty.
 func trainingCurves(training, validation Series, frame Frame) (*Figure, error) {
 	frame, err := frame.fill("Training", "step", "training loss", 640, 440)
 	if err != nil {

@@ -58,7 +58,7 @@ func (a *asking) inputs(
 }
 
 // ask puts a question to all shards at once and adds up their answers, each multiplied by the shard's number of rows
-// and scale. numbers is how many an answer must have.
+// and scale. numbers is the length that an answer must have.
 func (f *federation) ask(
 	ctx context.Context, method func(Shard, context.Context, Request) (Answer, error),
 	q Request, numbers int, scale float64,
@@ -108,7 +108,7 @@ func (f *federation) accept(i int, answer Answer, numbers int) error {
 	return nil
 }
 
-// timeout is how long a shard has for an answer; a test sets it.
+// timeout is the longest wait for a shard's answer; a test sets it.
 var timeout = 30 * time.Second
 
 const (

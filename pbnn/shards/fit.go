@@ -208,7 +208,7 @@ func (f *federation) all() (n int) {
 	return n
 }
 
-// warning is how many numbers of the shards' answers were not finite; empty if all were.
+// warning reports the count of numbers in the shards' answers that were not finite; empty if all were finite.
 func (f *federation) warning() string {
 	sum, each := int64(0), make([]int64, len(f.shards))
 	for i := range f.nonFinite {

@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// kernel is what both kernels over shards have: the checks and the tuning of the Metropolis's own kernel.
+// kernel is the common part of both kernels over shards: the checks and the tuning of the Metropolis's own kernel.
 type kernel struct {
 	mcmc.Tunable
 	Estimate pbnn.Estimate

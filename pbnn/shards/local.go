@@ -36,16 +36,16 @@ type local struct {
 	programs compute.Cache[block, *compute.Program]
 }
 
-// block is the kind and size of a compiled program: it answers for so many chains about so many rows. A question of any
-// shape is taken apart into such blocks, the last ones padded: a shard compiles a program for each kind and size that
-// it is asked for, of which there are twelve in all.
+// block is the kind and size of a compiled program, which evaluates this number of chains on this number of rows. A
+// question of any shape is divided into such blocks, the last ones padded. So a shard compiles at most twelve programs,
+// one for each kind and size that is asked for.
 type block struct {
 	gradients    bool
 	chains, rows int
 }
 
-// The sizes of a block, each an eighth of the one before: four small blocks, or one large block of which up to half is
-// padding, are what the rest of a question costs.
+// The sizes of a block, each an eighth of the one before. So the rest of a question costs at most four small blocks, or
+// one large block that is up to half padding.
 var (
 	chainSizes = []int{32, 4}
 	rowSizes   = []int{4096, 512, 64}

@@ -22,11 +22,10 @@ type remote struct {
 
 var _ Shard = (*remote)(nil)
 
-// Dial is the shard at a TCP address, such as "127.0.0.1:7000". It connects at the first question. With a TLS
+// Dial returns the shard at a TCP address, such as "127.0.0.1:7000". It connects at the first question. With a TLS
 // configuration the connection is encrypted. The configuration must have a certificate that the shard accepts
-// (Certificates), and the authorities of which one must have signed the shard's certificate (RootCAs). The name in the
-// shard's certificate must be that of the address, or ServerName. If the configuration is nil, Limits.TLS must be nil
-// too.
+// (Certificates), and authorities, one of which has signed the shard's certificate (RootCAs). The shard's certificate
+// must name the address's host, or ServerName. If the configuration is nil, Limits.TLS must be nil too.
 func Dial(address string, config *tls.Config) Shard {
 	return &remote{address: address, tls: config}
 }

@@ -21,8 +21,8 @@ type Limits struct {
 	// default 5, a usual threshold in the publication of counts.
 	MinBatchSize int
 	MaxBatches   int // M, the most mini-batches of a question; default 1000
-	// MaxQuestions is how many questions may be in work or waiting at once; further ones are answered by an error. Default
-	// 16.
+	// MaxQuestions is the largest number of questions in work or waiting at once. Further questions get an error as
+	// their answer. Default 16.
 	MaxQuestions int
 }
 
