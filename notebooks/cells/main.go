@@ -83,9 +83,9 @@ const goplsMemory = "700MiB"
 // rootVariable names the variable with the project's folder, which the kernel is given as -go_work.
 const rootVariable = "GOBNN_ROOT"
 
-// narrow makes a workspace for gopls beside that of the cells, in their folder, and returns its go.work. The cells' has
-// the project as a module to work on: gopls would check all its packages, and hold them in memory. In this one the
-// project is a dependency, of which gopls reads what a cell imports.
+// narrow makes a workspace for gopls in the cells' folder, beside the cells' own, and returns its go.work. The cells'
+// workspace has the project as a module to work on, so that gopls would check all its packages, and hold them in
+// memory. Here the project is a dependency, and gopls reads only the packages that a cell imports.
 func narrow(cells, root string) (work string, err error) {
 	module, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {

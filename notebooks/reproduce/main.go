@@ -243,7 +243,7 @@ func recordedTimes() (map[took.Row]took.Cost, error) {
 // runOne runs a study; tests replace it.
 var runOne = study.Experiment.Run
 
-// request is what the command was asked for.
+// request holds the command's arguments.
 type request struct {
 	studies []study.Experiment
 	options study.Options

@@ -103,7 +103,7 @@ func (s *status) draw() {
 	fmt.Fprintf(s.out, "\r\x1b[K%s", string(line[:min(len(line), max(1, s.width()-1))]))
 }
 
-// counted are the repetitions since it was last asked: computed, and kept from before.
+// counted returns the numbers of repetitions since its last call: computed, and kept from before.
 func (s *status) counted() (computed, kept int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -41,7 +41,7 @@ var accelerators = map[string]struct {
 
 // EnsureAccelerator installs the plugin for GPUs ("cuda") or TPUs ("tpu") with its libraries, from pinned and hashed
 // wheels, in a folder of its own beside the environment, unless it is there with the same pins. The environment must
-// exist; see Ensure. It does not need the GPU: what speaks against one is told of.
+// exist; see Ensure. It does not need the GPU: it reports what prevents its use, and goes on.
 func (s *Setup) EnsureAccelerator(ctx context.Context, kind string) error {
 	a, ok := accelerators[kind]
 	if !ok {

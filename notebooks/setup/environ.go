@@ -8,12 +8,13 @@ import (
 	"gobnn/notebooks/program"
 )
 
-// disturbing are the variables that would make Python, pip or Go use something else than the environment and the
+// disturbing lists the variables that would make Python, pip or Go use something else than the environment and the
 // project.
 var disturbing = []string{"PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REQUIREMENT",
 	"GOWORK", "GOBIN", "__PYVENV_LAUNCHER__"}
 
-// environ is this process's environment without the disturbing variables, and with those of more added or replaced.
+// environ returns this process's environment without the disturbing variables. The variables of more are added, or
+// replace others.
 func (s *Setup) environ(more []string) []string {
 	more = append(more, "PYTHONNOUSERSITE=1")
 	drops := slices.Clone(disturbing)

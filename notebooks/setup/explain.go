@@ -100,7 +100,7 @@ func unwritable(dir string, err error) error {
 	return fmt.Errorf("cache folder %s: %w", dir, err)
 }
 
-// command is the command that installs a system package here; the names are those of Debian, Fedora and Homebrew.
+// command returns the command that installs a system package here, from its names in Debian, Fedora and Homebrew.
 func command(debian, fedora, mac string) string {
 	if runtime.GOOS == "darwin" {
 		return mac

@@ -24,7 +24,7 @@ const kernelName = "gobnn"
 // errNotOurs says that a kernel of this name is there that set-up did not write.
 var errNotOurs = errors.New("it is no kernel of this project")
 
-// kernelSpec is what Jupyter reads of a kernel.
+// kernelSpec is the file that Jupyter reads for a kernel.
 type kernelSpec struct {
 	Argv          []string          `json:"argv"`
 	DisplayName   string            `json:"display_name"`
@@ -36,8 +36,8 @@ type kernelSpec struct {
 	} `json:"metadata"`
 }
 
-// KernelFolder is where a Jupyter looks for the kernel: that of the user, or of the one installed in prefix, if that is
-// not empty.
+// KernelFolder returns the folder where a Jupyter looks for the kernel: the user's, or, if prefix is not empty, the
+// folder of the Jupyter installed there.
 func KernelFolder(prefix string) (string, error) {
 	data := filepath.Join(prefix, "share", "jupyter")
 	if prefix == "" {

@@ -171,7 +171,7 @@ func (s *Setup) room(ctx context.Context, cache string) (uint64, error) {
 	return s.freeBytes(existing(cache))
 }
 
-// roomFor checks that the disk of dir has so many bytes free.
+// roomFor checks that the disk of dir has `need` bytes free.
 func (s *Setup) roomFor(dir string, need float64) error {
 	free, err := s.freeBytes(existing(dir))
 	if err == nil && float64(free) < need {

@@ -20,7 +20,7 @@ import (
 	"gobnn/bayes/compute/environment"
 )
 
-// Setup are the settings of a set-up. Root and Out must be set.
+// Setup has the settings of a set-up. Root and Out must be set.
 type Setup struct {
 	Root   string    // the project's folder
 	Out    io.Writer // where progress goes

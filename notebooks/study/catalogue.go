@@ -157,7 +157,7 @@ var catalogue = []Experiment{
 		draw:   penaltyWave},
 }
 
-// syntheticNote is that of the tables of made data.
+// syntheticNote is the note of the tables on synthetic data.
 const syntheticNote = "10 repetitions (-reps 100: the paper's); the paper's standard errors are its standard " +
 	"deviations divided by the root of its 100 repetitions; -methods adds methods that it does not have; " + lessDraws
 

@@ -67,7 +67,7 @@ func crescentSettings(o Options, seed uint64) (dataset.Parts, crescentRun, error
 	}, run.Settings{Seed: seed}}, err
 }
 
-// crescentRun are the settings of a training on the crescent.
+// crescentRun has the settings of a training on the crescent.
 type crescentRun struct {
 	ohsmc.Training
 	run.Settings
@@ -81,7 +81,7 @@ func (s crescentRun) fit(ctx context.Context, algorithm fit.Method, parts datase
 // crescentVI is the paper's: q starts at N(0, I), 100 draws a step.
 var crescentVI = baseline.VI{Draws: 100, ZeroMean: true, InitialStdDev: 1, Samples: 1000}
 
-// crescentRival are the same settings for a baseline.
+// crescentRival returns the same settings for a baseline.
 func crescentRival(s crescentRun) baseline.Settings {
 	return baseline.Settings{Epochs: s.Epochs, BatchSize: s.BatchSize, Seed: s.Seed, Optimiser: s.Optimiser}
 }

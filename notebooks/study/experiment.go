@@ -194,7 +194,7 @@ func inPanels(done []*trial, grid viz.GridOptions, panel func(t *trial) (*viz.Fi
 	return viz.Grid(grid, panels...)
 }
 
-// byDataSet are the trials of each data set, in order.
+// byDataSet groups trials by their data set, in order.
 func byDataSet(done []*trial) (groups [][]*trial) {
 	for _, t := range done {
 		if n := len(groups); n > 0 && groups[n-1][0].Data == t.Data {

@@ -129,7 +129,7 @@ const (
 	priorRow     = "the prior"
 )
 
-// fbnnMethods are the rows, with so many draws.
+// fbnnMethods returns the rows, each with the given number of draws.
 func fbnnMethods(draws, epochs int) []fbnnMethod {
 	sghmc, pcn := mcmc.SGHMC{}, mcmc.PreconditionedCrankNicolson{}
 	kernels := map[string]mcmc.Kernel{"SGHMC": sghmc, "pCN": pcn}
@@ -216,8 +216,8 @@ func fbnnTrials(regression bool) func(o Options) ([]*trial, error) {
 	}
 }
 
-// fbnnOf are a table's trials of some methods, on some data sets, of which the first alone is drawn unless others are
-// asked for, or, where sets is nil, on all that fit into memory.
+// fbnnOf returns a table's trials of some methods on some data sets. Only the first of the sets is drawn unless others
+// are asked for. If sets is nil it returns the trials on all sets that fit into memory.
 func fbnnOf(regression bool, sets []string, methods ...string) func(o Options) ([]*trial, error) {
 	return func(o Options) ([]*trial, error) {
 		some, err := fbnnTrials(regression)(o)
@@ -249,7 +249,7 @@ type fbnnRun struct {
 	say    func(format string, args ...any)
 }
 
-// fbnnFit is what a method gave.
+// fbnnFit is the result of a method.
 type fbnnFit struct {
 	posterior *bayes.Posterior
 	predict   func(ctx context.Context, x *mat.Dense) (bayes.Prediction, error)
@@ -495,9 +495,9 @@ func (r fbnnRun) chain(result *fbnn.Result, p bayes.Prediction, out Result) erro
 	return nil
 }
 
-// effective are the least, the median and the largest rank-normalised effective sample size. What is the same in all
-// draws, [draws, parameters], such as the output of an emulator whose units are dead, has none, where package diag
-// counts all.
+// effective returns the least, the median and the largest rank-normalised effective sample size. A column that is
+// constant over the draws, [draws, parameters], such as the output of an emulator whose units are dead, counts 0
+// effective draws. Package diag would count all draws.
 func effective(c *diag.Chains, draws []float64) (least, median, most float64, err error) {
 	var all []float64
 	count := c.Parameters()
@@ -521,7 +521,7 @@ func effective(c *diag.Chains, draws []float64) (least, median, most float64, er
 	return all[0], stat.Quantile(.5, stat.Empirical, all, nil), all[len(all)-1], nil
 }
 
-// constant says whether column i of so many is the same in all rows.
+// constant says whether column i has the same value in all rows.
 func constant(values []float64, i, columns int) bool {
 	for k := i; k < len(values); k += columns {
 		if values[k] != values[i] {

@@ -18,14 +18,14 @@ import (
 )
 
 // The simulated sets of the paper are scikit-learn's make_regression and make_classification with 5 000 000 rows of
-// 1000 features. These are made the same way, with so many.
+// 1000 features. These are made the same way, with fewer rows and features.
 const (
 	simulatedRows, simulatedMore = 2000, 20_000
 	simulatedFeatures            = 100
 	informative                  = 10 // of the features
 )
 
-// simulatedParts are rows of a generator, of which a fifth is the test part.
+// simulatedParts splits the rows of a generator into a training part and a test part of one fifth.
 func simulatedParts(
 	generate func(rng *rand.Rand, rows int) *dataset.Dataset,
 ) func(repetition int, full bool) (dataset.Parts, error) {
@@ -128,7 +128,7 @@ func streamedRows(repetition, rows int) dataset.Source {
 	}
 }
 
-// streamedTest are further rows of the same generator, beyond all of the training part.
+// streamedTest returns further rows of the same generator, beyond all rows of the training part.
 func streamedTest(repetition int, _ bool) (dataset.Parts, error) {
 	d := &dataset.Dataset{Name: "simulated regression" + inBlocks, Task: bayes.Regression, Target: "y"}
 	for k := range streamedFeatures {
@@ -141,7 +141,7 @@ func streamedTest(repetition int, _ bool) (dataset.Parts, error) {
 	return dataset.Parts{Test: d}, err
 }
 
-// Rows of the sets of which the first ones are taken, of the training and of the test part.
+// The number of rows of the training and of the test part, for sets that are cut to their first rows.
 const (
 	firstRows, firstTest   = 2000, 2000
 	adultRows, adultTest   = 32_561, 16_281 // with -full
@@ -166,7 +166,7 @@ func adultParts(_ int, full bool) (parts dataset.Parts, err error) {
 	return parts, err
 }
 
-// firstOf are the first rows of a data set.
+// firstOf returns the first rows of a data set.
 func firstOf(d *dataset.Dataset, rows int) (*dataset.Dataset, error) {
 	some := make([]int, min(rows, d.Rows()))
 	for i := range some {

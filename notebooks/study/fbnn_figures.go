@@ -41,7 +41,7 @@ func fbnnBars(id, metricName string) func(context.Context, Options, []*trial) (*
 	}
 }
 
-// fbnnBoth are the trials of both tables.
+// fbnnBoth returns the trials of both tables.
 func fbnnBoth(o Options) ([]*trial, error) {
 	regressions, err := fbnnTrials(true)(o)
 	if err != nil {
@@ -140,7 +140,7 @@ func mixtureFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, er
 	})
 }
 
-// mixtureKept is how many draws are kept to be drawn.
+// mixtureKept is the number of draws that are kept for the figure.
 const mixtureKept = 2000
 
 // sampleMixture is one chain from the middle, and how much of the mixture it has seen.
@@ -276,7 +276,7 @@ func along(ctx context.Context, result *fbnn.Result, out Result, suffix string) 
 	return err
 }
 
-// principal are the mean of rows, the two leading axes, of length one, and the rows' scores along these.
+// principal returns the mean of the rows, the two leading axes, of length one, and the rows' scores along them.
 func principal(rows *mat.Dense) (mean []float64, axes, scores [][]float64) {
 	n, d := rows.Dims()
 	mean = make([]float64, d)
@@ -303,7 +303,7 @@ func principal(rows *mat.Dense) (mean []float64, axes, scores [][]float64) {
 // planeKinds names what a potential is by.
 var planeKinds = map[string]string{"true": "network", "emulated": "emulator"}
 
-// drawPlane are the panels of a data set: the two log-likelihoods over the plane with the pairs, and both along the
+// drawPlane draws the panels of a data set: the two log-likelihoods over the plane with the pairs, and both along the
 // draws of paper mode and of the default. The plane shows s = 1 - log10(1 + Phi - least) / most, where least is the
 // lowest Phi on the lattice and most the greatest of these logarithms: Phi itself spans four powers of ten.
 func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
@@ -362,7 +362,7 @@ func alongFeature(_ context.Context, o Options, done []*trial) (*viz.Figure, err
 	})
 }
 
-// drawAlong are the running means over an eighth of the rows, in the order of the first principal component.
+// drawAlong draws running means over an eighth of the rows, in the order of the first principal component.
 func drawAlong(title string, x *mat.Dense, y []float64, r Result) (*viz.Figure, error) {
 	standard := mat.DenseCopyOf(x)
 	rows, features := x.Dims()

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// fbnnPrinted are tables A1 and A2 as they are printed: data sets with an empty line between, and of each its name and
-// a line for each method: mean squared error, or accuracy in per cent; coverage probability in per cent, or ECE;
-// seconds; effective sample size, least, median and most; least effective draws a second; speed-up.
+// fbnnPrinted has tables A1 and A2 as they are printed. An empty line separates the data sets. Each has its name and a
+// line for each method. The columns are mean squared error, or accuracy in per cent; coverage probability in per cent,
+// or ECE; seconds; effective sample size, least, median and most; least effective draws a second; speed-up.
 //
 //go:embed fbnn_paper.txt
 var fbnnPrinted string
 
-// fbnnReported are the paper's numbers of a data set, by method and metric. Its FBNN is ours in paper mode, its
+// fbnnReported returns the paper's numbers for a data set, by method and metric. Its FBNN is ours in paper mode, its
 // coverage probability the coverage of f.
 func fbnnReported(data string) map[string]map[string]Reported {
 	out := map[string]map[string]Reported{}

@@ -21,8 +21,8 @@ var (
 		"NLPD" + ofNetwork}, chainMetrics...)
 )
 
-// fbnnCells are the cells of a table of these metrics, with speed-ups: the least effective size a second over that of
-// BNN-SGHMC, as the paper has it.
+// fbnnCells returns the cells of a table of these metrics, with speed-ups. As in the paper, a speed-up is the least
+// effective sample size a second divided by BNN-SGHMC's.
 func fbnnCells(id string, metrics []string) func(done []*trial) []Cell {
 	return func(done []*trial) (cells []Cell) {
 		for _, group := range byDataSet(done) {

@@ -86,7 +86,8 @@ func reportedAt(values []float64, i int) Reported {
 	return Reported{Value: values[i], SE: values[n+i] / math.Sqrt(5)}
 }
 
-// guided are attempts of a proposal: the paper's step size and equations, and a smaller step with N/M in the weights.
+// guided returns attempts of a proposal: the paper's step size and equations, and a smaller step with N/M in the
+// weights.
 func guided(proposal ohsmc.Proposal) []attempt {
 	return variants(100,
 		ohsmc.Guided{Proposal: proposal, StepSize: train.Constant(.01), PerBatch: true},
@@ -233,9 +234,9 @@ func (s regressionData) trial(
 	return &trial{Key: key, set: s.data, reps: s.extent(o).reps, run: run, paper: paper, programs: b}
 }
 
-// regressionScores are a contender's on the test part, in the target's units, with the seconds of the fit that is kept,
-// its epochs, and its validations as losses: twice the standardised target's NLPD less that of a perfect mean, in the
-// target's squared units, which is the mean squared error if all particles agree.
+// regressionScores returns a contender's scores on the test part, in the target's units, with the seconds and epochs of
+// the kept fit, and its validations as losses. A loss is twice the standardised target's NLPD minus the NLPD of a
+// perfect mean, in the target's squared units. If all particles agree it is the mean squared error.
 func (b *bench) regressionScores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (Result, error) {
 	f, err := b.choose(ctx, c, parts, seed)
 	if err != nil {

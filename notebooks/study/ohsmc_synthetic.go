@@ -88,8 +88,8 @@ var twoMoons = synthetic{
 // of100 is the paper's mean with its standard error, from the standard deviation over 100 repetitions.
 func of100(mean, deviation float64) Reported { return Reported{mean, deviation / 10} }
 
-// The scores of Table 1 against the true function, at the test rows: the mean over particles of each one's RMSE, which
-// is the paper's, and that of the predictive mean.
+// The scores of Table 1 against the true function, at the test rows: the mean of the particles' RMSEs, which is the
+// paper's score, and the RMSE of the predictive mean.
 const (
 	trueParticleRMSE = "particle RMSE to the truth"
 	trueRMSE         = "RMSE to the truth"

@@ -14,7 +14,7 @@ import (
 	"gobnn/ohsmc"
 )
 
-// table4Size is how much of Table 4 of Zhao et al. 2024 (section 4.4 and appendix D) is computed.
+// table4Size is the extent to which Table 4 of Zhao et al. 2024 (section 4.4 and appendix D) is computed.
 type table4Size struct {
 	train, validation, test int // rows
 	batch                   int
@@ -52,7 +52,7 @@ var table4Model = bayes.Model{
 	Scaling:    bayes.Scaling{KeepFeatures: true},
 }
 
-// table4Reported are the paper's numbers, whose NLPDs and ECEs are printed times 100. Missing are VB's NLPD and the
+// table4Reported has the paper's numbers. The paper prints NLPDs and ECEs times 100. Missing are VB's NLPD and the
 // deviation of its accuracy, which our copy of the paper does not show.
 var table4Reported = map[string]map[string]Reported{
 	"OHSMC": {"NLPD": of10(.0287, .0024), "ECE": of10(.0035, .0006), "accuracy": of10(.9902, .0007)},

@@ -49,7 +49,7 @@ var table8 = []table8Row{
 		"SGSMC-HMC": {.84, .10, .79}, "SWAG": {.35, .07, .85}, "VB": {.28, .03, .90}}},
 }
 
-// reported are the paper's numbers for a method, by metric.
+// reported returns the paper's numbers for a method, by metric.
 func (row table8Row) reported(method string) map[string]Reported {
 	metrics := []string{"NLPD", "particle RMSE"}
 	if len(row.paper[method]) == 3 {

@@ -2,7 +2,7 @@ package study
 
 import "time"
 
-// Pace is how far a study's repetitions are, by what Options.Repetition tells.
+// Pace measures the progress of a study's repetitions. Options.Repetition feeds it.
 type Pace struct {
 	At             Repetition // the last one that began, was done or kept
 	Running        bool
@@ -32,11 +32,11 @@ func (p *Pace) Note(r Repetition, now time.Time) {
 	}
 }
 
-// Elapsed is how long the repetition has run.
+// Elapsed returns the time that the repetition has run.
 func (p *Pace) Elapsed(now time.Time) time.Duration { return now.Sub(p.began) }
 
-// Left are the seconds that this method has left, by its repetitions that ran now, or before there are any by the
-// seconds that each is expected to take; known is false where neither is.
+// Left estimates the seconds that this method still takes, from its repetitions that ran now. Before the first it uses
+// the expected seconds of a repetition; known is false if these are 0.
 func (p *Pace) Left(now time.Time, expected float64) (seconds float64, known bool) {
 	each := p.mean
 	if p.measured == 0 {

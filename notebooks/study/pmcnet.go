@@ -169,7 +169,7 @@ func (d pmcnetData) methods(full bool) []pmcnetMethod {
 
 func (d pmcnetData) isControl() bool { return d.raw }
 
-// annealed is SGLD's first step, in which the package's default is what it is at t = 0.
+// annealed returns the StepSize of SGLD for which the annealed step at t = 0 is the package's default.
 func (d pmcnetData) annealed() float64 {
 	parts, err := d.parts(0)
 	if err != nil {

@@ -27,11 +27,11 @@ import (
 
 // The benchmark of Javid, Handley, Hobson and Lasenby ("Compromise-free Bayesian neural networks", arXiv 2004.12211,
 // 2020): ten halves of boston, features and target standardised by the training half, a Gaussian likelihood of variance
-// 1 and the prior N(0, 1) for every weight and bias; or precisions of all of these with Gamma priors. They give, by
-// nested sampling, the log of the mean of Z over the ten splits, and the test mean squared error of the posterior's
+// 1 and the prior N(0, 1) for every weight and bias; or precisions of all of these with Gamma priors. They publish the
+// log of the mean of Z over the ten splits, by nested sampling, and the test mean squared error of the posterior's
 // mean. Their order of biases does not change Z.
 
-// evidenceRow is a network, and what they publish of it.
+// evidenceRow is a network, with the numbers that they publish for it.
 type evidenceRow struct {
 	name    string
 	network nn.MLP
@@ -79,7 +79,7 @@ const (
 	learntName = ", learnt" // ends the names of rows with learnt precisions
 )
 
-// evidenceFew are the rows that are computed unless -full or -data asks for others.
+// evidenceFew lists the rows that are computed unless -full or -data asks for others.
 var evidenceFew = []string{linearRow, "tanh 2", "ReLU 2"}
 
 // The estimators, which stand beside each other: tempered SMC from the prior, weighted draws of a mixture fitted to its
@@ -113,7 +113,7 @@ const evidenceVersion = 7
 // splits of the benchmark.
 const evidenceSplits = 10
 
-// evidenceAsked are the rows that the options ask for.
+// evidenceAsked returns the rows that the options ask for.
 func evidenceAsked(o Options) ([]evidenceRow, error) {
 	known := distinct(evidenceRows, func(r evidenceRow) string { return r.name })
 	names, err := chosen("data set", o.Data, known)
@@ -159,7 +159,7 @@ func runEvidence(ctx context.Context, o Options) ([]Cell, error) {
 	return slices.Concat(found...), errors.Join(failed...)
 }
 
-// largestFirst are the numbers of the rows in an order in which no long row is left to the end.
+// largestFirst returns the indices of the rows, the largest networks first, so that no long row is left to the end.
 func largestFirst(rows []evidenceRow) []int {
 	units := make([]float64, len(rows))
 	order := make([]int, len(rows))
@@ -183,27 +183,28 @@ func (r evidenceRow) model() bayes.Model {
 	return m
 }
 
-// fewUnits is up to how many units of one hidden layer a mixture of two components has all images of the posterior; of
-// eight units the bridge was 2 too low.
+// fewUnits is the largest number of units in one hidden layer for which a mixture of two components covers all images
+// of the posterior. With eight units the bridge's log evidence was 2 too low.
 const fewUnits = 4
 
-// mixture is what whole runs have beside SMC; false where none fits.
+// mixture returns the mixture and bridge that whole runs add to SMC; false where no mixture fits.
 func (r evidenceRow) mixture() (a annealed.Annealed, fits bool) {
 	hidden := r.network.Hidden
 	return annealed.Annealed{Components: 2, Bridge: annealed.BridgeAlways}, len(hidden) == 0 ||
 		len(hidden) == 1 && hidden[0] <= fewUnits
 }
 
-// algorithms are what runs are made of: quick ones, by SMC alone, tell which splits decide the mean, and give replica
-// exchange its ladder. Whole ones have a mixture and a bridge too, where one fits; where none does they are like the
-// quick one, which is the first of them, and compiled with it. Waste-free chains are quickest; in networks of several
-// hidden layers those of 10 places gave log evidences of .2 to .4 below replica exchange's in the mean of 176 runs,
-// those of 30, from 6000 particles, none (24 runs; their distances to it are 1.36 combined errors, root mean square),
-// nor do 3000 in the recorded rows (1.1 combined errors); 1800 gave .18 below. Where the noise is learnt a posterior
-// is narrow, and 20 places of a chain do not forget where it began: two runs of two tanh units differed by 2 in their
-// bridges and by 7 in a quick one, 8 of its errors; there particles are moved until they forget, and replicas of four
-// tanh units are on their way for two thousand sweeps: after 600 the log evidence still rose by 3. A mixture of a
-// fixed number of components is one compilation of the bridge.
+// algorithms returns the algorithms of the runs. Quick runs, by SMC alone, show which splits decide the mean, and give
+// replica exchange its ladder. Whole runs add a mixture and a bridge where a mixture fits. Where none does, they are
+// like the quick run, which is the first of them, and compiled with it. Waste-free chains are quickest, but must be
+// long enough in networks of several hidden layers. There chains of 10 places gave log evidences .2 to .4 below replica
+// exchange's, in the mean of 176 runs. Chains of 30 places from 6000 particles gave no difference (24 runs; their
+// distances to it are 1.36 combined errors, root mean square). Nor do 3000 particles in the recorded rows (1.1 combined
+// errors); 1800 gave .18 below. Where the noise is learnt the posterior is narrow, and a chain of 20 places does not
+// forget where it began: two runs of two tanh units differed by 2 in their bridges, and by 7 in a quick run, 8 of its
+// errors. So there particles are moved until they forget. Replicas of four tanh units need two thousand sweeps to
+// arrive: after 600 the log evidence still rose by 3. A mixture has a fixed number of components, so that the bridge is
+// compiled once.
 func (r evidenceRow) algorithms() (quick baseline.SMC, whole any, exchange baseline.ReplicaExchange) {
 	mixed, fits := r.mixture()
 	kernel := mcmc.HMC{Steps: 5}
@@ -393,10 +394,10 @@ func (r evidenceRun) annealed(values map[string]float64, said *annealed.Estimate
 	}
 }
 
-// powerName is that of a power of an SMC run's ladder in its kept result.
+// powerName is the name in a kept result of a power of the SMC run's ladder.
 func powerName(i int) string { return fmt.Sprintf("power %03d", i+1) }
 
-// ladder is what the powers of an SMC run make of a replica exchange's.
+// ladder makes the ladder of a replica exchange from the powers of an SMC run.
 func ladder(r Result) []float64 {
 	var powers []float64
 	for i := 0; ; i++ {

@@ -14,9 +14,10 @@ import (
 
 // This file is the exact log evidence of a linear row of the evidence benchmark.
 
-// exact is the log of the mean of Z of a linear row. With X's singular values s and a = U'y, and since features and
-// target are centred, y is independent in the directions of U, in that of the constant, and in all others, given the
-// precisions of the noise, t, of the weights, w, and of the bias, b: of variance 1/t + s^2/w, 1/t + n/b and 1/t.
+// exact returns the log of the mean of Z of a linear row. Let s be X's singular values and a = U'y; features and target
+// are centred. Given the precisions t of the noise, w of the weights and b of the bias, y is independent in three kinds
+// of directions: variance 1/t + s^2/w in the directions of U, 1/t + n/b in the direction of the constant, and 1/t in
+// all others.
 func (r evidenceRow) exact() (estimate, error) {
 	var all []estimate
 	for split := range evidenceSplits {
@@ -60,7 +61,7 @@ func (r evidenceRow) exact() (estimate, error) {
 	return meanEvidence(all), nil
 }
 
-// linearModel are centred data as exact sees them: singular values, U'y, |y|^2, and their number.
+// linearModel holds the centred data as exact uses them: singular values, U'y, |y|^2, and the number of rows.
 type linearModel struct {
 	s, along  []float64
 	square, n float64
@@ -71,8 +72,8 @@ func (l linearModel) given(t, w, b float64) float64 {
 	return l.noise(t) + l.weights(t, w) + l.bias(t, b)
 }
 
-// learnt is the log evidence where each precision is of the Gamma distribution of shape 1 and rate 1: by the trapezoid
-// rule over their logarithms, whose integrand is smooth and 0 at the ends.
+// learnt is the log evidence where each precision has the Gamma distribution of shape 1 and rate 1. It integrates over
+// their logarithms by the trapezoid rule; the integrand is smooth, and 0 at the ends.
 func (l linearModel) learnt() float64 {
 	const from, to, step = -14., 6., .125
 	integral := func(f func(precision float64) float64) float64 {
@@ -92,7 +93,7 @@ func (l linearModel) learnt() float64 {
 // noise is the log-density of y if it were all noise.
 func (l linearModel) noise(t float64) float64 { return .5*l.n*math.Log(t/(2*math.Pi)) - .5*t*l.square }
 
-// weights is the log-density of y in the directions of U less that of the noise alone.
+// weights is the log-density of y in the directions of U, minus its value under the noise alone.
 func (l linearModel) weights(t, w float64) float64 {
 	sum := 0.
 	for i, s := range l.s {

@@ -6,25 +6,25 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// This file says what the runs of a row of the evidence benchmark give, and on which split the next one is to be made.
+// This file combines the runs of a row of the evidence benchmark, and chooses the split of the next run.
 
-// mostEvidenceRuns is how many whole runs, and how many replica exchanges, a row may have before it is left with the
-// standard error that it has.
+// mostEvidenceRuns is the largest number of whole runs, and of replica exchanges, of a row. After these the row keeps
+// the standard error that it has.
 const mostEvidenceRuns = 30
 
 // smallShare is the share of the mean of Z below which a split has no whole run and no replica exchange, even if what
 // is known of it is three standard errors too low.
 const smallShare = .02
 
-// enoughToSay is how many whole runs are made on a split that has less than a small share by them, and may have more by
-// their errors, before it has a replica exchange, which takes longer than these.
+// enoughToSay is the number of whole runs on a doubtful split before its first replica exchange, which takes longer
+// than these. A split is doubtful if the runs give it less than smallShare, but their errors allow more.
 const enoughToSay = 3
 
-// lesserShare is how much of the mean a split has, by SMC, whose first replica exchange is half as long as others.
+// lesserShare is the share of the mean, by SMC, below which a split's first replica exchange is half as long as others.
 const lesserShare = .1
 
-// evidenceRuns are the runs of a row on each split: a quick one, and whole ones and replica exchanges, which replace
-// it.
+// evidenceRuns holds the runs of a row on each split: a quick run, and the whole runs and replica exchanges that
+// replace it.
 type evidenceRuns struct {
 	quick            [evidenceSplits]Result
 	whole, exchanged [evidenceSplits][]Result
@@ -39,8 +39,8 @@ const (
 	exchangeRun evidenceKind = byExchange
 )
 
-// within is the standard error of a row that is enough of replica exchange; three times that is of SMC, which needs
-// three times the time for the same error and is there to check it.
+// within is the standard error at which a row has enough replica exchanges. For SMC three times this is enough: it
+// needs three times the time for the same error, and only checks replica exchange.
 func (r evidenceRow) within() float64 {
 	if r.learnt {
 		return .2
@@ -48,9 +48,9 @@ func (r evidenceRow) within() float64 {
 	return .05
 }
 
-// next is the run that is to be made: first those of splits that may have more than a small share of the mean, the
-// largest first, then, while a standard error is too large, where it helps most; none where they are small enough, and
-// then se is 0, or there were too many, and then se is the error that is left.
+// next chooses the next run. First come the splits without a run that may have more than a small share of the mean, the
+// largest first. Then, while a standard error is too large, the next run is where it lowers the error most. more is
+// false at the end: se is 0 if all errors are small enough, or the error that is left after too many runs.
 func (runs *evidenceRuns) next(within float64) (next evidenceRun, se float64, more bool) {
 	for _, c := range []struct {
 		kind   evidenceKind
@@ -89,8 +89,8 @@ func (runs *evidenceRuns) next(within float64) (next evidenceRun, se float64, mo
 	return evidenceRun{}, se, false
 }
 
-// shares are how much of the mean of Z each split may have, as a logarithm: three standard errors above the least that
-// its quick run and its whole ones say.
+// shares returns the log of the share of the mean of Z that each split may have: the smaller of the estimates by its
+// quick run and by its whole runs, each plus three standard errors.
 func (runs *evidenceRuns) shares() (most [evidenceSplits]float64) {
 	known := runs.splits(byTempering)
 	mean := meanEvidence(known).value + math.Log(evidenceSplits)
@@ -103,14 +103,14 @@ func (runs *evidenceRuns) shares() (most [evidenceSplits]float64) {
 	return most
 }
 
-// share is how much of the mean of Z a split has by SMC.
+// share returns the share of the mean of Z that a split has by SMC.
 func (runs *evidenceRuns) share(split int) float64 {
 	known := runs.splits(byTempering)
 	return math.Exp(known[split].value-meanEvidence(known).value) / evidenceSplits
 }
 
-// longer is how long the next run on a split should be, so that the standard error falls to what is wanted: in halves,
-// from .5 to 8; as long as all before where other splits need more runs too, and 1 where there was none.
+// longer returns the length of the next run on a split that lowers the standard error to `within`, in halves, from .5
+// to 8. If other splits need more runs too, it is the length of all runs before; without a run before, it is 1.
 func (runs *evidenceRuns) longer(method string, split int, within float64) float64 {
 	splits := runs.splits(method)
 	e := meanEvidence(splits)
@@ -142,9 +142,9 @@ func estimateOf(r Result, method string) estimate {
 	return estimate{r.Values[method], r.Values[method+" error"]}
 }
 
-// of is an estimator's log of the mean over splits of the mean of Z over a split's runs, with its standard error by the
-// delta method from those that the runs state, and by how much another run on each split would lower its
-// variance. Of a split without a whole run it is SMC's.
+// of returns an estimator's log of the mean over splits of the mean of Z over a split's runs. The standard error
+// follows by the delta method from the runs' own. gain is the decrease of the variance by another run on each split. A
+// split without a run of this estimator takes SMC's quick run.
 func (runs *evidenceRuns) of(method string) (e estimate, gain [evidenceSplits]float64) {
 	splits := runs.splits(method)
 	e = meanEvidence(splits)
@@ -154,7 +154,7 @@ func (runs *evidenceRuns) of(method string) (e estimate, gain [evidenceSplits]fl
 	return e, gain
 }
 
-// splits are an estimator's log Z of each split; without a whole run it is that of the quick one, by SMC.
+// splits returns an estimator's log Z of each split; without a run of its own it is the quick run's, by SMC.
 func (runs *evidenceRuns) splits(method string) (splits []estimate) {
 	for k, some := range runs.some(method) {
 		if len(some) == 0 {
@@ -174,7 +174,7 @@ func (runs *evidenceRuns) splits(method string) (splits []estimate) {
 	return splits
 }
 
-// some are the runs that an estimator has.
+// some returns the runs of an estimator.
 func (runs *evidenceRuns) some(method string) *[evidenceSplits][]Result {
 	if method == byExchange {
 		return &runs.exchanged
@@ -197,16 +197,16 @@ func meanEvidence(splits []estimate) estimate {
 	return estimate{total - math.Log(float64(len(splits))), math.Sqrt(variance)}
 }
 
-// part is what a split adds to the variance of the mean over them.
+// part returns a split's contribution to the variance of the mean over splits.
 func part(split, mean estimate) float64 {
 	p := math.Exp(split.value-mean.value) / evidenceSplits * split.se
 	return p * p
 }
 
-// byLength is the entry of a kept result for how often it is as long as a first run of its kind; 1 where it is missing.
+// byLength is the entry of a kept result for its length in units of a first run of its kind; 1 where it is missing.
 const byLength = "length"
 
-// lengthOf is the length of a run, and that of all runs of a split.
+// lengthOf returns the length of a run; lengthOfAll sums the lengths of a split's runs.
 func lengthOf(one Result) float64 {
 	if length, ok := one.Values[byLength]; ok {
 		return length

@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// pmcnetFigure has the panels of each data set, in so many columns.
+// pmcnetFigure makes a figure of the panels of each data set, in the given number of columns.
 func pmcnetFigure(
 	columns int, draw func(d pmcnetData, methods []string, results map[string][]Result) ([]*viz.Figure, error),
 ) func(context.Context, Options, []*trial) (*viz.Figure, error) {

@@ -29,7 +29,7 @@ func (s pmcnetScores) with(names string, values ...float64) pmcnetScores {
 	return s
 }
 
-// reported are the numbers by metric.
+// reported returns the numbers by metric.
 func (s pmcnetScores) reported() map[string]Reported {
 	out := map[string]Reported{}
 	for name, v := range s {
@@ -46,7 +46,7 @@ const (
 	severalScore = "AUC F1 accuracy"
 )
 
-// pmcnetPaper are tables 2, 3, 6, 7 and 10, by data set and method.
+// pmcnetPaper has tables 2, 3, 6, 7 and 10, by data set and method.
 var pmcnetPaper = map[string]map[string]pmcnetScores{
 	"control 50": {pmcPaper: scoresOf(binaryScores, .9183, .9347, .7087, .9493, .8308, .7984).
 		with(binaryScores, .0191, .0216, .1294, .0264, .0525, .0767)},
@@ -120,7 +120,8 @@ var (
 	deepMetrics = []string{"MSE", "MSE std", "MSE of the mean", "NLPD", "ESS", "k-hat"}
 )
 
-// only are the cells of these metrics, in their order, that have a value: k-hat of particles without weights is none.
+// only returns the cells of these metrics, in their order, that have a value. The k-hat of particles without weights
+// has none.
 func only(cells []Cell, metrics []string) (some []Cell) {
 	for _, name := range metrics {
 		i := slices.IndexFunc(cells, func(c Cell) bool { return c.Metric == name })

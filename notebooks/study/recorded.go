@@ -134,7 +134,7 @@ func (r *Records) Save() error {
 	return nil
 }
 
-// Check is an error unless RESULTS.md is what the records render to.
+// Check returns an error unless RESULTS.md equals what the records render to.
 func (r *Records) Check() error {
 	text, err := os.ReadFile(r.file)
 	if err != nil {

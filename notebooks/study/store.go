@@ -198,8 +198,8 @@ var (
 	goField   = regexp.MustCompile(`(?:(\w+):)?("[^"]*"|[\w.+\-()]+)`) // a field or a type of %#v
 )
 
-// meaning is what settings say: their values that are not zero, by the names of their fields, sorted. It stays the same
-// where a field that was not set is removed, or one moves to another struct, or a type to another package.
+// meaning returns the values of settings that are not zero, by the names of their fields, sorted. It stays the same if
+// an unset field is removed, a field moves to another struct, or a type to another package.
 func meaning(settings json.RawMessage) string {
 	var value any
 	if json.Unmarshal(settings, &value) != nil {

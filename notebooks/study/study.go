@@ -69,7 +69,7 @@ type Options struct {
 	Repetition   func(Repetition)  // called where a repetition begins and where one is done or was kept; nil: none
 }
 
-// extent are a number of repetitions and of epochs.
+// extent has a number of repetitions and a number of epochs.
 type extent struct{ reps, epochs int }
 
 func (o Options) extent(own, paper extent) extent {
@@ -146,8 +146,8 @@ func Find(id string) (Experiment, error) {
 // mostNearest is the greatest number of names that Nearest returns.
 const mostNearest = 5
 
-// Nearest are the names that one mistyped may stand for: those that contain it, or else those that are the fewest
-// letters from it.
+// Nearest returns the names that a mistyped name may stand for: the names that contain it, or else the ones that are
+// the fewest letters away.
 func Nearest(name string, of []string) []string {
 	var found []string
 	least := -1

@@ -123,13 +123,13 @@ func shown(text string) string {
 	})
 }
 
-// mostColumns is how many methods fit side by side into a notebook's width.
+// mostColumns is the number of methods that fit side by side into a notebook's width.
 const mostColumns = 10
 
-// Matrix is one metric of the cells as a table for a notebook, a row for each data set and a column for each method, in
-// the order in which they come, or the other way round where that would be too wide: ours ± its standard error, or
-// where it is not finite "diverged" of losses and "-" of other scores, or "not measured" where there are no
-// repetitions, and the paper's number in brackets where it has one. Data sets without the metric are left out.
+// Matrix makes a table for a notebook of one metric of the cells. It has a row for each data set and a column for each
+// method, in the order in which they come, or the other way round where that would be too wide. A cell has our value ±
+// its standard error, and the paper's number in brackets where it has one. A loss that is not finite is "diverged",
+// another such score "-"; without repetitions it is "not measured". Data sets without the metric are left out.
 func Matrix(cells []Cell, metric string) string {
 	cells = slices.DeleteFunc(slices.Clone(cells), func(c Cell) bool { return c.Metric != metric })
 	methods := distinct(cells, func(c Cell) string { return c.Method })
@@ -206,7 +206,7 @@ func (c Cell) decimals() string {
 	return fmt.Sprintf("%%.%df", n)
 }
 
-// distinct are the names of items, each once, in the order in which they come.
+// distinct returns the names of items, each once, in the order in which they come.
 func distinct[T any](items []T, name func(T) string) []string {
 	var names []string
 	for _, item := range items {
@@ -217,7 +217,7 @@ func distinct[T any](items []T, name func(T) string) []string {
 	return names
 }
 
-// markdown writes a table, of which the first so many columns are text.
+// markdown writes a table. The first `text` columns are text, the others numbers.
 func markdown(out *strings.Builder, head []string, text int, table [][]string) {
 	rule := make([]string, len(head))
 	for i := range rule {

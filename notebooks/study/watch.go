@@ -10,9 +10,9 @@ import (
 	"gobnn/viz"
 )
 
-// Watch shows in a progress bar with a title, each second, which repetition of which data set and method runs, how long
-// it has run, and what is left of this method by the repetitions before it. Call done at the end, which says how many
-// were computed and how many kept.
+// Watch shows a progress bar with a title, updated each second. It names the running repetition, its data set and
+// method, the time it has run, and the time that is left for this method, estimated from the repetitions before. Call
+// done at the end; it shows how many repetitions were computed and how many kept.
 func (o Options) Watch(title string) (watched Options, done func()) {
 	w := &watch{bar: viz.NewProgress(title), now: time.Now, began: time.Now()}
 	before := o.Repetition
@@ -31,7 +31,7 @@ func (o Options) Watch(title string) (watched Options, done func()) {
 	}
 }
 
-// watch is what a bar knows of a study.
+// watch feeds a progress bar with the state of a study.
 type watch struct {
 	bar   *viz.Progress
 	now   func() time.Time
@@ -55,7 +55,7 @@ func (w *watch) show() {
 	}
 }
 
-// line is what stands beside the bar.
+// line returns the text beside the bar.
 func (w *watch) line() string {
 	now := w.now()
 	line := fmt.Sprintf("%s, %s, %v", dataset.Label(w.pace.At.Data), w.pace.At.Method,
@@ -66,7 +66,7 @@ func (w *watch) line() string {
 	return line
 }
 
-// end is how many repetitions there were and what stands beside the full bar.
+// end returns the number of repetitions, and the text beside the full bar.
 func (w *watch) end() (steps int, note string) {
 	switch steps = w.pace.Computed + w.pace.Kept; {
 	case steps == 0: // such as a figure that trains as it draws: one step, or the bar would run on

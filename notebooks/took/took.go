@@ -20,7 +20,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Here is how long a study or a notebook took on this machine, in seconds; 0 is not known.
+// Here has the times that a study or a notebook took on this machine, in seconds; 0 if not known.
 type Here struct {
 	Nothing float64 `json:"from_nothing,omitempty"`
 	Kept    float64 `json:"from_kept,omitempty"`
@@ -35,7 +35,7 @@ func file() (string, error) {
 	return filepath.Join(cache, "took.json"), nil
 }
 
-// Measured are this machine's times by name: a study's ID, or a notebook's name with .ipynb.
+// Measured returns this machine's times by name: a study's ID, or a notebook's name with .ipynb.
 func Measured() (map[string]Here, error) {
 	path, err := file()
 	if err != nil {
@@ -88,13 +88,13 @@ func Note(name string, seconds float64, kept bool) error {
 // Row is one method on one data set of a study.
 type Row struct{ Study, Data, Method string }
 
-// Cost is how long a row's repetitions took together where they were recorded.
+// Cost is the total time of a row's repetitions on the machine that recorded them.
 type Cost struct {
 	Seconds     float64
 	Repetitions int
 }
 
-// Recorded are the rows of the results committed in the project's folder root.
+// Recorded returns the rows of the results committed in the project's folder root.
 func Recorded(root string) (map[Row]Cost, error) {
 	results := os.DirFS(filepath.Join(root, "notebooks", "results"))
 	paths, err := fs.Glob(results, "*.json")
@@ -128,8 +128,8 @@ func Recorded(root string) (map[Row]Cost, error) {
 	return rows, nil
 }
 
-// Study is the sum over a study's rows; 0: nothing is recorded. Methods that took the same seconds on the same data are
-// those of one run, such as its several estimates, and count once.
+// Study sums the seconds of a study's rows; 0: nothing is recorded. Methods that took the same seconds on the same data
+// belong to one run, such as its several estimates, and count once.
 func Study(rows map[Row]Cost, id string) (seconds float64) {
 	type run struct {
 		data string
@@ -147,9 +147,9 @@ func Study(rows map[Row]Cost, id string) (seconds float64) {
 
 var studyName = regexp.MustCompile(`"((?:pmcnet|ohsmc|gohsmc|fbnn|pbnn)\.[A-Za-z0-9.]+)\\?"`)
 
-// Notebook is the sum over the studies that a notebook's cells name, as they were recorded: an estimate of what it
-// takes from nothing, as a cell may ask for a part of a study, and does what no study does. Those of which no time is
-// recorded are untimed: they may take longer than all others.
+// Notebook sums the recorded seconds of the studies that a notebook's cells name. This only estimates its time from
+// nothing: a cell may ask for a part of a study, or compute something else. untimed lists the studies without a
+// recorded time, which may take longer than all others.
 func Notebook(rows map[Row]Cost, path string) (seconds float64, untimed []string, err error) {
 	named, err := studiesOf(path)
 	for _, id := range named {
@@ -161,7 +161,7 @@ func Notebook(rows map[Row]Cost, path string) (seconds float64, untimed []string
 	return seconds, untimed, err
 }
 
-// studiesOf are the studies that a notebook's cells name.
+// studiesOf returns the studies that a notebook's cells name.
 func studiesOf(path string) (named []string, err error) {
 	cells, err := execute.Sources(path, "code")
 	if err != nil {
