@@ -68,8 +68,8 @@ var (
 //     (environment.Dir, environment.Accelerator), in $PJRT_PLUGIN_LIBRARY_PATH and in ~/.local/lib/go-xla;
 //  3. else GoMLX's Go backend, with one line on standard error that names the command that installs XLA.
 //
-// If a plugin is skipped, such as that for CUDA on a machine without a GPU, a line on standard error says so. Device
-// says what the engine computes on.
+// If a plugin is skipped, such as the plugin for CUDA on a machine without a GPU, a line on standard error says so.
+// Device says what the engine computes on.
 //
 // Nothing is downloaded.
 func Default() (*Engine, error) {
@@ -98,8 +98,8 @@ func Default() (*Engine, error) {
 	return Open(GoBackend)
 }
 
-// noticeOf is what Default says once: what it passed over, and what it computes on. On a terminal the cursor may be at
-// the end of a progress line, which is written again in place: the notice takes that line, and the bar goes on below.
+// noticeOf makes the notice that Default prints once: the plugins it passed over, and the device it computes on. On a
+// terminal the cursor may be at the end of a progress line. The notice overwrites that line, and the bar goes on below.
 func noticeOf(failures []error, on string, terminal bool) string {
 	var text strings.Builder
 	if terminal {
@@ -133,8 +133,8 @@ func goBackendReason(failed int) string {
 const devicesOption = "cpu_devices"
 
 // Open opens a backend by GoMLX's configuration string, such as "xla:/path/to/plugin.so" or GoBackend; "xla:cuda",
-// "xla:tpu" and "xla:cpu" are the installed plugin of that kind. A configuration that is open already is shared.
-// The errors name the cure; that of a plugin which is not there wraps ErrNoPlugin.
+// "xla:tpu" and "xla:cpu" are the installed plugin of that kind. A configuration that is open already is shared. The
+// errors name the cure. If the plugin is not there, the error wraps ErrNoPlugin.
 //
 // Options follow a comma. "xla:cuda,visible_devices=1" takes the second GPU that nvidia-smi lists,
 // "visible_devices=0;1" the first two; CUDA_VISIBLE_DEVICES works too. XLA takes at most three quarters of a GPU's

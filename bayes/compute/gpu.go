@@ -99,9 +99,9 @@ func checkAccelerator(argument string) ([]accelerator.GPU, error) {
 	return gpus, err
 }
 
-// prepareCUDA sets what CUDA and XLA read from the environment, where the user has not, and returns the configuration
-// with float32 products computed in float32: go-xla's default on CUDA is TensorFloat-32, whose products have three
-// digits, too few for the difference of two log-densities over many rows. ",tf32=true" asks for it.
+// prepareCUDA sets the environment variables that CUDA and XLA read, where the user has not set them. It returns the
+// configuration with float32 products computed in float32. go-xla's default on CUDA is TensorFloat-32, whose products
+// have three digits, too few for the difference of two log-densities over many rows. ",tf32=true" asks for it.
 func prepareCUDA(argument string) (string, error) {
 	plugin, _, _ := strings.Cut(argument, ",")
 	set := func(name, value string) error {
@@ -148,9 +148,9 @@ func (e *Engine) Device() string {
 	return e.backend.DeviceDescription(0)
 }
 
-// memory is what an engine may use on each device: what was free on the fullest of its GPUs when it was opened, 0 if
-// nothing was, and at most what XLA's allocator takes, three quarters of a GPU unless the option memory_fraction says
-// otherwise.
+// memory is the limit of an engine's memory on each device: the free memory of the fullest of its GPUs when it was
+// opened, 0 if nothing was free. It is at most the share that XLA's allocator takes, three quarters of a GPU unless the
+// option memory_fraction says otherwise.
 type memory struct {
 	bytes int64
 	ofXLA bool // the limit is its allocator's: more is free
@@ -199,14 +199,15 @@ func fractionOfXLA(argument string) float64 {
 	return .75
 }
 
-// owners are the engines with GPUs by their backends, which are what a graph knows. Values are *Engine.
+// owners finds the engine with GPUs, *Engine, of a backend: a graph knows only its backend.
 var owners sync.Map
 
 // heldKey is the key of the bytes, an int64, that a graph's Program holds on a device while it runs, in the graph's
 // state.
 type heldKey struct{}
 
-// memoryOf is what a graph for so many devices may use of each, and what of it the graph's Program holds.
+// memoryOf returns the limit of a graph's memory on each of its devices, and the bytes that the graph's Program holds
+// of it.
 func memoryOf(g *graph.Graph, devices int) (limit memory, held int64, known bool) {
 	if engine, ok := owners.Load(g.Backend()); ok {
 		limit, known = engine.(*Engine).memory(devices)
@@ -263,7 +264,7 @@ func (d *demand) add(name string, bytes int64) {
 	}
 }
 
-// check is an ErrOutOfMemory if the demand does not fit each of the first so many of the engine's devices.
+// check returns an ErrOutOfMemory if the demand does not fit each of the engine's first `devices` devices.
 func (d demand) check(engine *Engine, devices int) error {
 	limit, known := engine.memory(devices)
 	if !known || d.bytes <= limit.bytes {
@@ -277,7 +278,7 @@ func (d demand) check(engine *Engine, devices int) error {
 		ErrOutOfMemory, gibibytes(d.bytes), d.largest, limit, advice)
 }
 
-// onDevice are the bytes that a whole entry of a state takes on each device.
+// onDevice returns the bytes that a state's entry of this whole shape takes on each device.
 func (p *Program) onDevice(name string, shape shapes.Shape) int64 {
 	bytes := int64(shape.ByteSize())
 	if p.layout != nil && p.layout.cuts(name) {
@@ -306,7 +307,8 @@ func (p *Program) checkMemory(state *State, inputs []any) error {
 	return need.check(p.engine, p.layout.devices())
 }
 
-// demand is what the arguments of the program's graph need on a device: what it reads and is given.
+// demand adds up the memory that the arguments of the program's graph need on a device: the entries that it reads, and
+// its inputs.
 func (p *Program) demand(args []*graph.Node) (need demand) {
 	for i, arg := range args {
 		if i < len(p.reads) {

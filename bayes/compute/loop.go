@@ -107,7 +107,7 @@ func closure(g *graph.Graph, define func(g *graph.Graph) []*graph.Node) *graph.F
 	return graph.NewClosure(g, define)
 }
 
-// shared are the caches of GoMLX and go-xla in a graph.
+// shared returns the caches of GoMLX and go-xla in a graph.
 func shared(g *graph.Graph) []reflect.Value {
 	var maps []reflect.Value
 	add := func(of reflect.Value, name string) reflect.Value {
@@ -130,7 +130,7 @@ func shared(g *graph.Graph) []reflect.Value {
 	return maps
 }
 
-// RowsFrom are the n rows of x from row `from` on, an int32 scalar.
+// RowsFrom returns n rows of x from row `from` on, an int32 scalar.
 func RowsFrom(x, from *graph.Node, n int) *graph.Node {
 	starts, sizes := make([]*graph.Node, x.Rank()), x.Shape().Clone().Dimensions
 	for axis := range starts {

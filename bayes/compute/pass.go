@@ -27,7 +27,7 @@ type Span struct {
 	at    *graph.Node // the first, an int32 scalar, in a loop over chunks; nil: from
 }
 
-// Of are the particles' rows of x, [J, ...].
+// Of returns the particles' rows of x, [J, ...].
 func (s Span) Of(x *graph.Node) *graph.Node {
 	switch {
 	case s.at != nil:
@@ -124,7 +124,7 @@ func (p Plan) unrolled(phi *graph.Node, pass Pass, from int, after *graph.Node) 
 	return rows, sums
 }
 
-// merged are the merged sums of two parts.
+// merged merges the sums of two parts.
 func (p Pass) merged(a, b []*graph.Node) []*graph.Node {
 	if p.Merge == nil {
 		return nil

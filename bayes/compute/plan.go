@@ -46,10 +46,10 @@ func NewPlan(particles int, bytesPerParticle int64, chunk int) (Plan, error) {
 	return Plan{Particles: particles, Chunk: chunk, Bytes: int64(chunk) * bytesPerParticle, chosen: chosen}, nil
 }
 
-// acceleratorShare is the part of an accelerator's free memory, 1/8, that the activations of a chunk may take: they
-// are an estimate, and what XLA needs besides has no bound. Smaller chunks would be evaluated one after another, each
-// of which leaves most of it idle: in chunks of 32 MiB a step of OHSMC with 10 000 particles took 1.4 to 1.8 times as
-// long on an H200, and HMC with 1000 chains on 927 rows 1.8 times.
+// acceleratorShare is the part of an accelerator's free memory, 1/8, that the activations of a chunk may take. The
+// activations are an estimate, and XLA's further needs have no bound. Smaller chunks would be evaluated one after
+// another, and each leaves most of the accelerator idle. In chunks of 32 MiB a step of OHSMC with 10 000 particles took
+// 1.4 to 1.8 times as long on an H200, and HMC with 1000 chains on 927 rows 1.8 times.
 const acceleratorShare = 8
 
 // on is the plan on the device of a graph. On an accelerator whose memory is known, chunks that the user has not set
@@ -89,8 +89,8 @@ func (p Plan) inFewChunks() Plan {
 	return p
 }
 
-// XLA runs the products of each particle's own large matrices, of which networks with all layers stochastic consist, on
-// one processor a chunk: a plan for them has several chunks at a time.
+// Networks with all layers stochastic consist of products of each particle's own large matrices. XLA runs these on one
+// processor a chunk, so their plan has several chunks at a time.
 const (
 	maxConcurrent   = 8
 	worthConcurrent = 4 << 20 // activations of all particles below which one processor is as fast

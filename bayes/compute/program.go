@@ -34,8 +34,8 @@ type Program struct {
 	apart   bool    // it runs on another engine than that of the states that it fills
 }
 
-// NewProgram prepares a step that reads the named entries of a state and replaces those in updates (some of which may
-// be new). It is compiled at the first Run, for that state's Sharding, and again for each new shape of the inputs.
+// NewProgram prepares a step that reads the named entries of a state and replaces the entries in updates, or adds new
+// ones. It is compiled at the first Run, for that state's Sharding, and again for each new shape of the inputs.
 func NewProgram(engine *Engine, name string, reads, updates []string, step Step) (*Program, error) {
 	p := &Program{engine: engine, name: name, reads: reads, updates: updates}
 	exec, err := graph.NewExec(engine.backend, func(args []*graph.Node) []*graph.Node {
@@ -76,8 +76,8 @@ func NewProgram(engine *Engine, name string, reads, updates []string, step Step)
 // faster although it compiles first.
 const hostNumbers = 1 << 20
 
-// NewInitial prepares a step that makes entries of a state from its inputs alone, such as the first particles; numbers
-// is how many numbers it makes. It runs once: few numbers are therefore made by GoMLX's Go backend, which does not
+// NewInitial prepares a step that makes entries of a state from its inputs alone, such as the first particles. numbers
+// is the count of numbers that it makes. It runs once, so few numbers are made by GoMLX's Go backend, which does not
 // compile, whatever the engine of the state. Random numbers are the same there up to the last bits of normals (see
 // package random).
 func NewInitial(engine *Engine, name string, numbers int, updates []string, step Step) (*Program, error) {
@@ -97,7 +97,7 @@ func NewInitial(engine *Engine, name string, numbers int, updates []string, step
 
 // Prepare compiles the program in the background for the state's current shapes and such inputs; the first Run waits
 // until it is compiled. Several programs are compiled concurrently. If the state lacks an entry that the program reads,
-// or with several devices, it does nothing. Errors are those of Run.
+// or with several devices, it does nothing. Its errors appear at Run.
 func (p *Program) Prepare(state *State, inputs ...any) {
 	if p.apart || state.layout != nil {
 		return

@@ -110,7 +110,7 @@ type keyWriter struct {
 	known bool // all could be written
 }
 
-// deepest is how far KeyOf follows pointers: what goes deeper may be a circle.
+// deepest is the depth to which KeyOf follows pointers. Beyond it there may be a cycle.
 const deepest = 64
 
 func (w *keyWriter) write(v reflect.Value, depth int) {

@@ -33,7 +33,7 @@ func (s Sharding) cuts(name string) bool {
 // configuration asks for more, which is useful for tests only, since they share the same processors.
 func (e *Engine) Devices() int { return max(1, int(e.backend.NumDevices())) }
 
-// CheckDevices returns an error unless the engine has so many devices and they can share the particles equally.
+// CheckDevices returns an error unless the engine has this number of devices and they can share the particles equally.
 func (e *Engine) CheckDevices(devices, particles int) error {
 	if devices < 1 {
 		return fmt.Errorf("%d devices: there must be at least 1", devices)

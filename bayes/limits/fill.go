@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Row is what Fill does with one field of settings: fill in its default and check its bounds.
+// Row tells Fill the default and the bounds of one field of settings.
 type Row interface {
 	fill()
 	check() Limit

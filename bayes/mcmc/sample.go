@@ -338,7 +338,7 @@ func (r *sampling) account(t moveRecord) error {
 	return nil
 }
 
-// keep stores where chains are after a move as a draw of each.
+// keep stores the chains' places after a move, as a draw of each.
 func (r *sampling) keep(chains []int, t moveRecord) error {
 	if len(chains) == 0 {
 		return nil

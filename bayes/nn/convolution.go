@@ -70,7 +70,7 @@ func (l Convolution) Parameters() []Parameter {
 	}
 }
 
-// padding are the pixels of zeros before and after each row and column.
+// padding returns the number of zero pixels before and after each row and column.
 func (l Convolution) padding() (before, after int) {
 	if l.Padding == Valid {
 		return 0, 0
@@ -163,8 +163,9 @@ func exactly(x *graph.Node) bool {
 	return backend.Name() != "xla" || compute.OnCPU(backend)
 }
 
-// ofPatches is a convolution with each particle's own weights, w [J, filters*kernel*kernel*channels], of so many images
-// of each, x [J*images, H, W, channels], or [images, H, W, channels] that all share: [J, images*H'*W', filters].
+// ofPatches convolves with each particle's own weights, w [J, filters*kernel*kernel*channels]. x has the images of each
+// particle, [J*images, H, W, channels], or images that all share, [images, H, W, channels]. The result is [J,
+// images*H'*W', filters].
 func (l Convolution) ofPatches(w, x *graph.Node, images int) *graph.Node {
 	before, after := l.padding()
 	height, width := l.Size()
@@ -241,8 +242,8 @@ func (p Pool) Apply(_ Params, h Value) Value {
 	return Value{graph.Transpose(graph.Reshape(x, batch, -1), 0, 1), false}
 }
 
-// largest is the maximum over an axis, pair by pair. Of equal numbers, such as those of an image's empty background,
-// one alone takes the gradient: that of graph.ReduceMax would go to each of them, and be as many times too large.
+// largest is the maximum over an axis, pair by pair. If numbers are equal, as in an image's empty background, only one
+// of them gets the gradient. graph.ReduceMax would give it to each of them, and so multiply it by their number.
 func largest(x *graph.Node, axis int) *graph.Node {
 	at := func(i int) *graph.Node { return graph.Squeeze(sliceOf(x, axis, i, i+1), axis) }
 	most := at(0)

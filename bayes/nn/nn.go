@@ -112,8 +112,8 @@ func (p Params) Nodes() []*graph.Node {
 	return nodes
 }
 
-// With are the parameters with their nodes replaced by the given ones, in the order of Nodes, such as the nodes that
-// stand for them within a loop.
+// With returns the parameters with other nodes, given in the order of Nodes, such as the nodes that stand for them
+// within a loop.
 func (p Params) With(nodes []*graph.Node) Params {
 	with := Params{}
 	for i, name := range slices.Sorted(maps.Keys(p)) {

@@ -129,7 +129,7 @@ func sumOfProducts(a, b *graph.Node, axis int) *graph.Node {
 	return sum
 }
 
-// sliceOf are the elements of x from one to another, which is left out, along an axis.
+// sliceOf returns the elements of x along an axis, from index from to to-1.
 func sliceOf(x *graph.Node, axis, from, to int) *graph.Node {
 	ranges := make([]graph.SliceAxisSpec, x.Rank())
 	for i := range ranges {
@@ -143,8 +143,8 @@ func sliceOf(x *graph.Node, axis, from, to int) *graph.Node {
 // are ofA(v) and ofB(v), where v is the gradient with respect to f(a, b).
 //
 // GoMLX has this for the identity of one node only. So the result is f(stop(a), stop(b)) + where(false, id(a) + id(b),
-// 0): the gradient of f passes to neither, that of the sum, which XLA removes, to two identities with the custom
-// gradients ofA and ofB.
+// 0). The gradient of f passes to neither argument. The gradient of the sum, which XLA removes, passes to two
+// identities with the custom gradients ofA and ofB.
 func withGradient(
 	f func(a, b *graph.Node) *graph.Node, a, b *graph.Node, ofA, ofB func(v *graph.Node) *graph.Node,
 ) *graph.Node {

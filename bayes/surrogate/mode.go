@@ -48,8 +48,8 @@ func (p *places) start(seed uint64) ([]float64, error) {
 }
 
 // climb goes from the start to a local maximum of the log-density, [D], by L-BFGS in float64 (Nocedal 1980). It ends
-// where the log-density no longer rises, or after so many iterations, and does not itself say whether this is a mode:
-// whiten does, by the gradient in units of the posterior's standard deviations. The error wraps ErrNoMode if the search
+// where the log-density no longer rises, or after the given number of iterations. Whether this is a mode is checked by
+// whiten, by the gradient in units of the posterior's standard deviations. The error wraps ErrNoMode if the search
 // begins where the log-density or its gradient is not finite.
 func (p *places) climb(seed uint64, iterations int) ([]float64, error) {
 	at, err := p.start(seed)

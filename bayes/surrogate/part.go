@@ -63,7 +63,7 @@ func part(
 	return p, nil
 }
 
-// predicted are the network's outputs at one phi, in y's shape and type.
+// predicted returns the network's outputs at one phi, in y's shape and type.
 func predicted(
 	engine *compute.Engine, bound *bayes.BoundModel, phi []float64, psi, features, y *tensors.Tensor,
 ) (*tensors.Tensor, error) {
@@ -91,7 +91,7 @@ func predicted(
 	return outputs, nil
 }
 
-// rowsOf are some rows of a tensor, [N] or [N, K].
+// rowsOf returns some rows of a tensor, [N] or [N, K].
 func rowsOf(t *tensors.Tensor, rows []int) (*tensors.Tensor, error) {
 	dims := slices.Clone(t.Shape().Dimensions)
 	width := t.Size() / dims[0]
@@ -105,7 +105,7 @@ func rowsOf(t *tensors.Tensor, rows []int) (*tensors.Tensor, error) {
 	})
 }
 
-// columnsOf are some columns of a tensor, [width, N].
+// columnsOf returns some columns of a tensor, [width, N].
 func columnsOf(t *tensors.Tensor, columns []int) (*tensors.Tensor, error) {
 	width, n := t.Shape().Dim(0), t.Shape().Dim(1)
 	return picked(t, []int{width, len(columns)}, func(yield func(from, to int) bool) {

@@ -65,14 +65,14 @@ type Pilot struct {
 	problem Problem
 }
 
-// Trial is what a pilot has measured of the surrogate of m rows.
+// Trial holds a pilot's measurements of the surrogate of m rows.
 type Trial struct {
 	Rows, Of int
 	Name     string  // of the surrogate, as Part has it
 	SD       float64 // s, standard deviation over the states of log p less the surrogate's
 	// Predicted is the acceptance of trajectories on the surrogate, 2 Phi(-s/sqrt 2). Gain is the number of effective
-	// draws per forward pass relative to that of the target's own gradient. Both take a/(2 - a) effective draws for a
-	// transition of a chain that is accepted with probability a and otherwise stays.
+	// draws per forward pass, relative to sampling with the target's own gradient. Both take a/(2 - a) effective draws
+	// for a transition of a chain that is accepted with probability a and otherwise stays.
 	Predicted, Gain float64
 }
 
@@ -112,7 +112,7 @@ func newPilot(ctx context.Context, problem Problem, w *Whitening, s Settings) (*
 	return p, nil
 }
 
-// near says whether the mean of |z|^2/D is that of a posterior close to its Laplace approximation.
+// near says whether the posterior is close to its Laplace approximation, by the mean of |z|^2/D.
 func (p *Pilot) near() bool { return p.Spread >= pilotLeastSpread && p.Spread <= pilotMostSpread }
 
 // clearlyOutside says whether the chains, which start inside the bound, are beyond it by more than chance explains: by
@@ -211,7 +211,7 @@ func (p *Pilot) look(w *Whitening, r *mcmc.Result) (states []float64) {
 	return states
 }
 
-// endsOf are the chains' last draws, [J, D] flat.
+// endsOf returns the chains' last draws, [J, D] flat.
 func endsOf(d *mcmc.Draws) (ends []float64) {
 	for chain := range d.Chains {
 		ends = append(ends, d.At(chain, d.PerChain-1)...)
@@ -219,7 +219,7 @@ func endsOf(d *mcmc.Draws) (ends []float64) {
 	return ends
 }
 
-// starts are the last states of the pilot's chains, [Chains, D].
+// starts returns the last states of the pilot's chains, [Chains, D].
 func (p *Pilot) starts(dtype compute.DType) *tensors.Tensor {
 	return compute.Floats(dtype, p.ends, len(p.ends)/p.problem.Dim, p.problem.Dim)
 }
@@ -306,8 +306,8 @@ func (p *Pilot) decide(best int) {
 	}
 }
 
-// densitiesAt are the log-densities of a problem at points, [S, D] flat, in float64, and the number of evaluations: S
-// rounded up to blocks of equal size.
+// densitiesAt evaluates a problem's log-density at points, [S, D] flat, in float64. evaluated is the number of
+// evaluations: S rounded up to blocks of equal size.
 func densitiesAt(
 	ctx context.Context, engine *compute.Engine, problem Problem, states []float64,
 ) (all []float64, evaluated int, err error) {
@@ -360,9 +360,9 @@ const (
 	stickyShare      = 4  // the smallest effective sample size is at least a quarter of the median
 )
 
-// sticky says in what a run on the surrogate is worse than the pilot predicted, so that its draws are doubtful: an
-// acceptance under half the prediction (0: there was none), more than 30 rejections in a row or, given the effective
-// sample sizes of the parameters (nil: too few draws), a smallest one under a quarter of the median.
+// sticky warns where a run on the surrogate is so much worse than the pilot predicted that its draws are doubtful. The
+// signs are an acceptance under half the prediction (0: there was none) and more than 30 rejections in a row. Given the
+// parameters' effective sample sizes (nil: too few draws), another is a smallest one under a quarter of the median.
 func sticky(r *mcmc.Result, predicted float64, ess []float64) (warnings []string) {
 	acceptance, standing := acceptanceOf(r), 0
 	for _, c := range r.Stats {

@@ -60,10 +60,10 @@ func NewProblem(
 	}, nil
 }
 
-// rowsOfBlock are the rows of a block: see BenchmarkHessian.
+// rowsOfBlock is the number of rows of a block: see BenchmarkHessian.
 const rowsOfBlock = 8192
 
-// inBlocks are the blocks of a problem's data: its features, [width, N], and y. nil for few rows.
+// inBlocks divides a problem's data, its features, [width, N], and y, into blocks of rows; nil for few rows.
 func inBlocks(bound *bayes.BoundModel, data map[string]*tensors.Tensor) *density.Blocks {
 	rows := data["y"].Shape().Dim(0)
 	if rows < 2*rowsOfBlock {

@@ -89,14 +89,14 @@ func (r *Result) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Sample samples a posterior near its mode by SplitHMC: it searches the mode, whitens by the Hessian there, runs a
-// pilot that says whether a surrogate from a part of the rows pays, and samples with or without it. The search begins
-// at the problem's Start. The chains do not: they begin around the mode, or at the last states of the pilot.
+// Sample samples a posterior near its mode by SplitHMC. It searches the mode and whitens by the Hessian there. A pilot
+// decides whether a surrogate from a part of the rows pays, and Sample samples with or without it. The search begins at
+// the problem's Start. The chains do not: they begin around the mode, or at the last states of the pilot.
 //
 // Progress has the stages "mode", "Hessian" and "pilot" before those of Sample. The result's warnings contain the
-// pilot's line if it decided against the surrogate because the posterior is not near the Gaussian, the notes of the
-// Whitening and, for a run on a surrogate, in what it is worse than predicted, also by the effective sample sizes of
-// the parameters (of at most 200, evenly spaced). Errors wrap ErrNoMode if no mode was found.
+// pilot's line if it decided against the surrogate because the posterior is not near the Gaussian, and the notes of the
+// Whitening. For a run on a surrogate they also say where it is worse than predicted, by the parameters' effective
+// sample sizes too (of at most 200, evenly spaced). Errors wrap ErrNoMode if no mode was found.
 func Sample(ctx context.Context, problem Problem, s Settings) (*Result, error) {
 	began := time.Now()
 	s, err := s.withDefaults(problem)

@@ -32,11 +32,11 @@ var (
 // accepted, and a single step of h = pi/2 gives an independent draw. It leaves the target invariant, whatever c and W
 // are. It is for any posterior that has a mode, and samples near that mode: chains do not change modes.
 //
-// With OnSurrogate the steps follow the gradient of a surrogate, grad phi~, and the end is accepted by the target's own
-// U, which is then evaluated once in a transition, without a gradient. This too leaves the target invariant, for any
-// field that depends on z alone, since the map remains reversible and preserves volume (Neal 2011, section 5.5;
-// Rasmussen 2003): a bad surrogate costs only acceptance. It pays if a surrogate from few rows has the right gradient:
-// Sample measures this by a pilot.
+// With OnSurrogate the steps follow the gradient of a surrogate, grad phi~. The end is accepted by the target's own U,
+// evaluated once in a transition, without a gradient. This too leaves the target invariant, for any field that depends
+// on z alone, since the map remains reversible and preserves volume (Neal 2011, section 5.5; Rasmussen 2003). A bad
+// surrogate costs only acceptance. It pays if a surrogate from few rows has the right gradient: Sample measures this by
+// a pilot.
 //
 // Sample gives the target its whitening and its surrogate; with mcmc.Sample set Whitening, and Cheap. A Move is a whole
 // transition.

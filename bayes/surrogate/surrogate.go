@@ -40,18 +40,18 @@ func (p Part) alone(d int) density.Problem {
 	}
 }
 
-// withSurrogate is near with a surrogate, for SplitHMC with OnSurrogate and for DelayedAcceptance: the target's own
-// Taylor series to second order about the mode c, which the whitening has from all rows, plus the remainder of T, from
-// a part of the rows. It is a control variate of second order (with z, W and H as in Whitening, U = -log p, and T as in
-// Part):
+// withSurrogate is near with a surrogate, for SplitHMC with OnSurrogate and for DelayedAcceptance. The surrogate is the
+// target's own Taylor series to second order about the mode c, which the whitening has from all rows, plus the
+// remainder of T, from a part of the rows. It is a control variate of second order (with z, W and H as in Whitening, U
+// = -log p, and T as in Part):
 //
 //	log p~(theta) = -|z|^2/2 - b.z + T(theta) - T(c) - g.z + z' K z / 2
 //
-// with b = W' grad U(c), g = W' grad T(c) and K = -W' (grad^2 T)(c) W, so that grad phi~(z) = b - W' [grad T(theta) -
-// grad T(c) - (grad^2 T)(c) d], d = theta - c; for a Gaussian prior, the bracket is N/m times the sum over S of [grad
-// log p_i (theta) - grad log p_i (c) - (grad^2 log p_i)(c) d], with p_i the likelihood of row i. If S is all rows, with
-// their own y, and H is the exact Hessian, the surrogate is the target itself, up to a constant. K takes D gradients of
-// T, and g one, in float64.
+// with b = W' grad U(c), g = W' grad T(c) and K = -W' (grad^2 T)(c) W. So with d = theta - c the gradient is grad
+// phi~(z) = b - W' [grad T(theta) - grad T(c) - (grad^2 T)(c) d]. For a Gaussian prior, the bracket is N/m times the
+// sum over S of [grad log p_i (theta) - grad log p_i (c) - (grad^2 log p_i)(c) d], with p_i the likelihood of row i. If
+// S is all rows, with their own y, and H is the exact Hessian, the surrogate is the target itself, up to a constant. K
+// takes D gradients of T, and g one, in float64.
 func (w *Whitening) withSurrogate(
 	ctx context.Context, engine *compute.Engine, problem density.Problem, part Part, chains int,
 	dtype compute.DType, seed uint64,
@@ -70,7 +70,7 @@ func (w *Whitening) withSurrogate(
 type control struct {
 	w    *Whitening
 	part Part
-	// linear are g + b, [D], curvature K, [D, D], and constant T(c).
+	// linear is g + b, [D]; curvature is K, [D, D]; constant is T(c).
 	linear, curvature []float64
 	constant          float64
 	gradients         int // of T, evaluated for these
@@ -127,7 +127,7 @@ func (w *Whitening) expand(
 	return c, nil
 }
 
-// data are the surrogate's numbers, and the part's data, by their names.
+// data returns the surrogate's numbers, and the part's data, by their names.
 func (c *control) data(dtype compute.DType) map[string]*tensors.Tensor {
 	d := len(c.w.Mode)
 	data := map[string]*tensors.Tensor{
@@ -165,7 +165,7 @@ type controlled struct {
 	linear, curvature, constant *Node
 }
 
-// quadratic is what is added to T, [J], and its gradient with respect to z, [J, D].
+// quadratic returns the quadratic that is added to T, [J], and its gradient with respect to z, [J, D].
 func (t controlled) quadratic(phi *Node) (value, gradient *Node) {
 	z := t.at.z(phi)
 	kz := Dot(z, t.curvature).Product()

@@ -11,11 +11,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// This file is how a Whitening is found, top to bottom: its settings, the Newton steps to the mode, and W by the
-// curvature there. The Hessian is evaluated in whitening_hessian.go; the ways from theta to z and back are in
-// whitening_coordinates.go.
+// This file finds a Whitening, top to bottom: its settings, the Newton steps to the mode, and W by the curvature there.
+// The Hessian is evaluated in whitening_hessian.go; the ways from theta to z and back are in whitening_coordinates.go.
 
-// Whitening are coordinates z in which a posterior looks like a standard normal near a mode c:
+// Whitening holds coordinates z in which a posterior looks like a standard normal near a mode c:
 //
 //	theta = c + W z,  W' H W = I
 //
@@ -239,7 +238,7 @@ func (w *Whitening) factor(hessian *mat.SymDense) (ok bool, err error) {
 	return true, nil
 }
 
-// eigenOf are the eigenvalues of a Hessian, in ascending order, and its eigenvectors, the columns of q.
+// eigenOf returns the eigenvalues of a Hessian, in ascending order, and its eigenvectors, the columns of q.
 func eigenOf(hessian *mat.SymDense) (values []float64, q *mat.Dense, err error) {
 	var eigen mat.EigenSym
 	if !eigen.Factorize(hessian, true) {
@@ -250,7 +249,7 @@ func eigenOf(hessian *mat.SymDense) (values []float64, q *mat.Dense, err error) 
 	return eigen.Values(nil), q, nil
 }
 
-// rowByRow are the numbers of a matrix.
+// rowByRow returns the numbers of a matrix, row by row.
 func rowByRow(m mat.Matrix) []float64 {
 	rows, columns := m.Dims()
 	all := make([]float64, 0, rows*columns)

@@ -17,7 +17,7 @@ import (
 // This file is the coordinates of a Whitening: from theta to z and back, for one place on the host and for all chains
 // in a graph, and a problem whose target has them.
 
-// zOf are the coordinates z of theta, W^-1 (theta - c): [D].
+// zOf returns the coordinates z of theta, W^-1 (theta - c): [D].
 func (w *Whitening) zOf(theta []float64) []float64 {
 	d := len(theta)
 	delta := slices.Clone(theta)
@@ -82,15 +82,15 @@ func wide(x, like *Node) *Node {
 	return BroadcastToDims(x, like.Shape().Dim(0), x.Shape().Dim(1))
 }
 
-// z are the coordinates z, [J, D], of theta, [J, D].
+// z returns the coordinates z, [J, D], of theta, [J, D].
 func (w whitening) z(theta *Node) *Node {
 	return Dot(Sub(theta, wide(w.mode, theta)), w.toZ).Product()
 }
 
-// theta are the parameters theta, [J, D], of z, [J, D].
+// theta returns the parameters theta, [J, D], of z, [J, D].
 func (w whitening) theta(z *Node) *Node { return Add(wide(w.mode, z), Dot(z, w.toTheta).Product()) }
 
-// pull is W' g: it takes gradients with respect to theta, [J, D], to those with respect to z.
+// pull is W' g: it turns gradients with respect to theta, [J, D], into gradients with respect to z.
 func (w whitening) pull(g *Node) *Node { return Einsum("jd,kd->jk", g, w.toTheta) }
 
 // near is the problem with the whitening among its data, so that SplitHMC finds it in the target, for chains of the

@@ -20,8 +20,8 @@ const difference = 1e-7
 const blockSize = 128
 
 // hessianTimes is H v for vectors v, [n, D] flat: (grad U(c + e v) - grad U(c)) / e, where e makes the largest
-// coordinate of e v equal to step times `difference`. gradient is that of log p at c; nil: it is evaluated with the
-// others.
+// coordinate of e v equal to step times `difference`. gradient is the gradient of log p at c; if nil, it is evaluated
+// with the others.
 func (p *places) hessianTimes(c, gradient, v []float64, step float64) ([]float64, error) {
 	_, _, h, err := p.about(c, gradient, v, step)
 	return h, err
@@ -114,7 +114,7 @@ func (p *places) roughness(c, gradient []float64) (float64, error) {
 	return floats.Norm(short, 2) / math.Max(size, 1e-3), nil
 }
 
-// hessian is that of -log p at c, symmetric; gradient as of about.
+// hessian returns the Hessian of -log p at c, symmetric. gradient is as for about.
 func (p *places) hessian(c, gradient []float64) (*mat.SymDense, error) {
 	d := p.dim
 	unit := make([]float64, d*d)

@@ -88,9 +88,9 @@ func (a Adam) Ascend(psi, gradient *graph.Node, m Moments, step, rate *graph.Nod
 	return Add(psi, Mul(direction, rate)), m
 }
 
-// AscendFinite is Ascend for psi of any shape, [..., W], that skips steps which are not finite: a row of psi and its
-// moments stay the same unless its gradient and its new value are finite and usable, [...], is true (nil: true for
-// all). moved, [...], says which rows have moved.
+// AscendFinite is Ascend for psi of any shape, [..., W], that skips steps which are not finite. A row of psi and its
+// moments change only if its gradient and its new value are finite, and usable, [...], is true (nil: true for all).
+// moved, [...], says which rows have moved.
 func (a Adam) AscendFinite(
 	usable, psi, gradient *graph.Node, m Moments, step, rate *graph.Node,
 ) (next *graph.Node, after Moments, moved *graph.Node) {

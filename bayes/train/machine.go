@@ -162,7 +162,7 @@ func (m *machine) Adopt(text json.RawMessage, kept map[string]*tensors.Tensor) e
 	return nil
 }
 
-// carried are the shapes of the entries of the device's state that a checkpoint keeps.
+// carried returns the shapes of the device's state that a checkpoint keeps, by entry.
 func (m *machine) carried() map[string]shapes.Shape {
 	theta := shapes.Make(m.DType, m.members, m.width)
 	all := map[string]shapes.Shape{"theta": theta, "mean": theta, "square": theta}

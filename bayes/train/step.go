@@ -9,7 +9,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// programKey is what compiled programs depend on; the learning rate and the seed are inputs.
+// programKey identifies compiled programs. The learning rate and the seed are inputs of a program, and not part of its
+// key.
 type programKey struct {
 	engine                *compute.Engine
 	dtype                 compute.DType

@@ -29,7 +29,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Learner is what is trained. Its methods that take or return nodes build graph, and panic as GoMLX does.
+// Learner is a model that Fit trains. Its methods that take or return nodes build graph, and panic as GoMLX does.
 type Learner interface {
 	// Kind identifies everything that its graphs depend on besides the sizes of the data and the Settings: learners of the
 	// same kind share compiled programs.
@@ -49,21 +49,21 @@ type Learner interface {
 // Collector is a learner that accumulates something at the end of each epoch, such as SWAG's moments.
 type Collector interface {
 	Learner
-	// Collected are the names and initial values of the state that it accumulates.
+	// Collected returns the initial values of the state that it accumulates, by name.
 	Collected(dtype compute.DType) map[string]*tensors.Tensor
 	// Collect updates that state by theta; count is the number of epochs that have ended, a scalar.
 	Collect(s compute.Nodes, count *graph.Node) compute.Nodes
 }
 
-// Rows are a part of the data: their number, and a function for their tensors on the host, x and y with the rows as
-// first axis, which is called only if steps are made; the tensors then belong to the run. No rows: there is no such
-// part.
+// Rows is a part of the data: the number of rows, and a function that returns their tensors on the host, x and y with
+// the rows as first axis. It is called only if steps are made; the tensors then belong to the run. Without rows there
+// is no such part.
 type Rows struct {
 	Count   int
 	Tensors func() (x, y *tensors.Tensor, err error)
 }
 
-// Of are a part's standardised rows; none if the part is nil.
+// Of returns a part's standardised rows; none if the part is nil.
 func Of(data *fit.Data, part *dataset.Dataset, dtype compute.DType) Rows {
 	if part == nil {
 		return Rows{}
@@ -112,7 +112,7 @@ type Settings struct {
 	Progress func(run.Progress)
 }
 
-// WithDefaults fills in what is zero and checks the rest, for so many training rows.
+// WithDefaults fills in the settings that are zero and checks the others, for the given number of training rows.
 func (s Settings) WithDefaults(rows int) (Settings, error) {
 	byDefault := func(v *int, value int) {
 		if *v == 0 {
@@ -149,7 +149,7 @@ func (s Settings) WithDefaults(rows int) (Settings, error) {
 	)
 }
 
-// Record are the settings that determine the result, for provenance and checkpoints.
+// Record returns the settings that determine the result, for provenance and checkpoints.
 func (s Settings) Record() map[string]any {
 	return map[string]any{
 		"epochs": s.Epochs, "batch_size": s.BatchSize, "optimiser": s.Optimiser,
@@ -185,13 +185,13 @@ type StepRecord struct {
 	Rejected int
 }
 
-// Validation are the members' scores on the validation rows after a step, plus Task.LogScale.
+// Validation holds the members' scores on the validation rows after a step, plus Task.LogScale.
 type Validation struct {
 	Step int       // counted from 1
 	NLPD []float64 // of each member
 }
 
-// Curves are the loss of each step and the scores of each validation, mean over members.
+// Curves returns the loss of each step and the score of each validation, as means over members.
 func Curves(trace []StepRecord, validated []Validation) []fit.Curve {
 	var curves []fit.Curve
 	if len(trace) > 0 {
@@ -222,9 +222,9 @@ func (t *Trainer) Compiled() int { return t.programs.Len() }
 
 // Fit trains once.
 //
-// A cancelled context is no error: the result is that of the last step, with the status run.Cancelled. An error outside
-// the algorithm, such as a full disk, comes with a result as well. Errors wrap ErrDiverged if no member had a finite
-// gradient.
+// A cancelled context is no error: Fit returns the result of the last step, with the status run.Cancelled. An error
+// outside the algorithm, such as a full disk, comes with a result as well. Errors wrap ErrDiverged if no member had a
+// finite gradient.
 func Fit(ctx context.Context, task Task, settings Settings) (*Result, error) {
 	var t Trainer
 	defer t.Close()

@@ -33,5 +33,5 @@ func Carried(density, carriedDensities, gradient, carriedGradients *graph.Node) 
 	return Concatenate(record, 0)
 }
 
-// Stale says whether so many of the compared particles carry other values that the kernel is refused.
+// Stale says whether the kernel is refused: too many of the compared particles carry other values than the target's.
 func Stale(other, of float64) bool { return other > carriedChains*of }

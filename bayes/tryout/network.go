@@ -18,7 +18,7 @@ const (
 	Rows      = 3
 )
 
-// Network is what is tried of a network and a likelihood.
+// Network describes a network and a likelihood for their trial.
 type Network struct {
 	Network, Likelihood any // for their types
 	Inputs, Width, D, W int
@@ -32,13 +32,13 @@ type Network struct {
 	Predictives func(outputs, phi, psi []float64) func(j, row, target int) stats.Distribution
 }
 
-// Evaluated are outputs and log-densities for the particles and rows of a trial.
+// Evaluated holds outputs and log-densities for the particles and rows of a trial.
 type Evaluated struct {
 	Outputs []float64 // [Particles, Width, Rows]
 	Density []float64 // [Particles, Rows]
 }
 
-// Try is an error if the network or the likelihood contradicts itself. It takes numbers from a standard normal
+// Try returns an error if the network or the likelihood contradicts itself. It takes numbers from a standard normal
 // distribution. Where the network's outputs are NaN for these, as a square root's are, smaller and positive numbers are
 // tried too, since there is no distribution of NaN to take targets from.
 func (n Network) Try() error {
@@ -63,10 +63,10 @@ func (n Network) Try() error {
 	return nil
 }
 
-// tryNumbers evaluates a few particles and rows, and then again with other values in all rows but one, in all particles
-// but one, with the rows in reverse order, and with another block size. Outputs and log-densities of what was kept must
-// stay the same, and the log-densities must agree with Predictive; unusual says that this was not tried, since an
-// output is NaN. draw gives so many numbers of about the given scale.
+// tryNumbers evaluates a few particles and rows. It evaluates them again with other values in all rows but one, with
+// other values in all particles but one, with the rows in reverse order, and with another block size. The outputs and
+// log-densities of the unchanged row, or particle, must stay the same, and log-densities must agree with Predictive.
+// unusual says that this was not tried, since an output is NaN. draw returns n numbers of about the given scale.
 func (n Network) tryNumbers(draw func(scale float64, n int) []float64) (unusual bool, err error) {
 	phi, psi := draw(.5, Particles*n.D), draw(.3, n.W)
 	x, y := draw(1, Rows*n.Inputs), make([]float64, Rows*n.Targets)
@@ -157,8 +157,8 @@ func (n Network) tryNumbers(draw func(scale float64, n int) []float64) (unusual 
 	return false, n.tryDensity(base.Density, far, distributions)
 }
 
-// tails are targets in the tails of particle 0's distributions; those of y where these are so heavy that a square would
-// overflow float32.
+// tails returns targets in the tails of particle 0's distributions. Where a tail is so heavy that a square would
+// overflow float32, it keeps the target of y.
 func (n Network) tails(y []float64, distributions func(j, row, target int) stats.Distribution) []float64 {
 	const most = 1e9
 	far := slices.Clone(y)
@@ -173,7 +173,7 @@ func (n Network) tails(y []float64, distributions func(j, row, target int) stats
 	return far
 }
 
-// backwards are rows of so many numbers in reverse order.
+// backwards reverses the order of rows of `columns` numbers each.
 func backwards(x []float64, columns int) []float64 {
 	var out []float64
 	for row := len(x)/columns - 1; row >= 0; row-- {

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat/distmv"
 )
 
-// Prior is what is tried of a prior.
+// Prior describes a prior for its trial.
 type Prior struct {
 	Prior any // for its type
 	D     int
@@ -24,7 +24,8 @@ type Prior struct {
 	Sample func(key uint64, draws int, scales []float64) ([]float64, error)
 	// LogDensity is the log-density, [J], of phi, [J, len(scales)].
 	LogDensity func(phi, scales []float64) ([]float64, error)
-	// Alone are the log-density of all coordinates at a few draws, and the sum of those of each alone, [draws].
+	// Alone returns, at a few draws, the log-density of all coordinates together, and the sum of the log-densities of
+	// each coordinate alone, [draws] each.
 	Alone func(draws int) (together, alone []float64, err error)
 }
 
@@ -35,14 +36,14 @@ type Part struct {
 	Scale        float64
 }
 
-// Drawn is what is computed of draws from a prior, where s is the gradient of its log-density.
+// Drawn holds statistics of draws from a prior; s is the gradient of its log-density.
 type Drawn struct {
 	Moments [2][]float64 // the terms of E[s_i] and of 1 + E[phi_i s_i], averaged over a parameter, [parameters, draws]
 	Own     [2][]float64 // means and standard deviations of s_i over the draws, [D] each
 	Density [3][]float64 // of four particles, of the first of them with three others, of the last with three others
 }
 
-// scales are those of all coordinates, [D].
+// scales returns the scales of all coordinates, [D].
 func (p Prior) scales() []float64 {
 	scales := make([]float64, p.D)
 	for _, part := range p.Parts {
@@ -89,17 +90,16 @@ func (p Prior) Try() error {
 	return nil
 }
 
-// How many numbers are drawn from a prior in total, the largest and smallest number of draws, and by how many standard
-// errors the means may deviate: by more than that in fewer than one of 10^9 trials by chance.
+// The total count of numbers drawn from a prior, and the largest and smallest number of draws.
 const (
 	triedNumbers   = 200_000
 	triedMostDraws = 4096
 	triedDraws     = 100
 )
 
-// tryDraws is an error if draws of the prior do not have its density, or if this mixes particles. It tests the draws by
-// Stein's identities, averaged over a parameter's coordinates: with s the gradient of the log-density, E[s_i] = 0 and
-// E[phi_i s_i] = -1.
+// tryDraws returns an error if draws of the prior do not have its density, or if the density mixes particles. It tests
+// the draws by Stein's identities, averaged over a parameter's coordinates: with s the gradient of the log-density,
+// E[s_i] = 0 and E[phi_i s_i] = -1.
 func (p Prior) tryDraws() error {
 	name := fmt.Sprintf("%T", p.Prior)
 	draws := min(triedMostDraws, max(triedDraws, triedNumbers/p.D))
@@ -221,10 +221,10 @@ func (p Prior) tryShares() error {
 // priorCells is the number of cells, from -Inf to Inf, in which a density of one coordinate is integrated.
 const priorCells = 20_001
 
-// integrate is the integral of the prior's density of one coordinate up to the end of each cell, by the midpoint rule
-// at scale tan(u), and where the density ends, NaN if it does not: where it is not finite at two points in succession,
-// next to one at which it is above exp(-50) of its largest value. (Far out a log-density may overflow, and it may be
-// -Inf at one point.)
+// integrate returns the integral of the prior's density of one coordinate up to the end of each cell, by the midpoint
+// rule at scale tan(u). ends is the place where the density ends, NaN if it does not. It ends where it is not finite at
+// two points in succession, next to one at which it is above exp(-50) of its largest value. (Far out a log-density may
+// overflow, and it may be -Inf at one point.)
 func (p Prior) integrate(scale float64) (below []float64, ends float64, err error) {
 	const points = priorCells
 	at, weights := make([]float64, points), make([]float64, points)
@@ -277,12 +277,12 @@ const (
 	mostTogetherDraws = 8192
 )
 
-// tryTogether is an error if the prior's density f of the first so many coordinates together does not integrate to 1,
-// as far as this can be told. It compares f at draws of the prior p = f/Z with f at draws of a normal distribution q
-// fitted to other draws of it: E_q[f/(f + q)] = Z E_p[q/(f + q)] for any q (bridge sampling: Meng and Wong 1996). What
-// is averaged lies in [0, 1], so that the means are known to an empirical Bernstein bound (Maurer and Pontil 2009,
-// Theorem 4), whatever the distributions: fewer than one in 10^9 right priors are refused. Where f and q have little in
-// common, both means are near 0 and nothing is found.
+// tryTogether returns an error if the prior's density f of the first n coordinates together clearly does not integrate
+// to 1. It compares f at draws of the prior p = f/Z with f at draws of a normal distribution q fitted to other draws of
+// it: E_q[f/(f + q)] = Z E_p[q/(f + q)] for any q (bridge sampling: Meng and Wong 1996). The averaged terms lie in [0,
+// 1], so an empirical Bernstein bound (Maurer and Pontil 2009, Theorem 4) holds for the means, whatever the
+// distributions. It refuses fewer than one in 10^9 right priors. Where f and q have little in common, both means are
+// near 0 and nothing is found.
 func (p Prior) tryTogether(n int) error {
 	failed := func(err error) error {
 		return fmt.Errorf("bayes: the log-density of prior %T cannot be evaluated for %d coordinates: %w", p.Prior, n,

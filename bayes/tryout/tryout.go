@@ -17,7 +17,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// library are the folders of the module whose types need no trial.
+// library lists the folders of the module whose types need no trial.
 var library = []string{"bayes", "fbnn", "ohsmc", "pbnn", "pmcnet"}
 
 // Foreign says whether a part's type is defined outside of the library's packages, or in the tests of one of them.
@@ -53,8 +53,8 @@ type sized struct{}
 // absolute deviation, since they may be small differences of large numbers.
 const mixing, ofDeviation = 1e-4, 1e-3
 
-// Mixing counts particles whose log-density, or another number, changes when other particles move: those that were
-// compared and those that changed, [2]. density gives [J] for phi, [J, D], and here is what it gives for phi.
+// Mixing counts particles whose log-density, or another number, changes when other particles move. It returns the
+// number compared and the number changed, [2]. density maps phi, [J, D], to [J]; here is its value at phi.
 func Mixing(rng random.Stream, density func(phi *graph.Node) *graph.Node, phi, here *graph.Node) *graph.Node {
 	j, d := phi.Shape().Dim(0), phi.Shape().Dim(1)
 	half := j / 2
@@ -94,7 +94,7 @@ func Differ(a, b *graph.Node, err float64) *graph.Node {
 	return Not(LessOrEqual(Abs(Sub(a, b)), AddScalar(MulScalar(Abs(a), err), err)))
 }
 
-// Count is how often `which` is true, [1], of the type of `like`.
+// Count returns the number of true values in `which`, [1], in the type of `like`.
 func Count(like, which *graph.Node) *graph.Node {
 	return Reshape(ReduceAllSum(ConvertDType(which, like.DType())), 1)
 }

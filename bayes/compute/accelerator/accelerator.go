@@ -61,12 +61,12 @@ func (g GPU) String() string {
 
 const smiQuery = "--query-gpu=uuid,name,driver_version,memory.total,memory.free"
 
-// patience is how long nvidia-smi may take, which on a machine with many GPUs is seconds.
+// patience is the longest wait for nvidia-smi. On a machine with many GPUs it takes seconds.
 var patience = 10 * time.Second
 
-// gpus are the machine's GPUs in the order in which CUDA numbers them: those that CUDA_VISIBLE_DEVICES leaves.
-// nvidia-smi is asked; where it is missing, as in some containers, the driver's files tell all but the memory. It is an
-// ErrSilent where nvidia-smi hangs, as CUDA would, and an errStale after an update of the driver.
+// gpus returns the machine's GPUs in the order in which CUDA numbers them, without the ones that CUDA_VISIBLE_DEVICES
+// hides. It asks nvidia-smi. Where this is missing, as in some containers, the driver's files have all but the memory.
+// The error is ErrSilent where nvidia-smi hangs, as CUDA would, and errStale after an update of the driver.
 func (m Machine) gpus() ([]GPU, error) {
 	gpus := m.driverFiles()
 	text, err := m.ask()
@@ -160,7 +160,7 @@ func parse(text string) ([]GPU, error) {
 
 var driverVersion = regexp.MustCompile(`Kernel Module.*?\s(\d+\.\d+(?:\.\d+)?)\s`)
 
-// driverFiles are the GPUs that the driver's files in /proc tell of.
+// driverFiles returns the GPUs in the driver's files in /proc.
 func (m Machine) driverFiles() []GPU {
 	folder := filepath.Join("/", m.Root, "proc", "driver", "nvidia")
 	text, err := os.ReadFile(filepath.Join(folder, "version"))
@@ -193,9 +193,9 @@ func (m Machine) driverFiles() []GPU {
 	return gpus
 }
 
-// numbered are the GPUs by CUDA's numbers. These are nvidia-smi's where CUDA_DEVICE_ORDER is PCI_BUS_ID, to which the
-// engine sets it where it is not set. By any other value CUDA sorts them by a speed of its own, and which of several
-// has a number is not known: neither its name nor its memory is.
+// numbered returns the GPUs by CUDA's numbers. These are nvidia-smi's where CUDA_DEVICE_ORDER is PCI_BUS_ID; the engine
+// sets it so where it is not set. With any other value CUDA sorts the GPUs by its own measure of speed. The number of
+// each of several GPUs is then unknown, and so are the name and memory for a number.
 func (m Machine) numbered(gpus []GPU) []GPU {
 	order := m.getenv("CUDA_DEVICE_ORDER")
 	if order == "" || order == "PCI_BUS_ID" || len(gpus) < 2 {
@@ -208,9 +208,9 @@ func (m Machine) numbered(gpus []GPU) []GPU {
 	return unknown
 }
 
-// choose are the GPUs that CUDA_VISIBLE_DEVICES names, by CUDA's number or by the beginning of their UUID: up to the
-// first that does not exist, as CUDA does; if it is set and empty, none. Parts of GPUs (MIG) are named by a UUID of
-// their own, which nvidia-smi's list does not have: nothing but the driver is known of them.
+// choose returns the GPUs that CUDA_VISIBLE_DEVICES names, by CUDA's number or by the beginning of their UUID. As CUDA
+// does, it stops at the first that does not exist; if the variable is set and empty there is none. Parts of GPUs (MIG)
+// have their own UUIDs, which nvidia-smi's list does not have, so only their driver is known.
 func choose(gpus, numbered []GPU, names string) []GPU {
 	var chosen []GPU
 	for name := range strings.SplitSeq(names, ",") {
@@ -236,7 +236,7 @@ func choose(gpus, numbered []GPU, names string) []GPU {
 // oldest is the first driver that works with a version of CUDA.
 var oldest = map[string]int{"12": 525, "13": 580}
 
-// needed are the libraries by which a plugin's wheels are recognised, relative to site-packages.
+// needed lists the libraries that identify a plugin's wheels, relative to site-packages.
 var needed = map[string][]string{
 	"12": {"nvidia/cublas/lib/libcublas.so.12", "nvidia/cudnn/lib/libcudnn.so.9"},
 	"13": {"nvidia/cu13/lib/libcublas.so.13", "nvidia/cudnn/lib/libcudnn.so.9"},
@@ -329,9 +329,9 @@ func list(gpus []GPU) string {
 	return strings.Join(texts, "; ")
 }
 
-// checkWheels checks that the NVIDIA libraries beside a plugin are those of its version of CUDA, and that all wheels
-// are of the versions that set-up pinned, where it installed them. Libraries that are not beside it may be where the
-// system's loader looks.
+// checkWheels checks that the NVIDIA libraries beside a plugin belong to its version of CUDA. Where set-up installed
+// the wheels, it also checks that they have the versions that set-up pinned. Libraries that are not beside it may be
+// where the system's loader looks.
 func (m Machine) checkWheels(packages, version string) error {
 	for _, library := range needed[version] {
 		if exists(filepath.Join(packages, library)) || m.loaderHas(filepath.Base(library)) {

@@ -210,8 +210,8 @@ func Several(t testing.TB) *compute.Engine {
 	return Devices(t, 4)
 }
 
-// Devices is the default engine, where it has at least so many devices, else CPU as so many; where there is none, the
-// test is skipped.
+// Devices returns the default engine if it has at least count devices, else the CPU as count devices. If there is
+// neither, the test is skipped.
 func Devices(t testing.TB, count int) *compute.Engine {
 	t.Helper()
 	engine := Engines(t)[0]

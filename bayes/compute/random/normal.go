@@ -27,11 +27,11 @@ func (s Stream) normal(dtype dtypes.DType, dims []int) *Node {
 	return quantile(uniform23(x0))
 }
 
-// quantile is the standard normal's quantile at u of uniform23. With x = 2u - 1 and w = -log(1 - x^2), a variable that
-// Giles (2010, "Approximating the erfinv function") proposes, the quantile over x is a smooth function of w: here one
-// quotient of two polynomials for all w, fitted to the least relative error, 1.3e-8 before rounding. All of their
-// coefficients are positive, so that the sums lose no digits. The last operation is a division, which the compiler does
-// not repeat in each loop that uses its result (see compute.Materialise).
+// quantile is the standard normal's quantile at u of uniform23. Let x = 2u - 1 and w = -log(1 - x^2), a variable that
+// Giles (2010, "Approximating the erfinv function") proposes. Then the quantile over x is a smooth function of w. Here
+// it is one quotient of two polynomials for all w, fitted to the least relative error, 1.3e-8 before rounding. All of
+// their coefficients are positive, so that the sums lose no digits. The last operation is a division, which the
+// compiler does not repeat in each loop that uses its result (see compute.Materialise).
 func quantile(u *Node) *Node {
 	x := SubScalar(MulScalar(u, 2), 1) // exact
 	w := Neg(logOfPositive(Mul(OneMinus(x), OnePlus(x))))

@@ -198,8 +198,8 @@ func (s Stream) Uniform(dtype dtypes.DType, dims ...int) *graph.Node {
 // same bits. See BenchmarkOdd.
 const worthFilling, fullColumns = 1024, 64
 
-// stored makes many numbers such that each is computed once, of a draw whose last operation the compiler does not
-// repeat; the numbers are those of draw for the given dims.
+// stored makes many numbers so that each is computed once; they equal the numbers of draw for the given dims. The last
+// operation of draw must be one that the compiler does not repeat.
 func (s Stream) stored(dims []int, draw func(s Stream, dims []int) *Node) *Node {
 	s.record()
 	last := len(dims) - 1

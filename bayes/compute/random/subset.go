@@ -79,7 +79,7 @@ func (k Key) Subsets(count, rows, size int) []int32 {
 	return all
 }
 
-// bits52 are the 52 bits of which Stream.Uniform makes a float64.
+// bits52 returns the 52 bits from which Stream.Uniform makes a float64.
 func (k Key) bits52(row, column int) uint64 {
 	x0, x1 := encipher[uint32](hostWords{}, k[0], k[1], uint32(row), uint32(column))
 	return uint64(x0>>12)<<32 | uint64(x1)
@@ -102,8 +102,8 @@ func (s Stream) below(n int, dims ...int) *Node {
 // rows.
 func sparse(rows, size int) bool { return size <= 1024 && 4*size <= rows }
 
-// sequence is how many draws with replacement from the rows hold at least size distinct ones, except with the given
-// probability.
+// sequence returns the number of draws with replacement from the rows that hold at least size distinct rows, except
+// with at most the given probability.
 func sequence(rows, size int, probability float64) int {
 	differ := make([]float64, size) // probability of so many distinct ones; the rest is that of size or more
 	differ[0] = 1

@@ -32,7 +32,7 @@ import (
 // ErrDamaged says that a file is not what was written.
 var ErrDamaged = errors.New("tensorfile: the file is damaged")
 
-// File is what a tensorfile holds.
+// File is the content of a tensorfile.
 type File struct {
 	Tensors  map[string]*tensors.Tensor
 	Metadata map[string]string
@@ -100,8 +100,8 @@ func Write(path string, f File) error {
 	return nil
 }
 
-// staleAfter is how long nothing was written to a temporary file that is taken for one of a write that was killed. It
-// is long, since clocks of file servers differ.
+// staleAfter is the age of a temporary file, since its last change, from which its write counts as killed. It is long,
+// since clocks of file servers differ.
 const staleAfter = time.Hour
 
 // sweep removes the temporary files that killed writes of the same path have left: path's name with a dot before it and

@@ -41,12 +41,12 @@ var (
 // opens the plugin.
 func OnHost(path string, store *Store) error { return register(path, hook{host: true, store: store}) }
 
-// Async has the plugin at path, of an accelerator, return sooner from two functions after which go-xla waits for the
-// device: an execution is only begun, and the host's few numbers are copied before an upload returns, not when they
-// reach the device. The device does all in order, so that the first result that is read is what is waited for; an error
-// of an execution is then that of reading its results. Waits are a large part of a short step: on an H200 a call
-// with one result to read took .23 ms, and one with three inputs beside it .47, of the .6 to .7 of OHSMC's step with
-// 1000 particles. It is to be called before go-xla opens the plugin.
+// Async makes an accelerator's plugin, at path, return sooner from two functions after which go-xla waits for the
+// device. An execution is only begun. An upload copies the host's few numbers and returns, before they reach the
+// device. The device does all in order, so the wait moves to the first result that is read, and reading it returns the
+// error of a failed execution. Waits are a large part of a short step: on an H200 a call with one result to read took
+// .23 ms, and one with three inputs beside it .47, of the .6 to .7 of OHSMC's step with 1000 particles. It is to be
+// called before go-xla opens the plugin.
 func Async(path string) error { return register(path, hook{}) }
 
 func register(path string, h hook) error {

@@ -20,8 +20,9 @@ const (
 func small(program []byte) bool {
 	found := false
 	for line := range bytes.Lines(program) {
-		// An operation is a line "%1 = name(...) : (types) -> types". What comes before it may be large, such as the data of
-		// which it takes a few rows. One with a body, such as a loop, has more lines; its own results are those of its body.
+		// An operation is a line "%1 = name(...) : (types) -> types". Its arguments may be large, such as data from
+		// which it takes a few rows. An operation with a body, such as a loop, has more lines; its results are its
+		// body's.
 		line = bytes.TrimSpace(line)
 		arrow := bytes.LastIndex(line, []byte(" -> "))
 		if !bytes.HasPrefix(line, []byte("%")) || arrow < 0 {
@@ -35,7 +36,7 @@ func small(program []byte) bool {
 	return found
 }
 
-// numbers is how many numbers the first type of a text has, such as 3000 of "tensor<50x60xf32>".
+// numbers returns the count of numbers in the first type of a text, such as 3000 for "tensor<50x60xf32>".
 func numbers(types []byte) int {
 	_, shape, _ := bytes.Cut(types, []byte("tensor<"))
 	count := 1
@@ -49,8 +50,9 @@ func numbers(types []byte) int {
 	}
 }
 
-// undivided are the options of a compilation, a serialised CompileOptionsProto, without the pass that divides loops.
-// Fields that are appended to a message add to those of the same number: this is an entry of env_option_overrides.
+// undivided returns the options of a compilation, a serialised CompileOptionsProto, without the pass that divides
+// loops. It appends an entry of env_option_overrides: in a serialised message, appended fields add to the fields of the
+// same number.
 func undivided(options []byte) []byte {
 	text := func(number protowire.Number, value []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), value)

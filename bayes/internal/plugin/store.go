@@ -41,7 +41,7 @@ type Store struct {
 
 var loaded, compiled atomic.Int64
 
-// Counts is how many programs this process has loaded and how many it has compiled.
+// Counts returns the numbers of programs that this process has loaded and compiled.
 func Counts() (fromDisk, anew int64) { return loaded.Load(), compiled.Load() }
 
 // magic begins a file; the digest of the content and the content follow. It changes with the way keys are made.

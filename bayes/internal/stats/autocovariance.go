@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// directLags is how many lags are summed directly before a Fourier transform gives all at once. Chains that mix well
-// need about ten lags, which is less work than a transform.
+// directLags is the number of lags that are summed directly before a Fourier transform computes all at once. Chains
+// that mix well need about ten lags, which is less work than a transform.
 const directLags = 64
 
 // autocovariance gives the autocovariance of several chains, averaged over them, at one lag after another.

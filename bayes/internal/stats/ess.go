@@ -25,7 +25,7 @@ func (e *ESS) Mean(x []float64, n int) float64 {
 	within, total := e.lags.load(x, n) // W and var+
 	rho := func(lag int) float64 { return 1 - (within-e.lags.at(lag))/total }
 
-	// kept are rho_0, rho_1, ...: whole pairs, the last of which may be followed by one term.
+	// kept holds rho_0, rho_1, ... in whole pairs; one term may follow the last pair.
 	even, odd := 1.0, rho(1)
 	kept := []float64{even, odd}
 	lag := 1
@@ -38,7 +38,7 @@ func (e *ESS) Mean(x []float64, n int) float64 {
 		}
 		lag += 2
 	}
-	// Of the last pair only the first term is kept, if positive, and counts once: the pair's sum is negative, or its
+	// The last pair keeps only its first term, if positive, which counts once: the pair's sum is negative, or its
 	// second lag does not exist.
 	last := len(kept) - 2
 	if even > 0 {

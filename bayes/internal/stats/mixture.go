@@ -71,8 +71,8 @@ func lowerTail(p float64) (float64, float64) {
 	return p, 1
 }
 
-// bracket are the smallest and the largest of the particles' own quantiles, between which the mixture's lies, and the
-// weight of the particles. One span of particles is left out.
+// bracket returns the smallest and the largest of the particles' own quantiles, and the particles' total weight. The
+// mixture's quantile lies between the two. One span of particles is left out.
 func (m Mixture) bracket(p, sign float64, without span) (low, high, mass float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	rounding := 1e-12 // of a particle's quantile
@@ -223,7 +223,7 @@ func (m Mixture) sharpness(x float64) float64 {
 	return sum / total
 }
 
-// density is that of a span of particles at x, unnormalised.
+// density is the unnormalised density of a span of particles at x.
 func (m Mixture) density(s span, x float64) float64 {
 	sum := 0.0
 	for j := s.from; j < s.to; j++ {

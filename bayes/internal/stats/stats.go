@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Median is the median of numbers, of which there is at least one: of an even number of them the lower of the two in
-// the middle, and NaN if one of them is. It leaves values as they are.
+// Median returns the median of at least one number. For an even number of values it is the lower of the two in the
+// middle; it is NaN if one of them is. It leaves values as they are.
 func Median(values []float64) float64 {
 	return stat.Quantile(.5, stat.Empirical, slices.Sorted(slices.Values(values)), nil)
 }
