@@ -24,9 +24,9 @@ import (
 //	log p(y | theta) + log N(theta; a, s^2)
 //
 // where the anchor a is a draw from the prior N(0, s^2); for a posterior density the anchor would be 0. Where the data
-// say nothing, the members are therefore spread as the prior is. In SAE the anchors are a Markov chain, and each
-// member's training begins where that of the member before ended, so that it needs a fraction of the epochs. The chain
-// is Gustafson's guided walk (1998) in each coordinate separately: it keeps its direction until a step is rejected.
+// say nothing, the members are therefore spread as the prior is. In SAE the anchors are a Markov chain. Each member's
+// training begins where the one before ended, so that it needs a fraction of the epochs. The chain is Gustafson's
+// guided walk (1998) in each coordinate separately: it keeps its direction until a step is rejected.
 //
 // For a linear Gaussian model the members have the posterior's mean, but the covariance P^-1 s^-2 P^-1 instead of P^-1,
 // with P the posterior's precision: it is too small in directions that the data determine.
@@ -36,10 +36,10 @@ import (
 type SAE struct {
 	Chains  int `json:"chains"`  // of anchors, trained side by side; default 5
 	Members int `json:"members"` // of each chain; default 20
-	// Epochs is the number of epochs of each member but the first, which has Settings.Epochs; default a twentieth of
-	// that, at least 1.
+	// Epochs is the number of epochs of each member after the first, which has Settings.Epochs; default a twentieth of
+	// Settings.Epochs, at least 1.
 	Epochs int `json:"epochs"`
-	// StepSize is the standard deviation of a step of the anchors' walk, over that of the prior; default 0.3.
+	// StepSize is the standard deviation of a step of the anchors' walk, in units of the prior's; default 0.3.
 	StepSize float64 `json:"step_size"`
 }
 
@@ -191,8 +191,8 @@ func (a anchored) with(theta, anchors []float64) []float64 {
 	return out
 }
 
-// byChain are the parameters of the members of all chains, chain by chain, flat [C K, Q], from theta of each training,
-// flat [C, 2 Q].
+// byChain returns the parameters of the members of all chains, chain by chain, flat [C K, Q], from theta of each
+// training, flat [C, 2 Q].
 func (a anchored) byChain(members [][]float64) (out []float64) {
 	d := a.whole.D
 	for c := range a.members {

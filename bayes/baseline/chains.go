@@ -14,8 +14,8 @@ import (
 )
 
 // MAPHMC is MAP for the shared parameters psi, then Hamiltonian Monte Carlo for the stochastic ones at that psi
-// (Sharma, Farquhar, Nalisnick and Rainforth 2023, section 6; a comparison of Zhao et al. 2024): draws from the exact
-// p(phi | y; psi), given all rows, but at a psi that was chosen without averaging over phi. Chains begin at the mode.
+// (Sharma, Farquhar, Nalisnick and Rainforth 2023, section 6; a comparison of Zhao et al. 2024). The draws are from the
+// exact p(phi | y; psi), given all rows, but psi was chosen without averaging over phi. Chains begin at the mode.
 type MAPHMC struct {
 	// Kernel leaves the posterior invariant; default mcmc.HMC{StepSize: 0.01, Steps: 100}, which is Zhao et al.'s.
 	Kernel mcmc.Kernel

@@ -111,7 +111,7 @@ func realRows(rows, count, like *Node) *Node {
 	return ConvertDType(LessThan(Iota(rows.Graph(), rows.Shape(), 0), ConvertDType(count, rows.DType())), like.DType())
 }
 
-// factorsOf are functions v_c of each row, [B], whose gradients' outer products add up to J_n' L_n J_n.
+// factorsOf returns functions v_c of each row, [B]. The outer products of their gradients add up to J_n' L_n J_n.
 func factorsOf(bound *bayes.BoundModel, outputs *Node, params nn.Params) []*Node {
 	column := func(x *Node, c int) *Node { return Reshape(Slice(x, AxisRange(), AxisElem(c)), x.Shape().Dim(0)) }
 	switch likelihood := bound.Model.Likelihood.(type) {

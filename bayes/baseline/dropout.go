@@ -13,11 +13,11 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Dropout is Monte Carlo dropout (Gal and Ghahramani 2016): the units before a layer are set to 0, each with
-// probability p = Rate, and the others are divided by 1 - p, in training and in prediction alike. A mask on the units
-// before a layer is the same as a factor on the columns of its weights, W diag(z) / (1 - p): so a draw of masks is a
-// particle, and dropout is variational inference in which q is the distribution of such draws, and its parameters are
-// the mean weights. Each step evaluates Masks particles.
+// Dropout is Monte Carlo dropout (Gal and Ghahramani 2016). Each unit before a layer is set to 0 with probability p =
+// Rate, and the others are divided by 1 - p, in training and in prediction alike. A mask on the units before a layer is
+// the same as a factor on the columns of its weights, W diag(z) / (1 - p). So a draw of masks is a particle. Dropout is
+// variational inference where q is the distribution of such draws, and its parameters are the mean weights. Each step
+// evaluates Masks particles.
 //
 // Masks are put before every layer whose weights are stochastic, the first layer's input included; biases and shared
 // parameters are points. The objective is the mean over masks of the log-posterior. For a Normal prior of standard

@@ -16,10 +16,10 @@ import (
 
 // ReplicaExchange samples all parameters of the network, given all rows, by replicas at powers of the likelihood from 0
 // (the prior) to 1 (the posterior), which exchange their states (parallel tempering: Geyer 1991; see
-// smc.ReplicaExchange). Every parameter has the model's prior, whatever Model.Stochastic is, and the posterior's
-// evidence is that of the model, as for SMC, with which it shares no particle and no estimator. If the kernel mixes
-// well it costs more than SMC; if its moves do not leave a mode, exchanges with flatter replicas still can. The
-// particles are draws of the posterior, all of the same weight.
+// smc.ReplicaExchange). Every parameter has the model's prior, whatever Model.Stochastic is, so the posterior's
+// evidence is the model's, as for SMC. It shares no particle and no estimator with SMC. If the kernel mixes well it
+// costs more than SMC; if its moves do not leave a mode, exchanges with flatter replicas still can. The particles are
+// draws of the posterior, all of the same weight.
 //
 // Nothing is trained: Epochs, BatchSize and the validation part are not used. A cancelled run has no posterior; with a
 // checkpoint it can be resumed.

@@ -59,7 +59,7 @@ func (j *Job) newVariational(f family, draws, predicted int) (*variational, erro
 	return s, err
 }
 
-// fitFamily trains a family with so many draws a step; the posterior has `predicted` draws.
+// fitFamily trains a family with `draws` draws a step. The posterior has `predicted` draws.
 func (j *Job) fitFamily(ctx context.Context, f family, draws, predicted int) (*Result, error) {
 	learner, err := j.newVariational(f, draws, predicted)
 	if err != nil {

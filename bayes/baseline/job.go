@@ -94,7 +94,7 @@ func (j *Job) train(ctx context.Context, s stage) (*train.Result, error) {
 	return trained, err
 }
 
-// resumed counts the time of a stage's earlier sessions: that of all sessions, less what has passed since the stage
+// resumed adds the time of a stage's earlier sessions: the time of all sessions, minus what has passed since the stage
 // began in this one.
 func (j *Job) resumed(all time.Duration, begun time.Time) { j.earlier += max(0, all-time.Since(begun)) }
 
@@ -248,8 +248,8 @@ func (j *Job) kindOf(data *fit.Data) chainsKind {
 	}
 }
 
-// sample runs chains, after a training or without one, and makes a posterior of their draws, chain after chain. The
-// settings are those of the method's Sampling.
+// sample runs chains, after a training or without one, and makes a posterior of their draws, chain after chain. s is
+// the method's Sampling.
 func (j *Job) sample(
 	ctx context.Context, before *Result, data *fit.Data, psi []float64, problem density.Problem, kernel mcmc.Kernel,
 	s mcmc.Settings,

@@ -21,9 +21,9 @@ import (
 //	sum_n (sum_c g_nc g_nc') kron (a_n a_n')  ~  G kron A,  G = sum_n sum_c g_nc g_nc',  A = (1/N) sum_n a_n a_n',
 //
 // where g_nc are gradients of the factors of the likelihood's curvature (see factorsOf), so that the sum over c is
-// exact and no label is drawn. A bias is the weight of an input that is always 1. It is exact where all rows have the
-// same a or the same curvature: for one linear layer and a Gaussian likelihood. Blocks of different layers are taken to
-// be independent.
+// exact and no label is drawn. A bias is the weight of an input that is always 1. The product is exact where all rows
+// have the same a or the same curvature, such as for one linear layer and a Gaussian likelihood. Blocks of different
+// layers are taken to be independent.
 //
 // With the eigenvectors U of G and V of A, eigenvalues u and v, the precision's eigenvalues are u_o v_i + 1/s^2: the
 // prior is added exactly (as in Immer, Korzepa and Bauer 2021), not to each factor as damping, as in Ritter et al.
@@ -44,7 +44,7 @@ func checkLayers(bound *bayes.BoundModel) error {
 	return err
 }
 
-// blocksOf are a model's layers and their blocks; every stochastic parameter must belong to a block.
+// blocksOf returns a model's layers and their blocks. Every stochastic parameter must belong to a block.
 func blocksOf(bound *bayes.BoundModel) (layers []nn.Layer, blocks []block, err error) {
 	if layers, err = bound.Model.Network.Layers(bound.Inputs, bound.Outputs); err != nil {
 		return nil, nil, err

@@ -20,7 +20,7 @@ type kroneckerFactor struct {
 	Inputs, Outputs *mat.SymDense
 }
 
-// kroneckerEigen are a factor's eigenvectors, of G and of A, and the eigenvalues u_o v_i + p of its block, [Out, In]
+// kroneckerEigen holds a factor's eigenvectors, of G and of A, and the eigenvalues u_o v_i + p of its block, [Out, In]
 // row by row.
 type kroneckerEigen struct {
 	kroneckerFactor

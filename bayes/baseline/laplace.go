@@ -16,13 +16,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Laplace is the Laplace approximation (MacKay 1992; Daxberger, Kristiadi, Immer, Eschenhagen, Bauer and Hennig 2021):
-// MAP training first, then the Gaussian around the mode whose precision is the curvature of the negative log-posterior
-// there,
+// Laplace is the Laplace approximation (MacKay 1992; Daxberger, Kristiadi, Immer, Eschenhagen, Bauer and Hennig 2021).
+// After MAP training it takes the Gaussian around the mode. Its precision is the curvature of the negative
+// log-posterior there,
 //
 //	P = diag(1/s^2) + sum_n J_n' L_n J_n,
 //
-// where s are the Normal prior's standard deviations, J_n is the Jacobian of the network's output at row n with respect
+// where s has the Normal prior's standard deviations. J_n is the Jacobian of the network's output at row n with respect
 // to the parameters, [C, D], and L_n the curvature of the negative log-likelihood in the output. This is the
 // generalised Gauss-Newton matrix, which for the library's likelihoods is the Fisher information and has no negative
 // eigenvalues. Shared parameters stay at the mode.
@@ -120,7 +120,7 @@ func (m Laplace) Prepare(j *Job) (Method, error) {
 	return m, nil
 }
 
-// free are the coordinates of phi that the Gaussian covers.
+// free lists the coordinates of phi that the Gaussian covers.
 func (m Laplace) free(bound *bayes.BoundModel) []int {
 	last := 0
 	for _, slot := range bound.Slots {
@@ -173,14 +173,14 @@ func (m Laplace) Fit(ctx context.Context, j *Job) (*Result, error) {
 	return result, nil
 }
 
-// mostDecrement is the largest distance of the quadratic's maximum from the mode, in standard deviations a parameter,
-// at which nothing is said.
+// mostDecrement is the largest distance of the quadratic's maximum from the mode without a warning, in standard
+// deviations a parameter.
 const mostDecrement = .3
 
-// decrement is Newton's, sqrt(g' P^-1 g) with the gradient g of the log-posterior at the mode: how many standard
-// deviations of the Gaussian its centre is from the maximum of the quadratic that fits the posterior there, and at most
-// how many of its own a linearised prediction is off (by Cauchy and Schwarz). It is the standard deviation of g' (phi -
-// mode) over draws, here 400, which gives it to some 4 % whatever the structure.
+// decrement is Newton's, sqrt(g' P^-1 g) with the gradient g of the log-posterior at the mode. It is the distance, in
+// standard deviations of the Gaussian, from its centre to the maximum of the quadratic that fits the posterior there. A
+// linearised prediction is off by at most this many of its own standard deviations (by Cauchy and Schwarz). It is
+// computed as the standard deviation of g' (phi - mode) over 400 draws, to some 4 % whatever the structure.
 func (m Laplace) decrement(ctx context.Context, j *Job, mode *Mode, draw func() []float64) (float64, error) {
 	of, err := j.rows()
 	if err != nil {

@@ -68,10 +68,10 @@ type Result struct {
 // standard deviations unless Model.Scaling says otherwise; the posterior keeps them and predicts in raw units. If
 // Model.Stochastic is not set, all weights and biases are stochastic (bayes.All).
 //
-// A cancelled context is not an error: the result is that of the last step, with the status run.Cancelled. Only if a
-// method's second stage has no draws yet is there no posterior; the error then wraps the context's. An error outside
-// the method, such as a full disk, comes with a result as well. Errors wrap dataset.ErrMissingClass or ErrDiverged
-// where these apply.
+// A cancelled context is not an error: Fit returns the result of the last step, with the status run.Cancelled. If a
+// method's second stage has no draws yet there is no posterior, and the error wraps the context's. An error outside the
+// method, such as a full disk, comes with a result as well. Errors wrap dataset.ErrMissingClass or ErrDiverged where
+// these apply.
 func Fit(
 	ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings Settings,
 ) (*Result, error) {

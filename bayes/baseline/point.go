@@ -26,7 +26,7 @@ type MLE struct{}
 type MAP struct{}
 
 // Ensemble is a deep ensemble (Lakshminarayanan, Pritzel and Blundell 2017): members trained by MAP, or by MLE, from
-// different random starting points. All are trained at once, as particles of one graph, on the same mini-batches: they
+// different random starting points. All are trained at once, as particles of one graph, on the same mini-batches. They
 // differ by their starting points only. (The paper also shuffles the data for each; its adversarial training is
 // optional there, and not done here.) Each member keeps the parameters of its own best validation.
 //

@@ -32,10 +32,10 @@ type Settings struct {
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
 
-	// Checkpoint is a file that holds the whole state of the training. It is written every CheckpointEvery (default 30 s),
-	// when the context is cancelled (run.Context is, by Ctrl-C) and at the end. If it exists, Fit resumes from it, with a
-	// result bit for bit that of an uninterrupted run; a file of another model, method, other data, seed or settings is an
-	// error. A second stage has a file of its own, named Checkpoint and the stage.
+	// Checkpoint is a file that holds the whole state of the training. It is written every CheckpointEvery (default 30
+	// s), when the context is cancelled (run.Context is, by Ctrl-C) and at the end. If it exists, Fit resumes from it,
+	// and the result equals an uninterrupted run's bit for bit. A file of another model, method, other data, seed or
+	// settings is an error. A second stage has a file of its own, named Checkpoint and the stage.
 	Checkpoint      string
 	CheckpointEvery time.Duration
 	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.
@@ -54,7 +54,7 @@ type Settings struct {
 	Progress func(run.Progress)
 }
 
-// ascent are the settings of the training by gradient ascent.
+// ascent returns the settings of the training by gradient ascent.
 func (s Settings) ascent() train.Settings {
 	return train.Settings{
 		Epochs: s.Epochs, BatchSize: s.BatchSize, Seed: s.Seed, Optimiser: s.Optimiser, ValidateEvery: s.ValidateEvery,

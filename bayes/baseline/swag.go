@@ -17,9 +17,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// SWAG is stochastic weight averaging Gaussian (Maddox, Garipov, Izmailov, Vetrov and Wilson 2019): after MAP training,
-// ascent at a constant learning rate moves around the mode, and a Gaussian is fitted to its iterates theta_1, ...,
-// theta_T at the ends of T epochs:
+// SWAG is stochastic weight averaging Gaussian (Maddox, Garipov, Izmailov, Vetrov and Wilson 2019). After MAP training,
+// ascent at a constant learning rate moves around the mode. A Gaussian is fitted to its iterates theta_1, ..., theta_T
+// at the ends of T epochs:
 //
 //	mean = (1/T) sum_t theta_t,  diag = (1/T) sum_t theta_t^2 - mean^2,  D = [theta_t - mean_t] for the last K of them,
 //

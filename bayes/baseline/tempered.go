@@ -19,7 +19,7 @@ import (
 
 // SMC is an SMC sampler for all parameters of the network, given all rows, from the prior to the posterior through
 // tempered likelihoods (Del Moral, Doucet and Jasra 2006; package smc). Every parameter has the model's prior, whatever
-// Model.Stochastic is, and none is fitted to the data. The posterior's evidence is therefore that of the model. It is a
+// Model.Stochastic is, and none is fitted to the data. The posterior's evidence is therefore the model's. It is a
 // density of the standardised target, unless Model.Scaling keeps the target as it is.
 //
 // Nothing is trained: Epochs, BatchSize and the validation part are not used. A cancelled run has particles of a
@@ -59,7 +59,7 @@ func (m SMC) Prepare(j *Job) (Method, error) {
 	return m, checkExact("SMC", m.Kernel, j.Bound.D+j.Bound.W)
 }
 
-// outer are the job's settings that hold for its sampler.
+// outer returns the job's settings that apply to its sampler.
 func (j *Job) outer() smc.Settings {
 	return smc.Settings{
 		Seed: j.Seed, DType: j.DType, Engine: j.Engine, Progress: j.Progress,

@@ -15,11 +15,11 @@ import (
 )
 
 // VI is mean-field variational inference by reparameterised gradients (Graves 2011; Blundell, Cornebise, Kavukcuoglu
-// and Wierstra 2015, "Bayes by backprop"): the stochastic parameters have q(phi) = N(mu, diag sigma^2) with sigma =
-// log(1 + exp rho), the shared parameters psi are a point, and mu, rho and psi maximise the evidence lower bound
-// together, as in Zhao et al. 2024. A draw is phi = mu + sigma z (Kingma and Welling 2014); each step evaluates Draws
-// of them as particles. The Kullback-Leibler divergence from a Normal prior is exact; that from another is estimated
-// from the draws.
+// and Wierstra 2015, "Bayes by backprop"). The stochastic parameters have q(phi) = N(mu, diag sigma^2) with sigma =
+// log(1 + exp rho); the shared parameters psi are a point. mu, rho and psi maximise the evidence lower bound together,
+// as in Zhao et al. 2024. A draw is phi = mu + sigma z (Kingma and Welling 2014); each step evaluates Draws of them as
+// particles. The Kullback-Leibler divergence from a Normal prior is exact; from any other prior it is estimated from
+// the draws.
 //
 // One draw serves all rows of a batch. Kingma, Salimans and Welling 2015 and Wen, Vicol, Ba, Tran and Grosse 2018 draw
 // separately for each row, and need one draw a step; here particles are cheap, and more Draws reduce the gradient's

@@ -11,11 +11,11 @@ import (
 // defaultBins is the number of bins of the expected calibration error.
 const defaultBins = 15
 
-// ECE is the expected calibration error (Guo et al. 2017, eq. 3), for classification: rows are put into bins of equal
-// width by the confidence, which is the averaged probability of the predicted class, and ECE is the mean over bins,
-// weighted by their rows, of |accuracy - mean confidence|. Bin m of M holds confidences in ((m-1)/M, m/M]. bins is M; 0
-// means 15. Its sampling error is not given. It is biased upwards: a calibrated prediction has an ECE above 0 on
-// finitely many rows.
+// ECE is the expected calibration error (Guo et al. 2017, eq. 3), for classification. Rows are put into bins of equal
+// width by their confidence, the averaged probability of the predicted class. ECE is the mean over bins, weighted by
+// their rows, of |accuracy - mean confidence|. Bin m of M holds confidences in ((m-1)/M, m/M]. bins is M; 0 means 15.
+// Its sampling error is not given. It is biased upwards: a calibrated prediction has an ECE above 0 on finitely many
+// rows.
 func ECE(p bayes.Prediction, y []float64, bins int) (Estimate, error) { return one(newECE(bins), p, y) }
 
 func newECE(bins int) *measure {
@@ -97,8 +97,8 @@ func ReliabilityDiagram(p bayes.Prediction, y []float64, bins int) ([]Bin, error
 	return diagram, nil
 }
 
-// PoolBins pools two reliability diagrams with the same bins into that of all rows together; nil is a diagram without
-// rows.
+// PoolBins pools two reliability diagrams with the same bins into the diagram of all rows together. nil is a diagram
+// without rows.
 func PoolBins(a, b []Bin) ([]Bin, error) {
 	if a == nil || b == nil {
 		return slices.Clone(append(a, b...)), nil

@@ -14,9 +14,9 @@ import (
 	"gonum.org/v1/gonum/stat/sampleuv"
 )
 
-// This file scores the draws of a posterior one by one: R of them are resampled by their weights, each predicts by
-// itself, and the scores' distribution over the R is what is reported (PMCnet, Algorithm 2). It says how good one draw
-// is, not how good the posterior's prediction is, which averages over draws and is better: for that, see [Scores].
+// This file scores the draws of a posterior one by one. R of them are resampled by their weights, each predicts by
+// itself, and the distribution of the R scores is reported (PMCnet, Algorithm 2). It says how good one draw is, not how
+// good the posterior's prediction is, which averages over draws and is better: for that, see [Scores].
 
 // DrawOptions are the options of ScoreDraws and ROCEnvelope. The zero value works.
 type DrawOptions struct {
@@ -62,11 +62,11 @@ func (s DrawScore) String() string {
 }
 
 // ScoreDraws scores R draws, resampled by their weights, one by one. y are the rows' targets, [Rows, Targets], or their
-// classes. For a classification the scores are AUC, accuracy, F1, precision, recall and specificity of the positive
-// class, and NLPD; with more than two classes AUC, F1, precision, recall and specificity are means over the classes,
-// each against the others (macro average); a class that no row is of, or all are, is left out of the mean, also where
-// rows are predicted to be of it. For a regression they are MSE and NLPD, in the prediction's units; of several targets
-// take one by bayes.Prediction.Of. Precision and F1 of a class that no row is predicted to be are 0.
+// classes. For a classification the scores are accuracy, NLPD, and AUC, F1, precision, recall and specificity of the
+// positive class. With more than two classes these last five are means over the classes, each against the others (macro
+// average). The mean leaves out a class that no row has, or all rows have, even where rows are predicted to be of it.
+// For a regression the scores are MSE and NLPD, in the prediction's units; take one of several targets by
+// bayes.Prediction.Of. Precision and F1 of a class that no row is predicted to be are 0.
 func ScoreDraws(p bayes.Prediction, y []float64, o DrawOptions) ([]DrawScore, error) {
 	draws, o, err := o.resampled(p, y)
 	if err != nil {
@@ -154,7 +154,7 @@ func ROCEnvelope(p bayes.Prediction, y []float64, o DrawOptions) (Envelope, erro
 	return e, nil
 }
 
-// resampled are R particles drawn by their weights, and the options with their defaults.
+// resampled draws R particles by their weights. It also returns the options with their defaults.
 func (o DrawOptions) resampled(p bayes.Prediction, y []float64) ([]int, DrawOptions, error) {
 	if o.Draws == 0 {
 		o.Draws = 100

@@ -26,7 +26,7 @@ type ensemble struct {
 	center     float64 // the first target's mean and standard deviation
 	scale      float64
 	logScale   float64 // the sum of the logarithms of all targets' standard deviations
-	// replicates is how many leave-out values there are: G, or 0 if there is one particle.
+	// replicates is the number of leave-out values: G, or 0 if there is one particle.
 	replicates int
 }
 

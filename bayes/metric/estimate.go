@@ -41,7 +41,7 @@ func plusMinus(value, se float64) string {
 	return fmt.Sprintf("%.*f ± %.1g", maxDecimals, value, se)
 }
 
-// digits is how many decimals show se > 0 to one significant digit, or to two if the first is a 1.
+// digits returns the number of decimals that show se > 0 to one significant digit, or to two if the first is a 1.
 func digits(se float64) int {
 	magnitude := math.Floor(math.Log10(se))
 	if math.Round(se/math.Pow(10, magnitude)*10) < 20 {

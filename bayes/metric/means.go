@@ -44,8 +44,8 @@ func squaredError(r *row, out []float64) {
 }
 
 // ParticleRMSE is the weighted mean over particles of each particle's own RMSE, sum_j w_j sqrt(mean_n (f_j(x_n) -
-// y_n)^2), for regression, in the target's units. It is what the paper of OHSMC reports as RMSE; it is never below
-// [RMSE]. Its sampling error is not given.
+// y_n)^2), for regression, in the target's units. The paper of OHSMC reports it as RMSE. It is never below [RMSE]. Its
+// sampling error is not given.
 func ParticleRMSE(p bayes.Prediction, y []float64) (Estimate, error) {
 	return one(newParticleRMSE(), p, y)
 }

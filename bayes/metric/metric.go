@@ -190,8 +190,8 @@ func (a *rowMean) result() ([]float64, float64) {
 //
 //	SE^2 = (k + 1/2) (n - k + 1/2) / ((n + 1)^2 (n + 2)).
 //
-// It approaches the sample's p (1 - p) / n as n grows, and is not 0 at p = 0 and 1: that all of n rows count does not
-// show that the next one must.
+// It approaches the sample's p (1 - p) / n as n grows, and is not 0 at p = 0 and 1: even if all of n rows count, the
+// next one need not.
 func shareStdErr(k, n float64) float64 {
 	return math.Sqrt((k+0.5)*(n-k+0.5)/(n+2)) / (n + 1)
 }

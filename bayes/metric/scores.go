@@ -24,7 +24,7 @@ type Table []Score
 // usualLevel is the level of the intervals in [Usual].
 const usualLevel = 0.95
 
-// usual are the measures that Scores takes for a task.
+// usual returns the measures that Scores takes for a task.
 func usual(task bayes.Task) []*measure {
 	if task == bayes.Regression {
 		return []*measure{newNLPD(), newRMSE(), newParticleRMSE(), newCoverage(usualLevel), newWidth(usualLevel),
@@ -53,7 +53,7 @@ func OfStandardised(ctx context.Context, posterior *bayes.Posterior, data *datas
 	return of(ctx, posterior, data, true)
 }
 
-// scoreRows is how many rows are predicted at once: memory does not grow with the data.
+// scoreRows is the number of rows in one prediction, so that memory does not grow with the data.
 const scoreRows = 1024
 
 func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, standardised bool) (Table, error) {
