@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// clone is a copy of the model that shares no slice and no map with it, so that a bound model, and a posterior, stay as
-// they are when the caller goes on to use a slice of widths, or a map of scales, for the next model. What a part points
-// to, and its fields that are not exported, are not copied.
+// clone returns a copy of the model that shares no slice and no map with it. So a bound model, and a posterior, stay as
+// they are when the caller reuses a slice of widths, or a map of scales, for the next model. Pointers of a part, and
+// its unexported fields, are not followed.
 func (m Model) clone() Model {
 	for _, part := range []reflect.Value{
 		reflect.ValueOf(&m.Network), reflect.ValueOf(&m.Likelihood), reflect.ValueOf(&m.Prior),

@@ -59,8 +59,8 @@ type modelFile struct {
 	Scaling    Scaling   `json:"scaling,omitzero"`
 }
 
-// Registered returns an error if a posterior of the model could not be saved and loaded: if the type of a part is not
-// registered, or if a part changes when it is written as JSON and read back, for instance because a field is not
+// Registered returns an error if a posterior of the model could not be saved and loaded. Either the type of a part is
+// not registered, or a part changes when it is written as JSON and read back, for instance because a field is not
 // exported. Samplers check this before training, so that the error does not come hours later.
 func (m Model) Registered() error {
 	if m.Prior == nil {

@@ -48,7 +48,7 @@ type Lesson struct {
 	Checkpoint string
 	Identity   string
 
-	resumed func(all time.Duration, begun time.Time) // is told the time of a training over all sessions
+	resumed func(all time.Duration, begun time.Time) // gets the time of a training over all sessions
 }
 
 // Learnt is the result of a regressor's learning: tensors, and a function that predicts from them.

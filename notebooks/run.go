@@ -98,9 +98,9 @@ and the exit status is not 0. The backend is $GOMLX_BACKEND if that is set, or e
 	return nil
 }
 
-// forewarn says that a notebook will take an hour or more, as it did here or where its results were recorded, or that
-// it may, as some of its studies are not timed; and whether something that it needs is kept here already. limit is the
-// longest that a cell may take; 0: none.
+// forewarn warns that a notebook will take an hour or more, as it did here or where its results were recorded. It also
+// warns if the notebook may take as long because some of its studies are not timed. kept says whether something that it
+// needs is kept here already. limit is the longest time that a cell may take; 0: none.
 func forewarn(out io.Writer, root, cache, name string, limit time.Duration) (kept bool, err error) {
 	here, err := took.Measured()
 	if err != nil {

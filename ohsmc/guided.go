@@ -29,7 +29,7 @@ import (
 //
 // The first weighing, of particles from the prior, leaves copies of a few of them where the data say much. Until the
 // moves have taken these apart the particles are far from the posterior, and ESS, which sees weights only, does not
-// show it: Take a conjugate regression of 30 rows with 2000 particles: 200 steps of Langevin of the default StepSize
+// show it. Take a conjugate regression of 30 rows with 2000 particles: 200 steps of Langevin of the default StepSize
 // gave an ESS of 1999, and means off by .5 posterior standard deviations (root mean square of 20 runs). With steps of
 // .03 the means were as exact as ESS says. StepRecord.MeanGradient shows the error where it can be known, and the
 // result warns: in 18 of the first 20 runs, and in none of the others. RandomWalk has no gradient, and so no such test:

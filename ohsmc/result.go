@@ -39,11 +39,12 @@ type StepRecord struct {
 	// Algorithm gives and gets the loss of the standardised target.)
 	Loss float64
 	ESS  float64 // effective sample size, after weighing
-	// MeanGradient tests ESS: it is the weighted mean of the log-density's gradient, which is 0 under the posterior, over
-	// the standard error of a mean of ESS independent draws, root mean square over the coordinates. It is about 1 if ESS
-	// is right, and large if copies have hardly moved; less so if only directions across several coordinates are slow, in
-	// which the posterior is wide: for two correlated features it was 2.2 where means were 4.7 standard errors off (20
-	// runs). It is of the particles before the step; for Guided with gradients, all rows in one batch and no psi.
+	// MeanGradient tests ESS: it is the weighted mean of the log-density's gradient, which is 0 under the posterior,
+	// over the standard error of a mean of ESS independent draws, root mean square over the coordinates. It is about 1
+	// if ESS is right, and large if copies have hardly moved. It grows less if the slow directions are across several
+	// coordinates, and the posterior is wide there: for two correlated features it was 2.2 where means were 4.7
+	// standard errors off (20 runs). It is of the particles before the step; for Guided with gradients, all rows in one
+	// batch and no psi.
 	MeanGradient    float64
 	UniqueAncestors float64 // different particles among the ancestors; J if not resampled; SMC: the fewest of the step
 	Resamplings     int     // in this step: 0 or 1; SMC: up to the batch size

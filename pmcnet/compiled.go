@@ -35,7 +35,7 @@ type kind struct {
 	starts    int    // rows of the tensor that the means begin at; 0: there is none
 }
 
-// programs are what is compiled for one kind of run.
+// programs holds the compiled programs for one kind of run.
 type programs struct {
 	PMC
 	problem density.Problem
@@ -224,7 +224,7 @@ type Batched interface {
 	Batch(from *graph.Node, rows int) density.Target
 }
 
-// proposals are those of the state.
+// proposals returns the proposals in the state.
 func (p *programs) proposals(nodes compute.Nodes) proposals {
 	q := proposals{mean: nodes[meanName], covariance: compute.Nodes{}, family: p.family()}
 	for _, name := range p.names() {

@@ -36,7 +36,7 @@ func (m *machine) approximation(r *Result) string {
 	return ""
 }
 
-// doubts are what is doubtful about a finished run, a row a doubt.
+// doubts returns the warnings about a finished run, one for each row of its table.
 func (m *machine) doubts(r *Result) (said []string) {
 	draws := r.LogWeights.Len()
 	replaced, nonFinite, wrong, n := 0, 0, 0, len(m.Trace)

@@ -111,7 +111,7 @@ func (t *Trainer) job(parts dataset.Parts, settings Settings) (job *Job, giveBac
 	if err != nil {
 		return nil, nil, err
 	}
-	const draws = 5000 // evaluated at once, or about: for how to cut them into chunks
+	const draws = 5000 // about the number evaluated at once: it decides the chunks
 	job = &Job{Settings: settings, Data: data, trainer: t}
 	if job.Problem, err = density.NewProblem(settings.Engine, data.Bound, x, y, nil, draws, settings.Devices); err != nil {
 		return nil, nil, fmt.Errorf("pmcnet: %w", err)

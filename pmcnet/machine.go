@@ -205,7 +205,7 @@ func kHat(w bayes.LogWeights) float64 {
 	return s.KHat
 }
 
-// lastDraws are those of the last iteration, flat [M K, D].
+// lastDraws returns the draws of the last iteration, flat [M K, D].
 func (m *machine) lastDraws() ([]float64, error) {
 	kept := m.kept
 	if m.state != nil {

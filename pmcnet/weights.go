@@ -10,8 +10,9 @@ import (
 
 // This file makes the weights of PMC.Weights from the honest ones.
 
-// weights are those to adapt by and those of the result, [M, K], and the exponent lambda of the latter, of honest ones.
-// Tempered ones have an effective sample size of at least a share of the draws.
+// weights makes two kinds of weights from the honest ones, [M, K]: adapt, for adapting the proposals, and output, for
+// the result. exponent is the lambda of output. Tempered weights have an effective sample size of at least a share of
+// the draws.
 func (a PMC) weights(honest *Node, share float64) (adapt, output, exponent *Node) {
 	m, k := honest.Shape().Dim(0), honest.Shape().Dim(1)
 	one := ConstAs(honest, 1.)

@@ -96,7 +96,7 @@ func TraceRank(values [][]float64, frame Frame) (*Figure, error) {
 	return newFigure(frame, p)
 }
 
-// rankCounts are how many draws of each chain are in each bin of ranks; equal draws have their mean rank.
+// rankCounts counts the draws of each chain in each bin of ranks. Equal draws have their mean rank.
 func rankCounts(values [][]float64, bins int) [][]float64 {
 	sorted := slices.Sorted(slices.Values(slices.Concat(values...)))
 	counts := make([][]float64, len(values))

@@ -129,7 +129,7 @@ func bar(title string, done, total int, note string) string {
 		html.EscapeString(title), length, beside, beside)
 }
 
-// steps are how many are made, of how many where that is known; empty before the first.
+// steps returns the number of steps done, and the total where it is known; empty before the first.
 func steps(done, total int) string {
 	switch {
 	case total > 0:

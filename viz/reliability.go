@@ -10,9 +10,9 @@ import (
 )
 
 // Reliability shows whether a classifier's confidence can be believed (Guo et al. 2017, "On Calibration of Modern
-// Neural Networks", figure 1): in each bin of confidence the accuracy as a bar, its gap to the mean confidence, and
-// below it the number of rows in the bin. The expected calibration error in the title is the mean gap weighted by the
-// counts. Empty bins are not drawn.
+// Neural Networks", figure 1). For each bin of confidence it shows the accuracy as a bar, its gap to the mean
+// confidence, and below it the number of rows in the bin. The expected calibration error in the title is the mean gap
+// weighted by the counts. Empty bins are not drawn.
 func Reliability(bins []metric.Bin, frame Frame) (*Figure, error) {
 	frame, err := frame.fill("Reliability", "confidence", "accuracy", 520, 560)
 	if err != nil {

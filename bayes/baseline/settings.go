@@ -41,10 +41,10 @@ type Settings struct {
 	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.
 	Replace bool
 	// Observe, if set, is called after each ObserveEvery steps (default: once an epoch) of gradient ascent, but not for
-	// steps before a resume, with the posterior of the current parameters, also where there is a validation part, which
-	// may take those of an earlier step in the end. For methods that run chains it is also called each time that all
-	// chains have Sampling.ObserveEvery more draws, with the posterior of the draws so far; step is then the number of
-	// draws of each. An error ends the run, with the status run.Stopped. SWAG's collection, SAE's members after the first,
+	// steps before a resume. It gets the posterior of the current parameters. With a validation part the result may
+	// have the parameters of an earlier step. For methods that run chains it is also called each time that all chains
+	// have Sampling.ObserveEvery more draws, with the posterior of the draws so far; step is then the number of draws
+	// of each. An error ends the run, with the status run.Stopped. SWAG's collection, SAE's members after the first,
 	// SMC and ReplicaExchange are not observed.
 	Observe      func(step int, now *bayes.Posterior) error
 	ObserveEvery int

@@ -31,7 +31,7 @@ type Program struct {
 	layout  *layout // of the states that it is compiled for
 	called  bool    // layout is set
 	started bool    // a first call has compiled it
-	apart   bool    // it runs on another engine than that of the states that it fills
+	apart   bool    // it runs on another engine than the states that it fills
 }
 
 // NewProgram prepares a step that reads the named entries of a state and replaces the entries in updates, or adds new

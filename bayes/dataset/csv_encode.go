@@ -79,9 +79,9 @@ func (t *table) name(d *Dataset) {
 	}
 }
 
-// finish sorts the levels of a column. It is an error if missing values are to be filled in and there is no value to
-// take the mean of, or if the column's name is one of its values and other names are numbers: then the first line is
-// data, and would be lost.
+// finish sorts the levels of a column. It returns an error if missing values are to be filled in by a mean and there
+// are no values. It also returns one if the column's name is one of its values and other names are numbers: then the
+// first line is data, and would be lost.
 func (t *table) finish(c *column) error {
 	if c.role == ignored {
 		return nil

@@ -69,7 +69,7 @@ type table struct {
 	columns        []*column
 	targets        []*column
 	missing        map[string]bool // lower case
-	missingNumbers []float64       // those of the tokens that are numbers
+	missingNumbers []float64       // the tokens that are numbers
 	row            int             // rows of data read so far
 	kept           []int           // the rows kept, by their number among those read
 }

@@ -16,10 +16,10 @@ type Parts struct {
 // ErrMissingClass says that a class has no row in the training part, so that nothing about it can be learnt.
 var ErrMissingClass = errors.New("a class is absent from the training part")
 
-// Validate returns an error if the parts cannot be trained on: no training part, a part that [Dataset.Validate]
-// rejects, parts with other features or other outputs than the training part, or with the same in another order
-// (ErrOrder), a class without a row in it (ErrMissingClass). In the test part only the order is checked: its target may
-// be unknown.
+// Validate returns an error if the parts cannot be trained on. There must be a training part, and [Dataset.Validate]
+// must accept it and the validation part. All parts must have the features and outputs of the training part, in the
+// same order (else ErrOrder). The training part must have a row of each class (else ErrMissingClass). In the test part
+// only the order is checked: its target may be unknown.
 func (p Parts) Validate() error {
 	if p.Train == nil {
 		return errors.New("there is no training part: Parts.Train, which holds the data, is nil")

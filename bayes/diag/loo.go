@@ -52,7 +52,7 @@ type LOORow struct {
 }
 
 const (
-	leastLOODraws = 30  // with so many the tail has six
+	leastLOODraws = 30  // with 30 draws the tail has six
 	fewEffective  = 100 // draws: of fewer the result is doubtful
 )
 

@@ -37,9 +37,9 @@ func (w *workspace) meanError() float64 {
 	return math.Sqrt(variance / w.ess(Mean))
 }
 
-// sdError is by the delta method: with v the mean of squared distances from the mean, var(sqrt(v)) = var(v) / (4 v),
-// and var(v) is the variance of these squares over their ESS (Kenney and Keeping 1951, Mathematics of Statistics, p.
-// 141; no normality is assumed).
+// sdError uses the delta method. Let v be the mean of squared distances from the mean. Then var(sqrt(v)) = var(v) / (4
+// v), and var(v) is the variance of these squares over their ESS (Kenney and Keeping 1951, Mathematics of Statistics,
+// p. 141; no normality is assumed).
 func (w *workspace) sdError() float64 {
 	ess := w.ess(SD)
 	squares := w.squares()

@@ -16,7 +16,7 @@ const (
 	mixedRHat        = 1.1
 	mixedESSPerChain = 5
 	mixedRows        = 32      // at most this many rows are predicted
-	mixedNumbers     = 4 << 20 // and as many as make so many outputs of all particles: 32 MB
+	mixedNumbers     = 4 << 20 // and at most this many outputs of all particles: 32 MB
 )
 
 // Mixing returns warnings, for Result.Warnings, if the chains of a posterior disagree on their predictions for the rows

@@ -28,8 +28,8 @@ type Smoothed struct {
 }
 
 // PSIS is Pareto smoothed importance sampling (Vehtari et al. 2024, in the form of the R package posterior and of
-// arviz-stats 1.3): it fits a generalised Pareto distribution to the largest weights, and replaces these by quantiles
-// of the fit, which removes much variance for a little bias. The shape, KHat, says how reliable estimates are.
+// arviz-stats 1.3). It fits a generalised Pareto distribution to the largest weights, and replaces them by quantiles of
+// the fit. This removes much variance for a little bias. The shape, KHat, says how reliable estimates are.
 //
 // relativeEfficiency is ESS / J of the particles before weighting, and is 1 for independent ones; with more than 225
 // effective draws the tail holds the 3 sqrt(J / relativeEfficiency) largest weights, else a fifth of all. The error

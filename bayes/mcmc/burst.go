@@ -22,7 +22,7 @@ import (
 type burst struct {
 	program *compute.Program
 	moves   int // in a call
-	every   int // phi is kept after so many moves, which divide moves, since no draw is due between
+	every   int // phi is kept after each `every` moves, a divisor of moves, since no draw is due between
 }
 
 // The limits of a burst. The work of a move is about the number of numbers that its graph computes; 400 million take a

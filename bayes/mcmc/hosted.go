@@ -78,9 +78,9 @@ func (h hosted) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	return h.LogDensity(phi), nil
 }
 
-// The entries that a DelayedAcceptance on the host carries beside those that it always carries: the proposal, the cheap
-// target's values there, the records of the inner transitions that led there, and the target's log-density at phi,
-// float64 and NaN as long as it is not known.
+// The further entries that a DelayedAcceptance on the host carries: the proposal, the cheap target's values there, and
+// the records of the inner transitions that led there. The last is the target's log-density at phi, float64, NaN as
+// long as it is not known.
 const (
 	hostedProposal   = "proposal"
 	hostedCheap      = "proposal_cheap_log_density"

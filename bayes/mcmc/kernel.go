@@ -274,9 +274,9 @@ func Choose(condition, a, b *graph.Node) *graph.Node {
 	return Where(BroadcastToDims(condition, a.Shape().Dimensions...), a, b)
 }
 
-// MetropolisHastings accepts the proposal, a state, with probability min(1, exp(logRatio)), each particle for itself,
-// and never one whose log-density is not finite. logRatio, [J], is log p(phi') - log p(phi) + log q(phi | phi') - log
-// q(phi' | phi), with q the density of the proposal.
+// MetropolisHastings accepts the proposal, a state, with probability min(1, exp(logRatio)), each particle for itself.
+// It never accepts a log-density that is not finite. logRatio, [J], is log p(phi') - log p(phi) + log q(phi | phi') -
+// log q(phi' | phi), with q the density of the proposal.
 func MetropolisHastings(rng random.Stream, current, proposal State, logRatio *graph.Node) (State, Info) {
 	accepted, info := Accept(rng, logRatio, IsFinite(proposal.LogDensity))
 	next := current

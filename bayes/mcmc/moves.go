@@ -58,7 +58,7 @@ const (
 // extraPrefix begins the names of Info.Extra's fields among infoNames.
 const extraPrefix = "Extra/"
 
-// infoNames are those of Info's fields.
+// infoNames has the names of Info's fields.
 var infoNames = [infoFields]string{
 	"Complete", "Acceptance", "Accepted", "NonFinite", "Divergent", "EnergyError", "Energy", "Length", "Full",
 	"Partial", "PartialGradients", "Noise", "SquaredSkewness",
@@ -66,7 +66,7 @@ var infoNames = [infoFields]string{
 
 func (i Info) field(f info) *Node { return *i.fields()[f] }
 
-// fields are those of infoNames, in their order.
+// fields returns the fields of infoNames, in the same order.
 func (i *Info) fields() []**Node {
 	return []**Node{
 		&i.Complete, &i.Acceptance, &i.Accepted, &i.NonFinite, &i.Divergent, &i.EnergyError, &i.Energy, &i.Length, &i.Full,

@@ -94,9 +94,9 @@ func (k NUTS) Check(int) error {
 	return nonNegative("NUTS.StepSize", zeroWarmUp, k.StepSize)
 }
 
-// Tune implements Tunable: Acceptance along a trajectory, by default 0.8, between the 0.6 that is best for costs alone
-// (Hoffman and Gelman 2014, figure 6: 0.45 to 0.8 are much the same) and the higher acceptance, that is shorter steps,
-// that targets with narrow regions need.
+// Tune implements Tunable: Acceptance along a trajectory, by default 0.8. For costs alone 0.6 is best (Hoffman and
+// Gelman 2014, figure 6: 0.45 to 0.8 are much the same). Targets with narrow regions need a higher acceptance, that is
+// shorter steps.
 func (k NUTS) Tune() (stepSize, acceptance float64) {
 	return k.StepSize, cmp.Or(k.Acceptance, defaultAcceptance)
 }

@@ -68,8 +68,8 @@ func (r *Result) Unusable(ctx context.Context, stopped error) error {
 }
 
 // Sample runs J chains of a kernel and keeps their draws. After the warm-up each chain begins a transition as soon as
-// the one before is complete, and keeps exactly the first Settings.Draws of its draws: to stop all chains at one time
-// instead would give more draws of chains with short trajectories, and so a bias.
+// the one before is complete, and keeps exactly the first Settings.Draws of its draws. If all chains stopped at one
+// time instead, there would be more draws of chains with short trajectories, and so a bias.
 //
 // With XLA a call makes up to 64 moves after the warm-up, as many as take some ten milliseconds, and in the warm-up
 // those of a transition, since a call takes longer than a short move. The draws do not depend on it, nor do the draws
@@ -292,7 +292,7 @@ func (r *sampling) moveKey() random.Key { return random.KeyOf(r.Seed).Named("mov
 
 // draw makes one move after the warm-up: the next of a burst, or of a new one.
 func (r *sampling) draw(ctx context.Context) error {
-	if r.Status() == "" { // else Keep has heard of the last move
+	if r.Status() == "" { // else Keep has had the last move
 		if len(r.pending) == 0 {
 			var err error
 			if r.pending, err = r.make(ctx); err != nil {

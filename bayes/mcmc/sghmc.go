@@ -30,7 +30,7 @@ type SGHMC struct {
 	LearningRate float64 `json:"learning_rate"` // eta, a squared step size; must be set
 	Friction     float64 `json:"friction"`      // alpha, above 0 and below 1; default 0.1
 	Noise        float64 `json:"noise"`         // beta, at most alpha; default 0
-	Resample     int     `json:"resample"`      // draw v again every so many moves; default 0: never
+	Resample     int     `json:"resample"`      // number of moves after which v is drawn anew; default 0: never
 }
 
 // Carries implements Kernel: nothing.

@@ -15,8 +15,8 @@ type Status string
 const (
 	Completed    Status = "completed"     // all steps are made
 	StoppedEarly Status = "stopped early" // the algorithm ended it, since more steps would not help
-	Cancelled    Status = "cancelled"     // by the context: the result is that of the last step
-	Stopped      Status = "stopped"       // by an error outside the algorithm: the result is that of the last step
+	Cancelled    Status = "cancelled"     // by the context: the result is as after the last step
+	Stopped      Status = "stopped"       // by an error outside the algorithm: the result is as after the last step
 )
 
 // ErrStopped says that a run ended with the status Stopped.

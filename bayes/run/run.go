@@ -252,7 +252,7 @@ func (r *Run) step(ctx context.Context) bool {
 // fail ends the run with an error of a step.
 func (r *Run) fail(ctx context.Context, err error) {
 	stop := (*stopped)(nil)
-	whole := errors.As(err, &stop) // the state is that of a whole step
+	whole := errors.As(err, &stop) // the state is as a whole step left it
 	switch {
 	case ctx.Err() != nil && whole || r.cancelled(ctx, err):
 		r.status = Cancelled

@@ -131,7 +131,7 @@ type machine struct {
 	Trace []StepRecord
 }
 
-// stage is what the next call of Step does.
+// stage names the work of the next call of Step.
 type stage string
 
 const (

@@ -23,7 +23,7 @@ import (
 const (
 	scoutRounds      = 2    // of as many scouts as particles, after Sample
 	mostScouts       = 4000 // after ReplicaExchange, whose replicas are few: in as many rounds as it takes,
-	sweepsPerRound   = 32   // but at most one for so many sweeps, so that they cost a tenth of these
+	sweepsPerRound   = 32   // but at most one round for 32 sweeps, so that rounds cost a tenth of the sweeps
 	scoutTransitions = 20   // of each scout under the posterior
 	scoutLooks       = 4    // at its log-density, after the last of them
 	scoutSteps       = 4    // of a trajectory: momentum that is drawn often slows a scout down soonest
@@ -33,7 +33,7 @@ const (
 	fewScouted = 20 // first particles from which those in a region descend, below which it counts as lost
 )
 
-// outlook is what scouts have found. It stands in a run's checkpoint.
+// outlook holds the scouts' findings. A run's checkpoint has it.
 type outlook struct {
 	Rounds  int     `json:"rounds"`  // that are made
 	Above   int     `json:"above"`   // scouts that settled clearly above nearly all particles
@@ -126,7 +126,8 @@ func (m *machine) settled(scale *tensors.Tensor) ([]float64, error) {
 	return highest, nil
 }
 
-// logDensities are those of the particles, or of waste-free chains, under the distribution that they are moved under.
+// logDensities returns the log-densities of the particles, or of waste-free chains, under the distribution of their
+// moves.
 func (m *machine) logDensities() ([]float64, error) { return m.float64s(m.stages.carrier.LogDensity()) }
 
 // float64s is an entry of the state.

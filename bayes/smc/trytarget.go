@@ -116,7 +116,7 @@ func (m *machine) tryTarget(state *compute.State) error {
 // trialOf builds the target in a graph that is thrown away, to find out what there is to try.
 func (m *machine) trialOf() (t trial, err error) {
 	problem := m.sampler.Problem
-	refused := false // what Initial draws has another shape, of which the first step tells
+	refused := false // Initial gives another shape: the first step returns the error
 	err = compute.Try(func() {
 		g := graph.NewGraph(m.engine.Backend(), "smc probe")
 		defer g.Finalize()

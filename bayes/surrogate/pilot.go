@@ -91,11 +91,11 @@ func onSurrogate(m, n int) SplitHMC {
 	return SplitHMC{StepSize: .75 / 1.1, Steps: 2, Jitter: .1, OnSurrogate: true, Share: float64(m) / float64(n)}
 }
 
-// newPilot measures on a short chain whether a surrogate from a part of the rows pays, and chooses m: the smallest of
-// the shares of N whose log-density is off by a standard deviation of at most .35, else the share with the largest
-// predicted gain. It chooses no surrogate if the gain is below 1.3, the standard deviation above 1.2, or the mean of
-// |z|^2/D outside .7 to 1.4. If the chains that look for a step are clearly outside these bounds, nothing else that it
-// could measure would change the answer, and the pilot ends there.
+// newPilot measures on a short chain whether a surrogate from a part of the rows pays, and chooses m. It takes the
+// smallest of the shares of N whose log-density has an error with a standard deviation of at most .35. If there is
+// none, it takes the share with the largest predicted gain. It chooses no surrogate if the gain is below 1.3, the
+// standard deviation above 1.2, or the mean of |z|^2/D outside .7 to 1.4. If the chains that look for a step are
+// clearly outside these bounds, nothing else that it could measure would change the answer, and the pilot ends there.
 func newPilot(ctx context.Context, problem Problem, w *Whitening, s Settings) (*Pilot, error) {
 	began := time.Now()
 	p := &Pilot{problem: problem}

@@ -157,7 +157,7 @@ func (p *places) gradients(points []float64) (values, gradients []float64, err e
 	return record[:n], record[n:], nil
 }
 
-// logDensities are those at points, [J].
+// logDensities returns the log-densities at points, [J].
 func (p *places) logDensities(points []float64) ([]float64, error) {
 	p.Forwards += len(points) / p.dim
 	return p.run(p.forward, points)

@@ -140,9 +140,9 @@ func (p Prior) tryDraws() error {
 	return nil
 }
 
-// bounded says why a prior whose density ends at a bound is refused, and what to do instead: kernels that accept or
-// reject would stay within the bound, but the moves of ohsmc.OpenHorizon, the normal distributions of VI and Laplace,
-// and the steps of SGLD do not.
+// bounded says why a prior whose density ends at a bound is refused, and what to do instead. Kernels that accept or
+// reject would stay within the bound. The moves of ohsmc.OpenHorizon, the normal distributions of VI and Laplace, and
+// the steps of SGLD do not.
 const bounded = "a density that ends at a bound, such as a uniform's or a half-normal's, is not taken, since " +
 	"not every method would stay within it: take a Normal of the same scale, or a layer of your own that uses a " +
 	"bounded function of its parameter, such as tanh or softplus, and give the parameter a prior on all numbers"
@@ -175,9 +175,9 @@ func (p Prior) tryIntegrals() error {
 	return nil
 }
 
-// How many draws of a coordinate tryShares takes, and by how much their share below a number may differ from the
-// density's integral up to it: by more in fewer than one of 10^9 trials by chance (Massart 1990), and 0.01 for the
-// integral's own error.
+// The number of draws of a coordinate that tryShares takes, and the largest difference between their share below a
+// number and the density's integral up to it. By chance fewer than one of 10^9 trials exceed it (Massart 1990). It
+// includes 0.01 for the integral's own error.
 const triedShares = 100_000
 
 var shareError = math.Sqrt(math.Log(2e9)/(2*triedShares)) + .01
@@ -332,9 +332,9 @@ func (p Prior) tryTogether(n int) error {
 		"density", p.Prior, means[1]/means[0], n)
 }
 
-// fittedNormal is a normal distribution with the mean and covariance of draws, [J, n], whose largest and smallest
-// numbers are drawn in to the quantiles of 2% and 98% of their coordinate, since those of heavy tails would decide all;
-// false if it has no density.
+// fittedNormal returns a normal distribution with the mean and covariance of draws, [J, n]. The largest and smallest
+// numbers of each coordinate are first clipped to its quantiles of 2% and 98%, or heavy tails would decide all. It is
+// false if the distribution has no density.
 func fittedNormal(draws []float64, n int) (*distmv.Normal, bool) {
 	x := mat.NewDense(len(draws)/n, n, slices.Clone(draws))
 	mean := make([]float64, n)

@@ -50,7 +50,7 @@ const niceness = 10
 
 // help replaces this program by gopls.
 func help(env string, args []string) error {
-	runtime.LockOSThread() // a priority is a thread's, and the program has that of the thread which starts it
+	runtime.LockOSThread() // a priority belongs to a thread, and the program inherits it from the thread that starts it
 	err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, niceness)
 	if err != nil && !errors.Is(err, os.ErrPermission) { // that is: it has a lower one already
 		return fmt.Errorf("gopls: its priority: %w", err)
@@ -168,8 +168,9 @@ A cell fetches nothing by itself. To add a package, run a cell with the line
 which needs the network once, and then this one again.
 `
 
-// command is the go command as GoNB calls it. "go get" without a package, by which GoNB asks the proxy for some 25
-// lists before every cell, does nothing in its folder; a build that fails for want of a package says how to add it.
+// command is the go command as GoNB calls it. Before every cell GoNB runs "go get" without a package, which asks the
+// proxy for some 25 lists; in GoNB's folder it does nothing. A build that fails because a package is missing says how
+// to add it.
 func command(args []string, stdout, stderr io.Writer) int {
 	goPath := os.Getenv(goVariable)
 	if goPath == "" {

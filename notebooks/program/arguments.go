@@ -65,9 +65,9 @@ func Main(run func(ctx context.Context) error) {
 	os.Exit(status(err, syscall.Signal(by.Load()), os.Stderr))
 }
 
-// status is the exit status of a program that ended with err, which it prints unless it was explained already: 0, 1 for
-// an error, 2 for a wrong command line, and as in shells 128 plus the number of the signal that ended it (0: none): 130
-// after SIGINT, 143 after SIGTERM.
+// status returns the exit status of a program that ended with err, and prints err unless it was explained already. The
+// status is 0 without an error, 1 for an error and 2 for a wrong command line. As in shells it is 128 plus the number
+// of the signal that ended the program (0: none): 130 after SIGINT, 143 after SIGTERM.
 func status(err error, by syscall.Signal, stderr io.Writer) int {
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):

@@ -18,7 +18,7 @@ func Terminal(out io.Writer) bool {
 	return err == nil
 }
 
-// defaultWidth is that of lines which no terminal shows.
+// defaultWidth is the width of lines that are not written to a terminal.
 const defaultWidth = 100
 
 // Width is the number of columns of the terminal out, and 100 where it is none.

@@ -231,7 +231,7 @@ func projectRoot() (string, error) {
 	return setup.Root(folder)
 }
 
-// recordedTimes are those of the results committed with the project.
+// recordedTimes returns the times of the results committed with the project.
 func recordedTimes() (map[took.Row]took.Cost, error) {
 	root, err := projectRoot()
 	if err != nil {

@@ -53,7 +53,7 @@ func KernelFolder(prefix string) (string, error) {
 	return folder, nil
 }
 
-// jupyterData is what `jupyter --data-dir` prints.
+// jupyterData returns the folder that `jupyter --data-dir` prints.
 func jupyterData() (string, error) {
 	if dir := os.Getenv("JUPYTER_DATA_DIR"); dir != "" {
 		return dir, nil

@@ -23,10 +23,10 @@ func (s *Setup) makeVenv(ctx context.Context, python, dir string) error {
 const labSettings = `{"@jupyterlab/apputils-extension:notification": {"checkForUpdates": false, "fetchNews": "false"}}
 `
 
-// serverSettings are those of JupyterLab's server. Lab hears what the kernel does from messages of kinds that the
-// server tracks. Of the first two that Lab sends a new kernel, the server does not track the one and the kernel does
-// not answer the other: Lab did not know that the kernel was idle until it had run a cell, and could pass over that
-// cell.
+// serverSettings has the settings of JupyterLab's server. Lab learns the state of the kernel from the kinds of messages
+// that the server tracks. Lab sends a new kernel two messages first. The server does not track one of them, and the
+// kernel does not answer the other. So Lab did not know that the kernel was idle until it had run a cell, and could
+// skip that cell.
 const serverSettings = `from jupyter_server.services.kernels.kernelmanager import MappingKernelManager as manager
 
 c.MappingKernelManager.untracked_message_types = [

@@ -69,9 +69,10 @@ func contenders(rows int) []contender {
 	return []contender{
 		{"MAP-HMC", rates(attempt{Method: leapfrog})},
 		{"OHSMC", variants(1000, walk(.01), walk(.003))},
-		// A tenth of the paper's particles and moves. On Table 1's regression three repetitions with the first attempt give
-		// NLPDs of 1.90 +- .03 and particle RMSEs of .96 +- .03, with 1000 particles 1.71 +- .05 and .78 +- .01, and with
-		// 1000 that do not move, as in the authors' program, 1.90 +- .04 and .96 +- .03; the paper has 1.65 and .75.
+		// A tenth of the paper's particles and moves. On Table 1's regression three repetitions with the first attempt
+		// give NLPDs of 1.90 +- .03 and particle RMSEs of .96 +- .03. With 1000 particles they are 1.71 +- .05 and .78
+		// +- .01. With 1000 that do not move, as in the authors' program, they are 1.90 +- .04 and .96 +- .03. The
+		// paper has 1.65 and .75.
 		{"SGSMC-HMC", rates(attempt{
 			Method:    ohsmc.SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .2}, Moves: 1, Precondition: true},
 			Particles: 100, Chains: &leapfrog,
@@ -119,8 +120,8 @@ func contenderNames() []string {
 	return names
 }
 
-// scores are those of a contender on the test part, in standardised units, with the series of calibration; an infinite
-// NLPD if every attempt diverged.
+// scores returns a contender's scores on the test part, in standardised units, with the series of calibration. The NLPD
+// is infinite if every attempt diverged.
 func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (Result, error) {
 	prediction, found, err := b.predicted(ctx, c, parts, seed)
 	if !found {

@@ -90,8 +90,8 @@ func (d fbnnSet) model() bayes.Model {
 		Stochastic: bayes.All(), Scaling: bayes.Scaling{KeepFeatures: d.raw}}
 }
 
-// The kinds of FBNN that a row can be of: the paper's, in which what is called a prediction is the emulator's output;
-// what the library does by itself; and where that cannot be, since SGHMC is accepted by nothing, the emulated posterior
+// The kinds of FBNN that a row can have. In the paper's, a prediction is the emulator's output. The second is the
+// library's default. The third is for SGHMC, which has no accept/reject step for the default: the emulated posterior
 // with predictions of the network.
 const (
 	inPaper     = ", paper mode"

@@ -347,7 +347,7 @@ func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
 	return panels, nil
 }
 
-// bandMethods are those of figure 6.
+// bandMethods lists the methods of figure 6.
 var bandMethods = []string{fbnnBaseline, "FBNN (SGHMC-pCN)" + inPaper, "FBNN (SGHMC-pCN)" + byLibrary}
 
 // alongFeature is figure 6: along the first principal component of the features the targets, the predictive mean and
@@ -397,7 +397,7 @@ func drawAlong(title string, x *mat.Dense, y []float64, r Result) (*viz.Figure, 
 		Width: 275, Height: 330}, Outlines: true})
 }
 
-// frequencyMethods are those of figure 7.
+// frequencyMethods lists the methods of figure 7.
 var frequencyMethods = append(slices.Clone(bandMethods), "Ensemble-DNN", "BNN-VI", "BNN-pCN")
 
 // equalFrequency is figure 7: reliability diagrams in bins of as many rows.

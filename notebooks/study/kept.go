@@ -6,7 +6,7 @@ import (
 	"gobnn/pmcnet"
 )
 
-// keptSettings are those of an algorithm by the names of fields that its first results were kept with.
+// keptSettings returns an algorithm's settings under the field names that its first kept results have.
 func keptSettings(algorithm any) any {
 	a, ok := algorithm.(pmcnet.PMC)
 	if !ok {

@@ -297,7 +297,8 @@ func reliabilityFigure(sets ...reliabilityData) func(context.Context, Options, [
 	}
 }
 
-// endings are those of the names of scores and series: none on the test rows, and inGap on rows beyond the data.
+// endings returns the suffixes in the names of scores and series: none for the test rows, and inGap for rows beyond the
+// data.
 func (d reliabilityData) endings() []string {
 	if d.beyond == nil {
 		return []string{""}

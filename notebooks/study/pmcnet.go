@@ -173,7 +173,7 @@ func (d pmcnetData) isControl() bool { return d.raw }
 func (d pmcnetData) annealed() float64 {
 	parts, err := d.parts(0)
 	if err != nil {
-		return 0 // the default; who asks for the data hears of it
+		return 0 // the default; the caller that reads the data gets the error
 	}
 	return .02 / float64(parts.Train.Rows()) * math.Pow(100, .55)
 }

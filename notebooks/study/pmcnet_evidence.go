@@ -26,10 +26,10 @@ import (
 )
 
 // The benchmark of Javid, Handley, Hobson and Lasenby ("Compromise-free Bayesian neural networks", arXiv 2004.12211,
-// 2020): ten halves of boston, features and target standardised by the training half, a Gaussian likelihood of variance
-// 1 and the prior N(0, 1) for every weight and bias; or precisions of all of these with Gamma priors. They publish the
-// log of the mean of Z over the ten splits, by nested sampling, and the test mean squared error of the posterior's
-// mean. Their order of biases does not change Z.
+// 2020). It has ten halves of boston, with features and target standardised by the training half. The likelihood is a
+// Gaussian of variance 1, and the prior N(0, 1) for every weight and bias; or precisions of all of these have Gamma
+// priors. They publish the log of the mean of Z over the ten splits, by nested sampling, and the test mean squared
+// error of the posterior's mean. Their order of biases does not change Z.
 
 // evidenceRow is a network, with the numbers that they publish for it.
 type evidenceRow struct {

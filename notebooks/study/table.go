@@ -108,7 +108,7 @@ func Markdown(cells []Cell) string {
 	return out.String()
 }
 
-// letters are what names of parameters and losses are in figures and tables.
+// letters has the Greek letters for names of parameters and losses in figures and tables.
 var letters = map[string]string{"phi": "φ", "psi": "ψ", "Phi": "Φ", "theta": "θ", "sigma": "σ", "eta": "η"}
 
 var names = regexp.MustCompile(`[A-Za-z_0-9]+`)

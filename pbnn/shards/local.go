@@ -54,8 +54,8 @@ var (
 // part is a part of a question's chains or rows: count of them, padded to size.
 type part struct{ from, count, size int }
 
-// parts are n chains or rows in parts of the given sizes, the largest first: each the largest that is more than half
-// full, or the smallest.
+// parts divides n chains or rows into parts of the given sizes, which descend. Each part has the largest size that
+// would be more than half full, or else the smallest.
 func parts(n int, sizes []int) (all []part) {
 	for from := 0; from < n; {
 		size := sizes[len(sizes)-1]

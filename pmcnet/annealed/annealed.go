@@ -285,7 +285,7 @@ func (f fitting) components(ctx context.Context, x *mat.Dense, weights []float64
 // pi(theta) / q(theta), [N]. These are -Inf outside the canonical region, and where pi is not finite.
 func (r *annealing) weigh(ctx context.Context, q mixture) (theta *mat.Dense, logWeights []float64, err error) {
 	rng := rand.New(rand.NewPCG(r.Seed, 0x64726177))
-	for k, count := range q.counts(r.Draws) { // The share in q is that of the draws: so the mean of w is unbiased.
+	for k, count := range q.counts(r.Draws) { // q has the share of the draws, so that the mean of w is unbiased
 		q[k].share = float64(count) / float64(r.Draws)
 	}
 	theta = q.draws(rng, r.Draws)
@@ -528,7 +528,7 @@ func (r *annealing) bridge(ctx context.Context, q mixture) (*mat.Dense, error) {
 	case err != nil:
 		return nil, err
 	case result.Status != run.Completed:
-		return nil, cmp.Or(ctx.Err(), result.Status.Err()) // that of a deadline is another than that of a cancellation
+		return nil, cmp.Or(ctx.Err(), result.Status.Err()) // a deadline has another error than a cancellation
 	}
 	flat, err := compute.Float64s(result.Phi)
 	if err != nil {
@@ -602,10 +602,10 @@ func (r *annealing) choose(particles *smc.Result, x *mat.Dense, draws weightedDr
 }
 
 // decide says which estimator is the result: the first, in the order of how small and how sure their errors are, that
-// no other is above by more than three standard errors. An estimate of p(y) whose mean is right, but whose distribution
-// has a long tail, is too low in most runs, since they missed a part of the posterior, and far too high in few: so of
-// two that contradict each other the higher one has seen more. The SMC is asked where there is no bridge, or a doubtful
-// one: on problems with known evidence where the two differed, the bridge was right each time.
+// no other is above by more than three standard errors. An estimate of p(y) with the right mean may have a distribution
+// with a long tail. Then it is too low in most runs, which missed a part of the posterior, and far too high in few. So
+// of two estimates that contradict each other the higher one has seen more. The SMC counts only where the bridge is
+// missing or doubtful: on problems with known evidence where the two differed, the bridge was right each time.
 func (e *Estimates) decide(weighted bool) {
 	type candidate struct {
 		by Estimator
@@ -663,7 +663,7 @@ func (r *annealing) of(particles *smc.Result, x *mat.Dense, e bayes.Evidence) *p
 	return result
 }
 
-// rows are those of x as a tensor, [J, D].
+// rows returns the rows of x as a tensor, [J, D].
 func (r *annealing) rows(x *mat.Dense) *tensors.Tensor {
 	rows, d := x.Dims()
 	return compute.Floats(r.DType, x.RawMatrix().Data, rows, d)

@@ -90,7 +90,8 @@ type doubt struct {
 	says  string
 }
 
-// doubts are what is doubtful about a finished run, a row a doubt, beside the warnings of its first SMC.
+// doubts returns the warnings about a finished run, one for each row of its table, besides the warnings of its first
+// SMC.
 func (r *annealing) doubts() (said []string) {
 	e := &r.said
 	for _, d := range []doubt{

@@ -105,7 +105,7 @@ func sparse(rows, size int) bool { return size <= 1024 && 4*size <= rows }
 // sequence returns the number of draws with replacement from the rows that hold at least size distinct rows, except
 // with at most the given probability.
 func sequence(rows, size int, probability float64) int {
-	differ := make([]float64, size) // probability of so many distinct ones; the rest is that of size or more
+	differ := make([]float64, size) // [d]: probability of d distinct rows; size or more have the rest
 	differ[0] = 1
 	for n := 0; ; n++ {
 		left := 0.0

@@ -64,9 +64,9 @@ func (m *moves) report(r *Report) {
 	}
 }
 
-// balance tests exchangeability: if x is from the target and the kernel takes x to y in detailed balance, (x, y) and
-// (y, x) have one distribution, so that f(x, y) - f(y, x) has mean 0 for every f. f is bounded, in the uniforms u of x
-// and v of y. The first transitions of a chain are summed up.
+// balance tests exchangeability. If x is from the target and the kernel takes x to y in detailed balance, (x, y) and
+// (y, x) have one distribution. So f(x, y) - f(y, x) has mean 0 for every f. f is bounded, in the uniforms u of x and v
+// of y. The first transitions of a chain are summed up.
 type balance struct {
 	c     *chains
 	data  []float64
@@ -135,12 +135,12 @@ func (b *balance) report(r *Report) {
 	}
 }
 
-// ranks are those of Gandy and Scott (2021, "Unit testing for MCMC and other Monte Carlo methods", section 3): the
-// parameter theta that was drawn from the prior, with data drawn given theta, is an exact draw of the posterior. Of L +
-// 1 places in a path under that posterior it is put at a random one, M: L - M transitions follow it, and, since in
-// detailed balance the past looks like the future, M transitions from it in a second chain go before it. Then the path
-// is stationary, theta's place in it is uniform, and so is the rank of any function of theta among the path's: for
-// every L, however slowly the chain mixes.
+// ranks is the rank test of Gandy and Scott (2021, "Unit testing for MCMC and other Monte Carlo methods", section 3). A
+// parameter theta drawn from the prior, with data drawn given theta, is an exact draw of the posterior. A path under
+// that posterior has L + 1 places, and theta is put at a random one, M. L - M transitions follow it. M transitions from
+// it in a second chain go before it, since in detailed balance the past looks like the future. Then the path is
+// stationary, theta's place in it is uniform, and so is the rank of any function of theta among the path's: for every
+// L, however slowly the chain mixes.
 type ranks struct {
 	c       *chains
 	length  int // L

@@ -121,7 +121,7 @@ func enoughRuns(ratios []float64, factor, standardErrors float64) float64 {
 	return math.Ceil(needed * needed)
 }
 
-// estimates are what the runs of a sampler gave, beside what is exact.
+// estimates holds the results of a sampler's runs, and the exact values.
 type estimates struct {
 	mean        []float64
 	covariance  *mat.SymDense
@@ -171,7 +171,7 @@ func (e *estimates) run(sample func(seed uint64) (SequentialRun, error), seed ui
 	return nil
 }
 
-// tests is how many tests of chance a report has at most.
+// tests returns the largest number of random tests in a report.
 func (e *estimates) tests() int {
 	d := len(e.mean)
 	return 4 + d + d*(d+1)/2
