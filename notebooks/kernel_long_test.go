@@ -63,11 +63,12 @@ for _, name := range []string{"layer1/weights", "layer2/weights", "layer3/weight
 	}
 	fmt.Fprintln(sum, values, stochastic) // the shortest decimals that read back to the same bits
 }
-for i := range fit.Details[*ohsmc.Details](result).Trace {
-	result.Trace[i].Seconds = 0 // that each step took
+training := fit.Details[*ohsmc.Details](result)
+for i := range training.Trace {
+	training.Trace[i].Seconds = 0 // that each step took
 }
-fmt.Fprintln(sum, result.Posterior.LogWeights().Weights(), result.Trace, result.Validated)
-fmt.Printf("%s after %d steps: %x\n", result.Status, result.Steps, sum.Sum(nil))
+fmt.Fprintln(sum, result.Posterior.LogWeights().Weights(), training.Trace, training.Validated)
+fmt.Printf("%s after %d steps: %x\n", result.Status, training.Steps, sum.Sum(nil))
 `
 
 // A run in a notebook is stopped ten times by the stop button, and its kernel is killed ten times, at random steps. Run
