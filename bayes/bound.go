@@ -299,7 +299,7 @@ func (b *BoundModel) layOut(layers []nn.Layer) error {
 	return nil
 }
 
-// hyperparameters are the coordinates that a HierarchicalPrior adds to phi; nil for other priors.
+// hyperparameters returns the coordinates that a HierarchicalPrior adds to phi; nil for other priors.
 func (b *BoundModel) hyperparameters(parameters []nn.Parameter, stochastic []bool) []nn.Parameter {
 	prior, ok := b.Model.Prior.(HierarchicalPrior)
 	if !ok {
@@ -319,7 +319,7 @@ func (s Slot) of(phi *graph.Node) *graph.Node {
 	return graph.Slice(phi, graph.AxisRange(), graph.AxisRange(s.Offset, s.Offset+s.Size()))
 }
 
-// stochasticSlots are the slots of phi.
+// stochasticSlots returns the slots of phi.
 func (b *BoundModel) stochasticSlots() []Slot {
 	return slices.DeleteFunc(slices.Clone(b.Slots), func(s Slot) bool { return !s.Stochastic })
 }
@@ -400,7 +400,7 @@ func (b *BoundModel) SuffixWidth() int {
 	return width
 }
 
-// Scales are the prior's scales of phi's coordinates, [D].
+// Scales returns the prior's scales of phi's coordinates, [D].
 func (b *BoundModel) Scales() []float64 {
 	scales := make([]float64, b.D)
 	for _, slot := range b.Slots {

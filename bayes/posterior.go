@@ -58,7 +58,7 @@ type Draws struct {
 	LinearisedAt *tensors.Tensor
 }
 
-// EqualLogWeights are the normalised log-weights of J draws of equal weight, -log J each.
+// EqualLogWeights returns the normalised log-weights of J draws of equal weight, -log J each.
 func EqualLogWeights(draws int) []float64 {
 	return slices.Repeat([]float64{-math.Log(float64(draws))}, draws)
 }
@@ -127,7 +127,7 @@ type Provenance struct {
 // Power is the exponent of the likelihood: LikelihoodPower, or 1 if that is 0.
 func (p Provenance) Power() float64 { return cmp.Or(p.LikelihoodPower, 1) }
 
-// versionsOf are the versions of Go, the library, GoMLX and the backend, for a Provenance.
+// versionsOf returns the versions of Go, the library, GoMLX and the backend, for a Provenance.
 func versionsOf(engine *compute.Engine) map[string]string {
 	versions := map[string]string{"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
 	if engine != nil {
@@ -308,7 +308,7 @@ func (p Provenance) clone() Provenance {
 // Model copies the posterior's model.
 func (p *Posterior) Model() Model { return p.bound.Model.clone() }
 
-// LogWeights are the particles' normalised log-weights.
+// LogWeights returns the particles' normalised log-weights.
 func (p *Posterior) LogWeights() LogWeights { return p.logWeights }
 
 // Chains is the number of Markov chains, of equal length and one after another, that the particles come from; 0 if they

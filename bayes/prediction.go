@@ -120,8 +120,8 @@ func (p Prediction) Distribution(particle, row, target int) Distribution {
 	return p.Likelihood.Predictive(p.outputs(particle, row), p.own(particle), p.target(target))
 }
 
-// ParticleMeans are the means that one particle predicts, [Rows, Targets], in the targets' own units, for regression.
-// Each call checks the whole prediction: take AllParticleMeans for many particles.
+// ParticleMeans returns the means that one particle predicts, [Rows, Targets], in the targets' own units, for
+// regression. Each call checks the whole prediction: take AllParticleMeans for many particles.
 func (p Prediction) ParticleMeans(particle int) ([]float64, error) {
 	if err := p.ready("ParticleMeans", true); err != nil {
 		return nil, err
@@ -137,8 +137,8 @@ func (p Prediction) ParticleMeans(particle int) ([]float64, error) {
 	return means, nil
 }
 
-// AllParticleMeans are the means that each particle predicts, [Particles, Rows, Targets], in the targets' own units,
-// for regression.
+// AllParticleMeans returns the means that each particle predicts, [Particles, Rows, Targets], in the targets' own
+// units, for regression.
 func (p Prediction) AllParticleMeans() ([]float64, error) {
 	if err := p.ready("AllParticleMeans", true); err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (p Prediction) NoiseStdDev() ([]float64, error) {
 	return noise, err
 }
 
-// moments are the predictive mean, the variance of the particles' means and the mean of their variances, [Rows,
+// moments returns the predictive mean, the variance of the particles' means and the mean of their variances, [Rows,
 // Targets] each.
 func (p Prediction) moments(method string) (mean, epistemic, noise []float64, err error) {
 	if err := p.ready(method, true); err != nil {
@@ -344,7 +344,7 @@ func (p Prediction) Sample(draws int, seed uint64) ([][]float64, error) {
 	return samples, nil
 }
 
-// Probabilities are the class probabilities averaged over the particles, [Rows][Classes]: the weighted mean of each
+// Probabilities returns the class probabilities averaged over the particles, [Rows][Classes]: the weighted mean of each
 // particle's. For a binary classification the second column holds the probability of class 1.
 func (p Prediction) Probabilities() ([][]float64, error) {
 	if err := p.ready("Probabilities", false); err != nil {
@@ -365,7 +365,7 @@ func (p Prediction) Probabilities() ([][]float64, error) {
 	return slices.Collect(slices.Chunk(all, classes)), nil
 }
 
-// Labels are the classes of largest averaged probability, [Rows]; the first of them if several are equal.
+// Labels returns the classes of largest averaged probability, [Rows]; the first of them if several are equal.
 func (p Prediction) Labels() ([]int, error) {
 	if err := p.ready("Labels", false); err != nil {
 		return nil, err

@@ -135,7 +135,7 @@ func (p Prediction) ready(method string, regression bool) error {
 	return p.Validate()
 }
 
-// normalisedWeights are the weights divided by their sum, which is 1 only within a tolerance.
+// normalisedWeights returns the weights divided by their sum, which is 1 only within a tolerance.
 func (p Prediction) normalisedWeights() []float64 {
 	weights := slices.Clone(p.Weights)
 	floats.Scale(1/floats.Sum(weights), weights)

@@ -250,7 +250,7 @@ func (h Hierarchical) SampleJoint(rng random.Stream, dtype compute.DType, partic
 	return graph.Concatenate(parts, 1)
 }
 
-// layers are the coordinates log s_l, [J, 1], by layer, and the mean of their prior, log Median.
+// layers returns the coordinates log s_l, [J, 1], by layer, and the mean of their prior, log Median.
 func (h Hierarchical) layers(slots []Slot, of func(Slot) *graph.Node) (logScales map[int]*graph.Node, center float64) {
 	logScales = map[int]*graph.Node{}
 	for _, s := range slots {

@@ -55,7 +55,7 @@ func (w LogWeights) NaNs() int { return w.nans }
 // At is particle j's normalised log-weight.
 func (w LogWeights) At(j int) float64 { return w.normalised[j] }
 
-// Weights are the normalised weights, [J]; they sum to 1.
+// Weights returns the normalised weights, [J]; they sum to 1.
 func (w LogWeights) Weights() []float64 {
 	weights := make([]float64, len(w.normalised))
 	for i, v := range w.normalised {

@@ -185,7 +185,7 @@ func (p GaussianProcess) Learn(ctx context.Context, lesson *Lesson) (*Learnt, er
 	}, nil
 }
 
-// squaredDistances are the squared distances between the rows of x.
+// squaredDistances returns the squared distances between the rows of x.
 func squaredDistances(x mat.Matrix) *mat.SymDense {
 	n, _ := x.Dims()
 	var inner mat.Dense

@@ -44,7 +44,7 @@ func (r *ces) newJudge(ctx context.Context, h head) (*judge, error) {
 	return j, nil
 }
 
-// errors are the errors of a candidate.
+// errors returns the errors of a candidate.
 func (j *judge) errors(ctx context.Context, candidate *Learnt) (Errors, error) {
 	e, err := newEvaluator(j.Job, j.emulatedProblem(j.head, candidate))
 	if err != nil {
@@ -218,7 +218,7 @@ func (r *ces) calibrationCost() (e mcmc.Evaluations) {
 	return e
 }
 
-// ess are the effective sample sizes of at most 200 coordinates' means, evenly spaced.
+// ess returns the effective sample sizes of at most 200 coordinates' means, evenly spaced.
 func (r *ces) ess(draws *mcmc.Draws) error {
 	t := &r.result.Truth
 	t.MedianESS, t.MinESS = math.NaN(), math.NaN()

@@ -136,7 +136,7 @@ func fillWork(folder, dir string) (older []string, err error) {
 	return older, nil
 }
 
-// copies are the sums by name as they were last noted; a file that cannot be read notes nothing.
+// copies returns the sums by name as they were last noted. If the file cannot be read it returns none.
 func copies(dir string) map[string]string {
 	noted := map[string]string{}
 	data, err := os.ReadFile(filepath.Join(dir, sums))

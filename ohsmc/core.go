@@ -93,7 +93,7 @@ func stateOf(s compute.Nodes, own []string) State {
 	return state
 }
 
-// nodes are the entries of a State.
+// nodes returns the entries of a State.
 func (s State) nodes() compute.Nodes {
 	nodes := compute.Nodes{phiName: s.Phi, weightsName: s.LogWeights}
 	if s.Psi != nil {

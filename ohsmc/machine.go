@@ -270,7 +270,7 @@ func (r *training) result() (*fit.Result, error) {
 	}, nil
 }
 
-// warnings are messages for the user about what may make the posterior doubtful.
+// warnings returns messages for the user about what may make the posterior doubtful.
 func (r *training) warnings() []string {
 	if r.step == 0 {
 		return nil
@@ -395,7 +395,7 @@ func (r *training) Keep() (any, map[string]*tensors.Tensor, error) {
 // own returns the names of the tensors of the run's state, without its data.
 func (r *training) own() []string { return r.state.NamesWithout("train_", "valid_") }
 
-// keptShapes are the shapes of the tensors that make a posterior, by name.
+// keptShapes returns the shapes of the tensors that make a posterior, by name.
 func (r *training) keptShapes() map[string]shapes.Shape {
 	bound := r.Bound
 	all := map[string]shapes.Shape{

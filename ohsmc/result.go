@@ -97,7 +97,7 @@ func count(v float64) int {
 	return 0
 }
 
-// curves are the loss, the effective sample size and the validations along a run.
+// curves returns the loss, the effective sample size and the validations along a run.
 func curves(trace []StepRecord, validated []Validation) []fit.Curve {
 	all := []fit.Curve{
 		fit.NewCurve(fit.LossCurve, trace, func(r StepRecord) float64 { return r.Loss }),

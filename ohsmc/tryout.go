@@ -125,7 +125,7 @@ func (a Guided) newTrial(dims int) (*trial, error) {
 	return t, err
 }
 
-// draws are particles from mu, [J, D].
+// draws returns particles from mu, [J, D].
 func (t *trial) draws(seed uint64, particles int) []float64 {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	phi := make([]float64, 0, particles*len(t.mean))

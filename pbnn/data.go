@@ -155,7 +155,7 @@ func (d *Data) problem(
 	return problem, density.Likelihood{Model: d.Bound, Plan: plan}, nil
 }
 
-// tensors are the data, one row each, under the names of miniBatches.data.
+// tensors returns the data, one row each, under the names of miniBatches.data.
 func (d *Data) tensors() map[string]*tensors.Tensor {
 	if d.features != nil {
 		return d.with("features", d.features)

@@ -100,7 +100,7 @@ func (p *programs) build(engine *compute.Engine) error {
 	return err
 }
 
-// entries are the state's own: means, covariances, and the draws, last.
+// entries returns the names of the state's own entries: means, covariances, and the draws, last.
 func (p *programs) entries() []string {
 	return append(append([]string{meanName}, p.names()...), phiName)
 }
@@ -148,7 +148,7 @@ func targetOf(problem density.Problem, nodes compute.Nodes) density.Target {
 	return problem.Target(data, nil)
 }
 
-// dataNames are the names of a problem's data in the state, in order.
+// dataNames returns the names of a problem's data in the state, in order.
 func dataNames(problem density.Problem) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(problem.Data)) {
 		names = append(names, dataPrefix+name)

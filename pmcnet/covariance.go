@@ -36,7 +36,7 @@ func (a PMC) family() family {
 	return diagonal{fixed: a.Covariance == FixedCovariance}
 }
 
-// names are the names of the family's entries in the state.
+// names returns the names of the family's entries in the state.
 func (a PMC) names() []string {
 	if a.Covariance == FullCovariance {
 		return []string{covarianceName, lowerName, inverseName, logDetName}
@@ -138,7 +138,7 @@ func (diagonal) logDensities(c compute.Nodes, mean, x *Node) *Node {
 	return gaussian(squares, ReduceSum(Log(ConvertDType(c[varianceName], compute.Float64)), 1), mean.Shape().Dim(1))
 }
 
-// distances are sum_d (x_d - mu_d)^2 / s_d^2 of each proposal at the draws x, [N, D]: [M, N]. They are computed by
+// distances returns sum_d (x_d - mu_d)^2 / s_d^2 of each proposal at the draws x, [N, D]: [M, N]. They are computed by
 // products as sum x^2/s^2 - 2 sum x mu/s^2 + sum mu^2/s^2, whose terms are large compared with their sum, hence in
 // float64.
 func distances(variance, mean, x *Node) *Node {

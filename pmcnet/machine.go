@@ -348,7 +348,7 @@ func (m *machine) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) e
 	return nil
 }
 
-// shapes are the dims of the state's own entries.
+// shapes returns the dims of the state's own entries.
 func (a PMC) shapes(d int) map[string][]int {
 	m := a.Proposals
 	all := map[string][]int{meanName: {m, d}, phiName: {m * a.Draws, d}}

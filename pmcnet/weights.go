@@ -59,9 +59,9 @@ func clip(l *Node, n int) *Node {
 	return Min(l, BroadcastToShape(next, l.Shape()))
 }
 
-// exponents are for each row of log-weights, [G, J], float64, the largest power, at most 1, at which their effective
-// sample size is at least wanted: [G]. It falls as the power rises, so the power is found by bisection, to 2^-60. Where
-// fewer weights than wanted are above 0, the power is 0.
+// exponents returns, for each row of log-weights, [G, J], float64, the largest power, at most 1, at which their
+// effective sample size is at least wanted: [G]. It falls as the power rises, so the power is found by bisection, to
+// 2^-60. Where fewer weights than wanted are above 0, the power is 0.
 func exponents(l *Node, wanted float64) *Node {
 	const rounds = 60
 	l = Sub(l, maxOfRows(l)) // at most 0

@@ -15,7 +15,7 @@ import (
 var chainStyles = []draw.LineStyle{stroke(blue, 1), stroke(vermillion, 1, dashed...), stroke(green, 1.2, dotted...),
 	stroke(orange, 1, dashDot...)}
 
-// chainValues are the draws of a parameter, chain by chain.
+// chainValues returns the draws of a parameter, chain by chain.
 func chainValues(values [][]float64) (draws int, err error) {
 	if len(values) == 0 || len(values[0]) < 4 {
 		return 0, fmt.Errorf("viz: %d chains: at least one of at least 4 draws is needed", len(values))

@@ -167,7 +167,7 @@ func checkProbability(f Field) (dropped int, err error) {
 	return dropped, nil
 }
 
-// boundaries are the lines where single particles' probabilities, [draws, len(lattice.Values)], are 1/2.
+// boundaries returns the lines where single particles' probabilities, [draws, len(lattice.Values)], are 1/2.
 func boundaries(lattice Field, draws [][]float64) (lines []polyline, dropped int, err error) {
 	for k, values := range draws {
 		f := Field{X: lattice.X, Y: lattice.Y, Values: values}

@@ -108,7 +108,7 @@ func (g *grid) named(opt GridOptions) error {
 
 func (g *grid) rows() int { return (len(g.cells) + g.cols - 1) / g.cols }
 
-// panels are copies of the cells that are panels, in place of these.
+// panels puts copies in the place of the cells that are panels, and returns them.
 func (g *grid) panels() []*panel {
 	var all []*panel
 	for i, c := range g.cells {
@@ -317,7 +317,7 @@ func (g *grid) right(vg.Point) vg.Length  { return 0 }
 func (g *grid) bottom(vg.Point) vg.Length { return 0 }
 func (g *grid) top(vg.Point) vg.Length    { return 0 }
 
-// headers are the greatest of each row, of cells of a width.
+// headers returns the largest header of each row, for cells of the given width.
 func (g *grid) headers(width vg.Length) []vg.Length {
 	all := make([]vg.Length, g.rows())
 	for row := range all {

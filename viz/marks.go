@@ -34,7 +34,7 @@ func (gridLines) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// majorTicks are the ticks that have a number, or would have one in a neighbour.
+// majorTicks returns the ticks that have a number, or would have one in a neighbour.
 func majorTicks(a plot.Axis) (values []float64) {
 	ticks := a.Tick.Marker
 	if s, ok := ticks.(silent); ok {

@@ -32,7 +32,7 @@ func bandOf(x []float64, p bayes.Prediction, draws int, opt BandOptions) (*Figur
 	return PredictiveBand(x, mean, stdDev, opt)
 }
 
-// chosenParticles are particles at even steps through the cumulated weights, so that heavy ones come more often.
+// chosenParticles returns particles at even steps through the cumulated weights, so that heavy ones come more often.
 func chosenParticles(p bayes.Prediction, draws int) []int {
 	var chosen []int
 	particle, cumulated := 0, p.Weights[0]

@@ -189,8 +189,8 @@ const (
 	besideBy = .0125
 )
 
-// asides are the places of each trace's marks along the axis, moved so that error bars do not cover each other; nil if
-// no trace has error bars. Traces with no step near a step of another stay where they are.
+// asides returns the places of each trace's marks along the axis, moved so that error bars do not cover each other; nil
+// if no trace has error bars. Traces with no step near a step of another stay where they are.
 func asides(traces []Trace, x [][]float64, across span, log bool) [][]float64 {
 	if !slices.ContainsFunc(traces, func(t Trace) bool { return t.Error != nil }) {
 		return nil
@@ -272,7 +272,7 @@ func widened(values [][]float64, fraction float64, log bool) span {
 	return s.widenLog(fraction)
 }
 
-// rows are the finite points, [steps, values], with halves of error bars where there are some.
+// rows returns the finite points, [steps, values], with halves of error bars where there are some.
 func (t Trace) rows(opt TraceOptions) (rows [][]float64, dropped int, err error) {
 	if len(t.Value) == 0 {
 		return nil, 0, fmt.Errorf("viz: trace %q is empty: nothing to draw", t.Name)
@@ -307,7 +307,7 @@ func (t Trace) rows(opt TraceOptions) (rows [][]float64, dropped int, err error)
 	return rows, dropped, nil
 }
 
-// marks are the line and, with error bars, the bars and points.
+// marks returns the marks of a trace: the line and, with error bars, the bars and points.
 func (t Trace) marks(rows [][]float64, style draw.LineStyle, form shape) []mark {
 	curve := &line{xs: rows[0], ys: rows[1], style: style}
 	if t.Error == nil {

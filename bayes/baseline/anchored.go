@@ -174,7 +174,7 @@ func (a anchored) cut(theta *Node) (phi, anchor *Node) {
 	return Slice(theta, AxisRange(), AxisRange(0, a.whole.D)), Slice(theta, AxisRange(), AxisRange(a.whole.D))
 }
 
-// anchors are the anchors, flat [J, Q], of theta, flat [J, 2 Q].
+// anchors returns the anchors, flat [J, Q], of theta, flat [J, 2 Q].
 func (a anchored) anchors(theta []float64) (out []float64) {
 	for row := range slices.Chunk(theta, 2*a.whole.D) {
 		out = append(out, row[a.whole.D:]...)

@@ -90,8 +90,8 @@ func (f dropoutFamily) draw(lambda *Node, rng random.Stream, count int) *Node {
 	return Mul(ExpandAxes(lambda, 0), f.factors(rng, count))
 }
 
-// factors are the masks' factors of the parameters, [count, D]: 0 or 1/(1 - p) for weights, the same for all weights of
-// a unit, and 1 for biases.
+// factors returns the masks' factors of the parameters, [count, D]: 0 or 1/(1 - p) for weights, the same for all
+// weights of a unit, and 1 for biases.
 func (f dropoutFamily) factors(rng random.Stream, count int) *Node {
 	var parts []*Node
 	for _, slot := range f.bound.Slots {

@@ -251,7 +251,7 @@ func (m Laplace) precision(ctx context.Context, j *Job, phi, psi []float64) ([]f
 	return precision, nil
 }
 
-// rows are the training part's, for the curvature and the gradient there.
+// rows returns the training part's rows, for the curvature and the gradient at the mode.
 func (j *Job) rows() (curvedRows, error) {
 	x, y, err := j.Tensors(j.DType, j.Parts.Train)
 	if err != nil {

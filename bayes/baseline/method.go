@@ -36,7 +36,7 @@ type Method interface {
 	Fit(ctx context.Context, j *Job) (*Result, error)
 }
 
-// Methods are all methods of this package, each with its default settings.
+// Methods returns all methods of this package, each with its default settings.
 func Methods() []Method {
 	return []Method{
 		MLE{}, MAP{}, Ensemble{}, SAE{}, Dropout{}, SWAG{}, VI{}, Laplace{}, MAPHMC{}, SGLD{}, SGHMC{}, HMC{}, SMC{},
@@ -169,7 +169,7 @@ func (r *Result) warn() {
 	}
 }
 
-// names are all methods, with their defaults.
+// names lists the types of all methods, for an error.
 func names() string {
 	var all []string
 	for _, m := range Methods() {

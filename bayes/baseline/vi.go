@@ -81,7 +81,7 @@ func (f meanField) initial(rng random.Stream) *Node {
 	return Concatenate([]*Node{mu, rho}, 0)
 }
 
-// moments are mu and sigma, [D].
+// moments returns mu and sigma, [D].
 func (f meanField) moments(lambda *Node) (mu, sigma *Node) {
 	rho := Slice(lambda, AxisRange(f.bound.D))
 	return Slice(lambda, AxisRange(0, f.bound.D)), nn.Softplus.Apply(nil, nn.Value{Node: rho}).Node

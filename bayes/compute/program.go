@@ -309,7 +309,7 @@ func Columns(t *tensors.Tensor, first, count int) ([]float64, error) {
 	return columns(t, first, count, shape.Dim(-1))
 }
 
-// columns are Columns of a tensor as rows of the given width.
+// columns returns the Columns of a tensor as rows of the given width.
 func columns(t *tensors.Tensor, first, count, width int) ([]float64, error) {
 	rows := t.Size() / max(width, 1)
 	out := make([]float64, rows*count)

@@ -65,8 +65,8 @@ func (s *State) freeShards(name string) {
 // has says whether there is such an entry.
 func (s *State) has(name string) bool { return s.tensors[name] != nil || s.shards[name] != nil }
 
-// Shards are each device's part of an entry: on one device the tensor itself. The state still owns them, and the next
-// step may free them: make copies to keep them.
+// Shards returns each device's part of an entry: on one device the tensor itself. The state still owns them, and the
+// next step may free them: make copies to keep them.
 func (s *State) Shards(name string) ([]*tensors.Tensor, error) {
 	if !s.has(name) {
 		return nil, fmt.Errorf("the state has no %q, only %q", name, s.Names())

@@ -136,7 +136,7 @@ func (t *table) findTargets() error {
 	return nil
 }
 
-// targetNames are the names of the target columns, quoted.
+// targetNames returns the names of the target columns, quoted.
 func (t *table) targetNames() string {
 	names := make([]string, len(t.targets))
 	for i, c := range t.targets {

@@ -102,7 +102,7 @@ func (d *Dataset) Rows() int {
 	return len(d.Y) / len(d.TargetNames())
 }
 
-// TargetNames are the names of the target columns, [K].
+// TargetNames returns the names of the target columns, [K].
 func (d *Dataset) TargetNames() []string {
 	if len(d.Targets) > 0 {
 		return d.Targets

@@ -72,7 +72,7 @@ func (d *Dataset) SameOrder(features, targets, classes []string) error {
 	return nil
 }
 
-// sameNumbers are names of one-hot columns or classes in which "1.0" is "1", as in files.
+// sameNumbers returns names of one-hot columns or classes in which "1.0" is "1", as in files.
 func sameNumbers(names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {

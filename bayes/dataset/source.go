@@ -52,7 +52,7 @@ func (s Simulated) Dims() int { return s.Features }
 // Targets implements Source: 1.
 func (s Simulated) Targets() int { return 1 }
 
-// Weights are the weights w of the Informative features, in units of y's standard deviation.
+// Weights returns the weights w of the Informative features, in units of y's standard deviation.
 func (s Simulated) Weights() []float64 {
 	count := s.Informative
 	if count == 0 {

@@ -146,7 +146,7 @@ func (r *reader) targetDims(rows int) []int {
 	return []int{rows}
 }
 
-// inputs are the inputs of a move, with count real rows.
+// inputs returns the inputs of a move, with count real rows.
 func (r *reader) inputs(x, y []float64, count int) []any {
 	return []any{
 		compute.Floats(r.DType, x, r.BatchSize, r.source.Dims()),
@@ -155,8 +155,8 @@ func (r *reader) inputs(x, y []float64, count int) []any {
 	}
 }
 
-// counts are the number of mini-batches of a full block, of full blocks, and of mini-batches of the last block if that
-// has fewer rows.
+// counts returns the number of mini-batches of a full block, of full blocks, and of mini-batches of the last block if
+// that has fewer rows.
 func (r *reader) counts() (each, full, last int) {
 	rows, size := r.source.Rows(), r.BlockRows
 	return (size + r.BatchSize - 1) / r.BatchSize, rows / size, (rows%size + r.BatchSize - 1) / r.BatchSize

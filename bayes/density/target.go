@@ -135,7 +135,7 @@ func (e *evaluation) chunk(s compute.Span, phi *Node) chunk {
 	return chunk{s, params}
 }
 
-// outputs are the network's outputs.
+// outputs returns the network's outputs.
 func (e *evaluation) outputs(c chunk) nn.Value { return e.Model.Suffix(c.params, e.input) }
 
 // rows is log p(y_b | phi_j; psi) in blocks of particles, [., B, .], with 0 for padding.

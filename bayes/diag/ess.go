@@ -84,7 +84,7 @@ func (w *workspace) ess(of Estimand) float64 {
 	}
 }
 
-// squares are the squared distances of the draws from their mean, [Chains, Draws].
+// squares returns the squared distances of the draws from their mean, [Chains, Draws].
 func (w *workspace) squares() []float64 {
 	centre, _ := meanVariance(w.draws)
 	for i, v := range w.draws {

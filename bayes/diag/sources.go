@@ -105,7 +105,7 @@ func NewForPrediction(p bayes.Prediction) (*Chains, error) {
 	return New(s)
 }
 
-// functions are the names of the network's functions, one for each target.
+// functions returns the names of the network's functions, one for each target.
 func functions(targets int) []string {
 	if targets == 1 {
 		return []string{"f"}

@@ -216,7 +216,7 @@ func (d *Data) Whole() (*Data, error) {
 	return d.With(bayes.Names(all...))
 }
 
-// Tensors are a part's standardised features, [N, d], and target, [N], or [N, K] for K targets, on the host. They
+// Tensors returns a part's standardised features, [N, d], and target, [N], or [N, K] for K targets, on the host. They
 // belong to the caller.
 func (d *Data) Tensors(dtype compute.DType, part *dataset.Dataset) (x, y *tensors.Tensor, err error) {
 	if part == nil {

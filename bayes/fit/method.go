@@ -185,7 +185,7 @@ func (j *Job) PosteriorOf(draws bayes.Draws, status run.Status, approximation st
 	}, j.Engine)
 }
 
-// Identity are the parts in which a run of the job and its checkpoint must agree: data, model, seed, method and
+// Identity returns the parts in which a run of the job and its checkpoint must agree: data, model, seed, method and
 // backend.
 func (j *Job) Identity() ([]run.Part, error) {
 	model, err := json.Marshal(j.Bound.Model)

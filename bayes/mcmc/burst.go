@@ -124,7 +124,7 @@ func (m *moves) probeLoop(engine *compute.Engine, reads []string, inputs []shape
 	})
 }
 
-// loopNodes are the nodes of a loop over moves: all that a move reads, by name, from what is fixed and what is carried.
+// loopNodes returns nodes by their names, such as the fixed and the carried entries within a loop over moves.
 func loopNodes(names []string, nodes []*Node) compute.Nodes {
 	within := compute.Nodes{}
 	for k, name := range names {

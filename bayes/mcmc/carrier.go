@@ -130,7 +130,7 @@ func (c *Carrier) reported(outcome Info) []*Node {
 	return all
 }
 
-// Shapes are the entries' shapes by their Names, to check a file by.
+// Shapes returns the entries' shapes by their Names, to check a file by.
 func (c *Carrier) Shapes() map[string]shapes.Shape {
 	all := map[string]shapes.Shape{}
 	for name, shape := range c.shapes {
@@ -139,7 +139,7 @@ func (c *Carrier) Shapes() map[string]shapes.Shape {
 	return all
 }
 
-// Names are the names of the entries: phi, then the log-density and the gradient as far as the kernel carries them,
+// Names returns the names of the entries: phi, then the log-density and the gradient as far as the kernel carries them,
 // then State.Auxiliary. All are [J, ...], so that a compute.Sharding can divide them.
 func (c *Carrier) Names() []string {
 	names := []string{c.Phi()}

@@ -108,7 +108,7 @@ func (r *sampling) climbUp(ctx context.Context) error {
 	return nil
 }
 
-// climbInputs are a problem's inputs for a step uphill.
+// climbInputs returns a problem's inputs for a step uphill.
 func climbInputs(ctx context.Context, p density.Problem, step int) ([]any, error) {
 	switch {
 	case p.Inputs != nil:

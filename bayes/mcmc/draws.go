@@ -67,7 +67,7 @@ func (d *Draws) Tensor() *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(d.narrow, rows, d.Dim)
 }
 
-// Energies are the energies at the start of the transitions that ended at the draws, [Chains][PerChain] (see
+// Energies returns the energies at the start of the transitions that ended at the draws, [Chains][PerChain] (see
 // Info.Energy); nil if the kernel has none. With Settings.Thin above 1 successive draws are several
 // transitions apart, and so are their energies: then take ChainStats.EnergyBFMI, which counts every transition.
 func (d *Draws) Energies() [][]float64 { return d.perChain(infoEnergy) }
@@ -329,7 +329,8 @@ func (t *tally) addEnergy(outcome moveRecord, chain int) {
 	}
 }
 
-// stats are the chain's statistics; acceptance says whether the kernel reports it, share is Evaluations.PartialShare.
+// stats returns the chain's statistics; acceptance says whether the kernel reports it, share is
+// Evaluations.PartialShare.
 func (t *tally) stats(acceptance bool, share float64) ChainStats {
 	s := ChainStats{
 		Transitions: t.Transitions, Acceptance: math.NaN(), Accepted: t.Accepted, Standstill: t.Standstill,

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// inputs are the given ones and those of the problem for the next move.
+// inputs returns the given inputs, and the problem's for the next move.
 func (r *sampling) inputs(ctx context.Context, first ...any) ([]any, error) {
 	switch {
 	case r.problem.Inputs != nil:

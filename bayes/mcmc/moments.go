@@ -42,8 +42,8 @@ func (m *moments) add(phi *tensors.Tensor) error {
 	return nil
 }
 
-// scales are the standard deviations, [D]. As in Stan the variances v of n points are shrunk to 1e-3, (n v + 5e-3) / (n
-// + 5), since few points estimate them badly.
+// scales returns the standard deviations, [D]. As in Stan the variances v of n points are shrunk to 1e-3, (n v + 5e-3)
+// / (n + 5), since few points estimate them badly.
 func (m *moments) scales() []float64 {
 	out := make([]float64, len(m.Mean))
 	for k, squares := range m.Squares {

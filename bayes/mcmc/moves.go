@@ -174,7 +174,7 @@ func (m *moves) Close() {
 	}
 }
 
-// blankInputs are a problem's inputs of the right shapes; nil if it takes none.
+// blankInputs returns a problem's inputs of the right shapes; nil if it takes none.
 func blankInputs(p density.Problem) []any {
 	switch {
 	case p.HostInputs != nil:

@@ -145,8 +145,8 @@ func (k NUTS) Move(rng random.Stream, s State, target density.Target, tuning Tun
 	}
 }
 
-// logUniforms are the logarithms of a move's three random choices, [J] each. They come from one logarithm, as XLA would
-// otherwise compile the random number generator into several loops.
+// logUniforms returns the logarithms of a move's three random choices, [J] each. They come from one logarithm, as XLA
+// would otherwise compile the random number generator into several loops.
 func logUniforms(rng random.Stream, s State) (coin, draw, accept *Node) {
 	choices := Log(rng.Uniform(s.Phi.DType(), s.Phi.Shape().Dim(0), 3))
 	column := func(i int) *Node { return Squeeze(Slice(choices, AxisRange(), AxisElem(i)), 1) }

@@ -422,7 +422,7 @@ func (r *sampling) tunable() bool {
 	return ok
 }
 
-// stats are the statistics of each chain.
+// stats returns the statistics of each chain.
 func (r *sampling) stats() (stats []ChainStats) {
 	share := 0.0
 	if c, ok := r.kernel.(costs); ok {

@@ -47,7 +47,7 @@ type movesOnCheap interface {
 	CheapTargets(target density.Target) []density.Target
 }
 
-// cheapTargets are the cheap targets on which a kernel moves, given its target.
+// cheapTargets returns the cheap targets on which a kernel moves, given its target.
 func cheapTargets(kernel Kernel, target density.Target) []density.Target {
 	if k, ok := kernel.(movesOnCheap); ok {
 		return k.CheapTargets(target)

@@ -188,7 +188,7 @@ func (r *row) mean() []float64 {
 	return r.means
 }
 
-// ofParticles are the particles' own means, [A], in the target's own units.
+// ofParticles returns the particles' own means, [A], in the target's own units.
 func (r *row) ofParticles() []float64 {
 	if r.need(haveParticleMeans) {
 		for i, d := range r.parts[0] {
@@ -240,7 +240,7 @@ func (r *row) interval(level float64) (lower, upper []float64) {
 	return r.lower, r.upper
 }
 
-// classes are the averaged probabilities of each class, [Classes][1+G].
+// classes returns the averaged probabilities of each class, [Classes][1+G].
 func (r *row) classes() [][]float64 {
 	if !r.need(haveProbabilities) {
 		return r.probabilities

@@ -56,8 +56,8 @@ var (
 	_ Sized = Pool{}
 )
 
-// Parameters are the weights and the biases. The fan-in is the number of products in a sum, kernel x kernel x channels,
-// the fan-out kernel x kernel x filters.
+// Parameters returns the weights and the biases. The fan-in is the number of products in a sum, kernel x kernel x
+// channels, the fan-out kernel x kernel x filters.
 func (l Convolution) Parameters() []Parameter {
 	area := l.Kernel * l.Kernel
 	parameter := func(kind Kind, init Initialiser, shape ...int) Parameter {
@@ -281,7 +281,7 @@ func fromImages(x *graph.Node, batch, c int) Value {
 	return Value{graph.TransposeAllAxes(graph.Reshape(x, particles/c, c, batch, -1), 0, 3, 2, 1), true}
 }
 
-// ownNumbers are a parameter's numbers for each particle, [J, size], of [J/c, ..., c].
+// ownNumbers returns a parameter's numbers for each particle, [J, size], of [J/c, ..., c].
 func ownNumbers(p Value) *graph.Node {
 	blocks, c := p.Node.Shape().Dim(0), p.Node.Shape().Dim(-1)
 	x := graph.Reshape(p.Node, blocks, -1, c)

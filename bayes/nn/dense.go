@@ -20,7 +20,7 @@ func parameterName(layer int, kind Kind) string { return fmt.Sprintf("layer%d/%s
 
 func (d Dense) name(kind Kind) string { return parameterName(d.Number, kind) }
 
-// Parameters are the weights and the biases.
+// Parameters returns the weights and the biases.
 func (d Dense) Parameters() []Parameter {
 	parameter := func(kind Kind, init Initialiser, shape ...int) Parameter {
 		return Parameter{Name: d.name(kind), Layer: d.Number, Kind: kind, Shape: shape, FanIn: d.In, FanOut: d.Out,

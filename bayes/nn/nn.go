@@ -103,7 +103,7 @@ func (p Parameter) Check() error {
 // Params are parameters in a graph, by name.
 type Params map[string]Value
 
-// Nodes are the parameters' nodes in the order of their names.
+// Nodes returns the parameters' nodes in the order of their names.
 func (p Params) Nodes() []*graph.Node {
 	var nodes []*graph.Node
 	for _, name := range slices.Sorted(maps.Keys(p)) {

@@ -125,7 +125,7 @@ const BestPrefix = "best_"
 // members.
 const BestEntry = BestPrefix + "nlpd"
 
-// BestEntries are the names of the entries that KeepBest updates for entries with the given names.
+// BestEntries returns the names of the entries that KeepBest updates for entries with the given names.
 func BestEntries(names ...string) []string {
 	all := []string{BestEntry}
 	for _, name := range names {

@@ -75,7 +75,7 @@ func (s Settings) OneDevice(method string) error {
 	return nil
 }
 
-// Stage are the settings of one of a method's stages: its checkpoint is a file of its own, and Progress names it.
+// Stage returns the settings of one of a method's stages: its checkpoint is a file of its own, and Progress names it.
 func (s Settings) Stage(name string) Settings {
 	if s.Checkpoint != "" {
 		s.Checkpoint += "." + name

@@ -72,7 +72,7 @@ func (m *machine) probe() {
 	m.folded = folded && m.sampler.Problem.Start != nil
 }
 
-// parameters are the problem's data as parameters of a graph that is thrown away.
+// parameters returns the problem's data as parameters of a graph that is thrown away.
 func (m *machine) parameters(g *graph.Graph) compute.Nodes {
 	nodes := compute.Nodes{}
 	for name, t := range m.sampler.Problem.Data {

@@ -240,7 +240,7 @@ const (
 	nonFiniteName  = "non_finite"
 )
 
-// shapes are the shapes of the entries between sweeps.
+// shapes returns the shapes of the entries between sweeps.
 func (s *sweep) shapes() map[string]shapes.Shape {
 	moved, each := s.replicas(), s.powers-1
 	all := map[string]shapes.Shape{
@@ -501,7 +501,7 @@ func (s *sweep) each(x *Node) *Node {
 	return Reshape(all, append([]int{s.replicas()}, dims[1:]...)...)
 }
 
-// replicaPowers are the replicas' powers, [M].
+// replicaPowers returns the replicas' powers, [M].
 func (s *sweep) replicaPowers(nodes compute.Nodes) *Node {
 	return s.each(Slice(nodes[powersName], AxisRangeToEnd(1)))
 }

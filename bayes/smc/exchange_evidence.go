@@ -16,9 +16,9 @@ type exchanged struct {
 	rows   [][]float64
 }
 
-// draws are the log-likelihoods of each set at power t, [R][]. At the prior they may be -Inf: the likelihood is 0 on a
-// part of it. A replica with a likelihood of 0 at any other power is no draw of its distribution, but still where it
-// began, and is left out.
+// draws returns the log-likelihoods of each set at power t, [R][]. At the prior they may be -Inf: the likelihood is 0
+// on a part of it. A replica with a likelihood of 0 at any other power is no draw of its distribution, but still where
+// it began, and is left out.
 func (e exchanged) draws(t int) (draws [][]float64, n int) {
 	draws = make([][]float64, e.sets)
 	for _, row := range e.rows {

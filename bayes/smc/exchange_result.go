@@ -183,7 +183,7 @@ func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 	return out
 }
 
-// stepSizes are the step sizes of the moves, one for each power but the prior's; 0 if there are none, as before the
+// stepSizes returns the step sizes of the moves, one for each power but the prior's; 0 if there are none, as before the
 // first sweep.
 func (m *exchange) stepSizes() ([]float64, error) {
 	moved := max(0, len(m.Powers)-1) // there are none until the ladder is found

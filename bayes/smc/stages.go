@@ -526,7 +526,7 @@ func (s *Stages) carriedStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes
 	return nil, s.carrier.Carried(nodes, s.Target(nodes, ConvertDType(inputs[0], s.DType)))
 }
 
-// potentials are the chains' log prior and, times the power, their log-likelihood, [M, 2]; chains has the chains'
+// potentials returns the chains' log prior and, times the power, their log-likelihood, [M, 2]; chains has the chains'
 // entries. No symmetry of a network changes them. So they show how well a kernel mixes where the coordinates do not:
 // signs and the order of units hardly ever change, so coordinates stay correlated.
 func (s *Stages) potentials(nodes, chains compute.Nodes, distribution density.Target) *Node {
@@ -572,7 +572,7 @@ func (s *Stages) uniform(like *Node) *Node {
 	return BroadcastToDims(ConstAs(like, -math.Log(float64(s.Particles))), s.Particles)
 }
 
-// places are the numbers 0 to n-1, int32 [n].
+// places returns the numbers 0 to n-1, int32 [n].
 func places(g *Graph, n int) *Node { return Iota(g, shapes.Make(dtypes.Int32, n), 0) }
 
 // tile repeats x, [M, ...], for each of a chain's states: [J, ...]. Particle p M + m is state p of chain m.

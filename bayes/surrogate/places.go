@@ -146,7 +146,7 @@ func (p *places) Close() {
 	}
 }
 
-// gradients are the log-densities at points, [J], and their gradients, [J, D] flat.
+// gradients returns the log-densities at points, [J], and their gradients, [J, D] flat.
 func (p *places) gradients(points []float64) (values, gradients []float64, err error) {
 	n := len(points) / p.dim
 	record, err := p.run(p.program, points)

@@ -216,7 +216,7 @@ func (r *Result) predicted() float64 {
 // mostSized is the largest number of coordinates that effectiveSizes looks at.
 const mostSized = 200
 
-// effectiveSizes are the effective sample sizes of at most 200 coordinates, evenly spaced. Nil if a chain has fewer
+// effectiveSizes returns the effective sample sizes of at most 200 coordinates, evenly spaced. Nil if a chain has fewer
 // than 4 draws.
 func effectiveSizes(d *mcmc.Draws) (sizes []float64) {
 	if d.PerChain < 4 {

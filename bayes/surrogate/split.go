@@ -136,7 +136,7 @@ func (k SplitHMC) surrogate(target density.Target) density.Target {
 	return mcmc.CheapOf("SplitHMC", k.Cheap, target)
 }
 
-// CheapTargets are the surrogate, if the steps follow it.
+// CheapTargets returns the surrogate, if the steps follow it.
 func (k SplitHMC) CheapTargets(target density.Target) []density.Target {
 	if !k.OnSurrogate {
 		return nil

@@ -56,7 +56,7 @@ type whitening struct{ mode, toZ, toTheta *Node }
 // whiteningPrefix begins the names of a Whitening's tensors among a problem's data.
 const whiteningPrefix = "whitening/"
 
-// tensors are the whitening's numbers by their names.
+// tensors returns the whitening's numbers by their names.
 func (w *Whitening) tensors(dtype compute.DType) map[string]*tensors.Tensor {
 	d := len(w.Mode)
 	return map[string]*tensors.Tensor{
@@ -108,7 +108,7 @@ func (w *Whitening) near(
 	return w.on(problem, dtype, nil, nil), nil
 }
 
-// starts are starting points around the mode: theta, [chains, D], of draws z ~ N(0, 1/4).
+// starts returns starting points around the mode: theta, [chains, D], of draws z ~ N(0, 1/4).
 func (w *Whitening) starts(chains int, dtype compute.DType, seed uint64) *tensors.Tensor {
 	r := rand.New(rand.NewPCG(seed, 0x7768697465))
 	var all []float64

@@ -260,7 +260,7 @@ func (n Network) tryDistribution(d stats.Distribution) error {
 	return nil
 }
 
-// quantileMoments are the mean and variance of a distribution's n quantiles at (i + 1/2)/n.
+// quantileMoments returns the mean and variance of a distribution's n quantiles at (i + 1/2)/n.
 func quantileMoments(d stats.Distribution, n int) (mean, variance float64) {
 	quantiles := make([]float64, n)
 	for i := range quantiles {

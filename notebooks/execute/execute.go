@@ -44,7 +44,7 @@ type Runner struct {
 	Cell    func(cell, cells int, took float64) // called after each cell, counted from 1, with its seconds; nil: none
 }
 
-// Names are the notebooks in folder, without extension, sorted.
+// Names returns the notebooks in folder, without extension, sorted.
 func Names(folder string) ([]string, error) {
 	names, err := fs.Glob(os.DirFS(folder), "*.ipynb")
 	for i, file := range names {

@@ -36,7 +36,7 @@ func parsed(path string) (n notebook, err error) {
 	return n, nil
 }
 
-// Sources are the sources of a notebook's cells of a type, "code" or "markdown", by the cells' numbers, which are
+// Sources returns the sources of a notebook's cells of a type, "code" or "markdown", by the cells' numbers, which are
 // counted from 0 over all cells; those of other types are empty.
 func Sources(path, of string) ([]string, error) {
 	n, err := parsed(path)
@@ -74,7 +74,7 @@ type failure struct {
 	Message string // its error message
 }
 
-// failuresOf are the failed cells of an executed notebook: those with an error among the outputs, or with a failed
+// failuresOf returns the failed cells of an executed notebook: those with an error among the outputs, or with a failed
 // shell command (`!cmd`) or magic (`%name`), which the kernel itself takes for success.
 func failuresOf(path string) ([]failure, error) {
 	n, err := parsed(path)

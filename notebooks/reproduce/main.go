@@ -476,7 +476,7 @@ func without(args []string, name string) []string {
 	return out
 }
 
-// names are the parts of a list with commas, without space or empty ones.
+// names returns the parts of a list with commas, without space or empty ones.
 func names(list string) []string {
 	var out []string
 	for name := range strings.SplitSeq(list, ",") {

@@ -34,7 +34,7 @@ type attempt struct {
 	Chains *baseline.MAPHMC `json:",omitempty"` // exact draws at the psi of an algorithm of ohsmc; nil: none
 }
 
-// rates are attempts of one method at two learning rates.
+// rates returns attempts of one method at two learning rates.
 func rates(a attempt) []attempt {
 	var all []attempt
 	for _, rate := range []float64{.01, .003} {
@@ -44,7 +44,7 @@ func rates(a attempt) []attempt {
 	return all
 }
 
-// variants are attempts of several methods at the paper's learning rate.
+// variants returns attempts of several methods at the paper's learning rate.
 func variants(particles int, methods ...any) []attempt {
 	var all []attempt
 	for _, m := range methods {
@@ -59,7 +59,7 @@ var leapfrog = baseline.MAPHMC{
 	Kernel: mcmc.HMC{StepSize: .01, Steps: 100}, Sampling: mcmc.Settings{Chains: 4, Draws: 100, WarmUp: 50},
 }
 
-// contenders are the paper's methods, in its order, and then methods that it does not have. rows is the size of the
+// contenders returns the paper's methods, in its order, and then methods that it does not have. rows is the size of the
 // training part.
 func contenders(rows int) []contender {
 	walk := func(variance float64) ohsmc.OpenHorizon {
@@ -91,9 +91,9 @@ func contenders(rows int) []contender {
 	}
 }
 
-// nuts are NUTS of the whole network, given all rows: chains that begin at the mode, and at draws from the prior. A
-// move costs as much as an epoch, so that trees are limited to fewer moves on large data: 19 050 moves of each chain,
-// or 4650.
+// nuts returns NUTS of the whole network, given all rows, with chains that begin at the mode, and with chains from
+// draws of the prior. A move costs as much as an epoch, so that trees are limited to fewer moves on large data: 19 050
+// moves of each chain, or 4650.
 func nuts(rows int) []attempt {
 	depth := 7
 	if rows > 2000 {
@@ -111,7 +111,7 @@ func nuts(rows int) []attempt {
 	return attempts
 }
 
-// contenderNames are the names of all contenders.
+// contenderNames returns the names of all contenders.
 func contenderNames() []string {
 	var names []string
 	for _, c := range contenders(1) {

@@ -58,7 +58,7 @@ var crescentModel = bayes.Model{
 	Stochastic: bayes.Names("phi0", "phi1"), Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
 }
 
-// crescentSettings are the paper's: 100 observations, Adam at 0.1 0.96^(i/10), 200 epochs, batches of 10.
+// crescentSettings returns the paper's settings: 100 observations, Adam at 0.1 0.96^(i/10), 200 epochs, batches of 10.
 func crescentSettings(o Options, seed uint64) (dataset.Parts, crescentRun, error) {
 	data, err := dataset.Crescent(crescentRows, 1, seed)
 	return dataset.Parts{Train: data}, crescentRun{ohsmc.Training{
@@ -191,7 +191,7 @@ func crescentTrial(
 	}}
 }
 
-// crescentMethods are the trials of figure 2, which has samples over the true density at psi = 1.
+// crescentMethods returns the trials of figure 2, which has samples over the true density at psi = 1.
 func crescentMethods(o Options) ([]*trial, error) {
 	sampled := func(algorithm fit.Method, chains bool) func(context.Context, dataset.Parts, crescentRun) (Result,
 		error) {

@@ -13,7 +13,7 @@ import (
 	"gobnn/viz"
 )
 
-// crescentRuns are the paper's methods in the order of its figure, and three of ours.
+// crescentRuns returns the paper's methods in the order of its figure, and three of ours.
 func crescentRuns(o Options) ([]*trial, error) {
 	type follow = func(ctx context.Context, parts dataset.Parts, settings crescentRun) (psi []float64, err error)
 	sampler := func(algorithm fit.Method, batch, particles int) follow {

@@ -170,7 +170,7 @@ func (e Experiment) cellsOf(done []*trial) (cells []Cell) {
 	return cells
 }
 
-// cells are the means over the trial's repetitions, as cells of an experiment.
+// cells returns the means over the trial's repetitions, as cells of an experiment.
 func (t *trial) cells(id string) []Cell {
 	key := t.Key
 	key.Study = id

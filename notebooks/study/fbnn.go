@@ -52,7 +52,7 @@ type fbnnSet struct {
 // regression says which table a data set is of.
 func (d fbnnSet) regression() bool { return d.likelihood.Task() == bayes.Regression }
 
-// fbnnSets are all of them, in the paper's order.
+// fbnnSets returns all data sets, in the paper's order.
 func fbnnSets() []fbnnSet {
 	relu := func(units ...int) nn.MLP { return nn.MLP{Hidden: units, Activation: nn.ReLU} }
 	gal := func(load func() *dataset.Dataset) func(int, bool) (dataset.Parts, error) {
@@ -169,7 +169,7 @@ const (
 	fbnnEpochs, fbnnPaperEpochs = 200, 1000
 )
 
-// fbnnTrials are the repetitions of a table: of its regressions, or of its classifications. What a user would have to
+// fbnnTrials returns the trials of a table: of the regressions, or of the classifications. What a user would have to
 // bring is left out unless it is asked for.
 func fbnnTrials(regression bool) func(o Options) ([]*trial, error) {
 	return func(o Options) ([]*trial, error) {

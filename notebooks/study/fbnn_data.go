@@ -121,7 +121,7 @@ const (
 	streamedMost             = 1 << 40 // after all that a training part may have
 )
 
-// streamedRows are rows of a generator, with the noise of simulateRegression.
+// streamedRows returns rows of a generator, with the noise of simulateRegression.
 func streamedRows(repetition, rows int) dataset.Source {
 	return dataset.Simulated{
 		N: rows, Features: streamedFeatures, Informative: informative, Noise: math.Sqrt(.1), Seed: uint64(repetition),
@@ -148,7 +148,7 @@ const (
 	digitsRows, digitsTest = 20_000, 10_000
 )
 
-// adultParts are adult's, with a column for each of the 14 of the original: categories are numbered.
+// adultParts returns the parts of adult, with a column for each of the original's 14: categories are numbered.
 func adultParts(_ int, full bool) (parts dataset.Parts, err error) {
 	parts, err = dataset.Adult().PublishedSplit(dataset.Official, 0)
 	if err != nil {
@@ -207,7 +207,7 @@ func numbered(d *dataset.Dataset) *dataset.Dataset {
 	return out
 }
 
-// digitParts are pictures of MNIST.
+// digitParts returns pictures of MNIST.
 func digitParts(_ int, full bool) (parts dataset.Parts, err error) {
 	train, test := firstRows, firstTest
 	if full {
@@ -222,7 +222,7 @@ func digitParts(_ int, full bool) (parts dataset.Parts, err error) {
 	return parts, err
 }
 
-// broughtParts are rows of a file that the user has brought: a CSV with a header, whose last column is the target.
+// broughtParts returns rows of a file that the user has brought: a CSV with a header, whose last column is the target.
 func broughtParts(
 	name, file, what string, task dataset.Task,
 ) func(repetition int, full bool) (dataset.Parts, error) {

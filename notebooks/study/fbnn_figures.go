@@ -100,7 +100,7 @@ func mixtureDensity(phi *graph.Node) *graph.Node {
 	return Squeeze(compute.LogSumExp(Stack(all, 1), 1), 1)
 }
 
-// mixtureTrials are SGHMC and pCN, whose prior is as wide as the mixture.
+// mixtureTrials returns the trials of SGHMC and pCN. Their prior is as wide as the mixture.
 func mixtureTrials(o Options) ([]*trial, error) {
 	draws := 20_000
 	if o.Full {
@@ -177,8 +177,8 @@ func sampleMixture(ctx context.Context, kernel mcmc.Kernel, draws int) (Result, 
 	return out, ended(ctx, nil)
 }
 
-// planeTrials are figure 5's: true and emulated log-likelihood over the plane of the two leading principal components
-// of the pairs, about their mean, with the pairs; and along the draws, where the failure shows.
+// planeTrials returns the trials of figure 5: true and emulated log-likelihood over the plane of the two leading
+// principal components of the pairs, about their mean, with the pairs; and along the draws, where the failure shows.
 func planeTrials(o Options) (all []*trial, err error) {
 	methods := fbnnMethods(fbnnDraws, fbnnEpochs)
 	named := func(name string) fbnnMethod {
@@ -415,7 +415,7 @@ func equalFrequency(_ context.Context, o Options, done []*trial) (*viz.Figure, e
 	})
 }
 
-// equalBins are bins of as many rows each, by the confidence in the class that is predicted. Rows of the same
+// equalBins returns bins with equal numbers of rows, by the confidence in the predicted class. Rows of the same
 // confidence may make bins without a width, which are joined with the next.
 func equalBins(probability, y []float64, bins int) (out []metric.Bin) {
 	order := make([]int, len(y))

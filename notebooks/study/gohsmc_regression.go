@@ -95,8 +95,8 @@ func guided(proposal ohsmc.Proposal) []attempt {
 	)
 }
 
-// regressionContenders are the paper's methods, and then ours. SGHMC and VI are of the whole network, as the paper's
-// discussion has it. Its learning rate for SGHMC is taken to be of the mean over rows.
+// regressionContenders returns the paper's methods, and then ours. SGHMC and VI are of the whole network, as the
+// paper's discussion has it. Its learning rate for SGHMC is taken to be of the mean over rows.
 func regressionContenders(s regressionData, rows int) []contender {
 	adapted := func(acceptance float64) ohsmc.Guided {
 		return ohsmc.Guided{Proposal: ohsmc.HMC{Steps: 5}, StepSize: train.Constant(.01), Adapt: acceptance, PerBatch: true}
@@ -140,7 +140,8 @@ func (s regressionData) model() bayes.Model {
 	}
 }
 
-// regressionTrials are all contenders at each batch size; the repetition is the seed of the split and of the method.
+// regressionTrials returns the trials of all contenders at each batch size; the repetition is the seed of the split and
+// of the method.
 func regressionTrials(o Options) (all []*trial, err error) {
 	for _, s := range regressions {
 		for batch := range s.batches {
@@ -158,8 +159,8 @@ func regressionTrials(o Options) (all []*trial, err error) {
 // timedContenders are the methods of the comparison at equal seconds: the proposals, at the paper's settings.
 var timedContenders = []string{"Random Walk", "Langevin", "exact Langevin", "adapted HMC", "NUTS"}
 
-// equalTrials are Table 10's protocol (appendix C): the random walk makes its epochs, and every other method gets,
-// repetition by repetition, the seconds that it took; if it is faster it may make more epochs.
+// equalTrials returns the trials of Table 10's protocol (appendix C): the random walk makes its epochs, and every other
+// method gets, repetition by repetition, the seconds that it took; if it is faster it may make more epochs.
 func equalTrials(o Options) (all []*trial, err error) {
 	for _, s := range regressions {
 		for batch := range s.batches {

@@ -135,7 +135,7 @@ const (
 	syntheticBatch = 20
 )
 
-// parts are the three parts of one repetition.
+// parts returns the three parts of one repetition.
 func (s synthetic) parts(repetition uint64) (parts dataset.Parts, err error) {
 	for i, part := range []**dataset.Dataset{&parts.Train, &parts.Validation, &parts.Test} {
 		if *part, err = s.draw(3*repetition + uint64(i)); err != nil {
@@ -169,7 +169,8 @@ func (s synthetic) extent(o Options) extent {
 // settings.
 const syntheticVersion = 1
 
-// trials are the contenders; the repetition is the seed of the data and of the method. By default they are the paper's.
+// trials returns the contenders' trials; the repetition is the seed of the data and of the method. By default they are
+// the paper's.
 func (s synthetic) trials(o Options) ([]*trial, error) {
 	b := s.bench(o)
 	var all []*trial

@@ -67,7 +67,7 @@ func of10(mean, deviation float64) Reported { return Reported{mean, deviation / 
 // settings.
 const table4Version = 1
 
-// contenders are the paper's methods with its settings.
+// contenders returns the paper's methods with its settings.
 func (size table4Size) contenders() []contender {
 	of := func(name string, method any, particles int) contender {
 		return contender{name, []attempt{{Method: method, Particles: particles, Rate: .002}}}
@@ -79,8 +79,8 @@ func (size table4Size) contenders() []contender {
 	}
 }
 
-// table4Trials are the contenders; the repetition is the seed of the split and of the method. The test part is of the
-// makers'.
+// table4Trials returns the contenders' trials; the repetition is the seed of the split and of the method. The test part
+// is from the makers' test set.
 func table4Trials(o Options) ([]*trial, error) {
 	if o.Full {
 		return table4Paper.trials(o), nil
@@ -108,7 +108,7 @@ func (size table4Size) trials(o Options) (all []*trial) {
 	return all
 }
 
-// parts are the first rows of each part of a split.
+// parts returns the first rows of each part of a split.
 func (size table4Size) parts(seed uint64) (parts dataset.Parts, err error) {
 	train, test, err := mnist.Load()
 	if err != nil {

@@ -71,7 +71,8 @@ var (
 	table8LargeExtent = extent{reps: 3, epochs: 40}
 )
 
-// table8Trials are all contenders on each data set; the repetition is the seed of the split and of the method.
+// table8Trials returns the trials of all contenders on each data set; the repetition is the seed of the split and of
+// the method.
 func table8Trials(o Options) ([]*trial, error) {
 	var all []*trial
 	for _, row := range table8 {
@@ -134,7 +135,7 @@ var table3 = map[string]map[string][4]float64{ // NLPD, its deviation, RMSE or E
 		"SWAG": {.36, .12, .14, .05}, "VB": {.28, .16, .10, .05}},
 }
 
-// table3Trials are a part of Table 8's, with the same kept results.
+// table3Trials returns a part of Table 8's trials, with the same kept results.
 func table3Trials(o Options) ([]*trial, error) {
 	all, err := table8Trials(o)
 	all = slices.DeleteFunc(all, func(t *trial) bool { return table3[t.Data] == nil })

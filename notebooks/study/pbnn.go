@@ -65,9 +65,9 @@ func penaltySGLD(eta float64) penaltyRun {
 		pbnn.Unadjusted{Target: pbnn.TargetExpected{}, BatchSize: 5, Kernel: mcmc.SGLD{StepSize: 2 * eta}}, 40}
 }
 
-// penaltyTrials are the samplers, each chain from a mode of its own. The cells have the mean epistemic standard
-// deviation over the plotted range, acceptance, sigma^2, the bias by the noise's skewness, and the median R-hat of the
-// predictions.
+// penaltyTrials returns the samplers' trials, with each chain from its own mode. The cells have the mean epistemic
+// standard deviation over the plotted range, acceptance, sigma^2, the bias by the noise's skewness, and the median
+// R-hat of the predictions.
 func penaltyTrials(o Options, id string, model bayes.Model, data *dataset.Dataset, runs []penaltyRun) (all []*trial) {
 	draws := cmp.Or(o.Epochs, penaltyDraws)
 	_, grid := penaltyGrid(data)
@@ -161,7 +161,8 @@ func penaltyStarts(ctx context.Context, o Options, model bayes.Model, data *data
 	return r.Posterior, nil
 }
 
-// onceStarts are penaltyStarts, trained at the first call: a study whose repetitions are all kept needs none.
+// onceStarts returns penaltyStarts, trained at the first call. A study whose repetitions are all kept does not train
+// them.
 func onceStarts(o Options, model bayes.Model, data *dataset.Dataset) func(context.Context) (*bayes.Posterior, error) {
 	var modes *bayes.Posterior
 	return func(ctx context.Context) (*bayes.Posterior, error) {
@@ -217,8 +218,8 @@ const lineNoise = .5
 
 func penaltyLine() (*dataset.Dataset, error) { return dataset.NoisyLine(20, lineNoise, 1) }
 
-// lineTrials are figure 1: Bayesian linear regression, exactly and by Metropolis with one mini-batch of 2 rows, its
-// variance by 19 others, with penalty and without.
+// lineTrials returns the trials of figure 1: Bayesian linear regression, exactly and by Metropolis with one mini-batch
+// of 2 rows, its variance by 19 others, with penalty and without.
 func lineTrials(o Options) ([]*trial, error) {
 	data, err := penaltyLine()
 	if err != nil {
@@ -280,7 +281,7 @@ func exactLine(data *dataset.Dataset, noise float64, x []float64) (center, sprea
 	return center, spread, nil
 }
 
-// waveTrials are of figures 2 and 4.
+// waveTrials returns the trials of figures 2 and 4.
 func waveTrials(id string, runs ...penaltyRun) func(o Options) ([]*trial, error) {
 	return func(o Options) ([]*trial, error) {
 		data, err := dataset.GappedWave(2000, penaltyNoise, 1)

@@ -253,7 +253,7 @@ func (r *repetition) score(
 	return nil
 }
 
-// reliabilityTrials are the methods on data sets.
+// reliabilityTrials returns the trials of the methods on the data sets.
 func reliabilityTrials(sets ...reliabilityData) func(o Options) ([]*trial, error) {
 	return func(o Options) (all []*trial, err error) {
 		for _, d := range sets {

@@ -87,7 +87,7 @@ func deepData(name string) pmcnetData {
 	}
 }
 
-// pmcnetSets are all of them.
+// pmcnetSets returns all data sets.
 func pmcnetSets() []pmcnetData {
 	tanh := func(units int) nn.MLP { return nn.MLP{Hidden: []int{units}, Activation: nn.Tanh} }
 	own, paper := extent{2, 200}, extent{10, 200}
@@ -124,7 +124,7 @@ type pmcnetMethod struct {
 	algorithm any // a pmcnet.Algorithm or a baseline.Method
 }
 
-// methods are all that there are for a data set.
+// methods returns all methods for a data set.
 func (d pmcnetData) methods(full bool) []pmcnetMethod {
 	paper := pmcnet.PMC{Iterations: d.iterations, Resampling: pmcnet.GlocalEvery(2)}
 	tempered := pmcnet.PMC{Iterations: 20, Start: pmcnet.FromPrior, StdDev: .5, Weights: pmcnet.Tempered,
@@ -186,7 +186,7 @@ func (d pmcnetData) model(scale float64) bayes.Model {
 // pmcnetVersion is part of the key of kept results: it changes when the code gives other numbers for the same settings.
 const pmcnetVersion = 1
 
-// pmcnetTrials are the repetitions of some data sets and methods.
+// pmcnetTrials returns the trials of some data sets and methods.
 func pmcnetTrials(sets, methods []string) func(o Options) ([]*trial, error) {
 	return func(o Options) (all []*trial, err error) {
 		for _, d := range pmcnetSets() {

@@ -426,7 +426,7 @@ func (r evidenceRun) loss(ctx context.Context, result fit.Result, parts dataset.
 // bothApart is a metric that only rows have whose two estimates both contradict the published one.
 const bothApart = "log Z less the published one, where SMC and replica exchange both are over 3 combined errors off"
 
-// cells are both estimates beside the published one, and how far apart they are in combined standard errors.
+// cells returns both estimates beside the published one, and their difference in combined standard errors.
 func (r evidenceRow) cells(found map[string][]estimate, losses, khats, seconds []float64) (cells []Cell) {
 	add := func(method, name string, v, se float64, reps int, paper *Reported) {
 		c := Cell{Study: "pmcnet.evidence", Data: r.name, Method: method, Metric: name, Ours: v, SE: se, Reps: reps,

@@ -136,8 +136,8 @@ func only(cells []Cell, metrics []string) (some []Cell) {
 var pmcnetSeconds = map[string][2]float64{"MLE": {108, 1}, "MAP": {152, 1}, "BBP": {195, 1}, "SGLD": {17, 43},
 	"MCDropout": {10, 89}, "SAE": {392, 112}, pmcPaper: {450, 239}, pmcLight: {250, 239}}
 
-// timedTrials are table 11: a method is fitted twice, and the second fit, for which all is compiled, is timed, and its
-// prediction of the test part.
+// timedTrials returns the trials of table 11. A method is fitted twice. The second fit, for which all is compiled, is
+// timed, and its prediction of the test part.
 func timedTrials(o Options) (all []*trial, err error) {
 	sets := pmcnetSets()
 	d := sets[slices.IndexFunc(sets, func(d pmcnetData) bool { return d.name == "ionosphere" })]

@@ -347,7 +347,7 @@ type Reported struct {
 	SE    float64 // its standard error; 0: unknown
 }
 
-// Cells are the means of results over their repetitions, a cell for each metric, by name; reported are the paper's
+// Cells returns the means of results over their repetitions, a cell for each metric, by name; reported are the paper's
 // numbers by metric.
 func Cells(key Key, results []Result, reported map[string]Reported) []Cell {
 	if len(results) == 0 {

@@ -17,7 +17,7 @@ var columns = []string{"data", "method", "metric", "ours", "± SE", "reps", "pap
 
 const textColumns = 3
 
-// rows are the cells as text, in the order of columns. The first two are blank where they repeat the row above.
+// rows returns the cells as text, in the order of columns. The first two are blank where they repeat the row above.
 func rows(cells []Cell) [][]string {
 	out := make([][]string, len(cells))
 	for i, c := range cells {

@@ -348,7 +348,7 @@ func lowRankPlusDiagonal(a *mat.SymDense, rank int) (factor *mat.Dense, variance
 // steps of subspace iteration find the leading eigenvalues, with the error (next eigenvalue / last one kept)^steps.
 const wholeSpectrum, subspaceSteps = 200, 30
 
-// leadingPairs are the n largest eigenvalues of a positive semidefinite matrix, ascending, and their eigenvectors,
+// leadingPairs returns the n largest eigenvalues of a positive semidefinite matrix, ascending, and their eigenvectors,
 // [D, n]. In many dimensions they are found by subspace iteration (Halko, Martinsson and Tropp 2011, section 4.5),
 // which takes D^2 n multiplications a step, where all eigenvalues take some 10 D^3, 4 s at D = 751 in each round of a
 // fit.
@@ -490,8 +490,8 @@ func standardised(x *mat.Dense, weights []float64) *mat.Dense {
 	return z
 }
 
-// distantRows are copies of n rows of z, [J, D], drawn one after another, the first with probabilities proportional to
-// the weights, [J], the others to the weights times the squared distance to the nearest row so far (k-means++).
+// distantRows returns copies of n rows of z, [J, D], drawn one after another, the first with probabilities proportional
+// to the weights, [J], the others to the weights times the squared distance to the nearest row so far (k-means++).
 func distantRows(z *mat.Dense, weights []float64, n int, rng *rand.Rand) [][]float64 {
 	draw := func(p []float64) int {
 		at := rng.Float64() * floats.Sum(p)

@@ -76,7 +76,7 @@ func (k Key) derive(label, kind uint32) Key {
 	return Key{x0, x1}
 }
 
-// Words are the two words that FromKey takes as input.
+// Words returns the two words that FromKey takes as input.
 func (k Key) Words() []uint32 { return k[:] }
 
 // Graph is the graph in which the stream's numbers are computed.

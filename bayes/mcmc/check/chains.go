@@ -134,7 +134,7 @@ func (c *chains) start(seed uint64, phi, data []float64) (err error) {
 // phi is where the chains are, [J, D] flat.
 func (c *chains) phi() ([]float64, error) { return values(c.state, c.carrier.Phi()) }
 
-// values are an entry of a state, flat.
+// values returns an entry of a state, flat.
 func values(state *compute.State, name string) ([]float64, error) {
 	host, err := state.Host(name)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"gobnn/bayes/mcmc"
 )
 
-// uniforms are the Rosenblatt transforms of a block's rows of phi, [rows][D].
+// uniforms returns the Rosenblatt transforms of a block's rows of phi, [rows][D].
 func (c *chains) uniforms(b block, phi, data []float64) [][]float64 {
 	u := make([][]float64, 0, b.to-b.from)
 	for j := b.from; j < b.to; j++ {

@@ -26,7 +26,7 @@ type Report struct {
 	Tests      []Test
 }
 
-// Failures are the tests that failed, the smallest p-value first; none if all is well.
+// Failures returns the tests that failed, the smallest p-value first; none if all is well.
 func (r Report) Failures() []Test {
 	var failed []Test
 	for _, t := range r.Tests {

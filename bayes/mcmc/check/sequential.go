@@ -228,7 +228,7 @@ func coverage(report *Report, errors []float64) {
 	}
 }
 
-// weights are the normalised weights, [J].
+// weights returns the normalised weights, [J].
 func (r SequentialRun) weights(d int) ([]float64, error) {
 	if len(r.Phi) == 0 || len(r.Phi)%d != 0 {
 		return nil, fmt.Errorf("there are %d numbers in Phi, which is not a multiple of %d coordinates", len(r.Phi), d)
@@ -265,8 +265,8 @@ func (r SequentialRun) weights(d int) ([]float64, error) {
 	return w, nil
 }
 
-// moments are the weighted means of phi - center, [D], and of the products of its coordinates, [D, D] flat, the lower
-// triangle.
+// moments returns the weighted means of phi - center, [D], and of the products of its coordinates, [D, D] flat, the
+// lower triangle.
 func moments(phi, weights, center []float64) (first, second []float64) {
 	d := len(center)
 	first, second = make([]float64, d), make([]float64, d*d)
