@@ -38,7 +38,6 @@ type Job struct {
 
 	method Method
 	begun  time.Time
-	spent  time.Duration // in earlier sessions of the run
 }
 
 // Fit runs a method on a model and the training part of the data. Features, and the target of a regression, are
@@ -60,44 +59,18 @@ func Fit(
 	return j.run(ctx)
 }
 
-// From is a method that continues a trained posterior: its shared parameters and its standardisation stay, and Fit is
-// given the posterior's model, Posterior.Model. The data are those that it was trained on, or others with the same
-// features and classes in the same order (otherwise the error wraps dataset.ErrOrder).
-func From(trained *bayes.Posterior, method Method) Method { return continued{method, trained} }
-
-type continued struct {
-	Method
-	trained *bayes.Posterior
-}
-
 // newJob checks everything that needs no graph.
 func newJob(model bayes.Model, method Method, parts dataset.Parts, settings run.Settings) (*Job, error) {
-	inner := method
-	from, continues := method.(continued)
-	if continues {
-		inner = from.Method
-	}
-	if inner == nil {
-		return nil, errors.New("fit: there is no method: take one, such as ohsmc.OpenHorizon{}, baseline.HMC{} or " +
-			"baseline.Ensemble{}")
+	if method == nil {
+		return nil, errors.New("fit: there is no method: take one, such as ohsmc.OpenHorizon{}, ohsmc.Guided{} or " +
+			"ohsmc.SMC{}")
 	}
 	j := &Job{begun: time.Now()}
 	var err error
-	switch owner := ownerOf(inner); {
-	case continues && parts.Train == nil:
-		return nil, fmt.Errorf("%s: there is no training part: the data are nil", owner)
-	case continues:
-		if settings.Engine == nil && from.trained != nil {
-			settings.Engine = from.trained.Engine()
-		}
-		j.Data, err = Of(owner, from.trained, parts.Train)
-	default:
-		j.Data, err = New(owner, AllByDefault(model), parts)
-	}
-	if err != nil {
+	if j.Data, err = New(ownerOf(method), AllByDefault(model), parts); err != nil {
 		return nil, err
 	}
-	return j, j.prepare(inner, settings)
+	return j, j.prepare(method, settings)
 }
 
 // ownerOf is the package of a method, with which messages begin.
@@ -159,7 +132,7 @@ func (j *Job) run(ctx context.Context) (*Result, error) {
 		result.Posterior = posterior
 	}
 	if result.Elapsed == 0 {
-		result.Elapsed = j.spent + time.Since(j.begun)
+		result.Elapsed = time.Since(j.begun)
 	}
 	return result, err
 }

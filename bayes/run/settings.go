@@ -1,7 +1,6 @@
 package run
 
 import (
-	"fmt"
 	"time"
 
 	"gobnn/bayes"
@@ -66,19 +65,3 @@ func (s Settings) Prepare() (Settings, error) {
 
 // every is the default time between checkpoints.
 const every = 30 * time.Second
-
-// OneDevice is an error for a method that cannot share its particles among devices.
-func (s Settings) OneDevice(method string) error {
-	if s.Devices > 1 {
-		return fmt.Errorf("run: Settings.Devices is %d: %s evaluates on one device", s.Devices, method)
-	}
-	return nil
-}
-
-// Stage returns the settings of one of a method's stages: its checkpoint is a file of its own, and Progress names it.
-func (s Settings) Stage(name string) Settings {
-	if s.Checkpoint != "" {
-		s.Checkpoint += "." + name
-	}
-	return s
-}
