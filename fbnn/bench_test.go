@@ -7,8 +7,10 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 )
 
 // BenchmarkEmulated is 2000 steps of pCN by 100 chains on an emulated posterior of 3009 weights (Boston, 13-64-32-1),
@@ -56,12 +58,11 @@ func BenchmarkEmulated(b *testing.B) {
 		kernel := r.Sampling.(mcmc.PreconditionedCrankNicolson)
 		kernel.Beta = .01
 		cheap.Initial = job.Problem.Initial
-		sampler := mcmc.Sampler{Problem: cheap, Kernel: kernel}
-		defer sampler.Close()
+		cheap = cheap.Keyed("cheap", b.Name())
 		for b.Loop() {
-			if _, err := sampler.Sample(b.Context(), mcmc.Settings{
-				Chains: 100, Draws: draws, Thin: 100, WarmUp: mcmc.NoWarmUp, Engine: engine,
-			}); err != nil {
+			if _, err := fit.Sample(b.Context(), cheap, mcmc.Chains{
+				Kernel: kernel, Chains: 100, Draws: draws, Thin: 100, WarmUp: mcmc.NoWarmUp,
+			}, run.Settings{Engine: engine}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -62,7 +62,7 @@ func (job *Job) fit(ctx context.Context, algorithm Algorithm) (_ *Result, err er
 		return nil, errors.Join(err, failed)
 	}
 	if train := job.Data.Parts.Train; train != nil {
-		result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, train.X)...)
+		result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, train)...)
 	}
 	return result, err
 }

@@ -242,10 +242,17 @@ func (r *training) Progress() run.Progress {
 
 // result makes the posterior of the best validation, or of the last step.
 func (r *training) result() (*fit.Result, error) {
-	step, prefix := r.step, ""
 	if r.best().Step > 0 {
-		step, prefix = r.best().Step, run.BestPrefix
+		return r.resultOf(r.best().Step, run.BestPrefix)
 	}
+	return r.resultOf(r.step, "")
+}
+
+// Now is the result with the particles after the last step, whatever their validation, for fit.Steps.
+func (r *training) Now() (*fit.Result, error) { return r.resultOf(r.step, "") }
+
+// resultOf is the result with the particles after a step, see posterior.
+func (r *training) resultOf(step int, prefix string) (*fit.Result, error) {
 	posterior, err := r.posterior(step, prefix)
 	if err != nil {
 		return nil, err
@@ -262,7 +269,7 @@ func (r *training) result() (*fit.Result, error) {
 		validated[i] = v.plus(r.LogScale())
 	}
 	return &fit.Result{
-		Posterior: posterior, Status: r.session.Status(), Elapsed: r.session.Elapsed(), Warnings: r.warnings(),
+		Posterior: posterior, Status: r.session.Status(), Elapsed: r.Elapsed(), Warnings: r.warnings(),
 		Curves: curves(trace, validated),
 		Details: []any{&Details{
 			Steps: r.step, PerEpoch: r.batches.PerEpoch(), Best: r.best(), Plan: plan, Trace: trace, Validated: validated,
@@ -337,15 +344,8 @@ func (r *training) posterior(step int, prefix string) (*bayes.Posterior, error) 
 	if !draws.Evidence.Known() { // those of all rows, at one psi, have one
 		approximation = "a distribution that depends most on the last mini-batches; ohsmc.Sample draws from the posterior"
 	}
-	status := run.Status("")
-	if r.session != nil {
-		status = r.session.Status()
-	}
-	return r.PosteriorOf(draws, status, approximation)
+	return r.PosteriorOf(draws, bayes.Provenance{Status: string(r.session.Status()), Approximation: approximation})
 }
-
-// Posterior is the posterior of the particles after the last step, whatever their validation.
-func (r *training) Posterior() (*bayes.Posterior, error) { return r.posterior(r.step, "") }
 
 // host copies the particles, their weights and psi to the host, from the device or from a finished run's checkpoint.
 func (r *training) host(prefix string) (map[string]*tensors.Tensor, error) {

@@ -60,7 +60,7 @@ func Sample(
 	}
 	result, err := ofChains(joined, kernel, chains, problem, settings)
 	if err == nil {
-		result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, data.X)...)
+		result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, data)...)
 	}
 	return result, errors.Join(stopped, err)
 }

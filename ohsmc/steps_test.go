@@ -40,10 +40,11 @@ func TestSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := now.Posterior()
+		found, err := now.Now()
 		if err != nil {
 			t.Fatal(err)
 		}
+		p := found.Posterior
 		if now.Result != nil {
 			got := fit.Details[*Details](now.Result)
 			if !slices.Equal(flat(p), flat(want.Posterior)) || got.Best != want.Best || got.Steps != want.Steps ||

@@ -170,7 +170,8 @@ func Run(ctx context.Context, j *fit.Job, t Training, a Algorithm) (*fit.Result,
 		return nil, err
 	}
 	defer r.close()
-	if r.session, err = j.Loop(ctx, r, checkpointFormat); r.session.Status() == "" {
+	r.session = j.Session(r, checkpointFormat)
+	if err = j.Loop(ctx, r.session); r.session.Status() == "" {
 		return nil, err
 	}
 	result, failed := r.result()

@@ -197,7 +197,7 @@ func (r *sampling) sample(ctx context.Context, problem density.Problem, kernel m
 	}
 	result, err := r.result(chains)
 	if train := r.Parts.Train; err == nil && train != nil {
-		result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, train.X)...)
+		result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, train)...)
 	}
 	if stopped != nil {
 		stopped = fmt.Errorf("pbnn: %w", stopped)

@@ -275,7 +275,7 @@ func (j *Job) sample(
 		}
 	}
 	begun := time.Now()
-	chains, err := j.trainer.samplers.Sample(ctx, j.kindOf(data), problem, kernel, s)
+	chains, err := mcmc.Sample(ctx, problem, kernel, s)
 	if chains != nil {
 		j.resumed(chains.Elapsed, begun)
 	}

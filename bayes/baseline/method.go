@@ -87,7 +87,6 @@ type Trainer struct {
 	model     bayes.Model
 	mu        sync.Mutex
 	training  train.Trainer
-	samplers  mcmc.Samplers
 	tempered  compute.Cache[temperedKind, *smc.Sampler]
 	exchanged compute.Cache[exchangeKind, *smc.Exchanger]
 }
@@ -100,7 +99,6 @@ func (t *Trainer) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.training.Close()
-	t.samplers.Close()
 	t.tempered.Close()
 	t.exchanged.Close()
 }
@@ -128,7 +126,7 @@ func (t *Trainer) Fit(ctx context.Context, method Method, parts dataset.Parts, s
 		result.Warnings = append(result.Warnings, fmt.Sprintf("Settings.Patience is %d, and there is no validation part, so "+
 			"that no training was stopped early", j.Patience))
 	}
-	result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, j.Parts.Train.X)...)
+	result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, j.Parts.Train)...)
 	return result, err
 }
 

@@ -459,9 +459,6 @@ func TestTrainer(t *testing.T) {
 	if n := trainer.training.Compiled(); n != 3 { // points, VI, points that are collected
 		t.Errorf("%d kinds of training were compiled, want 3", n)
 	}
-	if n := trainer.samplers.Kinds(); n != 2 {
-		t.Errorf("%d kinds of chains were compiled, want 2", n)
-	}
 }
 
 // Chains that have hardly moved from where they began disagree on predictions, and the result says so; those of the

@@ -61,7 +61,7 @@ func NewProblem(
 		},
 		Climb: NewClimb(bound),
 		Rows:  x.Shape().Dim(0),
-	}, nil
+	}.Keyed("all rows", bound.Model, bound.Inputs, bound.Outputs, plan), nil
 }
 
 // digest tells sequences of mini-batches apart, by their size and the rows of the first two.
@@ -112,7 +112,7 @@ func NewBatchProblem(
 			return []any{batch.Rows, float64(batch.Count)}
 		},
 		Rows: rows, BatchShare: float64(work.Rows) / float64(rows),
-	}, nil
+	}.Keyed("mini-batches", bound.Model, bound.Inputs, bound.Outputs, plan), nil
 }
 
 // NewClimb is the climb of chains from their draws from the prior: over all coordinates except the log-scales of a

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"gobnn/bayes/compute"
@@ -45,7 +46,61 @@ type Problem struct {
 	// BatchShare, for Evaluations, is the share n/N of the rows that an evaluation of the target takes, if it uses
 	// mini-batches. 0: an evaluation takes all rows.
 	BatchShare float64
+
+	keyed keyed
 }
+
+// keyed names what is built for a problem, and the functions that build it.
+type keyed struct {
+	key             string
+	target, initial uintptr
+}
+
+// Keyed is the problem with a key for what is compiled for it: the engine keeps that, and takes it again for a problem
+// of the same key whose Data, Start and inputs have the same shapes. The parts must name everything that Target and
+// Initial build on, beside these, as compute.KeyOf writes it. Without a key, and for a problem whose Target or Initial
+// has been replaced since, each run compiles anew.
+func (p Problem) Keyed(parts ...any) Problem {
+	p.keyed = keyed{compute.KeyOf(parts...), codeOf(p.Target), codeOf(p.Initial)}
+	return p
+}
+
+// ProgramKey is the key for compute.Keep of programs that are compiled for the problem: it names Keyed's parts, and the
+// shapes of everything else; "" if the problem has no key.
+func (p Problem) ProgramKey() string {
+	if k := p.keyed; k.key == "" || k.target != codeOf(p.Target) || k.initial != codeOf(p.Initial) {
+		return ""
+	}
+	var given []any
+	for _, name := range slices.Sorted(maps.Keys(p.Data)) {
+		given = append(given, name, p.Data[name].Shape().String())
+	}
+	if p.Start != nil {
+		given = append(given, "start", p.Start.Shape().String())
+	}
+	inputs := []any{}
+	switch {
+	case p.Inputs != nil:
+		inputs = p.Inputs(0)
+	case p.HostInputs != nil:
+		inputs = p.HostInputs.Blank
+		given = append(given, p.HostInputs.OfMove)
+	}
+	for _, v := range inputs {
+		t, isTensor := v.(*tensors.Tensor)
+		if !isTensor {
+			var err error
+			if t, err = tensors.FromAnyValue(v); err != nil { // the run will refuse it
+				return ""
+			}
+		}
+		given = append(given, t.Shape().String())
+	}
+	return compute.KeyOf(p.keyed.key, p.Dim, p.Climb, p.Rows, given)
+}
+
+// codeOf tells functions apart by their code.
+func codeOf(f any) uintptr { return reflect.ValueOf(f).Pointer() }
 
 // HostInputs computes a target's inputs for each move if they depend on the chains' state.
 type HostInputs struct {

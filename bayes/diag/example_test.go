@@ -9,7 +9,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -57,19 +59,19 @@ func Example() {
 }
 
 // Four chains of NUTS on a standard normal distribution of two coordinates have converged.
-func ExampleNewForDraws() {
+func ExampleNew() {
 	problem := density.Problem{Dim: 2, Target: func(compute.Nodes, []*graph.Node) density.Target {
 		return density.Func(func(phi *graph.Node) *graph.Node { // [J, D] to [J]
 			return graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -0.5)
 		})
 	}}
-	settings := mcmc.Settings{Chains: 4, Draws: 500, WarmUp: 200, Seed: 1}
-	result, err := mcmc.Sample(context.Background(), problem, mcmc.NUTS{}, settings)
+	method := mcmc.Chains{Draws: 500, WarmUp: 200}
+	result, err := fit.Sample(context.Background(), problem, method, run.Settings{Seed: 1})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	chains, err := diag.NewForDraws(result.Draws)
+	chains, err := diag.New(fit.Details[*mcmc.Result](result).Draws.Sample())
 	if err != nil {
 		fmt.Println(err)
 		return

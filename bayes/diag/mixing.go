@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gobnn/bayes"
+	"gobnn/bayes/dataset"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -20,19 +21,19 @@ const (
 )
 
 // Mixing returns warnings, for Result.Warnings, if the chains of a posterior disagree on their predictions for the rows
-// x, raw features [N, d]. At up to 32 of these rows, evenly spaced (fewer if there are millions of particles), it
+// data, such as the training part. At up to 32 of these rows, evenly spaced (fewer if there are millions of particles), it
 // computes R-hat and bulk ESS of the particles' predictions, see [NewForPrediction]. It returns none if no R-hat is
 // above 1.1 and no ESS is below 5 per chain, or if the particles are not from chains or a chain has fewer than 4 draws.
 // No warning does not mean that the chains have converged: [Of] applies the usual, stricter bounds.
-func Mixing(ctx context.Context, p *bayes.Posterior, x *mat.Dense) []string {
-	if p == nil || x == nil || p.Chains() == 0 || p.Particles()/p.Chains() < 4 || !equal(p.LogWeights().Weights()) {
+func Mixing(ctx context.Context, p *bayes.Posterior, data *dataset.Dataset) []string {
+	if p == nil || data == nil || p.Chains() == 0 || p.Particles()/p.Chains() < 4 || !equal(p.LogWeights().Weights()) {
 		return nil
 	}
-	rows, features := x.Dims()
+	rows, features := data.X.Dims()
 	some := min(rows, mixedRows, max(1, mixedNumbers/(p.Particles()*p.Bound().Width)))
 	at := mat.NewDense(some, features, nil)
 	for i := range some {
-		at.SetRow(i, x.RawRowView(i*rows/some))
+		at.SetRow(i, data.X.RawRowView(i*rows/some))
 	}
 	var chains *Chains
 	prediction, err := p.Predict(context.WithoutCancel(ctx), at)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/diag"
 
 	"gonum.org/v1/gonum/mat"
@@ -58,7 +59,7 @@ func TestMixing(t *testing.T) {
 		p := posteriorOf(t, phi, bayes.EqualLogWeights(len(phi)/2), c.chains, nil, bayes.Provenance{})
 		stopped, cancel := context.WithCancel(t.Context())
 		cancel() // as after a run that was cancelled
-		got := strings.Join(diag.Mixing(stopped, p, x), "\n")
+		got := strings.Join(diag.Mixing(stopped, p, &dataset.Dataset{X: x}), "\n")
 		if len(c.says) == 0 && got != "" {
 			t.Errorf("%s: %q", c.name, got)
 		}
@@ -68,7 +69,7 @@ func TestMixing(t *testing.T) {
 			}
 		}
 	}
-	if got := diag.Mixing(t.Context(), nil, x); len(got) > 0 {
+	if got := diag.Mixing(t.Context(), nil, &dataset.Dataset{X: x}); len(got) > 0 {
 		t.Errorf("no posterior: %q", got)
 	}
 }

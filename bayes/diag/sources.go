@@ -1,29 +1,14 @@
 package diag
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"gobnn/bayes"
-	"gobnn/bayes/compute"
 	"gobnn/bayes/internal/stats"
-	"gobnn/bayes/mcmc"
 )
-
-// NewForDraws is [New] for the draws of package mcmc; the coordinates of the problem are the parameters.
-func NewForDraws(d *mcmc.Draws) (*Chains, error) {
-	if d == nil {
-		return nil, errors.New("diag: the draws are nil")
-	}
-	values, err := compute.Float64s(d.Tensor())
-	if err != nil {
-		return nil, fmt.Errorf("diag: %w", err)
-	}
-	return New(Sample{Values: values, Chains: d.Chains, Draws: d.PerChain, Parameters: d.Dim})
-}
 
 // named fills in the names of a model's stochastic parameters, such as "layer1/weights[2,0]", and their groups, such as
 // "layer1".

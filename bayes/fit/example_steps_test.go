@@ -39,11 +39,11 @@ func ExampleSteps() {
 		if !(now.Score(fit.ValidationCurve) < normal) {
 			continue
 		}
-		posterior, err := now.Posterior()
+		result, err := now.Now()
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("%d particles, before step %d\n", posterior.Particles(), now.Steps)
+		fmt.Printf("%d particles, before step %d\n", result.Posterior.Particles(), now.Steps)
 		break
 	}
 	// Output:

@@ -2,17 +2,19 @@ package fit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"path"
 	"reflect"
-	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/run"
+
+	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // Method is a way to a posterior: an algorithm with its own settings, such as its number of particles. Every algorithm
@@ -28,17 +30,34 @@ type Method interface {
 	Run(ctx context.Context, j *Job) (*Result, error)
 }
 
-// Job is one call of Fit for a method: the settings of the run, with their defaults filled in, and the model and its
-// data, checked against each other.
-type Job struct {
-	run.Settings
-	*Data
-	// Described is the method with its settings, as JSON, for checkpoints.
-	Described json.RawMessage
-
-	method Method
-	begun  time.Time
+// OfDensity is a Method that Sample takes too: of its job it asks Job.Density for what it samples, and no data.
+type OfDensity interface {
+	Method
+	OfDensity()
 }
+
+// OfTrained is a Method that From takes: one that samples phi, and leaves shared parameters where they are.
+type OfTrained interface {
+	Method
+	OfTrained()
+}
+
+// From is a method that continues a trained posterior, such as chains after a training by package ohsmc: it samples the
+// stochastic parameters, phi, given the rows of the training part, with the posterior's model, shared parameters, psi,
+// and standardisation. Chains begin at its particles, drawn by their weights. The model that Fit is given is left empty.
+type From struct {
+	Trained *bayes.Posterior
+	Method  OfTrained
+}
+
+// Title implements Method.
+func (f From) Title() string { return f.Method.Title() }
+
+// Prepare implements Method. Fit does not call it: it prepares From.Method, for a job with Trained.
+func (f From) Prepare(j *Job) (Method, error) { return f.Method.Prepare(j) }
+
+// Run implements Method.
+func (f From) Run(ctx context.Context, j *Job) (*Result, error) { return f.Method.Run(ctx, j) }
 
 // Fit runs a method on a model and the training part of the data. Features, and the target of a regression, are
 // standardised by the training part's means and standard deviations, unless Model.Scaling says otherwise; the posterior
@@ -59,17 +78,96 @@ func Fit(
 	return j.run(ctx)
 }
 
-// newJob checks everything that needs no graph.
-func newJob(model bayes.Model, method Method, parts dataset.Parts, settings run.Settings) (*Job, error) {
-	if method == nil {
-		return nil, errors.New("fit: there is no method: take one, such as ohsmc.OpenHorizon{}, ohsmc.Guided{} or " +
-			"ohsmc.SMC{}")
-	}
-	j := &Job{begun: time.Now()}
-	var err error
-	if j.Data, err = New(ownerOf(method), AllByDefault(model), parts); err != nil {
+// Sample runs a method on a log-density of your own. The result has Draws in place of a Posterior, which needs a model
+// and data; so does Settings.Observe, which must not be set. All else is as for Fit.
+func Sample(
+	ctx context.Context, problem density.Problem, method OfDensity, settings run.Settings,
+) (*Result, error) {
+	j, err := newSampling(problem, method, settings)
+	if err != nil {
 		return nil, err
 	}
+	return j.run(ctx)
+}
+
+// errNoMethod is of a nil method.
+var errNoMethod = errors.New("fit: there is no method: take one, such as ohsmc.OpenHorizon{}, pmcnet.PMC{} or " +
+	"baseline.Ensemble{}")
+
+// newJob checks everything that needs no graph, for Fit.
+func newJob(model bayes.Model, method Method, parts dataset.Parts, settings run.Settings) (*Job, error) {
+	if method == nil {
+		return nil, errNoMethod
+	}
+	j := newTimed()
+	var err error
+	if from, ok := method.(From); ok {
+		method = from.Method
+		err = j.continues(from, model, parts)
+	} else {
+		j.Data, err = New(ownerOf(method), AllByDefault(model), parts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := method.(OfDensity); ok && j.Trained == nil {
+		if err := j.SampleAll(); err != nil {
+			return nil, err
+		}
+	}
+	return j, j.prepare(method, settings)
+}
+
+// continues joins the job with a trained posterior.
+func (j *Job) continues(from From, model bayes.Model, parts dataset.Parts) (err error) {
+	if from.Method == nil {
+		return errors.New("fit: From.Method is nil: take a method that samples, such as mcmc.Chains{}")
+	}
+	owner := ownerOf(from.Method)
+	if model.Network != nil || model.Likelihood != nil {
+		return fmt.Errorf("%s: there are a model and a trained posterior to continue, which has its own: leave the model "+
+			"empty, bayes.Model{}", owner)
+	}
+	if j.Data, err = Of(owner, from.Trained, parts.Train); err != nil {
+		return err
+	}
+	j.Parts = parts
+	draws, err := from.Trained.Draws()
+	if err != nil {
+		return fmt.Errorf("%s: %w", owner, err)
+	}
+	for _, t := range []*tensors.Tensor{draws.Phi, draws.Psi} {
+		if t == nil {
+			continue
+		}
+		digest, err := run.Digest(t)
+		if err != nil {
+			return fmt.Errorf("%s: the trained posterior: %w", owner, err)
+		}
+		j.trained += digest
+	}
+	return nil
+}
+
+// newSampling is newJob for Sample.
+func newSampling(problem density.Problem, method OfDensity, settings run.Settings) (*Job, error) {
+	if method == nil {
+		return nil, errors.New("fit: there is no method: take one that samples a log-density, such as mcmc.Chains{}, " +
+			"smc.Tempered{} or pmcnet.PMC{}")
+	}
+	owner := ownerOf(method)
+	if err := limits.Check(owner+": Problem",
+		limits.Field("Dim", problem.Dim, problem.Dim >= 1, "at least 1"),
+		limits.Field("Target", "nil", problem.Target != nil, "a function that builds the log-density"),
+	); err != nil {
+		return nil, err
+	}
+	if settings.Observe != nil {
+		return nil, fmt.Errorf("%s: Settings.Observe is set: a log-density has no posterior to show: leave it out, and use "+
+			"fit.SampleSteps or Settings.Progress", owner)
+	}
+	j := newTimed()
+	j.Data, j.problem = &Data{Owner: owner}, &problem
 	return j, j.prepare(method, settings)
 }
 
@@ -87,6 +185,9 @@ func ownerOf(method Method) string {
 
 // prepare fills in the settings' and the method's defaults.
 func (j *Job) prepare(method Method, settings run.Settings) (err error) {
+	if settings.Engine == nil && j.Trained != nil {
+		settings.Engine = j.Trained.Engine()
+	}
 	if j.Settings, err = settings.Prepare(); err != nil {
 		return err
 	}
@@ -97,13 +198,16 @@ func (j *Job) prepare(method Method, settings run.Settings) (err error) {
 	if prepared == nil {
 		return fmt.Errorf("fit: Prepare of %T gives no method", method)
 	}
-	j.method = prepared
-	written, err := json.Marshal(map[string]any{"type": fmt.Sprintf("%T", prepared), "settings": prepared})
-	if err != nil {
-		return fmt.Errorf("fit: the settings of %T cannot be written as JSON, by which a checkpoint knows them: %w",
-			prepared, err)
+	return j.describe(prepared)
+}
+
+// describe makes a prepared method the job's.
+func (j *Job) describe(prepared Method) (err error) {
+	if j.identity, err = described(prepared); err != nil {
+		return err
 	}
-	if j.Described = written; j.Checkpoint != "" {
+	j.method, j.described = prepared, j.identity
+	if j.Checkpoint != "" {
 		if err := run.CheckWritten(prepared); err != nil {
 			return fmt.Errorf("fit: Settings.Checkpoint is set: %w", err)
 		}
@@ -124,75 +228,13 @@ func (j *Job) run(ctx context.Context) (*Result, error) {
 		return nil, fmt.Errorf("fit: %T.Run was given a context that had ended, and went on: it must look at it between "+
 			"its steps", j.method)
 	}
-	if result.Posterior == nil {
-		posterior, failed := j.posterior(result)
-		if failed != nil {
-			return nil, errors.Join(err, failed)
-		}
-		result.Posterior = posterior
+	if failed := j.complete(result); failed != nil {
+		return nil, errors.Join(err, failed)
 	}
 	if result.Elapsed == 0 {
-		result.Elapsed = time.Since(j.begun)
+		result.Elapsed = j.Elapsed()
 	}
 	return result, err
-}
-
-// posterior is the posterior of a result's draws.
-func (j *Job) posterior(r *Result) (*bayes.Posterior, error) {
-	if r.Draws.Phi == nil {
-		return nil, fmt.Errorf("fit: the result of %T.Run has neither Draws nor a Posterior", j.method)
-	}
-	p, err := j.PosteriorOf(r.Draws, r.Status, r.Approximation)
-	if err != nil {
-		return nil, fmt.Errorf("fit: the draws of %T: %w", j.method, err)
-	}
-	return p, nil
-}
-
-// PosteriorOf is the posterior of draws, for Settings.Observe and for a result. The status is empty before the end.
-// approximation says in words what the draws are of, if they are not of the posterior; see bayes.Provenance.
-func (j *Job) PosteriorOf(draws bayes.Draws, status run.Status, approximation string) (*bayes.Posterior, error) {
-	return j.Posterior(draws, bayes.Provenance{
-		Algorithm: j.Owner + ": " + j.method.Title(), Status: string(status), Seed: j.Seed, Settings: j.Described,
-		Approximation: approximation,
-	}, j.Engine)
-}
-
-// Identity returns the parts in which a run of the job and its checkpoint must agree: data, model, seed, method and
-// backend.
-func (j *Job) Identity() ([]run.Part, error) {
-	model, err := json.Marshal(j.Bound.Model)
-	if err != nil {
-		return nil, fmt.Errorf("the model cannot be written as JSON: %w", err)
-	}
-	rows := j.Hash()
-	if part := j.Parts.Validation; part != nil {
-		rows += ", validation " + part.Hash()
-	}
-	settings, err := json.Marshal(map[string]any{
-		"method": j.Described, "dtype": j.DType.String(), "devices": j.Devices,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return []run.Part{
-		{Name: "data", Value: rows},
-		{Name: "model", Value: string(model)},
-		{Name: "seed", Value: fmt.Sprint(j.Seed)},
-		{Name: "settings", Value: string(settings)},
-		{Name: "backend", Value: j.Engine.Name()},
-	}, nil
-}
-
-// Loop makes the steps of a machine, with the job's checkpoint. After an error the run's Status says whether there is a
-// result, as for run.Run.Loop.
-func (j *Job) Loop(ctx context.Context, m run.Machine, format string) (*run.Run, error) {
-	r := run.New(m, run.Options{
-		Owner: j.Owner, Checkpoint: j.Checkpoint, Format: format, Every: j.CheckpointEvery, Replace: j.Replace,
-		Progress: j.Settings.Progress,
-	})
-	err := r.Loop(ctx)
-	return r, err
 }
 
 // Position is where a run stands after a step, as Steps yields it. It is valid until the next step.
@@ -202,19 +244,16 @@ type Position struct {
 	machine run.Machine
 }
 
-// Posterior is the posterior of the draws so far; an error if the method has none on its way.
-func (p Position) Posterior() (*bayes.Posterior, error) {
-	switch m := p.machine.(type) {
-	case nil:
-		if p.Result != nil {
-			return p.Result.Posterior, nil
-		}
-	case interface {
-		Posterior() (*bayes.Posterior, error)
-	}:
-		return m.Posterior()
+// Now is the result that the run would have if it ended here, with an empty status; an error if the method has none
+// before its end.
+func (p Position) Now() (*Result, error) {
+	if p.Result != nil {
+		return p.Result, nil
 	}
-	return nil, errors.New("fit: this method has no posterior before its end")
+	if m, ok := p.machine.(interface{ Now() (*Result, error) }); ok {
+		return m.Now()
+	}
+	return nil, errors.New("fit: this method has no result before its end")
 }
 
 // Steps is Fit for a range loop of your own: it yields after each step, and once more at the end, with the result.
@@ -223,16 +262,27 @@ func (p Position) Posterior() (*bayes.Posterior, error) {
 func Steps(
 	ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings run.Settings,
 ) iter.Seq2[Position, error] {
+	return steps(ctx, func(ctx context.Context) (*Result, error) { return Fit(ctx, model, method, parts, settings) })
+}
+
+// SampleSteps is Sample for a range loop of your own, as Steps is Fit.
+func SampleSteps(
+	ctx context.Context, problem density.Problem, method OfDensity, settings run.Settings,
+) iter.Seq2[Position, error] {
+	return steps(ctx, func(ctx context.Context) (*Result, error) { return Sample(ctx, problem, method, settings) })
+}
+
+func steps(ctx context.Context, call func(context.Context) (*Result, error)) iter.Seq2[Position, error] {
 	return func(yield func(Position, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		left := false
-		result, err := Fit(run.Watched(ctx, func(p run.Progress, m run.Machine) {
+		result, err := call(run.Watched(ctx, func(p run.Progress, m run.Machine) {
 			if !left && !yield(Position{Progress: p, machine: m}, nil) {
 				left = true
 				cancel()
 			}
-		}), model, method, parts, settings)
+		}))
 		if !left {
 			yield(Position{Result: result}, err)
 		}

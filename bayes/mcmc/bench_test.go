@@ -22,11 +22,7 @@ func benchmarkMove(b *testing.B, _ *compute.Engine) {
 	) {
 		b.Run(fmt.Sprintf("%T", kernel), func(b *testing.B) {
 			sampler := Sampler{Problem: problem, Kernel: kernel}
-			defer sampler.Close()
-			r, err := sampler.newSampling(Settings{Chains: 20, Draws: 1 << 20, WarmUp: NoWarmUp})
-			if err != nil {
-				b.Fatal(err)
-			}
+			r := sampler.newSampling(b, Settings{Chains: 20, Draws: 1 << 20, WarmUp: NoWarmUp})
 			defer r.close()
 			if err := r.Begin(context.Background()); err != nil {
 				b.Fatal(err)

@@ -39,7 +39,7 @@ const burstPhi = "burst/phi"
 
 // newBurst decides how many moves a call makes; nil: one. In a burst kernel and target are built within a loop, where
 // not all operations can be had (see compute.Loop): with a target that needs others there is none.
-func (m *moves) newBurst(engine *compute.Engine, s Settings, reads []string) (*burst, error) {
+func (m *moves) newBurst(engine *compute.Engine, s setup, reads []string) (*burst, error) {
 	if !m.inBursts(engine, s) {
 		return nil, nil
 	}
@@ -94,7 +94,7 @@ func fitting(limit, n int) int {
 // inBursts says whether a call may make several moves. It may not where the host takes part in each move, nor with a
 // user's own kernel, which is checked between moves. Nor may it if a move has a loop, such as a Cholesky factorisation:
 // within the loop over moves it would be unrolled.
-func (m *moves) inBursts(engine *compute.Engine, s Settings) bool {
+func (m *moves) inBursts(engine *compute.Engine, s setup) bool {
 	return engine.IsXLA() && s.Devices <= 1 && m.problem.HostInputs == nil && ownMoves(m.kernel) == nil &&
 		!m.carrier.loops
 }
@@ -184,7 +184,7 @@ func (m *moves) burstStep(b burst, reads []string) compute.Step {
 }
 
 // newLockStep prepares lockStep; nil if a call makes one move.
-func (m *moves) newLockStep(engine *compute.Engine, s Settings, reads []string) (*compute.Program, error) {
+func (m *moves) newLockStep(engine *compute.Engine, s setup, reads []string) (*compute.Program, error) {
 	most := min(m.movesInCall(), mostInLockStep)
 	if !m.inBursts(engine, s) || blankInputs(m.problem) != nil || !m.carrier.SeveralMoves() || most < 2 {
 		return nil, nil
@@ -283,7 +283,7 @@ func (r *sampling) stacked(moves int) (stacked []*tensors.Tensor, err error) {
 	}
 	last := moves - 1 // of those that count, if it is known: Inputs may have none for the moves after the run's end
 	if !r.carrier.SeveralMoves() {
-		last = min(last, r.Settings.Draws*r.Thin-r.Tallies[0].Transitions-1)
+		last = min(last, r.settings.Draws*r.Thin-r.Tallies[0].Transitions-1)
 	}
 	for i := range moves {
 		move := r.Move + min(i, last)*r.leaps

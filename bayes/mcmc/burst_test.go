@@ -31,17 +31,14 @@ func sampled(
 	ctx context.Context, t *testing.T, sampler *Sampler, s Settings, change func(*sampling),
 ) (*Result, *sampling) {
 	t.Helper()
-	r, err := sampler.newSampling(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := sampler.newSampling(t, s)
 	defer r.close()
 	m := &changedMachine{r, change}
 	r.session = run.New(m, run.Options{Owner: "mcmc", Checkpoint: s.Checkpoint, Format: checkpointFormat})
 	if err := r.session.Loop(ctx); err != nil {
 		t.Fatal(err)
 	}
-	return r.result(), r
+	return r.chainsResult(), r
 }
 
 // changedMachine changes a run after its Begin.
@@ -83,11 +80,10 @@ func TestBurst(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%T/thin=%d", c.kernel, c.thin), func(t *testing.T) {
 			s := Settings{Chains: 3, Draws: 50, Thin: c.thin, WarmUp: NoWarmUp, Seed: 4, DType: compute.Float64, Engine: engine}
-			if s.WarmUp = 25; !s.tunes(c.kernel) {
+			if s.WarmUp = 25; !(setup{settings: Chains{WarmUp: 25}}).tunes(c.kernel) {
 				s.WarmUp = NoWarmUp
 			}
 			sampler := &Sampler{Problem: c.problem, Kernel: c.kernel}
-			defer sampler.Close()
 			want, _ := sampled(t.Context(), t, sampler, s, oneByOne)
 			s.Checkpoint = filepath.Join(t.TempDir(), "run")
 			got, r := sampled(t.Context(), t, sampler, s, func(*sampling) {})
@@ -151,7 +147,6 @@ func TestBurstObserve(t *testing.T) {
 		Observe: func(int, *Draws) error { return full },
 	}
 	sampler := Sampler{Problem: standard(), Kernel: RandomWalkMetropolis{StepSize: 1}}
-	defer sampler.Close()
 	result, err := sampler.Sample(t.Context(), s)
 	if !errors.Is(err, full) || strings.Contains(err.Error(), "checkpoint") || result.Status != run.Stopped {
 		t.Fatalf("%v, %+v", err, result)
@@ -179,7 +174,6 @@ func TestBurstInputs(t *testing.T) {
 		}}
 	s := Settings{Chains: 3, Draws: 50, Thin: 2, WarmUp: NoWarmUp, DType: compute.Float64, Engine: engine}
 	sampler := &Sampler{Problem: problem, Kernel: SGLD{StepSize: .3}}
-	defer sampler.Close()
 	want, _ := sampled(t.Context(), t, sampler, s, oneByOne)
 	most = 0
 	got, r := sampled(t.Context(), t, sampler, s, func(*sampling) {})
@@ -204,7 +198,6 @@ func TestBurstInputs(t *testing.T) {
 	large := make([]float32, 1<<20)
 	problem.Inputs = func(int) []any { return []any{row, large} }
 	many := &Sampler{Problem: problem, Kernel: SGLD{StepSize: .3}}
-	defer many.Close()
 	s.Draws, s.Thin = 2, 1
 	if _, r = sampled(t.Context(), t, many, s, func(*sampling) {}); r.burst == nil || r.burst.moves != 15 {
 		t.Errorf("with a million numbers for each move: bursts %+v, want of 15 moves, which have 2^24", r.burst)
@@ -233,7 +226,6 @@ func TestBurstOfLoops(t *testing.T) {
 	}}
 	s := Settings{Chains: 3, Draws: 20, WarmUp: NoWarmUp, DType: compute.Float64, Engine: engine}
 	sampler := &Sampler{Problem: looped, Kernel: RandomWalkMetropolis{StepSize: 1}}
-	defer sampler.Close()
 	_, r := sampled(t.Context(), t, sampler, s, func(*sampling) {})
 	if r.burst != nil || r.Move != 20 {
 		t.Errorf("bursts %+v, %d moves, want none and 20", r.burst, r.Move)

@@ -13,11 +13,11 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-const checkpointFormat = "gobnn.mcmc/7"
+const checkpointFormat = "gobnn.mcmc/8"
 
 // Identity implements run.Machine.
 func (r *sampling) Identity() ([]run.Part, error) {
-	parts, err := IdentityOf(r.problem, r.kernel)
+	parts, err := r.job.Identity()
 	if err != nil {
 		return nil, err
 	}
@@ -30,13 +30,7 @@ func (r *sampling) Identity() ([]run.Part, error) {
 			return nil, fmt.Errorf("Problem.Start: %w", err)
 		}
 	}
-	settings, err := r.Settings.record()
-	return append(parts,
-		run.Part{Name: "start", Value: start},
-		run.Part{Name: "seed", Value: fmt.Sprint(r.Seed)},
-		run.Part{Name: "settings", Value: settings},
-		run.Part{Name: "backend", Value: r.engine.Name()},
-	), err
+	return append(parts, run.Part{Name: "start", Value: start}), nil
 }
 
 // Keep implements run.Machine: the device's state, the draws so far and the position, which first takes in what the

@@ -42,7 +42,6 @@ func TestDevices(t *testing.T) {
 	}{{HMC{Steps: 3, Jitter: .7}, 30}, {NUTS{StepSize: .5, MaxDepth: 4}, NoWarmUp}} {
 		t.Run(fmt.Sprintf("%T", c.kernel), func(t *testing.T) {
 			sampler := Sampler{Problem: square(), Kernel: c.kernel}
-			defer sampler.Close()
 			settings := Settings{Chains: 4, Draws: 6, WarmUp: c.warmUp, Seed: 7, DType: compute.Float64, Engine: engine}
 			draw := func(ctx context.Context) (*Result, []float64) {
 				result, err := sampler.Sample(ctx, settings)
@@ -81,10 +80,7 @@ func TestDevices(t *testing.T) {
 				}
 				settings.Devices, settings.Checkpoint = 2, ""
 			}
-			r, err := sampler.newSampling(settings)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := sampler.newSampling(t, settings)
 			defer r.close()
 			if err := r.Begin(context.Background()); err != nil {
 				t.Fatal(err)
@@ -119,7 +115,7 @@ func TestDevicesErrors(t *testing.T) {
 			{
 				Settings{Devices: have + 1, Chains: have + 1},
 				fmt.Sprintf(
-					"Settings.Devices is %d, Settings.Chains %d: %d devices, but the engine %s has %d", have+1, have+1, have+1,
+					"Settings.Devices is %d, Chains.Chains %d: %d devices, but the engine %s has %d", have+1, have+1, have+1,
 					engine.Name(), have,
 				),
 			},
@@ -133,7 +129,7 @@ func TestDevicesErrors(t *testing.T) {
 	_, err := Sample(
 		context.Background(), standard(), HMC{StepSize: 1}, Settings{Chains: 6, Devices: 4, Engine: computetest.Several(t)},
 	)
-	if !says(err, "Settings.Devices is 4, Settings.Chains 6: 4 devices cannot share 6 equally: take 4 or 8") {
+	if !says(err, "Settings.Devices is 4, Chains.Chains 6: 4 devices cannot share 6 equally: take 4 or 8") {
 		t.Errorf("chains that cannot be shared: error %v", err)
 	}
 }

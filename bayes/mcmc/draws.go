@@ -5,7 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/diag"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -67,13 +69,29 @@ func (d *Draws) Tensor() *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(d.narrow, rows, d.Dim)
 }
 
+// equal is all draws as particles of equal weight, chain after chain.
+func (d *Draws) equal() bayes.Draws {
+	return bayes.Draws{
+		Phi: d.Tensor(), LogWeights: bayes.EqualLogWeights(d.Chains * d.PerChain), Chains: d.Chains,
+	}
+}
+
+// Sample is the draws for diag.New; the coordinates of the problem are the parameters.
+func (d *Draws) Sample() diag.Sample {
+	values := slices.Clone(d.wide)
+	for _, v := range d.narrow {
+		values = append(values, float64(v))
+	}
+	return diag.Sample{Values: values, Chains: d.Chains, Draws: d.PerChain, Parameters: d.Dim}
+}
+
 // Energies returns the energies at the start of the transitions that ended at the draws, [Chains][PerChain] (see
-// Info.Energy); nil if the kernel has none. With Settings.Thin above 1 successive draws are several
+// Info.Energy); nil if the kernel has none. With Chains.Thin above 1 successive draws are several
 // transitions apart, and so are their energies: then take ChainStats.EnergyBFMI, which counts every transition.
 func (d *Draws) Energies() [][]float64 { return d.perChain(infoEnergy) }
 
 // Divergent says which of these transitions diverged, [Chains][PerChain], for figures; nil if the kernel does not
-// report it. With Settings.Thin above 1 ChainStats.Divergences counts more, since it counts every transition.
+// report it. With Chains.Thin above 1 ChainStats.Divergences counts more, since it counts every transition.
 func (d *Draws) Divergent() [][]bool {
 	var out [][]bool
 	for _, chain := range d.perChain(infoDivergent) {

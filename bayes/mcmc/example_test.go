@@ -8,7 +8,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats/scalar"
@@ -18,7 +20,7 @@ import (
 // Twenty chains of Hamiltonian Monte Carlo on a Gaussian with standard deviation 3 and mean 1 in each of four
 // coordinates. The warm-up chooses the step size and the scales; Jitter keeps trajectories from coming back to where
 // they began, as they all would on a Gaussian.
-func ExampleSample() {
+func ExampleChains() {
 	problem := density.Problem{
 		Dim: 4,
 		Target: func(compute.Nodes, []*graph.Node) density.Target {
@@ -28,19 +30,18 @@ func ExampleSample() {
 			})
 		},
 	}
-	result, err := mcmc.Sample(
-		context.Background(), problem, mcmc.HMC{Steps: 5, Jitter: 0.5},
-		mcmc.Settings{Chains: 20, Draws: 200, WarmUp: 200, Seed: 1},
-	)
+	chains := mcmc.Chains{Kernel: mcmc.HMC{Steps: 5, Jitter: 0.5}, Chains: 20, Draws: 200, WarmUp: 200}
+	result, err := fit.Sample(context.Background(), problem, chains, run.Settings{Seed: 1})
 	if err != nil {
 		log.Fatal(err)
 	}
 	var draws []float64
-	for _, chain := range result.Draws.Coordinate(0) {
+	all := fit.Details[*mcmc.Result](result).Draws
+	for _, chain := range all.Coordinate(0) {
 		draws = append(draws, chain...)
 	}
 	mean, sd := stat.MeanStdDev(draws, nil)
-	fmt.Printf("%s: %d chains of %d draws\n", result.Status, result.Draws.Chains, result.Draws.PerChain)
+	fmt.Printf("%s: %d chains of %d draws\n", result.Status, all.Chains, all.PerChain)
 	fmt.Println(
 		"mean near 1:", scalar.EqualWithinAbs(mean, 1, 0.2), " standard deviation near 3:", scalar.EqualWithinAbs(sd, 3, 0.2),
 	)
@@ -49,23 +50,28 @@ func ExampleSample() {
 	// mean near 1: true  standard deviation near 3: true
 }
 
-// Steps gives the loop to you: here it is left as soon as every chain has 50 draws.
-func ExampleSteps() {
+// fit.SampleSteps gives the loop to you: here it is left as soon as every chain has 50 draws.
+func ExampleChains_steps() {
 	problem := density.Problem{Dim: 2, Target: func(compute.Nodes, []*graph.Node) density.Target {
 		return density.Func(func(phi *graph.Node) *graph.Node { // [J, D] to [J]: a standard normal
 			return graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -0.5)
 		})
 	}}
-	settings := mcmc.Settings{Chains: 10, Draws: 1000, WarmUp: 100}
-	for now, err := range mcmc.Steps(context.Background(), problem, mcmc.RandomWalkMetropolis{StepSize: 2}, settings) {
+	chains := mcmc.Chains{Kernel: mcmc.RandomWalkMetropolis{StepSize: 2}, Chains: 10, Draws: 1000, WarmUp: 100}
+	for now, err := range fit.SampleSteps(context.Background(), problem, chains, run.Settings{}) {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if now.Draws == 50 {
-			result := now.Result()
-			fmt.Println(result.WarmUpMoves, "moves of warm-up,", result.Draws.PerChain, "draws of a chain")
-			break
+		if now.Stage == "warm-up" || now.Step < 10*50 { // draws of all chains together
+			continue
 		}
+		result, err := now.Now()
+		if err != nil {
+			log.Fatal(err)
+		}
+		details := fit.Details[*mcmc.Result](result)
+		fmt.Println(details.WarmUpMoves, "moves of warm-up,", details.Draws.PerChain, "draws of a chain")
+		break
 	}
 	// Output:
 	// 100 moves of warm-up, 50 draws of a chain
@@ -114,14 +120,14 @@ func ExampleKernel() {
 			})
 		},
 	}
-	result, err := mcmc.Sample(context.Background(), problem, independence{StdDev: 2}, mcmc.Settings{
-		Chains: 20, Draws: 1000, WarmUp: 50, Seed: 1,
-	})
+	result, err := fit.Sample(context.Background(), problem, mcmc.Chains{
+		Kernel: independence{StdDev: 2}, Chains: 20, Draws: 1000, WarmUp: 50,
+	}, run.Settings{Seed: 1})
 	if err != nil {
 		log.Fatal(err)
 	}
 	var draws []float64
-	for _, chain := range result.Draws.Coordinate(0) {
+	for _, chain := range fit.Details[*mcmc.Result](result).Draws.Coordinate(0) {
 		draws = append(draws, chain...)
 	}
 	mean, sd := stat.MeanStdDev(draws, nil)

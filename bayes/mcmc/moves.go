@@ -93,7 +93,7 @@ const (
 )
 
 // newMoves finds what the kernel carries and reports, and prepares the programs.
-func newMoves(engine *compute.Engine, problem density.Problem, kernel Kernel, s Settings) (*moves, error) {
+func newMoves(engine *compute.Engine, problem density.Problem, kernel Kernel, s setup) (*moves, error) {
 	m := &moves{
 		problem: problem, kernel: kernel, chains: s.Chains, dtype: s.DType, scaled: s.scales(kernel), leaps: 1,
 	}

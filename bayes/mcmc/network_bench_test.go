@@ -1,7 +1,6 @@
 package mcmc_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,8 +11,10 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -50,7 +51,7 @@ func network(b *testing.B, rows, chains int, hidden ...int) density.Problem {
 	problem.Initial = func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
 		return graph.MulScalar(bound.SamplePrior(rng, dtype, chains), .5)
 	}
-	return problem
+	return problem.Keyed("half the prior", bound.Model, rows, chains)
 }
 
 // BenchmarkHMC is full-batch HMC with 100 or 1000 chains and 10 leapfrog steps on a network's posterior: one operation
@@ -61,16 +62,14 @@ func benchmarkHMC(b *testing.B, _ *compute.Engine) {
 	for _, chains := range computetest.Cases(100, 1000) {
 		b.Run(fmt.Sprintf("chains=%d", chains), func(b *testing.B) {
 			problem := network(b, 927, chains, 50, 50)
-			sampler := mcmc.Sampler{Problem: problem, Kernel: mcmc.HMC{StepSize: .003, Steps: 10}}
-			defer sampler.Close()
 			sample := func(draws int) *mcmc.Result {
-				result, err := sampler.Sample(
-					context.Background(), mcmc.Settings{Chains: chains, Draws: draws, WarmUp: mcmc.NoWarmUp},
-				)
+				result, err := fit.Sample(b.Context(), problem, mcmc.Chains{
+					Kernel: mcmc.HMC{StepSize: .003, Steps: 10}, Chains: chains, Draws: draws, WarmUp: mcmc.NoWarmUp,
+				}, run.Settings{})
 				if err != nil {
 					b.Fatal(err)
 				}
-				return result
+				return fit.Details[*mcmc.Result](result)
 			}
 			sample(1) // compiles
 			b.ResetTimer()
@@ -89,12 +88,11 @@ func benchmarkRandomWalk(b *testing.B, _ *compute.Engine) {
 	if testing.Short() {
 		rows = 200
 	}
-	sampler := mcmc.Sampler{Problem: network(b, rows, 1, 64, 64), Kernel: mcmc.RandomWalkMetropolis{StepSize: .003}}
-	defer sampler.Close()
+	problem := network(b, rows, 1, 64, 64)
 	sample := func(steps int) {
-		if _, err := sampler.Sample(
-			context.Background(), mcmc.Settings{Chains: 1, Draws: 1, Thin: steps, WarmUp: mcmc.NoWarmUp},
-		); err != nil {
+		if _, err := fit.Sample(b.Context(), problem, mcmc.Chains{
+			Kernel: mcmc.RandomWalkMetropolis{StepSize: .003}, Chains: 1, Draws: 1, Thin: steps, WarmUp: mcmc.NoWarmUp,
+		}, run.Settings{}); err != nil {
 			b.Fatal(err)
 		}
 	}

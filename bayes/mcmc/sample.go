@@ -8,15 +8,18 @@ import (
 	"slices"
 	"time"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/diag"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Errors that Sample wraps; test for them with errors.Is.
+// Errors that runs of Chains wrap; test for them with errors.Is.
 var (
 	// ErrStart says that chains begin where the target's log-density or its gradient is not finite. Let Problem.Initial,
 	// or Problem.Start, give points where the target has mass, and look for NaN in the data. Kernels that carry no
@@ -31,7 +34,7 @@ var (
 	ErrStepSize = errors.New("mcmc: no step size works")
 )
 
-// Result of Sample.
+// Result has the details of a run of Chains: fit.Details[*mcmc.Result](result).
 type Result struct {
 	Draws *Draws
 	Stats []ChainStats // one for each chain, over its draws
@@ -67,33 +70,48 @@ func (r *Result) Unusable(ctx context.Context, stopped error) error {
 	return nil
 }
 
-// Sample runs J chains of a kernel and keeps their draws. After the warm-up each chain begins a transition as soon as
-// the one before is complete, and keeps exactly the first Settings.Draws of its draws. If all chains stopped at one
-// time instead, there would be more draws of chains with short trajectories, and so a bias.
-//
-// With XLA a call makes up to 64 moves after the warm-up, as many as take some ten milliseconds, and in the warm-up
-// those of a transition, since a call takes longer than a short move. The draws do not depend on it, nor do the draws
-// that Observe and Steps see.
-//
-// A cancelled context is no error: the result has as many draws of each chain as all chains have made, with the status
-// run.Cancelled. If Problem.HostInputs or Settings.Observe fails, or a checkpoint cannot be written, as on a full disk,
-// such a result is returned with the error, with the status run.Stopped (run.Completed, if only the last checkpoint
-// failed). With other errors there is no result; they wrap ErrStart, ErrStuck or ErrStepSize where these apply.
-func Sample(ctx context.Context, problem density.Problem, kernel Kernel, settings Settings) (*Result, error) {
-	sampler := Sampler{Problem: problem, Kernel: kernel}
-	defer sampler.Close()
-	return sampler.Sample(ctx, settings)
+// Run implements fit.Method.
+func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	problem, err := j.Density(c.Chains)
+	if err != nil {
+		return nil, err
+	}
+	if start, err := j.Starts(c.Chains); err != nil {
+		return nil, err
+	} else if start != nil {
+		problem.Start = start
+	}
+	if err := checkProblem(problem, c.Kernel); err != nil {
+		return nil, err
+	}
+	r := newSampling(j, c, problem)
+	defer r.close()
+	stopped := j.Loop(ctx, r.session)
+	if r.session.Status() == "" {
+		return nil, stopped
+	}
+	if r.common() == 0 {
+		return nil, fmt.Errorf("mcmc: the run ended before all chains had a draw: %w",
+			errors.Join(stopped, context.Cause(ctx)))
+	}
+	result, err := r.result()
+	if err != nil {
+		return nil, errors.Join(stopped, err)
+	}
+	if p := result.Posterior; p != nil {
+		result.Warnings = append(result.Warnings, diag.Mixing(ctx, p, j.Parts.Train)...)
+	}
+	return result, stopped
 }
 
 // sampling is a run.Machine: the compiled moves, the state on the device, and the records on the host. Moves and state
 // exist from Begin on.
 type sampling struct {
-	Settings
+	setup
 	*moves
+	job     *fit.Job
 	problem density.Problem
 	kernel  Kernel
-	sampler *Sampler
-	engine  *compute.Engine
 	state   *compute.State
 	draws   *Draws
 	position
@@ -103,7 +121,7 @@ type sampling struct {
 	pending  []moveRecord // moves that the device has made, and that the position does not count yet
 	observed int          // draws that all chains had when the session began, or Observe was last called
 
-	giveBack func() // the moves, to the sampler
+	giveBack func() // the moves, to the engine
 }
 
 // position is the state of a run, without the tensors on the device and the draws.
@@ -117,33 +135,26 @@ type position struct {
 	Reported    []string      `json:"tells"`             // the fields of Info that the kernel reports
 }
 
-// newSampling checks everything that needs no graph.
-func (s *Sampler) newSampling(settings Settings) (*sampling, error) {
-	settings, err := settings.withDefaults(s.Problem, s.Kernel)
-	if err != nil {
-		return nil, err
+// newSampling is a run before its first move.
+func newSampling(j *fit.Job, c Chains, problem density.Problem) *sampling {
+	if c.WarmUp == NoWarmUp {
+		c.WarmUp = 0
 	}
-	r := &sampling{Settings: settings, problem: s.Problem, kernel: s.Kernel, sampler: s}
-	if r.engine, err = settings.Engine.Or(); err != nil {
-		return nil, err
+	r := &sampling{setup: setup{c, j.Settings}, job: j, problem: problem, kernel: c.Kernel}
+	if r.ObserveEvery == 0 {
+		r.ObserveEvery = max(1, c.Draws/10)
 	}
-	if err := r.engine.CheckDevices(settings.Devices, settings.Chains); err != nil {
-		return nil, fmt.Errorf("mcmc: Settings.Devices is %d, Settings.Chains %d: %w", settings.Devices, settings.Chains, err)
-	}
-	r.draws = newDraws(settings.Chains, settings.Draws, s.Problem.Dim, settings.DType)
-	r.Tallies = make([]tally, settings.Chains)
-	r.position.Tuned = settings.Tuned
-	if t, ok := s.Kernel.(Tunable); ok && r.position.Tuned.StepSize == 0 {
+	r.draws = newDraws(c.Chains, c.Draws, problem.Dim, r.DType)
+	r.Tallies = make([]tally, c.Chains)
+	r.position.Tuned = c.Tuned
+	if t, ok := c.Kernel.(Tunable); ok && r.position.Tuned.StepSize == 0 {
 		r.position.Tuned.StepSize, _ = t.Tune()
 	}
-	if settings.WarmUp > 0 {
-		r.Warming = newWarming(settings, s.Kernel, s.Problem.Dim)
+	if c.WarmUp > 0 {
+		r.Warming = newWarming(r.setup, c.Kernel, problem.Dim)
 	}
-	r.session = run.New(r, run.Options{
-		Owner: "mcmc", Checkpoint: settings.Checkpoint, Format: checkpointFormat, Every: settings.CheckpointEvery,
-		Replace: settings.Replace, Progress: settings.Progress,
-	})
-	return r, nil
+	r.session = j.Session(r, checkpointFormat)
+	return r
 }
 
 // close releases what Begin has acquired.
@@ -164,11 +175,14 @@ func (r *sampling) close() {
 func (r *sampling) Begin(ctx context.Context) error {
 	r.close() // of a session that was cancelled before its first step
 	var err error
-	if r.moves, r.giveBack, err = r.sampler.moves(r.engine, r.Settings); err != nil {
+	if r.moves, r.giveBack, err = compute.Keep(r.Engine, r.key(), func() (*moves, error) {
+		return newMoves(r.Engine, r.problem, r.kernel, r.setup)
+	}); err != nil {
 		return err
 	}
+	r.moves.problem = r.problem // the one that the moves were compiled for may have had other data
 	sharding := compute.Sharding{Devices: r.Devices, Particles: r.carrier.Names()}
-	if r.state, err = compute.NewShardedState(r.engine, sharding); err != nil {
+	if r.state, err = compute.NewShardedState(r.Engine, sharding); err != nil {
 		return fmt.Errorf("mcmc: %w", err)
 	}
 	if err := r.load(); err != nil {
@@ -184,6 +198,15 @@ func (r *sampling) Begin(ctx context.Context) error {
 		return fmt.Errorf("mcmc: resuming from %s (delete the file to start anew): %w", r.Checkpoint, err)
 	}
 	return nil
+}
+
+// key names what the moves depend on; "" if that is not known.
+func (r *sampling) key() string {
+	of := r.problem.ProgramKey()
+	if of == "" {
+		return ""
+	}
+	return compute.KeyOf("mcmc", of, r.kernel, r.Chains, r.Devices, r.Thin, r.DType, r.scales(r.kernel))
 }
 
 // load puts the data on the device.
@@ -365,7 +388,7 @@ func (r *sampling) keep(chains []int, t moveRecord) error {
 
 // common is the number of draws that all chains have.
 func (r *sampling) common() int {
-	common := r.Settings.Draws
+	common := r.settings.Draws
 	for _, t := range r.Tallies {
 		common = min(common, t.Kept)
 	}
@@ -375,21 +398,40 @@ func (r *sampling) common() int {
 // observe calls Settings.Observe when it is due: more than once if a checkpoint has counted several moves at once.
 func (r *sampling) observe() error {
 	now, every := r.common(), r.ObserveEvery
-	if r.Observe == nil {
+	if r.Observe == nil && r.settings.observe == nil {
 		return nil
 	}
 	for draws := r.observed - r.observed%every + every; draws <= now; draws += every {
 		r.observed = draws
-		if err := r.Observe(draws, r.draws.first(draws)); err != nil {
+		if err := r.show(draws); err != nil {
 			return run.Stop(fmt.Errorf("mcmc: Settings.Observe after %d draws: %w", draws, err))
 		}
 	}
 	return nil
 }
 
+// show calls Settings.Observe with the posterior of the first draws of each chain.
+func (r *sampling) show(draws int) error {
+	if r.settings.observe != nil {
+		return r.settings.observe(draws, r.draws.first(draws))
+	}
+	p, err := r.posterior(r.draws.first(draws), "")
+	if err != nil {
+		return err
+	}
+	return r.Observe(draws, p)
+}
+
+// posterior is the job's posterior with these draws.
+func (r *sampling) posterior(draws *Draws, status run.Status) (*bayes.Posterior, error) {
+	return r.job.PosteriorOf(draws.equal(), bayes.Provenance{
+		Status: string(status), Approximation: Approximation(r.kernel),
+	})
+}
+
 // Progress implements run.Machine.
 func (r *sampling) Progress() run.Progress {
-	p := run.Progress{Stage: "draws", Steps: r.Chains * r.Settings.Draws}
+	p := run.Progress{Stage: "draws", Steps: r.Chains * r.settings.Draws}
 	acceptance, transitions, divergences := 0.0, 0, 0
 	for _, t := range r.Tallies {
 		p.Step += t.Kept
@@ -438,8 +480,30 @@ func (r *sampling) stats() (stats []ChainStats) {
 	return stats
 }
 
+// Now is the result so far, for fit.Steps.
+func (r *sampling) Now() (*fit.Result, error) { return r.result() }
+
 // result is the result so far: as many draws of each chain as all chains have made.
-func (r *sampling) result() *Result {
+func (r *sampling) result() (*fit.Result, error) {
+	chains := r.chainsResult()
+	result := &fit.Result{
+		Status: chains.Status, Elapsed: r.job.Elapsed(), Warnings: slices.Clone(chains.Warnings),
+		Approximation: Approximation(r.kernel), Details: []any{chains},
+	}
+	if chains.Draws.PerChain == 0 {
+		return result, nil
+	}
+	result.Draws = chains.Draws.equal()
+	if r.job.Inner() {
+		return result, nil
+	}
+	var err error
+	result.Posterior, err = r.posterior(chains.Draws, chains.Status)
+	return result, err
+}
+
+// chainsResult is the result's details.
+func (r *sampling) chainsResult() *Result {
 	result := &Result{
 		Draws: r.draws.first(r.common()), Tuned: r.position.Tuned, Status: r.session.Status(),
 		Moves: r.Move - r.WarmUpMoves, WarmUpMoves: r.WarmUpMoves, Elapsed: r.session.Elapsed(),

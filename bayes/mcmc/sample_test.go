@@ -17,6 +17,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/compute/shapes"
@@ -85,7 +86,6 @@ func TestSampleDraws(t *testing.T) {
 		run := func(kernel Kernel, s Settings) *Result {
 			if samplers[kernel] == nil {
 				samplers[kernel] = &Sampler{Problem: standard(), Kernel: kernel}
-				t.Cleanup(samplers[kernel].Close)
 			}
 			s.WarmUp, s.Seed, s.DType, s.Engine = NoWarmUp, 5, dtype, engine
 			result, err := samplers[kernel].Sample(context.Background(), s)
@@ -202,17 +202,17 @@ func TestCheckpoint(t *testing.T) {
 		settings := Settings{Chains: 3, Draws: 60, WarmUp: 40, Seed: 2, DType: dtype, Engine: engine}
 		kernel := HMC{Steps: 3, Jitter: .7}
 		sampler := Sampler{Problem: standard(), Kernel: kernel}
-		defer sampler.Close()
 		whole, err := sampler.Sample(context.Background(), settings)
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := 0 // steps until all chains have a draw
-		for now, err := range sampler.Steps(t.Context(), settings) {
+		chains, of := settings.apart(kernel)
+		for now, err := range fit.SampleSteps(t.Context(), standard(), chains, of) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if before++; now.Draws > 0 {
+			if before++; now.Stage == "draws" && now.Step >= settings.Chains {
 				break
 			}
 		}
@@ -285,11 +285,11 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 	}{
 		{
 			func(_ *density.Problem, k *Kernel, _ *Settings) { *k = HMC{StepSize: .5} },
-			[]string{"another kernel", "mcmc.HMC", "mcmc.MALA"},
+			[]string{"other settings", "mcmc.HMC", "mcmc.MALA"},
 		},
 		{
 			func(_ *density.Problem, k *Kernel, _ *Settings) { *k = MALA{StepSize: .4} },
-			[]string{"another kernel", "0.4", "0.5"},
+			[]string{"other settings", "0.4", "0.5"},
 		},
 		{
 			func(_ *density.Problem, _ *Kernel, s *Settings) { s.Seed = 9 },
@@ -358,7 +358,6 @@ func TestStuck(t *testing.T) {
 	} {
 		settings := Settings{Chains: 5, Draws: 10, WarmUp: NoWarmUp, Seed: 1, Engine: computetest.Go(t)}
 		sampler := Sampler{Problem: problem, Kernel: c.kernel}
-		defer sampler.Close()
 		result, err := sampler.Sample(context.Background(), settings)
 		if !errors.Is(err, ErrStuck) || !says(err, c.says) || result != nil {
 			t.Errorf("%T: %v, error %v, want ErrStuck that says %q", c.kernel, result, err, c.says)
@@ -386,30 +385,29 @@ func TestBadInput(t *testing.T) {
 	}{
 		{with(func(p *density.Problem, _ *Settings) { p.Dim = 0 }), nil, []string{"Problem.Dim", "0"}},
 		{with(func(p *density.Problem, _ *Settings) { p.Target = nil }), nil, []string{"Problem.Target"}},
-		{with(func(_ *density.Problem, s *Settings) { s.Chains = -2 }), nil, []string{"Settings.Chains", "-2"}},
-		{with(func(_ *density.Problem, s *Settings) { s.Draws = -1 }), nil, []string{"Settings.Draws", "-1"}},
+		{with(func(_ *density.Problem, s *Settings) { s.Chains = -2 }), nil, []string{"Chains.Chains", "-2"}},
+		{with(func(_ *density.Problem, s *Settings) { s.Draws = -1 }), nil, []string{"Chains.Draws", "-1"}},
 		{
 			with(func(p *density.Problem, _ *Settings) { p.Dim = 1 << 40 }), nil,
-			[]string{"Settings.Draws is 2", "6.6e+12 numbers"},
+			[]string{"Chains.Draws is 2", "6.6e+12 numbers"},
 		},
 		{
 			with(func(_ *density.Problem, s *Settings) { s.Draws = math.MaxInt }), nil,
-			[]string{"Settings.Draws", "[3 92233"},
+			[]string{"Chains.Draws", "[3 92233"},
 		},
-		{with(func(_ *density.Problem, s *Settings) { s.Thin = -1 }), nil, []string{"Settings.Thin", "-1"}},
-		{with(func(_ *density.Problem, s *Settings) { s.WarmUp = -7 }), nil, []string{"Settings.WarmUp", "-7"}},
+		{with(func(_ *density.Problem, s *Settings) { s.Thin = -1 }), nil, []string{"Chains.Thin", "-1"}},
+		{with(func(_ *density.Problem, s *Settings) { s.WarmUp = -7 }), nil, []string{"Chains.WarmUp", "-7"}},
 		{with(func(_ *density.Problem, s *Settings) { s.CheckpointEvery = -1 }), nil, []string{"CheckpointEvery"}},
 		{with(func(_ *density.Problem, s *Settings) { s.DType = compute.DType(1) }), nil, []string{"Settings.DType"}},
 		{with(func(_ *density.Problem, s *Settings) { s.Tuned.StepSize = nan }), nil, []string{"Tuned.StepSize", "NaN"}},
 		{
 			with(func(_ *density.Problem, s *Settings) { s.Tuned.Scale = []float64{1} }), nil,
-			[]string{"Tuned.Scale", "1", "Dim, 2"},
+			[]string{"Tuned.Scale", "1", "D, 2"},
 		},
 		{
 			with(func(_ *density.Problem, s *Settings) { s.Tuned.Scale = []float64{1, 0} }), nil,
 			[]string{"Tuned.Scale[1]", "0"},
 		},
-		{kernel(nil), nil, []string{"no kernel"}},
 		{kernel(RandomWalk{}), nil, []string{"mcmc.RandomWalk", "does not ask its target", "mcmc.NUTS"}},
 		{kernel(OrnsteinUhlenbeck{}), nil, []string{"mcmc.OrnsteinUhlenbeck", "does not ask its target", "mcmc.NUTS"}},
 		{kernel(HMC{}), nil, []string{"mcmc.HMC.StepSize is 0", "warm-up"}},
@@ -569,7 +567,7 @@ func TestSampler(t *testing.T) {
 			Chains: 4, Draws: 30, WarmUp: 30, Seed: 1, DType: dtype, Engine: engine,
 		}
 		sampler := Sampler{Problem: standard(), Kernel: kernel}
-		defer sampler.Close()
+		compiled := engine.Compiled()
 		narrow := map[string]*tensors.Tensor{"precision": tensors.FromValue([]float64{1e4, 1e4})}
 		for _, c := range []struct {
 			data map[string]*tensors.Tensor
@@ -590,7 +588,7 @@ func TestSampler(t *testing.T) {
 				t.Errorf("seed %d: the sampler's last draw is %v, Sample's %v", c.seed, got.Draws.At(3, 29), want.Draws.At(3, 29))
 			}
 		}
-		if n := sampler.compiled.Made(); n != 1 {
+		if n := engine.Compiled() - compiled; n != 5 { // once, and in each Sample
 			t.Errorf("it compiled %d times", n)
 		}
 	})
@@ -619,14 +617,12 @@ func (k stepped) Move(rng random.Stream, s State, target density.Target, tuning 
 	return k.RandomWalkMetropolis.Move(rng, s, target, Tuning{Scale: tuning.Scale})
 }
 
-// Two kernels that hold functions of one literal look the same in Go's syntax: Samplers do not take one for the other.
-func TestSamplersTellFunctionsApart(t *testing.T) {
-	var samplers Samplers
-	defer samplers.Close()
+// Two kernels that hold functions of one literal are not taken for each other.
+func TestKernelsWithFunctions(t *testing.T) {
 	settings := Settings{Chains: 2, Draws: 5, WarmUp: NoWarmUp, Engine: computetest.Go(t), DType: compute.Float64}
 	for _, size := range []float64{.5, 1} {
 		kernel := stepped{RandomWalkMetropolis{StepSize: 1}, func() float64 { return size }}
-		got, err := samplers.Sample(t.Context(), "standard", standard(), kernel, settings)
+		got, err := Sample(t.Context(), standard().Keyed("standard"), kernel, settings)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,23 +4,42 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"time"
 
-	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/run"
 )
 
-// NoWarmUp, as the value of Settings.WarmUp, means no warm-up.
+// NoWarmUp, as the value of Chains.WarmUp, means no warm-up.
 const NoWarmUp = -1
 
-// Settings of Sample. The zero value of every field works.
-type Settings struct {
+// Chains are Markov chains of any kernel, as a method of package fit: they sample all parameters of a model given all
+// rows, a log-density of your own (fit.Sample), or the stochastic parameters of a trained posterior (fit.From). The
+// zero value of every field works.
+//
+// After the warm-up each chain begins a transition as soon as the one before is complete, and keeps exactly the first
+// Draws of its draws. If all chains stopped at one time instead, there would be more draws of chains with short
+// trajectories, and so a bias.
+//
+// With XLA a call makes up to 64 moves after the warm-up, as many as take some ten milliseconds, and in the warm-up
+// those of a transition, since a call takes longer than a short move. The draws do not depend on it, nor do the draws
+// that Observe and fit.Steps see. Draws are observed each time that all chains have ObserveEvery more of them, by
+// default a tenth of Draws. The scores of Progress are the "acceptance", which is the last transition's in the warm-up
+// and then the mean, the "step size" and the "divergences", as far as the kernel has them.
+//
+// The particles of the result are the draws of all chains, chain after chain, of equal weight: as many of each as all
+// chains have made. Its details are a *Result, its warnings say if the chains disagree on predictions (diag.Mixing).
+// Errors wrap ErrStart, ErrStuck or ErrStepSize where these apply.
+//
+// With several devices (run.Settings.Devices), a Target of your own that evaluates the chains in blocks must divide
+// them such that no block is on two devices, as density.NewProblem does if it is given their number: otherwise each
+// block is computed by one device while the others wait.
+type Chains struct {
+	Kernel Kernel // default NUTS{}
 	Chains int    // J; default 4
 	Draws  int    // kept for each chain; default 1000
 	Thin   int    // keep each Thin-th transition; default 1
-	Seed   uint64 // of everything random
 
 	// WarmUp is the number of transitions of each chain before the draws; they are discarded. Default 1000; NoWarmUp:
 	// none. For a Tunable kernel whose own step size is 0 the warm-up chooses the scales of the coordinates, roughly the
@@ -32,32 +51,29 @@ type Settings struct {
 	// made with them. They may be the Tuned of another Result. Default: the kernel's own step size, and scales of 1.
 	Tuned Tuned
 
-	DType  compute.DType   // default compute.Float32
-	Engine *compute.Engine // default compute.Default
-	// Devices is the number of the engine's devices that share the chains, in parts of equal size; default 1. The draws
-	// depend on it by rounding only; a checkpoint needs the same number of devices. A Target that evaluates the chains
-	// in blocks must divide them such that no block is on two devices, as density.NewProblem does if it is given their
-	// number: otherwise each block is computed by one device while the others wait.
-	Devices int
+	observe func(draws int, now *Draws) error
+}
 
-	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when
-	// the context is cancelled (run.Context is, by Ctrl-C) and at the end. If it exists, Sample resumes from it, with
-	// draws bit for bit those of an uninterrupted run; a file of another problem, kernel, seed or settings is an error.
-	Checkpoint      string
-	CheckpointEvery time.Duration
-	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.
-	Replace bool
-	// Progress, if set, is called after a move, at most ten times a second, and at the end. Its stages are the
-	// "warm-up", whose steps are transitions, and the "draws", of all chains together; it scores the "acceptance",
-	// which is the last transition's in the warm-up and then the mean, the "step size" and the "divergences", as far as
-	// the kernel has them.
-	Progress func(run.Progress)
-	// Observe, if set, is called each time that all chains have ObserveEvery more draws (default: a tenth of Draws, at
-	// least one), but not for draws made before a resume. Its arguments are the number of draws of each chain and all
-	// draws, which may be kept but not changed. An error ends the run, with the status run.Stopped and the draws so far,
-	// to which a checkpoint adds those that the device has made ahead.
-	Observe      func(draws int, now *Draws) error `json:"-"`
-	ObserveEvery int
+var (
+	_ fit.OfDensity = Chains{}
+	_ fit.OfTrained = Chains{}
+)
+
+// OfDensity implements fit.OfDensity.
+func (Chains) OfDensity() {}
+
+// OfTrained implements fit.OfTrained.
+func (Chains) OfTrained() {}
+
+// Title implements fit.Method.
+func (c Chains) Title() string { return fmt.Sprintf("Markov chains of %T", c.Kernel) }
+
+// MarshalJSON writes the settings, with the kernel's type.
+func (c Chains) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"kernel": fmt.Sprintf("%T", c.Kernel), "settings": c.Kernel, "chains": c.Chains, "draws": c.Draws, "thin": c.Thin,
+		"warm_up": c.WarmUp, "fixed_scale": c.FixedScale, "tuned": c.Tuned,
+	})
 }
 
 // Tuned are a step size and the scales of the coordinates, as a warm-up has chosen them.
@@ -66,68 +82,46 @@ type Tuned struct {
 	Scale    []float64 `json:"scale"`     // [D], of the coordinates; empty: 1
 }
 
-// withDefaults fills in what is zero and checks the rest.
-func (s Settings) withDefaults(p density.Problem, kernel Kernel) (Settings, error) {
-	for _, f := range []struct {
-		value     *int
-		byDefault int
-	}{{&s.Chains, 4}, {&s.Draws, 1000}, {&s.Thin, 1}, {&s.WarmUp, 1000}, {&s.Devices, 1}} {
-		if *f.value == 0 {
-			*f.value = f.byDefault
+// Prepare implements fit.Method.
+func (c Chains) Prepare(j *fit.Job) (fit.Method, error) {
+	if c.Kernel == nil {
+		c.Kernel = NUTS{}
+	}
+	dim := j.Dim()
+	if err := limits.Fill("mcmc: Chains",
+		limits.Int("Chains", &c.Chains, 4).From(1),
+		limits.Int("Draws", &c.Draws, 1000).From(1),
+		limits.Int("Thin", &c.Thin, 1).From(1),
+		limits.Int("WarmUp", &c.WarmUp, 1000).From(0).Or(NoWarmUp, "mcmc.NoWarmUp"),
+		limits.Float("Tuned.StepSize", &c.Tuned.StepSize).Zero("the kernel's own").Positive(),
+		limits.Field("Tuned.Scale", fmt.Sprintf("of length %d", len(c.Tuned.Scale)),
+			len(c.Tuned.Scale) == 0 || len(c.Tuned.Scale) == dim, fmt.Sprintf("empty or of length D, %d", dim)),
+	); err != nil {
+		return nil, err
+	}
+	if err := limits.Check("mcmc: Chains", limits.Numbers("Draws", c.Draws, c.Chains, c.Draws, dim)); err != nil {
+		return nil, err
+	}
+	for i, v := range c.Tuned.Scale {
+		if !(v > 0) || math.IsInf(v, 1) {
+			return nil, fmt.Errorf("mcmc: Chains.Tuned.Scale[%d] is %v: it must be positive and finite", i, v)
 		}
 	}
-	if s.WarmUp == NoWarmUp {
-		s.WarmUp = 0
+	if err := Check(c.Kernel, dim, c.WarmUp > 0 || c.Tuned.StepSize > 0); err != nil {
+		return nil, err
 	}
-	if s.DType == 0 {
-		s.DType = compute.Float32
+	if !c.Kernel.UsesTarget() {
+		return nil, fmt.Errorf("mcmc: %T does not ask its target, so its draws would know nothing of the problem: "+
+			"use a kernel that does, such as mcmc.NUTS{} or mcmc.RandomWalkMetropolis{}", c.Kernel)
 	}
-	if s.CheckpointEvery == 0 {
-		s.CheckpointEvery = 30 * time.Second
+	if err := j.Engine.CheckDevices(j.Devices, c.Chains); err != nil {
+		return nil, fmt.Errorf("mcmc: Settings.Devices is %d, Chains.Chains %d: %w", j.Devices, c.Chains, err)
 	}
-	if s.ObserveEvery == 0 {
-		s.ObserveEvery = max(1, s.Draws/10)
-	}
-	return s, s.check(p, kernel)
+	return c, nil
 }
 
-func (s Settings) check(p density.Problem, kernel Kernel) error {
-	if err := limits.Check("mcmc: Problem",
-		limits.Field("Dim", p.Dim, p.Dim >= 1, "at least 1"),
-		limits.Field("Target", "nil", p.Target != nil, "a function that builds the log-density"),
-	); err != nil {
-		return err
-	}
-	step, scales := s.Tuned.StepSize, len(s.Tuned.Scale)
-	if err := limits.Check("mcmc: Settings",
-		limits.Field("Chains", s.Chains, s.Chains >= 1, "at least 1"),
-		limits.Field("Draws", s.Draws, s.Draws >= 1, "at least 1"),
-		limits.Numbers("Draws", s.Draws, s.Chains, s.Draws, p.Dim),
-		limits.Field("Thin", s.Thin, s.Thin >= 1, "at least 1"),
-		limits.Field("WarmUp", s.WarmUp, s.WarmUp >= 0, "NoWarmUp, 0 (the default) or more"),
-		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64,
-			"compute.Float32 or compute.Float64"),
-		limits.Field("Devices", s.Devices, s.Devices >= 1, "at least 1 (0: the default, 1)"),
-		limits.Field("ObserveEvery", s.ObserveEvery, s.ObserveEvery > 0, "at least 1 (0: a tenth of Draws)"),
-		limits.Field("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery > 0, "positive"),
-		limits.Field("Tuned.StepSize", step, step >= 0 && !math.IsInf(step, 1), "positive and finite (0: the kernel's own)"),
-		limits.Field("Tuned.Scale", fmt.Sprintf("of length %d", scales), scales == 0 || scales == p.Dim,
-			fmt.Sprintf("empty or of length Problem.Dim, %d", p.Dim)),
-	); err != nil {
-		return err
-	}
-	for i, v := range s.Tuned.Scale {
-		if !(v > 0) || math.IsInf(v, 1) {
-			return fmt.Errorf("mcmc: Settings.Tuned.Scale[%d] is %v: it must be positive and finite", i, v)
-		}
-	}
-	if err := Check(kernel, p.Dim, s.WarmUp > 0 || s.Tuned.StepSize > 0); err != nil {
-		return err
-	}
-	if !kernel.UsesTarget() {
-		return fmt.Errorf("mcmc: %T does not ask its target, so its draws would know nothing of the problem: "+
-			"use a kernel that does, such as mcmc.NUTS{} or mcmc.RandomWalkMetropolis{}", kernel)
-	}
+// checkProblem is an error for a problem that the kernel cannot sample.
+func checkProblem(p density.Problem, kernel Kernel) error {
 	if err := checkClimb(p.Climb, p.Dim); err != nil {
 		return err
 	}
@@ -141,15 +135,11 @@ func (s Settings) check(p density.Problem, kernel Kernel) error {
 	return nil
 }
 
-// record writes down the settings that determine the result, to compare with a checkpoint's.
-func (s Settings) record() (string, error) {
-	decides := map[string]any{
-		"chains": s.Chains, "draws": s.Draws, "thin": s.Thin, "warm_up": s.WarmUp, "unit_scale": s.FixedScale,
-		"tuned": s.Tuned, "dtype": s.DType.String(),
-	}
-	if s.Devices > 1 {
-		decides["devices"] = s.Devices
-	}
-	text, err := json.Marshal(decides)
-	return string(text), err
+// setup is what the chains run with: the method's settings and the run's.
+type setup struct {
+	settings
+	run.Settings
 }
+
+// settings names the embedded Chains, whose own field has that name.
+type settings = Chains

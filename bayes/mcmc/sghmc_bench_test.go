@@ -10,8 +10,10 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 )
 
 // BenchmarkSGHMC is SGHMC on mini-batches of 50 of 40 434 rows with 14 features (Adult's size), with a network
@@ -48,15 +50,14 @@ func benchmarkSGHMC(b *testing.B, _ *compute.Engine) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			sampler := mcmc.Sampler{Problem: problem, Kernel: mcmc.SGHMC{LearningRate: 1e-7}}
-			defer sampler.Close()
 			sample := func(draws int) *mcmc.Result {
-				result, err := sampler.Sample(b.Context(), mcmc.Settings{Chains: chains, Draws: draws, Thin: 10,
-					WarmUp: mcmc.NoWarmUp})
+				result, err := fit.Sample(b.Context(), problem, mcmc.Chains{
+					Kernel: mcmc.SGHMC{LearningRate: 1e-7}, Chains: chains, Draws: draws, Thin: 10, WarmUp: mcmc.NoWarmUp,
+				}, run.Settings{})
 				if err != nil {
 					b.Fatal(err)
 				}
-				return result
+				return fit.Details[*mcmc.Result](result)
 			}
 			sample(1) // compiles
 			b.ResetTimer()

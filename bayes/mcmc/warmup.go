@@ -66,7 +66,7 @@ func (s *stepping) next(target, acceptance float64) error {
 }
 
 // tunes says whether a warm-up chooses the step size.
-func (s Settings) tunes(kernel Kernel) bool {
+func (s setup) tunes(kernel Kernel) bool {
 	t, ok := kernel.(Tunable)
 	if !ok || s.WarmUp == 0 {
 		return false
@@ -76,11 +76,11 @@ func (s Settings) tunes(kernel Kernel) bool {
 }
 
 // scales says whether the moves use scales of the coordinates.
-func (s Settings) scales(kernel Kernel) bool {
+func (s setup) scales(kernel Kernel) bool {
 	return len(s.Tuned.Scale) > 0 || s.tunes(kernel) && !s.FixedScale
 }
 
-func newWarming(s Settings, kernel Kernel, dim int) *warming {
+func newWarming(s setup, kernel Kernel, dim int) *warming {
 	w := &warming{Waiting: make([]bool, s.Chains), Last: make([]float64, s.Chains), Tunes: s.tunes(kernel)}
 	if !w.Tunes {
 		return w

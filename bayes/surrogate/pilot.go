@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"gobnn/bayes/compute"
@@ -122,6 +123,9 @@ func (p *Pilot) clearlyOutside(chains int) bool {
 	return p.Spread > pilotMostSpread*(1+4*math.Sqrt(2/float64(p.problem.Dim*chains)))
 }
 
+// pilots counts the pilots, which tells their problems apart.
+var pilots atomic.Uint64
+
 // pilotPortion is the number of draws of a chain that are examined at a time.
 const pilotPortion = 10
 
@@ -132,11 +136,9 @@ func (p *Pilot) walk(ctx context.Context, w *Whitening, s Settings, early bool) 
 	if err != nil {
 		return nil, err
 	}
-	var sampler *mcmc.Sampler
-	defer func() { sampler.Close() }()
+	on = on.Keyed("pilot", pilots.Add(1)) // its programs are for all portions of these chains
 	sample := func(kernel SplitHMC, warmUp, draws int, seed uint64) (*mcmc.Result, error) {
-		sampler.Problem = on
-		r, err := sampler.Sample(ctx, mcmc.Settings{
+		r, err := mcmc.Sample(ctx, on, kernel, mcmc.Settings{
 			Chains: s.Chains, Draws: draws, WarmUp: warmUp, Seed: seed, DType: s.DType, Engine: s.Engine,
 		})
 		p.cost.FullGradients += (max(0, warmUp) + draws) * s.Chains * kernel.Steps // also where none was accepted
@@ -149,10 +151,6 @@ func (p *Pilot) walk(ctx context.Context, w *Whitening, s Settings, early bool) 
 	}
 	// The step.
 	for i, kernel := range pilotSteps {
-		if sampler != nil {
-			sampler.Close()
-		}
-		sampler = &mcmc.Sampler{Kernel: kernel}
 		r, err := sample(kernel, 10, pilotPortion, s.Seed)
 		if err != nil && (i+1 == len(pilotSteps) || !errors.Is(err, mcmc.ErrStuck)) {
 			return nil, err

@@ -1,0 +1,282 @@
+package fit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/density"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Job is one call of Fit or Sample for a method: the settings of the run, with their defaults filled in, and the model
+// and its data, checked against each other. For a call of Sample, Data has no model (Bound is nil) and no rows.
+type Job struct {
+	run.Settings
+	*Data
+
+	method    Method
+	described json.RawMessage  // the method with its settings
+	identity  json.RawMessage  // the same, or of a Stage's method, for checkpoints
+	problem   *density.Problem // of Sample, or of a Stage
+	psi       *tensors.Tensor  // [W], of a Stage
+	trained   string           // identifies the draws of Data.Trained
+	inner     bool             // a Stage that is not shown
+	chosen    map[string]any
+	*clock
+}
+
+// clock is the time of a call, which all of its stages share.
+type clock struct {
+	begun   time.Time
+	earlier time.Duration // of the earlier sessions of a resumed run
+}
+
+func newTimed() *Job { return &Job{chosen: map[string]any{}, clock: &clock{begun: time.Now()}} }
+
+// Elapsed is the time of the call so far, and of the earlier sessions of a run that it resumes.
+func (c *clock) Elapsed() time.Duration { return c.earlier + time.Since(c.begun) }
+
+// SampleAll makes every parameter of the model stochastic, those of its likelihood too, for a method that trains none.
+// It is an error if the model shares weights or biases. Fit calls it for every method that is OfDensity.
+func (j *Job) SampleAll() error {
+	if j.Bound.W == 0 {
+		return nil
+	}
+	var shared []string
+	for _, slot := range j.Bound.Slots {
+		if !slot.Stochastic && (slot.Kind == nn.Weights || slot.Kind == nn.Biases) {
+			shared = append(shared, slot.Name)
+		}
+	}
+	if len(shared) > 0 {
+		return fmt.Errorf("%s: the model has shared parameters (%s), and this method trains none: leave out "+
+			"Model.Stochastic, so that it samples all, or train them first, for instance with baseline.MAP, and continue "+
+			"with fit.From", j.Owner, strings.Join(shared, ", "))
+	}
+	whole, err := j.Whole()
+	if err != nil {
+		return err
+	}
+	j.Data = whole
+	return nil
+}
+
+// Density is the log-density to sample, as a problem: of a call of Sample or a Stage the one that it was given, and of
+// Fit the posterior of phi given all rows, at the psi of Trained, whose chains begin at draws from the prior (see
+// density.NewProblem). atOnce is about how many points are evaluated at once.
+func (j *Job) Density(atOnce int) (density.Problem, error) {
+	if j.problem != nil {
+		return *j.problem, nil
+	}
+	x, y, err := j.Tensors(j.DType, j.Parts.Train)
+	if err != nil {
+		return density.Problem{}, err
+	}
+	psi, err := j.shared()
+	if err != nil {
+		return density.Problem{}, err
+	}
+	problem, err := density.NewProblem(j.Engine, j.Bound, x, y, psi, atOnce, j.Devices)
+	if err != nil {
+		return density.Problem{}, fmt.Errorf("%s: %w", j.Owner, err)
+	}
+	return problem, nil
+}
+
+// Starts are the points at which chains continue a trained posterior, [J, D]: its particles, drawn by their weights;
+// nil if there is none, or the Stage's problem has its own.
+func (j *Job) Starts(chains int) (*tensors.Tensor, error) {
+	if j.Data.Trained == nil || j.problem != nil && j.problem.Start != nil {
+		return nil, nil
+	}
+	_, start, err := density.ChainStarts(j.Data.Trained, j.DType, chains, j.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", j.Owner, err)
+	}
+	return start, nil
+}
+
+// shared is the psi, [W], at which phi is sampled; nil if nothing is shared.
+func (j *Job) shared() (*tensors.Tensor, error) {
+	if j.psi != nil || j.Data.Trained == nil {
+		return j.psi, nil
+	}
+	psi, _, err := density.ChainStarts(j.Data.Trained, j.DType, 1, j.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", j.Owner, err)
+	}
+	return psi, nil
+}
+
+// Stage is a part of a method that another method does, such as the chains after a training.
+type Stage struct {
+	Name    string // its checkpoint has the name appended, and its progress begins with it
+	Method  OfDensity
+	Problem density.Problem // what it samples
+	Psi     *tensors.Tensor // [W], the shared parameters of the draws' posterior; nil if there are none
+	// Inner says that the draws are not those of the job's posterior: they are not shown to Observe and Steps.
+	Inner bool
+}
+
+// RunStage prepares and runs a stage, with the job's settings. The result's Posterior is the job's, with these draws;
+// nil for an inner stage.
+func (j *Job) RunStage(ctx context.Context, s Stage) (*Result, error) {
+	stage := *j
+	stage.problem, stage.psi, stage.inner = &s.Problem, s.Psi, j.inner || s.Inner
+	if j.Checkpoint != "" {
+		stage.Checkpoint = j.Checkpoint + "." + s.Name
+	}
+	if stage.inner {
+		stage.Observe = nil
+	}
+	if report := j.Settings.Progress; report != nil {
+		stage.Settings.Progress = func(p run.Progress) {
+			p.Stage = strings.TrimSuffix(s.Name+": "+p.Stage, ": ")
+			report(p)
+		}
+	}
+	prepared, err := s.Method.Prepare(&stage)
+	if err != nil {
+		return nil, err
+	}
+	own, err := described(prepared)
+	if err != nil {
+		return nil, err
+	}
+	stage.identity = json.RawMessage(fmt.Sprintf(`{"stage": %s, "of": %s}`, own, j.identity))
+	result, err := prepared.Run(ctx, &stage)
+	if result == nil || stage.inner {
+		return result, err
+	}
+	return result, errors.Join(err, stage.complete(result))
+}
+
+// Choose adds to the provenance what a run has chosen, such as an adapted step size, where the settings have what the
+// user has set.
+func (j *Job) Choose(what string, value any) { j.chosen[what] = value }
+
+// complete makes the posterior of a result's draws, unless the method has.
+func (j *Job) complete(r *Result) error {
+	if r.Posterior != nil {
+		return nil
+	}
+	if r.Draws.Phi == nil {
+		return fmt.Errorf("fit: the result of %T.Run has neither Draws nor a Posterior", j.method)
+	}
+	if j.Bound == nil {
+		return nil
+	}
+	p, err := j.PosteriorOf(r.Draws, bayes.Provenance{Status: string(r.Status), Approximation: r.Approximation})
+	if err != nil {
+		return fmt.Errorf("fit: the draws of %T: %w", j.method, err)
+	}
+	r.Posterior = p
+	return nil
+}
+
+// PosteriorOf is the posterior of draws, for Settings.Observe and for a result. Of the provenance the caller gives the
+// status, empty before the end, and what else the job does not know: Approximation, LikelihoodPower, and Rows that are
+// held elsewhere.
+func (j *Job) PosteriorOf(draws bayes.Draws, from bayes.Provenance) (*bayes.Posterior, error) {
+	if draws.Psi == nil && j.Bound.W > 0 {
+		var err error
+		if draws.Psi, err = j.shared(); err != nil {
+			return nil, err
+		}
+	}
+	settings := map[string]any{"method": j.described, "dtype": j.DType.String()}
+	if len(j.chosen) > 0 {
+		settings["chosen"] = j.chosen
+	}
+	written, err := json.Marshal(settings)
+	if err != nil {
+		return nil, fmt.Errorf("%s: what %T has chosen: %w", j.Owner, j.method, err)
+	}
+	from.Algorithm, from.Seed, from.Settings = j.Owner+": "+j.method.Title(), j.Seed, written
+	return j.Posterior(draws, from, j.Engine)
+}
+
+// Identity returns the parts in which a run of the job and its checkpoint must agree: the data and the model, or the
+// problem of Sample or a Stage; seed, method and backend.
+func (j *Job) Identity() (parts []run.Part, err error) {
+	if j.problem != nil {
+		parts, err = j.problem.Identity()
+	} else {
+		parts, err = j.ofData()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if j.trained != "" {
+		parts = append(parts, run.Part{Name: "trained posterior", Value: j.trained})
+	}
+	settings, err := json.Marshal(map[string]any{
+		"method": j.identity, "dtype": j.DType.String(), "devices": j.Devices,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return append(parts,
+		run.Part{Name: "seed", Value: fmt.Sprint(j.Seed)},
+		run.Part{Name: "settings", Value: string(settings)},
+		run.Part{Name: "backend", Value: j.Engine.Name()},
+	), nil
+}
+
+// ofData identifies the model and the rows of its parts; those of validation decide where a training ends.
+func (j *Job) ofData() ([]run.Part, error) {
+	model, err := json.Marshal(j.Bound.Model)
+	if err != nil {
+		return nil, fmt.Errorf("the model cannot be written as JSON: %w", err)
+	}
+	rows := j.Hash()
+	if part := j.Parts.Validation; part != nil {
+		rows += ", validation " + part.Hash()
+	}
+	return []run.Part{{Name: "data", Value: rows}, {Name: "model", Value: string(model)}}, nil
+}
+
+// Session is a run of a machine with the job's checkpoint, for Loop. The format names the checkpoint's, with its version.
+func (j *Job) Session(m run.Machine, format string) *run.Run {
+	return run.New(m, run.Options{
+		Owner: j.Owner, Checkpoint: j.Checkpoint, Format: format, Every: j.CheckpointEvery, Replace: j.Replace,
+		Progress: j.Settings.Progress,
+	})
+}
+
+// Loop makes the steps of a session. After an error its Status says whether there is a result, as for run.Run.Loop.
+func (j *Job) Loop(ctx context.Context, session *run.Run) error {
+	begun := time.Now()
+	err := session.Loop(ctx)
+	j.earlier += max(0, session.Elapsed()-time.Since(begun))
+	return err
+}
+
+// Inner says that the job is an inner Stage, whose draws have no posterior.
+func (j *Job) Inner() bool { return j.inner || j.Bound == nil }
+
+// Dim is D, the number of coordinates that the job samples.
+func (j *Job) Dim() int {
+	if j.problem != nil {
+		return j.problem.Dim
+	}
+	return j.Bound.D
+}
+
+// described is a method with its settings, as JSON, by which a checkpoint knows it.
+func described(m Method) (json.RawMessage, error) {
+	written, err := json.Marshal(map[string]any{"type": fmt.Sprintf("%T", m), "settings": m})
+	if err != nil {
+		return nil, fmt.Errorf("fit: the settings of %T cannot be written as JSON, by which a checkpoint knows them: %w", m,
+			err)
+	}
+	return written, nil
+}
