@@ -79,8 +79,7 @@ and the exit status is not 0. The backend is $GOMLX_BACKEND if that is set, or e
 		Cell: func(cell, cells int, took float64) { fmt.Printf("  cell %d of %d, %.1f s\n", cell, cells, took) },
 	}
 	for _, name := range names {
-		kept, err := forewarn(os.Stdout, root, cache, name, *timeout)
-		if err != nil {
+		if err := forewarn(os.Stdout, root, name, *timeout); err != nil {
 			return err
 		}
 		fmt.Printf("gobnn: running notebooks/%s.ipynb\n", name)
@@ -88,48 +87,31 @@ and the exit status is not 0. The backend is $GOMLX_BACKEND if that is set, or e
 		if err := runner.Run(ctx, name); err != nil {
 			return err
 		}
-		seconds := time.Since(start).Seconds()
-		fmt.Printf("gobnn: done in %.1f s: with its figures it is %s; results are kept in %s\n", seconds,
-			filepath.Join(into, name+".ipynb"), cache)
-		if err := took.Note(name+".ipynb", seconds, kept); err != nil {
-			return err
-		}
+		fmt.Printf("gobnn: done in %.1f s: with its figures it is %s; results are kept in %s\n",
+			time.Since(start).Seconds(), filepath.Join(into, name+".ipynb"), cache)
 	}
 	return nil
 }
 
-// forewarn warns that a notebook will take an hour or more, as it did here or where its results were recorded. It also
-// warns if the notebook may take as long because some of its studies are not timed. kept says whether something that it
-// needs is kept here already. limit is the longest time that a cell may take; 0: none.
-func forewarn(out io.Writer, root, cache, name string, limit time.Duration) (kept bool, err error) {
-	here, err := took.Measured()
-	if err != nil {
-		return false, err
-	}
+// forewarn warns that a notebook will take an hour or more where nothing of it is kept yet: its results took as long
+// when they were recorded, or some of its studies are not timed. limit is the longest time that a cell may take; 0:
+// none.
+func forewarn(out io.Writer, root, name string, limit time.Duration) error {
 	recorded, err := took.Recorded(root)
 	if err != nil {
-		return false, err
+		return err
 	}
-	path := filepath.Join(root, "notebooks", name+".ipynb")
-	estimate, untimed, err := took.Notebook(recorded, path)
+	estimate, untimed, err := took.Notebook(recorded, filepath.Join(root, "notebooks", name+".ipynb"))
 	if err != nil {
-		return false, err
+		return err
 	}
-	if kept, err = took.Kept(cache, path); err != nil {
-		return false, err
+	if estimate < time.Hour.Seconds() && len(untimed) == 0 {
+		return nil
 	}
-	times := here[name+".ipynb"]
-	seconds, known := cmp.Or(times.Nothing, estimate), times.Nothing > 0 || len(untimed) == 0
-	if kept && times.Kept > 0 {
-		seconds, known = times.Kept, true
+	fmt.Fprintf(out, "gobnn: %s.ipynb may take an hour or more: %s. Ctrl-C stops it: repetitions that are done are kept\n",
+		name, cmp.Or(took.Line(estimate, untimed...), "its studies are not timed yet"))
+	if limit > 0 {
+		fmt.Fprintf(out, "gobnn: a cell that takes more than %v fails; -timeout 0 lifts the limit\n", limit)
 	}
-	if seconds >= time.Hour.Seconds() || !known {
-		line := cmp.Or(took.Line(times, estimate, untimed...), "its studies are not timed yet")
-		fmt.Fprintf(out, "gobnn: %s.ipynb may take an hour or more: %s. Ctrl-C stops it: repetitions that are done are "+
-			"kept\n", name, line)
-		if limit > 0 {
-			fmt.Fprintf(out, "gobnn: a cell that takes more than %v fails; -timeout 0 lifts the limit\n", limit)
-		}
-	}
-	return kept, nil
+	return nil
 }

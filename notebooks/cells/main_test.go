@@ -116,7 +116,7 @@ func TestStart(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		lines := strings.Split(string(out), "\n")
-		if want := `--kernel|"-ldflags=-s -X 'a.b=c d'"|` + filepath.Join(env, "cells") + ":"; !strings.HasPrefix(lines[0],
+		if want := `--kernel|'-ldflags=-s' "-ldflags=-X 'a.b=c d'"|` + filepath.Join(env, "cells") + ":"; !strings.HasPrefix(lines[0],
 			want) {
 			t.Errorf("%q, want it to begin with %q", lines[0], want)
 		}

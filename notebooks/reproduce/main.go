@@ -5,7 +5,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,8 +21,6 @@ import (
 	"gobnn/notebooks/setup"
 	"gobnn/notebooks/study"
 	"gobnn/notebooks/took"
-
-	"github.com/google/renameio/v2"
 )
 
 func main() {
@@ -50,18 +47,13 @@ func list(args []string, out io.Writer) error {
 
 Lists the notebooks, and every table and figure of results in the five papers with its ID, its state and what it shows.
 A NAME is that of a notebook, a paper (such as ohsmc) or a study (ohsmc.table8): only these are listed. Studies that can
-be run come first. The states are "reduced", with what was reduced, and "not yet". Times are with the
-default flags: on this machine if the study has run here, from nothing (no results kept from earlier runs) or from kept
-results; or else the total time recorded with the committed results.
+be run come first. The states are "reduced", with what was reduced, and "not yet". Times are the total recorded with
+the committed results, which were computed from nothing (no results kept from earlier runs).
 `, args)
 	if err != nil {
 		return err
 	}
 	recorded, err := recordedTimes()
-	if err != nil {
-		return err
-	}
-	here, err := took.Measured()
 	if err != nil {
 		return err
 	}
@@ -78,7 +70,7 @@ results; or else the total time recorded with the committed results.
 		return err
 	}
 	width := program.Width(out)
-	if err := listNotebooks(out, width, folder, notebooks, asked, here, recorded); err != nil {
+	if err := listNotebooks(out, width, folder, notebooks, asked, recorded); err != nil {
 		return err
 	}
 	for _, group := range []struct {
@@ -102,7 +94,7 @@ results; or else the total time recorded with the committed results.
 					named = true
 				}
 				entry(out, width, s.ID, string(s.State())+": "+s.Title, unsaid(s, before),
-					took.Line(here[s.ID], took.Study(recorded, s.ID)))
+					took.Line(took.Study(recorded, s.ID)))
 				before = append(before, s)
 			}
 		}
@@ -171,7 +163,7 @@ func entry(out io.Writer, width int, name string, paragraphs ...string) {
 }
 
 // listNotebooks lists the notebooks that are asked for: a line each, with the time that it takes and its title.
-func listNotebooks(out io.Writer, width int, folder string, notebooks, asked []string, here map[string]took.Here,
+func listNotebooks(out io.Writer, width int, folder string, notebooks, asked []string,
 	recorded map[took.Row]took.Cost) error {
 	headed := false
 	for _, name := range notebooks {
@@ -191,14 +183,13 @@ func listNotebooks(out io.Writer, width int, folder string, notebooks, asked []s
 		if err != nil {
 			return err
 		}
-		times := here[name+".ipynb"]
 		if len(asked) > 0 {
-			entry(out, width, name, title, cmp.Or(took.Line(times, estimate, untimed...), "not timed yet"))
+			entry(out, width, name, title, cmp.Or(took.Line(estimate, untimed...), "not timed yet"))
 			continue
 		}
 		minutes := "not timed"
-		if seconds := cmp.Or(times.Nothing, estimate); seconds > 0 {
-			if minutes = took.Text(seconds); times.Nothing == 0 && len(untimed) > 0 {
+		if estimate > 0 {
+			if minutes = took.Text(estimate); len(untimed) > 0 {
 				minutes = "over " + minutes
 			}
 		}
@@ -247,18 +238,13 @@ var runOne = study.Experiment.Run
 type request struct {
 	studies []study.Experiment
 	options study.Options
-	file    string // for the numbers; empty: none
 	record  bool
-	whole   bool // no flag changes how much is computed
 }
 
 // reproduce runs studies and prints their tables.
 func reproduce(ctx context.Context, args []string, out, progress io.Writer) error {
 	asked, err := parsed(args)
 	if err != nil {
-		return err
-	}
-	if err := writable(asked.file); err != nil {
 		return err
 	}
 	var records *recorder
@@ -277,16 +263,13 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 	shown := newStatus(progress, recorded)
 	asked.options.Progress, asked.options.Repetition = shown.say, shown.repetition
 
-	all := []study.Cell{} // not nil: an empty list, not null, in the file
 	for _, s := range asked.studies {
 		cells, err := asked.run(ctx, s, out, shown)
-		all = append(all, cells...)
-		if writeErr := errors.Join(writeJSON(asked.file, all), records.take(cells)); writeErr != nil {
-			return errors.Join(err, writeErr)
+		if recordErr := records.take(cells); recordErr != nil {
+			return errors.Join(err, recordErr)
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted: what is done is kept; go on with: go run ./notebooks reproduce %s",
-				quoted(without(args, "fresh")))
+			return errors.New("interrupted: what is done is kept; the same command (without -fresh) goes on from there")
 		}
 		if err != nil {
 			return err
@@ -308,8 +291,6 @@ func parsed(args []string) (request, error) {
 	methods := flags.String("methods", "", "only these `methods`, separated by commas (default: all of the study's)")
 	flags.StringVar(&o.FigureDir, "figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")
 	flags.StringVar(&o.FigureFormat, "format", "png", "`format` of the figures: png, svg or pdf")
-	flags.StringVar(&asked.file, "json", "",
-		"also write the numbers to `FILE`: a list with one object for each cell of the table")
 	flags.BoolVar(&asked.record, "record", false, "also put the numbers into notebooks/results and "+
 		"notebooks/RESULTS.md; without an ID: write RESULTS.md again from notebooks/results")
 	flags.BoolVar(&o.Fresh, "fresh", false, "compute everything again instead of using kept results")
@@ -347,7 +328,6 @@ are those of "go run ./notebooks list".
 		}
 		asked.studies = append(asked.studies, s)
 	}
-	asked.whole = whole(flags)
 	return asked, nil
 }
 
@@ -357,23 +337,17 @@ func (r request) run(ctx context.Context, s study.Experiment, out io.Writer, sho
 	stop := shown.tick()
 	cells, err := runOne(s, ctx, r.options)
 	stop()
-	seconds := time.Since(start).Seconds()
-	computed, kept := shown.counted()
 	fmt.Fprintf(out, "%s: %s\n", s.ID, s.Title)
 	if s.Note != "" {
 		fmt.Fprintf(out, "(%s)\n", s.Note)
 	}
 	fmt.Fprint(out, study.Text(cells))
-	fmt.Fprintf(out, "%.1f s now; a row's seconds are those of its repetitions when they were computed\n", seconds)
+	fmt.Fprintf(out, "%.1f s now; a row's seconds are those of its repetitions when they were computed\n",
+		time.Since(start).Seconds())
 	if err != nil {
 		err = fmt.Errorf("%s: %w", s.ID, err)
 	}
-	err = errors.Join(err, where(out, s, r.options))
-	// A study that began with some repetitions kept took neither the one time nor the other.
-	if err == nil && r.whole && (computed == 0 || kept == 0) {
-		err = took.Note(s.ID, seconds, kept > 0)
-	}
-	return cells, err
+	return cells, errors.Join(err, where(out, s, r.options))
 }
 
 // where says where the figure and the repetitions of a study lie.
@@ -393,15 +367,6 @@ func where(out io.Writer, s study.Experiment, o study.Options) error {
 		fmt.Fprintf(out, "kept results: %s\n", folder)
 	}
 	return nil
-}
-
-// whole says whether no flag was given that changes how much is computed.
-func whole(flags *flag.FlagSet) bool {
-	same := true
-	flags.Visit(func(f *flag.Flag) {
-		same = same && slices.Contains([]string{"figures", "format", "json", "record", "fresh"}, f.Name)
-	})
-	return same
 }
 
 // recorder adds cells, with the commit that computed them, to the project's records. A nil recorder does nothing.
@@ -453,29 +418,6 @@ func (r *recorder) take(cells []study.Cell) error {
 	return r.Save()
 }
 
-// quoted is the arguments as a shell reads them.
-func quoted(args []string) string {
-	var out []string
-	for _, a := range args {
-		if strings.ContainsAny(a, " '\"$\\") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		out = append(out, a)
-	}
-	return strings.Join(out, " ")
-}
-
-// without is the arguments without a boolean flag: a run is not resumed with -fresh, which would begin again.
-func without(args []string, name string) []string {
-	var out []string
-	for _, a := range args {
-		if flagName, _, _ := strings.Cut(strings.TrimLeft(a, "-"), "="); !strings.HasPrefix(a, "-") || flagName != name {
-			out = append(out, a)
-		}
-	}
-	return out
-}
-
 // names returns the parts of a list with commas, without space or empty ones.
 func names(list string) []string {
 	var out []string
@@ -485,31 +427,4 @@ func names(list string) []string {
 		}
 	}
 	return out
-}
-
-// writable is an error if writeJSON cannot write a file: it is called first, not after hours of computing.
-func writable(file string) error {
-	if file == "" {
-		return nil
-	}
-	pending, err := renameio.NewPendingFile(file)
-	if err != nil {
-		return fmt.Errorf("-json: %w", err)
-	}
-	return pending.Cleanup()
-}
-
-// writeJSON writes the cells to a file, whole or not at all; no name, no file.
-func writeJSON(file string, cells []study.Cell) error {
-	if file == "" {
-		return nil
-	}
-	data, err := json.MarshalIndent(cells, "", "  ")
-	if err != nil {
-		return fmt.Errorf("-json: %w", err)
-	}
-	if err := renameio.WriteFile(file, append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("-json: %w", err)
-	}
-	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 
 	"gobnn/notebooks/program"
 	"gobnn/notebooks/study"
-	"gobnn/notebooks/took"
 )
 
 // A note that an earlier study has too is named by that, and so is its end.
@@ -32,12 +30,6 @@ func TestUnsaid(t *testing.T) {
 
 func TestList(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", t.TempDir())
-	here := map[string]float64{"ohsmc.table8": 1260, "quickstart.ipynb": 1380} // the seconds that they took
-	for name, seconds := range here {
-		if err := took.Note(name, seconds, false); err != nil {
-			t.Fatal(err)
-		}
-	}
 	var out bytes.Buffer
 	if err := dispatch(context.Background(), []string{"list"}, &out, &out); err != nil {
 		t.Fatal(err)
@@ -62,13 +54,13 @@ func TestList(t *testing.T) {
 	}
 	// The notebooks come first, a line each: what it is called, how long it takes, what it shows.
 	first, _, _ := strings.Cut(out.String(), "\nCAN BE RUN")
-	const line = "\n  quickstart  23 min        Quickstart: a "
+	const line = "\n  quickstart  not timed     Quickstart: a "
 	if n := strings.Count(first, "\n"); n > 10 || !strings.Contains(first, line) {
 		t.Errorf("it begins with %d lines, want ten with the notebooks: %s", n, first)
 	}
-	_, after, _ := strings.Cut(words, " ohsmc.table8 ")
-	if at := strings.Index(after, "here from nothing "+took.Text(here["ohsmc.table8"])); at < 0 || at > 500 {
-		t.Errorf("ohsmc.table8 is listed without its time here: %.500s", after)
+	_, after, _ := strings.Cut(words, " gohsmc.table1 ")
+	if at := strings.Index(after, "what is recorded took "); at < 0 || at > 500 {
+		t.Errorf("gohsmc.table1 is listed without its time: %.500s", after)
 	}
 }
 
@@ -108,15 +100,14 @@ func TestReproduceBadInput(t *testing.T) {
 		args []string
 		says string
 	}{
-		"no study":          {[]string{}, "which study"},
-		"unknown study":     {[]string{"ohsmc.table99"}, "ohsmc.table8"},
-		"one that is not":   {[]string{notYet(t)}, "not yet"},
-		"negative reps":     {[]string{"ohsmc.table8", "-reps", "-1"}, "-reps -1"},
-		"negative epochs":   {[]string{"ohsmc.table8", "-epochs", "-2"}, "-epochs -2"},
-		"evidence, epochs":  {[]string{"pmcnet.evidence", "-epochs", "4"}, "leave out -epochs"},
-		"unknown data set":  {[]string{"ohsmc.table8", "-data", "yacht,jacht"}, `"jacht"`},
-		"unknown, flagged":  {[]string{"-reps", "1", "nope"}, `"nope"`},
-		"unwritable result": {[]string{"ohsmc.table8", "-json", "/no/such/folder/x.json"}, "/no/such/folder"},
+		"no study":         {[]string{}, "which study"},
+		"unknown study":    {[]string{"ohsmc.table99"}, "ohsmc.table8"},
+		"one that is not":  {[]string{notYet(t)}, "not yet"},
+		"negative reps":    {[]string{"ohsmc.table8", "-reps", "-1"}, "-reps -1"},
+		"negative epochs":  {[]string{"ohsmc.table8", "-epochs", "-2"}, "-epochs -2"},
+		"evidence, epochs": {[]string{"pmcnet.evidence", "-epochs", "4"}, "leave out -epochs"},
+		"unknown data set": {[]string{"ohsmc.table8", "-data", "yacht,jacht"}, `"jacht"`},
+		"unknown, flagged": {[]string{"-reps", "1", "nope"}, `"nope"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOBNN_CACHE", t.TempDir())
@@ -135,98 +126,54 @@ func TestReproduceBadInput(t *testing.T) {
 	}
 }
 
-// TestReproduceInterrupted: a study that is stopped before its first repetition leaves an empty list and says how to go
-// on.
+// A study that is stopped before its first repetition says how to go on.
 func TestReproduceInterrupted(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", t.TempDir())
-	file := filepath.Join(t.TempDir(), "cells.json")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var out bytes.Buffer
-	err := dispatch(ctx, []string{"reproduce", "ohsmc.table8", "-data", "yacht", "-fresh", "-json", file}, &out, &out)
-	if err == nil || !strings.Contains(err.Error(), "go run ./notebooks reproduce ohsmc.table8 -data yacht -json "+file) {
-		t.Errorf("error %v, want the command that goes on", err)
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cells := []study.Cell{{}}
-	if err := json.Unmarshal(data, &cells); err != nil || len(cells) != 0 {
-		t.Errorf("the file holds %s (%v), want an empty list", data, err)
+	err := dispatch(ctx, []string{"reproduce", "ohsmc.table8", "-data", "yacht", "-fresh"}, &out, &out)
+	if err == nil || !strings.Contains(err.Error(), "the same command (without -fresh) goes on from there") {
+		t.Errorf("error %v, want how to go on", err)
 	}
 }
 
-// TestReproduceNotes: it says where figures and results lie, if they are there, and keeps how long a study took if that
-// is the time from nothing or from kept results with the study's own settings.
-func TestReproduceNotes(t *testing.T) {
-	for name, c := range map[string]struct {
-		args  []string
-		kept  []bool // of each repetition
-		files bool   // the figure and the results are there
-		noted string
-	}{
-		"from nothing":    {nil, []bool{false, false}, true, "nothing"},
-		"from kept":       {[]string{"-format", "svg"}, []bool{true, true}, true, "kept"},
-		"from some":       {nil, []bool{true, false}, true, ""},
-		"fewer":           {[]string{"-reps", "1"}, []bool{false}, true, ""},
-		"nothing is kept": {nil, nil, false, "nothing"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("GOBNN_CACHE", t.TempDir())
-			var figure, folder string
-			runOne = func(s study.Experiment, _ context.Context, o study.Options) ([]study.Cell, error) {
-				for _, kept := range c.kept {
-					o.Repetition(study.Repetition{Study: s.ID, Of: len(c.kept), Done: true, Kept: kept})
+// It says where figures and results lie, if they are there; without numbers it prints no table.
+func TestReproduceSays(t *testing.T) {
+	for _, files := range []bool{false, true} {
+		t.Setenv("GOBNN_CACHE", t.TempDir())
+		var figure, folder string
+		runOne = func(s study.Experiment, _ context.Context, o study.Options) ([]study.Cell, error) {
+			var errs [2]error
+			figure, errs[0] = o.FigureFile(s.ID)
+			folder, errs[1] = o.ResultDir()
+			if files {
+				for _, dir := range []string{filepath.Dir(figure), folder} {
+					errs[0] = errors.Join(errs[0], os.MkdirAll(dir, 0o755))
 				}
-				var errs [2]error
-				figure, errs[0] = o.FigureFile(s.ID)
-				folder, errs[1] = o.ResultDir()
-				if c.files {
-					for _, dir := range []string{filepath.Dir(figure), folder} {
-						errs[0] = errors.Join(errs[0], os.MkdirAll(dir, 0o755))
-					}
-					errs[1] = errors.Join(errs[1], os.WriteFile(figure, nil, 0o644))
-				}
-				return nil, errors.Join(errs[:]...)
+				errs[1] = errors.Join(errs[1], os.WriteFile(figure, nil, 0o644))
 			}
-			t.Cleanup(func() { runOne = study.Experiment.Run })
-			var out bytes.Buffer
-			err := dispatch(context.Background(), append([]string{"reproduce", "ohsmc.fig1"}, c.args...), &out, &out)
-			if err != nil {
-				t.Fatal(err)
+			return nil, errors.Join(errs[:]...)
+		}
+		t.Cleanup(func() { runOne = study.Experiment.Run })
+		var out bytes.Buffer
+		if err := dispatch(context.Background(), []string{"reproduce", "ohsmc.fig1"}, &out, &out); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "method") && strings.Contains(out.String(), "metric") {
+			t.Errorf("without numbers it prints the head of a table: %s", out.String())
+		}
+		for _, line := range []string{"figure: " + figure + "\n", "kept results: " + folder + "\n"} {
+			if strings.Contains(out.String(), line) != files {
+				t.Errorf("the files are there: %v; it says %q, looked for %q", files, out.String(), line)
 			}
-			if strings.Contains(out.String(), "method") && strings.Contains(out.String(), "metric") {
-				t.Errorf("without numbers it prints the head of a table: %s", out.String())
-			}
-			for _, line := range []string{"figure: " + figure + "\n", "kept results: " + folder + "\n"} {
-				if strings.Contains(out.String(), line) != c.files {
-					t.Errorf("the files are there: %v; it says %q, looked for %q", c.files, out.String(), line)
-				}
-			}
-			times, err := took.Measured()
-			if err != nil {
-				t.Fatal(err)
-			}
-			here := times["ohsmc.fig1"]
-			if here.Nothing > 0 != (c.noted == "nothing") || here.Kept > 0 != (c.noted == "kept") {
-				t.Errorf("noted %+v, want that it took its time from %q", here, c.noted)
-			}
-		})
+		}
 	}
 }
 
 func TestNames(t *testing.T) {
 	if got := strings.Join(names(" yacht, boston,,"), "|"); got != "yacht|boston" {
 		t.Errorf("names %q", got)
-	}
-}
-
-// What to go on with can be pasted into a shell.
-func TestQuoted(t *testing.T) {
-	got := quoted([]string{"gohsmc.table1", "-methods", "Random Walk,VI", `it's`})
-	if want := `gohsmc.table1 -methods 'Random Walk,VI' 'it'\''s'`; got != want {
-		t.Errorf("%s, want %s", got, want)
 	}
 }
 

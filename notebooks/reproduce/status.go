@@ -102,12 +102,3 @@ func (s *status) draw() {
 	line := []rune(s.line())
 	fmt.Fprintf(s.out, "\r\x1b[K%s", string(line[:min(len(line), max(1, s.width()-1))]))
 }
-
-// counted returns the numbers of repetitions since its last call: computed, and kept from before.
-func (s *status) counted() (computed, kept int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	computed, kept = s.pace.Computed, s.pace.Kept
-	s.pace.Computed, s.pace.Kept = 0, 0
-	return computed, kept
-}

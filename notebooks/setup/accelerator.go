@@ -31,11 +31,10 @@ var accelerators = map[string]struct {
 	what         string
 	requirements string
 	systems      []string // GOOS/GOARCH
-	bytes        float64  // installed, and while pip unpacks the largest wheel
 	python       string   // what a plugin without a build for a Python says
 }{
-	"cuda": {"plugin for CUDA", cudaRequirements, []string{"linux/amd64", "linux/arm64"}, 5.5e9, ""},
-	"tpu": {"plugin for TPUs", tpuRequirements, []string{"linux/amd64"}, 1.2e9,
+	"cuda": {"plugin for CUDA", cudaRequirements, []string{"linux/amd64", "linux/arm64"}, ""},
+	"tpu": {"plugin for TPUs", tpuRequirements, []string{"linux/amd64"},
 		"; it has builds for Python 3.11 and later"},
 }
 
@@ -49,9 +48,6 @@ func (s *Setup) EnsureAccelerator(ctx context.Context, kind string) error {
 	}
 	if err := servedBy(a.what, a.systems, runtime.GOOS+"/"+runtime.GOARCH); err != nil {
 		return err
-	}
-	if s.freeBytes == nil {
-		s.freeBytes = diskFree
 	}
 	env, err := environment.Dir()
 	if err != nil {
@@ -88,16 +84,13 @@ func servedBy(what string, systems []string, system string) error {
 
 // installAccelerator fills the folder that link is to point to, under the cache folder's lock.
 func (s *Setup) installAccelerator(ctx context.Context, env, link, pins, kind string) error {
-	a, cache := accelerators[kind], filepath.Dir(link)
-	if err := s.hold(ctx, cache); err != nil {
+	a := accelerators[kind]
+	if err := s.hold(ctx, filepath.Dir(link)); err != nil {
 		return err
 	}
 	defer s.lock.Close()
 	if stamped(link, pins) { // another set-up made it while this one waited
 		return nil
-	}
-	if err := s.roomFor(cache, a.bytes); err != nil {
-		return err
 	}
 	start, target := time.Now(), link+"-"+pins
 	p := newProgress(s.Out, 1)

@@ -74,7 +74,7 @@ func newWorld(t *testing.T) *world {
 	for _, name := range pinnedFiles {
 		write(t, filepath.Join(root, "notebooks", name), "pinned "+name)
 	}
-	w.setup = Setup{Root: root, Out: io.Discard, Help: true, freeBytes: func(string) (uint64, error) { return 1e12, nil }}
+	w.setup = Setup{Root: root, Out: io.Discard, Help: true}
 	for name, script := range map[string]string{"python3": fakePython, "go": fakeGo, "cc": fakeCompiler} {
 		write(t, filepath.Join(w.bin, name), script)
 	}

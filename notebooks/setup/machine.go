@@ -7,20 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"gobnn/notebooks/program"
-)
-
-// The bytes that a first set-up writes, as measured on Linux x86-64 with some margin: the environment with pip's cache,
-// Go's build cache, and Go's modules.
-const (
-	environmentBytes = 650e6
-	goCacheBytes     = 600e6
-	goModulesBytes   = 700e6
 )
 
 // machine describes this computer.
@@ -28,23 +18,19 @@ type machine struct {
 	python        string // the interpreter that the venv is made with
 	pythonVersion string
 	compiler      string
-	free          uint64 // bytes, where the environment goes
 }
 
 // minPython is the oldest Python 3 that the requirements are pinned for.
 const minPython = 10
 
-// inspect looks for what set-up needs from the system: Python with its venv module, a C compiler, room on the disk.
-func (s *Setup) inspect(ctx context.Context, cache string) (machine, error) {
+// inspect looks for what set-up needs from the system: Python with its venv module and a C compiler.
+func (s *Setup) inspect(ctx context.Context) (machine, error) {
 	var m machine
 	var err error
 	if m.python, m.pythonVersion, err = s.findPython(ctx); err != nil {
 		return m, err
 	}
-	if m.compiler, err = findCompiler(ctx, s.Root); err != nil {
-		return m, err
-	}
-	m.free, err = s.room(ctx, cache)
+	m.compiler, err = findCompiler(ctx, s.Root)
 	return m, err
 }
 
@@ -139,74 +125,3 @@ func findCompiler(ctx context.Context, root string) (string, error) {
 	}
 	return filepath.Base(path), nil
 }
-
-// room checks the free space where the environment and Go's caches go, and returns the former's.
-func (s *Setup) room(ctx context.Context, cache string) (uint64, error) {
-	places := map[string]float64{cache: environmentBytes}
-	for name, bytes := range map[string]float64{"GOCACHE": goCacheBytes, "GOMODCACHE": goModulesBytes} {
-		dir, err := program.Output(ctx, program.Command{Args: []string{"go", "env", name}, Dir: s.Root})
-		if err != nil {
-			return 0, fmt.Errorf("go env %s: %w", name, err)
-		}
-		if _, err := os.Stat(filepath.Join(dir, "cache", "download", "github.com", "gomlx")); err != nil {
-			places[dir] += bytes
-		}
-	}
-	need := map[uint64]float64{} // by device
-	on := map[uint64]string{}
-	for place, bytes := range places {
-		dir := existing(place)
-		device, err := deviceOf(dir)
-		if err != nil {
-			return 0, err
-		}
-		need[device] += bytes
-		on[device] = dir
-	}
-	for device, dir := range on {
-		if err := s.roomFor(dir, need[device]); err != nil {
-			return 0, err
-		}
-	}
-	return s.freeBytes(existing(cache))
-}
-
-// roomFor checks that the disk of dir has `need` bytes free.
-func (s *Setup) roomFor(dir string, need float64) error {
-	free, err := s.freeBytes(existing(dir))
-	if err == nil && float64(free) < need {
-		err = fmt.Errorf("%w: the disk of %s has %s free, set-up needs %s\n%s", errDiskFull, dir,
-			megabytes(int64(free)), megabytes(int64(need)), signs[0].mend)
-	}
-	return err
-}
-
-// existing is dir, or the nearest folder above it that exists.
-func existing(dir string) string {
-	for {
-		if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
-			return dir
-		}
-		dir = filepath.Dir(dir)
-	}
-}
-
-func deviceOf(dir string) (uint64, error) {
-	var stat syscall.Stat_t
-	if err := syscall.Stat(dir, &stat); err != nil {
-		return 0, fmt.Errorf("stat %s: %w", dir, err)
-	}
-	return uint64(stat.Dev), nil
-}
-
-// diskFree is the number of bytes that may still be written to dir's disk.
-func diskFree(dir string) (uint64, error) {
-	var stat syscall.Statfs_t
-	if err := syscall.Statfs(dir, &stat); err != nil {
-		return 0, fmt.Errorf("free space of %s: %w", dir, err)
-	}
-	return stat.Bavail * uint64(stat.Bsize), nil
-}
-
-// goVersion is the version of Go, for the progress line.
-func goVersion() string { return runtime.Version() }

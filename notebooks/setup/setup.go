@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -27,15 +28,11 @@ type Setup struct {
 	Python string    // the Python to make the venv with; empty: the first suitable one on PATH
 	Help   bool      // also what helps while typing, in JupyterLab
 
-	freeBytes func(dir string) (uint64, error) // nil: the disk's
-	lock      *os.File                         // while it builds
+	lock *os.File // while it builds
 }
 
 // Ensure makes the environment unless it exists with the same pins, and returns its folder; see Ready.
 func (s *Setup) Ensure(ctx context.Context) (string, error) {
-	if s.freeBytes == nil {
-		s.freeBytes = diskFree
-	}
 	cache, err := environment.CacheDir()
 	if err != nil {
 		return "", err
@@ -84,7 +81,7 @@ func (s *Setup) build(ctx context.Context, cache, env, pins string) error {
 	target := env + "-" + pins
 	fmt.Fprintf(s.Out, "gobnn: setting up in %s: once, one or two minutes, 100 MB of Python packages to download\n", cache)
 	if !whole(target, pins) { // else only the link is missing
-		if err := s.fill(ctx, cache, target, pins); err != nil {
+		if err := s.fill(ctx, target, pins); err != nil {
 			if ctx.Err() != nil {
 				err = fmt.Errorf("set-up stopped; the next one begins anew: %w", err)
 			}
@@ -111,16 +108,16 @@ func (s *Setup) hold(ctx context.Context, cache string) error {
 }
 
 // fill empties target, builds the environment in it, and stamps it.
-func (s *Setup) fill(ctx context.Context, cache, target, pins string) error {
+func (s *Setup) fill(ctx context.Context, target, pins string) error {
 	p := newProgress(s.Out, 5)
 	defer p.fail()
 
 	p.begin("this machine")
-	m, err := s.inspect(ctx, cache)
+	m, err := s.inspect(ctx)
 	if err != nil {
 		return err
 	}
-	p.update("Python %s, %s, %s, %s free", m.pythonVersion, m.compiler, goVersion(), megabytes(int64(m.free)))
+	p.update("Python %s, %s, %s", m.pythonVersion, m.compiler, runtime.Version())
 	p.done()
 
 	if err := emptied(target); err != nil {

@@ -37,9 +37,6 @@ func TestFaults(t *testing.T) {
 		{"no C compiler", remove("cc"), errCompiler, "mend it with: "},
 		{"no C headers", set("FAKE_NOHEADERS", "1"), errCompiler, "stdlib.h"},
 		{"cgo off", set("CGO_ENABLED", "0"), errCompiler, "unset CGO_ENABLED"},
-		{"too little room", func(_ *testing.T, w *world) {
-			w.setup.freeBytes = func(string) (uint64, error) { return 3e8, nil }
-		}, errDiskFull, "300 MB free"},
 		{"disk fills up", set("FAKE_PIP", "ERROR: Could not install packages due to an OSError: [Errno 28] No space left "+
 			"on device"), errDiskFull, "GOBNN_CACHE"},
 		{"disk fills up compiling", set("FAKE_BUILD", "write /x/b001/_pkg_.a: no space left on device"), errDiskFull,
@@ -163,7 +160,7 @@ func TestTwoAtOnce(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 2 {
 		wait.Go(func() {
-			own := Setup{Root: w.setup.Root, Out: w.setup.Out, Help: true, freeBytes: w.setup.freeBytes}
+			own := Setup{Root: w.setup.Root, Out: w.setup.Out, Help: true}
 			if _, err := own.Ensure(context.Background()); err != nil {
 				t.Error(err)
 			}

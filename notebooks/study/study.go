@@ -5,7 +5,6 @@ package study
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -24,23 +23,6 @@ type Cell struct {
 	Paper   *float64 // the paper's number; nil: none
 	PaperSE *float64 // its standard error; nil: unknown
 	Seconds float64  // total of the repetitions, when they were computed
-}
-
-// MarshalJSON writes a cell with its keys in small letters; a number that is not finite is null.
-func (c Cell) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Study   string   `json:"study"`
-		Data    string   `json:"data"`
-		Method  string   `json:"method"`
-		Metric  string   `json:"metric"`
-		Ours    *float64 `json:"ours"`
-		SE      *float64 `json:"se"`
-		Reps    int      `json:"reps"`
-		Paper   *float64 `json:"paper"`
-		PaperSE *float64 `json:"paper_se"`
-		Seconds *float64 `json:"seconds"`
-	}{c.Study, c.Data, c.Method, c.Metric, finite(&c.Ours), finite(&c.SE), c.Reps, finite(c.Paper), finite(c.PaperSE),
-		finite(&c.Seconds)})
 }
 
 // finite is x, or nil where it is not a finite number.

@@ -3,12 +3,10 @@ package study
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -95,32 +93,6 @@ var table = []Cell{
 	{"s", "yacht", "OHSMC", "NLPD", .92151, .0004, 10, float(.92), nil, 60},
 	{"s", "yacht", "OHSMC", "RMSE", .1042, .0071, 10, float(.11), float(.013), 60},
 	{"s", "naval", "OHSMC", "MSE", 9.9e-6, math.NaN(), 1, nil, nil, 1234.56},
-}
-
-func TestJSON(t *testing.T) {
-	data, err := json.Marshal(table)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []map[string]any
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
-	want := []map[string]any{
-		{"study": "s", "data": "yacht", "method": "OHSMC", "metric": "NLPD", "ours": .92151, "se": .0004, "reps": 10.,
-			"paper": .92, "paper_se": nil, "seconds": 60.},
-		{"study": "s", "data": "yacht", "method": "OHSMC", "metric": "RMSE", "ours": .1042, "se": .0071, "reps": 10.,
-			"paper": .11, "paper_se": .013, "seconds": 60.},
-		{"study": "s", "data": "naval", "method": "OHSMC", "metric": "MSE", "ours": 9.9e-6, "se": nil, "reps": 1.,
-			"paper": nil, "paper_se": nil, "seconds": 1234.56},
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v\nwant %v", got, want)
-	}
-	diverged, err := json.Marshal(Cell{Ours: math.Inf(1)})
-	if err != nil || !strings.Contains(string(diverged), `"ours":null`) {
-		t.Errorf("infinity is %s, %v; want null", diverged, err)
-	}
 }
 
 func TestTables(t *testing.T) {

@@ -1,10 +1,9 @@
-// Package took knows how long studies and notebooks take: what was recorded with the committed results, and what was
-// measured on this machine. It links none of the samplers.
+// Package took knows how long studies and notebooks take: what was recorded with the committed results. It links none
+// of the samplers.
 package took
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,76 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"gobnn/bayes/compute/environment"
 	"gobnn/notebooks/execute"
-
-	"github.com/google/renameio/v2"
 )
-
-// Here has the times that a study or a notebook took on this machine, in seconds; 0 if not known.
-type Here struct {
-	Nothing float64 `json:"from_nothing,omitempty"`
-	Kept    float64 `json:"from_kept,omitempty"`
-}
-
-// file is where the times of this machine lie.
-func file() (string, error) {
-	cache, err := environment.CacheDir()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(cache, "took.json"), nil
-}
-
-// Measured returns this machine's times by name: a study's ID, or a notebook's name with .ipynb.
-func Measured() (map[string]Here, error) {
-	path, err := file()
-	if err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]Here{}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("times of this machine: %w", err)
-	}
-	times := map[string]Here{}
-	if err := json.Unmarshal(text, &times); err != nil {
-		return nil, fmt.Errorf("times of this machine: %s: %w: remove the file, which is made anew", path, err)
-	}
-	return times, nil
-}
-
-// Note keeps how long name took on this machine, from kept results or from nothing.
-func Note(name string, seconds float64, kept bool) error {
-	times, err := Measured()
-	if err != nil {
-		return err
-	}
-	here := times[name]
-	if kept {
-		here.Kept = seconds
-	} else {
-		here.Nothing = seconds
-	}
-	times[name] = here
-	path, err := file()
-	if err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(times, "", " ")
-	if err != nil {
-		return fmt.Errorf("times of this machine: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("times of this machine: %w", err)
-	}
-	if err := renameio.WriteFile(path, append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("times of this machine: %w", err)
-	}
-	return nil
-}
 
 // Row is one method on one data set of a study.
 type Row struct{ Study, Data, Method string }
@@ -177,30 +108,6 @@ func studiesOf(path string) (named []string, err error) {
 	return named, nil
 }
 
-// Kept says whether the cache folder has something that spares a notebook work: repetitions of a study of the papers
-// that its cells name, or runs of its own, as after an interrupted execution.
-func Kept(cache, path string) (bool, error) {
-	named, err := studiesOf(path)
-	if err != nil {
-		return false, err
-	}
-	patterns := []string{strings.TrimSuffix(filepath.Base(path), ".ipynb") + "/*"}
-	for _, id := range named {
-		paper, _, _ := strings.Cut(id, ".")
-		patterns = append(patterns, "results/"+paper+".*/*")
-	}
-	for _, pattern := range patterns {
-		found, err := fs.Glob(os.DirFS(cache), pattern)
-		if err != nil {
-			return false, fmt.Errorf("kept results: %w", err)
-		}
-		if len(found) > 0 {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // Text is a time in words: to the second below two minutes, to the minute below two hours.
 func Text(seconds float64) string {
 	switch d := time.Duration(seconds * float64(time.Second)); {
@@ -215,21 +122,15 @@ func Text(seconds float64) string {
 	}
 }
 
-// Line says what is known of a study's or a notebook's time; empty: nothing. untimed are the studies of a notebook that
-// recorded leaves out.
-func Line(here Here, recorded float64, untimed ...string) string {
-	var known []string
-	if here.Nothing > 0 {
-		known = append(known, "here from nothing "+Text(here.Nothing))
-	} else if recorded > 0 {
-		text := "what is recorded took " + Text(recorded) + " from nothing"
-		if len(untimed) > 0 {
-			text += ", without " + strings.Join(untimed, ", ") + ", which are not timed yet"
-		}
-		known = append(known, text)
+// Line says what is recorded of a study's or a notebook's time; empty: nothing. untimed are the studies of a notebook
+// that it leaves out.
+func Line(recorded float64, untimed ...string) string {
+	if recorded == 0 {
+		return ""
 	}
-	if here.Kept > 0 {
-		known = append(known, "here from kept results "+Text(here.Kept))
+	text := "what is recorded took " + Text(recorded) + " from nothing"
+	if len(untimed) > 0 {
+		text += ", without " + strings.Join(untimed, ", ") + ", which are not timed yet"
 	}
-	return strings.Join(known, ", ")
+	return text
 }

@@ -45,36 +45,16 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-func TestNote(t *testing.T) {
-	t.Setenv("GOBNN_CACHE", filepath.Join(t.TempDir(), "new"))
-	for _, kept := range []bool{false, true, true} {
-		if err := Note("a.ipynb", map[bool]float64{false: 90, true: 3}[kept], kept); err != nil {
-			t.Fatal(err)
+func TestLine(t *testing.T) {
+	for want, got := range map[string]string{
+		"": Line(0, "a.fig1"),
+		"what is recorded took 117 min from nothing": Line(7000),
+		"what is recorded took 60 s from nothing, without a.fig1, a.table8, which are not timed yet": Line(60, "a.fig1",
+			"a.table8"),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
-	}
-	times, err := Measured()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := times["a.ipynb"]; got != (Here{Nothing: 90, Kept: 3}) {
-		t.Errorf("%v", got)
-	}
-	if got, want := Line(times["a.ipynb"], 7000), "here from nothing 90 s, here from kept results 3.0 s"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got, want := Line(Here{}, 7000), "what is recorded took 117 min from nothing"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got, want := Line(Here{}, 60, "a.fig1", "a.table8"), "what is recorded took 60 s from nothing, without a.fig1, "+
-		"a.table8, which are not timed yet"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got, want := Line(Here{Nothing: 90}, 60, "a.table8"), "here from nothing 90 s"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	write(t, filepath.Join(os.Getenv("GOBNN_CACHE"), "took.json"), "{")
-	if _, err := Measured(); err == nil || !strings.Contains(err.Error(), "remove") {
-		t.Errorf("a damaged file: %v", err)
 	}
 }
 
