@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Evaluated is a result that counts how often its sampler evaluated the target, in full forward passes as
-// mcmc.Evaluations.Forwards counts them; 0 if it is not known. [Of] then reports the ESS for each of them.
+// Evaluated is a result, or one of its Details, that counts how often its sampler evaluated the target, in full forward
+// passes as mcmc.Evaluations.Forwards counts them; 0 if it is not known. [Of] then reports the ESS for each of them.
 type Evaluated interface {
 	FullEvaluations() float64
 }

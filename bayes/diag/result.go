@@ -24,8 +24,8 @@ type Diagnosis struct {
 	ESS     float64
 	KHat    float64 // of weighted particles: the tail shape of their weights, see [PSIS]; NaN if they have no tail
 	Summary *Summary
-	// PerEvaluation is the ESS of the parameters for each full evaluation of the target, for chains whose result is
-	// [Evaluated]; nil if it is not known.
+	// PerEvaluation is the ESS of the parameters for each full evaluation of the target, for chains whose result, or
+	// its details, are [Evaluated]; nil if it is not known.
 	PerEvaluation *Efficiency
 	Stored        map[string]float64 // numbers that the run has stored, see bayes.Posterior.Diagnostics
 	Warnings      []string           // those of the run, and one for each number above that is beyond its bound
@@ -41,10 +41,10 @@ const (
 const leastESSShare = .1
 
 // Of diagnoses any result. If the particles are from Markov chains, it computes R-hat and ESS of all stochastic
-// parameters, and the ESS for each full evaluation if the result is [Evaluated]; if they are weighted, ESS and k-hat of
-// the weights. It adds the diagnostics that the run has stored. Parameters that never change are left out of R-hat and
-// ESS, with a warning. Parameters of a network are not identified, since its units can be exchanged: chains that
-// disagree on them may agree on predictions, see [NewForPrediction].
+// parameters, and the ESS for each full evaluation if the result or its details are [Evaluated]; if they are weighted,
+// ESS and k-hat of the weights. It adds the diagnostics that the run has stored. Parameters that never change are left
+// out of R-hat and ESS, with a warning. Parameters of a network are not identified, since its units can be exchanged:
+// chains that disagree on them may agree on predictions, see [NewForPrediction].
 func Of(result fit.Fitted) (Diagnosis, error) {
 	common := result.Common()
 	p := common.Posterior
@@ -66,8 +66,8 @@ func Of(result fit.Fitted) (Diagnosis, error) {
 			return d, err
 		}
 		d.ofChains(chains.Summary())
-		if e, ok := result.(Evaluated); ok && e.FullEvaluations() > 0 {
-			efficiency, err := d.Summary.perEvaluation(e.FullEvaluations())
+		if n := evaluations(result); n > 0 {
+			efficiency, err := d.Summary.perEvaluation(n)
 			if err != nil {
 				return d, err
 			}
@@ -96,6 +96,16 @@ func Of(result fit.Fitted) (Diagnosis, error) {
 		}
 	}
 	return d, nil
+}
+
+// evaluations are the full evaluations of a result, or of its details; 0 if neither counts them.
+func evaluations(result fit.Fitted) float64 {
+	for _, of := range append([]any{result}, result.Common().Details...) {
+		if e, ok := of.(Evaluated); ok && e.FullEvaluations() > 0 {
+			return e.FullEvaluations()
+		}
+	}
+	return 0
 }
 
 // ofCopies replaces the ESS where particles are copies of each other, as after resampling or where moves were
