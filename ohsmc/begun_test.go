@@ -5,18 +5,36 @@ import (
 	"errors"
 
 	"gobnn/bayes"
+	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
 )
 
+// steps is a training whose steps a test makes. Close it at the end.
+type steps struct {
+	*training
+	machine run.Machine
+	*fit.Trail[StepRecord]
+	state *compute.State
+}
+
+// Step makes the next step.
+func (s *steps) Step(ctx context.Context) error { return s.machine.Step(ctx) }
+
+func (s *steps) close() {
+	s.state.Close()
+	s.giveBack()
+}
+
 // begun is a training before its first step. Close it at the end.
-func begun(model bayes.Model, a fit.Method, parts dataset.Parts, settings Settings) (*training, error) {
+func begun(model bayes.Model, a fit.Method, parts dataset.Parts, settings Settings) (*steps, error) {
 	caught := &catcher{Method: with(a, settings.training())}
 	_, err := fit.Fit(context.Background(), model, caught, parts, settings.run())
 	if !errors.Is(err, errCaught) {
 		return nil, err
 	}
-	return caught.training, nil
+	return caught.steps, nil
 }
 
 var errCaught = errors.New("caught")
@@ -24,7 +42,7 @@ var errCaught = errors.New("caught")
 // catcher is a method that begins a training, and ends.
 type catcher struct {
 	fit.Method
-	training *training
+	steps *steps
 }
 
 func (c *catcher) Prepare(j *fit.Job) (fit.Method, error) {
@@ -34,11 +52,15 @@ func (c *catcher) Prepare(j *fit.Job) (fit.Method, error) {
 }
 
 func (c *catcher) Run(ctx context.Context, j *fit.Job) (result *fit.Result, err error) {
-	if c.training, err = newTraining(j, trainingOf(c.Method), c.Method.(Algorithm)); err != nil {
+	r, err := newTraining(j, trainingOf(c.Method), c.Method.(Algorithm))
+	if err != nil {
 		return nil, err
 	}
-	if err := c.training.Begin(ctx); err != nil {
+	c.steps = &steps{training: r}
+	c.steps.machine, c.steps.Trail = r.loop().Machine(j)
+	if err := c.steps.machine.Begin(ctx); err != nil {
 		return nil, err
 	}
+	c.steps.state = c.steps.State()
 	return nil, errCaught
 }

@@ -59,13 +59,13 @@ func benchmarkHost(b *testing.B, _ *compute.Engine) {
 	}
 }
 
-func benchmarkRun(b *testing.B, algorithm fit.Method, settings Settings, validate bool) *training {
+func benchmarkRun(b *testing.B, algorithm fit.Method, settings Settings, validate bool) *steps {
 	return benchmarkRunOf(b, algorithm, settings, []int{50, 20, 5}, bayes.Layers(3), validate)
 }
 
 func benchmarkRunOf(
 	b *testing.B, algorithm fit.Method, settings Settings, hidden []int, stochastic bayes.Partition, validate bool,
-) *training {
+) *steps {
 	parts := dataset.Parts{Train: noise(300)}
 	if validate {
 		parts.Validation = noise(150)
@@ -80,7 +80,7 @@ func benchmarkRunOf(
 // benchmarkTraining has made its first step, which compiles.
 func benchmarkTraining(
 	b *testing.B, model bayes.Model, algorithm fit.Method, parts dataset.Parts, settings Settings,
-) *training {
+) *steps {
 	engine, err := settings.Engine.Or()
 	if err != nil {
 		b.Fatal(err)

@@ -111,7 +111,11 @@ func told64(t *testing.T, result *Result) []float64 {
 	all := numbers(t, result.Posterior)
 	for _, r := range result.Trace {
 		r.Seconds = 0
-		all = append(all, r.values()...)
+		values, err := compute.Float64s(run.Records([]StepRecord{r}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, values...)
 	}
 	for _, v := range result.Validated {
 		all = append(all, v.NLPD)

@@ -92,7 +92,7 @@ func (o offsets) add(kind string, place int, value float64) {
 }
 
 // addMoments adds a run's weighted means, in posterior standard deviations, and its relative variances.
-func (o offsets) addMoments(t *testing.T, r *training, exact *kalman) {
+func (o offsets) addMoments(t *testing.T, r *steps, exact *kalman) {
 	mean, variance := moments(t, r)
 	for d := range mean {
 		v := exact.covariance.At(d, d)
@@ -171,7 +171,7 @@ func TestParticlesFollowKalman(t *testing.T) {
 					}
 					y := r.Target.ApplyFlat(data.Y)
 					exact := newKalman(3)
-					for step := range r.steps {
+					for step := range r.training.steps {
 						batch := r.batches.At(step)
 						var bx [][]float64
 						var by []float64
@@ -183,7 +183,7 @@ func TestParticlesFollowKalman(t *testing.T) {
 						if err := r.Step(context.Background()); err != nil {
 							t.Fatal(err)
 						}
-						off.add("log evidence", step, r.trace[step].LogEvidence-(exact.logEvidence-before))
+						off.add("log evidence", step, r.Records[step].LogEvidence-(exact.logEvidence-before))
 					}
 					off.addMoments(t, r, exact)
 					r.close()
@@ -195,7 +195,7 @@ func TestParticlesFollowKalman(t *testing.T) {
 }
 
 // moments are the weighted mean and variance of each coordinate.
-func moments(t *testing.T, r *training) (mean, variance []float64) {
+func moments(t *testing.T, r *steps) (mean, variance []float64) {
 	host, err := r.state.Host("phi", "log_weights")
 	if err != nil {
 		t.Fatal(err)
@@ -311,7 +311,7 @@ func TestGradientOfStep(t *testing.T) {
 		x, _ := r.Features.Apply(data.X)
 		y := r.Target.ApplyFlat(data.Y)
 		want := 0.0
-		for step := range r.steps {
+		for step := range r.training.steps {
 			psi := values(t, r, "psi")[0]
 			if err := r.Step(context.Background()); err != nil {
 				t.Fatal(err)
@@ -336,7 +336,7 @@ func TestGradientOfStep(t *testing.T) {
 	})
 }
 
-func values(t *testing.T, r *training, name string) []float64 {
+func values(t *testing.T, r *steps, name string) []float64 {
 	host, err := r.state.Host(name)
 	if err != nil {
 		t.Fatal(err)

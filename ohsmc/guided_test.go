@@ -98,13 +98,13 @@ func leaveTheSameTarget(t *testing.T, chosen func(engine *compute.Engine, name s
 						t.Fatal(err)
 					}
 					ratios := 0.0
-					for range r.steps {
+					for range r.training.steps {
 						if err := r.Step(context.Background()); err != nil {
 							t.Fatal(err)
 						}
-						ratios += r.trace[len(r.trace)-1].LogEvidence
+						ratios += r.Records[len(r.Records)-1].LogEvidence
 					}
-					steps = append(steps, r.trace[len(r.trace)-1].StepSize)
+					steps = append(steps, r.Records[len(r.Records)-1].StepSize)
 					off.addMoments(t, r, exact)
 					off.add("log constant", 0, ratios)
 					r.close()
@@ -149,7 +149,7 @@ func TestGuidedFollowsLearntPsi(t *testing.T) {
 				}
 				at := func() *kalman { return posteriorOf(t, data, sd*math.Exp(values(t, r, "psi")[0])) }
 				var path []*kalman // the posterior at psi before each step, and after the last
-				for range r.steps {
+				for range r.training.steps {
 					path = append(path, at())
 					if err := r.Step(context.Background()); err != nil {
 						t.Fatal(err)

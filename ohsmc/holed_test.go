@@ -107,7 +107,7 @@ func TestSomeAreNotFinite(t *testing.T) {
 				if err := r.Step(context.Background()); err != nil {
 					t.Fatal(err)
 				}
-				record = r.trace[0]
+				record = r.Records[0]
 				rest = slices.Concat(values(t, r, "psi"), values(t, r, "mean"),
 					[]float64{record.LogEvidence, record.Loss, record.ESS})
 				if c.adapts {

@@ -67,20 +67,7 @@ func (r StepRecord) plus(logScale float64) StepRecord {
 	return r
 }
 
-const recordWidth = 13
-
-func (r StepRecord) values() []float64 {
-	rejected := 0.0
-	if r.GradientRejected {
-		rejected = 1
-	}
-	return []float64{
-		r.LogEvidence, r.LogEvidenceStdErr, r.Loss, r.ESS, r.UniqueAncestors, float64(r.Resamplings), float64(r.NonFinite),
-		rejected, r.Acceptance, r.StepSize, r.LogConstant, r.MeanGradient,
-		r.Seconds,
-	}
-}
-
+// recordOf is the record of a step's program.
 func recordOf(v []float64) StepRecord {
 	return StepRecord{
 		LogEvidence: v[0], LogEvidenceStdErr: v[1], Loss: v[2], ESS: v[3], UniqueAncestors: v[4], Resamplings: count(v[5]),

@@ -68,7 +68,7 @@ func TestFewParticlesWarning(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.Join(result.Warnings, "; ")
-		for _, want := range []string{"of 20 particles", "Variance", "Particles", "BatchSize", "ohsmc.Sample"} {
+		for _, want := range []string{"of 20 particles", "Variance", "Particles", "BatchSize", "mcmc.Chains"} {
 			if strings.Contains(text, want) != warned {
 				t.Errorf("variance %v: warnings %q, with %q: want %v", variance, text, want, warned)
 			}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -169,16 +168,7 @@ func Run(ctx context.Context, j *fit.Job, t Training, a Algorithm) (*fit.Result,
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
-	r.session = j.Session(r, checkpointFormat)
-	if err = j.Loop(ctx, r.session); r.session.Status() == "" {
-		return nil, err
-	}
-	result, failed := r.result()
-	if failed != nil {
-		return nil, errors.Join(err, failed)
-	}
-	return result, err
+	return r.loop().Run(ctx, j)
 }
 
 // horizon returns the batches of a run and its number of steps.

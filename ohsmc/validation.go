@@ -28,18 +28,6 @@ func newValidation(c *Core, rows int) (*validation, error) {
 	return v, err
 }
 
-// begin makes the current state the best so far, with an NLPD of +Inf.
-func (v *validation) begin(state *compute.State) error { return run.BeginBest(state, v.kept()) }
-
-// score is the NLPD of the state's particles, which become the best if it is the lowest so far.
-func (v *validation) score(state *compute.State) (float64, error) {
-	values, err := v.program.Run(state)
-	if err != nil {
-		return 0, err
-	}
-	return values[0], nil
-}
-
 // step computes NLPD = -mean_n log sum_j w_j p(y_n | phi_j; psi) and keeps the state if it is the lowest so far. The
 // record is the NLPD.
 func (v *validation) step(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {

@@ -1,0 +1,320 @@
+package fit
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/run"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/stat"
+)
+
+// Loop declares the steps of a method that repeats one on a state of the device; R is a struct of numbers, the record of
+// a step. Validation and early stopping, checkpoints, resume to the same bits, progress, Observe and Steps follow from
+// it. A run reads the checkpoint before Begin, and checks that its state has the shapes that Begin gives.
+type Loop[R any] struct {
+	Format string // of the checkpoint, with its version, such as "gobnn.ohsmc/6"
+	Stage  string // of Progress; may be empty
+	Steps  int
+	// Begin compiles, and gives the state before the first step, with the entries of run.BeginBest if there is validation.
+	Begin func() (*compute.State, error)
+	// Step makes a step of the state, after which `made` are made.
+	Step func(ctx context.Context, state *compute.State, made int) (R, error)
+	// Data are the prefixes of the state's entries that a checkpoint leaves out, such as "train_".
+	Data []string
+	// Kept are the shapes of the entries that Posterior reads. They are checked before Begin, so that a finished run needs
+	// none.
+	Kept map[string]shapes.Shape
+
+	// Validate scores each of the members, lower is better, and keeps the entries of Best of those that are better than
+	// before (run.KeepBest), but for members whose value in open is 0. Nil: there is no validation.
+	Validate func(state *compute.State, open []float64) ([]float64, error)
+	Members  int      // that are scored, each for itself; default 1
+	Best     []string // the entries that are kept as of the best validation, with run.BestPrefix
+	Every    int      // steps from one validation to the next; the last step is validated too
+	Patience int      // validations without a better one after which a member is done; 0: never
+
+	// Scores are those of the last record, for Progress.
+	Scores func(last R) []run.Score
+	// ObserveEvery is the default of the settings' field.
+	ObserveEvery int
+	// Result is made of where the run stands: at its end, when Trail.Status says how it ended, and on its way, with the
+	// state as the last step left it, for Observe and Steps.
+	Result func(at *Trail[R]) (*Result, error)
+	End    func() // gives back what Begin compiled; may be nil
+}
+
+// Trail is where a Loop stands, and what it has recorded.
+type Trail[R any] struct {
+	Step      int // made
+	Records   []R // one for each step
+	Validated []Validated
+	run.Selection
+	run.Status
+
+	state   *compute.State
+	adopted map[string]*tensors.Tensor // of a checkpoint, until there is a state
+}
+
+// Validated are the scores of a validation.
+type Validated struct {
+	Step   int       // counted from 1
+	Scores []float64 // one for each member
+}
+
+// Host copies entries of the state, from the device or from a finished run's checkpoint.
+func (t *Trail[R]) Host(names ...string) (map[string]*tensors.Tensor, error) {
+	switch {
+	case t.state != nil:
+		return t.state.Host(names...)
+	case t.adopted == nil:
+		return nil, errors.New("there is no state yet")
+	}
+	return t.adopted, nil
+}
+
+// State is the state on the device, of a run that makes steps.
+func (t *Trail[R]) State() *compute.State { return t.state }
+
+// Machine is the loop's run, for steps one by one, and where it stands. Run makes all, with the job's checkpoint.
+func (l *Loop[R]) Machine(j *Job) (run.Machine, *Trail[R]) {
+	m := l.machine(j)
+	return m, m.Trail
+}
+
+// Run makes the steps, and gives the Result. After an error that is none of the algorithm's it comes with the error.
+func (l *Loop[R]) Run(ctx context.Context, j *Job) (*Result, error) {
+	m := l.machine(j)
+	defer m.close()
+	err := j.Loop(ctx, m.session)
+	if m.Trail.Status = m.session.Status(); m.Trail.Status == "" {
+		return nil, err
+	}
+	result, failed := l.Result(m.Trail)
+	if failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	return result, err
+}
+
+// loop is a run.Machine that makes the steps of a Loop.
+type loop[R any] struct {
+	*Loop[R]
+	*Trail[R]
+	job     *Job
+	session *run.Run
+}
+
+func (l *Loop[R]) machine(j *Job) *loop[R] {
+	m := &loop[R]{Loop: l, job: j, Trail: &Trail[R]{Selection: run.NewSelection(max(1, l.Members), l.Patience)}}
+	m.session = j.Session(m, l.Format)
+	return m
+}
+
+func (m *loop[R]) close() {
+	if m.state != nil {
+		m.state.Close()
+	}
+	if m.End != nil {
+		m.End()
+	}
+}
+
+// Identity implements run.Machine.
+func (m *loop[R]) Identity() ([]run.Part, error) { return m.job.Identity() }
+
+// Begin implements run.Machine.
+func (m *loop[R]) Begin(context.Context) error {
+	var err error
+	if m.state, err = m.Loop.Begin(); err != nil {
+		return err
+	}
+	if m.adopted == nil {
+		return nil
+	}
+	for _, name := range m.own() {
+		initial, err := m.state.Host(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.job.Owner, err)
+		}
+		t, err := run.Tensor(m.adopted, name, initial[name].Shape())
+		if err != nil {
+			return fmt.Errorf("%s: resuming from %s (delete the file to start anew): %w", m.job.Owner, m.job.Checkpoint, err)
+		}
+		m.state.Set(name, t)
+	}
+	m.adopted = nil
+	return nil
+}
+
+// own returns the names of the state's entries without the data.
+func (m *loop[R]) own() []string { return m.state.NamesWithout(m.Data...) }
+
+// Step implements run.Machine: a step and, when they are due, a validation and a call of Observe.
+func (m *loop[R]) Step(ctx context.Context) error {
+	record, err := m.Loop.Step(ctx, m.state, m.Trail.Step)
+	if err != nil {
+		return fmt.Errorf("%s: step %d of %d: %w", m.job.Owner, m.Trail.Step+1, m.Steps, err)
+	}
+	m.Trail.Step++
+	m.Records = append(m.Records, record)
+	if m.validates(m.Trail.Step) {
+		scores, err := m.Validate(m.state, m.Open())
+		if err != nil {
+			return fmt.Errorf("%s: validation after step %d: %w", m.job.Owner, m.Trail.Step, err)
+		}
+		m.rank(Validated{m.Trail.Step, scores})
+	}
+	return m.observe()
+}
+
+// validates says whether a validation follows a step, counted from 1.
+func (m *loop[R]) validates(step int) bool {
+	return m.Validate != nil && (step%m.Every == 0 || step == m.Steps)
+}
+
+// rank records a validation, and which members it finds better than before.
+func (m *loop[R]) rank(v Validated) {
+	m.Validated = append(m.Validated, v)
+	m.Add(v.Step, v.Scores)
+}
+
+// observe calls Settings.Observe when it is due.
+func (m *loop[R]) observe() error {
+	every := cmp.Or(m.job.ObserveEvery, m.ObserveEvery)
+	if m.job.Observe == nil || m.Trail.Step%every != 0 {
+		return nil
+	}
+	now, err := m.Now()
+	if err != nil {
+		return err
+	}
+	if err := m.job.Observe(m.Trail.Step, now.Posterior); err != nil {
+		return run.Stop(fmt.Errorf("%s: Settings.Observe after step %d: %w", m.job.Owner, m.Trail.Step, err))
+	}
+	return nil
+}
+
+// Now is the result so far.
+func (m *loop[R]) Now() (*Result, error) {
+	result, err := m.Loop.Result(m.Trail)
+	if err != nil {
+		return nil, err
+	}
+	return result, m.job.complete(result)
+}
+
+// Status implements run.Machine: run.Completed after the last step, run.StoppedEarly when Patience has run out.
+func (m *loop[R]) Status() run.Status {
+	switch {
+	case m.Open() == nil:
+		return run.StoppedEarly
+	case m.Trail.Step == m.Steps:
+		return run.Completed
+	}
+	return ""
+}
+
+// Progress implements run.Machine.
+func (m *loop[R]) Progress() run.Progress {
+	p := run.Progress{Stage: m.Stage, Step: m.Trail.Step, Steps: m.Steps}
+	if n := len(m.Records); n > 0 {
+		p.Scores = m.Scores(m.Records[n-1])
+	}
+	if n := len(m.Validated); n > 0 {
+		best := 0.
+		for _, b := range m.Selection.Best {
+			best += b.NLPD / float64(len(m.Selection.Best))
+		}
+		scale := m.job.LogScale()
+		p.Scores = append(p.Scores,
+			run.Score{Name: ValidationCurve, Value: stat.Mean(m.Validated[n-1].Scores, nil) + scale},
+			run.Score{Name: BestScore, Value: best + scale})
+	}
+	p.Scores = slices.DeleteFunc(p.Scores, func(s run.Score) bool { return math.IsNaN(s.Value) })
+	return p
+}
+
+// position is the part of a checkpoint that is not tensors.
+type position struct {
+	Step int `json:"step"`
+}
+
+// The records' tensors in a checkpoint.
+const (
+	traceName     = "trace"
+	validatedName = "validated"
+)
+
+// Keep implements run.Machine: the state of the device and the records of the host.
+func (m *loop[R]) Keep() (any, map[string]*tensors.Tensor, error) {
+	kept, err := m.state.Host(m.own()...)
+	if err != nil {
+		return nil, nil, err
+	}
+	var validated []float64
+	for _, v := range m.Validated {
+		validated = append(append(validated, float64(v.Step)), v.Scores...)
+	}
+	kept[traceName], kept[validatedName] = run.Records(m.Records), run.Table(validated, 1+len(m.Selection.Best))
+	return position{m.Trail.Step}, kept, nil
+}
+
+// Adopt implements run.Machine: it restores the records, and checks the tensors that a result is made of.
+func (m *loop[R]) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
+	var at position
+	if err := run.Decode(head, &at); err != nil {
+		return err
+	}
+	if at.Step < 0 || at.Step > m.Steps {
+		return fmt.Errorf("it stands at step %d of %d", at.Step, m.Steps)
+	}
+	for name, want := range m.Kept {
+		if _, err := run.Tensor(kept, name, want); err != nil {
+			return err
+		}
+		if m.Validate == nil || !slices.Contains(m.Best, name) {
+			continue
+		}
+		if _, err := run.Tensor(kept, run.BestPrefix+name, want); err != nil {
+			return err
+		}
+	}
+	if err := m.adoptRecords(at.Step, kept); err != nil {
+		return err
+	}
+	m.Trail.Step, m.adopted = at.Step, kept
+	return nil
+}
+
+// adoptRecords restores the records and the validations; it is an error if their numbers are not the expected ones.
+func (m *loop[R]) adoptRecords(steps int, kept map[string]*tensors.Tensor) (err error) {
+	if m.Records, err = run.ReadRecords[R](kept, traceName, steps); err != nil {
+		return err
+	}
+	var due []int
+	for step := 1; step <= steps; step++ {
+		if m.validates(step) {
+			due = append(due, step)
+		}
+	}
+	validated, err := run.Rows(kept, validatedName, len(due), 1+len(m.Selection.Best))
+	if err != nil {
+		return err
+	}
+	for i, v := range validated {
+		if int(v[0]) != due[i] {
+			return fmt.Errorf("it has a validation after step %v of %d in place of step %d", v[0], steps, due[i])
+		}
+		m.rank(Validated{due[i], v[1:]})
+	}
+	return nil
+}
