@@ -116,8 +116,8 @@ func TestStart(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		lines := strings.Split(string(out), "\n")
-		if want := `--kernel|'-ldflags=-s' "-ldflags=-X 'a.b=c d'"|` + filepath.Join(env, "cells") + ":"; !strings.HasPrefix(lines[0],
-			want) {
+		want := `--kernel|'-ldflags=-s' "-ldflags=-X 'a.b=c d'"|` + filepath.Join(env, "cells") + ":"
+		if !strings.HasPrefix(lines[0], want) {
 			t.Errorf("%q, want it to begin with %q", lines[0], want)
 		}
 		if strings.Contains(lines[0], filepath.Join(env, "lab")+":") != lab {
