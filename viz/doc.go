@@ -14,8 +14,7 @@
 //
 // Each takes plain slices, or the result of a run, its posterior or a [bayes.Prediction] of that, and a [Frame] or an
 // options struct whose zero value works. It returns a [Figure] that Show displays in a GoNB notebook, Save writes as
-// .png, .svg or .pdf, and PNG, SVG and PDF render to memory. [Grid] puts several side by side; [Figure.WithFontSize]
-// makes text larger or smaller.
+// .png, .svg or .pdf, and PNG, SVG and PDF render to memory. [Grid] puts several side by side.
 //
 //	fig, err := viz.PredictiveBand(x, mean, stdDev, viz.BandOptions{TrainX: trainX, TrainY: trainY})
 //	if err != nil { ... }

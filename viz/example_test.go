@@ -100,22 +100,3 @@ func ExampleTraceRank() {
 	// Output:
 	// true <nil>
 }
-
-// A figure for a column of a journal: as wide as it is printed, with numbers of 7 points, as PDF.
-func ExampleFigure_WithFontSize() {
-	fig, err := viz.Bars([]string{"SMC", "NUTS"}, []float64{2.53, 2.55}, viz.BarOptions{
-		Frame: viz.Frame{XLabel: "NLPD [nat]", Width: 336},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if fig, err = fig.WithFontSize(7); err != nil {
-		fmt.Println(err)
-		return
-	}
-	pdf, err := fig.PDF()
-	fmt.Println(len(pdf) > 0, err)
-	// Output:
-	// true <nil>
-}

@@ -41,8 +41,8 @@ type Frame struct {
 	Title, XLabel, YLabel string
 	// Width and Height in CSS pixels, 96 an inch, 240 to 8000; 0 is the figure's default (about 640 x 420). A notebook's
 	// cell has room for 830, a journal's column of 3.5 inches for 336 and its page for 672: make a figure as wide as it
-	// will be printed, and save it as .pdf. Text has 9 to 12 points, unless [Figure.WithFontSize] changes it. A PNG has
-	// twice as many pixels in each direction.
+	// will be printed, and save it as .pdf. Text has 9 to 12 points. A PNG has twice as many pixels in each
+	// direction.
 	Width, Height int
 }
 
@@ -93,45 +93,18 @@ type inset struct {
 type Figure struct {
 	width, height int // CSS pixels
 	body          body
-	// zoom is the factor by which everything is drawn larger than the sizes in this package, on a canvas smaller by the
-	// same factor. It is a whole number of 192ths, so that a PNG has a whole number of dots per inch.
-	zoom vg.Length
 }
 
 func newFigure(f Frame, b body) (*Figure, error) {
-	return (&Figure{width: f.Width, height: f.Height, body: b, zoom: 1}).fitting()
-}
-
-// fitting is the figure, or an error if its title, legend and axes do not fit.
-func (f *Figure) fitting() (*Figure, error) {
-	w, h := f.size()
-	if need := f.body.header(w-2*margin) + f.body.room() + 2*margin; need > h {
+	if need := b.header(points(f.Width)-2*margin) + b.room() + 2*margin; need > points(f.Height) {
 		return nil, fmt.Errorf("viz: figure of %d x %d pixels: its title, legend and axes need a height of %d: set "+
-			"Frame.Height or Frame.Width", f.width, f.height, int(math.Ceil(float64(need*f.zoom/vg.Inch*pixelsPerInch))))
+			"Frame.Height or Frame.Width", f.Width, f.Height, int(math.Ceil(float64(need/vg.Inch*pixelsPerInch))))
 	}
-	return f, nil
+	return &Figure{width: f.Width, height: f.Height, body: b}, nil
 }
 
-// size is the size of the canvas before it is zoomed.
-func (f *Figure) size() (w, h vg.Length) { return points(f.width) / f.zoom, points(f.height) / f.zoom }
-
-// WithFontSize returns the figure with text of another size, and the same width and height. points is the size of the
-// numbers at its axes, 6 to 24, by default 9.5. Titles and labels, lines, dots and the space between them grow or
-// shrink with it. In a grid all figures have one size: give it to the grid.
-func (f *Figure) WithFontSize(points float64) (*Figure, error) {
-	if err := f.check(); err != nil {
-		return nil, err
-	}
-	if !(points >= minFont && points <= maxFont) {
-		return nil, fmt.Errorf("viz: a font size of %g points: it must be within %d and %d", points, minFont, maxFont)
-	}
-	other := *f
-	other.zoom = vg.Length(math.Round(points/tickSize*pixelRatio*pixelsPerInch) / (pixelRatio * pixelsPerInch))
-	return other.fitting()
-}
-
-// The font sizes that can be asked for, in points.
-const minFont, maxFont = 6, 24
+// size is the size of the canvas.
+func (f *Figure) size() (w, h vg.Length) { return points(f.width), points(f.height) }
 
 func points(pixels int) vg.Length { return vg.Length(pixels) * vg.Inch / pixelsPerInch }
 
@@ -170,8 +143,7 @@ func (f *Figure) PNG() ([]byte, error) {
 
 // picture is the figure at 192 dots per inch.
 func (f *Figure) picture() image.Image {
-	dpi := int(math.Round(pixelRatio * pixelsPerInch * float64(f.zoom)))
-	canvas := vgimg.NewWith(vgimg.UseWH(f.size()), vgimg.UseDPI(dpi))
+	canvas := vgimg.NewWith(vgimg.UseWH(f.size()), vgimg.UseDPI(pixelRatio*pixelsPerInch))
 	f.render(canvas)
 	return canvas.Image()
 }
@@ -182,8 +154,7 @@ func (f *Figure) SVG() ([]byte, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	canvas := vgsvg.New(points(f.width), points(f.height))
-	canvas.Scale(float64(f.zoom), float64(f.zoom))
+	canvas := vgsvg.New(f.size())
 	f.render(canvas)
 	var buf bytes.Buffer
 	if _, err := canvas.WriteTo(&buf); err != nil {
@@ -213,8 +184,7 @@ func (f *Figure) PDF() ([]byte, error) {
 		return nil, err
 	}
 	fixedDates()
-	canvas := pdfCanvas{vgpdf.New(points(f.width), points(f.height))}
-	canvas.Scale(float64(f.zoom), float64(f.zoom))
+	canvas := pdfCanvas{vgpdf.New(f.size())}
 	f.render(canvas)
 	var buf bytes.Buffer
 	if _, err := canvas.WriteTo(&buf); err != nil {

@@ -242,10 +242,9 @@ func gridShared() (*viz.Figure, error) {
 				at := math.Pow(2, float64(i))
 				traces[m].Step = append(traces[m].Step, at)
 				traces[m].Value = append(traces[m].Value, (1+3*float64(m))/math.Sqrt(at)+.2*rng.NormFloat64()+.1*float64(k))
-				traces[m].Error = append(traces[m].Error, .3)
 			}
 		}
-		fig, err := viz.Traces(traces, viz.TraceOptions{LogX: true, Frame: viz.Frame{XLabel: "passes",
+		fig, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{XLabel: "passes",
 			YLabel: "error [standard deviations]", Width: 460, Height: 360}})
 		if err != nil {
 			return nil, err
@@ -292,7 +291,7 @@ func TestGalleryFiles(t *testing.T) {
 	}
 }
 
-// tracesLog has three methods at the same places, of which the error bars of one reach below 0.
+// tracesLog has three methods at the same places.
 func tracesLog() (*viz.Figure, error) {
 	var traces []viz.Trace
 	for k, name := range []string{"method a", "method b", "method c"} {
@@ -300,11 +299,11 @@ func tracesLog() (*viz.Figure, error) {
 		for i := range 7 {
 			at := math.Pow(10, float64(i)/2)
 			v := math.Pow(10, -float64(i)/2+.2*float64(k))
-			t.Step, t.Value, t.Error = append(t.Step, at), append(t.Value, v), append(t.Error, (.3+.4*float64(k))*v)
+			t.Step, t.Value = append(t.Step, at), append(t.Value, v)
 		}
 		traces = append(traces, t)
 	}
-	return viz.Traces(traces, viz.TraceOptions{LogX: true, LogY: true, Frame: viz.Frame{XLabel: "seconds of a fit",
+	return viz.Traces(traces, viz.TraceOptions{LogY: true, Frame: viz.Frame{XLabel: "seconds of a fit",
 		YLabel: "error"}})
 }
 

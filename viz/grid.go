@@ -39,10 +39,6 @@ func Grid(opt GridOptions, figures ...*Figure) (*Figure, error) {
 		if err := f.check(); err != nil {
 			return nil, fmt.Errorf("viz: figure %d of the grid: %w", i, err)
 		}
-		if f.zoom != 1 {
-			return nil, fmt.Errorf("viz: figure %d of the grid has a font size of its own, %.3g points: call WithFontSize of "+
-				"the grid instead, whose figures have one size", i, float64(f.zoom)*tickSize)
-		}
 		width, height = max(width, f.width), max(height, f.height)
 		g.cells = append(g.cells, f.body)
 	}

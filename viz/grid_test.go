@@ -112,7 +112,7 @@ func one(t *testing.T, names ...string) *viz.Figure {
 
 func TestGridBadInput(t *testing.T) {
 	plain := panels(t, 2, viz.TraceOptions{})
-	log := panels(t, 1, viz.TraceOptions{LogX: true})
+	log := panels(t, 1, viz.TraceOptions{LogY: true})
 	inner, err := viz.Grid(viz.GridOptions{}, plain...)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestGridBadInput(t *testing.T) {
 	}{
 		"3 ColumnNames":    {viz.GridOptions{Columns: 2, ColumnNames: []string{"a", "b", "c"}}, plain},
 		"1 RowNames":       {viz.GridOptions{Columns: 1, RowNames: []string{"a"}}, plain},
-		"both logarithmic": {viz.GridOptions{SharedX: true}, append(log, plain...)},
+		"both logarithmic": {viz.GridOptions{SharedY: true}, append(log, plain...)},
 		"2 axes above":     {viz.GridOptions{SharedY: true}, []*viz.Figure{training}},
 		"a grid in a grid": {viz.GridOptions{SharedY: true}, []*viz.Figure{inner}},
 	} {

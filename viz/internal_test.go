@@ -2,7 +2,6 @@ package viz
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 	"regexp"
 	"slices"
@@ -154,18 +153,17 @@ func TestLogTicks(t *testing.T) {
 		ticks  logTicks
 		want   string
 	}{
-		{.8, 120, logTicks{200, false}, "1 2 5 10 20 50 100"},
-		{.8, 120, logTicks{200, true}, "1 2 5 10 20 50 100"},
-		{.8, 120, logTicks{70, false}, "1 3 10 30 100"},
-		{.8, 120, logTicks{70, true}, "1 10 100"},
-		{1e-4, 1e4, logTicks{150, true}, "1e-4 0.01 1 100 10000"},
-		{1e-4, 1e4, logTicks{5, true}, "1e-4"},
-		{.0009, 2e6, logTicks{400, true}, "0.001 0.01 0.1 1 10 100 1000 10000 1e5 1e6"},
-		{1, 3, logTicks{250, true}, "1.0 1.5 2.0 2.5 3.0"},
-		{3, 20, logTicks{250, true}, "5 10 20"},
-		{.14, 9, logTicks{190, true}, "0.2 0.5 1 2 5"},
-		{1.5, 9.5, logTicks{250, true}, "2 3 4 5 6 7 8 9"},
-		{1.5, 9.5, logTicks{80, true}, "2 3 5 7"},
+		{.8, 120, logTicks{200}, "1 2 5 10 20 50 100"},
+		{.8, 120, logTicks{70}, "1 3 10 30 100"},
+		{.8, 120, logTicks{40}, "1 10 100"},
+		{1e-4, 1e4, logTicks{100}, "1e-4 0.01 1 100 10000"},
+		{1e-4, 1e4, logTicks{5}, "1e-4"},
+		{.0009, 2e6, logTicks{300}, "0.001 0.003 0.01 0.03 0.1 0.3 1 3 10 30 100 300 1000 3000 10000 30000 1e5 3e5 1e6"},
+		{1, 3, logTicks{250}, "1.0 1.5 2.0 2.5 3.0"},
+		{3, 20, logTicks{250}, "5 10 20"},
+		{.14, 9, logTicks{190}, "0.2 0.5 1 2 5"},
+		{1.5, 9.5, logTicks{250}, "2 3 4 5 6 7 8 9"},
+		{1.5, 9.5, logTicks{80}, "2 3 5 7"},
 	} {
 		got := ""
 		last := 0.
@@ -430,13 +428,13 @@ func TestDotsInShortPaths(t *testing.T) {
 func TestLogLabelsTakeNoRoom(t *testing.T) {
 	const label = "a long label of an axis"
 	for _, c := range []struct {
-		name       string
-		logX, logY bool
-	}{{"logarithmic x", true, false}, {"logarithmic y", false, true}, {"both", true, true}} {
+		name string
+		logY bool
+	}{{"linear", false}, {"logarithmic", true}} {
 		for _, height := range []vg.Length{150, 200, 250} {
 			series := Series{Step: []float64{1, 10, 100, 120}, Value: []float64{1, .1, .3, .09}}
 			f, err := Traces([]Trace{{Name: "a", Series: series}},
-				TraceOptions{LogX: c.logX, LogY: c.logY, Frame: Frame{XLabel: label, YLabel: label}})
+				TraceOptions{LogY: c.logY, Frame: Frame{XLabel: label, YLabel: label}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -506,80 +504,6 @@ func TestGridSharesBar(t *testing.T) {
 		}
 		if shared := g.bar != nil; shared != c.shared || shared && own > 0 || !shared && own != 2 {
 			t.Errorf("%s: a bar for all %v, and %d of single figures", name, shared, own)
-		}
-	}
-}
-
-// Error bars of two traces at the same steps stand beside each other.
-func TestErrorBarsBesideEachOther(t *testing.T) {
-	at := Trace{Series: Series{Value: []float64{1, 2}}, Error: []float64{.5, .5}}
-	fig, err := Traces([]Trace{at, at}, TraceOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	canvas := new(recorder.Canvas)
-	c := draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: vg.Point{X: 200, Y: 100}}}
-	data := fig.body.(*panel).drawAxes(c, inset{})
-	bars := map[color.Color][]vg.Length{} // the places of upright lines by their colours
-	var now color.Color
-	for _, action := range canvas.Actions {
-		switch a := action.(type) {
-		case *recorder.SetColor:
-			now = a.Color
-		case *recorder.Stroke:
-			if len(a.Path) == 2 && a.Path[0].Pos.X == a.Path[1].Pos.X {
-				bars[now] = append(bars[now], a.Path[0].Pos.X)
-			}
-		}
-	}
-	first, second := bars[blue], bars[vermillion]
-	if len(first) != 2 || len(second) != 2 {
-		t.Fatalf("bars at %v and %v, want two of each trace", first, second)
-	}
-	for k := range first { // the axis is a little longer than without the moves, of which besideBy is a share
-		apart, want := second[k]-first[k], besideBy*data.Size().X
-		if apart < .9*want || apart > want {
-			t.Errorf("the bars of step %d stand %v apart, want about %v", k, apart, want)
-		}
-	}
-}
-
-// Marks are moved only where they would cover those of another trace.
-func TestAsides(t *testing.T) {
-	const half = besideBy / 2
-	for name, c := range map[string]struct {
-		log   bool
-		steps [][]float64 // an empty one: a trace without error bars at 1
-		want  []float64
-	}{
-		"apart":              {false, [][]float64{{1, 5}, {3, 7}}, []float64{0, 0}},
-		"the same":           {false, [][]float64{{1, 5}, {1, 5}}, []float64{-half, half}},
-		"one step the same":  {false, [][]float64{{1, 5}, {5, 9}, {3}}, []float64{-half, half, 0}},
-		"near":               {false, [][]float64{{1, 5}, {5.05, 9}}, []float64{-half, half}},
-		"near on a log axis": {true, [][]float64{{1, 10}, {1.02, 100}, {90}}, []float64{-half, half, 0}},
-		"far on a log axis":  {true, [][]float64{{1, 10}, {1.1, 100}}, []float64{0, 0}},
-		"through a third":    {false, [][]float64{{1}, {9}, {9, 1}, {5}}, []float64{-2 * half, 0, 2 * half, 0}},
-		"without bars":       {false, [][]float64{{1, 5}, {}}, []float64{0, 0}},
-	} {
-		traces := make([]Trace, len(c.steps))
-		x := slices.Clone(c.steps)
-		for i, steps := range c.steps {
-			if x[i] = steps; len(steps) == 0 {
-				x[i] = []float64{1}
-				continue
-			}
-			traces[i].Error = make([]float64, len(steps))
-		}
-		across, place := span{1, 10}, func(v float64) float64 { return v / 9 }
-		if c.log {
-			across.hi, place = 100, func(v float64) float64 { return math.Log10(v) / 2 }
-		}
-		for i, moved := range asides(traces, x, across, c.log) {
-			for k, v := range moved {
-				if got := place(v) - place(x[i][k]); math.Abs(got-c.want[i]) > 1e-9 {
-					t.Errorf("%s: trace %d is moved by %v of the axis, want %v", name, i, got, c.want[i])
-				}
-			}
 		}
 	}
 }

@@ -93,7 +93,7 @@ func (a *axes) sized(c draw.Canvas, in inset) fitted {
 	if in.bottom > 0 && in.bottom < besideData {
 		height += besideData - in.bottom
 	}
-	ticked := func(axis *plot.Axis, length vg.Length, each int, across bool) {
+	ticked := func(axis *plot.Axis, length vg.Length, each int) {
 		count := max(2, int(length)/each)
 		ticks, quiet := axis.Tick.Marker, false
 		if s, ok := ticks.(silent); ok {
@@ -105,7 +105,7 @@ func (a *axes) sized(c draw.Canvas, in inset) fitted {
 		case wholeTicks:
 			ticks = wholeTicks{count}
 		case logTicks:
-			ticks = logTicks{max(0, length-besideData), across}
+			ticks = logTicks{max(0, length-besideData)}
 		case plot.ConstantTicks:
 			ticks = named(axis.Tick.Label, given, mostName*c.Size().X)
 		}
@@ -113,8 +113,8 @@ func (a *axes) sized(c draw.Canvas, in inset) fitted {
 			axis.Tick.Marker = silent{ticks}
 		}
 	}
-	ticked(&p.X, width, 58, true)
-	ticked(&p.Y, height, 32, false)
+	ticked(&p.X, width, 58)
+	ticked(&p.Y, height, 32)
 	// A label that is longer than the data area, beside which the other axis has its own, would make it smaller.
 	beside := besideData
 	if names, ok := p.Y.Tick.Marker.(plot.ConstantTicks); ok {
@@ -139,9 +139,6 @@ func (a *axes) sized(c draw.Canvas, in inset) fitted {
 		}
 	}
 	out := fitted{Plot: &p}
-	if _, ok := p.X.Scale.(plot.LogScale); ok {
-		out.x.Label, p.X.Label.Text = p.X.Label, ""
-	}
 	if _, ok := p.Y.Scale.(plot.LogScale); ok {
 		out.y.Label, p.Y.Label.Text = p.Y.Label, ""
 	}
@@ -151,23 +148,20 @@ func (a *axes) sized(c draw.Canvas, in inset) fitted {
 // besideData is about what the numbers and the label of an axis take of the other one's length.
 const besideData vg.Length = 44
 
-// fitted is a plot that draws the labels of logarithmic axes itself. The library takes such a label for one at the
+// fitted is a plot that draws the label of a logarithmic y axis itself. The library takes such a label for one at the
 // mean of the axis's ends, which is not its middle, and leaves room beside the data as if it stood out there.
 type fitted struct {
 	*plot.Plot
-	x, y plot.Axis // with these labels alone
+	y plot.Axis // with this label alone
 }
 
-// rest is the part of a canvas that the labels drawn here leave.
+// rest is the part of a canvas that the label drawn here leaves.
 func (f fitted) rest(c draw.Canvas) draw.Canvas {
-	var left, below vg.Length
+	var left vg.Length
 	if l := f.y.Label; l.Text != "" {
 		left = l.TextStyle.Height(l.Text) + l.TextStyle.FontExtents().Descent + l.Padding
 	}
-	if l := f.x.Label; l.Text != "" {
-		below = l.TextStyle.Height(l.Text) + l.Padding
-	}
-	return draw.Crop(c, left, 0, below, 0)
+	return draw.Crop(c, left, 0, 0, 0)
 }
 
 // DataCanvas returns the part of a canvas that the axes leave to the data.
@@ -175,7 +169,7 @@ func (f fitted) DataCanvas(c draw.Canvas) draw.Canvas {
 	return f.Plot.DataCanvas(f.rest(c))
 }
 
-// Draw draws the plot and the labels.
+// Draw draws the plot and the label.
 func (f fitted) Draw(c draw.Canvas) {
 	rest := f.rest(c)
 	f.Plot.Draw(rest)
@@ -186,9 +180,6 @@ func (f fitted) Draw(c draw.Canvas) {
 		sty.Rotation += math.Pi / 2
 		at := c.Min.X + l.TextStyle.Height(l.Text) - l.TextStyle.FontExtents().Descent
 		c.FillText(sty, vg.Point{X: at, Y: middle.Y}, l.Text)
-	}
-	if l := f.x.Label; l.Text != "" {
-		c.FillText(l.TextStyle, vg.Point{X: middle.X, Y: c.Min.Y + l.TextStyle.FontExtents().Descent}, l.Text)
 	}
 }
 

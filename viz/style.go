@@ -134,7 +134,6 @@ func (t wholeTicks) Ticks(lo, hi float64) []plot.Tick {
 // range of less than a factor of 4 has niceTicks.
 type logTicks struct {
 	length vg.Length // of the axis; 0: it is not known yet
-	across bool      // labels stand side by side, not above each other
 }
 
 var _ plot.Ticker = logTicks{}
@@ -179,17 +178,14 @@ func (t logTicks) ticks(lo, hi float64, digits []int, every int) (ticks []plot.T
 
 // room says whether the labels do not stand on each other. At most one label always has room.
 func (t logTicks) room(ticks []plot.Tick, lo, hi float64) bool {
-	style, decades := textStyle(tickSize, black), math.Log10(hi)-math.Log10(lo)
+	decades := math.Log10(hi) - math.Log10(lo)
 	end := vg.Length(math.Inf(-1)) // of the label before
 	for _, tick := range ticks {
 		if tick.Label == "" {
 			continue
 		}
 		at := t.length * vg.Length((math.Log10(tick.Value)-math.Log10(lo))/decades)
-		half := vg.Length(tickSize) / 2
-		if t.across {
-			half = style.Width(tick.Label) / 2
-		}
+		const half = vg.Length(tickSize) / 2
 		if at-half < end+labelGap {
 			return false
 		}

@@ -46,14 +46,8 @@ func TestTraces(t *testing.T) {
 		"too many":  {make([]viz.Trace, 9), viz.TraceOptions{}, "9 traces"},
 		"empty one": {[]viz.Trace{one, {Name: "VB"}}, viz.TraceOptions{}, `"VB"`},
 		"back":      {back, viz.TraceOptions{}, "falls from 2 to 1"},
-		"zero": {[]viz.Trace{one, {Name: "VB", Series: viz.Series{Step: []float64{0, 1}, Value: []float64{1, 2}}}},
-			viz.TraceOptions{LogX: true}, `"VB" has 0, which LogX`},
 		"negative": {[]viz.Trace{{Name: "VB", Series: viz.Series{Value: []float64{1, -2}}}}, viz.TraceOptions{LogY: true},
 			`"VB" has -2, which LogY`},
-		"negative error": {[]viz.Trace{{Name: "VB", Series: viz.Series{Value: []float64{1, 2}}, Error: []float64{1, -1}}},
-			viz.TraceOptions{}, `"VB": Error[1] = -1`},
-		"few errors": {[]viz.Trace{{Name: "VB", Series: viz.Series{Value: []float64{1, 2}}, Error: []float64{1}}},
-			viz.TraceOptions{}, "VB.Error has 1"},
 		"no log of the truth": {[]viz.Trace{one}, viz.TraceOptions{Truth: 0, TruthName: "truth", LogY: true}, "Truth = 0"},
 		"style": {[]viz.Trace{{Name: "VB", Style: 9, Series: one.Series}}, viz.TraceOptions{},
 			`"VB": Style = 9`},
@@ -69,14 +63,11 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// A trace with a style has its colour, pattern and mark wherever it stands, so that a method looks the same in all
-// figures.
+// A trace with a style has its colour and pattern wherever it stands, so that a method looks the same in all figures.
 func TestTraceStyle(t *testing.T) {
-	for _, marked := range [][]float64{nil, {1, 1}} {
-		third := viz.Trace{Name: "third", Series: viz.Series{Value: []float64{1, 2}}, Error: marked, Style: 3}
-		fig, err := viz.Traces([]viz.Trace{third}, viz.TraceOptions{})
-		if svg := svgOf(t, fig, err); !strings.Contains(svg, "#009E73") || strings.Contains(svg, "#0072B2") {
-			t.Errorf("error bars %v: a trace of Style 3 has not the third colour alone", marked)
-		}
+	third := viz.Trace{Name: "third", Series: viz.Series{Value: []float64{1, 2}}, Style: 3}
+	fig, err := viz.Traces([]viz.Trace{third}, viz.TraceOptions{})
+	if svg := svgOf(t, fig, err); !strings.Contains(svg, "#009E73") || strings.Contains(svg, "#0072B2") {
+		t.Error("a trace of Style 3 has not the third colour alone")
 	}
 }

@@ -128,7 +128,7 @@ func SeriesOf(c fit.Curve) Series {
 }
 
 // points gives the finite steps and values; both empty for an empty series.
-func (s Series) points(name string, more ...column) (rows [][]float64, dropped int, err error) {
+func (s Series) points(name string) (rows [][]float64, dropped int, err error) {
 	if len(s.Value) == 0 && len(s.Step) == 0 {
 		return [][]float64{nil, nil}, 0, nil
 	}
@@ -139,12 +139,12 @@ func (s Series) points(name string, more ...column) (rows [][]float64, dropped i
 			step[i] = float64(i + 1)
 		}
 	}
-	return finiteRows(append([]column{{name + ".Step", step}, {name + ".Value", s.Value}}, more...)...)
+	return finiteRows(column{name + ".Step", step}, column{name + ".Value", s.Value})
 }
 
 // rows is points whose steps must not fall.
-func (s Series) rows(name string, more ...column) (rows [][]float64, dropped int, err error) {
-	if rows, dropped, err = s.points(name, more...); err != nil {
+func (s Series) rows(name string) (rows [][]float64, dropped int, err error) {
+	if rows, dropped, err = s.points(name); err != nil {
 		return nil, 0, err
 	}
 	for i := 1; i < len(rows[0]); i++ {
