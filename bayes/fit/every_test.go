@@ -125,7 +125,7 @@ func every() []method {
 		})
 	}
 	all = append(all, method{
-		name: "ohsmc: chains at the psi of SMC", chains: true, within: .05,
+		name: "ohsmc: chains at the psi of SMC", chains: true, within: .05, observed: true,
 		fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
 			trained, err := fit.Fit(ctx, model, with(ohsmc.OpenHorizon{}, ohsmc.Training{
 				Particles: 100, BatchSize: 20, Epochs: 5, ValidateEvery: 10,
@@ -133,9 +133,8 @@ func every() []method {
 			if err != nil {
 				return nil, err
 			}
-			return fitted(ohsmc.Sample(ctx, trained.Posterior, mcmc.NUTS{}, parts.Train, mcmc.Settings{
-				Draws: 100, WarmUp: 150, Seed: s.Seed, Engine: s.Engine, Progress: s.Progress,
-			}))
+			chains := fit.From{Trained: trained.Posterior, Method: mcmc.Chains{Draws: 100, WarmUp: 150}}
+			return fitted(fit.Fit(ctx, bayes.Model{}, chains, parts, s.run()))
 		},
 	})
 	noisy := mcmc.Settings{Draws: 150, Thin: 3, WarmUp: 300}

@@ -199,8 +199,9 @@ func crescentMethods(o Options) ([]*trial, error) {
 			out := Result{Series: map[string][]float64{}}
 			result, err := s.fit(ctx, algorithm, parts)
 			if err == nil && chains && ctx.Err() == nil {
-				result, err = ohsmc.Sample(ctx, result.Posterior, leapfrog.Kernel, parts.Train,
-					mcmc.Settings{Chains: 4, Draws: 100, WarmUp: 50})
+				exact := fit.From{Trained: result.Posterior,
+					Method: mcmc.Chains{Kernel: leapfrog.Kernel, Chains: 4, Draws: 100, WarmUp: 50}}
+				result, err = fit.Fit(ctx, bayes.Model{}, exact, dataset.Parts{Train: parts.Train}, run.Settings{})
 			}
 			if err != nil {
 				return out, err
