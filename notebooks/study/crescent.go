@@ -265,16 +265,12 @@ func crescentFlow(o Options) ([]*trial, error) {
 
 // crescentFig5 draws the particles over the true posterior at the psi of each epoch.
 func crescentFig5(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-	var panels []*viz.Figure
+	var all panels
 	r := done[0].results[0]
 	for i := range crescentShares {
 		ending := fmt.Sprintf(" %d", i)
 		psi := keptPsi(r, ending)
-		panel, err := scatter(r, ending, psi, fmt.Sprintf("epoch %.0f, ψ = %.2f", r.Series["epoch"+ending][0], psi))
-		if err != nil {
-			return nil, err
-		}
-		panels = append(panels, panel)
+		all.add(scatter(r, ending, psi, fmt.Sprintf("epoch %.0f, ψ = %.2f", r.Series["epoch"+ending][0], psi)))
 	}
-	return viz.Grid(crescentGrid, panels...)
+	return all.grid(crescentGrid)
 }

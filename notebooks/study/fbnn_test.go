@@ -192,12 +192,12 @@ func TestPlaneNames(t *testing.T) {
 	for _, suffix := range []string{inPaper, byLibrary} {
 		r.Series["true Phi"+suffix], r.Series["emulated Phi"+suffix] = []float64{5, 6, 7}, []float64{2, 3, 4}
 	}
-	panels, err := drawPlane("boston", r)
-	if err != nil || len(panels) != 4 {
-		t.Fatalf("%d panels, %v", len(panels), err)
+	var all panels
+	if drawPlane(&all, "boston", r); all.err != nil || len(all.figures) != 4 {
+		t.Fatalf("%d panels, %v", len(all.figures), all.err)
 	}
 	for i, of := range []string{"network", "emulator"} {
-		svg, err := panels[i].SVG()
+		svg, err := all.figures[i].SVG()
 		if err != nil {
 			t.Fatal(err)
 		}
