@@ -249,12 +249,12 @@ func (r fbnnRun) plane(ctx context.Context, other fbnnMethod) (Result, error) {
 	t := result.Truth
 	out.Values["Phi"], out.Values["emulated Phi"], out.Values["Phi of the prior"] = t.True, t.Emulated, t.Prior
 	out.Values["Phi of the pairs"] = t.Calibration
-	out.Values["R2 of held-out pairs"] = result.Emulator.HeldOut.R2
+	out.Values["R2 of held-out pairs"] = result.HeldOut.R2
 	return out, nil
 }
 
 // along keeps both potentials at draws of a chain, in their order.
-func along(ctx context.Context, result *fbnn.Result, out Result, suffix string) (err error) {
+func along(ctx context.Context, result *fbnn.Details, out Result, suffix string) (err error) {
 	chain := result.Sampling.Draws
 	theta := mat.NewDense(min(200, chain.PerChain), chain.Dim, nil)
 	for i := range theta.RawMatrix().Rows {

@@ -13,7 +13,7 @@ import (
 
 // tinyCES is FBNN with far too few pairs.
 func tinyCES() fbnn.CES {
-	return fbnn.CES{Pairs: 20, PairsThin: 1, PairsWarmUp: 10, Draws: 20, Regressor: fbnn.Linear{}}
+	return fbnn.CES{Pairs: 20, PairsThin: 1, PairsWarmUp: 10, Draws: 20, Regressor: fbnn.RandomNetwork{Units: 20}}
 }
 
 // A repetition of each kind of row has the scores that its table prints, each within its bounds. The emulator's outputs
