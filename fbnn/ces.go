@@ -26,16 +26,16 @@ import (
 // value of every field works. FBNN(A-B) of the paper is CES{Calibration: A, Sampling: B}.
 //
 // Its checkpoint is a file for each stage: with ".start", ".calibration", ".emulation" (one for each activation that is
-// tried) and ".sampling" after the name. Observe and fit.Steps see the draws of the sampling, whose posterior predicts by
-// the network, also with PaperMode. Errors wrap mcmc.ErrStuck if chains do not move, ErrPairs if there is nothing to
+// tried) and ".sampling" after the name. Observe and fit.Steps see the draws of the sampling, whose posterior predicts
+// by the network, also with PaperMode. Errors wrap mcmc.ErrStuck if chains do not move, ErrPairs if there is nothing to
 // learn from the pairs, and ErrEmulator if the emulator is of no use.
 //
-// Rows of a Source are read at most 4096 at a time. The calibration takes mini-batches from few blocks, and so must have
-// a kernel for mini-batches, mcmc.SGHMC or mcmc.SGLD. Phi, gradients and the inner products of the pairs' outputs are
-// sums over all blocks, and so is each evaluation of the true posterior in the second accept/reject step. They are in
-// float64, whatever run.Settings.DType is, since differences of sums over millions of rows decide on acceptance. Put the
-// rows in random order. The outputs are emulated only for a regression with known noise: other likelihoods would need
-// the outputs of all rows at once, so that Emulates must be LogLikelihood. Draws and pairs are in memory.
+// Rows of a Source are read at most 4096 at a time. The calibration takes mini-batches from few blocks, and so must
+// have a kernel for mini-batches, mcmc.SGHMC or mcmc.SGLD. Phi, gradients and the inner products of the pairs' outputs
+// are sums over all blocks, and so is each evaluation of the true posterior in the second accept/reject step. They are
+// in float64, whatever run.Settings.DType is, since differences of sums over millions of rows decide on acceptance. Put
+// the rows in random order. The outputs are emulated only for a regression with known noise: other likelihoods would
+// need the outputs of all rows at once, so that Emulates must be LogLikelihood. Draws and pairs are in memory.
 type CES struct {
 	// Calibration is the kernel of the first step, on the true posterior; default mcmc.SGHMC, whose LearningRate is .001/N
 	// if it is 0. The StdDev of an mcmc.PreconditionedCrankNicolson are the prior's if there are none, and a Beta of 0

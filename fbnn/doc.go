@@ -11,8 +11,8 @@
 //  2. emulation: a network G^e learns from the pairs, which gives Phi^e(theta) = -log p(y | G^e(theta)) (equation 10);
 //  3. sampling: a Markov chain on p(theta) exp(-Phi^e(theta)), by preconditioned Crank-Nicolson (pCN, Algorithm 1).
 //
-// CES is that algorithm, Chain a chain on the true posterior alone, Prior draws of the prior; package fit runs them. Rows
-// that do not fit into memory are given as Parts.Source.
+// CES is that algorithm, Chain a chain on the true posterior alone, Prior draws of the prior; package fit runs them.
+// Rows that do not fit into memory are given as Parts.Source.
 //
 // # The emulator
 //
@@ -32,7 +32,7 @@
 //     the draws exact for any emulator, and costs a pass over the data each time;
 //   - predictions are the network's. PaperMode has the paper's steps and the emulator's predictions.
 //
-// Look at the result's Warnings before anything else: they say where Phi differs from Phi^e at 100 draws (Details.Truth),
-// and how far the draws are from the pairs. In few dimensions, where the pairs span all directions, the emulator can be
-// right.
+// Look at the result's Warnings before anything else: they say where Phi differs from Phi^e at 100 draws
+// (Details.Truth), and how far the draws are from the pairs. In few dimensions, where the pairs span all directions,
+// the emulator can be right.
 package fbnn

@@ -74,8 +74,8 @@ func spread(phi []float64, d, learnt int, column func(i int) []float64) (center,
 	return center, scale, nil
 }
 
-// digest identifies the pairs' weights, bit by bit. The run's identity does not: the mini-batches of the calibration depend
-// on the number of rows of a block, too.
+// digest identifies the pairs' weights, bit by bit. The run's identity does not: the mini-batches of the calibration
+// depend on the number of rows of a block, too.
 func (p *pairs) digest() run.Part {
 	sum := sha256.New()
 	rows, _ := p.theta.Dims()

@@ -53,7 +53,8 @@ type OfSource interface {
 
 // From is a method that continues a trained posterior, such as chains after a training by package ohsmc: it samples the
 // stochastic parameters, phi, given the rows of the training part, with the posterior's model, shared parameters, psi,
-// and standardisation. Chains begin at its particles, drawn by their weights. The model that Fit is given is left empty.
+// and standardisation. Chains begin at its particles, drawn by their weights. The model that Fit is given is left
+// empty.
 type From struct {
 	Trained *bayes.Posterior
 	Method  OfTrained
