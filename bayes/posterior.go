@@ -359,17 +359,9 @@ func (p *Posterior) Draws() (Draws, error) {
 		return Draws{}, err
 	}
 	return Draws{
-		Phi: copied[0], Psi: copied[1], LinearisedAt: copied[2], LogWeights: p.normalisedLogWeights(),
+		Phi: copied[0], Psi: copied[1], LinearisedAt: copied[2], LogWeights: p.logWeights.All(),
 		Chains: p.chains, Evidence: p.evidence, Diagnostics: p.Diagnostics(),
 	}, nil
-}
-
-func (p *Posterior) normalisedLogWeights() []float64 {
-	logWeights := make([]float64, p.Particles())
-	for j := range logWeights {
-		logWeights[j] = p.logWeights.At(j)
-	}
-	return logWeights
 }
 
 // Parameter copies one parameter, by its name in Bound().Slots: for a stochastic one values are [J, shape...], for a

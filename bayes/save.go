@@ -100,7 +100,7 @@ func (p *Posterior) Save(path string) error {
 		return fmt.Errorf("bayes: saving a posterior: %w", err)
 	}
 	file := tensorfile.File{Metadata: map[string]string{"gobnn": string(text)}, Tensors: map[string]*tensors.Tensor{}}
-	logWeights := p.normalisedLogWeights()
+	logWeights := p.logWeights.All()
 	file.Tensors[weightsTensor] = tensors.FromFlatDataAndDimensions(logWeights, len(logWeights))
 	for _, slot := range p.bound.Slots {
 		t, err := p.slice(slot)

@@ -55,6 +55,9 @@ func (w LogWeights) NaNs() int { return w.nans }
 // At is particle j's normalised log-weight.
 func (w LogWeights) At(j int) float64 { return w.normalised[j] }
 
+// All copies the normalised log-weights, [J].
+func (w LogWeights) All() []float64 { return slices.Clone(w.normalised) }
+
 // Weights returns the normalised weights, [J]; they sum to 1.
 func (w LogWeights) Weights() []float64 {
 	weights := make([]float64, len(w.normalised))

@@ -34,17 +34,17 @@ type RandomNetwork struct {
 
 var _ Regressor = RandomNetwork{}
 
-// prepare implements Regressor.
-func (n RandomNetwork) prepare(int) (Regressor, error) {
+// Prepare implements Regressor.
+func (n RandomNetwork) Prepare(int) (Regressor, error) {
 	n.Units = cmp.Or(n.Units, 1000)
 	return n, limits.Check("fbnn: RandomNetwork", limits.Field("Units", n.Units, n.Units >= 1, "at least 1 (0: 1000)"))
 }
 
-// learn implements Regressor. With F the hidden units at the n learnt pairs, [n, Units], y their scores, and ridge r, v
+// Learn implements Regressor. With F the hidden units at the n learnt pairs, [n, Units], y their scores, and ridge r, v
 // = F' (F F' + r I)^-1 y. This form has n equations to solve, however many units there are.
-func (n RandomNetwork) learn(_ context.Context, lesson *lesson) (*predictor, error) {
-	rows, d := lesson.theta.Dims()
-	_, rank := lesson.scores.Dims()
+func (n RandomNetwork) Learn(_ context.Context, lesson *Lesson) (*Learnt, error) {
+	rows, d := lesson.Theta.Dims()
+	_, rank := lesson.Scores.Dims()
 	rng := rand.New(rand.NewPCG(lesson.Seed, 0x726e73))
 	w, b := mat.NewDense(d, n.Units, nil), make([]float64, n.Units)
 	for k := range n.Units {
@@ -54,19 +54,19 @@ func (n RandomNetwork) learn(_ context.Context, lesson *lesson) (*predictor, err
 		}
 	}
 	var units mat.Dense // [J, Units]
-	units.Mul(lesson.theta, w)
+	units.Mul(lesson.Theta, w)
 	units.Apply(func(_, k int, v float64) float64 { return math.Tanh(v + b[k]) }, &units)
-	learn, held := units.Slice(0, lesson.learn, 0, n.Units), units.Slice(lesson.learn, rows, 0, n.Units)
-	y, ofHeld := lesson.scores.Slice(0, lesson.learn, 0, rank), lesson.scores.Slice(lesson.learn, rows, 0, rank)
+	learn, held := units.Slice(0, lesson.Learn, 0, n.Units), units.Slice(lesson.Learn, rows, 0, n.Units)
+	y, ofHeld := lesson.Scores.Slice(0, lesson.Learn, 0, rank), lesson.Scores.Slice(lesson.Learn, rows, 0, rank)
 	var gram mat.SymDense
 	gram.SymOuterK(1, mat.DenseCopyOf(learn))
-	mean := mat.Trace(&gram) / float64(lesson.learn)
+	mean := mat.Trace(&gram) / float64(lesson.Learn)
 	var best mat.Dense
 	least := math.Inf(1)
 	for exponent := -8; exponent <= 1; exponent++ {
-		ridged := mat.NewSymDense(lesson.learn, nil)
+		ridged := mat.NewSymDense(lesson.Learn, nil)
 		ridged.CopySym(&gram)
-		for i := range lesson.learn {
+		for i := range lesson.Learn {
 			ridged.SetSym(i, i, gram.At(i, i)+mean*math.Pow(10, float64(exponent)))
 		}
 		var c mat.Cholesky
@@ -85,13 +85,13 @@ func (n RandomNetwork) learn(_ context.Context, lesson *lesson) (*predictor, err
 	if math.IsInf(least, 1) {
 		return nil, fmt.Errorf("%w: no ridge makes the equations of %d random units solvable", ErrEmulator, n.Units)
 	}
-	return &predictor{
-		data: map[string]*tensors.Tensor{
+	return &Learnt{
+		Data: map[string]*tensors.Tensor{
 			"w": compute.Floats(lesson.DType, w.RawMatrix().Data, d, n.Units),
 			"b": compute.Floats(lesson.DType, b, 1, n.Units),
 			"v": compute.Floats(lesson.DType, best.RawMatrix().Data, n.Units, rank),
 		},
-		predict: func(data compute.Nodes, theta *graph.Node) *graph.Node {
+		Predict: func(data compute.Nodes, theta *graph.Node) *graph.Node {
 			units := Tanh(Add(Einsum("jd,dk->jk", theta, data["w"]), data["b"]))
 			return Einsum("jk,kr->jr", units, data["v"])
 		},

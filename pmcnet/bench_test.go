@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -56,30 +57,20 @@ func BenchmarkIteration(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				a, err := PMC{Covariance: c.covariance, StdDev: .5, Weights: Tempered}.withDefaults(data.Bound.D, false)
-				if err != nil {
-					b.Fatal(err)
-				}
-				settings, err := Settings{Engine: engine}.withDefaults()
-				if err != nil {
-					b.Fatal(err)
-				}
-				sampler := &Sampler{Problem: problem}
-				defer sampler.Close()
-				m := &machine{PMC: a, Job: &Job{Settings: settings, Problem: problem, sampler: sampler}}
-				defer m.close()
-				if err := m.Begin(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-				if err := m.Step(b.Context()); err != nil { // compiles
-					b.Fatal(err)
-				}
-				b.Logf("D = %d, first step %.1f s", data.Bound.D, m.Trace[0].Seconds)
-				for b.Loop() {
-					if err := m.Step(b.Context()); err != nil {
-						b.Fatal(err)
+				a := PMC{Covariance: c.covariance, StdDev: .5, Weights: Tempered}
+				step := func(_ PMC, machine run.Machine, at *fit.Trail[IterationRecord]) error {
+					if err := machine.Step(b.Context()); err != nil { // compiles
+						return err
 					}
+					b.Logf("D = %d, first step %.1f s", data.Bound.D, at.Records[0].Seconds)
+					for b.Loop() {
+						if err := machine.Step(b.Context()); err != nil {
+							return err
+						}
+					}
+					return nil
 				}
+				byStep(b, problem, a, run.Settings{Engine: engine}, step)
 			})
 		})
 	}

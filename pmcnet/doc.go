@@ -26,10 +26,10 @@
 //
 // # Where PMC fails
 //
-// If k-hat is above .7, no number of draws helps: Result.Warnings says so, and Result.Evidence is NaN. In D dimensions
-// the standard deviations of q must be right to about sqrt(1/(2D)). On linear regressions PMC gets there: in 5
-// dimensions 50 proposals of 100 draws have an ESS of 4500; 20 dimensions need 1000 draws each. With too few, one draw
-// has nearly all the weight, and log p(y) is far too low.
+// If k-hat is above .7, no number of draws helps: the result's warnings say so, and its evidence is NaN. In D
+// dimensions the standard deviations of q must be right to about sqrt(1/(2D)). On linear regressions PMC gets there: in
+// 5 dimensions 50 proposals of 100 draws have an ESS of 4500; 20 dimensions need 1000 draws each. With too few, one
+// draw has nearly all the weight, and log p(y) is far too low.
 //
 // Adaptation is more robust with Tempered weights. The draws are then of a distribution between q and the posterior,
 // but predict well. Begin with a StdDev that is too large (.5 for a prior N(0, 1)); resample by GlocalEvery(2).

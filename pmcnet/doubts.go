@@ -12,11 +12,11 @@ const (
 )
 
 // by is by which weights the draws of a result count, in words; empty where these are the honest ones.
-func (m *machine) by() string {
-	switch last := m.Trace[len(m.Trace)-1]; {
-	case m.Weights == Clipped:
+func (r *running) by(d *Details) string {
+	switch last := d.Trace[len(d.Trace)-1]; {
+	case r.Weights == Clipped:
 		return "clipped weights"
-	case m.Weights == Floored:
+	case r.Weights == Floored:
 		return "weights to which 1e-50 is added"
 	case last.Exponent < 1:
 		return fmt.Sprintf("weights to the power %.3g", last.Exponent)
@@ -25,11 +25,11 @@ func (m *machine) by() string {
 }
 
 // approximation is the result's.
-func (m *machine) approximation(r *Result) string {
+func (r *running) approximation(d *Details) string {
 	const between = "a distribution between the proposals and the posterior: "
-	switch by := m.by(); {
-	case !r.trusted():
-		return fmt.Sprintf("%sk-hat of the weights is %.2f", between, r.KHat)
+	switch by := r.by(d); {
+	case !d.trusted(r.Proposals * r.Draws):
+		return fmt.Sprintf("%sk-hat of the weights is %.2f", between, d.KHat)
 	case by != "":
 		return between + "the draws count by " + by
 	}
@@ -37,38 +37,38 @@ func (m *machine) approximation(r *Result) string {
 }
 
 // doubts returns the warnings about a finished run, one for each row of its table.
-func (m *machine) doubts(r *Result) (said []string) {
-	draws := r.LogWeights.Len()
-	replaced, nonFinite, wrong, n := 0, 0, 0, len(m.Trace)
-	for _, t := range m.Trace {
+func (r *running) doubts(d *Details) (said []string) {
+	draws := r.Proposals * r.Draws
+	replaced, nonFinite, wrong, n := 0, 0, 0, len(d.Trace)
+	for _, t := range d.Trace {
 		replaced, nonFinite, wrong = replaced+t.Replaced, nonFinite+t.NonFinite, wrong+t.Wrong
 	}
-	covariances, all := n*m.Proposals, n*m.Proposals*m.Draws
-	singular := m.Shrinkage > 0 && m.Draws <= m.Problem.Dim && m.Covariance == FullCovariance
-	for _, d := range []struct {
+	covariances, all := n*r.Proposals, n*r.Proposals*r.Draws
+	singular := r.Shrinkage > 0 && r.Draws <= r.problem.Dim && r.Covariance == FullCovariance
+	for _, x := range []struct {
 		holds bool
 		says  string
 		of    []any
 	}{
-		{math.IsNaN(r.KHat) && !r.trusted(), "k-hat of the weights cannot be told from %d draws: no evidence is stated; " +
-			"take more draws", []any{draws}},
-		{r.KHat > MaxKHat, "k-hat of the weights is %.2f, above %.1f, with an effective sample size of %.1f of %d draws: " +
-			"the draws are not the posterior's, and no evidence is stated", []any{r.KHat, MaxKHat, r.ESS, draws}},
-		{r.trusted() && r.ESS < fewDraws, "the effective sample size is %.1f of %d draws: take more draws",
-			[]any{r.ESS, draws}},
-		{m.by() != "", "the draws count by %s: they are of a distribution between the proposals and the posterior",
-			[]any{m.by()}},
+		{math.IsNaN(d.KHat) && !d.trusted(draws), "k-hat of the weights cannot be told from %d draws: no evidence is " +
+			"stated; take more draws", []any{draws}},
+		{d.KHat > MaxKHat, "k-hat of the weights is %.2f, above %.1f, with an effective sample size of %.1f of %d draws: " +
+			"the draws are not the posterior's, and no evidence is stated", []any{d.KHat, MaxKHat, d.ESS, draws}},
+		{d.trusted(draws) && d.ESS < fewDraws, "the effective sample size is %.1f of %d draws: take more draws",
+			[]any{d.ESS, draws}},
+		{r.by(d) != "", "the draws count by %s: they are of a distribution between the proposals and the posterior",
+			[]any{r.by(d)}},
 		{singular, "%d draws of each proposal have a covariance of rank %d in %d dimensions: its off-diagonal part was " +
 			"shrunk by %.2f (PMC.Shrinkage); take more Draws, or DiagonalCovariance",
-			[]any{m.Draws, m.Draws - 1, m.Problem.Dim, m.Shrinkage}},
+			[]any{r.Draws, r.Draws - 1, r.problem.Dim, r.Shrinkage}},
 		{float64(replaced) > manyReplaced*float64(covariances), "%d of %d covariances were not positive definite, and " +
 			"replaced by the ones before: take more Draws, or DiagonalCovariance", []any{replaced, covariances}},
 		{wrong > 0, WrongDraws, []any{wrong, all}},
 		{wrong == 0 && float64(nonFinite) > manyReplaced*float64(all), "%d of %d draws had a log-density that is not " +
 			"finite: check the target", []any{nonFinite, all}},
 	} {
-		if d.holds {
-			said = append(said, fmt.Sprintf(d.says, d.of...))
+		if x.holds {
+			said = append(said, fmt.Sprintf(x.says, x.of...))
 		}
 	}
 	return said

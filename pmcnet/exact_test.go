@@ -68,11 +68,11 @@ func problem(l check.Linear) density.Problem {
 				},
 			}
 		},
-	}
+	}.Keyed("regression", d, l.NoiseStdDev, len(l.Y))
 }
 
 // rms is the root mean square error of a result's mean, in posterior standard deviations.
-func rms(t *testing.T, r *pmcnet.Result, l check.Linear) float64 {
+func rms(t *testing.T, r *found, l check.Linear) float64 {
 	t.Helper()
 	mean, covariance, _ := l.Posterior()
 	phi, err := compute.Float64s(r.Phi)
@@ -125,11 +125,10 @@ func testConjugate(t *testing.T, engine *compute.Engine, cases []conjugate) {
 		t.Run(c.name, func(t *testing.T) {
 			l := regression(c.d, 100, 1)
 			_, _, want := l.Posterior()
-			sampler := pmcnet.Sampler{Problem: problem(l)}
-			defer sampler.Close()
+			posed := problem(l)
 			square, squareZ := 0., 0.
 			for seed := range uint64(c.seeds) {
-				r, err := sampler.Sample(t.Context(), c.a, pmcnet.Settings{Seed: seed, Engine: engine, DType: dtype})
+				r, err := sampled(t.Context(), posed, c.a, run.Settings{Seed: seed, Engine: engine, DType: dtype})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -161,7 +160,7 @@ func TestCollapse(t *testing.T) {
 	l := regression(20, 100, 1)
 	_, _, want := l.Posterior()
 	a := pmcnet.PMC{Proposals: 20, Iterations: 8} // TestCollapseLong has the paper's numbers
-	r, err := pmcnet.Sample(t.Context(), problem(l), a, goSettings(t))
+	r, err := sampled(t.Context(), problem(l), a, goSettings(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,12 +195,11 @@ func TestExact(t *testing.T) {
 			if a.StdDev == 0 {
 				a.StdDev = .6
 			}
-			sampler := pmcnet.Sampler{Problem: problem(line)}
-			defer sampler.Close()
-			settings := pmcnet.Settings{Engine: computetest.Go(t), DType: compute.Float64}
+			posed := problem(line)
+			settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
 			check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
 				settings.Seed = seed
-				r, err := sampler.Sample(t.Context(), a, settings)
+				r, err := sampled(t.Context(), posed, a, settings)
 				if err != nil {
 					return check.SequentialRun{}, err
 				}
@@ -209,10 +207,7 @@ func TestExact(t *testing.T) {
 				if err != nil {
 					return check.SequentialRun{}, err
 				}
-				out := check.SequentialRun{Phi: phi}
-				for j := range r.LogWeights.Len() {
-					out.LogWeights = append(out.LogWeights, r.LogWeights.At(j))
-				}
+				out := check.SequentialRun{Phi: phi, LogWeights: r.Draws.LogWeights}
 				last := r.Trace[len(r.Trace)-1]
 				out.LogEvidence, out.StdErr = last.LogEvidence, last.LogEvidenceStdErr
 				return out, nil

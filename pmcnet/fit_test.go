@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
 	"reflect"
@@ -28,8 +29,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// line is the harness's regression as a dataset, and as a model: a network without hidden layers, part of which is
-// shared, which Fit does not heed.
+// line is the harness's regression as a dataset, and as a model: a network without hidden layers.
 func line(t *testing.T) (bayes.Model, dataset.Parts, check.Linear) {
 	t.Helper()
 	l := check.Line()
@@ -47,21 +47,8 @@ func line(t *testing.T) (bayes.Model, dataset.Parts, check.Linear) {
 	return model, dataset.Parts{Train: data}, l
 }
 
-func goSettings(t *testing.T) pmcnet.Settings {
-	return pmcnet.Settings{Seed: 2, Engine: computetest.Go(t), DType: compute.Float64}
-}
-
-func numbers(t *testing.T, p *bayes.Posterior) []float64 {
-	t.Helper()
-	draws, err := p.Draws()
-	if err != nil {
-		t.Fatal(err)
-	}
-	phi, err := compute.Float64s(draws.Phi)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return append(phi, draws.LogWeights...)
+func goSettings(t *testing.T) run.Settings {
+	return run.Settings{Seed: 2, Engine: computetest.Go(t), DType: compute.Float64}
 }
 
 // A network's posterior and evidence are the exact ones, from every start, with PMCnet-light, and after Save and Load;
@@ -74,11 +61,9 @@ func TestFit(t *testing.T) {
 	}
 }
 
-func testFit(t *testing.T, settings pmcnet.Settings) {
+func testFit(t *testing.T, settings run.Settings) {
 	model, parts, l := line(t)
 	_, _, want := l.Posterior()
-	trainer := pmcnet.NewTrainer(model)
-	defer trainer.Close()
 	small := pmcnet.PMC{Proposals: 10, Draws: 100, Iterations: 6, StdDev: .4}
 	for name, change := range map[string]func(a *pmcnet.PMC){
 		"MLE":   func(*pmcnet.PMC) {},
@@ -90,7 +75,7 @@ func testFit(t *testing.T, settings pmcnet.Settings) {
 		if name != "light" && settings.Engine.IsXLA() {
 			continue // each compiles for seconds
 		}
-		r, err := trainer.Fit(t.Context(), a, parts, settings)
+		r, err := fitted(t.Context(), model, a, parts, settings)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -103,11 +88,9 @@ func testFit(t *testing.T, settings pmcnet.Settings) {
 			t.Errorf("%s: diagnostics %v, ESS %v, k-hat %v", name, d, r.ESS, r.KHat)
 		}
 		covariances := map[string]pmcnet.Covariance{"light": pmcnet.DiagonalCovariance}
-		if got := r.Algorithm.(pmcnet.PMC).Covariance; got != cmp.Or(covariances[name], pmcnet.FullCovariance) {
-			t.Errorf("%s: covariances are %s", name, got)
-		}
+		covariance := fmt.Sprintf(`"covariance":%q`, cmp.Or(covariances[name], pmcnet.FullCovariance))
 		if at := p.Provenance(); !strings.Contains(at.Algorithm, "PMCnet") || at.Seed != 2 || !strings.Contains(
-			string(at.Settings), "std_dev") {
+			string(at.Settings), covariance) {
 			t.Errorf("%s: provenance %+v", name, at)
 		}
 		file := filepath.Join(t.TempDir(), "posterior")
@@ -132,11 +115,9 @@ func testFit(t *testing.T, settings pmcnet.Settings) {
 // was not; a finished one does nothing again; another's is refused.
 func TestResume(t *testing.T) {
 	model, parts, _ := line(t)
-	trainer := pmcnet.NewTrainer(model)
-	defer trainer.Close()
 	a := pmcnet.PMC{Proposals: 4, Draws: 30, Iterations: 5, Resampling: pmcnet.GlocalEvery(2)}
 	settings := goSettings(t)
-	whole, err := trainer.Fit(t.Context(), a, parts, settings)
+	whole, err := fitted(t.Context(), model, a, parts, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,14 +129,14 @@ func TestResume(t *testing.T) {
 			cancel()
 		}
 	}
-	first, err := trainer.Fit(ctx, a, parts, settings)
+	first, err := fitted(ctx, model, a, parts, settings)
 	if err != nil || first.Status != run.Cancelled || len(first.Trace) == 5 || first.Posterior.Evidence().Known() {
 		t.Fatalf("cancelled: %+v, %v", first, err)
 	}
 	for range 2 {
 		calls := 0
 		settings.Progress = func(run.Progress) { calls++ }
-		second, err := trainer.Fit(t.Context(), a, parts, settings)
+		second, err := fitted(t.Context(), model, a, parts, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,21 +148,21 @@ func TestResume(t *testing.T) {
 			t.Error("the resumed run ends with other draws")
 		}
 	}
-	for what, change := range map[string]func(a *pmcnet.PMC, s *pmcnet.Settings){
-		"seed":      func(_ *pmcnet.PMC, s *pmcnet.Settings) { s.Seed++ },
-		"algorithm": func(a *pmcnet.PMC, _ *pmcnet.Settings) { a.Ascent = pmcnet.NoAscent },
-		"data":      func(_ *pmcnet.PMC, s *pmcnet.Settings) { s.DType = compute.Float32 },
+	for what, change := range map[string]func(a *pmcnet.PMC, s *run.Settings){
+		"seed":     func(_ *pmcnet.PMC, s *run.Settings) { s.Seed++ },
+		"settings": func(a *pmcnet.PMC, _ *run.Settings) { a.Ascent = pmcnet.NoAscent },
+		"dtype":    func(_ *pmcnet.PMC, s *run.Settings) { s.DType = compute.Float32 },
 	} {
 		a, s := a, settings
 		change(&a, &s)
-		if _, err := trainer.Fit(t.Context(), a, parts, s); !errors.Is(err, run.ErrOtherRun) || !strings.Contains(
+		if _, err := fitted(t.Context(), model, a, parts, s); !errors.Is(err, run.ErrOtherRun) || !strings.Contains(
 			err.Error(), what) {
 			t.Errorf("another %s: %v", what, err)
 		}
 	}
 	other := model
 	other.Prior = bayes.Normal{StdDev: 2}
-	if _, err := pmcnet.Fit(t.Context(), other, a, parts, settings); !errors.Is(err, run.ErrOtherRun) ||
+	if _, err := fitted(t.Context(), other, a, parts, settings); !errors.Is(err, run.ErrOtherRun) ||
 		!strings.Contains(err.Error(), "model") {
 		t.Errorf("another model's checkpoint: %v", err)
 	}
@@ -204,7 +185,7 @@ func TestObserve(t *testing.T) {
 		return nil
 	}
 	settings.ObserveEvery = 2
-	r, err := pmcnet.Fit(t.Context(), model, a, parts, settings)
+	r, err := fitted(t.Context(), model, a, parts, settings)
 	if !errors.Is(err, enough) || r == nil || r.Status != run.Stopped || len(r.Trace) != 4 || !slices.Equal(seen,
 		[]int{2, 4}) {
 		t.Errorf("%v, seen %v, %+v", err, seen, r)
@@ -245,7 +226,7 @@ func TestBadInput(t *testing.T) {
 		{"light without rows", pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent}, []string{"Batched", "mini-batches"}},
 		{"MLE of a log-density", pmcnet.PMC{Start: pmcnet.AroundMLE}, []string{"PMC.Start", "Problem.Start"}},
 	} {
-		_, err := pmcnet.Sample(t.Context(), good, c.a, goSettings(t))
+		_, err := sampled(t.Context(), good, c.a, goSettings(t))
 		says(t, c.name, err, c.says...)
 	}
 	for name, c := range map[string]struct {
@@ -261,22 +242,20 @@ func TestBadInput(t *testing.T) {
 	} {
 		p := good
 		c.change(&p)
-		_, err := pmcnet.Sample(t.Context(), p, pmcnet.PMC{}, goSettings(t))
+		_, err := sampled(t.Context(), p, pmcnet.PMC{}, goSettings(t))
 		says(t, name, err, c.says...)
 	}
 	settings := goSettings(t)
 	settings.Observe = func(int, *bayes.Posterior) error { return nil }
-	_, err := pmcnet.Sample(t.Context(), good, pmcnet.PMC{}, settings)
-	says(t, "observe", err, "Observe", "Fit")
-	_, err = pmcnet.Sample(t.Context(), good, nil, goSettings(t))
-	says(t, "no algorithm", err, "pmcnet.PMC{}", "annealed.Annealed{}")
+	_, err := sampled(t.Context(), good, pmcnet.PMC{}, settings)
+	says(t, "observe", err, "Observe", "fit.SampleSteps")
 	a := pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent, BatchSize: 99}
-	_, err = pmcnet.Fit(t.Context(), model, a, parts, goSettings(t))
+	_, err = fitted(t.Context(), model, a, parts, goSettings(t))
 	says(t, "batch size", err, "BatchSize", "99")
 
 	// A likelihood without its normalising constant has no evidence: the model does not bind.
 	model.Likelihood = unnormalised{bayes.Gaussian{StdDev: .5}}
-	_, err = pmcnet.Fit(t.Context(), model, pmcnet.PMC{}, parts, goSettings(t))
+	_, err = fitted(t.Context(), model, pmcnet.PMC{}, parts, goSettings(t))
 	says(t, "unnormalised", err, "unnormalised", "Predictive")
 }
 
@@ -314,12 +293,12 @@ func holed(bound float64) density.Problem {
 // Where no draw of the first iteration has any weight the run ends with an error that says so; where some have none,
 // they are counted, and the others are the posterior of what is left: half a Gaussian, of mean -sqrt(2/pi).
 func TestHoles(t *testing.T) {
-	_, err := pmcnet.Sample(t.Context(), holed(-1e3), pmcnet.PMC{Proposals: 3, Draws: 10}, goSettings(t))
-	if says(t, "no weight", err, "iteration 1", "30 of 30 draws"); !errors.Is(err, bayes.ErrZeroWeights) {
+	_, err := sampled(t.Context(), holed(-1e3), pmcnet.PMC{Proposals: 3, Draws: 10}, goSettings(t))
+	if says(t, "no weight", err, "step 1", "30 of 30 draws"); !errors.Is(err, bayes.ErrZeroWeights) {
 		t.Errorf("no weight: %v", err)
 	}
 	a := pmcnet.PMC{Proposals: 20, Draws: 100, Iterations: 8, StdDev: .7}
-	r, err := pmcnet.Sample(t.Context(), holed(0), a, goSettings(t))
+	r, err := sampled(t.Context(), holed(0), a, goSettings(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +321,7 @@ func TestShrinkage(t *testing.T) {
 	l := regression(5, 30, 1)
 	a := pmcnet.PMC{Proposals: 6, Draws: 3, Iterations: 4}
 	for _, a.Shrinkage = range []float64{0, pmcnet.NoShrinkage} {
-		r, err := pmcnet.Sample(t.Context(), problem(l), a, goSettings(t))
+		r, err := sampled(t.Context(), problem(l), a, goSettings(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -353,8 +332,8 @@ func TestShrinkage(t *testing.T) {
 			}
 			continue
 		}
-		if r.Algorithm.(pmcnet.PMC).Shrinkage != 5./8 || r.Trace[0].Replaced > 0 {
-			t.Errorf("%+v", r.Algorithm)
+		if r.Trace[0].Replaced > 0 {
+			t.Errorf("%+v", r.Trace[0])
 		}
 		says(t, "shrunk", errors.New(said), "rank 2 in 5 dimensions", "shrunk by 0.62")
 	}

@@ -85,7 +85,7 @@ func TestFixture(t *testing.T) {
 				w := a.weigh(q, Reshape(args[2], f.M, f.K, d), f.network(g))
 				w.adapt, w.output, w.exponent = a.weights(w.honest, want.Frac)
 				next := a.adapt(q, w, args[5], n)
-				mean, _ := a.ascend(next.proposals, f.network(g), 1)
+				mean := a.ascend(next.proposals, f.network(g), 1)
 				normalised, _ := smc.Normalise(Reshape(w.output, f.M*f.K))
 				return []*Node{
 					w.logPi, Sub(w.logPi, w.honest), lessMax(w.adapt), lessMax(w.output), next.covariance[covarianceName], mean,

@@ -17,6 +17,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/pmcnet"
 
 	"gonum.org/v1/gonum/floats"
@@ -111,8 +112,7 @@ func TestControlLong(t *testing.T) {
 	computetest.XLA(t, "takes minutes on the Go backend")
 	const seeds = 5
 	model := network(3, 2, true)
-	trainer, reference := pmcnet.NewTrainer(model), baseline.NewTrainer(model)
-	defer trainer.Close()
+	reference := baseline.NewTrainer(model)
 	defer reference.Close()
 	for _, net := range []string{"net2", "net3"} {
 		for rows, most := range map[int]float64{50: .06, 400: .03, 1600: .06} {
@@ -128,7 +128,7 @@ func TestControlLong(t *testing.T) {
 			}
 			difference, ratio := 0., 0.
 			for seed := range uint64(seeds) {
-				r, err := trainer.Fit(t.Context(), prior, parts, pmcnet.Settings{Seed: seed})
+				r, err := fitted(t.Context(), model, prior, parts, run.Settings{Seed: seed})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -159,7 +159,7 @@ func TestFlooredLong(t *testing.T) {
 	}
 	model := network(10, 1, false)
 	model.Likelihood = bayes.Categorical{}
-	r, err := pmcnet.Fit(t.Context(), model, pmcnet.PMC{Weights: pmcnet.Floored}, glass, pmcnet.Settings{Seed: 1})
+	r, err := fitted(t.Context(), model, pmcnet.PMC{Weights: pmcnet.Floored}, glass, run.Settings{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,12 +168,11 @@ func TestFlooredLong(t *testing.T) {
 	}
 	const seeds = 5
 	train, test, _ := control(t, "net2", 1600)
-	trainer := pmcnet.NewTrainer(network(3, 2, true))
-	defer trainer.Close()
+	small := network(3, 2, true)
 	accuracy := func(a pmcnet.PMC) (mean float64) {
 		a.Resampling = pmcnet.GlocalEvery(2)
 		for seed := range uint64(seeds) {
-			r, err := trainer.Fit(t.Context(), a, dataset.Parts{Train: train}, pmcnet.Settings{Seed: seed})
+			r, err := fitted(t.Context(), small, a, dataset.Parts{Train: train}, run.Settings{Seed: seed})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,13 +218,12 @@ func TestIonosphereLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainer := pmcnet.NewTrainer(network(5, 1, false))
-	defer trainer.Close()
+	model := network(5, 1, false)
 	a := prior
 	a.Covariance = pmcnet.DiagonalCovariance
 	var auc, accuracy, nlpd []float64
 	for seed := range uint64(5) {
-		r, err := trainer.Fit(t.Context(), a, parts, pmcnet.Settings{Seed: seed})
+		r, err := fitted(t.Context(), model, a, parts, run.Settings{Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +246,7 @@ func TestIonosphereLong(t *testing.T) {
 	if a, b, c := stat.Mean(auc, nil), stat.Mean(accuracy, nil), stat.Mean(nlpd, nil); a < .94 || b < .88 || c > .28 {
 		t.Errorf("AUC %.3f, accuracy %.3f, NLPD %.3f: want .94, .88 and .28", a, b, c)
 	}
-	r, err := trainer.Fit(t.Context(), pmcnet.PMC{}, parts, pmcnet.Settings{Seed: 1})
+	r, err := fitted(t.Context(), model, pmcnet.PMC{}, parts, run.Settings{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,10 +286,9 @@ func TestConjugateLong(t *testing.T) {
 func TestCollapseLong(t *testing.T) {
 	l := regression(20, 100, 1)
 	_, _, want := l.Posterior()
-	sampler := pmcnet.Sampler{Problem: problem(l)}
-	defer sampler.Close()
+	posed := problem(l)
 	for seed := range uint64(5) {
-		r, err := sampler.Sample(t.Context(), pmcnet.PMC{}, pmcnet.Settings{Seed: seed})
+		r, err := sampled(t.Context(), posed, pmcnet.PMC{}, run.Settings{Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// This file is one iteration of Algorithm 1, in the paper's order. The settings are in pmc_settings.go, the rules that
+// This file is one iteration of Algorithm 1, in the paper's order. The settings are in settings.go, the rules that
 // make weights of the honest ones in weights.go, the covariances in covariance.go.
 
 // now holds the inputs that an iteration takes from the host.
@@ -48,14 +48,6 @@ type adapted struct {
 	proposals
 	distinct *Node // different draws among the means, a scalar
 	replaced *Node // covariances that were not positive definite, a scalar
-	stalled  *Node // proposals without a weight, which stay as they are, a scalar
-	climb
-}
-
-// climb is a step of all means.
-type climb struct {
-	halvings *Node // mean of those that moved, a scalar
-	stayed   *Node // means that no step was good for, a scalar
 }
 
 // iteration is steps a to e of Algorithm 1.
@@ -65,7 +57,7 @@ func (a PMC) iteration(q proposals, target density.Target, n now) (adapted, weig
 	chosen := a.resample(w, n)       // (c)
 	next := a.adapt(q, w, chosen, n) // (d)
 	if a.Ascent == GradientAscent {
-		next.mean, next.climb = a.ascend(next.proposals, target, 1) // (e)
+		next.mean = a.ascend(next.proposals, target, 1) // (e)
 	}
 	return next, w
 }
@@ -131,11 +123,7 @@ func (a PMC) adapt(q proposals, w weighted, chosen *Node, n now) adapted {
 	s := newScatter(w.theta, normalised(w.adapt), normalised(clipped), n.beta, n.eta, n.shrinkage)
 	// Sigma' = (1 - beta) Sigma + beta (1 - eta) S^ + beta eta S~; the last good one where that is not positive definite.
 	next, definite := q.family.update(q.covariance, s)
-	out := adapted{
-		replaced: ReduceAllSum(ConvertDType(And(alive, LogicalNot(definite)), dtype)),
-		stalled:  ReduceAllSum(ConvertDType(LogicalNot(alive), dtype)),
-		climb:    climb{ConstAs(w.theta, 0.), ConstAs(w.theta, 0.)},
-	}
+	out := adapted{replaced: ReduceAllSum(ConvertDType(And(alive, LogicalNot(definite)), dtype))}
 	good := And(alive, definite)
 	out.family, out.covariance = q.family, compute.Nodes{}
 	for name, c := range next {
@@ -150,7 +138,7 @@ func (a PMC) adapt(q proposals, w weighted, chosen *Node, n now) adapted {
 // ascend is step e: mu' = mu + gamma scale Sigma grad log pi(mu), where gamma is the largest of 1, 1/2, 1/4, ... at
 // which log pi does not decrease. All gammas of all M means are evaluated in one batch. Where none is good enough, or
 // nothing is finite, the mean stays.
-func (a PMC) ascend(q proposals, target density.Target, scale float64) (mean *Node, c climb) {
+func (a PMC) ascend(q proposals, target density.Target, scale float64) *Node {
 	m, d := q.mean.Shape().Dim(0), q.mean.Shape().Dim(1)
 	g, dtype := q.mean.Graph(), q.mean.DType()
 	tries := mostHalvings + 1
@@ -168,10 +156,7 @@ func (a PMC) ascend(q proposals, target density.Target, scale float64) (mean *No
 	first := ReduceMin(Where(good, count, AddScalar(ZerosLike(count), float64(tries))), 0) // [M]; tries: none
 	moved := And(usable, LessThan(first, ConstAs(first, float64(tries))))
 	scaled := Mul(step, ExpandAxes(Exp(MulScalar(first, -math.Ln2)), 1))
-	mean = mcmc.Choose(moved, Add(q.mean, scaled), q.mean)
-	many := ReduceAllSum(ConvertDType(moved, dtype))
-	halved := ReduceAllSum(Where(moved, first, ZerosLike(first)))
-	return mean, climb{Div(halved, MaxScalar(many, 1)), AddScalar(Neg(many), float64(m))}
+	return mcmc.Choose(moved, Add(q.mean, scaled), q.mean)
 }
 
 // distinct counts the different numbers among chosen, int32 [M].

@@ -1,6 +1,7 @@
 package pmcnet
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,6 +13,8 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -231,10 +234,7 @@ func TestStep(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := c.a
 			a.Proposals, a.Draws, a.StdDev = 4, 7, .5
-			a, err := a.withDefaults(d, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a.Covariance, a.Weights = FullCovariance, cmp.Or(a.Weights, Honest)
 			r := rand.New(rand.NewPCG(1, 2))
 			draw := func(n int, scale float64) (x [][]float64) {
 				for range n {
@@ -296,53 +296,44 @@ func TestStep(t *testing.T) {
 // and eta = 1/t at iteration t.
 func TestIterations(t *testing.T) {
 	const m, k, d = 4, 9, 3
-	sampler := &Sampler{Problem: density.Problem{
+	problem := density.Problem{
 		Dim: d, Target: func(compute.Nodes, []*Node) density.Target { return density.Func(logTargetInGraph) },
 		Initial: func(rng random.Stream, dtype compute.DType, count int) *Node { return rng.Normal(dtype, count, d) },
-	}}
-	defer sampler.Close()
-	job, err := sampler.job(Settings{Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)})
-	if err != nil {
-		t.Fatal(err)
 	}
-	prepared, err := job.prepare(PMC{
+	a := PMC{
 		Proposals: m, Draws: k, Iterations: 3, StdDev: .7, Start: FromPrior, Shrinkage: NoShrinkage,
 		Covariance: FullCovariance,
+	}
+	settings := run.Settings{Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)}
+	byStep(t, problem, a, settings, func(a PMC, machine run.Machine, at *fit.Trail[IterationRecord]) error {
+		entry := func(name string, width int) [][]float64 {
+			host, err := at.Host(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			flat, err := compute.Float64s(host[name])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return shaped(flat, width)
+		}
+		for iteration := 1; iteration <= 3; iteration++ {
+			ref := reference{
+				PMC: a, mean: entry(meanName, d), sigma: entry(covarianceName, d*d),
+				chosen: []int{0, k, 2 * k, 3 * k}, // local
+				beta:   .5, eta: 1 / float64(iteration),
+			}
+			if err := machine.Step(t.Context()); err != nil {
+				return err
+			}
+			ref.theta = entry(phiName, d)
+			honest, _, _, next := ref.run(t)
+			got := flat2(entry(covarianceName, d*d))
+			computetest.Near(t, fmt.Sprintf("weights of iteration %d", iteration), flat2(entry(honestName, 1)), honest, 1e-9)
+			computetest.Near(t, fmt.Sprintf("covariances of iteration %d", iteration), got, next, 1e-9)
+		}
+		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, _ := prepared.(PMC).begin(job)
-	defer run.close()
-	if err := run.Begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	entry := func(name string, width int) [][]float64 {
-		held, err := run.state.Host(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		flat, err := compute.Float64s(held[name])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return shaped(flat, width)
-	}
-	for iteration := 1; iteration <= 3; iteration++ {
-		ref := reference{
-			PMC: run.PMC, mean: entry(meanName, d), sigma: entry(covarianceName, d*d),
-			chosen: []int{0, k, 2 * k, 3 * k}, // local
-			beta:   .5, eta: 1 / float64(iteration),
-		}
-		if err := run.Step(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		ref.theta = entry(phiName, d)
-		honest, _, _, next := ref.run(t)
-		got := flat2(entry(covarianceName, d*d))
-		computetest.Near(t, fmt.Sprintf("weights of iteration %d", iteration), run.honest, honest, 1e-9)
-		computetest.Near(t, fmt.Sprintf("covariances of iteration %d", iteration), got, next, 1e-9)
-	}
 }
 
 // Covariances that are not positive definite, here of two draws in three dimensions where nothing is left of the ones

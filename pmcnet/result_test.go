@@ -4,8 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"gobnn/bayes"
-	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/run"
@@ -25,7 +23,7 @@ func TestStatedEvidence(t *testing.T) {
 		}
 	}
 	a := pmcnet.PMC{Proposals: 10, Draws: 100, Iterations: 8, StdDev: .1}
-	r, err := pmcnet.Sample(t.Context(), problem(check.Line()), a, settings)
+	r, err := sampled(t.Context(), problem(check.Line()), a, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,42 +50,15 @@ func TestStatedEvidence(t *testing.T) {
 // same says whether two numbers are the same, or both NaN.
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
-// The running evidence is the log of the mean weight of all draws so far, which is the mean of the iterations' mean
-// weights, with the standard error of that mean.
-func TestRunningEvidence(t *testing.T) {
-	a := pmcnet.PMC{Proposals: 10, Draws: 100, Iterations: 5, StdDev: 1.5}
-	const n = 1000. // draws of an iteration
-	r, err := pmcnet.Sample(t.Context(), problem(check.Line()), a, goSettings(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum, squares := 0., 0. // of all weights, and of their squares, over exp(shift)
-	shift := r.Trace[0].LogEvidence
-	for i, it := range r.Trace {
-		mean := math.Exp(it.LogEvidence - shift)
-		sum += n * mean
-		// With s the standard error of the mean m relative to it, s^2 = (sum w^2 / (n m^2) - 1) / (n - 1).
-		squares += n * mean * mean * (1 + (n-1)*it.LogEvidenceStdErr*it.LogEvidenceStdErr)
-		all := n * float64(i+1)
-		want := bayes.Evidence{
-			Value: shift + math.Log(sum/all), StdErr: math.Sqrt((all*squares/(sum*sum) - 1) / (all - 1)),
-		}
-		computetest.Near(t, "running", []float64{it.Running}, []float64{want.Value}, 1e-10)
-		computetest.Near(t, "its error", []float64{it.RunningStdErr}, []float64{want.StdErr}, 1e-10)
-	}
-}
-
 // The share of distinct draws and lambda are among the posterior's diagnostics, of PMC, and not of
 // Annealed, which has neither.
 func TestSharesAndLambda(t *testing.T) {
 	model, parts, _ := line(t)
-	trainer := pmcnet.NewTrainer(model)
-	defer trainer.Close()
 	a := pmcnet.PMC{
 		Proposals: 30, Draws: 10, Iterations: 1, StdDev: .05, Start: pmcnet.FromPrior, Resampling: pmcnet.Global,
 		Weights: pmcnet.Tempered,
 	}
-	r, err := trainer.Fit(t.Context(), a, parts, goSettings(t))
+	r, err := fitted(t.Context(), model, a, parts, goSettings(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +70,7 @@ func TestSharesAndLambda(t *testing.T) {
 		t.Errorf("lambda %v, diagnostics %v", last.Exponent, d)
 	}
 	few := annealed.Annealed{Kernel: mcmc.HMC{Steps: 5}, Sampling: smc.Settings{Particles: 300}, Draws: 1000}
-	if r, err = trainer.Fit(t.Context(), few, parts, goSettings(t)); err != nil {
+	if r, err = fitted(t.Context(), model, few, parts, goSettings(t)); err != nil {
 		t.Fatal(err)
 	}
 	if d := r.Posterior.Diagnostics(); len(d) != 2 {

@@ -1,55 +1,204 @@
 package pmcnet
 
 import (
-	"time"
-
-	"gobnn/bayes"
-	"gobnn/bayes/compute"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
-	"gobnn/bayes/run"
 )
 
-// Settings are the settings of a run of Fit or Sample that do not depend on the algorithm. The zero value of every
-// field works.
-type Settings struct {
-	Seed uint64 // of everything random
+// PMC is adaptive importance sampling with M proposals N(mu_m, Sigma_m), K draws of each in every one of T iterations:
+// PMCnet (Algorithm 1; the package comment has its steps). The zero value of every field works. The paper's variants
+// are settings:
+//
+//	PMC{}                                                 PMCnet
+//	PMC{Ascent: NoAscent}                                 gradient-free PMCnet
+//	PMC{Covariance: FixedCovariance}                      covariance-free PMCnet
+//	PMC{Ascent: NoAscent, Covariance: FixedCovariance}    DM-PMC (Elvira, Martino, Luengo and Bugallo 2017)
+//	PMC{Ascent: MiniBatchAscent}                          PMCnet-light
+//
+// The result has the weighted draws of the last iteration. Its evidence is the log of the mean of their honest weights
+// (see Weights), the integral of the target's density; it is NaN if that mean is no estimate, because k-hat is above
+// MaxKHat or unknown, and if the run did not complete. The details are a *Details. Errors wrap bayes.ErrZeroWeights if
+// no draw has any weight, and baseline.ErrDiverged if the start was not found.
+//
+// Observe sees the posterior of each iteration, unless ObserveEvery is set. The scores of Progress are the iteration's
+// "ESS", "k-hat" and, if k-hat is at most MaxKHat, "log evidence". The training that finds the MLE to begin at has a
+// checkpoint of its own, whose name ends in ".start".
+//
+// An iteration takes M K evaluations of the target, M gradients and, for the backtracking, 21 M evaluations more; with
+// full covariances it also takes 3 M D^3 + M^2 K D^2 multiplications.
+type PMC struct {
+	Proposals  int `json:"proposals"`  // M; default 50
+	Draws      int `json:"draws"`      // K, the draws of each proposal in each iteration; default 100
+	Iterations int `json:"iterations"` // T; default 20
 
-	DType  compute.DType   // default compute.Float32
-	Engine *compute.Engine // default compute.Default
-	// Devices is the number of the engine's devices that share the particles of both SMC samplers of Annealed, in parts of
-	// equal size; default 1. The result depends on it by rounding only, until rounding decides whether a proposal is
-	// accepted. PMC runs on one device: other values are an error.
-	Devices int
+	// Covariance is the form of the proposals' covariances; default FullCovariance, with MiniBatchAscent
+	// DiagonalCovariance. MiniBatchAscent does not allow full ones.
+	Covariance Covariance `json:"covariance"`
+	// StdDev is sigma: each covariance begins as sigma^2 times the identity. Default 0.1.
+	StdDev float64 `json:"std_dev"`
+	// Shrinkage, for full covariances, is the share, from 0 to 1, by which the off-diagonal elements of the draws'
+	// covariance are reduced, since K draws have a covariance of rank below K. Default 0: D/(D+K) if K <= D, which
+	// Result.Warnings reports, and none if K > D. NoShrinkage: never any.
+	Shrinkage float64 `json:"shrinkage"`
 
-	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),
-	// when the context is cancelled (run.Context is, by Ctrl-C) and at the end. If it exists, the run resumes from it,
-	// bit for bit as an uninterrupted one; a file of another problem, algorithm, seed or settings is an error. The
-	// training that finds the starting point of a PMC has its own file, Checkpoint with ".start" appended. For
-	// Annealed, Checkpoint holds the first SMC, and Checkpoint with ".bridge" appended holds the bridge; the steps
-	// between them are repeated.
-	Checkpoint      string
-	CheckpointEvery time.Duration
-	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.
-	Replace bool
-	// Observe, if set, is called after each ObserveEvery iterations of PMC (default 1), but not for those before a resume,
-	// with the posterior that would be returned if the run ended there. Annealed calls it once, at its end, with step 1.
-	// An error ends the run, with the status run.Stopped. It is for Fit: Sample has no posterior, and returns an error if
-	// Observe is set.
-	Observe      func(step int, now *bayes.Posterior) error
-	ObserveEvery int
-	// Progress, if set, is called after an iteration, at most ten times a second, and at the end. The scores of PMC are
-	// "ESS", "k-hat" and, if k-hat is at most MaxKHat, "log evidence", of the iteration; for those of Annealed see
-	// smc.Settings.
-	Progress func(run.Progress)
+	// Start is where the means begin; default AroundMLE for fit.Fit, FromPrior for fit.Sample.
+	Start Start `json:"start"`
+	// Noise is the standard deviation of the Gaussian noise that AroundMLE adds to each coordinate of each mean; default
+	// 1, which the authors take for shallow networks (.02 for deep ones).
+	Noise float64 `json:"noise"`
+	// BatchSize is the number of rows of a mini-batch, of the training that finds the MLE and of MiniBatchAscent;
+	// default 50, or all rows if fewer.
+	BatchSize int `json:"batch_size"`
+
+	// Weights are the weights by which proposals adapt and of the result's draws; default Honest.
+	Weights Weights `json:"weights"`
+	// Resampling is how the next means are drawn; default Local.
+	Resampling Resampling `json:"resampling"`
+	// Ascent is how step 5 moves the means uphill; default GradientAscent.
+	Ascent Ascent `json:"ascent"`
 }
 
-// withDefaults fills in what is zero and checks the rest.
-func (s Settings) withDefaults() (Settings, error) {
-	err := limits.Fill("pmcnet: Settings",
-		limits.Choice("DType", &s.DType, compute.Float32, compute.Float32, compute.Float64),
-		limits.Int("Devices", &s.Devices, 1).From(1),
-		limits.Duration("CheckpointEvery", &s.CheckpointEvery, 30*time.Second).Positive(),
-		limits.Int("ObserveEvery", &s.ObserveEvery, 1).From(1),
-	)
-	return s, err
+// What the paper, or the authors' program, keeps fixed.
+const (
+	forgetting   = 0.5 // beta, the weight of an iteration's own covariance in the update of step 4
+	mostHalvings = 20  // of gamma, in step 5
+	leastESS     = 0.1 // that tempered weights leave, as a share of the draws
+)
+
+// NoShrinkage, as the value of PMC.Shrinkage, leaves the draws' covariances as they are.
+const NoShrinkage = -1
+
+// Weights are the weights of the draws, computed from the honest weights w = pi(theta) / q(theta), with pi the target
+// and q the mixture of proposals. The evidence and k-hat are always computed from the honest weights.
+type Weights string
+
+// The weights.
+const (
+	// Honest is w itself, the paper's.
+	Honest Weights = "honest"
+	// Tempered is w^lambda, with the largest lambda, at most 1, for which the effective sample size of all draws is at
+	// least a tenth of their number. The draws are then of a distribution between q and the target.
+	Tempered Weights = "tempered"
+	// TemperedWithin adapts each proposal m by w^lambda_m, with lambda_m chosen such that the effective sample size of its
+	// K draws is at least K/10. Global resampling and the result use the weights of Tempered.
+	TemperedWithin Weights = "tempered within proposals"
+	// Clipped cuts the sqrt(M K) largest weights to the next largest (Ionides 2008; Koblents and Miguez 2015).
+	Clipped Weights = "clipped"
+	// Floored is w + 1e-50, which the authors' program computes: beyond some 20 dimensions all weights are then 1e-50. Do
+	// not use it: it is here so that the study pmcnet.floored can show where the published numbers come from.
+	Floored Weights = "floored"
+)
+
+// Covariance is the form of the covariance matrices, and how they are stored.
+type Covariance string
+
+// The covariances.
+const (
+	FullCovariance     Covariance = "full"     // [M, D, D]
+	DiagonalCovariance Covariance = "diagonal" // [M, D]: the same update on the diagonal
+	FixedCovariance    Covariance = "fixed"    // sigma^2 times the identity, not adapted
+)
+
+// Resampling says how an iteration draws the next means. 0 is Local; n > 0 is Global in every n-th iteration and local
+// in the others.
+type Resampling int
+
+// The ways to resample.
+const (
+	Local  Resampling = 0 // each mean becomes one of its own proposal's K draws, by their weights
+	Global Resampling = 1 // all means are drawn from all M K draws; a mean brings the covariance of its draw's proposal
+)
+
+// GlocalEvery resamples globally in every n-th iteration and locally in the others. The authors' program uses n = 2.
+func GlocalEvery(n int) Resampling { return Resampling(n) }
+
+// Ascent says how step 5 moves the means uphill.
+type Ascent string
+
+// The ways to move the means.
+const (
+	GradientAscent  Ascent = "gradient"   // one step along the gradient of log pi, of all rows
+	MiniBatchAscent Ascent = "mini-batch" // one epoch of mini-batch steps (PMCnet-light); needs a Batched target
+	NoAscent        Ascent = "none"       // the means stay at the draws that they became
+)
+
+// Start is where the means begin.
+type Start string
+
+// The starts.
+const (
+	AroundMLE Start = "MLE"   // the maximum of the likelihood, found by Adam, plus noise; for fit.Fit only
+	FromPrior Start = "prior" // M draws of Problem.Initial; Problem.Start, [M, D], if that is set
+)
+
+// Title implements fit.Method.
+func (a PMC) Title() string {
+	name := "PMCnet"
+	switch fixed := a.Covariance == FixedCovariance; {
+	case a.Ascent == MiniBatchAscent:
+		name = "PMCnet-light"
+	case a.Ascent == NoAscent && fixed:
+		name = "DM-PMC"
+	case a.Ascent == NoAscent:
+		name = "gradient-free PMCnet"
+	case fixed:
+		name = "covariance-free PMCnet"
+	}
+	return name + ": adaptive importance sampling with deterministic-mixture weights (Algorithm 1)"
+}
+
+// OfDensity implements fit.OfDensity.
+func (PMC) OfDensity() {}
+
+// Prepare implements fit.Method.
+func (a PMC) Prepare(j *fit.Job) (fit.Method, error) {
+	if err := limits.Check("pmcnet: Settings", limits.Field("Devices", j.Devices, j.Devices == 1,
+		"1 (0: the default) for PMC, which evaluates on one device; Annealed shares its particles among several"),
+	); err != nil {
+		return nil, err
+	}
+	d, hasModel := j.Dim(), j.Bound != nil
+	covariance, start := FullCovariance, FromPrior
+	if a.Ascent == MiniBatchAscent {
+		covariance = DiagonalCovariance
+	}
+	if hasModel {
+		start = AroundMLE
+	}
+	if err := limits.Fill("pmcnet: PMC",
+		limits.Int("Proposals", &a.Proposals, 50).From(1),
+		limits.Int("Draws", &a.Draws, 100).From(1),
+		limits.Int("Iterations", &a.Iterations, 20).From(1),
+		limits.Choice("Covariance", &a.Covariance, covariance, FullCovariance, DiagonalCovariance, FixedCovariance),
+		limits.Float("StdDev", &a.StdDev, 0.1).Positive(),
+		limits.Float("Shrinkage", &a.Shrinkage).Between(0, 1).Or(NoShrinkage, "pmcnet.NoShrinkage"),
+		limits.Choice("Start", &a.Start, start, AroundMLE, FromPrior),
+		limits.Float("Noise", &a.Noise, 1).Positive(),
+		limits.Int("BatchSize", &a.BatchSize).Zero("50, or all rows if fewer").From(1),
+		limits.Choice("Weights", &a.Weights, Honest, Honest, Tempered, TemperedWithin, Clipped, Floored),
+		limits.Choice("Ascent", &a.Ascent, GradientAscent, GradientAscent, MiniBatchAscent, NoAscent),
+		limits.Field("Resampling", a.Resampling, a.Resampling >= 0,
+			"pmcnet.Local, pmcnet.Global or pmcnet.GlocalEvery of a positive number"),
+	); err != nil {
+		return nil, err
+	}
+	isFull, numbers := a.Covariance == FullCovariance, d // of a covariance
+	if isFull {
+		numbers *= d
+	}
+	if a.Shrinkage == 0 && isFull && a.Draws <= d {
+		a.Shrinkage = float64(d) / float64(d+a.Draws)
+	}
+	if err := limits.Check("pmcnet: PMC",
+		limits.Numbers("Proposals", a.Proposals, a.Proposals, numbers),
+		limits.Numbers("Draws", a.Draws, a.Proposals, a.Draws, d),
+		limits.Field("Covariance", a.Covariance, !isFull || a.Ascent != MiniBatchAscent, "pmcnet.DiagonalCovariance "+
+			"(left out: the default) or FixedCovariance with MiniBatchAscent, each of whose many small steps would take "+
+			"M D^2 multiplications with full ones; or leave out Ascent"),
+		limits.Field("Start", a.Start, a.Start == FromPrior || hasModel,
+			"pmcnet.FromPrior: a log-density alone has no likelihood to maximise; set Problem.Start, or use fit.Fit"),
+	); err != nil {
+		return nil, err
+	}
+	return a, nil
 }

@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
 	"gobnn/pmcnet/annealed"
@@ -48,7 +49,7 @@ func TestTargetOfOnesOwn(t *testing.T) {
 		problem := density.Problem{Dim: d, Target: func(compute.Nodes, []*graph.Node) density.Target { return c.target },
 			Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, d) }}
 		algorithm := pmcnet.PMC{Proposals: 20, StdDev: 1, Iterations: 3, Ascent: pmcnet.NoAscent}
-		r, err := pmcnet.Sample(t.Context(), problem, algorithm, pmcnet.Settings{Engine: computetest.Go(t), Seed: 4})
+		r, err := sampled(t.Context(), problem, algorithm, run.Settings{Engine: computetest.Go(t), Seed: 4})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -70,7 +71,7 @@ func TestTargetOfOnesOwn(t *testing.T) {
 		}
 		tempered := annealed.Annealed{Kernel: mcmc.RandomWalkMetropolis{}, Sampling: smc.Settings{Particles: 300},
 			Bridge: annealed.NoBridge}
-		if r, err = pmcnet.Sample(t.Context(), problem, tempered, pmcnet.Settings{Engine: computetest.Go(t)}); err != nil {
+		if r, err = sampled(t.Context(), problem, tempered, run.Settings{Engine: computetest.Go(t)}); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		} else if said := strings.Contains(strings.Join(r.Warnings, "\n"), warns); said != c.warns {
 			t.Errorf("%s, annealed: the warnings are %q", c.name, r.Warnings)
@@ -79,10 +80,10 @@ func TestTargetOfOnesOwn(t *testing.T) {
 	mixing := density.Func(func(phi *graph.Node) *graph.Node {
 		return graph.Sub(normal(phi), graph.ReduceAllMean(phi))
 	})
-	_, err := pmcnet.Sample(t.Context(), density.Problem{
+	_, err := sampled(t.Context(), density.Problem{
 		Dim: d, Target: func(compute.Nodes, []*graph.Node) density.Target { return mixing },
 		Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, d) },
-	}, pmcnet.PMC{}, pmcnet.Settings{Engine: computetest.Go(t)})
+	}, pmcnet.PMC{}, run.Settings{Engine: computetest.Go(t)})
 	if err == nil || !strings.Contains(err.Error(), "density.Func: LogDensity mixes particles") {
 		t.Errorf("a target that mixes particles: error %v", err)
 	}

@@ -66,13 +66,13 @@ func TestConvolutionOfOnePixel(t *testing.T) {
 				Engine: engine, DType: dtype}}))
 		}, bayes.All()},
 		"PMC": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return pmcnet.Fit(ctx, model, pmcnet.PMC{Proposals: 3, Draws: 5, Iterations: 3}, parts,
-				pmcnet.Settings{Seed: seed, Engine: engine, DType: dtype})
+			return fit.Fit(ctx, model, pmcnet.PMC{Proposals: 3, Draws: 5, Iterations: 3}, parts,
+				run.Settings{Seed: seed, Engine: engine, DType: dtype})
 		}, bayes.All()},
 		"CES": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
 			few := fbnn.CES{Pairs: 60, PairsThin: 2, PairsWarmUp: 100, Emulates: fbnn.LogLikelihood,
 				Regressor: fbnn.GaussianProcess{}, Draws: 50}
-			return fitted(fit.Fit(ctx, model, few, parts, settings))
+			return fbnn.Fit(ctx, model, few, parts, fbnn.Settings{Seed: seed, Engine: engine, DType: dtype})
 		}, bayes.All()},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -87,7 +87,7 @@ func TestDigests(t *testing.T) {
 // others are the methods that every leaves out.
 func others() []method {
 	var all []method
-	for name, a := range map[string]pmcnet.Algorithm{
+	for name, a := range map[string]fit.Method{
 		"Annealed":     annealed.Annealed{Draws: 500},
 		"PMCnet":       pmcnet.PMC{Proposals: 10, Draws: 20, Iterations: 5},
 		"PMCnet-light": pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent, Proposals: 10, Draws: 20, Iterations: 5},
@@ -101,15 +101,11 @@ func others() []method {
 		all = append(all, method{
 			name: "pmcnet: " + name,
 			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-				r, err := pmcnet.Fit(ctx, model, a, parts, pmcnet.Settings{Seed: s.Seed, Engine: s.Engine})
-				if r == nil {
-					return nil, err
-				}
-				return r, err
+				return fitted(fit.Fit(ctx, model, a, parts, s.run()))
 			},
 		})
 	}
-	for name, a := range map[string]fit.Method{
+	for name, a := range map[string]fbnn.Algorithm{
 		"CES": fbnn.CES{Pairs: 60, PairsWarmUp: 50, Draws: 100},
 		"likelihood": fbnn.CES{
 			Emulates: fbnn.LogLikelihood, Regressor: fbnn.GaussianProcess{}, Pairs: 60, PairsWarmUp: 50, Draws: 100,
@@ -118,7 +114,11 @@ func others() []method {
 		all = append(all, method{
 			name: "fbnn: " + name,
 			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-				return fitted(fit.Fit(ctx, model, a, parts, s.run()))
+				r, err := fbnn.Fit(ctx, model, a, parts, fbnn.Settings{Seed: s.Seed, Engine: s.Engine})
+				if r == nil {
+					return nil, err
+				}
+				return r, err
 			},
 		})
 	}

@@ -20,7 +20,6 @@ import (
 	"gobnn/fbnn"
 	"gobnn/ohsmc"
 	"gobnn/pbnn"
-	"gobnn/pmcnet"
 	"gobnn/pmcnet/annealed"
 
 	"gonum.org/v1/gonum/mat"
@@ -63,13 +62,13 @@ func TestUnwrittenSettings(t *testing.T) {
 			return err
 		},
 		"fbnn": func(file string) error {
-			_, err := fit.Fit(ctx, model, fbnn.Chain{Kernel: kernel, Draws: 20}, parts, run.Settings{Engine: engine,
+			_, err := fbnn.Fit(ctx, model, fbnn.Chain{Kernel: kernel, Draws: 20}, parts, fbnn.Settings{Engine: engine,
 				Checkpoint: file})
 			return err
 		},
 		"pmcnet": func(file string) error {
-			_, err := pmcnet.Fit(ctx, model, annealed.Annealed{Kernel: kernel, Sampling: smc.Settings{Particles: 100, Moves: 1}},
-				parts, pmcnet.Settings{Engine: engine, Checkpoint: file})
+			_, err := fit.Fit(ctx, model, annealed.Annealed{Kernel: kernel, Sampling: smc.Settings{Particles: 100, Moves: 1}},
+				parts, run.Settings{Engine: engine, Checkpoint: file})
 			return err
 		},
 	} {

@@ -12,7 +12,6 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
@@ -231,14 +230,14 @@ func (b *bench) train(
 func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset.Dataset, seed uint64) error {
 	within, stop := context.WithCancel(ctx)
 	defer stop()
-	of := a.Chains.Sampling
-	chains := mcmc.Chains{Kernel: a.Chains.Kernel, Chains: of.Chains, Draws: of.Draws, WarmUp: of.WarmUp}
+	settings := a.Chains.Sampling
+	settings.Seed = seed
 	if b.seconds > 0 {
-		chains.Draws = max(chains.Draws, maxDraws)
+		settings.Draws = max(settings.Draws, maxDraws)
 	}
 	compiling := time.Now()
 	begun := compiling
-	progress := func(run.Progress) {
+	settings.Progress = func(run.Progress) {
 		if begun == compiling {
 			begun = time.Now()
 		}
@@ -246,8 +245,7 @@ func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset
 			stop()
 		}
 	}
-	result, err := fit.Fit(within, bayes.Model{}, fit.From{Trained: f.posterior, Method: chains},
-		dataset.Parts{Train: train}, run.Settings{Seed: seed, Progress: progress})
+	result, err := ohsmc.Sample(within, f.posterior, a.Chains.Kernel, train, settings)
 	f.seconds += time.Since(begun).Seconds()
 	f.curve = nil
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) {

@@ -12,8 +12,10 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
 	"gobnn/pmcnet/annealed"
@@ -121,7 +123,7 @@ const (
 // pmcnetMethod is a method with its settings on a data set.
 type pmcnetMethod struct {
 	name      string
-	algorithm any // a pmcnet.Algorithm or a baseline.Method
+	algorithm any // a pmcnet.PMC, an annealed.Annealed or a baseline.Method
 }
 
 // methods returns all methods for a data set.
@@ -292,18 +294,15 @@ func (r pmcnetRun) fit(
 
 // pmcnetTrainers keep compiled programs of one model.
 type pmcnetTrainers struct {
-	own    *pmcnet.Trainer
+	model  bayes.Model
 	rivals *baseline.Trainer
 }
 
 func newPMCnetTrainers(model bayes.Model) pmcnetTrainers {
-	return pmcnetTrainers{pmcnet.NewTrainer(model), baseline.NewTrainer(model)}
+	return pmcnetTrainers{model, baseline.NewTrainer(model)}
 }
 
-func (t pmcnetTrainers) close() {
-	t.own.Close()
-	t.rivals.Close()
-}
+func (t pmcnetTrainers) close() { t.rivals.Close() }
 
 // fitWith is fit with trainers.
 func (r pmcnetRun) fitWith(
@@ -318,15 +317,16 @@ func (r pmcnetRun) fitWith(
 	begun := time.Now()
 	var warnings []string
 	switch a := m.algorithm.(type) {
-	case pmcnet.Algorithm:
-		result, err := t.own.Fit(ctx, a, trained, pmcnet.Settings{Seed: r.seed, Observe: observe})
+	case pmcnet.PMC, annealed.Annealed:
+		result, err := fit.Fit(ctx, t.model, a.(fit.Method), trained, run.Settings{Seed: r.seed, Observe: observe})
 		if err := ended(ctx, err); err != nil {
 			return nil, parts, err
 		}
 		f.posterior, warnings = result.Posterior, result.Warnings
-		f.values["ESS"], f.values["k-hat"] = result.ESS, result.KHat
+		said := f.posterior.Diagnostics()
+		f.values["ESS"], f.values["k-hat"] = said[fit.ESSCurve], said[pmcnet.KHat]
 		if p, ok := a.(pmcnet.PMC); ok && p.Weights == pmcnet.Floored {
-			f.values["ESS of the weights"] = result.LogWeights.EffectiveSampleSize()
+			f.values["ESS of the weights"] = f.posterior.LogWeights().EffectiveSampleSize()
 		}
 	case baseline.Method:
 		result, err := t.rivals.Fit(ctx, a, trained, baseline.Settings{Seed: r.seed, Epochs: r.epochs,
@@ -336,7 +336,7 @@ func (r pmcnetRun) fitWith(
 		}
 		f.posterior, warnings = result.Posterior, result.Warnings
 	default:
-		return nil, parts, fmt.Errorf("study: %T is neither a pmcnet.Algorithm nor a baseline.Method", a)
+		return nil, parts, fmt.Errorf("study: %T is neither of pmcnet nor a baseline.Method", a)
 	}
 	f.seconds = time.Since(begun).Seconds()
 	for _, w := range warnings {

@@ -17,6 +17,7 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
 	"gobnn/pmcnet/annealed"
@@ -346,12 +347,12 @@ func (r evidenceRun) run(ctx context.Context, trainers pmcnetTrainers) (Result, 
 	train := dataset.Parts{Train: parts.Train}
 	out := Result{Values: map[string]float64{}}
 	if a, ok := r.algorithm.(annealed.Annealed); ok {
-		result, err := trainers.own.Fit(ctx, a, train, pmcnet.Settings{Seed: r.seed})
+		result, err := fit.Fit(ctx, trainers.model, a, train, run.Settings{Seed: r.seed})
 		if err := ended(ctx, err); err != nil {
 			return Result{}, err
 		}
-		r.annealed(out.Values, annealed.EstimatesOf(result))
-		out.Values["loss"], err = r.loss(ctx, result.Result, parts)
+		r.annealed(out.Values, fit.Details[*annealed.Details](result))
+		out.Values["loss"], err = r.loss(ctx, *result, parts)
 		return out, err
 	}
 	result, err := trainers.rivals.Fit(ctx, r.algorithm.(baseline.Method), train, baseline.Settings{Seed: r.seed})
@@ -362,7 +363,7 @@ func (r evidenceRun) run(ctx context.Context, trainers pmcnetTrainers) (Result, 
 		out.Values[byExchange], out.Values[byExchange+" error"] = e.LogEvidence, e.LogEvidenceStdErr
 		out.Values["arrivals"], out.Values[byLength] = float64(e.Arrivals), r.length
 	} else {
-		r.annealed(out.Values, &annealed.Estimates{
+		r.annealed(out.Values, &annealed.Details{
 			SMC: result.SMC, SMCEvidence: bayes.Evidence{Value: result.SMC.LogEvidence, StdErr: result.SMC.LogEvidenceStdErr},
 			ImportanceEvidence: unknownEvidence, BridgeEvidence: unknownEvidence, KHat: math.NaN(),
 		})
@@ -375,7 +376,7 @@ var unknownEvidence = bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
 
 // annealed puts in log Z by SMC, importance sampling and the bridge with their errors, NaN where there is none, k-hat,
 // and the SMC's ladder.
-func (r evidenceRun) annealed(values map[string]float64, said *annealed.Estimates) {
+func (r evidenceRun) annealed(values map[string]float64, said *annealed.Details) {
 	importance := said.ImportanceEvidence
 	if !(said.KHat <= pmcnet.MaxKHat) || said.ESS < 100 {
 		importance = unknownEvidence

@@ -3,7 +3,6 @@ package annealed
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -14,12 +13,14 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/tensorfile"
+	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -31,9 +32,10 @@ import (
 // annealing is a run of Annealed.
 type annealing struct {
 	Annealed
-	*pmcnet.Job
-	order order
-	said  Estimates
+	*fit.Job
+	problem density.Problem
+	order   order
+	said    Details
 	// Of the draws of the mixture: the share that is not in canonical order, and the numbers of those whose log-density is
 	// not finite, and of those where it is NaN or +Inf.
 	outside          float64
@@ -42,9 +44,17 @@ type annealing struct {
 	earlier time.Duration
 }
 
-// Sample implements pmcnet.Algorithm.
-func (a Annealed) Sample(ctx context.Context, job *pmcnet.Job) (*pmcnet.Result, error) {
-	r := &annealing{Annealed: a, Job: job, order: a.orderOf(job)}
+// Run implements fit.Method.
+func (a Annealed) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	const atOnce = 5000 // about the number of draws evaluated at once: it decides the chunks
+	problem, err := j.Density(atOnce)
+	if err != nil {
+		return nil, err
+	}
+	if err := check(problem, j.Engine); err != nil {
+		return nil, err
+	}
+	r := &annealing{Annealed: a, Job: j, problem: problem, order: a.orderOf(j)}
 	particles, failed := r.temper(ctx) // (1)
 	if particles == nil {
 		return nil, failed
@@ -56,12 +66,12 @@ func (a Annealed) Sample(ctx context.Context, job *pmcnet.Job) (*pmcnet.Result, 
 	}
 	result.Elapsed = particles.Elapsed + r.earlier + time.Since(begun)
 	if r.Observe != nil && result.Status == run.Completed {
-		posterior, err := r.Posterior(result)
+		posterior, err := r.PosteriorOf(result.Draws, bayes.Provenance{})
 		if err != nil {
 			return nil, err
 		}
 		if err := r.Observe(1, posterior); err != nil {
-			result.Status, failed = run.Stopped, errors.Join(failed, fmt.Errorf("pmcnet: Settings.Observe: %w", err))
+			result.Status, failed = run.Stopped, errors.Join(failed, fmt.Errorf("annealed: Settings.Observe: %w", err))
 		}
 	}
 	return result, failed
@@ -69,7 +79,7 @@ func (a Annealed) Sample(ctx context.Context, job *pmcnet.Job) (*pmcnet.Result, 
 
 // checked is steps 2 to 6. An SMC that ended before the posterior, or a cancelled context, leaves the SMC's particles,
 // without an evidence.
-func (r *annealing) checked(ctx context.Context, particles *smc.Result) (*pmcnet.Result, error) {
+func (r *annealing) checked(ctx context.Context, particles *smc.Result) (*fit.Result, error) {
 	if particles.Status != run.Completed {
 		return r.unchecked(particles, particles.Status, endedAt(reached(particles)))
 	}
@@ -77,7 +87,7 @@ func (r *annealing) checked(ctx context.Context, particles *smc.Result) (*pmcnet
 	if err != nil {
 		return nil, fmt.Errorf("annealed: %w", err)
 	}
-	x := mat.NewDense(particles.LogWeights.Len(), r.Problem.Dim, flat)
+	x := mat.NewDense(particles.LogWeights.Len(), r.problem.Dim, flat)
 	original := mat.DenseCopyOf(x)
 	r.order.learn(x) // (2)
 	q, draws, err := r.approximated(ctx, x, particles)
@@ -113,7 +123,7 @@ func (r *annealing) approximated(
 	r.said.Order, r.said.LogImages = r.order.why, r.order.logImages
 	q, err := r.fitted(ctx, x, particles.LogWeights.Weights()) // (3)
 	if err != nil || len(q) == 0 {
-		r.said.unweighed(unfitted(particles.LogWeights.Len(), r.Problem.Dim))
+		r.said.unweighed(unfitted(particles.LogWeights.Len(), r.problem.Dim))
 		return nil, weightedDraws{}, err
 	}
 	theta, logWeights, err := r.weigh(ctx, q) // (4)
@@ -128,18 +138,12 @@ func (r *annealing) approximated(
 // the posterior has none; one that an error has stopped there, such as a ladder that stalls, has those of the power
 // that it got to, beside the error.
 func (r *annealing) temper(ctx context.Context) (*smc.Result, error) {
-	sampler, giveBack, err := pmcnet.Take(r.Job, r.kind(), func() (*smc.Sampler, error) {
-		return &smc.Sampler{Kernel: r.Kernel}, nil
-	})
-	if err != nil {
+	problem := r.problem
+	var err error
+	if problem.Name, err = r.name(); err != nil {
 		return nil, err
 	}
-	defer giveBack()
-	sampler.Problem = r.Problem
-	if sampler.Problem.Name, err = r.name(); err != nil {
-		return nil, err
-	}
-	particles, err := sampler.Sample(ctx, r.Sampling)
+	particles, err := smc.Sample(ctx, problem, r.Kernel, r.Sampling)
 	if err != nil {
 		err = fmt.Errorf("annealed: %w", err)
 	}
@@ -164,31 +168,14 @@ func reached(particles *smc.Result) float64 {
 	return 0
 }
 
-// annealedKind identifies a compiled SMC sampler, together with the problem and the sampler's own settings.
-type annealedKind struct {
-	engine *compute.Engine
-	dtype  compute.DType
-	kernel string
-}
-
-func (r *annealing) kind() annealedKind {
-	return annealedKind{engine: r.Engine, dtype: r.DType, kernel: compute.CacheKey(r.Kernel)}
-}
-
 // name is the problem's with all else that must agree with a checkpoint, which is the SMC's: steps 2 to 5 follow from
 // its particles and the seed, and are made again.
 func (r *annealing) name() (string, error) {
-	algorithm, err := json.Marshal(r.Annealed)
-	if err != nil {
-		return "", fmt.Errorf("annealed: %T cannot be written as JSON: %w", r.Kernel, err)
-	}
-	parts, err := r.Identified([]run.Part{
-		{Name: "problem", Value: r.Problem.Name}, {Name: "algorithm", Value: string(algorithm)},
-	})
+	parts, err := r.Identity()
 	if err != nil {
 		return "", fmt.Errorf("annealed: %w", err)
 	}
-	name := "pmcnet: annealed"
+	name := "annealed"
 	for _, p := range parts {
 		name += fmt.Sprintf("; %s: %s", p.Name, p.Value)
 	}
@@ -196,12 +183,12 @@ func (r *annealing) name() (string, error) {
 }
 
 // orderOf is step 2's order of a job's units, whose directions are not known yet.
-func (a Annealed) orderOf(job *pmcnet.Job) order {
+func (a Annealed) orderOf(j *fit.Job) order {
 	switch {
 	case a.Unordered:
 		return order{why: unordered}
-	case job.Data != nil:
-		return newOrder(job.Data.Bound)
+	case j.Bound != nil:
+		return newOrder(j.Bound)
 	}
 	return order{why: noNetwork}
 }
@@ -209,7 +196,7 @@ func (a Annealed) orderOf(job *pmcnet.Job) order {
 // rank returns the rank of low rank + diagonal covariances; 0 for full ones.
 func (r *annealing) rank() int {
 	if r.Covariance == LowRankCovariance {
-		return max(1, min(mostColumns, r.Problem.Dim-1))
+		return max(1, min(mostColumns, r.problem.Dim-1))
 	}
 	return 0
 }
@@ -234,7 +221,6 @@ func (r *annealing) fitted(ctx context.Context, x *mat.Dense, weights []float64)
 	if err != nil || len(q) == 0 {
 		return nil, err
 	}
-	r.said.Components = len(q)
 	for k := range q {
 		q[k].share *= 1 - wideShare
 	}
@@ -331,11 +317,16 @@ func (r *annealing) logDensities(ctx context.Context, theta *mat.Dense) ([]float
 	rows, d := theta.Dims()
 	const most = 1000 // at a time
 	chunk := min(rows, most)
-	densities, end, err := r.LogDensities(chunk)
+	program, giveBack, err := r.densities(chunk)
 	if err != nil {
 		return nil, err
 	}
-	defer end()
+	defer giveBack()
+	state := compute.NewState(r.Engine)
+	defer state.Close()
+	if err := r.problem.Load(state); err != nil {
+		return nil, fmt.Errorf("annealed: %w", err)
+	}
 	var out []float64
 	for from := 0; from < rows; from += chunk {
 		if err := ctx.Err(); err != nil {
@@ -345,16 +336,30 @@ func (r *annealing) logDensities(ctx context.Context, theta *mat.Dense) ([]float
 		for i := range min(chunk, rows-from) {
 			copy(part[i*d:], theta.RawRowView(from+i))
 		}
-		values, err := densities(compute.Floats(r.DType, part, chunk, d))
+		values, err := program.Run(state, compute.Floats(r.DType, part, chunk, d))
 		if err != nil {
 			return nil, fmt.Errorf("annealed: the log-density of the mixture's draws: %w", err)
 		}
 		out = append(out, values[:min(chunk, rows-from)]...)
-		if r.Progress != nil {
-			r.Progress(run.Progress{Stage: "importance sampling", Step: len(out), Steps: rows})
+		if report := r.Settings.Progress; report != nil {
+			report(run.Progress{Stage: "importance sampling", Step: len(out), Steps: rows})
 		}
 	}
 	return out, nil
+}
+
+// densities is the compiled log-density of the given number of draws, and a function that gives it back.
+func (r *annealing) densities(draws int) (*compute.Program, func(), error) {
+	problem, key := r.problem, r.problem.ProgramKey()
+	if key != "" {
+		key = compute.KeyOf("annealed", key, r.DType, draws)
+	}
+	return compute.Keep(r.Engine, key, func() (*compute.Program, error) {
+		return compute.NewProgram(r.Engine, "log-density", problem.Entries(), nil,
+			func(nodes compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
+				return nil, problem.In(nodes, nil).LogDensity(inputs[0])
+			})
+	})
 }
 
 // weightedDraws are step 4's, [N, D], with smoothed weights; theta is nil where these cannot be trusted.
@@ -369,9 +374,9 @@ type weightedDraws struct {
 var unknown = bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
 
 // unweighed says why there are no weighted draws.
-func (e *Estimates) unweighed(why string) {
+func (e *Details) unweighed(why string) {
 	e.ImportanceEvidence, e.BridgeEvidence, e.Why = unknown, unknown, why
-	e.KHat, e.KHatStdErr, e.ESS = math.NaN(), math.NaN(), math.NaN()
+	e.KHat, e.kHatStdErr, e.ESS = math.NaN(), math.NaN(), math.NaN()
 }
 
 // judge says whether draws of the mixture can be trusted, by their log-weights, [N], and what they give.
@@ -389,7 +394,7 @@ func (r *annealing) judge(theta *mat.Dense, logWeights []float64) (draws weighte
 	s, err := diag.PSIS(honest, 1)
 	switch {
 	case err == nil:
-		said.KHat, said.KHatStdErr = s.KHat, (1+s.KHat)/math.Sqrt(float64(s.Tail))
+		said.KHat, said.kHatStdErr = s.KHat, (1+s.KHat)/math.Sqrt(float64(s.Tail))
 	case !errors.Is(err, diag.ErrNoTail):
 		return draws, fmt.Errorf("annealed: %w", err)
 	}
@@ -413,7 +418,7 @@ const safeKHat = .5
 
 // haveVariance says whether the weights' distribution has a variance, even if k-hat is too low by its standard error.
 // Without this margin some runs state an evidence that is too low by several of their errors (RESULTS.md).
-func (e *Estimates) haveVariance() bool { return e.KHat+e.KHatStdErr <= safeKHat }
+func (e *Details) haveVariance() bool { return e.KHat+e.kHatStdErr <= safeKHat }
 
 // bridges says whether step 5 is to be made, where there is a mixture.
 func (r *annealing) bridges(fitted bool, draws weightedDraws) bool {
@@ -480,13 +485,6 @@ func apart(a, b bayes.Evidence) float64 {
 	return math.Abs(a.Value-b.Value) / math.Hypot(a.StdErr, b.StdErr)
 }
 
-// bridgeKind identifies a compiled bridge, together with the problem and the bridge's own settings.
-type bridgeKind struct {
-	annealedKind
-	form
-	ordered bool
-}
-
 // bridge is step 5: SMC from the mixture, restricted to the canonical region R, to the posterior. Its particles, [J,
 // D], are put into canonical order. All images are alike, so with m the mixture's share in R it begins at the mixture's
 // density over m |G|. The evidence is then m |G| times the SMC's.
@@ -500,27 +498,19 @@ func (r *annealing) bridge(ctx context.Context, q mixture) (*mat.Dense, error) {
 	if settings.Progress != nil {
 		settings.Progress = func(p run.Progress) {
 			p.Stage = "bridge from the mixture"
-			r.Settings.Progress(p)
+			r.Job.Settings.Progress(p)
 		}
 	}
 	start, share, err := r.inOrder(ctx, q, settings.Particles)
 	if err != nil {
 		return nil, err
 	}
-	f := form{components: len(q), rank: r.rank()}
-	key := bridgeKind{annealedKind: r.kind(), form: f, ordered: len(r.order.layers) > 0}
-	sampler, giveBack, err := pmcnet.Take(r.Job, key, func() (*smc.Sampler, error) {
-		return &smc.Sampler{Kernel: r.Kernel}, nil
-	})
+	problem, err := r.bridgeProblem(q, form{components: len(q), rank: r.rank()}, start)
 	if err != nil {
 		return nil, err
 	}
-	defer giveBack()
-	if sampler.Problem, err = r.bridgeProblem(q, f, start); err != nil {
-		return nil, err
-	}
 	begun := time.Now()
-	result, err := sampler.Sample(ctx, settings)
+	result, err := smc.Sample(ctx, problem, r.Kernel, settings)
 	if result != nil {
 		r.earlier = max(0, result.Elapsed-time.Since(begun))
 	}
@@ -534,7 +524,7 @@ func (r *annealing) bridge(ctx context.Context, q mixture) (*mat.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := mat.NewDense(settings.Particles, r.Problem.Dim, flat)
+	x := mat.NewDense(settings.Particles, r.problem.Dim, flat)
 	for j := range settings.Particles {
 		r.order.apply(x.RawRowView(j))
 	}
@@ -552,7 +542,7 @@ const mostTries = 50
 // inOrder draws from the mixture until n draws are in canonical order, [n, D]. share is their share of all draws.
 func (r *annealing) inOrder(ctx context.Context, q mixture, n int) (x *mat.Dense, share float64, err error) {
 	rng := rand.New(rand.NewPCG(r.Seed, 0x62726964))
-	x = mat.NewDense(n, r.Problem.Dim, nil)
+	x = mat.NewDense(n, r.problem.Dim, nil)
 	found, tried := 0, 0
 	for found < n {
 		if err := ctx.Err(); err != nil {
@@ -584,18 +574,18 @@ func notItsFile(err error) bool {
 }
 
 // choose is step 6. x are the SMC's particles, across the bridge's, nil where there is none.
-func (r *annealing) choose(particles *smc.Result, x *mat.Dense, draws weightedDraws, across *mat.Dense) *pmcnet.Result {
+func (r *annealing) choose(particles *smc.Result, x *mat.Dense, draws weightedDraws, across *mat.Dense) *fit.Result {
 	said := &r.said
 	said.decide(draws.theta != nil)
-	var result *pmcnet.Result
+	var result *fit.Result
 	switch said.Source {
 	case ByImportance:
-		result = r.of(particles, draws.theta, said.ImportanceEvidence)
-		result.LogWeights, result.ESS = draws.logWeights, said.ESS
+		result = r.of(draws.theta, draws.logWeights, said.ESS, said.ImportanceEvidence)
+		result.Status = particles.Status
 	case ByBridge:
-		result = r.of(said.Bridge, across, said.BridgeEvidence)
+		result = r.ofParticles(said.Bridge, across, said.BridgeEvidence)
 	default:
-		result = r.of(particles, x, said.SMCEvidence)
+		result = r.ofParticles(particles, x, said.SMCEvidence)
 	}
 	result.Warnings = append(slices.Clone(particles.Warnings), r.doubts()...)
 	return result
@@ -606,7 +596,7 @@ func (r *annealing) choose(particles *smc.Result, x *mat.Dense, draws weightedDr
 // with a long tail. Then it is too low in most runs, which missed a part of the posterior, and far too high in few. So
 // of two estimates that contradict each other the higher one has seen more. The SMC counts only where the bridge is
 // missing or doubtful: on problems with known evidence where the two differed, the bridge was right each time.
-func (e *Estimates) decide(weighted bool) {
+func (e *Details) decide(weighted bool) {
 	type candidate struct {
 		by Estimator
 		bayes.Evidence
@@ -632,35 +622,43 @@ func (e *Estimates) decide(weighted bool) {
 
 // unchecked is the result of a run that ended, with a status, before the SMC's particles were checked: these particles
 // as they are, without an evidence. why is the warning.
-func (r *annealing) unchecked(particles *smc.Result, status run.Status, why string) (*pmcnet.Result, error) {
+func (r *annealing) unchecked(particles *smc.Result, status run.Status, why string) (*fit.Result, error) {
 	r.said.unweighed(why)
 	r.said.Source = BySMC
 	flat, err := compute.Float64s(particles.Phi)
 	if err != nil {
 		return nil, fmt.Errorf("annealed: %w", err)
 	}
-	result := r.of(particles, mat.NewDense(particles.LogWeights.Len(), r.Problem.Dim, flat), unknown)
+	result := r.ofParticles(particles, mat.NewDense(particles.LogWeights.Len(), r.problem.Dim, flat), unknown)
 	result.Status = status
 	result.Warnings = append(slices.Clone(particles.Warnings), why)
 	return result, nil
 }
 
-// of is the result that particles of step 1, or 5, are, the rows of x, with their evidence.
-func (r *annealing) of(particles *smc.Result, x *mat.Dense, e bayes.Evidence) *pmcnet.Result {
-	result := &pmcnet.Result{
-		Phi: r.rows(x), LogWeights: particles.LogWeights, Evidence: e, KHat: r.said.KHat,
-		ESS: particles.LogWeights.EffectiveSampleSize(), Details: &r.said,
-	}
+// ofParticles is the result that particles of step 1, or 5, are, the rows of x, with their evidence.
+func (r *annealing) ofParticles(particles *smc.Result, x *mat.Dense, e bayes.Evidence) *fit.Result {
+	result := r.of(x, particles.LogWeights, particles.LogWeights.EffectiveSampleSize(), e)
 	result.Status = particles.Status
-	sum, trace := 0., r.said.SMC.Trace
-	result.Curves = []fit.Curve{
-		fit.NewCurve(fit.ESSCurve, trace, func(t smc.StepRecord) float64 { return t.ESS }),
-		fit.NewCurve(pmcnet.LogEvidenceCurve, trace, func(t smc.StepRecord) float64 {
-			sum += t.LogEvidence
-			return sum
-		}),
-	}
 	return result
+}
+
+// of is the result that draws are, the rows of x, with their weights, effective sample size and evidence.
+func (r *annealing) of(x *mat.Dense, weights bayes.LogWeights, ess float64, e bayes.Evidence) *fit.Result {
+	sum, trace := 0., r.said.SMC.Trace
+	return &fit.Result{
+		Draws: bayes.Draws{
+			Phi: r.rows(x), LogWeights: weights.All(), Evidence: e,
+			Diagnostics: map[string]float64{pmcnet.KHat: r.said.KHat, fit.ESSCurve: ess},
+		},
+		Curves: []fit.Curve{
+			fit.NewCurve(fit.ESSCurve, trace, func(t smc.StepRecord) float64 { return t.ESS }),
+			fit.NewCurve(pmcnet.LogEvidenceCurve, trace, func(t smc.StepRecord) float64 {
+				sum += t.LogEvidence
+				return sum
+			}),
+		},
+		Details: []any{&r.said},
+	}
 }
 
 // rows returns the rows of x as a tensor, [J, D].

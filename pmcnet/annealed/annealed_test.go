@@ -43,19 +43,18 @@ var (
 // with its false alarms in 1 of 1000 runs.
 func TestAnnealedExact(t *testing.T) {
 	line := check.Line()
-	sampler := pmcnet.Sampler{Problem: problem(line)}
-	defer sampler.Close()
-	settings := pmcnet.Settings{Engine: computetest.Go(t), DType: compute.Float64}
+	posed := problem(line)
+	settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
 	check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
 		settings.Seed = seed
-		r, err := sampler.Sample(t.Context(), few, settings)
+		r, err := sampled(t.Context(), posed, few, settings)
 		if err != nil {
 			return check.SequentialRun{}, err
 		}
-		said := annealed.EstimatesOf(r)
+		said := estimates(r)
 		weighted := said.Source == annealed.ByImportance && r.Evidence == said.ImportanceEvidence && r.KHat == said.KHat &&
 			r.Phi.Shape().Dim(0) == 1000
-		bridged := said.Source == annealed.ByBridge && r.Evidence == said.BridgeEvidence && said.KHat+said.KHatStdErr > .5
+		bridged := said.Source == annealed.ByBridge && r.Evidence == said.BridgeEvidence && said.KHat > .3
 		if !weighted && !bridged || len(r.Warnings) > 0 {
 			t.Errorf("seed %d: %+v, %q", seed, said, r.Warnings)
 		}
@@ -63,9 +62,8 @@ func TestAnnealedExact(t *testing.T) {
 		if err != nil {
 			return check.SequentialRun{}, err
 		}
-		out := check.SequentialRun{Phi: phi, LogEvidence: r.Evidence.Value, StdErr: r.Evidence.StdErr}
-		for j := range r.LogWeights.Len() {
-			out.LogWeights = append(out.LogWeights, r.LogWeights.At(j))
+		out := check.SequentialRun{
+			Phi: phi, LogWeights: r.Draws.LogWeights, LogEvidence: r.Evidence.Value, StdErr: r.Evidence.StdErr,
 		}
 		return out, nil
 	}, check.SequentialOptions{Problem: &line, Runs: 30, StdDev: .05})
@@ -75,27 +73,23 @@ func TestAnnealedExact(t *testing.T) {
 // evidence that is unbiased, with the standard error that it states.
 func TestBridgeExact(t *testing.T) {
 	line := check.Line()
-	sampler := pmcnet.Sampler{Problem: problem(line)}
-	defer sampler.Close()
-	settings := pmcnet.Settings{Engine: computetest.Go(t), DType: compute.Float64}
+	posed := problem(line)
+	settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
 	a := few
 	a.Bridge, a.Components, a.Draws, a.Sampling.Moves = annealed.BridgeAlways, 1, 200, 4
 	check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
 		settings.Seed = seed
-		r, err := sampler.Sample(t.Context(), a, settings)
+		r, err := sampled(t.Context(), posed, a, settings)
 		if err != nil {
 			return check.SequentialRun{}, err
 		}
-		bridge := annealed.EstimatesOf(r).Bridge
+		bridge := estimates(r).Bridge
 		phi, err := compute.Float64s(bridge.Phi)
 		if err != nil {
 			return check.SequentialRun{}, err
 		}
-		e := annealed.EstimatesOf(r).BridgeEvidence
-		out := check.SequentialRun{Phi: phi, LogEvidence: e.Value, StdErr: e.StdErr}
-		for j := range bridge.LogWeights.Len() {
-			out.LogWeights = append(out.LogWeights, bridge.LogWeights.At(j))
-		}
+		e := estimates(r).BridgeEvidence
+		out := check.SequentialRun{Phi: phi, LogWeights: bridge.LogWeights.All(), LogEvidence: e.Value, StdErr: e.StdErr}
 		return out, nil
 	}, check.SequentialOptions{Problem: &line, Runs: 30, StdDev: .1})
 }
@@ -105,22 +99,21 @@ func TestBridgeExact(t *testing.T) {
 func TestAnnealedRegression(t *testing.T) {
 	l := regression(5, 50, 1)
 	_, _, want := l.Posterior()
-	sampler := pmcnet.Sampler{Problem: problem(l)}
-	defer sampler.Close()
-	settings := pmcnet.Settings{Engine: computetest.Go(t), DType: compute.Float64}
+	posed := problem(l)
+	settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
 	byImportance, bySMC := 0., 0.
 	for seed := range uint64(10) {
 		settings.Seed = seed
-		r, err := sampler.Sample(t.Context(), few, settings)
+		r, err := sampled(t.Context(), posed, few, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := annealed.EstimatesOf(r)
+		said := estimates(r)
 		a, b := said.ImportanceEvidence, said.SMCEvidence
 		byImportance += math.Pow((a.Value-want)/a.StdErr, 2)
 		bySMC += math.Pow((b.Value-want)/b.StdErr, 2)
-		t.Logf("importance %.4f +- %.4f, SMC %.3f +- %.3f; k-hat %.2f, ESS %.0f, %d components, %v",
-			a.Value-want, a.StdErr, b.Value-want, b.StdErr, r.KHat, r.ESS, said.Components, r.Elapsed)
+		t.Logf("importance %.4f +- %.4f, SMC %.3f +- %.3f; k-hat %.2f, ESS %.0f, %v",
+			a.Value-want, a.StdErr, b.Value-want, b.StdErr, r.KHat, r.ESS, r.Elapsed)
 		if !(a.StdErr < .03 && b.StdErr < .3) || r.KHat > .5 || r.ESS < 500 || rms(t, r, l) > .2 {
 			t.Errorf("seed %d: importance %+v, SMC %+v, ESS %.0f, rms %.2f", seed, a, b, r.ESS, rms(t, r, l))
 		}
@@ -248,11 +241,11 @@ func TestAnnealedFindsBias(t *testing.T) {
 	a := annealed.Annealed{
 		Kernel: mcmc.HMC{StepSize: .7, Steps: 10}, Sampling: smc.Settings{Particles: 1000, Moves: 3},
 	}
-	r, err := pmcnet.Fit(t.Context(), model, a, curve(), goSettings(t))
+	r, err := fitted(t.Context(), model, a, curve(), goSettings(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := annealed.EstimatesOf(r)
+	said := estimates(r)
 	t.Logf("exact %.3f, importance %+v, SMC %+v, %s, %v", want, said.ImportanceEvidence, said.SMCEvidence, said.Why,
 		r.Elapsed)
 	if e := r.Evidence; said.Source != annealed.ByImportance || math.Abs(e.Value-want) > 4*e.StdErr || !(e.StdErr < .1) {
@@ -280,23 +273,22 @@ func TestAnnealedNetwork(t *testing.T) {
 		{nn.ReLU, func(x float64) float64 { return max(x, 0) }, .25, 2, 2000, annealed.NoBridge}, // of one: TestBridgeRegion
 	} {
 		want := waveEvidence(wave().Train, waveNoise, c.f, c.h)
-		trainer := pmcnet.NewTrainer(waveModel(c.activation))
-		defer trainer.Close()
+		model := waveModel(c.activation)
 		for _, unordered := range []bool{false, true} {
 			if unordered && c.images == 2 {
 				continue // all eight images of tanh say more
 			}
 			a := annealed.Annealed{Kernel: short, Sampling: smc.Settings{Particles: c.particles}, Unordered: unordered,
 				Components: 16, Bridge: c.bridge}
-			r, err := trainer.Fit(t.Context(), a, wave(), goSettings(t))
+			r, err := fitted(t.Context(), model, a, wave(), goSettings(t))
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := annealed.EstimatesOf(r)
+			said := estimates(r)
 			t.Logf("%s: exact %.3f, importance %.3f +- %.3f, bridge %.3f +- %.3f, SMC %.3f +- %.3f; k-hat %.2f, ESS %.0f, "+
-				"%d components, %v", c.activation, want, said.ImportanceEvidence.Value,
+				"%v", c.activation, want, said.ImportanceEvidence.Value,
 				said.ImportanceEvidence.StdErr, said.BridgeEvidence.Value, said.BridgeEvidence.StdErr, said.SMCEvidence.Value,
-				said.SMCEvidence.StdErr, said.KHat, said.ESS, said.Components, r.Elapsed)
+				said.SMCEvidence.StdErr, said.KHat, said.ESS, r.Elapsed)
 			all := []bayes.Evidence{said.ImportanceEvidence, said.SMCEvidence}
 			if c.bridge == annealed.BridgeAlways {
 				all = append(all, said.BridgeEvidence)
@@ -329,11 +321,11 @@ func TestAnnealedWithoutFit(t *testing.T) {
 	a := annealed.Annealed{
 		Components: 1, Covariance: annealed.FullCovariance, Sampling: smc.Settings{Particles: 120}, Draws: 1000,
 	}
-	r, err := pmcnet.Sample(t.Context(), hard, a, goSettings(t))
+	r, err := sampled(t.Context(), hard, a, goSettings(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := annealed.EstimatesOf(r); said.Source != annealed.ByBridge || !(said.KHat > pmcnet.MaxKHat) || r.Evidence !=
+	if said := estimates(r); said.Source != annealed.ByBridge || !(said.KHat > pmcnet.MaxKHat) || r.Evidence !=
 		said.BridgeEvidence || r.Phi.Shape().Dim(0) != 120 || r.ESS < 119.9 || r.KHat != said.KHat {
 		t.Errorf("%+v, ESS %v, k-hat %v", said, r.ESS, r.KHat)
 	}
@@ -343,11 +335,11 @@ func TestAnnealedWithoutFit(t *testing.T) {
 		t.Errorf("evidence %+v by the bridge, exact %.3f", e, want)
 	}
 	a.Bridge = annealed.NoBridge
-	r, err = pmcnet.Sample(t.Context(), hard, a, goSettings(t))
+	r, err = sampled(t.Context(), hard, a, goSettings(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := annealed.EstimatesOf(r)
+	said := estimates(r)
 	if said.Source != annealed.BySMC || !(said.KHat > pmcnet.MaxKHat) || said.ImportanceEvidence.Known() || r.Evidence !=
 		said.SMCEvidence || r.Phi.Shape().Dim(0) != 120 || r.ESS < 119.9 || r.KHat != said.KHat {
 		t.Errorf("%+v, ESS %v, k-hat %v", said, r.ESS, r.KHat)
@@ -361,14 +353,14 @@ func TestAnnealedWithoutFit(t *testing.T) {
 	says(t, "the warning", errors.New(strings.Join(r.Warnings, ";")), "the SMC's particles and evidence")
 
 	a = annealed.Annealed{Sampling: smc.Settings{Particles: 4, Moves: 1}}
-	if r, err = pmcnet.Sample(t.Context(), problem(regression(5, 20, 1)), a, goSettings(t)); err != nil {
+	if r, err = sampled(t.Context(), problem(regression(5, 20, 1)), a, goSettings(t)); err != nil {
 		t.Fatal(err)
 	}
-	said = annealed.EstimatesOf(r)
+	said = estimates(r)
 	if said.Source == annealed.ByImportance || r.LogWeights.Len() != 4 || said.ImportanceEvidence.Known() {
 		t.Errorf("%+v", said)
 	}
-	says(t, "4 particles", errors.New(annealed.EstimatesOf(r).Why), "no mixture", "4 particles in 5 dimensions")
+	says(t, "4 particles", errors.New(estimates(r).Why), "no mixture", "4 particles in 5 dimensions")
 }
 
 // Settings that are out of bounds are refused by name, targets whose likelihood is not known apart with what to take
@@ -393,47 +385,47 @@ func TestAnnealedBadInput(t *testing.T) {
 		{"devices", annealed.Annealed{Sampling: smc.Settings{Devices: 2}}, []string{"Sampling.Devices", "Settings.Devices"}},
 		{"particles", annealed.Annealed{Sampling: smc.Settings{Particles: -1}}, []string{"Sampling", "Particles", "-1"}},
 	} {
-		_, err := pmcnet.Sample(t.Context(), good, c.a, goSettings(t))
+		_, err := sampled(t.Context(), good, c.a, goSettings(t))
 		says(t, c.name, err, c.says...)
 	}
 	least := annealed.Annealed{Draws: 100, Sampling: smc.Settings{Particles: 50, Moves: 1}, Bridge: annealed.NoBridge}
-	if _, err := pmcnet.Sample(t.Context(), good, least, goSettings(t)); err != nil {
+	if _, err := sampled(t.Context(), good, least, goSettings(t)); err != nil {
 		t.Errorf("the least number of draws: %v", err)
 	}
-	_, err := pmcnet.Sample(t.Context(), holed(0), annealed.Annealed{}, goSettings(t))
+	_, err := sampled(t.Context(), holed(0), annealed.Annealed{}, goSettings(t))
 	says(t, "a density alone", err, "density.Func", "smc.Posterior", "pmcnet.PMC{}")
 	good.Start = tensors.FromValue([][]float64{{1, 2, 3}})
-	_, err = pmcnet.Sample(t.Context(), good, annealed.Annealed{}, goSettings(t))
-	says(t, "start", err, "Annealed.Start", "PMC{}")
+	_, err = sampled(t.Context(), good, annealed.Annealed{}, goSettings(t))
+	says(t, "start", err, "Problem.Start", "PMC{}")
 }
 
 // Several devices are for Annealed, whose SMC is given them, and PMC refuses them; TestDevicesLong runs on four.
 func TestDevices(t *testing.T) {
 	l, settings := problem(check.Line()), goSettings(t)
 	settings.Devices = 2 // more than the Go backend has
-	_, err := pmcnet.Sample(t.Context(), l, few, settings)
+	_, err := sampled(t.Context(), l, few, settings)
 	says(t, "the SMC's", err, "smc: Settings.Devices is 2", "300 particles")
-	_, err = pmcnet.Sample(t.Context(), l, pmcnet.PMC{}, settings)
+	_, err = sampled(t.Context(), l, pmcnet.PMC{}, settings)
 	says(t, "PMC", err, "pmcnet: Settings.Devices is 2", "1 (0: the default) for PMC")
 	settings.Devices = -1
-	_, err = pmcnet.Sample(t.Context(), l, few, settings)
+	_, err = sampled(t.Context(), l, few, settings)
 	says(t, "none", err, "Settings.Devices is -1", "at least 1")
 }
 
 // A ladder that stalls, here at a likelihood that is all cliffs, or one whose noise is far too small, ends the run with
 // an error that says so and where, and with what there is: the particles at that power, without an evidence.
 func TestAnnealedStalls(t *testing.T) {
-	has := func(r *pmcnet.Result, err error) {
+	has := func(r *found, err error) {
 		t.Helper()
 		if !errors.Is(err, smc.ErrStalled) || r == nil {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		says(t, "the error", err, "at power", "Threshold")
-		said := annealed.EstimatesOf(r)
+		said := estimates(r)
 		if r.Status != run.Stopped || r.Phi.Shape().Dim(0) != 300 || r.LogWeights.Len() != 300 || r.Evidence.Known() ||
 			said.Source != annealed.BySMC || said.SMCEvidence.Known() || said.ImportanceEvidence.Known() ||
-			said.BridgeEvidence.Known() || !math.IsNaN(r.KHat) || r.Algorithm == nil || r.Elapsed <= 0 {
-			t.Errorf("%+v, %+v", r, annealed.EstimatesOf(r))
+			said.BridgeEvidence.Known() || !math.IsNaN(r.KHat) || r.Elapsed <= 0 {
+			t.Errorf("%+v, %+v", r, estimates(r))
 		}
 		says(t, "the warning", errors.New(strings.Join(r.Warnings, ";")), "at power", "no evidence")
 	}
@@ -457,11 +449,11 @@ func TestAnnealedStalls(t *testing.T) {
 	}
 	settings := goSettings(t)
 	settings.DType = compute.Float64
-	has(pmcnet.Sample(t.Context(), cliffs, few, settings))
+	has(sampled(t.Context(), cliffs, few, settings))
 
 	model, parts, _ := line(t)
 	model.Likelihood = bayes.Gaussian{StdDev: 1e-13}
-	r, err := pmcnet.Fit(t.Context(), model, few, parts, settings)
+	r, err := fitted(t.Context(), model, few, parts, settings)
 	has(r, err)
 	if p := r.Posterior; p == nil || p.Particles() != 300 || p.Evidence().Known() || p.Provenance().Status != "stopped" {
 		t.Errorf("posterior %+v", p)
@@ -476,11 +468,11 @@ func TestNoBridgeFromFarAway(t *testing.T) {
 	model.Network, model.Likelihood = nn.MLP{Hidden: []int{30}, Activation: nn.Tanh}, bayes.Gaussian{StdDev: 1}
 	a := few
 	a.Sampling.Particles, a.Sampling.Moves, a.Draws = 60, 2, 500
-	r, err := pmcnet.Fit(t.Context(), model, a, parts, goSettings(t))
+	r, err := fitted(t.Context(), model, a, parts, goSettings(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := annealed.EstimatesOf(r)
+	said := estimates(r)
 	if said.Bridge != nil || said.Source != annealed.BySMC || r.Evidence != said.SMCEvidence {
 		t.Errorf("the result is by %s, %+v", said.Source, said)
 	}
@@ -489,8 +481,8 @@ func TestNoBridgeFromFarAway(t *testing.T) {
 		t.Errorf("no warning says so: %q", r.Warnings)
 	}
 	a.Bridge = annealed.BridgeAlways
-	r, err = pmcnet.Fit(t.Context(), model, a, parts, goSettings(t))
-	if err != nil || annealed.EstimatesOf(r).Bridge == nil {
+	r, err = fitted(t.Context(), model, a, parts, goSettings(t))
+	if err != nil || estimates(r).Bridge == nil {
 		t.Errorf("asked for, the bridge: %v, %+v", err, r)
 	}
 }
@@ -499,11 +491,9 @@ func TestNoBridgeFromFarAway(t *testing.T) {
 // its own, it goes on to the bits of one that was not.
 func TestBridgeResume(t *testing.T) {
 	model, parts, _ := line(t)
-	trainer := pmcnet.NewTrainer(model)
-	defer trainer.Close()
 	a, settings := few, goSettings(t)
 	a.Bridge, a.Sampling.Threshold = annealed.BridgeAlways, .9
-	whole, err := trainer.Fit(t.Context(), a, parts, settings)
+	whole, err := fitted(t.Context(), model, a, parts, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -516,7 +506,7 @@ func TestBridgeResume(t *testing.T) {
 			cancel()
 		}
 	}
-	r, err := trainer.Fit(ctx, a, parts, s)
+	r, err := fitted(ctx, model, a, parts, s)
 	if err != nil || r.Status != run.Cancelled || r.Evidence.Known() || r.Posterior.Particles() != 300 {
 		t.Fatalf("cancelled on the bridge: %v, %+v", err, r)
 	}
@@ -524,15 +514,15 @@ func TestBridgeResume(t *testing.T) {
 		t.Errorf("the bridge has kept nothing: %v", err)
 	}
 	for range 2 {
-		if r, err = trainer.Fit(t.Context(), a, parts, settings); err != nil {
+		if r, err = fitted(t.Context(), model, a, parts, settings); err != nil {
 			t.Fatal(err)
 		}
-		if annealed.EstimatesOf(r).BridgeEvidence != annealed.EstimatesOf(whole).BridgeEvidence ||
+		if estimates(r).BridgeEvidence != estimates(whole).BridgeEvidence ||
 			!slices.Equal(numbers(t, r.Posterior), numbers(t, whole.Posterior)) {
-			t.Errorf("the resumed run ends at %+v, an uninterrupted one at %+v", annealed.EstimatesOf(r).BridgeEvidence,
-				annealed.EstimatesOf(whole).BridgeEvidence)
+			t.Errorf("the resumed run ends at %+v, an uninterrupted one at %+v", estimates(r).BridgeEvidence,
+				estimates(whole).BridgeEvidence)
 		}
-		if of := annealed.EstimatesOf(r).SMC.Elapsed + annealed.EstimatesOf(r).Bridge.Elapsed; r.Elapsed < of {
+		if of := estimates(r).SMC.Elapsed + estimates(r).Bridge.Elapsed; r.Elapsed < of {
 			t.Errorf("the run took %v with its earlier sessions, SMC and bridge alone %v", r.Elapsed, of)
 		}
 	}
@@ -556,7 +546,7 @@ func TestBridgeDeadline(t *testing.T) {
 	ctx, settings, a := &late{Context: t.Context()}, goSettings(t), few
 	a.Bridge = annealed.BridgeAlways
 	settings.Progress = func(p run.Progress) { ctx.passed = strings.Contains(p.Stage, "bridge") }
-	r, err := pmcnet.Sample(ctx, problem(regression(2, 10, 1)), a, settings)
+	r, err := sampled(ctx, problem(regression(2, 10, 1)), a, settings)
 	if err != nil || r.Status != run.Cancelled || r.Evidence.Known() || r.LogWeights.Len() != 300 {
 		t.Errorf("a deadline on the bridge: %v, %+v", err, r)
 	}
@@ -568,26 +558,25 @@ func TestBridgeFile(t *testing.T) {
 	a, settings := few, goSettings(t)
 	a.Bridge = annealed.BridgeAlways
 	settings.Checkpoint = filepath.Join(t.TempDir(), "run")
-	sampler := pmcnet.Sampler{Problem: problem(regression(2, 10, 1))}
-	defer sampler.Close()
-	if _, err := sampler.Sample(t.Context(), a, settings); err != nil {
+	posed := problem(regression(2, 10, 1))
+	if _, err := sampled(t.Context(), posed, a, settings); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(settings.Checkpoint); err != nil {
 		t.Fatal(err)
 	}
 	settings.Seed++
-	_, err := sampler.Sample(t.Context(), a, settings)
+	_, err := sampled(t.Context(), posed, a, settings)
 	if says(t, "of another seed", err, "run.bridge", "Replace"); !errors.Is(err, run.ErrOtherRun) {
 		t.Errorf("of another seed: %v", err)
 	}
 	if err := os.WriteFile(settings.Checkpoint+".bridge", []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = sampler.Sample(t.Context(), a, settings)
+	_, err = sampled(t.Context(), posed, a, settings)
 	says(t, "damaged", err, "run.bridge")
 	settings.Replace = true
-	if r, err := sampler.Sample(t.Context(), a, settings); err != nil || annealed.EstimatesOf(r).Bridge == nil {
+	if r, err := sampled(t.Context(), posed, a, settings); err != nil || estimates(r).Bridge == nil {
 		t.Errorf("replaced: %v", err)
 	}
 }
@@ -597,15 +586,13 @@ func TestBridgeFile(t *testing.T) {
 // others are refused.
 func TestAnnealedResume(t *testing.T) {
 	model, parts, _ := line(t)
-	trainer := pmcnet.NewTrainer(model)
-	defer trainer.Close()
 	settings := goSettings(t)
-	whole, err := trainer.Fit(t.Context(), few, parts, settings)
+	whole, err := fitted(t.Context(), model, few, parts, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	settings.Checkpoint = filepath.Join(t.TempDir(), "run")
-	until := func(stage string, step int) (*pmcnet.Result, error) {
+	until := func(stage string, step int) (*found, error) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		s := settings
@@ -614,7 +601,7 @@ func TestAnnealedResume(t *testing.T) {
 				cancel()
 			}
 		}
-		return trainer.Fit(ctx, few, parts, s)
+		return fitted(ctx, model, few, parts, s)
 	}
 	_, err = until("tempering", 1)
 	if says(t, "cancelled", err, "power", "no draws"); !errors.Is(err, context.Canceled) {
@@ -629,7 +616,7 @@ func TestAnnealedResume(t *testing.T) {
 			r.Status != run.Completed {
 			t.Errorf("the resumed run ends with other draws: %+v, %+v", r.Evidence, whole.Evidence)
 		}
-		r, err = trainer.Fit(t.Context(), few, parts, settings)
+		r, err = fitted(t.Context(), model, few, parts, settings)
 	}
 	late := few
 	late.Draws = 3000
@@ -642,27 +629,27 @@ func TestAnnealedResume(t *testing.T) {
 			cancel()
 		}
 	}
-	if r, err = trainer.Fit(ctx, late, parts, s); err != nil {
+	if r, err = fitted(ctx, model, late, parts, s); err != nil {
 		t.Fatal(err)
 	}
 	if r.Status != run.Cancelled || r.Evidence.Known() || r.Posterior.Particles() != 300 || len(r.Warnings) == 0 {
 		t.Errorf("cancelled while draws were weighed: %+v", r)
 	}
-	for what, change := range map[string]func(a *annealed.Annealed, s *pmcnet.Settings){
-		"seed":     func(_ *annealed.Annealed, s *pmcnet.Settings) { s.Seed++ },
-		"problem":  func(a *annealed.Annealed, _ *pmcnet.Settings) { a.Unordered = true },
-		"data":     func(_ *annealed.Annealed, s *pmcnet.Settings) { s.DType = compute.Float32 },
-		"settings": func(a *annealed.Annealed, _ *pmcnet.Settings) { a.Sampling.Particles++ },
+	for what, change := range map[string]func(a *annealed.Annealed, s *run.Settings){
+		"seed":     func(_ *annealed.Annealed, s *run.Settings) { s.Seed++ },
+		"problem":  func(a *annealed.Annealed, _ *run.Settings) { a.Unordered = true },
+		"data":     func(_ *annealed.Annealed, s *run.Settings) { s.DType = compute.Float32 },
+		"settings": func(a *annealed.Annealed, _ *run.Settings) { a.Sampling.Particles++ },
 	} {
 		a, s := few, settings
 		change(&a, &s)
-		if _, err := trainer.Fit(t.Context(), a, parts, s); !errors.Is(err, run.ErrOtherRun) {
+		if _, err := fitted(t.Context(), model, a, parts, s); !errors.Is(err, run.ErrOtherRun) {
 			t.Errorf("another %s: %v", what, err)
 		}
 	}
 	other := model
 	other.Prior = bayes.Normal{StdDev: 2}
-	if _, err := pmcnet.Fit(t.Context(), other, few, parts, settings); !errors.Is(err, run.ErrOtherRun) {
+	if _, err := fitted(t.Context(), other, few, parts, settings); !errors.Is(err, run.ErrOtherRun) {
 		t.Errorf("another model's checkpoint: %v", err)
 	}
 	enough := errors.New("seen enough")
@@ -671,7 +658,7 @@ func TestAnnealedResume(t *testing.T) {
 		seen = now.Particles()
 		return enough
 	}
-	if r, err = trainer.Fit(t.Context(), few, parts, settings); !errors.Is(err, enough) || r == nil || r.Status !=
+	if r, err = fitted(t.Context(), model, few, parts, settings); !errors.Is(err, enough) || r == nil || r.Status !=
 		run.Stopped || seen != 1000 {
 		t.Errorf("%v, seen %d particles", err, seen)
 	}

@@ -54,7 +54,7 @@ func (r *annealing) bridgeProblem(q mixture, f form, start *mat.Dense) (density.
 	if err != nil {
 		return density.Problem{}, err
 	}
-	problem := r.Problem
+	problem := r.problem
 	problem.Name = name + "; bridge"
 	problem.Data = maps.Clone(problem.Data)
 	if problem.Data == nil {
@@ -63,7 +63,7 @@ func (r *annealing) bridgeProblem(q mixture, f form, start *mat.Dense) (density.
 	maps.Copy(problem.Data, q.data(f, r.DType))
 	maps.Copy(problem.Data, r.order.data(r.DType))
 	problem.Initial, problem.Start = nil, r.rows(start)
-	target, order := r.Problem.Target, r.order
+	target, order := r.problem.Target, r.order
 	problem.Target = func(data compute.Nodes, inputs []*Node) density.Target {
 		return bridged{target(data, inputs), func(phi *Node) *Node {
 			return f.logDensity(data, order.canonical(data, phi))

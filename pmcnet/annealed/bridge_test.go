@@ -13,10 +13,11 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
-	"gobnn/pmcnet"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -153,21 +154,21 @@ func TestOrderInGraph(t *testing.T) {
 // within runs a test in a job of Annealed, and ends it with errSeen.
 type within struct {
 	Annealed
-	run func(job *pmcnet.Job, a Annealed) error
+	run func(j *fit.Job, a Annealed) error
 }
 
 var errSeen = errors.New("the test has run")
 
-func (w within) Prepare(job *pmcnet.Job) (pmcnet.Algorithm, error) {
-	a, err := w.Annealed.Prepare(job)
+func (w within) Prepare(j *fit.Job) (fit.Method, error) {
+	a, err := w.Annealed.Prepare(j)
 	if err != nil {
 		return nil, err
 	}
 	return within{a.(Annealed), w.run}, nil
 }
 
-func (w within) Sample(_ context.Context, job *pmcnet.Job) (*pmcnet.Result, error) {
-	if err := w.run(job, w.Annealed); err != nil {
+func (w within) Run(_ context.Context, j *fit.Job) (*fit.Result, error) {
+	if err := w.run(j, w.Annealed); err != nil {
 		return nil, err
 	}
 	return nil, errSeen
@@ -208,11 +209,11 @@ func TestBridgeRegion(t *testing.T) {
 		rng := rand.New(rand.NewPCG(4, 4))
 		r.order.learn(q.draws(rng, 500))
 		var x *mat.Dense
-		_, err := pmcnet.Sample(t.Context(), problem, within{several, func(job *pmcnet.Job, a Annealed) (err error) {
-			r.Annealed, r.Job = a, job
+		_, err := fit.Sample(t.Context(), problem, within{several, func(j *fit.Job, a Annealed) (err error) {
+			r.Annealed, r.Job, r.problem = a, j, problem
 			x, err = r.bridge(t.Context(), q)
 			return err
-		}}, pmcnet.Settings{Seed: 1, Engine: computetest.Go(t), DType: compute.Float64})
+		}}, run.Settings{Seed: 1, Engine: computetest.Go(t), DType: compute.Float64})
 		if !errors.Is(err, errSeen) {
 			t.Fatal(err)
 		}
@@ -242,14 +243,14 @@ func TestSureKHat(t *testing.T) {
 		khat float64
 		want Estimator
 	}{{.2, ByImportance}, {.39, ByImportance}, {.42, ByBridge}, {.5, ByBridge}, {math.NaN(), ByBridge}} {
-		said := Estimates{
-			KHat: c.khat, KHatStdErr: .1, ESS: 200, Bridge: &smc.Result{},
+		said := Details{
+			KHat: c.khat, kHatStdErr: .1, ESS: 200, Bridge: &smc.Result{},
 			SMCEvidence:        bayes.Evidence{Value: -285.04, StdErr: .088},
 			ImportanceEvidence: bayes.Evidence{Value: -285.2, StdErr: .06},
 			BridgeEvidence:     bayes.Evidence{Value: -285, StdErr: .04},
 		}
 		said.decide(true)
-		said.SMC = &smc.Result{Details: smc.Details{Trace: []smc.StepRecord{{Place: .01}}}}
+		said.SMC = &smc.Result{Trace: []smc.StepRecord{{Place: .01}}}
 		r := &annealing{Annealed: Annealed{Bridge: BridgeIfNeeded}, said: said}
 		draws := weightedDraws{theta: mat.NewDense(1, 1, nil), firstPower: .002}
 		needed := r.bridges(true, draws)

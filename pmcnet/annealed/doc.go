@@ -1,12 +1,12 @@
 // Package annealed samples all weights of a network by importance sampling from a mixture that is fitted to the
-// particles of tempered sequential Monte Carlo (SMC), and estimates the evidence. It is an algorithm for pmcnet.Fit and
-// pmcnet.Sample, the one for networks. The type Annealed has its six steps.
+// particles of tempered sequential Monte Carlo (SMC), and estimates the evidence. It is a method of fit.Fit and
+// fit.Sample, the one for networks. The type Annealed has its six steps.
 //
 // # Three estimates
 //
 // A run gives up to three estimates of the evidence, which fail for different reasons: the SMC from the prior if its
 // moves do not mix, the weighted draws of the mixture if it does not fit, which k-hat shows, and the bridge, an SMC
-// from the mixture to the posterior, if its moves do not mix. EstimatesOf has them all. All fail together, unseen,
+// from the mixture to the posterior, if its moves do not mix. Details has them all. All fail together, unseen,
 // where the first SMC has found no particle and the mixture's wide component does not reach.
 //
 // # Symmetries
@@ -16,7 +16,7 @@
 // times 2^n for tanh, multiplied over the layers. Annealed replaces each particle by its image in canonical order, and
 // fits the mixture in the region R of parameters in this order. Draws outside R have weight 0, so log p(y) = log |G| +
 // log mean w. Predictions do not depend on the order. There is one for an nn.MLP with a prior of this library. For
-// others |G| is 1, and Estimates.Order says why; also where fewer than a twentieth of the draws are in R, as for layers
+// others |G| is 1, and Details.Order says why; also where fewer than a twentieth of the draws are in R, as for layers
 // of many units.
 //
 // # Which estimate is the result

@@ -53,7 +53,7 @@ func (r *annealing) verdict() string {
 		return fmt.Sprintf("%s, fewer than %d", verdict, fewDraws)
 	case !said.haveVariance():
 		return fmt.Sprintf("%s: with its standard error, %.2f, k-hat may be above %.1f, where the weights have no finite "+
-			"variance and the evidence is too low more often than its standard error says", verdict, said.KHatStdErr, safeKHat)
+			"variance and the evidence is too low more often than its standard error says", verdict, said.kHatStdErr, safeKHat)
 	}
 	return verdict
 }
@@ -65,7 +65,7 @@ func tooFar(first, prior float64) string {
 }
 
 // ofBridge says what came of the bridge.
-func (e *Estimates) ofBridge() string {
+func (e *Details) ofBridge() string {
 	switch {
 	case e.Bridge != nil && len(e.Bridge.Warnings) == 0:
 		return fmt.Sprintf("; the bridge says %.3f +- %.3f", e.BridgeEvidence.Value, e.BridgeEvidence.StdErr)

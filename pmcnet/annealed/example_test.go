@@ -8,9 +8,10 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
-	"gobnn/pmcnet"
 	"gobnn/pmcnet/annealed"
 
 	"gonum.org/v1/gonum/mat"
@@ -37,11 +38,11 @@ func Example() {
 			Stochastic: bayes.All(),
 		}
 		parts := dataset.Parts{Train: data}
-		result, err := pmcnet.Fit(context.Background(), model, annealed.Annealed{}, parts, pmcnet.Settings{Seed: 1})
+		result, err := fit.Fit(context.Background(), model, annealed.Annealed{}, parts, run.Settings{Seed: 1})
 		if err != nil {
 			log.Fatal(err)
 		}
-		said := annealed.EstimatesOf(result) // both estimates, and why one of them is the result
+		said := fit.Details[*annealed.Details](result) // both estimates, and why one of them is the result
 		evidence := result.Posterior.Evidence()
 		fmt.Println(result.Status, "with a standard error below .2:", evidence.StdErr < .2)
 		apart := math.Abs(evidence.Value - said.SMCEvidence.Value)
@@ -57,18 +58,18 @@ func Example() {
 	// the network is more probable by a factor above 10: true
 }
 
-// An algorithm's settings are fields, of which the zero values work: here fewer particles, of which each tempering step
+// A method's settings are fields, of which the zero values work: here fewer particles, of which each tempering step
 // keeps four places of a chain.
 func ExampleAnnealed() {
 	algorithm := annealed.Annealed{Sampling: smc.Settings{Particles: 800, WasteFree: 4}, Draws: 2000}
-	settings := pmcnet.Settings{Seed: 2}
+	settings := run.Settings{Seed: 2}
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Stochastic: bayes.All()}
 	data := dataset.Parts{Train: dataset.Yacht()}
-	result, err := pmcnet.Fit(context.Background(), model, algorithm, data, settings)
+	result, err := fit.Fit(context.Background(), model, algorithm, data, settings)
 	if err != nil {
 		log.Fatal(err)
 	}
-	said := annealed.EstimatesOf(result)
+	said := fit.Details[*annealed.Details](result)
 	fmt.Println(result.Posterior.Particles(), "weighted draws:", said.Source == annealed.ByImportance)
 	// Output: 2000 weighted draws: true
 }

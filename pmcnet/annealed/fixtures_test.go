@@ -1,6 +1,7 @@
 package annealed_test
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -12,10 +13,12 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
-	"gobnn/pmcnet"
+	"gobnn/pmcnet/annealed"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -71,11 +74,11 @@ func problem(l check.Linear) density.Problem {
 				},
 			}
 		},
-	}
+	}.Keyed("regression", d, l.NoiseStdDev, len(l.Y))
 }
 
 // rms is the root mean square error of a result's mean, in posterior standard deviations.
-func rms(t *testing.T, r *pmcnet.Result, l check.Linear) float64 {
+func rms(t *testing.T, r *found, l check.Linear) float64 {
 	t.Helper()
 	mean, covariance, _ := l.Posterior()
 	phi, err := compute.Float64s(r.Phi)
@@ -94,8 +97,7 @@ func rms(t *testing.T, r *pmcnet.Result, l check.Linear) float64 {
 	return math.Sqrt(sum)
 }
 
-// line is the harness's regression as a dataset, and as a model: a network without hidden layers, part of which is
-// shared, which Fit does not heed.
+// line is the harness's regression as a dataset, and as a model: a network without hidden layers.
 func line(t *testing.T) (bayes.Model, dataset.Parts, check.Linear) {
 	t.Helper()
 	l := check.Line()
@@ -113,8 +115,8 @@ func line(t *testing.T) (bayes.Model, dataset.Parts, check.Linear) {
 	return model, dataset.Parts{Train: data}, l
 }
 
-func goSettings(t *testing.T) pmcnet.Settings {
-	return pmcnet.Settings{Seed: 2, Engine: computetest.Go(t), DType: compute.Float64}
+func goSettings(t *testing.T) run.Settings {
+	return run.Settings{Seed: 2, Engine: computetest.Go(t), DType: compute.Float64}
 }
 
 func numbers(t *testing.T, p *bayes.Posterior) []float64 {
@@ -160,3 +162,44 @@ func holed(bound float64) density.Problem {
 		},
 	}
 }
+
+// found is a result with its draws, and its weights' k-hat and effective sample size.
+type found struct {
+	*fit.Result
+	Phi        *tensors.Tensor
+	LogWeights bayes.LogWeights
+	Evidence   bayes.Evidence
+	KHat, ESS  float64
+}
+
+func find(r *fit.Result, err error) (*found, error) {
+	if r == nil {
+		return nil, err
+	}
+	d := r.Draws
+	f := &found{Result: r, Phi: d.Phi, Evidence: d.Evidence, KHat: d.Diagnostics["k-hat"],
+		ESS: d.Diagnostics["effective sample size"]}
+	weights, failed := bayes.NewLogWeights(d.LogWeights)
+	if failed != nil {
+		return nil, failed
+	}
+	f.LogWeights = weights
+	return f, err
+}
+
+// fitted is fit.Fit.
+func fitted(
+	ctx context.Context, model bayes.Model, a fit.Method, parts dataset.Parts, settings run.Settings,
+) (*found, error) {
+	return find(fit.Fit(ctx, model, a, parts, settings))
+}
+
+// sampled is fit.Sample.
+func sampled(
+	ctx context.Context, problem density.Problem, a fit.OfDensity, settings run.Settings,
+) (*found, error) {
+	return find(fit.Sample(ctx, problem, a, settings))
+}
+
+// estimates are a result's details.
+func estimates(r *found) *annealed.Details { return fit.Details[*annealed.Details](r.Result) }

@@ -14,8 +14,8 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
-	"gobnn/pmcnet"
 	"gobnn/pmcnet/annealed"
 
 	"gonum.org/v1/gonum/stat"
@@ -24,16 +24,16 @@ import (
 // Four devices share the particles of Annealed's SMC and bridge, and its draws and evidence are those of one device but
 // for rounding.
 func TestDevicesLong(t *testing.T) {
-	settings := pmcnet.Settings{Seed: 1, Engine: computetest.Several(t), DType: compute.Float64}
+	settings := run.Settings{Seed: 1, Engine: computetest.Several(t), DType: compute.Float64}
 	a := few
 	a.Bridge = annealed.BridgeAlways
 	var evidence []float64
 	for _, settings.Devices = range []int{1, 4} {
-		r, err := pmcnet.Fit(t.Context(), waveModel(nn.Tanh), a, wave(), settings)
+		r, err := fitted(t.Context(), waveModel(nn.Tanh), a, wave(), settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := annealed.EstimatesOf(r)
+		said := estimates(r)
 		t.Logf("%d devices: SMC %+v, bridge %+v, %v", settings.Devices, said.SMCEvidence, said.BridgeEvidence, r.Elapsed)
 		evidence = append(evidence, said.SMCEvidence.Value, said.BridgeEvidence.Value)
 	}
@@ -76,19 +76,18 @@ func coverage(t *testing.T, name string, all []bayes.Evidence, right, percent fl
 func TestCoverageLong(t *testing.T) {
 	l := regression(5, 50, 1)
 	_, _, want := l.Posterior()
-	sampler := pmcnet.Sampler{Problem: problem(l)}
-	defer sampler.Close()
-	settings := pmcnet.Settings{Engine: computetest.Go(t), DType: compute.Float64}
+	posed := problem(l)
+	settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
 	a := few
 	a.Bridge = annealed.BridgeAlways
 	var byImportance, byBridge, bySMC []bayes.Evidence
 	for seed := range uint64(100) {
 		settings.Seed = seed
-		r, err := sampler.Sample(t.Context(), a, settings)
+		r, err := sampled(t.Context(), posed, a, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := annealed.EstimatesOf(r)
+		said := estimates(r)
 		byImportance, byBridge = append(byImportance, said.ImportanceEvidence), append(byBridge, said.BridgeEvidence)
 		bySMC = append(bySMC, said.SMCEvidence)
 	}
@@ -110,19 +109,18 @@ func TestEvidenceCoverageLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainer := pmcnet.NewTrainer(bayes.Model{
+	model := bayes.Model{
 		Network: nn.MLP{Hidden: []int{2}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: 1},
 		Stochastic: bayes.All(),
-	})
-	defer trainer.Close()
+	}
 	var results, byBridge, bySMC []bayes.Evidence
 	for seed := range uint64(100) {
 		a := annealed.Annealed{Bridge: annealed.BridgeAlways}
-		r, err := trainer.Fit(t.Context(), a, parts, pmcnet.Settings{Seed: seed})
+		r, err := fitted(t.Context(), model, a, parts, run.Settings{Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := annealed.EstimatesOf(r)
+		said := estimates(r)
 		results = append(results, r.Evidence)
 		byBridge, bySMC = append(byBridge, said.BridgeEvidence), append(bySMC, said.SMCEvidence)
 		t.Logf("seed %d: %s, SMC %+v, bridge %+v", seed, said.Source, said.SMCEvidence, said.BridgeEvidence)

@@ -9,8 +9,8 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
-	"gobnn/pmcnet"
 	"gobnn/pmcnet/annealed"
 )
 
@@ -20,9 +20,8 @@ import (
 func TestAnnealedLowRank(t *testing.T) {
 	l := regression(8, 40, 2)
 	_, _, want := l.Posterior()
-	sampler := pmcnet.Sampler{Problem: problem(l)}
-	defer sampler.Close()
-	settings := pmcnet.Settings{Engine: computetest.Go(t), DType: compute.Float64}
+	posed := problem(l)
+	settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
 	a := annealed.Annealed{
 		Sampling: smc.Settings{Particles: 300}, Draws: 1000, Covariance: annealed.LowRankCovariance, Components: 1,
 		Bridge: annealed.BridgeAlways,
@@ -30,11 +29,11 @@ func TestAnnealedLowRank(t *testing.T) {
 	byBridge, results := 0., 0.
 	for seed := range uint64(3) {
 		settings.Seed = seed
-		r, err := sampler.Sample(t.Context(), a, settings)
+		r, err := sampled(t.Context(), posed, a, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := annealed.EstimatesOf(r)
+		said := estimates(r)
 		e := said.BridgeEvidence
 		byBridge += math.Pow((e.Value-want)/e.StdErr, 2)
 		results += math.Pow((r.Evidence.Value-want)/r.Evidence.StdErr, 2)
@@ -49,13 +48,17 @@ func TestAnnealedLowRank(t *testing.T) {
 			results)
 	}
 	few := a
-	few.Covariance, few.Sampling.Particles, few.Bridge = "", 30, annealed.NoBridge // below four a dimension
-	r, err := sampler.Sample(t.Context(), few, settings)
-	if err != nil {
-		t.Fatal(err)
+	few.Sampling.Particles, few.Bridge = 30, annealed.NoBridge // below four a dimension
+	var evidence []bayes.Evidence
+	for _, few.Covariance = range []annealed.Covariance{annealed.LowRankCovariance, ""} {
+		r, err := sampled(t.Context(), posed, few, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		evidence = append(evidence, estimates(r).ImportanceEvidence)
 	}
-	if used := r.Algorithm.(annealed.Annealed); used.Covariance != annealed.LowRankCovariance {
-		t.Errorf("with 30 particles in 8 dimensions: %s", used.Covariance)
+	if evidence[0] != evidence[1] {
+		t.Errorf("with 30 particles in 8 dimensions: by default %+v, of low rank %+v", evidence[1], evidence[0])
 	}
 }
 
@@ -70,11 +73,11 @@ func TestAnnealedManyUnits(t *testing.T) {
 	model.Prior = bayes.Normal{StdDev: .3}
 	settings := goSettings(t)
 	a := annealed.Annealed{Kernel: short, Sampling: smc.Settings{Particles: 400}, Draws: 1000}
-	r, err := pmcnet.Fit(t.Context(), model, a, wave(), settings)
+	r, err := fitted(t.Context(), model, a, wave(), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := annealed.EstimatesOf(r)
+	said := estimates(r)
 	t.Logf("SMC %+v, bridge %+v, k-hat %.2f, by %s, order %q, %v", said.SMCEvidence, said.BridgeEvidence, said.KHat,
 		said.Source, said.Order, r.Elapsed)
 	if !strings.Contains(said.Order, "in canonical order") || said.LogImages != 0 {

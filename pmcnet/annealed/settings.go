@@ -1,15 +1,15 @@
 package annealed
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 
+	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
-	"gobnn/pmcnet"
 )
 
 // Annealed is importance sampling from a mixture that is fitted to the particles of tempered sequential Monte Carlo.
@@ -27,10 +27,10 @@ import (
 //     the posterior through q^(1-power) pi^power. In many dimensions weights degenerate if q is wrong by some
 //     hundredths of its scale in each coordinate; the bridge is then short, and ends at the exact posterior. It is left
 //     out where it would begin further away than the prior is;
-//  6. choice: the result is one of the three estimates, by the rule in the package comment. Estimates say which,
-//     and what each estimator gives.
+//  6. choice: the result is one of the three estimates, by the rule in the package comment. The
+//     Details say which, and what each estimator gives.
 //
-// The SMC moves particles until their correlation with their starting points is small (see smc.Tempered.Moves). It is
+// The SMC moves particles until their correlation with their starting points is small (smc.Settings.Correlation). It is
 // waste-free only if Sampling.WasteFree is set: waste-free chains have a fixed length, and if they do not mix within
 // it, as on many networks, neither the posterior nor the error of the evidence can be estimated from them.
 //
@@ -46,8 +46,8 @@ import (
 type Annealed struct {
 	Kernel mcmc.Kernel // of the SMC's moves and the bridge's; default smc.DefaultKernel()
 	// Sampling has the settings of the SMC. Default: 2000 particles and, at each temperature, as many moves as
-	// smc.Tempered makes by default. Its Seed, DType, Engine, Devices, checkpoint fields and Progress must be left
-	// out: Settings has these.
+	// smc.Settings.Correlation asks for. Its Seed, DType, Engine, Devices, checkpoint fields and Progress must be left
+	// out: run.Settings has these.
 	Sampling smc.Settings
 
 	// Unordered leaves out step 2: the particles are not put into canonical order.
@@ -64,7 +64,10 @@ type Annealed struct {
 	Bridge Bridging
 }
 
-var _ pmcnet.Algorithm = Annealed{}
+var _ fit.OfDensity = Annealed{}
+
+// OfDensity implements fit.OfDensity.
+func (Annealed) OfDensity() {}
 
 // Covariance is the form of the components' scale matrices.
 type Covariance string
@@ -83,7 +86,7 @@ const (
 	// BridgeIfNeeded, the default, runs the bridge in three cases: no weighted draws can be trusted; k-hat plus its
 	// standard error is above .5; or the weighted draws and the first SMC disagree on the log evidence by more than
 	// three standard errors. It does not run it if the mixture is further from the posterior than the prior is: the
-	// bridge's first step of the power would be less than a tenth of the SMC's. Then Estimates.NoBridge says so.
+	// bridge's first step of the power would be less than a tenth of the SMC's. Then Details.NoBridge says so.
 	BridgeIfNeeded Bridging = "if needed"
 	BridgeAlways   Bridging = "always"
 	NoBridge       Bridging = "never"
@@ -99,7 +102,7 @@ const (
 	mostComponents = 16
 )
 
-// Title implements Algorithm.
+// Title implements fit.Method.
 func (Annealed) Title() string {
 	return "importance sampling from a mixture fitted to the particles of tempered sequential Monte Carlo"
 }
@@ -113,8 +116,8 @@ func (a Annealed) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// Prepare implements Algorithm.
-func (a Annealed) Prepare(job *pmcnet.Job) (pmcnet.Algorithm, error) {
+// Prepare implements fit.Method.
+func (a Annealed) Prepare(j *fit.Job) (fit.Method, error) {
 	if a.Kernel == nil {
 		a.Kernel = smc.DefaultKernel()
 	}
@@ -124,15 +127,15 @@ func (a Annealed) Prepare(job *pmcnet.Job) (pmcnet.Algorithm, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Sampling.Devices = job.Devices
+	a.Sampling.Devices = j.Devices
 	if a.Sampling, err = a.Sampling.Within("annealed: Annealed", smc.Settings{
-		Seed: job.Seed, DType: job.DType, Engine: job.Engine, Progress: job.Progress,
-		Checkpoint: job.Checkpoint, CheckpointEvery: job.CheckpointEvery, Replace: job.Replace,
+		Seed: j.Seed, DType: j.DType, Engine: j.Engine, Progress: j.Settings.Progress,
+		Checkpoint: j.Checkpoint, CheckpointEvery: j.CheckpointEvery, Replace: j.Replace,
 	}); err != nil {
 		return nil, err
 	}
-	p, covariance := job.Problem, FullCovariance
-	if a.Sampling.Particles < 4*p.Dim {
+	covariance := FullCovariance
+	if a.Sampling.Particles < 4*j.Dim() {
 		covariance = LowRankCovariance
 	}
 	if err := limits.Fill("annealed: Annealed",
@@ -143,27 +146,33 @@ func (a Annealed) Prepare(job *pmcnet.Job) (pmcnet.Algorithm, error) {
 		limits.Choice("Bridge", &a.Bridge, BridgeIfNeeded, BridgeIfNeeded, BridgeAlways, NoBridge),
 		limits.Field("Sampling.Tempering", a.Sampling.Tempering, a.Sampling.Tempering == smc.LikelihoodTempering,
 			"smc.LikelihoodTempering"),
+	); err != nil {
+		return nil, err
+	}
+	if err := limits.Check("annealed: Annealed", limits.Numbers("Draws", a.Draws, a.Draws, j.Dim())); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// check is an error for a problem that is not begun at draws from the prior, or whose target does not know prior and
+// likelihood apart.
+func check(p density.Problem, engine *compute.Engine) error {
+	if err := limits.Check("annealed: Problem",
 		limits.Field("Initial", "nil", p.Initial != nil,
 			"a function that draws from the prior, of which it begins; pmcnet.PMC{} can begin at Problem.Start"),
 		limits.Field("Start", "set", p.Start == nil,
 			"nil: Annealed begins at draws from the prior, by Problem.Initial; take pmcnet.PMC{} to begin at Problem.Start"),
 	); err != nil {
-		return nil, err
+		return err
 	}
-	if err := limits.Check("annealed: Annealed", limits.Numbers("Draws", a.Draws, a.Draws, p.Dim)); err != nil {
-		return nil, err
-	}
-	return a, factored(job)
-}
-
-// factored is an error where the job's target does not know prior and likelihood apart.
-func factored(job *pmcnet.Job) error {
-	var err error
-	failed := job.Probe(func(target density.Target) {
+	if err := p.Look(engine, func(target density.Target) {
 		if _, ok := target.(smc.Factored); !ok {
-			err = fmt.Errorf("annealed: Problem.Target gives a %T, of which prior and likelihood are not known apart: Annealed "+
-				"tempers the likelihood; give the target as an smc.Posterior, or take pmcnet.PMC{}", target)
+			panic(fmt.Errorf("Problem.Target gives a %T, of which prior and likelihood are not known apart: Annealed tempers "+
+				"the likelihood; give the target as an smc.Posterior, or take pmcnet.PMC{}", target))
 		}
-	})
-	return cmp.Or(failed, err)
+	}); err != nil {
+		return fmt.Errorf("annealed: %w", err)
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
 
@@ -203,7 +204,7 @@ func TestEstimatesDiffer(t *testing.T) {
 		{smc: 0, bridge: .05, kHat: .9, doubtful: true, source: BySMC},
 	} {
 		particles := &smc.Result{LogWeights: equalWeights}
-		r := &annealing{Annealed: Annealed{Draws: n}, Job: &pmcnet.Job{}, order: order{logImages: math.Log(6)}}
+		r := &annealing{Annealed: Annealed{Draws: n}, Job: &fit.Job{}, order: order{logImages: math.Log(6)}}
 		r.DType = compute.Float64
 		draws, err := r.judge(theta, logWeights)
 		if err != nil {
@@ -229,8 +230,9 @@ func TestEstimatesDiffer(t *testing.T) {
 		want := map[Estimator]bayes.Evidence{
 			BySMC: r.said.SMCEvidence, ByImportance: r.said.ImportanceEvidence, ByBridge: r.said.BridgeEvidence,
 		}[c.source]
-		if r.said.Source != c.source || result.Evidence != want || c.source == ByImportance && result.LogWeights.Len() != n {
-			t.Errorf("%+v: by %s, %+v: %s", c, r.said.Source, result.Evidence, r.said.Why)
+		if r.said.Source != c.source || result.Draws.Evidence != want ||
+			c.source == ByImportance && len(result.Draws.LogWeights) != n {
+			t.Errorf("%+v: by %s, %+v: %s", c, r.said.Source, result.Draws.Evidence, r.said.Why)
 		}
 		if e := r.said.ImportanceEvidence; e.Known() &&
 			(math.Abs(e.Value-exact-math.Log(6)) > 4*e.StdErr || !(e.StdErr < .01)) {

@@ -3,7 +3,6 @@ package annealed
 import (
 	"gobnn/bayes"
 	"gobnn/bayes/smc"
-	"gobnn/pmcnet"
 )
 
 // Estimator is one of the three ways in which Annealed gets an evidence and draws of the posterior.
@@ -16,9 +15,9 @@ const (
 	ByBridge     Estimator = "bridge"              // SMC from the fitted mixture
 )
 
-// Estimates are the results of Annealed's three estimators (by SMC, by importance sampling and by the bridge), and
-// which of them is the result.
-type Estimates struct {
+// Details has the results of Annealed's three estimators (by SMC, by importance sampling and by the bridge), and which
+// of them is the result: fit.Details[*annealed.Details](result).
+type Details struct {
 	// Source is the estimator whose draws and evidence the result has. Why gives the reason, with the numbers.
 	Source Estimator
 	Why    string
@@ -33,19 +32,12 @@ type Estimates struct {
 	SMCEvidence, ImportanceEvidence, BridgeEvidence bayes.Evidence
 	// KHat and ESS describe the mixture's draws, by their weights before smoothing; NaN if there are no draws.
 	KHat, ESS float64
-	// KHatStdErr is the standard error of KHat, (1 + KHat)/sqrt(n), where n is the number of weights in the tail to which
-	// the Pareto distribution is fitted.
-	KHatStdErr float64
+	// The standard error of KHat, (1 + KHat)/sqrt(n), where n is the number of weights in the tail to which the Pareto
+	// distribution is fitted.
+	kHatStdErr float64
 
 	// Order is the reason why there is no canonical order (see the package comment); empty if there is one. LogImages is
 	// log |G|, the log of the number of the posterior's identical images; 0 if there is no order.
-	Order      string
-	LogImages  float64
-	Components int // number of components of the mixture, without the wide one
-}
-
-// EstimatesOf returns the estimates of a run of Annealed; nil for a result of another algorithm.
-func EstimatesOf(r *pmcnet.Result) *Estimates {
-	e, _ := r.Details.(*Estimates)
-	return e
+	Order     string
+	LogImages float64
 }
