@@ -1,4 +1,4 @@
-package fbnn_test
+package fbnn
 
 import (
 	"context"
@@ -18,98 +18,34 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
-	"gobnn/fbnn"
 
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
 // constant predicts the same number whatever theta is.
 type constant struct{ NaN bool }
 
-func (c constant) Prepare(int) (fbnn.Regressor, error) { return c, nil }
-func (c constant) Learn(_ context.Context, l *fbnn.Lesson) (*fbnn.Learnt, error) {
-	_, rank := l.Scores.Dims()
+func (c constant) prepare(int) (Regressor, error) { return c, nil }
+func (c constant) learn(_ context.Context, l *lesson) (*predictor, error) {
+	_, rank := l.scores.Dims()
 	value := 0.
 	if c.NaN {
 		value = math.NaN()
 	}
-	return &fbnn.Learnt{Predict: func(_ compute.Nodes, theta *graph.Node) *graph.Node {
+	return &predictor{predict: func(_ compute.Nodes, theta *graph.Node) *graph.Node {
 		zero := graph.MulScalar(graph.Slice(theta, graph.AxisRange(), graph.AxisRange(0, 1)), 0)
 		return graph.AddScalar(graph.BroadcastToDims(zero, theta.Shape().Dim(0), rank), value)
 	}}, nil
 }
 
-// shaped predicts zeros of a shape that is not [J, R]; without one Prepare gives nothing.
-type shaped struct {
-	Shape func(j, rank int) []int `json:"-"`
-}
-
-func (s shaped) Prepare(int) (fbnn.Regressor, error) {
-	if s.Shape == nil {
-		return nil, nil
-	}
-	return s, nil
-}
-func (s shaped) Learn(_ context.Context, l *fbnn.Lesson) (*fbnn.Learnt, error) {
-	_, rank := l.Scores.Dims()
-	return &fbnn.Learnt{Predict: func(_ compute.Nodes, theta *graph.Node) *graph.Node {
-		if of := s.Shape(theta.Shape().Dim(0), rank); of != nil {
-			return graph.Zeros(theta.Graph(), shapes.Make(theta.DType(), of...))
-		}
-		return nil
-	}}, nil
-}
-
-// nothing is an algorithm without draws.
-type nothing struct{ Ready bool }
-
-func (nothing) Title() string { return "nothing" }
-
-func (n nothing) Prepare(*fbnn.Job) (fbnn.Algorithm, error) {
-	if n.Ready {
-		return n, nil
-	}
-	return nil, nil
-}
-func (nothing) Sample(context.Context, *fbnn.Job) (*fbnn.Result, error) { return &fbnn.Result{}, nil }
-
-// Regressors and algorithms of one's own that do not give what they must are errors that say so.
-func TestOwnFaults(t *testing.T) {
-	model, parts, _ := regression()
-	regressor := func(shape func(j, rank int) []int) fbnn.Algorithm {
-		return quick(fbnn.CES{Regressor: shaped{Shape: shape}})
-	}
-	for name, c := range map[string]struct {
-		a    fbnn.Algorithm
-		says []string
-	}{
-		"one score":    {regressor(func(j, _ int) []int { return []int{j, 1} }), []string{"[50, 1]", "[50, 4]"}},
-		"one row":      {regressor(func(_, r int) []int { return []int{1, r} }), []string{"[1, 4]", "[50, 4]"}},
-		"no scores":    {regressor(func(int, int) []int { return nil }), []string{"gives nil", "[50, 4]"}},
-		"no regressor": {regressor(nil), []string{"fbnn_test.shaped.Prepare gives no regressor"}},
-		"no algorithm": {nothing{}, []string{"fbnn_test.nothing.Prepare gives no algorithm"}},
-		"no draws":     {nothing{Ready: true}, []string{"fbnn_test.nothing.Sample", "Result.Phi"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := fbnn.Fit(t.Context(), model, c.a, parts, fbnn.Settings{Engine: computetest.Go(t)})
-			for _, s := range c.says {
-				if err == nil || !strings.Contains(err.Error(), s) {
-					t.Errorf("error %v does not say %q", err, s)
-				}
-			}
-		})
-	}
-}
-
 // quick are settings of a short run.
-func quick(a fbnn.CES) fbnn.CES {
+func quick(a CES) CES {
 	a.PairsThin, a.PairsWarmUp = max(a.PairsThin, 1), 20
 	if a.Pairs == 0 {
 		a.Pairs = 50
 	}
 	if a.Regressor == nil {
-		a.Regressor = fbnn.Linear{}
+		a.Regressor = linear{}
 	}
 	return a
 }
@@ -118,50 +54,50 @@ func quick(a fbnn.CES) fbnn.CES {
 func TestBadInput(t *testing.T) {
 	model, parts, _ := regression()
 	for name, c := range map[string]struct {
-		a    fbnn.CES
+		a    CES
 		is   error
 		says []string
 	}{
-		"few pairs": {a: fbnn.CES{Pairs: 9}, says: []string{"fbnn: CES.Pairs is 9", "at least 10"}},
+		"few pairs": {a: CES{Pairs: 9}, says: []string{"fbnn: CES.Pairs is 9", "at least 10"}},
 		"beta of the sampling": {
-			a:    fbnn.CES{Sampling: mcmc.PreconditionedCrankNicolson{Beta: 1.5}},
+			a:    CES{Sampling: mcmc.PreconditionedCrankNicolson{Beta: 1.5}},
 			says: []string{"fbnn: CES.Sampling", "Beta is 1.5", "at most 1"},
 		},
 		"beta of the calibration": {
-			a:    fbnn.CES{Calibration: mcmc.PreconditionedCrankNicolson{Beta: 2}},
+			a:    CES{Calibration: mcmc.PreconditionedCrankNicolson{Beta: 2}},
 			says: []string{"fbnn: CES.Calibration", "Beta is 2", "at most 1"},
 		},
 		"all alike": {
-			a:  fbnn.CES{Calibration: mcmc.PreconditionedCrankNicolson{Beta: 1e-12}},
-			is: fbnn.ErrPairs, says: []string{"the first 40 of 50 are all alike", "CES.PairsThin"},
+			a:  CES{Calibration: mcmc.PreconditionedCrankNicolson{Beta: 1e-12}},
+			is: ErrPairs, says: []string{"the first 40 of 50 are all alike", "CES.PairsThin"},
 		},
 		"NaN": {
-			a: fbnn.CES{Regressor: constant{NaN: true}}, is: fbnn.ErrEmulator,
+			a: CES{Regressor: constant{NaN: true}}, is: ErrEmulator,
 			says: []string{"not finite at 10 of 10 held-out pairs", "CES.Regressor"},
 		},
 		"never accepted": {
-			a: fbnn.CES{
+			a: CES{
 				Regressor: constant{}, Sampling: mcmc.RandomWalkMetropolis{StepSize: 3}, Draws: 2000,
 			},
 			is: mcmc.ErrStuck, says: []string{"fbnn: sampling", "accepted", "of 1000 ends the target refused all", "log-ratio"},
 		},
 		"SGHMC is not corrected": {
-			a: fbnn.CES{Sampling: mcmc.SGHMC{}}, says: []string{"CES.Sampling", "CES.Uncorrected", "mcmc.SGHMC", "mcmc.HMC"},
+			a: CES{Sampling: mcmc.SGHMC{}}, says: []string{"CES.Sampling", "CES.Uncorrected", "mcmc.SGHMC", "mcmc.HMC"},
 		},
-		"batch":        {a: fbnn.CES{BatchSize: 31}, says: []string{"CES.BatchSize is 31", "from 1 to 30"}},
-		"what":         {a: fbnn.CES{Emulates: "gradient"}, says: []string{`CES.Emulates is gradient`, "log-likelihood"}},
-		"paper's mode": {a: fbnn.CES{Emulates: fbnn.LogLikelihood, PaperMode: true}, says: []string{"CES.PaperMode"}},
+		"batch":        {a: CES{BatchSize: 31}, says: []string{"CES.BatchSize is 31", "from 1 to 30"}},
+		"what":         {a: CES{Emulates: "gradient"}, says: []string{`CES.Emulates is gradient`, "log-likelihood"}},
+		"paper's mode": {a: CES{Emulates: LogLikelihood, PaperMode: true}, says: []string{"CES.PaperMode"}},
 		"no activation": {
-			a: fbnn.CES{Regressor: fbnn.Network{Activations: []nn.Activation{"cosine"}}}, says: []string{"cosine"},
+			a: CES{Regressor: Network{Activations: []nn.Activation{"cosine"}}}, says: []string{"cosine"},
 		},
-		"dropout": {a: fbnn.CES{Regressor: fbnn.Network{Dropout: 1}}, says: []string{"Network.Dropout is 1"}},
+		"dropout": {a: CES{Regressor: Network{Dropout: 1}}, says: []string{"Network.Dropout is 1"}},
 		"layer": {
-			a: fbnn.CES{Regressor: fbnn.Network{Hidden: []int{3, 0}}}, says: []string{"Network.Hidden[1] is 0"},
+			a: CES{Regressor: Network{Hidden: []int{3, 0}}}, says: []string{"Network.Hidden[1] is 0"},
 		},
-		"units": {a: fbnn.CES{Regressor: fbnn.RandomNetwork{Units: -1}}, says: []string{"RandomNetwork.Units is -1"}},
+		"units": {a: CES{Regressor: RandomNetwork{Units: -1}}, says: []string{"RandomNetwork.Units is -1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := fbnn.Fit(t.Context(), model, quick(c.a), parts, fbnn.Settings{Engine: computetest.Go(t)})
+			_, err := fitted(t.Context(), model, quick(c.a), parts, run.Settings{Engine: computetest.Go(t)})
 			if err == nil || c.is != nil && !errors.Is(err, c.is) {
 				t.Fatalf("error %v, want %v", err, c.is)
 			}
@@ -178,15 +114,15 @@ func TestBadInput(t *testing.T) {
 // numbers are.
 func TestSamplesThePrior(t *testing.T) {
 	model, parts, _ := regression()
-	a := quick(fbnn.CES{
+	a := quick(CES{
 		Regressor: constant{}, Uncorrected: true, Sampling: mcmc.RandomWalkMetropolis{StepSize: .5}, Draws: 400,
 	})
-	r, err := fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{Engine: computetest.Go(t)})
+	r, err := fitted(t.Context(), model, a, parts, run.Settings{Engine: computetest.Go(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !(r.Truth.True > .5*r.Truth.Prior && r.Truth.RMS > 3 && r.Distance.MostMahalanobis > 5) {
-		t.Errorf("%+v, %+v", r.Truth, r.Distance)
+	if !(r.Truth.True > .5*r.Truth.Prior && r.Truth.RMS > 3 && r.distance.mostMahalanobis > 5) {
+		t.Errorf("%+v, %+v", r.Truth, r.distance)
 	}
 	says(t, r, "the chain samples the prior, where Phi is", "has left the emulator's domain")
 }
@@ -195,8 +131,8 @@ func TestSamplesThePrior(t *testing.T) {
 // has seen only the mode: the warning is of the pairs, and does not say that the emulator is wrong.
 func TestNarrowPairs(t *testing.T) {
 	model, parts, _ := regression()
-	a := quick(fbnn.CES{Calibration: mcmc.SGHMC{LearningRate: 1e-7}, Draws: 2000, Chains: 4})
-	r, err := fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{Engine: computetest.Go(t)})
+	a := quick(CES{Calibration: mcmc.SGHMC{LearningRate: 1e-7}, Draws: 2000, Chains: 4})
+	r, err := fitted(t.Context(), model, a, parts, run.Settings{Engine: computetest.Go(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +145,7 @@ func TestNarrowPairs(t *testing.T) {
 }
 
 // chosen is a fault unless the posterior's provenance has the value that the run has chosen.
-func chosen(t *testing.T, r *fbnn.Result, what string, want float64) {
+func chosen(t *testing.T, r *found, what string, want float64) {
 	t.Helper()
 	var settings struct{ Chosen map[string]float64 }
 	err := json.Unmarshal(r.Posterior.Provenance().Settings, &settings)
@@ -221,40 +157,40 @@ func chosen(t *testing.T, r *fbnn.Result, what string, want float64) {
 // Steps that are too short for the posterior leave the chain where it is, and the result says so. Its halves disagree.
 func TestStandsStill(t *testing.T) {
 	model, parts, _ := regression()
-	a := quick(fbnn.CES{Sampling: mcmc.PreconditionedCrankNicolson{Beta: 1e-4}, Draws: 200})
-	r, err := fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{Engine: computetest.Go(t)})
+	a := quick(CES{Sampling: mcmc.PreconditionedCrankNicolson{Beta: 1e-4}, Draws: 200})
+	r, err := fitted(t.Context(), model, a, parts, run.Settings{Engine: computetest.Go(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	says(t, r, "the chain hardly moves", "disagree on predictions")
 	// A longer step than the true chain's is cut to that.
 	a.Sampling = mcmc.PreconditionedCrankNicolson{Beta: 1}
-	if r, err = fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{Engine: computetest.Go(t)}); err != nil {
+	if r, err = fitted(t.Context(), model, a, parts, run.Settings{Engine: computetest.Go(t)}); err != nil {
 		t.Fatal(err)
 	}
 	says(t, r, "CES.Sampling.Beta is 1, but the true chain needs")
-	if r.Beta != r.TrueBeta || r.Beta > .5 {
-		t.Errorf("beta %v, of the true chain %v", r.Beta, r.TrueBeta)
+	if r.Beta != r.trueBeta || r.Beta > .5 {
+		t.Errorf("beta %v, of the true chain %v", r.Beta, r.trueBeta)
 	}
 	chosen(t, r, "sampling_beta", r.Beta)
 	if acceptance := r.Sampling.Stats[0].Acceptance; math.Abs(acceptance-.3) > .12 {
 		t.Errorf("the true chain accepts %.3f of its proposals, not .3", acceptance)
 	}
 	// Of an HMC whose steps are too long for its correction the error says what chooses shorter ones.
-	a = quick(fbnn.CES{Sampling: mcmc.HMC{StepSize: 50, Steps: 3}, Draws: 200})
-	_, err = fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{Engine: computetest.Go(t)})
+	a = quick(CES{Sampling: mcmc.HMC{StepSize: 50, Steps: 3}, Draws: 200})
+	_, err = fitted(t.Context(), model, a, parts, run.Settings{Engine: computetest.Go(t)})
 	if cure := "the steps of CES.Sampling are 50: with a StepSize of 0"; !errors.Is(err, mcmc.ErrStuck) ||
 		!strings.Contains(err.Error(), cure) {
 		t.Errorf("steps of 50: %v", err)
 	}
 	a.Sampling = mcmc.HMC{Steps: 3}
-	if r, err = fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{Engine: computetest.Go(t)}); err != nil {
+	if r, err = fitted(t.Context(), model, a, parts, run.Settings{Engine: computetest.Go(t)}); err != nil {
 		t.Fatal(err)
 	}
-	if acceptance := r.Sampling.Stats[0].Acceptance; !(r.StepSize > 0 && r.StepSize < 1 && acceptance > .1) {
-		t.Errorf("the chosen step size %v is accepted with %v", r.StepSize, acceptance)
+	if acceptance := r.Sampling.Stats[0].Acceptance; !(r.stepSize > 0 && r.stepSize < 1 && acceptance > .1) {
+		t.Errorf("the chosen step size %v is accepted with %v", r.stepSize, acceptance)
 	}
-	chosen(t, r, "sampling_step_size", r.StepSize)
+	chosen(t, r, "sampling_step_size", r.stepSize)
 	// Of each step size that was tried, trajectories from 50 places evaluate the emulator's gradient at both ends and
 	// between, 4 times in all; its log-density is evaluated at their start, and in the check.
 	gradients := r.Evaluations.PartialGradients - r.Sampling.Evaluations.PartialGradients
@@ -268,16 +204,16 @@ func TestStandsStill(t *testing.T) {
 func TestBetaOfThePrior(t *testing.T) {
 	model, parts, _ := regression()
 	model.Likelihood = bayes.Gaussian{StdDev: 1000}
-	r, err := fbnn.Fit(t.Context(), model, quick(fbnn.CES{Draws: 100}), parts, fbnn.Settings{Engine: computetest.Go(t)})
+	r, err := fitted(t.Context(), model, quick(CES{Draws: 100}), parts, run.Settings{Engine: computetest.Go(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.TrueBeta < .99 || r.Sampling.Stats[0].Acceptance < .95 {
-		t.Errorf("beta %v, accepted with %v", r.TrueBeta, r.Sampling.Stats[0].Acceptance)
+	if r.trueBeta < .99 || r.Sampling.Stats[0].Acceptance < .95 {
+		t.Errorf("beta %v, accepted with %v", r.trueBeta, r.Sampling.Stats[0].Acceptance)
 	}
 }
 
-func says(t *testing.T, r *fbnn.Result, texts ...string) {
+func says(t *testing.T, r *found, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, text) }) {
@@ -289,31 +225,31 @@ func says(t *testing.T, r *fbnn.Result, texts ...string) {
 // A run that is cancelled in any of its steps goes on from its files to the same bits, of rows in memory and in blocks.
 func TestResume(t *testing.T) {
 	model, parts, _ := regression()
-	for name, fit := range map[string]func(context.Context, fbnn.CES, fbnn.Settings) (*fbnn.Result, error){
-		"memory": func(ctx context.Context, a fbnn.CES, s fbnn.Settings) (*fbnn.Result, error) {
-			return fbnn.Fit(ctx, model, a, parts, s)
+	for name, fit := range map[string]func(context.Context, CES, run.Settings) (*found, error){
+		"memory": func(ctx context.Context, a CES, s run.Settings) (*found, error) {
+			return fitted(ctx, model, a, parts, s)
 		},
-		"blocks": func(ctx context.Context, a fbnn.CES, s fbnn.Settings) (*fbnn.Result, error) {
-			fbnn.ReadAtOnce(t, 11)
+		"blocks": func(ctx context.Context, a CES, s run.Settings) (*found, error) {
+			ReadAtOnce(t, 11)
 			a.BatchSize = 7
-			return fbnn.FitSource(ctx, model, a, dataset.RowsOf(parts.Train), s)
+			return fitted(ctx, model, a, dataset.Parts{Source: dataset.RowsOf(parts.Train)}, s)
 		},
 	} {
 		t.Run(name, func(t *testing.T) { resumes(t, fit) })
 	}
 }
 
-func resumes(t *testing.T, fit func(context.Context, fbnn.CES, fbnn.Settings) (*fbnn.Result, error)) {
-	a := quick(fbnn.CES{
-		Regressor: fbnn.Network{Hidden: []int{4}, Activations: []nn.Activation{nn.ReLU, nn.Tanh}, Epochs: 20}, Draws: 50,
+func resumes(t *testing.T, fit func(context.Context, CES, run.Settings) (*found, error)) {
+	a := quick(CES{
+		Regressor: Network{Hidden: []int{4}, Activations: []nn.Activation{nn.ReLU, nn.Tanh}, Epochs: 20}, Draws: 50,
 	})
-	settings := fbnn.Settings{Engine: computetest.Go(t), Seed: 7}
+	settings := run.Settings{Engine: computetest.Go(t), Seed: 7}
 	want, err := fit(t.Context(), a, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	settings.Checkpoint, settings.CheckpointEvery = filepath.Join(t.TempDir(), "run"), 1
-	var got *fbnn.Result
+	var got *found
 	for _, step := range []string{"calibration", "emulation", "sampling", "none"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		settings.Progress = func(p run.Progress) {
@@ -332,11 +268,11 @@ func resumes(t *testing.T, fit func(context.Context, fbnn.CES, fbnn.Settings) (*
 			t.Fatalf("cancelled in the %s: %v", step, err)
 		}
 	}
-	if !want.Phi.Equal(got.Phi) {
+	if !want.Draws.Phi.Equal(got.Draws.Phi) {
 		t.Error("the draws of a resumed run differ")
 	}
-	if got.Emulator.HeldOut != want.Emulator.HeldOut || got.Truth != want.Truth {
-		t.Errorf("%+v, %+v; want %+v, %+v", got.Emulator, got.Truth, want.Emulator, want.Truth)
+	if got.HeldOut != want.HeldOut || got.Truth != want.Truth {
+		t.Errorf("%+v, %+v; want %+v, %+v", got.HeldOut, got.Truth, want.HeldOut, want.Truth)
 	}
 	settings.Seed = 8
 	if _, err := fit(t.Context(), a, settings); !errors.Is(err, run.ErrOtherRun) {
@@ -344,49 +280,5 @@ func resumes(t *testing.T, fit func(context.Context, fbnn.CES, fbnn.Settings) (*
 	}
 	if files, err := os.ReadDir(filepath.Dir(settings.Checkpoint)); err != nil || len(files) != 4 {
 		t.Errorf("%d files, %v", len(files), err)
-	}
-}
-
-// normalised is linear regression on weights that are normalised over the chains that are predicted together.
-type normalised struct{ fbnn.Linear }
-
-func (n normalised) Prepare(int) (fbnn.Regressor, error) { return n, nil }
-func (n normalised) Learn(ctx context.Context, l *fbnn.Lesson) (*fbnn.Learnt, error) {
-	learnt, err := n.Linear.Learn(ctx, l)
-	if err != nil {
-		return nil, err
-	}
-	right := learnt.Predict
-	learnt.Predict = func(data compute.Nodes, theta *graph.Node) *graph.Node {
-		away := graph.Sub(theta, graph.ReduceAndKeep(theta, graph.ReduceMean, 0))
-		variance := graph.ReduceAndKeep(graph.Square(away), graph.ReduceMean, 0)
-		return right(data, graph.Div(away, graph.Sqrt(graph.AddScalar(variance, 1e-5))))
-	}
-	return learnt, nil
-}
-
-// A regressor that predicts a chain's scores from the other chains too is refused, since with it neither the emulated
-// posterior nor its correction would be exact. One chain alone cannot be mixed with others.
-func TestRegressorMixesChains(t *testing.T) {
-	model, parts, _ := regression()
-	for name, a := range map[string]fbnn.CES{
-		"corrected":   {Chains: 4},
-		"uncorrected": {Chains: 4, Uncorrected: true},
-		"two chains":  {Chains: 2, Emulates: fbnn.LogLikelihood},
-		"right":       {Chains: 4, Regressor: shifted{By: .1}},
-		"alone":       {Chains: 1},
-	} {
-		if a.Regressor == nil {
-			a.Regressor = normalised{}
-		}
-		a.Draws, a.Sampling = 20, mcmc.HMC{StepSize: .01, Steps: 2}
-		_, err := fbnn.Fit(t.Context(), model, quick(a), parts, fbnn.Settings{Engine: computetest.Go(t)})
-		wrong := name != "right" && name != "alone"
-		if mixes := err != nil && strings.Contains(err.Error(), "fbnn_test.normalised") &&
-			strings.Contains(err.Error(), "LogDensity mixes particles"); mixes != wrong {
-			t.Errorf("%s: error %v", name, err)
-		} else if err != nil && !wrong && !errors.Is(err, mcmc.ErrStuck) {
-			t.Errorf("%s: error %v", name, err)
-		}
 	}
 }

@@ -32,22 +32,9 @@ func BenchmarkEmulated(b *testing.B) {
 			Network: nn.MLP{Hidden: hidden}, Likelihood: bayes.Gaussian{StdDev: .25},
 			Prior: bayes.Normal{StdDev: .3}, Stochastic: bayes.All(),
 		}
-		job, err := newJob(model, parts, Settings{Engine: engine})
-		if err != nil {
-			b.Fatal(err)
-		}
-		prepared, err := CES{
+		r := begun(b, model, CES{
 			Uncorrected: true, PairsWarmUp: warmUp, PairsThin: 1, Regressor: Network{Epochs: warmUp / 5},
-		}.Prepare(job)
-		if err != nil {
-			b.Fatal(err)
-		}
-		job.algorithm = prepared
-		r := &ces{CES: prepared.(CES), Job: job, result: &Result{}}
-		if r.truth, err = newEvaluator(job, job.Problem); err != nil {
-			b.Fatal(err)
-		}
-		defer r.truth.Close()
+		}, parts, run.Settings{Engine: engine})
 		if err := r.calibrate(b.Context()); err != nil {
 			b.Fatal(err)
 		}
@@ -57,7 +44,7 @@ func BenchmarkEmulated(b *testing.B) {
 		}
 		kernel := r.Sampling.(mcmc.PreconditionedCrankNicolson)
 		kernel.Beta = .01
-		cheap.Initial = job.Problem.Initial
+		cheap.Initial = r.problem.Initial
 		cheap = cheap.Keyed("cheap", b.Name())
 		for b.Loop() {
 			if _, err := fit.Sample(b.Context(), cheap, mcmc.Chains{

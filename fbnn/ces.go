@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -21,9 +22,20 @@ import (
 // checks are in ces_settings.go, the parts of the emulator in pairs.go, head.go and regressor.go, the choice of the
 // sampling kernel's step size in step.go, and what is measured of a run in truth.go.
 
-// CES is calibrate, emulate, sample (Moslemi, Meng, Lan and Shahbaba 2024, Algorithm 3; Cleary et al. 2021). It is the
-// algorithm that nil stands for, and the zero value of every field works. FBNN(A-B) of the paper is
-// CES{Calibration: A, Sampling: B}.
+// CES is calibrate, emulate, sample (Moslemi, Meng, Lan and Shahbaba 2024, Algorithm 3; Cleary et al. 2021). The zero
+// value of every field works. FBNN(A-B) of the paper is CES{Calibration: A, Sampling: B}.
+//
+// Its checkpoint is a file for each stage: with ".start", ".calibration", ".emulation" (one for each activation that is
+// tried) and ".sampling" after the name. Observe and fit.Steps see the draws of the sampling, whose posterior predicts
+// by the network, also with PaperMode. Errors wrap mcmc.ErrStuck if chains do not move, ErrPairs if there is nothing to
+// learn from the pairs, and ErrEmulator if the emulator is of no use.
+//
+// Rows of a Source are read at most 4096 at a time. The calibration takes mini-batches from few blocks, and so must
+// have a kernel for mini-batches, mcmc.SGHMC or mcmc.SGLD. Phi, gradients and the inner products of the pairs' outputs
+// are sums over all blocks, and so is each evaluation of the true posterior in the second accept/reject step. They are
+// in float64, whatever run.Settings.DType is, since differences of sums over millions of rows decide on acceptance. Put
+// the rows in random order. The outputs are emulated only for a regression with known noise: other likelihoods would
+// need the outputs of all rows at once, so that Emulates must be LogLikelihood. Draws and pairs are in memory.
 type CES struct {
 	// Calibration is the kernel of the first step, on the true posterior; default mcmc.SGHMC, whose LearningRate is .001/N
 	// if it is 0. The StdDev of an mcmc.PreconditionedCrankNicolson are the prior's if there are none, and a Beta of 0
@@ -51,32 +63,35 @@ type CES struct {
 	Uncorrected bool
 	// PaperMode reproduces the paper's tables; its draws are not the posterior. They are of the emulated posterior, the
 	// default Beta is the one with which the emulated chain accepts with probability .3, also if it is far too large for
-	// the true posterior, and Result.Predict returns the emulator's outputs in place of the network's.
+	// the true posterior, and Details.Predict returns the emulator's outputs in place of the network's.
 	PaperMode bool
 }
 
 // ces is a run of CES.
 type ces struct {
 	CES
-	*Job
-	truth  *evaluator // of the true posterior
-	name   string
-	result *Result
-	pairs  *pairs
-	spent  mcmc.Evaluations // evaluations outside of the chains
+	*job
+	truth    *evaluator // of the true posterior
+	details  *Details
+	warnings []string // of the stages before the sampling
+	pairs    *pairs
+	spent    mcmc.Evaluations // evaluations outside of the chains
 }
 
-// Sample implements Algorithm.
-func (a CES) Sample(ctx context.Context, job *Job) (*Result, error) {
-	r := &ces{CES: a, Job: job, result: &Result{Chains: a.Chains, SecondStage: math.NaN()}}
-	if !a.corrected() {
-		r.result.Approximation = "the emulated posterior"
-	}
-	var err error
-	if r.name, err = job.name(); err != nil {
+func newCES(a CES, j *fit.Job) (*ces, error) {
+	own, err := newJob(j)
+	if err != nil {
 		return nil, err
 	}
-	if r.truth, err = newEvaluator(job, job.Problem); err != nil {
+	r := &ces{CES: a, job: own, details: &Details{SecondStage: math.NaN(), job: own}}
+	r.truth, err = newEvaluator(own, own.problem)
+	return r, err
+}
+
+// Run implements fit.Method.
+func (a CES) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	r, err := newCES(a, j)
+	if err != nil {
 		return nil, err
 	}
 	defer r.truth.Close()
@@ -89,121 +104,116 @@ func (a CES) Sample(ctx context.Context, job *Job) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.result.job, r.result.cheap = job, cheap
 	// Step 3: draws of the emulated posterior, corrected by the true one.
-	stopped := r.sample(ctx, cheap)
-	if r.result.Phi == nil {
+	result, stopped := r.sample(ctx, cheap)
+	if result == nil {
 		return nil, stopped
 	}
-	return r.result, errors.Join(stopped, r.compare(ctx, cheap, outputs))
+	return result, errors.Join(stopped, r.compare(ctx, result, cheap, outputs))
 }
 
 // calibrate makes the pairs.
 func (r *ces) calibrate(ctx context.Context) error {
-	drawn, phi, err := r.drawn(ctx)
+	drawn, phi, err := r.drawn(ctx, false)
 	if err != nil {
 		return err
 	}
-	theta, err := matrixOf(drawn)
+	theta, err := matrixOf(drawn.Draws.Phi)
 	if err != nil {
 		return err
 	}
-	for _, warning := range r.result.Calibration.Warnings {
-		r.result.Warnings = append(r.result.Warnings, "calibration: "+warning)
+	for _, warning := range drawn.Warnings {
+		r.warnings = append(r.warnings, "calibration: "+warning)
 	}
 	r.pairs, err = newPairs(theta, phi)
 	return err
 }
 
-// drawn returns the draws of the calibration, [J, D], and Phi at each.
-func (r *ces) drawn(ctx context.Context) (theta *tensors.Tensor, phi []float64, err error) {
+// drawn runs the calibration, and returns its result and Phi at each draw. With shown its draws are the run's own.
+func (r *ces) drawn(ctx context.Context, shown bool) (result *fit.Result, phi []float64, err error) {
 	problem, kernel, err := r.calibration(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	problem.Name = r.name
-	begun := time.Now()
-	chain, err := mcmc.Sample(ctx, problem, kernel, mcmc.Settings{
-		Chains: 1, Draws: r.Pairs, Thin: r.PairsThin, WarmUp: r.PairsWarmUp, FixedScale: true, Seed: r.Seed, DType: r.DType,
-		Engine: r.Engine, Checkpoint: r.file("calibration"), CheckpointEvery: r.CheckpointEvery, Replace: r.Replace,
-		Progress: r.progress("calibration"),
+	result, err = r.RunStage(ctx, fit.Stage{
+		Name: "calibration", Problem: problem, Inner: !shown,
+		Method: mcmc.Chains{
+			Kernel: kernel, Chains: 1, Draws: r.Pairs, Thin: r.PairsThin, WarmUp: r.PairsWarmUp, FixedScale: true,
+		},
 	})
-	if chain == nil || chain.Status.Err() != nil {
-		if chain != nil {
-			err = errors.Join(err, chain.Status.Err(), context.Cause(ctx))
-		}
+	if err := unfinished(ctx, result, err); err != nil {
 		return nil, nil, fmt.Errorf("fbnn: calibration: %w", err)
 	}
-	r.resumed(chain.Elapsed, begun)
-	r.result.Calibration = chain
-	if phi, err = r.truth.potential(ctx, drawnPlaces{chain.Draws}); err != nil {
-		return nil, nil, err
-	}
+	r.details.Calibration = fit.Details[*mcmc.Result](result)
+	phi, err = r.truth.potential(ctx, drawnPlaces{r.details.Calibration.Draws})
 	r.spent.Full += r.Pairs
-	theta = chain.Draws.Tensor()
-	r.result.Pairs, err = r.posterior(theta, 1, "calibration of "+string(chain.Status), mcmc.Approximation(kernel))
-	return theta, phi, err
+	return result, phi, err
+}
+
+// unfinished is the error of a stage that has not made all its draws; nil if it has.
+func unfinished(ctx context.Context, stage *fit.Result, err error) error {
+	if err == nil && stage.Status.Err() != nil {
+		return errors.Join(stage.Status.Err(), context.Cause(ctx))
+	}
+	return err
 }
 
 // calibration returns the problem that the first step samples, and its kernel.
 func (r *ces) calibration(ctx context.Context) (density.Problem, mcmc.Kernel, error) {
-	if r.Data.Source != nil {
+	if r.Source != nil {
 		problem, _, err := r.byBatches(r.BatchSize, r.DType)
 		return problem, r.Calibration, err
 	}
 	if r.Calibration.Carries() == mcmc.CarriesNothing {
-		x, y, err := r.Data.Tensors(r.DType, r.Data.Parts.Train)
+		x, y, err := r.Tensors(r.DType, r.Parts.Train)
 		if err != nil {
 			return density.Problem{}, nil, err
 		}
-		batches, err := dataset.NewEpochBatches(r.Data.Rows(), r.BatchSize, r.Seed)
+		batches, err := dataset.NewEpochBatches(r.Rows(), r.BatchSize, r.Seed)
 		if err != nil {
 			return density.Problem{}, nil, fmt.Errorf("fbnn: %w", err)
 		}
-		problem, err := density.NewBatchProblem(r.Data.Bound, x, y, nil, batches, 1, 1)
+		problem, err := density.NewBatchProblem(r.Bound, x, y, nil, batches, 1, 1)
 		if err != nil {
 			return density.Problem{}, nil, fmt.Errorf("fbnn: %w", err)
 		}
-		problem.Initial, problem.Climb = r.Problem.Initial, r.Problem.Climb
+		problem.Initial, problem.Climb = r.problem.Initial, r.problem.Climb
 		return problem, r.Calibration, nil
 	}
 	pcn, ok := r.Calibration.(mcmc.PreconditionedCrankNicolson)
 	if !ok || pcn.Beta > 0 {
-		return r.Problem, r.Calibration, nil
+		return r.problem, r.Calibration, nil
 	}
 	// The chain begins where the climb from the prior ends, with the Beta that is accepted there with probability .3. The
 	// sampler below has the smallest of steps: it is called for its climb.
-	problem := r.Problem
-	problem.Name = r.name
-	begun := time.Now()
-	climbed, err := mcmc.Sample(ctx, problem, mcmc.ULA{StepSize: 1e-6}, mcmc.Settings{
-		Chains: 1, Draws: 1, WarmUp: mcmc.NoWarmUp, Seed: r.Seed, DType: r.DType, Engine: r.Engine,
-		Checkpoint: r.file("start"), CheckpointEvery: r.CheckpointEvery, Replace: r.Replace,
+	problem := r.problem
+	climbed, err := r.RunStage(ctx, fit.Stage{
+		Name: "start", Problem: problem, Inner: true,
+		Method: mcmc.Chains{Kernel: mcmc.ULA{StepSize: 1e-6}, Chains: 1, Draws: 1, WarmUp: mcmc.NoWarmUp},
 	})
-	if climbed == nil || climbed.Status.Err() != nil {
-		return problem, nil, fmt.Errorf("fbnn: calibration: %w", errors.Join(err, context.Cause(ctx)))
+	if err := unfinished(ctx, climbed, err); err != nil {
+		return problem, nil, fmt.Errorf("fbnn: calibration: %w", err)
 	}
-	r.resumed(climbed.Elapsed, begun)
 	r.spent.FullGradients += problem.ClimbSteps()
-	problem.Start = climbed.Draws.Tensor()
-	start, err := matrixOf(climbed.Draws.Tensor())
+	problem.Start = climbed.Draws.Phi
+	start, err := matrixOf(problem.Start)
 	if err != nil {
 		return problem, nil, err
 	}
 	pcn.Beta, err = r.acceptedBeta(ctx, r.truth, start, pcn)
-	r.choose("calibration_beta", pcn.Beta)
+	r.Choose("calibration_beta", pcn.Beta)
 	return problem, pcn, err
 }
 
 // emulate trains the emulator, and returns the emulated posterior as a problem to sample.
 func (r *ces) emulate(ctx context.Context) (cheap density.Problem, outputs *outputsHead, err error) {
-	h, outputs, err := r.newHead(ctx, r.Job, r.pairs)
+	h, outputs, err := r.newHead(ctx, r.job, r.pairs)
 	if err != nil {
 		return cheap, nil, err
 	}
 	if outputs != nil {
 		r.spent.Full += r.Pairs
-		if knownNoise(r.Data.Bound) == 0 {
+		if knownNoise(r.Bound) == 0 {
 			r.spent.Full += r.Pairs // a second pass
 		}
 	}
@@ -211,61 +221,62 @@ func (r *ces) emulate(ctx context.Context) (cheap density.Problem, outputs *outp
 	if err != nil {
 		return cheap, nil, err
 	}
-	lesson := &Lesson{
-		Settings: r.Settings, Theta: r.pairs.standardised(r.pairs.theta), Scores: h.scores(), Learn: r.pairs.learnt,
-		Judge: judge.errors, Checkpoint: r.file("emulator"), Identity: r.name + r.pairs.digest(),
-		resumed: r.resumed,
-	}
-	lesson.Progress = r.progress("emulation")
-	learnt, err := r.Regressor.Learn(ctx, lesson)
+	identity, err := r.Identity()
 	if err != nil {
 		return cheap, nil, err
 	}
-	if learnt == nil || learnt.Predict == nil {
-		return cheap, nil, fmt.Errorf("%w: %T.Learn gives none", ErrEmulator, r.Regressor)
+	learnt, err := r.Regressor.learn(ctx, &lesson{
+		Settings: r.Within("emulation"), theta: r.pairs.standardised(r.pairs.theta), scores: h.scores(),
+		learn: r.pairs.learnt, judge: judge.errors, resumed: r.Resumed,
+		identity: []run.Part{{Name: "run", Value: fmt.Sprint(identity)}, r.pairs.digest()},
+	})
+	if err != nil {
+		return cheap, nil, err
 	}
 	found, err := judge.errors(ctx, learnt)
 	if err != nil {
 		return cheap, nil, err
 	}
-	r.result.Emulator = EmulatorReport{
-		Activation: learnt.Activation, Rank: h.rank(), HeldOut: found,
+	r.details.HeldOut = found
+	if learnt.activation != "" {
+		r.Choose("emulator_activation", learnt.activation)
 	}
-	return r.emulatedProblem(h, learnt), outputs, nil
+	r.details.cheap = r.emulatedProblem(h, learnt)
+	return r.details.cheap, outputs, nil
 }
 
 // emulatedProblem is the emulated posterior, with the data of its emulator.
-func (r *ces) emulatedProblem(h head, learnt *Learnt) density.Problem {
-	p, d := r.pairs, r.Data.Bound.D
+func (r *ces) emulatedProblem(h head, learnt *predictor) density.Problem {
+	p, d := r.pairs, r.Bound.D
 	data := map[string]*tensors.Tensor{
 		centerName: compute.Floats(r.DType, p.center, 1, d), scaleName: compute.Floats(r.DType, p.scale, 1, d),
 	}
 	for name, t := range h.data() {
 		data[headPrefix+name] = t
 	}
-	for name, t := range learnt.Data {
+	for name, t := range learnt.data {
 		data[learntPrefix+name] = t
 	}
 	return density.Problem{
-		Name: r.name, Dim: d, Data: data,
+		Name: "emulated posterior", Dim: d, Data: data,
 		Target: func(nodes compute.Nodes, _ []*graph.Node) density.Target {
-			return emulated{bound: r.Data.Bound, head: h, regressor: r.Regressor, learnt: learnt, nodes: nodes}
+			return emulated{bound: r.Bound, head: h, learnt: learnt, nodes: nodes}
 		},
 	}
 }
 
 // sample makes the draws.
-func (r *ces) sample(ctx context.Context, cheap density.Problem) error {
+func (r *ces) sample(ctx context.Context, cheap density.Problem) (*fit.Result, error) {
 	kernel, err := r.stepped(ctx, cheap)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	problem := cheap
 	switch {
-	case r.corrected() && r.Data.Source != nil:
-		byChain, err := newEvaluator(r.Job, r.Problem)
+	case r.corrected() && r.Source != nil:
+		byChain, err := newEvaluator(r.job, r.problem)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer byChain.Close()
 		byChain.atOnce = r.Chains
@@ -283,26 +294,27 @@ func (r *ces) sample(ctx context.Context, cheap density.Problem) error {
 		start = append(start, last...)
 	}
 	problem.Start = compute.Floats(r.DType, start, r.Chains, len(last))
-	begun := time.Now()
-	chain, stopped := mcmc.Sample(ctx, problem, kernel, mcmc.Settings{
-		Chains: r.Chains, Draws: r.Draws, WarmUp: mcmc.NoWarmUp, Seed: r.Seed + 1, DType: r.DType,
-		Engine: r.Engine, Checkpoint: r.file("sampling"), CheckpointEvery: r.CheckpointEvery, Replace: r.Replace,
-		Progress: r.progress("sampling"), ObserveEvery: r.ObserveEvery, Observe: r.observe(),
-	})
-	if err := chain.Unusable(ctx, stopped); err != nil {
-		if k, ok := r.Sampling.(mcmc.HMC); ok && k.StepSize > 0 && r.corrected() && errors.Is(err, mcmc.ErrStuck) {
-			return fmt.Errorf("fbnn: sampling: %w; the steps of CES.Sampling are %.3g: with a StepSize of 0 they are chosen "+
-				"by what the true posterior accepts", err, k.StepSize)
-		}
-		return fmt.Errorf("fbnn: sampling: %w", err)
+	stage := fit.Stage{
+		Name: "sampling", Problem: problem, Seed: 1,
+		Method: mcmc.Chains{Kernel: kernel, Chains: r.Chains, Draws: r.Draws, WarmUp: mcmc.NoWarmUp},
+	}
+	if !r.corrected() {
+		stage.Approximation = "the emulated posterior"
+	}
+	result, stopped := r.RunStage(ctx, stage)
+	if k, ok := r.Sampling.(mcmc.HMC); ok && k.StepSize > 0 && r.corrected() && errors.Is(stopped, mcmc.ErrStuck) {
+		stopped = fmt.Errorf("%w; the steps of CES.Sampling are %.3g: with a StepSize of 0 they are chosen by what the true "+
+			"posterior accepts", stopped, k.StepSize)
 	}
 	if stopped != nil {
 		stopped = fmt.Errorf("fbnn: sampling: %w", stopped)
 	}
-	r.resumed(chain.Elapsed, begun)
-	out := r.result
-	out.Sampling, out.Phi, out.Status = chain, chain.Draws.Tensor(), chain.Status
-	out.Warnings = append(out.Warnings, chain.Warnings...)
+	if result == nil {
+		return nil, stopped
+	}
+	chain := fit.Details[*mcmc.Result](result)
+	r.details.Sampling = chain
+	result.Warnings, result.Details = append(r.warnings, result.Warnings...), []any{r.details}
 	var accepted []float64
 	for _, c := range chain.Stats { // NaN if the emulated chain never moved, so that there was nothing to accept
 		if v, ok := c.Extra["second-stage acceptance"]; ok && !math.IsNaN(v) {
@@ -310,9 +322,9 @@ func (r *ces) sample(ctx context.Context, cheap density.Problem) error {
 		}
 	}
 	if len(accepted) > 0 {
-		out.SecondStage = stat.Mean(accepted, nil)
+		r.details.SecondStage = stat.Mean(accepted, nil)
 	}
-	return stopped
+	return result, stopped
 }
 
 // corrected is the true posterior, which carries the emulated one along for mcmc.DelayedAcceptance.
@@ -326,9 +338,9 @@ const truthPrefix = "truth/"
 
 // withTruth is the problem of sampling the true posterior with moves on the emulated one: its target is a corrected.
 func (r *ces) withTruth(cheap density.Problem) density.Problem {
-	problem := r.Problem
-	problem.Name, problem.Data = cheap.Name, map[string]*tensors.Tensor{}
-	for name, t := range r.Problem.Data {
+	problem := r.problem
+	problem.Data = map[string]*tensors.Tensor{}
+	for name, t := range r.problem.Data {
 		problem.Data[truthPrefix+name] = t
 	}
 	for name, t := range cheap.Data {
@@ -336,7 +348,7 @@ func (r *ces) withTruth(cheap density.Problem) density.Problem {
 	}
 	problem.Target = func(nodes compute.Nodes, inputs []*graph.Node) density.Target {
 		return corrected{
-			Target: r.Problem.Target(within(nodes, truthPrefix), inputs), cheap: cheap.Target(nodes, inputs).(emulated),
+			Target: r.problem.Target(within(nodes, truthPrefix), inputs), cheap: cheap.Target(nodes, inputs).(emulated),
 		}
 	}
 	return problem
@@ -349,19 +361,5 @@ func (r *ces) share(cheap density.Problem) float64 {
 	for _, t := range cheap.Data {
 		numbers += t.Size()
 	}
-	return min(1, float64(numbers)/(float64(r.Data.Rows())*float64(r.Data.Bound.D)))
-}
-
-// observe calls Settings.Observe with the posterior of the draws so far; nil if it is not set.
-func (r *ces) observe() func(int, *mcmc.Draws) error {
-	if r.Observe == nil {
-		return nil
-	}
-	return func(step int, now *mcmc.Draws) error {
-		posterior, err := r.posterior(now.Tensor(), now.Chains, "observed", r.result.Approximation)
-		if err != nil {
-			return err
-		}
-		return r.Observe(step, posterior)
-	}
+	return min(1, float64(numbers)/(float64(r.Rows())*float64(r.Bound.D)))
 }

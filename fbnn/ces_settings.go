@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 )
 
 // This file is the settings of CES: how they are named and kept, their defaults and their checks.
 
-// Title implements Algorithm.
+// Title implements fit.Method.
 func (a CES) Title() string {
 	name := fmt.Sprintf("FBNN(%s-%s)", kernelName(a.Calibration), kernelName(a.Sampling))
 	switch {
@@ -47,9 +48,23 @@ func (a CES) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// Prepare implements Algorithm.
-func (a CES) Prepare(job *Job) (Algorithm, error) {
-	rows, d := job.Data.Rows(), job.Data.Bound.D
+// RowsAtOnce implements fit.OfSource.
+func (CES) RowsAtOnce() int { return blockRows }
+
+// Prepare implements fit.Method.
+func (a CES) Prepare(j *fit.Job) (fit.Method, error) {
+	prepared, err := a.prepared(j)
+	if err != nil {
+		return nil, err
+	}
+	return prepared, nil
+}
+
+func (a CES) prepared(j *fit.Job) (CES, error) {
+	if err := whole(j); err != nil {
+		return a, err
+	}
+	rows, d := j.Rows(), j.Bound.D
 	a.Emulates = cmp.Or(a.Emulates, Outputs)
 	if a.Regressor == nil {
 		a.Regressor = Network{}
@@ -66,15 +81,15 @@ func (a CES) Prepare(job *Job) (Algorithm, error) {
 		limits.Field("PaperMode", a.PaperMode, !a.PaperMode || a.Emulates == Outputs,
 			"left out with CES.Emulates of the log-likelihood, which has no outputs to predict by"),
 	); err != nil {
-		return nil, err
+		return a, err
 	}
-	a.Calibration = ready(a.Calibration, mcmc.SGHMC{}, job)
-	a.Sampling = ready(a.Sampling, mcmc.PreconditionedCrankNicolson{}, job)
-	if err := a.checkSource(job); err != nil {
-		return nil, err
+	a.Calibration = ready(a.Calibration, mcmc.SGHMC{}, j)
+	a.Sampling = ready(a.Sampling, mcmc.PreconditionedCrankNicolson{}, j)
+	if err := a.checkSource(j); err != nil {
+		return a, err
 	}
 	if err := mcmc.Check(a.Calibration, d, a.PairsWarmUp > 0); err != nil {
-		return nil, fmt.Errorf("fbnn: CES.Calibration: %w", err)
+		return a, fmt.Errorf("fbnn: CES.Calibration: %w", err)
 	}
 	sampling := a.Sampling
 	if k, ok := a.unstepped(); ok {
@@ -82,35 +97,42 @@ func (a CES) Prepare(job *Job) (Algorithm, error) {
 		sampling = k
 	}
 	if err := mcmc.Check(sampling, d, false); err != nil {
-		return nil, fmt.Errorf("fbnn: CES.Sampling: %w", err)
+		return a, fmt.Errorf("fbnn: CES.Sampling: %w", err)
 	}
 	if a.corrected() {
 		if err := (mcmc.DelayedAcceptance{Inner: sampling}).Check(d); err != nil {
-			return nil, fmt.Errorf("fbnn: CES.Sampling cannot be corrected by the true posterior: set CES.Uncorrected, or "+
+			return a, fmt.Errorf("fbnn: CES.Sampling cannot be corrected by the true posterior: set CES.Uncorrected, or "+
 				"take another kernel: %w", err)
 		}
 	}
-	regressor, err := a.Regressor.Prepare(d)
-	if err == nil && regressor == nil {
-		err = fmt.Errorf("fbnn: CES.Regressor: %T.Prepare gives no regressor", a.Regressor)
-	}
-	a.Regressor = regressor
+	var err error
+	a.Regressor, err = a.Regressor.prepare(d)
 	return a, err
+}
+
+// whole makes all parameters of the job stochastic, for the methods of this package.
+func whole(j *fit.Job) error {
+	if err := limits.Check("fbnn: Settings",
+		limits.Field("Devices", j.Devices, j.Devices == 1, "1: the emulator's data are on one device"),
+	); err != nil {
+		return err
+	}
+	return j.SampleAll()
 }
 
 // ready is a kernel, or the given one if it is nil, with the learning rate of an SGHMC and the prior's scales of a pCN
 // filled in.
-func ready(k, byDefault mcmc.Kernel, job *Job) mcmc.Kernel {
+func ready(k, byDefault mcmc.Kernel, j *fit.Job) mcmc.Kernel {
 	if k == nil {
 		k = byDefault
 	}
 	switch k := k.(type) {
 	case mcmc.SGHMC:
-		k.LearningRate = cmp.Or(k.LearningRate, .001/float64(job.Data.Rows()))
+		k.LearningRate = cmp.Or(k.LearningRate, .001/float64(j.Rows()))
 		return k
 	case mcmc.PreconditionedCrankNicolson:
 		if len(k.StdDev) == 0 {
-			k.StdDev = job.Data.Bound.Scales()
+			k.StdDev = j.Bound.Scales()
 		}
 		return k
 	}

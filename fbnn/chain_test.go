@@ -1,4 +1,4 @@
-package fbnn_test
+package fbnn
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/mcmc"
-	"gobnn/fbnn"
+	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -18,9 +18,9 @@ import (
 // six of their errors. Its potentials are those of the likelihood by hand, and a linear emulator's are the same.
 func TestChain(t *testing.T) {
 	model, parts, l := regression()
-	settings := fbnn.Settings{Engine: computetest.Engines(t)[0], DType: compute.Float64, Seed: 3}
-	c := fbnn.Chain{Kernel: mcmc.PreconditionedCrankNicolson{}, Draws: 4000, Thin: 3, WarmUp: 200}
-	r, err := fbnn.Fit(t.Context(), model, c, parts, settings)
+	settings := run.Settings{Engine: computetest.Engines(t)[0], DType: compute.Float64, Seed: 3}
+	c := Chain{Kernel: mcmc.PreconditionedCrankNicolson{}, Draws: 4000, Thin: 3, WarmUp: 200}
+	r, err := fitted(t.Context(), model, c, parts, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,12 +36,12 @@ func TestChain(t *testing.T) {
 	if e := r.Evaluations; e.Full < 12_200 || e.Full > 13_500 || e.Partial != 0 || e.FullGradients > 300 {
 		t.Errorf("%+v", e)
 	}
-	emulated, err := fbnn.Fit(t.Context(), model, quick(fbnn.CES{Uncorrected: true, Draws: 100}), parts, settings)
+	emulated, err := fitted(t.Context(), model, quick(CES{Uncorrected: true, Draws: 100}), parts, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	theta := mat.NewDense(2, 4, []float64{1, -.5, .2, .3, -.3, .1, 0, 1})
-	for _, result := range []*fbnn.Result{r, emulated} {
+	for _, result := range []*found{r, emulated} {
 		truth, said, err := result.Potentials(t.Context(), theta)
 		if err != nil {
 			t.Fatal(err)
@@ -74,8 +74,8 @@ func TestChain(t *testing.T) {
 		t.Errorf("theta of another dimension: %v", err)
 	}
 	// SGHMC of the emulated posterior takes an emulated gradient in each move.
-	sghmc, err := fbnn.Fit(t.Context(), model,
-		quick(fbnn.CES{Uncorrected: true, Sampling: mcmc.SGHMC{}, Draws: 50}), parts, settings)
+	sghmc, err := fitted(t.Context(), model,
+		quick(CES{Uncorrected: true, Sampling: mcmc.SGHMC{}, Draws: 50}), parts, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,11 +83,11 @@ func TestChain(t *testing.T) {
 		t.Errorf("%+v, want 50 emulated gradients", e)
 	}
 	// Draws of the prior are N(0, 1): 5000 have means within five of their errors of 0.
-	prior, err := fbnn.Fit(t.Context(), model, fbnn.Prior{Draws: 5000}, parts, settings)
+	prior, err := fitted(t.Context(), model, Prior{Draws: 5000}, parts, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	drawn, err := compute.Float64s(prior.Phi)
+	drawn, err := compute.Float64s(prior.Draws.Phi)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +95,8 @@ func TestChain(t *testing.T) {
 		math.Abs(prior.Truth.Prior/r.Truth.Prior-1) > .5 || prior.Truth.True < r.Truth.True {
 		t.Errorf("mean %v and standard deviation %v, %+v", mean, sd, prior.Truth)
 	}
-	few := fbnn.Chain{Draws: 5}
-	if _, err := fbnn.Fit(t.Context(), model, few, parts, settings); err == nil || !strings.Contains(err.Error(), "is 5") {
+	few := Chain{Draws: 5}
+	if _, err := fitted(t.Context(), model, few, parts, settings); err == nil || !strings.Contains(err.Error(), "is 5") {
 		t.Errorf("five draws: %v", err)
 	}
 }

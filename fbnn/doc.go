@@ -11,15 +11,15 @@
 //  2. emulation: a network G^e learns from the pairs, which gives Phi^e(theta) = -log p(y | G^e(theta)) (equation 10);
 //  3. sampling: a Markov chain on p(theta) exp(-Phi^e(theta)), by preconditioned Crank-Nicolson (pCN, Algorithm 1).
 //
-// CES is that algorithm, and Fit runs it.
+// CES is that algorithm, Chain a chain on the true posterior alone, Prior draws of the prior; package fit runs them.
+// Rows that do not fit into memory are given as Parts.Source.
 //
 // # The emulator
 //
 // It learns from the first four fifths of the pairs, in the order of their chain, and its errors are measured on the
 // last fifth: only later pairs show whether it is right where the chain goes. It predicts the principal components of
 // the pairs' outputs, or, with Emulates: LogLikelihood, one number. CES.Regressor learns them: Network is the paper's,
-// RandomNetwork makes CES the paper's RNS-HMC, GaussianProcess is for few dimensions, Linear for a network that is
-// linear in theta.
+// RandomNetwork makes CES the paper's RNS-HMC, GaussianProcess is for few dimensions.
 //
 // # Where it fails
 //
@@ -32,9 +32,7 @@
 //     the draws exact for any emulator, and costs a pass over the data each time;
 //   - predictions are the network's. PaperMode has the paper's steps and the emulator's predictions.
 //
-// Look at Result.Warnings before anything else: Result.Truth compares Phi with Phi^e at 100 draws, and Result.Distance
-// says how far the draws are from the pairs. In few dimensions, where the pairs span all directions, the emulator can
-// be right.
-//
-// FitSource takes rows that do not fit into memory.
+// Look at the result's Warnings before anything else: they say where Phi differs from Phi^e at 100 draws
+// (Details.Truth), and how far the draws are from the pairs. In few dimensions, where the pairs span all directions,
+// the emulator can be right.
 package fbnn

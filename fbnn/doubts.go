@@ -2,6 +2,8 @@ package fbnn
 
 import (
 	"fmt"
+
+	"gobnn/bayes/fit"
 )
 
 // This file has the warnings of CES: what makes its result doubtful.
@@ -16,8 +18,8 @@ const (
 )
 
 // warn adds warnings to the result where a threshold is exceeded.
-func (r *ces) warn() {
-	out, t, dist := r.result, r.result.Truth, r.result.Distance
+func (r *ces) warn(out *fit.Result) {
+	t, dist := r.details.Truth, r.details.distance
 	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
 	if t.NonFinite > 0 {
 		warn("at %d of %d states the true or the emulated potential is not finite", t.NonFinite, t.States)
@@ -39,8 +41,8 @@ func (r *ces) warn() {
 				"calibration go further (CES.PairsWarmUp, CES.PairsThin)"
 		case asPrior && !r.corrected():
 			why = fmt.Sprintf("the chain samples the prior, where Phi is %.4g: the emulator knows no more than the %d "+
-				"directions of its pairs, of %d; leave CES.Uncorrected and PaperMode out", t.Prior, dist.Dimension,
-				r.Data.Bound.D)
+				"directions of its pairs, of %d; leave CES.Uncorrected and PaperMode out", t.Prior, dist.dimension,
+				r.Bound.D)
 		case still:
 			why = fmt.Sprintf("the chain hardly moves: half of the coordinates have fewer than %.3g effective draws",
 				t.MedianESS)
@@ -51,19 +53,19 @@ func (r *ces) warn() {
 	} else if still {
 		warn("the chain hardly moves: half of the coordinates have fewer than %.3g effective draws of %d; in %d dimensions "+
 			"the steps that the true posterior accepts are too short for this number of draws: take more Draws or Thin, or "+
-			"another sampler (mcmc.NUTS by baseline.HMC)", t.MedianESS, out.Phi.Shape().Dim(0), r.Data.Bound.D)
+			"another sampler (mcmc.NUTS by baseline.HMC)", t.MedianESS, out.Draws.Phi.Shape().Dim(0), r.Bound.D)
 	}
-	if dist.MostMahalanobis > farFromPairs || dist.MostOffPlane > farFromPlane {
+	if dist.mostMahalanobis > farFromPairs || dist.mostOffPlane > farFromPlane {
 		warn("the chain has left the emulator's domain: within the %d dimensions that the pairs span, its draws are up to "+
 			"%.3g times as far from the pairs' mean as the pairs are, and they are up to %.3g times the pairs' radius away "+
-			"from these dimensions", dist.Dimension, dist.MostMahalanobis, dist.MostOffPlane)
+			"from these dimensions", dist.dimension, dist.mostMahalanobis, dist.mostOffPlane)
 	}
 }
 
 // doubtBeta adds a warning if the Beta that was set, 0 for none, is not the one that was taken.
 func (r *ces) doubtBeta(set, taken float64) {
 	if set > 0 {
-		r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("CES.Sampling.Beta is %.3g, but the true chain needs %.3g "+
+		r.warnings = append(r.warnings, fmt.Sprintf("CES.Sampling.Beta is %.3g, but the true chain needs %.3g "+
 			"to be accepted with probability %.1f: that was taken", set, taken, wanted))
 	}
 }

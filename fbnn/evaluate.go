@@ -20,7 +20,7 @@ import (
 // places. If the rows do not fit into memory, it evaluates the function on one block of rows after the other, in
 // float64, and adds up: the functions are sums over rows, and each block has its share of the prior's part.
 type evaluator struct {
-	job      *Job
+	job      *job
 	dtype    compute.DType
 	atOnce   int
 	state    *compute.State // of the data in memory; nil with blocks
@@ -33,7 +33,7 @@ type evaluator struct {
 const atOnce = 50
 
 // newEvaluator puts a problem's data on the device.
-func newEvaluator(job *Job, problem density.Problem) (*evaluator, error) {
+func newEvaluator(job *job, problem density.Problem) (*evaluator, error) {
 	e := &evaluator{
 		job: job, dtype: job.DType, atOnce: atOnce, programs: map[string]*compute.Program{},
 		target: func(nodes compute.Nodes) density.Target { return problem.Target(nodes, nil) },
@@ -91,7 +91,7 @@ func (e *evaluator) at(
 		return mat.NewDense(rows, len(out)/rows, out), nil
 	}
 	var sum []float64
-	read := e.job.reading(name)
+	read := e.job.Reading(name)
 	for block := range e.blocks.Count {
 		out, err := e.onBlock(ctx, block, name, theta, f)
 		switch {
@@ -102,7 +102,7 @@ func (e *evaluator) at(
 		default:
 			floats.Add(sum, out)
 		}
-		read((block + 1) * e.job.Data.Rows() / e.blocks.Count)
+		read((block + 1) * e.job.Rows() / e.blocks.Count)
 	}
 	return mat.NewDense(rows, len(sum)/rows, sum), nil
 }

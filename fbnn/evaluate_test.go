@@ -13,9 +13,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
@@ -29,7 +29,7 @@ import (
 //
 // and the gradient of the log-likelihood is X'r/s^2.
 type conjugate struct {
-	jobs            map[string]*Job
+	jobs            map[string]*job
 	source          *asked     // of the job in blocks
 	x               *mat.Dense // [rows, D], with a column of ones for the intercept
 	y               []float64
@@ -59,7 +59,7 @@ func newConjugate(t *testing.T, engine *compute.Engine, places int) conjugate {
 		data.Y = append(data.Y, 2*rng.NormFloat64())
 	}
 	c := conjugate{
-		jobs: map[string]*Job{}, source: &asked{Source: dataset.RowsOf(data)}, x: x, y: data.Y,
+		jobs: map[string]*job{}, source: &asked{Source: dataset.RowsOf(data)}, x: x, y: data.Y,
 		theta: mat.NewDense(places, d, nil), gradient: mat.NewDense(places, d, nil), slope: mat.NewDense(places, d, nil),
 	}
 	c.theta.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, c.theta)
@@ -82,23 +82,14 @@ func newConjugate(t *testing.T, engine *compute.Engine, places int) conjugate {
 		Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: noise}, Prior: bayes.Normal{StdDev: tau},
 		Stochastic: bayes.All(), Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
 	}
-	settings, err := Settings{Engine: engine, DType: compute.Float64}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.jobs["in memory"], err = newJob(model, dataset.Parts{Train: data}, settings); err != nil {
-		t.Fatal(err)
-	}
 	ReadAtOnce(t, 8)
-	streamed, err := fit.Streamed("fbnn", model, c.source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if streamed, err = streamed.Examined(t.Context(), 8, nil); err != nil {
-		t.Fatal(err)
-	}
-	if c.jobs["in blocks"], err = newSourceJob(streamed, settings); err != nil {
-		t.Fatal(err)
+	for name, parts := range map[string]dataset.Parts{"in memory": {Train: data}, "in blocks": {Source: c.source}} {
+		j, _ := jobOf(t, model, CES{BatchSize: 3}, parts, run.Settings{Engine: engine, DType: compute.Float64})
+		own, err := newJob(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.jobs[name] = own
 	}
 	return c
 }
@@ -124,7 +115,7 @@ func TestEvaluated(t *testing.T) {
 	for _, engine := range computetest.Engines(t) {
 		c := newConjugate(t, engine, atOnce+3)
 		for name, job := range c.jobs {
-			e, err := newEvaluator(job, job.Problem)
+			e, err := newEvaluator(job, job.problem)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +126,7 @@ func TestEvaluated(t *testing.T) {
 				t.Fatal(err)
 			}
 			computetest.Near(t, name+": Phi", phi, c.phi, 1e-10)
-			if n := c.source.times.Load(); job.Data.Source != nil && n != 4 {
+			if n := c.source.times.Load(); job.Source != nil && n != 4 {
 				t.Errorf("the source is read %d times for 4 blocks", n)
 			}
 			logDensity, err := e.logDensity(t.Context(), c.theta)
@@ -157,20 +148,20 @@ func TestEvaluated(t *testing.T) {
 func TestEvaluatedCancelled(t *testing.T) {
 	c := newConjugate(t, computetest.Go(t), 2)
 	for name, job := range c.jobs {
-		e, err := newEvaluator(job, job.Problem)
+		e, err := newEvaluator(job, job.problem)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer e.Close()
 		ctx, cancel := context.WithCancel(t.Context())
-		if c.source.then = cancel; job.Data.Source == nil {
+		if c.source.then = cancel; job.Source == nil {
 			cancel()
 		}
 		c.source.times.Store(0)
 		if _, err := e.potential(ctx, c.theta); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: error %v, want the context's", name, err)
 		}
-		if n := c.source.times.Load(); job.Data.Source != nil && n != 1 {
+		if n := c.source.times.Load(); job.Source != nil && n != 1 {
 			t.Errorf("the source is read %d times, though the first one cancels", n)
 		}
 		c.source.then = nil
@@ -189,7 +180,7 @@ func TestCalibrationBatches(t *testing.T) {
 		want := slices.Concat(c.logDensity, c.slope.RawRowView(0))
 		for name, epoch := range map[string]int{"in memory": 10, "in blocks": 3*3 + 2} {
 			job := c.jobs[name]
-			r := &ces{CES: CES{Calibration: mcmc.SGHMC{}, BatchSize: size}, Job: job}
+			r := &ces{CES: CES{Calibration: mcmc.SGHMC{}, BatchSize: size}, job: job}
 			problem, _, err := r.calibration(t.Context())
 			if err != nil {
 				t.Fatal(err)

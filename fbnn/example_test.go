@@ -9,7 +9,9 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/fbnn"
 
 	"gonum.org/v1/gonum/mat"
@@ -18,7 +20,7 @@ import (
 // A straight line through 20 points has two parameters, of which a Gaussian process learns the log-likelihood. Each
 // draw is accepted or rejected by the network once more, which says how good the emulator is: nearly all are
 // accepted.
-func ExampleFit() {
+func ExampleCES() {
 	const n = 20
 	x, y := mat.NewDense(n, 1, nil), make([]float64, n)
 	for i := range n {
@@ -31,16 +33,17 @@ func ExampleFit() {
 		Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .3}, Prior: bayes.Normal{StdDev: 1},
 		Stochastic: bayes.All(),
 	}
-	algorithm := fbnn.CES{Emulates: fbnn.LogLikelihood, Regressor: fbnn.GaussianProcess{}, Draws: 1000}
-	result, err := fbnn.Fit(context.Background(), model, algorithm, dataset.Parts{Train: data},
-		fbnn.Settings{DType: compute.Float64})
+	method := fbnn.CES{Emulates: fbnn.LogLikelihood, Regressor: fbnn.GaussianProcess{}, Draws: 1000}
+	result, err := fit.Fit(context.Background(), model, method, dataset.Parts{Train: data},
+		run.Settings{DType: compute.Float64})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("the emulator's error of the log-likelihood is below .1:", result.Truth.RMS < .1)
-	fmt.Println("the second stage accepts more than 95 %:", result.SecondStage > .95)
+	details := fit.Details[*fbnn.Details](result)
+	fmt.Println("the emulator's error of the log-likelihood is below .1:", details.Truth.RMS < .1)
+	fmt.Println("the second stage accepts more than 95 %:", details.SecondStage > .95)
 	fmt.Println("warnings:", len(result.Warnings))
-	prediction, err := result.Predict(context.Background(), mat.NewDense(1, 1, []float64{1}))
+	prediction, err := result.Posterior.Predict(context.Background(), mat.NewDense(1, 1, []float64{1}))
 	if err != nil {
 		log.Fatal(err)
 	}

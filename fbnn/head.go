@@ -9,7 +9,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
 
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -153,7 +152,7 @@ func (h *anyHead) logLikelihood(data compute.Nodes, theta, z *Node) *Node {
 }
 
 // newHead prepares the head, and the scores to be learnt, from the pairs.
-func (a CES) newHead(ctx context.Context, job *Job, p *pairs) (head, *outputsHead, error) {
+func (a CES) newHead(ctx context.Context, job *job, p *pairs) (head, *outputsHead, error) {
 	if a.Emulates == LogLikelihood {
 		h, err := newLikelihoodHead(p, job.DType)
 		return h, nil, err
@@ -171,10 +170,10 @@ func (a CES) newHead(ctx context.Context, job *Job, p *pairs) (head, *outputsHea
 		return nil, nil, err
 	}
 	h := &outputsHead{components: c, size: math.Sqrt(c.total / float64(p.learnt)), dtype: job.DType}
-	if s := knownNoise(job.Data.Bound); s > 0 {
+	if s := knownNoise(job.Bound); s > 0 {
 		b := mat.NewVecDense(h.rank(), nil)
 		b.MulVec(c.combine.T(), mat.NewVecDense(p.learnt, sums.residual[:p.learnt]))
-		numbers := job.Data.Rows() * job.Data.Bound.Targets()
+		numbers := job.Rows() * job.Bound.Targets()
 		return &regressionHead{h, b.RawVector().Data, sums.residual2, s, numbers}, h, nil
 	}
 	all, err := p.basis(ctx, job, h)
@@ -182,8 +181,8 @@ func (a CES) newHead(ctx context.Context, job *Job, p *pairs) (head, *outputsHea
 }
 
 // basis computes the components themselves, in a second pass over the rows.
-func (p *pairs) basis(ctx context.Context, job *Job, h *outputsHead) (*anyHead, error) {
-	bound, rows := job.Data.Bound, job.Data.Rows()
+func (p *pairs) basis(ctx context.Context, job *job, h *outputsHead) (*anyHead, error) {
+	bound, rows := job.Bound, job.Rows()
 	width, rank := bound.Width, h.rank()
 	out := &anyHead{
 		outputsHead: h, bound: bound, basis: make([]float64, rank*width*rows), mean: make([]float64, width*rows),
@@ -222,11 +221,10 @@ func (p *pairs) basis(ctx context.Context, job *Job, h *outputsHead) (*anyHead, 
 
 // emulated is the emulated posterior: the prior times the likelihood that the emulator predicts.
 type emulated struct {
-	bound     *bayes.BoundModel
-	head      head
-	regressor Regressor
-	learnt    *Learnt
-	nodes     compute.Nodes
+	bound  *bayes.BoundModel
+	head   head
+	learnt *predictor
+	nodes  compute.Nodes
 }
 
 var _ posterior = emulated{}
@@ -238,9 +236,6 @@ const (
 	centerName   = "center" // [1, D]
 	scaleName    = "scale"  // [1, D]
 )
-
-// Holds is the regressor: where it is a user's own, package mcmc tries whether the emulated posterior mixes particles.
-func (e emulated) Holds() any { return e.regressor }
 
 // LogLikelihood is the emulated log p(y | theta), [J].
 func (e emulated) LogLikelihood(theta *graph.Node) *graph.Node {
@@ -261,19 +256,8 @@ func (e emulated) Gradient(theta *graph.Node) (logDensity, gradient *graph.Node)
 	return compute.Gate(logDensity), Gradient(ReduceAllSum(logDensity), theta)[0]
 }
 
-// scoresAt returns the predicted scores at theta, [J, R]. It panics if the regressor gives another shape: [J, 1] and
-// [1, R] would be repeated along the other axis without an error.
+// scoresAt returns the predicted scores at theta, [J, R].
 func (e emulated) scoresAt(theta *graph.Node) *graph.Node {
 	u := Div(Sub(theta, e.nodes[centerName]), e.nodes[scaleName])
-	z := e.learnt.Predict(within(e.nodes, learntPrefix), u)
-	want := shapes.Make(theta.DType(), theta.Shape().Dim(0), e.head.rank())
-	if z == nil || !z.Shape().Equal(want) {
-		got := "nil"
-		if z != nil {
-			got = z.Shape().String()
-		}
-		panic(fmt.Errorf("%w: Learnt.Predict gives %s, and it must be %s: a row of scores for each of theta",
-			ErrEmulator, got, want))
-	}
-	return z
+	return e.learnt.predict(within(e.nodes, learntPrefix), u)
 }

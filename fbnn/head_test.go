@@ -1,4 +1,4 @@
-package fbnn_test
+package fbnn
 
 import (
 	"math/rand/v2"
@@ -9,7 +9,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
-	"gobnn/fbnn"
+	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -61,13 +61,13 @@ func TestLikelihoods(t *testing.T) {
 			model := bayes.Model{
 				Network: nn.MLP{}, Likelihood: c.likelihood, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All(),
 			}
-			a := quick(fbnn.CES{Uncorrected: true, Draws: 20})
-			r, err := fbnn.Fit(t.Context(), model, a, dataset.Parts{Train: data},
-				fbnn.Settings{Engine: computetest.Engines(t)[0], DType: compute.Float64})
+			a := quick(CES{Uncorrected: true, Draws: 20})
+			r, err := fitted(t.Context(), model, a, dataset.Parts{Train: data},
+				run.Settings{Engine: computetest.Engines(t)[0], DType: compute.Float64})
 			if err != nil {
 				t.Fatal(err)
 			}
-			held := r.Emulator.HeldOut
+			held := r.HeldOut
 			if !(1-held.R2 < 1e-9 && held.Gradient < 1e-6 && held.Phi < 1e-6*(1+r.Truth.Calibration) &&
 				r.Truth.RMS < 1e-6*(1+r.Truth.Calibration)) {
 				t.Errorf("errors %+v; at emulated states %+v", held, r.Truth)

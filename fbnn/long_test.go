@@ -1,6 +1,6 @@
 //go:build long
 
-package fbnn_test
+package fbnn
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/fbnn"
+	"gobnn/bayes/run"
 )
 
 // Means of pCN on a posterior that a linear emulator knows exactly are within .01 posterior standard deviations, and
@@ -16,12 +16,12 @@ import (
 // ones: .01 is 4.9 and 3.1 of their errors.
 func TestConjugateLong(t *testing.T) {
 	model, parts, l := regression()
-	for name, a := range map[string]fbnn.CES{
-		"linear, uncorrected": {Regressor: fbnn.Linear{}, Uncorrected: true},
+	for name, a := range map[string]CES{
+		"linear, uncorrected": {Regressor: linear{}, Uncorrected: true},
 		"wrong, corrected":    {Regressor: shifted{By: .3}},
 	} {
 		a.Chains, a.Draws = 400, 10_000
-		r, err := fbnn.Fit(t.Context(), model, a, parts, fbnn.Settings{
+		r, err := fitted(t.Context(), model, a, parts, run.Settings{
 			Engine: computetest.Engines(t)[0], DType: compute.Float64, Seed: 5,
 		})
 		if err != nil {

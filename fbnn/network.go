@@ -37,8 +37,8 @@ type Network struct {
 	Optimiser train.Adam // default Adam with a rate of .01 that falls to .0001
 }
 
-// Prepare implements Regressor.
-func (n Network) Prepare(int) (Regressor, error) {
+// prepare implements Regressor.
+func (n Network) prepare(int) (Regressor, error) {
 	if n.Hidden == nil {
 		n.Hidden = []int{32, 32}
 	}
@@ -70,10 +70,10 @@ func (n Network) Prepare(int) (Regressor, error) {
 	)
 }
 
-// Learn implements Regressor: it trains a network for each activation, and takes the one with the least error. The
+// learn implements Regressor: it trains a network for each activation, and takes the one with the least error. The
 // error is 1 - R^2 plus the relative error of the gradients, on the held-out pairs (see Errors).
-func (n Network) Learn(ctx context.Context, lesson *Lesson) (*Learnt, error) {
-	var best *Learnt
+func (n Network) learn(ctx context.Context, lesson *lesson) (*predictor, error) {
+	var best *predictor
 	least := math.Inf(1)
 	var trainer train.Trainer
 	defer trainer.Close()
@@ -85,7 +85,7 @@ func (n Network) Learn(ctx context.Context, lesson *Lesson) (*Learnt, error) {
 		if err != nil {
 			return nil, err
 		}
-		found, err := lesson.Judge(ctx, candidate)
+		found, err := lesson.judge(ctx, candidate)
 		if err != nil {
 			return nil, err
 		}
@@ -98,24 +98,24 @@ func (n Network) Learn(ctx context.Context, lesson *Lesson) (*Learnt, error) {
 
 // train trains a network with an activation.
 func (n Network) train(
-	ctx context.Context, trainer *train.Trainer, lesson *Lesson, activation nn.Activation,
-) (*Learnt, error) {
-	rows, d := lesson.Theta.Dims()
-	_, rank := lesson.Scores.Dims()
+	ctx context.Context, trainer *train.Trainer, lesson *lesson, activation nn.Activation,
+) (*predictor, error) {
+	rows, d := lesson.theta.Dims()
+	_, rank := lesson.scores.Dims()
 	learner := emulatorLearner{
 		widths: append(append([]int{d}, n.Hidden...), rank), activation: activation, dropout: n.Dropout,
-		rows: lesson.Learn, dtype: lesson.DType,
+		rows: lesson.learn, dtype: lesson.DType,
 	}
 	part := func(from, to int) train.Rows {
 		return train.Rows{Count: to - from, Tensors: func() (x, y *tensors.Tensor, err error) {
-			x = compute.Floats(lesson.DType, lesson.Theta.RawMatrix().Data[from*d:to*d], to-from, d)
-			return x, compute.Floats(lesson.DType, lesson.Scores.RawMatrix().Data[from*rank:to*rank], to-from, rank), nil
+			x = compute.Floats(lesson.DType, lesson.theta.RawMatrix().Data[from*d:to*d], to-from, d)
+			return x, compute.Floats(lesson.DType, lesson.scores.RawMatrix().Data[from*rank:to*rank], to-from, rank), nil
 		}}
 	}
 	settings := train.Settings{
-		Epochs: n.Epochs, BatchSize: min(n.BatchSize, lesson.Learn), Seed: lesson.Seed, Optimiser: n.Optimiser,
+		Epochs: n.Epochs, BatchSize: min(n.BatchSize, lesson.learn), Seed: lesson.Seed, Optimiser: n.Optimiser,
 		DType: lesson.DType, Engine: lesson.Engine, Owner: "fbnn", Stage: string(activation),
-		CheckpointEvery: lesson.CheckpointEvery, Replace: lesson.Replace, Progress: squaredErrors(lesson.Progress),
+		CheckpointEvery: lesson.CheckpointEvery, Replace: lesson.Replace, Progress: squaredErrors(lesson.Settings.Progress),
 	}
 	if lesson.Checkpoint != "" {
 		settings.Checkpoint = lesson.Checkpoint + "." + string(activation)
@@ -123,14 +123,14 @@ func (n Network) train(
 	if settings.Optimiser == (train.Adam{}) {
 		size := settings.BatchSize
 		if size == 0 {
-			size = min(50, lesson.Learn)
+			size = min(50, lesson.learn)
 		}
-		settings.Optimiser.Schedule = train.Exponential(.01, .01, n.Epochs*((lesson.Learn+size-1)/size))
+		settings.Optimiser.Schedule = train.Exponential(.01, .01, n.Epochs*((lesson.learn+size-1)/size))
 	}
 	begun := time.Now()
 	trained, err := trainer.Fit(ctx, train.Task{
-		Learner: learner, Train: part(0, lesson.Learn), Validation: part(lesson.Learn, rows),
-		Identity: []run.Part{{Name: "pairs", Value: lesson.Identity}},
+		Learner: learner, Train: part(0, lesson.learn), Validation: part(lesson.learn, rows),
+		Identity: lesson.identity,
 	}, settings)
 	if err != nil {
 		return nil, err
@@ -142,12 +142,12 @@ func (n Network) train(
 	if lesson.resumed != nil {
 		lesson.resumed(trained.Elapsed, begun)
 	}
-	return &Learnt{
-		Data: map[string]*tensors.Tensor{"theta": compute.Floats(lesson.DType, trained.Theta, len(trained.Theta))},
-		Predict: func(data compute.Nodes, theta *graph.Node) *graph.Node {
+	return &predictor{
+		data: map[string]*tensors.Tensor{"theta": compute.Floats(lesson.DType, trained.Theta, len(trained.Theta))},
+		predict: func(data compute.Nodes, theta *graph.Node) *graph.Node {
 			return learner.predict(data["theta"], theta, nil)
 		},
-		Activation: activation,
+		activation: activation,
 	}, nil
 }
 

@@ -1,4 +1,4 @@
-package fbnn_test
+package fbnn
 
 import (
 	"errors"
@@ -16,7 +16,6 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
-	"gobnn/fbnn"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -27,13 +26,13 @@ func TestObserve(t *testing.T) {
 	model, parts, _ := regression()
 	var steps []int
 	var last *bayes.Posterior
-	settings := fbnn.Settings{Engine: computetest.Go(t), ObserveEvery: 8}
+	settings := run.Settings{Engine: computetest.Go(t), ObserveEvery: 8}
 	settings.Observe = func(step int, now *bayes.Posterior) error {
 		steps, last = append(steps, step), now
 		return nil
 	}
-	ces := quick(fbnn.CES{Chains: 2, Draws: 24})
-	r, err := fbnn.Fit(t.Context(), model, ces, parts, settings)
+	ces := quick(CES{Chains: 2, Draws: 24})
+	r, err := fitted(t.Context(), model, ces, parts, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,12 +57,12 @@ func TestObserve(t *testing.T) {
 	}
 	stop := errors.New("enough")
 	settings.Observe = func(int, *bayes.Posterior) error { return stop }
-	if r, err = fbnn.Fit(t.Context(), model, ces, parts, settings); !errors.Is(err, stop) || r == nil ||
+	if r, err = fitted(t.Context(), model, ces, parts, settings); !errors.Is(err, stop) || r == nil ||
 		r.Status != run.Stopped || r.Posterior.Particles() != 16 {
 		t.Errorf("%v, %+v", err, r)
 	}
 	settings.ObserveEvery = -1
-	if _, err := fbnn.Fit(t.Context(), model, ces, parts, settings); err == nil ||
+	if _, err := fitted(t.Context(), model, ces, parts, settings); err == nil ||
 		!strings.Contains(err.Error(), "ObserveEvery is -1") {
 		t.Errorf("a negative ObserveEvery: %v", err)
 	}
@@ -72,15 +71,15 @@ func TestObserve(t *testing.T) {
 // Elapsed is the time of all steps, also of those that an earlier session has made.
 func TestElapsed(t *testing.T) {
 	model, parts, _ := regression()
-	ces := quick(fbnn.CES{Regressor: fbnn.Network{Activations: []nn.Activation{nn.ReLU}, Epochs: 200}, Draws: 20})
+	ces := quick(CES{Regressor: Network{Activations: []nn.Activation{nn.ReLU}, Epochs: 200}, Draws: 20})
 	spent := map[string]time.Duration{} // by step
-	settings := fbnn.Settings{Engine: computetest.Go(t), Checkpoint: t.TempDir() + "/run"}
+	settings := run.Settings{Engine: computetest.Go(t), Checkpoint: t.TempDir() + "/run"}
 	settings.Progress = func(p run.Progress) {
 		step, _, _ := strings.Cut(p.Stage, ":")
 		spent[step] = max(spent[step], p.Elapsed)
 	}
 	for _, session := range []string{"first", "second"} {
-		r, err := fbnn.Fit(t.Context(), model, ces, parts, settings)
+		r, err := fitted(t.Context(), model, ces, parts, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,9 +93,9 @@ func TestElapsed(t *testing.T) {
 // The scores of an emulator's training are squared errors, and are not called NLPD.
 func TestEmulatorScores(t *testing.T) {
 	model, parts, _ := regression()
-	ces := quick(fbnn.CES{Regressor: fbnn.Network{Activations: []nn.Activation{nn.ReLU}, Epochs: 200}, Draws: 20})
+	ces := quick(CES{Regressor: Network{Activations: []nn.Activation{nn.ReLU}, Epochs: 200}, Draws: 20})
 	var names []string
-	settings := fbnn.Settings{Engine: computetest.Go(t), Progress: func(p run.Progress) {
+	settings := run.Settings{Engine: computetest.Go(t), Progress: func(p run.Progress) {
 		if strings.HasPrefix(p.Stage, "emulation") {
 			names = nil
 			for _, s := range p.Scores {
@@ -104,7 +103,7 @@ func TestEmulatorScores(t *testing.T) {
 			}
 		}
 	}}
-	if _, err := fbnn.Fit(t.Context(), model, ces, parts, settings); err != nil {
+	if _, err := fitted(t.Context(), model, ces, parts, settings); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"training loss", "validation squared error", "best validation squared error"}; !slices.Equal(names,
@@ -132,8 +131,8 @@ func TestWarnsOfCalibration(t *testing.T) {
 		kernel mcmc.Kernel
 		warns  bool
 	}{{kernel, false}, {divergent{kernel}, true}} {
-		ces := quick(fbnn.CES{Calibration: c.kernel, Draws: 40})
-		r, err := fbnn.Fit(t.Context(), model, ces, parts, fbnn.Settings{Engine: computetest.Go(t)})
+		ces := quick(CES{Calibration: c.kernel, Draws: 40})
+		r, err := fitted(t.Context(), model, ces, parts, run.Settings{Engine: computetest.Go(t)})
 		if err != nil {
 			t.Fatal(err)
 		}

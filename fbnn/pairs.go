@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/limits"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -72,9 +74,9 @@ func spread(phi []float64, d, learnt int, column func(i int) []float64) (center,
 	return center, scale, nil
 }
 
-// digest identifies the pairs' weights, bit by bit. The run's name does not: the mini-batches of the calibration depend
-// on the number of rows of a block, too.
-func (p *pairs) digest() string {
+// digest identifies the pairs' weights, bit by bit. The run's identity does not: the mini-batches of the calibration
+// depend on the number of rows of a block, too.
+func (p *pairs) digest() run.Part {
 	sum := sha256.New()
 	rows, _ := p.theta.Dims()
 	var bits []byte
@@ -85,7 +87,7 @@ func (p *pairs) digest() string {
 		}
 		sum.Write(bits)
 	}
-	return fmt.Sprintf("; pairs: %x", sum.Sum(nil))
+	return run.Part{Name: "pairs", Value: hex.EncodeToString(sum.Sum(nil))}
 }
 
 // standardised returns the rows of theta minus the centre, divided by the scale.
@@ -188,18 +190,18 @@ const mostOutputs = 1 << 21
 // B]; y is the standardised target, [W, B] or, for classes, [1, B]. All are 0 in rows of padding, at the end of the
 // last block. each is called with the result of f, flat, and the targets of the block.
 func (p *pairs) blocks(
-	ctx context.Context, job *Job, name string, f func(centred, mean, y *Node) *Node,
+	ctx context.Context, job *job, name string, f func(centred, mean, y *Node) *Node,
 	each func(values, y []float64),
 ) error {
 	read, err := job.reader()
 	if err != nil {
 		return err
 	}
-	bound := job.Data.Bound
+	bound := job.Bound
 	all, d := p.theta.Dims()
-	rows, inputs, targets := job.Data.Rows(), bound.Inputs, bound.Targets()
+	rows, inputs, targets := job.Rows(), bound.Inputs, bound.Targets()
 	block := rowsAtOnce(rows, all, bound.SuffixWidth())
-	if job.Data.Source != nil {
+	if job.Source != nil {
 		block = min(block, blockRows)
 	}
 	plan, err := compute.NewPlan(all, int64(2*bound.SuffixWidth()*block)*int64(job.DType.Size()), 0)
@@ -222,7 +224,7 @@ func (p *pairs) blocks(
 	state := compute.NewState(job.Engine)
 	defer state.Close()
 	theta := compute.Floats(job.DType, p.theta.RawMatrix().Data, all, d)
-	told := job.reading(name)
+	told := job.Reading(name)
 	for from := 0; from < rows; from += block {
 		if err := context.Cause(ctx); err != nil {
 			return fmt.Errorf("fbnn: %s: %w", name, err)
@@ -244,10 +246,10 @@ func (p *pairs) blocks(
 }
 
 // outputs sums the inner products of the pairs' outputs over all rows.
-func (p *pairs) outputs(ctx context.Context, job *Job) (*outputs, error) {
+func (p *pairs) outputs(ctx context.Context, job *job) (*outputs, error) {
 	all, _ := p.theta.Dims()
 	sum := make([]float64, all*all+all+1)
-	regression := knownNoise(job.Data.Bound) > 0
+	regression := knownNoise(job.Bound) > 0
 	err := p.blocks(ctx, job, "outputs of the pairs", func(centred, mean, y *Node) *Node {
 		size := mean.Shape().Size()
 		flat := ConvertDType(Reshape(centred, all, size), compute.Float64)

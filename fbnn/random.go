@@ -34,17 +34,17 @@ type RandomNetwork struct {
 
 var _ Regressor = RandomNetwork{}
 
-// Prepare implements Regressor.
-func (n RandomNetwork) Prepare(int) (Regressor, error) {
+// prepare implements Regressor.
+func (n RandomNetwork) prepare(int) (Regressor, error) {
 	n.Units = cmp.Or(n.Units, 1000)
 	return n, limits.Check("fbnn: RandomNetwork", limits.Field("Units", n.Units, n.Units >= 1, "at least 1 (0: 1000)"))
 }
 
-// Learn implements Regressor. With F the hidden units at the n learnt pairs, [n, Units], y their scores, and ridge r, v
+// learn implements Regressor. With F the hidden units at the n learnt pairs, [n, Units], y their scores, and ridge r, v
 // = F' (F F' + r I)^-1 y. This form has n equations to solve, however many units there are.
-func (n RandomNetwork) Learn(_ context.Context, lesson *Lesson) (*Learnt, error) {
-	rows, d := lesson.Theta.Dims()
-	_, rank := lesson.Scores.Dims()
+func (n RandomNetwork) learn(_ context.Context, lesson *lesson) (*predictor, error) {
+	rows, d := lesson.theta.Dims()
+	_, rank := lesson.scores.Dims()
 	rng := rand.New(rand.NewPCG(lesson.Seed, 0x726e73))
 	w, b := mat.NewDense(d, n.Units, nil), make([]float64, n.Units)
 	for k := range n.Units {
@@ -54,19 +54,19 @@ func (n RandomNetwork) Learn(_ context.Context, lesson *Lesson) (*Learnt, error)
 		}
 	}
 	var units mat.Dense // [J, Units]
-	units.Mul(lesson.Theta, w)
+	units.Mul(lesson.theta, w)
 	units.Apply(func(_, k int, v float64) float64 { return math.Tanh(v + b[k]) }, &units)
-	learn, held := units.Slice(0, lesson.Learn, 0, n.Units), units.Slice(lesson.Learn, rows, 0, n.Units)
-	y, ofHeld := lesson.Scores.Slice(0, lesson.Learn, 0, rank), lesson.Scores.Slice(lesson.Learn, rows, 0, rank)
+	learn, held := units.Slice(0, lesson.learn, 0, n.Units), units.Slice(lesson.learn, rows, 0, n.Units)
+	y, ofHeld := lesson.scores.Slice(0, lesson.learn, 0, rank), lesson.scores.Slice(lesson.learn, rows, 0, rank)
 	var gram mat.SymDense
 	gram.SymOuterK(1, mat.DenseCopyOf(learn))
-	mean := mat.Trace(&gram) / float64(lesson.Learn)
+	mean := mat.Trace(&gram) / float64(lesson.learn)
 	var best mat.Dense
 	least := math.Inf(1)
 	for exponent := -8; exponent <= 1; exponent++ {
-		ridged := mat.NewSymDense(lesson.Learn, nil)
+		ridged := mat.NewSymDense(lesson.learn, nil)
 		ridged.CopySym(&gram)
-		for i := range lesson.Learn {
+		for i := range lesson.learn {
 			ridged.SetSym(i, i, gram.At(i, i)+mean*math.Pow(10, float64(exponent)))
 		}
 		var c mat.Cholesky
@@ -85,13 +85,13 @@ func (n RandomNetwork) Learn(_ context.Context, lesson *Lesson) (*Learnt, error)
 	if math.IsInf(least, 1) {
 		return nil, fmt.Errorf("%w: no ridge makes the equations of %d random units solvable", ErrEmulator, n.Units)
 	}
-	return &Learnt{
-		Data: map[string]*tensors.Tensor{
+	return &predictor{
+		data: map[string]*tensors.Tensor{
 			"w": compute.Floats(lesson.DType, w.RawMatrix().Data, d, n.Units),
 			"b": compute.Floats(lesson.DType, b, 1, n.Units),
 			"v": compute.Floats(lesson.DType, best.RawMatrix().Data, n.Units, rank),
 		},
-		Predict: func(data compute.Nodes, theta *graph.Node) *graph.Node {
+		predict: func(data compute.Nodes, theta *graph.Node) *graph.Node {
 			units := Tanh(Add(Einsum("jd,dk->jk", theta, data["w"]), data["b"]))
 			return Einsum("jk,kr->jr", units, data["v"])
 		},

@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -18,45 +19,39 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Regressor learns to predict R numbers, the scores, from theta. Network, RandomNetwork, GaussianProcess and Linear are
-// regressors, and a type of your own can be one. It is a value that holds settings; its exported fields are compared
-// when a run resumes from a checkpoint.
+// Regressor learns to predict R numbers, the scores, from theta: Network, RandomNetwork or GaussianProcess.
 type Regressor interface {
-	// Prepare fills in defaults for d coordinates, and returns an error that names a setting that is wrong.
-	Prepare(d int) (Regressor, error)
-	// Learn learns from the lesson's pairs.
-	Learn(ctx context.Context, lesson *Lesson) (*Learnt, error)
+	// prepare fills in defaults for d coordinates, and returns an error that names a setting that is wrong.
+	prepare(d int) (Regressor, error)
+	// learn learns from the lesson's pairs.
+	learn(ctx context.Context, lesson *lesson) (*predictor, error)
 }
 
 var (
 	_ Regressor = Network{}
 	_ Regressor = GaussianProcess{}
-	_ Regressor = Linear{}
 )
 
-// Lesson has all that a regressor needs for learning: the pairs and the run's settings.
-type Lesson struct {
-	Settings // of the run
-	// Theta has the pairs' weights, [J, D], in the order of the chain, standardised by the mean and the standard
-	// deviation of the first Learn pairs. Scores, [J, R], are the values to predict. Learn from the first Learn pairs.
-	// The later ones are held out: use them for early stopping and to choose among candidates, but not to learn from.
-	Theta, Scores *mat.Dense
-	Learn         int
-	// Judge computes a candidate's errors on the held-out pairs.
-	Judge func(ctx context.Context, candidate *Learnt) (Errors, error)
-	// Checkpoint is a name for files that hold a training's state; empty: none. Identity identifies the run and its pairs.
-	Checkpoint string
-	Identity   string
-
-	resumed func(all time.Duration, begun time.Time) // gets the time of a training over all sessions
+// lesson has all that a regressor needs for learning: the pairs and the run's settings.
+type lesson struct {
+	run.Settings // of the run; its Checkpoint, if set, is a name for the files of a training's state
+	// theta has the pairs' weights, [J, D], in the order of the chain, standardised by the mean and the standard
+	// deviation of the first learn pairs. scores, [J, R], are the values to predict. A regressor learns from the first
+	// learn pairs. The later ones are held out: for early stopping and to choose among candidates, but not to learn from.
+	theta, scores *mat.Dense
+	learn         int
+	// judge computes a candidate's errors on the held-out pairs.
+	judge    func(ctx context.Context, candidate *predictor) (Errors, error)
+	identity []run.Part                               // of the run and its pairs
+	resumed  func(all time.Duration, begun time.Time) // gets the time of a training over all sessions
 }
 
-// Learnt is the result of a regressor's learning: tensors, and a function that predicts from them.
-type Learnt struct {
-	Data map[string]*tensors.Tensor // the tensors that Predict needs, by their names
-	// Predict builds the scores, [J, R], from standardised theta, [J, D], and the data by their names.
-	Predict    func(data compute.Nodes, theta *graph.Node) *graph.Node
-	Activation nn.Activation // that was chosen; empty if there is none
+// predictor is the result of a regressor's learning: tensors, and a function that predicts from them.
+type predictor struct {
+	data map[string]*tensors.Tensor // the tensors that predict needs, by their names
+	// predict builds the scores, [J, R], from standardised theta, [J, D], and the data by their names.
+	predict    func(data compute.Nodes, theta *graph.Node) *graph.Node
+	activation nn.Activation // that was chosen; empty if there is none
 }
 
 // within returns the nodes whose names begin with the prefix, by their names without it.
@@ -70,39 +65,6 @@ func within(nodes compute.Nodes, prefix string) compute.Nodes {
 	return some
 }
 
-// Linear predicts scores by linear regression: least squares, with the smallest coefficients if there are fewer pairs
-// than coordinates. It is exact if the network is linear in theta.
-type Linear struct{}
-
-// Prepare implements Regressor.
-func (l Linear) Prepare(int) (Regressor, error) { return l, nil }
-
-// Learn implements Regressor. It works with the pairs' inner products, so there are no more equations than pairs.
-func (l Linear) Learn(_ context.Context, lesson *Lesson) (*Learnt, error) {
-	_, d := lesson.Theta.Dims()
-	x := mat.NewDense(lesson.Learn, d+1, nil)
-	x.Copy(lesson.Theta.Slice(0, lesson.Learn, 0, d))
-	for j := range lesson.Learn {
-		x.Set(j, d, 1)
-	}
-	_, rank := lesson.Scores.Dims()
-	var svd mat.SVD
-	if !svd.Factorize(x, mat.SVDThin) {
-		return nil, fmt.Errorf("%w: no singular values of the %d pairs", ErrEmulator, lesson.Learn)
-	}
-	var w mat.Dense // [D+1, R]
-	svd.SolveTo(&w, lesson.Scores.Slice(0, lesson.Learn, 0, rank), svd.Rank(1e-10))
-	return &Learnt{
-		Data: map[string]*tensors.Tensor{
-			"w": compute.Floats(lesson.DType, mat.DenseCopyOf(w.Slice(0, d, 0, rank)).RawMatrix().Data, d, rank),
-			"b": compute.Floats(lesson.DType, mat.Row(nil, d, &w), 1, rank),
-		},
-		Predict: func(data compute.Nodes, theta *graph.Node) *graph.Node {
-			return Add(Einsum("jd,dr->jr", theta, data["w"]), data["b"])
-		},
-	}, nil
-}
-
 // GaussianProcess is Gaussian-process regression (Rasmussen and Williams 2006, chapter 2), the emulator of the
 // classical calibrate-emulate-sample (Cleary et al. 2021), for few dimensions. Each score has the covariance s^2
 // exp(-|u - u'|^2 / (2 l^2)) plus a nugget, with standardised u. The length l and the nugget, the same for all scores,
@@ -113,19 +75,19 @@ type GaussianProcess struct{}
 // from each other.
 const mostForProcess = 50
 
-// Prepare implements Regressor.
-func (p GaussianProcess) Prepare(d int) (Regressor, error) {
+// prepare implements Regressor.
+func (p GaussianProcess) prepare(d int) (Regressor, error) {
 	return p, limits.Check("fbnn: GaussianProcess", limits.Field("dimension", d, d <= mostForProcess,
 		fmt.Sprintf("at most %d coordinates, beyond which all pairs are about as far from each other: take fbnn.Network",
 			mostForProcess)))
 }
 
-// Learn implements Regressor.
-func (p GaussianProcess) Learn(ctx context.Context, lesson *Lesson) (*Learnt, error) {
-	n := lesson.Learn
-	_, d := lesson.Theta.Dims()
-	_, rank := lesson.Scores.Dims()
-	x, y := lesson.Theta.Slice(0, n, 0, d), mat.DenseCopyOf(lesson.Scores.Slice(0, n, 0, rank))
+// learn implements Regressor.
+func (p GaussianProcess) learn(ctx context.Context, lesson *lesson) (*predictor, error) {
+	n := lesson.learn
+	_, d := lesson.theta.Dims()
+	_, rank := lesson.scores.Dims()
+	x, y := lesson.theta.Slice(0, n, 0, d), mat.DenseCopyOf(lesson.scores.Slice(0, n, 0, rank))
 	squares := squaredDistances(x)
 	best, length := math.Inf(-1), 0.
 	nuggets := []float64{1e-8, 1e-6, 1e-4, 1e-2, .1, 1}
@@ -170,13 +132,13 @@ func (p GaussianProcess) Learn(ctx context.Context, lesson *Lesson) (*Learnt, er
 	if length == 0 {
 		return nil, fmt.Errorf("%w: no covariance of the %d pairs is positive definite", ErrEmulator, n)
 	}
-	return &Learnt{
-		Data: map[string]*tensors.Tensor{
+	return &predictor{
+		data: map[string]*tensors.Tensor{
 			"x":      compute.Floats(lesson.DType, mat.DenseCopyOf(x).RawMatrix().Data, n, d),
 			"alpha":  compute.Floats(lesson.DType, alpha.RawMatrix().Data, n, rank),
 			"length": compute.Floats(lesson.DType, []float64{length}, 1),
 		},
-		Predict: func(data compute.Nodes, theta *graph.Node) *graph.Node {
+		predict: func(data compute.Nodes, theta *graph.Node) *graph.Node {
 			away := Sub(ExpandAxes(theta, 1), ExpandAxes(data["x"], 0)) // [J, n, D]
 			l := compute.Element(data["length"], 0)
 			k := Exp(Div(MulScalar(ReduceSum(Square(away), 2), -.5), Square(l)))

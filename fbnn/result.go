@@ -7,15 +7,12 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/density"
-	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/nn"
 
-	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 )
 
-// Errors that Fit wraps; test for them with errors.Is.
+// Errors that runs wrap; test for them with errors.Is.
 var (
 	// ErrPairs says that there is nothing to learn from the pairs of the calibration, for instance if all are the same.
 	ErrPairs = errors.New("fbnn: nothing can be learnt from the pairs")
@@ -23,28 +20,16 @@ var (
 	ErrEmulator = errors.New("fbnn: the emulator is of no use")
 )
 
-// Result of Fit.
-type Result struct {
-	// Result has the Posterior, whose predictions are the network's own, and Warnings: look at them first.
-	fit.Result
-	Algorithm Algorithm       // as it ran, with its defaults filled in
-	Phi       *tensors.Tensor // the draws, [Chains n, D], chain after chain
-	Chains    int
-	// Approximation says what the draws are from, if not from the exact posterior; otherwise it is empty. See
-	// bayes.Provenance.
-	Approximation string
-
-	Pairs       *bayes.Posterior // the draws of the calibration, [J, D], in the order of the chain
-	Calibration *mcmc.Result     // the run that made the pairs
-	Emulator    EmulatorReport
-	Sampling    *mcmc.Result // the run that made the draws
-	Truth       Truth
-	Distance    Distance
-	// Beta is the Beta of the sampling's pCN. A pCN with TrueBeta would accept with probability .3 on the true
-	// posterior. Both are 0 for other kernels.
-	Beta, TrueBeta float64
-	// StepSize is the step size that was chosen for the sampling's HMC; 0 if it was set, and for other kernels.
-	StepSize float64
+// Details of a run of CES, Chain or Prior: fit.Details[*fbnn.Details](result). The result's Posterior predicts by the
+// network.
+type Details struct {
+	Calibration *mcmc.Result // the run that made the pairs; nil after Prior
+	Sampling    *mcmc.Result // the run that made the draws; the calibration after Chain, nil after Prior
+	// HeldOut are the emulator's errors on the pairs that were held out from its training, the last fifth of the chain.
+	HeldOut Errors
+	Truth   Truth
+	// Beta is the Beta of the sampling's pCN; 0 for other kernels.
+	Beta float64
 	// SecondStage is the mean probability with which the true posterior accepts what the emulated chain has reached (the
 	// second stage of delayed acceptance); NaN if there is no second stage.
 	SecondStage float64
@@ -52,22 +37,17 @@ type Result struct {
 	// emulator (Partial, PartialGradients).
 	Evaluations mcmc.Evaluations
 
+	trueBeta float64 // of a pCN that the true posterior accepts with probability .3
+	stepSize float64 // that was chosen for the sampling's HMC; 0 if it was set
+	distance distance
 	emulated *emulatedPrediction // for CES.PaperMode; otherwise nil
-	job      *Job                // for Potentials
+	job      *job                // for Potentials
 	cheap    density.Problem     // the emulated posterior; its Target is nil if there is none
 }
 
 // FullEvaluations implements diag.Evaluated: the cost of all steps in full forward passes of the network; 0 for draws
 // of the prior, which cost none.
-func (r *Result) FullEvaluations() float64 { return r.Evaluations.Forwards() }
-
-// EmulatorReport describes the emulator, and its errors on the pairs that were held out from its training: the last
-// fifth of the chain.
-type EmulatorReport struct {
-	Activation nn.Activation // the one that a Network chose; empty for other regressors
-	Rank       int           // R, the number of scores it predicts: principal components, or 1 for the log-likelihood
-	HeldOut    Errors
-}
+func (d *Details) FullEvaluations() float64 { return d.Evaluations.Forwards() }
 
 // Errors are those of an emulator on held-out pairs.
 type Errors struct {
@@ -95,18 +75,18 @@ type Truth struct {
 	MedianESS, MinESS                     float64 // effective sample sizes of the draws: of up to 200 coordinates
 }
 
-// Distance says how far the draws are from the pairs that the emulator has learnt from, at the states of Truth. These
+// distance says how far the draws are from the pairs that the emulator has learnt from, at the states of Truth. These
 // pairs lie in a plane (an affine subspace) of fewer dimensions than there are pairs. All distances are between theta
 // in units of the pairs' standard deviation, coordinate by coordinate.
-type Distance struct {
-	// Mahalanobis is the Mahalanobis distance from the pairs' mean, within their plane, divided by the square root of the
-	// plane's dimension. It is about 1 for draws that are distributed as the pairs. Mahalanobis is the mean over the
-	// states, MostMahalanobis the largest.
-	Mahalanobis, MostMahalanobis float64
-	// OffPlane is the distance from the plane, divided by the root mean square distance of the pairs from their mean. It
-	// is 0 for the pairs. OffPlane is the mean over the states, MostOffPlane the largest.
-	OffPlane, MostOffPlane float64
-	Dimension              int // of the plane
+type distance struct {
+	// mahalanobis is the Mahalanobis distance from the pairs' mean, within their plane, divided by the square root of the
+	// plane's dimension. It is about 1 for draws that are distributed as the pairs. Its largest value over the states is
+	// mostMahalanobis.
+	mostMahalanobis float64
+	// offPlane is the distance from the plane, divided by the root mean square distance of the pairs from their mean. It
+	// is 0 for the pairs.
+	mostOffPlane float64
+	dimension    int // of the plane
 }
 
 // emulatedPrediction computes the emulator's outputs at any rows, as linear combinations of the pairs' outputs.
@@ -116,14 +96,15 @@ type emulatedPrediction struct {
 	chains  int
 }
 
-// Predict predicts at raw features x, [N, d]: by the network itself at the draws, as Posterior.Predict does, or, with
-// CES.PaperMode, by the emulator in place of the network. The emulator's prediction at a row is a linear combination of
-// the pairs' predictions there, with weights that depend on the draw.
-func (r *Result) Predict(ctx context.Context, x *mat.Dense) (bayes.Prediction, error) {
-	if r.emulated == nil {
-		return r.Posterior.Predict(ctx, x)
+// Predict predicts at raw features x, [N, d], by the emulator in place of the network, after CES with PaperMode. The
+// emulator's prediction at a row is a linear combination of the pairs' predictions there, with weights that depend on
+// the draw.
+func (d *Details) Predict(ctx context.Context, x *mat.Dense) (bayes.Prediction, error) {
+	if d.emulated == nil {
+		return bayes.Prediction{}, errors.New("fbnn: only CES.PaperMode predicts by the emulator: take Posterior.Predict, " +
+			"which predicts by the network")
 	}
-	e := r.emulated
+	e := d.emulated
 	p, err := e.pairs.Predict(ctx, x)
 	if err != nil {
 		return p, fmt.Errorf("fbnn: %w", err)

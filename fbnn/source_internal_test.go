@@ -3,10 +3,7 @@ package fbnn
 import (
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -63,51 +60,24 @@ func TestSourceAsInMemory(t *testing.T) {
 				Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All(),
 			}
 			ReadAtOnce(t, 9)
-			settings := Settings{Engine: engine, DType: compute.Float64, Seed: 3}
-			settings, err := settings.withDefaults()
-			if err != nil {
-				t.Fatal(err)
-			}
+			settings := run.Settings{Engine: engine, DType: compute.Float64, Seed: 3}
 			data := some(c.task, rows, c.classes)
-			whole, err := newJob(model, dataset.Parts{Train: data}, settings)
-			if err != nil {
-				t.Fatal(err)
-			}
-			streamed, err := fit.Streamed("fbnn", model, dataset.RowsOf(data))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if streamed, err = streamed.Examined(t.Context(), 9, nil); err != nil {
-				t.Fatal(err)
-			}
-			inBlocks, err := newSourceJob(streamed, settings)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.a.Pairs, c.a.PairsThin, c.a.PairsWarmUp, c.a.Draws, c.a.Regressor = 60, 2, 100, 100, Linear{}
+			c.a.Pairs, c.a.PairsThin, c.a.PairsWarmUp, c.a.Draws, c.a.Regressor = 60, 2, 100, 100, linear{}
 			c.a.BatchSize = 9
 			if c.a.Sampling == nil {
 				c.a.Sampling = pcn
 			}
 			var runs []*ces
-			for _, job := range []*Job{whole, inBlocks} {
-				prepared, err := c.a.Prepare(job)
-				if err != nil {
-					t.Fatal(err)
-				}
-				job.algorithm = prepared
-				r := &ces{CES: prepared.(CES), Job: job, result: &Result{SecondStage: math.NaN()}}
+			var results []*fit.Result
+			for _, parts := range []dataset.Parts{{Train: data}, {Source: dataset.RowsOf(data)}} {
+				r := begun(t, model, c.a, parts, settings)
 				runs = append(runs, r)
-				if r.truth, err = newEvaluator(job, job.Problem); err != nil {
-					t.Fatal(err)
-				}
-				defer r.truth.Close()
 				if len(runs) == 1 {
 					if err := r.calibrate(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				} else { // from the same pairs, with Phi of its own
-					r.result.Calibration, r.result.Pairs = runs[0].result.Calibration, runs[0].result.Pairs
+					r.details.Calibration = runs[0].details.Calibration
 					phi, err := r.truth.potential(t.Context(), runs[0].pairs.theta)
 					if err != nil {
 						t.Fatal(err)
@@ -122,16 +92,18 @@ func TestSourceAsInMemory(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := r.sample(t.Context(), cheap); err != nil {
+				result, err := r.sample(t.Context(), cheap)
+				if err != nil {
 					t.Fatal(err)
 				}
-				if err := r.compare(t.Context(), cheap, outputs); err != nil {
+				results = append(results, result)
+				if err := r.compare(t.Context(), result, cheap, outputs); err != nil {
 					t.Fatal(err)
 				}
 			}
-			want, got := runs[0].result, runs[1].result
-			wantPhi, _ := matrixOf(want.Phi)
-			gotPhi, _ := matrixOf(got.Phi)
+			want, got := runs[0].details, runs[1].details
+			wantPhi, _ := matrixOf(results[0].Draws.Phi)
+			gotPhi, _ := matrixOf(results[1].Draws.Phi)
 			if _, ok := c.a.Sampling.(mcmc.HMC); ok || c.a.Uncorrected { // its places depend on the emulator's rounding
 				near(t, "the draws", gotPhi.RawMatrix().Data, wantPhi.RawMatrix().Data)
 			} else if !mat.Equal(gotPhi, wantPhi) {
@@ -145,14 +117,14 @@ func TestSourceAsInMemory(t *testing.T) {
 	}
 }
 
-func numbersOf(r *Result) []float64 {
-	e, u := r.Emulator.HeldOut, r.Truth
+func numbersOf(r *Details) []float64 {
+	e, u := r.HeldOut, r.Truth
 	stage := r.SecondStage
 	if math.IsNaN(stage) {
 		stage = -1
 	}
 	return []float64{
-		e.R2, e.Phi, e.Gradient, u.True, u.Emulated, u.RMS, u.Prior, u.MedianESS, r.TrueBeta, r.StepSize, stage,
+		e.R2, e.Phi, e.Gradient, u.True, u.Emulated, u.RMS, u.Prior, u.MedianESS, r.trueBeta, r.stepSize, stage,
 	}
 }
 
@@ -165,49 +137,5 @@ func near(t *testing.T, what string, got, want []float64) {
 		if !(math.Abs(got[i]-v) <= 1e-6*(1+math.Abs(v))) {
 			t.Fatalf("%s: number %d is %v, want %v", what, i, got[i], v)
 		}
-	}
-}
-
-// A pass over the rows of a source that takes long is reported, each two seconds at most, with what remains; a quick
-// one, or one over rows in memory, is not.
-func TestReadingIsReported(t *testing.T) {
-	const rows, blocks = 1000, 100
-	source := dataset.Simulated{N: rows, Features: 2}
-	for _, c := range []struct {
-		name    string
-		source  dataset.Source
-		block   time.Duration // that a block takes
-		reports int
-		last    run.Progress
-	}{
-		{"slow", source, time.Second, blocks / 2, run.Progress{
-			Stage: "reading: Phi", Step: rows, Steps: rows, Elapsed: blocks * time.Second}},
-		{"quick", source, time.Millisecond, 0, run.Progress{}},
-		{"in memory", nil, time.Second, 0, run.Progress{}},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			var got []run.Progress
-			job := &Job{Data: &fit.Data{Source: c.source}, Settings: Settings{
-				Progress: func(p run.Progress) { got = append(got, p) },
-			}}
-			read := job.reading("Phi")
-			for i := range blocks {
-				time.Sleep(c.block)
-				read((i + 1) * rows / blocks)
-			}
-			if len(got) != c.reports {
-				t.Fatalf("%s: %d reports, want %d: %+v", c.name, len(got), c.reports, got)
-			}
-			if c.reports == 0 {
-				return
-			}
-			if last := got[len(got)-1]; !reflect.DeepEqual(last, c.last) {
-				t.Errorf("%s: the last report is %+v, want %+v", c.name, last, c.last)
-			}
-			first := got[0]
-			if want := c.last.Elapsed - first.Elapsed; (first.Remaining - want).Abs() > time.Microsecond {
-				t.Errorf("%s: %v remain after %v, want %v", c.name, first.Remaining, first.Elapsed, want)
-			}
-		})
 	}
 }

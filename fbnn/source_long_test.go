@@ -1,6 +1,6 @@
 //go:build long
 
-package fbnn_test
+package fbnn
 
 import (
 	"os"
@@ -15,7 +15,7 @@ import (
 	"gobnn/bayes/diag"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/fbnn"
+	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -57,13 +57,14 @@ func TestSourceMemoryLong(t *testing.T) {
 		Stochastic: bayes.All(),
 	}
 	began := time.Now()
-	a := fbnn.CES{
-		Pairs: 50, PairsThin: 5, PairsWarmUp: 200, BatchSize: 500, Draws: 8, Regressor: fbnn.Linear{},
+	a := CES{
+		Pairs: 50, PairsThin: 5, PairsWarmUp: 200, BatchSize: 500, Draws: 8, Regressor: linear{},
 		// A step that is accepted: what the emulated log-density gets wrong along it grows with the rows.
 		Sampling: mcmc.HMC{StepSize: 1e-8 * 60_000 / float64(rows), Steps: 2},
 	}
-	r, err := fbnn.FitSource(t.Context(), model, a, dataset.Simulated{N: rows, Features: 1000, Noise: .3, Seed: 1},
-		fbnn.Settings{Engine: engine})
+	r, err := fitted(t.Context(), model, a,
+		dataset.Parts{Source: dataset.Simulated{N: rows, Features: 1000, Noise: .3, Seed: 1}},
+		run.Settings{Engine: engine})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,12 +87,12 @@ func TestDrawsMemoryLong(t *testing.T) {
 		Network: nn.MLP{Hidden: []int{20, 10}}, Likelihood: bayes.Gaussian{StdDev: .3}, Prior: bayes.Normal{StdDev: .3},
 		Stochastic: bayes.All(),
 	}
-	r, err := fbnn.FitSource(t.Context(), model, fbnn.Chain{Kernel: mcmc.SGHMC{}, Thin: 1, WarmUp: 100},
-		dataset.Simulated{N: 1500, Features: 1000, Noise: .3, Seed: 1}, fbnn.Settings{Engine: engine})
+	r, err := fitted(t.Context(), model, Chain{Kernel: mcmc.SGHMC{}, Thin: 1, WarmUp: 100},
+		dataset.Parts{Source: dataset.Simulated{N: 1500, Features: 1000, Noise: .3, Seed: 1}}, run.Settings{Engine: engine})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := r.Predict(t.Context(), mat.NewDense(1000, 1000, nil))
+	p, err := r.Posterior.Predict(t.Context(), mat.NewDense(1000, 1000, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

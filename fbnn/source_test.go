@@ -1,4 +1,4 @@
-package fbnn_test
+package fbnn
 
 import (
 	"context"
@@ -13,9 +13,10 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/fbnn"
+	"gobnn/bayes/run"
 )
 
 // counted counts the rows that are read at once.
@@ -40,16 +41,16 @@ func TestSourceExact(t *testing.T) {
 		t.Skip("takes many seconds on the Go backend")
 	}
 	model, parts, l := regression()
-	for name, a := range map[string]fbnn.CES{
+	for name, a := range map[string]CES{
 		"a wrong emulator, corrected": {Regressor: shifted{By: .3}, Draws: 1500},
-		"linear, uncorrected":         {Regressor: fbnn.Linear{}, Uncorrected: true, Draws: 4000},
+		"linear, uncorrected":         {Regressor: linear{}, Uncorrected: true, Draws: 4000},
 	} {
 		source := &counted{Source: dataset.RowsOf(parts.Train)}
 		a.Chains = 8
 		a.BatchSize = 7
-		fbnn.ReadAtOnce(t, 8)
-		r, err := fbnn.FitSource(t.Context(), model, a, source,
-			fbnn.Settings{Engine: engine, DType: compute.Float64, Seed: 3})
+		ReadAtOnce(t, 8)
+		r, err := fitted(t.Context(), model, a, dataset.Parts{Source: source},
+			run.Settings{Engine: engine, DType: compute.Float64, Seed: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +65,7 @@ func TestSourceExact(t *testing.T) {
 		if from.Rows != 30 || len(from.DataHash) != 64 {
 			t.Errorf("%s: %+v", name, from)
 		}
-		if p, err := r.Predict(t.Context(), parts.Train.X); err != nil || p.Rows != 30 {
+		if p, err := r.Posterior.Predict(t.Context(), parts.Train.X); err != nil || p.Rows != 30 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -112,57 +113,59 @@ func TestSourceBadInput(t *testing.T) {
 	twice := func(row int) float64 { return float64(readings.Add(1) % 7) } // another target at each reading
 	for name, c := range map[string]struct {
 		likelihood bayes.Likelihood
-		a          fbnn.Algorithm
+		a          fit.Method
 		source     dataset.Source
-		settings   fbnn.Settings
+		settings   run.Settings
 		is         error
 		says       []string
 	}{
 		"all rows in each move": {
-			a: fbnn.CES{Calibration: mcmc.PreconditionedCrankNicolson{}}, source: many,
+			a: CES{Calibration: mcmc.PreconditionedCrankNicolson{}}, source: many,
 			says: []string{"CES.Calibration is mcmc.PreconditionedCrankNicolson", "5000000 rows", "mcmc.SGHMC"},
 		},
 		"a chain of all rows": {
-			a: fbnn.Chain{Kernel: mcmc.PreconditionedCrankNicolson{}}, source: many, says: []string{"by mini-batches"},
+			a: Chain{Kernel: mcmc.PreconditionedCrankNicolson{}}, source: many, says: []string{"by mini-batches"},
 		},
 		"a batch of several blocks": {
-			a: fbnn.CES{BatchSize: 5000}, source: many, says: []string{"CES.BatchSize is 5000", "at most 4096"},
+			a: CES{BatchSize: 5000}, source: many, says: []string{"CES.BatchSize is 5000", "at most 4096"},
 		},
 		"outputs of all rows": {
 			likelihood: bayes.Bernoulli{}, source: many,
 			says: []string{"CES.Emulates", "5000000 rows", "take fbnn.LogLikelihood"},
 		},
-		"nothing":       {says: []string{"the source is nil"}},
 		"no rows":       {source: dataset.Simulated{Features: 3}, says: []string{"0 rows"}},
 		"changing rows": {source: twisted{few, twice, 0}, is: dataset.ErrChanged, says: []string{"row", "the same row"}},
 		"NaN":           {source: twisted{few, odd, 70}, says: []string{"row 70, column 1", "NaN"}},
 		"no class": {
-			likelihood: bayes.Bernoulli{}, a: fbnn.CES{Emulates: fbnn.LogLikelihood},
+			likelihood: bayes.Bernoulli{}, a: CES{Emulates: LogLikelihood},
 			source: twisted{few, func(int) float64 { return 0 }, 0},
 			is:     dataset.ErrMissingClass, says: []string{"class 1"},
 		},
 		"a gap": {
-			likelihood: bayes.Categorical{}, a: fbnn.CES{Emulates: fbnn.LogLikelihood},
+			likelihood: bayes.Categorical{}, a: CES{Emulates: LogLikelihood},
 			source: twisted{few, func(row int) float64 { return 2 * odd(row) }, 0},
 			is:     dataset.ErrMissingClass, says: []string{"class 1"},
 		},
 		"no number of a class": {
-			likelihood: bayes.Bernoulli{}, a: fbnn.CES{Emulates: fbnn.LogLikelihood},
+			likelihood: bayes.Bernoulli{}, a: CES{Emulates: LogLikelihood},
 			source: twisted{few, func(row int) float64 { return odd(row) * 2 }, 0},
 			says:   []string{"target of row 1 is 2", "from 0 to 1"},
 		},
 		"no count": {
-			likelihood: bayes.Poisson{}, a: fbnn.CES{Emulates: fbnn.LogLikelihood},
+			likelihood: bayes.Poisson{}, a: CES{Emulates: LogLikelihood},
 			source: twisted{few, func(row int) float64 { return odd(row) / 2 }, 0},
 			says:   []string{"target 0 of row 1", "counts"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if c.a == nil {
+				c.a = CES{}
+			}
 			if c.likelihood == nil {
 				c.likelihood = bayes.Gaussian{StdDev: .5}
 			}
 			c.settings.Engine = computetest.Go(t)
-			_, err := fbnn.FitSource(t.Context(), model(c.likelihood), c.a, c.source, c.settings)
+			_, err := fitted(t.Context(), model(c.likelihood), c.a, dataset.Parts{Source: c.source}, c.settings)
 			if err == nil || c.is != nil && !errors.Is(err, c.is) {
 				t.Fatalf("error %v, want %v", err, c.is)
 			}
@@ -179,17 +182,17 @@ func TestSourceBadInput(t *testing.T) {
 // where they stand in one folder.
 func TestSourceEmulatorOfItsPairs(t *testing.T) {
 	model, parts, _ := regression()
-	a := fbnn.CES{Pairs: 20, PairsWarmUp: 20, Draws: 60, BatchSize: 5, Uncorrected: true}
-	a.Regressor = fbnn.Network{Epochs: 20}
+	a := CES{Pairs: 20, PairsWarmUp: 20, Draws: 60, BatchSize: 5, Uncorrected: true}
+	a.Regressor = Network{Epochs: 20}
 	fit := func(blockRows int, checkpoint string) []float64 {
-		fbnn.ReadAtOnce(t, blockRows)
-		r, err := fbnn.FitSource(t.Context(), model, a, dataset.RowsOf(parts.Train), fbnn.Settings{
+		ReadAtOnce(t, blockRows)
+		r, err := fitted(t.Context(), model, a, dataset.Parts{Source: dataset.RowsOf(parts.Train)}, run.Settings{
 			Engine: computetest.Go(t), DType: compute.Float64, Checkpoint: checkpoint,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []float64{r.Emulator.HeldOut.R2, r.Emulator.HeldOut.Phi, r.Truth.Emulated}
+		return []float64{r.HeldOut.R2, r.HeldOut.Phi, r.Truth.Emulated}
 	}
 	checkpoint := t.TempDir() + "/run-*"
 	fit(8, checkpoint)

@@ -22,26 +22,26 @@ import (
 // stepped is the sampling kernel with its step size chosen. Without PaperMode, the Beta of a pCN is at most the one
 // that the true posterior accepts with probability .3. An HMC without a step size gets the step size of chosenStep.
 func (r *ces) stepped(ctx context.Context, cheap density.Problem) (mcmc.Kernel, error) {
-	begin := r.pairs.theta.Slice(max(0, r.Pairs-atOnce), r.Pairs, 0, r.Data.Bound.D)
-	emulator, err := newEvaluator(r.Job, cheap)
+	begin := r.pairs.theta.Slice(max(0, r.Pairs-atOnce), r.Pairs, 0, r.Bound.D)
+	emulator, err := newEvaluator(r.job, cheap)
 	if err != nil {
 		return nil, err
 	}
 	defer emulator.Close()
 	if hmc, ok := r.unstepped(); ok {
 		hmc.StepSize, err = r.chosenStep(ctx, emulator, begin, hmc)
-		r.result.StepSize = hmc.StepSize
-		r.choose("sampling_step_size", hmc.StepSize)
+		r.details.stepSize = hmc.StepSize
+		r.Choose("sampling_step_size", hmc.StepSize)
 		return hmc, err
 	}
 	pcn, ok := r.Sampling.(mcmc.PreconditionedCrankNicolson)
 	if !ok {
 		return r.Sampling, nil
 	}
-	if r.result.TrueBeta, err = r.acceptedBeta(ctx, r.truth, begin, pcn); err != nil {
+	if r.details.trueBeta, err = r.acceptedBeta(ctx, r.truth, begin, pcn); err != nil {
 		return nil, err
 	}
-	limit := r.result.TrueBeta
+	limit := r.details.trueBeta
 	if r.PaperMode {
 		if limit, err = r.acceptedBeta(ctx, emulator, begin, pcn); err != nil {
 			return nil, err
@@ -51,8 +51,8 @@ func (r *ces) stepped(ctx context.Context, cheap density.Problem) (mcmc.Kernel, 
 		r.doubtBeta(pcn.Beta, limit)
 		pcn.Beta = limit
 	}
-	r.result.Beta = pcn.Beta
-	r.choose("sampling_beta", pcn.Beta)
+	r.details.Beta = pcn.Beta
+	r.Choose("sampling_beta", pcn.Beta)
 	return pcn, nil
 }
 

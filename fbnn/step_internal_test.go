@@ -8,7 +8,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
@@ -29,13 +31,13 @@ func gaussianJob(t *testing.T, precision []float64) (*ces, func(precision []floa
 			},
 		}
 	}
-	job := &Job{Settings: Settings{Engine: computetest.Go(t), DType: compute.Float64, Seed: 5}}
-	truth, err := newEvaluator(job, problem(precision))
+	own := &job{Job: &fit.Job{Settings: run.Settings{Engine: computetest.Go(t), DType: compute.Float64, Seed: 5}}}
+	truth, err := newEvaluator(own, problem(precision))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(truth.Close)
-	return &ces{Job: job, truth: truth, result: &Result{}}, problem
+	return &ces{job: own, truth: truth, details: &Details{}}, problem
 }
 
 // logNormal is the log-density of N(0, diag(1/precision)) at x, up to a constant.
@@ -104,7 +106,7 @@ func TestChosenStep(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		begin := mat.NewDense(atOnce, c.d, nil)
 		begin.Apply(func(_, i int, _ float64) float64 { return rng.NormFloat64() / math.Sqrt(truth[i]) }, begin)
-		emulator, err := newEvaluator(r.Job, problem(cheap))
+		emulator, err := newEvaluator(r.job, problem(cheap))
 		if err != nil {
 			t.Fatal(err)
 		}

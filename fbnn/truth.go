@@ -6,10 +6,12 @@ import (
 	"math"
 	"slices"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -34,7 +36,7 @@ type judge struct {
 func (r *ces) newJudge(ctx context.Context, h head) (*judge, error) {
 	from := r.pairs.learnt
 	j := &judge{ces: r, head: h}
-	j.held = mat.DenseCopyOf(r.pairs.theta.Slice(from, r.Pairs, 0, r.Data.Bound.D))
+	j.held = mat.DenseCopyOf(r.pairs.theta.Slice(from, r.Pairs, 0, r.Bound.D))
 	j.scores = mat.DenseCopyOf(h.scores().Slice(from, r.Pairs, 0, h.rank()))
 	var err error
 	if j.gradient, err = r.truth.gradient(ctx, j.held); err != nil {
@@ -45,8 +47,8 @@ func (r *ces) newJudge(ctx context.Context, h head) (*judge, error) {
 }
 
 // errors returns the errors of a candidate.
-func (j *judge) errors(ctx context.Context, candidate *Learnt) (Errors, error) {
-	e, err := newEvaluator(j.Job, j.emulatedProblem(j.head, candidate))
+func (j *judge) errors(ctx context.Context, candidate *predictor) (Errors, error) {
+	e, err := newEvaluator(j.job, j.emulatedProblem(j.head, candidate))
 	if err != nil {
 		return Errors{}, err
 	}
@@ -108,9 +110,9 @@ const (
 )
 
 // compare evaluates the true Phi at states of the sampling, and adds warnings to the result if it is doubtful.
-func (r *ces) compare(ctx context.Context, cheap density.Problem, outputs *outputsHead) error {
+func (r *ces) compare(ctx context.Context, result *fit.Result, cheap density.Problem, outputs *outputsHead) error {
 	ctx = context.WithoutCancel(ctx) // the draws of a cancelled run are compared too
-	draws := r.result.Sampling.Draws
+	draws := r.details.Sampling.Draws
 	all := draws.Chains * draws.PerChain
 	count := min(all, checked)
 	states := mat.NewDense(count, draws.Dim, nil)
@@ -118,12 +120,12 @@ func (r *ces) compare(ctx context.Context, cheap density.Problem, outputs *outpu
 		at := ((2*i + 1) * all) / (2 * count)
 		states.SetRow(i, draws.At(at/draws.PerChain, at%draws.PerChain))
 	}
-	emulator, err := newEvaluator(r.Job, cheap)
+	emulator, err := newEvaluator(r.job, cheap)
 	if err != nil {
 		return err
 	}
 	defer emulator.Close()
-	t := &r.result.Truth
+	t := &r.details.Truth
 	truth, err := r.truth.potential(ctx, states)
 	if err != nil {
 		return err
@@ -147,7 +149,7 @@ func (r *ces) compare(ctx context.Context, cheap density.Problem, outputs *outpu
 	if t.Prior, err = r.priorPotential(ctx); err != nil {
 		return err
 	}
-	r.result.Distance = r.pairs.distance(states)
+	r.details.distance = r.pairs.distance(states)
 	if err := r.ess(draws); err != nil {
 		return err
 	}
@@ -155,18 +157,17 @@ func (r *ces) compare(ctx context.Context, cheap density.Problem, outputs *outpu
 	r.spent.Partial += count
 	r.account()
 	if r.PaperMode {
-		if r.result.emulated, err = r.paperPrediction(ctx, emulator, outputs); err != nil {
+		if r.details.emulated, err = r.paperPrediction(ctx, emulator, outputs); err != nil {
 			return err
 		}
 	}
-	r.warn()
+	r.warn(result)
 	return nil
 }
 
 // priorPotential is the median of Phi over draws from the prior.
 func (r *ces) priorPotential(ctx context.Context) (float64, error) {
-	problem := r.Problem
-	drawn, err := initial(r.Job, problem, priorDraws)
+	drawn, err := r.initial(priorDraws)
 	if err != nil {
 		return 0, err
 	}
@@ -181,29 +182,29 @@ func (r *ces) priorPotential(ctx context.Context) (float64, error) {
 // account sums up the evaluations of all steps.
 func (r *ces) account() {
 	e := r.spent
-	e.Partial += r.result.Sampling.Evaluations.Partial
-	e.PartialGradients += r.result.Sampling.Evaluations.PartialGradients
-	e.PartialShare = r.result.Sampling.Evaluations.PartialShare
+	e.Partial += r.details.Sampling.Evaluations.Partial
+	e.PartialGradients += r.details.Sampling.Evaluations.PartialGradients
+	e.PartialShare = r.details.Sampling.Evaluations.PartialShare
 	c := r.calibrationCost()
 	e.Full, e.FullGradients = e.Full+c.Full, e.FullGradients+c.FullGradients
-	if s := r.result.Sampling.Evaluations; r.corrected() {
+	if s := r.details.Sampling.Evaluations; r.corrected() {
 		e.Full += s.Full
 		e.FullGradients += s.FullGradients
 	} else { // its target is the emulator
 		e.Partial += s.Full
 		e.PartialGradients += s.FullGradients
 	}
-	r.result.Evaluations = e
+	r.details.Evaluations = e
 }
 
 // calibrationCost counts the evaluations of the network on all rows by the calibration's chain and its climb.
 func (r *ces) calibrationCost() (e mcmc.Evaluations) {
-	c := r.result.Calibration
+	c := r.details.Calibration
 	moves := c.Moves + c.WarmUpMoves
 	perMove := 1.
-	climb := r.Problem.ClimbSteps()
+	climb := r.problem.ClimbSteps()
 	if r.Calibration.Carries() == mcmc.CarriesNothing {
-		perMove = float64(r.BatchSize) / float64(r.Data.Rows())
+		perMove = float64(r.BatchSize) / float64(r.Rows())
 		e.FullGradients += int(math.Ceil(perMove * float64(moves+climb)))
 	} else {
 		if r.Calibration.Carries() == mcmc.CarriesGradient {
@@ -220,7 +221,7 @@ func (r *ces) calibrationCost() (e mcmc.Evaluations) {
 
 // ess returns the effective sample sizes of at most 200 coordinates' means, evenly spaced.
 func (r *ces) ess(draws *mcmc.Draws) error {
-	t := &r.result.Truth
+	t := &r.details.Truth
 	t.MedianESS, t.MinESS = math.NaN(), math.NaN()
 	if draws.PerChain < 4 {
 		return nil
@@ -257,17 +258,17 @@ func (r *ces) ess(draws *mcmc.Draws) error {
 }
 
 // distance is the distance of states, [n, D], from the learnt pairs, within the plane that these span and from the
-// plane; see Distance. It is computed with standardised coordinates u.
-func (p *pairs) distance(states *mat.Dense) (out Distance) {
+// plane. It is computed with standardised coordinates u.
+func (p *pairs) distance(states *mat.Dense) (out distance) {
 	_, d := p.theta.Dims()
 	u := p.standardised(p.theta)
 	var gram mat.SymDense
 	gram.SymOuterK(1, u)
 	c, err := newComponents(&gram, p.learnt, 1e-9)
 	if err != nil {
-		return Distance{math.NaN(), math.NaN(), math.NaN(), math.NaN(), 0}
+		return distance{mostMahalanobis: math.NaN(), mostOffPlane: math.NaN()}
 	}
-	_, out.Dimension = c.combine.Dims()
+	_, out.dimension = c.combine.Dims()
 	var plane mat.Dense // [R, D], orthonormal
 	plane.Mul(c.combine.T(), u.Slice(0, p.learnt, 0, d))
 	radius := math.Sqrt(c.total / float64(p.learnt))
@@ -281,11 +282,9 @@ func (p *pairs) distance(states *mat.Dense) (out Distance) {
 		for r, size := range c.sizes {
 			mahalanobis += square(in.AtVec(r)) / (size / float64(p.learnt))
 		}
-		mahalanobis = math.Sqrt(mahalanobis / float64(out.Dimension))
+		mahalanobis = math.Sqrt(mahalanobis / float64(out.dimension))
 		off := math.Sqrt(max(0, mat.Dot(row, row)-mat.Dot(&in, &in))) / radius
-		out.Mahalanobis += mahalanobis / float64(count)
-		out.OffPlane += off / float64(count)
-		out.MostMahalanobis, out.MostOffPlane = max(out.MostMahalanobis, mahalanobis), max(out.MostOffPlane, off)
+		out.mostMahalanobis, out.mostOffPlane = max(out.mostMahalanobis, mahalanobis), max(out.mostOffPlane, off)
 	}
 	return out
 }
@@ -295,7 +294,7 @@ func (p *pairs) distance(states *mat.Dense) (out Distance) {
 func (r *ces) paperPrediction(
 	ctx context.Context, e *evaluator, outputs *outputsHead,
 ) (*emulatedPrediction, error) {
-	theta := drawnPlaces{r.result.Sampling.Draws}
+	theta := drawnPlaces{r.details.Sampling.Draws}
 	scores, err := e.at(ctx, "emulated scores", theta, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
 		return e.target(nodes).(emulated).scoresAt(theta)
 	})
@@ -313,13 +312,16 @@ func (r *ces) paperPrediction(
 		floats.AddConst((1-floats.Sum(row))/float64(learnt), row)
 		copy(weights.RawRowView(s), row)
 	}
-	return &emulatedPrediction{pairs: r.result.Pairs, weights: weights, chains: r.Chains}, nil
+	pairs, err := r.PosteriorOf(bayes.Draws{
+		Phi: r.details.Calibration.Draws.Tensor(), LogWeights: bayes.EqualLogWeights(r.Pairs), Chains: 1,
+	}, bayes.Provenance{Status: "pairs of the calibration"})
+	return &emulatedPrediction{pairs: pairs, weights: weights, chains: r.Chains}, err
 }
 
 // initial draws from the prior, [n, D].
-func initial(job *Job, problem density.Problem, n int) (*mat.Dense, error) {
-	drawn, err := graph.CallOnce(job.Engine.Backend(), func(g *graph.Graph) *graph.Node {
-		return problem.Initial(random.New(g, job.Seed).Named("prior"), job.DType, n)
+func (j *job) initial(n int) (*mat.Dense, error) {
+	drawn, err := graph.CallOnce(j.Engine.Backend(), func(g *graph.Graph) *graph.Node {
+		return j.problem.Initial(random.New(g, j.Seed).Named("prior"), j.DType, n)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("fbnn: draws from the prior: %w", err)

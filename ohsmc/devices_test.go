@@ -92,9 +92,9 @@ func TestSampleDevices(t *testing.T) {
 	trained := trained(t, settings).Posterior
 	var want []float64
 	for _, devices := range []int{1, 4} {
-		settings := mcmc.Settings{Chains: 8, Draws: 5, WarmUp: mcmc.NoWarmUp, DType: compute.Float64, Engine: engine,
-			Devices: devices}
-		result, err := Sample(context.Background(), trained, mcmc.MALA{StepSize: .1}, parts(t).Train, settings)
+		chains := mcmc.Chains{Kernel: mcmc.MALA{StepSize: .1}, Chains: 8, Draws: 5, WarmUp: mcmc.NoWarmUp}
+		result, err := fit.Fit(t.Context(), bayes.Model{}, fit.From{Trained: trained, Method: chains}, parts(t),
+			run.Settings{DType: compute.Float64, Engine: engine, Devices: devices})
 		if err != nil {
 			t.Fatal(err)
 		}

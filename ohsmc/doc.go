@@ -26,15 +26,18 @@
 //
 // # Where the particles are not the posterior
 //
-// If the exact posterior matters, call [Sample] after training: it draws from p(phi | y; psi) given all rows, by HMC or
-// NUTS.
-//
 //   - OpenHorizon accepts every move, and its particles depend on about the last few batches. They are too wide with
 //     small batches and long moves. They are too narrow with short moves, since each epoch counts the rows again.
 //   - Guided is exact only if the target stays the same: with all rows in one batch and psi fixed. Even then the
 //     particles must have moved far enough from the few that the first batch leaves. With mini-batches few particles
 //     have most of the weight: watch StepRecord.ESS.
 //   - SMC with mini-batches gives the posterior given the last batch alone. Only its psi is of use.
+//
+// If the exact posterior matters, continue the training with Markov chains, which draw from p(phi | y; psi) given all
+// rows. With a psi trained by SMC and the kernel mcmc.HMC they are SGSMC-HMC of Zhao et al.:
+//
+//	exact := fit.From{Trained: result.Posterior, Method: mcmc.Chains{}}
+//	sampled, err := fit.Fit(ctx, bayes.Model{}, exact, parts, run.Settings{})
 //
 // Papers: Zhao, Mair, Schön and Sjölund (2024) for SMC and OpenHorizon; Millard, Murphy, Zhao and Maskell (2025) for
 // Guided.

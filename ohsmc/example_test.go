@@ -62,7 +62,7 @@ func Example() {
 
 // SGSMC-HMC: psi by SMC on sub-datasets, then the exact posterior at that psi by four chains of HMC, whose
 // convergence is looked at.
-func ExampleSample() {
+func ExampleSMC() {
 	ctx := context.Background()
 	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
 	if err != nil {
@@ -80,16 +80,17 @@ func ExampleSample() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	chainSettings := mcmc.Settings{Chains: 4, Draws: 300, WarmUp: 200}
-	sampled, err := ohsmc.Sample(ctx, trained.Posterior, mcmc.HMC{Steps: 10}, parts.Train, chainSettings)
+	chains := mcmc.Chains{Kernel: mcmc.HMC{Steps: 10}, Chains: 4, Draws: 300, WarmUp: 200}
+	exact := fit.From{Trained: trained.Posterior, Method: chains}
+	sampled, err := fit.Fit(ctx, bayes.Model{}, exact, parts, run.Settings{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	chains, err := diag.NewForPosterior(sampled.Posterior)
+	diagnosis, err := diag.NewForPosterior(sampled.Posterior)
 	if err != nil {
 		log.Fatal(err)
 	}
-	rHat, err := chains.RHat(0)
+	rHat, err := diagnosis.RHat(0)
 	if err != nil {
 		log.Fatal(err)
 	}

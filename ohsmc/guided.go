@@ -80,7 +80,7 @@ func (a Guided) Warnings(_ Training, _ int, trace []StepRecord) []string {
 	return []string{fmt.Sprintf("the mean gradient of the log-density, which is 0 under the posterior, is %.1f times the "+
 		"standard error that an effective sample size of %.0f promises, and the posterior's means may be off by as many of "+
 		"theirs: as a rule copies of the few particles that the first weighing left have hardly moved apart; take a longer "+
-		"StepSize or more Epochs, or draw from the posterior by ohsmc.Sample", last.MeanGradient, last.ESS)}
+		"StepSize or more Epochs, or draw from the posterior by mcmc.Chains (fit.From)", last.MeanGradient, last.ESS)}
 }
 
 // largeGradient is the StepRecord.MeanGradient above which the effective sample size promises too much: by chance a

@@ -1,7 +1,6 @@
 package ohsmc
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -48,15 +47,5 @@ func TestWrongKernels(t *testing.T) {
 	} {
 		_, err := Fit(t.Context(), bayesianLine(1), c.algorithm, data, settings)
 		says(err, c.says...)
-	}
-
-	trained, err := Fit(t.Context(), bayesianLine(1), nil, data, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, kernel := range []mcmc.Kernel{mcmc.RandomWalk{}, mcmc.OrnsteinUhlenbeck{}, mcmc.ULA{StepSize: .1},
-		silent{mcmc.MALA{}}} {
-		_, err := Sample(t.Context(), trained.Posterior, kernel, data.Train, mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5})
-		says(err, fmt.Sprintf("the kernel is %T", kernel), "exact", "mcmc.NUTS")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -60,8 +61,10 @@ func TestSampleAtFixedPsi(t *testing.T) {
 			if _, nuts := kernel.(mcmc.NUTS); nuts && engine.IsXLA() {
 				continue // it would only compile: package mcmc tests both there
 			}
-			result, err := Sample(t.Context(), trained.Posterior, kernel, data,
-				mcmc.Settings{Chains: 8, Draws: 500, WarmUp: 300, DType: dtype, Engine: engine})
+			method := fit.From{Trained: trained.Posterior,
+				Method: mcmc.Chains{Kernel: kernel, Chains: 8, Draws: 500, WarmUp: 300}}
+			result, err := fit.Fit(t.Context(), bayes.Model{}, method, dataset.Parts{Train: data},
+				run.Settings{DType: dtype, Engine: engine})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +99,7 @@ func TestSampleAtFixedPsi(t *testing.T) {
 			}
 			posterior := result.Posterior
 			from := posterior.Provenance()
-			if !strings.Contains(from.Algorithm, "fixed psi") || from.Before == nil || posterior.Particles() != 4000 ||
+			if !strings.Contains(from.Algorithm, "Markov chains") || from.Before == nil || posterior.Particles() != 4000 ||
 				posterior.Chains() != 8 {
 				t.Errorf("provenance %+v of %d particles of %d chains", from, posterior.Particles(), posterior.Chains())
 			}
@@ -112,8 +115,9 @@ func TestSampleWarnsOfChainsApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Sample(t.Context(), trained.Posterior, mcmc.HMC{Steps: 1, StepSize: 1e-4}, data,
-		mcmc.Settings{Draws: 20, WarmUp: mcmc.NoWarmUp, Engine: engine})
+	chains := mcmc.Chains{Kernel: mcmc.HMC{Steps: 1, StepSize: 1e-4}, Draws: 20, WarmUp: mcmc.NoWarmUp}
+	r, err := fit.Fit(t.Context(), bayes.Model{}, fit.From{Trained: trained.Posterior, Method: chains},
+		dataset.Parts{Train: data}, run.Settings{Engine: engine})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,11 +142,11 @@ func TestSampleErrors(t *testing.T) {
 	}{
 		{nil, mcmc.HMC{}, "no training part"},
 		{wide, mcmc.HMC{}, "has 3"},
-		{linear(20), nil, "no kernel"},
 		{linear(20), mcmc.HMC{StepSize: -1}, "-1"},
 	} {
-		if _, err := Sample(t.Context(), trained.Posterior, c.kernel, c.data,
-			mcmc.Settings{}); err == nil || !strings.Contains(err.Error(), c.says) {
+		method := fit.From{Trained: trained.Posterior, Method: mcmc.Chains{Kernel: c.kernel}}
+		if _, err := fit.Fit(t.Context(), bayes.Model{}, method, dataset.Parts{Train: c.data},
+			run.Settings{}); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v, %T: %v", c.data, c.kernel, err)
 		}
 	}

@@ -11,6 +11,8 @@ type Parts struct {
 	Train      *Dataset // what the model is fitted on, and the only part a scaler may see
 	Validation *Dataset // what settings, early stopping and the best step are chosen on
 	Test       *Dataset // what results are reported on, used once
+	// Source, if set, gives the training rows in place of Train, where they do not fit in memory.
+	Source Source
 }
 
 // ErrMissingClass says that a class has no row in the training part, so that nothing about it can be learnt.
@@ -21,6 +23,9 @@ var ErrMissingClass = errors.New("a class is absent from the training part")
 // same order (else ErrOrder). The training part must have a row of each class (else ErrMissingClass). In the test part
 // only the order is checked: its target may be unknown.
 func (p Parts) Validate() error {
+	if p.Source != nil {
+		return errors.New("the training rows are in Parts.Source, for methods that read it in blocks: this takes Parts.Train")
+	}
 	if p.Train == nil {
 		return errors.New("there is no training part: Parts.Train, which holds the data, is nil")
 	}

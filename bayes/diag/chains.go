@@ -20,9 +20,6 @@ type Sample struct {
 	Chains, Draws, Parameters int
 	// Names of the parameters, [Parameters]; nil names them "parameter 0", "parameter 1", ...
 	Names []string
-	// groups are the groups that parameters belong to, such as layers, [Parameters]: parameters of the same group are
-	// summarised together. nil puts all into one, "all".
-	groups []string
 }
 
 // Chains are draws that were checked. They do not change; several goroutines may use them.
@@ -117,14 +114,6 @@ func (c *Chains) Name(parameter int) string {
 		return fmt.Sprintf("parameter %d", parameter)
 	}
 	return c.sample.Names[parameter]
-}
-
-// group is the group that a parameter belongs to.
-func (c *Chains) group(parameter int) string {
-	if c.sample.groups == nil {
-		return "all"
-	}
-	return c.sample.groups[parameter]
 }
 
 func (c *Chains) checkParameter(method string, parameter int) error {

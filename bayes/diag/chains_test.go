@@ -242,12 +242,6 @@ func TestNewForPosterior(t *testing.T) {
 			t.Errorf("row %d is %+v, want %s, %+v", i, r, name, want.Rows[i])
 		}
 	}
-	for i, g := range []diag.Group{{Name: "layer1", Parameters: 6}, {Name: "layer2", Parameters: 1},
-		{Name: "noise", Parameters: 1}} {
-		if got := summary.Groups[i]; got.Name != g.Name || got.Parameters != g.Parameters {
-			t.Errorf("group %d is %+v", i, got)
-		}
-	}
 	// Of numbers that are not finite the first is named, by draw and then by parameter.
 	finite := slices.Clone(phi)
 	phi[9*bound.D+1], phi[8*bound.D+5] = math.NaN(), math.Inf(-1)

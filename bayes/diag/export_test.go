@@ -26,15 +26,6 @@ func KHat(logWeights []float64) (float64, error) {
 	return s.KHat, err
 }
 
-// WithGroups is a sample whose parameters belong to groups.
-func WithGroups(s Sample, groups ...string) Sample {
-	s.groups = groups
-	return s
-}
-
-// GroupTable is a summary's table of groups.
-func (s Summary) GroupTable() [][]string { return s.groupTable() }
-
 var (
 	ErrNonFinite = errNonFinite
 	ErrOtherRows = errOtherRows

@@ -10,18 +10,15 @@ import (
 	"gobnn/bayes/internal/stats"
 )
 
-// named fills in the names of a model's stochastic parameters, such as "layer1/weights[2,0]", and their groups, such as
-// "layer1".
+// named fills in the names of a model's stochastic parameters, such as "layer1/weights[2,0]".
 func named(s Sample, bound *bayes.BoundModel) Sample {
-	s.Names, s.groups = make([]string, bound.D), make([]string, bound.D)
+	s.Names = make([]string, bound.D)
 	for _, slot := range bound.Slots {
 		if !slot.Stochastic {
 			continue
 		}
-		layer, _, _ := strings.Cut(slot.Name, "/")
 		for i := range slot.Size() {
 			s.Names[slot.Offset+i] = slot.Name + index(i, slot.Shape)
-			s.groups[slot.Offset+i] = layer
 		}
 	}
 	return s
@@ -38,7 +35,7 @@ func index(at int, shape []int) string {
 }
 
 // NewForPosterior is [New] for a posterior whose particles are of Markov chains, Posterior.Chains of them. Parameters
-// are named and grouped by layers. Weights must be equal: for weighted particles see [PSIS] and [WeightedMean]. The
+// are named. Weights must be equal: for weighted particles see [PSIS] and [WeightedMean]. The
 // draws are not copied: the Chains hold the posterior.
 func NewForPosterior(p *bayes.Posterior) (*Chains, error) {
 	draws, err := drawsOf(p.LogWeights().Weights(), p.Chains())
@@ -51,8 +48,7 @@ func NewForPosterior(p *bayes.Posterior) (*Chains, error) {
 
 // NewForPrediction is [New] in function space: its parameters are the predictions of each particle for each row. These
 // are f(x_n) for regression, the probability of class 1 for two classes, and of each class for more, since logits are
-// identified up to a constant only. Groups are "f", or "f0", "f1", ... where there are several targets, or the classes,
-// such as "class 2".
+// identified up to a constant only.
 //
 // The particles must come from Markov chains, as Prediction.Chains says, and have equal weights.
 func NewForPrediction(p bayes.Prediction) (*Chains, error) {
@@ -84,7 +80,6 @@ func NewForPrediction(p bayes.Prediction) (*Chains, error) {
 	for n := range p.Rows {
 		for _, column := range columns {
 			s.Names = append(s.Names, fmt.Sprintf("%s, row %d", column, n))
-			s.groups = append(s.groups, column)
 		}
 	}
 	return New(s)

@@ -1,13 +1,15 @@
 package diag
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
 
-// maxRows is the most parameters that String prints one by one.
+// maxRows is the most parameters that String prints.
 const maxRows = 30
 
 // table is a table as text: the head, then rows of as many cells.
@@ -24,10 +26,10 @@ func (t table) String() string {
 	return b.String()
 }
 
-// parameterTable has a row for each parameter.
-func (s Summary) parameterTable() table {
+// parameterTable has a line for each of the rows.
+func parameterTable(rows []Row) table {
 	t := table{{"parameter", "mean", "sd", "MCSE mean", "bulk ESS", "tail ESS", "R-hat", "k-hat"}}
-	for _, r := range s.Rows {
+	for _, r := range rows {
 		t = append(t, []string{
 			r.Name, fmt.Sprintf("%.4g", r.Mean), fmt.Sprintf("%.3g", r.SD), fmt.Sprintf("%.2g", r.MCSEMean),
 			fmt.Sprintf("%.0f", r.BulkESS), fmt.Sprintf("%.0f", r.TailESS), fmt.Sprintf("%.3f", r.RHat),
@@ -35,28 +37,6 @@ func (s Summary) parameterTable() table {
 		})
 	}
 	return t
-}
-
-// groupTable has a row for each group: the worst of each diagnostic, its median in brackets, and which parameter has
-// the largest R-hat.
-func (s Summary) groupTable() table {
-	t := table{{"group", "parameters", "R-hat", "bulk ESS", "tail ESS", "k-hat", "worst R-hat"}}
-	for _, g := range s.Groups {
-		worst := "-"
-		if g.RHat.At >= 0 {
-			worst = s.Rows[g.RHat.At].Name
-		}
-		t = append(t, []string{
-			g.Name, fmt.Sprint(g.Parameters), g.RHat.format("%.3f"), g.BulkESS.format("%.0f"), g.TailESS.format("%.0f"),
-			g.KHat.format("%.2f"), worst,
-		})
-	}
-	return t
-}
-
-// format is the worst and, in brackets, the median.
-func (s Spread) format(verb string) string {
-	return fmt.Sprintf(verb+" ("+verb+")", s.Worst, s.Median)
 }
 
 // Problems has a line for each diagnostic that is beyond MaxRHat, MinESS or maxKHat, or cannot be computed, with the
@@ -102,18 +82,17 @@ func (s Summary) Problems() []string {
 	return problems
 }
 
-// String has the parameters if there are at most 30, the groups if there are several or many parameters, and the
-// problems.
+// String has the parameters, of more than 30 those with the largest R-hat, and the problems.
 func (s Summary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d chains, %d draws each, %d parameters\n", s.Chains, s.Draws, len(s.Rows))
-	if len(s.Rows) <= maxRows {
-		b.WriteString(s.parameterTable().String())
+	rows := s.Rows
+	if len(rows) > maxRows {
+		fmt.Fprintf(&b, "the %d with the largest R-hat\n", maxRows)
+		rows = slices.SortedStableFunc(slices.Values(rows), func(x, y Row) int { return cmp.Compare(y.RHat, x.RHat) })
+		rows = rows[:maxRows]
 	}
-	if len(s.Groups) > 1 || len(s.Rows) > maxRows {
-		b.WriteString("worst (median) of each group\n")
-		b.WriteString(s.groupTable().String())
-	}
+	b.WriteString(parameterTable(rows).String())
 	problems := s.Problems()
 	for _, p := range problems {
 		fmt.Fprintln(&b, p)

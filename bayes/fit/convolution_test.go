@@ -72,7 +72,7 @@ func TestConvolutionOfOnePixel(t *testing.T) {
 		"CES": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
 			few := fbnn.CES{Pairs: 60, PairsThin: 2, PairsWarmUp: 100, Emulates: fbnn.LogLikelihood,
 				Regressor: fbnn.GaussianProcess{}, Draws: 50}
-			return fbnn.Fit(ctx, model, few, parts, fbnn.Settings{Seed: seed, Engine: engine, DType: dtype})
+			return fitted(fit.Fit(ctx, model, few, parts, settings))
 		}, bayes.All()},
 	} {
 		t.Run(name, func(t *testing.T) {

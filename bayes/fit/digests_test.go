@@ -105,7 +105,7 @@ func others() []method {
 			},
 		})
 	}
-	for name, a := range map[string]fbnn.Algorithm{
+	for name, a := range map[string]fit.Method{
 		"CES": fbnn.CES{Pairs: 60, PairsWarmUp: 50, Draws: 100},
 		"likelihood": fbnn.CES{
 			Emulates: fbnn.LogLikelihood, Regressor: fbnn.GaussianProcess{}, Pairs: 60, PairsWarmUp: 50, Draws: 100,
@@ -114,11 +114,7 @@ func others() []method {
 		all = append(all, method{
 			name: "fbnn: " + name,
 			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-				r, err := fbnn.Fit(ctx, model, a, parts, fbnn.Settings{Seed: s.Seed, Engine: s.Engine})
-				if r == nil {
-					return nil, err
-				}
-				return r, err
+				return fitted(fit.Fit(ctx, model, a, parts, s.run()))
 			},
 		})
 	}

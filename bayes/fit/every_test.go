@@ -125,7 +125,7 @@ func every() []method {
 		})
 	}
 	all = append(all, method{
-		name: "ohsmc: chains at the psi of SMC", chains: true, within: .05,
+		name: "ohsmc: chains at the psi of SMC", chains: true, within: .05, observed: true,
 		fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
 			trained, err := fit.Fit(ctx, model, with(ohsmc.OpenHorizon{}, ohsmc.Training{
 				Particles: 100, BatchSize: 20, Epochs: 5, ValidateEvery: 10,
@@ -133,9 +133,8 @@ func every() []method {
 			if err != nil {
 				return nil, err
 			}
-			return fitted(ohsmc.Sample(ctx, trained.Posterior, mcmc.NUTS{}, parts.Train, mcmc.Settings{
-				Draws: 100, WarmUp: 150, Seed: s.Seed, Engine: s.Engine, Progress: s.Progress,
-			}))
+			chains := fit.From{Trained: trained.Posterior, Method: mcmc.Chains{Draws: 100, WarmUp: 150}}
+			return fitted(fit.Fit(ctx, bayes.Model{}, chains, parts, s.run()))
 		},
 	})
 	noisy := mcmc.Settings{Draws: 150, Thin: 3, WarmUp: 300}
@@ -173,8 +172,12 @@ func every() []method {
 			return bayes.Draws{Phi: phi, LogWeights: bayes.EqualLogWeights(phi.Shape().Dim(0)),
 				Chains: r.Draws.Chains}, r.Status, nil
 		})},
-		method{name: "smc: likelihood tempering", within: .05, fit: byHand(tempered(smc.LikelihoodTempering))},
-		method{name: "smc: data tempering", within: .05, fit: byHand(tempered(smc.DataTempering))},
+		method{name: "smc: likelihood tempering", within: .05, observed: true, fit: by(smc.Tempered{
+			Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400,
+		})},
+		method{name: "smc: data tempering", within: .05, observed: true, fit: by(smc.Tempered{
+			Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400, Tempering: smc.DataTempering,
+		})},
 	)
 }
 
@@ -251,20 +254,10 @@ func byHand(sample func(ctx context.Context, p density.Problem, s shared) (bayes
 	}
 }
 
-func tempered(way smc.Tempering) func(context.Context, density.Problem, shared) (bayes.Draws, run.Status, error) {
-	return func(ctx context.Context, p density.Problem, s shared) (draws bayes.Draws, status run.Status, err error) {
-		r, err := smc.Sample(ctx, p, mcmc.RandomWalkMetropolis{}, smc.Settings{
-			Particles: 400, Tempering: way, Seed: s.Seed, Engine: s.Engine, Progress: s.Progress,
-		})
-		if err != nil {
-			return draws, "", err
-		}
-		weights := make([]float64, r.LogWeights.Len())
-		for j := range weights {
-			weights[j] = r.LogWeights.At(j)
-		}
-		evidence := bayes.Evidence{Value: r.LogEvidence, StdErr: r.LogEvidenceStdErr}
-		return bayes.Draws{Phi: r.Phi, LogWeights: weights, Evidence: evidence}, r.Status, nil
+// by is a method of package fit.
+func by(m fit.Method) func(context.Context, bayes.Model, dataset.Parts, shared) (fit.Fitted, error) {
+	return func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
+		return fitted(fit.Fit(ctx, model, m, parts, s.run()))
 	}
 }
 

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,10 +27,12 @@ type Job struct {
 	described json.RawMessage  // the method with its settings
 	identity  json.RawMessage  // the same, or of a Stage's method, for checkpoints
 	problem   *density.Problem // of Sample, or of a Stage
-	psi       *tensors.Tensor  // [W], of a Stage
 	trained   string           // identifies the draws of Data.Trained
-	inner     bool             // a Stage that is not shown
+	unread    OfSource         // the method as it was given, until the rows of its Source have been read
 	chosen    map[string]any
+	outer     *Job // of a Stage; nil of a call
+	stage     Stage
+	inner     bool // a Stage that is not shown, or a part of one
 	*clock
 }
 
@@ -106,8 +109,8 @@ func (j *Job) Starts(chains int) (*tensors.Tensor, error) {
 
 // shared is the psi, [W], at which phi is sampled; nil if nothing is shared.
 func (j *Job) shared() (*tensors.Tensor, error) {
-	if j.psi != nil || j.Data.Trained == nil {
-		return j.psi, nil
+	if j.stage.Psi != nil || j.Data.Trained == nil {
+		return j.stage.Psi, nil
 	}
 	psi, _, err := density.ChainStarts(j.Data.Trained, j.DType, 1, j.Seed)
 	if err != nil {
@@ -122,6 +125,9 @@ type Stage struct {
 	Method  OfDensity
 	Problem density.Problem // what it samples
 	Psi     *tensors.Tensor // [W], the shared parameters of the draws' posterior; nil if there are none
+	Seed    uint64          // added to the job's
+	// Approximation says in words what the problem is, if it is not the job's posterior; see bayes.Provenance.
+	Approximation string
 	// Inner says that the draws are not those of the job's posterior: they are not shown to Observe and Steps.
 	Inner bool
 }
@@ -130,33 +136,39 @@ type Stage struct {
 // nil for an inner stage.
 func (j *Job) RunStage(ctx context.Context, s Stage) (*Result, error) {
 	stage := *j
-	stage.problem, stage.psi, stage.inner = &s.Problem, s.Psi, j.inner || s.Inner
-	if j.Checkpoint != "" {
-		stage.Checkpoint = j.Checkpoint + "." + s.Name
-	}
+	stage.outer, stage.stage, stage.problem, stage.inner = j, s, &s.Problem, j.inner || s.Inner
+	stage.Settings = j.Within(s.Name)
+	stage.Seed += s.Seed
 	if stage.inner {
 		stage.Observe = nil
-	}
-	if report := j.Settings.Progress; report != nil {
-		stage.Settings.Progress = func(p run.Progress) {
-			p.Stage = strings.TrimSuffix(s.Name+": "+p.Stage, ": ")
-			report(p)
-		}
 	}
 	prepared, err := s.Method.Prepare(&stage)
 	if err != nil {
 		return nil, err
 	}
-	own, err := described(prepared)
-	if err != nil {
+	if stage.identity, err = described(prepared); err != nil {
 		return nil, err
 	}
-	stage.identity = json.RawMessage(fmt.Sprintf(`{"stage": %s, "of": %s}`, own, j.identity))
 	result, err := prepared.Run(ctx, &stage)
 	if result == nil || stage.inner {
 		return result, err
 	}
 	return result, errors.Join(err, stage.complete(result))
+}
+
+// Within are the settings of a part of the run: its checkpoint has the name appended, and its progress begins with it.
+func (j *Job) Within(name string) run.Settings {
+	part := j.Settings
+	if j.Checkpoint != "" {
+		part.Checkpoint = j.Checkpoint + "." + name
+	}
+	if report := j.Settings.Progress; report != nil {
+		part.Progress = func(p run.Progress) {
+			p.Stage = strings.TrimSuffix(name+": "+p.Stage, ": ")
+			report(p)
+		}
+	}
+	return part
 }
 
 // Choose adds to the provenance what a run has chosen, such as an adapted step size, where the settings have what the
@@ -201,12 +213,18 @@ func (j *Job) PosteriorOf(draws bayes.Draws, from bayes.Provenance) (*bayes.Post
 		return nil, fmt.Errorf("%s: what %T has chosen: %w", j.Owner, j.method, err)
 	}
 	from.Algorithm, from.Seed, from.Settings = j.Owner+": "+j.method.Title(), j.Seed, written
+	for of := j; of.outer != nil; of = of.outer {
+		from.Approximation, from.Seed = cmp.Or(of.stage.Approximation, from.Approximation), of.outer.Seed
+	}
 	return j.Posterior(draws, from, j.Engine)
 }
 
 // Identity returns the parts in which a run of the job and its checkpoint must agree: the data and the model, or the
-// problem of Sample or a Stage; seed, method and backend.
+// problem of Sample; seed, method and backend. A Stage adds its method and its problem.
 func (j *Job) Identity() (parts []run.Part, err error) {
+	if j.outer != nil {
+		return j.ofStage()
+	}
 	if j.problem != nil {
 		parts, err = j.problem.Identity()
 	} else {
@@ -238,6 +256,23 @@ func (j *Job) Identity() (parts []run.Part, err error) {
 	), nil
 }
 
+// ofStage identifies a stage of the outer job.
+func (j *Job) ofStage() ([]run.Part, error) {
+	parts, err := j.outer.Identity()
+	if err != nil {
+		return nil, err
+	}
+	problem, err := j.problem.Identity()
+	if err != nil {
+		return nil, err
+	}
+	own := append(problem, run.Part{Name: "method", Value: string(j.identity)})
+	for _, part := range own {
+		parts = append(parts, run.Part{Name: j.stage.Name + "'s " + part.Name, Value: part.Value})
+	}
+	return parts, nil
+}
+
 // ofData identifies the model and the rows of its parts; those of validation decide where a training ends.
 func (j *Job) ofData() ([]run.Part, error) {
 	model, err := json.Marshal(j.Bound.Model)
@@ -263,8 +298,14 @@ func (j *Job) Session(m run.Machine, format string) *run.Run {
 func (j *Job) Loop(ctx context.Context, session *run.Run) error {
 	begun := time.Now()
 	err := session.Loop(ctx)
-	j.earlier += max(0, session.Elapsed()-time.Since(begun))
+	j.Resumed(session.Elapsed(), begun)
 	return err
+}
+
+// Resumed adds the time of earlier sessions of a part that Loop does not run: of all its time what has not passed since
+// it began in this session.
+func (c *clock) Resumed(all time.Duration, begun time.Time) {
+	c.earlier += max(0, all-time.Since(begun))
 }
 
 // Inner says that the job is an inner Stage, whose draws have no posterior.

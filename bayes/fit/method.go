@@ -42,9 +42,19 @@ type OfTrained interface {
 	OfTrained()
 }
 
+// OfSource is a Method that takes the rows of Parts.Source, which do not fit in memory. Fit reads them once, at most
+// RowsAtOnce at a time, to check them and to compute their means and standard deviations. Prepare is called before, and
+// again with what was found, such as the number of classes; its Job has Source in place of Parts.Train. A row that
+// differs when it is read again is an error that wraps dataset.ErrChanged.
+type OfSource interface {
+	Method
+	RowsAtOnce() int
+}
+
 // From is a method that continues a trained posterior, such as chains after a training by package ohsmc: it samples the
 // stochastic parameters, phi, given the rows of the training part, with the posterior's model, shared parameters, psi,
-// and standardisation. Chains begin at its particles, drawn by their weights. The model that Fit is given is left empty.
+// and standardisation. Chains begin at its particles, drawn by their weights. The model that Fit is given is left
+// empty.
 type From struct {
 	Trained *bayes.Posterior
 	Method  OfTrained
@@ -104,6 +114,8 @@ func newJob(model bayes.Model, method Method, parts dataset.Parts, settings run.
 	if from, ok := method.(From); ok {
 		method = from.Method
 		err = j.continues(from, model, parts)
+	} else if parts.Source != nil {
+		err = j.streams(method, model, parts)
 	} else {
 		j.Data, err = New(ownerOf(method), AllByDefault(model), parts)
 	}
@@ -116,6 +128,23 @@ func newJob(model bayes.Model, method Method, parts dataset.Parts, settings run.
 		}
 	}
 	return j, j.prepare(method, settings)
+}
+
+// streams joins the job with rows that do not fit in memory.
+func (j *Job) streams(method Method, model bayes.Model, parts dataset.Parts) (err error) {
+	owner := ownerOf(method)
+	of, ok := method.(OfSource)
+	switch {
+	case !ok:
+		return fmt.Errorf("%s: the training rows are in Parts.Source, and %T needs them in memory, in Parts.Train: "+
+			"fbnn.CES{} reads them in blocks", owner, method)
+	case parts.Train != nil || parts.Validation != nil:
+		return fmt.Errorf("%s: Parts has rows in memory beside Parts.Source: leave out Parts.Train and Parts.Validation",
+			owner)
+	}
+	j.unread = of
+	j.Data, err = Streamed(owner, AllByDefault(model), parts.Source)
+	return err
 }
 
 // continues joins the job with a trained posterior.
@@ -217,6 +246,11 @@ func (j *Job) describe(prepared Method) (err error) {
 
 // run runs the prepared method, and makes the posterior of its draws.
 func (j *Job) run(ctx context.Context) (*Result, error) {
+	if j.unread != nil {
+		if err := j.read(ctx); err != nil {
+			return nil, err
+		}
+	}
 	late := ctx.Err() != nil && j.Checkpoint == "" // a checkpoint may hold a finished run
 	result, err := j.method.Run(ctx, j)
 	switch {

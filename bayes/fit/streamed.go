@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/run"
 )
 
 // mostClasses is the largest number of classes that the targets of a Source may have: a larger target is an error.
@@ -15,8 +17,8 @@ const mostClasses = 10_000
 // Streamed joins a model with the rows of a Source, without reading any: Examined does. Until then nothing is scaled,
 // and a classification has two classes.
 func Streamed(owner string, model bayes.Model, source dataset.Source) (*Data, error) {
-	if source == nil {
-		return nil, fmt.Errorf("%s: there is no training part: the source is nil", owner)
+	if n := source.Rows(); n < 1 {
+		return nil, fmt.Errorf("%s: the source has %d rows: there must be at least 1", owner, n)
 	}
 	outputs := source.Targets()
 	if l := model.Likelihood; l != nil && l.Task() == dataset.Classification {
@@ -71,6 +73,41 @@ func (d *Data) Examined(ctx context.Context, rowsAtOnce int, progress func(rows 
 	}
 	read.Source = found.Scaled(d.raw, read.Features, read.Target)
 	return &read, nil
+}
+
+// read reads the rows of the job's Source, and prepares the method for what it has found.
+func (j *Job) read(ctx context.Context) error {
+	data, err := j.Examined(ctx, j.unread.RowsAtOnce(), j.Reading("checking all rows"))
+	if err != nil {
+		return err
+	}
+	j.Data = data
+	return j.prepare(j.unread, j.Settings)
+}
+
+// perReport is the least time between two reports of a pass over the rows of a source.
+const perReport = 2 * time.Second
+
+// Reading reports a pass over all rows of a Source, as a stage "reading: " and what for: the result is to be called
+// after each block with the number of rows so far. Quick passes, and those over rows in memory, are not reported.
+func (j *Job) Reading(what string) func(rows int) {
+	report := j.Settings.Progress
+	if report == nil || j.Source == nil {
+		return func(int) {}
+	}
+	began := time.Now()
+	last := began
+	return func(rows int) {
+		if time.Since(last) < perReport {
+			return
+		}
+		last = time.Now()
+		elapsed, all := last.Sub(began), j.Rows()
+		report(run.Progress{
+			Stage: "reading: " + what, Step: rows, Steps: all, Elapsed: elapsed,
+			Remaining: time.Duration(float64(elapsed) / float64(rows) * float64(all-rows)),
+		})
+	}
 }
 
 // targets checks the targets of a source, and counts the rows of classes.

@@ -62,7 +62,7 @@ func TestUnwrittenSettings(t *testing.T) {
 			return err
 		},
 		"fbnn": func(file string) error {
-			_, err := fbnn.Fit(ctx, model, fbnn.Chain{Kernel: kernel, Draws: 20}, parts, fbnn.Settings{Engine: engine,
+			_, err := fit.Fit(ctx, model, fbnn.Chain{Kernel: kernel, Draws: 20}, parts, run.Settings{Engine: engine,
 				Checkpoint: file})
 			return err
 		},

@@ -182,7 +182,7 @@ func TestCoverageAgainstIntervals(t *testing.T) {
 func TestIntervalStandardErrorAgainstRemoval(t *testing.T) {
 	// 0: as the world has it; small: a mixture with bumps, where a step does not do
 	for _, noise := range []float64{0, 0.02} {
-		p, y := draw(world{seed: 6, rows: 40, unequal: true}, 200, 0)
+		p, y := draw(world{seed: 6, rows: 15, unequal: true}, 200, 0)
 		if noise > 0 {
 			for j := range p.Own {
 				p.Own[j] = math.Log(noise)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/compute/shapes"
@@ -60,31 +59,19 @@ func (m *machine) wrongFile(format string, args ...any) error {
 		append([]any{m.Checkpoint}, args...)...)
 }
 
-const checkpointFormat = "gobnn.smc/5"
+const checkpointFormat = "gobnn.smc/6"
 
-// Identity lists what must agree with a checkpoint for a run to resume from it.
+// Identity implements run.Machine.
 func (m *machine) Identity() ([]run.Part, error) {
-	parts, err := mcmc.IdentityOf(m.sampler.Problem, m.sampler.Kernel)
+	parts, err := m.Job.Identity()
+	if err != nil || m.problem.Start == nil {
+		return parts, err
+	}
+	digest, err := run.Digest(m.problem.Start)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("Problem.Start: %w", err)
 	}
-	settings, err := json.Marshal(m.Settings.Record())
-	if err != nil {
-		return nil, err
-	}
-	engine, err := m.Engine.Or()
-	if err != nil {
-		return nil, err
-	}
-	if start := m.sampler.Problem.Start; start != nil {
-		digest, err := run.Digest(start)
-		if err != nil {
-			return nil, fmt.Errorf("Problem.Start: %w", err)
-		}
-		parts = append(parts, run.Part{Name: "start", Value: digest})
-	}
-	return append(parts, run.Part{Name: "seed", Value: fmt.Sprint(m.Seed)},
-		run.Part{Name: "settings", Value: string(settings)}, run.Part{Name: "backend", Value: engine.Name()}), nil
+	return append(parts, run.Part{Name: "start", Value: digest}), nil
 }
 
 // Keep returns what a checkpoint holds: the state of the device without the data, and the trace.
@@ -122,9 +109,9 @@ func (m *machine) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) e
 		return err
 	}
 	for name, dims := range map[string][]int{
-		phiName:        {m.Particles, m.sampler.Problem.Dim},
+		phiName:        {m.Particles, m.problem.Dim},
 		logWeightsName: {m.Particles},
-		scaleName:      {m.sampler.Problem.Dim},
+		scaleName:      {m.problem.Dim},
 	} {
 		if _, err := run.Tensor(kept, name, shapes.Make(m.DType, dims...)); err != nil {
 			return err

@@ -14,15 +14,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// kind identifies what compiled stages depend on besides the problem and the kernel.
-type kind struct {
-	engine                                     *compute.Engine
-	particles, chains, perCall, block, devices int
-	dtype                                      compute.DType
-	tempering                                  Tempering
-	resampler                                  Resampler
-	threshold                                  float64
-	fixedScale, tuned, started                 bool
+// programs are the compiled stages, which the engine keeps.
+type programs struct {
+	*Stages
+	tried bool // the target is no user's, or has passed its trial
 }
 
 // Names of the state's entries: of the data, of the stages' own as they name them, and of Problem.Start.
@@ -34,8 +29,8 @@ const (
 	startName      = "start" // Problem.Start, where it is set
 )
 
-// compiled prepares the stages, or takes those of an earlier run of the same kind, and finds out the posterior's place.
-func (m *machine) compiled() (*Stages, func(), error) {
+// compiled prepares the stages, or takes those that the engine has kept, and finds out the posterior's place.
+func (m *machine) compiled() (*programs, func(), error) {
 	if err := compute.Try(m.probe); err != nil {
 		return nil, nil, fmt.Errorf("smc: %w", err)
 	}
@@ -47,20 +42,29 @@ func (m *machine) compiled() (*Stages, func(), error) {
 			perCall = k + 1
 		}
 	}
-	key := kind{
-		engine: m.engine, particles: m.Particles, chains: m.chains(), perCall: perCall, block: m.block(),
-		devices: m.Devices, dtype: m.DType, tempering: m.Tempering, resampler: m.Resampler, threshold: m.Threshold,
-		fixedScale: m.FixedScale, tuned: m.adapts(), started: m.sampler.Problem.Start != nil,
-	}
-	return m.sampler.compiled.Take(key, func() (*Stages, error) {
-		return NewStages(m.engine, m.spec(perCall))
+	return compute.Keep(m.Engine, m.key(perCall), func() (*programs, error) {
+		stages, err := NewStages(m.Engine, m.spec(perCall))
+		if err != nil {
+			return nil, err
+		}
+		return &programs{Stages: stages}, nil
 	})
+}
+
+// key names what the stages depend on; "" if that is not known.
+func (m *machine) key(perCall int) string {
+	of := m.problem.ProgramKey()
+	if of == "" {
+		return ""
+	}
+	return compute.KeyOf("smc", of, m.Kernel, m.Particles, m.chains(), perCall, m.block(), m.Devices, m.DType,
+		m.Tempering, m.Resampler, m.Threshold, m.folded)
 }
 
 // probe builds the target in a graph that is thrown away, to check that it is Factored or Sequential, as the tempering
 // needs, and to find out the posterior's place.
 func (m *machine) probe() {
-	g := graph.NewGraph(m.engine.Backend(), "smc probe")
+	g := graph.NewGraph(m.Engine.Backend(), "smc probe")
 	defer g.Finalize()
 	nodes := m.parameters(g)
 	m.end = 1
@@ -69,13 +73,13 @@ func (m *machine) probe() {
 		return
 	}
 	_, folded := m.factored(nodes).(Folded)
-	m.folded = folded && m.sampler.Problem.Start != nil
+	m.folded = folded && m.problem.Start != nil
 }
 
 // parameters returns the problem's data as parameters of a graph that is thrown away.
 func (m *machine) parameters(g *graph.Graph) compute.Nodes {
 	nodes := compute.Nodes{}
-	for name, t := range m.sampler.Problem.Data {
+	for name, t := range m.problem.Data {
 		nodes[dataPrefix+name] = graph.Parameter(g, dataPrefix+name, t.Shape())
 	}
 	return nodes
@@ -89,7 +93,7 @@ func (m *machine) target(nodes compute.Nodes) density.Target {
 			data[bare] = node
 		}
 	}
-	return m.sampler.Problem.Target(data, nil)
+	return m.problem.Target(data, nil)
 }
 
 func (m *machine) factored(nodes compute.Nodes) Factored {
@@ -116,17 +120,17 @@ func (m *machine) sequential(nodes compute.Nodes) Sequential {
 // spec says what the stages of this run are compiled for.
 func (m *machine) spec(perCall int) Spec {
 	s := Spec{
-		Kernel: m.sampler.Kernel, Particles: m.Particles, Chains: m.chains(), Dim: m.sampler.Problem.Dim,
-		DType: m.DType, PerCall: perCall, Resampler: m.Resampler, Threshold: m.Threshold, FixedScale: m.FixedScale,
+		Kernel: m.Kernel, Particles: m.Particles, Chains: m.chains(), Dim: m.problem.Dim,
+		DType: m.DType, PerCall: perCall, Resampler: m.Resampler, Threshold: m.Threshold,
 		Tuned: m.adapts(), Steered: m.steers(), Watched: true,
 		Probe: func(g *graph.Graph) density.Target { return m.tempered(m.parameters(g), graph.Scalar(g, m.DType, 0.5)) },
 		Initial: func(_ compute.Nodes, rng random.Stream) *graph.Node {
-			return m.sampler.Problem.Initial(rng, m.DType, m.Particles)
+			return m.problem.Initial(rng, m.DType, m.Particles)
 		},
 	}
 	switch draws, _ := trialOf(s.Dim); {
 	case draws == 0 || m.folded: // cannot be tried
-	case m.sampler.Problem.Start != nil:
+	case m.problem.Start != nil:
 		s.TriedOf = "Problem.Start"
 		s.Tried = func(nodes compute.Nodes, _ random.Stream) *graph.Node {
 			every := (m.Particles + draws - 1) / draws // of all parts of Start, in case they lie in some order
@@ -135,13 +139,13 @@ func (m *machine) spec(perCall int) Spec {
 	default:
 		s.TriedOf = ofInitial
 		s.Tried = func(_ compute.Nodes, rng random.Stream) *graph.Node {
-			return m.sampler.Problem.Initial(rng, m.DType, draws)
+			return m.problem.Initial(rng, m.DType, draws)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.sampler.Problem.Data)) {
+	for _, name := range slices.Sorted(maps.Keys(m.problem.Data)) {
 		s.Reads = append(s.Reads, dataPrefix+name)
 	}
-	if m.sampler.Problem.Start != nil {
+	if m.problem.Start != nil {
 		s.Reads = append(s.Reads, startName)
 		s.Initial = func(nodes compute.Nodes, _ random.Stream) *graph.Node { return graph.Identity(nodes[startName]) }
 	}

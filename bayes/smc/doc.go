@@ -12,13 +12,13 @@
 //
 // # Which to take
 //
-//   - [Sample] goes through the sequence once. Take it to get particles soon.
+//   - [Tempered] goes through the sequence once. Take it to get particles soon.
 //   - [ReplicaExchange] visits each distribution again and again. Take it to be sure of an evidence, or of how much of
 //     the posterior lies in each mode.
-//   - [Stages] are the steps of Sample, for a sampler of your own.
+//   - [Stages] are the steps of Tempered, for a sampler of your own.
 //
-// Give Sample the kernel mcmc.HMC{} if there is a gradient ([DefaultKernel]), and mcmc.RandomWalkMetropolis{} in a
-// handful of dimensions. If the prior is a Gaussian that the data change little, take mcmc.PreconditionedCrankNicolson.
+// Leave the kernel at mcmc.HMC{}, the default, if there is a gradient, and take mcmc.RandomWalkMetropolis{} in a handful
+// of dimensions. If the prior is a Gaussian that the data change little, take mcmc.PreconditionedCrankNicolson.
 // What is 0 in HMC{} is found during the run, and so are scales and the number of moves.
 //
 // [Tempering] says which sequences there are. [Posterior] and [RowPosterior] make targets from functions of your own;
@@ -26,9 +26,9 @@
 //
 // # Where it fails
 //
-// Read Result.Warnings, and run twice. The error of the log evidence falls as 1/sqrt(J). It is larger than stated where
+// Read the result's Warnings, and run twice. The error of the log evidence falls as 1/sqrt(J). It is larger than stated where
 //
-//   - moves do not mix. Particles stay copies of a few ancestors, and most log evidences are too low. Result.Trace
+//   - moves do not mix. Particles stay copies of a few ancestors, and most log evidences are too low. Details.Trace
 //     shows it by Correlation, Acceptance and First. More moves help, more powers of the likelihood do not.
 //   - particles come too late to a region of little prior probability: see [Drift]. Longer trajectories help, and so
 //     does ReplicaExchange.

@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
@@ -30,12 +31,12 @@ type Exchanger struct {
 
 	compiled compute.Cache[exchangeKind, *sweeps]
 	searcher Sampler // looks for ladders
+	tried    bool    // the target is no user's, or has passed its trial
 }
 
 // Close frees what was compiled.
 func (e *Exchanger) Close() {
 	e.compiled.Close()
-	e.searcher.Close()
 }
 
 // Sample is ReplicaExchange with the problem and kernel of the Exchanger.
@@ -107,7 +108,10 @@ type exchangePosition struct {
 
 // newExchange checks the problem, the kernel and the settings.
 func (e *Exchanger) newExchange(settings ExchangeSettings) (*exchange, error) {
-	if err := checkSampled(e.Problem, e.Kernel); err != nil {
+	if err := checkKernel(e.Kernel, e.Problem.Dim); err != nil {
+		return nil, err
+	}
+	if err := checkProblem(e.Problem); err != nil {
 		return nil, err
 	}
 	if e.Problem.Initial == nil {
@@ -164,7 +168,7 @@ func (m *exchange) Begin(ctx context.Context) error {
 		m.kept = nil
 		return nil
 	}
-	if err := m.own().tryOnce(&m.owner.searcher.tried, m.state); err != nil {
+	if err := m.own().tryOnce(&m.owner.tried, m.state); err != nil {
 		return fmt.Errorf("smc: replica exchange: %w", err)
 	}
 	record, err := m.sweeps.begin.Run(m.state, random.KeyOf(m.Seed).Named("exchange begins").Words())
@@ -186,11 +190,12 @@ func (m *exchange) carries() mcmc.Carries {
 	return m.owner.Kernel.Carries()
 }
 
-// own is a machine of Sample for the same problem and kernel, which knows what these are.
+// own is a machine of Tempered for the same problem and kernel, which knows what these are.
 func (m *exchange) own() *machine {
-	settings := Settings{Tempering: LikelihoodTempering, DType: m.DType, Seed: m.Seed}
-	return &machine{Settings: settings, engine: m.engine,
-		sampler: &Sampler{Problem: m.owner.Problem, Kernel: m.owner.Kernel}}
+	return &machine{
+		Tempered: Tempered{Kernel: m.owner.Kernel, Tempering: LikelihoodTempering}, problem: m.owner.Problem,
+		Job: &fit.Job{Settings: run.Settings{DType: m.DType, Seed: m.Seed, Engine: m.engine}},
+	}
 }
 
 // compile prepares the programs of a sweep, or takes those of an earlier run of the same kind.

@@ -127,11 +127,7 @@ func TestRelativeVariance(t *testing.T) {
 // Each reason to doubt a result is a warning that says what to do; a sound run has none.
 func TestWarnings(t *testing.T) {
 	sound := func() *machine {
-		settings, err := Settings{Particles: 1000}.WithDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := &machine{Settings: settings}
+		m := &machine{Tempered: Tempered{Particles: 1000, Resampler: Multinomial}}
 		m.Genealogy = Genealogy{Before: 1}
 		m.Trace = []StepRecord{
 			{Place: .25, First: 1000, Transitions: 5, Acceptance: .8, Correlation: .1},
@@ -168,7 +164,7 @@ func TestWarnings(t *testing.T) {
 		{func(m *machine) { m.Trace[1].Correlation, m.Tempering, m.Trace[1].Place = .7, DataTempering, 40 },
 			"the moves at rows 40 left the particles' log prior or log-likelihood with a correlation of 0.70 to its value " +
 				"before them: particles that were copies of each other are still close, and the log evidence is too low in " +
-				"most such runs; take a higher MostMoves, or another kernel"},
+				"most such runs; take another kernel, or give a number of Moves above 100"},
 		{func(m *machine) { m.Genealogy = Genealogy{Since: .01}; m.Drift = Drift{Sum: -.2, Variance: .0009} },
 			"moving the particles changed the estimate of the log evidence by -0.20 in all, more than chance explains: a " +
 				"part of the posterior had too few particles before the moves; the standard error includes 0.20 for this, " +
@@ -194,13 +190,9 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Moves end where their correlation is small enough, at MostMoves, and, from 40 on, where twice as many gained less
+// Moves end where their correlation is small enough, at 100, and, from 40 on, where twice as many gained less
 // than a tenth: not before, and not where they gain more, as at exp(-t/100).
 func TestEnoughMoves(t *testing.T) {
-	settings, err := Settings{}.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
 		name        string
 		correlation func(t float64) float64
@@ -211,7 +203,7 @@ func TestEnoughMoves(t *testing.T) {
 		{"plateau", func(t float64) float64 { return .7 + .3*math.Exp(-t/5) }, 40},
 		{"late plateau", func(t float64) float64 { return .2 + .8*math.Exp(-t/8) }, 80},
 	} {
-		m := &machine{Settings: settings}
+		m := &machine{Tempered: Tempered{Particles: 1000}}
 		for m.Transition = 1; !m.enough(Moved{Correlation: c.correlation(float64(m.Transition))}); m.Transition++ {
 		}
 		if m.Transition != c.want {
@@ -222,11 +214,7 @@ func TestEnoughMoves(t *testing.T) {
 
 // Moves go on while more than a hundredth of the particles have not moved, though all together have forgotten.
 func TestEnoughMovesOfAll(t *testing.T) {
-	settings, err := Settings{Particles: 1000}.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &machine{Settings: settings, position: position{Transition: 5}}
+	m := &machine{Tempered: Tempered{Particles: 1000}, position: position{Transition: 5}}
 	for unmoved, want := range map[int]bool{0: true, 10: true, 11: false} {
 		if got := m.enough(Moved{Correlation: .05, Unmoved: unmoved}); got != want {
 			t.Errorf("%d of 1000 particles have not moved: enough is %v", unmoved, got)

@@ -36,8 +36,8 @@ func TestSampleIsExactLong(t *testing.T) {
 			stdDev: .25},
 		{name: "Crank-Nicolson", kernel: mcmc.PreconditionedCrankNicolson{Beta: .3}, s: smc.Settings{Moves: 6}, stdDev: .3},
 		{name: "NUTS", kernel: mcmc.NUTS{MaxDepth: 3}, s: smc.Settings{Particles: 200, Moves: 1}, stdDev: .3},
-		{name: "own step", kernel: mcmc.RandomWalkMetropolis{StepSize: .35},
-			s: smc.Settings{Resampler: smc.Systematic, FixedScale: true, Moves: 5}, stdDev: .3},
+		{name: "own step", kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2},
+			s: smc.Settings{Resampler: smc.Systematic, Moves: 5}, stdDev: .3},
 	})
 }
 

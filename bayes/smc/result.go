@@ -4,45 +4,26 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Result of Sample.
-type Result struct {
-	// Phi are the particles, [J, D], and LogWeights their weights. After a complete run all weights are equal, since the
-	// particles are resampled and moved under the posterior in the end. If the run was cancelled or stopped, they are
-	// particles of the distribution at the last Place of Trace, or on the way to it.
-	Phi        *tensors.Tensor
-	LogWeights bayes.LogWeights
-	// LogEvidence is log p(y), relative to the density of what Problem.Initial draws, and LogEvidenceStdErr its standard
-	// error, estimated from this run alone: from the families of the particles (Genealogy) and from how far the moves
-	// changed the estimate (Drift). NaN if the run did not complete. It is noisy if there are few families
-	// (StepRecord.First): with 27 of them 6 of 60 runs, of one tanh unit with 300 particles, were off by more than twice
-	// the stated error, the worst by 3.1 times; the root mean square was 1.2.
-	LogEvidence, LogEvidenceStdErr float64
-	Trace                          []StepRecord // one for each temperature, or block of rows
+// Details are what a run of Tempered adds to its result: fit.Details[*smc.Details](result).
+type Details struct {
+	Trace []StepRecord // one for each temperature, or block of rows
 	// Tuned are the step size and the scales of the last moves; the step size is 0 for kernels that are not Tunable.
-	Tuned   mcmc.Tuned
-	Status  run.Status
-	Elapsed time.Duration // over all sessions
+	Tuned mcmc.Tuned
 	// Evaluations counts the log-likelihoods of single particles that were evaluated, with or without the gradient.
 	Evaluations int
 	// NonFinite counts proposals that were rejected because their log-density, or its gradient, was not finite.
 	// Divergent counts trajectories that were given up because the error of their energy was too large.
 	NonFinite, Divergent int
-	// Warnings say what makes the result doubtful; empty: nothing was seen. If the step size and the length of
-	// trajectories are left to Sample, as by mcmc.HMC{}, it also looks for modes that were lost on the way. It moves
-	// new draws of the prior under the posterior, and warns if they reach a region whose density is far above the
-	// particles'. A mode that none of them reaches goes unnoticed. pmcnet/annealed has further estimates of the
-	// evidence to compare with.
-	Warnings []string
 }
 
 // StepRecord summarises one temperature, or one block of rows: its weighing and resampling, and the moves that
@@ -57,7 +38,7 @@ type StepRecord struct {
 	NonFinite   int     // particles whose log-likelihood is not finite: they have weight 0
 	Transitions int     // number of transitions of each particle, or chain, that followed; 0: none
 	Acceptance  float64 // their mean acceptance; NaN if there were none
-	Correlation float64 // of log prior or log-likelihood after them with that before: see Settings.Correlation
+	Correlation float64 // of log prior or log-likelihood after them with that before: see Tempered.Moves
 	StepSize    float64 // of the last of them; 0 for kernels that are not Tunable
 	Steps       int     // of a trajectory, where they are chosen (mcmc.Steered); else 0
 	Rejected    int     // proposals whose log-density, or its gradient, was not finite
@@ -90,8 +71,11 @@ func (m *machine) evidence() (value, stdErr float64) {
 	return m.LogEvidence, math.Hypot(m.Genealogy.StdErr(m.Resampler, m.chains()), m.Drift.Missing())
 }
 
+// Now is the result so far, for fit.Steps.
+func (m *machine) Now() (*fit.Result, error) { return m.result() }
+
 // result is the result so far.
-func (m *machine) result() (*Result, error) {
+func (m *machine) result() (*fit.Result, error) {
 	status := m.session.Status()
 	host := m.kept
 	if m.state != nil {
@@ -100,33 +84,85 @@ func (m *machine) result() (*Result, error) {
 			return nil, fmt.Errorf("smc: %w", err)
 		}
 	}
-	weights, err := compute.Float64s(host[logWeightsName])
+	draws, err := drawsOf(host)
 	if err != nil {
-		return nil, fmt.Errorf("smc: %w", err)
+		return nil, err
 	}
 	scale, err := compute.Float64s(host[scaleName])
 	if err != nil {
 		return nil, fmt.Errorf("smc: %w", err)
 	}
-	result := &Result{
-		Phi: host[phiName], LogEvidence: math.NaN(), LogEvidenceStdErr: math.NaN(),
+	details := &Details{
 		Trace: slices.Clone(m.Trace), // a run goes on with its own
-		Tuned: mcmc.Tuned{StepSize: m.position.StepSize, Scale: scale}, Status: status, Elapsed: m.session.Elapsed(),
-		Evaluations: m.Evaluations,
-	}
-	if result.LogWeights, err = bayes.NewLogWeights(weights); err != nil {
-		return nil, err
+		Tuned: mcmc.Tuned{StepSize: m.position.StepSize, Scale: scale}, Evaluations: m.Evaluations,
 	}
 	for _, t := range m.Trace {
-		result.NonFinite += t.Rejected
-		result.Divergent += t.Divergent
+		details.NonFinite += t.Rejected
+		details.Divergent += t.Divergent
 	}
-	if status != run.Completed {
-		return result, nil
+	result := &fit.Result{
+		Draws: draws, Status: status, Elapsed: m.Elapsed(), Approximation: m.approximation(), Details: []any{details},
 	}
-	result.LogEvidence, result.LogEvidenceStdErr = m.evidence()
-	result.Warnings = m.warnings()
-	return result, nil
+	if status == run.Completed {
+		result.Draws.Evidence.Value, result.Draws.Evidence.StdErr = m.evidence()
+		result.Warnings = m.warnings()
+	}
+	if !m.Inner() {
+		result.Posterior, err = m.posterior(result.Draws, status)
+	}
+	return result, err
+}
+
+// drawsOf are the weighted particles of a state, without an evidence.
+func drawsOf(host map[string]*tensors.Tensor) (bayes.Draws, error) {
+	logWeights, err := compute.Float64s(host[logWeightsName])
+	if err != nil {
+		return bayes.Draws{}, fmt.Errorf("smc: %w", err)
+	}
+	nan := math.NaN()
+	return bayes.Draws{
+		Phi: host[phiName], LogWeights: logWeights, Evidence: bayes.Evidence{Value: nan, StdErr: nan},
+	}, nil
+}
+
+// posterior is the job's posterior with these draws.
+func (m *machine) posterior(draws bayes.Draws, status run.Status) (*bayes.Posterior, error) {
+	return m.PosteriorOf(draws, bayes.Provenance{Status: string(status), Approximation: m.approximation()})
+}
+
+// approximation says which distribution the particles are of; empty if it is the posterior.
+func (m *machine) approximation() string {
+	switch {
+	case m.Next == finished || m.Next == toScout:
+		return ""
+	case m.Tempering == DataTempering:
+		return fmt.Sprintf("the posterior given the first %v of %v rows, or on the way to it", m.Place, m.end)
+	}
+	return fmt.Sprintf("the prior times the likelihood to the power %.4g, or on the way to it", m.Place)
+}
+
+// observe calls Settings.Observe after each temperature, or block of rows, at which it is due.
+func (m *machine) observe() error {
+	step := len(m.Trace)
+	if m.Observe == nil || m.Next != toWeigh && m.Next != finished || step%max(1, m.ObserveEvery) != 0 {
+		return nil
+	}
+	host, err := m.state.Host(phiName, logWeightsName)
+	if err != nil {
+		return fmt.Errorf("smc: %w", err)
+	}
+	draws, err := drawsOf(host)
+	if err != nil {
+		return err
+	}
+	now, err := m.posterior(draws, "")
+	if err != nil {
+		return err
+	}
+	if err := m.Observe(step, now); err != nil {
+		return run.Stop(fmt.Errorf("smc: Settings.Observe after step %d: %w", step, err))
+	}
+	return nil
 }
 
 // What makes a result doubtful.
@@ -200,7 +236,7 @@ func (m *machine) warnings() []string {
 	if high > highCorrelation {
 		cure := "take more Moves, or 0, which makes as many as it takes"
 		if m.Moves == 0 {
-			cure = "take a higher MostMoves, or another kernel"
+			cure = "take another kernel, or give a number of Moves above 100"
 		}
 		warn("the moves at %s %.4g left the particles' log prior or log-likelihood with a correlation of %.2f to its value "+
 			"before them: particles that were copies of each other are still close, and the log evidence is too low in most "+

@@ -84,7 +84,7 @@ func (m *machine) settled(scale *tensors.Tensor) ([]float64, error) {
 		if err != nil {
 			return nil, err
 		}
-		dim := m.sampler.Problem.Dim
+		dim := m.problem.Dim
 		m.state.Set(m.stages.carrier.Phi(), compute.Floats(m.DType, phi[:m.chains()*dim], m.chains(), dim))
 	}
 	if err := m.stages.Restart(m.state, m.Place, m.counter(1), m.Seed); err != nil {

@@ -2,7 +2,6 @@ package smc
 
 import (
 	"fmt"
-	"sync/atomic"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
@@ -63,14 +62,14 @@ func identitiesOf(target density.Target, tempering Tempering, phi *Node, block i
 }
 
 // tryOnce is tryTarget unless it is done; without an error it is done.
-func (m *machine) tryOnce(done *atomic.Bool, state *compute.State) error {
-	if done.Load() {
+func (m *machine) tryOnce(done *bool, state *compute.State) error {
+	if *done {
 		return nil
 	}
 	if err := m.tryTarget(state); err != nil {
 		return err
 	}
-	done.Store(true)
+	*done = true
 	return nil
 }
 
@@ -115,10 +114,10 @@ func (m *machine) tryTarget(state *compute.State) error {
 
 // trialOf builds the target in a graph that is thrown away, to find out what there is to try.
 func (m *machine) trialOf() (t trial, err error) {
-	problem := m.sampler.Problem
+	problem := m.problem
 	refused := false // Initial gives another shape: the first step returns the error
 	err = compute.Try(func() {
-		g := graph.NewGraph(m.engine.Backend(), "smc probe")
+		g := graph.NewGraph(m.Engine.Backend(), "smc probe")
 		defer g.Finalize()
 		nodes := m.parameters(g)
 		t.target = m.target(nodes)
@@ -141,12 +140,12 @@ func (m *machine) trialOf() (t trial, err error) {
 // tryout.Mixing for the log prior and the log-density, and the two sides of each identity. It also stores the
 // identities in t.
 func (m *machine) runTrial(t *trial, state *compute.State) ([]float64, error) {
-	program, err := compute.NewProgram(m.engine, "smc trial of the target", state.Names(), nil,
+	program, err := compute.NewProgram(m.Engine, "smc trial of the target", state.Names(), nil,
 		func(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 			rng := random.FromKey(inputs[0])
 			phi := nodes[startName]
 			if phi == nil {
-				phi = m.sampler.Problem.Initial(rng.Named("initial"), m.DType, triedTarget)
+				phi = m.problem.Initial(rng.Named("initial"), m.DType, triedTarget)
 			}
 			phi = Slice(phi, AxisRange(0, min(triedTarget, phi.Shape().Dim(0))))
 			target := m.target(nodes)
@@ -184,7 +183,7 @@ func (m *machine) tryCheap(rng random.Stream, nodes compute.Nodes, phi *Node) (r
 	if m.Tempering == DataTempering {
 		end = float64(m.sequential(nodes).Rows())
 	}
-	return mcmc.TryCheap(rng, m.sampler.Kernel, m.tempered(nodes, Scalar(phi.Graph(), m.DType, end)), phi)
+	return mcmc.TryCheap(rng, m.Kernel, m.tempered(nodes, Scalar(phi.Graph(), m.DType, end)), phi)
 }
 
 // madeOfFunctions says whether a target of the library's is one of a user's functions.

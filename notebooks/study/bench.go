@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
@@ -230,14 +231,14 @@ func (b *bench) train(
 func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset.Dataset, seed uint64) error {
 	within, stop := context.WithCancel(ctx)
 	defer stop()
-	settings := a.Chains.Sampling
-	settings.Seed = seed
+	of := a.Chains.Sampling
+	chains := mcmc.Chains{Kernel: a.Chains.Kernel, Chains: of.Chains, Draws: of.Draws, WarmUp: of.WarmUp}
 	if b.seconds > 0 {
-		settings.Draws = max(settings.Draws, maxDraws)
+		chains.Draws = max(chains.Draws, maxDraws)
 	}
 	compiling := time.Now()
 	begun := compiling
-	settings.Progress = func(run.Progress) {
+	progress := func(run.Progress) {
 		if begun == compiling {
 			begun = time.Now()
 		}
@@ -245,7 +246,8 @@ func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset
 			stop()
 		}
 	}
-	result, err := ohsmc.Sample(within, f.posterior, a.Chains.Kernel, train, settings)
+	result, err := fit.Fit(within, bayes.Model{}, fit.From{Trained: f.posterior, Method: chains},
+		dataset.Parts{Train: train}, run.Settings{Seed: seed, Progress: progress})
 	f.seconds += time.Since(begun).Seconds()
 	f.curve = nil
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) {

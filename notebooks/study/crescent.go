@@ -199,8 +199,9 @@ func crescentMethods(o Options) ([]*trial, error) {
 			out := Result{Series: map[string][]float64{}}
 			result, err := s.fit(ctx, algorithm, parts)
 			if err == nil && chains && ctx.Err() == nil {
-				result, err = ohsmc.Sample(ctx, result.Posterior, leapfrog.Kernel, parts.Train,
-					mcmc.Settings{Chains: 4, Draws: 100, WarmUp: 50})
+				exact := fit.From{Trained: result.Posterior,
+					Method: mcmc.Chains{Kernel: leapfrog.Kernel, Chains: 4, Draws: 100, WarmUp: 50}}
+				result, err = fit.Fit(ctx, bayes.Model{}, exact, dataset.Parts{Train: parts.Train}, run.Settings{})
 			}
 			if err != nil {
 				return out, err
@@ -264,16 +265,12 @@ func crescentFlow(o Options) ([]*trial, error) {
 
 // crescentFig5 draws the particles over the true posterior at the psi of each epoch.
 func crescentFig5(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-	var panels []*viz.Figure
+	var all panels
 	r := done[0].results[0]
 	for i := range crescentShares {
 		ending := fmt.Sprintf(" %d", i)
 		psi := keptPsi(r, ending)
-		panel, err := scatter(r, ending, psi, fmt.Sprintf("epoch %.0f, ψ = %.2f", r.Series["epoch"+ending][0], psi))
-		if err != nil {
-			return nil, err
-		}
-		panels = append(panels, panel)
+		all.add(scatter(r, ending, psi, fmt.Sprintf("epoch %.0f, ψ = %.2f", r.Series["epoch"+ending][0], psi)))
 	}
-	return viz.Grid(crescentGrid, panels...)
+	return all.grid(crescentGrid)
 }

@@ -3,6 +3,7 @@ package study
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -177,21 +178,39 @@ func (t *trial) cells(id string) []Cell {
 	return Cells(key, t.results, t.paper)
 }
 
+// panels are the figures of a grid, up to the first error.
+type panels struct {
+	figures []*viz.Figure
+	err     error
+}
+
+func (p *panels) add(fig *viz.Figure, err error) {
+	if p.err == nil {
+		p.figures, p.err = append(p.figures, fig), err
+	}
+}
+
+// grid puts the panels side by side, in no more columns than there are panels.
+func (p *panels) grid(o viz.GridOptions) (*viz.Figure, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	if len(p.figures) == 0 {
+		return nil, errors.New("there is nothing to draw: every repetition diverged, or has none of what is drawn")
+	}
+	o.Columns = min(o.Columns, len(p.figures))
+	return viz.Grid(o, p.figures...)
+}
+
 // inPanels draws a panel of each trial, in a grid.
 func inPanels(done []*trial, grid viz.GridOptions, panel func(t *trial) (*viz.Figure, error)) (*viz.Figure, error) {
-	var panels []*viz.Figure
+	var all panels
 	for _, t := range done {
-		if len(t.results) == 0 {
-			continue
+		if len(t.results) > 0 {
+			all.add(panel(t))
 		}
-		fig, err := panel(t)
-		if err != nil {
-			return nil, err
-		}
-		panels = append(panels, fig)
 	}
-	grid.Columns = min(grid.Columns, len(panels))
-	return viz.Grid(grid, panels...)
+	return all.grid(grid)
 }
 
 // byDataSet groups trials by their data set, in order.

@@ -13,9 +13,11 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/diag"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/fbnn"
 
 	"gonum.org/v1/gonum/mat"
@@ -102,7 +104,7 @@ const (
 // fbnnMethod is a row of the tables.
 type fbnnMethod struct {
 	name      string
-	algorithm any         // a baseline.Method or an fbnn.Algorithm
+	algorithm any         // a baseline.Method or a fit.Method of package fbnn
 	prior     bayes.Prior // nil: the model's
 }
 
@@ -253,7 +255,7 @@ type fbnnRun struct {
 type fbnnFit struct {
 	posterior *bayes.Posterior
 	predict   func(ctx context.Context, x *mat.Dense) (bayes.Prediction, error)
-	own       *fbnn.Result // nil of a baseline
+	own       *fbnn.Details // nil of a baseline
 	warnings  []string
 	seconds   float64
 }
@@ -268,18 +270,18 @@ func (r fbnnRun) fit(ctx context.Context) (*fbnnFit, error) {
 	begun := time.Now()
 	f := &fbnnFit{}
 	switch a := r.method.algorithm.(type) {
-	case fbnn.Algorithm:
-		settings := fbnn.Settings{Seed: r.seed}
-		result, err := (*fbnn.Result)(nil), error(nil)
+	case fit.OfSource:
 		if r.streamed != nil {
-			result, err = fbnn.FitSource(ctx, model, a, r.streamed(int(r.seed), r.rows), settings)
-		} else {
-			result, err = fbnn.Fit(ctx, model, a, train, settings)
+			train = dataset.Parts{Source: r.streamed(int(r.seed), r.rows)}
 		}
+		result, err := fit.Fit(ctx, model, a, train, run.Settings{Seed: r.seed})
 		if err := ended(ctx, err); err != nil {
 			return nil, err
 		}
-		f.own, f.posterior, f.predict, f.warnings = result, result.Posterior, result.Predict, result.Warnings
+		f.own, f.posterior, f.warnings = fit.Details[*fbnn.Details](result), result.Posterior, result.Warnings
+		if f.predict = f.posterior.Predict; strings.HasSuffix(r.method.name, inPaper) {
+			f.predict = f.own.Predict
+		}
 	case baseline.Method:
 		result, err := baseline.Fit(ctx, model, a, train, baseline.Settings{Seed: r.seed, Epochs: r.epochs})
 		if err := ended(ctx, err); err != nil {
@@ -287,7 +289,7 @@ func (r fbnnRun) fit(ctx context.Context) (*fbnnFit, error) {
 		}
 		f.posterior, f.predict, f.warnings = result.Posterior, result.Posterior.Predict, result.Warnings
 	default:
-		return nil, fmt.Errorf("study: %T is neither an fbnn.Algorithm nor a baseline.Method", a)
+		return nil, fmt.Errorf("study: %T is neither a method of package fbnn nor a baseline.Method", a)
 	}
 	f.seconds = time.Since(begun).Seconds()
 	return f, nil
@@ -331,7 +333,7 @@ func (r fbnnRun) repetition(ctx context.Context) (Result, error) {
 	if f.own == nil {
 		return out, r.potential(ctx, f, out)
 	}
-	return out, r.chain(f.own, p, out)
+	return out, r.chain(f, p, out)
 }
 
 // ofNetwork ends the names of scores of the network's own predictions, where "the prediction" is the emulator's.
@@ -462,8 +464,8 @@ func (r fbnnRun) potential(ctx context.Context, f *fbnnFit, out Result) error {
 }
 
 // chain adds what is known of draws of a chain: effective sizes, the true potential, evaluations.
-func (r fbnnRun) chain(result *fbnn.Result, p bayes.Prediction, out Result) error {
-	v := out.Values
+func (r fbnnRun) chain(f *fbnnFit, p bayes.Prediction, out Result) error {
+	v, result := out.Values, f.own
 	v["Phi"], v["Phi of the prior"] = result.Truth.True, result.Truth.Prior
 	e := result.Evaluations
 	v["full evaluations"] = float64(e.Full) + 3*float64(e.FullGradients)
@@ -474,7 +476,7 @@ func (r fbnnRun) chain(result *fbnn.Result, p bayes.Prediction, out Result) erro
 	if !math.IsNaN(result.Truth.Emulated) {
 		v["emulated Phi"] = result.Truth.Emulated
 	}
-	weights, err := diag.NewForPosterior(result.Posterior)
+	weights, err := diag.NewForPosterior(f.posterior)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package study
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -26,18 +25,11 @@ import (
 func fbnnBars(id, metricName string) func(context.Context, Options, []*trial) (*viz.Figure, error) {
 	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
 		cells := fbnnCells(id, []string{metricName})(done)
-		var panels []*viz.Figure
+		var all panels
 		for _, data := range distinct(cells, func(c Cell) string { return c.Data }) {
-			panel, err := barsOf(data, metricName, cells)
-			if err != nil {
-				return nil, err
-			}
-			panels = append(panels, panel)
+			all.add(barsOf(data, metricName, cells))
 		}
-		if len(panels) == 0 {
-			return nil, fmt.Errorf("%s: there is nothing to draw: no method has a %s", id, metricName)
-		}
-		return viz.Grid(viz.GridOptions{Columns: min(2, len(panels))}, panels...)
+		return all.grid(viz.GridOptions{Columns: 2})
 	}
 }
 
@@ -202,15 +194,11 @@ func planeTrials(o Options) (all []*trial, err error) {
 }
 
 func emulatedPlane(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-	var panels []*viz.Figure
+	var all panels
 	for _, t := range done {
-		some, err := drawPlane(t.Data, t.results[0])
-		if err != nil {
-			return nil, err
-		}
-		panels = append(panels, some...)
+		drawPlane(&all, t.Data, t.results[0])
 	}
-	return viz.Grid(viz.GridOptions{Columns: 2}, panels...)
+	return all.grid(viz.GridOptions{Columns: 2})
 }
 
 // planeSide is the number of points of a side of the lattice.
@@ -261,12 +249,12 @@ func (r fbnnRun) plane(ctx context.Context, other fbnnMethod) (Result, error) {
 	t := result.Truth
 	out.Values["Phi"], out.Values["emulated Phi"], out.Values["Phi of the prior"] = t.True, t.Emulated, t.Prior
 	out.Values["Phi of the pairs"] = t.Calibration
-	out.Values["R2 of held-out pairs"] = result.Emulator.HeldOut.R2
+	out.Values["R2 of held-out pairs"] = result.HeldOut.R2
 	return out, nil
 }
 
 // along keeps both potentials at draws of a chain, in their order.
-func along(ctx context.Context, result *fbnn.Result, out Result, suffix string) (err error) {
+func along(ctx context.Context, result *fbnn.Details, out Result, suffix string) (err error) {
 	chain := result.Sampling.Draws
 	theta := mat.NewDense(min(200, chain.PerChain), chain.Dim, nil)
 	for i := range theta.RawMatrix().Rows {
@@ -306,7 +294,7 @@ var planeKinds = map[string]string{"true": "network", "emulated": "emulator"}
 // drawPlane draws the panels of a data set: the two log-likelihoods over the plane with the pairs, and both along the
 // draws of paper mode and of the default. The plane shows s = 1 - log10(1 + Phi - least) / most, where least is the
 // lowest Phi on the lattice and most the greatest of these logarithms: Phi itself spans four powers of ten.
-func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
+func drawPlane(all *panels, name string, r Result) {
 	least := min(floats.Min(r.Series["true"]), floats.Min(r.Series["emulated"]))
 	most := math.Log10(1 + max(floats.Max(r.Series["true"]), floats.Max(r.Series["emulated"])) - least)
 	for _, kind := range []string{"true", "emulated"} {
@@ -314,17 +302,13 @@ func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
 		for i, v := range r.Series[kind] {
 			values[i] = min(1, max(0, 1-math.Log10(1+v-least)/most))
 		}
-		fig, err := viz.DecisionMap(viz.Field{X: r.Series["x"], Y: r.Series["y"], Values: values}, viz.DecisionOptions{
+		all.add(viz.DecisionMap(viz.Field{X: r.Series["x"], Y: r.Series["y"], Values: values}, viz.DecisionOptions{
 			PointsX: r.Series["u1"], PointsY: r.Series["u2"], Classes: make([]int, len(r.Series["u1"])),
 			ClassNames: []string{"pairs"}, Symbol: "s",
 			ProbabilityLabel: "fit s, from 0 (the worst) to 1 (the best)",
 			Frame: viz.Frame{Title: shown(name) + ": fit by the " + planeKinds[kind],
 				XLabel: "first principal component of the pairs", YLabel: "second principal component", Width: 410,
-				Height: 450}})
-		if err != nil {
-			return nil, err
-		}
-		panels = append(panels, fig)
+				Height: 450}}))
 	}
 	for _, suffix := range []string{inPaper, byLibrary} {
 		var traces []viz.Trace
@@ -335,16 +319,11 @@ func drawPlane(name string, r Result) (panels []*viz.Figure, err error) {
 			}
 			traces = append(traces, t)
 		}
-		fig, err := viz.Traces(traces, viz.TraceOptions{
+		all.add(viz.Traces(traces, viz.TraceOptions{
 			Truth: 1 + r.Values["Phi of the prior"] - least, TruthName: "prior's median", LogY: true,
 			Frame: viz.Frame{Title: shown(name) + suffix, XLabel: "draw", YLabel: "1 + Φ − least", Width: 410,
-				Height: 360}})
-		if err != nil {
-			return nil, err
-		}
-		panels = append(panels, fig)
+				Height: 360}}))
 	}
-	return panels, nil
 }
 
 // bandMethods lists the methods of figure 6.

@@ -13,7 +13,7 @@ import (
 
 // tinyCES is FBNN with far too few pairs.
 func tinyCES() fbnn.CES {
-	return fbnn.CES{Pairs: 20, PairsThin: 1, PairsWarmUp: 10, Draws: 20, Regressor: fbnn.Linear{}}
+	return fbnn.CES{Pairs: 20, PairsThin: 1, PairsWarmUp: 10, Draws: 20, Regressor: fbnn.RandomNetwork{Units: 20}}
 }
 
 // A repetition of each kind of row has the scores that its table prints, each within its bounds. The emulator's outputs
@@ -192,12 +192,12 @@ func TestPlaneNames(t *testing.T) {
 	for _, suffix := range []string{inPaper, byLibrary} {
 		r.Series["true Phi"+suffix], r.Series["emulated Phi"+suffix] = []float64{5, 6, 7}, []float64{2, 3, 4}
 	}
-	panels, err := drawPlane("boston", r)
-	if err != nil || len(panels) != 4 {
-		t.Fatalf("%d panels, %v", len(panels), err)
+	var all panels
+	if drawPlane(&all, "boston", r); all.err != nil || len(all.figures) != 4 {
+		t.Fatalf("%d panels, %v", len(all.figures), all.err)
 	}
 	for i, of := range []string{"network", "emulator"} {
-		svg, err := panels[i].SVG()
+		svg, err := all.figures[i].SVG()
 		if err != nil {
 			t.Fatal(err)
 		}

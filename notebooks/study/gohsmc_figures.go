@@ -22,7 +22,7 @@ var regressionStyles = []string{"Random Walk", "Langevin", "exact Langevin", "ad
 // method has one colour in all figures, also where others are not asked for.
 func lossPanels(along string) func(context.Context, Options, []*trial) (*viz.Figure, error) {
 	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-		var panels [][]viz.Trace
+		var curves [][]viz.Trace
 		groups := byDataSet(done)
 		for _, group := range groups {
 			var traces []viz.Trace
@@ -36,19 +36,15 @@ func lossPanels(along string) func(context.Context, Options, []*trial) (*viz.Fig
 				return nil, fmt.Errorf("%s: none of the methods that were asked for is validated along its way: ask for Random "+
 					"Walk, Langevin or others of -methods", group[0].Data)
 			}
-			panels = append(panels, traces)
+			curves = append(curves, traces)
 		}
-		most := withoutPeaks(panels)
-		var figures []*viz.Figure
-		for i, traces := range panels {
-			figure, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: shown(groups[i][0].Data), XLabel: along,
-				YLabel: "validation loss [target²]", Width: 420, Height: 360}, Most: most})
-			if err != nil {
-				return nil, err
-			}
-			figures = append(figures, figure)
+		most := withoutPeaks(curves)
+		var all panels
+		for i, traces := range curves {
+			all.add(viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: shown(groups[i][0].Data), XLabel: along,
+				YLabel: "validation loss [target²]", Width: 420, Height: 360}, Most: most}))
 		}
-		return viz.Grid(viz.GridOptions{Columns: min(3, len(figures)), SharedY: true}, figures...)
+		return all.grid(viz.GridOptions{Columns: 3, SharedY: true})
 	}
 }
 

@@ -216,7 +216,7 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options, _ []*t
 		})
 		b := s.bench(o)
 		defer b.close()
-		var panels []*viz.Figure
+		var all panels
 		for seed := range uint64(seeds) {
 			parts, err := s.parts(seed)
 			if err != nil {
@@ -231,15 +231,11 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options, _ []*t
 				if err != nil {
 					return nil, err
 				}
-				panel, err := s.panel(ctx, posterior, parts.Train, c.name)
-				if err != nil {
-					return nil, err
-				}
-				panels = append(panels, panel)
+				all.add(s.panel(ctx, posterior, parts.Train, c.name))
 				o.say("%s: %s, seed %d of %d", s.data, c.name, seed+1, seeds)
 			}
 		}
-		grid := viz.GridOptions{Columns: min(3, len(panels)), SharedX: true, SharedY: true}
+		grid := viz.GridOptions{Columns: 3, SharedX: true, SharedY: true}
 		if seeds > 1 {
 			grid.Columns = len(some)
 			for _, c := range some {
@@ -249,6 +245,6 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options, _ []*t
 				grid.RowNames = append(grid.RowNames, fmt.Sprintf("seed %d", seed))
 			}
 		}
-		return viz.Grid(grid, panels...)
+		return all.grid(grid)
 	}
 }

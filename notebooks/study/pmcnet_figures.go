@@ -2,7 +2,6 @@ package study
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -16,10 +15,10 @@ import (
 
 // pmcnetFigure makes a figure of the panels of each data set, in the given number of columns.
 func pmcnetFigure(
-	columns int, draw func(d pmcnetData, methods []string, results map[string][]Result) ([]*viz.Figure, error),
+	columns int, draw func(all *panels, d pmcnetData, methods []string, results map[string][]Result),
 ) func(context.Context, Options, []*trial) (*viz.Figure, error) {
 	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-		var panels []*viz.Figure
+		var all panels
 		for _, group := range byDataSet(done) {
 			results := map[string][]Result{}
 			for _, t := range group {
@@ -27,16 +26,9 @@ func pmcnetFigure(
 			}
 			sets := pmcnetSets()
 			d := sets[slices.IndexFunc(sets, func(d pmcnetData) bool { return d.name == group[0].Data })]
-			some, err := draw(d, distinct(group, (*trial).method), results)
-			if err != nil {
-				return nil, err
-			}
-			panels = append(panels, some...)
+			draw(&all, d, distinct(group, (*trial).method), results)
 		}
-		if len(panels) == 0 {
-			return nil, errors.New("there is nothing to draw: every repetition diverged")
-		}
-		return viz.Grid(viz.GridOptions{Columns: min(columns, len(panels))}, panels...)
+		return all.grid(viz.GridOptions{Columns: columns})
 	}
 }
 
@@ -47,7 +39,7 @@ func falsePositives() []float64 {
 
 // drawEnvelopes is a panel for each method: the mean ROC curve of the draws, and outlines of the 80, 95 and 99 %
 // envelopes, of the first repetition.
-func drawEnvelopes(d pmcnetData, methods []string, results map[string][]Result) (panels []*viz.Figure, err error) {
+func drawEnvelopes(all *panels, d pmcnetData, methods []string, results map[string][]Result) {
 	for _, m := range methods {
 		one := results[m][0]
 		traces := []viz.Trace{{Name: "mean", Series: viz.Series{Step: falsePositives(), Value: one.Series["ROC"]}}}
@@ -60,13 +52,8 @@ func drawEnvelopes(d pmcnetData, methods []string, results map[string][]Result) 
 				Value: slices.Concat(one.Series["ROC "+level+" low"], back)}})
 		}
 		traces = append(traces, chance)
-		fig, err := viz.Traces(traces, viz.TraceOptions{Frame: rocFrame(m + ", " + shown(d.name)), Outlines: true})
-		if err != nil {
-			return nil, err
-		}
-		panels = append(panels, fig)
+		all.add(viz.Traces(traces, viz.TraceOptions{Frame: rocFrame(m + ", " + shown(d.name)), Outlines: true}))
 	}
-	return panels, nil
 }
 
 // chance is the ROC curve of a coin. It makes both axes of all panels go from 0 to 1.
@@ -79,8 +66,8 @@ func rocFrame(title string) viz.Frame {
 // drawROC is the mean ROC curve of each method's draws, in the first repetition; MLE and MAP, of one draw, have a curve
 // like any other. There is a panel of the paper's methods, and one of ours beside PMCnet, since more than eight curves
 // cannot be told apart.
-func drawROC(d pmcnetData, methods []string, results map[string][]Result) (panels []*viz.Figure, err error) {
-	ours := []string{pmcTempered, pmcAnnealed}
+func drawROC(all *panels, d pmcnetData, methods []string, results map[string][]Result) {
+	ours, before := []string{pmcTempered, pmcAnnealed}, len(all.figures)
 	for _, part := range []struct {
 		title string
 		shows func(method string) bool
@@ -94,7 +81,7 @@ func drawROC(d pmcnetData, methods []string, results map[string][]Result) (panel
 			if curve := results[m][0].Series["ROC"]; curve != nil && part.shows(m) {
 				traces = append(traces, viz.Trace{Name: m, Series: viz.Series{Step: falsePositives(), Value: curve},
 					Style: slices.Index(pmcRivals, m)%(chance.Style-1) + 1}) // PMCnet has one in both panels
-				own = own || len(panels) == 0 || m != pmcPaper
+				own = own || len(all.figures) == before || m != pmcPaper
 			}
 		}
 		if !own {
@@ -103,17 +90,12 @@ func drawROC(d pmcnetData, methods []string, results map[string][]Result) (panel
 		traces = append(traces, chance)
 		frame := rocFrame(shown(d.name) + ": " + part.title)
 		frame.Width, frame.Height = 520, 460
-		fig, err := viz.Traces(traces, viz.TraceOptions{Frame: frame})
-		if err != nil {
-			return nil, err
-		}
-		panels = append(panels, fig)
+		all.add(viz.Traces(traces, viz.TraceOptions{Frame: frame}))
 	}
-	return panels, nil
 }
 
 // drawIterations is a panel of AUC and one of accuracy against the iteration, mean over repetitions.
-func drawIterations(d pmcnetData, methods []string, results map[string][]Result) (panels []*viz.Figure, err error) {
+func drawIterations(all *panels, d pmcnetData, methods []string, results map[string][]Result) {
 	for _, score := range []string{"AUC", "accuracy"} {
 		var traces []viz.Trace
 		for _, m := range methods {
@@ -134,15 +116,10 @@ func drawIterations(d pmcnetData, methods []string, results map[string][]Result)
 				traces = append(traces, viz.Trace{Name: m, Series: viz.Series{Value: mean}})
 			}
 		}
-		fig, err := viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{
+		all.add(viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{
 			Title: score + ", " + shown(d.name), XLabel: "iteration",
-			YLabel: score + ", mean over draws", Width: 410, Height: 380}})
-		if err != nil {
-			return nil, err
-		}
-		panels = append(panels, fig)
+			YLabel: score + ", mean over draws", Width: 410, Height: 380}}))
 	}
-	return panels, nil
 }
 
 // outputMeans are the predictive means near which each method's test rows of drawOutputs lie.
@@ -150,26 +127,21 @@ var outputMeans = []float64{.1, .4, .6, .9}
 
 // drawOutputs has a column for each method and a row for each of four test rows: the histogram of the sampled outputs,
 // in 10 bins, and the beta density with their mean and variance.
-func drawOutputs(_ pmcnetData, methods []string, results map[string][]Result) ([]*viz.Figure, error) {
+func drawOutputs(all *panels, _ pmcnetData, methods []string, results map[string][]Result) {
 	methods = slices.DeleteFunc(slices.Clone(methods), func(m string) bool {
 		return results[m][0].Series["outputs 0"] == nil // it diverged
 	})
 	if len(methods) == 0 {
-		return nil, nil
+		return
 	}
-	var panels []*viz.Figure
+	var rows panels
 	for k, mean := range outputMeans {
 		for _, m := range methods {
 			title := fmt.Sprintf("%s, mean near %.1f", m, mean)
-			fig, err := outputPanel(title, results[m][0].Series[fmt.Sprintf("outputs %d", k)])
-			if err != nil {
-				return nil, err
-			}
-			panels = append(panels, fig)
+			rows.add(outputPanel(title, results[m][0].Series[fmt.Sprintf("outputs %d", k)]))
 		}
 	}
-	all, err := viz.Grid(viz.GridOptions{Columns: len(methods)}, panels...)
-	return []*viz.Figure{all}, err
+	all.add(rows.grid(viz.GridOptions{Columns: len(methods)}))
 }
 
 func outputPanel(title string, draws []float64) (*viz.Figure, error) {
@@ -212,7 +184,7 @@ func betaOf(mean, variance float64) (distuv.Beta, bool) {
 
 // drawConfusion is a panel for each method: the confusion matrix of the weighted predictive mean, in the first
 // repetition.
-func drawConfusion(d pmcnetData, methods []string, results map[string][]Result) (panels []*viz.Figure, err error) {
+func drawConfusion(all *panels, d pmcnetData, methods []string, results map[string][]Result) {
 	for _, m := range methods {
 		flat := results[m][0].Series["confusion"]
 		if flat == nil {
@@ -222,18 +194,13 @@ func drawConfusion(d pmcnetData, methods []string, results map[string][]Result) 
 		for row := range slices.Chunk(flat, int(math.Sqrt(float64(len(flat))))) {
 			counts = append(counts, row)
 		}
-		fig, err := viz.Confusion(counts, viz.Frame{Title: m + ", " + shown(d.name), Width: 270, Height: 280})
-		if err != nil {
-			return nil, err
-		}
-		panels = append(panels, fig)
+		all.add(viz.Confusion(counts, viz.Frame{Title: m + ", " + shown(d.name), Width: 270, Height: 280}))
 	}
-	return panels, nil
 }
 
 // drawErrors shows the distribution of the test rows' squared errors by method: a violin, whose width is the density of
 // their logarithm, and within it a box from the lower to the upper quartile with the median across.
-func drawErrors(d pmcnetData, methods []string, results map[string][]Result) ([]*viz.Figure, error) {
+func drawErrors(all *panels, d pmcnetData, methods []string, results map[string][]Result) {
 	var traces []viz.Trace
 	for i, m := range methods {
 		quantiles := results[m][0].Series["squared errors"]
@@ -250,10 +217,9 @@ func drawErrors(d pmcnetData, methods []string, results map[string][]Result) ([]
 		}
 		traces = append(traces, viz.Trace{Name: m, Series: outline})
 	}
-	fig, err := viz.Traces(traces, viz.TraceOptions{Outlines: true, LogY: true, Frame: viz.Frame{
+	all.add(viz.Traces(traces, viz.TraceOptions{Outlines: true, LogY: true, Frame: viz.Frame{
 		Title: "squared errors, " + shown(d.name), XLabel: "method, in the legend's order",
-		YLabel: "squared error of a test row, standardised", Width: 800, Height: 460}})
-	return []*viz.Figure{fig}, err
+		YLabel: "squared error of a test row, standardised", Width: 800, Height: 460}}))
 }
 
 // violin is the outline of the density of values, ascending quantiles, about x, and then the box.

@@ -22,11 +22,12 @@ func TestROCOfAll(t *testing.T) {
 	for _, m := range pmcRivals {
 		results[m] = []Result{{Series: map[string][]float64{"ROC": good}}}
 	}
-	panels, err := drawROC(pmcnetData{name: "ionosphere"}, pmcRivals, results)
-	if err != nil || len(panels) != 2 {
-		t.Fatalf("%d panels, %v", len(panels), err)
+	var two, one panels
+	drawROC(&two, pmcnetData{name: "ionosphere"}, pmcRivals, results)
+	if len(two.figures) != 2 {
+		t.Fatalf("%d panels, %v", len(two.figures), two.err)
 	}
-	all, err := viz.Grid(viz.GridOptions{Columns: 2}, panels...)
+	all, err := two.grid(viz.GridOptions{Columns: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,9 +58,9 @@ func TestROCOfAll(t *testing.T) {
 			t.Errorf("no panel is titled %q", title)
 		}
 	}
-	panels, err = drawROC(pmcnetData{name: "ionosphere"}, []string{pmcAnnealed}, results)
-	if err != nil || len(panels) != 1 {
-		t.Errorf("of ours alone: %d panels, %v", len(panels), err)
+	drawROC(&one, pmcnetData{name: "ionosphere"}, []string{pmcAnnealed}, results)
+	if one.err != nil || len(one.figures) != 1 {
+		t.Errorf("of ours alone: %d panels, %v", len(one.figures), one.err)
 	}
 }
 
@@ -74,11 +75,12 @@ func TestOutputsInColumns(t *testing.T) {
 		}
 		results[m] = []Result{{Series: series}}
 	}
-	some, err := drawOutputs(pmcnetData{name: "ionosphere"}, methods, results)
-	if err != nil || len(some) != 1 {
-		t.Fatalf("%d figures, %v", len(some), err)
+	var some, none panels
+	drawOutputs(&some, pmcnetData{name: "ionosphere"}, methods, results)
+	if some.err != nil || len(some.figures) != 1 {
+		t.Fatalf("%d figures, %v", len(some.figures), some.err)
 	}
-	svg, err := some[0].SVG()
+	svg, err := some.figures[0].SVG()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +104,7 @@ func TestOutputsInColumns(t *testing.T) {
 	if strings.Contains(text, ">"+pmcPaper+", mean") {
 		t.Error("a method without outputs has a panel")
 	}
-	if none, err := drawOutputs(pmcnetData{}, methods[:1], results); err != nil || len(none) != 0 {
-		t.Errorf("no method with outputs: %d figures, %v", len(none), err)
+	if drawOutputs(&none, pmcnetData{}, methods[:1], results); none.err != nil || len(none.figures) != 0 {
+		t.Errorf("no method with outputs: %d figures, %v", len(none.figures), none.err)
 	}
 }

@@ -73,12 +73,12 @@ func TestPMCnetRepetition(t *testing.T) {
 			}
 			if c.classes == 2 {
 				results := map[string][]Result{c.method.name: {out}}
-				for name, draw := range map[string]func(pmcnetData, []string, map[string][]Result) (int, error){
-					"envelopes": counted(drawEnvelopes), "ROC": counted(drawROC), "outputs": counted(drawOutputs),
-					"confusion": counted(drawConfusion),
+				for name, draw := range map[string]func(*panels, pmcnetData, []string, map[string][]Result){
+					"envelopes": drawEnvelopes, "ROC": drawROC, "outputs": drawOutputs, "confusion": drawConfusion,
 				} {
-					if n, err := draw(d, []string{c.method.name}, results); err != nil || n != 1 {
-						t.Errorf("%s: %d figures, %v", name, n, err)
+					var all panels
+					if draw(&all, d, []string{c.method.name}, results); all.err != nil || len(all.figures) != 1 {
+						t.Errorf("%s: %d figures, %v", name, len(all.figures), all.err)
 					}
 				}
 			}
@@ -105,15 +105,6 @@ func scoreStds() (names []string) {
 		names = append(names, name+" std")
 	}
 	return names
-}
-
-func counted[T any](
-	draw func(pmcnetData, []string, map[string][]Result) ([]T, error),
-) func(pmcnetData, []string, map[string][]Result) (int, error) {
-	return func(d pmcnetData, methods []string, results map[string][]Result) (int, error) {
-		panels, err := draw(d, methods, results)
-		return len(panels), err
-	}
 }
 
 // A beta distribution has the mean and variance that it is asked for; there is none for draws that are all the same.

@@ -250,7 +250,7 @@ func TestSureKHat(t *testing.T) {
 			BridgeEvidence:     bayes.Evidence{Value: -285, StdErr: .04},
 		}
 		said.decide(true)
-		said.SMC = &smc.Result{Trace: []smc.StepRecord{{Place: .01}}}
+		said.SMC = &smc.Result{Details: smc.Details{Trace: []smc.StepRecord{{Place: .01}}}}
 		r := &annealing{Annealed: Annealed{Bridge: BridgeIfNeeded}, said: said}
 		draws := weightedDraws{theta: mat.NewDense(1, 1, nil), firstPower: .002}
 		needed := r.bridges(true, draws)

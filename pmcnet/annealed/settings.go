@@ -30,7 +30,7 @@ import (
 //  6. choice: the result is one of the three estimates, by the rule in the package comment. The
 //     Details say which, and what each estimator gives.
 //
-// The SMC moves particles until their correlation with their starting points is small (smc.Settings.Correlation). It is
+// The SMC moves particles until their correlation with their starting points is small (see smc.Tempered.Moves). It is
 // waste-free only if Sampling.WasteFree is set: waste-free chains have a fixed length, and if they do not mix within
 // it, as on many networks, neither the posterior nor the error of the evidence can be estimated from them.
 //
@@ -46,7 +46,7 @@ import (
 type Annealed struct {
 	Kernel mcmc.Kernel // of the SMC's moves and the bridge's; default smc.DefaultKernel()
 	// Sampling has the settings of the SMC. Default: 2000 particles and, at each temperature, as many moves as
-	// smc.Settings.Correlation asks for. Its Seed, DType, Engine, Devices, checkpoint fields and Progress must be left
+	// smc.Tempered makes by default. Its Seed, DType, Engine, Devices, checkpoint fields and Progress must be left
 	// out: run.Settings has these.
 	Sampling smc.Settings
 

@@ -44,7 +44,7 @@ type given struct{ acceptance, accepted, nonFinite bool }
 type info struct{ acceptance, accepted, nonFinite []float64 }
 
 func newChains(engine *compute.Engine, kernel mcmc.Kernel, l layout, o Options) (c *chains, err error) {
-	c = &chains{layout: l, engine: engine, dtype: o.DType, most: o.MaxMoves, options: o}
+	c = &chains{layout: l, engine: engine, dtype: o.DType, most: o.maxMoves, options: o}
 	target := func(g *Graph) density.Target {
 		return composite{l, Parameter(g, dataEntry, shapes.Make(o.DType, l.j, l.data))}
 	}
@@ -89,11 +89,11 @@ func (c *chains) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 func (c *chains) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	g := inputs[0].Graph()
 	var tuning mcmc.Tuning
-	if c.options.StepSize > 0 {
-		tuning.StepSize = Const(g, c.options.StepSize)
+	if c.options.stepSize > 0 {
+		tuning.StepSize = Const(g, c.options.stepSize)
 	}
-	if c.options.Scale != nil {
-		tuning.Scale = Const(g, c.options.Scale)
+	if c.options.scale != nil {
+		tuning.Scale = Const(g, c.options.scale)
 	}
 	rng, target := random.FromKey(inputs[0]).At(inputs[1]), composite{c.layout, nodes[dataEntry]}
 	next, ended, told := c.carrier.MoveUnfinished(rng, nodes, nodes[unfinishedEntry], target, tuning)
@@ -201,5 +201,5 @@ func (c *chains) transition() (total info, err error) {
 		}
 	}
 	return info{}, fmt.Errorf("check: %T has not completed a transition of every chain in %d moves: "+
-		"raise Options.MaxMoves if that is few for its settings", c.carrier.Kernel(), c.most)
+		"let Info.Complete say when one is over", c.carrier.Kernel(), c.most)
 }

@@ -18,7 +18,7 @@ import (
 func byBatch(scale float64) Target {
 	x, noise := [][]float64{{1, .3}, {-.2, .9}}, 1.4
 	l := Linear{X: x, NoiseStdDev: noise / math.Sqrt2, PriorMean: []float64{.5, -1}, PriorStdDev: []float64{1.5, .8}}
-	t := Regression(l)
+	t := regression(l)
 	t.LogDensity = func(phi, data *Node) *Node {
 		prior := halfSquares(Div(Sub(phi, row(phi, l.PriorMean)), row(phi, l.PriorStdDev)))
 		fit := Einsum("jk,ik->ji", phi, matrix(phi, x))
@@ -64,7 +64,7 @@ func TestFaults(t *testing.T) {
 			"first half step of the momentum twice", "no kinetic energy", "always accepts",
 		}},
 	}
-	few := []Target{Targets()[0], Skewed(), Bounded(), Conjugate()} // for time: what these do not find, all might
+	few := []Target{Targets()[0], Skewed(), bounded(), Conjugate()} // for time: what these do not find, all might
 	for _, c := range faults {
 		for _, fault := range c.faults {
 			kernel := c.kernel(fault)
@@ -104,7 +104,7 @@ func kinds(failed []Test) string {
 }
 
 func pvalue(t Test) string {
-	if t.Exact {
+	if t.exact {
 		return "(exact)"
 	}
 	return fmt.Sprintf("(p %.1g)", t.PValue)
@@ -119,7 +119,7 @@ func TestBias(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plane := []Target{Gaussian([]float64{1, -.5}, [][]float64{{1}, {0, 1}})}
+	plane := []Target{gaussian([]float64{1, -.5}, [][]float64{{1}, {0, 1}})}
 	for _, c := range []struct {
 		what    string
 		kernel  mcmc.Kernel

@@ -26,21 +26,16 @@ type Options struct {
 	// that change in time.
 	NotReversible bool
 	// Slow says that chains need not reach the target from Target.Start within the Transitions.
-	Slow bool
-	// MaxMoves is the number of moves that one transition may take; default 10 000. A particle that has completed its
-	// transition (Info.Complete) waits for the others.
-	MaxMoves int
-	// StepSize and Scale, [D], are given to the kernel as mcmc.Tuning; default none: its own settings. A kernel leaves
-	// its target invariant under any.
-	StepSize float64
-	Scale    []float64
-	// FalseAlarm is the largest probability with which a right kernel fails any of the tests, were seeds drawn; default
-	// 0.001. Holm's rule (1979) keeps to it, however the p-values depend on one another. Most p-values hold in the limit
-	// of many chains.
-	FalseAlarm float64
-	Seed       uint64          // of the exact draws and of the kernel; default 1
-	Engine     *compute.Engine // default compute.Default()
-	DType      compute.DType   // default compute.Float32
+	Slow   bool
+	Engine *compute.Engine // default compute.Default()
+	DType  compute.DType   // default compute.Float32
+
+	// What only tests of this package change.
+	maxMoves   int       // of a transition; a particle that has completed its own (Info.Complete) waits for the others
+	stepSize   float64   // given to the kernel as mcmc.Tuning; 0: its own. A kernel leaves its target invariant under any
+	scale      []float64 // [D], likewise
+	falseAlarm float64   // see the package's comment
+	seed       uint64    // of the exact draws and of the kernel
 }
 
 func (o Options) withDefaults() Options {
@@ -49,9 +44,9 @@ func (o Options) withDefaults() Options {
 	}
 	o.Particles = cmp.Or(o.Particles, 2000)
 	o.Transitions = cmp.Or(o.Transitions, 100)
-	o.MaxMoves = cmp.Or(o.MaxMoves, 10_000)
-	o.FalseAlarm = cmp.Or(o.FalseAlarm, 1e-3)
-	o.Seed = cmp.Or(o.Seed, 1)
+	o.maxMoves = cmp.Or(o.maxMoves, 10_000)
+	o.falseAlarm = cmp.Or(o.falseAlarm, 1e-3)
+	o.seed = cmp.Or(o.seed, 1)
 	if o.DType == (Options{}).DType {
 		o.DType = compute.Float32
 	}
@@ -63,13 +58,10 @@ func (o Options) check(kernel mcmc.Kernel) error {
 		name  string
 		value int
 		least int
-	}{{"Particles", o.Particles, 100}, {"Transitions", o.Transitions, 3}, {"MaxMoves", o.MaxMoves, 1}} {
+	}{{"Particles", o.Particles, 100}, {"Transitions", o.Transitions, 3}} {
 		if n.value < n.least {
 			return fmt.Errorf("check: Options.%s is %d: it must be at least %d", n.name, n.value, n.least)
 		}
-	}
-	if err := checkRate(o.FalseAlarm); err != nil {
-		return err
 	}
 	if o.DType != compute.Float32 && o.DType != compute.Float64 {
 		return fmt.Errorf("check: Options.DType is %s: it must be Float32 or Float64", o.DType)
@@ -86,21 +78,7 @@ func (o Options) check(kernel mcmc.Kernel) error {
 				o.Targets[0].Name, o.Targets[0].D, t.Name, t.D)
 		}
 	}
-	d := o.Targets[0].D
-	if o.StepSize < 0 || math.IsNaN(o.StepSize) || math.IsInf(o.StepSize, 0) {
-		return fmt.Errorf("check: Options.StepSize is %v: it must be positive and finite (0: the kernel's own)", o.StepSize)
-	}
-	if o.Scale != nil && len(o.Scale) != d {
-		return fmt.Errorf("check: Options.Scale has %d values, but the targets have %d coordinates", len(o.Scale), d)
-	}
-	return mcmc.Check(kernel, d, o.StepSize > 0)
-}
-
-func checkRate(rate float64) error {
-	if !(rate > 0 && rate < 1) {
-		return fmt.Errorf("check: Options.FalseAlarm is %v: it must be between 0 and 1", rate)
-	}
-	return nil
+	return mcmc.Check(kernel, o.Targets[0].D, o.stepSize > 0)
 }
 
 // Kernel tests a kernel, and fails t, with a table of what failed, unless it passes.
@@ -151,8 +129,8 @@ func Run(kernel mcmc.Kernel, o Options) (Report, error) {
 		return Report{}, err
 	}
 	defer c.close()
-	report := Report{Subject: fmt.Sprintf("%T%+v", kernel, kernel), FalseAlarm: o.FalseAlarm}
-	r := rand.New(rand.NewPCG(o.Seed, 0x636865636b))
+	report := Report{subject: fmt.Sprintf("%T%+v", kernel, kernel), falseAlarm: o.falseAlarm}
+	r := rand.New(rand.NewPCG(o.seed, 0x636865636b))
 	phi, data := l.draw(r, false)
 	if err := isolated(c, &report, o, phi, data); err != nil {
 		return Report{}, err
@@ -178,7 +156,7 @@ func isolated(c *chains, report *Report, o Options, phi, data []float64) error {
 	var ends [2][]float64
 	counted := make([]bool, c.j)
 	for i, start := range [][]float64{phi, poisoned} {
-		if err := c.start(o.Seed, start, data); err != nil {
+		if err := c.start(o.seed, start, data); err != nil {
 			return err
 		}
 		for range moves {
@@ -226,7 +204,7 @@ func followed(c *chains, report *Report, r *rand.Rand, o Options, phi, data []fl
 		return err
 	}
 	drawn.Close()
-	if err := c.start(o.Seed+1, phi, data); err != nil {
+	if err := c.start(o.seed+1, phi, data); err != nil {
 		return err
 	}
 	now, err := c.phi() // rounded to the kernel's type

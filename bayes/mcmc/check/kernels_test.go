@@ -10,7 +10,7 @@ import (
 
 // smooth are the targets of kernels that move by a gradient and reject nothing: a bound would stop none of them.
 func smooth() []Target {
-	return []Target{Gaussian([]float64{1, -.7}, [][]float64{{1.5}, {-.4, .7}}), Mixture(), Conjugate()}
+	return []Target{gaussian([]float64{1, -.7}, [][]float64{{1.5}, {-.4, .7}}), mixture(), Conjugate()}
 }
 
 // kernels are those of package mcmc, with what each claims. Those that are biased are given steps at which the bias
@@ -22,21 +22,21 @@ var kernels = []struct {
 	second  bool
 }{
 	{kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2}},
-	{kernel: mcmc.RandomWalkMetropolis{}, options: Options{StepSize: .9, Scale: []float64{1.5, 1}}, second: true},
+	{kernel: mcmc.RandomWalkMetropolis{}, options: Options{stepSize: .9, scale: []float64{1.5, 1}}, second: true},
 	{kernel: mcmc.PreconditionedCrankNicolson{Beta: .5, Mean: []float64{.3, -.2}, StdDev: []float64{1.5, 1.3}}},
 	{
 		kernel:  mcmc.OrnsteinUhlenbeck{Mean: []float64{1, -.5}, StdDev: []float64{2, .5}},
-		options: Options{Targets: []Target{Gaussian([]float64{1, -.5}, [][]float64{{2}, {0, .5}})}},
+		options: Options{Targets: []Target{gaussian([]float64{1, -.5}, [][]float64{{2}, {0, .5}})}},
 	},
-	{kernel: mcmc.MALA{}, options: Options{StepSize: .6, Scale: []float64{1.5, .9}}},
+	{kernel: mcmc.MALA{}, options: Options{stepSize: .6, scale: []float64{1.5, .9}}},
 	{kernel: mcmc.MALA{StepSize: .8}, second: true},
-	{kernel: mcmc.HMC{StepSize: .5, Steps: 4, Jitter: .5}, options: Options{Transitions: 40, Scale: []float64{1.2, .8}}},
+	{kernel: mcmc.HMC{StepSize: .5, Steps: 4, Jitter: .5}, options: Options{Transitions: 40, scale: []float64{1.2, .8}}},
 	{kernel: mcmc.HMC{StepSize: .35, Steps: 4}, options: Options{Transitions: 50}, second: true},
 	{kernel: mcmc.HMC{StepSize: .5, Steps: 4, Jitter: .5, AtOnce: 4}, options: Options{Transitions: 40}},
 	{kernel: mcmc.HMC{StepSize: .35, Steps: 4, AtOnce: 3}, options: Options{Transitions: 50}, second: true},
 	{kernel: mcmc.NUTS{StepSize: .5, MaxDepth: 5}, options: Options{Transitions: 12}},
 	{
-		kernel: mcmc.NUTS{StepSize: .4, MaxDepth: 2}, options: Options{Transitions: 50, Scale: []float64{1.2, .8}},
+		kernel: mcmc.NUTS{StepSize: .4, MaxDepth: 2}, options: Options{Transitions: 50, scale: []float64{1.2, .8}},
 		second: true,
 	},
 	{kernel: mcmc.ULA{StepSize: .2}, options: Options{Targets: smooth(), Slow: true}, second: true},
@@ -56,7 +56,7 @@ var kernels = []struct {
 	},
 	{
 		kernel:  turning{},
-		options: Options{Targets: []Target{Gaussian([]float64{1, -.5}, [][]float64{{1}, {0, 1}})}, NotReversible: true},
+		options: Options{Targets: []Target{gaussian([]float64{1, -.5}, [][]float64{{1}, {0, 1}})}, NotReversible: true},
 		second:  true,
 	},
 }
@@ -84,7 +84,7 @@ func passKernels(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		o := k.options
 		o.Engine, o.DType, o.Particles = engine, dtype, particles
 		if o.Targets == nil && engine.IsXLA() {
-			o.Targets = []Target{Skewed(), Bounded(), Conjugate()}
+			o.Targets = []Target{Skewed(), bounded(), Conjugate()}
 		}
 		Kernel(t, k.kernel, o)
 	}

@@ -31,7 +31,7 @@ func TestSequentialPowerLong(t *testing.T) {
 		report, err := RunSequential(func(seed uint64) (SequentialRun, error) {
 			runs++
 			return sampler.run(seed)
-		}, SequentialOptions{Runs: 60, Seed: 1 + 1000*call})
+		}, SequentialOptions{Runs: 60, seed: 1 + 1000*call})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,25 +12,25 @@ import (
 type Test struct {
 	Target    string // the target's name
 	Name      string // what was compared
-	Statistic float64
+	statistic float64
 	// PValue is the probability of a statistic at least as far out, if all is right. 0 or 1 if Exact.
 	PValue float64
-	Exact  bool // there is no chance in it: it holds or not
-	Failed bool // set by the family's rule
+	exact  bool // there is no chance in it: it holds or not
+	failed bool // set by the family's rule
 }
 
 // Report is what a call found.
 type Report struct {
-	Subject    string // the kernel or sampler
-	FalseAlarm float64
-	Tests      []Test
+	subject    string // the kernel or sampler
+	falseAlarm float64
+	tests      []Test
 }
 
 // Failures returns the tests that failed, the smallest p-value first; none if all is well.
 func (r Report) Failures() []Test {
 	var failed []Test
-	for _, t := range r.Tests {
-		if t.Failed {
+	for _, t := range r.tests {
+		if t.failed {
 			failed = append(failed, t)
 		}
 	}
@@ -47,17 +47,17 @@ func (r Report) Failures() []Test {
 }
 
 // String is a table of all tests, with "FAIL" at those that failed.
-func (r Report) String() string { return r.table(r.Tests) }
+func (r Report) String() string { return r.table(r.tests) }
 
 // Summary is a line, and a table of the tests that failed.
 func (r Report) Summary() string {
 	failed := r.Failures()
 	if len(failed) == 0 {
 		return fmt.Sprintf("%s: all %d tests passed, at a false-alarm rate of %g for all together",
-			r.Subject, len(r.Tests), r.FalseAlarm)
+			r.subject, len(r.tests), r.falseAlarm)
 	}
 	return fmt.Sprintf("%s: %d of %d tests failed, at a false-alarm rate of %g for all together\n%s",
-		r.Subject, len(failed), len(r.Tests), r.FalseAlarm, r.table(failed))
+		r.subject, len(failed), len(r.tests), r.falseAlarm, r.table(failed))
 }
 
 func (r Report) table(tests []Test) string {
@@ -66,14 +66,14 @@ func (r Report) table(tests []Test) string {
 	fmt.Fprintln(w, "target\ttest\tstatistic\tp-value\t")
 	for _, t := range tests {
 		mark := ""
-		if t.Failed {
+		if t.failed {
 			mark = "FAIL"
 		}
 		p := fmt.Sprintf("%.3g", t.PValue)
-		if t.Exact {
+		if t.exact {
 			p = "exact"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.4g\t%s\t%s\n", t.Target, t.Name, t.Statistic, p, mark)
+		fmt.Fprintf(w, "%s\t%s\t%.4g\t%s\t%s\n", t.Target, t.Name, t.statistic, p, mark)
 	}
 	w.Flush() //nolint:errcheck // a strings.Builder takes everything
 	return text.String()
@@ -84,7 +84,7 @@ func (r *Report) add(target, name string, statistic, p float64) {
 	if math.IsNaN(p) {
 		p = 0
 	}
-	r.Tests = append(r.Tests, Test{Target: target, Name: name, Statistic: statistic, PValue: p})
+	r.tests = append(r.tests, Test{Target: target, Name: name, statistic: statistic, PValue: p})
 }
 
 // exact appends a test without chance: the number of violations must be 0.
@@ -93,34 +93,34 @@ func (r *Report) exact(target, name string, violations int) {
 	if violations > 0 {
 		p = 0
 	}
-	r.Tests = append(r.Tests, Test{Target: target, Name: name, Statistic: float64(violations), PValue: p, Exact: true})
+	r.tests = append(r.tests, Test{Target: target, Name: name, statistic: float64(violations), PValue: p, exact: true})
 }
 
 // judge marks the tests that fail: of the m tests of chance those that Holm (1979) rejects, with the p-values in
-// ascending order the k-th as long as p_k <= FalseAlarm / (m - k + 1). If all is right, the probability that any is
-// rejected is at most FalseAlarm, however the tests depend on one another.
+// ascending order the k-th as long as p_k <= falseAlarm / (m - k + 1). If all is right, the probability that any is
+// rejected is at most falseAlarm, however the tests depend on one another.
 func (r *Report) judge() {
 	var order []int
-	for i, t := range r.Tests {
-		if t.Exact {
-			r.Tests[i].Failed = t.PValue == 0
+	for i, t := range r.tests {
+		if t.exact {
+			r.tests[i].failed = t.PValue == 0
 		} else {
 			order = append(order, i)
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		switch {
-		case r.Tests[a].PValue < r.Tests[b].PValue:
+		case r.tests[a].PValue < r.tests[b].PValue:
 			return -1
-		case r.Tests[a].PValue > r.Tests[b].PValue:
+		case r.tests[a].PValue > r.tests[b].PValue:
 			return 1
 		}
 		return 0
 	})
 	for k, i := range order {
-		if !(r.Tests[i].PValue <= r.FalseAlarm/float64(len(order)-k)) {
+		if !(r.tests[i].PValue <= r.falseAlarm/float64(len(order)-k)) {
 			return
 		}
-		r.Tests[i].Failed = true
+		r.tests[i].failed = true
 	}
 }

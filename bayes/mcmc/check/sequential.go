@@ -24,17 +24,20 @@ type SequentialRun struct {
 type SequentialOptions struct {
 	Problem *Linear // what the sampler solves; default Line()
 	Runs    int     // runs at least, each with a seed of its own; default 100
-	// Factor is the error of the evidence that must be found: a mean of Z^/Z of Factor, or of its inverse, fails with a
-	// probability of 95 %. If the deviation of the first Runs shows that they are too few for that (Stein 1945), more are
-	// made, up to ten times Runs; if these are too few as well the test fails, since so imprecise a sampler says nothing.
-	// Default 1.4.
-	Factor float64
 	// StdDev is what the standard deviation of LogEvidence should be at most; default 0: anything goes. A fault that
 	// wastes particles, and biases nothing, is seen in this alone: such as weights that stay with their places when
 	// particles are resampled.
-	StdDev     float64
-	FalseAlarm float64 // as of Options; default 0.001
-	Seed       uint64  // of the first run; each other has the next number; default 1
+	StdDev float64
+
+	// What only tests of this package change.
+
+	// factor is the error of the evidence that must be found, 1.4: a mean of Z^/Z of factor, or of its inverse, fails
+	// with a probability of 95 %. If the deviation of the first Runs shows that they are too few for that (Stein 1945),
+	// more are made, up to ten times Runs; if these are too few as well the test fails, since so imprecise a sampler
+	// says nothing.
+	factor     float64
+	falseAlarm float64 // see the package's comment
+	seed       uint64  // of the first run; each other has the next number
 }
 
 // Sequential tests a sampler, and fails t, with a table of what failed, unless it passes. What the sampler gives for a
@@ -57,23 +60,19 @@ func Sequential(t testing.TB, sample func(seed uint64) (SequentialRun, error), o
 // for every number of particles (Del Moral 2004, "Feynman-Kac Formulae", theorem 7.4.2). So the mean over runs of Z^/Z
 // is compared with 1, and that of (Z^/Z) (f^ - E[f]) with 0, where f are the coordinates and their products: the
 // posterior's mean and covariance. This detects wrong weights, ancestors, increments of the evidence and moves. It also
-// detects standard errors that do not cover. With 200 particles on Line a call makes 105 runs (see
-// SequentialOptions.Factor).
+// detects standard errors that do not cover. With 200 particles on Line a call makes 105 runs: five
+// more than SequentialOptions.Runs, until an error of the evidence by a factor of 1.4 would be found.
 func RunSequential(sample func(seed uint64) (SequentialRun, error), o SequentialOptions) (Report, error) {
 	if o.Problem == nil {
 		l := Line()
 		o.Problem = &l
 	}
 	o.Runs = cmp.Or(o.Runs, 100)
-	o.Factor = cmp.Or(o.Factor, 1.4)
-	o.FalseAlarm = cmp.Or(o.FalseAlarm, 1e-3)
-	o.Seed = cmp.Or(o.Seed, 1)
+	o.factor = cmp.Or(o.factor, 1.4)
+	o.falseAlarm = cmp.Or(o.falseAlarm, 1e-3)
+	o.seed = cmp.Or(o.seed, 1)
 	if o.Runs < 30 {
 		return Report{}, fmt.Errorf("check: SequentialOptions.Runs is %d: it must be at least 30", o.Runs)
-	}
-	if !(o.Factor > 1) || math.IsInf(o.Factor, 1) {
-		return Report{}, fmt.Errorf("check: SequentialOptions.Factor is %v: it must be above 1 and finite "+
-			"(0: the default, 1.4)", o.Factor)
 	}
 	if !(o.StdDev >= 0) {
 		return Report{}, fmt.Errorf("check: SequentialOptions.StdDev is %v: it must be positive (0: not tested)", o.StdDev)
@@ -81,30 +80,27 @@ func RunSequential(sample func(seed uint64) (SequentialRun, error), o Sequential
 	if sample == nil {
 		return Report{}, fmt.Errorf("check: there is no sampler: give a function from seeds to runs")
 	}
-	if err := checkRate(o.FalseAlarm); err != nil {
-		return Report{}, err
-	}
 	if err := o.Problem.Check(); err != nil {
 		return Report{}, err
 	}
 	e := newEstimates(*o.Problem)
 	for n := range o.Runs {
-		if err := e.run(sample, o.Seed+uint64(n)); err != nil {
+		if err := e.run(sample, o.seed+uint64(n)); err != nil {
 			return Report{}, err
 		}
 	}
-	// Holm's rule asks of the first test of m a p-value of FalseAlarm/m; others are easier to fail.
+	// Holm's rule asks of the first test of m a p-value of falseAlarm/m; others are easier to fail.
 	quantile := distuv.UnitNormal.Quantile
-	needed := enoughRuns(e.ratios, o.Factor, quantile(1-o.FalseAlarm/float64(e.tests())/2)+quantile(.95))
+	needed := enoughRuns(e.ratios, o.factor, quantile(1-o.falseAlarm/float64(e.tests())/2)+quantile(.95))
 	for n := o.Runs; float64(n) < min(needed, 10*float64(o.Runs)); n++ {
-		if err := e.run(sample, o.Seed+uint64(n)); err != nil {
+		if err := e.run(sample, o.seed+uint64(n)); err != nil {
 			return Report{}, err
 		}
 	}
 	report := e.report(o)
 	if needed > 10*float64(o.Runs) {
 		report.exact("evidence", fmt.Sprintf("too imprecise for a factor of %g to be found by %d runs, it takes %.3g: "+
-			"use more particles", o.Factor, 10*o.Runs, needed), 1)
+			"use more particles", o.factor, 10*o.Runs, needed), 1)
 	}
 	report.judge()
 	return report, nil
@@ -179,7 +175,7 @@ func (e *estimates) tests() int {
 
 // report compares what the runs gave with what is exact.
 func (e *estimates) report(o SequentialOptions) Report {
-	report := Report{Subject: "sequential sampler", FalseAlarm: o.FalseAlarm}
+	report := Report{subject: "sequential sampler", falseAlarm: o.falseAlarm}
 	d, runs := len(e.mean), len(e.logs)
 	s, p := zTest(e.ratios, 1)
 	report.add("evidence", "unbiased: mean of Z^/Z", s, p)

@@ -212,7 +212,7 @@ func TestSequentialFaults(t *testing.T) {
 		}
 		t.Logf("fault %q: %d failed; %s", fault, len(failed), worst(failed))
 	}
-	Sequential(t, filter{Line(), 1000, ""}.run, SequentialOptions{Seed: 1000})
+	Sequential(t, filter{Line(), 1000, ""}.run, SequentialOptions{seed: 1000})
 	l := Linear{
 		X: [][]float64{{1, 2}, {0, 1}, {3, -1}}, Y: []float64{1, 3, -2}, NoiseStdDev: 1.5, PriorMean: []float64{1, 0},
 		PriorStdDev: []float64{2, .5},
@@ -309,10 +309,7 @@ func TestSequentialBadInput(t *testing.T) {
 	}{
 		{nil, SequentialOptions{}, "no sampler"},
 		{good, SequentialOptions{Runs: 3}, "Runs is 3"},
-		{good, SequentialOptions{Factor: .5}, "Factor is 0.5"},
-		{good, SequentialOptions{Factor: math.NaN()}, "Factor is NaN"},
 		{good, SequentialOptions{StdDev: -2}, "StdDev is -2"},
-		{good, SequentialOptions{FalseAlarm: 2}, "FalseAlarm is 2"},
 		{good, SequentialOptions{Problem: &bad}, "is 0"},
 		{good, SequentialOptions{Problem: &ragged}, "X[1] has 3"},
 		{good, SequentialOptions{Problem: &Linear{}}, "0 rows"},

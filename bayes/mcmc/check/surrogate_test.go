@@ -57,7 +57,7 @@ func TestWithoutSecondStage(t *testing.T) {
 	t.Parallel()
 	o := Options{
 		Engine: computetest.Go(t), DType: compute.Float64, Particles: 400, Transitions: 30,
-		Targets: []Target{Gaussian([]float64{1, -.7}, [][]float64{{1.5}, {-.4, .6}})},
+		Targets: []Target{gaussian([]float64{1, -.7}, [][]float64{{1.5}, {-.4, .6}})},
 	}
 	wrong := o.Targets[0].LogDensity
 	o.Targets[0].LogDensity = func(phi, data *Node) *Node {

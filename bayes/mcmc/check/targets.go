@@ -17,18 +17,18 @@ import (
 // about its mean, since symmetry hides mistakes of sign and order, with standard deviations between 0.5 and 1.7.
 func Targets() []Target {
 	return []Target{
-		Gaussian([]float64{1, -.7}, [][]float64{{1.5}, {-.4, .6}}),
+		gaussian([]float64{1, -.7}, [][]float64{{1.5}, {-.4, .6}}),
 		Skewed(),
-		Banana(),
-		Mixture(),
-		Bounded(),
+		banana(),
+		mixture(),
+		bounded(),
 		Conjugate(),
 	}
 }
 
-// Gaussian is m + L z with standard normal z: mean is [D], factor the rows of the lower triangle L, [D][1 to D]. For
+// gaussian is m + L z with standard normal z: mean is [D], factor the rows of the lower triangle L, [D][1 to D]. For
 // independent coordinates a row holds zeros and the standard deviation.
-func Gaussian(mean []float64, factor [][]float64) Target {
+func gaussian(mean []float64, factor [][]float64) Target {
 	d := len(mean)
 	t := Target{Name: "Gaussian", D: d}
 	lower := mat.NewTriDense(max(d, 1), mat.Lower, nil)
@@ -94,8 +94,8 @@ func Skewed() Target {
 	}
 }
 
-// Banana is bent, as Rosenbrock's function is: x1 is N(0.5, 1), and x2 given x1 is N(x1^2 / 2 - 0.5, 0.6^2).
-func Banana() Target {
+// banana is bent, as Rosenbrock's function is: x1 is N(0.5, 1), and x2 given x1 is N(x1^2 / 2 - 0.5, 0.6^2).
+func banana() Target {
 	const m, bend, down, spread = 0.5, 0.5, 0.5, 0.6
 	return Target{
 		Name: "banana", D: 2,
@@ -114,9 +114,9 @@ func Banana() Target {
 	}
 }
 
-// Mixture has two modes of different weights and shapes, which overlap: 0.3 of a Gaussian at (-1.2, 0.8) with standard
+// mixture has two modes of different weights and shapes, which overlap: 0.3 of a Gaussian at (-1.2, 0.8) with standard
 // deviations (0.6, 0.9), and 0.7 of one at (1, -0.5) with standard deviations (0.9, 0.5).
-func Mixture() Target {
+func mixture() Target {
 	weight := []float64{.3, .7}
 	mean := [][]float64{{-1.2, .8}, {1, -.5}}
 	sd := [][]float64{{.6, .9}, {.9, .5}}
@@ -151,9 +151,9 @@ func Mixture() Target {
 	}
 }
 
-// Bounded has log-density NaN where x1 < 0, and -Inf where x2 is outside (-1.5, 1): x1 is Gamma(3) with rate 2, and x2
+// bounded has log-density NaN where x1 < 0, and -Inf where x2 is outside (-1.5, 1): x1 is Gamma(3) with rate 2, and x2
 // a normal between those bounds, with a jump at each.
-func Bounded() Target {
+func bounded() Target {
 	const shape, rate, low, high = 3, 2, -1.5, 1.0
 	from, to := distuv.UnitNormal.CDF(low), distuv.UnitNormal.CDF(high)
 	gamma := distuv.Gamma{Alpha: shape, Beta: rate}
@@ -179,15 +179,15 @@ func Bounded() Target {
 // Conjugate is Regression with a prior of N(0.5, 1.5^2) and N(-1, 0.8^2) and four measurements, such that no part of
 // the posterior is symmetric.
 func Conjugate() Target {
-	return Regression(Linear{
+	return regression(Linear{
 		X: [][]float64{{1, .3}, {-.2, .9}, {.7, .7}, {.1, -.6}}, NoiseStdDev: 1, PriorMean: []float64{.5, -1},
 		PriorStdDev: []float64{1.5, .8},
 	})
 }
 
-// Regression is the posterior of a linear regression in which each particle has data of its own, drawn from the prior
+// regression is the posterior of a linear regression in which each particle has data of its own, drawn from the prior
 // predictive distribution: theta from the prior, and one y_n, [Data], for each row of l.X given theta. l.Y is not used.
-func Regression(l Linear) Target {
+func regression(l Linear) Target {
 	t := Target{Name: "conjugate", Data: len(l.X)}
 	l.Y = make([]float64, len(l.X))
 	if t.err = l.Check(); t.err != nil {

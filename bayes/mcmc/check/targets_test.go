@@ -15,9 +15,9 @@ import (
 // everyTarget are the targets of the package and a few of other dimensions.
 func everyTarget() []Target {
 	return append(Targets(),
-		Gaussian([]float64{3}, [][]float64{{.5}}),
-		Gaussian([]float64{1, 2, -1}, [][]float64{{1}, {.5, .7}, {-.3, .2, 2}}),
-		Regression(Linear{X: [][]float64{{1}, {2}}, NoiseStdDev: .3}),
+		gaussian([]float64{3}, [][]float64{{.5}}),
+		gaussian([]float64{1, 2, -1}, [][]float64{{1}, {.5, .7}, {-.3, .2, 2}}),
+		regression(Linear{X: [][]float64{{1}, {2}}, NoiseStdDev: .3}),
 		byBatch(2))
 }
 
@@ -97,12 +97,12 @@ func TestTargetMoments(t *testing.T) {
 			Skewed(), []float64{-1 + .7*gamma, .5 - 1.2*gamma},
 			[]float64{math.Pow(.7*math.Pi, 2) / 6, math.Pow(1.2*math.Pi, 2) / 6},
 		},
-		{Banana(), []float64{.5, .125}, []float64{1, .25*(2+4*.25) + .36}},
+		{banana(), []float64{.5, .125}, []float64{1, .25*(2+4*.25) + .36}},
 		{
-			Mixture(), []float64{.34, -.11},
+			mixture(), []float64{.34, -.11},
 			[]float64{.3*(.36+1.44) + .7*(.81+1) - .34*.34, .3*(.81+.64) + .7*(.25+.25) - .11*.11},
 		},
-		{Bounded(), []float64{1.5, cut}, []float64{.75, 1 + (-1.5*phi(-1.5)-phi(1))/mass - cut*cut}},
+		{bounded(), []float64{1.5, cut}, []float64{.75, 1 + (-1.5*phi(-1.5)-phi(1))/mass - cut*cut}},
 		{Conjugate(), []float64{.5, -1}, []float64{2.25, .64}}, // over all data: the prior's
 	} {
 		r := rand.New(rand.NewPCG(4, 4))
@@ -224,7 +224,7 @@ func TestJudge(t *testing.T) {
 		{[]float64{.011, .012, .013}, []bool{false, false, false}},
 		{[]float64{.5, .001, math.NaN()}, []bool{false, true, true}},
 	} {
-		r := Report{FalseAlarm: .03}
+		r := Report{falseAlarm: .03}
 		for _, p := range c.p {
 			r.add("t", "n", 0, p)
 		}
@@ -232,8 +232,8 @@ func TestJudge(t *testing.T) {
 		r.exact("t", "does not", 2)
 		r.judge()
 		for i, want := range append(c.fail, false, true) {
-			if r.Tests[i].Failed != want {
-				t.Errorf("p-values %v: test %d failed is %v", c.p, i, r.Tests[i].Failed)
+			if r.tests[i].failed != want {
+				t.Errorf("p-values %v: test %d failed is %v", c.p, i, r.tests[i].failed)
 			}
 		}
 	}

@@ -5,123 +5,25 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
-	"gobnn/bayes/limits"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Sample draws particles from a problem's target and estimates its evidence, by an SMC sampler (Del Moral, Doucet and
-// Jasra 2006, with moves that leave each distribution invariant, section 3.3.2.3). Particles begin as draws from the
-// prior, by Problem.Initial, or as Problem.Start, [J, D], has them. Then each step does the following, until the
-// posterior is reached:
-//
-//	weigh:     w_j <- w_j G(phi_j),  log Z <- log Z + log sum_j w_j G(phi_j), then the w_j are normalised
-//	resample:  draw ancestors by their weights, w_j <- 1/J
-//	move:      by a kernel that leaves the distribution so far invariant
-//
-// where log Z is the log evidence so far, and G is the part of the likelihood that comes in. With LikelihoodTempering
-// that is p(y | phi)^(power' - power), where power' is the largest power at which the effective sample size is at least
-// Threshold J; Problem.Target must give a Factored target. With DataTempering G is the likelihood of the next rows
-// given the rows before, and Problem.Target must give a Sequential target. Rows come in until the effective sample size
-// is at most Threshold J; only then, and at the end, are particles resampled and moved.
-//
-// What is called the prior may be any distribution that can be drawn from, such as a fitted approximation of the
-// posterior. Its log-density is the target's LogPrior; a constant that is left out there is missing in the evidence
-// too. Where a graph cannot draw from it, Problem.Start must hold independent draws from it, of the settings' DType,
-// instead of Initial. With particles from elsewhere, such as draws of an earlier posterior, the evidence is wrong, and
-// so is the posterior where moves do not mix. So draws of Initial are tested, in up to a thousand dimensions, and
-// refused if they are clearly not from LogPrior's distribution. In a few dimensions an error of .4 of a standard
-// deviation in the place, or of .4 of the width, is seen. Draws of Start are tested likewise, unless the target is
-// Folded. The fewer they are, the larger an error must be to show; a hundred are too few.
-//
-// A kernel of your own that carries the log-density or the gradient of another point than the particle's is an error
-// once it shows, as for mcmc.Sample.
-//
-// A cancelled context is no error: the result holds the particles as they are, with the status run.Cancelled. If no
-// particle has any weight left, the error wraps ErrZeroWeights. If the particles choose the ladder, and even the
-// smallest step leaves one particle nearly all the weight, the error wraps ErrStalled. The result then holds the
-// particles as they are, with the status run.Stopped.
-func Sample(ctx context.Context, problem density.Problem, kernel mcmc.Kernel, settings Settings) (*Result, error) {
-	sampler := Sampler{Problem: problem, Kernel: kernel}
-	defer sampler.Close()
-	return sampler.Sample(ctx, settings)
-}
-
-// Sampler samples repeatedly, with different seeds and settings, and different Problem.Data and Problem.Start of the
-// same names and shapes, and compiles only once for settings of one kind. Nothing else of the problem may change after
-// the first run. Close it at the end.
-type Sampler struct {
-	Problem density.Problem
-	Kernel  mcmc.Kernel
-
-	compiled compute.Cache[kind, *Stages]
-	tried    atomic.Bool // the target is no user's, or has passed its trial
-}
-
-// Close frees what was compiled.
-func (s *Sampler) Close() { s.compiled.Close() }
-
-// Sample is the function Sample with the sampler's problem and kernel.
-func (s *Sampler) Sample(ctx context.Context, settings Settings) (*Result, error) {
-	m, err := s.newMachine(settings)
-	if err != nil {
-		return nil, err
-	}
-	defer m.close()
-	err = m.session.Loop(ctx)
-	if m.session.Status() == "" {
-		return nil, err
-	}
-	result, failed := m.result()
-	if failed != nil {
-		return nil, failed
-	}
-	return result, err
-}
-
-// newMachine checks the problem, the kernel and the settings.
-func (s *Sampler) newMachine(settings Settings) (*machine, error) {
-	if err := checkSampled(s.Problem, s.Kernel); err != nil {
-		return nil, err
-	}
-	settings, err := settings.WithDefaults()
-	if err != nil {
-		return nil, err
-	}
-	if err := limits.Check("smc: Settings",
-		limits.Numbers("Particles", settings.Particles, settings.Particles, s.Problem.Dim)); err != nil {
-		return nil, err
-	}
-	if start := s.Problem.Start; start != nil {
-		if want := shapes.Make(settings.DType, settings.Particles, s.Problem.Dim); !start.Shape().Equal(want) {
-			return nil, fmt.Errorf("smc: Problem.Start is %s: it must be %s, a draw from the prior for each particle",
-				start.Shape(), want)
-		}
-	}
-	m := &machine{Settings: settings, sampler: s}
-	m.session = run.New(m, run.Options{
-		Owner: "smc", Checkpoint: m.Checkpoint, Format: checkpointFormat, Every: m.CheckpointEvery, Replace: m.Replace,
-		Progress: m.Settings.Progress,
-	})
-	return m, nil
-}
-
 // machine is a run in progress: the compiled stages, the state on the device, and the position in the sequence.
 type machine struct {
-	Settings
-	sampler  *Sampler
+	*fit.Job
+	Tempered
+	problem  density.Problem
 	session  *run.Run
-	engine   *compute.Engine
-	stages   *Stages
+	stages   *programs
 	giveBack func() // of the stages
 	state    *compute.State
 	kept     map[string]*tensors.Tensor // of a checkpoint, until there is a state
@@ -147,27 +49,21 @@ const (
 // some.
 func (m *machine) Begin(context.Context) error {
 	var err error
-	if m.engine, err = m.Engine.Or(); err != nil {
-		return err
-	}
-	if err := m.engine.CheckDevices(m.Devices, m.chains()); err != nil {
-		return fmt.Errorf("smc: Settings.Devices is %d, %d particles are moved: %w", m.Devices, m.chains(), err)
-	}
 	if m.stages, m.giveBack, err = m.compiled(); err != nil {
 		return err
 	}
 	sharding := compute.Sharding{Devices: m.Devices, Particles: m.stages.Sharded()}
-	if m.state, err = compute.NewShardedState(m.engine, sharding); err != nil {
+	if m.state, err = compute.NewShardedState(m.Engine, sharding); err != nil {
 		return fmt.Errorf("smc: %w", err)
 	}
-	for name, t := range m.sampler.Problem.Data {
+	for name, t := range m.problem.Data {
 		local, err := t.LocalClone() // the state owns what it holds, and frees it
 		if err != nil {
 			return fmt.Errorf("smc: Problem.Data[%q]: %w", name, err)
 		}
 		m.state.Set(dataPrefix+name, local)
 	}
-	if start := m.sampler.Problem.Start; start != nil {
+	if start := m.problem.Start; start != nil {
 		local, err := start.LocalClone()
 		if err != nil {
 			return fmt.Errorf("smc: Problem.Start: %w", err)
@@ -178,14 +74,14 @@ func (m *machine) Begin(context.Context) error {
 		return m.adopt()
 	}
 	if m.tunes() {
-		own, _ := m.sampler.Kernel.(mcmc.Tunable).Tune()
-		m.position.StepSize = cmp.Or(own, m.Settings.StepSize, 2.38/math.Sqrt(float64(m.sampler.Problem.Dim)))
+		own, _ := m.Kernel.(mcmc.Tunable).Tune()
+		m.position.StepSize = cmp.Or(own, 2.38/math.Sqrt(float64(m.problem.Dim)))
 	}
 	if m.steers() {
 		m.Trajectory.Length = shortest
 	}
 	m.Next = toWeigh
-	if err := m.tryOnce(&m.sampler.tried, m.state); err != nil {
+	if err := m.tryOnce(&m.stages.tried, m.state); err != nil {
 		return fmt.Errorf("smc: %w", err)
 	}
 	if err := m.stages.Start(m.state, m.counter(1), m.Seed); err != nil {
@@ -219,7 +115,7 @@ func (m *machine) Step(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("smc: at %s %.4g: %w", m.placeName(), m.Place, err)
 	}
-	return nil
+	return m.observe()
 }
 
 // weigh takes in the next part of the likelihood, and resamples: always on a ladder that the particles choose, at the
@@ -416,8 +312,8 @@ func (m *machine) enough(moved Moved) bool {
 		return m.Transition >= m.Moves
 	}
 	correlation := moved.Correlation
-	if correlation <= m.Correlation && float64(moved.Unmoved) <= mostUnmoved*float64(m.chains()) ||
-		m.Transition >= m.MostMoves {
+	if correlation <= enoughForgotten && float64(moved.Unmoved) <= mostUnmoved*float64(m.chains()) ||
+		m.Transition >= mostMoves {
 		return true
 	}
 	look := firstLook
@@ -443,13 +339,13 @@ func (m *machine) counter(draws int) Counter {
 // tunes says whether moves take a step size, adapts whether the sampler adapts it, and wanted at what mean acceptance
 // it then aims.
 func (m *machine) tunes() bool {
-	_, ok := m.sampler.Kernel.(mcmc.Tunable)
+	_, ok := m.Kernel.(mcmc.Tunable)
 	return ok
 }
 
 // steers says whether the sampler chooses the length of trajectories.
 func (m *machine) steers() bool {
-	k, ok := m.sampler.Kernel.(mcmc.Steered)
+	k, ok := m.Kernel.(mcmc.Steered)
 	return ok && k.Length() == 0
 }
 
@@ -457,12 +353,12 @@ func (m *machine) adapts() bool {
 	if !m.tunes() {
 		return false
 	}
-	own, _ := m.sampler.Kernel.(mcmc.Tunable).Tune()
+	own, _ := m.Kernel.(mcmc.Tunable).Tune()
 	return own == 0
 }
 
 func (m *machine) wanted() float64 {
-	_, acceptance := m.sampler.Kernel.(mcmc.Tunable).Tune()
+	_, acceptance := m.Kernel.(mcmc.Tunable).Tune()
 	return acceptance
 }
 

@@ -1,0 +1,74 @@
+package fbnn
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
+)
+
+// found is a result with its details.
+type found struct {
+	*fit.Result
+	*Details
+}
+
+func fitted(
+	ctx context.Context, model bayes.Model, method fit.Method, parts dataset.Parts, settings run.Settings,
+) (*found, error) {
+	r, err := fit.Fit(ctx, model, method, parts, settings)
+	if r == nil {
+		return nil, err
+	}
+	return &found{r, fit.Details[*Details](r)}, err
+}
+
+// held is a method that hands over its job before its first step.
+type held struct {
+	fit.OfSource
+	job **fit.Job
+}
+
+func (h held) Prepare(j *fit.Job) (fit.Method, error) {
+	_, err := h.OfSource.Prepare(j)
+	return h, err
+}
+
+var errHeld = errors.New("held")
+
+func (h held) Run(_ context.Context, j *fit.Job) (*fit.Result, error) {
+	*h.job = j
+	return nil, errHeld
+}
+
+// jobOf is the job of a method, with its settings filled in, before its first step.
+func jobOf(
+	t testing.TB, model bayes.Model, method fit.OfSource, parts dataset.Parts, settings run.Settings,
+) (*fit.Job, fit.Method) {
+	t.Helper()
+	var j *fit.Job
+	if _, err := fit.Fit(t.Context(), model, held{method, &j}, parts, settings); !errors.Is(err, errHeld) {
+		t.Fatal(err)
+	}
+	prepared, err := method.Prepare(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j, prepared
+}
+
+// begun is a run of CES before its first step.
+func begun(t testing.TB, model bayes.Model, a CES, parts dataset.Parts, settings run.Settings) *ces {
+	t.Helper()
+	j, prepared := jobOf(t, model, a, parts, settings)
+	r, err := newCES(prepared.(CES), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.truth.Close)
+	return r
+}
