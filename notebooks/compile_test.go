@@ -21,7 +21,7 @@ func TestStoppedRunsFail(t *testing.T) {
 		t.Fatalf("notebooks: %q, %v", paths, err)
 	}
 	paths = append(paths, filepath.Join("work", templateName))
-	begins := regexp.MustCompile(`\w\.(Fit|FitFrom|FitShards)\(|surrogate\.Sample\(`)
+	begins := regexp.MustCompile(`\w\.(Fit|FitFrom|FitShards)\(`)
 	for _, path := range paths {
 		source, err := packageOf(path)
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/surrogate"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -113,7 +112,7 @@ func TestTargetContradictsItself(t *testing.T) {
 }
 
 // A cheap target of a user's own that mixes chains makes delayed acceptance inexact, and is refused, within another
-// delayed acceptance and as SplitHMC's surrogate too. Right ones are not, however bad they are, nor is one whose
+// delayed acceptance too. Right ones are not, however bad they are, nor is one whose
 // gradient is not that of its log-density: moves on it accept or reject by the log-density.
 func TestCheapTargetMixes(t *testing.T) {
 	square := density.Func(func(phi *graph.Node) *graph.Node {
@@ -135,8 +134,6 @@ func TestCheapTargetMixes(t *testing.T) {
 	problem := func(target density.Target) density.Problem {
 		return density.Problem{Dim: 3, Target: func(compute.Nodes, []*graph.Node) density.Target { return target }}
 	}
-	unit := []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}
-	whitening := &surrogate.Whitening{Mode: []float64{0, 0, 0}, ToZ: unit, ToTheta: unit}
 	on := func(inner mcmc.Kernel, cheap density.Target) mcmc.DelayedAcceptance {
 		return mcmc.DelayedAcceptance{Inner: inner, Cheap: func(density.Target) density.Target { return cheap }}
 	}
@@ -153,14 +150,11 @@ func TestCheapTargetMixes(t *testing.T) {
 		{"two log-densities", on(hmc, ownTarget{square, above, slope}), "moves) contradicts itself"},
 		{"ladder, above", on(on(hmc, wide), centred), "moves): LogDensity mixes particles"},
 		{"ladder, below", on(on(hmc, centred), wide), "moves): LogDensity mixes particles"},
-		{"SplitHMC", surrogate.SplitHMC{OnSurrogate: true, Whitening: whitening, Cheap: on(hmc, centred).Cheap},
-			"on which surrogate.SplitHMC moves): LogDensity mixes"},
 
 		{"right", on(hmc, wide), ""},
 		{"its own", on(hmc, ownTarget{square, square, slope}), ""},
 		{"other slope", on(hmc, ownTarget{square, square, half}), ""},
 		{"ladder", on(on(hmc, wide), wide), ""},
-		{"SplitHMC, right", surrogate.SplitHMC{OnSurrogate: true, Whitening: whitening, Cheap: on(hmc, wide).Cheap}, ""},
 	} {
 		_, err := mcmc.Sample(t.Context(), problem(square), c.kernel, mcmc.Settings{
 			Chains: 4, Draws: 2, WarmUp: mcmc.NoWarmUp, Engine: engine, DType: compute.Float64,

@@ -28,15 +28,16 @@ func TestSurrogateOfAllBeyondTheSecondOrder(t *testing.T) {
 		return Add(target.LogDensity(phi), Add(more, MulScalar(Mul(x(phi, 1), Sub(x(phi, 2), x(phi, 0))), 1.5)))
 	})
 	problem := problemOf(d, target)
-	w, err := whiteningOf(t.Context(), problem, make([]float64, d), engine)
+	w, err := whitenedAt(t.Context(), problem, make([]float64, d), engine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := Part{Rows: 1, Of: 10, Name: "off", Target: func(compute.Nodes) density.Target { return off }}
-	on, err := w.withSurrogate(t.Context(), engine, problem.Problem, part, 1, compute.Float64, 1)
+	part := subset{rows: 1, of: 10, name: "off", target: func(compute.Nodes) density.Target { return off }}
+	c, err := w.expand(t.Context(), engine, part)
 	if err != nil {
 		t.Fatal(err)
 	}
+	on := w.near(problem, c, 1, compute.Float64)
 	r := rand.New(rand.NewPCG(4, 4))
 	at := make([][]float64, places)
 	for j := range at {

@@ -6,15 +6,16 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
 	"gobnn/bayes/surrogate"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// A density near the Gaussian of its mode, with scales that differ by a thousand: Sample finds the mode and the
-// coordinates in which all scales are one.
-func ExampleSample() {
+// A density near the Gaussian of its mode, with scales that differ by a thousand: the run finds the mode and the
+// coordinates in which all scales are one, and so takes a quarter turn for a step.
+func ExampleChains() {
 	problem := density.Problem{Dim: 2, Target: func(compute.Nodes, []*graph.Node) density.Target {
 		return density.Func(func(phi *graph.Node) *graph.Node {
 			scales := graph.Const(phi.Graph(), [][]float32{{1000, 1}})
@@ -22,18 +23,16 @@ func ExampleSample() {
 			return graph.MulScalar(graph.ReduceSum(graph.Square(z), 1), -.5)
 		})
 	}}
-	result, err := surrogate.Sample(context.Background(), surrogate.Problem{Problem: problem}, surrogate.Settings{
-		Settings: mcmc.Settings{Draws: 100, WarmUp: 10, DType: compute.Float64},
-	})
+	result, err := fit.Sample(context.Background(), problem, surrogate.Chains{Draws: 100, WarmUp: 10},
+		run.Settings{DType: compute.Float64})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("steps of %.2f, accepted with probability %.2f\n", result.Kernel.StepSize, result.Stats[0].Acceptance)
-	fmt.Printf("one standard deviation is %.3f and %.3f\n", result.Whitening.ToTheta[0], result.Whitening.ToTheta[3])
-	fmt.Println("evaluations:", result.Evaluations.FullGradients, "gradients")
+	details := fit.Details[*surrogate.Details](result)
+	fmt.Printf("steps of %.2f, accepted with probability %.2f\n", details.StepSize, details.Chains.Stats[0].Acceptance)
+	fmt.Println("evaluations:", details.Chains.Evaluations.FullGradients, "gradients")
 	// Output:
 	// steps of 1.57, accepted with probability 1.00
-	// one standard deviation is 0.001 and 1.000
 	// evaluations: 400 gradients
 }

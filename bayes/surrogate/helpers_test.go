@@ -2,13 +2,18 @@ package surrogate
 
 import (
 	"context"
+	"errors"
 	"testing"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // normalAt is the density of N(mean, sd^2) in each coordinate.
@@ -18,14 +23,14 @@ func normalAt(mean, sd float64) density.Func {
 	}
 }
 
-func problemOf(d int, target density.Target) Problem {
-	return Problem{Problem: density.Problem{
+func problemOf(d int, target density.Target) posterior {
+	return posterior{Problem: density.Problem{
 		Dim: d, Target: func(compute.Nodes, []*Node) density.Target { return target },
 	}}
 }
 
 // findMode is the mode that a search reaches from a start; nil: from where the problem has it.
-func findMode(ctx context.Context, problem Problem, start []float64, engine *compute.Engine) ([]float64, error) {
+func findMode(ctx context.Context, problem posterior, start []float64, engine *compute.Engine) ([]float64, error) {
 	if start != nil {
 		problem.Start = compute.Floats(compute.Float64, start, 1, len(start))
 	}
@@ -34,11 +39,11 @@ func findMode(ctx context.Context, problem Problem, start []float64, engine *com
 		return nil, err
 	}
 	defer p.Close()
-	return p.climb(3, 2000)
+	return p.climb(3)
 }
 
-// whiteningOf are the coordinates about a mode.
-func whiteningOf(ctx context.Context, problem Problem, mode []float64, engine *compute.Engine) (*Whitening, error) {
+// whitenedAt are the coordinates about a mode.
+func whitenedAt(ctx context.Context, problem posterior, mode []float64, engine *compute.Engine) (*whitening, error) {
 	p, err := newPlaces(ctx, engine, problem)
 	if err != nil {
 		return nil, err
@@ -47,20 +52,77 @@ func whiteningOf(ctx context.Context, problem Problem, mode []float64, engine *c
 	return p.whiten(mode)
 }
 
-// pilotOf is a pilot for four chains.
-func pilotOf(
-	t testing.TB, problem Problem, w *Whitening, seed uint64, engine *compute.Engine, shares ...float64,
-) *Pilot {
+// sample runs the method on a problem.
+func (c Chains) sample(ctx context.Context, problem posterior, s run.Settings) (*fit.Result, *Details, error) {
+	c.of = &problem
+	r, err := fit.Sample(ctx, problem.Problem, c, s)
+	return r, fit.Details[*Details](r), err
+}
+
+// chainsOf is what a run of chains has found.
+func chainsOf(
+	ctx context.Context, problem density.Problem, c mcmc.Chains, s run.Settings,
+) (*mcmc.Result, error) {
+	r, err := fit.Sample(ctx, problem, c, s)
+	return fit.Details[*mcmc.Result](r), err
+}
+
+// near is a problem with the coordinates, and the surrogate of a part if there is one, for chains that begin around the
+// mode.
+func (w *whitening) near(problem posterior, c *control, chains int, dtype compute.DType) density.Problem {
+	of := problem.Problem
+	of.Start = w.starts(chains, dtype, 1)
+	if c != nil {
+		return c.on(of, dtype)
+	}
+	return w.on(of, dtype, nil, nil)
+}
+
+// givenRows is the posterior of a model given all rows, for four chains.
+func givenRows(t testing.TB, engine *compute.Engine, bound *bayes.BoundModel, x, y *tensors.Tensor) posterior {
 	t.Helper()
-	s, err := Settings{
-		Settings: mcmc.Settings{Seed: seed, Engine: engine}, shares: shares,
-	}.withDefaults(problem)
+	problem, err := density.NewProblem(engine, bound, x, y, nil, 4, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newPilot(t.Context(), problem, w, s)
-	if err != nil {
+	return posteriorOf(engine, bound, problem, 4, 1)
+}
+
+// pilotOf is a pilot for four chains.
+func pilotOf(
+	t testing.TB, problem posterior, w *whitening, seed uint64, engine *compute.Engine, shares ...float64,
+) *pilot {
+	t.Helper()
+	if shares == nil {
+		shares = pilotShares
+	}
+	p := &pilot{of: problem, w: w, chains: 4, best: -1}
+	p.job = jobOf(t, problem.Problem, run.Settings{Seed: seed, Engine: engine})
+	if err := p.decide(t.Context(), shares); err != nil {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// held is a method that hands over its job.
+type held struct {
+	Chains
+	job **fit.Job
+}
+
+func (h held) Prepare(*fit.Job) (fit.Method, error) { return h, nil }
+
+var errHeld = errors.New("held")
+
+func (h held) Run(_ context.Context, j *fit.Job) (*fit.Result, error) {
+	*h.job = j
+	return nil, errHeld
+}
+
+func jobOf(t testing.TB, problem density.Problem, s run.Settings) (j *fit.Job) {
+	t.Helper()
+	if _, err := fit.Sample(t.Context(), problem, held{job: &j}, s); !errors.Is(err, errHeld) {
+		t.Fatal(err)
+	}
+	return j
 }

@@ -47,11 +47,14 @@ func (p *places) start(seed uint64) ([]float64, error) {
 	return program.Run(state, random.KeyOf(seed).Named("initial").Words())
 }
 
+// mostIterations ends a search for a mode.
+const mostIterations = 20_000
+
 // climb goes from the start to a local maximum of the log-density, [D], by L-BFGS in float64 (Nocedal 1980). It ends
-// where the log-density no longer rises, or after the given number of iterations. Whether this is a mode is checked by
+// where the log-density no longer rises, or after 20 000 iterations. Whether this is a mode is checked by
 // whiten, by the gradient in units of the posterior's standard deviations. The error wraps ErrNoMode if the search
 // begins where the log-density or its gradient is not finite.
-func (p *places) climb(seed uint64, iterations int) ([]float64, error) {
+func (p *places) climb(seed uint64) ([]float64, error) {
 	at, err := p.start(seed)
 	if err != nil {
 		return nil, err
@@ -98,7 +101,7 @@ func (p *places) climb(seed uint64, iterations int) ([]float64, error) {
 		Grad:   func(gradient, x []float64) { evaluate(x); copy(gradient, known.gradient) },
 		Status: func() (optimize.Status, error) { return optimize.NotTerminated, failed },
 	}, at, &optimize.Settings{
-		MajorIterations: iterations, GradientThreshold: 1e-9,
+		MajorIterations: mostIterations, GradientThreshold: 1e-9,
 		Converger: &optimize.FunctionConverge{Absolute: 1e-9, Relative: 1e-15, Iterations: 20},
 	}, &optimize.LBFGS{Store: 30})
 	if failed != nil {

@@ -16,48 +16,42 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// part is Problem.Part of a posterior with the given data: the posterior of m of the N rows, the first of a
-// permutation that depends on N alone, so that a larger part contains a smaller one. For a Gaussian likelihood with
-// known noise the targets of these rows are replaced by the predictions of the network at the mode (the surrogate
-// "2n"); for other likelihoods they are the rows' own (order 2).
-func part(
+// subsetOf is the posterior of m of the N rows, the first of a permutation that depends on N alone, so that a larger
+// part contains a smaller one. For a Gaussian likelihood with known noise the targets of these rows are replaced by the
+// predictions of the network at the mode (the surrogate "2n"), which removes the observation noise; for other
+// likelihoods they are the rows' own (order 2).
+func subsetOf(
 	engine *compute.Engine, bound *bayes.BoundModel, data map[string]*tensors.Tensor, m int, mode []float64,
 	chains, devices int,
-) (Part, error) {
+) (subset, error) {
 	features, y, psi := data["features"], data["y"], data["psi"]
 	n := y.Shape().Dim(0)
-	if m < 1 || m > n {
-		return Part{}, fmt.Errorf("surrogate: a surrogate of %d rows: the data have %d, take from 1 to that", m, n)
-	}
-	if len(mode) != bound.D {
-		return Part{}, fmt.Errorf("surrogate: the mode has %d coordinates, the model %d", len(mode), bound.D)
-	}
 	rows := rand.New(rand.NewPCG(uint64(n), 0x70617274)).Perm(n)[:m]
 	slices.Sort(rows)
 	x, err := columnsOf(features, rows)
 	if err != nil {
-		return Part{}, err
+		return subset{}, err
 	}
 	own, err := rowsOf(y, rows)
 	if err != nil {
-		return Part{}, err
+		return subset{}, err
 	}
-	p := Part{Rows: m, Of: n, Name: "order 2", Data: map[string]*tensors.Tensor{"features": x, "y": own}}
+	p := subset{rows: m, of: n, name: "order 2", data: map[string]*tensors.Tensor{"features": x, "y": own}}
 	if psi != nil {
-		p.Data["psi"] = psi
+		p.data["psi"] = psi
 	}
 	plan, err := density.NewPlan(bound, y.DType(), density.Workload{Particles: chains, Rows: m, Devices: devices})
 	if err != nil {
-		return Part{}, err
+		return subset{}, err
 	}
 	batches := density.MiniBatch{Likelihood: density.Likelihood{Model: bound, Plan: plan}, Rows: n}
 	if g, ok := bound.Model.Likelihood.(bayes.Gaussian); ok && !g.Learn {
-		p.Name, p.GaussNewton = "2n", true
-		if p.Data["y"], err = predicted(engine, bound, mode, psi, x, own); err != nil {
-			return Part{}, err
+		p.name = "2n"
+		if p.data["y"], err = predicted(engine, bound, mode, psi, x, own); err != nil {
+			return subset{}, err
 		}
 	}
-	p.Target = func(data compute.Nodes) density.Target {
+	p.target = func(data compute.Nodes) density.Target {
 		return density.At(batches, data["psi"], density.Batch{Features: data["features"], Y: data["y"]})
 	}
 	return p, nil
@@ -67,10 +61,6 @@ func part(
 func predicted(
 	engine *compute.Engine, bound *bayes.BoundModel, phi []float64, psi, features, y *tensors.Tensor,
 ) (*tensors.Tensor, error) {
-	engine, err := engine.Or()
-	if err != nil {
-		return nil, err
-	}
 	inputs := []any{compute.Floats(y.DType(), phi, 1, len(phi)), features}
 	if psi != nil {
 		inputs = append(inputs, psi)

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/internal/stats"
 	"gobnn/bayes/mcmc"
 
@@ -42,85 +42,79 @@ const pilotStates = 200
 // pilotShares are the m/N that are tried.
 var pilotShares = []float64{.001, .003, .01, .03, .1}
 
-// Pilot is the outcome of a pilot run, which says whether a surrogate pays for a posterior. It measures this on a short
-// chain of SplitHMC with the target's own gradient, and never on draws of the Laplace approximation, where surrogates
-// look far better than on the posterior.
-type Pilot struct {
-	Spread float64 // mean of |z|^2/D over the states: 1 if the posterior is the Laplace approximation
-	Tried  []Trial // in the order of m; none if the spread decided
-	Rows   int     // m that was chosen; 0: no surrogate
-	Reason string  // the reason for the decision, with its numbers, in one line
+// pilot is a pilot run, which measures whether a surrogate pays for a posterior. It does so on a short chain of
+// splitHMC with the target's own gradient, and never on draws of the Laplace approximation, where surrogates look far
+// better than on the posterior.
+type pilot struct {
+	job    *fit.Job // without a checkpoint and reports
+	of     posterior
+	w      *whitening
+	chains int
 
-	states int // number of states that were tested
+	spread float64 // mean of |z|^2/D over the states: 1 if the posterior is the Laplace approximation
+	states int     // number of states that were tested
+	tried  []trial // in the order of m; none if the spread decided
+	best   int     // the surrogate that was chosen; -1: none
+	reason string  // the reason for the decision, with its numbers, in one line
+
 	// target is the kernel that moved by the target's gradient: among the steps pi/2, .75, .5, .25 and .1 the first that
 	// is accepted with a mean probability of .6. acceptance is the acceptance of this kernel.
-	target     SplitHMC
+	target     splitHMC
 	acceptance float64
-	// cost counts the pilot's evaluations: of the target, by the chains (with their warm-ups) and at the states; and of
-	// the parts that were tried, the gradients for the surrogate and its log-densities at the states. elapsed is the time
-	// of all this.
-	cost    mcmc.Evaluations
-	elapsed time.Duration
-	ends    []float64 // [Chains, D] flat, the last states of the chains
-	chosen  *control
-	problem Problem
+	ends       []float64 // [Chains, D] flat, the last states of the chains
 }
 
-// Trial holds a pilot's measurements of the surrogate of m rows.
-type Trial struct {
-	Rows, Of int
-	Name     string  // of the surrogate, as Part has it
-	SD       float64 // s, standard deviation over the states of log p less the surrogate's
-	// Predicted is the acceptance of trajectories on the surrogate, 2 Phi(-s/sqrt 2). Gain is the number of effective
+// trial holds a pilot's measurements of the surrogate of m rows.
+type trial struct {
+	*control
+	sd float64 // s, standard deviation over the states of log p less the surrogate's
+	// predicted is the acceptance of trajectories on the surrogate, 2 Phi(-s/sqrt 2). gain is the number of effective
 	// draws per forward pass, relative to sampling with the target's own gradient. Both take a/(2 - a) effective draws
 	// for a transition of a chain that is accepted with probability a and otherwise stays.
-	Predicted, Gain float64
+	predicted, gain float64
 }
-
-// String is the decision in one line.
-func (p *Pilot) String() string { return p.Reason }
 
 // pilotSteps are the kernels on the target's own gradient that are tried in turn, from the longest step, which is best
 // for a Gaussian, to the shortest, until one is accepted often enough.
-var pilotSteps = []SplitHMC{
-	{StepSize: mostAngle, Steps: 1}, {StepSize: .75, Steps: 2}, {StepSize: .5, Steps: 3}, {StepSize: .25, Steps: 4},
+var pilotSteps = []splitHMC{
+	{StepSize: math.Pi / 2, Steps: 1}, {StepSize: .75, Steps: 2}, {StepSize: .5, Steps: 3}, {StepSize: .25, Steps: 4},
 	{StepSize: .1, Steps: 6},
 }
 
-// onSurrogate is the kernel on a surrogate of m of N rows.
-func onSurrogate(m, n int) SplitHMC {
-	return SplitHMC{StepSize: .75 / 1.1, Steps: 2, Jitter: .1, OnSurrogate: true, Share: float64(m) / float64(n)}
+// onSurrogate is the kernel on the surrogate of a part.
+func onSurrogate(part subset) splitHMC {
+	return splitHMC{StepSize: .75 / 1.1, Steps: 2, Jitter: .1, OnSurrogate: true, Share: part.share()}
 }
 
-// newPilot measures on a short chain whether a surrogate from a part of the rows pays, and chooses m. It takes the
+// decide measures on a short chain whether a surrogate from a part of the rows pays, and chooses m. It takes the
 // smallest of the shares of N whose log-density has an error with a standard deviation of at most .35. If there is
 // none, it takes the share with the largest predicted gain. It chooses no surrogate if the gain is below 1.3, the
 // standard deviation above 1.2, or the mean of |z|^2/D outside .7 to 1.4. If the chains that look for a step are
 // clearly outside these bounds, nothing else that it could measure would change the answer, and the pilot ends there.
-func newPilot(ctx context.Context, problem Problem, w *Whitening, s Settings) (*Pilot, error) {
-	began := time.Now()
-	p := &Pilot{problem: problem}
-	states, err := p.walk(ctx, w, s, true)
-	if err != nil {
-		return nil, err
+func (p *pilot) decide(ctx context.Context, shares []float64) error {
+	states, err := p.walk(ctx)
+	switch {
+	case err != nil:
+		return err
+	case p.of.part == nil: // it has looked for a step alone
+		return nil
+	case p.near():
+		if err := p.try(ctx, shares, states); err != nil {
+			return err
+		}
 	}
-	if !p.near() {
-		p.decide(-1)
-	} else if err := p.try(ctx, w, s, states); err != nil {
-		return nil, err
-	}
-	p.elapsed = time.Since(began)
-	return p, nil
+	p.choose()
+	return nil
 }
 
 // near says whether the posterior is close to its Laplace approximation, by the mean of |z|^2/D.
-func (p *Pilot) near() bool { return p.Spread >= pilotLeastSpread && p.Spread <= pilotMostSpread }
+func (p *pilot) near() bool { return p.spread >= pilotLeastSpread && p.spread <= pilotMostSpread }
 
 // clearlyOutside says whether the chains, which start inside the bound, are beyond it by more than chance explains: by
 // more than four standard errors. For the Gaussian, |z|^2/D has variance 2/D; all states of a chain count as one here,
 // however weakly they are correlated.
-func (p *Pilot) clearlyOutside(chains int) bool {
-	return p.Spread > pilotMostSpread*(1+4*math.Sqrt(2/float64(p.problem.Dim*chains)))
+func (p *pilot) clearlyOutside() bool {
+	return p.spread > pilotMostSpread*(1+4*math.Sqrt(2/float64(p.of.Dim*p.chains)))
 }
 
 // pilots counts the pilots, which tells their problems apart.
@@ -130,60 +124,63 @@ var pilots atomic.Uint64
 const pilotPortion = 10
 
 // walk runs the short chains, first to find the step and then to collect states, and returns these, [States, D] flat.
-// With early it stops once the chains show that no surrogate pays, and returns the last states only.
-func (p *Pilot) walk(ctx context.Context, w *Whitening, s Settings, early bool) (states []float64, err error) {
-	on, err := w.near(p.problem.Problem, s.Chains, s.DType, s.Seed)
-	if err != nil {
-		return nil, err
-	}
+// Where a surrogate could be taken it stops once the chains show that none pays, and returns the last states only.
+func (p *pilot) walk(ctx context.Context) (states []float64, err error) {
+	early := p.of.part != nil
+	on := p.w.on(p.of.Problem, p.job.DType, nil, nil)
+	on.Start = p.w.starts(p.chains, p.job.DType, p.job.Seed)
 	on = on.Keyed("pilot", pilots.Add(1)) // its programs are for all portions of these chains
-	sample := func(kernel SplitHMC, warmUp, draws int, seed uint64) (*mcmc.Result, error) {
-		r, err := mcmc.Sample(ctx, on, kernel, mcmc.Settings{
-			Chains: s.Chains, Draws: draws, WarmUp: warmUp, Seed: seed, DType: s.DType, Engine: s.Engine,
+	sample := func(kernel splitHMC, warmUp, draws int, seed uint64) (*mcmc.Result, error) {
+		stage, err := p.job.RunStage(ctx, fit.Stage{
+			Name: "pilot", Problem: on, Seed: seed, Inner: true,
+			Method: mcmc.Chains{Kernel: kernel, Chains: p.chains, Draws: draws, WarmUp: warmUp},
 		})
-		p.cost.FullGradients += (max(0, warmUp) + draws) * s.Chains * kernel.Steps // also where none was accepted
-		if err := r.Unusable(ctx, err); err != nil {
-			return nil, fmt.Errorf("the pilot's chains with the target's gradient: %w", err)
+		if err == nil && stage.Status.Err() != nil {
+			err = context.Cause(ctx)
 		}
+		if err != nil {
+			return nil, fmt.Errorf("surrogate: the pilot's chains with the target's gradient: %w", err)
+		}
+		r := fit.Details[*mcmc.Result](stage)
 		p.ends = endsOf(r.Draws)
-		on.Start = p.starts(s.DType)
+		on.Start = p.starts()
 		return r, nil
 	}
 	// The step.
 	for i, kernel := range pilotSteps {
-		r, err := sample(kernel, 10, pilotPortion, s.Seed)
+		r, err := sample(kernel, 10, pilotPortion, 0)
 		if err != nil && (i+1 == len(pilotSteps) || !errors.Is(err, mcmc.ErrStuck)) {
 			return nil, err
 		} else if err != nil {
 			continue
 		}
 		p.target, p.acceptance = kernel, acceptanceOf(r)
-		if states = p.look(w, r); p.acceptance >= pilotStepAcceptance {
+		if states = p.look(r); p.acceptance >= pilotStepAcceptance {
 			break
 		}
 	}
-	if early && p.clearlyOutside(s.Chains) {
+	if early && p.clearlyOutside() {
 		return states, nil
 	}
 	// The states.
-	each, acceptance := (pilotStates+s.Chains-1)/s.Chains, 0.
+	each, acceptance := (pilotStates+p.chains-1)/p.chains, 0.
 	states = nil
 	spread := 0.
 	for drawn := 0; drawn < each; drawn += pilotPortion {
 		draws := min(pilotPortion, each-drawn)
-		r, err := sample(p.target, mcmc.NoWarmUp, draws, s.Seed+uint64(drawn)+1)
+		r, err := sample(p.target, mcmc.NoWarmUp, draws, uint64(drawn)+1)
 		if err != nil {
 			return nil, err
 		}
-		some := p.look(w, r)
-		if early && p.clearlyOutside(s.Chains) {
+		some := p.look(r)
+		if early && p.clearlyOutside() {
 			return some, nil
 		}
 		states = append(states, some...)
-		spread += p.Spread * float64(draws) / float64(each)
+		spread += p.spread * float64(draws) / float64(each)
 		acceptance += acceptanceOf(r) * float64(draws) / float64(each)
 	}
-	p.states, p.Spread, p.acceptance = each*s.Chains, spread, acceptance
+	p.states, p.spread, p.acceptance = each*p.chains, spread, acceptance
 	return states, nil
 }
 
@@ -196,14 +193,14 @@ func acceptanceOf(r *mcmc.Result) (mean float64) {
 }
 
 // look measures the spread, the mean of |z|^2/D, over a run's draws, and returns these, flat.
-func (p *Pilot) look(w *Whitening, r *mcmc.Result) (states []float64) {
-	p.states, p.Spread = r.Draws.Chains*r.Draws.PerChain, 0
+func (p *pilot) look(r *mcmc.Result) (states []float64) {
+	p.states, p.spread = r.Draws.Chains*r.Draws.PerChain, 0
 	for chain := range r.Draws.Chains {
 		for draw := range r.Draws.PerChain {
 			at := r.Draws.At(chain, draw)
 			states = append(states, at...)
-			z := w.zOf(at)
-			p.Spread += floats.Dot(z, z) / float64(len(z)*p.states)
+			z := p.w.zOf(at)
+			p.spread += floats.Dot(z, z) / float64(len(z)*p.states)
 		}
 	}
 	return states
@@ -218,100 +215,93 @@ func endsOf(d *mcmc.Draws) (ends []float64) {
 }
 
 // starts returns the last states of the pilot's chains, [Chains, D].
-func (p *Pilot) starts(dtype compute.DType) *tensors.Tensor {
-	return compute.Floats(dtype, p.ends, len(p.ends)/p.problem.Dim, p.problem.Dim)
+func (p *pilot) starts() *tensors.Tensor {
+	return compute.Floats(p.job.DType, p.ends, p.chains, p.of.Dim)
 }
 
-// try tests surrogates of the given shares, in ascending order, until the standard deviation of one is small enough.
-func (p *Pilot) try(ctx context.Context, w *Whitening, s Settings, states []float64) error {
-	truth, evaluated, err := densitiesAt(ctx, s.Engine, p.problem, states)
+// try tests surrogates of the given shares of the rows, in ascending order, until the standard deviation of one is
+// small enough, and remembers the best.
+func (p *pilot) try(ctx context.Context, shares, states []float64) error {
+	truth, err := densitiesAt(ctx, p.job.Engine, p.of, states)
 	if err != nil {
 		return err
 	}
-	p.cost.Full += evaluated
-	best, rows := -1, 0
-	var controls []*control
-	for _, share := range s.shares {
-		m := max(1, int(math.Round(share*float64(p.problem.Rows))))
+	rows := 0
+	for _, share := range shares {
+		m := max(1, int(math.Round(share*float64(p.of.Rows))))
 		if m <= rows {
 			continue // the same for a small N
 		}
 		rows = m
-		part, err := p.problem.Part(m, w.Mode)
+		part, err := p.of.part(m, p.w.mode)
 		if err != nil {
 			return err
 		}
-		c, err := w.expand(ctx, s.Engine, p.problem.Problem, part)
+		c, err := p.w.expand(ctx, p.job.Engine, part)
 		if err != nil {
 			return err
 		}
-		cheap, evaluated, err := densitiesAt(ctx, s.Engine, Problem{Problem: c.alone()}, states)
+		cheap, err := densitiesAt(ctx, p.job.Engine, posterior{Problem: c.alone()}, states)
 		if err != nil {
 			return err
 		}
-		p.cost = p.cost.Plus(c.cost()).Plus(mcmc.Evaluations{Partial: evaluated, PartialShare: part.share()})
-		trial := p.trial(part, truth, cheap)
-		p.Tried, controls = append(p.Tried, trial), append(controls, c)
-		if best < 0 || trial.SD <= pilotWanted || trial.Gain > p.Tried[best].Gain {
-			best = len(p.Tried) - 1
+		t := p.trial(c, truth, cheap)
+		p.tried = append(p.tried, t)
+		if p.best < 0 || t.sd <= pilotWanted || t.gain > p.tried[p.best].gain {
+			p.best = len(p.tried) - 1
 		}
-		if trial.SD <= pilotWanted {
+		if t.sd <= pilotWanted {
 			break
 		}
-	}
-	p.decide(best)
-	if p.Rows > 0 {
-		p.chosen = controls[best]
 	}
 	return nil
 }
 
 // trial judges a surrogate by its log-densities and the true ones at the states, [States] each.
-func (p *Pilot) trial(part Part, truth, cheap []float64) Trial {
+func (p *pilot) trial(c *control, truth, cheap []float64) trial {
 	off := make([]float64, len(truth))
 	floats.SubTo(off, truth, cheap)
-	t := Trial{Rows: part.Rows, Of: part.Of, Name: part.Name, SD: stat.StdDev(off, nil)}
-	if !finite(t.SD) {
-		t.SD = math.Inf(1)
+	t := trial{control: c, sd: stat.StdDev(off, nil)}
+	if !finite(t.sd) {
+		t.sd = math.Inf(1)
 	}
-	t.Predicted = math.Erfc(t.SD / 2) // 2 Phi(-s/sqrt 2)
+	t.predicted = math.Erfc(t.sd / 2) // 2 Phi(-s/sqrt 2)
 	draws := func(a float64) float64 { return a / (2 - a) }
-	kernel := onSurrogate(part.Rows, part.Of)
+	kernel := onSurrogate(c.part)
 	on := mcmc.Evaluations{Full: 1, PartialGradients: kernel.Steps, PartialShare: kernel.Share}
 	own := mcmc.Evaluations{FullGradients: p.target.Steps}
-	t.Gain = draws(t.Predicted) / on.Forwards() / (draws(p.acceptance) / own.Forwards())
+	t.gain = draws(t.predicted) / on.Forwards() / (draws(p.acceptance) / own.Forwards())
 	return t
 }
 
-// decide chooses a trial, or none, and says why.
-func (p *Pilot) decide(best int) {
-	spread := fmt.Sprintf("|z|^2/D is %.3g over %d states", p.Spread, p.states)
-	if best < 0 {
-		p.Reason = fmt.Sprintf("surrogate off: %s, outside %v to %v: the posterior is not near the Gaussian of its mode",
+// choose decides for the best trial, or for none, and says why.
+func (p *pilot) choose() {
+	spread := fmt.Sprintf("|z|^2/D is %.3g over %d states", p.spread, p.states)
+	if p.best < 0 {
+		p.reason = fmt.Sprintf("surrogate off: %s, outside %v to %v: the posterior is not near the Gaussian of its mode",
 			spread, pilotLeastSpread, pilotMostSpread)
 		return
 	}
-	t := p.Tried[best]
-	numbers := fmt.Sprintf("%s with %d of %d rows: s %.3g, predicted acceptance %.2g, gain %.2g; %s", t.Name, t.Rows, t.Of,
-		t.SD, t.Predicted, t.Gain, spread)
+	t := p.tried[p.best]
+	numbers := fmt.Sprintf("%s with %d of %d rows: s %.3g, predicted acceptance %.2g, gain %.2g; %s", t.part.name,
+		t.part.rows, t.part.of, t.sd, t.predicted, t.gain, spread)
 	switch {
-	case t.SD > pilotMost:
-		p.Reason = fmt.Sprintf("surrogate off: s above %v: %s", pilotMost, numbers)
-	case !(t.Gain >= pilotLeastGain):
-		p.Reason = fmt.Sprintf("surrogate off: gain below %v: %s", pilotLeastGain, numbers)
+	case t.sd > pilotMost:
+		p.best, p.reason = -1, fmt.Sprintf("surrogate off: s above %v: %s", pilotMost, numbers)
+	case !(t.gain >= pilotLeastGain):
+		p.best, p.reason = -1, fmt.Sprintf("surrogate off: gain below %v: %s", pilotLeastGain, numbers)
 	default:
-		p.Rows, p.Reason = t.Rows, "surrogate on: "+numbers
+		p.reason = "surrogate on: " + numbers
 	}
 }
 
-// densitiesAt evaluates a problem's log-density at points, [S, D] flat, in float64. evaluated is the number of
-// evaluations: S rounded up to blocks of equal size.
+// densitiesAt evaluates a problem's log-density at points, [S, D] flat, in float64.
 func densitiesAt(
-	ctx context.Context, engine *compute.Engine, problem Problem, states []float64,
-) (all []float64, evaluated int, err error) {
+	ctx context.Context, engine *compute.Engine, problem posterior, states []float64,
+) (all []float64, err error) {
 	p, err := newPlaces(ctx, engine, problem)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer p.Close()
 	for block := range slices.Chunk(states, blockSize*p.dim) {
@@ -321,11 +311,11 @@ func densitiesAt(
 		}
 		values, err := p.logDensities(block)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		all = append(all, values[:n]...)
 	}
-	return all, p.Forwards, nil
+	return all, nil
 }
 
 // alone is the surrogate as a problem.
@@ -335,21 +325,22 @@ func (c *control) alone() density.Problem {
 		data[name] = t
 	}
 	return density.Problem{
-		Dim: len(c.w.Mode), Data: data, Target: func(data compute.Nodes, _ []*graph.Node) density.Target {
-			return c.target(c.w.of(func(name string) *graph.Node { return data[whiteningPrefix+name] }), data)
+		Dim: len(c.w.mode), Data: data, Target: func(data compute.Nodes, _ []*graph.Node) density.Target {
+			return c.target(whiteningOf(data), data)
 		},
 	}
 }
 
-// chose returns the problem that the pilot has chosen, and its kernel, for as many chains of the given type as the
-// pilot's: they begin at the last states of those.
-func (p *Pilot) chose(w *Whitening, dtype compute.DType) (density.Problem, SplitHMC) {
-	problem := p.problem.Problem
-	problem.Start = p.starts(dtype)
-	if p.chosen != nil {
-		return p.chosen.on(problem, dtype), onSurrogate(p.Rows, problem.Rows)
+// chosen returns the problem that the pilot has chosen, and its kernel: the chains begin at the last states of the
+// pilot's.
+func (p *pilot) chosen() (density.Problem, splitHMC) {
+	problem := p.of.Problem
+	problem.Start = p.starts()
+	if p.best < 0 {
+		return p.w.on(problem, p.job.DType, nil, nil), p.target
 	}
-	return w.on(problem, dtype, nil, nil), p.target
+	c := p.tried[p.best].control
+	return c.on(problem, p.job.DType), onSurrogate(c.part)
 }
 
 // The bounds within which a run is as the pilot predicted.
@@ -359,7 +350,7 @@ const (
 )
 
 // sticky warns where a run on the surrogate is so much worse than the pilot predicted that its draws are doubtful. The
-// signs are an acceptance under half the prediction (0: there was none) and more than 30 rejections in a row. Given the
+// signs are an acceptance under half the prediction and more than 30 rejections in a row. Given the
 // parameters' effective sample sizes (nil: too few draws), another is a smallest one under a quarter of the median.
 func sticky(r *mcmc.Result, predicted float64, ess []float64) (warnings []string) {
 	acceptance, standing := acceptanceOf(r), 0
@@ -380,7 +371,7 @@ func sticky(r *mcmc.Result, predicted float64, ess []float64) (warnings []string
 	}
 	if len(why) > 0 {
 		warnings = append(warnings, "sticky: on the surrogate "+strings.Join(why, "; ")+": the chain has found places where "+
-			"the surrogate is wrong; take more rows, or the target's gradient")
+			"the surrogate is wrong; compare with mcmc.NUTS")
 	}
 	return warnings
 }

@@ -21,37 +21,27 @@ import (
 // searching a mode and taking differences of gradients need that precision.
 type places struct {
 	dim     int
-	problem Problem
+	problem posterior
 	engine  *compute.Engine
 	blocks  density.Blocks
 	states  []*compute.State // of the blocks
 	program *compute.Program
 	forward *compute.Program
 	ctx     context.Context
-
-	Forwards, Gradients int // evaluated so far
 }
 
 // newPlaces puts the problem's data on the device, floats as float64, or those of its blocks.
-func newPlaces(ctx context.Context, engine *compute.Engine, problem Problem) (*places, error) {
-	if problem.Blocks == nil && (problem.Inputs != nil || problem.HostInputs != nil) {
+func newPlaces(ctx context.Context, engine *compute.Engine, problem posterior) (*places, error) {
+	if problem.blocks == nil && (problem.Inputs != nil || problem.HostInputs != nil) {
 		return nil, errors.New("surrogate: the target takes new inputs at each move, so it has no mode: give it all rows")
-	}
-	engine, err := engine.Or()
-	if err != nil {
-		return nil, err
 	}
 	p := &places{dim: problem.Dim, problem: problem, engine: engine, ctx: ctx, blocks: density.Blocks{
 		Count:  1,
 		Data:   func(int) (map[string]*tensors.Tensor, error) { return problem.Data, nil },
 		Target: func(data compute.Nodes) density.Target { return problem.Target(data, nil) },
 	}}
-	if problem.Blocks != nil {
-		p.blocks = *problem.Blocks
-	}
-	if p.blocks.Count < 1 || p.blocks.Data == nil || p.blocks.Target == nil {
-		return nil, fmt.Errorf("surrogate: Problem.Blocks has Count %d: it must be at least 1, and Data and Target be set",
-			p.blocks.Count)
+	if problem.blocks != nil {
+		p.blocks = *problem.blocks
 	}
 	for i := range p.blocks.Count {
 		state, err := p.load(i)
@@ -75,7 +65,7 @@ func (p *places) compile() error {
 		return fmt.Errorf("surrogate: block 0 of the rows: %w", err)
 	}
 	reads := slices.Sorted(maps.Keys(first))
-	if p.program, err = compute.NewProgram(p.engine, "mcmc gradients", reads, nil,
+	if p.program, err = compute.NewProgram(p.engine, "surrogate gradients", reads, nil,
 		func(nodes compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
 			value, gradient := p.blocks.Target(nodes).Gradient(inputs[0])
 			checkShape("log-density", value, inputs[0].Shape().Dim(0))
@@ -85,7 +75,7 @@ func (p *places) compile() error {
 		}); err != nil {
 		return err
 	}
-	p.forward, err = compute.NewProgram(p.engine, "mcmc log-densities", reads, nil,
+	p.forward, err = compute.NewProgram(p.engine, "surrogate log-densities", reads, nil,
 		func(nodes compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
 			value := p.blocks.Target(nodes).LogDensity(inputs[0])
 			checkShape("log-density", value, inputs[0].Shape().Dim(0))
@@ -153,13 +143,11 @@ func (p *places) gradients(points []float64) (values, gradients []float64, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	p.Gradients += n
 	return record[:n], record[n:], nil
 }
 
 // logDensities returns the log-densities at points, [J].
 func (p *places) logDensities(points []float64) ([]float64, error) {
-	p.Forwards += len(points) / p.dim
 	return p.run(p.forward, points)
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
-	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -14,71 +13,44 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Part is a target estimated from m of the N rows of the data, for surrogates: T(theta) = log p(theta) + N/m log p(y_S
-// | theta) for a fixed subset S of the rows. Of T a surrogate uses only what is left beyond the second order of its
-// Taylor series about the mode. So y_S may be replaced by the network's predictions at the mode, which removes the
-// observation noise.
-type Part struct {
-	Rows, Of int    // m, N
-	Name     string // name of the kind of part, such as "2n", for messages
-	// GaussNewton says that y_S are the predictions at the mode, so that the Hessian of -T there is the Gauss-Newton
-	// matrix, which is positive.
-	GaussNewton bool
-	// Data are tensors for the target, in the chains' type.
-	Data map[string]*tensors.Tensor
-	// Target builds T from the data, by their names.
-	Target func(data compute.Nodes) density.Target
+// subset is a target estimated from m of the N rows of the data, for surrogates: T(theta) = log p(theta) + N/m log
+// p(y_S | theta) for a fixed subset S of the rows. Of T a surrogate uses only what is left beyond the second order of
+// its Taylor series about the mode. So y_S may be replaced by the network's predictions at the mode.
+type subset struct {
+	rows, of int    // m, N
+	name     string // of the kind of part, such as "2n", for messages
+	data     map[string]*tensors.Tensor
+	target   func(data compute.Nodes) density.Target // T
 }
 
 // share is m/N, the cost of an evaluation of T relative to one of the target.
-func (p Part) share() float64 { return float64(p.Rows) / float64(p.Of) }
+func (p subset) share() float64 { return float64(p.rows) / float64(p.of) }
 
 // alone is T as a problem of D dimensions.
-func (p Part) alone(d int) density.Problem {
-	return density.Problem{
-		Dim: d, Data: p.Data, Target: func(data compute.Nodes, _ []*graph.Node) density.Target { return p.Target(data) },
-	}
+func (p subset) alone(d int) posterior {
+	return posterior{Problem: density.Problem{
+		Dim: d, Data: p.data, Target: func(data compute.Nodes, _ []*graph.Node) density.Target { return p.target(data) },
+	}}
 }
 
-// withSurrogate is near with a surrogate, for SplitHMC with OnSurrogate and for DelayedAcceptance. The surrogate is the
-// target's own Taylor series to second order about the mode c, which the whitening has from all rows, plus the
-// remainder of T, from a part of the rows. It is a control variate of second order (with z, W and H as in Whitening, U
-// = -log p, and T as in Part):
+// control is the control variate of a part: the numbers of its surrogate. The surrogate is the target's own Taylor
+// series to second order about the mode c, which the whitening has from all rows, plus the remainder of T, from a part
+// of the rows. It is a control variate of second order (with z, W and H as in whitening, U = -log p, and T as in
+// subset):
 //
 //	log p~(theta) = -|z|^2/2 - b.z + T(theta) - T(c) - g.z + z' K z / 2
 //
 // with b = W' grad U(c), g = W' grad T(c) and K = -W' (grad^2 T)(c) W. So with d = theta - c the gradient is grad
 // phi~(z) = b - W' [grad T(theta) - grad T(c) - (grad^2 T)(c) d]. For a Gaussian prior, the bracket is N/m times the
 // sum over S of [grad log p_i (theta) - grad log p_i (c) - (grad^2 log p_i)(c) d], with p_i the likelihood of row i. If
-// S is all rows, with their own y, and H is the exact Hessian, the surrogate is the target itself, up to a constant. K
-// takes D gradients of T, and g one, in float64.
-func (w *Whitening) withSurrogate(
-	ctx context.Context, engine *compute.Engine, problem density.Problem, part Part, chains int,
-	dtype compute.DType, seed uint64,
-) (density.Problem, error) {
-	c, err := w.expand(ctx, engine, problem, part)
-	if err != nil {
-		return density.Problem{}, err
-	}
-	if problem.Start == nil {
-		problem.Start = w.starts(chains, dtype, seed)
-	}
-	return c.on(problem, dtype), nil
-}
-
-// control is the control variate of a part: the numbers of its surrogate.
+// S is all rows, with their own y, the surrogate is the target itself, up to a constant. K takes D gradients of T, and
+// g one, in float64.
 type control struct {
-	w    *Whitening
-	part Part
+	w    *whitening
+	part subset
 	// linear is g + b, [D]; curvature is K, [D, D]; constant is T(c).
 	linear, curvature []float64
 	constant          float64
-	gradients         int // of T, evaluated for these
-}
-
-// cost counts the evaluations that the control variate took.
-func (c *control) cost() mcmc.Evaluations {
-	return mcmc.Evaluations{PartialGradients: c.gradients, PartialShare: c.part.share()}
 }
 
 // partPrefix begins the names of a part's data, and surrogatePrefix those of the control variate's numbers.
@@ -88,32 +60,18 @@ const (
 )
 
 // expand evaluates a part about the mode.
-func (w *Whitening) expand(
-	ctx context.Context, engine *compute.Engine, problem density.Problem, part Part,
-) (*control, error) {
-	d := len(w.Mode)
-	switch {
-	case d != problem.Dim:
-		return nil, fmt.Errorf("surrogate: the whitening is of dimension %d, the problem of %d", d, problem.Dim)
-	case part.Rows < 1 || part.Rows > part.Of:
-		return nil, fmt.Errorf("surrogate: a surrogate of %d rows: the data have %d, take from 1 to that", part.Rows, part.Of)
-	case problem.Rows > 0 && part.Of != problem.Rows:
-		return nil, fmt.Errorf("surrogate: Part.Of is %d: it must be the %d rows of the problem, or the surrogate is of "+
-			"other data", part.Of, problem.Rows)
-	case part.Target == nil:
-		return nil, fmt.Errorf("surrogate: Part.Target is nil: it must build the target of the %d rows", part.Rows)
-	}
-	p, err := newPlaces(ctx, engine, Problem{Problem: part.alone(d)})
+func (w *whitening) expand(ctx context.Context, engine *compute.Engine, part subset) (*control, error) {
+	d := len(w.mode)
+	p, err := newPlaces(ctx, engine, part.alone(d))
 	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
-	value, gradient, rows, err := p.about(w.Mode, nil, w.ToTheta, 1) // row k is -(grad^2 T)(c) W e_k
+	value, gradient, rows, err := p.about(w.mode, nil, w.toTheta, 1) // row k is -(grad^2 T)(c) W e_k
 	if err != nil {
-		return nil, fmt.Errorf("the surrogate of %d rows: %w", part.Rows, err)
+		return nil, fmt.Errorf("the surrogate of %d rows: %w", part.rows, err)
 	}
-	c := &control{w: w, part: part, constant: value, linear: w.pull(gradient), curvature: make([]float64, 0, d*d),
-		gradients: p.Gradients}
+	c := &control{w: w, part: part, constant: value, linear: w.pull(gradient), curvature: make([]float64, 0, d*d)}
 	floats.Add(c.linear, w.offset)
 	for k := range d {
 		c.curvature = append(c.curvature, w.pull(rows[k*d:(k+1)*d])...)
@@ -129,26 +87,26 @@ func (w *Whitening) expand(
 
 // data returns the surrogate's numbers, and the part's data, by their names.
 func (c *control) data(dtype compute.DType) map[string]*tensors.Tensor {
-	d := len(c.w.Mode)
+	d := len(c.w.mode)
 	data := map[string]*tensors.Tensor{
 		surrogatePrefix + "linear":    compute.Floats(dtype, c.linear, 1, d),
 		surrogatePrefix + "curvature": compute.Floats(dtype, c.curvature, d, d),
 		surrogatePrefix + "constant":  compute.Floats(dtype, []float64{c.constant}, 1),
 	}
-	for name, t := range c.part.Data {
+	for name, t := range c.part.data {
 		data[partPrefix+name] = t
 	}
 	return data
 }
 
 // target is the surrogate in a graph, given its data by their names.
-func (c *control) target(at whitening, data compute.Nodes) density.Target {
+func (c *control) target(at graphWhitening, data compute.Nodes) density.Target {
 	own := compute.Nodes{}
-	for name := range c.part.Data {
+	for name := range c.part.data {
 		own[name] = data[partPrefix+name]
 	}
 	return controlled{
-		Target: c.part.Target(own), at: at, linear: data[surrogatePrefix+"linear"],
+		Target: c.part.target(own), at: at, linear: data[surrogatePrefix+"linear"],
 		curvature: data[surrogatePrefix+"curvature"], constant: data[surrogatePrefix+"constant"],
 	}
 }
@@ -161,7 +119,7 @@ func (c *control) on(problem density.Problem, dtype compute.DType) density.Probl
 // controlled is the surrogate in a graph: the part's target T with the control variate.
 type controlled struct {
 	density.Target
-	at                          whitening
+	at                          graphWhitening
 	linear, curvature, constant *Node
 }
 
@@ -179,13 +137,13 @@ func (t controlled) quadratic(phi *Node) (value, gradient *Node) {
 // Holds is the part's target, which may be a user's own.
 func (t controlled) Holds() any { return t.Target }
 
-// LogDensity implements Target.
+// LogDensity implements density.Target.
 func (t controlled) LogDensity(phi *graph.Node) *graph.Node {
 	value, _ := t.quadratic(phi)
 	return Add(t.Target.LogDensity(phi), value)
 }
 
-// Gradient implements Target.
+// Gradient implements density.Target.
 func (t controlled) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
 	value, inZ := t.quadratic(phi)
 	logDensity, gradient = t.Target.Gradient(phi)

@@ -18,6 +18,7 @@ import (
 	"gobnn/bayes/diag"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
@@ -92,11 +93,10 @@ func TestWhitenedAgainstRawLong(t *testing.T) {
 	const chains = 4
 	ctx := context.Background()
 	s := readSimulated(t, "testdata/surrogates_n10000.safetensors")
-	problem := s.problem(t, engine, chains)
+	problem := s.problem(t, engine)
 	problem.Start = compute.Floats(compute.Float64, s.truth, 1, len(s.truth))
-	settings := Settings{Rows: NoSurrogate}
-	settings.Engine, settings.Draws, settings.WarmUp = engine, 2000, 20
-	split, err := Sample(ctx, problem, settings)
+	problem.part = nil // no surrogate
+	_, split, err := Chains{Draws: 2000, WarmUp: 20}.sample(ctx, problem, run.Settings{Engine: engine})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,17 +104,18 @@ func TestWhitenedAgainstRawLong(t *testing.T) {
 		sizes := ess(t, chains, s.outputs(t, r.Draws))
 		return (sizes[24] + sizes[25]) / 2 / r.Evaluations.Forwards()
 	}
-	whitened := efficiency(split.Result)
+	whitened := efficiency(split.Chains)
 	raw := 0.0
 	var start []float64
 	for range chains {
-		start = append(start, split.Whitening.Mode...)
+		start = append(start, split.whitening.mode...)
 	}
 	problem.Start = compute.Floats(compute.Float32, start, chains, 121)
 	for _, steps := range []int{30, 90} {
-		r, err := mcmc.Sample(ctx, problem.Problem, mcmc.HMC{Steps: steps, Jitter: .2}, mcmc.Settings{
-			Chains: chains, Draws: 60_000 / steps, WarmUp: 9000 / steps, FixedScale: true, Engine: engine,
-		})
+		r, err := chainsOf(ctx, problem.Problem, mcmc.Chains{
+			Kernel: mcmc.HMC{Steps: steps, Jitter: .2}, Chains: chains, Draws: 60_000 / steps, WarmUp: 9000 / steps,
+			FixedScale: true,
+		}, run.Settings{Engine: engine})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,8 +130,7 @@ func TestWhitenedAgainstRawLong(t *testing.T) {
 }
 
 // A network 10-50-10-1 of 1071 parameters, which 10 000 rows do not identify: its posterior leaves the ball of the
-// Laplace approximation, and the pilot says no before it has tried a surrogate. What it takes, its warm-ups counted, is
-// at most a thirtieth of a run of 2000 trajectories with the target's gradient.
+// Laplace approximation, and the pilot says no before it has tried a surrogate.
 func TestPilotSaysNoLong(t *testing.T) {
 	engine := computetest.XLA(t, "10 000 rows are slow on the Go backend")
 	const n, chains = 10_000, 4
@@ -175,25 +175,19 @@ func TestPilotSaysNoLong(t *testing.T) {
 		y = append(y, layer(h, 1060, 1)[0]+.3*r.NormFloat64())
 	}
 	s := simulated{bound: bound, x: compute.Floats(compute.Float32, x, n, 10), y: compute.Floats(compute.Float32, y, n)}
-	problem := s.problem(t, engine, chains)
+	problem := s.problem(t, engine)
 	mode, err := findMode(ctx, problem, truth, engine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := whiteningOf(ctx, problem, mode, engine)
+	w, err := whitenedAt(ctx, problem, mode, engine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("decrement %.2g, %d eigenvalues not positive, Hessian %v", w.decrement, w.negative, w.elapsed)
 	pilot := pilotOf(t, problem, w, 0, engine)
-	t.Logf("%v; acceptance %.2f of steps of %v; %v, %+v", pilot, pilot.acceptance, pilot.target.StepSize, pilot.elapsed,
-		pilot.cost)
-	if pilot.Rows != 0 {
-		t.Errorf("a surrogate of %d rows: %v", pilot.Rows, pilot)
-	}
-	run := 2000 * chains * 3 * float64(pilot.target.Steps)
-	if cost := pilot.cost.Forwards(); cost > run/30 {
-		t.Errorf("the pilot cost %v forwards, a run %v", cost, run)
+	t.Logf("%v; acceptance %.2f of steps of %v", pilot.reason, pilot.acceptance, pilot.target.StepSize)
+	if pilot.best >= 0 || len(pilot.tried) > 0 {
+		t.Errorf("a surrogate: %v", pilot.reason)
 	}
 }
 
@@ -208,10 +202,10 @@ type sampled struct {
 
 // sample runs chains from about the mode, and logs what they cost.
 func (s simulated) sample(
-	t *testing.T, name string, kernel mcmc.Kernel, problem density.Problem, settings mcmc.Settings,
+	t *testing.T, name string, problem density.Problem, chains mcmc.Chains, settings run.Settings,
 ) sampled {
 	t.Helper()
-	r, err := mcmc.Sample(context.Background(), problem, kernel, settings)
+	r, err := chainsOf(t.Context(), problem, chains, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,35 +237,35 @@ func TestSurrogateExactLong(t *testing.T) {
 	const chains = 4
 	ctx := context.Background()
 	s := readSimulated(t, "testdata/surrogates_n10000.safetensors")
-	problem := s.problem(t, engine, chains)
+	problem := s.problem(t, engine)
 	w := s.whitened(t, engine, problem)
-	on, err := w.near(problem.Problem, chains, compute.Float32, 1)
+	settings := run.Settings{Seed: 5, Engine: engine}
+	of := func(kernel splitHMC, draws, warmUp int) mcmc.Chains {
+		return mcmc.Chains{Kernel: kernel, Chains: chains, Draws: draws, WarmUp: warmUp}
+	}
+	right := s.sample(t, "S0", w.near(problem, nil, chains, compute.Float32),
+		of(splitHMC{StepSize: .75, Steps: 2}, 10_000, 200), settings)
+	part, err := problem.part(100, w.mode)
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := mcmc.Settings{Chains: chains, Draws: 10_000, WarmUp: 200, Seed: 5, Engine: engine}
-	right := s.sample(t, "S0", SplitHMC{StepSize: .75, Steps: 2}, on, settings)
-	part, err := problem.Part(100, w.Mode)
+	c, err := w.expand(ctx, engine, part)
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, err := w.withSurrogate(ctx, engine, problem.Problem, part, chains, compute.Float32, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kernel := SplitHMC{StepSize: .75, Steps: 2, Jitter: .1, OnSurrogate: true, Share: .01}
-	settings.Draws = 20_000
-	judged := s.sample(t, "S1 of 100 rows", kernel, with, settings)
+	with := w.near(problem, c, chains, compute.Float32)
+	kernel := splitHMC{StepSize: .75, Steps: 2, Jitter: .1, OnSurrogate: true, Share: .01}
+	judged := s.sample(t, "S1 of 100 rows", with, of(kernel, 20_000, 200), settings)
 	if judged.acceptance < .13 || judged.acceptance > .32 {
 		t.Errorf("acceptance %.3f, want .13 to .32", judged.acceptance)
 	}
 	unjudged := with
 	unjudged.Target = func(data compute.Nodes, inputs []*graph.Node) density.Target {
-		return with.Target(data, inputs).(mcmc.Surrogated).Surrogate()
+		target := with.Target(data, inputs).(surrogated)
+		target.Target = target.cheap
+		return target
 	}
-	kernel.Whitening, kernel.Cheap = w, func(surrogate density.Target) density.Target { return surrogate }
-	settings.WarmUp = mcmc.NoWarmUp
-	alone := s.sample(t, "accepted by it alone", kernel, unjudged, settings)
+	alone := s.sample(t, "accepted by it alone", unjudged, of(kernel, 20_000, mcmc.NoWarmUp), settings)
 	outside := 0
 	for i := range right.outputs {
 		want, wantError, _ := right.mean(t, i)
@@ -310,17 +304,15 @@ func TestSurrogatesLong(t *testing.T) {
 	ctx := context.Background()
 	s := readSimulated(t, path)
 	n := float64(s.x.Shape().Dim(0))
-	problem := s.problem(t, engine, chains)
+	problem := s.problem(t, engine)
 	w := s.whitened(t, engine, problem)
-	t.Logf("U(c) %.5f, decrement %.2g, Hessian %v with %d gradients", s.potential(w.logDensity), w.decrement, w.elapsed,
-		w.gradients)
+	t.Logf("U(c) %.5f", s.potential(w.logDensity))
 	if u := s.potential(w.logDensity); math.Abs(u-49935.05527) > 1e-3 {
 		t.Errorf("U(c) = %.5f, the reference 49935.05527", u)
 	}
 	pilot := pilotOf(t, problem, w, 1, engine, 1000/n)
-	t.Logf("%v; %v, %.0f forwards", pilot, pilot.elapsed, pilot.cost.Forwards())
-	if sd := pilot.Tried[0].SD; pilot.Rows != 1000 || sd < .13 || sd > .26 {
-		t.Errorf("%v: want s from .13 to .26", pilot)
+	if sd := pilot.tried[0].sd; pilot.best != 0 || sd < .13 || sd > .26 {
+		t.Errorf("%v: want s from .13 to .26", pilot.reason)
 	}
 	within := func(name string, r sampled) {
 		for i, want := range []float64{2.62766, 1.72397, -8.67624, -8.86652, -5.19012} {
@@ -336,18 +328,19 @@ func TestSurrogatesLong(t *testing.T) {
 			}
 		}
 	}
-	part, err := problem.Part(1000, w.Mode)
+	part, err := problem.part(1000, w.mode)
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, err := w.withSurrogate(ctx, engine, problem.Problem, part, chains, compute.Float32, 1)
+	c, err := w.expand(ctx, engine, part)
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := mcmc.Settings{Chains: chains, Draws: 5000, WarmUp: 20, Seed: 5, Engine: engine}
-	s1 := s.sample(t, "S1 "+part.Name, SplitHMC{
-		StepSize: .75, Steps: 2, Jitter: .1, OnSurrogate: true, Share: 1000 / n,
-	}, with, settings)
+	settings := run.Settings{Seed: 5, Engine: engine}
+	s1 := s.sample(t, "S1 "+part.name, w.near(problem, c, chains, compute.Float32), mcmc.Chains{
+		Kernel: splitHMC{StepSize: .75, Steps: 2, Jitter: .1, OnSurrogate: true, Share: 1000 / n}, Chains: chains,
+		Draws: 5000, WarmUp: 20,
+	}, settings)
 	within("S1", s1)
 	f, sec := s1.median/s1.Evaluations.Forwards(), s1.median/s1.Sampling.Seconds()
 	if s1.acceptance < .86 || s1.acceptance > .94 {
@@ -356,16 +349,14 @@ func TestSurrogatesLong(t *testing.T) {
 	if f < .5 || f > .75 {
 		t.Errorf("ESS of the median f %.3f a forward, want .5 to .75", f)
 	}
-	on, err := w.near(problem.Problem, chains, compute.Float32, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings.Draws = 500
+	on := w.near(problem, nil, chains, compute.Float32)
 	bestForward, bestSecond := 0.0, 0.0
-	for _, k := range []SplitHMC{
+	for _, k := range []splitHMC{
 		{StepSize: math.Pi / 2, Steps: 1}, {StepSize: 1.2, Steps: 1}, {StepSize: .75, Steps: 2}, {StepSize: .5, Steps: 3},
 	} {
-		s0 := s.sample(t, fmt.Sprintf("S0, %d x %.2f", k.Steps, k.StepSize), k, on, settings)
+		s0 := s.sample(t, fmt.Sprintf("S0, %d x %.2f", k.Steps, k.StepSize), on, mcmc.Chains{
+			Kernel: k, Chains: chains, Draws: 500, WarmUp: 20,
+		}, settings)
 		within("S0", s0)
 		bestForward = max(bestForward, s0.median/s0.Evaluations.Forwards())
 		bestSecond = max(bestSecond, s0.median/s0.Sampling.Seconds())

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// This file evaluates the Hessian of -log p for a Whitening, by differences of gradients in float64: products with it,
-// the whole of it, and the Gauss-Newton matrix.
+// This file evaluates the Hessian of -log p for a whitening, by differences of gradients in float64: products with it,
+// and the whole of it.
 
 // difference is the step of the differences of gradients in a coordinate, relative to 1 + |c|: small compared with any
 // scale of a nonlinearity, large compared with rounding in float64.
@@ -132,39 +132,4 @@ func (p *places) hessian(c, gradient []float64) (*mat.SymDense, error) {
 		}
 	}
 	return hessian, nil
-}
-
-// beside is a point at a hundred thousandth from c in each coordinate. At a mode where ReLU units are at their kink,
-// the differences at c itself would take these units as on along some coordinates, and as off along others.
-func beside(c []float64) []float64 {
-	at := slices.Clone(c)
-	for i, x := range c {
-		at[i] += 1e-5 * (1 + math.Abs(x)) * math.Sin(float64(1+i)*float64(1+i)*.5698402910)
-	}
-	return at
-}
-
-// linearised evaluates the posterior with the network's own predictions at c as targets; its Hessian at c is the
-// Gauss-Newton matrix. nil if the problem has none. Close it.
-func (p *places) linearised(c []float64) (*places, error) {
-	if p.problem.Part == nil || p.problem.Rows < 1 {
-		return nil, nil
-	}
-	part, err := p.problem.Part(p.problem.Rows, c)
-	if err != nil || !part.GaussNewton {
-		return nil, err
-	}
-	return newPlaces(p.ctx, p.engine, Problem{Problem: part.alone(p.dim)})
-}
-
-// gaussNewton is the Gauss-Newton matrix at c; nil if the problem has none.
-func (p *places) gaussNewton(c []float64) (*mat.SymDense, error) {
-	all, err := p.linearised(c)
-	if all == nil || err != nil {
-		return nil, err
-	}
-	defer all.Close()
-	hessian, err := all.hessian(c, nil)
-	p.Gradients += all.Gradients
-	return hessian, err
 }

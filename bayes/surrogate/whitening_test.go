@@ -38,18 +38,18 @@ func TestWhitening(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := whiteningOf(ctx, problem, mode, engine)
+	w, err := whitenedAt(ctx, problem, mode, engine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	computetest.Near(t, "the mode", w.Mode, []float64{1, -2, .5, 3}, 1e-4)
+	computetest.Near(t, "the mode", w.mode, []float64{1, -2, .5, 3}, 1e-4)
 	unit := make([]float64, 16) // W' H W
 	for i := range 4 {
 		e := make([]float64, 4)
 		e[i] = 1
 		column := w.theta(e)
 		for k := range column {
-			column[k] -= w.Mode[k]
+			column[k] -= w.mode[k]
 		}
 		h := make([]float64, 4)
 		for k := range h {
@@ -62,13 +62,9 @@ func TestWhitening(t *testing.T) {
 	computetest.Near(t, "W' H W", unit, []float64{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, 1e-5)
 	theta := []float64{.3, -1, .45, 2}
 	computetest.Near(t, "there and back", w.theta(w.zOf(theta)), theta, 1e-9)
-	on, err := w.near(problem.Problem, 4, compute.Float64, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := mcmc.Sample(ctx, on, SplitHMC{StepSize: math.Pi / 2, Steps: 1}, mcmc.Settings{
-		Chains: 4, Draws: 500, WarmUp: 10, Engine: engine, DType: compute.Float64,
-	})
+	r, err := chainsOf(ctx, w.near(problem, nil, 4, compute.Float64), mcmc.Chains{
+		Kernel: splitHMC{StepSize: math.Pi / 2, Steps: 1}, Draws: 500, WarmUp: 10,
+	}, run.Settings{Engine: engine, DType: compute.Float64})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,19 +101,18 @@ func TestWhiteningBadInput(t *testing.T) {
 		mode   []float64
 		none   bool
 	}{
-		"the mode has 1 coordinates":             {normalAt(0, 1), []float64{0}, false},
 		"gradient is not finite":                 {normalAt(0, 1), []float64{math.NaN(), 0}, true},
 		"the gradient is not small":              {runsOff, []float64{0, 0}, true},
 		"the density is flat":                    {func(x *Node) *Node { return first(x) }, []float64{0, 0}, true},
 		"the gradient of the log-density has no": {kinked, []float64{0, 1e-6}, false},
 	} {
-		_, err := whiteningOf(ctx, problemOf(2, c.target), c.mode, engine)
+		_, err := whitenedAt(ctx, problemOf(2, c.target), c.mode, engine)
 		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, ErrNoMode) != c.none {
 			t.Errorf("%v: %v, want %q", c.mode, err, want)
 		}
 	}
-	w, err := whiteningOf(ctx, problemOf(2, well), []float64{0, 0}, engine)
-	if err != nil || w.negative != 1 || len(w.notes) != 1 || !strings.Contains(w.notes[0], "1 of 2 eigenvalues") {
+	w, err := whitenedAt(ctx, problemOf(2, well), []float64{0, 0}, engine)
+	if err != nil || w.negative != 1 || !strings.Contains(w.notes()[0], "1 of 2 eigenvalues") {
 		t.Errorf("a saddle: %v, %+v", err, w)
 	}
 	nowhere := density.Func(func(phi *Node) *Node { return Log(AddScalar(Neg(Square(first(phi))), -1)) })
@@ -131,35 +126,7 @@ func TestWhiteningBadInput(t *testing.T) {
 	}
 }
 
-func TestSplitHMCBadInput(t *testing.T) {
-	for want, kernel := range map[string]SplitHMC{
-		"StepSize is 2":                  {StepSize: 2},
-		"Steps is -1":                    {Steps: -1},
-		"Jitter is 1":                    {Jitter: 1},
-		"Share is -1":                    {Share: -1},
-		"an angle of 2.25":               {Steps: 3, OnSurrogate: true},
-		"SplitHMC has no whitening":      {},
-		"Whitening is of dimension 1, t": {Whitening: &Whitening{Mode: []float64{1}}},
-		"SplitHMC has no cheap target": {OnSurrogate: true, Whitening: &Whitening{
-			Mode: []float64{0, 0}, ToZ: []float64{1, 0, 0, 1}, ToTheta: []float64{1, 0, 0, 1},
-		}},
-	} {
-		_, err := mcmc.Sample(context.Background(), problemOf(2, normalAt(0, 1)).Problem, kernel,
-			mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5, Engine: computetest.Go(t)})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", kernel, err, want)
-		}
-	}
-	w := Whitening{Mode: []float64{0, 0}}
-	part := Part{Rows: 11, Of: 10, Target: func(compute.Nodes) density.Target { return normalAt(0, 1) }}
-	_, err := w.withSurrogate(context.Background(), computetest.Go(t), problemOf(2, normalAt(0, 1)).Problem, part, 1,
-		compute.Float64, 1)
-	if err == nil || !strings.Contains(err.Error(), "a surrogate of 11 rows: the data have 10") {
-		t.Errorf("more rows than there are: %v", err)
-	}
-}
-
-// Sample of a problem without rows: a chain of the target's own gradient at steps that are accepted, on a density
+// Chains of a problem without rows: a chain of the target's own gradient at steps that are accepted, on a density
 // that is no Gaussian: exp(-x^4/4 - x^2/2 + x/2) in each coordinate, whose moments are sums over a grid.
 func TestSampleSplit(t *testing.T) {
 	density := density.Func(func(phi *Node) *Node {
@@ -173,28 +140,26 @@ func TestSampleSplit(t *testing.T) {
 	}
 	wantMean, wantSquare = wantMean/mass, wantSquare/mass
 	var stages []string
-	s := Settings{Settings: mcmc.Settings{
-		Draws: 2000, WarmUp: 50, Engine: computetest.Go(t), DType: compute.Float64, Seed: 7,
+	r, details, err := Chains{Draws: 2000, WarmUp: 50}.sample(t.Context(), problemOf(2, density), run.Settings{
+		Engine: computetest.Go(t), DType: compute.Float64, Seed: 7,
 		Progress: func(p run.Progress) {
 			if !slices.Contains(stages, p.Stage) {
 				stages = append(stages, p.Stage)
 			}
 		},
-	}}
-	r, err := Sample(context.Background(), problemOf(2, density), s)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// the real root of x^3 + x = 1/2
-	computetest.Near(t, "the mode", r.Whitening.Mode, []float64{.4238537990697837, .4238537990697837}, 1e-4)
-	if r.Kernel.OnSurrogate || r.Pilot != nil || r.Stats[0].Acceptance < .35 ||
-		r.SetUpCost.FullGradients <= r.Whitening.gradients ||
-		strings.Join(stages, ",") != "mode,Hessian,pilot,warm-up,draws" {
-		t.Errorf("kernel %+v, pilot %v, acceptance %v, stages %q", r.Kernel, r.Pilot, r.Stats[0].Acceptance, stages)
+	computetest.Near(t, "the mode", details.whitening.mode, []float64{.4238537990697837, .4238537990697837}, 1e-4)
+	if details.Pilot != "" || len(r.Warnings) > 0 || details.Chains.Stats[0].Acceptance < .35 ||
+		strings.Join(stages, ",") != "mode,Hessian,pilot,sampling: warm-up,sampling: draws" {
+		t.Errorf("pilot %q, acceptance %v, stages %q", details.Pilot, details.Chains.Stats[0].Acceptance, stages)
 	}
 	mean, square := 0.0, 0.0
 	for k := range 2 {
-		for _, chain := range r.Draws.Coordinate(k) {
+		for _, chain := range details.Chains.Draws.Coordinate(k) {
 			for _, x := range chain {
 				mean, square = mean+x/16_000, square+x*x/16_000
 			}
@@ -203,11 +168,6 @@ func TestSampleSplit(t *testing.T) {
 	// 16 000 numbers of standard deviation .6, four of them at least as good as one: five standard errors
 	if math.Abs(mean-wantMean) > .05 || math.Abs(square-wantSquare) > .05 {
 		t.Errorf("mean %.3f, want %.3f; mean square %.3f, want %.3f", mean, wantMean, square, wantSquare)
-	}
-	s.Rows = 5
-	if _, err := Sample(context.Background(), problemOf(2, density), s); err == nil ||
-		!strings.Contains(err.Error(), "Rows is 5: it must be from 1 to the 0 rows of the data") {
-		t.Errorf("rows of a problem without rows: %v", err)
 	}
 }
 

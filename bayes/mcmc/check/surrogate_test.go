@@ -5,10 +5,8 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/surrogate"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -69,65 +67,5 @@ func TestWithoutSecondStage(t *testing.T) {
 	}
 	if len(report.Failures()) == 0 {
 		t.Error("the harness does not tell the surrogate from the target")
-	}
-}
-
-// plane are whitened coordinates of no target in particular.
-func plane() *surrogate.Whitening {
-	return &surrogate.Whitening{
-		Mode: []float64{.3, -.4}, ToZ: []float64{1, -.3, 0, 1.25}, ToTheta: []float64{1, .24, 0, .8},
-	}
-}
-
-// SplitHMC leaves every target invariant, in any coordinates: with the target's own gradient and with that of any
-// surrogate. Without the final test on the target the harness finds the difference.
-func TestSplitHMC(t *testing.T) {
-	t.Parallel()
-	o := Options{Engine: computetest.Go(t), DType: compute.Float64, Particles: 400, Transitions: 40}
-	t.Run("target", func(t *testing.T) {
-		Kernel(t, surrogate.SplitHMC{StepSize: .5, Jitter: .5, Whitening: plane()}, o)
-	})
-	for i, s := range surrogates {
-		t.Run(s.name, func(t *testing.T) {
-			o.Slow, o.Transitions = s.slow, 40
-			if i == 0 { // a single step goes less far
-				o.Transitions = 100
-			}
-			Kernel(t, surrogate.SplitHMC{
-				StepSize: 1.3 / float64(1+i%3), Steps: 1 + i%3, Jitter: .1, OnSurrogate: true, Cheap: s.of,
-				Whitening: plane(),
-			}, o)
-		})
-	}
-}
-
-// unjudged is SplitHMC that accepts by the surrogate alone.
-type unjudged struct{ surrogate.SplitHMC }
-
-func (k unjudged) Move(
-	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
-) (mcmc.State, mcmc.Info) {
-	return k.SplitHMC.Move(rng, s, k.Cheap(target), tuning)
-}
-
-func TestWithoutFinalTest(t *testing.T) {
-	t.Parallel()
-	kernel := surrogate.SplitHMC{
-		StepSize: .5, OnSurrogate: true, Whitening: plane(),
-		Cheap: func(target density.Target) density.Target {
-			if _, ok := target.(composite); !ok { // already the surrogate
-				return target
-			}
-			return surrogates[1].of(target)
-		},
-	}
-	report, err := Run(unjudged{kernel}, Options{
-		Engine: computetest.Go(t), DType: compute.Float64, Particles: 400, Transitions: 30,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(report.Failures()) < 5 {
-		t.Errorf("the harness does not tell the surrogate from the target: %s", report.Summary())
 	}
 }
