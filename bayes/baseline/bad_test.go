@@ -132,12 +132,6 @@ func TestBadInput(t *testing.T) {
 			[]string{"SMC.Sampling", "Particles is -1"}, nil},
 		{"SMC's own seed", small, SMC{Sampling: smc.Settings{Seed: 3}}, regression, Settings{},
 			[]string{"SMC.Sampling.Seed is 3", "Settings.Seed"}, nil},
-		{"replica exchange's kernel", small, ReplicaExchange{Kernel: mcmc.SGLD{StepSize: .1}}, regression, Settings{},
-			[]string{"ReplicaExchange.Kernel", "leaves no posterior invariant"}, nil},
-		{"replica exchange's sets", small, ReplicaExchange{Sampling: smc.ExchangeSettings{Sets: 2}}, regression, Settings{},
-			[]string{"Sets is 2"}, nil},
-		{"replica exchange's own seed", small, ReplicaExchange{Sampling: smc.ExchangeSettings{Seed: 3}}, regression,
-			Settings{}, []string{"Seed is 3", "left out"}, nil},
 		{"SMC's own checkpoint", small, SMC{Sampling: smc.Settings{Checkpoint: "c"}}, regression, Settings{},
 			[]string{"SMC.Sampling.Checkpoint is c", "Settings.Checkpoint"}, nil},
 	} {

@@ -10,13 +10,13 @@
 //	}
 //
 // A method gives a distribution of the parameters that the model's partition calls stochastic, phi, and a point
-// estimate of the shared ones, psi. For [Ensemble], [SAE], [HMC], [SMC] and [ReplicaExchange] all parameters are phi.
+// estimate of the shared ones, psi. For [Ensemble], [SAE], [HMC] and [SMC] all parameters are phi.
 //
 // # Which to take
 //
 //   - [Ensemble], if you do not know. It is hard to beat.
 //   - [HMC] as the reference, if you can afford it: it is asymptotically exact.
-//   - [SMC] to compare models by their evidence, or if the posterior has separate modes. [ReplicaExchange] checks it:
+//   - [SMC] to compare models by their evidence, or if the posterior has separate modes. Package exchange checks it:
 //     the two share no particle and no estimator.
 //   - [MLE] and [MAP] for one network, with no uncertainty except the likelihood's noise.
 //   - [SWAG], [Laplace], [VI] and [Dropout] for a simple distribution of phi, such as a Gaussian.

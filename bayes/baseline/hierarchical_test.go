@@ -35,10 +35,6 @@ func TestHierarchicalPrior(t *testing.T) {
 		case SMC:
 			sampler.Sampling = smc.Settings{Particles: 200, Moves: 2}
 			m = sampler
-		case ReplicaExchange:
-			sampler.Kernel = mcmc.HMC{Steps: 5}
-			sampler.Sampling = smc.ExchangeSettings{Ladder: []float64{.02, .1, .3, 1}, Sets: 8, WarmUp: 50, Sweeps: 50}
-			m = sampler
 		case VI:
 		default:
 			density = false

@@ -21,7 +21,7 @@ import (
 )
 
 // Method is a way to compute a posterior. MLE, MAP, Ensemble, SAE, Dropout, SWAG, VI, Laplace, MAPHMC, SGLD, SGHMC,
-// HMC, SMC and ReplicaExchange are methods, and the zero value of each works; a type of your own with these four
+// HMC and SMC are methods, and the zero value of each works; a type of your own with these four
 // methods is one too. Its exported fields are written to the provenance as JSON, and compared when a run resumes from a
 // checkpoint.
 type Method interface {
@@ -40,7 +40,6 @@ type Method interface {
 func Methods() []Method {
 	return []Method{
 		MLE{}, MAP{}, Ensemble{}, SAE{}, Dropout{}, SWAG{}, VI{}, Laplace{}, MAPHMC{}, SGLD{}, SGHMC{}, HMC{}, SMC{},
-		ReplicaExchange{},
 	}
 }
 
@@ -60,8 +59,6 @@ type Result struct {
 	Best   []run.Best
 	Chains *mcmc.Result // of methods that run chains; nil for the others
 	SMC    *smc.Result  // of SMC; nil for the others
-	// Exchange is the result of ReplicaExchange; nil for the others.
-	Exchange *smc.ExchangeResult
 }
 
 // Fit runs a method. Features, and the target of a regression, are standardised by the training part's means and
@@ -84,11 +81,10 @@ func Fit(
 // compiles only once for data and settings of the same size and kind. It may be used by several goroutines, one run at
 // a time.
 type Trainer struct {
-	model     bayes.Model
-	mu        sync.Mutex
-	training  train.Trainer
-	tempered  compute.Cache[temperedKind, *smc.Sampler]
-	exchanged compute.Cache[exchangeKind, *smc.Exchanger]
+	model    bayes.Model
+	mu       sync.Mutex
+	training train.Trainer
+	tempered compute.Cache[temperedKind, *smc.Sampler]
 }
 
 // NewTrainer is a trainer of the model. Close it at the end.
@@ -100,7 +96,6 @@ func (t *Trainer) Close() {
 	defer t.mu.Unlock()
 	t.training.Close()
 	t.tempered.Close()
-	t.exchanged.Close()
 }
 
 // Fit is the function Fit with the trainer's model.

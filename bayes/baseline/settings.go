@@ -45,7 +45,7 @@ type Settings struct {
 	// have the parameters of an earlier step. For methods that run chains it is also called each time that all chains
 	// have Sampling.ObserveEvery more draws, with the posterior of the draws so far; step is then the number of draws
 	// of each. An error ends the run, with the status run.Stopped. SWAG's collection, SAE's members after the first,
-	// SMC and ReplicaExchange are not observed.
+	// SMC is not observed.
 	Observe      func(step int, now *bayes.Posterior) error
 	ObserveEvery int
 	// Progress, if set, is called after a step, at most ten times a second, and at the end of a stage: "training",

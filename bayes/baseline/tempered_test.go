@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
@@ -75,11 +74,7 @@ func TestSMCIsExact(t *testing.T) {
 // A run that is cancelled has no posterior, and says where it stood; from its checkpoint it goes on to the bits of one
 // that was not, and a finished one does nothing again.
 func TestTemperedResume(t *testing.T) {
-	exchange := smc.ExchangeSettings{Ladder: []float64{.1, 1}, Sets: 4, WarmUp: 3, Sweeps: 4}
 	t.Run("SMC", func(t *testing.T) { resumes(t, SMC{Sampling: smc.Settings{Particles: 40, Moves: 2}}, "place") })
-	t.Run("replica exchange", func(t *testing.T) {
-		resumes(t, ReplicaExchange{Kernel: mcmc.HMC{Steps: 2}, Sampling: exchange}, "sweeps")
-	})
 }
 
 func resumes(t *testing.T, method Method, where string) {
@@ -106,12 +101,7 @@ func resumes(t *testing.T, method Method, where string) {
 			second.Posterior.Evidence() != whole.Posterior.Evidence() {
 			t.Error("the resumed run ends with other particles")
 		}
-		sessions := time.Duration(0)
-		if second.SMC != nil {
-			sessions = second.SMC.Elapsed
-		} else {
-			sessions = second.Exchange.Elapsed
-		}
+		sessions := second.SMC.Elapsed
 		if second.Elapsed < sessions {
 			t.Errorf("it took %v, of which the sampler took %v over all sessions", second.Elapsed, sessions)
 		}
@@ -123,11 +113,6 @@ func resumes(t *testing.T, method Method, where string) {
 	if _, err := Fit(t.Context(), small, method, parts, settings); !errors.Is(err, run.ErrOtherRun) {
 		t.Errorf("another seed: %v", err)
 	}
-	sampled := 0.
-	if whole.SMC != nil {
-		sampled = whole.SMC.LogEvidence
-	} else {
-		sampled = whole.Exchange.LogEvidence
-	}
+	sampled := whole.SMC.LogEvidence
 	computetest.Near(t, "evidence", []float64{whole.Posterior.Evidence().Value}, []float64{sampled}, 0)
 }

@@ -103,7 +103,6 @@ func TestMethods(t *testing.T) {
 			100}, {MAPHMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}}, 10}, {SGLD{}, 100},
 		{SGHMC{}, 100}, {HMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}}, 10},
 		{SMC{Sampling: smc.Settings{Particles: 30, Moves: 1}}, 30},
-		{ReplicaExchange{Sampling: smc.ExchangeSettings{Ladder: []float64{.1, 1}, Sets: 4, WarmUp: 2, Sweeps: 5}}, 20},
 	} {
 		for i, data := range []*dataset.Dataset{line(60), classes(60, 2), classes(60, 3)} {
 			model := small

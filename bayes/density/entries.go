@@ -42,7 +42,20 @@ func (p Problem) In(entries compute.Nodes, inputs []*graph.Node) Target {
 			data[bare] = node
 		}
 	}
-	return p.Target(data, inputs)
+	target := p.Target(data, inputs)
+	if target == nil {
+		panic(fmt.Errorf("Problem.Target gives no target"))
+	}
+	return target
+}
+
+// Parameters are the entries of the problem's data in a graph that is thrown away.
+func (p Problem) Parameters(g *graph.Graph) compute.Nodes {
+	entries := compute.Nodes{}
+	for name, t := range p.Data {
+		entries[DataPrefix+name] = graph.Parameter(g, DataPrefix+name, t.Shape())
+	}
+	return entries
 }
 
 // Look builds the target of a problem without inputs in a graph that is thrown away, and looks at it.
@@ -50,10 +63,6 @@ func (p Problem) Look(engine *compute.Engine, look func(Target)) error {
 	return compute.Try(func() {
 		g := graph.NewGraph(engine.Backend(), "look at a target")
 		defer g.Finalize()
-		entries := compute.Nodes{}
-		for name, t := range p.Data {
-			entries[DataPrefix+name] = graph.Parameter(g, DataPrefix+name, t.Shape())
-		}
-		look(p.In(entries, nil))
+		look(p.In(p.Parameters(g), nil))
 	})
 }

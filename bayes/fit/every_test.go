@@ -17,6 +17,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
+	"gobnn/bayes/exchange"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
@@ -84,10 +85,6 @@ func every() []method {
 			m = sampler
 		case baseline.SMC:
 			sampler.Sampling = smc.Settings{Particles: 400, Moves: 2}
-			m, trains, observed = sampler, false, false
-		case baseline.ReplicaExchange:
-			sampler.Kernel = mcmc.HMC{Steps: 5}
-			sampler.Sampling = smc.ExchangeSettings{Ladder: []float64{.005, .03, .15, .5, 1}, Sets: 8, WarmUp: 60, Sweeps: 60}
 			m, trains, observed = sampler, false, false
 		case baseline.SGLD, baseline.SGHMC:
 			chains = true
@@ -177,6 +174,9 @@ func every() []method {
 		})},
 		method{name: "smc: data tempering", within: .05, observed: true, fit: by(smc.Tempered{
 			Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400, Tempering: smc.DataTempering,
+		})},
+		method{name: "exchange: Replicas", within: .05, observed: true, fit: by(exchange.Replicas{
+			Kernel: mcmc.HMC{Steps: 5}, Ladder: []float64{.005, .03, .15, .5, 1}, Sets: 8, WarmUp: 60, Sweeps: 60,
 		})},
 	)
 }

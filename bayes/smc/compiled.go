@@ -2,13 +2,11 @@ package smc
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/tryout"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -20,9 +18,8 @@ type programs struct {
 	tried bool // the target is no user's, or has passed its trial
 }
 
-// Names of the state's entries: of the data, of the stages' own as they name them, and of Problem.Start.
+// Names of the state's entries, as the stages name them.
 const (
-	dataPrefix     = "data/"
 	phiName        = "phi"
 	logWeightsName = "log_weights"
 	scaleName      = "scale"
@@ -66,7 +63,7 @@ func (m *machine) key(perCall int) string {
 func (m *machine) probe() {
 	g := graph.NewGraph(m.Engine.Backend(), "smc probe")
 	defer g.Finalize()
-	nodes := m.parameters(g)
+	nodes := m.problem.Parameters(g)
 	m.end = 1
 	if m.Tempering == DataTempering {
 		m.end = float64(m.sequential(nodes).Rows())
@@ -76,40 +73,26 @@ func (m *machine) probe() {
 	m.folded = folded && m.problem.Start != nil
 }
 
-// parameters returns the problem's data as parameters of a graph that is thrown away.
-func (m *machine) parameters(g *graph.Graph) compute.Nodes {
-	nodes := compute.Nodes{}
-	for name, t := range m.problem.Data {
-		nodes[dataPrefix+name] = graph.Parameter(g, dataPrefix+name, t.Shape())
-	}
-	return nodes
-}
-
-// target is the problem's target, given the state's entries.
-func (m *machine) target(nodes compute.Nodes) density.Target {
-	data := compute.Nodes{}
-	for name, node := range nodes {
-		if bare, ok := strings.CutPrefix(name, dataPrefix); ok {
-			data[bare] = node
-		}
-	}
-	return m.problem.Target(data, nil)
-}
-
-func (m *machine) factored(nodes compute.Nodes) Factored {
-	t, ok := m.target(nodes).(Factored)
+// FactoredOf is a problem's target, given the state's entries (see density.Problem.In). It panics if the target is not
+// Factored.
+func FactoredOf(p density.Problem, nodes compute.Nodes) Factored {
+	target := p.In(nodes, nil)
+	t, ok := target.(Factored)
 	if !ok {
 		panic(fmt.Errorf("Problem.Target gives a %T, which is not smc.Factored: likelihood tempering needs prior and "+
-			"likelihood apart: give an smc.Posterior", m.target(nodes)))
+			"likelihood apart: give an smc.Posterior", target))
 	}
 	return t
 }
 
+func (m *machine) factored(nodes compute.Nodes) Factored { return FactoredOf(m.problem, nodes) }
+
 func (m *machine) sequential(nodes compute.Nodes) Sequential {
-	t, ok := m.target(nodes).(Sequential)
+	target := m.problem.In(nodes, nil)
+	t, ok := target.(Sequential)
 	if !ok {
 		panic(fmt.Errorf("Problem.Target gives a %T, which is not smc.Sequential: data tempering needs the rows' "+
-			"likelihoods apart: give an smc.RowPosterior", m.target(nodes)))
+			"likelihoods apart: give an smc.RowPosterior", target))
 	}
 	if t.Rows() < 1 {
 		panic(fmt.Errorf("the target %T has %d rows: there must be at least 1", t, t.Rows()))
@@ -123,12 +106,14 @@ func (m *machine) spec(perCall int) Spec {
 		Kernel: m.Kernel, Particles: m.Particles, Chains: m.chains(), Dim: m.problem.Dim,
 		DType: m.DType, PerCall: perCall, Resampler: m.Resampler, Threshold: m.Threshold,
 		Tuned: m.adapts(), Steered: m.steers(), Watched: true,
-		Probe: func(g *graph.Graph) density.Target { return m.tempered(m.parameters(g), graph.Scalar(g, m.DType, 0.5)) },
+		Probe: func(g *graph.Graph) density.Target {
+			return m.tempered(m.problem.Parameters(g), graph.Scalar(g, m.DType, 0.5))
+		},
 		Initial: func(_ compute.Nodes, rng random.Stream) *graph.Node {
 			return m.problem.Initial(rng, m.DType, m.Particles)
 		},
 	}
-	switch draws, _ := trialOf(s.Dim); {
+	switch draws, _ := tryout.DrawsToTry(s.Dim); {
 	case draws == 0 || m.folded: // cannot be tried
 	case m.problem.Start != nil:
 		s.TriedOf = "Problem.Start"
@@ -137,17 +122,17 @@ func (m *machine) spec(perCall int) Spec {
 			return graph.Slice(nodes[startName], graph.AxisRange().Stride(every))
 		}
 	default:
-		s.TriedOf = ofInitial
+		s.TriedOf = "Problem.Initial"
 		s.Tried = func(_ compute.Nodes, rng random.Stream) *graph.Node {
 			return m.problem.Initial(rng, m.DType, draws)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.problem.Data)) {
-		s.Reads = append(s.Reads, dataPrefix+name)
-	}
+	s.Reads = m.problem.Entries()
 	if m.problem.Start != nil {
 		s.Reads = append(s.Reads, startName)
-		s.Initial = func(nodes compute.Nodes, _ random.Stream) *graph.Node { return graph.Identity(nodes[startName]) }
+		s.Initial = func(nodes compute.Nodes, _ random.Stream) *graph.Node {
+			return graph.Identity(nodes[startName])
+		}
 	}
 	s.Tempered = m.Tempering == LikelihoodTempering
 	s.LogPrior = func(nodes compute.Nodes, phi *graph.Node) *graph.Node {

@@ -9,9 +9,9 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/internal/tempering"
 
 	. "github.com/gomlx/gomlx/core/graph"
-	"gonum.org/v1/gonum/floats"
 )
 
 // The step of the ladder is the largest at which the effective sample size is at least the threshold: held to a search
@@ -174,7 +174,7 @@ func TestWarnings(t *testing.T) {
 			"50 of 1000 particles never moved at power 0.25, where the others moved well (210 of 5000 trajectories " +
 				"diverged): they are copies of their ancestors, probably in a region that is narrow for the step size, and " +
 				"their share and the log evidence may be wrong; take more moves, or a smaller step size"},
-		{func(m *machine) { m.Scouts = outlook{Above: 3, Highest: 5.25, Known: 2} }, "a narrow region, with a " +
+		{func(m *machine) { m.Scouts = tempering.Outlook{Above: 3, Highest: 5.25, Known: 2} }, "a narrow region, with a " +
 			"log-density of up to 5.2 above nearly all particles, is known to 2 of 1000 first particles only; 3 new draws of " +
 			"the prior came to it when they were moved under the posterior: the region was lost, or nearly so, while the " +
 			"likelihood's power was low, and no step size helps; the log evidence, its standard error and the shares of " +
@@ -218,25 +218,6 @@ func TestEnoughMovesOfAll(t *testing.T) {
 	for unmoved, want := range map[int]bool{0: true, 10: true, 11: false} {
 		if got := m.enough(Moved{Correlation: .05, Unmoved: unmoved}); got != want {
 			t.Errorf("%d of 1000 particles have not moved: enough is %v", unmoved, got)
-		}
-	}
-}
-
-// A found ladder whose powers double has, laid out anew, a multiple of four steps, each at most one and a half times as
-// long as those in its place, and ends at 1.
-func TestExchangeLadder(t *testing.T) {
-	for _, c := range []struct{ found, want []float64 }{
-		{[]float64{1}, []float64{1}},
-		{[]float64{.1, .2, .5, 1}, []float64{.1, .2, .5, 1}},
-		// A step from a ten-thousandth needs another power between.
-		{[]float64{1e-4, 1}, []float64{1e-4, 1e-2, 1}},
-		// Four steps and a half: four of 9/8.
-		{[]float64{.1, .2, .4, .8, 1}, []float64{.1125, .25, .55, 1}},
-		// Six steps and a half are more than four can make: eight of 13/16.
-		{[]float64{.025, .05, .1, .2, .4, .8, 1}, []float64{.0203125, .040625, .071875, .125, .2125, .375, .675, 1}},
-	} {
-		if got := ExchangeLadder(c.found); !floats.EqualApprox(got, c.want, 1e-12) {
-			t.Errorf("%v laid out anew is %v, want %v", c.found, got, c.want)
 		}
 	}
 }

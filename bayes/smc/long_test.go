@@ -10,9 +10,11 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/exchange"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/floats"
@@ -83,18 +85,18 @@ func TestReplicaExchangeMissesNothingLong(t *testing.T) {
 		t.Skip("long without a compiler")
 	}
 	const runs, exact = 6, -34.927
-	exchanger := smc.Exchanger{Kernel: mcmc.HMC{Steps: 10}, Problem: bostonProblem(t, engine, curve(t), 500)}
-	defer exchanger.Close()
+	problem := bostonProblem(t, engine, curve(t), 500)
 	square := 0.
 	for seed := range uint64(runs) {
-		r, err := exchanger.Sample(t.Context(), smc.ExchangeSettings{
-			Seed: seed, Engine: engine, Ladder: []float64{.0005, .002, .006, .015, .03, .06, .1, .17, .27, .4, .6, .8, 1},
-		})
+		r, err := fit.Sample(t.Context(), problem, exchange.Replicas{
+			Ladder: []float64{.0005, .002, .006, .015, .03, .06, .1, .17, .27, .4, .6, .8, 1},
+		}, run.Settings{Seed: seed, Engine: engine})
 		if err != nil {
 			t.Fatal(err)
 		}
-		z := (r.LogEvidence - exact) / r.LogEvidenceStdErr
-		t.Logf("%.3f +- %.3f, z %.2f, %d arrivals; %q", r.LogEvidence, r.LogEvidenceStdErr, z, r.Arrivals, r.Warnings)
+		e := r.Draws.Evidence
+		z := (e.Value - exact) / e.StdErr
+		t.Logf("%.3f +- %.3f, z %.2f; %q", e.Value, e.StdErr, z, r.Warnings)
 		square += z * z
 	}
 	if square > 22.5 {
@@ -127,9 +129,4 @@ func curve(t *testing.T) *fit.Data {
 		t.Fatal(err)
 	}
 	return data
-}
-
-// Replica exchange with a kernel of one move, without gradients and scales.
-func TestReplicaExchangeIsExactLong(t *testing.T) {
-	exchangeIsExact(t, computetest.Go(t), mcmc.RandomWalkMetropolis{}, 60, .25)
 }

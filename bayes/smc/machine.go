@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/internal/tempering"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 
@@ -56,15 +57,11 @@ func (m *machine) Begin(context.Context) error {
 	if m.state, err = compute.NewShardedState(m.Engine, sharding); err != nil {
 		return fmt.Errorf("smc: %w", err)
 	}
-	for name, t := range m.problem.Data {
-		local, err := t.LocalClone() // the state owns what it holds, and frees it
-		if err != nil {
-			return fmt.Errorf("smc: Problem.Data[%q]: %w", name, err)
-		}
-		m.state.Set(dataPrefix+name, local)
+	if err := m.problem.Load(m.state); err != nil {
+		return fmt.Errorf("smc: %w", err)
 	}
 	if start := m.problem.Start; start != nil {
-		local, err := start.LocalClone()
+		local, err := start.LocalClone() // the state owns what it holds, and frees it
 		if err != nil {
 			return fmt.Errorf("smc: Problem.Start: %w", err)
 		}
@@ -81,8 +78,11 @@ func (m *machine) Begin(context.Context) error {
 		m.Trajectory.Length = shortest
 	}
 	m.Next = toWeigh
-	if err := m.tryOnce(&m.stages.tried, m.state); err != nil {
-		return fmt.Errorf("smc: %w", err)
+	if !m.stages.tried {
+		if err := m.tryTarget(m.state); err != nil {
+			return fmt.Errorf("smc: %w", err)
+		}
+		m.stages.tried = true
 	}
 	if err := m.stages.Start(m.state, m.counter(1), m.Seed); err != nil {
 		return fmt.Errorf("smc: %w", err)
@@ -208,7 +208,7 @@ func (m *machine) move() error {
 	made := m.stages.PerCall
 	moved, err := m.stages.Move(m.state, Moves{
 		Place: m.Place, Number: m.Transitions, Begin: !m.Going, First: last.Transitions == 0 && !m.Going, Slot: m.Slot,
-		StepSize: m.position.StepSize, Steps: m.Trajectory.steps(last.Transitions),
+		StepSize: m.position.StepSize, Steps: tempering.Steps(m.Trajectory.Length, last.Transitions),
 	}, m.counter(made), m.Seed)
 	if err != nil {
 		return err
@@ -231,8 +231,8 @@ func (m *machine) move() error {
 	m.Transitions += made
 	last.StepSize, last.Correlation, last.Unmoved = m.position.StepSize, moved.Correlation, moved.Unmoved
 	last.Steps = int(math.Round(m.Trajectory.Length))
-	if m.adapts() {
-		m.position.StepSize *= math.Exp(gain * (m.Full/float64(made) - m.wanted()))
+	if wanted, ok := tempering.Adapts(m.Kernel); ok {
+		m.position.StepSize *= math.Exp(gain * (m.Full/float64(made) - wanted))
 	}
 	m.Sum, m.Full = 0, 0
 	if m.Transition += made; !m.enough(moved) {
@@ -272,19 +272,6 @@ type trajectory struct {
 // TestStatesWhatIsMissingLong's curve was .36 too low with 1000 particles, with at least 15 it was .13, for a quarter
 // more gradients.
 const shortest, longest = 15, 100
-
-// steps is the number of leapfrog steps of a transition, given the transition's number. It varies evenly by up to 30 %
-// about Length, so that trajectories do not resonate with a period of the dynamics; it is the same for all particles,
-// so that none waits for another.
-func (t trajectory) steps(transition int) int {
-	_, part := math.Modf(float64(transition) * golden)
-	return int(math.Round(t.Length * (1 + jitter*(2*part-1))))
-}
-
-const (
-	jitter = 0.3
-	golden = math.Phi - 1 // its multiples modulo 1 fill the range from 0 to 1 evenly
-)
 
 // adapt chooses the length for the next temperature: longer if a percent more length gives more than a percent more
 // squared jump, that is if growth/jump is above 1. It multiplies by the square root of this ratio, within 1/2 to 2: on
@@ -336,30 +323,18 @@ func (m *machine) counter(draws int) Counter {
 	return at
 }
 
-// tunes says whether moves take a step size, adapts whether the sampler adapts it, and wanted at what mean acceptance
-// it then aims.
+// tunes says whether moves take a step size, and adapts whether the sampler adapts it.
 func (m *machine) tunes() bool {
 	_, ok := m.Kernel.(mcmc.Tunable)
 	return ok
 }
 
 // steers says whether the sampler chooses the length of trajectories.
-func (m *machine) steers() bool {
-	k, ok := m.Kernel.(mcmc.Steered)
-	return ok && k.Length() == 0
-}
+func (m *machine) steers() bool { return tempering.Steers(m.Kernel) }
 
 func (m *machine) adapts() bool {
-	if !m.tunes() {
-		return false
-	}
-	own, _ := m.Kernel.(mcmc.Tunable).Tune()
-	return own == 0
-}
-
-func (m *machine) wanted() float64 {
-	_, acceptance := m.Kernel.(mcmc.Tunable).Tune()
-	return acceptance
+	_, ok := tempering.Adapts(m.Kernel)
+	return ok
 }
 
 // placeName names the quantity that Place measures: rows or the power.

@@ -9,8 +9,11 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/exchange"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/internal/kerneltest"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -19,8 +22,8 @@ import (
 // changed is a kernel of a user's own, as its type says.
 type changed struct{ kerneltest.Changed }
 
-// Sample and ReplicaExchange refuse a kernel of a user's own that carries the log-density or the gradient of another
-// place, as mcmc.Sample does; the library's kernels, as a user's own embeds them, run.
+// Tempered and exchange.Replicas refuse a kernel of a user's own that carries the log-density or the gradient of another
+// place, as mcmc.Chains do; the library's kernels, as a user's own embeds them, run.
 func TestKernelCarriesAnotherPlace(t *testing.T) {
 	const rows = 4
 	posterior := smc.RowPosterior{Prior: logNormal, N: rows, Likelihood: func(phi, numbers *graph.Node) *graph.Node {
@@ -55,21 +58,21 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 				return err
 			}
 		}
-		exchange := func(ladder ...float64) func() error {
+		replicas := func(ladder ...float64) func() error {
 			return func() error {
-				_, err := smc.ReplicaExchange(t.Context(), problem, kernel, smc.ExchangeSettings{
-					Sets: 8, WarmUp: 2, Sweeps: 6, Ladder: ladder, Engine: computetest.Go(t),
-				})
+				_, err := fit.Sample(t.Context(), problem, exchange.Replicas{
+					Kernel: kernel, Sets: 8, WarmUp: 2, Sweeps: 6, Ladder: ladder,
+				}, run.Settings{Engine: computetest.Go(t)})
 				return err
 			}
 		}
-		for name, run := range map[string]func() error{
+		for name, sampled := range map[string]func() error{
 			"likelihood tempering": sample(smc.Settings{}),
 			"waste-free":           sample(smc.Settings{WasteFree: 4, Moves: 1}),
 			"data tempering":       sample(smc.Settings{Tempering: smc.DataTempering, Block: 2}),
-			"exchange":             exchange(.3, 1), "exchange at small powers": exchange(1e-4, .05, 1),
+			"exchange":             replicas(.3, 1), "exchange at small powers": replicas(1e-4, .05, 1),
 		} {
-			err := run()
+			err := sampled()
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("%s, %s: %v; want %q", c.name, name, err, c.says)
 			}
@@ -96,16 +99,16 @@ func TestKernelDrawsTwice(t *testing.T) {
 	kernel := twoSteps{mcmc.RandomWalkMetropolis{StepSize: .5}}
 	file := filepath.Join(t.TempDir(), "run")
 	s := smc.Settings{Particles: 64, Moves: 1, Engine: computetest.Go(t), Checkpoint: file}
-	e := smc.ExchangeSettings{
-		Sets: 4, WarmUp: 1, Sweeps: 4, Ladder: []float64{.3, 1}, Engine: computetest.Go(t), Checkpoint: file + ".exchange",
-	}
+	replicas := exchange.Replicas{Kernel: kernel, Sets: 4, WarmUp: 1, Sweeps: 4, Ladder: []float64{.3, 1}}
 	var all [][]string
 	for range 2 { // the second reads the finished runs
 		sampled, err := smc.Sample(t.Context(), problem, kernel, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		exchanged, err := smc.ReplicaExchange(t.Context(), problem, kernel, e)
+		exchanged, err := fit.Sample(t.Context(), problem, replicas, run.Settings{
+			Engine: s.Engine, Checkpoint: file + ".exchange",
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

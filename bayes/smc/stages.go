@@ -9,7 +9,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/internal/tempering"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/tryout"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -35,7 +37,7 @@ type Spec struct {
 	Resampler  Resampler
 	Threshold  float64 // share of J: Weigh resamples if the effective sample size is at most Threshold J
 	FixedScale bool    // step sizes are in units of 1, not of the particles' scales
-	Tuned      bool    // the step size is an input of Move, see stepShares; else it is the kernel's own
+	Tuned      bool    // the step size is an input of Move, see tempering.StepShares; else it is the kernel's own
 	Steered    bool    // the number of steps of a trajectory is an input of Move; else it is the kernel's own
 	Tempered   bool    // Weigh multiplies what Potential gives by the step of the power; else it counts once
 	Watched    bool    // Move reports how far particles have come: see Moved.Correlation and Moved.Unmoved
@@ -202,7 +204,7 @@ func (s *Stages) Start(state *compute.State, at Counter, seed uint64) error {
 	if err != nil || s.Tried == nil {
 		return err
 	}
-	return checkTrial(record, s.Dim, s.TriedOf)
+	return tryout.CheckDraws(record, s.Dim, s.TriedOf)
 }
 
 func (s *Stages) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
@@ -224,7 +226,7 @@ func (s *Stages) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 		return next, ConstAs(phi, []float64{0})
 	}
 	draws := s.Tried(nodes, random.FromKey(inputs[0]).Named("tried"))
-	return next, tryDraws(draws, func(phi *Node) *Node { return s.LogPrior(nodes, phi) })
+	return next, tryout.Draws(draws, func(phi *Node) *Node { return s.LogPrior(nodes, phi) })
 }
 
 // Resampling says when Weigh resamples.
@@ -471,7 +473,7 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 			if i%2 == 1 {
 				odd = OneMinus(odd)
 			}
-			shares, full = stepShares(keyOf(inputs[2], i), s.DType, s.Chains, odd)
+			shares, full = tempering.StepShares(keyOf(inputs[2], i), s.DType, s.Chains, odd)
 			tuning.StepSize = Mul(BroadcastToShape(input(3), shares.Shape()), shares)
 		}
 		var info mcmc.Info
@@ -481,7 +483,7 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 			probability = Mul(compute.Finite(info.Acceptance), ended)
 		}
 		acceptance = Add(acceptance, ReduceAllMean(probability))
-		fullAcceptance = Add(fullAcceptance, ofFull(probability, full, 0))
+		fullAcceptance = Add(fullAcceptance, tempering.OfFull(probability, full, 0))
 		has := ended
 		if info.Accepted != nil {
 			has = Mul(info.Accepted, ended)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/internal/tempering"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 
@@ -176,54 +176,19 @@ func (t Tempered) Prepare(j *fit.Job) (fit.Method, error) {
 		return nil, err
 	}
 	t.Ladder = slices.Clone(t.Ladder) // the caller may change it while the run is on its way
-	if err := checkLadder("smc: Tempered.Ladder", t.Ladder); err != nil {
+	if err := tempering.CheckLadder("smc: Tempered.Ladder", t.Ladder); err != nil {
 		return nil, err
 	}
 	if err := t.Resampler.Check(); err != nil {
 		return nil, err
 	}
-	if err := checkKernel(t.Kernel, dim); err != nil {
+	if err := tempering.CheckKernel("smc", t.Kernel, dim); err != nil {
 		return nil, err
 	}
 	if err := j.Engine.CheckDevices(j.Devices, t.chains()); err != nil {
 		return nil, fmt.Errorf("smc: Settings.Devices is %d, %d particles are moved: %w", j.Devices, t.chains(), err)
 	}
 	return t, nil
-}
-
-// checkKernel returns an error for a kernel that does not leave its target invariant.
-func checkKernel(kernel mcmc.Kernel, dim int) error {
-	if err := mcmc.Check(kernel, dim, true); err != nil {
-		return fmt.Errorf("smc: %w", err)
-	}
-	if !mcmc.LeavesInvariant(kernel) {
-		return fmt.Errorf(
-			"smc: %T leaves no target invariant, or does not say so (mcmc.Exact): take a kernel that accepts or "+
-				"rejects, such as mcmc.HMC", kernel)
-	}
-	return nil
-}
-
-// checkProblem returns an error for a problem without a prior to draw from, or whose target changes from move to move.
-func checkProblem(p density.Problem) error {
-	return limits.Check("smc: Problem",
-		limits.Field("Initial", "nil", p.Initial != nil || p.Start != nil,
-			"a function that draws from the prior, whose density is the target's LogPrior, unless Start has such draws"),
-		limits.Field("Inputs", "set", p.Inputs == nil && p.HostInputs == nil,
-			"nil, as HostInputs: the target must be the same at every move"),
-	)
-}
-
-// checkLadder returns an error if the powers do not ascend from above 0 to 1.
-func checkLadder(name string, ladder []float64) error {
-	before := 0.
-	for i, power := range ladder {
-		if !(power > before && power <= 1) || i == len(ladder)-1 && power != 1 {
-			return fmt.Errorf("%s[%d] is %v: powers ascend from above 0, and the last is 1", name, i, power)
-		}
-		before = power
-	}
-	return nil
 }
 
 // chains is the number of particles that are resampled and moved: J, or the J/P chains of a waste-free sampler.
@@ -235,7 +200,7 @@ func (t Tempered) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkProblem(problem); err != nil {
+	if err := tempering.CheckProblem("smc", problem); err != nil {
 		return nil, err
 	}
 	if start := problem.Start; start != nil {

@@ -10,7 +10,10 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/exchange"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -39,7 +42,7 @@ func positive(x, logDensity *graph.Node) *graph.Node {
 }
 
 // Where draws of the problem's own do not have the density of LogPrior, which makes the log evidence wrong, Sample and
-// ReplicaExchange say so with the numbers and the cure; where they have it, however odd the density is, they do not. A
+// Replicas say so with the numbers and the cure; where they have it, however odd the density is, they do not. A
 // right prior is refused in fewer than one of 10^9 runs.
 func TestDrawsAreOfThePrior(t *testing.T) {
 	same := func(x *graph.Node) *graph.Node { return x }
@@ -118,19 +121,20 @@ func TestDrawsAreOfThePrior(t *testing.T) {
 			Target: func(compute.Nodes, []*graph.Node) density.Target {
 				return smc.Posterior{Prior: c.prior, Likelihood: perCoordinate(times(0))}
 			}}
-		for name, run := range map[string]func() error{
+		for name, sampled := range map[string]func() error{
 			"Sample": func() error {
 				_, err := smc.Sample(t.Context(), problem, mcmc.RandomWalkMetropolis{}, smc.Settings{Moves: 1,
 					Particles: 1000, Engine: computetest.Go(t)})
 				return err
 			},
-			"ReplicaExchange": func() error {
-				_, err := smc.ReplicaExchange(t.Context(), problem, mcmc.RandomWalkMetropolis{}, smc.ExchangeSettings{
-					Ladder: []float64{1}, Sets: 4, WarmUp: 1, Sweeps: 2, Engine: computetest.Go(t)})
+			"Replicas": func() error {
+				_, err := fit.Sample(t.Context(), problem, exchange.Replicas{
+					Kernel: mcmc.RandomWalkMetropolis{}, Ladder: []float64{1}, Sets: 4, WarmUp: 1, Sweeps: 2,
+				}, run.Settings{Engine: computetest.Go(t)})
 				return err
 			},
 		} {
-			err := run()
+			err := sampled()
 			if len(c.says) == 0 && err != nil {
 				t.Errorf("%s, %s: %v", c.name, name, err)
 			}

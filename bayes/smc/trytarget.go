@@ -6,6 +6,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/tryout"
 
@@ -61,18 +62,6 @@ func identitiesOf(target density.Target, tempering Tempering, phi *Node, block i
 	return all
 }
 
-// tryOnce is tryTarget unless it is done; without an error it is done.
-func (m *machine) tryOnce(done *bool, state *compute.State) error {
-	if *done {
-		return nil
-	}
-	if err := m.tryTarget(state); err != nil {
-		return err
-	}
-	*done = true
-	return nil
-}
-
 // trial says which properties of a problem's target are tried.
 type trial struct {
 	target     density.Target // only its type counts
@@ -80,6 +69,13 @@ type trial struct {
 	foreign    bool           // try its methods against each other
 	cheap      []string       // try these cheap targets of the kernel's: names, for errors
 	identities []identity     // of a foreign target, once runTrial has built them
+}
+
+// TryTarget returns an error if the target of a problem for LikelihoodTempering contradicts itself or mixes particles.
+// The state has the problem's data. It is for samplers of other packages.
+func TryTarget(j *fit.Job, problem density.Problem, kernel mcmc.Kernel, state *compute.State) error {
+	m := &machine{Job: j, Tempered: Tempered{Kernel: kernel, Tempering: LikelihoodTempering}, problem: problem}
+	return m.tryTarget(state)
 }
 
 // tryTarget is an error if the problem's target contradicts itself or mixes particles. The state has the problem's
@@ -119,8 +115,8 @@ func (m *machine) trialOf() (t trial, err error) {
 	err = compute.Try(func() {
 		g := graph.NewGraph(m.Engine.Backend(), "smc probe")
 		defer g.Finalize()
-		nodes := m.parameters(g)
-		t.target = m.target(nodes)
+		nodes := m.problem.Parameters(g)
+		t.target = m.problem.In(nodes, nil)
 		phi := Parameter(g, "phi", shapes.Make(m.DType, triedTarget, problem.Dim))
 		_, t.cheap = m.tryCheap(random.New(g, 0), nodes, phi)
 		if problem.Start == nil {
@@ -148,7 +144,7 @@ func (m *machine) runTrial(t *trial, state *compute.State) ([]float64, error) {
 				phi = m.problem.Initial(rng.Named("initial"), m.DType, triedTarget)
 			}
 			phi = Slice(phi, AxisRange(0, min(triedTarget, phi.Shape().Dim(0))))
-			target := m.target(nodes)
+			target := m.problem.In(nodes, nil)
 			var record []*Node
 			if trials, _ := m.tryCheap(rng, nodes, phi); trials != nil {
 				record = append(record, trials)

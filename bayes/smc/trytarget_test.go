@@ -7,7 +7,10 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/density"
+	"gobnn/bayes/exchange"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -120,15 +123,15 @@ func TestTargetContradictsItself(t *testing.T) {
 			return err
 		}}
 		if c.tempering == tempering {
-			runs["ReplicaExchange"] = func() error {
-				_, err := smc.ReplicaExchange(t.Context(), problem, mcmc.RandomWalkMetropolis{}, smc.ExchangeSettings{
-					Sets: 4, WarmUp: 1, Sweeps: 4, Ladder: []float64{.3, 1}, Engine: computetest.Go(t),
-				})
+			runs["Replicas"] = func() error {
+				_, err := fit.Sample(t.Context(), problem, exchange.Replicas{
+					Kernel: mcmc.RandomWalkMetropolis{}, Sets: 4, WarmUp: 1, Sweeps: 4, Ladder: []float64{.3, 1},
+				}, run.Settings{Engine: computetest.Go(t)})
 				return err
 			}
 		}
-		for name, run := range runs {
-			err := run()
+		for name, sampled := range runs {
+			err := sampled()
 			if len(c.says) == 0 && err != nil {
 				t.Errorf("%s, %s: %v", c.name, name, err)
 			}

@@ -14,7 +14,7 @@ func TestTwoWidthsLong(t *testing.T) {
 	engine := computetest.XLA(t, "many runs")
 	for _, w := range []twoWidths{narrow, {10, .3, .3}} {
 		for name, e := range map[string]estimates{
-			"Sample": w.sampled(t, engine, 64), "ReplicaExchange": w.exchanged(t, engine, 64),
+			"Sample": w.sampled(t, engine, 64), "Replicas": w.exchanged(t, engine, 64),
 		} {
 			if e.square < .45 || e.square > 1.85 || e.spread > .08 || e.lost > 0 {
 				t.Errorf("%+v: %s: %+v", w, name, e)

@@ -9,6 +9,10 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/exchange"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -68,7 +72,7 @@ type estimates struct {
 
 // sampled runs a sampler with default settings but for 2000 particles.
 func (w twoWidths) sampled(t *testing.T, engine *compute.Engine, seeds int) estimates {
-	sampler := smc.Sampler{Problem: w.problem(), Kernel: smc.DefaultKernel()}
+	sampler := smc.Sampler{Problem: w.problem(), Kernel: mcmc.HMC{}}
 	defer sampler.Close()
 	return w.over(t, seeds, func(seed uint64) (any, float64, float64, []string, error) {
 		r, err := sampler.Sample(t.Context(), smc.Settings{Particles: 2000, Seed: seed, Engine: engine})
@@ -81,14 +85,15 @@ func (w twoWidths) sampled(t *testing.T, engine *compute.Engine, seeds int) esti
 
 // exchanged is the same of replica exchange, with default settings.
 func (w twoWidths) exchanged(t *testing.T, engine *compute.Engine, seeds int) estimates {
-	exchanger := smc.Exchanger{Problem: w.problem(), Kernel: smc.DefaultKernel()}
-	defer exchanger.Close()
+	problem := w.problem().Keyed("two widths", w)
 	return w.over(t, seeds, func(seed uint64) (any, float64, float64, []string, error) {
-		r, err := exchanger.Sample(t.Context(), smc.ExchangeSettings{Seed: seed, Engine: engine})
+		r, err := fit.Sample(t.Context(), problem, exchange.Replicas{Kernel: mcmc.HMC{}}, run.Settings{
+			Seed: seed, Engine: engine,
+		})
 		if err != nil {
 			return nil, 0, 0, nil, err
 		}
-		return r.Phi.Value(), r.LogEvidence, r.LogEvidenceStdErr, r.Warnings, nil
+		return r.Draws.Phi.Value(), r.Draws.Evidence.Value, r.Draws.Evidence.StdErr, r.Warnings, nil
 	})
 }
 

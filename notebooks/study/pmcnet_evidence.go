@@ -11,8 +11,8 @@ import (
 	"sync"
 
 	"gobnn/bayes"
-	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/exchange"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
@@ -206,25 +206,25 @@ func (r evidenceRow) mixture() (a annealed.Annealed, fits bool) {
 // errors. So there particles are moved until they forget. Replicas of four tanh units need two thousand sweeps to
 // arrive: after 600 the log evidence still rose by 3. A mixture has a fixed number of components, so that the bridge is
 // compiled once.
-func (r evidenceRow) algorithms() (quick baseline.SMC, whole any, exchange baseline.ReplicaExchange) {
+func (r evidenceRow) algorithms() (quick smc.Tempered, whole any, replicas exchange.Replicas) {
 	mixed, fits := r.mixture()
 	kernel := mcmc.HMC{Steps: 5}
-	small, large := smc.Settings{Particles: 1000, WasteFree: 10}, smc.Settings{Particles: 3000, WasteFree: 20}
-	exchange.Sampling = smc.ExchangeSettings{Sets: 32, WarmUp: 250, Sweeps: 500}
+	quick, large := smc.Tempered{Particles: 1000, WasteFree: 10}, smc.Tempered{Particles: 3000, WasteFree: 20}
+	replicas = exchange.Replicas{Sets: 32, WarmUp: 250, Sweeps: 500}
 	switch {
 	case r.learnt:
-		kernel, small, large = mcmc.HMC{Steps: 10}, smc.Settings{Particles: 500}, smc.Settings{Particles: 2000}
-		exchange.Sampling.WarmUp, exchange.Sampling.Sweeps = 2500, 2500
+		kernel, quick, large = mcmc.HMC{Steps: 10}, smc.Tempered{Particles: 500}, smc.Tempered{Particles: 2000}
+		replicas.WarmUp, replicas.Sweeps = 2500, 2500
 	case !fits:
-		small = smc.Settings{Particles: 3000, WasteFree: 30}
-		large = small
+		quick = smc.Tempered{Particles: 3000, WasteFree: 30}
+		large = quick
 	}
-	exchange.Kernel = kernel
-	quick = baseline.SMC{Kernel: kernel, Sampling: small}
-	if mixed.Kernel, mixed.Sampling = kernel, large; fits {
-		return quick, mixed, exchange
+	replicas.Kernel, quick.Kernel, large.Kernel = kernel, kernel, kernel
+	mixed.Kernel, mixed.Sampling = kernel, smc.Settings{Particles: large.Particles, WasteFree: large.WasteFree}
+	if fits {
+		return quick, mixed, replicas
 	}
-	return quick, baseline.SMC{Kernel: kernel, Sampling: large}, exchange
+	return quick, large, replicas
 }
 
 // run estimates a row.
@@ -271,7 +271,7 @@ func (r evidenceRow) run(ctx context.Context, o Options, store *Store) ([]Cell, 
 func (r evidenceRow) repeat(
 	ctx context.Context, o Options, store *Store, trainers pmcnetTrainers, repetition int,
 ) (runs *evidenceRuns, seconds float64, err error) {
-	quick, whole, exchange := r.algorithms()
+	quick, whole, replicas := r.algorithms()
 	runs = &evidenceRuns{}
 	once := func(one evidenceRun, number int) (Result, error) {
 		one.seed = uint64(100000*repetition + 1000*one.split + number)
@@ -281,9 +281,9 @@ func (r evidenceRow) repeat(
 		case quickRun: // which is as rough as it is quick
 			one.algorithm, one.say = quick, func(string) {}
 		case exchangeRun:
-			longer := exchange
-			longer.Sampling.Sweeps = int(one.length * float64(exchange.Sampling.Sweeps))
-			longer.Sampling.Ladder = ladder(runs.quick[runs.largest()])
+			longer := replicas
+			longer.Sweeps = int(one.length * float64(replicas.Sweeps))
+			longer.Ladder = ladder(runs.quick[runs.largest()])
 			one.algorithm = longer
 		}
 		key := Key{Study: "pmcnet.evidence", Data: r.name,
@@ -333,7 +333,7 @@ type evidenceRun struct {
 	kind      evidenceKind
 	split     int
 	length    float64 // of a replica exchange, in those that a first run has
-	algorithm any     // a baseline.SMC, a annealed.Annealed or a baseline.ReplicaExchange
+	algorithm any     // an annealed.Annealed, or of package fit
 	seed      uint64
 	say       func(warning string)
 }
@@ -351,24 +351,25 @@ func (r evidenceRun) run(ctx context.Context, trainers pmcnetTrainers) (Result, 
 		if err := ended(ctx, err); err != nil {
 			return Result{}, err
 		}
-		r.annealed(out.Values, fit.Details[*annealed.Details](result))
+		said := fit.Details[*annealed.Details](result)
+		r.annealed(out.Values, said, said.SMC.Trace)
 		out.Values["loss"], err = r.loss(ctx, *result, parts)
 		return out, err
 	}
-	result, err := trainers.rivals.Fit(ctx, r.algorithm.(baseline.Method), train, baseline.Settings{Seed: r.seed})
+	result, err := fit.Fit(ctx, trainers.model, r.algorithm.(fit.Method), train, run.Settings{Seed: r.seed})
 	if err := ended(ctx, err); err != nil {
 		return Result{}, err
 	}
-	if e := result.Exchange; e != nil {
-		out.Values[byExchange], out.Values[byExchange+" error"] = e.LogEvidence, e.LogEvidenceStdErr
+	evidence := result.Draws.Evidence
+	if e := fit.Details[*exchange.Details](result); e != nil {
+		out.Values[byExchange], out.Values[byExchange+" error"] = evidence.Value, evidence.StdErr
 		out.Values["arrivals"], out.Values[byLength] = float64(e.Arrivals), r.length
 	} else {
 		r.annealed(out.Values, &annealed.Details{
-			SMC: result.SMC, SMCEvidence: bayes.Evidence{Value: result.SMC.LogEvidence, StdErr: result.SMC.LogEvidenceStdErr},
-			ImportanceEvidence: unknownEvidence, BridgeEvidence: unknownEvidence, KHat: math.NaN(),
-		})
+			SMCEvidence: evidence, ImportanceEvidence: unknownEvidence, BridgeEvidence: unknownEvidence, KHat: math.NaN(),
+		}, fit.Details[*smc.Details](result).Trace)
 	}
-	out.Values["loss"], err = r.loss(ctx, result.Result, parts)
+	out.Values["loss"], err = r.loss(ctx, *result, parts)
 	return out, err
 }
 
@@ -376,7 +377,7 @@ var unknownEvidence = bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
 
 // annealed puts in log Z by SMC, importance sampling and the bridge with their errors, NaN where there is none, k-hat,
 // and the SMC's ladder.
-func (r evidenceRun) annealed(values map[string]float64, said *annealed.Details) {
+func (r evidenceRun) annealed(values map[string]float64, said *annealed.Details, trace []smc.StepRecord) {
 	importance := said.ImportanceEvidence
 	if !(said.KHat <= pmcnet.MaxKHat) || said.ESS < 100 {
 		importance = unknownEvidence
@@ -390,7 +391,7 @@ func (r evidenceRun) annealed(values map[string]float64, said *annealed.Details)
 		values[method], values[method+" error"] = e.Value, e.StdErr
 	}
 	values["k-hat"] = said.KHat
-	for i, r := range said.SMC.Trace {
+	for i, r := range trace {
 		values[powerName(i)] = r.Place
 	}
 }
@@ -400,13 +401,13 @@ func powerName(i int) string { return fmt.Sprintf("power %03d", i+1) }
 
 // ladder makes the ladder of a replica exchange from the powers of an SMC run.
 func ladder(r Result) []float64 {
-	var powers []float64
+	var trace []smc.StepRecord
 	for i := 0; ; i++ {
 		power, ok := r.Values[powerName(i)]
 		if !ok {
-			return smc.ExchangeLadder(powers)
+			return exchange.LadderOf(trace)
 		}
-		powers = append(powers, power)
+		trace = append(trace, smc.StepRecord{Place: power})
 	}
 }
 

@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/exchange"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
-	"gobnn/bayes/smc"
 	"gobnn/pmcnet/annealed"
 
 	"gonum.org/v1/gonum/stat"
@@ -138,26 +138,24 @@ func TestEvidenceExchangeCoverageLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainer := baseline.NewTrainer(bayes.Model{
+	model := bayes.Model{
 		Network: nn.MLP{Hidden: []int{2}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: 1},
 		Stochastic: bayes.All(),
-	})
-	defer trainer.Close()
-	method := baseline.ReplicaExchange{Kernel: mcmc.HMC{Steps: 5},
-		Sampling: smc.ExchangeSettings{WarmUp: 250, Sweeps: 500}}
+	}
+	method := exchange.Replicas{Kernel: mcmc.HMC{Steps: 5}, WarmUp: 250, Sweeps: 500}
 	var all []bayes.Evidence
 	for seed := range uint64(100) {
-		r, err := trainer.Fit(t.Context(), method, parts, baseline.Settings{Seed: seed})
+		r, err := fit.Fit(t.Context(), model, method, parts, run.Settings{Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range r.Exchange.Powers[1:] {
+		for _, p := range fit.Details[*exchange.Details](r).Powers[1:] {
 			if seed == 0 {
-				method.Sampling.Ladder = append(method.Sampling.Ladder, p.Power)
+				method.Ladder = append(method.Ladder, p.Power)
 				t.Logf("power %.4f exchanges with %.2f", p.Power, p.Exchanged)
 			}
 		}
-		all = append(all, bayes.Evidence{Value: r.Exchange.LogEvidence, StdErr: r.Exchange.LogEvidenceStdErr})
+		all = append(all, r.Draws.Evidence)
 	}
 	coverage(t, "replica exchange", all, math.NaN(), 25)
 }

@@ -1,30 +1,31 @@
-package smc
+package exchange
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/internal/tempering"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/stat"
 )
 
-// This file makes the result of a replica exchange: the summary of its sweeps, and the warnings.
+// Now is the result so far, for fit.Steps.
+func (m *machine) Now() (*fit.Result, error) { return m.result() }
 
-// result summarises the sweeps so far.
-func (m *exchange) result() (*ExchangeResult, error) {
-	sweeps := len(m.logLikelihood)
-	result := &ExchangeResult{
-		LogEvidence: math.NaN(), LogEvidenceStdErr: math.NaN(), Arrivals: m.Arrivals, NonFinite: m.NonFinite,
-		Status: m.session.Status(), Elapsed: m.session.Elapsed(),
-		Evaluations: m.Search + m.Moves + m.evaluatedBetween(),
+// result summarises the sweeps so far. Its Draws are empty if there are none yet.
+func (m *machine) result() (*fit.Result, error) {
+	sweeps, status := len(m.logLikelihood), m.session.Status()
+	details := &Details{
+		Arrivals: m.Arrivals, NonFinite: m.NonFinite, Evaluations: m.Search + m.Moves + m.evaluatedBetween(),
 	}
-	if flat := m.inside(); len(flat) > 0 {
-		result.Phi = compute.Floats(m.DType, flat, len(flat)/m.owner.Problem.Dim, m.owner.Problem.Dim)
-	}
+	result := &fit.Result{Draws: m.inside(), Status: status, Elapsed: m.Elapsed(), Details: []any{details}}
 	step, err := m.stepSizes()
 	if err != nil {
 		return nil, err
@@ -51,54 +52,88 @@ func (m *exchange) result() (*ExchangeResult, error) {
 		if t < len(m.Powers)-1 {
 			r.Exchanged = m.exchanges(t)
 		}
-		result.Powers = append(result.Powers, r)
+		details.Powers = append(details.Powers, r)
 	}
 	all := exchanged{powers: m.Powers, sets: m.Sets, rows: m.logLikelihood}
-	result.Outside = all.outside()
-	if result.Status != run.Completed {
-		return result, nil
+	details.Outside = all.outside()
+	if status == run.Completed {
+		value, stdErr, steps := all.evidence()
+		drift := m.drift()
+		if drift.apart() {
+			stdErr = max(stdErr, math.Abs(drift.first-drift.second)/2)
+		}
+		for t, v := range steps {
+			details.Powers[t].LogEvidence = v
+		}
+		result.Draws.Evidence = bayes.Evidence{Value: value, StdErr: stdErr}
+		result.Warnings = m.warnings(details, drift)
 	}
-	var steps []float64
-	result.LogEvidence, result.LogEvidenceStdErr, steps = all.evidence()
-	drift := m.drift()
-	if drift.apart() {
-		result.LogEvidenceStdErr = max(result.LogEvidenceStdErr, math.Abs(drift.first-drift.second)/2)
+	if result.Draws.Phi != nil && !m.Inner() {
+		result.Posterior, err = m.posterior(result.Draws, status)
 	}
-	for t, v := range steps {
-		result.Powers[t].LogEvidence = v
-	}
-	result.Warnings = m.warnings(result, drift)
-	return result, nil
+	return result, err
 }
 
-// inside returns the kept draws of replicas whose likelihood was not 0, flat, D numbers a draw.
-func (m *exchange) inside() (flat []float64) {
+// posterior is the job's posterior with these draws.
+func (m *machine) posterior(draws bayes.Draws, status run.Status) (*bayes.Posterior, error) {
+	return m.PosteriorOf(draws, bayes.Provenance{Status: string(status)})
+}
+
+// observe calls Settings.Observe with the draws so far, after each sweep that counts at which it is due.
+func (m *machine) observe() error {
+	step, every := len(m.logLikelihood), cmp.Or(m.ObserveEvery, max(1, m.Sweeps/10))
+	if m.Observe == nil || step%every != 0 {
+		return nil
+	}
+	draws := m.inside()
+	if draws.Phi == nil {
+		return nil
+	}
+	now, err := m.posterior(draws, "")
+	if err != nil {
+		return err
+	}
+	if err := m.Observe(step, now); err != nil {
+		return run.Stop(fmt.Errorf("exchange: Settings.Observe after sweep %d: %w", step, err))
+	}
+	return nil
+}
+
+// inside returns the kept draws of replicas whose likelihood was not 0, without an evidence; empty if there are none.
+func (m *machine) inside() (draws bayes.Draws) {
+	var flat []float64
 	for _, row := range m.draws {
 		likelihoods, phi := row[:m.Sets], row[2*m.Sets:]
 		for set, l := range likelihoods {
 			if !math.IsInf(l, -1) {
-				flat = append(flat, phi[set*m.owner.Problem.Dim:(set+1)*m.owner.Problem.Dim]...)
+				flat = append(flat, phi[set*m.problem.Dim:(set+1)*m.problem.Dim]...)
 			}
 		}
 	}
-	return flat
+	nan := math.NaN()
+	draws.Evidence = bayes.Evidence{Value: nan, StdErr: nan}
+	if len(flat) > 0 {
+		n := len(flat) / m.problem.Dim
+		draws.Phi, draws.LogWeights = compute.Floats(m.DType, flat, n, m.problem.Dim), bayes.EqualLogWeights(n)
+	}
+	return draws
 }
 
 // evaluatedBetween counts the evaluations of single replicas outside of moves: at the beginning, and of the prior's
 // draws in each sweep. If the kernel carries no log-density, every sweep evaluates all replicas.
-func (m *exchange) evaluatedBetween() int {
+func (m *machine) evaluatedBetween() int {
 	moved, drawn := max(0, len(m.Powers)-1)*m.Sets, m.Made*m.Sets
 	switch {
 	case m.carries() >= mcmc.CarriesLogDensity:
 		return moved + drawn
-	case m.owner.Kernel.Carries() >= mcmc.CarriesLogDensity: // whose transitions begin with an evaluation
+	case m.Kernel.Carries() >= mcmc.CarriesLogDensity: // whose transitions begin with an evaluation
 		return drawn + 2*m.Made*moved
 	}
 	return drawn + m.Made*moved
 }
 
 // exchanges is the mean probability of an exchange with the next power, over the sweeps in which it was tried.
-func (m *exchange) exchanges(t int) float64 {
+func (m *machine) exchanges(t int) float64 {
 	sum, tried := 0., 0
 	for i, row := range m.odds {
 		if (m.WarmUp+i)%2 == t%2 {
@@ -119,7 +154,7 @@ const (
 // drift holds the log evidence of either half of the sweeps, with its standard error.
 type drift struct{ first, firstErr, second, secondErr float64 }
 
-func (m *exchange) drift() (d drift) {
+func (m *machine) drift() (d drift) {
 	half := len(m.logLikelihood) / 2
 	d.first, d.firstErr, _ = exchanged{m.Powers, m.Sets, m.logLikelihood[:half]}.evidence()
 	d.second, d.secondErr, _ = exchanged{m.Powers, m.Sets, m.logLikelihood[half:]}.evidence()
@@ -132,7 +167,7 @@ func (d drift) apart() bool {
 }
 
 // warnings lists what makes a finished run doubtful.
-func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
+func (m *machine) warnings(r *Details, drift drift) (out []string) {
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	repeated := m.Repeated
 	if m.sweeps != nil { // else a finished run was read from its checkpoint
@@ -141,7 +176,7 @@ func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 	if repeated != "" {
 		out = append(out, repeated)
 	}
-	if lost := m.Scouts.warning(m.Sets, "sets"); lost != "" {
+	if lost := m.Scouts.Warning(m.Sets, "sets"); lost != "" {
 		out = append(out, lost)
 	}
 	if r.Arrivals < fewArrivals*m.Sets {
@@ -155,7 +190,7 @@ func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 		}
 	}
 	for _, p := range r.Powers[1:] {
-		if p.Acceptance < lowAcceptance {
+		if p.Acceptance < tempering.LowAcceptance {
 			warn("moves at power %.4g were accepted with a mean probability of only %.3f; take a smaller step size, or a "+
 				"longer WarmUp", p.Power, p.Acceptance)
 		}
@@ -176,7 +211,7 @@ func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 			"began there and had not left; they are not part of the draws and the evidence; take a longer WarmUp, or let "+
 			"Problem.Initial draw where the likelihood is above 0", r.Outside, (len(m.Powers)-1)*m.Sets*m.Sweeps)
 	}
-	if proposals := (len(m.Powers) - 1) * m.Sets * m.Sweeps; float64(m.NonFinite) > manyRejected*float64(proposals) {
+	if proposals := (len(m.Powers) - 1) * m.Sets * m.Sweeps; float64(m.NonFinite) > tempering.ManyRejected*float64(proposals) {
 		warn("%d of %d proposals had a log-density or a gradient that is not finite: check the target", m.NonFinite,
 			proposals)
 	}
@@ -185,9 +220,9 @@ func (m *exchange) warnings(r *ExchangeResult, drift drift) (out []string) {
 
 // stepSizes returns the step sizes of the moves, one for each power but the prior's; 0 if there are none, as before the
 // first sweep.
-func (m *exchange) stepSizes() ([]float64, error) {
+func (m *machine) stepSizes() ([]float64, error) {
 	moved := max(0, len(m.Powers)-1) // there are none until the ladder is found
-	if k, ok := m.owner.Kernel.(mcmc.Tunable); !ok || m.state == nil && m.kept == nil {
+	if k, ok := m.Kernel.(mcmc.Tunable); !ok || m.state == nil && m.kept == nil {
 		return make([]float64, moved), nil
 	} else if own, _ := k.Tune(); own > 0 {
 		return slices.Repeat([]float64{own}, moved), nil
@@ -196,7 +231,7 @@ func (m *exchange) stepSizes() ([]float64, error) {
 	if m.state != nil {
 		var err error
 		if host, err = m.state.Host(stepsName); err != nil {
-			return nil, fmt.Errorf("smc: %w", err)
+			return nil, fmt.Errorf("exchange: %w", err)
 		}
 	}
 	return compute.Float64s(host[stepsName])

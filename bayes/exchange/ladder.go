@@ -1,38 +1,34 @@
-package smc
+package exchange
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 
+	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/interp"
 )
 
-// This file is the ladder of powers of a replica exchange.
-
 // ladder returns the ladder of the settings. If they have none, it takes the powers of a short SMC run, with 0 before
 // them.
-func (m *exchange) ladder(ctx context.Context) ([]float64, error) {
+func (m *machine) ladder(ctx context.Context) ([]float64, error) {
 	ladder := m.Ladder
 	if len(ladder) == 0 {
-		search := &m.owner.searcher
-		search.Problem, search.Kernel = m.owner.Problem, m.owner.Kernel
-		found, err := search.Sample(ctx, Settings{
-			Particles: 300, Moves: 5, Seed: m.Seed, DType: m.DType, Engine: m.Engine,
+		found, err := m.RunStage(ctx, fit.Stage{
+			Name: "ladder", Method: smc.Tempered{Kernel: m.Kernel, Particles: 300, Moves: 5}, Problem: m.problem, Inner: true,
 		})
+		if err == nil && found.Status != run.Completed {
+			err = cmp.Or(context.Cause(ctx), found.Status.Err())
+		}
 		if err != nil {
-			return nil, fmt.Errorf("smc: looking for a ladder of powers (or set ExchangeSettings.Ladder): %w", err)
+			return nil, fmt.Errorf("exchange: looking for a ladder of powers (or set Replicas.Ladder): %w", err)
 		}
-		if found.Status != run.Completed {
-			return nil, fmt.Errorf("smc: looking for a ladder of powers: %w", context.Cause(ctx))
-		}
-		for _, r := range found.Trace {
-			ladder = append(ladder, r.Place)
-		}
-		m.Search = found.Evaluations
-		ladder = ExchangeLadder(ladder)
+		details := fit.Details[*smc.Details](found)
+		m.Search, ladder = details.Evaluations, LadderOf(details.Trace)
 	}
 	return append([]float64{0}, ladder...), nil
 }
@@ -40,18 +36,26 @@ func (m *exchange) ladder(ctx context.Context) ([]float64, error) {
 // atOnce: the number of steps of a found ladder is a multiple of it.
 const atOnce = 4
 
-// stretch is the largest length of a step of the new ladder, in steps of Sample. Sample needs more overlap between
+// stretch is the largest length of a step of the new ladder, in steps of the found one. SMC needs more overlap between
 // neighbouring powers than exchanges do: replicas come down soonest when about a fourth of the exchanges is accepted
 // (Atchade, Roberts and Rosenthal 2011).
 const stretch = 1.5
 
-// ExchangeLadder converts a ladder of powers that a run of Sample found, ascending and the last 1, to one for
-// ExchangeSettings.Ladder. The number of steps becomes a multiple of four, and none is more than one and a half times
-// as long as the found steps in its place; a ladder of at most four steps stays as it is. The last step of Sample is
-// only as long as what was left, and all the new steps share that. Ladders of about the same length, such as those of
-// several splits of the data, then need one compilation. Where a power would be over 500 times the one before it, half
-// of what ExchangeSettings refuses, further powers are inserted.
-func ExchangeLadder(found []float64) []float64 {
+// LadderOf converts the ladder of powers that a run of smc.Tempered found, as its trace has it, to one for
+// Replicas.Ladder. The number of steps becomes a multiple of four, and none is more than one and a half times as long as
+// the found steps in its place; a ladder of at most four steps stays as it is. The last step of SMC is only as long as
+// what was left, and all the new steps share that. Ladders of about the same length, such as those of several splits of
+// the data, then need one compilation. Where a power would be over 500 times the one before it, half of what Replicas
+// refuses, further powers are inserted.
+func LadderOf(trace []smc.StepRecord) []float64 {
+	var powers []float64
+	for _, r := range trace {
+		powers = append(powers, r.Place)
+	}
+	return ladderOf(powers)
+}
+
+func ladderOf(found []float64) []float64 {
 	ladder := found
 	if len(found) > atOnce {
 		ladder = evenLadder(found)

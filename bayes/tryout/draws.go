@@ -1,4 +1,4 @@
-package smc
+package tryout
 
 import (
 	"fmt"
@@ -24,29 +24,29 @@ import (
 
 // The sizes of the trial.
 const (
-	triedMost    = 4096    // draws
-	triedLeast   = 1024    // draws in many dimensions
-	triedNumbers = 1 << 21 // of all moved draws
+	mostDraws    = 4096    // draws
+	leastDraws   = 1024    // draws in many dimensions
+	drawNumbers  = 1 << 21 // of all moved draws
 	triedBlocks  = 16      // of coordinates, each of which is moved by itself
 	triedError   = 5e-3    // of rounding in float32
 	triedLog     = 26.     // log(2/delta) for 32 delta = 1e-9 or less: two functions and sixteen blocks
 	triedOutside = .05     // the most draws, as a share, that may be where the log prior is not finite
 )
 
-// trialOf returns the number of draws to test in dim dimensions, and the number of blocks of coordinates. Both are 0 if
+// DrawsToTry returns the number of draws to test in dim dimensions, and the number of blocks of coordinates. Both are 0 if
 // there are too many dimensions for a test that costs next to nothing.
-func trialOf(dim int) (draws, blocks int) {
-	blocks = min(dim, triedBlocks, triedNumbers/(2*triedLeast*dim))
+func DrawsToTry(dim int) (draws, blocks int) {
+	blocks = min(dim, triedBlocks, drawNumbers/(2*leastDraws*dim))
 	if blocks == 0 {
 		return 0, 0
 	}
-	return min(triedMost, triedNumbers/(2*blocks*dim)), blocks
+	return min(mostDraws, drawNumbers/(2*blocks*dim)), blocks
 }
 
-// tryDraws tests draws, [n, D]. Its record, for checkTrial: n, the number of draws where the log prior is not finite,
+// Draws tests draws, [n, D]. Its record, for CheckDraws: n, the number of draws where the log prior is not finite,
 // and then for each g the mean and the standard deviation of the terms in each block.
-func tryDraws(draws *Node, logPrior func(phi *Node) *Node) *Node {
-	_, blocks := trialOf(draws.Shape().Dim(1))
+func Draws(draws *Node, logPrior func(phi *Node) *Node) *Node {
+	_, blocks := DrawsToTry(draws.Shape().Dim(1))
 	g, dtype, n, d := draws.Graph(), draws.DType(), draws.Shape().Dim(0), draws.Shape().Dim(1)
 	share := make([][]float64, blocks) // 1 over the root of the block's size, [K, D]
 	for k := range share {
@@ -95,15 +95,12 @@ func tryDraws(draws *Node, logPrior func(phi *Node) *Node) *Node {
 // blockOf returns the coordinates of block k: from first to end - 1.
 func blockOf(k, d, blocks int) (first, end int) { return k * d / blocks, (k + 1) * d / blocks }
 
-// ofInitial names the usual source of the first particles, for checkTrial.
-const ofInitial = "Problem.Initial"
-
-// checkTrial returns an error if, by the record of their trial, draws do not have the density of the log prior. by
-// names their source: ofInitial or Problem.Start.
-func checkTrial(record []float64, dim int, by string) error {
+// CheckDraws returns an error if, by the record of their trial, draws do not have the density of the log prior. by
+// names their source: Problem.Initial or Problem.Start.
+func CheckDraws(record []float64, dim int, by string) error {
 	cure := by + " must draw from the density that LogPrior computes, since weights and the log evidence are relative " +
 		"to it"
-	if by != ofInitial {
+	if by != "Problem.Initial" {
 		cure = by + " must hold independent draws from the density that LogPrior computes, since weights and the log " +
 			"evidence are relative to it: leave it out, and the particles begin at draws of Problem.Initial"
 	}
@@ -112,7 +109,7 @@ func checkTrial(record []float64, dim int, by string) error {
 	if outside := record[0]; outside > triedOutside*float64(draws) {
 		return fmt.Errorf("the log prior is not finite at %.0f of %d draws of %s: %s", outside, draws, by, cure)
 	}
-	_, blocks := trialOf(dim)
+	_, blocks := DrawsToTry(dim)
 	n := float64(draws)
 	for f, what := range []struct {
 		is    string

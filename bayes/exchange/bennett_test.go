@@ -1,4 +1,4 @@
-package smc
+package exchange
 
 import (
 	"math"

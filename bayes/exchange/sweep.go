@@ -1,168 +1,22 @@
-package smc
+package exchange
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
-	"gobnn/bayes/limits"
+	"gobnn/bayes/internal/tempering"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
+	"gobnn/bayes/tryout"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 )
-
-// This file is replica exchange, top to bottom: its settings, its result, and a sweep. The ladder is in
-// exchange_ladder.go, the run of sweeps in exchange_run.go with its checkpoints in exchange_checkpoint.go, and what it
-// gives in exchange_evidence.go and exchange_result.go.
-
-// ExchangeSettings are the settings of ReplicaExchange. The zero value of every field works.
-type ExchangeSettings struct {
-	// Ladder holds the powers of the likelihood in ascending order, the last one 1; the prior, of power 0, comes before
-	// them. Empty: the ladder that a short run of Sample finds. The Trace of an earlier run of Sample contains one, see
-	// ExchangeLadder.
-	Ladder []float64
-	// Sets is R, the number of sets of replicas, each with a replica at every power. The sets are independent of each
-	// other, and their spread gives the standard error of the evidence: at least 4, default 32.
-	Sets int
-	// WarmUp is the number of sweeps before those that count; step sizes and scales are chosen in them. All replicas begin
-	// at the prior: if by the end of the warm-up they have not found a region, it is missing from the evidence, which is
-	// then too low by more than its stated error. Few ExchangeResult.Arrivals show it. Take a longer WarmUp, or longer
-	// trajectories, until the evidence no longer rises. Default 300.
-	WarmUp int
-	// Sweeps is the number of sweeps that count; default 500.
-	Sweeps int
-	// Thin keeps the draws of the posterior after every Thin-th sweep; default: chosen such that about 2000 draws are
-	// kept.
-	Thin int
-	Seed uint64 // of everything random
-
-	DType  compute.DType   // default compute.Float32
-	Engine *compute.Engine // default compute.Default
-
-	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s), when
-	// the context is cancelled (run.Context is, by Ctrl-C) and at the end. If it exists, the run goes on from it, to the
-	// same bits as an uninterrupted one; a file of another problem, kernel, seed or settings is an error.
-	Checkpoint      string
-	CheckpointEvery time.Duration
-	// Replace begins anew where the checkpoint is of another run, of an older format or damaged, and writes over it.
-	Replace bool
-	// Progress, if set, is called after a sweep, at most ten times a second, and at the end. Scores are "acceptance",
-	// "exchanged" and "arrivals".
-	Progress func(run.Progress) `json:"-"`
-}
-
-// ExchangeResult is the result of ReplicaExchange.
-type ExchangeResult struct {
-	// Phi holds draws of the posterior, [S R, D], for S kept sweeps: the draws of all R sets after the first kept
-	// sweep, then after the second, and so on. Replicas that still stood where the likelihood is 0 are left out, see
-	// Outside. Nil if there is no draw.
-	Phi *tensors.Tensor
-	// LogEvidence is log p(y), relative to the density of what Problem.Initial draws. LogEvidenceStdErr is its standard
-	// error, from the spread over the sets; if the two halves of the sweeps contradict each other, which a warning
-	// reports, it is at least half of their difference. Both are NaN if the run was cancelled, or at some power no replica
-	// had a likelihood above 0.
-	LogEvidence, LogEvidenceStdErr float64
-	Powers                         []PowerRecord // the prior's first, the posterior's last
-	// Arrivals counts how often a replica came to the posterior having been at the prior since it was last there, over all
-	// sets: the number of independent draws.
-	Arrivals  int
-	Status    run.Status
-	Elapsed   time.Duration // over all sessions
-	NonFinite int           // proposals that were rejected because their log-density, or its gradient, was not finite
-	// Outside counts the replicas at powers above 0 that stood where the likelihood is 0, over the sweeps that count: all
-	// replicas begin at draws of the prior, and none had led these out yet. They count in neither the evidence nor Phi.
-	Outside int
-	// Evaluations counts the log-likelihoods of single replicas that were evaluated, with or without the gradient.
-	Evaluations int
-	Warnings    []string // what makes the result doubtful; empty: nothing was seen
-}
-
-// PowerRecord summarises the counted sweeps at one power; means are NaN if there are none yet.
-type PowerRecord struct {
-	Power         float64
-	Acceptance    float64 // mean, of the kernel's moves; NaN for the prior, from which new draws are made
-	StepSize      float64 // 0 for kernels that are not Tunable, and for the prior
-	Exchanged     float64 // mean probability of an exchange with the next power; NaN for the last
-	LogEvidence   float64 // log of the ratio of normalising constants, next power over this one; NaN for the last
-	LogLikelihood float64 // mean
-}
-
-// ReplicaExchange samples a problem's target by replica exchange (parallel tempering: Geyer 1991; Hukushima and Nemoto
-// 1996), and estimates its evidence, independently of Sample. Each of R sets has a replica at every power of the
-// likelihood, from the prior to the posterior. In a sweep
-//
-//	move:      every replica by the kernel, which leaves p(phi) p(y | phi)^power invariant; at power 0 a new draw of
-//	           the prior takes its place
-//	exchange:  neighbours at powers a < b swap places with probability
-//	           min(1, (p(y | phi_a) / p(y | phi_b))^(b - a)), the even pairs in one sweep, the odd ones in the next
-//
-// A replica that is held by one mode goes up to small powers, where modes join, and comes down in another one. So the
-// share of each mode is right in the end, even if moves alone never leave a mode. The number of sweeps must be large
-// enough for replicas to come down from the prior often, see ExchangeResult.Arrivals. SMC visits each power once, so it
-// is faster where moves mix; replica exchange is the check where they do not.
-//
-// The evidence is the product of the ratios of normalising constants at neighbouring powers, each by Bennett's
-// estimator from the replicas at both (1976; the geometric bridge of Meng and Wong 1996 with the best power):
-// thermodynamic integration without its discretisation error.
-//
-// The kernel must leave its target invariant. If it leaves the length of trajectories to the sampler (mcmc.HMC{}), they
-// have 20 steps, more or less by a third. A kernel of your own that carries values of another point than the replica's
-// is an error once it shows, as for mcmc.Sample. A cancelled context is no error: the result holds the draws so far,
-// with the status run.Cancelled, and no evidence.
-func ReplicaExchange(
-	ctx context.Context, problem density.Problem, kernel mcmc.Kernel, settings ExchangeSettings,
-) (*ExchangeResult, error) {
-	exchanger := Exchanger{Problem: problem, Kernel: kernel}
-	defer exchanger.Close()
-	return exchanger.Sample(ctx, settings)
-}
-
-// WithDefaults fills in what is zero and checks the rest.
-func (s ExchangeSettings) WithDefaults() (ExchangeSettings, error) {
-	byDefault := func(value *int, v int) {
-		if *value == 0 {
-			*value = v
-		}
-	}
-	byDefault(&s.Sets, 32)
-	byDefault(&s.WarmUp, 300)
-	byDefault(&s.Sweeps, 500)
-	byDefault(&s.Thin, max(1, min(s.Sweeps, s.Sweeps*s.Sets/2000)))
-	if s.DType == 0 {
-		s.DType = compute.Float32
-	}
-	if err := limits.Check("smc: ExchangeSettings",
-		limits.Field("Sets", s.Sets, s.Sets >= 4, "at least 4, whose spread is the standard error (0: 32)"),
-		limits.Field("WarmUp", s.WarmUp, s.WarmUp >= 1, "at least 1 (0: 300)"),
-		limits.Field("Sweeps", s.Sweeps, s.Sweeps >= 2, "at least 2 (0: 500)"),
-		limits.Numbers("Sweeps", s.Sweeps, s.Sweeps, s.Sets),
-		limits.Field("Thin", s.Thin, s.Thin >= 1 && s.Thin <= s.Sweeps,
-			fmt.Sprintf("at least 1 and at most the %d Sweeps (0: chosen)", s.Sweeps)),
-		limits.Field("DType", s.DType, s.DType == compute.Float32 || s.DType == compute.Float64,
-			"compute.Float32 or compute.Float64"),
-		limits.Field("CheckpointEvery", s.CheckpointEvery, s.CheckpointEvery >= 0, "positive (0: 30 s)"),
-	); err != nil {
-		return s, err
-	}
-	s.Ladder = slices.Clone(s.Ladder)
-	const name = "smc: ExchangeSettings.Ladder"
-	for i := 1; i < len(s.Ladder); i++ {
-		if below, power := s.Ladder[i-1], s.Ladder[i]; below > 0 && power > mostRatio*below {
-			return s, fmt.Errorf("%s[%d] is %v after %v: at most %v times the power before it; put powers between", name, i,
-				power, below, float64(mostRatio))
-		}
-	}
-	return s, checkLadder(name, s.Ladder)
-}
 
 // mostRatio is the largest ratio of a power to the one before it. A log-likelihood is off by about 1e-7 of the
 // log-density divided by the power, see moved; in an exchange this then stays below some 1e-4 of the log-density.
@@ -173,37 +27,12 @@ const mostRatio = 1000
 // to large powers. Ladders with a smaller power evaluate all log-likelihoods in each sweep.
 const leastCarried = 1e-3
 
-// answerOf is the gain by which log step sizes respond in the warm-up to a lack of acceptance: smaller than in Sample,
+// answerOf is the gain by which log step sizes respond in the warm-up to a lack of acceptance: smaller than in package smc,
 // since a power has few replicas, and more sweeps.
 const answerOf = 0.3
 
-// exchangeSteps is the number of steps of a trajectory whose kernel sets none.
-const exchangeSteps = 20
-
-// Within returns the settings of a replica exchange that is a part of another algorithm, see Settings.Within.
-func (s ExchangeSettings) Within(owner string, outer Settings) (ExchangeSettings, error) {
-	own, err := Settings{
-		Seed: s.Seed, DType: s.DType, Engine: s.Engine, Progress: s.Progress,
-		Checkpoint: s.Checkpoint, CheckpointEvery: s.CheckpointEvery, Replace: s.Replace,
-	}.Within(owner, outer)
-	if err != nil {
-		return s, err
-	}
-	s.Seed, s.DType, s.Engine, s.Progress = own.Seed, own.DType, own.Engine, own.Progress
-	s.Checkpoint, s.CheckpointEvery, s.Replace = own.Checkpoint, own.CheckpointEvery, own.Replace
-	if s, err = s.WithDefaults(); err != nil {
-		return s, fmt.Errorf("%s.Sampling: %w", owner, err)
-	}
-	return s, nil
-}
-
-// Record returns the settings that determine the result, without the seed.
-func (s ExchangeSettings) Record() map[string]any {
-	return map[string]any{
-		"ladder": s.Ladder, "sets": s.Sets, "warm_up": s.WarmUp, "sweeps": s.Sweeps, "thin": s.Thin,
-		"dtype": s.DType.String(),
-	}
-}
+// usualSteps is the number of steps of a trajectory whose kernel sets none.
+const usualSteps = 20
 
 // sweep builds the graph of a sweep. There are T powers, the prior's included. The kernel moves the M = (T - 1) R
 // replicas at the other T - 1 powers. Replica (t - 1) R + r belongs to set r and power t.
@@ -216,7 +45,7 @@ type sweep struct {
 	// the kernel leaves the length of trajectories to the sampler.
 	tuned, scaled, steered bool
 	acceptance, stepSize   float64 // the target acceptance; the initial step size
-	factored               func(nodes compute.Nodes) Factored
+	factored               func(nodes compute.Nodes) smc.Factored
 	initial                func(rng random.Stream, n int) *graph.Node // draws of the prior, [n, D]
 }
 
@@ -283,11 +112,11 @@ func (s *sweep) first(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node
 	next[descendName] = Zeros(g, shapes.Make(s.dtype, s.replicas()))
 	next[scalesName] = Ones(g, shapes.Make(s.dtype, s.powers-1, s.dim))
 	next[stepsName] = AddScalar(Zeros(g, shapes.Make(s.dtype, s.powers-1)), s.stepSize)
-	draws, _ := trialOf(s.dim)
+	draws, _ := tryout.DrawsToTry(s.dim)
 	if draws == 0 {
 		return next, Const(g, []float64{0})
 	}
-	return next, tryDraws(s.initial(rng.Named("tried"), draws), s.factored(nodes).LogPrior)
+	return next, tryout.Draws(s.initial(rng.Named("tried"), draws), s.factored(nodes).LogPrior)
 }
 
 // evaluated returns the entries of replicas at phi, with the log-likelihood and gradient as far as the kernel carries
@@ -307,7 +136,7 @@ func (s *sweep) evaluated(nodes compute.Nodes, phi *Node) compute.Nodes {
 // likelihoodGradient is the log-likelihood, [J], and its gradient, [J, D], given the prior's log-density and gradient.
 // The target has its own reverse pass for the posterior, in parts that fit a cache; subtracting the prior's values
 // leaves the likelihood's.
-func likelihoodGradient(target Factored, phi, prior, ofPrior *Node) (logLikelihood, gradient *Node) {
+func likelihoodGradient(target smc.Factored, phi, prior, ofPrior *Node) (logLikelihood, gradient *Node) {
 	whole, ofWhole := target.Gradient(phi)
 	return Sub(whole, prior), Sub(ofWhole, ofPrior)
 }
@@ -325,13 +154,13 @@ func (s *sweep) transition(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 	return next, ConstAs(scale, []float64{0})
 }
 
-// moves makes one move of each replica whose transition is unfinished. Each has its own step size, see stepShares. The
+// moves makes one move of each replica whose transition is unfinished. Each has its own step size, see tempering.StepShares. The
 // record is the number of transitions that are unfinished after it.
 func (s *sweep) moves(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromKey(inputs[0])
 	tuning := mcmc.Tuning{}
 	if s.tuned {
-		shares, _ := stepShares(random.FromKey(inputs[2]), s.dtype, s.replicas(), ConvertDType(inputs[3], s.dtype))
+		shares, _ := tempering.StepShares(random.FromKey(inputs[2]), s.dtype, s.replicas(), ConvertDType(inputs[3], s.dtype))
 		tuning.StepSize = Mul(s.each(nodes[stepsName]), shares)
 	}
 	if s.steered {
@@ -388,8 +217,8 @@ func (s *sweep) exchange(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 		next[name] = Where(BroadcastToDims(adapts, to.Shape().Dimensions...), to, nodes[name])
 	}
 	if s.tuned {
-		_, full := stepShares(random.FromKey(inputs[3]), s.dtype, s.replicas(), parity)
-		outcome := ofFull(s.byPower(nodes[acceptedName]), s.byPower(full), 1)
+		_, full := tempering.StepShares(random.FromKey(inputs[3]), s.dtype, s.replicas(), parity)
+		outcome := tempering.OfFull(s.byPower(nodes[acceptedName]), s.byPower(full), 1)
 		adapt(stepsName, Mul(nodes[stepsName], Exp(MulScalar(AddScalar(outcome, -s.acceptance), answerOf))))
 	}
 	if s.scaled {
@@ -439,7 +268,7 @@ func (s *sweep) rescaled(nodes compute.Nodes, moved *Node) *Node {
 	gradient := s.byPower(Div(nodes[s.carrier.Gradient()], s.each(nodes[scalesName])))
 	phi := s.byPower(moved)
 	stdDev := Sqrt(AddScalar(ReduceMean(Square(Sub(phi, ReduceAndKeep(phi, ReduceMean, 1))), 1), 1e-12))
-	return Add(MulScalar(nodes[scalesName], .9), MulScalar(LocalScale(stdDev, compute.Finite(gradient)), .1))
+	return Add(MulScalar(nodes[scalesName], .9), MulScalar(smc.LocalScale(stdDev, compute.Finite(gradient)), .1))
 }
 
 // swap exchanges neighbours of the pairs (0, 1), (2, 3), .. or, with parity 1, (1, 2), (3, 4), .. . all holds the

@@ -1,32 +1,17 @@
-package smc
+package exchange
 
 import (
 	"encoding/json"
 	"fmt"
 	"slices"
 
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/internal/tempering"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// This file saves a replica exchange in a checkpoint, and restores it.
-
-// Identity lists what must agree with a checkpoint for a run to resume from it.
-func (m *exchange) Identity() ([]run.Part, error) {
-	parts, err := mcmc.IdentityOf(m.owner.Problem, m.owner.Kernel)
-	if err != nil {
-		return nil, err
-	}
-	engine, err := m.Engine.Or()
-	if err != nil {
-		return nil, err
-	}
-	settings, err := json.Marshal(m.ExchangeSettings.Record())
-	return append(parts, run.Part{Name: "seed", Value: fmt.Sprint(m.Seed)},
-		run.Part{Name: "settings", Value: string(settings)}, run.Part{Name: "backend", Value: engine.Name()}), err
-}
+const checkpointFormat = "gobnn.exchange/5"
 
 // The tables of a checkpoint, beside the replicas.
 const (
@@ -42,16 +27,16 @@ type table struct {
 	width int
 }
 
-func (m *exchange) tables() map[string]table {
+func (m *machine) tables() map[string]table {
 	t := len(m.Powers)
 	return map[string]table{
 		likelihoodTable: {&m.logLikelihood, t * m.Sets}, acceptedTable: {&m.accepted, t - 1}, oddsTable: {&m.odds, t - 1},
-		drawsTable: {&m.draws, m.Sets * (2 + m.owner.Problem.Dim)},
+		drawsTable: {&m.draws, m.Sets * (2 + m.problem.Dim)},
 	}
 }
 
 // Keep returns what a checkpoint holds.
-func (m *exchange) Keep() (any, map[string]*tensors.Tensor, error) {
+func (m *machine) Keep() (any, map[string]*tensors.Tensor, error) {
 	kept, err := m.state.Host(m.sweeps.entries()...)
 	if err != nil {
 		return nil, nil, err
@@ -60,12 +45,12 @@ func (m *exchange) Keep() (any, map[string]*tensors.Tensor, error) {
 		kept[name] = run.Table(slices.Concat(*table.rows...), table.width)
 	}
 	m.Repeated = m.sweeps.carrier.RepeatedDraws()
-	return m.exchangePosition, kept, nil
+	return m.position, kept, nil
 }
 
 // Adopt checks and restores what Keep returned.
-func (m *exchange) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
-	var at exchangePosition
+func (m *machine) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
+	var at position
 	if err := run.Decode(head, &at); err != nil {
 		return err
 	}
@@ -74,10 +59,10 @@ func (m *exchange) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) 
 		at.Moves < 0 || at.Search < 0 || len(m.Ladder) > 0 && !slices.Equal(m.Ladder, at.Powers[1:]) {
 		return fmt.Errorf("no such run stands at %+v", at)
 	}
-	if err := checkLadder("its ladder", at.Powers[1:]); err != nil {
+	if err := tempering.CheckLadder("its ladder", at.Powers[1:]); err != nil {
 		return err
 	}
-	m.exchangePosition = at
+	m.position = at
 	counted := max(0, at.Made-m.WarmUp)
 	for name, table := range m.tables() {
 		rows := counted
@@ -90,7 +75,7 @@ func (m *exchange) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) 
 		}
 		delete(kept, name)
 	}
-	s := sweep{carries: m.carries(), powers: n, sets: m.Sets, dim: m.owner.Problem.Dim, dtype: m.DType}
+	s := sweep{carries: m.carries(), powers: n, sets: m.Sets, dim: m.problem.Dim, dtype: m.DType}
 	for name, shape := range s.shapes() {
 		if _, err := run.Tensor(kept, name, shape); err != nil {
 			return err
