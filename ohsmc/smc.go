@@ -245,19 +245,21 @@ func (a SMC) Compile(c *Core) (Stepper, error) {
 	}
 	var err error
 	s.stages, err = smc.NewStages(c.Engine, smc.Spec{
-		Kernel: a.Kernel, Particles: c.Particles, Dim: c.Bound.D, DType: c.DType, PerCall: a.movesPerCall(),
+		Kernel: a.Kernel, Particles: c.Particles, Dim: c.Bound.D, DType: c.DType, Moves: a.Moves,
 		Resampler: c.Resampler, Threshold: c.Threshold, FixedScale: !a.Precondition,
 		Prefix: moving, Reads: append([]string{batchFeatures, batchY}, shared...),
-		Probe: func(*Graph) density.Target {
-			return density.Func(func(phi *Node) *Node { return ReduceSum(phi, 1) }) // any target: it is not evaluated
-		},
-		Initial: func(_ compute.Nodes, rng random.Stream) *Node {
-			return c.Bound.SamplePrior(rng, c.DType, c.Particles)
-		},
-		LogPrior: func(nodes compute.Nodes, phi *Node) *Node { return posterior(nodes).LogPrior(phi) },
-		Target:   func(nodes compute.Nodes, rows *Node) density.Target { return posterior(nodes).FirstRows(rows) },
-		Potential: func(nodes compute.Nodes, phi, rows *Node) *Node {
-			return posterior(nodes).LogLikelihoodOf(phi, ConvertDType(rows, dtypes.Int32), 1)
+		Sequence: smc.Sequence{
+			Probe: func(*Graph) density.Target {
+				return density.Func(func(phi *Node) *Node { return ReduceSum(phi, 1) }) // any target: it is not evaluated
+			},
+			Initial: func(_ compute.Nodes, rng random.Stream) *Node {
+				return c.Bound.SamplePrior(rng, c.DType, c.Particles)
+			},
+			LogPrior: func(nodes compute.Nodes, phi *Node) *Node { return posterior(nodes).LogPrior(phi) },
+			Target:   func(nodes compute.Nodes, rows *Node) density.Target { return posterior(nodes).FirstRows(rows) },
+			Potential: func(nodes compute.Nodes, phi, rows *Node) *Node {
+				return posterior(nodes).LogLikelihoodOf(phi, ConvertDType(rows, dtypes.Int32), 1)
+			},
 		},
 	})
 	if err != nil {
@@ -278,16 +280,6 @@ func (a SMC) Compile(c *Core) (Stepper, error) {
 		return nil, err
 	}
 	return s, nil
-}
-
-// movesPerCall is the number of transitions in one call: more save the overhead of calls, but each costs compilation.
-func (a SMC) movesPerCall() int {
-	for k := 5; k > 1; k-- {
-		if a.Moves%k == 0 {
-			return k
-		}
-	}
-	return 1
 }
 
 // Close implements Stepper.

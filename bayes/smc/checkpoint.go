@@ -27,7 +27,7 @@ type position struct {
 	Trajectory  trajectory        `json:"trajectory"`   // of a Steered kernel
 	LogEvidence float64           `json:"log_evidence"` // so far
 	Genealogy   Genealogy         `json:"genealogy"`    // for its standard error
-	Drift       Drift             `json:"drift"`        // likewise: what the moves changed
+	Drift       drift             `json:"drift"`        // likewise: what the moves changed
 	Evaluations int               `json:"evaluations"`  // of the likelihood of one particle
 	Records     int               `json:"records"`      // number of rows of the trace
 	Transitions int               `json:"transitions"`  // made in the whole run

@@ -31,16 +31,8 @@ func (m *machine) compiled() (*programs, func(), error) {
 	if err := compute.Try(m.probe); err != nil {
 		return nil, nil, fmt.Errorf("smc: %w", err)
 	}
-	// How many transitions to make in one call: a call costs a tenth of a millisecond, as much as some hundred particles,
-	// and each transition in its graph costs half a second of compilation.
-	perCall := 1
-	for k := range min(m.Moves, 5) {
-		if m.Moves%(k+1) == 0 {
-			perCall = k + 1
-		}
-	}
-	return compute.Keep(m.Engine, m.key(perCall), func() (*programs, error) {
-		stages, err := NewStages(m.Engine, m.spec(perCall))
+	return compute.Keep(m.Engine, m.key(), func() (*programs, error) {
+		stages, err := NewStages(m.Engine, m.spec())
 		if err != nil {
 			return nil, err
 		}
@@ -49,12 +41,12 @@ func (m *machine) compiled() (*programs, func(), error) {
 }
 
 // key names what the stages depend on; "" if that is not known.
-func (m *machine) key(perCall int) string {
+func (m *machine) key() string {
 	of := m.problem.ProgramKey()
 	if of == "" {
 		return ""
 	}
-	return compute.KeyOf("smc", of, m.Kernel, m.Particles, m.chains(), perCall, m.block(), m.Devices, m.DType,
+	return compute.KeyOf("smc", of, m.Kernel, m.Particles, m.chains(), m.Moves, m.block(), m.Devices, m.DType,
 		m.Tempering, m.Resampler, m.Threshold, m.folded)
 }
 
@@ -101,11 +93,13 @@ func (m *machine) sequential(nodes compute.Nodes) Sequential {
 }
 
 // spec says what the stages of this run are compiled for.
-func (m *machine) spec(perCall int) Spec {
+func (m *machine) spec() Spec {
 	s := Spec{
-		Kernel: m.Kernel, Particles: m.Particles, Chains: m.chains(), Dim: m.problem.Dim,
-		DType: m.DType, PerCall: perCall, Resampler: m.Resampler, Threshold: m.Threshold,
-		Tuned: m.adapts(), Steered: m.steers(), Watched: true,
+		Kernel: m.Kernel, Particles: m.Particles, Dim: m.problem.Dim, DType: m.DType, Moves: m.Moves,
+		Resampler: m.Resampler, Threshold: m.Threshold,
+		chains: m.chains(), tuned: m.adapts(), steered: m.steers(), watched: true,
+	}
+	s.Sequence = Sequence{
 		Probe: func(g *graph.Graph) density.Target {
 			return m.tempered(m.problem.Parameters(g), graph.Scalar(g, m.DType, 0.5))
 		},
@@ -116,14 +110,14 @@ func (m *machine) spec(perCall int) Spec {
 	switch draws, _ := tryout.DrawsToTry(s.Dim); {
 	case draws == 0 || m.folded: // cannot be tried
 	case m.problem.Start != nil:
-		s.TriedOf = "Problem.Start"
-		s.Tried = func(nodes compute.Nodes, _ random.Stream) *graph.Node {
+		s.triedOf = "Problem.Start"
+		s.tried = func(nodes compute.Nodes, _ random.Stream) *graph.Node {
 			every := (m.Particles + draws - 1) / draws // of all parts of Start, in case they lie in some order
 			return graph.Slice(nodes[startName], graph.AxisRange().Stride(every))
 		}
 	default:
-		s.TriedOf = "Problem.Initial"
-		s.Tried = func(_ compute.Nodes, rng random.Stream) *graph.Node {
+		s.triedOf = "Problem.Initial"
+		s.tried = func(_ compute.Nodes, rng random.Stream) *graph.Node {
 			return m.problem.Initial(rng, m.DType, draws)
 		}
 	}
@@ -134,9 +128,9 @@ func (m *machine) spec(perCall int) Spec {
 			return graph.Identity(nodes[startName])
 		}
 	}
-	s.Tempered = m.Tempering == LikelihoodTempering
+	s.tempered = m.Tempering == LikelihoodTempering
 	s.LogPrior = func(nodes compute.Nodes, phi *graph.Node) *graph.Node {
-		if s.Tempered {
+		if s.tempered {
 			return m.factored(nodes).LogPrior(phi)
 		}
 		return m.sequential(nodes).LogPrior(phi)
@@ -144,7 +138,7 @@ func (m *machine) spec(perCall int) Spec {
 	s.Target = m.tempered
 	block := m.block()
 	s.Potential = func(nodes compute.Nodes, phi, place *graph.Node) *graph.Node {
-		if s.Tempered {
+		if s.tempered {
 			return m.factored(nodes).LogLikelihood(phi)
 		}
 		return m.sequential(nodes).LogLikelihoodOf(phi, graph.ConvertDType(place, dtypes.Int32), block)

@@ -17,8 +17,8 @@
 //     the posterior lies in each mode.
 //   - [Stages] are the steps of Tempered, for a sampler of your own.
 //
-// Leave the kernel at mcmc.HMC{}, the default, if there is a gradient, and take mcmc.RandomWalkMetropolis{} in a handful
-// of dimensions. If the prior is a Gaussian that the data change little, take mcmc.PreconditionedCrankNicolson.
+// Leave the kernel at mcmc.HMC{}, the default, if there is a gradient, and take mcmc.RandomWalkMetropolis{} in a
+// handful of dimensions. If the prior is a Gaussian that the data change little, take mcmc.PreconditionedCrankNicolson.
 // What is 0 in HMC{} is found during the run, and so are scales and the number of moves.
 //
 // [Tempering] says which sequences there are. [Posterior] and [RowPosterior] make targets from functions of your own;
@@ -26,12 +26,13 @@
 //
 // # Where it fails
 //
-// Read the result's Warnings, and run twice. The error of the log evidence falls as 1/sqrt(J). It is larger than stated where
+// Read the result's Warnings, and run twice. The error of the log evidence falls as 1/sqrt(J). It is larger than stated
+// where
 //
 //   - moves do not mix. Particles stay copies of a few ancestors, and most log evidences are too low. Details.Trace
 //     shows it by Correlation, Acceptance and First. More moves help, more powers of the likelihood do not.
-//   - particles come too late to a region of little prior probability: see [Drift]. Longer trajectories help, and so
-//     does ReplicaExchange.
+//   - particles come too late to a region of little prior probability: moves then raise the log evidence, see Drift in
+//     Details.Trace. Longer trajectories help, and so does exchange.Replicas.
 //   - a narrow mode is lost while the power is low, with fewer than some twenty particles in it. With mcmc.HMC{} a
 //     warning reports such modes, but not all.
 //   - the prior is not normalised, or Problem.Initial draws from another. An improper prior has no evidence.

@@ -58,10 +58,10 @@ func (g *Genealogy) Add(w Weighed) {
 		g.Before++
 		g.Sum += g.Since
 	}
-	g.Squares, g.Since, g.Now = w.Families, w.Variance, w.Resampled
+	g.Squares, g.Since, g.Now = w.families, w.variance, w.Resampled
 }
 
-// Drift measures how much the moves change the estimate of the log evidence; its zero value is the start of a run. A
+// drift measures how much the moves change the estimate of the log evidence; its zero value is the start of a run. A
 // step of a tempered sampler from power a to power b has a second estimate besides the mean weight: the geometric
 // bridge between the particles before the step and the moved particles after it (Meng and Wong 1996, section 3.3). With
 // E_a and E_b the means over these particles, and h = (a + b)/2:
@@ -73,8 +73,8 @@ func (g *Genealogy) Add(w Weighed) {
 // bridge lies above the mean weight. If the moves repair the whole shortage, the bridge shows half of it, since each
 // side counts half. Often they repair only a part: moves end once most particles are independent of where they were,
 // long before a region that only a few have found is filled. So the stated error of the log evidence, which includes
-// Missing, may still be too small.
-type Drift struct {
+// missing, may still be too small.
+type drift struct {
 	Sum  float64 `json:"sum"`  // the bridges' log evidence minus that of the mean weights, over all steps but the last
 	Step float64 `json:"step"` // the last step; 0: none
 	Open float64 `json:"open"` // the part of the last step's difference that is known before its moves are made
@@ -86,23 +86,23 @@ type Drift struct {
 	Alone    float64 `json:"alone"`
 }
 
-// Add takes in the next weighing, whose Weighing.Last was d.Step.
-func (d *Drift) Add(w Weighed) {
+// add takes in the next weighing, whose Weighing.last was d.Step.
+func (d *drift) add(w Weighed) {
 	if d.Step > 0 {
-		d.Sum += d.Open - w.Behind
-		d.Variance, d.Alone = d.Variance+d.Joint, w.Alone
+		d.Sum += d.Open - w.behind
+		d.Variance, d.Alone = d.Variance+d.Joint, w.alone
 	}
-	d.Step, d.Open, d.Joint = w.Step, w.Ahead-w.Increment, w.Joint
+	d.Step, d.Open, d.Joint = w.step, w.ahead-w.Increment, w.joint
 }
 
 // driftErrors is the distance of Sum from 0, in standard deviations of its noise, from which it counts as drift.
 const driftErrors = 3
 
-// Missing estimates by how much the log evidence is too low: the root of Sum^2 less its noise variance, or 0 if Sum may
+// missing estimates by how much the log evidence is too low: the root of Sum^2 less its noise variance, or 0 if Sum may
 // well be all noise. It is not twice that, although bridges find only half of what moves repair, because moves also
 // repair more than was missing if the first particles happened to lie badly: in conjugate models twice Sum is too much
 // in the mean.
-func (d Drift) Missing() float64 {
+func (d drift) missing() float64 {
 	noise := d.Variance + d.Alone
 	if d.Sum*d.Sum <= driftErrors*driftErrors*noise {
 		return 0

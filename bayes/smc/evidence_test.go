@@ -36,7 +36,7 @@ func TestLogEvidence(t *testing.T) {
 func TestGenealogy(t *testing.T) {
 	run := func(squares []float64) (g Genealogy) {
 		for i, s := range squares {
-			g.Add(Weighed{Families: s, Resampled: i < len(squares)-1})
+			g.Add(Weighed{families: s, Resampled: i < len(squares)-1})
 		}
 		return g
 	}
@@ -68,7 +68,7 @@ func TestGenealogy(t *testing.T) {
 	// One family is left: of it all that is known is what independent particles would have.
 	g = Genealogy{}
 	for _, variance := range []float64{.01, .02, .06} {
-		g.Add(Weighed{Families: 1. / 100, Variance: variance, Resampled: variance < .06})
+		g.Add(Weighed{families: 1. / 100, variance: variance, Resampled: variance < .06})
 	}
 	computetest.Near(t, "few families", []float64{g.StdErr(Multinomial, 100)}, []float64{.3}, 1e-12)
 }
@@ -76,17 +76,17 @@ func TestGenealogy(t *testing.T) {
 // Of three weighings by hand: the bridges of the first two steps lie above the mean weights by (.5 - 1 + .8) and
 // (-.2 - -.5 + -.1), .5 in all; the last step's bridge is not known. What is noise is not missing.
 func TestDrift(t *testing.T) {
-	var d Drift
+	var d drift
 	for _, w := range []Weighed{
-		{Step: .1, Increment: 1, Ahead: .5, Behind: 7, Joint: .001, Alone: 9}, // nothing is behind the first
-		{Step: .4, Increment: -.5, Ahead: -.2, Behind: -.8, Joint: .002, Alone: 8},
-		{Step: .5, Increment: 3, Ahead: 4, Behind: .1, Joint: 7, Alone: .006},
+		{step: .1, Increment: 1, ahead: .5, behind: 7, joint: .001, alone: 9}, // nothing is behind the first
+		{step: .4, Increment: -.5, ahead: -.2, behind: -.8, joint: .002, alone: 8},
+		{step: .5, Increment: 3, ahead: 4, behind: .1, joint: 7, alone: .006},
 	} {
-		d.Add(w)
+		d.add(w)
 	}
 	computetest.Near(t, "drift", []float64{d.Sum, d.Variance + d.Alone, d.Step}, []float64{.5, .009, .5}, 1e-12)
-	computetest.Near(t, "missing", []float64{d.Missing()}, []float64{math.Sqrt(.25 - .009)}, 1e-12)
-	if d.Alone = .025; d.Missing() != 0 { // 3 standard deviations are .504
-		t.Errorf("%v is missing where all is noise", d.Missing())
+	computetest.Near(t, "missing", []float64{d.missing()}, []float64{math.Sqrt(.25 - .009)}, 1e-12)
+	if d.Alone = .025; d.missing() != 0 { // 3 standard deviations are .504
+		t.Errorf("%v is missing where all is noise", d.missing())
 	}
 }

@@ -118,7 +118,7 @@ func TestCorrelations(t *testing.T) {
 // Of two waste-free chains, which have every second particle, the weights are .4 and .6: (.2^2 + .2^2) / 2.
 func TestRelativeVariance(t *testing.T) {
 	out := computetest.Run(t, computetest.Go(t), func(_ *Graph, args []*Node) []*Node {
-		four, two := &Stages{Spec: Spec{Particles: 4, Chains: 4}}, &Stages{Spec: Spec{Particles: 4, Chains: 2}}
+		four, two := &Stages{Spec: Spec{Particles: 4, chains: 4}}, &Stages{Spec: Spec{Particles: 4, chains: 2}}
 		return []*Node{four.relativeVariance(args[0]), two.relativeVariance(args[0])}
 	}, []float64{.1, .2, .3, .4})
 	computetest.Near(t, "relative variance", []float64{out[0][0], out[1][0]}, []float64{.8 / 12, .04}, 1e-12)
@@ -139,7 +139,7 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("a sound run warns: %q", w)
 	}
 	noisy := sound()
-	noisy.Drift = Drift{Sum: .1, Variance: .002}
+	noisy.Drift = drift{Sum: .1, Variance: .002}
 	if w := noisy.warnings(); len(w) > 0 {
 		t.Errorf("a drift of 2.2 standard deviations warns: %q", w)
 	}
@@ -165,7 +165,7 @@ func TestWarnings(t *testing.T) {
 			"the moves at rows 40 left the particles' log prior or log-likelihood with a correlation of 0.70 to its value " +
 				"before them: particles that were copies of each other are still close, and the log evidence is too low in " +
 				"most such runs; take another kernel, or give a number of Moves above 100"},
-		{func(m *machine) { m.Genealogy = Genealogy{Since: .01}; m.Drift = Drift{Sum: -.2, Variance: .0009} },
+		{func(m *machine) { m.Genealogy = Genealogy{Since: .01}; m.Drift = drift{Sum: -.2, Variance: .0009} },
 			"moving the particles changed the estimate of the log evidence by -0.20 in all, more than chance explains: a " +
 				"part of the posterior had too few particles before the moves; the standard error includes 0.20 for this, " +
 				"and the log evidence may be off by more; take longer trajectories (HMC.Steps), more moves, or more " +
@@ -204,7 +204,7 @@ func TestEnoughMoves(t *testing.T) {
 		{"late plateau", func(t float64) float64 { return .2 + .8*math.Exp(-t/8) }, 80},
 	} {
 		m := &machine{Tempered: Tempered{Particles: 1000}}
-		for m.Transition = 1; !m.enough(Moved{Correlation: c.correlation(float64(m.Transition))}); m.Transition++ {
+		for m.Transition = 1; !m.enough(Moved{correlation: c.correlation(float64(m.Transition))}); m.Transition++ {
 		}
 		if m.Transition != c.want {
 			t.Errorf("%s: %d moves, want %d", c.name, m.Transition, c.want)
@@ -216,7 +216,7 @@ func TestEnoughMoves(t *testing.T) {
 func TestEnoughMovesOfAll(t *testing.T) {
 	m := &machine{Tempered: Tempered{Particles: 1000}, position: position{Transition: 5}}
 	for unmoved, want := range map[int]bool{0: true, 10: true, 11: false} {
-		if got := m.enough(Moved{Correlation: .05, Unmoved: unmoved}); got != want {
+		if got := m.enough(Moved{correlation: .05, unmoved: unmoved}); got != want {
 			t.Errorf("%d of 1000 particles have not moved: enough is %v", unmoved, got)
 		}
 	}

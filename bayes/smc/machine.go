@@ -121,7 +121,7 @@ func (m *machine) Step(context.Context) error {
 // weigh takes in the next part of the likelihood, and resamples: always on a ladder that the particles choose, at the
 // end, and for waste-free chains on a given ladder; otherwise if the weights have become too unequal.
 func (m *machine) weigh() error {
-	step, most, resampling := 0., m.end-m.Place, Always
+	step, most, resampling := 0., m.end-m.Place, always
 	next := m.end
 	switch {
 	case m.Tempering == DataTempering:
@@ -138,23 +138,23 @@ func (m *machine) weigh() error {
 	}
 	m.Evaluations += m.Particles
 	w, err := m.stages.Weigh(m.state, Weighing{
-		Place: m.Place, Step: step, Most: most, Last: m.Drift.Step, Resampling: resampling,
+		Place: m.Place, Resampling: resampling, step: step, most: most, last: m.Drift.Step,
 	}, m.counter(1), m.Seed)
 	if err != nil {
 		return err
 	}
-	if m.Tempering == LikelihoodTempering && len(m.Ladder) == 0 && w.Step < most {
-		next = m.Place + w.Step
+	if m.Tempering == LikelihoodTempering && len(m.Ladder) == 0 && w.step < most {
+		next = m.Place + w.step
 	}
 	m.Place, m.Rung = next, m.Rung+1
 	m.LogEvidence += w.Increment
 	m.Genealogy.Add(w)
 	if m.Tempering == LikelihoodTempering {
-		m.Drift.Add(w)
+		m.Drift.add(w)
 	}
 	m.Trace = append(m.Trace, StepRecord{
 		Place: m.Place, LogEvidence: w.Increment, ESS: w.ESS, Ancestors: w.Ancestors,
-		First: 1 / w.Families, Resampled: w.Resampled, NonFinite: w.NonFinite, StepSize: m.position.StepSize,
+		First: 1 / w.families, Resampled: w.Resampled, NonFinite: w.NonFinite, StepSize: m.position.StepSize,
 		Acceptance: math.NaN(), Drift: m.Drift.Sum,
 	})
 	if math.IsInf(w.Increment, -1) || math.IsNaN(w.Increment) {
@@ -170,7 +170,7 @@ func (m *machine) weigh() error {
 	default:
 		m.Next = toRestart
 	}
-	if m.stalls(w) && w.Step < most {
+	if m.stalls(w) && w.step < most {
 		m.Next = stalled
 		return m.stall()
 	}
@@ -194,7 +194,7 @@ func (m *machine) stalls(w Weighed) bool {
 		return false
 	}
 	alone := w.ESS < min(fewest, .99*m.Threshold*float64(m.Particles))
-	return alone || w.Step > 0 && m.Place-w.Step == m.Place
+	return alone || w.step > 0 && m.Place-w.step == m.Place
 }
 
 // gain times (acceptance - wanted acceptance) is the correction of the log step size. Near the best step size, in many
@@ -207,18 +207,18 @@ func (m *machine) move() error {
 	last := &m.Trace[len(m.Trace)-1]
 	made := m.stages.PerCall
 	moved, err := m.stages.Move(m.state, Moves{
-		Place: m.Place, Number: m.Transitions, Begin: !m.Going, First: last.Transitions == 0 && !m.Going, Slot: m.Slot,
-		StepSize: m.position.StepSize, Steps: tempering.Steps(m.Trajectory.Length, last.Transitions),
+		Place: m.Place, Begin: !m.Going, number: m.Transitions, first: last.Transitions == 0 && !m.Going, slot: m.Slot,
+		stepSize: m.position.StepSize, steps: tempering.Steps(m.Trajectory.Length, last.Transitions),
 	}, m.counter(made), m.Seed)
 	if err != nil {
 		return err
 	}
 	m.Evaluations += m.chains() * made
-	last.Rejected += moved.NonFinite
-	last.Divergent += moved.Divergent
-	m.Sum, m.Full = m.Sum+moved.Acceptance, m.Full+moved.Full
-	m.Trajectory.Jump += moved.SquaredJump
-	m.Trajectory.Growth += moved.JumpGrowth
+	last.Rejected += moved.nonFinite
+	last.Divergent += moved.divergent
+	m.Sum, m.Full = m.Sum+moved.Acceptance, m.Full+moved.full
+	m.Trajectory.Jump += moved.squaredJump
+	m.Trajectory.Growth += moved.jumpGrowth
 	if m.Going = moved.Unfinished > 0; m.Going {
 		return nil
 	}
@@ -229,7 +229,7 @@ func (m *machine) move() error {
 	last.Acceptance = (before + m.Sum) / float64(last.Transitions+made)
 	last.Transitions += made
 	m.Transitions += made
-	last.StepSize, last.Correlation, last.Unmoved = m.position.StepSize, moved.Correlation, moved.Unmoved
+	last.StepSize, last.Correlation, last.Unmoved = m.position.StepSize, moved.correlation, moved.unmoved
 	last.Steps = int(math.Round(m.Trajectory.Length))
 	if wanted, ok := tempering.Adapts(m.Kernel); ok {
 		m.position.StepSize *= math.Exp(gain * (m.Full/float64(made) - wanted))
@@ -298,8 +298,8 @@ func (m *machine) enough(moved Moved) bool {
 	if m.Moves > 0 {
 		return m.Transition >= m.Moves
 	}
-	correlation := moved.Correlation
-	if correlation <= enoughForgotten && float64(moved.Unmoved) <= mostUnmoved*float64(m.chains()) ||
+	correlation := moved.correlation
+	if correlation <= enoughForgotten && float64(moved.unmoved) <= mostUnmoved*float64(m.chains()) ||
 		m.Transition >= mostMoves {
 		return true
 	}

@@ -22,8 +22,8 @@ import (
 // changed is a kernel of a user's own, as its type says.
 type changed struct{ kerneltest.Changed }
 
-// Tempered and exchange.Replicas refuse a kernel of a user's own that carries the log-density or the gradient of another
-// place, as mcmc.Chains do; the library's kernels, as a user's own embeds them, run.
+// Tempered and exchange.Replicas refuse a kernel of a user's own that carries the log-density or the gradient of
+// another place, as mcmc.Chains do; the library's kernels, as a user's own embeds them, run.
 func TestKernelCarriesAnotherPlace(t *testing.T) {
 	const rows = 4
 	posterior := smc.RowPosterior{Prior: logNormal, N: rows, Likelihood: func(phi, numbers *graph.Node) *graph.Node {

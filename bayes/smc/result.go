@@ -45,7 +45,7 @@ type StepRecord struct {
 	Rejected    int     // proposals whose log-density, or its gradient, was not finite
 	Divergent   int     // trajectories that were given up since their energy was off by too much
 	Unmoved     int     // particles, or chains, that none of the transitions moved from where resampling put them
-	Drift       float64 // Drift.Sum over the steps before: 0 with DataTempering
+	Drift       float64 // of the log evidence by the moves over the steps before, see drift; 0 with DataTempering
 	Seconds     float64
 }
 
@@ -69,7 +69,7 @@ func recordOf(v []float64) StepRecord {
 
 // evidence is the log evidence of what is taken in so far, with its standard error.
 func (m *machine) evidence() (value, stdErr float64) {
-	return m.LogEvidence, math.Hypot(m.Genealogy.StdErr(m.Resampler, m.chains()), m.Drift.Missing())
+	return m.LogEvidence, math.Hypot(m.Genealogy.StdErr(m.Resampler, m.chains()), m.Drift.missing())
 }
 
 // Now is the result so far, for fit.Steps.
@@ -241,7 +241,7 @@ func (m *machine) warnings() []string {
 			"before them: particles that were copies of each other are still close, and the log evidence is too low in most "+
 			"such runs; %s", m.placeName(), still, high, cure)
 	}
-	if missing := m.Drift.Missing(); missing > m.Genealogy.StdErr(m.Resampler, m.chains()) {
+	if missing := m.Drift.missing(); missing > m.Genealogy.StdErr(m.Resampler, m.chains()) {
 		warn("moving the particles changed the estimate of the log evidence by %.2f in all, more than chance explains: a "+
 			"part of the posterior had too few particles before the moves; the standard error includes %.2f for this, and the "+
 			"log evidence may be off by more; take longer trajectories (HMC.Steps), more moves, or more particles",

@@ -73,8 +73,8 @@ func (m *machine) settled(scale *tensors.Tensor) ([]float64, error) {
 	for transition := range tempering.ScoutTransitions {
 		for begin := true; ; begin = false {
 			moved, err := m.stages.Move(m.state, Moves{
-				Place: m.Place, Number: m.Transitions, Begin: begin, First: begin && transition == 0, Slot: 1,
-				StepSize: tempering.ScoutShare * m.position.StepSize, Steps: tempering.ScoutSteps,
+				Place: m.Place, Begin: begin, number: m.Transitions, first: begin && transition == 0, slot: 1,
+				stepSize: tempering.ScoutShare * m.position.StepSize, steps: tempering.ScoutSteps,
 			}, m.counter(m.stages.PerCall), m.Seed)
 			if err != nil {
 				return nil, err

@@ -20,37 +20,44 @@ import (
 )
 
 // Spec says what stages are compiled for: a kernel, a number of particles, and a sequence of distributions from the
-// prior to the posterior. A distribution is named by its place in the sequence, a number: the power of the likelihood,
-// from 0 to 1, or the number of rows that are taken in, from 0 to N.
+// prior to the posterior.
 type Spec struct {
 	Kernel    mcmc.Kernel // leaves its target invariant: see mcmc.LeavesInvariant
 	Particles int         // J
-	// Chains is M, how many of the particles are drawn to be moved. Each drawn particle is the start of a chain of J/M
-	// states, which become the new particles (waste-free: Dau and Chopin 2022). 0: all J are moved, and only their last
-	// states are kept.
-	Chains int
-	Dim    int // D
-	DType  compute.DType
-	// PerCall is the number of transitions that a call of Move makes; default 1, and always 1 for kernels whose
-	// transitions take several moves.
-	PerCall    int
+	Dim       int         // D
+	DType     compute.DType
+	Moves     int // the number of transitions after a weighing; 0: not known. See Stages.PerCall
+
 	Resampler  Resampler
 	Threshold  float64 // share of J: Weigh resamples if the effective sample size is at most Threshold J
 	FixedScale bool    // step sizes are in units of 1, not of the particles' scales
-	Tuned      bool    // the step size is an input of Move, see tempering.StepShares; else it is the kernel's own
-	Steered    bool    // the number of steps of a trajectory is an input of Move; else it is the kernel's own
-	Tempered   bool    // Weigh multiplies what Potential gives by the step of the power; else it counts once
-	Watched    bool    // Move reports how far particles have come: see Moved.Correlation and Moved.Unmoved
 
 	Prefix string   // of the names of the entries that are the stages' own, such as "moving/"
-	Reads  []string // the entries that the functions below read
+	Reads  []string // the entries that the Sequence reads
+	Sequence
+
+	// chains is M, how many of the particles are drawn to be moved. Each drawn particle is the start of a chain of J/M
+	// states, which become the new particles (waste-free: Dau and Chopin 2022). 0: all J are moved, and only their last
+	// states are kept.
+	chains   int
+	tuned    bool // the step size is an input of Move, see tempering.StepShares; else it is the kernel's own
+	steered  bool // the number of steps of a trajectory is an input of Move; else it is the kernel's own
+	tempered bool // Weigh multiplies what Potential gives by the step of the power; else it counts once
+	watched  bool // Move reports how far particles have come: see Moved.correlation and Moved.unmoved
+	// tried, if set, makes draws as Initial does, [n, D], with which Start tests that LogPrior is their log-density;
+	// triedOf is what has made them, for messages, such as "Problem.Initial".
+	tried   func(nodes compute.Nodes, rng random.Stream) *graph.Node
+	triedOf string
+}
+
+// Sequence has the distributions from the prior to the posterior, as functions of the state's entries that Spec.Reads
+// names. A distribution is named by its place in the sequence, a number: the power of the likelihood, from 0 to 1, or
+// the number of rows that are taken in, from 0 to N.
+type Sequence struct {
 	// Probe gives a target like those of Target, in a graph that is thrown away, to find out what the kernel carries.
 	Probe func(g *graph.Graph) density.Target
 	// Initial draws the first particles from the prior, [J, D].
 	Initial func(nodes compute.Nodes, rng random.Stream) *graph.Node
-	// Tried, if set, makes draws as Initial does, [n, D], with which Start tests that LogPrior is their log-density.
-	Tried   func(nodes compute.Nodes, rng random.Stream) *graph.Node
-	TriedOf string // what has made them, for messages, such as "Problem.Initial"
 	// LogPrior is the log-density of the draws of Initial at phi, [J, D]: [J].
 	LogPrior func(nodes compute.Nodes, phi *graph.Node) *graph.Node
 	// Target is the distribution at a place, a scalar of DType.
@@ -65,6 +72,10 @@ type Spec struct {
 // distribution, and Move moves them.
 type Stages struct {
 	Spec
+	// PerCall is the number of transitions that a call of Move makes: the largest divisor of Spec.Moves up to five, and
+	// always 1 for kernels whose transitions take several moves. A call costs a tenth of a millisecond, as much as some
+	// hundred particles, and each transition in its graph costs half a second of compilation.
+	PerCall int
 	carrier *mcmc.Carrier // of the particles, or of the chains where they are fewer
 
 	start, weigh, restart, move *compute.Program
@@ -84,14 +95,14 @@ func sequence(seed uint64) random.Key { return random.KeyOf(seed).Named("sequenc
 // NewStages checks spec and prepares the programs. Each is compiled at its first call. To find out what the kernel
 // carries, NewStages builds a move in a graph that is thrown away.
 func NewStages(engine *compute.Engine, spec Spec) (*Stages, error) {
-	spec.PerCall = cmp.Or(spec.PerCall, 1)
-	spec.Chains = cmp.Or(spec.Chains, spec.Particles)
-	if spec.Chains < 1 || spec.Particles%spec.Chains != 0 {
-		return nil, fmt.Errorf("smc: %d chains for %d particles: the particles must be a multiple of them",
-			spec.Chains, spec.Particles)
+	spec.chains = cmp.Or(spec.chains, spec.Particles)
+	s := &Stages{Spec: spec, PerCall: 1}
+	for k := 2; k <= min(spec.Moves, 5); k++ {
+		if spec.Moves%k == 0 {
+			s.PerCall = k
+		}
 	}
-	s := &Stages{Spec: spec}
-	carrier, err := mcmc.NewCarrier(engine, s.Kernel, shapes.Make(s.DType, s.Chains, s.Dim), s.Probe)
+	carrier, err := mcmc.NewCarrier(engine, s.Kernel, shapes.Make(s.DType, s.chains, s.Dim), s.Probe)
 	if err != nil {
 		return nil, fmt.Errorf("smc: %w", err)
 	}
@@ -103,7 +114,7 @@ func NewStages(engine *compute.Engine, spec Spec) (*Stages, error) {
 	}
 	population := []string{s.phi(), s.logWeights(), s.eve(), s.scale()}
 	moved := append(s.carrier.Names(), s.unfinished()) // the chains' phi first
-	if s.Watched {
+	if s.watched {
 		moved = append(moved, s.before(), s.unmoved())
 	}
 	switch {
@@ -113,7 +124,7 @@ func NewStages(engine *compute.Engine, spec Spec) (*Stages, error) {
 		population = append(population, s.carrier.LogDensity())
 	}
 	started, weighed := append(slices.Clone(population), s.unfinished()), population
-	if s.Watched {
+	if s.watched {
 		started = append(started, s.before(), s.unmoved())
 	}
 	if s.wasteFree() {
@@ -171,7 +182,7 @@ func (s *Stages) unmoved() string    { return s.Prefix + "unmoved" }
 // first. Some exist after the first Restart only.
 func (s *Stages) Entries() []string {
 	names := append([]string{s.phi(), s.logWeights(), s.eve(), s.scale(), s.unfinished()}, s.carrier.Names()...)
-	if s.Watched {
+	if s.watched {
 		names = append(names, s.before(), s.unmoved())
 	}
 	if !s.wasteFree() {
@@ -188,7 +199,7 @@ func (s *Stages) Sharded() []string {
 }
 
 // wasteFree says whether fewer particles are moved than there are.
-func (s *Stages) wasteFree() bool { return s.Chains < s.Particles }
+func (s *Stages) wasteFree() bool { return s.chains < s.Particles }
 
 // CarriesDensity says whether the kernel carries the log-density and nothing else. Weigh then keeps it up to date, by
 // adding what comes in, and Restart is not needed.
@@ -197,24 +208,24 @@ func (s *Stages) CarriesDensity() bool {
 		len(s.carrier.Names()) == 2
 }
 
-// Start draws particles from the prior, with equal weights. If Spec.Tried is set, it is an error if its draws clearly
+// Start draws particles from the prior, with equal weights. If Spec.tried is set, it is an error if its draws clearly
 // do not have the density of LogPrior.
 func (s *Stages) Start(state *compute.State, at Counter, seed uint64) error {
 	record, err := s.start.Run(state, sequence(seed).At(at.Number).Words())
-	if err != nil || s.Tried == nil {
+	if err != nil || s.tried == nil {
 		return err
 	}
-	return tryout.CheckDraws(record, s.Dim, s.TriedOf)
+	return tryout.CheckDraws(record, s.Dim, s.triedOf)
 }
 
 func (s *Stages) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	phi := s.Initial(nodes, random.FromKey(inputs[0]))
 	s.check("what Initial draws", phi, s.Particles, s.Dim)
-	next := compute.Nodes{s.phi(): phi, s.logWeights(): s.uniform(phi), s.eve(): s.tile(places(phi.Graph(), s.Chains))}
+	next := compute.Nodes{s.phi(): phi, s.logWeights(): s.uniform(phi), s.eve(): s.tile(places(phi.Graph(), s.chains))}
 	next[s.scale()] = s.stdDev(phi, next[s.logWeights()])
-	next[s.unfinished()] = Zeros(phi.Graph(), shapes.Make(s.DType, s.Chains))
-	if s.Watched {
-		next[s.before()] = Zeros(phi.Graph(), shapes.Make(s.DType, s.Chains, 2))
+	next[s.unfinished()] = Zeros(phi.Graph(), shapes.Make(s.DType, s.chains))
+	if s.watched {
+		next[s.before()] = Zeros(phi.Graph(), shapes.Make(s.DType, s.chains, 2))
 		next[s.unmoved()] = OnesLike(next[s.unfinished()])
 	}
 	if s.CarriesDensity() {
@@ -222,10 +233,10 @@ func (s *Stages) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 		s.check("the log prior", logPrior, s.Particles)
 		next[s.carrier.LogDensity()] = compute.Gate(logPrior)
 	}
-	if s.Tried == nil {
+	if s.tried == nil {
 		return next, ConstAs(phi, []float64{0})
 	}
-	draws := s.Tried(nodes, random.FromKey(inputs[0]).Named("tried"))
+	draws := s.tried(nodes, random.FromKey(inputs[0]).Named("tried"))
 	return next, tryout.Draws(draws, func(phi *Node) *Node { return s.LogPrior(nodes, phi) })
 }
 
@@ -236,49 +247,50 @@ type Resampling int
 const (
 	Never    Resampling = iota
 	IfNeeded            // where the effective sample size is at most Spec.Threshold J
-	Always
+	always
 )
 
 // Weighed holds the results of Weigh on the host.
 type Weighed struct {
-	Step      float64 // by which the power has risen; 1 unless Spec.Tempered
 	Increment float64 // of the log evidence: log sum_j w_j exp(step potential_j); -Inf if no particle has any weight
 	ESS       float64 // the effective sample size after weighing, before resampling
 	Resampled bool
 	Ancestors float64 // number of different ancestors, of those drawn if waste-free; else J if not resampled
 	NonFinite int     // particles whose potential is not finite
-	Families  float64 // sum_i G_i^2 of Genealogy, before resampling
-	Variance  float64 // relative variance of the mean weight of particles, or chains, since they were resampled
-	// Ahead is log sum_j w_j exp(step/2 potential_j), with the weights before weighing. Behind is the same with -Last/2
-	// in place of step/2. They are the two sides of the bridges from which Drift is computed. 0 unless Spec.Tempered.
-	Ahead, Behind float64
-	// Joint is the variance of Ahead - Increment - Behind, and Alone the variance of Behind, if particles, or chains,
+
+	step     float64 // by which the power has risen; 1 unless Spec.tempered
+	families float64 // sum_i G_i^2 of Genealogy, before resampling
+	variance float64 // relative variance of the mean weight of particles, or chains, since they were resampled
+	// ahead is log sum_j w_j exp(step/2 potential_j), with the weights before weighing. behind is the same with -last/2
+	// in place of step/2. They are the two sides of the bridges from which the drift is computed. 0 unless Spec.tempered.
+	ahead, behind float64
+	// joint is the variance of ahead - Increment - behind, and alone the variance of behind, if particles, or chains,
 	// are independent.
-	Joint, Alone float64
+	joint, alone float64
 }
 
 // Weighing says what Weigh takes in, and when it resamples.
 type Weighing struct {
-	Place float64 // that is reached: what comes next after it is taken in
-	// If Spec.Tempered, Step is the increase of the power. 0 takes the largest step, at most Most, at which the
-	// effective sample size is at least Spec.Threshold J. Last is the step that led to Place, 0 at the beginning.
-	Step, Most, Last float64
-	Resampling       Resampling
+	Place      float64 // that is reached: what comes next after it is taken in
+	Resampling Resampling
+	// If Spec.tempered, step is the increase of the power. 0 takes the largest step, at most most, at which the
+	// effective sample size is at least Spec.Threshold J. last is the step that led to Place, 0 at the beginning.
+	step, most, last float64
 }
 
 // Weigh takes in what comes after a place: it multiplies the weights by its likelihood, to the power of the step if
-// Spec.Tempered, and resamples.
+// Spec.tempered, and resamples.
 func (s *Stages) Weigh(state *compute.State, weighing Weighing, at Counter, seed uint64) (Weighed, error) {
 	w := weighing
-	inputs := []float64{w.Place, w.Step, w.Most, float64(w.Resampling), w.Last}
+	inputs := []float64{w.Place, w.step, w.most, float64(w.Resampling), w.last}
 	record, err := s.weigh.Run(state, inputs, at.key(seed).Words())
 	if err != nil {
 		return Weighed{}, err
 	}
 	return Weighed{
-		Step: record[0], Increment: record[1], ESS: record[2], Resampled: record[3] != 0, Ancestors: record[4],
-		NonFinite: int(record[5]), Families: record[6], Variance: record[7], Ahead: record[8], Behind: record[9],
-		Joint: record[10], Alone: record[11],
+		step: record[0], Increment: record[1], ESS: record[2], Resampled: record[3] != 0, Ancestors: record[4],
+		NonFinite: int(record[5]), families: record[6], variance: record[7], ahead: record[8], behind: record[9],
+		joint: record[10], alone: record[11],
 	}, nil
 }
 
@@ -290,7 +302,7 @@ func (s *Stages) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 	potential = compute.Gate(potential)
 	step, increment := OnesLike(place), potential
 	var ahead, behind, logAhead, logBehind *Node
-	if s.Tempered {
+	if s.tempered {
 		step = s.step(nodes[s.logWeights()], potential, element(inputs[0], 1), element(inputs[0], 2))
 		times := func(x *Node) *Node { return ConvertDType(Mul(ConvertDType(potential, compute.Float64), x), s.DType) }
 		half := func(step *Node, sign float64) (weights, logSum *Node) {
@@ -308,9 +320,9 @@ func (s *Stages) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 	// Resample.
 	needed := LessOrEqual(ess, ConstAs(ess, s.Threshold*float64(s.Particles)*(1+1e-6)))
 	asked := func(r Resampling) *Node { return Equal(resampling, ConstAs(resampling, float64(r))) }
-	done := Or(And(needed, asked(IfNeeded)), asked(Always))
+	done := Or(And(needed, asked(IfNeeded)), asked(always))
 	ifDone := func(a, b *Node) *Node { return Where(BroadcastToDims(done, a.Shape().Dim(0)), a, b) }
-	ancestors := s.Resampler.Draw(logWeights, s.Chains, random.FromKey(inputs[1]).Named("resample"))
+	ancestors := s.Resampler.Draw(logWeights, s.chains, random.FromKey(inputs[1]).Named("resample"))
 	next := compute.Nodes{
 		s.logWeights(): ifDone(s.uniform(phi), logWeights), s.scale(): s.stdDev(phi, logWeights),
 	}
@@ -328,10 +340,10 @@ func (s *Stages) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 	}
 
 	weights := Exp(logWeights)
-	families := Zeros(eve.Graph(), shapes.Make(s.DType, s.Chains))
+	families := Zeros(eve.Graph(), shapes.Make(s.DType, s.chains))
 	families = ScatterSum(families, ExpandAxes(eve, -1), weights, false, false)
 	drift := []*Node{ZerosLike(place), ZerosLike(place), ZerosLike(place), ZerosLike(place)}
-	if s.Tempered {
+	if s.tempered {
 		joint := s.relativeVariance(Sub(Sub(ahead, weights), behind))
 		drift = []*Node{logAhead, logBehind, joint, s.relativeVariance(behind)}
 	}
@@ -350,8 +362,8 @@ func (s *Stages) weighStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 // are independent: from the spread of M weights about their mean, which is near 1/M. The weights may also be
 // differences of such weights.
 func (s *Stages) relativeVariance(weights *Node) *Node {
-	m := float64(s.Chains)
-	sums := ReduceSum(Reshape(weights, s.Particles/s.Chains, s.Chains), 0) // over a chain's places
+	m := float64(s.chains)
+	sums := ReduceSum(Reshape(weights, s.Particles/s.chains, s.chains), 0) // over a chain's places
 	centred := Sub(sums, ReduceAndKeep(sums, ReduceMean, 0))
 	return MulScalar(ReduceAllSum(Square(centred)), m/max(m-1, 1))
 }
@@ -378,48 +390,47 @@ func (s *Stages) restartStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes
 // Moved holds the results of Move on the host.
 type Moved struct {
 	Acceptance float64 // sum over transitions of the mean over chains; 1 each for kernels that always move
-	// Full is the same over the chains that take the full step size: Acceptance unless Spec.Tuned.
-	Full       float64
-	Unfinished int // chains whose transition is not complete: call Move with Begin false until there are none
-	NonFinite  int // transitions that came where the log-density or its gradient is not finite
-	Divergent  int // transitions that diverged, see mcmc.Info.Divergent
-	// Correlation is the correlation over the chains of their log prior, or of their log-likelihood, with what it was
-	// before the first of the moves, the larger of the two: 1 if nothing has moved. Unmoved is the number of chains that
-	// no transition has moved since they were drawn. Both are 0 unless Spec.Watched.
-	Correlation float64
-	Unmoved     int
-	// SquaredJump and JumpGrowth are sums over the transitions with full steps of what mcmc.Info has; 0 unless
-	// Spec.Steered.
-	SquaredJump, JumpGrowth float64
+	Unfinished int     // chains whose transition is not complete: call Move with Begin false until there are none
+
+	full      float64 // Acceptance over the chains that take the full step size; the same unless Spec.tuned
+	nonFinite int     // transitions that came where the log-density or its gradient is not finite
+	divergent int     // transitions that diverged, see mcmc.Info.Divergent
+	// correlation is the correlation over the chains of their log prior, or of their log-likelihood, with what it was
+	// before the first of the moves, the larger of the two: 1 if nothing has moved. unmoved is the number of chains that
+	// no transition has moved since they were drawn. Both are 0 unless Spec.watched.
+	correlation float64
+	unmoved     int
+	// squaredJump and jumpGrowth are sums over the transitions with full steps of what mcmc.Info has; 0 unless
+	// Spec.steered.
+	squaredJump, jumpGrowth float64
 }
 
 // Moves says which moves Move makes.
 type Moves struct {
 	Place float64 // of the distribution
-	// Number is the number of the first of the transitions in the run: chains have their step sizes by it. It counts if
-	// Spec.Tuned.
-	Number   int
-	Begin    bool    // all chains begin a transition; else those whose transition is not complete continue it
-	First    bool    // it is the first transition since the chains were drawn
-	Slot     int     // of a waste-free chain: the number, from 1, of the state that the transition leads to
-	StepSize float64 // counts if Spec.Tuned
-	Steps    int     // of a trajectory; counts if Spec.Steered
+	Begin bool    // all chains begin a transition; else those whose transition is not complete continue it
+
+	number   int     // of the first of the transitions in the run: chains have their step sizes by it, if Spec.tuned
+	first    bool    // it is the first transition since the chains were drawn
+	slot     int     // of a waste-free chain: the number, from 1, of the state that the transition leads to
+	stepSize float64 // counts if Spec.tuned
+	steps    int     // of a trajectory; counts if Spec.steered
 }
 
-// Move makes Spec.PerCall transitions of all chains under the distribution at a place. Of a kernel whose transitions
+// Move makes PerCall transitions of all chains under the distribution at a place. Of a kernel whose transitions
 // take several moves it makes one move: of all chains if a transition begins, else of those whose transition is not
 // complete. It is an error if a kernel of your own then carries values of another place than the chains': the first
 // call tests this, and the second, the fourth, the eighth and so on.
 func (s *Stages) Move(state *compute.State, moves Moves, at Counter, seed uint64) (Moved, error) {
 	inputs := []float64{
-		moves.Place, flag(moves.Begin), float64(moves.Slot), moves.StepSize, flag(moves.First), float64(moves.Steps),
-		float64(moves.Number % 2),
+		moves.Place, flag(moves.Begin), float64(moves.slot), moves.stepSize, flag(moves.first), float64(moves.steps),
+		float64(moves.number % 2),
 	}
 	var keys, steps []uint32 // of each transition
 	for i := range s.PerCall {
 		keys = append(keys, at.key(seed).Words()...)
 		at.Call++
-		steps = append(steps, sequence(seed).Named("transition").At(uint32(moves.Number+i)).Words()...)
+		steps = append(steps, sequence(seed).Named("transition").At(uint32(moves.number+i)).Words()...)
 	}
 	record, err := s.move.Run(state, inputs, keys, steps)
 	if err != nil {
@@ -436,8 +447,8 @@ func (s *Stages) Move(state *compute.State, moves Moves, at Counter, seed uint64
 		}
 	}
 	return Moved{
-		Acceptance: record[0], Unfinished: int(record[1]), NonFinite: int(record[2]), Divergent: int(record[3]),
-		Correlation: record[4], SquaredJump: record[5], JumpGrowth: record[6], Full: record[7], Unmoved: int(record[8]),
+		Acceptance: record[0], Unfinished: int(record[1]), nonFinite: int(record[2]), divergent: int(record[3]),
+		correlation: record[4], squaredJump: record[5], jumpGrowth: record[6], full: record[7], unmoved: int(record[8]),
 	}, nil
 }
 
@@ -451,29 +462,29 @@ func flag(v bool) float64 {
 func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	input := func(i int) *Node { return ConvertDType(element(inputs[0], i), s.DType) }
 	distribution, tuning := s.Target(nodes, input(0)), mcmc.Tuning{Scale: nodes[s.scale()]}
-	if s.Steered {
+	if s.steered {
 		tuning.Steps = input(5)
 	}
 	isFirst := GreaterThan(input(4), ZerosLike(input(4)))
-	unfinished := Max(nodes[s.unfinished()], BroadcastToDims(input(1), s.Chains))
+	unfinished := Max(nodes[s.unfinished()], BroadcastToDims(input(1), s.chains))
 	next, ended := nodes, unfinished
 	acceptance, nonFinite, divergent := ConstAs(ended, 0.0), ConstAs(ended, 0.0), ConstAs(ended, 0.0)
 	squaredJump, jumpGrowth := ConstAs(ended, 0.0), ConstAs(ended, 0.0)
 	fullAcceptance, full := ConstAs(ended, 0.0), OnesLike(ended)
 	unmoved := OnesLike(ended)
-	if s.Watched {
+	if s.watched {
 		unmoved = Where(BroadcastToShape(isFirst, unmoved.Shape()), unmoved, nodes[s.unmoved()])
 	}
 	keyOf := func(keys *Node, i int) random.Stream { return random.FromKey(Slice(keys, AxisRange(2*i, 2*i+2))) }
 	for i := range s.PerCall {
 		rng := keyOf(inputs[1], i)
-		if s.Tuned {
+		if s.tuned {
 			var shares *Node
 			odd := input(6)
 			if i%2 == 1 {
 				odd = OneMinus(odd)
 			}
-			shares, full = tempering.StepShares(keyOf(inputs[2], i), s.DType, s.Chains, odd)
+			shares, full = tempering.StepShares(keyOf(inputs[2], i), s.DType, s.chains, odd)
 			tuning.StepSize = Mul(BroadcastToShape(input(3), shares.Shape()), shares)
 		}
 		var info mcmc.Info
@@ -496,7 +507,7 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 			return Add(sum, ReduceAllSum(Mul(of, ended)))
 		}
 		nonFinite, divergent = count(nonFinite, info.NonFinite), count(divergent, info.Divergent)
-		if s.Steered {
+		if s.steered {
 			if info.SquaredJump == nil || info.JumpGrowth == nil {
 				panic(fmt.Errorf("%T is mcmc.Steered, and reports no Info.SquaredJump and JumpGrowth to choose a length by",
 					s.Kernel))
@@ -511,7 +522,7 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	next[s.unfinished()] = Sub(unfinished, ended)
 	left, correlation := ReduceAllSum(next[s.unfinished()]), ConstAs(acceptance, 0.0)
 	still := correlation
-	if s.Watched {
+	if s.watched {
 		before := nodes[s.before()]
 		before = Where(BroadcastToShape(isFirst, before.Shape()), s.potentials(nodes, nodes, distribution), before)
 		next[s.before()], next[s.unmoved()] = before, unmoved
@@ -552,13 +563,13 @@ func correlations(a, b *Node) *Node {
 // keep stores the chains' states, [M, D], among the particles, [J, D], as state number slot of each chain whose
 // transition has ended.
 func (s *Stages) keep(population, chains, ended, slot *Node) *Node {
-	each := s.Particles / s.Chains
-	shape := shapes.Make(s.DType, each, s.Chains)
+	each := s.Particles / s.chains
+	shape := shapes.Make(s.DType, each, s.chains)
 	number := Iota(slot.Graph(), shape, 0)
 	here := And(Equal(number, BroadcastToShape(slot, shape)),
-		BroadcastToDims(ExpandAxes(GreaterThan(ended, ZerosLike(ended)), 0), each, s.Chains))
-	now := BroadcastToDims(ExpandAxes(chains, 0), each, s.Chains, s.Dim)
-	kept := mcmc.Choose(here, now, Reshape(population, each, s.Chains, s.Dim))
+		BroadcastToDims(ExpandAxes(GreaterThan(ended, ZerosLike(ended)), 0), each, s.chains))
+	now := BroadcastToDims(ExpandAxes(chains, 0), each, s.chains, s.Dim)
+	kept := mcmc.Choose(here, now, Reshape(population, each, s.chains, s.Dim))
 	return Reshape(kept, s.Particles, s.Dim)
 }
 
@@ -580,7 +591,7 @@ func places(g *Graph, n int) *Node { return Iota(g, shapes.Make(dtypes.Int32, n)
 // tile repeats x, [M, ...], for each of a chain's states: [J, ...]. Particle p M + m is state p of chain m.
 func (s *Stages) tile(x *Node) *Node {
 	dims := slices.Clone(x.Shape().Dimensions)
-	all := BroadcastToDims(ExpandAxes(x, 0), append([]int{s.Particles / s.Chains}, dims...)...)
+	all := BroadcastToDims(ExpandAxes(x, 0), append([]int{s.Particles / s.chains}, dims...)...)
 	dims[0] = s.Particles
 	return Reshape(all, dims...)
 }

@@ -62,9 +62,9 @@ const (
 //
 // After a complete run all particles have the same weight, and the evidence of its draws is log p(y), relative to the
 // density of what Problem.Initial draws. Its standard error is estimated from this run alone: from the families of the
-// particles (Genealogy) and from how far the moves changed the estimate (Drift). It is noisy if there are few families
-// (StepRecord.First): with 27 of them 6 of 60 runs, of one tanh unit with 300 particles, were off by more than twice
-// the stated error, the worst by 3.1 times; the root mean square was 1.2.
+// particles (Genealogy) and from how far the moves changed the estimate (StepRecord.Drift). It is noisy if there are
+// few families (StepRecord.First): with 27 of them 6 of 60 runs, of one tanh unit with 300 particles, were off by more
+// than twice the stated error, the worst by 3.1 times; the root mean square was 1.2.
 //
 // A run that is cancelled has the weighted particles as they are, of the distribution that it has come to, as the
 // result's Approximation says, and no evidence. So has one whose particles choose the ladder, if even the smallest step
