@@ -79,14 +79,9 @@ func TestBestByValidation(t *testing.T) {
 // A study asked for what it does not have names what it has, before it computes anything.
 func TestUnknown(t *testing.T) {
 	for id, c := range map[string]struct{ data, method string }{
-		"ohsmc.table8": {"yacht, ", "SGSMC-HMC"}, "ohsmc.table1": {"sin_tanh", "deep ensemble"}, "ohsmc.table2": {"two_moons",
-			"MC dropout"}, "ohsmc.table3": {"energy, yacht", "SWAG"},
-		"ohsmc.fig1": {"crescent", "MC, OHSMC, VB, SGSMC"},
-		"ohsmc.fig2": {"crescent", "SWAG"}, "ohsmc.fig5": {"crescent", "OHSMC"}, "ohsmc.fig3": {"sin_tanh", "SGSMC-HMC"},
-		"ohsmc.fig7":    {"two_moons", "SGSMC-HMC"},
-		"gohsmc.table1": {"wine_red, california", "Random Walk, Langevin, SGHMC, VI"}, "gohsmc.table6": {"california",
-			"adapted HMC"}, "gohsmc.fig1": {"california", "NUTS"}, "gohsmc.table10": {"wine_red",
-			"Random Walk, Langevin, exact Langevin, adapted HMC, NUTS"}, "gohsmc.fig6": {"california", "NUTS"},
+		"ohsmc.table2": {"two_moons", "MC dropout"}, "ohsmc.table3": {"energy, yacht", "SWAG"},
+		"ohsmc.fig1": {"crescent", "MC, OHSMC, VB, SGSMC"}, "ohsmc.fig3": {"sin_tanh", "SGSMC-HMC"},
+		"gohsmc.table10": {"wine_red", "Random Walk, Langevin, exact Langevin, adapted HMC, NUTS"},
 	} {
 		s, err := Find(id)
 		if err != nil {

@@ -138,11 +138,6 @@ func TestRegressionTables(t *testing.T) {
 	if _, err := fig.Run(t.Context(), o); err != nil || len(said) != 1 {
 		t.Errorf("%v, said %q: want where the figure is, and nothing computed", err, said)
 	}
-	o.Epochs = 4
-	if _, err := ran(t, "gohsmc.table6", o); err != nil ||
-		!strings.Contains(strings.Join(said, "\n"), "other settings") {
-		t.Errorf("%v, said %q: want that what is kept is of other settings", err, said)
-	}
 }
 
 // A cancelled repetition is an error, not a result of the seconds it had.

@@ -48,7 +48,7 @@ func TestSyntheticTables(t *testing.T) {
 // A small Table 4 has the paper's methods, in its order, each with its metrics and the paper's numbers beside ours, and
 // what is kept is not computed again.
 func TestTable4(t *testing.T) {
-	size := table4Size{train: 40, validation: 20, test: 30, batch: 20, particles: 3, draws: 2, collect: 2,
+	size := table4Size{train: 20, validation: 10, test: 20, batch: 10, particles: 3, draws: 2, collect: 2,
 		extent: extent{reps: 2, epochs: 1}}
 	small := Experiment{ID: "ohsmc.table4", trials: func(o Options) ([]*trial, error) { return size.trials(o), nil }}
 	said := 0
@@ -124,7 +124,7 @@ func TestViewsOfTable8(t *testing.T) {
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	var said []string
 	o := Options{CacheDir: t.TempDir(), Data: []string{"yacht", "ionosphere"}, Methods: []string{"OHSMC", "MLE"},
-		Reps: 2, Epochs: 1,
+		Reps: 1, Epochs: 1,
 		Progress: func(line string) { said = append(said, line) }}
 	cells, err := ran(t, "ohsmc.table3", o)
 	if err != nil {
