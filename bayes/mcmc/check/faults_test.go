@@ -68,7 +68,7 @@ func TestFaults(t *testing.T) {
 	for _, c := range faults {
 		for _, fault := range c.faults {
 			kernel := c.kernel(fault)
-			o := Options{Engine: engine, Particles: 1000, Transitions: 80, Targets: few}
+			o := Options{Engine: engine, Particles: 600, Transitions: 80, Targets: few}
 			if fault != "" { // the first target shows nearly all of them, and the others are then not run
 				o.Targets = few[:1]
 			}
@@ -147,7 +147,7 @@ func TestBias(t *testing.T) {
 		{"steps that move nothing", mcmc.RandomWalkMetropolis{StepSize: .01}, Options{}, "converged"},
 	} {
 		o := c.options
-		o.Engine = engine
+		o.Engine, o.Particles = engine, 1200
 		report, err := Run(c.kernel, o)
 		if err != nil {
 			t.Fatal(err)

@@ -70,9 +70,9 @@ func TestKernels(t *testing.T) {
 }
 
 func passKernels(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-	particles := 700
+	particles := 550
 	if dtype == compute.Float32 {
-		particles = 400
+		particles = 300
 	}
 	if testing.Short() {
 		particles = 300

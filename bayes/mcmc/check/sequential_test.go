@@ -202,7 +202,7 @@ func TestSequentialFaults(t *testing.T) {
 		"moves without the prior", "moves under the rows but one", "moves without N/n",
 		"standard error three times too small", "standard error five times too large",
 	} {
-		report, err := RunSequential(filter{Line(), 300, fault}.run, SequentialOptions{StdDev: .6})
+		report, err := RunSequential(filter{Line(), 200, fault}.run, SequentialOptions{StdDev: .6})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestSequentialFaults(t *testing.T) {
 		}
 		t.Logf("fault %q: %d failed; %s", fault, len(failed), worst(failed))
 	}
-	Sequential(t, filter{Line(), 1000, ""}.run, SequentialOptions{seed: 1000})
+	Sequential(t, filter{Line(), 500, ""}.run, SequentialOptions{seed: 1000})
 	l := Linear{
 		X: [][]float64{{1, 2}, {0, 1}, {3, -1}}, Y: []float64{1, 3, -2}, NoiseStdDev: 1.5, PriorMean: []float64{1, 0},
 		PriorStdDev: []float64{2, .5},
