@@ -37,9 +37,9 @@ func TestBindErrors(t *testing.T) {
 		{"no network", model(func(m *bayes.Model) { m.Network = nil }), 2, 1, nil, []string{"Network (it has <nil>)"}},
 		{"no likelihood", model(func(m *bayes.Model) { m.Likelihood = nil }), 2, 1, nil,
 			[]string{"Likelihood (it has <nil>)"}},
-		{"empty partition", partition(bayes.Partition{}), 2, 1, bayes.ErrEmptyPartition,
+		{"empty partition", partition(bayes.Partition{}), 2, 1, nil,
 			[]string{"Model.Stochastic", "bayes.Layers"}},
-		{"no layers", partition(bayes.Layers()), 2, 1, bayes.ErrEmptyPartition, nil},
+		{"no layers", partition(bayes.Layers()), 2, 1, nil, []string{"no parameter is stochastic"}},
 		{"unknown layer", partition(bayes.Layers(3, 4)), 2, 1, bayes.ErrUnknownLayer,
 			[]string{"layer 4", "layer1/weights", "layer3/biases"}},
 		{"layer 0", partition(bayes.Layers(0)), 2, 1, bayes.ErrUnknownLayer, []string{"layer 0", "count from 1"}},
@@ -114,7 +114,7 @@ func TestBindErrors(t *testing.T) {
 			t.Errorf("%s: no error", c.name)
 			continue
 		}
-		for _, kind := range []error{bayes.ErrEmptyPartition, bayes.ErrUnknownLayer} {
+		for _, kind := range []error{bayes.ErrUnknownLayer} {
 			if errors.Is(err, kind) != (kind == c.want) {
 				t.Errorf("%s: errors.Is(%v, %v) is %v", c.name, err, kind, kind != c.want)
 			}

@@ -49,11 +49,11 @@ func (m Model) ScalesTarget() bool {
 
 // Partition says which parameters are stochastic. Layers, Weights, Biases, Names and All make one; And joins two.
 type Partition struct {
-	Selectors []Selector `json:"selectors"`
+	Selectors []selector `json:"selectors"`
 }
 
-// Selector picks the parameters that agree with all of its fields that are set; at least one field must be set.
-type Selector struct {
+// selector picks the parameters that agree with all of its fields that are set; at least one field must be set.
+type selector struct {
 	Layer int     `json:"layer,omitempty"` // counted from 1
 	Kind  nn.Kind `json:"kind,omitempty"`
 	Name  string  `json:"name,omitempty"`
@@ -71,13 +71,13 @@ func Biases(layers ...int) Partition { return layersOf(nn.Biases, layers) }
 func layersOf(kind nn.Kind, numbers []int) Partition {
 	var p Partition
 	if len(numbers) == 0 && kind != "" {
-		p.Selectors = []Selector{{Kind: kind}}
+		p.Selectors = []selector{{Kind: kind}}
 	}
 	for _, n := range numbers {
 		if n == 0 {
 			n = layerZero
 		}
-		p.Selectors = append(p.Selectors, Selector{Layer: n, Kind: kind})
+		p.Selectors = append(p.Selectors, selector{Layer: n, Kind: kind})
 	}
 	return p
 }
@@ -90,7 +90,7 @@ const layerZero = math.MinInt32
 func Names(names ...string) Partition {
 	var p Partition
 	for _, n := range names {
-		p.Selectors = append(p.Selectors, Selector{Name: n})
+		p.Selectors = append(p.Selectors, selector{Name: n})
 	}
 	return p
 }
@@ -102,8 +102,8 @@ func All() Partition { return Weights().And(Biases()) }
 // isAll says whether the partition picks what All does, or more: then a network without biases, or without weights, has
 // all that it picks.
 func (p Partition) isAll() bool {
-	return slices.Contains(p.Selectors, Selector{Kind: nn.Weights}) &&
-		slices.Contains(p.Selectors, Selector{Kind: nn.Biases})
+	return slices.Contains(p.Selectors, selector{Kind: nn.Weights}) &&
+		slices.Contains(p.Selectors, selector{Kind: nn.Biases})
 }
 
 // And is the union of two partitions: it picks every parameter that either of them picks.
@@ -111,11 +111,11 @@ func (p Partition) And(other Partition) Partition {
 	return Partition{slices.Concat(p.Selectors, other.Selectors)}
 }
 
-func (s Selector) matches(p nn.Parameter) bool {
+func (s selector) matches(p nn.Parameter) bool {
 	return (s.Layer == 0 || s.Layer == p.Layer) && (s.Kind == "" || s.Kind == p.Kind) && (s.Name == "" || s.Name == p.Name)
 }
 
-func (s Selector) String() string {
+func (s selector) String() string {
 	var parts []string
 	if s.Layer == layerZero {
 		parts = append(parts, "layer 0 (layers count from 1)")
@@ -134,35 +134,32 @@ func (s Selector) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Errors that Bind wraps; test for them with errors.Is.
-var (
-	ErrEmptyPartition = errors.New("bayes: no parameter is stochastic")
-	ErrUnknownLayer   = errors.New("bayes: the partition picks a parameter that the network does not have")
-)
+// ErrUnknownLayer is an error that Bind wraps; test for it with errors.Is.
+var ErrUnknownLayer = errors.New("bayes: the partition picks a parameter that the network does not have")
 
 func isWeightOrBias(p nn.Parameter) bool { return p.Kind == nn.Weights || p.Kind == nn.Biases }
 
 // stochastic marks the parameters that the partition picks.
 func (p Partition) stochastic(parameters []nn.Parameter) ([]bool, error) {
 	if len(p.Selectors) == 0 {
-		return nil, fmt.Errorf("%w: set Model.Stochastic, for instance to bayes.Layers(%d) or bayes.All()",
-			ErrEmptyPartition, 1)
+		return nil, errors.New("bayes: no parameter is stochastic: set Model.Stochastic, for instance to bayes.Layers(1) " +
+			"or bayes.All()")
 	}
 	picked := make([]bool, len(parameters))
-	for _, selector := range p.Selectors {
+	for _, one := range p.Selectors {
 		matched := false
 		for i, parameter := range parameters {
-			if selector != (Selector{}) && selector.matches(parameter) {
+			if one != (selector{}) && one.matches(parameter) {
 				picked[i], matched = true, true
 			}
 		}
-		part := selector == Selector{Kind: nn.Weights} || selector == Selector{Kind: nn.Biases}
+		part := one == selector{Kind: nn.Weights} || one == selector{Kind: nn.Biases}
 		if !matched && !(part && p.isAll() && slices.ContainsFunc(parameters, isWeightOrBias)) {
 			names := make([]string, len(parameters))
 			for i, parameter := range parameters {
 				names[i] = parameter.Name
 			}
-			return nil, fmt.Errorf("%w: %s; it has %s", ErrUnknownLayer, selector, strings.Join(names, ", "))
+			return nil, fmt.Errorf("%w: %s; it has %s", ErrUnknownLayer, one, strings.Join(names, ", "))
 		}
 	}
 	return picked, nil

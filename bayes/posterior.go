@@ -109,8 +109,6 @@ type Provenance struct {
 	Data      string          `json:"data"`      // name of the training data
 	DataHash  string          `json:"data_hash"` // dataset.Dataset.Hash of the training part
 	Rows      int             `json:"rows"`      // of the training part
-	// Runs is the number of runs whose particles an earlier version pooled; 0 means 1.
-	Runs int `json:"runs,omitempty"`
 	// LikelihoodPower is the exponent of the likelihood in the distribution that the draws come from; 0 means 1, the
 	// posterior itself. A tempered posterior has another exponent.
 	LikelihoodPower float64 `json:"likelihood_power,omitempty"`

@@ -16,17 +16,16 @@ var ErrZeroWeights = errors.New("smc: all weights are zero")
 // change.
 type LogWeights struct {
 	normalised []float64
-	nans       int
 }
 
-// NewLogWeights normalises log-weights, [J]. NaN and +Inf count as -Inf, that is as weight 0, and NaNs says how many
-// there were. If no particle has a weight above 0, the error wraps ErrZeroWeights and holds the counts.
+// NewLogWeights normalises log-weights, [J]. NaN and +Inf count as -Inf, that is as weight 0.
+// If no particle has a weight above 0, the error wraps ErrZeroWeights and holds the counts.
 func NewLogWeights(logWeights []float64) (LogWeights, error) {
-	w := LogWeights{normalised: slices.Clone(logWeights)}
+	w, nans := LogWeights{normalised: slices.Clone(logWeights)}, 0
 	for i, v := range w.normalised {
 		if math.IsNaN(v) || math.IsInf(v, 1) {
 			w.normalised[i] = math.Inf(-1)
-			w.nans++
+			nans++
 		}
 	}
 	logSum := math.Inf(-1)
@@ -36,7 +35,7 @@ func NewLogWeights(logWeights []float64) (LogWeights, error) {
 	if math.IsInf(logSum, -1) {
 		return LogWeights{}, fmt.Errorf("%w: of %d log-weights %d are NaN or +Inf, the others -Inf: the particles do not "+
 			"explain the data at all; check the data's scale, use a smaller step or more particles",
-			ErrZeroWeights, len(logWeights), w.nans)
+			ErrZeroWeights, len(logWeights), nans)
 	}
 	if math.Abs(logSum) > 1e-12 { // so that weights from a file, normalised already, stay the same bit by bit
 		for i := range w.normalised {
@@ -48,9 +47,6 @@ func NewLogWeights(logWeights []float64) (LogWeights, error) {
 
 // Len is the number of particles J.
 func (w LogWeights) Len() int { return len(w.normalised) }
-
-// NaNs is how many of the log-weights given were NaN or +Inf.
-func (w LogWeights) NaNs() int { return w.nans }
 
 // At is particle j's normalised log-weight.
 func (w LogWeights) At(j int) float64 { return w.normalised[j] }

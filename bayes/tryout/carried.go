@@ -23,12 +23,12 @@ func Carried(density, carriedDensities, gradient, carriedGradients *graph.Node) 
 	there := IsFinite(density)
 	allowed := AddScalar(MulScalar(Abs(density), math.Sqrt(compute.Epsilon(density.DType()))), carriedDensity)
 	other := And(there, Not(LessOrEqual(Abs(Sub(density, carriedDensities)), allowed)))
-	record := []*Node{Count(density, there), Count(density, other)}
+	record := []*Node{count(density, there), count(density, other)}
 	if gradient != nil {
 		squares := func(x *Node) *Node { return ReduceSum(Square(x), 1) }
 		most := MulScalar(Add(squares(gradient), squares(carriedGradients)), carriedGradient*carriedGradient)
 		other := And(there, Not(LessOrEqual(squares(Sub(gradient, carriedGradients)), most)))
-		record = append(record, Count(density, other))
+		record = append(record, count(density, other))
 	}
 	return Concatenate(record, 0)
 }

@@ -137,7 +137,7 @@ func (n Network) tryNumbers(draw func(scale float64, n int) []float64) (unusual 
 				if there < 0 {
 					continue
 				}
-				if now := part.now[i-row+there]; !Near(was, now) {
+				if now := part.now[i-row+there]; !near(was, now) {
 					return false, fmt.Errorf("bayes: %s %s: it was %.6g and is %.6g; %s", part.name, other.wrong, was, now,
 						other.cure)
 				}
@@ -278,7 +278,7 @@ func (n Network) tryDensity(density, y []float64, distributions func(j, row, tar
 			for k, v := range at {
 				want += distributions(j, row, k).LogProb(v)
 			}
-			if have := density[j*Rows+row]; !Near(have, want) {
+			if have := density[j*Rows+row]; !near(have, want) {
 				return fmt.Errorf("bayes: likelihood %T contradicts itself: for the targets %.6g and the same outputs "+
 					"LogDensity is %.6g and the sum of Predictive's LogProb %.6g: the model would predict by another "+
 					"distribution than it is trained with; make both the same, with all constants, which the evidence needs",

@@ -108,7 +108,7 @@ func (p Prior) tryDraws() error {
 		return fmt.Errorf("bayes: draws of prior %s and their log-density cannot be evaluated: %w", name, err)
 	}
 	for i, particle := range []int{0, 3} {
-		if was, now := d.Density[0][particle], d.Density[1+i][particle]; !Near(was, now) {
+		if was, now := d.Density[0][particle], d.Density[1+i][particle]; !near(was, now) {
 			return fmt.Errorf("bayes: the log-density of prior %s for a particle depends on the other particles: it was %.6g "+
 				"and is %.6g; each particle is a network of its own: sum over its coordinates, the last axis", name, was, now)
 		}

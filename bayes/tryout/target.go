@@ -47,9 +47,9 @@ func Target(
 	again, slope := target.Gradient(phi)
 	total := func(phi *Node) *Node { _, slope := target.Gradient(phi); return ReduceSum(slope, 1) }
 	both := And(IsFinite(density), IsFinite(again))
-	different := And(both, Differ(density, again, triedDensity))
-	record = append(record, Mixing(rng, total, phi, ReduceSum(slope, 1)), Count(phi, both),
-		Count(phi, different))
+	different := And(both, differ(density, again, triedDensity))
+	record = append(record, Mixing(rng, total, phi, ReduceSum(slope, 1)), count(phi, both),
+		count(phi, different))
 	if !slopes {
 		return without(2 * len(triedSteps))
 	}
@@ -62,7 +62,7 @@ func Target(
 		informed := And(And(IsFinite(change), IsFinite(expected)),
 			GreaterThan(most, MulScalar(AddScalar(Abs(density), 1), triedInformed)))
 		wrong := And(informed, GreaterThan(Abs(Sub(change, expected)), MulScalar(most, triedSlope)))
-		record = append(record, Count(phi, informed), Count(phi, wrong))
+		record = append(record, count(phi, informed), count(phi, wrong))
 	}
 	return Concatenate(record, 0)
 }

@@ -12,15 +12,15 @@ const (
 	Errors = 7    // standard errors: a mean is further off by chance in fewer than one of 10^9 trials
 )
 
-// Near says whether two numbers are equal up to rounding in float32.
-func Near(a, b float64) bool {
+// near says whether two numbers are equal up to rounding in float32.
+func near(a, b float64) bool {
 	return a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= Error*(1+math.Abs(b))
 }
 
 // AllNear says whether all numbers are equal up to rounding in float32.
 func AllNear(a, b []float64) bool {
 	for i := range a {
-		if !Near(a[i], b[i]) {
+		if !near(a[i], b[i]) {
 			return false
 		}
 	}

@@ -32,13 +32,13 @@ func Foreign(part any) bool {
 	return !inside || strings.HasSuffix(path[len(path)-1], "_test")
 }
 
-// Holder is a part of the library's that only passes on what another part computes, which may be a user's own.
-type Holder interface{ Holds() any }
+// holder is a part of the library's that only passes on what another part computes, which may be a user's own.
+type holder interface{ Holds() any }
 
-// Held is the part whose type says whether a trial is needed: what a Holder holds, or else the part itself.
+// Held is the part whose type says whether a trial is needed: what a holder holds, or else the part itself.
 func Held(part any) any {
 	for {
-		holder, ok := part.(Holder)
+		holder, ok := part.(holder)
 		if !ok {
 			return part
 		}
@@ -74,8 +74,8 @@ func Mixing(rng random.Stream, density func(phi *graph.Node) *graph.Node, phi, h
 		return BroadcastToShape(Div(ReduceAllSum(Where(there, x, none)), number), was.Shape())
 	}
 	allowed := MulScalar(mean(Abs(Sub(Where(there, was, none), mean(was)))), ofDeviation)
-	changed := And(Differ(was, is, mixing), Not(LessOrEqual(Abs(Sub(was, is)), allowed)))
-	return Concatenate([]*Node{Count(phi, there), Count(phi, And(there, changed))}, 0)
+	changed := And(differ(was, is, mixing), Not(LessOrEqual(Abs(Sub(was, is)), allowed)))
+	return Concatenate([]*Node{count(phi, there), count(phi, And(there, changed))}, 0)
 }
 
 // CheckMixing is an error if Mixing has counted more than half of the compared particles. The function is the name of
@@ -89,12 +89,12 @@ func CheckMixing(counts []float64, function string) error {
 	return nil
 }
 
-// Differ says where two log-densities differ by more than an error, relative and absolute.
-func Differ(a, b *graph.Node, err float64) *graph.Node {
+// differ says where two log-densities differ by more than an error, relative and absolute.
+func differ(a, b *graph.Node, err float64) *graph.Node {
 	return Not(LessOrEqual(Abs(Sub(a, b)), AddScalar(MulScalar(Abs(a), err), err)))
 }
 
-// Count returns the number of true values in `which`, [1], in the type of `like`.
-func Count(like, which *graph.Node) *graph.Node {
+// count returns the number of true values in `which`, [1], in the type of `like`.
+func count(like, which *graph.Node) *graph.Node {
 	return Reshape(ReduceAllSum(ConvertDType(which, like.DType())), 1)
 }
