@@ -14,7 +14,6 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -64,8 +63,7 @@ func TestEvidenceLong(t *testing.T) {
 		want := logMean(exact)
 		var found, stated []float64
 		begun := time.Now()
-		sampler := smc.Sampler{Kernel: mcmc.HMC{Steps: 5}}
-		defer sampler.Close()
+		sampler := reused{Kernel: mcmc.HMC{Steps: 5}}
 		for run := range *longRuns {
 			r := bostonRow{network: nn.MLP{}, particles: 2 * *longParticles, within: .045, seed: uint64(run)}
 			e := r.evidence(t, &sampler)
@@ -115,8 +113,7 @@ func TestEvidenceLong(t *testing.T) {
 			}
 			t.Parallel()
 			begun := time.Now()
-			sampler := smc.Sampler{Kernel: mcmc.HMC{Steps: 10}}
-			defer sampler.Close()
+			sampler := reused{Kernel: mcmc.HMC{Steps: 10}}
 			r := bostonRow{network: row.network, particles: *longParticles, within: .08, seed: *longSeed}
 			e := r.evidence(t, &sampler)
 			square, freedom := r.disagreement()
@@ -146,7 +143,7 @@ type bostonRow struct {
 
 // evidence is the log of the mean of Z over the ten splits, with its standard error by the delta method from those that
 // the runs state.
-func (r *bostonRow) evidence(t *testing.T, sampler *smc.Sampler) bayes.Evidence {
+func (r *bostonRow) evidence(t *testing.T, sampler *reused) bayes.Evidence {
 	t.Helper()
 	for split := range linearBoston {
 		r.run(t, sampler, split)
@@ -164,11 +161,11 @@ func (r *bostonRow) evidence(t *testing.T, sampler *smc.Sampler) bayes.Evidence 
 }
 
 // run samples one split once more.
-func (r *bostonRow) run(t *testing.T, sampler *smc.Sampler, split int) {
+func (r *bostonRow) run(t *testing.T, sampler *reused, split int) {
 	t.Helper()
 	engine := computetest.Engines(t)[0]
 	sampler.Problem = bostonProblem(t, engine, boston(t, split, r.network), r.particles/places)
-	result, err := sampler.Sample(t.Context(), smc.Settings{
+	result, err := sampler.Sample(t.Context(), setup{
 		Particles: r.particles, WasteFree: places, Seed: 1000*r.seed + uint64(r.count), Engine: engine,
 	})
 	if err != nil {

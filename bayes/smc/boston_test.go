@@ -12,7 +12,6 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -105,13 +104,12 @@ func TestEvidenceOfBoston(t *testing.T) {
 		return
 	}
 	const particles = 500
-	sampler := smc.Sampler{Kernel: mcmc.HMC{Steps: 5}}
-	defer sampler.Close()
+	sampler := reused{Kernel: mcmc.HMC{Steps: 5}}
 	engines := computetest.Engines(t)
 	for _, split := range []int{0, 5, 6} {
 		data := boston(t, split, nn.MLP{})
 		sampler.Problem = bostonProblem(t, engines[0], data, particles)
-		r, err := sampler.Sample(t.Context(), smc.Settings{
+		r, err := sampler.Sample(t.Context(), setup{
 			Particles: particles, Moves: 3, Seed: uint64(split), Engine: engines[0],
 		})
 		if err != nil {

@@ -13,7 +13,7 @@
 // # Which to take
 //
 //   - [Tempered] goes through the sequence once. Take it to get particles soon.
-//   - [ReplicaExchange] visits each distribution again and again. Take it to be sure of an evidence, or of how much of
+//   - exchange.Replicas visits each distribution again and again. Take it to be sure of an evidence, or of how much of
 //     the posterior lies in each mode.
 //   - [Stages] are the steps of Tempered, for a sampler of your own.
 //

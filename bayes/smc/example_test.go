@@ -9,7 +9,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -19,7 +21,7 @@ import (
 // A log-density of one's own: counts of four days are Poisson with rate exp(phi), and phi is N(0, 1) before. Prior and
 // likelihood are given apart, each with its constants, since the evidence is the integral of their product; in one
 // dimension quadrature has it too.
-func ExampleSample() {
+func ExampleTempered() {
 	counts, constant := []float64{3, 5, 2, 4}, 0.
 	total := 0.
 	for _, y := range counts {
@@ -45,18 +47,18 @@ func ExampleSample() {
 			return rng.Normal(dtype, particles, 1)
 		},
 	}
-	result, err := smc.Sample(
-		context.Background(), problem, mcmc.RandomWalkMetropolis{}, smc.Settings{Particles: 4000, Seed: 1},
-	)
+	method := smc.Tempered{Kernel: mcmc.RandomWalkMetropolis{}, Particles: 4000}
+	result, err := fit.Sample(context.Background(), problem, method, run.Settings{Seed: 1})
 	if err != nil {
 		log.Fatal(err)
 	}
 	exact := math.Log(quad.Fixed(func(phi float64) float64 {
 		return math.Exp(-phi*phi/2-math.Log(2*math.Pi)/2) * math.Exp(total*phi-days*math.Exp(phi)+constant)
 	}, -8, 8, 200, nil, 0))
-	off := (result.LogEvidence - exact) / result.LogEvidenceStdErr
-	fmt.Printf("%s: log evidence %.0f, by quadrature %.2f\n", result.Status, result.LogEvidence, exact)
-	fmt.Println("within .1:", result.LogEvidenceStdErr < .1, " and within 4 of its standard errors:", math.Abs(off) < 4)
+	evidence := result.Draws.Evidence
+	off := (evidence.Value - exact) / evidence.StdErr
+	fmt.Printf("%s: log evidence %.0f, by quadrature %.2f\n", result.Status, evidence.Value, exact)
+	fmt.Println("within .1:", evidence.StdErr < .1, " and within 4 of its standard errors:", math.Abs(off) < 4)
 	// Output:
 	// completed: log evidence -9, by quadrature -8.95
 	// within .1: true  and within 4 of its standard errors: true

@@ -24,7 +24,7 @@ import (
 
 // TestStartLong is TestStart of waste-free SMC.
 func TestStartLong(t *testing.T) {
-	wasteFree := smc.Settings{Particles: 400, WasteFree: 4, Moves: 3}
+	wasteFree := setup{Particles: 400, WasteFree: 4, Moves: 3}
 	startsAreExact(t, exactSampler{name: "waste-free", s: wasteFree, stdDev: .5})
 }
 
@@ -32,14 +32,14 @@ func TestStartLong(t *testing.T) {
 func TestSampleIsExactLong(t *testing.T) {
 	rwm, data := mcmc.RandomWalkMetropolis{}, smc.DataTempering
 	samplesAreExact(t, []exactSampler{
-		{name: "ladder", kernel: rwm, s: smc.Settings{Ladder: []float64{.02, .1, .3, .6, 1}, Moves: 5}, stdDev: .3},
-		{name: "random walk, data", kernel: rwm, s: smc.Settings{Tempering: data, Moves: 5}, stdDev: .4},
-		{name: "random walk, waste-free", kernel: rwm, s: smc.Settings{Particles: 1000, WasteFree: 5, Moves: 2},
+		{name: "ladder", kernel: rwm, s: setup{Ladder: []float64{.02, .1, .3, .6, 1}, Moves: 5}, stdDev: .3},
+		{name: "random walk, data", kernel: rwm, s: setup{Tempering: data, Moves: 5}, stdDev: .4},
+		{name: "random walk, waste-free", kernel: rwm, s: setup{Particles: 1000, WasteFree: 5, Moves: 2},
 			stdDev: .25},
-		{name: "Crank-Nicolson", kernel: mcmc.PreconditionedCrankNicolson{Beta: .3}, s: smc.Settings{Moves: 6}, stdDev: .3},
-		{name: "NUTS", kernel: mcmc.NUTS{MaxDepth: 3}, s: smc.Settings{Particles: 200, Moves: 1}, stdDev: .3},
+		{name: "Crank-Nicolson", kernel: mcmc.PreconditionedCrankNicolson{Beta: .3}, s: setup{Moves: 6}, stdDev: .3},
+		{name: "NUTS", kernel: mcmc.NUTS{MaxDepth: 3}, s: setup{Particles: 200, Moves: 1}, stdDev: .3},
 		{name: "own step", kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2},
-			s: smc.Settings{Resampler: smc.Systematic, Moves: 5}, stdDev: .3},
+			s: setup{Resampler: smc.Systematic, Moves: 5}, stdDev: .3},
 	})
 }
 
@@ -58,11 +58,10 @@ func TestStatesWhatIsMissingLong(t *testing.T) {
 		kernel mcmc.HMC
 		short  bool
 	}{{mcmc.HMC{Steps: 5}, true}, {mcmc.HMC{Steps: 20}, false}, {mcmc.HMC{}, false}} {
-		sampler := smc.Sampler{Kernel: c.kernel, Problem: bostonProblem(t, engine, curve(t), particles)}
-		defer sampler.Close()
+		sampler := reused{Kernel: c.kernel, Problem: bostonProblem(t, engine, curve(t), particles)}
 		square, low, drift := 0., 0., 0.
 		for seed := range uint64(runs) {
-			r, err := sampler.Sample(t.Context(), smc.Settings{Particles: particles, Seed: seed, Engine: engine})
+			r, err := sampler.Sample(t.Context(), setup{Particles: particles, Seed: seed, Engine: engine})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +78,7 @@ func TestStatesWhatIsMissingLong(t *testing.T) {
 
 // Replica exchange finds that region, and states its error: the squared errors of 6 runs sum to at most 22.5, which
 // chance exceeds once in a thousand.
-func TestReplicaExchangeMissesNothingLong(t *testing.T) {
+func TestReplicasMissNothingLong(t *testing.T) {
 	engine := computetest.Engines(t)[0]
 	if testing.Short() || strings.HasPrefix(engine.Name(), "go") {
 		t.Skip("long without a compiler")

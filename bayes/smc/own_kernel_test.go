@@ -51,10 +51,10 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 		{"HMC", mcmc.HMC{StepSize: .4, Steps: 5, Jitter: .3}, same, ""}, {"NUTS", mcmc.NUTS{StepSize: .3}, same, ""},
 	} {
 		kernel := changed{kerneltest.Changed{Kernel: c.kernel, Change: c.change}}
-		sample := func(settings smc.Settings) func() error {
+		sample := func(settings setup) func() error {
 			return func() error {
 				settings.Particles, settings.Moves, settings.Engine = 64, 2, computetest.Go(t)
-				_, err := smc.Sample(t.Context(), problem, kernel, settings)
+				_, err := draw(t.Context(), problem, kernel, settings)
 				return err
 			}
 		}
@@ -67,9 +67,9 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 			}
 		}
 		for name, sampled := range map[string]func() error{
-			"likelihood tempering": sample(smc.Settings{}),
-			"waste-free":           sample(smc.Settings{WasteFree: 4, Moves: 1}),
-			"data tempering":       sample(smc.Settings{Tempering: smc.DataTempering, Block: 2}),
+			"likelihood tempering": sample(setup{}),
+			"waste-free":           sample(setup{WasteFree: 4, Moves: 1}),
+			"data tempering":       sample(setup{Tempering: smc.DataTempering, Block: 2}),
 			"exchange":             replicas(.3, 1), "exchange at small powers": replicas(1e-4, .05, 1),
 		} {
 			err := sampled()
@@ -98,11 +98,11 @@ func TestKernelDrawsTwice(t *testing.T) {
 		}}
 	kernel := twoSteps{mcmc.RandomWalkMetropolis{StepSize: .5}}
 	file := filepath.Join(t.TempDir(), "run")
-	s := smc.Settings{Particles: 64, Moves: 1, Engine: computetest.Go(t), Checkpoint: file}
+	s := setup{Particles: 64, Moves: 1, Engine: computetest.Go(t), Checkpoint: file}
 	replicas := exchange.Replicas{Kernel: kernel, Sets: 4, WarmUp: 1, Sweeps: 4, Ladder: []float64{.3, 1}}
 	var all [][]string
 	for range 2 { // the second reads the finished runs
-		sampled, err := smc.Sample(t.Context(), problem, kernel, s)
+		sampled, err := draw(t.Context(), problem, kernel, s)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,15 +85,15 @@ func network(t *testing.T, engine *compute.Engine, l check.Linear, dtype compute
 // that which the runs state: their ratio is measured to 9 %, and was .91 to 1.2.
 func TestSampleIsExact(t *testing.T) {
 	samplesAreExact(t, []exactSampler{
-		{name: "random walk", kernel: mcmc.RandomWalkMetropolis{}, s: smc.Settings{}, stdDev: .27},
-		{name: "HMC", kernel: mcmc.HMC{Steps: 3}, s: smc.Settings{Moves: 2}, stdDev: .2, xla: true, network: true},
-		{name: "HMC, length chosen", kernel: mcmc.HMC{}, s: smc.Settings{Moves: 1}, stdDev: .2},
-		{name: "HMC, data", kernel: mcmc.HMC{Steps: 3}, s: smc.Settings{Tempering: smc.DataTempering, Moves: 2, Block: 2},
+		{name: "random walk", kernel: mcmc.RandomWalkMetropolis{}, s: setup{}, stdDev: .27},
+		{name: "HMC", kernel: mcmc.HMC{Steps: 3}, s: setup{Moves: 2}, stdDev: .2, xla: true, network: true},
+		{name: "HMC, length chosen", kernel: mcmc.HMC{}, s: setup{Moves: 1}, stdDev: .2},
+		{name: "HMC, data", kernel: mcmc.HMC{Steps: 3}, s: setup{Tempering: smc.DataTempering, Moves: 2, Block: 2},
 			stdDev: .34, network: true},
-		{name: "HMC, waste-free", kernel: mcmc.HMC{Steps: 3}, s: smc.Settings{Particles: 800, WasteFree: 4}, stdDev: .21,
+		{name: "HMC, waste-free", kernel: mcmc.HMC{Steps: 3}, s: setup{Particles: 800, WasteFree: 4}, stdDev: .21,
 			xla: true, once: true},
 		{name: "MALA, waste-free, data", kernel: mcmc.MALA{},
-			s: smc.Settings{Particles: 1000, WasteFree: 5, Tempering: smc.DataTempering}, stdDev: .45, network: true},
+			s: setup{Particles: 1000, WasteFree: 5, Tempering: smc.DataTempering}, stdDev: .45, network: true},
 	})
 }
 
@@ -101,7 +101,7 @@ func TestSampleIsExact(t *testing.T) {
 type exactSampler struct {
 	name    string
 	kernel  mcmc.Kernel
-	s       smc.Settings
+	s       setup
 	stdDev  float64
 	xla     bool // also on XLA: one of each kind of program
 	once    bool // on XLA only, where it is there
@@ -138,10 +138,9 @@ func samplesAreExact(t *testing.T, samplers []exactSampler) {
 	}
 }
 
-func harness(t *testing.T, problem density.Problem, kernel mcmc.Kernel, s smc.Settings, o check.SequentialOptions) {
+func harness(t *testing.T, problem density.Problem, kernel mcmc.Kernel, s setup, o check.SequentialOptions) {
 	t.Helper()
-	sampler := smc.Sampler{Problem: problem, Kernel: kernel}
-	defer sampler.Close()
+	sampler := reused{Problem: problem, Kernel: kernel}
 	var evidences, variances []float64
 	check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
 		s.Seed = seed
@@ -177,9 +176,8 @@ func harness(t *testing.T, problem density.Problem, kernel mcmc.Kernel, s smc.Se
 // warned of.
 func TestMovesUntilForgotten(t *testing.T) {
 	for _, kernel := range []mcmc.Kernel{mcmc.RandomWalkMetropolis{StepSize: .6}, mcmc.HMC{StepSize: .3, Steps: 2}} {
-		sampler := smc.Sampler{Problem: linear(check.Line()), Kernel: kernel}
-		defer sampler.Close()
-		sample := func(s smc.Settings) *smc.Result {
+		sampler := reused{Problem: linear(check.Line()), Kernel: kernel}
+		sample := func(s setup) *outcome {
 			s.Particles, s.Engine, s.Ladder = 400, computetest.Go(t), []float64{.05, .3, 1}
 			result, err := sampler.Sample(t.Context(), s)
 			if err != nil {
@@ -187,11 +185,11 @@ func TestMovesUntilForgotten(t *testing.T) {
 			}
 			return result
 		}
-		enough := sample(smc.Settings{})
+		enough := sample(setup{})
 		if len(enough.Warnings) > 0 {
 			t.Errorf("%T: %q", kernel, enough.Warnings)
 		}
-		given := sample(smc.Settings{Moves: 2})
+		given := sample(setup{Moves: 2})
 		for i, r := range enough.Trace {
 			if r.Transitions < 6 || r.Transitions == 100 || !(r.Correlation <= .1 && r.Correlation > .03) {
 				t.Errorf("%T: at %v %d transitions leave a correlation of %.3f, want at most .1 after some ten", kernel, r.Place,
@@ -223,8 +221,8 @@ func TestScalesWithinModes(t *testing.T) {
 				return graph.LogAddExp(component(x, apart), component(x, -apart))
 			}}
 		}}
-	result, err := smc.Sample(t.Context(), problem, mcmc.HMC{Steps: 5},
-		smc.Settings{Particles: 2000, Seed: 1, Engine: computetest.Go(t)})
+	result, err := draw(t.Context(), problem, mcmc.HMC{Steps: 5},
+		setup{Particles: 2000, Seed: 1, Engine: computetest.Go(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,8 +260,8 @@ func TestTrajectoriesGrow(t *testing.T) {
 					return graph.Sub(graph.MulScalar(apart, -c.precision/2), graph.MulScalar(all, 4))
 				}}
 			}}
-		result, err := smc.Sample(t.Context(), problem, mcmc.HMC{},
-			smc.Settings{Particles: 200, Seed: 1, Engine: computetest.Go(t), Moves: 4})
+		result, err := draw(t.Context(), problem, mcmc.HMC{},
+			setup{Particles: 200, Seed: 1, Engine: computetest.Go(t), Moves: 4})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,15 +277,14 @@ func TestResume(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		kernel mcmc.Kernel
-		s      smc.Settings
+		s      setup
 	}{
-		{"likelihood", mcmc.RandomWalkMetropolis{}, smc.Settings{Moves: 4}},
-		{"data", mcmc.HMC{Steps: 3, Jitter: .5}, smc.Settings{Moves: 2, Tempering: smc.DataTempering, Block: 5}},
-		{"waste-free", mcmc.MALA{}, smc.Settings{WasteFree: 4, Ladder: []float64{.1, .5, 1}}},
+		{"likelihood", mcmc.RandomWalkMetropolis{}, setup{Moves: 4}},
+		{"data", mcmc.HMC{Steps: 3, Jitter: .5}, setup{Moves: 2, Tempering: smc.DataTempering, Block: 5}},
+		{"waste-free", mcmc.MALA{}, setup{WasteFree: 4, Ladder: []float64{.1, .5, 1}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sampler := smc.Sampler{Problem: linear(check.Line()), Kernel: c.kernel}
-			defer sampler.Close()
+			sampler := reused{Problem: linear(check.Line()), Kernel: c.kernel}
 			s := c.s
 			s.Particles, s.Seed, s.Engine = 60, 3, computetest.Go(t)
 			whole, err := sampler.Sample(t.Context(), s)
@@ -322,9 +319,8 @@ func TestResume(t *testing.T) {
 // A run whose moves end by themselves goes on to the same bits wherever it was stopped between two looks at how the
 // correlation falls, at 20 and 40 transitions.
 func TestResumeBetweenLooks(t *testing.T) {
-	sampler := smc.Sampler{Problem: linear(check.Line()), Kernel: mcmc.RandomWalkMetropolis{StepSize: .15}}
-	defer sampler.Close()
-	s := smc.Settings{Particles: 60, Seed: 3, Ladder: []float64{.01, 1}, Engine: computetest.Go(t)}
+	sampler := reused{Problem: linear(check.Line()), Kernel: mcmc.RandomWalkMetropolis{StepSize: .15}}
+	s := setup{Particles: 60, Seed: 3, Ladder: []float64{.01, 1}, Engine: computetest.Go(t)}
 	whole, err := sampler.Sample(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -351,7 +347,7 @@ func TestResumeBetweenLooks(t *testing.T) {
 func TestProgressOfRows(t *testing.T) {
 	var last run.Progress
 	line := check.Line()
-	if _, err := smc.Sample(t.Context(), linear(line), mcmc.RandomWalkMetropolis{}, smc.Settings{
+	if _, err := draw(t.Context(), linear(line), mcmc.RandomWalkMetropolis{}, setup{
 		Particles: 60, Tempering: smc.DataTempering, Block: 5, Moves: 1, Engine: computetest.Go(t),
 		Progress: func(p run.Progress) { last = p },
 	}); err != nil {
@@ -368,7 +364,7 @@ func TestSteps(t *testing.T) {
 	problem := linear(check.Line())
 	method := smc.Tempered{Kernel: mcmc.HMC{Steps: 3}, Particles: 60, Moves: 2, Ladder: []float64{.1, .3, 1}}
 	settings := run.Settings{Seed: 3, Engine: computetest.Go(t)}
-	want, err := smc.Sample(t.Context(), problem, method.Kernel, smc.Settings{
+	want, err := draw(t.Context(), problem, method.Kernel, setup{
 		Particles: 60, Seed: 3, Moves: 2, Ladder: method.Ladder, Engine: settings.Engine,
 	})
 	if err != nil {
@@ -421,7 +417,7 @@ func (c *countdown) Err() error {
 }
 
 // same fails unless two results agree in every bit.
-func same(t *testing.T, got, want *smc.Result) {
+func same(t *testing.T, got, want *outcome) {
 	t.Helper()
 	a, err := compute.Float64s(got.Phi)
 	b, err2 := compute.Float64s(want.Phi)
@@ -449,7 +445,7 @@ func same(t *testing.T, got, want *smc.Result) {
 // Where particles are weighed and not moved there is no acceptance.
 func TestAcceptanceOfNone(t *testing.T) {
 	still := 0
-	result, err := smc.Sample(t.Context(), linear(check.Line()), mcmc.RandomWalkMetropolis{}, smc.Settings{
+	result, err := draw(t.Context(), linear(check.Line()), mcmc.RandomWalkMetropolis{}, setup{
 		Particles: 50, Moves: 2, Tempering: smc.DataTempering, Engine: computetest.Go(t),
 		Progress: func(p run.Progress) {
 			if a := p.Score("acceptance"); a <= 0 {
@@ -505,9 +501,9 @@ func TestOwnMemory(t *testing.T) {
 // A block of more rows than there are is all rows.
 func TestLargeBlock(t *testing.T) {
 	line := check.Line()
-	var all []*smc.Result
+	var all []*outcome
 	for _, block := range []int{len(line.Y), 1 << 40} {
-		result, err := smc.Sample(t.Context(), linear(line), mcmc.RandomWalkMetropolis{}, smc.Settings{
+		result, err := draw(t.Context(), linear(line), mcmc.RandomWalkMetropolis{}, setup{
 			Particles: 50, Moves: 2, Tempering: smc.DataTempering, Block: block, Engine: computetest.Go(t)})
 		if err != nil {
 			t.Fatal(err)
@@ -520,12 +516,12 @@ func TestLargeBlock(t *testing.T) {
 // Several devices share the particles, and give what one gives, by rounding only.
 func TestDevices(t *testing.T) {
 	engine := computetest.Several(t)
-	s := smc.Settings{
+	s := setup{
 		Particles: 400, Ladder: []float64{.1, .4, 1}, Moves: 2, Engine: engine, DType: compute.Float64, Seed: 4,
 	}
 	var evidence []float64
 	for _, s.Devices = range []int{1, 4} {
-		result, err := smc.Sample(t.Context(), linear(check.Line()), mcmc.RandomWalkMetropolis{}, s)
+		result, err := draw(t.Context(), linear(check.Line()), mcmc.RandomWalkMetropolis{}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -556,49 +552,49 @@ func TestBadInput(t *testing.T) {
 	for _, c := range []struct {
 		problem density.Problem
 		kernel  mcmc.Kernel
-		s       smc.Settings
+		s       setup
 		says    string
 	}{
-		{change(func(p *density.Problem) { p.Dim = 0 }), rwm, smc.Settings{}, "Dim is 0"},
-		{change(func(p *density.Problem) { p.Target = nil }), rwm, smc.Settings{}, "Problem.Target is nil"},
-		{change(func(p *density.Problem) { p.Initial = nil }), rwm, smc.Settings{}, "Problem.Initial is nil: it must be a " +
+		{change(func(p *density.Problem) { p.Dim = 0 }), rwm, setup{}, "Dim is 0"},
+		{change(func(p *density.Problem) { p.Target = nil }), rwm, setup{}, "Problem.Target is nil"},
+		{change(func(p *density.Problem) { p.Initial = nil }), rwm, setup{}, "Problem.Initial is nil: it must be a " +
 			"function that draws from the prior"},
-		{change(func(p *density.Problem) { p.Start = tensors.FromValue([]float64{1}) }), rwm, smc.Settings{},
+		{change(func(p *density.Problem) { p.Start = tensors.FromValue([]float64{1}) }), rwm, setup{},
 			"Problem.Start is (Float64)[1]: it must be (Float32)[1000, 3]"},
-		{change(func(p *density.Problem) { p.Inputs = func(int) []any { return nil } }), rwm, smc.Settings{},
+		{change(func(p *density.Problem) { p.Inputs = func(int) []any { return nil } }), rwm, setup{},
 			"Problem.Inputs is set"},
-		{good, mcmc.ULA{StepSize: .1}, smc.Settings{}, "mcmc.ULA leaves no target invariant"},
-		{good, mcmc.RandomWalk{}, smc.Settings{}, "mcmc.RandomWalk leaves no target invariant"},
-		{good, mcmc.RandomWalkMetropolis{StepSize: -1}, smc.Settings{}, "-1"},
-		{good, rwm, smc.Settings{Particles: 1}, "Particles is 1"},
-		{good, rwm, smc.Settings{Particles: 1 << 45}, "Particles is 35184372088832: it must be fewer"},
-		{good, rwm, smc.Settings{Particles: 1 << 62}, "numbers in memory"},
-		{good, rwm, smc.Settings{Tempering: "both"}, "Tempering is both"},
-		{good, rwm, smc.Settings{Ladder: []float64{.5, .4, 1}}, "Ladder[1] is 0.4"},
-		{good, rwm, smc.Settings{Ladder: []float64{.5, .9}}, "Ladder[1] is 0.9"},
-		{good, rwm, smc.Settings{Ladder: []float64{1}, Tempering: smc.DataTempering}, "Ladder is [1]"},
-		{good, rwm, smc.Settings{Block: -2}, "Block is -2"},
-		{good, rwm, smc.Settings{Threshold: 1}, "Threshold is 1"},
-		{good, rwm, smc.Settings{Threshold: math.NaN()}, "Threshold is NaN"},
-		{good, rwm, smc.Settings{Resampler: "roulette"}, "roulette"},
-		{good, rwm, smc.Settings{WasteFree: 1}, "WasteFree is 1"},
-		{good, rwm, smc.Settings{WasteFree: 7}, "WasteFree is 7: it must be a divisor of the 1000 Particles"},
-		{good, rwm, smc.Settings{Moves: -1}, "Moves is -1"},
-		{good, rwm, smc.Settings{Devices: 3}, "3 devices"},
-		{good, rwm, smc.Settings{CheckpointEvery: -1}, "CheckpointEvery is -1"},
-		{only(constant(0)), rwm, smc.Settings{}, "not smc.Factored"},
-		{only(smc.Posterior{Prior: constant(0), Likelihood: constant(0)}), rwm, smc.Settings{Tempering: smc.DataTempering},
+		{good, mcmc.ULA{StepSize: .1}, setup{}, "mcmc.ULA leaves no target invariant"},
+		{good, mcmc.RandomWalk{}, setup{}, "mcmc.RandomWalk leaves no target invariant"},
+		{good, mcmc.RandomWalkMetropolis{StepSize: -1}, setup{}, "-1"},
+		{good, rwm, setup{Particles: 1}, "Particles is 1"},
+		{good, rwm, setup{Particles: 1 << 45}, "Particles is 35184372088832: it must be fewer"},
+		{good, rwm, setup{Particles: 1 << 62}, "numbers in memory"},
+		{good, rwm, setup{Tempering: "both"}, "Tempering is both"},
+		{good, rwm, setup{Ladder: []float64{.5, .4, 1}}, "Ladder[1] is 0.4"},
+		{good, rwm, setup{Ladder: []float64{.5, .9}}, "Ladder[1] is 0.9"},
+		{good, rwm, setup{Ladder: []float64{1}, Tempering: smc.DataTempering}, "Ladder is [1]"},
+		{good, rwm, setup{Block: -2}, "Block is -2"},
+		{good, rwm, setup{Threshold: 1}, "Threshold is 1"},
+		{good, rwm, setup{Threshold: math.NaN()}, "Threshold is NaN"},
+		{good, rwm, setup{Resampler: "roulette"}, "roulette"},
+		{good, rwm, setup{WasteFree: 1}, "WasteFree is 1"},
+		{good, rwm, setup{WasteFree: 7}, "WasteFree is 7: it must be a divisor of the 1000 Particles"},
+		{good, rwm, setup{Moves: -1}, "Moves is -1"},
+		{good, rwm, setup{Devices: 3}, "3 devices"},
+		{good, rwm, setup{CheckpointEvery: -1}, "CheckpointEvery is -1"},
+		{only(constant(0)), rwm, setup{}, "not smc.Factored"},
+		{only(smc.Posterior{Prior: constant(0), Likelihood: constant(0)}), rwm, setup{Tempering: smc.DataTempering},
 			"not smc.Sequential"},
-		{only(smc.RowPosterior{Prior: constant(0)}), rwm, smc.Settings{Tempering: smc.DataTempering}, "has 0 rows"},
-		{only(smc.Posterior{Prior: logNormal, Likelihood: constant(math.Inf(-1))}), rwm, smc.Settings{},
+		{only(smc.RowPosterior{Prior: constant(0)}), rwm, setup{Tempering: smc.DataTempering}, "has 0 rows"},
+		{only(smc.Posterior{Prior: logNormal, Likelihood: constant(math.Inf(-1))}), rwm, setup{},
 			"1000 of 1000 particles have a log-likelihood that is not finite"},
 		{only(smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node { return phi }}), rwm,
-			smc.Settings{}, "shape"},
-		{change(func(p *density.Problem) { p.Initial = drawNormal(2) }), rwm, smc.Settings{},
+			setup{}, "shape"},
+		{change(func(p *density.Problem) { p.Initial = drawNormal(2) }), rwm, setup{},
 			"what Initial draws has shape (Float32)[1000, 2]"},
 	} {
 		c.s.Engine = computetest.Go(t)
-		_, err := smc.Sample(t.Context(), c.problem, c.kernel, c.s)
+		_, err := draw(t.Context(), c.problem, c.kernel, c.s)
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: error %v does not say %q", c.s, err, c.says)
 		}
@@ -628,11 +624,11 @@ func TestStall(t *testing.T) {
 			}}
 		}}
 		for _, kernel := range []mcmc.Kernel{mcmc.RandomWalkMetropolis{}, mcmc.HMC{Steps: 2}} {
-			s := smc.Settings{Seed: 3, DType: compute.Float64, Engine: computetest.Go(t),
+			s := setup{Seed: 3, DType: compute.Float64, Engine: computetest.Go(t),
 				Checkpoint: filepath.Join(t.TempDir(), "run")}
 			said := ""
 			for session := range 2 {
-				result, err := smc.Sample(t.Context(), problem, kernel, s)
+				result, err := draw(t.Context(), problem, kernel, s)
 				if !errors.Is(err, smc.ErrStalled) || result == nil || result.Status != run.Stopped ||
 					result.LogWeights.Len() != 1000 || !math.IsNaN(result.LogEvidence) || len(result.Trace) != 1 ||
 					session > 0 && err.Error() != said {
@@ -658,11 +654,10 @@ func TestHalfWithoutLikelihood(t *testing.T) {
 		}}
 	}}
 	for _, kernel := range []mcmc.Kernel{mcmc.RandomWalkMetropolis{}, mcmc.HMC{Steps: 3}} {
-		sampler := smc.Sampler{Problem: problem, Kernel: kernel}
-		defer sampler.Close()
+		sampler := reused{Problem: problem, Kernel: kernel}
 		want, sum := math.Log(c/2)-math.Log(1+k)/2, 0.
 		for seed := range uint64(4) {
-			result, err := sampler.Sample(t.Context(), smc.Settings{Particles: 4000, Seed: seed, Engine: computetest.Go(t)})
+			result, err := sampler.Sample(t.Context(), setup{Particles: 4000, Seed: seed, Engine: computetest.Go(t)})
 			if err != nil {
 				t.Fatal(err)
 			}

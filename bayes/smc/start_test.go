@@ -33,7 +33,7 @@ func normals(seed uint64, particles int) *tensors.Tensor {
 // Particles that begin at Problem.Start, given draws of the prior, have the exact posterior and evidence; all programs
 // are compiled once, and a kernel that carries the log-density begins with that of these draws.
 func TestStart(t *testing.T) {
-	startsAreExact(t, exactSampler{name: "all", s: smc.Settings{Particles: 400}, stdDev: .3})
+	startsAreExact(t, exactSampler{name: "all", s: setup{Particles: 400}, stdDev: .3})
 }
 
 // startsAreExact calls the harness for each sampler.
@@ -43,8 +43,7 @@ func startsAreExact(t *testing.T, samplers ...exactSampler) {
 			line := check.Line()
 			problem := linear(line)
 			problem.Initial = nil
-			sampler := smc.Sampler{Problem: problem, Kernel: mcmc.RandomWalkMetropolis{}}
-			defer sampler.Close()
+			sampler := reused{Problem: problem, Kernel: mcmc.RandomWalkMetropolis{}}
 			s := c.s
 			s.Engine, s.DType = computetest.Go(t), compute.Float64
 			check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
@@ -70,20 +69,20 @@ func startsAreExact(t *testing.T, samplers ...exactSampler) {
 func TestStartResume(t *testing.T) {
 	problem := linear(check.Line())
 	problem.Initial, problem.Start = nil, normals(1, 50)
-	s := smc.Settings{
+	s := setup{
 		Particles: 50, Moves: 1, Engine: computetest.Go(t), DType: compute.Float64,
 		Checkpoint: filepath.Join(t.TempDir(), "run"),
 	}
-	first, err := smc.Sample(t.Context(), problem, mcmc.RandomWalkMetropolis{}, s)
+	first, err := draw(t.Context(), problem, mcmc.RandomWalkMetropolis{}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := smc.Sample(t.Context(), problem, mcmc.RandomWalkMetropolis{}, s)
+	again, err := draw(t.Context(), problem, mcmc.RandomWalkMetropolis{}, s)
 	if err != nil || again.LogEvidence != first.LogEvidence {
 		t.Errorf("resumed: %v, log evidence %v and %v", err, again, first.LogEvidence)
 	}
 	problem.Start = normals(2, 50)
-	if _, err = smc.Sample(t.Context(), problem, mcmc.RandomWalkMetropolis{}, s); !errors.Is(err, run.ErrOtherRun) {
+	if _, err = draw(t.Context(), problem, mcmc.RandomWalkMetropolis{}, s); !errors.Is(err, run.ErrOtherRun) {
 		t.Errorf("with another start: %v", err)
 	}
 }
@@ -129,7 +128,7 @@ func TestStartIsNoDraw(t *testing.T) {
 				return folded{target(data, inputs).(smc.RowPosterior)}
 			}
 		}
-		_, err := smc.Sample(t.Context(), problem, mcmc.RandomWalkMetropolis{}, smc.Settings{
+		_, err := draw(t.Context(), problem, mcmc.RandomWalkMetropolis{}, setup{
 			Particles: c.start.Shape().Dim(0), Moves: 1, Engine: computetest.Go(t), DType: compute.Float64,
 		})
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {

@@ -123,7 +123,7 @@ func TestDrawsAreOfThePrior(t *testing.T) {
 			}}
 		for name, sampled := range map[string]func() error{
 			"Sample": func() error {
-				_, err := smc.Sample(t.Context(), problem, mcmc.RandomWalkMetropolis{}, smc.Settings{Moves: 1,
+				_, err := draw(t.Context(), problem, mcmc.RandomWalkMetropolis{}, setup{Moves: 1,
 					Particles: 1000, Engine: computetest.Go(t)})
 				return err
 			},

@@ -117,7 +117,7 @@ func TestTargetContradictsItself(t *testing.T) {
 		problem := density.Problem{Dim: 3, Initial: initial(3, func(z *graph.Node) *graph.Node { return z }),
 			Target: func(compute.Nodes, []*graph.Node) density.Target { return c.target }}
 		runs := map[string]func() error{"Sample": func() error {
-			_, err := smc.Sample(t.Context(), problem, mcmc.RandomWalkMetropolis{StepSize: .5}, smc.Settings{
+			_, err := draw(t.Context(), problem, mcmc.RandomWalkMetropolis{StepSize: .5}, setup{
 				Particles: 100, Moves: 1, Block: 2, Tempering: c.tempering, Engine: computetest.Go(t),
 			})
 			return err
@@ -159,12 +159,12 @@ func TestCheapTargetMixes(t *testing.T) {
 	} {
 		for _, tempering := range []smc.Tempering{smc.LikelihoodTempering, smc.DataTempering} {
 			for _, target := range []density.Target{posterior, own{RowPosterior: posterior}} {
-				_, err := smc.Sample(t.Context(), density.Problem{
+				_, err := draw(t.Context(), density.Problem{
 					Dim: 2, Initial: initial(2, func(z *graph.Node) *graph.Node { return z }),
 					Target: func(compute.Nodes, []*graph.Node) density.Target { return target },
 				}, mcmc.DelayedAcceptance{
 					Inner: mcmc.RandomWalkMetropolis{StepSize: .5}, Cheap: func(density.Target) density.Target { return cheap },
-				}, smc.Settings{Particles: 40, Moves: 1, Tempering: tempering, Engine: computetest.Go(t)})
+				}, setup{Particles: 40, Moves: 1, Tempering: tempering, Engine: computetest.Go(t)})
 				const says = "target density.Func (on which mcmc.DelayedAcceptance moves): LogDensity mixes particles"
 				if wrong := name == "mixes"; wrong && (err == nil || !strings.Contains(err.Error(), says)) || !wrong && err != nil {
 					t.Errorf("%s, %s, %T: error %v", name, tempering, target, err)

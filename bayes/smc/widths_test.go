@@ -72,10 +72,9 @@ type estimates struct {
 
 // sampled runs a sampler with default settings but for 2000 particles.
 func (w twoWidths) sampled(t *testing.T, engine *compute.Engine, seeds int) estimates {
-	sampler := smc.Sampler{Problem: w.problem(), Kernel: mcmc.HMC{}}
-	defer sampler.Close()
+	sampler := reused{Problem: w.problem(), Kernel: mcmc.HMC{}}
 	return w.over(t, seeds, func(seed uint64) (any, float64, float64, []string, error) {
-		r, err := sampler.Sample(t.Context(), smc.Settings{Particles: 2000, Seed: seed, Engine: engine})
+		r, err := sampler.Sample(t.Context(), setup{Particles: 2000, Seed: seed, Engine: engine})
 		if err != nil {
 			return nil, 0, 0, nil, err
 		}
