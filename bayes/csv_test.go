@@ -11,8 +11,10 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -36,8 +38,8 @@ func TestPredictCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Bernoulli{}, Stochastic: bayes.All()}
-	settings := baseline.Settings{Epochs: 5, Engine: engine}
-	result, err := baseline.Fit(ctx, model, baseline.MAP{}, dataset.Parts{Train: train}, settings)
+	method, settings := baseline.MAP{Training: baseline.Training{Epochs: 5}}, run.Settings{Engine: engine}
+	result, err := fit.Fit(ctx, model, method, dataset.Parts{Train: train}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +69,8 @@ func TestPredictCSV(t *testing.T) {
 		}
 
 		_, scored := metric.Of(ctx, loaded, rows)
-		_, trained := baseline.Fit(ctx, model, baseline.MAP{}, dataset.Parts{Train: rows}, settings)
-		_, validated := baseline.Fit(ctx, model, baseline.MAP{}, dataset.Parts{Train: train, Validation: rows}, settings)
+		_, trained := fit.Fit(ctx, model, method, dataset.Parts{Train: rows}, settings)
+		_, validated := fit.Fit(ctx, model, method, dataset.Parts{Train: train, Validation: rows}, settings)
 		for what, err := range map[string]error{"scored": scored, "trained on": trained, "validated on": validated} {
 			if err == nil || !strings.Contains(err.Error(), `target ["ill"] is not known`) {
 				t.Errorf("like %s, without a target they are %s: %v", of, what, err)

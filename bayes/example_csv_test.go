@@ -9,7 +9,9 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 )
 
 // fares is a table with a category; each is y = 2 km + 3, and 10 more at night.
@@ -32,8 +34,8 @@ func ExamplePosterior_Predict() {
 		log.Fatal(err)
 	}
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .01}, Stochastic: bayes.All()}
-	result, err := baseline.Fit(ctx, model, baseline.Laplace{}, dataset.Parts{Train: train},
-		baseline.Settings{Epochs: 1000})
+	method := baseline.Laplace{Training: baseline.Training{Epochs: 1000}}
+	result, err := fit.Fit(ctx, model, method, dataset.Parts{Train: train}, run.Settings{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,11 +10,12 @@ import (
 	"path/filepath"
 
 	"gobnn/bayes"
-	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/mat"
@@ -77,8 +78,8 @@ func ExampleLikelihood() {
 		Network: nn.MLP{}, Likelihood: logistic{Scale: .2}, Stochastic: bayes.All(),
 		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
 	}
-	method := baseline.HMC{Kernel: mcmc.HMC{Jitter: .5}, Sampling: mcmc.Settings{Draws: 100, WarmUp: 150}}
-	result, err := baseline.Fit(ctx, model, method, dataset.Parts{Train: data}, baseline.Settings{})
+	method := mcmc.Chains{Kernel: mcmc.HMC{Jitter: .5}, Draws: 100, WarmUp: 150}
+	result, err := fit.Fit(ctx, model, method, dataset.Parts{Train: data}, run.Settings{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,12 +8,13 @@ import (
 	"math"
 
 	"gobnn/bayes"
-	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/mat"
@@ -67,8 +68,8 @@ func ExamplePrior() {
 		Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .1}, Prior: cauchy{Width: 1}, Stochastic: bayes.All(),
 		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
 	}
-	method := baseline.HMC{Kernel: mcmc.HMC{Jitter: .5}, Sampling: mcmc.Settings{Draws: 100, WarmUp: 150}}
-	result, err := baseline.Fit(context.Background(), model, method, dataset.Parts{Train: data}, baseline.Settings{})
+	method := mcmc.Chains{Kernel: mcmc.HMC{Jitter: .5}, Draws: 100, WarmUp: 150}
+	result, err := fit.Fit(context.Background(), model, method, dataset.Parts{Train: data}, run.Settings{})
 	if err != nil {
 		log.Fatal(err)
 	}

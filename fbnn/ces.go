@@ -11,7 +11,6 @@ import (
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -221,14 +220,13 @@ func (r *ces) emulate(ctx context.Context) (cheap density.Problem, outputs *outp
 	if err != nil {
 		return cheap, nil, err
 	}
-	identity, err := r.Identity()
-	if err != nil {
-		return cheap, nil, err
-	}
+	part, data := *r.Job, *r.Data
+	part.Data, part.Settings = &data, r.Within("emulation")
+	part.Settings.Progress = squaredErrors(part.Settings.Progress)
+	data.Target = dataset.Scaler{} // an emulator's errors are of the scores
 	learnt, err := r.Regressor.learn(ctx, &lesson{
-		Settings: r.Within("emulation"), theta: r.pairs.standardised(r.pairs.theta), scores: h.scores(),
-		learn: r.pairs.learnt, judge: judge.errors, resumed: r.Resumed,
-		identity: []run.Part{{Name: "run", Value: fmt.Sprint(identity)}, r.pairs.digest()},
+		Job: &part, theta: r.pairs.standardised(r.pairs.theta), scores: h.scores(), learn: r.pairs.learnt,
+		judge: judge.errors, identity: r.pairs.digest(),
 	})
 	if err != nil {
 		return cheap, nil, err

@@ -1,17 +1,18 @@
 package fbnn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
@@ -75,10 +76,8 @@ func (n Network) prepare(int) (Regressor, error) {
 func (n Network) learn(ctx context.Context, lesson *lesson) (*predictor, error) {
 	var best *predictor
 	least := math.Inf(1)
-	var trainer train.Trainer
-	defer trainer.Close()
 	for _, activation := range n.Activations {
-		candidate, err := n.train(ctx, &trainer, lesson, activation)
+		candidate, err := n.train(ctx, lesson, activation)
 		if errors.Is(err, train.ErrDiverged) {
 			err = fmt.Errorf("%w: %w", ErrEmulator, err)
 		}
@@ -97,9 +96,7 @@ func (n Network) learn(ctx context.Context, lesson *lesson) (*predictor, error) 
 }
 
 // train trains a network with an activation.
-func (n Network) train(
-	ctx context.Context, trainer *train.Trainer, lesson *lesson, activation nn.Activation,
-) (*predictor, error) {
+func (n Network) train(ctx context.Context, lesson *lesson, activation nn.Activation) (*predictor, error) {
 	rows, d := lesson.theta.Dims()
 	_, rank := lesson.scores.Dims()
 	learner := emulatorLearner{
@@ -112,35 +109,27 @@ func (n Network) train(
 			return x, compute.Floats(lesson.DType, lesson.scores.RawMatrix().Data[from*rank:to*rank], to-from, rank), nil
 		}}
 	}
-	settings := train.Settings{
-		Epochs: n.Epochs, BatchSize: min(n.BatchSize, lesson.learn), Seed: lesson.Seed, Optimiser: n.Optimiser,
-		DType: lesson.DType, Engine: lesson.Engine, Owner: "fbnn", Stage: string(activation),
-		CheckpointEvery: lesson.CheckpointEvery, Replace: lesson.Replace, Progress: squaredErrors(lesson.Settings.Progress),
+	if n.Optimiser == (train.Adam{}) {
+		size := cmp.Or(min(n.BatchSize, lesson.learn), min(50, lesson.learn))
+		n.Optimiser.Schedule = train.Exponential(.01, .01, n.Epochs*((lesson.learn+size-1)/size))
 	}
-	if lesson.Checkpoint != "" {
-		settings.Checkpoint = lesson.Checkpoint + "." + string(activation)
-	}
-	if settings.Optimiser == (train.Adam{}) {
-		size := settings.BatchSize
-		if size == 0 {
-			size = min(50, lesson.learn)
-		}
-		settings.Optimiser.Schedule = train.Exponential(.01, .01, n.Epochs*((lesson.learn+size-1)/size))
-	}
-	begun := time.Now()
-	trained, err := trainer.Fit(ctx, train.Task{
-		Learner: learner, Train: part(0, lesson.learn), Validation: part(lesson.learn, rows),
-		Identity: lesson.identity,
-	}, settings)
+	training, err := train.Training{
+		Epochs: n.Epochs, BatchSize: min(n.BatchSize, lesson.learn), Optimiser: n.Optimiser,
+	}.Prepared("fbnn", lesson.learn)
 	if err != nil {
 		return nil, err
 	}
-	if trained.Status.Err() != nil {
-		return nil, fmt.Errorf("fbnn: the training of the emulator ended at step %d: %w", trained.Steps,
-			errors.Join(trained.Status.Err(), context.Cause(ctx)))
+	result, err := train.Run(ctx, lesson.Job, training, train.Task{
+		Learner: learner, Name: string(activation), Train: part(0, lesson.learn), Validation: part(lesson.learn, rows),
+		Identity: []run.Part{lesson.identity},
+	})
+	if err != nil {
+		return nil, err
 	}
-	if lesson.resumed != nil {
-		lesson.resumed(trained.Elapsed, begun)
+	trained := fit.Details[*train.Details](result)
+	if ended := result.Status.Err(); ended != nil {
+		return nil, fmt.Errorf("fbnn: the training of the emulator ended at step %d: %w", trained.Steps,
+			errors.Join(ended, context.Cause(ctx)))
 	}
 	return &predictor{
 		data: map[string]*tensors.Tensor{"theta": compute.Floats(lesson.DType, trained.Theta, len(trained.Theta))},
@@ -175,9 +164,6 @@ type emulatorLearner struct {
 }
 
 var _ train.Learner = emulatorLearner{}
-
-// Kind implements train.Learner.
-func (l emulatorLearner) Kind() string { return fmt.Sprintf("%+v", l) }
 
 // Size implements train.Learner.
 func (l emulatorLearner) Size() (members, width int) {

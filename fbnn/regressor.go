@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
@@ -34,7 +34,7 @@ var (
 
 // lesson has all that a regressor needs for learning: the pairs and the run's settings.
 type lesson struct {
-	run.Settings // of the run; its Checkpoint, if set, is a name for the files of a training's state
+	*fit.Job // the run, with settings for the part that learns
 	// theta has the pairs' weights, [J, D], in the order of the chain, standardised by the mean and the standard
 	// deviation of the first learn pairs. scores, [J, R], are the values to predict. A regressor learns from the first
 	// learn pairs. The later ones are held out: for early stopping and to choose among candidates, but not to learn from.
@@ -42,8 +42,7 @@ type lesson struct {
 	learn         int
 	// judge computes a candidate's errors on the held-out pairs.
 	judge    func(ctx context.Context, candidate *predictor) (Errors, error)
-	identity []run.Part                               // of the run and its pairs
-	resumed  func(all time.Duration, begun time.Time) // gets the time of a training over all sessions
+	identity run.Part // of the pairs
 }
 
 // predictor is the result of a regressor's learning: tensors, and a function that predicts from them.

@@ -11,8 +11,10 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/dataset/mnist"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 )
 
 // BenchmarkMove is one move of all chains, float32: of a line, and of a network of 60 and 60 units.
@@ -121,8 +123,8 @@ func benchmarkDigits(b *testing.B, _ *compute.Engine) {
 	}{{"last layer", bayes.Layers(2)}, {"all layers", bayes.All()}}...) {
 		model := bayes.Model{Network: nn.MLP{Hidden: []int{20}, Activation: nn.ReLU}, Likelihood: bayes.Categorical{},
 			Stochastic: part.stochastic, Scaling: bayes.Scaling{KeepFeatures: true}}
-		mode, err := baseline.Fit(context.Background(), model, baseline.MAP{}, dataset.Parts{Train: data},
-			baseline.Settings{Epochs: 1, Seed: 1})
+		mode, err := fit.Fit(context.Background(), model, baseline.MAP{Training: baseline.Training{Epochs: 1}},
+			dataset.Parts{Train: data}, run.Settings{Seed: 1})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -306,8 +306,8 @@ func TestPartialNetwork(t *testing.T) {
 		quick(engine)); !says(err, "FitFrom") {
 		t.Errorf("shared parameters without a trained posterior: error %v", err)
 	}
-	trained, err := baseline.Fit(context.Background(), model, baseline.MAP{}, dataset.Parts{Train: data},
-		baseline.Settings{Epochs: 3, Seed: 2, DType: compute.Float64, Engine: engine})
+	trained, err := fit.Fit(context.Background(), model, baseline.MAP{Training: baseline.Training{Epochs: 3}},
+		dataset.Parts{Train: data}, run.Settings{Seed: 2, DType: compute.Float64, Engine: engine})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,10 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
@@ -112,13 +113,11 @@ func TestControlLong(t *testing.T) {
 	computetest.XLA(t, "takes minutes on the Go backend")
 	const seeds = 5
 	model := network(3, 2, true)
-	reference := baseline.NewTrainer(model)
-	defer reference.Close()
 	for _, net := range []string{"net2", "net3"} {
 		for rows, most := range map[int]float64{50: .06, 400: .03, 1600: .06} {
 			train, test, nuts := control(t, net, rows)
 			parts := dataset.Parts{Train: train}
-			chains, err := reference.Fit(t.Context(), baseline.HMC{}, parts, baseline.Settings{Seed: 1})
+			chains, err := fit.Fit(t.Context(), model, mcmc.Chains{Draws: 250, WarmUp: 500}, parts, run.Settings{Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -126,14 +126,9 @@ func (r *running) startsAt(ctx context.Context) (*tensors.Tensor, error) {
 
 // maximum finds the maximum of the likelihood over all parameters, [1, D], by Adam.
 func (r *running) maximum(ctx context.Context) (*tensors.Tensor, error) {
-	settings := baseline.Settings{
-		BatchSize: r.BatchSize, Seed: r.Seed, DType: r.DType, Engine: r.Engine, CheckpointEvery: r.CheckpointEvery,
-		Replace: r.Replace, Progress: r.Progress,
-	}
-	if r.Checkpoint != "" {
-		settings.Checkpoint = r.Checkpoint + ".start"
-	}
-	result, err := baseline.Fit(ctx, r.Bound.Model, baseline.MLE{}, r.Parts, settings)
+	start := *r.Job
+	start.Settings, start.Observe = r.Within("start"), nil
+	result, err := start.RunFirst(ctx, baseline.MLE{Training: baseline.Training{BatchSize: r.BatchSize}})
 	if err == nil {
 		err = result.Status.Err()
 	}

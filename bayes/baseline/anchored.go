@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
@@ -34,89 +35,95 @@ import (
 // The prior must be a bayes.Normal. Like the members of Ensemble, these share nothing: the posterior's model has every
 // parameter stochastic. Parameters that the Model's partition calls shared have no anchor.
 type SAE struct {
-	Chains  int `json:"chains"`  // of anchors, trained side by side; default 5
-	Members int `json:"members"` // of each chain; default 20
-	// Epochs is the number of epochs of each member after the first, which has Settings.Epochs; default a twentieth of
-	// Settings.Epochs, at least 1.
-	Epochs int `json:"epochs"`
+	Training `json:"training,omitzero"`
+	Chains   int `json:"chains"`  // of anchors, trained side by side; default 5
+	Members  int `json:"members"` // of each chain; default 20
+	// MemberEpochs is the number of epochs of each member after the first, which has Epochs; default a twentieth of
+	// Epochs, at least 1.
+	MemberEpochs int `json:"epochs"`
 	// StepSize is the standard deviation of a step of the anchors' walk, in units of the prior's; default 0.3.
 	StepSize float64 `json:"step_size"`
 }
 
-var _ Method = SAE{}
+var _ fit.Method = SAE{}
 
-// Name implements Method.
-func (SAE) Name() string { return "SAE" }
+// Title implements fit.Method.
+func (SAE) Title() string { return "sequential anchored ensembles (Delaunoy and Louppe 2021)" }
 
-// Source implements Method.
-func (SAE) Source() string { return "sequential anchored ensembles (Delaunoy and Louppe 2021)" }
-
-// Prepare implements Method.
-func (m SAE) Prepare(j *Job) (Method, error) {
-	if err := j.trainsPoints(true); err != nil {
+// Prepare implements fit.Method.
+func (m SAE) Prepare(j *fit.Job) (_ fit.Method, err error) {
+	if m.Training, err = preparedPoints(j, m.Training, true); err != nil {
 		return nil, err
 	}
 	if _, normal := j.Bound.Model.Prior.(bayes.Normal); !normal {
 		return nil, fmt.Errorf("baseline: SAE draws anchors of a normal prior, and the prior is a %T: take bayes.Normal, or "+
 			"baseline.Ensemble", j.Bound.Model.Prior)
 	}
-	err := limits.Fill("baseline: SAE",
+	decay := m.Optimiser.WeightDecay
+	return m, limits.Fill("baseline: SAE",
 		limits.Int("Chains", &m.Chains, 5).From(1),
 		limits.Int("Members", &m.Members, 20).From(1),
-		limits.Int("Epochs", &m.Epochs, max(1, j.Epochs/20)).From(1),
+		limits.Int("MemberEpochs", &m.MemberEpochs, max(1, m.Epochs/20)).From(1),
 		limits.Float("StepSize", &m.StepSize, 0.3).Positive(),
-		limits.Field("Settings.Optimiser.WeightDecay", j.Optimiser.WeightDecay, j.Optimiser.WeightDecay == 0,
-			"0: the anchors are what holds the weights"),
+		limits.Field("Optimiser.WeightDecay", decay, decay == 0, "0: the anchors are what holds the weights"),
 	)
-	return m, err
 }
 
-// Fit implements Method. A cancelled run returns the members that were trained to their end; if there are none, the
+// Run implements fit.Method. A cancelled run returns the members that were trained to their end; if there are none, the
 // first members as they are.
-func (m SAE) Fit(ctx context.Context, j *Job) (*Result, error) {
-	points, err := j.newPoints(m.Chains, true)
+func (m SAE) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	points, err := newPoints(j, m.Training, m.Chains, true)
 	if err != nil {
 		return nil, err
 	}
-	whole, err := j.Whole()
+	whole, err := wholeOf(j)
 	if err != nil {
 		return nil, err
 	}
 	learner := newAnchored(points)
 	posterior := func(status run.Status, members ...[]float64) (*bayes.Posterior, error) {
-		return j.posterior(whole, status, Particles{
-			Phi: learner.byChain(members), Approximation: "maxima around anchors drawn from the prior",
-		})
+		from := bayes.Provenance{Status: string(status), Approximation: "maxima around anchors drawn from the prior"}
+		return whole.PosteriorOf(drawsOf(whole, learner.byChain(members), nil), from)
 	}
-	first := j.training(learner, func(status run.Status, theta []float64) (*bayes.Posterior, error) {
-		return posterior(status, theta)
-	})
-	trained, err := j.train(ctx, first)
-	if trained == nil {
+	first, err := maximise(ctx, j, m.Training, learner,
+		func(status run.Status, theta []float64) (*bayes.Posterior, error) { return posterior(status, theta) })
+	if first == nil {
 		return nil, err
 	}
-	result, members, theta := finish(trained, nil), [][]float64{trained.Theta}, trained.Theta
+	all, status := *fit.Details[*train.Details](first), first.Status
+	theta, members := all.Theta, [][]float64{all.Theta}
 	walk := newGuidedWalk(learner.anchors(theta), learner.scales, m.StepSize, j.Seed)
-	for k := 2; k <= m.Members && err == nil && result.Status.Err() == nil; k++ {
+	for k := 2; k <= m.Members && err == nil && status.Err() == nil; k++ {
 		walk.step()
-		next := first
-		next.name, next.repeat, next.epochs, next.posterior = fmt.Sprintf("member%d", k), k, m.Epochs, nil
-		next.start = learner.with(theta, walk.anchors)
-		var one *train.Result
-		if one, err = j.train(ctx, next); one == nil {
+		var next *fit.Result
+		if next, err = m.next(ctx, j, k, learner, learner.with(theta, walk.anchors)); next == nil {
 			return nil, err
 		}
-		result.Status, result.Steps = one.Status, result.Steps+one.Steps
-		result.Trace = slices.Concat(result.Trace, one.Trace)
-		if one.Status.Err() == nil { // at its end, which Patience may have set
+		status = next.Status
+		one := fit.Details[*train.Details](next)
+		all.Steps, all.Trace = all.Steps+one.Steps, slices.Concat(all.Trace, one.Trace)
+		if status.Err() == nil { // at its end, which Patience may have set
 			members, theta = append(members, one.Theta), one.Theta
 		}
 	}
+	result := all.Result(status)
 	var failed error
-	if result.Posterior, failed = posterior(result.Status, members...); failed != nil {
+	if result.Posterior, failed = posterior(status, members...); failed != nil {
 		return nil, failed
 	}
 	return result, err
+}
+
+// next trains the k-th member of each chain. Each has its own mini-batches.
+func (m SAE) next(ctx context.Context, j *fit.Job, k int, l anchored, start []float64) (*fit.Result, error) {
+	member := *j
+	member.Seed = rand.New(rand.NewPCG(j.Seed, uint64(k))).Uint64()
+	t := m.Training
+	t.Epochs = m.MemberEpochs
+	return train.Run(ctx, &member, t, train.Task{
+		Learner: l, Name: fmt.Sprintf("member%d", k), Start: start,
+		Train: train.Of(j, j.Parts.Train), Validation: train.Of(j, j.Parts.Validation),
+	})
 }
 
 // anchored is the learner of point estimates with anchors: theta of a member is its parameters followed by its anchor,
@@ -127,9 +134,6 @@ type anchored struct {
 }
 
 func newAnchored(p *points) anchored { return anchored{p, p.whole.Scales()} }
-
-// Kind implements train.Learner.
-func (a anchored) Kind() string { return "anchored " + a.points.Kind() }
 
 // Size implements train.Learner.
 func (a anchored) Size() (members, width int) { return a.members, 2 * a.whole.D }

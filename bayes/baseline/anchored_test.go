@@ -26,7 +26,7 @@ func TestSAEIsExact(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		settings := converging(engine, dtype)
 		settings.Epochs, settings.Optimiser.Schedule.Every = 1500, 150 // some begin far away
-		method := SAE{Chains: chains, Members: members, StepSize: size, Epochs: settings.Epochs}
+		method := SAE{Chains: chains, Members: members, StepSize: size, MemberEpochs: settings.Epochs}
 		result := fitted(t, lineModel, method, dataset.Parts{Train: data}, settings)
 		w, b := parameters(t, result.Posterior)
 		if len(b) != chains*members || result.Steps != members*settings.Epochs {
@@ -134,7 +134,7 @@ func TestGuidedWalk(t *testing.T) {
 // A run with a checkpoint, which each member has, goes on to the same members.
 func TestSAEGoesOn(t *testing.T) {
 	file := t.TempDir() + "/run"
-	method := SAE{Chains: 2, Members: 3, Epochs: 2}
+	method := SAE{Chains: 2, Members: 3, MemberEpochs: 2}
 	settings := Settings{Epochs: 3, BatchSize: 10, Engine: goEngine(t), Checkpoint: file, Optimiser: train.Adam{}}
 	once := fitted(t, small, method, dataset.Parts{Train: line(30)}, settings)
 	again := fitted(t, small, method, dataset.Parts{Train: line(30)}, settings)
@@ -150,7 +150,7 @@ func TestSAEGoesOn(t *testing.T) {
 // Patience ends the training of a member, and not the chain of members.
 func TestSAEWithPatience(t *testing.T) {
 	settings := Settings{Epochs: 200, BatchSize: 8, Patience: 2, Engine: goEngine(t)}
-	r := fitted(t, small, SAE{Chains: 2, Members: 5, Epochs: 10}, split3(t, line(60)), settings)
+	r := fitted(t, small, SAE{Chains: 2, Members: 5, MemberEpochs: 10}, split3(t, line(60)), settings)
 	if most := (200 + 4*10) * r.PerEpoch; r.Status.Err() != nil || r.Posterior.Particles() != 10 || r.Steps >= most {
 		t.Errorf("%s with %d members after %d steps of at most %d: want 10 members, and an early end of some", r.Status,
 			r.Posterior.Particles(), r.Steps, most)

@@ -10,9 +10,9 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/smc"
 	"gobnn/bayes/train"
 )
 
@@ -40,11 +40,10 @@ func TestBadInput(t *testing.T) {
 	}
 	categorical := model(bayes.Categorical{}, nil, bayes.Layers(2))
 	bernoulli := model(bayes.Bernoulli{}, nil, bayes.Layers(2))
-	watched := mcmc.Settings{Observe: func(int, *mcmc.Draws) error { return nil }}
 	for _, c := range []struct {
 		name     string
 		model    bayes.Model
-		method   Method
+		method   fit.Method
 		parts    dataset.Parts
 		settings Settings
 		want     []string
@@ -60,20 +59,18 @@ func TestBadInput(t *testing.T) {
 		{"members", small, Ensemble{Members: -2}, regression, Settings{}, []string{"Members is -2"}, nil},
 		{"SAE, chains", small, SAE{Chains: -1}, regression, Settings{}, []string{"SAE.Chains is -1"}, nil},
 		{"SAE, members", small, SAE{Members: -2}, regression, Settings{}, []string{"SAE.Members is -2"}, nil},
-		{"SAE, epochs", small, SAE{Epochs: -3}, regression, Settings{}, []string{"SAE.Epochs is -3"}, nil},
+		{"SAE, epochs", small, SAE{MemberEpochs: -3}, regression, Settings{}, []string{"SAE.MemberEpochs is -3"}, nil},
 		{"SAE, step", small, SAE{StepSize: math.NaN()}, regression, Settings{}, []string{"SAE.StepSize is NaN"}, nil},
 		{"SAE, weight decay", small, SAE{}, regression, Settings{Optimiser: train.Adam{WeightDecay: .1}},
 			[]string{"WeightDecay is 0.1", "anchors"}, nil},
 		{"SAE, prior", model(bayes.Gaussian{}, bayes.Laplace{B: 1}, bayes.Layers(2)), SAE{}, regression, Settings{},
 			[]string{"bayes.Laplace", "bayes.Normal"}, nil},
-		{"no method", small, nil, regression, Settings{}, []string{"no method", "baseline.SWAG"}, nil},
-		{"no data", small, MAP{}, dataset.Parts{}, Settings{}, []string{"no training part"}, nil},
 		{"NaN feature", small, MAP{}, nanFeature, Settings{}, []string{"row 3", `"b"`, "NaN"}, nil},
 		{"likelihood", bernoulli, MAP{}, regression, Settings{}, []string{"Bernoulli", "regression"}, nil},
 		{"unknown layer", model(bayes.Gaussian{}, nil, bayes.Layers(7)), MAP{}, regression, Settings{}, []string{"layer 7"},
 			bayes.ErrUnknownLayer},
-		{"epochs", small, MLE{}, regression, Settings{Epochs: -1}, []string{"Settings.Epochs is -1"}, nil},
-		{"batch", small, MLE{}, regression, Settings{BatchSize: 37}, []string{"BatchSize is 37", "36 rows"}, nil},
+		{"epochs", small, MLE{}, regression, Settings{Epochs: -1}, []string{"Training.Epochs is -1"}, nil},
+		{"batch", small, MLE{}, regression, Settings{BatchSize: 37}, []string{"BatchSize is 37", "36, the rows"}, nil},
 		{"validate every", small, MLE{}, regression, Settings{ValidateEvery: -1}, []string{"ValidateEvery is -1"}, nil},
 		{"patience", small, MLE{}, regression, Settings{Patience: -1}, []string{"Patience is -1"}, nil},
 		{"learning rate", small, MLE{}, regression, Settings{Optimiser: train.Adam{Schedule: train.Constant(math.NaN())}},
@@ -105,35 +102,20 @@ func TestBadInput(t *testing.T) {
 			Settings{}, []string{"bayes.Laplace"}, nil},
 		{"Laplace of the noise", model(bayes.Gaussian{Learn: true}, nil, bayes.Names("noise/log_scale")), Laplace{},
 			regression, Settings{}, []string{"noise/log_scale"}, nil},
-		{"kernel that moves freely", small, MAPHMC{Kernel: mcmc.SGLD{StepSize: .1}}, regression, Settings{},
-			[]string{"SGLD", "accepts"}, nil},
-		{"kernel", small, HMC{Kernel: mcmc.HMC{StepSize: -1}}, regression, Settings{}, []string{"StepSize is -1"}, nil},
-		{"chains", small, HMC{Sampling: mcmc.Settings{Chains: -1}}, regression, Settings{},
-			[]string{"HMC.Sampling.Chains is -1"}, nil},
-		{"draws", small, MAPHMC{Sampling: mcmc.Settings{Draws: -1}}, regression, Settings{},
-			[]string{"MAPHMC.Sampling.Draws is -1"}, nil},
+		{"kernel that moves freely", small, MAPHMC{Chains: mcmc.Chains{Kernel: mcmc.SGLD{StepSize: .1}}}, regression,
+			Settings{}, []string{"SGLD", "accepts"}, nil},
+		{"kernel", small, MAPHMC{Chains: mcmc.Chains{Kernel: mcmc.HMC{StepSize: -1}}}, regression, Settings{},
+			[]string{"StepSize is -1"}, nil},
+		{"chains", small, MAPHMC{Chains: mcmc.Chains{Chains: -1}}, regression, Settings{},
+			[]string{"Chains.Chains is -1"}, nil},
+		{"draws", small, MAPHMC{Chains: mcmc.Chains{Draws: -1}}, regression, Settings{}, []string{"Chains.Draws is -1"}, nil},
+		{"a kernel beside SGLD's", small, SGLD{Chains: mcmc.Chains{Kernel: mcmc.MALA{}}}, regression, Settings{},
+			[]string{"SGLD.Chains.Kernel is mcmc.MALA", "leave it out"}, nil},
 		{"SGLD's step size", small, SGLD{StepSize: -1}, regression, Settings{}, []string{"SGLD.StepSize is -1"}, nil},
 		{"friction", small, SGHMC{Friction: 1}, regression, Settings{}, []string{"Friction is 1"}, nil},
-		{"warm-up", small, SGLD{Sampling: mcmc.Settings{WarmUp: -5}}, regression, Settings{},
-			[]string{"SGLD.Sampling.WarmUp is -5", "NoWarmUp"}, nil},
-		{"thinning", small, SGHMC{Sampling: mcmc.Settings{Thin: -2}}, regression, Settings{},
-			[]string{"SGHMC.Sampling.Thin is -2"}, nil},
-		{"the chains' own observer", small, MAPHMC{Sampling: watched}, regression, Settings{},
-			[]string{"MAPHMC.Sampling.Observe is set", "Settings.Observe"}, nil},
-		{"the chains' own seed", small, HMC{Sampling: mcmc.Settings{Seed: 3}}, regression, Settings{},
-			[]string{"HMC.Sampling.Seed is 3", "Settings.Seed"}, nil},
-		{"the chains' own type", small, MAPHMC{Sampling: mcmc.Settings{DType: compute.Float64}}, regression, Settings{},
-			[]string{"MAPHMC.Sampling.DType is Float64", "Settings.DType"}, nil},
-		{"the chains' own checkpoint", small, SGLD{Sampling: mcmc.Settings{Checkpoint: "c"}}, regression, Settings{},
-			[]string{"SGLD.Sampling.Checkpoint is c", "Settings.Checkpoint"}, nil},
-		{"SMC's kernel", small, SMC{Kernel: mcmc.SGLD{StepSize: .1}}, regression, Settings{},
-			[]string{"SMC.Kernel", "SGLD", "accepts"}, nil},
-		{"SMC's particles", small, SMC{Sampling: smc.Settings{Particles: -1}}, regression, Settings{},
-			[]string{"SMC.Sampling", "Particles is -1"}, nil},
-		{"SMC's own seed", small, SMC{Sampling: smc.Settings{Seed: 3}}, regression, Settings{},
-			[]string{"SMC.Sampling.Seed is 3", "Settings.Seed"}, nil},
-		{"SMC's own checkpoint", small, SMC{Sampling: smc.Settings{Checkpoint: "c"}}, regression, Settings{},
-			[]string{"SMC.Sampling.Checkpoint is c", "Settings.Checkpoint"}, nil},
+		{"warm-up", small, SGLD{Chains: mcmc.Chains{WarmUp: -5}}, regression, Settings{},
+			[]string{"Chains.WarmUp is -5", "NoWarmUp"}, nil},
+		{"thinning", small, SGHMC{Chains: mcmc.Chains{Thin: -2}}, regression, Settings{}, []string{"Chains.Thin is -2"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.settings.Engine = goEngine(t)
@@ -170,31 +152,22 @@ func TestDivergence(t *testing.T) {
 
 // A member without a finite gradient stays where it is and is counted, and the others are as without it.
 func TestMemberWithoutGradient(t *testing.T) {
-	trainer := NewTrainer(small)
-	defer trainer.Close()
-	j, err := trainer.newJob(MAP{}, dataset.Parts{Train: line(30)},
+	j, prepared := jobOf(t, small, MAP{}, dataset.Parts{Train: line(30)},
 		Settings{Epochs: 3, BatchSize: 10, Engine: goEngine(t), DType: compute.Float64})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var ends [][]float64
 	for _, first := range []float64{.5, 1e300} {
-		p, err := j.newPoints(2, true)
+		p, err := newPoints(j, prepared.Training, 2, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := j.training(p, nil)
-		s.start = make([]float64, 2*p.whole.D)
-		for i := range s.start {
-			s.start[i] = math.Sin(float64(i))
+		start := make([]float64, 2*p.whole.D)
+		for i := range start {
+			start[i] = math.Sin(float64(i))
 			if i < p.whole.D {
-				s.start[i] = first
+				start[i] = first
 			}
 		}
-		end, err := j.train(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		end, _ := trained(t, j, prepared.Training, p, start)
 		if rejected := end.Trace[2].Rejected; (rejected == 1) != (first == 1e300) {
 			t.Errorf("%d members of two stayed, with the first at %v", rejected, first)
 		}

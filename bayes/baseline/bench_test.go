@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/train"
 
@@ -40,28 +41,28 @@ func made(rows int) *dataset.Dataset {
 func BenchmarkStep(b *testing.B) { computetest.Bench(b, benchmarkStep) }
 
 func benchmarkStep(b *testing.B, _ *compute.Engine) {
-	full := uci
+	full, batched := uci, Training{BatchSize: 50}
 	full.Stochastic = bayes.All()
 	for _, validated := range computetest.Cases(false, true) {
 		for _, c := range computetest.Cases([]struct {
 			name    string
 			model   bayes.Model
-			learner func(j *Job) (train.Learner, error)
+			learner func(j *fit.Job) (train.Learner, error)
 		}{
-			{"1 member", uci, func(j *Job) (train.Learner, error) { return j.newPoints(1, true) }},
-			{"10 members", uci, func(j *Job) (train.Learner, error) { return j.newPoints(10, true) }},
-			{"100 members", uci, func(j *Job) (train.Learner, error) { return j.newPoints(100, true) }},
-			{"VI, third layer, 10 draws", uci, func(j *Job) (train.Learner, error) {
-				return j.newVariational(meanField{VI{InitialStdDev: .1}, j.Bound, j.DType}, 10, 100)
+			{"1 member", uci, func(j *fit.Job) (train.Learner, error) { return newPoints(j, batched, 1, true) }},
+			{"10 members", uci, func(j *fit.Job) (train.Learner, error) { return newPoints(j, batched, 10, true) }},
+			{"100 members", uci, func(j *fit.Job) (train.Learner, error) { return newPoints(j, batched, 100, true) }},
+			{"VI, third layer, 10 draws", uci, func(j *fit.Job) (train.Learner, error) {
+				return newVariational(j, meanField{.1, false, j.Bound, j.DType}, 10, 100)
 			}},
-			{"VI, all, 10 draws", full, func(j *Job) (train.Learner, error) {
-				return j.newVariational(meanField{VI{InitialStdDev: .1}, j.Bound, j.DType}, 10, 100)
+			{"VI, all, 10 draws", full, func(j *fit.Job) (train.Learner, error) {
+				return newVariational(j, meanField{.1, false, j.Bound, j.DType}, 10, 100)
 			}},
-			{"dropout, third layer, 10 masks", uci, func(j *Job) (train.Learner, error) {
-				return j.newVariational(dropoutFamily{Dropout{Rate: .1}, j.Bound, j.DType}, 10, 100)
+			{"dropout, third layer, 10 masks", uci, func(j *fit.Job) (train.Learner, error) {
+				return newVariational(j, dropoutFamily{.1, j.Bound, j.DType}, 10, 100)
 			}},
-			{"dropout, all, 10 masks", full, func(j *Job) (train.Learner, error) {
-				return j.newVariational(dropoutFamily{Dropout{Rate: .1}, j.Bound, j.DType}, 10, 100)
+			{"dropout, all, 10 masks", full, func(j *fit.Job) (train.Learner, error) {
+				return newVariational(j, dropoutFamily{.1, j.Bound, j.DType}, 10, 100)
 			}},
 		}...) {
 			b.Run(fmt.Sprintf("%s/validated=%t", c.name, validated), func(b *testing.B) {
@@ -73,20 +74,13 @@ func benchmarkStep(b *testing.B, _ *compute.Engine) {
 				if validated {
 					parts.Validation = made(150)
 				}
-				trainer := NewTrainer(c.model)
-				defer trainer.Close()
-				j, err := trainer.newJob(MAP{}, parts, Settings{Epochs: 10, Engine: engine})
-				if err != nil {
-					b.Fatal(err)
-				}
+				j, prepared := jobOf(b, c.model, MAP{}, parts, Settings{Epochs: 10, Engine: engine})
 				l, err := c.learner(j)
 				if err != nil {
 					b.Fatal(err)
 				}
 				for first := true; first || b.Loop(); first = false { // the first compiles
-					if _, err := j.train(context.Background(), j.training(l, nil)); err != nil {
-						b.Fatal(err)
-					}
+					trained(b, j, prepared.Training, l, nil)
 				}
 			})
 		}
@@ -98,15 +92,10 @@ func benchmarkStep(b *testing.B, _ *compute.Engine) {
 func BenchmarkTrain(b *testing.B) { computetest.Bench(b, benchmarkTrain) }
 
 func benchmarkTrain(b *testing.B, _ *compute.Engine) {
-	for _, m := range computetest.Cases[Method](MAP{}, Ensemble{Members: 10}) {
-		b.Run(m.Name(), func(b *testing.B) {
-			trainer := NewTrainer(uci)
-			defer trainer.Close()
+	for _, m := range computetest.Cases[fit.Method](MAP{}, Ensemble{Members: 10}) {
+		b.Run(nameOf(m), func(b *testing.B) {
 			train := func() {
-				if _, err := trainer.Fit(context.Background(), m, dataset.Parts{Train: made(300), Validation: made(150)},
-					Settings{Epochs: 20}); err != nil {
-					b.Fatal(err)
-				}
+				fitted(b, uci, m, dataset.Parts{Train: made(300), Validation: made(150)}, Settings{Epochs: 20})
 			}
 			train()
 			for b.Loop() {
@@ -121,8 +110,8 @@ func benchmarkTrain(b *testing.B, _ *compute.Engine) {
 func BenchmarkPredict(b *testing.B) { computetest.Bench(b, benchmarkPredict) }
 
 func benchmarkPredict(b *testing.B, _ *compute.Engine) {
-	for _, m := range computetest.Cases[Method](SWAG{}, VI{}) {
-		b.Run(m.Name(), func(b *testing.B) {
+	for _, m := range computetest.Cases[fit.Method](SWAG{}, VI{}) {
+		b.Run(nameOf(m), func(b *testing.B) {
 			result := fitted(b, uci, m, dataset.Parts{Train: made(300)}, Settings{Epochs: 4})
 			x := made(150).X
 			for b.Loop() {

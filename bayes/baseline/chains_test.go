@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 
@@ -16,7 +17,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// MAP-HMC and HMC draw from the exact posterior: for MAP-HMC that of w at the b of MAP, for HMC that of w and b, all
+// MAP-HMC draws from the exact posterior: that of w at the b of MAP, and where all are stochastic that of w and b, all
 // with the prior.
 func TestChainsAreExact(t *testing.T) {
 	data := line(rows)
@@ -27,7 +28,7 @@ func TestChainsAreExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	kernel := mcmc.HMC{StepSize: .05, Steps: 8, Jitter: .3}
-	method := MAPHMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 50, Draws: 40, WarmUp: 20}}
+	method := MAPHMC{Chains: mcmc.Chains{Kernel: kernel, Chains: 50, Draws: 40, WarmUp: 20}}
 	result := fitted(t, lineModel, method, dataset.Parts{Train: data}, settings)
 	if result.Chains == nil || result.Posterior.Particles() != 2000 {
 		t.Fatalf("%d particles", result.Posterior.Particles())
@@ -57,38 +58,27 @@ func TestChainsAreExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	mean.MulVec(&covariance, right)
-	for _, fromMode := range []bool{false, true} {
-		result = fitted(t, lineModel, HMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 50, Draws: 40, WarmUp: 20},
-			FromMode: fromMode}, dataset.Parts{Train: data}, settings)
-		for i := range 3 {
-			holdChains(t, "HMC", result.Chains.Draws.Coordinate(i), mean.AtVec(i), math.Sqrt(covariance.At(i, i)))
-		}
-		if result.Posterior.Bound().W != 0 {
-			t.Errorf("HMC for all parameters shares %d numbers", result.Posterior.Bound().W)
-		}
+	whole := lineModel
+	whole.Stochastic = bayes.All()
+	result = fitted(t, whole, method, dataset.Parts{Train: data}, settings)
+	for i := range 3 {
+		holdChains(t, "all", result.Chains.Draws.Coordinate(i), mean.AtVec(i), math.Sqrt(covariance.At(i, i)))
 	}
 }
 
-// HMC from the mode begins where MAP ends, here with steps too small to leave it, in a network of which one layer is
-// stochastic: each parameter has its place. From there it comes to the same posterior as from the prior, see
-// TestChainsAreExact.
-func TestHMCFromMode(t *testing.T) {
+// Chains begin where MAP ends, here with steps too small to leave it, in a network of which one layer is stochastic:
+// each parameter has its place.
+func TestChainsBeginAtTheMode(t *testing.T) {
 	data := line(rows)
 	model := bayes.Model{Network: nn.MLP{Hidden: []int{3, 2}}, Likelihood: bayes.Gaussian{Learn: true},
 		Stochastic: bayes.Layers(2)}
 	settings := Settings{Epochs: 20, Engine: goEngine(t), DType: compute.Float64}
 	want := numbers(t, fitted(t, model, MAP{}, dataset.Parts{Train: data}, settings).Posterior)
-	still := HMC{Kernel: mcmc.HMC{StepSize: 1e-12, Steps: 1}, Sampling: mcmc.Settings{Chains: 1, Draws: 1, WarmUp: 1},
-		FromMode: true}
+	still := MAPHMC{Chains: mcmc.Chains{Kernel: mcmc.HMC{StepSize: 1e-12, Steps: 1}, Chains: 1, Draws: 1, WarmUp: 1}}
 	result := fitted(t, model, still, dataset.Parts{Train: data}, settings)
 	computetest.Near(t, "from the mode", numbers(t, result.Posterior), want, 1e-9)
 	if len(result.Trace) != 20 {
 		t.Errorf("%d steps of training are recorded, want 20", len(result.Trace))
-	}
-	still.FromMode = false
-	away := numbers(t, fitted(t, model, still, dataset.Parts{Train: data}, settings).Posterior)
-	if math.Abs(away[0]-want[0]) < 1e-3 {
-		t.Errorf("without FromMode chains begin at the mode too")
 	}
 }
 
@@ -133,15 +123,15 @@ func TestSGLDAndSGHMC(t *testing.T) {
 	settings := converging(goEngine(t), compute.Float64)
 	for _, c := range []struct {
 		name     string
-		method   Method
+		method   fit.Method
 		batch    int
 		variance float64 // 0: not checked
 	}{
-		{"SGLD", SGLD{StepSize: variance, Sampling: mcmc.Settings{Chains: 50, Draws: 80, WarmUp: 50, Thin: 5}}, rows,
+		{"SGLD", SGLD{StepSize: variance, Chains: mcmc.Chains{Chains: 50, Draws: 80, WarmUp: 50, Thin: 5}}, rows,
 			variance / .75},
 		{"SGLD from mini-batches", SGLD{StepSize: .1 * variance,
-			Sampling: mcmc.Settings{Chains: 50, Draws: 80, WarmUp: 200, Thin: 12}}, rows / 4, 0},
-		{"SGHMC", SGHMC{LearningRate: .01 * variance, Sampling: mcmc.Settings{Chains: 50, Draws: 80, WarmUp: 500, Thin: 25}},
+			Chains: mcmc.Chains{Chains: 50, Draws: 80, WarmUp: 200, Thin: 12}}, rows / 4, 0},
+		{"SGHMC", SGHMC{LearningRate: .01 * variance, Chains: mcmc.Chains{Chains: 50, Draws: 80, WarmUp: 500, Thin: 25}},
 			rows, variance},
 	} {
 		settings.BatchSize, settings.Epochs = c.batch, 500
@@ -166,11 +156,11 @@ func TestSGLDAndSGHMC(t *testing.T) {
 // Chains that go to where the density is not finite are an error, not a posterior.
 func TestChainsDiverge(t *testing.T) {
 	parts := dataset.Parts{Train: line(40)}
-	chains := mcmc.Settings{Chains: 3, Draws: 2, WarmUp: 50, Thin: 25}
-	for _, method := range []Method{SGLD{StepSize: 1e4, Sampling: chains}, SGHMC{LearningRate: 1e4, Sampling: chains}} {
+	chains := mcmc.Chains{Chains: 3, Draws: 2, WarmUp: 50, Thin: 25}
+	for _, method := range []fit.Method{SGLD{StepSize: 1e4, Chains: chains}, SGHMC{LearningRate: 1e4, Chains: chains}} {
 		_, err := Fit(t.Context(), small, method, parts, Settings{Epochs: 2, BatchSize: 8, Engine: goEngine(t)})
 		if !errors.Is(err, ErrDiverged) {
-			t.Errorf("%s: error %v, want ErrDiverged", method.Name(), err)
+			t.Errorf("%s: error %v, want ErrDiverged", nameOf(method), err)
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -58,14 +57,8 @@ func TestPrecision(t *testing.T) {
 				Network: nn.MLP{Hidden: []int{4, 3}, Activation: nn.Tanh}, Likelihood: c.likelihood,
 				Prior: bayes.Normal{PerLayer: map[int]float64{2: .5, 3: 2}}, Stochastic: c.stochastic,
 			}
-			trainer := NewTrainer(model)
-			defer trainer.Close()
-			j, err := trainer.newJob(Laplace{Structure: c.structure}, dataset.Parts{Train: c.data},
+			j, m := jobOf(t, model, Laplace{Structure: c.structure}, dataset.Parts{Train: c.data},
 				Settings{Engine: engine, DType: compute.Float64})
-			if err != nil {
-				t.Fatal(err)
-			}
-			m := j.method.(Laplace)
 			phi, psi := make([]float64, j.Bound.D), make([]float64, j.Bound.W)
 			for i := range phi {
 				phi[i] = math.Sin(2 * float64(i+1))
@@ -89,7 +82,7 @@ func TestPrecision(t *testing.T) {
 				}
 				phis = append(phis, moved...)
 			}
-			p, err := j.Posterior(run.Completed, Particles{Phi: phis, Psi: psi})
+			p, err := j.PosteriorOf(drawsOf(j, phis, psi), bayes.Provenance{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,35 +1,40 @@
-// Package baseline fits Bayesian neural networks by established methods, for comparison with the particle samplers.
+// Package baseline has established methods for Bayesian neural networks, for comparison with the particle samplers.
 //
-// All methods take the same bayes.Model, the same dataset.Parts and the same Settings, and return a bayes.Posterior, so
-// a study is a loop:
+// They are methods of package fit, so a study is a loop:
 //
-//	for _, method := range []baseline.Method{baseline.MAP{}, baseline.Ensemble{}, baseline.SWAG{Rank: 20}} {
-//		result, err := baseline.Fit(ctx, model, method, parts, baseline.Settings{Epochs: 200, BatchSize: 50})
+//	training := baseline.Training{Epochs: 200, BatchSize: 50}
+//	for _, method := range []fit.Method{
+//		baseline.MAP{Training: training}, baseline.Ensemble{Training: training},
+//		baseline.SWAG{Training: training, Rank: 20}, mcmc.Chains{},
+//	} {
+//		result, err := fit.Fit(ctx, model, method, parts, run.Settings{})
 //		...
 //		prediction, err := result.Posterior.Predict(ctx, parts.Test.X)
 //	}
 //
 // A method gives a distribution of the parameters that the model's partition calls stochastic, phi, and a point
-// estimate of the shared ones, psi. For [Ensemble], [SAE], [HMC] and [SMC] all parameters are phi.
+// estimate of the shared ones, psi. For [Ensemble] and [SAE] all parameters are phi. The details of a result are a
+// *train.Details, and for methods that run chains a *mcmc.Result too.
 //
 // # Which to take
 //
 //   - [Ensemble], if you do not know. It is hard to beat.
-//   - [HMC] as the reference, if you can afford it: it is asymptotically exact.
-//   - [SMC] to compare models by their evidence, or if the posterior has separate modes. Package exchange checks it:
-//     the two share no particle and no estimator.
+//   - mcmc.Chains as the reference, if you can afford it: it is asymptotically exact. So are smc.Tempered and
+//     exchange.Replicas, which estimate the evidence too.
 //   - [MLE] and [MAP] for one network, with no uncertainty except the likelihood's noise.
 //   - [SWAG], [Laplace], [VI] and [Dropout] for a simple distribution of phi, such as a Gaussian.
 //   - [MAPHMC] for draws of phi at the psi of MAP; [SGLD] and [SGHMC] for the same from mini-batches.
 //   - [SAE] for predictions that are as uncertain as the prior where there are no data.
-//   - One of your own: see [Method] and its example.
 //
 // # What it costs
 //
-// A comparison at equal cost must count passes over the data. Training makes Settings.Epochs. On top, SWAG makes
-// SWAG.Collect, SGLD and SGHMC by default as many again, Laplace one, MAPHMC and HMC one for each leapfrog step. A step
-// of VI or of Dropout evaluates Draws or Masks copies of the layers from the first stochastic one on. SWAG, Laplace,
-// MAPHMC, SGLD and SGHMC begin with MAP, which is trained once if they have the same Settings.Checkpoint.
+// A comparison at equal cost must count passes over the data. Training makes Training.Epochs. On top, SWAG makes
+// SWAG.Collect, SGLD and SGHMC by default as many again, Laplace one, MAPHMC one for each leapfrog step. A step of VI
+// or of Dropout evaluates Draws or Masks copies of the layers from the first stochastic one on. SWAG, Laplace, MAPHMC,
+// SGLD and SGHMC begin with MAP, which is trained once if they have the same Settings.Checkpoint.
+//
+// Settings.Observe gets the posterior of the current parameters once an epoch, and of methods that run chains then
+// that of the draws so far, by number of draws. SWAG's collection and SAE's members after the first are not observed.
 //
 // # Where it fails
 //

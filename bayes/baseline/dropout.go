@@ -7,6 +7,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
 
@@ -25,22 +26,21 @@ import (
 // a constant, as there. All rows of a batch have the same mask; the usual implementation draws one for each row, which
 // estimates the same objective with another variance.
 type Dropout struct {
-	Rate    float64 `json:"rate"`    // p, above 0 and below 1; default 0.1
-	Masks   int     `json:"masks"`   // of each step; default 10
-	Samples int     `json:"samples"` // particles of the posterior, and of each validation; default 100
+	Training `json:"training,omitzero"`
+	Rate     float64 `json:"rate"`    // p, above 0 and below 1; default 0.1
+	Masks    int     `json:"masks"`   // of each step; default 10
+	Samples  int     `json:"samples"` // particles of the posterior, and of each validation; default 100
 }
 
-var _ Method = Dropout{}
+var _ fit.Method = Dropout{}
 
-// Name implements Method.
-func (Dropout) Name() string { return "MC dropout" }
+// Title implements fit.Method.
+func (Dropout) Title() string { return "Monte Carlo dropout (Gal and Ghahramani 2016)" }
 
-// Source implements Method.
-func (Dropout) Source() string { return "Monte Carlo dropout (Gal and Ghahramani 2016)" }
-
-// Prepare implements Method.
-func (m Dropout) Prepare(j *Job) (Method, error) {
-	if err := j.trainsPoints(true); err != nil { // masks are no density: their entropy does not count
+// Prepare implements fit.Method.
+func (m Dropout) Prepare(j *fit.Job) (_ fit.Method, err error) {
+	// As for a maximum: masks are no density, and their entropy does not count.
+	if m.Training, err = preparedPoints(j, m.Training, true); err != nil {
 		return nil, err
 	}
 	if err := limits.Fill("baseline: Dropout",
@@ -67,19 +67,19 @@ func (m Dropout) Prepare(j *Job) (Method, error) {
 	return m, nil
 }
 
-// Fit implements Method.
-func (m Dropout) Fit(ctx context.Context, j *Job) (*Result, error) {
-	return j.fitFamily(ctx, dropoutFamily{m, j.Bound, j.DType}, m.Masks, m.Samples)
+// Run implements fit.Method.
+func (m Dropout) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return fitFamily(ctx, j, m.Training, dropoutFamily{m.Rate, j.Bound, j.DType}, m.Masks, m.Samples)
 }
 
 // dropoutFamily is the variational family: lambda are the mean parameters, [D].
 type dropoutFamily struct {
-	Dropout
+	rate  float64
 	bound *bayes.BoundModel
 	dtype compute.DType
 }
 
-func (f dropoutFamily) kind() string { return fmt.Sprintf("dropout of %v", f.Rate) }
+func (f dropoutFamily) name() string { return fmt.Sprintf("dropout of %v", f.rate) }
 func (f dropoutFamily) width() int   { return f.bound.D }
 
 func (f dropoutFamily) initial(rng random.Stream) *Node {
@@ -105,8 +105,8 @@ func (f dropoutFamily) factors(rng random.Stream, count int) *Node {
 		}
 		out, in := slot.Shape[0], slot.Shape[1]
 		u := rng.Named(slot.Name).Uniform(f.dtype, count, in)
-		kept := GreaterThan(u, ConstAs(u, f.Rate))
-		factor := Where(kept, ConstAs(u, 1/(1-f.Rate)), ConstAs(u, 0.0))
+		kept := GreaterThan(u, ConstAs(u, f.rate))
+		factor := Where(kept, ConstAs(u, 1/(1-f.rate)), ConstAs(u, 0.0))
 		parts = append(parts, Reshape(BroadcastToDims(ExpandAxes(factor, 1), count, out, in), count, out*in))
 	}
 	return Concatenate(parts, 1)

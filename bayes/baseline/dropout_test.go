@@ -28,7 +28,7 @@ func TestDropoutKeepsTheMean(t *testing.T) {
 		lambda[i] = 1 + .25*float64(i) // exact in float32
 	}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		family := dropoutFamily{Dropout{Rate: rate}, bound, dtype}
+		family := dropoutFamily{rate, bound, dtype}
 		draws := computetest.Run(t, engine, func(g *graph.Graph, args []*graph.Node) []*graph.Node {
 			return []*graph.Node{family.draw(graph.ConvertDType(args[0], dtype), random.New(g, 5), count)}
 		}, lambda)[0]

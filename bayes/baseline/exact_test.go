@@ -1,7 +1,6 @@
 package baseline
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -10,8 +9,8 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -92,7 +91,7 @@ func TestPointsAreExact(t *testing.T) {
 	data := line(rows)
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, c := range []struct {
-			method  Method
+			method  fit.Method
 			penalty [2]float64
 		}{{MLE{}, [2]float64{}}, {MAP{}, ridge}, {Ensemble{Members: 3}, ridge}, {Ensemble{Members: 2, Likelihood: true},
 			[2]float64{}}} {
@@ -100,7 +99,7 @@ func TestPointsAreExact(t *testing.T) {
 			result := fitted(t, lineModel, c.method, dataset.Parts{Train: data}, converging(engine, dtype))
 			w, b := parameters(t, result.Posterior)
 			for j := range result.Posterior.Particles() {
-				computetest.Near(t, c.method.Name(), append(w[2*j:2*j+2:2*j+2], b[j]), want, tolerance(dtype))
+				computetest.Near(t, nameOf(c.method), append(w[2*j:2*j+2:2*j+2], b[j]), want, tolerance(dtype))
 			}
 		}
 	})
@@ -203,7 +202,7 @@ func TestVIAgainstPrior(t *testing.T) {
 			want -= folded/.7 + math.Log(1.4)
 			within += 5 * s / .7 / math.Sqrt(20_000)
 		}
-		f := meanField{VI{}, bound, dtype}
+		f := meanField{bound: bound, dtype: dtype}
 		got := computetest.Run(t, engine, func(g *graph.Graph, args []*graph.Node) []*graph.Node {
 			return []*graph.Node{f.negativeKL(args[0], f.draw(args[0], random.New(g, 3), 20_000))}
 		}, lambda)
@@ -220,29 +219,10 @@ func TestVIIsMeanFieldOptimum(t *testing.T) {
 	data := line(rows)
 	want, precision := exactLine(t, data, ridge)
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		trainer := NewTrainer(lineModel)
-		defer trainer.Close()
-		settings := converging(engine, dtype)
-		method := VI{Draws: 100, Samples: 4000}
-		j, err := trainer.newJob(method, dataset.Parts{Train: data}, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := j.newVariational(meanField{j.method.(VI), j.Bound, dtype}, 100, 4000)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fitted, err := j.train(context.Background(), j.training(l, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fitted := fitted(t, lineModel, VI{Draws: 100, Samples: 4000}, dataset.Parts{Train: data}, converging(engine, dtype))
 		computetest.Near(t, "mean", fitted.Theta[:2], want[:2], .01)
 		computetest.Near(t, "shared bias", fitted.Theta[4:], want[2:], .01)
-		p, err := l.posterior(j, run.Completed, fitted.Theta)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, _ := parameters(t, p)
+		w, _ := parameters(t, fitted.Posterior)
 		for i := range 2 {
 			s := 1 / math.Sqrt(precision.At(i, i))
 			if got := math.Log1p(math.Exp(fitted.Theta[2+i])); math.Abs(got/s-1) > .02 {

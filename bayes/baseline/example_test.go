@@ -8,8 +8,10 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 )
 
 // Rivals on one split: the same model, parts and epochs for each.
@@ -29,10 +31,13 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	for _, method := range []baseline.Method{baseline.MAP{}, baseline.Ensemble{Members: 5}, baseline.SWAG{Collect: 10},
-		baseline.VI{}, baseline.Laplace{}} {
-		result, err := baseline.Fit(context.Background(), model, method, parts, baseline.Settings{Epochs: 20, BatchSize: 20,
-			Engine: engine})
+	training := baseline.Training{Epochs: 20, BatchSize: 20}
+	for _, method := range []fit.Method{
+		baseline.MAP{Training: training}, baseline.Ensemble{Training: training, Members: 5},
+		baseline.SWAG{Training: training, Collect: 10}, baseline.VI{Training: training},
+		baseline.Laplace{Training: training},
+	} {
+		result, err := fit.Fit(context.Background(), model, method, parts, run.Settings{Engine: engine})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -42,13 +47,12 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%s: %d particles, %s %.1f\n", method.Name(), result.Posterior.Particles(), scores[1].Name,
-			scores[1].Value)
+		fmt.Printf("%T: %d particles, %s %.1f\n", method, result.Posterior.Particles(), scores[1].Name, scores[1].Value)
 	}
 	// Output:
-	// MAP: 1 particles, RMSE 0.2
-	// deep ensemble: 5 particles, RMSE 0.2
-	// SWAG: 100 particles, RMSE 0.2
-	// VI: 100 particles, RMSE 0.3
-	// Laplace: 100 particles, RMSE 0.2
+	// baseline.MAP: 1 particles, RMSE 0.2
+	// baseline.Ensemble: 5 particles, RMSE 0.2
+	// baseline.SWAG: 100 particles, RMSE 0.2
+	// baseline.VI: 100 particles, RMSE 0.3
+	// baseline.Laplace: 100 particles, RMSE 0.2
 }

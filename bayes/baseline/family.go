@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -17,10 +18,10 @@ import (
 )
 
 // family is a variational family: distributions q of the stochastic parameters, given by variational parameters lambda,
-// [L]. All methods except kind and width build graph.
+// [L]. All methods except name and width build graph.
 type family interface {
-	// kind identifies everything that its graphs depend on.
-	kind() string
+	// name is for provenance.
+	name() string
 	// width is the number of variational parameters, L.
 	width() int
 	// initial draws lambda's starting values, [L].
@@ -46,7 +47,7 @@ type variational struct {
 	dtype              compute.DType
 }
 
-func (j *Job) newVariational(f family, draws, predicted int) (*variational, error) {
+func newVariational(j *fit.Job, f family, draws, predicted int) (*variational, error) {
 	s := &variational{family: f, bound: j.Bound, draws: draws, predicted: predicted, dtype: j.DType}
 	var err error
 	// One chunk: gradients pass through all draws at once, to lambda and through the shared layers before them.
@@ -54,25 +55,25 @@ func (j *Job) newVariational(f family, draws, predicted int) (*variational, erro
 	s.target = density.MiniBatch{Likelihood: density.Likelihood{Model: j.Bound, Plan: plan}, Rows: j.Rows()}
 	if j.Parts.Validation != nil {
 		work := density.Workload{Particles: predicted, Rows: j.Parts.Validation.Rows(), Forward: true}
-		s.validation, err = j.miniBatch(j.Bound, work)
+		s.validation, err = miniBatch(j, j.Bound, work)
 	}
 	return s, err
 }
 
 // fitFamily trains a family with `draws` draws a step. The posterior has `predicted` draws.
-func (j *Job) fitFamily(ctx context.Context, f family, draws, predicted int) (*Result, error) {
-	learner, err := j.newVariational(f, draws, predicted)
+func fitFamily(ctx context.Context, j *fit.Job, t Training, f family, draws, predicted int) (*fit.Result, error) {
+	learner, err := newVariational(j, f, draws, predicted)
 	if err != nil {
 		return nil, err
 	}
-	return j.Train(ctx, learner, func(status run.Status, theta []float64) (*bayes.Posterior, error) {
-		return learner.posterior(j, status, theta)
+	return maximise(ctx, j, t, learner, func(status run.Status, theta []float64) (*bayes.Posterior, error) {
+		phi, err := learner.particles(j, theta)
+		if err != nil {
+			return nil, fmt.Errorf("baseline: drawing from %s: %w", f.name(), err)
+		}
+		from := bayes.Provenance{Status: string(status), Approximation: "the nearest of a family, " + f.name()}
+		return j.PosteriorOf(drawsOf(j, phi, theta[f.width():]), from)
 	})
-}
-
-// Kind implements train.Learner.
-func (s *variational) Kind() string {
-	return fmt.Sprintf("%s, %d draws, %d predicted, %s", s.kind(), s.draws, s.predicted, text(s.bound.Model))
 }
 
 // Size implements train.Learner.
@@ -115,18 +116,8 @@ func (s *variational) Score(theta *graph.Node, batch density.Batch, rng random.S
 	return Reshape(Neg(ReduceAllMean(s.validation.LogPredictive(phi, psi, equal, batch))), 1)
 }
 
-// posterior draws the particles of a posterior from theta, flat [L + W].
-func (s *variational) posterior(j *Job, status run.Status, theta []float64) (*bayes.Posterior, error) {
-	phi, err := s.particles(j, theta)
-	if err != nil {
-		return nil, fmt.Errorf("baseline: drawing from %s: %w", s.kind(), err)
-	}
-	return j.Posterior(status, Particles{
-		Phi: phi, Psi: theta[s.width():], Approximation: "the nearest of a family, " + s.kind(),
-	})
-}
-
-func (s *variational) particles(j *Job, theta []float64) ([]float64, error) {
+// particles draws the posterior's particles from theta, flat [L + W].
+func (s *variational) particles(j *fit.Job, theta []float64) ([]float64, error) {
 	exec, err := NewExec(j.Engine.Backend(), func(args []*Node) *Node {
 		lambda, _ := s.cut(args[0])
 		return s.draw(lambda, random.FromKey(args[1]), s.predicted)

@@ -68,17 +68,12 @@ func TestKroneckerFactors(t *testing.T) {
 				Network: nn.MLP{Hidden: []int{4, 3}, Activation: nn.Tanh}, Likelihood: c.likelihood,
 				Prior: bayes.Normal{PerLayer: map[int]float64{2: .5, 3: 2}}, Stochastic: c.stochastic,
 			}
-			trainer := NewTrainer(model)
-			defer trainer.Close()
-			j, err := trainer.newJob(Laplace{Structure: KroneckerPrecision}, dataset.Parts{Train: c.data},
+			j, _ := jobOf(t, model, Laplace{Structure: KroneckerPrecision}, dataset.Parts{Train: c.data},
 				Settings{Engine: engine, DType: compute.Float64})
-			if err != nil {
-				t.Fatal(err)
-			}
 			phi, psi := wavy(j.Bound.D, 2), wavy(j.Bound.W, 3)
 			on := func(data *dataset.Dataset) []kroneckerFactor {
 				j.Parts.Train = data
-				of, err := j.rows()
+				of, err := rowsOf(j)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
 
@@ -37,6 +38,7 @@ import (
 // worse than the mode (Lawrence 2001; Foong, Li, Hernandez-Lobato and Turner 2019): the Gaussian is wide in directions
 // to which the network is insensitive near the mode, even if it is sensitive further out.
 type Laplace struct {
+	Training `json:"training,omitzero"`
 	// Structure is the part of P that is kept; default FullPrecision for at most 1000 stochastic parameters, else
 	// LastLayerPrecision.
 	Structure Structure `json:"structure"`
@@ -62,21 +64,16 @@ const (
 // mostFull is the most parameters of a full precision, whose factorisation costs the cube of their number.
 const mostFull = 4000
 
-var _ Method = Laplace{}
+var _ fit.Method = Laplace{}
 
-// Name implements Method.
-func (m Laplace) Name() string {
-	if m.Structure == "" {
-		return "Laplace"
+// Title implements fit.Method.
+func (Laplace) Title() string { return "Laplace approximation (MacKay 1992)" }
+
+// Prepare implements fit.Method.
+func (m Laplace) Prepare(j *fit.Job) (_ fit.Method, err error) {
+	if m.Training, err = preparedPoints(j, m.Training, true); err != nil {
+		return nil, err
 	}
-	return "Laplace, " + string(m.Structure)
-}
-
-// Source implements Method.
-func (Laplace) Source() string { return "Laplace approximation (MacKay 1992)" }
-
-// Prepare implements Method.
-func (m Laplace) Prepare(j *Job) (Method, error) {
 	bound := j.Bound
 	if _, ok := bound.Model.Prior.(bayes.Normal); !ok {
 		return nil, fmt.Errorf("baseline: Laplace needs a prior with a curvature: bayes.Normal, not %T", bound.Model.Prior)
@@ -137,30 +134,27 @@ func (m Laplace) free(bound *bayes.BoundModel) []int {
 	return free
 }
 
-// Fit implements Method.
-func (m Laplace) Fit(ctx context.Context, j *Job) (*Result, error) {
-	mode, err := j.Mode(ctx)
+// Run implements fit.Method.
+func (m Laplace) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	mode, err := modeOf(ctx, j, m.Training)
 	if err != nil {
 		return nil, err
 	}
-	draw, err := m.drawer(ctx, j, mode.Phi, mode.Psi)
+	draw, err := m.drawer(ctx, j, mode.phi, mode.psi)
 	if err != nil {
 		return nil, err
 	}
 	rng := rand.New(rand.NewPCG(j.Seed, 0x4c61706c))
-	particles := Particles{Psi: mode.Psi, Approximation: "a Gaussian at the mode"}
+	var phi []float64
 	for range m.Samples {
-		particles.Phi = append(particles.Phi, draw(mode.Phi, rng)...)
+		phi = append(phi, draw(mode.phi, rng)...)
 	}
+	result := mode.trained.Result(mode.status)
+	result.Draws, result.Approximation = drawsOf(j, phi, mode.psi), "a Gaussian at the mode"
 	if !m.Sampled {
-		particles.LinearisedAt = mode.Phi
+		result.Draws.LinearisedAt = compute.Floats(j.DType, mode.phi, j.Bound.D)
 	}
-	posterior, err := j.Posterior(mode.trained.Status, particles)
-	if err != nil {
-		return nil, err
-	}
-	result := mode.Result(posterior)
-	off, err := m.decrement(ctx, j, mode, func() []float64 { return draw(mode.Phi, rng) })
+	off, err := m.decrement(ctx, j, mode, func() []float64 { return draw(mode.phi, rng) })
 	if err != nil {
 		return nil, err
 	}
@@ -181,24 +175,24 @@ const mostDecrement = .3
 // standard deviations of the Gaussian, from its centre to the maximum of the quadratic that fits the posterior there. A
 // linearised prediction is off by at most this many of its own standard deviations (by Cauchy and Schwarz). It is
 // computed as the standard deviation of g' (phi - mode) over 400 draws, to some 4 % whatever the structure.
-func (m Laplace) decrement(ctx context.Context, j *Job, mode *Mode, draw func() []float64) (float64, error) {
-	of, err := j.rows()
+func (m Laplace) decrement(ctx context.Context, j *fit.Job, mode *mode, draw func() []float64) (float64, error) {
+	of, err := rowsOf(j)
 	if err != nil {
 		return 0, err
 	}
-	gradient, err := of.gradient(ctx, mode.Phi, mode.Psi)
+	gradient, err := of.gradient(ctx, mode.phi, mode.psi)
 	if err != nil {
 		return 0, fmt.Errorf("baseline: Laplace: the gradient at the mode: %w", err)
 	}
 	for i, s := range j.Bound.Scales() {
-		gradient[i] -= mode.Phi[i] / (s * s)
+		gradient[i] -= mode.phi[i] / (s * s)
 	}
 	const draws = 400
 	square := 0.0
 	for range draws {
 		slope := 0.0
 		for i, v := range draw() {
-			slope += gradient[i] * (v - mode.Phi[i])
+			slope += gradient[i] * (v - mode.phi[i])
 		}
 		square += slope * slope / draws
 	}
@@ -209,9 +203,9 @@ func (m Laplace) decrement(ctx context.Context, j *Job, mode *Mode, draw func() 
 type drawer func(mode []float64, rng *rand.Rand) []float64
 
 // drawer evaluates the curvature at a mode.
-func (m Laplace) drawer(ctx context.Context, j *Job, phi, psi []float64) (drawer, error) {
+func (m Laplace) drawer(ctx context.Context, j *fit.Job, phi, psi []float64) (drawer, error) {
 	if m.Structure == KroneckerPrecision {
-		of, err := j.rows()
+		of, err := rowsOf(j)
 		if err != nil {
 			return nil, err
 		}
@@ -229,9 +223,9 @@ func (m Laplace) drawer(ctx context.Context, j *Job, phi, psi []float64) (drawer
 }
 
 // precision is P over the free coordinates, F of them: [F, F] row by row, or its diagonal, [F].
-func (m Laplace) precision(ctx context.Context, j *Job, phi, psi []float64) ([]float64, error) {
+func (m Laplace) precision(ctx context.Context, j *fit.Job, phi, psi []float64) ([]float64, error) {
 	free, scales := m.free(j.Bound), j.Bound.Scales()
-	of, err := j.rows()
+	of, err := rowsOf(j)
 	if err != nil {
 		return nil, err
 	}
@@ -251,8 +245,8 @@ func (m Laplace) precision(ctx context.Context, j *Job, phi, psi []float64) ([]f
 	return precision, nil
 }
 
-// rows returns the training part's rows, for the curvature and the gradient at the mode.
-func (j *Job) rows() (curvedRows, error) {
+// rowsOf returns the training part's rows, for the curvature and the gradient at the mode.
+func rowsOf(j *fit.Job) (curvedRows, error) {
 	x, y, err := j.Tensors(j.DType, j.Parts.Train)
 	if err != nil {
 		return curvedRows{}, err
@@ -261,7 +255,7 @@ func (j *Job) rows() (curvedRows, error) {
 }
 
 // curvature is sum_n J_n' L_n J_n of the free coordinates over the first count of the rows: [F F] or its diagonal, [F].
-func (m Laplace) curvature(j *Job, s compute.Nodes, rows, count *Node, free []int) *Node {
+func (m Laplace) curvature(j *fit.Job, s compute.Nodes, rows, count *Node, free []int) *Node {
 	x := Gather(s["x"], ExpandAxes(rows, -1))
 	outputs, copies, params := j.Bound.PerExample(Reshape(s["phi"], j.Bound.D), s["psi"], x)
 	real := realRows(rows, count, x)
@@ -299,8 +293,7 @@ func (m Laplace) sampler(bound *bayes.BoundModel, precision []float64) (drawer, 
 		var factor mat.Cholesky
 		if !factor.Factorize(mat.NewSymDense(len(free), precision)) {
 			return nil, fmt.Errorf("baseline: the precision of Laplace's Gaussian over %d parameters is not positive "+
-				"definite in floating point: "+
-				"take Settings.DType Float64, or baseline.DiagonalPrecision", len(free))
+				"definite in floating point: take Settings.DType Float64, or baseline.DiagonalPrecision", len(free))
 		}
 		var upper mat.TriDense
 		factor.UTo(&upper)

@@ -11,8 +11,8 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -28,8 +28,6 @@ func TestLaplaceLinearised(t *testing.T) {
 		Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.Layers(2),
 	}
 	settings := Settings{Engine: goEngine(t), DType: compute.Float64, Epochs: 20, BatchSize: 10, Seed: 4}
-	trainer := NewTrainer(model)
-	defer trainer.Close()
 	parts := dataset.Parts{Train: data}
 	outputs := func(p *bayes.Posterior) []float64 {
 		prediction, err := p.Predict(t.Context(), data.X)
@@ -38,27 +36,18 @@ func TestLaplaceLinearised(t *testing.T) {
 		}
 		return prediction.Outputs
 	}
-	fitted := func(m Method) *bayes.Posterior {
-		result, err := trainer.Fit(t.Context(), m, parts, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return result.Posterior
-	}
-	point := fitted(MAP{})
+	posterior := func(m fit.Method) *bayes.Posterior { return fitted(t, model, m, parts, settings).Posterior }
+	point := posterior(MAP{})
 	const samples = 5000
-	linear := fitted(Laplace{Samples: samples})
+	linear := posterior(Laplace{Samples: samples})
 	if !linear.Linearised() {
 		t.Fatal("Laplace is not linearised by default")
 	}
 
-	j, err := trainer.newJob(Laplace{}, parts, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j, prepared := jobOf(t, model, Laplace{}, parts, settings)
 	d := j.Bound.D
 	phi, psi := split(j.Bound, numbers(t, point))
-	flat, err := j.method.(Laplace).precision(t.Context(), j, phi, psi)
+	flat, err := prepared.precision(t.Context(), j, phi, psi)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +61,9 @@ func TestLaplaceLinearised(t *testing.T) {
 		moved[k]++
 		along = append(along, moved...)
 	}
-	units, err := j.Posterior(run.Completed, Particles{Phi: along, Psi: psi, LinearisedAt: phi})
+	unit := drawsOf(j, along, psi)
+	unit.LinearisedAt = compute.Floats(j.DType, phi, d)
+	units, err := j.PosteriorOf(unit, bayes.Provenance{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +78,7 @@ func TestLaplaceLinearised(t *testing.T) {
 		checkMoments(t, column(got, n, row), at[row], math.Sqrt(variance))
 	}
 
-	through := fitted(Laplace{Samples: samples, Sampled: true})
+	through := posterior(Laplace{Samples: samples, Sampled: true})
 	computetest.Near(t, "the draws", numbers(t, through), numbers(t, linear), 0)
 	apart := 0.0
 	for row := range n {
@@ -118,37 +109,28 @@ func TestLaplaceWithoutMode(t *testing.T) {
 	parts := dataset.Parts{Train: line(30)}
 	for _, structure := range []Structure{FullPrecision, DiagonalPrecision, KroneckerPrecision} {
 		method := Laplace{Structure: structure}
-		fit := func(epochs int) (*Job, *Mode, *Result) {
-			trainer := NewTrainer(model)
-			t.Cleanup(trainer.Close)
+		after := func(epochs int) (*fit.Job, *mode, *Result) {
 			s := Settings{Engine: goEngine(t), DType: compute.Float64, Epochs: epochs, BatchSize: 30}
-			j, err := trainer.newJob(method, parts, s)
+			j, prepared := jobOf(t, model, method, parts, s)
+			mode, err := modeOf(t.Context(), j, prepared.Training)
 			if err != nil {
 				t.Fatal(err)
 			}
-			mode, err := j.Mode(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			result, err := trainer.Fit(t.Context(), method, parts, s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return j, mode, result
+			return j, mode, fitted(t, model, method, parts, s)
 		}
-		_, mode, long := fit(3000)
+		_, mode, long := after(3000)
 		if len(long.Warnings) != 0 {
 			t.Errorf("%s, at the mode: warnings %q", structure, long.Warnings)
 		}
-		j, early, short := fit(40)
+		j, early, short := after(40)
 		d := j.Bound.D
-		flat, err := Laplace{Structure: FullPrecision}.precision(t.Context(), j, early.Phi, early.Psi)
+		flat, err := Laplace{Structure: FullPrecision}.precision(t.Context(), j, early.phi, early.psi)
 		if err != nil {
 			t.Fatal(err)
 		}
 		precision, delta := mat.NewSymDense(d, flat), mat.NewVecDense(d, nil)
 		for i := range d {
-			delta.SetVec(i, mode.Phi[i]-early.Phi[i])
+			delta.SetVec(i, mode.phi[i]-early.phi[i])
 		}
 		square := mat.Inner(delta, precision, delta)
 		if structure == DiagonalPrecision {

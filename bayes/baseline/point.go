@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
@@ -18,12 +19,16 @@ import (
 
 // MLE maximises the likelihood over all parameters, stochastic and shared, by Adam on mini-batches. Its posterior is
 // one particle: predictions have the likelihood's noise and no other uncertainty.
-type MLE struct{}
+type MLE struct {
+	Training `json:"training,omitzero"`
+}
 
 // MAP maximises the posterior density log p(y | phi; psi) + log p(phi) jointly over the stochastic parameters phi,
 // which have the prior, and the shared psi, which have none, by Adam on mini-batches. Its posterior is one particle, a
 // mode.
-type MAP struct{}
+type MAP struct {
+	Training `json:"training,omitzero"`
+}
 
 // Ensemble is a deep ensemble (Lakshminarayanan, Pritzel and Blundell 2017): members trained by MAP, or by MLE, from
 // different random starting points. All are trained at once, as particles of one graph, on the same mini-batches. They
@@ -33,6 +38,7 @@ type MAP struct{}
 // The members share nothing, so the posterior's model has every parameter stochastic, whatever the Model's partition;
 // its particles are the members, of equal weight.
 type Ensemble struct {
+	Training `json:"training,omitzero"`
 	// Members is their number, at least 2: for one take MAP or MLE. Default 10.
 	Members int `json:"members"`
 	// Likelihood trains members by MLE, as the paper does; by default they have the prior of MAP.
@@ -40,76 +46,88 @@ type Ensemble struct {
 }
 
 var (
-	_ Method = MLE{}
-	_ Method = MAP{}
-	_ Method = Ensemble{}
+	_ fit.Method = MLE{}
+	_ fit.Method = MAP{}
+	_ fit.Method = Ensemble{}
 )
 
-// Name implements Method.
-func (MLE) Name() string { return "MLE" }
+// Title implements fit.Method.
+func (MLE) Title() string { return "maximum likelihood" }
 
-// Name implements Method.
-func (MAP) Name() string { return "MAP" }
+// Title implements fit.Method.
+func (MAP) Title() string { return "maximum a posteriori" }
 
-// Name implements Method.
-func (Ensemble) Name() string { return "deep ensemble" }
+// Title implements fit.Method.
+func (Ensemble) Title() string { return "deep ensemble (Lakshminarayanan et al. 2017)" }
 
-// Prepare implements Method.
-func (m MLE) Prepare(*Job) (Method, error) { return m, nil }
-
-// Prepare implements Method.
-func (m MAP) Prepare(*Job) (Method, error) { return m, nil }
-
-// Prepare implements Method.
-func (m Ensemble) Prepare(*Job) (Method, error) {
-	err := limits.Fill("baseline: Ensemble",
-		limits.Int("Members", &m.Members, 10).From(2).Because("an ensemble of one is baseline.MAP or baseline.MLE"))
+// Prepare implements fit.Method.
+func (m MLE) Prepare(j *fit.Job) (_ fit.Method, err error) {
+	m.Training, err = preparedPoints(j, m.Training, false)
 	return m, err
 }
 
-// Source implements Method.
-func (MLE) Source() string { return "maximum likelihood" }
-
-// Source implements Method.
-func (MAP) Source() string { return "maximum a posteriori" }
-
-// Source implements Method.
-func (Ensemble) Source() string { return "deep ensemble (Lakshminarayanan et al. 2017)" }
-
-// Fit implements Method.
-func (MLE) Fit(ctx context.Context, j *Job) (*Result, error) { return j.fitPoint(ctx, false) }
-
-// Fit implements Method.
-func (MAP) Fit(ctx context.Context, j *Job) (*Result, error) { return j.fitPoint(ctx, true) }
-
-// fitPoint is MLE or MAP.
-func (j *Job) fitPoint(ctx context.Context, prior bool) (*Result, error) {
-	point, err := j.newPoints(1, prior)
-	if err != nil {
-		return nil, err
-	}
-	return j.Train(ctx, point, j.posteriorOfPoint)
+// Prepare implements fit.Method.
+func (m MAP) Prepare(j *fit.Job) (_ fit.Method, err error) {
+	m.Training, err = preparedPoints(j, m.Training, true)
+	return m, err
 }
 
-// posteriorOfPoint is a posterior of one particle, theta, [D + W].
-func (j *Job) posteriorOfPoint(status run.Status, theta []float64) (*bayes.Posterior, error) {
-	phi, psi := split(j.Bound, theta)
-	return j.Posterior(status, Particles{Phi: phi, Psi: psi, Approximation: "one maximum"})
+// Prepare implements fit.Method.
+func (m Ensemble) Prepare(j *fit.Job) (_ fit.Method, err error) {
+	if err := limits.Fill("baseline: Ensemble",
+		limits.Int("Members", &m.Members, 10).From(2).Because("an ensemble of one is baseline.MAP or baseline.MLE"),
+	); err != nil {
+		return nil, err
+	}
+	m.Training, err = preparedPoints(j, m.Training, !m.Likelihood)
+	return m, err
 }
 
-// Fit implements Method.
-func (m Ensemble) Fit(ctx context.Context, j *Job) (*Result, error) {
-	points, err := j.newPoints(m.Members, !m.Likelihood)
+// Run implements fit.Method.
+func (m MLE) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return runPoint(ctx, j, m.Training, false)
+}
+
+// Run implements fit.Method.
+func (m MAP) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return runPoint(ctx, j, m.Training, true)
+}
+
+// runPoint is MLE or MAP. The posterior has one particle.
+func runPoint(ctx context.Context, j *fit.Job, t Training, prior bool) (*fit.Result, error) {
+	point, err := newPoints(j, t, 1, prior)
 	if err != nil {
 		return nil, err
 	}
-	whole, err := j.Whole()
-	if err != nil {
-		return nil, err
-	}
-	return j.Train(ctx, points, func(status run.Status, theta []float64) (*bayes.Posterior, error) {
-		return j.posterior(whole, status, Particles{Phi: theta, Approximation: "maxima from several starts"})
+	return maximise(ctx, j, t, point, func(status run.Status, theta []float64) (*bayes.Posterior, error) {
+		phi, psi := split(j.Bound, theta)
+		from := bayes.Provenance{Status: string(status), Approximation: "one maximum"}
+		return j.PosteriorOf(drawsOf(j, phi, psi), from)
 	})
+}
+
+// Run implements fit.Method.
+func (m Ensemble) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	points, err := newPoints(j, m.Training, m.Members, !m.Likelihood)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := wholeOf(j)
+	if err != nil {
+		return nil, err
+	}
+	return maximise(ctx, j, m.Training, points, func(status run.Status, theta []float64) (*bayes.Posterior, error) {
+		from := bayes.Provenance{Status: string(status), Approximation: "maxima from several starts"}
+		return whole.PosteriorOf(drawsOf(whole, theta, nil), from)
+	})
+}
+
+// wholeOf is the job with a model whose every parameter is stochastic, for the posterior of members that share nothing.
+func wholeOf(j *fit.Job) (*fit.Job, error) {
+	whole := *j
+	var err error
+	whole.Data, err = j.Whole()
+	return &whole, err
 }
 
 // points is the learner of point estimates: theta_j of member j has all parameters in the order of the slots, [J, D +
@@ -119,14 +137,10 @@ type points struct {
 	target, validation density.MiniBatch
 	members            int
 	dtype              compute.DType
-	name               string
 }
 
-func (j *Job) newPoints(members int, prior bool) (*points, error) {
-	if err := j.trainsPoints(prior); err != nil {
-		return nil, err
-	}
-	p := &points{members: members, dtype: j.DType, name: fmt.Sprintf("%d points, prior %t", members, prior)}
+func newPoints(j *fit.Job, t Training, members int, prior bool) (*points, error) {
+	p := &points{members: members, dtype: j.DType}
 	model, on := j.Bound.Model, map[string]bool{}
 	var all []string
 	for _, slot := range j.Bound.Slots {
@@ -139,34 +153,32 @@ func (j *Job) newPoints(members int, prior bool) (*points, error) {
 	if p.whole, err = model.Bind(j.Bound.Inputs, j.Bound.Outputs); err != nil {
 		return nil, err
 	}
-	p.name += " " + string(text(j.Bound.Model))
-	if p.target, err = j.miniBatch(p.whole, density.Workload{Particles: members, Rows: j.BatchSize}); err != nil {
+	if p.target, err = miniBatch(j, p.whole, density.Workload{Particles: members, Rows: t.BatchSize}); err != nil {
 		return nil, err
 	}
 	if j.Parts.Validation != nil {
 		work := density.Workload{Particles: members, Rows: j.Parts.Validation.Rows(), Forward: true}
-		p.validation, err = j.miniBatch(p.whole, work)
+		p.validation, err = miniBatch(j, p.whole, work)
 	}
 	return p, err
 }
 
-// trainsPoints returns an error if a maximum of the objective says nothing: with a prior whose density is infinite
-// somewhere, training learns nothing from the data; with hyperparameters, the likelihood is flat in them.
-func (j *Job) trainsPoints(prior bool) error {
+// preparedPoints fills in the settings of a training to a maximum of the likelihood, or of the posterior density. It is
+// an error if that maximum says nothing: with a prior whose density is infinite somewhere, training learns nothing from
+// the data; with hyperparameters, the likelihood is flat in them.
+func preparedPoints(j *fit.Job, t Training, prior bool) (Training, error) {
 	p := j.Bound.Model.Prior
-	const cure = "take baseline.VI, HMC (not FromMode) or SMC, ohsmc.SMC, or another prior"
+	const cure = "take baseline.VI, mcmc.Chains or smc.Tempered, ohsmc.SMC, or another prior"
 	if u, ok := p.(bayes.UnboundedPrior); ok && prior {
-		return fmt.Errorf("baseline: with the prior %T there is no mode for %s to train, since the density is infinite "+
-			"%s: %s", p, j.method.Name(), u.Unbounded(), cure)
+		return t, fmt.Errorf("baseline: with the prior %T there is no mode to train, since the density is infinite %s: %s", p,
+			u.Unbounded(), cure)
 	}
 	if _, ok := p.(bayes.HierarchicalPrior); ok {
-		return fmt.Errorf("baseline: %s trains no hyperparameters, which the prior %T has: %s", j.method.Name(), p, cure)
+		return t, fmt.Errorf("baseline: a training to a maximum trains no hyperparameters, which the prior %T has: %s", p,
+			cure)
 	}
-	return nil
+	return t.Prepared("baseline", j.Rows())
 }
-
-// Kind implements train.Learner.
-func (p *points) Kind() string { return p.name }
 
 // Size implements train.Learner.
 func (p *points) Size() (members, width int) { return p.members, p.whole.D }

@@ -3,12 +3,11 @@ package baseline
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 
-	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -19,13 +18,14 @@ import (
 // a discretised Langevin diffusion. Nothing is rejected, so the step size and the mini-batches' noise make the draws
 // too wide. Chains start at the mode of MAP training, with the shared parameters fixed there.
 type SGLD struct {
+	Training
 	StepSize float64 // a, a variance; default 0.02/N for N rows
 	Offset   float64 // b, of step sizes a (b + t)^-c; default 1
 	Decay    float64 // c; default 0: constant
-	// Sampling are the chains' settings. A transition is a step on one mini-batch, the same for all chains. Default 10
-	// chains of 10 draws, over as many passes over the data as Settings.Epochs: the first half is the warm-up, and the
-	// draws are spread evenly (Thin) over the second.
-	Sampling mcmc.Settings
+	// A transition of the Chains is a step on one mini-batch, the same for all chains. Default 10 chains of 10 draws, over
+	// as many passes over the data as Epochs: the first half is the warm-up, and the draws are spread evenly (Thin) over
+	// the second. Their Kernel is left out: the fields above are its.
+	Chains mcmc.Chains
 }
 
 // SGHMC is stochastic gradient Hamiltonian Monte Carlo with friction (Chen, Fox and Guestrin 2014) of the stochastic
@@ -36,39 +36,36 @@ type SGLD struct {
 // If eta equals SGLD's step, its effective step, and with it the bias from the noise of mini-batches, is larger by the
 // factor 2/alpha: hence the smaller default.
 type SGHMC struct {
+	Training
 	// LearningRate is eta, a squared step size; default 0.001/N for N rows: with the default friction, SGLD's default
 	// step.
 	LearningRate float64
-	Friction     float64       // alpha, above 0 and below 1; default 0.1
-	Noise        float64       // beta, at most alpha: the assumed variance of the gradient's noise; default 0
-	Sampling     mcmc.Settings // the chains' settings, with SGLD's defaults
+	Friction     float64     // alpha, above 0 and below 1; default 0.1
+	Noise        float64     // beta, at most alpha: the assumed variance of the gradient's noise; default 0
+	Chains       mcmc.Chains // with SGLD's defaults
 }
 
 var (
-	_ Method = SGLD{}
-	_ Method = SGHMC{}
+	_ fit.Method = SGLD{}
+	_ fit.Method = SGHMC{}
 )
 
-// Name implements Method.
-func (SGLD) Name() string { return "SGLD" }
+// Title implements fit.Method.
+func (SGLD) Title() string { return "stochastic gradient Langevin dynamics (Welling and Teh 2011)" }
 
-// Name implements Method.
-func (SGHMC) Name() string { return "SGHMC" }
+// Title implements fit.Method.
+func (SGHMC) Title() string { return "stochastic gradient HMC (Chen et al. 2014)" }
 
-// Source implements Method.
-func (SGLD) Source() string { return "stochastic gradient Langevin dynamics (Welling and Teh 2011)" }
-
-// Source implements Method.
-func (SGHMC) Source() string { return "stochastic gradient HMC (Chen et al. 2014)" }
-
-// MarshalJSON writes what decides the draws.
+// MarshalJSON writes the settings of the chains, with their kernel, and, if they are set, those of the training.
 func (m SGLD) MarshalJSON() ([]byte, error) {
-	return json.Marshal(describeChains(m.kernel(), m.Sampling))
+	m.Chains.Kernel = m.kernel()
+	return writeChains(m.Training, m.Chains)
 }
 
-// MarshalJSON writes what decides the draws.
+// MarshalJSON writes the settings of the chains, with their kernel, and, if they are set, those of the training.
 func (m SGHMC) MarshalJSON() ([]byte, error) {
-	return json.Marshal(describeChains(m.kernel(), m.Sampling))
+	m.Chains.Kernel = m.kernel()
+	return writeChains(m.Training, m.Chains)
 }
 
 func (m SGLD) kernel() mcmc.SGLD {
@@ -79,82 +76,63 @@ func (m SGHMC) kernel() mcmc.SGHMC {
 	return mcmc.SGHMC{LearningRate: m.LearningRate, Friction: m.Friction, Noise: m.Noise}
 }
 
-// Prepare implements Method.
-func (m SGLD) Prepare(j *Job) (Method, error) {
+// Prepare implements fit.Method.
+func (m SGLD) Prepare(j *fit.Job) (_ fit.Method, err error) {
 	m.StepSize = cmp.Or(m.StepSize, 0.02/float64(j.Rows()))
-	var err error
-	m.Sampling, err = j.withMiniBatchChains("SGLD", m.kernel(), m.Sampling)
+	m.Training, m.Chains, err = preparedMiniBatchChains(j, "SGLD", m.Training, m.Chains, m.kernel())
 	return m, err
 }
 
-// Prepare implements Method.
-func (m SGHMC) Prepare(j *Job) (Method, error) {
+// Prepare implements fit.Method.
+func (m SGHMC) Prepare(j *fit.Job) (_ fit.Method, err error) {
 	m.LearningRate = cmp.Or(m.LearningRate, 0.001/float64(j.Rows()))
-	var err error
-	m.Sampling, err = j.withMiniBatchChains("SGHMC", m.kernel(), m.Sampling)
+	m.Training, m.Chains, err = preparedMiniBatchChains(j, "SGHMC", m.Training, m.Chains, m.kernel())
 	return m, err
 }
 
-// withMiniBatchChains fills in the Sampling of chains on mini-batches: in all as many passes as the training.
-func (j *Job) withMiniBatchChains(owner string, kernel mcmc.Kernel, s mcmc.Settings) (mcmc.Settings, error) {
-	perEpoch := (j.Rows() + j.BatchSize - 1) / j.BatchSize
-	byDefault := mcmc.Settings{Chains: 10, Draws: 10, WarmUp: mcmc.NoWarmUp}
-	half := j.Epochs / 2
+// preparedMiniBatchChains fills in the settings of a training, and of chains on mini-batches: in all as many passes as
+// the training.
+func preparedMiniBatchChains(
+	j *fit.Job, owner string, t Training, chains mcmc.Chains, kernel mcmc.Kernel,
+) (Training, mcmc.Chains, error) {
+	if chains.Kernel != nil {
+		return t, chains, fmt.Errorf("baseline: %s.Chains.Kernel is %T: leave it out, since the other fields of %[1]s make "+
+			"it", owner, chains.Kernel)
+	}
+	t, err := preparedPoints(j, t, true)
+	if err != nil {
+		return t, chains, err
+	}
+	perEpoch := (j.Rows() + t.BatchSize - 1) / t.BatchSize
+	half := t.Epochs / 2
+	warmUp := mcmc.NoWarmUp
 	if half > 0 {
-		byDefault.WarmUp = half * perEpoch
+		warmUp = half * perEpoch
 	}
-	byDefault.Thin = (j.Epochs - half) * perEpoch / max(1, cmp.Or(s.Draws, byDefault.Draws))
-	s, err := withChains(owner, s, byDefault)
-	if err != nil {
-		return s, err
-	}
-	if err := mcmc.Check(kernel, j.Bound.D, false); err != nil {
-		return s, fmt.Errorf("baseline: %w", err)
-	}
-	return s, nil
+	chains.Kernel, chains.WarmUp = kernel, cmp.Or(chains.WarmUp, warmUp)
+	chains.Chains, chains.Draws = cmp.Or(chains.Chains, 10), cmp.Or(chains.Draws, 10)
+	chains.Thin = cmp.Or(chains.Thin, max(1, (t.Epochs-half)*perEpoch/max(1, chains.Draws)))
+	chains, err = preparedChains(j, chains)
+	return t, chains, err
 }
 
-// Fit implements Method.
-func (m SGLD) Fit(ctx context.Context, j *Job) (*Result, error) {
-	return j.fitMiniBatchChains(ctx, m.kernel(), m.Sampling)
+// Run implements fit.Method.
+func (m SGLD) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return runMiniBatchChains(ctx, j, m.Training, m.Chains)
 }
 
-// Fit implements Method.
-func (m SGHMC) Fit(ctx context.Context, j *Job) (*Result, error) {
-	return j.fitMiniBatchChains(ctx, m.kernel(), m.Sampling)
+// Run implements fit.Method.
+func (m SGHMC) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return runMiniBatchChains(ctx, j, m.Training, m.Chains)
 }
 
-func (j *Job) fitMiniBatchChains(ctx context.Context, kernel mcmc.Kernel, s mcmc.Settings) (*Result, error) {
-	mode, err := j.Mode(ctx)
+// runMiniBatchChains samples phi by an estimate of the posterior from the next batch of shuffled epochs at each move.
+func runMiniBatchChains(ctx context.Context, j *fit.Job, t Training, chains mcmc.Chains) (*fit.Result, error) {
+	batches, err := dataset.NewEpochBatches(j.Rows(), t.BatchSize, j.Seed)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("baseline: %w", err)
 	}
-	problem, err := j.byMiniBatches(mode.Psi, s)
-	if err != nil {
-		return nil, err
-	}
-	problem.Start = j.startAt(mode.Phi, s.Chains)
-	return j.sample(ctx, mode.Result(nil), j.Data, mode.Psi, problem, kernel, s)
-}
-
-// byMiniBatches is the problem of sampling phi at psi, flat [W], by an estimate of the posterior from the next batch of
-// shuffled epochs at each move.
-func (j *Job) byMiniBatches(psi []float64, s mcmc.Settings) (density.Problem, error) {
-	batches, err := dataset.NewEpochBatches(j.Rows(), j.BatchSize, j.Seed)
-	if err != nil {
-		return density.Problem{}, fmt.Errorf("baseline: %w", err)
-	}
-	x, y, err := j.Tensors(j.DType, j.Parts.Train)
-	if err != nil {
-		return density.Problem{}, err
-	}
-	var shared *tensors.Tensor
-	if j.Bound.W > 0 {
-		shared = compute.Floats(j.DType, psi, j.Bound.W)
-	}
-	problem, err := density.NewBatchProblem(j.Bound, x, y, shared, batches, s.Chains, s.Devices)
-	if err != nil {
-		return density.Problem{}, fmt.Errorf("baseline: %w", err)
-	}
-	return problem, nil
+	return chainsFrom(ctx, j, t, chains, func(x, y, psi *tensors.Tensor) (density.Problem, error) {
+		return density.NewBatchProblem(j.Bound, x, y, psi, batches, chains.Chains, j.Devices)
+	})
 }

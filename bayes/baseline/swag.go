@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/train"
 
@@ -29,33 +30,29 @@ import (
 //
 // In a partial model the Gaussian is over the stochastic parameters; the shared ones are at the mean. The iterates are
 // Adam's, as in Zhao et al. 2024, whose settings are Collect 50 to 200 and Rank 20 to 100; the paper takes those of
-// stochastic gradient descent. The T epochs come on top of Settings.Epochs.
+// stochastic gradient descent. The T epochs come on top of Epochs.
 type SWAG struct {
-	Collect  int     `json:"collect"`  // T, at least 2; default half of Settings.Epochs
+	Training `json:"training,omitzero"`
+	Collect  int     `json:"collect"`  // T, at least 2; default half of Epochs
 	Rank     int     `json:"rank"`     // K, from 2 to Collect; default 20, or Collect if that is less
 	Diagonal bool    `json:"diagonal"` // no low-rank part; Rank must be 0
-	Rate     float64 `json:"rate"`     // constant learning rate; default the rate that Settings.Optimiser begins with
+	Rate     float64 `json:"rate"`     // constant learning rate; default the rate that Optimiser begins with
 	Samples  int     `json:"samples"`  // particles of the posterior; default 100
 }
 
-var _ Method = SWAG{}
+var _ fit.Method = SWAG{}
 
-// Name implements Method.
-func (m SWAG) Name() string {
-	if m.Diagonal {
-		return "SWAG, diagonal"
+// Title implements fit.Method.
+func (SWAG) Title() string { return "SWAG (Maddox et al. 2019)" }
+
+// Prepare implements fit.Method.
+func (m SWAG) Prepare(j *fit.Job) (_ fit.Method, err error) {
+	if m.Training, err = preparedPoints(j, m.Training, true); err != nil {
+		return nil, err
 	}
-	return "SWAG"
-}
-
-// Source implements Method.
-func (SWAG) Source() string { return "SWAG (Maddox et al. 2019)" }
-
-// Prepare implements Method.
-func (m SWAG) Prepare(j *Job) (Method, error) {
 	if err := limits.Fill("baseline: SWAG",
-		limits.Int("Collect", &m.Collect, max(2, j.Epochs/2)).From(2).Because("as a Gaussian is fitted to its iterates"),
-		limits.Float("Rate", &m.Rate, j.Optimiser.Schedule.At(0)).Positive(),
+		limits.Int("Collect", &m.Collect, max(2, m.Epochs/2)).From(2).Because("as a Gaussian is fitted to its iterates"),
+		limits.Float("Rate", &m.Rate, m.Optimiser.Schedule.At(0)).Positive(),
 		limits.Int("Samples", &m.Samples, 100).From(1),
 	); err != nil {
 		return nil, err
@@ -64,25 +61,25 @@ func (m SWAG) Prepare(j *Job) (Method, error) {
 		return m, limits.Check("baseline: SWAG",
 			limits.Field("Rank", m.Rank, m.Rank == 0, "0 with Diagonal, which has no low-rank part"))
 	}
-	err := limits.Fill("baseline: SWAG",
+	return m, limits.Fill("baseline: SWAG",
 		limits.Int("Rank", &m.Rank, min(20, m.Collect)).Between(2, m.Collect).Because("the epochs of Collect"))
-	return m, err
 }
 
-// Fit implements Method.
-func (m SWAG) Fit(ctx context.Context, j *Job) (*Result, error) {
-	mode, err := j.Mode(ctx)
+// Run implements fit.Method.
+func (m SWAG) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	mode, err := modeOf(ctx, j, m.Training)
 	if err != nil {
 		return nil, err
 	}
-	points, err := j.newPoints(1, true)
+	points, err := newPoints(j, m.Training, 1, true)
 	if err != nil {
 		return nil, err
 	}
-	around, err := j.train(ctx, m.stage(points, mode.theta))
-	if around == nil {
+	collected, err := train.Run(ctx, j, m.around(), m.collecting(j, points, mode.trained.Theta))
+	if collected == nil {
 		return nil, err
 	}
+	around := fit.Details[*train.Details](collected)
 	count := around.Steps / around.PerEpoch
 	if count < 2 {
 		return nil, fmt.Errorf("baseline: cancelled when SWAG had collected %d of %d iterates: %w",
@@ -99,29 +96,31 @@ func (m SWAG) Fit(ctx context.Context, j *Job) (*Result, error) {
 		phi = append(phi, draw...)
 	}
 	_, psi := split(j.Bound, fitted.mean)
-	posterior, failed := j.Posterior(around.Status, Particles{
-		Phi: phi, Psi: psi, Approximation: "a Gaussian around the path of a gradient descent",
-	})
-	if failed != nil {
-		return nil, failed
-	}
-	result := mode.Result(posterior)
-	result.Status, result.Steps = around.Status, result.Steps+around.Steps
-	result.Trace = slices.Concat(result.Trace, around.Trace)
+	both := *mode.trained
+	both.Steps, both.Trace = both.Steps+around.Steps, slices.Concat(both.Trace, around.Trace)
+	result := both.Result(collected.Status)
+	result.Draws, result.Approximation = drawsOf(j, phi, psi), "a Gaussian around the path of a gradient descent"
 	return result, err
 }
 
-// stage is the ascent around the mode.
-func (m SWAG) stage(p *points, start []float64) stage {
-	return stage{
-		Learner: iterates{p, m}, name: collecting, epochs: m.Collect, schedule: train.Constant(m.Rate), start: start,
+// around are the settings of the ascent around the mode.
+func (m SWAG) around() Training {
+	t := m.Training
+	t.Epochs, t.Optimiser.Schedule = m.Collect, train.Constant(m.Rate)
+	return t
+}
+
+// collecting is that ascent.
+func (m SWAG) collecting(j *fit.Job, p *points, start []float64) train.Task {
+	return train.Task{
+		Learner: iterates{p, m.Rank}, Name: "collecting", Train: train.Of(j, j.Parts.Train), Start: start,
 	}
 }
 
 // iterates is the learner whose values at the ends of epochs are collected.
 type iterates struct {
 	*points
-	SWAG
+	rank int // 0: none but the diagonal
 }
 
 var _ train.Collector = iterates{}
@@ -133,9 +132,6 @@ const (
 	swagDeviations = "swag_deviations" // [K, Q]; not if Diagonal
 )
 
-// Kind implements train.Learner.
-func (c iterates) Kind() string { return fmt.Sprintf("%s, rank %d", c.points.Kind(), c.Rank) }
-
 // Collected implements train.Collector.
 func (c iterates) Collected(dtype compute.DType) map[string]*tensors.Tensor {
 	_, width := c.Size()
@@ -143,8 +139,8 @@ func (c iterates) Collected(dtype compute.DType) map[string]*tensors.Tensor {
 		swagMean:    compute.Floats(dtype, make([]float64, width), 1, width),
 		swagSquares: compute.Floats(dtype, make([]float64, width), 1, width),
 	}
-	if !c.Diagonal {
-		entries[swagDeviations] = compute.Floats(dtype, make([]float64, c.Rank*width), c.Rank, width)
+	if c.rank > 0 {
+		entries[swagDeviations] = compute.Floats(dtype, make([]float64, c.rank*width), c.rank, width)
 	}
 	return entries
 }
@@ -156,7 +152,7 @@ func (c iterates) Collect(s compute.Nodes, count *graph.Node) compute.Nodes {
 	mean := Add(s[swagMean], Div(before, count))
 	deviation := Sub(s["theta"], mean)
 	next := compute.Nodes{swagMean: mean, swagSquares: Add(s[swagSquares], Mul(before, deviation))}
-	if !c.Diagonal {
+	if c.rank > 0 {
 		next[swagDeviations] = Concatenate([]*Node{Slice(s[swagDeviations], AxisRange(1)), deviation}, 0)
 	}
 	return next
@@ -168,11 +164,11 @@ type gaussian struct {
 	deviations     [][]float64 // the K columns of D, [Q] each; nil for a diagonal one
 }
 
-func (m SWAG) gaussian(t *train.Result, iterates int) (g gaussian, err error) {
-	if g.mean, err = compute.Float64s(t.State[swagMean]); err != nil {
+func (m SWAG) gaussian(t *train.Details, iterates int) (g gaussian, err error) {
+	if g.mean, err = compute.Float64s(t.Collected[swagMean]); err != nil {
 		return g, err
 	}
-	if g.variance, err = compute.Float64s(t.State[swagSquares]); err != nil {
+	if g.variance, err = compute.Float64s(t.Collected[swagSquares]); err != nil {
 		return g, err
 	}
 	for i := range g.variance {
@@ -181,7 +177,7 @@ func (m SWAG) gaussian(t *train.Result, iterates int) (g gaussian, err error) {
 	if m.Diagonal {
 		return g, nil
 	}
-	flat, err := compute.Float64s(t.State[swagDeviations])
+	flat, err := compute.Float64s(t.Collected[swagDeviations])
 	if err != nil {
 		return g, err
 	}

@@ -5,9 +5,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -17,15 +21,9 @@ import (
 func TestSWAGFitsTheIterates(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		const collect, rank = 9, 4
-		trainer := NewTrainer(small)
-		defer trainer.Close()
-		j, err := trainer.newJob(SWAG{Collect: collect, Rank: rank}, dataset.Parts{Train: line(30)},
+		j, m := jobOf(t, small, SWAG{Collect: collect, Rank: rank}, dataset.Parts{Train: line(30)},
 			Settings{Epochs: 3, BatchSize: 12, Engine: engine, DType: dtype})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := j.method.(SWAG)
-		p, err := j.newPoints(1, true)
+		p, err := newPoints(j, m.Training, 1, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,15 +33,20 @@ func TestSWAGFitsTheIterates(t *testing.T) {
 			start[i] = math.Sin(float64(i))
 		}
 		var all [][]float64
-		task, observed := j.task(m.stage(p, start))
-		observed.Observe = func(_ int, theta []float64) error { // after each epoch: 30 rows in batches of 12
-			all = append(all, theta)
-			return nil
+		task := m.collecting(j, p, start)
+		task.Posterior = func(status run.Status, theta []float64) (*bayes.Posterior, error) {
+			if status == "" { // after each epoch: 30 rows in batches of 12
+				all = append(all, theta)
+			}
+			return &bayes.Posterior{}, nil
 		}
-		around, err := trainer.training.Fit(t.Context(), task, observed)
+		observed := *j
+		observed.Observe = func(int, *bayes.Posterior) error { return nil }
+		collected, err := train.Run(t.Context(), &observed, m.around(), task)
 		if err != nil {
 			t.Fatal(err)
 		}
+		around := fit.Details[*train.Details](collected)
 		if len(all) != collect {
 			t.Fatalf("%d epochs, want %d", len(all), collect)
 		}

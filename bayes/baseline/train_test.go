@@ -18,11 +18,11 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
-	"gobnn/bayes/smc"
 	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -65,7 +65,7 @@ func split3(t testing.TB, data *dataset.Dataset) dataset.Parts {
 	return p
 }
 
-func fitted(t testing.TB, model bayes.Model, method Method, parts dataset.Parts, settings Settings) *Result {
+func fitted(t testing.TB, model bayes.Model, method fit.Method, parts dataset.Parts, settings Settings) *Result {
 	t.Helper()
 	result, err := Fit(context.Background(), model, method, parts, settings)
 	if err != nil {
@@ -93,21 +93,20 @@ func numbers(t testing.TB, p *bayes.Posterior) []float64 {
 func TestMethods(t *testing.T) {
 	kernel := mcmc.HMC{StepSize: .02, Steps: 3}
 	for _, c := range []struct {
-		method    Method
+		method    fit.Method
 		particles int
 	}{
 		{MLE{}, 1}, {MAP{}, 1}, {Ensemble{Members: 3}, 3}, {SAE{Chains: 2, Members: 3}, 6},
 		{Dropout{}, 100}, {SWAG{}, 100}, {SWAG{Diagonal: true},
 			100}, {VI{}, 100}, {VI{ZeroMean: true}, 100},
 		{Laplace{}, 100}, {Laplace{Structure: DiagonalPrecision},
-			100}, {MAPHMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}}, 10}, {SGLD{}, 100},
-		{SGHMC{}, 100}, {HMC{Kernel: kernel, Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}}, 10},
-		{SMC{Sampling: smc.Settings{Particles: 30, Moves: 1}}, 30},
+			100}, {MAPHMC{Chains: mcmc.Chains{Kernel: kernel, Chains: 2, Draws: 5, WarmUp: 5}}, 10}, {SGLD{}, 100},
+		{SGHMC{}, 100},
 	} {
 		for i, data := range []*dataset.Dataset{line(60), classes(60, 2), classes(60, 3)} {
 			model := small
 			model.Likelihood = []bayes.Likelihood{bayes.Gaussian{Learn: true}, bayes.Bernoulli{}, bayes.Categorical{}}[i]
-			t.Run(fmt.Sprintf("%s/%v", c.method.Name(), data.Task), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%v", nameOf(c.method), data.Task), func(t *testing.T) {
 				parts := split3(t, data)
 				result := fitted(t, model, c.method, parts, Settings{
 					Epochs: 4, BatchSize: 8, Engine: goEngine(t), DType: []compute.DType{compute.Float32, compute.Float64,
@@ -116,9 +115,8 @@ func TestMethods(t *testing.T) {
 				if result.Status != run.Completed || result.Posterior.Particles() != c.particles {
 					t.Errorf("%s with %d particles, want completed with %d", result.Status, result.Posterior.Particles(), c.particles)
 				}
-				sampled := slices.Contains([]string{"HMC", "SMC", "replica exchange"}, c.method.Name()) // without a training
-				if !sampled && (len(result.Trace) != result.Steps || result.Steps < 20 || len(result.Validated) != 4 ||
-					math.IsNaN(result.Best[0].NLPD)) {
+				if len(result.Trace) != result.Steps || result.Steps < 20 || len(result.Validated) != 4 ||
+					math.IsNaN(result.Best[0].NLPD) {
 					t.Errorf("%d steps, %d records, %d validations, best %v",
 						result.Steps, len(result.Trace), len(result.Validated), result.Best)
 				}
@@ -127,9 +125,14 @@ func TestMethods(t *testing.T) {
 					!strings.HasPrefix(provenance.Algorithm, "baseline: ") || len(provenance.Settings) == 0 {
 					t.Errorf("provenance %+v", provenance)
 				}
-				var settings struct{ Training map[string]any }
-				if err := json.Unmarshal(provenance.Settings, &settings); err != nil || (settings.Training == nil) != sampled {
-					t.Errorf("of the training the provenance says %v, %v", settings.Training, err)
+				var settings struct {
+					Method struct {
+						Settings struct{ Training Training }
+					}
+				}
+				err := json.Unmarshal(provenance.Settings, &settings)
+				if now := settings.Method.Settings.Training; err != nil || now.Epochs != 4 || now.BatchSize != 8 {
+					t.Errorf("of the training the provenance says %+v, %v", now, err)
 				}
 				prediction, err := result.Posterior.Predict(t.Context(), parts.Test.X)
 				if err != nil {
@@ -166,14 +169,9 @@ func TestMembersAreAlone(t *testing.T) {
 		parts := split3(t, line(60))
 		settings := Settings{Epochs: 30, BatchSize: 8, ValidateEvery: 1, Patience: 25, Seed: 5, Engine: engine, DType: dtype,
 			Optimiser: train.Adam{Schedule: train.Constant(.1)}}
-		trainer := NewTrainer(small)
-		defer trainer.Close()
-		j, err := trainer.newJob(MAP{}, parts, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		j, prepared := jobOf(t, small, MAP{}, parts, settings)
 		const members = 3
-		together, err := j.newPoints(members, true)
+		together, err := newPoints(j, prepared.Training, members, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,26 +179,18 @@ func TestMembersAreAlone(t *testing.T) {
 		starts := computetest.Run(t, engine, func(g *graph.Graph, _ []*graph.Node) []*graph.Node {
 			return []*graph.Node{together.Initial(random.New(g, settings.Seed).Named("initial"))}
 		})[0]
-		all, err := j.train(t.Context(), j.training(together, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		all, _ := trained(t, j, prepared.Training, together, nil)
 		differ := false
 		for m := range members {
-			alone, err := j.newPoints(1, true)
+			alone, err := newPoints(j, prepared.Training, 1, true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := j.training(alone, nil)
-			s.start = starts[m*width : (m+1)*width]
-			one, err := j.train(t.Context(), s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			one, result := trained(t, j, prepared.Training, alone, starts[m*width:(m+1)*width])
 			if one.Best[0].Step != all.Best[m].Step {
 				t.Errorf("member %d is best after step %d, alone after %d", m, all.Best[m].Step, one.Best[0].Step)
 			}
-			differ = differ || one.Status == run.StoppedEarly && one.Steps < all.Steps
+			differ = differ || result.Status == run.StoppedEarly && one.Steps < all.Steps
 			computetest.Near(t, fmt.Sprint("member ", m), all.Theta[m*width:(m+1)*width], one.Theta, within)
 			if m > 0 && math.Abs(all.Theta[0]-all.Theta[m*width]) < 1e-3 {
 				t.Errorf("member %d is member 0", m)
@@ -212,14 +202,8 @@ func TestMembersAreAlone(t *testing.T) {
 		if dtype != compute.Float64 {
 			return
 		}
-		point, err := trainer.Fit(t.Context(), MAP{}, parts, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pair, err := trainer.Fit(t.Context(), Ensemble{Members: 2}, parts, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		point := fitted(t, small, MAP{}, parts, settings)
+		pair := fitted(t, small, Ensemble{Members: 2}, parts, settings)
 		of := func(p *bayes.Posterior, member int) []float64 {
 			v, stochastic, err := p.Parameter("layer1/weights")
 			if err != nil {
@@ -278,13 +262,13 @@ func TestDropoutMasksUnits(t *testing.T) {
 // complete one does nothing again. One checkpoint of MAP serves the methods that begin with it.
 func TestResume(t *testing.T) {
 	kernel := mcmc.HMC{StepSize: .02, Steps: 3}
-	methods := []Method{
-		Ensemble{Members: 3}, VI{}, Dropout{}, SWAG{Collect: 20, Rank: 3}, Laplace{}, MAPHMC{Kernel: kernel,
-			Sampling: mcmc.Settings{Chains: 2, Draws: 50, WarmUp: 5}}, SGLD{},
+	methods := []fit.Method{
+		Ensemble{Members: 3}, VI{}, Dropout{}, SWAG{Collect: 20, Rank: 3}, Laplace{},
+		MAPHMC{Chains: mcmc.Chains{Kernel: kernel, Chains: 2, Draws: 50, WarmUp: 5}}, SGLD{},
 	}
 	for _, method := range methods {
-		for _, stage := range []string{training, collecting, "draws"} {
-			t.Run(method.Name()+"/"+stage, func(t *testing.T) {
+		for _, stage := range []string{"training", "collecting", "sampling: draws"} {
+			t.Run(nameOf(method)+"/"+stage, func(t *testing.T) {
 				settings := Settings{Epochs: 30, BatchSize: 8, Seed: 4, Engine: goEngine(t)}
 				seen, parts := false, split3(t, line(60))
 				whole := fitted(t, small, method, parts, settings)
@@ -299,7 +283,7 @@ func TestResume(t *testing.T) {
 				}
 				first, err := Fit(ctx, small, method, parts, settings)
 				if !seen {
-					if stage == training {
+					if stage == "training" {
 						t.Fatal("never cancelled")
 					}
 					return // the method has no such stage
@@ -332,7 +316,7 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings.Progress = func(p run.Progress) {
-		if p.Stage == training && p.Step < p.Steps {
+		if p.Stage == "training" && p.Step < p.Steps {
 			t.Error("MAP is trained again")
 		}
 	}
@@ -342,17 +326,17 @@ func TestResume(t *testing.T) {
 		numbers(t, trained.Posterior)) {
 		t.Error("the checkpoint of MAP is another now")
 	}
-	for what, change := range map[string]func(*Settings, *dataset.Parts, *Method){
-		"seed":     func(s *Settings, _ *dataset.Parts, _ *Method) { s.Seed = 9 },
-		"settings": func(s *Settings, _ *dataset.Parts, _ *Method) { s.Epochs = 6 },
-		"data":     func(_ *Settings, p *dataset.Parts, _ *Method) { p.Validation = p.Test },
-		"method":   func(_ *Settings, _ *dataset.Parts, m *Method) { *m = MLE{} },
+	for what, change := range map[string]func(*Settings, *dataset.Parts, *fit.Method){
+		"seed":                        func(s *Settings, _ *dataset.Parts, _ *fit.Method) { s.Seed = 9 },
+		"settings":                    func(s *Settings, _ *dataset.Parts, _ *fit.Method) { s.Epochs = 6 },
+		"data":                        func(_ *Settings, p *dataset.Parts, _ *fit.Method) { p.Validation = p.Test },
+		"settings, of another method": func(_ *Settings, _ *dataset.Parts, m *fit.Method) { *m = MLE{} },
 	} {
-		s, p, m := settings, parts, Method(MAP{})
+		s, p, m := settings, parts, fit.Method(MAP{})
 		s.Progress = nil
 		change(&s, &p, &m)
 		if _, err := Fit(t.Context(), small, m, p, s); !errors.Is(err, run.ErrOtherRun) ||
-			!strings.Contains(err.Error(), "other "+what) {
+			!strings.Contains(err.Error(), "other "+strings.Split(what, ",")[0]) {
 			t.Errorf("another %s: %v", what, err)
 		}
 		s.Replace, s.Checkpoint = true, filepath.Join(t.TempDir(), "copy")
@@ -385,21 +369,19 @@ func TestWarnsOfValidation(t *testing.T) {
 	}
 }
 
-// Patience without a validation part stops nothing, and the result says so; that of a method without training does not.
+// Patience without a validation part stops nothing, and the result says so; with one it does not.
 func TestWarnsOfPatience(t *testing.T) {
-	hmc := HMC{Kernel: mcmc.HMC{StepSize: .02, Steps: 3}, Sampling: mcmc.Settings{Chains: 2, Draws: 3, WarmUp: 2}}
 	parts := split3(t, line(60))
 	for _, c := range []struct {
-		method Method
+		method fit.Method
 		parts  dataset.Parts
 		warns  bool
 	}{
 		{MAP{}, dataset.Parts{Train: parts.Train}, true}, {MAP{}, parts, false},
-		{hmc, dataset.Parts{Train: parts.Train}, false},
 	} {
 		r := fitted(t, small, c.method, c.parts, Settings{Epochs: 3, Patience: 2, Engine: goEngine(t)})
-		if got := strings.Join(r.Warnings, "\n"); strings.Contains(got, "Settings.Patience is 2") != c.warns {
-			t.Errorf("%s: warnings %q", c.method.Name(), got)
+		if got := strings.Join(r.Warnings, "\n"); strings.Contains(got, "Training.Patience is 2") != c.warns {
+			t.Errorf("%s: warnings %q", nameOf(c.method), got)
 		}
 	}
 }
@@ -410,9 +392,9 @@ func TestWarnsOfPatience(t *testing.T) {
 func TestSecondStageIsOfItsTraining(t *testing.T) {
 	parts := split3(t, line(60))
 	other := dataset.Parts{Train: parts.Train, Validation: parts.Test}
-	for _, method := range []Method{
+	for _, method := range []fit.Method{
 		SWAG{Collect: 3}, SAE{Chains: 2, Members: 2},
-		MAPHMC{Kernel: mcmc.HMC{StepSize: .02, Steps: 3}, Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}},
+		MAPHMC{Chains: mcmc.Chains{Kernel: mcmc.HMC{StepSize: .02, Steps: 3}, Chains: 2, Draws: 5, WarmUp: 5}},
 	} {
 		settings := Settings{Epochs: 30, BatchSize: 8, ValidateEvery: 1, Engine: goEngine(t)}
 		want := fitted(t, small, method, other, settings)
@@ -420,62 +402,34 @@ func TestSecondStageIsOfItsTraining(t *testing.T) {
 		first := fitted(t, small, method, parts, settings)
 		second := fitted(t, small, method, other, settings)
 		if first.Best[0].Step == second.Best[0].Step {
-			t.Errorf("%s: both trainings are best at step %d: the test sees nothing", method.Name(), first.Best[0].Step)
+			t.Errorf("%s: both trainings are best at step %d: the test sees nothing", nameOf(method), first.Best[0].Step)
 		}
 		if !slices.Equal(numbers(t, second.Posterior), numbers(t, want.Posterior)) {
-			t.Errorf("%s: with checkpoints of another run beside it the posterior is another", method.Name())
+			t.Errorf("%s: with checkpoints of another run beside it the posterior is another", nameOf(method))
 		}
 	}
 }
 
-// One trainer compiles once for other seeds, splits of the same sizes and learning rates, and gives what Fit gives.
-func TestTrainer(t *testing.T) {
-	trainer := NewTrainer(small)
-	defer trainer.Close()
-	settings := Settings{Epochs: 3, BatchSize: 8, Engine: goEngine(t)}
-	for _, c := range []struct {
-		seed uint64
-		rate float64
-	}{{1, .01}, {2, .03}} {
-		settings.Seed, settings.Optimiser.Schedule.Rate = c.seed, c.rate
-		for _, method := range []Method{MAP{}, VI{}, SWAG{},
-			MAPHMC{Kernel: mcmc.HMC{StepSize: .01, Steps: 3}, Sampling: mcmc.Settings{Draws: 2, WarmUp: 2}}, SGLD{}} {
+// What is compiled is compiled once for other seeds, splits of the same sizes and learning rates.
+func TestCompiledOnce(t *testing.T) {
+	engine := goEngine(t)
+	settings := Settings{Epochs: 3, BatchSize: 8, Engine: engine}
+	var compiled [2]int
+	for i, rate := range []float64{.01, .03} {
+		settings.Seed, settings.Optimiser.Schedule.Rate = uint64(i), rate
+		for _, method := range []fit.Method{
+			MAP{}, VI{}, SWAG{},
+			MAPHMC{Chains: mcmc.Chains{Kernel: mcmc.HMC{StepSize: .01, Steps: 3}, Draws: 2, WarmUp: 2}}, SGLD{StepSize: .01},
+		} {
 			data := line(60)
 			for n := range data.Y {
-				data.Y[n] += c.rate // other rows each time
+				data.Y[n] += rate // other rows each time
 			}
-			parts := split3(t, data)
-			got, err := trainer.Fit(t.Context(), method, parts, settings)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want := fitted(t, small, method, parts, settings); !slices.Equal(numbers(t, got.Posterior),
-				numbers(t, want.Posterior)) {
-				t.Errorf("%s with seed %d: a trainer gives another posterior", method.Name(), c.seed)
-			}
+			fitted(t, small, method, split3(t, data), settings)
 		}
+		compiled[i] = engine.Compiled()
 	}
-	if n := trainer.training.Compiled(); n != 3 { // points, VI, points that are collected
-		t.Errorf("%d kinds of training were compiled, want 3", n)
-	}
-}
-
-// Chains that have hardly moved from where they began disagree on predictions, and the result says so; those of the
-// default HMC on an easy posterior do not.
-func TestWarnsOfChainsApart(t *testing.T) {
-	model := small
-	model.Network, model.Stochastic = nn.MLP{}, bayes.All()
-	parts := dataset.Parts{Train: line(60)}
-	for _, c := range []struct {
-		method Method
-		warns  bool
-	}{
-		{HMC{Kernel: mcmc.HMC{StepSize: 1e-4, Steps: 1}, Sampling: mcmc.Settings{Draws: 50, WarmUp: mcmc.NoWarmUp}}, true},
-		{HMC{}, false},
-	} {
-		r := fitted(t, model, c.method, parts, Settings{Engine: goEngine(t)})
-		if got := strings.Join(r.Warnings, "\n"); strings.Contains(got, "chains disagree on predictions") != c.warns {
-			t.Errorf("%+v: warnings %q", c.method, got)
-		}
+	if compiled[1] != compiled[0] {
+		t.Errorf("%d programs were compiled again", compiled[1]-compiled[0])
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/nn"
 
@@ -25,6 +26,7 @@ import (
 // separately for each row, and need one draw a step; here particles are cheap, and more Draws reduce the gradient's
 // variance as well.
 type VI struct {
+	Training      `json:"training,omitzero"`
 	Draws         int     `json:"draws"`           // S, of each step; default 10. Zhao et al. take 100
 	Samples       int     `json:"samples"`         // particles of the posterior, and of each validation; default 100
 	InitialStdDev float64 `json:"initial_std_dev"` // starting value of every sigma; default 0.1
@@ -33,51 +35,53 @@ type VI struct {
 	ZeroMean bool `json:"zero_mean"`
 }
 
-var _ Method = VI{}
+var _ fit.Method = VI{}
 
-// Name implements Method.
-func (VI) Name() string { return "VI" }
-
-// Source implements Method.
-func (VI) Source() string {
+// Title implements fit.Method.
+func (VI) Title() string {
 	return "mean-field variational inference, reparameterised (Blundell et al. 2015)"
 }
 
-// Prepare implements Method.
-func (m VI) Prepare(j *Job) (Method, error) {
-	err := limits.Fill("baseline: VI",
+// Prepare implements fit.Method.
+func (m VI) Prepare(j *fit.Job) (_ fit.Method, err error) {
+	if m.Training, err = m.Training.Prepared("baseline", j.Rows()); err != nil {
+		return nil, err
+	}
+	decay := m.Optimiser.WeightDecay
+	return m, limits.Fill("baseline: VI",
 		limits.Int("Draws", &m.Draws, 10).From(1),
 		limits.Int("Samples", &m.Samples, 100).From(1),
 		limits.Float("InitialStdDev", &m.InitialStdDev, 0.1).Positive(),
-		limits.Field("Settings.Optimiser.WeightDecay", j.Optimiser.WeightDecay, j.Optimiser.WeightDecay == 0,
+		limits.Field("Optimiser.WeightDecay", decay, decay == 0,
 			"0: it would pull every rho to 0, and so every sigma to 0.69; the prior is what holds the weights"),
 	)
-	return m, err
 }
 
-// Fit implements Method.
-func (m VI) Fit(ctx context.Context, j *Job) (*Result, error) {
-	return j.fitFamily(ctx, meanField{m, j.Bound, j.DType}, m.Draws, m.Samples)
+// Run implements fit.Method.
+func (m VI) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	family := meanField{m.InitialStdDev, m.ZeroMean, j.Bound, j.DType}
+	return fitFamily(ctx, j, m.Training, family, m.Draws, m.Samples)
 }
 
 // meanField is the variational family: lambda is mu and rho, [2 D].
 type meanField struct {
-	VI
-	bound *bayes.BoundModel
-	dtype compute.DType
+	initialStdDev float64
+	zeroMean      bool
+	bound         *bayes.BoundModel
+	dtype         compute.DType
 }
 
-func (f meanField) kind() string {
-	return fmt.Sprintf("mean-field normal, initial %v, zero mean %t", f.InitialStdDev, f.ZeroMean)
+func (f meanField) name() string {
+	return fmt.Sprintf("mean-field normal, initial %v, zero mean %t", f.initialStdDev, f.zeroMean)
 }
 func (f meanField) width() int { return 2 * f.bound.D }
 
 func (f meanField) initial(rng random.Stream) *Node {
 	mu := initialStochastic(f.bound, rng, f.dtype)
-	if f.ZeroMean {
+	if f.zeroMean {
 		mu = ZerosLike(mu)
 	}
-	rho := BroadcastToShape(ConstAs(mu, math.Log(math.Expm1(f.InitialStdDev))), mu.Shape())
+	rho := BroadcastToShape(ConstAs(mu, math.Log(math.Expm1(f.initialStdDev))), mu.Shape())
 	return Concatenate([]*Node{mu, rho}, 0)
 }
 

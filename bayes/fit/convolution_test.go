@@ -49,16 +49,17 @@ func TestConvolutionOfOnePixel(t *testing.T) {
 			return fitted(fit.Fit(ctx, model, ohsmc.Guided{Training: training, Proposal: ohsmc.Langevin{}}, parts, settings))
 		}, bayes.Layers(1)},
 		"HMC": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return ofBaseline(baseline.Fit(ctx, model, baseline.HMC{Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5}},
-				parts, baseline.Settings{Seed: seed, Engine: engine, DType: dtype}))
+			return fitted(fit.Fit(ctx, model, mcmc.Chains{Chains: 2, Draws: 5, WarmUp: 5}, parts, settings))
 		}, bayes.All()},
 		"full Laplace": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return ofBaseline(baseline.Fit(ctx, model, baseline.Laplace{Structure: baseline.FullPrecision, Samples: 5}, parts,
-				baseline.Settings{Epochs: 5, Seed: seed, Engine: engine, DType: dtype}))
+			return fitted(fit.Fit(ctx, model, baseline.Laplace{
+				Training: baseline.Training{Epochs: 5}, Structure: baseline.FullPrecision, Samples: 5,
+			}, parts, settings))
 		}, bayes.All()},
 		"Kronecker Laplace of the last layer": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return ofBaseline(baseline.Fit(ctx, model, baseline.Laplace{Structure: baseline.KroneckerPrecision, Samples: 5},
-				parts, baseline.Settings{Epochs: 5, Seed: seed, Engine: engine, DType: dtype}))
+			return fitted(fit.Fit(ctx, model, baseline.Laplace{
+				Training: baseline.Training{Epochs: 5}, Structure: baseline.KroneckerPrecision, Samples: 5,
+			}, parts, settings))
 		}, bayes.Layers(2)},
 		"penalty": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
 			return ofPBNN(pbnn.Fit(ctx, model, pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 10, Batches: 2,
@@ -117,12 +118,11 @@ func TestRefuseConvolution(t *testing.T) {
 		Network: nn.CNN{Height: 1, Width: 2, Convolutions: []nn.Conv{{Filters: 3, Kernel: 1}}}, Stochastic: bayes.All(),
 		Likelihood: bayes.Gaussian{StdDev: sd},
 	}
-	for _, m := range []baseline.Method{baseline.Dropout{}, baseline.Laplace{Structure: baseline.KroneckerPrecision}} {
-		_, err := baseline.Fit(t.Context(), model, m, dataset.Parts{Train: plane(20)},
-			baseline.Settings{Engine: computetest.Go(t)})
+	for _, m := range []fit.Method{baseline.Dropout{}, baseline.Laplace{Structure: baseline.KroneckerPrecision}} {
+		_, err := fit.Fit(t.Context(), model, m, dataset.Parts{Train: plane(20)}, run.Settings{Engine: computetest.Go(t)})
 		for _, says := range []string{`"layer1/weights"`, "make it shared"} {
 			if err == nil || !strings.Contains(err.Error(), says) {
-				t.Errorf("%s: error %v does not say %q", m.Name(), err, says)
+				t.Errorf("%T: error %v does not say %q", m, err, says)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -44,20 +45,12 @@ func (s shared) run() run.Settings {
 	return run.Settings{Seed: s.Seed, Engine: s.Engine, Progress: s.Progress, Observe: s.Observe}
 }
 
-// with is an algorithm of package ohsmc with these settings.
-func with(a fit.Method, t ohsmc.Training) fit.Method {
-	switch a := a.(type) {
-	case ohsmc.OpenHorizon:
-		a.Training = t
-		return a
-	case ohsmc.Guided:
-		a.Training = t
-		return a
-	case ohsmc.SMC:
-		a.Training = t
-		return a
-	}
-	return a
+// with is a method with these settings of a training: of package ohsmc, or of baseline.
+func with[Training any](m fit.Method, t Training) fit.Method {
+	v := reflect.New(reflect.TypeOf(m)).Elem()
+	v.Set(reflect.ValueOf(m))
+	v.FieldByName("Training").Set(reflect.ValueOf(t))
+	return v.Interface().(fit.Method)
 }
 
 // method is one way to a posterior, by whichever package.
@@ -73,32 +66,21 @@ type method struct {
 // every is every method of every package.
 func every() []method {
 	var all []method
-	for _, m := range baseline.Methods() {
-		trains, chains, observed, within := true, false, true, .05
-		switch sampler := m.(type) {
-		case baseline.MAPHMC:
-			sampler.Kernel, sampler.Sampling, chains = mcmc.HMC{Steps: 5, Jitter: .5}, mcmc.Settings{Draws: 100,
-				WarmUp: 100}, true
-			m = sampler
-		case baseline.HMC:
-			sampler.Sampling, chains, trains = mcmc.Settings{Draws: 100, WarmUp: 150}, true, false
-			m = sampler
-		case baseline.SMC:
-			sampler.Sampling = smc.Settings{Particles: 400, Moves: 2}
-			m, trains, observed = sampler, false, false
-		case baseline.SGLD, baseline.SGHMC:
-			chains = true
-		case baseline.Dropout:
-			within = .1 // it drops a feature of two now and then
+	for name, m := range map[string]fit.Method{
+		"MLE": baseline.MLE{}, "MAP": baseline.MAP{}, "deep ensemble": baseline.Ensemble{}, "SAE": baseline.SAE{},
+		"MC dropout": baseline.Dropout{}, "SWAG": baseline.SWAG{}, "VI": baseline.VI{}, "Laplace": baseline.Laplace{},
+		"MAP-HMC": baseline.MAPHMC{Chains: mcmc.Chains{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Draws: 100, WarmUp: 100}},
+		"SGLD":    baseline.SGLD{}, "SGHMC": baseline.SGHMC{},
+	} {
+		within := .05
+		if name == "MC dropout" { // it drops a feature of two now and then
+			within = .1
 		}
 		all = append(all, method{
-			name: "baseline: " + m.Name(), chains: chains, trains: trains, within: within, observed: observed,
-			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-				return ofBaseline(baseline.Fit(ctx, model, m, parts, baseline.Settings{
-					Epochs: 100, BatchSize: 20, Optimiser: train.Adam{Schedule: train.Exponential(.05, .5, 50)},
-					Seed: s.Seed, Engine: s.Engine, Progress: s.Progress, Observe: s.Observe,
-				}))
-			},
+			name: "baseline: " + name, chains: slices.Contains([]string{"MAP-HMC", "SGLD", "SGHMC"}, name), trains: true,
+			within: within, observed: true, fit: by(with(m, baseline.Training{
+				Epochs: 100, BatchSize: 20, Optimiser: train.Adam{Schedule: train.Exponential(.05, .5, 50)},
+			})),
 		})
 	}
 	for name, a := range map[string]fit.Method{ // with batches of all rows
@@ -169,6 +151,10 @@ func every() []method {
 			return bayes.Draws{Phi: phi, LogWeights: bayes.EqualLogWeights(phi.Shape().Dim(0)),
 				Chains: r.Draws.Chains}, r.Status, nil
 		})},
+		method{name: "mcmc: Chains", chains: true, within: .05, observed: true, fit: by(mcmc.Chains{
+			Draws: 100, WarmUp: 150,
+		})},
+		method{name: "smc: Tempered", within: .05, observed: true, fit: by(smc.Tempered{Particles: 400, Moves: 2})},
 		method{name: "smc: likelihood tempering", within: .05, observed: true, fit: by(smc.Tempered{
 			Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400,
 		})},
@@ -186,7 +172,7 @@ func approximate(name string) bool {
 	from, method, _ := strings.Cut(name, ": ")
 	switch from {
 	case "baseline":
-		return !slices.Contains([]string{"MAP-HMC", "HMC", "SMC", "replica exchange"}, method)
+		return method != "MAP-HMC"
 	case "ohsmc": // with batches of all rows, of which the others have an evidence
 		return method == "open horizon"
 	case "pbnn":
@@ -196,13 +182,6 @@ func approximate(name string) bool {
 }
 
 // The results of a package as what all have in common: a nil pointer is nothing.
-func ofBaseline(r *baseline.Result, err error) (fit.Fitted, error) {
-	if r == nil {
-		return nil, err
-	}
-	return r, err
-}
-
 func fitted(r *fit.Result, err error) (fit.Fitted, error) {
 	if r == nil {
 		return nil, err

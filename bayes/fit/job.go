@@ -171,6 +171,25 @@ func (j *Job) Within(name string) run.Settings {
 	return part
 }
 
+// RunFirst prepares and runs another method on the job's model and data, as what this one begins with, such as the
+// training before chains. Its checkpoint is that of the other method run by itself, under the job's name: methods that
+// begin alike share it.
+func (j *Job) RunFirst(ctx context.Context, m Method) (*Result, error) {
+	first := *j
+	prepared, err := m.Prepare(&first)
+	if err != nil {
+		return nil, err
+	}
+	if err := first.describe(prepared); err != nil {
+		return nil, err
+	}
+	result, err := prepared.Run(ctx, &first)
+	if result == nil {
+		return nil, err
+	}
+	return result, errors.Join(err, first.complete(result))
+}
+
 // Choose adds to the provenance what a run has chosen, such as an adapted step size, where the settings have what the
 // user has set.
 func (j *Job) Choose(what string, value any) { j.chosen[what] = value }
@@ -298,14 +317,8 @@ func (j *Job) Session(m run.Machine, format string) *run.Run {
 func (j *Job) Loop(ctx context.Context, session *run.Run) error {
 	begun := time.Now()
 	err := session.Loop(ctx)
-	j.Resumed(session.Elapsed(), begun)
+	j.earlier += max(0, session.Elapsed()-time.Since(begun))
 	return err
-}
-
-// Resumed adds the time of earlier sessions of a part that Loop does not run: of all its time what has not passed since
-// it began in this session.
-func (c *clock) Resumed(all time.Duration, begun time.Time) {
-	c.earlier += max(0, all-time.Since(begun))
 }
 
 // Inner says that the job is an inner Stage, whose draws have no posterior.

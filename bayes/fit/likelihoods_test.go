@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
@@ -22,7 +21,6 @@ import (
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
-	"gobnn/bayes/train"
 	"gobnn/ohsmc"
 	"gobnn/pbnn"
 
@@ -34,7 +32,6 @@ import (
 
 // few are samplers of two packages, as short as can be.
 func few() []method {
-	sampling := mcmc.Settings{Chains: 8, Draws: 50, WarmUp: 150}
 	return []method{
 		{name: "SMC", fit: func(ctx context.Context, m bayes.Model, p dataset.Parts, s shared) (fit.Fitted, error) {
 			kernel := mcmc.RandomWalkMetropolis{StepSize: .5}
@@ -52,10 +49,8 @@ func few() []method {
 			}, p, run.Settings{Seed: s.Seed, Engine: s.Engine}))
 		}},
 		{name: "HMC", fit: func(ctx context.Context, m bayes.Model, p dataset.Parts, s shared) (fit.Fitted, error) {
-			method := baseline.HMC{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Sampling: sampling}
-			return ofBaseline(baseline.Fit(ctx, m, method, p, baseline.Settings{
-				Epochs: 40, BatchSize: 20, Optimiser: train.Adam{Schedule: train.Constant(.05)}, Seed: s.Seed, Engine: s.Engine,
-			}))
+			method := mcmc.Chains{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Chains: 8, Draws: 50, WarmUp: 150}
+			return fitted(fit.Fit(ctx, m, method, p, run.Settings{Seed: s.Seed, Engine: s.Engine}))
 		}},
 	}
 }

@@ -24,6 +24,8 @@ type Loop[R any] struct {
 	Format string // of the checkpoint, with its version, such as "gobnn.ohsmc/6"
 	Stage  string // of Progress; may be empty
 	Steps  int
+	// Identity is what a checkpoint must agree in besides the job's.
+	Identity []run.Part
 	// Begin compiles, and gives the state before the first step, with the entries of run.BeginBest if there is validation.
 	Begin func() (*compute.State, error)
 	// Step makes a step of the state, after which `made` are made.
@@ -129,7 +131,10 @@ func (m *loop[R]) close() {
 }
 
 // Identity implements run.Machine.
-func (m *loop[R]) Identity() ([]run.Part, error) { return m.job.Identity() }
+func (m *loop[R]) Identity() ([]run.Part, error) {
+	parts, err := m.job.Identity()
+	return append(parts, m.Loop.Identity...), err
+}
 
 // Begin implements run.Machine.
 func (m *loop[R]) Begin(context.Context) error {

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 	"gobnn/ohsmc"
 )
 
@@ -29,14 +29,12 @@ func twoTargets(unit float64) *dataset.Dataset {
 }
 
 // bests are the best validation scores of a result, by member; nil without any.
-func bests(result fit.Fitted) (all []float64) {
-	switch r := result.(type) {
-	case *fit.Result:
-		return []float64{fit.Details[*ohsmc.Details](r).Best.NLPD}
-	case *baseline.Result:
-		for _, b := range r.Best {
-			all = append(all, b.NLPD)
-		}
+func bests(result *fit.Result) (all []float64) {
+	if d := fit.Details[*ohsmc.Details](result); d != nil {
+		return []float64{d.Best.NLPD}
+	}
+	for _, b := range fit.Details[*train.Details](result).Best {
+		all = append(all, b.NLPD)
 	}
 	return all
 }
@@ -103,14 +101,14 @@ func TestScoresInTargetUnits(t *testing.T) {
 			for _, name := range []string{fit.LossCurve, fit.ValidationCurve} {
 				compare(name, first.Curve(name).Values, second.Curve(name).Values)
 			}
-			compare("best", bests(results[0]), bests(results[1]))
+			compare("best", bests(first), bests(second))
 			compare("progress", shown[0], shown[1])
 			within, ok := same[m.name]
 			if !ok {
 				return
 			}
 			for i, prediction := range predictions {
-				all := bests(results[i])
+				all := bests(results[i].Common())
 				for member, best := range all {
 					if len(all) > 1 {
 						prediction.Weights = make([]float64, prediction.Particles)

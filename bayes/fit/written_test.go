@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/exchange"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
@@ -42,13 +43,19 @@ func TestUnwrittenSettings(t *testing.T) {
 	ctx := context.Background()
 	for name, begin := range map[string]func(file string) error{
 		"mcmc": func(file string) error {
-			_, err := ofBaseline(baseline.Fit(ctx, model, baseline.HMC{Kernel: kernel, Sampling: mcmc.Settings{Draws: 20,
-				WarmUp: mcmc.NoWarmUp}}, parts, baseline.Settings{Engine: engine, Checkpoint: file}))
+			_, err := fit.Fit(ctx, model, mcmc.Chains{Kernel: kernel, Draws: 20, WarmUp: mcmc.NoWarmUp}, parts,
+				run.Settings{Engine: engine, Checkpoint: file})
 			return err
 		},
 		"smc": func(file string) error {
-			_, err := ofBaseline(baseline.Fit(ctx, model, baseline.SMC{Kernel: kernel, Sampling: smc.Settings{Particles: 50,
-				Moves: 1}}, parts, baseline.Settings{Engine: engine, Checkpoint: file}))
+			_, err := fit.Fit(ctx, model, smc.Tempered{Kernel: kernel, Particles: 50, Moves: 1}, parts,
+				run.Settings{Engine: engine, Checkpoint: file})
+			return err
+		},
+		"baseline": func(file string) error {
+			_, err := fit.Fit(ctx, model, baseline.MAPHMC{
+				Training: baseline.Training{Epochs: 1}, Chains: mcmc.Chains{Kernel: kernel, Draws: 20, WarmUp: mcmc.NoWarmUp},
+			}, parts, run.Settings{Engine: engine, Checkpoint: file})
 			return err
 		},
 		"ohsmc": func(file string) error {
@@ -93,22 +100,25 @@ func TestCheckpointOfAnotherModel(t *testing.T) {
 		Y: []float64{-5, -5, -4, -2, -2, -1, 1, 1, 3, 4, 4, 6}, Features: []string{"x"}, Target: "y"}
 	first := bayes.Model{Network: nn.MLP{Hidden: []int{2}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .3},
 		Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}
-	for name, method := range map[string]baseline.Method{
-		"HMC":   baseline.HMC{Kernel: mcmc.HMC{StepSize: .01}, Sampling: mcmc.Settings{Draws: 5, WarmUp: mcmc.NoWarmUp}},
-		"SMC":   baseline.SMC{Kernel: mcmc.HMC{StepSize: .05, Steps: 2}, Sampling: smc.Settings{Particles: 50, Moves: 1}},
-		"SGHMC": baseline.SGHMC{},
-		"MAP":   baseline.MAP{},
+	for name, method := range map[string]fit.Method{
+		"HMC": mcmc.Chains{Kernel: mcmc.HMC{StepSize: .01}, Draws: 5, WarmUp: mcmc.NoWarmUp},
+		"SMC": smc.Tempered{Kernel: mcmc.HMC{StepSize: .05, Steps: 2}, Particles: 50, Moves: 1},
+		"replica exchange": exchange.Replicas{
+			Kernel: mcmc.HMC{StepSize: .05, Steps: 2}, Ladder: []float64{.1, 1}, Sets: 4, WarmUp: 2, Sweeps: 4,
+		},
+		"SGHMC": baseline.SGHMC{Training: baseline.Training{Epochs: 2}},
+		"MAP":   baseline.MAP{Training: baseline.Training{Epochs: 2}},
 	} {
-		fit := func(m bayes.Model, file string) error {
-			_, err := ofBaseline(baseline.Fit(context.Background(), m, method, dataset.Parts{Train: train},
-				baseline.Settings{Epochs: 2, Engine: engine, Checkpoint: file}))
+		begin := func(m bayes.Model, file string) error {
+			_, err := fit.Fit(context.Background(), m, method, dataset.Parts{Train: train},
+				run.Settings{Engine: engine, Checkpoint: file})
 			return err
 		}
 		file := filepath.Join(t.TempDir(), "run")
-		if err := fit(first, file); err != nil {
+		if err := begin(first, file); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if err := fit(first, file); err != nil {
+		if err := begin(first, file); err != nil {
 			t.Errorf("%s, the same again: %v", name, err)
 		}
 		for what, change := range map[string]func(m *bayes.Model){
@@ -118,7 +128,7 @@ func TestCheckpointOfAnotherModel(t *testing.T) {
 		} {
 			m := first
 			change(&m)
-			if err := fit(m, file); !errors.Is(err, run.ErrOtherRun) {
+			if err := begin(m, file); !errors.Is(err, run.ErrOtherRun) {
 				t.Errorf("%s with another %s: error %v, want one of another run", name, what, err)
 			}
 		}

@@ -70,8 +70,7 @@ func ExampleNetwork() {
 		Prior:   bayes.Normal{StdDev: 10},
 		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
 	}
-	result, err := baseline.Fit(context.Background(), model, baseline.MAP{}, dataset.Parts{Train: data},
-		baseline.Settings{})
+	result, err := fit.Fit(context.Background(), model, baseline.MAP{}, dataset.Parts{Train: data}, run.Settings{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,19 +9,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// programKey identifies compiled programs. The learning rate and the seed are inputs of a program, and not part of its
-// key.
-type programKey struct {
-	engine                *compute.Engine
-	dtype                 compute.DType
-	rows, validation      int
-	batchSize             int
-	members, width        int
-	optimiser             Adam // without its schedule
-	kind                  string
-	validates, collecting bool
-}
-
 // programs are the compiled programs of one kind of training.
 type programs struct {
 	Learner
@@ -40,25 +27,27 @@ func (p *programs) Close() {
 	}
 }
 
-// newPrograms prepares the programs of a key.
-func newPrograms(key programKey, learner Learner) (*programs, error) {
-	p := &programs{Learner: learner, optimiser: key.optimiser}
+// newPrograms prepares the programs of a learner.
+func newPrograms(
+	engine *compute.Engine, dtype compute.DType, learner Learner, optimiser Adam, validates bool,
+) (*programs, error) {
+	p := &programs{Learner: learner, optimiser: optimiser}
 	carried := []string{"theta", "mean", "square"}
 	var err error
 	add := func(to **compute.Program, name string, reads, updates []string, step compute.Step) {
 		if err == nil {
-			*to, err = compute.NewProgram(key.engine, "train "+name, reads, updates, step)
+			*to, err = compute.NewProgram(engine, "train "+name, reads, updates, step)
 		}
 	}
 	add(&p.initial, "initial state", []string{"train_y"}, carried, p.initialStep)
 	add(&p.step, "step", append(carried, "train_x", "train_y"), carried, p.trainStep)
-	if key.validates {
+	if validates {
 		best := run.BestEntries("theta")
 		add(&p.validate, "validation", append(best, "theta", "valid_x", "valid_y"), best, p.validateStep)
 	}
 	if c, ok := learner.(Collector); ok {
 		var entries []string
-		for name := range c.Collected(key.dtype) {
+		for name := range c.Collected(dtype) {
 			entries = append(entries, name)
 		}
 		collect := func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {

@@ -32,7 +32,6 @@ type planes struct {
 	dtype                          compute.DType
 }
 
-func (p planes) Kind() string     { return fmt.Sprintf("%+v", p) }
 func (p planes) Size() (int, int) { return p.members, p.inputs * p.outputs }
 func (p planes) width() int       { return p.inputs * p.outputs }
 func (p planes) Initial(rng random.Stream) *graph.Node {
@@ -83,7 +82,7 @@ func exactRows(n int, asked *int) train.Rows {
 func task(members, rows int, asked *int) train.Task {
 	return train.Task{
 		Learner: planes{members, 3, 2, rows, compute.Float64}, Train: exactRows(rows, asked),
-		Identity: []run.Part{{Name: "data", Value: "exact rows"}},
+		Identity: []run.Part{{Name: "rows", Value: "exact rows"}},
 	}
 }
 
@@ -97,10 +96,9 @@ func TestFit(t *testing.T) {
 		asked := 0
 		job := task(3, 20, &asked)
 		job.Validation = exactRows(8, &asked)
-		r, err := train.Fit(t.Context(), job, train.Settings{
-			Epochs: 300, BatchSize: 7, DType: dtype, Engine: engine, Optimiser: train.Adam{Schedule: train.Exponential(.1, .5,
-				100)},
-		})
+		r, err := runs(t.Context(), alone{task: job, Training: train.Training{
+			Epochs: 300, BatchSize: 7, Optimiser: train.Adam{Schedule: train.Exponential(.1, .5, 100)},
+		}}, run.Settings{Engine: engine})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,9 +109,8 @@ func TestFit(t *testing.T) {
 		for j := range 3 {
 			computetest.Near(t, fmt.Sprint("member ", j), r.Theta[6*j:6*j+6], truth, 1e-3)
 		}
-		curves := train.Curves(r.Trace, r.Validated)
-		if len(curves) != 2 || curves[0].Name != fit.LossCurve || curves[1].Steps[1] != 6 {
-			t.Errorf("the curves are %+v", curves)
+		if c := r.Curves; len(c) != 2 || c[0].Name != fit.LossCurve || c[1].Steps[1] != 6 {
+			t.Errorf("the curves are %+v", c)
 		}
 	})
 }
@@ -125,15 +122,14 @@ func TestCancelledBeforeValidation(t *testing.T) {
 	job.Validation, job.Start = exactRows(8, &asked), make([]float64, 6)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err := train.Fit(ctx, job, train.Settings{
-		Epochs: 5, BatchSize: 5, DType: compute.Float64, Engine: computetest.Go(t), ObserveEvery: 1,
-		Observe: func(step int, _ []float64) error {
+	r, err := runs(ctx, alone{task: job, Training: train.Training{Epochs: 5, BatchSize: 5},
+		observe: func(step int, _ []float64) error {
 			if step == 2 {
 				cancel()
 			}
 			return nil
 		},
-	})
+	}, run.Settings{Engine: computetest.Go(t), ObserveEvery: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,8 +144,6 @@ type blind struct {
 	score float64
 }
 
-func (b blind) Kind() string { return fmt.Sprintf("%s, %v", b.planes.Kind(), b.score) }
-
 func (b blind) Score(theta *graph.Node, batch density.Batch, rng random.Stream) *graph.Node {
 	scores := b.planes.Score(theta, batch, rng)
 	first := graph.Equal(graph.Iota(theta.Graph(), scores.Shape(), 0), graph.ZerosLike(scores))
@@ -160,77 +154,77 @@ func (b blind) Score(theta *graph.Node, batch density.Batch, rng random.Stream) 
 // ended, not where it began. The others are at their best.
 func TestScoresNotFinite(t *testing.T) {
 	asked := 0
-	settings := train.Settings{Epochs: 3, BatchSize: 10, DType: compute.Float64, Engine: computetest.Go(t)}
-	job := task(2, 20, &asked)
-	last, err := train.Fit(t.Context(), job, settings)
+	settings := run.Settings{Engine: computetest.Go(t)}
+	job := alone{task: task(2, 20, &asked), Training: train.Training{Epochs: 3, BatchSize: 10}}
+	last, err := runs(t.Context(), job, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Validation = exactRows(8, &asked)
-	best, err := train.Fit(t.Context(), job, settings)
+	job.task.Validation = exactRows(8, &asked)
+	best, err := runs(t.Context(), job, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, score := range []float64{math.NaN(), math.Inf(1)} {
-		job.Learner = blind{job.Learner.(planes), score}
-		r, err := train.Fit(t.Context(), job, settings)
+		job.task.Learner = blind{planes{2, 3, 2, 20, compute.Float64}, score}
+		r, err := runs(t.Context(), job, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if want := slices.Concat(last.Theta[:6], best.Theta[6:]); !slices.Equal(r.Theta, want) || r.Best[0].Step != 0 {
 			t.Errorf("with scores of %v: %v, best %+v, want %v", score, r.Theta, r.Best, want)
 		}
-		job.Learner = job.Learner.(blind).planes
 	}
 }
 
 // A cancelled training goes on from its checkpoint to the same bits. A finished one is looked at without data or
-// compiler. LogScale moves the losses and scores that are returned, and not what is kept: a run without it goes on from
-// the same file.
+// compiler. The target's unit moves the losses and scores that are returned, and not what is kept: a run in another
+// unit goes on from the same file.
 func TestResume(t *testing.T) {
 	asked := 0
-	settings := train.Settings{Epochs: 20, BatchSize: 6, Patience: 3, DType: compute.Float64, Engine: computetest.Go(t),
-		Seed: 2}
-	job := task(2, 20, &asked)
-	job.Validation = exactRows(8, &asked)
-	whole, err := train.Fit(t.Context(), job, settings)
+	engine := computetest.Go(t)
+	settings := run.Settings{Engine: engine, Seed: 2}
+	job := alone{task: task(2, 20, &asked), Training: train.Training{Epochs: 20, BatchSize: 6, Patience: 3}}
+	job.task.Validation = exactRows(8, &asked)
+	whole, err := runs(t.Context(), job, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.LogScale = 2
+	job.unit = 1024
 	settings.Checkpoint = filepath.Join(t.TempDir(), "c")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	settings.ObserveEvery, settings.Observe = 1, func(step int, _ []float64) error {
+	settings.ObserveEvery, job.observe = 1, func(step int, _ []float64) error {
 		if step == 9 {
 			cancel()
 		}
 		return nil
 	}
-	first, err := train.Fit(ctx, job, settings)
+	first, err := runs(ctx, job, settings)
 	if err != nil || first.Status != run.Cancelled || first.Steps != 9 || len(first.Validated) != 2 ||
 		whole.Steps <= 9 {
 		t.Fatalf("%v, %+v", err, first)
 	}
-	settings.Observe = nil
+	job.observe = nil
+	shift := math.Log(job.unit)
 	for i, v := range first.Validated {
 		for m, score := range v.NLPD {
-			if score != whole.Validated[i].NLPD[m]+2 {
-				t.Errorf("validation %d: %v, and %v with a LogScale of 2", i, whole.Validated[i], v)
+			if score != whole.Validated[i].NLPD[m]+shift {
+				t.Errorf("validation %d: %v, and %v in another unit", i, whole.Validated[i], v)
 			}
 		}
 	}
 	for i, r := range first.Trace {
-		if r.Loss != whole.Trace[i].Loss+2 {
-			t.Errorf("step %d: a loss of %v, and %v with a LogScale of 2", i+1, whole.Trace[i].Loss, r.Loss)
+		if r.Loss != whole.Trace[i].Loss+shift {
+			t.Errorf("step %d: a loss of %v, and %v in another unit", i+1, whole.Trace[i].Loss, r.Loss)
 		}
 	}
-	job.LogScale = 0
-	second, err := train.Fit(t.Context(), job, settings)
+	job.unit = 0
+	second, err := runs(t.Context(), job, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same := func(what string, r *train.Result) {
+	same := func(what string, r trained) {
 		t.Helper()
 		if !slices.Equal(r.Theta, whole.Theta) || fmt.Sprint(r.Trace, r.Validated, r.Best,
 			r.Status) != fmt.Sprint(whole.Trace, whole.Validated, whole.Best, whole.Status) {
@@ -238,23 +232,23 @@ func TestResume(t *testing.T) {
 		}
 	}
 	same("what went on", second)
-	var trainer train.Trainer
-	defer trainer.Close()
 	asked = 0
-	third, err := trainer.Fit(t.Context(), job, settings)
+	compiled := engine.Compiled()
+	third, err := runs(t.Context(), job, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	same("what was finished", third)
-	if asked != 0 || trainer.Compiled() != 0 {
-		t.Errorf("a finished run asked for the data %d times and prepared %d kinds of programs", asked, trainer.Compiled())
+	if asked != 0 || engine.Compiled() != compiled {
+		t.Errorf("a finished run asked for the data %d times and compiled %d times", asked, engine.Compiled()-compiled)
 	}
 }
 
 // A checkpoint is of where its training began: another start, or none, is refused, and the same one is not.
 func TestResumeFromOtherStart(t *testing.T) {
 	asked := 0
-	settings := train.Settings{Epochs: 2, BatchSize: 10, DType: compute.Float64, Engine: computetest.Go(t)}
+	training := train.Training{Epochs: 2, BatchSize: 10}
+	settings := run.Settings{Engine: computetest.Go(t)}
 	settings.Checkpoint = filepath.Join(t.TempDir(), "c")
 	for _, c := range []struct {
 		start   []float64
@@ -265,7 +259,7 @@ func TestResumeFromOtherStart(t *testing.T) {
 	} {
 		job := task(1, 20, &asked)
 		job.Start = c.start
-		_, err := train.Fit(t.Context(), job, settings)
+		_, err := runs(t.Context(), alone{task: job, Training: training}, settings)
 		if errors.Is(err, run.ErrOtherRun) != c.refused || !c.refused && err != nil {
 			t.Errorf("from %v: %v", c.start, err)
 		}
@@ -275,11 +269,12 @@ func TestResumeFromOtherStart(t *testing.T) {
 // A checkpoint is not trusted: counts that no run can have are refused, with what is wrong.
 func TestForgedCheckpoint(t *testing.T) {
 	asked := 0
-	settings := train.Settings{Epochs: 2, BatchSize: 10, DType: compute.Float64, Engine: computetest.Go(t)}
+	training := train.Training{Epochs: 2, BatchSize: 10}
+	settings := run.Settings{Engine: computetest.Go(t)}
 	settings.Checkpoint = filepath.Join(t.TempDir(), "c")
 	job := task(1, 20, &asked)
 	job.Validation = exactRows(8, &asked)
-	if _, err := train.Fit(t.Context(), job, settings); err != nil {
+	if _, err := runs(t.Context(), alone{task: job, Training: training}, settings); err != nil {
 		t.Fatal(err)
 	}
 	good, err := os.ReadFile(settings.Checkpoint)
@@ -290,11 +285,10 @@ func TestForgedCheckpoint(t *testing.T) {
 		head map[string]any
 		want string
 	}{
-		{map[string]any{"step": -1, "validated": 2}, "-1 of 4 steps"},
-		{map[string]any{"step": 9, "validated": 2}, "9 of 4 steps"},
-		{map[string]any{"step": 4, "validated": 1}, `"validated"`},
-		{map[string]any{"step": 3, "validated": 2}, `"trace"`},
-		{map[string]any{"step": 4, "validated": 2, "more": 1}, "more"},
+		{map[string]any{"step": -1}, "step -1 of 4"},
+		{map[string]any{"step": 9}, "step 9 of 4"},
+		{map[string]any{"step": 3}, `"trace"`},
+		{map[string]any{"step": 4, "more": 1}, "more"},
 	} {
 		if err := os.WriteFile(settings.Checkpoint, good, 0o644); err != nil {
 			t.Fatal(err)
@@ -318,7 +312,8 @@ func TestForgedCheckpoint(t *testing.T) {
 		if err := tensorfile.Write(settings.Checkpoint, file); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := train.Fit(t.Context(), job, settings); err == nil || !strings.Contains(err.Error(), c.want) {
+		_, err = runs(t.Context(), alone{task: job, Training: training}, settings)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("head %v: error %v does not say %q", c.head, err, c.want)
 		}
 	}
@@ -326,18 +321,19 @@ func TestForgedCheckpoint(t *testing.T) {
 
 func TestBadSettings(t *testing.T) {
 	asked := 0
-	for want, spoil := range map[string]func(*train.Task, *train.Settings){
-		"train: Settings.Epochs is -1":   func(_ *train.Task, s *train.Settings) { s.Epochs = -1 },
-		"mine: Settings.BatchSize is 30": func(_ *train.Task, s *train.Settings) { s.Owner, s.BatchSize = "mine", 30 },
-		"train: Settings.ObserveEvery":   func(_ *train.Task, s *train.Settings) { s.ObserveEvery = -2 },
-		"Task.Start has 5 numbers":       func(t *train.Task, _ *train.Settings) { t.Start = make([]float64, 5) },
-		"1 members of 6 each":            func(t *train.Task, _ *train.Settings) { t.Start = make([]float64, 5) },
-		"from 1 to the 0 rows":           func(t *train.Task, _ *train.Settings) { t.Train = train.Rows{} },
-		"train: learning rate is -":      func(_ *train.Task, s *train.Settings) { s.Optimiser.Schedule.Rate = -1 },
+	for want, spoil := range map[string]func(*alone){
+		"mine: Training.Epochs is -1":     func(a *alone) { a.Epochs = -1 },
+		"mine: Training.BatchSize is 30":  func(a *alone) { a.BatchSize = 30 },
+		"Task.Start has 5 numbers":        func(a *alone) { a.task.Start = make([]float64, 5) },
+		"1 members of 6 each":             func(a *alone) { a.task.Start = make([]float64, 5) },
+		"the rows of the training part":   func(a *alone) { a.task.Train = train.Rows{} },
+		"mine: learning rate is -":        func(a *alone) { a.Optimiser.Schedule.Rate = -1 },
+		"mine: Training.ValidateEvery is": func(a *alone) { a.ValidateEvery = -1 },
 	} {
-		job, settings := task(1, 20, &asked), train.Settings{DType: compute.Float64, Engine: computetest.Go(t)}
-		spoil(&job, &settings)
-		if _, err := train.Fit(t.Context(), job, settings); err == nil || !strings.Contains(err.Error(), want) {
+		job := alone{task: task(1, 20, &asked)}
+		spoil(&job)
+		_, err := runs(t.Context(), job, run.Settings{Engine: computetest.Go(t)})
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %q", err, want)
 		}
 	}
@@ -348,9 +344,8 @@ func TestDiverged(t *testing.T) {
 	asked := 0
 	job := task(1, 20, &asked)
 	job.Start = slices.Repeat([]float64{1e300}, 6)
-	_, err := train.Fit(t.Context(), job, train.Settings{DType: compute.Float64, Engine: computetest.Go(t),
-		Owner: "mine"})
-	if !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), "mine: training diverged: step 1 of 200") {
+	_, err := runs(t.Context(), alone{task: job}, run.Settings{Engine: computetest.Go(t)})
+	if !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), "step 1 of 200: training diverged: of 1") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -363,20 +358,20 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r, err := train.Fit(t.Context(), job, train.Settings{
-		Epochs: 5, BatchSize: 5, DType: compute.Float64, Engine: computetest.Go(t), Checkpoint: filepath.Join(folder, "c"),
-		CheckpointEvery: 1, ObserveEvery: 1,
-		Observe: func(step int, _ []float64) error {
+	r, err := runs(t.Context(), alone{task: job, Training: train.Training{Epochs: 5, BatchSize: 5},
+		observe: func(step int, _ []float64) error {
 			if step == 3 {
 				return os.RemoveAll(folder)
 			}
 			return nil
 		},
+	}, run.Settings{
+		Engine: computetest.Go(t), Checkpoint: filepath.Join(folder, "c"), CheckpointEvery: 1, ObserveEvery: 1,
 	})
 	if err == nil || !strings.Contains(err.Error(), folder) {
 		t.Errorf("error %v does not name the folder", err)
 	}
-	if r == nil || r.Status != run.Stopped || r.Steps != 3 || len(r.Theta) != 12 {
+	if r.Result == nil || r.Status != run.Stopped || r.Steps != 3 || len(r.Theta) != 12 {
 		t.Errorf("beside the error there is %+v", r)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"strings"
 	"time"
 
 	"gobnn/bayes"
@@ -21,30 +23,22 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// bench fits the contenders of one model; compiled programs are kept for all repetitions.
+// bench fits the contenders of one model.
 type bench struct {
 	model   bayes.Model
 	batch   int
 	epochs  int
-	timed   bool    // fits are timed: everything is compiled before one begins
-	seconds float64 // time limit of a fit, instead of its epochs; 0: none
-	rivals  *baseline.Trainer
-	whole   *baseline.Trainer // of the model with every parameter stochastic
-	warmed  map[string]bool   // compiled attempts, as JSON
+	timed   bool            // fits are timed: everything is compiled before one begins
+	seconds float64         // time limit of a fit, instead of its epochs; 0: none
+	warmed  map[string]bool // compiled attempts, as JSON
 	say     func(format string, args ...any)
 	said    time.Time
 }
 
 func newBench(model bayes.Model, batch, epochs int, say func(format string, args ...any)) *bench {
-	whole := model
-	whole.Stochastic = bayes.All()
-	return &bench{model: model, batch: batch, epochs: epochs, say: say, said: time.Now(), warmed: map[string]bool{},
-		rivals: baseline.NewTrainer(model), whole: baseline.NewTrainer(whole)}
-}
-
-func (b *bench) close() {
-	b.rivals.Close()
-	b.whole.Close()
+	return &bench{
+		model: model, batch: batch, epochs: epochs, say: say, said: time.Now(), warmed: map[string]bool{},
+	}
 }
 
 // fitted is the result of an attempt.
@@ -174,56 +168,45 @@ func (b *bench) train(
 			begun()
 		}
 	}
-	switch method := a.Method.(type) {
-	case baseline.Method:
-		trainer := b.rivals
-		if a.Whole {
-			trainer = b.whole
-		}
-		result, err := trainer.Fit(ctx, method, parts, baseline.Settings{
-			Epochs: b.epochs, BatchSize: b.batch, Seed: seed, Optimiser: optimiser, ValidateEvery: every,
-			Progress: func(p run.Progress) {
-				validations(p.Score(fit.ValidationCurve))
-				b.tell("%s, %s, step %d of %d", what, p.Stage, p.Step, p.Steps)
-			},
-		})
-		if err != nil {
-			return nil, err
-		}
-		f := &fitted{posterior: result.Posterior, epochs: float64(result.Steps) / float64(every), ess: math.NaN()}
-		if result.Chains == nil {
-			for _, v := range result.Validated {
-				f.curve = append(f.curve, validated{epoch: float64(v.Step) / float64(every), nlpd: stat.Mean(v.NLPD, nil)})
-			}
-		}
-		return f, nil
-	case fit.Method:
-		training := ohsmc.Training{
+	method := trained(a.Method,
+		ohsmc.Training{
 			Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Optimiser: optimiser, ValidateEvery: every,
+		},
+		baseline.Training{Epochs: b.epochs, BatchSize: b.batch, Optimiser: optimiser, ValidateEvery: every})
+	model := b.model
+	if a.Whole {
+		model.Stochastic = bayes.All()
+	}
+	result, err := fit.Fit(ctx, model, method, parts, run.Settings{Seed: seed, Progress: func(p run.Progress) {
+		validations(p.Score(fit.ValidationCurve))
+		b.tell("%s, %s", what, stepOf(p))
+	}})
+	if err != nil {
+		return nil, err
+	}
+	f := &fitted{posterior: result.Posterior, ess: math.NaN()}
+	epoch := func(step int) float64 { return float64(step) / float64(every) }
+	if d := fit.Details[*train.Details](result); d != nil {
+		f.epochs = epoch(d.Steps)
+		for _, v := range d.Validated {
+			f.curve = append(f.curve, validated{epoch: epoch(v.Step), nlpd: stat.Mean(v.NLPD, nil)})
 		}
-		result, err := fit.Fit(ctx, b.model, trained(method, training), parts, run.Settings{Seed: seed,
-			Progress: func(p run.Progress) {
-				validations(p.Score(fit.ValidationCurve))
-				b.tell("%s, %s", what, stepOf(p))
-			},
-		})
-		if err != nil {
-			return nil, err
+		if fit.Details[*mcmc.Result](result) != nil { // it goes on after the curve
+			f.curve = nil
 		}
-		details := fit.Details[*ohsmc.Details](result)
-		f := &fitted{posterior: result.Posterior, epochs: float64(details.Steps) / float64(every)}
-		for _, v := range details.Validated {
-			f.curve = append(f.curve, validated{epoch: float64(v.Step) / float64(every), nlpd: v.NLPD})
+	}
+	if d := fit.Details[*ohsmc.Details](result); d != nil {
+		f.epochs = epoch(d.Steps)
+		for _, v := range d.Validated {
+			f.curve = append(f.curve, validated{epoch: epoch(v.Step), nlpd: v.NLPD})
 		}
 		var ess []float64
-		for _, r := range details.Trace {
+		for _, r := range d.Trace {
 			ess = append(ess, r.ESS)
 		}
 		f.ess = stat.Mean(ess, nil)
-		return f, nil
-	default:
-		return nil, fmt.Errorf("study: %T is neither a baseline.Method nor an algorithm of ohsmc", method)
 	}
+	return f, nil
 }
 
 // sample replaces a trained posterior by exact draws at its psi. With a time limit the chains run for half of
@@ -231,8 +214,7 @@ func (b *bench) train(
 func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset.Dataset, seed uint64) error {
 	within, stop := context.WithCancel(ctx)
 	defer stop()
-	of := a.Chains.Sampling
-	chains := mcmc.Chains{Kernel: a.Chains.Kernel, Chains: of.Chains, Draws: of.Draws, WarmUp: of.WarmUp}
+	chains := *a.Chains
 	if b.seconds > 0 {
 		chains.Draws = max(chains.Draws, maxDraws)
 	}
@@ -274,25 +256,21 @@ func (b *bench) tell(format string, args ...any) {
 
 // stepOf is a training's progress in words. Before the first validation there is no best one.
 func stepOf(p run.Progress) string {
-	text := fmt.Sprintf("step %d of %d", p.Step, p.Steps)
+	text := strings.TrimPrefix(fmt.Sprintf("%s, step %d of %d", p.Stage, p.Step, p.Steps), ", ")
 	if best := p.Score(fit.BestScore); !math.IsNaN(best) {
 		text += fmt.Sprintf(", best validation NLPD %.4f", best)
 	}
 	return text
 }
 
-// trained is an algorithm of package ohsmc with these settings.
-func trained(method fit.Method, training ohsmc.Training) fit.Method {
-	switch m := method.(type) {
-	case ohsmc.OpenHorizon:
-		m.Training = training
-		return m
-	case ohsmc.Guided:
-		m.Training = training
-		return m
-	case ohsmc.SMC:
-		m.Training = training
-		return m
+// trained is a method with those of the settings that are of its kind of training.
+func trained(method fit.Method, settings ...any) fit.Method {
+	v := reflect.New(reflect.TypeOf(method)).Elem()
+	v.Set(reflect.ValueOf(method))
+	for _, s := range settings {
+		if f := v.FieldByName("Training"); f.IsValid() && f.Type() == reflect.TypeOf(s) {
+			f.Set(reflect.ValueOf(s))
+		}
 	}
-	return method
+	return v.Interface().(fit.Method)
 }

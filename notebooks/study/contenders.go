@@ -7,6 +7,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/ohsmc"
@@ -26,12 +27,13 @@ type contender struct {
 
 // attempt is one setting of a method. Its JSON is part of the key of kept results.
 type attempt struct {
-	Method    any     // a baseline.Method or an algorithm of ohsmc
+	Method    fit.Method
 	Particles int     `json:",omitempty"` // of an algorithm of ohsmc
 	Rate      float64 // Adam's
-	// of a baseline.Method: every parameter is stochastic, whatever the model's partition
-	Whole  bool             `json:",omitempty"`
-	Chains *baseline.MAPHMC `json:",omitempty"` // exact draws at the psi of an algorithm of ohsmc; nil: none
+	Whole     bool    `json:",omitempty"` // every parameter is stochastic, whatever the model's partition
+	// FromMode says, to the key of kept results, that chains begin at the mode; their method is baseline.MAPHMC.
+	FromMode bool         `json:",omitempty"`
+	Chains   *mcmc.Chains `json:",omitempty"` // exact draws at the psi of an algorithm of ohsmc; nil: none
 }
 
 // rates returns attempts of one method at two learning rates.
@@ -45,7 +47,7 @@ func rates(a attempt) []attempt {
 }
 
 // variants returns attempts of several methods at the paper's learning rate.
-func variants(particles int, methods ...any) []attempt {
+func variants(particles int, methods ...fit.Method) []attempt {
 	var all []attempt
 	for _, m := range methods {
 		all = append(all, attempt{Method: m, Particles: particles, Rate: .01})
@@ -55,9 +57,7 @@ func variants(particles int, methods ...any) []attempt {
 
 // leapfrog is the paper's HMC: 100 leapfrog steps of 0.01 (appendix C), by 4 chains of 100 draws after a warm-up of 50.
 // The paper has one of 1000 after 2000; ours begin at the mode, or at trained particles.
-var leapfrog = baseline.MAPHMC{
-	Kernel: mcmc.HMC{StepSize: .01, Steps: 100}, Sampling: mcmc.Settings{Chains: 4, Draws: 100, WarmUp: 50},
-}
+var leapfrog = mcmc.Chains{Kernel: mcmc.HMC{StepSize: .01, Steps: 100}, Chains: 4, Draws: 100, WarmUp: 50}
 
 // contenders returns the paper's methods, in its order, and then methods that it does not have. rows is the size of the
 // training part.
@@ -67,7 +67,7 @@ func contenders(rows int) []contender {
 	}
 	perRow := 1 / float64(rows)
 	return []contender{
-		{"MAP-HMC", rates(attempt{Method: leapfrog})},
+		{"MAP-HMC", rates(attempt{Method: baseline.MAPHMC{Chains: leapfrog}})},
 		{"OHSMC", variants(1000, walk(.01), walk(.003))},
 		// A tenth of the paper's particles and moves. On Table 1's regression three repetitions with the first attempt
 		// give NLPDs of 1.90 +- .03 and particle RMSEs of .96 +- .03. With 1000 particles they are 1.71 +- .05 and .78
@@ -99,12 +99,9 @@ func nuts(rows int) []attempt {
 	if rows > 2000 {
 		depth = 5
 	}
-	method := baseline.HMC{
-		Kernel: mcmc.NUTS{MaxDepth: depth}, Sampling: mcmc.Settings{Chains: 4, Draws: 75, WarmUp: 75},
-	}
-	fromMode := method
-	fromMode.FromMode = true
-	attempts := variants(0, fromMode, method)
+	chains := mcmc.Chains{Kernel: mcmc.NUTS{MaxDepth: depth}, Chains: 4, Draws: 75, WarmUp: 75}
+	attempts := variants(0, baseline.MAPHMC{Chains: chains}, chains)
+	attempts[0].FromMode = true
 	for i := range attempts {
 		attempts[i].Whole = true
 	}

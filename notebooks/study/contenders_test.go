@@ -52,7 +52,6 @@ func TestBestByValidation(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBench(model, 50, 2, func(string, ...any) {})
-	defer b.close()
 	slow, fast := attempt{Method: baseline.MAP{}, Rate: 1e-6}, attempt{Method: baseline.MAP{}, Rate: .05}
 	nlpd := func(attempts ...attempt) float64 {
 		p, err := b.best(t.Context(), contender{"MAP", attempts}, parts, 0)

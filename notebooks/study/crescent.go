@@ -73,18 +73,14 @@ type crescentRun struct {
 	run.Settings
 }
 
-// fit runs an algorithm of package ohsmc.
+// fit runs an algorithm of package ohsmc, or a baseline with the same settings.
 func (s crescentRun) fit(ctx context.Context, algorithm fit.Method, parts dataset.Parts) (*fit.Result, error) {
-	return fit.Fit(ctx, crescentModel, trained(algorithm, s.Training), parts, s.Settings)
+	rival := baseline.Training{Epochs: s.Epochs, BatchSize: s.BatchSize, Optimiser: s.Optimiser}
+	return fit.Fit(ctx, crescentModel, trained(algorithm, s.Training, rival), parts, s.Settings)
 }
 
 // crescentVI is the paper's: q starts at N(0, I), 100 draws a step.
 var crescentVI = baseline.VI{Draws: 100, ZeroMean: true, InitialStdDev: 1, Samples: 1000}
-
-// crescentRival returns the same settings for a baseline.
-func crescentRival(s crescentRun) baseline.Settings {
-	return baseline.Settings{Epochs: s.Epochs, BatchSize: s.BatchSize, Seed: s.Seed, Optimiser: s.Optimiser}
-}
 
 // crescentSMC is Algorithm 1 if the batch is all rows, else Algorithm 2, with the paper's 10 moves before each datum.
 // The paper's random walk has a variance of 0.001, which hardly moves the particles; this one is scaled by their
@@ -199,8 +195,7 @@ func crescentMethods(o Options) ([]*trial, error) {
 			out := Result{Series: map[string][]float64{}}
 			result, err := s.fit(ctx, algorithm, parts)
 			if err == nil && chains && ctx.Err() == nil {
-				exact := fit.From{Trained: result.Posterior,
-					Method: mcmc.Chains{Kernel: leapfrog.Kernel, Chains: 4, Draws: 100, WarmUp: 50}}
+				exact := fit.From{Trained: result.Posterior, Method: leapfrog}
 				result, err = fit.Fit(ctx, bayes.Model{}, exact, dataset.Parts{Train: parts.Train}, run.Settings{})
 			}
 			if err != nil {
@@ -209,10 +204,10 @@ func crescentMethods(o Options) ([]*trial, error) {
 			return out, keepParticles(result.Posterior, out, "")
 		}
 	}
-	rival := func(method baseline.Method) func(context.Context, dataset.Parts, crescentRun) (Result, error) {
+	rival := func(method fit.Method) func(context.Context, dataset.Parts, crescentRun) (Result, error) {
 		return func(ctx context.Context, parts dataset.Parts, s crescentRun) (Result, error) {
 			out := Result{Series: map[string][]float64{}}
-			result, err := baseline.Fit(ctx, crescentModel, method, parts, crescentRival(s))
+			result, err := s.fit(ctx, method, parts)
 			if err != nil {
 				return out, err
 			}
@@ -223,7 +218,7 @@ func crescentMethods(o Options) ([]*trial, error) {
 	return []*trial{
 		crescentTrial(o, figure, "OHSMC", sampled(crescentWalk(.001), false)),
 		crescentTrial(o, figure, "SGSMC-HMC", sampled(crescentSMC, true)),
-		crescentTrial(o, figure, "MAP-HMC", rival(leapfrog)),
+		crescentTrial(o, figure, "MAP-HMC", rival(baseline.MAPHMC{Chains: leapfrog})),
 		crescentTrial(o, figure, "VB", rival(crescentVI)),
 		crescentTrial(o, figure, "SWAG", rival(baseline.SWAG{Collect: 100, Rank: 20})),
 	}, nil

@@ -24,14 +24,6 @@ func crescentRuns(o Options) ([]*trial, error) {
 			return psi, err
 		}
 	}
-	rival := func(method baseline.Method) follow {
-		return func(ctx context.Context, parts dataset.Parts, settings crescentRun) (psi []float64, err error) {
-			s := crescentRival(settings)
-			s.Observe = psiInto(&psi)
-			_, err = baseline.Fit(ctx, crescentModel, method, parts, s)
-			return psi, err
-		}
-	}
 	var all []*trial
 	for _, m := range []struct {
 		name   string
@@ -39,9 +31,9 @@ func crescentRuns(o Options) ([]*trial, error) {
 	}{
 		{"MC", bruteForce},
 		{"OHSMC", sampler(crescentWalk(.001), 10, 1000)},
-		{"VB", rival(crescentVI)},
+		{"VB", sampler(crescentVI, 10, 0)},
 		{"SGSMC", sampler(crescentSMC, 10, 1000)},
-		{"MAP", rival(baseline.MAP{})},
+		{"MAP", sampler(baseline.MAP{}, 10, 0)},
 		{"SMC", sampler(ohsmc.SMC{Kernel: crescentSMC.Kernel, Moves: 1, Precondition: true}, 100, 200)},
 		{"OHSMC (variance 0.01)", sampler(crescentWalk(.01), 10, 1000)},
 	} {

@@ -39,8 +39,6 @@ type trial struct {
 
 	extraSet, extraMethod bool // only where Options.Data, or Methods, names it
 	always                bool // also where its method is not asked for: others need its results
-	// programs are closed when the trials of others begin; nil: none.
-	programs interface{ close() }
 
 	results []Result
 }
@@ -131,21 +129,11 @@ func (e Experiment) repeat(ctx context.Context, o Options) (done []*trial, err e
 	if err != nil {
 		return nil, err
 	}
-	var programs interface{ close() }
-	defer func() {
-		if programs != nil {
-			programs.close()
-		}
-	}()
 	for _, t := range all {
 		asked := slices.Contains(methods, t.Method) && !(t.extraMethod && len(o.Methods) == 0)
 		if !slices.Contains(sets, t.dataSet()) || t.extraSet && len(o.Data) == 0 || !asked && !t.always {
 			continue
 		}
-		if programs != nil && t.programs != programs {
-			programs.close()
-		}
-		programs = t.programs
 		t.results, err = store.Repeat(ctx, t.Key, t.reps, t.run)
 		if asked {
 			done = append(done, t)

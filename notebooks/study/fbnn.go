@@ -104,7 +104,7 @@ const (
 // fbnnMethod is a row of the tables.
 type fbnnMethod struct {
 	name      string
-	algorithm any         // a baseline.Method or a fit.Method of package fbnn
+	algorithm fit.Method  // of package baseline or fbnn
 	prior     bayes.Prior // nil: the model's
 }
 
@@ -267,29 +267,21 @@ func (r fbnnRun) fit(ctx context.Context) (*fbnnFit, error) {
 		model.Prior = r.method.prior
 	}
 	train := dataset.Parts{Train: r.parts.Train}
+	if _, reads := r.method.algorithm.(fit.OfSource); reads && r.streamed != nil {
+		train = dataset.Parts{Source: r.streamed(int(r.seed), r.rows)}
+	}
 	begun := time.Now()
-	f := &fbnnFit{}
-	switch a := r.method.algorithm.(type) {
-	case fit.OfSource:
-		if r.streamed != nil {
-			train = dataset.Parts{Source: r.streamed(int(r.seed), r.rows)}
-		}
-		result, err := fit.Fit(ctx, model, a, train, run.Settings{Seed: r.seed})
-		if err := ended(ctx, err); err != nil {
-			return nil, err
-		}
-		f.own, f.posterior, f.warnings = fit.Details[*fbnn.Details](result), result.Posterior, result.Warnings
-		if f.predict = f.posterior.Predict; strings.HasSuffix(r.method.name, inPaper) {
-			f.predict = f.own.Predict
-		}
-	case baseline.Method:
-		result, err := baseline.Fit(ctx, model, a, train, baseline.Settings{Seed: r.seed, Epochs: r.epochs})
-		if err := ended(ctx, err); err != nil {
-			return nil, err
-		}
-		f.posterior, f.predict, f.warnings = result.Posterior, result.Posterior.Predict, result.Warnings
-	default:
-		return nil, fmt.Errorf("study: %T is neither a method of package fbnn nor a baseline.Method", a)
+	method := trained(r.method.algorithm, baseline.Training{Epochs: r.epochs})
+	result, err := fit.Fit(ctx, model, method, train, run.Settings{Seed: r.seed})
+	if err := ended(ctx, err); err != nil {
+		return nil, err
+	}
+	f := &fbnnFit{
+		own: fit.Details[*fbnn.Details](result), posterior: result.Posterior, predict: result.Posterior.Predict,
+		warnings: result.Warnings,
+	}
+	if strings.HasSuffix(r.method.name, inPaper) {
+		f.predict = f.own.Predict
 	}
 	f.seconds = time.Since(begun).Seconds()
 	return f, nil

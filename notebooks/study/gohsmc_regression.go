@@ -110,9 +110,7 @@ func regressionContenders(s regressionData, rows int) []contender {
 	}
 	nuts := guided(ohsmc.Langevin{})
 	for i := range nuts {
-		nuts[i].Chains = &baseline.MAPHMC{
-			Kernel: mcmc.NUTS{MaxDepth: 5}, Sampling: mcmc.Settings{Chains: 4, Draws: 25, WarmUp: 30},
-		}
+		nuts[i].Chains = &mcmc.Chains{Kernel: mcmc.NUTS{MaxDepth: 5}, Chains: 4, Draws: 25, WarmUp: 30}
 	}
 	return []contender{
 		{"Random Walk", guided(ohsmc.RandomWalk{})},
@@ -232,7 +230,7 @@ func (s regressionData) trial(
 	if v := s.seconds[c.name]; v != nil {
 		paper["seconds"] = reportedAt(v, batch)
 	}
-	return &trial{Key: key, set: s.data, reps: s.extent(o).reps, run: run, paper: paper, programs: b}
+	return &trial{Key: key, set: s.data, reps: s.extent(o).reps, run: run, paper: paper}
 }
 
 // regressionScores returns a contender's scores on the test part, in the target's units, with the seconds and epochs of

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/ohsmc"
 	"gobnn/viz"
@@ -45,7 +44,7 @@ func TestRegressionContenders(t *testing.T) {
 					t.Errorf("%s: %+v with %d particles, want 100, in the paper's attempt weighed by the batch alone",
 						c.name, g, a.Particles)
 				}
-				if _, rival := a.Method.(baseline.Method); rival != a.Whole {
+				if _, own := a.Method.(ohsmc.Guided); own == a.Whole {
 					t.Errorf("%s: whole network %t, want it of the paper's rivals and of them only", c.name, a.Whole)
 				}
 			}

@@ -192,7 +192,7 @@ func (s synthetic) trials(o Options) ([]*trial, error) {
 			return Result{Values: values}, err
 		}
 		all = append(all, &trial{Key: key, reps: s.extent(o).reps, run: run, paper: s.paper[c.name],
-			extraMethod: i >= paperMethods, programs: b})
+			extraMethod: i >= paperMethods})
 	}
 	return all, nil
 }
@@ -215,7 +215,6 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options, _ []*t
 			return !slices.Contains(names, c.name)
 		})
 		b := s.bench(o)
-		defer b.close()
 		var all panels
 		for seed := range uint64(seeds) {
 			parts, err := s.parts(seed)

@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/dataset/mnist"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/ohsmc"
@@ -69,7 +70,7 @@ const table4Version = 1
 
 // contenders returns the paper's methods with its settings.
 func (size table4Size) contenders() []contender {
-	of := func(name string, method any, particles int) contender {
+	of := func(name string, method fit.Method, particles int) contender {
 		return contender{name, []attempt{{Method: method, Particles: particles, Rate: .002}}}
 	}
 	return []contender{
@@ -103,7 +104,7 @@ func (size table4Size) trials(o Options) (all []*trial) {
 			}
 			return b.scores(ctx, c, parts, uint64(repetition))
 		}
-		all = append(all, &trial{Key: key, reps: e.reps, run: run, paper: table4Reported[c.name], programs: b})
+		all = append(all, &trial{Key: key, reps: e.reps, run: run, paper: table4Reported[c.name]})
 	}
 	return all
 }

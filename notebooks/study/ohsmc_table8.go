@@ -117,7 +117,7 @@ func (row table8Row) trials(o Options) ([]*trial, error) {
 			}
 			return b.scores(ctx, c, parts, uint64(repetition))
 		}
-		all = append(all, &trial{Key: key, reps: e.reps, run: run, paper: row.reported(c.name), programs: b})
+		all = append(all, &trial{Key: key, reps: e.reps, run: run, paper: row.reported(c.name)})
 	}
 	return all, nil
 }

@@ -13,8 +13,10 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/diag"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/pbnn"
 	"gobnn/viz"
 
@@ -150,8 +152,8 @@ func penaltyStarts(ctx context.Context, o Options, model bayes.Model, data *data
 		epochs = min(epochs, o.Epochs)
 	}
 	model.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
-	r, err := baseline.Fit(ctx, model, baseline.Ensemble{Members: penaltyChains}, dataset.Parts{Train: data},
-		baseline.Settings{Epochs: epochs, Seed: 1})
+	modes := baseline.Ensemble{Training: baseline.Training{Epochs: epochs}, Members: penaltyChains}
+	r, err := fit.Fit(ctx, model, modes, dataset.Parts{Train: data}, run.Settings{Seed: 1})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

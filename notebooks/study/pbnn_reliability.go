@@ -12,9 +12,11 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/dataset/mnist"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 	"gobnn/pbnn"
 	"gobnn/viz"
@@ -52,7 +54,7 @@ type reliabilityData struct {
 	parts func(seed uint64) (dataset.Parts, error)
 	// beyond, if set, are test rows outside the range of the training rows.
 	beyond     func(seed uint64) *dataset.Dataset
-	mode       baseline.Settings
+	mode       baseline.Training
 	n, batches int            // n and M of the penalty
 	draws      int            // default draws of each chain, after a warm-up half as long
 	thin       map[string]int // moves for a draw, by method
@@ -73,7 +75,7 @@ var reliabilityWave = reliabilityData{
 		return parts, err
 	},
 	beyond: gap,
-	mode:   baseline.Settings{Epochs: 200},
+	mode:   baseline.Training{Epochs: 200},
 	n:      5, batches: 5, thin: map[string]int{lastLayerFull: 10, lastLayerPenalty: 40, wholePenalty: 40}, chains: 4,
 	draws: 100, reps: 5,
 }
@@ -106,7 +108,7 @@ var reliabilityDigits = reliabilityData{
 		parts.Test = test
 		return parts, err
 	},
-	mode: baseline.Settings{Epochs: 10, BatchSize: 100, Optimiser: train.Adam{Schedule: train.Constant(.003)}},
+	mode: baseline.Training{Epochs: 10, BatchSize: 100, Optimiser: train.Adam{Schedule: train.Constant(.003)}},
 	n:    100, batches: 10, thin: map[string]int{lastLayerFull: 10, lastLayerPenalty: 100, wholePenalty: 40}, chains: 4,
 	draws: 50, reps: 1,
 	paper: map[string]map[string]Reported{lastLayerFull: {"accuracy": {Value: .936}},
@@ -165,12 +167,11 @@ func (r *repetition) mode(ctx context.Context, o Options, method string) (*bayes
 	if r.modes[whole] != nil {
 		return r.modes[whole], nil
 	}
-	settings := r.reliabilityData.mode
-	settings.Seed = r.seed
 	begun := time.Now()
 	model := r.model(method)
 	model.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
-	result, err := baseline.Fit(ctx, model, baseline.MAP{}, r.parts, settings)
+	mode := baseline.MAP{Training: r.reliabilityData.mode}
+	result, err := fit.Fit(ctx, model, mode, r.parts, run.Settings{Seed: r.seed})
 	if err != nil {
 		return nil, err
 	}

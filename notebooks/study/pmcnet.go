@@ -123,7 +123,7 @@ const (
 // pmcnetMethod is a method with its settings on a data set.
 type pmcnetMethod struct {
 	name      string
-	algorithm any // a pmcnet.PMC, an annealed.Annealed or a baseline.Method
+	algorithm fit.Method // of pmcnet, annealed or baseline
 }
 
 // methods returns all methods for a data set.
@@ -287,59 +287,28 @@ type pmcnetFit struct {
 func (r pmcnetRun) fit(
 	ctx context.Context, m pmcnetMethod, scale float64, observe func(step int, now *bayes.Posterior) error,
 ) (*pmcnetFit, dataset.Parts, error) {
-	t := newPMCnetTrainers(r.model(scale))
-	defer t.close()
-	return r.fitWith(ctx, t, m, observe)
-}
-
-// pmcnetTrainers keep compiled programs of one model.
-type pmcnetTrainers struct {
-	model  bayes.Model
-	rivals *baseline.Trainer
-}
-
-func newPMCnetTrainers(model bayes.Model) pmcnetTrainers {
-	return pmcnetTrainers{model, baseline.NewTrainer(model)}
-}
-
-func (t pmcnetTrainers) close() { t.rivals.Close() }
-
-// fitWith is fit with trainers.
-func (r pmcnetRun) fitWith(
-	ctx context.Context, t pmcnetTrainers, m pmcnetMethod, observe func(step int, now *bayes.Posterior) error,
-) (*pmcnetFit, dataset.Parts, error) {
 	parts, err := r.parts(r.seed)
 	if err != nil {
 		return nil, parts, err
 	}
-	trained := dataset.Parts{Train: parts.Train, Validation: parts.Validation}
-	f := &pmcnetFit{values: map[string]float64{}}
+	given := dataset.Parts{Train: parts.Train, Validation: parts.Validation}
+	method := trained(m.algorithm, baseline.Training{Epochs: r.epochs, BatchSize: r.batch(parts.Train.Rows())})
 	begun := time.Now()
-	var warnings []string
+	result, err := fit.Fit(ctx, r.model(scale), method, given, run.Settings{Seed: r.seed, Observe: observe})
+	if err := ended(ctx, err); err != nil {
+		return nil, parts, err
+	}
+	f := &pmcnetFit{posterior: result.Posterior, values: map[string]float64{}}
 	switch a := m.algorithm.(type) {
 	case pmcnet.PMC, annealed.Annealed:
-		result, err := fit.Fit(ctx, t.model, a.(fit.Method), trained, run.Settings{Seed: r.seed, Observe: observe})
-		if err := ended(ctx, err); err != nil {
-			return nil, parts, err
-		}
-		f.posterior, warnings = result.Posterior, result.Warnings
 		said := f.posterior.Diagnostics()
 		f.values["ESS"], f.values["k-hat"] = said[fit.ESSCurve], said[pmcnet.KHat]
 		if p, ok := a.(pmcnet.PMC); ok && p.Weights == pmcnet.Floored {
 			f.values["ESS of the weights"] = f.posterior.LogWeights().EffectiveSampleSize()
 		}
-	case baseline.Method:
-		result, err := t.rivals.Fit(ctx, a, trained, baseline.Settings{Seed: r.seed, Epochs: r.epochs,
-			BatchSize: r.batch(parts.Train.Rows())})
-		if err := ended(ctx, err); err != nil {
-			return nil, parts, err
-		}
-		f.posterior, warnings = result.Posterior, result.Warnings
-	default:
-		return nil, parts, fmt.Errorf("study: %T is neither of pmcnet nor a baseline.Method", a)
 	}
 	f.seconds = time.Since(begun).Seconds()
-	for _, w := range warnings {
+	for _, w := range result.Warnings {
 		r.say("%s, %s, repetition %d: %s", r.name, m.name, r.seed+1, w)
 	}
 	return f, parts, nil
@@ -517,12 +486,10 @@ func scoreRegression(p bayes.Prediction, test *dataset.Dataset, out Result) erro
 // timed is a repetition of table 11: the seconds of a fit for which all is compiled, and the milliseconds that a row's
 // prediction takes.
 func (r pmcnetRun) timed(ctx context.Context, m pmcnetMethod, scale float64) (Result, error) {
-	t := newPMCnetTrainers(r.model(scale))
-	defer t.close()
-	if _, _, err := r.fitWith(ctx, t, m, nil); err != nil { // compiles
+	if _, _, err := r.fit(ctx, m, scale, nil); err != nil { // compiles
 		return Result{}, err
 	}
-	last, parts, err := r.fitWith(ctx, t, m, nil)
+	last, parts, err := r.fit(ctx, m, scale, nil)
 	if err != nil {
 		return Result{}, err
 	}

@@ -206,7 +206,7 @@ func (r evidenceRow) mixture() (a annealed.Annealed, fits bool) {
 // errors. So there particles are moved until they forget. Replicas of four tanh units need two thousand sweeps to
 // arrive: after 600 the log evidence still rose by 3. A mixture has a fixed number of components, so that the bridge is
 // compiled once.
-func (r evidenceRow) algorithms() (quick smc.Tempered, whole any, replicas exchange.Replicas) {
+func (r evidenceRow) algorithms() (quick smc.Tempered, whole fit.Method, replicas exchange.Replicas) {
 	mixed, fits := r.mixture()
 	kernel := mcmc.HMC{Steps: 5}
 	quick, large := smc.Tempered{Particles: 1000, WasteFree: 10}, smc.Tempered{Particles: 3000, WasteFree: 20}
@@ -229,12 +229,10 @@ func (r evidenceRow) algorithms() (quick smc.Tempered, whole any, replicas excha
 
 // run estimates a row.
 func (r evidenceRow) run(ctx context.Context, o Options, store *Store) ([]Cell, error) {
-	trainers := newPMCnetTrainers(r.model())
-	defer trainers.close()
 	found := map[string][]estimate{}
 	var losses, khats, seconds []float64
 	for repetition := range max(1, o.Reps) {
-		runs, took, err := r.repeat(ctx, o, store, trainers, repetition)
+		runs, took, err := r.repeat(ctx, o, store, repetition)
 		if err != nil {
 			return nil, err
 		}
@@ -269,7 +267,7 @@ func (r evidenceRow) run(ctx context.Context, o Options, store *Store) ([]Cell, 
 // repeat is a repetition of the row, and its seconds: each split has a quick run, those that count a whole one and a
 // replica exchange, and then those where it helps most others, until the standard errors are small enough.
 func (r evidenceRow) repeat(
-	ctx context.Context, o Options, store *Store, trainers pmcnetTrainers, repetition int,
+	ctx context.Context, o Options, store *Store, repetition int,
 ) (runs *evidenceRuns, seconds float64, err error) {
 	quick, whole, replicas := r.algorithms()
 	runs = &evidenceRuns{}
@@ -292,7 +290,7 @@ func (r evidenceRow) repeat(
 				"version": evidenceVersion, "model": r.model(), "settings": keptSettings(one.algorithm),
 			}}
 		results, err := store.Repeat(ctx, key, 1, func(ctx context.Context, _ int) (Result, error) {
-			return one.run(ctx, trainers)
+			return one.run(ctx, r.model())
 		})
 		if err != nil {
 			return Result{}, err
@@ -333,13 +331,13 @@ type evidenceRun struct {
 	kind      evidenceKind
 	split     int
 	length    float64 // of a replica exchange, in those that a first run has
-	algorithm any     // an annealed.Annealed, or of package fit
+	algorithm fit.Method
 	seed      uint64
 	say       func(warning string)
 }
 
 // run gives what the algorithm estimates of log Z, with the standard errors, and the test loss.
-func (r evidenceRun) run(ctx context.Context, trainers pmcnetTrainers) (Result, error) {
+func (r evidenceRun) run(ctx context.Context, model bayes.Model) (Result, error) {
 	parts, err := dataset.Boston().PublishedSplit(dataset.Javid, r.split)
 	if err != nil {
 		return Result{}, err
@@ -347,7 +345,7 @@ func (r evidenceRun) run(ctx context.Context, trainers pmcnetTrainers) (Result, 
 	train := dataset.Parts{Train: parts.Train}
 	out := Result{Values: map[string]float64{}}
 	if a, ok := r.algorithm.(annealed.Annealed); ok {
-		result, err := fit.Fit(ctx, trainers.model, a, train, run.Settings{Seed: r.seed})
+		result, err := fit.Fit(ctx, model, a, train, run.Settings{Seed: r.seed})
 		if err := ended(ctx, err); err != nil {
 			return Result{}, err
 		}
@@ -356,7 +354,7 @@ func (r evidenceRun) run(ctx context.Context, trainers pmcnetTrainers) (Result, 
 		out.Values["loss"], err = r.loss(ctx, *result, parts)
 		return out, err
 	}
-	result, err := fit.Fit(ctx, trainers.model, r.algorithm.(fit.Method), train, run.Settings{Seed: r.seed})
+	result, err := fit.Fit(ctx, model, r.algorithm, train, run.Settings{Seed: r.seed})
 	if err := ended(ctx, err); err != nil {
 		return Result{}, err
 	}

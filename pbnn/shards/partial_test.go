@@ -14,9 +14,11 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/pbnn"
 
 	"gonum.org/v1/gonum/mat"
@@ -30,15 +32,15 @@ func TestPartialNetworkOverShards(t *testing.T) {
 	engine := computetest.Go(t)
 	model := bayes.Model{Network: nn.MLP{Hidden: []int{6}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .5},
 		Stochastic: bayes.Layers(2)}
-	fit := func(epochs int) *bayes.Posterior {
-		trained, err := baseline.Fit(context.Background(), model, baseline.MAP{}, dataset.Parts{Train: line(140)},
-			baseline.Settings{Epochs: epochs, Seed: 2, DType: compute.Float64, Engine: engine})
+	modeOf := func(epochs int) *bayes.Posterior {
+		trained, err := fit.Fit(context.Background(), model, baseline.MAP{Training: baseline.Training{Epochs: epochs}},
+			dataset.Parts{Train: line(140)}, run.Settings{Seed: 2, DType: compute.Float64, Engine: engine})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return trained.Posterior
 	}
-	trained := fit(30)
+	trained := modeOf(30)
 	file := filepath.Join(t.TempDir(), "trained")
 	if err := trained.Save(file); err != nil {
 		t.Fatal(err)
@@ -88,7 +90,7 @@ func TestPartialNetworkOverShards(t *testing.T) {
 		}
 	}
 	sampler, settings := overShards(t)
-	for name, shard := range map[string]Shard{"another posterior's": from(fit(3), 1),
+	for name, shard := range map[string]Shard{"another posterior's": from(modeOf(3), 1),
 		"one without": here(t, bayesianLine(), 1)} {
 		if _, err := FitFrom(context.Background(), trained, sampler, []Shard{inThis[0], shard},
 			settings); !errors.Is(err, ErrShard) || !says(err, "shard 1 has") {
