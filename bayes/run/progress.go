@@ -19,10 +19,7 @@ const (
 	Stopped      Status = "stopped"       // by an error outside the algorithm: the result is as after the last step
 )
 
-// ErrStopped says that a run ended with the status Stopped.
-var ErrStopped = errors.New("the run was stopped by an error before its end")
-
-// Err is nil for Completed and StoppedEarly; otherwise it wraps context.Canceled or ErrStopped.
+// Err is nil for Completed and StoppedEarly; of a cancelled run it wraps context.Canceled.
 func (s Status) Err() error {
 	switch s {
 	case Completed, StoppedEarly:
@@ -30,7 +27,7 @@ func (s Status) Err() error {
 	case Cancelled:
 		return fmt.Errorf("the run was cancelled before its end: %w", context.Canceled)
 	case Stopped:
-		return ErrStopped
+		return errors.New("the run was stopped by an error before its end")
 	}
 	return fmt.Errorf("the status is %q: the run gave no result", string(s))
 }

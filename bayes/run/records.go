@@ -8,8 +8,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Records makes a tensor of a run's records for a checkpoint, as Table does: a row for each, and a column for each field
-// of the struct R, in its order. Fields are numbers, or truth values.
+// Records makes a tensor of a run's records for a checkpoint, as Table does: a row for each, and a column for each
+// field of the struct R, in its order. Fields are numbers, or truth values.
 func Records[R any](records []R) *tensors.Tensor {
 	width := reflect.TypeFor[R]().NumField()
 	rows := make([]float64, 0, len(records)*width)
