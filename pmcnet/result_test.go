@@ -69,7 +69,7 @@ func TestSharesAndLambda(t *testing.T) {
 	if !(last.Exponent < 1) || d["lambda"] != last.Exponent {
 		t.Errorf("lambda %v, diagnostics %v", last.Exponent, d)
 	}
-	few := annealed.Annealed{Kernel: mcmc.HMC{Steps: 5}, Sampling: smc.Settings{Particles: 300}, Draws: 1000}
+	few := annealed.Annealed{SMC: smc.Tempered{Kernel: mcmc.HMC{Steps: 5}, Particles: 300}, Draws: 1000}
 	if r, err = fitted(t.Context(), model, few, parts, goSettings(t)); err != nil {
 		t.Fatal(err)
 	}

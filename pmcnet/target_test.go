@@ -69,7 +69,7 @@ func TestTargetOfOnesOwn(t *testing.T) {
 				return graph.Sub(c.target(phi), normal(phi))
 			}}
 		}
-		tempered := annealed.Annealed{Kernel: mcmc.RandomWalkMetropolis{}, Sampling: smc.Settings{Particles: 300},
+		tempered := annealed.Annealed{SMC: smc.Tempered{Kernel: mcmc.RandomWalkMetropolis{}, Particles: 300},
 			Bridge: annealed.NoBridge}
 		if r, err = sampled(t.Context(), problem, tempered, run.Settings{Engine: computetest.Go(t)}); err != nil {
 			t.Errorf("%s: %v", c.name, err)

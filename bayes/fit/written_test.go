@@ -74,7 +74,7 @@ func TestUnwrittenSettings(t *testing.T) {
 			return err
 		},
 		"pmcnet": func(file string) error {
-			_, err := fit.Fit(ctx, model, annealed.Annealed{Kernel: kernel, Sampling: smc.Settings{Particles: 100, Moves: 1}},
+			_, err := fit.Fit(ctx, model, annealed.Annealed{SMC: smc.Tempered{Kernel: kernel, Particles: 100, Moves: 1}},
 				parts, run.Settings{Engine: engine, Checkpoint: file})
 			return err
 		},

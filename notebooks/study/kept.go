@@ -2,11 +2,13 @@ package study
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/exchange"
 	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
+	"gobnn/pmcnet/annealed"
 )
 
 // keptSettings returns an algorithm's settings under the field names that its first kept results have.
@@ -15,7 +17,18 @@ func keptSettings(algorithm any) any {
 	if text, err := json.Marshal(algorithm); err != nil || json.Unmarshal(text, &kept) != nil {
 		return algorithm // the store says what is wrong with it
 	}
-	switch algorithm.(type) {
+	switch a := algorithm.(type) {
+	case annealed.Annealed:
+		s := a.SMC
+		return map[string]any{
+			"kernel": fmt.Sprintf("%T", s.Kernel), "kernel_settings": s.Kernel, "sampling": map[string]any{
+				"particles": s.Particles, "tempering": s.Tempering, "ladder": s.Ladder, "block": s.Block,
+				"threshold": s.Threshold, "resampler": s.Resampler, "waste_free": s.WasteFree, "moves": s.Moves,
+				"dtype": compute.DType(0).String(),
+			},
+			"unordered": a.Unordered, "components": a.Components, "covariance": a.Covariance, "draws": a.Draws,
+			"bridge": a.Bridge,
+		}
 	case smc.Tempered, exchange.Replicas: // which had a field for it
 		kept["dtype"] = compute.DType(0).String()
 		return kept

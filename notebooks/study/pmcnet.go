@@ -165,7 +165,7 @@ func (d pmcnetData) methods(full bool) []pmcnetMethod {
 	return append(others, []pmcnetMethod{
 		{pmcPaper, paper}, {pmcGradFree, gradientFree}, {pmcCovFree, covarianceFree},
 		{pmcDM, dm}, {pmcLight, light}, {pmcTempered, tempered},
-		{pmcAnnealed, annealed.Annealed{Sampling: smc.Settings{Particles: particles}, Bridge: annealed.NoBridge}},
+		{pmcAnnealed, annealed.Annealed{SMC: smc.Tempered{Particles: particles}, Bridge: annealed.NoBridge}},
 	}...)
 }
 

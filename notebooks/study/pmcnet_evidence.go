@@ -220,7 +220,7 @@ func (r evidenceRow) algorithms() (quick smc.Tempered, whole fit.Method, replica
 		large = quick
 	}
 	replicas.Kernel, quick.Kernel, large.Kernel = kernel, kernel, kernel
-	mixed.Kernel, mixed.Sampling = kernel, smc.Settings{Particles: large.Particles, WasteFree: large.WasteFree}
+	mixed.SMC = large
 	if fits {
 		return quick, mixed, replicas
 	}
@@ -349,8 +349,7 @@ func (r evidenceRun) run(ctx context.Context, model bayes.Model) (Result, error)
 		if err := ended(ctx, err); err != nil {
 			return Result{}, err
 		}
-		said := fit.Details[*annealed.Details](result)
-		r.annealed(out.Values, said, said.SMC.Trace)
+		r.annealed(out.Values, fit.Details[*annealed.Details](result))
 		out.Values["loss"], err = r.loss(ctx, *result, parts)
 		return out, err
 	}
@@ -364,8 +363,9 @@ func (r evidenceRun) run(ctx context.Context, model bayes.Model) (Result, error)
 		out.Values["arrivals"], out.Values[byLength] = float64(e.Arrivals), r.length
 	} else {
 		r.annealed(out.Values, &annealed.Details{
-			SMCEvidence: evidence, ImportanceEvidence: unknownEvidence, BridgeEvidence: unknownEvidence, KHat: math.NaN(),
-		}, fit.Details[*smc.Details](result).Trace)
+			SMC: result, SMCEvidence: evidence, ImportanceEvidence: unknownEvidence, BridgeEvidence: unknownEvidence,
+			KHat: math.NaN(),
+		})
 	}
 	out.Values["loss"], err = r.loss(ctx, *result, parts)
 	return out, err
@@ -375,7 +375,7 @@ var unknownEvidence = bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
 
 // annealed puts in log Z by SMC, importance sampling and the bridge with their errors, NaN where there is none, k-hat,
 // and the SMC's ladder.
-func (r evidenceRun) annealed(values map[string]float64, said *annealed.Details, trace []smc.StepRecord) {
+func (r evidenceRun) annealed(values map[string]float64, said *annealed.Details) {
 	importance := said.ImportanceEvidence
 	if !(said.KHat <= pmcnet.MaxKHat) || said.ESS < 100 {
 		importance = unknownEvidence
@@ -389,7 +389,7 @@ func (r evidenceRun) annealed(values map[string]float64, said *annealed.Details,
 		values[method], values[method+" error"] = e.Value, e.StdErr
 	}
 	values["k-hat"] = said.KHat
-	for i, r := range trace {
+	for i, r := range fit.Details[*smc.Details](said.SMC).Trace {
 		values[powerName(i)] = r.Place
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -40,8 +39,6 @@ type annealing struct {
 	// not finite, and of those where it is NaN or +Inf.
 	outside          float64
 	nonFinite, wrong int
-	// earlier is the time of the bridge's earlier sessions.
-	earlier time.Duration
 }
 
 // Run implements fit.Method.
@@ -59,12 +56,10 @@ func (a Annealed) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if particles == nil {
 		return nil, failed
 	}
-	begun := time.Now()
 	result, err := r.checked(ctx, particles) // (2) to (6)
 	if err != nil {
 		return nil, errors.Join(failed, err)
 	}
-	result.Elapsed = particles.Elapsed + r.earlier + time.Since(begun)
 	if r.Observe != nil && result.Status == run.Completed {
 		posterior, err := r.PosteriorOf(result.Draws, bayes.Provenance{})
 		if err != nil {
@@ -79,15 +74,14 @@ func (a Annealed) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 
 // checked is steps 2 to 6. An SMC that ended before the posterior, or a cancelled context, leaves the SMC's particles,
 // without an evidence.
-func (r *annealing) checked(ctx context.Context, particles *smc.Result) (*fit.Result, error) {
-	if particles.Status != run.Completed {
-		return r.unchecked(particles, particles.Status, endedAt(reached(particles)))
-	}
-	flat, err := compute.Float64s(particles.Phi)
+func (r *annealing) checked(ctx context.Context, particles *fit.Result) (*fit.Result, error) {
+	x, err := r.matrix(particles)
 	if err != nil {
-		return nil, fmt.Errorf("annealed: %w", err)
+		return nil, err
 	}
-	x := mat.NewDense(particles.LogWeights.Len(), r.problem.Dim, flat)
+	if particles.Status != run.Completed {
+		return r.unchecked(particles, x, particles.Status, endedAt(reached(particles))), nil
+	}
 	original := mat.DenseCopyOf(x)
 	r.order.learn(x) // (2)
 	q, draws, err := r.approximated(ctx, x, particles)
@@ -105,7 +99,7 @@ func (r *annealing) checked(ctx context.Context, particles *smc.Result) (*fit.Re
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return r.unchecked(particles, run.Cancelled, cancelled)
+		return r.unchecked(particles, original, run.Cancelled, cancelled), nil
 	case err != nil:
 		return nil, err
 	}
@@ -118,12 +112,16 @@ const mostOutside = .95
 
 // approximated is steps 3 and 4; the mixture is empty where none can be fitted to particles, the rows of x.
 func (r *annealing) approximated(
-	ctx context.Context, x *mat.Dense, particles *smc.Result,
+	ctx context.Context, x *mat.Dense, particles *fit.Result,
 ) (mixture, weightedDraws, error) {
 	r.said.Order, r.said.LogImages = r.order.why, r.order.logImages
-	q, err := r.fitted(ctx, x, particles.LogWeights.Weights()) // (3)
+	weights, err := bayes.NewLogWeights(particles.Draws.LogWeights)
+	if err != nil {
+		return nil, weightedDraws{}, fmt.Errorf("annealed: %w", err)
+	}
+	q, err := r.fitted(ctx, x, weights.Weights()) // (3)
 	if err != nil || len(q) == 0 {
-		r.said.unweighed(unfitted(particles.LogWeights.Len(), r.problem.Dim))
+		r.said.unweighed(unfitted(weights.Len(), r.problem.Dim))
 		return nil, weightedDraws{}, err
 	}
 	theta, logWeights, err := r.weigh(ctx, q) // (4)
@@ -137,13 +135,8 @@ func (r *annealing) approximated(
 // temper is step 1: particles of the posterior by SMC through powers of the likelihood. A run that is cancelled before
 // the posterior has none; one that an error has stopped there, such as a ladder that stalls, has those of the power
 // that it got to, beside the error.
-func (r *annealing) temper(ctx context.Context) (*smc.Result, error) {
-	problem := r.problem
-	var err error
-	if problem.Name, err = r.name(); err != nil {
-		return nil, err
-	}
-	particles, err := smc.Sample(ctx, problem, r.Kernel, r.Sampling)
+func (r *annealing) temper(ctx context.Context) (*fit.Result, error) {
+	particles, err := r.RunStage(ctx, fit.Stage{Name: "smc", Method: r.SMC, Problem: r.problem, Inner: true})
 	if err != nil {
 		err = fmt.Errorf("annealed: %w", err)
 	}
@@ -155,32 +148,20 @@ func (r *annealing) temper(ctx context.Context) (*smc.Result, error) {
 			"posterior, of which there are no draws yet: %w", reached(particles),
 			cmp.Or(context.Cause(ctx), particles.Status.Err())))
 	}
-	r.said.SMC = particles
-	r.said.SMCEvidence = bayes.Evidence{Value: particles.LogEvidence, StdErr: particles.LogEvidenceStdErr}
+	r.said.SMC, r.said.SMCEvidence = particles, particles.Draws.Evidence
 	return particles, err
 }
 
 // reached is the power of the likelihood that particles have come to.
-func reached(particles *smc.Result) float64 {
-	if n := len(particles.Trace); n > 0 {
-		return particles.Trace[n-1].Place
+func reached(particles *fit.Result) float64 {
+	if trace := trace(particles); len(trace) > 0 {
+		return trace[len(trace)-1].Place
 	}
 	return 0
 }
 
-// name is the problem's with all else that must agree with a checkpoint, which is the SMC's: steps 2 to 5 follow from
-// its particles and the seed, and are made again.
-func (r *annealing) name() (string, error) {
-	parts, err := r.Identity()
-	if err != nil {
-		return "", fmt.Errorf("annealed: %w", err)
-	}
-	name := "annealed"
-	for _, p := range parts {
-		name += fmt.Sprintf("; %s: %s", p.Name, p.Value)
-	}
-	return name, nil
-}
+// trace are the records of an SMC's powers.
+func trace(particles *fit.Result) []smc.StepRecord { return fit.Details[*smc.Details](particles).Trace }
 
 // orderOf is step 2's order of a job's units, whose directions are not known yet.
 func (a Annealed) orderOf(j *fit.Job) order {
@@ -365,7 +346,7 @@ func (r *annealing) densities(draws int) (*compute.Program, func(), error) {
 // weightedDraws are step 4's, [N, D], with smoothed weights; theta is nil where these cannot be trusted.
 type weightedDraws struct {
 	theta      *mat.Dense
-	logWeights bayes.LogWeights
+	logWeights []float64
 	// firstPower is the power of the weights, at most 1, that the bridge's first step would reach.
 	firstPower float64
 }
@@ -382,7 +363,7 @@ func (e *Details) unweighed(why string) {
 // judge says whether draws of the mixture can be trusted, by their log-weights, [N], and what they give.
 func (r *annealing) judge(theta *mat.Dense, logWeights []float64) (draws weightedDraws, err error) {
 	said := &r.said
-	draws.firstPower = firstPower(logWeights, r.Sampling.Threshold)
+	draws.firstPower = firstPower(logWeights, r.SMC.Threshold)
 	honest, err := bayes.NewLogWeights(logWeights)
 	if err != nil {
 		said.unweighed(r.weightless())
@@ -404,7 +385,7 @@ func (r *annealing) judge(theta *mat.Dense, logWeights []float64) (draws weighte
 		e.Value += r.order.logImages
 	}
 	if said.Why = r.verdict(); said.KHat <= pmcnet.MaxKHat && said.ESS >= fewDraws {
-		draws.theta, draws.logWeights = theta, s.LogWeights
+		draws.theta, draws.logWeights = theta, s.LogWeights.All()
 	}
 	return draws, nil
 }
@@ -432,7 +413,7 @@ func (r *annealing) bridges(fitted bool, draws weightedDraws) bool {
 	if draws.theta != nil && said.haveVariance() && apart(said.ImportanceEvidence, said.SMCEvidence) <= mostApart {
 		return false
 	}
-	if prior := said.SMC.Trace[0].Place; draws.firstPower < nearness*prior {
+	if prior := trace(said.SMC)[0].Place; draws.firstPower < nearness*prior {
 		said.NoBridge = tooFar(draws.firstPower, prior)
 		return false
 	}
@@ -489,49 +470,34 @@ func apart(a, b bayes.Evidence) float64 {
 // D], are put into canonical order. All images are alike, so with m the mixture's share in R it begins at the mixture's
 // density over m |G|. The evidence is then m |G| times the SMC's.
 func (r *annealing) bridge(ctx context.Context, q mixture) (*mat.Dense, error) {
-	settings := r.Sampling
-	settings.Ladder = nil
-	settings.Seed = r.Seed ^ 0x9e3779b97f4a7c15 // other random numbers than step 1
-	if settings.Checkpoint != "" {
-		settings.Checkpoint += ".bridge"
-	}
-	if settings.Progress != nil {
-		settings.Progress = func(p run.Progress) {
-			p.Stage = "bridge from the mixture"
-			r.Job.Settings.Progress(p)
-		}
-	}
-	start, share, err := r.inOrder(ctx, q, settings.Particles)
+	sampler := r.SMC
+	sampler.Ladder = nil
+	start, share, err := r.inOrder(ctx, q, sampler.Particles)
 	if err != nil {
 		return nil, err
 	}
-	problem, err := r.bridgeProblem(q, form{components: len(q), rank: r.rank()}, start)
-	if err != nil {
-		return nil, err
-	}
-	begun := time.Now()
-	result, err := smc.Sample(ctx, problem, r.Kernel, settings)
-	if result != nil {
-		r.earlier = max(0, result.Elapsed-time.Since(begun))
-	}
+	result, err := r.RunStage(ctx, fit.Stage{
+		Name: "bridge", Method: sampler, Problem: r.bridgeProblem(q, form{components: len(q), rank: r.rank()}, start),
+		Seed:  r.Seed ^ 0x9e3779b97f4a7c15 - r.Seed, // other random numbers than step 1
+		Inner: true,
+	})
 	switch {
 	case err != nil:
 		return nil, err
 	case result.Status != run.Completed:
 		return nil, cmp.Or(ctx.Err(), result.Status.Err()) // a deadline has another error than a cancellation
 	}
-	flat, err := compute.Float64s(result.Phi)
+	x, err := r.matrix(result)
 	if err != nil {
 		return nil, err
 	}
-	x := mat.NewDense(settings.Particles, r.problem.Dim, flat)
-	for j := range settings.Particles {
+	for j := range sampler.Particles {
 		r.order.apply(x.RawRowView(j))
 	}
-	r.said.Bridge = result
-	r.said.BridgeEvidence = bayes.Evidence{
-		Value:  result.LogEvidence + math.Log(share) + r.order.logImages,
-		StdErr: math.Hypot(result.LogEvidenceStdErr, math.Sqrt((1-share)/float64(settings.Particles))),
+	e := result.Draws.Evidence
+	r.said.Bridge, r.said.BridgeEvidence = result, bayes.Evidence{
+		Value:  e.Value + math.Log(share) + r.order.logImages,
+		StdErr: math.Hypot(e.StdErr, math.Sqrt((1-share)/float64(sampler.Particles))),
 	}
 	return x, nil
 }
@@ -574,19 +540,20 @@ func notItsFile(err error) bool {
 }
 
 // choose is step 6. x are the SMC's particles, across the bridge's, nil where there is none.
-func (r *annealing) choose(particles *smc.Result, x *mat.Dense, draws weightedDraws, across *mat.Dense) *fit.Result {
+func (r *annealing) choose(particles *fit.Result, x *mat.Dense, draws weightedDraws, across *mat.Dense) *fit.Result {
 	said := &r.said
 	said.decide(draws.theta != nil)
 	var result *fit.Result
 	switch said.Source {
 	case ByImportance:
-		result = r.of(draws.theta, draws.logWeights, said.ESS, said.ImportanceEvidence)
-		result.Status = particles.Status
+		result = r.of(draws.theta, draws.logWeights, said.ImportanceEvidence)
+		result.Draws.Diagnostics[fit.ESSCurve] = said.ESS // before smoothing
 	case ByBridge:
-		result = r.ofParticles(said.Bridge, across, said.BridgeEvidence)
+		result = r.of(across, said.Bridge.Draws.LogWeights, said.BridgeEvidence)
 	default:
-		result = r.ofParticles(particles, x, said.SMCEvidence)
+		result = r.of(x, particles.Draws.LogWeights, said.SMCEvidence)
 	}
+	result.Status = run.Completed
 	result.Warnings = append(slices.Clone(particles.Warnings), r.doubts()...)
 	return result
 }
@@ -621,44 +588,45 @@ func (e *Details) decide(weighted bool) {
 }
 
 // unchecked is the result of a run that ended, with a status, before the SMC's particles were checked: these particles
-// as they are, without an evidence. why is the warning.
-func (r *annealing) unchecked(particles *smc.Result, status run.Status, why string) (*fit.Result, error) {
+// as they are, the rows of x, without an evidence. why is the warning.
+func (r *annealing) unchecked(particles *fit.Result, x *mat.Dense, status run.Status, why string) *fit.Result {
 	r.said.unweighed(why)
 	r.said.Source = BySMC
-	flat, err := compute.Float64s(particles.Phi)
-	if err != nil {
-		return nil, fmt.Errorf("annealed: %w", err)
-	}
-	result := r.ofParticles(particles, mat.NewDense(particles.LogWeights.Len(), r.problem.Dim, flat), unknown)
-	result.Status = status
-	result.Warnings = append(slices.Clone(particles.Warnings), why)
-	return result, nil
-}
-
-// ofParticles is the result that particles of step 1, or 5, are, the rows of x, with their evidence.
-func (r *annealing) ofParticles(particles *smc.Result, x *mat.Dense, e bayes.Evidence) *fit.Result {
-	result := r.of(x, particles.LogWeights, particles.LogWeights.EffectiveSampleSize(), e)
-	result.Status = particles.Status
+	result := r.of(x, particles.Draws.LogWeights, unknown)
+	result.Status, result.Warnings = status, append(slices.Clone(particles.Warnings), why)
 	return result
 }
 
-// of is the result that draws are, the rows of x, with their weights, effective sample size and evidence.
-func (r *annealing) of(x *mat.Dense, weights bayes.LogWeights, ess float64, e bayes.Evidence) *fit.Result {
-	sum, trace := 0., r.said.SMC.Trace
+// of is the result that draws are, the rows of x, with their log-weights and evidence.
+func (r *annealing) of(x *mat.Dense, logWeights []float64, e bayes.Evidence) *fit.Result {
+	ess := math.NaN()
+	if weights, err := bayes.NewLogWeights(logWeights); err == nil {
+		ess = weights.EffectiveSampleSize()
+	}
+	sum, powers := 0., trace(r.said.SMC)
 	return &fit.Result{
 		Draws: bayes.Draws{
-			Phi: r.rows(x), LogWeights: weights.All(), Evidence: e,
+			Phi: r.rows(x), LogWeights: logWeights, Evidence: e,
 			Diagnostics: map[string]float64{pmcnet.KHat: r.said.KHat, fit.ESSCurve: ess},
 		},
 		Curves: []fit.Curve{
-			fit.NewCurve(fit.ESSCurve, trace, func(t smc.StepRecord) float64 { return t.ESS }),
-			fit.NewCurve(pmcnet.LogEvidenceCurve, trace, func(t smc.StepRecord) float64 {
+			fit.NewCurve(fit.ESSCurve, powers, func(t smc.StepRecord) float64 { return t.ESS }),
+			fit.NewCurve(pmcnet.LogEvidenceCurve, powers, func(t smc.StepRecord) float64 {
 				sum += t.LogEvidence
 				return sum
 			}),
 		},
 		Details: []any{&r.said},
 	}
+}
+
+// matrix are the draws of a result, [J, D].
+func (r *annealing) matrix(particles *fit.Result) (*mat.Dense, error) {
+	flat, err := compute.Float64s(particles.Draws.Phi)
+	if err != nil {
+		return nil, fmt.Errorf("annealed: %w", err)
+	}
+	return mat.NewDense(len(particles.Draws.LogWeights), r.problem.Dim, flat), nil
 }
 
 // rows returns the rows of x as a tensor, [J, D].

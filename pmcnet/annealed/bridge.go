@@ -48,18 +48,12 @@ func (b betweenTargets) Gradient(phi *Node) (logDensity, gradient *Node) {
 	return between(from, to), between(up, upTo)
 }
 
-// bridgeProblem returns the problem of the bridge, with particles that begin at the given draws.
-func (r *annealing) bridgeProblem(q mixture, f form, start *mat.Dense) (density.Problem, error) {
-	name, err := r.name()
-	if err != nil {
-		return density.Problem{}, err
-	}
+// bridgeProblem is the problem of the bridge, with particles that begin at the given draws.
+func (r *annealing) bridgeProblem(q mixture, f form, start *mat.Dense) density.Problem {
 	problem := r.problem
-	problem.Name = name + "; bridge"
-	problem.Data = maps.Clone(problem.Data)
-	if problem.Data == nil {
-		problem.Data = map[string]*tensors.Tensor{}
-	}
+	problem.Name += "; bridge"
+	problem.Data = map[string]*tensors.Tensor{}
+	maps.Copy(problem.Data, r.problem.Data)
 	maps.Copy(problem.Data, q.data(f, r.DType))
 	maps.Copy(problem.Data, r.order.data(r.DType))
 	problem.Initial, problem.Start = nil, r.rows(start)
@@ -69,5 +63,8 @@ func (r *annealing) bridgeProblem(q mixture, f form, start *mat.Dense) (density.
 			return f.logDensity(data, order.canonical(data, phi))
 		}}
 	}
-	return problem, nil
+	if key := r.problem.ProgramKey(); key != "" {
+		return problem.Keyed("bridge", key, f, len(order.layers) > 0) // all else follows from the model
+	}
+	return problem
 }

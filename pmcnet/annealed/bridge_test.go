@@ -203,8 +203,7 @@ func TestBridgeRegion(t *testing.T) {
 			Dim: d, Target: func(compute.Nodes, []*graph.Node) density.Target { return target },
 			Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, d) },
 		}
-		several := Annealed{Kernel: mcmc.HMC{Steps: 5},
-			Sampling: smc.Settings{Particles: 1000, Threshold: .95}} // powers on the way
+		several := Annealed{SMC: smc.Tempered{Kernel: mcmc.HMC{Steps: 5}, Particles: 1000, Threshold: .95}} // powers on the way
 		r := &annealing{order: newOrder(b)}
 		rng := rand.New(rand.NewPCG(4, 4))
 		r.order.learn(q.draws(rng, 500))
@@ -220,7 +219,7 @@ func TestBridgeRegion(t *testing.T) {
 		e := r.said.BridgeEvidence
 		t.Logf("%s: evidence %.3f +- %.3f, exact -3", activation, e.Value, e.StdErr)
 		if math.Abs(e.Value+3) > 4*e.StdErr || !(e.StdErr < .12) ||
-			len(r.said.Bridge.Trace) < 3 || len(r.said.Bridge.Warnings) > 0 {
+			len(trace(r.said.Bridge)) < 3 || len(r.said.Bridge.Warnings) > 0 {
 			t.Errorf("%s: evidence %+v, exact -3, warnings %q", activation, e, r.said.Bridge.Warnings)
 		}
 		square := 0.
@@ -244,13 +243,13 @@ func TestSureKHat(t *testing.T) {
 		want Estimator
 	}{{.2, ByImportance}, {.39, ByImportance}, {.42, ByBridge}, {.5, ByBridge}, {math.NaN(), ByBridge}} {
 		said := Details{
-			KHat: c.khat, kHatStdErr: .1, ESS: 200, Bridge: &smc.Result{},
+			KHat: c.khat, kHatStdErr: .1, ESS: 200, Bridge: &fit.Result{},
 			SMCEvidence:        bayes.Evidence{Value: -285.04, StdErr: .088},
 			ImportanceEvidence: bayes.Evidence{Value: -285.2, StdErr: .06},
 			BridgeEvidence:     bayes.Evidence{Value: -285, StdErr: .04},
 		}
 		said.decide(true)
-		said.SMC = &smc.Result{Details: smc.Details{Trace: []smc.StepRecord{{Place: .01}}}}
+		said.SMC = &fit.Result{Details: []any{&smc.Details{Trace: []smc.StepRecord{{Place: .01}}}}}
 		r := &annealing{Annealed: Annealed{Bridge: BridgeIfNeeded}, said: said}
 		draws := weightedDraws{theta: mat.NewDense(1, 1, nil), firstPower: .002}
 		needed := r.bridges(true, draws)

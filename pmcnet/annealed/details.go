@@ -2,7 +2,7 @@ package annealed
 
 import (
 	"gobnn/bayes"
-	"gobnn/bayes/smc"
+	"gobnn/bayes/fit"
 )
 
 // Estimator is one of the three ways in which Annealed gets an evidence and draws of the posterior.
@@ -22,8 +22,9 @@ type Details struct {
 	Source Estimator
 	Why    string
 
-	SMC    *smc.Result // of step 1, with its particles before they were put into canonical order
-	Bridge *smc.Result // of step 5; nil if the bridge was not run or failed: see NoBridge
+	// SMC is the result of step 1, with its particles before they were put into canonical order, and Bridge that of step
+	// 5; nil if the bridge was not run or failed: see NoBridge. Their details are smc.Details.
+	SMC, Bridge *fit.Result
 	// NoBridge is the reason why the bridge failed, or would have begun too far away to be worth its moves; empty if
 	// neither, or if it was not asked for.
 	NoBridge string

@@ -61,7 +61,7 @@ func Example() {
 // A method's settings are fields, of which the zero values work: here fewer particles, of which each tempering step
 // keeps four places of a chain.
 func ExampleAnnealed() {
-	algorithm := annealed.Annealed{Sampling: smc.Settings{Particles: 800, WasteFree: 4}, Draws: 2000}
+	algorithm := annealed.Annealed{SMC: smc.Tempered{Particles: 800, WasteFree: 4}, Draws: 2000}
 	settings := run.Settings{Seed: 2}
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Stochastic: bayes.All()}
 	data := dataset.Parts{Train: dataset.Yacht()}

@@ -23,7 +23,7 @@ func TestAnnealedLowRank(t *testing.T) {
 	posed := problem(l)
 	settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
 	a := annealed.Annealed{
-		Sampling: smc.Settings{Particles: 300}, Draws: 1000, Covariance: annealed.LowRankCovariance, Components: 1,
+		SMC: smc.Tempered{Particles: 300}, Draws: 1000, Covariance: annealed.LowRankCovariance, Components: 1,
 		Bridge: annealed.BridgeAlways,
 	}
 	byBridge, results := 0., 0.
@@ -48,7 +48,7 @@ func TestAnnealedLowRank(t *testing.T) {
 			results)
 	}
 	few := a
-	few.Sampling.Particles, few.Bridge = 30, annealed.NoBridge // below four a dimension
+	few.SMC.Particles, few.Bridge = 30, annealed.NoBridge // below four a dimension
 	var evidence []bayes.Evidence
 	for _, few.Covariance = range []annealed.Covariance{annealed.LowRankCovariance, ""} {
 		r, err := sampled(t.Context(), posed, few, settings)
@@ -72,7 +72,7 @@ func TestAnnealedManyUnits(t *testing.T) {
 	model.Network = nn.MLP{Hidden: []int{16}, Activation: nn.Tanh}
 	model.Prior = bayes.Normal{StdDev: .3}
 	settings := goSettings(t)
-	a := annealed.Annealed{Kernel: short, Sampling: smc.Settings{Particles: 400}, Draws: 1000}
+	a := annealed.Annealed{SMC: smc.Tempered{Kernel: short, Particles: 400}, Draws: 1000}
 	r, err := fitted(t.Context(), model, a, wave(), settings)
 	if err != nil {
 		t.Fatal(err)

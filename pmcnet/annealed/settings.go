@@ -1,14 +1,12 @@
 package annealed
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
-	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
 )
 
@@ -31,7 +29,7 @@ import (
 //     Details say which, and what each estimator gives.
 //
 // The SMC moves particles until their correlation with their starting points is small (see smc.Tempered.Moves). It is
-// waste-free only if Sampling.WasteFree is set: waste-free chains have a fixed length, and if they do not mix within
+// waste-free only if SMC.WasteFree is set: waste-free chains have a fixed length, and if they do not mix within
 // it, as on many networks, neither the posterior nor the error of the evidence can be estimated from them.
 //
 // If the ladder of powers of the first SMC stalls (smc.ErrStalled), the result is returned with the error. It has the
@@ -44,11 +42,9 @@ import (
 // first SMC's. The rest is Draws evaluations, J M D^2 multiplications for each iteration of the fit of M components to
 // J particles, and the bridge, if it is run, which can take several times the SMC's evaluations.
 type Annealed struct {
-	Kernel mcmc.Kernel // of the SMC's moves and the bridge's; default smc.DefaultKernel()
-	// Sampling has the settings of the SMC. Default: 2000 particles and, at each temperature, as many moves as
-	// smc.Tempered makes by default. Its Seed, DType, Engine, Devices, checkpoint fields and Progress must be left
-	// out: run.Settings has these.
-	Sampling smc.Settings
+	// SMC is the sampler of step 1, by LikelihoodTempering; default smc.Tempered{Particles: 2000}. The bridge's is the
+	// same, without the Ladder.
+	SMC smc.Tempered
 
 	// Unordered leaves out step 2: the particles are not put into canonical order.
 	Unordered bool
@@ -60,7 +56,7 @@ type Annealed struct {
 	// - 1 if that is less. Default full if there are at least 4 D particles, else low rank.
 	Covariance Covariance
 	Draws      int // number of draws of the mixture, N; default 5000
-	// Bridge says when step 5 is run; default BridgeIfNeeded. The bridge has the settings of Sampling, except Ladder.
+	// Bridge says when step 5 is run; default BridgeIfNeeded.
 	Bridge Bridging
 }
 
@@ -107,45 +103,29 @@ func (Annealed) Title() string {
 	return "importance sampling from a mixture fitted to the particles of tempered sequential Monte Carlo"
 }
 
-// MarshalJSON writes what decides the draws.
-func (a Annealed) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]any{
-		"kernel": fmt.Sprintf("%T", a.Kernel), "kernel_settings": a.Kernel, "sampling": a.Sampling.Record(),
-		"unordered": a.Unordered, "components": a.Components, "covariance": a.Covariance, "draws": a.Draws,
-		"bridge": a.Bridge,
-	})
-}
-
 // Prepare implements fit.Method.
 func (a Annealed) Prepare(j *fit.Job) (fit.Method, error) {
-	if a.Kernel == nil {
-		a.Kernel = smc.DefaultKernel()
+	if err := limits.Fill("annealed: Annealed",
+		limits.Int("SMC.Particles", &a.SMC.Particles, 2000),
+		limits.Choice("SMC.Tempering", &a.SMC.Tempering, smc.LikelihoodTempering, smc.LikelihoodTempering),
+	); err != nil {
+		return nil, err
 	}
-	err := limits.Fill("annealed: Annealed", limits.Int("Sampling.Particles", &a.Sampling.Particles, 2000),
-		limits.Field("Sampling.Devices", a.Sampling.Devices, a.Sampling.Devices == 0,
-			"left out: set Settings.Devices, which holds for all of the algorithm"))
+	sampler, err := a.SMC.Prepare(j)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("annealed: Annealed.SMC: %w", err)
 	}
-	a.Sampling.Devices = j.Devices
-	if a.Sampling, err = a.Sampling.Within("annealed: Annealed", smc.Settings{
-		Seed: j.Seed, DType: j.DType, Engine: j.Engine, Progress: j.Settings.Progress,
-		Checkpoint: j.Checkpoint, CheckpointEvery: j.CheckpointEvery, Replace: j.Replace,
-	}); err != nil {
-		return nil, err
-	}
+	a.SMC = sampler.(smc.Tempered)
 	covariance := FullCovariance
-	if a.Sampling.Particles < 4*j.Dim() {
+	if a.SMC.Particles < 4*j.Dim() {
 		covariance = LowRankCovariance
 	}
 	if err := limits.Fill("annealed: Annealed",
-		limits.Int("Components", &a.Components).Zero("chosen").Between(1, a.Sampling.Particles).Because(
-			"the number of Sampling.Particles that they are fitted to"),
+		limits.Int("Components", &a.Components).Zero("chosen").Between(1, a.SMC.Particles).Because(
+			"the number of SMC.Particles that they are fitted to"),
 		limits.Choice("Covariance", &a.Covariance, covariance, FullCovariance, LowRankCovariance),
 		limits.Int("Draws", &a.Draws, 5000).From(100),
 		limits.Choice("Bridge", &a.Bridge, BridgeIfNeeded, BridgeIfNeeded, BridgeAlways, NoBridge),
-		limits.Field("Sampling.Tempering", a.Sampling.Tempering, a.Sampling.Tempering == smc.LikelihoodTempering,
-			"smc.LikelihoodTempering"),
 	); err != nil {
 		return nil, err
 	}

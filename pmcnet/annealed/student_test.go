@@ -176,10 +176,7 @@ func TestEstimatesDiffer(t *testing.T) {
 		logWeights[j] = -.1*theta.At(j, 0)*theta.At(j, 0) - 5
 	}
 	exact := -5 - math.Log(1.2)/2 // E exp(-.1 z^2), z normal
-	equalWeights, err := bayes.NewLogWeights(bayes.EqualLogWeights(10))
-	if err != nil {
-		t.Fatal(err)
-	}
+	equalWeights := bayes.EqualLogWeights(10)
 	for _, c := range []struct {
 		smc, bridge float64 // above the exact one; NaN: there is none
 		doubtful    bool
@@ -203,7 +200,7 @@ func TestEstimatesDiffer(t *testing.T) {
 		{smc: -.5, bridge: .05, kHat: .9, source: ByBridge, warns: true},
 		{smc: 0, bridge: .05, kHat: .9, doubtful: true, source: BySMC},
 	} {
-		particles := &smc.Result{LogWeights: equalWeights}
+		particles := &fit.Result{Draws: bayes.Draws{LogWeights: equalWeights}, Details: []any{&smc.Details{}}}
 		r := &annealing{Annealed: Annealed{Draws: n}, Job: &fit.Job{}, order: order{logImages: math.Log(6)}}
 		r.DType = compute.Float64
 		draws, err := r.judge(theta, logWeights)
@@ -220,7 +217,7 @@ func TestEstimatesDiffer(t *testing.T) {
 		r.said.SMCEvidence = bayes.Evidence{Value: exact + math.Log(6) + c.smc, StdErr: .1}
 		var across *mat.Dense
 		if !math.IsNaN(c.bridge) {
-			across, r.said.Bridge = mat.NewDense(10, 1, nil), &smc.Result{LogWeights: equalWeights}
+			across, r.said.Bridge = mat.NewDense(10, 1, nil), &fit.Result{Draws: particles.Draws}
 			r.said.BridgeEvidence = bayes.Evidence{Value: exact + math.Log(6) + c.bridge, StdErr: .05}
 			if c.doubtful {
 				r.said.Bridge.Warnings = []string{"few ancestors"}
