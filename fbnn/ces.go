@@ -277,7 +277,7 @@ func (r *ces) sample(ctx context.Context, cheap density.Problem) (*fit.Result, e
 			return nil, err
 		}
 		defer byChain.Close()
-		byChain.atOnce = r.Chains
+		byChain.size = func(int) int { return r.Chains }
 		problem = mcmc.Hosted(cheap, r.Chains, byChain.logDensity)
 		kernel = mcmc.DelayedAcceptance{Inner: kernel, Share: r.share(cheap), OnHost: true}
 	case r.corrected():

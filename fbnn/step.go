@@ -29,7 +29,7 @@ func (r *ces) stepped(ctx context.Context, cheap density.Problem) (mcmc.Kernel, 
 	}
 	defer emulator.Close()
 	if hmc, ok := r.unstepped(); ok {
-		hmc.StepSize, err = r.chosenStep(ctx, emulator, begin, hmc)
+		hmc.StepSize, err = r.chosenStep(ctx, cheap, emulator, begin, hmc)
 		r.details.stepSize = hmc.StepSize
 		r.Choose("sampling_step_size", hmc.StepSize)
 		return hmc, err
@@ -147,7 +147,9 @@ const (
 // begin, [n, D], with the same momenta for each candidate. It is not enough that the emulated energy is conserved: in
 // directions in which the emulator has learnt nothing the trajectory runs straight on by its momentum, and the true
 // posterior rejects its end.
-func (r *ces) chosenStep(ctx context.Context, emulator *evaluator, begin mat.Matrix, k mcmc.HMC) (float64, error) {
+func (r *ces) chosenStep(
+	ctx context.Context, cheap density.Problem, emulator *evaluator, begin mat.Matrix, k mcmc.HMC,
+) (float64, error) {
 	start := repeated(begin)
 	_, d := begin.Dims()
 	places := compute.Floats(r.DType, start.RawMatrix().Data, atOnce, d)
@@ -162,7 +164,7 @@ func (r *ces) chosenStep(ctx context.Context, emulator *evaluator, begin mat.Mat
 	r.spent.Full += atOnce
 	r.spent.Partial += atOnce
 	k.Jitter, k.AtOnce = 0, cmp.Or(k.Steps, 10) // a Move is a whole transition
-	transition, err := r.transition(emulator, k)
+	transition, err := r.transition(emulator, cheap, k)
 	if err != nil {
 		return 0, err
 	}
@@ -174,7 +176,7 @@ func (r *ces) chosenStep(ctx context.Context, emulator *evaluator, begin mat.Mat
 		if err := context.Cause(ctx); err != nil {
 			return 0, fmt.Errorf("fbnn: choosing a step size: %w", err)
 		}
-		values, err := transition.Run(emulator.state, places, step)
+		values, err := transition.Run(emulator.State(), places, step)
 		if err != nil {
 			return 0, fmt.Errorf("fbnn: choosing a step size: %w", err)
 		}
@@ -208,10 +210,10 @@ func (r *ces) chosenStep(ctx context.Context, emulator *evaluator, begin mat.Mat
 
 // transition is a program that makes a transition on the emulated posterior from places, [atOnce, D], given the step
 // size: with the same momenta at each call. It returns the ends and the emulated log-densities there, [atOnce, D+1].
-func (r *ces) transition(emulator *evaluator, k mcmc.HMC) (*compute.Program, error) {
-	return compute.NewProgram(r.Engine, "fbnn transition", emulator.state.Names(), nil,
+func (r *ces) transition(emulator *evaluator, cheap density.Problem, k mcmc.HMC) (*compute.Program, error) {
+	return compute.NewProgram(r.Engine, "fbnn transition", emulator.State().Names(), nil,
 		func(nodes compute.Nodes, in []*Node) (compute.Nodes, *Node) {
-			target, rng := emulator.target(nodes), random.New(in[0].Graph(), r.Seed)
+			target, rng := cheap.Target(nodes, nil), random.New(in[0].Graph(), r.Seed)
 			s := mcmc.Start(k, rng.Named("start"), in[0], target)
 			s, _ = k.Move(rng.Named("move"), s, target, mcmc.Tuning{StepSize: in[1]})
 			return nil, Reshape(Concatenate([]*Node{s.Phi, ExpandAxes(s.LogDensity, 1)}, 1), s.Phi.Shape().Size()+atOnce)

@@ -111,7 +111,7 @@ func TestChosenStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer emulator.Close()
-		got, err := r.chosenStep(t.Context(), emulator, begin, mcmc.HMC{Steps: c.steps})
+		got, err := r.chosenStep(t.Context(), problem(cheap), emulator, begin, mcmc.HMC{Steps: c.steps})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"gobnn/bayes"
-	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
@@ -53,8 +52,8 @@ func (j *judge) errors(ctx context.Context, candidate *predictor) (Errors, error
 		return Errors{}, err
 	}
 	defer e.Close()
-	predicted, err := e.at(ctx, "emulated scores", j.held, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
-		return e.target(nodes).(emulated).scoresAt(theta)
+	predicted, err := e.at(ctx, "emulated scores", j.held, func(target density.Target, theta *graph.Node) *graph.Node {
+		return target.(emulated).scoresAt(theta)
 	})
 	if err != nil {
 		return Errors{}, err
@@ -295,8 +294,8 @@ func (r *ces) paperPrediction(
 	ctx context.Context, e *evaluator, outputs *outputsHead,
 ) (*emulatedPrediction, error) {
 	theta := drawnPlaces{r.details.Sampling.Draws}
-	scores, err := e.at(ctx, "emulated scores", theta, func(nodes compute.Nodes, theta *graph.Node) *graph.Node {
-		return e.target(nodes).(emulated).scoresAt(theta)
+	scores, err := e.at(ctx, "emulated scores", theta, func(target density.Target, theta *graph.Node) *graph.Node {
+		return target.(emulated).scoresAt(theta)
 	})
 	if err != nil {
 		return nil, err

@@ -68,12 +68,14 @@ func (p *places) climb(seed uint64) ([]float64, error) {
 		if known.at != nil && floats.Equal(known.at, x) {
 			return
 		}
-		values, gradient, err := p.gradients(x)
+		values, gradients, err := p.gradients(x)
+		gradient := make([]float64, p.dim)
 		if err != nil {
 			failed = cmp.Or(failed, err)
-			values, gradient = []float64{math.Inf(-1)}, make([]float64, p.dim)
+			values = []float64{math.Inf(-1)}
+		} else {
+			floats.ScaleTo(gradient, -1, gradients.RawRowView(0))
 		}
-		floats.Scale(-1, gradient)
 		known.at, known.value, known.gradient = slices.Clone(x), -values[0], gradient
 		if math.IsNaN(known.value) {
 			known.value = math.Inf(1)

@@ -298,24 +298,13 @@ func (p *pilot) choose() {
 // densitiesAt evaluates a problem's log-density at points, [S, D] flat, in float64.
 func densitiesAt(
 	ctx context.Context, engine *compute.Engine, problem posterior, states []float64,
-) (all []float64, err error) {
+) ([]float64, error) {
 	p, err := newPlaces(ctx, engine, problem)
 	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
-	for block := range slices.Chunk(states, blockSize*p.dim) {
-		n := len(block) / p.dim
-		if len(states) > blockSize*p.dim { // one compiled program: the last block is padded
-			block = slices.Concat(block, make([]float64, blockSize*p.dim-len(block)))
-		}
-		values, err := p.logDensities(block)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, values[:n]...)
-	}
-	return all, nil
+	return p.logDensities(states)
 }
 
 // alone is the surrogate as a problem.

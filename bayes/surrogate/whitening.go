@@ -54,10 +54,11 @@ func (p *places) whiten(mode []float64) (*whitening, error) {
 	w := &whitening{mode: slices.Clone(mode)}
 	away := 0.
 	for range 4 {
-		values, gradient, err := p.gradients(w.mode)
+		values, gradients, err := p.gradients(w.mode)
 		if err != nil {
 			return nil, err
 		}
+		gradient := gradients.RawRowView(0)
 		w.logDensity = values[0]
 		if !finite(w.logDensity) || !finite(floats.Sum(gradient)) {
 			return nil, fmt.Errorf("%w: the log-density at the given place is %v, or its gradient is not finite", ErrNoMode,

@@ -16,9 +16,6 @@ import (
 // scale of a nonlinearity, large compared with rounding in float64.
 const difference = 1e-7
 
-// blockSize is the number of points whose gradients are evaluated in one call.
-const blockSize = 128
-
 // hessianTimes is H v for vectors v, [n, D] flat: (grad U(c + e v) - grad U(c)) / e, where e makes the largest
 // coordinate of e v equal to step times `difference`. gradient is the gradient of log p at c; if nil, it is evaluated
 // with the others.
@@ -35,43 +32,34 @@ func (p *places) about(c, gradient, v []float64, step float64) (value float64, a
 		v = slices.Concat(make([]float64, d), v)
 	}
 	n := len(v) / d
-	for from := 0; from < n; from += blockSize {
-		rows := min(blockSize, n-from)
-		if n > blockSize {
-			rows = blockSize // one compiled program: the last block is padded
+	points, steps := make([]float64, n*d), make([]float64, n)
+	for i := range n {
+		copy(points[i*d:], c)
+		of := v[i*d : (i+1)*d]
+		largest := 0.0
+		for k, x := range of {
+			largest = math.Max(largest, math.Abs(x)/(1+math.Abs(c[k])))
 		}
-		points, steps := make([]float64, rows*d), make([]float64, rows)
-		for i := range rows {
-			copy(points[i*d:], c)
-			if from+i >= n {
-				continue
-			}
-			of := v[(from+i)*d : (from+i+1)*d]
-			largest := 0.0
-			for k, x := range of {
-				largest = math.Max(largest, math.Abs(x)/(1+math.Abs(c[k])))
-			}
-			if largest > 0 {
-				steps[i] = step * difference / largest
-				floats.AddScaled(points[i*d:(i+1)*d], steps[i], of)
-			}
-		}
-		values, moved, err := p.gradients(points)
-		if err != nil {
-			return 0, nil, nil, err
-		}
-		if at == nil {
-			value, at = values[0], slices.Clone(moved[:d])
-		}
-		for i := range min(rows, n-from) {
-			row := moved[i*d : (i+1)*d]
-			floats.Sub(row, at)
-			if steps[i] > 0 {
-				floats.Scale(-1/steps[i], row)
-			}
-			h = append(h, row...)
+		if largest > 0 {
+			steps[i] = step * difference / largest
+			floats.AddScaled(points[i*d:(i+1)*d], steps[i], of)
 		}
 	}
+	values, moved, err := p.gradients(points)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	if at == nil {
+		value, at = values[0], slices.Clone(moved.RawRowView(0))
+	}
+	for i := range n {
+		row := moved.RawRowView(i)
+		floats.Sub(row, at)
+		if steps[i] > 0 {
+			floats.Scale(-1/steps[i], row)
+		}
+	}
+	h = moved.RawMatrix().Data
 	if gradient == nil {
 		h = h[d:]
 	}

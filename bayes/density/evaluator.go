@@ -1,0 +1,178 @@
+package density
+
+import (
+	"context"
+	"fmt"
+
+	"gobnn/bayes/compute"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+)
+
+// Evaluator evaluates functions of phi, given a problem's rows, at many points on the host. The functions are sums over
+// rows, to which each block has its share of the prior's part. Close it.
+type Evaluator struct {
+	// Reading, if set, returns what is called after each block with the number of rows so far, of Rows.
+	Reading func(what string) func(rows int)
+	Rows    int
+
+	owner    string // with which errors begin
+	engine   *compute.Engine
+	blocks   Blocks
+	dtype    compute.DType
+	states   []*compute.State // of the blocks; nil if they are read at each evaluation
+	programs map[string]*compute.Program
+}
+
+// OneBlock is a problem whose rows are in memory.
+func OneBlock(problem Problem) Blocks {
+	return Blocks{
+		Count:  1,
+		Data:   func(int) (map[string]*tensors.Tensor, error) { return problem.Data, nil },
+		Target: func(data compute.Nodes) Target { return problem.Target(data, nil) },
+	}
+}
+
+// NewEvaluator evaluates in the given type; data of float32 are converted if that is float64. With keep the data of all
+// blocks stay on the device; otherwise one block at a time is read, at each evaluation.
+func NewEvaluator(
+	owner string, engine *compute.Engine, blocks Blocks, dtype compute.DType, keep bool,
+) (*Evaluator, error) {
+	e := &Evaluator{
+		owner: owner, engine: engine, blocks: blocks, dtype: dtype, programs: map[string]*compute.Program{},
+	}
+	if !keep {
+		return e, nil
+	}
+	for block := range blocks.Count {
+		state, err := e.load(block)
+		if err != nil {
+			e.Close()
+			return nil, err
+		}
+		e.states = append(e.states, state)
+	}
+	return e, nil
+}
+
+// Close frees programs and data.
+func (e *Evaluator) Close() {
+	for _, p := range e.programs {
+		p.Close()
+	}
+	for _, s := range e.states {
+		s.Close()
+	}
+}
+
+// State has the data of the first block, if they are kept.
+func (e *Evaluator) State() *compute.State { return e.states[0] }
+
+// load puts a block on the device.
+func (e *Evaluator) load(block int) (*compute.State, error) {
+	data, err := e.blocks.Data(block)
+	if err != nil {
+		return nil, fmt.Errorf("%s: block %d of the rows: %w", e.owner, block, err)
+	}
+	state := compute.NewState(e.engine)
+	for name, t := range data {
+		own, err := e.copied(t) // the state owns what it holds, and frees it
+		if err != nil {
+			state.Close()
+			return nil, fmt.Errorf("%s: data %q: %w", e.owner, name, err)
+		}
+		state.Set(name, own)
+	}
+	return state, nil
+}
+
+func (e *Evaluator) copied(t *tensors.Tensor) (*tensors.Tensor, error) {
+	if e.dtype != compute.Float64 || t.DType() != compute.Float32 {
+		return t.LocalClone()
+	}
+	values, err := compute.Float64s(t)
+	if err != nil {
+		return nil, err
+	}
+	return compute.Floats(compute.Float64, values, t.Shape().Dimensions...), nil
+}
+
+// Points are rows of phi, [n, D], such as a mat.Dense.
+type Points interface {
+	Dims() (n, d int)
+	RawRowView(i int) []float64
+}
+
+// At evaluates a function at each point, `size` of them at once: it takes the target, the data and phi, [size, D], to
+// [size, width], and the results are [n, width], flat. Functions of one name are the same.
+func (e *Evaluator) At(
+	ctx context.Context, name string, at Points, size int,
+	f func(target Target, data compute.Nodes, phi *graph.Node) *graph.Node,
+) (sum []float64, err error) {
+	read := func(int) {}
+	if e.Reading != nil {
+		read = e.Reading(name)
+	}
+	for block := range e.blocks.Count {
+		out, err := e.onBlock(ctx, block, name, at, size, f)
+		switch {
+		case err != nil:
+			return nil, err
+		case sum == nil:
+			sum = out
+		default:
+			floats.Add(sum, out)
+		}
+		read((block + 1) * e.Rows / e.blocks.Count)
+	}
+	return sum, nil
+}
+
+// onBlock evaluates the function on one block.
+func (e *Evaluator) onBlock(
+	ctx context.Context, block int, name string, at Points, size int,
+	f func(target Target, data compute.Nodes, phi *graph.Node) *graph.Node,
+) (out []float64, err error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", e.owner, name, err)
+	}
+	var state *compute.State
+	if e.states != nil {
+		state = e.states[block]
+	} else {
+		if state, err = e.load(block); err != nil {
+			return nil, err
+		}
+		defer state.Close()
+	}
+	program := e.programs[name]
+	if program == nil {
+		program, err = compute.NewProgram(e.engine, e.owner+" "+name, state.Names(), nil,
+			func(data compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
+				out := f(e.blocks.Target(data), data, inputs[0])
+				return nil, graph.Reshape(out, out.Shape().Size())
+			})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.owner, err)
+		}
+		e.programs[name] = program
+	}
+	rows, d := at.Dims()
+	part := make([]float64, size*d)
+	for from := 0; from < rows; from += size {
+		if err := context.Cause(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", e.owner, name, err)
+		}
+		for i := range size { // the last part is filled up with the last row
+			copy(part[i*d:], at.RawRowView(min(from+i, rows-1)))
+		}
+		values, err := program.Run(state, compute.Floats(e.dtype, part, size, d))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", e.owner, name, err)
+		}
+		out = append(out, values[:min(size, rows-from)*len(values)/size]...)
+	}
+	return out, nil
+}
