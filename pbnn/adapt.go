@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 )
@@ -38,7 +39,7 @@ func (d *Data) adapt(ctx context.Context, m Metropolis) (Metropolis, []Trial, er
 		if trial.Noise <= m.Noise {
 			return m, trials, nil
 		}
-		batches, size := m.sizeFor(m.Noise, trial.Noise, d.rows)
+		batches, size := m.sizeFor(m.Noise, trial.Noise, d.Rows())
 		switch {
 		case m.Batches < m.MaxBatches && m.Estimate != OneBatch:
 			m.Batches = min(m.MaxBatches, max(min(batches, 4*m.Batches), m.Batches+1))
@@ -64,18 +65,18 @@ func (m Metropolis) sizeFor(wanted, now float64, rows int) (batches, size int) {
 
 // try runs a trial; trials are numbered from 1.
 func (d *Data) try(ctx context.Context, m Metropolis, number int) (Trial, error) {
-	problem, kernel, err := m.Problem(d)
-	if err != nil {
-		return Trial{}, err
-	}
-	s := d.Sampling
-	s.Seed ^= 0x747269616c // "trial": not the draws' stream
-	s.Draws, s.Thin, s.Progress, s.Observe = trialDraws, 1, nil, nil
-	if s.Checkpoint != "" {
-		s.Checkpoint += fmt.Sprint(".trial", number)
-	}
 	trial := Trial{Batches: m.Batches, BatchSize: m.BatchSize}
-	chains, err := mcmc.Sample(ctx, problem, kernel, s)
+	m.Draws, m.Thin = trialDraws, 1
+	stage, err := d.stage(m)
+	if err != nil {
+		return trial, err
+	}
+	if stage.Problem.Start, err = d.Starts(m.Chains); err != nil {
+		return trial, err
+	}
+	stage.Name, stage.Inner = fmt.Sprint("trial", number), true
+	stage.Seed = (d.Seed ^ 0x747269616c) - d.Seed // "trial": not the draws' stream
+	result, err := d.RunStage(ctx, stage)
 	if stuck := (*mcmc.StuckError)(nil); errors.As(err, &stuck) && stuck.Noise > m.Noise {
 		trial.Noise = stuck.Noise
 		return trial, nil
@@ -83,13 +84,14 @@ func (d *Data) try(ctx context.Context, m Metropolis, number int) (Trial, error)
 	if err != nil {
 		return trial, fmt.Errorf("pbnn: trial with %d mini-batches of %d rows: %w", m.Batches, m.BatchSize, err)
 	}
-	if chains.Status != run.Completed { // half a trial would choose another M than a whole one
+	if result.Status != run.Completed { // half a trial would choose another M than a whole one
 		return trial, fmt.Errorf("pbnn: cancelled in a trial with %d mini-batches of %d rows: %w", m.Batches, m.BatchSize,
 			context.Cause(ctx))
 	}
-	for _, c := range chains.Stats {
-		trial.Noise += c.Noise / float64(len(chains.Stats))
-		trial.Acceptance += c.Acceptance / float64(len(chains.Stats))
+	stats := fit.Details[*mcmc.Result](result).Stats
+	for _, c := range stats {
+		trial.Noise += c.Noise / float64(len(stats))
+		trial.Acceptance += c.Acceptance / float64(len(stats))
 	}
 	return trial, nil
 }

@@ -23,7 +23,7 @@ import (
 func TestNoiseStopsChains(t *testing.T) {
 	engine := computetest.Go(t)
 	s := quick(engine)
-	s.Sampling.Draws = 400
+	s.Draws = 400
 	m := Metropolis{Target: TargetFull{}, BatchSize: 2, Batches: 2, Estimate: WithinBatches, StepSize: 1}
 	_, err := Fit(context.Background(), asItIs(bayesianLine()), m, dataset.Parts{Train: line(300)}, s)
 	var batches, size int
@@ -44,7 +44,7 @@ func TestNoiseStopsChains(t *testing.T) {
 		t.Errorf("more batches do not help OneBatch: error %v", err)
 	}
 	m.BatchSize, m.StepSize = size, .05 // at the step that stopped them no noise would be small enough for an acceptance
-	s.Sampling.Draws = 50
+	s.Draws = 50
 	if r, err := Fit(context.Background(), asItIs(bayesianLine()), m, dataset.Parts{Train: line(300)}, s); err != nil ||
 		r.Noise > acceptableNoise {
 		t.Errorf("with n %d: error %v", size, err)
@@ -69,7 +69,7 @@ func TestNoiseStopsChains(t *testing.T) {
 func TestNonFinite(t *testing.T) {
 	data := line(40)
 	s := quick(computetest.Go(t))
-	s.Sampling.DType = compute.Float32
+	s.DType = compute.Float32
 	m := Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 3, StepSize: 1e25}
 	_, err := Fit(context.Background(), asItIs(bayesianLine()), m, dataset.Parts{Train: data}, s)
 	var stuck *mcmc.StuckError
@@ -109,56 +109,50 @@ func TestBadInput(t *testing.T) {
 		{"Batches is -2", with(func(m *Metropolis) { m.Batches = -2 })},
 		{"Batches is 1", with(func(m *Metropolis) { m.Batches = 1 })},
 		{"BatchSize is 1", with(func(m *Metropolis) { m.BatchSize, m.Estimate = 1, WithinBatches })},
-		{"Metropolis.Target is not set", with(func(m *Metropolis) { m.Target = nil })},
 		{"TargetExpected.Points is -3", with(func(m *Metropolis) { m.Target = TargetExpected{Points: -3} })},
 		{"StepSize is -1", with(func(m *Metropolis) { m.StepSize = -1 })},
 		{"StepSize is NaN", with(func(m *Metropolis) { m.StepSize = math.NaN() })},
-		{`Proposal is "jump": it must be one of`, with(func(m *Metropolis) { m.Proposal = "jump" })},
-		{`Rule is "lenient": it must be one of`, with(func(m *Metropolis) { m.Rule = "lenient" })},
-		{`Estimate is "median": it must be one of`, with(func(m *Metropolis) { m.Estimate = "median" })},
+		{`Proposal is jump: it must be "random walk" or "Langevin"`, with(func(m *Metropolis) { m.Proposal = "jump" })},
+		{`Rule is lenient: it must be "penalty, corrected`, with(func(m *Metropolis) { m.Rule = "lenient" })},
+		{`Estimate is median: it must be "mean of batches", "one`, with(func(m *Metropolis) { m.Estimate = "median" })},
 		{"Noise is -1", with(func(m *Metropolis) { m.Noise = -1 })},
 		{"Noise is NaN", with(func(m *Metropolis) { m.Noise = math.NaN() })},
 		{"MaxBatches is 2", with(func(m *Metropolis) { m.MaxBatches = 2 })},
 		{"MaxBatchSize is 40", with(func(m *Metropolis) { m.MaxBatchSize = 40 })},
 		{"StepSize is 0", with(func(m *Metropolis) { m.StepSize = 0 })}, // there is no warm-up
-		{"Confidence.Target is not set", Confidence{}},
 		{"Confidence.BatchSize is 31", Confidence{Target: TargetFull{}, BatchSize: 31}},
-		{"Confidence.BatchSize is 1: it must be from 2 to the 30 rows", Confidence{Target: TargetFull{}, BatchSize: 1}},
+		{"Confidence.BatchSize is 1: it must be from 2 to 30, the rows", Confidence{Target: TargetFull{}, BatchSize: 1}},
 		{"Confidence.Error is 1", Confidence{Target: TargetFull{}, Error: 1}},
 		{"Confidence.Error is -0.1", Confidence{Target: TargetFull{}, Error: -.1}},
-		{`Proposal is "jump": it must be one of`, Confidence{Target: TargetFull{}, Proposal: "jump"}},
+		{`Proposal is jump: it must be "random walk" or "Langevin"`, Confidence{Target: TargetFull{}, Proposal: "jump"}},
 		{"StepSize is -1", Confidence{Target: TargetFull{}, StepSize: -1}},
 		{"StepSize is 0", Confidence{Target: TargetFull{}}},
 		{"TargetExpected.Points is -3", Confidence{Target: TargetExpected{Points: -3}}},
-		{"Barker.Target is not set", Barker{}},
 		{"Barker.Batches is 1: it must be at least 2", Barker{Target: TargetFull{}, Batches: 1}},
 		{"Barker.Batches is -1", Barker{Target: TargetFull{}, Batches: -1}},
 		{"Barker.BatchSize is 31", Barker{Target: TargetFull{}, BatchSize: 31}},
 		{"StepSize is -1", Barker{Target: TargetFull{}, StepSize: -1}},
 		{"Unadjusted.BatchSize is -1", Unadjusted{Target: TargetFull{}, BatchSize: -1, Kernel: mcmc.SGLD{StepSize: 1}}},
-		{"Unadjusted.Target is not set", Unadjusted{Kernel: mcmc.SGLD{StepSize: 1}}},
 		{"Unadjusted.Kernel is <nil>", Unadjusted{Target: TargetFull{}}},
 		{"Unadjusted.Kernel is mcmc.MALA: it must take every step",
 			Unadjusted{Target: TargetFull{}, Kernel: mcmc.MALA{StepSize: 1}}},
-		{"Unadjusted.Kernel is mcmc.RandomWalk, which does not ask",
+		{"pbnn.Unadjusted never sees the data: its kernel, mcmc.RandomWalk, does not ask",
 			Unadjusted{Target: TargetFull{}, Kernel: mcmc.RandomWalk{}}},
-		{"Unadjusted.Kernel is mcmc.OrnsteinUhlenbeck, which",
+		{"pbnn.Unadjusted never sees the data: its kernel, mcmc.OrnsteinUhlenbeck",
 			Unadjusted{Target: TargetFull{}, Kernel: mcmc.OrnsteinUhlenbeck{}}},
-		{"AllRows.Kernel is mcmc.RandomWalk, which", AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalk{}}},
+		{"pbnn.AllRows never sees the data", AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalk{}}},
 		{"Unadjusted.BatchSize is 99", Unadjusted{Target: TargetFull{}, BatchSize: 99, Kernel: mcmc.SGLD{StepSize: 1}}},
-		{"AllRows.Target is not set", AllRows{Kernel: mcmc.MALA{StepSize: 1}}},
 		{"AllRows.Kernel is not set", AllRows{Target: TargetFullData{}}},
 		{"TargetTempered.Points is 0", AllRows{Target: TargetTempered{}, Kernel: mcmc.MALA{StepSize: 1}}},
-		{"no sampler", nil},
 	} {
 		s := quick(engine)
-		s.Sampling.WarmUp = mcmc.NoWarmUp
+		s.WarmUp = mcmc.NoWarmUp
 		if _, err := fitLine(c.sampler, data, s); !says(err, c.says) {
 			t.Errorf("error %v does not say %q", err, c.says)
 		}
 	}
 	one := quick(engine)
-	one.Sampling.WarmUp = mcmc.NoWarmUp
+	one.WarmUp = mcmc.NoWarmUp
 	_, err := fitLine(Confidence{Target: TargetFull{}}, line(1), one)
 	if !says(err, "at least 2, and the data have 1 row") {
 		t.Errorf("Confidence of one row: %v", err)
@@ -187,17 +181,11 @@ func TestBadInput(t *testing.T) {
 	learnt := bayesianLine()
 	learnt.Likelihood = bayes.Gaussian{Learn: true}
 	_, err = Fit(context.Background(), learnt, good, dataset.Parts{Train: data}, quick(engine))
-	const cure = `(noise/log_scale), which this sampler does not train: sample them too, ` +
-		`by Model.Stochastic = bayes.All().And(bayes.Names("noise/log_scale"`
-	if !says(err, cure) {
-		t.Errorf("a learnt noise: error %v", err)
-	}
-	learnt.Stochastic = bayes.All().And(bayes.Names("noise/log_scale"))
-	if _, err = Fit(context.Background(), learnt, good, dataset.Parts{Train: data}, quick(engine)); err != nil {
-		t.Errorf("a learnt noise with its cure: error %v", err)
+	if err != nil {
+		t.Errorf("a learnt noise, which is sampled too: error %v", err)
 	}
 	s := quick(engine)
-	s.Sampling.Checkpoint = filepath.Join(t.TempDir(), "missing", "folder", "file")
+	s.Checkpoint = filepath.Join(t.TempDir(), "missing", "folder", "file")
 	if _, err := fitLine(good, data, s); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder that is not there: error %v", err)
 	}
@@ -211,20 +199,23 @@ func TestDefaults(t *testing.T) {
 			Metropolis{Target: TargetExpected{Points: 30}, BatchSize: 30, Batches: 10, Proposal: RandomWalk,
 				Estimate: MeanOfBatches, Rule: Corrected, StepSize: .1, MaxBatches: 100, MaxBatchSize: 30},
 		},
-		{Barker{Target: TargetFull{}, StepSize: .1},
+		{Barker{StepSize: .1},
 			Barker{Target: TargetFull{}, BatchSize: 30, Batches: 10, Proposal: RandomWalk, StepSize: .1}},
 		{Confidence{Target: TargetExpected{}, StepSize: .1},
 			Confidence{Target: TargetExpected{Points: 30}, BatchSize: 30, Error: .05, Proposal: RandomWalk,
 				StepSize: .1}},
-		{Unadjusted{Target: TargetFull{}, Kernel: mcmc.SGLD{StepSize: .01}},
+		{Unadjusted{Kernel: mcmc.SGLD{StepSize: .01}},
 			Unadjusted{Target: TargetFull{}, BatchSize: 30, Kernel: mcmc.SGLD{StepSize: .01}}},
+		{AllRows{Kernel: mcmc.HMC{StepSize: .01}},
+			AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{StepSize: .01}}},
 	} {
 		r, err := fitLine(c.sampler, line(30), quick(computetest.Go(t)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Sampler != c.want {
-			t.Errorf("%+v ran as %+v, want %+v", c.sampler, r.Sampler, c.want)
+		want := Settings{Chains: 3, Draws: 20, Thin: 1, WarmUp: 10}.with(c.want)
+		if r.Sampler != want {
+			t.Errorf("%+v ran as %+v, want %+v", c.sampler, r.Sampler, want)
 		}
 	}
 }

@@ -1,13 +1,15 @@
 package pbnn
 
 import (
+	"context"
+	"errors"
 	"math"
 	"sync"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
-	"gobnn/bayes/limits"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/compute/dtypes"
@@ -34,43 +36,45 @@ import (
 // (see correction). As with the penalty, the noise must be Gaussian, and s is itself an estimate, which here also says
 // when to stop.
 type Barker struct {
-	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
-	BatchSize int             `json:"batch_size"` // n; default 100, or all rows if there are fewer
-	Batches   int             `json:"batches"`    // M of a round, at least 2; default 10
-	Proposal  Proposal        `json:"proposal"`   // default RandomWalk
-	StepSize  float64         `json:"step_size"`  // h = sqrt(2 eta); 0: a warm-up chooses
+	Sampling
+	Target    FromMiniBatches `json:"target,omitempty"` // default TargetFull{}
+	BatchSize int             `json:"batch_size"`       // n; default 100, or all rows if there are fewer
+	Batches   int             `json:"batches"`          // M of a round, at least 2; default 10
+	Proposal  Proposal        `json:"proposal"`         // default RandomWalk
+	StepSize  float64         `json:"step_size"`        // h = sqrt(2 eta); 0: a warm-up chooses
 }
 
 var _ Sampler = Barker{}
 
-// Sampled implements Sampler.
-func (b Barker) Sampled() Target { return b.Target }
-
-// RowsPerMove implements Sampler: the number for one round. Result.Passes counts all rounds.
-func (b Barker) RowsPerMove(rows int) int { return b.metropolis().RowsPerMove(rows) }
+// Title implements fit.Method.
+func (b Barker) Title() string { return title(b, b.Target) }
 
 // metropolis is a Metropolis with the settings that both types have.
 func (b Barker) metropolis() Metropolis {
 	return Metropolis{
-		Target: b.Target, BatchSize: b.BatchSize, Batches: b.Batches, Proposal: b.Proposal, StepSize: b.StepSize,
-		Estimate: MeanOfBatches, Rule: Corrected,
+		Sampling: b.Sampling, Target: b.Target, BatchSize: b.BatchSize, Batches: b.Batches, Proposal: b.Proposal,
+		StepSize: b.StepSize, Estimate: MeanOfBatches, Rule: Corrected,
 	}
 }
 
-// Prepare implements Sampler.
-func (b Barker) Prepare(rows int) (Sampler, error) {
-	m, err := b.metropolis().withDefaults("Barker", rows)
-	if err != nil {
-		return nil, err
+// Prepare implements fit.Method.
+func (b Barker) Prepare(j *fit.Job) (fit.Method, error) {
+	if b.Batches == 1 {
+		return nil, errors.New("pbnn: Barker.Batches is 1: it must be at least 2, as one mini-batch has no variance (0: 10)")
 	}
-	return Barker{m.Target, m.BatchSize, m.Batches, m.Proposal, m.StepSize}, limits.Check("pbnn: Barker",
-		limits.Field("Batches", m.Batches, m.Batches >= 2, "at least 2, as one mini-batch has no variance"))
+	m, err := b.metropolis().prepared("Barker", j)
+	return Barker{m.Sampling, m.Target, m.BatchSize, m.Batches, m.Proposal, m.StepSize}, err
+}
+
+// Run implements fit.Method.
+func (b Barker) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return Run(ctx, j, b, b.Target)
 }
 
 // Problem implements Sampler.
 func (b Barker) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
 	problem, err := d.MiniBatches(b.Target, b.BatchSize, b.Batches)
-	return problem, barker{b.metropolis().kernel()}, err
+	return problem, barker{kernel{b.Proposal, MeanOfBatches, Corrected, b.StepSize}}, err
 }
 
 // barker is the kernel of Barker's test: a move is a round of mini-batches for all chains. It carries, for each chain,

@@ -47,7 +47,7 @@ func benchmarkMove(b *testing.B, _ *compute.Engine) {
 					moves = 4
 				}
 				result, err := Fit(context.Background(), c.model, c.sampler, dataset.Parts{Train: data},
-					Settings{Sampling: mcmc.Settings{Chains: c.chains, Draws: 1, Thin: moves, WarmUp: 2, Seed: 1}})
+					Settings{Chains: c.chains, Draws: 1, Thin: moves, WarmUp: 2, Seed: 1})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -78,15 +78,11 @@ func BenchmarkRowsPerStep(b *testing.B) {
 		{"Confidence, 10 points", Confidence{Target: TargetExpected{Points: 10}, BatchSize: 500, StepSize: step(1.2, 10)}},
 	}...) {
 		b.Run(c.name, func(b *testing.B) {
-			sampler, err := c.sampler.Prepare(rows)
-			if err != nil {
-				b.Fatal(err)
-			}
-			mean, covariance := exact(data, sampler.Sampled().EffectivePoints(rows))
+			mean, covariance := exact(data, points(c.sampler, rows))
 			for b.Loop() {
 				r, err := FitFrom(context.Background(), atExact(b, mean, covariance, 4), c.sampler, dataset.Parts{Train: data},
-					Settings{Sampling: mcmc.Settings{Chains: 4, Draws: 100, WarmUp: mcmc.NoWarmUp, Seed: 1, DType: compute.Float64,
-						Engine: computetest.Go(b)}})
+					Settings{Chains: 4, Draws: 100, WarmUp: mcmc.NoWarmUp, Seed: 1, DType: compute.Float64,
+						Engine: computetest.Go(b)})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -133,7 +129,7 @@ func benchmarkDigits(b *testing.B, _ *compute.Engine) {
 				sampler := Metropolis{Target: TargetExpected{}, BatchSize: 100, Batches: 10, StepSize: .01, Proposal: proposal}
 				for b.Loop() {
 					result, err := FitFrom(context.Background(), mode.Posterior, sampler, dataset.Parts{Train: data},
-						Settings{Sampling: mcmc.Settings{Draws: 1, Thin: moves, WarmUp: 2, Seed: 1}})
+						Settings{Draws: 1, Thin: moves, WarmUp: 2, Seed: 1})
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -1,7 +1,6 @@
 package pbnn
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -11,6 +10,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 
@@ -53,42 +53,44 @@ import (
 // TargetExpected a part of the rows is enough, the smaller the fewer its points (BenchmarkRowsPerStep measures it).
 //
 // All chains use the same rows and step together. A chain that has decided waits for the others, so a step takes as
-// long as the slowest chain's. Result.RowsPerStep counts the rows that chains needed, Result.Passes those that were
+// long as the slowest chain's. Details.RowsPerStep counts the rows that chains needed, Details.Passes those that were
 // evaluated, also while waiting.
 type Confidence struct {
-	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
-	BatchSize int             `json:"batch_size"` // n of a round, at least 2; default 100, or all rows if there are fewer
-	Error     float64         `json:"error"`      // in (0, 1): largest probability of a wrong decision; default 0.05
-	Proposal  Proposal        `json:"proposal"`   // default RandomWalk; Langevin's gradient is of BatchSize other rows
-	StepSize  float64         `json:"step_size"`  // h = sqrt(2 eta); 0: a warm-up chooses
+	Sampling
+	Target    FromMiniBatches `json:"target,omitempty"` // default TargetFull{}
+	BatchSize int             `json:"batch_size"`       // n of a round, at least 2; default 100, or all rows if fewer
+	Error     float64         `json:"error"`            // in (0, 1): largest probability of a wrong decision; default 0.05
+	Proposal  Proposal        `json:"proposal"`         // default RandomWalk; Langevin's gradient is of n other rows
+	StepSize  float64         `json:"step_size"`        // h = sqrt(2 eta); 0: a warm-up chooses
 }
 
 var _ Sampler = Confidence{}
 
-// Sampled implements Sampler.
-func (c Confidence) Sampled() Target { return c.Target }
+// Title implements fit.Method.
+func (c Confidence) Title() string { return title(c, c.Target) }
 
-// RowsPerMove implements Sampler: the number for one round. Result.Passes counts all rounds.
-func (c Confidence) RowsPerMove(rows int) int {
-	return Metropolis{Proposal: c.Proposal, BatchSize: c.BatchSize, Batches: 1}.RowsPerMove(rows)
-}
-
-// Prepare implements Sampler.
-func (c Confidence) Prepare(rows int) (Sampler, error) {
-	c.BatchSize = cmp.Or(c.BatchSize, min(100, rows))
-	c.Error = cmp.Or(c.Error, .05)
-	c.Proposal = cmp.Or(c.Proposal, RandomWalk)
+// Prepare implements fit.Method.
+func (c Confidence) Prepare(j *fit.Job) (fit.Method, error) {
 	if c.Target == nil {
-		return nil, noTarget("Confidence", "TargetFull{} or TargetExpected{}")
+		c.Target = TargetFull{}
 	}
-	if err := limits.Check("pbnn: Confidence",
-		batchSize(c.BatchSize, 2, rows),
-		limits.Field("Error", c.Error, c.Error > 0 && c.Error < 1, "above 0 and below 1"),
+	if err := limits.Fill("pbnn: Confidence",
+		batchSize(&c.BatchSize, 2, j.Rows()),
+		limits.Float("Error", &c.Error, .05).Inside(0, 1),
+		limits.Choice("Proposal", &c.Proposal, RandomWalk, proposals()...),
+		stepSize(&c.StepSize),
 	); err != nil {
 		return nil, err
 	}
 	c.Target = c.Target.ForBatchSize(c.BatchSize)
-	return c, c.kernel(rows).Check(0)
+	var err error
+	c.Sampling, err = c.Sampling.Prepared(j, c.Target)
+	return c, err
+}
+
+// Run implements fit.Method.
+func (c Confidence) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return Run(ctx, j, c, c.Target)
 }
 
 func (c Confidence) kernel(rows int) confident {
@@ -101,13 +103,19 @@ func (c Confidence) kernel(rows int) confident {
 // Problem implements Sampler.
 func (c Confidence) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
 	problem, err := d.MiniBatches(c.Target, c.BatchSize, 1)
-	byMiniBatch := problem.Target
+	if err != nil {
+		return problem, nil, err
+	}
+	byMiniBatch, key := problem.Target, problem.ProgramKey()
 	problem.Target = func(data compute.Nodes, inputs []*graph.Node) density.Target {
 		return rowByRow{byMiniBatch(data, inputs).(miniBatches), inputs[0]}
 	}
-	order := &rowOrder{seed: d.Sampling.Seed, rows: d.rows, size: c.BatchSize}
+	order := &rowOrder{seed: d.Seed, rows: d.Rows(), size: c.BatchSize}
 	problem.HostInputs = &density.HostInputs{Blank: []any{order.of(0, 0)}, Inputs: order.next}
-	return problem, c.kernel(d.rows), err
+	if key != "" {
+		problem = problem.Keyed("row by row", key)
+	}
+	return problem, c.kernel(d.Rows()), nil
 }
 
 // rowByRow is a target whose Differences treat each of n given rows as a mini-batch of one row.
@@ -122,7 +130,7 @@ var _ density.MiniBatchTarget = rowByRow{}
 func (t rowByRow) Differences(
 	_ random.Stream, from, to *graph.Node,
 ) (estimates, variance *graph.Node, degrees float64) {
-	byRow := t.differences(batchOf(t.data, t.numbers), from, to)
+	byRow := t.differences(density.BatchOf(t.data, t.numbers), from, to)
 	prior := graph.Sub(t.likelihood.Model.LogPrior(to), t.likelihood.Model.LogPrior(from)) // [J]
 	return graph.Add(graph.MulScalar(byRow, t.points), graph.BroadcastToShape(graph.ExpandAxes(prior, 1), byRow.Shape())),
 		nil, 0

@@ -278,8 +278,8 @@ func confidenceIsExact(t *testing.T, cases ...confidenceCase) {
 		t.Run(c.name, func(t *testing.T) {
 			data := line(c.rows)
 			mean, covariance := exact(data, c.sampler.Target.ForBatchSize(0).EffectivePoints(c.rows))
-			s := Settings{Sampling: mcmc.Settings{Chains: 8, Draws: 2000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64,
-				Engine: computetest.Go(t)}}
+			s := Settings{Chains: 8, Draws: 2000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64,
+				Engine: computetest.Go(t)}
 			result, err := FitFrom(context.Background(), atExact(t, mean, covariance, 8), c.sampler, dataset.Parts{Train: data},
 				s)
 			if err != nil {

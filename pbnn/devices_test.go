@@ -7,7 +7,6 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/mcmc"
 )
 
 // The draws do not depend on how many devices share the chains, beyond rounding. Mini-batches have as many rows as
@@ -24,8 +23,8 @@ func sameOnDevices(t *testing.T, samplers ...Sampler) {
 		t.Run(strings.TrimPrefix(fmt.Sprintf("%T", sampler), "pbnn."), func(t *testing.T) {
 			var want []float64
 			for _, devices := range []int{1, 2} {
-				s := Settings{Sampling: mcmc.Settings{Chains: 4, Draws: 5, WarmUp: 2, Seed: 7, DType: compute.Float64,
-					Engine: engine, Devices: devices}}
+				s := Settings{Chains: 4, Draws: 5, WarmUp: 2, Seed: 7, DType: compute.Float64,
+					Engine: engine, Devices: devices}
 				r, err := fitLine(sampler, line(30), s)
 				if err != nil {
 					t.Fatal(err)
@@ -44,10 +43,10 @@ func sameOnDevices(t *testing.T, samplers ...Sampler) {
 }
 
 func TestDevicesErrors(t *testing.T) {
-	s := Settings{Sampling: mcmc.Settings{Chains: 6, Devices: 4, Engine: computetest.Several(t)}}
+	s := Settings{Chains: 6, Devices: 4, Engine: computetest.Several(t)}
 	_, err := fitLine(Metropolis{Target: TargetFull{}, StepSize: .1}, line(30), s)
 	if err == nil || !strings.Contains(err.Error(),
-		"Settings.Devices is 4, Settings.Chains 6: 4 devices cannot share 6 equally: take 4 or 8") {
+		"Settings.Devices is 4, Chains.Chains 6: 4 devices cannot share 6 equally: take 4 or 8") {
 		t.Errorf("chains that cannot be shared: error %v", err)
 	}
 }

@@ -21,6 +21,9 @@
 //
 // StepSize is h, the standard deviation of a proposal; eta is h^2/2.
 //
+//	method := pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 20}
+//	result, err := fit.Fit(ctx, model, method, parts, run.Settings{Seed: 1})
+//
 // # Which target, and how large n and M
 //
 // TargetFull is the posterior given all rows. TargetExpected is the expected posterior of n points, which here is
@@ -35,7 +38,7 @@
 //
 // # Where it goes wrong
 //
-// The noise must be Gaussian: Result.Bias estimates the error if it is not, and Result.Warnings says when it is large.
+// The noise must be Gaussian: [Details].Bias estimates the error if it is not, and a warning says when it is large.
 // All chains use the same mini-batches, so compute standard errors along each chain, not between chains. SGLD and ULA
 // are biased.
 //

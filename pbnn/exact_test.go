@@ -173,21 +173,15 @@ func exactOnALine(t *testing.T, cases []exactCase) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			sampler, err := c.sampler.Prepare(data.Rows())
-			if err != nil {
-				t.Fatal(err)
-			}
-			mean, covariance := exact(data, sampler.Sampled().EffectivePoints(data.Rows()))
+			mean, covariance := exact(data, points(c.sampler, data.Rows()))
 			const chains = 8
 			draws := 2000
 			if testing.Short() {
 				draws = 1500
 			}
 			result, err := FitFrom(context.Background(), atExact(t, mean, covariance, chains), c.sampler,
-				dataset.Parts{Train: data}, Settings{
-					Sampling: mcmc.Settings{Chains: chains, Draws: draws, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64,
-						Engine: engine},
-				})
+				dataset.Parts{Train: data}, Settings{Chains: chains, Draws: draws, Thin: 2, WarmUp: 30, Seed: 3,
+					DType: compute.Float64, Engine: engine})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -195,7 +189,7 @@ func exactOnALine(t *testing.T, cases []exactCase) {
 			t.Logf("p %.2g: %s; sigma^2 %.2f, acceptance %.2f, %.0f passes, %s", p, what, result.Noise, result.Acceptance,
 				result.Passes, result.Chains.Elapsed)
 			if !c.biased && p < 1e-3 {
-				t.Errorf("the %s: %s, p %.2g", result.Target, what, p)
+				t.Errorf("the %s: %s, p %.2g", result.Target(), what, p)
 			}
 			if c.biased && !(p >= 0 && p < 1e-3) {
 				t.Errorf("the bias is not found: p %.2g", p)

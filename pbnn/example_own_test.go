@@ -1,7 +1,6 @@
 package pbnn_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log"
@@ -10,8 +9,11 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/pbnn"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -40,28 +42,34 @@ func (t PowerPosterior) Check(int) error {
 // Scaled is a sampler of one's own: a random walk whose steps have lengths of all scales, h exp(u) with u standard
 // normal, so that no step size has to be right.
 type Scaled struct {
-	Target    pbnn.FromMiniBatches `json:"-"`
-	BatchSize int                  `json:"batch_size"` // default 20
-	Batches   int                  `json:"batches"`    // default 10
-	StepSize  float64              `json:"step_size"`  // h, the median length of a step in a coordinate
+	pbnn.Sampling
+	Target    pbnn.FromMiniBatches // must be set
+	BatchSize int                  // default 20
+	StepSize  float64              // h, the median length of a step in a coordinate
 }
 
 var _ pbnn.Sampler = Scaled{}
 
-func (s Scaled) Sampled() pbnn.Target { return s.Target }
-func (s Scaled) RowsPerMove(int) int  { return 2 * s.BatchSize * s.Batches }
+func (Scaled) Title() string { return "a random walk of all scales" }
 
-func (s Scaled) Prepare(rows int) (pbnn.Sampler, error) {
-	s.BatchSize, s.Batches = cmp.Or(s.BatchSize, min(20, rows)), cmp.Or(s.Batches, 10)
-	if s.Target == nil || s.BatchSize < 1 || s.BatchSize > rows || s.Batches < 2 {
-		return nil, fmt.Errorf("%+v: Target must be set, BatchSize from 1 to %d and Batches at least 2", s, rows)
+func (s Scaled) Prepare(j *fit.Job) (m fit.Method, err error) {
+	if err := limits.Fill("Scaled",
+		limits.Int("BatchSize", &s.BatchSize, 20).Between(1, j.Rows()).Because("the rows of the data"),
+		limits.Float("StepSize", &s.StepSize).Positive(),
+	); err != nil {
+		return nil, err
 	}
 	s.Target = s.Target.ForBatchSize(s.BatchSize)
-	return s, nil
+	s.Sampling, err = s.Sampling.Prepared(j, s.Target)
+	return s, err
+}
+
+func (s Scaled) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return pbnn.Run(ctx, j, s, s.Target)
 }
 
 func (s Scaled) Problem(data *pbnn.Data) (density.Problem, mcmc.Kernel, error) {
-	problem, err := data.MiniBatches(s.Target, s.BatchSize, s.Batches)
+	problem, err := data.MiniBatches(s.Target, s.BatchSize, 10)
 	return problem, scaledWalk{s.StepSize}, err
 }
 
@@ -71,13 +79,7 @@ type scaledWalk struct{ StepSize float64 }
 
 func (scaledWalk) Carries() mcmc.Carries { return mcmc.CarriesNothing }
 func (scaledWalk) UsesTarget() bool      { return true }
-
-func (k scaledWalk) Check(int) error {
-	if !(k.StepSize > 0) {
-		return fmt.Errorf("Scaled.StepSize is %v: it must be positive", k.StepSize)
-	}
-	return nil
-}
+func (scaledWalk) Check(int) error       { return nil }
 
 func (k scaledWalk) Move(
 	rng random.Stream, s mcmc.State, target density.Target, _ mcmc.Tuning,
@@ -105,34 +107,38 @@ func ownLine() (bayes.Model, dataset.Parts) {
 // A target of one's own is sampled by all samplers that take its kind.
 func ExampleTarget() {
 	model, parts := ownLine()
-	sampler := pbnn.Metropolis{Target: PowerPosterior{Eta: .1}, BatchSize: 20, StepSize: .1}
-	result, err := pbnn.Fit(context.Background(), model, sampler, parts, pbnn.Settings{
-		Sampling: mcmc.Settings{Chains: 8, Draws: 500, Thin: 5, WarmUp: 100, Seed: 1},
-	})
-	if err != nil {
-		log.Fatal(err)
+	sampler := pbnn.Metropolis{
+		Sampling: pbnn.Sampling{Chains: 8, Draws: 500, Thin: 5, WarmUp: 100},
+		Target:   PowerPosterior{Eta: .1}, BatchSize: 20, StepSize: .1,
 	}
-	fmt.Printf("%s, as of %g of %d rows\n", result.Target, result.Target.EffectivePoints(200), 200)
-	_, err = pbnn.Fit(context.Background(), model, pbnn.Metropolis{Target: PowerPosterior{}}, parts, pbnn.Settings{})
-	fmt.Println(err)
-	// Output:
-	// posterior to the power 0.1, as of 20 of 200 rows
-	// PowerPosterior.Eta is 0: it must be above 0 and at most 1
-}
-
-// A sampler of one's own goes through the same Fit as those of this package.
-func ExampleSampler() {
-	model, parts := ownLine()
-	sampler := Scaled{Target: pbnn.TargetExpected{}, StepSize: .05}
-	result, err := pbnn.Fit(context.Background(), model, sampler, parts, pbnn.Settings{
-		Sampling: mcmc.Settings{Chains: 8, Draws: 500, Thin: 5, WarmUp: 100, Seed: 1},
-	})
+	result, err := fit.Fit(context.Background(), model, sampler, parts, run.Settings{Seed: 1})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(result.Posterior.Provenance().Algorithm)
-	fmt.Printf("%d draws, %g passes over the rows for them\n", result.Posterior.Particles(), result.Passes)
+	sampler.Target = PowerPosterior{}
+	_, err = fit.Fit(context.Background(), model, sampler, parts, run.Settings{})
+	fmt.Println(err)
 	// Output:
-	// pbnn: pbnn_test.Scaled of the expected posterior of 20 points
+	// pbnn: pbnn.Metropolis of the posterior to the power 0.1
+	// PowerPosterior.Eta is 0: it must be above 0 and at most 1
+}
+
+// A sampler of one's own is a method as those of this package are.
+func ExampleSampler() {
+	model, parts := ownLine()
+	sampler := Scaled{
+		Sampling: pbnn.Sampling{Chains: 8, Draws: 500, Thin: 5, WarmUp: 100},
+		Target:   pbnn.TargetExpected{}, StepSize: .05,
+	}
+	result, err := fit.Fit(context.Background(), model, sampler, parts, run.Settings{Seed: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	passes := fit.Details[*pbnn.Details](result).Passes
+	fmt.Println(result.Posterior.Provenance().Algorithm)
+	fmt.Printf("%d draws, %g passes over the rows for them\n", result.Posterior.Particles(), passes)
+	// Output:
+	// pbnn_test: a random walk of all scales
 	// 4000 draws, 5000 passes over the rows for them
 }

@@ -8,15 +8,16 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/pbnn"
 
 	"gonum.org/v1/gonum/mat"
 )
 
 // The expected posterior of 20 points of a network on 500 rows: each move looks at 10 mini-batches of 20 of them.
-func ExampleFit() {
+func ExampleMetropolis() {
 	data := &dataset.Dataset{
 		Name: "wave", Task: dataset.Regression, Features: []string{"x"}, Target: "y",
 		X: mat.NewDense(500, 1, nil), Y: make([]float64, 500),
@@ -29,17 +30,16 @@ func ExampleFit() {
 	model := bayes.Model{
 		Network:    nn.MLP{Hidden: []int{8}, Activation: nn.Tanh},
 		Likelihood: bayes.Gaussian{StdDev: .2},
-		Stochastic: bayes.All(),
 	}
-	sampler := pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 20, Batches: 10}
-	parts := dataset.Parts{Train: data}
-	result, err := pbnn.Fit(context.Background(), model, sampler, parts, pbnn.Settings{
-		Sampling: mcmc.Settings{Chains: 8, Draws: 100, Thin: 10, WarmUp: 1000, Seed: 1},
-	})
+	sampler := pbnn.Metropolis{
+		Sampling: pbnn.Sampling{Chains: 8, Draws: 100, Thin: 10, WarmUp: 1000},
+		Target:   pbnn.TargetExpected{}, BatchSize: 20, Batches: 10,
+	}
+	result, err := fit.Fit(context.Background(), model, sampler, dataset.Parts{Train: data}, run.Settings{Seed: 1})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(result.Status, result.Target, result.Posterior.Particles())
+	fmt.Println(result.Status, result.Posterior.Particles(), "draws by", result.Posterior.Provenance().Algorithm)
 	prediction, err := result.Posterior.Predict(context.Background(), mat.NewDense(2, 1, []float64{-1.5, 1.5}))
 	if err != nil {
 		log.Fatal(err)
@@ -50,6 +50,6 @@ func ExampleFit() {
 	}
 	fmt.Printf("%.0f\n", mean) // the sine of both
 	// Output:
-	// completed expected posterior of 20 points 800
+	// completed 800 draws by pbnn: pbnn.Metropolis of the expected posterior of 20 points
 	// [-1 1]
 }

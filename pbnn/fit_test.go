@@ -16,6 +16,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
@@ -24,8 +25,8 @@ import (
 
 // quick are settings of a short run.
 func quick(engine *compute.Engine) Settings {
-	return Settings{Sampling: mcmc.Settings{Chains: 3, Draws: 20, WarmUp: 10, Seed: 5, DType: compute.Float64,
-		Engine: engine}}
+	return Settings{Chains: 3, Draws: 20, WarmUp: 10, Seed: 5, DType: compute.Float64,
+		Engine: engine}
 }
 
 // climbSteps is how many steps uphill chains make before the first move, by default.
@@ -79,18 +80,18 @@ func TestCheckpoint(t *testing.T) {
 			continue
 		}
 		s := quick(engine)
-		s.Sampling.Draws = 100
+		s.Draws = 100
 		whole, err := fitLine(c.sampler, data, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Sampling.Checkpoint = filepath.Join(t.TempDir(), "chains")
+		s.Checkpoint = filepath.Join(t.TempDir(), "chains")
 		left := climbSteps + whole.Chains.WarmUpMoves + whole.Chains.Moves/3
 		part, err := Fit(after{context.Background(), &left}, bayesianLine(), c.sampler, dataset.Parts{Train: data}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if part.Chains.Status != run.Cancelled || part.Chains.Draws.PerChain >= s.Sampling.Draws {
+		if part.Chains.Status != run.Cancelled || part.Chains.Draws.PerChain >= s.Draws {
 			t.Errorf("%T: status %s: nothing is resumed", c.sampler, part.Chains.Status)
 		}
 		resumed, err := fitLine(c.sampler, data, s)
@@ -130,9 +131,9 @@ func (c after) Err() error {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := quick(computetest.Go(t))
-	s.Sampling.Draws = 1_000_000
-	s.Sampling.Progress = func(p run.Progress) {
-		if p.Stage == "draws" && p.Step > 30 {
+	s.Draws = 1_000_000
+	s.Progress = func(p run.Progress) {
+		if p.Stage == "chains: draws" && p.Step > 30 {
 			cancel()
 		}
 	}
@@ -184,9 +185,6 @@ func TestObserve(t *testing.T) {
 	}
 	r, err := fitLine(sampler, line(50), s)
 	check("in one", r, err, []int{8, 16})
-	s.ObserveEvery, s.Sampling.ObserveEvery = 0, 8
-	r, err = fitLine(sampler, line(50), s)
-	check("set among the chains' settings", r, err, []int{8, 16})
 
 	enough := errors.New("enough")
 	s.Observe = func(int, *bayes.Posterior) error { return enough }
@@ -195,10 +193,6 @@ func TestObserve(t *testing.T) {
 	}
 	s.ObserveEvery = -1
 	if _, err := fitLine(sampler, line(50), s); !says(err, "Settings.ObserveEvery is -1") {
-		t.Errorf("error %v", err)
-	}
-	s.Sampling.Observe = func(int, *mcmc.Draws) error { return nil }
-	if _, err := fitLine(sampler, line(50), s); !says(err, "Settings.Sampling.Observe is set: set Settings.Observe") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -211,25 +205,27 @@ func TestResult(t *testing.T) {
 		sampler Sampler
 		target  Target
 		step    float64 // rows a step; 0: not the same for all
+		perMove float64 // rows a move, where a step takes several
 	}{
-		{Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1}, TargetExpected{Points: 6}, 2 * 24},
-		{Metropolis{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 10 * 60},
-		{Barker{Target: TargetFull{}, BatchSize: 20, Batches: 3, StepSize: .07}, TargetFull{}, 0},
-		{Confidence{Target: TargetExpected{Points: 2}, BatchSize: 20, StepSize: .3}, TargetExpected{Points: 2}, 0},
-		{Confidence{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 60},
+		{Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1}, TargetExpected{Points: 6}, 2 * 24, 0},
+		{Metropolis{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 10 * 60, 0},
+		{Barker{Target: TargetFull{}, BatchSize: 20, Batches: 3, StepSize: .07}, TargetFull{}, 0, 2 * 60},
+		{Confidence{Target: TargetExpected{Points: 2}, BatchSize: 20, StepSize: .3}, TargetExpected{Points: 2}, 0, 2 * 20},
+		{Confidence{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 60, 0},
 		{Unadjusted{Target: TargetExpected{Points: 9}, BatchSize: 6, Kernel: mcmc.SGLD{StepSize: .01}},
-			TargetExpected{Points: 9}, 6},
-		{AllRows{Target: TargetTempered{Points: 7}, Kernel: mcmc.MALA{StepSize: .1}}, TargetTempered{Points: 7}, 60},
-		{AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: .1}}, TargetFullData{}, 60},
-		{AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{StepSize: .01, Steps: 5}}, TargetFullData{}, 5 * 60},
-		{AllRows{Target: TargetFullData{}, Kernel: mcmc.ULA{StepSize: .01}}, TargetFullData{}, 60},
+			TargetExpected{Points: 9}, 6, 0},
+		{Unadjusted{BatchSize: 6, Kernel: mcmc.SGHMC{LearningRate: 1e-4}}, TargetFull{}, 6, 0},
+		{AllRows{Target: TargetTempered{Points: 7}, Kernel: mcmc.MALA{StepSize: .1}}, TargetTempered{Points: 7}, 60, 0},
+		{AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: .1}}, TargetFullData{}, 60, 0},
+		{AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{StepSize: .01, Steps: 5}}, TargetFullData{}, 5 * 60, 0},
+		{AllRows{Target: TargetFullData{}, Kernel: mcmc.ULA{StepSize: .01}}, TargetFullData{}, 60, 0},
 	} {
 		r, err := fitLine(c.sampler, data, quick(engine))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Target != c.target || !strings.Contains(r.Posterior.Provenance().Algorithm, c.target.String()) {
-			t.Errorf("%T: target %v, %q; want %v", c.sampler, r.Target, r.Posterior.Provenance().Algorithm, c.target)
+		if r.Target() != c.target || !strings.Contains(r.Posterior.Provenance().Algorithm, c.target.String()) {
+			t.Errorf("%T: target %v, %q; want %v", c.sampler, r.Target(), r.Posterior.Provenance().Algorithm, c.target)
 		}
 		if power := r.Posterior.Provenance().Power(); power != c.target.EffectivePoints(60)/60 {
 			t.Errorf("%T: the posterior's likelihood has the power %v, that of %v is another", c.sampler, power, c.target)
@@ -237,13 +233,13 @@ func TestResult(t *testing.T) {
 		if got, want := r.Chains.Evaluations, evaluations(r); got != want {
 			t.Errorf("%T: evaluations %+v, want %+v", c.sampler, got, want)
 		}
-		perMove := float64(r.Sampler.RowsPerMove(60))
 		switch passes := 20 * c.step / 60; {
 		case c.step > 0 && (math.Abs(r.RowsPerStep-c.step) > 1e-9 || math.Abs(r.Passes-passes) > 1e-9):
 			t.Errorf("%T: %v rows a step, %v passes; want %v and %v", c.sampler, r.RowsPerStep, r.Passes, c.step, passes)
 		case c.step == 0:
+			perMove := c.perMove
 			least, most := float64(r.Chains.Draws.PerChain)*r.RowsPerStep/60, perMove*float64(r.Chains.Moves)/60
-			if r.RowsPerStep <= perMove || r.Passes != most || r.Passes < least || r.Passes > 3*least {
+			if r.RowsPerStep <= perMove || math.Abs(r.Passes-most) > 1e-9 || r.Passes < least || r.Passes > 3*least {
 				t.Errorf("%T: %v rows a step, %v a move, %v passes", c.sampler, r.RowsPerStep, perMove, r.Passes)
 			}
 		}
@@ -303,7 +299,7 @@ func TestPartialNetwork(t *testing.T) {
 	model := bayes.Model{Network: nn.MLP{Hidden: []int{6}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .5},
 		Stochastic: bayes.Layers(2)}
 	if _, err := Fit(context.Background(), model, Metropolis{Target: TargetFull{}}, dataset.Parts{Train: data},
-		quick(engine)); !says(err, "FitFrom") {
+		quick(engine)); !says(err, "fit.From") {
 		t.Errorf("shared parameters without a trained posterior: error %v", err)
 	}
 	trained, err := fit.Fit(context.Background(), model, baseline.MAP{Training: baseline.Training{Epochs: 3}},
@@ -324,38 +320,43 @@ func TestPartialNetwork(t *testing.T) {
 	if r := fast.Posterior; r.Chains() != fast.Chains.Draws.Chains || r.Evidence().Known() {
 		t.Errorf("%d chains, evidence %v", r.Chains(), r.Evidence())
 	}
-	met, err := fit.Of("pbnn", trained.Posterior, data)
+	slow, err := FitFrom(context.Background(), trained.Posterior, wholeRows{sampler}, dataset.Parts{Train: data},
+		quick(engine))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Data{Data: met, Sampling: quick(engine).Sampling}
-	if err := d.prepare(); err != nil {
-		t.Fatal(err)
-	}
-	if d.features == nil {
-		t.Fatal("the shared layers are not evaluated beforehand")
-	}
-	d.features = nil
-	whole, err := sampler.Prepare(data.Rows())
-	if err != nil {
-		t.Fatal(err)
-	}
-	problem, kernel, err := whole.Problem(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slow, err := mcmc.Sample(context.Background(), problem, kernel, d.Sampling)
-	if err != nil {
-		t.Fatal(err)
-	}
-	values, err := compute.Float64s(slow.Draws.Tensor())
-	if err != nil {
-		t.Fatal(err)
-	}
-	computetest.Near(t, "draws", flat(t, fast), values, 1e-9)
+	computetest.Near(t, "draws", flat(t, fast), flat(t, slow), 1e-9)
 	if fast.Acceptance == 0 {
 		t.Error("nothing is accepted")
 	}
+}
+
+// wholeRows sends each row through the shared layers too, at each move.
+type wholeRows struct{ Metropolis }
+
+func (w wholeRows) Prepare(j *fit.Job) (fit.Method, error) {
+	m, err := w.Metropolis.Prepare(j)
+	if err == nil {
+		w.Metropolis = m.(Metropolis)
+	}
+	return w, err
+}
+
+func (w wholeRows) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return Run(ctx, j, w, w.Target)
+}
+
+func (w wholeRows) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
+	problem, kernel, err := w.Metropolis.Problem(d)
+	if err != nil {
+		return problem, kernel, err
+	}
+	if problem.Data["features"] == nil {
+		return problem, kernel, errors.New("the shared layers are not evaluated beforehand")
+	}
+	delete(problem.Data, "features")
+	problem.Data["x"], _, _, err = d.tensors()
+	return problem, kernel, err
 }
 
 // Batches, and after them BatchSize, rise until sigma^2 is below what is asked, or to their caps.
@@ -363,7 +364,7 @@ func TestAdapt(t *testing.T) {
 	engine := computetest.Go(t)
 	data := line(200)
 	s := quick(engine)
-	s.Sampling.WarmUp = 60
+	s.WarmUp = 60
 	base := Metropolis{Target: TargetFull{}, BatchSize: 5, Batches: 3, Estimate: WithinBatches, StepSize: .03, Noise: 5,
 		MaxBatches: 400}
 	for _, c := range []struct {
@@ -421,7 +422,7 @@ func TestAdaptResumes(t *testing.T) {
 		t.Fatalf("trials %+v: nothing is adapted", whole.Adapted)
 	}
 	for moves := 25; moves < 800; moves += 230 { // the trials of 200 steps uphill and 60 moves, and the run after them
-		s.Sampling.Checkpoint = filepath.Join(t.TempDir(), "chains")
+		s.Checkpoint = filepath.Join(t.TempDir(), "chains")
 		left := moves
 		part, err := Fit(after{context.Background(), &left}, bayesianLine(), m, dataset.Parts{Train: line(200)}, s)
 		if err == nil && part.Status != run.Cancelled || err != nil && !says(err, "cancelled in a trial") &&
@@ -438,8 +439,34 @@ func TestAdaptResumes(t *testing.T) {
 		}
 	}
 	for number := range whole.Adapted {
-		if _, err := os.Stat(fmt.Sprint(s.Sampling.Checkpoint, ".trial", number+1)); err != nil {
+		if _, err := os.Stat(fmt.Sprint(s.Checkpoint, ".trial", number+1)); err != nil {
 			t.Errorf("trial %d is not kept: %v", number+1, err)
+		}
+	}
+}
+
+// A second run of a sampler, with another seed and other rows of the same number, compiles nothing; with other
+// mini-batches it does.
+func TestProgramsAreKept(t *testing.T) {
+	s := quick(computetest.Go(t))
+	for _, c := range []struct{ sampler, other Sampler }{
+		{Metropolis{BatchSize: 6, StepSize: .1}, Metropolis{BatchSize: 7, StepSize: .1}},
+		{Confidence{BatchSize: 6, StepSize: .1}, Confidence{BatchSize: 7, StepSize: .1}},
+		{AllRows{Kernel: mcmc.MALA{StepSize: .1}},
+			AllRows{Target: TargetTempered{Points: 3}, Kernel: mcmc.MALA{StepSize: .1}}},
+	} {
+		var compiled []int
+		for i, sampler := range []Sampler{c.sampler, c.sampler, c.other} {
+			s.Seed = uint64(i)
+			data := line(30)
+			data.Y[0] = float64(i)
+			if _, err := fitLine(sampler, data, s); err != nil {
+				t.Fatal(err)
+			}
+			compiled = append(compiled, s.Engine.Compiled())
+		}
+		if compiled[1] != compiled[0] || compiled[2] == compiled[1] {
+			t.Errorf("%T: %d programs compiled", c.sampler, compiled)
 		}
 	}
 }
@@ -450,7 +477,7 @@ func TestWarmUpOfSeveralMoves(t *testing.T) {
 		t.Skip("long")
 	}
 	s := quick(computetest.Go(t))
-	s.Sampling.WarmUp, s.Sampling.Draws = 150, 150
+	s.WarmUp, s.Draws = 150, 150
 	r, err := fitLine(Confidence{Target: TargetExpected{Points: 10}, BatchSize: 30}, line(60), s)
 	if err != nil {
 		t.Fatal(err)
@@ -475,7 +502,7 @@ func TestWarnsOfChainsApart(t *testing.T) {
 		{20, Metropolis{Target: TargetFull{}, StepSize: 1e-3}, true},
 		{400, AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{Steps: 10}}, false},
 	} {
-		settings.Sampling.Draws, settings.Sampling.WarmUp = c.draws, max(10, c.draws/2)
+		settings.Draws, settings.WarmUp = c.draws, max(10, c.draws/2)
 		r, err := fitLine(c.walk, data, settings)
 		if err != nil {
 			t.Fatal(err)

@@ -3,7 +3,6 @@ package pbnn
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
@@ -45,16 +44,11 @@ func (k kernel) Carries() mcmc.Carries { return mcmc.CarriesNothing }
 // UsesTarget implements mcmc.Kernel.
 func (k kernel) UsesTarget() bool { return true }
 
-// Check implements mcmc.Kernel.
-func (k kernel) Check(int) error {
-	if !slices.Contains(proposals(), k.Proposal) {
-		return fmt.Errorf("pbnn: Proposal is %q: it must be one of %q", k.Proposal, proposals())
-	}
-	if k.StepSize < 0 || math.IsNaN(k.StepSize) || math.IsInf(k.StepSize, 0) {
-		return fmt.Errorf("pbnn: StepSize is %v: it must be positive and finite (0: a warm-up chooses)", k.StepSize)
-	}
-	return k.Rule.check()
-}
+// Check implements mcmc.Kernel: the samplers have checked their settings.
+func (k kernel) Check(int) error { return nil }
+
+// Exact implements mcmc.Exact: with Gaussian noise the penalty leaves the target invariant.
+func (k kernel) Exact() bool { return k.Rule != Naive }
 
 // Tune implements mcmc.Tunable: the acceptance rates that are best without noise (Roberts and Rosenthal 2001). Since
 // noise lowers the acceptance, a warm-up that reaches them finds shorter steps.

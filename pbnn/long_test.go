@@ -74,8 +74,8 @@ func TestBarkerIsExactLong(t *testing.T) {
 	t.Parallel()
 	data := line(rowsOfLine)
 	mean, covariance := exact(data, rowsOfLine)
-	s := Settings{Sampling: mcmc.Settings{Chains: 8, Draws: 2000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64,
-		Engine: computetest.Go(t)}}
+	s := Settings{Chains: 8, Draws: 2000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64,
+		Engine: computetest.Go(t)}
 	result, err := FitFrom(context.Background(), atExact(t, mean, covariance, 8),
 		Barker{Target: TargetFull{}, BatchSize: 10, StepSize: step(.6, rowsOfLine)}, dataset.Parts{Train: data}, s)
 	if err != nil {
@@ -109,7 +109,7 @@ func TestWarnsOfSkewnessLong(t *testing.T) {
 		warns         bool
 	}{{2, 10, true}, {50, 4, false}} {
 		s := quick(computetest.Go(t))
-		s.Sampling.Draws, s.Sampling.Thin, s.Sampling.WarmUp, s.Sampling.Chains = 2500, 1, 200, 4
+		s.Draws, s.Thin, s.WarmUp, s.Chains = 2500, 1, 200, 4
 		r, err := Fit(context.Background(), model,
 			Metropolis{Target: TargetExpected{Points: 2}, BatchSize: c.size, Batches: c.batches, StepSize: .8},
 			dataset.Parts{Train: data}, s)

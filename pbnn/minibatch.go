@@ -30,7 +30,7 @@ var _ density.MiniBatchTarget = miniBatches{}
 // draw gathers the rows of M mini-batches, one after the other: [M n] rows.
 func (t miniBatches) draw(rng random.Stream) density.Batch {
 	rows := graph.Reshape(rng.Named("rows").Subsets(t.batches, t.rows, t.size), t.batches*t.size, 1)
-	return batchOf(t.data, rows)
+	return density.BatchOf(t.data, rows)
 }
 
 // all is the target estimated from all M n rows of a batch: the mean over the M mini-batches.
@@ -50,7 +50,7 @@ func (t miniBatches) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node
 }
 
 func (t miniBatches) exact() density.Target {
-	return t.all(batchOf(t.data, nil))
+	return t.all(density.BatchOf(t.data, nil))
 }
 
 // Differences implements density.MiniBatchTarget: -d_i of eq. 24, [J, M], and the variance of one of them, from the

@@ -2,7 +2,6 @@ package pbnn
 
 import (
 	"fmt"
-	"slices"
 
 	"gobnn/bayes/compute"
 
@@ -40,8 +39,6 @@ func estimates() []Estimate { return []Estimate{MeanOfBatches, OneBatch, WithinB
 // check returns an error if the variance cannot be estimated from M mini-batches of n rows.
 func (e Estimate) check(batches, size int) error {
 	switch {
-	case !slices.Contains(estimates(), e):
-		return fmt.Errorf("pbnn: Estimate is %q: it must be one of %q", e, estimates())
 	case e == MeanOfBatches && batches < 2:
 		return fmt.Errorf("pbnn: Batches is %d: one mini-batch has no variance between mini-batches: take at least 2, or "+
 			"the Estimate WithinBatches", batches)
@@ -110,13 +107,6 @@ const (
 
 // Rules lists all.
 func Rules() []Rule { return []Rule{Corrected, Penalty, Naive} }
-
-func (r Rule) check() error {
-	if !slices.Contains(Rules(), r) {
-		return fmt.Errorf("pbnn: Rule is %q: it must be one of %q", r, Rules())
-	}
-	return nil
-}
 
 // logRatio is the logarithm of the acceptance ratio without the proposal densities: -delta minus the penalty, [J].
 func (r Rule) logRatio(n noisyDifference) *graph.Node {

@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -44,9 +45,7 @@ func TestOwnTarget(t *testing.T) {
 		"mini-batches": Metropolis{Target: half{1}, BatchSize: 10, Batches: 10, StepSize: step(.5, rowsOfLine/2)},
 		"all rows":     AllRows{Target: half{1}, Kernel: mcmc.RandomWalkMetropolis{StepSize: step(1.2, rowsOfLine/2)}},
 	} {
-		s := Settings{Sampling: mcmc.Settings{
-			Chains: 8, Draws: 2000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64, Engine: computetest.Go(t),
-		}}
+		s := Settings{Chains: 8, Draws: 2000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)}
 		from := atExact(t, mean, covariance, 8)
 		result, err := FitFrom(context.Background(), from, sampler, dataset.Parts{Train: data}, s)
 		if err != nil {
@@ -62,20 +61,18 @@ func TestOwnTarget(t *testing.T) {
 
 // own is a sampler of a user's, whose parts may be wrong.
 type own struct {
-	target  Target
-	perMove int
-	nothing bool // Prepare gives nothing
-	err     error
+	Sampling
+	Target  Target
 	problem func(d *Data) (density.Problem, mcmc.Kernel, error)
 }
 
-func (o own) Sampled() Target     { return o.target }
-func (o own) RowsPerMove(int) int { return o.perMove }
-func (o own) Prepare(int) (Sampler, error) {
-	if o.nothing {
-		return nil, o.err
-	}
-	return o, o.err
+func (o own) Title() string { return title(o, o.Target) }
+func (o own) Prepare(j *fit.Job) (m fit.Method, err error) {
+	o.Sampling, err = o.Sampling.Prepared(j, o.Target)
+	return o, err
+}
+func (o own) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return Run(ctx, j, o, o.Target)
 }
 func (o own) Problem(d *Data) (density.Problem, mcmc.Kernel, error) { return o.problem(d) }
 
@@ -94,21 +91,18 @@ func TestOwnSamplerChecks(t *testing.T) {
 		says    string
 		sampler own
 	}{
-		{"pbnn.own.Prepare gives no sampler", own{nothing: true}},
-		{"mine is wrong", own{err: errors.New("mine is wrong")}},
-		{"pbnn.own.Sampled gives no target", own{}},
-		{"pbnn.own.Sampled.EffectivePoints is 0: it must be positive", own{target: half{}, perMove: 1}},
-		{"pbnn.own.Sampled.EffectivePoints is NaN", own{target: half{math.NaN()}, perMove: 1}},
-		{"pbnn.own.RowsPerMove is 0: it must be at least 1", own{target: half{1}}},
-		{"gives no kernel", own{target: half{1}, perMove: 1, problem: all(same, nil)}},
-		{"a problem of 2 dimensions", own{target: half{1}, perMove: 1,
+		{"there is no target", own{}},
+		{"pbnn.half.EffectivePoints is 0: it must be positive", own{Target: half{}}},
+		{"pbnn.half.EffectivePoints is NaN", own{Target: half{math.NaN()}}},
+		{"gives no kernel", own{Target: half{1}, problem: all(same, nil)}},
+		{"a problem of 2 dimensions", own{Target: half{1},
 			problem: all(func(p *density.Problem) { p.Dim = 2 }, walk)}},
-		{"or without a target", own{target: half{1}, perMove: 1,
+		{"or without a target", own{Target: half{1},
 			problem: all(func(p *density.Problem) { p.Target = nil }, walk)}},
 		{"never sees the data: its kernel, mcmc.RandomWalk",
-			own{target: half{1}, perMove: 1, problem: all(same, mcmc.RandomWalk{Variance: 1})}},
-		{"StepSize is -1", own{target: half{1}, perMove: 1, problem: all(same, mcmc.MALA{StepSize: -1})}},
-		{"not now", own{target: half{1}, perMove: 1, problem: func(*Data) (density.Problem, mcmc.Kernel, error) {
+			own{Target: half{1}, problem: all(same, mcmc.RandomWalk{Variance: 1})}},
+		{"StepSize is -1", own{Target: half{1}, problem: all(same, mcmc.MALA{StepSize: -1})}},
+		{"not now", own{Target: half{1}, problem: func(*Data) (density.Problem, mcmc.Kernel, error) {
 			return density.Problem{}, nil, errors.New("not now")
 		}}},
 	} {
@@ -116,11 +110,11 @@ func TestOwnSamplerChecks(t *testing.T) {
 			t.Errorf("error %v does not say %q", err, c.says)
 		}
 	}
-	r, err := fitLine(own{target: half{1}, perMove: 60, problem: all(same, walk)}, line(30), quick(computetest.Go(t)))
+	r, err := fitLine(own{Target: half{1}, problem: all(same, walk)}, line(30), quick(computetest.Go(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.RowsPerStep != 60 || !strings.Contains(r.Posterior.Provenance().Algorithm,
+	if r.RowsPerStep != 30 || !strings.Contains(r.Posterior.Provenance().Algorithm,
 		"pbnn.own of the half") {
 		t.Errorf("%v rows a step, %q", r.RowsPerStep, r.Posterior.Provenance().Algorithm)
 	}

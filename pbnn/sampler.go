@@ -2,213 +2,126 @@ package pbnn
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"math"
 
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 )
 
-// Sampler is a way to sample a target: Metropolis, Barker, Confidence, Unadjusted, AllRows, or one of your own. It is a
-// struct of settings; its fields are kept, as JSON, in the posterior's provenance.
+// Sampler is a method that samples a target by chains: Metropolis, Barker, Confidence, Unadjusted, AllRows, or one of
+// your own. It is a struct of settings that embeds Sampling. Its method Prepare ends with Sampling.Prepared, and its
+// method Run calls the function Run.
+//
+// Like all methods of package fit it samples all parameters of a model, whose chains begin at draws from the prior and
+// climb from there to where the posterior has its mass (density.Climb): at a draw from the prior the noise of
+// mini-batches can be so large that nothing is accepted. Or it samples the stochastic parameters of a trained posterior
+// (fit.From), such as that of baseline.MAP for a partial network. Rows are those of the training part.
 type Sampler interface {
-	// Sampled is the target.
-	Sampled() Target
-	// Prepare fills in what is zero and checks the rest, for data of N rows.
-	Prepare(rows int) (Sampler, error)
-	// RowsPerMove returns the number of row evaluations that a chain makes in a move, for data of N rows. A row counts
-	// once for its log-likelihood at one theta, and once more for its gradient. A transition of Barker, of Confidence
-	// or of a kernel with trajectories takes several moves.
-	RowsPerMove(rows int) int
-	// Problem gives the arguments of mcmc.Sample: a problem made by Data.MiniBatches or Data.AllRows, and the kernel
-	// that samples it. It is called on the sampler that Prepare returned.
+	fit.OfTrained
+	// Problem gives what the chains sample, a problem made by Data.MiniBatches or Data.AllRows, and the kernel that
+	// samples it. It is called on the sampler that Prepare returned.
 	Problem(data *Data) (density.Problem, mcmc.Kernel, error)
+
+	sampling() Sampling
 }
 
-// Metropolis accepts or rejects by loss differences on mini-batches, with a penalty for their noise: Algorithm 1 of the
-// paper with the proposal RandomWalk, section 6.2 with Langevin. The rule Naive leaves the penalty out, which is
-// biased. All chains use the same mini-batches. The package comment says how large M and n should be.
-type Metropolis struct {
-	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
-	BatchSize int             `json:"batch_size"` // n; default 100, or all rows if there are fewer
-	Batches   int             `json:"batches"`    // M; default 10
-	Proposal  Proposal        `json:"proposal"`   // default RandomWalk
-	Estimate  Estimate        `json:"estimate"`   // default MeanOfBatches
-	Rule      Rule            `json:"rule"`       // default Corrected
-	// StepSize is h = sqrt(2 eta), the standard deviation of the proposal's noise; 0: a warm-up chooses.
-	StepSize float64 `json:"step_size"`
-
-	// Noise is the largest acceptable sigma^2. Before the first draw Fit raises Batches, and after that BatchSize, until
-	// the mean sigma^2 of a trial run is at most Noise, or the limits below are reached (see Result.Adapted). All draws
-	// are made with the same Batches and BatchSize. Default 0: they are not raised.
-	Noise        float64 `json:"noise"`
-	MaxBatches   int     `json:"max_batches"`    // limit for Noise; default 10 times Batches
-	MaxBatchSize int     `json:"max_batch_size"` // limit for Noise; default BatchSize: it is not raised
+// Sampling is what all samplers have: how many chains there are, and how long they are. The fields are those of
+// mcmc.Chains. The zero value of every field works.
+type Sampling struct {
+	Chains int `json:"chains,omitempty"` // J; default 4
+	Draws  int `json:"draws,omitempty"`  // kept of each chain; default 1000
+	Thin   int `json:"thin,omitempty"`   // keep each Thin-th transition; default 1
+	// WarmUp is the number of transitions of each chain before the draws, which choose a step size that is 0, and the
+	// scales of the coordinates. Default 1000; mcmc.NoWarmUp: none.
+	WarmUp int `json:"warm_up,omitempty"`
 }
 
-// Unadjusted makes steps of a Langevin diffusion with the gradient of a mini-batch, and accepts all of them (section
-// 6.3, eq. 9 and 33): mcmc.SGLD, mcmc.ULA or mcmc.SGHMC. It samples its target only in the limit of small steps.
-type Unadjusted struct {
-	Target    FromMiniBatches `json:"-"`          // TargetFull{} or TargetExpected{}: must be set
-	BatchSize int             `json:"batch_size"` // n; default 100, or all rows if there are fewer
-	Kernel    mcmc.Kernel     `json:"kernel"`     // with the paper's eta, mcmc.SGLD{StepSize: 2 eta}; must be set
-}
+// OfTrained implements fit.OfTrained.
+func (Sampling) OfTrained() {}
 
-// AllRows runs any kernel of package mcmc on all rows: mcmc.RandomWalkMetropolis and mcmc.MALA are the paper's BNN
-// (eq. 11 and 26), mcmc.ULA its unadjusted Langevin (eq. 32), and with TargetTempered they sample the "Safe Bayes"
-// posterior.
-type AllRows struct {
-	Target FromAllRows `json:"-"`      // TargetFullData{} or TargetTempered{}: must be set
-	Kernel mcmc.Kernel `json:"kernel"` // must be set
-}
+func (s Sampling) sampling() Sampling { return s }
 
-var (
-	_ Sampler = Metropolis{}
-	_ Sampler = Unadjusted{}
-	_ Sampler = AllRows{}
-)
-
-// Sampled implements Sampler.
-func (m Metropolis) Sampled() Target { return m.Target }
-
-// Sampled implements Sampler.
-func (u Unadjusted) Sampled() Target { return u.Target }
-
-// Sampled implements Sampler.
-func (a AllRows) Sampled() Target { return a.Target }
-
-// RowsPerMove implements Sampler: the losses at theta and theta', and for Langevin the gradients at both.
-func (m Metropolis) RowsPerMove(int) int {
-	if m.Proposal == Langevin {
-		return 4 * m.Batches * m.BatchSize
+// Prepared fills in what is zero, and checks the rest and the target, whose own defaults are filled in. Unless the job
+// continues a trained posterior, all parameters of its model become stochastic.
+func (s Sampling) Prepared(j *fit.Job, of Target) (Sampling, error) {
+	if j.Trained == nil {
+		if err := j.SampleAll(); err != nil {
+			return s, err
+		}
 	}
-	return 2 * m.Batches * m.BatchSize
+	if of == nil {
+		return s, errors.New("pbnn: there is no target: take one such as TargetFull{}")
+	}
+	if err := of.Check(j.Rows()); err != nil {
+		return s, err
+	}
+	points := of.EffectivePoints(j.Rows())
+	err := limits.Fill("pbnn: Sampling",
+		limits.Int("Chains", &s.Chains, 4).From(1),
+		limits.Int("Draws", &s.Draws, 1000).From(1),
+		limits.Int("Thin", &s.Thin, 1).From(1),
+		limits.Int("WarmUp", &s.WarmUp, 1000).From(0).Or(mcmc.NoWarmUp, "mcmc.NoWarmUp"),
+		limits.Field(fmt.Sprintf("%T.EffectivePoints", of), points, points > 0 && !math.IsInf(points, 1),
+			"positive and finite"),
+	)
+	return s, err
 }
 
-// RowsPerMove implements Sampler.
-func (u Unadjusted) RowsPerMove(int) int { return u.BatchSize }
-
-// RowsPerMove implements Sampler: N, for a kernel with one evaluation a move, such as MALA; a trajectory has one a
-// step.
-func (a AllRows) RowsPerMove(rows int) int { return rows }
-
-// Prepare implements Sampler.
-func (m Metropolis) Prepare(rows int) (Sampler, error) {
-	m, err := m.withDefaults("Metropolis", rows)
+// Run runs the chains of a prepared sampler, for its method Run. The target is the one that was given to Prepared. The
+// result's details are a *Details and a *mcmc.Result; its warnings say if Details.Bias is large. Errors wrap
+// mcmc.ErrStart, mcmc.ErrStuck or mcmc.ErrStepSize where these apply. If noise has stopped the chains of a Metropolis,
+// the error names an n and an M with which they would move.
+func Run(ctx context.Context, j *fit.Job, s Sampler, of Target) (*fit.Result, error) {
+	d, found := &Data{Job: j, Chains: s.sampling().Chains}, &Details{}
+	if m, ok := s.(Metropolis); ok && m.Noise > 0 {
+		adapted, trials, err := d.adapt(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		s, found.Adapted = adapted, trials
+		j.Choose("batches", adapted.Batches)
+		j.Choose("batch_size", adapted.BatchSize)
+	}
+	stage, err := d.stage(s)
 	if err != nil {
 		return nil, err
 	}
-	return m, m.Estimate.check(m.Batches, m.BatchSize)
+	rows := j.Rows()
+	stage.LikelihoodPower, stage.Approximation = of.EffectivePoints(rows)/float64(rows), approximation(s)
+	result, err := j.RunStage(ctx, stage)
+	if result == nil {
+		return nil, explain(err, s, rows)
+	}
+	found.Sampler, result.Approximation = s, cmp.Or(stage.Approximation, result.Approximation)
+	result.Warnings = append(result.Warnings, found.of(fit.Details[*mcmc.Result](result), rows)...)
+	result.Details = append(result.Details, found)
+	return result, err
 }
 
-// withDefaults fills in the settings and checks all but the Estimate; owner is the type that errors name.
-func (m Metropolis) withDefaults(owner string, rows int) (Metropolis, error) {
-	m.BatchSize = cmp.Or(m.BatchSize, min(100, rows))
-	m.Batches = cmp.Or(m.Batches, 10)
-	m.Proposal = cmp.Or(m.Proposal, RandomWalk)
-	m.Estimate = cmp.Or(m.Estimate, MeanOfBatches)
-	m.Rule = cmp.Or(m.Rule, Corrected)
-	m.MaxBatches = cmp.Or(m.MaxBatches, 10*m.Batches)
-	m.MaxBatchSize = cmp.Or(m.MaxBatchSize, m.BatchSize)
-	if m.Target == nil {
-		return m, noTarget(owner, "TargetFull{} or TargetExpected{}")
+// stage is the chains of a prepared sampler; an error if its kernel would not sample the model's parameters.
+func (d *Data) stage(s Sampler) (fit.Stage, error) {
+	problem, kernel, err := s.Problem(d)
+	switch {
+	case err != nil:
+	case kernel == nil:
+		err = fmt.Errorf("pbnn: %T.Problem gives no kernel", s)
+	case !kernel.UsesTarget():
+		err = fmt.Errorf("pbnn: %T never sees the data: its kernel, %T, does not ask its target: take one that evaluates "+
+			"its target, such as mcmc.RandomWalkMetropolis{} or mcmc.SGLD{StepSize: 0.001}", s, kernel)
+	case problem.Target == nil || problem.Dim != d.Bound.D:
+		err = fmt.Errorf("pbnn: %T.Problem gives a problem of %d dimensions, or without a target, for a model of %d "+
+			"stochastic parameters: take one that Data.MiniBatches or Data.AllRows makes", s, problem.Dim, d.Bound.D)
 	}
-	if err := limits.Check("pbnn: "+owner,
-		batchSize(m.BatchSize, 1, rows),
-		limits.Field("Batches", m.Batches, m.Batches >= 1, "at least 1"),
-		limits.Field("Noise", m.Noise, m.Noise >= 0, "0 (Batches and BatchSize stay) or more"),
-		limits.Field("MaxBatches", m.MaxBatches, m.MaxBatches >= m.Batches,
-			fmt.Sprintf("at least Batches, %d", m.Batches)),
-		limits.Field("MaxBatchSize", m.MaxBatchSize, m.MaxBatchSize >= m.BatchSize && m.MaxBatchSize <= rows,
-			fmt.Sprintf("from BatchSize, %d, to the %d rows of the data", m.BatchSize, rows)),
-	); err != nil {
-		return m, err
-	}
-	m.Target = m.Target.ForBatchSize(m.BatchSize)
-	return m, m.kernel().Check(0)
+	chains := s.sampling()
+	return fit.Stage{Name: "chains", Problem: problem, Method: mcmc.Chains{
+		Kernel: kernel, Chains: chains.Chains, Draws: chains.Draws, Thin: chains.Thin, WarmUp: chains.WarmUp,
+	}}, err
 }
 
-// penalised is the Metropolis that a sampler is, or that one of another package embeds.
-func penalised(s Sampler) (m Metropolis, ok bool) {
-	as, ok := s.(interface{ penalty() Metropolis })
-	if !ok {
-		return m, false
-	}
-	return as.penalty(), true
-}
-
-func (m Metropolis) penalty() Metropolis { return m }
-
-func (m Metropolis) kernel() kernel { return kernel{m.Proposal, m.Estimate, m.Rule, m.StepSize} }
-
-// Prepare implements Sampler.
-func (u Unadjusted) Prepare(rows int) (Sampler, error) {
-	u.BatchSize = cmp.Or(u.BatchSize, min(100, rows))
-	if u.Target == nil {
-		return nil, noTarget("Unadjusted", "TargetFull{} or TargetExpected{}")
-	}
-	if err := limits.Check("pbnn: Unadjusted", batchSize(u.BatchSize, 1, rows)); err != nil {
-		return nil, err
-	}
-	if u.Kernel == nil || u.Kernel.Carries() != mcmc.CarriesNothing {
-		return nil, fmt.Errorf("pbnn: Unadjusted.Kernel is %T: it must take every step of a noisy gradient, such as "+
-			"mcmc.SGLD{StepSize: 0.001} or mcmc.ULA{StepSize: 0.01}", u.Kernel)
-	}
-	if err := checkUsesTarget("Unadjusted", u.Kernel, "mcmc.SGLD{StepSize: 0.001}"); err != nil {
-		return nil, err
-	}
-	u.Target = u.Target.ForBatchSize(u.BatchSize)
-	return u, nil
-}
-
-// Prepare implements Sampler.
-func (a AllRows) Prepare(int) (Sampler, error) {
-	if a.Target == nil {
-		return nil, noTarget("AllRows", "TargetFullData{} or TargetTempered{}")
-	}
-	if a.Kernel == nil {
-		return nil, fmt.Errorf("pbnn: AllRows.Kernel is not set: take one of package mcmc, such as " +
-			"mcmc.RandomWalkMetropolis{} or mcmc.MALA{}")
-	}
-	return a, checkUsesTarget("AllRows", a.Kernel, "mcmc.RandomWalkMetropolis{}")
-}
-
-// Problem implements Sampler.
-func (m Metropolis) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
-	problem, err := d.MiniBatches(m.Target, m.BatchSize, m.Batches)
-	return problem, m.kernel(), err
-}
-
-// Problem implements Sampler.
-func (u Unadjusted) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
-	problem, err := d.MiniBatches(u.Target, u.BatchSize, 1)
-	return problem, u.Kernel, err
-}
-
-// Problem implements Sampler.
-func (a AllRows) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
-	problem, err := d.AllRows(a.Target)
-	return problem, a.Kernel, err
-}
-
-// batchSize is the limit of a BatchSize n, for data of N rows.
-func batchSize(n, least, rows int) limits.Limit {
-	want := fmt.Sprintf("from %d to the %d rows of the data", least, rows)
-	if rows < least {
-		want = fmt.Sprintf("at least %d, and the data have %d row: take more data, or AllRows", least, rows)
-	}
-	return limits.Field("BatchSize", n, n >= least && n <= rows, want)
-}
-
-func noTarget(owner, which string) error {
-	return fmt.Errorf("pbnn: %s.Target is not set: it must be %s", owner, which)
-}
-
-// checkUsesTarget is an error for a kernel that does not evaluate its target, and so never sees the data.
-func checkUsesTarget(sampler string, kernel mcmc.Kernel, take string) error {
-	if kernel.UsesTarget() {
-		return nil
-	}
-	return fmt.Errorf("pbnn: %s.Kernel is %T, which does not ask its target, and so never sees the data: take one that "+
-		"evaluates its target, such as %s", sampler, kernel, take)
-}
+// title is the title of a sampler of a target.
+func title(s Sampler, of Target) string { return fmt.Sprintf("%T of the %s", s, of) }

@@ -13,7 +13,7 @@ import (
 //
 // There are two kinds of target, so that the compiler refuses one that a Sampler cannot sample: a FromMiniBatches is
 // estimated from mini-batches, a FromAllRows is evaluated on all rows. A target of your own implements one of the two.
-// Result.Target is the one that was sampled.
+// The posterior's provenance names it.
 type Target interface {
 	// String names it in results and errors: different targets must have different names.
 	fmt.Stringer

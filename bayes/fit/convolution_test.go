@@ -62,9 +62,8 @@ func TestConvolutionOfOnePixel(t *testing.T) {
 			}, parts, settings))
 		}, bayes.Layers(2)},
 		"penalty": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return ofPBNN(pbnn.Fit(ctx, model, pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 10, Batches: 2,
-				StepSize: .01}, parts, pbnn.Settings{Sampling: mcmc.Settings{Chains: 2, Draws: 5, WarmUp: 5, Seed: seed,
-				Engine: engine, DType: dtype}}))
+			return fitted(fit.Fit(ctx, model, pbnn.Metropolis{Sampling: pbnn.Sampling{Chains: 2, Draws: 5, WarmUp: 5},
+				BatchSize: 10, Batches: 2, StepSize: .01}, parts, settings))
 		}, bayes.All()},
 		"PMC": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
 			return fit.Fit(ctx, model, pmcnet.PMC{Proposals: 3, Draws: 5, Iterations: 3}, parts,

@@ -116,24 +116,21 @@ func every() []method {
 			return fitted(fit.Fit(ctx, bayes.Model{}, chains, parts, s.run()))
 		},
 	})
-	noisy := mcmc.Settings{Draws: 150, Thin: 3, WarmUp: 300}
-	for name, p := range map[string]pbnn.Sampler{
-		"penalty": pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 40, Batches: 5, StepSize: .05},
-		"penalty, Langevin": pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 40, Batches: 5, StepSize: .05,
+	noisy := pbnn.Sampling{Draws: 150, Thin: 3, WarmUp: 300}
+	for name, p := range map[string]fit.Method{
+		"penalty": pbnn.Metropolis{Sampling: noisy, BatchSize: 40, Batches: 5, StepSize: .05},
+		"penalty, Langevin": pbnn.Metropolis{Sampling: noisy, BatchSize: 40, Batches: 5, StepSize: .05,
 			Proposal: pbnn.Langevin},
-		"penalty, Langevin, tuned": pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 20, Batches: 5,
-			Proposal: pbnn.Langevin},
-		"Barker":     pbnn.Barker{Target: pbnn.TargetFull{}, BatchSize: 40, Batches: 5, StepSize: .05},
-		"confidence": pbnn.Confidence{Target: pbnn.TargetFull{}, BatchSize: 10},
-		"SGLD":       pbnn.Unadjusted{Target: pbnn.TargetFull{}, BatchSize: 20, Kernel: mcmc.SGLD{StepSize: 5e-4}},
-		"MALA":       pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.MALA{}},
+		"penalty, Langevin, tuned": pbnn.Metropolis{Sampling: noisy, BatchSize: 20, Batches: 5, Proposal: pbnn.Langevin},
+		"Barker":                   pbnn.Barker{Sampling: noisy, BatchSize: 40, Batches: 5, StepSize: .05},
+		"confidence":               pbnn.Confidence{Sampling: noisy, BatchSize: 10},
+		"SGLD":                     pbnn.Unadjusted{Sampling: noisy, BatchSize: 20, Kernel: mcmc.SGLD{StepSize: 5e-4}},
+		"MALA":                     pbnn.AllRows{Sampling: noisy, Kernel: mcmc.MALA{}},
 	} {
 		all = append(all, method{
 			name: "pbnn: " + name, chains: true, within: .05, observed: true,
 			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-				sampling := noisy
-				sampling.Seed, sampling.Engine, sampling.Progress = s.Seed, s.Engine, s.Progress
-				return ofPBNN(pbnn.Fit(ctx, model, p, parts, pbnn.Settings{Sampling: sampling, Observe: s.Observe}))
+				return fitted(fit.Fit(ctx, model, p, parts, s.run()))
 			},
 		})
 	}
@@ -183,13 +180,6 @@ func approximate(name string) bool {
 
 // The results of a package as what all have in common: a nil pointer is nothing.
 func fitted(r *fit.Result, err error) (fit.Fitted, error) {
-	if r == nil {
-		return nil, err
-	}
-	return r, err
-}
-
-func ofPBNN(r *pbnn.Result, err error) (fit.Fitted, error) {
 	if r == nil {
 		return nil, err
 	}

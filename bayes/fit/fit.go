@@ -25,8 +25,7 @@ import (
 type Data struct {
 	Owner string            // the name of the package that fits, with which error messages begin
 	Bound *bayes.BoundModel // the model with the data's widths
-	// Parts are the data, in raw units. Parts.Train is nil if the rows are held elsewhere (see Held) or come from
-	// Source.
+	// Parts are the data, in raw units. Parts.Train is nil if the rows are held elsewhere (Held) or come from Source.
 	Parts dataset.Parts
 	// Source gives the rows of a training part that does not fit in memory, standardised after Examined (see Streamed);
 	// nil if there is none.
@@ -39,6 +38,7 @@ type Data struct {
 
 	raw  dataset.Source // the source as it was given, not standardised
 	hash string         // hash of the source's rows
+	held *Elsewhere     // the rows that Held has joined
 }
 
 // New joins a model with the data that it is to be trained on. The scalers are fitted on the training part alone, to
@@ -114,7 +114,7 @@ func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, e
 	if err := check(owner, data); err != nil {
 		return nil, err
 	}
-	d := Held(owner, trained)
+	d := continued(owner, trained)
 	d.Parts.Train = data
 	if err := d.checkTask(data); err != nil {
 		return nil, err
@@ -131,9 +131,34 @@ func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, e
 	return d, nil
 }
 
-// Held is Of for rows that are held elsewhere, such as by the shards of package shards. The rows are not checked, and
-// Data has no tensors.
-func Held(owner string, trained *bayes.Posterior) *Data {
+// Elsewhere describes rows that are held elsewhere, such as by the shards of package pbnn/shards.
+type Elsewhere struct {
+	Inputs, Outputs            int      // of the network
+	Rows                       int      // N
+	Hash                       string   // identifies the rows
+	Features, Targets, Classes []string // names for the posterior, empty if they are not known
+}
+
+// Held joins a model, or instead a trained posterior if that is not nil, with rows that are held elsewhere. These are
+// neither checked nor scaled, and Data has no tensors.
+func Held(owner string, model bayes.Model, trained *bayes.Posterior, rows Elsewhere) (*Data, error) {
+	if trained != nil {
+		d := continued(owner, trained)
+		d.held = &rows
+		return d, nil
+	}
+	bound, err := model.Bind(rows.Inputs, rows.Outputs)
+	if err != nil {
+		return nil, err
+	}
+	return &Data{
+		Owner: owner, Bound: bound, held: &rows,
+		Features: dataset.NoScaler(bound.Inputs), Target: dataset.NoScaler(bound.Targets()),
+	}, model.Registered()
+}
+
+// continued has the model and the standardisation of a trained posterior.
+func continued(owner string, trained *bayes.Posterior) *Data {
 	return &Data{
 		Owner: owner, Bound: trained.Bound(), Features: trained.Features(), Target: trained.Target(), Trained: trained,
 	}
@@ -177,16 +202,22 @@ func (d *Data) LogScale() float64 {
 
 // Rows is the number of rows of the training part, N.
 func (d *Data) Rows() int {
-	if d.Source != nil {
+	switch {
+	case d.Source != nil:
 		return d.Source.Rows()
+	case d.held != nil:
+		return d.held.Rows
 	}
 	return d.Parts.Train.Rows()
 }
 
 // Hash identifies the training part.
 func (d *Data) Hash() string {
-	if d.Source != nil {
+	switch {
+	case d.Source != nil:
 		return d.hash
+	case d.held != nil:
+		return d.held.Hash
 	}
 	return d.Parts.Train.Hash()
 }
@@ -278,8 +309,8 @@ func (d *Data) checkFloat32(part *dataset.Dataset, what string, names []string, 
 const coarsest = 0.01
 
 // Posterior makes a posterior of particles, with the model, the scalers, the names of the data and the provenance. The
-// caller gives Algorithm, Status, Seed and Settings of the provenance, and Rows if they are held elsewhere; the rest is
-// filled in. The engine is the one that computed the particles, and will predict.
+// caller gives Algorithm, Status, Seed and Settings of the provenance; the rest is filled in. The engine is the one
+// that computed the particles, and will predict.
 func (d *Data) Posterior(draws bayes.Draws, from bayes.Provenance, engine *compute.Engine) (*bayes.Posterior, error) {
 	origin := bayes.Origin{}
 	if data := d.Parts.Train; data != nil {
@@ -288,6 +319,10 @@ func (d *Data) Posterior(draws bayes.Draws, from bayes.Provenance, engine *compu
 	}
 	if d.Source != nil {
 		from.Data, from.DataHash, from.Rows = fmt.Sprintf("rows of %T", d.raw), d.hash, d.Rows()
+	}
+	if rows := d.held; rows != nil {
+		origin.FeatureNames, origin.TargetNames, origin.Classes = rows.Features, rows.Targets, rows.Classes
+		from.DataHash, from.Rows = rows.Hash, rows.Rows
 	}
 	if d.Trained != nil { // the names are the network's
 		before := d.Trained.Provenance()

@@ -83,7 +83,7 @@ func (j *Job) Density(atOnce int) (density.Problem, error) {
 	if err != nil {
 		return density.Problem{}, err
 	}
-	psi, err := j.shared()
+	psi, err := j.Shared()
 	if err != nil {
 		return density.Problem{}, err
 	}
@@ -107,8 +107,8 @@ func (j *Job) Starts(chains int) (*tensors.Tensor, error) {
 	return start, nil
 }
 
-// shared is the psi, [W], at which phi is sampled; nil if nothing is shared.
-func (j *Job) shared() (*tensors.Tensor, error) {
+// Shared is the psi, [W], at which phi is sampled; nil if nothing is shared.
+func (j *Job) Shared() (*tensors.Tensor, error) {
 	if j.stage.Psi != nil || j.Data.Trained == nil {
 		return j.stage.Psi, nil
 	}
@@ -128,6 +128,8 @@ type Stage struct {
 	Seed    uint64          // added to the job's
 	// Approximation says in words what the problem is, if it is not the job's posterior; see bayes.Provenance.
 	Approximation string
+	// LikelihoodPower is the problem's power of the likelihood, if it is not 1; see bayes.Provenance.
+	LikelihoodPower float64
 	// Inner says that the draws are not those of the job's posterior: they are not shown to Observe and Steps.
 	Inner bool
 }
@@ -214,12 +216,11 @@ func (j *Job) complete(r *Result) error {
 }
 
 // PosteriorOf is the posterior of draws, for Settings.Observe and for a result. Of the provenance the caller gives the
-// status, empty before the end, and what else the job does not know: Approximation, LikelihoodPower, and Rows that are
-// held elsewhere.
+// status, empty before the end, and what else the job does not know: Approximation and LikelihoodPower.
 func (j *Job) PosteriorOf(draws bayes.Draws, from bayes.Provenance) (*bayes.Posterior, error) {
 	if draws.Psi == nil && j.Bound.W > 0 {
 		var err error
-		if draws.Psi, err = j.shared(); err != nil {
+		if draws.Psi, err = j.Shared(); err != nil {
 			return nil, err
 		}
 	}
@@ -234,6 +235,7 @@ func (j *Job) PosteriorOf(draws bayes.Draws, from bayes.Provenance) (*bayes.Post
 	from.Algorithm, from.Seed, from.Settings = j.Owner+": "+j.method.Title(), j.Seed, written
 	for of := j; of.outer != nil; of = of.outer {
 		from.Approximation, from.Seed = cmp.Or(of.stage.Approximation, from.Approximation), of.outer.Seed
+		from.LikelihoodPower = cmp.Or(of.stage.LikelihoodPower, from.LikelihoodPower)
 	}
 	return j.Posterior(draws, from, j.Engine)
 }
@@ -305,7 +307,8 @@ func (j *Job) ofData() ([]run.Part, error) {
 	return []run.Part{{Name: "data", Value: rows}, {Name: "model", Value: string(model)}}, nil
 }
 
-// Session is a run of a machine with the job's checkpoint, for Loop. The format names the checkpoint's, with its version.
+// Session is a run of a machine with the job's checkpoint, for Loop. The format names the checkpoint's, with its
+// version.
 func (j *Job) Session(m run.Machine, format string) *run.Run {
 	return run.New(m, run.Options{
 		Owner: j.Owner, Checkpoint: j.Checkpoint, Format: format, Every: j.CheckpointEvery, Replace: j.Replace,

@@ -270,12 +270,10 @@ func TestLikelihoodsAndPriorsAreExact(t *testing.T) {
 		data := &dataset.Dataset{Name: "few", Features: []string{"none"}, Target: "y", Y: c.y,
 			X: mat.NewDense(len(c.y), 1, nil)}
 		name := fmt.Sprintf("%T, %T", c.model.Likelihood, c.model.Prior)
-		sampler := pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: mcmc.HMC{Steps: 5, Jitter: .5}}
-		sampling := mcmc.Settings{Chains: chains, Draws: 150, WarmUp: 150}
-		sampling.Seed, sampling.Engine, sampling.DType = 5, computetest.Go(t), compute.Float64
-		result, err := pbnn.Fit(t.Context(), c.model, sampler, dataset.Parts{Train: data}, pbnn.Settings{
-			Sampling: sampling,
-		})
+		sampler := pbnn.AllRows{Sampling: pbnn.Sampling{Chains: chains, Draws: 150, WarmUp: 150},
+			Kernel: mcmc.HMC{Steps: 5, Jitter: .5}}
+		result, err := fit.Fit(t.Context(), c.model, sampler, dataset.Parts{Train: data},
+			run.Settings{Seed: 5, Engine: computetest.Go(t), DType: compute.Float64})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -51,6 +51,15 @@ type OfSource interface {
 	RowsAtOnce() int
 }
 
+// Holding is a Method over rows that are held elsewhere, such as by the shards of package pbnn/shards. Fit is given no
+// parts for it.
+type Holding interface {
+	Method
+	// Join asks the holders for what they have. It returns the method, which may keep what it has learnt, and the data
+	// that Held makes of the model, or of the trained posterior that From continues; trained is nil if there is none.
+	Join(ctx context.Context, model bayes.Model, trained *bayes.Posterior) (Method, *Data, error)
+}
+
 // From is a method that continues a trained posterior, such as chains after a training by package ohsmc: it samples the
 // stochastic parameters, phi, given the rows of the training part, with the posterior's model, shared parameters, psi,
 // and standardisation. Chains begin at its particles, drawn by their weights. The model that Fit is given is left
@@ -81,7 +90,7 @@ func (f From) Run(ctx context.Context, j *Job) (*Result, error) { return f.Metho
 func Fit(
 	ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings run.Settings,
 ) (*Result, error) {
-	j, err := newJob(model, method, parts, settings)
+	j, err := newJob(ctx, model, method, parts, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -105,19 +114,38 @@ var errNoMethod = errors.New("fit: there is no method: take one, such as ohsmc.O
 	"baseline.Ensemble{}")
 
 // newJob checks everything that needs no graph, for Fit.
-func newJob(model bayes.Model, method Method, parts dataset.Parts, settings run.Settings) (*Job, error) {
+func newJob(
+	ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings run.Settings,
+) (*Job, error) {
 	if method == nil {
 		return nil, errNoMethod
 	}
+	from, continues := method.(From)
+	if continues {
+		if err := from.check(model); err != nil {
+			return nil, err
+		}
+		method = from.Method
+	}
 	j := newTimed()
 	var err error
-	if from, ok := method.(From); ok {
-		method = from.Method
-		err = j.continues(from, model, parts)
-	} else if parts.Source != nil {
+	holding, elsewhere := method.(Holding)
+	switch owner := ownerOf(method); {
+	case elsewhere && (parts.Train != nil || parts.Validation != nil || parts.Source != nil):
+		err = fmt.Errorf("%s: there are rows among the parts, but those of %T are held elsewhere: leave the parts empty, "+
+			"dataset.Parts{}", owner, method)
+	case elsewhere:
+		method, j.Data, err = holding.Join(ctx, AllByDefault(model), from.Trained)
+	case continues:
+		j.Data, err = Of(owner, from.Trained, parts.Train)
+	case parts.Source != nil:
 		err = j.streams(method, model, parts)
-	} else {
-		j.Data, err = New(ownerOf(method), AllByDefault(model), parts)
+	default:
+		j.Data, err = New(owner, AllByDefault(model), parts)
+	}
+	if err == nil && continues {
+		j.Parts = parts
+		err = j.identify(from.Trained)
 	}
 	if err != nil {
 		return nil, err
@@ -147,23 +175,27 @@ func (j *Job) streams(method Method, model bayes.Model, parts dataset.Parts) (er
 	return err
 }
 
-// continues joins the job with a trained posterior.
-func (j *Job) continues(from From, model bayes.Model, parts dataset.Parts) (err error) {
-	if from.Method == nil {
+// check is an error if there is no posterior to continue, or a model beside it.
+func (f From) check(model bayes.Model) error {
+	if f.Method == nil {
 		return errors.New("fit: From.Method is nil: take a method that samples, such as mcmc.Chains{}")
 	}
-	owner := ownerOf(from.Method)
+	owner := ownerOf(f.Method)
+	if f.Trained == nil {
+		return fmt.Errorf("%s: there is no trained posterior: it is nil", owner)
+	}
 	if model.Network != nil || model.Likelihood != nil {
 		return fmt.Errorf("%s: there are a model and a trained posterior to continue, which has its own: leave the model "+
 			"empty, bayes.Model{}", owner)
 	}
-	if j.Data, err = Of(owner, from.Trained, parts.Train); err != nil {
-		return err
-	}
-	j.Parts = parts
-	draws, err := from.Trained.Draws()
+	return nil
+}
+
+// identify notes which trained posterior the job continues.
+func (j *Job) identify(trained *bayes.Posterior) error {
+	draws, err := trained.Draws()
 	if err != nil {
-		return fmt.Errorf("%s: %w", owner, err)
+		return fmt.Errorf("%s: %w", j.Owner, err)
 	}
 	for _, t := range []*tensors.Tensor{draws.Phi, draws.Psi} {
 		if t == nil {
@@ -171,7 +203,7 @@ func (j *Job) continues(from From, model bayes.Model, parts dataset.Parts) (err 
 		}
 		digest, err := run.Digest(t)
 		if err != nil {
-			return fmt.Errorf("%s: the trained posterior: %w", owner, err)
+			return fmt.Errorf("%s: the trained posterior: %w", j.Owner, err)
 		}
 		j.trained += digest
 	}

@@ -64,8 +64,8 @@ func TestUnwrittenSettings(t *testing.T) {
 			return err
 		},
 		"pbnn": func(file string) error {
-			_, err := ofPBNN(pbnn.Fit(ctx, model, pbnn.AllRows{Target: pbnn.TargetFullData{}, Kernel: kernel}, parts,
-				pbnn.Settings{Sampling: mcmc.Settings{Draws: 20, Engine: engine, Checkpoint: file}}))
+			_, err := fit.Fit(ctx, model, pbnn.AllRows{Sampling: pbnn.Sampling{Draws: 20}, Kernel: kernel}, parts,
+				run.Settings{Engine: engine, Checkpoint: file})
 			return err
 		},
 		"fbnn": func(file string) error {

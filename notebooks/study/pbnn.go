@@ -30,7 +30,7 @@ import (
 // penaltyRun is a panel: a sampler, and how long its chains are.
 type penaltyRun struct {
 	name    string
-	sampler pbnn.Sampler
+	sampler fit.OfTrained
 	thin    int
 }
 
@@ -61,6 +61,22 @@ var (
 		pbnn.AllRows{Target: pbnn.TargetTempered{Points: 5}, Kernel: mcmc.HMC{}}, 1}
 )
 
+// penaltyOf is a sampler of package pbnn with these chains.
+func penaltyOf(sampler fit.OfTrained, chains pbnn.Sampling) fit.OfTrained {
+	switch s := sampler.(type) {
+	case pbnn.Metropolis:
+		s.Sampling = chains
+		return s
+	case pbnn.Unadjusted:
+		s.Sampling = chains
+		return s
+	case pbnn.AllRows:
+		s.Sampling = chains
+		return s
+	}
+	return sampler
+}
+
 // penaltySGLD is SGLD on mini-batches of 5 with the paper's step eta.
 func penaltySGLD(eta float64) penaltyRun {
 	return penaltyRun{"SGLD, n = 5, eta = " + strings.Replace(strconv.FormatFloat(eta, 'e', -1, 64), "e-0", "e-", 1),
@@ -75,17 +91,17 @@ func penaltyTrials(o Options, id string, model bayes.Model, data *dataset.Datase
 	_, grid := penaltyGrid(data)
 	modes := onceStarts(o, model, data)
 	for _, r := range runs {
+		settings := strings.Replace(fmt.Sprintf("%#v", r.sampler), fmt.Sprintf("Sampling:%#v, ", pbnn.Sampling{}), "", 1)
 		key := Key{Study: id, Data: data.Name, Method: r.name,
-			Settings: []any{model, fmt.Sprintf("%#v", r.sampler), draws, r.thin, penaltyChains, data.Hash()}}
-		run := func(ctx context.Context, repetition int) (Result, error) {
+			Settings: []any{model, settings, draws, r.thin, penaltyChains, data.Hash()}}
+		sample := func(ctx context.Context, repetition int) (Result, error) {
 			start, err := modes(ctx)
 			if err != nil {
 				return Result{}, err
 			}
-			result, err := pbnn.FitFrom(ctx, start, r.sampler, dataset.Parts{Train: data},
-				pbnn.Settings{Sampling: mcmc.Settings{
-					Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: max(20, draws*r.thin/2), Seed: uint64(repetition + 1),
-				}})
+			chains := pbnn.Sampling{Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: max(20, draws*r.thin/2)}
+			result, err := fit.Fit(ctx, bayes.Model{}, fit.From{Trained: start, Method: penaltyOf(r.sampler, chains)},
+				dataset.Parts{Train: data}, run.Settings{Seed: uint64(repetition + 1)})
 			if ctx.Err() != nil {
 				return Result{}, context.Cause(ctx)
 			}
@@ -97,7 +113,7 @@ func penaltyTrials(o Options, id string, model bayes.Model, data *dataset.Datase
 			}
 			return bandOf(ctx, result, grid, draws)
 		}
-		all = append(all, &trial{Key: key, reps: max(1, o.Reps), run: run})
+		all = append(all, &trial{Key: key, reps: max(1, o.Reps), run: sample})
 	}
 	return all
 }
@@ -115,7 +131,7 @@ func penaltyPanels(
 }
 
 // bandOf is a repetition: the predictions on the grid, and the chains' diagnostics.
-func bandOf(ctx context.Context, result *pbnn.Result, grid *mat.Dense, draws int) (Result, error) {
+func bandOf(ctx context.Context, result *fit.Result, grid *mat.Dense, draws int) (Result, error) {
 	prediction, err := result.Posterior.Predict(ctx, grid)
 	if err != nil {
 		return Result{}, err
@@ -136,9 +152,10 @@ func bandOf(ctx context.Context, result *pbnn.Result, grid *mat.Dense, draws int
 	if err != nil {
 		return Result{}, err
 	}
+	found := fit.Details[*pbnn.Details](result)
 	return Result{
-		Values: map[string]float64{"epistemic std": stat.Mean(spread, nil), "acceptance": result.Acceptance,
-			"sigma^2": result.Noise, "skewness bias": result.Bias, "R-hat": agreement},
+		Values: map[string]float64{"epistemic std": stat.Mean(spread, nil), "acceptance": found.Acceptance,
+			"sigma^2": found.Noise, "skewness bias": found.Bias, "R-hat": agreement},
 		Series: map[string][]float64{"mean": mean, "std": std},
 	}, nil
 }

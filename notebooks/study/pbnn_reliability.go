@@ -127,7 +127,7 @@ func (d reliabilityData) model(method string) bayes.Model {
 
 // sampler is a method's sampler: a random walk as in Algorithm 1 for the last layer, Langevin's proposal (section 6.2)
 // for thousands of parameters.
-func (d reliabilityData) sampler(method string) pbnn.Sampler {
+func (d reliabilityData) sampler(method string) fit.OfTrained {
 	m := pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: d.n, Batches: d.batches}
 	switch method {
 	case lastLayerFull:
@@ -190,10 +190,11 @@ func (r *repetition) sample(ctx context.Context, o Options, method string) (Resu
 		return Result{}, err
 	}
 	draws := cmp.Or(o.Epochs, r.draws)
-	result, err := pbnn.FitFrom(ctx, mode, r.sampler(method), dataset.Parts{Train: r.parts.Train},
-		pbnn.Settings{Sampling: mcmc.Settings{
-			Chains: r.chains, Draws: draws, Thin: r.thin[method], WarmUp: max(1, draws*r.thin[method]/2), Seed: r.seed,
-		}})
+	chains := pbnn.Sampling{
+		Chains: r.chains, Draws: draws, Thin: r.thin[method], WarmUp: max(1, draws*r.thin[method]/2),
+	}
+	result, err := fit.Fit(ctx, bayes.Model{}, fit.From{Trained: mode, Method: penaltyOf(r.sampler(method), chains)},
+		dataset.Parts{Train: r.parts.Train}, run.Settings{Seed: r.seed})
 	if err != nil {
 		return Result{}, err
 	}
@@ -203,8 +204,9 @@ func (r *repetition) sample(ctx context.Context, o Options, method string) (Resu
 	for _, w := range result.Warnings {
 		o.say("%s, %s: %s", r.name, method, w)
 	}
-	out := Result{Values: map[string]float64{"acceptance": result.Acceptance, "sigma^2": result.Noise,
-		"skewness bias": result.Bias}, Series: map[string][]float64{}}
+	found := fit.Details[*pbnn.Details](result)
+	out := Result{Values: map[string]float64{"acceptance": found.Acceptance, "sigma^2": found.Noise,
+		"skewness bias": found.Bias}, Series: map[string][]float64{}}
 	if err := r.score(ctx, result.Posterior, r.parts.Test, "", out); err != nil {
 		return Result{}, err
 	}

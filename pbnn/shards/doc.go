@@ -9,14 +9,16 @@
 //	d_i = -log p(theta') + log p(theta) - sum_s (points/N) (N_s/n) sum_{its n of the N_s rows} l
 //	l = log p(y | x, theta') - log p(y | x, theta)
 //
-// where points is N for pbnn.TargetFull. It is as unbiased as that of pbnn.Fit, and delta and sigma^2 follow from the
-// d_i by eq. 24 and 25.
+// where points is N for pbnn.TargetFull. It is as unbiased as that of pbnn.Metropolis, and delta and sigma^2 follow
+// from the d_i by eq. 24 and 25.
 //
 // # Which to take
 //
 // New is a shard of rows in this process, and NewFrom one that continues a trained posterior. Serve answers for a shard
-// to other processes, and Dial reaches it from there. Fit and FitFrom sample over any shards, also of a type of your
-// own.
+// to other processes, and Dial reaches it from there. [Metropolis] samples over any shards, also of a type of your own:
+//
+//	method := shards.Metropolis{Metropolis: pbnn.Metropolis{BatchSize: 20}, Shards: all}
+//	result, err := fit.Fit(ctx, model, method, dataset.Parts{}, run.Settings{})
 //
 // # Where it fails
 //

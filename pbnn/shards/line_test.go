@@ -37,7 +37,7 @@ func bayesianLine() bayes.Model {
 // says is whether an error is there and has the words.
 func says(err error, words string) bool { return err != nil && strings.Contains(err.Error(), words) }
 
-func flat(t *testing.T, r *pbnn.Result) []float64 {
+func flat(t *testing.T, r *Result) []float64 {
 	t.Helper()
 	values, err := compute.Float64s(r.Chains.Draws.Tensor())
 	if err != nil {

@@ -122,25 +122,24 @@ func newLocal(d *fit.Data, dtype compute.DType, engine *compute.Engine) (*local,
 	s.description.Rows, s.description.Hash = rows.Rows(), rows.Hash()
 	s.description.Features, s.description.Targets = slices.Clone(rows.Features), slices.Clone(rows.TargetNames())
 	s.description.Classes = slices.Clone(rows.Classes)
-	if psi != nil {
-		s.state.Set("psi", psi)
-	}
-	s.state.Set("y", y)
-	if d.Trained == nil || !d.Bound.HasPrefix() {
-		s.state.Set("x", x)
-		return s, nil
-	}
-	columns, err := density.Features(engine, d.Bound, x, psi)
+	data, err := density.RowTensors(engine, d.Bound, x, y, psi)
 	if err != nil {
 		return nil, fmt.Errorf("shards: %w", err)
 	}
-	transpose := func(x *graph.Node) *graph.Node { return graph.Transpose(x, 0, 1) }
-	features, err := graph.CallOnce(engine.Backend(), transpose, columns) // a row each, to be gathered
-	if err != nil {
-		return nil, fmt.Errorf("shards: features of the shared layers: %w", err)
+	for name, t := range data {
+		s.state.Set(name, t)
 	}
-	s.state.Set("features", features)
 	return s, nil
+}
+
+// nothingShared is an error for a model with shared parameters, which must be trained first.
+func nothingShared(bound *bayes.BoundModel) error {
+	if bound.W == 0 {
+		return nil
+	}
+	return fmt.Errorf("shards: the model has %d shared numbers, which this sampler does not train: sample them too, by "+
+		"Model.Stochastic = bayes.All(), or train them first, for instance with baseline.MAP, and take NewFrom and fit.From",
+		bound.W)
 }
 
 // describe is the description of a model, without rows and names, and its shared parameters, [W]; nil if there are
@@ -277,7 +276,7 @@ func (s *local) compile(b block) (*compute.Program, error) {
 		return nil, err
 	}
 	step := func(data compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
-		batch, psi := batchOf(data, graph.Reshape(inputs[0], b.rows, 1)), data["psi"]
+		batch, psi := density.BatchOf(data, graph.Reshape(inputs[0], b.rows, 1)), data["psi"]
 		batch.Count = graph.ConvertDType(inputs[1], s.dtype)
 		likelihood := density.Likelihood{Model: s.bound, Plan: plan}
 		if b.gradients {
@@ -287,17 +286,6 @@ func (s *local) compile(b block) (*compute.Program, error) {
 		return nil, graph.Reshape(difference, b.chains*b.rows)
 	}
 	return compute.NewProgram(s.engine, "shard", s.state.Names(), nil, step)
-}
-
-// batchOf is the rows with the given numbers, int32 [B, 1].
-func batchOf(data compute.Nodes, rows *graph.Node) density.Batch {
-	batch := density.Batch{Y: graph.Gather(data["y"], rows)}
-	if features := data["features"]; features != nil {
-		batch.Features = graph.Transpose(graph.Gather(features, rows), 0, 1)
-	} else {
-		batch.X = graph.Gather(data["x"], rows)
-	}
-	return batch
 }
 
 // gradient is the gradient of the log-likelihood of a batch's rows, [J, D], without the prior's; NaN where the

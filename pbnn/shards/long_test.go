@@ -25,7 +25,7 @@ func TestShardsAreExactLong(t *testing.T) {
 	for _, proposal := range proposals {
 		sampler, settings := overShards(t)
 		sampler.Proposal, sampler.StepSize = proposal, noiseStdDev/4
-		settings.Sampling.Chains, settings.Sampling.Draws, settings.Sampling.WarmUp = 8, 4000, 400
+		settings.Chains, settings.Draws, settings.WarmUp = 8, 4000, 400
 		result, err := Fit(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
 		if err != nil {
 			t.Fatal(err)

@@ -98,7 +98,7 @@ func TestPartialNetworkOverShards(t *testing.T) {
 		}
 	}
 	if _, err := Fit(context.Background(), model, sampler, inThis, settings); err == nil ||
-		!says(err, "FitFrom") {
+		!says(err, "fit.From") {
 		t.Errorf("shared parameters without a trained posterior: error %v", err)
 	}
 	if _, err := New(model, partOfLine(0), compute.Float64, engine); err == nil ||
@@ -106,7 +106,7 @@ func TestPartialNetworkOverShards(t *testing.T) {
 		t.Errorf("a shard with shared parameters without a trained posterior: error %v", err)
 	}
 	if _, err := FitFrom(context.Background(), nil, sampler, inThis, settings); err == nil ||
-		!says(err, "needs a trained posterior") {
+		!says(err, "no trained posterior") {
 		t.Errorf("no posterior: error %v", err)
 	}
 }
@@ -178,7 +178,7 @@ func TestShardGradientsHaveRowsOfTheirOwn(t *testing.T) {
 func TestShardLangevinAsks(t *testing.T) {
 	const rows, h = 20, 1e7
 	_, settings := overShards(t)
-	settings.Sampling.WarmUp, settings.Sampling.Draws = 1, 2
+	settings.WarmUp, settings.Draws = 1, 2
 	asks := &listening{Shard: here(t, bayesianLine(), 0)}
 	sampler := pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: rows, Batches: 2, Proposal: pbnn.Langevin,
 		StepSize: h}
@@ -197,7 +197,7 @@ func TestShardLangevinAsks(t *testing.T) {
 			t.Errorf("step %d: questions %+v, %+v, %+v", step, here, there, q)
 		}
 		var got, want []float64
-		for j := range settings.Sampling.Chains {
+		for j := range settings.Chains {
 			phi := q.From[3*j : 3*j+3]
 			gradient := []float64{-phi[0], -phi[1], -phi[2]} // of the prior
 			for i, y := range part.Y {

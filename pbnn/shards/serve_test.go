@@ -295,7 +295,7 @@ func TestNonFiniteAnswers(t *testing.T) {
 		}
 		return answer
 	}}
-	settings.Sampling.Draws = 400
+	settings.Draws = 400
 	_, err = Fit(context.Background(), bayesianLine(), sampler, shards, settings)
 	if !errors.Is(err, mcmc.ErrStuck) || !says(err, "by shard [0 ") {
 		t.Errorf("a shard that says nothing else: error %v", err)

@@ -151,11 +151,9 @@ func allLocal(t *testing.T) []Shard {
 	return shards
 }
 
-func overShards(t *testing.T) (pbnn.Metropolis, pbnn.Settings) {
+func overShards(t *testing.T) (pbnn.Metropolis, Settings) {
 	return pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 4, Batches: 5, StepSize: .15},
-		pbnn.Settings{Sampling: mcmc.Settings{
-			Chains: 3, Draws: 60, WarmUp: 5, Seed: 8, DType: compute.Float64, Engine: computetest.Go(t),
-		}}
+		Settings{Chains: 3, Draws: 60, WarmUp: 5, Seed: 8, DType: compute.Float64, Engine: computetest.Go(t)}
 }
 
 // Four shards in four processes give the draws of four in this one, to the bit. When one dies, the run stops with the
@@ -168,9 +166,9 @@ func TestShardsInProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want.Acceptance < .1 || want.Noise == 0 || want.Target != (pbnn.TargetExpected{Points: 16}) ||
+		if want.Acceptance < .1 || want.Noise == 0 || want.Sampler.(Metropolis).Target != (pbnn.TargetExpected{Points: 16}) ||
 			want.Posterior.Provenance().Rows != 140 {
-			t.Errorf("%s: acceptance %v, sigma^2 %v, target %v, %d rows", proposal, want.Acceptance, want.Noise, want.Target,
+			t.Errorf("%s: acceptance %v, sigma^2 %v, target %v, %d rows", proposal, want.Acceptance, want.Noise, want.Sampler,
 				want.Posterior.Provenance().Rows)
 		}
 		places := map[pbnn.Proposal]float64{pbnn.RandomWalk: 2, pbnn.Langevin: 4}[proposal]
@@ -193,7 +191,7 @@ func TestShardsInProcesses(t *testing.T) {
 			t.Errorf("%s: the draws over processes differ from those in one", proposal)
 		}
 
-		settings.Sampling.Checkpoint = filepath.Join(t.TempDir(), "chains")
+		settings.Checkpoint = filepath.Join(t.TempDir(), "chains")
 		dying := slices.Clone(shards)
 		dying[2] = &watched{Shard: shards[2], before: func(asked int) error {
 			if asked == 30 {
@@ -256,12 +254,11 @@ func TestShardBadInput(t *testing.T) {
 		{"shards 1 and 2 have the same 30 rows",
 			[]Shard{here(t, bayesianLine(), 0), here(t, bayesianLine(), 1), here(t, bayesianLine(), 1)}, good, true},
 		{"BatchSize is 21", allLocal(t), with(func(m *pbnn.Metropolis) { m.BatchSize = 21 }), false},
-		{`Proposal is "jump"`, allLocal(t), with(func(m *pbnn.Metropolis) { m.Proposal = "jump" }), false},
+		{"Proposal is jump", allLocal(t), with(func(m *pbnn.Metropolis) { m.Proposal = "jump" }), false},
 		{"Estimate is within batches: it must be MeanOfBatches or OneBatch", allLocal(t),
 			with(func(m *pbnn.Metropolis) { m.Estimate = pbnn.WithinBatches }), false},
 		{"Batches is 1", allLocal(t), with(func(m *pbnn.Metropolis) { m.Batches = 1 }), false},
 		{"Noise is 1: it must be 0 over shards", allLocal(t), with(func(m *pbnn.Metropolis) { m.Noise = 1 }), false},
-		{"Metropolis.Target is not set", allLocal(t), with(func(m *pbnn.Metropolis) { m.Target = nil }), false},
 		{"connect", []Shard{Dial("127.0.0.1:1", nil)}, good, false},
 	} {
 		_, err := Fit(context.Background(), bayesianLine(), c.sampler, c.shards, settings)
@@ -391,7 +388,7 @@ func TestShardOrder(t *testing.T) {
 			[]string{"the names that the shards describe", `["a" "b" "c"]`}, [3][]string{}},
 	} {
 		sampler, settings := overShards(t)
-		settings.Sampling.Draws = 5
+		settings.Draws = 5
 		var shards []Shard
 		for i, change := range c.changes {
 			shard := hereOf(t, c.model, part(i, change))
@@ -446,7 +443,7 @@ func TestShardOrderOfTrained(t *testing.T) {
 		t.Fatal(err)
 	}
 	sampler, settings := overShards(t)
-	settings.Sampling.Draws = 5
+	settings.Draws = 5
 	for _, c := range []struct{ features, says string }{{"ab", ""}, {"ba", "shard 0 beside the trained posterior"}} {
 		part := partOfLine(0)
 		part.Features = strings.Split(c.features, "")
@@ -471,7 +468,7 @@ func TestShardOrderOfTrained(t *testing.T) {
 // Where the noise of the shards' mini-batches lets nothing pass, the error says so, with the n and M that would do.
 func TestNoiseStopsShards(t *testing.T) {
 	_, settings := overShards(t)
-	settings.Sampling.Draws = 400
+	settings.Draws = 400
 	_, err := Fit(context.Background(), bayesianLine(),
 		pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 2, Batches: 10, StepSize: 3}, allLocal(t), settings)
 	if !errors.Is(err, mcmc.ErrStuck) || !says(err, "Batches (M)") || !says(err, "instead of 2") {
@@ -485,7 +482,7 @@ func TestWarmUpOverShards(t *testing.T) {
 		t.Skip("long")
 	}
 	_, settings := overShards(t)
-	settings.Sampling.WarmUp, settings.Sampling.Draws = 150, 150
+	settings.WarmUp, settings.Draws = 150, 150
 	sampler := pbnn.Metropolis{
 		Target: pbnn.TargetExpected{Points: 10}, BatchSize: 10, Batches: 12, Proposal: pbnn.Langevin,
 	}

@@ -1,0 +1,133 @@
+package shards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+)
+
+// federation is the shards of a run.
+type federation struct {
+	shards    []Shard
+	described []Description
+	model     Description    // of all of them
+	rows      []int          // N_s
+	hashes    []string       // of their rows
+	nonFinite []atomic.Int64 // numbers in each shard's answers that are NaN or infinite
+}
+
+// meet asks all shards for their descriptions, and joins the model, or the trained posterior, with their rows.
+func meet(
+	ctx context.Context, shards []Shard, model bayes.Model, trained *bayes.Posterior,
+) (*federation, *fit.Data, error) {
+	if len(shards) == 0 {
+		return nil, nil, errors.New("shards: there is no shard")
+	}
+	f := &federation{shards: shards, nonFinite: make([]atomic.Int64, len(shards))}
+	var all fit.Elsewhere
+	first := func(names, others []string) []string {
+		if len(names) > 0 {
+			return names
+		}
+		return others
+	}
+	for i, shard := range shards {
+		have, err := again(ctx, f, i, func(ctx context.Context) (Description, error) { return shard.Describe(ctx) })
+		if err != nil {
+			return nil, nil, err
+		}
+		f.described, f.rows, f.hashes = append(f.described, have), append(f.rows, have.Rows), append(f.hashes, have.Hash)
+		all.Rows += have.Rows
+		all.Features, all.Targets = first(all.Features, have.Features), first(all.Targets, have.Targets)
+		all.Classes = first(all.Classes, have.Classes)
+	}
+	all.Inputs, all.Outputs, all.Hash = f.described[0].Inputs, f.described[0].Outputs, strings.Join(f.hashes, " ")
+	data, err := fit.Held("shards", model, trained, all)
+	if err == nil && trained == nil {
+		err = nothingShared(data.Bound)
+	}
+	return f, data, err
+}
+
+// check is an error if the shards differ from the job's model, or do not go together.
+func (f *federation) check(j *fit.Job) (err error) {
+	if f.model, _, err = describe(j.Data, j.DType); err != nil {
+		return err
+	}
+	var names []*dataset.Dataset // those before, without rows
+	if j.Trained != nil {
+		o := j.Trained.Origin()
+		names = append(names, &dataset.Dataset{
+			Name: "the trained posterior", Features: o.FeatureNames, Targets: o.TargetNames, Classes: o.Classes,
+		})
+	}
+	for i, have := range f.described {
+		want := f.model
+		want.Rows, want.Hash = have.Rows, have.Hash
+		want.Features, want.Targets, want.Classes = have.Features, have.Targets, have.Classes // see compareNames
+		if !reflect.DeepEqual(have, want) || have.Rows < 1 {
+			return fmt.Errorf("%w: shard %d has %+v, wanted is %+v: give all shards the same model, "+
+				"shared parameters and type", ErrShard, i, have, want)
+		}
+		own := &dataset.Dataset{
+			Name: fmt.Sprintf("shard %d", i), Features: have.Features, Targets: have.Targets, Classes: have.Classes,
+		}
+		if err := compareNames(own, names); err != nil {
+			return err
+		}
+		names = append(names, own)
+		if twin := slices.Index(f.hashes[:i], have.Hash); twin >= 0 && have.Hash != "" {
+			return fmt.Errorf("%w: shards %d and %d have the same %d rows (hash %q), which would count twice: "+
+				"each row may be held by one shard only: leave out one of the two", ErrShard, twin, i, have.Rows, have.Hash)
+		}
+	}
+	// Making a posterior of one particle checks the names before the run, not after it.
+	draws := bayes.Draws{
+		Phi:        compute.Floats(j.DType, make([]float64, j.Bound.D), 1, j.Bound.D),
+		LogWeights: bayes.EqualLogWeights(1),
+	}
+	if draws.Psi, err = j.Shared(); err != nil {
+		return err
+	}
+	if _, err := j.Posterior(draws, bayes.Provenance{}, j.Engine); err != nil {
+		return fmt.Errorf("%w: the names that the shards describe: %w", ErrShard, err)
+	}
+	return nil
+}
+
+// compareNames is an error if a feature, target or class stands at another place than in one of others.
+func compareNames(own *dataset.Dataset, others []*dataset.Dataset) error {
+	for _, other := range others {
+		targets := other.Targets
+		if len(own.Targets) == 0 { // SameOrder would take it for one target called ""
+			targets = nil
+		}
+		if err := own.SameOrder(other.Features, targets, other.Classes); err != nil {
+			return fmt.Errorf("%w: %s beside %s, whose order is called the model's: %w", ErrShard, own.Name, other.Name, err)
+		}
+	}
+	return nil
+}
+
+// warning reports the count of numbers in the shards' answers that were not finite; empty if all were finite.
+func (f *federation) warning() string {
+	sum, each := int64(0), make([]int64, len(f.shards))
+	for i := range f.nonFinite {
+		each[i] = f.nonFinite[i].Load()
+		sum += each[i]
+	}
+	if sum == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the shards' answers have %d numbers that are NaN or infinite, by shard %d: proposals there were "+
+		"rejected; if only some shards have them, their rows are to blame, and if all have, the model overflows", sum, each)
+}
