@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -109,7 +110,7 @@ func (m *moves) probeLoop(engine *compute.Engine, reads []string, inputs []shape
 		defer g.Finalize()
 		shapesOf := m.carrier.Shapes()
 		for name, t := range m.problem.Data {
-			shapesOf[dataPrefix+name] = t.Shape()
+			shapesOf[density.DataPrefix+name] = t.Shape()
 		}
 		shapesOf[scaleName] = shapes.Make(m.dtype, m.problem.Dim)
 		nodes := compute.Nodes{}

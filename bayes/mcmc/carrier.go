@@ -164,8 +164,8 @@ func (c *Carrier) LogDensity() string { return c.prefix + logDensityName }
 // Gradient is the name of the gradient's entry, which is there if the kernel carries it.
 func (c *Carrier) Gradient() string { return c.prefix + gradientName }
 
-// Pack returns the entries of a State.
-func (c *Carrier) Pack(s State) compute.Nodes {
+// pack returns the entries of a State.
+func (c *Carrier) pack(s State) compute.Nodes {
 	nodes := compute.Nodes{c.Phi(): s.Phi}
 	if c.kernel.Carries() >= CarriesLogDensity {
 		nodes[c.LogDensity()] = s.LogDensity
@@ -193,7 +193,7 @@ func (c *Carrier) Unpack(nodes compute.Nodes) State {
 
 // Start returns the entries of particles at phi, [J, D], that have not moved yet.
 func (c *Carrier) Start(rng random.Stream, phi *graph.Node, target density.Target) compute.Nodes {
-	return c.Pack(Start(c.kernel, rng, phi, target))
+	return c.pack(Start(c.kernel, rng, phi, target))
 }
 
 // Move moves the particles whose entries nodes holds, and returns their next entries. A particle stays the same where
@@ -202,7 +202,7 @@ func (c *Carrier) Move(
 	rng random.Stream, nodes compute.Nodes, target density.Target, tuning Tuning, moving *graph.Node,
 ) (compute.Nodes, Info) {
 	next, outcome := c.kernel.Move(rng, c.Unpack(nodes), target, tuning)
-	packed := c.Pack(next)
+	packed := c.pack(next)
 	if moving != nil {
 		for name, node := range packed {
 			packed[name] = Choose(moving, node, nodes[name])
@@ -246,7 +246,7 @@ func (c *Carrier) probe(phi *Node, target density.Target) {
 	if _, batches := target.(density.MiniBatchTarget); !batches && ownMoves(c.kernel) != nil {
 		c.drawn = drawn.Repeated()
 	}
-	before, after := c.Pack(s), c.Pack(next)
+	before, after := c.pack(s), c.pack(next)
 	for _, nodes := range []compute.Nodes{before, after} {
 		for name := range nodes {
 			if was, is := before[name], after[name]; was == nil || is == nil || !is.Shape().Equal(was.Shape()) {

@@ -100,7 +100,7 @@ func TestCarrier(t *testing.T) {
 			for i := range 3 {
 				s, _ = kernel.Move(rng(g).At(Const(g, uint32(i))), s, banana(), Tuning{})
 			}
-			packed := carrier.Pack(s)
+			packed := carrier.pack(s)
 			var out []*Node
 			for _, name := range carrier.Names() {
 				out = append(out, packed[name])

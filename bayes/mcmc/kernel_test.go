@@ -80,8 +80,8 @@ func countedMover(
 		names, ranks = m.Names(), nil
 		var out []*Node
 		for _, name := range names {
-			out = append(out, MulScalar(m.Pack(s)[name], 1)) // the Go backend cannot give back an input as it is
-			ranks = append(ranks, m.Pack(s)[name].Rank())
+			out = append(out, MulScalar(m.pack(s)[name], 1)) // the Go backend cannot give back an input as it is
+			ranks = append(ranks, m.pack(s)[name].Rank())
 		}
 		return out
 	})
@@ -97,7 +97,7 @@ func countedMover(
 		next, info := kernel.Move(random.New(g, 17).At(a[0]), m.Unpack(nodes), target, tuning)
 		var out []*Node
 		for _, name := range names {
-			out = append(out, m.Pack(next)[name])
+			out = append(out, m.pack(next)[name])
 		}
 		zeros := ZerosLike(ReduceSum(next.Phi, 1))
 		for _, x := range []struct{ node, otherwise *Node }{

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
@@ -87,9 +86,8 @@ func (i Info) until(waits *Node, later Info) Info {
 }
 
 const (
-	dataPrefix = "data/"
-	startName  = "start" // the state's entry of Problem.Start
-	scaleName  = "scale" // of the coordinates' scales
+	startName = "start" // the state's entry of Problem.Start
+	scaleName = "scale" // of the coordinates' scales
 )
 
 // newMoves finds what the kernel carries and reports, and prepares the programs.
@@ -107,11 +105,7 @@ func newMoves(engine *compute.Engine, problem density.Problem, kernel Kernel, s 
 	if m.carrier, err = NewCarrier(engine, kernel, shapes.Make(s.DType, s.Chains, problem.Dim), m.probed); err != nil {
 		return nil, err
 	}
-	var data []string
-	for name := range problem.Data {
-		data = append(data, dataPrefix+name)
-	}
-	slices.Sort(data)
+	data := problem.Entries()
 	carried := m.carrier.Names()
 	reads := append(slices.Clone(carried), data...)
 	if m.scaled {
@@ -187,10 +181,6 @@ func blankInputs(p density.Problem) []any {
 
 // probed builds the problem's target in a graph of the Carrier's probe.
 func (m *moves) probed(g *Graph) density.Target {
-	nodes := compute.Nodes{}
-	for name, t := range m.problem.Data {
-		nodes[dataPrefix+name] = Parameter(g, dataPrefix+name, t.Shape())
-	}
 	var inputs []*Node
 	for i, v := range blankInputs(m.problem) {
 		t, err := tensorOf(v)
@@ -205,7 +195,7 @@ func (m *moves) probed(g *Graph) density.Target {
 	}
 	rng := random.New(g, 0)
 	m.initial(rng, start) // panics if its shape is wrong
-	return m.target(nodes, inputs)
+	return m.target(m.problem.Parameters(g), inputs)
 }
 
 func (m *moves) tunable() bool {
@@ -215,16 +205,7 @@ func (m *moves) tunable() bool {
 
 // target is the problem's own value, which a kernel may assert to other interfaces.
 func (m *moves) target(nodes compute.Nodes, inputs []*Node) density.Target {
-	data := compute.Nodes{}
-	for name, node := range nodes {
-		if bare, ok := strings.CutPrefix(name, dataPrefix); ok {
-			data[bare] = node
-		}
-	}
-	target := m.problem.Target(data, inputs)
-	if target == nil {
-		panic(fmt.Errorf("Problem.Target gives no target"))
-	}
+	target := m.problem.In(nodes, inputs)
 	if _, ok := target.(density.MiniBatchTarget); ok && m.kernel.Carries() != CarriesNothing {
 		panic(fmt.Errorf("the target is estimated anew at each move, but the kernel carries the log-density of the move " +
 			"before: use one for noisy targets, such as mcmc.SGLD or pbnn's, or give it all rows"))
@@ -269,7 +250,7 @@ func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 			all, m.tried = append(all, trials), append(m.tried, names...)
 		}
 	}
-	return m.carrier.Pack(s), Concatenate(all, 0)
+	return m.carrier.pack(s), Concatenate(all, 0)
 }
 
 // moveStep moves the chains once. Inputs: the move's key, each chain's step size, if hold which chains move, and

@@ -211,23 +211,15 @@ func (r *sampling) key() string {
 
 // load puts the data on the device.
 func (r *sampling) load() error {
-	put := func(as, what string, t *tensors.Tensor) error {
-		local, err := t.LocalClone() // the state owns what it holds, and frees it
-		if err != nil {
-			return fmt.Errorf("%s: %w", what, err)
-		}
-		r.state.Set(as, local)
-		return nil
+	if err := r.problem.Load(r.state); err != nil || r.problem.Start == nil {
+		return err
 	}
-	for name, t := range r.problem.Data {
-		if err := put(dataPrefix+name, fmt.Sprintf("Problem.Data[%q]", name), t); err != nil {
-			return err
-		}
+	start, err := r.problem.Start.LocalClone() // the state owns what it holds, and frees it
+	if err != nil {
+		return fmt.Errorf("Problem.Start: %w", err)
 	}
-	if r.problem.Start == nil {
-		return nil
-	}
-	return put(startName, "Problem.Start", r.problem.Start)
+	r.state.Set(startName, start)
+	return nil
 }
 
 // begin sets the chains to their starting points, uphill if they climb, and refuses points without a finite
