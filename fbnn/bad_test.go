@@ -194,7 +194,7 @@ func TestStandsStill(t *testing.T) {
 	// Of each step size that was tried, trajectories from 50 places evaluate the emulator's gradient at both ends and
 	// between, 4 times in all; its log-density is evaluated at their start, and in the check.
 	gradients := r.Evaluations.PartialGradients - r.Sampling.Evaluations.PartialGradients
-	densities := r.Evaluations.Partial - r.Sampling.Evaluations.Partial - 50 - r.Truth.States
+	densities := r.Evaluations.Partial - r.Sampling.Evaluations.Partial - 50 - r.Truth.states
 	if densities != 0 || gradients < 200 || gradients%200 != 0 {
 		t.Errorf("the choice of the step size took %d gradients and %d log-densities of the emulator", gradients, densities)
 	}

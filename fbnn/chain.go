@@ -88,8 +88,8 @@ func (c Chain) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	d.Evaluations.FullGradients += r.spent.FullGradients
 	d.Sampling = chain
 	t := &d.Truth
-	t.States, t.Emulated, t.RMS = c.Draws, math.NaN(), math.NaN()
-	t.Calibration, t.CalibrationStdDev = stat.PopMeanStdDev(phi, nil)
+	t.states, t.Emulated, t.RMS = c.Draws, math.NaN(), math.NaN()
+	t.Calibration, t.calibrationStdDev = stat.PopMeanStdDev(phi, nil)
 	t.True = t.Calibration
 	if t.Prior, err = r.priorPotential(ctx); err != nil {
 		return nil, err
@@ -137,11 +137,11 @@ func (p Prior) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	}
 	d := &Details{SecondStage: math.NaN(), job: own}
 	t := &d.Truth
-	t.States, t.True, t.Emulated, t.RMS = p.Draws, stat.Mean(phi, nil), math.NaN(), math.NaN()
-	t.Calibration, t.CalibrationStdDev = stat.PopMeanStdDev(phi, nil)
+	t.states, t.True, t.Emulated, t.RMS = p.Draws, stat.Mean(phi, nil), math.NaN(), math.NaN()
+	t.Calibration, t.calibrationStdDev = stat.PopMeanStdDev(phi, nil)
 	slices.Sort(phi)
 	t.Prior = stat.Quantile(.5, stat.Empirical, phi, nil)
-	t.MinESS, t.MedianESS = float64(p.Draws), float64(p.Draws)
+	t.minESS, t.medianESS = float64(p.Draws), float64(p.Draws)
 	return &fit.Result{
 		Draws: bayes.Draws{
 			Phi:    compute.Floats(j.DType, theta.RawMatrix().Data, p.Draws, j.Bound.D),

@@ -29,8 +29,8 @@ func TestChain(t *testing.T) {
 			t.Errorf("the mean of coordinate %d is off by %.3f standard deviations", i, e)
 		}
 	}
-	if r.Truth.MinESS < 100 || r.Posterior.Chains() != 1 || r.Calibration != r.Sampling {
-		t.Errorf("least ESS %v of %d chains", r.Truth.MinESS, r.Posterior.Chains())
+	if r.Truth.minESS < 100 || r.Posterior.Chains() != 1 || r.Calibration != r.Sampling {
+		t.Errorf("least ESS %v of %d chains", r.Truth.minESS, r.Posterior.Chains())
 	}
 	// 4000 draws of 3 transitions and 200 of warm-up, and what finds the step; no gradients but the climb's.
 	if e := r.Evaluations; e.Full < 12_200 || e.Full > 13_500 || e.Partial != 0 || e.FullGradients > 300 {

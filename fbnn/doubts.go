@@ -21,15 +21,15 @@ const (
 func (r *ces) warn(out *fit.Result) {
 	t, dist := r.details.Truth, r.details.distance
 	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
-	if t.NonFinite > 0 {
-		warn("at %d of %d states the true or the emulated potential is not finite", t.NonFinite, t.States)
+	if t.nonFinite > 0 {
+		warn("at %d of %d states the true or the emulated potential is not finite", t.nonFinite, t.states)
 	}
 	if r.PaperMode {
 		warn("CES.PaperMode: Predict gives the emulator's outputs, not the network's: they carry no uncertainty of the " +
 			"network's weights where the emulator does not know them; Posterior.Predict gives the network's")
 	}
-	still := t.MedianESS < fewESS
-	limit := t.Calibration + manyDeviation*t.CalibrationStdDev
+	still := t.medianESS < fewESS
+	limit := t.Calibration + manyDeviation*t.calibrationStdDev
 	excess := t.True > limit
 	asPrior := t.True > (t.Calibration+t.Prior)/2 || t.True > .75*t.Prior
 	wrong := t.RMS > mostRMS && !r.corrected() // corrected draws are exact, however wrong the emulator is
@@ -45,15 +45,15 @@ func (r *ces) warn(out *fit.Result) {
 				r.Bound.D)
 		case still:
 			why = fmt.Sprintf("the chain hardly moves: half of the coordinates have fewer than %.3g effective draws",
-				t.MedianESS)
+				t.medianESS)
 		}
 		warn("at %d emulated states the true potential Phi is %.5g on average, the emulated one %.5g (root mean square of "+
-			"the difference %.3g), over the calibration %.5g +- %.2g: %s", t.States, t.True, t.Emulated, t.RMS, t.Calibration,
-			t.CalibrationStdDev, why)
+			"the difference %.3g), over the calibration %.5g +- %.2g: %s", t.states, t.True, t.Emulated, t.RMS, t.Calibration,
+			t.calibrationStdDev, why)
 	} else if still {
 		warn("the chain hardly moves: half of the coordinates have fewer than %.3g effective draws of %d; in %d dimensions "+
 			"the steps that the true posterior accepts are too short for this number of draws: take more Draws or Thin, or "+
-			"another sampler (mcmc.NUTS by baseline.HMC)", t.MedianESS, out.Draws.Phi.Shape().Dim(0), r.Bound.D)
+			"another sampler (mcmc.NUTS by baseline.HMC)", t.medianESS, out.Draws.Phi.Shape().Dim(0), r.Bound.D)
 	}
 	if dist.mostMahalanobis > farFromPairs || dist.mostOffPlane > farFromPlane {
 		warn("the chain has left the emulator's domain: within the %d dimensions that the pairs span, its draws are up to "+

@@ -164,7 +164,7 @@ func TestExact(t *testing.T) {
 func right(t *testing.T, r *found, l check.Linear) {
 	t.Helper()
 	for i, e := range off(t, r, l) {
-		if limit := 4.5 / math.Sqrt(r.Truth.MinESS); !(math.Abs(e) < limit) {
+		if limit := 4.5 / math.Sqrt(r.Truth.minESS); !(math.Abs(e) < limit) {
 			t.Errorf("the mean of coordinate %d is off by %.3f standard deviations, %.3f is allowed", i, e, limit)
 		}
 	}

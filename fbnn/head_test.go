@@ -72,8 +72,8 @@ func TestLikelihoods(t *testing.T) {
 				r.Truth.RMS < 1e-6*(1+r.Truth.Calibration)) {
 				t.Errorf("errors %+v; at emulated states %+v", held, r.Truth)
 			}
-			if r.Truth.States != 20 { // all, where there are fewer than CES.Check
-				t.Errorf("the truth was taken at %d of 20 draws", r.Truth.States)
+			if r.Truth.states != 20 { // all, where there are fewer than CES.Check
+				t.Errorf("the truth was taken at %d of 20 draws", r.Truth.states)
 			}
 		})
 	}

@@ -27,7 +27,7 @@ func TestConjugateLong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Log(name, off(t, r, l), r.Truth.MinESS)
+		t.Log(name, off(t, r, l), r.Truth.minESS)
 		for i, e := range off(t, r, l) {
 			if !(math.Abs(e) < .01) {
 				t.Errorf("%s: the mean of coordinate %d is off by %.4f standard deviations", name, i, e)

@@ -65,14 +65,15 @@ type Errors struct {
 // Truth compares the potential Phi = -log p(y | theta) with the emulated one, Phi^e, at states of the sampling that are
 // evenly spaced over its draws.
 type Truth struct {
-	States         int     // their number: 100, or all draws if there are fewer; all draws for Chain and Prior
 	True, Emulated float64 // means of Phi and of Phi^e over the states
 	RMS            float64 // root mean square of Phi - Phi^e
-	// Calibration and CalibrationStdDev are the mean and the standard deviation of Phi over the pairs. Prior is the median
-	// of Phi over draws from the prior.
-	Calibration, CalibrationStdDev, Prior float64
-	NonFinite                             int     // states where Phi or Phi^e is not finite: left out of the means
-	MedianESS, MinESS                     float64 // effective sample sizes of the draws: of up to 200 coordinates
+	Calibration    float64 // mean of Phi over the pairs
+	Prior          float64 // median of Phi over draws from the prior
+
+	states            int     // their number: 100, or all draws if there are fewer; all draws for Chain and Prior
+	calibrationStdDev float64 // of Phi over the pairs
+	nonFinite         int     // states where Phi or Phi^e is not finite: left out of the means
+	medianESS, minESS float64 // effective sample sizes of the draws: of up to 200 coordinates
 }
 
 // distance says how far the draws are from the pairs that the emulator has learnt from, at the states of Truth. These

@@ -124,7 +124,7 @@ func numbersOf(r *Details) []float64 {
 		stage = -1
 	}
 	return []float64{
-		e.R2, e.Phi, e.Gradient, u.True, u.Emulated, u.RMS, u.Prior, u.MedianESS, r.trueBeta, r.stepSize, stage,
+		e.R2, e.Phi, e.Gradient, u.True, u.Emulated, u.RMS, u.Prior, u.medianESS, r.trueBeta, r.stepSize, stage,
 	}
 }
 

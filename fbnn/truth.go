@@ -138,13 +138,13 @@ func (r *ces) compare(ctx context.Context, result *fit.Result, cheap density.Pro
 		if finite(truth[i]) && finite(said[i]) {
 			trues, emulateds = append(trues, truth[i]), append(emulateds, said[i])
 		} else {
-			t.NonFinite++
+			t.nonFinite++
 		}
 	}
-	t.States = count
+	t.states = count
 	t.True, t.Emulated = stat.Mean(trues, nil), stat.Mean(emulateds, nil)
 	t.RMS = floats.Distance(trues, emulateds, 2) / math.Sqrt(float64(len(trues)))
-	t.Calibration, t.CalibrationStdDev = stat.PopMeanStdDev(r.pairs.phi, nil)
+	t.Calibration, t.calibrationStdDev = stat.PopMeanStdDev(r.pairs.phi, nil)
 	if t.Prior, err = r.priorPotential(ctx); err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (r *ces) calibrationCost() (e mcmc.Evaluations) {
 // ess returns the effective sample sizes of at most 200 coordinates' means, evenly spaced.
 func (r *ces) ess(draws *mcmc.Draws) error {
 	t := &r.details.Truth
-	t.MedianESS, t.MinESS = math.NaN(), math.NaN()
+	t.medianESS, t.minESS = math.NaN(), math.NaN()
 	if draws.PerChain < 4 {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (r *ces) ess(draws *mcmc.Draws) error {
 		}
 	}
 	if slices.Sort(ess); len(ess) > 0 {
-		t.MinESS, t.MedianESS = ess[0], stat.Quantile(.5, stat.Empirical, ess, nil)
+		t.minESS, t.medianESS = ess[0], stat.Quantile(.5, stat.Empirical, ess, nil)
 	}
 	return nil
 }
