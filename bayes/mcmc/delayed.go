@@ -144,19 +144,13 @@ const (
 
 // cheap is the cheap target.
 func (k DelayedAcceptance) cheap(target density.Target) density.Target {
-	return CheapOf("DelayedAcceptance", k.Cheap, target)
-}
-
-// CheapOf returns the cheap target of a kernel: its field Cheap applied to the target, or if the field is nil the
-// target's own surrogate. It panics if there is neither.
-func CheapOf(kernel string, cheap func(target density.Target) density.Target, target density.Target) density.Target {
-	if cheap != nil {
-		return cheap(target)
+	if k.Cheap != nil {
+		return k.Cheap(target)
 	}
 	if s, ok := target.(Surrogated); ok {
 		return s.Surrogate()
 	}
-	panic(fmt.Errorf("%s has no cheap target: set Cheap, or give the target, %T, a method Surrogate", kernel, target))
+	panic(fmt.Errorf("DelayedAcceptance has no cheap target: set Cheap, or give the target, %T, a method Surrogate", target))
 }
 
 // CheapTargets returns the cheap target and, if Inner has cheap targets in turn, those too.

@@ -58,18 +58,6 @@ type Result struct {
 	Warnings []string
 }
 
-// Unusable returns an error if some chain has no draw. It wraps stopped, the error of Sample, and the context's cause.
-// It is nil if all chains have draws, even if an error stopped the run.
-func (r *Result) Unusable(ctx context.Context, stopped error) error {
-	switch {
-	case r == nil:
-		return stopped
-	case r.Draws.PerChain == 0:
-		return fmt.Errorf("ended before all chains had a draw: %w", errors.Join(stopped, context.Cause(ctx)))
-	}
-	return nil
-}
-
 // Run implements fit.Method.
 func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	problem, err := j.Density(c.Chains)
