@@ -150,7 +150,8 @@ func (k DelayedAcceptance) cheap(target density.Target) density.Target {
 	if s, ok := target.(Surrogated); ok {
 		return s.Surrogate()
 	}
-	panic(fmt.Errorf("DelayedAcceptance has no cheap target: set Cheap, or give the target, %T, a method Surrogate", target))
+	panic(fmt.Errorf("DelayedAcceptance has no cheap target: set Cheap, or give the target, %T, a method Surrogate",
+		target))
 }
 
 // CheapTargets returns the cheap target and, if Inner has cheap targets in turn, those too.
