@@ -37,7 +37,7 @@ func badlyScaled() (problem density.Problem, sd []float64) {
 // The acceptance at which a warm-up aims is the user's, and the warning of divergences names it.
 func TestAcceptance(t *testing.T) {
 	problem, _ := badlyScaled()
-	settings := Settings{Chains: 10, Draws: 200, WarmUp: 400, Seed: 3, Engine: computetest.Go(t)}
+	settings := Settings{Chains: 10, Draws: 100, WarmUp: 300, Seed: 3, Engine: computetest.Engines(t)[0]}
 	for _, kernel := range []Kernel{HMC{Steps: 5, Acceptance: .95}, NUTS{Acceptance: .95}} {
 		result, err := Sample(t.Context(), problem, kernel, settings)
 		if err != nil {
