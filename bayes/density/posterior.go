@@ -19,7 +19,7 @@ import (
 // NewProblem is the posterior p(phi | y; psi) of a model given all rows, at fixed psi, as a problem for Markov chains.
 // x is [N, d] and y [N], or [N, K] for K targets, standardised; psi is [W], nil if nothing is shared. All have the same
 // number type, which must be the chains'. Chains start at draws from the prior, from which they climb (Climb). devices
-// is the number of devices that share the chains, as in mcmc.Settings (0: one). The output of the layers before the
+// is the number of devices that share the chains, as in run.Settings (0: one). The output of the layers before the
 // first stochastic one is computed here once, on the engine (nil: the default), not in each move.
 func NewProblem(
 	engine *compute.Engine, bound *bayes.BoundModel, x, y, psi *tensors.Tensor, chains, devices int,

@@ -10,8 +10,10 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 )
 
 // Five million rows of 1000 features, 20 GB in float32, are drawn and go through mini-batches once, in less than 2 GiB
@@ -31,14 +33,15 @@ func TestMoreRowsThanMemoryLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	r, err := mcmc.Sample(t.Context(), problem, mcmc.SGLD{StepSize: 1e-4}, mcmc.Settings{
-		Chains: 1, Draws: 611, WarmUp: mcmc.NoWarmUp, Engine: engine,
-	})
+	result, err := fit.Sample(t.Context(), problem, mcmc.Chains{
+		Kernel: mcmc.SGLD{StepSize: 1e-4}, Chains: 1, Draws: 611, WarmUp: mcmc.NoWarmUp,
+	}, run.Settings{Engine: engine})
 	if err != nil {
 		t.Fatal(err)
 	}
 	memory := computetest.PeakMemory(t)
-	t.Logf("an epoch of 611 mini-batches in %v: %+v, %.2f GiB", time.Since(began), r.Evaluations, memory)
+	t.Logf("an epoch of 611 mini-batches in %v: %+v, %.2f GiB", time.Since(began),
+		fit.Details[*mcmc.Result](result).Evaluations, memory)
 	if memory > 2 {
 		t.Errorf("%.2f GiB of memory, want at most 2", memory)
 	}

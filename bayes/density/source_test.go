@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
@@ -113,12 +114,13 @@ func TestProblemBySource(t *testing.T) {
 	}
 	computetest.Near(t, "the sum over all blocks", sum, slices.Concat(exact...), 1e-9)
 
-	r, err := mcmc.Sample(ctx, problem, mcmc.SGLD{StepSize: 2e-4}, mcmc.Settings{
-		Chains: 4, Draws: 500, Thin: 4, WarmUp: 500, Seed: 1, Engine: engine, DType: compute.Float64,
-	})
+	result, err := fit.Sample(ctx, problem, mcmc.Chains{
+		Kernel: mcmc.SGLD{StepSize: 2e-4}, Chains: 4, Draws: 500, Thin: 4, WarmUp: 500,
+	}, run.Settings{Seed: 1, Engine: engine, DType: compute.Float64})
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := fit.Details[*mcmc.Result](result)
 	if r.Evaluations != (mcmc.Evaluations{PartialGradients: 8000, PartialShare: 20. / n}) {
 		t.Errorf("evaluations %+v", r.Evaluations)
 	}
@@ -155,16 +157,15 @@ func TestProblemBySource(t *testing.T) {
 
 // A checkpoint resumes with the source that it was made with, and not with another of the same type and size.
 func TestCheckpointOfASource(t *testing.T) {
-	settings := mcmc.Settings{
-		Chains: 1, Draws: 5, WarmUp: mcmc.NoWarmUp, Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run"),
-	}
+	chains := mcmc.Chains{Kernel: mcmc.SGLD{StepSize: 1e-4}, Chains: 1, Draws: 5, WarmUp: mcmc.NoWarmUp}
+	settings := run.Settings{Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run")}
 	sample := func(seed uint64) error {
 		problem, _, err := density.NewSourceProblem(linear(t, 2), dataset.Simulated{N: 50, Features: 2, Seed: seed},
 			density.SourceSettings{BatchSize: 10, BlockRows: 20, Chains: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = mcmc.Sample(t.Context(), problem, mcmc.SGLD{StepSize: 1e-4}, settings)
+		_, err = fit.Sample(t.Context(), problem, chains, settings)
 		return err
 	}
 	for _, seed := range []uint64{1, 1} {
@@ -224,8 +225,9 @@ func TestSourceBadInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = mcmc.Sample(ctx, problem, mcmc.SGLD{StepSize: 1e-4},
-		mcmc.Settings{Draws: 4, WarmUp: mcmc.NoWarmUp, Engine: engine})
+	_, err = fit.Sample(ctx, problem, mcmc.Chains{
+		Kernel: mcmc.SGLD{StepSize: 1e-4}, Draws: 4, WarmUp: mcmc.NoWarmUp,
+	}, run.Settings{Engine: engine})
 	if !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "rows 0 to 199 of the source") {
 		t.Errorf("a source that fails: %v", err)
 	}

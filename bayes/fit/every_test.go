@@ -16,7 +16,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/density"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/exchange"
 	"gobnn/bayes/fit"
@@ -135,19 +134,6 @@ func every() []method {
 		})
 	}
 	return append(all,
-		method{name: "mcmc: NUTS", chains: true, within: .05, fit: byHand(func(
-			ctx context.Context, p density.Problem, s shared,
-		) (draws bayes.Draws, status run.Status, err error) {
-			r, err := mcmc.Sample(ctx, p, mcmc.NUTS{}, mcmc.Settings{
-				Draws: 100, WarmUp: 150, Seed: s.Seed, Engine: s.Engine, Progress: s.Progress,
-			})
-			if err != nil || r.Draws.PerChain == 0 {
-				return draws, "", errOr(err, ctx)
-			}
-			phi := r.Draws.Tensor()
-			return bayes.Draws{Phi: phi, LogWeights: bayes.EqualLogWeights(phi.Shape().Dim(0)),
-				Chains: r.Draws.Chains}, r.Status, nil
-		})},
 		method{name: "mcmc: Chains", chains: true, within: .05, observed: true, fit: by(mcmc.Chains{
 			Draws: 100, WarmUp: 150,
 		})},
@@ -184,43 +170,6 @@ func fitted(r *fit.Result, err error) (fit.Fitted, error) {
 		return nil, err
 	}
 	return r, err
-}
-
-func errOr(err error, ctx context.Context) error {
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	return err
-}
-
-// mine is the result of a sampler of one's own.
-type mine struct{ fit.Result }
-
-// byHand is a sampler over any log-density, made a method of a bayes.Model by this package.
-func byHand(sample func(ctx context.Context, p density.Problem, s shared) (bayes.Draws, run.Status, error)) func(
-	ctx context.Context, model bayes.Model, parts dataset.Parts, s shared,
-) (fit.Fitted, error) {
-	return func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-		data, err := fit.New("mine", model, parts)
-		if err != nil {
-			return nil, err
-		}
-		x, y, err := data.Tensors(compute.Float32, parts.Train)
-		if err != nil {
-			return nil, err
-		}
-		problem, err := density.NewProblem(s.Engine, data.Bound, x, y, nil, 4, 1)
-		if err != nil {
-			return nil, err
-		}
-		draws, status, err := sample(ctx, problem, s)
-		if err != nil {
-			return nil, err
-		}
-		posterior, err := data.Posterior(draws, bayes.Provenance{Algorithm: "by hand", Seed: s.Seed, Status: string(status)},
-			s.Engine)
-		return &mine{fit.Result{Posterior: posterior, Status: status, Elapsed: 1}}, err
-	}
 }
 
 // by is a method of package fit.

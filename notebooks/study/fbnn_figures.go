@@ -8,8 +8,10 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
+	"gobnn/bayes/run"
 	"gobnn/fbnn"
 	"gobnn/viz"
 
@@ -140,11 +142,13 @@ func sampleMixture(ctx context.Context, kernel mcmc.Kernel, draws int) (Result, 
 	out := Result{Values: map[string]float64{}, Series: map[string][]float64{}}
 	target := func(compute.Nodes, []*graph.Node) density.Target { return density.Func(mixtureDensity) }
 	problem := density.Problem{Name: "mixture of 25 normals", Dim: 2, Target: target}
-	r, err := mcmc.Sample(ctx, problem, kernel, mcmc.Settings{
-		Chains: 1, Draws: draws, WarmUp: mcmc.NoWarmUp, Seed: 1})
-	if err != nil {
+	result, err := fit.Sample(ctx, problem, mcmc.Chains{
+		Kernel: kernel, Chains: 1, Draws: draws, WarmUp: mcmc.NoWarmUp,
+	}, run.Settings{Seed: 1})
+	if err := ended(ctx, err); err != nil {
 		return out, err
 	}
+	r := fit.Details[*mcmc.Result](result)
 	var share [mixtureSide][mixtureSide]float64
 	for i := range draws {
 		at := r.Draws.At(0, i)

@@ -1,0 +1,116 @@
+package mcmc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
+)
+
+// Settings are a method's and its run's in one, as the tests of this package write them.
+type Settings struct {
+	Chains int    // J; default 4
+	Draws  int    // kept for each chain; default 1000
+	Thin   int    // keep each Thin-th transition; default 1
+	Seed   uint64 // of everything random
+
+	WarmUp     int
+	FixedScale bool
+	Tuned      Tuned
+
+	DType   compute.DType   // default compute.Float32
+	Engine  *compute.Engine // default compute.Default
+	Devices int
+
+	Checkpoint      string
+	CheckpointEvery time.Duration
+	Replace         bool
+	Progress        func(run.Progress)
+	Observe         func(draws int, now *Draws) error `json:"-"`
+	ObserveEvery    int
+}
+
+func (s Settings) apart(kernel Kernel) (Chains, run.Settings) {
+	return Chains{
+			Kernel: kernel, Chains: s.Chains, Draws: s.Draws, Thin: s.Thin, WarmUp: s.WarmUp, FixedScale: s.FixedScale,
+			Tuned: s.Tuned, observe: s.Observe,
+		}, run.Settings{
+			Seed: s.Seed, DType: s.DType, Engine: s.Engine, Devices: s.Devices, Checkpoint: s.Checkpoint,
+			CheckpointEvery: s.CheckpointEvery, Replace: s.Replace, Progress: s.Progress, ObserveEvery: s.ObserveEvery,
+		}
+}
+
+// Sample is fit.Sample with Chains. A run that is cancelled before it has draws has an empty result.
+func Sample(ctx context.Context, problem density.Problem, kernel Kernel, s Settings) (*Result, error) {
+	chains, settings := s.apart(kernel)
+	result, err := fit.Sample(ctx, problem, chains, settings)
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && result == nil {
+		return &Result{Draws: newDraws(cmp.Or(s.Chains, 4), 0, problem.Dim, s.DType), Status: run.Cancelled}, nil
+	}
+	return fit.Details[*Result](result), err
+}
+
+// Sampler samples one problem repeatedly, and compiles it once.
+type Sampler struct {
+	Problem density.Problem
+	Kernel  Kernel
+	number  uint64
+}
+
+var samplers atomic.Uint64
+
+// keyed is the sampler's problem, told apart from those of others.
+func (s *Sampler) keyed() density.Problem {
+	if s.number == 0 {
+		s.number = samplers.Add(1)
+	}
+	return s.Problem.Keyed("test", s.number)
+}
+
+func (s *Sampler) Sample(ctx context.Context, settings Settings) (*Result, error) {
+	return Sample(ctx, s.keyed(), s.Kernel, settings)
+}
+
+// held is Chains that hand over their run before its first step.
+type held struct {
+	Chains
+	run **sampling
+}
+
+var errHeld = errors.New("held")
+
+func (h held) Prepare(j *fit.Job) (fit.Method, error) {
+	prepared, err := h.Chains.Prepare(j)
+	if err == nil {
+		h.Chains = prepared.(Chains)
+	}
+	return h, err
+}
+
+func (h held) Run(_ context.Context, j *fit.Job) (*fit.Result, error) {
+	problem, err := j.Density(h.Chains.Chains)
+	if err != nil {
+		return nil, err
+	}
+	*h.run = newSampling(j, h.Chains, problem)
+	return nil, errHeld
+}
+
+// newSampling is a run before its first step.
+func (s *Sampler) newSampling(t testing.TB, settings Settings) *sampling {
+	t.Helper()
+	var r *sampling
+	chains, of := settings.apart(s.Kernel)
+	if _, err := fit.Sample(t.Context(), s.keyed(), held{chains, &r}, of); !errors.Is(err, errHeld) {
+		t.Fatal(fmt.Errorf("a run before its first step: %w", err))
+	}
+	return r
+}
