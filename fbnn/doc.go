@@ -33,5 +33,5 @@
 //   - predictions are the network's. PaperMode has the paper's steps and the emulator's predictions.
 //
 // Look at the result's Warnings first: they say where Phi differs from Phi^e at 100 draws (Details.Truth), and how far
-// the draws are from the pairs. In few dimensions, where the pairs span all directions, the emulator can be right.
+// the draws are from the pairs. In few dimensions the emulator can be right.
 package fbnn
