@@ -9,7 +9,8 @@ import (
 // CheckWritten returns an error if the JSON of settings leaves out a field that is set: an unexported field, or one
 // with the tag "-". A checkpoint identifies its run by the JSON of such settings, for instance those of a user's own
 // kernel, and would otherwise be resumed with other settings. A type with a MarshalJSON is trusted to write all that
-// influences a run; but the values of its exported fields of interface types have other types, and are checked.
+// influences a run; but the values of its exported fields of interface types have other types, and are checked, as are
+// those of its exported fields that have a MarshalJSON too.
 func CheckWritten(settings any) error {
 	if field := leftOut(reflect.ValueOf(settings)); field != "" {
 		return fmt.Errorf("%s is not written as JSON, by which a checkpoint knows its settings: the checkpoint would be "+
@@ -19,6 +20,10 @@ func CheckWritten(settings any) error {
 }
 
 var marshaler = reflect.TypeFor[json.Marshaler]()
+
+func writesItself(t reflect.Type) bool {
+	return t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler)
+}
 
 // leftOut names the first field that is set and that JSON leaves out; "": there is none.
 func leftOut(v reflect.Value) string {
@@ -40,13 +45,14 @@ func leftOut(v reflect.Value) string {
 			}
 		}
 	case reflect.Struct:
-		trusted := v.Type().Implements(marshaler) || reflect.PointerTo(v.Type()).Implements(marshaler)
+		trusted := writesItself(v.Type())
 		for i := range v.NumField() {
 			field, value := v.Type().Field(i), v.Field(i)
 			written := field.IsExported() && field.Tag.Get("json") != "-" ||
 				field.Anonymous && field.Type.Kind() == reflect.Struct
 			switch {
-			case trusted && !(field.IsExported() && value.Kind() == reflect.Interface), !written && value.IsZero():
+			case !written && value.IsZero(),
+				trusted && !(field.IsExported() && (value.Kind() == reflect.Interface || writesItself(field.Type))):
 				continue
 			case !trusted && !written:
 				return fmt.Sprintf("%s.%s", v.Type(), field.Name)
