@@ -13,16 +13,15 @@
 // # Which to take
 //
 //   - [Tempered] goes through the sequence once. Take it to get particles soon.
-//   - exchange.Replicas visits each distribution again and again. Take it to be sure of an evidence, or of how much of
-//     the posterior lies in each mode.
+//   - exchange.Replicas visits each distribution again and again. Take it to be sure of an evidence, or of
+//     the shares of modes.
 //   - [Stages] are the steps of Tempered, for a sampler of your own.
 //
 // Leave the kernel at mcmc.HMC{}, the default, if there is a gradient, and take mcmc.RandomWalkMetropolis{} in a
 // handful of dimensions. If the prior is a Gaussian that the data change little, take mcmc.PreconditionedCrankNicolson.
 // What is 0 in HMC{} is found during the run, and so are scales and the number of moves.
 //
-// [Tempering] says which sequences there are. [Posterior] and [RowPosterior] make targets from functions of your own;
-// those of networks are in package density.
+// [Posterior] and [RowPosterior] make targets from functions of your own; those of networks are in package density.
 //
 // # Where it fails
 //
