@@ -25,12 +25,16 @@ import (
 //     the posterior through q^(1-power) pi^power. In many dimensions weights degenerate if q is wrong by some
 //     hundredths of its scale in each coordinate; the bridge is then short, and ends at the exact posterior. It is left
 //     out where it would begin further away than the prior is;
-//  6. choice: the result is one of the three estimates, by the rule in the package comment. The
-//     Details say which, and what each estimator gives.
+//  6. choice: the result is one of the three estimates, by the rule in the package comment. The result's *Details say
+//     which, and what each estimator gives.
+//
+// The SMC and the bridge have checkpoints of their own, whose names end in ".smc" and ".bridge"; the steps between them
+// are repeated. Observe is called once, at the end, with step 1. A run that is cancelled after the SMC has its
+// particles, without an evidence.
 //
 // The SMC moves particles until their correlation with their starting points is small (see smc.Tempered.Moves). It is
-// waste-free only if SMC.WasteFree is set: waste-free chains have a fixed length, and if they do not mix within
-// it, as on many networks, neither the posterior nor the error of the evidence can be estimated from them.
+// waste-free only if SMC.WasteFree is set: waste-free chains have a fixed length, and if they do not mix within it, as
+// on many networks, neither the posterior nor the error of the evidence can be estimated from them.
 //
 // If the ladder of powers of the first SMC stalls (smc.ErrStalled), the result is returned with the error. It has the
 // particles at the power reached, which are not draws of the posterior, the status run.Stopped and no evidence.
@@ -38,7 +42,7 @@ import (
 // Given the mixture, the weighted draws and their evidence do not depend on the moves of the SMC. But all three
 // estimates miss a part of the posterior that no particle of the first SMC has found and the mixture does not cover.
 //
-// It needs a target with separate prior and likelihood (smc.Factored), as those of Fit are. Most of the cost is the
+// It needs a target with separate prior and likelihood (smc.Factored), as those of fit.Fit are. Most of the cost is the
 // first SMC's. The rest is Draws evaluations, J M D^2 multiplications for each iteration of the fit of M components to
 // J particles, and the bridge, if it is run, which can take several times the SMC's evaluations.
 type Annealed struct {
