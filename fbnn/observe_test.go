@@ -50,7 +50,7 @@ func TestObserve(t *testing.T) {
 	if !slices.Equal(steps, []int{8, 16, 24}) || last.Chains() != 2 || !slices.Equal(phi(last), phi(r.Posterior)) {
 		t.Errorf("saw the steps %v, and in the end %d chains that are not the result's", steps, last.Chains())
 	}
-	d, err := diag.Of(r)
+	d, err := diag.Of(r.Result)
 	if err != nil || d.PerEvaluation == nil ||
 		d.PerEvaluation.Least > d.ESS/r.Evaluations.Forwards() || !strings.Contains(d.String(), "in 1000 full evaluations") {
 		t.Errorf("%v: its diagnostics\n%v", err, d)

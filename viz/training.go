@@ -102,18 +102,14 @@ func trainingCurves(training, validation Series, frame Frame) (*Figure, error) {
 // TrainingCurvesOf shows how a run was trained: the training loss of each step, thin, with a running mean over a
 // fiftieth of them, and below it the validation score, with its lowest value marked as the best. Other curves of a run
 // are drawn by [Traces] with [SeriesOf].
-func TrainingCurvesOf(result fit.Fitted, frame Frame) (*Figure, error) {
-	var common *fit.Result
-	if result != nil {
-		common = result.Common()
-	}
-	if common == nil {
+func TrainingCurvesOf(result *fit.Result, frame Frame) (*Figure, error) {
+	if result == nil {
 		return nil, fmt.Errorf("viz: training curves of a result that is nil: check the error of the function that made it")
 	}
-	loss, validation := common.Curve(fit.LossCurve), common.Curve(fit.ValidationCurve)
+	loss, validation := result.Curve(fit.LossCurve), result.Curve(fit.ValidationCurve)
 	if len(loss.Steps) == 0 && len(validation.Steps) == 0 {
-		return nil, fmt.Errorf("viz: training curves: %T has no training curves, but %d others: nothing in it was trained",
-			result, len(common.Curves))
+		return nil, fmt.Errorf("viz: training curves: the result has no training curves, but %d others: nothing in it was "+
+			"trained", len(result.Curves))
 	}
 	return trainingCurves(SeriesOf(loss), SeriesOf(validation), frame)
 }

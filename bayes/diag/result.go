@@ -41,22 +41,21 @@ const (
 const leastESSShare = .1
 
 // Of diagnoses any result. If the particles are from Markov chains, it computes R-hat and ESS of all stochastic
-// parameters, and the ESS for each full evaluation if the result or its details are [Evaluated]; if they are weighted,
+// parameters, and the ESS for each full evaluation if one of the details is [Evaluated]; if they are weighted,
 // ESS and k-hat of the weights. It adds the diagnostics that the run has stored. Parameters that never change are left
 // out of R-hat and ESS, with a warning. Parameters of a network are not identified, since its units can be exchanged:
 // chains that disagree on them may agree on predictions, see [NewForPrediction].
-func Of(result fit.Fitted) (Diagnosis, error) {
-	common := result.Common()
-	p := common.Posterior
-	if p == nil {
-		return Diagnosis{}, fmt.Errorf("diag: %T has no posterior", result)
+func Of(result *fit.Result) (Diagnosis, error) {
+	if result == nil || result.Posterior == nil {
+		return Diagnosis{}, errors.New("diag: the result has no posterior: check the error of the function that made it")
 	}
+	p := result.Posterior
 	nan := math.NaN()
 	d := Diagnosis{
 		Particles: p.Particles(), Chains: p.Chains(), RHat: nan, ESS: nan, KHat: nan, Stored: p.Diagnostics(),
-		Warnings: slices.Clone(common.Warnings),
+		Warnings: slices.Clone(result.Warnings),
 	}
-	if err := common.Status.Err(); err != nil {
+	if err := result.Status.Err(); err != nil {
 		d.warn("%v", err)
 	}
 	switch weights := p.LogWeights(); {
@@ -98,9 +97,9 @@ func Of(result fit.Fitted) (Diagnosis, error) {
 	return d, nil
 }
 
-// evaluations are the full evaluations of a result, or of its details; 0 if neither counts them.
-func evaluations(result fit.Fitted) float64 {
-	for _, of := range append([]any{result}, result.Common().Details...) {
+// evaluations are the full evaluations of a result by its details; 0 if none counts them.
+func evaluations(result *fit.Result) float64 {
+	for _, of := range result.Details {
 		if e, ok := of.(Evaluated); ok && e.FullEvaluations() > 0 {
 			return e.FullEvaluations()
 		}

@@ -1,7 +1,6 @@
 package fit_test
 
 import (
-	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,45 +33,27 @@ func TestConvolutionOfOnePixel(t *testing.T) {
 	engine := computetest.Go(t)
 	training := ohsmc.Training{Particles: 20, BatchSize: 12, Epochs: 2}
 	settings := run.Settings{Seed: seed, Engine: engine, DType: dtype}
-	type byMethod = func(context.Context, bayes.Model) (fit.Fitted, error)
-	for name, method := range map[string]struct {
-		fit        byMethod
+	for name, c := range map[string]struct {
+		method     fit.Method
 		stochastic bayes.Partition
 	}{
-		"open horizon": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return fitted(fit.Fit(ctx, model, ohsmc.OpenHorizon{Training: training}, parts, settings))
-		}, bayes.Layers(1)},
-		"open horizon of the last layer": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return fitted(fit.Fit(ctx, model, ohsmc.OpenHorizon{Training: training}, parts, settings))
+		"open horizon":                   {ohsmc.OpenHorizon{Training: training}, bayes.Layers(1)},
+		"open horizon of the last layer": {ohsmc.OpenHorizon{Training: training}, bayes.Layers(2)},
+		"guided":                         {ohsmc.Guided{Training: training, Proposal: ohsmc.Langevin{}}, bayes.Layers(1)},
+		"HMC":                            {mcmc.Chains{Chains: 2, Draws: 5, WarmUp: 5}, bayes.All()},
+		"full Laplace": {baseline.Laplace{
+			Training: baseline.Training{Epochs: 5}, Structure: baseline.FullPrecision, Samples: 5,
+		}, bayes.All()},
+		"Kronecker Laplace of the last layer": {baseline.Laplace{
+			Training: baseline.Training{Epochs: 5}, Structure: baseline.KroneckerPrecision, Samples: 5,
 		}, bayes.Layers(2)},
-		"guided": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return fitted(fit.Fit(ctx, model, ohsmc.Guided{Training: training, Proposal: ohsmc.Langevin{}}, parts, settings))
-		}, bayes.Layers(1)},
-		"HMC": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return fitted(fit.Fit(ctx, model, mcmc.Chains{Chains: 2, Draws: 5, WarmUp: 5}, parts, settings))
+		"penalty": {pbnn.Metropolis{
+			Sampling: pbnn.Sampling{Chains: 2, Draws: 5, WarmUp: 5}, BatchSize: 10, Batches: 2, StepSize: .01,
 		}, bayes.All()},
-		"full Laplace": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return fitted(fit.Fit(ctx, model, baseline.Laplace{
-				Training: baseline.Training{Epochs: 5}, Structure: baseline.FullPrecision, Samples: 5,
-			}, parts, settings))
-		}, bayes.All()},
-		"Kronecker Laplace of the last layer": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return fitted(fit.Fit(ctx, model, baseline.Laplace{
-				Training: baseline.Training{Epochs: 5}, Structure: baseline.KroneckerPrecision, Samples: 5,
-			}, parts, settings))
-		}, bayes.Layers(2)},
-		"penalty": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return fitted(fit.Fit(ctx, model, pbnn.Metropolis{Sampling: pbnn.Sampling{Chains: 2, Draws: 5, WarmUp: 5},
-				BatchSize: 10, Batches: 2, StepSize: .01}, parts, settings))
-		}, bayes.All()},
-		"PMC": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			return fit.Fit(ctx, model, pmcnet.PMC{Proposals: 3, Draws: 5, Iterations: 3}, parts,
-				run.Settings{Seed: seed, Engine: engine, DType: dtype})
-		}, bayes.All()},
-		"CES": {func(ctx context.Context, model bayes.Model) (fit.Fitted, error) {
-			few := fbnn.CES{Pairs: 60, PairsThin: 2, PairsWarmUp: 100, Emulates: fbnn.LogLikelihood,
-				Regressor: fbnn.GaussianProcess{}, Draws: 50}
-			return fitted(fit.Fit(ctx, model, few, parts, settings))
+		"PMC": {pmcnet.PMC{Proposals: 3, Draws: 5, Iterations: 3}, bayes.All()},
+		"CES": {fbnn.CES{
+			Pairs: 60, PairsThin: 2, PairsWarmUp: 100, Emulates: fbnn.LogLikelihood, Regressor: fbnn.GaussianProcess{},
+			Draws: 50,
 		}, bayes.All()},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,13 +62,13 @@ func TestConvolutionOfOnePixel(t *testing.T) {
 				nn.MLP{Hidden: []int{3}, Activation: nn.Tanh},
 				nn.CNN{Height: 1, Width: 1, Channels: 2, Activation: nn.Tanh, Convolutions: []nn.Conv{{Filters: 3, Kernel: 1}}},
 			} {
-				result, err := method.fit(t.Context(), bayes.Model{
-					Network: network, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: method.stochastic,
-				})
+				result, err := fit.Fit(t.Context(), bayes.Model{
+					Network: network, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: c.stochastic,
+				}, c.method, parts, settings)
 				if err != nil {
 					t.Fatal(err)
 				}
-				p := result.Common().Posterior
+				p := result.Posterior
 				prediction, err := p.Predict(t.Context(), parts.Test.X)
 				if err != nil {
 					t.Fatal(err)

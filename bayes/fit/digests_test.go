@@ -3,7 +3,6 @@
 package fit_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -20,10 +19,10 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/fbnn"
 	"gobnn/ohsmc"
 	"gobnn/pmcnet"
-	"gobnn/pmcnet/annealed"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -72,66 +71,41 @@ func TestDigests(t *testing.T) {
 					} else if from, _, _ := strings.Cut(m.name, ": "); network == "line" && (from == "baseline" || from == "pbnn") {
 						model.Stochastic = bayes.Partition{}
 					}
-					result, err := m.fit(t.Context(), model, parts, shared{Seed: 3, Engine: engine})
+					result, err := m.fit(t.Context(), model, parts, run.Settings{Seed: 3, Engine: engine})
 					if err != nil && result == nil {
 						compare(t, folder, "error "+firstLine(err))
 						return
 					}
-					compare(t, folder, digest(t, result.Common()))
+					compare(t, folder, digest(t, result))
 				})
 			}
 		}
 	}
 }
 
-// others are the methods that every leaves out.
+// others are further settings of methods.
 func others() []method {
-	var all []method
-	for name, a := range map[string]fit.Method{
-		"Annealed":     annealed.Annealed{Draws: 500},
-		"PMCnet":       pmcnet.PMC{Proposals: 10, Draws: 20, Iterations: 5},
-		"PMCnet-light": pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent, Proposals: 10, Draws: 20, Iterations: 5},
-		"DM-PMC": pmcnet.PMC{
+	short := ohsmc.Training{Particles: 50, BatchSize: 9, Epochs: 2}
+	return []method{
+		{name: "pmcnet: PMCnet-light", Method: pmcnet.PMC{
+			Ascent: pmcnet.MiniBatchAscent, Proposals: 10, Draws: 20, Iterations: 5,
+		}},
+		{name: "pmcnet: DM-PMC", Method: pmcnet.PMC{
 			Ascent: pmcnet.NoAscent, Covariance: pmcnet.FixedCovariance, Proposals: 10, Draws: 20, Iterations: 5,
-		},
-		"gradient-free": pmcnet.PMC{
+		}},
+		{name: "pmcnet: gradient-free", Method: pmcnet.PMC{
 			Ascent: pmcnet.NoAscent, Proposals: 10, Draws: 20, Iterations: 5, Start: pmcnet.FromPrior,
-		},
-	} {
-		all = append(all, method{
-			name: "pmcnet: " + name,
-			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-				return fitted(fit.Fit(ctx, model, a, parts, s.run()))
-			},
-		})
-	}
-	for name, a := range map[string]fit.Method{
-		"CES": fbnn.CES{Pairs: 60, PairsWarmUp: 50, Draws: 100},
-		"likelihood": fbnn.CES{
+		}},
+		{name: "fbnn: likelihood", Method: fbnn.CES{
 			Emulates: fbnn.LogLikelihood, Regressor: fbnn.GaussianProcess{}, Pairs: 60, PairsWarmUp: 50, Draws: 100,
-		},
-	} {
-		all = append(all, method{
-			name: "fbnn: " + name,
-			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-				return fitted(fit.Fit(ctx, model, a, parts, s.run()))
-			},
-		})
+		}},
+		{name: "ohsmc: default", Method: ohsmc.OpenHorizon{Training: short}},
+		{name: "ohsmc: guided default", Method: ohsmc.Guided{Training: short}},
+		{name: "ohsmc: SMC default", Method: ohsmc.SMC{Training: short}},
+		{name: "ohsmc: Poisson", Method: ohsmc.OpenHorizon{
+			Training: short, Poisson: &ohsmc.Poisson{Rate: 20, LogConstant: 2000},
+		}},
 	}
-	for name, a := range map[string]fit.Method{
-		"default": ohsmc.OpenHorizon{}, "guided default": ohsmc.Guided{}, "SMC default": ohsmc.SMC{},
-		"Poisson": ohsmc.OpenHorizon{Poisson: &ohsmc.Poisson{Rate: 20, LogConstant: 2000}},
-	} {
-		all = append(all, method{
-			name: "ohsmc: " + name,
-			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-				return fitted(fit.Fit(ctx, model, with(a, ohsmc.Training{
-					Particles: 50, BatchSize: 9, Epochs: 2,
-				}), parts, s.run()))
-			},
-		})
-	}
-	return all
 }
 
 func firstLine(err error) string {

@@ -1,6 +1,7 @@
 package fit_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -13,7 +14,6 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
-	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/diag"
@@ -25,24 +25,15 @@ import (
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/bayes/train"
+	"gobnn/fbnn"
 	"gobnn/ohsmc"
 	"gobnn/pbnn"
+	"gobnn/pmcnet"
+	"gobnn/pmcnet/annealed"
 	"gobnn/viz"
 
 	"gonum.org/v1/gonum/mat"
 )
-
-// shared are the settings that every method of every package has, under these names.
-type shared struct {
-	Seed     uint64
-	Engine   *compute.Engine
-	Progress func(run.Progress)
-	Observe  func(step int, now *bayes.Posterior) error
-}
-
-func (s shared) run() run.Settings {
-	return run.Settings{Seed: s.Seed, Engine: s.Engine, Progress: s.Progress, Observe: s.Observe}
-}
 
 // with is a method with these settings of a training: of package ohsmc, or of baseline.
 func with[Training any](m fit.Method, t Training) fit.Method {
@@ -54,129 +45,102 @@ func with[Training any](m fit.Method, t Training) fit.Method {
 
 // method is one way to a posterior, by whichever package.
 type method struct {
-	name     string
-	fit      func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error)
-	chains   bool // its particles are of Markov chains
-	trains   bool // it has training curves
-	within   float64
-	observed bool // it calls Observe
+	name string
+	fit.Method
+	trains bool       // it has training curves
+	within float64    // of the exact NLPD; 0: .05
+	approx bool       // its draws are of something else than the posterior, however many they are
+	silent bool       // it does not call Observe
+	after  fit.Method // trains the posterior that the Method continues; nil: none
 }
 
 // every is every method of every package.
 func every() []method {
-	var all []method
-	for name, m := range map[string]fit.Method{
-		"MLE": baseline.MLE{}, "MAP": baseline.MAP{}, "deep ensemble": baseline.Ensemble{}, "SAE": baseline.SAE{},
-		"MC dropout": baseline.Dropout{}, "SWAG": baseline.SWAG{}, "VI": baseline.VI{}, "Laplace": baseline.Laplace{},
-		"MAP-HMC": baseline.MAPHMC{Chains: mcmc.Chains{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Draws: 100, WarmUp: 100}},
-		"SGLD":    baseline.SGLD{}, "SGHMC": baseline.SGHMC{},
-	} {
-		within := .05
-		if name == "MC dropout" { // it drops a feature of two now and then
-			within = .1
-		}
-		all = append(all, method{
-			name: "baseline: " + name, chains: slices.Contains([]string{"MAP-HMC", "SGLD", "SGHMC"}, name), trains: true,
-			within: within, observed: true, fit: by(with(m, baseline.Training{
-				Epochs: 100, BatchSize: 20, Optimiser: train.Adam{Schedule: train.Exponential(.05, .5, 50)},
-			})),
-		})
+	points := baseline.Training{
+		Epochs: 100, BatchSize: 20, Optimiser: train.Adam{Schedule: train.Exponential(.05, .5, 50)},
 	}
-	for name, a := range map[string]fit.Method{ // with batches of all rows
-		"open horizon":      ohsmc.OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-4}},
-		"guided":            ohsmc.Guided{StepSize: train.Constant(.03)},
-		"guided, Langevin":  ohsmc.Guided{Proposal: ohsmc.Langevin{}, StepSize: train.Constant(.03)},
-		"guided, HMC":       ohsmc.Guided{Proposal: ohsmc.HMC{Steps: 3}, StepSize: train.Constant(.03)},
-		"SMC, sub-datasets": ohsmc.SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .5}, Moves: 2, Precondition: true},
-	} {
-		epochs := 60
-		if _, ok := a.(ohsmc.SMC); ok {
-			epochs = 4 // each goes through all rows, one by one
-		}
-		all = append(all, method{
-			name: "ohsmc: " + name, trains: true, within: .05, observed: true,
-			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-				return fitted(fit.Fit(ctx, model, with(a, ohsmc.Training{
-					Particles: 300, Epochs: epochs, ValidateEvery: 10,
-				}), parts, s.run()))
-			},
-		})
-	}
-	all = append(all, method{
-		name: "ohsmc: chains at the psi of SMC", chains: true, within: .05, observed: true,
-		fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-			trained, err := fit.Fit(ctx, model, with(ohsmc.OpenHorizon{}, ohsmc.Training{
-				Particles: 100, BatchSize: 20, Epochs: 5, ValidateEvery: 10,
-			}), parts, run.Settings{Seed: s.Seed, Engine: s.Engine})
-			if err != nil {
-				return nil, err
-			}
-			chains := fit.From{Trained: trained.Posterior, Method: mcmc.Chains{Draws: 100, WarmUp: 150}}
-			return fitted(fit.Fit(ctx, bayes.Model{}, chains, parts, s.run()))
-		},
-	})
+	particles := ohsmc.Training{Particles: 300, Epochs: 60, ValidateEvery: 10} // with batches of all rows
+	oneByOne := ohsmc.Training{Particles: 300, Epochs: 4, ValidateEvery: 10}
 	noisy := pbnn.Sampling{Draws: 150, Thin: 3, WarmUp: 300}
-	for name, p := range map[string]fit.Method{
-		"penalty": pbnn.Metropolis{Sampling: noisy, BatchSize: 40, Batches: 5, StepSize: .05},
-		"penalty, Langevin": pbnn.Metropolis{Sampling: noisy, BatchSize: 40, Batches: 5, StepSize: .05,
-			Proposal: pbnn.Langevin},
-		"penalty, Langevin, tuned": pbnn.Metropolis{Sampling: noisy, BatchSize: 20, Batches: 5, Proposal: pbnn.Langevin},
-		"Barker":                   pbnn.Barker{Sampling: noisy, BatchSize: 40, Batches: 5, StepSize: .05},
-		"confidence":               pbnn.Confidence{Sampling: noisy, BatchSize: 10},
-		"SGLD":                     pbnn.Unadjusted{Sampling: noisy, BatchSize: 20, Kernel: mcmc.SGLD{StepSize: 5e-4}},
-		"MALA":                     pbnn.AllRows{Sampling: noisy, Kernel: mcmc.MALA{}},
-	} {
-		all = append(all, method{
-			name: "pbnn: " + name, chains: true, within: .05, observed: true,
-			fit: func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-				return fitted(fit.Fit(ctx, model, p, parts, s.run()))
-			},
-		})
-	}
-	return append(all,
-		method{name: "mcmc: Chains", chains: true, within: .05, observed: true, fit: by(mcmc.Chains{
-			Draws: 100, WarmUp: 150,
-		})},
-		method{name: "smc: Tempered", within: .05, observed: true, fit: by(smc.Tempered{Particles: 400, Moves: 2})},
-		method{name: "smc: likelihood tempering", within: .05, observed: true, fit: by(smc.Tempered{
+	few := mcmc.Chains{Draws: 100, WarmUp: 150}
+	short := mcmc.Chains{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Draws: 100, WarmUp: 100}
+	constant := train.Constant(.03)
+	return []method{
+		{name: "baseline: MLE", Method: baseline.MLE{Training: points}, trains: true, approx: true},
+		{name: "baseline: MAP", Method: baseline.MAP{Training: points}, trains: true, approx: true},
+		{name: "baseline: deep ensemble", Method: baseline.Ensemble{Training: points}, trains: true, approx: true},
+		{name: "baseline: SAE", Method: baseline.SAE{Training: points}, trains: true, approx: true},
+		{name: "baseline: MC dropout", Method: baseline.Dropout{Training: points}, trains: true, approx: true,
+			within: .1}, // it drops a feature of two now and then
+		{name: "baseline: SWAG", Method: baseline.SWAG{Training: points}, trains: true, approx: true},
+		{name: "baseline: VI", Method: baseline.VI{Training: points}, trains: true, approx: true},
+		{name: "baseline: Laplace", Method: baseline.Laplace{Training: points}, trains: true, approx: true},
+		{name: "baseline: MAP-HMC", Method: baseline.MAPHMC{Training: points, Chains: short}, trains: true},
+		{name: "baseline: SGLD", Method: baseline.SGLD{Training: points}, trains: true, approx: true},
+		{name: "baseline: SGHMC", Method: baseline.SGHMC{Training: points}, trains: true, approx: true},
+
+		{name: "ohsmc: open horizon", trains: true, approx: true, Method: ohsmc.OpenHorizon{
+			Training: particles, Kernel: mcmc.RandomWalk{Variance: 1e-4},
+		}},
+		{name: "ohsmc: guided", trains: true, Method: ohsmc.Guided{Training: particles, StepSize: constant}},
+		{name: "ohsmc: guided, Langevin", trains: true, Method: ohsmc.Guided{
+			Training: particles, Proposal: ohsmc.Langevin{}, StepSize: constant,
+		}},
+		{name: "ohsmc: guided, HMC", trains: true, Method: ohsmc.Guided{
+			Training: particles, Proposal: ohsmc.HMC{Steps: 3}, StepSize: constant,
+		}},
+		{name: "ohsmc: SMC, sub-datasets", trains: true, Method: ohsmc.SMC{
+			Training: oneByOne, Kernel: mcmc.RandomWalkMetropolis{StepSize: .5}, Moves: 2, Precondition: true,
+		}},
+
+		{name: "pbnn: penalty", Method: pbnn.Metropolis{Sampling: noisy, BatchSize: 40, Batches: 5, StepSize: .05}},
+		{name: "pbnn: penalty, Langevin", Method: pbnn.Metropolis{
+			Sampling: noisy, BatchSize: 40, Batches: 5, StepSize: .05, Proposal: pbnn.Langevin,
+		}},
+		{name: "pbnn: penalty, Langevin, tuned", Method: pbnn.Metropolis{
+			Sampling: noisy, BatchSize: 20, Batches: 5, Proposal: pbnn.Langevin,
+		}},
+		{name: "pbnn: Barker", Method: pbnn.Barker{Sampling: noisy, BatchSize: 40, Batches: 5, StepSize: .05}},
+		{name: "pbnn: confidence", Method: pbnn.Confidence{Sampling: noisy, BatchSize: 10}, approx: true},
+		{name: "pbnn: SGLD", approx: true, Method: pbnn.Unadjusted{
+			Sampling: noisy, BatchSize: 20, Kernel: mcmc.SGLD{StepSize: 5e-4},
+		}},
+		{name: "pbnn: MALA", Method: pbnn.AllRows{Sampling: noisy, Kernel: mcmc.MALA{}}},
+
+		{name: "pmcnet: PMCnet", Method: pmcnet.PMC{Proposals: 10, Draws: 20, Iterations: 5}},
+		{name: "pmcnet: Annealed", Method: annealed.Annealed{Draws: 500}},
+		{name: "fbnn: CES", Method: fbnn.CES{Pairs: 60, PairsWarmUp: 50, Draws: 100}},
+
+		{name: "mcmc: NUTS", Method: few},
+		{name: "ohsmc: chains at the psi of SMC", Method: few, after: ohsmc.OpenHorizon{Training: ohsmc.Training{
+			Particles: 100, BatchSize: 20, Epochs: 5, ValidateEvery: 10,
+		}}},
+		{name: "smc: Tempered", Method: smc.Tempered{Particles: 400, Moves: 2}},
+		{name: "smc: likelihood tempering", Method: smc.Tempered{
 			Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400,
-		})},
-		method{name: "smc: data tempering", within: .05, observed: true, fit: by(smc.Tempered{
+		}},
+		{name: "smc: data tempering", Method: smc.Tempered{
 			Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400, Tempering: smc.DataTempering,
-		})},
-		method{name: "exchange: Replicas", within: .05, observed: true, fit: by(exchange.Replicas{
+		}},
+		{name: "exchange: Replicas", Method: exchange.Replicas{
 			Kernel: mcmc.HMC{Steps: 5}, Ladder: []float64{.005, .03, .15, .5, 1}, Sets: 8, WarmUp: 60, Sweeps: 60,
-		})},
-	)
-}
-
-// approximate says whether a method's draws are of something else than the posterior, however many they are.
-func approximate(name string) bool {
-	from, method, _ := strings.Cut(name, ": ")
-	switch from {
-	case "baseline":
-		return method != "MAP-HMC"
-	case "ohsmc": // with batches of all rows, of which the others have an evidence
-		return method == "open horizon"
-	case "pbnn":
-		return method == "confidence" || method == "SGLD"
+		}},
 	}
-	return false
 }
 
-// The results of a package as what all have in common: a nil pointer is nothing.
-func fitted(r *fit.Result, err error) (fit.Fitted, error) {
-	if r == nil {
+// fit runs the method.
+func (m method) fit(
+	ctx context.Context, model bayes.Model, parts dataset.Parts, settings run.Settings,
+) (*fit.Result, error) {
+	if m.after == nil {
+		return fit.Fit(ctx, model, m.Method, parts, settings)
+	}
+	trained, err := fit.Fit(ctx, model, m.after, parts, run.Settings{Seed: settings.Seed, Engine: settings.Engine})
+	if err != nil {
 		return nil, err
 	}
-	return r, err
-}
-
-// by is a method of package fit.
-func by(m fit.Method) func(context.Context, bayes.Model, dataset.Parts, shared) (fit.Fitted, error) {
-	return func(ctx context.Context, model bayes.Model, parts dataset.Parts, s shared) (fit.Fitted, error) {
-		return fitted(fit.Fit(ctx, model, m, parts, s.run()))
-	}
+	from := fit.From{Trained: trained.Posterior, Method: m.Method.(fit.OfTrained)}
+	return fit.Fit(ctx, bayes.Model{}, from, parts, settings)
 }
 
 // plane is y = 1.5 x_1 - x_2 + .5 + N(0, sd^2), in units in which nothing needs to be scaled.
@@ -241,7 +205,7 @@ func TestEveryMethod(t *testing.T) {
 				model.Stochastic = bayes.Partition{} // stands for All
 			}
 			steps, observed := 0, 0
-			s := shared{
+			s := run.Settings{
 				Seed: 3, Engine: computetest.Go(t), Progress: func(run.Progress) { steps++ },
 				Observe: func(int, *bayes.Posterior) error { observed++; return nil },
 			}
@@ -249,12 +213,11 @@ func TestEveryMethod(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			common := result.Common()
-			p := common.Posterior
-			if common.Status != run.Completed || p == nil || common.Elapsed <= 0 {
-				t.Fatalf("%s, posterior %v, after %v", common.Status, p, common.Elapsed)
+			p := result.Posterior
+			if result.Status != run.Completed || p == nil || result.Elapsed <= 0 {
+				t.Fatalf("%s, posterior %v, after %v", result.Status, p, result.Elapsed)
 			}
-			if steps == 0 || (observed > 0) != m.observed {
+			if steps == 0 || observed > 0 == m.silent {
 				t.Errorf("Progress was called %d times, Observe %d times", steps, observed)
 			}
 			from := p.Provenance()
@@ -263,10 +226,11 @@ func TestEveryMethod(t *testing.T) {
 				from.Status != string(run.Completed) || from.Versions["backend"] == "" {
 				t.Errorf("provenance %+v", from)
 			}
-			if approximate(m.name) != (from.Approximation != "") || from.Power() != 1 {
+			if m.approx != (from.Approximation != "") || from.Power() != 1 {
 				t.Errorf("draws of %q, the likelihood's power %v", from.Approximation, from.Power())
 			}
-			if (p.Chains() > 0) != m.chains {
+			chains := fit.Details[*mcmc.Result](result) != nil || fit.Details[*fbnn.Details](result) != nil
+			if (p.Chains() > 0) != chains {
 				t.Errorf("of %d chains", p.Chains())
 			}
 			prediction, err := p.Predict(t.Context(), parts.Test.X)
@@ -278,12 +242,12 @@ func TestEveryMethod(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Logf("NLPD %.4f, exact %.4f", nlpd.Value, exact)
-			if d := nlpd.Value - exact; math.Abs(d) > m.within {
-				t.Errorf("NLPD %.4f is off by %.4f, more than %.2f", nlpd.Value, d, m.within)
+			if d, within := nlpd.Value-exact, cmp.Or(m.within, .05); math.Abs(d) > within {
+				t.Errorf("NLPD %.4f is off by %.4f, more than %.2f", nlpd.Value, d, within)
 			}
-			if d, err := diag.Of(result); err != nil || d.Chains != p.Chains() || m.chains == math.IsNaN(d.RHat) {
+			if d, err := diag.Of(result); err != nil || d.Chains != p.Chains() || chains == math.IsNaN(d.RHat) {
 				t.Errorf("diagnosis %v, %v", d, err)
-			} else if _, counts := result.(diag.Evaluated); counts && m.chains == (d.PerEvaluation == nil) {
+			} else if chains == (d.PerEvaluation == nil) {
 				t.Errorf("what its draws are worth for their evaluations: %v", d.PerEvaluation)
 			}
 			if _, err := viz.TrainingCurvesOf(result, viz.Frame{}); (err == nil) != m.trains {
@@ -312,15 +276,15 @@ func TestEveryMethodRefuses(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, m := range every() {
-		s := shared{Engine: computetest.Go(t)}
+		s := run.Settings{Engine: computetest.Go(t)}
 		result, err := m.fit(cancelled, model, dataset.Parts{Train: data}, s)
 		switch {
 		case err != nil:
 			if !strings.Contains(fmt.Sprint(err), "cancel") {
 				t.Errorf("%s, cancelled: %v", m.name, err)
 			}
-		case result.Common().Status != run.Cancelled:
-			t.Errorf("%s, cancelled: %s", m.name, result.Common().Status)
+		case result.Status != run.Cancelled:
+			t.Errorf("%s, cancelled: %s", m.name, result.Status)
 		}
 		for want, bad := range map[string]dataset.Parts{"training part": {}, "row 3": {Train: spoilt(data)}} {
 			if _, err := m.fit(t.Context(), model, bad, s); err == nil || !strings.Contains(err.Error(), want) {

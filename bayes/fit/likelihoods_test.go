@@ -1,7 +1,6 @@
 package fit_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -30,27 +29,19 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// few are samplers of two packages, as short as can be.
+// few are methods of two packages, as short as can be.
 func few() []method {
 	return []method{
-		{name: "SMC", fit: func(ctx context.Context, m bayes.Model, p dataset.Parts, s shared) (fit.Fitted, error) {
-			kernel := mcmc.RandomWalkMetropolis{StepSize: .5}
-			return fitted(fit.Fit(ctx, m, ohsmc.SMC{
-				Training: ohsmc.Training{Particles: 200, BatchSize: p.Train.Rows(), Epochs: 1},
-				Kernel:   kernel, Moves: 1, Precondition: true,
-			}, p, run.Settings{Seed: s.Seed, Engine: s.Engine}))
+		{name: "SMC", Method: ohsmc.SMC{
+			Training: ohsmc.Training{Particles: 200, BatchSize: 42, Epochs: 1}, // all rows
+			Kernel:   mcmc.RandomWalkMetropolis{StepSize: .5}, Moves: 1, Precondition: true,
 		}},
-		{name: "open horizon", fit: func(
-			ctx context.Context, m bayes.Model, p dataset.Parts, s shared,
-		) (fit.Fitted, error) {
-			return fitted(fit.Fit(ctx, m, ohsmc.OpenHorizon{
-				Training: ohsmc.Training{Particles: 200, BatchSize: 20, Epochs: 40, ValidateEvery: 10},
-				Kernel:   mcmc.RandomWalk{Variance: 1e-3},
-			}, p, run.Settings{Seed: s.Seed, Engine: s.Engine}))
+		{name: "open horizon", Method: ohsmc.OpenHorizon{
+			Training: ohsmc.Training{Particles: 200, BatchSize: 20, Epochs: 40, ValidateEvery: 10},
+			Kernel:   mcmc.RandomWalk{Variance: 1e-3},
 		}},
-		{name: "HMC", fit: func(ctx context.Context, m bayes.Model, p dataset.Parts, s shared) (fit.Fitted, error) {
-			method := mcmc.Chains{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Chains: 8, Draws: 50, WarmUp: 150}
-			return fitted(fit.Fit(ctx, m, method, p, run.Settings{Seed: s.Seed, Engine: s.Engine}))
+		{name: "HMC", Method: mcmc.Chains{
+			Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Chains: 8, Draws: 50, WarmUp: 150,
 		}},
 	}
 }
@@ -129,12 +120,12 @@ func TestLikelihoodsAndPriors(t *testing.T) {
 			engine := computetest.Go(t)
 			prior := nlpdOf(t, priorOf(t, engine, c.model, parts), parts.Test)
 			for i, m := range few() {
-				result, err := m.fit(t.Context(), c.model, parts, shared{Seed: 3, Engine: engine})
+				result, err := m.fit(t.Context(), c.model, parts, run.Settings{Seed: 3, Engine: engine})
 				if err != nil {
 					t.Errorf("%s: %v", m.name, err)
 					continue
 				}
-				p := result.Common().Posterior
+				p := result.Posterior
 				posterior := nlpdOf(t, p, parts.Test)
 				if i == 0 { // its particles have weights, as those of the next have
 					haveScores(t, p, parts.Test)

@@ -62,15 +62,6 @@ func NewCurve[Record any](name string, records []Record, value func(Record) floa
 	return c
 }
 
-// Fitted is the result of any package's Fit, for functions that take all of them.
-type Fitted interface {
-	// Common is the common part of the result.
-	Common() *Result
-}
-
-// Common implements Fitted, for all types that embed a Result.
-func (r *Result) Common() *Result { return r }
-
 // Curve is the curve with the name; it has no steps if there is none.
 func (r *Result) Curve(name string) Curve {
 	for _, c := range r.Curves {

@@ -57,7 +57,7 @@ func TestScoresInTargetUnits(t *testing.T) {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
-			var results [2]fit.Fitted
+			var results [2]*fit.Result
 			var predictions [2]bayes.Prediction
 			var parts [2]dataset.Parts
 			var shown [2][]float64 // the scores of the last Progress
@@ -66,7 +66,7 @@ func TestScoresInTargetUnits(t *testing.T) {
 				if parts[i], err = twoTargets(unit).Split(dataset.Fractions{Train: .5, Validation: .2, Test: .3}, 1); err != nil {
 					t.Fatal(err)
 				}
-				s := shared{Seed: 3, Engine: computetest.Go(t), Progress: func(now run.Progress) {
+				s := run.Settings{Seed: 3, Engine: computetest.Go(t), Progress: func(now run.Progress) {
 					if now.Step < now.Steps {
 						return // how often it is called depends on the machine
 					}
@@ -78,7 +78,7 @@ func TestScoresInTargetUnits(t *testing.T) {
 				if results[i], err = m.fit(t.Context(), model, parts[i], s); err != nil {
 					t.Fatal(err)
 				}
-				p := results[i].Common().Posterior
+				p := results[i].Posterior
 				if predictions[i], err = p.Predict(t.Context(), parts[i].Validation.X); err != nil {
 					t.Fatal(err)
 				}
@@ -97,7 +97,7 @@ func TestScoresInTargetUnits(t *testing.T) {
 					}
 				}
 			}
-			first, second := results[0].Common(), results[1].Common()
+			first, second := results[0], results[1]
 			for _, name := range []string{fit.LossCurve, fit.ValidationCurve} {
 				compare(name, first.Curve(name).Values, second.Curve(name).Values)
 			}
@@ -108,7 +108,7 @@ func TestScoresInTargetUnits(t *testing.T) {
 				return
 			}
 			for i, prediction := range predictions {
-				all := bests(results[i].Common())
+				all := bests(results[i])
 				for member, best := range all {
 					if len(all) > 1 {
 						prediction.Weights = make([]float64, prediction.Particles)
