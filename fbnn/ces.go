@@ -143,7 +143,7 @@ func (r *ces) drawn(ctx context.Context, shown bool) (result *fit.Result, phi []
 	if err := unfinished(ctx, result, err); err != nil {
 		return nil, nil, fmt.Errorf("fbnn: calibration: %w", err)
 	}
-	r.details.Calibration = fit.Details[*mcmc.Result](result)
+	r.details.Calibration = fit.Details[*mcmc.Details](result)
 	phi, err = r.truth.potential(ctx, drawnPlaces{r.details.Calibration.Draws})
 	r.spent.Full += r.Pairs
 	return result, phi, err
@@ -310,7 +310,7 @@ func (r *ces) sample(ctx context.Context, cheap density.Problem) (*fit.Result, e
 	if result == nil {
 		return nil, stopped
 	}
-	chain := fit.Details[*mcmc.Result](result)
+	chain := fit.Details[*mcmc.Details](result)
 	r.details.Sampling = chain
 	result.Warnings, result.Details = append(r.warnings, result.Warnings...), []any{r.details}
 	var accepted []float64

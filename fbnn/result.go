@@ -23,8 +23,8 @@ var (
 // Details of a run of CES, Chain or Prior: fit.Details[*fbnn.Details](result). The result's Posterior predicts by the
 // network.
 type Details struct {
-	Calibration *mcmc.Result // the run that made the pairs; nil after Prior
-	Sampling    *mcmc.Result // the run that made the draws; the calibration after Chain, nil after Prior
+	Calibration *mcmc.Details // the run that made the pairs; nil after Prior
+	Sampling    *mcmc.Details // the run that made the draws; the calibration after Chain, nil after Prior
 	// HeldOut are the emulator's errors on the pairs that were held out from its training, the last fifth of the chain.
 	HeldOut Errors
 	Truth   Truth

@@ -74,7 +74,7 @@ func TestSampleAtFixedPsi(t *testing.T) {
 			}
 			for k := range 2 {
 				var all []float64
-				for _, chain := range fit.Details[*mcmc.Result](result).Draws.Coordinate(k) {
+				for _, chain := range fit.Details[*mcmc.Details](result).Draws.Coordinate(k) {
 					all = append(all, chain...)
 				}
 				m, s := stat.MeanStdDev(all, nil)

@@ -88,7 +88,7 @@ func (d *Data) try(ctx context.Context, m Metropolis, number int) (Trial, error)
 		return trial, fmt.Errorf("pbnn: cancelled in a trial with %d mini-batches of %d rows: %w", m.Batches, m.BatchSize,
 			context.Cause(ctx))
 	}
-	stats := fit.Details[*mcmc.Result](result).Stats
+	stats := fit.Details[*mcmc.Details](result).Stats
 	for _, c := range stats {
 		trial.Noise += c.Noise / float64(len(stats))
 		trial.Acceptance += c.Acceptance / float64(len(stats))

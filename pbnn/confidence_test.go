@@ -292,7 +292,7 @@ func confidenceIsExact(t *testing.T, cases ...confidenceCase) {
 			}
 			share := result.RowsPerStep / places / float64(c.rows)
 			t.Logf("p %.2g: %s; acceptance %.2f, %.2f of the rows a step, %.0f passes, %d moves, %s", p, what,
-				result.Acceptance, share, result.Passes, result.Chains.Moves, result.Chains.Elapsed)
+				result.Acceptance, share, result.Passes, result.Chains.Moves, result.Elapsed)
 			if p < 1e-3 {
 				t.Errorf("%s, p %.2g", what, p)
 			}

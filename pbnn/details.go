@@ -38,7 +38,7 @@ type Details struct {
 const maxBias = 0.1
 
 // of fills in all numbers from the chains, given N, and returns warnings.
-func (d *Details) of(chains *mcmc.Result, rows int) (warnings []string) {
+func (d *Details) of(chains *mcmc.Details, rows int) (warnings []string) {
 	squared, moves, transitions := 0.0, 0, 0
 	for _, c := range chains.Stats {
 		each := float64(len(chains.Stats))

@@ -187,7 +187,7 @@ func exactOnALine(t *testing.T, cases []exactCase) {
 			}
 			p, what := worst(result.Chains.Draws, mean, covariance)
 			t.Logf("p %.2g: %s; sigma^2 %.2f, acceptance %.2f, %.0f passes, %s", p, what, result.Noise, result.Acceptance,
-				result.Passes, result.Chains.Elapsed)
+				result.Passes, result.Elapsed)
 			if !c.biased && p < 1e-3 {
 				t.Errorf("the %s: %s, p %.2g", result.Target(), what, p)
 			}

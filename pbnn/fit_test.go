@@ -91,14 +91,14 @@ func TestCheckpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if part.Chains.Status != run.Cancelled || part.Chains.Draws.PerChain >= s.Draws {
-			t.Errorf("%T: status %s: nothing is resumed", c.sampler, part.Chains.Status)
+		if part.Status != run.Cancelled || part.Chains.Draws.PerChain >= s.Draws {
+			t.Errorf("%T: status %s: nothing is resumed", c.sampler, part.Status)
 		}
 		resumed, err := fitLine(c.sampler, data, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(flat(t, whole), flat(t, resumed)) || resumed.Chains.Status != run.Completed ||
+		if !slices.Equal(flat(t, whole), flat(t, resumed)) || resumed.Status != run.Completed ||
 			resumed.Noise != whole.Noise || resumed.Passes != whole.Passes {
 			t.Errorf("%T: the resumed run differs", c.sampler)
 		}
@@ -142,9 +142,9 @@ func TestCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Chains.Status != run.Cancelled || r.Posterior.Particles() != 3*r.Chains.Draws.PerChain ||
+	if r.Status != run.Cancelled || r.Posterior.Particles() != 3*r.Chains.Draws.PerChain ||
 		r.Posterior.Provenance().Status != "cancelled" {
-		t.Errorf("status %s, %d particles of %d draws", r.Chains.Status, r.Posterior.Particles(), r.Chains.Draws.PerChain)
+		t.Errorf("status %s, %d particles of %d draws", r.Status, r.Posterior.Particles(), r.Chains.Draws.PerChain)
 	}
 	if _, err := Fit(ctx, bayesianLine(), sampler, dataset.Parts{Train: line(50)}, s); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before the first draw: error %v", err)

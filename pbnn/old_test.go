@@ -45,7 +45,7 @@ func (s Settings) with(sampler Sampler) Sampler {
 type Result struct {
 	*fit.Result
 	*Details
-	Chains *mcmc.Result
+	Chains *mcmc.Details
 }
 
 // Target is what the sampler sampled.
@@ -71,7 +71,7 @@ func resultOf(r *fit.Result, err error) (*Result, error) {
 	if r == nil {
 		return nil, err
 	}
-	return &Result{r, fit.Details[*Details](r), fit.Details[*mcmc.Result](r)}, err
+	return &Result{r, fit.Details[*Details](r), fit.Details[*mcmc.Details](r)}, err
 }
 
 // points is the number of points that a sampler's target counts for, given data of N rows.

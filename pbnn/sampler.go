@@ -73,7 +73,7 @@ func (s Sampling) Prepared(j *fit.Job, of Target) (Sampling, error) {
 }
 
 // Run runs the chains of a prepared sampler, for its method Run. The target is the one that was given to Prepared. The
-// result's details are a *Details and a *mcmc.Result; its warnings say if Details.Bias is large. Errors wrap
+// result's details are a *Details and a *mcmc.Details; its warnings say if Details.Bias is large. Errors wrap
 // mcmc.ErrStart, mcmc.ErrStuck or mcmc.ErrStepSize where these apply. If noise has stopped the chains of a Metropolis,
 // the error names an n and an M with which they would move.
 func Run(ctx context.Context, j *fit.Job, s Sampler, of Target) (*fit.Result, error) {
@@ -98,7 +98,7 @@ func Run(ctx context.Context, j *fit.Job, s Sampler, of Target) (*fit.Result, er
 		return nil, explain(err, s, rows)
 	}
 	found.Sampler, result.Approximation = s, cmp.Or(stage.Approximation, result.Approximation)
-	result.Warnings = append(result.Warnings, found.of(fit.Details[*mcmc.Result](result), rows)...)
+	result.Warnings = append(result.Warnings, found.of(fit.Details[*mcmc.Details](result), rows)...)
 	result.Details = append(result.Details, found)
 	return result, err
 }

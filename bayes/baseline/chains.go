@@ -114,7 +114,7 @@ func chainsFrom(
 	case result == nil:
 		return nil, err
 	}
-	if err := lost(fit.Details[*mcmc.Result](result), chains.Kernel); err != nil {
+	if err := lost(fit.Details[*mcmc.Details](result), chains.Kernel); err != nil {
 		return nil, err
 	}
 	trained := mode.trained.Result(mode.status)
@@ -124,7 +124,7 @@ func chainsFrom(
 }
 
 // lost returns an error if chains repeatedly reach places where the density or its gradient is not finite.
-func lost(chains *mcmc.Result, kernel mcmc.Kernel) error {
+func lost(chains *mcmc.Details, kernel mcmc.Kernel) error {
 	count := 0
 	for _, c := range chains.Stats {
 		if 10*c.NonFinite > c.Transitions {

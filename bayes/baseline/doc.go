@@ -14,7 +14,7 @@
 //
 // A method gives a distribution of the parameters that the model's partition calls stochastic, phi, and a point
 // estimate of the shared ones, psi. For [Ensemble] and [SAE] all parameters are phi. The details of a result are a
-// *train.Details, and for methods that run chains a *mcmc.Result too.
+// *train.Details, and for methods that run chains a *mcmc.Details too.
 //
 // # Which to take
 //

@@ -49,7 +49,7 @@ func (s Settings) run() run.Settings {
 type Result struct {
 	*fit.Result
 	*train.Details
-	Chains *mcmc.Result
+	Chains *mcmc.Details
 }
 
 // with is a method with these settings of its training.
@@ -73,7 +73,7 @@ func Fit(
 	if r == nil {
 		return nil, err
 	}
-	return &Result{r, fit.Details[*train.Details](r), fit.Details[*mcmc.Result](r)}, err
+	return &Result{r, fit.Details[*train.Details](r), fit.Details[*mcmc.Details](r)}, err
 }
 
 // spied is a method that does nothing but to show its job.

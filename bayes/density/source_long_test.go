@@ -41,7 +41,7 @@ func TestMoreRowsThanMemoryLong(t *testing.T) {
 	}
 	memory := computetest.PeakMemory(t)
 	t.Logf("an epoch of 611 mini-batches in %v: %+v, %.2f GiB", time.Since(began),
-		fit.Details[*mcmc.Result](result).Evaluations, memory)
+		fit.Details[*mcmc.Details](result).Evaluations, memory)
 	if memory > 2 {
 		t.Errorf("%.2f GiB of memory, want at most 2", memory)
 	}

@@ -120,7 +120,7 @@ func TestProblemBySource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := fit.Details[*mcmc.Result](result)
+	r := fit.Details[*mcmc.Details](result)
 	if r.Evaluations != (mcmc.Evaluations{PartialGradients: 8000, PartialShare: 20. / n}) {
 		t.Errorf("evaluations %+v", r.Evaluations)
 	}

@@ -71,7 +71,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	chains, err := diag.New(fit.Details[*mcmc.Result](result).Draws.Sample())
+	chains, err := diag.New(fit.Details[*mcmc.Details](result).Draws.Sample())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -229,7 +229,7 @@ func TestEveryMethod(t *testing.T) {
 			if m.approx != (from.Approximation != "") || from.Power() != 1 {
 				t.Errorf("draws of %q, the likelihood's power %v", from.Approximation, from.Power())
 			}
-			chains := fit.Details[*mcmc.Result](result) != nil || fit.Details[*fbnn.Details](result) != nil
+			chains := fit.Details[*mcmc.Details](result) != nil || fit.Details[*fbnn.Details](result) != nil
 			if (p.Chains() > 0) != chains {
 				t.Errorf("of %d chains", p.Chains())
 			}

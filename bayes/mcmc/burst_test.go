@@ -38,7 +38,11 @@ func sampled(
 	if err := r.session.Loop(ctx); err != nil {
 		t.Fatal(err)
 	}
-	return r.chainsResult(), r
+	result, err := r.result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resultOf(result), r
 }
 
 // changedMachine changes a run after its Begin.

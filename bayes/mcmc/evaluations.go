@@ -4,7 +4,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Evaluations counts what was evaluated; in a Result, by the transitions after the warm-up. The full counts are
+// Evaluations counts what was evaluated; in a Details, by the transitions after the warm-up. The full counts are
 // evaluations of the target on all data, the partial ones those of a cheaper target, such as a surrogate or
 // mini-batches (Problem.BatchShare). A number that a kernel does not report is 0.
 type Evaluations struct {
@@ -28,7 +28,7 @@ func (e Evaluations) Forwards() float64 {
 
 // FullEvaluations is Evaluations.Forwards, the cost of the draws in full forward passes; 0 for nil. diag.Of compares
 // samplers by it.
-func (r *Result) FullEvaluations() float64 {
+func (r *Details) FullEvaluations() float64 {
 	if r == nil {
 		return 0
 	}

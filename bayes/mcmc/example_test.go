@@ -36,7 +36,7 @@ func ExampleChains() {
 		log.Fatal(err)
 	}
 	var draws []float64
-	all := fit.Details[*mcmc.Result](result).Draws
+	all := fit.Details[*mcmc.Details](result).Draws
 	for _, chain := range all.Coordinate(0) {
 		draws = append(draws, chain...)
 	}
@@ -69,7 +69,7 @@ func ExampleChains_steps() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		details := fit.Details[*mcmc.Result](result)
+		details := fit.Details[*mcmc.Details](result)
 		fmt.Println(details.WarmUpMoves, "moves of warm-up,", details.Draws.PerChain, "draws of a chain")
 		break
 	}
@@ -127,7 +127,7 @@ func ExampleKernel() {
 		log.Fatal(err)
 	}
 	var draws []float64
-	for _, chain := range fit.Details[*mcmc.Result](result).Draws.Coordinate(0) {
+	for _, chain := range fit.Details[*mcmc.Details](result).Draws.Coordinate(0) {
 		draws = append(draws, chain...)
 	}
 	mean, sd := stat.MeanStdDev(draws, nil)

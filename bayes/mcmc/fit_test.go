@@ -48,14 +48,31 @@ func (s Settings) apart(kernel Kernel) (Chains, run.Settings) {
 		}
 }
 
+// Result is a run's result with its details.
+type Result struct {
+	*Details
+	Status   run.Status
+	Elapsed  time.Duration
+	Warnings []string
+}
+
+// resultOf is nil if there is none.
+func resultOf(r *fit.Result) *Result {
+	if r == nil {
+		return nil
+	}
+	return &Result{fit.Details[*Details](r), r.Status, r.Elapsed, r.Warnings}
+}
+
 // Sample is fit.Sample with Chains. A run that is cancelled before it has draws has an empty result.
 func Sample(ctx context.Context, problem density.Problem, kernel Kernel, s Settings) (*Result, error) {
 	chains, settings := s.apart(kernel)
 	result, err := fit.Sample(ctx, problem, chains, settings)
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && result == nil {
-		return &Result{Draws: newDraws(cmp.Or(s.Chains, 4), 0, problem.Dim, s.DType), Status: run.Cancelled}, nil
+		none := &Details{Draws: newDraws(cmp.Or(s.Chains, 4), 0, problem.Dim, s.DType)}
+		return &Result{Details: none, Status: run.Cancelled}, nil
 	}
-	return fit.Details[*Result](result), err
+	return resultOf(result), err
 }
 
 // Sampler samples one problem repeatedly, and compiles it once.

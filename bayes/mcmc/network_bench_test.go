@@ -62,14 +62,14 @@ func benchmarkHMC(b *testing.B, _ *compute.Engine) {
 	for _, chains := range computetest.Cases(100, 1000) {
 		b.Run(fmt.Sprintf("chains=%d", chains), func(b *testing.B) {
 			problem := network(b, 927, chains, 50, 50)
-			sample := func(draws int) *mcmc.Result {
+			sample := func(draws int) *mcmc.Details {
 				result, err := fit.Sample(b.Context(), problem, mcmc.Chains{
 					Kernel: mcmc.HMC{StepSize: .003, Steps: 10}, Chains: chains, Draws: draws, WarmUp: mcmc.NoWarmUp,
 				}, run.Settings{})
 				if err != nil {
 					b.Fatal(err)
 				}
-				return fit.Details[*mcmc.Result](result)
+				return fit.Details[*mcmc.Details](result)
 			}
 			sample(1) // compiles
 			b.ResetTimer()

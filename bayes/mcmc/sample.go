@@ -34,14 +34,13 @@ var (
 	ErrStepSize = errors.New("mcmc: no step size works")
 )
 
-// Result has the details of a run of Chains: fit.Details[*mcmc.Result](result).
-type Result struct {
+// Details has the details of a run of Chains: fit.Details[*mcmc.Details](result).
+type Details struct {
 	Draws *Draws
 	Stats []ChainStats // one for each chain, over its draws
 	// Tuned are the step size and scales with which the draws were made; its StepSize is 0 for kernels that are not
 	// Tunable.
-	Tuned  Tuned
-	Status run.Status
+	Tuned Tuned
 	// Gradients is the number of gradients of all chains' transitions, without the warm-up, or the sum of Info.Length; 0
 	// for kernels that report neither.
 	Gradients int
@@ -51,11 +50,7 @@ type Result struct {
 	// each move every chain evaluates one gradient, if the kernel takes one gradient a move; Gradients / (Moves Chains) is
 	// the share of these that belongs to the transitions of the draws.
 	Moves, WarmUpMoves int
-	Elapsed            time.Duration // over all sessions
-	Sampling           time.Duration // the part of Elapsed after the warm-up
-	// Warnings say what makes the draws doubtful, such as chains that do not move and transitions that diverged, and what
-	// may help. Empty: no fault was found.
-	Warnings []string
+	Sampling           time.Duration // after the warm-up, over all sessions
 }
 
 // Run implements fit.Method.
@@ -465,9 +460,9 @@ func (r *sampling) Now() (*fit.Result, error) { return r.result() }
 
 // result is the result so far: as many draws of each chain as all chains have made.
 func (r *sampling) result() (*fit.Result, error) {
-	chains := r.chainsResult()
+	chains := r.details()
 	result := &fit.Result{
-		Status: chains.Status, Elapsed: r.job.Elapsed(), Warnings: slices.Clone(chains.Warnings),
+		Status: r.session.Status(), Elapsed: r.job.Elapsed(), Warnings: r.doubts(chains.Stats),
 		Approximation: Approximation(r.kernel), Details: []any{chains},
 	}
 	if chains.Draws.PerChain == 0 {
@@ -478,36 +473,25 @@ func (r *sampling) result() (*fit.Result, error) {
 		return result, nil
 	}
 	var err error
-	result.Posterior, err = r.posterior(chains.Draws, chains.Status)
+	result.Posterior, err = r.posterior(chains.Draws, result.Status)
 	return result, err
 }
 
-// chainsResult is the result's details.
-func (r *sampling) chainsResult() *Result {
-	result := &Result{
-		Draws: r.draws.first(r.common()), Tuned: r.position.Tuned, Status: r.session.Status(),
-		Moves: r.Move - r.WarmUpMoves, WarmUpMoves: r.WarmUpMoves, Elapsed: r.session.Elapsed(),
+// details are those of the run so far.
+func (r *sampling) details() *Details {
+	d := &Details{
+		Draws: r.draws.first(r.common()), Tuned: r.position.Tuned, Stats: r.stats(), Moves: r.Move - r.WarmUpMoves,
+		WarmUpMoves: r.WarmUpMoves,
 	}
 	if r.Warming == nil {
-		result.Sampling = result.Elapsed - r.WarmUpTime
+		d.Sampling = r.session.Elapsed() - r.WarmUpTime
 	}
 	if !r.tunable() {
-		result.Tuned.StepSize = 0
+		d.Tuned.StepSize = 0
 	}
-	result.Stats = r.stats()
-	for chain, c := range result.Stats {
-		result.Gradients += r.Tallies[chain].Gradients
-		result.Evaluations = result.Evaluations.Plus(c.Evaluations)
+	for chain, c := range d.Stats {
+		d.Gradients += r.Tallies[chain].Gradients
+		d.Evaluations = d.Evaluations.Plus(c.Evaluations)
 	}
-	result.warn(r.kernel)
-	repeated := ""
-	if r.moves != nil { // else a finished run was read from its checkpoint
-		repeated = r.carrier.RepeatedDraws()
-	}
-	for _, text := range []string{r.rounded(), repeated} {
-		if text != "" {
-			result.Warnings = append(result.Warnings, text)
-		}
-	}
-	return result
+	return d
 }

@@ -29,7 +29,7 @@ const NoWarmUp = -1
 // and then the mean, the "step size" and the "divergences", as far as the kernel has them.
 //
 // The particles of the result are the draws of all chains, chain after chain, of equal weight: as many of each as all
-// chains have made. Its details are a *Result, its warnings say if the chains disagree on predictions (diag.Mixing).
+// chains have made. Its details are a *Details, its warnings say if the chains disagree on predictions (diag.Mixing).
 // Errors wrap ErrStart, ErrStuck or ErrStepSize where these apply.
 //
 // With several devices (run.Settings.Devices), a Target of your own that evaluates the chains in blocks must divide
@@ -48,7 +48,7 @@ type Chains struct {
 	// FixedScale makes the warm-up choose the step size only, not the scales.
 	FixedScale bool
 	// Tuned are the step size and scales at which a warm-up that chooses them begins; without such a warm-up the draws are
-	// made with them. They may be the Tuned of another Result. Default: the kernel's own step size, and scales of 1.
+	// made with them. They may be the Tuned of another Details. Default: the kernel's own step size, and scales of 1.
 	Tuned Tuned
 
 	observe func(draws int, now *Draws) error

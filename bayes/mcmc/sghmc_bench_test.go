@@ -50,14 +50,14 @@ func benchmarkSGHMC(b *testing.B, _ *compute.Engine) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			sample := func(draws int) *mcmc.Result {
+			sample := func(draws int) *mcmc.Details {
 				result, err := fit.Sample(b.Context(), problem, mcmc.Chains{
 					Kernel: mcmc.SGHMC{LearningRate: 1e-7}, Chains: chains, Draws: draws, Thin: 10, WarmUp: mcmc.NoWarmUp,
 				}, run.Settings{})
 				if err != nil {
 					b.Fatal(err)
 				}
-				return fit.Details[*mcmc.Result](result)
+				return fit.Details[*mcmc.Details](result)
 			}
 			sample(1) // compiles
 			b.ResetTimer()

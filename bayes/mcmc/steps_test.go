@@ -42,7 +42,7 @@ func TestSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fit.Details[*Result](result)
+		return resultOf(result)
 	}
 	moves, last := 0, (*Result)(nil)
 	for now, err := range steps() {

@@ -47,11 +47,12 @@ type explainsStuck interface {
 	stuckBy(stats []ChainStats) string
 }
 
-// warn adds warnings of what makes the draws doubtful: chains that stood still, moves that were undone, divergences.
-func (r *Result) warn(kernel Kernel) {
+// doubts are warnings of what makes the draws doubtful: chains that stood still, moves that were undone, divergences,
+// rounding, and random numbers that a user's own kernel draws twice.
+func (r *sampling) doubts(stats []ChainStats) (all []string) {
 	var still []string
 	noise, diverged, transitions, nonFinite := 0.0, 0, 0, 0
-	for chain, c := range r.Stats {
+	for chain, c := range stats {
 		diverged, transitions, nonFinite = diverged+c.Divergences, transitions+c.Transitions, nonFinite+c.NonFinite
 		if c.standsStill() {
 			still = append(still, fmt.Sprint(chain))
@@ -61,31 +62,41 @@ func (r *Result) warn(kernel Kernel) {
 	if len(still) > 0 {
 		text := fmt.Sprintf("%d of %d chains (%s) stood still for a quarter of their draws or more: what is averaged over "+
 			"them is wrong; let them begin where the target has mass (Problem.Start, or a trained posterior or a mode in "+
-			"place of the prior), make the warm-up longer or the step size smaller", len(still), len(r.Stats),
+			"place of the prior), make the warm-up longer or the step size smaller", len(still), len(stats),
 			strings.Join(still, ", "))
 		if noise > 1 {
 			text += fmt.Sprintf("; the log-ratio that accepts or rejects has a variance of %.3g there: take more mini-batches, "+
 				"or larger ones", noise)
 		}
-		r.Warnings = append(r.Warnings, text)
+		all = append(all, text)
 	}
-	if float64(nonFinite) > mostUndone*float64(transitions) && undoes(kernel) {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("in %d of %d moves the log-density or its gradient was not finite, and "+
-			"the chain went back: the draws are not the target's; take a smaller step size, and look in the data, and in "+
-			"the likelihood, for what has no finite log-density", nonFinite, transitions))
+	if float64(nonFinite) > mostUndone*float64(transitions) && undoes(r.kernel) {
+		all = append(all, fmt.Sprintf("in %d of %d moves the log-density or its gradient was not finite, and the chain went "+
+			"back: the draws are not the target's; take a smaller step size, and look in the data, and in the likelihood, "+
+			"for what has no finite log-density", nonFinite, transitions))
 	}
 	if diverged > 0 {
 		text := fmt.Sprintf("%d of %d transitions diverged: where they did the draws are biased; take a smaller step size",
 			diverged, transitions)
-		switch kernel.(type) {
+		switch r.kernel.(type) {
 		case HMC, NUTS:
-			if own, acceptance := kernel.(Tunable).Tune(); own == 0 {
+			if own, acceptance := r.kernel.(Tunable).Tune(); own == 0 {
 				text += fmt.Sprintf(": let the warm-up aim at a mean acceptance of %.3g (%T.Acceptance) in place of %.3g",
-					1-(1-acceptance)/4, kernel, acceptance)
+					1-(1-acceptance)/4, r.kernel, acceptance)
 			}
 		}
-		r.Warnings = append(r.Warnings, text)
+		all = append(all, text)
 	}
+	if text := r.rounded(); text != "" {
+		all = append(all, text)
+	}
+	if r.moves == nil { // a finished run was read from its checkpoint
+		return all
+	}
+	if text := r.carrier.RepeatedDraws(); text != "" {
+		all = append(all, text)
+	}
+	return all
 }
 
 // undoes says whether a kernel accepts every step, and goes back from a point whose gradient is not finite. The others

@@ -12,11 +12,10 @@ func TestUndoneMovesAreSaid(t *testing.T) {
 		nonFinite int
 		warns     bool
 	}{{SGHMC{LearningRate: 1}, 50, true}, {ULA{StepSize: 1}, 2, false}, {MALA{StepSize: 1}, 50, false}} {
-		r := &Result{Stats: []ChainStats{{Transitions: 500, NonFinite: c.nonFinite}}}
-		r.warn(c.kernel)
-		said := strings.Contains(strings.Join(r.Warnings, " "), "was not finite, and the chain went back")
+		doubts := (&sampling{kernel: c.kernel}).doubts([]ChainStats{{Transitions: 500, NonFinite: c.nonFinite}})
+		said := strings.Contains(strings.Join(doubts, " "), "was not finite, and the chain went back")
 		if said != c.warns {
-			t.Errorf("%T, %d of 500: %q", c.kernel, c.nonFinite, r.Warnings)
+			t.Errorf("%T, %d of 500: %q", c.kernel, c.nonFinite, doubts)
 		}
 	}
 }

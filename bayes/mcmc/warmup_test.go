@@ -50,11 +50,11 @@ func TestAcceptance(t *testing.T) {
 		if math.Abs(mean-.95) > .03 {
 			t.Errorf("%T: mean acceptance %.3f, want 0.95", kernel, mean)
 		}
-		result.Warnings, result.Stats[0].Divergences = nil, 7
-		result.warn(kernel)
-		if want := fmt.Sprintf("of 0.988 (%T.Acceptance) in place of 0.95", kernel); len(result.Warnings) != 1 ||
-			!strings.Contains(result.Warnings[0], want) {
-			t.Errorf("warnings %q, want %q", result.Warnings, want)
+		result.Stats[0].Divergences = 7
+		doubts := (&sampling{kernel: kernel}).doubts(result.Stats)
+		if want := fmt.Sprintf("of 0.988 (%T.Acceptance) in place of 0.95", kernel); len(doubts) != 1 ||
+			!strings.Contains(doubts[0], want) {
+			t.Errorf("warnings %q, want %q", doubts, want)
 		}
 	}
 	for _, c := range []struct {

@@ -62,9 +62,9 @@ func (c Chains) sample(ctx context.Context, problem posterior, s run.Settings) (
 // chainsOf is what a run of chains has found.
 func chainsOf(
 	ctx context.Context, problem density.Problem, c mcmc.Chains, s run.Settings,
-) (*mcmc.Result, error) {
+) (*mcmc.Details, error) {
 	r, err := fit.Sample(ctx, problem, c, s)
-	return fit.Details[*mcmc.Result](r), err
+	return fit.Details[*mcmc.Details](r), err
 }
 
 // near is a problem with the coordinates, and the surrogate of a part if there is one, for chains that begin around the

@@ -130,7 +130,7 @@ func (p *pilot) walk(ctx context.Context) (states []float64, err error) {
 	on := p.w.on(p.of.Problem, p.job.DType, nil, nil)
 	on.Start = p.w.starts(p.chains, p.job.DType, p.job.Seed)
 	on = on.Keyed("pilot", pilots.Add(1)) // its programs are for all portions of these chains
-	sample := func(kernel splitHMC, warmUp, draws int, seed uint64) (*mcmc.Result, error) {
+	sample := func(kernel splitHMC, warmUp, draws int, seed uint64) (*mcmc.Details, error) {
 		stage, err := p.job.RunStage(ctx, fit.Stage{
 			Name: "pilot", Problem: on, Seed: seed, Inner: true,
 			Method: mcmc.Chains{Kernel: kernel, Chains: p.chains, Draws: draws, WarmUp: warmUp},
@@ -141,7 +141,7 @@ func (p *pilot) walk(ctx context.Context) (states []float64, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("surrogate: the pilot's chains with the target's gradient: %w", err)
 		}
-		r := fit.Details[*mcmc.Result](stage)
+		r := fit.Details[*mcmc.Details](stage)
 		p.ends = endsOf(r.Draws)
 		on.Start = p.starts()
 		return r, nil
@@ -185,7 +185,7 @@ func (p *pilot) walk(ctx context.Context) (states []float64, err error) {
 }
 
 // acceptanceOf is the mean acceptance of a run's chains.
-func acceptanceOf(r *mcmc.Result) (mean float64) {
+func acceptanceOf(r *mcmc.Details) (mean float64) {
 	for _, c := range r.Stats {
 		mean += c.Acceptance / float64(len(r.Stats))
 	}
@@ -193,7 +193,7 @@ func acceptanceOf(r *mcmc.Result) (mean float64) {
 }
 
 // look measures the spread, the mean of |z|^2/D, over a run's draws, and returns these, flat.
-func (p *pilot) look(r *mcmc.Result) (states []float64) {
+func (p *pilot) look(r *mcmc.Details) (states []float64) {
 	p.states, p.spread = r.Draws.Chains*r.Draws.PerChain, 0
 	for chain := range r.Draws.Chains {
 		for draw := range r.Draws.PerChain {
@@ -341,7 +341,7 @@ const (
 // sticky warns where a run on the surrogate is so much worse than the pilot predicted that its draws are doubtful. The
 // signs are an acceptance under half the prediction and more than 30 rejections in a row. Given the
 // parameters' effective sample sizes (nil: too few draws), another is a smallest one under a quarter of the median.
-func sticky(r *mcmc.Result, predicted float64, ess []float64) (warnings []string) {
+func sticky(r *mcmc.Details, predicted float64, ess []float64) (warnings []string) {
 	acceptance, standing := acceptanceOf(r), 0
 	for _, c := range r.Stats {
 		standing = max(standing, c.Standstill)

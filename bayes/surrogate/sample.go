@@ -57,7 +57,7 @@ func (c Chains) Prepare(j *fit.Job) (fit.Method, error) {
 
 // Details of a run of Chains: fit.Details[*surrogate.Details](result).
 type Details struct {
-	Chains *mcmc.Result // the run that made the draws
+	Chains *mcmc.Details // the run that made the draws
 	// Pilot is the decision for or against a surrogate, with its numbers, in one line; empty for a density of your own,
 	// which has no rows.
 	Pilot    string
@@ -106,7 +106,7 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if result == nil {
 		return nil, err
 	}
-	d.Chains = fit.Details[*mcmc.Result](result)
+	d.Chains = fit.Details[*mcmc.Details](result)
 	result.Details = []any{d}
 	result.Warnings = append(result.Warnings, p.w.notes()...)
 	if p.of.part != nil && !p.near() {

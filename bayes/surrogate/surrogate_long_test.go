@@ -100,7 +100,7 @@ func TestWhitenedAgainstRawLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	efficiency := func(r *mcmc.Result) float64 {
+	efficiency := func(r *mcmc.Details) float64 {
 		sizes := ess(t, chains, s.outputs(t, r.Draws))
 		return (sizes[24] + sizes[25]) / 2 / r.Evaluations.Forwards()
 	}
@@ -193,7 +193,7 @@ func TestPilotSaysNoLong(t *testing.T) {
 
 // sampled are draws by a kernel, what they say of f at the test points, and what they cost.
 type sampled struct {
-	*mcmc.Result
+	*mcmc.Details
 	outputs    [][]float64 // [50], draws of all chains each
 	sizes      []float64   // [50], effective, ascending
 	median     float64     // of them
@@ -209,7 +209,7 @@ func (s simulated) sample(
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := sampled{Result: r, outputs: s.outputs(t, r.Draws)}
+	out := sampled{Details: r, outputs: s.outputs(t, r.Draws)}
 	out.sizes = ess(t, r.Draws.Chains, out.outputs)
 	out.median = (out.sizes[24] + out.sizes[25]) / 2
 	for _, c := range r.Stats {

@@ -173,11 +173,11 @@ func TestSampleSplit(t *testing.T) {
 
 // A run that stands still on a surrogate is called sticky, with the numbers.
 func TestSticky(t *testing.T) {
-	good := &mcmc.Result{Stats: []mcmc.ChainStats{{Acceptance: .7, Standstill: 6}}}
+	good := &mcmc.Details{Stats: []mcmc.ChainStats{{Acceptance: .7, Standstill: 6}}}
 	if warnings := sticky(good, .8, []float64{100, 120, 90}); len(warnings) != 0 {
 		t.Errorf("%q", warnings)
 	}
-	bad := &mcmc.Result{Stats: []mcmc.ChainStats{{Acceptance: .5, Standstill: 31}, {Acceptance: .2}}}
+	bad := &mcmc.Details{Stats: []mcmc.ChainStats{{Acceptance: .5, Standstill: 31}, {Acceptance: .2}}}
 	warnings := strings.Join(sticky(bad, .8, []float64{100, 120, 20}), "")
 	for _, want := range []string{
 		"sticky", "acceptance is 0.35, and 0.8 was", "for 31 traj", "size is 20, the median 100",

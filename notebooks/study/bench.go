@@ -191,7 +191,7 @@ func (b *bench) train(
 		for _, v := range d.Validated {
 			f.curve = append(f.curve, validated{epoch: epoch(v.Step), nlpd: stat.Mean(v.NLPD, nil)})
 		}
-		if fit.Details[*mcmc.Result](result) != nil { // it goes on after the curve
+		if fit.Details[*mcmc.Details](result) != nil { // it goes on after the curve
 			f.curve = nil
 		}
 	}

@@ -148,7 +148,7 @@ func sampleMixture(ctx context.Context, kernel mcmc.Kernel, draws int) (Result, 
 	if err := ended(ctx, err); err != nil {
 		return out, err
 	}
-	r := fit.Details[*mcmc.Result](result)
+	r := fit.Details[*mcmc.Details](result)
 	var share [mixtureSide][mixtureSide]float64
 	for i := range draws {
 		at := r.Draws.At(0, i)

@@ -109,9 +109,9 @@ func shardRetries(t *testing.T, proposal pbnn.Proposal) {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		if c.stops {
-			if got.Chains.Status != run.Stopped || got.Chains.Draws.PerChain == 0 || got.Chains.Draws.PerChain >= 60 ||
+			if got.Status != run.Stopped || got.Chains.Draws.PerChain == 0 || got.Chains.Draws.PerChain >= 60 ||
 				int(c.shard.asked.Load()) != 20+3 {
-				t.Errorf("%s: status %s with %d draws after %d questions", c.name, got.Chains.Status, got.Chains.Draws.PerChain,
+				t.Errorf("%s: status %s with %d draws after %d questions", c.name, got.Status, got.Chains.Draws.PerChain,
 					c.shard.asked.Load())
 			}
 			continue

@@ -35,7 +35,7 @@ func (s Settings) over(shards []Shard, m pbnn.Metropolis) Metropolis {
 type Result struct {
 	*fit.Result
 	*pbnn.Details
-	Chains *mcmc.Result
+	Chains *mcmc.Details
 }
 
 // Fit is fit.Fit over shards.
@@ -55,5 +55,5 @@ func resultOf(r *fit.Result, err error) (*Result, error) {
 	if r == nil {
 		return nil, err
 	}
-	return &Result{r, fit.Details[*pbnn.Details](r), fit.Details[*mcmc.Result](r)}, err
+	return &Result{r, fit.Details[*pbnn.Details](r), fit.Details[*mcmc.Details](r)}, err
 }

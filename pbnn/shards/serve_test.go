@@ -335,8 +335,8 @@ func TestShardWithOtherRows(t *testing.T) {
 			!says(stopped, "described 30 rows") {
 			t.Errorf("%s: stopped by %v", name, stopped)
 		}
-		if n := result.Chains.Draws.PerChain; result.Chains.Status != run.Stopped || n != 15 || changed.asked.Load() != 21 {
-			t.Errorf("%s: status %s with %d draws after %d questions", name, result.Chains.Status, n, changed.asked.Load())
+		if n := result.Chains.Draws.PerChain; result.Status != run.Stopped || n != 15 || changed.asked.Load() != 21 {
+			t.Errorf("%s: status %s with %d draws after %d questions", name, result.Status, n, changed.asked.Load())
 		}
 	}
 }

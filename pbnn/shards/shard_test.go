@@ -204,8 +204,8 @@ func TestShardsInProcesses(t *testing.T) {
 			t.Fatalf("%s: result %+v, error %v", proposal, part, err)
 		}
 		n := part.Chains.Draws.PerChain
-		if part.Chains.Status != run.Stopped || n == 0 || n >= 60 {
-			t.Errorf("%s: status %s with %d draws", proposal, part.Chains.Status, n)
+		if part.Status != run.Stopped || n == 0 || n >= 60 {
+			t.Errorf("%s: status %s with %d draws", proposal, part.Status, n)
 		}
 		for chain := range 3 {
 			if !slices.Equal(part.Chains.Draws.At(chain, n-1), want.Chains.Draws.At(chain, n-1)) ||
