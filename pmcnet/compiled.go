@@ -17,7 +17,8 @@ import (
 )
 
 // The names of entries of the state, beside the data: the means, [M, D], the covariances as their family calls them,
-// and of the last iteration the draws, [M K, D], and their log-weights, the honest ones and the result's, float64 [M K].
+// and of the last iteration the draws, [M K, D], and their log-weights, the honest ones and the result's, float64
+// [M K].
 const (
 	meanName   = "mean"
 	phiName    = "phi"

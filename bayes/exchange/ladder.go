@@ -42,11 +42,11 @@ const atOnce = 4
 const stretch = 1.5
 
 // LadderOf converts the ladder of powers that a run of smc.Tempered found, as its trace has it, to one for
-// Replicas.Ladder. The number of steps becomes a multiple of four, and none is more than one and a half times as long as
-// the found steps in its place; a ladder of at most four steps stays as it is. The last step of SMC is only as long as
-// what was left, and all the new steps share that. Ladders of about the same length, such as those of several splits of
-// the data, then need one compilation. Where a power would be over 500 times the one before it, half of what Replicas
-// refuses, further powers are inserted.
+// Replicas.Ladder. The number of steps becomes a multiple of four, and none is more than one and a half times as long
+// as the found steps in its place; a ladder of at most four steps stays as it is. The last step of SMC is only as long
+// as what was left, and all the new steps share that. Ladders of about the same length, such as those of several splits
+// of the data, then need one compilation. Where a power would be over 500 times the one before it, half of what
+// Replicas refuses, further powers are inserted.
 func LadderOf(trace []smc.StepRecord) []float64 {
 	var powers []float64
 	for _, r := range trace {

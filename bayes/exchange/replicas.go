@@ -43,7 +43,8 @@ import (
 // the second, and so on. Replicas that still stood where the likelihood is 0 are left out, see Details.Outside. A run
 // that is cancelled has the draws so far, and no evidence. Settings.Observe is called with the draws so far each
 // ObserveEvery of the sweeps that count, by default a tenth of them. The scores of Progress are "acceptance",
-// "exchanged" and "arrivals". A run looks for its ladder in a stage of its own, by smc.Tempered. Details are a *Details.
+// "exchanged" and "arrivals". A run looks for its ladder in a stage of its own, by smc.Tempered. Details are a
+// *Details.
 type Replicas struct {
 	Kernel mcmc.Kernel // leaves its target invariant; default mcmc.HMC{Steps: 10}
 	// Ladder holds the powers of the likelihood in ascending order, the last one 1; the prior, of power 0, comes before

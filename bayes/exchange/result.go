@@ -211,7 +211,8 @@ func (m *machine) warnings(r *Details, drift drift) (out []string) {
 			"began there and had not left; they are not part of the draws and the evidence; take a longer WarmUp, or let "+
 			"Problem.Initial draw where the likelihood is above 0", r.Outside, (len(m.Powers)-1)*m.Sets*m.Sweeps)
 	}
-	if proposals := (len(m.Powers) - 1) * m.Sets * m.Sweeps; float64(m.NonFinite) > tempering.ManyRejected*float64(proposals) {
+	proposals := (len(m.Powers) - 1) * m.Sets * m.Sweeps
+	if float64(m.NonFinite) > tempering.ManyRejected*float64(proposals) {
 		warn("%d of %d proposals had a log-density or a gradient that is not finite: check the target", m.NonFinite,
 			proposals)
 	}

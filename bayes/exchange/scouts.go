@@ -95,7 +95,8 @@ func (m *machine) settled(kept map[string]*tensors.Tensor) ([]float64, error) {
 		shares := key.Named("step sizes").At(transition).Words()
 		m.state.Set(unfinishedName, compute.Floats(m.DType, ones(sweeps.replicas()), sweeps.replicas()))
 		for call := uint32(0); ; call++ {
-			left, err := sweeps.move.Run(m.state, at.At(call).Words(), float64(tempering.ScoutSteps), shares, float64(transition%2))
+			left, err := sweeps.move.Run(m.state, at.At(call).Words(), float64(tempering.ScoutSteps), shares,
+				float64(transition%2))
 			if err != nil {
 				return nil, err
 			}

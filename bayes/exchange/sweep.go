@@ -27,8 +27,8 @@ const mostRatio = 1000
 // to large powers. Ladders with a smaller power evaluate all log-likelihoods in each sweep.
 const leastCarried = 1e-3
 
-// answerOf is the gain by which log step sizes respond in the warm-up to a lack of acceptance: smaller than in package smc,
-// since a power has few replicas, and more sweeps.
+// answerOf is the gain by which log step sizes respond in the warm-up to a lack of acceptance: smaller than in package
+// smc, since a power has few replicas, and more sweeps.
 const answerOf = 0.3
 
 // usualSteps is the number of steps of a trajectory whose kernel sets none.
@@ -154,8 +154,8 @@ func (s *sweep) transition(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 	return next, ConstAs(scale, []float64{0})
 }
 
-// moves makes one move of each replica whose transition is unfinished. Each has its own step size, see tempering.StepShares. The
-// record is the number of transitions that are unfinished after it.
+// moves makes one move of each replica whose transition is unfinished. Each has its own step size, see
+// tempering.StepShares. The record is the number of transitions that are unfinished after it.
 func (s *sweep) moves(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromKey(inputs[0])
 	tuning := mcmc.Tuning{}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -34,14 +33,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 )
-
-// with is a method with these settings of a training: of package ohsmc, or of baseline.
-func with[Training any](m fit.Method, t Training) fit.Method {
-	v := reflect.New(reflect.TypeOf(m)).Elem()
-	v.Set(reflect.ValueOf(m))
-	v.FieldByName("Training").Set(reflect.ValueOf(t))
-	return v.Interface().(fit.Method)
-}
 
 // method is one way to a posterior, by whichever package.
 type method struct {

@@ -17,9 +17,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Loop declares the steps of a method that repeats one on a state of the device; R is a struct of numbers, the record of
-// a step. Validation and early stopping, checkpoints, resume to the same bits, progress, Observe and Steps follow from
-// it. A run reads the checkpoint before Begin, and checks that its state has the shapes that Begin gives.
+// Loop declares the steps of a method that repeats one on a state of the device; R is a struct of numbers, the record
+// of a step. Validation and early stopping, checkpoints, resume to the same bits, progress, Observe and Steps follow
+// from it. A run reads the checkpoint before Begin, and checks that its state has the shapes that Begin gives.
 type Loop[R any] struct {
 	Format string // of the checkpoint, with its version, such as "gobnn.ohsmc/6"
 	Stage  string // of Progress; may be empty

@@ -33,8 +33,8 @@ const (
 	triedOutside = .05     // the most draws, as a share, that may be where the log prior is not finite
 )
 
-// DrawsToTry returns the number of draws to test in dim dimensions, and the number of blocks of coordinates. Both are 0 if
-// there are too many dimensions for a test that costs next to nothing.
+// DrawsToTry returns the number of draws to test in dim dimensions, and the number of blocks of coordinates. Both are 0
+// if there are too many dimensions for a test that costs next to nothing.
 func DrawsToTry(dim int) (draws, blocks int) {
 	blocks = min(dim, triedBlocks, drawNumbers/(2*leastDraws*dim))
 	if blocks == 0 {

@@ -203,7 +203,8 @@ func TestBridgeRegion(t *testing.T) {
 			Dim: d, Target: func(compute.Nodes, []*graph.Node) density.Target { return target },
 			Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, d) },
 		}
-		several := Annealed{SMC: smc.Tempered{Kernel: mcmc.HMC{Steps: 5}, Particles: 1000, Threshold: .95}} // powers on the way
+		// With several powers on the way.
+		several := Annealed{SMC: smc.Tempered{Kernel: mcmc.HMC{Steps: 5}, Particles: 1000, Threshold: .95}}
 		r := &annealing{order: newOrder(b)}
 		rng := rand.New(rand.NewPCG(4, 4))
 		r.order.learn(q.draws(rng, 500))
