@@ -17,15 +17,11 @@ type steps struct {
 	machine run.Machine
 	*fit.Trail[StepRecord]
 	state *compute.State
+	close func()
 }
 
 // Step makes the next step.
 func (s *steps) Step(ctx context.Context) error { return s.machine.Step(ctx) }
-
-func (s *steps) close() {
-	s.state.Close()
-	s.giveBack()
-}
 
 // begun is a training before its first step. Close it at the end.
 func begun(model bayes.Model, a fit.Method, parts dataset.Parts, settings Settings) (*steps, error) {
@@ -57,7 +53,7 @@ func (c *catcher) Run(ctx context.Context, j *fit.Job) (result *fit.Result, err 
 		return nil, err
 	}
 	c.steps = &steps{training: r}
-	c.steps.machine, c.steps.Trail = r.loop().Machine(j)
+	c.steps.machine, c.steps.Trail, c.steps.close = r.loop().Machine(j)
 	if err := c.steps.machine.Begin(ctx); err != nil {
 		return nil, err
 	}

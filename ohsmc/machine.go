@@ -25,14 +25,13 @@ type training struct {
 	*programs
 	Training  // of this run: those of programs may have another learning rate
 	algorithm Algorithm
-	giveBack  func() // gives the programs back to the engine
 	batches   dataset.Batches
 	steps     int
 }
 
 // newTraining is a training before its first step.
 func newTraining(j *fit.Job, t Training, a Algorithm) (*training, error) {
-	r := &training{Job: j, Training: t, algorithm: a, giveBack: func() {}}
+	r := &training{Job: j, Training: t, algorithm: a}
 	var err error
 	if r.batches, r.steps, err = horizon(a, t, j.Rows(), j.Seed); err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)
@@ -45,28 +44,29 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 	l := &fit.Loop[StepRecord]{
 		Format: checkpointFormat, Steps: r.steps, Begin: r.begin, Step: r.advance, Data: []string{"train_", "valid_"},
 		Kept: r.keptShapes(), Scores: r.scores, ObserveEvery: r.batches.PerEpoch(), Result: r.result,
-		End: func() { r.giveBack() },
 	}
 	if r.Parts.Validation != nil {
-		l.Best, l.Every, l.Patience = slices.Sorted(maps.Keys(r.keptShapes())), r.ValidateEvery, r.Patience
-		l.Validate = func(state *compute.State, _ []float64) ([]float64, error) { return r.validation.program.Run(state) }
+		l.Validation = &fit.Validation{
+			Score: func(state *compute.State, _ []float64) ([]float64, error) { return r.validation.program.Run(state) },
+			Best:  slices.Sorted(maps.Keys(r.keptShapes())), Every: r.ValidateEvery, Patience: r.Patience,
+		}
 	}
 	return l
 }
 
 // begin compiles the programs unless they are compiled, and puts the data and the initial state on the device.
-func (r *training) begin() (state *compute.State, err error) {
-	programs, giveBack, err := compute.Keep(r.Engine, r.key(), func() (*programs, error) { return newPrograms(r) })
-	if err != nil {
-		return nil, err
+func (r *training) begin(context.Context) (state *compute.State, release func(), err error) {
+	if r.programs, release, err = compute.Keep(r.Engine, r.key(), func() (*programs, error) {
+		return newPrograms(r)
+	}); err != nil {
+		return nil, nil, err
 	}
-	r.programs, r.giveBack = programs, giveBack
-	defer func() {
-		if err != nil && state != nil {
-			state.Close()
-			state = nil
-		}
-	}()
+	state, err = r.first()
+	return state, release, err
+}
+
+// first puts the data and the initial state on the device.
+func (r *training) first() (state *compute.State, err error) {
 	sharding := compute.Sharding{
 		Devices: r.Devices, Particles: append([]string{phiName, run.BestPrefix + phiName}, r.stepper.Sharded()...),
 	}

@@ -31,12 +31,11 @@ func (i inJob) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	machine, at := loop.Machine(j)
-	defer loop.End()
+	machine, at, free := loop.Machine(j)
+	defer free()
 	if err := machine.Begin(ctx); err != nil {
 		return nil, err
 	}
-	defer at.State().Close()
 	if err := i.do(i.PMC, machine, at); err != nil {
 		return nil, err
 	}

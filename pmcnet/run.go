@@ -28,8 +28,7 @@ type running struct {
 	PMC
 	*fit.Job
 	*programs
-	problem  density.Problem
-	giveBack func() // of the programs
+	problem density.Problem
 }
 
 // Run implements fit.Method.
@@ -60,9 +59,7 @@ func (a PMC) loop(ctx context.Context, j *fit.Job) (*fit.Loop[IterationRecord], 
 	draws := a.Proposals * a.Draws
 	return &fit.Loop[IterationRecord]{
 		Format: "gobnn.pmcnet/4", Steps: a.Iterations, ObserveEvery: 1,
-		Begin: func() (*compute.State, error) { return r.begin(ctx) },
-		Step:  r.iterate,
-		Data:  []string{density.DataPrefix, startName},
+		Begin: r.begin, Step: r.iterate, Data: []string{density.DataPrefix, startName},
 		Kept: map[string]shapes.Shape{
 			phiName: shapes.Make(j.DType, draws, problem.Dim), honestName: shapes.Make(compute.Float64, draws),
 			outputName: shapes.Make(compute.Float64, draws),
@@ -74,26 +71,21 @@ func (a PMC) loop(ctx context.Context, j *fit.Job) (*fit.Loop[IterationRecord], 
 			}
 		},
 		Result: func(at *fit.Trail[IterationRecord]) (*fit.Result, error) { return r.result(ctx, at) },
-		End: func() {
-			if r.giveBack != nil {
-				r.giveBack()
-			}
-		},
 	}, nil
 }
 
 // begin prepares the programs, and gives the state with the data and the means where they begin.
-func (r *running) begin(ctx context.Context) (*compute.State, error) {
+func (r *running) begin(ctx context.Context) (state *compute.State, release func(), err error) {
 	startAt, err := r.startsAt(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if r.programs, r.giveBack, err = r.compiled(startAt); err != nil {
-		return nil, err
+	if r.programs, release, err = r.compiled(startAt); err != nil {
+		return nil, nil, err
 	}
-	state := compute.NewState(r.Engine)
+	state = compute.NewState(r.Engine)
 	if err := r.problem.Load(state); err != nil {
-		return state, fmt.Errorf("pmcnet: %w", err)
+		return state, release, fmt.Errorf("pmcnet: %w", err)
 	}
 	if startAt != nil {
 		state.Set(startName, startAt)
@@ -103,9 +95,9 @@ func (r *running) begin(ctx context.Context) (*compute.State, error) {
 		_, err = mcmc.CheckTried(trial, r.tried)
 	}
 	if err != nil {
-		return state, fmt.Errorf("pmcnet: %w", err)
+		return state, release, fmt.Errorf("pmcnet: %w", err)
 	}
-	return state, nil
+	return state, release, nil
 }
 
 // startsAt is where the means begin, [M, D], or [1, D] for all: Problem.Start, or a maximum; nil: where Problem.Initial

@@ -1,10 +1,7 @@
 package compute
 
 import (
-	"fmt"
-	"reflect"
 	"sync"
-	"sync/atomic"
 )
 
 // Cache keeps values that are expensive to make, such as compiled programs, by a key: a comparable struct of everything
@@ -121,47 +118,4 @@ func (c *Cache[K, V]) Close() {
 		}
 	}
 	clear(c.entries)
-}
-
-// CacheKey is a text for the key of a Cache, by which it tells a user's own values, such as kernels, apart: the value
-// in Go's syntax. That of a function shows the code and not what it captures, so that two functions of one literal look
-// the same: a value that holds a function has another text at each call, and nothing is taken from the cache for it.
-func CacheKey(value any) string {
-	text := fmt.Sprintf("%#v", value)
-	if holdsFunction(reflect.Indirect(reflect.ValueOf(value))) {
-		text += fmt.Sprint(" number ", keys.Add(1))
-	}
-	return text
-}
-
-var keys atomic.Uint64
-
-// holdsFunction says whether a value, or what it holds, is a function. Pointers within are shown as addresses, which
-// tell what is behind them apart.
-func holdsFunction(v reflect.Value) bool {
-	switch v.Kind() {
-	case reflect.Func:
-		return !v.IsNil()
-	case reflect.Interface:
-		return !v.IsNil() && holdsFunction(v.Elem())
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if holdsFunction(v.Field(i)) {
-				return true
-			}
-		}
-	case reflect.Slice, reflect.Array:
-		for i := range v.Len() {
-			if holdsFunction(v.Index(i)) {
-				return true
-			}
-		}
-	case reflect.Map:
-		for of := v.MapRange(); of.Next(); {
-			if holdsFunction(of.Value()) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -93,30 +93,3 @@ func TestCacheBound(t *testing.T) {
 		t.Errorf("%d values with a bound of 2", c.Len())
 	}
 }
-
-// Equal values have one key, others have others; two functions of one literal look alike, so a value that holds one has
-// a key of its own each time.
-func TestCacheKey(t *testing.T) {
-	type part struct {
-		size int
-		of   func() int
-		in   any
-	}
-	literal := func(n int) func() int { return func() int { return n } }
-	for _, same := range [][2]any{{nil, nil}, {part{size: 1}, part{size: 1}}, {&part{size: 1}, &part{size: 1}}} {
-		if a, b := CacheKey(same[0]), CacheKey(same[1]); a != b {
-			t.Errorf("%+v has the keys %s and %s", same[0], a, b)
-		}
-	}
-	for _, other := range [][2]any{
-		{part{size: 1}, part{size: 2}},
-		{part{of: literal(1)}, part{of: literal(2)}},
-		{&part{of: literal(1)}, &part{of: literal(2)}},
-		{part{in: []any{part{of: literal(1)}}}, part{in: []any{part{of: literal(2)}}}},
-		{part{in: map[int]part{1: {of: literal(1)}}}, part{in: map[int]part{1: {of: literal(2)}}}},
-	} {
-		if a, b := CacheKey(other[0]), CacheKey(other[1]); a == b {
-			t.Errorf("%+v and %+v both have the key %s", other[0], other[1], a)
-		}
-	}
-}

@@ -26,8 +26,9 @@ type Loop[R any] struct {
 	Steps  int
 	// Identity is what a checkpoint must agree in besides the job's.
 	Identity []run.Part
-	// Begin compiles, and gives the state before the first step, with the entries of run.BeginBest if there is validation.
-	Begin func() (*compute.State, error)
+	// Begin compiles, and gives the state before the first step, with the entries of run.BeginBest if there is validation,
+	// and a function that gives back what it has compiled; both beside an error too, as far as there is any.
+	Begin func(ctx context.Context) (state *compute.State, release func(), err error)
 	// Step makes a step of the state, after which `made` are made.
 	Step func(ctx context.Context, state *compute.State, made int) (R, error)
 	// Data are the prefixes of the state's entries that a checkpoint leaves out, such as "train_".
@@ -35,15 +36,8 @@ type Loop[R any] struct {
 	// Kept are the shapes of the entries that Posterior reads. They are checked before Begin, so that a finished run needs
 	// none.
 	Kept map[string]shapes.Shape
-
-	// Validate scores each of the members, lower is better, and keeps the entries of Best of those that are better than
-	// before (run.KeepBest), but for members whose value in open is 0. Nil: there is no validation.
-	Validate func(state *compute.State, open []float64) ([]float64, error)
-	Members  int      // that are scored, each for itself; default 1
-	Best     []string // the entries that are kept as of the best validation, with run.BestPrefix
-	Every    int      // steps from one validation to the next; the last step is validated too
-	Patience int      // validations without a better one after which a member is done; 0: never
-
+	// Validation is how the state is validated; nil: it is not.
+	Validation *Validation
 	// Scores are those of the last record, for Progress.
 	Scores func(last R) []run.Score
 	// ObserveEvery is the default of the settings' field.
@@ -51,7 +45,17 @@ type Loop[R any] struct {
 	// Result is made of where the run stands: at its end, when Trail.Status says how it ended, and on its way, with the
 	// state as the last step left it, for Observe and Steps.
 	Result func(at *Trail[R]) (*Result, error)
-	End    func() // gives back what Begin compiled; may be nil
+}
+
+// Validation is the validation of a Loop.
+type Validation struct {
+	// Score scores each of the members, lower is better, and keeps the entries of Best of those that are better than
+	// before (run.KeepBest), but for members whose value in open is 0.
+	Score    func(state *compute.State, open []float64) ([]float64, error)
+	Members  int      // that are scored, each for itself; default 1
+	Best     []string // the entries that are kept as of the best validation, with run.BestPrefix
+	Every    int      // steps from one validation to the next; the last step is validated too
+	Patience int      // validations without a better one after which a member is done; 0: never
 }
 
 // Trail is where a Loop stands, and what it has recorded.
@@ -86,10 +90,11 @@ func (t *Trail[R]) Host(names ...string) (map[string]*tensors.Tensor, error) {
 // State is the state on the device, of a run that makes steps.
 func (t *Trail[R]) State() *compute.State { return t.state }
 
-// Machine is the loop's run, for steps one by one, and where it stands. Run makes all, with the job's checkpoint.
-func (l *Loop[R]) Machine(j *Job) (run.Machine, *Trail[R]) {
-	m := l.machine(j)
-	return m, m.Trail
+// Machine is the loop's run, for steps one by one, where it stands, and a function that frees all in the end. Run makes
+// all steps, with the job's checkpoint.
+func (l *Loop[R]) Machine(j *Job) (m run.Machine, at *Trail[R], free func()) {
+	of := l.machine(j)
+	return of, of.Trail, of.close
 }
 
 // Run makes the steps, and gives the Result. After an error that is none of the algorithm's it comes with the error.
@@ -113,10 +118,14 @@ type loop[R any] struct {
 	*Trail[R]
 	job     *Job
 	session *run.Run
+	release func() // what Begin has compiled; nil before
 }
 
 func (l *Loop[R]) machine(j *Job) *loop[R] {
-	m := &loop[R]{Loop: l, job: j, Trail: &Trail[R]{Selection: run.NewSelection(max(1, l.Members), l.Patience)}}
+	m := &loop[R]{Loop: l, job: j, Trail: &Trail[R]{Selection: run.NewSelection(1, 0)}}
+	if v := l.Validation; v != nil {
+		m.Selection = run.NewSelection(max(1, v.Members), v.Patience)
+	}
 	m.session = j.Session(m, l.Format)
 	return m
 }
@@ -125,8 +134,8 @@ func (m *loop[R]) close() {
 	if m.state != nil {
 		m.state.Close()
 	}
-	if m.End != nil {
-		m.End()
+	if m.release != nil {
+		m.release()
 	}
 }
 
@@ -137,9 +146,9 @@ func (m *loop[R]) Identity() ([]run.Part, error) {
 }
 
 // Begin implements run.Machine.
-func (m *loop[R]) Begin(context.Context) error {
+func (m *loop[R]) Begin(ctx context.Context) error {
 	var err error
-	if m.state, err = m.Loop.Begin(); err != nil {
+	if m.state, m.release, err = m.Loop.Begin(ctx); err != nil {
 		return err
 	}
 	if m.adopted == nil {
@@ -172,7 +181,7 @@ func (m *loop[R]) Step(ctx context.Context) error {
 	m.Trail.Step++
 	m.Records = append(m.Records, record)
 	if m.validates(m.Trail.Step) {
-		scores, err := m.Validate(m.state, m.Open())
+		scores, err := m.Validation.Score(m.state, m.Open())
 		if err != nil {
 			return fmt.Errorf("%s: validation after step %d: %w", m.job.Owner, m.Trail.Step, err)
 		}
@@ -183,7 +192,7 @@ func (m *loop[R]) Step(ctx context.Context) error {
 
 // validates says whether a validation follows a step, counted from 1.
 func (m *loop[R]) validates(step int) bool {
-	return m.Validate != nil && (step%m.Every == 0 || step == m.Steps)
+	return m.Validation != nil && (step%m.Validation.Every == 0 || step == m.Steps)
 }
 
 // rank records a validation, and which members it finds better than before.
@@ -236,8 +245,8 @@ func (m *loop[R]) Progress() run.Progress {
 	}
 	if n := len(m.Validated); n > 0 {
 		best := 0.
-		for _, b := range m.Selection.Best {
-			best += b.NLPD / float64(len(m.Selection.Best))
+		for _, b := range m.Best {
+			best += b.NLPD / float64(len(m.Best))
 		}
 		scale := m.job.LogScale()
 		p.Scores = append(p.Scores,
@@ -269,7 +278,7 @@ func (m *loop[R]) Keep() (any, map[string]*tensors.Tensor, error) {
 	for _, v := range m.Validated {
 		validated = append(append(validated, float64(v.Step)), v.Scores...)
 	}
-	kept[traceName], kept[validatedName] = run.Records(m.Records), run.Table(validated, 1+len(m.Selection.Best))
+	kept[traceName], kept[validatedName] = run.Records(m.Records), run.Table(validated, 1+len(m.Best))
 	return position{m.Trail.Step}, kept, nil
 }
 
@@ -286,7 +295,7 @@ func (m *loop[R]) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) e
 		if _, err := run.Tensor(kept, name, want); err != nil {
 			return err
 		}
-		if m.Validate == nil || !slices.Contains(m.Best, name) {
+		if m.Validation == nil || !slices.Contains(m.Validation.Best, name) {
 			continue
 		}
 		if _, err := run.Tensor(kept, run.BestPrefix+name, want); err != nil {
@@ -311,7 +320,7 @@ func (m *loop[R]) adoptRecords(steps int, kept map[string]*tensors.Tensor) (err 
 			due = append(due, step)
 		}
 	}
-	validated, err := run.Rows(kept, validatedName, len(due), 1+len(m.Selection.Best))
+	validated, err := run.Rows(kept, validatedName, len(due), 1+len(m.Best))
 	if err != nil {
 		return err
 	}

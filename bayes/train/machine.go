@@ -26,11 +26,10 @@ type training struct {
 	compiled       *programs
 	members, width int
 	batches        dataset.Batches
-	giveBack       func() // gives the programs back to the engine
 }
 
 func newTraining(j *fit.Job, t Training, task Task) (*training, error) {
-	r := &training{Job: j, Training: t, Task: task, giveBack: func() {}}
+	r := &training{Job: j, Training: t, Task: task}
 	r.members, r.width = task.Size()
 	if n := len(task.Start); n > 0 && n != r.members*r.width {
 		return nil, fmt.Errorf("%s: Task.Start has %d numbers: %d members of %d each are to be trained",
@@ -49,16 +48,18 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 	perEpoch := r.batches.PerEpoch()
 	l := &fit.Loop[StepRecord]{
 		Format: "gobnn.ascent/2", Stage: cmp.Or(r.Name, "training"), Steps: r.Epochs * perEpoch, Identity: r.identity(),
-		Begin: r.begin, Step: r.advance, Data: []string{"train_", "valid_"}, Kept: r.kept(), Members: r.members,
+		Begin: r.begin, Step: r.advance, Data: []string{"train_", "valid_"}, Kept: r.kept(),
 		Scores: func(last StepRecord) []run.Score {
 			return []run.Score{{Name: fit.LossCurve, Value: last.Loss + r.LogScale()}}
 		},
-		ObserveEvery: perEpoch, Result: r.result, End: func() { r.giveBack() },
+		ObserveEvery: perEpoch, Result: r.result,
 	}
 	if r.validates() {
-		l.Best, l.Every, l.Patience = []string{thetaName}, r.ValidateEvery, r.Patience
-		l.Validate = func(state *compute.State, open []float64) ([]float64, error) {
-			return r.compiled.validate.Run(state, open, random.KeyOf(r.Seed).Named("validation").Words())
+		l.Validation = &fit.Validation{
+			Score: func(state *compute.State, open []float64) ([]float64, error) {
+				return r.compiled.validate.Run(state, open, random.KeyOf(r.Seed).Named("validation").Words())
+			},
+			Members: r.members, Best: []string{thetaName}, Every: r.ValidateEvery, Patience: r.Patience,
 		}
 	}
 	return l
@@ -92,23 +93,20 @@ func (r *training) kept() map[string]shapes.Shape {
 }
 
 // begin compiles the programs unless they are compiled, and puts the data and the starting values on the device.
-func (r *training) begin() (state *compute.State, err error) {
+func (r *training) begin(context.Context) (state *compute.State, release func(), err error) {
 	optimiser := r.Optimiser
 	optimiser.Schedule = Schedule{} // the learning rate is an input of a program
 	key := compute.KeyOf("train", r.Learner, r.DType, r.Train.Count, r.Validation.Count, r.BatchSize, optimiser)
-	programs, giveBack, err := compute.Keep(r.Engine, key, func() (*programs, error) {
+	if r.compiled, release, err = compute.Keep(r.Engine, key, func() (*programs, error) {
 		return newPrograms(r.Engine, r.DType, r.Learner, optimiser, r.validates())
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.Owner, err)
+	}); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", r.Owner, err)
 	}
-	r.compiled, r.giveBack = programs, giveBack
 	state = compute.NewState(r.Engine)
 	if err := r.fill(state); err != nil {
-		state.Close()
-		return nil, fmt.Errorf("%s: initial state: %w", r.Owner, err)
+		return state, release, fmt.Errorf("%s: initial state: %w", r.Owner, err)
 	}
-	return state, nil
+	return state, release, nil
 }
 
 // fill puts the data and the starting values into the state.
