@@ -193,7 +193,7 @@ func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
 		d.Validated = append(d.Validated, Validation{v.Step, v.Scores[0]}.plus(r.LogScale()))
 	}
 	return &fit.Result{
-		Posterior: posterior, Status: at.Status, Elapsed: r.Elapsed(), Warnings: r.warnings(d, step, at.Status),
+		Posterior: posterior, Status: at.Status, Elapsed: at.Elapsed, Warnings: r.warnings(d, step, at.Status),
 		Curves: curves(d.Trace, d.Validated), Details: []any{d},
 	}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/run"
@@ -65,6 +66,7 @@ type Trail[R any] struct {
 	Validated []Validated
 	run.Selection
 	run.Status
+	Elapsed time.Duration // over all sessions, with what was compiled in each
 
 	state   *compute.State
 	adopted map[string]*tensors.Tensor // of a checkpoint, until there is a state
@@ -105,6 +107,7 @@ func (l *Loop[R]) Run(ctx context.Context, j *Job) (*Result, error) {
 	if m.Trail.Status = m.session.Status(); m.Trail.Status == "" {
 		return nil, err
 	}
+	m.Elapsed = m.session.Elapsed()
 	result, failed := l.Result(m.Trail)
 	if failed != nil {
 		return nil, errors.Join(err, failed)
@@ -219,6 +222,7 @@ func (m *loop[R]) observe() error {
 
 // Now is the result so far.
 func (m *loop[R]) Now() (*Result, error) {
+	m.Elapsed = m.session.Elapsed()
 	result, err := m.Loop.Result(m.Trail)
 	if err != nil {
 		return nil, err
