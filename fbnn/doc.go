@@ -11,7 +11,7 @@
 //  2. emulation: a network G^e learns from the pairs, which gives Phi^e(theta) = -log p(y | G^e(theta)) (equation 10);
 //  3. sampling: a Markov chain on p(theta) exp(-Phi^e(theta)), by preconditioned Crank-Nicolson (pCN, Algorithm 1).
 //
-// CES is that algorithm, Chain a chain on the true posterior alone, Prior draws of the prior; package fit runs them.
+// CES is that algorithm, Chain a chain on the true posterior alone, Prior draws of the prior.
 // Rows that do not fit into memory are given as Parts.Source.
 //
 // # The emulator

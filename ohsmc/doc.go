@@ -26,11 +26,10 @@
 //
 // # Where the particles are not the posterior
 //
-//   - OpenHorizon accepts every move, and its particles depend on about the last few batches. They are too wide with
-//     small batches and long moves. They are too narrow with short moves, since each epoch counts the rows again.
-//   - Guided is exact only if the target stays the same: with all rows in one batch and psi fixed. Even then the
-//     particles must have moved far enough from the few that the first batch leaves. With mini-batches few particles
-//     have most of the weight: watch StepRecord.ESS.
+//   - OpenHorizon accepts every move. Its particles are too wide with small batches and long moves, and too narrow
+//     with short moves, since each epoch counts the rows again.
+//   - Guided is exact only if the target stays the same: with all rows in one batch and psi fixed. With mini-batches
+//     few particles have most of the weight: watch StepRecord.ESS.
 //   - SMC with mini-batches gives the posterior given the last batch alone. Only its psi is of use.
 //
 // If the exact posterior matters, continue the training with Markov chains, which draw from p(phi | y; psi) given all

@@ -26,21 +26,18 @@
 //
 // # Which target, and how large n and M
 //
-// TargetFull is the posterior given all rows. TargetExpected is the expected posterior of n points, which here is
-// exactly TargetTempered{Points: n}.
+// TargetFull is the posterior given all rows; TargetExpected, of n points, is exactly TargetTempered{Points: n}.
 //
 // For steps of k posterior widths in D coordinates sigma^2 is about k^2 D N/(n M) for TargetFull and k^2 D/M for
 // TargetExpected. At a sigma^2 of 1 a step costs little; at 10 few are accepted. So TargetFull of a large network needs
 // short steps or most of the rows. Metropolis.Noise raises M and n until sigma^2 is small enough.
 //
-// Barker needs no penalty, Confidence no Gaussian noise. Unadjusted and AllRows are for comparison; package shards
-// has rows that stay with their holders.
+// Barker needs no penalty, Confidence no Gaussian noise. Unadjusted and AllRows are for comparison; see shards too.
 //
 // # Where it goes wrong
 //
 // The noise must be Gaussian: [Details].Bias estimates the error if it is not, and a warning says when it is large.
-// All chains use the same mini-batches, so compute standard errors along each chain, not between chains. SGLD and ULA
-// are biased.
+// All chains use the same mini-batches, so compute standard errors along each chain. SGLD and ULA are biased.
 //
 // A Target and a Sampler can be your own: see their examples.
 package pbnn

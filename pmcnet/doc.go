@@ -18,11 +18,11 @@
 //  5. moves each mean uphill, mu' = mu + gamma Sigma' grad log pi(mu), with the largest gamma of 1, 1/2, 1/4, ... at
 //     which pi does not fall.
 //
-// The particles are the weighted draws of the last iteration. Variants are settings.
+// The particles are the weighted draws of the last iteration.
 //
 // # Which to take
 //
-// For networks take annealed.Annealed: PMC's weights degenerate from 50 parameters on.
+// For networks annealed.Annealed: PMC's weights degenerate from 50 parameters on.
 //
 // # Where PMC fails
 //

@@ -21,7 +21,7 @@
 //   - [Ensemble], if you do not know. It is hard to beat.
 //   - mcmc.Chains as the reference, if you can afford it: it is asymptotically exact. So are smc.Tempered and
 //     exchange.Replicas, which estimate the evidence too.
-//   - [MLE] and [MAP] for one network, with no uncertainty except the likelihood's noise.
+//   - [MLE] and [MAP] for one network.
 //   - [SWAG], [Laplace], [VI] and [Dropout] for a simple distribution of phi, such as a Gaussian.
 //   - [MAPHMC] for draws of phi at the psi of MAP; [SGLD] and [SGHMC] for the same from mini-batches.
 //   - [SAE] for predictions that are as uncertain as the prior where there are no data.
@@ -33,8 +33,8 @@
 // or of Dropout evaluates Draws or Masks copies of the layers from the first stochastic one on. SWAG, Laplace, MAPHMC,
 // SGLD and SGHMC begin with MAP, which is trained once if they have the same Settings.Checkpoint.
 //
-// Settings.Observe gets the posterior of the current parameters once an epoch, and of methods that run chains then
-// that of the draws so far, by number of draws. SWAG's collection and SAE's members after the first are not observed.
+// Settings.Observe gets the posterior of the current parameters once an epoch, then of the chains' draws so far.
+// SWAG's collection and SAE's members after the first are not observed.
 //
 // # Where it fails
 //
