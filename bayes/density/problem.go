@@ -143,7 +143,7 @@ func (p Problem) ClimbSteps() int {
 }
 
 // Identity returns the parts of the problem that must agree with a checkpoint's: its name and dimension, its data bit
-// by bit, and the identity of the data behind HostInputs.
+// by bit, the identity of the data behind HostInputs, and where it begins.
 func (p Problem) Identity() ([]run.Part, error) {
 	digest := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(p.Data)) {
@@ -160,8 +160,19 @@ func (p Problem) Identity() ([]run.Part, error) {
 		}
 		fmt.Fprintf(digest, "inputs %q", of)
 	}
+	start := "draws of Initial"
+	switch {
+	case p.ClimbSteps() > 0:
+		start += fmt.Sprintf(", %d steps uphill: %+v", p.ClimbSteps(), *p.Climb)
+	case p.Start != nil:
+		var err error
+		if start, err = run.Digest(p.Start); err != nil {
+			return nil, fmt.Errorf("Problem.Start: %w", err)
+		}
+	}
 	return []run.Part{
 		{Name: "problem", Value: fmt.Sprintf("%q of dimension %d", p.Name, p.Dim)},
 		{Name: "data", Value: hex.EncodeToString(digest.Sum(nil))},
+		{Name: "start", Value: start},
 	}, nil
 }

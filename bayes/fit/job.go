@@ -254,13 +254,6 @@ func (j *Job) Identity() (parts []run.Part, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.problem != nil && j.problem.Start != nil {
-		start, err := run.Digest(j.problem.Start)
-		if err != nil {
-			return nil, fmt.Errorf("Problem.Start: %w", err)
-		}
-		parts = append(parts, run.Part{Name: "start", Value: start})
-	}
 	if j.trained != "" {
 		parts = append(parts, run.Part{Name: "trained posterior", Value: j.trained})
 	}

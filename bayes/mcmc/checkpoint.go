@@ -16,22 +16,7 @@ import (
 const checkpointFormat = "gobnn.mcmc/8"
 
 // Identity implements run.Machine.
-func (r *sampling) Identity() ([]run.Part, error) {
-	parts, err := r.job.Identity()
-	if err != nil {
-		return nil, err
-	}
-	start := "draws of Initial"
-	switch {
-	case r.problem.ClimbSteps() > 0:
-		start += fmt.Sprintf(", %d steps uphill: %+v", r.problem.ClimbSteps(), *r.problem.Climb)
-	case r.problem.Start != nil:
-		if start, err = run.Digest(r.problem.Start); err != nil {
-			return nil, fmt.Errorf("Problem.Start: %w", err)
-		}
-	}
-	return append(parts, run.Part{Name: "start", Value: start}), nil
-}
+func (r *sampling) Identity() ([]run.Part, error) { return r.job.Identity() }
 
 // Keep implements run.Machine: the device's state, the draws so far and the position, which first takes in what the
 // device has made already. It does not call Observe, whose error may be why the run ends: the next step does.

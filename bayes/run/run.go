@@ -8,7 +8,6 @@
 //     occurs. Loop makes them all; Steps gives them one by one to a range loop of your own.
 //   - Progress and Status: where a run stands, and how it ended.
 //   - Selection and KeepBest: the best validation so far, and when to stop early.
-//   - Cache: compiled programs by what they were compiled for.
 //
 // # The order of calls
 //

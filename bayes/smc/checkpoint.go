@@ -63,19 +63,6 @@ func (m *machine) wrongFile(format string, args ...any) error {
 
 const checkpointFormat = "gobnn.smc/6"
 
-// Identity implements run.Machine.
-func (m *machine) Identity() ([]run.Part, error) {
-	parts, err := m.Job.Identity()
-	if err != nil || m.problem.Start == nil {
-		return parts, err
-	}
-	digest, err := run.Digest(m.problem.Start)
-	if err != nil {
-		return nil, fmt.Errorf("Problem.Start: %w", err)
-	}
-	return append(parts, run.Part{Name: "start", Value: digest}), nil
-}
-
 // Keep returns what a checkpoint holds: the state of the device without the data, and the trace.
 func (m *machine) Keep() (any, map[string]*tensors.Tensor, error) {
 	kept, err := m.state.Host(m.state.NamesWithout(density.DataPrefix, startName)...)
