@@ -68,6 +68,9 @@ func (r *Run) write() error {
 	}
 	h := header{Format: r.Format, Identity: map[string]string{}, Elapsed: r.Elapsed()}
 	for _, part := range identity {
+		if _, twice := h.Identity[part.Name]; twice {
+			return fmt.Errorf("the run's identity has two parts named %q: give each a name of its own", part.Name)
+		}
 		h.Identity[part.Name] = part.Value
 	}
 	if h.Head, err = json.Marshal(head); err != nil {

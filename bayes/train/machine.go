@@ -76,7 +76,7 @@ func (r *training) identity() []run.Part {
 	parts := append(slices.Clone(r.Task.Identity),
 		run.Part{Name: "training", Value: fmt.Sprintf("%s %+v", r.Name, r.Training)})
 	if r.Start != nil {
-		parts = append(parts, run.Part{Name: "start", Value: fmt.Sprint(r.Start)})
+		parts = append(parts, run.Part{Name: "training's start", Value: fmt.Sprint(r.Start)})
 	}
 	return parts
 }
