@@ -112,11 +112,6 @@ func (a CES) prepared(j *fit.Job) (CES, error) {
 
 // whole makes all parameters of the job stochastic, for the methods of this package.
 func whole(j *fit.Job) error {
-	if err := limits.Check("fbnn: Settings",
-		limits.Field("Devices", j.Devices, j.Devices == 1, "1: the emulator's data are on one device"),
-	); err != nil {
-		return err
-	}
 	return j.SampleAll()
 }
 

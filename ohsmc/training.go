@@ -79,10 +79,7 @@ func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resample
 	if err := t.Optimiser.Check(); err != nil {
 		return t, fmt.Errorf("ohsmc: %w", err)
 	}
-	if err := j.Engine.CheckDevices(j.Devices, t.Particles); err != nil {
-		return t, fmt.Errorf("ohsmc: Settings.Devices is %d, Training.Particles %d: %w", j.Devices, t.Particles, err)
-	}
-	return t, nil
+	return t, j.OnDevices("Training.Particles", t.Particles)
 }
 
 // Algorithm is the step that Run repeats for each mini-batch: OpenHorizon, Guided, SMC, or one of your own. Your own is

@@ -46,7 +46,7 @@ func TestDevicesErrors(t *testing.T) {
 	s := Settings{Chains: 6, Devices: 4, Engine: computetest.Several(t)}
 	_, err := fitLine(Metropolis{Target: TargetFull{}, StepSize: .1}, line(30), s)
 	if err == nil || !strings.Contains(err.Error(),
-		"Settings.Devices is 4, Chains.Chains 6: 4 devices cannot share 6 equally: take 4 or 8") {
+		"Settings.Devices is 4, Sampling.Chains 6: 4 devices cannot share 6 equally: take 4 or 8") {
 		t.Errorf("chains that cannot be shared: error %v", err)
 	}
 }

@@ -69,7 +69,10 @@ func (s Sampling) Prepared(j *fit.Job, of Target) (Sampling, error) {
 		limits.Field(fmt.Sprintf("%T.EffectivePoints", of), points, points > 0 && !math.IsInf(points, 1),
 			"positive and finite"),
 	)
-	return s, err
+	if err != nil {
+		return s, err
+	}
+	return s, j.OnDevices("Sampling.Chains", s.Chains)
 }
 
 // Run runs the chains of a prepared sampler, for its method Run. The target is the one that was given to Prepared. The

@@ -152,11 +152,6 @@ func (PMC) OfDensity() {}
 
 // Prepare implements fit.Method.
 func (a PMC) Prepare(j *fit.Job) (fit.Method, error) {
-	if err := limits.Check("pmcnet: Settings", limits.Field("Devices", j.Devices, j.Devices == 1,
-		"1 (0: the default) for PMC, which evaluates on one device; Annealed shares its particles among several"),
-	); err != nil {
-		return nil, err
-	}
 	d, hasModel := j.Dim(), j.Bound != nil
 	covariance, start := FullCovariance, FromPrior
 	if a.Ascent == MiniBatchAscent {

@@ -99,7 +99,6 @@ func (r Replicas) Prepare(j *fit.Job) (fit.Method, error) {
 	}
 	if err := limits.Fill(owner,
 		limits.Int("Thin", &r.Thin, max(1, min(r.Sweeps, r.Sweeps*r.Sets/2000))).Between(1, r.Sweeps).Because("the Sweeps"),
-		limits.Field("Settings.Devices", j.Devices, j.Devices == 1, "1: replicas are not shared by several"),
 	); err != nil {
 		return nil, err
 	}

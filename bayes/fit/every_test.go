@@ -260,7 +260,8 @@ func TestEveryMethod(t *testing.T) {
 	}
 }
 
-// A context that is cancelled before is told of, by an error or by the status, and nothing panics; nor does bad data.
+// A context that is cancelled before is told of, by an error or by the status, and nothing panics. Bad data are
+// refused, and so are devices that there are not, or that a method does not use.
 func TestEveryMethodRefuses(t *testing.T) {
 	data := plane(50)
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All()}
@@ -276,6 +277,12 @@ func TestEveryMethodRefuses(t *testing.T) {
 			}
 		case result.Status != run.Cancelled:
 			t.Errorf("%s, cancelled: %s", m.name, result.Status)
+		}
+		two := s
+		two.Devices = 2 // the Go backend has one
+		if _, err := m.fit(t.Context(), model, dataset.Parts{Train: data}, two); err == nil ||
+			!strings.Contains(err.Error(), "Settings.Devices is 2") {
+			t.Errorf("%s, two devices: %v", m.name, err)
 		}
 		for want, bad := range map[string]dataset.Parts{"training part": {}, "row 3": {Train: spoilt(data)}} {
 			if _, err := m.fit(t.Context(), model, bad, s); err == nil || !strings.Contains(err.Error(), want) {

@@ -33,6 +33,7 @@ type Job struct {
 	outer     *Job // of a Stage; nil of a call
 	stage     Stage
 	inner     bool // a Stage that is not shown, or a part of one
+	shares    bool // OnDevices was called
 	*clock
 }
 
@@ -69,6 +70,17 @@ func (j *Job) SampleAll() error {
 		return err
 	}
 	j.Data = whole
+	return nil
+}
+
+// OnDevices is called by the Prepare of a method that shares its particles, or chains, among Settings.Devices devices:
+// it is an error if they cannot have equally many. Fit and Sample refuse several devices to methods that do not call
+// it. field names the setting that has their number.
+func (j *Job) OnDevices(field string, particles int) error {
+	j.shares = true
+	if err := j.Engine.CheckDevices(j.Devices, particles); err != nil {
+		return fmt.Errorf("%s: Settings.Devices is %d, %s %d: %w", j.Owner, j.Devices, field, particles, err)
+	}
 	return nil
 }
 

@@ -259,6 +259,9 @@ func (j *Job) prepare(method Method, settings run.Settings) (err error) {
 	if prepared == nil {
 		return fmt.Errorf("fit: Prepare of %T gives no method", method)
 	}
+	if j.Devices > 1 && !j.shares {
+		return fmt.Errorf("%s: Settings.Devices is %d: %T runs on one device: leave it out", j.Owner, j.Devices, method)
+	}
 	return j.describe(prepared)
 }
 

@@ -114,10 +114,7 @@ func (c Chains) Prepare(j *fit.Job) (fit.Method, error) {
 		return nil, fmt.Errorf("mcmc: %T does not ask its target, so its draws would know nothing of the problem: "+
 			"use a kernel that does, such as mcmc.NUTS{} or mcmc.RandomWalkMetropolis{}", c.Kernel)
 	}
-	if err := j.Engine.CheckDevices(j.Devices, c.Chains); err != nil {
-		return nil, fmt.Errorf("mcmc: Settings.Devices is %d, Chains.Chains %d: %w", j.Devices, c.Chains, err)
-	}
-	return c, nil
+	return c, j.OnDevices("Chains.Chains", c.Chains)
 }
 
 // checkProblem is an error for a problem that the kernel cannot sample.

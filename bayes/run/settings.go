@@ -15,8 +15,8 @@ type Settings struct {
 	DType  compute.DType   // default compute.Float32
 	Engine *compute.Engine // default compute.Default
 	// Devices is the number of the engine's devices that share the particles, or chains, in equal parts; default 1. The
-	// number changes the result by rounding only, but a checkpoint can be resumed only with the same number. On a CPU
-	// one device uses all cores.
+	// number changes the result by rounding only, but a checkpoint can be resumed only with the same number. A method
+	// that runs on one device refuses more. On a CPU one device uses all cores.
 	Devices int
 
 	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),

@@ -185,10 +185,7 @@ func (t Tempered) Prepare(j *fit.Job) (fit.Method, error) {
 	if err := tempering.CheckKernel("smc", t.Kernel, dim); err != nil {
 		return nil, err
 	}
-	if err := j.Engine.CheckDevices(j.Devices, t.chains()); err != nil {
-		return nil, fmt.Errorf("smc: Settings.Devices is %d, %d particles are moved: %w", j.Devices, t.chains(), err)
-	}
-	return t, nil
+	return t, j.OnDevices("the number of particles that are moved", t.chains())
 }
 
 // chains is the number of particles that are resampled and moved: J, or the J/P chains of a waste-free sampler.

@@ -402,9 +402,9 @@ func TestDevices(t *testing.T) {
 	l, settings := problem(check.Line()), goSettings(t)
 	settings.Devices = 2 // more than the Go backend has
 	_, err := sampled(t.Context(), l, few, settings)
-	says(t, "the SMC's", err, "smc: Settings.Devices is 2", "300 particles")
+	says(t, "the SMC's", err, "Settings.Devices is 2", "moved 300")
 	_, err = sampled(t.Context(), l, pmcnet.PMC{}, settings)
-	says(t, "PMC", err, "pmcnet: Settings.Devices is 2", "1 (0: the default) for PMC")
+	says(t, "PMC", err, "pmcnet: Settings.Devices is 2", "pmcnet.PMC runs on one device")
 	settings.Devices = -1
 	_, err = sampled(t.Context(), l, few, settings)
 	says(t, "none", err, "Settings.Devices is -1", "at least 1")
