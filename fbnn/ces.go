@@ -163,7 +163,7 @@ func (r *ces) calibration(ctx context.Context) (density.Problem, mcmc.Kernel, er
 		problem, _, err := r.byBatches(r.BatchSize, r.DType)
 		return problem, r.Calibration, err
 	}
-	if r.Calibration.Carries() == mcmc.CarriesNothing {
+	if r.Calibration.Traits().Carries == mcmc.CarriesNothing {
 		x, y, err := r.Tensors(r.DType, r.Parts.Train)
 		if err != nil {
 			return density.Problem{}, nil, err

@@ -82,7 +82,7 @@ func (a CES) checkSource(j *fit.Job) error {
 	switch {
 	case j.Source == nil:
 		return nil
-	case a.Calibration.Carries() != mcmc.CarriesNothing:
+	case a.Calibration.Traits().Carries != mcmc.CarriesNothing:
 		return fmt.Errorf("fbnn: CES.Calibration is %T, each move of which takes all %d rows: of a Source the calibration "+
 			"is by mini-batches: take mcmc.SGHMC or mcmc.SGLD", a.Calibration, j.Rows())
 	case a.BatchSize > blockRows:

@@ -202,11 +202,11 @@ func (r *ces) calibrationCost() (e mcmc.Evaluations) {
 	moves := c.Moves + c.WarmUpMoves
 	perMove := 1.
 	climb := r.problem.ClimbSteps()
-	if r.Calibration.Carries() == mcmc.CarriesNothing {
+	if r.Calibration.Traits().Carries == mcmc.CarriesNothing {
 		perMove = float64(r.BatchSize) / float64(r.Rows())
 		e.FullGradients += int(math.Ceil(perMove * float64(moves+climb)))
 	} else {
-		if r.Calibration.Carries() == mcmc.CarriesGradient {
+		if r.Calibration.Traits().Carries == mcmc.CarriesGradient {
 			e.FullGradients += moves
 		} else {
 			e.Full += moves

@@ -19,6 +19,8 @@ func (drifting) Start(_ random.Stream, s mcmc.State) mcmc.State { return s }
 // silent is a kernel of a user's own that does not say that it leaves its target invariant.
 type silent struct{ mcmc.Kernel }
 
+func (silent) Traits() mcmc.Traits { return mcmc.Traits{Carries: mcmc.CarriesGradient} }
+
 // A kernel that does not do what an algorithm rests on is refused before anything runs, with its name and one to take.
 func TestWrongKernels(t *testing.T) {
 	says := func(err error, words ...string) {
@@ -43,7 +45,7 @@ func TestWrongKernels(t *testing.T) {
 			"mcmc.RandomWalk"}},
 		{SMC{Kernel: mcmc.RandomWalk{}}, []string{"SMC.Kernel is mcmc.RandomWalk", "invariant", "mcmc.RandomWalkMetropolis"}},
 		{SMC{Kernel: mcmc.ULA{StepSize: .1}}, []string{"SMC.Kernel is mcmc.ULA", "invariant"}},
-		{SMC{Kernel: silent{mcmc.MALA{StepSize: .1}}}, []string{"SMC.Kernel is ohsmc.silent", "mcmc.Exact"}},
+		{SMC{Kernel: silent{mcmc.MALA{StepSize: .1}}}, []string{"SMC.Kernel is ohsmc.silent", "mcmc.Traits"}},
 	} {
 		_, err := Fit(t.Context(), bayesianLine(1), c.algorithm, data, settings)
 		says(err, c.says...)

@@ -96,11 +96,11 @@ func (a OpenHorizon) Prepare(j *fit.Job) (fit.Method, error) {
 	if a.Kernel, err = withPrior(a.Kernel, j.Bound); err != nil {
 		return nil, err
 	}
-	if a.Kernel.UsesTarget() {
+	if !a.Kernel.Traits().NoTarget {
 		return nil, fmt.Errorf("ohsmc: OpenHorizon.Kernel is %T, which asks its target: Algorithm 3 has no target for "+
 			"moves, and no accept/reject step: take one that needs no target, such as mcmc.RandomWalk", a.Kernel)
 	}
-	if _, carries := a.Kernel.(mcmc.Stateful); carries || a.Kernel.Carries() != mcmc.CarriesNothing {
+	if _, carries := a.Kernel.(mcmc.Stateful); carries || a.Kernel.Traits().Carries != mcmc.CarriesNothing {
 		return nil, fmt.Errorf("ohsmc: OpenHorizon.Kernel is %T, which carries a state of its own from move to move: "+
 			"Algorithm 3 resamples particles without it: take one that carries nothing, such as mcmc.RandomWalk", a.Kernel)
 	}

@@ -64,9 +64,9 @@ func (a SMC) Prepare(j *fit.Job) (fit.Method, error) {
 	if a.Moves < 0 {
 		return nil, fmt.Errorf("ohsmc: SMC.Moves is %d: it must be at least 1 (0 takes the default, 10)", a.Moves)
 	}
-	if !mcmc.LeavesInvariant(a.Kernel) {
+	if !a.Kernel.Traits().Exact {
 		return nil, fmt.Errorf("ohsmc: SMC.Kernel is %T, which leaves no posterior invariant, or does not say so "+
-			"(mcmc.Exact): take one that accepts or rejects, such as mcmc.RandomWalkMetropolis", a.Kernel)
+			"(mcmc.Traits): take one that accepts or rejects, such as mcmc.RandomWalkMetropolis", a.Kernel)
 	}
 	if err := mcmc.Check(a.Kernel, j.Bound.D, false); err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)

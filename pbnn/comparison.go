@@ -47,7 +47,7 @@ func (u Unadjusted) Prepare(j *fit.Job) (fit.Method, error) {
 	if err := limits.Fill("pbnn: Unadjusted", batchSize(&u.BatchSize, 1, j.Rows())); err != nil {
 		return nil, err
 	}
-	if u.Kernel == nil || u.Kernel.Carries() != mcmc.CarriesNothing {
+	if u.Kernel == nil || u.Kernel.Traits().Carries != mcmc.CarriesNothing {
 		return nil, fmt.Errorf("pbnn: Unadjusted.Kernel is %T: it must take every step of a noisy gradient, such as "+
 			"mcmc.SGLD{StepSize: 0.001} or mcmc.ULA{StepSize: 0.01}", u.Kernel)
 	}

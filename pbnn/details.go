@@ -97,7 +97,7 @@ func explain(err error, sampler Sampler, rows int) error {
 		acceptableNoise, larger, err)
 }
 
-// approximation says what the draws are from if it is not the target, as far as their kernel does not (mcmc.Exact).
+// approximation says what the draws are from if it is not the target, as far as their kernel does not (mcmc.Traits).
 func approximation(s Sampler) string {
 	if m, ok := penalised(s); ok && m.Rule == Naive {
 		return "wider than the target, by the noise of the mini-batches: the rule is " + string(Naive)

@@ -77,9 +77,8 @@ func (s Scaled) Problem(data *pbnn.Data) (density.Problem, mcmc.Kernel, error) {
 // depend on where it begins, so that the proposals' ratio is 1, and its logarithm 0.
 type scaledWalk struct{ StepSize float64 }
 
-func (scaledWalk) Carries() mcmc.Carries { return mcmc.CarriesNothing }
-func (scaledWalk) UsesTarget() bool      { return true }
-func (scaledWalk) Check(int) error       { return nil }
+func (scaledWalk) Traits() mcmc.Traits { return mcmc.Traits{} }
+func (scaledWalk) Check(int) error     { return nil }
 
 func (k scaledWalk) Move(
 	rng random.Stream, s mcmc.State, target density.Target, _ mcmc.Tuning,

@@ -38,17 +38,11 @@ type kernel struct {
 
 var _ mcmc.Tunable = kernel{}
 
-// Carries implements mcmc.Kernel: nothing.
-func (k kernel) Carries() mcmc.Carries { return mcmc.CarriesNothing }
-
-// UsesTarget implements mcmc.Kernel.
-func (k kernel) UsesTarget() bool { return true }
+// Traits implements mcmc.Kernel: with Gaussian noise the penalty leaves the target invariant.
+func (k kernel) Traits() mcmc.Traits { return mcmc.Traits{Exact: k.Rule != Naive} }
 
 // Check implements mcmc.Kernel: the samplers have checked their settings.
 func (k kernel) Check(int) error { return nil }
-
-// Exact implements mcmc.Exact: with Gaussian noise the penalty leaves the target invariant.
-func (k kernel) Exact() bool { return k.Rule != Naive }
 
 // Tune implements mcmc.Tunable: the acceptance rates that are best without noise (Roberts and Rosenthal 2001). Since
 // noise lowers the acceptance, a warm-up that reaches them finds shorter steps.

@@ -113,7 +113,7 @@ func (d *Data) stage(s Sampler) (fit.Stage, error) {
 	case err != nil:
 	case kernel == nil:
 		err = fmt.Errorf("pbnn: %T.Problem gives no kernel", s)
-	case !kernel.UsesTarget():
+	case kernel.Traits().NoTarget:
 		err = fmt.Errorf("pbnn: %T never sees the data: its kernel, %T, does not ask its target: take one that evaluates "+
 			"its target, such as mcmc.RandomWalkMetropolis{} or mcmc.SGLD{StepSize: 0.001}", s, kernel)
 	case problem.Target == nil || problem.Dim != d.Bound.D:

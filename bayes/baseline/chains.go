@@ -59,9 +59,9 @@ func (m MAPHMC) Prepare(j *fit.Job) (_ fit.Method, err error) {
 	if m.Chains.Kernel == nil {
 		m.Chains.Kernel = mcmc.HMC{StepSize: 0.01, Steps: 100}
 	}
-	if !mcmc.LeavesInvariant(m.Chains.Kernel) {
+	if !m.Chains.Kernel.Traits().Exact {
 		return nil, fmt.Errorf("baseline: MAPHMC.Chains.Kernel is %T, which leaves no posterior invariant, or does not "+
-			"say so (mcmc.Exact): take one that accepts or rejects, such as mcmc.HMC", m.Chains.Kernel)
+			"say so (mcmc.Traits): take one that accepts or rejects, such as mcmc.HMC", m.Chains.Kernel)
 	}
 	m.Chains.Draws, m.Chains.WarmUp = cmp.Or(m.Chains.Draws, 250), cmp.Or(m.Chains.WarmUp, 250)
 	m.Chains, err = preparedChains(j, m.Chains)

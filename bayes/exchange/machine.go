@@ -110,7 +110,7 @@ func (m *machine) carries() mcmc.Carries {
 	if len(m.Powers) > 1 && m.Powers[1] < leastCarried {
 		return mcmc.CarriesNothing
 	}
-	return m.Kernel.Carries()
+	return m.Kernel.Traits().Carries
 }
 
 // compile prepares the programs of a sweep, or takes those that the engine has kept.
@@ -136,7 +136,7 @@ func (m *machine) newSweeps() (*sweeps, error) {
 	if tuned {
 		s.acceptance, s.stepSize = wanted, 1/math.Sqrt(float64(problem.Dim))
 	}
-	s.scaled = s.tuned && m.Kernel.Carries() == mcmc.CarriesGradient
+	s.scaled = s.tuned && m.Kernel.Traits().Carries == mcmc.CarriesGradient
 	replicas := shapes.Make(m.DType, s.replicas(), problem.Dim)
 	var err error
 	s.carrier, err = mcmc.NewCarrier(engine, m.Kernel, replicas, func(g *graph.Graph) density.Target {

@@ -126,7 +126,7 @@ func (m *machine) evaluatedBetween() int {
 	switch {
 	case m.carries() >= mcmc.CarriesLogDensity:
 		return moved + drawn
-	case m.Kernel.Carries() >= mcmc.CarriesLogDensity: // whose transitions begin with an evaluation
+	case m.Kernel.Traits().Carries >= mcmc.CarriesLogDensity: // whose transitions begin with an evaluation
 		return drawn + 2*m.Made*moved
 	}
 	return drawn + m.Made*moved

@@ -143,10 +143,10 @@ func (c *Carrier) Shapes() map[string]shapes.Shape {
 // then State.Auxiliary. All are [J, ...], so that a compute.Sharding can divide them.
 func (c *Carrier) Names() []string {
 	names := []string{c.Phi()}
-	if c.kernel.Carries() >= CarriesLogDensity {
+	if c.kernel.Traits().Carries >= CarriesLogDensity {
 		names = append(names, c.LogDensity())
 	}
-	if c.kernel.Carries() == CarriesGradient {
+	if c.kernel.Traits().Carries == CarriesGradient {
 		names = append(names, c.Gradient())
 	}
 	for _, name := range c.own {
@@ -167,10 +167,10 @@ func (c *Carrier) Gradient() string { return c.prefix + gradientName }
 // pack returns the entries of a State.
 func (c *Carrier) pack(s State) compute.Nodes {
 	nodes := compute.Nodes{c.Phi(): s.Phi}
-	if c.kernel.Carries() >= CarriesLogDensity {
+	if c.kernel.Traits().Carries >= CarriesLogDensity {
 		nodes[c.LogDensity()] = s.LogDensity
 	}
-	if c.kernel.Carries() == CarriesGradient {
+	if c.kernel.Traits().Carries == CarriesGradient {
 		nodes[c.Gradient()] = s.Gradient
 	}
 	for name, node := range s.Auxiliary {
@@ -229,7 +229,7 @@ func (c *Carrier) MoveUnfinished(
 // probe builds a start and a move at phi, and records what they carry and report.
 func (c *Carrier) probe(phi *Node, target density.Target) {
 	rng := random.New(phi.Graph(), 0)
-	if c.kernel.UsesTarget() {
+	if !c.kernel.Traits().NoTarget {
 		if err := checkTarget(c.kernel, rng, phi, target); err != nil {
 			panic(err)
 		}
@@ -306,7 +306,7 @@ func checkTarget(kernel Kernel, rng random.Stream, phi *Node, target density.Tar
 		}
 		return checkShape("the target's variance of a difference", variance, perParticle)
 	}
-	switch kernel.Carries() {
+	switch kernel.Traits().Carries {
 	case CarriesLogDensity:
 		return logDensity()
 	case CarriesGradient:

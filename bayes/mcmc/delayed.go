@@ -14,11 +14,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-var (
-	_ Exact      = DelayedAcceptance{}
-	_ Reversible = DelayedAcceptance{}
-)
-
 // Surrogated is a Target with a cheap substitute, such as an emulator, the posterior given a part of the rows, or its
 // Laplace approximation. DelayedAcceptance moves on it unless Cheap is set.
 type Surrogated interface {
@@ -62,23 +57,15 @@ type DelayedAcceptance struct {
 // delayedUnrolled is the largest number of inner moves of one Move, each of which is a part of its graph.
 const delayedUnrolled = 1024
 
-// Carries implements Kernel: the log-density or, if the target is evaluated on the host, nothing, since the graph does
-// not know its value.
-func (k DelayedAcceptance) Carries() Carries {
+// Traits implements Kernel: it carries the log-density or, if the target is evaluated on the host, nothing, since the
+// graph does not know its value.
+func (k DelayedAcceptance) Traits() Traits {
+	of := Traits{Carries: CarriesLogDensity, Exact: true, Reversible: true}
 	if k.OnHost {
-		return CarriesNothing
+		of.Carries = CarriesNothing
 	}
-	return CarriesLogDensity
+	return of
 }
-
-// UsesTarget implements Kernel.
-func (k DelayedAcceptance) UsesTarget() bool { return true }
-
-// Exact implements Exact: it accepts and rejects by the target.
-func (k DelayedAcceptance) Exact() bool { return true }
-
-// Reversible implements Reversible.
-func (k DelayedAcceptance) Reversible() bool { return true }
 
 // PartialShare is the cost of the cheap target's evaluation as a share of the target's.
 func (k DelayedAcceptance) PartialShare() float64 { return k.Share }
@@ -99,7 +86,7 @@ func (k DelayedAcceptance) Check(d int) error {
 	if err := Check(k.Inner, d, false); err != nil {
 		return fmt.Errorf("mcmc: DelayedAcceptance.Inner, whose step size no warm-up chooses: %w", err)
 	}
-	if r, ok := k.Inner.(Reversible); !LeavesInvariant(k.Inner) || !ok || !r.Reversible() {
+	if of := k.Inner.Traits(); !of.Exact || !of.Reversible {
 		return fmt.Errorf("mcmc: DelayedAcceptance.Inner is %T, which does not say that it is Exact and Reversible: its "+
 			"proposals would not be corrected by the ratio of the densities; take mcmc.RandomWalkMetropolis, "+
 			"mcmc.PreconditionedCrankNicolson, mcmc.MALA, mcmc.HMC or mcmc.NUTS", k.Inner)
@@ -170,7 +157,7 @@ func (k DelayedAcceptance) StartBy(rng random.Stream, s State, target density.Ta
 	if err := checkTarget(k.Inner, rng, s.Phi, cheap); err != nil { // one number for all chains would be repeated
 		panic(fmt.Errorf("DelayedAcceptance's cheap target: %w", err))
 	}
-	if k.Inner.Carries() == CarriesGradient {
+	if k.Inner.Traits().Carries == CarriesGradient {
 		at.LogDensity, at.Gradient = Evaluate(cheap, s.Phi)
 	} else {
 		at.LogDensity = compute.Gate(cheap.LogDensity(s.Phi))

@@ -70,15 +70,15 @@ func evaluated(kernel Kernel, info Info, s State) (gradients, logDensities *Node
 	none := Zeros(s.Phi.Graph(), s.PerParticle())
 	gradients, logDensities = none, none
 	switch {
-	case kernel.Carries() == CarriesGradient && info.Length != nil:
+	case kernel.Traits().Carries == CarriesGradient && info.Length != nil:
 		gradients = info.Length
-	case kernel.Carries() == CarriesGradient && info.Complete == nil:
+	case kernel.Traits().Carries == CarriesGradient && info.Complete == nil:
 		gradients = OnesLike(none)
 	}
 	switch {
 	case info.Full != nil:
 		logDensities = info.Full
-	case kernel.Carries() == CarriesLogDensity && info.Complete == nil:
+	case kernel.Traits().Carries == CarriesLogDensity && info.Complete == nil:
 		logDensities = OnesLike(none)
 	}
 	return gradients, logDensities

@@ -83,10 +83,10 @@ type independence struct {
 	StdDev float64 `json:"std_dev"`
 }
 
-// A move needs the log-density where the particles are: it is carried from the move before.
-func (k independence) Carries() mcmc.Carries { return mcmc.CarriesLogDensity }
-func (k independence) UsesTarget() bool      { return true }
-func (k independence) Exact() bool           { return true }
+// Traits implements mcmc.Kernel.
+func (k independence) Traits() mcmc.Traits {
+	return mcmc.Traits{Carries: mcmc.CarriesLogDensity, Exact: true}
+}
 
 func (k independence) Check(int) error {
 	if !(k.StdDev > 0) {
@@ -131,7 +131,7 @@ func ExampleKernel() {
 		draws = append(draws, chain...)
 	}
 	mean, sd := stat.MeanStdDev(draws, nil)
-	fmt.Printf("mean %.1f, standard deviation %.1f, exact: %v\n", mean, sd, mcmc.LeavesInvariant(independence{}))
+	fmt.Printf("mean %.1f, standard deviation %.1f, exact: %v\n", mean, sd, independence{}.Traits().Exact)
 	// Output:
 	// mean 1.0, standard deviation 1.0, exact: true
 }

@@ -23,11 +23,8 @@ type RandomWalk struct {
 	Variance float64 `json:"variance"` // of the step; default 0.01
 }
 
-// Carries implements Kernel: nothing.
-func (k RandomWalk) Carries() Carries { return CarriesNothing }
-
-// UsesTarget implements Kernel.
-func (k RandomWalk) UsesTarget() bool { return false }
+// Traits implements Kernel.
+func (k RandomWalk) Traits() Traits { return Traits{NoTarget: true} }
 
 // Check implements Kernel.
 func (k RandomWalk) Check(int) error {
@@ -48,11 +45,8 @@ type OrnsteinUhlenbeck struct {
 	StdDev []float64 `json:"std_dev,omitempty"` // s, [D]; empty: 1
 }
 
-// Carries implements Kernel: nothing.
-func (k OrnsteinUhlenbeck) Carries() Carries { return CarriesNothing }
-
-// UsesTarget implements Kernel.
-func (k OrnsteinUhlenbeck) UsesTarget() bool { return false }
+// Traits implements Kernel.
+func (k OrnsteinUhlenbeck) Traits() Traits { return Traits{NoTarget: true} }
 
 // Check implements Kernel.
 func (k OrnsteinUhlenbeck) Check(d int) error {

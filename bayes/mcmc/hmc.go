@@ -16,9 +16,7 @@ var (
 	_ Stateful = HMC{}
 	_ Tunable  = HMC{}
 	_ Steered  = HMC{}
-	_ Exact    = HMC{}
 
-	_ Reversible   = HMC{}
 	_ SeveralMoves = HMC{}
 )
 
@@ -49,17 +47,8 @@ type HMC struct {
 	AtOnce int `json:"at_once,omitempty"`
 }
 
-// Carries implements Kernel: the gradient.
-func (k HMC) Carries() Carries { return CarriesGradient }
-
-// UsesTarget implements Kernel.
-func (k HMC) UsesTarget() bool { return true }
-
-// Exact implements Exact: it accepts and rejects.
-func (k HMC) Exact() bool { return true }
-
-// Reversible implements Reversible.
-func (k HMC) Reversible() bool { return true }
+// Traits implements Kernel.
+func (k HMC) Traits() Traits { return Traits{Carries: CarriesGradient, Exact: true, Reversible: true} }
 
 // MostMoves implements SeveralMoves.
 func (k HMC) MostMoves() int { return (k.length() + k.spread() + k.atOnce() - 1) / k.atOnce() }

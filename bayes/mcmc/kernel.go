@@ -52,7 +52,7 @@ import (
 )
 
 // Carries says which values of the target at phi a kernel keeps in the State from one move to the next. A kernel that
-// carries nothing may still evaluate its target in every move, as ULA and SGLD do: see Kernel.UsesTarget.
+// carries nothing may still evaluate its target in every move, as ULA and SGLD do: see Traits.NoTarget.
 type Carries int
 
 // From least to most.
@@ -61,6 +61,21 @@ const (
 	CarriesLogDensity
 	CarriesGradient // and the log-density
 )
+
+// Traits are what samplers must know of a kernel.
+type Traits struct {
+	Carries Carries // which of the target's values a State holds
+	// NoTarget says that Move does not evaluate its target, which may be nil: RandomWalk does not depend on what is
+	// sampled.
+	NoTarget bool
+	// Exact says that the kernel leaves every target invariant, without a bias of discretisation or of mini-batches.
+	// Kernels that accept or reject by the exact ratio do. Samplers whose draws or weights are exact refuse others.
+	Exact bool
+	// Reversible says that transitions are in detailed balance with the target, p(phi) P(phi, phi') = p(phi') P(phi',
+	// phi): a pair of points is passed in either direction equally often. Auxiliary variables, such as momenta, are drawn
+	// anew before each transition. DelayedAcceptance accepts no other kernel.
+	Reversible bool
+}
 
 // State is what a kernel keeps from one move to the next, as nodes of a graph.
 type State struct {
@@ -134,15 +149,11 @@ type Info struct {
 // another.
 //
 // Optional interfaces: Stateful carries more from move to move. Tunable lets a warm-up choose the step size, and
-// Steered the length of a trajectory. Exact says that the kernel leaves the target invariant, Reversible that it does
-// so by detailed balance. SeveralMoves gives the largest number of moves of a transition. A kernel is given the user's
-// own Target value, and may assert it to an interface with more methods.
+// Steered the length of a trajectory. SeveralMoves gives the largest number of moves of a transition. A kernel is given
+// the user's own Target value, and may assert it to an interface with more methods.
 type Kernel interface {
-	// Carries says which of the target's values a State holds for this kernel.
-	Carries() Carries
-	// UsesTarget says whether Move evaluates its target. For kernels that do not, such as RandomWalk, the target may be
-	// nil: they do not depend on what is sampled.
-	UsesTarget() bool
+	// Traits says what kind of kernel it is, with its present settings.
+	Traits() Traits
 	// Check returns an error that names a setting that is wrong, for particles of dimension d.
 	Check(d int) error
 	// Move draws the next state.
@@ -172,43 +183,20 @@ type Steered interface {
 	Length() int
 }
 
-// Exact is a Kernel that says whether it leaves its target invariant exactly. Samplers whose draws or weights are exact
-// refuse other kernels: see LeavesInvariant.
-type Exact interface {
-	Kernel
-	// Exact says whether the kernel, with its present settings, leaves every target invariant, without a bias of
-	// discretisation or of mini-batches. Kernels that accept or reject by the exact ratio do.
-	Exact() bool
-}
-
-// Reversible is a Kernel that says whether its transitions are in detailed balance with its target, p(phi) P(phi, phi')
-// = p(phi') P(phi', phi): a pair of points is passed in either direction equally often. Auxiliary variables, such as
-// momenta, are drawn anew before each transition. DelayedAcceptance accepts no other kernel.
-type Reversible interface {
-	Kernel
-	Reversible() bool
-}
-
 // SeveralMoves is a Kernel that says how many moves a transition takes at most, if that is more than one.
 type SeveralMoves interface {
 	Kernel
 	MostMoves() int
 }
 
-// LeavesInvariant says whether a kernel declares, as an Exact one, that it leaves its target invariant.
-func LeavesInvariant(kernel Kernel) bool {
-	exact, ok := kernel.(Exact)
-	return ok && exact.Exact()
-}
-
 // Approximation says in words, for bayes.Provenance, that chains of a kernel do not draw from their target exactly; it
 // is empty for kernels that leave their target invariant.
 func Approximation(kernel Kernel) string {
-	if LeavesInvariant(kernel) {
+	if kernel.Traits().Exact {
 		return ""
 	}
-	return fmt.Sprintf("where chains of %T go, which do not leave their target invariant, or do not say so (mcmc.Exact)",
-		kernel)
+	return fmt.Sprintf("where chains of %T go, which do not leave their target invariant, or do not say so "+
+		"(mcmc.Traits)", kernel)
 }
 
 // Check returns an error that names what is wrong with a kernel's settings for particles of dimension d. A step size of
@@ -232,7 +220,7 @@ func Check(kernel Kernel, d int, warmUp bool) error {
 // carries.
 func Start(kernel Kernel, rng random.Stream, phi *graph.Node, target density.Target) State {
 	s := State{Phi: phi}
-	switch kernel.Carries() {
+	switch kernel.Traits().Carries {
 	case CarriesLogDensity:
 		s.LogDensity = compute.Gate(target.LogDensity(phi))
 	case CarriesGradient:

@@ -273,7 +273,7 @@ func TestMetropolisInvariance(t *testing.T) {
 				continue // each kernel is compiled once
 			}
 			var scale []float64
-			if c.target.d == 2 && c.kernel.Carries() == CarriesGradient {
+			if c.target.d == 2 && c.kernel.Traits().Carries == CarriesGradient {
 				scale = []float64{1.5, .4}
 			}
 			move := tunedMover(t, engine, dtype, c.kernel, c.target.d, c.target.logDensity, scale)
@@ -290,7 +290,7 @@ func TestMetropolisInvariance(t *testing.T) {
 
 			if c.target.d == 1 { // the other mixes slowly
 				from, transitions := -3.0, 100
-				if c.kernel.Carries() == CarriesGradient {
+				if c.kernel.Traits().Carries == CarriesGradient {
 					from, transitions = 3, 40 // at -3 the gradient is 19: steps that suit the rest throw every proposal far beyond
 				}
 				phi, _, _ = move(slices.Repeat([]float64{from}, j), transitions)

@@ -9,7 +9,6 @@ import (
 
 var (
 	_ Tunable = MALA{}
-	_ Exact   = MALA{}
 )
 
 // MALA is the Metropolis-adjusted Langevin algorithm (Roberts and Tweedie 1996): a step of the discretised Langevin
@@ -25,17 +24,8 @@ type MALA struct {
 	StepSize float64 `json:"step_size"` // h, standard deviation of the noise; 0: a warm-up chooses
 }
 
-// Carries implements Kernel: the gradient.
-func (k MALA) Carries() Carries { return CarriesGradient }
-
-// UsesTarget implements Kernel.
-func (k MALA) UsesTarget() bool { return true }
-
-// Exact implements Exact: it accepts and rejects.
-func (k MALA) Exact() bool { return true }
-
-// Reversible implements Reversible.
-func (k MALA) Reversible() bool { return true }
+// Traits implements Kernel.
+func (k MALA) Traits() Traits { return Traits{Carries: CarriesGradient, Exact: true, Reversible: true} }
 
 // Check implements Kernel.
 func (k MALA) Check(int) error { return nonNegative("MALA.StepSize", zeroWarmUp, k.StepSize) }

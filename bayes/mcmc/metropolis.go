@@ -15,8 +15,6 @@ import (
 // The kernels of this file propose without a gradient and accept or reject.
 var (
 	_ Tunable = RandomWalkMetropolis{}
-	_ Exact   = RandomWalkMetropolis{}
-	_ Exact   = PreconditionedCrankNicolson{}
 )
 
 // RandomWalkMetropolis proposes phi + StepSize z, z standard normal, and accepts with probability min(1,
@@ -26,17 +24,10 @@ type RandomWalkMetropolis struct {
 	StepSize float64 `json:"step_size"` // standard deviation of the proposal in every coordinate; 0: a warm-up chooses
 }
 
-// Carries implements Kernel: the log-density.
-func (k RandomWalkMetropolis) Carries() Carries { return CarriesLogDensity }
-
-// UsesTarget implements Kernel.
-func (k RandomWalkMetropolis) UsesTarget() bool { return true }
-
-// Exact implements Exact: it accepts and rejects.
-func (k RandomWalkMetropolis) Exact() bool { return true }
-
-// Reversible implements Reversible.
-func (k RandomWalkMetropolis) Reversible() bool { return true }
+// Traits implements Kernel.
+func (k RandomWalkMetropolis) Traits() Traits {
+	return Traits{Carries: CarriesLogDensity, Exact: true, Reversible: true}
+}
 
 // Check implements Kernel.
 func (k RandomWalkMetropolis) Check(int) error {
@@ -65,17 +56,10 @@ type PreconditionedCrankNicolson struct {
 	StdDev []float64 `json:"std_dev,omitempty"` // s, [D]; empty: 1
 }
 
-// Carries implements Kernel: the log-density.
-func (k PreconditionedCrankNicolson) Carries() Carries { return CarriesLogDensity }
-
-// UsesTarget implements Kernel.
-func (k PreconditionedCrankNicolson) UsesTarget() bool { return true }
-
-// Exact implements Exact: it accepts and rejects.
-func (k PreconditionedCrankNicolson) Exact() bool { return true }
-
-// Reversible implements Reversible.
-func (k PreconditionedCrankNicolson) Reversible() bool { return true }
+// Traits implements Kernel.
+func (k PreconditionedCrankNicolson) Traits() Traits {
+	return Traits{Carries: CarriesLogDensity, Exact: true, Reversible: true}
+}
 
 // Check implements Kernel.
 func (k PreconditionedCrankNicolson) Check(d int) error {

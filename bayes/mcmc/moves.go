@@ -206,7 +206,7 @@ func (m *moves) tunable() bool {
 // target is the problem's own value, which a kernel may assert to other interfaces.
 func (m *moves) target(nodes compute.Nodes, inputs []*Node) density.Target {
 	target := m.problem.In(nodes, inputs)
-	if _, ok := target.(density.MiniBatchTarget); ok && m.kernel.Carries() != CarriesNothing {
+	if _, ok := target.(density.MiniBatchTarget); ok && m.kernel.Traits().Carries != CarriesNothing {
 		panic(fmt.Errorf("the target is estimated anew at each move, but the kernel carries the log-density of the move " +
 			"before: use one for noisy targets, such as mcmc.SGLD or pbnn's, or give it all rows"))
 	}
@@ -242,7 +242,7 @@ func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	}
 	m.tried = nil
 	all := []*Node{record}
-	if m.kernel.UsesTarget() {
+	if !m.kernel.Traits().NoTarget {
 		if trial := TryTarget(rng, target, phi); trial != nil {
 			all, m.tried = append(all, trial), append(m.tried, typeOf(target))
 		}

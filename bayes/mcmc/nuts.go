@@ -15,9 +15,7 @@ import (
 var (
 	_ Tunable  = NUTS{}
 	_ Stateful = NUTS{}
-	_ Exact    = NUTS{}
 
-	_ Reversible   = NUTS{}
 	_ SeveralMoves = NUTS{}
 )
 
@@ -64,20 +62,11 @@ const maxDepthLimit = 20
 // maxEnergyError is the rise in energy beyond which a trajectory counts as divergent, as in Stan.
 const maxEnergyError = 1000
 
-// Carries implements Kernel: the gradient.
-func (k NUTS) Carries() Carries { return CarriesGradient }
-
-// UsesTarget implements Kernel.
-func (k NUTS) UsesTarget() bool { return true }
-
-// Exact implements Exact: it draws from each trajectory in detailed balance.
-func (k NUTS) Exact() bool { return true }
-
-// Reversible implements Reversible. A tree is built with the same probability from any of its leaves. Take two leaves
-// whose smallest common subtree has weight a + b, with b the weight of its later half. The draw within that subtree
-// goes from one leaf to the other with probability min(1/a, 1/b) times the other's weight, and larger trees keep either
-// leaf with the same probability.
-func (k NUTS) Reversible() bool { return true }
+// Traits implements Kernel. Transitions are in detailed balance. A tree is built with the same probability from any of
+// its leaves. Take two leaves whose smallest common subtree has weight a + b, with b the weight of its later half. The
+// draw within that subtree goes from one leaf to the other with probability min(1/a, 1/b) times the other's weight, and
+// larger trees keep either leaf with the same probability.
+func (k NUTS) Traits() Traits { return Traits{Carries: CarriesGradient, Exact: true, Reversible: true} }
 
 // MostMoves implements SeveralMoves.
 func (k NUTS) MostMoves() int { return 1<<k.maxDepth() - 1 }

@@ -35,7 +35,7 @@ func TestParticlesAreIndependent(t *testing.T) {
 				continue // compiles long: the harness of package check tells a NaN that spreads for each kernel there
 			}
 			var target density.Target
-			if kernel.UsesTarget() {
+			if !kernel.Traits().NoTarget {
 				target = banana()
 			}
 			var step uint32

@@ -321,7 +321,7 @@ func (r *sampling) account(t moveRecord) error {
 	transitions := 0
 	for chain := range r.Tallies {
 		tally := &r.Tallies[chain]
-		ended := tally.add(t, chain, r.kernel.Carries())
+		ended := tally.add(t, chain, r.kernel.Traits().Carries)
 		if ended && tally.Transitions%r.Thin == 0 && tally.Kept < r.Draws {
 			kept = append(kept, chain)
 		}

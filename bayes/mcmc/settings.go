@@ -110,7 +110,7 @@ func (c Chains) Prepare(j *fit.Job) (fit.Method, error) {
 	if err := Check(c.Kernel, dim, c.WarmUp > 0 || c.Tuned.StepSize > 0); err != nil {
 		return nil, err
 	}
-	if !c.Kernel.UsesTarget() {
+	if c.Kernel.Traits().NoTarget {
 		return nil, fmt.Errorf("mcmc: %T does not ask its target, so its draws would know nothing of the problem: "+
 			"use a kernel that does, such as mcmc.NUTS{} or mcmc.RandomWalkMetropolis{}", c.Kernel)
 	}
@@ -125,7 +125,7 @@ func checkProblem(p density.Problem, kernel Kernel) error {
 	if p.Inputs != nil && p.HostInputs != nil {
 		return fmt.Errorf("mcmc: Problem has Inputs and HostInputs: set one of them")
 	}
-	if (p.Inputs != nil || p.HostInputs != nil) && kernel.Carries() != CarriesNothing {
+	if (p.Inputs != nil || p.HostInputs != nil) && kernel.Traits().Carries != CarriesNothing {
 		return fmt.Errorf("mcmc: the target takes new inputs at each move, but %T carries the log-density of the move "+
 			"before: use a kernel for noisy gradients, such as mcmc.SGLD or mcmc.SGHMC", kernel)
 	}

@@ -33,11 +33,8 @@ type SGHMC struct {
 	Resample     int     `json:"resample"`      // number of moves after which v is drawn anew; default 0: never
 }
 
-// Carries implements Kernel: nothing.
-func (k SGHMC) Carries() Carries { return CarriesNothing }
-
-// UsesTarget implements Kernel.
-func (k SGHMC) UsesTarget() bool { return true }
+// Traits implements Kernel.
+func (k SGHMC) Traits() Traits { return Traits{} }
 
 // Check implements Kernel.
 func (k SGHMC) Check(int) error {

@@ -30,11 +30,8 @@ type SGLD struct {
 	Decay    float64 `json:"decay"`     // c; default 0: the step size is constant, a
 }
 
-// Carries implements Kernel: nothing.
-func (k SGLD) Carries() Carries { return CarriesNothing }
-
-// UsesTarget implements Kernel.
-func (k SGLD) UsesTarget() bool { return true }
+// Traits implements Kernel.
+func (k SGLD) Traits() Traits { return Traits{} }
 
 // Check implements Kernel.
 func (k SGLD) Check(int) error {

@@ -121,7 +121,7 @@ const mostRounding = 0.1
 // counts have a log-likelihood of -1e13 may stay there. The warning is empty if the log-densities are smaller, or the
 // kernel carries none.
 func (r *sampling) rounded() string {
-	if r.DType != compute.Float32 || r.state == nil || r.kernel.Carries() < CarriesLogDensity {
+	if r.DType != compute.Float32 || r.state == nil || r.kernel.Traits().Carries < CarriesLogDensity {
 		return ""
 	}
 	var values []float64

@@ -30,7 +30,7 @@ func ownMoves(kernel Kernel) Kernel {
 // ComparesCarried says whether a user's own kernel moves the particles and carries values of the target, so that these
 // are worth comparing with the target now and then, by Carried and CheckCarried.
 func (c *Carrier) ComparesCarried() bool {
-	return ownMoves(c.kernel) != nil && c.kernel.UsesTarget() && c.kernel.Carries() != CarriesNothing
+	return ownMoves(c.kernel) != nil && !c.kernel.Traits().NoTarget && c.kernel.Traits().Carries != CarriesNothing
 }
 
 // Carried compares what the kernel carries with the target at phi. It returns counts for CheckCarried: particles with a

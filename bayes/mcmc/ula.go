@@ -27,11 +27,8 @@ type ULA struct {
 	StepSize float64 `json:"step_size"` // h, standard deviation of the noise; must be set
 }
 
-// Carries implements Kernel: nothing.
-func (k ULA) Carries() Carries { return CarriesNothing }
-
-// UsesTarget implements Kernel.
-func (k ULA) UsesTarget() bool { return true }
+// Traits implements Kernel.
+func (k ULA) Traits() Traits { return Traits{} }
 
 // Check implements Kernel.
 func (k ULA) Check(int) error { return positive("ULA.StepSize", k.StepSize) }

@@ -204,7 +204,7 @@ func (s *Stages) wasteFree() bool { return s.chains < s.Particles }
 // CarriesDensity says whether the kernel carries the log-density and nothing else. Weigh then keeps it up to date, by
 // adding what comes in, and Restart is not needed.
 func (s *Stages) CarriesDensity() bool {
-	return !s.wasteFree() && !s.carrier.SeveralMoves() && s.Kernel.Carries() == mcmc.CarriesLogDensity &&
+	return !s.wasteFree() && !s.carrier.SeveralMoves() && s.Kernel.Traits().Carries == mcmc.CarriesLogDensity &&
 		len(s.carrier.Names()) == 2
 }
 

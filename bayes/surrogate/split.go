@@ -9,11 +9,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-var (
-	_ mcmc.Exact      = splitHMC{}
-	_ mcmc.Reversible = splitHMC{}
-)
-
 // splitHMC is Hamiltonian Monte Carlo in the whitened coordinates z of a mode c (see whitening), which splits off the
 // Gaussian part of the potential U = -log p and solves it exactly (Shahbaba, Lan, Johnson and Neal 2014, "Split
 // Hamiltonian Monte Carlo"):
@@ -44,22 +39,14 @@ type splitHMC struct {
 	Share       float64 // the cost of an evaluation of the surrogate relative to the target's
 }
 
-// Carries implements mcmc.Kernel: the gradient, or the log-density alone on a surrogate.
-func (k splitHMC) Carries() mcmc.Carries {
+// Traits implements mcmc.Kernel: it carries the gradient, or the log-density alone on a surrogate.
+func (k splitHMC) Traits() mcmc.Traits {
+	of := mcmc.Traits{Carries: mcmc.CarriesGradient, Exact: true, Reversible: true}
 	if k.OnSurrogate {
-		return mcmc.CarriesLogDensity
+		of.Carries = mcmc.CarriesLogDensity
 	}
-	return mcmc.CarriesGradient
+	return of
 }
-
-// UsesTarget implements mcmc.Kernel.
-func (k splitHMC) UsesTarget() bool { return true }
-
-// Exact implements mcmc.Exact: it accepts and rejects by the target.
-func (k splitHMC) Exact() bool { return true }
-
-// Reversible implements mcmc.Reversible.
-func (k splitHMC) Reversible() bool { return true }
 
 // PartialShare is the cost of a surrogate's evaluation as a share of the target's.
 func (k splitHMC) PartialShare() float64 { return k.Share }

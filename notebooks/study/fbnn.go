@@ -122,7 +122,7 @@ func (m fbnnMethod) streams() bool {
 	default:
 		return false
 	}
-	return kernel.Carries() == mcmc.CarriesNothing
+	return kernel.Traits().Carries == mcmc.CarriesNothing
 }
 
 // The baseline that the paper's speed-ups are of, and draws of the prior, for comparison.

@@ -21,9 +21,6 @@ type kernel struct {
 	StepSize float64
 }
 
-// Exact implements mcmc.Exact, as the Metropolis's own kernel does.
-func (k kernel) Exact() bool { return k.Rule != pbnn.Naive }
-
 // walk is the random walk's kernel. Shards are asked between moves, so the differences of a proposal are known one move
 // later: a move judges the proposal that it carries, then makes the next one.
 type walk struct{ kernel }

@@ -38,11 +38,12 @@ func (c Changed) Start(rng random.Stream, s mcmc.State) mcmc.State {
 	return s
 }
 
-// Exact implements mcmc.Exact.
-func (Changed) Exact() bool { return true }
-
-// Reversible implements mcmc.Reversible.
-func (Changed) Reversible() bool { return true }
+// Traits implements mcmc.Kernel: those of the other kernel, declared exact.
+func (c Changed) Traits() mcmc.Traits {
+	of := c.Kernel.Traits()
+	of.Exact, of.Reversible = true, true
+	return of
+}
 
 // MarshalJSON leaves the Change out, which JSON cannot hold.
 func (Changed) MarshalJSON() ([]byte, error) { return []byte("{}"), nil }

@@ -16,9 +16,9 @@ func CheckKernel(owner string, kernel mcmc.Kernel, dim int) error {
 	if err := mcmc.Check(kernel, dim, true); err != nil {
 		return fmt.Errorf("%s: %w", owner, err)
 	}
-	if !mcmc.LeavesInvariant(kernel) {
+	if !kernel.Traits().Exact {
 		return fmt.Errorf(
-			"%s: %T leaves no target invariant, or does not say so (mcmc.Exact): take a kernel that accepts or "+
+			"%s: %T leaves no target invariant, or does not say so (mcmc.Traits): take a kernel that accepts or "+
 				"rejects, such as mcmc.HMC", owner, kernel)
 	}
 	return nil

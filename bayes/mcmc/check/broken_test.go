@@ -29,24 +29,18 @@ type (
 	turning struct{}
 )
 
-func (walk) Carries() mcmc.Carries        { return mcmc.CarriesLogDensity }
-func (stretch) Carries() mcmc.Carries     { return mcmc.CarriesLogDensity }
-func (crank) Carries() mcmc.Carries       { return mcmc.CarriesLogDensity }
-func (langevin) Carries() mcmc.Carries    { return mcmc.CarriesGradient }
-func (hamiltonian) Carries() mcmc.Carries { return mcmc.CarriesGradient }
-func (turning) Carries() mcmc.Carries     { return mcmc.CarriesNothing }
-func (walk) UsesTarget() bool             { return true }
-func (stretch) UsesTarget() bool          { return true }
-func (crank) UsesTarget() bool            { return true }
-func (langevin) UsesTarget() bool         { return true }
-func (hamiltonian) UsesTarget() bool      { return true }
-func (turning) UsesTarget() bool          { return false }
-func (walk) Check(int) error              { return nil }
-func (stretch) Check(int) error           { return nil }
-func (crank) Check(int) error             { return nil }
-func (langevin) Check(int) error          { return nil }
-func (hamiltonian) Check(int) error       { return nil }
-func (turning) Check(int) error           { return nil }
+func (walk) Traits() mcmc.Traits        { return mcmc.Traits{Carries: mcmc.CarriesLogDensity} }
+func (stretch) Traits() mcmc.Traits     { return mcmc.Traits{Carries: mcmc.CarriesLogDensity} }
+func (crank) Traits() mcmc.Traits       { return mcmc.Traits{Carries: mcmc.CarriesLogDensity} }
+func (langevin) Traits() mcmc.Traits    { return mcmc.Traits{Carries: mcmc.CarriesGradient} }
+func (hamiltonian) Traits() mcmc.Traits { return mcmc.Traits{Carries: mcmc.CarriesGradient} }
+func (turning) Traits() mcmc.Traits     { return mcmc.Traits{NoTarget: true} }
+func (walk) Check(int) error            { return nil }
+func (stretch) Check(int) error         { return nil }
+func (crank) Check(int) error           { return nil }
+func (langevin) Check(int) error        { return nil }
+func (hamiltonian) Check(int) error     { return nil }
+func (turning) Check(int) error         { return nil }
 
 func (k walk) Move(rng random.Stream, s mcmc.State, target density.Target, _ mcmc.Tuning) (mcmc.State, mcmc.Info) {
 	z := gauss(rng.Named("proposal"), s.Phi)

@@ -16,9 +16,8 @@ import (
 // |phi| for each coordinate, which is the Jacobian. Forgetful forgets it.
 type multiplicative struct{ forgetful bool }
 
-func (multiplicative) Carries() mcmc.Carries { return mcmc.CarriesLogDensity }
-func (multiplicative) UsesTarget() bool      { return true }
-func (multiplicative) Check(int) error       { return nil }
+func (multiplicative) Traits() mcmc.Traits { return mcmc.Traits{Carries: mcmc.CarriesLogDensity} }
+func (multiplicative) Check(int) error     { return nil }
 
 func (k multiplicative) Move(
 	rng random.Stream, s mcmc.State, target density.Target, _ mcmc.Tuning,

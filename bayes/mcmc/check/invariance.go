@@ -96,7 +96,7 @@ func carried(c *chains, report *Report, again *compute.State) error {
 		{c.carrier.Gradient(), "gradient", mcmc.CarriesGradient},
 	}
 	for _, e := range entries {
-		if c.carrier.Kernel().Carries() < e.carries {
+		if c.carrier.Kernel().Traits().Carries < e.carries {
 			continue
 		}
 		have, err := values(c.state, e.entry)

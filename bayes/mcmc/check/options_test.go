@@ -17,9 +17,8 @@ import (
 // odd kernels do not keep to the interface.
 type odd struct{ how string }
 
-func (odd) Carries() mcmc.Carries { return mcmc.CarriesLogDensity }
-func (odd) UsesTarget() bool      { return true }
-func (odd) Check(int) error       { return nil }
+func (odd) Traits() mcmc.Traits { return mcmc.Traits{Carries: mcmc.CarriesLogDensity} }
+func (odd) Check(int) error     { return nil }
 func (k odd) Start(_ random.Stream, s mcmc.State) mcmc.State {
 	s.Auxiliary = map[string]*Node{"mine": s.Phi}
 	return s
