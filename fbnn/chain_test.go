@@ -18,7 +18,7 @@ import (
 // six of their errors. Its potentials are those of the likelihood by hand, and a linear emulator's are the same.
 func TestChain(t *testing.T) {
 	model, parts, l := regression()
-	settings := run.Settings{Engine: computetest.Engines(t)[0], DType: compute.Float64, Seed: 3}
+	settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64, Seed: 3}
 	c := Chain{Kernel: mcmc.PreconditionedCrankNicolson{}, Draws: 4000, Thin: 3, WarmUp: 200}
 	r, err := fitted(t.Context(), model, c, parts, settings)
 	if err != nil {

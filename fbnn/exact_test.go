@@ -114,9 +114,9 @@ func TestChainsBeginAtTheLastPair(t *testing.T) {
 // The default and each of its parts are exact: without correction a linear emulator knows the posterior from 160 pairs,
 // and with it even a wrong one does not harm.
 func TestExact(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	if testing.Short() && !engine.IsXLA() {
-		t.Skip("takes many seconds on the Go backend")
+	engine := computetest.Go(t) // XLA would compile for most of the time
+	if testing.Short() {
+		t.Skip("long")
 	}
 	model, parts, l := regression()
 	for _, c := range []struct {
@@ -139,7 +139,7 @@ func TestExact(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.a.Chains, c.a.Draws = 4, 4000
+			c.a.Chains, c.a.Draws = 4, 1000
 			r, err := fitted(t.Context(), model, c.a, parts, run.Settings{Engine: engine, DType: compute.Float64, Seed: 3})
 			if err != nil {
 				t.Fatal(err)
@@ -173,9 +173,9 @@ func right(t *testing.T, r *found, l check.Linear) {
 // An emulator that is wrong everywhere by the same gives the posterior of other data, which is known; delayed
 // acceptance brings the right one back, and only PaperMode predicts by the emulator.
 func TestWrongEmulator(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	if testing.Short() && !engine.IsXLA() {
-		t.Skip("takes many seconds on the Go backend")
+	engine := computetest.Go(t) // XLA would compile for most of the time
+	if testing.Short() {
+		t.Skip("long")
 	}
 	model, parts, l := regression()
 	fit := func(a CES) *found {

@@ -182,8 +182,8 @@ func rowsAtOnce(rows, pairs, width int) int {
 	return max(1, min(rows, mostOutputs/max(1, pairs*width)))
 }
 
-// mostOutputs is the largest number of outputs of a block, of one layer, for all pairs.
-const mostOutputs = 1 << 21
+// mostOutputs is the largest number of outputs of a block, of one layer, for all pairs; a variable for the tests.
+var mostOutputs = 1 << 21
 
 // blocks evaluates f on all rows of the data, B at a time. f gets three arguments. centred has the outputs of the
 // network for all pairs minus their mean over the learnt pairs, [J, W, B] with W outputs a row; mean is this mean, [W,

@@ -36,9 +36,9 @@ func (c *counted) Read(ctx context.Context, from int, x, y []float64) error {
 // mini-batches of the blocks, and with the true posterior summed over them; and never more rows are read at once than
 // were asked for.
 func TestSourceExact(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	if testing.Short() && !engine.IsXLA() {
-		t.Skip("takes many seconds on the Go backend")
+	engine := computetest.Go(t) // XLA would compile for most of the time
+	if testing.Short() {
+		t.Skip("long")
 	}
 	model, parts, l := regression()
 	for name, a := range map[string]CES{
