@@ -1,8 +1,12 @@
 package ohsmc
 
 import (
+	"fmt"
+
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
 )
 
 // Details of a training: what fit.Details[*Details] finds in its result.
@@ -98,4 +102,103 @@ func curves(trace []StepRecord, validated []Validation) []fit.Curve {
 		validation.Steps, validation.Values = append(validation.Steps, v.Step), append(validation.Values, v.NLPD)
 	}
 	return append(all, validation)
+}
+
+// result is the result with the posterior of the best validation at the end of a run, and of the last step on its way.
+func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
+	best := Validation(at.Selection.Best[0]).plus(r.LogScale())
+	step, prefix := at.Step, ""
+	if at.Status != "" && best.Step > 0 {
+		step, prefix = best.Step, run.BestPrefix
+	}
+	posterior, err := r.posterior(at, step, prefix)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := planOf(r.Bound, r.Training, r.Settings, r.BatchSize, false)
+	if err != nil {
+		return nil, err
+	}
+	d := &Details{Steps: at.Step, PerEpoch: r.batches.PerEpoch(), Best: best, Plan: plan}
+	for _, t := range at.Records {
+		d.Trace = append(d.Trace, t.plus(r.LogScale()))
+	}
+	for _, v := range at.Validated {
+		d.Validated = append(d.Validated, Validation{v.Step, v.Scores[0]}.plus(r.LogScale()))
+	}
+	return &fit.Result{
+		Posterior: posterior, Status: at.Status, Elapsed: at.Elapsed, Warnings: r.warnings(d, step, at.Status),
+		Curves: curves(d.Trace, d.Validated), Details: []any{d},
+	}, nil
+}
+
+// warnings are the doubts about the particles after a step.
+func (r *training) warnings(d *Details, step int, status run.Status) []string {
+	if step == 0 {
+		return nil
+	}
+	var all []string
+	rejected := 0
+	for _, t := range d.Trace {
+		if t.GradientRejected {
+			rejected++
+		}
+	}
+	if rejected > 0 {
+		all = append(all, fmt.Sprintf("in %d of %d steps the gradient of psi was not finite, and psi stayed", rejected,
+			d.Steps))
+	}
+	if r.Patience > 0 && r.Parts.Validation == nil {
+		all = append(all, fmt.Sprintf("Training.Patience is %d, and there is no validation part, so that the training "+
+			"was not stopped early", r.Patience))
+	}
+	if n := len(d.Validated); n > 0 && d.Best.Step == 0 {
+		all = append(all, fmt.Sprintf("none of the %d validations has a finite NLPD, so that the posterior is that of the "+
+			"last step: check the validation part for outliers", n))
+	}
+	if ess := d.Trace[step-1].ESS; ess < 2 {
+		all = append(all, fmt.Sprintf("the posterior is carried by %.1f of %d particles (effective sample size): take "+
+			"shorter moves (the kernel's Variance or the StepSize), more Particles or a smaller BatchSize, or draw from the "+
+			"posterior by mcmc.Chains (fit.From)", ess, r.Particles))
+	}
+	if status == run.Completed {
+		scores := make([]float64, len(d.Validated))
+		for i, v := range d.Validated {
+			scores[i] = v.NLPD
+		}
+		if text := run.Ending(scores, d.Steps, d.Steps/d.PerEpoch); text != "" {
+			all = append(all, text)
+		}
+	}
+	if a, ok := r.algorithm.(Warned); ok {
+		all = append(all, a.Warnings(r.Training, r.Rows(), d.Trace[:step])...)
+	}
+	return all
+}
+
+// posterior is made of the particles after a step: the current ones, or with run.BestPrefix those of the best
+// validation.
+func (r *training) posterior(at *fit.Trail[StepRecord], step int, prefix string) (*bayes.Posterior, error) {
+	var names []string
+	for name := range r.keptShapes() {
+		names = append(names, prefix+name)
+	}
+	host, err := at.Host(names...)
+	if err != nil {
+		return nil, fmt.Errorf("ohsmc: %w", err)
+	}
+	logWeights, err := compute.Float64s(host[prefix+weightsName])
+	if err != nil {
+		return nil, fmt.Errorf("ohsmc: %w", err)
+	}
+	draws := bayes.Draws{Phi: host[prefix+phiName], Psi: host[prefix+psiName], LogWeights: logWeights}
+	if a, ok := r.algorithm.(Evidence); ok {
+		draws.Evidence = a.Evidence(r.Training, r.Rows(), r.Seed, at.Records[:step])
+	}
+	approximation := ""
+	if !draws.Evidence.Known() { // those of all rows, at one psi, have one
+		approximation = "a distribution that depends most on the last mini-batches; mcmc.Chains (fit.From) draw from the " +
+			"posterior"
+	}
+	return r.PosteriorOf(draws, bayes.Provenance{Status: string(at.Status), Approximation: approximation})
 }

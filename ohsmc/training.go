@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"reflect"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/run"
@@ -157,17 +155,6 @@ func (s *Session) Batch() dataset.Batch { return s.Batches.At(s.Step) }
 // Rate is the learning rate of the next step.
 func (s *Session) Rate() float64 { return s.Optimiser.Schedule.At(s.Step) }
 
-// Run repeats an algorithm's step for a job, with the settings that Prepared has filled in. The result's posterior is
-// the one of the best validation, or of the last step; its details are *Details. If all weights become 0, the error
-// wraps bayes.ErrZeroWeights and names the step.
-func Run(ctx context.Context, j *fit.Job, t Training, a Algorithm) (*fit.Result, error) {
-	r, err := newTraining(j, t, a)
-	if err != nil {
-		return nil, err
-	}
-	return r.loop().Run(ctx, j)
-}
-
 // horizon returns the batches of a run and its number of steps.
 func horizon(a Algorithm, t Training, rows int, seed uint64) (dataset.Batches, int, error) {
 	if h, ok := a.(Horizon); ok {
@@ -208,81 +195,3 @@ func written(t Training, own map[string]any) ([]byte, error) {
 
 // nan is the value of a number that is unknown yet.
 var nan = math.NaN()
-
-// programs are the compiled programs of one kind of run.
-type programs struct {
-	core       Core
-	stepper    Stepper
-	initial    []*compute.Program // draw phi, and psi
-	validation *validation        // nil without a validation part
-}
-
-// Close frees the programs.
-func (p *programs) Close() {
-	for _, program := range p.initial {
-		program.Close()
-	}
-	if p.stepper != nil {
-		p.stepper.Close()
-	}
-	if p.validation != nil {
-		p.validation.program.Close()
-	}
-}
-
-// key names what the programs of a run depend on.
-func (r *training) key() string {
-	t := r.Training // without what is an input of the programs, or decides when they run
-	t.Epochs, t.ValidateEvery, t.Patience, t.Optimiser.Schedule = 0, 0, 0, train.Schedule{}
-	validated := 0
-	if part := r.Parts.Validation; part != nil {
-		validated = part.Rows()
-	}
-	return compute.KeyOf("ohsmc", r.Bound.Model, r.Bound.Inputs, r.Bound.Outputs, r.Rows(), validated, t, r.Devices,
-		r.DType, fmt.Sprintf("%T", r.algorithm), settingsOf(r.algorithm))
-}
-
-// settingsOf returns the fields of an algorithm without its Training.
-func settingsOf(a Algorithm) (fields []any) {
-	v := reflect.Indirect(reflect.ValueOf(a))
-	if v.Kind() != reflect.Struct {
-		return []any{a}
-	}
-	for i := range v.NumField() {
-		if f := v.Type().Field(i); f.Type != reflect.TypeFor[Training]() {
-			fields = append(fields, f.Name, v.Field(i))
-		}
-	}
-	return fields
-}
-
-func newPrograms(r *training) (*programs, error) {
-	plan, err := planOf(r.Bound, r.Training, r.Settings, r.BatchSize, false)
-	if err != nil {
-		return nil, err
-	}
-	p := &programs{core: Core{
-		Training: r.Training, Settings: r.Settings, Bound: r.Bound,
-		Target: density.MiniBatch{Likelihood: density.Likelihood{Model: r.Bound, Plan: plan}, Rows: r.Rows()},
-	}}
-	if err = p.newInitial(); err == nil {
-		p.stepper, err = r.algorithm.Compile(&p.core)
-	}
-	if err == nil && p.stepper == nil {
-		err = fmt.Errorf("ohsmc: Compile of %T gives no Stepper", r.algorithm)
-	}
-	if part := r.Parts.Validation; err == nil && part != nil {
-		p.validation, err = newValidation(&p.core, part.Rows())
-	}
-	if err != nil {
-		p.Close()
-		return nil, err
-	}
-	return p, nil
-}
-
-// planOf is the plan of chunks for particles that are evaluated on the given number of rows at once.
-func planOf(bound *bayes.BoundModel, t Training, s run.Settings, rows int, forward bool) (compute.Plan, error) {
-	work := density.Workload{Particles: t.Particles, Rows: rows, Forward: forward, Devices: s.Devices, Chunk: t.Chunk}
-	return density.NewPlan(bound, s.DType, work)
-}
