@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/exchange"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
@@ -32,14 +34,15 @@ func TestStartLong(t *testing.T) {
 func TestSampleIsExactLong(t *testing.T) {
 	rwm, data := mcmc.RandomWalkMetropolis{}, smc.DataTempering
 	samplesAreExact(t, []exactSampler{
-		{name: "ladder", kernel: rwm, s: setup{Ladder: []float64{.02, .1, .3, .6, 1}, Moves: 5}, stdDev: .3},
-		{name: "random walk, data", kernel: rwm, s: setup{Tempering: data, Moves: 5}, stdDev: .4},
+		{name: "ladder", kernel: rwm, s: setup{Particles: 400, Ladder: []float64{.02, .1, .3, .6, 1}, Moves: 5}, stdDev: .3},
+		{name: "random walk, data", kernel: rwm, s: setup{Particles: 400, Tempering: data, Moves: 5}, stdDev: .4},
 		{name: "random walk, waste-free", kernel: rwm, s: setup{Particles: 1000, WasteFree: 5, Moves: 2},
 			stdDev: .25},
-		{name: "Crank-Nicolson", kernel: mcmc.PreconditionedCrankNicolson{Beta: .3}, s: setup{Moves: 6}, stdDev: .3},
+		{name: "Crank-Nicolson", kernel: mcmc.PreconditionedCrankNicolson{Beta: .3}, s: setup{Particles: 400, Moves: 6},
+			stdDev: .3},
 		{name: "NUTS", kernel: mcmc.NUTS{MaxDepth: 3}, s: setup{Particles: 200, Moves: 1}, stdDev: .3},
 		{name: "own step", kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2},
-			s: setup{Resampler: smc.Systematic, Moves: 5}, stdDev: .3},
+			s: setup{Particles: 400, Resampler: smc.Systematic, Moves: 5}, stdDev: .3},
 	})
 }
 
@@ -128,4 +131,32 @@ func curve(t *testing.T) *fit.Data {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// startsAreExact calls the harness for each sampler.
+func startsAreExact(t *testing.T, samplers ...exactSampler) {
+	for _, c := range samplers {
+		t.Run(c.name, func(t *testing.T) {
+			line := check.Line()
+			problem := linear(line)
+			problem.Initial = nil
+			sampler := reused{Problem: problem, Kernel: mcmc.RandomWalkMetropolis{}}
+			s := c.s
+			s.Engine, s.DType = computetest.Go(t), compute.Float64
+			check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
+				s.Seed = seed
+				sampler.Problem.Start = normals(seed, s.Particles)
+				r, err := sampler.Sample(t.Context(), s)
+				if err != nil {
+					return check.SequentialRun{}, err
+				}
+				phi, err := compute.Float64s(r.Phi)
+				out := check.SequentialRun{Phi: phi, LogEvidence: r.LogEvidence, StdErr: r.LogEvidenceStdErr}
+				for j := range r.LogWeights.Len() {
+					out.LogWeights = append(out.LogWeights, r.LogWeights.At(j))
+				}
+				return out, err
+			}, check.SequentialOptions{Problem: &line, Runs: 40, StdDev: c.stdDev})
+		})
+	}
 }

@@ -82,18 +82,17 @@ func network(t *testing.T, engine *compute.Engine, l check.Linear, dtype compute
 // standard error that they state: one call of the harness each, with a false alarm once in a thousand calls; seeds are
 // fixed. A ladder that the particles choose has a bias of order 1/J, which is below what the harness sees. The standard
 // deviation of the log evidence is held to what was measured, so that wasted particles show. Over all runs it must be
-// that which the runs state: their ratio is measured to 9 %, and was .91 to 1.2.
+// that which the runs state: 40 runs measure their ratio to 11 %.
 func TestSampleIsExact(t *testing.T) {
 	samplesAreExact(t, []exactSampler{
-		{name: "random walk", kernel: mcmc.RandomWalkMetropolis{}, s: setup{}, stdDev: .27},
-		{name: "HMC", kernel: mcmc.HMC{Steps: 3}, s: setup{Moves: 2}, stdDev: .2, xla: true, network: true},
-		{name: "HMC, length chosen", kernel: mcmc.HMC{}, s: setup{Moves: 1}, stdDev: .2},
+		{name: "random walk", kernel: mcmc.RandomWalkMetropolis{}, s: setup{}, stdDev: .22},
+		{name: "HMC", kernel: mcmc.HMC{Steps: 3}, s: setup{Moves: 2}, stdDev: .3, xla: true, network: true},
+		{name: "HMC, length chosen", kernel: mcmc.HMC{}, s: setup{Moves: 1}, stdDev: .3},
 		{name: "HMC, data", kernel: mcmc.HMC{Steps: 3}, s: setup{Tempering: smc.DataTempering, Moves: 2, Block: 2},
-			stdDev: .34, network: true},
-		{name: "HMC, waste-free", kernel: mcmc.HMC{Steps: 3}, s: setup{Particles: 800, WasteFree: 4}, stdDev: .21,
-			xla: true, once: true},
+			stdDev: .48, network: true},
+		{name: "HMC, waste-free", kernel: mcmc.HMC{Steps: 3}, s: setup{Particles: 400, WasteFree: 4}, stdDev: .3},
 		{name: "MALA, waste-free, data", kernel: mcmc.MALA{},
-			s: setup{Particles: 1000, WasteFree: 5, Tempering: smc.DataTempering}, stdDev: .45, network: true},
+			s: setup{Particles: 800, WasteFree: 4, Moves: 3, Tempering: smc.DataTempering}, stdDev: .5, network: true},
 	})
 }
 
@@ -103,8 +102,7 @@ type exactSampler struct {
 	kernel  mcmc.Kernel
 	s       setup
 	stdDev  float64
-	xla     bool // also on XLA: one of each kind of program
-	once    bool // on XLA only, where it is there
+	xla     bool // on XLA in float32, where it is there; else on the Go backend in float64
 	network bool
 }
 
@@ -114,27 +112,23 @@ func samplesAreExact(t *testing.T, samplers []exactSampler) {
 		if testing.Short() && !c.xla {
 			continue
 		}
-		engines := computetest.Engines(t)
-		if !c.xla {
-			engines = []*compute.Engine{computetest.Go(t)}
-		} else if c.once {
-			engines = engines[:1]
+		engine, dtype := computetest.Go(t), compute.Float64
+		if chosen := computetest.Engines(t)[0]; c.xla && chosen.IsXLA() {
+			engine, dtype = chosen, compute.Float32
 		}
-		for i, engine := range engines { // XLA in float32, Go in float64, where both run
-			t.Run(c.name+"/"+engine.Name(), func(t *testing.T) {
-				s := c.s
-				s.Engine, s.DType = engine, []compute.DType{compute.Float32, compute.Float64}[i]
-				if s.Particles == 0 {
-					s.Particles = 400
-				}
-				line := check.Line()
-				problem := linear(line)
-				if c.network {
-					problem = network(t, engine, line, s.DType, s.Particles)
-				}
-				harness(t, problem, c.kernel, s, check.SequentialOptions{Problem: &line, Runs: 60, StdDev: c.stdDev})
-			})
-		}
+		t.Run(c.name+"/"+engine.Name(), func(t *testing.T) {
+			s := c.s
+			s.Engine, s.DType = engine, dtype
+			if s.Particles == 0 {
+				s.Particles = 200
+			}
+			line := check.Line()
+			problem := linear(line)
+			if c.network {
+				problem = network(t, engine, line, s.DType, s.Particles)
+			}
+			harness(t, problem, c.kernel, s, check.SequentialOptions{Problem: &line, Runs: 40, StdDev: c.stdDev})
+		})
 	}
 }
 
@@ -515,12 +509,11 @@ func TestLargeBlock(t *testing.T) {
 
 // Several devices share the particles, and give what one gives, by rounding only.
 func TestDevices(t *testing.T) {
-	engine := computetest.Several(t)
-	s := setup{
-		Particles: 400, Ladder: []float64{.1, .4, 1}, Moves: 2, Engine: engine, DType: compute.Float64, Seed: 4,
-	}
+	s := setup{Particles: 400, Ladder: []float64{.1, .4, 1}, Moves: 1, DType: compute.Float64, Seed: 4}
+	engines := []*compute.Engine{computetest.Go(t), computetest.Several(t)} // the first compiles nothing
 	var evidence []float64
-	for _, s.Devices = range []int{1, 4} {
+	for i, devices := range []int{1, 4} {
+		s.Engine, s.Devices = engines[i], devices
 		result, err := draw(t.Context(), linear(check.Line()), mcmc.RandomWalkMetropolis{}, s)
 		if err != nil {
 			t.Fatal(err)
@@ -657,12 +650,12 @@ func TestHalfWithoutLikelihood(t *testing.T) {
 		sampler := reused{Problem: problem, Kernel: kernel}
 		want, sum := math.Log(c/2)-math.Log(1+k)/2, 0.
 		for seed := range uint64(4) {
-			result, err := sampler.Sample(t.Context(), setup{Particles: 4000, Seed: seed, Engine: computetest.Go(t)})
+			result, err := sampler.Sample(t.Context(), setup{Particles: 2000, Seed: seed, Engine: computetest.Go(t)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			sum += (result.LogEvidence - want) / result.LogEvidenceStdErr
-			if result.LogEvidenceStdErr > .1 || result.Trace[0].NonFinite < 1800 {
+			if result.LogEvidenceStdErr > .1 || result.Trace[0].NonFinite < 850 {
 				t.Errorf("%T: log evidence %.4f +- %.4f, want %.4f; %+v", kernel, result.LogEvidence,
 					result.LogEvidenceStdErr, want, result.Trace)
 			}

@@ -92,42 +92,46 @@ func TestLocalScale(t *testing.T) {
 
 var schemes = []Resampler{Multinomial, Residual, Stratified, Systematic}
 
-// resampleMany draws ancestors of the weights many times and returns, for each time, how often each particle was drawn.
-func resampleMany(t *testing.T, engine *compute.Engine, scheme Resampler, weights []float64, times int) [][]float64 {
-	return drawMany(t, engine, scheme, weights, len(weights), times)
-}
+// resampled is what each scheme has drawn, again and again: how often each particle.
+type resampled map[Resampler][][]float64
 
-// drawMany is resampleMany with so many ancestors.
-func drawMany(
-	t *testing.T, engine *compute.Engine, scheme Resampler, weights []float64, draws, times int,
-) [][]float64 {
-	n := len(weights)
-	logWeights := make([]float64, n)
-	for i, w := range weights {
-		logWeights[i] = math.Log(w)
-	}
-	exec := MustNewExec(engine.Backend(), func(w, step *Node) *Node {
-		return scheme.Draw(w, draws, random.New(w.Graph(), 7).At(step))
+// resampler gives a function that draws so many ancestors of weights by every scheme, a number of times.
+func resampler(t *testing.T, engine *compute.Engine, draws int) func(weights []float64, times int) resampled {
+	exec := MustNewExec(engine.Backend(), func(w, step *Node) (all []*Node) {
+		for i, scheme := range schemes {
+			all = append(all, scheme.Draw(w, draws, random.New(w.Graph(), uint64(7+i)).At(step)))
+		}
+		return all
 	})
-	defer exec.Finalize()
-	counts := make([][]float64, times)
-	for i := range counts {
-		counts[i] = make([]float64, n)
-		ancestors := tensors.MustCopyFlatData[int32](exec.MustCall(logWeights, uint32(i))[0])
-		if len(ancestors) != draws {
-			t.Fatalf("%s: %d ancestors, want %d", scheme, len(ancestors), draws)
+	t.Cleanup(exec.Finalize)
+	return func(weights []float64, times int) resampled {
+		n := len(weights)
+		logWeights := make([]float64, n)
+		for i, w := range weights {
+			logWeights[i] = math.Log(w)
 		}
-		for k, a := range ancestors {
-			if a < 0 || int(a) >= n {
-				t.Fatalf("%s: ancestor %d of %d", scheme, a, n)
+		counts := resampled{}
+		for time := range times {
+			for i, drawn := range exec.MustCall(logWeights, uint32(time)) {
+				scheme, count := schemes[i], make([]float64, n)
+				ancestors := tensors.MustCopyFlatData[int32](drawn)
+				if len(ancestors) != draws {
+					t.Fatalf("%s: %d ancestors, want %d", scheme, len(ancestors), draws)
+				}
+				for k, a := range ancestors {
+					if a < 0 || int(a) >= n {
+						t.Fatalf("%s: ancestor %d of %d", scheme, a, n)
+					}
+					if k > 0 && a < ancestors[k-1] {
+						t.Fatalf("%s: ancestors do not ascend: %v", scheme, ancestors)
+					}
+					count[a]++
+				}
+				counts[scheme] = append(counts[scheme], count)
 			}
-			if k > 0 && a < ancestors[k-1] {
-				t.Fatalf("%s: ancestors do not ascend: %v", scheme, ancestors)
-			}
-			counts[i][a]++
 		}
+		return counts
 	}
-	return counts
 }
 
 var unequal = []float64{.3, 0, .05, .2, .01, .14, .1, .2}
@@ -136,17 +140,14 @@ var unequal = []float64{.3, 0, .05, .2, .01, .14, .1, .2}
 // errors: at 8 particles and 4 schemes a correct scheme fails with probability 2e-4, and the seed is fixed. The
 // spread of a count obeys the scheme's bound: multinomial exactly J w (1 - w), the others within one of J w.
 func TestUnbiased(t *testing.T) {
-	for _, draws := range []int{len(unequal), 3, 13} { // as many as there are particles, fewer (waste-free) and more
-		testUnbiased(t, draws)
-	}
-}
-
-func testUnbiased(t *testing.T, draws int) {
 	const times = 400
-	n := float64(draws)
-	for _, engine := range computetest.Engines(t)[:1] {
-		for _, scheme := range schemes {
-			counts := drawMany(t, engine, scheme, unequal, draws, times)
+	for i, draws := range []int{len(unequal), 3, 13} { // as many as there are particles, fewer (waste-free) and more
+		engine := computetest.Go(t)
+		if i == 0 {
+			engine = computetest.Engines(t)[0]
+		}
+		n := float64(draws)
+		for scheme, counts := range resampler(t, engine, draws)(unequal, times) {
 			for j, w := range unequal {
 				column := make([]float64, times)
 				for i := range counts {
@@ -181,53 +182,55 @@ func testUnbiased(t *testing.T, draws int) {
 // resampling of sorted particles and a smooth function (Kitagawa 1996): the slopes of log variance against log J tell
 // them apart.
 func TestVarianceOrder(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	slope := func(scheme Resampler) float64 {
-		var logJ, logVariance []float64
-		for _, n := range []int{16, 64, 256} {
-			weights := make([]float64, n)
-			total := 0.0
-			for i := range weights {
-				weights[i] = 1 + math.Sin(3*float64(i)/float64(n))
-				total += weights[i]
-			}
-			for i := range weights {
-				weights[i] /= total
-			}
+	var logJ []float64
+	logVariance := map[Resampler][]float64{}
+	for _, n := range []int{16, 64, 256} {
+		weights := make([]float64, n)
+		total := 0.0
+		for i := range weights {
+			weights[i] = 1 + math.Sin(3*float64(i)/float64(n))
+			total += weights[i]
+		}
+		for i := range weights {
+			weights[i] /= total
+		}
+		logJ = append(logJ, math.Log(float64(n)))
+		for scheme, all := range resampler(t, computetest.Go(t), n)(weights, 200) {
 			var estimates []float64
-			for _, counts := range resampleMany(t, engine, scheme, weights, 200) {
+			for _, counts := range all {
 				sum := 0.0
 				for j, c := range counts {
 					sum += c * float64(j) / float64(n)
 				}
 				estimates = append(estimates, sum/float64(n))
 			}
-			logJ, logVariance = append(logJ, math.Log(float64(n))), append(logVariance, math.Log(stat.Variance(estimates, nil)))
+			logVariance[scheme] = append(logVariance[scheme], math.Log(stat.Variance(estimates, nil)))
 		}
-		_, beta := stat.LinearRegression(logJ, logVariance, nil, false)
-		return beta
 	}
 	for _, c := range []struct {
 		scheme   Resampler
 		low, top float64
 	}{{Multinomial, -1.3, -.7}, {Residual, -1.6, -.6}, {Stratified, -3.5, -2.5}, {Systematic, -2.6, -1.5}} {
-		if s := slope(c.scheme); s < c.low || s > c.top {
-			t.Errorf("%s: variance falls as J^%.2f, want an exponent from %.1f to %.1f", c.scheme, s, c.low, c.top)
+		_, slope := stat.LinearRegression(logJ, logVariance[c.scheme], nil, false)
+		if slope < c.low || slope > c.top {
+			t.Errorf("%s: variance falls as J^%.2f, want an exponent from %.1f to %.1f", c.scheme, slope, c.low, c.top)
 		}
 	}
 }
 
 func TestResampleExtremes(t *testing.T) {
 	for _, engine := range computetest.Engines(t) {
-		for _, scheme := range schemes {
-			for _, c := range resampleMany(t, engine, scheme, []float64{0, 0, 1, 0, 0}, 3) {
+		resample := resampler(t, engine, 5)
+		for scheme, counts := range resample([]float64{0, 0, 1, 0, 0}, 3) {
+			for _, c := range counts {
 				if c[2] != 5 {
 					t.Errorf("%s on %s: one particle has all the weight, but counts are %v", scheme, engine.Name(), c)
 				}
 			}
-			equal := resampleMany(t, engine, scheme, []float64{.2, .2, .2, .2, .2}, 3)
+		}
+		for scheme, counts := range resample([]float64{.2, .2, .2, .2, .2}, 3) {
 			if scheme != Multinomial && scheme != Stratified {
-				for _, c := range equal {
+				for _, c := range counts {
 					computetest.Near(t, string(scheme)+" of equal weights", c, []float64{1, 1, 1, 1, 1}, 0)
 				}
 			}

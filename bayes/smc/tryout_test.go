@@ -124,7 +124,7 @@ func TestDrawsAreOfThePrior(t *testing.T) {
 		for name, sampled := range map[string]func() error{
 			"Sample": func() error {
 				_, err := draw(t.Context(), problem, mcmc.RandomWalkMetropolis{}, setup{Moves: 1,
-					Particles: 1000, Engine: computetest.Go(t)})
+					Particles: 100, Engine: computetest.Go(t)})
 				return err
 			},
 			"Replicas": func() error {

@@ -16,6 +16,7 @@ import (
 	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // twoWidths are two Gaussian modes, at -6 and 6 in each of D coordinates, as the likelihood of a prior N(0, 5^2): the
@@ -32,25 +33,32 @@ var (
 	needles = []twoWidths{{2, .01, .3}, {10, .1, .3}}
 )
 
+// problem has the widths as data, so that one compilation does for all of a dimension.
 func (w twoWidths) problem() density.Problem {
-	normal := func(phi *Node, mean, sd, logWeight float64) *Node {
-		square := ReduceSum(Square(MulScalar(AddScalar(phi, -mean), 1/sd)), 1)
-		return AddScalar(MulScalar(square, -.5), logWeight-float64(w.dim)*math.Log(sd*math.Sqrt(2*math.Pi)))
+	normal := func(phi *Node, mean float64, sd *Node, logWeight float64) *Node {
+		sd = ConvertDType(sd, phi.DType())
+		square := ReduceSum(Square(Div(AddScalar(phi, -mean), sd)), 1)
+		height := AddScalar(MulScalar(Log(sd), -float64(w.dim)), logWeight-float64(w.dim)*math.Log(2*math.Pi)/2)
+		return Add(MulScalar(square, -.5), height)
 	}
-	posterior := smc.Posterior{
-		Prior: func(phi *Node) *Node { return normal(phi, 0, 5, 0) },
-		Likelihood: func(phi *Node) *Node {
-			a, b := normal(phi, -6, w.first, math.Log(.2)), normal(phi, 6, w.second, math.Log(.8))
-			top := Max(a, b)
-			return Add(top, Log(Add(Exp(Sub(a, top)), Exp(Sub(b, top)))))
-		},
+	of := func(data compute.Nodes) smc.Posterior {
+		return smc.Posterior{
+			Prior: func(phi *Node) *Node { return normal(phi, 0, Scalar(phi.Graph(), phi.DType(), 5), 0) },
+			Likelihood: func(phi *Node) *Node {
+				a, b := normal(phi, -6, data["first"], math.Log(.2)), normal(phi, 6, data["second"], math.Log(.8))
+				top := Max(a, b)
+				return Add(top, Log(Add(Exp(Sub(a, top)), Exp(Sub(b, top)))))
+			},
+		}
 	}
-	return density.Problem{
-		Dim: w.dim, Target: func(compute.Nodes, []*Node) density.Target { return posterior },
+	problem := density.Problem{
+		Dim: w.dim, Target: func(data compute.Nodes, _ []*Node) density.Target { return of(data) },
+		Data: map[string]*tensors.Tensor{"first": tensors.FromValue(w.first), "second": tensors.FromValue(w.second)},
 		Initial: func(rng random.Stream, dtype compute.DType, particles int) *Node {
 			return MulScalar(rng.Normal(dtype, particles, w.dim), 5)
 		},
 	}
+	return problem.Keyed("two widths", w.dim)
 }
 
 // exact are the log evidence and the first mode's share: each mode times the prior is Gaussian.
@@ -84,7 +92,7 @@ func (w twoWidths) sampled(t *testing.T, engine *compute.Engine, seeds int) esti
 
 // exchanged is the same of replica exchange, with default settings.
 func (w twoWidths) exchanged(t *testing.T, engine *compute.Engine, seeds int) estimates {
-	problem := w.problem().Keyed("two widths", w)
+	problem := w.problem()
 	return w.over(t, seeds, func(seed uint64) (any, float64, float64, []string, error) {
 		r, err := fit.Sample(t.Context(), problem, exchange.Replicas{Kernel: mcmc.HMC{}}, run.Settings{
 			Seed: seed, Engine: engine,
@@ -142,17 +150,15 @@ func TestNarrowMode(t *testing.T) {
 }
 
 // A mode that no step size can save, since too few particles are in it while the power is low, is found by scouts, and
-// told: of Sample by 34 of 36 runs and 40 of 40 when all particles of it were lost, so that three of four or more warn
-// but once in a hundred.
+// told: of Sample by 34 of 36 runs, so that three of four or more warn but once in a hundred. A mode of which all
+// particles are lost is TestTwoWidthsLong's.
 func TestLostMode(t *testing.T) {
 	engine := computetest.XLA(t, "runs of 2000 particles")
 	if testing.Short() {
-		t.Skip("eight runs of 2000 particles")
+		t.Skip("five runs of 2000 particles")
 	}
-	for _, w := range needles {
-		if e := w.sampled(t, engine, 4); e.lost < 3 {
-			t.Errorf("%+v: %+v", w, e)
-		}
+	if e := needles[0].sampled(t, engine, 4); e.lost < 3 {
+		t.Errorf("%+v", e)
 	}
 	if e := needles[0].exchanged(t, engine, 1); e.lost < 1 {
 		t.Errorf("replica exchange: %+v", e)
