@@ -21,7 +21,7 @@ import (
 // bias, which has no prior, makes the residuals sum to 0. Without anchors all members would be the same, and with the
 // posterior's draws instead of these optima what looks like anchors would be wider by a factor of 4 and more.
 func TestSAEIsExact(t *testing.T) {
-	const chains, members, size = 150, 4, .4
+	const chains, members, size = 100, 3, .4
 	data := line(rows)
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		settings := converging(engine, dtype)
