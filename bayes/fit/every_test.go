@@ -52,9 +52,10 @@ func every() []method {
 	}
 	particles := ohsmc.Training{Particles: 300, Epochs: 60, ValidateEvery: 10} // with batches of all rows
 	oneByOne := ohsmc.Training{Particles: 300, Epochs: 4, ValidateEvery: 10}
-	noisy := pbnn.Sampling{Draws: 150, Thin: 3, WarmUp: 300}
+	// Many chains with few draws: what a step takes here hardly depends on the number of chains.
+	noisy := pbnn.Sampling{Chains: 12, Draws: 50, Thin: 2, WarmUp: 150}
 	few := mcmc.Chains{Draws: 100, WarmUp: 150}
-	short := mcmc.Chains{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Draws: 100, WarmUp: 100}
+	short := mcmc.Chains{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Chains: 8, Draws: 50, WarmUp: 60}
 	constant := train.Constant(.03)
 	return []method{
 		{name: "baseline: MLE", Method: baseline.MLE{Training: points}, trains: true, approx: true},
@@ -99,7 +100,9 @@ func every() []method {
 		{name: "pbnn: MALA", Method: pbnn.AllRows{Sampling: noisy, Kernel: mcmc.MALA{}}},
 
 		{name: "pmcnet: PMCnet", Method: pmcnet.PMC{Proposals: 10, Draws: 20, Iterations: 5}},
-		{name: "pmcnet: Annealed", Method: annealed.Annealed{Draws: 500}},
+		{name: "pmcnet: Annealed", Method: annealed.Annealed{
+			SMC: smc.Tempered{Particles: 300, Moves: 2}, Draws: 500,
+		}},
 		{name: "fbnn: CES", Method: fbnn.CES{Pairs: 60, PairsWarmUp: 50, Draws: 100}},
 
 		{name: "mcmc: NUTS", Method: few},
