@@ -19,7 +19,7 @@ func TestLoopOverChunks(t *testing.T) {
 		twice := Potential{Gradient: true, Standalone: true, Factor: func(e Evaluated) *Node {
 			return Add(MulScalar(e.LogLikelihood, 2), MulScalar(ReduceSum(e.Gradient, 1), .01))
 		}}
-		evaluate := func(plan compute.Plan) [][]float64 {
+		evaluate := func(engine *compute.Engine, dtype compute.DType, plan compute.Plan) [][]float64 {
 			return s.compile(t, engine, dtype, func(phi, psi, logWeights *Node, b Batch) []*Node {
 				b.Count = ConstAs(b.Y, float64(rows-1))
 				l := Likelihood{Model: s.bound, Plan: plan}
@@ -31,8 +31,8 @@ func TestLoopOverChunks(t *testing.T) {
 				}
 			})()
 		}
-		want := evaluate(compute.Plan{Particles: particles, Chunk: particles})
-		got := evaluate(compute.Plan{Particles: particles, Chunk: 7, Concurrent: 2})
+		want := evaluate(computetest.Go(t), compute.Float64, compute.Plan{Particles: particles, Chunk: particles})
+		got := evaluate(engine, dtype, compute.Plan{Particles: particles, Chunk: 7, Concurrent: 2})
 		for i, what := range []string{
 			"log-likelihood", "predictive", "rows", "posterior", "its gradient", "log-likelihood, weighed", "weights",
 			"their sum", "gradient",
