@@ -31,7 +31,7 @@ func linearise(t *testing.T, p *bayes.Posterior, at []float64) *bayes.Posterior 
 func TestLinearised(t *testing.T) {
 	const particles, rows, h = 7, 1100, 1e-4
 	x := mat.NewDense(rows, features, wave(rows*features, .37))
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		tolerance := 1e-6
 		if dtype == compute.Float32 {
 			tolerance = 1e-4

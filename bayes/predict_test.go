@@ -70,7 +70,7 @@ func plain(t *testing.T, p *bayes.Posterior, row []float64) func(j int) []float6
 func TestPredict(t *testing.T) {
 	const particles, alive, rows = 700, 699, 1100
 	x := mat.NewDense(rows, features, wave(rows*features, .37))
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		tolerance := 1e-11
 		if dtype == compute.Float32 {
 			tolerance = 2e-5
