@@ -46,7 +46,7 @@ func TestProposalsLeaveTheSameTarget(t *testing.T) {
 		if testing.Short() { // one of each path, for the slow runs
 			return name == "Langevin" || name == "HMC, adapted and preconditioned"
 		}
-		return !engine.IsXLA() || name == "HMC, adapted and preconditioned" // compiles all that there is in the others
+		return !engine.IsXLA() // which takes its time to compile them: TestProposalsLong
 	})
 }
 
@@ -64,22 +64,20 @@ func leaveTheSameTarget(t *testing.T, chosen func(engine *compute.Engine, name s
 		compile   bool // on XLA too: each proposal once
 		limit     bounds
 	}{
-		{"random walk", Guided{Proposal: RandomWalk{}, StepSize: train.Constant(.08)}, 0, false,
-			bounds{"mean": .3, "variance": .44, "log constant": .33}},
 		{"random walk, chunks", Guided{Proposal: RandomWalk{}, StepSize: train.Exponential(.1, .9, 2)}, 300, false,
-			bounds{"mean": .26, "variance": .4, "log constant": .12}},
+			bounds{"mean": .35, "variance": .4, "log constant": .22}},
 		{"random walk, adapted and preconditioned", Guided{Proposal: RandomWalk{}, StepSize: train.Constant(.3), Adapt: .95,
-			Precondition: true}, 0, true, bounds{"mean": .2, "variance": .28, "log constant": .1}},
+			Precondition: true}, 0, true, bounds{"mean": .22, "variance": .33, "log constant": .2}},
 		{"Langevin, paper's form", Guided{Proposal: Langevin{PaperForm: true}, StepSize: train.Constant(.05)}, 0, true,
-			bounds{"mean": .18, "variance": .21, "log constant": .045}},
+			bounds{"mean": .18, "variance": .3, "log constant": .06}},
 		{"Langevin", Guided{Proposal: Langevin{}, StepSize: train.Constant(.25)}, 400, false,
-			bounds{"mean": .07, "variance": .09, "log constant": .016}},
+			bounds{"mean": .09, "variance": .12, "log constant": .021}},
 		{"Langevin, adapted and preconditioned", Guided{Proposal: Langevin{}, StepSize: train.Constant(.3), Adapt: .8,
-			Precondition: true}, 0, true, bounds{"mean": .14, "variance": .17, "log constant": .3}},
+			Precondition: true}, 0, true, bounds{"mean": .18, "variance": .24, "log constant": .4}},
 		{"HMC", Guided{Proposal: HMC{Steps: 3}, StepSize: train.Constant(.15)}, 250, false,
-			bounds{"mean": .066, "variance": .07, "log constant": .006}},
+			bounds{"mean": .085, "variance": .1, "log constant": .008}},
 		{"HMC, adapted and preconditioned", Guided{Proposal: HMC{Steps: 2}, Adapt: .9, StepSize: train.Constant(.3),
-			Precondition: true}, 0, true, bounds{"mean": .065, "variance": .077, "log constant": .07}},
+			Precondition: true}, 0, true, bounds{"mean": .1, "variance": .12, "log constant": .1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
@@ -91,7 +89,7 @@ func leaveTheSameTarget(t *testing.T, chosen func(engine *compute.Engine, name s
 				var steps []float64
 				for seed := range uint64(runs) {
 					r, err := begun(trainer, c.algorithm, dataset.Parts{Train: data}, Settings{
-						Particles: 1000, BatchSize: 30, Epochs: 25, Seed: seed, Threshold: .9, Engine: engine, DType: dtype,
+						Particles: 500, BatchSize: 30, Epochs: 25, Seed: seed, Threshold: .9, Engine: engine, DType: dtype,
 						Chunk: c.chunk,
 					})
 					if err != nil {
@@ -128,11 +126,12 @@ func TestGuidedFollowsLearntPsi(t *testing.T) {
 	data := linear(30)
 	for _, c := range []struct {
 		algorithm Guided
+		particles int
 		limit     bounds
 	}{
-		{Guided{Proposal: HMC{Steps: 2}, StepSize: train.Constant(.1), Adapt: .95, Precondition: true},
-			bounds{"mean": .05, "variance": .08}},
-		{Guided{Proposal: Langevin{}, StepSize: train.Constant(.1)}, bounds{"mean": .14, "variance": .1}},
+		{Guided{Proposal: HMC{Steps: 2}, StepSize: train.Constant(.1), Adapt: .95, Precondition: true}, 1000,
+			bounds{"mean": .07, "variance": .11}},
+		{Guided{Proposal: Langevin{}, StepSize: train.Constant(.1)}, 2000, bounds{"mean": .14, "variance": .1}},
 	} {
 		t.Run(fmt.Sprintf("%T", c.algorithm.Proposal), func(t *testing.T) {
 			trainer := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd, Learn: true},
@@ -140,7 +139,7 @@ func TestGuidedFollowsLearntPsi(t *testing.T) {
 			now, earlier, later := offsets{}, offsets{}, offsets{}
 			for seed := range uint64(runs) {
 				r, err := begun(trainer, c.algorithm, dataset.Parts{Train: data}, Settings{
-					Particles: 2000, BatchSize: 30, Epochs: 12, Seed: seed, Threshold: .9, Engine: computetest.Go(t),
+					Particles: c.particles, BatchSize: 30, Epochs: 12, Seed: seed, Threshold: .9, Engine: computetest.Go(t),
 					DType:     compute.Float64,
 					Optimiser: train.Adam{Schedule: train.Constant(.1)},
 				})

@@ -18,8 +18,8 @@ import (
 // 0.001 psi comes to 0.5 to 0.95, as the particles do not spread along the crescent.
 func TestCrescentLong(t *testing.T) {
 	sgsmc := SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 2, Precondition: true}
-	learnCrescent(t, onCrescent{"SGSMC", sgsmc, 300, 10, 20, 10},
-		onCrescent{"OHSMC", OpenHorizon{Kernel: mcmc.RandomWalk{Variance: .01}}, 1000, 10, 150, 10})
+	learnCrescent(t, onCrescent{"SGSMC", sgsmc, 100, 300, 10, 20, 10},
+		onCrescent{"OHSMC", OpenHorizon{Kernel: mcmc.RandomWalk{Variance: .01}}, 100, 1000, 10, 150, 10})
 }
 
 // TestProposalsLong has XLA compile each proposal.
