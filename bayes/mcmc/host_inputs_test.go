@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/density"
 	"gobnn/bayes/run"
 
@@ -48,7 +49,7 @@ func TestHostInputs(t *testing.T) {
 		return density.Func(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })
 	}}
 	kernel := ULA{StepSize: .5}
-	settings := Settings{Chains: 3, Draws: 40, WarmUp: 5, Seed: 3, DType: compute.Float64}
+	settings := Settings{Chains: 3, Draws: 40, WarmUp: 5, Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)}
 	values := func(r *Result, err error) []float64 {
 		t.Helper()
 		if err != nil {

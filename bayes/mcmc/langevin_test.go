@@ -26,7 +26,7 @@ func independentNormal(m, s []float64) density.Func {
 // correlation 1 - r/2. ULA and SGLD with a constant step size have this bias, and no other.
 func TestLangevinBias(t *testing.T) {
 	m, s := []float64{1.5, -.7}, []float64{2, .5}
-	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	onGo(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, c := range []struct {
 			kernel Kernel
 			h      float64
@@ -77,7 +77,7 @@ func TestSGLDSchedule(t *testing.T) {
 	slope := func(g float64) density.Func {
 		return func(phi *Node) *Node { return MulScalar(ReduceSum(phi, 1), g) }
 	}
-	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	onGo(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, c := range []struct {
 			kernel  SGLD
 			a, b, c float64
@@ -86,9 +86,6 @@ func TestSGLDSchedule(t *testing.T) {
 			{SGLD{StepSize: .3, Decay: .55}, .3, 1, .55},
 			{SGLD{StepSize: 2, Offset: 10, Decay: 1}, 2, 10, 1},
 		} {
-			if engine.IsXLA() && c.kernel.Offset == 0 {
-				continue // compiles long: this one has all
-			}
 			const moves = 12
 			start := []float64{.5, -1, 2}
 			var step uint32
@@ -134,7 +131,7 @@ func TestSGHMC(t *testing.T) {
 	if limit := distribution(SGHMC{LearningRate: 1e-4}, .02, 100_000); math.Abs(limit-1) > 1e-3 {
 		t.Fatalf("the recursion tends to a variance of %v, want 1", limit)
 	}
-	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	onGo(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, c := range []struct {
 			kernel SGHMC
 			moves  []int
@@ -144,9 +141,6 @@ func TestSGHMC(t *testing.T) {
 			{SGHMC{LearningRate: .2, Friction: .4, Noise: .3}, []int{60}},
 			{SGHMC{LearningRate: .3, Friction: .05, Resample: 3}, []int{6, 7, 8}},
 		} {
-			if engine.IsXLA() && c.kernel.Resample == 0 {
-				continue // compiles long: this one has all
-			}
 			alpha := c.kernel.Friction
 			if alpha == 0 {
 				alpha = .1
@@ -170,7 +164,7 @@ func TestSGHMC(t *testing.T) {
 
 // Scales stand for a change of variables: SGHMC on N(0, s^2) with scale s is s times SGHMC on N(0, 1).
 func TestSGHMCScale(t *testing.T) {
-	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	onGo(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		kernel := SGHMC{LearningRate: .3, Friction: .2}
 		start, s := []float64{.5, -1, 2, .3}, []float64{4, .25}
 		plain, _, _ := mover(t, engine, dtype, kernel, 2, independentNormal([]float64{0, 0}, []float64{1, 1}))(start, 10)

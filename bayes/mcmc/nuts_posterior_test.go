@@ -126,9 +126,6 @@ func schools() density.Problem {
 
 func TestNUTSPosteriors(t *testing.T) {
 	posteriorsByNUTS(t, onNUTS{schools(), schoolsMoments(), computetest.Go(t), compute.Float32})
-	if !testing.Short() {
-		posteriorsByNUTS(t, onNUTS{schools(), schoolsMoments(), computetest.Go(t), compute.Float64})
-	}
 }
 
 // onNUTS is a posterior whose moments are known.

@@ -18,7 +18,8 @@ import (
 
 // The kernel of the example passes the harness that its comment names.
 func TestExampleKernel(t *testing.T) {
-	check.Kernel(t, independence{StdDev: 2}, check.Options{Particles: 500, Transitions: 50, Slow: true})
+	o := check.Options{Particles: 500, Transitions: 50, Slow: true, Engine: computetest.Go(t)}
+	check.Kernel(t, independence{StdDev: 2}, o)
 }
 
 // changed is a kernel of a user's own, as its type says.

@@ -49,33 +49,32 @@ func standard() density.Problem {
 // Chains that begin at draws of the target, as those of a standard normal do by default, are draws of it after each of
 // their transitions, however many moves these took.
 func TestSampleInvariance(t *testing.T) {
-	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		kernel := HMC{StepSize: 1.3, Steps: 3, Jitter: .7}
-		result, err := Sample(
-			context.Background(), standard(), kernel,
-			Settings{Chains: 4000, Draws: 6, WarmUp: NoWarmUp, Seed: 1, DType: dtype, Engine: engine},
-		)
-		if err != nil {
-			t.Fatal(err)
+	engine, dtype := computetest.Go(t), compute.Float32
+	kernel := HMC{StepSize: 1.3, Steps: 3, Jitter: .7}
+	result, err := Sample(
+		context.Background(), standard(), kernel,
+		Settings{Chains: 4000, Draws: 6, WarmUp: NoWarmUp, Seed: 1, DType: dtype, Engine: engine},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	acceptance := 0.0
+	for _, c := range result.Stats {
+		acceptance += c.Acceptance / 4000
+	}
+	if acceptance > .85 || acceptance < .3 {
+		t.Errorf("acceptance %.2f: this tests little", acceptance)
+	}
+	for draw := range 6 {
+		var phi, square []float64
+		for chain := range 4000 {
+			x := result.Draws.At(chain, draw)
+			phi = append(phi, x...)
+			square = append(square, math.Exp(-(x[0]*x[0]+x[1]*x[1])/2)) // uniform
 		}
-		acceptance := 0.0
-		for _, c := range result.Stats {
-			acceptance += c.Acceptance / 4000
-		}
-		if acceptance > .85 || acceptance < .3 {
-			t.Errorf("acceptance %.2f: this tests little", acceptance)
-		}
-		for draw := range 6 {
-			var phi, square []float64
-			for chain := range 4000 {
-				x := result.Draws.At(chain, draw)
-				phi = append(phi, x...)
-				square = append(square, math.Exp(-(x[0]*x[0]+x[1]*x[1])/2)) // uniform
-			}
-			follows(t, fmt.Sprintf("draw %d", draw), column(phi, 2, 0), distuv.UnitNormal.CDF)
-			follows(t, fmt.Sprintf("draw %d: radius", draw), square, func(x float64) float64 { return x })
-		}
-	})
+		follows(t, fmt.Sprintf("draw %d", draw), column(phi, 2, 0), distuv.UnitNormal.CDF)
+		follows(t, fmt.Sprintf("draw %d: radius", draw), square, func(x float64) float64 { return x })
+	}
 }
 
 // A chain does not depend on how many others there are, though they end their transitions at different moves; thinning
@@ -96,6 +95,18 @@ func TestSampleDraws(t *testing.T) {
 				t.Fatalf("%d chains of %d draws of dimension %d, %s", d.Chains, d.PerChain, d.Dim, result.Status)
 			}
 			return result
+		}
+		if engine.IsXLA() { // which compiles long: the rest is counted on the host
+			walk := RandomWalkMetropolis{StepSize: 1}
+			all, some := run(walk, Settings{Chains: 5, Draws: 30}), run(walk, Settings{Chains: 3, Draws: 30})
+			for chain := range 3 {
+				for draw := range 30 {
+					if !slices.Equal(all.Draws.At(chain, draw), some.Draws.At(chain, draw)) {
+						t.Fatalf("chain %d, draw %d is another among five chains than among three", chain, draw)
+					}
+				}
+			}
+			return
 		}
 		kernel := HMC{StepSize: .8, Steps: 4, Jitter: .8}
 		all, some, thin := run(kernel, Settings{Chains: 5, Draws: 30}), run(kernel, Settings{Chains: 3, Draws: 30}), run(
@@ -138,9 +149,6 @@ func TestSampleDraws(t *testing.T) {
 			{MALA{StepSize: .5}, 3 * 10}, {RandomWalkMetropolis{StepSize: .5}, 0},
 			{SGHMC{LearningRate: .1}, 3 * 10},
 		} {
-			if engine.IsXLA() {
-				continue // it would only compile
-			}
 			if result := run(c.kernel, Settings{Chains: 3, Draws: 10}); result.Gradients != c.want {
 				t.Errorf("%T: %d gradients, want %d", c.kernel, result.Gradients, c.want)
 			}
@@ -151,35 +159,34 @@ func TestSampleDraws(t *testing.T) {
 // Inputs come anew for each move: with a gradient u_t = t + 1 instead of 0 SGLD of step size e moves by e/2 times their
 // sum.
 func TestSampleInputs(t *testing.T) {
-	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		run := func(slope float64) *Result {
-			problem := density.Problem{
-				Dim: 1,
-				Inputs: func(move int) []any {
-					return []any{float64(move+1) * slope, tensors.FromValue([]float32{1, 2})}
-				},
-				Target: func(_ compute.Nodes, inputs []*Node) density.Target {
-					return density.Func(func(phi *Node) *Node { return Mul(ReduceSum(phi, 1), ConvertDType(inputs[0], phi.DType())) })
-				},
-			}
-			result, err := Sample(
-				context.Background(), problem, SGLD{StepSize: .2},
-				Settings{Chains: 2, Draws: 5, WarmUp: 3, DType: dtype, Engine: engine},
-			)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return result
+	engine, dtype := computetest.Go(t), compute.Float64
+	run := func(slope float64) *Result {
+		problem := density.Problem{
+			Dim: 1,
+			Inputs: func(move int) []any {
+				return []any{float64(move+1) * slope, tensors.FromValue([]float32{1, 2})}
+			},
+			Target: func(_ compute.Nodes, inputs []*Node) density.Target {
+				return density.Func(func(phi *Node) *Node { return Mul(ReduceSum(phi, 1), ConvertDType(inputs[0], phi.DType())) })
+			},
 		}
-		with, without := run(1), run(0)
-		sum := 1.0 + 2 + 3
-		for draw := range 5 {
-			sum += float64(draw + 4)
-			if got := with.Draws.At(1, draw)[0] - without.Draws.At(1, draw)[0]; math.Abs(got-.1*sum) > 1e-5 {
-				t.Errorf("draw %d: moved by %v, want %v", draw, got, .1*sum)
-			}
+		result, err := Sample(
+			context.Background(), problem, SGLD{StepSize: .2},
+			Settings{Chains: 2, Draws: 5, WarmUp: 3, DType: dtype, Engine: engine},
+		)
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		return result
+	}
+	with, without := run(1), run(0)
+	sum := 1.0 + 2 + 3
+	for draw := range 5 {
+		sum += float64(draw + 4)
+		if got := with.Draws.At(1, draw)[0] - without.Draws.At(1, draw)[0]; math.Abs(got-.1*sum) > 1e-5 {
+			t.Errorf("draw %d: moved by %v, want %v", draw, got, .1*sum)
+		}
+	}
 }
 
 // after is a context that is cancelled when it is asked for the n-th time.
@@ -208,7 +215,7 @@ func TestCheckpoint(t *testing.T) {
 		}
 		before := 0 // steps until all chains have a draw
 		chains, of := settings.apart(kernel)
-		for now, err := range fit.SampleSteps(t.Context(), standard(), chains, of) {
+		for now, err := range fit.SampleSteps(t.Context(), sampler.keyed(), chains, of) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -562,36 +569,35 @@ func TestTally(t *testing.T) {
 
 // A sampler gives what Sample gives, whatever it sampled before, and takes other data of the same shape.
 func TestSampler(t *testing.T) {
-	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		kernel, settings := RandomWalkMetropolis{}, Settings{
-			Chains: 4, Draws: 30, WarmUp: 30, Seed: 1, DType: dtype, Engine: engine,
+	engine, dtype := computetest.Go(t), compute.Float64
+	kernel, settings := RandomWalkMetropolis{}, Settings{
+		Chains: 4, Draws: 30, WarmUp: 30, Seed: 1, DType: dtype, Engine: engine,
+	}
+	sampler := Sampler{Problem: standard(), Kernel: kernel}
+	compiled := engine.Compiled()
+	narrow := map[string]*tensors.Tensor{"precision": tensors.FromValue([]float64{1e4, 1e4})}
+	for _, c := range []struct {
+		data map[string]*tensors.Tensor
+		seed uint64
+	}{{standard().Data, 1}, {standard().Data, 2}, {narrow, 2}, {standard().Data, 1}} {
+		sampler.Problem.Data, settings.Seed = c.data, c.seed
+		got, err := sampler.Sample(context.Background(), settings)
+		if err != nil {
+			t.Fatal(err)
 		}
-		sampler := Sampler{Problem: standard(), Kernel: kernel}
-		compiled := engine.Compiled()
-		narrow := map[string]*tensors.Tensor{"precision": tensors.FromValue([]float64{1e4, 1e4})}
-		for _, c := range []struct {
-			data map[string]*tensors.Tensor
-			seed uint64
-		}{{standard().Data, 1}, {standard().Data, 2}, {narrow, 2}, {standard().Data, 1}} {
-			sampler.Problem.Data, settings.Seed = c.data, c.seed
-			got, err := sampler.Sample(context.Background(), settings)
-			if err != nil {
-				t.Fatal(err)
-			}
-			problem := standard()
-			problem.Data = c.data
-			want, err := Sample(context.Background(), problem, kernel, settings)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !slices.Equal(got.Draws.At(3, 29), want.Draws.At(3, 29)) || got.Tuned.StepSize != want.Tuned.StepSize {
-				t.Errorf("seed %d: the sampler's last draw is %v, Sample's %v", c.seed, got.Draws.At(3, 29), want.Draws.At(3, 29))
-			}
+		problem := standard()
+		problem.Data = c.data
+		want, err := Sample(context.Background(), problem, kernel, settings)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if n := engine.Compiled() - compiled; n != 5 { // once, and in each Sample
-			t.Errorf("it compiled %d times", n)
+		if !slices.Equal(got.Draws.At(3, 29), want.Draws.At(3, 29)) || got.Tuned.StepSize != want.Tuned.StepSize {
+			t.Errorf("seed %d: the sampler's last draw is %v, Sample's %v", c.seed, got.Draws.At(3, 29), want.Draws.At(3, 29))
 		}
-	})
+	}
+	if n := engine.Compiled() - compiled; n != 5 { // once, and in each Sample
+		t.Errorf("it compiled %d times", n)
+	}
 }
 
 // On an accelerator a transition of HMC takes the fewest calls of at most 16 steps, and these as short as can be.

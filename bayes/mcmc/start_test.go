@@ -17,37 +17,36 @@ import (
 // Chains begin at Problem.Start, another at each run of a sampler that has compiled once; a start of another shape is
 // an error.
 func TestStart(t *testing.T) {
-	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		settings := Settings{Chains: 2, Draws: 1, WarmUp: NoWarmUp, Seed: 1, DType: dtype, Engine: engine}
-		compiled := engine.Compiled()
-		sampler := Sampler{Problem: standard(), Kernel: RandomWalkMetropolis{StepSize: 1e-6}}
-		for _, at := range [][]float64{{1, 2, 3, 4}, {-1, -2, -3, -4}} {
-			sampler.Problem.Start = compute.Floats(dtype, at, 2, 2)
-			result, err := sampler.Sample(context.Background(), settings)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for chain := range 2 {
-				for i, v := range result.Draws.At(chain, 0) {
-					if math.Abs(v-at[2*chain+i]) > 1e-4 {
-						t.Errorf(
-							"chain %d is at %v after a small step, and began at %v", chain, result.Draws.At(chain, 0), at[2*chain:2*chain+2],
-						)
-						break
-					}
+	engine, dtype := computetest.Go(t), compute.Float32
+	settings := Settings{Chains: 2, Draws: 1, WarmUp: NoWarmUp, Seed: 1, DType: dtype, Engine: engine}
+	compiled := engine.Compiled()
+	sampler := Sampler{Problem: standard(), Kernel: RandomWalkMetropolis{StepSize: 1e-6}}
+	for _, at := range [][]float64{{1, 2, 3, 4}, {-1, -2, -3, -4}} {
+		sampler.Problem.Start = compute.Floats(dtype, at, 2, 2)
+		result, err := sampler.Sample(context.Background(), settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for chain := range 2 {
+			for i, v := range result.Draws.At(chain, 0) {
+				if math.Abs(v-at[2*chain+i]) > 1e-4 {
+					t.Errorf(
+						"chain %d is at %v after a small step, and began at %v", chain, result.Draws.At(chain, 0), at[2*chain:2*chain+2],
+					)
+					break
 				}
 			}
 		}
-		if n := engine.Compiled() - compiled; n != 1 {
-			t.Errorf("it compiled %d times", n)
-		}
-		problem := standard()
-		problem.Start = compute.Floats(dtype, []float64{1, 2, 3, 4}, 1, 4)
-		if _, err := Sample(context.Background(), problem, sampler.Kernel, settings); err == nil ||
-			!strings.Contains(err.Error(), "Problem.Start") {
-			t.Errorf("error %v for a start of one chain of four numbers, want one that names Problem.Start", err)
-		}
-	})
+	}
+	if n := engine.Compiled() - compiled; n != 1 {
+		t.Errorf("it compiled %d times", n)
+	}
+	problem := standard()
+	problem.Start = compute.Floats(dtype, []float64{1, 2, 3, 4}, 1, 4)
+	if _, err := Sample(context.Background(), problem, sampler.Kernel, settings); err == nil ||
+		!strings.Contains(err.Error(), "Problem.Start") {
+		t.Errorf("error %v for a start of one chain of four numbers, want one that names Problem.Start", err)
+	}
 }
 
 // Log-densities too large for float32 are said; in float64, or a little smaller, they are not.

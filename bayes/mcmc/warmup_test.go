@@ -36,10 +36,9 @@ func badlyScaled() (problem density.Problem, sd []float64) {
 
 // The acceptance at which a warm-up aims is the user's, and the warning of divergences names it.
 func TestAcceptance(t *testing.T) {
-	problem, _ := badlyScaled()
-	settings := Settings{Chains: 10, Draws: 100, WarmUp: 300, Seed: 3, Engine: computetest.Engines(t)[0]}
+	settings := Settings{Chains: 10, Draws: 100, WarmUp: 200, Seed: 3, Engine: computetest.Go(t)}
 	for _, kernel := range []Kernel{HMC{Steps: 5, Acceptance: .95}, NUTS{Acceptance: .95}} {
-		result, err := Sample(t.Context(), problem, kernel, settings)
+		result, err := Sample(t.Context(), standard(), kernel, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,45 +76,44 @@ func TestAcceptance(t *testing.T) {
 // random walk finds the largest scales last.
 func TestWarmUp(t *testing.T) {
 	problem, sd := badlyScaled()
-	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		for _, kernel := range []Tunable{RandomWalkMetropolis{}, MALA{}, HMC{Steps: 5}} {
-			what := fmt.Sprintf("%s, %s, %T", engine.Name(), dtype, kernel)
-			result, err := Sample(
-				context.Background(), problem, kernel,
-				Settings{Chains: 20, Draws: 300, WarmUp: 600, Seed: 3, DType: dtype, Engine: engine},
-			)
-			if err != nil {
-				t.Fatal(err)
-			}
-			mean := 0.0
-			for _, c := range result.Stats {
-				mean += c.Acceptance / float64(len(result.Stats))
-			}
-			if _, want := kernel.Tune(); math.Abs(mean-want) > .05 {
-				t.Errorf("%s: mean acceptance %.3f, want %.3f", what, mean, want)
-			}
-			for k, scale := range result.Tuned.Scale {
-				if math.Abs(math.Log(scale/sd[k])) > .15 {
-					t.Errorf("%s: coordinate %d has scale %.3g, want %.3g", what, k, scale, sd[k])
-				}
-				if kernel == (RandomWalkMetropolis{}) { // 300 draws of it are too few for the rest
-					continue
-				}
-				// The chains are independent: their means and mean squares have a standard error.
-				var means, squares []float64
-				for _, chain := range result.Draws.Coordinate(k) {
-					z := make([]float64, len(chain))
-					for i, x := range chain {
-						z[i] = ((x - 1) / sd[k]) * ((x - 1) / sd[k])
-					}
-					means, squares = append(means, (stat.Mean(chain, nil)-1)/sd[k]), append(squares, stat.Mean(z, nil))
-				}
-				same := func(x []float64) float64 { return x[0] }
-				expect(t, fmt.Sprintf("%s, coordinate %d: mean", what, k), means, 1, same, 0)
-				expect(t, fmt.Sprintf("%s, coordinate %d: variance", what, k), squares, 1, same, 1)
-			}
+	engine, dtype := computetest.Go(t), compute.Float64
+	for _, kernel := range []Tunable{RandomWalkMetropolis{}, MALA{}, HMC{Steps: 5}} {
+		what := fmt.Sprintf("%T", kernel)
+		result, err := Sample(
+			context.Background(), problem, kernel,
+			Settings{Chains: 20, Draws: 300, WarmUp: 600, Seed: 3, DType: dtype, Engine: engine},
+		)
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		mean := 0.0
+		for _, c := range result.Stats {
+			mean += c.Acceptance / float64(len(result.Stats))
+		}
+		if _, want := kernel.Tune(); math.Abs(mean-want) > .05 {
+			t.Errorf("%s: mean acceptance %.3f, want %.3f", what, mean, want)
+		}
+		for k, scale := range result.Tuned.Scale {
+			if math.Abs(math.Log(scale/sd[k])) > .15 {
+				t.Errorf("%s: coordinate %d has scale %.3g, want %.3g", what, k, scale, sd[k])
+			}
+			if kernel == (RandomWalkMetropolis{}) { // 300 draws of it are too few for the rest
+				continue
+			}
+			// The chains are independent: their means and mean squares have a standard error.
+			var means, squares []float64
+			for _, chain := range result.Draws.Coordinate(k) {
+				z := make([]float64, len(chain))
+				for i, x := range chain {
+					z[i] = ((x - 1) / sd[k]) * ((x - 1) / sd[k])
+				}
+				means, squares = append(means, (stat.Mean(chain, nil)-1)/sd[k]), append(squares, stat.Mean(z, nil))
+			}
+			same := func(x []float64) float64 { return x[0] }
+			expect(t, fmt.Sprintf("%s, coordinate %d: mean", what, k), means, 1, same, 0)
+			expect(t, fmt.Sprintf("%s, coordinate %d: variance", what, k), squares, 1, same, 1)
+		}
+	}
 }
 
 // The search finds the step size of acceptance a half to a factor of two, and dual averaging then brings the mean

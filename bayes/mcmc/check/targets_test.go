@@ -25,7 +25,7 @@ func everyTarget() []Target {
 // to Draw; and its Jacobian, a product of conditional densities, is the density, which ties it to LogDensity: their
 // logs differ by one constant for all x, and for each data. The derivatives are central differences.
 func TestTargetsAgree(t *testing.T) {
-	engine := computetest.Engines(t)[0]
+	engine := computetest.Go(t)
 	for _, target := range everyTarget() {
 		if err := target.check(); err != nil {
 			t.Fatal(err)
