@@ -23,9 +23,9 @@ import (
 func TestNoiseStopsChains(t *testing.T) {
 	engine := computetest.Go(t)
 	s := quick(engine)
-	s.Draws = 400
+	s.Draws = 100
 	m := Metropolis{Target: TargetFull{}, BatchSize: 2, Batches: 2, Estimate: WithinBatches, StepSize: 1}
-	_, err := Fit(context.Background(), asItIs(bayesianLine()), m, dataset.Parts{Train: line(300)}, s)
+	_, err := Fit(context.Background(), asItIs(bayesianLine()), m, dataset.Parts{Train: line(100)}, s)
 	var batches, size int
 	if errors.Is(err, mcmc.ErrStuck) {
 		advice := regexp.MustCompile(`Batches \(M\) (\d+) instead of 2, or with BatchSize \(n\) (\d+) instead of 2`)
@@ -35,17 +35,17 @@ func TestNoiseStopsChains(t *testing.T) {
 			size, _ = strconv.Atoi(said[2])
 		}
 	}
-	if batches <= 2 || size <= 2 || size > 300 || !says(err, "sigma^2 of") {
+	if batches <= 2 || size <= 2 || size > 100 || !says(err, "sigma^2 of") {
 		t.Fatalf("error %v", err)
 	}
 	stuck := &mcmc.StuckError{Noise: 50, StepSize: 1}
-	err = explain(stuck, Metropolis{BatchSize: 10, Batches: 5, Estimate: OneBatch}, 300)
+	err = explain(stuck, Metropolis{BatchSize: 10, Batches: 5, Estimate: OneBatch}, 100)
 	if !says(err, "with BatchSize (n)") || says(err, "Batches (M)") {
 		t.Errorf("more batches do not help OneBatch: error %v", err)
 	}
 	m.BatchSize, m.StepSize = size, .05 // at the step that stopped them no noise would be small enough for an acceptance
 	s.Draws = 50
-	if r, err := Fit(context.Background(), asItIs(bayesianLine()), m, dataset.Parts{Train: line(300)}, s); err != nil ||
+	if r, err := Fit(context.Background(), asItIs(bayesianLine()), m, dataset.Parts{Train: line(100)}, s); err != nil ||
 		r.Noise > acceptableNoise {
 		t.Errorf("with n %d: error %v", size, err)
 	}
@@ -196,24 +196,26 @@ func TestDefaults(t *testing.T) {
 	for _, c := range []struct{ sampler, want Sampler }{
 		{
 			Metropolis{Target: TargetExpected{}, StepSize: .1},
-			Metropolis{Target: TargetExpected{Points: 30}, BatchSize: 30, Batches: 10, Proposal: RandomWalk,
-				Estimate: MeanOfBatches, Rule: Corrected, StepSize: .1, MaxBatches: 100, MaxBatchSize: 30},
+			Metropolis{Target: TargetExpected{Points: 12}, BatchSize: 12, Batches: 10, Proposal: RandomWalk,
+				Estimate: MeanOfBatches, Rule: Corrected, StepSize: .1, MaxBatches: 100, MaxBatchSize: 12},
 		},
 		{Barker{StepSize: .1},
-			Barker{Target: TargetFull{}, BatchSize: 30, Batches: 10, Proposal: RandomWalk, StepSize: .1}},
+			Barker{Target: TargetFull{}, BatchSize: 12, Batches: 10, Proposal: RandomWalk, StepSize: .1}},
 		{Confidence{Target: TargetExpected{}, StepSize: .1},
-			Confidence{Target: TargetExpected{Points: 30}, BatchSize: 30, Error: .05, Proposal: RandomWalk,
+			Confidence{Target: TargetExpected{Points: 12}, BatchSize: 12, Error: .05, Proposal: RandomWalk,
 				StepSize: .1}},
 		{Unadjusted{Kernel: mcmc.SGLD{StepSize: .01}},
-			Unadjusted{Target: TargetFull{}, BatchSize: 30, Kernel: mcmc.SGLD{StepSize: .01}}},
+			Unadjusted{Target: TargetFull{}, BatchSize: 12, Kernel: mcmc.SGLD{StepSize: .01}}},
 		{AllRows{Kernel: mcmc.HMC{StepSize: .01}},
 			AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{StepSize: .01}}},
 	} {
-		r, err := fitLine(c.sampler, line(30), quick(computetest.Go(t)))
+		s := quick(computetest.Go(t))
+		s.Draws, s.WarmUp = 2, 1
+		r, err := fitLine(c.sampler, line(12), s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := Settings{Chains: 3, Draws: 20, Thin: 1, WarmUp: 10}.with(c.want)
+		want := Settings{Chains: 3, Draws: 2, Thin: 1, WarmUp: 1}.with(c.want)
 		if r.Sampler != want {
 			t.Errorf("%+v ran as %+v, want %+v", c.sampler, r.Sampler, want)
 		}

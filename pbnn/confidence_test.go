@@ -261,8 +261,8 @@ func TestConfidenceIsExact(t *testing.T) {
 		t.Skip("long")
 	}
 	t.Parallel()
-	confidenceIsExact(t, confidenceCase{"full", rowsOfLine, Confidence{Target: TargetFull{}, BatchSize: 100, Error: .01,
-		StepSize: step(1.2, rowsOfLine)}, 1})
+	confidenceIsExact(t, computetest.Go(t), confidenceCase{"full", rowsOfLine,
+		Confidence{Target: TargetFull{}, BatchSize: 100, Error: .01, StepSize: step(1.2, rowsOfLine)}, 1})
 }
 
 type confidenceCase struct {
@@ -272,14 +272,14 @@ type confidenceCase struct {
 	share   float64 // of the rows that a step takes at most
 }
 
-func confidenceIsExact(t *testing.T, cases ...confidenceCase) {
+func confidenceIsExact(t *testing.T, engine *compute.Engine, cases ...confidenceCase) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			data := line(c.rows)
 			mean, covariance := exact(data, c.sampler.Target.ForBatchSize(0).EffectivePoints(c.rows))
-			s := Settings{Chains: 8, Draws: 2000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64,
-				Engine: computetest.Go(t)}
+			s := Settings{Chains: 8, Draws: 1500, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64,
+				Engine: engine}
 			result, err := FitFrom(context.Background(), atExact(t, mean, covariance, 8), c.sampler, dataset.Parts{Train: data},
 				s)
 			if err != nil {

@@ -9,22 +9,22 @@ import (
 	"gobnn/bayes/compute/computetest"
 )
 
-// The draws do not depend on how many devices share the chains, beyond rounding. Mini-batches have as many rows as
-// there are chains, so that only the names of what is shared tell the two apart.
+// The draws do not depend on how many devices share the chains, nor on the engine, beyond rounding. Mini-batches have
+// as many rows as there are chains, so that only the names of what is shared tell the two apart.
 func TestDevices(t *testing.T) {
 	sameOnDevices(t, Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 4, StepSize: .2},
 		Confidence{Target: TargetExpected{Points: 2}, BatchSize: 4, StepSize: .4})
 }
 
-// sameOnDevices runs samplers on one device and on two, which must give the same.
+// sameOnDevices runs samplers on the Go backend and on two devices, which must give the same.
 func sameOnDevices(t *testing.T, samplers ...Sampler) {
-	engine := computetest.Several(t)
+	engines := []*compute.Engine{computetest.Go(t), computetest.Several(t)} // one device, and two
 	for _, sampler := range samplers {
 		t.Run(strings.TrimPrefix(fmt.Sprintf("%T", sampler), "pbnn."), func(t *testing.T) {
 			var want []float64
-			for _, devices := range []int{1, 2} {
+			for i, engine := range engines {
 				s := Settings{Chains: 4, Draws: 5, WarmUp: 2, Seed: 7, DType: compute.Float64,
-					Engine: engine, Devices: devices}
+					Engine: engine, Devices: i + 1}
 				r, err := fitLine(sampler, line(30), s)
 				if err != nil {
 					t.Fatal(err)
@@ -36,7 +36,7 @@ func sameOnDevices(t *testing.T, samplers ...Sampler) {
 				if want == nil {
 					want = got
 				}
-				computetest.Near(t, fmt.Sprint(devices, " devices"), got, want, 1e-9)
+				computetest.Near(t, fmt.Sprint(i+1, " devices"), got, want, 1e-9)
 			}
 		})
 	}

@@ -93,7 +93,7 @@ func atExact(t testing.TB, mean []float64, covariance *mat.SymDense, particles i
 
 // worst compares the draws with the exact distribution: the mean and the variance of each coordinate, and of the
 // prediction at three places, so covariances too. What is compared is averaged over the chains, which share their
-// mini-batches, and over 15 stretches of time of 270 moves each (200 in short), several times as long as these samplers
+// mini-batches, and over 15 stretches of time of at least 200 moves each, several times as long as these samplers
 // remember, so nearly independent; the p-value is the smallest of Student's tests, times their number (Bonferroni): a
 // right sampler's is below 0.001 for one seed in a thousand at most. It is -1 where the draws are too few to tell.
 func worst(draws *mcmc.Draws, mean []float64, covariance *mat.SymDense) (p float64, what string) {
@@ -145,29 +145,26 @@ type exactCase struct {
 	long    bool // not in short runs
 }
 
-// exactCases are one of each way in which a sampler estimates and decides; TestExactOnALineLong has the others.
+// exactCases are a random walk and Langevin's, of the two targets; TestExactOnALineLong has the others. AllRows has the
+// draws of a Confidence that is exact (TestConfidenceByAllRows).
 var exactCases = []exactCase{
 	{name: "penalty, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10,
 		StepSize: step(.5, rowsOfLine)}},
 	{name: "penalised MALA, expected",
 		sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 10, Proposal: Langevin, StepSize: step(1, 10)},
 		long:    true},
-	{name: "Metropolis", sampler: AllRows{Target: TargetFullData{},
-		Kernel: mcmc.RandomWalkMetropolis{StepSize: step(1.2, rowsOfLine)}}, long: true},
-	{name: "naive, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10, Rule: Naive,
-		StepSize: step(.5, rowsOfLine)}, biased: true, long: true},
 }
 
-// Samplers that claim a distribution have its means, variances and predictive bands; the naive one and unadjusted ones
-// at large steps have not, by the same test.
+// Samplers that claim a distribution have its means, variances and predictive bands. In TestExactOnALineLong the naive
+// one and unadjusted ones at large steps have not, by the same test.
 func TestExactOnALine(t *testing.T) {
 	t.Parallel()
-	exactOnALine(t, exactCases)
+	exactOnALine(t, computetest.Go(t), 1500, exactCases) // XLA would compile for half of the time
 }
 
-func exactOnALine(t *testing.T, cases []exactCase) {
+func exactOnALine(t *testing.T, engine *compute.Engine, draws int, cases []exactCase) {
 	t.Helper()
-	data, engine := line(rowsOfLine), computetest.Engines(t)[0]
+	data := line(rowsOfLine)
 	for _, c := range cases {
 		if c.long && testing.Short() {
 			continue
@@ -175,10 +172,6 @@ func exactOnALine(t *testing.T, cases []exactCase) {
 		t.Run(c.name, func(t *testing.T) {
 			mean, covariance := exact(data, points(c.sampler, data.Rows()))
 			const chains = 8
-			draws := 2000
-			if testing.Short() {
-				draws = 1500
-			}
 			result, err := FitFrom(context.Background(), atExact(t, mean, covariance, chains), c.sampler,
 				dataset.Parts{Train: data}, Settings{Chains: chains, Draws: draws, Thin: 2, WarmUp: 30, Seed: 3,
 					DType: compute.Float64, Engine: engine})

@@ -108,7 +108,7 @@ func ExampleTarget() {
 	model, parts := ownLine()
 	sampler := pbnn.Metropolis{
 		Sampling: pbnn.Sampling{Chains: 8, Draws: 500, Thin: 5, WarmUp: 100},
-		Target:   PowerPosterior{Eta: .1}, BatchSize: 20, StepSize: .1,
+		Target:   PowerPosterior{Eta: .1}, BatchSize: 10, StepSize: .1,
 	}
 	result, err := fit.Fit(context.Background(), model, sampler, parts, run.Settings{Seed: 1})
 	if err != nil {

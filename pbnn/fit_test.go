@@ -80,7 +80,7 @@ func TestCheckpoint(t *testing.T) {
 			continue
 		}
 		s := quick(engine)
-		s.Draws = 100
+		s.Draws = 40
 		whole, err := fitLine(c.sampler, data, s)
 		if err != nil {
 			t.Fatal(err)
@@ -208,7 +208,7 @@ func TestResult(t *testing.T) {
 		perMove float64 // rows a move, where a step takes several
 	}{
 		{Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1}, TargetExpected{Points: 6}, 2 * 24, 0},
-		{Metropolis{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 10 * 60, 0},
+		{Metropolis{Target: TargetFull{}, Batches: 3, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 3 * 60, 0},
 		{Barker{Target: TargetFull{}, BatchSize: 20, Batches: 3, StepSize: .07}, TargetFull{}, 0, 2 * 60},
 		{Confidence{Target: TargetExpected{Points: 2}, BatchSize: 20, StepSize: .3}, TargetExpected{Points: 2}, 0, 2 * 20},
 		{Confidence{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 60, 0},
@@ -362,10 +362,10 @@ func (w wholeRows) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
 // Batches, and after them BatchSize, rise until sigma^2 is below what is asked, or to their caps.
 func TestAdapt(t *testing.T) {
 	engine := computetest.Go(t)
-	data := line(200)
+	data := line(100)
 	s := quick(engine)
-	s.WarmUp = 60
-	base := Metropolis{Target: TargetFull{}, BatchSize: 5, Batches: 3, Estimate: WithinBatches, StepSize: .03, Noise: 5,
+	s.WarmUp = 30
+	base := Metropolis{Target: TargetFull{}, BatchSize: 5, Batches: 3, Estimate: WithinBatches, StepSize: .03, Noise: 1,
 		MaxBatches: 400}
 	for _, c := range []struct {
 		name    string
@@ -377,9 +377,9 @@ func TestAdapt(t *testing.T) {
 		{"raises M", func(*Metropolis) {}, true, func(m Metropolis) bool { return m.Batches > 3 && m.BatchSize == 5 }, true},
 		{"capped", func(m *Metropolis) { m.MaxBatches = 6 }, false,
 			func(m Metropolis) bool { return m.Batches == 6 && m.BatchSize == 5 }, false},
-		{"raises n after M", func(m *Metropolis) { m.MaxBatches, m.MaxBatchSize = 4, 200 }, true,
+		{"raises n after M", func(m *Metropolis) { m.MaxBatches, m.MaxBatchSize = 4, 100 }, true,
 			func(m Metropolis) bool { return m.Batches == 4 && m.BatchSize > 5 }, false},
-		{"one batch: M is of no use", func(m *Metropolis) { m.Estimate, m.MaxBatchSize = OneBatch, 200 }, true,
+		{"one batch: M is of no use", func(m *Metropolis) { m.Estimate, m.MaxBatchSize = OneBatch, 100 }, true,
 			func(m Metropolis) bool { return m.Batches == 3 && m.BatchSize > 5 }, true},
 		{"enough", func(m *Metropolis) { m.Noise = 1e6 }, true,
 			func(m Metropolis) bool { return m.Batches == 3 && m.BatchSize == 5 }, true},
@@ -493,16 +493,16 @@ func TestWarmUpOfSeveralMoves(t *testing.T) {
 func TestWarnsOfChainsApart(t *testing.T) {
 	const words = "the 3 chains disagree on predictions"
 	settings := quick(computetest.Go(t))
-	data := line(100)
+	data := line(40)
 	for _, c := range []struct {
 		draws int
 		walk  Sampler
 		warns bool
 	}{
 		{20, Metropolis{Target: TargetFull{}, StepSize: 1e-3}, true},
-		{400, AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{Steps: 10}}, false},
+		{200, AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{StepSize: .03, Steps: 5}}, false},
 	} {
-		settings.Draws, settings.WarmUp = c.draws, max(10, c.draws/2)
+		settings.Draws, settings.WarmUp = c.draws, 10
 		r, err := fitLine(c.walk, data, settings)
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 // TestExactOnALineLong has the samplers that TestExactOnALine has not.
 func TestExactOnALineLong(t *testing.T) {
 	t.Parallel()
-	exactOnALine(t, []exactCase{
+	exactOnALine(t, computetest.Engines(t)[0], 2000, []exactCase{
 		{name: "penalty, expected", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 10,
 			StepSize: step(1, 10)}},
 		{name: "penalised MALA, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10,
@@ -47,10 +47,10 @@ func TestExactOnALineLong(t *testing.T) {
 // with Langevin proposals.
 func TestConfidenceIsExactLong(t *testing.T) {
 	t.Parallel()
-	confidenceIsExact(t, confidenceCase{"expected", 4000, Confidence{Target: TargetExpected{Points: 2}, BatchSize: 1000,
-		Error: .01, StepSize: step(1.5, 2)}, .9},
+	confidenceIsExact(t, computetest.Engines(t)[0], confidenceCase{"expected", 2000,
+		Confidence{Target: TargetExpected{Points: 2}, BatchSize: 500, Error: .01, StepSize: step(1.5, 2)}, .9},
 		confidenceCase{"Langevin, expected", 200, Confidence{Target: TargetExpected{Points: 2},
-			BatchSize: 100, Error: .01, Proposal: Langevin, StepSize: step(1.2, 2)}, 1})
+			BatchSize: 50, Error: .01, Proposal: Langevin, StepSize: step(1.2, 2)}, 1})
 }
 
 // TestBarkerInvariantLong is TestBarkerInvariant with Langevin proposals.
@@ -94,7 +94,7 @@ func TestBarkerIsExactLong(t *testing.T) {
 
 // A level's posterior from rows of which one is far out: one number with a known distribution. Mini-batches of 2 miss
 // it for most of the time: the variance of the draws is off, and the result says that the noise is not Gaussian. With
-// half of the rows in each it is neither.
+// a quarter of the rows in each it is neither.
 func TestWarnsOfSkewnessLong(t *testing.T) {
 	const rows = 100
 	data := &dataset.Dataset{Name: "outliers", Task: dataset.Regression, Features: []string{"zero"}, Target: "y",
@@ -107,7 +107,7 @@ func TestWarnsOfSkewnessLong(t *testing.T) {
 	for _, c := range []struct {
 		size, batches int
 		warns         bool
-	}{{2, 10, true}, {50, 4, false}} {
+	}{{2, 10, true}, {25, 4, false}} {
 		s := quick(computetest.Go(t))
 		s.Draws, s.Thin, s.WarmUp, s.Chains = 2500, 1, 200, 4
 		r, err := Fit(context.Background(), model,
