@@ -96,7 +96,7 @@ func TestRegressionTables(t *testing.T) {
 	}
 	tiny(t)
 	var said []string
-	o := Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Methods: []string{"Langevin", "VI"}, Reps: 2, Epochs: 3,
+	o := Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Methods: []string{"Langevin", "VI"}, Reps: 2, Epochs: 1,
 		Progress: func(line string) { said = append(said, line) }}
 	loss, err := ran(t, "gohsmc.table1", o)
 	if err != nil {
@@ -113,7 +113,7 @@ func TestRegressionTables(t *testing.T) {
 		return Cell{}
 	}
 	c := find(loss, "yacht, batch 100", "Langevin", "test loss")
-	// The target's variance is 229: a fit of three epochs is no better than a few times that, and no worse than a
+	// The target's variance is 229: a fit of one epoch is no better than a few times that, and no worse than a
 	// thousandth.
 	if c.Paper == nil || *c.Paper != 20 || c.Reps != 2 || c.Study != "gohsmc.table1" || !(c.Ours > .2 && c.Ours < 2000) {
 		t.Errorf("%+v, want two repetitions in the target's units beside the paper's 20", c)

@@ -18,7 +18,7 @@ func (d reliabilityData) short(hidden int, parts func(seed uint64) (dataset.Part
 	d.parts, d.network.Hidden = parts, []int{hidden}
 	d.mode.Epochs, d.mode.BatchSize = 3, 20
 	d.n, d.batches, d.chains, d.reps = 20, 10, 2, 1
-	d.thin = map[string]int{lastLayerFull: 20, lastLayerPenalty: 50, wholePenalty: 50}
+	d.thin = map[string]int{lastLayerFull: 4, lastLayerPenalty: 8, wholePenalty: 8}
 	return d
 }
 
