@@ -110,7 +110,7 @@ func TestConjugate(t *testing.T) {
 	}
 	testConjugate(t, engine, []conjugate{
 		{
-			name: "5 dimensions", d: 5, seeds: 5, a: pmcnet.PMC{Resampling: pmcnet.GlocalEvery(2)},
+			name: "5 dimensions", d: 5, seeds: 3, a: pmcnet.PMC{Resampling: pmcnet.GlocalEvery(2)},
 			rms: .02, logZ: .015, eachLogZ: .015, ess: 4500, kHat: .4,
 		},
 	})

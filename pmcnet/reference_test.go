@@ -382,6 +382,25 @@ func shaped(x []float64, d int) (rows [][]float64) {
 // some or none of the pairs of a proposal and another's draws count, which a part of the rows tells, or half, or all.
 func TestFullDensities(t *testing.T) {
 	const m, k, d = 12, 3, 65
+	// Compiled once, for all cases.
+	type densities struct {
+		run   func(args ...any) [][]float64
+		onCPU bool
+	}
+	compiled := map[compute.DType]*densities{}
+	compile := func(engine *compute.Engine, dtype compute.DType) *densities {
+		if compiled[dtype] == nil {
+			c := &densities{}
+			c.run = computetest.Compile(t, engine, func(g *Graph, args []*Node) []*Node {
+				c.onCPU = compute.OnCPU(g.Backend())
+				of := compute.Nodes{inverseName: args[1], logDetName: Reshape(args[3], m)}
+				q := proposals{mean: args[0], family: full{}, covariance: of}
+				return []*Node{q.logMixture(args[2]), full{}.logDensities(of, q.mean, Reshape(args[2], m*k, d))}
+			})
+			compiled[dtype] = c
+		}
+		return compiled[dtype]
+	}
 	for _, c := range []struct {
 		name      string
 		places    int     // that the proposals lie in
@@ -453,14 +472,9 @@ func TestFullDensities(t *testing.T) {
 				if dtype == compute.Float32 {
 					tolerance = 1e-4
 				}
-				onCPU := false
-				got := computetest.Run(t, engine, func(g *Graph, args []*Node) []*Node {
-					onCPU = compute.OnCPU(g.Backend())
-					c := compute.Nodes{inverseName: args[1], logDetName: Reshape(args[3], m)}
-					q := proposals{mean: args[0], family: full{}, covariance: c}
-					return []*Node{q.logMixture(args[2]), full{}.logDensities(c, q.mean, Reshape(args[2], m*k, d))}
-				}, compute.Floats(dtype, mean, m, d), compute.Floats(dtype, inverse, m, d, d), compute.Floats(dtype, x, m, k, d),
-					compute.Floats(dtype, logDet, m, 1))
+				of := compile(engine, dtype) // Pair has one engine for a type
+				got := of.run(compute.Floats(dtype, mean, m, d), compute.Floats(dtype, inverse, m, d, d),
+					compute.Floats(dtype, x, m, k, d), compute.Floats(dtype, logDet, m, 1))
 				for j := range m * k {
 					var terms []float64
 					for _, normal := range normals {
@@ -492,7 +506,7 @@ func TestFullDensities(t *testing.T) {
 					}
 				}
 				want := c.leftOut
-				if !onCPU {
+				if !of.onCPU {
 					want = 0
 				}
 				if leftOut != want {
