@@ -76,7 +76,7 @@ func TestBridgeExact(t *testing.T) {
 	posed := problem(line)
 	settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
 	a := few
-	a.Bridge, a.Components, a.Draws, a.SMC.Moves = annealed.BridgeAlways, 1, 200, 4
+	a.Bridge, a.Components, a.Draws, a.SMC.Moves = annealed.BridgeAlways, 1, 200, 3
 	check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
 		settings.Seed = seed
 		r, err := sampled(t.Context(), posed, a, settings)
@@ -94,15 +94,15 @@ func TestBridgeExact(t *testing.T) {
 	}, check.SequentialOptions{Problem: &line, Runs: 30, StdDev: .1})
 }
 
-// In 5 dimensions both estimators lie within their errors of the exact log evidence: over 10 seeds the sums of squared
-// errors, in standard errors, are chi-squared with 10 degrees of freedom, above 35.6 in 1 of 10000 tests.
+// In 5 dimensions both estimators lie within their errors of the exact log evidence: over 4 seeds the sums of squared
+// errors, in standard errors, are chi-squared with 4 degrees of freedom, above 23.5 in 1 of 10000 tests.
 func TestAnnealedRegression(t *testing.T) {
 	l := regression(5, 50, 1)
 	_, _, want := l.Posterior()
 	posed := problem(l)
 	settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
 	byImportance, bySMC := 0., 0.
-	for seed := range uint64(10) {
+	for seed := range uint64(4) {
 		settings.Seed = seed
 		r, err := sampled(t.Context(), posed, few, settings)
 		if err != nil {
@@ -118,8 +118,8 @@ func TestAnnealedRegression(t *testing.T) {
 			t.Errorf("seed %d: importance %+v, SMC %+v, ESS %.0f, rms %.2f", seed, a, b, r.ESS, rms(t, r, l))
 		}
 	}
-	if byImportance > 35.6 || bySMC > 35.6 {
-		t.Errorf("over 10 seeds the squared errors sum to %.1f (importance) and %.1f (SMC) squared standard errors",
+	if byImportance > 23.5 || bySMC > 23.5 {
+		t.Errorf("over 4 seeds the squared errors sum to %.1f (importance) and %.1f (SMC) squared standard errors",
 			byImportance, bySMC)
 	}
 }
@@ -280,6 +280,9 @@ func TestAnnealedNetwork(t *testing.T) {
 			}
 			a := annealed.Annealed{SMC: smc.Tempered{Kernel: short, Particles: c.particles}, Unordered: unordered,
 				Components: 16, Bridge: c.bridge}
+			if unordered {
+				a.Bridge = annealed.NoBridge // TestAnnealedManyUnits has one without the order
+			}
 			r, err := fitted(t.Context(), model, a, wave(), goSettings(t))
 			if err != nil {
 				t.Fatal(err)
@@ -290,7 +293,7 @@ func TestAnnealedNetwork(t *testing.T) {
 				said.ImportanceEvidence.StdErr, said.BridgeEvidence.Value, said.BridgeEvidence.StdErr, said.SMCEvidence.Value,
 				said.SMCEvidence.StdErr, said.KHat, said.ESS, r.Elapsed)
 			all := []bayes.Evidence{said.ImportanceEvidence, said.SMCEvidence}
-			if c.bridge == annealed.BridgeAlways {
+			if a.Bridge == annealed.BridgeAlways {
 				all = append(all, said.BridgeEvidence)
 			}
 			for _, e := range all {
@@ -319,7 +322,7 @@ func TestAnnealedWithoutFit(t *testing.T) {
 	_, _, want := l.Posterior()
 	hard := problem(l)
 	a := annealed.Annealed{
-		Components: 1, Covariance: annealed.FullCovariance, SMC: smc.Tempered{Particles: 120}, Draws: 1000,
+		Components: 1, Covariance: annealed.FullCovariance, SMC: smc.Tempered{Kernel: short, Particles: 120}, Draws: 1000,
 	}
 	r, err := sampled(t.Context(), hard, a, goSettings(t))
 	if err != nil {
@@ -465,7 +468,7 @@ func TestNoBridgeFromFarAway(t *testing.T) {
 	model, parts, _ := line(t)
 	model.Network, model.Likelihood = nn.MLP{Hidden: []int{30}, Activation: nn.Tanh}, bayes.Gaussian{StdDev: 1}
 	a := few
-	a.SMC.Particles, a.SMC.Moves, a.Draws = 60, 2, 500
+	a.SMC.Particles, a.SMC.Moves, a.Draws = 60, 1, 200
 	r, err := fitted(t.Context(), model, a, parts, goSettings(t))
 	if err != nil {
 		t.Fatal(err)
@@ -478,9 +481,17 @@ func TestNoBridgeFromFarAway(t *testing.T) {
 	if !slices.Contains(r.Warnings, said.Why) {
 		t.Errorf("no warning says so: %q", r.Warnings)
 	}
-	a.Bridge = annealed.BridgeAlways
-	r, err = fitted(t.Context(), model, a, parts, goSettings(t))
-	if err != nil || estimates(r).Bridge == nil {
+	a.Bridge = annealed.BridgeAlways // which goes a long way: it is enough that it begins
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	settings, begun := goSettings(t), false
+	settings.Progress = func(p run.Progress) {
+		if strings.Contains(p.Stage, "bridge") {
+			begun = true
+			cancel()
+		}
+	}
+	if r, err = fitted(ctx, model, a, parts, settings); err != nil || !begun {
 		t.Errorf("asked for, the bridge: %v, %+v", err, r)
 	}
 }

@@ -23,7 +23,7 @@ func TestAnnealedLowRank(t *testing.T) {
 	posed := problem(l)
 	settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
 	a := annealed.Annealed{
-		SMC: smc.Tempered{Particles: 300}, Draws: 1000, Covariance: annealed.LowRankCovariance, Components: 1,
+		SMC: smc.Tempered{Kernel: short, Particles: 200}, Draws: 1000, Covariance: annealed.LowRankCovariance, Components: 1,
 		Bridge: annealed.BridgeAlways,
 	}
 	byBridge, results := 0., 0.
