@@ -40,6 +40,7 @@ func TestSampleIsExactLong(t *testing.T) {
 			stdDev: .25},
 		{name: "Crank-Nicolson", kernel: mcmc.PreconditionedCrankNicolson{Beta: .3}, s: setup{Particles: 400, Moves: 6},
 			stdDev: .3},
+		{name: "HMC, length chosen", kernel: mcmc.HMC{}, s: setup{Moves: 1}, stdDev: .3},
 		{name: "NUTS", kernel: mcmc.NUTS{MaxDepth: 3}, s: setup{Particles: 200, Moves: 1}, stdDev: .3},
 		{name: "own step", kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2},
 			s: setup{Particles: 400, Resampler: smc.Systematic, Moves: 5}, stdDev: .3},

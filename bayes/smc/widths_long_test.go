@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/exchange"
 )
 
 // TestTwoWidthsLong holds both samplers to their stated errors on modes of two widths, and of one in ten dimensions. Of
@@ -14,7 +15,7 @@ func TestTwoWidthsLong(t *testing.T) {
 	engine := computetest.XLA(t, "many runs")
 	for _, w := range []twoWidths{narrow, {10, .3, .3}} {
 		for name, e := range map[string]estimates{
-			"Sample": w.sampled(t, engine, 64), "Replicas": w.exchanged(t, engine, 64),
+			"Sample": w.sampled(t, engine, 64), "Replicas": w.exchanged(t, engine, 64, exchange.Replicas{}),
 		} {
 			if e.square < .45 || e.square > 1.85 || e.spread > .08 || e.lost > 0 {
 				t.Errorf("%+v: %s: %+v", w, name, e)
