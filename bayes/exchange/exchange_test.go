@@ -85,7 +85,7 @@ func TestFindsModes(t *testing.T) {
 	const sets = 24
 	result, err := sample(t.Context(), problem, mcmc.HMC{Steps: 4}, settings{
 		Ladder: []float64{.001, .003, .008, .02, .05, .12, .3, .6, 1}, Sets: sets, WarmUp: 200, Sweeps: 500, Thin: 5, Seed: 1,
-		Engine: computetest.Engines(t)[0],
+		Engine: computetest.Go(t),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +279,7 @@ func TestCancelled(t *testing.T) {
 // alone are a ladder on each engine.
 func TestWarns(t *testing.T) {
 	for _, engine := range computetest.Engines(t) {
-		result, err := sample(t.Context(), linear(check.Line()), mcmc.HMC{Steps: 2}, settings{
+		result, err := sample(t.Context(), linear(check.Line()), mcmc.RandomWalkMetropolis{}, settings{
 			Ladder: []float64{1}, Sets: 4, WarmUp: 5, Sweeps: 6, Engine: engine,
 		})
 		if err != nil {
@@ -391,7 +391,6 @@ func TestSupport(t *testing.T) {
 		{"half of the prior, a found ladder", 0, .3, nil, false}, // which begins with powers of 1e-20 to 1e-5
 		{"half of the prior", 0, .3, []float64{.0001, .1, .4, 1}, false},
 		{"a sixth of the prior", 1, 1e6, []float64{.01, .4, 1}, true},
-		{"a small part of the prior", 2, 1e6, []float64{.1, .4, 1}, true},
 		{"hardly any of the prior", 4.5, 1e6, []float64{.1, .4, 1}, true},
 	} {
 		problem := density.Problem{Dim: 1, Initial: drawNormal(1), Target: func(compute.Nodes, []*graph.Node) density.Target {
@@ -403,10 +402,10 @@ func TestSupport(t *testing.T) {
 			x := c.bound + 10*(float64(i)+.5)/n
 			want += 10. / n * math.Exp(-.5*x*x-.5*(x-1)*(x-1)/(c.width*c.width)) / math.Sqrt(2*math.Pi)
 		}
-		for seed := range uint64(4) {
-			kernel := []mcmc.Kernel{mcmc.HMC{Steps: 4}, mcmc.RandomWalkMetropolis{}}[seed%2]
+		for seed := range uint64(2) {
+			kernel := []mcmc.Kernel{mcmc.HMC{Steps: 4}, mcmc.RandomWalkMetropolis{}}[seed]
 			result, err := sample(t.Context(), problem, kernel, settings{
-				Ladder: c.ladder, Sets: 16, WarmUp: 50, Sweeps: 300, Seed: seed, Engine: computetest.Go(t),
+				Ladder: c.ladder, Sets: 16, WarmUp: 50, Sweeps: 200, Seed: seed, Engine: computetest.Go(t),
 			})
 			if c.bound > 4 {
 				if err == nil || !strings.Contains(err.Error(), "no draw of the posterior") {
@@ -434,9 +433,9 @@ func TestSupport(t *testing.T) {
 			off := (result.LogEvidence - math.Log(want)) / result.LogEvidenceStdErr
 			squares += off * off
 		}
-		// Of four squares of t with 15 degrees of freedom less than one sum in 10^4 is above 35.
-		if t.Logf("%s: squares %.1f", c.name, squares); !(squares < 35) {
-			t.Errorf("%s: the squared errors of four log evidences sum to %.1f", c.name, squares)
+		// Of two squares of t with 15 degrees of freedom one sum in a thousand is above 21.
+		if t.Logf("%s: squares %.1f", c.name, squares); !(squares < 21) {
+			t.Errorf("%s: the squared errors of two log evidences sum to %.1f", c.name, squares)
 		}
 	}
 }
