@@ -32,7 +32,7 @@ var kernels = []struct {
 	{kernel: mcmc.MALA{StepSize: .8}, second: true},
 	{kernel: mcmc.HMC{StepSize: .5, Steps: 4, Jitter: .5}, options: Options{Transitions: 40, scale: []float64{1.2, .8}}},
 	{kernel: mcmc.HMC{StepSize: .35, Steps: 4}, options: Options{Transitions: 50}, second: true},
-	{kernel: mcmc.HMC{StepSize: .5, Steps: 4, Jitter: .5, AtOnce: 4}, options: Options{Transitions: 40}},
+	{kernel: mcmc.HMC{StepSize: .5, Steps: 4, Jitter: .5, AtOnce: 2}, options: Options{Transitions: 40}},
 	{kernel: mcmc.HMC{StepSize: .35, Steps: 4, AtOnce: 3}, options: Options{Transitions: 50}, second: true},
 	{kernel: mcmc.NUTS{StepSize: .5, MaxDepth: 5}, options: Options{Transitions: 12}},
 	{
