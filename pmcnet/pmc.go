@@ -1,7 +1,9 @@
 package pmcnet
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
@@ -126,8 +128,8 @@ func (a PMC) adapt(q proposals, w weighted, chosen *Node, n now) adapted {
 	out := adapted{replaced: ReduceAllSum(ConvertDType(And(alive, LogicalNot(definite)), dtype))}
 	good := And(alive, definite)
 	out.family, out.covariance = q.family, compute.Nodes{}
-	for name, c := range next {
-		out.covariance[name] = ofParents(mcmc.Choose(good, c, q.covariance[name]))
+	for _, name := range slices.Sorted(maps.Keys(next)) { // in one order, so that kept programs are found again
+		out.covariance[name] = ofParents(mcmc.Choose(good, next[name], q.covariance[name]))
 	}
 	mean := Gather(Reshape(w.theta, m*k, d), ExpandAxes(chosen, -1))
 	out.mean = mcmc.Choose(ofParents(alive), mean, q.mean)
