@@ -40,7 +40,8 @@ func TestConvolutionOfOnePixel(t *testing.T) {
 		"open horizon":                   {ohsmc.OpenHorizon{Training: training}, bayes.Layers(1)},
 		"open horizon of the last layer": {ohsmc.OpenHorizon{Training: training}, bayes.Layers(2)},
 		"guided":                         {ohsmc.Guided{Training: training, Proposal: ohsmc.Langevin{}}, bayes.Layers(1)},
-		"HMC":                            {mcmc.Chains{Kernel: mcmc.HMC{Steps: 3}, Chains: 2, Draws: 5, WarmUp: 5}, bayes.All()},
+		"HMC": {mcmc.Chains{Kernel: mcmc.HMC{Steps: 3}, Chains: 2, Draws: 5, WarmUp: 5},
+			bayes.All()},
 		"full Laplace": {baseline.Laplace{
 			Training: baseline.Training{Epochs: 5}, Structure: baseline.FullPrecision, Samples: 5,
 		}, bayes.All()},

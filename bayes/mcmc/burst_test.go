@@ -158,7 +158,8 @@ func TestBurstObserve(t *testing.T) {
 		t.Fatalf("%v, %+v", err, result)
 	}
 	s.Observe = nil
-	if result, err = Sample(t.Context(), problem, walk, s); err != nil || result.Draws.PerChain != 50 || result.Moves != 50 {
+	result, err = Sample(t.Context(), problem, walk, s)
+	if err != nil || result.Draws.PerChain != 50 || result.Moves != 50 {
 		t.Errorf("resumed: %v, %+v", err, result)
 	}
 }

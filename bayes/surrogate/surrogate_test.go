@@ -86,20 +86,6 @@ func (s simulated) problem(t testing.TB, engine *compute.Engine) posterior {
 	return givenRows(t, engine, s.bound, s.x, s.y)
 }
 
-// whitened are the coordinates about the mode that is found from the true parameters.
-func (s simulated) whitened(t *testing.T, engine *compute.Engine, problem posterior) *whitening {
-	t.Helper()
-	mode, err := findMode(t.Context(), problem, s.truth, engine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := whitenedAt(t.Context(), problem, mode, engine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
 // potential is U without normalising constants, as the reference has it.
 func (s simulated) potential(logDensity float64) float64 {
 	n, d := float64(s.x.Shape().Dim(0)), float64(s.bound.D)

@@ -29,8 +29,8 @@ type table4Size struct {
 // The paper's size, and our default. The paper does not say how often this experiment is repeated; those on UCI data
 // are repeated ten times. It gives SWAG a rank of 100, which 50 iterates do not have.
 var (
-	table4Paper = table4Size{model: table4Model, train: 50_000, validation: 10_000, test: 10_000, batch: 100, particles: 100,
-		draws: 100, collect: 50, extent: extent{reps: 10, epochs: 10}}
+	table4Paper = table4Size{model: table4Model, train: 50_000, validation: 10_000, test: 10_000, batch: 100,
+		particles: 100, draws: 100, collect: 50, extent: extent{reps: 10, epochs: 10}}
 	table4Reduced = table4Size{model: table4Model, train: 3000, validation: 1000, test: 1000, batch: 20, particles: 100,
 		draws: 10, collect: 8, extent: extent{reps: 1, epochs: 8}}
 )
