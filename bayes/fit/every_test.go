@@ -85,14 +85,14 @@ func every() []method {
 			Training: oneByOne, Kernel: mcmc.RandomWalkMetropolis{StepSize: .5}, Moves: 2, Precondition: true,
 		}},
 
-		{name: "pbnn: penalty", Method: pbnn.Metropolis{Sampling: noisy, BatchSize: 40, Batches: 5, StepSize: .05}},
+		{name: "pbnn: penalty", Method: pbnn.Metropolis{Sampling: noisy, BatchSize: 10, Batches: 20, StepSize: .05}},
 		{name: "pbnn: penalty, Langevin", Method: pbnn.Metropolis{
-			Sampling: noisy, BatchSize: 40, Batches: 5, StepSize: .05, Proposal: pbnn.Langevin,
+			Sampling: noisy, BatchSize: 10, Batches: 20, StepSize: .05, Proposal: pbnn.Langevin,
 		}},
 		{name: "pbnn: penalty, Langevin, tuned", Method: pbnn.Metropolis{
 			Sampling: noisy, BatchSize: 20, Batches: 5, Proposal: pbnn.Langevin,
 		}},
-		{name: "pbnn: Barker", Method: pbnn.Barker{Sampling: noisy, BatchSize: 40, Batches: 5, StepSize: .05}},
+		{name: "pbnn: Barker", Method: pbnn.Barker{Sampling: noisy, BatchSize: 10, Batches: 20, StepSize: .05}},
 		{name: "pbnn: confidence", Method: pbnn.Confidence{Sampling: noisy, BatchSize: 10}, approx: true},
 		{name: "pbnn: SGLD", approx: true, Method: pbnn.Unadjusted{
 			Sampling: noisy, BatchSize: 20, Kernel: mcmc.SGLD{StepSize: 5e-4},
