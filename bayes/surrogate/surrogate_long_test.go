@@ -369,3 +369,17 @@ func TestSurrogatesLong(t *testing.T) {
 		t.Errorf("ratio to the best S0 a second %.2f, want at least 2.3", sec/bestSecond)
 	}
 }
+
+// whitened are the coordinates about the mode that is found from the true parameters.
+func (s simulated) whitened(t *testing.T, engine *compute.Engine, problem posterior) *whitening {
+	t.Helper()
+	mode, err := findMode(t.Context(), problem, s.truth, engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := whitenedAt(t.Context(), problem, mode, engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
