@@ -61,7 +61,7 @@ func (a CES) Prepare(j *fit.Job) (fit.Method, error) {
 }
 
 func (a CES) prepared(j *fit.Job) (CES, error) {
-	if err := whole(j); err != nil {
+	if err := j.SampleAll(); err != nil {
 		return a, err
 	}
 	rows, d := j.Rows(), j.Bound.D
@@ -108,11 +108,6 @@ func (a CES) prepared(j *fit.Job) (CES, error) {
 	var err error
 	a.Regressor, err = a.Regressor.prepare(d)
 	return a, err
-}
-
-// whole makes all parameters of the job stochastic, for the methods of this package.
-func whole(j *fit.Job) error {
-	return j.SampleAll()
 }
 
 // ready is a kernel, or the given one if it is nil, with the learning rate of an SGHMC and the prior's scales of a pCN

@@ -114,7 +114,7 @@ func (Prior) RowsAtOnce() int { return blockRows }
 
 // Prepare implements fit.Method.
 func (p Prior) Prepare(j *fit.Job) (fit.Method, error) {
-	if err := whole(j); err != nil {
+	if err := j.SampleAll(); err != nil {
 		return nil, err
 	}
 	err := limits.Fill("fbnn: Prior", limits.Int("Draws", &p.Draws, 2000).From(fewestPairs))

@@ -13,10 +13,9 @@ import (
 )
 
 var (
-	_ Stateful = HMC{}
-	_ Tunable  = HMC{}
-	_ Steered  = HMC{}
-
+	_ Stateful     = HMC{}
+	_ Tunable      = HMC{}
+	_ Steered      = HMC{}
 	_ SeveralMoves = HMC{}
 )
 

@@ -7,9 +7,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-var (
-	_ Tunable = MALA{}
-)
+var _ Tunable = MALA{}
 
 // MALA is the Metropolis-adjusted Langevin algorithm (Roberts and Tweedie 1996): a step of the discretised Langevin
 // diffusion,

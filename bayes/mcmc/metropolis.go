@@ -13,9 +13,7 @@ import (
 )
 
 // The kernels of this file propose without a gradient and accept or reject.
-var (
-	_ Tunable = RandomWalkMetropolis{}
-)
+var _ Tunable = RandomWalkMetropolis{}
 
 // RandomWalkMetropolis proposes phi + StepSize z, z standard normal, and accepts with probability min(1,
 // p(phi')/p(phi)) (Metropolis et al. 1953), each particle for itself. It leaves the target invariant. A proposal whose

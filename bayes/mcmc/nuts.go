@@ -13,9 +13,8 @@ import (
 )
 
 var (
-	_ Tunable  = NUTS{}
-	_ Stateful = NUTS{}
-
+	_ Tunable      = NUTS{}
+	_ Stateful     = NUTS{}
 	_ SeveralMoves = NUTS{}
 )
 
