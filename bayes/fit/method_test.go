@@ -70,16 +70,15 @@ func TestOwnMethod(t *testing.T) {
 	settings.Checkpoint = filepath.Join(t.TempDir(), "run")
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
-	settings.Progress = func(p run.Progress) {
-		if p.Step > 100 {
+	ctx = run.Watched(ctx, func(p run.Progress, _ run.Machine) {
+		if p.Step == 100 {
 			kill()
 		}
-	}
+	})
 	stopped, err := fit.Fit(ctx, line, method, dataset.Parts{Train: data}, settings)
 	if err != nil || stopped.Status != run.Cancelled {
 		t.Fatal(stopped, err)
 	}
-	settings.Progress = nil
 	got, err := fit.Fit(t.Context(), line, method, dataset.Parts{Train: data}, settings)
 	if err != nil || !slices.Equal(particlesOf(t, got), particlesOf(t, whole)) {
 		t.Errorf("resumed it ends elsewhere: %v", err)
