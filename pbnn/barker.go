@@ -150,8 +150,7 @@ func (k barker) Move(
 		Accepted:   graph.ConvertDType(accepted, dtype),
 		NonFinite:  graph.ConvertDType(graph.Not(finite), dtype),
 		Noise:      noise,
-		Length:     rounds,
-		Partial:    graph.MulScalar(rounds, 2), // at both places, in each round
+		Cost:       mcmc.Cost{Length: rounds, Partial: graph.MulScalar(rounds, 2)}, // at both places, in each round
 	})
 }
 

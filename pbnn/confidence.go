@@ -304,7 +304,6 @@ func (k confident) Move(
 		Acceptance: moved, // the probability itself would need all rows
 		Accepted:   moved,
 		NonFinite:  graph.ConvertDType(graph.And(done, graph.Not(finite)), dtype),
-		Length:     rounds,
-		Partial:    graph.MulScalar(rounds, 2), // at both places, in each round
+		Cost:       mcmc.Cost{Length: rounds, Partial: graph.MulScalar(rounds, 2)}, // at both places, in each round
 	})
 }

@@ -44,7 +44,9 @@ func (d *Details) of(chains *mcmc.Details, rows int) (warnings []string) {
 		each := float64(len(chains.Stats))
 		d.Noise += c.Noise / each
 		d.Acceptance += c.Acceptance / each
-		squared += c.SquaredSkewness / each
+		if s := c.Extra[skewnessName]; !math.IsNaN(s) { // 0 where no sample has one
+			squared += s / each
+		}
 		moves += max(c.Gradients, c.Transitions) // 0 for kernels with one move a transition
 		transitions += c.Transitions
 	}

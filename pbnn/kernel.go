@@ -98,7 +98,10 @@ func (r Rule) judge(
 	arrives := compute.RowsAll(graph.IsFinite(proposal), proposal.DType()) // [J]
 	finite := graph.And(arrives, graph.And(graph.IsFinite(noise.delta), graph.IsFinite(logRatio)))
 	accepted, info := mcmc.Accept(rng, logRatio, finite) // (e), (f)
-	info.Noise, info.SquaredSkewness = noise.variance, noise.skewness
+	info.Noise = noise.variance
+	if noise.skewness != nil {
+		info.Extra = map[string]*graph.Node{skewnessName: noise.skewness}
+	}
 	info.Partial = graph.MulScalar(graph.OnesLike(logRatio), 2) // at both places
 	next := s
 	next.Phi = mcmc.Choose(accepted, proposal, s.Phi)

@@ -36,6 +36,9 @@ func skewBias(skewness, s float64, e Estimate) float64 {
 	return math.Abs(skewness) * s * root * math.Max(math.Abs(far), math.Abs(near))
 }
 
+// skewnessName is the entry of mcmc.Info.Extra that holds squaredSkewness.
+const skewnessName = "squared skewness"
+
 // squaredSkewness is m3^2/m2^3 of each row, m being central moments over the M entries, [J, M] to [J]; 0 where all
 // entries are the same; nil for M < 3.
 func squaredSkewness(x *graph.Node) *graph.Node {

@@ -102,7 +102,7 @@ func (r *sampling) checkPosition(at position) error {
 	for chain, t := range at.Tallies {
 		counts := []int{
 			t.Transitions, t.Kept, t.Accepted, t.Divergences, t.NonFinite, t.Gradients, t.Full, t.FullGradients, t.Partial,
-			t.PartialGradients, t.Noises, t.Skews, t.Errors, t.Energies, t.Standing,
+			t.PartialGradients, t.Noises, t.Errors, t.Energies, t.Standing,
 			t.Standstill - t.Standing, t.Transitions - t.Standstill,
 		}
 		for _, sum := range t.Extra {

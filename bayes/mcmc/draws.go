@@ -210,9 +210,7 @@ type ChainStats struct {
 	Evaluations Evaluations
 	// mean estimated variance of the log-ratio that accepts or rejects, over the transitions where it is finite; 0 if the
 	// kernel knows the ratio, as without mini-batches
-	Noise float64
-	// mean squared skewness of the sample that estimates the log-ratio, likewise; 0 if the kernel does not report it
-	SquaredSkewness float64
+	Noise           float64
 	MaxEnergyError  float64 // largest absolute energy error, over the finite ones
 	MeanEnergyError float64 // mean absolute energy error, over the finite ones
 	// energy Bayesian fraction of missing information: the mean squared change of the energy from one transition to the
@@ -243,8 +241,6 @@ type tally struct {
 
 	Noises   int     `json:"noises"` // variances of the log-ratio that are finite
 	SumNoise float64 `json:"sum_noise"`
-	Skews    int     `json:"skews"` // squared skewnesses that are finite
-	SumSkew  float64 `json:"sum_skew"`
 
 	Errors       int     `json:"errors"` // energy errors that are finite
 	MaxError     float64 `json:"max_error"`
@@ -285,10 +281,6 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 	if v := outcome.of(infoNoise, chain, math.NaN()); finite(v) {
 		t.Noises++
 		t.SumNoise += v
-	}
-	if v := outcome.of(infoSquaredSkewness, chain, math.NaN()); finite(v) {
-		t.Skews++
-		t.SumSkew += v
 	}
 	t.addEnergy(outcome, chain)
 	for name, v := range outcome.extra(chain) {
@@ -361,9 +353,6 @@ func (t *tally) stats(acceptance bool, share float64) ChainStats {
 	}
 	if t.Noises > 0 {
 		s.Noise = t.SumNoise / float64(t.Noises)
-	}
-	if t.Skews > 0 {
-		s.SquaredSkewness = t.SumSkew / float64(t.Skews)
 	}
 	if t.Errors > 0 {
 		s.MaxEnergyError, s.MeanEnergyError = t.MaxError, t.SumError/float64(t.Errors)

@@ -196,7 +196,6 @@ func (k HMC) leap(drawn hmcNumbers, s State, target density.Target, tuning Tunin
 	}
 	squaredJump, growth := jump(start.Phi, end.Phi, momentumAtEnd, stepSize, taken, tuning)
 	return next, Info{
-		SquaredJump: Mul(probability, squaredJump), JumpGrowth: Mul(probability, growth),
 		Complete:    ConvertDType(complete, dtype),
 		Acceptance:  probability,
 		Accepted:    ConvertDType(accepted, dtype),
@@ -204,7 +203,8 @@ func (k HMC) leap(drawn hmcNumbers, s State, target density.Target, tuning Tunin
 		Divergent:   ConvertDType(diverges, dtype),
 		EnergyError: energyError,
 		Energy:      energy,
-		Length:      taken,
+		Cost:        Cost{Length: taken},
+		Jump:        Jump{Mul(probability, squaredJump), Mul(probability, growth)},
 	}
 }
 

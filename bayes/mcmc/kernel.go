@@ -117,6 +117,17 @@ type Info struct {
 	// Energy is the energy at the start of the transition, once the momentum is drawn: minus the log-density plus the
 	// kinetic energy of the momentum; nil for kernels without one.
 	Energy *graph.Node
+	Cost
+	Jump
+	// Noise is the estimated variance of the log-ratio that accepts or rejects, if that is estimated from mini-batches;
+	// nil for kernels that know the ratio.
+	Noise *graph.Node
+	// Extra are further diagnostics of a kernel, always with the same names. ChainStats has their means.
+	Extra map[string]*graph.Node
+}
+
+// Cost is what each particle's transition has evaluated, [J] each.
+type Cost struct {
 	// Length is the number of gradients that the transition took or, for kernels without gradients that take several
 	// moves, the number of moves; nil for kernels that take one gradient a move, or none.
 	Length *graph.Node
@@ -126,17 +137,13 @@ type Info struct {
 	// Partial and PartialGradients are the numbers of log-densities, and of gradients, of a cheap target or of a part of
 	// the data that the transition took; nil: none.
 	Partial, PartialGradients *graph.Node
+}
+
+// Jump is how far each particle's transition went, [J] each; both nil for kernels that are not Steered.
+type Jump struct {
 	// SquaredJump is the squared length of the transition, in units of Tuning.Scale, times Acceptance. JumpGrowth is its
-	// derivative with respect to the logarithm of the trajectory's length. Both are nil for kernels that are not Steered.
+	// derivative with respect to the logarithm of the trajectory's length.
 	SquaredJump, JumpGrowth *graph.Node
-	// Noise is the estimated variance of the log-ratio that accepts or rejects, if that is estimated from mini-batches;
-	// nil for kernels that know the ratio.
-	Noise *graph.Node
-	// SquaredSkewness is m3^2/m2^3, from the central moments of the sample that estimates the log-ratio; nil for kernels
-	// without a sample of at least 3.
-	SquaredSkewness *graph.Node
-	// Extra are further diagnostics of a kernel, always with the same names. ChainStats has their means.
-	Extra map[string]*graph.Node
 }
 
 // Kernel is one move of all particles. Start and Move build graph, and panic as GoMLX does.

@@ -50,7 +50,6 @@ const (
 	infoPartial
 	infoPartialGradients
 	infoNoise
-	infoSquaredSkewness
 	infoFields
 )
 
@@ -60,7 +59,7 @@ const extraPrefix = "Extra/"
 // infoNames has the names of Info's fields.
 var infoNames = [infoFields]string{
 	"Complete", "Acceptance", "Accepted", "NonFinite", "Divergent", "EnergyError", "Energy", "Length", "Full",
-	"Partial", "PartialGradients", "Noise", "SquaredSkewness",
+	"Partial", "PartialGradients", "Noise",
 }
 
 func (i Info) field(f info) *Node { return *i.fields()[f] }
@@ -69,7 +68,7 @@ func (i Info) field(f info) *Node { return *i.fields()[f] }
 func (i *Info) fields() []**Node {
 	return []**Node{
 		&i.Complete, &i.Acceptance, &i.Accepted, &i.NonFinite, &i.Divergent, &i.EnergyError, &i.Energy, &i.Length, &i.Full,
-		&i.Partial, &i.PartialGradients, &i.Noise, &i.SquaredSkewness,
+		&i.Partial, &i.PartialGradients, &i.Noise,
 	}
 }
 
