@@ -50,12 +50,12 @@ func every() []method {
 	points := baseline.Training{
 		Epochs: 100, BatchSize: 20, Optimiser: train.Adam{Schedule: train.Exponential(.05, .5, 50)},
 	}
-	particles := ohsmc.Training{Particles: 300, Epochs: 60, ValidateEvery: 10} // with batches of all rows
-	oneByOne := ohsmc.Training{Particles: 300, Epochs: 4, ValidateEvery: 10}
+	particles := ohsmc.Training{Particles: 200, Epochs: 60, ValidateEvery: 10} // with batches of all rows
+	oneByOne := ohsmc.Training{Particles: 200, Epochs: 3, ValidateEvery: 10}
 	// Many chains with few draws: what a step takes here hardly depends on the number of chains.
-	noisy := pbnn.Sampling{Chains: 12, Draws: 50, Thin: 2, WarmUp: 150}
-	few := mcmc.Chains{Draws: 100, WarmUp: 150}
-	short := mcmc.Chains{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Chains: 8, Draws: 50, WarmUp: 60}
+	noisy := pbnn.Sampling{Chains: 12, Draws: 60, WarmUp: 60}
+	few := mcmc.Chains{Draws: 60, WarmUp: 80}
+	short := mcmc.Chains{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Chains: 8, Draws: 40, WarmUp: 40}
 	constant := train.Constant(.03)
 	return []method{
 		{name: "baseline: MLE", Method: baseline.MLE{Training: points}, trains: true, approx: true},
@@ -101,15 +101,18 @@ func every() []method {
 
 		{name: "pmcnet: PMCnet", Method: pmcnet.PMC{Proposals: 10, Draws: 20, Iterations: 5}},
 		{name: "pmcnet: Annealed", Method: annealed.Annealed{
-			SMC: smc.Tempered{Particles: 300, Moves: 2}, Draws: 500,
+			SMC: smc.Tempered{Particles: 100, Moves: 1}, Draws: 500,
 		}},
-		{name: "fbnn: CES", Method: fbnn.CES{Pairs: 60, PairsWarmUp: 50, Draws: 100}},
+		{name: "fbnn: CES", Method: fbnn.CES{
+			Pairs: 60, PairsWarmUp: 50, Draws: 100,
+			Regressor: fbnn.Network{Hidden: []int{16}, Activations: []nn.Activation{nn.Tanh}, Epochs: 200},
+		}},
 
 		{name: "mcmc: NUTS", Method: few},
 		{name: "ohsmc: chains at the psi of SMC", Method: few, after: ohsmc.OpenHorizon{Training: ohsmc.Training{
 			Particles: 100, BatchSize: 20, Epochs: 5, ValidateEvery: 10,
 		}}},
-		{name: "smc: Tempered", Method: smc.Tempered{Particles: 400, Moves: 2}},
+		{name: "smc: Tempered", Method: smc.Tempered{Particles: 200, Moves: 1}},
 		{name: "smc: likelihood tempering", Method: smc.Tempered{
 			Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400,
 		}},
@@ -117,7 +120,7 @@ func every() []method {
 			Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400, Tempering: smc.DataTempering,
 		}},
 		{name: "exchange: Replicas", Method: exchange.Replicas{
-			Kernel: mcmc.HMC{Steps: 5}, Ladder: []float64{.005, .03, .15, .5, 1}, Sets: 8, WarmUp: 60, Sweeps: 60,
+			Kernel: mcmc.HMC{Steps: 5}, Ladder: []float64{.005, .03, .15, .5, 1}, Sets: 8, WarmUp: 40, Sweeps: 50,
 		}},
 	}
 }
