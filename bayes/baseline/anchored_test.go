@@ -25,7 +25,7 @@ func TestSAEIsExact(t *testing.T) {
 	data := line(rows)
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		settings := converging(engine, dtype)
-		settings.Epochs, settings.Optimiser.Schedule.Every = 1500, 150 // some begin far away
+		settings.Epochs, settings.Optimiser.Schedule.Every = 600, 60
 		method := SAE{Chains: chains, Members: members, StepSize: size, MemberEpochs: settings.Epochs}
 		result := fitted(t, lineModel, method, dataset.Parts{Train: data}, settings)
 		w, b := parameters(t, result.Posterior)

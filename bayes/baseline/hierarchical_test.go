@@ -29,9 +29,9 @@ func TestHierarchicalPrior(t *testing.T) {
 	}
 	nlpd := map[string]float64{}
 	for _, m := range append(Methods(),
-		mcmc.Chains{Kernel: mcmc.HMC{Jitter: .5}, Chains: 8, Draws: 50, WarmUp: 100},
-		smc.Tempered{Particles: 200, Moves: 2},
-		exchange.Replicas{Kernel: mcmc.HMC{Steps: 5}, Ladder: []float64{.02, .1, .3, 1}, Sets: 8, WarmUp: 50, Sweeps: 50},
+		mcmc.Chains{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Chains: 16, Draws: 50, WarmUp: 100},
+		smc.Tempered{Particles: 100, Moves: 1},
+		exchange.Replicas{Kernel: mcmc.HMC{Steps: 5}, Ladder: []float64{.02, .1, .3, 1}, Sets: 8, WarmUp: 30, Sweeps: 40},
 	) {
 		density := true
 		switch m.(type) {

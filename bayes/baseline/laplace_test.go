@@ -118,7 +118,7 @@ func TestLaplaceWithoutMode(t *testing.T) {
 			}
 			return j, mode, fitted(t, model, method, parts, s)
 		}
-		_, mode, long := after(3000)
+		_, mode, long := after(1000)
 		if len(long.Warnings) != 0 {
 			t.Errorf("%s, at the mode: warnings %q", structure, long.Warnings)
 		}

@@ -161,62 +161,55 @@ func TestMethods(t *testing.T) {
 // Members of an ensemble differ, and each is what it would be alone, with its patience and its own best validation; the
 // first is that of MAP with the same seed. In an ensemble of another size they are the same.
 func TestMembersAreAlone(t *testing.T) {
-	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		within := 1e-9
-		if dtype == compute.Float32 {
-			within = 1e-3
-		}
-		parts := split3(t, line(60))
-		settings := Settings{Epochs: 30, BatchSize: 8, ValidateEvery: 1, Patience: 25, Seed: 5, Engine: engine, DType: dtype,
-			Optimiser: train.Adam{Schedule: train.Constant(.1)}}
-		j, prepared := jobOf(t, small, MAP{}, parts, settings)
-		const members = 3
-		together, err := newPoints(j, prepared.Training, members, true)
+	const within, dtype = 1e-9, compute.Float64
+	engine := goEngine(t)
+	parts := split3(t, line(60))
+	settings := Settings{Epochs: 30, BatchSize: 8, ValidateEvery: 1, Patience: 25, Seed: 5, Engine: engine, DType: dtype,
+		Optimiser: train.Adam{Schedule: train.Constant(.1)}}
+	j, prepared := jobOf(t, small, MAP{}, parts, settings)
+	const members = 3
+	together, err := newPoints(j, prepared.Training, members, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	width := together.whole.D
+	starts := computetest.Run(t, engine, func(g *graph.Graph, _ []*graph.Node) []*graph.Node {
+		return []*graph.Node{together.Initial(random.New(g, settings.Seed).Named("initial"))}
+	})[0]
+	all, _ := trained(t, j, prepared.Training, together, nil)
+	differ := false
+	for m := range members {
+		alone, err := newPoints(j, prepared.Training, 1, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		width := together.whole.D
-		starts := computetest.Run(t, engine, func(g *graph.Graph, _ []*graph.Node) []*graph.Node {
-			return []*graph.Node{together.Initial(random.New(g, settings.Seed).Named("initial"))}
-		})[0]
-		all, _ := trained(t, j, prepared.Training, together, nil)
-		differ := false
-		for m := range members {
-			alone, err := newPoints(j, prepared.Training, 1, true)
-			if err != nil {
-				t.Fatal(err)
-			}
-			one, result := trained(t, j, prepared.Training, alone, starts[m*width:(m+1)*width])
-			if one.Best[0].Step != all.Best[m].Step {
-				t.Errorf("member %d is best after step %d, alone after %d", m, all.Best[m].Step, one.Best[0].Step)
-			}
-			differ = differ || result.Status == run.StoppedEarly && one.Steps < all.Steps
-			computetest.Near(t, fmt.Sprint("member ", m), all.Theta[m*width:(m+1)*width], one.Theta, within)
-			if m > 0 && math.Abs(all.Theta[0]-all.Theta[m*width]) < 1e-3 {
-				t.Errorf("member %d is member 0", m)
-			}
+		one, result := trained(t, j, prepared.Training, alone, starts[m*width:(m+1)*width])
+		if one.Best[0].Step != all.Best[m].Step {
+			t.Errorf("member %d is best after step %d, alone after %d", m, all.Best[m].Step, one.Best[0].Step)
 		}
-		if !differ {
-			t.Error("no member stopped before the others: the test does not see patience")
+		differ = differ || result.Status == run.StoppedEarly && one.Steps < all.Steps
+		computetest.Near(t, fmt.Sprint("member ", m), all.Theta[m*width:(m+1)*width], one.Theta, within)
+		if m > 0 && math.Abs(all.Theta[0]-all.Theta[m*width]) < 1e-3 {
+			t.Errorf("member %d is member 0", m)
 		}
-		if dtype != compute.Float64 {
-			return
+	}
+	if !differ {
+		t.Error("no member stopped before the others: the test does not see patience")
+	}
+	point := fitted(t, small, MAP{}, parts, settings)
+	pair := fitted(t, small, Ensemble{Members: 2}, parts, settings)
+	of := func(p *bayes.Posterior, member int) []float64 {
+		v, stochastic, err := p.Parameter("layer1/weights")
+		if err != nil {
+			t.Fatal(err)
 		}
-		point := fitted(t, small, MAP{}, parts, settings)
-		pair := fitted(t, small, Ensemble{Members: 2}, parts, settings)
-		of := func(p *bayes.Posterior, member int) []float64 {
-			v, stochastic, err := p.Parameter("layer1/weights")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !stochastic {
-				return v
-			}
-			return v[member*10 : (member+1)*10]
+		if !stochastic {
+			return v
 		}
-		computetest.Near(t, "MAP", of(point.Posterior, 0), all.Theta[:10], within)
-		computetest.Near(t, "of two", of(pair.Posterior, 1), all.Theta[width:width+10], within)
-	})
+		return v[member*10 : (member+1)*10]
+	}
+	computetest.Near(t, "MAP", of(point.Posterior, 0), all.Theta[:10], within)
+	computetest.Near(t, "of two", of(pair.Posterior, 1), all.Theta[width:width+10], within)
 }
 
 // A draw of dropout scales all weights of a unit alike, by 0 or 1/(1-p), leaves biases, and draws other units in other
@@ -270,12 +263,14 @@ func TestResume(t *testing.T) {
 	for _, method := range methods {
 		settings := Settings{Epochs: 30, BatchSize: 8, Seed: 4, Engine: goEngine(t)}
 		stages := map[string]bool{}
-		settings.Progress = func(p run.Progress) {
+		whole, err := Fit(run.Watched(t.Context(), func(p run.Progress, _ run.Machine) {
 			if p.Step > 0 && p.Step < p.Steps {
 				stages[p.Stage] = true
 			}
+		}), small, method, parts, settings)
+		if err != nil {
+			t.Fatal(err)
 		}
-		whole := fitted(t, small, method, parts, settings)
 		for _, stage := range []string{"training", "collecting", "sampling: draws"} {
 			if stage != "training" && !stages[stage] {
 				continue // the method has no such stage
@@ -285,20 +280,18 @@ func TestResume(t *testing.T) {
 				settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				settings.Progress = func(p run.Progress) {
+				first, err := Fit(run.Watched(ctx, func(p run.Progress, _ run.Machine) {
 					if p.Stage == stage && p.Step > 0 && p.Step < p.Steps {
 						seen = true
 						cancel()
 					}
-				}
-				first, err := Fit(ctx, small, method, parts, settings)
+				}), small, method, parts, settings)
 				if !seen {
 					t.Fatal("never cancelled")
 				}
 				if err != nil && !errors.Is(err, context.Canceled) || err == nil && first.Status != run.Cancelled {
 					t.Fatalf("cancelled: %v, %+v", err, first)
 				}
-				settings.Progress = nil
 				second := fitted(t, small, method, parts, settings)
 				if !slices.Equal(numbers(t, second.Posterior), numbers(t, whole.Posterior)) {
 					t.Error("the resumed run ends with other parameters")
