@@ -35,7 +35,7 @@ import (
 // few are settings of small problems, short their moves, which cost half of the default's.
 var (
 	short = mcmc.HMC{Steps: 5}
-	few   = annealed.Annealed{SMC: smc.Tempered{Kernel: short, Particles: 300}, Draws: 1000}
+	few   = annealed.Annealed{SMC: smc.Tempered{Kernel: mcmc.HMC{Steps: 3}, Particles: 300}, Draws: 1000}
 )
 
 // On a conjugate regression both estimators of the evidence are unbiased for all that 30 seeds can tell, their
@@ -237,9 +237,9 @@ func curve() dataset.Parts {
 func TestAnnealedFindsBias(t *testing.T) {
 	model := waveModel(nn.Tanh)
 	model.Likelihood = bayes.Gaussian{StdDev: .3}
-	want := waveEvidence(curve().Train, .3, math.Tanh, .125)
+	want := waveEvidence(curve().Train, .3, math.Tanh, 1./6)
 	a := annealed.Annealed{
-		SMC: smc.Tempered{Kernel: mcmc.HMC{StepSize: .7, Steps: 10}, Particles: 1000, Moves: 3},
+		SMC: smc.Tempered{Kernel: mcmc.HMC{StepSize: .7, Steps: 10}, Particles: 600, Moves: 3}, Bridge: annealed.NoBridge,
 	}
 	r, err := fitted(t.Context(), model, a, curve(), goSettings(t))
 	if err != nil {
@@ -269,8 +269,8 @@ func TestAnnealedNetwork(t *testing.T) {
 		particles  int
 		bridge     annealed.Bridging
 	}{
-		{nn.Tanh, math.Tanh, .5, 8, 1000, annealed.BridgeAlways},
-		{nn.ReLU, func(x float64) float64 { return max(x, 0) }, .25, 2, 2000, annealed.NoBridge}, // of one: TestBridgeRegion
+		{nn.Tanh, math.Tanh, .5, 8, 600, annealed.BridgeAlways},
+		{nn.ReLU, func(x float64) float64 { return max(x, 0) }, .25, 2, 800, annealed.NoBridge}, // of one: TestBridgeRegion
 	} {
 		want := waveEvidence(wave().Train, waveNoise, c.f, c.h)
 		model := waveModel(c.activation)
@@ -281,6 +281,7 @@ func TestAnnealedNetwork(t *testing.T) {
 			a := annealed.Annealed{SMC: smc.Tempered{Kernel: short, Particles: c.particles}, Unordered: unordered,
 				Components: 16, Bridge: c.bridge}
 			if unordered {
+				a.SMC.Particles = 1000       // of eight images
 				a.Bridge = annealed.NoBridge // TestAnnealedManyUnits has one without the order
 			}
 			r, err := fitted(t.Context(), model, a, wave(), goSettings(t))
@@ -468,7 +469,7 @@ func TestNoBridgeFromFarAway(t *testing.T) {
 	model, parts, _ := line(t)
 	model.Network, model.Likelihood = nn.MLP{Hidden: []int{30}, Activation: nn.Tanh}, bayes.Gaussian{StdDev: 1}
 	a := few
-	a.SMC.Particles, a.SMC.Moves, a.Draws = 60, 1, 200
+	a.SMC.Particles, a.SMC.Moves, a.Draws, a.Components = 60, 1, 200, 1
 	r, err := fitted(t.Context(), model, a, parts, goSettings(t))
 	if err != nil {
 		t.Fatal(err)
