@@ -104,7 +104,7 @@ func TestEvidenceOfBoston(t *testing.T) {
 		return
 	}
 	const particles, split = 500, 5
-	engine := computetest.Engines(t)[0]
+	engine := computetest.Go(t)
 	data := boston(t, split, nn.MLP{})
 	r, err := draw(t.Context(), bostonProblem(t, engine, data, particles), mcmc.HMC{Steps: 5}, setup{
 		Particles: particles, Moves: 3, Seed: split, Engine: engine,
