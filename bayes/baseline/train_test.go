@@ -164,7 +164,7 @@ func TestMembersAreAlone(t *testing.T) {
 	const within, dtype = 1e-9, compute.Float64
 	engine := goEngine(t)
 	parts := split3(t, line(60))
-	settings := Settings{Epochs: 30, BatchSize: 8, ValidateEvery: 1, Patience: 25, Seed: 5, Engine: engine, DType: dtype,
+	settings := Settings{Epochs: 30, BatchSize: 8, ValidateEvery: 1, Patience: 2, Seed: 5, Engine: engine, DType: dtype,
 		Optimiser: train.Adam{Schedule: train.Constant(.1)}}
 	j, prepared := jobOf(t, small, MAP{}, parts, settings)
 	const members = 3
