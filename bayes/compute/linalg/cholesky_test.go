@@ -3,6 +3,7 @@ package linalg_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gobnn/bayes/compute"
@@ -45,11 +46,14 @@ func factors(_ *graph.Graph, args []*graph.Node) []*graph.Node {
 	return []*graph.Node{f.Lower, f.Inverse, f.LogDet, f.Definite}
 }
 
-// Factors, inverses and log-determinants are gonum's, in one block, in two and in many.
+// Factors, inverses and log-determinants are gonum's, in one block, in two and in many. XLA compiles one size of each.
 func TestCholesky(t *testing.T) {
 	tolerance := map[compute.DType]float64{compute.Float32: 2e-5, compute.Float64: 1e-12}
 	for _, d := range []int{1, 2, 9, 12, 13, 24, 25, 61} {
 		computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+			if engine.IsXLA() && d != 12 && d != 13 && d != 61 {
+				return
+			}
 			const m = 3
 			a := matrices(m, d, 7)
 			got := computetest.Run(t, engine, factors, compute.Floats(dtype, a, m, d, d))
@@ -82,10 +86,9 @@ func TestCholesky(t *testing.T) {
 // Only the lower triangle counts. Matrices that are indefinite, singular, of rank below D, with NaN or Inf anywhere are
 // flagged, have the factors of the identity, and leave the one between them to the same bits.
 func TestNotDefinite(t *testing.T) {
-	const d = 30
+	const d = 20
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		good := matrices(1, d, 3)
-		alone := computetest.Run(t, engine, factors, compute.Floats(dtype, append(good, good...), 2, d, d))
 		with := func(i, j int, v float64) []float64 {
 			a := append([]float64(nil), good...)
 			a[i*d+j], a[j*d+i] = v, v
@@ -112,7 +115,7 @@ func TestNotDefinite(t *testing.T) {
 		}
 		all := append([]float64(nil), good...)
 		bad := [][]float64{
-			with(0, 0, -1), with(d-1, d-1, -1), with(3, 20, 5), with(17, 17, math.NaN()), with(29, 1, math.NaN()),
+			with(0, 0, -1), with(d-1, d-1, -1), with(3, 13, 5), with(11, 11, math.NaN()), with(19, 1, math.NaN()),
 			with(2, 2, math.Inf(1)), with(5, 4, math.Inf(-1)), thin, make([]float64, d*d),
 		}
 		for _, a := range bad {
@@ -120,7 +123,9 @@ func TestNotDefinite(t *testing.T) {
 		}
 		all = append(all, upper...)
 		count := len(all) / d / d
-		got := computetest.Run(t, engine, factors, compute.Floats(dtype, all, count, d, d))
+		run := computetest.Compile(t, engine, factors)
+		alone := run(compute.Floats(dtype, slices.Repeat(good, count), count, d, d))
+		got := run(compute.Floats(dtype, all, count, d, d))
 		for k := range count {
 			definite := k%2 == 0 || k == count-1
 			if (got[3][k] == 1) != definite {
