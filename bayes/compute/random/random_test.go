@@ -19,19 +19,22 @@ import (
 
 // The known answers of Random123 (kat_vectors, threefry2x32 with 20 rounds).
 func TestKnownAnswers(t *testing.T) {
-	for _, c := range []struct{ counter, key, want [2]uint32 }{
+	known := []struct{ counter, key, want [2]uint32 }{
 		{[2]uint32{0, 0}, [2]uint32{0, 0}, [2]uint32{0x6b200159, 0x99ba4efe}},
 		{[2]uint32{0xffffffff, 0xffffffff}, [2]uint32{0xffffffff, 0xffffffff}, [2]uint32{0x1cb996fc, 0xbb002be7}},
 		{[2]uint32{0x243f6a88, 0x85a308d3}, [2]uint32{0x13198a2e, 0x03707344}, [2]uint32{0xc4923a9c, 0x483df7a0}},
-	} {
-		for _, engine := range computetest.Engines(t) {
-			got := computetest.Run(t, engine, func(g *Graph, _ []*Node) []*Node {
+	}
+	for _, engine := range computetest.Engines(t) {
+		got := computetest.Run(t, engine, func(g *Graph, _ []*Node) (all []*Node) {
+			for _, c := range known {
 				a, b := threefry2x32(word(g, c.key[0]), word(g, c.key[1]), word(g, c.counter[0]), word(g, c.counter[1]))
-				return []*Node{a, b}
-			})
-			if uint32(got[0][0]) != c.want[0] || uint32(got[1][0]) != c.want[1] {
-				t.Errorf("%s: counter %x, key %x: got %x %x, want %x", engine.Name(), c.counter, c.key, uint32(got[0][0]),
-					uint32(got[1][0]), c.want)
+				all = append(all, a, b)
+			}
+			return all
+		})
+		for i, c := range known {
+			if a, b := uint32(got[2*i][0]), uint32(got[2*i+1][0]); a != c.want[0] || b != c.want[1] {
+				t.Errorf("%s: counter %x, key %x: got %x %x, want %x", engine.Name(), c.counter, c.key, a, b, c.want)
 			}
 		}
 	}
@@ -40,7 +43,7 @@ func TestKnownAnswers(t *testing.T) {
 // A key made on the host is that of the stream that the graph makes, and its numbers are the same bits.
 func TestKeys(t *testing.T) {
 	const seed = 0xfedcba9876543210
-	for _, c := range []struct {
+	ways := []struct {
 		name  string
 		graph func(s Stream) Stream
 		host  func(k Key) Key
@@ -50,14 +53,18 @@ func TestKeys(t *testing.T) {
 		{"a purpose's", func(s Stream) Stream { return s.Named("move") }, func(k Key) Key { return k.Named("move") }},
 		{"a step's of a purpose", func(s Stream) Stream { return s.Named("move").At(word(s.Graph(), 1<<31)) },
 			func(k Key) Key { return k.Named("move").At(1 << 31) }},
-	} {
-		for _, engine := range computetest.Engines(t) {
-			got := computetest.Run(t, engine, func(g *Graph, _ []*Node) []*Node {
-				return []*Node{c.graph(New(g, seed)).Uniform(compute.Float64, 100),
-					FromKey(Const(g, c.host(KeyOf(seed)).Words())).Uniform(compute.Float64, 100)}
-			})
-			if !slices.Equal(got[0], got[1]) {
-				t.Errorf("%s, %s: %v in the graph, %v by the host's key", engine.Name(), c.name, got[0][:3], got[1][:3])
+	}
+	for _, engine := range computetest.Engines(t) {
+		got := computetest.Run(t, engine, func(g *Graph, _ []*Node) (all []*Node) {
+			for _, c := range ways {
+				all = append(all, c.graph(New(g, seed)).Uniform(compute.Float64, 100),
+					FromKey(Const(g, c.host(KeyOf(seed)).Words())).Uniform(compute.Float64, 100))
+			}
+			return all
+		})
+		for i, c := range ways {
+			if a, b := got[2*i], got[2*i+1]; !slices.Equal(a, b) {
+				t.Errorf("%s, %s: %v in the graph, %v by the host's key", engine.Name(), c.name, a[:3], b[:3])
 			}
 		}
 	}
@@ -96,10 +103,12 @@ func TestSameOnEveryBackend(t *testing.T) {
 	}
 }
 
-// Kolmogorov-Smirnov tests against the exact distributions; at 1e-4 each, with fixed seeds, eight tests raise a false
-// alarm once in 1250 changes of the generator.
+// Kolmogorov-Smirnov tests against the exact distributions; at 1e-4 each, with fixed seeds, four tests raise a false
+// alarm once in 2500 changes of the generator. Other engines have the same numbers, by the test before.
 func TestDistributions(t *testing.T) {
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	engines := computetest.Engines(t)
+	engine := engines[len(engines)-1]
+	for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
 		uniform, normal, categorical := drawAll(t, engine, dtype, 3, "distribution")
 		for _, c := range []struct {
 			name  string
@@ -136,7 +145,7 @@ func TestDistributions(t *testing.T) {
 		if p := 1 - (distuv.ChiSquared{K: 2}).CDF(chi); p < 1e-4 {
 			t.Errorf("categorical: p-value %g of counts %v", p, counts)
 		}
-	})
+	}
 }
 
 // The normals of float32 are the quantiles of their uniforms: of each 64th, and of all within 2^12 cells of 0, of 1/2
@@ -175,8 +184,8 @@ func lagOne(x []float64) float64 { return stat.Correlation(x[1:], x[:len(x)-1], 
 // Streams of another seed, step or name are other streams; the two words of a cell are independent; a particle's
 // numbers do not depend on how many particles there are.
 func TestStreams(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	out := computetest.Run(t, engine, func(g *Graph, _ []*Node) []*Node {
+	engines := computetest.Engines(t) // which have the same numbers
+	out := computetest.Run(t, engines[len(engines)-1], func(g *Graph, _ []*Node) []*Node {
 		draw := func(s Stream) *Node { return s.Uniform(compute.Float32, 4096) }
 		a, b := New(g, 1).words([]int{4096})
 		few, many := New(g, 1).Normal(compute.Float32, 10, 7), New(g, 1).Normal(compute.Float32, 100, 7)
@@ -228,6 +237,9 @@ func TestStepsAreNotNames(t *testing.T) {
 func TestInverseCDF(t *testing.T) {
 	for _, engine := range computetest.Engines(t) {
 		for _, size := range []int{1, 2, 3, 4, 5, 7, 8, 9, 100} {
+			if engine.IsXLA() && size != 1 && size != 7 && size != 8 {
+				continue // compiles for each size
+			}
 			cumulative, total := make([]float64, size), 0.0
 			for k := range cumulative {
 				if k%3 != 1 || size == 1 {
