@@ -53,7 +53,7 @@ func sign(x float64) float64 {
 // no derivative at 0: any number from 0 to 1 will do.
 func TestActivations(t *testing.T) {
 	arguments := []float64{-1e4, -88.5, -50, -20, -6, -2.5, -1, -.3, -1e-3, 0, 1e-3, .3, 1, 2.5, 6, 20, 50, 88.5, 1e4}
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		out := computetest.Run(t, engine, func(_ *graph.Graph, a []*graph.Node) []*graph.Node {
 			x := graph.ConvertDType(a[0], dtype)
 			var outputs []*graph.Node
@@ -109,7 +109,7 @@ func TestActivationValue(t *testing.T) {
 // and their support: a uniform's ends, a normal's tails. Two parameters of one network differ, and biases start at 0.
 func TestInitialisers(t *testing.T) {
 	const in, out = 200, 300
-	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		glorot := math.Sqrt(6. / (in + out))
 		for _, c := range []struct {
 			init     Initialiser
