@@ -37,14 +37,18 @@ func TestConvolutionInChunks(t *testing.T) {
 						a[i] = ConvertDType(a[i], dtype)
 					}
 					phi, psi, batch := Reshape(a[0], particles, bound.D), a[1], Batch{X: Reshape(a[2], rows, pixels), Y: a[3]}
-					evidence := l.Evidence(phi, psi, a[4], batch)
 					value, gradient := Full{l}.Gradient(phi, psi, batch)
-					return []*Node{evidence.LogLikelihood, evidence.Gradient, value, gradient}
+					if engine.IsXLA() { // compiles long
+						return []*Node{value, gradient}
+					}
+					evidence := l.Evidence(phi, psi, a[4], batch)
+					return []*Node{value, gradient, evidence.LogLikelihood, evidence.Gradient}
 				}, waves(particles*bound.D, 1.7), waves(bound.W, 2.3), waves(rows*pixels, .9),
 					[]float64{0, 1, 1, 0, 1, 0, 0}, bayes.EqualLogWeights(particles))
 			}
 			once, inChunks := evaluate(computetest.Go(t), compute.Float64, 0), evaluate(engine, dtype, 5)
-			for i, what := range []string{"log-likelihood", "gradient of psi", "log-posterior", "gradient of phi"} {
+			names := []string{"log-posterior", "gradient of phi", "log-likelihood", "gradient of psi"}
+			for i, what := range names[:len(inChunks)] {
 				computetest.Near(t, what, inChunks[i], once[i], tolerance(dtype))
 			}
 		}
