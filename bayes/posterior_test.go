@@ -17,6 +17,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/tensorfile"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
@@ -53,7 +54,7 @@ func wave(n int, frequency float64) []float64 {
 }
 
 // newPosterior has particles whose parameters are all different, unequal weights, the last one 0, and scalers that
-// change everything.
+// change everything. It predicts with the Go backend, which compiles nothing, but where a test says On.
 func newPosterior(t *testing.T, model bayes.Model, outputs, particles int, dtype compute.DType) *bayes.Posterior {
 	t.Helper()
 	bound, err := model.Bind(features, outputs)
@@ -67,6 +68,7 @@ func newPosterior(t *testing.T, model bayes.Model, outputs, particles int, dtype
 		draws.Psi = compute.Floats(dtype, wave(bound.W, 2.3), bound.W)
 	}
 	origin := bayes.Origin{
+		Engine:       computetest.Go(t),
 		Features:     dataset.Scaler{Mean: []float64{1, -2, .5}, StdDev: []float64{2, .5, 3}},
 		FeatureNames: []string{"depth", "speed", "load"},
 		TargetNames:  []string{"drag", "lift", "yaw"}[:bound.Targets()],
@@ -222,6 +224,7 @@ func TestSaveLoad(t *testing.T) {
 			draws.Chains, draws.Evidence = 7, bayes.Evidence{Value: -12.25, StdErr: math.NaN()}
 			draws.Diagnostics = map[string]float64{"k-hat": math.Inf(1), "ESS": 3.5}
 			origin := p.Origin()
+			origin.Engine = nil             // is not saved
 			for i := range origin.Classes { // none for regression
 				origin.Classes[i] = string(rune('a' + i))
 			}
@@ -315,8 +318,10 @@ func TestLoadVersion1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(q.Origin(), p.Origin()) || q.Evidence().Known() || q.Chains() != 0 || q.Diagnostics() != nil {
-		t.Errorf("origin %+v, was %+v; evidence %v, %d chains, diagnostics %v", q.Origin(), p.Origin(), q.Evidence(),
+	origin := p.Origin()
+	origin.Engine = nil // is not saved
+	if !reflect.DeepEqual(q.Origin(), origin) || q.Evidence().Known() || q.Chains() != 0 || q.Diagnostics() != nil {
+		t.Errorf("origin %+v, was %+v; evidence %v, %d chains, diagnostics %v", q.Origin(), origin, q.Evidence(),
 			q.Chains(), q.Diagnostics())
 	}
 }

@@ -66,7 +66,8 @@ func plain(t *testing.T, p *bayes.Posterior, row []float64) func(j int) []float6
 
 // 700 particles on 1100 rows need several chunks (but for the second model), two blocks, and padding in the last:
 // outputs and weights are those of plain loops, but for the particle without weight, which is not evaluated. In smaller
-// blocks they are the same.
+// blocks they are the same. Where there are two engines, each has the model with all parameters stochastic, and of the
+// others the first is XLA's.
 func TestPredict(t *testing.T) {
 	const particles, alive, rows = 700, 699, 1100
 	x := mat.NewDense(rows, features, wave(rows*features, .37))
@@ -75,7 +76,10 @@ func TestPredict(t *testing.T) {
 		if dtype == compute.Float32 {
 			tolerance = 2e-5
 		}
-		for _, m := range predicted {
+		for i, m := range predicted {
+			if !predicts(t, engine, i) {
+				continue
+			}
 			p := newPosterior(t, m.model, m.outputs, particles, dtype).On(engine)
 			prediction := predict(t, p, x)
 			if prediction.Particles != alive || prediction.Rows != rows || prediction.Width != m.outputs ||
@@ -128,6 +132,17 @@ func TestPredict(t *testing.T) {
 			}
 		}
 	})
+}
+
+// predicts says whether an engine is tested with a model of `predicted`: XLA compiles long.
+func predicts(t *testing.T, engine *compute.Engine, model int) bool {
+	switch {
+	case len(computetest.Engines(t)) == 1:
+		return true
+	case engine.IsXLA():
+		return model == 0 || model == 2
+	}
+	return model > 0
 }
 
 // The noise is StdDev exp(t) in the target's own units, with t of each particle or shared; classification has none.
@@ -255,12 +270,14 @@ func TestPredictConcurrently(t *testing.T) {
 }
 
 // Where particles need more chunks than a graph holds, 8 of them here, outputs are what they are in one chunk, as fewer
-// rows at once need.
+// rows at once need: one model on each engine, by the same graph.
 func TestPredictInManyChunks(t *testing.T) {
 	const particles, rows, few = 301, 1000, 3
 	x := mat.NewDense(rows, features, wave(rows*features, .37))
-	for _, engine := range computetest.Engines(t) {
-		for _, stochastic := range []bayes.Partition{bayes.All(), bayes.Layers(1)} {
+	partitions := []bayes.Partition{bayes.All(), bayes.Layers(1)}
+	engines := computetest.Engines(t)
+	for i, engine := range engines {
+		for _, stochastic := range partitions[i : 1+i+len(partitions)-len(engines)] {
 			model := bayes.Model{
 				Network:    nn.MLP{Hidden: []int{100}, Activation: nn.ReLU},
 				Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: stochastic,
@@ -433,7 +450,8 @@ func TestPredictFarFeatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := predict(t, remade(t, bound, draws, bayes.Origin{}), rows(50, fahrenheit)).Warnings; len(got) != 0 {
+	if got := predict(t, remade(t, bound, draws, bayes.Origin{Engine: computetest.Go(t)}),
+		rows(50, fahrenheit)).Warnings; len(got) != 0 {
 		t.Errorf("features that are not standardised: warnings %q", got)
 	}
 }
@@ -460,7 +478,7 @@ func TestPredictNewValues(t *testing.T) {
 		scale, target := model.Scalers(train)
 		return remade(t, bound, bayes.Draws{Phi: compute.Floats(compute.Float64, wave(3*bound.D, 1.7), 3, bound.D),
 			LogWeights: bayes.EqualLogWeights(3)},
-			bayes.Origin{Features: scale, Target: target, FeatureNames: train.Features})
+			bayes.Origin{Engine: computetest.Go(t), Features: scale, Target: target, FeatureNames: train.Features})
 	}
 	path := filepath.Join(t.TempDir(), "p.safetensors")
 	if err := posterior(false).Save(path); err != nil {
@@ -470,6 +488,7 @@ func TestPredictNewValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	loaded = loaded.On(computetest.Go(t))
 	for _, p := range []*bayes.Posterior{posterior(false), loaded} {
 		if got := predict(t, p, train.X).Warnings; len(got) != 0 {
 			t.Errorf("training rows: warnings %q", got)

@@ -75,7 +75,7 @@ func TestPriors(t *testing.T) {
 		}
 		for dtype, tolerance := range map[compute.DType]float64{compute.Float64: 1e-8, compute.Float32: 1e-4} {
 			results := computetest.Run(t, computetest.Go(t), func(g *graph.Graph, args []*graph.Node) []*graph.Node {
-				draws := bound.SamplePrior(random.New(g, 5), dtype, 20000)
+				draws := bound.SamplePrior(random.New(g, 5), dtype, 2000)
 				return []*graph.Node{bound.LogPrior(args[0]), draws}
 			}, compute.Floats(dtype, phi, len(at), 7))
 			computetest.Near(t, c.name+": log-density", results[0], want, tolerance)
