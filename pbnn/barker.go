@@ -139,9 +139,10 @@ func (k barker) Move(
 	next := s
 	next.Phi = mcmc.Choose(accepted, proposal, s.Phi)
 	zero := graph.ZerosLike(count)
-	next.Auxiliary = map[string]*graph.Node{"proposal": proposal, "ratio": ratio}
-	for name, node := range map[string]*graph.Node{"mean": mean, "squares": squares, "count": total} {
-		next.Auxiliary[name] = graph.Where(done, zero, node)
+	next.Auxiliary = map[string]*graph.Node{
+		"proposal": proposal, "ratio": ratio,
+		"mean": graph.Where(done, zero, mean), "squares": graph.Where(done, zero, squares),
+		"count": graph.Where(done, zero, total),
 	}
 	probability, rounds := graph.Sigmoid(logRatio), graph.DivScalar(total, m)
 	return next, k.gradients(mcmc.Info{

@@ -204,8 +204,8 @@ func (c *Carrier) Move(
 	next, outcome := c.kernel.Move(rng, c.Unpack(nodes), target, tuning)
 	packed := c.pack(next)
 	if moving != nil {
-		for name, node := range packed {
-			packed[name] = Choose(moving, node, nodes[name])
+		for _, name := range c.Names() { // in one order, else each process compiles a graph of its own
+			packed[name] = Choose(moving, packed[name], nodes[name])
 		}
 	}
 	return packed, outcome

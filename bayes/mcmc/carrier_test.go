@@ -268,3 +268,33 @@ func TestWorkOf(t *testing.T) {
 		}
 	}
 }
+
+// A kernel's start and move build one graph each time, else none of its compiled programs would be found again by the
+// next process.
+func TestKernelsBuildOneGraph(t *testing.T) {
+	engine := computetest.Go(t)
+	target := density.Func(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })
+	for _, kernel := range []Kernel{
+		HMC{StepSize: .5, Steps: 3}, NUTS{StepSize: .5, MaxDepth: 3},
+		DelayedAcceptance{
+			Inner: HMC{StepSize: .5}, Cheap: func(target density.Target) density.Target { return target },
+		},
+	} {
+		built := func() string {
+			g := NewGraph(engine.Backend(), "move")
+			defer g.Finalize()
+			phi := Parameter(g, "phi", shapes.Make(compute.Float32, 3, 2))
+			carrier, err := NewCarrier(engine, kernel, phi.Shape(), func(*Graph) density.Target { return target })
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodes := carrier.Start(random.New(g, 1), phi, target)
+			unfinished := Ones(g, shapes.Make(compute.Float32, 3))
+			carrier.MoveUnfinished(random.New(g, 2), nodes, unfinished, target, Tuning{})
+			return g.String()
+		}
+		if built() != built() {
+			t.Errorf("%T builds another graph each time", kernel)
+		}
+	}
+}

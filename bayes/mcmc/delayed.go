@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
@@ -303,7 +305,7 @@ func chooseState(condition *Node, a, b State) State {
 	chosen := State{
 		Phi: choose(a.Phi, b.Phi), LogDensity: choose(a.LogDensity, b.LogDensity), Gradient: choose(a.Gradient, b.Gradient),
 	}
-	for name := range a.Auxiliary {
+	for _, name := range slices.Sorted(maps.Keys(a.Auxiliary)) { // in one order, as in Carrier.Move
 		if chosen.Auxiliary == nil {
 			chosen.Auxiliary = map[string]*Node{}
 		}

@@ -60,8 +60,9 @@ func newTree(phi *Node, maxDepth int) *tree {
 	for _, number := range t.numbers() {
 		*number = Zeros(g, shapes.Make(dtype, particles))
 	}
+	zero := ZerosLike(phi)
 	for _, vector := range t.vectors() {
-		*vector = ZerosLike(phi)
+		*vector = zero
 	}
 	t.direction = OnesLike(t.direction)
 	for range slots(maxDepth) {
