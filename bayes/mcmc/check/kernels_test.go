@@ -15,7 +15,7 @@ func smooth() []Target {
 
 // kernels are those of package mcmc, with what each claims. Those that are biased are given steps at which the bias
 // is too small to be found. The second of a kind, a variation such as ULA of SGLD, is tested on the Go backend alone,
-// which need not compile it.
+// which need not compile it, and on the two targets that have a bound, and data.
 var kernels = []struct {
 	kernel  mcmc.Kernel
 	options Options
@@ -63,7 +63,7 @@ var kernels = []struct {
 
 // Every kernel passes, on XLA in float32 and on the Go backend in float64; TestKernelsLong has the other two pairs.
 // Types and backends differ in rounding alone, so that only the Go backend, which compiles nothing, takes all targets
-// and chains.
+// and chains, for the first of each kind.
 func TestKernels(t *testing.T) {
 	t.Parallel()
 	computetest.Pair(t, passKernels)
@@ -83,7 +83,7 @@ func passKernels(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		}
 		o := k.options
 		o.Engine, o.DType, o.Particles = engine, dtype, particles
-		if o.Targets == nil && engine.IsXLA() {
+		if o.Targets == nil && (k.second || engine.IsXLA()) {
 			o.Targets = []Target{bounded(), Conjugate()}
 		}
 		Kernel(t, k.kernel, o)

@@ -175,7 +175,7 @@ func (f filter) move(r *rand.Rand, phi []float64, rows, d int) {
 	for j := range len(phi) / d {
 		x := phi[j*d : (j+1)*d]
 		here := density(x)
-		for range 4 {
+		for range 2 {
 			for i := range x {
 				proposal[i] = x[i] + step*r.NormFloat64()
 			}
