@@ -14,7 +14,7 @@ import (
 // batches too.
 func TestLoopOverChunks(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		m := models[0]
+		m := models[1] // with shared layers on either side of the stochastic one
 		s := newScene(t, m.model, m.outputs)
 		twice := Potential{Gradient: true, Standalone: true, Factor: func(e Evaluated) *Node {
 			return Add(MulScalar(e.LogLikelihood, 2), MulScalar(ReduceSum(e.Gradient, 1), .01))
