@@ -186,7 +186,7 @@ func equalTrials(o Options) (all []*trial, err error) {
 
 // trials calls add with the contenders at one batch size, and the bench that fits them.
 func (s regressionData) trials(o Options, batch int, add func(c contender, data *dataset.Dataset, b *bench)) error {
-	data, err := dataset.Load(s.data)
+	data, err := load(s.data)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"gobnn/bayes/dataset"
 	"gobnn/ohsmc"
 	"gobnn/viz"
 )
@@ -69,7 +68,7 @@ func TestRegressionContenders(t *testing.T) {
 func TestRegressionModel(t *testing.T) {
 	want := map[string]int{"wine_red": 240, "california": 450}
 	for _, s := range regressions {
-		data, err := dataset.Load(s.data)
+		data, err := load(s.data)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -86,7 +86,7 @@ func table8Trials(o Options) ([]*trial, error) {
 }
 
 func (row table8Row) trials(o Options) ([]*trial, error) {
-	data, err := dataset.Load(row.data)
+	data, err := load(row.data)
 	if err != nil {
 		return nil, err
 	}
@@ -102,12 +102,13 @@ func (row table8Row) trials(o Options) ([]*trial, error) {
 		return nil, err
 	}
 	var all []*trial
+	hash := data.Hash()
 	for _, c := range contenders(first.Train.Rows()) {
 		if reduced {
 			c.attempts = c.attempts[:1]
 		}
 		key := Key{Study: "ohsmc.table8", Data: row.data, Method: c.name, Settings: map[string]any{
-			"version": table8Version, "model": model, "data": data.Hash(), "batch": row.batch, "epochs": e.epochs,
+			"version": table8Version, "model": model, "data": hash, "batch": row.batch, "epochs": e.epochs,
 			"split": table8Split, "attempts": c.attempts,
 		}}
 		run := func(ctx context.Context, repetition int) (Result, error) {

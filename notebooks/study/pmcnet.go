@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"gobnn/bayes"
@@ -70,10 +71,19 @@ func controlData(rows int) pmcnetData {
 	}
 }
 
+// read are the data sets that were read, by name: many rows of text take a second.
+var read sync.Map
+
+// load is dataset.Load, once for each data set, which nothing changes.
+func load(name string) (*dataset.Dataset, error) {
+	once, _ := read.LoadOrStore(name, sync.OnceValues(func() (*dataset.Dataset, error) { return dataset.Load(name) }))
+	return once.(func() (*dataset.Dataset, error))()
+}
+
 // published is the authors' split of an embedded data set.
 func published(name string) func(uint64) (dataset.Parts, error) {
 	return func(uint64) (dataset.Parts, error) {
-		data, err := dataset.Load(name)
+		data, err := load(name)
 		if err != nil {
 			return dataset.Parts{}, err
 		}
