@@ -212,7 +212,7 @@ func TestAdaptedStepSize(t *testing.T) {
 	}{{RandomWalk{}, .4}, {Langevin{}, .7}, {HMC{Steps: 3}, .8}} {
 		result, err := Fit(t.Context(), bayesianLine(.5), Guided{Proposal: c.proposal, Adapt: c.accept, Precondition: true},
 			dataset.Parts{Train: linear(30)}, Settings{
-				Particles: 500, BatchSize: 30, Epochs: 150, Engine: computetest.Go(t),
+				Particles: 200, BatchSize: 30, Epochs: 150, Engine: computetest.Go(t),
 			})
 		if err != nil {
 			t.Fatal(err)
