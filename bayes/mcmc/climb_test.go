@@ -50,7 +50,7 @@ func TestWarmUpOfOneChainFarOut(t *testing.T) {
 		problem := quartic()
 		problem.Start = farOut(8, 3)
 		result, err := Sample(t.Context(), problem, kernel, Settings{
-			Chains: 8, Draws: 2000, WarmUp: 500, Seed: 3, Engine: engine, DType: compute.Float64,
+			Chains: 8, Draws: 1000, WarmUp: 500, Seed: 3, Engine: engine, DType: compute.Float64,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -160,7 +160,7 @@ func (r *nutsReference) transition(x []float64) (to nutsTransition, done bool) {
 
 // The kernel does what the algorithm does, number by number: the same leaves, the same turns, the same choices.
 func TestNUTSAgainstRecursion(t *testing.T) {
-	const particles, d, moves = 40, 3, 700
+	const particles, d, most = 40, 3, 700
 	// A Gaussian with a quartic well on one axis and a skew one on another.
 	density := density.Func(func(x *Node) *Node {
 		at := func(i int) *Node { return Squeeze(Slice(x, AxisRange(), AxisElem(i)), 1) }
@@ -183,6 +183,7 @@ func TestNUTSAgainstRecursion(t *testing.T) {
 	}
 	type run struct {
 		stepSize    float64
+		moves       int     // at most most, for ten transitions of each particle
 		longest     float64 // transition that must occur, in gradients
 		divergences bool    // must occur
 	}
@@ -199,7 +200,7 @@ func TestNUTSAgainstRecursion(t *testing.T) {
 		momenta := computetest.Run(t, engine, func(g *Graph, _ []*Node) []*Node {
 			return []*Node{random.New(g, nutsStartSeed).Named("momentum").Normal(dtypes.Float64, particles, d)}
 		})
-		for m := range uint32(moves) {
+		for m := range uint32(most) {
 			out := draws(m)
 			momenta, choices = append(momenta, out[0]), append(choices, out[1])
 		}
@@ -209,11 +210,14 @@ func TestNUTSAgainstRecursion(t *testing.T) {
 		}{
 			{
 				10,
-				[]run{{stepSize: .04, longest: 64}, {stepSize: .3, longest: 15}, {stepSize: 1.2, longest: 3, divergences: true}},
+				[]run{
+					{stepSize: .04, moves: most, longest: 64}, {stepSize: .3, moves: 300, longest: 15},
+					{stepSize: 1.2, moves: 150, longest: 3, divergences: true},
+				},
 			},
-			{3, []run{{stepSize: .05, longest: 7}}},
-			{2, []run{{stepSize: .2, longest: 3}}},
-			{1, []run{{stepSize: .2, longest: 1}}},
+			{3, []run{{stepSize: .05, moves: 150, longest: 7}}},
+			{2, []run{{stepSize: .2, moves: 100, longest: 3}}},
+			{1, []run{{stepSize: .2, moves: 50, longest: 1}}},
 		} {
 			if engine.IsXLA() && c.maxDepth != 10 {
 				continue // compiles long
@@ -222,18 +226,18 @@ func TestNUTSAgainstRecursion(t *testing.T) {
 			for _, r := range c.runs {
 				chains.start(phi, d)
 				var got []nutsMove
-				for range moves {
+				for range r.moves {
 					got = append(got, chains.move(r.stepSize))
 				}
 				longest, divergences, transitions := 0.0, 0, 0
 				for j := range particles {
 					reference := &nutsReference{
-						density: plain, stepSize: r.stepSize, scale: scale, maxDepth: c.maxDepth, direction: 1, moves: moves,
+						density: plain, stepSize: r.stepSize, scale: scale, maxDepth: c.maxDepth, direction: 1, moves: r.moves,
 						momentum: func(move int) []float64 { return slices.Clone(momenta[move][j*d : (j+1)*d]) },
 						choice:   func(move, i int) float64 { return choices[move][j*3+i] },
 					}
 					x := phi[j*d : (j+1)*d]
-					for reference.move < moves {
+					for reference.move < r.moves {
 						from := reference.move
 						want, done := reference.transition(x)
 						if !done {

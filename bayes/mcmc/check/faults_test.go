@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -144,8 +145,8 @@ func TestBias(t *testing.T) {
 			"invariant",
 		},
 		{
-			"steps that shrink in time", mcmc.SGLD{StepSize: .08, Decay: .55, Offset: 2}, Options{Targets: smooth(), Slow: true},
-			"rank",
+			"steps that shrink in time", mcmc.SGLD{StepSize: .08, Decay: .55, Offset: 2},
+			Options{Targets: smooth(), Slow: true, Transitions: 120}, "rank",
 		},
 		{"rotation", turning{}, Options{Targets: plane}, "balance"},
 		{"no N/n", mcmc.RandomWalkMetropolis{StepSize: 1.2}, Options{Targets: []Target{byBatch(1)}}, "invariant"},
@@ -153,7 +154,7 @@ func TestBias(t *testing.T) {
 		{"steps that move nothing", mcmc.RandomWalkMetropolis{StepSize: .01}, Options{Targets: plane}, "converged"},
 	} {
 		o := c.options
-		o.Engine, o.Particles = engine, 800
+		o.Engine, o.Particles, o.Transitions = engine, 600, cmp.Or(o.Transitions, 60)
 		report, err := Run(c.kernel, o)
 		if err != nil {
 			t.Fatal(err)
