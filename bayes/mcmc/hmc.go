@@ -3,7 +3,9 @@ package mcmc
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
@@ -140,8 +142,8 @@ func materialised(s State, stored *Node) State {
 		Gradient:   compute.Materialise(s.Gradient, stored),
 		Auxiliary:  map[string]*Node{},
 	}
-	for name, x := range s.Auxiliary {
-		at.Auxiliary[name] = compute.Materialise(x, stored)
+	for _, name := range slices.Sorted(maps.Keys(s.Auxiliary)) { // in one order, as in Carrier.Move
+		at.Auxiliary[name] = compute.Materialise(s.Auxiliary[name], stored)
 	}
 	return at
 }
