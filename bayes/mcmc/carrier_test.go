@@ -275,7 +275,7 @@ func TestKernelsBuildOneGraph(t *testing.T) {
 	engine := computetest.Go(t)
 	target := density.Func(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })
 	for _, kernel := range []Kernel{
-		HMC{StepSize: .5, Steps: 3}, NUTS{StepSize: .5, MaxDepth: 3},
+		HMC{StepSize: .5, Steps: 3}, HMC{StepSize: .5, Steps: 3, AtOnce: 2}, NUTS{StepSize: .5, MaxDepth: 3},
 		DelayedAcceptance{
 			Inner: HMC{StepSize: .5}, Cheap: func(target density.Target) density.Target { return target },
 		},
