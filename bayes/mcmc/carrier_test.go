@@ -293,7 +293,7 @@ func TestKernelsBuildOneGraph(t *testing.T) {
 			carrier.MoveUnfinished(random.New(g, 2), nodes, unfinished, target, Tuning{})
 			return g.String()
 		}
-		if built() != built() {
+		if first, second := built(), built(); first != second {
 			t.Errorf("%T builds another graph each time", kernel)
 		}
 	}
