@@ -260,7 +260,8 @@ func checkMoments(t testing.TB, draws []float64, mean, s float64) {
 }
 
 // Laplace with a full precision is the exact posterior of w at the shared b: its mean, and its covariance, the inverse
-// of the precision. The diagonal one has the inverse of the precision's diagonal as variances. XLA compiles the full one.
+// of the precision. The diagonal one has the inverse of the precision's diagonal as variances. XLA compiles the full
+// one.
 func TestLaplaceIsExact(t *testing.T) {
 	data := line(rows)
 	want, precision := exactLine(t, data, ridge)

@@ -82,8 +82,8 @@ func network(t *testing.T, engine *compute.Engine, l check.Linear, dtype compute
 // standard error that they state: one call of the harness each, with a false alarm once in a thousand calls; seeds are
 // fixed. A ladder that the particles choose has a bias of order 1/J, which is below what the harness sees. The standard
 // deviation of the log evidence is held to what was measured, so that wasted particles show. Over all runs it must be
-// that which the runs state: 40 runs measure their ratio to 11 %. All is on the Go backend, which compiles nothing. XLA,
-// and trajectories whose length is chosen, are in TestNarrowMode.
+// that which the runs state: 40 runs measure their ratio to 11 %. All is on the Go backend, which compiles nothing.
+// XLA, and trajectories whose length is chosen, are in TestNarrowMode.
 func TestSampleIsExact(t *testing.T) {
 	samplesAreExact(t, []exactSampler{
 		{name: "random walk", kernel: mcmc.RandomWalkMetropolis{}, s: setup{Moves: 5}, stdDev: .25},
