@@ -2,6 +2,7 @@ package ohsmc
 
 import (
 	"fmt"
+	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -155,6 +156,13 @@ func (r *training) warnings(d *Details, step int, status run.Status) []string {
 	if n := len(d.Validated); n > 0 && d.Best.Step == 0 {
 		all = append(all, fmt.Sprintf("none of the %d validations has a finite NLPD, so that the posterior is that of the "+
 			"last step: check the validation part for outliers", n))
+	}
+	if i := slices.IndexFunc(d.Trace[:step], func(t StepRecord) bool {
+		return t.Resamplings > 0 && t.UniqueAncestors < 2
+	}); i >= 0 && r.Particles > 1 {
+		all = append(all, fmt.Sprintf("at step %d all %d particles became copies of one: what the others had found is lost, "+
+			"and the posterior is what has spread from there since: take more Particles, a larger BatchSize or a smaller "+
+			"learning rate, or compare with other seeds", i+1, r.Particles))
 	}
 	if ess := d.Trace[step-1].ESS; ess < 2 {
 		all = append(all, fmt.Sprintf("the posterior is carried by %.1f of %d particles (effective sample size): take "+

@@ -58,19 +58,30 @@ func trained(t testing.TB, settings Settings) *Result {
 	return result
 }
 
-// Moves so long that one particle has all the weight are a warning that names the cures; shorter ones are none.
+// Moves so long that one particle has all the weight are a warning that names the cures; so is a step that leaves
+// copies of one particle, though later ones spread; of many particles and noisy rows neither is said.
 func TestFewParticlesWarning(t *testing.T) {
-	for variance, warned := range map[float64]bool{1e4: true, 1e-4: false} {
-		algorithm := OpenHorizon{Kernel: mcmc.RandomWalk{Variance: variance}}
-		settings := Settings{Particles: 20, BatchSize: 30, Epochs: 3, Engine: computetest.Go(t)}
-		result, err := Fit(t.Context(), bayesianLine(.3), algorithm, dataset.Parts{Train: linear(60)}, settings)
+	few := []string{"carried by", "of 20 particles", "Variance", "mcmc.Chains"}
+	lost := []string{"at step 2 all 20 particles became copies of one", "take more Particles", "BatchSize"}
+	for _, c := range []struct {
+		sd, variance float64
+		particles    int
+		says, not    []string
+	}{
+		{.3, 1e4, 20, few, nil}, {.3, 1e-4, 20, lost, few}, {3, 1e-4, 200, nil, slices.Concat(few, lost)},
+	} {
+		algorithm := OpenHorizon{Kernel: mcmc.RandomWalk{Variance: c.variance}}
+		settings := Settings{Particles: c.particles, BatchSize: 30, Epochs: 3, Engine: computetest.Go(t)}
+		result, err := Fit(t.Context(), bayesianLine(c.sd), algorithm, dataset.Parts{Train: linear(60)}, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
 		text := strings.Join(result.Warnings, "; ")
-		for _, want := range []string{"of 20 particles", "Variance", "Particles", "BatchSize", "mcmc.Chains"} {
-			if strings.Contains(text, want) != warned {
-				t.Errorf("variance %v: warnings %q, with %q: want %v", variance, text, want, warned)
+		for i, words := range [][]string{c.says, c.not} {
+			for _, want := range words {
+				if strings.Contains(text, want) != (i == 0) {
+					t.Errorf("%+v: warnings %q, with %q: want %v", c, text, want, i == 0)
+				}
 			}
 		}
 	}

@@ -171,14 +171,23 @@ var crescentGrid = viz.GridOptions{Columns: 2, SharedX: true, SharedY: true}
 // settings.
 const crescentVersion = 1
 
-// crescentTrial is a method of a figure of the crescent.
+// crescentTraces is figure 1, which shows several repetitions.
+const crescentTraces = "ohsmc.fig1"
+
+// crescentTrial is a method of a figure of the crescent. Figures 2 and 5 show figure 1's second repetition: in the first
+// OHSMC is stuck.
 func crescentTrial(
 	o Options, figure, method string, run func(ctx context.Context, parts dataset.Parts, s crescentRun) (Result, error),
 ) *trial {
 	key := Key{Study: figure, Data: crescentData, Method: method,
 		Settings: map[string]any{"version": crescentVersion, "epochs": o.Epochs}}
+	first := 0
+	if figure != crescentTraces {
+		first = 1
+		key.Settings = map[string]any{"version": crescentVersion, "epochs": o.Epochs, "first": first}
+	}
 	return &trial{Key: key, reps: 1, run: func(ctx context.Context, repetition int) (Result, error) {
-		parts, settings, err := crescentSettings(o, uint64(repetition))
+		parts, settings, err := crescentSettings(o, uint64(first+repetition))
 		if err != nil {
 			return Result{}, err
 		}

@@ -2,8 +2,10 @@ package study
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
@@ -11,7 +13,12 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/ohsmc"
 	"gobnn/viz"
+
+	"gonum.org/v1/gonum/stat"
 )
+
+// crescentReps are the repetitions of figure 1; the paper shows one.
+const crescentReps = 8
 
 // crescentRuns returns the paper's methods in the order of its figure, and three of ours.
 func crescentRuns(o Options) ([]*trial, error) {
@@ -37,7 +44,7 @@ func crescentRuns(o Options) ([]*trial, error) {
 		{"SMC", sampler(ohsmc.SMC{Kernel: crescentSMC.Kernel, Moves: 1, Precondition: true}, 100, 200)},
 		{"OHSMC (variance 0.01)", sampler(crescentWalk(.01), 10, 1000)},
 	} {
-		t := crescentTrial(o, "ohsmc.fig1", m.name, func(ctx context.Context, parts dataset.Parts, s crescentRun) (
+		t := crescentTrial(o, crescentTraces, m.name, func(ctx context.Context, parts dataset.Parts, s crescentRun) (
 			Result, error) {
 			psi, err := m.follow(ctx, parts, s)
 			if err != nil || len(psi) == 0 {
@@ -51,7 +58,9 @@ func crescentRuns(o Options) ([]*trial, error) {
 			return Result{Values: map[string]float64{"psi": last, "psi less the evidence's best": last - maximum},
 				Series: map[string][]float64{"psi": psi}}, nil
 		})
-		t.reps = max(1, o.Reps)
+		if t.reps = crescentReps; o.Reps > 0 {
+			t.reps = o.Reps
+		}
 		all = append(all, t)
 	}
 	return all, nil
@@ -110,17 +119,42 @@ func bruteForce(ctx context.Context, parts dataset.Parts, settings crescentRun) 
 	return trace, nil
 }
 
-// crescentFig1 is |psi| along the epochs of the first repetition: the evidence is the same at psi and -psi, and steps
-// of 0.1 from 0.1 may cross 0. The cells have the last |psi|.
+// crescentFig1 is |psi| along the epochs, the median of each method, and each repetition of OHSMC: the evidence is the
+// same at psi and -psi, and steps of 0.1 from 0.1 may cross 0. The cells have the last |psi|.
 func crescentFig1(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-	var traces []viz.Trace
-	for _, t := range done {
-		series := viz.Series{Value: t.results[0].Series["psi"]}
-		for i := range series.Value {
+	options := viz.TraceOptions{Frame: viz.Frame{XLabel: "epoch", YLabel: "|ψ|"}, Truth: 1, TruthName: "truth"}
+	trace := func(name string, psi []float64) viz.Trace {
+		series := viz.Series{Value: psi}
+		for i := range psi {
 			series.Step = append(series.Step, float64(i+1))
 		}
-		traces = append(traces, viz.Trace{Name: t.Method, Series: series})
+		return viz.Trace{Name: name, Series: series}
 	}
-	return viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: "Crescent: |ψ|", XLabel: "epoch",
-		YLabel: "|ψ|"}, Truth: 1, TruthName: "truth"})
+	var medians, runs []viz.Trace
+	for _, t := range done {
+		if len(t.results) == 0 {
+			continue
+		}
+		var middle []float64
+		for i := range t.results[0].Series["psi"] {
+			var at []float64
+			for _, r := range t.results {
+				at = append(at, r.Series["psi"][i])
+			}
+			slices.Sort(at)
+			middle = append(middle, stat.Quantile(.5, stat.LinInterp, at, nil))
+		}
+		medians = append(medians, trace(t.Method, middle))
+		for i, r := range t.results {
+			if t.Method == "OHSMC" && i < crescentReps {
+				runs = append(runs, trace(fmt.Sprint("repetition ", i+1), r.Series["psi"]))
+			}
+		}
+	}
+	var both panels
+	options.Title = "Crescent: |ψ|, the median of the repetitions"
+	both.add(viz.Traces(medians, options))
+	options.Title = "Crescent: |ψ| of OHSMC with variance 0.001"
+	both.add(viz.Traces(runs, options))
+	return both.grid(viz.GridOptions{Columns: 1, SharedX: true})
 }
