@@ -154,7 +154,8 @@ func crescentFig1(_ context.Context, _ Options, done []*trial) (*viz.Figure, err
 	var both panels
 	options.Title = "Crescent: |ψ|, the median of the repetitions"
 	both.add(viz.Traces(medians, options))
-	options.Title = "Crescent: |ψ| of OHSMC with variance 0.001"
-	both.add(viz.Traces(runs, options))
+	if options.Title = "Crescent: |ψ| of OHSMC with variance 0.001"; len(runs) > 0 {
+		both.add(viz.Traces(runs, options))
+	}
 	return both.grid(viz.GridOptions{Columns: 1, SharedX: true})
 }
