@@ -174,8 +174,8 @@ const crescentVersion = 1
 // crescentTraces is figure 1, which shows several repetitions.
 const crescentTraces = "ohsmc.fig1"
 
-// crescentTrial is a method of a figure of the crescent. Figures 2 and 5 show figure 1's second repetition: in the first
-// OHSMC is stuck.
+// crescentTrial is a method of a figure of the crescent. Figures 2 and 5 show figure 1's second repetition: in the
+// first OHSMC is stuck.
 func crescentTrial(
 	o Options, figure, method string, run func(ctx context.Context, parts dataset.Parts, s crescentRun) (Result, error),
 ) *trial {
