@@ -387,14 +387,8 @@ func (b *BoundModel) SuffixWidth() int {
 	}
 	width := b.Width
 	for _, layer := range b.suffix {
-		if sized, ok := layer.(nn.Sized); ok {
-			width += sized.Stored(slices.ContainsFunc(layer.Parameters(),
-				func(p nn.Parameter) bool { return stochastic[p.Name] }))
-			continue
-		}
-		for _, p := range layer.Parameters() {
-			width += p.FanOut
-		}
+		width += nn.StoredBy(layer, slices.ContainsFunc(layer.Parameters(),
+			func(p nn.Parameter) bool { return stochastic[p.Name] }))
 	}
 	return width
 }

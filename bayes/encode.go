@@ -38,7 +38,7 @@ func Register(value any) {
 }
 
 func init() {
-	for _, value := range []any{nn.MLP{}, nn.CNN{}, Gaussian{}, Bernoulli{}, Categorical{}, Normal{}, Laplace{}} {
+	for _, value := range []any{nn.MLP{}, nn.CNN{}, nn.ResNet20{}, Gaussian{}, Bernoulli{}, Categorical{}, Normal{}, Laplace{}} {
 		Register(value)
 	}
 }

@@ -38,14 +38,8 @@ var _ Network = CNN{}
 // Layers implements Network.
 func (n CNN) Layers(inputs, outputs int) ([]Layer, error) {
 	height, width, channels := n.Height, n.Width, cmp.Or(n.Channels, 1)
-	if height < 1 || width < 1 || channels < 1 {
-		return nil, fmt.Errorf("nn: a CNN for images of %d x %d pixels with %d channels: set Height and Width, and "+
-			"Channels if there are several, to at least 1", height, width, channels)
-	}
-	if inputs != height*width*channels {
-		return nil, fmt.Errorf("nn: a CNN for images of %d x %d pixels with %d channels takes %d features, but the data has "+
-			"%d: set Height, Width and Channels to those of the images, whose product is the number of features",
-			height, width, channels, height*width*channels, inputs)
+	if err := checkImages("a CNN", n.Height, n.Width, n.Channels, inputs); err != nil {
+		return nil, err
 	}
 	var layers []Layer
 	for i, c := range n.Convolutions {
@@ -82,6 +76,21 @@ func (n CNN) Layers(inputs, outputs int) ([]Layer, error) {
 		layers = append(layers, layer)
 	}
 	return layers, nil
+}
+
+// checkImages is for a network of images of a size; 0 channels are 1.
+func checkImages(network string, height, width, channels, inputs int) error {
+	channels = cmp.Or(channels, 1)
+	if height < 1 || width < 1 || channels < 1 {
+		return fmt.Errorf("nn: %s for images of %d x %d pixels with %d channels: set Height and Width, and Channels if there "+
+			"are several, to at least 1", network, height, width, channels)
+	}
+	if inputs != height*width*channels {
+		return fmt.Errorf("nn: %s for images of %d x %d pixels with %d channels takes %d features, but the data has %d: set "+
+			"Height, Width and Channels to those of the images, whose product is the number of features", network, height,
+			width, channels, height*width*channels, inputs)
+	}
+	return nil
 }
 
 func (c Conv) kernel() int { return cmp.Or(c.Kernel, 3) }

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
 
 	"gobnn/bayes/compute"
@@ -25,6 +26,7 @@ type Convolution struct {
 	Height, Width, Channels int // of its input
 	Filters                 int // channels of its output
 	Kernel                  int // side of the kernels, in pixels
+	Stride                  int // pixels from one place of a kernel to the next; default 1
 	Padding                 Padding
 	Init                    Initialiser // of the weights; biases start at 0
 }
@@ -35,7 +37,7 @@ type Padding string
 // The paddings. The zero value is Same.
 const (
 	// Same surrounds the image by zeros, (k-1)/2 rows before it and k/2 after it for a kernel of k rows: the result has as
-	// many pixels as the image.
+	// many pixels as the image, or one in each square of Stride x Stride.
 	Same Padding = "same"
 	// Valid keeps the kernel inside the image: the result is smaller by k-1 rows and columns.
 	Valid Padding = "valid"
@@ -81,8 +83,11 @@ func (l Convolution) padding() (before, after int) {
 // Size is the height and the width of the result.
 func (l Convolution) Size() (height, width int) {
 	before, after := l.padding()
-	return l.Height + before + after - l.Kernel + 1, l.Width + before + after - l.Kernel + 1
+	places := func(pixels int) int { return (pixels+before+after-l.Kernel)/l.stride() + 1 }
+	return places(l.Height), places(l.Width)
 }
+
+func (l Convolution) stride() int { return cmp.Or(l.Stride, 1) }
 
 // Stored implements Sized: the result, and the patches that weights of each particle's own multiply.
 func (l Convolution) Stored(own bool) int {
@@ -131,29 +136,46 @@ func (l Convolution) convolve(w, x *graph.Node) *graph.Node {
 	side := l.Kernel - 1
 	return withGradient(
 		func(w, x *graph.Node) *graph.Node {
-			return correlate(x, graph.TransposeAllAxes(w, 1, 2, 3, 0), before, after)
+			return correlate(x, graph.TransposeAllAxes(w, 1, 2, 3, 0), before, after, l.stride())
 		}, w, x,
 		func(v *graph.Node) *graph.Node { // the images' channels are correlated with v, summed over images
-			ofW := correlate(graph.TransposeAllAxes(x, 3, 1, 2, 0), graph.TransposeAllAxes(v, 1, 2, 0, 3), before, after)
+			spread := graph.TransposeAllAxes(l.spread(v), 1, 2, 0, 3)
+			ofW := correlate(graph.TransposeAllAxes(x, 3, 1, 2, 0), spread, before, after, 1)
 			return graph.TransposeAllAxes(ofW, 3, 1, 2, 0)
 		},
 		func(v *graph.Node) *graph.Node { // v is correlated with the reversed kernels
 			reversed := graph.Reverse(graph.TransposeAllAxes(w, 1, 2, 0, 3), 0, 1)
-			return correlate(v, reversed, side-before, side-after)
+			return correlate(l.spread(v), reversed, side-before, side-after, 1)
 		})
 }
 
-// correlate is XLA's convolution of x, [N, H, W, in], with kernels w, [k, l, in, out], and the given numbers of zeros
-// before and after each row and column: [N, H', W', out]. The gradients of GoMLX's Convolve are not used. They have
+// spread puts a result's pixels, [N, H', W', filters], where they would be with Stride 1, and zeros between them.
+func (l Convolution) spread(v *graph.Node) *graph.Node {
+	if l.stride() == 1 {
+		return v
+	}
+	whole := l
+	whole.Stride = 1
+	height, width := l.Size()
+	rows, columns := whole.Size()
+	axis := func(places, pixels int) graph.PadAxis {
+		return graph.PadAxis{Interior: l.Stride - 1, End: pixels - 1 - (places-1)*l.Stride}
+	}
+	return graph.Pad(v, graph.ScalarZero(v.Graph(), v.DType()), graph.PadAxis{}, axis(height, rows), axis(width, columns),
+		graph.PadAxis{})
+}
+
+// correlate is XLA's convolution of x, [N, H, W, in], with kernels w, [k, l, in, out], with a stride and the given
+// numbers of zeros before and after each row and column: [N, H', W', out]. The gradients of GoMLX's Convolve are not used. They have
 // other orders of the axes, for which XLA on a CPU has no fast form within a loop, as over chunks of particles: there
 // they took 25 to 70 times as long. And for kernels with even sides that with respect to the images is wrong.
-func correlate(x, w *graph.Node, before, after int) *graph.Node {
+func correlate(x, w *graph.Node, before, after, stride int) *graph.Node {
 	const images, rows, columns, channels = 0, 1, 2, 3
 	return graph.Convolve(x, w).AxesConfig(graph.ConvolveAxesConfig{
 		InputBatch: images, InputSpatial: []int{rows, columns}, InputChannels: channels,
 		KernelSpatial: []int{0, 1}, KernelInputChannels: 2, KernelOutputChannels: 3,
 		OutputBatch: images, OutputSpatial: []int{rows, columns}, OutputChannels: channels,
-	}).PaddingPerDim([][2]int{{before, after}, {before, after}}).Done()
+	}).PaddingPerDim([][2]int{{before, after}, {before, after}}).Strides(stride).Done()
 }
 
 // exactly says whether XLA's convolutions of a backend are computed in x's type. On NVIDIA's GPUs those of float32 have
@@ -172,11 +194,14 @@ func (l Convolution) ofPatches(w, x *graph.Node, images int) *graph.Node {
 	zero := graph.ScalarZero(x.Graph(), x.DType())
 	edge := graph.PadAxis{Start: before, End: after}
 	x = graph.Pad(x, zero, graph.PadAxis{}, edge, edge, graph.PadAxis{})
+	places := func(from, count int) graph.SliceAxisSpec {
+		return graph.AxisRange(from, from+(count-1)*l.stride()+1).Stride(l.stride())
+	}
 	var pixels []*graph.Node // of every patch, in the order of the weights
 	for row := range l.Kernel {
 		for column := range l.Kernel {
-			pixels = append(pixels, graph.Slice(x, graph.AxisRange(), graph.AxisRange(row, row+height),
-				graph.AxisRange(column, column+width), graph.AxisRange()))
+			pixels = append(pixels, graph.Slice(x, graph.AxisRange(), places(row, height), places(column, width),
+				graph.AxisRange()))
 		}
 	}
 	particles, terms := w.Shape().Dim(0), l.Kernel*l.Kernel*l.Channels
@@ -203,7 +228,8 @@ func (p Pooling) check() error {
 }
 
 // Pool divides images into squares of Side x Side pixels, and takes the average or the largest number of each, channel
-// by channel. Rows and columns that do not fill a square, at the bottom and on the right, are left out.
+// by channel. Rows and columns that do not fill a square, at the bottom and on the right, are left out. With Side 0 the
+// whole image becomes one pixel.
 type Pool struct {
 	Height, Width, Channels int // of its input
 	Side                    int
@@ -214,7 +240,13 @@ type Pool struct {
 func (p Pool) Parameters() []Parameter { return nil }
 
 // Size is the height and the width of the result.
-func (p Pool) Size() (height, width int) { return p.Height / p.Side, p.Width / p.Side }
+func (p Pool) Size() (height, width int) {
+	rows, columns := p.sides()
+	return p.Height / rows, p.Width / columns
+}
+
+// sides are those of what becomes one pixel.
+func (p Pool) sides() (rows, columns int) { return cmp.Or(p.Side, p.Height), cmp.Or(p.Side, p.Width) }
 
 // Stored implements Sized.
 func (p Pool) Stored(bool) int {
@@ -225,15 +257,16 @@ func (p Pool) Stored(bool) int {
 // Apply maps [H*W*channels, B] to [H/side * W/side * channels, B], or [J/c, ., B, c] likewise.
 func (p Pool) Apply(_ Params, h Value) Value {
 	height, width := p.Size()
+	rowsOfOne, columnsOfOne := p.sides()
 	x := toImages(h, p.Height, p.Width, p.Channels)
-	x = graph.Slice(x, graph.AxisRange(), graph.AxisRange(0, height*p.Side), graph.AxisRange(0, width*p.Side),
+	x = graph.Slice(x, graph.AxisRange(), graph.AxisRange(0, height*rowsOfOne), graph.AxisRange(0, width*columnsOfOne),
 		graph.AxisRange())
 	const rows, columns = 2, 4 // of a square
-	x = graph.Reshape(x, -1, height, p.Side, width, p.Side, p.Channels)
+	x = graph.Reshape(x, -1, height, rowsOfOne, width, columnsOfOne, p.Channels)
 	if p.Pooling == Max {
 		x = largest(largest(x, columns), rows)
 	} else {
-		x = graph.MulScalar(graph.ReduceSum(x, rows, columns), 1/float64(p.Side*p.Side))
+		x = graph.MulScalar(graph.ReduceSum(x, rows, columns), 1/float64(rowsOfOne*columnsOfOne))
 	}
 	batch := rowsOf(h)
 	if h.PerParticle {

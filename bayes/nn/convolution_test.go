@@ -37,7 +37,7 @@ func particlesOf(v Value, particles int) *graph.Node {
 }
 
 // A convolution and its gradients equal sums over pixels in Go, for images that are not square, with several channels,
-// kernels of even and odd sides, as large as the image too, both paddings, and weights, biases and images that are
+// kernels of even and odd sides, as large as the image too, strides, both paddings, and weights, biases and images that are
 // shared or of each particle's own, in blocks of one particle and of several.
 func TestConvolution(t *testing.T) {
 	const particles, batch = 6, 2
@@ -47,6 +47,9 @@ func TestConvolution(t *testing.T) {
 		{Number: 1, Height: 5, Width: 4, Channels: 1, Filters: 2, Kernel: 4, Padding: Valid},
 		{Number: 1, Height: 3, Width: 6, Channels: 2, Filters: 1, Kernel: 2, Padding: Valid},
 		{Number: 1, Height: 3, Width: 2, Channels: 2, Filters: 3, Kernel: 1},
+		{Number: 1, Height: 7, Width: 6, Channels: 2, Filters: 3, Kernel: 3, Stride: 2},
+		{Number: 1, Height: 5, Width: 8, Channels: 1, Filters: 2, Kernel: 2, Stride: 3, Padding: Valid},
+		{Number: 1, Height: 4, Width: 5, Channels: 3, Filters: 2, Kernel: 1, Stride: 2},
 	}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		tolerance := 1e-12
@@ -128,7 +131,7 @@ func TestConvolution(t *testing.T) {
 					ofB[atB] += v[at]
 					for dy := range l.Kernel {
 						for dx := range l.Kernel {
-							r, c := row+dy-before, column+dx-before
+							r, c := row*l.stride()+dy-before, column*l.stride()+dx-before
 							if r < 0 || c < 0 || r >= l.Height || c >= l.Width {
 								continue
 							}
@@ -173,7 +176,8 @@ func TestPool(t *testing.T) {
 		}
 		for i, p := range []Pool{
 			{Height: 5, Width: 7, Channels: 3, Side: 2}, {Height: 6, Width: 3, Channels: 2, Side: 3, Pooling: Average},
-			{Height: 5, Width: 7, Channels: 3, Side: 2, Pooling: Max}, {Height: 6, Width: 7, Channels: 1, Side: 3, Pooling: Max},
+			{Height: 5, Width: 7, Channels: 3, Side: 2, Pooling: Max}, {Height: 3, Width: 4, Channels: 2},
+			{Height: 2, Width: 3, Channels: 2, Pooling: Max}, {Height: 6, Width: 7, Channels: 1, Side: 3, Pooling: Max},
 		} {
 			for _, block := range []int{0, 1, 4} { // 0: a shared value
 				if engine.IsXLA() && i != 2 && !(i == 1 && block == 4) {
@@ -204,15 +208,16 @@ func TestPool(t *testing.T) {
 						n, ch := at%batch, at/batch%p.Channels
 						column, row, j := at/batch/p.Channels%width, at/batch/p.Channels/width%height, at/batch/out
 						most, where := math.Inf(-1), -1
-						for dy := range p.Side {
-							for dx := range p.Side {
-								from := (j*in+((row*p.Side+dy)*p.Width+column*p.Side+dx)*p.Channels+ch)*batch + n
+						rows, columns := p.sides()
+						for dy := range rows {
+							for dx := range columns {
+								from := (j*in+((row*rows+dy)*p.Width+column*columns+dx)*p.Channels+ch)*batch + n
 								if h[from] > most {
 									most, where = h[from], from
 								}
 								if p.Pooling != Max {
-									y[at] += h[from] / float64(p.Side*p.Side)
-									ofH[from] += v[at] / float64(p.Side*p.Side)
+									y[at] += h[from] / float64(rows*columns)
+									ofH[from] += v[at] / float64(rows*columns)
 								}
 							}
 						}

@@ -156,14 +156,15 @@ const (
 	HeNormal      Initialiser = "he_normal"      // N(0, 2/in); He, Zhang, Ren and Sun 2015
 	GlorotUniform Initialiser = "glorot_uniform" // U(-a, a), a^2 = 6/(in+out); Glorot and Bengio 2010
 	Zeros         Initialiser = "zeros"
+	Ones          Initialiser = "ones"
 )
 
 func (i Initialiser) check() error {
 	switch i {
-	case "", LecunNormal, HeNormal, GlorotUniform, Zeros:
+	case "", LecunNormal, HeNormal, GlorotUniform, Zeros, Ones:
 		return nil
 	}
-	return fmt.Errorf("nn: unknown initialiser %q: use lecun_normal, he_normal, glorot_uniform or zeros", string(i))
+	return fmt.Errorf("nn: unknown initialiser %q: use lecun_normal, he_normal, glorot_uniform, zeros or ones", string(i))
 }
 
 // Initialise draws a parameter's starting value, flat: [Size]. The stream should be the parameter's own.
@@ -184,6 +185,9 @@ func (p Parameter) Initialise(rng random.Stream, dtype compute.DType, g *graph.G
 	case GlorotUniform:
 		a := math.Sqrt(6 / (in + out))
 		return graph.MulScalar(graph.AddScalar(graph.MulScalar(rng.Uniform(dtype, p.Size()), 2), -1), a)
+	}
+	if init == Ones {
+		return graph.FillScalar(g, shapes.Make(dtype, p.Size()), 1)
 	}
 	return graph.FillScalar(g, shapes.Make(dtype, p.Size()), 0)
 }
