@@ -38,7 +38,9 @@ func Register(value any) {
 }
 
 func init() {
-	for _, value := range []any{nn.MLP{}, nn.CNN{}, nn.ResNet20{}, Gaussian{}, Bernoulli{}, Categorical{}, Normal{}, Laplace{}} {
+	for _, value := range []any{
+		nn.MLP{}, nn.CNN{}, nn.ResNet20{}, Gaussian{}, Bernoulli{}, Categorical{}, Normal{}, Laplace{},
+	} {
 		Register(value)
 	}
 }

@@ -82,8 +82,8 @@ func (n CNN) Layers(inputs, outputs int) ([]Layer, error) {
 func checkImages(network string, height, width, channels, inputs int) error {
 	channels = cmp.Or(channels, 1)
 	if height < 1 || width < 1 || channels < 1 {
-		return fmt.Errorf("nn: %s for images of %d x %d pixels with %d channels: set Height and Width, and Channels if there "+
-			"are several, to at least 1", network, height, width, channels)
+		return fmt.Errorf("nn: %s for images of %d x %d pixels with %d channels: set Height and Width, and Channels if "+
+			"there are several, to at least 1", network, height, width, channels)
 	}
 	if inputs != height*width*channels {
 		return fmt.Errorf("nn: %s for images of %d x %d pixels with %d channels takes %d features, but the data has %d: set "+

@@ -166,16 +166,17 @@ func (l Convolution) spread(v *graph.Node) *graph.Node {
 }
 
 // correlate is XLA's convolution of x, [N, H, W, in], with kernels w, [k, l, in, out], with a stride and the given
-// numbers of zeros before and after each row and column: [N, H', W', out]. The gradients of GoMLX's Convolve are not used. They have
-// other orders of the axes, for which XLA on a CPU has no fast form within a loop, as over chunks of particles: there
-// they took 25 to 70 times as long. And for kernels with even sides that with respect to the images is wrong.
+// numbers of zeros before and after each row and column: [N, H', W', out]. The gradients of GoMLX's Convolve are not
+// used. They have other orders of the axes, for which XLA on a CPU has no fast form within a loop, as over chunks of
+// particles: there they took 25 to 70 times as long. And for kernels with even sides that with respect to the images is
+// wrong.
 func correlate(x, w *graph.Node, before, after, stride int) *graph.Node {
 	const images, rows, columns, channels = 0, 1, 2, 3
 	return graph.Convolve(x, w).AxesConfig(graph.ConvolveAxesConfig{
 		InputBatch: images, InputSpatial: []int{rows, columns}, InputChannels: channels,
 		KernelSpatial: []int{0, 1}, KernelInputChannels: 2, KernelOutputChannels: 3,
 		OutputBatch: images, OutputSpatial: []int{rows, columns}, OutputChannels: channels,
-	}).PaddingPerDim([][2]int{{before, after}, {before, after}}).Strides(stride).Done()
+	}).Strides(stride).PaddingPerDim([][2]int{{before, after}, {before, after}}).Done()
 }
 
 // exactly says whether XLA's convolutions of a backend are computed in x's type. On NVIDIA's GPUs those of float32 have

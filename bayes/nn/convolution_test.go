@@ -37,8 +37,8 @@ func particlesOf(v Value, particles int) *graph.Node {
 }
 
 // A convolution and its gradients equal sums over pixels in Go, for images that are not square, with several channels,
-// kernels of even and odd sides, as large as the image too, strides, both paddings, and weights, biases and images that are
-// shared or of each particle's own, in blocks of one particle and of several.
+// kernels of even and odd sides, as large as the image too, strides, both paddings, and weights, biases and images that
+// are shared or of each particle's own, in blocks of one particle and of several.
 func TestConvolution(t *testing.T) {
 	const particles, batch = 6, 2
 	shapes := []Convolution{

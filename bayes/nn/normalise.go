@@ -54,7 +54,7 @@ func (l FilterResponse) Apply(params Params, h Value) Value {
 	scale, shift := params[parameterName(l.Number, "scale")], params[parameterName(l.Number, "shift")]
 	return byChannel(h, l.Channels, []Value{scale, shift}, func(x *graph.Node, own []*graph.Node) *graph.Node {
 		square := graph.MulScalar(graph.ReduceSum(graph.Square(x), pixels), 1/float64(l.Height*l.Width))
-		x = graph.Mul(x, graph.ExpandAxes(graph.Inverse(graph.Sqrt(graph.AddScalar(square, 1e-6))), pixels))
+		x = graph.Mul(x, graph.ExpandAxes(graph.Reciprocal(graph.Sqrt(graph.AddScalar(square, 1e-6))), pixels))
 		return graph.Add(graph.Mul(x, own[0]), own[1])
 	})
 }

@@ -2,9 +2,9 @@ package nn
 
 import "fmt"
 
-// LeNet5 is the network of LeCun, Bottou, Bengio and Haffner (1998) for images, as it is used today: convolutions with 6
-// and 16 kernels of 5 x 5, the first with padding, each followed by tanh and the average of squares of 2 x 2, then dense
-// layers of 120 and 84. For images of 28 x 28 with one channel and ten classes it has 61 706 parameters.
+// LeNet5 is the network of LeCun, Bottou, Bengio and Haffner (1998) for images, as it is used today: convolutions with
+// 6 and 16 kernels of 5 x 5, the first with padding, each followed by tanh and the average of squares of 2 x 2, then
+// dense layers of 120 and 84. For images of 28 x 28 with one channel and ten classes it has 61 706 parameters.
 func LeNet5(height, width, channels int) CNN {
 	return CNN{
 		Height: height, Width: width, Channels: channels, Activation: Tanh, Hidden: []int{120, 84},
@@ -15,17 +15,17 @@ func LeNet5(height, width, channels int) CNN {
 // ResNet20 is the residual network with 20 layers for small images (He, Zhang, Ren and Sun 2016, section 4.2): a
 // convolution of 16 kernels of 3 x 3, three stages of three blocks with 16, 32 and 64 kernels, of which the second and
 // the third halve the images' sides, the average over what is left, and a dense layer. A block is two convolutions and
-// their input, added up; where the width changes, a convolution of 1 x 1 maps the input. Each convolution is followed by
-// FilterResponse and, but for the last of a block before the sum, each by Threshold (as Izmailov, Vikram, Hoffman and
-// Wilson 2021 have it, with swish there).
+// their input, added up; where the width changes, a convolution of 1 x 1 maps the input. Each convolution is followed
+// by FilterResponse and, but for the last of a block before the sum, each by Threshold (as Izmailov, Vikram, Hoffman
+// and Wilson 2021 have it, with swish there).
 //
-// Convolutions, normalisations and the thresholds after sums count as layers from 1, in this order; layer 1 is the first
-// convolution.
+// Convolutions, normalisations and the thresholds after sums count as layers from 1, in this order; layer 1 is the
+// first convolution.
 type ResNet20 struct {
 	Height   int         `json:"height"` // of an image, in pixels
 	Width    int         `json:"width"`
 	Channels int         `json:"channels,omitempty"` // numbers of a pixel; default 1
-	Init     Initialiser `json:"init,omitempty"`     // of the convolutions' and the dense layer's weights; default HeNormal
+	Init     Initialiser `json:"init,omitempty"`     // of all weights but the scales; default HeNormal
 }
 
 var _ Network = ResNet20{}
