@@ -295,6 +295,14 @@ func rowsOf(h Value) int {
 	return h.Node.Shape().Dim(1)
 }
 
+// widthOf is the number of a value's numbers for a row.
+func widthOf(h Value) int {
+	if h.PerParticle {
+		return h.Node.Shape().Dim(1)
+	}
+	return h.Node.Shape().Dim(0)
+}
+
 // toImages is a value as images, [N, height, width, channels].
 func toImages(h Value, height, width, channels int) *graph.Node {
 	x := h.Node

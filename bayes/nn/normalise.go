@@ -52,7 +52,8 @@ func (l Threshold) Stored(bool) int { return l.Height * l.Width * l.Channels }
 func (l FilterResponse) Apply(params Params, h Value) Value {
 	const pixels = 1
 	scale, shift := params[parameterName(l.Number, "scale")], params[parameterName(l.Number, "shift")]
-	return byChannel(h, l.Channels, []Value{scale, shift}, func(x *graph.Node, own []*graph.Node) *graph.Node {
+	parameters := []Value{scale, shift}
+	return byChannel(h, l.Height*l.Width, l.Channels, parameters, func(x *graph.Node, own []*graph.Node) *graph.Node {
 		square := graph.MulScalar(graph.ReduceSum(graph.Square(x), pixels), 1/float64(l.Height*l.Width))
 		x = graph.Mul(x, graph.ExpandAxes(graph.Reciprocal(graph.Sqrt(graph.AddScalar(square, 1e-6))), pixels))
 		return graph.Add(graph.Mul(x, own[0]), own[1])
@@ -61,15 +62,17 @@ func (l FilterResponse) Apply(params Params, h Value) Value {
 
 // Apply maps values to values of the same shape, as FilterResponse does.
 func (l Threshold) Apply(params Params, h Value) Value {
-	threshold := params[parameterName(l.Number, "threshold")]
-	return byChannel(h, l.Channels, []Value{threshold}, func(x *graph.Node, own []*graph.Node) *graph.Node {
+	parameters := []Value{params[parameterName(l.Number, "threshold")]}
+	return byChannel(h, l.Height*l.Width, l.Channels, parameters, func(x *graph.Node, own []*graph.Node) *graph.Node {
 		return graph.Max(x, own[0])
 	})
 }
 
 // byChannel applies f to images as [J/c or 1, pixels, channels, B, c or 1] and parameters as [J/c or 1, 1, channels, 1,
 // c or 1].
-func byChannel(h Value, channels int, parameters []Value, f func(x *graph.Node, own []*graph.Node) *graph.Node) Value {
+func byChannel(
+	h Value, pixels, channels int, parameters []Value, f func(x *graph.Node, own []*graph.Node) *graph.Node,
+) Value {
 	full := h.Full()
 	blocks, rows, c := full.Shape().Dim(0), full.Shape().Dim(2), full.Shape().Dim(3)
 	perParticle := h.PerParticle
@@ -78,7 +81,7 @@ func byChannel(h Value, channels int, parameters []Value, f func(x *graph.Node, 
 		own[i] = graph.ExpandAxes(p.Full(), 1)
 		perParticle = perParticle || p.PerParticle
 	}
-	x := f(graph.Reshape(full, blocks, -1, channels, rows, c), own)
+	x := f(graph.Reshape(full, blocks, pixels, channels, rows, c), own)
 	if perParticle {
 		return Value{graph.Reshape(x, x.Shape().Dim(0), -1, rows, x.Shape().Dim(4)), true}
 	}

@@ -19,8 +19,8 @@ func LeNet5(height, width, channels int) CNN {
 // by FilterResponse and, but for the last of a block before the sum, each by Threshold (as Izmailov, Vikram, Hoffman
 // and Wilson 2021 have it, with swish there).
 //
-// Convolutions, normalisations and the thresholds after sums count as layers from 1, in this order; layer 1 is the
-// first convolution.
+// Convolutions, normalisations and thresholds count as layers from 1, a block's shortcut after its other layers; layer
+// 1 is the first convolution.
 type ResNet20 struct {
 	Height   int         `json:"height"` // of an image, in pixels
 	Width    int         `json:"width"`

@@ -100,17 +100,26 @@ func TestResNetErrors(t *testing.T) {
 
 // Where layers change the width and no shortcut does, the error says so.
 func TestResidualWithoutShortcut(t *testing.T) {
-	wide, said := Residual{Layers: []Layer{Dense{Number: 1, In: 2, Out: 3}}}, ""
+	residualWithoutShortcut(t, 3, false)
+	residualWithoutShortcut(t, 1, true) // which would be broadcast to the input's 2
+}
+
+func residualWithoutShortcut(t *testing.T, out int, perParticle bool) {
+	wide, said := Residual{Layers: []Layer{Dense{Number: 1, In: 2, Out: out}}}, ""
 	computetest.Run(t, computetest.Go(t), func(_ *graph.Graph, a []*graph.Node) []*graph.Node {
+		weights := Value{graph.Reshape(a[0], out, 2), false}
+		if perParticle {
+			weights = own(graph.Concatenate([]*graph.Node{a[0], a[0]}, 0), 2, 1, out, 2)
+		}
 		func() {
 			defer func() { said = fmt.Sprint(recover()) }()
 			wide.Apply(Params{
-				"layer1/weights": {graph.Reshape(a[0], 3, 2), false},
-				"layer1/biases":  {graph.Slice(a[0], graph.AxisRange(0, 3)), false},
+				"layer1/weights": weights,
+				"layer1/biases":  {graph.Slice(a[0], graph.AxisRange(0, out)), false},
 			}, Value{graph.Reshape(a[1], 2, 1), false})
 		}()
 		return []*graph.Node{graph.Reshape(a[1], -1)}
-	}, sines(6, 1), sines(2, 1))
+	}, sines(2*out, 1), sines(2, 1))
 	if !strings.Contains(said, "set Shortcut") {
 		t.Error(said)
 	}

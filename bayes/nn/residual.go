@@ -44,11 +44,11 @@ func (r Residual) Apply(params Params, h Value) Value {
 	for _, layer := range r.Shortcut {
 		x = layer.Apply(params, x)
 	}
+	if a, b := widthOf(f), widthOf(x); a != b { // a width of 1 would be broadcast
+		panic(fmt.Errorf("nn: a Residual's layers give %d numbers, and its shortcut %d: they must be the same to be added: "+
+			"set Shortcut to layers that map the input to the width that Layers end with", a, b))
+	}
 	if f.PerParticle == x.PerParticle {
-		if !f.Node.Shape().Equal(x.Node.Shape()) {
-			panic(fmt.Errorf("nn: a Residual's layers give %v, and its shortcut %v: they must be the same to be added: set "+
-				"Shortcut to layers that map the input to the width that Layers end with", f.Node.Shape(), x.Node.Shape()))
-		}
 		return Value{graph.Add(f.Node, x.Node), f.PerParticle}
 	}
 	return Value{graph.Add(f.Full(), x.Full()), true}

@@ -179,13 +179,12 @@ const crescentTraces = "ohsmc.fig1"
 func crescentTrial(
 	o Options, figure, method string, run func(ctx context.Context, parts dataset.Parts, s crescentRun) (Result, error),
 ) *trial {
-	key := Key{Study: figure, Data: crescentData, Method: method,
-		Settings: map[string]any{"version": crescentVersion, "epochs": o.Epochs}}
-	first := 0
+	settings, first := map[string]any{"version": crescentVersion, "epochs": o.Epochs}, 0
 	if figure != crescentTraces {
 		first = 1
-		key.Settings = map[string]any{"version": crescentVersion, "epochs": o.Epochs, "first": first}
+		settings["first"] = first
 	}
+	key := Key{Study: figure, Data: crescentData, Method: method, Settings: settings}
 	return &trial{Key: key, reps: 1, run: func(ctx context.Context, repetition int) (Result, error) {
 		parts, settings, err := crescentSettings(o, uint64(first+repetition))
 		if err != nil {

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -58,9 +59,7 @@ func crescentRuns(o Options) ([]*trial, error) {
 			return Result{Values: map[string]float64{"psi": last, "psi less the evidence's best": last - maximum},
 				Series: map[string][]float64{"psi": psi}}, nil
 		})
-		if t.reps = crescentReps; o.Reps > 0 {
-			t.reps = o.Reps
-		}
+		t.reps = cmp.Or(o.Reps, crescentReps)
 		all = append(all, t)
 	}
 	return all, nil
