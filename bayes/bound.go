@@ -343,6 +343,16 @@ func (b *BoundModel) Unpack(phi, psi *graph.Node, keep func(Slot) bool) nn.Param
 	return params
 }
 
+// Numbers are features, [B, d], as numbers of the given type: bytes of pictures (dataset.Pixels) become numbers from 0
+// to 1, floats stay as they are.
+func Numbers(x *graph.Node, dtype compute.DType) *graph.Node {
+	if x.DType().IsFloat() {
+		return x
+	}
+	x = graph.ConvertDType(x, dtype)
+	return graph.Div(x, graph.Scalar(x.Graph(), dtype, 255)) // DivScalar would multiply by 1/255, rounded
+}
+
 // Prefix evaluates the layers before the first stochastic one: x, [B, d], to [width, B].
 func (b *BoundModel) Prefix(params nn.Params, x *graph.Node) nn.Value {
 	return apply(b.prefix, params, nn.Value{Node: graph.Transpose(x, 0, 1)})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"gonum.org/v1/gonum/mat"
 )
 
 // evaluators keep, for each engine, a posterior's compiled programs and its parameters on the device, so that only the
@@ -41,7 +40,13 @@ type evaluator struct {
 	parameters []*tensors.Tensor // phi, [A, D]; psi, [W], and the point of linearisation, [D], if any
 	linearised bool
 	like       Prediction // a template of the predictions, without outputs and rows
-	programs   compute.Cache[int, program]
+	programs   compute.Cache[input, program]
+}
+
+// input is what a program is compiled for.
+type input struct {
+	dtype compute.DType
+	rows  int
 }
 
 // program is compiled for a number of rows.
@@ -71,7 +76,7 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 			Targets: p.bound.Targets(),
 			Chains:  alive.chains, Weights: alive.logWeights.Weights(), Own: own, Target: p.Target(),
 		},
-		programs: compute.Cache[int, program]{Most: keptPrograms},
+		programs: compute.Cache[input, program]{Most: keptPrograms},
 	}, nil
 }
 
@@ -126,19 +131,15 @@ func (e *evaluator) Close() {
 	}
 }
 
-// predict evaluates standardised features, [count, d], padded to `rows` rows, by the program for that number.
-func (e *evaluator) predict(x *mat.Dense, rows int) (Prediction, error) {
-	program, giveBack, err := e.programs.Take(rows, func() (program, error) { return e.compile(rows) })
+// predict evaluates standardised features, or pictures' bytes, [rows, d], of which the first count are asked for.
+func (e *evaluator) predict(x *tensors.Tensor, count int) (Prediction, error) {
+	shape := input{x.DType(), x.Shape().Dim(0)}
+	program, giveBack, err := e.programs.Take(shape, func() (program, error) { return e.compile(shape.rows) })
 	if err != nil {
 		return Prediction{}, err
 	}
 	defer giveBack()
-	count, dims := x.Dims()
-	padded := make([]float64, rows*dims)
-	for i := range count {
-		copy(padded[i*dims:], x.RawRowView(i))
-	}
-	args := []any{compute.Floats(e.dtype, padded, rows, dims)}
+	args := []any{x}
 	for _, t := range e.parameters {
 		args = append(args, t)
 	}
@@ -156,7 +157,7 @@ func (e *evaluator) predict(x *mat.Dense, rows int) (Prediction, error) {
 	p.Rows, p.Outputs = count, make([]float64, p.Particles*count*p.Width)
 	for j := range p.Particles {
 		for c := range p.Width {
-			for n, v := range raw[(j*p.Width+c)*rows:][:count] {
+			for n, v := range raw[(j*p.Width+c)*shape.rows:][:count] {
 				p.Outputs[(j*count+n)*p.Width+c] = v
 			}
 		}
@@ -172,7 +173,7 @@ func (e *evaluator) compile(rows int) (program, error) {
 		return program{}, err
 	}
 	exec, err := graph.NewExec(e.engine.Backend(), func(args []*graph.Node) *graph.Node {
-		x, phi := args[0], args[1]
+		x, phi := Numbers(args[0], e.dtype), args[1]
 		var psi *graph.Node
 		if e.bound.W > 0 {
 			psi = args[2]

@@ -12,6 +12,8 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // fares is a table with a category; each is y = 2 km + 3, and 10 more at night.
@@ -54,7 +56,7 @@ func ExamplePosterior_Predict() {
 	}
 	fmt.Println(rows.Features)
 	for i, y := range mean {
-		fmt.Printf("%v: %.0f\n", rows.X.RawRowView(i), y)
+		fmt.Printf("%v: %.0f\n", mat.Row(nil, i, rows.X), y)
 	}
 	// Output:
 	// [km time=day time=night]

@@ -67,11 +67,12 @@ func (a about) LogProb(y float64) float64 {
 // A likelihood of one's own does what the library's do: it is trained with, predicts, is scored, saved and loaded.
 func ExampleLikelihood() {
 	ctx := context.Background()
-	data := &dataset.Dataset{Name: "line", Features: []string{"x"}, Target: "y", X: mat.NewDense(40, 1, nil)}
+	xs := mat.NewDense(40, 1, nil)
+	data := &dataset.Dataset{Name: "line", Features: []string{"x"}, Target: "y", X: xs}
 	for n := range 40 {
 		x := float64(n)/20 - 1
 		noise := distuv.Logistic{S: .2}.Quantile((float64(n*7%40) + .5) / 40) // without a random number
-		data.X.Set(n, 0, x)
+		xs.Set(n, 0, x)
 		data.Y = append(data.Y, 2*x+1+noise)
 	}
 	model := bayes.Model{

@@ -24,7 +24,7 @@ type Model struct {
 // Scaling says whether features and targets are standardised, by mean and standard deviation over the training part.
 // The likelihood and the prior are in these units; predictions are in raw units in any case.
 type Scaling struct {
-	KeepFeatures bool `json:"keep_features,omitempty"` // features stay in raw units
+	KeepFeatures bool `json:"keep_features,omitempty"` // features stay in raw units; dataset.Pixels always do
 	KeepTarget   bool `json:"keep_target,omitempty"`   // targets stay in raw units; classes and counts always do
 }
 
@@ -32,7 +32,7 @@ type Scaling struct {
 func (m Model) Scalers(train *dataset.Dataset) (features, target dataset.Scaler) {
 	targets := len(train.TargetNames())
 	features, target = dataset.NoScaler(train.Dims()), dataset.NoScaler(targets)
-	if !m.Scaling.KeepFeatures {
+	if _, pictures := train.X.(*dataset.Pixels); !pictures && !m.Scaling.KeepFeatures {
 		features = dataset.FitScaler(train.X)
 	}
 	if train.Task == dataset.Regression && m.ScalesTarget() {

@@ -91,7 +91,7 @@ func remade(t *testing.T, bound *bayes.BoundModel, draws bayes.Draws, origin bay
 	return p
 }
 
-func predict(t *testing.T, p *bayes.Posterior, x *mat.Dense) bayes.Prediction {
+func predict(t *testing.T, p *bayes.Posterior, x mat.Matrix) bayes.Prediction {
 	t.Helper()
 	prediction, err := p.Predict(context.Background(), x)
 	if err != nil {

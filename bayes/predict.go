@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/internal/stats"
 	"gobnn/bayes/limits"
 
@@ -22,7 +23,7 @@ import (
 // predictRows is the number of rows in one evaluation. All blocks have this shape, so there is one compilation.
 const predictRows = 1024
 
-// Predict evaluates every particle of positive weight on raw features x, [N, d], and returns the outputs of all, [A, N,
+// Predict evaluates every particle of positive weight on raw features x, [N, d], such as Dataset.X, and returns the outputs of all, [A, N,
 // Width], where A is the number of these particles. The columns of x must be in the order of Origin().FeatureNames: a
 // matrix has no names, so Predict cannot check it. A file of new rows that is read with dataset.CSVOptions.Like is in
 // that order, and dataset.Dataset.SelectFeatures brings the columns of a data set into it.
@@ -34,7 +35,7 @@ const predictRows = 1024
 //
 // If the outputs do not fit in memory, use PredictBatches, whose parts have no such warnings. The first prediction for
 // a number of rows compiles a program, which the posterior keeps.
-func (p *Posterior) Predict(ctx context.Context, x *mat.Dense) (Prediction, error) {
+func (p *Posterior) Predict(ctx context.Context, x mat.Matrix) (Prediction, error) {
 	if err := p.checkFeatures(x); err != nil {
 		return Prediction{}, err
 	}
@@ -67,7 +68,7 @@ const namedFeatures = 3
 
 // newValues is a warning, or none, of features of x, [N, d], that were constant in training and have other values here.
 // No weight of theirs was learnt: it is as in the prior, or, if it is shared, where the training began.
-func (p *Posterior) newValues(x *mat.Dense) (warnings []string) {
+func (p *Posterior) newValues(x mat.Matrix) (warnings []string) {
 	rows, _ := x.Dims()
 	scale := p.origin.Features
 	var names []string
@@ -118,7 +119,7 @@ const (
 )
 
 // farFeatures returns a warning for each feature of x, [N, d], that lies far from the training part.
-func (p *Posterior) farFeatures(x *mat.Dense) (warnings []string) {
+func (p *Posterior) farFeatures(x mat.Matrix) (warnings []string) {
 	rows, dims := x.Dims()
 	scale := p.origin.Features
 	if rows < fewestRows || len(scale.Mean) != dims || p.bound.Model.Scaling.KeepFeatures { // which leaves them unknown
@@ -126,8 +127,9 @@ func (p *Posterior) farFeatures(x *mat.Dense) (warnings []string) {
 	}
 	distance := func(v float64, k int) float64 { return math.Abs(v-scale.Mean[k]) / scale.StdDev[k] }
 	far := make([]int, dims) // rows in which a feature is
+	row := make([]float64, dims)
 	for i := range rows {
-		for k, v := range x.RawRowView(i) {
+		for k, v := range mat.Row(row, i, x) {
 			if distance(v, k) > farAway {
 				far[k]++
 			}
@@ -153,7 +155,7 @@ func (p *Posterior) farFeatures(x *mat.Dense) (warnings []string) {
 
 // PredictBatches yields the predictions for x, [N, d], in order, at most `rows` rows at a time. It stops at the first
 // error, or when the context is cancelled, which it yields as an error.
-func (p *Posterior) PredictBatches(ctx context.Context, x *mat.Dense, rows int) iter.Seq2[Prediction, error] {
+func (p *Posterior) PredictBatches(ctx context.Context, x mat.Matrix, rows int) iter.Seq2[Prediction, error] {
 	return func(yield func(Prediction, error) bool) {
 		if err := p.predictBatches(ctx, x, rows, func(part Prediction) bool { return yield(part, nil) }); err != nil {
 			yield(Prediction{}, err)
@@ -161,25 +163,22 @@ func (p *Posterior) PredictBatches(ctx context.Context, x *mat.Dense, rows int) 
 	}
 }
 
-func (p *Posterior) predictBatches(ctx context.Context, x *mat.Dense, rows int, yield func(Prediction) bool) error {
+func (p *Posterior) predictBatches(ctx context.Context, x mat.Matrix, rows int, yield func(Prediction) bool) error {
 	if err := p.checkFeatures(x); err != nil {
 		return err
 	}
 	if rows < 1 {
 		return fmt.Errorf("bayes: predicting %d rows at a time: it must be at least 1", rows)
 	}
-	scaled, err := p.origin.Features.Apply(x)
+	block, err := p.blocks(x)
 	if err != nil {
-		return err
-	}
-	if err := p.checkFloat32(x, scaled); err != nil {
 		return err
 	}
 	engine, err := p.origin.Engine.Or()
 	if err != nil {
 		return err
 	}
-	total, dims := x.Dims()
+	total, _ := x.Dims()
 	if rows = min(rows, total); p.Linearised() {
 		rows = min(rows, linearisedRows(p.bound, p.phi.DType()))
 	}
@@ -188,7 +187,7 @@ func (p *Posterior) predictBatches(ctx context.Context, x *mat.Dense, rows int, 
 			return fmt.Errorf("bayes: prediction stopped at row %d of %d: %w", from, total, err)
 		}
 		count := min(rows, total-from)
-		part, err := p.predictBlock(engine, scaled.Slice(from, from+count, 0, dims).(*mat.Dense), rows)
+		part, err := p.predictBlock(engine, block(from, count, rows), count)
 		if err != nil {
 			return fmt.Errorf("bayes: predicting rows %d to %d: %w", from, from+count-1, err)
 		}
@@ -199,20 +198,44 @@ func (p *Posterior) predictBatches(ctx context.Context, x *mat.Dense, rows int, 
 	return nil
 }
 
-// predictBlock predicts standardised rows, [count, d], with the program compiled for this number of rows.
-func (p *Posterior) predictBlock(engine *compute.Engine, x *mat.Dense, rows int) (Prediction, error) {
+// blocks returns the function that makes a tensor, [rows, d], of count rows of x from one on, padded by zeros:
+// standardised, or the bytes of pictures.
+func (p *Posterior) blocks(x mat.Matrix) (func(from, count, rows int) *tensors.Tensor, error) {
+	_, dims := x.Dims()
+	if pixels, ok := x.(*dataset.Pixels); ok && p.origin.Features.IsIdentity() {
+		return func(from, count, rows int) *tensors.Tensor {
+			padded := make([]byte, rows*dims)
+			for i := range count {
+				copy(padded[i*dims:], pixels.Bytes(from+i))
+			}
+			return tensors.FromFlatDataAndDimensions(padded, rows, dims)
+		}, nil
+	}
+	scaled, err := p.origin.Features.Apply(x)
+	if err != nil {
+		return nil, err
+	}
+	return func(from, count, rows int) *tensors.Tensor {
+		padded := make([]float64, rows*dims)
+		copy(padded, scaled.RawMatrix().Data[from*dims:(from+count)*dims])
+		return compute.Floats(p.phi.DType(), padded, rows, dims)
+	}, p.checkFloat32(x, scaled)
+}
+
+// predictBlock predicts the first count of standardised rows, [rows, d], with the program compiled for this shape.
+func (p *Posterior) predictBlock(engine *compute.Engine, x *tensors.Tensor, count int) (Prediction, error) {
 	defer runtime.KeepAlive(p.evaluators) // its programs are freed when it is collected
 	e, giveBack, err := p.evaluators.cache.Take(engine, func() (*evaluator, error) { return newEvaluator(p, engine) })
 	if err != nil {
 		return Prediction{}, err
 	}
 	defer giveBack()
-	return e.predict(x, rows)
+	return e.predict(x, count)
 }
 
 // checkFeatures returns an error unless x, [N, d], has as many features as the model, all finite.
-func (p *Posterior) checkFeatures(x *mat.Dense) error {
-	if x == nil {
+func (p *Posterior) checkFeatures(x mat.Matrix) error {
+	if x == nil || x == mat.Matrix((*mat.Dense)(nil)) {
 		return errors.New("bayes: there is nothing to predict at: x is nil")
 	}
 	total, dims := x.Dims()
@@ -220,8 +243,12 @@ func (p *Posterior) checkFeatures(x *mat.Dense) error {
 		return fmt.Errorf("bayes: x has shape [%d, %d], but the model was trained on %d features %v; read the rows of a "+
 			"file into these by dataset.CSVOptions.Like", total, dims, p.bound.Inputs, p.origin.FeatureNames)
 	}
+	if _, bytes := x.(*dataset.Pixels); bytes {
+		return nil
+	}
+	row := make([]float64, dims)
 	for i := range total {
-		for k, v := range x.RawRowView(i) {
+		for k, v := range mat.Row(row, i, x) {
 			if !finite(v) {
 				return fmt.Errorf("bayes: x at row %d, %s is %v: replace or drop it", i, p.featureName(k), v)
 			}
@@ -232,7 +259,7 @@ func (p *Posterior) checkFeatures(x *mat.Dense) error {
 
 // checkFloat32 is an error if a feature of x, standardised, is too large for a posterior in float32, in which it would
 // become infinite, or its square would.
-func (p *Posterior) checkFloat32(x, scaled *mat.Dense) error {
+func (p *Posterior) checkFloat32(x mat.Matrix, scaled *mat.Dense) error {
 	if p.phi.DType() != compute.Float32 {
 		return nil
 	}

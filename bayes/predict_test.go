@@ -497,7 +497,7 @@ func TestPredictNewValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, x := range map[string]*mat.Dense{"1 of the 1 rows": one.X, "1 of the 6 rows": table.X} {
+		for name, x := range map[string]mat.Matrix{"1 of the 1 rows": one.X, "1 of the 6 rows": table.X} {
 			got := predict(t, p, x).Warnings
 			if len(got) != 1 || !strings.Contains(got[0], name) ||
 				!strings.Contains(got[0], `column "colour=green", such as 1`) {

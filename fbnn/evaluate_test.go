@@ -52,7 +52,7 @@ func newConjugate(t *testing.T, engine *compute.Engine, places int) conjugate {
 	x := mat.NewDense(rows, d, nil)
 	for i := range rows {
 		for k := range features {
-			data.X.Set(i, k, rng.NormFloat64())
+			data.X.(*mat.Dense).Set(i, k, rng.NormFloat64())
 			x.Set(i, k, data.X.At(i, k))
 		}
 		x.Set(i, features, 1)

@@ -40,7 +40,7 @@ func TestLikelihoods(t *testing.T) {
 				Name: c.name, Task: c.task, X: mat.NewDense(c.rows, 2, nil), Features: []string{"a", "b"},
 			}
 			for i := range c.rows {
-				data.X.SetRow(i, []float64{rng.NormFloat64(), rng.NormFloat64()})
+				data.X.(*mat.Dense).SetRow(i, []float64{rng.NormFloat64(), rng.NormFloat64()})
 				if c.task != regression {
 					data.Y = append(data.Y, float64(i%c.targets))
 					continue

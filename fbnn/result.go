@@ -100,7 +100,7 @@ type emulatedPrediction struct {
 // Predict predicts at raw features x, [N, d], by the emulator in place of the network, after CES with PaperMode. The
 // emulator's prediction at a row is a linear combination of the pairs' predictions there, with weights that depend on
 // the draw.
-func (d *Details) Predict(ctx context.Context, x *mat.Dense) (bayes.Prediction, error) {
+func (d *Details) Predict(ctx context.Context, x mat.Matrix) (bayes.Prediction, error) {
 	if d.emulated == nil {
 		return bayes.Prediction{}, errors.New("fbnn: only CES.PaperMode predicts by the emulator: take Posterior.Predict, " +
 			"which predicts by the network")

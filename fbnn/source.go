@@ -58,18 +58,16 @@ func (j *job) reader() (func(ctx context.Context, from int, x, y []float64) erro
 	if j.Source != nil {
 		return j.Source.Read, nil
 	}
-	xs, ys, err := j.Tensors(j.DType, j.Parts.Train)
-	if err != nil {
-		return nil, err
-	}
-	allX, err := compute.Float64s(xs)
+	scaled, err := j.Features.Apply(j.Parts.Train.X)
 	if err != nil {
 		return nil, fmt.Errorf("fbnn: %w", err)
 	}
-	allY, err := compute.Float64s(ys)
+	y := j.Target.ApplyFlat(j.Parts.Train.Y)
+	allY, err := compute.Float64s(compute.Floats(j.DType, y, len(y))) // as the sampler has them
 	if err != nil {
 		return nil, fmt.Errorf("fbnn: %w", err)
 	}
+	allX := scaled.RawMatrix().Data
 	return func(_ context.Context, from int, x, y []float64) error {
 		copy(x, allX[from*j.Bound.Inputs:])
 		copy(y, allY[from*j.Bound.Targets():])

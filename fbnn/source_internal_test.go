@@ -22,7 +22,7 @@ func some(task bayes.Task, rows, classes int) *dataset.Dataset {
 	rng := rand.New(rand.NewPCG(5, 7))
 	d := &dataset.Dataset{Name: "some", Task: task, X: mat.NewDense(rows, 3, nil), Features: []string{"a", "b", "c"}}
 	for i := range rows {
-		d.X.SetRow(i, []float64{2 * rng.NormFloat64(), rng.NormFloat64() + 3, rng.NormFloat64()})
+		d.X.(*mat.Dense).SetRow(i, []float64{2 * rng.NormFloat64(), rng.NormFloat64() + 3, rng.NormFloat64()})
 		if task == bayes.Regression {
 			d.Y = append(d.Y, d.X.At(i, 0)+rng.NormFloat64(), d.X.At(i, 1)-rng.NormFloat64())
 		} else {

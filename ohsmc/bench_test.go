@@ -144,7 +144,7 @@ func pictures(rows int) *dataset.Dataset {
 	}
 	for i := range rows {
 		for k := range side * side {
-			d.X.Set(i, k, rng.Float64())
+			d.X.(*mat.Dense).Set(i, k, rng.Float64())
 		}
 		d.Y[i] = float64(i % len(d.Classes))
 	}
@@ -162,7 +162,7 @@ func noise(rows int) *dataset.Dataset {
 	}
 	for i := range rows {
 		for k := range dims {
-			d.X.Set(i, k, rng.NormFloat64())
+			d.X.(*mat.Dense).Set(i, k, rng.NormFloat64())
 		}
 		d.Y[i] = rng.NormFloat64()
 	}

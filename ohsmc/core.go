@@ -161,7 +161,7 @@ func (c *Core) gather(s compute.Nodes, rows, count *Node) density.Batch {
 	return density.Batch{
 		X:     Gather(s["train_x"], ExpandAxes(rows, -1)),
 		Y:     Gather(s["train_y"], ExpandAxes(rows, -1)),
-		Count: ConvertDType(count, s["train_x"].DType()),
+		Count: ConvertDType(count, s["train_y"].DType()),
 	}
 }
 

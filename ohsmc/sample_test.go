@@ -44,7 +44,7 @@ func TestSampleAtFixedPsi(t *testing.T) {
 	}
 	precision, right := mat.NewSymDense(2, []float64{1, 0, 0, 1}), mat.NewVecDense(2, nil)
 	for n, y := range data.Y {
-		row := mat.NewVecDense(2, data.X.RawRowView(n))
+		row := mat.NewVecDense(2, data.X.(*mat.Dense).RawRowView(n))
 		precision.SymRankOne(precision, 1/(sd*sd), row)
 		right.AddScaledVec(right, (y-psi[0])/(sd*sd), row)
 	}

@@ -303,8 +303,9 @@ func (s *ibis) Begin(r *Session) error {
 
 // takeStep gathers the batch. Input: its rows.
 func (s *ibis) takeStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	batch := s.gather(nodes, inputs[0], ConstAs(nodes["train_x"], 1.0))
-	features := s.Target.Features(nodes["psi"], batch)
+	batch := s.gather(nodes, inputs[0], ConstAs(nodes["train_y"], 1.0))
+	batch.X = bayes.Numbers(batch.X, batch.Y.DType())
+	features := s.Target.Features(nodes["psi"], batch, batch.Y.DType())
 	return compute.Nodes{batchX: batch.X, batchY: batch.Y, batchFeatures: features}, ConstAs(batch.X, []float64{0})
 }
 

@@ -46,7 +46,7 @@ func smcIsExact(t *testing.T, cases []exactSMC) {
 		data.Features = append(data.Features, fmt.Sprint("x", k))
 	}
 	for n, row := range problem.X {
-		data.X.SetRow(n, row[:data.Dims()]) // the last is the intercept's
+		data.X.(*mat.Dense).SetRow(n, row[:data.Dims()]) // the last is the intercept's
 	}
 	for _, c := range cases {
 		if testing.Short() && c.name != "random walk" && c.name != "HMC" {

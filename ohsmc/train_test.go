@@ -394,7 +394,7 @@ func TestCancelledBefore(t *testing.T) {
 // Every bad input is an error that names the value.
 func TestBadInput(t *testing.T) {
 	nanFeature, infTarget := parts(t), parts(t)
-	nanFeature.Train.X.Set(3, 1, math.NaN())
+	nanFeature.Train.X.(*mat.Dense).Set(3, 1, math.NaN())
 	infTarget.Validation.Y[2] = math.Inf(-1)
 	shapes := parts(t)
 	shapes.Train.Y = shapes.Train.Y[:30]

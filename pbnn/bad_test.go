@@ -88,7 +88,7 @@ func badData(t *testing.T) map[string]*dataset.Dataset {
 	return map[string]*dataset.Dataset{
 		"data":                                   nil,
 		"[0, 0]: there must be at least one row": with(func(d *dataset.Dataset) { d.X, d.Y = &mat.Dense{}, nil }),
-		"NaN":                                    with(func(d *dataset.Dataset) { d.X.Set(7, 1, math.NaN()) }),
+		"NaN":                                    with(func(d *dataset.Dataset) { d.X.(*mat.Dense).Set(7, 1, math.NaN()) }),
 		"row 9":                                  with(func(d *dataset.Dataset) { d.Y[9] = math.NaN() }),
 		"+Inf":                                   with(func(d *dataset.Dataset) { d.Y[11] = math.Inf(1) }),
 		"one target a row":                       with(func(d *dataset.Dataset) { d.Y = d.Y[1:] }),

@@ -55,7 +55,7 @@ func (d *Data) AllRows(of FromAllRows) (density.Problem, error) {
 	if psi != nil {
 		data["psi"] = psi
 	}
-	if data["features"], err = density.Features(d.Engine, d.Bound, x, psi); err != nil {
+	if data["features"], err = density.Features(d.Engine, d.Bound, d.DType, x, psi); err != nil {
 		return density.Problem{}, fmt.Errorf("pbnn: %w", err)
 	}
 	problem, likelihood, err := d.problem(of, d.Rows(), data)

@@ -29,7 +29,7 @@ func line(rows int) *dataset.Dataset {
 	for i := range rows {
 		a, e := math.Sin(1.7*float64(i)), math.Cos(2.9*float64(i))
 		b := .8*a + .6*math.Sin(5.1*float64(i))
-		d.X.SetRow(i, []float64{a, b})
+		d.X.(*mat.Dense).SetRow(i, []float64{a, b})
 		d.Y[i] = 2*a - b + .3 + .8*e
 	}
 	return d

@@ -18,13 +18,14 @@ import (
 
 // The expected posterior of 20 points of a network on 500 rows: each move looks at 10 mini-batches of 20 of them.
 func ExampleMetropolis() {
+	xs := mat.NewDense(500, 1, nil)
 	data := &dataset.Dataset{
 		Name: "wave", Task: dataset.Regression, Features: []string{"x"}, Target: "y",
-		X: mat.NewDense(500, 1, nil), Y: make([]float64, 500),
+		X: xs, Y: make([]float64, 500),
 	}
 	for i := range data.Y {
 		x := -3 + 6*float64(i)/499
-		data.X.Set(i, 0, x)
+		xs.Set(i, 0, x)
 		data.Y[i] = math.Sin(x) + .1*math.Cos(40*x)
 	}
 	model := bayes.Model{

@@ -89,7 +89,7 @@ func network(hidden int, sd float64, keep bool) bayes.Model {
 }
 
 // probabilities are each row's mean probability of class 1 and its standard deviation over the draws.
-func probabilities(t *testing.T, p *bayes.Posterior, x *mat.Dense) (mean, sd []float64) {
+func probabilities(t *testing.T, p *bayes.Posterior, x mat.Matrix) (mean, sd []float64) {
 	t.Helper()
 	prediction, err := p.Predict(t.Context(), x)
 	if err != nil {

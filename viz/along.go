@@ -95,7 +95,7 @@ func (opt AlongOptions) grid(dims, column int) (*mat.Dense, []float64, error) {
 	}
 	at := make([]float64, dims)
 	if opt.Data != nil {
-		at = opt.Data.X.RawRowView(central(opt.Data.X))
+		mat.Row(at, central(opt.Data.X), opt.Data.X)
 	}
 	if from == 0 && to == 0 {
 		values := mat.Col(nil, column, opt.Data.X)
@@ -115,13 +115,14 @@ func (opt AlongOptions) grid(dims, column int) (*mat.Dense, []float64, error) {
 }
 
 // central is the row nearest to the mean of all, with each column in units of its standard deviation.
-func central(x *mat.Dense) int {
-	rows, _ := x.Dims()
+func central(x mat.Matrix) int {
+	rows, columns := x.Dims()
 	scaler := dataset.FitScaler(x)
 	nearest, least := 0, math.Inf(1)
+	row := make([]float64, columns)
 	for i := range rows {
 		distance := 0.
-		for j, v := range x.RawRowView(i) {
+		for j, v := range mat.Row(row, i, x) {
 			z := (v - scaler.Mean[j]) / scaler.StdDev[j]
 			distance += z * z
 		}

@@ -14,6 +14,8 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/train"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // Every bad input is an error that names the value.
@@ -34,7 +36,7 @@ func TestBadInput(t *testing.T) {
 	}, 3)
 	oneClass := with(func(d *dataset.Dataset) { clear(d.Y) }, 3)
 	oneOfTwo := with(func(d *dataset.Dataset) { clear(d.Y) }, 2)
-	nanFeature := with(func(d *dataset.Dataset) { d.X.Set(3, 1, math.NaN()) }, 0)
+	nanFeature := with(func(d *dataset.Dataset) { d.X.(*mat.Dense).Set(3, 1, math.NaN()) }, 0)
 	model := func(likelihood bayes.Likelihood, prior bayes.Prior, stochastic bayes.Partition) bayes.Model {
 		return bayes.Model{Network: nn.MLP{Hidden: []int{5, 3}}, Likelihood: likelihood, Prior: prior, Stochastic: stochastic}
 	}

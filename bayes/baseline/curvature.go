@@ -39,11 +39,11 @@ type curvedRows struct {
 }
 
 // sum is the sum over the rows, in blocks of them, of the vector that build makes of a block's first count rows, at
-// phi, [D], and psi, [W]. Its entries are "x", [N, d], "y", "phi", [1, D], and "psi", [W], of x's type.
+// phi, [D], and psi, [W]. Its entries are "x", [N, d], "y", "phi", [1, D], and "psi", [W], of y's type.
 func (r curvedRows) sum(
 	ctx context.Context, phi, psi []float64, build func(s compute.Nodes, rows, count *graph.Node) *graph.Node,
 ) ([]float64, error) {
-	rows, dtype := r.x.Shape().Dim(0), r.x.DType()
+	rows, dtype := r.x.Shape().Dim(0), r.y.DType()
 	size := min(rows, blockRows)
 	state := compute.NewState(r.engine)
 	defer state.Close()
@@ -98,10 +98,11 @@ func (r curvedRows) sum(
 // gradient is the gradient of the log-likelihood of all rows with respect to phi, [D].
 func (r curvedRows) gradient(ctx context.Context, phi, psi []float64) ([]float64, error) {
 	return r.sum(ctx, phi, psi, func(s compute.Nodes, rows, count *Node) *Node {
-		x, y := Gather(s["x"], ExpandAxes(rows, -1)), Gather(s["y"], ExpandAxes(rows, -1))
+		y := Gather(s["y"], ExpandAxes(rows, -1))
+		x := bayes.Numbers(Gather(s["x"], ExpandAxes(rows, -1)), y.DType())
 		params := r.bound.Unpack(nn.Block(s["phi"], 1), s["psi"], nil)
 		density := r.bound.LogDensity(params, r.bound.Suffix(params, r.bound.Prefix(params, x)), y) // [1, B, 1]
-		real := Reshape(realRows(rows, count, x), 1, -1, 1)
+		real := Reshape(realRows(rows, count, y), 1, -1, 1)
 		return Reshape(Gradient(ReduceAllSum(Mul(density, real)), s["phi"])[0], r.bound.D)
 	})
 }

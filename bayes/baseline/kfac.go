@@ -122,7 +122,7 @@ func (r curvedRows) kronecker(ctx context.Context, phi, psi []float64) (factors 
 func kroneckerSums(
 	bound *bayes.BoundModel, layers []nn.Layer, blocks []block, s compute.Nodes, rows, count *Node,
 ) *Node {
-	x := Gather(s["x"], ExpandAxes(rows, -1))
+	x := bayes.Numbers(Gather(s["x"], ExpandAxes(rows, -1)), s["y"].DType())
 	real := realRows(rows, count, x)
 	leaves := nn.Params{}
 	for _, slot := range bound.Slots {

@@ -21,7 +21,7 @@ func someRows(d *dataset.Dataset, times int, rows ...int) *dataset.Dataset {
 	some.X, some.Y = mat.NewDense(times*len(rows), d.Dims(), nil), nil
 	for range times {
 		for _, r := range rows {
-			some.X.SetRow(len(some.Y), d.X.RawRowView(r))
+			some.X.(*mat.Dense).SetRow(len(some.Y), d.X.(*mat.Dense).RawRowView(r))
 			some.Y = append(some.Y, d.Y[r])
 		}
 	}

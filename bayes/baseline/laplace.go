@@ -256,7 +256,7 @@ func rowsOf(j *fit.Job) (curvedRows, error) {
 
 // curvature is sum_n J_n' L_n J_n of the free coordinates over the first count of the rows: [F F] or its diagonal, [F].
 func (m Laplace) curvature(j *fit.Job, s compute.Nodes, rows, count *Node, free []int) *Node {
-	x := Gather(s["x"], ExpandAxes(rows, -1))
+	x := bayes.Numbers(Gather(s["x"], ExpandAxes(rows, -1)), s["y"].DType())
 	outputs, copies, params := j.Bound.PerExample(Reshape(s["phi"], j.Bound.D), s["psi"], x)
 	real := realRows(rows, count, x)
 	var total *Node

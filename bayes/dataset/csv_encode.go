@@ -37,10 +37,11 @@ func (t *table) dataset() (*Dataset, error) {
 			d.Y = append(d.Y, c.values[row])
 		}
 	}
-	d.X = mat.NewDense(len(t.kept), len(d.Features), nil)
+	x := mat.NewDense(len(t.kept), len(d.Features), nil)
+	d.X = x
 	for _, c := range t.columns {
 		if !c.target && c.role != ignored {
-			c.encode(d.X)
+			c.encode(x)
 		}
 	}
 	if err := d.validateLabels(); err != nil {

@@ -44,7 +44,7 @@ func (o CSVOptions) checkLike() error {
 		return fmt.Errorf("the table Like, %q, has %d names of features, but its X has %d columns: there must be one for "+
 			"each", like.Name, len(like.Features), dims)
 	}
-	if o.Missing == MissingMean && (like.X == nil || like.X.IsEmpty()) {
+	if o.Missing == MissingMean && like.Dims() == 0 {
 		return fmt.Errorf("Missing is MissingMean, but Like, %q, has no X to take the means of: give it its rows, or the "+
 			"means as one row", like.Name)
 	}

@@ -219,7 +219,7 @@ func TestOpenCSVLike(t *testing.T) {
 		t.Errorf("got %+v, its row of number %d", d, d.OriginalRow(0))
 	}
 	d.Features[0], d.Classes[0] = "changed", "changed"
-	d.X.Set(0, 0, 7)
+	d.X.(*mat.Dense).Set(0, 0, 7)
 	if like.Hash() != hash || like.Features[0] != "age" {
 		t.Error("the first table has changed")
 	}

@@ -51,8 +51,8 @@ type Dataset struct {
 	Targets []string
 	// Classes are the names of the labels, [C]; Y holds indices into it. nil for regression.
 	Classes []string
-	// X are the features in raw units, [N, d].
-	X *mat.Dense
+	// X are the features in raw units, [N, d]: a *mat.Dense, or *Pixels of pictures. Any other mat.Matrix does too.
+	X mat.Matrix
 	// Y are the targets in raw units, [N, K] row-major, or the indices of the classes, [N]. It is empty where the target
 	// is not known, as in new rows that are to be predicted (CSVOptions.Like).
 	Y []float64
@@ -96,8 +96,9 @@ func (d *Dataset) rowName(i int) string {
 
 // Rows is the number of rows N.
 func (d *Dataset) Rows() int {
-	if len(d.Y) == 0 && d.X != nil { // the target is not known
-		return d.X.RawMatrix().Rows
+	if len(d.Y) == 0 { // the target is not known
+		rows, _ := d.dims()
+		return rows
 	}
 	return len(d.Y) / len(d.TargetNames())
 }
@@ -122,12 +123,19 @@ func (d *Dataset) TargetColumn(k int) []float64 {
 
 // Dims is the number of features d.
 func (d *Dataset) Dims() int {
-	if d.X == nil {
-		return 0
-	}
-	_, c := d.X.Dims()
+	_, c := d.dims()
 	return c
 }
+
+// dims are X's; 0 and 0 if it is nil.
+func (d *Dataset) dims() (rows, columns int) {
+	if d.noFeatures() {
+		return 0, 0
+	}
+	return d.X.Dims()
+}
+
+func (d *Dataset) noFeatures() bool { return d.X == nil || d.X == mat.Matrix((*mat.Dense)(nil)) }
 
 // Outputs is the number of targets K of a regression, the number of classes C of a classification, 1 for a binary
 // classification: the size that a likelihood depends on.
@@ -138,8 +146,8 @@ func (d *Dataset) Outputs() int {
 	return len(d.TargetNames())
 }
 
-// Subset copies the given rows, in the given order, into a new Dataset. A row may occur more than once. It is an error
-// to ask for no row, or for one that does not exist.
+// Subset copies the given rows, in the given order, into a new Dataset; of Pixels the bytes are shared. A row may occur
+// more than once. It is an error to ask for no row, or for one that does not exist.
 func (d *Dataset) Subset(rows []int) (*Dataset, error) {
 	if err := d.validateShapes(); err != nil {
 		return nil, fmt.Errorf("dataset %s: %w", d.Name, err)
@@ -147,25 +155,35 @@ func (d *Dataset) Subset(rows []int) (*Dataset, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("dataset %s: a subset needs at least one row, got none", d.Name)
 	}
-	n, dims := d.Rows(), d.Dims()
-	x := mat.NewDense(len(rows), dims, nil)
-	targets := len(d.TargetNames())
+	n, targets := d.Rows(), len(d.TargetNames())
 	y := make([]float64, 0, len(rows)*targets)
 	original := make([]int, len(rows))
 	for i, r := range rows {
 		if r < 0 || r >= n {
 			return nil, fmt.Errorf("dataset %s: there is no row %d; the rows are 0 to %d", d.Name, r, n-1)
 		}
-		x.SetRow(i, d.X.RawRowView(r))
 		original[i] = d.OriginalRow(r)
 		if len(d.Y) > 0 {
 			y = append(y, d.Y[r*targets:(r+1)*targets]...)
 		}
 	}
 	s := *d
-	s.X, s.Y, s.rows = x, y, original
+	s.X, s.Y, s.rows = rowsFrom(d.X, rows), y, original
 	s.Features, s.Targets, s.Classes = slices.Clone(d.Features), slices.Clone(d.Targets), slices.Clone(d.Classes)
 	return &s, nil
+}
+
+// rowsFrom are rows of x, in the given order: pixels that share its bytes, or a copy.
+func rowsFrom(x mat.Matrix, rows []int) mat.Matrix {
+	if pixels, ok := x.(*Pixels); ok {
+		return pixels.subset(rows)
+	}
+	_, dims := x.Dims()
+	some := mat.NewDense(len(rows), dims, nil)
+	for i, r := range rows {
+		mat.Row(some.RawRowView(i), r, x)
+	}
+	return some
 }
 
 // Validate returns an error if the data cannot be trained on or scored, with the first fault it finds. Shapes must fit;
@@ -182,8 +200,15 @@ func (d *Dataset) Validate() error {
 	if err := d.validateNames(); err != nil {
 		return fmt.Errorf("dataset %s: %w", d.Name, err)
 	}
+	var row []float64
+	if _, bytes := d.X.(*Pixels); !bytes {
+		row = make([]float64, d.Dims())
+	}
 	for i := range d.Rows() {
-		for j, v := range d.X.RawRowView(i) {
+		if row != nil {
+			mat.Row(row, i, d.X)
+		}
+		for j, v := range row {
 			if err := checkNumber(v); err != nil {
 				return fmt.Errorf("dataset %s: %s, feature %q %w", d.Name, d.rowName(i), d.Features[j], err)
 			}
@@ -237,11 +262,10 @@ func (d *Dataset) needTarget() error {
 
 // validateShapes checks what fits together. Y may be empty.
 func (d *Dataset) validateShapes() error {
-	if d.X == nil {
-		return errors.New("the features X are nil: they must be the feature matrix [N, d]")
-	}
-	n, dims := d.X.Dims()
+	n, dims := d.dims()
 	switch {
+	case d.noFeatures():
+		return errors.New("the features X are nil: they must be the feature matrix [N, d]")
 	case n == 0 || dims == 0:
 		return fmt.Errorf("the features X are [%d, %d]: there must be at least one row and one feature", n, dims)
 	case len(d.Y) > 0 && len(d.Y) != n*len(d.TargetNames()):
@@ -300,7 +324,7 @@ func (d *Dataset) validateTarget(row int) error {
 	return nil
 }
 
-// Hash identifies the data: SHA-256, in hex, over the shape, X and Y bit by bit, and the class names. A posterior keeps
+// Hash identifies the data: SHA-256, in hex, over the shape, X and Y bit by bit (Pixels byte by byte), and the class names. A posterior keeps
 // the hash of its training data. Names, source and licence do not enter.
 func (d *Dataset) Hash() string {
 	n, dims := d.Rows(), d.Dims()
@@ -311,12 +335,16 @@ func (d *Dataset) Hash() string {
 		buf = binary.LittleEndian.AppendUint64(buf, uint64(v))
 	}
 	put(buf)
-	if d.X != nil {
-		rows, _ := d.X.Dims()
-		for i := range rows {
-			buf = appendFloats(buf[:0], d.X.RawRowView(i))
-			put(buf)
+	rows, _ := d.dims()
+	pixels, isPixels := d.X.(*Pixels)
+	row := make([]float64, dims)
+	for i := range rows {
+		if isPixels {
+			put(pixels.Bytes(i))
+			continue
 		}
+		buf = appendFloats(buf[:0], mat.Row(row, i, d.X))
+		put(buf)
 	}
 	put(appendFloats(nil, d.Y))
 	for _, c := range d.Classes {

@@ -39,12 +39,12 @@ func TestValidate(t *testing.T) {
 		spoil func(d *Dataset)
 		want  []string
 	}{
-		{"feature NaN", func(d *Dataset) { d.X.Set(1, 2, math.NaN()) }, []string{"small", "row 1", `"c"`, "NaN"}},
-		{"feature Inf", func(d *Dataset) { d.X.Set(0, 1, math.Inf(-1)) }, []string{"row 0", `"b"`, "-Inf"}},
+		{"feature NaN", func(d *Dataset) { d.X.(*mat.Dense).Set(1, 2, math.NaN()) }, []string{"small", "row 1", `"c"`, "NaN"}},
+		{"feature Inf", func(d *Dataset) { d.X.(*mat.Dense).Set(0, 1, math.Inf(-1)) }, []string{"row 0", `"b"`, "-Inf"}},
 		{"target NaN", func(d *Dataset) { d.Y[1] = math.NaN() }, []string{"row 1", `"ill"`, "NaN"}},
 		{"target Inf", func(d *Dataset) { d.Task, d.Classes, d.Y[0] = Regression, nil, math.Inf(1) },
 			[]string{"row 0", `"ill"`, "+Inf"}},
-		{"feature too large", func(d *Dataset) { d.X.Set(1, 0, 1e200) },
+		{"feature too large", func(d *Dataset) { d.X.(*mat.Dense).Set(1, 0, 1e200) },
 			[]string{"row 1", `"a"`, "1e+200", "1e+150", "unit"}},
 		{"target too large", func(d *Dataset) { d.Task, d.Classes, d.Y[1] = Regression, nil, -1e200 },
 			[]string{"row 1", `"ill"`, "-1e+200", "1e+150", "unit"}},
@@ -125,7 +125,7 @@ func TestSubset(t *testing.T) {
 	if s.Y[0] != 1 || s.Y[1] != 0 || s.Y[2] != 1 {
 		t.Errorf("got Y %v, want 1 0 1", s.Y)
 	}
-	s.X.Set(0, 0, -1)
+	s.X.(*mat.Dense).Set(0, 0, -1)
 	s.Y[0], s.Features[0], s.Classes[0] = -1, "z", "z"
 	if d.X.At(1, 0) != 4 || d.Y[1] != 1 || d.Features[0] != "a" || d.Classes[0] != "no" {
 		t.Error("a subset shares memory with the whole")
@@ -149,7 +149,7 @@ func TestHash(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	changes := map[string]func(d *Dataset){
-		"X":            func(d *Dataset) { d.X.Set(1, 1, math.Nextafter(5, 6)) },
+		"X":            func(d *Dataset) { d.X.(*mat.Dense).Set(1, 1, math.Nextafter(5, 6)) },
 		"Y":            func(d *Dataset) { d.Y[0] = 1 },
 		"class":        func(d *Dataset) { d.Classes[1] = "Yes" },
 		"class border": func(d *Dataset) { d.Classes = []string{"noy", "es"} },

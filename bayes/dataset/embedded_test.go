@@ -126,7 +126,7 @@ func TestPowerMoments(t *testing.T) {
 func TestEmbeddedRows(t *testing.T) {
 	// The first row of the file: every feature in its place, the target split off.
 	yacht := Yacht()
-	if got := append(yacht.X.RawRowView(0), yacht.Y[0]); !slices.Equal(got,
+	if got := append(yacht.X.(*mat.Dense).RawRowView(0), yacht.Y[0]); !slices.Equal(got,
 		[]float64{-2.3, .568, 4.78, 3.99, 3.17, .125, .11}) {
 		t.Errorf("yacht: first row %v", got)
 	}
@@ -150,7 +150,7 @@ func TestEmbeddedRows(t *testing.T) {
 	}
 	for i := range adult.Rows() { // 8 groups, in each of which one column is 1
 		sum := 0.0
-		for j, v := range adult.X.RawRowView(i) {
+		for j, v := range adult.X.(*mat.Dense).RawRowView(i) {
 			if strings.Contains(adult.Features[j], "=") {
 				sum += v
 			}
@@ -165,7 +165,7 @@ func TestLoad(t *testing.T) {
 	_, err := Load("yatch")
 	wantError(t, err, `"yatch"`, "yacht", "adult")
 	a := Yacht()
-	a.X.Set(0, 0, 99)
+	a.X.(*mat.Dense).Set(0, 0, 99)
 	a.Y[0], a.Features[0] = 99, "other"
 	if b := Yacht(); b.X.At(0, 0) == 99 || b.Y[0] == 99 || b.Features[0] == "other" {
 		t.Error("two copies share memory")

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"gobnn/bayes/dataset"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // From a table to the first mini-batch: split, standardise by the training part, batch.
@@ -90,7 +92,7 @@ func ExampleCSVOptions_like() {
 	}
 	fmt.Println(rows.Features)
 	for i := range rows.Rows() {
-		fmt.Println(rows.X.RawRowView(i))
+		fmt.Println(rows.X.(*mat.Dense).RawRowView(i))
 	}
 	fmt.Println("targets:", len(rows.Y))
 

@@ -92,9 +92,9 @@ func (d *Dataset) SelectFeatures(names ...string) (*Dataset, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("dataset %s: no feature is selected: name at least one of %q", d.Name, d.Features)
 	}
-	rows := d.X.RawMatrix().Rows
-	out := *d
-	out.Features, out.X = slices.Clone(names), mat.NewDense(rows, len(names), nil)
+	rows, _ := d.X.Dims()
+	out, x := *d, mat.NewDense(rows, len(names), nil)
+	out.Features, out.X = slices.Clone(names), x
 	out.Y, out.rows = slices.Clone(d.Y), slices.Clone(d.rows)
 	out.Targets, out.Classes = slices.Clone(d.Targets), slices.Clone(d.Classes)
 	for to, name := range names {
@@ -106,7 +106,7 @@ func (d *Dataset) SelectFeatures(names ...string) (*Dataset, error) {
 			return nil, fmt.Errorf("dataset %s: feature %q is selected twice", d.Name, name)
 		}
 		for i := range rows {
-			out.X.Set(i, to, d.X.At(i, from))
+			x.Set(i, to, d.X.At(i, from))
 		}
 	}
 	return &out, nil

@@ -22,7 +22,7 @@ type Scaler struct {
 // FitScaler takes mean and population standard deviation (divisor N) of each column of x, [N, d]. A constant column
 // gets StdDev 1, so that it becomes 0 and not NaN. x must be finite and at most 1e150
 // (see [Dataset.Validate]).
-func FitScaler(x *mat.Dense) Scaler {
+func FitScaler(x mat.Matrix) Scaler {
 	n, dims := x.Dims()
 	s := Scaler{Mean: make([]float64, dims), StdDev: make([]float64, dims)}
 	column := make([]float64, n)
@@ -68,8 +68,18 @@ func NoScaler(dims int) Scaler {
 	return Scaler{Mean: make([]float64, dims), StdDev: slices.Repeat([]float64{1}, dims)}
 }
 
+// IsIdentity says whether the scaler leaves all features as they are, as NoScaler does.
+func (s Scaler) IsIdentity() bool {
+	for j, mean := range s.Mean {
+		if mean != 0 || s.StdDev[j] != 1 {
+			return false
+		}
+	}
+	return true
+}
+
 // Apply standardises x, [M, d], into a new matrix. x must have as many columns as the scaler was fitted on.
-func (s Scaler) Apply(x *mat.Dense) (*mat.Dense, error) {
+func (s Scaler) Apply(x mat.Matrix) (*mat.Dense, error) {
 	n, dims := x.Dims()
 	if dims != len(s.Mean) || dims != len(s.StdDev) {
 		return nil,
@@ -81,9 +91,9 @@ func (s Scaler) Apply(x *mat.Dense) (*mat.Dense, error) {
 	}
 	out := mat.NewDense(n, dims, nil)
 	for i := range n {
-		from, to := x.RawRowView(i), out.RawRowView(i)
-		for j, v := range from {
-			to[j] = (v - s.Mean[j]) / s.StdDev[j]
+		row := mat.Row(out.RawRowView(i), i, x)
+		for j, v := range row {
+			row[j] = (v - s.Mean[j]) / s.StdDev[j]
 		}
 	}
 	return out, nil

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // Source gives the rows of a data set that does not fit in memory, block by block: from a file, a database or a
@@ -169,7 +171,7 @@ func (r datasetRows) Read(_ context.Context, from int, x, y []float64) error {
 		return err
 	}
 	for i := range len(y) / r.Targets() {
-		copy(x[i*r.Dims():(i+1)*r.Dims()], r.X.RawRowView(from+i))
+		mat.Row(x[i*r.Dims():(i+1)*r.Dims()], from+i, r.X)
 	}
 	copy(y, r.Y[from*r.Targets():])
 	return nil

@@ -63,7 +63,7 @@ func TestStandardise(t *testing.T) {
 	d := &Dataset{Target: "y", X: mat.NewDense(n, 4, nil), Y: make([]float64, n)}
 	for i := range n {
 		ones := 1 - float64(i%2)*0x1p-53 // constant up to rounding, as shares that sum to 1
-		d.X.SetRow(i, []float64{1e6 + math.Sin(float64(i*i)), .1, float64(i), ones})
+		d.X.(*mat.Dense).SetRow(i, []float64{1e6 + math.Sin(float64(i*i)), .1, float64(i), ones})
 		d.Y[i] = math.Cos(float64(i * i))
 	}
 	ctx := context.Background()
@@ -91,7 +91,7 @@ func TestStandardise(t *testing.T) {
 	if _, _, classes, err := Standardise(ctx, RowsOf(d), false); err != nil || classes.StdDev[0] != 1 {
 		t.Errorf("targets of a classification: %v, %v", classes, err)
 	}
-	d.X.Set(5000, 2, math.NaN())
+	d.X.(*mat.Dense).Set(5000, 2, math.NaN())
 	_, _, _, err = Standardise(ctx, RowsOf(d), true)
 	if err == nil || !strings.Contains(err.Error(), "row 5000, column 2") {
 		t.Errorf("NaN: %v", err)

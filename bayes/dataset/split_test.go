@@ -15,7 +15,7 @@ func numbered(n int) *Dataset {
 	d := &Dataset{Name: "numbered", Features: []string{"row"}, Target: "y", X: mat.NewDense(n, 1, nil),
 		Y: make([]float64, n)}
 	for i := range n {
-		d.X.Set(i, 0, float64(i))
+		d.X.(*mat.Dense).Set(i, 0, float64(i))
 		d.Y[i] = float64(i)
 	}
 	return d
@@ -191,7 +191,7 @@ func TestPublishedSplit(t *testing.T) {
 	}
 	// The source's first split begins with the rows 73 and 304: their order is kept.
 	if parts.Train.Y[0] != d.Y[73] || parts.Train.Y[1] != d.Y[304] ||
-		!slices.Equal(parts.Train.X.RawRowView(1), d.X.RawRowView(304)) {
+		!slices.Equal(parts.Train.X.(*mat.Dense).RawRowView(1), d.X.(*mat.Dense).RawRowView(304)) {
 		t.Error("the training part does not begin with the rows 73 and 304")
 	}
 	if parts.Validation != nil || parts.Train.Rows() != 277 || parts.Test.Rows() != 31 {
@@ -224,7 +224,7 @@ func TestPublishedSplit(t *testing.T) {
 // A fault is reported by the row of the user's table, not of the part that shuffling put it in.
 func TestErrorsNameOriginalRows(t *testing.T) {
 	d := numbered(50)
-	d.X.Set(17, 0, math.NaN())
+	d.X.(*mat.Dense).Set(17, 0, math.NaN())
 	parts, err := d.Split(Fractions{Train: 1}, 3)
 	if err != nil {
 		t.Fatal(err)

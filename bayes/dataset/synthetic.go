@@ -23,10 +23,11 @@ func Crescent(n int, psi float64, seed uint64) (*Dataset, error) {
 		return nil, fmt.Errorf("dataset crescent: psi is %v: it must be finite and not 0", psi)
 	}
 	rng := newRand("crescent", seed, 0)
+	x := mat.NewDense(n, 1, nil)
 	d := &Dataset{Name: "crescent", Title: "Crescent", Source: synthetic, Features: []string{"one"}, Target: "y",
-		X: mat.NewDense(n, 1, nil), Y: make([]float64, n)}
+		X: x, Y: make([]float64, n)}
 	for i := range n {
-		d.X.Set(i, 0, 1)
+		x.Set(i, 0, 1)
 		d.Y[i] = psi*psi/2 + rng.NormFloat64()
 	}
 	return d, nil
@@ -54,25 +55,26 @@ func TwoMoons(n int, noise float64, seed uint64) (*Dataset, error) {
 		return nil, fmt.Errorf("dataset two_moons: the noise is %v: it must be finite and at least 0", noise)
 	}
 	rng := newRand("two_moons", seed, 0)
+	x := mat.NewDense(n, 2, nil)
 	d := &Dataset{
 		Name: "two_moons", Title: "Two moons", Source: synthetic, Task: BinaryClassification,
-		Features: []string{"x0", "x1"}, Target: "moon", Classes: []string{"upper", "lower"}, X: mat.NewDense(n, 2, nil),
+		Features: []string{"x0", "x1"}, Target: "moon", Classes: []string{"upper", "lower"}, X: x,
 		Y: make([]float64, n),
 	}
 	upper := n / 2
 	for i, row := range rng.Perm(n) {
 		if i < upper {
 			sin, cos := math.Sincos(angle(i, upper))
-			d.X.SetRow(row, []float64{cos, sin})
+			x.SetRow(row, []float64{cos, sin})
 		} else {
 			sin, cos := math.Sincos(angle(i-upper, n-upper))
-			d.X.SetRow(row, []float64{1 - cos, .5 - sin})
+			x.SetRow(row, []float64{1 - cos, .5 - sin})
 			d.Y[row] = 1
 		}
 	}
 	for i := range n {
 		for j := range 2 {
-			d.X.Set(i, j, d.X.At(i, j)+noise*rng.NormFloat64())
+			x.Set(i, j, x.At(i, j)+noise*rng.NormFloat64())
 		}
 	}
 	return d, nil
@@ -111,11 +113,12 @@ func curve(name, title string, n int, noise float64, seed uint64, place, mean fu
 		return nil, fmt.Errorf("dataset %s: the noise is %v: it must be finite and at least 0", name, noise)
 	}
 	rng := newRand(name, seed, 0)
+	values := mat.NewDense(n, 1, nil)
 	d := &Dataset{Name: name, Title: title, Source: synthetic, Features: []string{"x"}, Target: "y",
-		X: mat.NewDense(n, 1, nil), Y: make([]float64, n)}
+		X: values, Y: make([]float64, n)}
 	for i := range n {
 		x := place(rng.Float64())
-		d.X.Set(i, 0, x)
+		values.Set(i, 0, x)
 		d.Y[i] = mean(x) + noise*rng.NormFloat64()
 	}
 	return d, nil
@@ -142,12 +145,13 @@ func Control(n int, network, seed uint64) (*Dataset, error) {
 		out[h] = scale * weights.NormFloat64()
 	}
 	rng := newRand("control", seed, network)
+	values := mat.NewDense(n, inputs, nil)
 	d := &Dataset{Name: "control", Title: "Control network", Source: synthetic, Task: BinaryClassification,
 		Features: []string{"x0", "x1", "x2"}, Target: "y", Classes: []string{"0", "1"},
-		X: mat.NewDense(n, inputs, nil), Y: make([]float64, n)}
+		X: values, Y: make([]float64, n)}
 	for row := range n {
 		f := out[hidden]
-		x := d.X.RawRowView(row)
+		x := values.RawRowView(row)
 		for i := range x {
 			x[i] = rng.NormFloat64()
 		}

@@ -38,11 +38,11 @@ func NewProblem(
 	if bound.W > 0 && (psi == nil || psi.Size() != bound.W) {
 		return Problem{}, fmt.Errorf("density: the model has %d shared numbers: psi must hold them", bound.W)
 	}
-	plan, err := NewPlan(bound, x.DType(), Workload{Particles: chains, Rows: x.Shape().Dim(0), Devices: devices})
+	plan, err := NewPlan(bound, y.DType(), Workload{Particles: chains, Rows: x.Shape().Dim(0), Devices: devices})
 	if err != nil {
 		return Problem{}, err
 	}
-	features, err := Features(engine, bound, x, psi)
+	features, err := Features(engine, bound, y.DType(), x, psi)
 	if err != nil {
 		return Problem{}, err
 	}
@@ -90,7 +90,7 @@ func NewBatchProblem(
 ) (Problem, error) {
 	rows := x.Shape().Dim(0)
 	work := Workload{Particles: chains, Rows: len(batches.At(0).Rows), Devices: devices}
-	plan, err := NewPlan(bound, x.DType(), work)
+	plan, err := NewPlan(bound, y.DType(), work)
 	if err != nil {
 		return Problem{}, err
 	}
@@ -103,7 +103,7 @@ func NewBatchProblem(
 		Name: named(bound, fmt.Sprintf("posterior from mini-batches %s", digest(batches))), Dim: bound.D, Data: data,
 		Target: func(data compute.Nodes, inputs []*graph.Node) Target {
 			rows := graph.ExpandAxes(inputs[0], -1)
-			count := graph.ConvertDType(inputs[1], data["x"].DType())
+			count := graph.ConvertDType(inputs[1], data["y"].DType())
 			batch := Batch{X: graph.Gather(data["x"], rows), Y: graph.Gather(data["y"], rows), Count: count}
 			return At(posterior, data["psi"], batch)
 		},
@@ -134,8 +134,10 @@ func NewClimb(bound *bayes.BoundModel) *Climb {
 }
 
 // Features is Batch.Features of all rows x, [N, d]: the output of the layers before the first stochastic one at psi,
-// [width, N].
-func Features(engine *compute.Engine, bound *bayes.BoundModel, x, psi *tensors.Tensor) (*tensors.Tensor, error) {
+// [width, N], in the given type.
+func Features(
+	engine *compute.Engine, bound *bayes.BoundModel, dtype compute.DType, x, psi *tensors.Tensor,
+) (*tensors.Tensor, error) {
 	engine, err := engine.Or()
 	if err != nil {
 		return nil, err
@@ -149,7 +151,7 @@ func Features(engine *compute.Engine, bound *bayes.BoundModel, x, psi *tensors.T
 		if len(inputs) > 1 {
 			psi = inputs[1]
 		}
-		return Likelihood{Model: bound}.Features(psi, Batch{X: inputs[0]})
+		return Likelihood{Model: bound}.Features(psi, Batch{X: inputs[0]}, dtype)
 	}, inputs...)
 	if err != nil {
 		return nil, fmt.Errorf("density: features of the layers before the first stochastic one: %w", err)

@@ -24,7 +24,7 @@ func RowTensors(
 		data["x"] = x
 		return data, nil
 	}
-	columns, err := Features(engine, bound, x, psi)
+	columns, err := Features(engine, bound, y.DType(), x, psi)
 	if err != nil {
 		return nil, err
 	}

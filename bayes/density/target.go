@@ -31,9 +31,9 @@ import (
 
 // Batch is some rows of the data, in a graph. Rows from Count on are padding, whatever they hold.
 type Batch struct {
-	X     *graph.Node // [B, d], standardised
+	X     *graph.Node // [B, d], standardised, or the bytes of pictures (see bayes.Numbers)
 	Y     *graph.Node // [B]: the standardised target, or the index of the class; [B, K] for K targets
-	Count *graph.Node // scalar of X's type: how many rows are real; nil if all are
+	Count *graph.Node // scalar of Y's type: how many rows are real; nil if all are
 	// Features are the output of the layers before the first stochastic one, [width, B], if computed before (see
 	// Likelihood.Features); X is then not used, and there is no gradient with respect to psi.
 	Features *graph.Node
@@ -106,10 +106,10 @@ type evaluation struct {
 	input  nn.Value  // the prefix's output
 }
 
-// Features is Batch.Features of a batch, for repeated evaluations with the same psi.
-func (l Likelihood) Features(psi *graph.Node, batch Batch) *graph.Node {
+// Features is Batch.Features of a batch, for repeated evaluations with the same psi, in the given type.
+func (l Likelihood) Features(psi *graph.Node, batch Batch, dtype compute.DType) *graph.Node {
 	prefix := l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
-	return l.Model.Prefix(prefix, batch.X).Node
+	return l.Model.Prefix(prefix, bayes.Numbers(batch.X, dtype)).Node
 }
 
 // begin prepares a pass over all particles, phi, [J, D]: what they share, and the prefix's output.
@@ -122,7 +122,7 @@ func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
 	if batch.Features != nil {
 		e.input = nn.Value{Node: batch.Features}
 	} else {
-		e.input = l.Model.Prefix(e.prefix, batch.X)
+		e.input = l.Model.Prefix(e.prefix, bayes.Numbers(batch.X, phi.DType()))
 	}
 	return e
 }

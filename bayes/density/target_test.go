@@ -240,7 +240,7 @@ func TestAgainstPlainLoops(t *testing.T) {
 				}
 				out := s.compile(t, engine, dtype, func(phi, psi, logWeights *Node, b Batch) []*Node {
 					l := s.likelihood(chunk)
-					known := Batch{Features: l.Features(psi, b), Y: b.Y}
+					known := Batch{Features: l.Features(psi, b, b.Y.DType()), Y: b.Y}
 					return []*Node{
 						l.LogLikelihood(phi, psi, b), l.LogPredictive(phi, psi, logWeights, b),
 						l.Evidence(phi, psi, logWeights, b).LogEvidence, l.LogLikelihood(phi, psi, known), l.Rows(phi, psi, b),

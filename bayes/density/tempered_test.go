@@ -32,7 +32,7 @@ func TestWhole(t *testing.T) {
 							psi = nil
 						}
 						if features {
-							batch = Batch{Features: full.Features(psi, batch), Y: batch.Y}
+							batch = Batch{Features: full.Features(psi, batch, batch.Y.DType()), Y: batch.Y}
 						}
 						w := full.At(psi, batch)
 						scalar := func(v float64) *Node { return Scalar(g, compute.Float64, v) }

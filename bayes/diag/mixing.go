@@ -33,7 +33,7 @@ func Mixing(ctx context.Context, p *bayes.Posterior, data *dataset.Dataset) []st
 	some := min(rows, mixedRows, max(1, mixedNumbers/(p.Particles()*p.Bound().Width)))
 	at := mat.NewDense(some, features, nil)
 	for i := range some {
-		at.SetRow(i, data.X.RawRowView(i*rows/some))
+		mat.Row(at.RawRowView(i), i*rows/some, data.X)
 	}
 	var chains *Chains
 	prediction, err := p.Predict(context.WithoutCancel(ctx), at)

@@ -248,25 +248,35 @@ func (d *Data) Whole() (*Data, error) {
 }
 
 // Tensors returns a part's standardised features, [N, d], and target, [N], or [N, K] for K targets, on the host. They
-// belong to the caller.
+// belong to the caller. The features of dataset.Pixels stay bytes: bayes.Numbers makes numbers of them in a graph.
 func (d *Data) Tensors(dtype compute.DType, part *dataset.Dataset) (x, y *tensors.Tensor, err error) {
 	if part == nil {
 		return nil, nil, fmt.Errorf("%s: there are no rows to make tensors of: the part is nil", d.Owner)
 	}
-	scaled, err := d.Features.Apply(part.X)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", d.Owner, err)
-	}
 	target := d.Target.ApplyFlat(part.Y)
-	if dtype != compute.Float64 {
-		if err := d.checkFloat32(part, "feature", part.Features, scaled.RawMatrix().Data); err != nil {
-			return nil, nil, err
+	if pixels, ok := part.X.(*dataset.Pixels); ok && d.Features.IsIdentity() {
+		all := make([]byte, 0, part.Rows()*part.Dims())
+		for i := range part.Rows() {
+			all = append(all, pixels.Bytes(i)...)
 		}
+		x = tensors.FromFlatDataAndDimensions(all, part.Rows(), part.Dims())
+	} else {
+		scaled, err := d.Features.Apply(part.X)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", d.Owner, err)
+		}
+		if dtype != compute.Float64 {
+			if err := d.checkFloat32(part, "feature", part.Features, scaled.RawMatrix().Data); err != nil {
+				return nil, nil, err
+			}
+		}
+		x = compute.Floats(dtype, scaled.RawMatrix().Data, part.Rows(), part.Dims())
+	}
+	if dtype != compute.Float64 {
 		if err := d.checkFloat32(part, "target", part.TargetNames(), target); err != nil {
 			return nil, nil, err
 		}
 	}
-	x = compute.Floats(dtype, scaled.RawMatrix().Data, part.Rows(), part.Dims())
 	shape := []int{part.Rows()}
 	if targets := d.Bound.Targets(); targets > 1 {
 		shape = append(shape, targets)

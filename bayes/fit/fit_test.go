@@ -27,7 +27,7 @@ func rows(n int, classes ...string) *dataset.Dataset {
 	d := &dataset.Dataset{Name: "few", X: mat.NewDense(n, 2, nil), Y: make([]float64, n), Features: []string{"a", "b"},
 		Target: "y"}
 	for i := range n {
-		d.X.SetRow(i, []float64{float64(i), 10 + 3*float64(i%3)})
+		d.X.(*mat.Dense).SetRow(i, []float64{float64(i), 10 + 3*float64(i%3)})
 		d.Y[i] = 5 - 2*float64(i)
 	}
 	if len(classes) > 0 {
@@ -221,7 +221,7 @@ func TestPosterior(t *testing.T) {
 // What is too large for float32 after scaling is refused by its place in the user's table; Float64 takes it.
 func TestTensorsTooLargeForFloat32(t *testing.T) {
 	data := rows(6)
-	data.X.Set(4, 1, 1e30)
+	data.X.(*mat.Dense).Set(4, 1, 1e30)
 	train, err := data.Subset([]int{5, 4, 3, 2, 1, 0})
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +267,7 @@ func TestTensorsTooFineForFloat32(t *testing.T) {
 	} {
 		data := rows(6)
 		for i := range 6 {
-			data.X.Set(i, 1, c.offset+float64(i))
+			data.X.(*mat.Dense).Set(i, 1, c.offset+float64(i))
 		}
 		model := network(bayes.Gaussian{})
 		model.Scaling = c.scaling

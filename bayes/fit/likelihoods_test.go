@@ -56,7 +56,7 @@ func drawn(rows, targets int, draw func(line, x float64, rng *rand.Rand) float64
 	}
 	for n := range rows {
 		x := rng.NormFloat64()
-		d.X.Set(n, 0, x)
+		d.X.(*mat.Dense).Set(n, 0, x)
 		for k := range targets {
 			d.Y = append(d.Y, draw((.6+x)*math.Pow(-.5, float64(k)), x, rng))
 		}

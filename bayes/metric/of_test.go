@@ -24,7 +24,7 @@ func linear(t *testing.T, likelihood bayes.Likelihood, task dataset.Task) (*baye
 	}
 	for n := range data.Y {
 		x := math.Sin(float64(n))
-		data.X.Set(n, 0, x)
+		data.X.(*mat.Dense).Set(n, 0, x)
 		data.Y[n] = 7 + 3*x + math.Cos(3*float64(n))
 		if task != dataset.Regression {
 			data.Y[n] = float64(n % 2)

@@ -59,10 +59,11 @@ func (w waves) Apply(_ nn.Params, h nn.Value) nn.Value {
 
 // A network of one's own, with a layer of one's own, finds a square wave's first two sines, 4/pi and 4/(3 pi).
 func ExampleNetwork() {
-	data := &dataset.Dataset{Name: "square wave", Features: []string{"x"}, Target: "y", X: mat.NewDense(200, 1, nil)}
+	xs := mat.NewDense(200, 1, nil)
+	data := &dataset.Dataset{Name: "square wave", Features: []string{"x"}, Target: "y", X: xs}
 	for n := range 200 {
 		x := 2 * math.Pi * (float64(n) + .5) / 200
-		data.X.Set(n, 0, x)
+		xs.Set(n, 0, x)
 		data.Y = append(data.Y, math.Copysign(1, math.Pi-x))
 	}
 	model := bayes.Model{
@@ -92,13 +93,14 @@ func ExampleNetwork() {
 func ExampleCNN() {
 	const side, rows = 8, 300
 	rng := rand.New(rand.NewPCG(1, 2))
+	pictures := mat.NewDense(rows, side*side, nil)
 	data := &dataset.Dataset{Name: "lines", Task: dataset.BinaryClassification, Target: "direction",
-		Classes: []string{"horizontal", "vertical"}, X: mat.NewDense(rows, side*side, nil)}
+		Classes: []string{"horizontal", "vertical"}, X: pictures}
 	for pixel := range side * side {
 		data.Features = append(data.Features, fmt.Sprintf("%d,%d", pixel/side, pixel%side))
 	}
 	for n := range rows {
-		picture, line, class := data.X.RawRowView(n), rng.IntN(side), n%2
+		picture, line, class := pictures.RawRowView(n), rng.IntN(side), n%2
 		for i := range picture {
 			picture[i] = .3 * rng.NormFloat64()
 		}

@@ -254,7 +254,7 @@ type fbnnRun struct {
 // fbnnFit is the result of a method.
 type fbnnFit struct {
 	posterior *bayes.Posterior
-	predict   func(ctx context.Context, x *mat.Dense) (bayes.Prediction, error)
+	predict   func(ctx context.Context, x mat.Matrix) (bayes.Prediction, error)
 	own       *fbnn.Details // nil of a baseline
 	warnings  []string
 	seconds   float64

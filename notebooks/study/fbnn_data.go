@@ -43,7 +43,7 @@ func simulatedParts(
 // noise is a tenth of y's variance: make_regression has none by default, with which the paper's mean squared error of
 // .71 would say that nothing was learnt.
 func simulateRegression(rng *rand.Rand, rows int) *dataset.Dataset {
-	d := blank("simulated regression", rows)
+	d, x := blank("simulated regression", rows)
 	d.Task, d.Y = bayes.Regression, make([]float64, rows)
 	var w [informative]float64
 	size := 0.
@@ -54,7 +54,7 @@ func simulateRegression(rng *rand.Rand, rows int) *dataset.Dataset {
 	for i := range rows {
 		for k := range simulatedFeatures {
 			v := rng.NormFloat64()
-			d.X.Set(i, k, v)
+			x.Set(i, k, v)
 			if k < informative {
 				d.Y[i] += v * w[k] / math.Sqrt(size)
 			}
@@ -67,7 +67,7 @@ func simulateRegression(rng *rand.Rand, rows int) *dataset.Dataset {
 // simulateClasses has two clusters a class, at corners of a cube in the informative features, each of normals with a
 // covariance of its own; the other features are noise, and a hundredth of the labels is drawn at random.
 func simulateClasses(rng *rand.Rand, rows int) *dataset.Dataset {
-	d := blank("simulated classification", rows)
+	d, x := blank("simulated classification", rows)
 	d.Task, d.Classes, d.Y = bayes.BinaryClassification, []string{"0", "1"}, make([]float64, rows)
 	var corner [4][informative]float64
 	var mix [4][informative][informative]float64
@@ -97,18 +97,20 @@ func simulateClasses(rng *rand.Rand, rows int) *dataset.Dataset {
 					v += mix[c][k][l] * z[l]
 				}
 			}
-			d.X.Set(i, k, v)
+			x.Set(i, k, v)
 		}
 	}
 	return d
 }
 
-func blank(name string, rows int) *dataset.Dataset {
-	d := &dataset.Dataset{Name: name, X: mat.NewDense(rows, simulatedFeatures, nil), Target: "y"}
+// blank is a data set whose features, x, are to be filled in.
+func blank(name string, rows int) (d *dataset.Dataset, x *mat.Dense) {
+	x = mat.NewDense(rows, simulatedFeatures, nil)
+	d = &dataset.Dataset{Name: name, X: x, Target: "y"}
 	for k := range simulatedFeatures {
 		d.Features = append(d.Features, fmt.Sprintf("x%d", k+1))
 	}
-	return d
+	return d, x
 }
 
 // The paper's simulated regression itself has 5 000 000 rows of 1000 features, 40 GB, which are read in blocks. By
@@ -196,11 +198,12 @@ func numbered(d *dataset.Dataset) *dataset.Dataset {
 			number[k] = 1
 		}
 	}
-	out.X = mat.NewDense(d.Rows(), len(out.Features), nil)
+	x := mat.NewDense(d.Rows(), len(out.Features), nil)
+	out.X = x
 	for i := range d.Rows() {
-		for k, v := range d.X.RawRowView(i) {
+		for k, v := range mat.Row(nil, i, d.X) {
 			if v != 0 {
-				out.X.Set(i, to[k], out.X.At(i, to[k])+v*number[k])
+				x.Set(i, to[k], x.At(i, to[k])+v*number[k])
 			}
 		}
 	}

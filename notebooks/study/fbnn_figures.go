@@ -346,7 +346,7 @@ func alongFeature(_ context.Context, o Options, done []*trial) (*viz.Figure, err
 }
 
 // drawAlong draws running means over an eighth of the rows, in the order of the first principal component.
-func drawAlong(title string, x *mat.Dense, y []float64, r Result) (*viz.Figure, error) {
+func drawAlong(title string, x mat.Matrix, y []float64, r Result) (*viz.Figure, error) {
 	standard := mat.DenseCopyOf(x)
 	rows, features := x.Dims()
 	for k := range features {

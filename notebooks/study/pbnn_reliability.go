@@ -84,11 +84,12 @@ var reliabilityWave = reliabilityData{
 func gap(seed uint64) *dataset.Dataset {
 	const rows = 500
 	rng := rand.New(rand.NewPCG(seed, 0x676170)) // "gap"
-	d := &dataset.Dataset{Name: "gap", Features: []string{"x"}, Target: "y", X: mat.NewDense(rows, 1, nil),
+	xs := mat.NewDense(rows, 1, nil)
+	d := &dataset.Dataset{Name: "gap", Features: []string{"x"}, Target: "y", X: xs,
 		Y: make([]float64, rows)}
 	for i := range rows {
 		x := -1 + 2*(float64(i)+.5)/rows
-		d.X.Set(i, 0, x)
+		xs.Set(i, 0, x)
 		d.Y[i] = dataset.GappedWaveMean(x) + penaltyNoise*rng.NormFloat64()
 	}
 	return d

@@ -69,13 +69,14 @@ func ExampleServe() {
 	forged, _ := sign("sampler", stranger)
 
 	// At the owner's.
+	xs := mat.NewDense(50, 1, nil)
 	data := &dataset.Dataset{
 		Name: "ours", Task: dataset.Regression, Features: []string{"x"}, Target: "y",
-		X: mat.NewDense(50, 1, nil), Y: make([]float64, 50),
+		X: xs, Y: make([]float64, 50),
 	}
 	for i := range data.Y {
-		data.X.Set(i, 0, float64(i)/25-1)
-		data.Y[i] = .5 * data.X.At(i, 0)
+		xs.Set(i, 0, float64(i)/25-1)
+		data.Y[i] = .5 * xs.At(i, 0)
 	}
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .1}, Stochastic: bayes.All()}
 	shard, err := shards.New(model, data, 0, nil)

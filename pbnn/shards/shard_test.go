@@ -93,7 +93,7 @@ func partOfLine(i int) *dataset.Dataset {
 	}
 	to := from + 20 + 10*i
 	part := *whole
-	part.X = mat.DenseCopyOf(whole.X.Slice(from, to, 0, 2))
+	part.X = mat.DenseCopyOf(whole.X.(*mat.Dense).Slice(from, to, 0, 2))
 	part.Y = whole.Y[from:to]
 	return &part
 }
@@ -303,7 +303,7 @@ func TestShardBadInput(t *testing.T) {
 		}
 	}
 	bad := partOfLine(0)
-	bad.X.Set(7, 1, math.NaN())
+	bad.X.(*mat.Dense).Set(7, 1, math.NaN())
 	for words, data := range map[string]*dataset.Dataset{"data are nil": nil, "NaN": bad} {
 		if _, err := New(bayesianLine(), data, 0, computetest.Go(t)); !says(err, words) {
 			t.Errorf("error %v does not say %q", err, words)

@@ -1,6 +1,5 @@
-// Package mnist holds MNIST, 60000 + 10000 pictures of handwritten digits (LeCun, Cortes and Burges 1998), and reads
-// other data sets in its format. The files, 11 MB, are in the binary of programs that import the package: no download,
-// no network.
+// Package mnist holds MNIST, 60000 + 10000 pictures of handwritten digits (LeCun, Cortes and Burges 1998). The files,
+// 11 MB, are in the binary of programs that import the package: no download, no network.
 //
 //	train, test, err := mnist.Load()
 //
@@ -16,17 +15,8 @@
 //
 // Some rows alone are given by [dataset.Dataset.Subset]; the rows are not sorted by class.
 //
-// # Standardisation
-//
-// All pixels have the same scale already: train with bayes.Scaling{KeepFeatures: true}. Standardising each column would
-// divide the rare pixels at the edges by standard deviations close to 0, so that a test picture with ink there becomes
-// an outlier of hundreds of standard deviations. (The 67 pixels without ink in any training picture would stay as they
-// are.)
-//
-// # Memory
-//
-// A Dataset holds float64: 376 MB for the training part, 63 MB for the test part. A sampler or a baseline makes one
-// more such copy while it standardises, and keeps half of it on the device, as float32.
+// All pixels have the same scale already, so that models do not standardise them. They are bytes, 47 MB for the
+// training part, on the device too (see [dataset.Pixels]).
 package mnist
 
 import (
@@ -36,6 +26,7 @@ import (
 	"io"
 
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/dataset/pictures"
 )
 
 // The makers' own files. data/SOURCES.md tells where they are from and has their checksums.
@@ -49,8 +40,11 @@ const (
 	licence = "none stated by the makers, commonly CC BY-SA 3.0"
 )
 
-// Side is the number of pixels along each side of a picture.
-const Side = 28
+// Side is the number of pixels along each side of a picture, Classes the number of digits.
+const (
+	Side    = 28
+	Classes = 10
+)
 
 // Load gives both parts: the 60000 pictures for training and the 10000 for the test, fresh copies on each call.
 func Load() (train, test *dataset.Dataset, err error) {
@@ -78,7 +72,7 @@ func load(prefix, part string) (*dataset.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := Read(images, labels)
+	d, err := pictures.ReadIDX(images, labels)
 	if err != nil {
 		return nil, fmt.Errorf("the embedded %s: %w", part, err)
 	}

@@ -1,4 +1,4 @@
-package mnist
+package pictures
 
 import (
 	"encoding/binary"
@@ -7,12 +7,10 @@ import (
 	"io"
 
 	"gobnn/bayes/dataset"
-
-	"gonum.org/v1/gonum/mat"
 )
 
-// Classes is the number of classes, in MNIST and in the sets made to replace it.
-const Classes = 10
+// idxClasses is the number of classes, in MNIST and in the sets made to replace it.
+const idxClasses = 10
 
 // An IDX file begins with two zero bytes, the type of its values (8: unsigned bytes) and its number of dimensions, and
 // their sizes as big-endian 32-bit numbers.
@@ -21,24 +19,24 @@ const (
 	magicImages = 0x00000803
 )
 
-// maxSide bounds the memory that the header of a damaged file can make Read allocate.
+// maxSide bounds the memory that the header of a damaged file can make ReadIDX allocate.
 const maxSide = 1 << 12
 
-// Read reads pictures and their labels from files of MNIST's IDX format, uncompressed (put gzip.NewReader in front of
-// compressed ones), such as those of Fashion-MNIST. It gives N pictures of any height and width as features in [0, 1],
-// X [N, height x width], named "row,column" from 0, and N labels from 0 to 9. The Dataset's Name is "idx": set it, with
-// Title, Source and Licence.
+// ReadIDX reads pictures and their labels from files of MNIST's IDX format, uncompressed (put gzip.NewReader in front
+// of compressed ones). It gives N pictures of any height and width, as dataset.Pixels [N, height x width] with features
+// named "row,column" from 0, and N labels from 0 to 9. The Dataset's Name is "idx": set it, with Title, Source and
+// Licence.
 //
 // It is an error if one of the files is no IDX file of that kind, is cut short or has bytes left over, if their numbers
 // of rows differ, or a label is above 9.
-func Read(images, labels io.Reader) (*dataset.Dataset, error) {
+func ReadIDX(images, labels io.Reader) (*dataset.Dataset, error) {
 	sizes, err := header(images, "images", magicImages, 3)
 	if err != nil {
 		return nil, err
 	}
 	n, height, width := sizes[0], sizes[1], sizes[2]
 	if n < 1 || height < 1 || width < 1 || height > maxSide || width > maxSide {
-		return nil, fmt.Errorf("mnist: images: the header says %d pictures of %d x %d pixels: there must be at least one, "+
+		return nil, fmt.Errorf("pictures: images: the header says %d pictures of %d x %d pixels: there must be at least one, "+
 			"and 1 to %d pixels along each side", n, height, width, maxSide)
 	}
 	marked, err := header(labels, "labels", magicLabels, 1)
@@ -46,7 +44,7 @@ func Read(images, labels io.Reader) (*dataset.Dataset, error) {
 		return nil, err
 	}
 	if marked[0] != n {
-		return nil, fmt.Errorf("mnist: there are %d images but %d labels: take the two files of one part", n, marked[0])
+		return nil, fmt.Errorf("pictures: there are %d images but %d labels: take the two files of one part", n, marked[0])
 	}
 	y, err := readLabels(labels, n)
 	if err != nil {
@@ -60,7 +58,7 @@ func Read(images, labels io.Reader) (*dataset.Dataset, error) {
 	for i := range height * width {
 		d.Features = append(d.Features, fmt.Sprintf("%d,%d", i/width, i%width))
 	}
-	for c := range Classes {
+	for c := range idxClasses {
 		d.Classes = append(d.Classes, fmt.Sprint(c))
 	}
 	return d, nil
@@ -70,21 +68,21 @@ func Read(images, labels io.Reader) (*dataset.Dataset, error) {
 func header(r io.Reader, file string, magic uint32, dims int) ([]int, error) {
 	words := make([]uint32, 1+dims)
 	if err := binary.Read(r, binary.BigEndian, words[:1]); err != nil {
-		return nil, fmt.Errorf("mnist: %s: the file ends within its first four bytes or cannot be read: %w", file, err)
+		return nil, fmt.Errorf("pictures: %s: the file ends within its first four bytes or cannot be read: %w", file, err)
 	}
 	switch m := words[0]; {
 	case m == magic:
 	case m == magicImages || m == magicLabels:
-		return nil, fmt.Errorf("mnist: %s: the file begins with %#08x where %#08x is expected: the files of images and of "+
+		return nil, fmt.Errorf("pictures: %s: the file begins with %#08x where %#08x is expected: the files of images and of "+
 			"labels are swapped", file, m, magic)
 	case m>>16 == 0x1f8b:
-		return nil, fmt.Errorf("mnist: %s: the file is compressed with gzip: put gzip.NewReader in front of it", file)
+		return nil, fmt.Errorf("pictures: %s: the file is compressed with gzip: put gzip.NewReader in front of it", file)
 	default:
-		return nil, fmt.Errorf("mnist: %s: the file begins with %#08x where %#08x is expected: it is no IDX file of bytes "+
+		return nil, fmt.Errorf("pictures: %s: the file begins with %#08x where %#08x is expected: it is no IDX file of bytes "+
 			"with %d dimensions", file, m, magic, dims)
 	}
 	if err := binary.Read(r, binary.BigEndian, words[1:]); err != nil {
-		return nil, fmt.Errorf("mnist: %s: the file ends within its header or cannot be read: %w", file, err)
+		return nil, fmt.Errorf("pictures: %s: the file ends within its header or cannot be read: %w", file, err)
 	}
 	sizes := make([]int, dims)
 	for i, w := range words[1:] {
@@ -93,27 +91,16 @@ func header(r io.Reader, file string, magic uint32, dims int) ([]int, error) {
 	return sizes, nil
 }
 
-// readImages reads n pictures, a row each. It allocates memory for all only after the first has been read, in case the
-// header is damaged.
-func readImages(r io.Reader, n, pixels int) (*mat.Dense, error) {
-	var shades [256]float64
-	for i := range shades {
-		shades[i] = float64(i) / 255
+// readImages reads n pictures, a row each. It reads piece by piece, in case the header is damaged.
+func readImages(r io.Reader, n, pixels int) (*dataset.Pixels, error) {
+	all, err := io.ReadAll(io.LimitReader(r, int64(n)*int64(pixels)))
+	if err == nil && len(all) < n*pixels {
+		err = io.ErrUnexpectedEOF
 	}
-	var x *mat.Dense
-	buffer := make([]byte, pixels)
-	for i := range n {
-		if _, err := io.ReadFull(r, buffer); err != nil {
-			return nil, short("images", err, i, n)
-		}
-		if i == 0 {
-			x = mat.NewDense(n, pixels, nil)
-		}
-		for j, row := 0, x.RawRowView(i); j < pixels; j++ {
-			row[j] = shades[buffer[j]]
-		}
+	if err != nil {
+		return nil, short("images", err, len(all)/pixels, n)
 	}
-	return x, atEnd("images", r)
+	return dataset.NewPixels(all, pixels), atEnd("images", r)
 }
 
 // readLabels reads n labels.
@@ -127,8 +114,8 @@ func readLabels(r io.Reader, n int) ([]float64, error) {
 	}
 	y := make([]float64, n)
 	for i, label := range all {
-		if label >= Classes {
-			return nil, fmt.Errorf("mnist: labels: row %d is %d: it must be from 0 to %d", i, label, Classes-1)
+		if label >= idxClasses {
+			return nil, fmt.Errorf("pictures: labels: row %d is %d: it must be from 0 to %d", i, label, idxClasses-1)
 		}
 		y[i] = float64(label)
 	}
@@ -140,7 +127,7 @@ func short(file string, err error, rows, n int) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return fmt.Errorf("mnist: %s: there are %d of the %d rows that the header says: the file is cut short: %w",
+	return fmt.Errorf("pictures: %s: there are %d of the %d rows that the header says: the file is cut short: %w",
 		file, rows, n, err)
 }
 
@@ -148,10 +135,10 @@ func short(file string, err error, rows, n int) error {
 func atEnd(file string, r io.Reader) error {
 	switch n, err := io.ReadFull(r, make([]byte, 1)); {
 	case n > 0:
-		return fmt.Errorf("mnist: %s: there are bytes after the last row that the header says: the file is damaged, or of "+
+		return fmt.Errorf("pictures: %s: there are bytes after the last row that the header says: the file is damaged, or of "+
 			"another kind", file)
 	case !errors.Is(err, io.EOF):
-		return fmt.Errorf("mnist: %s: %w", file, err)
+		return fmt.Errorf("pictures: %s: %w", file, err)
 	}
 	return nil
 }
