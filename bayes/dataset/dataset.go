@@ -324,8 +324,8 @@ func (d *Dataset) validateTarget(row int) error {
 	return nil
 }
 
-// Hash identifies the data: SHA-256, in hex, over the shape, X and Y bit by bit (Pixels byte by byte), and the class names. A posterior keeps
-// the hash of its training data. Names, source and licence do not enter.
+// Hash identifies the data: SHA-256, in hex, over the shape, X and Y bit by bit (Pixels byte by byte), and the class
+// names. A posterior keeps the hash of its training data. Names, source and licence do not enter.
 func (d *Dataset) Hash() string {
 	n, dims := d.Rows(), d.Dims()
 	h := sha256.New()

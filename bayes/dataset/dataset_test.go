@@ -39,7 +39,8 @@ func TestValidate(t *testing.T) {
 		spoil func(d *Dataset)
 		want  []string
 	}{
-		{"feature NaN", func(d *Dataset) { d.X.(*mat.Dense).Set(1, 2, math.NaN()) }, []string{"small", "row 1", `"c"`, "NaN"}},
+		{"feature NaN", func(d *Dataset) { d.X.(*mat.Dense).Set(1, 2, math.NaN()) },
+			[]string{"small", "row 1", `"c"`, "NaN"}},
 		{"feature Inf", func(d *Dataset) { d.X.(*mat.Dense).Set(0, 1, math.Inf(-1)) }, []string{"row 0", `"b"`, "-Inf"}},
 		{"target NaN", func(d *Dataset) { d.Y[1] = math.NaN() }, []string{"row 1", `"ill"`, "NaN"}},
 		{"target Inf", func(d *Dataset) { d.Task, d.Classes, d.Y[0] = Regression, nil, math.Inf(1) },
