@@ -9,6 +9,10 @@
 //
 // Except [ParticleRMSE], these scores are of the weighted mixture of all particles. [ScoreDraws] scores single draws.
 //
+// [Energy], [Entropy], [MutualInformation] and [LeastConfidence] score each row of a classification by how little the
+// model knows it, and [Detect], [Threshold] and [Decide] say how well such a score finds rows from outside the training
+// part's distribution.
+//
 // # Two errors, and which is which
 //
 // A score of J particles on N test rows is uncertain for two reasons.

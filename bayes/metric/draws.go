@@ -3,7 +3,6 @@ package metric
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -142,7 +141,7 @@ func ROCEnvelope(p bayes.Prediction, y []float64, o DrawOptions) (Envelope, erro
 		at := DrawScore{}
 		rate := float64(g) / float64(o.Points-1)
 		for _, j := range draws {
-			at.Values = append(at.Values, curves[j].at(rate))
+			at.Values = append(at.Values, curves[j].At(rate))
 		}
 		e.FalsePositive, e.Mean = append(e.FalsePositive, rate), append(e.Mean, at.Mean())
 		for i := range e.Bands {
@@ -222,7 +221,7 @@ func (o DrawOptions) scoresOf(one bayes.Prediction, y []float64) (names []string
 		}
 		counted++
 		t := newConfusion(probabilities, y, class)
-		floats.Add(scores, []float64{c.AUC(), 0, t.f1(), t.precision(), t.recall(), t.specificity(), 0})
+		floats.Add(scores, []float64{c.AUC(), 0, t.F1(), t.Precision(), t.Recall(), t.Specificity(), 0})
 	}
 	if counted == 0 {
 		return nil, nil, fmt.Errorf("metric: all %d rows are of the class %v: AUC, F1, precision, recall and specificity "+
@@ -239,34 +238,4 @@ func (o DrawOptions) scoresOf(one bayes.Prediction, y []float64) (names []string
 	}
 	scores[1] = right / float64(len(y))
 	return names, scores, nil
-}
-
-// confusion counts rows by whether they are of a class and whether they are predicted to be.
-type confusion struct{ truePositive, falsePositive, trueNegative, falseNegative float64 }
-
-func newConfusion(probabilities [][]float64, y []float64, class int) (c confusion) {
-	for n, p := range probabilities {
-		is, taken := int(y[n]) == class, floats.MaxIdx(p) == class
-		switch {
-		case is && taken:
-			c.truePositive++
-		case is:
-			c.falseNegative++
-		case taken:
-			c.falsePositive++
-		default:
-			c.trueNegative++
-		}
-	}
-	return c
-}
-
-// share is a / (a + b), for counts; 0 if both are 0.
-func share(a, b float64) float64 { return a / math.Max(a+b, 1) }
-
-func (c confusion) precision() float64   { return share(c.truePositive, c.falsePositive) }
-func (c confusion) recall() float64      { return share(c.truePositive, c.falseNegative) }
-func (c confusion) specificity() float64 { return share(c.trueNegative, c.falsePositive) }
-func (c confusion) f1() float64 {
-	return share(2*c.truePositive, c.falsePositive+c.falseNegative)
 }

@@ -23,9 +23,6 @@ var (
 	NewIntervalScore = newIntervalScore
 )
 
-// At is the curve's true positive rate.
-func (c ROC) At(rate float64) float64 { return c.at(rate) }
-
 // One is the score of a single batch.
 func One(m *measure, p bayes.Prediction, y []float64) (Estimate, error) { return one(m, p, y) }
 

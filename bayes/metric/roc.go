@@ -65,9 +65,9 @@ func (c ROC) AUC() float64 {
 	return area
 }
 
-// at is the true positive rate at a false positive rate from 0 to 1, by linear interpolation; at a vertical step it is
+// At is the true positive rate at a false positive rate from 0 to 1, by linear interpolation; at a vertical step it is
 // the upper end.
-func (c ROC) at(falsePositive float64) float64 {
+func (c ROC) At(falsePositive float64) float64 {
 	i := sort.Search(len(c.FalsePositive), func(i int) bool { return c.FalsePositive[i] > falsePositive })
 	if i == len(c.FalsePositive) {
 		return 1
