@@ -28,6 +28,7 @@ type bench struct {
 	model   bayes.Model
 	batch   int
 	epochs  int
+	batchly bool            // validates after each batch, not once an epoch
 	timed   bool            // fits are timed: everything is compiled before one begins
 	seconds float64         // time limit of a fit, instead of its epochs; 0: none
 	warmed  map[string]bool // compiled attempts, as JSON
@@ -161,7 +162,11 @@ func (b *bench) warm(ctx context.Context, a attempt, parts dataset.Parts) error 
 func (b *bench) train(
 	ctx context.Context, a attempt, parts dataset.Parts, seed uint64, what string, begun func(),
 ) (*fitted, error) {
-	every := (parts.Train.Rows() + b.batch - 1) / b.batch // once an epoch
+	perEpoch := (parts.Train.Rows() + b.batch - 1) / b.batch
+	every := perEpoch
+	if b.batchly {
+		every = 1
+	}
 	optimiser := train.Adam{Schedule: train.Constant(a.Rate)}
 	validations := func(nlpd float64) {
 		if begun != nil && !math.IsNaN(nlpd) {
@@ -185,7 +190,7 @@ func (b *bench) train(
 		return nil, err
 	}
 	f := &fitted{posterior: result.Posterior, ess: math.NaN()}
-	epoch := func(step int) float64 { return float64(step) / float64(every) }
+	epoch := func(step int) float64 { return float64(step) / float64(perEpoch) }
 	if d := fit.Details[*train.Details](result); d != nil {
 		f.epochs = epoch(d.Steps)
 		for _, v := range d.Validated {

@@ -36,8 +36,13 @@ func TestContenders(t *testing.T) {
 	}
 	for _, row := range table8 {
 		for method, values := range row.paper {
-			if !slices.Contains(contenderNames(), method) || len(row.reported(method)) != len(values) {
+			reported := row.reported(method)
+			if !slices.Contains(contenderNames(), method) || 2*len(reported) != len(values) {
 				t.Errorf("%s: the paper's %v of %q have no method or no metric", row.data, values, method)
+			}
+			nlpd := reported["NLPD"]
+			if nlpd != of10(values[0], values[len(values)/2]) {
+				t.Errorf("%s, %s: the NLPD is %v, want it of %v", row.data, method, nlpd, values)
 			}
 		}
 	}
@@ -142,8 +147,12 @@ func TestFigures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := fig.PNG(); err != nil || (c.id == "ohsmc.fig1") != (len(cells) == 2) {
+		svg, err := fig.SVG()
+		if err != nil || (c.id == "ohsmc.fig1") != (len(cells) == 2) {
 			t.Errorf("%s: %d cells, %v", c.id, len(cells), err)
+		}
+		if c.id == "ohsmc.fig3" && !strings.Contains(string(svg), "test data") {
+			t.Errorf("%s does not show the test rows", c.id)
 		}
 	}
 }

@@ -3,12 +3,16 @@ package study
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"gobnn/bayes"
+	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/ohsmc"
 	"gobnn/viz"
 
 	"gonum.org/v1/gonum/mat"
@@ -23,7 +27,8 @@ type synthetic struct {
 	draw   func(seed uint64) (*dataset.Dataset, error)
 	paper  map[string]map[string]Reported // the table's cells, by method and metric
 	score  func(p bayes.Prediction, test *dataset.Dataset) (map[string]float64, error)
-	panel  func(ctx context.Context, p *bayes.Posterior, train *dataset.Dataset, title string) (*viz.Figure, error)
+	// panel shows a posterior and, as the paper does, the test rows.
+	panel func(ctx context.Context, p *bayes.Posterior, parts dataset.Parts, title string) (*viz.Figure, error)
 }
 
 var sinTanh = synthetic{
@@ -41,9 +46,10 @@ var sinTanh = synthetic{
 	},
 	score: scoreSinTanh,
 	draw:  func(seed uint64) (*dataset.Dataset, error) { return dataset.SinTanh(100, seed) },
-	panel: func(ctx context.Context, p *bayes.Posterior, train *dataset.Dataset, title string) (*viz.Figure, error) {
-		return viz.Along(ctx, p, train.Features[0], viz.AlongOptions{From: -6, To: 6, Data: train,
+	panel: func(ctx context.Context, p *bayes.Posterior, parts dataset.Parts, title string) (*viz.Figure, error) {
+		return viz.Along(ctx, p, parts.Train.Features[0], viz.AlongOptions{From: -6, To: 6, Data: parts.Train,
 			BandOptions: viz.BandOptions{
+				TrainX: mat.Col(nil, 0, parts.Test.X), TrainY: parts.Test.Y, TrainLabel: "test data",
 				Frame: viz.Frame{Title: title, XLabel: "x", YLabel: "y", Width: 440, Height: 380}, True: dataset.SinTanhMean,
 			}})
 	},
@@ -64,7 +70,8 @@ var twoMoons = synthetic{
 	},
 	score: scoreTwoMoons,
 	draw:  func(seed uint64) (*dataset.Dataset, error) { return dataset.TwoMoons(100, .3, seed) },
-	panel: func(ctx context.Context, p *bayes.Posterior, train *dataset.Dataset, title string) (*viz.Figure, error) {
+	panel: func(ctx context.Context, p *bayes.Posterior, parts dataset.Parts, title string) (*viz.Figure, error) {
+		test := parts.Test
 		lattice, err := viz.NewLattice(-2.2, 3.2, 60, -1.7, 2.2, 60)
 		if err != nil {
 			return nil, err
@@ -73,14 +80,14 @@ var twoMoons = synthetic{
 		if err != nil {
 			return nil, err
 		}
-		classes := make([]int, train.Rows())
-		for i, y := range train.Y {
+		classes := make([]int, test.Rows())
+		for i, y := range test.Y {
 			classes[i] = int(y)
 		}
 		return viz.DecisionMapOf(lattice, prediction, 1, 20, viz.DecisionOptions{
 			Levels:  []float64{.5},
 			Frame:   viz.Frame{Title: title, Width: 460, Height: 400},
-			PointsX: mat.Col(nil, 0, train.X), PointsY: mat.Col(nil, 1, train.X), Classes: classes, ClassNames: train.Classes,
+			PointsX: mat.Col(nil, 0, test.X), PointsY: mat.Col(nil, 1, test.X), Classes: classes, ClassNames: test.Classes,
 		})
 	},
 }
@@ -145,11 +152,14 @@ func (s synthetic) parts(repetition uint64) (parts dataset.Parts, err error) {
 	return parts, nil
 }
 
-// bench has a model without scaling: the noise has variance 1 in the target's own units.
+// bench has a model without scaling: the noise has variance 1 in the target's own units. As in the paper it validates
+// after each batch.
 func (s synthetic) bench(o Options) *bench {
 	model := s.model
 	model.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
-	return newBench(model, syntheticBatch, s.extent(o).epochs, o.say)
+	b := newBench(model, syntheticBatch, s.extent(o).epochs, o.say)
+	b.batchly = true
+	return b
 }
 
 // paperMethods are the first contenders.
@@ -167,14 +177,18 @@ func (s synthetic) extent(o Options) extent {
 
 // syntheticVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
-const syntheticVersion = 1
+const syntheticVersion = 2
 
 // trials returns the contenders' trials; the repetition is the seed of the data and of the method. By default they are
 // the paper's.
 func (s synthetic) trials(o Options) ([]*trial, error) {
 	b := s.bench(o)
+	moves := sgsmcFewMoves
+	if o.Full {
+		moves = sgsmcPaperMoves
+	}
 	var all []*trial
-	for i, c := range contenders(syntheticRows) {
+	for i, c := range syntheticContenders(moves) {
 		key := Key{Study: s.study, Data: s.data, Method: c.name, Settings: map[string]any{
 			"version": syntheticVersion, "model": s.model, "rows": syntheticRows, "batch": syntheticBatch, "epochs": b.epochs,
 			"attempts": c.attempts,
@@ -197,6 +211,37 @@ func (s synthetic) trials(o Options) ([]*trial, error) {
 	return all, nil
 }
 
+// The moves of SGSMC before each datum: the paper's, and those where there are many repetitions or seeds.
+const (
+	sgsmcPaperMoves = 10
+	sgsmcFewMoves   = 3
+)
+
+// syntheticContenders returns the paper's methods with its settings (appendices A and B), one attempt each, and the
+// others with those that Table 8 has.
+func syntheticContenders(moves int) []contender {
+	chain := leapfrog
+	chain.Chains, chain.Draws, chain.WarmUp = 1, 1000, 2000
+	printed := map[string]attempt{
+		"MAP-HMC": {Method: baseline.MAPHMC{Chains: chain}},
+		"OHSMC":   {Method: ohsmc.OpenHorizon{Kernel: mcmc.RandomWalk{Variance: .01}}, Particles: 1000},
+		"SGSMC-HMC": {
+			Method:    ohsmc.SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: math.Sqrt(.05)}, Moves: moves},
+			Particles: 1000, Chains: &chain,
+		},
+		"SWAG": {Method: baseline.SWAG{Collect: 200, Rank: 100, Samples: 1000}},
+		"VB":   {Method: baseline.VI{Draws: 100, Samples: 1000, ZeroMean: true, InitialStdDev: 1}},
+	}
+	all := contenders(syntheticRows)
+	for i, c := range all {
+		if a, ok := printed[c.name]; ok {
+			a.Rate = .01
+			all[i].attempts = []attempt{a}
+		}
+	}
+	return all
+}
+
 // figure is a row of panels for each of some seeds, or rows of three for a single one, a panel for each method, by
 // default the paper's.
 func (s synthetic) figure(seeds int) func(ctx context.Context, o Options, _ []*trial) (*viz.Figure, error) {
@@ -211,7 +256,11 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options, _ []*t
 		if len(o.Methods) == 0 {
 			names = names[:paperMethods]
 		}
-		some := slices.DeleteFunc(contenders(syntheticRows), func(c contender) bool {
+		moves := sgsmcPaperMoves
+		if seeds > 1 && !o.Full {
+			moves = sgsmcFewMoves
+		}
+		some := slices.DeleteFunc(syntheticContenders(moves), func(c contender) bool {
 			return !slices.Contains(names, c.name)
 		})
 		b := s.bench(o)
@@ -222,7 +271,7 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options, _ []*t
 				return nil, err
 			}
 			for _, c := range some {
-				c.attempts = c.attempts[:1] // the paper's settings
+				c.attempts = c.attempts[:1]
 				posterior, err := b.best(ctx, c, parts, seed)
 				if err == nil && posterior == nil {
 					err = fmt.Errorf("%s on %s: every attempt diverged", c.name, s.data)
@@ -230,7 +279,7 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options, _ []*t
 				if err != nil {
 					return nil, err
 				}
-				all.add(s.panel(ctx, posterior, parts.Train, c.name))
+				all.add(s.panel(ctx, posterior, parts, c.name))
 				o.say("%s: %s, seed %d of %d", s.data, c.name, seed+1, seeds)
 			}
 		}

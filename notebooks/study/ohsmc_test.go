@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/dataset/mnist"
 	"gobnn/bayes/fit"
@@ -105,20 +106,44 @@ func TestStepOf(t *testing.T) {
 	}
 }
 
-// By default the synthetic studies run the paper's methods, in its order.
+// By default the synthetic studies run the paper's methods, in its order, each with the paper's settings alone, and
+// validate after each batch.
 func TestPaperContenders(t *testing.T) {
-	all, err := sinTanh.trials(Options{})
+	for _, full := range []bool{false, true} {
+		all, err := sinTanh.trials(Options{Full: full})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range all {
+			if c.extraMethod {
+				continue
+			}
+			got = append(got, c.Method)
+			attempts := c.Settings.(map[string]any)["attempts"].([]attempt)
+			if len(attempts) != 1 || attempts[0].Rate != .01 {
+				t.Errorf("%s: %+v, want the paper's settings alone", c.Method, attempts)
+			}
+			if a, ok := attempts[0].Method.(ohsmc.SMC); ok && (a.Moves == 10) != full {
+				t.Errorf("SGSMC has %d moves, in full: %t", a.Moves, full)
+			}
+		}
+		if want := []string{"MAP-HMC", "OHSMC", "SGSMC-HMC", "SWAG", "VB"}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
+	b := sinTanh.bench(Options{Epochs: 2})
+	parts, err := sinTanh.parts(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, c := range all {
-		if !c.extraMethod {
-			got = append(got, c.Method)
-		}
+	f, err := b.train(t.Context(), attempt{Method: baseline.MAP{}, Rate: .01}, parts, 0, "", nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if want := []string{"MAP-HMC", "OHSMC", "SGSMC-HMC", "SWAG", "VB"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+	if n := len(f.curve); n != 10 || f.epochs != 2 || f.curve[9].epoch != 2 {
+		t.Errorf("%d validations in %v epochs, want one after each of five batches in each of two", n, f.epochs)
 	}
 }
 
