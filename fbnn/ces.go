@@ -42,8 +42,8 @@ type CES struct {
 	// SGHMC, take mini-batches; others take all rows.
 	Calibration mcmc.Kernel
 	Pairs       int // J, the number of pairs that are kept; default 200, at least 10
-	PairsThin   int // transitions from one pair to the next; default 10
-	PairsWarmUp int // transitions before the first pair; default 1000, mcmc.NoWarmUp: none
+	PairsThin   int // transitions from one pair to the next; default 10, with PaperMode 1
+	PairsWarmUp int // transitions before the first pair; default 1000, with PaperMode none; mcmc.NoWarmUp: none
 	BatchSize   int // rows of a mini-batch; default 50, or all rows if there are fewer
 
 	Emulates  Emulated  // what the emulator predicts; default Outputs
@@ -60,7 +60,8 @@ type CES struct {
 	// accepted or rejected a second time, by the true one (mcmc.DelayedAcceptance). This makes the draws exact, and costs
 	// an evaluation of all rows each time.
 	Uncorrected bool
-	// PaperMode reproduces the paper's tables; its draws are not the posterior. They are of the emulated posterior, the
+	// PaperMode reproduces the paper's tables; its draws are not the posterior. The pairs are by default those of the
+	// calibration's first transitions, one after the other (section 4.1). The draws are of the emulated posterior, the
 	// default Beta is the one with which the emulated chain accepts with probability .3, also if it is far too large for
 	// the true posterior, and Details.Predict returns the emulator's outputs in place of the network's.
 	PaperMode bool

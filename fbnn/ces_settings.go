@@ -69,10 +69,14 @@ func (a CES) prepared(j *fit.Job) (CES, error) {
 	if a.Regressor == nil {
 		a.Regressor = Network{}
 	}
+	thin, warmUp := 10, 1000
+	if a.PaperMode {
+		thin, warmUp = 1, mcmc.NoWarmUp
+	}
 	if err := limits.Fill("fbnn: CES",
 		limits.Int("Pairs", &a.Pairs, 200).From(fewestPairs),
-		limits.Int("PairsThin", &a.PairsThin, 10).From(1),
-		limits.Int("PairsWarmUp", &a.PairsWarmUp, 1000).From(1).Or(mcmc.NoWarmUp, "mcmc.NoWarmUp"),
+		limits.Int("PairsThin", &a.PairsThin, thin).From(1),
+		limits.Int("PairsWarmUp", &a.PairsWarmUp, warmUp).From(1).Or(mcmc.NoWarmUp, "mcmc.NoWarmUp"),
 		limits.Int("BatchSize", &a.BatchSize, min(50, rows)).Between(1, rows).Because("the rows of the training part"),
 		limits.Int("Chains", &a.Chains, 1).From(1),
 		limits.Int("Draws", &a.Draws, 2000).From(4),

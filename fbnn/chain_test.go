@@ -100,3 +100,25 @@ func TestChain(t *testing.T) {
 		t.Errorf("five draws: %v", err)
 	}
 }
+
+// In the paper's mode the pairs are the first draws of the calibration, one a transition; by default every tenth after
+// a warm-up. What is set holds in both.
+func TestPaperCalibration(t *testing.T) {
+	model, parts, _ := regression()
+	for _, c := range []struct {
+		paper, set    bool
+		warmUp, moves int
+	}{{false, false, 1000, 200}, {true, false, 0, 20}, {true, true, 30, 60}} {
+		a := CES{PaperMode: c.paper, Pairs: 20, Draws: 20, Regressor: linear{}}
+		if c.set {
+			a.PairsWarmUp, a.PairsThin = 30, 3
+		}
+		r, err := fitted(t.Context(), model, a, parts, run.Settings{Engine: computetest.Go(t), Seed: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := r.Calibration; d.WarmUpMoves != c.warmUp || d.Moves != c.moves {
+			t.Errorf("%+v: %d transitions after a warm-up of %d", c, d.Moves, d.WarmUpMoves)
+		}
+	}
+}
