@@ -48,7 +48,7 @@ type fitted struct {
 	seconds   float64     // of the fit, validations included
 	epochs    float64     // made
 	ess       float64     // mean effective sample size over the steps; NaN without one
-	curve     []validated // nil if the posterior was not validated along the way
+	curve     []validated // nil if the posterior was not validated along the way; of SGHMC along its chains alone
 }
 
 // validated is the NLPD on the validation part at one time of a fit.
@@ -81,19 +81,24 @@ func (b *bench) choose(ctx context.Context, c contender, parts dataset.Parts, se
 		if len(c.attempts) == 1 {
 			return f, nil
 		}
-		prediction, err := f.posterior.Predict(ctx, parts.Validation.X)
+		nlpd, err := validationNLPD(ctx, f.posterior, parts)
 		if err != nil {
 			return nil, err
 		}
-		nlpd, err := metric.NLPD(prediction, parts.Validation.Y)
-		if err != nil {
-			return nil, err
-		}
-		if nlpd.Value < lowest {
-			best, lowest = f, nlpd.Value
+		if nlpd < lowest {
+			best, lowest = f, nlpd
 		}
 	}
 	return best, nil
+}
+
+func validationNLPD(ctx context.Context, p *bayes.Posterior, parts dataset.Parts) (float64, error) {
+	prediction, err := p.Predict(ctx, parts.Validation.X)
+	if err != nil {
+		return 0, err
+	}
+	nlpd, err := metric.NLPD(prediction, parts.Validation.Y)
+	return nlpd.Value, err
 }
 
 // fit runs one attempt. A cancelled context is an error here, as half a training is no repetition. If the fit has a
@@ -182,10 +187,19 @@ func (b *bench) train(
 	if a.Whole {
 		model.Stochastic = bayes.All()
 	}
-	result, err := fit.Fit(ctx, model, method, parts, run.Settings{Seed: seed, Progress: func(p run.Progress) {
+	settings := run.Settings{Seed: seed, Progress: func(p run.Progress) {
 		validations(p.Score(fit.ValidationCurve))
 		b.tell("%s, %s", what, stepOf(p))
-	}})
+	}}
+	var drawn []float64
+	if _, ok := a.Method.(baseline.SGHMC); ok { // which does not validate: its draws so far are scored after each
+		settings.Observe = func(_ int, now *bayes.Posterior) error {
+			nlpd, err := validationNLPD(ctx, now, parts)
+			drawn = append(drawn, nlpd)
+			return err
+		}
+	}
+	result, err := fit.Fit(ctx, model, method, parts, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -196,8 +210,12 @@ func (b *bench) train(
 		for _, v := range d.Validated {
 			f.curve = append(f.curve, validated{epoch: epoch(v.Step), nlpd: stat.Mean(v.NLPD, nil)})
 		}
-		if fit.Details[*mcmc.Details](result) != nil { // it goes on after the curve
+		if chain := fit.Details[*mcmc.Details](result); chain != nil { // it goes on after the training
 			f.curve = nil
+			for i, nlpd := range drawn {
+				moves := chain.WarmUpMoves + chain.Moves*(i+1)/len(drawn)
+				f.curve = append(f.curve, validated{epoch: epoch(moves), nlpd: nlpd})
+			}
 		}
 	}
 	if d := fit.Details[*ohsmc.Details](result); d != nil {

@@ -94,12 +94,10 @@ func mixtureDensity(phi *graph.Node) *graph.Node {
 	return Squeeze(compute.LogSumExp(Stack(all, 1), 1), 1)
 }
 
-// mixtureTrials returns the trials of SGHMC and pCN. Their prior is as wide as the mixture.
-func mixtureTrials(o Options) ([]*trial, error) {
-	draws := 20_000
-	if o.Full {
-		draws = 200_000
-	}
+// mixtureTrials returns the trials of SGHMC and pCN, with the paper's number of draws. Their prior is as wide as the
+// mixture.
+func mixtureTrials(Options) ([]*trial, error) {
+	const draws = 200_000
 	of := func(name string, kernel mcmc.Kernel) *trial {
 		key := Key{Study: "fbnn.fig1", Data: "mixture", Method: name, Settings: map[string]any{"draws": draws,
 			"kernel": kernel, "version": 1}}

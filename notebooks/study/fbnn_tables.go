@@ -58,7 +58,9 @@ const (
 		"the paper's errors show that it does, and its row has the paper's numbers; \"of the network\" are " +
 		"predictions of the network itself at the same weights. The emulator of paper mode has layers of 3 " +
 		"and 32 ReLU units on all sets, without dropout; the paper's has these on Boston, wine and CelebA, others " +
-		"elsewhere (to 8, 64, 32), and a dropout of .5 or .7 everywhere (Table 2). What cannot be right in the paper: " +
+		"elsewhere (to 8, 64, 32), and a dropout of .5 or .7 everywhere (Table 2). Its pairs, and BNN-SGHMC's first 200 " +
+		"draws, are a chain's first transitions after a climb from the prior. BNN-Lasso is the Laplace approximation, " +
+		"with a Kronecker-factored precision, that the paper's section 2.6 describes. What cannot be right in the paper: " +
 		"(1) errors and speed-ups of one chain of the network: 200 pairs know at most 199 of the directions of the " +
 		"weights, and an emulated chain whose steps are accepted with a probability of .3 samples the prior, as its " +
 		"true Phi, -log p(y | theta), shows; with the steps that the true posterior accepts it stands still. (2) " +

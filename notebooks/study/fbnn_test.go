@@ -29,14 +29,14 @@ func TestFBNNRepetition(t *testing.T) {
 		method fbnnMethod
 		values []string
 	}{
-		{"wine", fbnnMethod{"FBNN (SGHMC-pCN)" + inPaper, paper, nil}, slices.DeleteFunc(slices.Clone(regressionMetrics),
+		{"wine", fbnnMethod{"FBNN (SGHMC-pCN)" + inPaper, paper}, slices.DeleteFunc(slices.Clone(regressionMetrics),
 			func(s string) bool { return s == speedUp || s == "second stage" })},
-		{"wine", fbnnMethod{fbnnBaseline, chain, nil}, append(slices.Clone(regressionMetrics[:4]), "Phi",
+		{"wine", fbnnMethod{fbnnBaseline, chain}, append(slices.Clone(regressionMetrics[:4]), "Phi",
 			"full evaluations")},
-		{"wine", fbnnMethod{"DNN", baseline.MLE{}, nil}, append(slices.Clone(regressionMetrics[:4]), "Phi")},
-		{"simulated regression" + inBlocks, fbnnMethod{priorRow, fbnn.Prior{Draws: 12}, nil},
+		{"wine", fbnnMethod{"DNN", baseline.MLE{}}, append(slices.Clone(regressionMetrics[:4]), "Phi")},
+		{"simulated regression" + inBlocks, fbnnMethod{priorRow, fbnn.Prior{Draws: 12}},
 			append(slices.Clone(regressionMetrics[:4]), "Phi")},
-		{"simulated classification", fbnnMethod{fbnnBaseline, chain, nil}, append(slices.Clone(classMetrics[:4]), "Phi")},
+		{"simulated classification", fbnnMethod{fbnnBaseline, chain}, append(slices.Clone(classMetrics[:4]), "Phi")},
 	} {
 		t.Run(c.set+" "+c.method.name, func(t *testing.T) {
 			d := fbnnSetOf(c.set)

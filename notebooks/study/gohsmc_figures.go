@@ -14,8 +14,7 @@ import (
 // Figures 1 and 6 of Millard et al. 2025, on its two regressions: a panel for each data set and batch size, a curve for
 // each method.
 
-// regressionStyles are the methods in the order of their colours, the particle methods first: the notebook draws those
-// alone.
+// regressionStyles are the methods in the order of their colours.
 var regressionStyles = []string{"Random Walk", "Langevin", "exact Langevin", "adapted HMC", "VI", "SGHMC", "NUTS"}
 
 // lossPanels draws the validation loss, mean over the repetitions, along "epoch" or "seconds", all on one scale. A

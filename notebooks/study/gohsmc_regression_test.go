@@ -22,8 +22,8 @@ func tiny(t *testing.T) {
 	t.Cleanup(func() { regressions = before })
 }
 
-// Every method has as many attempts, within its name no two alike, and the paper's numbers are of methods and batch
-// sizes that there are.
+// The paper's methods have its settings alone, all others as many attempts, within a name no two alike and the first
+// the paper's, and the paper's numbers are of methods and batch sizes that there are.
 func TestRegressionContenders(t *testing.T) {
 	var names []string
 	for _, c := range regressionContenders(regressions[0], 1) {
@@ -31,9 +31,12 @@ func TestRegressionContenders(t *testing.T) {
 	}
 	for _, s := range regressions {
 		all := regressionContenders(s, 100)
-		for _, c := range all {
-			if len(c.attempts) != len(all[0].attempts) {
-				t.Errorf("%s has %d attempts, %s %d", c.name, len(c.attempts), all[0].name, len(all[0].attempts))
+		for k, c := range all {
+			if want := 1 + min(1, k/paperRegressionMethods); len(c.attempts) != want {
+				t.Errorf("%s has %d attempts, want %d", c.name, len(c.attempts), want)
+			}
+			if own := slices.Index(names, c.name+tuned); own >= 0 && !reflect.DeepEqual(all[own].attempts[:1], c.attempts) {
+				t.Errorf("%s: %+v, and tuned %+v", c.name, c.attempts, all[own].attempts)
 			}
 			for i, a := range c.attempts {
 				if i > 0 && reflect.DeepEqual(a, c.attempts[0]) {
@@ -95,7 +98,7 @@ func TestRegressionTables(t *testing.T) {
 	}
 	tiny(t)
 	var said []string
-	o := Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Methods: []string{"Langevin", "VI"}, Reps: 2, Epochs: 1,
+	o := Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Methods: []string{"Langevin", "SGHMC", "VI"}, Reps: 2, Epochs: 2,
 		Progress: func(line string) { said = append(said, line) }}
 	loss, err := ran(t, "gohsmc.table1", o)
 	if err != nil {
@@ -135,6 +138,14 @@ func TestRegressionTables(t *testing.T) {
 	}
 	if _, err := fig.Run(t.Context(), o); err != nil || len(said) != 1 {
 		t.Errorf("%v, said %q: want where the figure is, and nothing computed", err, said)
+	}
+	drawn, _, err := fig.Draw(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := drawn.SVG()
+	if err != nil || !strings.Contains(string(svg), "SGHMC") || !strings.Contains(string(svg), "Langevin") {
+		t.Errorf("%v: SGHMC's curve or Langevin's is missing", err)
 	}
 }
 
@@ -229,7 +240,7 @@ func TestOneColourAMethod(t *testing.T) {
 		}
 	}
 	for _, c := range regressionContenders(regressions[0], 1) {
-		if !slices.Contains(regressionStyles, c.name) {
+		if !strings.HasSuffix(c.name, tuned) && !slices.Contains(regressionStyles, c.name) {
 			t.Errorf("%s has no colour of its own", c.name)
 		}
 	}
