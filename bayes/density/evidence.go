@@ -34,6 +34,8 @@ type Potential struct {
 	// Standalone says that Factor uses no nodes but those of Evaluated. Then chunks of particles can be a loop; otherwise
 	// they are unrolled, which for 10 000 particles and more takes long to compile.
 	Standalone bool
+	// WithoutShared leaves Reweighted.Gradient out.
+	WithoutShared bool
 }
 
 // Evaluated holds the evaluations of c particles, for computing their weights.
@@ -64,7 +66,8 @@ type Reweighted struct {
 	// [J], not normalised; -Inf where the log-likelihood, or the gradient that was asked for, is not finite
 	LogWeights *graph.Node
 	LogSum     *graph.Node // scalar: log of the sum of the weights; -Inf if no particle has any
-	// [W]: sum_j W_j grad_psi log p(y_batch | phi_j; psi), W_j normalised and held constant; nil if nothing is shared
+	// [W]: sum_j W_j grad_psi log p(y_batch | phi_j; psi), W_j normalised and held constant; nil if nothing is shared, or
+	// WithoutShared
 	Gradient *graph.Node
 }
 
@@ -78,6 +81,9 @@ func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weig
 
 	e := l.begin(phi, psi, batch)
 	wrt, names := e.differentiated()
+	if weighing.WithoutShared {
+		wrt, names = nil, nil
+	}
 	// of the running log-sum-exp: log sum = maximum + log total
 	none := []*Node{ConstAs(phi, math.Inf(-1)), ConstAs(phi, 0.0)}
 	for _, x := range wrt {
@@ -104,7 +110,7 @@ func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weig
 			maximum := compute.FiniteMax(joint)
 			weights := Exp(Sub(joint, maximum))
 			sums = []*Node{maximum, ReduceAllSum(weights)}
-			if wrt, _ := e.differentiated(); len(wrt) > 0 {
+			if wrt, _ := e.differentiated(); len(names) > 0 {
 				weighted := Mul(weights, e.sum(e.only(usable, c, outputs)))
 				sums = append(sums, Gradient(ReduceAllSum(weighted), wrt...)...)
 			}

@@ -19,11 +19,12 @@ type Adam struct {
 	WeightDecay float64  `json:"weight_decay,omitempty"`
 }
 
-// Schedule is the learning rate as a function of the step, Rate Decay^(step/Every).
+// Schedule is the learning rate as a function of the step: Rate Decay^(step/Every), or with Annealed half a cosine.
 type Schedule struct {
-	Rate  float64 `json:"rate"`            // default 0.01
-	Decay float64 `json:"decay,omitempty"` // factor for each Every steps; 0 or 1: constant
-	Every int     `json:"every,omitempty"` // default 1
+	Rate     float64 `json:"rate"`               // default 0.01
+	Decay    float64 `json:"decay,omitempty"`    // factor for each Every steps; 0 or 1: constant
+	Every    int     `json:"every,omitempty"`    // default 1
+	Annealed int     `json:"annealed,omitempty"` // steps until the rate is 0; 0: never
 }
 
 // Constant is a learning rate that does not change.
@@ -34,11 +35,18 @@ func Exponential(rate, decay float64, every int) Schedule {
 	return Schedule{Rate: rate, Decay: decay, Every: every}
 }
 
+// Cosine lowers the rate to 0 along half a cosine, rate (1 + cos(pi step/steps))/2 (Loshchilov and Hutter 2017, equation
+// 5, without restarts).
+func Cosine(rate float64, steps int) Schedule { return Schedule{Rate: rate, Annealed: steps} }
+
 // At is the rate at a step counted from 0.
 func (s Schedule) At(step int) float64 {
 	rate := s.Rate
 	if rate == 0 {
 		rate = 0.01
+	}
+	if s.Annealed > 0 {
+		rate *= (1 + math.Cos(math.Pi*min(float64(step)/float64(s.Annealed), 1))) / 2
 	}
 	if s.Decay == 0 || s.Decay == 1 {
 		return rate
@@ -56,6 +64,7 @@ func (a Adam) Check() error {
 		{"learning rate", a.Schedule.Rate, a.Schedule.Rate >= 0},
 		{"decay of the learning rate", a.Schedule.Decay, a.Schedule.Decay >= 0},
 		{"steps between decays", float64(a.Schedule.Every), a.Schedule.Every >= 0},
+		{"steps of annealing", float64(a.Schedule.Annealed), a.Schedule.Annealed >= 0},
 		{"Beta1", a.Beta1, a.Beta1 >= 0 && a.Beta1 < 1},
 		{"Beta2", a.Beta2, a.Beta2 >= 0 && a.Beta2 < 1},
 		{"Epsilon", a.Epsilon, a.Epsilon >= 0},

@@ -29,6 +29,10 @@ func TestAscend(t *testing.T) {
 		{"AdamW", Adam{Schedule: Exponential(.1, .5, 3), WeightDecay: .2}, .1, .9, .999, 1e-8, .2, func(step int) float64 {
 			return math.Pow(.5, float64(step)/3)
 		}},
+		{"annealed", Adam{Schedule: Cosine(.1, 8)}, .1, .9, .999, 1e-8, 0, func(step int) float64 {
+			return []float64{1, .96193976626, .85355339059, .69134171618, .5, .30865828382, .14644660941, .03806023374, 0,
+				0}[step]
+		}},
 	} {
 		if err := c.adam.Check(); err != nil {
 			t.Fatal(err)

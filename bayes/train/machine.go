@@ -35,6 +35,11 @@ func newTraining(j *fit.Job, t Training, task Task) (*training, error) {
 		return nil, fmt.Errorf("%s: Task.Start has %d numbers: %d members of %d each are to be trained",
 			r.Owner, n, r.members, r.width)
 	}
+	if r.Augment != (Augment{}) { // what has no features, such as an emulator, has none
+		if err := r.Augment.Check(j.Bound.Inputs); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Owner, err)
+		}
+	}
 	var err error
 	if r.batches, err = dataset.NewEpochBatches(task.Train.Count, r.BatchSize, r.Seed); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Owner, err)
@@ -96,9 +101,9 @@ func (r *training) kept() map[string]shapes.Shape {
 func (r *training) begin(context.Context) (state *compute.State, release func(), err error) {
 	optimiser := r.Optimiser
 	optimiser.Schedule = Schedule{} // the learning rate is an input of a program
-	key := compute.KeyOf("train", r.Learner, r.DType, r.Train.Count, r.Validation.Count, r.BatchSize, optimiser)
+	key := compute.KeyOf("train", r.Learner, r.DType, r.Train.Count, r.Validation.Count, r.BatchSize, optimiser, r.Augment)
 	if r.compiled, release, err = compute.Keep(r.Engine, key, func() (*programs, error) {
-		return newPrograms(r.Engine, r.DType, r.Learner, optimiser, r.validates())
+		return newPrograms(r.Engine, r.DType, r.Learner, optimiser, r.Augment, r.validates())
 	}); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", r.Owner, err)
 	}

@@ -13,6 +13,7 @@ import (
 type programs struct {
 	Learner
 	optimiser Adam
+	augment   Augment
 
 	initial, step    *compute.Program
 	validate, gather *compute.Program // nil without validation rows
@@ -29,9 +30,9 @@ func (p *programs) Close() {
 
 // newPrograms prepares the programs of a learner.
 func newPrograms(
-	engine *compute.Engine, dtype compute.DType, learner Learner, optimiser Adam, validates bool,
+	engine *compute.Engine, dtype compute.DType, learner Learner, optimiser Adam, augment Augment, validates bool,
 ) (*programs, error) {
-	p := &programs{Learner: learner, optimiser: optimiser}
+	p := &programs{Learner: learner, optimiser: optimiser, augment: augment}
 	carried := []string{"theta", "mean", "square"}
 	var err error
 	add := func(to **compute.Program, name string, reads, updates []string, step compute.Step) {
@@ -76,8 +77,10 @@ func (p *programs) trainStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	theta := s["theta"]
 	as := func(i int) *Node { return ConvertDType(compute.Element(inputs[1], i), theta.DType()) }
 	rows := ExpandAxes(inputs[0], -1)
-	batch := density.Batch{X: Gather(s["train_x"], rows), Y: Gather(s["train_y"], rows), Count: as(2)}
-	value, gradient := p.Objective(theta, batch, random.FromKey(inputs[2]))
+	rng := random.FromKey(inputs[2])
+	x := p.augment.Apply(Gather(s["train_x"], rows), rng.Named("augment"))
+	batch := density.Batch{X: x, Y: Gather(s["train_y"], rows), Count: as(2)}
+	value, gradient := p.Objective(theta, batch, rng)
 	before := Moments{Mean: s["mean"], Square: s["square"]}
 	moved, moments, usable := p.optimiser.AscendFinite(IsFinite(value), theta, gradient, before, as(0), as(1))
 	next := compute.Nodes{"theta": moved, "mean": moments.Mean, "square": moments.Square}
