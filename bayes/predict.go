@@ -64,8 +64,12 @@ func (p *Posterior) Predict(ctx context.Context, x mat.Matrix) (Prediction, erro
 	return whole, nil
 }
 
-// namedFeatures is the largest number of features that a warning names.
-const namedFeatures = 3
+// namedFeatures is the largest number of features that a warning names. An error of too many or too few features names
+// all of a table's, up to listedFeatures, and not all of a picture's pixels.
+const (
+	namedFeatures  = 3
+	listedFeatures = 100
+)
 
 // newValues is a warning, or none, of features of x, [N, d], that were constant in training and have other values here.
 // No weight of theirs was learnt: it is as in the prior, or, if it is shared, where the training began.
@@ -241,8 +245,13 @@ func (p *Posterior) checkFeatures(x mat.Matrix) error {
 	}
 	total, dims := x.Dims()
 	if dims != p.bound.Inputs {
-		return fmt.Errorf("bayes: x has shape [%d, %d], but the model was trained on %d features %v; read the rows of a "+
-			"file into these by dataset.CSVOptions.Like", total, dims, p.bound.Inputs, p.origin.FeatureNames)
+		names, more := p.origin.FeatureNames, ""
+		if len(names) > listedFeatures {
+			names, more = names[:namedFeatures], fmt.Sprintf(" and %d more", len(names)-namedFeatures)
+		}
+		return fmt.Errorf("bayes: x has shape [%d, %d], but the model was trained on %d features %v%s; read the rows of a "+
+			"file into these by dataset.CSVOptions.Like; pictures must have the training part's height, width and channels",
+			total, dims, p.bound.Inputs, names, more)
 	}
 	if _, bytes := x.(*dataset.Pixels); bytes {
 		return nil

@@ -253,6 +253,41 @@ func TestPredictErrors(t *testing.T) {
 	}
 }
 
+// Pictures of another size, or with other channels, than those in training are an error, which does not list all
+// pixels.
+func TestPredictOtherPictures(t *testing.T) {
+	const height, width = 8, 14
+	bound, err := bayes.Model{
+		Network:    nn.CNN{Height: height, Width: width, Convolutions: []nn.Conv{{Filters: 1, Pool: 4}}},
+		Likelihood: bayes.Bernoulli{}, Stochastic: bayes.All(),
+	}.Bind(height*width, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	origin := bayes.Origin{Engine: computetest.Go(t)}
+	for pixel := range height * width {
+		origin.FeatureNames = append(origin.FeatureNames, fmt.Sprintf("%d,%d", pixel/width, pixel%width))
+	}
+	p := remade(t, bound, bayes.Draws{Phi: compute.Floats(compute.Float32, wave(2*bound.D, 1.7), 2, bound.D),
+		LogWeights: []float64{0, 0}}, origin)
+	predict(t, p, dataset.NewPixels(make([]byte, 3*height*width), height*width))
+	for _, x := range []mat.Matrix{
+		mat.NewDense(2, height*height, nil), mat.NewDense(2, 3*height*width, nil),
+		dataset.NewPixels(make([]byte, 2*height*width), 2*height*width),
+	} {
+		rows, columns := x.Dims()
+		_, err := p.Predict(context.Background(), x)
+		for _, says := range []string{
+			fmt.Sprintf("shape [%d, %d]", rows, columns), "112 features [0,0 0,1 0,2] and 109 more",
+			"height, width and channels",
+		} {
+			if err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("error %v does not say %q", err, says)
+			}
+		}
+	}
+}
+
 // A posterior serves several goroutines.
 func TestPredictConcurrently(t *testing.T) {
 	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float32)

@@ -104,8 +104,7 @@ func (c Conv) check(number, height, width int) error {
 		return fmt.Errorf("nn: convolution %d has a kernel of side %d: it must be at least 1, or 0 for the default of 3",
 			number, kernel)
 	case kernel > min(height, width):
-		return fmt.Errorf("nn: convolution %d has a kernel of %d x %d pixels, larger than its images of %d x %d: take a "+
-			"smaller Kernel, or fewer poolings before it", number, kernel, kernel, height, width)
+		return kernelTooLarge(number, kernel, height, width)
 	case c.Pool < 0:
 		return fmt.Errorf("nn: convolution %d pools squares of side %d: it must be at least 1, or 0 for no pooling", number,
 			c.Pool)

@@ -102,6 +102,9 @@ func (l Convolution) Stored(own bool) int {
 // Apply maps [H*W*channels, B] to [H'*W'*filters, B], or [J/c, ., B, c] likewise; a shared input becomes per particle
 // if a parameter is.
 func (l Convolution) Apply(params Params, h Value) Value {
+	if err := l.check(); err != nil {
+		panic(err)
+	}
 	w, b := params[parameterName(l.Number, Weights)], params[parameterName(l.Number, Biases)]
 	x := toImages(h, l.Height, l.Width, l.Channels)
 	height, width := l.Size()
@@ -127,6 +130,23 @@ func (l Convolution) Apply(params Params, h Value) Value {
 		}
 	}
 	return Value{graph.Transpose(graph.Reshape(z, batch, -1), 0, 1), false}
+}
+
+func (l Convolution) check() error {
+	switch {
+	case l.Filters < 1 || l.Kernel < 1 || l.Stride < 0:
+		return fmt.Errorf("nn: convolution %d has %d filters, a kernel of side %d and a stride of %d: they must be at least "+
+			"1, or 0 for the default stride of 1", l.Number, l.Filters, l.Kernel, l.Stride)
+	case l.Padding == Valid && l.Kernel > min(l.Height, l.Width):
+		return kernelTooLarge(l.Number, l.Kernel, l.Height, l.Width)
+	}
+	return l.Padding.check()
+}
+
+// kernelTooLarge is the error of a kernel that does not fit into its images.
+func kernelTooLarge(number, kernel, height, width int) error {
+	return fmt.Errorf("nn: convolution %d has a kernel of %d x %d pixels, larger than its images of %d x %d: take a "+
+		"smaller Kernel, or fewer poolings before it", number, kernel, kernel, height, width)
 }
 
 // convolve is a convolution with shared weights, w [filters, kernel, kernel, channels], of images x [N, H, W,
@@ -257,6 +277,13 @@ func (p Pool) Stored(bool) int {
 
 // Apply maps [H*W*channels, B] to [H/side * W/side * channels, B], or [J/c, ., B, c] likewise.
 func (p Pool) Apply(_ Params, h Value) Value {
+	if p.Side < 0 || p.Side > min(p.Height, p.Width) {
+		panic(fmt.Errorf("nn: a pool of squares of side %d in images of %d x %d pixels: it must fit into them, or be 0 for "+
+			"the whole image", p.Side, p.Height, p.Width))
+	}
+	if err := p.Pooling.check(); err != nil {
+		panic(err)
+	}
 	height, width := p.Size()
 	rowsOfOne, columnsOfOne := p.sides()
 	x := toImages(h, p.Height, p.Width, p.Channels)
@@ -305,6 +332,7 @@ func widthOf(h Value) int {
 
 // toImages is a value as images, [N, height, width, channels].
 func toImages(h Value, height, width, channels int) *graph.Node {
+	checkSize(h, height, width, channels)
 	x := h.Node
 	if h.PerParticle {
 		x = graph.TransposeAllAxes(x, 0, 3, 2, 1) // [J/c, c, B, width]
@@ -312,6 +340,15 @@ func toImages(h Value, height, width, channels int) *graph.Node {
 		x = graph.Transpose(x, 0, 1)
 	}
 	return graph.Reshape(x, -1, height, width, channels)
+}
+
+// checkSize panics where a value does not hold images of a size: they would be cut into images of several rows, or
+// joined from them.
+func checkSize(h Value, height, width, channels int) {
+	if have := widthOf(h); height < 1 || width < 1 || channels < 1 || have != height*width*channels {
+		panic(fmt.Errorf("nn: a layer for images of %d x %d pixels with %d channels is given %d numbers: set its Height, "+
+			"Width and Channels to those of the layer before", height, width, channels, have))
+	}
 }
 
 // fromImages is the inverse of toImages for images of each particle's own, in blocks of c particles.

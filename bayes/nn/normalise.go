@@ -53,6 +53,7 @@ func (l FilterResponse) Apply(params Params, h Value) Value {
 	const pixels = 1
 	scale, shift := params[parameterName(l.Number, "scale")], params[parameterName(l.Number, "shift")]
 	parameters := []Value{scale, shift}
+	checkSize(h, l.Height, l.Width, l.Channels)
 	return byChannel(h, l.Height*l.Width, l.Channels, parameters, func(x *graph.Node, own []*graph.Node) *graph.Node {
 		square := graph.MulScalar(graph.ReduceSum(graph.Square(x), pixels), 1/float64(l.Height*l.Width))
 		x = graph.Mul(x, graph.ExpandAxes(graph.Reciprocal(graph.Sqrt(graph.AddScalar(square, 1e-6))), pixels))
@@ -63,6 +64,7 @@ func (l FilterResponse) Apply(params Params, h Value) Value {
 // Apply maps values to values of the same shape, as FilterResponse does.
 func (l Threshold) Apply(params Params, h Value) Value {
 	parameters := []Value{params[parameterName(l.Number, "threshold")]}
+	checkSize(h, l.Height, l.Width, l.Channels)
 	return byChannel(h, l.Height*l.Width, l.Channels, parameters, func(x *graph.Node, own []*graph.Node) *graph.Node {
 		return graph.Max(x, own[0])
 	})
