@@ -98,8 +98,8 @@ func TestRegressionTables(t *testing.T) {
 	}
 	tiny(t)
 	var said []string
-	o := Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Methods: []string{"Langevin", "SGHMC", "VI"}, Reps: 2, Epochs: 2,
-		Progress: func(line string) { said = append(said, line) }}
+	o := Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Methods: []string{"Langevin", "SGHMC", "VI"}, Reps: 2,
+		Epochs: 2, Progress: func(line string) { said = append(said, line) }}
 	loss, err := ran(t, "gohsmc.table1", o)
 	if err != nil {
 		t.Fatal(err)
