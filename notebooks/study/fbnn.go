@@ -39,9 +39,9 @@ import (
 //   - BNN-SGHMC has 2000 draws, every tenth step of a mini-batch after 1000, BNN-pCN keeps each step on all rows. The
 //     first 200 of BNN-SGHMC, and the pairs of paper mode, are a chain's first transitions, without a warm-up.
 //   - BNN-Lasso, the "Lasso approximation (MacKay 1992)", is the Laplace approximation, which MacKay's paper has and
-//     section 2.6 describes in its place among the methods. Its coverage of f on the first split, .89, .42 and .88 on the
-//     simulated set, wine and Boston, is near the paper's .87, .41 and .79; SGHMC with a Laplace prior gives .66, .24 and
-//     .82. Its precision is Kronecker-factored, which is quick for all of these networks.
+//     section 2.6 describes in its place among the methods. Its coverage of f on the first split, .89, .42 and .88 on
+//     the simulated set, wine and Boston, is near the paper's .87, .41 and .79; SGHMC with a Laplace prior gives .66,
+//     .24 and .82. Its precision is Kronecker-factored, which is quick for all of these networks.
 
 // fbnnSet is a data set of the paper.
 type fbnnSet struct {
