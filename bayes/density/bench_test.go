@@ -2,6 +2,7 @@ package density
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -45,45 +46,118 @@ func benchmarkGradient(b *testing.B, engine *compute.Engine) {
 			}
 			b.Log(plan)
 			target := Full{Likelihood{Model: bound, Plan: plan}}
-			exec, err := graph.NewExec(engine.Backend(), func(phi, x, y *graph.Node) (value, gradient *graph.Node) {
-				return target.Gradient(phi, nil, Batch{X: x, Y: y})
+			normal := normals()
+			phi, x, y := normal(.3, c.particles, bound.D), normal(1, c.rows, inputs), normal(1, c.rows)
+			benchmarkGraph(b, engine, []any{phi, x, y}, func(inputs []*graph.Node) []*graph.Node {
+				value, gradient := target.Gradient(inputs[0], nil, Batch{X: inputs[1], Y: inputs[2]})
+				return []*graph.Node{value, gradient}
 			})
+		})
+	}
+}
+
+// normals returns a function that draws normal numbers with a standard deviation.
+func normals() func(stdDev float64, dims ...int) *tensors.Tensor {
+	rng := rand.New(rand.NewPCG(1, 2))
+	return func(stdDev float64, dims ...int) *tensors.Tensor {
+		size := 1
+		for _, d := range dims {
+			size *= d
+		}
+		flat := make([]float32, size)
+		for i := range flat {
+			flat[i] = float32(stdDev * rng.NormFloat64())
+		}
+		return tensors.FromFlatDataAndDimensions(flat, dims...)
+	}
+}
+
+// benchmarkGraph is the time of a graph's evaluation, without its compilation.
+func benchmarkGraph(
+	b *testing.B, engine *compute.Engine, inputs []any, build func(inputs []*graph.Node) []*graph.Node,
+) {
+	exec, err := graph.NewExec(engine.Backend(), build)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer exec.Finalize()
+	call := func() {
+		results, err := exec.Call(inputs...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		// An accelerator computes on after the call returns: one number is waited for.
+		if _, err := compute.Columns(results[0], 0, 1); err != nil {
+			b.Fatal(err)
+		}
+		for _, r := range results {
+			if err := r.FinalizeAll(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	call() // compiles
+	for b.Loop() {
+		call()
+	}
+}
+
+// BenchmarkLeNet5 is LeNet-5 on pictures of 28 x 28, in float32: the log-likelihoods of 20 particles on 100 of them
+// (forward), and the gradient too (gradient): each particle's with respect to its own numbers if all layers are
+// stochastic, and that of the evidence with respect to the shared ones if only the first is. testdata/jax_lenet5.py is
+// the same in plain JAX.
+func BenchmarkLeNet5(b *testing.B) { computetest.Bench(b, benchmarkLeNet5) }
+
+func benchmarkLeNet5(b *testing.B, engine *compute.Engine) {
+	particles, rows := 20, 100
+	if testing.Short() {
+		particles, rows = 2, 2
+	}
+	const side, classes = 28, 10
+	for _, c := range computetest.Cases([]struct {
+		stochastic string
+		forward    bool
+	}{{"first", true}, {"first", false}, {"all", true}, {"all", false}}...) {
+		name := fmt.Sprintf("stochastic=%s/gradient/J=%d/B=%d", c.stochastic, particles, rows)
+		if c.forward {
+			name = fmt.Sprintf("stochastic=%s/forward/J=%d/B=%d", c.stochastic, particles, rows)
+		}
+		b.Run(name, func(b *testing.B) {
+			partition := bayes.All()
+			if c.stochastic == "first" {
+				partition = bayes.Layers(1)
+			}
+			bound, err := bayes.Model{Network: nn.LeNet5(side, side, 1), Likelihood: bayes.Categorical{},
+				Stochastic: partition}.Bind(side*side, classes)
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer exec.Finalize()
-			rng := rand.New(rand.NewPCG(1, 2))
-			normal := func(scale float64, dims ...int) *tensors.Tensor {
-				size := 1
-				for _, d := range dims {
-					size *= d
-				}
-				flat := make([]float32, size)
-				for i := range flat {
-					flat[i] = float32(scale * rng.NormFloat64())
-				}
-				return tensors.FromFlatDataAndDimensions(flat, dims...)
+			plan, err := NewPlan(bound, compute.Float32, Workload{Particles: particles, Rows: rows, Forward: c.forward})
+			if err != nil {
+				b.Fatal(err)
 			}
-			phi, x, y := normal(.3, c.particles, bound.D), normal(1, c.rows, inputs), normal(1, c.rows)
-			call := func() {
-				results, err := exec.Call(phi, x, y)
-				if err != nil {
-					b.Fatal(err)
-				}
-				// An accelerator computes on after the call returns: one number is waited for.
-				if _, err := compute.Columns(results[0], 0, 1); err != nil {
-					b.Fatal(err)
-				}
-				for _, r := range results {
-					if err := r.FinalizeAll(); err != nil {
-						b.Fatal(err)
-					}
-				}
+			b.Log(plan)
+			likelihood := Likelihood{Model: bound, Plan: plan}
+			labels := make([]float32, rows)
+			for i := range labels {
+				labels[i] = float32(i % classes)
 			}
-			call() // compiles
-			for b.Loop() {
-				call()
-			}
+			normal := normals()
+			inputs := []any{normal(.2, particles, bound.D), normal(.3, rows, side*side),
+				tensors.FromFlatDataAndDimensions(labels, rows), normal(.05, max(bound.W, 1))}
+			benchmarkGraph(b, engine, inputs, func(inputs []*graph.Node) []*graph.Node {
+				phi, psi, batch := inputs[0], inputs[3], Batch{X: inputs[1], Y: inputs[2]}
+				switch {
+				case c.forward:
+					return []*graph.Node{likelihood.LogLikelihood(phi, psi, batch)}
+				case bound.W == 0:
+					value, gradient := Full{likelihood}.Gradient(phi, psi, batch)
+					return []*graph.Node{value, gradient}
+				}
+				equal := graph.BroadcastToDims(graph.ConstAs(phi, -math.Log(float64(particles))), particles)
+				e := likelihood.Evidence(phi, psi, equal, batch)
+				return []*graph.Node{e.LogLikelihood, e.Gradient}
+			})
 		})
 	}
 }
