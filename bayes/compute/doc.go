@@ -17,8 +17,9 @@
 //   - GOMLX_BACKEND names the backend: xla:cuda, xla:tpu, xla:cpu, xla:/path/to/plugin.so, or go. If it does not work,
 //     that is an error. Without it Default takes the best one that is installed. [Open] has the options that may follow
 //     a comma, such as "xla:cuda,visible_devices=1".
-//   - GOBNN_CACHE is the folder for the notebooks' environment, results and checkpoints; by default "gobnn" in the
-//     user's cache folder.
+//   - GOBNN_CACHE is the folder for the notebooks' environment, results, checkpoints and downloaded data; by default
+//     "gobnn" in the user's cache folder.
+//   - GOBNN_DATA is a folder of data that are not part of the project (package bayes/dataset/pictures says which).
 //   - GOBNN_EXECUTABLES is the folder of the programs that XLA compiled for this machine's CPU (Linux), at most 512
 //     MiB; by default "executables" in GOBNN_CACHE's folder. "off": nothing is kept, and each process compiles anew.
 //   - XLA_FLAGS are XLA's own settings. On processors with AVX-512 "--xla_cpu_prefer_vector_width=512" is added, unless

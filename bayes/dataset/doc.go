@@ -8,7 +8,8 @@
 //
 //   - The embedded sets, in the binary: [Load] by name, or [Yacht], [Boston] and others. Source and licence are fields
 //     of the Dataset; data/SOURCES.md has them with their checksums.
-//   - Pictures: package mnist has MNIST, package pictures reads other sets. Their bytes are [Pixels].
+//   - Pictures: package mnist has MNIST, package pictures reads Fashion-MNIST, CIFAR-10, SVHN and your own. Their bytes
+//     are [Pixels].
 //   - Your own table: [OpenCSV] or [ReadCSV]. For new rows to predict, often without the target, CSVOptions.Like puts
 //     them into the columns of the table that the model was trained on.
 //   - Synthetic: [Crescent], [SinTanh], [TwoMoons].

@@ -53,7 +53,7 @@ func Label(name string) string {
 // labels are the names that are not written as words of a sentence are.
 var labels = map[string]string{
 	"wine_red": "red wine", "boston": "Boston", "california": "California", "australian": "Australian", "adult": "Adult",
-	"mnist": "MNIST",
+	"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "cifar10": "CIFAR-10", "svhn": "SVHN", "celeba": "CelebA",
 }
 
 // Load gives the embedded data set of that name, a fresh copy on each call. An unknown name is an error that lists the

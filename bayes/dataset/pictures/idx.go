@@ -36,8 +36,8 @@ func ReadIDX(images, labels io.Reader) (*dataset.Dataset, error) {
 	}
 	n, height, width := sizes[0], sizes[1], sizes[2]
 	if n < 1 || height < 1 || width < 1 || height > maxSide || width > maxSide {
-		return nil, fmt.Errorf("pictures: images: the header says %d pictures of %d x %d pixels: there must be at least one, "+
-			"and 1 to %d pixels along each side", n, height, width, maxSide)
+		return nil, fmt.Errorf("pictures: images: the header says %d pictures of %d x %d pixels: there must be at least "+
+			"one, and 1 to %d pixels along each side", n, height, width, maxSide)
 	}
 	marked, err := header(labels, "labels", magicLabels, 1)
 	if err != nil {
@@ -54,10 +54,8 @@ func ReadIDX(images, labels io.Reader) (*dataset.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &dataset.Dataset{Name: "idx", Task: dataset.Classification, Target: "label", X: x, Y: y}
-	for i := range height * width {
-		d.Features = append(d.Features, fmt.Sprintf("%d,%d", i/width, i%width))
-	}
+	d := &dataset.Dataset{Name: "idx", Task: dataset.Classification, Target: "label", X: x, Y: y,
+		Features: features(height, width)}
 	for c := range idxClasses {
 		d.Classes = append(d.Classes, fmt.Sprint(c))
 	}
@@ -73,13 +71,13 @@ func header(r io.Reader, file string, magic uint32, dims int) ([]int, error) {
 	switch m := words[0]; {
 	case m == magic:
 	case m == magicImages || m == magicLabels:
-		return nil, fmt.Errorf("pictures: %s: the file begins with %#08x where %#08x is expected: the files of images and of "+
-			"labels are swapped", file, m, magic)
+		return nil, fmt.Errorf("pictures: %s: the file begins with %#08x where %#08x is expected: the files of images and "+
+			"of labels are swapped", file, m, magic)
 	case m>>16 == 0x1f8b:
 		return nil, fmt.Errorf("pictures: %s: the file is compressed with gzip: put gzip.NewReader in front of it", file)
 	default:
-		return nil, fmt.Errorf("pictures: %s: the file begins with %#08x where %#08x is expected: it is no IDX file of bytes "+
-			"with %d dimensions", file, m, magic, dims)
+		return nil, fmt.Errorf("pictures: %s: the file begins with %#08x where %#08x is expected: it is no IDX file of "+
+			"bytes with %d dimensions", file, m, magic, dims)
 	}
 	if err := binary.Read(r, binary.BigEndian, words[1:]); err != nil {
 		return nil, fmt.Errorf("pictures: %s: the file ends within its header or cannot be read: %w", file, err)
@@ -135,8 +133,8 @@ func short(file string, err error, rows, n int) error {
 func atEnd(file string, r io.Reader) error {
 	switch n, err := io.ReadFull(r, make([]byte, 1)); {
 	case n > 0:
-		return fmt.Errorf("pictures: %s: there are bytes after the last row that the header says: the file is damaged, or of "+
-			"another kind", file)
+		return fmt.Errorf("pictures: %s: there are bytes after the last row that the header says: the file is damaged, or "+
+			"of another kind", file)
 	case !errors.Is(err, io.EOF):
 		return fmt.Errorf("pictures: %s: %w", file, err)
 	}
