@@ -2,6 +2,7 @@ package viz
 
 import (
 	"fmt"
+	"image/color"
 	"math"
 	"slices"
 
@@ -15,6 +16,9 @@ type Trace struct {
 	// Style is the number of the colour and the line pattern, 1 to 8, for one that a method keeps in several figures; 0:
 	// the trace's place among the others.
 	Style int
+	// Lower and Upper are the edges of a band about the curve, which is shaded in its colour, such as an interval: one of
+	// each for every value; nil: none.
+	Lower, Upper []float64
 }
 
 // TraceOptions are the options of [Traces].
@@ -63,7 +67,15 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	across := spanOf(x...).widen(.015)
 	whole := !slices.ContainsFunc(slices.Concat(x...), func(v float64) bool { return v != math.Round(v) })
 	var lines []*line
+	var bands []*area
 	for i, t := range traces {
+		band, err := t.band(drawn[i], traceStyles[styles[i]].Color, opt)
+		if err != nil {
+			return nil, err
+		}
+		if band != nil {
+			bands, y = append(bands, band), append(y, band.lower, band.upper)
+		}
 		curve := &line{xs: drawn[i][0], ys: drawn[i][1], style: traceStyles[styles[i]]}
 		p.entry(t.Name, curve)
 		lines = append(lines, curve)
@@ -89,6 +101,9 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 		logarithmic(&a.plot.Y)
 	}
 	a.add(gridLines{})
+	for _, b := range bands {
+		a.add(b)
+	}
 	for _, l := range lines {
 		a.add(l)
 	}
@@ -184,4 +199,27 @@ func (t Trace) rows(opt TraceOptions) (rows [][]float64, dropped int, err error)
 		}
 	}
 	return rows, dropped, nil
+}
+
+// band is the trace's; nil if it has none.
+func (t Trace) band(rows [][]float64, colour color.Color, opt TraceOptions) (*area, error) {
+	if t.Lower == nil && t.Upper == nil {
+		return nil, nil
+	}
+	if opt.Outlines {
+		return nil, fmt.Errorf("viz: trace %q has Lower and Upper, which a curve with Outlines cannot have", t.Name)
+	}
+	for _, edge := range []column{{"Lower", t.Lower}, {"Upper", t.Upper}} {
+		if len(edge.values) != len(rows[0]) {
+			return nil, fmt.Errorf("viz: trace %q has %d values of %s: it must have one for each of its %d finite values",
+				t.Name, len(edge.values), edge.name, len(rows[0]))
+		}
+		for _, v := range edge.values {
+			if !finite(v) || opt.LogY && v <= 0 {
+				return nil, fmt.Errorf("viz: trace %q has %v in %s: it must be finite, and above 0 with LogY", t.Name, v,
+					edge.name)
+			}
+		}
+	}
+	return &area{xs: rows[0], lower: t.Lower, upper: t.Upper, fill: withAlpha(colour.(color.NRGBA), .16)}, nil
 }

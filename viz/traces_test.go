@@ -33,6 +33,11 @@ func TestTraces(t *testing.T) {
 	if dot := "fill:#0072B2"; !strings.Contains(svgOf(t, fig, err), dot) {
 		t.Errorf("a trace of one point is not drawn: there is no %s", dot)
 	}
+	fig, err = viz.Traces([]viz.Trace{{Name: "band", Series: viz.Series{Value: []float64{1, 2}}, Lower: []float64{0, -40},
+		Upper: []float64{3, 4}}}, viz.TraceOptions{})
+	if text := svgOf(t, fig, err); !strings.Contains(text, "fill-opacity:0.16") || !strings.Contains(text, "−40") {
+		t.Errorf("a band is not drawn, or the axis does not hold it:\n%s", text)
+	}
 	for _, values := range [][]float64{{1e-300, 1e99}, {5e-324, 1}, {5e-324, 5e-324}} { // the ratio is no number
 		fig, err := viz.Traces([]viz.Trace{{Name: "a", Series: viz.Series{Value: values}}}, viz.TraceOptions{LogY: true})
 		checkCoordinates(t, []byte(svgOf(t, fig, err)))
@@ -49,6 +54,12 @@ func TestTraces(t *testing.T) {
 		"negative": {[]viz.Trace{{Name: "VB", Series: viz.Series{Value: []float64{1, -2}}}}, viz.TraceOptions{LogY: true},
 			`"VB" has -2, which LogY`},
 		"no log of the truth": {[]viz.Trace{one}, viz.TraceOptions{Truth: 0, TruthName: "truth", LogY: true}, "Truth = 0"},
+		"half a band": {[]viz.Trace{{Name: "VB", Series: viz.Series{Value: []float64{1, 2}}, Lower: []float64{0, 1}}},
+			viz.TraceOptions{}, `"VB" has 0 values of Upper`},
+		"a band that is not finite": {[]viz.Trace{{Name: "VB", Series: viz.Series{Value: []float64{1}},
+			Lower: []float64{0}, Upper: []float64{math.Inf(1)}}}, viz.TraceOptions{}, `"VB" has +Inf in Upper`},
+		"a band of an outline": {[]viz.Trace{{Name: "VB", Series: viz.Series{Value: []float64{1}}, Lower: []float64{0},
+			Upper: []float64{2}}}, viz.TraceOptions{Outlines: true}, "Outlines"},
 		"style": {[]viz.Trace{{Name: "VB", Style: 9, Series: one.Series}}, viz.TraceOptions{},
 			`"VB": Style = 9`},
 		"one style": {[]viz.Trace{one, {Name: "VB", Style: 1, Series: one.Series}}, viz.TraceOptions{},

@@ -134,13 +134,13 @@ var catalogue = []Experiment{
 	{ID: "fbnn.fig4", Title: "speed-up by method and data set", Note: fbnnBarsNote, trials: fbnnBoth,
 		cells: fbnnCells("fbnn.fig4", []string{speedUp}), draw: fbnnBars("fbnn.fig4", speedUp)},
 	{ID: "fbnn.fig5", Title: "true and emulated log-likelihood over two principal components",
-		Note: "on Boston (-data wine: another), not the simulated set, over the plane of the pairs' two leading " +
+		Note: "on the simulated set (-data boston: another), over the plane of the pairs' two leading " +
 			"components; below Phi = -log p(y | theta) along the emulated chain in paper mode and along the default's, which " +
 			"the paper does not show",
 		trials: planeTrials, draw: emulatedPlane},
 	{ID: "fbnn.fig6", Title: "predictive mean and 95 % interval along the first principal component, BNN and FBNN",
-		Note: "the interval is of f, without the noise; all lines are running means over an eighth of the test rows; " +
-			"from the repetitions of fbnn.tableA1",
+		Note: "running means over an eighth of the test rows, of f with its 95 % interval, without the noise, of the " +
+			"targets with their mean's; from the repetitions of fbnn.tableA1",
 		trials: fbnnOf(true, nil, bandMethods...), metrics: []string{"MSE", "coverage of f"}, draw: alongFeature},
 	{ID: "fbnn.fig7", Title: "reliability diagrams with bins of equal frequency",
 		Note:    "from the repetitions of fbnn.tableA2, ten bins of as many rows",

@@ -179,7 +179,7 @@ func planeTrials(o Options) (all []*trial, err error) {
 		return methods[slices.IndexFunc(methods, func(m fbnnMethod) bool { return m.name == name })]
 	}
 	m, other := named("FBNN (SGHMC-pCN)"+inPaper), named("FBNN (SGHMC-pCN)"+byLibrary)
-	for _, name := range []string{"boston", "simulated regression", "wine"} {
+	for _, name := range []string{"simulated regression", "boston", "wine"} {
 		d := fbnnSetOf(name)
 		key := Key{Study: "fbnn.fig5", Data: name, Method: m.name, Settings: map[string]any{"version": fbnnVersion,
 			"model": d.model(), "settings": m.algorithm, "other": other.algorithm}}
@@ -190,7 +190,7 @@ func planeTrials(o Options) (all []*trial, err error) {
 			}
 			return fbnnRun{fbnnSet: d, method: m, parts: parts, say: o.say}.plane(ctx, other)
 		}
-		all = append(all, &trial{Key: key, reps: 1, run: run, extraSet: name != "boston"})
+		all = append(all, &trial{Key: key, reps: 1, run: run, extraSet: name != "simulated regression"})
 	}
 	return all, nil
 }
@@ -332,18 +332,24 @@ func drawPlane(all *panels, name string, r Result) {
 var bandMethods = []string{fbnnBaseline, "FBNN (SGHMC-pCN)" + inPaper, "FBNN (SGHMC-pCN)" + byLibrary}
 
 // alongFeature is figure 6: along the first principal component of the features the targets, the predictive mean and
-// the 95 % interval of f, by BNN-SGHMC and by FBNN in paper mode.
+// the 95 % interval of f, by BNN-SGHMC and by FBNN. The panels of a data set stand in a row, with one y-scale.
 func alongFeature(_ context.Context, o Options, done []*trial) (*viz.Figure, error) {
-	return inPanels(done, viz.GridOptions{Columns: len(bandMethods)}, func(t *trial) (*viz.Figure, error) {
-		parts, err := fbnnSetOf(t.Data).parts(0, o.Full)
+	var rows panels
+	for _, group := range byDataSet(done) {
+		parts, err := fbnnSetOf(group[0].Data).parts(0, o.Full)
 		if err != nil {
 			return nil, err
 		}
-		return drawAlong(shown(t.Data)+": "+shortName(t.Method), parts.Test.X, parts.Test.Y, t.results[0])
-	})
+		grid := viz.GridOptions{Columns: len(bandMethods), SharedY: true}
+		rows.add(inPanels(group, grid, func(t *trial) (*viz.Figure, error) {
+			return drawAlong(shown(t.Data)+": "+shortName(t.Method), parts.Test.X, parts.Test.Y, t.results[0])
+		}))
+	}
+	return rows.grid(viz.GridOptions{Columns: 1})
 }
 
-// drawAlong draws running means over an eighth of the rows, in the order of the first principal component.
+// drawAlong draws running means over an eighth of the rows, in the order of the first principal component, with bands:
+// of the targets their mean's 95 % interval, of f the means of its interval's ends.
 func drawAlong(title string, x mat.Matrix, y []float64, r Result) (*viz.Figure, error) {
 	standard := mat.DenseCopyOf(x)
 	rows, features := x.Dims()
@@ -359,23 +365,28 @@ func drawAlong(title string, x mat.Matrix, y []float64, r Result) (*viz.Figure, 
 	at := slices.Clone(scores[0])
 	floats.Argsort(at, order)
 	window := max(3, rows/8)
-	smooth := func(values []float64) viz.Series {
-		var s viz.Series
-		for i := 0; i+window <= rows; i += max(1, window/8) {
-			sum, place := 0., 0.
-			for k := i; k < i+window; k++ {
-				sum += values[order[k]] / float64(window)
-				place += at[k] / float64(window)
+	target, f := viz.Trace{Name: "target"}, viz.Trace{Name: "f"}
+	for i := 0; i+window <= rows; i += max(1, window/8) {
+		running := func(values []float64) (mean, sd float64) {
+			var some []float64
+			for _, k := range order[i : i+window] {
+				some = append(some, values[k])
 			}
-			s.Step, s.Value = append(s.Step, place), append(s.Value, sum)
+			return stat.MeanStdDev(some, nil)
 		}
-		return s
+		mean, sd := running(y)
+		half := 1.96 * sd / math.Sqrt(float64(window))
+		target.Value, target.Lower = append(target.Value, mean), append(target.Lower, mean-half)
+		target.Upper = append(target.Upper, mean+half)
+		mean, _ = running(r.Series["mean"])
+		lower, _ := running(r.Series["lower"])
+		upper, _ := running(r.Series["upper"])
+		f.Value, f.Lower, f.Upper = append(f.Value, mean), append(f.Lower, lower), append(f.Upper, upper)
+		target.Step = append(target.Step, stat.Mean(at[i:i+window], nil))
 	}
-	return viz.Traces([]viz.Trace{
-		{Name: "target", Series: smooth(y)}, {Name: "mean of f", Series: smooth(r.Series["mean"])},
-		{Name: "2.5 %", Series: smooth(r.Series["lower"])}, {Name: "97.5 %", Series: smooth(r.Series["upper"])},
-	}, viz.TraceOptions{Frame: viz.Frame{Title: title, XLabel: "first principal component", YLabel: "y, running mean",
-		Width: 275, Height: 330}, Outlines: true})
+	f.Step = target.Step
+	return viz.Traces([]viz.Trace{target, f}, viz.TraceOptions{Frame: viz.Frame{Title: title,
+		XLabel: "first principal component", YLabel: "y, running mean", Width: 275, Height: 330}})
 }
 
 // frequencyMethods lists the methods of figure 7.

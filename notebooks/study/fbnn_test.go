@@ -9,6 +9,8 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/fbnn"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // tinyCES is FBNN with far too few pairs.
@@ -24,6 +26,7 @@ func TestFBNNRepetition(t *testing.T) {
 	paper := tinyCES()
 	paper.PaperMode = true
 	chain := fbnn.Chain{Draws: 20, Thin: 1, WarmUp: 10}
+	scored := []string{"MSE", "coverage of f", "coverage of y", "NLPD"}
 	for _, c := range []struct {
 		set    string
 		method fbnnMethod
@@ -31,12 +34,12 @@ func TestFBNNRepetition(t *testing.T) {
 	}{
 		{"wine", fbnnMethod{"FBNN (SGHMC-pCN)" + inPaper, paper}, slices.DeleteFunc(slices.Clone(regressionMetrics),
 			func(s string) bool { return s == speedUp || s == "second stage" })},
-		{"wine", fbnnMethod{fbnnBaseline, chain}, append(slices.Clone(regressionMetrics[:4]), "Phi",
-			"full evaluations")},
-		{"wine", fbnnMethod{"DNN", baseline.MLE{}}, append(slices.Clone(regressionMetrics[:4]), "Phi")},
+		{"wine", fbnnMethod{fbnnBaseline, chain}, append(slices.Clone(scored), "Phi", "full evaluations")},
+		{"wine", fbnnMethod{"DNN", baseline.MLE{}}, append(slices.Clone(scored), "Phi")},
 		{"simulated regression" + inBlocks, fbnnMethod{priorRow, fbnn.Prior{Draws: 12}},
-			append(slices.Clone(regressionMetrics[:4]), "Phi")},
-		{"simulated classification", fbnnMethod{fbnnBaseline, chain}, append(slices.Clone(classMetrics[:4]), "Phi")},
+			append(slices.Clone(scored), "Phi")},
+		{"simulated classification", fbnnMethod{fbnnBaseline, chain},
+			[]string{"accuracy", "ECE", "gap to P(y = 1)", "NLPD", "Phi"}},
 	} {
 		t.Run(c.set+" "+c.method.name, func(t *testing.T) {
 			d := fbnnSetOf(c.set)
@@ -207,5 +210,38 @@ func TestPlaneNames(t *testing.T) {
 				t.Errorf("panel %d has no text %q", i, want)
 			}
 		}
+	}
+}
+
+// Along the first component the targets and f have a band each, as wide as the targets' noise and the interval say.
+func TestAlong(t *testing.T) {
+	const rows = 80
+	x, y := mat.NewDense(rows, 2, nil), make([]float64, rows)
+	r := Result{Series: map[string][]float64{}}
+	for i := range rows {
+		x.SetRow(i, []float64{float64(i), float64(i % 3)})
+		y[i] = 100 * float64(2*(i%2)-1) // the mean of ten rows is near 0, its standard error 33
+		for name, v := range map[string]float64{"mean": 0, "lower": -20, "upper": 20} {
+			r.Series[name] = append(r.Series[name], v)
+		}
+	}
+	fig, err := drawAlong("t", x, y, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := fig.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(svg), "fill-opacity:0.16"); n != 2 {
+		t.Errorf("%d bands, want one of the targets and one of f", n)
+	}
+	for _, want := range []string{">50<", ">target<", ">f<"} {
+		if !strings.Contains(string(svg), want) {
+			t.Errorf("no %s in\n%s", want, svg)
+		}
+	}
+	if strings.Contains(string(svg), ">100<") {
+		t.Error("the axis goes to 100: the band of the targets is not that of their mean")
 	}
 }

@@ -63,8 +63,8 @@ func rocFrame(title string) viz.Frame {
 	return viz.Frame{Title: title, XLabel: "false positive rate", YLabel: "true positive rate", Width: 400, Height: 380}
 }
 
-// drawROC is the mean ROC curve of each method's draws, in the first repetition; MLE and MAP, of one draw, have a curve
-// like any other. There is a panel of the paper's methods, and one of ours beside PMCnet, since more than eight curves
+// drawROC is the mean ROC curve of each method's draws with the 95 % envelope shaded, in the first repetition; MLE and
+// MAP, of one draw, have a curve alone. There is a panel of the paper's methods, and one of ours beside PMCnet, since more than eight curves
 // cannot be told apart.
 func drawROC(all *panels, d pmcnetData, methods []string, results map[string][]Result) {
 	ours, before := []string{pmcTempered, pmcAnnealed}, len(all.figures)
@@ -78,8 +78,10 @@ func drawROC(all *panels, d pmcnetData, methods []string, results map[string][]R
 		var traces []viz.Trace
 		own := false // a curve that is in no panel before
 		for _, m := range methods {
-			if curve := results[m][0].Series["ROC"]; curve != nil && part.shows(m) {
+			one := results[m][0].Series
+			if curve := one["ROC"]; curve != nil && part.shows(m) {
 				traces = append(traces, viz.Trace{Name: m, Series: viz.Series{Step: falsePositives(), Value: curve},
+					Lower: one["ROC 95 % low"], Upper: one["ROC 95 % high"],
 					Style: slices.Index(pmcRivals, m)%(chance.Style-1) + 1}) // PMCnet has one in both panels
 				own = own || len(all.figures) == before || m != pmcPaper
 			}
