@@ -12,6 +12,8 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/dataset/mnist"
+	"gobnn/bayes/dataset/pictures"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
@@ -35,7 +37,8 @@ import (
 //     output, and of no network 784-a-b-10 with an a above 4; ours is 784-5-10, of 3985.
 //   - Splits are Gal's of Boston and red wine. Adult has its 14 columns as numbers, of categories their number; it and
 //     MNIST have the first rows of the official training part, and the simulated sets are drawn anew for each
-//     repetition.
+//     repetition. CelebA and SVHN have their official parts; the paper counts SVHN's 531 131 further pictures too, and
+//     says nothing of a split.
 //   - BNN-SGHMC has 2000 draws, every tenth step of a mini-batch after 1000, BNN-pCN keeps each step on all rows. The
 //     first 200 of BNN-SGHMC, and the pairs of paper mode, are a chain's first transitions, without a warm-up.
 //   - BNN-Lasso, the "Lasso approximation (MacKay 1992)", is the Laplace approximation, which MacKay's paper has and
@@ -50,8 +53,8 @@ type fbnnSet struct {
 	likelihood bayes.Likelihood
 	raw        bool // features are not standardised
 	parts      func(repetition int, full bool) (dataset.Parts, error)
-	bigger     bool   // with -full there are more rows
-	needs      string // what a user would have to bring; empty: nothing
+	bigger     bool // with -full there are more rows
+	brought    bool // by the user: not part of the project
 	// streamed, if set, are the training rows where they are read in blocks; parts gives the others.
 	streamed func(repetition, rows int) dataset.Source
 }
@@ -68,7 +71,7 @@ func fbnnSets() []fbnnSet {
 		}
 	}
 	brought := func(name, file, what string, task bayes.Likelihood) fbnnSet {
-		return fbnnSet{name: name, network: relu(64, 32), likelihood: task, bigger: true, needs: what,
+		return fbnnSet{name: name, network: relu(64, 32), likelihood: task, bigger: true, brought: true,
 			parts: broughtParts(name, file, what, task.Task())}
 	}
 	nacc := "the data of the National Alzheimer's Coordinating Center, on request from naccdata.org"
@@ -84,11 +87,13 @@ func fbnnSets() []fbnnSet {
 		{name: "simulated classification", network: relu(20, 10), likelihood: bayes.Bernoulli{}, bigger: true,
 			parts: simulatedParts(simulateClasses)},
 		{name: "adult", network: relu(60, 30), likelihood: bayes.Bernoulli{}, bigger: true, parts: adultParts},
-		{name: "MNIST", network: relu(5), likelihood: bayes.Categorical{}, raw: true, bigger: true, parts: digitParts},
+		{name: "MNIST", network: relu(5), likelihood: bayes.Categorical{}, raw: true, bigger: true,
+			parts: publishedParts(mnist.Load, digitsRows)},
 		brought("NACC diagnosis", "nacc_diagnosis.csv", nacc, bayes.Bernoulli{}),
-		brought("CelebA", "celeba.csv", "the 39 attributes of its 202 599 pictures, and whether the hair is blond",
-			bayes.Bernoulli{}),
-		brought("SVHN", "svhn.csv", "the pixels of its 630 420 pictures", bayes.Categorical{}),
+		{name: "CelebA", network: relu(64, 32), likelihood: bayes.Bernoulli{}, bigger: true, brought: true,
+			parts: publishedParts(attributes, math.MaxInt)},
+		{name: "SVHN", network: relu(64, 32), likelihood: bayes.Categorical{}, raw: true, bigger: true, brought: true,
+			parts: publishedParts(pictures.SVHN, math.MaxInt)},
 	}
 }
 
@@ -215,7 +220,7 @@ func fbnnTrials(regression bool) func(o Options) ([]*trial, error) {
 					return r.repetition(ctx)
 				}
 				all = append(all, &trial{Key: Key{Study: "fbnn", Data: d.name, Method: m.name, Settings: decides}, reps: e.reps,
-					run: run, paper: reported[m.name], extraSet: d.needs != "" || d.streamed != nil && !o.Full})
+					run: run, paper: reported[m.name], extraSet: d.brought || d.streamed != nil && !o.Full})
 			}
 		}
 		return all, nil

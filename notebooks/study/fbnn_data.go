@@ -12,7 +12,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/dataset/mnist"
+	"gobnn/bayes/dataset/pictures"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -145,9 +145,9 @@ func streamedTest(repetition int, _ bool) (dataset.Parts, error) {
 
 // The number of rows of the training and of the test part, for sets that are cut to their first rows.
 const (
-	firstRows, firstTest   = 2000, 2000
-	adultRows, adultTest   = 32_561, 16_281 // with -full
-	digitsRows, digitsTest = 20_000, 10_000
+	firstRows, firstTest = 2000, 2000
+	adultRows, adultTest = 32_561, 16_281 // with -full
+	digitsRows           = 20_000         // likewise
 )
 
 // adultParts returns the parts of adult, with a column for each of the original's 14: categories are numbered.
@@ -210,19 +210,30 @@ func numbered(d *dataset.Dataset) *dataset.Dataset {
 	return out
 }
 
-// digitParts returns pictures of MNIST.
-func digitParts(_ int, full bool) (parts dataset.Parts, err error) {
-	train, test := firstRows, firstTest
-	if full {
-		train, test = digitsRows, digitsTest
-	}
-	if parts.Train, parts.Test, err = mnist.Load(); err != nil {
+// publishedParts returns the first rows of the official parts; of the training part more with -full, and of the test
+// part then all.
+func publishedParts(
+	load func() (train, test *dataset.Dataset, err error), more int,
+) func(repetition int, full bool) (dataset.Parts, error) {
+	return func(_ int, full bool) (parts dataset.Parts, err error) {
+		if parts.Train, parts.Test, err = load(); err != nil {
+			return parts, err
+		}
+		train, test := firstRows, firstTest
+		if full {
+			train, test = more, parts.Test.Rows()
+		}
+		if parts.Train, err = firstOf(parts.Train, train); err == nil {
+			parts.Test, err = firstOf(parts.Test, test)
+		}
 		return parts, err
 	}
-	if parts.Train, err = firstOf(parts.Train, train); err == nil {
-		parts.Test, err = firstOf(parts.Test, test)
-	}
-	return parts, err
+}
+
+// attributes are CelebA's attributes, of which the target is whether the hair is blond.
+func attributes() (train, test *dataset.Dataset, err error) {
+	parts, err := pictures.CelebA()
+	return parts.Train, parts.Test, err
 }
 
 // broughtParts returns rows of a file that the user has brought: a CSV with a header, whose last column is the target.

@@ -132,6 +132,12 @@ func TestFBNNSets(t *testing.T) {
 		}
 	}
 	t.Setenv("GOBNN_DATA", t.TempDir())
+	t.Setenv("GOBNN_CACHE", t.TempDir())
+	for name, file := range map[string]string{"CelebA": "list_attr_celeba.txt", "SVHN": "train_32x32.mat"} {
+		if _, err := fbnnSetOf(name).parts(0, false); err == nil || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	_, err = ran(t, "fbnn.tableA1", Options{Data: []string{"YearPredictionMSD"}, CacheDir: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "year.csv") {
 		t.Errorf("a set that is not part of the project: %v", err)
