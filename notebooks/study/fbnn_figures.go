@@ -312,6 +312,11 @@ func drawPlane(all *panels, name string, r Result) {
 				XLabel: "first principal component of the pairs", YLabel: "second principal component", Width: 410,
 				Height: 450}}))
 	}
+	for _, suffix := range []string{inPaper, byLibrary} { // draws may fit better than the plane does anywhere
+		for _, kind := range []string{"true Phi", "emulated Phi"} {
+			least = min(least, floats.Min(r.Series[kind+suffix]))
+		}
+	}
 	for _, suffix := range []string{inPaper, byLibrary} {
 		var traces []viz.Trace
 		for _, kind := range []string{"true Phi", "emulated Phi"} {

@@ -201,6 +201,7 @@ func TestPlaneNames(t *testing.T) {
 	for _, suffix := range []string{inPaper, byLibrary} {
 		r.Series["true Phi"+suffix], r.Series["emulated Phi"+suffix] = []float64{5, 6, 7}, []float64{2, 3, 4}
 	}
+	r.Series["true Phi"+byLibrary][1] = -30 // a draw that fits better than the plane does anywhere
 	var all panels
 	if drawPlane(&all, "boston", r); all.err != nil || len(all.figures) != 4 {
 		t.Fatalf("%d panels, %v", len(all.figures), all.err)

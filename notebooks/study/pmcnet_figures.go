@@ -64,8 +64,8 @@ func rocFrame(title string) viz.Frame {
 }
 
 // drawROC is the mean ROC curve of each method's draws with the 95 % envelope shaded, in the first repetition; MLE and
-// MAP, of one draw, have a curve alone. There is a panel of the paper's methods, and one of ours beside PMCnet, since more than eight curves
-// cannot be told apart.
+// MAP, of one draw, have a curve alone. There is a panel of the paper's methods, and one of ours beside PMCnet, since
+// more than eight curves cannot be told apart.
 func drawROC(all *panels, d pmcnetData, methods []string, results map[string][]Result) {
 	ours, before := []string{pmcTempered, pmcAnnealed}, len(all.figures)
 	for _, part := range []struct {
