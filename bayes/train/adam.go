@@ -35,8 +35,8 @@ func Exponential(rate, decay float64, every int) Schedule {
 	return Schedule{Rate: rate, Decay: decay, Every: every}
 }
 
-// Cosine lowers the rate to 0 along half a cosine, rate (1 + cos(pi step/steps))/2 (Loshchilov and Hutter 2017, equation
-// 5, without restarts).
+// Cosine lowers the rate to 0 along half a cosine, rate (1 + cos(pi step/steps))/2 (Loshchilov and Hutter 2017,
+// equation 5, without restarts).
 func Cosine(rate float64, steps int) Schedule { return Schedule{Rate: rate, Annealed: steps} }
 
 // At is the rate at a step counted from 0.
