@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +23,7 @@ import (
 	"gobnn/bayes/train"
 	"gobnn/ohsmc"
 
+	"github.com/google/renameio/v2"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -28,9 +32,11 @@ type bench struct {
 	model   bayes.Model
 	batch   int
 	epochs  int
+	observe bool            // scores the posterior, accuracy too, after each epoch
 	batchly bool            // validates after each batch, not once an epoch
 	timed   bool            // fits are timed: everything is compiled before one begins
 	seconds float64         // time limit of a fit, instead of its epochs; 0: none
+	attempt int             // the number of the contender's that is fitted
 	warmed  map[string]bool // compiled attempts, as JSON
 	say     func(format string, args ...any)
 	said    time.Time
@@ -38,7 +44,7 @@ type bench struct {
 
 func newBench(model bayes.Model, batch, epochs int, say func(format string, args ...any)) *bench {
 	return &bench{
-		model: model, batch: batch, epochs: epochs, say: say, said: time.Now(), warmed: map[string]bool{},
+		model: model, batch: batch, epochs: epochs, say: say, warmed: map[string]bool{},
 	}
 }
 
@@ -51,8 +57,8 @@ type fitted struct {
 	curve     []validated // nil if the posterior was not validated along the way; of SGHMC along its chains alone
 }
 
-// validated is the NLPD on the validation part at one time of a fit.
-type validated struct{ epoch, seconds, nlpd float64 }
+// validated is the NLPD on the validation part at one time of a fit, and the accuracy if it is observed.
+type validated struct{ epoch, seconds, nlpd, accuracy float64 }
 
 // best is the posterior of choose.
 func (b *bench) best(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (*bayes.Posterior, error) {
@@ -69,6 +75,7 @@ func (b *bench) choose(ctx context.Context, c contender, parts dataset.Parts, se
 	var best *fitted
 	lowest := math.Inf(1)
 	for i, a := range c.attempts {
+		b.attempt = i
 		f, err := b.fit(ctx, a, parts, seed, fmt.Sprintf("%s, %s: repetition %d, attempt %d of %d", parts.Train.Name, c.name,
 			seed+1, i+1, len(c.attempts)))
 		if errors.Is(err, baseline.ErrDiverged) || errors.Is(err, bayes.ErrZeroWeights) {
@@ -122,7 +129,7 @@ func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed ui
 	start := time.Now()
 	f, err := b.train(within, a, parts, seed, what, nil)
 	if err == nil {
-		f.seconds = time.Since(start).Seconds()
+		f.seconds = max(f.seconds, time.Since(start).Seconds())
 		if a.Chains != nil && ctx.Err() == nil {
 			err = b.sample(ctx, f, a, parts.Train, seed)
 		}
@@ -173,6 +180,9 @@ func (b *bench) train(
 		every = 1
 	}
 	optimiser := train.Adam{Schedule: train.Constant(a.Rate)}
+	if a.Optimiser != nil {
+		optimiser = *a.Optimiser
+	}
 	validations := func(nlpd float64) {
 		if begun != nil && !math.IsNaN(nlpd) {
 			begun()
@@ -189,21 +199,33 @@ func (b *bench) train(
 	}
 	settings := run.Settings{Seed: seed, Progress: func(p run.Progress) {
 		validations(p.Score(fit.ValidationCurve))
-		b.tell("%s, %s", what, stepOf(p))
+		if begun == nil {
+			b.tell("%s, %s", what, stepOf(p))
+		}
 	}}
-	var drawn []float64
-	if _, ok := a.Method.(baseline.SGHMC); ok { // which does not validate: its draws so far are scored after each
-		settings.Observe = func(_ int, now *bayes.Posterior) error {
-			nlpd, err := validationNLPD(ctx, now, parts)
-			drawn = append(drawn, nlpd)
-			return err
+	seen := observations{ctx: ctx, parts: parts, accuracy: b.observe}
+	if folder := scratch(ctx); folder != "" && b.seconds == 0 && begun == nil {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return nil, fmt.Errorf("study: what is left of an interrupted fit: %w", err)
+		}
+		settings.Checkpoint = filepath.Join(folder, "*.fit")
+		seen.file = filepath.Join(folder, fmt.Sprintf("observed-%d.json", b.attempt))
+	}
+	_, draws := a.Method.(baseline.SGHMC) // it does not validate: its draws so far are scored after each
+	if draws || b.observe {
+		settings.Observe = seen.add
+		if !draws {
+			settings.ObserveEvery = perEpoch
+		}
+		if err := seen.read(); err != nil {
+			return nil, err
 		}
 	}
 	result, err := fit.Fit(ctx, model, method, parts, settings)
 	if err != nil {
 		return nil, err
 	}
-	f := &fitted{posterior: result.Posterior, ess: math.NaN()}
+	f := &fitted{posterior: result.Posterior, ess: math.NaN(), seconds: result.Elapsed.Seconds()} // of all sessions
 	epoch := func(step int) float64 { return float64(step) / float64(perEpoch) }
 	if d := fit.Details[*train.Details](result); d != nil {
 		f.epochs = epoch(d.Steps)
@@ -212,9 +234,9 @@ func (b *bench) train(
 		}
 		if chain := fit.Details[*mcmc.Details](result); chain != nil { // it goes on after the training
 			f.curve = nil
-			for i, nlpd := range drawn {
-				moves := chain.WarmUpMoves + chain.Moves*(i+1)/len(drawn)
-				f.curve = append(f.curve, validated{epoch: epoch(moves), nlpd: nlpd})
+			for i, o := range seen.All {
+				moves := chain.WarmUpMoves + chain.Moves*(i+1)/len(seen.All)
+				f.curve = append(f.curve, validated{epoch: epoch(moves), nlpd: o.NLPD, accuracy: o.Accuracy})
 			}
 		}
 	}
@@ -229,7 +251,74 @@ func (b *bench) train(
 		}
 		f.ess = stat.Mean(ess, nil)
 	}
+	for i := range f.curve {
+		for _, o := range seen.All {
+			if !draws && epoch(o.Step) == f.curve[i].epoch {
+				f.curve[i].accuracy = o.Accuracy
+			}
+		}
+	}
 	return f, nil
+}
+
+// observations are the scores of the posteriors along a fit, in a file, so that those before an interruption stay.
+type observations struct {
+	ctx      context.Context
+	parts    dataset.Parts
+	accuracy bool   // of a classification
+	file     string // empty: none
+	All      []observed
+}
+
+// observed is a posterior's scores on the validation part after a step.
+type observed struct {
+	Step           int
+	NLPD, Accuracy float64
+}
+
+// read reads the observations before an interruption.
+func (o *observations) read() error {
+	text, err := os.ReadFile(o.file)
+	if errors.Is(err, os.ErrNotExist) || o.file == "" {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &o.All)
+	}
+	if err != nil {
+		return fmt.Errorf("study: what is left of an interrupted fit: %w", err)
+	}
+	return nil
+}
+
+// add scores a posterior. A step that was observed before the interruption is observed again where the checkpoint is
+// older.
+func (o *observations) add(step int, now *bayes.Posterior) error {
+	prediction, err := now.Predict(o.ctx, o.parts.Validation.X)
+	if err != nil {
+		return err
+	}
+	nlpd, err := metric.NLPD(prediction, o.parts.Validation.Y)
+	if err != nil {
+		return err
+	}
+	one := observed{Step: step, NLPD: nlpd.Value}
+	if o.accuracy {
+		accuracy, err := metric.Accuracy(prediction, o.parts.Validation.Y)
+		if err != nil {
+			return err
+		}
+		one.Accuracy = accuracy.Value
+	}
+	o.All = append(slices.DeleteFunc(o.All, func(other observed) bool { return other.Step >= step }), one)
+	if o.file == "" {
+		return nil
+	}
+	text, err := json.Marshal(o.All)
+	if err != nil {
+		return err
+	}
+	return renameio.WriteFile(o.file, text, 0o644)
 }
 
 // sample replaces a trained posterior by exact draws at its psi. With a time limit the chains run for half of
@@ -269,7 +358,7 @@ func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset
 // maxDraws is the most draws of each chain within its time.
 const maxDraws = 500
 
-// tell reports a fit's progress every ten seconds.
+// tell reports a fit's progress, at first and then every ten seconds.
 func (b *bench) tell(format string, args ...any) {
 	if time.Since(b.said) > 10*time.Second {
 		b.said = time.Now()

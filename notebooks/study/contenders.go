@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
+	"gobnn/bayes/train"
 	"gobnn/ohsmc"
 )
 
@@ -31,7 +32,9 @@ type attempt struct {
 	Method    fit.Method
 	Particles int     `json:",omitempty"` // of an algorithm of ohsmc
 	Rate      float64 // Adam's
-	Whole     bool    `json:",omitempty"` // every parameter is stochastic, whatever the model's partition
+	// Optimiser is in place of Adam at the Rate; nil: that.
+	Optimiser *train.Adam `json:",omitempty"`
+	Whole     bool        `json:",omitempty"` // every parameter is stochastic, whatever the model's partition
 	// FromMode says, to the key of kept results, that chains begin at the mode; their method is baseline.MAPHMC.
 	FromMode bool         `json:",omitempty"`
 	Chains   *mcmc.Chains `json:",omitempty"` // exact draws at the psi of an algorithm of ohsmc; nil: none

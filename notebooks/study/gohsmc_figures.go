@@ -1,50 +1,108 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"gobnn/viz"
 
 	"gonum.org/v1/gonum/stat"
 )
 
-// Figures 1 and 6 of Millard et al. 2025, on its two regressions: a panel for each data set and batch size, a curve for
-// each method.
+// Figures 1 to 7 of Millard et al. 2025: a panel for each data set and batch size, a curve for each method.
 
 // regressionStyles are the methods in the order of their colours.
 var regressionStyles = []string{"Random Walk", "Langevin", "exact Langevin", "adapted HMC", "VI", "SGHMC", "NUTS"}
 
-// lossPanels draws the validation loss, mean over the repetitions, along "epoch" or "seconds", all on one scale. A
-// method has one colour in all figures, also where others are not asked for.
+// lossPanels draws the validation loss of regressions, mean over the repetitions, along "epoch" or "seconds", all on one
+// scale. A method has one colour in all figures, also where others are not asked for.
 func lossPanels(along string) func(context.Context, Options, []*trial) (*viz.Figure, error) {
 	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-		var curves [][]viz.Trace
-		groups := byDataSet(done)
-		for _, group := range groups {
-			var traces []viz.Trace
-			for _, t := range group {
-				if s := meanCurve(t.results, along); len(s.Value) > 0 {
-					traces = append(traces, viz.Trace{Name: t.Method, Series: s,
-						Style: slices.Index(regressionStyles, t.Method) + 1})
-				}
-			}
-			if len(traces) == 0 {
-				return nil, fmt.Errorf("%s: none of the methods that were asked for is validated along its way: ask for Random "+
-					"Walk, Langevin or others of -methods", group[0].Data)
-			}
-			curves = append(curves, traces)
-		}
-		most := withoutPeaks(curves)
-		var all panels
-		for i, traces := range curves {
-			all.add(viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: shown(groups[i][0].Data), XLabel: along,
-				YLabel: "validation loss [target²]", Width: 420, Height: 360}, Most: most}))
+		all, err := curvePanels(done, along, "loss", "validation loss [target²]")
+		if err != nil {
+			return nil, err
 		}
 		return all.grid(viz.GridOptions{Columns: 3, SharedY: true})
 	}
+}
+
+// picturePanels draws the validation loss of classifications, and below it the accuracy, likewise.
+func picturePanels(along string) func(context.Context, Options, []*trial) (*viz.Figure, error) {
+	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
+		columns := len(byDataSet(done))
+		loss, err := curvePanels(done, along, "loss", "validation loss")
+		if err != nil {
+			return nil, err
+		}
+		accuracy, err := curvePanels(done, along, "accuracy", "validation accuracy")
+		if err != nil {
+			return nil, err
+		}
+		loss.figures, loss.err = append(loss.figures, accuracy.figures...), cmp.Or(loss.err, accuracy.err)
+		return loss.grid(viz.GridOptions{Columns: columns})
+	}
+}
+
+// curvePanels draws the series called `of`, a panel for each data set and batch size.
+func curvePanels(done []*trial, along, of, label string) (all panels, err error) {
+	var curves [][]viz.Trace
+	groups := byDataSet(done)
+	for _, group := range groups {
+		var traces []viz.Trace
+		for _, t := range group {
+			if s := meanCurve(t.results, along, of); len(s.Value) > 0 {
+				traces = append(traces, viz.Trace{Name: t.Method, Series: s, Style: methodStyle(t.Method)})
+			}
+		}
+		if len(traces) == 0 {
+			return all, fmt.Errorf("%s: none of the methods that were asked for is validated along its way: ask for Random "+
+				"Walk, Langevin or others of -methods", group[0].Data)
+		}
+		curves = append(curves, traces)
+	}
+	most := withoutPeaks(curves)
+	for i, traces := range curves {
+		all.add(viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: shown(groups[i][0].Data), XLabel: along,
+			YLabel: label, Width: 420, Height: 360}, Most: most}))
+	}
+	return all, nil
+}
+
+// methodStyle is a method's colour.
+func methodStyle(method string) int { return slices.Index(regressionStyles, method) + 1 }
+
+// drawDetection draws the ROC curves of Figure 5, mean over the repetitions.
+func drawDetection(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
+	var traces []viz.Trace
+	for _, t := range done {
+		if s := meanROC(t.results); len(s.Value) > 0 {
+			traces = append(traces, viz.Trace{Name: t.Method, Series: s, Style: methodStyle(t.Method)})
+		}
+	}
+	frame := rocFrame("MNIST and FashionMNIST: by energy")
+	frame.Width, frame.Height = 520, 460
+	return viz.Traces(append(traces, chance), viz.TraceOptions{Frame: frame})
+}
+
+// meanROC is the true positive rate at each of falsePositives, mean over repetitions.
+func meanROC(results []Result) (s viz.Series) {
+	for _, at := range falsePositives() {
+		var rates []float64
+		for _, r := range results {
+			fpr, tpr := r.Series["false positive rate"], r.Series["true positive rate"]
+			if k := sort.Search(len(fpr), func(i int) bool { return fpr[i] > at }); k > 0 {
+				rates = append(rates, tpr[k-1])
+			}
+		}
+		if len(rates) > 0 {
+			s.Step, s.Value = append(s.Step, at), append(s.Value, stat.Mean(rates, nil))
+		}
+	}
+	return s
 }
 
 // withoutPeaks is the highest value within twice the median of its panel, since a single bad mini-batch would squeeze
@@ -69,9 +127,9 @@ func withoutPeaks(panels [][]viz.Trace) (most float64) {
 // curvePoints is the number of points of a mean curve.
 const curvePoints = 200
 
-// meanCurve is the validation loss, mean over repetitions, each by its latest validation, from the first point at which
+// meanCurve is a series of validations, mean over repetitions, each by its latest validation, from the first point at which
 // all have one to the end of the shortest. The first twentieth, where losses fall from the prior's, is left out.
-func meanCurve(results []Result, along string) viz.Series {
+func meanCurve(results []Result, along, of string) viz.Series {
 	begin, end := 0., math.Inf(1)
 	for _, r := range results {
 		at := r.Series[along]
@@ -90,7 +148,7 @@ func meanCurve(results []Result, along string) viz.Series {
 			for k+1 < len(r.Series[along]) && r.Series[along][k+1] <= x {
 				k++
 			}
-			losses = append(losses, r.Series["loss"][k])
+			losses = append(losses, r.Series[of][k])
 		}
 		s.Step, s.Value = append(s.Step, x), append(s.Value, stat.Mean(losses, nil))
 	}

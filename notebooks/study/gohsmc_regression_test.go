@@ -165,12 +165,12 @@ func TestMeanCurve(t *testing.T) {
 		return Result{Series: map[string][]float64{"seconds": at, "loss": loss}}
 	}
 	s := meanCurve([]Result{result([]float64{1, 2, 3}, []float64{8, 6, 4}),
-		result([]float64{1, 2.5, 4}, []float64{2, 1, 0})}, "seconds")
+		result([]float64{1, 2.5, 4}, []float64{2, 1, 0})}, "seconds", "loss")
 	if s.Step[0] != 1 || s.Step[curvePoints-1] != 3 || s.Value[0] != 5 || s.Value[curvePoints-1] != 2.5 {
 		t.Errorf("from (%v, %v) to (%v, %v), want (1, 5) to (3, 2.5)", s.Step[0], s.Value[0], s.Step[curvePoints-1],
 			s.Value[curvePoints-1])
 	}
-	if got := meanCurve([]Result{{}}, "seconds"); len(got.Value) != 0 {
+	if got := meanCurve([]Result{{}}, "seconds", "loss"); len(got.Value) != 0 {
 		t.Errorf("%v of no validations", got)
 	}
 }

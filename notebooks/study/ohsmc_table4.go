@@ -17,22 +17,21 @@ import (
 
 // table4Size is the extent to which Table 4 of Zhao et al. 2024 (section 4.4 and appendix D) is computed.
 type table4Size struct {
-	model                   bayes.Model
-	train, validation, test int // rows
-	batch                   int
-	particles               int // J of OHSMC
-	draws                   int // VB's, of each step
-	collect                 int // epochs from whose ends SWAG has its Gaussian
-	extent
+	model     bayes.Model
+	batch     int
+	particles int // J of OHSMC
+	draws     int // VB's, of each step
+	collect   int // epochs from whose ends SWAG has its Gaussian
+	pictureSize
 }
 
 // The paper's size, and our default. The paper does not say how often this experiment is repeated; those on UCI data
 // are repeated ten times. It gives SWAG a rank of 100, which 50 iterates do not have.
 var (
-	table4Paper = table4Size{model: table4Model, train: 50_000, validation: 10_000, test: 10_000, batch: 100,
-		particles: 100, draws: 100, collect: 50, extent: extent{reps: 10, epochs: 10}}
-	table4Reduced = table4Size{model: table4Model, train: 3000, validation: 1000, test: 1000, batch: 20, particles: 100,
-		draws: 10, collect: 8, extent: extent{reps: 1, epochs: 8}}
+	table4Paper = table4Size{model: table4Model, batch: 100, particles: 100, draws: 100, collect: 50,
+		pictureSize: pictureSize{50_000, 10_000, 10_000, extent{reps: 10, epochs: 10}}}
+	table4Reduced = table4Size{model: table4Model, batch: 20, particles: 100, draws: 10, collect: 8,
+		pictureSize: pictureSize{3000, 1000, 1000, extent{reps: 1, epochs: 8}}}
 )
 
 // table4Note says how table4Reduced is smaller.
@@ -104,7 +103,7 @@ func (size table4Size) trials(o Options) (all []*trial) {
 		}}
 		run := func(ctx context.Context, repetition int) (Result, error) {
 			if split.Train == nil || split.repetition != repetition {
-				parts, err := size.parts(uint64(repetition))
+				parts, err := size.parts(digits, uint64(repetition))
 				if err != nil {
 					return Result{}, err
 				}
@@ -115,23 +114,4 @@ func (size table4Size) trials(o Options) (all []*trial) {
 		all = append(all, &trial{Key: key, reps: e.reps, run: run, paper: table4Reported[c.name]})
 	}
 	return all
-}
-
-// parts returns the first rows of each part of a split.
-func (size table4Size) parts(seed uint64) (parts dataset.Parts, err error) {
-	train, test, err := mnist.Load()
-	if err != nil {
-		return parts, err
-	}
-	if parts, err = train.Split(dataset.Fractions{Train: 5. / 6, Validation: 1. / 6}, seed); err != nil {
-		return parts, err
-	}
-	if parts.Train, err = firstOf(parts.Train, size.train); err != nil {
-		return parts, err
-	}
-	if parts.Validation, err = firstOf(parts.Validation, size.validation); err != nil {
-		return parts, err
-	}
-	parts.Test, err = firstOf(test, size.test)
-	return parts, err
 }

@@ -55,8 +55,8 @@ func TestTable4(t *testing.T) {
 	model := table4Model
 	model.Network = nn.CNN{Height: mnist.Side, Width: mnist.Side, Hidden: []int{4},
 		Convolutions: []nn.Conv{{Filters: 2, Pool: 2}, {Filters: 3, Pool: 2}}}
-	size := table4Size{model: model, train: 20, validation: 10, test: 20, batch: 10, particles: 3, draws: 2, collect: 2,
-		extent: extent{reps: 2, epochs: 1}}
+	size := table4Size{model: model, batch: 10, particles: 3, draws: 2, collect: 2,
+		pictureSize: pictureSize{20, 10, 20, extent{reps: 2, epochs: 1}}}
 	small := Experiment{ID: "ohsmc.table4", trials: func(o Options) ([]*trial, error) { return size.trials(o), nil }}
 	said := 0
 	o := Options{CacheDir: t.TempDir(), Reps: 1, Progress: func(string) { said++ }}

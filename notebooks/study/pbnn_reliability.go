@@ -11,7 +11,6 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/dataset/mnist"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
@@ -101,7 +100,7 @@ func gap(seed uint64) *dataset.Dataset {
 var reliabilityDigits = reliabilityData{
 	name: "mnist", network: nn.MLP{Hidden: []int{20}, Activation: nn.ReLU}, noise: bayes.Categorical{},
 	parts: func(seed uint64) (dataset.Parts, error) {
-		train, test, err := mnist.Load()
+		train, test, err := digits()
 		if err != nil {
 			return dataset.Parts{}, err
 		}

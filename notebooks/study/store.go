@@ -110,7 +110,11 @@ func (s *Store) Repeat(
 		}
 		tell(false, false, 0)
 		start := time.Now()
-		result, err = run(ctx, repetition)
+		scratch := filepath.Join(at.dir, strconv.Itoa(repetition)+".run")
+		if s.fresh {
+			_ = os.RemoveAll(scratch) // what is left of it is of another run, or is read again
+		}
+		result, err = run(context.WithValue(ctx, scratchOf{}, scratch), repetition)
 		if err != nil {
 			return results, fmt.Errorf("%s, %s, %s, repetition %d: %w", key.Study, key.Data, key.Method, repetition, err)
 		}
@@ -118,11 +122,22 @@ func (s *Store) Repeat(
 		if err := s.save(key, at, repetition, result); err != nil {
 			return results, err
 		}
+		_ = os.RemoveAll(scratch) // the result is kept
 		results = append(results, result)
 		tell(true, false, result.Seconds)
 		s.say("%s %s %s: repetition %d of %d, %.1f s", key.Study, key.Data, key.Method, repetition+1, reps, result.Seconds)
 	}
 	return results, nil
+}
+
+// scratchOf is the context's key of a repetition's folder.
+type scratchOf struct{}
+
+// scratch is the folder in which the repetition of a context keeps what it resumes from where it is interrupted; it need
+// not exist. Empty: there is none.
+func scratch(ctx context.Context) string {
+	folder, _ := ctx.Value(scratchOf{}).(string)
+	return folder
 }
 
 // record is a file of the store. Numbers are text, since JSON has no NaN.

@@ -1,0 +1,383 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"gobnn/bayes"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/dataset/mnist"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/train"
+	"gobnn/ohsmc"
+)
+
+// Tables 2 to 5, 7, 10 and 11 and figures 2 to 7 of Millard et al. 2025 (section 4.2, appendices B and C): pictures, of
+// which the first convolution is stochastic with prior N(0, I). Where the paper is silent, our choices are:
+//
+//   - The validation part: a sixth of the training part, the test part being the makers'.
+//   - The networks' other sizes. "LeNet-5" with a first convolution of 160 numbers has 16 kernels of 3 x 3, where
+//     LeNet-5's own has 6 of 5 x 5; the rest is LeNet-5's. FashionMNIST's network has 32 kernels of 3 x 3, 320 numbers,
+//     then 64, and dense layers of 128 and 10.
+//   - Batch normalisation, which FashionMNIST's network has in the paper, would stand behind the stochastic layer, where
+//     rows depend on each other and the likelihood is no product over rows, so that no weight is defined. Filter response
+//     normalisation with its thresholded unit is in its place, as the paper has it for CIFAR-10.
+//   - The guided proposals' weights: those of a batch alone, and the paper's form of Langevin, as the equations are
+//     printed.
+//   - SGHMC's learning rate is of the mean over rows. It is, as VI, of the whole network.
+//   - AdamW's weight decay for CIFAR-10: 1e-4, the default of the paper's software.
+type pictureSet struct {
+	data      string
+	load      func() (train, test *dataset.Dataset, err error)
+	model     bayes.Model
+	particles int
+	batches   []int
+	sghmc, vi []float64 // learning rates by batch size, the paper's Tables 8 and 9
+	annealed  bool      // AdamW along a cosine, for CIFAR-10; else Adam at 0.002
+	paper     pictureSize
+	reduced   pictureSize
+
+	loss, accuracy, seconds map[string][]float64 // the paper's, by method: at each batch size, then their deviations
+	timed                   map[string][]float64 // Tables 10 and 11: loss, accuracy, seconds a batch size, then deviations
+}
+
+// pictureSize is an extent: rows of the three parts, epochs and repetitions.
+type pictureSize struct {
+	train, validation, test int
+	extent
+}
+
+// size is the paper's, or the reduced one, with the user's repetitions and epochs.
+func (s pictureSet) size(o Options) pictureSize {
+	size := s.reduced
+	if o.Full {
+		size = s.paper
+	}
+	size.extent = o.extent(size.extent, size.extent)
+	return size
+}
+
+// pictureMethods are the paper's methods, in its order.
+var pictureMethods = []string{"Random Walk", "Langevin", "SGHMC", "VI"}
+
+// contenders returns the paper's methods with its settings, at one batch size.
+func (s pictureSet) contenders(batch, rows, epochs int) (all []contender) {
+	guided := func(proposal ohsmc.Proposal) []attempt {
+		a := attempt{Method: ohsmc.Guided{Proposal: proposal, StepSize: train.Constant(.01), PerBatch: true},
+			Particles: s.particles, Rate: .002}
+		if s.annealed {
+			steps := (rows + s.batches[batch] - 1) / s.batches[batch] * epochs
+			a.Optimiser = &train.Adam{Schedule: train.Cosine(.01, steps), WeightDecay: 1e-4}
+		}
+		return []attempt{a}
+	}
+	all = []contender{
+		{"Random Walk", guided(ohsmc.RandomWalk{})},
+		{"Langevin", guided(ohsmc.Langevin{PaperForm: true})},
+	}
+	if s.sghmc == nil {
+		return all
+	}
+	perRow := s.sghmc[batch] / float64(rows)
+	return append(all,
+		contender{"SGHMC", []attempt{{Method: baseline.SGHMC{LearningRate: perRow}, Rate: .002, Whole: true}}},
+		contender{"VI", []attempt{{Method: baseline.VI{}, Rate: s.vi[batch], Whole: true}}})
+}
+
+// parts are the parts of a repetition, which is the seed of the split.
+func (size pictureSize) parts(
+	load func() (train, test *dataset.Dataset, err error), seed uint64,
+) (parts dataset.Parts, err error) {
+	train, test, err := load()
+	if err != nil {
+		return parts, err
+	}
+	if parts, err = train.Split(dataset.Fractions{Train: 5. / 6, Validation: 1. / 6}, seed); err != nil {
+		return parts, err
+	}
+	if parts.Train, err = firstOf(parts.Train, size.train); err != nil {
+		return parts, err
+	}
+	if parts.Validation, err = firstOf(parts.Validation, size.validation); err != nil {
+		return parts, err
+	}
+	parts.Test, err = firstOf(test, size.test)
+	return parts, err
+}
+
+// once reads pictures when they are first asked for.
+func once(load func() (train, test *dataset.Dataset, err error)) func() (train, test *dataset.Dataset, err error) {
+	var begun sync.Once
+	var train, test *dataset.Dataset
+	var err error
+	return func() (*dataset.Dataset, *dataset.Dataset, error) {
+		begun.Do(func() { train, test, err = load() })
+		return train, test, err
+	}
+}
+
+// digits are MNIST's pictures.
+var digits = once(mnist.Load)
+
+// pictureVersion is part of the key of kept results: it changes when the code gives other numbers for the same
+// settings.
+const pictureVersion = 1
+
+// trial is one method at one batch size. walk, if not nil, took the seconds that each repetition's fit has.
+func (s pictureSet) trial(o Options, study string, batch int, c contender, walk *trial) *trial {
+	size := s.size(o)
+	b := newBench(s.model, s.batches[batch], size.epochs, o.say)
+	b.timed, b.observe = true, true
+	if walk != nil {
+		b.epochs *= 10 // the time is the limit
+	}
+	key := Key{Study: study, Data: fmt.Sprintf("%s, batch %d", s.data, s.batches[batch]), Method: c.name,
+		Settings: map[string]any{
+			"version": pictureVersion, "model": s.model, "rows": []int{size.train, size.validation, size.test},
+			"epochs": b.epochs, "attempts": c.attempts,
+		}}
+	run := func(ctx context.Context, repetition int) (Result, error) {
+		parts, err := size.parts(s.load, uint64(repetition))
+		if err != nil {
+			return Result{}, err
+		}
+		if walk != nil {
+			b.seconds = walk.results[repetition].Values["seconds"]
+		}
+		return b.pictureScores(ctx, c, parts, uint64(repetition))
+	}
+	return &trial{Key: key, set: s.data, reps: size.reps, run: run, paper: s.reported(c.name, batch, walk != nil ||
+		study == equalPictures)}
+}
+
+// reported has the paper's numbers of a method at one batch size, as means with standard errors over its repetitions.
+func (s pictureSet) reported(method string, batch int, equalTime bool) map[string]Reported {
+	paper := map[string]Reported{}
+	of := func(name string, all []float64, place int) {
+		if n := len(all) / 2; place < n {
+			paper[name] = Reported{all[place], all[n+place] / math.Sqrt(float64(s.paper.reps))}
+		}
+	}
+	if equalTime {
+		for i, name := range []string{"test loss", "accuracy", "seconds"} {
+			of(name, s.timed[method], 3*batch+i)
+		}
+		return paper
+	}
+	of("test loss", s.loss[method], batch)
+	of("accuracy", s.accuracy[method], batch)
+	of("seconds", s.seconds[method], batch)
+	return paper
+}
+
+// The studies under which repetitions are kept.
+const (
+	allPictures   = "gohsmc.pictures"
+	equalPictures = "gohsmc.pictures.equal"
+)
+
+// pictureTrials returns the trials of the paper's methods on the sets, at each batch size.
+func pictureTrials(sets ...pictureSet) func(o Options) ([]*trial, error) {
+	return func(o Options) (all []*trial, err error) {
+		for _, s := range sets {
+			for batch := range s.batches {
+				for _, c := range s.contenders(batch, s.size(o).train, s.size(o).epochs) {
+					all = append(all, s.trial(o, allPictures, batch, c, nil))
+				}
+			}
+		}
+		return all, nil
+	}
+}
+
+// equalPictureTrials returns the trials of Tables 10 and 11 (appendix C): the random walk makes its epochs, and Langevin
+// gets, repetition by repetition, the seconds that it took.
+func equalPictureTrials(s pictureSet) func(o Options) ([]*trial, error) {
+	return func(o Options) (all []*trial, err error) {
+		for batch := range s.batches {
+			both := s.contenders(batch, s.size(o).train, s.size(o).epochs)[:2]
+			walk := s.trial(o, equalPictures, batch, both[0], nil)
+			walk.always = true
+			all = append(all, walk, s.trial(o, equalPictures, batch, both[1], walk))
+		}
+		return all, nil
+	}
+}
+
+// pictureScores returns a contender's scores on the test part, with the seconds and epochs of the kept fit, and its
+// validations.
+func (b *bench) pictureScores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (Result, error) {
+	f, err := b.choose(ctx, c, parts, seed)
+	if err != nil {
+		return Result{}, err
+	}
+	if f == nil {
+		return Result{Values: map[string]float64{"test loss": math.Inf(1), "seconds": math.NaN()}}, nil
+	}
+	table, err := metric.Of(ctx, f.posterior, parts.Test)
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{Values: map[string]float64{"seconds": f.seconds, "epochs": f.epochs}, Series: map[string][]float64{}}
+	for _, s := range table {
+		r.Values[s.Name] = s.Value
+	}
+	r.Values["test loss"] = r.Values["NLPD"]
+	delete(r.Values, "NLPD")
+	if !math.IsNaN(f.ess) {
+		r.Values["ESS"] = f.ess
+	}
+	for _, v := range f.curve {
+		r.Series["epoch"] = append(r.Series["epoch"], v.epoch)
+		r.Series["seconds"] = append(r.Series["seconds"], v.seconds)
+		r.Series["loss"] = append(r.Series["loss"], v.nlpd)
+		r.Series["accuracy"] = append(r.Series["accuracy"], v.accuracy)
+	}
+	return r, nil
+}
+
+// firstStochastic is a classification's model whose first convolution is stochastic.
+func firstStochastic(network nn.Network) bayes.Model {
+	return bayes.Model{Network: network, Likelihood: bayes.Categorical{}, Prior: bayes.Normal{StdDev: 1},
+		Stochastic: bayes.Layers(1)}
+}
+
+// guidedDigits is MNIST: Tables 2, 7 and 10.
+var guidedDigits = pictureSet{
+	data: "mnist", load: digits, particles: 100, batches: []int{100, 500, 1000},
+	model: firstStochastic(nn.CNN{Height: mnist.Side, Width: mnist.Side, Activation: nn.Tanh, Init: nn.GlorotUniform,
+		Hidden:       []int{120, 84},
+		Convolutions: []nn.Conv{{Filters: 16, Pool: 2}, {Filters: 16, Kernel: 5, Padding: nn.Valid, Pool: 2}}}),
+	sghmc: []float64{.001, .001, .0005}, vi: []float64{.001, .001, .0002},
+	paper:   pictureSize{50_000, 10_000, 10_000, extent{reps: 10, epochs: 30}},
+	reduced: pictureSize{5000, 1000, 2000, extent{reps: 1, epochs: 6}},
+	loss: map[string][]float64{
+		"Random Walk": {.0532, .0422, .0377, .0076, .0024, .0020}, "Langevin": {.0541, .0412, .0389, .0047, .0039, .0020},
+		"SGHMC": {.0685, .0971, .1472, .0052, .0030, .0094}, "VI": {.0780, .0530, .0511, .0046, .0038, .0034},
+	},
+	accuracy: map[string][]float64{
+		"Random Walk": {.9843, .9871, .9881, .0015, .0009, .0009}, "Langevin": {.9842, .9873, .9879, .0015, .0010, .0009},
+		"SGHMC": {.9788, .9699, .9563, .0016, .0010, .0030}, "VI": {.9760, .9836, .9842, .0013, .0007, .0006},
+	},
+	seconds: map[string][]float64{"Random Walk": {1386, 505, 407, 11, 6, 7}, "Langevin": {1977, 634, 523, 15, 8, 9}},
+	timed: map[string][]float64{
+		"Random Walk": {.0517, .9845, 1005.86, .0422, .9871, 442.87, .0377, .9881, 384.19,
+			.0046, .0009, 9.70, .0024, .0009, 10.60, .0020, .0009, 10.98},
+		"Langevin": {.0522, .9842, 1065.61, .0426, .9872, 392.05, .0378, .9880, 340.09,
+			.0042, .0018, 14.78, .0025, .0009, 13.23, .0037, .0012, 13.20},
+	},
+}
+
+// detectionTrials returns the trials of Table 5 and Figure 5 (section 4.2.4): FashionMNIST's network trained on MNIST
+// tells MNIST's test pictures from FashionMNIST's by the energy of their outputs. The threshold is the one that 95 % of
+// MNIST's validation part stay under, from which the paper's specificities of .95 are.
+func detectionTrials(o Options) (all []*trial, err error) {
+	s := guidedDigits
+	size := s.size(o)
+	b := newBench(s.model, s.batches[0], size.epochs, o.say)
+	for _, c := range s.contenders(0, size.train, size.epochs) {
+		key := Key{Study: "gohsmc.detection", Data: "FashionMNIST among MNIST", Method: c.name, Settings: map[string]any{
+			"version": pictureVersion, "model": s.model, "rows": []int{size.train, size.validation, size.test},
+			"epochs": size.epochs, "batch": s.batches[0], "attempts": c.attempts,
+		}}
+		run := func(ctx context.Context, repetition int) (Result, error) {
+			parts, err := size.parts(s.load, uint64(repetition))
+			if err != nil {
+				return Result{}, err
+			}
+			_, outside, err := digits()
+			if err == nil {
+				outside, err = firstOf(outside, size.test)
+			}
+			if err != nil {
+				return Result{}, err
+			}
+			posterior, err := b.best(ctx, c, parts, uint64(repetition))
+			if err != nil || posterior == nil {
+				return diverged(), err
+			}
+			return detected(ctx, posterior, parts, outside)
+		}
+		paper := map[string]Reported{}
+		for i, name := range []string{"accuracy", "F1", "precision", "recall", "specificity", "AUROC"} {
+			values := detectionReported[c.name]
+			paper[name] = Reported{values[i], values[6+i] / math.Sqrt(float64(s.paper.reps))}
+		}
+		all = append(all, &trial{Key: key, reps: size.reps, run: run, paper: paper})
+	}
+	return all, nil
+}
+
+// detectionReported are the columns of Table 5 and then their deviations.
+var detectionReported = map[string][]float64{
+	"SGHMC":       {.8871, .8667, .9392, .8244, .9497, .9682, .0973, .1238, .0152, .1945, .0025, .0333},
+	"Random Walk": {.9744, .9751, .9516, .9997, .9491, .9994, .0009, .0009, .0016, .0005, .0017, .0006},
+	"VI":          {.9737, .9743, .9503, .9996, .9477, .9978, .0008, .0008, .0015, .0004, .0016, .0016},
+	"Langevin":    {.9704, .9710, .9495, .9936, .9471, .9966, .0055, .0056, .0022, .0115, .0026, .0045},
+}
+
+// curveRows is the number of points of a ROC curve that are kept.
+const curveRows = 200
+
+// detected returns the scores of a posterior as a detector of pictures from outside, by energy, and the areas by the
+// other scores.
+func detected(
+	ctx context.Context, posterior *bayes.Posterior, parts dataset.Parts, outside *dataset.Dataset,
+) (r Result, err error) {
+	var predictions [3]bayes.Prediction
+	for i, part := range []*dataset.Dataset{parts.Validation, parts.Test, outside} {
+		if predictions[i], err = posterior.Predict(ctx, part.X); err != nil {
+			return r, err
+		}
+	}
+	r.Values = map[string]float64{}
+	for _, score := range []struct {
+		name string
+		of   func(bayes.Prediction) ([]float64, error)
+	}{
+		{"", metric.Energy}, {"entropy", metric.Entropy}, {"mutual information", metric.MutualInformation},
+		{"maximum probability", metric.LeastConfidence},
+	} {
+		var scores [3][]float64
+		var errs [3]error
+		for i, p := range predictions {
+			scores[i], errs[i] = score.of(p)
+		}
+		if err := errors.Join(errs[:]...); err != nil {
+			return r, err
+		}
+		detection, err := metric.Detect(scores[1], scores[2])
+		if err != nil {
+			return r, err
+		}
+		if score.name != "" {
+			r.Values["AUROC by "+score.name] = detection.ROC.AUC()
+			continue
+		}
+		threshold, err := metric.Threshold(scores[0])
+		if err != nil {
+			return r, err
+		}
+		found, err := metric.Decide(scores[1], scores[2], threshold)
+		if err != nil {
+			return r, err
+		}
+		r.Values["accuracy"], r.Values["F1"], r.Values["precision"] = found.Accuracy(), found.F1(), found.Precision()
+		r.Values["recall"], r.Values["specificity"] = found.Recall(), found.Specificity()
+		r.Values["AUROC"], r.Values["FPR95"] = detection.ROC.AUC(), detection.FPR95
+		r.Values["AUPR"] = detection.AUPROut
+		r.Series = map[string][]float64{}
+		points := len(detection.ROC.FalsePositive)
+		for k := range min(points, curveRows) {
+			i := k * (points - 1) / max(1, min(points, curveRows)-1)
+			r.Series["false positive rate"] = append(r.Series["false positive rate"], detection.ROC.FalsePositive[i])
+			r.Series["true positive rate"] = append(r.Series["true positive rate"], detection.ROC.TruePositive[i])
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,93 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/dataset/mnist"
+	"gobnn/bayes/nn"
+)
+
+// small is a picture set that trains in a moment, in rows and network.
+func (s pictureSet) small() pictureSet {
+	s.model = firstStochastic(nn.CNN{Height: mnist.Side, Width: mnist.Side, Activation: nn.Tanh,
+		Convolutions: []nn.Conv{{Filters: 2, Kernel: 5, Padding: nn.Valid, Pool: 6}}})
+	s.batches, s.particles = []int{10, 20}, 3
+	s.reduced = pictureSize{20, 10, 20, extent{reps: 1, epochs: 3}}
+	return s
+}
+
+// Tables on pictures have the paper's methods at each batch size with its numbers beside ours, and what was interrupted
+// goes on where it stopped: with the same numbers as a run that was not.
+func TestPictures(t *testing.T) {
+	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
+	s := guidedDigits.small()
+	all := Experiment{ID: "gohsmc.table2", trials: pictureTrials(s)}
+	one := []string{"Random Walk", "SGHMC"} // of the two kinds of curves
+	want, err := all.Run(t.Context(), Options{CacheDir: t.TempDir(), Methods: one})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cells []Cell
+	interrupted := Options{CacheDir: t.TempDir(), Methods: one}
+	stops := 0
+	for ; ; stops++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		interrupted.Progress = func(line string) { // a fit's first: the next run is past it, or does not begin anew
+			if stops < 2 && strings.Contains(line, "attempt 1 of 1, ") {
+				cancel()
+			}
+		}
+		cells, err = all.Run(ctx, interrupted)
+		cancel()
+		if !errors.Is(err, context.Canceled) {
+			break
+		}
+	}
+	if err != nil || stops != 2 {
+		t.Fatalf("after %d interruptions: %v", stops, err)
+	}
+	values := func(cells []Cell) map[string]float64 {
+		of := map[string]float64{}
+		for _, c := range cells {
+			if c.Metric != "seconds" {
+				of[c.Data+", "+c.Method+", "+c.Metric] = c.Ours
+			}
+			if (c.Metric == "test loss" || c.Metric == "accuracy") && c.Paper == nil {
+				t.Errorf("%+v: the paper's number is missing", c)
+			}
+		}
+		return of
+	}
+	if got := values(cells); !reflect.DeepEqual(got, values(want)) {
+		t.Errorf("after interruptions %v, want %v", got, values(want))
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(values(want))), "\n")
+	for _, name := range []string{"mnist, batch 10, Random Walk, test loss", "mnist, batch 20, Random Walk, ESS",
+		"mnist, batch 10, SGHMC, accuracy"} {
+		if v, ok := values(want)[name]; !ok || math.IsNaN(v) {
+			t.Errorf("%s is %v; there are\n%s", name, v, names)
+		}
+	}
+	figure, _, err := Experiment{ID: "gohsmc.fig2", trials: pictureTrials(s), draw: picturePanels("epoch")}.Draw(
+		t.Context(), interrupted)
+	if err != nil || figure == nil {
+		t.Errorf("figure 2: %v", err)
+	}
+	s.batches, interrupted.Methods = s.batches[:1], nil
+	equal, err := Experiment{ID: "gohsmc.table10", trials: equalPictureTrials(s)}.Run(t.Context(), interrupted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range equal {
+		if c.Metric == "seconds" && c.Paper == nil || c.Method != "Random Walk" && c.Method != "Langevin" {
+			t.Errorf("%+v", c)
+		}
+	}
+}
