@@ -108,8 +108,7 @@ func validationNLPD(ctx context.Context, p *bayes.Posterior, parts dataset.Parts
 	return nlpd.Value, err
 }
 
-// fit runs one attempt. A cancelled context is an error here, as half a training is no repetition. If the fit has a
-// time limit and chains follow it, each gets half of the time.
+// fit runs one attempt. A cancelled context is an error here, as half a training is no repetition.
 func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed uint64, what string) (*fitted, error) {
 	if b.timed {
 		if err := b.warm(ctx, a, parts); err != nil {
@@ -119,11 +118,7 @@ func (b *bench) fit(ctx context.Context, a attempt, parts dataset.Parts, seed ui
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if b.seconds > 0 {
-		share := 1.
-		if a.Chains != nil {
-			share = .5
-		}
-		within, cancel = context.WithTimeout(ctx, time.Duration(share*b.seconds*float64(time.Second)))
+		within, cancel = context.WithTimeout(ctx, time.Duration(b.seconds*float64(time.Second)))
 		defer cancel()
 	}
 	start := time.Now()
@@ -321,42 +316,18 @@ func (o *observations) add(step int, now *bayes.Posterior) error {
 	return renameio.WriteFile(o.file, text, 0o644)
 }
 
-// sample replaces a trained posterior by exact draws at its psi. With a time limit the chains run for half of
-// bench.seconds, counted from when their step is compiled; if the warm-up takes longer, the trained posterior stays.
+// sample replaces a trained posterior by exact draws at its psi.
 func (b *bench) sample(ctx context.Context, f *fitted, a attempt, train *dataset.Dataset, seed uint64) error {
-	within, stop := context.WithCancel(ctx)
-	defer stop()
-	chains := *a.Chains
-	if b.seconds > 0 {
-		chains.Draws = max(chains.Draws, maxDraws)
+	begun := time.Now()
+	result, err := fit.Fit(ctx, bayes.Model{}, fit.From{Trained: f.posterior, Method: *a.Chains},
+		dataset.Parts{Train: train}, run.Settings{Seed: seed})
+	if err != nil {
+		return err
 	}
-	compiling := time.Now()
-	begun := compiling
-	progress := func(run.Progress) {
-		if begun == compiling {
-			begun = time.Now()
-		}
-		if b.seconds > 0 && time.Since(begun).Seconds() >= b.seconds/2 {
-			stop()
-		}
-	}
-	result, err := fit.Fit(within, bayes.Model{}, fit.From{Trained: f.posterior, Method: chains},
-		dataset.Parts{Train: train}, run.Settings{Seed: seed, Progress: progress})
+	f.posterior, f.curve = result.Posterior, nil
 	f.seconds += time.Since(begun).Seconds()
-	f.curve = nil
-	if err != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) {
-		b.say("%s: the chains of %T had no draw in %.1f s: the trained particles stay", train.Name, a.Chains.Kernel,
-			b.seconds/2)
-		return nil
-	}
-	if err == nil {
-		f.posterior = result.Posterior
-	}
-	return err
+	return nil
 }
-
-// maxDraws is the most draws of each chain within its time.
-const maxDraws = 500
 
 // tell reports a fit's progress, at first and then every ten seconds.
 func (b *bench) tell(format string, args ...any) {

@@ -18,19 +18,17 @@ import (
 // regressionStyles are the methods in the order of their colours.
 var regressionStyles = []string{"Random Walk", "Langevin", "exact Langevin", "adapted HMC", "VI", "SGHMC", "NUTS"}
 
-// lossPanels draws the validation loss of regressions, mean over the repetitions, along "epoch" or "seconds", all on one
-// scale. A method has one colour in all figures, also where others are not asked for.
-func lossPanels(along string) func(context.Context, Options, []*trial) (*viz.Figure, error) {
-	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-		all, err := curvePanels(done, along, "loss", "validation loss [target²]")
-		if err != nil {
-			return nil, err
-		}
-		return all.grid(viz.GridOptions{Columns: 3, SharedY: true})
+// lossPanels draws the validation loss of regressions, mean over the repetitions, all on one scale. A method has one
+// colour in all figures, also where others are not asked for.
+func lossPanels(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
+	all, err := curvePanels(done, "epoch", "loss", "validation loss [target²]")
+	if err != nil {
+		return nil, err
 	}
+	return all.grid(viz.GridOptions{Columns: 3, SharedY: true})
 }
 
-// picturePanels draws the validation loss of classifications, and below it the accuracy, likewise.
+// picturePanels draws the validation loss of classifications along "epoch" or "seconds", and below it the accuracy.
 func picturePanels(along string) func(context.Context, Options, []*trial) (*viz.Figure, error) {
 	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
 		columns := len(byDataSet(done))

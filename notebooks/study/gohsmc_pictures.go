@@ -62,8 +62,22 @@ func (s pictureSet) size(o Options) pictureSize {
 	return size
 }
 
-// pictureMethods are the paper's methods, in its order.
-var pictureMethods = []string{"Random Walk", "Langevin", "SGHMC", "VI"}
+// note says how the reduced size is smaller.
+func (s pictureSet) note() string {
+	own, paper := s.reduced, s.paper
+	return fmt.Sprintf("%d rows for training, %d for validation and %d for the test, not %d, %d and %d, %d epochs, not %d, "+
+		"repeated once, not %d times, unless -full asks for all of it; the paper's settings, not tuned; seconds with a "+
+		"validation an epoch", own.train, own.validation, own.test, paper.train, paper.validation, paper.test, own.epochs,
+		paper.epochs, paper.reps)
+}
+
+var digitsNote = guidedDigits.note()
+
+// The metrics of the tables.
+var (
+	pictureMetrics = []string{"test loss", "accuracy", "ECE", "ESS"}
+	equalMetrics   = []string{"test loss", "accuracy", "epochs", "seconds"}
+)
 
 // contenders returns the paper's methods with its settings, at one batch size.
 func (s pictureSet) contenders(batch, rows, epochs int) (all []contender) {

@@ -161,7 +161,7 @@ func regressionTrials(o Options) (all []*trial, err error) {
 	for _, s := range regressions {
 		for batch := range s.batches {
 			err := s.trials(o, batch, func(c contender, data *dataset.Dataset, b *bench) {
-				all = append(all, s.trial(o, data, b, "gohsmc.regression", batch, c, nil))
+				all = append(all, s.trial(o, data, b, batch, c))
 			})
 			if err != nil {
 				return nil, err
@@ -179,36 +179,6 @@ func printedTrials(o Options) ([]*trial, error) {
 		some[c.name] = true
 	}
 	return slices.DeleteFunc(all, func(t *trial) bool { return !some[t.Method] }), err
-}
-
-// timedContenders are the methods of the comparison at equal seconds: the proposals, at the paper's settings.
-var timedContenders = []string{"Random Walk", "Langevin", "exact Langevin", "adapted HMC", "NUTS"}
-
-// equalTrials returns the trials of Table 10's protocol (appendix C): the random walk makes its epochs, and every other
-// method gets, repetition by repetition, the seconds that it took; if it is faster it may make more epochs.
-func equalTrials(o Options) (all []*trial, err error) {
-	for _, s := range regressions {
-		for batch := range s.batches {
-			var walk *trial
-			err := s.trials(o, batch, func(c contender, data *dataset.Dataset, b *bench) {
-				if !slices.Contains(timedContenders, c.name) {
-					return
-				}
-				c.attempts = c.attempts[:1]
-				t := s.trial(o, data, b, "gohsmc.table10", batch, c, walk)
-				t.paper = nil
-				if walk == nil {
-					walk, t.always = t, true
-					b.epochs *= 10
-				}
-				all = append(all, t)
-			})
-			if err != nil {
-				return nil, err
-			}
-		}
-	}
-	return all, nil
 }
 
 // trials calls add with the contenders at one batch size, and the bench that fits them.
@@ -229,24 +199,17 @@ func (s regressionData) trials(o Options, batch int, add func(c contender, data 
 	return nil
 }
 
-// trial is one method. walk, if not nil, took the seconds that each repetition's fit has.
-func (s regressionData) trial(
-	o Options, data *dataset.Dataset, b *bench, study string, batch int, c contender, walk *trial,
-) *trial {
-	epochs := b.epochs
-	key := Key{Study: study, Data: fmt.Sprintf("%s, batch %d", s.data, s.batches[batch]), Method: c.name,
+// trial is one method.
+func (s regressionData) trial(o Options, data *dataset.Dataset, b *bench, batch int, c contender) *trial {
+	key := Key{Study: "gohsmc.regression", Data: fmt.Sprintf("%s, batch %d", s.data, s.batches[batch]), Method: c.name,
 		Settings: map[string]any{
-			"version": regressionVersion, "model": b.model, "data": data.Hash(), "epochs": epochs, "split": table8Split,
+			"version": regressionVersion, "model": b.model, "data": data.Hash(), "epochs": b.epochs, "split": table8Split,
 			"attempts": c.attempts,
 		}}
 	run := func(ctx context.Context, repetition int) (Result, error) {
 		parts, err := data.Split(table8Split, uint64(repetition))
 		if err != nil {
 			return Result{}, err
-		}
-		b.epochs, b.seconds = epochs, 0
-		if walk != nil {
-			b.seconds = walk.results[repetition].Values["seconds"]
 		}
 		return b.regressionScores(ctx, c, parts, uint64(repetition))
 	}
