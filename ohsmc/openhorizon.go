@@ -202,9 +202,10 @@ func (a *openHorizon) potential() density.Potential {
 		potential.WithoutShared = a.Core.GradientParticles > 0
 		return potential
 	}
-	return density.Potential{Standalone: true, WithoutShared: a.Core.GradientParticles > 0, Factor: func(e density.Evaluated) *Node {
+	factor := func(e density.Evaluated) *Node {
 		return Log(AddScalar(Mul(e.LogLikelihood, a.Target.Scale(e.Batch)), a.Poisson.LogConstant))
-	}}
+	}
+	return density.Potential{Standalone: true, WithoutShared: a.Core.GradientParticles > 0, Factor: factor}
 }
 
 // Advance implements Stepper.

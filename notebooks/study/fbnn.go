@@ -12,7 +12,6 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/dataset/mnist"
 	"gobnn/bayes/dataset/pictures"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/fit"
@@ -88,7 +87,7 @@ func fbnnSets() []fbnnSet {
 			parts: simulatedParts(simulateClasses)},
 		{name: "adult", network: relu(60, 30), likelihood: bayes.Bernoulli{}, bigger: true, parts: adultParts},
 		{name: "MNIST", network: relu(5), likelihood: bayes.Categorical{}, raw: true, bigger: true,
-			parts: publishedParts(mnist.Load, digitsRows)},
+			parts: publishedParts(digits, digitsRows)},
 		brought("NACC diagnosis", "nacc_diagnosis.csv", nacc, bayes.Bernoulli{}),
 		{name: "CelebA", network: relu(64, 32), likelihood: bayes.Bernoulli{}, bigger: true, brought: true,
 			parts: publishedParts(attributes, math.MaxInt)},

@@ -125,8 +125,8 @@ func withoutPeaks(panels [][]viz.Trace) (most float64) {
 // curvePoints is the number of points of a mean curve.
 const curvePoints = 200
 
-// meanCurve is a series of validations, mean over repetitions, each by its latest validation, from the first point at which
-// all have one to the end of the shortest. The first twentieth, where losses fall from the prior's, is left out.
+// meanCurve is a series of validations, mean over repetitions, each by its latest validation, from the first point at
+// which all have one to the end of the shortest. The first twentieth, where losses fall from the prior's, is left out.
 func meanCurve(results []Result, along, of string) viz.Series {
 	begin, end := 0., math.Inf(1)
 	for _, r := range results {

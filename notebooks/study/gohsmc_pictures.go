@@ -209,8 +209,8 @@ func pictureTrials(sets ...pictureSet) func(o Options) ([]*trial, error) {
 	}
 }
 
-// equalPictureTrials returns the trials of Tables 10 and 11 (appendix C): the random walk makes its epochs, and Langevin
-// gets, repetition by repetition, the seconds that it took.
+// equalPictureTrials returns the trials of Tables 10 and 11 (appendix C): the random walk makes its epochs, and
+// Langevin gets, repetition by repetition, the seconds that it took.
 func equalPictureTrials(s pictureSet) func(o Options) ([]*trial, error) {
 	return func(o Options) (all []*trial, err error) {
 		for batch := range s.batches {

@@ -133,8 +133,8 @@ func (s *Store) Repeat(
 // scratchOf is the context's key of a repetition's folder.
 type scratchOf struct{}
 
-// scratch is the folder in which the repetition of a context keeps what it resumes from where it is interrupted; it need
-// not exist. Empty: there is none.
+// scratch is the folder in which the repetition of a context keeps what it resumes from where it is interrupted; it
+// need not exist. Empty: there is none.
 func scratch(ctx context.Context) string {
 	folder, _ := ctx.Value(scratchOf{}).(string)
 	return folder
