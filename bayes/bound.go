@@ -390,13 +390,17 @@ func (b *BoundModel) HasPrefix() bool { return len(b.prefix) > 0 }
 
 // SuffixWidth is the sum of the widths of the suffix's layers (see nn.Sized): the number of activations per particle
 // and row.
-func (b *BoundModel) SuffixWidth() int {
+func (b *BoundModel) SuffixWidth() int { return b.Width + b.widthOf(b.suffix) }
+
+// PrefixWidth is the sum of the widths of the prefix's layers: the number of activations per row.
+func (b *BoundModel) PrefixWidth() int { return b.widthOf(b.prefix) }
+
+func (b *BoundModel) widthOf(layers []nn.Layer) (width int) {
 	stochastic := map[string]bool{}
 	for _, slot := range b.stochasticSlots() {
 		stochastic[slot.Name] = true
 	}
-	width := b.Width
-	for _, layer := range b.suffix {
+	for _, layer := range layers {
 		width += nn.StoredBy(layer, slices.ContainsFunc(layer.Parameters(),
 			func(p nn.Parameter) bool { return stochastic[p.Name] }))
 	}

@@ -227,6 +227,17 @@ func (p *Posterior) blocks(x mat.Matrix) (func(from, count, rows int) *tensors.T
 	}, p.checkFloat32(x, scaled)
 }
 
+// activationBytes is the most that the activations of one particle may take in a prediction, such as those of a
+// hundred pictures in a ResNet20. Of more, fewer rows are predicted at a time.
+const activationBytes = 512 << 20
+
+// rowsAtOnce is the number of rows that are predicted at a time at most.
+func (b *BoundModel) rowsAtOnce(dtype compute.DType) int {
+	const held = 2 // tensors of a layer's size at a time
+	width := max(b.PrefixWidth(), b.SuffixWidth())
+	return max(activationBytes/(held*width*int(dtype.Size())), 1)
+}
+
 // predictBlock predicts the first count of standardised rows, [rows, d], with the program compiled for this shape.
 func (p *Posterior) predictBlock(engine *compute.Engine, x *tensors.Tensor, count int) (Prediction, error) {
 	defer runtime.KeepAlive(p.evaluators) // its programs are freed when it is collected

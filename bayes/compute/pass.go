@@ -13,7 +13,9 @@ type Pass struct {
 	Rows  [][]int       // shape of each per-particle result, without the particle axis; the type is that of phi
 	None  []*graph.Node // the sums over an empty set of particles, where Merge begins
 	// Chunk computes a chunk's results per particle, rows [c, ...] of phi [c, D], and sums over its particles. It must use
-	// no other nodes than its arguments, where outer is Outer, since it may be the body of a loop.
+	// no other nodes than its arguments, where outer is Outer, since it may be the body of a loop. If the plan has parts
+	// (see Plan.PartsOn), it is called for each part, Span.Part: the results per particle are added up over the parts, and
+	// the sums are merged.
 	Chunk func(s Span, phi *graph.Node, outer []*graph.Node) (rows, sums []*graph.Node)
 	Merge func(a, b []*graph.Node) []*graph.Node // merges the sums of two parts; nil if there are no sums
 	// Captures says that Chunk uses nodes other than its arguments; the chunks are then unrolled, not a loop.
@@ -23,6 +25,7 @@ type Pass struct {
 // Span is the range of a chunk's particles.
 type Span struct {
 	Count int         // of particles
+	Part  *graph.Node // the part of the rows, counted from 0, an int32 scalar; nil if they are not cut
 	from  int         // the first
 	at    *graph.Node // the first, an int32 scalar, in a loop over chunks; nil: from
 }
@@ -52,7 +55,9 @@ func (p Plan) Over(phi *graph.Node, pass Pass) (rows, sums []*graph.Node) {
 	together := max(p.Concurrent, 1)
 	turn := together * p.Chunk // particles of a turn of the loop
 	turns := p.Particles / max(turn, 1)
-	if p.chunks() <= fewChunks || turns < 2 || pass.Captures || p.Devices > 1 || !CanLoop(phi.Graph()) {
+	p.Parts = p.PartsOn(phi.Graph())
+	few := p.chunks()*p.Parts <= fewChunks || turns*p.Parts < 2
+	if few || pass.Captures || p.Devices > 1 || !CanLoop(phi.Graph()) {
 		return p.inFewChunks().unrolled(phi, pass, 0, nil)
 	}
 
@@ -63,14 +68,24 @@ func (p Plan) Over(phi *graph.Node, pass Pass) (rows, sums []*graph.Node) {
 	}
 	carried = append(carried, pass.None...)
 	outer := append([]*graph.Node{phi}, pass.Outer...)
-	results := Loop(turns, outer, carried, func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node {
+	results := Loop(turns*p.Parts, outer, carried, func(i *graph.Node, outer, carried []*graph.Node) []*graph.Node {
 		rows, sums := slices.Clone(carried[:len(pass.Rows)]), carried[len(pass.Rows):]
+		var part *graph.Node
+		if p.Parts > 1 {
+			number := i
+			i = graph.Div(number, graph.Const(number.Graph(), int32(p.Parts)))
+			part = graph.Sub(number, graph.MulScalar(i, float64(p.Parts)))
+		}
 		for k := range together {
 			at := graph.AddScalar(graph.MulScalar(i, float64(turn)), float64(k*p.Chunk))
-			s := Span{Count: p.Chunk, at: at}
+			s := Span{Count: p.Chunk, Part: part, at: at}
 			ofChunk, sum := pass.Chunk(s, s.Of(outer[0]), outer[1:])
 			for m := range rows {
-				rows[m] = WithRowsFrom(rows[m], graph.StopGradient(ofChunk[m]), at)
+				own := graph.StopGradient(ofChunk[m])
+				if part != nil {
+					own = graph.Add(own, s.Of(rows[m]))
+				}
+				rows[m] = WithRowsFrom(rows[m], own, at)
 			}
 			sums = pass.merged(sums, sum)
 		}
@@ -87,38 +102,51 @@ func (p Plan) Over(phi *graph.Node, pass Pass) (rows, sums []*graph.Node) {
 	return rows, pass.merged(sums, restSums)
 }
 
-// unrolled makes a pass over the particles from the given one on, in unrolled chunks that are evaluated one after
-// another, after the node `after` if it is not nil.
+// unrolled makes a pass over the particles from the given one on, in unrolled chunks, and parts of the rows, that are
+// evaluated one after another, after the node `after` if it is not nil.
 func (p Plan) unrolled(phi *graph.Node, pass Pass, from int, after *graph.Node) (rows, sums []*graph.Node) {
-	parts := make([][]*graph.Node, len(pass.Rows))
-	var finished []*graph.Node // the last results of each chunk, or one row of them, for the next chunks to wait for
+	ofChunks := make([][]*graph.Node, len(pass.Rows))
+	var finished []*graph.Node // the last results of each evaluation, or one row of them, for the next to wait for
 	for from < p.Particles {
+		var ofChunk []*graph.Node
 		s := Span{Count: min(p.Chunk, p.Particles-from), from: from}
-		particles, wait := s.Of(phi), after
-		if before := p.before(len(finished)); before >= 0 {
-			wait = finished[before]
+		for part := range p.Parts {
+			if p.Parts > 1 {
+				s.Part = graph.Const(phi.Graph(), int32(part))
+			}
+			particles, wait := s.Of(phi), after
+			if before := p.before(len(finished)); before >= 0 {
+				wait = finished[before]
+			}
+			if wait != nil {
+				particles = barrier(particles, wait)
+			}
+			ofPart, sum := pass.Chunk(s, particles, pass.Outer)
+			last := slices.Concat(sum, ofPart)
+			finished = append(finished, firstRow(last[len(last)-1]))
+			if ofChunk == nil {
+				ofChunk = slices.Clone(ofPart)
+			} else {
+				for m := range ofChunk {
+					ofChunk[m] = graph.Add(ofChunk[m], ofPart[m])
+				}
+			}
+			if sums == nil {
+				sums = sum
+			} else {
+				sums = pass.merged(sums, sum)
+			}
 		}
-		if wait != nil {
-			particles = barrier(particles, wait)
-		}
-		ofChunk, sum := pass.Chunk(s, particles, pass.Outer)
-		for m := range parts {
-			parts[m] = append(parts[m], ofChunk[m])
-		}
-		last := slices.Concat(sum, ofChunk)
-		finished = append(finished, firstRow(last[len(last)-1]))
-		if sums == nil {
-			sums = sum
-		} else {
-			sums = pass.merged(sums, sum)
+		for m := range ofChunks {
+			ofChunks[m] = append(ofChunks[m], ofChunk[m])
 		}
 		from += s.Count
 	}
-	for _, ofChunks := range parts {
-		if len(ofChunks) == 1 {
-			rows = append(rows, ofChunks[0])
+	for _, of := range ofChunks {
+		if len(of) == 1 {
+			rows = append(rows, of[0])
 		} else {
-			rows = append(rows, graph.Concatenate(ofChunks, 0))
+			rows = append(rows, graph.Concatenate(of, 0))
 		}
 	}
 	return rows, sums

@@ -16,6 +16,7 @@ type Plan struct {
 	Bytes      int64 // estimated activations of one chunk, on one device
 	Concurrent int   // how many chunks may be evaluated at a time; 0 means 1
 	Devices    int   // number of devices that share each chunk; 0 means 1
+	Parts      int   // parts of the rows, of which a chunk evaluates one after another; 0 means 1. Bytes are those of one
 
 	chosen bool // Chunk was not set by the user
 }
@@ -80,11 +81,12 @@ func equalChunks(particles, least, multiple int) int {
 
 // inFewChunks is the plan for a graph with unrolled chunks: with at most 32, unless the user has set the chunk size.
 func (p Plan) inFewChunks() Plan {
-	if !p.chosen || p.chunks() <= max(maxUnrolled, p.Concurrent) {
+	if !p.chosen || p.chunks()*max(p.Parts, 1) <= max(maxUnrolled, p.Concurrent) {
 		return p
 	}
 	bytesPerParticle := p.Bytes / int64(p.Chunk)
-	p.Chunk = (p.Particles + maxUnrolled - 1) / maxUnrolled
+	most := max(maxUnrolled/max(p.Parts, 1), 1) // chunks
+	p.Chunk = (p.Particles + most - 1) / most
 	p.Bytes = bytesPerParticle * int64(p.Chunk)
 	return p
 }
@@ -134,6 +136,15 @@ func (p Plan) For(particles int) Plan {
 	p.Bytes = p.Bytes / int64(max(p.Chunk, 1)) * int64(chunk)
 	p.Particles, p.Chunk = particles, chunk
 	return p
+}
+
+// PartsOn is the number of parts of the rows in a graph: 1 on GoMLX's Go backend, which cannot cut tensors at a place
+// that the graph computes.
+func (p Plan) PartsOn(g *graph.Graph) int {
+	if g.Backend().Name() != "xla" {
+		return 1
+	}
+	return max(p.Parts, 1)
 }
 
 // before is the chunk that must be finished before chunk i begins, i-Concurrent, counted from 0; -1: none.

@@ -72,7 +72,8 @@ type Reweighted struct {
 }
 
 // Reweight evaluates the batch in one pass over the particles. It computes their new weights from logWeights, [J], and
-// the gradient with respect to psi under the new weights; chunks are merged by a running log-sum-exp.
+// the gradient with respect to psi under the new weights; chunks are merged by a running log-sum-exp. If the plan cuts
+// the rows into parts, there are two passes: the weights depend on all rows, and the gradient on the weights.
 func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weighing Potential) Reweighted {
 	finite := compute.RowsAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), phi.DType()) // [J]; false for NaN
 	alive := And(finite, IsFinite(logWeights))
@@ -80,6 +81,9 @@ func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weig
 	logWeights = compute.Only(alive, logWeights)
 
 	e := l.begin(phi, psi, batch)
+	if e.Plan.Parts > 1 {
+		return e.reweightInParts(finite, logWeights, weighing)
+	}
 	wrt, names := e.differentiated()
 	if weighing.WithoutShared {
 		wrt, names = nil, nil
@@ -134,6 +138,58 @@ func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weig
 	}
 }
 
+// reweightInParts is Reweight in parts of the rows.
+func (e *evaluation) reweightInParts(finite, logWeights *Node, weighing Potential) Reweighted {
+	dims := [][]int{{}}
+	if weighing.Gradient {
+		dims = append(dims, []int{e.phi.Shape().Dim(1)})
+	}
+	sums, _ := e.over(pass{rows: dims, chunk: func(e *evaluation, c chunk, _ []*Node) (rows, _ []*Node) {
+		logLik := e.sum(c, e.outputs(c))
+		if rows = []*Node{logLik}; weighing.Gradient {
+			rows = append(rows, e.gradient(c, logLik))
+		}
+		return rows, nil
+	}})
+	logLik := compute.Only(finite, compute.Gate(sums[0]))
+	evaluated := Evaluated{LogLikelihood: logLik, Batch: e.batch, particles: compute.Span{Count: e.phi.Shape().Dim(0)}}
+	usable := IsFinite(logLik)
+	if weighing.Gradient {
+		evaluated.Gradient = sums[1]
+		usable = And(usable, compute.RowsAll(IsFinite(evaluated.Gradient), e.phi.DType()))
+	}
+	joint := compute.Gate(compute.Only(usable, StopGradient(Add(logWeights, weighing.Factor(evaluated)))))
+	maximum := compute.FiniteMax(joint)
+	weights := Exp(Sub(joint, maximum))
+	total := ReduceAllSum(weights)
+	w := Reweighted{LogLikelihood: logLik, LogWeights: joint, LogSum: Add(maximum, Log(total))}
+	wrt, names := e.differentiated()
+	if len(wrt) == 0 {
+		return w
+	}
+	var none []*Node
+	for _, x := range wrt {
+		none = append(none, ZerosLike(x))
+	}
+	_, gradient := e.over(pass{
+		outer: []*Node{usable, weights},
+		none:  none,
+		chunk: func(e *evaluation, c chunk, outer []*Node) (_, sums []*Node) {
+			usable, weights := c.Of(outer[0]), c.Of(outer[1])
+			weighted := ReduceAllSum(Mul(weights, e.sum(e.only(usable, c, e.outputs(c)))))
+			wrt, names := e.differentiated()
+			sums = Gradient(weighted, wrt...)
+			if names[0] == "" {
+				sums[0] = e.ofWhole(sums[0], 0)
+			}
+			return nil, sums
+		},
+		merge: added,
+	})
+	w.Gradient = e.pack(names, gradient, total)
+	return w
+}
+
 // gradient is the gradient of a chunk's values, [c], with respect to its particles, [c, D].
 func (e *evaluation) gradient(c chunk, values *Node) *Node {
 	var leaves []*Node
@@ -180,16 +236,8 @@ func (e *evaluation) pack(names []string, gradient []*Node, total *Node) *Node {
 			byName[name] = gradient[i]
 			continue
 		}
-		var leaves []*Node
-		var of []string
-		for _, slot := range e.Model.Slots {
-			if leaf, ok := e.prefix[slot.Name]; ok {
-				leaves, of = append(leaves, leaf.Node), append(of, slot.Name)
-			}
-		}
-		pulled := Gradient(ReduceAllSum(Mul(e.input.Node, StopGradient(gradient[i]))), leaves...)
-		for k, g := range pulled {
-			byName[of[k]] = g
+		for name, g := range e.gradientOfPrefix(StopGradient(gradient[i])) {
+			byName[name] = g
 		}
 	}
 	var flat []*Node

@@ -3,6 +3,8 @@ package density
 import (
 	"gobnn/bayes/compute"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
@@ -25,6 +27,9 @@ func (e *evaluation) over(p pass) (rows, sums []*Node) {
 		Outer: append(used, p.outer...), Rows: p.rows, None: p.none, Merge: p.merge, Captures: p.captures,
 		Chunk: func(s compute.Span, phi *Node, outer []*Node) (rows, sums []*Node) {
 			inner := e.with(outer[:len(used)])
+			if s.Part != nil {
+				inner = inner.part(s.Part)
+			}
 			return p.chunk(inner, inner.chunk(s, phi), outer[len(used):])
 		},
 	})
@@ -49,3 +54,71 @@ func (e *evaluation) with(nodes []*Node) *evaluation {
 	}
 	return &inner
 }
+
+// part is the evaluation of one part of the rows, of those that a plan cuts them into. The last part may begin with
+// rows of the part before, which do not count in it.
+func (e *evaluation) part(number *Node) *evaluation {
+	p := parts{e.batch.rows(), e.Plan.Parts}
+	inner := *e
+	inner.whole, inner.from = p.rows, p.from(number)
+	inner.input.Node = p.of(e.input.Node, inner.from, e.input.Node.Rank()-1)
+	inner.batch = Batch{Y: p.of(e.batch.Y, inner.from, 0)}
+	if e.batch.Count != nil {
+		inner.batch.Count = Sub(e.batch.Count, ConvertDType(inner.from, e.batch.Count.DType()))
+	}
+	if p.overlap() {
+		inner.batch.before = p.before(number)
+	}
+	return &inner
+}
+
+// ofWhole puts a part's columns, [n, rows of the part], where they are among those of all rows, and a number elsewhere;
+// columns of all rows stay as they are.
+func (e *evaluation) ofWhole(columns *Node, elsewhere float64) *Node {
+	if e.from == nil {
+		return columns
+	}
+	if before := e.batch.before; before != nil {
+		counted := GreaterOrEqual(rowNumbers(columns.Graph(), e.batch.rows()), before)
+		counted = BroadcastToDims(ExpandAxes(counted, 0), columns.Shape().Dimensions...)
+		columns = Where(counted, columns, FillScalar(columns.Graph(), columns.Shape(), elsewhere))
+	}
+	shape := columns.Shape().Clone()
+	shape.Dimensions[1] = e.whole
+	zero := Const(columns.Graph(), int32(0))
+	return DynamicUpdateSlice(FillScalar(columns.Graph(), shape, elsewhere), columns, []*Node{zero, e.from})
+}
+
+// parts are equal parts of rows. If these do not divide, the last begins earlier.
+type parts struct{ rows, count int }
+
+func (p parts) size() int { return (p.rows + p.count - 1) / p.count }
+
+func (p parts) overlap() bool { return p.size()*p.count > p.rows }
+
+// from is a part's first row, an int32 scalar, as its number is.
+func (p parts) from(number *Node) *Node {
+	from := MulScalar(number, float64(p.size()))
+	if p.overlap() {
+		from = Min(from, Const(number.Graph(), int32(p.rows-p.size())))
+	}
+	return from
+}
+
+// before is the number of a part's rows that are in the part before too, an int32 scalar.
+func (p parts) before(number *Node) *Node {
+	return Sub(MulScalar(number, float64(p.size())), p.from(number))
+}
+
+// of is a part's rows of x, whose rows are along the given axis.
+func (p parts) of(x, from *Node, axis int) *Node {
+	starts, sizes := make([]*Node, x.Rank()), x.Shape().Clone().Dimensions
+	for i := range starts {
+		starts[i] = Const(x.Graph(), int32(0))
+	}
+	starts[axis], sizes[axis] = from, p.size()
+	return DynamicSlice(x, starts, sizes)
+}
+
+// rowNumbers are 0 to n-1, int32 [n].
+func rowNumbers(g *Graph, n int) *Node { return Iota(g, shapes.Make(dtypes.Int32, n), 0) }

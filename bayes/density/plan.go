@@ -17,6 +17,16 @@ const (
 	forwardCopies    = 2
 )
 
+// partBytes is the most that the activations of one particle, or of the layers before the first stochastic one, may
+// take: of more, the rows are cut into parts, which are evaluated one after another. Then the gradient of the evidence
+// costs a second forward pass, since the particles' new weights must be known before it.
+var partBytes int64 = 512 << 20 // tests set it
+
+// partsOf is the number of parts of the rows for activations of this size.
+func partsOf(bytes int64, rows int) int {
+	return int(min((bytes+partBytes-1)/partBytes, int64(rows)))
+}
+
 // The largest matrices of a particle, and the most rows of a batch, for which particles are evaluated in blocks of
 // several (nn.Block). Measured: blocks are faster for networks such as 8-50-20-5-1 up to about 200 rows. For narrower
 // ones, such as 8-4-4-1, they are faster up to 500, since the products of one particle are then too small for matrix
@@ -78,20 +88,30 @@ type Workload struct {
 
 // NewPlan plans the evaluation of particles on batches of rows. If each particle multiplies large matrices of its own,
 // chunks run concurrently, since each of these products uses one processor only; several devices run concurrently
-// anyway.
-func NewPlan(bound *bayes.BoundModel, dtype compute.DType, work Workload) (compute.Plan, error) {
+// anyway. If one particle's activations would take more than 512 MiB, the rows are cut into parts, unless several
+// devices share the particles.
+func NewPlan(
+	bound *bayes.BoundModel, dtype compute.DType, work Workload,
+) (plan compute.Plan, err error) {
 	copies := activationCopies
 	if work.Forward {
 		copies = forwardCopies
 	}
 	bytes := int64(copies*bound.SuffixWidth()*work.Rows) * int64(dtype.Size())
-	switch {
-	case work.Devices > 1:
+	if work.Devices > 1 {
 		return compute.NewSharedPlan(work.Particles, work.Devices, bytes), nil
-	case work.Chunk == 0 && largestOwnMatrix(bound) > 0 && !inBlocks(bound, work.Rows):
-		return compute.NewParallelPlan(work.Particles, bytes)
 	}
-	return compute.NewPlan(work.Particles, bytes, work.Chunk)
+	parts := partsOf(bytes, work.Rows)
+	if parts > 1 {
+		bytes = (bytes + int64(parts) - 1) / int64(parts)
+	}
+	if work.Chunk == 0 && largestOwnMatrix(bound) > 0 && !inBlocks(bound, work.Rows) {
+		plan, err = compute.NewParallelPlan(work.Particles, bytes)
+	} else {
+		plan, err = compute.NewPlan(work.Particles, bytes, work.Chunk)
+	}
+	plan.Parts = max(parts, 1)
+	return plan, err
 }
 
 // block is the number of particles in a block of a chunk's evaluation (nn.Block). Blocks do not extend over devices.

@@ -61,6 +61,29 @@ func TestPlanOfConvolutions(t *testing.T) {
 	}
 }
 
+// The rows are cut into parts where one particle's activations would take more than 512 MiB, and only there.
+func TestPlanOfParts(t *testing.T) {
+	bound, err := bayes.Model{Network: nn.LeNet5(28, 28, 1), Likelihood: bayes.Categorical{},
+		Stochastic: bayes.Layers(1)}.Bind(28*28, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		work  Workload
+		parts int
+	}{
+		{Workload{Particles: 100, Rows: 100}, 1},
+		{Workload{Particles: 100, Rows: 10_000, Forward: true}, 5},
+		{Workload{Particles: 1, Rows: 10_000}, 9},
+		{Workload{Particles: 4, Rows: 10_000, Devices: 2}, 0}, // devices share the particles, not the rows
+	} {
+		plan, err := NewPlan(bound, compute.Float32, c.work)
+		if err != nil || plan.Parts != c.parts || c.parts > 0 && plan.Bytes > partBytes {
+			t.Errorf("%+v: %+v (%v), want %d parts", c.work, plan, err, c.parts)
+		}
+	}
+}
+
 // Blocks pad by at most a quarter, and there are none for few particles, on an accelerator or on the Go backend.
 func TestSIMDWidth(t *testing.T) {
 	for _, engine := range computetest.Engines(t) {

@@ -37,15 +37,24 @@ type Batch struct {
 	// Features are the output of the layers before the first stochastic one, [width, B], if computed before (see
 	// Likelihood.Features); X is then not used, and there is no gradient with respect to psi.
 	Features *graph.Node
+
+	before *Node // how many rows at the beginning do not count, an int32 scalar; nil: all do
 }
 
-// mask is true for real rows, [1, B]; nil if all are.
-func (b Batch) mask() *Node {
-	if b.Count == nil {
-		return nil
+// mask is true for rows that count, [1, B]; nil if all do.
+func (b Batch) mask() (mask *Node) {
+	if b.Count != nil {
+		rows := shapes.Make(b.Count.DType(), b.rows())
+		mask = ExpandAxes(LessThan(Iota(b.Y.Graph(), rows, 0), b.Count), 0)
 	}
-	rows := shapes.Make(b.Count.DType(), b.rows())
-	return ExpandAxes(LessThan(Iota(b.Y.Graph(), rows, 0), b.Count), 0)
+	if b.before == nil {
+		return mask
+	}
+	counted := ExpandAxes(GreaterOrEqual(rowNumbers(b.Y.Graph(), b.rows()), b.before), 0)
+	if mask == nil {
+		return counted
+	}
+	return And(mask, counted)
 }
 
 // count is the number of real rows, a scalar.
@@ -104,25 +113,29 @@ type evaluation struct {
 	prefix nn.Params
 	common nn.Params // shared parameters after the prefix
 	input  nn.Value  // the prefix's output
+	// Of an evaluation of a part of the rows: the number of all rows, and the first of the part, an int32 scalar.
+	whole int
+	from  *Node
 }
 
 // Features is Batch.Features of a batch, for repeated evaluations with the same psi, in the given type.
 func (l Likelihood) Features(psi *graph.Node, batch Batch, dtype compute.DType) *graph.Node {
 	prefix := l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
-	return l.Model.Prefix(prefix, bayes.Numbers(batch.X, dtype)).Node
+	return l.features(prefix, batch.X, dtype).Node
 }
 
 // begin prepares a pass over all particles, phi, [J, D]: what they share, and the prefix's output.
 func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
 	batch = batch.filled()
 	l.Plan = l.Plan.For(phi.Shape().Dim(0))
+	l.Plan.Parts = min(l.Plan.PartsOn(phi.Graph()), batch.rows())
 	e := &evaluation{Likelihood: l, batch: batch, phi: phi}
 	e.prefix = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
 	e.common = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return !s.InPrefix && !s.Stochastic })
 	if batch.Features != nil {
 		e.input = nn.Value{Node: batch.Features}
 	} else {
-		e.input = l.Model.Prefix(e.prefix, bayes.Numbers(batch.X, phi.DType()))
+		e.input = l.features(e.prefix, batch.X, phi.DType())
 	}
 	return e
 }
@@ -195,10 +208,10 @@ func (l Likelihood) LogLikelihood(phi, psi *graph.Node, batch Batch) *graph.Node
 	rows, _ := l.begin(phi, psi, batch).over(pass{
 		rows: [][]int{{}},
 		chunk: func(e *evaluation, c chunk, _ []*Node) (rows, sums []*Node) {
-			return []*Node{compute.Gate(e.sum(c, e.outputs(c)))}, nil
+			return []*Node{e.sum(c, e.outputs(c))}, nil
 		},
 	})
-	return rows[0]
+	return compute.Gate(rows[0])
 }
 
 // LogPredictive is log sum_j w_j p(y_b | phi_j; psi) for each row, [B], where logWeights, [J], are normalised; 0 for
@@ -210,7 +223,8 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *graph.Node, batch Batch)
 		none:  []*Node{BroadcastToDims(ConstAs(phi, math.Inf(-1)), 1, rows)},
 		chunk: func(e *evaluation, c chunk, outer []*Node) (_, sums []*Node) {
 			density := compute.Gate(nn.Unblock(e.rows(c, e.outputs(c)), c.Count)) // [c, B]
-			return nil, []*Node{compute.LogSumExp(Add(density, ExpandAxes(c.Of(outer[0]), 1)), 0)}
+			ofRows := compute.LogSumExp(Add(density, ExpandAxes(c.Of(outer[0]), 1)), 0)
+			return nil, []*Node{e.ofWhole(ofRows, math.Inf(-1))}
 		},
 		merge: func(a, b []*Node) []*Node {
 			return []*Node{compute.LogSumExp(Concatenate([]*Node{a[0], b[0]}, 0), 0)}
@@ -229,7 +243,7 @@ func (l Likelihood) Rows(phi, psi *graph.Node, batch Batch) *graph.Node {
 	rows, _ := l.begin(phi, psi, batch).over(pass{
 		rows: [][]int{{batch.rows()}},
 		chunk: func(e *evaluation, c chunk, _ []*Node) (rows, sums []*Node) {
-			return []*Node{nn.Unblock(e.rows(c, e.outputs(c)), c.Count)}, nil
+			return []*Node{e.ofWhole(nn.Unblock(e.rows(c, e.outputs(c)), c.Count), 0)}, nil
 		},
 	})
 	return rows[0]
