@@ -53,17 +53,14 @@ func readMAT(r io.Reader) (map[string]variable, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the file is cut short: %w", err)
 		}
-		body := io.LimitedReader{R: r, N: int64(tag[1])}
-		name, v, err := readVariable(tag[0], &body)
+		body := io.LimitReader(r, int64(tag[1]))
+		name, v, err := readVariable(tag[0], body)
 		if err != nil {
 			return nil, fmt.Errorf("variable %q, number %d: %w", name, len(variables)+1, cut(err))
 		}
 		variables[name] = v
-		if _, err = io.Copy(io.Discard, &body); err == nil && body.N > 0 {
-			err = io.ErrUnexpectedEOF
-		}
-		if err != nil {
-			return nil, fmt.Errorf("variable %q: the file is cut short: %w", name, err)
+		if _, err := io.Copy(io.Discard, body); err != nil {
+			return nil, fmt.Errorf("variable %q: %w", name, err)
 		}
 	}
 }
@@ -113,16 +110,16 @@ func readVariable(kind uint32, r io.Reader) (name string, v variable, err error)
 	if len(flags) != 8 || flags[0] < double || flags[0] > uint64s {
 		return name, v, fmt.Errorf("its flags are %v: it must be an array of numbers", flags)
 	}
-	n := int64(1)
+	n := 1
 	for size := range slices.Chunk(sizes, 4) {
 		if len(size) < 4 {
 			return name, v, fmt.Errorf("its sizes are the bytes %v: they must be numbers of four bytes", sizes)
 		}
 		v.sizes = append(v.sizes, int(binary.LittleEndian.Uint32(size)))
-		n = min(n*int64(v.sizes[len(v.sizes)-1]), largestElement)
+		n *= v.sizes[len(v.sizes)-1]
 	}
 	kind, v.values, err = readElement(r)
-	if err == nil && (kind != matBytes || int64(len(v.values)) != n) {
+	if err == nil && (kind != matBytes || len(v.values) != n) {
 		err = fmt.Errorf("it has %d bytes of values of type %d, and the sizes %v: a value must be a byte (type %d)",
 			len(v.values), kind, v.sizes, matBytes)
 	}
