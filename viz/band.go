@@ -24,6 +24,9 @@ type BandOptions struct {
 	told  []string    // notes below the title
 }
 
+// narrow is the width in pixels below which points are small, as they would hide the curves.
+const narrow = 260
+
 // PredictiveBand shows a regression of one feature: the predictive mean with 1, 2 and 3 standard deviations shaded from
 // dark to light. x, mean and stdDev are equally long, in the units of the feature and the target; x need not be sorted.
 // Where x goes beyond the range of the training points, the ground is grey.
@@ -115,6 +118,9 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 	}
 	if len(train[0]) > 0 {
 		points := &dots{xs: train[0], ys: train[1], radius: 2.6, fill: black, edge: stroke(white, 0.7)}
+		if frame.Width < narrow {
+			points.radius, points.edge = 1.2, stroke(white, 0)
+		}
 		a.add(points)
 		p.entry(cmp.Or(opt.TrainLabel, "training data"), points)
 	}

@@ -27,8 +27,8 @@ type synthetic struct {
 	draw   func(seed uint64) (*dataset.Dataset, error)
 	paper  map[string]map[string]Reported // the table's cells, by method and metric
 	score  func(p bayes.Prediction, test *dataset.Dataset) (map[string]float64, error)
-	// panel shows a posterior and, as the paper does, the test rows.
-	panel func(ctx context.Context, p *bayes.Posterior, parts dataset.Parts, title string) (*viz.Figure, error)
+	// panel shows a posterior and, as the paper does, the test rows. Its frame has a title and a size.
+	panel func(ctx context.Context, p *bayes.Posterior, parts dataset.Parts, frame viz.Frame) (*viz.Figure, error)
 }
 
 var sinTanh = synthetic{
@@ -46,11 +46,12 @@ var sinTanh = synthetic{
 	},
 	score: scoreSinTanh,
 	draw:  func(seed uint64) (*dataset.Dataset, error) { return dataset.SinTanh(100, seed) },
-	panel: func(ctx context.Context, p *bayes.Posterior, parts dataset.Parts, title string) (*viz.Figure, error) {
+	panel: func(ctx context.Context, p *bayes.Posterior, parts dataset.Parts, frame viz.Frame) (*viz.Figure, error) {
+		frame.XLabel, frame.YLabel = "x", "y"
 		return viz.Along(ctx, p, parts.Train.Features[0], viz.AlongOptions{From: -6, To: 6, Data: parts.Train,
 			BandOptions: viz.BandOptions{
 				TrainX: mat.Col(nil, 0, parts.Test.X), TrainY: parts.Test.Y, TrainLabel: "test data",
-				Frame: viz.Frame{Title: title, XLabel: "x", YLabel: "y", Width: 440, Height: 380}, True: dataset.SinTanhMean,
+				Frame: frame, True: dataset.SinTanhMean,
 			}})
 	},
 }
@@ -70,8 +71,9 @@ var twoMoons = synthetic{
 	},
 	score: scoreTwoMoons,
 	draw:  func(seed uint64) (*dataset.Dataset, error) { return dataset.TwoMoons(100, .3, seed) },
-	panel: func(ctx context.Context, p *bayes.Posterior, parts dataset.Parts, title string) (*viz.Figure, error) {
+	panel: func(ctx context.Context, p *bayes.Posterior, parts dataset.Parts, frame viz.Frame) (*viz.Figure, error) {
 		test := parts.Test
+		frame.XLabel, frame.YLabel = "x₁", "x₂"
 		lattice, err := viz.NewLattice(-2.2, 3.2, 60, -1.7, 2.2, 60)
 		if err != nil {
 			return nil, err
@@ -86,7 +88,7 @@ var twoMoons = synthetic{
 		}
 		return viz.DecisionMapOf(lattice, prediction, 1, 20, viz.DecisionOptions{
 			Levels:  []float64{.5},
-			Frame:   viz.Frame{Title: title, Width: 460, Height: 400},
+			Frame:   frame,
 			PointsX: mat.Col(nil, 0, test.X), PointsY: mat.Col(nil, 1, test.X), Classes: classes, ClassNames: test.Classes,
 		})
 	},
@@ -279,7 +281,11 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options, _ []*t
 				if err != nil {
 					return nil, err
 				}
-				all.add(s.panel(ctx, posterior, parts, c.name))
+				frame := viz.Frame{Title: c.name, Width: 440, Height: 380}
+				if seeds > 1 {
+					frame.Width, frame.Height = 240, 270
+				}
+				all.add(s.panel(ctx, posterior, parts, frame))
 				o.say("%s: %s, seed %d of %d", s.data, c.name, seed+1, seeds)
 			}
 		}
