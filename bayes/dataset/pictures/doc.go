@@ -8,8 +8,9 @@
 //
 //   - [FashionMNIST], 28 x 28 in grey, and [CIFAR10], 32 x 32 in colour: downloaded from their publishers on the first
 //     call, 31 and 170 MB, and kept.
-//   - [SVHN], 32 x 32 in colour, and [CelebA], of which the attributes alone are read, a table: their publishers' terms
-//     want you to get the files yourself. The error of a first call says which and where to put them.
+//   - [SVHN], 32 x 32 in colour, and [CelebA], of which the attributes alone are read, a table: their publishers allow
+//     non-commercial use only, and you get the files yourself. The error of a first call says which and where to put
+//     them.
 //   - MNIST is in package mnist, without a download. [ReadIDX] reads your own files of its format.
 //
 // # Where the files are
