@@ -184,7 +184,7 @@ const table8Note = "each method takes the better of two settings on the validati
 	"the paper's standard errors are its standard deviations over the root of 10"
 
 const regressionTableNote = "the paper's methods with its settings, where a step of .01 is a standard deviation and " +
-	"the weights of random walk and Langevin are by the batch alone; \"tuned\", and all others, are the better of two " +
+	"the weights of random walk and Langevin are by the batch alone; the tuned, and all others, are the better of two " +
 	"settings on the validation part, of random walk and Langevin also a step of .003 with N/M in the weights and the " +
 	"drift; " + regressionNote
 

@@ -96,8 +96,8 @@ func guided(proposal ohsmc.Proposal) []attempt {
 	)
 }
 
-// tuned ends the name of a paper's method in whose place the better of two settings stands, as validation finds.
-const tuned = ", tuned"
+// tuned begins the name of a paper's method in whose place the better of two settings stands, as validation finds.
+const tuned = "tuned "
 
 // paperRegressionMethods are the first contenders: the paper's methods with its settings.
 const paperRegressionMethods = 4
@@ -131,7 +131,7 @@ func regressionContenders(s regressionData, rows int) []contender {
 		all = append(all, contender{c.name, c.attempts[:1]})
 	}
 	for _, c := range papers {
-		all = append(all, contender{c.name + tuned, c.attempts})
+		all = append(all, contender{tuned + c.name, c.attempts})
 	}
 	return append(all,
 		contender{"exact Langevin", guided(ohsmc.Langevin{})},

@@ -35,7 +35,7 @@ func TestRegressionContenders(t *testing.T) {
 			if want := 1 + min(1, k/paperRegressionMethods); len(c.attempts) != want {
 				t.Errorf("%s has %d attempts, want %d", c.name, len(c.attempts), want)
 			}
-			if own := slices.Index(names, c.name+tuned); own >= 0 && !reflect.DeepEqual(all[own].attempts[:1], c.attempts) {
+			if own := slices.Index(names, tuned+c.name); own >= 0 && !reflect.DeepEqual(all[own].attempts[:1], c.attempts) {
 				t.Errorf("%s: %+v, and tuned %+v", c.name, c.attempts, all[own].attempts)
 			}
 			for i, a := range c.attempts {
@@ -224,7 +224,7 @@ func TestOneColourAMethod(t *testing.T) {
 		}
 	}
 	for _, c := range regressionContenders(regressions[0], 1) {
-		if !strings.HasSuffix(c.name, tuned) && !slices.Contains(regressionStyles, c.name) {
+		if !strings.HasPrefix(c.name, tuned) && !slices.Contains(regressionStyles, c.name) {
 			t.Errorf("%s has no colour of its own", c.name)
 		}
 	}
