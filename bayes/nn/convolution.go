@@ -29,6 +29,7 @@ type Convolution struct {
 	Stride                  int // pixels from one place of a kernel to the next; default 1
 	Padding                 Padding
 	Init                    Initialiser // of the weights; biases start at 0
+	NoBiases                bool        // for where a normalisation follows, which subtracts them again
 }
 
 // Padding says what a convolution does at the edges of an image.
@@ -58,7 +59,7 @@ var (
 	_ Sized = Pool{}
 )
 
-// Parameters returns the weights and the biases. The fan-in is the number of products in a sum, kernel x kernel x
+// Parameters returns the weights and, unless NoBiases, the biases. The fan-in is the number of products in a sum, kernel x kernel x
 // channels, the fan-out kernel x kernel x filters.
 func (l Convolution) Parameters() []Parameter {
 	area := l.Kernel * l.Kernel
@@ -66,10 +67,11 @@ func (l Convolution) Parameters() []Parameter {
 		return Parameter{Name: parameterName(l.Number, kind), Layer: l.Number, Kind: kind, Shape: shape,
 			FanIn: area * l.Channels, FanOut: area * l.Filters, Init: init}
 	}
-	return []Parameter{
-		parameter(Weights, l.Init, l.Filters, l.Kernel, l.Kernel, l.Channels),
-		parameter(Biases, Zeros, l.Filters),
+	all := []Parameter{parameter(Weights, l.Init, l.Filters, l.Kernel, l.Kernel, l.Channels)}
+	if l.NoBiases {
+		return all
 	}
+	return append(all, parameter(Biases, Zeros, l.Filters))
 }
 
 // padding returns the number of zero pixels before and after each row and column.
@@ -119,11 +121,12 @@ func (l Convolution) Apply(params Params, h Value) Value {
 		z = l.ofPatches(graph.Reshape(w.Node, 1, -1), x, x.Shape().Dim(0))
 	}
 	z = graph.Reshape(z, -1, batch, height, width, l.Filters)
-	biases := b.Node
-	if b.PerParticle {
-		biases = ownNumbers(b)
+	if biases := b.Node; !l.NoBiases {
+		if b.PerParticle {
+			biases = ownNumbers(b)
+		}
+		z = graph.Add(z, graph.Reshape(biases, -1, 1, 1, 1, l.Filters))
 	}
-	z = graph.Add(z, graph.Reshape(biases, -1, 1, 1, 1, l.Filters))
 	for _, own := range []Value{w, b, h} {
 		if own.PerParticle {
 			return fromImages(z, batch, own.Node.Shape().Dim(-1))

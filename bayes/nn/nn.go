@@ -61,6 +61,9 @@ const (
 	Biases  Kind = "biases"
 	Noise   Kind = "noise" // of the likelihood
 	Hyper   Kind = "hyper" // of the prior
+	// Statistics are the running statistics of a BatchNorm: no gradient trains them, and no partition but by Names makes
+	// them stochastic.
+	Statistics Kind = "statistics"
 )
 
 // Parameter describes one tensor of a network's parameters.
@@ -122,6 +125,18 @@ func (p Params) With(nodes []*graph.Node) Params {
 		with[name] = value
 	}
 	return with
+}
+
+// realRows is the entry of Training among Params. No parameter has this name, since it must not be empty.
+const realRows = ""
+
+// Training returns the parameters for a mini-batch in training, of which the first count rows are real, a scalar of
+// their type. With these a BatchNorm normalises by the mini-batch, and leaves its running statistics after it in the
+// Params returned, under their names.
+func (p Params) Training(count *graph.Node) Params {
+	training := maps.Clone(p)
+	training[realRows] = Value{Node: count}
+	return training
 }
 
 // Layer is one stage of a network: it takes the value of the stage before.

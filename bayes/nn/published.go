@@ -2,6 +2,23 @@ package nn
 
 import "fmt"
 
+// Normalisation says what a ResNet20 normalises its convolutions by.
+type Normalisation string
+
+// The normalisations. The zero value is ByFilterResponse.
+const (
+	ByFilterResponse Normalisation = "filter_response"
+	ByBatch          Normalisation = "batch"
+)
+
+func (n Normalisation) check() error {
+	switch n {
+	case "", ByFilterResponse, ByBatch:
+		return nil
+	}
+	return fmt.Errorf("nn: unknown normalisation %q: use filter_response or batch", string(n))
+}
+
 // LeNet5 is the network of LeCun, Bottou, Bengio and Haffner (1998) for images, as it is used today: convolutions with
 // 6 and 16 kernels of 5 x 5, the first with padding, each followed by tanh and the average of squares of 2 x 2, then
 // dense layers of 120 and 84. For images of 28 x 28 with one channel and ten classes it has 61 706 parameters.
@@ -15,24 +32,30 @@ func LeNet5(height, width, channels int) CNN {
 // ResNet20 is the residual network with 20 layers for small images (He, Zhang, Ren and Sun 2016, section 4.2): a
 // convolution of 16 kernels of 3 x 3, three stages of three blocks with 16, 32 and 64 kernels, of which the second and
 // the third halve the images' sides, the average over what is left, and a dense layer. A block is two convolutions and
-// their input, added up; where the width changes, a convolution of 1 x 1 maps the input. Each convolution is followed
-// by FilterResponse and, but for the last of a block before the sum, each by Threshold (as Izmailov, Vikram, Hoffman
-// and Wilson 2021 have it, with swish there).
+// their input, added up.
+//
+// With ByFilterResponse each convolution is followed by FilterResponse and, but for the last of a block before the sum,
+// each by Threshold; where the width changes, a convolution of 1 x 1 maps the input (as Izmailov, Vikram, Hoffman and
+// Wilson 2021 have it, with swish there). With ByBatch the network is that of He and others: convolutions without
+// biases, BatchNorm, ReLU, and Subsample where the width changes. For images of 32 x 32 with three channels and ten
+// classes it then has 269 722 parameters, without the running statistics.
 //
 // Convolutions, normalisations and thresholds count as layers from 1, a block's shortcut after its other layers; layer
-// 1 is the first convolution.
+// 1 is the first convolution. With ByBatch the dense layer is number 39.
 type ResNet20 struct {
-	Height   int         `json:"height"` // of an image, in pixels
-	Width    int         `json:"width"`
-	Channels int         `json:"channels,omitempty"` // numbers of a pixel; default 1
-	Init     Initialiser `json:"init,omitempty"`     // of all weights but the scales; default HeNormal
+	Height        int           `json:"height"` // of an image, in pixels
+	Width         int           `json:"width"`
+	Channels      int           `json:"channels,omitempty"`      // numbers of a pixel; default 1
+	Normalisation Normalisation `json:"normalisation,omitempty"` // default ByFilterResponse
+	Init          Initialiser   `json:"init,omitempty"`          // of all weights but the scales; default HeNormal
 }
 
 var _ Network = ResNet20{}
 
 // Layers implements Network.
 func (n ResNet20) Layers(inputs, outputs int) ([]Layer, error) {
-	b := residualBuilder{height: n.Height, width: n.Width, channels: max(n.Channels, 1), init: n.Init}
+	b := residualBuilder{height: n.Height, width: n.Width, channels: max(n.Channels, 1), init: n.Init,
+		byBatch: n.Normalisation == ByBatch}
 	if b.init == "" {
 		b.init = HeNormal
 	}
@@ -42,17 +65,20 @@ func (n ResNet20) Layers(inputs, outputs int) ([]Layer, error) {
 	if err := b.init.check(); err != nil {
 		return nil, err
 	}
+	if err := n.Normalisation.check(); err != nil {
+		return nil, err
+	}
 	if outputs < 1 {
 		return nil, fmt.Errorf("nn: a ResNet20 to %d outputs: it must have at least 1", outputs)
 	}
-	layers := append(b.normalised(16, 3, 1), b.threshold())
+	layers := append(b.normalised(16, 3, 1), b.activation())
 	for stage, filters := range []int{16, 32, 64} {
 		for block := range 3 {
 			stride := 1
 			if stage > 0 && block == 0 {
 				stride = 2
 			}
-			layers = append(layers, b.block(filters, stride), b.threshold())
+			layers = append(layers, b.block(filters, stride), b.activation())
 		}
 	}
 	layers = append(layers, Pool{Height: b.height, Width: b.width, Channels: b.channels})
@@ -63,19 +89,27 @@ func (n ResNet20) Layers(inputs, outputs int) ([]Layer, error) {
 type residualBuilder struct {
 	number, height, width, channels int
 	init                            Initialiser
+	byBatch                         bool
 }
 
 // normalised is a convolution and the normalisation after it.
 func (b *residualBuilder) normalised(filters, kernel, stride int) []Layer {
 	convolution := Convolution{Number: b.number + 1, Height: b.height, Width: b.width, Channels: b.channels,
-		Filters: filters, Kernel: kernel, Stride: stride, Init: b.init}
+		Filters: filters, Kernel: kernel, Stride: stride, Init: b.init, NoBiases: b.byBatch}
 	b.height, b.width = convolution.Size()
 	b.number, b.channels = b.number+2, filters
+	if b.byBatch {
+		return []Layer{convolution, BatchNorm{Number: b.number, Height: b.height, Width: b.width, Channels: b.channels}}
+	}
 	return []Layer{convolution,
 		FilterResponse{Number: b.number, Height: b.height, Width: b.width, Channels: b.channels}}
 }
 
-func (b *residualBuilder) threshold() Layer {
+// activation is what follows a normalisation: a Threshold counts as a layer.
+func (b *residualBuilder) activation() Layer {
+	if b.byBatch {
+		return ReLU
+	}
 	b.number++
 	return Threshold{Number: b.number, Height: b.height, Width: b.width, Channels: b.channels}
 }
@@ -83,9 +117,13 @@ func (b *residualBuilder) threshold() Layer {
 // block is the sum of two convolutions and their input.
 func (b *residualBuilder) block(filters, stride int) Layer {
 	before := *b
-	layers := append(b.normalised(filters, 3, stride), b.threshold())
+	layers := append(b.normalised(filters, 3, stride), b.activation())
 	block := Residual{Layers: append(layers, b.normalised(filters, 3, 1)...)}
-	if before.channels != filters || stride > 1 {
+	switch changes := before.channels != filters || stride > 1; {
+	case changes && b.byBatch:
+		block.Shortcut = []Layer{Subsample{Height: before.height, Width: before.width, Channels: before.channels,
+			Filters: filters, Stride: stride}}
+	case changes:
 		before.number = b.number
 		block.Shortcut = before.normalised(filters, 1, stride)
 		b.number = before.number
