@@ -142,9 +142,10 @@ func (c *Core) Resample(logWeights *graph.Node, rng random.Stream) (ancestors, a
 	return ancestors, Where(BroadcastToDims(done, c.Particles), c.EqualWeights(logWeights), logWeights), done
 }
 
-// Learn moves psi by Adam along N/M times the given gradient, [W], of the batch's log-likelihood. If the gradient is
-// not finite psi stays the same, and rejected is 1; otherwise it is 0. Without shared parameters it does nothing. With
-// Training.GradientParticles the gradient is that of so many of the state's particles, and the given one may be nil.
+// Learn moves psi by Adam along N/M times the given gradient, [W], of the batch's log-likelihood, and the running
+// statistics in psi toward the batch's. If the gradient is not finite psi stays the same, and rejected is 1; otherwise
+// it is 0. Without shared parameters it does nothing. With Training.GradientParticles the gradient is that of so many of
+// the state's particles, and the given one may be nil.
 func (c *Core) Learn(s State, gradient *graph.Node, batch density.Batch, now Now) (next State, rejected *graph.Node) {
 	if s.Psi == nil {
 		return s, ConstAs(s.Phi, 0.0)
@@ -153,8 +154,12 @@ func (c *Core) Learn(s State, gradient *graph.Node, batch density.Batch, now Now
 		gradient = c.gradientOfSome(s, batch, now.RNG.Named("gradient"))
 	}
 	gradient = Mul(gradient, c.Target.Scale(batch))
+	before := s.Psi
 	var moved *Node
-	s.Psi, s.Moments, moved = c.Optimiser.AscendFinite(nil, s.Psi, gradient, s.Moments, now.Number, now.Rate)
+	s.Psi, s.Moments, moved = c.Optimiser.AscendFinite(nil, before, gradient, s.Moments, now.Number, now.Rate)
+	if c.Bound.Normalises() {
+		s.Psi = Where(BroadcastToDims(moved, c.Bound.W), c.Target.Moved(s.Psi, before, batch), before)
+	}
 	return s, ConvertDType(Not(moved), s.Phi.DType())
 }
 
@@ -172,7 +177,7 @@ func (c *Core) gather(s compute.Nodes, rows, count *Node) density.Batch {
 	return density.Batch{
 		X:     Gather(s["train_x"], ExpandAxes(rows, -1)),
 		Y:     Gather(s["train_y"], ExpandAxes(rows, -1)),
-		Count: ConvertDType(count, s["train_y"].DType()),
+		Count: ConvertDType(count, s["train_y"].DType()), Training: true,
 	}
 }
 

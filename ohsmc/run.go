@@ -46,7 +46,7 @@ func newTraining(j *fit.Job, t Training, a Algorithm) (*training, error) {
 	if r.batches, r.steps, err = horizon(a, t, j.Rows(), j.Seed); err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)
 	}
-	return r, nil
+	return r, r.Bound.CheckBatches(r.batches)
 }
 
 // loop declares the run's steps.

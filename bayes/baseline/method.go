@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
@@ -27,6 +28,19 @@ func Methods() []fit.Method {
 // ErrDiverged says that no member had a finite gradient, or that chains left the region of finite density. The methods
 // wrap it.
 var ErrDiverged = train.ErrDiverged
+
+// prepared fills in the settings of a training on the job's rows, and checks them.
+func prepared(j *fit.Job, t Training) (Training, error) {
+	t, err := t.Prepared("baseline", j.Rows())
+	if err != nil {
+		return t, err
+	}
+	batches, err := dataset.NewEpochBatches(j.Rows(), t.BatchSize, j.Seed)
+	if err != nil {
+		return t, fmt.Errorf("baseline: %w", err)
+	}
+	return t, j.Bound.CheckBatches(batches)
+}
 
 // posteriorOf makes a posterior of theta, the members of a learner, flat [J, Q]; the status is the run's.
 type posteriorOf func(status run.Status, theta []float64) (*bayes.Posterior, error)

@@ -177,7 +177,7 @@ func preparedPoints(j *fit.Job, t Training, prior bool) (Training, error) {
 		return t, fmt.Errorf("baseline: a training to a maximum trains no hyperparameters, which the prior %T has: %s", p,
 			cure)
 	}
-	return t.Prepared("baseline", j.Rows())
+	return prepared(j, t)
 }
 
 // Size implements train.Learner.
@@ -199,6 +199,11 @@ func (p *points) Initial(rng random.Stream) *graph.Node {
 // parameters that the user's partition calls stochastic, or without it.
 func (p *points) Objective(theta *graph.Node, batch density.Batch, _ random.Stream) (value, gradient *graph.Node) {
 	return p.target.Gradient(theta, nil, batch)
+}
+
+// Moved implements train.Normalising: each member has running statistics of its own.
+func (p *points) Moved(trained, theta *graph.Node, batch density.Batch) *graph.Node {
+	return p.target.MovedOwn(trained, theta, batch)
 }
 
 // Score implements train.Learner: the NLPD of each member by itself.

@@ -50,6 +50,10 @@ func (m SWAG) Prepare(j *fit.Job) (_ fit.Method, err error) {
 	if m.Training, err = preparedPoints(j, m.Training, true); err != nil {
 		return nil, err
 	}
+	if j.Bound.Normalises() {
+		return nil, fmt.Errorf("baseline: SWAG averages parameters, and the running statistics of %T would not be those of "+
+			"the average: take nn.FilterResponse in place of nn.BatchNorm", j.Bound.Model.Network)
+	}
 	if err := limits.Fill("baseline: SWAG",
 		limits.Int("Collect", &m.Collect, max(2, m.Epochs/2)).From(2).Because("as a Gaussian is fitted to its iterates"),
 		limits.Float("Rate", &m.Rate, m.Optimiser.Schedule.At(0)).Positive(),

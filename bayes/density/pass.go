@@ -47,7 +47,7 @@ func (e *evaluation) used() []*Node {
 func (e *evaluation) with(nodes []*Node) *evaluation {
 	inner := *e
 	inner.input.Node = nodes[0]
-	inner.batch = Batch{Y: nodes[1]}
+	inner.batch = Batch{Y: nodes[1], Training: e.batch.Training}
 	inner.common = e.common.With(nodes[2:])
 	if e.batch.Count != nil {
 		inner.batch.Count = nodes[2+len(e.common)]

@@ -11,13 +11,14 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// features is the output of the layers before the first stochastic one, [width, B], of x, [B, d]: in parts of the rows
-// where the activations of all would take much memory.
-func (l Likelihood) features(prefix nn.Params, x *Node, dtype compute.DType) nn.Value {
+// features is the output of the layers before the first stochastic one, [width, B]: in parts of the rows where the
+// activations of all would take much memory.
+func (l Likelihood) features(prefix nn.Params, batch Batch, dtype compute.DType) nn.Value {
+	x := batch.X
 	apply := func(prefix nn.Params, x *Node) nn.Value { return l.Model.Prefix(prefix, bayes.Numbers(x, dtype)) }
-	p := l.partsOfPrefix(x, dtype)
+	p := l.partsOfPrefix(batch, dtype)
 	if p.count == 1 {
-		return apply(prefix, x)
+		return apply(l.mode(prefix, batch), x)
 	}
 	one := apply(prefix, Slice(x, AxisRange(0, 1))) // for its shape: XLA removes it
 	shape := one.Node.Shape().Clone()
@@ -32,11 +33,11 @@ func (l Likelihood) features(prefix nn.Params, x *Node, dtype compute.DType) nn.
 	return one
 }
 
-// partsOfPrefix are the parts of the rows of x, [B, d], in which the layers before the first stochastic one are
-// evaluated: one where there are no loops.
-func (l Likelihood) partsOfPrefix(x *Node, dtype compute.DType) parts {
-	rows := x.Shape().Dim(0)
-	if !compute.CanLoop(x.Graph()) {
+// partsOfPrefix are the parts of the rows in which the layers before the first stochastic one are evaluated: one where
+// there are no loops, and where layers normalise by the batch.
+func (l Likelihood) partsOfPrefix(batch Batch, dtype compute.DType) parts {
+	rows := batch.X.Shape().Dim(0)
+	if !compute.CanLoop(batch.X.Graph()) || l.byBatch(batch) {
 		return parts{rows, 1}
 	}
 	bytes := int64(activationCopies*l.Model.PrefixWidth()*rows) * int64(dtype.Size())
@@ -46,7 +47,7 @@ func (l Likelihood) partsOfPrefix(x *Node, dtype compute.DType) parts {
 // gradientOfPrefix propagates the gradient with respect to the prefix's output, [width, B], back through the prefix:
 // the gradients with respect to its parameters, by name.
 func (e *evaluation) gradientOfPrefix(gradient *Node) map[string]*Node {
-	p, leaves := e.partsOfPrefix(e.batch.X, gradient.DType()), e.prefix.Nodes()
+	p, leaves := e.partsOfPrefix(e.batch, gradient.DType()), e.prefix.Nodes()
 	var sums []*Node
 	if p.count == 1 {
 		sums = Gradient(ReduceAllSum(Mul(e.input.Node, gradient)), leaves...)

@@ -143,6 +143,9 @@ func newJob(
 	default:
 		j.Data, err = New(owner, AllByDefault(model), parts)
 	}
+	if err == nil {
+		err = j.Bound.CheckSampled()
+	}
 	if err == nil && continues {
 		j.Parts = parts
 		err = j.identify(from.Trained)

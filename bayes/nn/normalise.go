@@ -21,7 +21,7 @@ import (
 //
 // By the mini-batch's statistics a row's density depends on the other rows. Particles have that in common in layers
 // before the first stochastic one; in those behind it the likelihood would be no product over rows, and bayes.Model.Bind
-// refuses a BatchNorm there: take FilterResponse. Point estimates, whose every parameter is trained, take it anywhere.
+// refuses a BatchNorm there: take FilterResponse.
 type BatchNorm struct {
 	Number                  int // of the layer, counted from 1: its parameters are "layer1/scale", "layer1/shift", ...
 	Height, Width, Channels int // of its input, and of its result

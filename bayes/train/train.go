@@ -79,6 +79,15 @@ type Learner interface {
 	Score(theta *graph.Node, batch density.Batch, rng random.Stream) *graph.Node
 }
 
+// Normalising is a learner whose network may have running statistics, as an nn.BatchNorm has. Batches in training are
+// density.Batch.Training.
+type Normalising interface {
+	Learner
+	// Moved is theta as a step has trained it, [J, Q], with the running statistics of theta before it moved toward the
+	// batch's.
+	Moved(trained, theta *graph.Node, batch density.Batch) *graph.Node
+}
+
 // Collector is a learner that accumulates something at the end of each epoch, such as SWAG's moments.
 type Collector interface {
 	Learner
