@@ -59,8 +59,8 @@ var (
 	_ Sized = Pool{}
 )
 
-// Parameters returns the weights and, unless NoBiases, the biases. The fan-in is the number of products in a sum, kernel x kernel x
-// channels, the fan-out kernel x kernel x filters.
+// Parameters returns the weights and, unless NoBiases, the biases. The fan-in is the number of products in a sum,
+// kernel x kernel x channels, the fan-out kernel x kernel x filters.
 func (l Convolution) Parameters() []Parameter {
 	area := l.Kernel * l.Kernel
 	parameter := func(kind Kind, init Initialiser, shape ...int) Parameter {

@@ -15,13 +15,12 @@ import (
 // n channels. Scale and shift are [Channels].
 //
 // In training m and v are those of the mini-batch's real rows (Params.Training). Everywhere else, as in a prediction,
-// they are running statistics, two more parameters [Channels] that no gradient trains: after each mini-batch of training
-// they go a tenth of the way to its mean and, as algorithm 2 has it, to its variance over n/(n-1), n being the number of
-// its values.
+// they are running statistics, two more parameters [Channels] that no gradient trains: after each mini-batch of
+// training they go a tenth of the way to its mean and, as algorithm 2 has it, to its unbiased variance.
 //
-// By the mini-batch's statistics a row's density depends on the other rows. Particles have that in common in layers
-// before the first stochastic one; in those behind it the likelihood would be no product over rows, and bayes.Model.Bind
-// refuses a BatchNorm there: take FilterResponse.
+// By the mini-batch's statistics a row's density depends on the other rows. In layers before the first stochastic one
+// all particles have that in common. Behind it the likelihood would be no product over rows, and bayes.Model.Bind
+// refuses a BatchNorm: take FilterResponse.
 type BatchNorm struct {
 	Number                  int // of the layer, counted from 1: its parameters are "layer1/scale", "layer1/shift", ...
 	Height, Width, Channels int // of its input, and of its result
