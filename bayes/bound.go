@@ -179,8 +179,8 @@ func (b *BoundModel) CheckSampled() error {
 func (b *BoundModel) CheckBatches(batches dataset.Batches) error {
 	last := batches.At(batches.PerEpoch() - 1)
 	if b.Normalises() && last.Count < 2 {
-		return fmt.Errorf("bayes: %T normalises by mini-batches, and the last of an epoch has one row, which has no variance: "+
-			"take another BatchSize than %d", b.Model.Network, len(last.Rows))
+		return fmt.Errorf("bayes: %T normalises by mini-batches, and the last of an epoch has one row, which has no "+
+			"variance: take another BatchSize than %d", b.Model.Network, len(last.Rows))
 	}
 	return nil
 }
