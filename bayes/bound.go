@@ -168,8 +168,8 @@ func (b *BoundModel) Normalises() bool {
 // CheckSampled is an error if running statistics are in phi, among what a sampler draws.
 func (b *BoundModel) CheckSampled() error {
 	if b.W == 0 && b.Normalises() {
-		return fmt.Errorf("bayes: the particles of %T have running statistics of their own, as the members of an ensemble do, "+
-			"and these have no distribution that could be sampled: leave them out of Model.Stochastic, or train by "+
+		return fmt.Errorf("bayes: the particles of %T have running statistics of their own, as the members of an ensemble "+
+			"do, and these have no distribution that could be sampled: leave them out of Model.Stochastic, or train by "+
 			"baseline.MAP in place of an ensemble", b.Model.Network)
 	}
 	return nil

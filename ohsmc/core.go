@@ -144,8 +144,8 @@ func (c *Core) Resample(logWeights *graph.Node, rng random.Stream) (ancestors, a
 
 // Learn moves psi by Adam along N/M times the given gradient, [W], of the batch's log-likelihood, and the running
 // statistics in psi toward the batch's. If the gradient is not finite psi stays the same, and rejected is 1; otherwise
-// it is 0. Without shared parameters it does nothing. With Training.GradientParticles the gradient is that of so many of
-// the state's particles, and the given one may be nil.
+// it is 0. Without shared parameters it does nothing. With Training.GradientParticles the gradient is that of so many
+// of the state's particles, and the given one may be nil.
 func (c *Core) Learn(s State, gradient *graph.Node, batch density.Batch, now Now) (next State, rejected *graph.Node) {
 	if s.Psi == nil {
 		return s, ConstAs(s.Phi, 0.0)
