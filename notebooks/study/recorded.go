@@ -163,7 +163,7 @@ How to read a table:
 - "particle RMSE" is the mean over particles of each one's own error, which is how some of the papers count; "RMSE" is
   the error of the predictive mean.
 - Scores of UCI regressions are in units of the target's standard deviation. In the target's own units are the test
-  loss of gohsmc, all scores of fbnn, and those of pmcnet.calibration.
+  loss of gohsmc and all scores of fbnn.
 - The text above a table says what is reduced or differs from the paper; in brackets are flags that undo it, such as
   -full. The line below says how many repetitions there are, and at which commit they were measured. Remarks in words
   end with the commit that they were measured at.

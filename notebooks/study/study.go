@@ -38,7 +38,8 @@ func finite(x *float64) *float64 {
 type Options struct {
 	Reps   int // repetitions; 0: the experiment's own
 	Epochs int // epochs of training; 0: the experiment's own
-	// the paper's repetitions and epochs, where the experiment's own are fewer, and large data sets tuned like the others
+	// the paper's repetitions, epochs and other settings, where the experiment's own are fewer, as its note says, and large
+	// data sets tuned like the others
 	Full      bool
 	Data      []string // data sets; empty: all of the experiment's
 	Methods   []string // methods; empty: all of the experiment's
