@@ -285,8 +285,8 @@ func parsed(args []string) (request, error) {
 	o := &asked.options
 	flags.IntVar(&o.Reps, "reps", 0, "number of repetitions (default: the study's own)")
 	flags.IntVar(&o.Epochs, "epochs", 0, "epochs of training (default: the study's own)")
-	flags.BoolVar(&o.Full, "full", false, "the paper's repetitions and epochs if the study's own are fewer, and "+
-		"large data sets tuned like the others: takes hours or days")
+	flags.BoolVar(&o.Full, "full", false, "the paper's repetitions, epochs and other settings if the study's own are "+
+		"fewer, as its note says, and large data sets tuned like the others: takes hours or days")
 	data := flags.String("data", "", "only these data `sets`, separated by commas (default: all of the study's)")
 	methods := flags.String("methods", "", "only these `methods`, separated by commas (default: all of the study's)")
 	flags.StringVar(&o.FigureDir, "figures", "", "save figures in `FOLDER` (default: figures in the cache folder)")
