@@ -22,7 +22,7 @@ func TestSyntheticTables(t *testing.T) {
 	for _, s := range []synthetic{sinTanh, twoMoons} {
 		said := 0
 		o := Options{CacheDir: t.TempDir(), Methods: []string{"SWAG", "MAP"}, Reps: 2, Epochs: 1,
-			Progress: func(string) { said++ }}
+			Progress: whole(func(string) { said++ })}
 		cells, err := ran(t, s.study, o)
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestTable4(t *testing.T) {
 		pictureSize: pictureSize{20, 10, 20, extent{reps: 2, epochs: 1}}}
 	small := Experiment{ID: "ohsmc.table4", trials: func(o Options) ([]*trial, error) { return size.trials(o), nil }}
 	said := 0
-	o := Options{CacheDir: t.TempDir(), Reps: 1, Progress: func(string) { said++ }}
+	o := Options{CacheDir: t.TempDir(), Reps: 1, Progress: whole(func(string) { said++ })}
 	cells, err := small.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestViewsOfTable8(t *testing.T) {
 	var said []string
 	o := Options{CacheDir: t.TempDir(), Data: []string{"yacht", "ionosphere"}, Methods: []string{"OHSMC", "MLE"},
 		Reps: 1, Epochs: 1,
-		Progress: func(line string) { said = append(said, line) }}
+		Progress: whole(func(line string) { said = append(said, line) })}
 	cells, err := ran(t, "ohsmc.table3", o)
 	if err != nil {
 		t.Fatal(err)
