@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// CNN is a convolutional network for images: the Convolutions, each followed by the activation and its pooling, then
-// Dense layers of the Hidden widths, each followed by the activation, and a last Dense layer to the output. Layers
-// count from 1, convolutions first; poolings do not count. The output layer is number
-// len(Convolutions)+len(Hidden)+1.
+// CNN is a convolutional network for images: the Convolutions, each followed by its normalisation if there is one, the
+// activation and its pooling, then Dense layers of the Hidden widths, each followed by the activation, and a last Dense
+// layer to the output. Layers count from 1, convolutions first; poolings do not count, normalisations do. Without
+// them the output layer is number len(Convolutions)+len(Hidden)+1.
 //
 // A row of the data is an image, row of pixels by row of pixels from the top left, and the channels of a pixel are
 // neighbours: feature (y*Width + x)*Channels + channel. So are images of package dataset/mnist, with one channel.
@@ -18,6 +18,10 @@ type CNN struct {
 	Width        int    `json:"width"`
 	Channels     int    `json:"channels,omitempty"` // numbers of a pixel; default 1
 	Convolutions []Conv `json:"convolutions"`       // may be empty: an MLP
+
+	// Normalisation of the convolutions' results; default none. ByFilterResponse is followed by Threshold, also a
+	// layer, in place of the Activation; with ByBatch convolutions have no biases.
+	Normalisation Normalisation `json:"normalisation,omitempty"`
 
 	Hidden     []int       `json:"hidden"`         // may be empty
 	Activation Activation  `json:"activation"`     // default ReLU
@@ -41,18 +45,35 @@ func (n CNN) Layers(inputs, outputs int) ([]Layer, error) {
 	if err := checkImages("a CNN", n.Height, n.Width, n.Channels, inputs); err != nil {
 		return nil, err
 	}
+	if err := n.Normalisation.check(); err != nil {
+		return nil, err
+	}
 	var layers []Layer
+	number := 0
 	for i, c := range n.Convolutions {
 		if err := c.check(i+1, height, width); err != nil {
 			return nil, err
 		}
 		convolution := Convolution{
-			Number: i + 1, Height: height, Width: width, Channels: channels,
-			Filters: c.Filters, Kernel: c.kernel(), Padding: c.Padding, Init: n.Init,
+			Number: number + 1, Height: height, Width: width, Channels: channels, Filters: c.Filters, Kernel: c.kernel(),
+			Padding: c.Padding, Init: n.Init, NoBiases: n.Normalisation == ByBatch,
 		}
-		layers = append(layers, convolution, n.Activation)
 		height, width = convolution.Size()
 		channels = c.Filters
+		number++
+		layers = append(layers, convolution)
+		switch n.Normalisation {
+		case ByFilterResponse:
+			layers = append(layers, FilterResponse{Number: number + 1, Height: height, Width: width, Channels: channels},
+				Threshold{Number: number + 2, Height: height, Width: width, Channels: channels})
+			number += 2
+		case ByBatch:
+			layers = append(layers, BatchNorm{Number: number + 1, Height: height, Width: width, Channels: channels},
+				n.Activation)
+			number++
+		default:
+			layers = append(layers, n.Activation)
+		}
 		if c.Pool <= 1 {
 			continue
 		}
@@ -70,7 +91,7 @@ func (n CNN) Layers(inputs, outputs int) ([]Layer, error) {
 	}
 	for _, layer := range dense {
 		if d, ok := layer.(Dense); ok {
-			d.Number += len(n.Convolutions)
+			d.Number += number
 			layer = d
 		}
 		layers = append(layers, layer)

@@ -51,6 +51,33 @@ func TestCNNLayers(t *testing.T) {
 	}
 }
 
+// A normalisation stands between a convolution and its activation, and counts as a layer.
+func TestNormalisedCNN(t *testing.T) {
+	for normalisation, want := range map[Normalisation][]Layer{
+		ByFilterResponse: {
+			Convolution{Number: 1, Height: 4, Width: 5, Channels: 1, Filters: 2, Kernel: 3},
+			FilterResponse{Number: 2, Height: 4, Width: 5, Channels: 2}, Threshold{Number: 3, Height: 4, Width: 5, Channels: 2},
+			Pool{Height: 4, Width: 5, Channels: 2, Side: 2},
+			Convolution{Number: 4, Height: 2, Width: 2, Channels: 2, Filters: 3, Kernel: 1},
+			FilterResponse{Number: 5, Height: 2, Width: 2, Channels: 3}, Threshold{Number: 6, Height: 2, Width: 2, Channels: 3},
+			Dense{Number: 7, In: 12, Out: 2},
+		},
+		ByBatch: {
+			Convolution{Number: 1, Height: 4, Width: 5, Channels: 1, Filters: 2, Kernel: 3, NoBiases: true},
+			BatchNorm{Number: 2, Height: 4, Width: 5, Channels: 2}, Tanh,
+			Pool{Height: 4, Width: 5, Channels: 2, Side: 2},
+			Convolution{Number: 3, Height: 2, Width: 2, Channels: 2, Filters: 3, Kernel: 1, NoBiases: true},
+			BatchNorm{Number: 4, Height: 2, Width: 2, Channels: 3}, Tanh, Dense{Number: 5, In: 12, Out: 2},
+		},
+	} {
+		layers, err := CNN{Height: 4, Width: 5, Activation: Tanh, Normalisation: normalisation,
+			Convolutions: []Conv{{Filters: 2, Pool: 2}, {Filters: 3, Kernel: 1}}}.Layers(20, 2)
+		if err != nil || !reflect.DeepEqual(layers, want) {
+			t.Errorf("%s: layers\n%+v, %v, want\n%+v", normalisation, layers, err, want)
+		}
+	}
+}
+
 func TestCNNErrors(t *testing.T) {
 	conv := func(c ...Conv) CNN { return CNN{Height: 4, Width: 6, Convolutions: c} }
 	for _, c := range []struct {

@@ -2,10 +2,10 @@ package nn
 
 import "fmt"
 
-// Normalisation says what a ResNet20 normalises its convolutions by.
+// Normalisation says what a network normalises its convolutions by.
 type Normalisation string
 
-// The normalisations. The zero value is ByFilterResponse.
+// The normalisations. The zero value is ByFilterResponse for a ResNet20, and none for a CNN.
 const (
 	ByFilterResponse Normalisation = "filter_response"
 	ByBatch          Normalisation = "batch"

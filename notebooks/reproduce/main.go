@@ -239,6 +239,7 @@ type request struct {
 	studies []study.Experiment
 	options study.Options
 	record  bool
+	hours   float64 // that everything may take; 0: it is not asked for
 }
 
 // reproduce runs studies and prints their tables.
@@ -248,6 +249,7 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 		return err
 	}
 	var records *recorder
+	asked.options.Commit, _ = commitOf(ctx) // outside of a clone it is not known
 	if asked.record {
 		if records, err = openRecorder(ctx); err != nil {
 			return err
@@ -263,19 +265,27 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 	shown := newStatus(progress, recorded)
 	asked.options.Progress, asked.options.Repetition = shown.say, shown.repetition
 
+	var failed []error
 	for _, s := range asked.studies {
-		cells, err := asked.run(ctx, s, out, shown)
+		one := asked
+		if asked.hours > 0 {
+			one.options = asked.options.OfAll(s.ID, asked.hours)
+		}
+		cells, err := one.run(ctx, s, out, shown)
 		if recordErr := records.take(cells); recordErr != nil {
 			return errors.Join(err, recordErr)
 		}
 		if ctx.Err() != nil {
 			return errors.New("interrupted: what is done is kept; the same command (without -fresh) goes on from there")
 		}
-		if err != nil {
+		if err != nil && asked.hours == 0 {
 			return err
 		}
+		if err != nil { // such as a data set that is not here: the others are computed
+			failed = append(failed, err)
+		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // parsed reads and checks the command's arguments.
@@ -293,8 +303,12 @@ func parsed(args []string) (request, error) {
 	flags.StringVar(&o.FigureFormat, "format", "png", "`format` of the figures: png, svg or pdf")
 	flags.BoolVar(&asked.record, "record", false, "also put the numbers into notebooks/results and "+
 		"notebooks/RESULTS.md; without an ID: write RESULTS.md again from notebooks/results")
+	all := flags.Bool("all", false, "every study that can be run, each with its share of the hours: further repetitions, "+
+		"up to the paper's, as long as it lasts, those of earlier runs counted in; with -record")
+	flags.Float64Var(&asked.hours, "hours", study.Hours(), "what -all may take on two cores")
 	flags.BoolVar(&o.Fresh, "fresh", false, "compute everything again instead of using kept results")
 	ids, err := program.Parse(flags, `usage: go run ./notebooks reproduce ID... [flags]
+       go run ./notebooks reproduce -all [-hours H]
 
 Runs the studies behind tables or figures and prints their results beside the paper's: mean, standard error, number of
 repetitions, seconds. Each completed repetition is kept: after Ctrl-C, the same command continues from there. The IDs
@@ -302,6 +316,20 @@ are those of "go run ./notebooks list".
 `, args)
 	if err != nil {
 		return asked, err
+	}
+	switch {
+	case !*all:
+		asked.hours = 0
+	case len(ids) > 0 || o.Reps > 0 || o.Epochs > 0 || o.Full || *data != "" || *methods != "" || o.Fresh:
+		return asked, errors.New("reproduce -all computes every study with its own settings: leave IDs and the flags " +
+			"-reps, -epochs, -full, -data, -methods and -fresh out; to begin anew delete the folder of the kept results")
+	case !(asked.hours > 0):
+		return asked, fmt.Errorf("-hours %v: must be above 0", asked.hours)
+	default:
+		asked.record = true
+		for _, share := range study.Shares() {
+			ids = append(ids, share.IDs...)
+		}
 	}
 	if len(ids) == 0 && !asked.record {
 		return asked, errors.New("reproduce: which study? `go run ./notebooks list` shows their IDs")
@@ -324,6 +352,9 @@ are those of "go run ./notebooks list".
 			return asked, err
 		}
 		if s.State() == study.NotYet {
+			if *all {
+				continue
+			}
 			return asked, fmt.Errorf("%s (%s): %s", id, s.Title, study.NotYet)
 		}
 		asked.studies = append(asked.studies, s)
@@ -388,18 +419,25 @@ func openRecorder(ctx context.Context) (*recorder, error) {
 	if err != nil {
 		return nil, err
 	}
+	commit, err := commitOf(ctx)
+	return &recorder{records, commit}, err
+}
+
+// commitOf is the commit of the clone that the command runs in, and whether its code has changes.
+func commitOf(ctx context.Context) (string, error) {
+	root, err := projectRoot()
+	if err != nil {
+		return "", err
+	}
 	commit, err := git(ctx, root, "rev-parse", "--short=7", "HEAD")
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	changed, err := git(ctx, root, "status", "--porcelain", "--untracked-files=no", "--", "*.go", "go.mod")
-	if err != nil {
-		return nil, err
-	}
 	if changed != "" {
 		commit += " with changes"
 	}
-	return &recorder{records, commit}, nil
+	return commit, err
 }
 
 func git(ctx context.Context, root string, args ...string) (string, error) {

@@ -187,3 +187,28 @@ func notYet(t *testing.T) string {
 	t.Skip("every study has code")
 	return ""
 }
+
+// -all asks for every study that can be run, records, and takes no other study's settings.
+func TestAll(t *testing.T) {
+	asked, err := parsed([]string{"-all", "-hours", "2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	can := 0
+	for _, s := range study.All() {
+		if s.State() != study.NotYet {
+			can++
+		}
+	}
+	if len(asked.studies) != can || !asked.record || asked.hours != 2 {
+		t.Errorf("%d studies of %d, record %v, %v hours", len(asked.studies), can, asked.record, asked.hours)
+	}
+	for want, args := range map[string][]string{
+		"leave IDs": {"-all", "ohsmc.fig1"}, "-reps": {"-all", "-reps", "3"}, "and -fresh out": {"-all", "-fresh"},
+		"-hours -1: must be above 0": {"-all", "-hours", "-1"},
+	} {
+		if _, err := parsed(args); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", args, err, want)
+		}
+	}
+}

@@ -287,7 +287,7 @@ func (o *observations) read() error {
 }
 
 // add scores a posterior. A step that was observed before the interruption is observed again where the checkpoint is
-// older. Chains that follow a training count their draws from 1, so that the training's observations go.
+// older.
 func (o *observations) add(step int, now *bayes.Posterior) error {
 	prediction, err := now.Predict(o.ctx, o.parts.Validation.X)
 	if err != nil {

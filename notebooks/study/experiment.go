@@ -129,20 +129,55 @@ func (e Experiment) repeat(ctx context.Context, o Options) (done []*trial, err e
 	if err != nil {
 		return nil, err
 	}
+	var some []*trial
 	for _, t := range all {
 		asked := slices.Contains(methods, t.Method) && !(t.extraMethod && len(o.Methods) == 0)
 		if !slices.Contains(sets, t.dataSet()) || t.extraSet && len(o.Data) == 0 || !asked && !t.always {
 			continue
 		}
-		t.results, err = store.Repeat(ctx, t.Key, t.reps, t.run)
-		if asked {
+		if some = append(some, t); asked {
 			done = append(done, t)
 		}
-		if err != nil {
-			return done, err
+	}
+	if o.Seconds > 0 {
+		err := inRounds(ctx, store, some, o.Seconds)
+		return begun(done), err
+	}
+	for _, t := range some {
+		if t.results, err = store.Repeat(ctx, t.Key, t.reps, t.run); err != nil {
+			return begun(done), err
 		}
 	}
 	return done, nil
+}
+
+// begun are the trials with a repetition that is done.
+func begun(all []*trial) []*trial {
+	return slices.DeleteFunc(slices.Clone(all), func(t *trial) bool { return len(t.results) == 0 })
+}
+
+// inRounds repeats trials in turn, so that each has about as many repetitions as the others, until all together have
+// taken so many seconds, those before an interruption too. The first repetition of each is made in any case, a further
+// one if it is expected to end in time.
+func inRounds(ctx context.Context, store *Store, all []*trial, seconds float64) (err error) {
+	spent := 0.
+	for repetition := 0; ; repetition++ {
+		more := false
+		for _, t := range all {
+			if repetition >= t.reps || repetition > len(t.results) ||
+				repetition > 0 && spent+t.results[repetition-1].Seconds > seconds {
+				continue
+			}
+			if t.results, err = store.Repeat(ctx, t.Key, repetition+1, t.run); err != nil {
+				return err
+			}
+			spent += t.results[repetition].Seconds
+			more = true
+		}
+		if !more {
+			return nil
+		}
+	}
 }
 
 func (e Experiment) cellsOf(done []*trial) (cells []Cell) {

@@ -86,34 +86,6 @@ func TestReportedAt(t *testing.T) {
 	}
 }
 
-// SGHMC's curve has a point for each draw of its chains, over the second half of as many epochs as the training before
-// them has, and none of the training.
-func TestSGHMCCurve(t *testing.T) {
-	tiny(t)
-	data, err := load("yacht")
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts, err := data.Split(table8Split, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := newBench(regressions[0].model(), 50, 12, func(string, ...any) {})
-	c := regressionContenders(regressions[0], parts.Train.Rows())[2]
-	f, err := b.train(t.Context(), c.attempts[0], parts, 0, c.name, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := len(f.curve); c.name != "SGHMC" || n != 10 || f.curve[0].epoch <= 6 || f.curve[9].epoch > 12 {
-		t.Fatalf("%s: %+v, want ten points after half of 12 epochs", c.name, f.curve)
-	}
-	for i, v := range f.curve[1:] {
-		if v.epoch <= f.curve[i].epoch {
-			t.Errorf("%+v: the epochs do not ascend", f.curve)
-		}
-	}
-}
-
 // Table 1, Table 6 and figure 1 are of the same repetitions.
 func TestRegressionTables(t *testing.T) {
 	if testing.Short() {

@@ -13,6 +13,8 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/dataset/mnist"
+	"gobnn/bayes/dataset/pictures"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
@@ -46,7 +48,7 @@ import (
 // pmcnetData is a data set of the paper.
 type pmcnetData struct {
 	name       string
-	network    nn.MLP
+	network    nn.Network
 	likelihood bayes.Likelihood
 	parts      func(repetition uint64) (dataset.Parts, error)
 	scale      float64 // of the prior; 0: searched
@@ -55,6 +57,24 @@ type pmcnetData struct {
 	light      bool    // M = K = 20, and the paper's PMCnet-light instead of PMCnet
 	curves     bool    // scores after each iteration are kept
 	own, paper extent  // repetitions, and epochs of the others' training
+	// Of pictures: how many rows there are of the three parts, by default and in the paper, and where they are from.
+	reduced, whole pictureSize
+	load           func() (train, test *dataset.Dataset, err error)
+	brought        bool // only where Options.Data names it, since the data are not part of the project
+}
+
+// sized is the data set with the pictures that are asked for; others stay as they are.
+func (d pmcnetData) sized(o Options) pmcnetData {
+	if d.load == nil {
+		return d
+	}
+	size := d.reduced
+	if o.Full {
+		size = d.whole
+	}
+	d.reduced = size
+	d.parts = func(repetition uint64) (dataset.Parts, error) { return size.parts(d.load, repetition) }
+	return d
 }
 
 func controlData(rows int) pmcnetData {
@@ -115,6 +135,52 @@ func pmcnetSets() []pmcnetData {
 		{name: "glass", network: tanh(10), likelihood: bayes.Categorical{}, parts: published("glass"), iterations: 20,
 			curves: true, own: own, paper: paper},
 		deepData("protein"), deepData("naval"),
+		pictureData("MNIST-C", nn.LeNet5(28, 28, 1), once(rotatedDigits), pictureSize{45_000, 15_000, 10_000, extent{}}),
+		pictureData("SVHN-G", nn.LeNet5(32, 32, 1), once(grey(pictures.SVHN)),
+			pictureSize{54_942, 18_315, 26_032, extent{}}),
+		pictureData("CIFAR10", nn.ResNet20{Height: 32, Width: 32}, once(grey(pictures.CIFAR10)),
+			pictureSize{45_000, 5000, 10_000, extent{}}),
+	}
+}
+
+// pictureData is one of the sets of pictures. SVHN and CIFAR-10 are not part of the project.
+func pictureData(
+	name string, network nn.Network, load func() (train, test *dataset.Dataset, err error), whole pictureSize,
+) pmcnetData {
+	d := pmcnetData{name: name, network: network, likelihood: bayes.Categorical{}, scale: .1, iterations: 20, light: true,
+		own: extent{1, 10}, paper: extent{5, 200}, load: load, whole: whole, brought: name != "MNIST-C",
+		reduced: pictureSize{2000, 500, 1000, extent{}}}
+	if name == "CIFAR10" { // a particle's pass takes a hundred times LeNet-5's
+		d.reduced, d.iterations, d.own.epochs = pictureSize{300, 100, 300, extent{}}, 3, 3
+	}
+	return d
+}
+
+// rotatedDigits is MNIST as the corruption "rotate" of MNIST-C has it.
+func rotatedDigits() (train, test *dataset.Dataset, err error) {
+	if train, test, err = digits(); err != nil {
+		return nil, nil, err
+	}
+	if train, err = pictures.Rotated(train, mnist.Side, mnist.Side, .4, 1); err != nil {
+		return nil, nil, err
+	}
+	test, err = pictures.Rotated(test, mnist.Side, mnist.Side, .4, 2)
+	return train, test, err
+}
+
+// grey is a set's pictures in grey.
+func grey(
+	load func() (train, test *dataset.Dataset, err error),
+) func() (train, test *dataset.Dataset, err error) {
+	return func() (train, test *dataset.Dataset, err error) {
+		if train, test, err = load(); err != nil {
+			return nil, nil, err
+		}
+		if train, err = pictures.Grey(train); err != nil {
+			return nil, nil, err
+		}
+		test, err = pictures.Grey(test)
+		return train, test, err
 	}
 }
 
@@ -183,11 +249,15 @@ func (d pmcnetData) isControl() bool { return d.raw }
 
 // annealed returns the StepSize of SGLD for which the annealed step at t = 0 is the package's default.
 func (d pmcnetData) annealed() float64 {
-	parts, err := d.parts(0)
-	if err != nil {
-		return 0 // the default; the caller that reads the data gets the error
+	rows := d.reduced.train
+	if d.load == nil {
+		parts, err := d.parts(0)
+		if err != nil {
+			return 0 // the default; the caller that reads the data gets the error
+		}
+		rows = parts.Train.Rows()
 	}
-	return .02 / float64(parts.Train.Rows()) * math.Pow(100, .55)
+	return .02 / float64(rows) * math.Pow(100, .55)
 }
 
 func (d pmcnetData) model(scale float64) bayes.Model {
@@ -205,6 +275,7 @@ func pmcnetTrials(sets, methods []string) func(o Options) ([]*trial, error) {
 			if !slices.Contains(sets, d.name) {
 				continue
 			}
+			d := d.sized(o)
 			e := o.extent(d.own, d.paper)
 			scales := make([]float64, e.reps)
 			for _, m := range d.methods(o.Full) {
@@ -220,7 +291,7 @@ func pmcnetTrials(sets, methods []string) func(o Options) ([]*trial, error) {
 					r := pmcnetRun{pmcnetData: d, seed: uint64(repetition), epochs: e.epochs, say: o.say}
 					return r.repetition(ctx, m, scales[repetition])
 				}
-				all = append(all, &trial{Key: d.key(m, e.epochs), reps: e.reps, run: run,
+				all = append(all, &trial{Key: d.key(m, e.epochs), reps: e.reps, run: run, extraSet: d.brought,
 					paper: pmcnetPaper[d.name][m.name].reported()})
 			}
 		}
@@ -229,10 +300,14 @@ func pmcnetTrials(sets, methods []string) func(o Options) ([]*trial, error) {
 }
 
 func (d pmcnetData) key(m pmcnetMethod, epochs int) Key {
-	return Key{Study: "pmcnet", Data: d.name, Method: m.name, Settings: map[string]any{
+	settings := map[string]any{
 		"version": pmcnetVersion, "model": d.model(1), "scale": d.scale, "method": fmt.Sprintf("%T", m.algorithm),
 		"settings": keptSettings(m.algorithm), "epochs": epochs, "raw": d.raw,
-	}}
+	}
+	if d.load != nil {
+		settings["rows"] = []int{d.reduced.train, d.reduced.validation, d.reduced.test}
+	}
+	return Key{Study: "pmcnet", Data: d.name, Method: m.name, Settings: settings}
 }
 
 // The interval in which the scale of the prior is searched, and the number of fits.
@@ -379,6 +454,14 @@ func (r pmcnetRun) repetition(ctx context.Context, m pmcnetMethod, scale float64
 	p, err := f.posterior.Predict(ctx, parts.Test.X)
 	if err != nil {
 		return out, err
+	}
+	if r.load != nil { // seconds of training and of a prediction that is compiled
+		begun := time.Now()
+		if _, err := f.posterior.Predict(ctx, parts.Test.X); err != nil {
+			return out, err
+		}
+		out.Values["training [s]"] = f.seconds
+		out.Values["prediction of a row [ms]"] = 1000 * time.Since(begun).Seconds() / float64(parts.Test.Rows())
 	}
 	return out, scorePMCnet(p, parts.Test, out)
 }

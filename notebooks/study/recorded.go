@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,8 +77,9 @@ func OpenRecords(root string) (*Records, error) {
 	return r, nil
 }
 
-// Record puts in cells measured at a commit, in place of those with the same data set, method and metric. A metric that
-// a method no longer has on a data set, such as one that only some results have, goes.
+// Record puts in cells, measured at their own commit or else at the given one, in place of those with the same data
+// set, method and metric. A metric that a method no longer has on a data set, such as one that only some results have,
+// goes.
 func (r *Records) Record(cells []Cell, commit string) {
 	type group struct{ study, data, method string }
 	metrics := map[group][]string{}
@@ -95,7 +97,7 @@ func (r *Records) Record(cells []Cell, commit string) {
 	for _, c := range cells {
 		cell := recordedCell{
 			Data: c.Data, Method: c.Method, Metric: c.Metric, Ours: finite(&c.Ours), SE: finite(&c.SE), Reps: c.Reps,
-			Paper: finite(c.Paper), PaperSE: finite(c.PaperSE), Seconds: finite(&c.Seconds), Commit: commit,
+			Paper: finite(c.Paper), PaperSE: finite(c.PaperSE), Seconds: finite(&c.Seconds), Commit: cmp.Or(c.Commit, commit),
 		}
 		i := slices.IndexFunc(r.studies, func(s recorded) bool { return s.Study == c.Study })
 		if i < 0 {

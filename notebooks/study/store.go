@@ -2,6 +2,7 @@ package study
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -34,15 +35,17 @@ type Result struct {
 	Values  map[string]float64
 	Series  map[string][]float64 // by name; nil: none
 	Seconds float64
+	Commit  string // of the code that computed it; empty: unknown
 }
 
 // Store keeps repetitions, a file each. Files are written whole or not at all; one that cannot be read is computed
 // again.
 type Store struct {
-	dir   string
-	fresh bool
-	say   func(format string, args ...any)
-	tell  func(Repetition) // nil: none
+	dir    string
+	fresh  bool
+	commit string
+	say    func(format string, args ...any)
+	tell   func(Repetition) // nil: none
 }
 
 // Repetition is where a study stands: at one repetition of a method on a data set.
@@ -63,7 +66,7 @@ func OpenStore(o Options) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("folder for results (set GOBNN_CACHE to a folder that can be written): %w", err)
 	}
-	return &Store{dir: dir, fresh: o.Fresh, say: o.say, tell: o.Repetition}, nil
+	return &Store{dir: dir, fresh: o.Fresh, commit: o.Commit, say: o.say, tell: o.Repetition}, nil
 }
 
 // ResultDir is the folder where repetitions are kept.
@@ -118,7 +121,7 @@ func (s *Store) Repeat(
 		if err != nil {
 			return results, fmt.Errorf("%s, %s, %s, repetition %d: %w", key.Study, key.Data, key.Method, repetition, err)
 		}
-		result.Seconds = time.Since(start).Seconds()
+		result.Seconds, result.Commit = time.Since(start).Seconds(), s.commit
 		if err := s.save(key, at, repetition, result); err != nil {
 			return results, err
 		}
@@ -150,6 +153,7 @@ type record struct {
 	Values     map[string]string   `json:"values"`
 	Series     map[string][]string `json:"series,omitempty"`
 	Seconds    float64             `json:"seconds"`
+	Commit     string              `json:"commit,omitempty"`
 	Sum        string              `json:"sum"` // SHA-256 of the record with Sum empty
 }
 
@@ -303,7 +307,7 @@ func decode(data []byte, key Key, settings json.RawMessage, repetition int) (Res
 		meaning(r.Settings) != meaning(settings) {
 		return Result{}, errors.New("it holds another result")
 	}
-	result := Result{Values: map[string]float64{}, Seconds: r.Seconds}
+	result := Result{Values: map[string]float64{}, Seconds: r.Seconds, Commit: r.Commit}
 	for name, text := range r.Values {
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil {
@@ -329,7 +333,7 @@ func decode(data []byte, key Key, settings json.RawMessage, repetition int) (Res
 func (s *Store) save(key Key, at place, repetition int, result Result) (err error) {
 	path := at.file(repetition)
 	r := record{Study: key.Study, Data: key.Data, Method: key.Method, Settings: at.settings, Repetition: repetition,
-		Values: map[string]string{}, Seconds: result.Seconds}
+		Values: map[string]string{}, Seconds: result.Seconds, Commit: result.Commit}
 	for name, value := range result.Values {
 		r.Values[name] = strconv.FormatFloat(value, 'g', -1, 64)
 	}
@@ -368,10 +372,13 @@ func Cells(key Key, results []Result, reported map[string]Reported) []Cell {
 	if len(results) == 0 {
 		return nil
 	}
-	var metrics []string
+	var metrics, commits []string
 	var seconds float64
 	for _, r := range results {
 		seconds += r.Seconds
+		if commit := cmp.Or(r.Commit, "unknown"); !slices.Contains(commits, commit) {
+			commits = append(commits, commit)
+		}
 		for name := range r.Values {
 			if !slices.Contains(metrics, name) {
 				metrics = append(metrics, name)
@@ -381,7 +388,8 @@ func Cells(key Key, results []Result, reported map[string]Reported) []Cell {
 	slices.Sort(metrics)
 	cells := make([]Cell, 0, len(metrics))
 	for _, name := range metrics {
-		c := Cell{Study: key.Study, Data: key.Data, Method: key.Method, Metric: name, Seconds: seconds}
+		c := Cell{Study: key.Study, Data: key.Data, Method: key.Method, Metric: name, Seconds: seconds,
+			Commit: strings.Join(commits, ", ")}
 		var values []float64
 		for _, r := range results {
 			if v, ok := r.Values[name]; ok {

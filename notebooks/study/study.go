@@ -23,6 +23,7 @@ type Cell struct {
 	Paper   *float64 // the paper's number; nil: none
 	PaperSE *float64 // its standard error; nil: unknown
 	Seconds float64  // total of the repetitions, when they were computed
+	Commit  string   // that computed them, of several each; empty: unknown
 }
 
 // finite is x, or nil where it is not a finite number.
@@ -38,8 +39,11 @@ func finite(x *float64) *float64 {
 type Options struct {
 	Reps   int // repetitions; 0: the experiment's own
 	Epochs int // epochs of training; 0: the experiment's own
-	// the paper's repetitions, epochs and other settings, where the experiment's own are fewer, as its note says, and large
-	// data sets tuned like the others
+	// Seconds, if above 0, are the share of an experiment with trials: repetitions go on, one of each trial after another,
+	// until all that are kept have taken so long, Reps are the most, and one of each trial is made in any case.
+	Seconds float64
+	// the paper's repetitions, epochs and other settings, where the experiment's own are fewer, as its note says, and
+	// large data sets tuned like the others
 	Full      bool
 	Data      []string // data sets; empty: all of the experiment's
 	Methods   []string // methods; empty: all of the experiment's
@@ -47,6 +51,7 @@ type Options struct {
 	FigureDir string   // where figures are saved; empty: "figures" in compute.CacheDir
 	// FigureFormat is one of FigureFormats; empty: png.
 	FigureFormat string
+	Commit       string            // of the code, which is kept with each repetition; empty: unknown
 	CacheDir     string            // where repetitions are kept; empty: "results" in compute.CacheDir
 	Progress     func(line string) // called with lines of progress; nil: none
 	Repetition   func(Repetition)  // called where a repetition begins and where one is done or was kept; nil: none

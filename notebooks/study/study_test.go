@@ -90,9 +90,9 @@ func TestSelect(t *testing.T) {
 func float(x float64) *float64 { return &x }
 
 var table = []Cell{
-	{"s", "yacht", "OHSMC", "NLPD", .92151, .0004, 10, float(.92), nil, 60},
-	{"s", "yacht", "OHSMC", "RMSE", .1042, .0071, 10, float(.11), float(.013), 60},
-	{"s", "naval", "OHSMC", "MSE", 9.9e-6, math.NaN(), 1, nil, nil, 1234.56},
+	{"s", "yacht", "OHSMC", "NLPD", .92151, .0004, 10, float(.92), nil, 60, ""},
+	{"s", "yacht", "OHSMC", "RMSE", .1042, .0071, 10, float(.11), float(.013), 60, ""},
+	{"s", "naval", "OHSMC", "MSE", 9.9e-6, math.NaN(), 1, nil, nil, 1234.56, ""},
 }
 
 func TestTables(t *testing.T) {
