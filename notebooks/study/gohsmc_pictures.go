@@ -67,9 +67,9 @@ func (s pictureSet) size(o Options) pictureSize {
 func (s pictureSet) note() string {
 	own, paper := s.reduced, s.paper
 	return fmt.Sprintf("%d rows for training, %d for validation and %d for the test, not %d, %d and %d, %d epochs, "+
-		"not %d, repeated once, not %d times, unless -full asks for all of it; the paper's settings, not tuned; "+
-		"seconds with a validation an epoch", own.train, own.validation, own.test, paper.train, paper.validation, paper.test, own.epochs,
-		paper.epochs, paper.reps)
+		"not %d, repeated once, not %d times, unless -full asks for all of it; the paper's settings, not tuned; seconds "+
+		"with a validation an epoch", own.train, own.validation, own.test, paper.train, paper.validation, paper.test,
+		own.epochs, paper.epochs, paper.reps)
 }
 
 // What is other than in the paper.
