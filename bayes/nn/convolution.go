@@ -120,13 +120,10 @@ func (l Convolution) Apply(params Params, h Value) Value {
 	default:
 		z = l.ofPatches(graph.Reshape(w.Node, 1, -1), x, x.Shape().Dim(0))
 	}
-	z = graph.Reshape(z, -1, batch, height, width, l.Filters)
-	if biases := b.Node; !l.NoBiases {
-		if b.PerParticle {
-			biases = ownNumbers(b)
-		}
-		z = graph.Add(z, graph.Reshape(biases, -1, 1, 1, 1, l.Filters))
+	if !l.NoBiases {
+		z = withBiases(graph.Reshape(z, -1, batch*height*width, l.Filters), b)
 	}
+	z = graph.Reshape(z, -1, batch, height, width, l.Filters)
 	for _, own := range []Value{w, b, h} {
 		if own.PerParticle {
 			return fromImages(z, batch, own.Node.Shape().Dim(-1))
@@ -150,6 +147,41 @@ func (l Convolution) check() error {
 func kernelTooLarge(number, kernel, height, width int) error {
 	return fmt.Errorf("nn: convolution %d has a kernel of %d x %d pixels, larger than its images of %d x %d: take a "+
 		"smaller Kernel, or fewer poolings before it", number, kernel, kernel, height, width)
+}
+
+// withBiases adds biases to z, [1 or J, pixels, filters]. The gradient with respect to z is evaluated once and stored.
+// XLA would evaluate it again, with the derivatives of the activation and of the pooling after it, in the gradient with
+// respect to the biases and in that with respect to the weights. Its sum over pixels is a product with ones, which is
+// vectorised.
+func withBiases(z *graph.Node, b Value) *graph.Node {
+	biases := b.Node
+	if b.PerParticle {
+		biases = ownNumbers(b)
+	}
+	biases = graph.Reshape(biases, -1, 1, z.Shape().Dim(2)) // [1 or J, 1, filters]
+	var once *graph.Node
+	hold := func(v *graph.Node) *graph.Node {
+		if once == nil {
+			once = compute.MaterialiseBeside(v, biases)
+		}
+		return once
+	}
+	return withGradient(graph.Add, z, biases,
+		func(v *graph.Node) *graph.Node {
+			if v = hold(v); z.Shape().Dim(0) < v.Shape().Dim(0) {
+				return graph.ReduceAndKeep(v, graph.ReduceSum, 0)
+			}
+			return v
+		},
+		func(v *graph.Node) *graph.Node {
+			v = hold(v)
+			if biases.Shape().Dim(0) < v.Shape().Dim(0) { // shared
+				v = graph.Reshape(v, 1, -1, v.Shape().Dim(2))
+			}
+			ones := v.Shape().Clone()
+			ones.Dimensions = ones.Dimensions[:2]
+			return graph.ExpandAxes(graph.Einsum("jp,jpf->jf", graph.Ones(v.Graph(), ones), v), 1)
+		})
 }
 
 // convolve is a convolution with shared weights, w [filters, kernel, kernel, channels], of images x [N, H, W,
@@ -297,6 +329,9 @@ func (p Pool) Apply(_ Params, h Value) Value {
 	if p.Pooling == Max {
 		x = largest(largest(x, columns), rows)
 	} else {
+		// The gradient with respect to the squares is stored as it is, square by square: in the shape of what consumes
+		// it, its places would be computed by divisions, number by number.
+		x = graph.IdentityWithCustomGradient(x, func(x, v *graph.Node) *graph.Node { return compute.Materialise(v, x) })
 		x = graph.MulScalar(graph.ReduceSum(x, rows, columns), 1/float64(rowsOfOne*columnsOfOne))
 	}
 	batch := rowsOf(h)
