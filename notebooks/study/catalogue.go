@@ -163,6 +163,10 @@ var catalogue = []Experiment{
 		Note:    "from the repetitions of fbnn.tableA2, ten bins of as many rows",
 		trials:  fbnnOf(false, []string{"simulated classification", "adult"}, frequencyMethods...),
 		metrics: []string{"accuracy", "ECE"}, draw: equalFrequency},
+	{ID: "fbnn.theorems",
+		Title: "Theorems 3.1 to 3.3: the error of the posterior against the emulator's (not a figure of the paper)",
+		Note: "logistic regression of two weights with the posterior on a grid, emulators from 10 to 320 pairs, one hidden " +
+			"layer of 32 tanh units", trials: theoremTrials, draw: drawTheorems},
 	{ID: "pbnn.fig1",
 		Title: "Bayesian linear regression from mini-batches of 2: with penalty, without, and the exact answer",
 		Note:  penaltyNote, trials: lineTrials, draw: penaltyFig1},

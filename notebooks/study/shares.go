@@ -30,7 +30,7 @@ func Shares() []Share {
 		{IDs: []string{"gohsmc.table1", "gohsmc.table6", "gohsmc.fig1"}, Hours: 1.5, Reps: 5, Full: true},
 		{IDs: []string{"fbnn.tableA1", "fbnn.fig2", "fbnn.fig4", "fbnn.fig5", "fbnn.fig6"}, Hours: .6, Reps: 3},
 		{IDs: []string{"fbnn.tableA2", "fbnn.fig3", "fbnn.fig7"}, Hours: .4, Reps: 3},
-		{IDs: []string{"fbnn.fig1"}, Hours: .1},
+		{IDs: []string{"fbnn.fig1", "fbnn.theorems"}, Hours: .1},
 		{IDs: []string{"pbnn.fig1", "pbnn.fig2", "pbnn.fig3", "pbnn.fig4"}, Hours: .3},
 
 		{IDs: []string{"gohsmc.table2", "gohsmc.fig2"}, Hours: 2, Reps: 10},
