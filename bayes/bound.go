@@ -23,8 +23,8 @@ import (
 // the shared parameters are a vector psi of W numbers. Unpack cuts both into Params. The network is split at the first
 // layer with a stochastic parameter: Prefix is evaluated once for all particles, Suffix for each particle.
 //
-// The running statistics of an nn.BatchNorm are numbers of psi that no gradient trains: what trains psi moves them by
-// Moved. A model whose every parameter is stochastic, as that of an ensemble, may have them in phi, of each member.
+// The running statistics of an nn.BatchNorm are numbers of psi that no gradient trains: what trains psi moves them
+// (density.Statistics). A model whose every parameter is stochastic, as that of an ensemble, may have them in phi, of each member.
 //
 // The methods that take or return graph nodes panic on errors, as GoMLX does.
 type BoundModel struct {
@@ -183,29 +183,6 @@ func (b *BoundModel) CheckBatches(batches dataset.Batches) error {
 			"variance: take another BatchSize than %d", b.Model.Network, len(last.Rows))
 	}
 	return nil
-}
-
-// Moved replaces the running statistics in psi, [W], or if stochastic is set in phi, [J, D], by those of params, which
-// nn.Params.Training has left there.
-func (b *BoundModel) Moved(x *graph.Node, params nn.Params, stochastic bool) *graph.Node {
-	var parts []*graph.Node
-	for _, slot := range b.Slots {
-		if slot.Stochastic != stochastic {
-			continue
-		}
-		to := graph.AxisRange(slot.Offset, slot.Offset+slot.Size())
-		switch {
-		case slot.Kind != nn.Statistics && stochastic:
-			parts = append(parts, graph.Slice(x, graph.AxisRange(), to))
-		case slot.Kind != nn.Statistics:
-			parts = append(parts, graph.Slice(x, to))
-		case stochastic:
-			parts = append(parts, nn.Unblock(params[slot.Name].Node, x.Shape().Dim(0)))
-		default:
-			parts = append(parts, params[slot.Name].Node)
-		}
-	}
-	return graph.Concatenate(parts, -1)
 }
 
 // checkWidth builds the graph of network and likelihood once, without compiling it. It returns an error if that fails,

@@ -158,7 +158,13 @@ func (c *Core) Learn(s State, gradient *graph.Node, batch density.Batch, now Now
 	var moved *Node
 	s.Psi, s.Moments, moved = c.Optimiser.AscendFinite(nil, before, gradient, s.Moments, now.Number, now.Rate)
 	if c.Bound.Normalises() {
-		s.Psi = Where(BroadcastToDims(moved, c.Bound.W), c.Target.Moved(s.Psi, before, batch), before)
+		trained := ExpandAxes(s.Psi, 0)
+		with := batch.Training.In(trained)
+		if with == trained {
+			panic(fmt.Errorf("Learn needs the statistics of the batch that Step was given, by which %T normalises: evaluate it "+
+				"by a method of Target before", c.Bound.Model.Network))
+		}
+		s.Psi = Where(BroadcastToDims(moved, c.Bound.W), Reshape(with, c.Bound.W), before)
 	}
 	return s, ConvertDType(Not(moved), s.Phi.DType())
 }
@@ -177,7 +183,7 @@ func (c *Core) gather(s compute.Nodes, rows, count *Node) density.Batch {
 	return density.Batch{
 		X:     Gather(s["train_x"], ExpandAxes(rows, -1)),
 		Y:     Gather(s["train_y"], ExpandAxes(rows, -1)),
-		Count: ConvertDType(count, s["train_y"].DType()), Training: true,
+		Count: ConvertDType(count, s["train_y"].DType()), Training: &density.Statistics{},
 	}
 }
 

@@ -328,7 +328,8 @@ func (s *ibis) learnStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	as := func(i int) *Node { return ConvertDType(compute.Element(inputs[0], i), s.DType) }
 	now := stateOf(nodes, nil)
 	now.Phi, now.LogWeights = nodes[s.stages.Entries()[0]], nodes[s.stages.Entries()[1]]
-	batch := density.Batch{X: nodes[batchX], Y: nodes[batchY], Count: as(2), Training: true}
+	batch := density.Batch{X: nodes[batchX], Y: nodes[batchY], Count: as(2),
+		Training: &density.Statistics{}}
 	rejected := ConstAs(now.Phi, 0.0)
 	if now.Psi != nil {
 		weighed := s.Target.Reweight(now.Phi, now.Psi, now.LogWeights, batch, density.UnitPotential)

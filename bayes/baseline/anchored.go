@@ -167,16 +167,6 @@ func (a anchored) Objective(
 	return value, Concatenate([]*Node{Add(gradient, pull), ZerosLike(anchor)}, 1)
 }
 
-// Moved implements train.Normalising.
-func (a anchored) Moved(trained, theta *graph.Node, batch density.Batch) *graph.Node {
-	if !a.whole.Normalises() {
-		return trained
-	}
-	phi, anchor := a.cut(trained)
-	before, _ := a.cut(theta)
-	return Concatenate([]*Node{a.points.Moved(phi, before, batch), anchor}, 1)
-}
-
 // Score implements train.Learner.
 func (a anchored) Score(theta *graph.Node, batch density.Batch, rng random.Stream) *graph.Node {
 	phi, _ := a.cut(theta)

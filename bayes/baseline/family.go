@@ -108,16 +108,6 @@ func (s *variational) Objective(
 	return Reshape(bound, 1), Gradient(bound, theta)[0]
 }
 
-// Moved implements train.Normalising.
-func (s *variational) Moved(trained, theta *graph.Node, batch density.Batch) *graph.Node {
-	if !s.bound.Normalises() {
-		return trained
-	}
-	lambda, moved := s.cut(trained)
-	_, psi := s.cut(theta)
-	return ExpandAxes(Concatenate([]*Node{lambda, s.target.Moved(moved, psi, batch)}, 0), 0)
-}
-
 // Score implements train.Learner: the NLPD of the prediction by as many draws as the posterior has.
 func (s *variational) Score(theta *graph.Node, batch density.Batch, rng random.Stream) *graph.Node {
 	lambda, psi := s.cut(theta)

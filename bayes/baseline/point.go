@@ -201,11 +201,6 @@ func (p *points) Objective(theta *graph.Node, batch density.Batch, _ random.Stre
 	return p.target.Gradient(theta, nil, batch)
 }
 
-// Moved implements train.Normalising: each member has running statistics of its own.
-func (p *points) Moved(trained, theta *graph.Node, batch density.Batch) *graph.Node {
-	return p.target.MovedOwn(trained, theta, batch)
-}
-
 // Score implements train.Learner: the NLPD of each member by itself.
 func (p *points) Score(theta *graph.Node, batch density.Batch, _ random.Stream) *graph.Node {
 	return DivScalar(Neg(p.validation.LogLikelihood(theta, nil, batch)), float64(batch.Y.Shape().Dim(0)))

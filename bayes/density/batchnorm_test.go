@@ -48,7 +48,7 @@ func TestBatchNormGradient(t *testing.T) {
 				for i := range a {
 					a[i] = ConvertDType(a[i], dtype)
 				}
-				in := Batch{X: Reshape(a[2], batch, dims), Y: a[3], Count: ConstAs(a[3], float64(count)), Training: true}
+				in := Batch{X: Reshape(a[2], batch, dims), Y: a[3], Count: ConstAs(a[3], float64(count)), Training: &Statistics{}}
 				e := Likelihood{Model: bound, Plan: plan}.Evidence(Reshape(a[0], few, bound.D), a[1], a[4], in)
 				return []*Node{e.LogEvidence, e.Gradient}
 			})
@@ -112,19 +112,23 @@ func TestBatchNormMoved(t *testing.T) {
 					a[i] = ConvertDType(a[i], dtype)
 				}
 				phi := Reshape(a[0], particles, whole.D)
-				in := Batch{X: Reshape(a[1], batch, dims), Y: a[2], Count: ConstAs(a[2], float64(count))}
+				in := Batch{X: Reshape(a[1], batch, dims), Y: a[2], Count: ConstAs(a[2], float64(count)),
+					Training: &Statistics{}}
 				if chunk > 0 {
-					l := Likelihood{Model: whole, Plan: plan}
-					return []*Node{l.MovedOwn(AddScalar(phi, 1), phi, in)}
+					Likelihood{Model: whole, Plan: plan}.LogLikelihood(phi, nil, in)
+					return []*Node{in.Training.In(AddScalar(phi, 1))}
 				}
 				var one []*Node
 				for j := range particles { // all but phi is psi, in the same order
 					psi := Reshape(Slice(phi, AxisElem(j), AxisRange(0, partial.W)), partial.W)
-					moved := Likelihood{Model: partial, Plan: plan}.Moved(AddScalar(psi, 1), psi, in)
-					own := Reshape(Slice(phi, AxisElem(j), AxisRange(partial.W)), partial.D)
-					one = append(one, moved, AddScalar(own, 1))
+					own := Slice(phi, AxisElem(j), AxisRange(partial.W))
+					Likelihood{Model: partial, Plan: plan}.LogLikelihood(own, psi, in)
+					own, psi = AddScalar(own, 1), ExpandAxes(AddScalar(psi, 1), 0)
+					one = append(one, in.Training.In(Concatenate([]*Node{own, psi}, 1)))
 				}
-				return []*Node{Concatenate(one, 0)}
+				all := Concatenate(one, 0) // phi and then psi
+				return []*Node{Concatenate([]*Node{Slice(all, AxisRange(), AxisRange(partial.D)),
+					Slice(all, AxisRange(), AxisRange(0, partial.D))}, 1)}
 			}, waves(particles*whole.D, 1.7), waves(batch*dims, .9), waves(batch, 3.1))[0]
 		}
 		want := evaluate(computetest.Go(t), compute.Float64, 0)

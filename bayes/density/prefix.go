@@ -18,7 +18,12 @@ func (l Likelihood) features(prefix nn.Params, batch Batch, dtype compute.DType)
 	apply := func(prefix nn.Params, x *Node) nn.Value { return l.Model.Prefix(prefix, bayes.Numbers(x, dtype)) }
 	p := l.partsOfPrefix(batch, dtype)
 	if p.count == 1 {
-		return apply(l.mode(prefix, batch), x)
+		prefix = l.mode(prefix, batch)
+		output := apply(prefix, x)
+		if l.byBatch(batch) && l.Model.W > 0 {
+			batch.Training.model, batch.Training.shared = l.Model, prefix
+		}
+		return output
 	}
 	one := apply(prefix, Slice(x, AxisRange(0, 1))) // for its shape: XLA removes it
 	shape := one.Node.Shape().Clone()

@@ -37,8 +37,9 @@ type Batch struct {
 	// Features are the output of the layers before the first stochastic one, [width, B], if computed before (see
 	// Likelihood.Features); X is then not used, and there is no gradient with respect to psi.
 	Features *graph.Node
-	// Training says that an nn.BatchNorm normalises by this batch's own statistics, not by the running ones.
-	Training bool
+	// Training, if set, says that an nn.BatchNorm normalises by this batch's own statistics, not by the running ones. An
+	// evaluation leaves the running statistics after the batch there.
+	Training *Statistics
 
 	before *Node // how many rows at the beginning do not count, an int32 scalar; nil: all do
 }
@@ -105,6 +106,7 @@ type Likelihood struct {
 type chunk struct {
 	compute.Span
 	params nn.Params // all parameters that the suffix and the likelihood use
+	after  nn.Params // those of the suffix after its evaluation in training, with its running statistics
 }
 
 // evaluation is a pass over all chunks.
@@ -126,54 +128,12 @@ func (l Likelihood) Features(psi *graph.Node, batch Batch, dtype compute.DType) 
 	return l.features(prefix, batch, dtype).Node
 }
 
-// mode is the parameters for a batch in training, or else as they are.
-func (l Likelihood) mode(params nn.Params, batch Batch) nn.Params {
-	if !l.byBatch(batch) {
-		return params
-	}
-	return params.Training(batch.count())
-}
-
-// byBatch says whether layers normalise by the batch.
-func (l Likelihood) byBatch(batch Batch) bool { return batch.Training && l.Model.Normalises() }
-
-// Moved is what training has made of psi, [W], with running statistics moved from those of psi toward the batch's. The
-// engine evaluates what this and the batch's density have in common once.
-func (l Likelihood) Moved(trained, psi *graph.Node, batch Batch) *graph.Node {
-	if psi == nil || !l.Model.Normalises() {
-		return trained
-	}
-	prefix := l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
-	batch.Training = true
-	prefix = l.mode(prefix, batch)
-	l.Model.Prefix(prefix, bayes.Numbers(batch.filled().X, psi.DType()))
-	return l.Model.Moved(trained, prefix, false)
-}
-
-// MovedOwn is Moved for particles whose running statistics are each one's own, trained and phi both [J, D].
-func (l Likelihood) MovedOwn(trained, phi *graph.Node, batch Batch) *graph.Node {
-	if !l.Model.Normalises() {
-		return trained
-	}
-	batch.Training = true
-	rows, _ := l.begin(phi, nil, batch).over(pass{
-		outer: []*Node{trained},
-		rows:  [][]int{{phi.Shape().Dim(1)}},
-		chunk: func(e *evaluation, c chunk, outer []*Node) (rows, sums []*Node) {
-			params := e.mode(c.params, e.batch)
-			e.Model.Suffix(params, e.input)
-			return []*Node{e.Model.Moved(c.Of(outer[0]), params, true)}, nil
-		},
-	})
-	return rows[0]
-}
-
 // begin prepares a pass over all particles, phi, [J, D]: what they share, and the prefix's output.
 func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
 	batch = batch.filled()
 	l.Plan = l.Plan.For(phi.Shape().Dim(0))
-	if l.Plan.Parts = min(l.Plan.PartsOn(phi.Graph()), batch.rows()); l.byBatch(batch) && l.Model.W == 0 {
-		l.Plan.Parts = 1 // of all rows are the statistics, which are each particle's own
+	if l.Plan.Parts = min(l.Plan.PartsOn(phi.Graph()), batch.rows()); l.eachByBatch(batch) {
+		l.Plan.Parts = 1 // the statistics are those of all rows
 	}
 	e := &evaluation{Likelihood: l, batch: batch, phi: phi}
 	e.prefix = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
@@ -191,12 +151,15 @@ func (e *evaluation) chunk(s compute.Span, phi *Node) chunk {
 	block := e.block(phi.Graph(), s.Count, e.batch.rows())
 	params := e.Model.Unpack(nn.Block(phi, block), nil, func(s bayes.Slot) bool { return s.Stochastic })
 	maps.Copy(params, e.common)
-	return chunk{s, params}
+	return chunk{s, params, nn.Params{}}
 }
 
 // outputs returns the network's outputs.
 func (e *evaluation) outputs(c chunk) nn.Value {
-	return e.Model.Suffix(e.mode(c.params, e.batch), e.input)
+	params := e.mode(c.params, e.batch)
+	outputs := e.Model.Suffix(params, e.input)
+	maps.Copy(c.after, params)
+	return outputs
 }
 
 // rows is log p(y_b | phi_j; psi) in blocks of particles, [., B, .], with 0 for padding.

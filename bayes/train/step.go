@@ -79,14 +79,13 @@ func (p *programs) trainStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	rows := ExpandAxes(inputs[0], -1)
 	rng := random.FromKey(inputs[2])
 	x := p.augment.Apply(Gather(s["train_x"], rows), rng.Named("augment"))
-	batch := density.Batch{X: x, Y: Gather(s["train_y"], rows), Count: as(2), Training: true}
+	batch := density.Batch{X: x, Y: Gather(s["train_y"], rows), Count: as(2),
+		Training: &density.Statistics{}}
 	value, gradient := p.Objective(theta, batch, rng)
 	before := Moments{Mean: s["mean"], Square: s["square"]}
 	moved, moments, usable := p.optimiser.AscendFinite(IsFinite(value), theta, gradient, before, as(0), as(1))
-	if n, ok := p.Learner.(Normalising); ok {
-		if with := n.Moved(moved, theta, batch); with != moved {
-			moved = Where(BroadcastToDims(ExpandAxes(usable, -1), theta.Shape().Dimensions...), with, theta)
-		}
+	if with := batch.Training.In(moved); with != moved {
+		moved = Where(BroadcastToDims(ExpandAxes(usable, -1), theta.Shape().Dimensions...), with, theta)
 	}
 	next := compute.Nodes{"theta": moved, "mean": moments.Mean, "square": moments.Square}
 	return next, Concatenate([]*Node{value, ConvertDType(Not(usable), value.DType())}, 0)

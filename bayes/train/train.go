@@ -72,20 +72,12 @@ type Learner interface {
 	// Initial draws theta's starting values, [J, Q].
 	Initial(rng random.Stream) *graph.Node
 	// Objective estimates from a batch the objective that each member maximises, [J], scaled to all rows, and its
-	// gradient, [J, Q].
+	// gradient, [J, Q]. Running statistics of the network (density.Statistics) are moved if theta ends with psi, or, with
+	// nothing shared, begins with phi.
 	Objective(theta *graph.Node, batch density.Batch, rng random.Stream) (value, gradient *graph.Node)
 	// Score is each member's validation score on the rows of the batch, [J], such as its prediction's NLPD; lower is
 	// better. The stream is the same at each validation.
 	Score(theta *graph.Node, batch density.Batch, rng random.Stream) *graph.Node
-}
-
-// Normalising is a learner whose network may have running statistics, as an nn.BatchNorm has. Batches in training are
-// density.Batch.Training.
-type Normalising interface {
-	Learner
-	// Moved is theta as a step has trained it, [J, Q], with the running statistics of theta before it moved toward the
-	// batch's.
-	Moved(trained, theta *graph.Node, batch density.Batch) *graph.Node
 }
 
 // Collector is a learner that accumulates something at the end of each epoch, such as SWAG's moments.
