@@ -24,7 +24,8 @@ import (
 // layer with a stochastic parameter: Prefix is evaluated once for all particles, Suffix for each particle.
 //
 // The running statistics of an nn.BatchNorm are numbers of psi that no gradient trains: what trains psi moves them
-// (density.Statistics). A model whose every parameter is stochastic, as that of an ensemble, may have them in phi, of each member.
+// (density.Statistics). A model whose every parameter is stochastic, as that of an ensemble, may have them in phi, of
+// each member.
 //
 // The methods that take or return graph nodes panic on errors, as GoMLX does.
 type BoundModel struct {
