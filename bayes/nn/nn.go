@@ -1,8 +1,9 @@
 // Package nn builds particle-batched neural networks: J copies of a network, evaluated on one batch at once in one
 // graph.
 //
-// MLP is a multilayer perceptron, CNN a convolutional network for images. A network of your own is a list of Layers, of
-// this package or your own.
+// MLP is a multilayer perceptron, CNN a convolutional network for images and ResNet20 a deeper one, with Residual
+// blocks that are normalised by FilterResponse or BatchNorm. A network of your own is a list of Layers, of this package
+// or your own (see the example of Layer).
 //
 // In a partial Bayesian network the stochastic parameters differ from particle to particle, and the others are shared.
 // So every tensor in the network is a Value, which is either shared by all particles, [width, B], or has its own
