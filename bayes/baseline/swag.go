@@ -30,7 +30,8 @@ import (
 //
 // In a partial model the Gaussian is over the stochastic parameters; the shared ones are at the mean. The iterates are
 // Adam's, as in Zhao et al. 2024, whose settings are Collect 50 to 200 and Rank 20 to 100; the paper takes those of
-// stochastic gradient descent. The T epochs come on top of Epochs.
+// stochastic gradient descent. The T epochs come on top of Epochs. A network with nn.BatchNorm is an error, since its
+// running statistics are not those of an average of parameters.
 type SWAG struct {
 	Training `json:"training,omitzero"`
 	Collect  int     `json:"collect"`  // T, at least 2; default half of Epochs
