@@ -77,7 +77,7 @@ func TestRecordedText(t *testing.T) {
 		metrics    []string
 	}{
 		"no study": {".", "ohsmc.table99", nil}, "nothing is recorded of ohsmc.fig3": {".", "ohsmc.fig3", nil},
-		"no metric \"NLPDD\"":  {".", "ohsmc.table1", []string{"NLPDD"}},
+		"no metric \"NLPDD\"": {".", "ohsmc.table1", []string{"NLPDD"}},
 		"no recorded results": {t.TempDir(), "ohsmc.table1", nil},
 	} {
 		if _, err := recordedText(c.folder, c.id, c.metrics); err == nil || !strings.Contains(err.Error(), want) {
