@@ -184,7 +184,7 @@ func (p *Posterior) predictBatches(ctx context.Context, x mat.Matrix, rows int, 
 		return err
 	}
 	total, _ := x.Dims()
-	if rows = min(rows, total); p.Linearised() {
+	if rows = min(rows, total, p.bound.rowsAtOnce(p.phi.DType())); p.Linearised() {
 		rows = min(rows, linearisedRows(p.bound, p.phi.DType()))
 	}
 	for from := 0; from < total; from += rows {

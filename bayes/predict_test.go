@@ -558,3 +558,53 @@ func TestPredictNewValues(t *testing.T) {
 		t.Errorf("a scaler that says of too few columns whether they are constant: error %v", err)
 	}
 }
+
+// deep is a line whose layer says that a row takes as much memory as a large picture in a deep network.
+type deep struct{}
+
+func (deep) Layers(in, out int) ([]nn.Layer, error) {
+	return []nn.Layer{deepLayer{nn.Dense{Number: 1, In: in, Out: out}}}, nil
+}
+
+type deepLayer struct{ nn.Dense }
+
+func (deepLayer) Stored(bool) int { return 1 << 20 }
+
+// Rows are predicted so many at a time that one particle's activations take 512 MiB, and no prediction changes.
+func TestPredictionsAreCut(t *testing.T) {
+	const rows = 150
+	x := mat.NewDense(rows, 1, nil)
+	for i := range rows {
+		x.Set(i, 0, float64(i))
+	}
+	var outputs [2][]float64
+	for k, network := range []nn.Network{nn.MLP{}, deep{}} {
+		bound, err := bayes.Model{Network: network, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.All()}.Bind(1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := bayes.NewPosterior(bound, bayes.Draws{
+			Phi: compute.Floats(compute.Float32, []float64{1, 2, 3, 4}, 2, 2), LogWeights: bayes.EqualLogWeights(2),
+		}, bayes.Origin{Engine: computetest.Go(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := 0
+		for part, err := range p.PredictBatches(t.Context(), x, rows) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if part.Rows > 64 && k == 1 || part.Rows != rows && k == 0 {
+				t.Errorf("%T: %d rows at a time", network, part.Rows)
+			}
+			parts++
+		}
+		if want := []int{1, 3}[k]; parts != want {
+			t.Errorf("%T: %d parts, want %d", network, parts, want)
+		}
+		outputs[k] = predict(t, p, x).Outputs
+	}
+	if !slices.Equal(outputs[0], outputs[1]) {
+		t.Error("the parts predict otherwise than all rows at once")
+	}
+}
