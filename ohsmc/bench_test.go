@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
 
 	"gobnn/bayes"
@@ -125,6 +127,36 @@ func benchmarkConvolution(b *testing.B, engine *compute.Engine) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkLeNet5 is a step of OHSMC on LeNet-5, whose first convolution is stochastic, with batches of 100 made-up
+// pictures, and then the validation on 10 000: J = 100 particles are to fit 3 GiB. It reports the most memory that the
+// process has had so far, so run it alone.
+func BenchmarkLeNet5(b *testing.B) { computetest.Bench(b, benchmarkLeNet5) }
+
+func benchmarkLeNet5(b *testing.B, engine *compute.Engine) {
+	particles, batch, validated := 100, 100, 10_000
+	if testing.Short() {
+		particles, batch, validated = 2, 10, 10
+	}
+	r := benchmarkTraining(b, bayes.Model{
+		Network: nn.LeNet5(side, side, 1), Likelihood: bayes.Categorical{}, Stochastic: bayes.Layers(1),
+		Scaling: bayes.Scaling{KeepFeatures: true},
+	}, nil, dataset.Parts{Train: pictures(batch), Validation: pictures(validated)}, Settings{
+		Engine: engine, Particles: particles, BatchSize: batch, Optimiser: train.Adam{Schedule: train.Constant(.002)},
+	})
+	for b.Loop() {
+		if err := r.Step(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if status, err := os.ReadFile("/proc/self/status"); err == nil { // Linux
+		var kibibytes int
+		if _, peak, found := strings.Cut(string(status), "VmHWM:"); found {
+			fmt.Sscan(peak, &kibibytes) //nolint:errcheck // it is 0 then
+		}
+		b.ReportMetric(float64(kibibytes)/1024, "peak-MiB")
 	}
 }
 

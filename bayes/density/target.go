@@ -7,9 +7,10 @@
 // would have.
 //
 // Particles are evaluated in chunks (compute.Plan), one after another: one chunk's activations are freed before the
-// next begins. Within a chunk they are in blocks (nn.Block) where that is faster. The gradient with respect to the
-// shared parameters is one reverse pass per chunk through a weighted sum, never J gradients (Fisher's identity), and
-// chunks are merged by a running log-sum-exp.
+// next begins. Where those of one particle would take more than 512 MiB, the rows are cut into parts too. Within a
+// chunk they are in blocks (nn.Block) where that is faster. The gradient with respect to the shared parameters is one
+// reverse pass per chunk through a weighted sum, never J gradients (Fisher's identity), and chunks are merged by a
+// running log-sum-exp.
 //
 // Non-finite numbers are handled in one place: a log-likelihood that is NaN or infinite counts as -Inf, and a particle
 // with a coordinate that is not finite, or so large that its square overflows, is evaluated as zeros, with weight 0, so
