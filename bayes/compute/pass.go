@@ -14,7 +14,7 @@ type Pass struct {
 	None  []*graph.Node // the sums over an empty set of particles, where Merge begins
 	// Chunk computes a chunk's results per particle, rows [c, ...] of phi [c, D], and sums over its particles. It must use
 	// no other nodes than its arguments, where outer is Outer, since it may be the body of a loop. If the plan has parts
-	// (see Plan.PartsOn), it is called for each part, Span.Part: the results per particle are added up over the parts, and
+	// (see Plan.InParts), it is called for each part, Span.Part: the results per particle are added up over the parts, and
 	// the sums are merged.
 	Chunk func(s Span, phi *graph.Node, outer []*graph.Node) (rows, sums []*graph.Node)
 	Merge func(a, b []*graph.Node) []*graph.Node // merges the sums of two parts; nil if there are no sums
@@ -50,12 +50,11 @@ const fewChunks = 4
 // otherwise they are unrolled. On an accelerator whose memory is known, chunks that the user has not set are larger, up
 // to an eighth of what is free. It panics with an ErrOutOfMemory if a chunk is known not to fit the device's memory.
 func (p Plan) Over(phi *graph.Node, pass Pass) (rows, sums []*graph.Node) {
-	p = p.on(phi.Graph())
+	p = p.InParts(phi.Graph()).on(phi.Graph())
 	p.checkMemory(phi.Graph())
 	together := max(p.Concurrent, 1)
 	turn := together * p.Chunk // particles of a turn of the loop
 	turns := p.Particles / max(turn, 1)
-	p.Parts = p.PartsOn(phi.Graph())
 	few := p.chunks()*p.Parts <= fewChunks || turns*p.Parts < 2
 	if few || pass.Captures || p.Devices > 1 || !CanLoop(phi.Graph()) {
 		return p.inFewChunks().unrolled(phi, pass, 0, nil)

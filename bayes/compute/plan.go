@@ -138,13 +138,22 @@ func (p Plan) For(particles int) Plan {
 	return p
 }
 
-// PartsOn is the number of parts of the rows in a graph: 1 on GoMLX's Go backend, which cannot cut tensors at a place
-// that the graph computes.
-func (p Plan) PartsOn(g *graph.Graph) int {
-	if g.Backend().Name() != "xla" {
-		return 1
+// InParts is the plan with the parts of the rows that a graph evaluates. On an accelerator whose memory is known these
+// are as few as its memory allows. On GoMLX's Go backend, which cannot cut tensors at a place that the graph computes,
+// there is one.
+func (p Plan) InParts(g *graph.Graph) Plan {
+	whole := p.Bytes * int64(max(p.Parts, 1))
+	parts := max(p.Parts, 1)
+	if limit, held, known := memoryOf(g, 1); known {
+		budget := max((limit.bytes-held)/acceleratorShare, chunkBudget)
+		parts = min(parts, int((whole/int64(p.Chunk)+budget-1)/budget))
 	}
-	return max(p.Parts, 1)
+	if g.Backend().Name() != "xla" {
+		parts = 1
+	}
+	p.Parts = max(parts, 1)
+	p.Bytes = whole / int64(p.Parts)
+	return p
 }
 
 // before is the chunk that must be finished before chunk i begins, i-Concurrent, counted from 0; -1: none.

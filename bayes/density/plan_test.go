@@ -61,7 +61,7 @@ func TestPlanOfConvolutions(t *testing.T) {
 	}
 }
 
-// The rows are cut into parts where one particle's activations would take more than 512 MiB, and only there.
+// The rows are cut into parts where one particle's activations would take more than 2 GiB, and only there.
 func TestPlanOfParts(t *testing.T) {
 	bound, err := bayes.Model{Network: nn.LeNet5(28, 28, 1), Likelihood: bayes.Categorical{},
 		Stochastic: bayes.Layers(1)}.Bind(28*28, 10)
@@ -73,8 +73,8 @@ func TestPlanOfParts(t *testing.T) {
 		parts int
 	}{
 		{Workload{Particles: 100, Rows: 100}, 1},
-		{Workload{Particles: 100, Rows: 10_000, Forward: true}, 5},
-		{Workload{Particles: 1, Rows: 10_000}, 9},
+		{Workload{Particles: 100, Rows: 10_000, Forward: true}, 2},
+		{Workload{Particles: 1, Rows: 10_000}, 3},
 		{Workload{Particles: 4, Rows: 10_000, Devices: 2}, 0}, // devices share the particles, not the rows
 	} {
 		plan, err := NewPlan(bound, compute.Float32, c.work)

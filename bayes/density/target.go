@@ -7,7 +7,7 @@
 // would have.
 //
 // Particles are evaluated in chunks (compute.Plan), one after another: one chunk's activations are freed before the
-// next begins. Where those of one particle would take more than 512 MiB, the rows are cut into parts too. Within a
+// next begins. Where those of one particle would take more than 2 GiB, the rows are cut into parts too. Within a
 // chunk they are in blocks (nn.Block) where that is faster. The gradient with respect to the shared parameters is one
 // reverse pass per chunk through a weighted sum, never J gradients (Fisher's identity), and chunks are merged by a
 // running log-sum-exp.
@@ -132,8 +132,7 @@ func (l Likelihood) Features(psi *graph.Node, batch Batch, dtype compute.DType) 
 // begin prepares a pass over all particles, phi, [J, D]: what they share, and the prefix's output.
 func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
 	batch = batch.filled()
-	l.Plan = l.Plan.For(phi.Shape().Dim(0))
-	if l.Plan.Parts = min(l.Plan.PartsOn(phi.Graph()), batch.rows()); l.eachByBatch(batch) {
+	if l.Plan = l.Plan.For(phi.Shape().Dim(0)).InParts(phi.Graph()); l.eachByBatch(batch) {
 		l.Plan.Parts = 1 // the statistics are those of all rows
 	}
 	e := &evaluation{Likelihood: l, batch: batch, phi: phi}
