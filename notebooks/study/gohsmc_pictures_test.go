@@ -10,14 +10,19 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/dataset/mnist"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 )
 
 // small is a picture set that trains in a moment, in rows and network.
 func (s pictureSet) small() pictureSet {
 	s.model = firstStochastic(nn.CNN{Height: mnist.Side, Width: mnist.Side, Activation: nn.Tanh,
-		Convolutions: []nn.Conv{{Filters: 2, Kernel: 5, Padding: nn.Valid, Pool: 6}}})
+		Convolutions: []nn.Conv{{Filters: 1, Kernel: 1, Pool: 14}}})
 	s.batches, s.particles = []int{10, 20}, 3
 	s.reduced = pictureSize{20, 10, 20, extent{reps: 1, epochs: 3}}
 	return s
@@ -89,5 +94,46 @@ func TestPictures(t *testing.T) {
 		if c.Metric == "seconds" && c.Paper == nil || c.Method != "Random Walk" && c.Method != "Langevin" {
 			t.Errorf("%+v", c)
 		}
+	}
+}
+
+// A network's posterior is scored as a detector of other pictures by each of the scores, with a curve of Figure 5.
+func TestDetected(t *testing.T) {
+	s := guidedDigits.small()
+	parts, err := s.reduced.parts(digits, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise := make([]byte, 40*mnist.Side*mnist.Side)
+	for i := range noise {
+		noise[i] = byte(i * i * 37)
+	}
+	outside := *parts.Test
+	outside.X = dataset.NewPixels(noise, mnist.Side*mnist.Side)
+	result, err := fit.Fit(t.Context(), s.model, baseline.MAP{Training: baseline.Training{Epochs: 30, BatchSize: 10}},
+		dataset.Parts{Train: parts.Train}, run.Settings{Engine: computetest.Go(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := detected(t.Context(), result.Posterior, parts, &outside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range detectionMetrics {
+		if v, ok := r.Values[name]; !ok || !(v >= 0 && v <= 1) {
+			t.Errorf("%s is %v, %v", name, v, ok)
+		}
+	}
+	if v := r.Values["specificity"]; v < .3 {
+		t.Errorf("specificity %v, where 95 %% of other rows of the same kind stay under the threshold", v)
+	}
+	false1, true1 := r.Series["false positive rate"], r.Series["true positive rate"]
+	sorted := slices.IsSorted(false1) && slices.IsSorted(true1)
+	if n := len(false1); n < 2 || false1[0] != 0 || false1[n-1] != 1 || !sorted {
+		t.Errorf("the curve has %d points, sorted %v", n, sorted)
+	}
+	done := []*trial{{Key: Key{Method: "VI"}, results: []Result{r, r}}}
+	if figure, err := drawDetection(t.Context(), Options{}, done); err != nil || figure == nil {
+		t.Error(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gobnn/bayes/baseline"
+	"gobnn/bayes/nn"
 	"gobnn/pmcnet"
 	"gobnn/pmcnet/annealed"
 )
@@ -39,10 +40,16 @@ func TestPMCnetRepetition(t *testing.T) {
 		{"control 50", pmcnetMethod{pmcPaper, tiny}, 2, controlMetrics,
 			[]string{"AUC by iteration", "accuracy by iteration"}},
 		{"wine", pmcnetMethod{pmcPaper, tiny}, 3, severalMetrics, []string{"AUC by iteration"}},
+		{"MNIST-C", pmcnetMethod{pmcLight, tiny}, 10, append(timeMetrics, severalMetrics...), nil},
 		{"ionosphere", pmcnetMethod{"SAE", baseline.SAE{Chains: 2, Members: 2}}, 2, controlMetrics[:9], nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := set(t, c.name)
+			if d.load != nil {
+				d.network = nn.CNN{Height: 28, Width: 28, Convolutions: []nn.Conv{{Filters: 1, Pool: 14}}}
+				d.reduced = pictureSize{200, 5, 100, extent{}}
+				d = d.sized(Options{})
+			}
 			r := pmcnetRun{pmcnetData: d, seed: 1, epochs: 2, say: func(string, ...any) {}}
 			out, err := r.repetition(t.Context(), c.method, 1)
 			if err != nil {
@@ -91,7 +98,7 @@ func TestPMCnetRepetition(t *testing.T) {
 				t.Errorf("%s has no method %q", data, method)
 			}
 			for name := range scores.reported() {
-				if !slices.Contains(slices.Concat(controlMetrics, severalMetrics, deepMetrics, scoreStds()), name) {
+				if !slices.Contains(slices.Concat(controlMetrics, severalMetrics, deepMetrics, timeMetrics, scoreStds()), name) {
 					t.Errorf("%s, %s: no metric %q", data, method, name)
 				}
 			}

@@ -21,7 +21,7 @@ func TestCatalogue(t *testing.T) {
 			"fig10 fig11 floored evidence",
 		"ohsmc":  "table1 table2 table3 table4 table8 fig1 fig2 fig3 fig4 fig5 fig6 fig7",
 		"gohsmc": "table1 table2 table3 table4 table5 table6 table7 table10 table11 fig1 fig2 fig3 fig4 fig5 fig6 fig7",
-		"fbnn":   "tableA1 tableA2 fig1 fig2 fig3 fig4 fig5 fig6 fig7",
+		"fbnn":   "tableA1 tableA2 fig1 fig2 fig3 fig4 fig5 fig6 fig7 theorems",
 		"pbnn":   "fig1 fig2 fig3 fig4",
 	}
 	got := map[string][]string{}
