@@ -154,6 +154,7 @@ func (e *Engine) Device() string {
 type memory struct {
 	bytes int64
 	ofXLA bool // the limit is its allocator's: more is free
+	host  bool // it is the machine's own
 }
 
 // String says it in an error's words.
@@ -162,11 +163,15 @@ func (m memory) String() string {
 		return fmt.Sprintf("XLA takes at most %s of the device (\"xla:cuda,memory_fraction=.9\" lets it take 9/10)",
 			gibibytes(m.bytes))
 	}
+	if m.host {
+		return "the machine has " + gibibytes(m.bytes)
+	}
 	return "the device has " + gibibytes(m.bytes) + " free"
 }
 
 // memory is the least that the first of the engine's GPUs give, on which programs for that many devices run. known is
-// false where the device does not report it, as on a CPU, whose memory the system can swap: then there is no limit.
+// false where the device does not report it: then there is no limit. Nor is there one of what is planned on a CPU,
+// whose caches decide; what does not fit its memory is refused by hostMemory.
 func (e *Engine) memory(devices int) (least memory, known bool) {
 	_, argument, _ := strings.Cut(e.config, ":")
 	fraction := fractionOfXLA(argument)
@@ -176,7 +181,7 @@ func (e *Engine) memory(devices int) (least memory, known bool) {
 		}
 		m := memory{bytes: gpu.Free}
 		if most := int64(fraction * float64(gpu.Memory)); most < gpu.Free {
-			m = memory{most, true}
+			m = memory{bytes: most, ofXLA: true}
 		}
 		if !known || m.bytes < least.bytes {
 			least, known = m, true
@@ -221,6 +226,9 @@ func memoryOf(g *graph.Graph, devices int) (limit memory, held int64, known bool
 // they may be made before or after the pass.
 func (p Plan) checkMemory(g *graph.Graph) {
 	limit, held, known := memoryOf(g, p.Devices)
+	if !known && onHost(g.Backend()) {
+		limit, known = hostMemory()
+	}
 	need := p.Bytes * int64(max(p.Concurrent, 1))
 	if !known || need+held <= limit.bytes {
 		return
@@ -230,9 +238,9 @@ func (p Plan) checkMemory(g *graph.Graph) {
 	advice := fmt.Sprintf("a batch of at most 1/%d of the rows would fit", parts)
 	each := max(need/int64(max(p.Chunk/max(p.Devices, 1), 1)), 1) // per particle that a device evaluates at a time
 	switch fit := room / each; {
-	case room == 0:
+	case room == 0 && !limit.host:
 		advice = fullAdvice
-	case p.Devices > 1:
+	case p.Devices > 1 && !limit.host:
 		advice = fmt.Sprintf("%d devices, or 1/%d of the particles, would do", int64(p.Devices)*parts, parts)
 	case fit >= 1:
 		advice = fmt.Sprintf("a Chunk of at most %d would fit", fit)
@@ -267,11 +275,17 @@ func (d *demand) add(name string, bytes int64) {
 // check returns an ErrOutOfMemory if the demand does not fit each of the engine's first `devices` devices.
 func (d demand) check(engine *Engine, devices int) error {
 	limit, known := engine.memory(devices)
+	if !known && onHost(engine.Backend()) {
+		limit, known = hostMemory()
+	}
 	if !known || d.bytes <= limit.bytes {
 		return nil
 	}
 	advice := fullAdvice
-	if limit.bytes > 0 {
+	switch {
+	case limit.host:
+		advice = fmt.Sprintf("use at most 1/%d of the particles", (d.bytes+limit.bytes-1)/limit.bytes)
+	case limit.bytes > 0:
 		advice = fmt.Sprintf("use at most 1/%d of the particles, or more devices", (d.bytes+limit.bytes-1)/limit.bytes)
 	}
 	return fmt.Errorf("%w before the start: the step's tensors take %s, most of it %q, %v: %s",

@@ -1,0 +1,42 @@
+package compute
+
+import (
+	"bufio"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	backends "github.com/gomlx/compute"
+)
+
+// hostMemory is what a computation on the processors can have: the machine's memory with its swap, or what its
+// container may take. Not known on systems without Linux's files. A variable for the tests.
+var hostMemory = sync.OnceValues(func() (limit memory, known bool) {
+	limit.host = true
+	info, err := os.Open("/proc/meminfo")
+	if err != nil {
+		return limit, false
+	}
+	defer info.Close() //nolint:errcheck // it was read
+	for lines := bufio.NewScanner(info); lines.Scan(); {
+		fields := strings.Fields(lines.Text()) // such as "MemTotal: 24600000 kB"
+		if len(fields) == 3 && (fields[0] == "MemTotal:" || fields[0] == "SwapTotal:") {
+			kilobytes, err := strconv.ParseInt(fields[1], 10, 64)
+			if err != nil {
+				return limit, false
+			}
+			limit.bytes += kilobytes << 10
+		}
+	}
+	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		text, err := os.ReadFile(path)
+		if bytes, wrong := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && wrong == nil {
+			limit.bytes = min(limit.bytes, bytes) // "max" is no number, and none is a limit
+		}
+	}
+	return limit, limit.bytes > 0
+})
+
+// onHost says whether a backend computes in the machine's own memory.
+func onHost(backend backends.Backend) bool { return backend.Name() != "xla" || OnCPU(backend) }
