@@ -226,8 +226,8 @@ func memoryOf(g *graph.Graph, devices int) (limit memory, held int64, known bool
 // they may be made before or after the pass.
 func (p Plan) checkMemory(g *graph.Graph) {
 	limit, held, known := memoryOf(g, p.Devices)
-	if !known && onHost(g.Backend()) {
-		limit, known = hostMemory()
+	if !known {
+		limit, known = memoryOfHost(g.Backend())
 	}
 	need := p.Bytes * int64(max(p.Concurrent, 1))
 	if !known || need+held <= limit.bytes {
@@ -275,8 +275,8 @@ func (d *demand) add(name string, bytes int64) {
 // check returns an ErrOutOfMemory if the demand does not fit each of the engine's first `devices` devices.
 func (d demand) check(engine *Engine, devices int) error {
 	limit, known := engine.memory(devices)
-	if !known && onHost(engine.Backend()) {
-		limit, known = hostMemory()
+	if !known {
+		limit, known = memoryOfHost(engine.Backend())
 	}
 	if !known || d.bytes <= limit.bytes {
 		return nil

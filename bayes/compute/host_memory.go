@@ -38,5 +38,10 @@ var hostMemory = sync.OnceValues(func() (limit memory, known bool) {
 	return limit, limit.bytes > 0
 })
 
-// onHost says whether a backend computes in the machine's own memory.
-func onHost(backend backends.Backend) bool { return backend.Name() != "xla" || OnCPU(backend) }
+// memoryOfHost is hostMemory for a backend that computes in it; not known for others.
+func memoryOfHost(backend backends.Backend) (limit memory, known bool) {
+	if backend.Name() == "xla" && !OnCPU(backend) {
+		return memory{}, false
+	}
+	return hostMemory()
+}

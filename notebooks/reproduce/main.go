@@ -249,9 +249,13 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 		return err
 	}
 	var records *recorder
-	asked.options.Commit, _ = commitOf(ctx) // outside of a clone it is not known
+	commit, unknown := commitOf(ctx) // outside of a clone it is not known
+	asked.options.Commit = commit
 	if asked.record {
-		if records, err = openRecorder(ctx); err != nil {
+		if unknown != nil {
+			return unknown
+		}
+		if records, err = openRecorder(commit); err != nil {
 			return err
 		}
 		if len(asked.studies) == 0 {
@@ -406,7 +410,7 @@ type recorder struct {
 	commit string
 }
 
-func openRecorder(ctx context.Context) (*recorder, error) {
+func openRecorder(commit string) (*recorder, error) {
 	here, err := os.Getwd()
 	if err != nil {
 		return nil, fmt.Errorf("-record: %w", err)
@@ -419,8 +423,7 @@ func openRecorder(ctx context.Context) (*recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	commit, err := commitOf(ctx)
-	return &recorder{records, commit}, err
+	return &recorder{records, commit}, nil
 }
 
 // commitOf is the commit of the clone that the command runs in, and whether its code has changes.

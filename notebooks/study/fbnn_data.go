@@ -212,9 +212,7 @@ func numbered(d *dataset.Dataset) *dataset.Dataset {
 
 // publishedParts returns the first rows of the official parts; of the training part more with -full, and of the test
 // part then all.
-func publishedParts(
-	load func() (train, test *dataset.Dataset, err error), more int,
-) func(repetition int, full bool) (dataset.Parts, error) {
+func publishedParts(load loader, more int) func(repetition int, full bool) (dataset.Parts, error) {
 	return func(_ int, full bool) (parts dataset.Parts, err error) {
 		if parts.Train, parts.Test, err = load(); err != nil {
 			return parts, err

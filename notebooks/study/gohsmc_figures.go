@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 
 	"gobnn/viz"
 
@@ -88,12 +87,11 @@ func drawDetection(_ context.Context, _ Options, done []*trial) (*viz.Figure, er
 
 // meanROC is the true positive rate at each of falsePositives, mean over repetitions.
 func meanROC(results []Result) (s viz.Series) {
-	for _, at := range falsePositives() {
+	for k, at := range falsePositives() {
 		var rates []float64
 		for _, r := range results {
-			fpr, tpr := r.Series["false positive rate"], r.Series["true positive rate"]
-			if k := sort.Search(len(fpr), func(i int) bool { return fpr[i] > at }); k > 0 {
-				rates = append(rates, tpr[k-1])
+			if curve := r.Series["true positive rate"]; curve != nil { // none of one that diverged
+				rates = append(rates, curve[k])
 			}
 		}
 		if len(rates) > 0 {

@@ -34,7 +34,7 @@ import (
 //   - AdamW's weight decay for CIFAR-10: 1e-4, the default of the paper's software.
 type pictureSet struct {
 	data      string
-	load      func() (train, test *dataset.Dataset, err error)
+	load      loader
 	model     bayes.Model
 	particles int
 	batches   []int
@@ -115,9 +115,7 @@ func (s pictureSet) contenders(batch, rows, epochs int) (all []contender) {
 }
 
 // parts are the parts of a repetition, which is the seed of the split.
-func (size pictureSize) parts(
-	load func() (train, test *dataset.Dataset, err error), seed uint64,
-) (parts dataset.Parts, err error) {
+func (size pictureSize) parts(load loader, seed uint64) (parts dataset.Parts, err error) {
 	train, test, err := load()
 	if err != nil {
 		return parts, err
@@ -135,8 +133,11 @@ func (size pictureSize) parts(
 	return parts, err
 }
 
+// loader gives the makers' parts of a data set.
+type loader func() (train, test *dataset.Dataset, err error)
+
 // once reads pictures when they are first asked for.
-func once(load func() (train, test *dataset.Dataset, err error)) func() (train, test *dataset.Dataset, err error) {
+func once(load loader) loader {
 	var begun sync.Once
 	var train, test *dataset.Dataset
 	var err error
@@ -395,9 +396,6 @@ var detectionReported = map[string][]float64{
 	"Langevin":    {.9704, .9710, .9495, .9936, .9471, .9966, .0055, .0056, .0022, .0115, .0026, .0045},
 }
 
-// curveRows is the number of points of a ROC curve that are kept.
-const curveRows = 200
-
 // detected returns the scores of a posterior as a detector of pictures from outside, by energy, and the areas by the
 // other scores.
 func detected(
@@ -446,11 +444,9 @@ func detected(
 		r.Values["AUROC"], r.Values["FPR95"] = detection.ROC.AUC(), detection.FPR95
 		r.Values["AUPR"] = detection.AUPROut
 		r.Series = map[string][]float64{}
-		points := len(detection.ROC.FalsePositive)
-		for k := range min(points, curveRows) {
-			i := k * (points - 1) / max(1, min(points, curveRows)-1)
-			r.Series["false positive rate"] = append(r.Series["false positive rate"], detection.ROC.FalsePositive[i])
-			r.Series["true positive rate"] = append(r.Series["true positive rate"], detection.ROC.TruePositive[i])
+		for _, rate := range falsePositives() {
+			r.Series["false positive rate"] = append(r.Series["false positive rate"], rate)
+			r.Series["true positive rate"] = append(r.Series["true positive rate"], detection.ROC.At(rate))
 		}
 	}
 	return r, nil

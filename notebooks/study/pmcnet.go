@@ -59,7 +59,7 @@ type pmcnetData struct {
 	own, paper extent  // repetitions, and epochs of the others' training
 	// Of pictures: how many rows there are of the three parts, by default and in the paper, and where they are from.
 	reduced, whole pictureSize
-	load           func() (train, test *dataset.Dataset, err error)
+	load           loader
 	brought        bool // only where Options.Data names it, since the data are not part of the project
 }
 
@@ -135,17 +135,18 @@ func pmcnetSets() []pmcnetData {
 		{name: "glass", network: tanh(10), likelihood: bayes.Categorical{}, parts: published("glass"), iterations: 20,
 			curves: true, own: own, paper: paper},
 		deepData("protein"), deepData("naval"),
-		pictureData("MNIST-C", nn.LeNet5(28, 28, 1), once(rotatedDigits), pictureSize{45_000, 15_000, 10_000, extent{}}),
-		pictureData("SVHN-G", nn.LeNet5(32, 32, 1), once(grey(pictures.SVHN)),
+		pictureData("MNIST-C", nn.LeNet5(28, 28, 1), once(changed(digits, rotated)),
+			pictureSize{45_000, 15_000, 10_000, extent{}}),
+		pictureData("SVHN-G", nn.LeNet5(32, 32, 1), once(changed(pictures.SVHN, grey)),
 			pictureSize{54_942, 18_315, 26_032, extent{}}),
-		pictureData("CIFAR10", nn.ResNet20{Height: 32, Width: 32}, once(grey(pictures.CIFAR10)),
+		pictureData("CIFAR10", nn.ResNet20{Height: 32, Width: 32}, once(changed(pictures.CIFAR10, grey)),
 			pictureSize{45_000, 5000, 10_000, extent{}}),
 	}
 }
 
 // pictureData is one of the sets of pictures. SVHN and CIFAR-10 are not part of the project.
 func pictureData(
-	name string, network nn.Network, load func() (train, test *dataset.Dataset, err error), whole pictureSize,
+	name string, network nn.Network, load loader, whole pictureSize,
 ) pmcnetData {
 	d := pmcnetData{name: name, network: network, likelihood: bayes.Categorical{}, scale: .1, iterations: 20, light: true,
 		own: extent{1, 10}, paper: extent{5, 200}, load: load, whole: whole, brought: name != "MNIST-C",
@@ -156,30 +157,23 @@ func pictureData(
 	return d
 }
 
-// rotatedDigits is MNIST as the corruption "rotate" of MNIST-C has it.
-func rotatedDigits() (train, test *dataset.Dataset, err error) {
-	if train, test, err = digits(); err != nil {
-		return nil, nil, err
-	}
-	if train, err = pictures.Rotated(train, mnist.Side, mnist.Side, .4, 1); err != nil {
-		return nil, nil, err
-	}
-	test, err = pictures.Rotated(test, mnist.Side, mnist.Side, .4, 2)
-	return train, test, err
+// rotated is MNIST as the corruption "rotate" of MNIST-C has it.
+func rotated(d *dataset.Dataset, part uint64) (*dataset.Dataset, error) {
+	return pictures.Rotated(d, mnist.Side, mnist.Side, .4, part)
 }
 
-// grey is a set's pictures in grey.
-func grey(
-	load func() (train, test *dataset.Dataset, err error),
-) func() (train, test *dataset.Dataset, err error) {
+func grey(d *dataset.Dataset, _ uint64) (*dataset.Dataset, error) { return pictures.Grey(d) }
+
+// changed are a set's parts, changed each by its number from 1.
+func changed(load loader, change func(d *dataset.Dataset, part uint64) (*dataset.Dataset, error)) loader {
 	return func() (train, test *dataset.Dataset, err error) {
 		if train, test, err = load(); err != nil {
 			return nil, nil, err
 		}
-		if train, err = pictures.Grey(train); err != nil {
+		if train, err = change(train, 1); err != nil {
 			return nil, nil, err
 		}
-		test, err = pictures.Grey(test)
+		test, err = change(test, 2)
 		return train, test, err
 	}
 }
