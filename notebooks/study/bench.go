@@ -88,7 +88,7 @@ func (b *bench) choose(ctx context.Context, c contender, parts dataset.Parts, se
 		if len(c.attempts) == 1 {
 			return f, nil
 		}
-		nlpd, err := validationNLPD(ctx, f.posterior, parts)
+		_, nlpd, err := validate(ctx, f.posterior, parts)
 		if err != nil {
 			return nil, err
 		}
@@ -99,13 +99,14 @@ func (b *bench) choose(ctx context.Context, c contender, parts dataset.Parts, se
 	return best, nil
 }
 
-func validationNLPD(ctx context.Context, p *bayes.Posterior, parts dataset.Parts) (float64, error) {
+// validate returns a posterior's prediction of the validation part, and its NLPD.
+func validate(ctx context.Context, p *bayes.Posterior, parts dataset.Parts) (bayes.Prediction, float64, error) {
 	prediction, err := p.Predict(ctx, parts.Validation.X)
 	if err != nil {
-		return 0, err
+		return prediction, 0, err
 	}
 	nlpd, err := metric.NLPD(prediction, parts.Validation.Y)
-	return nlpd.Value, err
+	return prediction, nlpd.Value, err
 }
 
 // fit runs one attempt. A cancelled context is an error here, as half a training is no repetition.
@@ -289,15 +290,11 @@ func (o *observations) read() error {
 // add scores a posterior. A step that was observed before the interruption is observed again where the checkpoint is
 // older.
 func (o *observations) add(step int, now *bayes.Posterior) error {
-	prediction, err := now.Predict(o.ctx, o.parts.Validation.X)
+	prediction, nlpd, err := validate(o.ctx, now, o.parts)
 	if err != nil {
 		return err
 	}
-	nlpd, err := metric.NLPD(prediction, o.parts.Validation.Y)
-	if err != nil {
-		return err
-	}
-	one := observed{Step: step, NLPD: nlpd.Value}
+	one := observed{Step: step, NLPD: nlpd}
 	if o.accuracy {
 		accuracy, err := metric.Accuracy(prediction, o.parts.Validation.Y)
 		if err != nil {
