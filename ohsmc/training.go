@@ -46,7 +46,9 @@ type Training struct {
 
 	// GradientParticles is the number K of particles from which psi's gradient is taken: drawn by their new weights,
 	// stratified, so that its mean is the gradient under all J. Default 0: all. The weights need J forward passes, and the
-	// gradient then K reverse passes in place of J.
+	// gradient then K reverse passes in place of J. Of a LeNet5 with J = 100 on MNIST, after 20 and 400 steps, the draw
+	// adds 2 and 23 % to the variance that a batch of 100 pictures gives the gradient with K = 1, .4 and 2 % with 5, and
+	// .3 and .6 % with 10.
 	GradientParticles int `json:",omitempty"`
 	// Augment changes the pictures of each batch at random; default: not at all. SMC, whose batches are sub-datasets,
 	// takes them as they are.

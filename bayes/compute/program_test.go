@@ -345,7 +345,8 @@ func TestAfter(t *testing.T) {
 			return append([]*Node{y}, Gradient(ReduceAllSum(Mul(y, y)), x, before)...)
 		})
 		x := []float64{1, -2.5, 0}
-		for _, before := range [][]float64{{1, 2}, {math.NaN(), 1}, {math.Inf(1), 0}, {math.Inf(-1), math.Inf(-1)}} {
+		for _, before := range [][]float64{{1, 2}, {math.NaN(), 1}, {math.Inf(1), 0}, {math.Inf(-1), math.Inf(-1)},
+			{math.MaxFloat32, math.MaxFloat32}} {
 			out := run(x, before)
 			computetest.Near(t, "x", out[0], x, 0)
 			computetest.Near(t, "its gradient", out[1], []float64{2, -5, 0}, 0)
