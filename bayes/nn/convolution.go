@@ -178,10 +178,15 @@ func withBiases(z *graph.Node, b Value) *graph.Node {
 			if biases.Shape().Dim(0) < v.Shape().Dim(0) { // shared
 				v = graph.Reshape(v, 1, -1, v.Shape().Dim(2))
 			}
-			ones := v.Shape().Clone()
-			ones.Dimensions = ones.Dimensions[:2]
-			return graph.ExpandAxes(graph.Einsum("jp,jpf->jf", graph.Ones(v.Graph(), ones), v), 1)
+			return sumOfPixels(v)
 		})
+}
+
+// sumOfPixels is the sum of x, [J, pixels, filters], over pixels, [J, 1, filters], as a product with ones.
+func sumOfPixels(x *graph.Node) *graph.Node {
+	ones := x.Shape().Clone()
+	ones.Dimensions = ones.Dimensions[:2]
+	return graph.ExpandAxes(graph.Einsum("jp,jpf->jf", graph.Ones(x.Graph(), ones), x), 1)
 }
 
 // convolve is a convolution with shared weights, w [filters, kernel, kernel, channels], of images x [N, H, W,

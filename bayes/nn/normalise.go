@@ -3,6 +3,8 @@ package nn
 import (
 	"fmt"
 
+	"gobnn/bayes/compute"
+
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -89,20 +91,20 @@ func (l Threshold) Stored(bool) int { return l.Height * l.Width * l.Channels }
 // Apply maps [H*W*channels, B] to the same shape, or [J/c, ., B, c] likewise; a shared input becomes per particle if a
 // parameter is. Then the statistics of a mini-batch are of each particle's own.
 func (l BatchNorm) Apply(params Params, h Value) Value {
-	const pixels, rows = 1, 3
 	var parameters []Value
 	for _, p := range l.Parameters() {
 		parameters = append(parameters, params[p.Name])
 	}
 	count, training := params[realRows]
-	return byChannel(h, l.Height*l.Width, l.Channels, parameters, func(x *graph.Node, own []*graph.Node) *graph.Node {
+	return byChannel(h, l.Height, l.Width, l.Channels, parameters, func(x *graph.Node, own []*graph.Node) *graph.Node {
 		scale, shift, mean, variance := own[0], own[1], own[2], own[3]
 		if training {
-			batch := shapes.Make(x.DType(), 1, 1, 1, x.Shape().Dim(rows), 1)
-			real := graph.ConvertDType(graph.LessThan(graph.Iota(x.Graph(), batch, rows), count.Node), x.DType())
-			n := graph.MulScalar(count.Node, float64(l.Height*l.Width))
+			g, pixels := x.Graph(), l.Height*l.Width
+			row := graph.DivScalar(graph.Iota(g, shapes.Make(x.DType(), x.Shape().Dim(1)), 0), float64(pixels))
+			n := graph.MulScalar(count.Node, float64(pixels))
+			real := graph.Div(graph.ConvertDType(graph.LessThan(row, count.Node), x.DType()), n)
 			average := func(x *graph.Node) *graph.Node {
-				return graph.Div(graph.ReduceAndKeep(graph.Mul(x, real), graph.ReduceSum, pixels, rows), n)
+				return graph.ExpandAxes(graph.Einsum("jpf,p->jf", x, real), 1)
 			}
 			mean = average(x)
 			variance = average(graph.Square(graph.Sub(x, mean)))
@@ -121,48 +123,107 @@ func (l BatchNorm) move(params Params, kind Kind, running, ofBatch *graph.Node) 
 	if was := params[name].Node.Shape(); running.Shape().Size() != was.Size() {
 		panic(fmt.Errorf("nn: particles share the statistics of BatchNorm %d, and have inputs of their own", l.Number))
 	}
-	params[name] = Value{graph.Reshape(running, params[name].Node.Shape().Dimensions...), params[name].PerParticle}
+	if own := params[name]; own.PerParticle { // [J, 1, channels] to [J/c, channels, c]
+		dims := own.Node.Shape().Dimensions
+		running = graph.Transpose(graph.Reshape(running, dims[0], dims[2], dims[1]), 1, 2)
+	} else {
+		running = graph.Reshape(running, l.Channels)
+	}
+	params[name] = Value{running, params[name].PerParticle}
 }
 
 // Apply maps [H*W*channels, B] to the same shape, or [J/c, ., B, c] likewise; a shared input becomes per particle if a
-// parameter is.
+// parameter is. With the channel r x, r = 1/sqrt(nu^2 + 1e-6), and the gradient v with respect to scale r x, that with
+// respect to x is scale r (v - r x mean(v r x)), and that with respect to the scale the sum of v r x: both need the
+// means over pixels, which are evaluated once.
 func (l FilterResponse) Apply(params Params, h Value) Value {
-	const pixels = 1
 	scale, shift := params[parameterName(l.Number, "scale")], params[parameterName(l.Number, "shift")]
-	parameters := []Value{scale, shift}
-	checkSize(h, l.Height, l.Width, l.Channels)
-	return byChannel(h, l.Height*l.Width, l.Channels, parameters, func(x *graph.Node, own []*graph.Node) *graph.Node {
-		square := graph.MulScalar(graph.ReduceSum(graph.Square(x), pixels), 1/float64(l.Height*l.Width))
-		x = graph.Mul(x, graph.ExpandAxes(graph.Reciprocal(graph.Sqrt(graph.AddScalar(square, 1e-6))), pixels))
-		return graph.Add(graph.Mul(x, own[0]), own[1])
-	})
+	pixels := l.Height * l.Width
+	images := func(x *graph.Node) *graph.Node { return graph.Reshape(x, x.Shape().Dim(0), -1, pixels, l.Channels) }
+	mean := func(x *graph.Node) *graph.Node { // over pixels
+		sum := sumOfPixels(graph.Reshape(x, -1, pixels, l.Channels))
+		return graph.MulScalar(graph.Reshape(sum, x.Shape().Dim(0), -1, 1, l.Channels), 1/float64(pixels))
+	}
+	return byChannel(h, l.Height, l.Width, l.Channels, []Value{scale, shift},
+		func(x *graph.Node, own []*graph.Node) *graph.Node {
+			scale := own[0]
+			r := graph.Reciprocal(graph.Sqrt(graph.AddScalar(mean(graph.Square(images(x))), 1e-6)))
+			channel := graph.Mul(images(x), r)
+			along := func(v *graph.Node) *graph.Node { return mean(graph.Mul(images(v), channel)) }
+			scaled := withGradient(func(_, scale *graph.Node) *graph.Node {
+				return graph.Mul(graph.StopGradient(graph.Reshape(channel, x.Shape().Dimensions...)), scale)
+			}, x, scale,
+				func(v *graph.Node) *graph.Node {
+					across := graph.Mul(r, graph.Sub(images(v), graph.Mul(channel, along(v))))
+					return sumOver(graph.Mul(graph.Reshape(across, v.Shape().Dimensions...), scale), x)
+				},
+				func(v *graph.Node) *graph.Node {
+					sum := graph.MulScalar(graph.ReduceSum(along(v), 1), float64(pixels))
+					return sumOver(sum, scale)
+				})
+			return withBiases(scaled, shift)
+		})
 }
 
 // Apply maps values to values of the same shape, as FilterResponse does.
 func (l Threshold) Apply(params Params, h Value) Value {
 	parameters := []Value{params[parameterName(l.Number, "threshold")]}
-	checkSize(h, l.Height, l.Width, l.Channels)
-	return byChannel(h, l.Height*l.Width, l.Channels, parameters, func(x *graph.Node, own []*graph.Node) *graph.Node {
-		return graph.Max(x, own[0])
+	return byChannel(h, l.Height, l.Width, l.Channels, parameters, func(x *graph.Node, own []*graph.Node) *graph.Node {
+		threshold := own[0]
+		var once *graph.Node
+		hold := func(v *graph.Node) *graph.Node { // else what gives it is evaluated in both gradients
+			if once == nil {
+				once = compute.MaterialiseBeside(v, threshold)
+			}
+			return once
+		}
+		above := func(v *graph.Node) *graph.Node {
+			all := v.Shape().Dimensions
+			return graph.GreaterThan(graph.BroadcastToDims(x, all...), graph.BroadcastToDims(threshold, all...))
+		}
+		return withGradient(graph.Max, x, threshold,
+			func(v *graph.Node) *graph.Node {
+				v = hold(v)
+				return sumOver(graph.Where(above(v), v, graph.ZerosLike(v)), x)
+			},
+			func(v *graph.Node) *graph.Node {
+				v = hold(v)
+				return sumOver(sumOfPixels(graph.Where(above(v), graph.ZerosLike(v), v)), threshold)
+			})
 	})
 }
 
-// byChannel applies f to images as [J/c or 1, pixels, channels, B, c or 1] and parameters as [J/c or 1, 1, channels, 1,
-// c or 1].
+// sumOver is the sum over particles of x, [J, ...], if like, [1, ...], is shared.
+func sumOver(x, like *graph.Node) *graph.Node {
+	if like.Shape().Dim(0) < x.Shape().Dim(0) {
+		return graph.ReduceAndKeep(x, graph.ReduceSum, 0)
+	}
+	return x
+}
+
+// byChannel applies f to images as [1 or J, B*pixels, channels] and parameters as [1 or J, 1, channels], which f may
+// broadcast. Within, images lie in memory as convolutions take and give them.
 func byChannel(
-	h Value, pixels, channels int, parameters []Value, f func(x *graph.Node, own []*graph.Node) *graph.Node,
+	h Value, height, width, channels int, parameters []Value, f func(x *graph.Node, own []*graph.Node) *graph.Node,
 ) Value {
-	full := h.Full()
-	blocks, rows, c := full.Shape().Dim(0), full.Shape().Dim(2), full.Shape().Dim(3)
-	perParticle := h.PerParticle
+	checkSize(h, height, width, channels)
+	batch, block := rowsOf(h), 0
+	if h.PerParticle {
+		block = h.Node.Shape().Dim(-1)
+	}
 	own := make([]*graph.Node, len(parameters))
 	for i, p := range parameters {
-		own[i] = graph.ExpandAxes(p.Full(), 1)
-		perParticle = perParticle || p.PerParticle
+		numbers := p.Node
+		if p.PerParticle {
+			numbers, block = ownNumbers(p), p.Node.Shape().Dim(-1)
+		}
+		own[i] = graph.Reshape(numbers, -1, 1, channels)
 	}
-	x := f(graph.Reshape(full, blocks, pixels, channels, rows, c), own)
-	if perParticle {
-		return Value{graph.Reshape(x, x.Shape().Dim(0), -1, rows, x.Shape().Dim(4)), true}
+	x := graph.Reshape(toImages(h, height, width, channels), -1, batch*height*width, channels)
+	z := f(x, own)
+	z = graph.Reshape(z, -1, batch, height, width, channels)
+	if block > 0 {
+		return fromImages(z, batch, block)
 	}
-	return Value{graph.Reshape(x, -1, rows), false}
+	return Value{graph.Transpose(graph.Reshape(z, batch, -1), 0, 1), false}
 }
