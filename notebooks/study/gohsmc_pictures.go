@@ -281,7 +281,7 @@ var guidedDigits = pictureSet{
 		Convolutions: []nn.Conv{{Filters: 16, Pool: 2}, {Filters: 16, Kernel: 5, Padding: nn.Valid, Pool: 2}}}),
 	sghmc: []float64{.001, .001, .0005}, vi: []float64{.001, .001, .0002},
 	paper:   pictureSize{50_000, 10_000, 10_000, extent{reps: 10, epochs: 30}},
-	reduced: pictureSize{5000, 1000, 2000, extent{reps: 1, epochs: 6}},
+	reduced: pictureSize{3000, 500, 2000, extent{reps: 1, epochs: 6}},
 	loss: map[string][]float64{
 		"Random Walk": {.0532, .0422, .0377, .0076, .0024, .0020}, "Langevin": {.0541, .0412, .0389, .0047, .0039, .0020},
 		"SGHMC": {.0685, .0971, .1472, .0052, .0030, .0094}, "VI": {.0780, .0530, .0511, .0046, .0038, .0034},
@@ -305,7 +305,7 @@ var guidedFashion = pictureSet{
 	model: firstStochastic(largerNetwork),
 	sghmc: []float64{.001, .001, .0002}, vi: []float64{.001, .001, .0002},
 	paper:   pictureSize{50_000, 10_000, 10_000, extent{reps: 10, epochs: 30}},
-	reduced: pictureSize{2000, 500, 1000, extent{reps: 1, epochs: 6}},
+	reduced: pictureSize{1500, 500, 1000, extent{reps: 1, epochs: 6}},
 	loss: map[string][]float64{
 		"Random Walk": {.3121, .2913, .2899, .0089, .0088, .0062}, "Langevin": {.2858, .2794, .2758, .0076, .0076, .0074},
 		"SGHMC": {.3803, .4068, .4742, .0155, .0103, .0087}, "VI": {.4322, .3798, .3581, .0239, .0179, .0154},
