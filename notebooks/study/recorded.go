@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -56,25 +57,32 @@ type remark struct {
 func OpenRecords(root string) (*Records, error) {
 	r := &Records{folder: filepath.Join(root, "notebooks", "results"),
 		file: filepath.Join(root, "notebooks", "RESULTS.md")}
-	paths, err := filepath.Glob(filepath.Join(r.folder, "*.json"))
+	var err error
+	r.studies, err = readRecords(os.DirFS(r.folder))
+	return r, err
+}
+
+// readRecords reads the studies of a folder of results.
+func readRecords(folder fs.FS) (studies []recorded, err error) {
+	names, err := fs.Glob(folder, "*.json")
 	if err != nil {
 		return nil, fmt.Errorf("recorded results: %w", err)
 	}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
+	for _, name := range names {
+		text, err := fs.ReadFile(folder, name)
 		if err != nil {
 			return nil, fmt.Errorf("recorded results: %w", err)
 		}
 		var s recorded
 		if err := json.Unmarshal(text, &s); err != nil {
-			return nil, fmt.Errorf("recorded results: %s: %w", path, err)
+			return nil, fmt.Errorf("recorded results: %s: %w", name, err)
 		}
-		if name := strings.TrimSuffix(filepath.Base(path), ".json"); s.Study != name {
-			return nil, fmt.Errorf("recorded results: %s is of study %q: name it %s.json", path, s.Study, s.Study)
+		if name := strings.TrimSuffix(name, ".json"); s.Study != name {
+			return nil, fmt.Errorf("recorded results: %s.json is of study %q: name it %s.json", name, s.Study, s.Study)
 		}
-		r.studies = append(r.studies, s)
+		studies = append(studies, s)
 	}
-	return r, nil
+	return studies, nil
 }
 
 // Record puts in cells, measured at their own commit or else at the given one, in place of those with the same data

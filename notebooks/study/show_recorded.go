@@ -1,14 +1,12 @@
 package study
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"gobnn/bayes/run"
+	"gobnn/notebooks/results"
 	"gobnn/viz"
 )
 
@@ -17,7 +15,7 @@ import (
 // computed: Show does that. Of several metrics each is a table of its own; without any all of them are shown. An error
 // stops the cell.
 func Recorded(id string, metrics ...string) {
-	text, err := recordedText(".", id, metrics)
+	text, err := recordedText(id, metrics)
 	if err == nil {
 		err = viz.Markdown(text)
 	}
@@ -26,33 +24,21 @@ func Recorded(id string, metrics ...string) {
 	}
 }
 
-// recordedText is what Recorded displays, of the project that a folder is in.
-func recordedText(folder, id string, metrics []string) (string, error) {
+// recordedText is what Recorded displays.
+func recordedText(id string, metrics []string) (string, error) {
 	e, err := Find(id)
 	if err != nil {
 		return "", err
 	}
-	root, err := filepath.Abs(folder)
+	studies, err := readRecords(results.Files)
 	if err != nil {
 		return "", err
 	}
-	for ; ; root = filepath.Dir(root) {
-		if _, err := os.Stat(filepath.Join(root, "notebooks", "results")); err == nil {
-			break
-		}
-		if root == filepath.Dir(root) {
-			return "", errors.New("there are no recorded results: run the notebook in its folder of the project")
-		}
-	}
-	records, err := OpenRecords(root)
-	if err != nil {
-		return "", err
-	}
-	i := slices.IndexFunc(records.studies, func(s recorded) bool { return s.Study == id })
+	i := slices.IndexFunc(studies, func(s recorded) bool { return s.Study == id })
 	if i < 0 {
 		return "", fmt.Errorf("nothing is recorded of %s: go run ./notebooks reproduce %s -record computes it", id, id)
 	}
-	s := records.studies[i]
+	s := studies[i]
 	known := distinct(s.Cells, func(c recordedCell) string { return c.Metric })
 	if metrics, err = chosen("metric", metrics, known); err != nil {
 		return "", fmt.Errorf("%s: %w", id, err)

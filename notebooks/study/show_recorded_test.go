@@ -48,7 +48,7 @@ func TestNotebooksShowWhatIsRecorded(t *testing.T) {
 				for _, m := range quoted.FindAllStringSubmatch(call[2], -1) {
 					metrics = append(metrics, m[1])
 				}
-				want, err := recordedText("..", call[1], metrics)
+				want, err := recordedText(call[1], metrics)
 				if err != nil {
 					t.Errorf("%s, cell %d: %v", path, i+1, err)
 				} else if !slices.Contains(shown, strings.TrimSpace(want)) {
@@ -60,7 +60,7 @@ func TestNotebooksShowWhatIsRecorded(t *testing.T) {
 }
 
 func TestRecordedText(t *testing.T) {
-	text, err := recordedText(".", "ohsmc.table1", []string{"NLPD"})
+	text, err := recordedText("ohsmc.table1", []string{"NLPD"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,14 +73,13 @@ func TestRecordedText(t *testing.T) {
 		t.Errorf("a metric that was not asked for is shown:\n%s", text)
 	}
 	for want, c := range map[string]struct {
-		folder, id string
-		metrics    []string
+		id      string
+		metrics []string
 	}{
-		"no study": {".", "ohsmc.table99", nil}, "nothing is recorded of ohsmc.fig3": {".", "ohsmc.fig3", nil},
-		"no metric \"NLPDD\"": {".", "ohsmc.table1", []string{"NLPDD"}},
-		"no recorded results": {t.TempDir(), "ohsmc.table1", nil},
+		"no study": {"ohsmc.table99", nil}, "nothing is recorded of ohsmc.fig3": {"ohsmc.fig3", nil},
+		"no metric \"NLPDD\"": {"ohsmc.table1", []string{"NLPDD"}},
 	} {
-		if _, err := recordedText(c.folder, c.id, c.metrics); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := recordedText(c.id, c.metrics); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", c, err, want)
 		}
 	}

@@ -1,0 +1,10 @@
+// Package results holds what is recorded of the papers' tables and figures, a file for each study: notebooks show it
+// wherever they run.
+package results
+
+import "embed"
+
+// Files are the records, such as "ohsmc.table1.json".
+//
+//go:embed *.json
+var Files embed.FS
