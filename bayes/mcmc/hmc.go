@@ -124,11 +124,12 @@ func (k HMC) Start(rng random.Stream, s State) State {
 // Move implements Kernel.
 func (k HMC) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	drawn, stored := k.draw(rng, s, tuning), s.Phi
-	s, info := k.leap(drawn, s, target, tuning)
+	stepSize := tuning.Step(s.Phi, k.StepSize)
+	s, info := leap(hamiltonian{}, drawn, s, target, stepSize, tuning)
 	for range k.atOnce() - 1 {
 		s = materialised(s, stored) // else the kernels that XLA makes of a leap compute those before it anew
 		waits := isPositive(info.Complete)
-		next, later := k.leap(drawn, s, target, tuning)
+		next, later := leap(hamiltonian{}, drawn, s, target, stepSize, tuning)
 		s, info = chooseState(waits, s, next), info.until(waits, later)
 	}
 	return s, info
@@ -160,8 +161,28 @@ func (k HMC) draw(rng random.Stream, s State, tuning Tuning) hmcNumbers {
 	}
 }
 
-// leap is one leapfrog step. Of the numbers it takes those for where the transition is: at its beginning or its end.
-func (k HMC) leap(drawn hmcNumbers, s State, target density.Target, tuning Tuning) (State, Info) {
+// dynamics are what a transition follows: they keep their energy, and preserve volume.
+type dynamics interface {
+	// advance is one step, from a state and its momentum to those at the step's end.
+	advance(target density.Target, s State, momentum, stepSize *Node, tuning Tuning) (State, *Node)
+	// energy is minus the log-density plus the kinetic energy, [J].
+	energy(s State, momentum *Node) *Node
+}
+
+// hamiltonian are the dynamics of HMC.
+type hamiltonian struct{}
+
+func (hamiltonian) advance(target density.Target, s State, momentum, stepSize *Node, tuning Tuning) (State, *Node) {
+	return Leapfrog(target, s, momentum, stepSize, tuning.Scale)
+}
+
+func (hamiltonian) energy(s State, momentum *Node) *Node { return Sub(Kinetic(momentum), s.LogDensity) }
+
+// leap is one step of a transition. Of the numbers it takes those for where the transition is: at its beginning or its
+// end.
+func leap(
+	d dynamics, drawn hmcNumbers, s State, target density.Target, stepSize *Node, tuning Tuning,
+) (State, Info) {
 	dtype := s.Phi.DType()
 	// If a transition begins: store its start, to return to, its energy and the number of its steps.
 	begins := computedOnce(dtype, LessThan(s.Auxiliary[hmcTaken], ConstAs(s.Phi, 0.5)))[0]
@@ -170,15 +191,14 @@ func (k HMC) leap(drawn hmcNumbers, s State, target density.Target, tuning Tunin
 	start := State{
 		Phi: at(hmcPhi, s.Phi), LogDensity: at(hmcLogDensity, s.LogDensity), Gradient: at(hmcGradient, s.Gradient),
 	}
-	energy := at(hmcEnergy, Sub(Kinetic(momentum), s.LogDensity))
+	energy := at(hmcEnergy, d.energy(s, momentum))
 	planned := at(hmcPlanned, drawn.steps)
 
-	// One leapfrog step.
-	stepSize := tuning.Step(s.Phi, k.StepSize)
-	end, momentumAtEnd := Leapfrog(target, s, momentum, stepSize, tuning.Scale)
+	// One step of the dynamics.
+	end, momentumAtEnd := d.advance(target, s, momentum, stepSize, tuning)
 	momentum = momentumAtEnd
 	taken := AddScalar(s.Auxiliary[hmcTaken], 1)
-	energyError := Sub(Sub(Kinetic(momentum), end.LogDensity), energy)
+	energyError := Sub(d.energy(end, momentum), energy)
 	diverges := Not(LessOrEqual(energyError, ConstAs(s.Phi, maxEnergyError))) // also where it is NaN
 
 	// If it ends: accept or return to the start.
@@ -195,6 +215,9 @@ func (k HMC) leap(drawn hmcNumbers, s State, target density.Target, tuning Tunin
 			hmcMomentum: momentum, hmcPlanned: planned, hmcTaken: Where(complete, ZerosLike(taken), taken),
 			hmcPhi: start.Phi, hmcLogDensity: start.LogDensity, hmcGradient: start.Gradient, hmcEnergy: energy,
 		},
+	}
+	if work := end.Auxiliary[isokineticWork]; work != nil {
+		next.Auxiliary[isokineticWork] = Where(complete, ZerosLike(work), work)
 	}
 	squaredJump, growth := jump(start.Phi, end.Phi, momentumAtEnd, stepSize, taken, tuning)
 	return next, Info{

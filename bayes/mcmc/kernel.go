@@ -119,6 +119,9 @@ type Info struct {
 	Energy *graph.Node
 	Cost
 	Jump
+	// Steadiness, between 0 and 1, falls as a step's energy error grows, and is 0 where the step is not finite: it is
+	// what a warm-up brings to Tune's second value in place of Acceptance, for kernels that always move; nil for others.
+	Steadiness *graph.Node
 	// Noise is the estimated variance of the log-ratio that accepts or rejects, if that is estimated from mini-batches;
 	// nil for kernels that know the ratio.
 	Noise *graph.Node
@@ -178,7 +181,7 @@ type Stateful interface {
 type Tunable interface {
 	Kernel
 	// Tune gives the step size that is set, 0 if none is, and the mean acceptance at which the kernel mixes best in
-	// many dimensions.
+	// many dimensions, or the mean Info.Steadiness for a kernel that reports it.
 	Tune() (stepSize, acceptance float64)
 }
 

@@ -279,6 +279,7 @@ func TestMetropolisInvariance(t *testing.T) {
 		{gumbel(), MALA{StepSize: 1.4}},
 		{correlated(), HMC{StepSize: 1, Steps: 3, Jitter: .4}},
 		{gumbel(), HMC{StepSize: 1.3, Steps: 2}},
+		{correlated(), MicrocanonicalHMC{StepSize: 1.6, Steps: 3}},
 	} {
 		dtype := compute.Float32
 		if c.target.d == 2 {

@@ -50,6 +50,7 @@ const (
 	infoPartial
 	infoPartialGradients
 	infoNoise
+	infoSteadiness
 	infoFields
 )
 
@@ -59,7 +60,7 @@ const extraPrefix = "Extra/"
 // infoNames has the names of Info's fields.
 var infoNames = [infoFields]string{
 	"Complete", "Acceptance", "Accepted", "NonFinite", "Divergent", "EnergyError", "Energy", "Length", "Full",
-	"Partial", "PartialGradients", "Noise",
+	"Partial", "PartialGradients", "Noise", "Steadiness",
 }
 
 func (i Info) field(f info) *Node { return *i.fields()[f] }
@@ -68,7 +69,7 @@ func (i Info) field(f info) *Node { return *i.fields()[f] }
 func (i *Info) fields() []**Node {
 	return []**Node{
 		&i.Complete, &i.Acceptance, &i.Accepted, &i.NonFinite, &i.Divergent, &i.EnergyError, &i.Energy, &i.Length, &i.Full,
-		&i.Partial, &i.PartialGradients, &i.Noise,
+		&i.Partial, &i.PartialGradients, &i.Noise, &i.Steadiness,
 	}
 }
 

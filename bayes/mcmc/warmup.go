@@ -137,7 +137,7 @@ func (r *sampling) warm(ctx context.Context) error {
 			left++
 		default:
 			w.Waiting[chain] = true
-			w.Last[chain] = finiteOr(t.of(infoAcceptance, chain, 0), 0)
+			w.Last[chain] = finiteOr(t.of(infoSteadiness, chain, t.of(infoAcceptance, chain, 0)), 0)
 		}
 	}
 	if left > 0 {

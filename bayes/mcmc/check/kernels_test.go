@@ -39,6 +39,12 @@ var kernels = []struct {
 		kernel: mcmc.NUTS{StepSize: .4, MaxDepth: 2}, options: Options{Transitions: 50, scale: []float64{1.2, .8}},
 		second: true,
 	},
+	{
+		kernel:  mcmc.MicrocanonicalHMC{StepSize: .9, Steps: 3},
+		options: Options{Transitions: 40, scale: []float64{1.2, .8}},
+	},
+	{kernel: mcmc.MicrocanonicalHMC{StepSize: 1.2, Steps: 2}, options: Options{Transitions: 50}, second: true},
+	{kernel: mcmc.MCLMC{StepSize: .25}, options: Options{Targets: smooth(), NotReversible: true, Slow: true}},
 	{kernel: mcmc.ULA{StepSize: .2}, options: Options{Targets: smooth(), Slow: true}, second: true},
 	// not reversible, since its steps shrink
 	{
