@@ -6,12 +6,12 @@
 //
 // # Which to take
 //
-// If there is a gradient, take NUTS. RandomWalkMetropolis, PreconditionedCrankNicolson, MALA, HMC and NUTS leave their
-// target invariant exactly, by accepting or rejecting what they propose. ULA, SGLD and SGHMC accept every step, may use
-// the noisy gradients of mini-batches, and have a bias that falls with the step size. DelayedAcceptance moves on a
-// cheap target, and evaluates the target itself once for several moves. OrnsteinUhlenbeck and RandomWalk have no
-// target: they are for the particles of package ohsmc. Package surrogate has a kernel for posteriors near the Gaussian
-// of a mode.
+// If there is a gradient, take NUTS. RandomWalkMetropolis, PreconditionedCrankNicolson, MALA, HMC, MicrocanonicalHMC
+// and NUTS leave their target invariant exactly, by accepting or rejecting what they propose. ULA, SGLD, SGHMC and
+// MCLMC accept every step, and have a bias that falls with the step size; the first three may use the noisy gradients
+// of mini-batches. DelayedAcceptance moves on a cheap target, and evaluates the target itself once for several moves.
+// OrnsteinUhlenbeck and RandomWalk have no target: they are for the particles of package ohsmc. Package surrogate has a
+// kernel for posteriors near the Gaussian of a mode.
 //
 // Sample runs chains of a kernel on a density.Problem.
 //
@@ -29,8 +29,8 @@
 // that mixes faster. The units of a network can be exchanged, so judge networks by their predictions
 // (diag.NewForPrediction).
 //
-// No number shows a mode that no chain has found, nor the bias of ULA, SGLD and SGHMC. For the first, begin the chains
-// far apart and compare with package smc; for the second, halve the step size and see what changes.
+// No number shows a mode that no chain has found, nor the bias of ULA, SGLD, SGHMC and MCLMC. For the first, begin the
+// chains far apart and compare with package smc; for the second, halve the step size and see what changes.
 //
 // # How to write your own
 //
@@ -152,11 +152,11 @@ type Jump struct {
 // Kernel is one move of all particles. Start and Move build graph, and panic as GoMLX does.
 //
 // A transition takes a particle from one draw to the next. A Move is one compiled step, with at most one evaluation of
-// the target or of its gradient for each particle. Only DelayedAcceptance, and HMC with AtOnce, have several in a Move.
-// Most kernels make a whole transition in one Move. HMC and NUTS, which follow a trajectory, need several: the State
-// carries the trajectory so far, and Info.Complete says which particles have completed a transition. So the graph does
-// not grow with the length of a trajectory, and particles with trajectories of different lengths need not wait for one
-// another.
+// the target or of its gradient for each particle. Only DelayedAcceptance, HMC with AtOnce, and MCLMC and
+// MicrocanonicalHMC, whose step takes two gradients, have several in a Move. Most kernels make a whole transition in
+// one Move. HMC and NUTS, which follow a trajectory, need several: the State carries the trajectory so far, and
+// Info.Complete says which particles have completed a transition. So the graph does not grow with the length of a
+// trajectory, and particles with trajectories of different lengths need not wait for one another.
 //
 // Optional interfaces: Stateful carries more from move to move. Tunable lets a warm-up choose the step size, and
 // Steered the length of a trajectory. SeveralMoves gives the largest number of moves of a transition. A kernel is given

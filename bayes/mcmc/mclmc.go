@@ -21,9 +21,10 @@ var (
 //	u <- (u + n z) / |u + n z|,  n^2 = (exp(2 h/L) - 1) / D
 //
 // with h the step size, L the Length and z standard normal, [D]. Nothing is accepted or rejected, so that it has a
-// bias, which falls with the step size. A warm-up chooses the step size by the energy error e of a step, which would be 0
-// if the dynamics were followed exactly: its steadiness exp(-|e| / sqrt(0.0005 D)) becomes 0.523 in the mean, as that of
-// a normal of variance 0.0005 D. A Move is a step, of two gradients; thin its draws. It needs at least two coordinates.
+// bias, which falls with the step size. A warm-up chooses the step size by the energy error e of a step, which would be
+// 0 if the dynamics were followed exactly: its steadiness exp(-|e| / sqrt(0.0005 D)) becomes 0.523 in the mean, as that
+// of a normal of variance 0.0005 D. A Move is a step, of two gradients; thin its draws. It needs at least two
+// coordinates.
 //
 // A particle whose step ends where the log-density or its gradient is not finite stays, with a velocity drawn anew, and
 // is counted; the warm-up takes such a step for too long.
@@ -34,8 +35,8 @@ type MCLMC struct {
 	Length float64 `json:"length,omitempty"`
 }
 
-// energyVariance is the variance of a step's energy error at which a warm-up aims, per coordinate (Robnik et al. 2023,
-// section 5).
+// energyVariance is the variance of a step's energy error at which a warm-up aims, per coordinate: that of the authors'
+// program.
 const energyVariance = 5e-4
 
 // Traits implements Kernel.

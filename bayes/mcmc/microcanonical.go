@@ -17,11 +17,11 @@ import (
 //
 //	d phi/dt = u,  du/dt = (I - u u^T) g / (D - 1)
 //
-// In the long run they visit the target itself, whatever the density's height: no kinetic energy is exchanged for it.
-// The energy is minus the log-density plus the work, the sum of (D - 1) log |u~| over the steps by which u was turned,
-// where u~ is the velocity before it is brought back to length 1. It is what a Metropolis test needs, the change of
-// volume included. A step is that of McLachlan's minimal-norm integrator, which takes two gradients and whose energy
-// error is a tenth of two leapfrog steps'. Scales of the coordinates act as in Leapfrog.
+// With directions drawn anew now and then they have the target for their stationary distribution. The energy is minus
+// the log-density plus the work, the sum of (D - 1) log |u~| over the steps by which u was turned, where u~ is the
+// velocity before it is brought back to length 1. It is what a Metropolis test needs, the change of volume included. A
+// step is that of McLachlan's minimal-norm integrator (Omelyan, Mryglod and Folk 2003), of two gradients, whose error
+// is smaller than two leapfrog steps'. Scales of the coordinates act as in Leapfrog.
 type isokinetic struct{}
 
 // isokineticWork is the work so far, [J], in State.Auxiliary.
@@ -77,7 +77,8 @@ func turned(velocity, gradient, t *Node) (turned, work *Node) {
 	z := Exp(Neg(r))
 	less := OneMinus(z)
 	along := Mul(less, Add(OnePlus(z), Mul(cosine, less)))
-	turned = Add(Mul(direction, overCoordinates(along, direction)), Mul(velocity, overCoordinates(MulScalar(z, 2), velocity)))
+	turned = Add(
+		Mul(direction, overCoordinates(along, direction)), Mul(velocity, overCoordinates(MulScalar(z, 2), velocity)))
 	square := Square(z)
 	length := Add(OnePlus(cosine), Mul(OneMinus(cosine), square)) // 2 z |u~|
 	work = MulScalar(Add(r, Log(MulScalar(length, .5))), d)

@@ -18,7 +18,7 @@ import (
 func CRPS(p bayes.Prediction, y []float64) (Estimate, error) { return one(newCRPS(), p, y) }
 
 func newCRPS() *measure {
-	return &measure{name: "CRPS", tasks: regressionOnly, scorer: &rowMean{score: func(r *row, out []float64) { r.crps(out) }}}
+	return &measure{name: "CRPS", tasks: regressionOnly, scorer: &rowMean{score: (*row).crps}}
 }
 
 // crps integrates by Simpson's rule between some of the particles' own quantiles, with the target among the bounds, in

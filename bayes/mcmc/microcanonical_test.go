@@ -1,0 +1,109 @@
+package mcmc
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// The energy error of a step falls as the third power of its size, as that of an integrator of second order does, and a
+// step back leads back.
+func TestIsokinetic(t *testing.T) {
+	const particles, d = 200, 3
+	r := rand.New(rand.NewPCG(1, 2))
+	draw := func() []float64 {
+		x := make([]float64, particles*d)
+		for i := range x {
+			x[i] = r.NormFloat64()
+		}
+		return x
+	}
+	quartic := density.Func(func(phi *Node) *Node {
+		return Neg(Add(MulScalar(ReduceSum(Square(Square(phi)), 1), .25), MulScalar(ReduceSum(phi, 1), .3)))
+	})
+	step := computetest.Compile(t, computetest.Go(t), func(_ *Graph, a []*Node) []*Node {
+		s := State{Phi: a[0]}
+		s.Auxiliary = map[string]*Node{isokineticWork: Zeros(a[0].Graph(), s.PerParticle())}
+		s.LogDensity, s.Gradient = Evaluate(quartic, s.Phi)
+		u := unitRows(a[1])
+		end, v := isokinetic{}.advance(quartic, s, u, a[2], Tuning{})
+		errors := Sub(isokinetic{}.energy(end, v), isokinetic{}.energy(s, u))
+		back, w := isokinetic{}.advance(quartic, end, Neg(v), a[2], Tuning{})
+		return []*Node{errors, back.Phi, Add(w, u), Sub(back.Auxiliary[isokineticWork], s.Auxiliary[isokineticWork])}
+	})
+	phi, u := draw(), draw()
+	size := func(h float64) float64 {
+		out := step(compute.Floats(compute.Float64, phi, particles, d), compute.Floats(compute.Float64, u, particles, d), h)
+		computetest.Near(t, "the way back", out[1], phi, 1e-12)
+		computetest.Near(t, "the velocity back", out[2], make([]float64, len(phi)), 1e-12)
+		computetest.Near(t, "the work back", out[3], make([]float64, particles), 1e-12)
+		sum := 0.
+		for _, e := range out[0] {
+			sum += e * e
+		}
+		return math.Sqrt(sum / particles)
+	}
+	if ratio := size(.01) / size(.005); !(ratio > 7 && ratio < 9) {
+		t.Errorf("a step of twice the size has %.2f times the energy error, want 8", ratio)
+	}
+}
+
+// Beyond 1 the target is NaN: no particle gets there, each step that would is counted, and a step at which all of them
+// do is no steady one.
+func TestMCLMCNonFinite(t *testing.T) {
+	wall := density.Func(func(phi *Node) *Node {
+		normal := MulScalar(ReduceSum(Square(phi), 1), -.5)
+		first := Squeeze(Slice(phi, AxisRange(), AxisElem(0)), 1)
+		return Where(GreaterThan(first, ConstAs(first, 1.)), Sqrt(Neg(OnesLike(first))), normal)
+	})
+	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+		phi, _, nonFinite := mover(t, engine, dtype, MCLMC{StepSize: .5}, 2, wall)(make([]float64, 2*500), 30)
+		counted := 0.
+		for i, n := range nonFinite {
+			counted += n
+			if !(phi[2*i] <= 1) || math.IsNaN(phi[2*i+1]) {
+				t.Fatalf("particle %d is at %v", i, phi[2*i:2*i+2])
+			}
+		}
+		if counted < 100 {
+			t.Errorf("%v steps are counted: this tests little", counted)
+		}
+		out := computetest.Run(t, engine, func(g *Graph, a []*Node) []*Node {
+			kernel := MCLMC{StepSize: 1e6}
+			s := Start(kernel, random.New(g, 1), a[0], wall)
+			next, info := kernel.Move(random.New(g, 2), s, wall, Tuning{})
+			return []*Node{info.Steadiness, next.Phi}
+		}, compute.Floats(dtype, []float64{.5, 0, -.5, .2}, 2, 2))
+		for i, steadiness := range out[0] {
+			if steadiness != 0 {
+				t.Errorf("particle %d went to %v in a step of 1e6, of steadiness %v", i, out[1][2*i:2*i+2], steadiness)
+			}
+		}
+	})
+}
+
+func TestMicrocanonicalSettings(t *testing.T) {
+	for want, c := range map[string]struct {
+		kernel Kernel
+		d      int
+	}{
+		"MicrocanonicalHMC.Steps is -1":                                        {MicrocanonicalHMC{Steps: -1}, 3},
+		"MicrocanonicalHMC.Acceptance is 1.5":                                  {MicrocanonicalHMC{Acceptance: 1.5}, 3},
+		"MicrocanonicalHMC.StepSize is NaN":                                    {MicrocanonicalHMC{StepSize: math.NaN()}, 3},
+		"MicrocanonicalHMC has particles of 1 coordinate: it needs at least 2": {MicrocanonicalHMC{}, 1},
+		"MCLMC has particles of 1 coordinate":                                  {MCLMC{}, 1},
+		"MCLMC.Length is -2":                                                   {MCLMC{Length: -2}, 3},
+		"MCLMC.StepSize is +Inf":                                               {MCLMC{StepSize: math.Inf(1)}, 3},
+	} {
+		if err := c.kernel.Check(c.d); !says(err, want) {
+			t.Errorf("%+v: error %v, want %q", c.kernel, err, want)
+		}
+	}
+}
