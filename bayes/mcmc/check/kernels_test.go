@@ -43,8 +43,10 @@ var kernels = []struct {
 		kernel:  mcmc.MicrocanonicalHMC{StepSize: .9, Steps: 3},
 		options: Options{Transitions: 40, scale: []float64{1.2, .8}},
 	},
-	{kernel: mcmc.MicrocanonicalHMC{StepSize: 1.2, Steps: 2}, options: Options{Transitions: 50}, second: true},
-	{kernel: mcmc.MCLMC{StepSize: .25}, options: Options{Targets: smooth(), NotReversible: true, Slow: true}},
+	{
+		kernel: mcmc.MCLMC{StepSize: .25}, options: Options{Targets: smooth(), NotReversible: true, Slow: true},
+		second: true,
+	},
 	{kernel: mcmc.ULA{StepSize: .2}, options: Options{Targets: smooth(), Slow: true}, second: true},
 	// not reversible, since its steps shrink
 	{
