@@ -5,6 +5,7 @@ import (
 
 	"gobnn/bayes/compute"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -100,9 +101,10 @@ func (l BatchNorm) Apply(params Params, h Value) Value {
 		scale, shift, mean, variance := own[0], own[1], own[2], own[3]
 		if training {
 			g, pixels := x.Graph(), l.Height*l.Width
-			row := graph.DivScalar(graph.Iota(g, shapes.Make(x.DType(), x.Shape().Dim(1)), 0), float64(pixels))
+			row := graph.Div(graph.Iota(g, shapes.Make(dtypes.Int32, x.Shape().Dim(1)), 0), graph.Const(g, int32(pixels)))
 			n := graph.MulScalar(count.Node, float64(pixels))
-			real := graph.Div(graph.ConvertDType(graph.LessThan(row, count.Node), x.DType()), n)
+			isReal := graph.LessThan(graph.ConvertDType(row, x.DType()), count.Node)
+			real := graph.Div(graph.ConvertDType(isReal, x.DType()), n)
 			average := func(x *graph.Node) *graph.Node {
 				return graph.ExpandAxes(graph.Einsum("jpf,p->jf", x, real), 1)
 			}
