@@ -61,7 +61,7 @@ const mclmcVelocity = "velocity"
 
 // Start implements Stateful.
 func (k MCLMC) Start(rng random.Stream, s State) State {
-	s.Auxiliary = map[string]*Node{mclmcVelocity: unitNormal(rng.Named("velocity"), s.Phi)}
+	s.Auxiliary = map[string]*Node{mclmcVelocity: unitRows(normal(rng.Named("velocity"), s.Phi))}
 	return s
 }
 

@@ -90,9 +90,6 @@ func unitRows(x *Node) *Node {
 	return Div(x, overCoordinates(Sqrt(compute.RowSums(Square(x))), x))
 }
 
-// unitNormal draws directions, [J, D], uniformly.
-func unitNormal(rng random.Stream, like *Node) *Node { return unitRows(normal(rng, like)) }
-
 // checkSphere is an error where there are no directions to turn to.
 func checkSphere(kernel string, d int) error {
 	if d < 2 {
@@ -116,7 +113,7 @@ var (
 // two coordinates.
 type MicrocanonicalHMC struct {
 	StepSize float64 `json:"step_size"` // a length, in units of the scales; 0: a warm-up chooses
-	Steps    int     `json:"steps"`     // mean number of steps in a transition; 0: a sampler may choose, else 5
+	Steps    int     `json:"steps"`     // mean number of steps in a transition; 0: a sampler may choose, else 10
 	// Acceptance is the mean acceptance at which a warm-up aims as it chooses the step size; default 0.9, as in the paper.
 	Acceptance float64 `json:"acceptance,omitempty"`
 }
@@ -130,7 +127,7 @@ func (k MicrocanonicalHMC) Traits() Traits {
 func (k MicrocanonicalHMC) Check(d int) error {
 	if k.Steps < 0 {
 		return fmt.Errorf("mcmc: MicrocanonicalHMC.Steps is %d: it must be at least 1 (0: the default, %d)", k.Steps,
-			microcanonicalSteps)
+			HMC{}.length())
 	}
 	if err := checkAcceptance("MicrocanonicalHMC", k.Acceptance, k.StepSize); err != nil {
 		return err
@@ -140,8 +137,6 @@ func (k MicrocanonicalHMC) Check(d int) error {
 	}
 	return nonNegative("MicrocanonicalHMC.StepSize", zeroWarmUp, k.StepSize)
 }
-
-const microcanonicalSteps = 5
 
 // Tune implements Tunable.
 func (k MicrocanonicalHMC) Tune() (stepSize, acceptance float64) {
@@ -157,7 +152,7 @@ func (k MicrocanonicalHMC) MostMoves() int { return k.hmc().MostMoves() }
 // hmc is HMC with the same transitions but for the dynamics.
 func (k MicrocanonicalHMC) hmc() HMC {
 	const nearOne = 1 - 1./(1<<20) // of the steps: from 1 to 2 Steps - 1
-	return HMC{StepSize: k.StepSize, Steps: cmp.Or(k.Steps, microcanonicalSteps), Jitter: nearOne}
+	return HMC{StepSize: k.StepSize, Steps: k.Steps, Jitter: nearOne}
 }
 
 // Start implements Stateful.
