@@ -30,6 +30,7 @@ type entry struct {
 	gal             int      // how many splits of Gal's there are
 	javid           int      // and of Javid's
 	pmcnet          bool     // whether PMCnet's split exists
+	bde             bool     // and BDE's
 }
 
 // names lists the embedded data sets.

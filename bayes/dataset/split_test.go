@@ -149,10 +149,11 @@ func TestPublishedSplits(t *testing.T) {
 		"yacht Gal":    {277, 0, 31},
 		"glass PMCnet": {128, 43, 43}, "ionosphere PMCnet": {210, 70, 71}, "naval PMCnet": {7160, 2387, 2387},
 		"protein PMCnet": {27438, 9146, 9146},
+		"airfoil BDE":    {1202, 0, 301}, "bikesharing BDE": {13903, 0, 3476},
 		"adult Official": {32561, 0, 16281}, "satellite Official": {4435, 0, 2000},
 	}
 	for _, e := range registry {
-		for _, source := range []SplitSource{Gal, PMCnet, Javid, Official} {
+		for _, source := range []SplitSource{Gal, PMCnet, Javid, BDE, Official} {
 			count := e.splits(source)
 			if count == 0 {
 				continue
