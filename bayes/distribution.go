@@ -3,6 +3,8 @@ package bayes
 import (
 	"math"
 
+	"gobnn/bayes/internal/stats"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mathext"
 )
@@ -21,6 +23,11 @@ func (d normal) LogProb(y float64) float64 {
 func (d normal) CDF(y float64) float64      { return 0.5 * math.Erfc((d.mean-y)/(d.stdDev*math.Sqrt2)) }
 func (d normal) Survival(y float64) float64 { return 0.5 * math.Erfc((y-d.mean)/(d.stdDev*math.Sqrt2)) }
 func (d normal) Quantile(p float64) float64 { return d.mean + d.stdDev*mathext.NormalQuantile(p) }
+
+// LocationScale implements stats.LocationScale.
+func (d normal) LocationScale() (location, scale float64, standard stats.Distribution) {
+	return d.mean, d.stdDev, normal{0, 1}
+}
 
 // classes is a class c, from 0, with a probability proportional to exp(logits[c]).
 type classes struct {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"gobnn/bayes/internal/stats"
 	"gobnn/bayes/nn"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -133,6 +134,11 @@ func (s studentT) Mean() float64 {
 		return math.NaN()
 	}
 	return s.StudentsT.Mean()
+}
+
+// LocationScale implements stats.LocationScale.
+func (s studentT) LocationScale() (location, scale float64, standard stats.Distribution) {
+	return s.Mu, s.Sigma, studentT{distuv.StudentsT{Sigma: 1, Nu: s.Nu}}
 }
 
 // Poisson is a count y in {0, 1, 2, ...} with mean exp f(x), for each of K targets. The target is not standardised.

@@ -1,8 +1,7 @@
 package metric
 
 import (
-	"math"
-	"slices"
+	"fmt"
 
 	"gobnn/bayes"
 )
@@ -14,114 +13,68 @@ import (
 // where F is the predictive distribution function, of the mixture of all particles, and X and X' are independent draws
 // of it (Gneiting and Raftery 2007, eq. 20 and 21), for regression, in the target's units. Lower is better; of a point
 // it is the absolute error. Unlike the NLPD it weighs a target far outside by its distance only. It is computed to
-// within 0.05 %.
+// within 0.01 %.
 func CRPS(p bayes.Prediction, y []float64) (Estimate, error) { return one(newCRPS(), p, y) }
 
 func newCRPS() *measure {
-	return &measure{name: "CRPS", tasks: regressionOnly, scorer: &rowMean{score: (*row).crps}}
+	return ofPenalty("CRPS", penalty{below: [3]float64{1}, above: [3]float64{1}})
 }
 
-// crps integrates by Simpson's rule between some of the particles' own quantiles, with the target among the bounds, in
-// panels that are halved until this changes nothing, and outward in panels that double, until one adds nothing. The
-// sums over groups at each place serve the score and all its replicates. For mixtures of normals there is a closed form
-// (Grimit, Gneiting, Berrocal and Johnson 2006, eq. 5), with a term for each two particles, of which many particles
-// have too many. Of counts the integral is a sum.
-func (r *row) crps(out []float64) {
-	clear(out)
-	bounds, y := r.bends(), r.ys[0]
-	first, last := math.Min(bounds[0], y), math.Max(bounds[len(bounds)-1], y)
-	if r.discrete && last-first < mostCounts {
-		for k := first; k <= last; k++ {
-			for g, v := range r.squared(k, indicator(k >= y)) {
-				out[g] += v
-			}
-		}
-	} else {
-		bounds = append(bounds, y)
-		slices.Sort(bounds)
-		rough := 0.0 // the score, by which errors are measured
-		for i, to := range bounds[1:] {
-			rough += (to - bounds[i]) * r.squared(bounds[i]+(to-bounds[i])/2, indicator(to > y))[0]
-		}
-		tolerance := crpsError * rough
-		for i, to := range bounds[1:] {
-			r.integrate(bounds[i], to, indicator(to > y), tolerance, out)
-		}
-		for _, outward := range []float64{-1, 1} {
-			from := last
-			if outward < 0 {
-				from = first
-			}
-			for width, before := (last-first)/8, math.Inf(-1); out[0] > before+tolerance && width > 0; width *= 2 {
-				before = out[0]
-				to := from + outward*width
-				r.integrate(math.Min(from, to), math.Max(from, to), indicator(outward > 0), tolerance, out)
-				from = to
-			}
-		}
-	}
-	for g := range out {
-		out[g] *= r.scale
-	}
-}
+// QuantileWeight is a weight of the quantiles in [WeightedCRPS], by their level a.
+type QuantileWeight int
 
-// squared is (F(x) - above)^2, [1+G].
-func (r *row) squared(x, above float64) []float64 {
-	all := make([]float64, 1+r.replicates)
-	r.mixture().CDF(x, r.bounds, r.sums)
-	r.withAndWithout(r.sums, all)
-	for g, f := range all {
-		all[g] = (f - above) * (f - above)
-	}
-	return all
-}
-
-// integrate adds the integral of (F(x) - above)^2 over a panel to out, in panels whose errors are below a tolerance.
-func (r *row) integrate(from, to, above, tolerance float64, out []float64) {
-	if !(from < to) {
-		return
-	}
-	const least, most = 2, 30 // halvings
-	var halve func(from, to float64, a, m, b []float64, depth int)
-	halve = func(from, to float64, a, m, b []float64, depth int) {
-		width, middle := (to-from)/2, from+(to-from)/2
-		left, right := r.squared(from+width/2, above), r.squared(middle+width/2, above)
-		rough, fine := width/3*(a[0]+4*m[0]+b[0]), width/6*(a[0]+4*left[0]+2*m[0]+4*right[0]+b[0])
-		if depth == 0 || depth < most-least && math.Abs(fine-rough) <= tolerance {
-			for g := range out {
-				out[g] += width / 6 * (a[g] + 4*left[g] + 2*m[g] + 4*right[g] + b[g])
-			}
-			return
-		}
-		halve(from, middle, a, left, m, depth-1)
-		halve(middle, to, m, right, b, depth-1)
-	}
-	at := func(x float64) []float64 { return r.squared(x, above) }
-	halve(from, to, at(from), at(from+(to-from)/2), at(to), most)
-}
-
-// bends are some of the particles' own quantiles, in order; of counts those between which nearly all their probability
-// lies.
-func (r *row) bends() []float64 {
-	levels, count := []float64{.1, .5, .9}, 4
-	if r.discrete {
-		levels, count = []float64{1e-7, 1 - 1e-7}, 1
-	}
-	var all []float64
-	for _, part := range r.parts[0] {
-		for _, level := range levels {
-			all = append(all, part.Quantile(level))
-		}
-	}
-	slices.Sort(all)
-	var bounds []float64
-	for i := range count + 1 {
-		bounds = append(bounds, all[i*(len(all)-1)/count])
-	}
-	return bounds
-}
-
+// The weights of Gneiting and Ranjan (2011, Table 4).
 const (
-	crpsError  = 1e-5   // of the score, at most, of a panel
-	mostCounts = 20_000 // beyond, a sum over counts is as near its integral
+	Centre    QuantileWeight = iota // a (1 - a)
+	Tails                           // (2a - 1)^2
+	LeftTail                        // (1 - a)^2
+	RightTail                       // a^2
 )
+
+// WeightedCRPS is the quantile-weighted CRPS, the mean over rows of
+//
+//	2 integral (1{y <= q(a)} - a) (q(a) - y) v(a) da
+//
+// over the levels a from 0 to 1, where q(a) is the predictive a-quantile and v(a) the weight (Gneiting and Ranjan 2011,
+// Comparing density forecasts using threshold- and quantile-weighted scoring rules, eq. 17), for regression, in the
+// target's units. It says how good one part of the predictive distribution is, and stays a proper score, which a mean
+// over rows with large targets is not. With v = 1 it is the CRPS; Tails and 4 Centre sum to it. It is computed to
+// within 0.01 %.
+func WeightedCRPS(p bayes.Prediction, y []float64, weight QuantileWeight) (Estimate, error) {
+	return one(newWeightedCRPS(weight), p, y)
+}
+
+func newWeightedCRPS(weight QuantileWeight) *measure {
+	if weight < Centre || weight > RightTail {
+		return &measure{err: fmt.Errorf("metric: the weight of WeightedCRPS is %d: it must be Centre, Tails, LeftTail or "+
+			"RightTail", weight)}
+	}
+	return ofPenalty([]string{"CRPS of the centre", "CRPS of the tails", "CRPS of the left tail",
+		"CRPS of the right tail"}[weight], penalties[weight])
+}
+
+// penalty is a score of a distribution function F, the integral of g(F(x)) below the target and of h(1 - F(x)) above
+// it. The weighted CRPS is one: by exchanging the integrals over levels and over x, with
+//
+//	g(f) = 2 integral_0^f a v(a) da,   h(s) = 2 integral_0^s a v(1-a) da.
+type penalty struct{ below, above [3]float64 } // coefficients of the square, the cube and the fourth power in g and h
+
+var penalties = [...]penalty{
+	Centre:    {below: [3]float64{0, 2. / 3, -.5}, above: [3]float64{0, 2. / 3, -.5}},
+	Tails:     {below: [3]float64{1, -8. / 3, 2}, above: [3]float64{1, -8. / 3, 2}},
+	LeftTail:  {below: [3]float64{1, -4. / 3, .5}, above: [3]float64{0, 0, .5}},
+	RightTail: {below: [3]float64{0, 0, .5}, above: [3]float64{1, -4. / 3, .5}},
+}
+
+func (p penalty) of(f float64, above bool) float64 {
+	c := p.below
+	if above {
+		f, c = 1-f, p.above
+	}
+	return f * f * (c[0] + f*(c[1]+f*c[2]))
+}
+
+func ofPenalty(name string, p penalty) *measure {
+	s := &integral{penalty: p}
+	return &measure{name: name, tasks: regressionOnly, scorer: &rowMean{score: s.score}}
+}

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/metric"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -28,29 +31,27 @@ func crpsOf(weights, means, sds []float64, y float64) (sum float64) {
 }
 
 // The CRPS and the jackknife's replicates are the closed form's, of mixtures from one particle to many, with narrow
-// parts far apart, and for targets within and far outside.
+// parts far apart, of one width or many, and for targets within and far outside.
 func TestCRPS(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, j := range []int{1, 2, 30, 400} {
 		for _, spread := range []float64{.1, 3, 1000} {
-			p := bayes.Prediction{Likelihood: bayes.Gaussian{Learn: true}, Particles: j, Rows: 1, Width: 1}
-			var sds []float64
-			total := 0.
-			for range j {
-				sds = append(sds, math.Exp(rng.NormFloat64()))
-				p.Outputs = append(p.Outputs, spread*rng.NormFloat64())
-				p.Own = append(p.Own, math.Log(sds[len(sds)-1]))
-				p.Weights = append(p.Weights, rng.Float64())
-				total += p.Weights[len(p.Weights)-1]
-			}
-			for i := range p.Weights {
-				p.Weights[i] /= total
-			}
-			for _, y := range []float64{0, 1.5, -40, 1e5} {
-				want := crpsOf(p.Weights, p.Outputs, sds, y)
-				e, err := metric.CRPS(p, []float64{y})
-				if off := e.Value/want - 1; err != nil || !(math.Abs(off) <= 5e-4) {
-					t.Errorf("%d particles, spread %v, y %v: %v, %v, off by %.2g", j, spread, y, e, err, off)
+			for _, widths := range []float64{.1, 1, 2} {
+				p := bayes.Prediction{Likelihood: bayes.Gaussian{Learn: true}, Particles: j, Rows: 1, Width: 1}
+				var sds []float64
+				for range j {
+					p.Outputs = append(p.Outputs, spread*rng.NormFloat64())
+					p.Own = append(p.Own, widths*rng.NormFloat64())
+					sds = append(sds, math.Exp(p.Own[len(p.Own)-1]))
+					p.Weights = append(p.Weights, rng.Float64())
+				}
+				floats.Scale(1/floats.Sum(p.Weights), p.Weights)
+				for _, y := range []float64{0, 1.5, -40, 1e5} {
+					want := crpsOf(p.Weights, p.Outputs, sds, y)
+					e, err := metric.CRPS(p, []float64{y})
+					if off := e.Value/want - 1; err != nil || !(math.Abs(off) <= 1e-4) {
+						t.Errorf("%d particles, spread %v, widths %v, y %v: %v, %v, off by %.2g", j, spread, widths, y, e, err, off)
+					}
 				}
 			}
 		}
@@ -62,6 +63,66 @@ func TestCRPS(t *testing.T) {
 	if want := math.Abs(one-two) / 2; math.Abs(e.StdErr-want) > 1e-5 {
 		t.Errorf("Monte Carlo standard error %v, want %v", e.StdErr, want)
 	}
+	p.Likelihood = bayes.StudentT{DoF: .5, Learn: true} // its tails have no end
+	if e, err := metric.CRPS(p, []float64{2}); err != nil || !math.IsInf(e.Value, 1) {
+		t.Errorf("Student's t with half a degree of freedom: %v, %v, want an infinite score", e, err)
+	}
+}
+
+// laplace is a likelihood of a user's own.
+type laplace struct{ bayes.Gaussian }
+
+func (laplace) Predictive(outputs, own []float64, k int) bayes.Distribution {
+	return distuv.Laplace{Mu: outputs[k], Scale: math.Exp(own[k])}
+}
+
+// The weighted scores are the weighted quantile scores that define them, integrated over levels, of every kind of
+// distribution.
+func TestWeightedCRPS(t *testing.T) {
+	weights := map[metric.QuantileWeight]func(a float64) float64{
+		metric.Centre:    func(a float64) float64 { return a * (1 - a) },
+		metric.Tails:     func(a float64) float64 { return (2*a - 1) * (2*a - 1) },
+		metric.LeftTail:  func(a float64) float64 { return (1 - a) * (1 - a) },
+		metric.RightTail: func(a float64) float64 { return a * a },
+	}
+	p := regression([]float64{.3, .7}, 1, []float64{1}, []float64{4})
+	p.Own[1] = -1
+	scaled := p
+	scaled.Target = dataset.Scaler{Mean: []float64{10}, StdDev: []float64{3}}
+	counts := bayes.Prediction{Likelihood: bayes.Poisson{}, Particles: 2, Rows: 1, Width: 1, Weights: []float64{.3, .7},
+		Outputs: []float64{0, 2}}
+	with := func(p bayes.Prediction, l bayes.Likelihood) bayes.Prediction { p.Likelihood = l; return p }
+	for name, p := range map[string]bayes.Prediction{
+		"normal": p, "scaled": scaled, "t": with(p, bayes.StudentT{Learn: true}),
+		"Laplace": with(p, laplace{bayes.Gaussian{Learn: true}}), "Poisson": counts,
+		"negative binomial": with(counts, bayes.NegativeBinomial{Size: 3}),
+	} {
+		for _, y := range []float64{0, 3, 12} {
+			want := map[metric.QuantileWeight]float64{}
+			plain := 0.
+			const step = .004
+			for z := -7.5 + step/2; z < 7.5; z += step { // a = Phi(z)
+				a := distuv.UnitNormal.CDF(z)
+				q, err := p.Quantile(a)
+				if err != nil {
+					t.Fatal(err)
+				}
+				score := 2 * math.Max((1-a)*(q[0]-y), a*(y-q[0])) * distuv.UnitNormal.Prob(z) * step
+				plain += score
+				for w, of := range weights {
+					want[w] += of(a) * score
+				}
+			}
+			all := name + fmt.Sprint(", y ", y)
+			value(t, all, plain, 1e-3*plain)(metric.CRPS(p, []float64{y}))
+			for w, v := range want {
+				value(t, all+fmt.Sprint(", weight ", w), v, 1e-3*v)(metric.WeightedCRPS(p, []float64{y}, w))
+			}
+		}
+	}
+	if _, err := metric.WeightedCRPS(p, []float64{1}, 4); err == nil || !strings.Contains(err.Error(), "is 4:") {
+		t.Errorf("weight 4: error %v", err)
+	}
 }
 
 // Of counts the CRPS is E|X - y| - E|X - X'| / 2 as sums.
@@ -71,7 +132,7 @@ func TestCRPSOfCounts(t *testing.T) {
 	mass := func(k float64) float64 {
 		return .3*distuv.Poisson{Lambda: 2}.Prob(k) + .7*distuv.Poisson{Lambda: 9}.Prob(k)
 	}
-	for _, y := range []float64{0, 7, 60} {
+	for _, y := range []float64{0, 7, 14, 60} {
 		want := 0.
 		for k := range 60 {
 			want += mass(float64(k)) * math.Abs(float64(k)-y)
@@ -80,5 +141,28 @@ func TestCRPSOfCounts(t *testing.T) {
 			}
 		}
 		value(t, fmt.Sprint("y ", y), want, 1e-8)(metric.CRPS(p, []float64{y}))
+	}
+	// Counts too many to be summed.
+	p = bayes.Prediction{Likelihood: bayes.NegativeBinomial{Size: 2}, Particles: 1, Rows: 1, Width: 1,
+		Weights: []float64{1}, Outputs: []float64{math.Log(1000)}}
+	for _, y := range []float64{0, 900, 9000} {
+		want := 0.
+		for k := range 20_000 {
+			f := p.Distribution(0, 0, 0).CDF(float64(k))
+			if float64(k) >= y {
+				f = 1 - f
+			}
+			want += f * f
+		}
+		value(t, fmt.Sprint("many counts, y ", y), want, 1e-4*want)(metric.CRPS(p, []float64{y}))
+	}
+}
+
+func BenchmarkCRPS(b *testing.B) {
+	p, y := draw(world{seed: 1, rows: 100}, 1000, 0)
+	for b.Loop() {
+		if _, err := metric.CRPS(p, y); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -22,17 +22,17 @@ type ensemble struct {
 	rest       []float64 // [G] weight of all the others
 	groups     int       // G
 	targets    int
-	discrete   bool    // the target is a count
-	center     float64 // the first target's mean and standard deviation
-	scale      float64
-	logScale   float64 // the sum of the logarithms of all targets' standard deviations
+	discrete   bool      // the target is a count
+	center     float64   // the first target's mean
+	scales     []float64 // [Targets] standard deviations of the targets
+	logScale   float64   // the sum of their logarithms
 	// replicates is the number of leave-out values: G, or 0 if there is one particle.
 	replicates int
 }
 
 func newEnsemble(p bayes.Prediction) *ensemble {
 	e := &ensemble{classCount: p.Classes()}
-	e.scales(p)
+	e.readScales(p)
 	total := floats.Sum(p.Weights)
 	for j, w := range p.Weights {
 		if w == 0 {
@@ -57,16 +57,17 @@ func newEnsemble(p bayes.Prediction) *ensemble {
 	return e
 }
 
-// scales are the units of the targets.
-func (e *ensemble) scales(p bayes.Prediction) {
+// readScales reads the units of the targets.
+func (e *ensemble) readScales(p bayes.Prediction) {
 	e.targets = p.Columns()
 	supporter, ok := p.Likelihood.(bayes.Supporter)
 	e.discrete = ok && supporter.Support() == bayes.Counts
 	for k := range e.targets {
 		mean, stdDev := p.Scale(k)
 		if k == 0 {
-			e.center, e.scale = mean, stdDev
+			e.center = mean
 		}
+		e.scales = append(e.scales, stdDev)
 		e.logScale += math.Log(stdDev)
 	}
 }
@@ -192,7 +193,7 @@ func (r *row) mean() []float64 {
 func (r *row) ofParticles() []float64 {
 	if r.need(haveParticleMeans) {
 		for i, d := range r.parts[0] {
-			r.particleMeans[i] = r.center + r.scale*d.Mean()
+			r.particleMeans[i] = r.center + r.scales[0]*d.Mean()
 		}
 	}
 	return r.particleMeans
@@ -233,7 +234,7 @@ func (r *row) interval(level float64) (lower, upper []float64) {
 				m.QuantilesWithout(end.p, end.out[0], r.bounds, r.rest, end.out[1:])
 			}
 			for g, v := range end.out {
-				end.out[g] = r.center + r.scale*v
+				end.out[g] = r.center + r.scales[0]*v
 			}
 		}
 	}

@@ -28,14 +28,14 @@ const usualLevel = 0.95
 func usual(task bayes.Task) []*measure {
 	if task == bayes.Regression {
 		return []*measure{newNLPD(), newRMSE(), newParticleRMSE(), newCoverage(usualLevel), newWidth(usualLevel),
-			newIntervalScore(usualLevel)}
+			newIntervalScore(usualLevel), newCRPS()}
 	}
 	return []*measure{newNLPD(), newAccuracy(), newECE(0), newBrier()}
 }
 
 // Scores computes the usual scores of the prediction's task, in the prediction's units. For a regression these are
-// NLPD, RMSE, particle RMSE, and the coverage, width and interval score at 95 %. For a classification they are NLPD,
-// accuracy, ECE and Brier score. [CalibrationCurve] has the coverage at other levels.
+// NLPD, RMSE, particle RMSE, the coverage, width and interval score at 95 %, and CRPS. For a classification they are
+// NLPD, accuracy, ECE and Brier score. [CalibrationCurve] has the coverage at other levels.
 func Scores(p bayes.Prediction, y []float64) (Table, error) {
 	return evaluate(func(yield func(batch, error) bool) { yield(batch{p, y}, nil) }, usual(p.Task())...)
 }
