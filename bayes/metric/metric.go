@@ -33,8 +33,9 @@ type scorer interface {
 type tasks int
 
 const (
-	anyTask tasks = iota
-	regressionOnly
+	anyTask         tasks = iota
+	regressionOnly        // of one target
+	jointRegression       // of any number of targets
 	classificationOnly
 )
 
@@ -56,8 +57,11 @@ func (m *measure) accepts(p bayes.Prediction) error {
 		return m.err
 	}
 	regression := p.Task() == bayes.Regression
-	if m.tasks == regressionOnly && !regression || m.tasks == classificationOnly && regression {
-		need := map[tasks]string{regressionOnly: "regression", classificationOnly: "classification"}[m.tasks]
+	if m.tasks != anyTask && regression == (m.tasks == classificationOnly) {
+		need := "regression"
+		if m.tasks == classificationOnly {
+			need = "classification"
+		}
 		return fmt.Errorf("metric: %s is for %s, but the prediction's Task is %v", m.name, need, p.Task())
 	}
 	if m.tasks == regressionOnly && p.Columns() > 1 {
