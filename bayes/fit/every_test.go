@@ -109,6 +109,7 @@ func every() []method {
 		}},
 
 		{name: "mcmc: NUTS", Method: few},
+		{name: "mcmc: LAPS", Method: mcmc.LAPS{Chains: 60, Draws: 3}},
 		{name: "ohsmc: chains at the psi of SMC", Method: few, after: ohsmc.OpenHorizon{Training: ohsmc.Training{
 			Particles: 100, BatchSize: 20, Epochs: 5, ValidateEvery: 10,
 		}}},

@@ -32,6 +32,8 @@ type Loop[R any] struct {
 	Begin func(ctx context.Context) (state *compute.State, release func(), err error)
 	// Step makes a step of the state, after which `made` are made.
 	Step func(ctx context.Context, state *compute.State, made int) (R, error)
+	// Done says whether a step, given its record, is the last though more of the Steps are left; nil: none is.
+	Done func(last R) bool
 	// Data are the prefixes of the state's entries that a checkpoint leaves out, such as "train_".
 	Data []string
 	// Kept are the shapes of the entries that Posterior reads. They are checked before Begin, so that a finished run needs
@@ -236,6 +238,8 @@ func (m *loop[R]) Status() run.Status {
 	case m.Open() == nil:
 		return run.StoppedEarly
 	case m.Trail.Step == m.Steps:
+		return run.Completed
+	case m.Done != nil && len(m.Records) > 0 && m.Done(m.Records[len(m.Records)-1]):
 		return run.Completed
 	}
 	return ""

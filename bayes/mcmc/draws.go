@@ -144,7 +144,11 @@ func (d *Draws) tell(f info, chain, draw int, value float64) {
 }
 
 // first returns the first perChain draws of each chain; d itself if it has no more.
-func (d *Draws) first(perChain int) *Draws {
+func (d *Draws) first(perChain int) *Draws { return d.between(0, perChain) }
+
+// between returns the draws of each chain from `from` to before `to`; d itself if these are all.
+func (d *Draws) between(from, to int) *Draws {
+	perChain := to - from
 	if perChain == d.PerChain {
 		return d
 	}
@@ -154,15 +158,15 @@ func (d *Draws) first(perChain int) *Draws {
 	}
 	out := newDraws(d.Chains, perChain, d.Dim, dtype)
 	for chain := range d.Chains {
-		from, to, n := chain*d.PerChain*d.Dim, chain*perChain*d.Dim, perChain*d.Dim
+		at, to, n := (chain*d.PerChain+from)*d.Dim, chain*perChain*d.Dim, perChain*d.Dim
 		if d.wide != nil {
-			copy(out.wide[to:to+n], d.wide[from:from+n])
+			copy(out.wide[to:to+n], d.wide[at:at+n])
 		} else {
-			copy(out.narrow[to:to+n], d.narrow[from:from+n])
+			copy(out.narrow[to:to+n], d.narrow[at:at+n])
 		}
 		for f, values := range d.told {
 			for draw := range perChain {
-				out.tell(f, chain, draw, values[chain*d.PerChain+draw])
+				out.tell(f, chain, draw, values[chain*d.PerChain+from+draw])
 			}
 		}
 	}

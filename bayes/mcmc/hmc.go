@@ -46,6 +46,8 @@ type HMC struct {
 	// accelerator, where with many chains or coordinates a call makes one Move only: there it is the number of steps of
 	// a transition, at most 16, since a call takes as long as many of an accelerator's kernels.
 	AtOnce int `json:"at_once,omitempty"`
+
+	together bool // all particles that begin a transition in a Move draw the same number of steps
 }
 
 // Traits implements Kernel.
@@ -281,7 +283,11 @@ func (k HMC) steps(rng random.Stream, s State, tuning Tuning) *Node {
 	if k.Jitter == 0 {
 		return all
 	}
-	u := rng.Uniform(s.Phi.DType(), s.Phi.Shape().Dim(0))
+	draws := s.Phi.Shape().Dim(0)
+	if k.together {
+		draws = 1
+	}
+	u := BroadcastToShape(rng.Uniform(s.Phi.DType(), draws), s.PerParticle())
 	drawn := Floor(Mul(u, BroadcastToShape(AddScalar(MulScalar(spread, 2), 1), u.Shape())))
 	return Add(all, Sub(drawn, BroadcastToShape(spread, u.Shape())))
 }

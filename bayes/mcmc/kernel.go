@@ -13,7 +13,8 @@
 // OrnsteinUhlenbeck and RandomWalk have no target: they are for the particles of package ohsmc. Package surrogate has a
 // kernel for posteriors near the Gaussian of a mode.
 //
-// Sample runs chains of a kernel on a density.Problem.
+// Chains are the method that runs any of these kernels. LAPS is a method of its own, of many chains and few draws: it
+// tunes MCLMC over the chains, and then corrects its bias.
 //
 // # Where it fails
 //

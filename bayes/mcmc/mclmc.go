@@ -67,8 +67,16 @@ func (k MCLMC) Start(rng random.Stream, s State) State {
 
 // Move implements Kernel.
 func (k MCLMC) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
-	d, dtype := s.Phi.Shape().Dim(1), s.Phi.DType()
 	h := tuning.Step(s.Phi, k.StepSize)
+	length := cmp.Or(k.Length, math.Sqrt(float64(s.Phi.Shape().Dim(1))))
+	return langevin(rng, s, target, h, MulScalar(h, 2/length), tuning)
+}
+
+// langevin is a step of size h, after which exp(forgotten) - 1 is D n^2.
+func langevin(
+	rng random.Stream, s State, target density.Target, h, forgotten *Node, tuning Tuning,
+) (State, Info) {
+	d, dtype := s.Phi.Shape().Dim(1), s.Phi.DType()
 	from := s
 	from.Auxiliary = map[string]*Node{isokineticWork: Zeros(s.Phi.Graph(), s.PerParticle())}
 	end, velocity := isokinetic{}.advance(target, from, s.Auxiliary[mclmcVelocity], h, tuning)
@@ -78,8 +86,7 @@ func (k MCLMC) Move(rng random.Stream, s State, target density.Target, tuning Tu
 	steadiness := Exp(DivScalar(Neg(Abs(energyError)), math.Sqrt(energyVariance*float64(d))))
 
 	z := normal(rng.Named("velocity"), s.Phi)
-	length := cmp.Or(k.Length, math.Sqrt(float64(d)))
-	share := Sqrt(DivScalar(Expm1(MulScalar(h, 2/length)), float64(d)))
+	share := Sqrt(DivScalar(Expm1(forgotten), float64(d)))
 	velocity = Choose(usable, unitRows(Add(velocity, Mul(z, share))), unitRows(z))
 	next := State{
 		Phi:        Choose(usable, end.Phi, s.Phi),

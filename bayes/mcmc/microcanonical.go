@@ -116,6 +116,8 @@ type MicrocanonicalHMC struct {
 	Steps    int     `json:"steps"`     // mean number of steps in a transition; 0: a sampler may choose, else 10
 	// Acceptance is the mean acceptance at which a warm-up aims as it chooses the step size; default 0.9, as in the paper.
 	Acceptance float64 `json:"acceptance,omitempty"`
+
+	together bool // as HMC's
 }
 
 // Traits implements Kernel.
@@ -152,7 +154,7 @@ func (k MicrocanonicalHMC) MostMoves() int { return k.hmc().MostMoves() }
 // hmc is HMC with the same transitions but for the dynamics.
 func (k MicrocanonicalHMC) hmc() HMC {
 	const nearOne = 1 - 1./(1<<20) // of the steps: from 1 to 2 Steps - 1
-	return HMC{StepSize: k.StepSize, Steps: k.Steps, Jitter: nearOne}
+	return HMC{StepSize: k.StepSize, Steps: k.Steps, Jitter: nearOne, together: k.together}
 }
 
 // Start implements Stateful.

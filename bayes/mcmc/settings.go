@@ -51,7 +51,8 @@ type Chains struct {
 	// made with them. They may be the Tuned of another Details. Default: the kernel's own step size, and scales of 1.
 	Tuned Tuned
 
-	observe func(draws int, now *Draws) error
+	observe  func(draws int, now *Draws) error
+	together bool // the chains share a step size from the warm-up's beginning
 }
 
 var (

@@ -86,7 +86,7 @@ func newWarming(s setup, kernel Kernel, dim int) *warming {
 		return w
 	}
 	w.Window, w.Common = newMoments(dim), newStepping(cmp.Or(s.Tuned.StepSize, 1))
-	if ownPhase(s.WarmUp) > 0 {
+	if ownPhase(s.WarmUp) > 0 && !s.together {
 		for range s.Chains {
 			w.Own = append(w.Own, newStepping(w.Common.StepSize))
 		}
