@@ -140,7 +140,7 @@ func (h HMC) Propose(
 	at, now := from, p
 	var lost *Node
 	for range steps - 1 {
-		at, now = mcmc.Leapfrog(density, at, now, stepSize, scale)
+		at, now = mcmc.Leapfrog(density, at, now, stepSize, mcmc.Tuning{Scale: scale})
 		if lost == nil {
 			lost = Not(IsFinite(at.LogDensity))
 		} else {
@@ -155,16 +155,16 @@ func (h HMC) Propose(
 // The last half step of the momentum needs the gradient at the new position, which comes with the weighing
 // (energyRatio).
 func drift(from mcmc.State, p, stepSize, scale *Node) (phi, half *Node) {
-	scaled := mcmc.Tuning{Scale: scale}.Scaled
-	half = Add(p, Mul(scaled(from.Gradient), MulScalar(stepSize, 0.5)))
-	return Add(from.Phi, Mul(scaled(half), stepSize)), half
+	tuning := mcmc.Tuning{Scale: scale}
+	half = Add(p, Mul(tuning.ScaledGradient(from.Gradient), MulScalar(stepSize, 0.5)))
+	return Add(from.Phi, Mul(tuning.Scaled(half), stepSize)), half
 }
 
 // energyRatio is log N(p_end; 0, I) - log N(p; 0, I), where p_end is half after the last half step by the gradient at
 // the end.
 func energyRatio(p, half, stepSize, scale *Node) func(of density.Evaluated, gradient *Node) *Node {
 	return func(of density.Evaluated, gradient *Node) *Node {
-		end := Add(of.Of(half), Mul(mcmc.Tuning{Scale: scale}.Scaled(gradient), MulScalar(stepSize, 0.5)))
+		end := Add(of.Of(half), Mul(mcmc.Tuning{Scale: scale}.ScaledGradient(gradient), MulScalar(stepSize, 0.5)))
 		return Sub(mcmc.Kinetic(of.Of(p)), mcmc.Kinetic(end))
 	}
 }

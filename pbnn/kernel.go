@@ -136,7 +136,7 @@ func (k kernel) propose(
 	h := tuning.Step(theta, k.StepSize)
 	xi := losses.WithMiniBatch(rng.Named("gradient"))
 	here := mcmc.Start(mcmc.MALA{}, rng, theta, xi)
-	there, back := mcmc.Leapfrog(xi, here, z, h, tuning.Scale)
+	there, back := mcmc.Leapfrog(xi, here, z, h, tuning)
 	logRatio = graph.Sub(mcmc.Kinetic(z), mcmc.Kinetic(back))
 	// a gradient that is not finite is replaced by 0 in the states: such a proposal is rejected
 	usable := graph.And(graph.IsFinite(here.LogDensity), graph.IsFinite(there.LogDensity))

@@ -197,6 +197,7 @@ func (d *Draws) adopt(t *tensors.Tensor) error {
 type ChainStats struct {
 	Transitions int
 	Acceptance  float64 // mean probability
+	Steadiness  float64 // mean of Info.Steadiness; 0 if the kernel does not report it
 	Accepted    int     // transitions that moved
 	// Standstill is the largest number of successive transitions without a move. A chain that stands still for a quarter
 	// of its transitions began far out, or the common step size is too large where it is: begin elsewhere (Problem.Start,
@@ -231,6 +232,7 @@ type tally struct {
 	Kept        int     `json:"kept"`   // draws
 	Closed      bool    `json:"closed"` // all draws are made: further transitions do not count
 	Acceptance  float64 `json:"acceptance"`
+	Steadiness  float64 `json:"steadiness,omitempty"`
 	Accepted    int     `json:"accepted"`
 	Standing    int     `json:"standing"`   // transitions since the chain last moved
 	Standstill  int     `json:"standstill"` // the largest Standing so far
@@ -275,6 +277,7 @@ func (t *tally) add(outcome moveRecord, chain int, carries Carries) (ended bool)
 	}
 	t.Transitions++
 	t.Acceptance += finiteOr(outcome.of(infoAcceptance, chain, 0), 0)
+	t.Steadiness += finiteOr(outcome.of(infoSteadiness, chain, 0), 0)
 	t.Accepted += int(outcome.of(infoAccepted, chain, 0))
 	if t.Standing++; outcome.of(infoAccepted, chain, 1) != 0 {
 		t.Standing = 0
@@ -355,6 +358,7 @@ func (t *tally) stats(acceptance bool, share float64) ChainStats {
 	if acceptance && t.Transitions > 0 {
 		s.Acceptance = t.Acceptance / float64(t.Transitions)
 	}
+	s.Steadiness = t.Steadiness / float64(max(1, t.Transitions))
 	if t.Noises > 0 {
 		s.Noise = t.SumNoise / float64(t.Noises)
 	}

@@ -24,6 +24,7 @@ type Settings struct {
 
 	WarmUp     int
 	FixedScale bool
+	Axes       int
 	Tuned      Tuned
 
 	DType   compute.DType   // default compute.Float32
@@ -41,7 +42,7 @@ type Settings struct {
 func (s Settings) apart(kernel Kernel) (Chains, run.Settings) {
 	return Chains{
 			Kernel: kernel, Chains: s.Chains, Draws: s.Draws, Thin: s.Thin, WarmUp: s.WarmUp, FixedScale: s.FixedScale,
-			Tuned: s.Tuned, observe: s.Observe,
+			Axes: s.Axes, Tuned: s.Tuned, observe: s.Observe,
 		}, run.Settings{
 			Seed: s.Seed, DType: s.DType, Engine: s.Engine, Devices: s.Devices, Checkpoint: s.Checkpoint,
 			CheckpointEvery: s.CheckpointEvery, Replace: s.Replace, Progress: s.Progress, ObserveEvery: s.ObserveEvery,

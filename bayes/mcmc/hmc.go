@@ -175,7 +175,7 @@ type dynamics interface {
 type hamiltonian struct{}
 
 func (hamiltonian) advance(target density.Target, s State, momentum, stepSize *Node, tuning Tuning) (State, *Node) {
-	return Leapfrog(target, s, momentum, stepSize, tuning.Scale)
+	return Leapfrog(target, s, momentum, stepSize, tuning)
 }
 
 func (hamiltonian) energy(s State, momentum *Node) *Node { return Sub(Kinetic(momentum), s.LogDensity) }
@@ -264,10 +264,7 @@ func (k HMC) spread() int { return int(math.Floor(k.Jitter * float64(k.length())
 // derivative with respect to the logarithm of their duration t, 2 t delta . p, with p the momentum at the end. A
 // sampler that chooses the length of trajectories needs both: see Steered.
 func jump(start, end, momentum, stepSize, taken *Node, tuning Tuning) (squared, growth *Node) {
-	delta := Sub(end, start)
-	if tuning.Scale != nil {
-		delta = Div(delta, BroadcastToShape(ExpandAxes(ConvertDType(tuning.Scale, delta.DType()), 0), delta.Shape()))
-	}
+	delta := tuning.unscaled(Sub(end, start))
 	time := Mul(taken, BroadcastToShape(Squeeze(stepSize), taken.Shape()))
 	return compute.RowSums(Square(delta)), Mul(MulScalar(time, 2), compute.RowSums(Mul(delta, momentum)))
 }

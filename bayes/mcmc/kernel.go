@@ -22,7 +22,7 @@
 // errors of Sample: see ErrStart, ErrStepSize and ErrStuck, and TryTarget. Everything else returns draws, which may be
 // wrong: read Result.Warnings, the numbers of ChainStats, and R-hat and ESS, which package diag computes:
 //
-//	chains, err := diag.NewForDraws(result.Draws)
+//	chains, err := diag.New(fit.Details[*mcmc.Details](result).Draws.Sample())
 //	fmt.Println(chains.Summary())
 //
 // An R-hat above 1.01 (diag.MaxRHat) says that the chains have not yet seen the same distribution: take more draws and
@@ -94,6 +94,10 @@ type Tuning struct {
 	StepSize *graph.Node
 	Scale    *graph.Node // [D], the scales of phi's coordinates under the target: step sizes are in units of them; nil: 1
 	Steps    *graph.Node // of a trajectory, a scalar, for a Steered kernel; nil: the kernel's own
+	// Axes, [K, D], are directions along which the coordinates, in units of the scales, are not of standard deviation 1:
+	// rows of length 1, orthogonal to one another, or zeros. Stretch, [K], are the standard deviations along them. Both
+	// nil: none.
+	Axes, Stretch *graph.Node
 }
 
 // Info are the diagnostics of a move. All are [J], of phi's type.
@@ -319,14 +323,6 @@ func (t Tuning) Step(like *graph.Node, own float64) *graph.Node {
 		return ConvertDType(ExpandAxes(t.StepSize, 1), like.DType())
 	}
 	return ConvertDType(t.StepSize, like.DType())
-}
-
-// Scaled multiplies x, [J, D], by the scales of the coordinates.
-func (t Tuning) Scaled(x *graph.Node) *graph.Node {
-	if t.Scale == nil {
-		return x
-	}
-	return Mul(x, BroadcastToShape(ExpandAxes(ConvertDType(t.Scale, x.DType()), 0), x.Shape()))
 }
 
 // PerParticle is the shape of one number for each particle, [J], of phi's type.

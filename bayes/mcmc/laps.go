@@ -399,8 +399,8 @@ func (l LAPS) adjusted(j *fit.Job, d *LAPSDetails, phi *tensors.Tensor, dim int)
 	transitions := max(fewestTransitions, made/int(2*steps))
 	c := Chains{
 		Kernel: MicrocanonicalHMC{Steps: int(steps), together: true}, Chains: l.Chains, Draws: l.Draws + 1,
-		Thin: (transitions + l.Draws) / (l.Draws + 1), WarmUp: transitions, FixedScale: true, Tuned: Tuned{step, scale},
-		together: true,
+		Thin: (transitions + l.Draws) / (l.Draws + 1), WarmUp: transitions, FixedScale: true,
+		Tuned: Tuned{StepSize: step, Scale: scale}, together: true,
 	}
 	if j.Observe != nil {
 		c.observe = func(draws int, now *Draws) error {

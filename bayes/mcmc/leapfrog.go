@@ -12,16 +12,18 @@ import (
 // from a state with its gradient, and a momentum, [J, D]: it returns both at the step's end. HMC, NUTS and guided
 // proposals use it.
 //
-// stepSize is a scalar, or [J] for a step of each particle; its sign is the direction of time. scale, [D] or nil, has
-// the scales of the coordinates. The momentum is in their units, so that under the canonical distribution it is
-// standard normal whatever the scale:
+// stepSize is a scalar, or [J] for a step of each particle; its sign is the direction of time. The momentum is in units
+// of the tuning's scales and axes, so that under the canonical distribution it is standard normal whatever they are.
+// With L what Tuning.Scaled does, the scales alone or, with axes, scales and axes,
 //
-//	p <- p + h/2 scale grad,  phi <- phi + h scale p,  p <- p + h/2 scale grad
+//	p <- p + h/2 L^T grad,  phi <- phi + h L p,  p <- p + h/2 L^T grad
 //
-// which is the leapfrog step for a diagonal mass of scale^-2. The map preserves volume, and a step of -h goes back. It
-// costs one gradient. Where the log-density at the end, or its gradient, is not finite, the state has log-density -Inf
-// and gradient 0 (see Start); Auxiliary is left as it is.
-func Leapfrog(target density.Target, s State, momentum, stepSize, scale *graph.Node) (State, *graph.Node) {
+// which is the leapfrog step for a mass of (L L^T)^-1. The map preserves volume, and a step of -h goes back. It costs
+// one gradient. The tuning's step size is not read. Where the log-density at the end, or its gradient, is not finite,
+// the state has log-density -Inf and gradient 0 (see Start); Auxiliary is left as it is.
+func Leapfrog(
+	target density.Target, s State, momentum, stepSize *graph.Node, tuning Tuning,
+) (State, *graph.Node) {
 	h := stepSize
 	if h.Rank() == 1 {
 		h = ExpandAxes(h, 1)
@@ -29,12 +31,11 @@ func Leapfrog(target density.Target, s State, momentum, stepSize, scale *graph.N
 	if h.Rank() == 2 {
 		h = BroadcastToShape(h, momentum.Shape())
 	}
-	scaled := Tuning{Scale: scale}.Scaled
 	half := MulScalar(h, 0.5)
-	momentum = Add(momentum, Mul(half, scaled(s.Gradient)))
-	s.Phi = Add(s.Phi, Mul(h, scaled(momentum)))
+	momentum = Add(momentum, Mul(half, tuning.ScaledGradient(s.Gradient)))
+	s.Phi = Add(s.Phi, Mul(h, tuning.Scaled(momentum)))
 	s.LogDensity, s.Gradient = Evaluate(target, s.Phi)
-	return s, Add(momentum, Mul(half, scaled(s.Gradient)))
+	return s, Add(momentum, Mul(half, tuning.ScaledGradient(s.Gradient)))
 }
 
 // Kinetic is the kinetic energy of a momentum, [J, D], in the units of Leapfrog: half its squared length, [J].

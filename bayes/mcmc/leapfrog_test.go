@@ -34,7 +34,7 @@ func flow(
 	step := computetest.Compile(t, engine, func(g *Graph, a []*Node) []*Node {
 		s := State{Phi: a[0]}
 		s.LogDensity, s.Gradient = Evaluate(target, s.Phi)
-		s, momentum := Leapfrog(target, s, a[1], a[2], scaleNode(g))
+		s, momentum := Leapfrog(target, s, a[1], a[2], Tuning{Scale: scaleNode(g)})
 		return []*Node{s.Phi, momentum, energyOf(s, momentum)}
 	})
 	return func(phi, momentum, h []float64, steps int) ([]float64, []float64, []float64) {

@@ -36,7 +36,7 @@ func (k MALA) Tune() (stepSize, acceptance float64) { return k.StepSize, 0.574 }
 // section 5.2).
 func (k MALA) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	z := normal(rng.Named("proposal"), s.Phi)
-	proposal, back := Leapfrog(target, s, z, tuning.Step(s.Phi, k.StepSize), tuning.Scale)
+	proposal, back := Leapfrog(target, s, z, tuning.Step(s.Phi, k.StepSize), tuning)
 	logRatio := Add(Sub(proposal.LogDensity, s.LogDensity), Sub(Kinetic(z), Kinetic(back)))
 	return MetropolisHastings(rng, s, proposal, logRatio)
 }

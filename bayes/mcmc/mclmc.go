@@ -97,7 +97,6 @@ func langevin(
 	steadiness = Where(usable, steadiness, ZerosLike(steadiness))
 	return next, Info{
 		Steadiness:  steadiness,
-		Extra:       map[string]*Node{"steadiness": steadiness},
 		NonFinite:   ConvertDType(Not(usable), dtype),
 		EnergyError: energyError,
 		Cost:        Cost{Length: MulScalar(OnesLike(energyError), 2)},

@@ -113,7 +113,7 @@ func (k NUTS) Move(rng random.Stream, s State, target density.Target, tuning Tun
 	first, begins := t.chooseEnd(coin)
 	kinetic := Kinetic(t.front.momentum)
 	t.beginTransition(begins, kinetic, s)
-	leaf := t.step(target, tuning.Step(s.Phi, k.StepSize), tuning.Scale)
+	leaf := t.step(target, tuning.Step(s.Phi, k.StepSize), tuning)
 	energyError, divergent := t.weigh(leaf, begins, s)
 	t.drawFromSubtree(leaf, energyError, first, draw)
 	turn := t.lookForTurns(leaf, first)
@@ -178,14 +178,14 @@ type newLeaf struct {
 }
 
 // step computes the new leaf, one leapfrog step from the front.
-func (t *tree) step(target density.Target, stepSize, scale *Node) newLeaf {
+func (t *tree) step(target density.Target, stepSize *Node, tuning Tuning) newLeaf {
 	front := State{Phi: t.front.phi, Gradient: t.front.gradient}
 	if stepSize.Rank() == 2 {
 		stepSize = Squeeze(stepSize, 1)
 	}
 	signed := Mul(t.direction, BroadcastToShape(stepSize, t.direction.Shape()))
 	leaf := newLeaf{previous: t.front.momentum}
-	leaf.State, leaf.momentum = Leapfrog(target, front, t.front.momentum, signed, scale)
+	leaf.State, leaf.momentum = Leapfrog(target, front, t.front.momentum, signed, tuning)
 	leaf.kinetic = Kinetic(leaf.momentum)
 	leaf.energy = Sub(leaf.kinetic, leaf.LogDensity)
 	return leaf

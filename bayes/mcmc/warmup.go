@@ -31,6 +31,7 @@ type warming struct {
 	Own    []stepping `json:"own,omitempty"` // each chain's, in the first phase
 	Common stepping   `json:"common"`        // after it
 	Window moments    `json:"window"`
+	Points points     `json:"-"` // of the window, if the warm-up finds axes; the tensors of a checkpoint hold them
 }
 
 // mean is the mean acceptance of the last transition.
@@ -189,13 +190,17 @@ func (r *sampling) tune() error {
 	w.Done++
 	begin, ends := slowWindows(r.WarmUp)
 	if !r.FixedScale && len(ends) > 0 && w.Done > begin && w.Done <= ends[len(ends)-1] {
-		if err := r.state.Read(r.carrier.Phi(), w.Window.add); err != nil {
+		if err := r.watch(begin, ends); err != nil {
 			return fmt.Errorf("mcmc: %w", err)
 		}
 		if slices.Contains(ends, w.Done) {
-			tuned.Scale = w.Window.scales()
+			if r.Axes == 0 {
+				tuned.Scale = w.Window.scales()
+			} else if scale, axes := w.Points.metric(r.watched(), r.problem.Dim, r.moves.axes); scale != nil {
+				tuned.Scale, tuned.Axes = scale, axes
+			}
 			r.setScale()
-			w.Window = newMoments(r.problem.Dim)
+			w.Window, w.Points = newMoments(r.problem.Dim), points{}
 			tuned.StepSize = w.Common.Average.mean()
 			w.Common = newStepping(tuned.StepSize)
 			return nil

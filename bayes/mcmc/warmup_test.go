@@ -90,8 +90,8 @@ func TestWarmUp(t *testing.T) {
 		}
 		mean := 0.0
 		for _, c := range result.Stats {
-			if steadiness, ok := c.Extra["steadiness"]; ok {
-				c.Acceptance = steadiness
+			if (kernel == MCLMC{}) {
+				c.Acceptance = c.Steadiness
 			}
 			mean += c.Acceptance / float64(len(result.Stats))
 		}
@@ -262,6 +262,47 @@ func TestNoStepSize(t *testing.T) {
 		_, err := Sample(context.Background(), problem, RandomWalkMetropolis{}, Settings{Engine: engine})
 		if !errors.Is(err, ErrStepSize) || !says(err, c.says) {
 			t.Errorf("error %v, want ErrStepSize that says %q", err, c.says)
+		}
+	}
+}
+
+// Steps to where the target is NaN, minus or plus infinity count as rejected: the warm-up brings the acceptance of all
+// proposals, these among them, to its target, so that the step size does not grow without end, as where a kernel hides
+// them from its tuner.
+func TestWarmUpNonFinite(t *testing.T) {
+	problem := density.Problem{
+		Name: "a box", Dim: 2, Initial: zeros, Target: func(compute.Nodes, []*Node) density.Target {
+			return density.Func(func(phi *Node) *Node {
+				density := MulScalar(ReduceSum(Square(phi), 1), -.1)
+				x, y := Squeeze(Slice(phi, AxisRange(), AxisElem(0)), 1), Squeeze(Slice(phi, AxisRange(), AxisElem(1)), 1)
+				one := OnesLike(x)
+				density = Where(GreaterThan(x, one), fillAs(x, math.NaN()), density)
+				density = Where(LessThan(x, Neg(one)), fillAs(x, math.Inf(-1)), density)
+				return Where(GreaterThan(Abs(y), one), fillAs(x, math.Inf(1)), density)
+			})
+		},
+	}
+	for _, kernel := range []Tunable{
+		RandomWalkMetropolis{}, MALA{}, HMC{Steps: 3}, NUTS{MaxDepth: 5}, MicrocanonicalHMC{Steps: 3}, MCLMC{},
+	} {
+		result, err := Sample(t.Context(), problem, kernel, Settings{
+			Chains: 20, Draws: 100, WarmUp: 150, Seed: 5, DType: compute.Float64, Engine: computetest.Go(t),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean, nonFinite := 0., 0
+		for _, c := range result.Stats {
+			if (kernel == MCLMC{}) {
+				c.Acceptance = c.Steadiness
+			}
+			mean += c.Acceptance / float64(len(result.Stats))
+			nonFinite += c.NonFinite
+		}
+		step := result.Tuned.StepSize * slices.Max(result.Tuned.Scale)
+		if _, want := kernel.Tune(); math.Abs(mean-want) > .1 || !(step < 3) || nonFinite < 100 {
+			t.Errorf("%T: mean acceptance or steadiness %.3f, want %.3f; step %.3g, %d steps were not finite", kernel, mean,
+				want, step, nonFinite)
 		}
 	}
 }
