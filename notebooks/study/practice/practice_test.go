@@ -88,3 +88,36 @@ func TestUnknownTable(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestPeers: each method has its scores on each split, once.
+func TestPeers(t *testing.T) {
+	peers, err := LoadPeers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type key struct {
+		data, method string
+		split        uint64
+	}
+	scores := map[key]PeerScore{}
+	for _, row := range peers.Rows {
+		scores[key{row.Data, row.Method, row.Split}] = row
+	}
+	if len(scores) != len(peers.Rows) {
+		t.Errorf("%d rows have %d scores", len(peers.Rows), len(scores))
+	}
+	for _, table := range Tables {
+		for _, method := range []string{"catboost", "ngboost", "random_forest", "linear"} {
+			for _, split := range Splits {
+				s, ok := scores[key{table.Name, method, split}]
+				regression := s.RMSE > 0 && s.CRPS > 0 && s.Coverage90 > 0 && s.Accuracy == 0
+				if !ok || s.NLPD == 0 || regression != (table.Task == dataset.Regression) || !regression && s.Brier == 0 {
+					t.Errorf("%s, %s, split %d: %+v", table.Name, method, split, s)
+				}
+			}
+		}
+	}
+	if peers.Versions["catboost"] == "" {
+		t.Errorf("got versions %v", peers.Versions)
+	}
+}
