@@ -13,8 +13,8 @@
 // OrnsteinUhlenbeck and RandomWalk have no target: they are for the particles of package ohsmc. Package surrogate has a
 // kernel for posteriors near the Gaussian of a mode.
 //
-// Chains are the method that runs any of these kernels. LAPS is a method of its own, of many chains and few draws: it
-// tunes MCLMC over the chains, and then corrects its bias.
+// Chains are the method that runs any of these kernels. Where coordinates are correlated, as in networks, give it Axes.
+// LAPS is a method of its own, of many chains and few draws: it tunes MCLMC over the chains, and then corrects its bias.
 //
 // # Where it fails
 //
