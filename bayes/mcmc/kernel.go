@@ -14,7 +14,7 @@
 // kernel for posteriors near the Gaussian of a mode.
 //
 // Chains are the method that runs any of these kernels. Where coordinates are correlated, as in networks, give it Axes.
-// LAPS is a method of its own, of many chains and few draws: it tunes MCLMC over the chains, and then corrects its bias.
+// LAPS is a method of its own, of many chains and few draws: it tunes MCLMC over the chains, then corrects its bias.
 //
 // # Where it fails
 //

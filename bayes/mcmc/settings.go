@@ -47,12 +47,12 @@ type Chains struct {
 	WarmUp int
 	// FixedScale makes the warm-up choose the step size only, not the scales.
 	FixedScale bool
-	// Axes is the largest number K of directions along which a warm-up that chooses the scales finds the coordinates to be
-	// correlated: along them steps are stretched or shortened, as by a mass matrix of low rank. If K is D the matrix is
-	// dense, and D/2 come near; for networks 16 are enough (check/RESULTS.md). The kernel must carry the gradient. The
-	// scales are then the geometric means of the coordinates' standard deviations and of those given all others. A
-	// leapfrog step takes 6 K D further multiplications a chain; the gradient of a network takes some 3 D for each row.
-	// Default 0: none.
+	// Axes is the largest number K of directions along which a warm-up that chooses the scales finds the coordinates to
+	// be correlated: along them steps are stretched or shortened, as by a mass matrix of low rank. If K is D the matrix
+	// is dense, and D/2 come near; for a small network 16 were enough (check/RESULTS.md). The kernel must carry the
+	// gradient. The scales are then the geometric means of the coordinates' standard deviations and of those given all
+	// others. A leapfrog step takes 6 K D further multiplications a chain; the gradient of a network takes some 3 D for
+	// each row. Default 0: none.
 	Axes int
 	// Tuned are the step size, scales and axes at which a warm-up that chooses them begins; without such a warm-up the
 	// draws are made with them. They may be the Tuned of another Details. Default: the kernel's own step size, scales
