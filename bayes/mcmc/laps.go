@@ -26,8 +26,8 @@ import (
 //
 //  1. Unadjusted: all chains move by MCLMC. After each step the ensemble's bias is estimated, and the next step's size
 //     chosen such that its energy error goes with a somewhat smaller bias. So steps are long while the chains are far
-//     from the target, and shorten as they come near. The phase ends when the bias is small, and the ensemble's means
-//     and variances change no more than by chance. Where the density jumps, as at a bound, it takes all its Steps.
+//     from the target, and shorten as they come near. The phase ends when the bias is small. Where the density
+//     jumps, as at a bound, it takes all its Steps.
 //  2. Adjusted: all chains move by MicrocanonicalHMC, in units of the ensemble's standard deviations. The first half of
 //     the phase chooses the step size, the other half makes the draws. It takes about as many steps as the first phase,
 //     and more if there are more than ten Draws.
@@ -44,8 +44,8 @@ import (
 // adjusted one.
 type LAPS struct {
 	Chains int // J, at least 8; default 100
-	Draws  int // of each chain; default 5
-	Steps  int // at most, of the unadjusted phase, at least 32; default 2000
+	Draws  int // of each chain; default 10
+	Steps  int // at most, of the unadjusted phase, at least 32; default 5000
 }
 
 // LAPSDetails are the details of a run of LAPS.
@@ -69,13 +69,9 @@ type LAPSRecord struct {
 	EnergyError, Wanted float64
 	// Bias is 1 less the virial of the chains, averaged over the last steps: about 1 when they begin, and 0 of draws from
 	// the target.
-	Bias float64
-	// Drift is how much the ensemble's means and variances have changed since they were last looked at: the square of the
-	// one in units of the variance, and half that of the logarithm of the other, in the mean over the coordinates. Looks
-	// says whether they are looked at after this step.
-	Drift     float64
-	Looks     bool
-	NonFinite int // chains whose step was not finite; they stayed
+	Bias      float64
+	Looks     bool // the phase ends after this step if the bias is small
+	NonFinite int  // chains whose step was not finite; they stayed
 }
 
 var (
@@ -98,8 +94,8 @@ func (LAPS) Title() string {
 func (l LAPS) Prepare(j *fit.Job) (fit.Method, error) {
 	if err := limits.Fill("mcmc: LAPS",
 		limits.Int("Chains", &l.Chains, 100).From(8),
-		limits.Int("Draws", &l.Draws, 5).From(1),
-		limits.Int("Steps", &l.Steps, 2000).From(2*firstLook),
+		limits.Int("Draws", &l.Draws, 10).From(1),
+		limits.Int("Steps", &l.Steps, 5000).From(2*firstLook),
 	); err != nil {
 		return nil, err
 	}
@@ -165,13 +161,9 @@ const (
 	mostError     = 25  // that counts of a chain, times the wanted energy error: a chain in a steep place stops no other
 	mostVirial    = 10  // that counts of a chain, likewise; it is 1 in the mean
 	mostForgotten = 20  // 2 h / L at most: the places of chains that begin at one point have no radius
-	firstLook     = 16  // the step after which the ensemble is looked at first, and then after half as many again
-	mostBias      = .15 // at the end
+	firstLook     = 16  // the step after which the bias is looked at first, and then after half as many again
+	mostBias      = .05 // at the end; with .15 some predictions on Boston were a standard deviation off
 )
-
-// byChance is the drift that chance explains: of J independent draws of a Gaussian it is 4/J in the mean, and varies as
-// much if the coordinates vary together. Less than .01 is not asked for.
-func (l LAPS) byChance() float64 { return max(.01, 8/float64(l.Chains)) }
 
 // unadjusted is the first phase, as a method of its own: its draws are where the chains end.
 type unadjusted LAPS
@@ -193,7 +185,7 @@ func (u unadjusted) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	}
 	e := &ensemble{LAPS: LAPS(u), job: j, problem: problem}
 	loop := fit.Loop[LAPSRecord]{
-		Format: "gobnn.laps/1", Steps: u.Steps, Begin: e.begin, Step: e.step, Done: e.converged,
+		Format: "gobnn.laps/1", Steps: u.Steps, Begin: e.begin, Step: e.step, Done: converged,
 		Data: []string{density.DataPrefix, startName, climbMean, climbSquare},
 		Kept: map[string]shapes.Shape{phiName: shapes.Make(j.DType, u.Chains, problem.Dim)}, ObserveEvery: u.Steps,
 		Scores: func(r LAPSRecord) []run.Score {
@@ -205,9 +197,7 @@ func (u unadjusted) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 }
 
 // converged says whether the phase ends after a step.
-func (l LAPS) converged(r LAPSRecord) bool {
-	return r.Looks && math.Abs(r.Bias) <= mostBias && r.Drift <= l.byChance()
-}
+func converged(r LAPSRecord) bool { return r.Looks && math.Abs(r.Bias) <= mostBias }
 
 // ensemble are the chains of the unadjusted phase.
 type ensemble struct {
@@ -223,12 +213,10 @@ type lapsProgram struct{ *compute.Program }
 
 // The state's entries beside those of the chains.
 const (
-	lapsStep     = "laps step size"
-	lapsLength   = "laps length"
-	lapsBias     = "laps bias"
-	lapsCentre   = "laps centre"   // [J, D], the mean of each chain's way, in which later steps count more
-	lapsMean     = "laps mean"     // [D], of the ensemble when it was last looked at
-	lapsVariance = "laps variance" // [D], likewise
+	lapsStep   = "laps step size"
+	lapsLength = "laps length"
+	lapsBias   = "laps bias"
+	lapsCentre = "laps centre" // [J, D], the mean of each chain's way, in which later steps count more
 )
 
 // begin compiles the step unless it is compiled, and sets the chains to their starting points.
@@ -240,7 +228,7 @@ func (e *ensemble) begin(ctx context.Context) (*compute.State, func(), error) {
 		return nil, nil, err
 	}
 	e.moves = r.moves
-	names := append(r.carrier.Names(), lapsStep, lapsLength, lapsBias, lapsCentre, lapsMean, lapsVariance)
+	names := append(r.carrier.Names(), lapsStep, lapsLength, lapsBias, lapsCentre)
 	key := r.key()
 	if key != "" {
 		key += " laps"
@@ -255,14 +243,10 @@ func (e *ensemble) begin(ctx context.Context) (*compute.State, func(), error) {
 		return nil, nil, err
 	}
 	e.program = program
-	none := make([]float64, e.problem.Dim)
 	for name, value := range map[string]float64{
 		lapsStep: beginShare * math.Sqrt(float64(e.problem.Dim)), lapsLength: math.Sqrt(float64(e.problem.Dim)), lapsBias: 1,
 	} {
 		r.state.Set(name, compute.Floats(e.job.DType, []float64{value}))
-	}
-	for _, name := range []string{lapsMean, lapsVariance} {
-		r.state.Set(name, compute.Floats(e.job.DType, none, e.problem.Dim))
 	}
 	begin, err := r.state.Host(r.carrier.Phi())
 	if err != nil {
@@ -279,16 +263,16 @@ func (e *ensemble) begin(ctx context.Context) (*compute.State, func(), error) {
 func (e *ensemble) step(_ context.Context, state *compute.State, made int) (r LAPSRecord, err error) {
 	r.Looks = looks(made + 1)
 	key := random.KeyOf(e.job.Seed).Named("laps").At(uint32(made))
-	values, err := e.program.Run(state, key.Words(), r.Looks, 2/float64(made+3), 8/float64(made+8))
+	values, err := e.program.Run(state, key.Words(), 2/float64(made+3), 8/float64(made+8))
 	if err != nil {
 		return r, err
 	}
 	r.StepSize, r.Length, r.EnergyError, r.Wanted = values[0], values[1], values[2], values[3]
-	r.Bias, r.Drift, r.NonFinite = values[4], values[5], int(values[6])
+	r.Bias, r.NonFinite = values[4], int(values[5])
 	return r, nil
 }
 
-// looks says whether the ensemble's means and variances are looked at after a step, counted from 1.
+// looks says whether the bias decides after a step, counted from 1: now and then only, since it varies by chance.
 func looks(step int) bool {
 	at := firstLook
 	for at < step {
@@ -297,17 +281,16 @@ func looks(step int) bool {
 	return at == step
 }
 
-// graph moves all chains by a step, and chooses the next one's size. Inputs: the step's key, whether the ensemble's
-// means and variances are looked at after it, and the weights of the present in the chains' centres and in the bias.
+// graph moves all chains by a step, and chooses the next one's size. Inputs: the step's key, and the weights of the
+// present in the chains' centres and in the bias.
 func (e *ensemble) graph(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	m := e.moves
 	h, length := nodes[lapsStep], nodes[lapsLength]
 	s, info := langevin(random.FromKey(inputs[0]), m.carrier.Unpack(nodes), m.target(nodes, nil), h,
 		MinScalar(Div(MulScalar(h, 2), length), mostForgotten), Tuning{})
 	d := float64(e.problem.Dim)
-	mean, variance := meanAndVariance(s.Phi)
 	bias := ensembleBias(s, nodes[lapsCentre])
-	averaged := ConvertDType(inputs[3], bias.DType())
+	averaged := ConvertDType(inputs[2], bias.DType())
 	bias = Add(nodes[lapsBias], Mul(averaged, Sub(bias, nodes[lapsBias])))
 	least := ConstAs(bias, 1/float64(e.Chains)) // of which J draws see nothing
 	wanted := MulScalar(PowScalar(Min(Max(Square(bias), least), OnesLike(bias)), wantedPower), wantedShare)
@@ -318,31 +301,19 @@ func (e *ensemble) graph(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	energyError := ReduceAllMean(Where(usable, Min(square, most), most))
 	factor := Pow(Div(wanted, MaxScalar(energyError, 1e-12)), ConstAs(wanted, 1./6))
 
-	now := MaxScalar(variance, 1e-30)
-	drift := Add(Div(Square(Sub(mean, nodes[lapsMean])), now),
-		MulScalar(Square(Log(Div(now, MaxScalar(nodes[lapsVariance], 1e-30)))), .5))
+	centred := Sub(s.Phi, BroadcastToShape(ExpandAxes(ReduceMean(s.Phi, 0), 0), s.Phi.Shape()))
+	radius := Sqrt(MaxScalar(DivScalar(ReduceAllSum(Square(centred)), float64(e.Chains-1)), 1e-30))
 	next := m.carrier.pack(s)
-	weight := BroadcastToShape(ConvertDType(inputs[2], s.Phi.DType()), s.Phi.Shape())
+	weight := BroadcastToShape(ConvertDType(inputs[1], s.Phi.DType()), s.Phi.Shape())
 	next[lapsCentre] = Add(nodes[lapsCentre], Mul(weight, Sub(s.Phi, nodes[lapsCentre])))
 	next[lapsBias] = bias
 	next[lapsStep] = Mul(h, Min(factor, ConstAs(factor, mostGrowth)))
-	next[lapsLength] = MulScalar(Sqrt(MaxScalar(ReduceAllMean(variance), 1e-30)), lengthShare*math.Sqrt(d))
-	look := BroadcastToShape(inputs[1], variance.Shape())
-	next[lapsMean] = Where(look, mean, nodes[lapsMean])
-	next[lapsVariance] = Where(look, variance, nodes[lapsVariance])
-	record := []*Node{h, length, energyError, wanted, bias, ReduceAllMean(drift), ReduceAllSum(info.NonFinite)}
+	next[lapsLength] = MulScalar(radius, lengthShare)
+	record := []*Node{h, length, energyError, wanted, bias, ReduceAllSum(info.NonFinite)}
 	for i, x := range record {
 		record[i] = Reshape(x, 1)
 	}
 	return next, Concatenate(record, 0)
-}
-
-// meanAndVariance are those of each coordinate over the chains, [D].
-func meanAndVariance(phi *Node) (mean, variance *Node) {
-	j := phi.Shape().Dim(0)
-	mean = ReduceMean(phi, 0)
-	centred := Sub(phi, BroadcastToShape(ExpandAxes(mean, 0), phi.Shape()))
-	return mean, DivScalar(ReduceSum(Square(centred), 0), float64(j-1))
 }
 
 // ensembleBias is 1 less the mean over the chains of the virial -(phi - centre) g / D, with g the gradient. Of draws
@@ -367,7 +338,7 @@ func (e *ensemble) result(at *fit.Trail[LAPSRecord]) (*fit.Result, error) {
 	}
 	d := &LAPSDetails{Unadjusted: at.Records}
 	if n := len(at.Records); n > 0 {
-		d.Converged = e.converged(at.Records[n-1])
+		d.Converged = converged(at.Records[n-1])
 	}
 	return &fit.Result{
 		Status: at.Status, Elapsed: at.Elapsed, Details: []any{d},
@@ -454,8 +425,7 @@ func ensembleRHat(all *Draws) (mean, worst float64, err error) {
 func (d *LAPSDetails) warnings(l LAPS) (all []string) {
 	if last := d.Unadjusted[len(d.Unadjusted)-1]; !d.Converged {
 		all = append(all, fmt.Sprintf("the unadjusted phase had not converged after %d steps: the ensemble's bias was %.3g, "+
-			"where %.3g is small, and the drift of its means and variances %.3g, where chance explains %.3g; take more Steps, "+
-			"or begin nearer to the target", len(d.Unadjusted), last.Bias, mostBias, last.Drift, l.byChance()))
+			"where %.3g is small; take more Steps, or begin nearer to the target", len(d.Unadjusted), last.Bias, mostBias))
 	}
 	if most := 1 + 4/float64(l.Chains); d.RHat > max(diag.MaxRHat, most) {
 		all = append(all, fmt.Sprintf("the ensemble still changed in the adjusted phase: R-hat is %.3f in the mean over the "+

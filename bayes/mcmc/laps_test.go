@@ -53,6 +53,9 @@ func TestLAPSIsExact(t *testing.T) {
 		if err != nil || len(phi) != 1000*target.D || result.Draws.Chains != 0 {
 			t.Fatalf("%d numbers, of %d chains, error %v", len(phi), result.Draws.Chains, err)
 		}
+		if last := d.Adjusted.Draws; last.PerChain != 2 || !slices.Equal(phi[2*target.D:3*target.D], last.At(2, 1)) {
+			t.Errorf("%s: the draws are not the last of each chain", target.Name)
+		}
 		uniform := make([][]float64, target.D)
 		for x := range slices.Chunk(phi, target.D) {
 			for i, u := range target.Uniform(x, nil) {
