@@ -55,8 +55,8 @@ type Chains struct {
 	// each row. Default 0: none.
 	Axes int
 	// Tuned are the step size, scales and axes at which a warm-up that chooses them begins; without such a warm-up the
-	// draws are made with them. They may be the Tuned of another Details. Default: the kernel's own step size, scales
-	// of 1, and no axes.
+	// draws are made with them. A warm-up that chooses the scales leaves no axes unless Axes is set. They may be the Tuned
+	// of another Details. Default: the kernel's own step size, scales of 1, and no axes.
 	Tuned Tuned
 
 	observe  func(draws int, now *Draws) error

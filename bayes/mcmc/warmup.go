@@ -195,8 +195,8 @@ func (r *sampling) tune() error {
 		}
 		if slices.Contains(ends, w.Done) {
 			if r.Axes == 0 {
-				tuned.Scale = w.Window.scales()
-			} else if scale, axes := w.Points.metric(r.watched(), r.problem.Dim, r.moves.axes); scale != nil {
+				tuned.Scale, tuned.Axes = w.Window.scales(), nil // axes are in units of other scales
+			} else if scale, axes := w.Points.metric(r.watched(), r.problem.Dim, r.Axes); scale != nil {
 				tuned.Scale, tuned.Axes = scale, axes
 			}
 			r.setScale()
