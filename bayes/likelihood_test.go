@@ -24,6 +24,7 @@ var likelihoods = []struct {
 	{bayes.Gaussian{StdDev: .7}, []int{1, 3}},
 	{bayes.Gaussian{StdDev: .7, Learn: true}, []int{1, 3}},
 	{bayes.Heteroscedastic{StdDev: .4}, []int{1, 2}},
+	{bayes.HeteroscedasticT{}, []int{1, 2}},
 	{bayes.StudentT{}, []int{1}},
 	{bayes.StudentT{DoF: 2.5, Scale: .6, Learn: true}, []int{1, 2}},
 	{bayes.Poisson{}, []int{1, 2}},
@@ -68,8 +69,8 @@ func TestLikelihoodsAgree(t *testing.T) {
 	for _, c := range likelihoods {
 		for _, size := range c.sizes {
 			partitions := []bayes.Partition{bayes.Layers(2), bayes.All()}
-			if len(c.likelihood.Parameters(size)) > 0 {
-				partitions = append(partitions, bayes.All().And(bayes.Names("noise/log_scale")), bayes.Names("noise/log_scale"))
+			for _, own := range c.likelihood.Parameters(size) {
+				partitions = append(partitions, bayes.All().And(bayes.Names(own.Name)), bayes.Names(own.Name))
 			}
 			for _, partition := range partitions {
 				name := fmt.Sprintf("%+v of %T, %d outputs, %v", c.likelihood, c.likelihood, size, partition)

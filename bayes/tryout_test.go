@@ -37,7 +37,8 @@ func TestBindOfGoodParts(t *testing.T) {
 		}
 	}
 	for _, l := range []bayes.Likelihood{bayes.Gaussian{}, bayes.Gaussian{Learn: true}, bayes.Heteroscedastic{},
-		bayes.StudentT{}, bayes.StudentT{DoF: 1.5, Learn: true}, ownLikelihood{bayes.StudentT{DoF: 1}}, ownPoisson{},
+		bayes.HeteroscedasticT{}, bayes.StudentT{}, bayes.StudentT{DoF: 1.5, Learn: true},
+		ownLikelihood{bayes.StudentT{DoF: 1}}, ownPoisson{},
 		ownBinomial{}} {
 		for _, size := range []int{1, 3} {
 			bind(size, bayes.Model{Network: ownNetwork{mlp}, Likelihood: l, Stochastic: bayes.All()})

@@ -1,9 +1,14 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // Parts are the parts of a split. A part is nil if its fraction is 0.
@@ -105,6 +110,86 @@ func (d *Dataset) Split(f Fractions, seed uint64) (Parts, error) {
 		}
 	}
 	return d.parts(pieces)
+}
+
+// Folds are k parts for cross-validation on the rows of Train and Validation together: each row is in the validation
+// part of exactly one, and in the training part of the others. The rows are shuffled by the seed; of a classification
+// those of each class are spread over the folds, and the only row of a class is in every training part. Test is that of
+// p. It is an error if there are fewer than 2 folds, or fewer rows than folds.
+func (p Parts) Folds(k int, seed uint64) ([]Parts, error) {
+	all, err := p.joined()
+	if err != nil {
+		return nil, err
+	}
+	n := all.Rows()
+	if k < 2 || k > n {
+		return nil, fmt.Errorf("dataset %s: %d folds of %d rows: take at least 2, and at most as many as there are rows",
+			all.Name, k, n)
+	}
+	order := newRand("folds", seed, 0).Perm(n)
+	alone := map[float64]int{} // the only rows of classes
+	if all.Task != Regression {
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all.Y[a], all.Y[b]) })
+		counts := map[float64]int{}
+		for i, y := range all.Y {
+			counts[y]++
+			alone[y] = i
+		}
+		maps.DeleteFunc(alone, func(y float64, _ int) bool { return counts[y] > 1 })
+	}
+	folds := make([]Parts, k)
+	for f := range folds {
+		var rows [3][]int
+		for i, row := range order {
+			part := 0
+			if only, ok := alone[all.Y[row*len(all.Y)/n]]; i%k == f && !(ok && only == row) {
+				part = 1
+			}
+			rows[part] = append(rows[part], row)
+		}
+		if folds[f], err = all.parts(rows); err != nil {
+			return nil, err
+		}
+		folds[f].Test = p.Test
+	}
+	return folds, nil
+}
+
+// joined has the rows of Train, then those of Validation.
+func (p Parts) joined() (*Dataset, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if p.Validation == nil {
+		return p.Train, nil
+	}
+	all := *p.Train
+	all.Y = slices.Concat(p.Train.Y, p.Validation.Y)
+	all.rows = nil
+	for _, part := range []*Dataset{p.Train, p.Validation} {
+		for i := range part.Rows() {
+			all.rows = append(all.rows, part.OriginalRow(i))
+		}
+	}
+	first, second := p.Train.Rows(), p.Validation.Rows()
+	a, pictures := p.Train.X.(*Pixels)
+	b, too := p.Validation.X.(*Pixels)
+	if pictures && too {
+		var bytes []byte
+		for i := range first {
+			bytes = append(bytes, a.Bytes(i)...)
+		}
+		for i := range second {
+			bytes = append(bytes, b.Bytes(i)...)
+		}
+		all.X = NewPixels(bytes, a.width)
+		return &all, nil
+	}
+	x := mat.NewDense(first+second, p.Train.Dims(), nil)
+	x.Slice(0, first, 0, p.Train.Dims()).(*mat.Dense).Copy(p.Train.X)
+	x.Slice(first, first+second, 0, p.Train.Dims()).(*mat.Dense).Copy(p.Validation.X)
+	all.X = x
+	return &all, nil
 }
 
 // parts makes the parts of train, validation and test rows; no rows, no part.

@@ -85,6 +85,79 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// Each row is left out once, and trains the other folds; classes are spread, and the only row of one always trains.
+func TestFolds(t *testing.T) {
+	parts, err := numbered(23).Split(Fractions{Train: .6, Validation: .3, Test: .1}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folds, err := parts.Folds(4, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out [][]int
+	for _, f := range folds {
+		wantPartition(t, 23, rowsOf(t, f.Train), rowsOf(t, f.Validation), rowsOf(t, f.Test))
+		if n := f.Validation.Rows(); n != 5 && n != 6 {
+			t.Errorf("%d rows are left out, want 5 or 6", n)
+		}
+		if got := f.Train.OriginalRow(0); float64(got) != f.Train.Y[0] {
+			t.Errorf("row %v is named %d", f.Train.Y[0], got)
+		}
+		out = append(out, rowsOf(t, f.Validation))
+	}
+	wantPartition(t, 23, append(out, rowsOf(t, parts.Test))...)
+	if again, err := parts.Folds(4, 2); err != nil || slices.Equal(again[0].Validation.Y, folds[0].Validation.Y) {
+		t.Errorf("another seed leaves out the same rows (%v)", err)
+	}
+	for _, k := range []int{1, 22} {
+		if _, err := parts.Folds(k, 1); err == nil || !strings.Contains(err.Error(), "21 rows") {
+			t.Errorf("%d folds: %v", k, err)
+		}
+	}
+
+	classes := numbered(12)
+	classes.Task, classes.Classes = Classification, []string{"a", "b", "c"}
+	for i := range classes.Y {
+		classes.Y[i] = float64(i % 2)
+	}
+	classes.Y[5] = 2
+	folds, err = Parts{Train: classes}.Folds(3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range folds {
+		counts := [3]int{}
+		for _, y := range f.Train.Y {
+			counts[int(y)]++
+		}
+		if counts[0] != 4 || counts[1] < 3 || counts[2] != 1 {
+			t.Errorf("fold %d trains on %d, %d and %d rows of the classes", i, counts[0], counts[1], counts[2])
+		}
+	}
+}
+
+// The pictures of both parts are those of the whole.
+func TestFoldsOfPixels(t *testing.T) {
+	data := numbered(6)
+	data.X = NewPixels([]byte{0, 1, 2, 3, 4, 5}, 1)
+	parts, err := data.Split(Fractions{Train: .5, Validation: .5}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folds, err := parts.Folds(2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []*Dataset{folds[0].Train, folds[0].Validation} {
+		for i, y := range part.Y {
+			if got := part.X.(*Pixels).Bytes(i)[0]; float64(got) != y {
+				t.Errorf("the picture of row %v is %d", y, got)
+			}
+		}
+	}
+}
+
 func TestSplitErrors(t *testing.T) {
 	tests := []struct {
 		n    int

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/auto"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
@@ -108,6 +109,7 @@ func every() []method {
 			Regressor: fbnn.Network{Hidden: []int{16}, Activations: []nn.Activation{nn.Tanh}, Epochs: 200},
 		}},
 
+		{name: "auto: Method", Method: auto.Method{Seconds: 1000}, approx: true, trains: true},
 		{name: "mcmc: NUTS", Method: few},
 		{name: "mcmc: LAPS", Method: mcmc.LAPS{Chains: 60, Draws: 3}},
 		{name: "ohsmc: chains at the psi of SMC", Method: few, after: ohsmc.OpenHorizon{Training: ohsmc.Training{

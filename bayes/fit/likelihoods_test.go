@@ -95,6 +95,7 @@ func TestLikelihoodsAndPriors(t *testing.T) {
 	}{
 		{bayes.Model{Likelihood: bayes.Heteroscedastic{StdDev: .5}, Prior: bayes.Normal{StdDev: .5}}, 1, drawNoisy},
 		{bayes.Model{Likelihood: bayes.Heteroscedastic{}, Prior: bayes.Normal{StdDev: .3}}, 2, drawNoisy},
+		{bayes.Model{Likelihood: bayes.HeteroscedasticT{}, Prior: bayes.Normal{StdDev: .5}}, 1, drawStudent},
 		{bayes.Model{Likelihood: bayes.StudentT{Scale: .5}, Network: hidden}, 1, drawStudent},
 		{bayes.Model{Likelihood: bayes.StudentT{DoF: 3, Learn: true}, Stochastic: noise}, 2, drawStudent},
 		{bayes.Model{Likelihood: bayes.Poisson{}}, 1, drawPoisson},

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,8 @@ func (f From) Run(ctx context.Context, j *Job) (*Result, error) { return f.Metho
 
 // Fit runs a method on a model and the training part of the data. Features, and the target of a regression, are
 // standardised by the training part's means and standard deviations, unless Model.Scaling says otherwise; the posterior
-// keeps these and predicts in raw units. If Model.Stochastic is not set all parameters are stochastic.
+// keeps these and predicts in raw units. If Model.Stochastic is not set all parameters are stochastic. A nil method is
+// the default one, auto.Method{}, if the program imports package bayes/auto.
 //
 // A cancelled context is no error: Fit returns what the steps so far have found, with the status run.Cancelled. If
 // there are no draws yet it returns no result, and an error that wraps the context's. If Observe fails, or a checkpoint
@@ -109,15 +111,22 @@ func Sample(
 	return j.run(ctx)
 }
 
-// errNoMethod is of a nil method.
-var errNoMethod = errors.New("fit: there is no method: take one, such as ohsmc.OpenHorizon{}, pmcnet.PMC{} or " +
+// byDefault is the method that nil stands for.
+var byDefault Method
+
+// SetDefault says which method Fit takes where it is given nil. Package auto sets its own when it is imported.
+func SetDefault(m Method) { byDefault = m }
+
+// errNoMethod is of a nil method, without a default.
+var errNoMethod = errors.New("fit: there is no method: import gobnn/bayes/auto, whose method is then the default, or " +
+	"take one, such as ohsmc.OpenHorizon{}, pmcnet.PMC{} or " +
 	"baseline.Ensemble{}")
 
 // newJob checks everything that needs no graph, for Fit.
 func newJob(
 	ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings run.Settings,
 ) (*Job, error) {
-	if method == nil {
+	if method = cmp.Or(method, byDefault); method == nil {
 		return nil, errNoMethod
 	}
 	from, continues := method.(From)

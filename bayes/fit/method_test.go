@@ -147,7 +147,7 @@ func TestFaultyMethods(t *testing.T) {
 		method fit.Method
 		says   string
 	}{
-		{t.Context(), nil, "there is no method: take one, such as ohsmc.OpenHorizon{}"},
+		{t.Context(), nil, "there is no method: import gobnn/bayes/auto"},
 		{t.Context(), faulty{"no method"}, "Prepare of fit_test.faulty gives no method"},
 		{t.Context(), faulty{"nothing"}, "fit_test.faulty.Run gives neither a result nor an error"},
 		{t.Context(), faulty{"no draws"}, "fit_test.faulty.Run has neither Draws nor a Posterior"},

@@ -1,0 +1,334 @@
+package auto
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/limits"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
+	"gobnn/bayes/train"
+)
+
+// Method is the default method, see the package. Its details are a *Details, and a *train.Details of the last fold.
+// Settings.Observe gets the posterior of the folds so far.
+type Method struct {
+	// Seconds is the budget, compilation included; default 60. Training takes at most half of each fold's share, and the
+	// chains what is left of it; both end earlier if they have made all their steps. Where the budget cuts them, the
+	// result depends on the machine's speed.
+	Seconds float64
+
+	plan plan
+}
+
+func init() { fit.SetDefault(Method{}) }
+
+var _ fit.Method = Method{}
+
+// plan are the method's constants.
+type plan struct {
+	folds, members      int // of all folds
+	manyRows            int // from here on one split
+	epochs              int // at most; the rate falls along half a cosine
+	warmUp, draws, thin int // of each chain
+}
+
+var usual = plan{folds: 5, members: 20, manyRows: 20_000, epochs: 200, warmUp: 500, draws: 50, thin: 20}
+
+const (
+	rate     = .01
+	patience = 40 // validations, one an epoch
+)
+
+// Title implements fit.Method.
+func (Method) Title() string { return "cross-validated ensemble with microcanonical chains" }
+
+// MarshalJSON writes the setting and the constants, by which a checkpoint knows them.
+func (m Method) MarshalJSON() ([]byte, error) {
+	p := m.plan
+	return json.Marshal(map[string]any{
+		"seconds": m.Seconds, "folds": p.folds, "members": p.members, "many_rows": p.manyRows, "epochs": p.epochs,
+		"warm_up": p.warmUp, "draws": p.draws, "thin": p.thin,
+	})
+}
+
+// Prepare implements fit.Method.
+func (m Method) Prepare(j *fit.Job) (fit.Method, error) {
+	if err := limits.Fill("auto: Method",
+		limits.Float("Seconds", &m.Seconds).Zero("60").Positive(),
+	); err != nil {
+		return nil, err
+	}
+	m.Seconds, m.plan = cmp.Or(m.Seconds, 60), cmp.Or(m.plan, usual)
+	rows := j.Parts.Train.Rows()
+	if v := j.Parts.Validation; v != nil {
+		rows += v.Rows()
+	}
+	if least := 2 * m.plan.folds; rows < least {
+		return nil, fmt.Errorf("auto: there are %d rows to train on: cross-validation needs at least %d; take mcmc.Chains "+
+			"with a small network, which needs no validation", rows, least)
+	}
+	return m, nil
+}
+
+// fold is one fold: its rows, and the posteriors of the networks and of the chains, nil if there are none.
+type fold struct {
+	parts             dataset.Parts
+	networks, sampled *bayes.Posterior
+	training          *fit.Result
+	byNetworks        []float64 // log-density of each row of the validation part
+	bySampled         []float64
+}
+
+// Run implements fit.Method.
+func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	parts, err := m.split(j)
+	if err != nil {
+		return nil, err
+	}
+	details := &Details{Folds: len(parts)}
+	var all []*fold
+	var warnings []string
+	var result *fit.Result
+	for f, part := range parts {
+		share := (m.seconds() - j.Elapsed()) / time.Duration(len(parts)-f)
+		one, err := m.fold(ctx, onFold(j, part, f), part, share, details)
+		if one == nil {
+			return nil, err
+		}
+		if err != nil {
+			warnings = append(warnings, fmt.Sprintf("fold %d was not sampled: %v", f+1, err))
+		}
+		all = append(all, one)
+		last := f+1 == len(parts) || ctx.Err() != nil
+		if !last && j.Observe == nil {
+			continue
+		}
+		details.weigh(all)
+		if result, err = m.result(j, all, details); err != nil {
+			return nil, err
+		}
+		result.Warnings = slices.Concat(warnings, result.Warnings)
+		if j.Observe != nil {
+			if err := j.Observe(f+1, result.Posterior); err != nil {
+				result.Status = run.Stopped
+				return result, err
+			}
+		}
+		if last {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		result.Status = run.Cancelled
+	}
+	return result, nil
+}
+
+func (m Method) seconds() time.Duration { return time.Duration(m.Seconds * float64(time.Second)) }
+
+// split are the folds, or the one split of many rows.
+func (m Method) split(j *fit.Job) ([]dataset.Parts, error) {
+	rows := j.Parts.Train.Rows()
+	if v := j.Parts.Validation; v != nil {
+		rows += v.Rows()
+	}
+	if rows < m.plan.manyRows {
+		parts, err := j.Parts.Folds(m.plan.folds, j.Seed)
+		if err != nil {
+			return nil, err
+		}
+		return parts, level(parts)
+	}
+	if j.Parts.Validation != nil {
+		return []dataset.Parts{j.Parts}, nil
+	}
+	parts, err := j.Parts.Train.Split(dataset.Fractions{Train: .9, Validation: .1}, j.Seed)
+	return []dataset.Parts{parts}, err
+}
+
+// level leaves out a row of the training parts that have one more than others, so that all folds share the compiled
+// programs. It is never the only row of a class.
+func level(folds []dataset.Parts) (err error) {
+	least := folds[0].Train.Rows()
+	for _, f := range folds {
+		least = min(least, f.Train.Rows())
+	}
+	for i, f := range folds {
+		n := f.Train.Rows()
+		if n == least {
+			continue
+		}
+		rows := make([]int, n)
+		count := map[float64]int{}
+		for r := range rows {
+			rows[r] = r
+			count[f.Train.Y[r*len(f.Train.Y)/n]]++
+		}
+		for r := n - 1; r >= 0 && len(rows) > least; r-- {
+			if y := f.Train.Y[r*len(f.Train.Y)/n]; f.Train.Task == dataset.Regression || count[y] > 1 {
+				rows = slices.Delete(rows, r, r+1)
+				count[y]--
+			}
+		}
+		if folds[i].Train, err = f.Train.Subset(rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onFold is the job with a fold's rows, and the scalers of the whole.
+func onFold(j *fit.Job, parts dataset.Parts, f int) *fit.Job {
+	one, data := *j, *j.Data
+	data.Parts = parts
+	one.Data = &data
+	one.Settings = j.Within(fmt.Sprintf("fold %d", f+1))
+	one.Seed += uint64(f)
+	one.Observe = nil
+	return &one
+}
+
+// fold trains and samples one fold within its share of the time. Where the networks are trained and the chains fail it
+// returns both the fold and the error.
+func (m Method) fold(
+	ctx context.Context, j *fit.Job, parts dataset.Parts, share time.Duration, details *Details,
+) (*fold, error) {
+	one := &fold{parts: parts}
+	begun := time.Now()
+	trained, end := context.WithTimeout(ctx, share/2)
+	defer end()
+	var err error
+	one.training, err = j.RunFirst(trained, m.ensemble(j, details.Folds))
+	if err != nil {
+		return nil, err
+	}
+	if d := fit.Details[*train.Details](one.training); len(d.Validated) == 0 && ctx.Err() == nil {
+		return nil, fmt.Errorf("auto: the budget of %v s ended after %d steps of the training of fold %d of %d, before its "+
+			"first epoch did: take more Method.Seconds, or a smaller network: %w", m.Seconds, d.Steps, details.Scored+1,
+			details.Folds, context.DeadlineExceeded)
+	}
+	one.networks = one.training.Posterior
+	if one.byNetworks, err = densities(one.networks, parts.Validation); err != nil {
+		return nil, err
+	}
+	details.Scored++
+	spent := time.Since(begun)
+	details.Training += spent
+	begun = time.Now()
+	defer func() { details.Sampling += time.Since(begun) }()
+	sampled, end := context.WithTimeout(ctx, share-spent)
+	defer end()
+	return one, one.sample(sampled, j, m.plan)
+}
+
+// ensemble are the networks of one of so many folds.
+func (m Method) ensemble(j *fit.Job, of int) baseline.Ensemble {
+	rows := j.Rows()
+	batch := min(rows, max(50, rows/100))
+	passes := min(m.plan.epochs, max(20, m.plan.epochs*10_000/rows))
+	steps := passes * ((rows + batch - 1) / batch)
+	return baseline.Ensemble{Members: max(2, m.plan.members/of), Likelihood: true, Training: train.Training{
+		Epochs: passes, BatchSize: batch, Patience: patience,
+		Optimiser: train.Adam{Schedule: train.Cosine(rate, steps)},
+	}}
+}
+
+// sample runs a chain from each network. Chains that the budget ends before they have a draw are no error.
+func (o *fold) sample(ctx context.Context, j *fit.Job, of plan) error {
+	whole := *j
+	var err error
+	if whole.Data, err = j.Whole(); err != nil {
+		return err
+	}
+	draws, err := o.networks.Draws()
+	if err != nil {
+		return err
+	}
+	chains := o.networks.Particles()
+	problem, err := whole.Density(chains)
+	if err != nil {
+		return err
+	}
+	problem.Start = draws.Phi
+	result, err := whole.RunStage(ctx, fit.Stage{
+		Name: "sampling", Problem: problem, Seed: 1,
+		Method: mcmc.Chains{Kernel: mcmc.MCLMC{}, Chains: chains, Draws: of.draws, Thin: of.thin, WarmUp: of.warmUp},
+	})
+	if result == nil && errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	o.sampled = result.Posterior
+	o.bySampled, err = densities(o.sampled, o.parts.Validation)
+	return err
+}
+
+// densities are log p(y_n | x_n), the predictive density of each row. They take little time, and a cancelled run needs
+// them too.
+func densities(p *bayes.Posterior, rows *dataset.Dataset) ([]float64, error) {
+	prediction, err := p.Predict(context.Background(), rows.X)
+	if err != nil {
+		return nil, err
+	}
+	return prediction.LogDensity(rows.Y)
+}
+
+// result has the networks and the draws of all folds as particles, by their weights.
+func (m Method) result(j *fit.Job, all []*fold, details *Details) (*fit.Result, error) {
+	whole := *j
+	var err error
+	if whole.Data, err = j.Whole(); err != nil {
+		return nil, err
+	}
+	var phi, logWeights []float64
+	add := func(p *bayes.Posterior, weight float64) error {
+		if weight == 0 || p == nil {
+			return nil
+		}
+		draws, err := p.Draws()
+		if err != nil {
+			return err
+		}
+		values, err := compute.Float64s(draws.Phi)
+		if err != nil {
+			return err
+		}
+		phi = append(phi, values...)
+		each := math.Log(weight) - math.Log(float64(p.Particles()))
+		logWeights = append(logWeights, slices.Repeat([]float64{each}, p.Particles())...)
+		return nil
+	}
+	result := &fit.Result{Status: run.Completed, Details: []any{details}}
+	last := all[len(all)-1]
+	for _, one := range all {
+		if err := errors.Join(add(one.networks, 1-details.Weight), add(one.sampled, details.Weight)); err != nil {
+			return nil, err
+		}
+	}
+	j.Choose("weight of the draws", details.Weight)
+	result.Curves = last.training.Curves
+	result.Details = append(result.Details, last.training.Details...)
+	drawn := bayes.Draws{Phi: compute.Floats(j.DType, phi, len(logWeights), whole.Bound.D), LogWeights: logWeights}
+	approximation := "maxima from several starts"
+	if details.Weight > 0 {
+		approximation += ", and draws by an unadjusted kernel begun at each, weighed by validation"
+	}
+	result.Posterior, err = whole.PosteriorOf(drawn, bayes.Provenance{
+		Status: string(result.Status), Approximation: approximation,
+	})
+	return result, err
+}

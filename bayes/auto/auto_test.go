@@ -1,0 +1,255 @@
+package auto
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// small is a model that compiles quickly, for a table's task.
+func small(t *testing.T, data *dataset.Dataset) bayes.Model {
+	t.Helper()
+	model, err := bayes.ModelFor(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model.Network, model.Prior = nn.MLP{Hidden: []int{8}, Activation: nn.GELU}, bayes.Normal{}
+	return model
+}
+
+// noisy is y = sin 2x + N(0, (.1 + .2 |x|)^2), with every 20th error ten times as large.
+func noisy(rows int, seed uint64) *dataset.Dataset {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	x, y := mat.NewDense(rows, 1, nil), make([]float64, rows)
+	for i := range y {
+		v := 2*rng.Float64() - 1
+		e := (.1 + .2*math.Abs(v)) * rng.NormFloat64()
+		if i%20 == 0 {
+			e *= 10
+		}
+		x.Set(i, 0, v)
+		y[i] = math.Sin(2*v) + e
+	}
+	return &dataset.Dataset{Name: "noisy", Features: []string{"x"}, Target: "y", X: x, Y: y}
+}
+
+// quick is a plan for tests that do not look at what is found.
+var quick = plan{folds: 2, members: 4, manyRows: 500, epochs: 10, warmUp: 20, draws: 5, thin: 2}
+
+// It finds the noise and its outliers: its NLPD is near that of the law that drew the data,
+// and 90 % intervals cover as they should, within 3.3 standard errors.
+func TestFindsTheNoise(t *testing.T) {
+	train, test := noisy(400, 1), noisy(2000, 2)
+	s := run.Settings{Seed: 1, Engine: computetest.CPU(t)}
+	method := Method{Seconds: 1e6, plan: quick}
+	method.plan.folds, method.plan.members, method.plan.epochs, method.plan.warmUp = 3, 6, 150, 100
+	result, err := fit.Fit(t.Context(), small(t, train), method, dataset.Parts{Train: train}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth := 0.
+	for i, y := range test.Y {
+		v := test.X.At(i, 0)
+		sd := .1 + .2*math.Abs(v)
+		density := 0.
+		for _, part := range []struct{ share, sd float64 }{{.95, sd}, {.05, 10 * sd}} {
+			z := (y - math.Sin(2*v)) / part.sd
+			density += part.share * math.Exp(-z*z/2) / (part.sd * math.Sqrt(2*math.Pi))
+		}
+		truth -= math.Log(density) / float64(test.Rows())
+	}
+	p, err := result.Posterior.Predict(t.Context(), test.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nlpd, err := metric.NLPD(p, test.Y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	coverage, err := metric.Coverage(p, test.Y, .9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := fit.Details[*Details](result)
+	t.Logf("NLPD %.3f, the law's %.3f, coverage %.3f\n%v", nlpd.Value, truth, coverage.Value, d)
+	if nlpd.Value > truth+.1 || math.Abs(coverage.Value-.9) > .03 {
+		t.Errorf("NLPD %.3f, want %.3f; coverage %.3f", nlpd.Value, truth, coverage.Value)
+	}
+	if d.Scored != 3 || !(math.Abs(d.Networks.Value-nlpd.Value) < .25) || !strings.Contains(d.String(), "3 folds") {
+		t.Errorf("%+v", d)
+	}
+	total := 0.
+	for _, w := range result.Posterior.LogWeights().Weights()[:2] { // the first fold's networks
+		total += w
+	}
+	if math.Abs(total-(1-d.Weight)/3) > 1e-6 {
+		t.Errorf("the networks of a fold weigh %v, the draws %v", total, d.Weight)
+	}
+}
+
+// A run that is cancelled and resumed from its checkpoints ends as one that is not, to the bit.
+func TestResume(t *testing.T) {
+	parts := dataset.Parts{Train: noisy(60, 1)}
+	s := run.Settings{Seed: 1, Engine: computetest.Go(t)}
+	model, method := small(t, parts.Train), Method{Seconds: 1e6, plan: quick}
+	whole, err := fit.Fit(t.Context(), model, method, parts, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.Checkpoint = filepath.Join(t.TempDir(), "auto")
+	s.Progress = func(p run.Progress) {
+		if strings.HasPrefix(p.Stage, "fold 2: sampling") {
+			cancel()
+		}
+	}
+	first, err := fit.Fit(ctx, model, method, parts, s)
+	if err != nil || first.Status != run.Cancelled || fit.Details[*Details](first).Scored > 2 {
+		t.Fatalf("cancelled: %+v, %v", first, err)
+	}
+	s.Progress = nil
+	rest, err := fit.Fit(t.Context(), model, method, parts, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := mat.NewDense(3, 1, []float64{-.5, 0, .5})
+	want, err := whole.Posterior.Predict(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := rest.Posterior.Predict(t.Context(), x)
+	if err != nil || !slices.Equal(got.Outputs, want.Outputs) || !slices.Equal(got.Weights, want.Weights) {
+		t.Errorf("a resumed run ends otherwise (%v)", err)
+	}
+}
+
+// The weight of the draws is where the density of both is largest; nothing is gained where they are worse.
+func TestWeigh(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	networks, draws, equal := make([]float64, 4000), make([]float64, 4000), make([]float64, 4000)
+	for i := range networks { // rows are of two kinds, which the one and the other predict: .3 and .7 of them
+		networks[i], draws[i] = math.Log(.9), math.Log(.1)
+		if rng.Float64() < .7 {
+			networks[i], draws[i] = draws[i], networks[i]
+		}
+		equal[i] = networks[i] - .1
+	}
+	for _, c := range []struct {
+		draws    []float64
+		low, top float64
+	}{{draws, .73, .77}, {equal, 0, 0}, {nil, 0, 0}} { // (1-w) .9 + w .1 : (1-w) .1 + w .9 = .3 : .7 at w = .75
+		one := &fold{byNetworks: networks, bySampled: c.draws}
+		if c.draws != nil {
+			one.sampled = &bayes.Posterior{}
+		}
+		var d Details
+		d.weigh([]*fold{one})
+		if d.Weight < c.low || d.Weight > c.top || (d.Added.Value > 0) != (d.Weight > 0) || d.String() == "" {
+			t.Errorf("weight %v, want %v to %v; added %v", d.Weight, c.low, c.top, d.Added)
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	s := run.Settings{Engine: computetest.Go(t)}
+	data := noisy(60, 1)
+	rare := noisy(100, 1)
+	rare.Task, rare.Classes = dataset.BinaryClassification, []string{"no", "yes"}
+	for i := range rare.Y {
+		rare.Y[i] = 0
+	}
+	rare.Y[7] = 1
+	constant := noisy(60, 1)
+	for i := range constant.Y {
+		constant.Y[i] = 4
+	}
+	wide := noisy(20, 1)
+	wide.X, wide.Features = mat.NewDense(20, 30, nil), nil
+	for j := range 30 {
+		wide.Features = append(wide.Features, "x"+string(rune('a'+j%26))+string(rune('a'+j/26)))
+		for i := range 20 {
+			wide.X.(*mat.Dense).Set(i, j, float64((i*(j+3))%7))
+		}
+	}
+	some, err := data.Subset([]int{0, 1, 2, 3, 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		model  bayes.Model
+		method Method
+		data   *dataset.Dataset
+		want   string // of the error; empty: none
+	}{
+		"negative":          {small(t, data), Method{Seconds: -1}, data, "Method.Seconds is -1"},
+		"few rows":          {small(t, data), Method{}, some, "5 rows"},
+		"no time":           {small(t, data), Method{Seconds: 1e-3}, data, "budget of 0.001 s"},
+		"another task":      {small(t, rare), Method{}, data, "is for binary classification"},
+		"constant target":   {small(t, constant), Method{plan: quick}, constant, ""},
+		"one row of a kind": {small(t, rare), Method{plan: quick}, rare, ""},
+		"more features":     {small(t, wide), Method{plan: quick}, wide, ""},
+	} {
+		result, err := fit.Fit(t.Context(), c.model, c.method, dataset.Parts{Train: c.data}, s)
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			p, err := result.Posterior.Predict(t.Context(), c.data.X)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if nlpd, err := metric.NLPD(p, c.data.Y); err != nil || !(nlpd.Value < 3) {
+				t.Errorf("%s: NLPD %v, %v", name, nlpd, err)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v does not say %q", name, err, c.want)
+		}
+	}
+	if _, err := fit.Fit(t.Context(), small(t, data), Method{Seconds: 1e-3}, dataset.Parts{Train: data}, s); !errors.Is(err,
+		context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A nil method is this one.
+func TestNil(t *testing.T) {
+	parts := dataset.Parts{Train: noisy(30, 1)}
+	var stage string
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := run.Settings{Engine: computetest.Go(t), Progress: func(p run.Progress) { stage = p.Stage; cancel() }}
+	if r, err := fit.Fit(ctx, small(t, parts.Train), nil, parts, s); err != nil || r.Status != run.Cancelled ||
+		!strings.HasPrefix(stage, "fold 1") || !strings.HasPrefix(r.Posterior.Provenance().Algorithm, "auto: ") {
+		t.Errorf("%+v, %v, in %q", r, err, stage)
+	}
+}
+
+// From many rows on there is one split.
+func TestManyRows(t *testing.T) {
+	data := noisy(quick.manyRows, 1)
+	s := run.Settings{Seed: 1, Engine: computetest.Go(t)}
+	result, err := fit.Fit(t.Context(), small(t, data), Method{Seconds: 30, plan: quick}, dataset.Parts{Train: data}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := fit.Details[*Details](result); d.Scored != 1 || result.Posterior.Particles() < quick.members {
+		t.Errorf("%+v of %d particles", d, result.Posterior.Particles())
+	}
+}

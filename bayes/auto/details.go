@@ -1,0 +1,112 @@
+package auto
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"gobnn/bayes/metric"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Details say what the method did, and what it gained.
+type Details struct {
+	Folds  int // that the rows were cut into
+	Scored int // that were trained, less than Folds if the run was cancelled
+	// Networks and Draws are the NLPD of rows that were left out, by the networks, and by the draws of the chains that
+	// began at them, in the folds that have both; in the target's units. Without draws that of Draws is NaN.
+	Networks, Draws metric.Estimate
+	// Weight is the share of the draws in the posterior, from 0, the networks alone, to 1.
+	Weight float64
+	// Added is how much the draws lower the NLPD, by their weight, with the standard error of the paired differences.
+	Added    metric.Estimate
+	Training time.Duration
+	Sampling time.Duration
+}
+
+// String says in two lines what was done, for people.
+func (d *Details) String() string {
+	s := fmt.Sprintf("%d folds: trained in %.0f s, sampled in %.0f s; NLPD of rows left out: networks %.3f ± %.3f",
+		d.Scored, d.Training.Seconds(), d.Sampling.Seconds(), d.Networks.Value, d.Networks.SamplingStdErr)
+	switch {
+	case math.IsNaN(d.Draws.Value):
+		return s + "\nno draws: the budget ended before the chains had any"
+	case d.Weight == 0:
+		return s + fmt.Sprintf(", draws %.3f ± %.3f\nsampling added nothing: the posterior is the ensemble", d.Draws.Value,
+			d.Draws.SamplingStdErr)
+	}
+	return s + fmt.Sprintf(", draws %.3f ± %.3f\nsampling lowers it by %.3f ± %.3f; the draws have weight %.2f",
+		d.Draws.Value, d.Draws.SamplingStdErr, d.Added.Value, d.Added.SamplingStdErr, d.Weight)
+}
+
+// weigh finds the weight of the draws: that which gives the left out rows the largest density, or 0 if that adds no
+// more than its standard error.
+func (d *Details) weigh(all []*fold) {
+	var networks, both, draws []float64
+	for _, one := range all {
+		networks = append(networks, one.byNetworks...)
+		if one.sampled != nil {
+			both, draws = append(both, one.byNetworks...), append(draws, one.bySampled...)
+		}
+	}
+	d.Networks, d.Draws = nlpd(networks), nlpd(draws)
+	if len(draws) == 0 {
+		return
+	}
+	d.Weight = stacked(both, draws)
+	gains := make([]float64, len(draws))
+	for i := range gains {
+		gains[i] = mixed(both[i], draws[i], d.Weight) - both[i]
+	}
+	d.Added = mean(gains)
+	if d.Weight < .01 || !(d.Added.Value > d.Added.SamplingStdErr) {
+		d.Weight, d.Added = 0, metric.Estimate{}
+	}
+}
+
+// stacked is the weight w of b that maximises sum_i log((1-w) exp a_i + w exp b_i), which is concave, by bisection of
+// its slope.
+func stacked(a, b []float64) float64 {
+	slope := func(w float64) (sum float64) {
+		for i := range a {
+			ratio := math.Expm1(min(b[i]-a[i], 700)) // p_b/p_a - 1
+			sum += ratio / (1 + w*ratio)
+		}
+		return sum
+	}
+	low, high := 0., 1.
+	for range 50 {
+		if middle := (low + high) / 2; slope(middle) > 0 {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return (low + high) / 2
+}
+
+// mixed is log((1-w) exp a + w exp b).
+func mixed(a, b, w float64) float64 {
+	switch {
+	case w <= 0:
+		return a
+	case w >= 1:
+		return b
+	}
+	top := max(a, b)
+	return top + math.Log((1-w)*math.Exp(a-top)+w*math.Exp(b-top))
+}
+
+// nlpd is minus the mean of log-densities.
+func nlpd(logDensities []float64) metric.Estimate {
+	e := mean(logDensities)
+	e.Value = -e.Value
+	return e
+}
+
+// mean is that of values, with its standard error; NaN of none.
+func mean(values []float64) metric.Estimate {
+	m, s := stat.MeanStdDev(values, nil)
+	return metric.Estimate{Value: m, SamplingStdErr: s / math.Sqrt(float64(len(values)))}
+}

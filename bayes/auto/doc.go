@@ -1,0 +1,23 @@
+// Package auto is what to take if you do not know which method: one setting, a budget in seconds. Importing it makes
+// its Method the default of fit.Fit:
+//
+//	model, err := bayes.ModelFor(parts.Train)
+//	result, err := fit.Fit(ctx, model, nil, parts, run.Settings{})
+//	fmt.Println(fit.Details[*auto.Details](result))
+//
+// It trains a deep ensemble by cross-validation, samples from each of its members as Microcanonical Langevin Ensembles
+// do (Sommer, Robnik, Nozadze, Seljak and Rügamer 2025), and keeps of the draws what predicts the left out rows better.
+//
+//  1. The rows of the training and the validation part are cut into five folds. For each, four networks are trained on
+//     the other four fifths by maximum likelihood, each from its own start, and each stops at its own best score on the
+//     fold. So every row trains some networks, and scores others that have not seen it.
+//  2. From each network a chain of mcmc.MCLMC samples the posterior given the same four fifths, under the model's prior.
+//  3. The two mixtures, of all networks and of all draws, are weighed by the density that they give the left out rows
+//     (stacking: Yao, Vehtari, Simpson and Gelman 2018). Draws that add less than the standard error of what they add
+//     are left out, so that the answer is never worse than the ensemble by more than chance.
+//
+// The particles of the result are the networks and the draws, with these weights. All their parameters are their own,
+// whatever the model's partition, so that the whole model is stochastic.
+//
+// From 20 000 rows on there is one split instead of five folds: the given one, or a tenth of the rows is left out.
+package auto

@@ -1,0 +1,80 @@
+package bayes
+
+import (
+	"math"
+
+	"gobnn/bayes/nn"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// HeteroscedasticT is y = f(x) + s(x) e, where e has Student's t distribution with v degrees of freedom that are
+// learnt: a regression whose noise depends on x, and that outliers do not mislead. It is ModelFor's likelihood of a
+// regression. Of the 2K network outputs for K targets the first K are the centres f, and the others, g, give the
+// scales, s = exp(6 tanh(g/6)), so that no scale is below .0025: a target that takes few values, such as a mark, could
+// else be given a density as high as you like at each. The parameter t, named "noise/log_dof", [K], starts at 0 and
+// gives v = 2.1 + 8 exp(3 tanh(t/3)), from 2.5 to 163, so that there is a variance. All are in standardised units. t
+// is a shared parameter unless the model's Partition names it.
+type HeteroscedasticT struct{}
+
+// The bounds of HeteroscedasticT, see there.
+const (
+	logScaleBound = 6
+	logDoFBound   = 3
+	leastDoF      = 2.1
+	moreDoF       = 8
+)
+
+// dofName is the name of learnt degrees of freedom.
+const dofName = "noise/log_dof"
+
+// Task implements Likelihood.
+func (HeteroscedasticT) Task() Task { return Regression }
+
+// Outputs implements Likelihood.
+func (HeteroscedasticT) Outputs(size int) int { return 2 * size }
+
+// Parameters implements Likelihood.
+func (HeteroscedasticT) Parameters(size int) []nn.Parameter {
+	return []nn.Parameter{
+		{Name: dofName, Kind: nn.Noise, Shape: []int{size}, FanIn: 1, FanOut: size, Init: nn.Zeros},
+	}
+}
+
+// Check implements Likelihood.
+func (HeteroscedasticT) Check() error { return nil }
+
+// LogDensity implements Likelihood: that of StudentT.
+func (HeteroscedasticT) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+	targets := y.Shape().Dim(0)
+	all := outputs.Full()
+	f := graph.Slice(all, graph.AxisRange(), graph.AxisRange(0, targets))
+	logScale := within(graph.Slice(all, graph.AxisRange(), graph.AxisRange(targets, 2*targets)), logScaleBound)
+	dof := graph.AddScalar(graph.MulScalar(graph.Exp(within(params[dofName].Full(), logDoFBound)), moreDoF), leastDoF)
+	half, halfMore := graph.MulScalar(dof, .5), graph.MulScalar(graph.OnePlus(dof), .5)
+	constant := graph.Sub(graph.Sub(logGamma(halfMore), logGamma(half)),
+		graph.MulScalar(graph.Log(graph.MulScalar(dof, math.Pi)), .5))
+	z := graph.Mul(graph.Sub(Targets(y), f), graph.Exp(graph.Neg(logScale)))
+	tail := graph.Mul(halfMore, graph.Log1p(graph.Div(graph.Square(z), dof)))
+	return SumTargets(graph.Sub(graph.Sub(constant, tail), logScale))
+}
+
+// within keeps x between -bound and bound, smoothly.
+func within(x *graph.Node, bound float64) *graph.Node {
+	return graph.MulScalar(graph.Tanh(graph.DivScalar(x, bound)), bound)
+}
+
+// Predictive implements Likelihood.
+func (HeteroscedasticT) Predictive(outputs, own []float64, target int) Distribution {
+	soft := func(x, bound float64) float64 { return math.Exp(bound * math.Tanh(x/bound)) }
+	return studentT{distuv.StudentsT{
+		Mu:    outputs[target],
+		Sigma: soft(outputs[len(outputs)/2+target], logScaleBound),
+		Nu:    leastDoF + moreDoF*soft(own[target], logDoFBound),
+	}}
+}
+
+func init() { Register(HeteroscedasticT{}) }
+
+var _ Likelihood = HeteroscedasticT{}
