@@ -222,8 +222,8 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%s: %v does not say %q", name, err, c.want)
 		}
 	}
-	if _, err := fit.Fit(t.Context(), small(t, data), Method{Seconds: 1e-3}, dataset.Parts{Train: data}, s); !errors.Is(err,
-		context.DeadlineExceeded) {
+	if _, err := fit.Fit(t.Context(), small(t, data), Method{Seconds: 1e-3}, dataset.Parts{Train: data},
+		s); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 }

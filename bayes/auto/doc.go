@@ -9,8 +9,8 @@
 // do (Sommer, Robnik, Nozadze, Seljak and Rügamer 2025), and keeps of the draws what predicts the left out rows better.
 //
 //  1. The rows of the training and the validation part are cut into five folds. For each, four networks are trained on
-//     the other four fifths by maximum likelihood, each from its own start, and each stops at its own best score on the
-//     fold. So every row trains some networks, and scores others that have not seen it.
+//     the other four fifths by maximum likelihood, each from its own start, and each stops at its own best score on
+//     the fold. So every row trains some networks, and scores others that have not seen it.
 //  2. From each network a chain of mcmc.MCLMC samples the posterior given the same four fifths, under the model's prior.
 //  3. The two mixtures, of all networks and of all draws, are weighed by the density that they give the left out rows
 //     (stacking: Yao, Vehtari, Simpson and Gelman 2018). Draws that add less than the standard error of what they add
