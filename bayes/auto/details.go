@@ -23,6 +23,8 @@ type Details struct {
 	Added    metric.Estimate
 	Training time.Duration
 	Sampling time.Duration
+	// FirstDraw is about how long the chains of the last fold take until they have a draw, by what its training took.
+	FirstDraw time.Duration
 }
 
 // String says in two lines what was done, for people.
@@ -31,7 +33,8 @@ func (d *Details) String() string {
 		d.Scored, d.Training.Seconds(), d.Sampling.Seconds(), d.Networks.Value, d.Networks.SamplingStdErr)
 	switch {
 	case math.IsNaN(d.Draws.Value):
-		return s + "\nno draws: the budget ended before the chains had any"
+		return s + fmt.Sprintf("\nno draws: in each fold the first would take about %.0f s, which the budget does not leave",
+			d.FirstDraw.Seconds())
 	case d.Weight == 0:
 		return s + fmt.Sprintf(", draws %.3f ± %.3f\nsampling added nothing: the posterior is the ensemble", d.Draws.Value,
 			d.Draws.SamplingStdErr)
