@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/auto"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
@@ -140,6 +141,8 @@ func (f faulty) Run(_ context.Context, j *fit.Job) (*fit.Result, error) {
 
 // A method that breaks its promises is refused by name.
 func TestFaultyMethods(t *testing.T) {
+	fit.SetDefault(nil)
+	t.Cleanup(func() { fit.SetDefault(auto.Method{}) })
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range []struct {
