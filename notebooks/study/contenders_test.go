@@ -127,8 +127,8 @@ func TestTable8Resumes(t *testing.T) {
 		return cells
 	}
 	first := run()
-	if len(said) != 4 || len(first) != 12 || first[0].Reps != 2 {
-		t.Fatalf("%d cells, said %q; want 6 metrics of 2 methods and a line for each of 4 repetitions", len(first), said)
+	if len(said) != 4 || len(first) != 14 || first[0].Reps != 2 {
+		t.Fatalf("%d cells, said %q; want 7 metrics of 2 methods and a line for each of 4 repetitions", len(first), said)
 	}
 	if again := run(); len(said) != 0 || again[0].Ours != first[0].Ours {
 		t.Errorf("said %q, NLPD %v after %v: it should be kept", said, again[0].Ours, first[0].Ours)

@@ -166,7 +166,7 @@ How to read a table:
 
 - A cell is our mean over repetitions ± its standard error, and in brackets what the paper reports. Without ± there
   is one repetition. "diverged" is a loss that became infinite, "-" a number that is not known.
-- Lower is better for NLPD (the mean of -log p(y | x) over the test rows), RMSE, MSE, test loss, ECE (expected
+- Lower is better for NLPD (the mean of -log p(y | x) over the test rows), CRPS, RMSE, MSE, test loss, ECE (expected
   calibration error), Brier, the width of intervals and their interval score; higher for accuracy and AUC. Coverage
   should be its level. ESS is the effective sample size. k-hat is the tail of importance weights: above 0.7 they
   estimate nothing.
