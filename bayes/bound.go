@@ -1,6 +1,7 @@
 package bayes
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,6 +58,10 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	if m.Network == nil || m.Likelihood == nil {
 		return nil, fmt.Errorf("bayes: a Model needs a Network (it has %v) and a Likelihood (it has %v)",
 			m.Network, m.Likelihood)
+	}
+	if s := m.Scaling; s.KeepFeatures && s.NormalScores {
+		return nil, errors.New("bayes: Scaling has KeepFeatures and NormalScores: the one leaves features as they are, the " +
+			"other replaces the skewed ones; set one of them")
 	}
 	if m = m.clone(); m.Prior == nil {
 		m.Prior = Normal{}

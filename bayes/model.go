@@ -25,7 +25,9 @@ type Model struct {
 // The likelihood and the prior are in these units; predictions are in raw units in any case.
 type Scaling struct {
 	KeepFeatures bool `json:"keep_features,omitempty"` // features stay in raw units; dataset.Pixels always do
-	KeepTarget   bool `json:"keep_target,omitempty"`   // targets stay in raw units; classes and counts always do
+	// NormalScores replaces skewed features by the normal scores of their ranks; see dataset.FitNormalScores.
+	NormalScores bool `json:"normal_scores,omitempty"`
+	KeepTarget   bool `json:"keep_target,omitempty"` // targets stay in raw units; classes and counts always do
 }
 
 // Scalers fits the scalers of features and target on the training part, as Model.Scaling says.
@@ -34,6 +36,9 @@ func (m Model) Scalers(train *dataset.Dataset) (features, target dataset.Scaler)
 	features, target = dataset.NoScaler(train.Dims()), dataset.NoScaler(targets)
 	if _, pictures := train.X.(*dataset.Pixels); !pictures && !m.Scaling.KeepFeatures {
 		features = dataset.FitScaler(train.X)
+		if m.Scaling.NormalScores {
+			features = dataset.FitNormalScores(train.X)
+		}
 	}
 	if train.Task == dataset.Regression && m.ScalesTarget() {
 		target = dataset.FitTargetScaler(train.Y, targets)

@@ -283,6 +283,9 @@ func scaler(name string, s dataset.Scaler, columns int) (dataset.Scaler, error) 
 				"second above 0", name, i, m, v)
 		}
 	}
+	if err := s.CheckCurves(columns); err != nil {
+		return s, fmt.Errorf("bayes: Origin.%s: %w", name, err)
+	}
 	return s.Clone(), nil
 }
 

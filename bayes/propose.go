@@ -11,7 +11,8 @@ import (
 // ModelFor proposes a model for a table: a network of two hidden layers of 50 units, whose weights have a prior that
 // goes with the layers' widths, N(0, 2/inputs), so that its outputs have the size of a standardised target's whatever
 // the width. The likelihood follows the task: of a regression HeteroscedasticT, whose noise depends on the features and
-// has tails as heavy as the data ask for; of a classification Bernoulli or Categorical. It is an error for pictures,
+// has tails as heavy as the data ask for; of a classification Bernoulli or Categorical. Skewed features become normal
+// scores (Scaling.NormalScores). It is an error for pictures,
 // which take nn.CNN or nn.ResNet20.
 func ModelFor(data *dataset.Dataset) (Model, error) {
 	if err := data.Validate(); err != nil {
@@ -21,7 +22,7 @@ func ModelFor(data *dataset.Dataset) (Model, error) {
 		return Model{}, fmt.Errorf("bayes: ModelFor proposes networks for tables, and the data %q are pictures: take nn.CNN "+
 			"or nn.ResNet20, with the likelihood Categorical", data.Name)
 	}
-	m := Model{Likelihood: HeteroscedasticT{}}
+	m := Model{Likelihood: HeteroscedasticT{}, Scaling: Scaling{NormalScores: true}}
 	switch data.Task {
 	case dataset.BinaryClassification:
 		m.Likelihood = Bernoulli{}

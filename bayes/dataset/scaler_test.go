@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 func TestScaler(t *testing.T) {
@@ -97,5 +98,69 @@ func TestScalerJSON(t *testing.T) {
 	}
 	if !slices.Equal(back.Mean, s.Mean) || !slices.Equal(back.StdDev, s.StdDev) {
 		t.Errorf("%s reads back as %+v", text, back)
+	}
+}
+
+// Skewed columns become normal scores: of ranks where there are few rows, along lines where there are many, whatever
+// increasing function the column was sent through. Others are standardised. Far values keep their order.
+func TestFitNormalScores(t *testing.T) {
+	for _, n := range []int{40, 5000} {
+		rng := newRand("test", 1, uint64(n))
+		x := mat.NewDense(n, 4, nil)
+		for i := range n {
+			z := rng.NormFloat64()
+			x.SetRow(i, []float64{z, math.Exp(2 * z), math.Exp(3 * z), float64(rng.IntN(50) / 49)})
+		}
+		s := FitNormalScores(x)
+		if len(s.Curves) != 4 || len(s.Curves[0]) != 0 || len(s.Curves[1]) < min(n, 80) || len(s.Curves[3]) != 0 {
+			t.Fatalf("%d rows: curves %v", n, s.Curves)
+		}
+		if err := s.CheckCurves(4); err != nil {
+			t.Error(err)
+		}
+		scaled, err := s.Apply(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := FitScaler(x).Apply(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ranks, column := make([]float64, n), mat.Col(nil, 0, x)
+		sorted := slices.Sorted(slices.Values(column))
+		for i, v := range column {
+			at, _ := slices.BinarySearch(sorted, v)
+			ranks[i] = distuv.UnitNormal.Quantile((float64(at) + .5) / float64(n))
+		}
+		_, deviation := meanStdDev(ranks)
+		within := .12 // of the lines between 100 points, where the third column is steepest
+		if n < 100 {
+			within = 1e-12
+		}
+		for i := range n {
+			if scaled.At(i, 0) != plain.At(i, 0) || scaled.At(i, 3) != plain.At(i, 3) {
+				t.Fatalf("row %d: a column that is not to be replaced is", i)
+			}
+			for _, j := range []int{1, 2} {
+				if want := ranks[i] / deviation; math.Abs(scaled.At(i, j)-want) > within {
+					t.Fatalf("%d rows: score %v of row %d, column %d, want %v", n, scaled.At(i, j), i, j, want)
+				}
+			}
+		}
+		last := scaled.At(0, 1)
+		for _, v := range []float64{-1e9, -1, 0, 1e-9, 1, 1e9, 1e30} {
+			row, err := s.Apply(mat.NewDense(1, 4, []float64{0, v, 0, 0}))
+			if err != nil || v > -1e9 && !(row.At(0, 1) > last) || math.Abs(row.At(0, 1)) > 80 {
+				t.Errorf("%v has the score %v, after %v (%v)", v, row.At(0, 1), last, err)
+			}
+			last = row.At(0, 1)
+		}
+	}
+	for name, c := range map[string][]Curve{
+		"falls": {{{1, 2}, {0, 3}}}, "one point": {{{1, 2}}}, "NaN": {{{1, 2}, {2, math.NaN()}}}, "two columns": {{}, {}},
+	} {
+		if (Scaler{Curves: c}).CheckCurves(1) == nil {
+			t.Errorf("%s: no error", name)
+		}
 	}
 }

@@ -20,6 +20,10 @@ func Streamed(owner string, model bayes.Model, source dataset.Source) (*Data, er
 	if n := source.Rows(); n < 1 {
 		return nil, fmt.Errorf("%s: the source has %d rows: there must be at least 1", owner, n)
 	}
+	if model.Scaling.NormalScores {
+		return nil, fmt.Errorf("%s: Scaling.NormalScores ranks the rows, and those of a source are not in memory: leave it out, "+
+			"or give the rows as Parts.Train", owner)
+	}
 	outputs := source.Targets()
 	if l := model.Likelihood; l != nil && l.Task() == dataset.Classification {
 		outputs = 2
