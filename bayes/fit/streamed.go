@@ -21,8 +21,8 @@ func Streamed(owner string, model bayes.Model, source dataset.Source) (*Data, er
 		return nil, fmt.Errorf("%s: the source has %d rows: there must be at least 1", owner, n)
 	}
 	if model.Scaling.NormalScores {
-		return nil, fmt.Errorf("%s: Scaling.NormalScores ranks the rows, and those of a source are not in memory: leave it out, "+
-			"or give the rows as Parts.Train", owner)
+		return nil, fmt.Errorf("%s: Scaling.NormalScores ranks the rows, and those of a source are not in memory: leave it "+
+			"out, or give the rows as Parts.Train", owner)
 	}
 	outputs := source.Targets()
 	if l := model.Likelihood; l != nil && l.Task() == dataset.Classification {
