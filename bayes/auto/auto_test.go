@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
@@ -153,14 +154,17 @@ func TestWeigh(t *testing.T) {
 	for _, c := range []struct {
 		draws    []float64
 		low, top float64
-	}{{draws, .73, .77}, {equal, 0, 0}, {nil, 0, 0}} { // (1-w) .9 + w .1 : (1-w) .1 + w .9 = .3 : .7 at w = .75
+		added    float64
+	}{ // (1-w) .9 + w .1 : (1-w) .1 + w .9 = .3 : .7 at w = .75, where .3 log(.3/.9) + .7 log(.7/.1) are added
+		{draws, .73, .77, 1.0325}, {equal, 0, 0, 0}, {nil, 0, 0, 0},
+	} {
 		one := &fold{byNetworks: networks, bySampled: c.draws}
 		if c.draws != nil {
 			one.sampled = &bayes.Posterior{}
 		}
 		var d Details
 		d.weigh([]*fold{one})
-		if d.Weight < c.low || d.Weight > c.top || (d.Added.Value > 0) != (d.Weight > 0) || d.String() == "" {
+		if d.Weight < c.low || d.Weight > c.top || math.Abs(d.Added.Value-c.added) > .05 || d.String() == "" {
 			t.Errorf("weight %v, want %v to %v; added %v", d.Weight, c.low, c.top, d.Added)
 		}
 	}
@@ -251,5 +255,60 @@ func TestManyRows(t *testing.T) {
 	}
 	if d := fit.Details[*Details](result); d.Scored != 1 || result.Posterior.Particles() < quick.members {
 		t.Errorf("%+v of %d particles", d, result.Posterior.Particles())
+	}
+}
+
+// probe is a method that trains and samples one fold, by a chain of a single step, and takes part of the draws.
+type probe struct{ Method }
+
+func (p probe) Prepare(j *fit.Job) (fit.Method, error) {
+	m, err := p.Method.Prepare(j)
+	if err != nil {
+		return nil, err
+	}
+	return probe{m.(Method)}, nil
+}
+
+func (p probe) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	details := Details{Folds: 1}
+	one, err := p.fold(ctx, onFold(j, j.Parts, 0), j.Parts, time.Hour, &details)
+	if err != nil {
+		return nil, err
+	}
+	details.Weight = .3
+	return p.result(j, []*fold{one}, &details)
+}
+
+// Chains begin at the networks, and networks and draws have the weights that they are to have.
+func TestParticles(t *testing.T) {
+	parts, err := noisy(60, 1).Split(dataset.Fractions{Train: .7, Validation: .3}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := quick
+	step.folds, step.members, step.warmUp, step.draws, step.thin = 1, 4, 1, 2, 1
+	s := run.Settings{Seed: 1, Engine: computetest.Go(t)}
+	result, err := fit.Fit(t.Context(), small(t, parts.Train), probe{Method{Seconds: 1e6, plan: step}}, parts, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := result.Posterior
+	weights := p.LogWeights().Weights()
+	if len(weights) != 12 || math.Abs(weights[0]-.7/4) > 1e-6 || math.Abs(weights[11]-.3/8) > 1e-6 {
+		t.Fatalf("weights %v", weights)
+	}
+	own, others := 0., 0.
+	for k := range p.Bound().D {
+		values, err := p.Coordinate(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for chain := range 4 {
+			draw, other := values[4+2*chain], values[(chain+1)%4]
+			own, others = own+math.Pow(draw-values[chain], 2), others+math.Pow(draw-other, 2)
+		}
+	}
+	if own > others/2 {
+		t.Errorf("first draws are at a squared distance of %.2f from their networks, %.2f from the next ones", own, others)
 	}
 }
