@@ -18,7 +18,7 @@
 //
 // # Which to take
 //
-//   - [Ensemble], if you do not know. It is hard to beat.
+//   - [Ensemble], if you do not know: it is hard to beat. Package auto makes one by cross-validation, and samples on.
 //   - mcmc.Chains as the reference, if you can afford it: it is asymptotically exact. So are smc.Tempered and
 //     exchange.Replicas, which estimate the evidence too.
 //   - [MLE] and [MAP] for one network.

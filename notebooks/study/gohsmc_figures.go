@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"gobnn/viz"
 
@@ -123,8 +124,9 @@ func withoutPeaks(panels [][]viz.Trace) (most float64) {
 // curvePoints is the number of points of a mean curve.
 const curvePoints = 200
 
-// meanCurve is a series of validations, mean over repetitions, each by its latest validation, from the first point at
-// which all have one to the end of the shortest. The first twentieth, where losses fall from the prior's, is left out.
+// meanCurve is a series of validations, mean over repetitions, each along lines from validation to validation, from the
+// first point at which all have one to the end of the shortest. The first twentieth, where losses fall from the
+// prior's, is left out.
 func meanCurve(results []Result, along, of string) viz.Series {
 	begin, end := 0., math.Inf(1)
 	for _, r := range results {
@@ -140,11 +142,14 @@ func meanCurve(results []Result, along, of string) viz.Series {
 		x := begin + (end-begin)*float64(i)/(curvePoints-1)
 		var losses []float64
 		for _, r := range results {
-			k := 0
-			for k+1 < len(r.Series[along]) && r.Series[along][k+1] <= x {
-				k++
+			at, values := r.Series[along], r.Series[of]
+			k := max(1, min(sort.SearchFloat64s(at, x), len(at)-1))
+			if len(at) == 1 || at[k] == at[k-1] {
+				losses = append(losses, values[min(k, len(at)-1)])
+				continue
 			}
-			losses = append(losses, r.Series[of][k])
+			share := max(0, min((x-at[k-1])/(at[k]-at[k-1]), 1))
+			losses = append(losses, values[k-1]+share*(values[k]-values[k-1]))
 		}
 		s.Step, s.Value = append(s.Step, x), append(s.Value, stat.Mean(losses, nil))
 	}
