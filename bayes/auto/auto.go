@@ -48,7 +48,8 @@ var usual = plan{folds: 5, members: 20, manyRows: 20_000, epochs: 200, warmUp: 5
 
 const (
 	rate     = .01
-	patience = 40 // validations, one an epoch
+	patience = 40  // validations, one an epoch
+	enough   = .01 // nats a row that a round of the chains must gain for another
 )
 
 // Title implements fit.Method.
@@ -256,7 +257,9 @@ func (m Method) ensemble(j *fit.Job, of int) baseline.Ensemble {
 	}}
 }
 
-// sample runs a chain from each network. Chains that the budget ends before they have a draw are no error.
+// sample runs a chain from each network, in rounds: each makes twice the steps of the one before, begun at its last
+// draws, for as long as the left out rows gain by it. The best round is kept. Chains that the budget ends before they
+// have a draw are no error.
 func (o *fold) sample(ctx context.Context, j *fit.Job, of plan) error {
 	whole := *j
 	var err error
@@ -273,19 +276,39 @@ func (o *fold) sample(ctx context.Context, j *fit.Job, of plan) error {
 		return err
 	}
 	problem.Start = draws.Phi
-	result, err := whole.RunStage(ctx, fit.Stage{
-		Name: "sampling", Problem: problem, Seed: 1,
-		Method: mcmc.Chains{Kernel: mcmc.MCLMC{}, Chains: chains, Draws: of.draws, Thin: of.thin, WarmUp: of.warmUp},
-	})
-	if result == nil && errors.Is(err, context.DeadlineExceeded) {
-		return nil
+	method := mcmc.Chains{Kernel: mcmc.MCLMC{}, Chains: chains, Draws: of.draws, Thin: of.thin, WarmUp: of.warmUp}
+	for round := 1; ; round++ {
+		result, err := whole.RunStage(ctx, fit.Stage{
+			Name: fmt.Sprintf("sampling %d", round), Problem: problem, Seed: uint64(round), Method: method,
+		})
+		if result == nil && errors.Is(err, context.DeadlineExceeded) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		density, err := densities(result.Posterior, o.parts.Validation)
+		if err != nil {
+			return err
+		}
+		gained := math.Inf(1)
+		if o.sampled != nil {
+			gained = mean(density).Value - mean(o.bySampled).Value
+		}
+		if gained > 0 {
+			o.sampled, o.bySampled = result.Posterior, density
+		}
+		if gained < enough || result.Status != run.Completed {
+			return nil
+		}
+		made := fit.Details[*mcmc.Details](result)
+		var last []float64
+		for chain := range chains {
+			last = append(last, made.Draws.At(chain, of.draws-1)...)
+		}
+		problem.Start = compute.Floats(j.DType, last, chains, whole.Bound.D)
+		method.Thin, method.WarmUp, method.Tuned = 2*method.Thin, mcmc.NoWarmUp, made.Tuned
 	}
-	if err != nil {
-		return err
-	}
-	o.sampled = result.Posterior
-	o.bySampled, err = densities(o.sampled, o.parts.Validation)
-	return err
 }
 
 // densities are log p(y_n | x_n), the predictive density of each row. They take little time, and a cancelled run needs

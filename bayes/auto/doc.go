@@ -11,7 +11,8 @@
 //  1. The rows of the training and the validation part are cut into five folds. For each, four networks are trained on
 //     the other four fifths by maximum likelihood, each from its own start, and each stops at its own best score on
 //     the fold. So every row trains some networks, and scores others that have not seen it.
-//  2. From each network a chain of mcmc.MCLMC samples the posterior given the same four fifths, with the model's prior.
+//  2. From each network a chain of mcmc.MCLMC samples the posterior given the same four fifths, with the model's prior,
+//     for as long as the fold gains and the budget lasts.
 //  3. The two mixtures, of all networks and of all draws, are weighed by the density that they give the left out rows
 //     (stacking: Yao, Vehtari, Simpson and Gelman 2018). Draws that add less than the standard error of what they add
 //     are left out, so that the answer is never worse than the ensemble by more than chance.
