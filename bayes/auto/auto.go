@@ -330,7 +330,7 @@ func (m Method) result(j *fit.Job, all []*fold, details *Details) (*fit.Result, 
 	}
 	var phi, logWeights []float64
 	add := func(p *bayes.Posterior, weight float64) error {
-		if weight == 0 || p == nil {
+		if weight == 0 {
 			return nil
 		}
 		draws, err := p.Draws()
@@ -349,7 +349,11 @@ func (m Method) result(j *fit.Job, all []*fold, details *Details) (*fit.Result, 
 	result := &fit.Result{Status: run.Completed, Details: []any{details}}
 	last := all[len(all)-1]
 	for _, one := range all {
-		if err := errors.Join(add(one.networks, 1-details.Weight), add(one.sampled, details.Weight)); err != nil {
+		weight := details.Weight
+		if one.sampled == nil { // the fold has its networks alone
+			weight = 0
+		}
+		if err := errors.Join(add(one.networks, 1-weight), add(one.sampled, weight)); err != nil {
 			return nil, err
 		}
 	}
