@@ -72,10 +72,7 @@ func (m Method) Prepare(j *fit.Job) (fit.Method, error) {
 		return nil, err
 	}
 	m.Seconds, m.plan = cmp.Or(m.Seconds, 60), cmp.Or(m.plan, usual)
-	rows := j.Parts.Train.Rows()
-	if v := j.Parts.Validation; v != nil {
-		rows += v.Rows()
-	}
+	rows := allRows(j)
 	if least := 2 * m.plan.folds; rows < least {
 		return nil, fmt.Errorf("auto: there are %d rows to train on: cross-validation needs at least %d; take mcmc.Chains "+
 			"with a small network, which needs no validation", rows, least)
@@ -139,12 +136,18 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 
 func (m Method) seconds() time.Duration { return time.Duration(m.Seconds * float64(time.Second)) }
 
-// split are the folds, or the one split of many rows.
-func (m Method) split(j *fit.Job) ([]dataset.Parts, error) {
+// allRows are the rows of the training and the validation part.
+func allRows(j *fit.Job) int {
 	rows := j.Parts.Train.Rows()
 	if v := j.Parts.Validation; v != nil {
 		rows += v.Rows()
 	}
+	return rows
+}
+
+// split are the folds, or the one split of many rows.
+func (m Method) split(j *fit.Job) ([]dataset.Parts, error) {
+	rows := allRows(j)
 	if rows < m.plan.manyRows {
 		parts, err := j.Parts.Folds(m.plan.folds, j.Seed)
 		if err != nil {

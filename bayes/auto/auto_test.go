@@ -276,10 +276,12 @@ func (p probe) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		return nil, err
 	}
 	details.Weight = .3
-	return p.result(j, []*fold{one}, &details)
+	alone := &fold{networks: one.networks, training: one.training}
+	return p.result(j, []*fold{one, alone}, &details)
 }
 
-// Chains begin at the networks, and networks and draws have the weights that they are to have.
+// Chains begin at the networks, and networks and draws have the weights that they are to have, also of a fold without
+// draws.
 func TestParticles(t *testing.T) {
 	parts, err := noisy(60, 1).Split(dataset.Fractions{Train: .7, Validation: .3}, 1)
 	if err != nil {
@@ -294,7 +296,8 @@ func TestParticles(t *testing.T) {
 	}
 	p := result.Posterior
 	weights := p.LogWeights().Weights()
-	if len(weights) != 12 || math.Abs(weights[0]-.7/4) > 1e-6 || math.Abs(weights[11]-.3/8) > 1e-6 {
+	if len(weights) != 16 || math.Abs(weights[0]-.7/8) > 1e-6 || math.Abs(weights[11]-.3/16) > 1e-6 ||
+		math.Abs(weights[15]-1./8) > 1e-6 {
 		t.Fatalf("weights %v", weights)
 	}
 	own, others := 0., 0.

@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes/metric"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -91,14 +92,7 @@ func stacked(a, b []float64) float64 {
 
 // mixed is log((1-w) exp a + w exp b).
 func mixed(a, b, w float64) float64 {
-	switch {
-	case w <= 0:
-		return a
-	case w >= 1:
-		return b
-	}
-	top := max(a, b)
-	return top + math.Log((1-w)*math.Exp(a-top)+w*math.Exp(b-top))
+	return floats.LogSumExp([]float64{a + math.Log1p(-w), b + math.Log(w)})
 }
 
 // nlpd is minus the mean of log-densities.

@@ -107,16 +107,8 @@ func (l LAPS) Prepare(j *fit.Job) (fit.Method, error) {
 
 // Run implements fit.Method.
 func (l LAPS) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
-	problem, err := j.Density(l.Chains)
+	problem, err := problemOf(j, l.Chains, MCLMC{})
 	if err != nil {
-		return nil, err
-	}
-	if start, err := j.Starts(l.Chains); err != nil {
-		return nil, err
-	} else if start != nil {
-		problem.Start = start
-	}
-	if err := checkProblem(problem, MCLMC{}); err != nil {
 		return nil, err
 	}
 	first, err := j.RunStage(ctx, fit.Stage{Name: "unadjusted", Method: unadjusted(l), Problem: problem, Inner: true})

@@ -55,16 +55,8 @@ type Details struct {
 
 // Run implements fit.Method.
 func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
-	problem, err := j.Density(c.Chains)
+	problem, err := problemOf(j, c.Chains, c.Kernel)
 	if err != nil {
-		return nil, err
-	}
-	if start, err := j.Starts(c.Chains); err != nil {
-		return nil, err
-	} else if start != nil {
-		problem.Start = start
-	}
-	if err := checkProblem(problem, c.Kernel); err != nil {
 		return nil, err
 	}
 	r := newSampling(j, c, problem)

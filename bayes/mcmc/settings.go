@@ -131,6 +131,22 @@ func (c Chains) Prepare(j *fit.Job) (fit.Method, error) {
 	return c, j.OnDevices("Chains.Chains", c.Chains)
 }
 
+// problemOf is what chains sample for a job; where it continues a trained posterior they begin at its particles.
+func problemOf(j *fit.Job, chains int, kernel Kernel) (density.Problem, error) {
+	problem, err := j.Density(chains)
+	if err != nil {
+		return problem, err
+	}
+	start, err := j.Starts(chains)
+	if err != nil {
+		return problem, err
+	}
+	if start != nil {
+		problem.Start = start
+	}
+	return problem, checkProblem(problem, kernel)
+}
+
 // checkProblem is an error for a problem that the kernel cannot sample.
 func checkProblem(p density.Problem, kernel Kernel) error {
 	if err := checkClimb(p.Climb, p.Dim); err != nil {
