@@ -19,7 +19,9 @@ import (
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // small is a model that compiles quickly, for a table's task.
@@ -33,18 +35,15 @@ func small(t *testing.T, data *dataset.Dataset) bayes.Model {
 	return model
 }
 
-// noisy is y = sin 2x + N(0, (.1 + .2 |x|)^2), with every 20th error ten times as large.
+// noisy is y = sin 2x + (.1 + .2 |x|) e, with errors e of Student's t with 4 degrees of freedom.
 func noisy(rows int, seed uint64) *dataset.Dataset {
 	rng := rand.New(rand.NewPCG(seed, 3))
+	errors := distuv.StudentsT{Sigma: 1, Nu: 4, Src: rng}
 	x, y := mat.NewDense(rows, 1, nil), make([]float64, rows)
 	for i := range y {
 		v := 2*rng.Float64() - 1
-		e := (.1 + .2*math.Abs(v)) * rng.NormFloat64()
-		if i%20 == 0 {
-			e *= 10
-		}
 		x.Set(i, 0, v)
-		y[i] = math.Sin(2*v) + e
+		y[i] = math.Sin(2*v) + (.1+.2*math.Abs(v))*errors.Rand()
 	}
 	return &dataset.Dataset{Name: "noisy", Features: []string{"x"}, Target: "y", X: x, Y: y}
 }
@@ -52,55 +51,55 @@ func noisy(rows int, seed uint64) *dataset.Dataset {
 // quick is a plan for tests that do not look at what is found.
 var quick = plan{folds: 2, members: 4, manyRows: 500, epochs: 10, warmUp: 20, draws: 5, thin: 2}
 
-// It finds the noise and its outliers: its NLPD is near that of the law that drew the data,
-// and 90 % intervals cover as they should, within 3.3 standard errors.
+// It finds the noise and its outliers: over four data sets its NLPD is near that of the law that drew them, and 90 %
+// intervals cover as they should, within 3.3 standard errors of four fits' mean. A fit's coverage varies by .011 from
+// one data set of 400 rows to the next (25 were tried).
 func TestFindsTheNoise(t *testing.T) {
-	train, test := noisy(400, 1), noisy(2000, 2)
-	s := run.Settings{Seed: 1, Engine: computetest.CPU(t)}
+	test := noisy(2000, 5)
 	method := Method{Seconds: 1e6, plan: quick}
 	method.plan.folds, method.plan.members, method.plan.epochs, method.plan.warmUp = 3, 6, 150, 100
-	result, err := fit.Fit(t.Context(), small(t, train), method, dataset.Parts{Train: train}, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	truth := 0.
+	truth, density, covered := 0., 0., 0.
 	for i, y := range test.Y {
 		v := test.X.At(i, 0)
-		sd := .1 + .2*math.Abs(v)
-		density := 0.
-		for _, part := range []struct{ share, sd float64 }{{.95, sd}, {.05, 10 * sd}} {
-			z := (y - math.Sin(2*v)) / part.sd
-			density += part.share * math.Exp(-z*z/2) / (part.sd * math.Sqrt(2*math.Pi))
+		law := distuv.StudentsT{Mu: math.Sin(2 * v), Sigma: .1 + .2*math.Abs(v), Nu: 4}
+		truth -= law.LogProb(y) / float64(test.Rows())
+	}
+	for seed := range uint64(4) {
+		train := noisy(400, seed+1)
+		s := run.Settings{Seed: seed, Engine: computetest.CPU(t)}
+		result, err := fit.Fit(t.Context(), small(t, train), method, dataset.Parts{Train: train}, s)
+		if err != nil {
+			t.Fatal(err)
 		}
-		truth -= math.Log(density) / float64(test.Rows())
+		p, err := result.Posterior.Predict(t.Context(), test.X)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nlpd, err := metric.NLPD(p, test.Y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		coverage, err := metric.Coverage(p, test.Y, .9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		density, covered = density+nlpd.Value/4, covered+coverage.Value/4
+		d := fit.Details[*Details](result)
+		if d.Scored != 3 || !(math.Abs(d.Networks.Value-nlpd.Value) < .25) || !strings.Contains(d.String(), "3 folds") {
+			t.Errorf("%+v", d)
+		}
+		total := 0.
+		for _, w := range result.Posterior.LogWeights().Weights()[:2] { // the first fold's networks
+			total += w
+		}
+		if math.Abs(total-(1-d.Weight)/3) > 1e-6 {
+			t.Errorf("the networks of a fold weigh %v, the draws %v", total, d.Weight)
+		}
 	}
-	p, err := result.Posterior.Predict(t.Context(), test.X)
-	if err != nil {
-		t.Fatal(err)
+	if density > truth+.05 || math.Abs(covered-.9) > 3.3*.011/2 {
+		t.Errorf("NLPD %.3f, want %.3f; coverage %.3f", density, truth, covered)
 	}
-	nlpd, err := metric.NLPD(p, test.Y)
-	if err != nil {
-		t.Fatal(err)
-	}
-	coverage, err := metric.Coverage(p, test.Y, .9)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := fit.Details[*Details](result)
-	t.Logf("NLPD %.3f, the law's %.3f, coverage %.3f\n%v", nlpd.Value, truth, coverage.Value, d)
-	if nlpd.Value > truth+.1 || math.Abs(coverage.Value-.9) > .03 {
-		t.Errorf("NLPD %.3f, want %.3f; coverage %.3f", nlpd.Value, truth, coverage.Value)
-	}
-	if d.Scored != 3 || !(math.Abs(d.Networks.Value-nlpd.Value) < .25) || !strings.Contains(d.String(), "3 folds") {
-		t.Errorf("%+v", d)
-	}
-	total := 0.
-	for _, w := range result.Posterior.LogWeights().Weights()[:2] { // the first fold's networks
-		total += w
-	}
-	if math.Abs(total-(1-d.Weight)/3) > 1e-6 {
-		t.Errorf("the networks of a fold weigh %v, the draws %v", total, d.Weight)
-	}
+	t.Logf("NLPD %.3f, the law's %.3f, coverage %.3f", density, truth, covered)
 }
 
 // A run that is cancelled and resumed from its checkpoints ends as one that is not, to the bit.
@@ -300,18 +299,21 @@ func TestParticles(t *testing.T) {
 		math.Abs(weights[15]-1./8) > 1e-6 {
 		t.Fatalf("weights %v", weights)
 	}
-	own, others := 0., 0.
+	var apart [4][4]float64 // squared distance of each chain's first draw from each network
 	for k := range p.Bound().D {
 		values, err := p.Coordinate(k)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for chain := range 4 {
-			draw, other := values[4+2*chain], values[(chain+1)%4]
-			own, others = own+math.Pow(draw-values[chain], 2), others+math.Pow(draw-other, 2)
+		for chain := range apart {
+			for network := range apart {
+				apart[chain][network] += math.Pow(values[4+2*chain]-values[network], 2)
+			}
 		}
 	}
-	if own > others/2 {
-		t.Errorf("first draws are at a squared distance of %.2f from their networks, %.2f from the next ones", own, others)
+	for chain := range apart {
+		if floats.MinIdx(apart[chain][:]) != chain {
+			t.Errorf("the first draw of chain %d is at squared distances of %.2f from the networks", chain, apart[chain])
+		}
 	}
 }
