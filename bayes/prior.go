@@ -36,6 +36,9 @@ type Prior interface {
 type Normal struct {
 	StdDev   float64         `json:"std_dev"`             // default 1
 	PerLayer map[int]float64 `json:"per_layer,omitempty"` // layer -> standard deviation
+	// ByWidth multiplies StdDev by sqrt(2/inputs), the inputs being a layer's, so that its outputs have the size of its
+	// inputs whatever the width (He and others 2015). Methods that train networks first may widen such a prior.
+	ByWidth bool `json:"by_width,omitempty"`
 }
 
 // Laplace is the prior with density exp(-|x|/b) / (2 b), with another scale b in the layers that PerLayer names. (The
@@ -46,7 +49,12 @@ type Laplace struct {
 }
 
 // Scale implements Prior: the standard deviation.
-func (n Normal) Scale(p nn.Parameter) float64 { return layerScale(n.StdDev, n.PerLayer, p) }
+func (n Normal) Scale(p nn.Parameter) float64 {
+	if n.ByWidth && p.Layer > 0 {
+		n.StdDev = orDefault(n.StdDev, 1) * math.Sqrt(2/float64(p.FanIn))
+	}
+	return layerScale(n.StdDev, n.PerLayer, p)
+}
 
 // Scale implements Prior: the mean absolute value.
 func (l Laplace) Scale(p nn.Parameter) float64 { return layerScale(l.B, l.PerLayer, p) }

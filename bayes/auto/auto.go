@@ -44,11 +44,11 @@ type plan struct {
 	warmUp, draws, thin int // of each chain
 }
 
-var usual = plan{folds: 5, members: 20, manyRows: 20_000, epochs: 200, warmUp: 500, draws: 50, thin: 20}
+var usual = plan{folds: 5, members: 20, manyRows: 20_000, epochs: 600, warmUp: 500, draws: 50, thin: 20}
 
 const (
 	rate     = .01
-	patience = 40  // validations, one an epoch
+	patience = 100 // validations, one an epoch
 	enough   = .01 // nats a row that a round of the chains must gain for another
 )
 
@@ -211,11 +211,10 @@ func (m Method) fold(
 ) (*fold, error) {
 	one := &fold{parts: parts}
 	begun := time.Now()
-	training := share
 	if details.Scored == 0 { // the first fold compiles for all
-		training += (m.seconds() - j.Elapsed()) / 4
+		share += (m.seconds() - j.Elapsed()) / 4
 	}
-	trained, end := context.WithTimeout(ctx, training)
+	trained, end := context.WithTimeout(ctx, share)
 	defer end()
 	var err error
 	one.training, err = j.RunFirst(trained, m.ensemble(j, details.Folds))
@@ -245,14 +244,19 @@ func (m Method) fold(
 	defer func() { details.Sampling += time.Since(begun) }()
 	sampled, end := context.WithTimeout(ctx, share-spent)
 	defer end()
-	return one, one.sample(sampled, j, m.plan)
+	if details.model == nil {
+		if details.model, err = chainsModel(j, one.networks); err != nil {
+			return one, err
+		}
+	}
+	return one, one.sample(sampled, j, m.plan, *details.model)
 }
 
 // ensemble are the networks of one of so many folds.
 func (m Method) ensemble(j *fit.Job, of int) baseline.Ensemble {
 	rows := j.Rows()
 	batch := min(rows, max(50, rows/100))
-	passes := min(m.plan.epochs, max(20, m.plan.epochs*10_000/rows))
+	passes := min(m.plan.epochs, max(20, 2_000_000/rows))
 	steps := passes * ((rows + batch - 1) / batch)
 	return baseline.Ensemble{Members: max(2, m.plan.members/of), Likelihood: true, Training: train.Training{
 		Epochs: passes, BatchSize: batch, Patience: patience,
@@ -263,10 +267,10 @@ func (m Method) ensemble(j *fit.Job, of int) baseline.Ensemble {
 // sample runs a chain from each network, in rounds: each makes twice the steps of the one before, begun at its last
 // draws, for as long as the left out rows gain by it. The best round is kept. Chains that the budget ends before they
 // have a draw are no error.
-func (o *fold) sample(ctx context.Context, j *fit.Job, of plan) error {
+func (o *fold) sample(ctx context.Context, j *fit.Job, of plan, model bayes.Model) error {
 	whole := *j
 	var err error
-	if whole.Data, err = j.Whole(); err != nil {
+	if whole.Data, err = j.With(model); err != nil {
 		return err
 	}
 	draws, err := o.networks.Draws()
@@ -328,7 +332,10 @@ func densities(p *bayes.Posterior, rows *dataset.Dataset) ([]float64, error) {
 func (m Method) result(j *fit.Job, all []*fold, details *Details) (*fit.Result, error) {
 	whole := *j
 	var err error
-	if whole.Data, err = j.Whole(); err != nil {
+	if whole.Data, err = j.Whole(); err == nil && details.model != nil {
+		whole.Data, err = j.With(*details.model)
+	}
+	if err != nil {
 		return nil, err
 	}
 	var phi, logWeights []float64

@@ -3,6 +3,7 @@ package auto
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -314,6 +315,49 @@ func TestParticles(t *testing.T) {
 	for chain := range apart {
 		if floats.MinIdx(apart[chain][:]) != chain {
 			t.Errorf("the first draw of chain %d is at squared distances of %.2f from the networks", chain, apart[chain])
+		}
+	}
+}
+
+// Chains have a prior as wide as one and a half times the weights of the first fold's networks, to the nearest power of
+// two and no narrower than He's start; a prior of the user's stays.
+func TestPriorOfChains(t *testing.T) {
+	parts, err := noisy(60, 1).Split(dataset.Fractions{Train: .7, Validation: .3}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := quick
+	step.folds, step.members, step.warmUp, step.draws, step.thin = 1, 4, 1, 2, 1
+	s := run.Settings{Seed: 1, Engine: computetest.Go(t)}
+	for _, given := range []bayes.Prior{bayes.Normal{ByWidth: true}, bayes.Normal{StdDev: .7}} {
+		model := small(t, parts.Train)
+		model.Prior = given
+		result, err := fit.Fit(t.Context(), model, probe{Method{Seconds: 1e6, plan: step}}, parts, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := result.Posterior
+		prior := p.Model().Prior.(bayes.Normal)
+		if !given.(bayes.Normal).ByWidth {
+			if prior.StdDev != .7 || prior.PerLayer != nil {
+				t.Errorf("a prior N(0, .7^2) became %+v", prior)
+			}
+			continue
+		}
+		for layer, inputs := range []float64{1: 1, 2: 8} {
+			if layer == 0 {
+				continue
+			}
+			values, _, err := p.Parameter(fmt.Sprintf("layer%d/weights", layer))
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := values[:4*len(values)/p.Particles()] // of the networks
+			scale := max(1.5*floats.Norm(first, 2)/math.Sqrt(float64(len(first))), math.Sqrt(2/inputs))
+			got := prior.PerLayer[layer]
+			if math.Abs(math.Log2(got/scale)) > .5+1e-9 || math.Exp2(math.Round(math.Log2(got))) != got {
+				t.Errorf("layer %d has the prior scale %v, where %.3f was to be rounded to a power of two", layer, got, scale)
+			}
 		}
 	}
 }

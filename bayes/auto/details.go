@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"gobnn/bayes"
 	"gobnn/bayes/metric"
 
 	"gonum.org/v1/gonum/floats"
@@ -26,6 +27,8 @@ type Details struct {
 	Sampling time.Duration
 	// FirstDraw is about how long the chains of the last fold take until they have a draw, by what its training took.
 	FirstDraw time.Duration
+
+	model *bayes.Model // of the chains; nil before the first
 }
 
 // String says in two lines what was done, for people.
@@ -33,6 +36,8 @@ func (d *Details) String() string {
 	s := fmt.Sprintf("%d folds: trained in %.0f s, sampled in %.0f s; NLPD of rows left out: networks %.3f ± %.3f",
 		d.Scored, d.Training.Seconds(), d.Sampling.Seconds(), d.Networks.Value, d.Networks.SamplingStdErr)
 	switch {
+	case math.IsNaN(d.Draws.Value) && d.model != nil:
+		return s + "\nno draws: the chains, compiled first, had none when the budget ended; take more Seconds"
 	case math.IsNaN(d.Draws.Value):
 		return s + fmt.Sprintf("\nno draws: in each fold the first would take about %.0f s, which the budget does not leave",
 			d.FirstDraw.Seconds())
@@ -45,7 +50,7 @@ func (d *Details) String() string {
 }
 
 // weigh finds the weight of the draws: that which gives the left out rows the largest density, or 0 if that adds no
-// more than its standard error.
+// more than a nat to all rows together.
 func (d *Details) weigh(all []*fold) {
 	var networks, both, draws []float64
 	for _, one := range all {
@@ -64,7 +69,7 @@ func (d *Details) weigh(all []*fold) {
 		gains[i] = mixed(both[i], draws[i], d.Weight) - both[i]
 	}
 	d.Added = mean(gains)
-	if d.Weight < .01 || !(d.Added.Value > d.Added.SamplingStdErr) {
+	if total := d.Added.Value * float64(len(draws)); d.Weight < .01 || !(total > 1) { // one weight gains 1/2 by chance
 		d.Weight, d.Added = 0, metric.Estimate{}
 	}
 }

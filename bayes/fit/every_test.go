@@ -241,7 +241,7 @@ func TestEveryMethod(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("NLPD %.4f, exact %.4f", nlpd.Value, exact)
+			t.Logf("NLPD %.4f, exact %.4f %v", nlpd.Value, exact, fit.Details[*auto.Details](result))
 			if d, within := nlpd.Value-exact, cmp.Or(m.within, .05); math.Abs(d) > within {
 				t.Errorf("NLPD %.4f is off by %.4f, more than %.2f", nlpd.Value, d, within)
 			}

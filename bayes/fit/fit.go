@@ -222,10 +222,8 @@ func (d *Data) Hash() string {
 	return d.Parts.Train.Hash()
 }
 
-// With is the same data with another partition of the model, such as every parameter stochastic.
-func (d *Data) With(stochastic bayes.Partition) (*Data, error) {
-	model := d.Bound.Model
-	model.Stochastic = stochastic
+// With is the same data with another model, such as one with another partition or prior.
+func (d *Data) With(model bayes.Model) (*Data, error) {
 	bound, err := model.Bind(d.Bound.Inputs, d.Bound.Outputs)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.Owner, err)
@@ -244,7 +242,9 @@ func (d *Data) Whole() (*Data, error) {
 			all = append(all, slot.Name)
 		}
 	}
-	return d.With(bayes.Names(all...))
+	model := d.Bound.Model
+	model.Stochastic = bayes.Names(all...)
+	return d.With(model)
 }
 
 // Tensors returns a part's standardised features, [N, d], and target, [N], or [N, K] for K targets, on the host. They

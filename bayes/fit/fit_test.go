@@ -208,7 +208,9 @@ func TestPosterior(t *testing.T) {
 		t.Errorf("what it went on from is %+v", from.Before)
 	}
 
-	all, err := d.With(bayes.All())
+	model := d.Bound.Model
+	model.Stochastic = bayes.All()
+	all, err := d.With(model)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestShares(t *testing.T) {
 	if hours := Hours(); math.Abs(hours-16) > 1e-9 {
 		t.Errorf("all take %v hours, want 16", hours)
 	}
-	if o := (Options{}).OfAll("ohsmc.fig6", 8); o.Seconds != 8*3600*.7/Hours() || o.Reps != 100 || o.Full {
+	if o := (Options{}).OfAll("ohsmc.fig6", 8); o.Seconds != 8*3600*.5/Hours() || o.Reps != 100 || o.Full {
 		t.Errorf("%+v", o)
 	}
 }

@@ -116,6 +116,7 @@ var Papers = []struct{ Name, Title string }{
 	{"gohsmc", "Gradient-based proposals within SMC samplers for partial Bayesian neural networks"},
 	{"fbnn", "Scaling up Bayesian neural networks with neural networks"},
 	{"pbnn", "Penalty Bayesian neural networks"},
+	{"practice", "What to take: methods by their own defaults, on tables that nothing was chosen on"},
 }
 
 // All is every table and figure of results in the five papers, paper by paper, tables first.

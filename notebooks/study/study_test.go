@@ -23,6 +23,8 @@ func TestCatalogue(t *testing.T) {
 		"gohsmc": "table1 table2 table3 table4 table5 table6 table7 table10 table11 fig1 fig2 fig3 fig4 fig5 fig6 fig7",
 		"fbnn":   "tableA1 tableA2 fig1 fig2 fig3 fig4 fig5 fig6 fig7 theorems",
 		"pbnn":   "fig1 fig2 fig3 fig4",
+		// of no paper
+		"practice": "tables airfoil bike",
 	}
 	got := map[string][]string{}
 	for _, s := range All() {

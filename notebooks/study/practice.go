@@ -1,0 +1,377 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/auto"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+	"gobnn/bayes/train"
+	"gobnn/notebooks/study/practice"
+	"gobnn/ohsmc"
+	"gobnn/pbnn"
+	"gobnn/pmcnet"
+	"gobnn/viz"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// What methods give who sets nothing: each with its own defaults and the model of bayes.ModelFor, on the tables of
+// package practice, each fit stopped after the seconds of the default method. Beside them stand ten networks trained by
+// Adam, and other packages' methods as recorded.
+
+// practiceVersion is part of the key of kept results: it changes when the code gives other numbers for the same
+// settings.
+const practiceVersion = 1
+
+// The default method, and the ensemble that it is to beat.
+const (
+	ownDefault  = "auto"
+	tenNetworks = "ten networks"
+)
+
+// practiceMethod is a method with its own defaults; nil is fit.Fit's.
+type practiceMethod struct {
+	name    string
+	method  fit.Method
+	seconds float64 // what a fit may take, compilation included
+}
+
+// practiceMethods have the seconds of the default method.
+var practiceMethods = []practiceMethod{
+	{ownDefault, nil, 60},
+	{tenNetworks, networks(10), 60},
+	{"MAP", baseline.MAP{}, 60},
+	{"Laplace", baseline.Laplace{}, 60},
+	{"SWAG", baseline.SWAG{}, 60},
+	{"VI", baseline.VI{}, 60},
+	{"SGHMC", baseline.SGHMC{}, 60},
+	{"OHSMC", ohsmc.OpenHorizon{}, 60},
+	{"guided", ohsmc.Guided{}, 60},
+	{"penalty", pbnn.Metropolis{}, 60},
+	{"NUTS", mcmc.Chains{}, 60},
+	{"PMCnet", pmcnet.PMC{}, 60},
+}
+
+// growing are the default method with a growing budget, and ensembles of growing size.
+func growing(seconds ...float64) (all []practiceMethod) {
+	for _, s := range seconds {
+		all = append(all, practiceMethod{fmt.Sprintf("%s, %v s", ownDefault, s), auto.Method{Seconds: s}, 2 * s})
+	}
+	most := slices.Max(seconds)
+	for _, members := range []int{10, 40} {
+		all = append(all, practiceMethod{fmt.Sprintf("%d networks", members), networks(members), most})
+	}
+	return all
+}
+
+// bdeReported is what the benchmark's makers report of their package bde, means over five seeds in 240 s and 2350 s on
+// ten cores.
+var bdeReported = map[string]map[string]Reported{
+	"airfoil":     {"RMSE": {.1215, .0042}, "NLL of one normal": {-.913, .013}, "seconds": {240, 0}},
+	"bikesharing": {"RMSE": {.2261, .0016}, "NLL of one normal": {-.732, .010}, "seconds": {2350, 0}},
+}
+
+// benchmarkTrials are the trials on one table of bde's benchmark; the longest budget stands beside their numbers.
+func benchmarkTrials(name string, reps int, methods []practiceMethod) func(o Options) ([]*trial, error) {
+	return func(o Options) ([]*trial, error) {
+		all, err := practiceTrials(reps, methods, func(t practice.Table) bool { return t.Name == name })(o)
+		for _, t := range all {
+			if strings.HasPrefix(t.Method, ownDefault) {
+				t.paper = bdeReported[name]
+			}
+		}
+		return all, err
+	}
+}
+
+// networks are an ensemble trained by Adam.
+func networks(members int) baseline.Ensemble {
+	return baseline.Ensemble{Members: members, Training: train.Training{Epochs: 200}}
+}
+
+// practiceModel is the proposed model. An ensemble has what people take who know of heteroscedastic noise, and for the
+// algorithms of ohsmc the second layer is stochastic.
+func practiceModel(data *dataset.Dataset, method fit.Method) (bayes.Model, error) {
+	model, err := bayes.ModelFor(data)
+	switch method.(type) {
+	case ohsmc.OpenHorizon, ohsmc.Guided:
+		model.Stochastic = bayes.Layers(2)
+	case baseline.Ensemble:
+		model = bayes.Model{Network: nn.MLP{Hidden: []int{50, 20, 5}}, Likelihood: model.Likelihood}
+		if data.Task == dataset.Regression {
+			model.Likelihood = bayes.Heteroscedastic{}
+		}
+	}
+	return model, err
+}
+
+// practiceTrials returns the trials of methods on tables, a split each repetition, and other packages' scores.
+func practiceTrials(
+	reps int, methods []practiceMethod, chosen func(practice.Table) bool,
+) func(o Options) ([]*trial, error) {
+	return func(o Options) (all []*trial, err error) {
+		peers, err := practice.LoadPeers()
+		if err != nil {
+			return nil, err
+		}
+		for _, table := range practice.Tables {
+			if !chosen(table) {
+				continue
+			}
+			for _, m := range methods {
+				key := Key{Study: "practice", Data: table.Name, Method: m.name, Settings: map[string]any{
+					"version": practiceVersion, "method": m.method, "seconds": m.seconds}}
+				run := func(ctx context.Context, repetition int) (Result, error) {
+					parts, err := table.Split(uint64(repetition + 1))
+					if err != nil {
+						return Result{}, err
+					}
+					return m.scores(ctx, o, parts, uint64(repetition))
+				}
+				all = append(all, &trial{Key: key, reps: cmp.Or(o.Reps, reps), run: run})
+			}
+			scores := map[string][]Result{}
+			for _, row := range peers.Rows {
+				if row.Data == table.Name {
+					scores[row.Method] = append(scores[row.Method], peerResult(row))
+				}
+			}
+			for _, name := range slices.Sorted(maps.Keys(scores)) {
+				run := func(_ context.Context, repetition int) (Result, error) { return scores[name][repetition], nil }
+				all = append(all, &trial{Key: Key{Study: "practice", Data: table.Name, Method: name, Settings: scores[name]},
+					reps: min(cmp.Or(o.Reps, reps), len(scores[name])), run: run})
+			}
+		}
+		return all, nil
+	}
+}
+
+// scores fits within the time and scores the test part, in units of the training target's standard deviation. A method
+// without a posterior by then has an infinite NLPD.
+func (m practiceMethod) scores(ctx context.Context, o Options, parts dataset.Parts, seed uint64) (Result, error) {
+	model, err := practiceModel(parts.Train, m.method)
+	if err != nil {
+		return Result{}, err
+	}
+	begun := time.Now()
+	within, end := context.WithTimeout(ctx, time.Duration(m.seconds*float64(time.Second)))
+	defer end()
+	fitted, err := fit.Fit(within, model, m.method, parts, run.Settings{Seed: seed})
+	seconds := time.Since(begun).Seconds()
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	if err != nil {
+		o.say("%s, %s: %v", parts.Train.Name, m.name, err)
+		return Result{Values: map[string]float64{"NLPD": math.Inf(1), "seconds": seconds}}, nil
+	}
+	prediction, err := fitted.Posterior.Predict(ctx, parts.Test.X)
+	if err != nil {
+		return Result{}, err
+	}
+	y := prediction.StandardiseTarget(parts.Test.Y)
+	prediction = prediction.Standardised()
+	table, err := metric.Scores(prediction, y)
+	if err != nil {
+		return Result{}, err
+	}
+	densities, err := prediction.LogDensity(y)
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{Values: map[string]float64{"seconds": seconds}, Series: map[string][]float64{"log density": densities}}
+	for _, s := range table {
+		r.Values[s.Name] = s.Value
+	}
+	if prediction.Task() == dataset.Regression {
+		covered, err := metric.Coverage(prediction, y, .9)
+		if err != nil {
+			return Result{}, err
+		}
+		r.Values["coverage 90 %"] = covered.Value
+		if r.Values["NLL of one normal"], err = oneNormal(prediction, y); err != nil {
+			return Result{}, err
+		}
+	}
+	if d := fit.Details[*auto.Details](fitted); d != nil {
+		r.Values["gain by sampling"] = d.Added.Value
+	}
+	return r, nil
+}
+
+// oneNormal is the mean of -log N(y; m, s^2) with the prediction's mean and standard deviation, as some benchmarks
+// score.
+func oneNormal(p bayes.Prediction, y []float64) (float64, error) {
+	mean, err := p.Mean()
+	if err != nil {
+		return 0, err
+	}
+	deviation, err := p.StdDev()
+	sum := 0.
+	for n, value := range y {
+		sum -= distuv.Normal{Mu: mean[n], Sigma: deviation[n]}.LogProb(value)
+	}
+	return sum / float64(len(y)), err
+}
+
+// peerResult has another package's recorded scores.
+func peerResult(s practice.PeerScore) Result {
+	values := map[string]float64{"NLPD": s.NLPD, "seconds": s.Seconds}
+	if s.RMSE > 0 {
+		values["RMSE"], values["CRPS"], values["coverage 90 %"] = s.RMSE, s.CRPS, s.Coverage90
+	} else {
+		values["accuracy"], values["Brier"] = s.Accuracy, s.Brier
+	}
+	return Result{Values: values}
+}
+
+// The cells of all tables together.
+const (
+	allTables  = "all tables"
+	rankMetric = "mean rank by NLPD"
+)
+
+// practiceCells are the mean ranks of the methods over the tables, and against ten networks the number of splits on
+// which a method is worse by more than the standard error of the paired difference over the test rows; then the cells
+// of each table.
+func practiceCells(id string) func(done []*trial) []Cell {
+	return func(done []*trial) (cells []Cell) {
+		ranks := practiceRanks(done)
+		for _, name := range distinct(done, (*trial).method) {
+			some := slices.DeleteFunc(slices.Clone(done), func(t *trial) bool { return t.Method != name })
+			whole := Cells(some[0].Key, some[0].results[:1], nil)[0]
+			whole.Study, whole.Data, whole.Metric = id, allTables, rankMetric
+			whole.Ours, whole.SE = meanSE(ranks[name])
+			whole.Reps = len(ranks[name])
+			cells = append(cells, whole)
+			if worse, splits := worseThan(some, done); splits > 0 && name != tenNetworks {
+				whole.Metric, whole.Reps = "splits worse than ten networks", splits
+				whole.Ours, whole.SE = float64(worse), math.NaN()
+				cells = append(cells, whole)
+			}
+		}
+		for _, t := range done {
+			cells = append(cells, only(t.cells(id), practiceMetrics)...)
+		}
+		return cells
+	}
+}
+
+// benchmarkMetrics are those of bde's benchmark, NLPD being their LPPD with the other sign.
+var benchmarkMetrics = []string{"RMSE", "NLL of one normal", "NLPD", "CRPS", "coverage 90 %", "seconds"}
+
+func confirming(t practice.Table) bool { return t.Half == practice.Confirm }
+
+var practiceMetrics = []string{"NLPD", "NLL of one normal", "RMSE", "CRPS", "accuracy", "coverage 90 %", "seconds"}
+
+// practiceRanks are each method's ranks by NLPD, a table's mean over its splits counting once; equal ones share theirs.
+func practiceRanks(done []*trial) map[string][]float64 {
+	ranks := map[string][]float64{}
+	for _, group := range byDataSet(done) {
+		splits := len(slices.MinFunc(group, func(a, b *trial) int { return len(a.results) - len(b.results) }).results)
+		for _, t := range group {
+			sum := 0.
+			for split := range splits {
+				own := t.results[split].Values["NLPD"]
+				sum++
+				for _, other := range group {
+					if v := other.results[split].Values["NLPD"]; v < own {
+						sum++
+					} else if other != t && v == own {
+						sum += .5
+					}
+				}
+			}
+			ranks[t.Method] = append(ranks[t.Method], sum/float64(splits))
+		}
+	}
+	return ranks
+}
+
+// worseThan counts the splits on which a method's trials, one of each table, are worse than ten networks.
+func worseThan(some, done []*trial) (worse, splits int) {
+	for _, t := range some {
+		i := slices.IndexFunc(done, func(o *trial) bool { return o.Data == t.Data && o.Method == tenNetworks })
+		if i < 0 {
+			continue
+		}
+		for k, r := range t.results[:min(len(t.results), len(done[i].results))] {
+			own, other := r.Series["log density"], done[i].results[k].Series["log density"]
+			if math.IsInf(r.Values["NLPD"], 1) {
+				worse, splits = worse+1, splits+1
+			} else if len(own) > 0 && len(own) == len(other) {
+				differences := make([]float64, len(own))
+				for n := range own {
+					differences[n] = other[n] - own[n]
+				}
+				mean, deviation := stat.MeanStdDev(differences, nil)
+				splits++
+				if mean > deviation/math.Sqrt(float64(len(own))) {
+					worse++
+				}
+			}
+		}
+	}
+	return worse, splits
+}
+
+// practiceFigure has a bar for each method's mean rank, and a mark beyond which a rank differs from the default's: the
+// critical difference at 5 % of Bonferroni and Dunn, for comparisons of all with one (Demsar 2006).
+func practiceFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
+	ranks := practiceRanks(done)
+	names := distinct(done, (*trial).method)
+	k, tables := float64(len(names)), float64(len(ranks[ownDefault]))
+	if k < 2 || tables == 0 {
+		return nil, fmt.Errorf("practice: the figure compares %s with other methods: -methods must name both", ownDefault)
+	}
+	critical := distuv.UnitNormal.Quantile(1-.025/(k-1)) * math.Sqrt(k*(k+1)/(6*tables))
+	title := fmt.Sprintf("Mean rank by NLPD over %d tables", len(ranks[ownDefault]))
+	values, marks := make([]float64, len(names)), make([]float64, len(names))
+	for i, name := range names {
+		values[i] = stat.Mean(ranks[name], nil)
+	}
+	for i := range marks {
+		marks[i] = stat.Mean(ranks[ownDefault], nil) + critical
+	}
+	return viz.Bars(names, values, viz.BarOptions{Marks: marks, MarkName: "worse than auto beyond",
+		Frame: viz.Frame{Title: title, XLabel: "mean rank"}})
+}
+
+// secondsFigure has the NLPD of the default method against its seconds, of ensembles against theirs, and of other
+// packages.
+func secondsFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
+	var traces []viz.Trace
+	at := map[string]int{}
+	for _, t := range done {
+		_, _, budget := strings.Cut(t.Method, ", ")
+		kind := t.Method
+		if budget {
+			kind = ownDefault
+		} else if strings.HasSuffix(kind, " networks") {
+			kind = "networks"
+		}
+		i, known := at[kind]
+		if !known {
+			i = len(traces)
+			at[kind], traces = i, append(traces, viz.Trace{Name: kind})
+		}
+		traces[i].Step = append(traces[i].Step, mean(t.results, "seconds"))
+		traces[i].Value = append(traces[i].Value, mean(t.results, "NLPD"))
+	}
+	return viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: done[0].Data, XLabel: "seconds", YLabel: "NLPD"}})
+}
