@@ -8,42 +8,53 @@ type LocationScale interface {
 	LocationScale() (location, scale float64, standard Distribution)
 }
 
-// Curve computes the distribution function of mixtures at many points, fast: if all parts are of one LocationScale
-// family, from a table of the standard distribution, with an absolute error below 1e-8; else from the parts' own.
+// Curve computes the distribution function of mixtures at many points, fast, with an absolute error below 1e-8: from
+// tables of the standard distributions of its LocationScale parts, and for others from the parts' own.
 type Curve struct {
 	Locations, Scales []float64 // [J] of the parts; of others than LocationScale, the median and half an interval of 68 %
 
-	mixture  Mixture
-	family   bool
-	rates    []float64    // [J] steps of the table per unit
-	standard Distribution // that is tabulated
-	cubics   [][4]float64 // of z between -end and end, in steps of 1/perUnit
+	mixture Mixture
+	tables  []*table // [J]; nil of a part without one
+	light   bool     // all parts have one table, without tails
+	rates   []float64
+	met     map[Distribution]*table // of standard distributions in earlier mixtures
+}
+
+// table is the distribution function of a standard distribution at points between -end and end, with a cubic for each
+// step of 1/perUnit. That of a distribution with heavy tails is of asinh z, so that it is dense in the middle.
+type table struct {
+	standard Distribution
+	heavy    bool
+	cubics   [][4]float64
 	end      float64
-	beyond   bool // there is probability beyond end
 }
 
 const (
 	perUnit  = 32  // a cubic's error is (1/32)^4/384 times the fourth derivative, about 1
 	lightEnd = 8.5 // beyond which a normal has no probability
-	heavyEnd = 32
+	heavyEnd = 8   // asinh of 1490
 )
 
 // Read takes a mixture.
 func (c *Curve) Read(m Mixture) {
-	c.mixture, c.family = m, true
-	c.Locations, c.Scales, c.rates = c.Locations[:0], c.Scales[:0], c.rates[:0]
-	var first Distribution
+	c.mixture, c.light = m, true
+	c.Locations, c.Scales, c.rates, c.tables = c.Locations[:0], c.Scales[:0], c.rates[:0], c.tables[:0]
+	if c.met == nil {
+		c.met = map[Distribution]*table{}
+	}
+	var before Distribution
 	for i, part := range m.Parts {
 		location, scale, standard := locate(part)
-		if i == 0 {
-			first = standard
+		var t *table
+		if i > 0 && standard == before {
+			t = c.tables[i-1]
+		} else if standard != nil {
+			t = c.tabulated(standard)
 		}
-		c.family = c.family && standard != nil && standard == first
+		before = standard
+		c.light = c.light && t != nil && !t.heavy && (i == 0 || t == c.tables[0])
 		c.Locations, c.Scales = append(c.Locations, location), append(c.Scales, scale)
-		c.rates = append(c.rates, perUnit/scale)
-	}
-	if c.family && first != c.standard {
-		c.tabulate(first)
+		c.rates, c.tables = append(c.rates, perUnit/scale), append(c.tables, t)
 	}
 }
 
@@ -54,32 +65,74 @@ func locate(d Distribution) (location, scale float64, standard Distribution) {
 	return d.Quantile(.5), (d.Quantile(.84) - d.Quantile(.16)) / 2, nil
 }
 
-// tabulate makes the table: between its points, the cubic with the distribution function's values and densities there.
-func (c *Curve) tabulate(standard Distribution) {
-	c.standard, c.cubics = standard, c.cubics[:0]
-	c.end, c.beyond = lightEnd, standard.CDF(-lightEnd) > 1e-16
-	if c.beyond {
-		c.end = heavyEnd
+// tabulated is the table of a standard distribution that was met in an earlier mixture, and nil of a new one: there may
+// be others in the next.
+func (c *Curve) tabulated(standard Distribution) *table {
+	t, met := c.met[standard]
+	if met && t == nil {
+		t = newTable(standard)
 	}
-	at := func(i int) (value, slope float64) {
-		z := float64(i)/perUnit - c.end
-		return standard.CDF(z), math.Exp(standard.LogProb(z)) / perUnit
+	c.met[standard] = t
+	return t
+}
+
+func newTable(standard Distribution) *table {
+	t := &table{standard: standard, heavy: standard.CDF(-lightEnd) > 1e-16, end: lightEnd}
+	at := func(z float64) (value, slope float64) { return standard.CDF(z), math.Exp(standard.LogProb(z)) }
+	if t.heavy {
+		t.end = heavyEnd
 	}
-	a, slopeA := at(0)
-	for i := 1; float64(i) <= 2*c.end*perUnit; i++ {
-		b, slopeB := at(i)
-		c.cubics = append(c.cubics, [4]float64{a, slopeA, 3*(b-a) - 2*slopeA - slopeB, 2*(a-b) + slopeA + slopeB})
+	point := func(i int) (value, slope float64) {
+		z := float64(i)/perUnit - t.end
+		if !t.heavy {
+			value, slope = at(z)
+			return value, slope / perUnit
+		}
+		value, slope = at(math.Sinh(z))
+		return value, slope * math.Cosh(z) / perUnit
+	}
+	a, slopeA := point(0)
+	for i := 1; float64(i) <= 2*t.end*perUnit; i++ {
+		b, slopeB := point(i)
+		t.cubics = append(t.cubics, [4]float64{a, slopeA, 3*(b-a) - 2*slopeA - slopeB, 2*(a-b) + slopeA + slopeB})
 		a, slopeA = b, slopeB
 	}
+	return t
+}
+
+// cdf is the distribution function at z.
+func (t *table) cdf(z float64) float64 {
+	u := z
+	if t.heavy {
+		u = math.Asinh(z)
+	}
+	u = (u + t.end) * perUnit
+	if !(u >= 0 && u < float64(len(t.cubics))) {
+		return t.standard.CDF(z)
+	}
+	i := int(u)
+	u -= float64(i)
+	k := &t.cubics[i]
+	return k[0] + u*(k[1]+u*(k[2]+u*k[3]))
 }
 
 // CDF is [Mixture.CDF], which writes to groups[g] the share of particles bounds[g] to bounds[g+1] in P(X <= x).
 func (c *Curve) CDF(x float64, bounds []int, groups []float64) {
-	if !c.family {
-		c.mixture.CDF(x, bounds, groups)
+	if !c.light {
+		for g := range groups {
+			groups[g] = 0
+			for j := bounds[g]; j < bounds[g+1]; j++ {
+				if t := c.tables[j]; t != nil {
+					groups[g] += c.mixture.Weights[j] * t.cdf((x-c.Locations[j])/c.Scales[j])
+				} else {
+					groups[g] += c.mixture.Weights[j] * c.mixture.Parts[j].CDF(x)
+				}
+			}
+		}
 		return
 	}
-	end := c.end * perUnit
+	cubics := c.tables[0].cubics
+	const end = lightEnd * perUnit
 	for g := range groups {
 		sum := 0.0
 		from, to := bounds[g], bounds[g+1]
@@ -91,10 +144,8 @@ func (c *Curve) CDF(x float64, bounds []int, groups []float64) {
 				u := z + end
 				i := int(u)
 				u -= float64(i)
-				k := &c.cubics[i]
+				k := &cubics[i]
 				sum += weight * (k[0] + u*(k[1]+u*(k[2]+u*k[3])))
-			case c.beyond:
-				sum += weight * c.standard.CDF(z/perUnit)
 			case z >= end:
 				sum += weight
 			}

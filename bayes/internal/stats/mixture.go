@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mathext"
 )
 
@@ -119,20 +120,28 @@ func (m Mixture) at(u, sign, mass float64, without span) tail {
 
 // solve finds the u whose tail has probability p, without the particles of one span.
 //
-// Within the bracket it takes Newton steps on probit(P(u)) = probit(p), which is a straight line if the mixture is
-// Gaussian, and halves the bracket where a step leaves it or does not halve the error.
+// It takes Newton steps on probit(P(u)) = probit(p), which is a straight line if the mixture is Gaussian. Where a step
+// leaves the points known to lie to either side, or does not halve the error, these are halved, or while there is one
+// alone the steps double. Where the start tells nothing, the particles' own quantiles, which take long, are the two.
 func (m Mixture) solve(p, sign, start float64, without span) float64 {
 	const exact = 1e-12 // in probits
 	z := mathext.NormalQuantile(p)
-	low, high, mass := m.bracket(p, sign, without)
-	u := start
-	if !(u >= low && u <= high) {
-		u = low + (high-low)/2
+	low, high, mass := math.Inf(-1), math.Inf(1), 0.
+	for _, s := range m.kept(without) {
+		mass += floats.Sum(m.Weights[s.from:s.to])
 	}
-	previous := math.Inf(1)
+	bracketed := func() float64 {
+		low, high, mass = m.bracket(p, sign, without)
+		return low + (high-low)/2
+	}
+	u := start
+	if math.IsNaN(u) || math.IsInf(u, 0) {
+		u = bracketed()
+	}
+	previous, reach := math.Inf(1), 0.
 	for {
-		if middle := low + (high-low)/2; middle <= low || middle >= high {
-			return middle // the bracket is down to two neighbouring numbers
+		if middle := low + (high-low)/2; !math.IsInf(high-low, 0) && (middle <= low || middle >= high) {
+			return middle // these are neighbouring numbers
 		}
 		t := m.at(u, sign, mass, without)
 		probit := mathext.NormalQuantile(math.Min(t.probability, 1)) // rounding may exceed 1
@@ -145,14 +154,21 @@ func (m Mixture) solve(p, sign, start float64, without span) float64 {
 		} else {
 			high = u
 		}
-		next := u - miss*math.Exp(-0.5*probit*probit)/(math.Sqrt(2*math.Pi)*t.density)
-		if next >= low && next <= high && math.Abs(miss) <= 0.5*math.Abs(previous) { // false if NaN
+		step := miss * math.Exp(-0.5*probit*probit) / (math.Sqrt(2*math.Pi) * t.density)
+		next := u - step
+		switch {
+		case next >= low && next <= high && !math.IsInf(next, 0) && math.Abs(miss) <= 0.5*math.Abs(previous):
 			if next == u {
 				return u
 			}
 			u, previous = next, miss
-		} else {
+		case !math.IsInf(high-low, 0):
 			u, previous = low+(high-low)/2, math.Inf(1)
+		case math.IsNaN(next) || math.IsInf(next, 0):
+			u, previous = bracketed(), math.Inf(1)
+		default:
+			reach = max(2*reach, math.Abs(step), math.Nextafter(math.Abs(u), math.Inf(1))-math.Abs(u))
+			u, previous = u-math.Copysign(reach, miss), math.Inf(1)
 		}
 	}
 }
