@@ -1,6 +1,7 @@
 package ohsmc
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"time"
@@ -35,10 +36,12 @@ type Settings struct {
 	ObserveEvery    int
 }
 
+// training validates after each step to the end, unless it is told otherwise.
 func (s Settings) training() Training {
 	return Training{
 		Particles: s.Particles, BatchSize: s.BatchSize, Epochs: s.Epochs, Resampler: s.Resampler, Threshold: s.Threshold,
-		Optimiser: s.Optimiser, ValidateEvery: s.ValidateEvery, Patience: s.Patience, Chunk: s.Chunk,
+		Optimiser: s.Optimiser, ValidateEvery: cmp.Or(s.ValidateEvery, 1), Patience: cmp.Or(s.Patience, 1<<20),
+		Chunk: s.Chunk,
 	}
 }
 

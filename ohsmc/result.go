@@ -149,10 +149,6 @@ func (r *training) warnings(d *Details, step int, status run.Status) []string {
 		all = append(all, fmt.Sprintf("in %d of %d steps the gradient of psi was not finite, and psi stayed", rejected,
 			d.Steps))
 	}
-	if r.Patience > 0 && r.Parts.Validation == nil {
-		all = append(all, fmt.Sprintf("Training.Patience is %d, and there is no validation part, so that the training "+
-			"was not stopped early", r.Patience))
-	}
 	if n := len(d.Validated); n > 0 && d.Best.Step == 0 {
 		all = append(all, fmt.Sprintf("none of the %d validations has a finite NLPD, so that the posterior is that of the "+
 			"last step: check the validation part for outliers", n))

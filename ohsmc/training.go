@@ -37,11 +37,12 @@ type Training struct {
 	Threshold float64
 	Optimiser train.Adam // of psi; default Adam with a constant rate of 0.01
 
-	// ValidateEvery is the number of steps between validations; default 1: after each batch, as in the paper. The
-	// result is the state with the lowest NLPD on the validation part, or without a validation part the last state.
+	// ValidateEvery is the number of steps between validations; default: once an epoch; 1 is the paper's. The result is
+	// the state with the lowest NLPD on the validation part, or without a validation part the last state.
 	ValidateEvery int
-	// Patience stops the run after this many validations without a lower NLPD; default 0: never. It needs a validation
-	// part.
+	// Patience stops the run after this many validations without a lower NLPD, if there is a validation part; default 20.
+	// (On cars, diabetes, epa and credit of the practice tables the scores of all 200 epochs were no better, in four to
+	// eight times the seconds.)
 	Patience int
 
 	// GradientParticles is the number K of particles from which psi's gradient is taken: drawn by their new weights,
@@ -68,8 +69,8 @@ func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resample
 		limits.Int("Particles", &t.Particles, 1000).From(2),
 		limits.Int("BatchSize", &t.BatchSize, min(50, rows)).Between(1, rows).Because("the rows of the training part"),
 		limits.Int("Epochs", &t.Epochs, 200).From(1),
-		limits.Int("ValidateEvery", &t.ValidateEvery, 1).From(1),
-		limits.Int("Patience", &t.Patience).From(0),
+		limits.Int("ValidateEvery", &t.ValidateEvery).Zero("once an epoch").From(1),
+		limits.Int("Patience", &t.Patience, 20).From(1),
 		limits.Float("Threshold", &t.Threshold, threshold).Above(0).To(1),
 		limits.Int("Chunk", &t.Chunk).From(0),
 		limits.Field("Chunk", t.Chunk, j.Devices == 1 || t.Chunk == 0,
@@ -80,6 +81,7 @@ func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resample
 	); err != nil {
 		return t, err
 	}
+	t.ValidateEvery = cmp.Or(t.ValidateEvery, (rows+t.BatchSize-1)/t.BatchSize)
 	if err := t.Augment.Check(j.Bound.Inputs); err != nil {
 		return t, fmt.Errorf("ohsmc: %w", err)
 	}

@@ -9,7 +9,9 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
+	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 )
 
@@ -73,20 +75,25 @@ func TestNoFiniteValidation(t *testing.T) {
 	}
 }
 
-// Patience without a validation part stops nothing, and a warning says so.
-func TestPatienceWithoutValidation(t *testing.T) {
-	for _, validated := range []bool{false, true} {
-		p := parts(t)
-		if !validated {
-			p.Validation = nil
-		}
-		settings := Settings{Particles: 20, Epochs: 2, Patience: 100, Engine: computetest.Go(t)}
-		result, err := Fit(t.Context(), bayesianLine(1), nil, p, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(strings.Join(result.Warnings, "; "), "Patience is 100") == validated {
-			t.Errorf("validated %v: warnings %q", validated, result.Warnings)
-		}
+// By default a training validates once an epoch, and stops where twenty validations are not better.
+func TestDefaultPatience(t *testing.T) {
+	p := parts(t)
+	for i := range p.Validation.Y { // they tell that any training is for the worse
+		p.Validation.Y[i] += 50
+	}
+	method := OpenHorizon{Training: Training{Particles: 20, BatchSize: (p.Train.Rows() + 1) / 2}}
+	result, err := fit.Fit(t.Context(), bayesianLine(1), method, p, run.Settings{Engine: computetest.Go(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := fit.Details[*Details](result)
+	if epochs := d.Steps / 2; d.Steps != 2*len(d.Validated) || epochs != d.Best.Step/2+20 || epochs >= 200 {
+		t.Errorf("%d steps, %d validations, the best at step %d", d.Steps, len(d.Validated), d.Best.Step)
+	}
+	p.Validation = nil
+	method.Epochs = 30
+	result, err = fit.Fit(t.Context(), bayesianLine(1), method, p, run.Settings{Engine: computetest.Go(t)})
+	if d := fit.Details[*Details](result); err != nil || d.Steps != 60 {
+		t.Errorf("without a validation part: %d steps, %v", d.Steps, err)
 	}
 }

@@ -35,8 +35,7 @@ type Training struct {
 	BatchSize int  `json:"batch_size"` // rows of a mini-batch; default 50, or all rows if there are fewer
 	Optimiser Adam `json:"optimiser"`  // default Adam with a constant rate of 0.01
 
-	// ValidateEvery is the number of steps between validations; default: once an epoch. (Package ohsmc validates after
-	// each batch, as 1 does here; that costs many times more if predictions have many particles.) Training returns the
+	// ValidateEvery is the number of steps between validations; default: once an epoch. Training returns the
 	// parameters with the best NLPD on the validation part, for each member of an ensemble its own. Without a validation
 	// part, or before the first validation, it returns the last parameters.
 	ValidateEvery int `json:"validate_every"`

@@ -187,6 +187,7 @@ func (b *bench) train(
 	method := trained(a.Method,
 		ohsmc.Training{
 			Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Optimiser: optimiser, ValidateEvery: every,
+			Patience: b.epochs * perEpoch, // to the end
 		},
 		baseline.Training{Epochs: b.epochs, BatchSize: b.batch, Optimiser: optimiser, ValidateEvery: every})
 	model := b.model
