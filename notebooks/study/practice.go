@@ -344,6 +344,7 @@ func practiceFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, e
 	values, marks := make([]float64, len(names)), make([]float64, len(names))
 	for i, name := range names {
 		values[i] = stat.Mean(ranks[name], nil)
+		names[i] = shown(name)
 	}
 	for i := range marks {
 		marks[i] = stat.Mean(ranks[ownDefault], nil) + critical
