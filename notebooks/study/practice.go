@@ -369,10 +369,10 @@ func secondsFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, er
 		i, known := at[kind]
 		if !known {
 			i = len(traces)
-			at[kind], traces = i, append(traces, viz.Trace{Name: kind})
+			at[kind], traces = i, append(traces, viz.Trace{Name: shown(kind)})
 		}
 		traces[i].Step = append(traces[i].Step, mean(t.results, "seconds"))
 		traces[i].Value = append(traces[i].Value, mean(t.results, "NLPD"))
 	}
-	return viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: done[0].Data, XLabel: "seconds", YLabel: "NLPD"}})
+	return viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: shown(done[0].Data), XLabel: "seconds", YLabel: "NLPD"}})
 }
