@@ -374,5 +374,6 @@ func secondsFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, er
 		traces[i].Step = append(traces[i].Step, mean(t.results, "seconds"))
 		traces[i].Value = append(traces[i].Value, mean(t.results, "NLPD"))
 	}
-	return viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{Title: shown(done[0].Data), XLabel: "seconds", YLabel: "NLPD"}})
+	frame := viz.Frame{Title: shown(done[0].Data), XLabel: "seconds", YLabel: "NLPD"}
+	return viz.Traces(traces, viz.TraceOptions{Frame: frame})
 }
