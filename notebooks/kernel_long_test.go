@@ -43,7 +43,9 @@ model := bayes.Model{
 	Likelihood: bayes.Gaussian{Learn: true},
 	Stochastic: bayes.Layers(2),
 }
-method := ohsmc.OpenHorizon{Training: ohsmc.Training{Particles: 300, BatchSize: 20, Epochs: 150}}
+method := ohsmc.OpenHorizon{Training: ohsmc.Training{
+	Particles: 300, BatchSize: 20, Epochs: 150, ValidateEvery: 1, Patience: 1e9,
+}}
 result, err := fit.Fit(run.Context(), model, method, parts, run.Settings{
 	Seed: 1, Checkpoint: FILE,
 	CheckpointEvery: 50 * time.Millisecond,

@@ -388,16 +388,17 @@ func blank(t *testing.T, from, to, old, new string) (cells int) {
 	return len(all)
 }
 
-// In JupyterLab the quickstart runs by keyboard, its bar moves, the stop button ends a run that goes on when its cell
-// runs again, figures appear, and Tab completes.
+// In JupyterLab the bar of the template's run moves, the stop button ends it, and it goes on when its cell runs again;
+// the quickstart runs by keyboard, figures appear, and Tab completes.
 func TestQuickstartInBrowser(t *testing.T) {
 	path := chromium(t)
 	work, address := lab(t)
 	p := open(t, path)
 
-	// A run that is long enough to be stopped: the sixth cell's.
-	blank(t, filepath.Join(work, "quickstart.ipynb"), filepath.Join(work, "long.ipynb"), "Epochs: 10,", "Epochs: 5000,")
-	const training = 6
+	// A run that is long enough to be stopped: the fourth cell's.
+	blank(t, filepath.Join(work, "template.ipynb"), filepath.Join(work, "long.ipynb"), "Epochs: 100,",
+		"Epochs: 5000, Patience: 1e6,")
+	const training = 4
 	p.show(address, "long.ipynb")
 	for range training {
 		p.next()
