@@ -372,8 +372,14 @@ func (r pmcnetRun) fit(
 	}
 	given := dataset.Parts{Train: parts.Train, Validation: parts.Validation}
 	method := trained(m.algorithm, baseline.Training{Epochs: r.epochs, BatchSize: r.batch(parts.Train.Rows())})
+	model := r.model(scale)
+	if _, masks := m.algorithm.(baseline.Dropout); masks {
+		if model.Stochastic, err = denseLayers(model, parts.Train); err != nil {
+			return nil, parts, err
+		}
+	}
 	begun := time.Now()
-	result, err := fit.Fit(ctx, r.model(scale), method, given, run.Settings{Seed: r.seed, Observe: observe})
+	result, err := fit.Fit(ctx, model, method, given, run.Settings{Seed: r.seed, Observe: observe})
 	if err := ended(ctx, err); err != nil {
 		return nil, parts, err
 	}
@@ -391,6 +397,21 @@ func (r pmcnetRun) fit(
 		r.say("%s, %s, repetition %d: %s", r.name, m.name, r.seed+1, w)
 	}
 	return f, parts, nil
+}
+
+// denseLayers are the network's dense layers, which are those that dropout can mask.
+func denseLayers(model bayes.Model, data *dataset.Dataset) (bayes.Partition, error) {
+	bound, err := model.Bind(data.Dims(), data.Outputs())
+	if err != nil {
+		return bayes.Partition{}, err
+	}
+	var dense []int
+	for _, slot := range bound.Slots {
+		if slot.Kind == nn.Weights && len(slot.Shape) == 2 {
+			dense = append(dense, slot.Layer)
+		}
+	}
+	return bayes.Layers(dense...), nil
 }
 
 // ended is the error of a fit; a cancelled one is no repetition.
