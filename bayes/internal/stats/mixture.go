@@ -130,8 +130,10 @@ func (m Mixture) solve(p, sign, start float64, without span) float64 {
 	for _, s := range m.kept(without) {
 		mass += floats.Sum(m.Weights[s.from:s.to])
 	}
+	known := false // both low and high
 	bracketed := func() float64 {
 		low, high, mass = m.bracket(p, sign, without)
+		known = true
 		return low + (high-low)/2
 	}
 	u := start
@@ -140,7 +142,8 @@ func (m Mixture) solve(p, sign, start float64, without span) float64 {
 	}
 	previous, reach := math.Inf(1), 0.
 	for {
-		if middle := low + (high-low)/2; !math.IsInf(high-low, 0) && (middle <= low || middle >= high) {
+		known = known || !math.IsInf(low, 0) && !math.IsInf(high, 0)
+		if middle := low + (high-low)/2; known && (middle <= low || middle >= high) {
 			return middle // these are neighbouring numbers
 		}
 		t := m.at(u, sign, mass, without)
@@ -162,7 +165,7 @@ func (m Mixture) solve(p, sign, start float64, without span) float64 {
 				return u
 			}
 			u, previous = next, miss
-		case !math.IsInf(high-low, 0):
+		case known:
 			u, previous = low+(high-low)/2, math.Inf(1)
 		case math.IsNaN(next) || math.IsInf(next, 0):
 			u, previous = bracketed(), math.Inf(1)
