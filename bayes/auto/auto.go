@@ -48,8 +48,9 @@ var usual = plan{folds: 5, members: 20, manyRows: 20_000, epochs: 600, warmUp: 5
 
 const (
 	rate     = .01
-	patience = 100 // validations, one an epoch
-	enough   = .01 // nats a row that a round of the chains must gain for another
+	patience = 100       // validations, one an epoch
+	mostRows = 2_000_000 // that training passes, of tables of 3333 rows and more
+	enough   = .01       // nats a row that a round of the chains must gain for another
 )
 
 // Title implements fit.Method.
@@ -256,7 +257,7 @@ func (m Method) fold(
 func (m Method) ensemble(j *fit.Job, of int) baseline.Ensemble {
 	rows := j.Rows()
 	batch := min(rows, max(50, rows/100))
-	passes := min(m.plan.epochs, max(20, 2_000_000/rows))
+	passes := min(m.plan.epochs, max(20, mostRows/rows))
 	steps := passes * ((rows + batch - 1) / batch)
 	return baseline.Ensemble{Members: max(2, m.plan.members/of), Likelihood: true, Training: train.Training{
 		Epochs: passes, BatchSize: batch, Patience: patience,

@@ -280,17 +280,24 @@ func (p probe) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	return p.result(j, []*fold{one, alone}, &details)
 }
 
-// Chains begin at the networks, and networks and draws have the weights that they are to have, also of a fold without
-// draws.
-func TestParticles(t *testing.T) {
+// oneFold are rows, and a probe with four networks, each with two draws after a single step.
+func oneFold(t *testing.T) (dataset.Parts, fit.Method) {
+	t.Helper()
 	parts, err := noisy(60, 1).Split(dataset.Fractions{Train: .7, Validation: .3}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	step := quick
 	step.folds, step.members, step.warmUp, step.draws, step.thin = 1, 4, 1, 2, 1
+	return parts, probe{Method{Seconds: 1e6, plan: step}}
+}
+
+// Chains begin at the networks, and networks and draws have the weights that they are to have, also of a fold without
+// draws.
+func TestParticles(t *testing.T) {
+	parts, method := oneFold(t)
 	s := run.Settings{Seed: 1, Engine: computetest.Go(t)}
-	result, err := fit.Fit(t.Context(), small(t, parts.Train), probe{Method{Seconds: 1e6, plan: step}}, parts, s)
+	result, err := fit.Fit(t.Context(), small(t, parts.Train), method, parts, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,17 +329,12 @@ func TestParticles(t *testing.T) {
 // Chains have a prior as wide as one and a half times the weights of the first fold's networks, to the nearest power of
 // two and no narrower than He's start; a prior of the user's stays.
 func TestPriorOfChains(t *testing.T) {
-	parts, err := noisy(60, 1).Split(dataset.Fractions{Train: .7, Validation: .3}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	step := quick
-	step.folds, step.members, step.warmUp, step.draws, step.thin = 1, 4, 1, 2, 1
+	parts, method := oneFold(t)
 	s := run.Settings{Seed: 1, Engine: computetest.Go(t)}
 	for _, given := range []bayes.Prior{bayes.Normal{ByWidth: true}, bayes.Normal{StdDev: .7}} {
 		model := small(t, parts.Train)
 		model.Prior = given
-		result, err := fit.Fit(t.Context(), model, probe{Method{Seconds: 1e6, plan: step}}, parts, s)
+		result, err := fit.Fit(t.Context(), model, method, parts, s)
 		if err != nil {
 			t.Fatal(err)
 		}

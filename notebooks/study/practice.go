@@ -319,9 +319,8 @@ func worseThan(some, done []*trial) (worse, splits int) {
 				for n := range own {
 					differences[n] = other[n] - own[n]
 				}
-				mean, deviation := stat.MeanStdDev(differences, nil)
 				splits++
-				if mean > deviation/math.Sqrt(float64(len(own))) {
+				if mean, stdErr := meanSE(differences); mean > stdErr {
 					worse++
 				}
 			}
