@@ -26,6 +26,7 @@ import (
 	"gobnn/pmcnet"
 	"gobnn/viz"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -222,11 +223,14 @@ func oneNormal(p bayes.Prediction, y []float64) (float64, error) {
 		return 0, err
 	}
 	deviation, err := p.StdDev()
+	if err != nil {
+		return 0, err
+	}
 	sum := 0.
 	for n, value := range y {
 		sum -= distuv.Normal{Mu: mean[n], Sigma: deviation[n]}.LogProb(value)
 	}
-	return sum / float64(len(y)), err
+	return sum / float64(len(y)), nil
 }
 
 // peerResult has another package's recorded scores.
@@ -315,12 +319,8 @@ func worseThan(some, done []*trial) (worse, splits int) {
 			if math.IsInf(r.Values["NLPD"], 1) {
 				worse, splits = worse+1, splits+1
 			} else if len(own) > 0 && len(own) == len(other) {
-				differences := make([]float64, len(own))
-				for n := range own {
-					differences[n] = other[n] - own[n]
-				}
 				splits++
-				if mean, stdErr := meanSE(differences); mean > stdErr {
+				if mean, stdErr := meanSE(floats.SubTo(make([]float64, len(own)), other, own)); mean > stdErr {
 					worse++
 				}
 			}
