@@ -30,8 +30,8 @@ const predictRows = 1024
 // it.
 //
 // Prediction.Warnings names features that lie far from the training part, for instance because they are in other units
-// or were standardised already. This needs at least 10 rows, and a model that standardises its features. For such a
-// model the warnings also name features that were constant in training and have another value in x, such as a category
+// or were standardised already, for which it takes at least 10 rows, and rows with a value that is far beyond all
+// training rows. Both need a model that standardises its features. For such a model the warnings also name features that were constant in training and have another value in x, such as a category
 // that no training row had. The data say nothing about the effect of such a feature.
 //
 // If the outputs do not fit in memory, use PredictBatches, whose parts have no such warnings. The first prediction for
@@ -117,26 +117,41 @@ func (p *Posterior) newValues(x mat.Matrix) (warnings []string) {
 
 // A feature is far from the training part if the median distance of at least fewestRows rows from its training mean is
 // above farAway training standard deviations. For normal features with the training mean and standard deviation the
-// median is 0.7; for any other distribution with these two it is at most the root of 2.
+// median is 0.7; for any other distribution with these two it is at most the root of 2. A single value is beyond the
+// training part if its distance is above the root of the number of training rows, which no training row's can be, or
+// above leastBeyond if these are few, or mostBeyond if they are many.
 const (
-	farAway    = 4
-	fewestRows = 10
+	farAway                 = 4
+	fewestRows              = 10
+	leastBeyond, mostBeyond = 10, 100
 )
 
-// farFeatures returns a warning for each feature of x, [N, d], that lies far from the training part.
+// farFeatures returns a warning for each feature of x, [N, d], that lies far from the training part, or beyond it in
+// some rows.
 func (p *Posterior) farFeatures(x mat.Matrix) (warnings []string) {
 	rows, dims := x.Dims()
 	scale := p.origin.Features
-	if rows < fewestRows || len(scale.Mean) != dims || p.bound.Model.Scaling.KeepFeatures { // which leaves them unknown
+	if len(scale.Mean) != dims || p.bound.Model.Scaling.KeepFeatures { // which leaves them unknown
 		return nil
 	}
+	beyond := float64(mostBeyond)
+	if n := p.origin.Provenance.Rows; n > 0 {
+		beyond = min(max(math.Sqrt(float64(n)), leastBeyond), mostBeyond)
+	}
 	distance := func(v float64, k int) float64 { return math.Abs(v-scale.Mean[k]) / scale.StdDev[k] }
-	far := make([]int, dims) // rows in which a feature is
+	far, lost, first := make([]int, dims), make([]int, dims), make([]int, dims) // rows in which a feature is, and the first
 	row := make([]float64, dims)
 	for i := range rows {
 		for k, v := range mat.Row(row, i, x) {
-			if distance(v, k) > farAway {
+			d := distance(v, k)
+			if d > farAway {
 				far[k]++
+			}
+			if d > beyond {
+				if lost[k] == 0 {
+					first[k] = i
+				}
+				lost[k]++
 			}
 		}
 	}
@@ -144,7 +159,8 @@ func (p *Posterior) farFeatures(x mat.Matrix) (warnings []string) {
 		if scale.Constant != nil && scale.Constant[k] { // it has no standard deviation: see newValues
 			continue
 		}
-		if 2*count > rows { // which is the median's being far, without sorting all features
+		switch {
+		case rows >= fewestRows && 2*count > rows: // which is the median's being far, without sorting all features
 			distances := mat.Col(nil, k, x)
 			for i, v := range distances {
 				distances[i] = distance(v, k)
@@ -153,6 +169,11 @@ func (p *Posterior) farFeatures(x mat.Matrix) (warnings []string) {
 			warnings = append(warnings, fmt.Sprintf("half of the %d rows have a value in %s that is more than %.3g training "+
 				"standard deviations (%.4g) from its training mean (%.4g): check its unit, and that it is not standardised "+
 				"already; else the prediction is an extrapolation", rows, p.featureName(k), d, scale.StdDev[k], scale.Mean[k]))
+		case lost[k] > 0:
+			v := x.At(first[k], k)
+			warnings = append(warnings, fmt.Sprintf("%d of the %d rows are beyond all training rows in %s, such as row %d with "+
+				"%.4g, %.3g training standard deviations from the mean (%.4g): check the value; else the prediction is an "+
+				"extrapolation", lost[k], rows, p.featureName(k), first[k], v, distance(v, k), scale.Mean[k]))
 		}
 	}
 	return warnings

@@ -312,6 +312,7 @@ func (j *Job) run(ctx context.Context) (*Result, error) {
 	if failed := j.complete(result); failed != nil {
 		return nil, errors.Join(err, failed)
 	}
+	result.Warnings = append(result.Warnings, j.doubts(ctx, result.Posterior)...)
 	if result.Elapsed == 0 {
 		result.Elapsed = j.Elapsed()
 	}

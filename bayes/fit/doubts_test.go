@@ -1,0 +1,58 @@
+package fit_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+	"gobnn/bayes/train"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Intervals that hold clearly too few of the validation part's targets, or too many, are doubted, right ones and those
+// of few rows are not. The target is noise with a standard deviation of 1.
+func TestIntervalsAreJudged(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	data := &dataset.Dataset{Name: "noise", Features: []string{"x"}, Target: "y", X: mat.NewDense(300, 1, nil),
+		Y: make([]float64, 300)}
+	for i := range data.Y {
+		data.X.(*mat.Dense).Set(i, 0, rng.Float64())
+		data.Y[i] = rng.NormFloat64()
+	}
+	method := baseline.MAP{Training: train.Training{Epochs: 300}}
+	for _, c := range []struct {
+		stdDev, validation float64
+		want               string
+	}{
+		{.6, .5, "too narrow"}, {1, .5, ""}, {2, .5, "too wide"}, {1, .05, ""}, {1.5, .05, ""},
+	} {
+		parts, err := data.Split(dataset.Fractions{Train: 1 - c.validation, Validation: c.validation}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		method.BatchSize = parts.Train.Rows()
+		model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: c.stdDev}}
+		result, err := fit.Fit(t.Context(), model, method, parts, run.Settings{Engine: computetest.Go(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, w := range result.Warnings {
+			if strings.Contains(w, "90 % intervals") {
+				got = w
+			}
+		}
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("a standard deviation of %v by %d validation rows: %q, want %q", c.stdDev, parts.Validation.Rows(), got,
+				c.want)
+		}
+	}
+}
