@@ -34,7 +34,10 @@ type Method struct {
 
 func init() { fit.SetDefault(Method{}) }
 
-var _ fit.Method = Method{}
+var (
+	_ fit.Method         = Method{}
+	_ fit.UsesValidation = Method{}
+)
 
 // plan are the method's constants.
 type plan struct {
@@ -51,10 +54,15 @@ const (
 	patience = 100       // validations, one an epoch
 	mostRows = 2_000_000 // that training passes, of tables of 3333 rows and more
 	enough   = .01       // nats a row that a round of the chains must gain for another
+
+	forAllRows = 3 // folds' shares of the time that are left for the chains on all rows
 )
 
 // Title implements fit.Method.
 func (Method) Title() string { return "cross-validated ensemble with microcanonical chains" }
+
+// UsesValidation implements fit.UsesValidation: every row trains some networks.
+func (Method) UsesValidation() {}
 
 // MarshalJSON writes the setting and the constants, by which a checkpoint knows them.
 func (m Method) MarshalJSON() ([]byte, error) {
@@ -88,6 +96,8 @@ type fold struct {
 	training          *fit.Result
 	byNetworks        []float64 // log-density of each row of the validation part
 	bySampled         []float64
+	last              []float64 // the last draw of each chain, [chains, D]
+	thin              int       // the moves between two draws of these chains
 }
 
 // Run implements fit.Method.
@@ -99,9 +109,19 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	details := &Details{Folds: len(parts)}
 	var all []*fold
 	var warnings []string
-	var result *fit.Result
+	finish := func(together *bayes.Posterior) (*fit.Result, error) {
+		result, err := m.result(j, all, together, details)
+		if err != nil {
+			return nil, err
+		}
+		result.Warnings = slices.Concat(warnings, result.Warnings)
+		if ctx.Err() != nil {
+			result.Status = run.Cancelled
+		}
+		return result, nil
+	}
 	for f, part := range parts {
-		share := (m.seconds() - j.Elapsed()) / time.Duration(len(parts)-f)
+		share := (m.seconds() - j.Elapsed()) / time.Duration(len(parts)-f+forAllRows)
 		one, err := m.fold(ctx, onFold(j, part, f), part, share, details)
 		if one == nil {
 			return nil, err
@@ -110,29 +130,27 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 			warnings = append(warnings, fmt.Sprintf("fold %d was not sampled: %v", f+1, err))
 		}
 		all = append(all, one)
-		last := f+1 == len(parts) || ctx.Err() != nil
-		if !last && j.Observe == nil {
-			continue
-		}
 		details.weigh(all)
-		if result, err = m.result(j, all, details); err != nil {
-			return nil, err
-		}
-		result.Warnings = slices.Concat(warnings, result.Warnings)
 		if j.Observe != nil {
+			result, err := finish(nil)
+			if err != nil {
+				return nil, err
+			}
 			if err := j.Observe(f+1, result.Posterior); err != nil {
 				result.Status = run.Stopped
 				return result, err
 			}
 		}
-		if last {
-			break
+		if ctx.Err() != nil {
+			return finish(nil)
 		}
 	}
-	if ctx.Err() != nil {
-		result.Status = run.Cancelled
+	together, err := m.sampleAll(ctx, j, all, details)
+	if err != nil {
+		warnings = append(warnings, fmt.Sprintf("the posterior given all rows was not sampled: %v", err))
 	}
-	return result, nil
+	details.AllRows = together != nil
+	return finish(together)
 }
 
 func (m Method) seconds() time.Duration { return time.Duration(m.Seconds * float64(time.Second)) }
@@ -303,20 +321,65 @@ func (o *fold) sample(ctx context.Context, j *fit.Job, of plan, model bayes.Mode
 		if o.sampled != nil {
 			gained = mean(density).Value - mean(o.bySampled).Value
 		}
+		made := fit.Details[*mcmc.Details](result)
+		var last []float64
+		if result.Status == run.Completed {
+			for chain := range chains {
+				last = append(last, made.Draws.At(chain, of.draws-1)...)
+			}
+			o.last, o.thin = last, method.Thin
+		}
 		if gained > 0 {
 			o.sampled, o.bySampled = result.Posterior, density
 		}
 		if gained < enough || result.Status != run.Completed {
 			return nil
 		}
-		made := fit.Details[*mcmc.Details](result)
-		var last []float64
-		for chain := range chains {
-			last = append(last, made.Draws.At(chain, of.draws-1)...)
-		}
 		problem.Start = compute.Floats(j.DType, last, chains, whole.Bound.D)
 		method.Thin, method.WarmUp, method.Tuned = 2*method.Thin, mcmc.NoWarmUp, made.Tuned
 	}
+}
+
+// sampleAll runs a chain on all rows from each last draw of the folds' chains. It is nil where draws have no weight, and
+// where the budget leaves none.
+func (m Method) sampleAll(ctx context.Context, j *fit.Job, all []*fold, details *Details) (*bayes.Posterior, error) {
+	method := mcmc.Chains{Kernel: mcmc.MCLMC{}, Draws: m.plan.draws, WarmUp: m.plan.warmUp}
+	var start []float64
+	for _, one := range all {
+		start = append(start, one.last...)
+		method.Thin = max(method.Thin, one.thin)
+	}
+	if details.Weight == 0 || len(start) == 0 {
+		return nil, nil
+	}
+	begun := time.Now()
+	defer func() { details.Sampling += time.Since(begun) }()
+	ctx, end := context.WithTimeout(ctx, m.seconds()-j.Elapsed())
+	defer end()
+	data, err := j.With(*details.model)
+	if err != nil {
+		return nil, err
+	}
+	if data.Parts.Train, err = j.Parts.Joined(); err != nil {
+		return nil, err
+	}
+	data.Parts.Validation = nil
+	whole := *j
+	whole.Data = data
+	method.Chains = len(start) / data.Bound.D
+	problem, err := whole.Density(method.Chains)
+	if err != nil {
+		return nil, err
+	}
+	problem.Start = compute.Floats(j.DType, start, method.Chains, data.Bound.D)
+	result, err := whole.RunStage(ctx, fit.Stage{Name: "sampling all rows", Problem: problem, Method: method})
+	if err != nil {
+		if result == nil && errors.Is(err, context.DeadlineExceeded) {
+			err = nil
+		}
+		return nil, err
+	}
+	return result.Posterior, nil
 }
 
 // densities are log p(y_n | x_n), the predictive density of each row. They take little time, and a cancelled run needs
@@ -329,8 +392,11 @@ func densities(p *bayes.Posterior, rows *dataset.Dataset) ([]float64, error) {
 	return prediction.LogDensity(rows.Y)
 }
 
-// result has the networks and the draws of all folds as particles, by their weights.
-func (m Method) result(j *fit.Job, all []*fold, details *Details) (*fit.Result, error) {
+// result has the networks and the draws as particles, by their weights: the draws given all rows, or if these are nil
+// each fold's.
+func (m Method) result(
+	j *fit.Job, all []*fold, together *bayes.Posterior, details *Details,
+) (*fit.Result, error) {
 	whole := *j
 	var err error
 	if whole.Data, err = j.Whole(); err == nil && details.model != nil {
@@ -361,10 +427,19 @@ func (m Method) result(j *fit.Job, all []*fold, details *Details) (*fit.Result, 
 	last := all[len(all)-1]
 	for _, one := range all {
 		weight := details.Weight
-		if one.sampled == nil { // the fold has its networks alone
+		if one.sampled == nil && together == nil { // the fold has its networks alone
 			weight = 0
 		}
-		if err := errors.Join(add(one.networks, 1-weight), add(one.sampled, weight)); err != nil {
+		err := add(one.networks, 1-weight)
+		if together == nil {
+			err = errors.Join(err, add(one.sampled, weight))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if together != nil {
+		if err := add(together, details.Weight*float64(len(all))); err != nil {
 			return nil, err
 		}
 	}

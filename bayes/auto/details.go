@@ -21,6 +21,9 @@ type Details struct {
 	Networks, Draws metric.Estimate
 	// Weight is the share of the draws in the posterior, from 0, the networks alone, to 1.
 	Weight float64
+	// AllRows says that the posterior's draws are of the posterior given all rows; else the budget left them those of the
+	// folds, each given four fifths.
+	AllRows bool
 	// Added is how much the draws lower the NLPD, by their weight, with the standard error of the paired differences.
 	Added    metric.Estimate
 	Training time.Duration
@@ -45,8 +48,12 @@ func (d *Details) String() string {
 		return s + fmt.Sprintf(", draws %.3f ± %.3f\nsampling added nothing: the posterior is the ensemble", d.Draws.Value,
 			d.Draws.SamplingStdErr)
 	}
-	return s + fmt.Sprintf(", draws %.3f ± %.3f\nsampling lowers it by %.3f ± %.3f; the draws have weight %.2f",
+	s += fmt.Sprintf(", draws %.3f ± %.3f\nsampling lowers it by %.3f ± %.3f; the draws have weight %.2f",
 		d.Draws.Value, d.Draws.SamplingStdErr, d.Added.Value, d.Added.SamplingStdErr, d.Weight)
+	if d.AllRows {
+		s += ", and are given all rows"
+	}
+	return s
 }
 
 // weigh finds the weight of the draws: that which gives the left out rows the largest density, or 0 if that adds no

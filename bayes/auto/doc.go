@@ -18,6 +18,9 @@
 //     (stacking: Yao, Vehtari, Simpson and Gelman 2018). Draws that raise the log-density of all these rows together by
 //     less than a nat, half of which the weight gains by chance, are left out, so that the answer is not worse than the
 //     ensemble.
+//  4. The chains go on, on all rows, and the posterior's draws are these, where the budget leaves time for them. (On the
+//     tables that chose the defaults NLPD fell by .05 nats on epa and .02 on deliveries, where draws have most weight, and
+//     by nothing on cars, where the networks have.)
 //
 // The particles of the result are the networks and the draws, with these weights. All their parameters are their own,
 // whatever the model's partition, so that the whole model is stochastic.

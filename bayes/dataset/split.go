@@ -117,7 +117,7 @@ func (d *Dataset) Split(f Fractions, seed uint64) (Parts, error) {
 // those of each class are spread over the folds, and the only row of a class is in every training part. Test is that of
 // p. It is an error if there are fewer than 2 folds, or fewer rows than folds.
 func (p Parts) Folds(k int, seed uint64) ([]Parts, error) {
-	all, err := p.joined()
+	all, err := p.Joined()
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +155,8 @@ func (p Parts) Folds(k int, seed uint64) ([]Parts, error) {
 	return folds, nil
 }
 
-// joined has the rows of Train, then those of Validation.
-func (p Parts) joined() (*Dataset, error) {
+// Joined has the rows of Train, then those of Validation, if there are any.
+func (p Parts) Joined() (*Dataset, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
