@@ -73,7 +73,8 @@ func TestPlanOfParts(t *testing.T) {
 		parts int
 	}{
 		{Workload{Particles: 100, Rows: 100}, 1},
-		{Workload{Particles: 100, Rows: 10_000, Forward: true}, 2},
+		{Workload{Particles: 100, Rows: 9000, Forward: true}, 1},
+		{Workload{Particles: 100, Rows: 10_000, Forward: true}, 266}, // of 8 MiB
 		{Workload{Particles: 1, Rows: 10_000}, 3},
 		{Workload{Particles: 4, Rows: 10_000, Devices: 2}, 0}, // devices share the particles, not the rows
 	} {
