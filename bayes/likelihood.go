@@ -51,6 +51,21 @@ type Distribution interface {
 	Quantile(p float64) float64 // the smallest y with CDF(y) >= p, for 0 < p < 1
 }
 
+// Informative is a Likelihood whose Fisher information in the network's outputs is diagonal, and known:
+// -E[d^2 log p(y | outputs) / d output^2] of each output. baseline.Laplace takes its curvature from it.
+type Informative interface {
+	// Information has the shape of outputs.Full().
+	Information(params nn.Params, outputs nn.Value) *graph.Node
+}
+
+var (
+	_ Informative = Gaussian{}
+	_ Informative = Bernoulli{}
+	_ Informative = StudentT{}
+	_ Informative = Heteroscedastic{}
+	_ Informative = HeteroscedasticT{}
+)
+
 // Support is the set of numbers that a likelihood's target may be.
 type Support int
 
@@ -173,6 +188,21 @@ func (g Gaussian) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) 
 	return SumTargets(graph.SubScalar(graph.Sub(graph.MulScalar(graph.Square(scaled), -0.5), t), constant))
 }
 
+// Information implements Informative: 1/s^2.
+func (g Gaussian) Information(params nn.Params, outputs nn.Value) *graph.Node {
+	return location(outputs.Full(), g.Learn, orDefault(g.StdDev, 1), 1, params)
+}
+
+// location is the information of locations about which the noise has a scale: standard divided by its square.
+func location(f *graph.Node, learn bool, scale, standard float64, params nn.Params) *graph.Node {
+	t, constant := logScale(learn, scale, params)
+	information := graph.AddScalar(graph.ZerosLike(f), standard*math.Exp(-2*constant))
+	if t != nil {
+		information = graph.Mul(information, graph.Exp(graph.MulScalar(t, -2)))
+	}
+	return information
+}
+
 // Predictive implements Likelihood.
 func (g Gaussian) Predictive(outputs, own []float64, target int) Distribution {
 	return normal{outputs[target], scaleOf(orDefault(g.StdDev, 1), own, target)}
@@ -192,6 +222,12 @@ func (Bernoulli) Check() error { return nil }
 
 // Parameters implements Likelihood.
 func (Bernoulli) Parameters(int) []nn.Parameter { return nil }
+
+// Information implements Informative: p (1 - p).
+func (Bernoulli) Information(_ nn.Params, outputs nn.Value) *graph.Node {
+	p := graph.Sigmoid(outputs.Full())
+	return graph.Mul(p, graph.OneMinus(p))
+}
 
 // LogDensity implements Likelihood: -softplus(-f) if y = 1, -softplus(f) if y = 0.
 func (Bernoulli) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {

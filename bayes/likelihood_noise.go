@@ -34,14 +34,25 @@ func (h Heteroscedastic) Check() error {
 
 // LogDensity implements Likelihood: -((y - f)/s)^2/2 - log s - log(2 pi)/2.
 func (h Heteroscedastic) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
-	targets := y.Shape().Dim(0)
-	all := outputs.Full()
-	f := graph.Slice(all, graph.AxisRange(), graph.AxisRange(0, targets))
-	g := graph.Slice(all, graph.AxisRange(), graph.AxisRange(targets, 2*targets))
+	f, g := halves(outputs.Full())
 	stdDev := orDefault(h.StdDev, 1)
 	scaled := graph.Mul(graph.DivScalar(graph.Sub(Targets(y), f), stdDev), graph.Exp(graph.Neg(g)))
 	density := graph.Sub(graph.MulScalar(graph.Square(scaled), -0.5), g)
 	return SumTargets(graph.SubScalar(density, 0.5*math.Log(2*math.Pi)+math.Log(stdDev)))
+}
+
+// Information implements Informative: 1/s^2 of a mean, and 2 of g.
+func (h Heteroscedastic) Information(_ nn.Params, outputs nn.Value) *graph.Node {
+	f, g := halves(outputs.Full())
+	ofMean := graph.MulScalar(graph.Exp(graph.MulScalar(g, -2)), math.Pow(orDefault(h.StdDev, 1), -2))
+	return graph.Concatenate([]*graph.Node{ofMean, graph.AddScalar(graph.ZerosLike(f), 2)}, 1)
+}
+
+// halves are the first and the second half of the outputs, [J/c, 2K, B, c].
+func halves(outputs *graph.Node) (first, second *graph.Node) {
+	all := outputs.Shape().Dim(1)
+	return graph.Slice(outputs, graph.AxisRange(), graph.AxisRange(0, all/2)),
+		graph.Slice(outputs, graph.AxisRange(), graph.AxisRange(all/2, all))
 }
 
 // Predictive implements Likelihood.
@@ -111,6 +122,12 @@ func (s StudentT) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) 
 		density = graph.Sub(density, t)
 	}
 	return SumTargets(graph.SubScalar(density, constant-studentConstant(dof)))
+}
+
+// Information implements Informative: (v + 1)/(v + 3)/s^2.
+func (s StudentT) Information(params nn.Params, outputs nn.Value) *graph.Node {
+	dof := orDefault(s.DoF, studentDoF)
+	return location(outputs.Full(), s.Learn, orDefault(s.Scale, 1), (dof+1)/(dof+3), params)
 }
 
 // studentConstant is the log-density of Student's t at its centre for a scale of 1.

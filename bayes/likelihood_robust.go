@@ -47,17 +47,30 @@ func (HeteroscedasticT) Check() error { return nil }
 
 // LogDensity implements Likelihood: that of StudentT.
 func (HeteroscedasticT) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
-	targets := y.Shape().Dim(0)
-	all := outputs.Full()
-	f := graph.Slice(all, graph.AxisRange(), graph.AxisRange(0, targets))
-	logScale := within(graph.Slice(all, graph.AxisRange(), graph.AxisRange(targets, 2*targets)), logScaleBound)
-	dof := graph.AddScalar(graph.MulScalar(graph.Exp(within(params[dofName].Full(), logDoFBound)), moreDoF), leastDoF)
+	f, g := halves(outputs.Full())
+	logScale, dof := within(g, logScaleBound), degrees(params)
 	half, halfMore := graph.MulScalar(dof, .5), graph.MulScalar(graph.OnePlus(dof), .5)
 	constant := graph.Sub(graph.Sub(logGamma(halfMore), logGamma(half)),
 		graph.MulScalar(graph.Log(graph.MulScalar(dof, math.Pi)), .5))
 	z := graph.Mul(graph.Sub(Targets(y), f), graph.Exp(graph.Neg(logScale)))
 	tail := graph.Mul(halfMore, graph.Log1p(graph.Div(graph.Square(z), dof)))
 	return SumTargets(graph.Sub(graph.Sub(constant, tail), logScale))
+}
+
+// degrees are the degrees of freedom.
+func degrees(params nn.Params) *graph.Node {
+	return graph.AddScalar(graph.MulScalar(graph.Exp(within(params[dofName].Full(), logDoFBound)), moreDoF), leastDoF)
+}
+
+// Information implements Informative: (v + 1)/(v + 3)/s^2 of a centre, and 2 v/(v + 3) (d log s/d g)^2 of g.
+func (HeteroscedasticT) Information(params nn.Params, outputs nn.Value) *graph.Node {
+	_, g := halves(outputs.Full())
+	dof := degrees(params)
+	more := graph.AddScalar(dof, 3)
+	ofCentre := graph.Mul(graph.Div(graph.OnePlus(dof), more), graph.Exp(graph.MulScalar(within(g, logScaleBound), -2)))
+	slope := graph.OneMinus(graph.Square(graph.Tanh(graph.DivScalar(g, logScaleBound))))
+	ofScale := graph.Mul(graph.Div(graph.MulScalar(dof, 2), more), graph.Square(slope))
+	return graph.Concatenate([]*graph.Node{ofCentre, ofScale}, 1)
 }
 
 // within keeps x between -bound and bound, smoothly.

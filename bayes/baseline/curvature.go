@@ -17,14 +17,16 @@ import (
 // This file is the curvature of a network's likelihood in its parameters: the generalised Gauss-Newton matrix sum_n
 // J_n' L_n J_n, for the Laplace approximation.
 
-// checkCurvature is an error for likelihoods whose curvature in the output is not known here.
+// checkCurvature is an error for likelihoods whose curvature in the output is not known.
 func checkCurvature(likelihood bayes.Likelihood) error {
-	switch likelihood.(type) {
-	case bayes.Gaussian, bayes.Bernoulli, bayes.Categorical:
+	if _, ok := likelihood.(bayes.Categorical); ok {
 		return nil
 	}
-	return fmt.Errorf("the curvature of bayes.Gaussian, bayes.Bernoulli and bayes.Categorical is known, not of %T",
-		likelihood)
+	if _, ok := likelihood.(bayes.Informative); ok {
+		return nil
+	}
+	return fmt.Errorf("the curvature of %T is not known, which is of bayes.Categorical and of every bayes.Informative, "+
+		"such as bayes.Gaussian", likelihood)
 }
 
 // blockRows is the number of rows whose Jacobians are evaluated at once.
@@ -113,39 +115,19 @@ func realRows(rows, count, like *Node) *Node {
 }
 
 // factorsOf returns functions v_c of each row, [B]. The outer products of their gradients add up to J_n' L_n J_n.
-func factorsOf(bound *bayes.BoundModel, outputs *Node, params nn.Params) []*Node {
+func factorsOf(bound *bayes.BoundModel, outputs *Node, params nn.Params) (all []*Node) {
 	column := func(x *Node, c int) *Node { return Reshape(Slice(x, AxisRange(), AxisElem(c)), x.Shape().Dim(0)) }
-	switch likelihood := bound.Model.Likelihood.(type) {
-	case bayes.Gaussian: // L = 1/s^2 for each target
-		standard := DivScalar(outputs, orOne(likelihood.StdDev))
-		for _, slot := range bound.Slots {
-			if slot.Kind == nn.Noise { // the logarithms of factors of s, shared
-				scale := Exp(Neg(params[slot.Name].Node))
-				standard = Mul(standard, BroadcastToShape(Reshape(scale, 1, slot.Size()), standard.Shape()))
-			}
-		}
-		var all []*Node
-		for k := range outputs.Shape().Dim(1) {
-			all = append(all, column(standard, k))
-		}
-		return all
-	case bayes.Bernoulli: // L = p (1 - p)
-		p := StopGradient(Sigmoid(column(outputs, 0)))
-		return []*Node{Mul(column(outputs, 0), Sqrt(Mul(p, OneMinus(p))))}
-	default: // Categorical: L = diag p - p p' = sum_c p_c (e_c - p)(e_c - p)'
-		p := StopGradient(Softmax(outputs, 1))
-		mean := ReduceSum(Mul(p, outputs), 1)
-		var all []*Node
-		for c := range outputs.Shape().Dim(1) {
-			all = append(all, Mul(Sqrt(column(p, c)), Sub(column(outputs, c), mean)))
-		}
-		return all
+	weights, mean := outputs, ZerosLike(column(outputs, 0))
+	if likelihood, ok := bound.Model.Likelihood.(bayes.Informative); ok { // L is diagonal
+		information := likelihood.Information(params, nn.Value{Node: Transpose(outputs, 0, 1)}) // [1, width, B, 1]
+		weights = Transpose(Reshape(information, outputs.Shape().Dim(1), outputs.Shape().Dim(0)), 0, 1)
+	} else { // Categorical: L = diag p - p p' = sum_c p_c (e_c - p)(e_c - p)'
+		weights = Softmax(outputs, 1)
+		mean = ReduceSum(Mul(StopGradient(weights), outputs), 1)
 	}
-}
-
-func orOne(v float64) float64 {
-	if v == 0 {
-		return 1
+	weights = Sqrt(StopGradient(weights))
+	for c := range outputs.Shape().Dim(1) {
+		all = append(all, Mul(column(weights, c), Sub(column(outputs, c), mean)))
 	}
-	return v
+	return all
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"gobnn/bayes"
@@ -47,6 +48,10 @@ func TestPrecision(t *testing.T) {
 		{"Gaussian, middle layer", line(150), bayes.Gaussian{StdDev: .5}, bayes.Layers(2), FullPrecision},
 		{"Gaussian, noise learnt, first layer", line(150), bayes.Gaussian{StdDev: .5, Learn: true}, bayes.Layers(1),
 			FullPrecision},
+		{"Student's t, noise learnt, middle layer", line(150), bayes.StudentT{DoF: 3, Scale: .5, Learn: true},
+			bayes.Layers(2), FullPrecision},
+		{"heteroscedastic, last layer", line(150), bayes.Heteroscedastic{StdDev: .5}, bayes.Layers(3), FullPrecision},
+		{"heteroscedastic t, all", line(150), bayes.HeteroscedasticT{}, bayes.All(), DiagonalPrecision},
 		{"Bernoulli, all", classes(150, 2), bayes.Bernoulli{}, bayes.All(), FullPrecision},
 		{"Categorical, all", classes(150, 3), bayes.Categorical{}, bayes.All(), FullPrecision},
 		{"Categorical, all, diagonal", classes(150, 3), bayes.Categorical{}, bayes.All(), DiagonalPrecision},
@@ -90,14 +95,14 @@ func TestPrecision(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			outputs, n := j.Bound.Outputs, c.data.Rows()
+			outputs, n := prediction.Width, c.data.Rows()
 			at := func(particle, row, output int) float64 {
 				return prediction.Outputs[(particle*n+row)*outputs+output]
 			}
-			noise := .5
+			var own []float64
 			for _, slot := range j.Bound.Slots {
 				if slot.Kind == nn.Noise {
-					noise *= math.Exp(psi[slot.Offset])
+					own = append(own, psi[slot.Offset])
 				}
 			}
 			want := mat.NewSymDense(d, nil)
@@ -114,7 +119,7 @@ func TestPrecision(t *testing.T) {
 					}
 				}
 				var term, left mat.Dense
-				left.Mul(curvatureOf(c.likelihood, f, noise), jacobian)
+				left.Mul(curvatureOf(c.likelihood, f, own), jacobian)
 				term.Mul(jacobian.T(), &left)
 				for a := range d {
 					for b := range a + 1 {
@@ -135,14 +140,39 @@ func TestPrecision(t *testing.T) {
 	}
 }
 
-// curvatureOf is minus the second derivative of the log-likelihood in the outputs, [C, C].
-func curvatureOf(likelihood bayes.Likelihood, f []float64, noise float64) mat.Matrix {
+// curvatureOf is minus the expected second derivative of the log-likelihood in the outputs, [C, C]: of a number the
+// covariance of the first derivatives, differences, by quadrature.
+func curvatureOf(likelihood bayes.Likelihood, f, own []float64) mat.Matrix {
 	switch likelihood.(type) {
-	case bayes.Gaussian:
-		return mat.NewDense(1, 1, []float64{1 / (noise * noise)})
+	case bayes.Categorical:
 	case bayes.Bernoulli:
 		p := 1 / (1 + math.Exp(-f[0]))
 		return mat.NewDense(1, 1, []float64{p * (1 - p)})
+	default:
+		const h, step = 1e-5, .05
+		law := likelihood.Predictive(f, own, 0)
+		scale := law.Quantile(.75) - law.Quantile(.25)
+		var beside [][2]bayes.Distribution
+		for c := range f {
+			var pair [2]bayes.Distribution
+			for side := range pair {
+				moved := slices.Clone(f)
+				moved[c] += h * float64(1-2*side)
+				pair[side] = likelihood.Predictive(moved, own, 0)
+			}
+			beside = append(beside, pair)
+		}
+		l := mat.NewDense(len(f), len(f), nil)
+		score := make([]float64, len(f))
+		for u := -12.; u <= 12; u += step {
+			y := f[0] + scale*math.Sinh(u)
+			for c, pair := range beside {
+				score[c] = (pair[0].LogProb(y) - pair[1].LogProb(y)) / (2 * h)
+			}
+			weight := step * scale * math.Cosh(u) * math.Exp(law.LogProb(y))
+			l.RankOne(l, weight, mat.NewVecDense(len(f), score), mat.NewVecDense(len(f), score))
+		}
+		return l
 	}
 	total := 0.0
 	for _, v := range f {

@@ -24,9 +24,9 @@ import (
 //	P = diag(1/s^2) + sum_n J_n' L_n J_n,
 //
 // where s has the Normal prior's standard deviations. J_n is the Jacobian of the network's output at row n with respect
-// to the parameters, [C, D], and L_n the curvature of the negative log-likelihood in the output. This is the
-// generalised Gauss-Newton matrix, which for the library's likelihoods is the Fisher information and has no negative
-// eigenvalues. Shared parameters stay at the mode.
+// to the parameters, [C, D], and L_n the likelihood's Fisher information in the outputs: that of bayes.Categorical, or of
+// a bayes.Informative. This is the generalised Gauss-Newton matrix, which has no negative eigenvalues. Shared parameters
+// stay at the mode.
 //
 // DiagonalPrecision keeps P's diagonal alone, so that a variance is 1/P_ii, not the diagonal of P's inverse: smaller
 // than the full one's where parameters are correlated. KroneckerPrecision keeps a block for each Dense layer, as a
