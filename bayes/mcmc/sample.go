@@ -66,7 +66,7 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		return nil, stopped
 	}
 	if r.common() == 0 {
-		return nil, fmt.Errorf("mcmc: the run ended before all chains had a draw: %w",
+		return nil, fmt.Errorf("mcmc: the run ended before all chains had a draw%s: %w", r.outlook(),
 			errors.Join(stopped, context.Cause(ctx)))
 	}
 	result, err := r.result()
@@ -77,6 +77,22 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		result.Warnings = append(result.Warnings, diag.Mixing(ctx, p, j.Parts.Train)...)
 	}
 	return result, stopped
+}
+
+// outlook says how long the warm-up of a run that ended in it would have taken, and what would do; empty after it.
+func (r *sampling) outlook() string {
+	if r.Warming == nil {
+		return ""
+	}
+	done, spent := r.Warming.Done, r.session.Elapsed()
+	pace := "the first took longer than that"
+	if done > 0 {
+		whole := time.Duration(float64(spent) * float64(r.WarmUp) / float64(done))
+		pace = fmt.Sprintf("all would take about %.0f s", whole.Seconds())
+	}
+	return fmt.Sprintf(", in its warm-up, after %d of %d transitions in %.1f s (%s): give it that long, in pieces by a "+
+		"Checkpoint; or a smaller WarmUp, fewer chains, or auto.Method, which keeps a budget", done, r.WarmUp,
+		spent.Seconds(), pace)
 }
 
 // sampling is a run.Machine: the compiled moves, the state on the device, and the records on the host. Moves and state

@@ -665,3 +665,23 @@ func TestKernelsWithFunctions(t *testing.T) {
 		}
 	}
 }
+
+// A run that ends in its warm-up says how far it came and what all of it would take.
+func TestEndsInWarmUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := run.Settings{Engine: computetest.Go(t), Progress: func(p run.Progress) {
+		if p.Step > 3 {
+			cancel()
+		}
+	}}
+	_, err := fit.Sample(ctx, standard(), Chains{Kernel: HMC{}, Chains: 2, Draws: 10, WarmUp: 100_000}, s)
+	for _, text := range []string{"of 100000 transitions", "all would take about", "auto.Method"} {
+		if !says(err, text) {
+			t.Errorf("%v, want %q", err, text)
+		}
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v does not wrap the context's error", err)
+	}
+}
