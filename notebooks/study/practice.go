@@ -35,12 +35,14 @@ import (
 // package practice, each fit stopped after the seconds of the default method. Beside them stand ten networks trained by
 // Adam, and other packages' methods as recorded.
 
-// practiceVersion is part of the key of kept results, and ownVersion of those of the default method: it changes when the
-// code gives other numbers for the same settings.
-const (
-	practiceVersion = 1
-	ownVersion      = 2
-)
+// practiceVersion is part of the key of kept results: it changes when the code gives other numbers for the same
+// settings. The default method has since been given all rows at its end, and Laplace the proposed likelihood.
+func practiceVersion(method string) int {
+	if strings.HasPrefix(method, ownDefault) || method == "Laplace" {
+		return 2
+	}
+	return 1
+}
 
 // The default method, and the ensemble that it is to beat.
 const (
@@ -162,12 +164,8 @@ func practiceTrials(
 				continue
 			}
 			for _, m := range methods {
-				version := practiceVersion
-				if strings.HasPrefix(m.name, ownDefault) {
-					version = ownVersion
-				}
 				key := Key{Study: "practice", Data: table.Name, Method: m.name, Settings: map[string]any{
-					"version": version, "method": m.method, "seconds": m.seconds}}
+					"version": practiceVersion(m.name), "method": m.method, "seconds": m.seconds}}
 				run := func(ctx context.Context, repetition int) (Result, error) {
 					parts, err := table.Split(uint64(repetition + 1))
 					if err != nil {
