@@ -121,7 +121,11 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		return result, nil
 	}
 	for f, part := range parts {
-		share := (m.seconds() - j.Elapsed()) / time.Duration(len(parts)-f+forAllRows)
+		left := len(parts) - f
+		if f == 0 || !math.IsNaN(details.Draws.Value) { // else there will be no draws to go on from
+			left += forAllRows
+		}
+		share := (m.seconds() - j.Elapsed()) / time.Duration(left)
 		one, err := m.fold(ctx, onFold(j, part, f), part, share, details)
 		if one == nil {
 			return nil, err
