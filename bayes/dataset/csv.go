@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"bufio"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -34,8 +33,12 @@ const (
 type CSVOptions struct {
 	// Name of the data set. Default: "csv", or the file's name without its ending.
 	Name string
-	// Delimiter between fields. Default: ','.
+	// Delimiter between fields. Default: a tab or a semicolon if it cuts the first lines alike, or what a first line
+	// "sep=;" says; else a comma.
 	Delimiter rune
+	// Decimal is the decimal mark, '.' or ','. If it is set, spaces, apostrophes and the other mark may group digits by
+	// threes, as in "1,234.5". Default: a point, and no groups, since "1,234" may mean either.
+	Decimal rune
 	// NoHeader says that the first line is data already.
 	NoHeader bool
 	// Target is the target's column. Default: the last.
@@ -49,8 +52,9 @@ type CSVOptions struct {
 	Classes []string
 	// Categorical columns become one column of 0 and 1 for each value found, called "column=value", sorted as the classes
 	// are. Categories and labels are texts, but "1.0" is the same as "1", and is called as it is written first: programs
-	// add the point once a value of the column is missing. "01" is another one than "1". Where all values are numbers, one
-	// must not be written in two other ways, "1.5" and "1.50".
+	// add the point once a value of the column is missing. So are "TRUE" and "True". "01" is another one than "1". Where
+	// all values are numbers, one must not be written in two other ways, "1.5" and "1.50". EveryText stands for all columns
+	// whose first value is no number.
 	Categorical []string
 	// Ignore lists columns to leave out.
 	Ignore []string
@@ -79,6 +83,9 @@ type CSVOptions struct {
 	// Target or Targets, and Classes. MissingMean needs the means too, as an X of one row: Origin's Features.Mean.
 	Like *Dataset
 }
+
+// EveryText in CSVOptions.Categorical stands for all columns of text.
+const EveryText = "*"
 
 // maxCategories bounds the categories of a column and the number of classes: an identifier listed by mistake would
 // otherwise become as many columns as there are rows.
@@ -111,11 +118,14 @@ func OpenCSV(path string, opts CSVOptions) (*Dataset, error) {
 	return d, nil
 }
 
-// ReadCSV reads a table. A UTF-8 byte order mark, CRLF line ends, quoted fields (RFC 4180; nothing may stand between
-// the closing quote and the delimiter), spaces around other fields and empty lines are fine. Errors name the row (of
-// data, counted from 0), the line (of the file, counted from 1) and the column.
+// ReadCSV reads a table. A byte order mark of UTF-8 or UTF-16, CRLF line ends, quoted fields (RFC 4180; nothing may stand
+// between the closing quote and the delimiter), spaces around other fields and empty lines are fine. A first column
+// without a name is left out if it is an index, as pandas and R write it, different in all rows; other columns without a
+// name are if they are empty, and so are rows of empty fields. Errors name the row (of data, counted from 0), the line
+// (of the file, counted from 1) and the column.
 //
-// Every number must be finite and decimal: "1_10" and "0x1p3" are text. It is an error if two codes would be the same
+// Every number must be finite and decimal: "1_10" and "0x1p3" are text. A column may hold percentages, whose numbers are
+// read ("10%" is 10), or true and false, in any case, which are 1 and 0. A date is no feature. It is an error if two codes would be the same
 // number, such as "01234" and "1234" or, since whole numbers beyond 2^53 are rounded, "9007199254740993" and
 // "9007199254740992": list such a column in CSVOptions.Categorical or Ignore.
 //
@@ -136,11 +146,25 @@ func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	buffered := bufio.NewReader(r)
-	if mark, _ := buffered.Peek(3); string(mark) == "\uFEFF" {
-		_, _ = buffered.Discard(3) // just peeked
+	buffered, err := decoded(r)
+	if err != nil {
+		return nil, err
+	}
+	separator, said := separatorLine(buffered)
+	switch {
+	case opts.Delimiter != 0:
+	case said:
+		opts.Delimiter = separator
+	default:
+		opts.Delimiter = findDelimiter(buffered)
+	}
+	if err := opts.checkDelimiter(); err != nil {
+		return nil, err
 	}
 	lines := newLineReader(buffered, opts.Delimiter)
+	if said {
+		lines.before = 1
+	}
 	first, err := lines.next()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty: it needs a header line and rows of data")
@@ -172,10 +196,14 @@ func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 	return t.dataset()
 }
 
-func (o CSVOptions) withDefaults() (CSVOptions, error) {
-	if o.Delimiter == 0 {
-		o.Delimiter = ','
+func (o CSVOptions) checkDelimiter() error {
+	if strings.ContainsRune("\"\r\n\uFFFD", o.Delimiter) || !validRune(o.Delimiter) || o.Delimiter == o.Decimal {
+		return fmt.Errorf("the delimiter %q cannot separate fields: take ',', ';' or '\\t'", o.Delimiter)
 	}
+	return nil
+}
+
+func (o CSVOptions) withDefaults() (CSVOptions, error) {
 	if o.Like != nil {
 		if err := o.checkLike(); err != nil {
 			return o, err
@@ -189,16 +217,14 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 	case len(o.Targets) > 1 && o.Task != Regression:
 		return o, fmt.Errorf("the task is %v but there are %d targets %q: several are for a regression", o.Task,
 			len(o.Targets), o.Targets)
-	case len(o.Targets) == 0 && o.Target == "":
-		o.Targets = []string{"-1"}
-	case len(o.Targets) == 0:
+	case len(o.Targets) == 0 && o.Target != "":
 		o.Targets = []string{o.Target}
+	}
+	if o.Decimal != 0 && o.Decimal != '.' && o.Decimal != ',' {
+		return o, fmt.Errorf("the decimal mark is %q: take '.' or ','", o.Decimal)
 	}
 	if o.MissingTokens == nil {
 		o.MissingTokens = []string{"", "NA", "?", "nan"}
-	}
-	if strings.ContainsRune("\"\r\n\uFFFD", o.Delimiter) || !validRune(o.Delimiter) {
-		return o, fmt.Errorf("the delimiter %q cannot separate fields: take ',', ';' or '\\t'", o.Delimiter)
 	}
 	switch o.Task {
 	case Regression:

@@ -40,7 +40,7 @@ func (t *table) dataset() (*Dataset, error) {
 	x := mat.NewDense(len(t.kept), len(d.Features), nil)
 	d.X = x
 	for _, c := range t.columns {
-		if !c.target && c.role != ignored {
+		if c.isFeature() {
 			c.encode(x)
 		}
 	}
@@ -53,7 +53,7 @@ func (t *table) dataset() (*Dataset, error) {
 // name sets the names of features, targets and classes from the columns, and the features' places in X.
 func (t *table) name(d *Dataset) {
 	for _, c := range t.columns {
-		if c.target || c.role == ignored {
+		if !c.isFeature() {
 			continue
 		}
 		names := []string{c.name}
@@ -84,7 +84,7 @@ func (t *table) name(d *Dataset) {
 // are no values. It also returns one if the column's name is one of its values and other names are numbers: then the
 // first line is data, and would be lost.
 func (t *table) finish(c *column) error {
-	if c.role == ignored {
+	if c.role == ignored || c.role == unnamed {
 		return nil
 	}
 	numbered := func(c *column) bool { return isNumber(c.name) }

@@ -11,8 +11,9 @@ import (
 
 // lineReader gives the records of a CSV file with their line numbers.
 type lineReader struct {
-	csv  *csv.Reader
-	line int // the line on which the last record begins, counted from 1
+	csv    *csv.Reader
+	line   int // the line on which the last record begins, counted from 1
+	before int // lines before the first that csv reads
 }
 
 func newLineReader(r io.Reader, delimiter rune) *lineReader {
@@ -34,8 +35,13 @@ func (l *lineReader) next() ([]string, error) {
 		return nil, fmt.Errorf("cannot read the file: %w", err)
 	}
 	l.line, _ = l.csv.FieldPos(0)
+	l.line += l.before
 	for i, field := range record {
-		record[i] = strings.TrimSpace(field)
+		field = strings.TrimSpace(field)
+		if number, minus := strings.CutPrefix(field, "\u2212"); minus && isNumber(number) { // a typographic minus
+			field = "-" + number
+		}
+		record[i] = field
 	}
 	return record, nil
 }

@@ -21,14 +21,14 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-// whole is "1" for "1.", "1.0", "1.00", and the text itself if it is not a whole number with a point. Programs write
-// whole numbers with a point once a value of the column is missing.
+// whole is "1" for "1.", "1.0", "1.00", "true" for "TRUE" and "True", and else the text itself. Programs write whole
+// numbers with a point once a value of the column is missing.
 func whole(text string) string {
 	before, after, _ := strings.Cut(text, ".")
 	if strings.Trim(after, "0") == "" && isDigits(before) {
 		return before
 	}
-	return text
+	return boolOf(text)
 }
 
 // isDigits says whether a text is digits alone, or a minus and digits.

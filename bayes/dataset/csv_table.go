@@ -16,6 +16,7 @@ const (
 	number      role = iota // a feature that is a number
 	categorical             // a feature to be made one-hot
 	ignored
+	unnamed // an index, or empty
 )
 
 // column of the file as it is read.
@@ -26,9 +27,12 @@ type column struct {
 	// values, one a row kept: the number, or the index into levels; NaN where missing.
 	values []float64
 	// levels of a categorical column or a label, in the order found until sorted, unless they are fixed beforehand.
-	levels []string
-	index  map[string]int // of a level's text, and of the same whole number without a point
-	fixed  bool
+	levels   []string
+	index    map[string]int // of a level's text, and of the same whole number without a point
+	fixed    bool
+	notation notation            // of its numbers; empty before the first
+	from     int                 // of an index: the first, where the rows are counted
+	seen     map[string]struct{} // and its values so far, once they are not the rows' numbers
 	// spelled holds the texts of a column's codes, by their number, see code; "" for a number that is no code. It is
 	// nil before the first code.
 	spelled map[float64]string
@@ -37,6 +41,9 @@ type column struct {
 	at   []int
 	fill []float64
 }
+
+// isFeature says whether a column is read, and is no target.
+func (c *column) isFeature() bool { return !c.target && (c.role == number || c.role == categorical) }
 
 // fix sets the levels beforehand.
 func (c *column) fix(levels ...string) {
@@ -70,6 +77,7 @@ type table struct {
 	targets        []*column
 	missing        map[string]bool // lower case
 	missingNumbers []float64       // the tokens that are numbers
+	everyText      bool            // columns of text are categorical
 	row            int             // rows of data read so far
 	kept           []int           // the rows kept, by their number among those read
 }
@@ -89,7 +97,11 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 		return nil, err
 	}
 	for _, name := range names {
-		t.columns = append(t.columns, &column{name: name, index: map[string]int{}})
+		c := &column{name: name, index: map[string]int{}}
+		if name == "" {
+			c.role = unnamed
+		}
+		t.columns = append(t.columns, c)
 	}
 	if opts.Like != nil {
 		return t, t.assignLike()
@@ -97,13 +109,17 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 	if err := t.findTargets(); err != nil {
 		return nil, err
 	}
-	if err := t.assign(opts.Categorical, "Categorical", categorical); err != nil {
+	listed := slices.Clone(opts.Categorical)
+	if i := slices.Index(listed, EveryText); i >= 0 && t.named(EveryText) == nil {
+		t.everyText, listed = true, slices.Delete(listed, i, i+1)
+	}
+	if err := t.assign(listed, "Categorical", categorical); err != nil {
 		return nil, err
 	}
 	if err := t.assign(opts.Ignore, "Ignore", ignored); err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(t.columns, func(c *column) bool { return !c.target && c.role != ignored }) {
+	if !slices.ContainsFunc(t.columns, (*column).isFeature) {
 		return nil, fmt.Errorf("there is no feature: the columns are %q, the target is %s and the rest is ignored; is the "+
 			"delimiter %q right?", names, t.targetNames(), opts.Delimiter)
 	}
@@ -116,7 +132,15 @@ func (t *table) findTargets() error {
 	if t.opts.Target == "" {
 		option = "Targets"
 	}
-	for _, key := range t.opts.Targets {
+	keys := t.opts.Targets
+	if len(keys) == 0 { // the last that has a name
+		last := len(t.columns) - 1
+		for last > 0 && t.columns[last].role == unnamed {
+			last--
+		}
+		keys = []string{strconv.Itoa(last - len(t.columns))}
+	}
+	for _, key := range keys {
 		c, err := t.column(key, option)
 		if err != nil {
 			return err
@@ -158,7 +182,7 @@ func columnNames(first []string, opts CSVOptions) ([]string, error) {
 	numbers := 0
 	for i, name := range names {
 		if name == "" {
-			return nil, fmt.Errorf("column %d of the header has no name: name it (or set NoHeader if the first line is data)", i)
+			continue // see unnamed
 		}
 		if j, twice := at[name]; twice {
 			return nil, fmt.Errorf("the columns %d and %d of the header are both called %q: rename one (or set NoHeader if "+
@@ -172,7 +196,10 @@ func columnNames(first []string, opts CSVOptions) ([]string, error) {
 			numbers++
 		}
 	}
-	if numbers == len(names) {
+	if len(at) == 0 {
+		return nil, errors.New("the header has no name at all: set NoHeader if the first line is data")
+	}
+	if numbers == len(at) {
 		return nil, fmt.Errorf("the header is all numbers (%.80q): set NoHeader if the first line is data",
 			strings.Join(names, string(opts.Delimiter)))
 	}
@@ -188,7 +215,10 @@ func (t *table) assign(keys []string, option string, r role) error {
 		if c.target {
 			return fmt.Errorf("%s lists the target %q: it cannot be a feature as well nor be left out", option, c.name)
 		}
-		if c.role != number {
+		if c.role != number && !(c.role == unnamed && r == ignored) {
+			if c.role == unnamed {
+				return fmt.Errorf("%s lists a column without a name, %q: name it", option, key)
+			}
 			return fmt.Errorf("%s lists the column %q, which Categorical or Ignore lists already", option, c.name)
 		}
 		c.role = r
@@ -237,10 +267,18 @@ func (t *table) add(record []string, line int) error {
 		return fmt.Errorf("row %d (line %d) has %d fields, but %d are needed, one for each column", row, line, len(record),
 			len(t.columns))
 	}
+	if len(record) > 1 && t.missing[""] && t.opts.Like == nil && !slices.ContainsFunc(record, func(text string) bool { return text != "" }) {
+		return nil // an empty row
+	}
 	drop := false
 	var unknown error // a category or class that Like does not have, which does no harm in a row that is dropped
 	for i, c := range t.columns {
-		if c.role == ignored {
+		if c.role == unnamed {
+			if err := c.isIndex(i, row, record[i]); err != nil {
+				return fmt.Errorf("row %d (line %d): %w", row, line, err)
+			}
+		}
+		if c.role == ignored || c.role == unnamed {
 			continue
 		}
 		v, err := t.cell(c, record[i])
@@ -269,6 +307,33 @@ func (t *table) add(record []string, line int) error {
 	return nil
 }
 
+// isIndex is an error if a column without a name, number i, is neither empty nor the first and different in all rows.
+func (c *column) isIndex(i, row int, text string) error {
+	switch {
+	case text == "":
+		return nil
+	case i > 0:
+		return fmt.Errorf("column %d of the header has no name, and holds %.40q: name it, or list \"%d\" in Ignore (or set "+
+			"NoHeader if the first line is data)", i, text, i)
+	case row == 0 && text == "1":
+		c.from = 1
+		return nil
+	case c.seen == nil && text == strconv.Itoa(c.from+row):
+		return nil
+	case c.seen == nil:
+		c.seen = map[string]struct{}{}
+		for before := range row {
+			c.seen[strconv.Itoa(c.from+before)] = struct{}{}
+		}
+	}
+	if _, twice := c.seen[text]; twice {
+		return fmt.Errorf("column 0 of the header has no name, and is no index, since it holds %.40q twice: name it, or list "+
+			"\"0\" in Ignore (or set NoHeader if the first line is data)", text)
+	}
+	c.seen[strings.Clone(text)] = struct{}{}
+	return nil
+}
+
 // cell reads one field: a number, the index of a level, or NaN if it is missing and the options allow that.
 func (t *table) cell(c *column, text string) (float64, error) {
 	if t.isMissing(c, text) {
@@ -277,8 +342,11 @@ func (t *table) cell(c *column, text string) (float64, error) {
 			return 0, fmt.Errorf("the target is missing (%q); drop the row, or list the target in Ignore to read all rows "+
 				"without it", text)
 		case t.opts.Missing == MissingError:
-			return 0, fmt.Errorf("the value is missing (%q); set Missing to MissingDropRow or MissingMean, or mend the file",
-				text)
+			cure := "set Missing to MissingDropRow or MissingMean, or mend the file"
+			if c.role == categorical && text != "" {
+				cure += "; if it is a category, list the other tokens alone in MissingTokens"
+			}
+			return 0, fmt.Errorf("the value is missing (%q); %s", text, cure)
 		case t.opts.Missing == MissingMean && c.target:
 			return 0, fmt.Errorf("the target is missing (%q) and cannot be filled in; drop the row", text)
 		}
@@ -287,21 +355,22 @@ func (t *table) cell(c *column, text string) (float64, error) {
 	if c.role == categorical {
 		return t.level(c, text)
 	}
-	v, err := parseNumber(text)
+	v, as, err := t.opts.read(text)
 	finite := err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
 	switch {
 	case finite && checkNumber(v) != nil:
 		return 0, fmt.Errorf("the value %w", checkNumber(v))
+	case finite && as == boolean && c.target:
+		return 0, t.unread(c, text)
 	case finite:
-		return v, c.spell(v, text)
+		return v, errors.Join(c.write(as, text), c.spell(v, text))
 	case err == nil || errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("%.40q is not a finite number; mend it, or list it in MissingTokens", text)
-	case c.target:
-		return 0, fmt.Errorf("cannot read %.40q as a number; if the target is a label, set Task to BinaryClassification or "+
-			"Classification", text)
+	case t.everyText && c.notation == "" && !c.target && !isDate(text):
+		c.role = categorical
+		return t.level(c, text)
 	}
-	return 0, fmt.Errorf("cannot read %.40q as a number; list the column in Categorical or Ignore, or the text in "+
-		"MissingTokens", text)
+	return 0, t.unread(c, text)
 }
 
 // isMissing says whether a field stands for a missing value: by its text or, in a column of numbers, by its number, so
@@ -339,6 +408,9 @@ func (t *table) level(c *column, text string) (float64, error) {
 	case c.fixed:
 		return 0, fmt.Errorf("%w: %.40q is none of Like's categories %q%s: leave out its rows, train with some, or list "+
 			"it in MissingTokens and fill it in by MissingMean", errMissingCategory, text, c.levels, alike)
+	}
+	if !c.target && isDate(text) {
+		return 0, errDate(text)
 	}
 	if len(c.levels) == maxCategories {
 		if c.target {

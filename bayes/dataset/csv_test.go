@@ -242,7 +242,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"target ignored", "a,b,y\n1,2,3\n", CSVOptions{Ignore: []string{"y"}}, []string{"Ignore", "target", `"y"`}},
 		{"both lists", "a,b,y\n1,2,3\n", CSVOptions{Categorical: []string{"a"}, Ignore: []string{"0"}},
 			[]string{"Ignore", `"a"`, "already"}},
-		{"no feature", "a;b;y\n1;2;3\n", CSVOptions{}, []string{"no feature", "delimiter"}},
+		{"no feature", "a|b|y\n1|2|3\n", CSVOptions{}, []string{"no feature", "delimiter"}},
 		{"all ignored", "a,y\n1,2\n", CSVOptions{Ignore: []string{"a"}}, []string{"no feature"}},
 		{"one class", "a,y\n1,u\n2,u\n", CSVOptions{Task: Classification}, []string{`"y"`, "single value", `"u"`}},
 		{"one class written in two ways", "a,y\n1,0\n2,1.5\n3,1.50\n4,2\n", CSVOptions{Task: Classification},

@@ -68,7 +68,7 @@ func ExampleReadCSV() {
 	//   2   48          1           0  well
 	//
 	// dataset csv: row 1 (line 3), column "age": cannot read "old" as a number;
-	// list the column in Categorical or Ignore, or the text in MissingTokens
+	// list the text in MissingTokens if it stands for no value, or the column in Categorical or Ignore, or leave the row out if it is a footer
 }
 
 // New rows for a model that was trained on a table: without the target, with columns in another order, one of them

@@ -1,0 +1,215 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf16"
+)
+
+// This file is how tables are written: the delimiter, and numbers that are not plain.
+
+// decoded leaves out a byte order mark, and decodes UTF-16 by its own, such as a text that Excel has written.
+func decoded(r io.Reader) (*bufio.Reader, error) {
+	const size = 1 << 16
+	text := bufio.NewReaderSize(r, size)
+	start, _ := text.Peek(3)
+	var order binary.ByteOrder
+	switch {
+	case string(start) == "\uFEFF":
+		_, _ = text.Discard(3) // just peeked
+		return text, nil
+	case bytes.HasPrefix(start, []byte{0xFF, 0xFE}):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(start, []byte{0xFE, 0xFF}):
+		order = binary.BigEndian
+	default:
+		return text, nil
+	}
+	all, err := io.ReadAll(text)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the file: %w", err)
+	}
+	units := make([]uint16, len(all)/2)
+	for i := range units {
+		units[i] = order.Uint16(all[2*i:])
+	}
+	return bufio.NewReaderSize(strings.NewReader(string(utf16.Decode(units[1:]))), size), nil
+}
+
+// separatorLine reads Excel's first line "sep=;", if it is there.
+func separatorLine(r *bufio.Reader) (delimiter rune, found bool) {
+	start, _ := r.Peek(7)
+	text := string(start)
+	if !strings.HasPrefix(text, "sep=") || len(text) < 6 {
+		return 0, false
+	}
+	length := 6
+	if text[5] == '\r' {
+		length = 7
+	} else if text[5] != '\n' {
+		return 0, false
+	}
+	_, _ = r.Discard(length) // just peeked
+	return rune(text[4]), true
+}
+
+// findDelimiter is a tab or a semicolon if it cuts the first lines into equally many fields, at least two; else a
+// comma.
+func findDelimiter(r *bufio.Reader) rune {
+	const lines = 10
+	start, err := r.Peek(1 << 16)
+	if err == nil { // there is more: the last line may be cut
+		start = start[:max(bytes.LastIndexByte(start, '\n'), 0)]
+	}
+	for _, delimiter := range []rune{'\t', ';'} {
+		records := csv.NewReader(bytes.NewReader(start))
+		records.Comma = delimiter // of all records the first one's number of fields
+		fields := 0
+		for range lines {
+			record, err := records.Read()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if fields = len(record); err != nil || fields < 2 {
+				fields = 0
+				break
+			}
+		}
+		if fields > 1 {
+			return delimiter
+		}
+	}
+	return ','
+}
+
+// notation is how a column writes its numbers, all of them alike.
+type notation string
+
+const (
+	plainNumber notation = "a number"
+	percentage  notation = "a percentage"
+	boolean     notation = "true or false"
+)
+
+// boolOf is the text in lower case if it is true or false in any case, else the text.
+func boolOf(text string) string {
+	if len(text) < 4 || len(text) > 5 {
+		return text
+	}
+	if lower := strings.ToLower(text); lower == "true" || lower == "false" {
+		return lower
+	}
+	return text
+}
+
+// read is the number that a text stands for: 1 and 0 for true and false, and percentages without their sign.
+func (o CSVOptions) read(text string) (float64, notation, error) {
+	switch boolOf(text) {
+	case "true":
+		return 1, boolean, nil
+	case "false":
+		return 0, boolean, nil
+	}
+	number, isPercentage := strings.CutSuffix(text, "%")
+	if o.Decimal != 0 {
+		number = o.decimal(number)
+	}
+	v, err := parseNumber(strings.TrimSpace(number))
+	if isPercentage {
+		return v, percentage, err
+	}
+	return v, plainNumber, err
+}
+
+// groupMarks are what groups digits by threes: a space, its narrow and unbreakable forms, an apostrophe, and the mark
+// that is not the decimal one.
+const groupMarks = " \u00a0\u202f'’"
+
+// decimal is a number with a point for the decimal mark and without groups of three digits; empty if its marks do not
+// stand as they should.
+func (o CSVOptions) decimal(text string) string {
+	other := ","
+	if o.Decimal == ',' {
+		other = "."
+	}
+	whole, fraction, hasFraction := strings.Cut(text, string(o.Decimal))
+	if at := strings.IndexAny(whole, groupMarks+other); at >= 0 {
+		mark := whole[at:]
+		mark = mark[:len(string([]rune(mark)[0]))]
+		groups := strings.Split(whole, mark)
+		for i, g := range groups {
+			digits := strings.TrimLeft(g, "+-")
+			if i > 0 && (len(g) != 3 || digits != g) || len(digits) < 1 || len(digits) > 3 || !isDigits(digits) {
+				return ""
+			}
+		}
+		whole = strings.Join(groups, "")
+	}
+	if strings.Contains(fraction, ".") {
+		return ""
+	}
+	if hasFraction {
+		return whole + "." + fraction
+	}
+	return whole
+}
+
+// write is an error if the column's numbers were written in another way in a row before.
+func (c *column) write(as notation, text string) error {
+	if c.notation != "" && c.notation != as {
+		return fmt.Errorf("%.40q is %s, and in a row before there is %s: write all of the column alike, or list it in "+
+			"Categorical", text, as, c.notation)
+	}
+	c.notation = as
+	return nil
+}
+
+// dates are the forms of dates, with and without a time.
+var dates = []string{
+	time.DateOnly, time.DateTime, time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04:05", "2006/01/02", "2006/1/2 15:04",
+	"1/2/2006", "2/1/2006", "1/2/2006 15:04", "2/1/2006 15:04", "1/2/06", "2.1.2006", "2.1.2006 15:04", "2-Jan-2006",
+	"2-Jan-06", "2 Jan 2006", "Jan 2, 2006",
+}
+
+func isDate(text string) bool {
+	if len(text) < 6 || len(text) > 35 || !strings.ContainsAny(text, "-/. ") {
+		return false
+	}
+	for _, layout := range dates {
+		if _, err := time.Parse(layout, text); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func errDate(text string) error {
+	return fmt.Errorf("%q is a date, which is no feature: list the column in Ignore, and put what matters of it into "+
+		"columns of numbers, such as the month or the days since a first one", text)
+}
+
+// unread is the error of a text that is no number, with what may mend it.
+func (t *table) unread(c *column, text string) error {
+	cannot := fmt.Sprintf("cannot read %.40q as a number", text)
+	digits := strings.Trim(text, "+-0123456789.,'"+groupMarks) == ""
+	switch {
+	case isDate(text):
+		return errDate(text)
+	case t.opts.Decimal == 0 && digits && strings.ContainsAny(text, ","+groupMarks):
+		return fmt.Errorf("%s: set Decimal to ',' if a comma is its decimal mark, or to '.' if a point is, and what else "+
+			"stands between the digits groups them", cannot)
+	case c.target:
+		return fmt.Errorf("%s; if the target is a label, set Task to BinaryClassification or Classification", cannot)
+	case c.notation != "":
+		return fmt.Errorf("%s; list the text in MissingTokens if it stands for no value, or the column in Categorical or "+
+			"Ignore, or leave the row out if it is a footer", cannot)
+	}
+	return fmt.Errorf("%s; list the column in Categorical or Ignore, or the text in MissingTokens", cannot)
+}
