@@ -12,12 +12,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Intervals of 90 % are doubted if they hold fewer than 87 or more than 96 % of the validation part's targets, and if
+// Intervals of 90 % are doubted if they hold fewer than 87 or more than 98 % of the validation part's targets, and if
 // chance would do so in one of a hundred fits at most.
 const (
 	judgedLevel   = .9
 	fewestHeld    = .87
-	mostHeld      = .96
+	mostHeld      = .98
 	heldByChance  = .01
 	judgedRows    = 1000    // at most so many rows are predicted
 	judgedNumbers = 4 << 20 // and at most this many outputs of all particles: 32 MB
