@@ -113,31 +113,33 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	s.Checkpoint = filepath.Join(t.TempDir(), "auto")
-	s.Progress = func(p run.Progress) {
-		if strings.HasPrefix(p.Stage, "fold 2: sampling") {
-			cancel()
-		}
-	}
-	first, err := fit.Fit(ctx, model, method, parts, s)
-	if err != nil || first.Status != run.Cancelled || fit.Details[*Details](first).Scored > 2 {
-		t.Fatalf("cancelled: %+v, %v", first, err)
-	}
-	s.Progress = nil
-	rest, err := fit.Fit(t.Context(), model, method, parts, s)
-	if err != nil {
-		t.Fatal(err)
-	}
 	x := mat.NewDense(3, 1, []float64{-.5, 0, .5})
 	want, err := whole.Posterior.Predict(t.Context(), x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := rest.Posterior.Predict(t.Context(), x)
-	if err != nil || !slices.Equal(got.Outputs, want.Outputs) || !slices.Equal(got.Weights, want.Weights) {
-		t.Errorf("a resumed run ends otherwise (%v)", err)
+	for _, stage := range []string{"fold 2: sampling", "sampling all rows"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s.Checkpoint = filepath.Join(t.TempDir(), "auto")
+		s.Progress = func(p run.Progress) {
+			if strings.HasPrefix(p.Stage, stage) {
+				cancel()
+			}
+		}
+		first, err := fit.Fit(ctx, model, method, parts, s)
+		if err != nil || first.Status != run.Cancelled || fit.Details[*Details](first).Scored > 2 {
+			t.Fatalf("cancelled in %s: %+v, %v", stage, first, err)
+		}
+		s.Progress = nil
+		rest, err := fit.Fit(t.Context(), model, method, parts, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := rest.Posterior.Predict(t.Context(), x)
+		if err != nil || !slices.Equal(got.Outputs, want.Outputs) || !slices.Equal(got.Weights, want.Weights) {
+			t.Errorf("a run that is resumed from %s ends otherwise (%v)", stage, err)
+		}
 	}
 }
 
