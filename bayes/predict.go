@@ -31,8 +31,9 @@ const predictRows = 1024
 //
 // Prediction.Warnings names features that lie far from the training part, for instance because they are in other units
 // or were standardised already, for which it takes at least 10 rows, and rows with a value that is far beyond all
-// training rows. Both need a model that standardises its features. For such a model the warnings also name features that were constant in training and have another value in x, such as a category
-// that no training row had. The data say nothing about the effect of such a feature.
+// training rows. Both need a model that standardises its features. For such a model the warnings also name features
+// that were constant in training and have another value in x, such as a category that no training row had. The data say
+// nothing about the effect of such a feature.
 //
 // If the outputs do not fit in memory, use PredictBatches, whose parts have no such warnings. The first prediction for
 // a number of rows compiles a program, which the posterior keeps.
@@ -139,7 +140,8 @@ func (p *Posterior) farFeatures(x mat.Matrix) (warnings []string) {
 		beyond = min(max(math.Sqrt(float64(n)), leastBeyond), mostBeyond)
 	}
 	distance := func(v float64, k int) float64 { return math.Abs(v-scale.Mean[k]) / scale.StdDev[k] }
-	far, lost, first := make([]int, dims), make([]int, dims), make([]int, dims) // rows in which a feature is, and the first
+	far, lost := make([]int, dims), make([]int, dims) // rows in which a feature is
+	first := make([]int, dims)                        // the first that is lost
 	row := make([]float64, dims)
 	for i := range rows {
 		for k, v := range mat.Row(row, i, x) {

@@ -172,7 +172,11 @@ func allRows(j *fit.Job) int {
 func (m Method) split(j *fit.Job) ([]dataset.Parts, error) {
 	rows := allRows(j)
 	if rows < m.plan.manyRows {
-		parts, err := j.Parts.Folds(m.plan.folds, j.Seed)
+		all, err := j.Parts.Joined()
+		if err != nil {
+			return nil, err
+		}
+		parts, err := j.Parts.Folds(min(m.plan.folds, all.Blocks()), j.Seed)
 		if err != nil {
 			return nil, err
 		}
@@ -185,8 +189,8 @@ func (m Method) split(j *fit.Job) ([]dataset.Parts, error) {
 	return []dataset.Parts{parts}, err
 }
 
-// level leaves out a row of the training parts that have one more than others, so that all folds share the compiled
-// programs. It is never the only row of a class.
+// level leaves out rows of the training parts that have some more than others, such as one, so that all folds share the
+// compiled programs; none where that would be more than a tenth. It is never the only row of a class.
 func level(folds []dataset.Parts) (err error) {
 	least := folds[0].Train.Rows()
 	for _, f := range folds {
@@ -194,7 +198,7 @@ func level(folds []dataset.Parts) (err error) {
 	}
 	for i, f := range folds {
 		n := f.Train.Rows()
-		if n == least {
+		if n == least || n-least > n/10 {
 			continue
 		}
 		rows := make([]int, n)
@@ -344,8 +348,8 @@ func (o *fold) sample(ctx context.Context, j *fit.Job, of plan, model bayes.Mode
 	}
 }
 
-// sampleAll runs a chain on all rows from each last draw of the folds' chains. It is nil where draws have no weight, and
-// where the budget leaves none.
+// sampleAll runs a chain on all rows from each last draw of the folds' chains. It is nil where draws have no weight,
+// and where the budget leaves none.
 func (m Method) sampleAll(ctx context.Context, j *fit.Job, all []*fold, details *Details) (*bayes.Posterior, error) {
 	method := mcmc.Chains{Kernel: mcmc.MCLMC{}, Draws: m.plan.draws, WarmUp: m.plan.warmUp}
 	var start []float64

@@ -143,6 +143,24 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// Of rows in three groups there are three folds, and each leaves out a group.
+func TestGroups(t *testing.T) {
+	rows := noisy(60, 1)
+	for i := range rows.Y {
+		rows.Group = append(rows.Group, fmt.Sprint(i/25))
+	}
+	plan := quick
+	plan.folds = 5
+	s := run.Settings{Seed: 1, Engine: computetest.Go(t)}
+	result, err := fit.Fit(t.Context(), small(t, rows), Method{Seconds: 1e6, plan: plan}, dataset.Parts{Train: rows}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := fit.Details[*Details](result); d.Folds != 3 || d.Scored != 3 {
+		t.Errorf("%d folds, %d scored", d.Folds, d.Scored)
+	}
+}
+
 // The weight of the draws is where the density of both is largest; nothing is gained where they are worse.
 func TestWeigh(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))

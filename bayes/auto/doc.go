@@ -8,9 +8,10 @@
 // It trains a deep ensemble by cross-validation, samples from each of its members as Microcanonical Langevin Ensembles
 // do (Sommer, Robnik, Nozadze, Seljak and Rügamer 2025), and keeps of the draws what predicts the left out rows better.
 //
-//  1. The rows of the training and the validation part are cut into five folds. For each, four networks are trained on
-//     the other four fifths by maximum likelihood, each from its own start, and each stops at its own best score on the
-//     fold. So every row trains some networks, and scores others that have not seen it.
+//  1. The rows of the training and the validation part are cut into five folds, by dataset.Dataset's Group or Order if
+//     there is one. For each, four networks are trained on the other four fifths by maximum likelihood, each from its
+//     own start, and each stops at its own best score on the fold. So every row trains some networks, and scores others
+//     that have not seen it.
 //  2. From each network a chain of mcmc.MCLMC samples the posterior given the same four fifths, for as long as the fold
 //     gains and the budget lasts. The prior is the model's; where that is bayes.Normal by width, as ModelFor proposes,
 //     a layer's standard deviation is at least one and a half times the root mean square of its trained weights.
@@ -18,9 +19,9 @@
 //     (stacking: Yao, Vehtari, Simpson and Gelman 2018). Draws that raise the log-density of all these rows together by
 //     less than a nat, half of which the weight gains by chance, are left out, so that the answer is not worse than the
 //     ensemble.
-//  4. The chains go on, on all rows, and the posterior's draws are these, where the budget leaves time for them. (On the
-//     tables that chose the defaults NLPD fell by .05 nats on epa and .02 on deliveries, where draws have most weight, and
-//     by nothing on cars, where the networks have.)
+//  4. The chains go on, on all rows, and the posterior's draws are these, where the budget leaves time for them. (On
+//     the tables that chose the defaults NLPD fell by .05 nats on epa and .02 on deliveries, where draws have most
+//     weight, and by nothing on cars, where the networks have.)
 //
 // The particles of the result are the networks and the draws, with these weights. All their parameters are their own,
 // whatever the model's partition, so that the whole model is stochastic.

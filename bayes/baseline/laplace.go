@@ -24,9 +24,9 @@ import (
 //	P = diag(1/s^2) + sum_n J_n' L_n J_n,
 //
 // where s has the Normal prior's standard deviations. J_n is the Jacobian of the network's output at row n with respect
-// to the parameters, [C, D], and L_n the likelihood's Fisher information in the outputs: that of bayes.Categorical, or of
-// a bayes.Informative. This is the generalised Gauss-Newton matrix, which has no negative eigenvalues. Shared parameters
-// stay at the mode.
+// to the parameters, [C, D], and L_n the likelihood's Fisher information in the outputs: that of bayes.Categorical, or
+// of a bayes.Informative. This is the generalised Gauss-Newton matrix, which has no negative eigenvalues. Shared
+// parameters stay at the mode.
 //
 // DiagonalPrecision keeps P's diagonal alone, so that a variance is 1/P_ii, not the diagonal of P's inverse: smaller
 // than the full one's where parameters are correlated. KroneckerPrecision keeps a block for each Dense layer, as a
@@ -56,8 +56,8 @@ const (
 	FullPrecision     Structure = "full"
 	// LastLayerPrecision is the full precision of the last layer's stochastic parameters; the others stay at the mode.
 	LastLayerPrecision Structure = "last layer"
-	// KroneckerPrecision is KFAC (Ritter et al. 2018): for each Dense layer the product of its inputs' second moments with
-	// its outputs' curvature.
+	// KroneckerPrecision is KFAC (Ritter et al. 2018): for each Dense layer the product of its inputs' second moments
+	// with its outputs' curvature.
 	KroneckerPrecision Structure = "kronecker"
 )
 

@@ -43,44 +43,49 @@ type CSVOptions struct {
 	NoHeader bool
 	// Target is the target's column. Default: the last.
 	Target string
-	// Targets are the columns of several targets of a regression, in the order of Dataset.Targets; Target is then empty.
+	// Targets are the columns of several targets of a regression, in the order of Dataset.Targets; Target is then
+	// empty.
 	Targets []string
 	// Task of the data. Default: Regression. For a classification the target may be any text: it is a label.
 	Task Task
-	// Classes are the labels in the order of their index, so that Classes[1] is class 1. A label that is not among them is
-	// an error. Default: those found, sorted (as numbers where all of them are).
+	// Classes are the labels in the order of their index, so that Classes[1] is class 1. A label that is not among them
+	// is an error. Default: those found, sorted (as numbers where all of them are).
 	Classes []string
-	// Categorical columns become one column of 0 and 1 for each value found, called "column=value", sorted as the classes
-	// are. Categories and labels are texts, but "1.0" is the same as "1", and is called as it is written first: programs
-	// add the point once a value of the column is missing. So are "TRUE" and "True". "01" is another one than "1". Where
-	// all values are numbers, one must not be written in two other ways, "1.5" and "1.50". EveryText stands for all columns
-	// whose first value is no number.
+	// Categorical columns become one column of 0 and 1 for each value found, called "column=value", sorted as the
+	// classes are. Categories and labels are texts, but "1.0" is the same as "1", and is called as it is written first:
+	// programs add the point once a value of the column is missing. So are "TRUE" and "True". "01" is another one than
+	// "1". Where all values are numbers, one must not be written in two other ways, "1.5" and "1.50". EveryText stands
+	// for all columns whose first value is no number.
 	Categorical []string
 	// Ignore lists columns to leave out.
 	Ignore []string
+	// Group and Order name columns that are no features: Dataset.Group, such as a patient's number, and Dataset.Order,
+	// of numbers or dates. Split and Folds go by them.
+	Group, Order string
 	// MissingTokens are the texts that stand for a missing value; letter case does not matter. Default (nil): "", "NA",
-	// "?", "nan". In columns of numbers a token that is a number stands for that number however it is written: "-999" for
-	// "-999.0". A slice that is empty but not nil: no text stands for a missing value, and "NA", for instance, is a
+	// "?", "nan". In columns of numbers a token that is a number stands for that number however it is written: "-999"
+	// for "-999.0". A slice that is empty but not nil: no text stands for a missing value, and "NA", for instance, is a
 	// category of its own.
 	MissingTokens []string
 	// Missing says what to do with a row that has a missing value. Default: MissingError.
 	Missing Missing
 	// Like is the table that a model was trained on. It is for reading new rows: they get Like's features, in Like's
-	// order, and its task, targets and classes, so that Posterior.Predict takes their X as it is. Leave Target, Targets,
-	// Task, Classes and Categorical empty then.
+	// order, and its task, targets and classes, so that Posterior.Predict takes their X as it is. Leave Target,
+	// Targets, Task, Classes and Categorical empty then.
 	//
-	// The file needs the columns that Like's features come from, under the same names but in any order. Other columns are
-	// left out. The features "sex=f" and "sex=m", for instance, come from the texts f and m of a column "sex" (or, where
-	// the file has columns "sex=f" and "sex=m", are their numbers). A category that Like does not have is an error, as
-	// is a class (ErrMissingClass). If the file has no target, or Ignore lists it, Y is empty: such rows can be predicted,
-	// but not trained on or scored.
+	// The file needs the columns that Like's features come from, under the same names but in any order. Other columns
+	// are left out. The features "sex=f" and "sex=m", for instance, come from the texts f and m of a column "sex" (or,
+	// where the file has columns "sex=f" and "sex=m", are their numbers). A category that Like does not have is an
+	// error, as is a class (ErrMissingClass). If the file has no target, or Ignore lists it, Y is empty: such rows can
+	// be predicted, but not trained on or scored.
 	//
 	// MissingMean fills in the means of Like's X. A text that is a category or class of Like is never a missing value.
 	// NoHeader finds columns by their position, as it did for Like: such a file must have all columns, and may lack the
 	// target only if that was the last.
 	//
-	// Where Like's rows are not at hand, names will do, such as those in Posterior.Origin: a Dataset with Task, Features,
-	// Target or Targets, and Classes. MissingMean needs the means too, as an X of one row: Origin's Features.Mean.
+	// Where Like's rows are not at hand, names will do, such as those in Posterior.Origin: a Dataset with Task,
+	// Features, Target or Targets, and Classes. MissingMean needs the means too, as an X of one row: Origin's
+	// Features.Mean.
 	Like *Dataset
 }
 
@@ -118,16 +123,16 @@ func OpenCSV(path string, opts CSVOptions) (*Dataset, error) {
 	return d, nil
 }
 
-// ReadCSV reads a table. A byte order mark of UTF-8 or UTF-16, CRLF line ends, quoted fields (RFC 4180; nothing may stand
-// between the closing quote and the delimiter), spaces around other fields and empty lines are fine. A first column
-// without a name is left out if it is an index, as pandas and R write it, different in all rows; other columns without a
-// name are if they are empty, and so are rows of empty fields. Errors name the row (of data, counted from 0), the line
-// (of the file, counted from 1) and the column.
+// ReadCSV reads a table. A byte order mark of UTF-8 or UTF-16, CRLF line ends, quoted fields (RFC 4180; nothing may
+// stand between the closing quote and the delimiter), spaces around other fields and empty lines are fine. A first
+// column without a name is left out if it is an index, as pandas and R write it, different in all rows; other columns
+// without a name are if they are empty, and so are rows of empty fields. Errors name the row (of data, counted from 0),
+// the line (of the file, counted from 1) and the column.
 //
-// Every number must be finite and decimal: "1_10" and "0x1p3" are text. A column may hold percentages, whose numbers are
-// read ("10%" is 10), or true and false, in any case, which are 1 and 0. A date is no feature. It is an error if two codes would be the same
-// number, such as "01234" and "1234" or, since whole numbers beyond 2^53 are rounded, "9007199254740993" and
-// "9007199254740992": list such a column in CSVOptions.Categorical or Ignore.
+// Every number must be finite and decimal: "1_10" and "0x1p3" are text. A column may hold percentages, whose numbers
+// are read ("10%" is 10), or true and false, in any case, which are 1 and 0. A date is no feature. It is an error if
+// two codes would be the same number, such as "01234" and "1234" or, since whole numbers beyond 2^53 are rounded,
+// "9007199254740993" and "9007199254740992": list such a column in CSVOptions.Categorical or Ignore.
 //
 // To predict new rows by a model that was trained on a table, or a single row, set CSVOptions.Like to that table.
 func ReadCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {

@@ -31,6 +31,9 @@ func (t *table) dataset() (*Dataset, error) {
 	} else {
 		t.name(d)
 	}
+	if err := t.setAside(d); err != nil {
+		return nil, err
+	}
 	d.Y = slices.Grow(d.Y, len(t.kept)*len(t.targets)) // nil without a target
 	for row := range len(t.kept) {
 		for _, c := range t.targets {
@@ -48,6 +51,28 @@ func (t *table) dataset() (*Dataset, error) {
 		return nil, err
 	}
 	return d, d.validateNames()
+}
+
+// setAside makes Group and Order of their columns.
+func (t *table) setAside(d *Dataset) error {
+	if t.opts.Group != "" {
+		c, err := t.column(t.opts.Group, "Group")
+		if err != nil {
+			return err
+		}
+		d.Group = c.texts
+	}
+	if t.opts.Order == "" {
+		return nil
+	}
+	c, err := t.column(t.opts.Order, "Order")
+	if err != nil {
+		return err
+	}
+	if d.Order, err = t.opts.places(c.texts); err != nil {
+		return fmt.Errorf("column %q: %w", c.name, err)
+	}
+	return nil
 }
 
 // name sets the names of features, targets and classes from the columns, and the features' places in X.
@@ -84,7 +109,7 @@ func (t *table) name(d *Dataset) {
 // are no values. It also returns one if the column's name is one of its values and other names are numbers: then the
 // first line is data, and would be lost.
 func (t *table) finish(c *column) error {
-	if c.role == ignored || c.role == unnamed {
+	if c.role != number && c.role != categorical {
 		return nil
 	}
 	numbered := func(c *column) bool { return isNumber(c.name) }

@@ -18,6 +18,8 @@ func (o CSVOptions) checkLike() error {
 		{"Task", o.Task, o.Task != Regression},
 		{"Classes", o.Classes, len(o.Classes) > 0},
 		{"Categorical", o.Categorical, len(o.Categorical) > 0},
+		{"Group", o.Group, o.Group != ""},
+		{"Order", o.Order, o.Order != ""},
 	} {
 		if s.set {
 			return fmt.Errorf("both of Like and %s, %q, are set: leave %s empty, since it is as in Like", s.name, s.value,

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -190,9 +191,51 @@ func isDate(text string) bool {
 	return false
 }
 
+// places are numbers, or seconds since 1970 of dates, all in one form. It is an error if two forms fit and differ, as
+// where day and month may change places.
+func (o CSVOptions) places(texts []string) ([]float64, error) {
+	places, first := make([]float64, len(texts)), ""
+	for i, text := range texts {
+		v, _, err := o.read(text)
+		if places[i] = v; err != nil {
+			first = text
+			break
+		}
+	}
+	if first == "" {
+		return places, nil
+	}
+	var found []float64
+	form := ""
+	for _, layout := range dates {
+		for i, text := range texts {
+			at, err := time.Parse(layout, text)
+			if err != nil {
+				places = nil
+				break
+			}
+			places[i] = float64(at.Unix())
+		}
+		if places == nil {
+			places = make([]float64, len(texts))
+			continue
+		}
+		if found != nil && !slices.Equal(found, places) {
+			return nil, fmt.Errorf("the dates, such as %q, may be %q or %q: write them as 2006-01-31", first, form, layout)
+		}
+		found, form, places = places, layout, make([]float64, len(texts))
+	}
+	if found == nil {
+		return nil, fmt.Errorf("%q is no number, and not all values are dates of one form, such as 2006-01-31 or "+
+			"31.1.2006 12:30", first)
+	}
+	return found, nil
+}
+
 func errDate(text string) error {
-	return fmt.Errorf("%q is a date, which is no feature: list the column in Ignore, and put what matters of it into "+
-		"columns of numbers, such as the month or the days since a first one", text)
+	return fmt.Errorf("%q is a date, which is no feature: list the column in Ignore, or name it as Order if later rows "+
+		"are to be the test, and put what matters of it into columns of numbers, such as the month or the days since a first one",
+		text)
 }
 
 // unread is the error of a text that is no number, with what may mend it.

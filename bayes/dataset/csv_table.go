@@ -17,6 +17,7 @@ const (
 	categorical             // a feature to be made one-hot
 	ignored
 	unnamed // an index, or empty
+	aside   // CSVOptions.Group or Order
 )
 
 // column of the file as it is read.
@@ -30,6 +31,7 @@ type column struct {
 	levels   []string
 	index    map[string]int // of a level's text, and of the same whole number without a point
 	fixed    bool
+	texts    []string            // one a row kept, of a column aside
 	notation notation            // of its numbers; empty before the first
 	from     int                 // of an index: the first, where the rows are counted
 	seen     map[string]struct{} // and its values so far, once they are not the rows' numbers
@@ -118,6 +120,14 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 	}
 	if err := t.assign(opts.Ignore, "Ignore", ignored); err != nil {
 		return nil, err
+	}
+	for _, o := range []struct{ option, key string }{{"Group", opts.Group}, {"Order", opts.Order}} {
+		if o.key == "" {
+			continue
+		}
+		if err := t.assign([]string{o.key}, o.option, aside); err != nil {
+			return nil, err
+		}
 	}
 	if !slices.ContainsFunc(t.columns, (*column).isFeature) {
 		return nil, fmt.Errorf("there is no feature: the columns are %q, the target is %s and the rest is ignored; is the "+
@@ -267,7 +277,8 @@ func (t *table) add(record []string, line int) error {
 		return fmt.Errorf("row %d (line %d) has %d fields, but %d are needed, one for each column", row, line, len(record),
 			len(t.columns))
 	}
-	if len(record) > 1 && t.missing[""] && t.opts.Like == nil && !slices.ContainsFunc(record, func(text string) bool { return text != "" }) {
+	full := func(text string) bool { return text != "" }
+	if len(record) > 1 && t.missing[""] && t.opts.Like == nil && !slices.ContainsFunc(record, full) {
 		return nil // an empty row
 	}
 	drop := false
@@ -279,6 +290,14 @@ func (t *table) add(record []string, line int) error {
 			}
 		}
 		if c.role == ignored || c.role == unnamed {
+			continue
+		}
+		if c.role == aside {
+			if t.missing[strings.ToLower(record[i])] {
+				return fmt.Errorf("row %d (line %d), column %q: the value is missing (%q), and every row needs its group and its "+
+					"place: fill it in, or leave the row out", row, line, c.name, record[i])
+			}
+			c.texts = append(c.texts, strings.Clone(record[i]))
 			continue
 		}
 		v, err := t.cell(c, record[i])
@@ -303,6 +322,7 @@ func (t *table) add(record []string, line int) error {
 	}
 	for _, c := range t.columns {
 		c.values = c.values[:min(len(c.values), len(t.kept))] // a dropped row is removed again
+		c.texts = c.texts[:min(len(c.texts), len(t.kept))]
 	}
 	return nil
 }
@@ -327,8 +347,8 @@ func (c *column) isIndex(i, row int, text string) error {
 		}
 	}
 	if _, twice := c.seen[text]; twice {
-		return fmt.Errorf("column 0 of the header has no name, and is no index, since it holds %.40q twice: name it, or list "+
-			"\"0\" in Ignore (or set NoHeader if the first line is data)", text)
+		return fmt.Errorf("column 0 of the header has no name, and is no index, since it holds %.40q twice: name it, or "+
+			"list \"0\" in Ignore (or set NoHeader if the first line is data)", text)
 	}
 	c.seen[strings.Clone(text)] = struct{}{}
 	return nil

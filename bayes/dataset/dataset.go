@@ -56,6 +56,12 @@ type Dataset struct {
 	// Y are the targets in raw units, [N, K] row-major, or the indices of the classes, [N]. It is empty where the target
 	// is not known, as in new rows that are to be predicted (CSVOptions.Like).
 	Y []float64
+	// Group says to which group each row belongs, [N], such as a patient with several visits; nil: each row is its own.
+	// Split and Folds keep a group together, so that a score is that of new groups.
+	Group []string
+	// Order is each row's place in time, [N], in any unit; nil: time does not matter. Split takes the later rows to test,
+	// so that a score is that of the future. It is not used together with Group.
+	Order []float64
 	// rows are the original row numbers, in the whole table, [N]; nil: 0 to N-1.
 	rows []int
 }
@@ -169,8 +175,20 @@ func (d *Dataset) Subset(rows []int) (*Dataset, error) {
 	}
 	s := *d
 	s.X, s.Y, s.rows = rowsFrom(d.X, rows), y, original
+	s.Group, s.Order = chosen(d.Group, rows), chosen(d.Order, rows)
 	s.Features, s.Targets, s.Classes = slices.Clone(d.Features), slices.Clone(d.Targets), slices.Clone(d.Classes)
 	return &s, nil
+}
+
+// chosen are the values of the given rows; nil of none.
+func chosen[T any](values []T, rows []int) (some []T) {
+	if len(values) == 0 {
+		return nil
+	}
+	for _, r := range rows {
+		some = append(some, values[r])
+	}
+	return some
 }
 
 // rowsFrom are rows of x, in the given order: pixels that share its bytes, or a copy.
@@ -277,6 +295,13 @@ func (d *Dataset) validateShapes() error {
 	case len(d.Features) != dims:
 		return fmt.Errorf("the features X are [%d, %d] but there are %d feature names: there must be one a column",
 			n, dims, len(d.Features))
+	case d.Group != nil && len(d.Group) != n || d.Order != nil && len(d.Order) != n:
+		return fmt.Errorf("there are %d rows, but Group has %d values and Order %d: each has one for each row, or is nil", n,
+			len(d.Group), len(d.Order))
+	case d.Group != nil && d.Order != nil:
+		return errors.New("both Group and Order are set: rows are split by one of them; set the other to nil")
+	case slices.ContainsFunc(d.Order, math.IsNaN):
+		return fmt.Errorf("Order is NaN in row %d: every row needs its place", slices.IndexFunc(d.Order, math.IsNaN))
 	}
 	return d.validateTask()
 }

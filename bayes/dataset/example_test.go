@@ -59,7 +59,7 @@ func ExampleReadCSV() {
 	fmt.Println(data)
 
 	_, err = dataset.ReadCSV(strings.NewReader("age,dose\n61,1.5\nold,2\n"), dataset.CSVOptions{})
-	fmt.Println(strings.ReplaceAll(err.Error(), "; ", ";\n"))
+	fmt.Println(strings.NewReplacer("; ", ";\n", ", or leave", ",\nor leave").Replace(err.Error()))
 	// Output:
 	// csv: 3 rows, 3 features, binary classification of ill, 2 classes: sick, well
 	// row  age  smoker=no  smoker=yes   ill
@@ -68,7 +68,8 @@ func ExampleReadCSV() {
 	//   2   48          1           0  well
 	//
 	// dataset csv: row 1 (line 3), column "age": cannot read "old" as a number;
-	// list the text in MissingTokens if it stands for no value, or the column in Categorical or Ignore, or leave the row out if it is a footer
+	// list the text in MissingTokens if it stands for no value, or the column in Categorical or Ignore,
+	// or leave the row out if it is a footer
 }
 
 // New rows for a model that was trained on a table: without the target, with columns in another order, one of them

@@ -86,8 +86,10 @@ func (d *Dataset) checkClasses() error {
 type Fractions struct{ Train, Validation, Test float64 }
 
 // Split shuffles the rows by the seed and cuts them by the fractions. The cuts are at round(N Train) and round(N (Train
-// + Validation)), so no part is off its share by more than one row. The same seed gives the same split on every
-// machine. It is an error if a part whose fraction is above 0 would come out empty.
+// + Validation)), so no part is off its share by more than one row. Of a table with a Group whole groups are shuffled,
+// and the cuts are where one ends; with an Order the first rows train and the last test, whatever the seed, and rows of
+// one time stay together. The same seed gives the same split on every machine. It is an error if a part whose fraction
+// is above 0 would come out empty.
 func (d *Dataset) Split(f Fractions, seed uint64) (Parts, error) {
 	if err := f.validate(); err != nil {
 		return Parts{}, fmt.Errorf("dataset %s: %w", d.Name, err)
@@ -99,23 +101,86 @@ func (d *Dataset) Split(f Fractions, seed uint64) (Parts, error) {
 		return Parts{}, fmt.Errorf("dataset %s: %w", d.Name, err)
 	}
 	n := d.Rows()
-	first := int(math.Round(f.Train * float64(n)))
-	second := int(math.Round((f.Train + f.Validation) * float64(n)))
-	order := newRand("split", seed, 0).Perm(n)
-	pieces := [3][]int{order[:first], order[first:second], order[second:]}
+	blocks := d.blocks(newRand("split", seed, 0).Perm(n))
+	// cut is the number of blocks whose rows are nearest to a fraction of all.
+	cut := func(fraction float64) (count int) {
+		want, rows := math.Round(fraction*float64(n)), 0
+		for _, block := range blocks {
+			if float64(rows)+float64(len(block))/2 > want {
+				break
+			}
+			rows += len(block)
+			count++
+		}
+		return count
+	}
+	first, second := cut(f.Train), cut(f.Train+f.Validation)
+	pieces := [3][]int{slices.Concat(blocks[:first]...), slices.Concat(blocks[first:second]...),
+		slices.Concat(blocks[second:]...)}
 	for i, p := range f.list() {
 		if len(pieces[i]) == 0 && p.value > 0 {
-			return Parts{}, fmt.Errorf("dataset %s: the %s part comes out empty: a fraction %v of %d rows; take a larger "+
-				"fraction or 0", d.Name, p.name, p.value, n)
+			return Parts{}, fmt.Errorf("dataset %s: the %s part comes out empty: a fraction %v of %d rows%s; take a larger "+
+				"fraction or 0", d.Name, p.name, p.value, n, d.inBlocks(len(blocks)))
 		}
 	}
 	return d.parts(pieces)
 }
 
+// blocks are the rows in the given order, of which those of a block stay together: each row by itself, or the groups,
+// or in the order of time the rows of one time.
+func (d *Dataset) blocks(order []int) (blocks [][]int) {
+	switch {
+	case d.Group != nil:
+		of := map[string]int{}
+		for _, row := range order {
+			group := d.Group[row]
+			if _, known := of[group]; !known {
+				of[group] = len(blocks)
+				blocks = append(blocks, nil)
+			}
+			blocks[of[group]] = append(blocks[of[group]], row)
+		}
+	case d.Order != nil:
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d.Order[a], d.Order[b]) })
+		for i, row := range order {
+			if i == 0 || d.Order[row] != d.Order[order[i-1]] {
+				blocks = append(blocks, nil)
+			}
+			blocks[len(blocks)-1] = append(blocks[len(blocks)-1], row)
+		}
+	default:
+		for _, row := range order {
+			blocks = append(blocks, []int{row})
+		}
+	}
+	return blocks
+}
+
+// Blocks is the number of groups, or of times, or else of rows: of what Split and Folds keep together.
+func (d *Dataset) Blocks() int {
+	order := make([]int, d.Rows())
+	for i := range order {
+		order[i] = i
+	}
+	return len(d.blocks(order))
+}
+
+// inBlocks says what stays together.
+func (d *Dataset) inBlocks(count int) string {
+	switch {
+	case d.Group != nil:
+		return fmt.Sprintf(" in %d groups", count)
+	case d.Order != nil:
+		return fmt.Sprintf(" at %d times", count)
+	}
+	return ""
+}
+
 // Folds are k parts for cross-validation on the rows of Train and Validation together: each row is in the validation
 // part of exactly one, and in the training part of the others. The rows are shuffled by the seed; of a classification
-// those of each class are spread over the folds, and the only row of a class is in every training part. Test is that of
-// p. It is an error if there are fewer than 2 folds, or fewer rows than folds.
+// those of each class are spread over the folds, and the only row of a class is in every training part. A Group is in
+// one fold; with an Order a fold is a span of time. Test is that of p. It is an error if there are fewer than 2 folds,
+// or fewer rows, groups or times than folds.
 func (p Parts) Folds(k int, seed uint64) ([]Parts, error) {
 	all, err := p.Joined()
 	if err != nil {
@@ -127,6 +192,9 @@ func (p Parts) Folds(k int, seed uint64) ([]Parts, error) {
 			all.Name, k, n)
 	}
 	order := newRand("folds", seed, 0).Perm(n)
+	if all.Group != nil || all.Order != nil {
+		return all.foldsOfBlocks(k, all.blocks(order), p.Test)
+	}
 	alone := map[float64]int{} // the only rows of classes
 	if all.Task != Regression {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all.Y[a], all.Y[b]) })
@@ -155,6 +223,47 @@ func (p Parts) Folds(k int, seed uint64) ([]Parts, error) {
 	return folds, nil
 }
 
+// foldsOfBlocks are Folds whose validation parts have whole blocks: each group goes where there are fewest rows so far;
+// of times each fold has a span.
+func (d *Dataset) foldsOfBlocks(k int, blocks [][]int, test *Dataset) ([]Parts, error) {
+	if k > len(blocks) {
+		return nil, fmt.Errorf("dataset %s: %d folds of %d rows%s: take at most as many as there are of these", d.Name, k,
+			d.Rows(), d.inBlocks(len(blocks)))
+	}
+	validation, done := make([][]int, k), 0
+	for i, block := range blocks {
+		at := 0
+		if d.Group != nil {
+			for f := range validation {
+				if len(validation[f]) < len(validation[at]) {
+					at = f
+				}
+			}
+		} else { // by the rows before; each fold has at least one block
+			at = min(max(done*k/d.Rows(), k-len(blocks)+i), i)
+		}
+		done += len(block)
+		validation[at] = append(validation[at], block...)
+	}
+	folds := make([]Parts, k)
+	for f := range folds {
+		var rows [3][]int
+		for other := range validation {
+			part := 0
+			if other == f {
+				part = 1
+			}
+			rows[part] = append(rows[part], validation[other]...)
+		}
+		var err error
+		if folds[f], err = d.parts(rows); err != nil {
+			return nil, err
+		}
+		folds[f].Test = test
+	}
+	return folds, nil
+}
+
 // Joined has the rows of Train, then those of Validation, if there are any.
 func (p Parts) Joined() (*Dataset, error) {
 	if err := p.Validate(); err != nil {
@@ -165,6 +274,8 @@ func (p Parts) Joined() (*Dataset, error) {
 	}
 	all := *p.Train
 	all.Y = slices.Concat(p.Train.Y, p.Validation.Y)
+	all.Group = slices.Concat(p.Train.Group, p.Validation.Group)
+	all.Order = slices.Concat(p.Train.Order, p.Validation.Order)
 	all.rows = nil
 	for _, part := range []*Dataset{p.Train, p.Validation} {
 		for i := range part.Rows() {

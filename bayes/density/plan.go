@@ -28,9 +28,9 @@ func partsOf(bytes int64, rows int) int {
 	return int(min((bytes+partBytes-1)/partBytes, int64(rows)))
 }
 
-// forwardPart is what the activations of one particle take in a part of a forward pass whose rows are cut, of rowsOfPart
-// rows at least: a chunk then has several particles, for which the patches that the first layer multiplies are made
-// once. With one particle a chunk LeNet-5 takes 1.5 times as long.
+// forwardPart is what the activations of one particle take in a part of a forward pass whose rows are cut, of
+// rowsOfPart rows at least: a chunk then has several particles, for which the patches that the first layer multiplies
+// are made once. With one particle a chunk LeNet-5 takes 1.5 times as long.
 const (
 	forwardPart = 8 << 20
 	rowsOfPart  = 16

@@ -57,8 +57,8 @@ func (j *Job) doubts(ctx context.Context, p *bayes.Posterior) []string {
 	default:
 		return nil
 	}
-	return []string{fmt.Sprintf("90 %% intervals hold %.0f %% of the targets of %d validation rows, and are %s; take another "+
-		"method (fit.Fit without one chooses by such rows) or another likelihood", 100*held, n, text)}
+	return []string{fmt.Sprintf("90 %% intervals hold %.0f %% of the targets of %d validation rows, and are %s; take "+
+		"another method (fit.Fit without one chooses by such rows) or another likelihood", 100*held, n, text)}
 }
 
 // coverage is the share of the first n rows' targets that intervals of judgedLevel hold; NaN of none.

@@ -242,10 +242,10 @@ const bySeconds = "each method with its own defaults and the model that bayes.Mo
 const practiceNote = "not in the papers; " + bySeconds + "; scores in units of the " +
 	"training target's standard deviation; 'diverged' is no posterior in the time; other packages as recorded"
 
-const galNote = "not in the papers; the first of the 20 splits (5 of protein); " + bySeconds + "; RMSE in units of the " +
-	"training target's standard deviation; in brackets test NLLs of networks with one hidden layer of 50 by the library " +
-	"uncertainty-baselines, of ten networks, and beside our default the least of its one network, ten networks, VI and " +
-	"refined VI"
+const galNote = "not in the papers; the first of the 20 splits (5 of protein); " + bySeconds + "; RMSE in units of " +
+	"the training target's standard deviation; in brackets test NLLs of networks with one hidden layer of 50 by the " +
+	"library uncertainty-baselines, of ten networks, and beside our default the least of its one network, ten " +
+	"networks, VI and refined VI"
 
 const benchmarkNote = "not in the papers; the benchmark of the package bde, whose own numbers, on ten cores, stand " +
 	"in brackets; other packages as recorded; scores in standardised units"

@@ -1,6 +1,7 @@
 // Package practice holds tables that no setting of this project was chosen on before they came, and what other packages
 // score on them. Half of the tables are there to choose defaults by, the other half to confirm that the choice was
-// right. Published benchmarks are neither: that of MILE's package (airfoil, bikesharing), and Gal's splits of nine sets.
+// right. Published benchmarks are neither: that of MILE's package (airfoil, bikesharing), and Gal's splits of nine
+// sets.
 package practice
 
 import (
