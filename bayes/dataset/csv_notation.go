@@ -234,8 +234,8 @@ func (o CSVOptions) places(texts []string) ([]float64, error) {
 
 func errDate(text string) error {
 	return fmt.Errorf("%q is a date, which is no feature: list the column in Ignore, or name it as Order if later rows "+
-		"are to be the test, and put what matters of it into columns of numbers, such as the month or the days since a first one",
-		text)
+		"are to be the test, and put what matters of it into columns of numbers, such as the month or the days since a "+
+		"first one", text)
 }
 
 // unread is the error of a text that is no number, with what may mend it.
