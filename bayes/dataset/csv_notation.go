@@ -61,29 +61,35 @@ func separatorLine(r *bufio.Reader) (delimiter rune, found bool) {
 	return rune(text[4]), true
 }
 
-// findDelimiter is a tab or a semicolon if it cuts the first lines into equally many fields, at least two; else a
-// comma.
+// findDelimiter is a tab or a semicolon if it cuts the first line, which a comma does not, or if it cuts each of the
+// first lines into equally many fields, at least two; else a comma.
 func findDelimiter(r *bufio.Reader) rune {
 	const lines = 10
 	start, err := r.Peek(1 << 16)
 	if err == nil { // there is more: the last line may be cut
 		start = start[:max(bytes.LastIndexByte(start, '\n'), 0)]
 	}
-	for _, delimiter := range []rune{'\t', ';'} {
+	// cuts are the fields of the first line, and whether each line has as many.
+	cuts := func(delimiter rune) (fields int, alike bool) {
 		records := csv.NewReader(bytes.NewReader(start))
-		records.Comma = delimiter // of all records the first one's number of fields
-		fields := 0
-		for range lines {
+		records.Comma = delimiter // all records must have the first one's number of fields
+		for line := range lines {
 			record, err := records.Read()
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if fields = len(record); err != nil || fields < 2 {
-				fields = 0
-				break
+			if line == 0 {
+				fields = len(record)
+			}
+			if err != nil {
+				return fields, false
 			}
 		}
-		if fields > 1 {
+		return fields, true
+	}
+	byComma, _ := cuts(',')
+	for _, delimiter := range []rune{'\t', ';'} {
+		if fields, alike := cuts(delimiter); fields > 1 && (alike || byComma < 2) {
 			return delimiter
 		}
 	}

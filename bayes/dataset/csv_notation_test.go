@@ -110,6 +110,7 @@ func TestReadCSVAsWrittenErrors(t *testing.T) {
 		{"text after numbers, all text", "a,y\n1,2\nu,2\n", CSVOptions{Categorical: []string{EveryText}},
 			[]string{"row 1 (line 3)", `"u"`, "Categorical"}},
 		{"NA in a category", "c,y\nNA,2\n", CSVOptions{Categorical: []string{"c"}}, []string{`"NA"`, "MissingTokens"}},
+		{"semicolons, and a short row", "a;b;y\n1;2;3\n1;2\n", CSVOptions{}, []string{"row 1 (line 3)", "3 are needed"}},
 		{"a line after Excel's first", "sep=;\na;y\nu;2\n", CSVOptions{}, []string{"row 0 (line 3)", `"u"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
