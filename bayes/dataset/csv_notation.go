@@ -247,7 +247,7 @@ func errDate(text string) error {
 // unread is the error of a text that is no number, with what may mend it.
 func (t *table) unread(c *column, text string) error {
 	cannot := fmt.Sprintf("cannot read %.40q as a number", text)
-	digits := strings.Trim(text, "+-0123456789.,'"+groupMarks) == ""
+	digits := strings.Trim(text, "+-0123456789.,"+groupMarks) == ""
 	switch {
 	case isDate(text):
 		return errDate(text)

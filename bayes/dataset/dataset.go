@@ -301,7 +301,7 @@ func (d *Dataset) validateShapes() error {
 	case d.Group != nil && d.Order != nil:
 		return errors.New("both Group and Order are set: rows are split by one of them; set the other to nil")
 	case slices.ContainsFunc(d.Order, math.IsNaN):
-		return fmt.Errorf("Order is NaN in row %d: every row needs its place", slices.IndexFunc(d.Order, math.IsNaN))
+		return fmt.Errorf("the place of row %d in Order is NaN: every row needs one", slices.IndexFunc(d.Order, math.IsNaN))
 	}
 	return d.validateTask()
 }
