@@ -154,6 +154,9 @@ func (m Laplace) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if !m.Sampled {
 		result.Draws.LinearisedAt = compute.Floats(j.DType, mode.phi, j.Bound.D)
 	}
+	if j.Parts.Validation != nil { // it has ended the training, and judges the intervals (see fit)
+		return result, nil
+	}
 	off, err := m.decrement(ctx, j, mode, func() []float64 { return draw(mode.phi, rng) })
 	if err != nil {
 		return nil, err
@@ -161,8 +164,8 @@ func (m Laplace) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if free := len(m.free(j.Bound)); off > mostDecrement*math.Sqrt(float64(free)) {
 		result.Warnings = append(result.Warnings, fmt.Sprintf("where the training ended the gradient is not small: the "+
 			"maximum of the posterior's quadratic expansion is %.2g standard deviations away (over %d parameters), so that "+
-			"predictions can be off by as many; train longer (Epochs), with a falling rate (Optimiser), on larger batches "+
-			"(BatchSize) or without validation rows that stop it early", off, free))
+			"predictions can be off by as many; train longer (Epochs), with a falling rate (Optimiser) or on larger batches "+
+			"(BatchSize)", off, free))
 	}
 	return result, nil
 }

@@ -66,8 +66,9 @@ func (s Selection) Add(step int, scores []float64) {
 
 // A training ended too early if its best validation is in the last quarter and its scores, NLPD in nats a row, still
 // fell. They fell if the mean of the last quarter is below the mean of the third by more than fallen, and by more than
-// fallenErrors standard errors. A training went astray if its best validation is in the first tenth, and all scores of
-// the last quarter are worse by more than risen. Neither is judged from fewer than fewestScores validations.
+// fallenErrors standard errors. A training went astray if its best validation is in the first fiftieth, and all scores
+// of the last quarter are worse by more than risen: one that is at its best later has learnt, and then fits the noise,
+// which its best state does not. Neither is judged from fewer than fewestScores validations.
 const (
 	fallen       = .02
 	fallenErrors = 3
@@ -86,7 +87,7 @@ func Ending(scores []float64, steps, epochs int) string {
 	}
 	third, last := scores[n/2:3*n/4], scores[3*n/4:]
 	best, least := lowest(scores)
-	if best >= 0 && best < n/10 {
+	if best >= 0 && best <= n/50 {
 		if _, then := lowest(last); then > least+risen {
 			return fmt.Sprintf("the training went astray: of its %d validations number %d is the best, and those of the last "+
 				"quarter are all worse, by %.2g nats a row or more, so that the posterior is hardly trained; take smaller "+
