@@ -19,7 +19,7 @@ var want = map[string][3]int{ // rows, features with text as one-hot, classes
 	"biomass": {536, 5}, "checks": {13626, 23}, "cpus": {209, 6}, "penguins": {333, 11}, "sacramento": {932, 45},
 	"contraceptive": {1473, 9, 3}, "taxi": {10000, 22, 2}, "vehicle": {846, 18, 4}, "airfoil": {1503, 5},
 	"bikesharing": {17379, 12}, "boston": {506, 13}, "concrete": {1030, 8}, "energy": {768, 8}, "kin8nm": {8192, 8},
-	"naval": {11934, 16}, "power": {9568, 4}, "protein": {45730, 9}, "wine_red": {1599, 11}, "yacht": {308, 6},
+	"naval": {11934, 14}, "power": {9568, 4}, "protein": {45730, 9}, "wine_red": {1599, 11}, "yacht": {308, 6},
 }
 
 func TestTables(t *testing.T) {
@@ -90,7 +90,7 @@ func TestUnknownTable(t *testing.T) {
 	}
 }
 
-// TestPeers: each method has its scores on each split, once.
+// TestPeers: each method has its scores on each split, once, but for Gal's, which were not computed.
 func TestPeers(t *testing.T) {
 	peers, err := LoadPeers()
 	if err != nil {
@@ -108,6 +108,9 @@ func TestPeers(t *testing.T) {
 		t.Errorf("%d rows have %d scores", len(peers.Rows), len(scores))
 	}
 	for _, table := range Tables {
+		if table.Half == Reported && table.Published == dataset.Gal {
+			continue
+		}
 		for _, method := range []string{"catboost", "ngboost", "random_forest", "linear"} {
 			for _, split := range Splits {
 				s, ok := scores[key{table.Name, method, split}]
