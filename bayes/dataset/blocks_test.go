@@ -146,6 +146,7 @@ func TestReadCSVAside(t *testing.T) {
 		want string
 	}{
 		{"a,t,y\n1,1/2/2020,2\n1,3/4/2020,2\n", CSVOptions{Order: "t"}, "may be"},
+		{"a,t,y\n1,1/2/20,2\n1,3/4/20,2\n", CSVOptions{Order: "t"}, "may be"},
 		{"a,t,y\n1,2020-01-31,2\n1,later,2\n", CSVOptions{Order: "t"}, `"2020-01-31" is no number`},
 		{"a,t,y\n1,,2\n", CSVOptions{Order: "t"}, "row 0 (line 2)"},
 		{"a,t,y\n1,2,2\n", CSVOptions{Order: "s"}, `"s"`},

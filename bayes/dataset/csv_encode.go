@@ -69,7 +69,7 @@ func (t *table) setAside(d *Dataset) error {
 	if err != nil {
 		return err
 	}
-	if d.Order, err = t.opts.places(c.texts); err != nil {
+	if d.Order, err = places(c.texts, t.opts.Decimal); err != nil {
 		return fmt.Errorf("column %q: %w", c.name, err)
 	}
 	return nil

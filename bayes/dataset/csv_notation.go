@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // This file is how tables are written: the delimiter, and numbers that are not plain.
@@ -116,8 +117,9 @@ func boolOf(text string) string {
 	return text
 }
 
-// read is the number that a text stands for: 1 and 0 for true and false, and percentages without their sign.
-func (o CSVOptions) read(text string) (float64, notation, error) {
+// read is the number that a text stands for, by CSVOptions.Decimal: 1 and 0 for true and false, and percentages without
+// their sign.
+func read(text string, mark rune) (float64, notation, error) {
 	switch boolOf(text) {
 	case "true":
 		return 1, boolean, nil
@@ -125,8 +127,8 @@ func (o CSVOptions) read(text string) (float64, notation, error) {
 		return 0, boolean, nil
 	}
 	number, isPercentage := strings.CutSuffix(text, "%")
-	if o.Decimal != 0 {
-		number = o.decimal(number)
+	if mark != 0 {
+		number = decimal(number, mark)
 	}
 	v, err := parseNumber(strings.TrimSpace(number))
 	if isPercentage {
@@ -141,16 +143,15 @@ const groupMarks = " \u00a0\u202f'’"
 
 // decimal is a number with a point for the decimal mark and without groups of three digits; empty if its marks do not
 // stand as they should.
-func (o CSVOptions) decimal(text string) string {
+func decimal(text string, mark rune) string {
 	other := ","
-	if o.Decimal == ',' {
+	if mark == ',' {
 		other = "."
 	}
-	whole, fraction, hasFraction := strings.Cut(text, string(o.Decimal))
+	whole, fraction, hasFraction := strings.Cut(text, string(mark))
 	if at := strings.IndexAny(whole, groupMarks+other); at >= 0 {
-		mark := whole[at:]
-		mark = mark[:len(string([]rune(mark)[0]))]
-		groups := strings.Split(whole, mark)
+		_, size := utf8.DecodeRuneInString(whole[at:])
+		groups := strings.Split(whole, whole[at:at+size])
 		for i, g := range groups {
 			digits := strings.TrimLeft(g, "+-")
 			if i > 0 && (len(g) != 3 || digits != g) || len(digits) < 1 || len(digits) > 3 || !isDigits(digits) {
@@ -181,8 +182,8 @@ func (c *column) write(as notation, text string) error {
 // dates are the forms of dates, with and without a time.
 var dates = []string{
 	time.DateOnly, time.DateTime, time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04:05", "2006/01/02", "2006/1/2 15:04",
-	"1/2/2006", "2/1/2006", "1/2/2006 15:04", "2/1/2006 15:04", "1/2/06", "2.1.2006", "2.1.2006 15:04", "2-Jan-2006",
-	"2-Jan-06", "2 Jan 2006", "Jan 2, 2006",
+	"1/2/2006", "2/1/2006", "1/2/2006 15:04", "2/1/2006 15:04", "1/2/06", "2/1/06", "2.1.2006", "2.1.2006 15:04",
+	"2-Jan-2006", "2-Jan-06", "2 Jan 2006", "Jan 2, 2006",
 }
 
 func isDate(text string) bool {
@@ -199,43 +200,46 @@ func isDate(text string) bool {
 
 // places are numbers, or seconds since 1970 of dates, all in one form. It is an error if two forms fit and differ, as
 // where day and month may change places.
-func (o CSVOptions) places(texts []string) ([]float64, error) {
-	places, first := make([]float64, len(texts)), ""
-	for i, text := range texts {
-		v, _, err := o.read(text)
-		if places[i] = v; err != nil {
-			first = text
-			break
-		}
-	}
-	if first == "" {
-		return places, nil
+func places(texts []string, mark rune) ([]float64, error) {
+	numbers, at := placesBy(texts, func(text string) (float64, error) {
+		v, _, err := read(text, mark)
+		return v, err
+	})
+	if at < 0 {
+		return numbers, nil
 	}
 	var found []float64
 	form := ""
 	for _, layout := range dates {
-		for i, text := range texts {
-			at, err := time.Parse(layout, text)
-			if err != nil {
-				places = nil
-				break
-			}
-			places[i] = float64(at.Unix())
+		seconds, at := placesBy(texts, func(text string) (float64, error) {
+			date, err := time.Parse(layout, text)
+			return float64(date.Unix()), err
+		})
+		switch {
+		case at >= 0:
+		case found == nil:
+			found, form = seconds, layout
+		case !slices.Equal(found, seconds):
+			return nil, fmt.Errorf("the dates, such as %q, may be %q or %q: write them as 2006-01-31", texts[0], form, layout)
 		}
-		if places == nil {
-			places = make([]float64, len(texts))
-			continue
-		}
-		if found != nil && !slices.Equal(found, places) {
-			return nil, fmt.Errorf("the dates, such as %q, may be %q or %q: write them as 2006-01-31", first, form, layout)
-		}
-		found, form, places = places, layout, make([]float64, len(texts))
 	}
 	if found == nil {
 		return nil, fmt.Errorf("%q is no number, and not all values are dates of one form, such as 2006-01-31 or "+
-			"31.1.2006 12:30", first)
+			"31.1.2006 12:30", texts[at])
 	}
 	return found, nil
+}
+
+// placesBy reads all texts, and gives the index of the first that cannot be read; -1: none.
+func placesBy(texts []string, read func(text string) (float64, error)) (places []float64, unread int) {
+	for i, text := range texts {
+		v, err := read(text)
+		if err != nil {
+			return nil, i
+		}
+		places = append(places, v)
+	}
+	return places, -1
 }
 
 func errDate(text string) error {

@@ -375,7 +375,7 @@ func (t *table) cell(c *column, text string) (float64, error) {
 	if c.role == categorical {
 		return t.level(c, text)
 	}
-	v, as, err := t.opts.read(text)
+	v, as, err := read(text, t.opts.Decimal)
 	finite := err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
 	switch {
 	case finite && checkNumber(v) != nil:
