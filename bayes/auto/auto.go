@@ -312,13 +312,10 @@ func (o *fold) sample(ctx context.Context, j *fit.Job, of plan, model bayes.Mode
 	problem.Start = draws.Phi
 	method := mcmc.Chains{Kernel: mcmc.MCLMC{}, Chains: chains, Draws: of.draws, Thin: of.thin, WarmUp: of.warmUp}
 	for round := 1; ; round++ {
-		result, err := whole.RunStage(ctx, fit.Stage{
+		result, err := runChains(ctx, &whole, fit.Stage{
 			Name: fmt.Sprintf("sampling %d", round), Problem: problem, Seed: uint64(round), Method: method,
 		})
-		if result == nil && errors.Is(err, context.DeadlineExceeded) {
-			return nil
-		}
-		if err != nil {
+		if result == nil {
 			return err
 		}
 		density, err := densities(result.Posterior, o.parts.Validation)
@@ -330,12 +327,11 @@ func (o *fold) sample(ctx context.Context, j *fit.Job, of plan, model bayes.Mode
 			gained = mean(density).Value - mean(o.bySampled).Value
 		}
 		made := fit.Details[*mcmc.Details](result)
-		var last []float64
 		if result.Status == run.Completed {
+			o.last, o.thin = nil, method.Thin
 			for chain := range chains {
-				last = append(last, made.Draws.At(chain, of.draws-1)...)
+				o.last = append(o.last, made.Draws.At(chain, of.draws-1)...)
 			}
-			o.last, o.thin = last, method.Thin
 		}
 		if gained > 0 {
 			o.sampled, o.bySampled = result.Posterior, density
@@ -343,7 +339,7 @@ func (o *fold) sample(ctx context.Context, j *fit.Job, of plan, model bayes.Mode
 		if gained < enough || result.Status != run.Completed {
 			return nil
 		}
-		problem.Start = compute.Floats(j.DType, last, chains, whole.Bound.D)
+		problem.Start = compute.Floats(j.DType, o.last, chains, whole.Bound.D)
 		method.Thin, method.WarmUp, method.Tuned = 2*method.Thin, mcmc.NoWarmUp, made.Tuned
 	}
 }
@@ -380,14 +376,24 @@ func (m Method) sampleAll(ctx context.Context, j *fit.Job, all []*fold, details 
 		return nil, err
 	}
 	problem.Start = compute.Floats(j.DType, start, method.Chains, data.Bound.D)
-	result, err := whole.RunStage(ctx, fit.Stage{Name: "sampling all rows", Problem: problem, Method: method})
-	if err != nil {
-		if result == nil && errors.Is(err, context.DeadlineExceeded) {
-			err = nil
-		}
+	result, err := runChains(ctx, &whole, fit.Stage{Name: "sampling all rows", Problem: problem, Method: method})
+	if result == nil {
 		return nil, err
 	}
 	return result.Posterior, nil
+}
+
+// runChains is RunStage, but nil without an error where the budget ends the chains before they have a draw, and nil
+// with every error.
+func runChains(ctx context.Context, j *fit.Job, s fit.Stage) (*fit.Result, error) {
+	result, err := j.RunStage(ctx, s)
+	switch {
+	case result == nil && errors.Is(err, context.DeadlineExceeded):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return result, nil
 }
 
 // densities are log p(y_n | x_n), the predictive density of each row. They take little time, and a cancelled run needs

@@ -149,8 +149,8 @@ func (d *Dataset) blocks(order []int) (blocks [][]int) {
 			blocks[len(blocks)-1] = append(blocks[len(blocks)-1], row)
 		}
 	default:
-		for _, row := range order {
-			blocks = append(blocks, []int{row})
+		for i := range order {
+			blocks = append(blocks, order[i:i+1:i+1])
 		}
 	}
 	return blocks
