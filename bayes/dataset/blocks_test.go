@@ -84,6 +84,10 @@ func TestSplitOfBlocks(t *testing.T) {
 
 // The same of folds, of which each has rows, also as many as there are groups or times.
 func TestFoldsOfBlocks(t *testing.T) {
+	one := visits(4)
+	one.Group, one.Order = []string{"a", "a", "a", "a"}, nil
+	_, err := Parts{Train: one}.Folds(one.Blocks(), 1)
+	wantError(t, err, "1 folds of 4 rows in 1 groups")
 	for _, by := range []string{"Group", "Order"} {
 		d := visits(60)
 		if by == "Group" {

@@ -188,8 +188,8 @@ func (p Parts) Folds(k int, seed uint64) ([]Parts, error) {
 	}
 	n := all.Rows()
 	if k < 2 || k > n {
-		return nil, fmt.Errorf("dataset %s: %d folds of %d rows: take at least 2, and at most as many as there are rows",
-			all.Name, k, n)
+		return nil, fmt.Errorf("dataset %s: %d folds of %d rows%s: take at least 2, and at most as many as there are rows",
+			all.Name, k, n, all.inBlocks(all.Blocks()))
 	}
 	order := newRand("folds", seed, 0).Perm(n)
 	if all.Group != nil || all.Order != nil {
