@@ -335,7 +335,7 @@ var guidedCIFAR = pictureSet{
 	data: "cifar10", load: once(pictures.CIFAR10), particles: 10, batches: []int{100}, annealed: true,
 	model:    firstStochastic(nn.ResNet20{Height: 32, Width: 32, Channels: 3, Init: nn.GlorotUniform}),
 	paper:    pictureSize{50_000, 10_000, 10_000, extent{reps: 5, epochs: 200}},
-	reduced:  pictureSize{1000, 200, 500, extent{reps: 1, epochs: 12}},
+	reduced:  pictureSize{3000, 500, 1000, extent{reps: 1, epochs: 12}},
 	loss:     map[string][]float64{"Random Walk": {.4024, .0204}, "Langevin": {.4007, .0120}},
 	accuracy: map[string][]float64{"Random Walk": {.8702, .0086}, "Langevin": {.8727, .0058}},
 }
