@@ -52,11 +52,7 @@ func TestPredictCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	loaded = loaded.On(engine)
-	o := loaded.Origin()
-	names := &dataset.Dataset{Task: dataset.BinaryClassification, Features: o.FeatureNames, Targets: o.TargetNames,
-		Classes: o.Classes, X: mat.NewDense(1, len(o.FeatureNames), o.Features.Mean)}
-
-	for of, like := range map[string]*dataset.Dataset{"rows": train, "names": names} {
+	for of, like := range map[string]*dataset.Dataset{"rows": train, "names": loaded.Like()} {
 		opts := dataset.CSVOptions{Like: like, Missing: dataset.MissingMean}
 		rows := read("sex,age\nm,?\nf,25\n", opts)
 		want := predict(t, result.Posterior, mat.NewDense(2, 3, []float64{40, 0, 1, 25, 1, 0}))

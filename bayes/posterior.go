@@ -19,6 +19,7 @@ import (
 	"gobnn/bayes/dataset"
 
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
 )
 
 // Posterior is the result of a sampler: weighted particles of the stochastic parameters, the shared parameters, the
@@ -324,6 +325,23 @@ func (p *Posterior) Diagnostics() map[string]float64 { return maps.Clone(p.diagn
 
 // Origin copies the record of the data and the run. With Draws it is what NewPosterior takes.
 func (p *Posterior) Origin() Origin { return p.origin.clone() }
+
+// Like is a table without rows that has the features, targets and classes which the posterior was trained on, for
+// dataset.CSVOptions.Like. MissingMean takes the training part's means, if the model standardises its features.
+func (p *Posterior) Like() *dataset.Dataset {
+	o := p.Origin()
+	d := &dataset.Dataset{Name: o.Provenance.Data, Task: p.Model().Likelihood.Task(), Features: o.FeatureNames,
+		Classes: o.Classes}
+	if len(o.TargetNames) > 1 {
+		d.Targets = o.TargetNames
+	} else {
+		d.Target = strings.Join(o.TargetNames, "")
+	}
+	if !o.Features.IsIdentity() {
+		d.X = mat.NewDense(1, len(o.Features.Mean), o.Features.Mean)
+	}
+	return d
+}
 
 // Provenance copies the posterior's provenance.
 func (p *Posterior) Provenance() Provenance { return p.origin.Provenance.clone() }

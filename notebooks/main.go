@@ -1,14 +1,18 @@
-// Command notebooks sets up, runs and opens the project's notebooks, and lists and runs the studies behind the papers'
-// tables and figures. Run it from the project's folder:
+// Command notebooks sets up, runs and opens the project's notebooks, fits tables and predicts by them, and lists and
+// runs the studies behind the papers' tables and figures. Run it from the project's folder:
 //
 //	go run ./notebooks setup
 //	go run ./notebooks run quickstart
 //	go run ./notebooks lab
+//	go run ./notebooks fit data.csv -target price
+//	go run ./notebooks predict data.posterior new.csv
+//	go run ./notebooks report data.posterior later.csv
 //	go run ./notebooks list
 //	go run ./notebooks reproduce ohsmc.table8
 //
-// It links neither GoMLX nor XLA, so that on a fresh machine it starts at once and can show its progress; for `list`
-// and `reproduce` it builds and executes the program in notebooks/reproduce.
+// It links neither GoMLX nor XLA, so that on a fresh machine it starts at once and can show its progress; for `fit`,
+// `predict` and `report` it builds and executes the program in notebooks/table, for `list` and `reproduce` that in
+// notebooks/reproduce.
 package main
 
 import (
@@ -22,7 +26,7 @@ import (
 	"gobnn/notebooks/setup"
 )
 
-const usage = `The notebooks and the studies behind them.
+const usage = `Tables, the notebooks, and the studies behind them.
 
 usage: go run ./notebooks VERB [flags]
 
@@ -30,6 +34,9 @@ usage: go run ./notebooks VERB [flags]
                    kernel to another Jupyter
   run NAME...      execute notebooks and save them with their outputs in your work folder
   lab              open JupyterLab on your work folder, with copies of the notebooks
+  fit DATA.csv     fit the default method to a table; writes a posterior, and a page that says whether to trust it
+  predict P NEW    predict the rows of a file by the posterior P
+  report P DATA    write the page for rows with targets
   list             list every table and figure of the five papers, and whether it is reproduced
   reproduce ID...  run the study behind a table or figure, and print its results beside the paper's
 
@@ -43,12 +50,16 @@ var verbs = map[string]func(ctx context.Context, root string, args []string) err
 	"setup": setupVerb,
 	"run":   runVerb,
 	"lab":   labVerb,
-	"list": func(ctx context.Context, root string, args []string) error {
-		return execStudies(ctx, root, append([]string{"list"}, args...))
-	},
-	"reproduce": func(ctx context.Context, root string, args []string) error {
-		return execStudies(ctx, root, append([]string{"reproduce"}, args...))
-	},
+
+	"fit": of("table", "fit"), "predict": of("table", "predict"), "report": of("table", "report"),
+	"list": of("reproduce", "list"), "reproduce": of("reproduce", "reproduce"),
+}
+
+// of is a verb of the program in a folder of notebooks.
+func of(program, verb string) func(ctx context.Context, root string, args []string) error {
+	return func(ctx context.Context, root string, args []string) error {
+		return become(ctx, root, program, append([]string{verb}, args...))
+	}
 }
 
 func main() {

@@ -25,11 +25,14 @@ type AlongOptions struct {
 	From, To float64
 	// Particles is the number of particles whose mean functions are drawn; 0: 20, -1: none.
 	Particles int
+	// Class is, of a classification, the class whose probability is drawn; empty: the last.
+	Class string
 }
 
-// Along shows what a posterior predicts along one feature, given by its name, with the others held fixed: the
-// predictive band, noise included, on a grid of 200 points. The figure says at which row the others are held,
-// and its ground is grey where the grid goes beyond the data.
+// Along shows what a posterior predicts along one feature, given by its name, with the others held fixed, on a grid of
+// 200 points: the predictive band, noise included, or of a classification the probability of a class, with its standard
+// deviations over the particles. The figure says at which row the others are held, and its ground is grey where the
+// grid goes beyond the data.
 func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt AlongOptions) (*Figure, error) {
 	if posterior == nil || posterior.Bound() == nil {
 		return nil, fmt.Errorf("viz: along %q of a posterior that is nil or empty: check the error of the function that "+
@@ -40,9 +43,13 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 	if column < 0 {
 		return nil, fmt.Errorf("viz: along %q: the posterior has the features %q", feature, origin.FeatureNames)
 	}
-	if posterior.Model().Likelihood.Task() != bayes.Regression {
-		return nil, fmt.Errorf("viz: along %q: the posterior is of a classification: draw two features with "+
-			"DecisionMapOf", feature)
+	classifies := posterior.Model().Likelihood.Task() != bayes.Regression
+	class := len(origin.Classes) - 1
+	if classifies && opt.Class != "" {
+		if class = slices.Index(origin.Classes, opt.Class); class < 0 {
+			return nil, fmt.Errorf("viz: along %q: the option Class is %q, and the posterior has the classes %q", feature,
+				opt.Class, origin.Classes)
+		}
 	}
 	grid, xs, err := opt.grid(len(origin.FeatureNames), column)
 	if err != nil {
@@ -56,6 +63,15 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 	if band.XLabel == "" {
 		band.XLabel = feature
 	}
+	if classifies {
+		band.within = &span{0, 1}
+		if band.YLabel == "" {
+			band.YLabel = "probability of " + origin.Classes[class]
+		}
+		if band.Title == "" {
+			band.Title = "Predicted probability and its standard deviations"
+		}
+	}
 	if band.YLabel == "" && len(origin.TargetNames) > 0 {
 		band.YLabel = origin.TargetNames[0]
 	}
@@ -64,6 +80,14 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 		band.seen = &span{floats.Min(values), floats.Max(values)}
 		if band.TrainX == nil {
 			band.TrainX, band.TrainY = values, opt.Data.Y
+		}
+		if classifies && len(opt.Data.Y) == len(values) {
+			band.TrainY = make([]float64, len(values))
+			for i, y := range opt.Data.Y {
+				if int(y) == class {
+					band.TrainY[i] = 1
+				}
+			}
 		}
 	}
 	if len(origin.FeatureNames) > 1 {
@@ -75,6 +99,9 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 		particles = 20
 	case -1:
 		particles = 0
+	}
+	if classifies {
+		return probabilityBand(xs, prediction, class, particles, band)
 	}
 	return bandOf(xs, prediction, particles, band)
 }

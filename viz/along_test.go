@@ -138,7 +138,8 @@ func TestAlongRefuses(t *testing.T) {
 		opt       viz.AlongOptions
 	}{
 		`"weight": the posterior has the features ["speed" "mass"]`: {p, "weight", viz.AlongOptions{}},
-		"DecisionMapOf":                        {linear(t, bayes.Bernoulli{}, 2), "mass", viz.AlongOptions{}},
+		`Class is "9", and the posterior has the classes ["0" "1"]`: {linear(t, bayes.Bernoulli{}, 2), "mass",
+			viz.AlongOptions{Data: table, Class: "9"}},
 		"Data is nil: set the training rows":   {p, "mass", viz.AlongOptions{From: 1, To: 2}},
 		"of a single feature, set From and To": {linear(t, bayes.Gaussian{}, 1), "speed", viz.AlongOptions{}},
 		"from 3 to 1":                          {p, "mass", viz.AlongOptions{Data: table, From: 3, To: 1}},

@@ -22,6 +22,8 @@ type BandOptions struct {
 	draws [][]float64 // functions of single particles at x: [draws, len(x)]
 	seen  *span       // the range of the data; nil: of TrainX
 	told  []string    // notes below the title
+
+	within *span // what mean and bands are limited to, such as 0 to 1; nil: nothing
 }
 
 // narrow is the width in pixels below which points are small, as they would hide the curves.
@@ -63,6 +65,9 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 		lower, upper = make([]float64, len(xs)), make([]float64, len(xs))
 		for i := range xs {
 			lower[i], upper[i] = means[i]-k*sds[i], means[i]+k*sds[i]
+			if w := opt.within; w != nil {
+				lower[i], upper[i] = max(lower[i], w.lo), min(upper[i], w.hi)
+			}
 		}
 		return lower, upper
 	}

@@ -2,6 +2,8 @@ package viz
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/metric"
@@ -30,6 +32,44 @@ func bandOf(x []float64, p bayes.Prediction, draws int, opt BandOptions) (*Figur
 		opt.draws = append(opt.draws, means)
 	}
 	return PredictiveBand(x, mean, stdDev, opt)
+}
+
+// probabilityBand is [PredictiveBand] of the probability of a class at x, [Rows]: its mean and standard deviation over
+// the particles, with the functions of some.
+func probabilityBand(x []float64, p bayes.Prediction, class, draws int, opt BandOptions) (*Figure, error) {
+	mean, square := make([]float64, len(x)), make([]float64, len(x))
+	chosen := chosenParticles(p, draws)
+	for j := range p.Particles {
+		alone, err := particleProbabilities(p, j, class)
+		if err != nil {
+			return nil, fmt.Errorf("viz: probability along a feature: %w", err)
+		}
+		for i, v := range alone {
+			mean[i] += p.Weights[j] * v
+			square[i] += p.Weights[j] * v * v
+		}
+		if slices.Contains(chosen, j) {
+			opt.draws = append(opt.draws, alone)
+		}
+	}
+	stdDev := make([]float64, len(x))
+	for i := range stdDev {
+		stdDev[i] = math.Sqrt(max(0, square[i]-mean[i]*mean[i]))
+	}
+	return PredictiveBand(x, mean, stdDev, opt)
+}
+
+// particleProbabilities are those that one particle gives a class, [Rows].
+func particleProbabilities(p bayes.Prediction, particle, class int) ([]float64, error) {
+	one, err := p.Particle(particle)
+	if err != nil {
+		return nil, err
+	}
+	alone, err := one.Probabilities()
+	if err != nil {
+		return nil, fmt.Errorf("particle %d: %w", particle, err)
+	}
+	return ofClass(alone, class), nil
 }
 
 // chosenParticles returns particles at even steps through the cumulated weights, so that heavy ones come more often.
@@ -61,15 +101,11 @@ func DecisionMapOf(lattice Field, p bayes.Prediction, class, draws int, opt Deci
 		return nil, fmt.Errorf("viz: decision map: draws = %d: the number of particles to draw must not be negative", draws)
 	}
 	for _, particle := range chosenParticles(p, draws) {
-		one, err := p.Particle(particle)
+		alone, err := particleProbabilities(p, particle, class)
 		if err != nil {
 			return nil, fmt.Errorf("viz: decision map: %w", err)
 		}
-		alone, err := one.Probabilities()
-		if err != nil {
-			return nil, fmt.Errorf("viz: decision map: particle %d: %w", particle, err)
-		}
-		opt.draws = append(opt.draws, ofClass(alone, class))
+		opt.draws = append(opt.draws, alone)
 	}
 	if opt.ProbabilityLabel == "" {
 		name := fmt.Sprintf("class %d", class)

@@ -47,6 +47,7 @@ type CSVOptions struct {
 	// empty.
 	Targets []string
 	// Task of the data. Default: Regression. For a classification the target may be any text: it is a label.
+	// TaskByTarget finds it.
 	Task Task
 	// Classes are the labels in the order of their index, so that Classes[1] is class 1. A label that is not among them
 	// is an error. Default: those found, sorted (as numbers where all of them are).
@@ -83,9 +84,8 @@ type CSVOptions struct {
 	// NoHeader finds columns by their position, as it did for Like: such a file must have all columns, and may lack the
 	// target only if that was the last.
 	//
-	// Where Like's rows are not at hand, names will do, such as those in Posterior.Origin: a Dataset with Task,
-	// Features, Target or Targets, and Classes. MissingMean needs the means too, as an X of one row: Origin's
-	// Features.Mean.
+	// Where Like's rows are not at hand, names will do, as Posterior.Like gives them: a Dataset with Task, Features,
+	// Target or Targets, and Classes. MissingMean needs the means too, as an X of one row.
 	Like *Dataset
 }
 
@@ -219,6 +219,8 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 	case o.Like != nil: // its targets
 	case len(o.Targets) > 0 && o.Target != "":
 		return o, fmt.Errorf("both of Target, %q, and Targets, %q, are set: set one of them", o.Target, o.Targets)
+	case len(o.Targets) > 1 && o.Task == TaskByTarget:
+		o.Task = Regression
 	case len(o.Targets) > 1 && o.Task != Regression:
 		return o, fmt.Errorf("the task is %v but there are %d targets %q: several are for a regression", o.Task,
 			len(o.Targets), o.Targets)
@@ -238,6 +240,10 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 				"Classification")
 		}
 	case BinaryClassification, Classification:
+	case TaskByTarget:
+		if len(o.Classes) > 0 {
+			o.Task = taskOf(len(o.Classes))
+		}
 	default:
 		return o, fmt.Errorf("unknown task %v: take Regression, BinaryClassification or Classification", o.Task)
 	}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -23,6 +25,9 @@ func (t *table) dataset() (*Dataset, error) {
 		if err := t.finish(c); err != nil {
 			return nil, err
 		}
+	}
+	if t.opts.Task == TaskByTarget {
+		t.opts.Task = t.targets[0].task()
 	}
 	d := &Dataset{Name: t.opts.Name, Title: t.opts.Name, Task: t.opts.Task, rows: t.kept}
 	if like := t.opts.Like; like != nil {
@@ -51,6 +56,39 @@ func (t *table) dataset() (*Dataset, error) {
 		return nil, err
 	}
 	return d, d.validateNames()
+}
+
+// task is what the values of a target ask for. Two numbers become labels.
+func (c *column) task() Task {
+	if c.role == categorical {
+		return taskOf(len(c.levels))
+	}
+	values := map[float64]int{}
+	for _, v := range c.values {
+		if values[v] = 0; len(values) > 2 {
+			return Regression
+		}
+	}
+	if len(values) < 2 {
+		return Regression
+	}
+	c.role = categorical
+	for i, v := range slices.Sorted(maps.Keys(values)) {
+		values[v] = i
+		c.addLevel(strconv.FormatFloat(v, 'g', -1, 64))
+	}
+	for row, v := range c.values {
+		c.values[row] = float64(values[v])
+	}
+	return BinaryClassification
+}
+
+// taskOf is the classification of so many classes.
+func taskOf(classes int) Task {
+	if classes == 2 {
+		return BinaryClassification
+	}
+	return Classification
 }
 
 // setAside makes Group and Order of their columns.

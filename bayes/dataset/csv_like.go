@@ -136,6 +136,9 @@ func (t *table) sourceOf(feature string) (*column, error) {
 // targetsLike finds the targets of Like: all or none of them must be there.
 func (t *table) targetsLike(left map[*column]bool) error {
 	var absent []string
+	if t.opts.Like.Target == "" && len(t.opts.Like.Targets) == 0 {
+		return nil // it names none
+	}
 	for _, name := range t.opts.Like.TargetNames() {
 		c := t.named(name)
 		if c == nil || left[c] {

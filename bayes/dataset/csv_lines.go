@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -30,6 +31,9 @@ func (l *lineReader) next() ([]string, error) {
 	record, err := l.csv.Read()
 	if err == io.EOF {
 		return nil, io.EOF
+	}
+	if errors.Is(err, csv.ErrBareQuote) || errors.Is(err, csv.ErrQuote) {
+		return nil, fmt.Errorf("cannot read the file: %w: a field with a quote is written \"in quotes, each \"\" doubled\"", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the file: %w", err)

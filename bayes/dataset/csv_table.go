@@ -160,7 +160,7 @@ func (t *table) findTargets() error {
 		}
 		c.target = true
 		t.targets = append(t.targets, c)
-		if t.opts.Task != Regression {
+		if t.opts.Task != Regression && t.opts.Task != TaskByTarget {
 			c.role = categorical
 			if len(t.opts.Classes) > 0 {
 				c.fix(t.opts.Classes...)
@@ -380,17 +380,28 @@ func (t *table) cell(c *column, text string) (float64, error) {
 	switch {
 	case finite && checkNumber(v) != nil:
 		return 0, fmt.Errorf("the value %w", checkNumber(v))
+	case finite && as == boolean && c.target && t.mayBeText(c):
+		c.role = categorical
+		return t.level(c, text)
 	case finite && as == boolean && c.target:
 		return 0, t.unread(c, text)
 	case finite:
 		return v, errors.Join(c.write(as, text), c.spell(v, text))
 	case err == nil || errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("%.40q is not a finite number; mend it, or list it in MissingTokens", text)
-	case t.everyText && c.notation == "" && !c.target && !isDate(text):
+	case t.mayBeText(c) && !isDate(text):
 		c.role = categorical
 		return t.level(c, text)
 	}
 	return 0, t.unread(c, text)
+}
+
+// mayBeText says whether a column of which no value was read yet becomes one of categories if its first is a text.
+func (t *table) mayBeText(c *column) bool {
+	if c.target {
+		return t.opts.Task == TaskByTarget && c.notation == ""
+	}
+	return t.everyText && c.notation == ""
 }
 
 // isMissing says whether a field stands for a missing value: by its text or, in a column of numbers, by its number, so

@@ -22,6 +22,10 @@ const (
 	Classification                   // one of C classes; C outputs, the logits
 )
 
+// TaskByTarget as CSVOptions.Task finds the task by the target's column: a classification if its values are texts, true
+// and false, or two numbers; else a regression.
+const TaskByTarget Task = -1
+
 // String names the task.
 func (t Task) String() string {
 	switch t {

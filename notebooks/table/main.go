@@ -1,0 +1,265 @@
+// Command table goes from a table to predictions: `go run ./notebooks fit`, `predict` and `report` execute it.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gobnn/bayes"
+	"gobnn/bayes/auto"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/run"
+	"gobnn/notebooks/program"
+	"gobnn/viz/report"
+
+	"github.com/google/renameio/v2"
+)
+
+func main() {
+	program.Main(func(ctx context.Context) error { return dispatch(ctx, os.Args[1:], os.Stdout, os.Stderr) })
+}
+
+func dispatch(ctx context.Context, args []string, out, progress io.Writer) error {
+	verbs := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
+		"fit": fitVerb, "predict": predictVerb, "report": reportVerb,
+	}
+	if len(args) > 0 && verbs[args[0]] != nil {
+		return verbs[args[0]](ctx, args[1:], out, progress)
+	}
+	fmt.Fprintln(progress, "usage: go run ./notebooks fit | predict | report [flags]")
+	return program.ErrUsage
+}
+
+// method is what fits; tests take one that is done sooner.
+var method = func(seconds float64) fit.Method { return auto.Method{Seconds: seconds} }
+
+// table are the flags that say how a file is read.
+type table struct {
+	noHeader                   bool
+	decimal, missing, na       string
+	target, task, group, order string
+	ignore, categories         string
+}
+
+// reading adds the flags that every verb has.
+func (t *table) reading(flags *flag.FlagSet) {
+	flags.BoolVar(&t.noHeader, "no-header", false, "the first line is data: columns are x0, x1, ...")
+	flags.StringVar(&t.decimal, "decimal", "", "the decimal `mark`, ',' or '.', where digits are grouped or it is a comma")
+	flags.StringVar(&t.missing, "missing", "error", "what to do with a row that has a missing value: error, drop, or mean "+
+		"(of the feature's column)")
+	flags.StringVar(&t.na, "na", "", "`texts` that stand for a missing value, separated by commas (default: an empty field, "+
+		"NA, ? and nan)")
+}
+
+// columns adds the flags that say what the columns are.
+func (t *table) columns(flags *flag.FlagSet) {
+	flags.StringVar(&t.target, "target", "", "the `column` to predict, or several of a regression, separated by commas "+
+		"(default: the last)")
+	flags.StringVar(&t.task, "task", "", "regression or classification (default: by the target: texts, true and false, or "+
+		"two numbers are classes)")
+	flags.StringVar(&t.ignore, "ignore", "", "`columns` to leave out, separated by commas")
+	flags.StringVar(&t.categories, "categories", "", "`columns` of numbers that are categories, separated by commas; columns "+
+		"of text are anyway")
+	flags.StringVar(&t.group, "group", "", "the `column` of groups, such as patients: whole groups are held out")
+	flags.StringVar(&t.order, "order", "", "the `column` of time: the last rows are held out")
+}
+
+// open reads a file, as the flags say or, of a posterior, as its training file was read.
+func (t *table) open(path string, like *dataset.Dataset) (*dataset.Dataset, error) {
+	opts := dataset.CSVOptions{NoHeader: t.noHeader, Like: like, Missing: -1}
+	policies := map[string]dataset.Missing{"error": dataset.MissingError, "drop": dataset.MissingDropRow,
+		"mean": dataset.MissingMean}
+	var known bool
+	if opts.Missing, known = policies[t.missing]; !known {
+		return nil, fmt.Errorf("-missing is %q: take error, drop or mean", t.missing)
+	}
+	if t.decimal != "" {
+		mark := []rune(t.decimal)
+		if len(mark) != 1 {
+			return nil, fmt.Errorf("-decimal is %q: take ',' or '.'", t.decimal)
+		}
+		opts.Decimal = mark[0]
+	}
+	if t.na != "" {
+		opts.MissingTokens = append(list(t.na), "")
+	}
+	if like != nil {
+		return dataset.OpenCSV(path, opts)
+	}
+	tasks := map[string]dataset.Task{"": dataset.TaskByTarget, "regression": dataset.Regression,
+		"classification": dataset.Classification}
+	if opts.Task, known = tasks[t.task]; !known {
+		return nil, fmt.Errorf("-task is %q: take regression or classification", t.task)
+	}
+	opts.Targets, opts.Ignore = list(t.target), list(t.ignore)
+	opts.Categorical = append(list(t.categories), dataset.EveryText)
+	opts.Group, opts.Order = t.group, t.order
+	return dataset.OpenCSV(path, opts)
+}
+
+// list are the parts of a text between commas.
+func list(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+// files are the arguments of a verb, as many as names.
+func files(verb string, rest []string, progress io.Writer, names ...string) error {
+	if len(rest) == len(names) {
+		return nil
+	}
+	fmt.Fprintf(progress, "gobnn %s: it takes %s, got %q\n", verb, strings.Join(names, " and "), rest)
+	return program.ErrUsage
+}
+
+func fitVerb(ctx context.Context, args []string, out, progress io.Writer) error {
+	flags := flag.NewFlagSet("fit", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	var t table
+	t.columns(flags)
+	t.reading(flags)
+	seconds := flags.Float64("seconds", 60, "the `budget` of training and sampling")
+	test := flags.Float64("test", .2, "the `share` of the rows that is held out to judge the predictions")
+	seed := flags.Uint64("seed", 1, "of everything random")
+	name := flags.String("out", "", "the files' `name` (default: the data file's, in this folder)")
+	checkpoint := flags.String("checkpoint", "", "a `file` to go on from after an interruption")
+	rest, err := program.Parse(flags, `usage: go run ./notebooks fit DATA.csv [flags]
+
+Fits the default method to a table: an ensemble of networks by cross-validation and Markov chains begun at its members.
+It writes NAME.posterior, by which predict predicts new rows, and NAME.html, a page that says whether to trust them: a
+part of the rows is held out for that. Ctrl-C ends it early, with what there is.
+`, args)
+	if err != nil {
+		return err
+	}
+	if err := files("fit", rest, progress, "a file of data"); err != nil {
+		return err
+	}
+	if !(*test > 0 && *test < 1) {
+		return fmt.Errorf("-test is %v: take a share between 0 and 1, since without rows held out nothing is known of the "+
+			"predictions", *test)
+	}
+	data, err := t.open(rest[0], nil)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(out, data)
+	if data.Task == dataset.BinaryClassification && t.task == "" {
+		fmt.Fprintf(out, "the target has two values, %q: they are classes (-task regression takes numbers as such)\n",
+			data.Classes)
+	}
+	parts, err := data.Split(dataset.Fractions{Train: 1 - *test, Test: *test}, *seed)
+	if err != nil {
+		return err
+	}
+	model, err := bayes.ModelFor(parts.Train)
+	if err != nil {
+		return err
+	}
+	if *name == "" {
+		*name = data.Name
+	}
+	line := newStatus(progress)
+	result, err := fit.Fit(ctx, model, method(*seconds), parts, run.Settings{
+		Seed: *seed, Checkpoint: *checkpoint, Progress: line.show,
+	})
+	line.clear()
+	if err != nil {
+		return err
+	}
+	if did := fit.Details[*auto.Details](result); did != nil {
+		fmt.Fprintln(out, did)
+	}
+	if err := result.Posterior.Save(*name + ".posterior"); err != nil {
+		return err
+	}
+	r := &report.Report{Posterior: result.Posterior, Rows: parts.Test, Train: parts.Train, Result: result}
+	if err := written(context.WithoutCancel(ctx), r, *name+".html", out); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "the posterior is in %s.posterior\n", *name)
+	return nil
+}
+
+// written writes the page, and prints its verdict and scores.
+func written(ctx context.Context, r *report.Report, path string, out io.Writer) error {
+	v, err := r.Judge(ctx)
+	if err != nil {
+		return err
+	}
+	scores, err := metric.Of(ctx, r.Posterior, r.Rows)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%d rows held out:\n%s\n%s\n", r.Rows.Rows(), scores, v.Trust)
+	for _, reason := range append(v.Reasons, v.Merits...) {
+		fmt.Fprintf(out, "- %s\n", reason)
+	}
+	page, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
+	if err != nil {
+		return fmt.Errorf("the page: %w", err)
+	}
+	defer func() { _ = page.Cleanup() }() // does nothing once it is replaced
+	if err := r.Write(ctx, page); err != nil {
+		return err
+	}
+	if err := page.CloseAtomicallyReplace(); err != nil {
+		return fmt.Errorf("the page: %w", err)
+	}
+	fmt.Fprintf(out, "the page is %s\n", filepath.Clean(path))
+	return nil
+}
+
+func reportVerb(ctx context.Context, args []string, out, progress io.Writer) error {
+	flags := flag.NewFlagSet("report", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	var t table
+	t.reading(flags)
+	flags.StringVar(&t.group, "group", "", "the `column` of groups, as in fit")
+	flags.StringVar(&t.order, "order", "", "the `column` of time, as in fit")
+	name := flags.String("out", "", "the page's `file` (default: the posterior's name, in this folder, with the ending .html)")
+	rest, err := program.Parse(flags, `usage: go run ./notebooks report NAME.posterior DATA.csv [flags]
+
+Writes the page that says whether to trust a posterior's predictions of a table with targets. Of the file that it was
+fitted to, these are the rows that fit held out; all rows of any other.
+`, args)
+	if err != nil {
+		return err
+	}
+	if err := files("report", rest, progress, "a posterior", "a file of data"); err != nil {
+		return err
+	}
+	posterior, err := bayes.Load(rest[0])
+	if err != nil {
+		return err
+	}
+	data, err := t.open(rest[1], posterior.Like())
+	if err != nil {
+		return err
+	}
+	r := &report.Report{Posterior: posterior, Rows: data}
+	from := posterior.Provenance()
+	if data.Hash() == from.DataHash {
+		return fmt.Errorf("%s has the rows that the posterior was trained on: they cannot judge it; give others", rest[1])
+	}
+	if n := data.Rows(); from.Rows < n {
+		share := float64(from.Rows) / float64(n)
+		parts, err := data.Split(dataset.Fractions{Train: share, Test: 1 - share}, from.Seed)
+		if err == nil && parts.Train.Hash() == from.DataHash {
+			r.Rows, r.Train = parts.Test, parts.Train
+		}
+	}
+	if *name == "" {
+		*name = strings.TrimSuffix(filepath.Base(rest[0]), ".posterior") + ".html"
+	}
+	return written(ctx, r, *name, out)
+}

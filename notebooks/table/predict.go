@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"gobnn/bayes"
+	"gobnn/bayes/dataset"
+	"gobnn/notebooks/program"
+
+	"github.com/google/renameio/v2"
+)
+
+// most is the number of rows that are predicted at a time.
+const most = 2000
+
+func predictVerb(ctx context.Context, args []string, out, progress io.Writer) error {
+	flags := flag.NewFlagSet("predict", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	var t table
+	t.reading(flags)
+	level := flags.Float64("level", .9, "the `probability` of the intervals of a regression")
+	name := flags.String("out", "", "the `file` of the predictions (default: they are printed)")
+	rest, err := program.Parse(flags, `usage: go run ./notebooks predict NAME.posterior NEW.csv [flags]
+
+Predicts the rows of a file, whose columns are found by name: a CSV file with the row's number (counted from 0), and for
+each target of a regression its mean, standard deviation and interval, noise included, or else the class and the
+probability of each.
+`, args)
+	if err != nil {
+		return err
+	}
+	if err := files("predict", rest, progress, "a posterior", "a file of rows"); err != nil {
+		return err
+	}
+	if !(*level > 0 && *level < 1) {
+		return fmt.Errorf("-level is %v: take a probability between 0 and 1", *level)
+	}
+	posterior, err := bayes.Load(rest[0])
+	if err != nil {
+		return err
+	}
+	like := posterior.Like()
+	like.Target, like.Targets = "", nil // new rows have none, and if they have it does not matter
+	rows, err := t.open(rest[1], like)
+	if err != nil {
+		return err
+	}
+	if *name == "" {
+		return predicted(ctx, posterior, rows, *level, out, progress)
+	}
+	file, err := renameio.NewPendingFile(*name, renameio.WithPermissions(0o644))
+	if err != nil {
+		return fmt.Errorf("the predictions: %w", err)
+	}
+	defer func() { _ = file.Cleanup() }() // does nothing once it is replaced
+	if err := predicted(ctx, posterior, rows, *level, file, progress); err != nil {
+		return err
+	}
+	return file.CloseAtomicallyReplace()
+}
+
+// predicted writes the predictions of all rows, some at a time, and to progress what makes them doubtful.
+func predicted(
+	ctx context.Context, posterior *bayes.Posterior, rows *dataset.Dataset, level float64, out, progress io.Writer,
+) error {
+	o := posterior.Origin()
+	classes := len(o.Classes) > 0
+	head := []string{"row"}
+	switch {
+	case classes:
+		head = append(head, "class")
+		for _, class := range o.Classes {
+			head = append(head, "p("+class+")")
+		}
+	default:
+		percent := func(p float64) string { return strconv.FormatFloat(math.Round(1e4*p)/100, 'g', -1, 64) + " %" }
+		for _, target := range o.TargetNames {
+			head = append(head, target, target+" sd", target+" "+percent((1-level)/2), target+" "+percent((1+level)/2))
+		}
+	}
+	table := csv.NewWriter(out)
+	if err := table.Write(head); err != nil {
+		return err
+	}
+	said := map[string]bool{}
+	for from := 0; from < rows.Rows(); from += most {
+		var some []int
+		for i := from; i < min(from+most, rows.Rows()); i++ {
+			some = append(some, i)
+		}
+		part, err := rows.Subset(some)
+		if err != nil {
+			return err
+		}
+		p, err := posterior.Predict(ctx, part.X)
+		if err != nil {
+			return err
+		}
+		for _, w := range p.Warnings {
+			if !said[w] {
+				fmt.Fprintln(progress, "gobnn: warning:", w)
+			}
+			said[w] = true
+		}
+		lines := lines
+		if classes {
+			lines = labels
+		}
+		records, err := lines(p, o.Classes, level)
+		if err != nil {
+			return err
+		}
+		for i, record := range records {
+			if err := table.Write(append([]string{strconv.Itoa(part.OriginalRow(i))}, record...)); err != nil {
+				return err
+			}
+		}
+	}
+	table.Flush()
+	return table.Error()
+}
+
+// lines are the numbers of each row of a regression.
+func lines(p bayes.Prediction, _ []string, level float64) ([][]string, error) {
+	mean, err := p.Mean()
+	if err != nil {
+		return nil, err
+	}
+	stdDev, err := p.StdDev()
+	if err != nil {
+		return nil, err
+	}
+	lower, upper, err := p.Interval(level)
+	if err != nil {
+		return nil, err
+	}
+	all := make([][]string, p.Rows)
+	for i := range mean {
+		row := i / p.Columns()
+		for _, v := range []float64{mean[i], stdDev[i], lower[i], upper[i]} {
+			all[row] = append(all[row], strconv.FormatFloat(v, 'g', 8, 64))
+		}
+	}
+	return all, nil
+}
+
+// labels are the class of each row and the probabilities.
+func labels(p bayes.Prediction, classes []string, _ float64) ([][]string, error) {
+	probabilities, err := p.Probabilities()
+	if err != nil {
+		return nil, err
+	}
+	labels, err := p.Labels()
+	if err != nil {
+		return nil, err
+	}
+	all := make([][]string, p.Rows)
+	for i, label := range labels {
+		all[i] = []string{classes[label]}
+		for _, q := range probabilities[i] {
+			all[i] = append(all[i], strconv.FormatFloat(q, 'g', 6, 64))
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,432 @@
+// Package report writes what a careful analyst looks at before a posterior's predictions are used: one HTML page that
+// stands alone. It says first whether to trust them, and why; then come scores, calibration, residuals, what each
+// feature does, the rows that fit worst, the training and its diagnostics.
+package report
+
+import (
+	"context"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/effect"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/metric"
+	"gobnn/viz"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Report is what the page is about.
+type Report struct {
+	Posterior *bayes.Posterior
+	// Rows judge the posterior: with targets, and not trained on.
+	Rows *dataset.Dataset
+	// Train is the training part: its range is that of the curves, and its targets alone are the guess that predictions
+	// must beat. nil takes Rows, which is said.
+	Train *dataset.Dataset
+	// Result of the fit, for its warnings and how training went; nil if it is not at hand.
+	Result *fit.Result
+}
+
+const (
+	mostEffects = 20 // features listed
+	mostCurves  = 6
+	worstRows   = 10
+)
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"number": number, "error": func(v float64) string { return rounded(v, 2) },
+}).Parse(pageText))
+
+// number has four digits, or all before the point.
+func number(v float64) string { return rounded(v, 4) }
+
+// rounded has so many digits, or all before the point, and no exponent unless it is very large or small.
+func rounded(v float64, digits int) string {
+	switch size := math.Abs(v); {
+	case math.IsNaN(v):
+		return "-"
+	case v == math.Trunc(v) && size < 1e9:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case size < 1e-4 || size >= 1e9:
+		return strconv.FormatFloat(v, 'g', digits, 64)
+	default:
+		return strconv.FormatFloat(v, 'f', max(0, digits-1-int(math.Floor(math.Log10(size)))), 64)
+	}
+}
+
+// content is what the page shows.
+type content struct {
+	Title   string
+	Made    string
+	Verdict Verdict
+	Scores  metric.Table
+	Skill   metric.Estimate
+	Rows    int
+	Task    string
+	Target  string
+
+	Calibration, Residuals, Training []picture
+	Curves                           []picture
+	Effects                          []effect.Effect
+	MoreEffects                      int
+	EffectOn                         string
+	TrainKnown                       bool
+	Worst                            []worst
+	Done                             []string
+	Diagnostics                      []named
+	Facts                            []named
+}
+
+type picture struct {
+	Source template.URL
+	Alt    string
+}
+
+type worst struct {
+	Row                  int
+	Target, Predicted    string
+	Interval, LogDensity string
+}
+
+type named struct{ Name, Value string }
+
+// Write writes the page. Nothing is written if it fails. What the data call their columns and classes is shown as text,
+// whatever it is.
+func (r *Report) Write(ctx context.Context, to io.Writer) error {
+	p, err := r.predict(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := r.content(ctx, p)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	var text strings.Builder
+	if err := page.Execute(&text, c); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	_, err = io.WriteString(to, text.String())
+	return err
+}
+
+// predict checks the report's parts, and predicts its rows.
+func (r *Report) predict(ctx context.Context) (p bayes.Prediction, err error) {
+	if r.Posterior == nil {
+		return p, errors.New("report: the posterior is nil: check the error of the function that made it")
+	}
+	for _, part := range []struct {
+		what string
+		rows *dataset.Dataset
+	}{{"Rows", r.Rows}, {"Train", r.training()}} {
+		if part.rows == nil {
+			return p, fmt.Errorf("report: %s are nil: give rows with targets that the posterior was not trained on", part.what)
+		}
+		if err := part.rows.Validate(); err != nil {
+			return p, fmt.Errorf("report: %s: %w", part.what, err)
+		}
+		o := r.Posterior.Origin()
+		if err := part.rows.SameOrder(o.FeatureNames, o.TargetNames, o.Classes); err != nil {
+			return p, fmt.Errorf("report: %s: %w", part.what, err)
+		}
+	}
+	if p, err = r.Posterior.Predict(ctx, r.Rows.X); err != nil {
+		return p, fmt.Errorf("report: %w", err)
+	}
+	if err := p.ValidateTarget(r.Rows.Y); err != nil {
+		return p, fmt.Errorf("report: %w", err)
+	}
+	return p, nil
+}
+
+func (r *Report) training() *dataset.Dataset {
+	if r.Train != nil {
+		return r.Train
+	}
+	return r.Rows
+}
+
+func (r *Report) content(ctx context.Context, p bayes.Prediction) (c content, err error) {
+	o := r.Posterior.Origin()
+	c = content{
+		Title: fmt.Sprintf("%s: predictions of %s", o.Provenance.Data, strings.Join(o.TargetNames, ", ")),
+		Made:  time.Now().Format("2 January 2006"), Rows: r.Rows.Rows(), Task: p.Task().String(),
+		Target: strings.Join(o.TargetNames, ", "), TrainKnown: r.Train != nil,
+	}
+	if c.Verdict, c.Skill, err = judge(r, p); err != nil {
+		return c, err
+	}
+	if c.Scores, err = metric.Scores(p, r.Rows.Y); err != nil {
+		return c, err
+	}
+	if err := r.pictures(p, &c); err != nil {
+		return c, err
+	}
+	if err := r.effects(ctx, &c); err != nil {
+		return c, err
+	}
+	if c.Worst, err = r.worst(p); err != nil {
+		return c, err
+	}
+	r.ran(&c)
+	return c, nil
+}
+
+// pictures of the predictions beside the targets.
+func (r *Report) pictures(p bayes.Prediction, c *content) error {
+	if p.Task() != bayes.Regression {
+		bins, err := metric.ReliabilityDiagram(p, r.Rows.Y, 10)
+		if err != nil {
+			return err
+		}
+		fig, err := viz.Reliability(bins, viz.Frame{})
+		if c.Calibration, err = shown(c.Calibration, fig, err, "Accuracy against confidence"); err != nil {
+			return err
+		}
+		fig, err = confusion(p, r.Rows)
+		c.Residuals, err = shown(c.Residuals, fig, err, "Predicted against true classes")
+		return err
+	}
+	for k, name := range r.Rows.TargetNames() {
+		one, err := p.Of(k)
+		if err != nil {
+			return err
+		}
+		y := r.Rows.TargetColumn(k)
+		fig, err := viz.CalibrationCurveOf(one, y, viz.Frame{})
+		if c.Calibration, err = shown(c.Calibration, fig, err, "Calibration of "+name); err != nil {
+			return err
+		}
+		fig, err = viz.PredictedVsTrueOf(y, one, viz.Frame{XLabel: "true " + name, YLabel: "predicted " + name})
+		if c.Residuals, err = shown(c.Residuals, fig, err, "Predicted against true "+name); err != nil {
+			return err
+		}
+		if fig, err = residuals(one, y, name); err != nil {
+			return err
+		}
+		if c.Residuals, err = shown(c.Residuals, fig, nil, "Residuals of "+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// residuals are those of a target in predictive standard deviations, against the prediction.
+func residuals(p bayes.Prediction, y []float64, name string) (*viz.Figure, error) {
+	mean, err := p.Mean()
+	if err != nil {
+		return nil, err
+	}
+	stdDev, err := p.StdDev()
+	if err != nil {
+		return nil, err
+	}
+	z := make([]float64, len(y))
+	for i := range z {
+		z[i] = (y[i] - mean[i]) / stdDev[i]
+	}
+	ends := []float64{slices.Min(mean), slices.Max(mean)}
+	return viz.PredictiveBand(ends, []float64{0, 0}, []float64{1, 1}, viz.BandOptions{
+		Frame:  viz.Frame{Title: "Residuals, in predictive standard deviations", XLabel: "predicted " + name, YLabel: "residual"},
+		TrainX: mean, TrainY: z, TrainLabel: "rows",
+	})
+}
+
+func confusion(p bayes.Prediction, rows *dataset.Dataset) (*viz.Figure, error) {
+	labels, err := p.Labels()
+	if err != nil {
+		return nil, err
+	}
+	counts := make([][]float64, len(rows.Classes))
+	for i := range counts {
+		counts[i] = make([]float64, len(rows.Classes))
+	}
+	for i, label := range labels {
+		counts[int(rows.Y[i])][label]++
+	}
+	return viz.Confusion(counts, viz.Frame{})
+}
+
+// shown appends a figure as a picture that runs nothing, whatever its texts say.
+func shown(all []picture, fig *viz.Figure, err error, alt string) ([]picture, error) {
+	if err != nil {
+		return nil, err
+	}
+	png, err := fig.PNG() // whose texts look alike on every machine
+	if err != nil {
+		return nil, err
+	}
+	source := "data:image/png;base64," + base64.StdEncoding.EncodeToString(png)
+	return append(all, picture{template.URL(source), alt}), nil
+}
+
+// effects of the features on the first target, or on the class that the features change most.
+func (r *Report) effects(ctx context.Context, c *content) error {
+	data := r.training()
+	if _, pictures := data.X.(*dataset.Pixels); pictures {
+		return nil
+	}
+	outputs := 1
+	c.EffectOn = data.TargetNames()[0]
+	classes := r.Posterior.Origin().Classes
+	if len(classes) > 0 {
+		outputs = len(classes)
+	}
+	for output := range outputs {
+		if outputs == 2 && output == 0 {
+			continue // the other class's, with the other sign
+		}
+		all, err := effect.Of(ctx, r.Posterior, data, output)
+		if err != nil {
+			return err
+		}
+		if len(all) > 0 && (len(c.Effects) == 0 || math.Abs(all[0].Change) > math.Abs(c.Effects[0].Change)) {
+			c.Effects = all
+			if outputs > 1 {
+				c.EffectOn = classes[output]
+			}
+		}
+	}
+	opt := viz.AlongOptions{Data: data}
+	if outputs > 1 {
+		opt.Class = c.EffectOn
+	}
+	for _, e := range c.Effects {
+		if len(c.Curves) == mostCurves {
+			break
+		}
+		values := mat.Col(nil, slices.Index(data.Features, e.Feature), data.X)
+		slices.Sort(values)
+		if len(slices.Compact(values)) <= 2 || len(data.TargetNames()) > 1 {
+			continue // the table says it: a category, or a flag
+		}
+		fig, err := viz.Along(ctx, r.Posterior, e.Feature, opt)
+		if c.Curves, err = shown(c.Curves, fig, err, "Prediction along "+e.Feature); err != nil {
+			return err
+		}
+	}
+	if more := len(c.Effects) - mostEffects; more > 0 {
+		c.Effects, c.MoreEffects = c.Effects[:mostEffects], more
+	}
+	return nil
+}
+
+// worst are the rows whose targets have the lowest density.
+func (r *Report) worst(p bayes.Prediction) (all []worst, err error) {
+	logs, err := p.LogDensity(r.Rows.Y)
+	if err != nil {
+		return nil, err
+	}
+	order := make([]int, len(logs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case logs[a] < logs[b]:
+			return -1
+		case logs[a] > logs[b]:
+			return 1
+		}
+		return 0
+	})
+	order = order[:min(len(order), worstRows)]
+	if p.Task() != bayes.Regression {
+		probabilities, err := p.Probabilities()
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range order {
+			most := 0
+			for k, q := range probabilities[i] {
+				if q > probabilities[i][most] {
+					most = k
+				}
+			}
+			all = append(all, worst{Row: r.Rows.OriginalRow(i), Target: r.Rows.Classes[int(r.Rows.Y[i])],
+				Predicted: fmt.Sprintf("%s, with %.1f %%", r.Rows.Classes[most], 100*probabilities[i][most]),
+				Interval:  fmt.Sprintf("%.2g %%", 100*probabilities[i][int(r.Rows.Y[i])]), LogDensity: fmt.Sprintf("%.2f", logs[i])})
+		}
+		return all, nil
+	}
+	mean, err := p.Mean()
+	if err != nil {
+		return nil, err
+	}
+	lower, upper, err := p.Interval(level)
+	if err != nil {
+		return nil, err
+	}
+	targets := p.Columns()
+	for _, i := range order {
+		w := worst{Row: r.Rows.OriginalRow(i), LogDensity: fmt.Sprintf("%.2f", logs[i])}
+		for k := range targets {
+			at := i*targets + k
+			if k > 0 {
+				w.Target, w.Predicted, w.Interval = w.Target+", ", w.Predicted+", ", w.Interval+", "
+			}
+			w.Target += number(r.Rows.Y[at])
+			w.Predicted += number(mean[at])
+			w.Interval += number(lower[at]) + " to " + number(upper[at])
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// ran adds how the posterior was found.
+func (r *Report) ran(c *content) {
+	o := r.Posterior.Origin()
+	from := o.Provenance
+	fact := func(name, text string, args ...any) {
+		c.Facts = append(c.Facts, named{name, fmt.Sprintf(text, args...)})
+	}
+	fact("Method", "%s, %s", from.Algorithm, from.Status)
+	if from.Approximation != "" {
+		fact("Draws", "%s", from.Approximation)
+	}
+	m := r.Posterior.Model()
+	fact("Network", "%+v", m.Network)
+	fact("Likelihood", "%T", m.Likelihood)
+	fact("Particles", "%d", r.Posterior.Particles())
+	fact("Trained on", "%d rows of %s, %d features; SHA-256 %.12s", from.Rows, from.Data, len(o.FeatureNames), from.DataHash)
+	fact("Seed", "%d", from.Seed)
+	fact("Made", "%s", from.Created.UTC().Format("2006-01-02 15:04 UTC"))
+	for _, name := range slices.Sorted(maps.Keys(from.Versions)) {
+		fact(name, "%s", from.Versions[name])
+	}
+	diagnostics := r.Posterior.Diagnostics()
+	for _, name := range slices.Sorted(maps.Keys(diagnostics)) {
+		c.Diagnostics = append(c.Diagnostics, named{name, fmt.Sprintf("%.4g", diagnostics[name])})
+	}
+	if r.Result == nil {
+		return
+	}
+	fact("Seconds", "%.1f", r.Result.Elapsed.Seconds())
+	for _, d := range r.Result.Details {
+		if said, ok := d.(fmt.Stringer); ok {
+			c.Done = append(c.Done, said.String())
+		}
+	}
+	if len(r.Result.Curve(fit.LossCurve).Steps) > 0 || len(r.Result.Curve(fit.ValidationCurve).Steps) > 0 {
+		fig, err := viz.TrainingCurvesOf(r.Result, viz.Frame{})
+		if all, err := shown(nil, fig, err, "Training"); err == nil { // curves of NaN alone cannot be drawn
+			c.Training = all
+		}
+	}
+}

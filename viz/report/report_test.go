@@ -1,0 +1,192 @@
+package report_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+	"gobnn/viz/report"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// line is a posterior of four particles near y = slope x, or of the logit; of a regression with the given noise.
+func line(t *testing.T, slope float64, likelihood bayes.Likelihood, names ...string) *bayes.Posterior {
+	t.Helper()
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: likelihood, Stochastic: bayes.All()}
+	bound, err := model.Bind(len(names), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := compute.Open(compute.GoBackend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const particles = 4
+	phi := make([]float64, particles*bound.D)
+	for j := range particles {
+		phi[j*bound.D] = slope + .01*float64(j-2)
+	}
+	origin := bayes.Origin{FeatureNames: names, TargetNames: []string{"y"}, Engine: engine}
+	if likelihood.Task() != bayes.Regression {
+		origin.Classes = []string{"no", "yes"}
+	}
+	p, err := bayes.NewPosterior(bound, bayes.Draws{
+		Phi: compute.Floats(compute.Float64, phi, particles, bound.D), LogWeights: bayes.EqualLogWeights(particles),
+	}, origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// made are rows of y = 2 x + N(0, 1), or of classes whose logit is 2 x.
+func made(rows int, seed uint64, classes bool, names ...string) *dataset.Dataset {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	d := &dataset.Dataset{Name: "made", Features: names, Target: "y"}
+	x := mat.NewDense(rows, len(names), nil)
+	for i := range rows {
+		for k := range names {
+			x.Set(i, k, rng.NormFloat64())
+		}
+		y := 2*x.At(i, 0) + rng.NormFloat64()
+		if classes {
+			y = 0
+			if rng.Float64() < 1/(1+math.Exp(-2*x.At(i, 0))) {
+				y = 1
+			}
+		}
+		d.Y = append(d.Y, y)
+	}
+	d.X = x
+	if classes {
+		d.Task, d.Classes = dataset.BinaryClassification, []string{"no", "yes"}
+	}
+	return d
+}
+
+// A model that is right is trusted, and one that is too sure, or knows nothing, is not: the verdict's two checks.
+func TestVerdict(t *testing.T) {
+	gaussian := func(noise float64) bayes.Likelihood { return bayes.Gaussian{StdDev: noise} }
+	for _, c := range []struct {
+		name       string
+		slope      float64
+		likelihood bayes.Likelihood
+		rows       int
+		want       report.Trust
+		why        string
+	}{
+		{"right", 2, gaussian(1), 400, report.Yes, ""},
+		{"too sure", 2, gaussian(.5), 400, report.No, "too narrow"},
+		{"too wide", 2, gaussian(2), 400, report.WithinLimits, "wider than they need be"},
+		{"ignorant", 0, gaussian(math.Sqrt(5)), 400, report.No, "not clearly better than a guess"},
+		{"few rows", 2, gaussian(1), 40, report.WithinLimits, "Only 40 rows"},
+		{"right classes", 2, bayes.Bernoulli{}, 400, report.Yes, ""},
+		{"too sure of classes", 8, bayes.Bernoulli{}, 400, report.No, "surer than they should be"},
+		{"timid of classes", .5, bayes.Bernoulli{}, 400, report.WithinLimits, "less sure than they could be"},
+	} {
+		_, classes := c.likelihood.(bayes.Bernoulli)
+		r := &report.Report{Posterior: line(t, c.slope, c.likelihood, "x"), Rows: made(c.rows, 7, classes, "x")}
+		v, err := r.Judge(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Trust != c.want || c.why == "" != (len(v.Reasons) == 0) || c.why != "" && !strings.Contains(v.Reasons[0], c.why) {
+			t.Errorf("%s: %v %q %q, want %v, %q", c.name, v.Trust, v.Reasons, v.Merits, c.want, c.why)
+		}
+	}
+}
+
+// A right model is doubted on its scores in about one of a hundred tables for each of two checks: in at most 9 of 200 by
+// chance of 1 in 100.
+func TestVerdictsFalseAlarms(t *testing.T) {
+	p := line(t, 2, bayes.Gaussian{StdDev: 1}, "x")
+	doubted := 0
+	for seed := range uint64(200) {
+		v, err := (&report.Report{Posterior: p, Rows: made(200, 100+seed, false, "x")}).Judge(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Trust != report.Yes {
+			doubted++
+		}
+	}
+	if doubted > 9 {
+		t.Errorf("a right model is doubted on %d of 200 tables", doubted)
+	}
+}
+
+// The page stands alone, escapes what the file says, and has what it promises.
+func TestPage(t *testing.T) {
+	evil := `<script>alert("1")</script>`
+	for _, classes := range []bool{false, true} {
+		rows := made(200, 3, classes, evil, "b")
+		rows.Target = "y"
+		var likelihood bayes.Likelihood = bayes.Gaussian{StdDev: 1}
+		if classes {
+			likelihood = bayes.Bernoulli{}
+		}
+		r := &report.Report{Posterior: line(t, 2, likelihood, evil, "b"), Rows: rows, Result: &fit.Result{
+			Status: run.Cancelled, Warnings: []string{"something " + evil},
+			Curves: []fit.Curve{{Name: fit.LossCurve, Steps: []int{1, 2}, Values: []float64{2, 1}}},
+		}}
+		var page, again bytes.Buffer
+		if err := r.Write(t.Context(), &page); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Write(t.Context(), &again); err != nil || !bytes.Equal(page.Bytes(), again.Bytes()) {
+			t.Errorf("the same report gives another page: %v", err)
+		}
+		text := page.String()
+		for _, never := range []string{"<script", "http://", "https://", "<no value>", "%!", "ZgotmplZ"} {
+			if strings.Contains(text, never) {
+				at := strings.Index(text, never)
+				t.Errorf("the page has %q: %.200q", never, text[max(0, at-100):])
+			}
+		}
+		for _, always := range []string{"within limits", "The run did not end by itself", "&lt;script&gt;", "Scores",
+			"Calibration", "Residuals", "What the features do", "How it was found", "training rows are not at hand"} {
+			if !strings.Contains(text, always) {
+				t.Errorf("the page has no %q", always)
+			}
+		}
+		want := map[bool]int{false: 6, true: 5} // calibration, residuals (two of a regression), two curves, training
+		if got := strings.Count(text, "<img "); got != want[classes] {
+			t.Errorf("%d pictures, want %d", got, want[classes])
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	rows, p := made(20, 1, false, "x", "z"), line(t, 2, bayes.Gaussian{StdDev: 1}, "x", "z")
+	blind := *rows
+	blind.Y = nil
+	other := *rows
+	other.Features = slices.Clone(rows.Features)
+	slices.Reverse(other.Features)
+	for _, c := range []struct {
+		want string
+		r    report.Report
+	}{
+		{"the posterior is nil", report.Report{Rows: rows}},
+		{"Rows are nil", report.Report{Posterior: p}},
+		{"is not known", report.Report{Posterior: p, Rows: &blind}},
+		{"order", report.Report{Posterior: p, Rows: rows, Train: &other}},
+	} {
+		var page bytes.Buffer
+		err := c.r.Write(t.Context(), &page)
+		if err == nil || !strings.Contains(fmt.Sprint(err), c.want) || page.Len() > 0 {
+			t.Errorf("%v does not say %q, or %d bytes are written", err, c.want, page.Len())
+		}
+	}
+}

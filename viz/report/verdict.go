@@ -1,0 +1,229 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gobnn/bayes"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/run"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Trust is how far a prediction should be believed.
+type Trust int
+
+// The verdicts, from the worst.
+const (
+	No Trust = iota
+	WithinLimits
+	Yes
+)
+
+// String is the verdict as a sentence.
+func (t Trust) String() string {
+	switch t {
+	case No:
+		return "Do not trust these predictions."
+	case WithinLimits:
+		return "Trust these predictions within limits."
+	}
+	return "These predictions can be trusted for rows like these."
+}
+
+// Verdict is what a person should do, and why.
+type Verdict struct {
+	Trust   Trust
+	Reasons []string // what stands against the predictions, the gravest first; empty if nothing does
+	Merits  []string // what speaks for them
+}
+
+const (
+	fewRows   = 50  // fewer judge little
+	level     = .9  // of the intervals
+	byChance  = .01 // of a right model that is doubted
+	offByMuch = .05 // an error of a probability that makes it useless
+)
+
+// judge is the verdict of rows on their prediction. Each finding holds at 1 % by itself: a model that is right is
+// doubted in one of fifty tables.
+func judge(r *Report, p bayes.Prediction) (v Verdict, skill metric.Estimate, err error) {
+	v.Trust = Yes
+	doubt := func(trust Trust, text string, args ...any) {
+		text = fmt.Sprintf(text, args...)
+		if trust < v.Trust {
+			v.Trust = trust
+		}
+		if trust == No {
+			v.Reasons = append([]string{text}, v.Reasons...)
+			return
+		}
+		v.Reasons = append(v.Reasons, text)
+	}
+	rows := r.Rows.Rows()
+	if skill, err = r.skill(p); err != nil {
+		return v, skill, err
+	}
+	switch least := skill.Value - distuv.UnitNormal.Quantile(1-byChance)*skill.SamplingStdErr; {
+	case !(least > 0):
+		doubt(No, "They are not clearly better than a guess that ignores the features: by %.3f ± %.3f nats a row. The "+
+			"features say too little about the target, or there are too few rows.", skill.Value, skill.SamplingStdErr)
+	default:
+		v.Merits = append(v.Merits, fmt.Sprintf("They are better than a guess that ignores the features, by %.3f ± %.3f nats "+
+			"a row.", skill.Value, skill.SamplingStdErr))
+	}
+	if p.Task() == bayes.Regression {
+		err = coverage(p, r.Rows, &v, doubt)
+	} else {
+		err = confidence(p, r.Rows.Y, &v, doubt)
+	}
+	if err != nil {
+		return v, skill, err
+	}
+	if rows < fewRows {
+		doubt(WithinLimits, "Only %d rows judge them, too few to see a fault that is not large.", rows)
+	}
+	if r.Result != nil && r.Result.Status != run.Completed && r.Result.Status != run.StoppedEarly {
+		doubt(WithinLimits, "The run did not end by itself (%s): a longer one may be better.", r.Result.Status)
+	}
+	if r.Result != nil {
+		for _, w := range r.Result.Warnings {
+			doubt(WithinLimits, "The fit warns: %s.", w)
+		}
+	}
+	for _, w := range p.Warnings {
+		doubt(WithinLimits, "The prediction warns: %s.", w)
+	}
+	return v, skill, nil
+}
+
+// coverage judges the intervals of a regression, those of each target.
+func coverage(p bayes.Prediction, rows *dataset.Dataset, v *Verdict, doubt func(Trust, string, ...any)) error {
+	n := float64(rows.Rows())
+	for k, name := range rows.TargetNames() {
+		one, err := p.Of(k)
+		if err != nil {
+			return err
+		}
+		held, err := metric.Coverage(one, rows.TargetColumn(k), level)
+		if err != nil {
+			return err
+		}
+		judgeCoverage(name, held.Value, n, v, doubt)
+	}
+	return nil
+}
+
+// judgeCoverage judges the share of n targets that intervals hold.
+func judgeCoverage(name string, held, n float64, v *Verdict, doubt func(Trust, string, ...any)) {
+	chance, inside := distuv.Binomial{N: n, P: level}, math.Round(held*n)
+	told := fmt.Sprintf("The %.0f %% intervals hold %.0f %% of the %.0f values of %s", 100*level, 100*held, n, name)
+	switch {
+	case chance.CDF(inside) < byChance/2 && held < level-offByMuch:
+		doubt(No, "%s: they are too narrow, and the predictions surer than they should be.", told)
+	case chance.CDF(inside) < byChance/2:
+		doubt(WithinLimits, "%s: they are somewhat too narrow.", told)
+	case 1-chance.CDF(inside-1) < byChance/2:
+		doubt(WithinLimits, "%s: they are wider than they need be.", told)
+	default:
+		v.Merits = append(v.Merits, told+", as they should within chance.")
+	}
+}
+
+// confidence judges the probabilities of a classification: the sum of those of the predicted classes against the number
+// of right ones, which is a sum of independent trials with these probabilities if they are right.
+func confidence(p bayes.Prediction, y []float64, v *Verdict, doubt func(Trust, string, ...any)) error {
+	probabilities, err := p.Probabilities()
+	if err != nil {
+		return err
+	}
+	labels, err := p.Labels()
+	if err != nil {
+		return err
+	}
+	right, expected, variance := 0., 0., 0.
+	for i, label := range labels {
+		q := probabilities[i][label]
+		expected, variance = expected+q, variance+q*(1-q)
+		if float64(label) == y[i] {
+			right++
+		}
+	}
+	n := float64(len(y))
+	z := (expected - right) / math.Sqrt(variance)
+	most := distuv.UnitNormal.Quantile(1 - byChance/2)
+	told := fmt.Sprintf("They name the right class in %.1f %% of the %d rows, and say %.1f %%", 100*right/n, len(y),
+		100*expected/n)
+	switch {
+	case z > most && (expected-right)/n > offByMuch:
+		doubt(No, "%s: they are much surer than they should be.", told)
+	case z > most:
+		doubt(WithinLimits, "%s: they are surer than they should be.", told)
+	case z < -most:
+		doubt(WithinLimits, "%s: they are less sure than they could be.", told)
+	default:
+		v.Merits = append(v.Merits, told+", which agrees within chance.")
+	}
+	return nil
+}
+
+// skill is by how much the mean log-density of the targets is above that of a guess that ignores the features: the
+// training part's normal of each target, or its frequencies of the classes.
+func (r *Report) skill(p bayes.Prediction) (metric.Estimate, error) {
+	ours, err := p.LogDensity(r.Rows.Y)
+	if err != nil {
+		return metric.Estimate{}, err
+	}
+	guess := guessOf(r.training(), r.Rows)
+	gains := make([]float64, len(ours))
+	for i := range gains {
+		gains[i] = ours[i] - guess[i]
+	}
+	mean, stdDev := stat.MeanStdDev(gains, nil)
+	return metric.Estimate{Value: mean, StdErr: math.NaN(), SamplingStdErr: stdDev / math.Sqrt(float64(len(gains)))}, nil
+}
+
+// guessOf is the log-density that the training part's targets alone give those of the rows, [N].
+func guessOf(training, rows *dataset.Dataset) []float64 {
+	logs := make([]float64, rows.Rows())
+	if rows.Task != dataset.Regression {
+		counts := make([]float64, len(rows.Classes))
+		for _, y := range training.Y {
+			counts[int(y)]++
+		}
+		all := float64(len(training.Y) + len(counts)) // one more of each, so that none has probability 0
+		for i, y := range rows.Y {
+			logs[i] = math.Log((counts[int(y)] + 1) / all)
+		}
+		return logs
+	}
+	targets := len(rows.TargetNames())
+	for k := range targets {
+		mean, stdDev := stat.MeanStdDev(training.TargetColumn(k), nil)
+		if !(stdDev > 0) {
+			stdDev = 1
+		}
+		normal := distuv.Normal{Mu: mean, Sigma: stdDev}
+		for i := range logs {
+			logs[i] += normal.LogProb(rows.Y[i*targets+k])
+		}
+	}
+	return logs
+}
+
+// Judge is the verdict on the posterior's predictions of the rows.
+func (r *Report) Judge(ctx context.Context) (Verdict, error) {
+	p, err := r.predict(ctx)
+	if err != nil {
+		return Verdict{}, err
+	}
+	v, _, err := judge(r, p)
+	if err != nil {
+		return Verdict{}, fmt.Errorf("report: %w", err)
+	}
+	return v, nil
+}
