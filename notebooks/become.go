@@ -13,7 +13,8 @@ import (
 	"gobnn/notebooks/setup"
 )
 
-// become builds the program in a folder of notebooks, which links the samplers and XLA, and replaces this process by it.
+// become builds the program in a folder of notebooks, which links the samplers and XLA, and replaces this process by
+// it.
 func become(ctx context.Context, root, name string, args []string) error {
 	cache, err := environment.CacheDir()
 	if err != nil {

@@ -33,7 +33,8 @@ func (l *lineReader) next() ([]string, error) {
 		return nil, io.EOF
 	}
 	if errors.Is(err, csv.ErrBareQuote) || errors.Is(err, csv.ErrQuote) {
-		return nil, fmt.Errorf("cannot read the file: %w: a field with a quote is written \"in quotes, each \"\" doubled\"", err)
+		return nil, fmt.Errorf("cannot read the file: %w: a field with a quote is written \"in quotes, each \"\" "+
+			"doubled\"", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the file: %w", err)

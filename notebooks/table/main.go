@@ -52,21 +52,21 @@ type table struct {
 func (t *table) reading(flags *flag.FlagSet) {
 	flags.BoolVar(&t.noHeader, "no-header", false, "the first line is data: columns are x0, x1, ...")
 	flags.StringVar(&t.decimal, "decimal", "", "the decimal `mark`, ',' or '.', where digits are grouped or it is a comma")
-	flags.StringVar(&t.missing, "missing", "error", "what to do with a row that has a missing value: error, drop, or mean "+
-		"(of the feature's column)")
-	flags.StringVar(&t.na, "na", "", "`texts` that stand for a missing value, separated by commas (default: an empty field, "+
-		"NA, ? and nan)")
+	flags.StringVar(&t.missing, "missing", "error", "what to do with a row that has a missing value: error, drop, or "+
+		"mean (of the feature's column)")
+	flags.StringVar(&t.na, "na", "", "`texts` that stand for a missing value, separated by commas (default: an empty "+
+		"field, NA, ? and nan)")
 }
 
 // columns adds the flags that say what the columns are.
 func (t *table) columns(flags *flag.FlagSet) {
 	flags.StringVar(&t.target, "target", "", "the `column` to predict, or several of a regression, separated by commas "+
 		"(default: the last)")
-	flags.StringVar(&t.task, "task", "", "regression or classification (default: by the target: texts, true and false, or "+
-		"two numbers are classes)")
+	flags.StringVar(&t.task, "task", "", "regression or classification (default: by the target: texts, true and "+
+		"false, or two numbers are classes)")
 	flags.StringVar(&t.ignore, "ignore", "", "`columns` to leave out, separated by commas")
-	flags.StringVar(&t.categories, "categories", "", "`columns` of numbers that are categories, separated by commas; columns "+
-		"of text are anyway")
+	flags.StringVar(&t.categories, "categories", "", "`columns` of numbers that are categories, separated by commas; "+
+		"columns of text are anyway")
 	flags.StringVar(&t.group, "group", "", "the `column` of groups, such as patients: whole groups are held out")
 	flags.StringVar(&t.order, "order", "", "the `column` of time: the last rows are held out")
 }
@@ -226,7 +226,8 @@ func reportVerb(ctx context.Context, args []string, out, progress io.Writer) err
 	t.reading(flags)
 	flags.StringVar(&t.group, "group", "", "the `column` of groups, as in fit")
 	flags.StringVar(&t.order, "order", "", "the `column` of time, as in fit")
-	name := flags.String("out", "", "the page's `file` (default: the posterior's name, in this folder, with the ending .html)")
+	name := flags.String("out", "", "the page's `file` (default: the posterior's name, in this folder, with the "+
+		"ending .html)")
 	rest, err := program.Parse(flags, `usage: go run ./notebooks report NAME.posterior DATA.csv [flags]
 
 Writes the page that says whether to trust a posterior's predictions of a table with targets. Of the file that it was

@@ -45,8 +45,8 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// A German file of texts and a decimal comma is fitted, judged and predicted; the report of the same file is of the rows
-// that were held out, and that of another of all its rows.
+// A German file of texts and a decimal comma is fitted, judged and predicted; the report of the same file is of the
+// rows that were held out, and that of another of all its rows.
 func TestThreeVerbs(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
@@ -64,8 +64,8 @@ func TestThreeVerbs(t *testing.T) {
 	write(t, "häuser.csv", rows(120))
 	write(t, "später.csv", rows(60))
 	out, _ := verb(t, "fit", "häuser.csv", "-decimal", ",")
-	for _, want := range []string{"120 rows, 3 features, regression of Preis", "24 rows held out", "NLPD", "better than a guess",
-		"the page is häuser.html", "the posterior is in häuser.posterior"} {
+	for _, want := range []string{"120 rows, 3 features, regression of Preis", "24 rows held out", "NLPD",
+		"better than a guess", "the page is häuser.html", "the posterior is in häuser.posterior"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("fit does not say %q:\n%s", want, out)
 		}
@@ -74,8 +74,8 @@ func TestThreeVerbs(t *testing.T) {
 	if err != nil || !bytes.Contains(page, []byte("&lt;script&gt;")) || bytes.Contains(page, []byte("<script")) {
 		t.Errorf("the page, of %d bytes, does not escape a column: %v", len(page), err)
 	}
-	if out, _ = verb(t, "report", "häuser.posterior", "häuser.csv", "-decimal", ",", "-out", "a.html"); !strings.Contains(out,
-		"24 rows held out") {
+	out, _ = verb(t, "report", "häuser.posterior", "häuser.csv", "-decimal", ",", "-out", "a.html")
+	if !strings.Contains(out, "24 rows held out") {
 		t.Errorf("the report is not of the rows that were held out:\n%s", out)
 	}
 	if out, _ = verb(t, "report", "häuser.posterior", "später.csv", "-decimal", ","); !strings.Contains(out,

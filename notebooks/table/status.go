@@ -16,7 +16,9 @@ type status struct {
 	last     time.Time
 }
 
-func newStatus(out io.Writer) *status { return &status{out: out, terminal: program.Terminal(out), last: time.Now()} }
+func newStatus(out io.Writer) *status {
+	return &status{out: out, terminal: program.Terminal(out), last: time.Now()}
+}
 
 // show prints the line.
 func (s *status) show(p run.Progress) {

@@ -242,7 +242,8 @@ func residuals(p bayes.Prediction, y []float64, name string) (*viz.Figure, error
 	}
 	ends := []float64{slices.Min(mean), slices.Max(mean)}
 	return viz.PredictiveBand(ends, []float64{0, 0}, []float64{1, 1}, viz.BandOptions{
-		Frame:  viz.Frame{Title: "Residuals, in predictive standard deviations", XLabel: "predicted " + name, YLabel: "residual"},
+		Frame: viz.Frame{Title: "Residuals, in predictive standard deviations", XLabel: "predicted " + name,
+			YLabel: "residual"},
 		TrainX: mean, TrainY: z, TrainLabel: "rows",
 	})
 }
@@ -359,8 +360,9 @@ func (r *Report) worst(p bayes.Prediction) (all []worst, err error) {
 				}
 			}
 			all = append(all, worst{Row: r.Rows.OriginalRow(i), Target: r.Rows.Classes[int(r.Rows.Y[i])],
-				Predicted: fmt.Sprintf("%s, with %.1f %%", r.Rows.Classes[most], 100*probabilities[i][most]),
-				Interval:  fmt.Sprintf("%.2g %%", 100*probabilities[i][int(r.Rows.Y[i])]), LogDensity: fmt.Sprintf("%.2f", logs[i])})
+				Predicted:  fmt.Sprintf("%s, with %.1f %%", r.Rows.Classes[most], 100*probabilities[i][most]),
+				Interval:   fmt.Sprintf("%.2g %%", 100*probabilities[i][int(r.Rows.Y[i])]),
+				LogDensity: fmt.Sprintf("%.2f", logs[i])})
 		}
 		return all, nil
 	}
@@ -404,7 +406,8 @@ func (r *Report) ran(c *content) {
 	fact("Network", "%+v", m.Network)
 	fact("Likelihood", "%T", m.Likelihood)
 	fact("Particles", "%d", r.Posterior.Particles())
-	fact("Trained on", "%d rows of %s, %d features; SHA-256 %.12s", from.Rows, from.Data, len(o.FeatureNames), from.DataHash)
+	fact("Trained on", "%d rows of %s, %d features; SHA-256 %.12s", from.Rows, from.Data, len(o.FeatureNames),
+		from.DataHash)
 	fact("Seed", "%d", from.Seed)
 	fact("Made", "%s", from.Created.UTC().Format("2006-01-02 15:04 UTC"))
 	for _, name := range slices.Sorted(maps.Keys(from.Versions)) {

@@ -101,14 +101,15 @@ func TestVerdict(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.Trust != c.want || c.why == "" != (len(v.Reasons) == 0) || c.why != "" && !strings.Contains(v.Reasons[0], c.why) {
+		why := strings.Join(v.Reasons, " ")
+		if v.Trust != c.want || (c.why == "") != (why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %v %q %q, want %v, %q", c.name, v.Trust, v.Reasons, v.Merits, c.want, c.why)
 		}
 	}
 }
 
-// A right model is doubted on its scores in about one of a hundred tables for each of two checks: in at most 9 of 200 by
-// chance of 1 in 100.
+// A right model is doubted on its scores in about one of a hundred tables for each of two checks: in at most 9 of 200
+// by chance of 1 in 100.
 func TestVerdictsFalseAlarms(t *testing.T) {
 	p := line(t, 2, bayes.Gaussian{StdDev: 1}, "x")
 	doubted := 0

@@ -73,8 +73,8 @@ func judge(r *Report, p bayes.Prediction) (v Verdict, skill metric.Estimate, err
 		doubt(No, "They are not clearly better than a guess that ignores the features: by %.3f ± %.3f nats a row. The "+
 			"features say too little about the target, or there are too few rows.", skill.Value, skill.SamplingStdErr)
 	default:
-		v.Merits = append(v.Merits, fmt.Sprintf("They are better than a guess that ignores the features, by %.3f ± %.3f nats "+
-			"a row.", skill.Value, skill.SamplingStdErr))
+		v.Merits = append(v.Merits, fmt.Sprintf("They are better than a guess that ignores the features, by %.3f ± %.3f "+
+			"nats a row.", skill.Value, skill.SamplingStdErr))
 	}
 	if p.Task() == bayes.Regression {
 		err = coverage(p, r.Rows, &v, doubt)
