@@ -56,7 +56,8 @@ type CSVOptions struct {
 	// classes are. Categories and labels are texts, but "1.0" is the same as "1", and is called as it is written first:
 	// programs add the point once a value of the column is missing. So are "TRUE" and "True". "01" is another one than
 	// "1". Where all values are numbers, one must not be written in two other ways, "1.5" and "1.50". EveryText stands
-	// for all columns whose first value is no number.
+	// for all columns whose first value is no number; one that has another text in most of its rows, such as a name, is
+	// an error.
 	Categorical []string
 	// Ignore lists columns to leave out.
 	Ignore []string

@@ -26,6 +26,9 @@ func (t *table) dataset() (*Dataset, error) {
 			return nil, err
 		}
 	}
+	if err := t.identifiers(); err != nil {
+		return nil, err
+	}
 	if t.opts.Task == TaskByTarget {
 		t.opts.Task = t.targets[0].task()
 	}
@@ -56,6 +59,31 @@ func (t *table) dataset() (*Dataset, error) {
 		return nil, err
 	}
 	return d, d.validateNames()
+}
+
+// fewTexts is a number of texts that a column may have in whatever few rows.
+const fewTexts = 10
+
+// identifiers is an error if columns that were found to be of text have another one in most rows: names, numbers of
+// cases or sentences, which say nothing about rows to come.
+func (t *table) identifiers() error {
+	var names []string
+	texts := 0
+	for _, c := range t.columns {
+		if !c.found || len(c.levels) <= fewTexts || 2*len(c.levels) <= len(t.kept) {
+			continue
+		}
+		if c.target {
+			return fmt.Errorf("the target %q has %d texts in %d rows, which are too many for classes: name another column as "+
+				"Target, or set Task to Classification if they are classes", c.name, len(c.levels), len(t.kept))
+		}
+		names, texts = append(names, c.name), max(texts, len(c.levels))
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the columns %q have up to %d texts in %d rows, as names or sentences do, which say nothing about new "+
+		"rows: list them in Ignore, or by name in Categorical if their rows repeat", names, texts, len(t.kept))
 }
 
 // task is what the values of a target ask for. Two numbers become labels.

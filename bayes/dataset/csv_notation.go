@@ -183,7 +183,8 @@ func (c *column) write(as notation, text string) error {
 var dates = []string{
 	time.DateOnly, time.DateTime, time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04:05", "2006/01/02", "2006/1/2 15:04",
 	"1/2/2006", "2/1/2006", "1/2/2006 15:04", "2/1/2006 15:04", "1/2/06", "2/1/06", "2.1.2006", "2.1.2006 15:04",
-	"2-Jan-2006", "2-Jan-06", "2 Jan 2006", "Jan 2, 2006",
+	"2-Jan-2006", "2-Jan-06", "2 Jan 2006", "Jan 2, 2006", "Jan 2 2006",
+	"2 January 2006", "January 2, 2006", "January 2 2006",
 }
 
 func isDate(text string) bool {

@@ -31,6 +31,7 @@ type column struct {
 	levels   []string
 	index    map[string]int // of a level's text, and of the same whole number without a point
 	fixed    bool
+	found    bool                // by its first text, not listed
 	texts    []string            // one a row kept, of a column aside
 	notation notation            // of its numbers; empty before the first
 	from     int                 // of an index: the first, where the rows are counted
@@ -381,7 +382,7 @@ func (t *table) cell(c *column, text string) (float64, error) {
 	case finite && checkNumber(v) != nil:
 		return 0, fmt.Errorf("the value %w", checkNumber(v))
 	case finite && as == boolean && c.target && t.mayBeText(c):
-		c.role = categorical
+		c.role, c.found = categorical, true
 		return t.level(c, text)
 	case finite && as == boolean && c.target:
 		return 0, t.unread(c, text)
@@ -390,7 +391,7 @@ func (t *table) cell(c *column, text string) (float64, error) {
 	case err == nil || errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("%.40q is not a finite number; mend it, or list it in MissingTokens", text)
 	case t.mayBeText(c) && !isDate(text):
-		c.role = categorical
+		c.role, c.found = categorical, true
 		return t.level(c, text)
 	}
 	return 0, t.unread(c, text)

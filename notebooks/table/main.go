@@ -44,6 +44,7 @@ var method = func(seconds float64) fit.Method { return auto.Method{Seconds: seco
 type table struct {
 	noHeader                   bool
 	decimal, missing, na       string
+	delimiter                  string
 	target, task, group, order string
 	ignore, categories         string
 }
@@ -51,6 +52,7 @@ type table struct {
 // reading adds the flags that every verb has.
 func (t *table) reading(flags *flag.FlagSet) {
 	flags.BoolVar(&t.noHeader, "no-header", false, "the first line is data: columns are x0, x1, ...")
+	flags.StringVar(&t.delimiter, "delimiter", "", "the `mark` between fields (default: found)")
 	flags.StringVar(&t.decimal, "decimal", "", "the decimal `mark`, ',' or '.', where digits are grouped or it is a comma")
 	flags.StringVar(&t.missing, "missing", "error", "what to do with a row that has a missing value: error, drop, or "+
 		"mean (of the feature's column)")
@@ -71,8 +73,29 @@ func (t *table) columns(flags *flag.FlagSet) {
 	flags.StringVar(&t.order, "order", "", "the `column` of time: the last rows are held out")
 }
 
-// open reads a file, as the flags say or, of a posterior, as its training file was read.
+// open reads a file, as the flags say or, of a posterior, as its training file was read. An error that names an option
+// says which flag it is.
 func (t *table) open(path string, like *dataset.Dataset) (*dataset.Dataset, error) {
+	data, err := t.read(path, like)
+	if err == nil {
+		return data, nil
+	}
+	var flags []string
+	for _, o := range [][2]string{{"Missing ", "missing"}, {"MissingTokens", "na"}, {"Categorical", "categories"},
+		{"Ignore", "ignore"}, {"NoHeader", "no-header"}, {"Decimal", "decimal"}, {"Task", "task"}, {"Target", "target"},
+		{"elimiter", "delimiter"}, {"Order", "order"},
+	} {
+		if strings.Contains(err.Error(), o[0]) {
+			flags = append(flags, "-"+o[1])
+		}
+	}
+	if len(flags) == 0 {
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w (the options are set by %s)", err, strings.Join(flags, ", "))
+}
+
+func (t *table) read(path string, like *dataset.Dataset) (*dataset.Dataset, error) {
 	opts := dataset.CSVOptions{NoHeader: t.noHeader, Like: like, Missing: -1}
 	policies := map[string]dataset.Missing{"error": dataset.MissingError, "drop": dataset.MissingDropRow,
 		"mean": dataset.MissingMean}
@@ -80,12 +103,17 @@ func (t *table) open(path string, like *dataset.Dataset) (*dataset.Dataset, erro
 	if opts.Missing, known = policies[t.missing]; !known {
 		return nil, fmt.Errorf("-missing is %q: take error, drop or mean", t.missing)
 	}
-	if t.decimal != "" {
-		mark := []rune(t.decimal)
-		if len(mark) != 1 {
-			return nil, fmt.Errorf("-decimal is %q: take ',' or '.'", t.decimal)
+	for _, o := range []struct {
+		name, text string
+		to         *rune
+	}{{"decimal", t.decimal, &opts.Decimal}, {"delimiter", strings.ReplaceAll(t.delimiter, `\t`, "\t"), &opts.Delimiter}} {
+		mark := []rune(o.text)
+		if len(mark) > 1 {
+			return nil, fmt.Errorf("-%s is %q: take a single mark, such as ','", o.name, o.text)
 		}
-		opts.Decimal = mark[0]
+		if len(mark) == 1 {
+			*o.to = mark[0]
+		}
 	}
 	if t.na != "" {
 		opts.MissingTokens = append(list(t.na), "")

@@ -130,6 +130,11 @@ func TestRefuses(t *testing.T) {
 	t.Chdir(folder)
 	write(t, "a.csv", "x,y\n1,2\n3,4\n")
 	write(t, "b.csv", "x,y\n"+strings.Repeat("1,2\n3,4\n5,6\n", 10))
+	names := "name,y\n"
+	for i := range 20 {
+		names += fmt.Sprintf("person %d,%d\n", i, i)
+	}
+	write(t, "names.csv", names)
 	write(t, "gap.csv", "x,y\n1,2\n,4\n")
 	for _, c := range []struct {
 		args string
@@ -145,6 +150,9 @@ func TestRefuses(t *testing.T) {
 		{"fit a.csv -group z", `no column "z"`},
 		{"fit a.csv -order z", `no column "z"`},
 		{"fit gap.csv", "row 1 (line 3)"},
+		{"fit gap.csv", "(the options are set by -missing)"},
+		{"fit names.csv", `the columns ["name"] have up to 20 texts in 20 rows`},
+		{"fit names.csv -target name", `the target "name" has 20 texts in 20 rows`},
 		{"fit b.csv -seconds -3", "-3"},
 		{"predict a.csv a.csv", "a.csv"},
 		{"predict a.csv a.csv -level 1", "-level is 1"},
