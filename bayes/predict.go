@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"math/bits"
 	"runtime"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ const predictRows = 1024
 // nothing about the effect of such a feature.
 //
 // If the outputs do not fit in memory, use PredictBatches, whose parts have no such warnings. The first prediction for
-// a number of rows compiles a program, which the posterior keeps.
+// a number of rows, or below 256 for a power of two that is not less, compiles a program, which the posterior keeps.
 func (p *Posterior) Predict(ctx context.Context, x mat.Matrix) (Prediction, error) {
 	if err := p.checkFeatures(x); err != nil {
 		return Prediction{}, err
@@ -207,9 +208,14 @@ func (p *Posterior) predictBatches(ctx context.Context, x mat.Matrix, rows int, 
 		return err
 	}
 	total, _ := x.Dims()
-	if rows = min(rows, total, p.bound.rowsAtOnce(p.phi.DType())); p.Linearised() {
-		rows = min(rows, linearisedRows(p.bound, p.phi.DType()))
+	most := p.bound.rowsAtOnce(p.phi.DType())
+	if p.Linearised() {
+		most = min(most, linearisedRows(p.bound, p.phi.DType()))
 	}
+	if rows = min(rows, total); rows < paddedRows { // so that requests of changing sizes share few programs
+		rows = 1 << bits.Len(uint(rows-1))
+	}
+	rows = min(rows, most)
 	for from := 0; from < total; from += rows {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("bayes: prediction stopped at row %d of %d: %w", from, total, err)
@@ -253,6 +259,9 @@ func (p *Posterior) blocks(x mat.Matrix) (func(from, count, rows int) *tensors.T
 // activationBytes is the most that the activations of one particle may take in a prediction, such as those of a
 // hundred pictures in a ResNet20. Of more, fewer rows are predicted at a time.
 const activationBytes = 512 << 20
+
+// paddedRows is the number of rows below which they are padded to a power of two.
+const paddedRows = 256
 
 // rowsAtOnce is the number of rows that are predicted at a time at most.
 func (b *BoundModel) rowsAtOnce(dtype compute.DType) int {

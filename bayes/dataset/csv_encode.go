@@ -82,8 +82,8 @@ func (t *table) identifiers() error {
 	if len(names) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the columns %q have up to %d texts in %d rows, as names or sentences do, which say nothing about new "+
-		"rows: list them in Ignore, or by name in Categorical if their rows repeat", names, texts, len(t.kept))
+	return fmt.Errorf("the columns %q have up to %d texts in %d rows, as names or sentences do, which say nothing about "+
+		"new rows: list them in Ignore, or by name in Categorical if their rows repeat", names, texts, len(t.kept))
 }
 
 // task is what the values of a target ask for. Two numbers become labels.
