@@ -1,0 +1,283 @@
+package bayes_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/nn"
+)
+
+// service answers requests for predictions of a regression. It links neither XLA nor C where its posterior predicts on
+// compute.GoBackend: CGO_ENABLED=0 go build makes one static binary.
+type service struct {
+	posterior            *bayes.Posterior
+	like                 *dataset.Dataset
+	answered, refused    atomic.Int64
+	mostRows             int
+	mostBytes            int64
+	nanosecondsOfAnswers atomic.Int64
+}
+
+func newService(posterior *bayes.Posterior) *service {
+	s := &service{posterior: posterior, like: posterior.Like(), mostRows: 1000, mostBytes: 1 << 20}
+	s.like.Target = "" // new rows have none
+	return s
+}
+
+func (s *service) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /predict", s.predict)
+	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "requests_answered %d\nrequests_refused %d\nseconds_of_answers %.3f\n", s.answered.Load(),
+			s.refused.Load(), float64(s.nanosecondsOfAnswers.Load())/1e9)
+	})
+	return mux
+}
+
+// request has rows as objects of their columns, such as {"rows": [{"area": 80, "town": "Ulm"}]}.
+type request struct {
+	Rows  []map[string]any `json:"rows"`
+	Level float64          `json:"level"` // of the intervals; default .9
+}
+
+type answer struct {
+	Mean, StdDev, Lower, Upper []float64
+	Warnings                   []string
+}
+
+func (s *service) predict(w http.ResponseWriter, r *http.Request) {
+	begun := time.Now()
+	a, status, err := s.answer(r.Context(), http.MaxBytesReader(w, r.Body, s.mostBytes))
+	if err != nil {
+		s.refused.Add(1)
+		http.Error(w, err.Error(), status)
+		return
+	}
+	s.answered.Add(1)
+	s.nanosecondsOfAnswers.Add(int64(time.Since(begun)))
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(a) // who asked has gone
+}
+
+func (s *service) answer(ctx context.Context, body io.Reader) (a answer, status int, err error) {
+	q := request{Level: .9}
+	decoder := json.NewDecoder(body)
+	decoder.UseNumber()
+	if err := decoder.Decode(&q); err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return a, http.StatusRequestEntityTooLarge, err
+		}
+		return a, http.StatusBadRequest, err
+	}
+	if len(q.Rows) > s.mostRows {
+		return a, http.StatusRequestEntityTooLarge, fmt.Errorf("%d rows: at most %d are predicted at a time", len(q.Rows),
+			s.mostRows)
+	}
+	rows, err := s.table(q.Rows)
+	if err != nil {
+		return a, http.StatusBadRequest, err
+	}
+	p, err := s.posterior.Predict(ctx, rows.X)
+	if err == nil {
+		a.Warnings = p.Warnings
+		a.Mean, err = p.Mean()
+	}
+	if err == nil {
+		a.StdDev, err = p.StdDev()
+	}
+	if err == nil {
+		a.Lower, a.Upper, err = p.Interval(q.Level)
+	}
+	return a, http.StatusBadRequest, err
+}
+
+// table reads the rows as those of a file: what is wrong is refused by row and column.
+func (s *service) table(rows []map[string]any) (*dataset.Dataset, error) {
+	if len(rows) == 0 {
+		return nil, errors.New("there is no row to predict")
+	}
+	var text bytes.Buffer
+	table := csv.NewWriter(&text)
+	columns := slices.Sorted(maps.Keys(rows[0]))
+	_ = table.Write(columns) // a buffer never fails
+	for i, row := range rows {
+		record := make([]string, len(columns))
+		for k, column := range columns {
+			if v := row[column]; v != nil {
+				record[k] = fmt.Sprint(v)
+			}
+		}
+		if len(row) > len(columns) {
+			return nil, fmt.Errorf("row %d has other columns than the first", i)
+		}
+		_ = table.Write(record)
+	}
+	table.Flush()
+	return dataset.ReadCSV(&text, dataset.CSVOptions{Name: "request", Delimiter: ',', Like: s.like})
+}
+
+// serve answers until the context ends, and then finishes what has begun.
+func (s *service) serve(ctx context.Context, address string) error {
+	server := &http.Server{Addr: address, Handler: s.handler(), ReadTimeout: 10 * time.Second,
+		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute}
+	stop := context.AfterFunc(ctx, func() {
+		finish, end := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer end()
+		_ = server.Shutdown(finish)
+	})
+	defer stop()
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// trained is what bayes.Load would read: y = 2 area + 3 where the town is Ulm, with noise N(0, 0.1^2).
+func trained(tell func(error)) *bayes.Posterior {
+	engine, err := compute.Open(compute.GoBackend)
+	tell(err)
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .1}, Stochastic: bayes.All()}
+	bound, err := model.Bind(3, 1)
+	tell(err)
+	phi := compute.Floats(compute.Float32, []float64{2, 0, 3, 0, 2, 0, 3, 0}, 2, bound.D)
+	p, err := bayes.NewPosterior(bound, bayes.Draws{Phi: phi, LogWeights: bayes.EqualLogWeights(2)}, bayes.Origin{
+		FeatureNames: []string{"area", "town=Köln", "town=Ulm"}, TargetNames: []string{"y"}, Engine: engine})
+	tell(err)
+	return p
+}
+
+// A service of predictions in a page of Go: JSON in, mean, standard deviation and interval of each row out.
+func Example_serve() {
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	s := newService(trained(must)) // posterior, err := bayes.Load("data.posterior")
+	server := httptest.NewServer(s.handler())
+	defer server.Close() // in a program: s.serve(run.Context(), ":8080")
+
+	body := `{"rows": [{"area": 1, "town": "Ulm"}, {"area": 2, "town": "Köln"}]}`
+	response, err := http.Post(server.URL+"/predict", "application/json", strings.NewReader(body))
+	must(err)
+	defer response.Body.Close()
+	var a answer
+	must(json.NewDecoder(response.Body).Decode(&a))
+	fmt.Printf("mean %.2f, sd %.2f, 90 %% from %.2f to %.2f\n", a.Mean, a.StdDev, a.Lower, a.Upper)
+	// Output:
+	// mean [5.00 4.00], sd [0.10 0.10], 90 % from [4.84 3.84] to [5.16 4.16]
+}
+
+// What is wrong with a request is refused, with its row and column, and counted; requests at a time have their own
+// answers.
+func TestServe(t *testing.T) {
+	s := newService(trained(func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}))
+	s.mostRows = 5
+	s.mostBytes = 2000
+	server := httptest.NewServer(s.handler())
+	defer server.Close()
+	post := func(body io.Reader) (int, string) {
+		response, err := http.Post(server.URL+"/predict", "application/json", body)
+		if err != nil {
+			t.Error(err)
+			return 0, ""
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		return response.StatusCode, string(text)
+	}
+	row := `{"area": 1, "town": "Ulm"}`
+	for _, c := range []struct {
+		body, want string
+		status     int
+	}{
+		{`{"rows": []}`, "no row", 400},
+		{`{"rows": [{"area": 1}]}`, `a column "town", with categories`, 400},
+		{`{"rows": [` + row + `, {"area": "wide", "town": "Ulm"}]}`, `row 1 (line 3), column "area"`, 400},
+		{`{"rows": [{"area": NaN, "town": "Ulm"}]}`, "invalid character", 400},
+		{`{"rows": [{"area": "NaN", "town": "Ulm"}]}`, `column "area": the value is missing`, 400},
+		{`{"rows": [{"area": null, "town": "Ulm"}]}`, `column "area": the value is missing`, 400},
+		{`{"rows": [{"area": 1, "town": "Rom"}]}`, `"Rom" is none of`, 400},
+		{`{"rows": [{"area": [1], "town": "Ulm"}]}`, "cannot read", 400},
+		{`{"rows": [` + row + `, {"area": 1, "town": "Ulm", "more": 2}]}`, "other columns", 400},
+		{`{"rows": [` + row + `], "level": 2}`, "level is 2", 400},
+		{`{"rows": [` + strings.Repeat(row+",", 5) + row + `]}`, "at most 5", 413},
+		{`{"rows": [` + strings.Repeat(row+",", 500) + row + `]}`, "too large", 413},
+		{`{`, "EOF", 400},
+	} {
+		if status, text := post(strings.NewReader(c.body)); status != c.status || !strings.Contains(text, c.want) {
+			t.Errorf("%.80s: %d %q, want %d and %q", c.body, status, text, c.status, c.want)
+		}
+	}
+	// A gigabyte is not read.
+	if status, _ := post(io.MultiReader(strings.NewReader(`{"rows": "`), &endless{left: 1 << 30})); status != 413 {
+		t.Errorf("a gigabyte: %d", status)
+	}
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			status, text := post(strings.NewReader(fmt.Sprintf(`{"rows": [{"area": %d, "town": "Köln"}]}`, i)))
+			if status != 200 || !strings.Contains(text, fmt.Sprintf(`"Mean":[%d]`, 2*i)) {
+				t.Errorf("area %d: %d %s", i, status, text)
+			}
+		})
+	}
+	all.Wait()
+	response, err := http.Get(server.URL + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if text, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(text),
+		"requests_answered 40\nrequests_refused 14\n") {
+		t.Errorf("metrics: %v %s", err, text)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- s.serve(ctx, "127.0.0.1:0") }()
+	end()
+	if err := <-done; err != nil {
+		t.Errorf("a service that was ended: %v", err)
+	}
+}
+
+// endless is so many letters.
+type endless struct{ left int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.left <= 0 {
+		return 0, io.EOF
+	}
+	n := min(len(p), e.left)
+	for i := range n {
+		p[i] = 'x'
+	}
+	e.left -= n
+	return n, nil
+}
