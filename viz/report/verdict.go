@@ -50,7 +50,7 @@ const (
 )
 
 // judge is the verdict of rows on their prediction. Each finding holds at 1 % by itself: a model that is right is
-// doubted in one of fifty tables.
+// doubted in one of thirty tables.
 func judge(r *Report, p bayes.Prediction) (v Verdict, skill metric.Estimate, err error) {
 	v.Trust = Yes
 	doubt := func(trust Trust, text string, args ...any) {
@@ -101,7 +101,7 @@ func judge(r *Report, p bayes.Prediction) (v Verdict, skill metric.Estimate, err
 	return v, skill, nil
 }
 
-// coverage judges the intervals of a regression, those of each target.
+// coverage judges the intervals of a regression, wide and narrow ones of each target.
 func coverage(p bayes.Prediction, rows *dataset.Dataset, v *Verdict, doubt func(Trust, string, ...any)) error {
 	n := float64(rows.Rows())
 	for k, name := range rows.TargetNames() {
@@ -109,17 +109,19 @@ func coverage(p bayes.Prediction, rows *dataset.Dataset, v *Verdict, doubt func(
 		if err != nil {
 			return err
 		}
-		held, err := metric.Coverage(one, rows.TargetColumn(k), level)
-		if err != nil {
-			return err
+		for _, level := range []float64{level, .5} {
+			held, err := metric.Coverage(one, rows.TargetColumn(k), level)
+			if err != nil {
+				return err
+			}
+			judgeCoverage(name, level, held.Value, n, v, doubt)
 		}
-		judgeCoverage(name, held.Value, n, v, doubt)
 	}
 	return nil
 }
 
 // judgeCoverage judges the share of n targets that intervals hold.
-func judgeCoverage(name string, held, n float64, v *Verdict, doubt func(Trust, string, ...any)) {
+func judgeCoverage(name string, level, held, n float64, v *Verdict, doubt func(Trust, string, ...any)) {
 	chance, inside := distuv.Binomial{N: n, P: level}, math.Round(held*n)
 	told := fmt.Sprintf("The %.0f %% intervals hold %.0f %% of the %.0f values of %s", 100*level, 100*held, n, name)
 	switch {
