@@ -43,17 +43,17 @@ var (
 type plan struct {
 	folds, members      int // of all folds
 	manyRows            int // from here on one split
+	passed              int // rows that the first training passes at most, of tables of 3333 rows and more
 	epochs              int // at most; the rate falls along half a cosine
 	warmUp, draws, thin int // of each chain
 }
 
-var usual = plan{folds: 5, members: 20, manyRows: 20_000, epochs: 600, warmUp: 500, draws: 50, thin: 20}
+var usual = plan{folds: 5, members: 20, manyRows: 20_000, passed: 2_000_000, epochs: 600, warmUp: 500, draws: 50, thin: 20}
 
 const (
 	rate     = .01
-	patience = 100       // validations, one an epoch
-	mostRows = 2_000_000 // that training passes, of tables of 3333 rows and more
-	enough   = .01       // nats a row that a round of the chains must gain for another
+	patience = 100 // validations, one an epoch
+	enough   = .01 // nats a row that a round of the chains must gain for another
 
 	forAllRows = 3 // folds' shares of the time that are left for the chains on all rows
 )
@@ -68,7 +68,7 @@ func (Method) UsesValidation() {}
 func (m Method) MarshalJSON() ([]byte, error) {
 	p := m.plan
 	return json.Marshal(map[string]any{
-		"seconds": m.Seconds, "folds": p.folds, "members": p.members, "many_rows": p.manyRows, "epochs": p.epochs,
+		"seconds": m.Seconds, "folds": p.folds, "members": p.members, "many_rows": p.manyRows, "passed": p.passed, "epochs": p.epochs,
 		"warm_up": p.warmUp, "draws": p.draws, "thin": p.thin,
 	})
 }
@@ -244,7 +244,8 @@ func (m Method) fold(
 	trained, end := context.WithTimeout(ctx, share)
 	defer end()
 	var err error
-	one.training, err = j.RunFirst(trained, m.ensemble(j, details.Folds))
+	passes := m.passes(j.Rows())
+	one.training, err = j.RunFirst(trained, m.ensemble(j, details.Folds, passes))
 	if err != nil {
 		return nil, err
 	}
@@ -260,13 +261,17 @@ func (m Method) fold(
 	}
 	details.Scored++
 	spent := time.Since(begun)
-	details.Training += spent
 	// A step of MCLMC takes two gradients of all rows. As measured, one takes a fifth to a third of an epoch's time.
 	steps := time.Duration(2 * (m.plan.warmUp + m.plan.thin))
 	details.FirstDraw = spent * time.Duration(d.PerEpoch) / time.Duration(max(1, d.Steps)) / 3 * steps
 	if details.FirstDraw > share-spent {
-		return one, nil
+		if one.training.Status == run.Completed {
+			err = m.longer(trained, j, one, passes, share-spent, spent, details.Folds)
+		}
+		details.Training += time.Since(begun)
+		return one, err
 	}
+	details.Training += spent
 	begun = time.Now()
 	defer func() { details.Sampling += time.Since(begun) }()
 	sampled, end := context.WithTimeout(ctx, share-spent)
@@ -279,11 +284,41 @@ func (m Method) fold(
 	return one, one.sample(sampled, j, m.plan, *details.model)
 }
 
+// longer trains the networks again, from the start and for as many times the passes as the time that is left bears,
+// where that is twice at least. They take the place of the first if they are better.
+func (m Method) longer(
+	ctx context.Context, j *fit.Job, one *fold, passes int, left, spent time.Duration, folds int,
+) error {
+	again := passes
+	for 2*again <= m.plan.epochs && time.Duration(2*again/passes)*spent < left {
+		again *= 2
+	}
+	if again == passes {
+		return nil
+	}
+	job := *j
+	job.Settings = j.Within(fmt.Sprintf("%d passes", again))
+	result, err := job.RunFirst(ctx, m.ensemble(j, folds, again))
+	if err != nil {
+		return err
+	}
+	density, err := densities(result.Posterior, one.parts.Validation)
+	if err != nil {
+		return err
+	}
+	if mean(density).Value > mean(one.byNetworks).Value {
+		one.training, one.networks, one.byNetworks = result, result.Posterior, density
+	}
+	return nil
+}
+
+// passes is the number of epochs of the first training, of so many rows.
+func (m Method) passes(rows int) int { return min(m.plan.epochs, max(20, m.plan.passed/rows)) }
+
 // ensemble are the networks of one of so many folds.
-func (m Method) ensemble(j *fit.Job, of int) baseline.Ensemble {
+func (m Method) ensemble(j *fit.Job, of, passes int) baseline.Ensemble {
 	rows := j.Rows()
 	batch := min(rows, max(50, rows/100))
-	passes := min(m.plan.epochs, max(20, mostRows/rows))
 	steps := passes * ((rows + batch - 1) / batch)
 	return baseline.Ensemble{Members: max(2, m.plan.members/of), Likelihood: true, Training: train.Training{
 		Epochs: passes, BatchSize: batch, Patience: patience,

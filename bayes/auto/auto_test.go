@@ -19,6 +19,7 @@ import (
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
+	"gobnn/bayes/train"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -51,7 +52,7 @@ func noisy(rows int, seed uint64) *dataset.Dataset {
 }
 
 // quick is a plan for tests that do not look at what is found.
-var quick = plan{folds: 2, members: 4, manyRows: 500, epochs: 10, warmUp: 20, draws: 5, thin: 2}
+var quick = plan{folds: 2, members: 4, manyRows: 500, passed: 2_000_000, epochs: 10, warmUp: 20, draws: 5, thin: 2}
 
 // It finds the noise and its outliers: over four data sets its NLPD is near that of the law that drew them, and 90 %
 // intervals cover as they should, within 3.3 standard errors of four fits' mean. A fit's coverage varies by .011 from
@@ -311,6 +312,32 @@ func oneFold(t *testing.T) (dataset.Parts, fit.Method) {
 	step := quick
 	step.folds, step.members, step.warmUp, step.draws, step.thin = 1, 4, 1, 2, 1
 	return parts, probe{Method{Seconds: 1e6, plan: step}}
+}
+
+// Where the time that is left would not do for a draw, the networks are trained for longer, and take the place of the
+// first if the left out rows have more density by them.
+func TestLonger(t *testing.T) {
+	data := noisy(600, 8)
+	method := Method{Seconds: 1e6, plan: quick}
+	method.Seconds = 1000
+	method.plan.passed, method.plan.epochs, method.plan.warmUp = 1, 160, 1e6 // 20 epochs, and 160 at most
+	first := method
+	first.plan.epochs = 20
+	var steps []int
+	for _, m := range []Method{first, method} {
+		result, err := fit.Fit(t.Context(), small(t, data), m, dataset.Parts{Train: data}, run.Settings{Seed: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := fit.Details[*Details](result)
+		if !math.IsNaN(d.Draws.Value) {
+			t.Error("there are draws")
+		}
+		steps = append(steps, fit.Details[*train.Details](result).Steps)
+	}
+	if steps[1] != 8*steps[0] {
+		t.Errorf("%d steps, and of the longer training %d: want 8 times as many", steps[0], steps[1])
+	}
 }
 
 // Chains begin at the networks, and networks and draws have the weights that they are to have, also of a fold without
