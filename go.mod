@@ -11,6 +11,7 @@ require (
 	github.com/janpfeifer/gonb v0.11.5
 	golang.org/x/image v0.30.0
 	golang.org/x/sys v0.43.0
+	golang.org/x/text v0.35.0
 	gonum.org/v1/gonum v0.17.0
 	gonum.org/v1/plot v0.17.0
 	google.golang.org/protobuf v1.36.11
@@ -27,6 +28,5 @@ require (
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
-	golang.org/x/text v0.35.0 // indirect
 	golang.org/x/tools v0.44.0 // indirect
 )

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/text/encoding"
 )
 
 // Missing says what to do with a row that has a missing value.
@@ -33,6 +35,9 @@ const (
 type CSVOptions struct {
 	// Name of the data set. Default: "csv", or the file's name without its ending.
 	Name string
+	// Encoding of the file, such as charmap.Windows1252 of golang.org/x/text/encoding/charmap. nil: UTF-8, or UTF-16 if
+	// its byte order mark says so.
+	Encoding encoding.Encoding
 	// Delimiter between fields. Default: a tab or a semicolon if it cuts the first lines alike, or what a first line
 	// "sep=;" says; else a comma.
 	Delimiter rune
@@ -151,6 +156,9 @@ func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
+	}
+	if opts.Encoding != nil {
+		r = opts.Encoding.NewDecoder().Reader(r)
 	}
 	buffered, err := decoded(r)
 	if err != nil {

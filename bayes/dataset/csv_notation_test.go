@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"golang.org/x/text/encoding/charmap"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -43,6 +44,8 @@ func TestReadCSVAsWritten(t *testing.T) {
 		{"tabs are found", "a\tb\ty\n1\t2\t3\n4\t5\t6\n", CSVOptions{}, ab, num, []float64{3, 6}},
 		{"commas, and semicolons in a name", "\"a;b\",y\n1,2\n", CSVOptions{}, []string{"a;b"}, []float64{1}, []float64{2}},
 		{"UTF-16", wide("a\tb\ty\n1\t2\t3\n4\t5\t6\n", binary.LittleEndian), CSVOptions{}, ab, num, []float64{3, 6}},
+		{"Latin 1", "\xe9,b,y\n1,2,3\n4,5,6\n", CSVOptions{Encoding: charmap.ISO8859_1}, []string{"é", "b"}, num,
+			[]float64{3, 6}},
 		{"UTF-16, the other order", wide("é,b,y\n1,2,3\n4,5,6\n", binary.BigEndian), CSVOptions{}, []string{"é", "b"}, num,
 			[]float64{3, 6}},
 		{"a decimal comma", "a;b;y\n1,5;2;3\n-4,25;1.005,5;6\n", CSVOptions{Decimal: ','}, ab,

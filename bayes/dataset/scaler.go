@@ -72,7 +72,8 @@ const (
 
 // FitNormalScores is FitScaler, but a column whose skewness is beyond 1.5, and that has more than ten values, becomes
 // the normal scores of its ranks in x: value number k of n, in order, gets the standard normal's quantile (k - 1/2)/n,
-// equal values the mean of theirs, scaled to variance 1. Of amounts, counts and waiting times a network then sees the
+// equal values the mean of theirs, scaled to variance 1. One that is mostly of one value, such as 0, stays as it is. Of
+// amounts, counts and waiting times a network then sees the
 // many small values as well apart as the few large ones. There are at most 100 points, and lines between them.
 func FitNormalScores(x mat.Matrix) Scaler {
 	s := FitScaler(x)
@@ -94,11 +95,11 @@ func FitNormalScores(x mat.Matrix) Scaler {
 	return s
 }
 
-// normalScores is the curve of sorted values; nil if there are too few.
+// normalScores is the curve of sorted values; nil if there are too few, or most are one value.
 func normalScores(sorted []float64) Curve {
 	n := len(sorted)
 	var all Curve
-	squares := 0.
+	squares, most := 0., 0 // most: rows of one value
 	for from := 0; from < n; {
 		to, sum := from, 0.
 		for ; to < n && sorted[to] == sorted[from]; to++ {
@@ -107,9 +108,10 @@ func normalScores(sorted []float64) Curve {
 		score := sum / float64(to-from)
 		squares += score * score * float64(to-from)
 		all = append(all, struct{ Value, Score float64 }{sorted[from], score})
+		most = max(most, to-from)
 		from = to
 	}
-	if len(all) < fewestValues {
+	if len(all) < fewestValues || 2*most > n {
 		return nil
 	}
 	if len(all) > mostPoints { // points about equally far apart in their scores

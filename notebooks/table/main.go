@@ -20,6 +20,7 @@ import (
 	"gobnn/viz/report"
 
 	"github.com/google/renameio/v2"
+	"golang.org/x/text/encoding/htmlindex"
 )
 
 func main() {
@@ -44,7 +45,7 @@ var method = func(seconds float64) fit.Method { return auto.Method{Seconds: seco
 type table struct {
 	noHeader                   bool
 	decimal, missing, na       string
-	delimiter                  string
+	delimiter, encoding        string
 	target, task, group, order string
 	ignore, categories         string
 }
@@ -52,6 +53,8 @@ type table struct {
 // reading adds the flags that every verb has.
 func (t *table) reading(flags *flag.FlagSet) {
 	flags.BoolVar(&t.noHeader, "no-header", false, "the first line is data: columns are x0, x1, ...")
+	flags.StringVar(&t.encoding, "encoding", "", "the file's encoding by `name`, such as latin1 or shift_jis "+
+		"(default: UTF-8, or what its byte order mark says)")
 	flags.StringVar(&t.delimiter, "delimiter", "", "the `mark` between fields (default: found)")
 	flags.StringVar(&t.decimal, "decimal", "", "the decimal `mark`, ',' or '.', where digits are grouped or it is a comma")
 	flags.StringVar(&t.missing, "missing", "error", "what to do with a row that has a missing value: error, drop, or "+
@@ -83,7 +86,7 @@ func (t *table) open(path string, like *dataset.Dataset) (*dataset.Dataset, erro
 	var flags []string
 	for _, o := range [][2]string{{"Missing ", "missing"}, {"MissingTokens", "na"}, {"Categorical", "categories"},
 		{"Ignore", "ignore"}, {"NoHeader", "no-header"}, {"Decimal", "decimal"}, {"Task", "task"}, {"Target", "target"},
-		{"elimiter", "delimiter"}, {"Order", "order"},
+		{"elimiter", "delimiter"}, {"Order", "order"}, {"Encoding", "encoding"},
 	} {
 		if strings.Contains(err.Error(), o[0]) {
 			flags = append(flags, "-"+o[1])
@@ -113,6 +116,12 @@ func (t *table) read(path string, like *dataset.Dataset) (*dataset.Dataset, erro
 		}
 		if len(mark) == 1 {
 			*o.to = mark[0]
+		}
+	}
+	if t.encoding != "" {
+		var err error
+		if opts.Encoding, err = htmlindex.Get(t.encoding); err != nil {
+			return nil, fmt.Errorf("-encoding is %q: take a name such as utf-8, latin1, windows-1252 or shift_jis", t.encoding)
 		}
 	}
 	if t.na != "" {

@@ -135,6 +135,7 @@ func TestRefuses(t *testing.T) {
 		names += fmt.Sprintf("person %d,%d\n", i, i)
 	}
 	write(t, "names.csv", names)
+	write(t, "latin.csv", "stra\xdfe,y\n1,2\n")
 	write(t, "gap.csv", "x,y\n1,2\n,4\n")
 	for _, c := range []struct {
 		args string
@@ -154,6 +155,9 @@ func TestRefuses(t *testing.T) {
 		{"fit names.csv", `the columns ["name"] have up to 20 texts in 20 rows`},
 		{"fit names.csv -target name", `the target "name" has 20 texts in 20 rows`},
 		{"fit b.csv -seconds -3", "-3"},
+		{"fit b.csv -encoding klingon", `-encoding is "klingon"`},
+		{"fit latin.csv", "(the options are set by -encoding)"},
+		{"fit latin.csv -encoding latin1", `test part comes out empty`},
 		{"predict a.csv a.csv", "a.csv"},
 		{"predict a.csv a.csv -level 1", "-level is 1"},
 		{"report none.posterior a.csv", "none.posterior"},
