@@ -34,7 +34,7 @@ usage: go run ./notebooks VERB [flags]
                    kernel to another Jupyter
   run NAME...      execute notebooks and save them with their outputs in your work folder
   lab              open JupyterLab on your work folder, with copies of the notebooks
-  fit DATA.csv     fit the default method to a table; writes a posterior, and a page that says whether to trust it
+  fit DATA         fit the default method to a table; writes a posterior, and a page that says whether to trust it
   predict P NEW    predict the rows of a file by the posterior P
   report P DATA    write the page for rows with targets
   list             list every table and figure of the five papers, and whether it is reproduced

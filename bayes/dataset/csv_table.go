@@ -358,20 +358,7 @@ func (c *column) isIndex(i, row int, text string) error {
 // cell reads one field: a number, the index of a level, or NaN if it is missing and the options allow that.
 func (t *table) cell(c *column, text string) (float64, error) {
 	if t.isMissing(c, text) {
-		switch {
-		case t.opts.Like != nil && c.target && t.opts.Missing != MissingDropRow:
-			return 0, fmt.Errorf("the target is missing (%q); drop the row, or list the target in Ignore to read all rows "+
-				"without it", text)
-		case t.opts.Missing == MissingError:
-			cure := "set Missing to MissingDropRow or MissingMean, or mend the file"
-			if c.role == categorical && text != "" {
-				cure += "; if it is a category, list the other tokens alone in MissingTokens"
-			}
-			return 0, fmt.Errorf("the value is missing (%q); %s", text, cure)
-		case t.opts.Missing == MissingMean && c.target:
-			return 0, fmt.Errorf("the target is missing (%q) and cannot be filled in; drop the row", text)
-		}
-		return math.NaN(), nil
+		return t.absent(c, text)
 	}
 	if c.role == categorical {
 		return t.level(c, text)
@@ -395,6 +382,24 @@ func (t *table) cell(c *column, text string) (float64, error) {
 		return t.level(c, text)
 	}
 	return 0, t.unread(c, text)
+}
+
+// absent is what a missing value becomes, NaN, or the error that it is.
+func (t *table) absent(c *column, text string) (float64, error) {
+	switch {
+	case t.opts.Like != nil && c.target && t.opts.Missing != MissingDropRow:
+		return 0, fmt.Errorf("the target is missing (%q); drop the row, or list the target in Ignore to read all rows "+
+			"without it", text)
+	case t.opts.Missing == MissingError:
+		cure := "set Missing to MissingDropRow or MissingMean, or mend the file"
+		if c.role == categorical && text != "" {
+			cure += "; if it is a category, list the other tokens alone in MissingTokens"
+		}
+		return 0, fmt.Errorf("the value is missing (%q); %s", text, cure)
+	case t.opts.Missing == MissingMean && c.target:
+		return 0, fmt.Errorf("the target is missing (%q) and cannot be filled in; drop the row", text)
+	}
+	return math.NaN(), nil
 }
 
 // mayBeText says whether a column of which no value was read yet becomes one of categories if its first is a text.

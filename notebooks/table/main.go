@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/auto"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/dataset/parquet"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/run"
@@ -127,8 +128,12 @@ func (t *table) read(path string, like *dataset.Dataset) (*dataset.Dataset, erro
 	if t.na != "" {
 		opts.MissingTokens = append(list(t.na), "")
 	}
+	open := dataset.OpenCSV
+	if strings.EqualFold(filepath.Ext(path), ".parquet") {
+		open = parquet.Open
+	}
 	if like != nil {
-		return dataset.OpenCSV(path, opts)
+		return open(path, opts)
 	}
 	tasks := map[string]dataset.Task{"": dataset.TaskByTarget, "regression": dataset.Regression,
 		"classification": dataset.Classification}
@@ -138,7 +143,7 @@ func (t *table) read(path string, like *dataset.Dataset) (*dataset.Dataset, erro
 	opts.Targets, opts.Ignore = list(t.target), list(t.ignore)
 	opts.Categorical = append(list(t.categories), dataset.EveryText)
 	opts.Group, opts.Order = t.group, t.order
-	return dataset.OpenCSV(path, opts)
+	return open(path, opts)
 }
 
 // list are the parts of a text between commas.
@@ -169,16 +174,16 @@ func fitVerb(ctx context.Context, args []string, out, progress io.Writer) error 
 	seed := flags.Uint64("seed", 1, "of everything random")
 	name := flags.String("out", "", "the files' `name` (default: the data file's, in this folder)")
 	checkpoint := flags.String("checkpoint", "", "a `file` to go on from after an interruption")
-	rest, err := program.Parse(flags, `usage: go run ./notebooks fit DATA.csv [flags]
+	rest, err := program.Parse(flags, `usage: go run ./notebooks fit DATA [flags]
 
-Fits the default method to a table: an ensemble of networks by cross-validation and Markov chains begun at its members.
-It writes NAME.posterior, by which predict predicts new rows, and NAME.html, a page that says whether to trust them: a
+Fits the default method to a table, a CSV or Parquet file: an ensemble of networks by cross-validation and Markov chains
+begun at its members. It writes NAME.posterior, by which predict predicts new rows, and NAME.html, a page that says whether to trust them: a
 part of the rows is held out for that. Ctrl-C ends it early, with what there is.
 `, args)
 	if err != nil {
 		return err
 	}
-	if err := files("fit", rest, progress, "a file of data"); err != nil {
+	if err := files("fit", rest, progress, "a CSV or Parquet file"); err != nil {
 		return err
 	}
 	if !(*test > 0 && *test < 1) {
@@ -265,7 +270,7 @@ func reportVerb(ctx context.Context, args []string, out, progress io.Writer) err
 	flags.StringVar(&t.order, "order", "", "the `column` of time, as in fit")
 	name := flags.String("out", "", "the page's `file` (default: the posterior's name, in this folder, with the "+
 		"ending .html)")
-	rest, err := program.Parse(flags, `usage: go run ./notebooks report NAME.posterior DATA.csv [flags]
+	rest, err := program.Parse(flags, `usage: go run ./notebooks report NAME.posterior DATA [flags]
 
 Writes the page that says whether to trust a posterior's predictions of a table with targets. Of the file that it was
 fitted to, these are the rows that fit held out; all rows of any other.
@@ -273,7 +278,7 @@ fitted to, these are the rows that fit held out; all rows of any other.
 	if err != nil {
 		return err
 	}
-	if err := files("report", rest, progress, "a posterior", "a file of data"); err != nil {
+	if err := files("report", rest, progress, "a posterior", "a CSV or Parquet file"); err != nil {
 		return err
 	}
 	posterior, err := bayes.Load(rest[0])

@@ -126,8 +126,16 @@ func TestClasses(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	folder := t.TempDir()
-	t.Chdir(folder)
+	here, err := filepath.Abs("../../bayes/dataset/parquet/testdata/kinds.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	kinds, err := os.ReadFile(here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, "kinds.parquet", string(kinds))
 	write(t, "a.csv", "x,y\n1,2\n3,4\n")
 	write(t, "b.csv", "x,y\n"+strings.Repeat("1,2\n3,4\n5,6\n", 10))
 	names := "name,y\n"
@@ -155,6 +163,9 @@ func TestRefuses(t *testing.T) {
 		{"fit names.csv", `the columns ["name"] have up to 20 texts in 20 rows`},
 		{"fit names.csv -target name", `the target "name" has 20 texts in 20 rows`},
 		{"fit b.csv -seconds -3", "-3"},
+		{"fit kinds.parquet -na x -ignore l", "MissingTokens is set"},
+		{"fit kinds.parquet", `column "l" has lists`},
+		{"fit kinds.parquet -ignore l,d,t -target y", `row 1, column "x": the value is missing`},
 		{"fit b.csv -encoding klingon", `-encoding is "klingon"`},
 		{"fit latin.csv", "(the options are set by -encoding)"},
 		{"fit latin.csv -encoding latin1", `test part comes out empty`},

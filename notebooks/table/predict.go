@@ -26,7 +26,7 @@ func predictVerb(ctx context.Context, args []string, out, progress io.Writer) er
 	t.reading(flags)
 	level := flags.Float64("level", .9, "the `probability` of the intervals of a regression")
 	name := flags.String("out", "", "the `file` of the predictions (default: they are printed)")
-	rest, err := program.Parse(flags, `usage: go run ./notebooks predict NAME.posterior NEW.csv [flags]
+	rest, err := program.Parse(flags, `usage: go run ./notebooks predict NAME.posterior NEW [flags]
 
 Predicts the rows of a file, whose columns are found by name: a CSV file with the row's number (counted from 0), and for
 each target of a regression its mean, standard deviation and interval, noise included, or else the class and the
@@ -35,7 +35,7 @@ probability of each.
 	if err != nil {
 		return err
 	}
-	if err := files("predict", rest, progress, "a posterior", "a file of rows"); err != nil {
+	if err := files("predict", rest, progress, "a posterior", "a CSV or Parquet file"); err != nil {
 		return err
 	}
 	if !(*level > 0 && *level < 1) {

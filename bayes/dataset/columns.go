@@ -1,0 +1,202 @@
+package dataset
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Column is a column of a table in memory, as other formats than CSV have it: of numbers, of texts, or of times.
+type Column struct {
+	Name string
+	// Numbers are those of each row, NaN where one is missing; of times they are seconds since 1970. nil: it is of
+	// texts.
+	Numbers []float64
+	Times   bool
+	// Whole says that the numbers are whole, so that beyond 2^53 they may have been rounded.
+	Whole bool
+	// Codes are, of texts, each row's index into Levels; -1: missing.
+	Codes  []int32
+	Levels []string
+}
+
+// rows is the number of rows.
+func (c Column) rows() int {
+	if c.Numbers != nil {
+		return len(c.Numbers)
+	}
+	return len(c.Codes)
+}
+
+// text is a row's value as text, and whether it is there.
+func (c Column) text(row int) (text string, present bool) {
+	if c.Numbers == nil {
+		if c.Codes[row] < 0 {
+			return "", false
+		}
+		return c.Levels[c.Codes[row]], true
+	}
+	v := c.Numbers[row]
+	switch {
+	case math.IsNaN(v):
+		return "", false
+	case c.Times:
+		whole, part := math.Modf(v)
+		return time.Unix(int64(whole), int64(part*1e9)).UTC().Format(time.RFC3339Nano), true
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64), true
+}
+
+// FromColumns makes a Dataset of columns as [ReadCSV] does of a file's, with the options that do not say how numbers
+// and texts are written: package parquet reads files by it. Rows are counted from 0. The columns may be changed.
+func FromColumns(columns []Column, opts CSVOptions) (*Dataset, error) {
+	if opts.Name == "" {
+		opts.Name = "table"
+	}
+	d, err := fromColumns(columns, opts)
+	if err != nil {
+		return nil, fmt.Errorf("dataset %s: %w", opts.Name, err)
+	}
+	return d, nil
+}
+
+func fromColumns(columns []Column, opts CSVOptions) (*Dataset, error) {
+	for _, o := range []struct {
+		name string
+		set  bool
+	}{{"Delimiter", opts.Delimiter != 0}, {"Decimal", opts.Decimal != 0}, {"NoHeader", opts.NoHeader},
+		{"MissingTokens", opts.MissingTokens != nil}, {"Encoding", opts.Encoding != nil},
+	} {
+		if o.set {
+			return nil, fmt.Errorf("%s is set, which is for CSV files: the columns have their types; leave it empty", o.name)
+		}
+	}
+	if len(columns) == 0 || columns[0].rows() == 0 {
+		return nil, errors.New("there are no rows")
+	}
+	opts.MissingTokens = []string{} // missing values are known, and "NA" is a text
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+		if c.rows() != columns[0].rows() {
+			return nil, fmt.Errorf("column %q has %d rows, and %q %d", c.Name, c.rows(), columns[0].Name, columns[0].rows())
+		}
+		if strings.TrimSpace(c.Name) == "" {
+			return nil, fmt.Errorf("column %d has no name: name it", i)
+		}
+	}
+	t, err := newTable(names, opts)
+	if err != nil {
+		return nil, err
+	}
+	t.row = columns[0].rows()
+	drop := make([]bool, t.row)
+	unknown := map[int]error{} // by row: categories and classes that Like does not have
+	for i, c := range t.columns {
+		if err := t.fill(c, columns[i], drop, unknown); err != nil {
+			return nil, err
+		}
+	}
+	first := -1
+	for row := range unknown {
+		if !drop[row] && (first < 0 || row < first) {
+			first = row
+		}
+	}
+	if first >= 0 {
+		return nil, unknown[first]
+	}
+	for row, left := range drop {
+		if !left {
+			t.kept = append(t.kept, row)
+		}
+	}
+	if len(t.kept) < t.row {
+		for _, c := range t.columns {
+			c.values, c.texts = chosen(c.values, t.kept), chosen(c.texts, t.kept)
+		}
+	}
+	return t.dataset()
+}
+
+// fill reads a column's values. Rows that are to be left out are marked.
+func (t *table) fill(c *column, from Column, drop []bool, unknown map[int]error) error {
+	if c.role == ignored || c.role == unnamed {
+		return nil
+	}
+	at := func(row int, err error) error { return fmt.Errorf("row %d, column %q: %w", row, c.name, err) }
+	if c.role == aside {
+		c.texts = make([]string, t.row)
+		for row := range c.texts {
+			text, present := from.text(row)
+			if from.Times && present { // its fraction of a second counts
+				text = strconv.FormatFloat(from.Numbers[row], 'g', -1, 64)
+			}
+			if !present {
+				return at(row, errors.New("the value is missing, and every row needs its group and its place: fill it in, or "+
+					"leave the row out"))
+			}
+			c.texts[row] = text
+		}
+		return nil
+	}
+	if from.Times {
+		text, _ := from.text(0)
+		return fmt.Errorf("column %q: %w", c.name, errDate(cmp.Or(text, "a time")))
+	}
+	if from.Numbers != nil && c.role == number {
+		for row, v := range from.Numbers {
+			if err := t.number(c, v, from.Whole); err != nil {
+				return at(row, err)
+			}
+			drop[row] = drop[row] || math.IsNaN(v) && t.opts.Missing == MissingDropRow
+		}
+		c.values, c.notation = from.Numbers, plainNumber
+		return nil
+	}
+	c.values = make([]float64, 0, t.row)
+	for row := range t.row {
+		text, present := from.text(row)
+		cell := t.cell
+		if !present {
+			cell = t.absent
+		}
+		v, err := cell(c, text)
+		if err != nil {
+			if err = at(row, err); !errors.Is(err, errMissingCategory) && !errors.Is(err, ErrMissingClass) {
+				return err
+			}
+			if unknown[row] == nil {
+				unknown[row] = err
+			}
+			v = 0
+		}
+		c.values = append(c.values, v)
+		drop[row] = drop[row] || math.IsNaN(v) && t.opts.Missing == MissingDropRow
+	}
+	return nil
+}
+
+// number is an error if a number may not stand in the column.
+func (t *table) number(c *column, v float64, isWhole bool) error {
+	switch {
+	case math.IsNaN(v):
+		_, err := t.absent(c, "")
+		return err
+	case isWhole && math.Abs(v) >= exact:
+		return fmt.Errorf("the whole number %.0f is beyond 2^53, and may have been rounded: if it is a code, list the column "+
+			"in Ignore", v)
+	}
+	if err := checkNumber(v); err != nil {
+		return fmt.Errorf("the value %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+// Package parquet reads tables from Parquet files, as pandas, R's arrow, Spark and DuckDB write them. It is a package
+// of its own, so that programs which read none do not link it.
+//
+//	data, err := parquet.Open("houses.parquet", dataset.CSVOptions{Target: "price"})
+//
+// The decoding is github.com/parquet-go/parquet-go's (Apache-2.0), which links packages under MIT and BSD licences.
+package parquet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gobnn/bayes/dataset"
+
+	pq "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// Open reads a table from a file. The options are those of a CSV file, without those that say how numbers and texts are
+// written. Numbers, decimals and booleans are features; texts need Categorical, and dates and times may be Order. A
+// null is a missing value, as is NaN. An index of pandas, "__index_level_0__", is left out. A column of lists or of
+// records is an error, unless Ignore lists it.
+func Open(path string, opts dataset.CSVOptions) (*dataset.Dataset, error) {
+	if opts.Name == "" {
+		opts.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	}
+	columns, err := read(path, opts.Ignore)
+	if err != nil {
+		return nil, fmt.Errorf("parquet: %s: %w", path, err)
+	}
+	d, err := dataset.FromColumns(columns, opts)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return d, nil
+}
+
+// read reads all columns but nested ones that are ignored.
+func read(path string, ignore []string) (columns []dataset.Column, err error) {
+	defer func() { // the library panics at some damaged files
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("the file is damaged: %v", fault)
+		}
+	}()
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	file, err := pq.OpenFile(f, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("it is no Parquet file, or was cut off: %w", err)
+	}
+	rows := file.NumRows()
+	for _, node := range file.Root().Columns() {
+		name := node.Name()
+		if strings.HasPrefix(name, "__index_level_") {
+			continue
+		}
+		if !node.Leaf() || node.Repeated() {
+			if slices.Contains(ignore, name) {
+				columns = append(columns, dataset.Column{Name: name, Numbers: make([]float64, rows)})
+				continue
+			}
+			return nil, fmt.Errorf("the column %q has lists or records, which are no features: list it in Ignore, or write "+
+				"what matters of it into columns of numbers", name)
+		}
+		r := reader{column: dataset.Column{Name: name}, kind: node.Type().Kind(), index: map[string]int32{}}
+		if err := r.typed(node.Type()); err != nil {
+			return nil, fmt.Errorf("column %q: %w", name, err)
+		}
+		if !r.isText {
+			// No more than the file could hold, whatever its head says.
+			r.column.Numbers = make([]float64, 0, min(rows, 8*info.Size()))
+		}
+		for _, group := range file.RowGroups() {
+			if err := r.read(group.ColumnChunks()[node.Index()]); err != nil {
+				return nil, fmt.Errorf("column %q: %w", name, err)
+			}
+		}
+		if have := max(len(r.column.Numbers), len(r.column.Codes)); int64(have) != rows {
+			return nil, fmt.Errorf("column %q has %d values, and the file says %d rows: it is damaged", name, have, rows)
+		}
+		columns = append(columns, r.column)
+	}
+	return columns, nil
+}
+
+// reader collects the values of a column.
+type reader struct {
+	column dataset.Column
+	kind   pq.Kind
+	isText bool
+	scale  float64 // that numbers are divided by: of decimals, and of times to be seconds
+	days   bool
+	index  map[string]int32 // of the texts so far
+}
+
+// typed takes what the column's type says of its values.
+func (r *reader) typed(t pq.Type) error {
+	r.scale = 1
+	switch r.kind {
+	case pq.Boolean, pq.ByteArray, pq.FixedLenByteArray:
+		r.isText = true
+	case pq.Int32, pq.Int64:
+		r.column.Whole = true
+	case pq.Float, pq.Double:
+	default:
+		return fmt.Errorf("its type %v is not read: convert it to numbers, texts or times", t)
+	}
+	logical := t.LogicalType()
+	if logical == nil {
+		return nil
+	}
+	switch l := logical.Value.(type) {
+	case *format.DecimalType:
+		if r.isText {
+			return errors.New("it has decimals of more than 18 digits: write them as doubles")
+		}
+		r.column.Whole, r.scale = l.Scale == 0, math.Pow10(int(l.Scale))
+	case *format.DateType:
+		r.column.Times, r.days = true, true
+	case *format.TimestampType:
+		r.column.Times, r.scale = true, 1e3
+		switch l.Unit.Value.(type) {
+		case *format.MicroSeconds:
+			r.scale = 1e6
+		case *format.NanoSeconds:
+			r.scale = 1e9
+		}
+	case *format.Float16Type:
+		return errors.New("it has numbers of 16 bits: write them as floats")
+	}
+	return nil
+}
+
+// read appends a chunk's values.
+func (r *reader) read(chunk pq.ColumnChunk) error {
+	pages := chunk.Pages()
+	defer pages.Close()
+	for {
+		page, err := pages.ReadPage()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the file is damaged: %w", err)
+		}
+		err = r.page(page)
+		pq.Release(page)
+		if err != nil {
+			return fmt.Errorf("the file is damaged: %w", err)
+		}
+	}
+}
+
+// page appends a page's values; doubles that lie there as such are copied.
+func (r *reader) page(page pq.Page) error {
+	if page.Dictionary() == nil && page.NumNulls() == 0 && r.kind == pq.Double {
+		data := page.Data()
+		r.column.Numbers = append(r.column.Numbers, data.Double()...)
+		return nil
+	}
+	values := page.Values()
+	var some [1024]pq.Value
+	for {
+		n, err := values.ReadValues(some[:])
+		for _, v := range some[:n] {
+			r.add(v)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// add appends a value.
+func (r *reader) add(v pq.Value) {
+	if r.isText {
+		r.column.Codes = append(r.column.Codes, r.code(v))
+		return
+	}
+	number := math.NaN()
+	if !v.IsNull() {
+		switch r.kind {
+		case pq.Int32:
+			number = float64(v.Int32())
+		case pq.Int64:
+			number = float64(v.Int64())
+		case pq.Float:
+			number = float64(v.Float())
+		case pq.Double:
+			number = v.Double()
+		}
+		if number /= r.scale; r.days {
+			number *= 24 * 60 * 60
+		}
+	}
+	r.column.Numbers = append(r.column.Numbers, number)
+}
+
+// code is the index of a text.
+func (r *reader) code(v pq.Value) int32 {
+	switch {
+	case v.IsNull():
+		return -1
+	case r.kind == pq.Boolean:
+		return r.level(fmt.Sprint(v.Boolean()))
+	}
+	bytes := v.ByteArray()
+	if at, known := r.index[string(bytes)]; known {
+		return at
+	}
+	return r.level(string(bytes))
+}
+
+func (r *reader) level(text string) int32 {
+	at, known := r.index[text]
+	if !known {
+		at = int32(len(r.column.Levels))
+		r.index[text] = at
+		r.column.Levels = append(r.column.Levels, text)
+	}
+	return at
+}
