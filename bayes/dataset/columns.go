@@ -192,8 +192,8 @@ func (t *table) number(c *column, v float64, isWhole bool) error {
 		_, err := t.absent(c, "")
 		return err
 	case isWhole && math.Abs(v) >= exact:
-		return fmt.Errorf("the whole number %.0f is beyond 2^53, and may have been rounded: if it is a code, list the column "+
-			"in Ignore", v)
+		return fmt.Errorf("the whole number %.0f is beyond 2^53, and may have been rounded: if it is a code, list the "+
+			"column in Ignore", v)
 	}
 	if err := checkNumber(v); err != nil {
 		return fmt.Errorf("the value %w", err)

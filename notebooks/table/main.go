@@ -177,8 +177,8 @@ func fitVerb(ctx context.Context, args []string, out, progress io.Writer) error 
 	rest, err := program.Parse(flags, `usage: go run ./notebooks fit DATA [flags]
 
 Fits the default method to a table, a CSV or Parquet file: an ensemble of networks by cross-validation and Markov chains
-begun at its members. It writes NAME.posterior, by which predict predicts new rows, and NAME.html, a page that says whether to trust them: a
-part of the rows is held out for that. Ctrl-C ends it early, with what there is.
+begun at its members. It writes NAME.posterior, by which predict predicts new rows, and NAME.html, a page that says
+whether to trust them: a part of the rows is held out for that. Ctrl-C ends it early, with what there is.
 `, args)
 	if err != nil {
 		return err
