@@ -401,34 +401,46 @@ func BenchmarkPredictFirst(b *testing.B) {
 	})
 }
 
-// The second prediction of a shape, for the quickstart's network: 1000 particles on 31 rows.
+// The second prediction of a shape by 1000 particles of a network 6-50-20-5-1: of 31 rows where its last layer but one
+// is stochastic, as in the quickstart, and of one row where all are, as in a service.
 func BenchmarkPredictAgain(b *testing.B) {
 	computetest.Bench(b, func(b *testing.B, engine *compute.Engine) {
-		model := bayes.Model{
-			Network: nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU}, Likelihood: bayes.Gaussian{StdDev: 1},
-			Stochastic: bayes.Layers(3),
-		}
-		bound, err := model.Bind(6, 1)
-		if err != nil {
-			b.Fatal(err)
-		}
-		const particles = 1000
-		p, err := bayes.NewPosterior(bound, bayes.Draws{
-			Phi:        compute.Floats(compute.Float32, wave(particles*bound.D, 1.7), particles, bound.D),
-			Psi:        compute.Floats(compute.Float32, wave(bound.W, 2.3), bound.W),
-			LogWeights: bayes.EqualLogWeights(particles),
-		}, bayes.Origin{Engine: engine})
-		if err != nil {
-			b.Fatal(err)
-		}
-		x := mat.NewDense(31, 6, wave(31*6, .37))
-		if _, err := p.Predict(b.Context(), x); err != nil {
-			b.Fatal(err)
-		}
-		for b.Loop() {
-			if _, err := p.Predict(b.Context(), x); err != nil {
-				b.Fatal(err)
-			}
+		for _, c := range []struct {
+			name       string
+			stochastic bayes.Partition
+			rows       int
+		}{{"quickstart", bayes.Layers(3), 31}, {"service", bayes.All(), 1}} {
+			b.Run(c.name, func(b *testing.B) {
+				model := bayes.Model{
+					Network: nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU}, Likelihood: bayes.Gaussian{StdDev: 1},
+					Stochastic: c.stochastic,
+				}
+				bound, err := model.Bind(6, 1)
+				if err != nil {
+					b.Fatal(err)
+				}
+				const particles = 1000
+				draws := bayes.Draws{
+					Phi:        compute.Floats(compute.Float32, wave(particles*bound.D, 1.7), particles, bound.D),
+					LogWeights: bayes.EqualLogWeights(particles),
+				}
+				if bound.W > 0 {
+					draws.Psi = compute.Floats(compute.Float32, wave(bound.W, 2.3), bound.W)
+				}
+				p, err := bayes.NewPosterior(bound, draws, bayes.Origin{Engine: engine})
+				if err != nil {
+					b.Fatal(err)
+				}
+				x := mat.NewDense(c.rows, 6, wave(c.rows*6, .37))
+				if _, err := p.Predict(b.Context(), x); err != nil {
+					b.Fatal(err)
+				}
+				for b.Loop() {
+					if _, err := p.Predict(b.Context(), x); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 		}
 	})
 }
