@@ -48,7 +48,9 @@ type plan struct {
 	warmUp, draws, thin int // of each chain
 }
 
-var usual = plan{folds: 5, members: 20, manyRows: 20_000, passed: 2_000_000, epochs: 600, warmUp: 500, draws: 50, thin: 20}
+var usual = plan{
+	folds: 5, members: 20, manyRows: 20_000, passed: 2_000_000, epochs: 600, warmUp: 500, draws: 50, thin: 20,
+}
 
 const (
 	rate     = .01
@@ -68,8 +70,8 @@ func (Method) UsesValidation() {}
 func (m Method) MarshalJSON() ([]byte, error) {
 	p := m.plan
 	return json.Marshal(map[string]any{
-		"seconds": m.Seconds, "folds": p.folds, "members": p.members, "many_rows": p.manyRows, "passed": p.passed, "epochs": p.epochs,
-		"warm_up": p.warmUp, "draws": p.draws, "thin": p.thin,
+		"seconds": m.Seconds, "folds": p.folds, "members": p.members, "many_rows": p.manyRows, "passed": p.passed,
+		"epochs": p.epochs, "warm_up": p.warmUp, "draws": p.draws, "thin": p.thin,
 	})
 }
 
@@ -243,10 +245,8 @@ func (m Method) fold(
 	}
 	trained, end := context.WithTimeout(ctx, share)
 	defer end()
-	var err error
 	passes := m.passes(j.Rows())
-	one.training, err = j.RunFirst(trained, m.ensemble(j, details.Folds, passes))
-	if err != nil {
+	if _, err := one.train(trained, j, m.ensemble(j, details, passes)); err != nil {
 		return nil, err
 	}
 	d := fit.Details[*train.Details](one.training)
@@ -255,28 +255,43 @@ func (m Method) fold(
 			"first epoch did: take more Method.Seconds, or a smaller network: %w", m.Seconds, d.Steps, details.Scored+1,
 			details.Folds, context.DeadlineExceeded)
 	}
-	one.networks = one.training.Posterior
-	if one.byNetworks, err = densities(one.networks, parts.Validation); err != nil {
-		return nil, err
+	spent := time.Since(begun)
+	if details.Folds == 1 && 2*spent < share { // of many rows left out, by which it can be told
+		var err error
+		details.byPrior = true
+		job := *j
+		job.Settings = j.Within("with the prior")
+		if details.byPrior, err = one.train(trained, &job, m.ensemble(j, details, passes)); err != nil {
+			return one, err
+		}
 	}
 	details.Scored++
-	spent := time.Since(begun)
+	trainedIn := time.Since(begun)
 	// A step of MCLMC takes two gradients of all rows. As measured, one takes a fifth to a third of an epoch's time.
 	steps := time.Duration(2 * (m.plan.warmUp + m.plan.thin))
 	details.FirstDraw = spent * time.Duration(d.PerEpoch) / time.Duration(max(1, d.Steps)) / 3 * steps
-	if details.FirstDraw > share-spent {
-		if one.training.Status == run.Completed {
-			err = m.longer(trained, j, one, passes, share-spent, spent, details.Folds)
+	if left := share - trainedIn; details.FirstDraw > left {
+		if details.Folds == 1 { // nothing comes after it
+			left = m.seconds() - j.Elapsed()
+		}
+		var err error
+		if longer := m.longer(passes, spent, left); one.training.Status == run.Completed && longer > passes {
+			again, end := context.WithTimeout(ctx, left)
+			defer end()
+			job := *j
+			job.Settings = j.Within(fmt.Sprintf("%d passes", longer))
+			_, err = one.train(again, &job, m.ensemble(j, details, longer))
 		}
 		details.Training += time.Since(begun)
 		return one, err
 	}
-	details.Training += spent
+	details.Training += trainedIn
 	begun = time.Now()
 	defer func() { details.Sampling += time.Since(begun) }()
-	sampled, end := context.WithTimeout(ctx, share-spent)
+	sampled, end := context.WithTimeout(ctx, share-trainedIn)
 	defer end()
 	if details.model == nil {
+		var err error
 		if details.model, err = chainsModel(j, one.networks); err != nil {
 			return one, err
 		}
@@ -284,46 +299,47 @@ func (m Method) fold(
 	return one, one.sample(sampled, j, m.plan, *details.model)
 }
 
-// longer trains the networks again, from the start and for as many times the passes as the time that is left bears,
-// where that is twice at least. They take the place of the first if they are better.
-func (m Method) longer(
-	ctx context.Context, j *fit.Job, one *fold, passes int, left, spent time.Duration, folds int,
-) error {
-	again := passes
-	for 2*again <= m.plan.epochs && time.Duration(2*again/passes)*spent < left {
-		again *= 2
-	}
-	if again == passes {
-		return nil
-	}
-	job := *j
-	job.Settings = j.Within(fmt.Sprintf("%d passes", again))
-	result, err := job.RunFirst(ctx, m.ensemble(j, folds, again))
+// train trains the fold's networks, which take the place of those that it has, if any, if the left out rows have more
+// density by them, and says so.
+func (o *fold) train(ctx context.Context, j *fit.Job, networks baseline.Ensemble) (better bool, err error) {
+	result, err := j.RunFirst(ctx, networks)
 	if err != nil {
-		return err
+		return false, err
 	}
-	density, err := densities(result.Posterior, one.parts.Validation)
+	density, err := densities(result.Posterior, o.parts.Validation)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if mean(density).Value > mean(one.byNetworks).Value {
-		one.training, one.networks, one.byNetworks = result, result.Posterior, density
+	if o.networks != nil && !(mean(density).Value > mean(o.byNetworks).Value) {
+		return false, nil
 	}
-	return nil
+	o.training, o.networks, o.byNetworks = result, result.Posterior, density
+	return true, nil
+}
+
+// longer is the number of passes, as many times the given one, which took so long, as the time that is left bears.
+func (m Method) longer(passes int, spent, left time.Duration) int {
+	longer := passes
+	for 2*longer <= m.plan.epochs && time.Duration(2*longer/passes)*spent < left {
+		longer *= 2
+	}
+	return longer
 }
 
 // passes is the number of epochs of the first training, of so many rows.
 func (m Method) passes(rows int) int { return min(m.plan.epochs, max(20, m.plan.passed/rows)) }
 
-// ensemble are the networks of one of so many folds.
-func (m Method) ensemble(j *fit.Job, of, passes int) baseline.Ensemble {
+// ensemble are the networks of a fold.
+func (m Method) ensemble(j *fit.Job, details *Details, passes int) baseline.Ensemble {
 	rows := j.Rows()
 	batch := min(rows, max(50, rows/100))
 	steps := passes * ((rows + batch - 1) / batch)
-	return baseline.Ensemble{Members: max(2, m.plan.members/of), Likelihood: true, Training: train.Training{
-		Epochs: passes, BatchSize: batch, Patience: patience,
-		Optimiser: train.Adam{Schedule: train.Cosine(rate, steps)},
-	}}
+	return baseline.Ensemble{
+		Members: max(2, m.plan.members/details.Folds), Likelihood: !details.byPrior, Training: train.Training{
+			Epochs: passes, BatchSize: batch, Patience: patience,
+			Optimiser: train.Adam{Schedule: train.Cosine(rate, steps)},
+		},
+	}
 }
 
 // sample runs a chain from each network, in rounds: each makes twice the steps of the one before, begun at its last
@@ -362,11 +378,9 @@ func (o *fold) sample(ctx context.Context, j *fit.Job, of plan, model bayes.Mode
 			gained = mean(density).Value - mean(o.bySampled).Value
 		}
 		made := fit.Details[*mcmc.Details](result)
-		if result.Status == run.Completed {
-			o.last, o.thin = nil, method.Thin
-			for chain := range chains {
-				o.last = append(o.last, made.Draws.At(chain, of.draws-1)...)
-			}
+		o.last, o.thin = nil, method.Thin
+		for chain := range chains {
+			o.last = append(o.last, made.Draws.At(chain, made.Draws.PerChain-1)...)
 		}
 		if gained > 0 {
 			o.sampled, o.bySampled = result.Posterior, density

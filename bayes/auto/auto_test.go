@@ -314,13 +314,43 @@ func oneFold(t *testing.T) (dataset.Parts, fit.Method) {
 	return parts, probe{Method{Seconds: 1e6, plan: step}}
 }
 
+// Of many rows the networks are trained with the prior if the left out rows have more density by it: where features say
+// nothing a prior that keeps weights small is better, and one that is far from what the data ask for is not.
+func TestPriorOfNetworks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	const rows, features = 120, 20
+	data := &dataset.Dataset{Name: "wide", Target: "y", X: mat.NewDense(rows, features, nil)}
+	for k := range features {
+		data.Features = append(data.Features, fmt.Sprint("x", k))
+	}
+	for i := range rows {
+		for k := range features {
+			data.X.(*mat.Dense).Set(i, k, rng.NormFloat64())
+		}
+		data.Y = append(data.Y, 3*data.X.At(i, 0)+rng.NormFloat64())
+	}
+	method := Method{Seconds: 1000, plan: quick}
+	method.plan.manyRows, method.plan.epochs, method.plan.warmUp = rows, 60, 1e8
+	for stdDev, want := range map[float64]bool{.3: true, .001: false} {
+		model := small(t, data)
+		model.Prior = bayes.Normal{StdDev: stdDev}
+		result, err := fit.Fit(t.Context(), model, method, dataset.Parts{Train: data}, run.Settings{Seed: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := fit.Details[*Details](result); d.byPrior != want {
+			t.Errorf("prior of standard deviation %v: trained with it is %v, want %v", stdDev, d.byPrior, want)
+		}
+	}
+}
+
 // Where the time that is left would not do for a draw, the networks are trained for longer, and take the place of the
 // first if the left out rows have more density by them.
 func TestLonger(t *testing.T) {
 	data := noisy(600, 8)
 	method := Method{Seconds: 1e6, plan: quick}
 	method.Seconds = 1000
-	method.plan.passed, method.plan.epochs, method.plan.warmUp = 1, 160, 1e6 // 20 epochs, and 160 at most
+	method.plan.passed, method.plan.epochs, method.plan.warmUp = 1, 160, 1e8 // 20 epochs, and 160 at most
 	first := method
 	first.plan.epochs = 20
 	var steps []int

@@ -31,7 +31,8 @@ type Details struct {
 	// FirstDraw is about how long the chains of the last fold take until they have a draw, by what its training took.
 	FirstDraw time.Duration
 
-	model *bayes.Model // of the chains; nil before the first
+	model   *bayes.Model // of the chains; nil before the first
+	byPrior bool         // the networks are trained with the prior
 }
 
 // String says in two lines what was done, for people.

@@ -67,14 +67,15 @@ func (s Scaler) CheckCurves(d int) error {
 const (
 	skewed       = 1.5
 	fewestValues = 11
+	mostlyOne    = .8 // the share of rows of one value in a column that stays as it is
 	mostPoints   = 100
 )
 
 // FitNormalScores is FitScaler, but a column whose skewness is beyond 1.5, and that has more than ten values, becomes
 // the normal scores of its ranks in x: value number k of n, in order, gets the standard normal's quantile (k - 1/2)/n,
-// equal values the mean of theirs, scaled to variance 1. One that is mostly of one value, such as 0, stays as it is. Of
-// amounts, counts and waiting times a network then sees the
-// many small values as well apart as the few large ones. There are at most 100 points, and lines between them.
+// equal values the mean of theirs, scaled to variance 1. One of which four fifths are one value, such as 0, stays as it
+// is. Of amounts, counts and waiting times a network then sees the many small values as well apart as the few large
+// ones. There are at most 100 points, and lines between them.
 func FitNormalScores(x mat.Matrix) Scaler {
 	s := FitScaler(x)
 	n, dims := x.Dims()
@@ -95,7 +96,7 @@ func FitNormalScores(x mat.Matrix) Scaler {
 	return s
 }
 
-// normalScores is the curve of sorted values; nil if there are too few, or most are one value.
+// normalScores is the curve of sorted values; nil if there are too few, or four fifths are one value.
 func normalScores(sorted []float64) Curve {
 	n := len(sorted)
 	var all Curve
@@ -111,7 +112,7 @@ func normalScores(sorted []float64) Curve {
 		most = max(most, to-from)
 		from = to
 	}
-	if len(all) < fewestValues || 2*most > n {
+	if len(all) < fewestValues || float64(most) > mostlyOne*float64(n) {
 		return nil
 	}
 	if len(all) > mostPoints { // points about equally far apart in their scores

@@ -164,3 +164,16 @@ func TestFitNormalScores(t *testing.T) {
 		}
 	}
 }
+
+// A skewed column becomes normal scores, but not one of which more than four fifths are one value.
+func TestMostlyOneValue(t *testing.T) {
+	for zeros, want := range map[int]bool{0: true, 79: true, 81: false} {
+		x := mat.NewDense(100, 1, nil)
+		for i := zeros; i < 100; i++ {
+			x.Set(i, 0, math.Exp(float64(i-zeros)/4))
+		}
+		if s := FitNormalScores(x); (s.Curves != nil) != want {
+			t.Errorf("%d zeros of 100: normal scores %v, want %v", zeros, s.Curves != nil, want)
+		}
+	}
+}
