@@ -10,10 +10,11 @@
 //     of the Dataset; data/SOURCES.md has them with their checksums.
 //   - Pictures: package mnist has MNIST, package pictures reads Fashion-MNIST, CIFAR-10, SVHN and your own. Their bytes
 //     are [Pixels].
-//   - Your own table: [OpenCSV] or [ReadCSV]. For new rows to predict, often without the target, CSVOptions.Like puts
+//   - Your own table: [OpenCSV] or [ReadCSV], and Open of package parquet. For new rows to predict, often without the target, CSVOptions.Like puts
 //     them into the columns of the table that the model was trained on.
 //   - Synthetic: [Crescent], [SinTanh], [TwoMoons].
-//   - Data that do not fit in memory: a [Source], such as [Simulated], gives the rows block by block.
+//   - Data that do not fit in memory: a [Source], such as OpenSource of package parquet or [Simulated], gives the rows
+//     block by block.
 //
 // # Which split
 //

@@ -43,11 +43,7 @@ func Open(path string, opts dataset.CSVOptions) (*dataset.Dataset, error) {
 
 // read reads all columns but nested ones that are ignored.
 func read(path string, ignore []string) (columns []dataset.Column, err error) {
-	defer func() { // the library panics at some damaged files
-		if fault := recover(); fault != nil {
-			err = fmt.Errorf("the file is damaged: %v", fault)
-		}
-	}()
+	defer recovered(&err)
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -64,7 +60,7 @@ func read(path string, ignore []string) (columns []dataset.Column, err error) {
 	rows := file.NumRows()
 	for _, node := range file.Root().Columns() {
 		name := node.Name()
-		if strings.HasPrefix(name, "__index_level_") {
+		if isIndex(name) {
 			continue
 		}
 		if !node.Leaf() || node.Repeated() {
@@ -95,6 +91,16 @@ func read(path string, ignore []string) (columns []dataset.Column, err error) {
 	}
 	return columns, nil
 }
+
+// recovered makes an error of a panic, with which the library answers some damaged files. It is deferred.
+func recovered(err *error) {
+	if fault := recover(); fault != nil {
+		*err = fmt.Errorf("the file is damaged: %v", fault)
+	}
+}
+
+// isIndex says whether a column is an index of pandas.
+func isIndex(name string) bool { return strings.HasPrefix(name, "__index_level_") }
 
 // reader collects the values of a column.
 type reader struct {
@@ -196,6 +202,11 @@ func (r *reader) add(v pq.Value) {
 	number := math.NaN()
 	if !v.IsNull() {
 		switch r.kind {
+		case pq.Boolean:
+			number = 0
+			if v.Boolean() {
+				number = 1
+			}
 		case pq.Int32:
 			number = float64(v.Int32())
 		case pq.Int64:

@@ -1,0 +1,238 @@
+package parquet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"sync"
+
+	"gobnn/bayes/dataset"
+
+	pq "github.com/parquet-go/parquet-go"
+)
+
+// Source gives the rows of a file that does not fit in memory, for methods that train on mini-batches. The rows should
+// be in random order in the file, since a mini-batch consists of rows that are near each other.
+type Source struct {
+	// FeatureNames and TargetNames are the names of the columns of x and y.
+	FeatureNames, TargetNames []string
+
+	file    *os.File
+	groups  []pq.RowGroup
+	rows    int
+	columns []*pq.Column // of the features, and then the targets
+
+	mu   sync.Mutex
+	held []*segment // that were read last, the latest at the end
+}
+
+var _ dataset.Source = (*Source)(nil)
+
+// segmentRows is the number of rows that are decoded at a time, and heldSegments how many of these are kept: 26 MB each
+// for 50 columns.
+const (
+	segmentRows  = 1 << 16
+	heldSegments = 3
+)
+
+// segment is some rows of all columns, [rows, columns], or the error of reading them.
+type segment struct {
+	number int
+	once   sync.Once
+	values []float64
+	err    error
+}
+
+// OpenSource opens a file whose columns are all numbers, or booleans: the targets by name, or the last column, and the
+// others as features. Close it when it is no longer read.
+func OpenSource(path string, targets ...string) (*Source, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("parquet: %w", err)
+	}
+	s, err := openSource(f, targets)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("parquet: %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func openSource(f *os.File, targets []string) (s *Source, err error) {
+	defer recovered(&err)
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	file, err := pq.OpenFile(f, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("it is no Parquet file, or was cut off: %w", err)
+	}
+	s = &Source{file: f, groups: file.RowGroups(), rows: int(file.NumRows())}
+	all := file.Root().Columns()
+	byName := map[string]*pq.Column{}
+	var names []string
+	for _, c := range all {
+		if isIndex(c.Name()) {
+			continue
+		}
+		kind := pq.ByteArray
+		if c.Leaf() && !c.Repeated() {
+			kind = c.Type().Kind()
+		}
+		if !slices.Contains([]pq.Kind{pq.Boolean, pq.Int32, pq.Int64, pq.Float, pq.Double}, kind) {
+			return nil, fmt.Errorf("the column %q is not of numbers: a Source has numbers alone; write its categories as "+
+				"columns of 0 and 1, or leave it out of the file", c.Name())
+		}
+		byName[c.Name()], names = c, append(names, c.Name())
+	}
+	if len(names) < 2 {
+		return nil, fmt.Errorf("it has the columns %q: there must be a feature and a target", names)
+	}
+	if len(targets) == 0 {
+		targets = names[len(names)-1:]
+	}
+	for _, name := range targets {
+		if byName[name] == nil {
+			return nil, fmt.Errorf("there is no column %q to be a target; the columns are %q", name, names)
+		}
+	}
+	s.TargetNames = slices.Clone(targets)
+	for _, name := range names {
+		if !slices.Contains(targets, name) {
+			s.FeatureNames = append(s.FeatureNames, name)
+		}
+	}
+	for _, name := range slices.Concat(s.FeatureNames, s.TargetNames) {
+		s.columns = append(s.columns, byName[name])
+	}
+	return s, nil
+}
+
+// Close closes the file.
+func (s *Source) Close() error { return s.file.Close() }
+
+// Rows implements dataset.Source.
+func (s *Source) Rows() int { return s.rows }
+
+// Dims implements dataset.Source.
+func (s *Source) Dims() int { return len(s.FeatureNames) }
+
+// Targets implements dataset.Source.
+func (s *Source) Targets() int { return len(s.TargetNames) }
+
+// Read implements dataset.Source.
+func (s *Source) Read(ctx context.Context, from int, x, y []float64) error {
+	features, targets := s.Dims(), s.Targets()
+	n := len(y) / targets
+	if n < 1 || len(y) != n*targets || len(x) != n*features || from < 0 || from+n > s.rows {
+		return fmt.Errorf("parquet: %s: rows %d to %d are asked for, into %d numbers of x and %d of y: there are %d rows of "+
+			"%d features and %d targets", s.file.Name(), from, from+n-1, len(x), len(y), s.rows, features, targets)
+	}
+	width := features + targets
+	for i := 0; i < n; {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		g := s.segment((from + i) / segmentRows)
+		if g.err != nil {
+			return fmt.Errorf("parquet: %s: %w", s.file.Name(), g.err)
+		}
+		for at := (from + i) % segmentRows; at < len(g.values)/width && i < n; at++ {
+			row := g.values[at*width : (at+1)*width]
+			copy(x[i*features:], row[:features])
+			copy(y[i*targets:], row[features:])
+			i++
+		}
+	}
+	return nil
+}
+
+// segment is one of those that are held, or is read by the first who asks for it.
+func (s *Source) segment(number int) *segment {
+	s.mu.Lock()
+	at := slices.IndexFunc(s.held, func(g *segment) bool { return g.number == number })
+	var g *segment
+	if at >= 0 {
+		g = s.held[at]
+		s.held = slices.Delete(s.held, at, at+1)
+	} else {
+		g = &segment{number: number}
+	}
+	s.held = append(s.held, g)
+	if len(s.held) > heldSegments {
+		s.held = slices.Delete(s.held, 0, 1)
+	}
+	s.mu.Unlock()
+	g.once.Do(func() { g.values, g.err = s.decode(number*segmentRows, min((number+1)*segmentRows, s.rows)) })
+	return g
+}
+
+// decode reads rows from one to before another, [rows, columns].
+func (s *Source) decode(from, to int) (values []float64, err error) {
+	defer recovered(&err)
+	width := len(s.columns)
+	values = make([]float64, (to-from)*width)
+	for k, column := range s.columns {
+		r := reader{column: dataset.Column{Name: column.Name()}, kind: column.Type().Kind()}
+		if err := r.typed(column.Type()); err != nil {
+			return nil, fmt.Errorf("column %q: %w", column.Name(), err)
+		}
+		r.isText = false // booleans are numbers here
+		first := 0
+		for _, group := range s.groups {
+			end := first + int(group.NumRows())
+			if first < to && end > from {
+				begin := max(from, first) - first
+				if err := r.rows(group.ColumnChunks()[column.Index()], begin, min(to, end)-first-begin); err != nil {
+					return nil, fmt.Errorf("column %q: %w", column.Name(), err)
+				}
+			}
+			first = end
+		}
+		if len(r.column.Numbers) != to-from {
+			return nil, fmt.Errorf("column %q has %d values in rows %d to %d: the file is damaged", column.Name(),
+				len(r.column.Numbers), from, to-1)
+		}
+		for i, v := range r.column.Numbers {
+			if math.IsNaN(v) {
+				return nil, fmt.Errorf("row %d, column %q: the value is missing: drop such rows when the file is written", from+i,
+					column.Name())
+			}
+			values[i*width+k] = v
+		}
+	}
+	return values, nil
+}
+
+// rows appends so many rows of a chunk, from one on.
+func (r *reader) rows(chunk pq.ColumnChunk, from, count int) error {
+	pages := chunk.Pages()
+	defer pages.Close()
+	if err := pages.SeekToRow(int64(from)); err != nil {
+		return err
+	}
+	for count > 0 {
+		page, err := pages.ReadPage()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the file is damaged: %w", err)
+		}
+		if page.NumRows() > int64(count) {
+			page = page.Slice(0, int64(count))
+		}
+		count -= int(page.NumRows())
+		err = r.page(page)
+		pq.Release(page)
+		if err != nil {
+			return fmt.Errorf("the file is damaged: %w", err)
+		}
+	}
+	return nil
+}
