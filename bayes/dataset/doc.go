@@ -10,8 +10,8 @@
 //     of the Dataset; data/SOURCES.md has them with their checksums.
 //   - Pictures: package mnist has MNIST, package pictures reads Fashion-MNIST, CIFAR-10, SVHN and your own. Their bytes
 //     are [Pixels].
-//   - Your own table: [OpenCSV] or [ReadCSV], and Open of package parquet. For new rows to predict, often without the target, CSVOptions.Like puts
-//     them into the columns of the table that the model was trained on.
+//   - Your own table: [OpenCSV] or [ReadCSV], and Open of package parquet. For new rows to predict, often without the
+//     target, CSVOptions.Like puts them into the columns of the table that the model was trained on.
 //   - Synthetic: [Crescent], [SinTanh], [TwoMoons].
 //   - Data that do not fit in memory: a [Source], such as OpenSource of package parquet or [Simulated], gives the rows
 //     block by block.
