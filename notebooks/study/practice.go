@@ -36,9 +36,13 @@ import (
 // Adam, and other packages' methods as recorded.
 
 // practiceVersion is part of the key of kept results: it changes when the code gives other numbers for the same
-// settings. The default method has since been given all rows at its end, and Laplace the proposed likelihood.
+// settings. The default method has since been given all rows at its end, and what the budget leaves it for training;
+// Laplace the proposed likelihood.
 func practiceVersion(method string) int {
-	if strings.HasPrefix(method, ownDefault) || method == "Laplace" {
+	switch {
+	case strings.HasPrefix(method, ownDefault):
+		return 3
+	case method == "Laplace":
 		return 2
 	}
 	return 1
