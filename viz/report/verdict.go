@@ -43,10 +43,12 @@ type Verdict struct {
 }
 
 const (
-	fewRows   = 50  // fewer judge little
-	level     = .9  // of the intervals
-	byChance  = .01 // of a right model that is doubted
-	offByMuch = .05 // an error of a probability that makes it useless
+	fewRows  = 50  // fewer judge little
+	level    = .9  // of the intervals
+	byChance = .01 // of a right model that is doubted
+	// Errors of a probability that do harm: one that many rows can tell from none need not matter. Intervals that are too
+	// wide do less.
+	offByALittle, tooWide, offByMuch = .02, .04, .05
 )
 
 // judge is the verdict of rows on their prediction. Each finding holds at 1 % by itself: a model that is right is
@@ -127,12 +129,12 @@ func judgeCoverage(name string, level, held, n float64, v *Verdict, doubt func(T
 	switch {
 	case chance.CDF(inside) < byChance/2 && held < level-offByMuch:
 		doubt(No, "%s: they are too narrow, and the predictions surer than they should be.", told)
-	case chance.CDF(inside) < byChance/2:
+	case chance.CDF(inside) < byChance/2 && held < level-offByALittle:
 		doubt(WithinLimits, "%s: they are somewhat too narrow.", told)
-	case 1-chance.CDF(inside-1) < byChance/2:
+	case 1-chance.CDF(inside-1) < byChance/2 && held > level+tooWide:
 		doubt(WithinLimits, "%s: they are wider than they need be.", told)
 	default:
-		v.Merits = append(v.Merits, told+", as they should within chance.")
+		v.Merits = append(v.Merits, told+", as they should, but for a little or chance.")
 	}
 }
 
@@ -163,12 +165,12 @@ func confidence(p bayes.Prediction, y []float64, v *Verdict, doubt func(Trust, s
 	switch {
 	case z > most && (expected-right)/n > offByMuch:
 		doubt(No, "%s: they are much surer than they should be.", told)
-	case z > most:
+	case z > most && (expected-right)/n > offByALittle:
 		doubt(WithinLimits, "%s: they are surer than they should be.", told)
-	case z < -most:
+	case z < -most && (right-expected)/n > offByALittle:
 		doubt(WithinLimits, "%s: they are less sure than they could be.", told)
 	default:
-		v.Merits = append(v.Merits, told+", which agrees within chance.")
+		v.Merits = append(v.Merits, told+", which agrees but for a little or chance.")
 	}
 	return nil
 }
