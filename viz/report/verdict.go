@@ -46,6 +46,7 @@ const (
 	fewRows  = 50  // fewer judge little
 	level    = .9  // of the intervals
 	byChance = .01 // of a right model that is doubted
+	mostGain = 10  // nats over the guess that a row counts: one that the guess has no idea of would drown the others
 	// Errors of a probability that do harm: one that many rows can tell from none need not matter. Intervals that are too
 	// wide do less.
 	offByALittle, tooWide, offByMuch = .02, .04, .05
@@ -176,7 +177,7 @@ func confidence(p bayes.Prediction, y []float64, v *Verdict, doubt func(Trust, s
 }
 
 // skill is by how much the mean log-density of the targets is above that of a guess that ignores the features: the
-// training part's normal of each target, or its frequencies of the classes.
+// training part's normal of each target, or its frequencies of the classes. A row counts at most mostGain.
 func (r *Report) skill(p bayes.Prediction) (metric.Estimate, error) {
 	ours, err := p.LogDensity(r.Rows.Y)
 	if err != nil {
@@ -185,7 +186,7 @@ func (r *Report) skill(p bayes.Prediction) (metric.Estimate, error) {
 	guess := guessOf(r.training(), r.Rows)
 	gains := make([]float64, len(ours))
 	for i := range gains {
-		gains[i] = ours[i] - guess[i]
+		gains[i] = min(ours[i]-guess[i], mostGain)
 	}
 	mean, stdDev := stat.MeanStdDev(gains, nil)
 	return metric.Estimate{Value: mean, StdErr: math.NaN(), SamplingStdErr: stdDev / math.Sqrt(float64(len(gains)))}, nil
