@@ -239,6 +239,10 @@ func TestServe(t *testing.T) {
 	if status, _ := post(io.MultiReader(strings.NewReader(`{"rows": "`), &endless{left: 1 << 30})); status != 413 {
 		t.Errorf("a gigabyte: %d", status)
 	}
+	if status, text := post(strings.NewReader(`{"rows": [` + row + `]}`)); status != 200 || !strings.Contains(text,
+		`"Mean":[5]`) {
+		t.Errorf("one row: %d %s", status, text)
+	}
 	var all sync.WaitGroup
 	for i := range 40 {
 		all.Go(func() {
@@ -255,7 +259,7 @@ func TestServe(t *testing.T) {
 	}
 	defer response.Body.Close()
 	if text, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(text),
-		"requests_answered 40\nrequests_refused 14\n") {
+		"requests_answered 41\nrequests_refused 14\n") {
 		t.Errorf("metrics: %v %s", err, text)
 	}
 	ctx, end := context.WithCancel(t.Context())
