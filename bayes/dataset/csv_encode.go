@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -25,6 +26,11 @@ func (t *table) dataset() (*Dataset, error) {
 		if err := t.finish(c); err != nil {
 			return nil, err
 		}
+	}
+	if names := t.names(); !t.opts.NoHeader && len(names) > 2 && names[0] == strconv.Itoa(t.row) &&
+		names[1] == strconv.Itoa(len(names)-1) { // as in scikit-learn's own files
+		return nil, fmt.Errorf("the first line, %.80q, begins with the numbers of rows and of features, and names no "+
+			"columns: remove it, and set NoHeader", strings.Join(names, string(t.opts.Delimiter)))
 	}
 	if err := t.identifiers(); err != nil {
 		return nil, err
