@@ -348,8 +348,7 @@ func TestPriorOfNetworks(t *testing.T) {
 // first if the left out rows have more density by them.
 func TestLonger(t *testing.T) {
 	data := noisy(600, 8)
-	method := Method{Seconds: 1e6, plan: quick}
-	method.Seconds = 1000
+	method := Method{Seconds: 1000, plan: quick}
 	method.plan.passed, method.plan.epochs, method.plan.warmUp = 1, 160, 1e8 // 20 epochs, and 160 at most
 	first := method
 	first.plan.epochs = 20

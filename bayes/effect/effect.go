@@ -3,6 +3,7 @@
 package effect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,15 +75,7 @@ func Of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 		}
 		all = append(all, e)
 	}
-	slices.SortStableFunc(all, func(a, b Effect) int {
-		switch x, y := math.Abs(a.Change), math.Abs(b.Change); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b Effect) int { return cmp.Compare(math.Abs(b.Change), math.Abs(a.Change)) })
 	return all, nil
 }
 

@@ -100,7 +100,7 @@ func (t *table) open(path string, like *dataset.Dataset) (*dataset.Dataset, erro
 }
 
 func (t *table) read(path string, like *dataset.Dataset) (*dataset.Dataset, error) {
-	opts := dataset.CSVOptions{NoHeader: t.noHeader, Like: like, Missing: -1}
+	opts := dataset.CSVOptions{NoHeader: t.noHeader, Like: like}
 	policies := map[string]dataset.Missing{"error": dataset.MissingError, "drop": dataset.MissingDropRow,
 		"mean": dataset.MissingMean}
 	var known bool

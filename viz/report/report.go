@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/base64"
@@ -337,28 +338,19 @@ func (r *Report) worst(p bayes.Prediction) (all []worst, err error) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case logs[a] < logs[b]:
-			return -1
-		case logs[a] > logs[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(logs[a], logs[b]) })
 	order = order[:min(len(order), worstRows)]
 	if p.Task() != bayes.Regression {
 		probabilities, err := p.Probabilities()
 		if err != nil {
 			return nil, err
 		}
+		labels, err := p.Labels()
+		if err != nil {
+			return nil, err
+		}
 		for _, i := range order {
-			most := 0
-			for k, q := range probabilities[i] {
-				if q > probabilities[i][most] {
-					most = k
-				}
-			}
+			most := labels[i]
 			all = append(all, worst{Row: r.Rows.OriginalRow(i), Target: r.Rows.Classes[int(r.Rows.Y[i])],
 				Predicted:  fmt.Sprintf("%s, with %.1f %%", r.Rows.Classes[most], 100*probabilities[i][most]),
 				Interval:   fmt.Sprintf("%.2g %%", 100*probabilities[i][int(r.Rows.Y[i])]),
