@@ -37,6 +37,7 @@ type BoundModel struct {
 	D       int // stochastic numbers per particle
 	W       int // shared numbers, running statistics included
 	Slots   []Slot
+	Extras  dataset.Extras // columns of y in a batch, behind the targets (see WithExtras)
 
 	prefix, suffix []nn.Layer
 }
@@ -76,17 +77,15 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	classes := task == Classification && outputs >= 2 || task == BinaryClassification && outputs == 1
 	if !classes && (task != Regression || outputs < 1) || width < 1 {
 		cure := ""
-		if task == BinaryClassification && outputs == 2 {
+		switch {
+		case task == BinaryClassification && outputs == 2:
 			cure = ": two classes are a binary classification if the data's Task is BinaryClassification; or take " +
 				"bayes.Categorical"
+		case task == Classification && outputs == 1:
+			cure = ": for two classes set the data's Task to Classification, or take bayes.Bernoulli"
 		}
 		return nil, fmt.Errorf("bayes: likelihood %T is for %v, and not for data that needs %d outputs%s",
 			m.Likelihood, task, outputs, cure)
-	}
-	if task == Classification && width != outputs { // a Prediction knows the number of classes by its width
-		return nil, fmt.Errorf("bayes: likelihood %T takes %d numbers from the network for %d classes: Outputs must return "+
-			"the number of classes; a likelihood that needs fewer numbers, such as an ordinal one, reads the first of them",
-			m.Likelihood, width, outputs)
 	}
 	layers, err := m.Network.Layers(inputs, width)
 	if err != nil {
@@ -281,15 +280,79 @@ func (b *BoundModel) classes() int {
 	return 0
 }
 
-// LogDensity is the likelihood's log p(y_b | outputs) per particle and row, in the blocks of nn.Block, where y is [B],
-// or [B, K] for K targets.
+// WithExtras is the model for rows that have more than features and targets. The columns of dataset.Dataset.Extra stand
+// behind the K targets in a batch's y, which is then [B, K + columns]. It is an error if the likelihood does not take
+// them.
+func (b *BoundModel) WithExtras(e dataset.Extras) (*BoundModel, error) {
+	l := b.Model.Likelihood
+	if _, ok := l.(LogMean); e.Exposure && !ok {
+		return nil, fmt.Errorf("bayes: the data have Exposure, and the likelihood %T has no mean that it could multiply: "+
+			"take bayes.Poisson or bayes.NegativeBinomial, for counts", l)
+	}
+	if _, ok := l.(Survivor); e.Censored && !ok {
+		return nil, fmt.Errorf("bayes: the data have Censored targets, and the likelihood %T does not know P(target > y): "+
+			"take bayes.Gaussian or bayes.Heteroscedastic (of the target's logarithm, if it is a time)", l)
+	}
+	other := *b
+	other.Extras = e
+	return &other, nil
+}
+
+// ProgramKey is what a program that evaluates the model depends on, for compute.KeyOf.
+func (b *BoundModel) ProgramKey() []any { return []any{b.Model, b.Inputs, b.Outputs, b.Extras} }
+
+// LogDensity is the likelihood's log p(y_b | outputs) per particle and row, times the row's weight, in the blocks of
+// nn.Block. y is [B], or [B, K] for K targets, with the columns of Extras behind them.
 func (b *BoundModel) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+	density := b.LogDensityAlone(params, outputs, y)
+	if weights := b.RowWeights(y); weights != nil {
+		density = graph.Mul(density, graph.ExpandAxes(weights, 0, -1))
+	}
+	return density
+}
+
+// LogDensityAlone is LogDensity without the row's weight.
+func (b *BoundModel) LogDensityAlone(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
 	if y.Rank() == 1 {
 		y = graph.ExpandAxes(y, 0)
 	} else {
 		y = graph.Transpose(y, 0, 1)
 	}
-	return b.Model.Likelihood.LogDensity(params, outputs, y)
+	at := b.Targets()
+	if have, want := y.Shape().Dim(0), at+b.Extras.Columns(); have != want {
+		panic(fmt.Errorf("bayes: y has %d columns, not %d: %d targets and Extras %+v", have, want, at, b.Extras))
+	}
+	targets := y
+	if b.Extras.Columns() > 0 {
+		targets = graph.Slice(y, graph.AxisRange(0, at))
+	}
+	var censored *graph.Node // [1, B, 1]
+	if b.Extras.Censored {
+		censored = graph.ExpandAxes(graph.Slice(y, graph.AxisElem(at)), -1)
+		at++
+	}
+	if b.Extras.Exposure {
+		logExposure := graph.Slice(y, graph.AxisElem(at)) // [1, B]
+		if outputs.PerParticle {
+			logExposure = graph.ExpandAxes(logExposure, 0, -1)
+		}
+		outputs.Node = graph.Add(outputs.Node, logExposure)
+	}
+	density := b.Model.Likelihood.LogDensity(params, outputs, targets)
+	if censored != nil {
+		above := b.Model.Likelihood.(Survivor).LogSurvival(params, outputs, targets)
+		is := graph.GreaterThan(censored, graph.ScalarZero(y.Graph(), y.DType()))
+		density = graph.Where(graph.BroadcastToDims(is, density.Shape().Dimensions...), above, density)
+	}
+	return density
+}
+
+// RowWeights are the rows' weights, [B]; nil if the rows of y have none.
+func (b *BoundModel) RowWeights(y *graph.Node) *graph.Node {
+	if !b.Extras.Weights {
+		return nil
+	}
+	return graph.Reshape(graph.Slice(y, graph.AxisRange(), graph.AxisElem(-1)), y.Shape().Dim(0))
 }
 
 // layOut gives every parameter its slot and splits the layers.

@@ -67,8 +67,8 @@ func TestBindErrors(t *testing.T) {
 		}), 1, 1, nil, []string{`unknown initialiser "he-normal"`, `parameter "slope"`}},
 		{"classes with one output", model(func(m *bayes.Model) { m.Likelihood = bayes.Categorical{} }), 2, 1, nil,
 			[]string{"Categorical", "1 outputs"}},
-		{"classes by fewer outputs", model(func(m *bayes.Model) { m.Likelihood = ordinal{} }), 2, 3, nil,
-			[]string{"ordinal", "takes 1 numbers from the network for 3 classes", "reads the first"}},
+		{"two ordered classes as one logit", model(func(m *bayes.Model) { m.Likelihood = bayes.Ordinal{} }), 2, 1, nil,
+			[]string{"Ordinal", "1 outputs", "Task to Classification", "bayes.Bernoulli"}},
 		{"two classes as logits", model(func(m *bayes.Model) { m.Likelihood = bayes.Bernoulli{} }), 2, 2, nil,
 			[]string{"Bernoulli", "2 outputs"}},
 		{"no features", partition(bayes.All()), 0, 1, nil, []string{"0 inputs"}},
@@ -272,11 +272,6 @@ func (s slope) Parameters() []nn.Parameter { return []nn.Parameter{nn.Parameter(
 func (s slope) Apply(params nn.Params, h nn.Value) nn.Value {
 	return nn.Value{Node: graph.Mul(h.Full(), params[s.Name].Full()), PerParticle: true}
 }
-
-// ordinal is a likelihood of several classes by one output.
-type ordinal struct{ bayes.Categorical }
-
-func (ordinal) Outputs(int) int { return 1 }
 
 // gated has a layer whose parameter has the name of a posterior's log-weights.
 type gated struct{}

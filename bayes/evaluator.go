@@ -1,7 +1,6 @@
 package bayes
 
 import (
-	"maps"
 	"runtime"
 	"slices"
 
@@ -34,10 +33,12 @@ func newEvaluators() *evaluators {
 // evaluator evaluates a posterior's particles of positive weight on one engine. It has no pointer to the posterior,
 // which would keep it from being freed.
 type evaluator struct {
-	engine     *compute.Engine
-	bound      *BoundModel
-	dtype      compute.DType
-	parameters []*tensors.Tensor // phi, [A, D]; psi, [W], and the point of linearisation, [D], if any
+	engine *compute.Engine
+	bound  *BoundModel
+	dtype  compute.DType
+	// The parameters of phi, each with its columns, [A, size], or phi, [A, D], and the point of linearisation, [D]; psi,
+	// [W], if any.
+	parameters []*tensors.Tensor
 	linearised bool
 	like       Prediction // a template of the predictions, without outputs and rows
 	programs   compute.Cache[input, program]
@@ -68,16 +69,38 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
+	parameters := []*tensors.Tensor{copied[0], copied[2]}
+	if !p.Linearised() {
+		if parameters, err = alive.columns(); err != nil {
+			return nil, err
+		}
+	}
+	if copied[1] != nil {
+		parameters = append(parameters, copied[1])
+	}
 	return &evaluator{
-		engine: engine, bound: p.bound, dtype: p.phi.DType(), linearised: p.Linearised(),
-		parameters: slices.DeleteFunc(copied[:], func(t *tensors.Tensor) bool { return t == nil }),
+		engine: engine, bound: p.bound, dtype: p.phi.DType(), linearised: p.Linearised(), parameters: parameters,
 		like: Prediction{
 			Likelihood: p.bound.Model.Likelihood, Particles: alive.Particles(), Width: p.bound.Width,
-			Targets: p.bound.Targets(),
-			Chains:  alive.chains, Weights: alive.logWeights.Weights(), Own: own, Target: p.Target(),
+			Targets: p.bound.Targets(), ClassCount: p.bound.classes(),
+			Chains: alive.chains, Weights: alive.logWeights.Weights(), Own: own, Target: p.Target(),
 		},
 		programs: compute.Cache[input, program]{Most: keptPrograms},
 	}, nil
+}
+
+// columns are the stochastic parameters, each [J, size]. To cut them out of phi takes longer than to evaluate a small
+// network for one row.
+func (p *Posterior) columns() (all []*tensors.Tensor, err error) {
+	for _, slot := range p.bound.stochasticSlots() {
+		own := tensors.FromShape(shapeOf(p.phi, []int{p.Particles(), slot.Size()}))
+		err := copyColumns(own, slot.Size(), 0, p.phi, p.bound.D, slot.Offset, p.Particles(), slot.Size())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, own)
+	}
+	return all, nil
 }
 
 // alive is the posterior without its particles of weight 0. Markov chains stay chains if equally many draws of each are
@@ -173,15 +196,15 @@ func (e *evaluator) compile(rows int) (program, error) {
 		return program{}, err
 	}
 	exec, err := graph.NewExec(e.engine.Backend(), func(args []*graph.Node) *graph.Node {
-		x, phi := Numbers(args[0], e.dtype), args[1]
+		x, own := Numbers(args[0], e.dtype), args[1:]
 		var psi *graph.Node
-		if e.bound.W > 0 {
-			psi = args[2]
+		if last := len(own) - 1; e.bound.W > 0 {
+			psi, own = own[last], own[:last]
 		}
 		if e.linearised {
-			return linearisedOutputs(e.bound, x, phi, psi, args[len(args)-1])
+			return linearisedOutputs(e.bound, x, own[0], psi, own[1])
 		}
-		return e.bound.NetworkOutputs(plan, x, phi, psi)
+		return e.bound.outputs(plan, x, own, psi)
 	})
 	return program{exec}, err
 }
@@ -189,17 +212,33 @@ func (e *evaluator) compile(rows int) (program, error) {
 // NetworkOutputs evaluates the network at standardised x, [rows, d], for each particle of phi, [A, D], in the plan's
 // chunks of particles: [A, Width, rows]. The layers before the first stochastic one are evaluated once for all.
 func (b *BoundModel) NetworkOutputs(plan compute.Plan, x, phi, psi *graph.Node) *graph.Node {
+	var own []*graph.Node
+	for _, slot := range b.stochasticSlots() {
+		own = append(own, slot.of(phi))
+	}
+	return b.outputs(plan, x, own, psi)
+}
+
+// outputs is NetworkOutputs of the stochastic parameters, each [A, size].
+func (b *BoundModel) outputs(plan compute.Plan, x *graph.Node, own []*graph.Node, psi *graph.Node) *graph.Node {
 	prefix := b.Unpack(nil, psi, func(s Slot) bool { return s.InPrefix })
 	features := b.Prefix(prefix, x)
 	shared := b.Unpack(nil, psi, func(s Slot) bool { return !s.InPrefix && !s.Stochastic })
-	outputs, _ := plan.Over(phi, compute.Pass{
-		Outer: append([]*graph.Node{features.Node}, shared.Nodes()...),
+	outputs, _ := plan.Over(own[0], compute.Pass{
+		Outer: slices.Concat([]*graph.Node{features.Node}, own[1:], shared.Nodes()),
 		Rows:  [][]int{{b.Width, x.Shape().Dim(0)}},
-		Chunk: func(s compute.Span, phi *graph.Node, outer []*graph.Node) (rows, _ []*graph.Node) {
+		Chunk: func(s compute.Span, first *graph.Node, outer []*graph.Node) (rows, _ []*graph.Node) {
 			features := features
 			features.Node = outer[0]
-			params := b.Unpack(nn.Block(phi, 1), nil, func(s Slot) bool { return s.Stochastic })
-			maps.Copy(params, shared.With(outer[1:]))
+			params := shared.With(outer[len(own):])
+			for i, slot := range b.stochasticSlots() {
+				columns := first
+				if i > 0 {
+					columns = s.Of(outer[i])
+				}
+				shape := slices.Concat([]int{s.Count}, slot.Shape, []int{1})
+				params[slot.Name] = nn.Value{Node: graph.Reshape(columns, shape...), PerParticle: true}
+			}
 			out := b.Suffix(params, features)
 			if out.PerParticle {
 				return []*graph.Node{graph.Squeeze(out.Node, -1)}, nil

@@ -22,8 +22,8 @@ type Likelihood interface {
 	Task() Task
 	// Outputs is the number W of network outputs that the likelihood takes for data of the given size; 0 if it cannot be
 	// used for such data.
-	// For a classification of several classes W is their number; an ordinal likelihood, for instance, then uses the first
-	// output only.
+	// It need not be the number of targets or classes: Heteroscedastic takes two for each target, and Ordinal one for all
+	// classes.
 	Outputs(size int) int
 	// Parameters are the likelihood's own parameters for data of the given size, such as a learnt noise; nil if it has
 	// none.
@@ -57,6 +57,25 @@ type Informative interface {
 	// Information has the shape of outputs.Full().
 	Information(params nn.Params, outputs nn.Value) *graph.Node
 }
+
+// LogMean is a Likelihood of counts whose outputs are the logarithms of the targets' means: the logarithm of a row's
+// exposure (dataset.Dataset.Exposure) is added to them.
+type LogMean interface {
+	LogMean()
+}
+
+// Survivor is a Likelihood that takes censored targets (dataset.Dataset.Censored), of one target.
+type Survivor interface {
+	// LogSurvival is log P(target > y_b | network outputs), of the shapes of LogDensity.
+	LogSurvival(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node
+}
+
+var (
+	_ LogMean  = Poisson{}
+	_ LogMean  = NegativeBinomial{}
+	_ Survivor = Gaussian{}
+	_ Survivor = Heteroscedastic{}
+)
 
 var (
 	_ Informative = Gaussian{}
@@ -188,6 +207,15 @@ func (g Gaussian) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) 
 	return SumTargets(graph.SubScalar(graph.Sub(graph.MulScalar(graph.Square(scaled), -0.5), t), constant))
 }
 
+// LogSurvival implements Survivor: log Q((y - f)/s), where Q(z) is a standard normal's P(Z > z).
+func (g Gaussian) LogSurvival(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
+	scaled := graph.DivScalar(graph.Sub(Targets(y), outputs.Full()), orDefault(g.StdDev, 1))
+	if t, _ := logScale(g.Learn, 1, params); t != nil {
+		scaled = graph.Mul(scaled, graph.Exp(graph.Neg(t)))
+	}
+	return SumTargets(logNormalSurvival(scaled))
+}
+
 // Information implements Informative: 1/s^2.
 func (g Gaussian) Information(params nn.Params, outputs nn.Value) *graph.Node {
 	return location(outputs.Full(), g.Learn, orDefault(g.StdDev, 1), 1, params)
@@ -258,11 +286,15 @@ func (Categorical) Parameters(int) []nn.Parameter { return nil }
 
 // LogDensity implements Likelihood: f_y - log sum_c exp f_c.
 func (Categorical) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {
-	logits := outputs.Full()
-	classes, rows := logits.Shape().Dim(1), y.Shape().Dim(1)
-	oneHot := graph.OneHot(graph.ConvertDType(graph.Reshape(y, rows), dtypes.Int32), classes, logits.DType()) // [B, C]
-	picked := graph.Mul(graph.LogSoftmax(logits, 1), graph.ExpandAxes(graph.Transpose(oneHot, 0, 1), 0, -1))
-	return graph.ReduceSum(picked, 1)
+	return ofClass(graph.LogSoftmax(outputs.Full(), 1), y)
+}
+
+// ofClass picks the log-probability of each row's class, y, [1, B], from those of all classes, [J/c, C, B, c], which
+// must be finite: [J/c, B, c].
+func ofClass(logs, y *graph.Node) *graph.Node {
+	classes, rows := logs.Shape().Dim(1), y.Shape().Dim(1)
+	oneHot := graph.OneHot(graph.ConvertDType(graph.Reshape(y, rows), dtypes.Int32), classes, logs.DType()) // [B, C]
+	return graph.ReduceSum(graph.Mul(logs, graph.ExpandAxes(graph.Transpose(oneHot, 0, 1), 0, -1)), 1)
 }
 
 // Predictive implements Likelihood.

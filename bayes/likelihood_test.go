@@ -32,6 +32,7 @@ var likelihoods = []struct {
 	{bayes.NegativeBinomial{Size: .8, Learn: true}, []int{1, 2}},
 	{bayes.Bernoulli{}, []int{1}},
 	{bayes.Categorical{}, []int{2, 4}},
+	{bayes.Ordinal{}, []int{2, 3, 5}},
 }
 
 // targetsFor are rows of targets that a likelihood takes: for counts also 0, and large ones.

@@ -62,7 +62,7 @@ func TestLinearised(t *testing.T) {
 				bayes.EqualLogWeights(2*particles+1)
 			network := remade(t, exact.Bound(), draws, p.Origin())
 			f := predict(t, network, x).Outputs
-			width := rows * m.outputs
+			width := rows * prediction.Width
 			var want []float64
 			for j := range particles - 1 { // the last has no weight
 				for i := range width {

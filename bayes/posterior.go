@@ -44,8 +44,8 @@ type Draws struct {
 	Phi        *tensors.Tensor // [J, D]
 	Psi        *tensors.Tensor // [W]; nil if nothing is shared
 	LogWeights []float64       // [J], normalised or not; EqualLogWeights for draws of equal weight
-	// Chains is the number of Markov chains, of equal length, that the draws come from; one chain follows another in Phi.
-	// 0: the draws are not from chains.
+	// Chains is the number of Markov chains, of equal length, that the draws come from; one chain follows another in
+	// Phi. 0: the draws are not from chains.
 	Chains int
 	// Evidence is an estimate of log p(y), such as SMC gives; its zero value means unknown.
 	Evidence Evidence
@@ -110,6 +110,8 @@ type Provenance struct {
 	Data      string          `json:"data"`      // name of the training data
 	DataHash  string          `json:"data_hash"` // dataset.Dataset.Hash of the training part
 	Rows      int             `json:"rows"`      // of the training part
+	// Extras says what these rows had beside features and targets.
+	Extras dataset.Extras `json:"extras,omitzero"`
 	// LikelihoodPower is the exponent of the likelihood in the distribution that the draws come from; 0 means 1, the
 	// posterior itself. A tempered posterior has another exponent.
 	LikelihoodPower float64 `json:"likelihood_power,omitempty"`
@@ -121,6 +123,16 @@ type Provenance struct {
 	Versions map[string]string `json:"versions"`
 	// Before is the provenance of the posterior that this run continued from; nil if none.
 	Before *Provenance `json:"before,omitempty"`
+}
+
+// CheckExposure is an error if the posterior is of counts over exposures and the rows, which are to be compared with
+// its predictions, have none.
+func (p *Posterior) CheckExposure(rows *dataset.Dataset) error {
+	if !p.origin.Provenance.Extras.Exposure || rows.Exposure != nil {
+		return nil
+	}
+	return fmt.Errorf("bayes: the posterior is of counts over exposures, and the data %q have none: set Exposure, which "+
+		"a file has by CSVOptions.Exposure; 1 each if it does not matter", rows.Name)
 }
 
 // Power is the exponent of the likelihood: LikelihoodPower, or 1 if that is 0.

@@ -42,6 +42,8 @@ var predicted = []struct {
 		Stochastic: bayes.Names("noise/log_scale")}, 1},
 	{"binary, all stochastic", bayes.Model{Network: mlp, Likelihood: bayes.Bernoulli{}, Stochastic: bayes.All()}, 1},
 	{"classes", bayes.Model{Network: mlp, Likelihood: bayes.Categorical{}, Stochastic: bayes.Biases(2, 3)}, 3},
+	{"ordered classes, cuts per particle", bayes.Model{Network: mlp, Likelihood: bayes.Ordinal{},
+		Stochastic: bayes.Layers(3).And(bayes.Names("noise/cuts"))}, 4},
 }
 
 // wave is n different numbers, the same at each call.

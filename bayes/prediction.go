@@ -1,6 +1,7 @@
 package bayes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -39,16 +40,22 @@ type Prediction struct {
 	Particles, Rows, Width int
 	// Targets is the number of targets of a regression; 0 is read as 1.
 	Targets int
+	// ClassCount is the number of classes; 0 is read as Width, or as 2 of a BinaryClassification.
+	ClassCount int
 	// Chains is the number of Markov chains that the particles come from, of equal length and one after another; 0 if they
 	// are not from chains.
 	Chains int
 	// Weights of the particles, [Particles]; they sum to 1.
 	Weights []float64
-	// Own are the values of the likelihood's own parameters, such as a learnt noise, [Particles, P]; nil if it has none.
+	// Own are the values of the likelihood's own parameters, such as a learnt noise, [Particles, P]; nil if it has
+	// none.
 	Own []float64
-	// Target standardises each target as in training: (y - Mean) / StdDev. Its zero value leaves targets as they are, and
-	// so do classifications.
+	// Target standardises each target as in training: (y - Mean) / StdDev. Its zero value leaves targets as they are,
+	// and so do classifications.
 	Target dataset.Scaler
+	// Censored says for which rows LogDensity is log P(target > y), [Rows], see dataset.Dataset.Censored; nil: for
+	// none.
+	Censored []bool
 	// Warnings say what makes the whole prediction doubtful, such as a feature in other units than in training.
 	Warnings []string
 
@@ -64,7 +71,7 @@ func (p Prediction) Classes() int {
 	case BinaryClassification:
 		return 2
 	case Classification:
-		return p.Width
+		return cmp.Or(p.ClassCount, p.Width)
 	}
 	return 0
 }
@@ -92,6 +99,43 @@ func (p Prediction) Of(target int) (Prediction, error) {
 	}
 	p.only = 1 + p.target(target)
 	return p, nil
+}
+
+// WithExposure is the prediction of counts over the given exposures, [Rows], as dataset.Dataset.Exposure, where a
+// prediction is over an exposure of 1; nil leaves it as it is.
+func (p Prediction) WithExposure(exposure []float64) (Prediction, error) {
+	if exposure == nil {
+		return p, nil
+	}
+	if err := p.Validate(); err != nil {
+		return Prediction{}, err
+	}
+	if _, ok := p.Likelihood.(LogMean); !ok {
+		return Prediction{}, fmt.Errorf("bayes: Prediction.WithExposure: the likelihood %T has no mean that an exposure "+
+			"could multiply, as bayes.Poisson has", p.Likelihood)
+	}
+	if len(exposure) != p.Rows {
+		return Prediction{}, fmt.Errorf("bayes: Prediction.WithExposure of %d exposures: the prediction has %d rows",
+			len(exposure), p.Rows)
+	}
+	p.Outputs = slices.Clone(p.Outputs)
+	for n, e := range exposure {
+		if !(e > 0) || math.IsInf(e, 1) {
+			return Prediction{}, fmt.Errorf("bayes: Prediction.WithExposure: the exposure of row %d is %v: it must be above 0, "+
+				"and finite", n, e)
+		}
+		for j := range p.Particles {
+			floats.AddConst(math.Log(e), p.outputs(j, n))
+		}
+	}
+	return p, nil
+}
+
+// OfRows is the prediction of these rows, with their exposures, and knows which of their targets are censored.
+func (p Prediction) OfRows(rows *dataset.Dataset) (Prediction, error) {
+	p, err := p.WithExposure(rows.Exposure)
+	p.Censored = rows.Censored
+	return p, err
 }
 
 // Scale is the mean and the standard deviation that a target was standardised by; 0 and 1 if it was not.
@@ -383,8 +427,8 @@ func (p Prediction) Labels() ([]int, error) {
 
 // LogDensity is the log predictive density of each row's targets, log sum_j w_j p(y_n | f_j(x_n)), [Rows], where y is
 // [Rows, Targets]. It is the joint density of a row's targets, which are independent given a particle. For
-// classification it is the log-probability of class y_n. It is computed in logs throughout, so that it does not
-// underflow for unlikely targets.
+// classification it is the log-probability of class y_n, and for a row that is Censored that of a target above y_n. It
+// is computed in logs throughout, so that it does not underflow for unlikely targets.
 func (p Prediction) LogDensity(y []float64) ([]float64, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -412,9 +456,30 @@ func (p Prediction) particleLogDensity(j, n int, y []float64) float64 {
 	targets := p.Columns()
 	for k := range targets {
 		mean, stdDev := p.Scale(k)
-		sum += p.Distribution(j, n, k).LogProb((y[n*targets+k]-mean)/stdDev) - math.Log(stdDev)
+		z, d := (y[n*targets+k]-mean)/stdDev, p.Distribution(j, n, k)
+		if p.Censored != nil && p.Censored[n] {
+			sum += LogSurvival(d, z)
+		} else {
+			sum += d.LogProb(z) - math.Log(stdDev)
+		}
 	}
 	return sum
+}
+
+// LogSurvival is log P(Y > y).
+func LogSurvival(d Distribution, y float64) float64 {
+	if s := d.Survival(y); s > 0 {
+		return math.Log(s)
+	}
+	if n, ok := d.(normal); ok { // whose tail is below the least number from 38 standard deviations on
+		z := (y - n.mean) / n.stdDev
+		fraction := z // as in logNormalSurvival
+		for i := tailTerms; i > 0; i-- {
+			fraction = z + float64(i)/fraction
+		}
+		return -.5*z*z - math.Log(fraction) - .5*math.Log(2*math.Pi)
+	}
+	return math.Inf(-1)
 }
 
 // Standardised is the prediction in standardised units, (y - Mean) / StdDev of each target. A classification is

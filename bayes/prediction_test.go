@@ -295,6 +295,17 @@ func TestPredictionErrors(t *testing.T) {
 		{"negative weight", regression(func(p *bayes.Prediction) { p.Weights = []float64{1.5, -0.5} }),
 			[]string{"particle 1", "-0.5"}},
 		{"NaN weight", regression(func(p *bayes.Prediction) { p.Weights[0] = math.NaN() }), []string{"particle 0", "NaN"}},
+		{"classes of a regression", regression(func(p *bayes.Prediction) { p.ClassCount = 3 }),
+			[]string{"ClassCount is 3", "Gaussian is for regression"}},
+		{"ordered classes without their number", regression(func(p *bayes.Prediction) { p.Likelihood = bayes.Ordinal{} }),
+			[]string{"ClassCount is 0", "Width, 1", "at least 2"}},
+		{"ordered classes of one", regression(func(p *bayes.Prediction) { p.Likelihood, p.ClassCount = bayes.Ordinal{}, 1 }),
+			[]string{"ClassCount is 1", "at least 2"}},
+		{"a logit for each ordered class", regression(func(p *bayes.Prediction) {
+			p.Likelihood, p.ClassCount, p.Width = bayes.Ordinal{}, 2, 2
+		}), []string{"Width is 2", "Ordinal takes 1 outputs for 2 classes"}},
+		{"no cut points", regression(func(p *bayes.Prediction) { p.Likelihood, p.ClassCount = bayes.Ordinal{}, 4 }),
+			[]string{"2 values in Own", "is 6"}},
 		{"weights sum", regression(func(p *bayes.Prediction) { p.Weights = []float64{0.5, 0.25} }), []string{"sum to 0.75"}},
 	}
 	for _, c := range invalid {

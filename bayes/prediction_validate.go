@@ -45,13 +45,22 @@ func (p Prediction) validateShape() error {
 	if p.Likelihood == nil {
 		return errNoLikelihood
 	}
-	targets, size := max(p.Targets, 1), max(p.Targets, 1)
+	targets, size, of := max(p.Targets, 1), max(p.Targets, 1), "targets"
 	if p.Task() == Classification {
-		size = p.Width
+		if size, of = p.Classes(), "classes"; size < 2 {
+			return fmt.Errorf("bayes: Prediction: ClassCount is %d, where 0 is read as Width, %d, but %T is for at least 2 "+
+				"classes: set it to their number", p.ClassCount, p.Width, p.Likelihood)
+		}
 	}
-	if want := p.Likelihood.Outputs(size); p.Width != want || p.Task() != Regression && targets > 1 {
-		return fmt.Errorf("bayes: Prediction: Width is %d: %T takes %d outputs for %d targets, and %v has one target",
-			p.Width, p.Likelihood, want, targets, p.Task())
+	switch want := p.Likelihood.Outputs(size); {
+	case p.ClassCount != 0 && p.ClassCount != p.Classes():
+		return fmt.Errorf("bayes: Prediction: ClassCount is %d, but %T is for %v: leave it 0", p.ClassCount, p.Likelihood,
+			p.Task())
+	case p.Width != want:
+		return fmt.Errorf("bayes: Prediction: Width is %d: %T takes %d outputs for %d %s", p.Width, p.Likelihood, want, size,
+			of)
+	case p.Task() != Regression && targets > 1:
+		return fmt.Errorf("bayes: Prediction: Targets is %d, but %v has one target: leave it 0", targets, p.Task())
 	}
 	own := 0
 	for _, parameter := range p.Likelihood.Parameters(size) {
@@ -70,6 +79,10 @@ func (p Prediction) validateShape() error {
 			return fmt.Errorf("bayes: Prediction: %d %s, but %s is %d, of %d Particles and %d Rows", c.have, c.what, c.of, want,
 				p.Particles, p.Rows)
 		}
+	}
+	if p.Censored != nil && len(p.Censored) != p.Rows {
+		return fmt.Errorf("bayes: Prediction: Censored has %d values, but there are %d rows: give one for each, or nil",
+			len(p.Censored), p.Rows)
 	}
 	if a, b := len(p.Target.Mean), len(p.Target.StdDev); a != b || a > 0 && p.Task() == Regression && a != size {
 		return fmt.Errorf("bayes: Prediction: Target has %d means and %d standard deviations, but there are %d targets", a, b,

@@ -20,7 +20,8 @@ import (
 // the funnel-shaped density where weights and their common scale go to 0 together, which is hard to sample.
 //
 // A likelihood that learns its noise, such as Gaussian{Learn: true}, has a precision too: exp(-2t) of its parameter t,
-// named "noise/log_scale", has the same Gamma prior, and is not integrated out.
+// named "noise/log_scale", has the same Gamma prior, and is not integrated out. Other parameters of a likelihood, such
+// as Ordinal's, share a precision as biases do.
 type LearntPrecision struct {
 	Rate float64 `json:"rate"` // b; default 1
 	// ByWidth divides the rate of the weights of the second and later layers by the number of inputs of the layer: the
@@ -30,7 +31,7 @@ type LearntPrecision struct {
 
 // Scale implements Prior: sqrt(b), the scale of Student's t; for a learnt noise 1/2, about the standard deviation of t.
 func (l LearntPrecision) Scale(p nn.Parameter) float64 {
-	if p.Kind == nn.Noise {
+	if p.Name == noiseName {
 		return .5
 	}
 	return math.Sqrt(l.rate(p))
@@ -67,7 +68,7 @@ func (l LearntPrecision) LogJoint(phi *graph.Node, slots []Slot) *graph.Node {
 	for _, s := range slots {
 		x, b := s.of(phi), l.rate(s.Parameter) // [J, size]
 		var term *graph.Node
-		if s.Kind == nn.Noise { // of t: log b + log lambda - b lambda + log 2, where lambda = exp(-2t)
+		if s.Name == noiseName { // of t: log b + log lambda - b lambda + log 2, where lambda = exp(-2t)
 			logPrecision := graph.MulScalar(x, -2)
 			each := graph.Sub(logPrecision, graph.MulScalar(graph.Exp(logPrecision), b))
 			term = compute.RowSums(graph.AddScalar(each, math.Log(2*b)))
@@ -94,12 +95,12 @@ func (l LearntPrecision) SampleJoint(
 	var parts []*graph.Node
 	for _, s := range slots {
 		each := 1 // precisions
-		if s.Kind == nn.Noise {
+		if s.Name == noiseName {
 			each = s.Size()
 		}
 		u := rng.Named(s.Name+"/precision").Uniform(dtype, particles, each)
 		precision := graph.DivScalar(graph.Neg(graph.Log(u)), l.rate(s.Parameter)) // by inversion
-		if s.Kind == nn.Noise {
+		if s.Name == noiseName {
 			parts = append(parts, graph.MulScalar(graph.Log(precision), -.5))
 			continue
 		}

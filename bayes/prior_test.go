@@ -227,6 +227,17 @@ func TestLearntPrecision(t *testing.T) {
 	if p := computetest.Kolmogorov(precisions, distuv.Exponential{Rate: b}.CDF); p < 1e-4 {
 		t.Errorf("precisions of the noise are not of their distribution, p %.2g", p)
 	}
+	cuts, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Ordinal{}, Prior: bayes.LearntPrecision{Rate: b},
+		Stochastic: bayes.Names("noise/cuts")}.Bind(2, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := []float64{.5, -2, 1} // no noise, but three numbers of one precision; Gamma(5/2) = 3 sqrt(pi)/4
+	shared := math.Log(b*.75*math.Sqrt(math.Pi)) - 1.5*math.Log(2*math.Pi) - 2.5*math.Log(b+floats.Dot(x, x)/2)
+	results = computetest.Run(t, computetest.Go(t), func(_ *graph.Graph, args []*graph.Node) []*graph.Node {
+		return []*graph.Node{cuts.LogPrior(args[0])}
+	}, compute.Floats(compute.Float64, x, 1, 3))
+	computetest.Near(t, "log-density of cut points", results[0], []float64{shared}, 1e-12)
 	if _, err := (bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.All(),
 		Prior: bayes.LearntPrecision{Rate: -1}}).Bind(2, 1); err == nil || !strings.Contains(err.Error(), "Rate is -1") {
 		t.Errorf("error %v", err)

@@ -24,6 +24,18 @@ func TestModelFor(t *testing.T) {
 		dataset.Regression: bayes.HeteroscedasticT{}, dataset.BinaryClassification: bayes.Bernoulli{},
 		dataset.Classification: bayes.Categorical{},
 	} {
+		if task == dataset.Regression {
+			d := dataset.Dataset{Features: []string{"x"}, Target: "y", X: mat.NewDense(1, 1, nil), Y: []float64{1}}
+			counts, times := d, d
+			counts.Exposure, times.Censored = []float64{2}, []bool{true}
+			for of, want := range map[*dataset.Dataset]bayes.Likelihood{
+				&counts: bayes.NegativeBinomial{Learn: true}, &times: bayes.Heteroscedastic{},
+			} {
+				if m, err := bayes.ModelFor(of); err != nil || m.Likelihood != want {
+					t.Errorf("%+v: likelihood %T, %v", of.Extras(), m.Likelihood, err)
+				}
+			}
+		}
 		for _, inputs := range []int{2, 80} {
 			data := &dataset.Dataset{Name: "some", Task: task, Target: "y", Y: make([]float64, rows)}
 			if task != dataset.Regression {

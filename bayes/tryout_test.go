@@ -47,6 +47,9 @@ func TestBindOfGoodParts(t *testing.T) {
 	}
 	bind(1, bayes.Model{Network: mlp, Likelihood: ownLikelihood{bayes.Bernoulli{}}, Stochastic: bayes.Layers(3)})
 	bind(4, bayes.Model{Network: mlp, Likelihood: ownLikelihood{bayes.Categorical{}}, Stochastic: bayes.Layers(1)})
+	for _, stochastic := range []bayes.Partition{bayes.Layers(1), bayes.All().And(bayes.Names("noise/cuts"))} {
+		bind(4, bayes.Model{Network: mlp, Likelihood: ownLikelihood{bayes.Ordinal{}}, Stochastic: stochastic})
+	}
 	for _, p := range []bayes.Prior{bayes.Normal{StdDev: 3}, bayes.Laplace{B: .2}, bayes.StudentTPrior{DoF: 1},
 		bayes.Horseshoe{}, ownHierarchy{bayes.Hierarchical{}}, ownHierarchy{bayes.LearntPrecision{}},
 		correlated{}, spike{share: .5}} {

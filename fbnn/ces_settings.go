@@ -61,6 +61,9 @@ func (a CES) Prepare(j *fit.Job) (fit.Method, error) {
 }
 
 func (a CES) prepared(j *fit.Job) (CES, error) {
+	if err := j.CheckRowsAlike(); err != nil {
+		return a, err
+	}
 	if err := j.SampleAll(); err != nil {
 		return a, err
 	}

@@ -30,6 +30,7 @@ func TestLikelihoods(t *testing.T) {
 		{"learnt noise", bayes.Gaussian{Learn: true}, regression, 40, 2},
 		{"two classes", bayes.Bernoulli{}, binary, 40, 2},
 		{"three classes", bayes.Categorical{}, classification, 40, 3},
+		{"three ordered classes", bayes.Ordinal{}, classification, 40, 3},
 		{"blocks of rows", bayes.Gaussian{StdDev: 2}, regression, 700, 1},
 		{"blocks of rows of classes", bayes.Bernoulli{}, binary, 700, 2},
 	} {

@@ -51,6 +51,7 @@ func TestSourceAsInMemory(t *testing.T) {
 		"learnt noise":   {bayes.Gaussian{Learn: true}, bayes.Regression, 0, CES{Emulates: LogLikelihood}},
 		"two classes":    {bayes.Bernoulli{}, bayes.BinaryClassification, 2, CES{Emulates: LogLikelihood}},
 		"three classes":  {bayes.Categorical{}, bayes.Classification, 3, CES{Chains: 3, Emulates: LogLikelihood}},
+		"ordered":        {bayes.Ordinal{}, bayes.Classification, 3, CES{Emulates: LogLikelihood}},
 		"HMC's own step": {bayes.Gaussian{StdDev: .5}, bayes.Regression, 0, CES{Sampling: mcmc.HMC{Steps: 2}}},
 		"uncorrected":    {bayes.Gaussian{StdDev: .5}, bayes.Regression, 0, CES{Uncorrected: true}},
 	} {

@@ -43,7 +43,7 @@ func (r *training) key() string {
 	if part := r.Parts.Validation; part != nil {
 		validated = part.Rows()
 	}
-	return compute.KeyOf("ohsmc", r.Bound.Model, r.Bound.Inputs, r.Bound.Outputs, r.Rows(), validated, t, r.Devices,
+	return compute.KeyOf("ohsmc", r.Bound.ProgramKey(), r.Rows(), validated, t, r.Devices,
 		r.DType, fmt.Sprintf("%T", r.algorithm), settingsOf(r.algorithm))
 }
 

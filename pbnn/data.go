@@ -97,5 +97,5 @@ func (d *Data) problem(
 
 // keyed is a problem with the key of its programs: the model, and what else its target is built on.
 func (d *Data) keyed(problem density.Problem, parts ...any) density.Problem {
-	return problem.Keyed("pbnn", d.Bound.Model, d.Bound.Inputs, d.Bound.Outputs, parts)
+	return problem.Keyed("pbnn", d.Bound.ProgramKey(), parts)
 }

@@ -80,6 +80,9 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 		band.seen = &span{floats.Min(values), floats.Max(values)}
 		if band.TrainX == nil {
 			band.TrainX, band.TrainY = values, opt.Data.Y
+			if e := opt.Data.Exposure; e != nil && len(opt.Data.Y) == len(e) { // the prediction is over an exposure of 1
+				band.TrainY = floats.DivTo(make([]float64, len(e)), opt.Data.Y, e)
+			}
 		}
 		if classifies && len(opt.Data.Y) == len(values) {
 			band.TrainY = make([]float64, len(values))

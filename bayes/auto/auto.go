@@ -96,7 +96,8 @@ type fold struct {
 	parts             dataset.Parts
 	networks, sampled *bayes.Posterior
 	training          *fit.Result
-	byNetworks        []float64 // log-density of each row of the validation part
+	weights           []float64 // of the rows of the validation part; nil: all are alike
+	byNetworks        []float64 // log-density of each of them
 	bySampled         []float64
 	last              []float64 // the last draw of each chain, [chains, D]
 	thin              int       // the moves between two draws of these chains
@@ -182,6 +183,11 @@ func (m Method) split(j *fit.Job) ([]dataset.Parts, error) {
 		if err != nil {
 			return nil, err
 		}
+		for f, part := range parts {
+			if err := part.Validate(); err != nil {
+				return nil, fmt.Errorf("auto: fold %d: %w", f+1, err)
+			}
+		}
 		return parts, level(parts)
 	}
 	if j.Parts.Validation != nil {
@@ -224,13 +230,12 @@ func level(folds []dataset.Parts) (err error) {
 
 // onFold is the job with a fold's rows, and the scalers of the whole.
 func onFold(j *fit.Job, parts dataset.Parts, f int) *fit.Job {
-	one, data := *j, *j.Data
+	one, data := j.Part(fmt.Sprintf("fold %d", f+1)), *j.Data
 	data.Parts = parts
 	one.Data = &data
-	one.Settings = j.Within(fmt.Sprintf("fold %d", f+1))
 	one.Seed += uint64(f)
 	one.Observe = nil
-	return &one
+	return one
 }
 
 // fold trains and samples one fold within its share of the time. Where the networks are trained and the chains fail it
@@ -238,7 +243,7 @@ func onFold(j *fit.Job, parts dataset.Parts, f int) *fit.Job {
 func (m Method) fold(
 	ctx context.Context, j *fit.Job, parts dataset.Parts, share time.Duration, details *Details,
 ) (*fold, error) {
-	one := &fold{parts: parts}
+	one := &fold{parts: parts, weights: parts.Validation.Weights}
 	begun := time.Now()
 	if details.Scored == 0 { // the first fold compiles for all
 		share += (m.seconds() - j.Elapsed()) / 4
@@ -259,9 +264,8 @@ func (m Method) fold(
 	if details.Folds == 1 && 2*spent < share { // of many rows left out, by which it can be told
 		var err error
 		details.byPrior = true
-		job := *j
-		job.Settings = j.Within("with the prior")
-		if details.byPrior, err = one.train(trained, &job, m.ensemble(j, details, passes)); err != nil {
+		byPrior := m.ensemble(j, details, passes)
+		if details.byPrior, err = one.train(trained, j.Part("with the prior"), byPrior); err != nil {
 			return one, err
 		}
 	}
@@ -278,9 +282,7 @@ func (m Method) fold(
 		if longer := m.longer(passes, spent, left); one.training.Status == run.Completed && longer > passes {
 			again, end := context.WithTimeout(ctx, left)
 			defer end()
-			job := *j
-			job.Settings = j.Within(fmt.Sprintf("%d passes", longer))
-			_, err = one.train(again, &job, m.ensemble(j, details, longer))
+			_, err = one.train(again, j.Part(fmt.Sprintf("%d passes", longer)), m.ensemble(j, details, longer))
 		}
 		details.Training += time.Since(begun)
 		return one, err
@@ -310,7 +312,7 @@ func (o *fold) train(ctx context.Context, j *fit.Job, networks baseline.Ensemble
 	if err != nil {
 		return false, err
 	}
-	if o.networks != nil && !(mean(density).Value > mean(o.byNetworks).Value) {
+	if o.networks != nil && !(mean(density, o.weights).Value > mean(o.byNetworks, o.weights).Value) {
 		return false, nil
 	}
 	o.training, o.networks, o.byNetworks = result, result.Posterior, density
@@ -375,7 +377,7 @@ func (o *fold) sample(ctx context.Context, j *fit.Job, of plan, model bayes.Mode
 		}
 		gained := math.Inf(1)
 		if o.sampled != nil {
-			gained = mean(density).Value - mean(o.bySampled).Value
+			gained = mean(density, o.weights).Value - mean(o.bySampled, o.weights).Value
 		}
 		made := fit.Details[*mcmc.Details](result)
 		o.last, o.thin = nil, method.Thin
@@ -450,6 +452,9 @@ func runChains(ctx context.Context, j *fit.Job, s fit.Stage) (*fit.Result, error
 func densities(p *bayes.Posterior, rows *dataset.Dataset) ([]float64, error) {
 	prediction, err := p.Predict(context.Background(), rows.X)
 	if err != nil {
+		return nil, err
+	}
+	if prediction, err = prediction.OfRows(rows); err != nil {
 		return nil, err
 	}
 	return prediction.LogDensity(rows.Y)

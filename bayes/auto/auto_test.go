@@ -192,6 +192,37 @@ func TestWeigh(t *testing.T) {
 	}
 }
 
+// A row of weight 2 counts as two, and the size of the weights does not matter.
+func TestWeighWeights(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	weighted, repeated := &fold{sampled: &bayes.Posterior{}}, &fold{sampled: &bayes.Posterior{}}
+	for range 300 {
+		network, draw := rng.NormFloat64(), rng.NormFloat64()
+		weight := 1 + rng.IntN(3)
+		for k := range weight {
+			repeated.byNetworks, repeated.bySampled = append(repeated.byNetworks, network), append(repeated.bySampled, draw)
+			if k == 0 {
+				weighted.byNetworks = append(weighted.byNetworks, network)
+				weighted.bySampled = append(weighted.bySampled, draw)
+				weighted.weights = append(weighted.weights, float64(weight))
+			}
+		}
+	}
+	var want Details
+	want.weigh([]*fold{repeated})
+	for _, size := range []float64{1, 1e-3, 1e3} {
+		floats.Scale(size, weighted.weights)
+		var got Details
+		got.weigh([]*fold{weighted})
+		floats.Scale(1/size, weighted.weights)
+		if math.Abs(got.Weight-want.Weight) > 1e-9 || math.Abs(got.Added.Value-want.Added.Value) > 1e-9 ||
+			math.Abs(got.Networks.Value-want.Networks.Value) > 1e-9 || !(want.Weight > .1) {
+			t.Errorf("weights times %v: %v, added %v; by repetitions %v, %v", size, got.Weight, got.Added, want.Weight,
+				want.Added)
+		}
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	s := run.Settings{Engine: computetest.Go(t)}
 	data := noisy(60, 1)

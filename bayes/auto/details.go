@@ -60,35 +60,40 @@ func (d *Details) String() string {
 // weigh finds the weight of the draws: that which gives the left out rows the largest density, or 0 if that adds no
 // more than a nat to all rows together.
 func (d *Details) weigh(all []*fold) {
-	var networks, both, draws []float64
+	var networks, weights, both, draws, ofDraws []float64
 	for _, one := range all {
-		networks = append(networks, one.byNetworks...)
+		networks, weights = append(networks, one.byNetworks...), append(weights, one.weights...)
 		if one.sampled != nil {
 			both, draws = append(both, one.byNetworks...), append(draws, one.bySampled...)
+			ofDraws = append(ofDraws, one.weights...)
 		}
 	}
-	d.Networks, d.Draws = nlpd(networks), nlpd(draws)
+	d.Networks, d.Draws = nlpd(networks, weights), nlpd(draws, ofDraws)
 	if len(draws) == 0 {
 		return
 	}
-	d.Weight = stacked(both, draws)
+	d.Weight = stacked(both, draws, ofDraws)
 	gains := make([]float64, len(draws))
 	for i := range gains {
 		gains[i] = mixed(both[i], draws[i], d.Weight) - both[i]
 	}
-	d.Added = mean(gains)
+	d.Added = mean(gains, ofDraws)
 	if total := d.Added.Value * float64(len(draws)); d.Weight < .01 || !(total > 1) { // one weight gains 1/2 by chance
 		d.Weight, d.Added = 0, metric.Estimate{}
 	}
 }
 
 // stacked is the weight w of b that maximises sum_i log((1-w) exp a_i + w exp b_i), which is concave, by bisection of
-// its slope.
-func stacked(a, b []float64) float64 {
+// its slope. The rows' weights, nil if all are alike, multiply the summands.
+func stacked(a, b, weights []float64) float64 {
 	slope := func(w float64) (sum float64) {
 		for i := range a {
 			ratio := math.Expm1(min(b[i]-a[i], 700)) // p_b/p_a - 1
-			sum += ratio / (1 + w*ratio)
+			each := ratio / (1 + w*ratio)
+			if weights != nil {
+				each *= weights[i]
+			}
+			sum += each
 		}
 		return sum
 	}
@@ -108,15 +113,19 @@ func mixed(a, b, w float64) float64 {
 	return floats.LogSumExp([]float64{a + math.Log1p(-w), b + math.Log(w)})
 }
 
-// nlpd is minus the mean of log-densities.
-func nlpd(logDensities []float64) metric.Estimate {
-	e := mean(logDensities)
+// nlpd is minus the mean of log-densities, by the rows' weights.
+func nlpd(logDensities, weights []float64) metric.Estimate {
+	e := mean(logDensities, weights)
 	e.Value = -e.Value
 	return e
 }
 
-// mean is that of values, with its standard error; NaN of none.
-func mean(values []float64) metric.Estimate {
-	m, s := stat.MeanStdDev(values, nil)
-	return metric.Estimate{Value: m, SamplingStdErr: s / math.Sqrt(float64(len(values)))}
+// mean is that of values, by the rows' weights, nil if all are alike, with its standard error; NaN of none.
+func mean(values, weights []float64) metric.Estimate {
+	m, variance := stat.PopMeanVariance(values, weights)
+	n := float64(len(values))
+	if weights != nil { // rows that are as good as these by their weights
+		n = math.Pow(floats.Sum(weights), 2) / floats.Dot(weights, weights)
+	}
+	return metric.Estimate{Value: m, SamplingStdErr: math.Sqrt(variance / (n - 1))}
 }

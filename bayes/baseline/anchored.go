@@ -122,7 +122,7 @@ func (m SAE) next(ctx context.Context, j *fit.Job, k int, l anchored, start []fl
 	t.Epochs = m.MemberEpochs
 	return train.Run(ctx, &member, t, train.Task{
 		Learner: l, Name: fmt.Sprintf("member%d", k), Start: start,
-		Train: train.Of(j, j.Parts.Train), Validation: train.Of(j, j.Parts.Validation),
+		Train: train.OfTraining(j), Validation: train.Of(j, j.Parts.Validation),
 	})
 }
 

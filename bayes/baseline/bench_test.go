@@ -53,16 +53,16 @@ func benchmarkStep(b *testing.B, _ *compute.Engine) {
 			{"10 members", uci, func(j *fit.Job) (train.Learner, error) { return newPoints(j, batched, 10, true) }},
 			{"100 members", uci, func(j *fit.Job) (train.Learner, error) { return newPoints(j, batched, 100, true) }},
 			{"VI, third layer, 10 draws", uci, func(j *fit.Job) (train.Learner, error) {
-				return newVariational(j, meanField{.1, false, j.Bound, j.DType}, 10, 100)
+				return newVariational(j, batched, meanField{.1, false, j.Bound, j.DType}, 10, 100)
 			}},
 			{"VI, all, 10 draws", full, func(j *fit.Job) (train.Learner, error) {
-				return newVariational(j, meanField{.1, false, j.Bound, j.DType}, 10, 100)
+				return newVariational(j, batched, meanField{.1, false, j.Bound, j.DType}, 10, 100)
 			}},
 			{"dropout, third layer, 10 masks", uci, func(j *fit.Job) (train.Learner, error) {
-				return newVariational(j, dropoutFamily{.1, j.Bound, j.DType}, 10, 100)
+				return newVariational(j, batched, dropoutFamily{.1, j.Bound, j.DType}, 10, 100)
 			}},
 			{"dropout, all, 10 masks", full, func(j *fit.Job) (train.Learner, error) {
-				return newVariational(j, dropoutFamily{.1, j.Bound, j.DType}, 10, 100)
+				return newVariational(j, batched, dropoutFamily{.1, j.Bound, j.DType}, 10, 100)
 			}},
 		}...) {
 			b.Run(fmt.Sprintf("%s/validated=%t", c.name, validated), func(b *testing.B) {

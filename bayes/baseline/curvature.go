@@ -104,14 +104,23 @@ func (r curvedRows) gradient(ctx context.Context, phi, psi []float64) ([]float64
 		x := bayes.Numbers(Gather(s["x"], ExpandAxes(rows, -1)), y.DType())
 		params := r.bound.Unpack(nn.Block(s["phi"], 1), s["psi"], nil)
 		density := r.bound.LogDensity(params, r.bound.Suffix(params, r.bound.Prefix(params, x)), y) // [1, B, 1]
-		real := Reshape(realRows(rows, count, y), 1, -1, 1)
+		real := Reshape(realRows(rows, count, y.DType()), 1, -1, 1)
 		return Reshape(Gradient(ReduceAllSum(Mul(density, real)), s["phi"])[0], r.bound.D)
 	})
 }
 
 // realRows is 1 for each of the first count rows, 0 for the others, [B].
-func realRows(rows, count, like *Node) *Node {
-	return ConvertDType(LessThan(Iota(rows.Graph(), rows.Shape(), 0), ConvertDType(count, rows.DType())), like.DType())
+func realRows(rows, count *Node, dtype compute.DType) *Node {
+	return ConvertDType(LessThan(Iota(rows.Graph(), rows.Shape(), 0), ConvertDType(count, rows.DType())), dtype)
+}
+
+// countedRows is how often each of a block's rows counts, [B]: its weight, 0 beyond the first count rows.
+func countedRows(bound *bayes.BoundModel, s compute.Nodes, rows, count *Node) *Node {
+	real := realRows(rows, count, s["y"].DType())
+	if weights := bound.RowWeights(Gather(s["y"], ExpandAxes(rows, -1))); weights != nil {
+		return Mul(real, weights)
+	}
+	return real
 }
 
 // factorsOf returns functions v_c of each row, [B]. The outer products of their gradients add up to J_n' L_n J_n.

@@ -56,6 +56,7 @@ func TestPrecision(t *testing.T) {
 		{"Categorical, all", classes(150, 3), bayes.Categorical{}, bayes.All(), FullPrecision},
 		{"Categorical, all, diagonal", classes(150, 3), bayes.Categorical{}, bayes.All(), DiagonalPrecision},
 		{"Categorical, last layer", classes(150, 3), bayes.Categorical{}, bayes.All(), LastLayerPrecision},
+		{"Ordinal, all", classes(150, 4), bayes.Ordinal{}, bayes.All(), FullPrecision},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			model := bayes.Model{
@@ -102,7 +103,7 @@ func TestPrecision(t *testing.T) {
 			var own []float64
 			for _, slot := range j.Bound.Slots {
 				if slot.Kind == nn.Noise {
-					own = append(own, psi[slot.Offset])
+					own = append(own, psi[slot.Offset:slot.Offset+slot.Size()]...)
 				}
 			}
 			want := mat.NewSymDense(d, nil)
@@ -141,10 +142,20 @@ func TestPrecision(t *testing.T) {
 }
 
 // curvatureOf is minus the expected second derivative of the log-likelihood in the outputs, [C, C]: of a number the
-// covariance of the first derivatives, differences, by quadrature.
+// covariance of the first derivatives, differences, by quadrature, and of ordered classes by their sum.
 func curvatureOf(likelihood bayes.Likelihood, f, own []float64) mat.Matrix {
 	switch likelihood.(type) {
 	case bayes.Categorical:
+	case bayes.Ordinal:
+		const h = 1e-5
+		above, below := likelihood.Predictive([]float64{f[0] + h}, own, 0), likelihood.Predictive([]float64{f[0] - h}, own, 0)
+		law, variance := likelihood.Predictive(f, own, 0), 0.
+		for class := range len(own) + 1 {
+			y := float64(class)
+			score := (above.LogProb(y) - below.LogProb(y)) / (2 * h)
+			variance += math.Exp(law.LogProb(y)) * score * score
+		}
+		return mat.NewDense(1, 1, []float64{variance})
 	case bayes.Bernoulli:
 		p := 1 / (1 + math.Exp(-f[0]))
 		return mat.NewDense(1, 1, []float64{p * (1 - p)})

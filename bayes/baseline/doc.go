@@ -25,6 +25,8 @@
 //   - [SWAG], [Laplace], [VI] and [Dropout] for a simple distribution of phi, such as a Gaussian.
 //   - [MAPHMC] for draws of phi at the psi of MAP; [SGLD] and [SGHMC] for the same from mini-batches.
 //   - [SAE] for predictions that are as uncertain as the prior where there are no data.
+//   - Of rows that memory does not hold (dataset.Source), any of [Ensemble], [MLE], [MAP], [SWAG], [VI], [Dropout] and
+//     [SAE]. Parts.Validation is then in memory, or left out.
 //
 // # What it costs
 //

@@ -41,28 +41,31 @@ type family interface {
 // jointly over lambda and psi: the S draws are the particles of a partial network, evaluated at once.
 type variational struct {
 	family
-	bound              *bayes.BoundModel
-	target, validation density.MiniBatch
-	draws, predicted   int // S in training; the number of draws in a validation and in the posterior
-	dtype              compute.DType
+	bound            *bayes.BoundModel
+	target           density.MiniBatch
+	validation       density.Likelihood
+	draws, predicted int // S in training; the number of draws in a validation and in the posterior
+	dtype            compute.DType
 }
 
-func newVariational(j *fit.Job, f family, draws, predicted int) (*variational, error) {
+func newVariational(j *fit.Job, t Training, f family, draws, predicted int) (*variational, error) {
 	s := &variational{family: f, bound: j.Bound, draws: draws, predicted: predicted, dtype: j.DType}
 	var err error
 	// One chunk: gradients pass through all draws at once, to lambda and through the shared layers before them.
 	plan := compute.Plan{Particles: draws, Chunk: draws}
-	s.target = density.MiniBatch{Likelihood: density.Likelihood{Model: j.Bound, Plan: plan}, Rows: j.Rows()}
+	if s.target, err = miniBatch(j, t, density.Likelihood{Model: j.Bound, Plan: plan}); err != nil {
+		return nil, err
+	}
 	if j.Parts.Validation != nil {
 		work := density.Workload{Particles: predicted, Rows: j.Parts.Validation.Rows(), Forward: true}
-		s.validation, err = miniBatch(j, j.Bound, work)
+		s.validation, err = likelihood(j, j.Bound, work)
 	}
 	return s, err
 }
 
 // fitFamily trains a family with `draws` draws a step. The posterior has `predicted` draws.
 func fitFamily(ctx context.Context, j *fit.Job, t Training, f family, draws, predicted int) (*fit.Result, error) {
-	learner, err := newVariational(j, f, draws, predicted)
+	learner, err := newVariational(j, t, f, draws, predicted)
 	if err != nil {
 		return nil, err
 	}

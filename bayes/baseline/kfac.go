@@ -46,7 +46,7 @@ func checkLayers(bound *bayes.BoundModel) error {
 
 // blocksOf returns a model's layers and their blocks. Every stochastic parameter must belong to a block.
 func blocksOf(bound *bayes.BoundModel) (layers []nn.Layer, blocks []block, err error) {
-	if layers, err = bound.Model.Network.Layers(bound.Inputs, bound.Outputs); err != nil {
+	if layers, err = bound.Model.Network.Layers(bound.Inputs, bound.Width); err != nil {
 		return nil, nil, err
 	}
 	at, scales := 0, bound.Scales()
@@ -106,16 +106,17 @@ func (r curvedRows) kronecker(ctx context.Context, phi, psi []float64) (factors 
 		m.ScaleSym(scale, m)
 		return m
 	}
+	counted := sums[len(sums)-1]
 	for _, b := range blocks {
 		f := b.kroneckerFactor
-		f.Inputs, f.Outputs = take(b.In, 1/float64(r.x.Shape().Dim(0))), take(b.Out, 1)
+		f.Inputs, f.Outputs = take(b.In, 1/counted), take(b.Out, 1)
 		factors = append(factors, f)
 	}
 	return factors, nil
 }
 
 // kroneckerSums is, for each block, sum_n a a' and sum_n sum_c g g' over the first count of the rows, one after another
-// in one vector.
+// in one vector, and last how many rows count, by their weights.
 //
 // Each row's g is the gradient with respect to a zero that is added to its z, so that one pass gives all rows'
 // gradients.
@@ -123,7 +124,7 @@ func kroneckerSums(
 	bound *bayes.BoundModel, layers []nn.Layer, blocks []block, s compute.Nodes, rows, count *Node,
 ) *Node {
 	x := bayes.Numbers(Gather(s["x"], ExpandAxes(rows, -1)), s["y"].DType())
-	real := realRows(rows, count, x)
+	counted := countedRows(bound, s, rows, count)
 	leaves := nn.Params{}
 	for _, slot := range bound.Slots {
 		from := s["psi"]
@@ -146,10 +147,10 @@ func kroneckerSums(
 			inputs = append(inputs, h.Node)
 		}
 		if blocks[i].Biases >= 0 {
-			inputs = append(inputs, ExpandAxes(OnesLike(real), 0))
+			inputs = append(inputs, ExpandAxes(OnesLike(counted), 0))
 		}
 		a := Concatenate(inputs, 0)
-		sums = append(sums, Reshape(Einsum("ib,kb->ik", Mul(a, ExpandAxes(real, 0)), a), blocks[i].In*blocks[i].In))
+		sums = append(sums, Reshape(Einsum("ib,kb->ik", Mul(a, ExpandAxes(counted, 0)), a), blocks[i].In*blocks[i].In))
 		h = layer.Apply(leaves, h)
 		shift := ZerosLike(h.Node)
 		shifts = append(shifts, shift)
@@ -157,7 +158,7 @@ func kroneckerSums(
 	}
 	curvatures := make([]*Node, len(blocks))
 	for _, factor := range factorsOf(bound, Transpose(h.Node, 0, 1), leaves) {
-		for i, g := range Gradient(ReduceAllSum(Mul(factor, real)), shifts...) { // [out, B]
+		for i, g := range Gradient(ReduceAllSum(Mul(factor, Sqrt(counted))), shifts...) { // [out, B]
 			term := Reshape(Einsum("ob,pb->op", g, g), blocks[i].Out*blocks[i].Out)
 			if curvatures[i] != nil {
 				term = Add(curvatures[i], term)
@@ -169,5 +170,5 @@ func kroneckerSums(
 	for i := range blocks {
 		all = append(all, sums[i], curvatures[i])
 	}
-	return Concatenate(all, 0)
+	return Concatenate(append(all, Reshape(ReduceAllSum(counted), 1)), 0)
 }

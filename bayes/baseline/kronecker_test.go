@@ -62,6 +62,8 @@ func TestKroneckerFactors(t *testing.T) {
 		{"Gaussian, noise learnt, middle layer", line(150), bayes.Gaussian{StdDev: .5, Learn: true}, bayes.Layers(2)},
 		{"Bernoulli, weights here, biases there", classes(150, 2), bayes.Bernoulli{}, bayes.Weights(1).And(bayes.Biases(2))},
 		{"Categorical, all", classes(150, 3), bayes.Categorical{}, bayes.All()},
+		{"Ordinal, all", classes(150, 3), bayes.Ordinal{}, bayes.All()},
+		{"heteroscedastic, all", line(150), bayes.Heteroscedastic{StdDev: .5}, bayes.All()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			model := bayes.Model{

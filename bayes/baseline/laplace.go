@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -86,6 +87,10 @@ func (m Laplace) Prepare(j *fit.Job) (_ fit.Method, err error) {
 	}
 	if err := checkCurvature(bound.Model.Likelihood); err != nil {
 		return nil, fmt.Errorf("baseline: Laplace: %w", err)
+	}
+	if bound.Extras.Censored {
+		return nil, errors.New("baseline: Laplace: the data have Censored targets, of which it does not know the curvature" +
+			": take baseline.SWAG or mcmc.Chains")
 	}
 	structure := FullPrecision
 	if bound.D > 1000 {
@@ -261,10 +266,10 @@ func rowsOf(j *fit.Job) (curvedRows, error) {
 func (m Laplace) curvature(j *fit.Job, s compute.Nodes, rows, count *Node, free []int) *Node {
 	x := bayes.Numbers(Gather(s["x"], ExpandAxes(rows, -1)), s["y"].DType())
 	outputs, copies, params := j.Bound.PerExample(Reshape(s["phi"], j.Bound.D), s["psi"], x)
-	real := realRows(rows, count, x)
+	counted := Sqrt(countedRows(j.Bound, s, rows, count)) // of gradients that are squared
 	var total *Node
 	for _, factor := range factorsOf(j.Bound, outputs, params) {
-		gradient := Gradient(ReduceAllSum(Mul(factor, real)), copies)[0] // [B, D]
+		gradient := Gradient(ReduceAllSum(Mul(factor, counted)), copies)[0] // [B, D]
 		if len(free) < j.Bound.D {
 			own := AxisRange(free[0], free[len(free)-1]+1) // a layer's coordinates are neighbours
 			gradient = Slice(gradient, AxisRange(), own)

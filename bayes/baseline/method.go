@@ -25,6 +25,30 @@ func Methods() []fit.Method {
 	}
 }
 
+// rowsAtOnce is how many rows of a Source the methods read at a time.
+const rowsAtOnce = 1 << 16
+
+// RowsAtOnce implements fit.OfSource.
+func (MLE) RowsAtOnce() int { return rowsAtOnce }
+
+// RowsAtOnce implements fit.OfSource.
+func (MAP) RowsAtOnce() int { return rowsAtOnce }
+
+// RowsAtOnce implements fit.OfSource.
+func (Ensemble) RowsAtOnce() int { return rowsAtOnce }
+
+// RowsAtOnce implements fit.OfSource.
+func (SAE) RowsAtOnce() int { return rowsAtOnce }
+
+// RowsAtOnce implements fit.OfSource.
+func (Dropout) RowsAtOnce() int { return rowsAtOnce }
+
+// RowsAtOnce implements fit.OfSource.
+func (SWAG) RowsAtOnce() int { return rowsAtOnce }
+
+// RowsAtOnce implements fit.OfSource.
+func (VI) RowsAtOnce() int { return rowsAtOnce }
+
 // ErrDiverged says that no member had a finite gradient, or that chains left the region of finite density. The methods
 // wrap it.
 var ErrDiverged = train.ErrDiverged
@@ -34,6 +58,13 @@ func prepared(j *fit.Job, t Training) (Training, error) {
 	t, err := t.Prepared("baseline", j.Rows())
 	if err != nil {
 		return t, err
+	}
+	if j.Source != nil {
+		if j.Bound.Normalises() {
+			return t, errors.New("baseline: the last mini-batches of a Source have as many rows as are left, and nn.BatchNorm " +
+				"needs two: take nn.FilterResponse")
+		}
+		return t, nil
 	}
 	batches, err := dataset.NewEpochBatches(j.Rows(), t.BatchSize, j.Seed)
 	if err != nil {
@@ -51,7 +82,7 @@ func maximise(
 	ctx context.Context, j *fit.Job, t Training, learner train.Learner, posterior posteriorOf,
 ) (*fit.Result, error) {
 	return train.Run(ctx, j, t, train.Task{
-		Learner: learner, Train: train.Of(j, j.Parts.Train), Validation: train.Of(j, j.Parts.Validation),
+		Learner: learner, Train: train.OfTraining(j), Validation: train.Of(j, j.Parts.Validation),
 		Posterior: posterior,
 	})
 }
@@ -92,11 +123,24 @@ func modeOf(ctx context.Context, j *fit.Job, t Training) (*mode, error) {
 	return m, nil
 }
 
-// miniBatch is the target of particles whose log-posterior is estimated from batches.
-func miniBatch(j *fit.Job, bound *bayes.BoundModel, work density.Workload) (density.MiniBatch, error) {
+// miniBatch is the target of particles whose log-posterior is estimated from the training's batches.
+func miniBatch(j *fit.Job, t Training, l density.Likelihood) (density.MiniBatch, error) {
+	target := density.MiniBatch{Likelihood: l, Rows: j.Rows()}
+	batches, err := t.SourceBatches(j)
+	if err != nil {
+		return target, fmt.Errorf("baseline: %w", err)
+	}
+	if batches != nil {
+		target.Batches = batches.PerEpoch()
+	}
+	return target, nil
+}
+
+// likelihood is that of a model, with a plan for the work.
+func likelihood(j *fit.Job, bound *bayes.BoundModel, work density.Workload) (density.Likelihood, error) {
 	plan, err := density.NewPlan(bound, j.DType, work)
 	if err != nil {
-		return density.MiniBatch{}, fmt.Errorf("baseline: %w", err)
+		return density.Likelihood{}, fmt.Errorf("baseline: %w", err)
 	}
-	return density.MiniBatch{Likelihood: density.Likelihood{Model: bound, Plan: plan}, Rows: j.Rows()}, nil
+	return density.Likelihood{Model: bound, Plan: plan}, nil
 }

@@ -133,10 +133,11 @@ func wholeOf(j *fit.Job) (*fit.Job, error) {
 // points is the learner of point estimates: theta_j of member j has all parameters in the order of the slots, [J, D +
 // W], as a particle of a model whose every parameter is stochastic.
 type points struct {
-	whole              *bayes.BoundModel
-	target, validation density.MiniBatch
-	members            int
-	dtype              compute.DType
+	whole      *bayes.BoundModel
+	target     density.MiniBatch
+	validation density.Likelihood
+	members    int
+	dtype      compute.DType
 }
 
 func newPoints(j *fit.Job, t Training, members int, prior bool) (*points, error) {
@@ -149,16 +150,21 @@ func newPoints(j *fit.Job, t Training, members int, prior bool) (*points, error)
 	}
 	model.Stochastic = bayes.Names(all...)
 	model.Prior = partialPrior{model.Prior, on}
-	var err error
-	if p.whole, err = model.Bind(j.Bound.Inputs, j.Bound.Outputs); err != nil {
+	whole, err := j.With(model)
+	if err != nil {
 		return nil, err
 	}
-	if p.target, err = miniBatch(j, p.whole, density.Workload{Particles: members, Rows: t.BatchSize}); err != nil {
+	p.whole = whole.Bound
+	l, err := likelihood(j, p.whole, density.Workload{Particles: members, Rows: t.BatchSize})
+	if err != nil {
+		return nil, err
+	}
+	if p.target, err = miniBatch(j, t, l); err != nil {
 		return nil, err
 	}
 	if j.Parts.Validation != nil {
 		work := density.Workload{Particles: members, Rows: j.Parts.Validation.Rows(), Forward: true}
-		p.validation, err = miniBatch(j, p.whole, work)
+		p.validation, err = likelihood(j, p.whole, work)
 	}
 	return p, err
 }

@@ -118,7 +118,7 @@ func (m SWAG) around() Training {
 // collecting is that ascent.
 func (m SWAG) collecting(j *fit.Job, p *points, start []float64) train.Task {
 	return train.Task{
-		Learner: iterates{p, m.Rank}, Name: "collecting", Train: train.Of(j, j.Parts.Train), Start: start,
+		Learner: iterates{p, m.Rank}, Name: "collecting", Train: train.OfTraining(j), Start: start,
 	}
 }
 

@@ -70,6 +70,9 @@ func (c *Calibration) check(p bayes.Prediction, group []string) error {
 		return err
 	}
 	switch {
+	case p.Censored != nil:
+		return errors.New("targets are censored, so that it is not known which intervals hold them: take rows whose " +
+			"targets were seen")
 	case p.Task() != c.task():
 		return fmt.Errorf("the prediction is of a %v, and the others of a %v", p.Task(), c.task())
 	case p.Task() == dataset.Regression && p.Columns() > 1:

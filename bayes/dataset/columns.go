@@ -17,6 +17,10 @@ type Column struct {
 	// texts.
 	Numbers []float64
 	Times   bool
+	// Read, if set, gives the numbers in place of Numbers when they are needed, in the slice if that has room, so that not
+	// all columns are in memory beside the table; Rows is then their number.
+	Read func(into []float64) ([]float64, error)
+	Rows int
 	// Whole says that the numbers are whole, so that beyond 2^53 they may have been rounded.
 	Whole bool
 	// Codes are, of texts, each row's index into Levels; -1: missing.
@@ -26,7 +30,10 @@ type Column struct {
 
 // rows is the number of rows.
 func (c Column) rows() int {
-	if c.Numbers != nil {
+	switch {
+	case c.Read != nil:
+		return c.Rows
+	case c.Numbers != nil:
 		return len(c.Numbers)
 	}
 	return len(c.Codes)
@@ -133,6 +140,36 @@ func (t *table) fill(c *column, from Column, drop []bool, unknown map[int]error)
 		return nil
 	}
 	at := func(row int, err error) error { return fmt.Errorf("row %d, column %q: %w", row, c.name, err) }
+	if from.Read != nil {
+		read := func(into []float64) ([]float64, error) {
+			numbers, err := from.Read(into)
+			if err == nil && len(numbers) != t.row {
+				err = fmt.Errorf("it has %d values, and the table %d rows", len(numbers), t.row)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("column %q: %w", c.name, err)
+			}
+			return numbers, nil
+		}
+		// A missing number may drop its row from all columns: then they are read at once.
+		if c.isFeature() && c.role == number && !from.Times && t.opts.Missing != MissingDropRow {
+			c.notation = plainNumber
+			c.read = func(into []float64) ([]float64, error) {
+				numbers, err := read(into)
+				for row, v := range numbers {
+					if err := t.number(c, v, from.Whole); err != nil {
+						return nil, at(row, err)
+					}
+				}
+				return numbers, err
+			}
+			return nil
+		}
+		var err error
+		if from.Numbers, err = read(nil); err != nil {
+			return err
+		}
+	}
 	if c.role == aside {
 		c.texts = make([]string, t.row)
 		for row := range c.texts {
@@ -141,8 +178,7 @@ func (t *table) fill(c *column, from Column, drop []bool, unknown map[int]error)
 				text = strconv.FormatFloat(from.Numbers[row], 'g', -1, 64)
 			}
 			if !present {
-				return at(row, errors.New("the value is missing, and every row needs its group and its place: fill it in, or "+
-					"leave the row out"))
+				return at(row, errors.New("the value is missing, and every row needs one: fill it in, or leave the row out"))
 			}
 			c.texts[row] = text
 		}

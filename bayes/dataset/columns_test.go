@@ -85,10 +85,10 @@ func TestFromColumnsRefuses(t *testing.T) {
 		`cannot read "Ulm" as a number`:   {[]Column{town, y}, CSVOptions{}},
 		"beyond 2^53": {[]Column{{Name: "id", Numbers: []float64{1, 1 << 60}, Whole: true}, y},
 			CSVOptions{}},
-		"which is no feature":       {[]Column{{Name: "t", Numbers: []float64{0, 1}, Times: true}, y}, CSVOptions{}},
-		`row 1, column "town": `:    {[]Column{town, y}, CSVOptions{Like: like}},
-		"every row needs its group": {[]Column{a, texts("who", "x", 0, -1), y}, CSVOptions{Group: "who"}},
-		`there is no column "z"`:    {[]Column{a, y}, CSVOptions{Target: "z"}},
+		"which is no feature":    {[]Column{{Name: "t", Numbers: []float64{0, 1}, Times: true}, y}, CSVOptions{}},
+		`row 1, column "town": `: {[]Column{town, y}, CSVOptions{Like: like}},
+		"every row needs one":    {[]Column{a, texts("who", "x", 0, -1), y}, CSVOptions{Group: "who"}},
+		`there is no column "z"`: {[]Column{a, y}, CSVOptions{Target: "z"}},
 	} {
 		if _, err := FromColumns(c.columns, c.opts); err == nil || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%v does not say %q", err, want)

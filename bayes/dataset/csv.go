@@ -54,8 +54,9 @@ type CSVOptions struct {
 	// Task of the data. Default: Regression. For a classification the target may be any text: it is a label.
 	// TaskByTarget finds it.
 	Task Task
-	// Classes are the labels in the order of their index, so that Classes[1] is class 1. A label that is not among them
-	// is an error. Default: those found, sorted (as numbers where all of them are).
+	// Classes are the labels in the order of their index, so that Classes[1] is class 1: of ordered ones, as the
+	// likelihood bayes.Ordinal takes them, from the lowest to the highest. A label that is not among them is an error, and
+	// one that no row has is not. Default: those found, sorted (as numbers where all of them are).
 	Classes []string
 	// Categorical columns become one column of 0 and 1 for each value found, called "column=value", sorted as the
 	// classes are. Categories and labels are texts, but "1.0" is the same as "1", and is called as it is written first:
@@ -69,6 +70,9 @@ type CSVOptions struct {
 	// Group and Order name columns that are no features: Dataset.Group, such as a patient's number, and Dataset.Order,
 	// of numbers or dates. Split and Folds go by them.
 	Group, Order string
+	// Weight, Exposure and Event name columns that are no features: Dataset.Weights and Exposure, and for
+	// Dataset.Censored one that says whether the target was seen (1 or true) or is at least so much (0 or false).
+	Weight, Exposure, Event string
 	// MissingTokens are the texts that stand for a missing value; letter case does not matter. Default (nil): "", "NA",
 	// "?", "nan". In columns of numbers a token that is a number stands for that number however it is written: "-999"
 	// for "-999.0". A slice that is empty but not nil: no text stands for a missing value, and "NA", for instance, is a
@@ -262,7 +266,7 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 	seen := map[string]bool{}
 	for _, c := range o.Classes {
 		if seen[c] {
-			return o, fmt.Errorf("the class %q is listed twice", c)
+			return o, fmt.Errorf("the class %q is listed twice in Classes, %q: list each once", c, o.Classes)
 		}
 		seen[c] = true
 	}

@@ -56,10 +56,24 @@ func (t *table) dataset() (*Dataset, error) {
 	}
 	x := mat.NewDense(len(t.kept), len(d.Features), nil)
 	d.X = x
+	var room []float64
 	for _, c := range t.columns {
-		if c.isFeature() {
-			c.encode(x)
+		if !c.isFeature() {
+			continue
 		}
+		if c.read == nil {
+			c.encode(x)
+			continue
+		}
+		var err error
+		if c.values, err = c.read(room); err != nil {
+			return nil, err
+		}
+		if err := t.anyPresent(c); err != nil {
+			return nil, err
+		}
+		c.encode(x)
+		room, c.values = c.values[:0], nil
 	}
 	if err := d.validateLabels(); err != nil {
 		return nil, err
@@ -125,7 +139,7 @@ func taskOf(classes int) Task {
 	return Classification
 }
 
-// setAside makes Group and Order of their columns.
+// setAside makes Group, Order, Weights, Exposure and Censored of their columns.
 func (t *table) setAside(d *Dataset) error {
 	if t.opts.Group != "" {
 		c, err := t.column(t.opts.Group, "Group")
@@ -133,6 +147,26 @@ func (t *table) setAside(d *Dataset) error {
 			return err
 		}
 		d.Group = c.texts
+	}
+	for _, o := range []struct {
+		option, key string
+		to          *[]float64
+	}{{"Weight", t.opts.Weight, &d.Weights}, {"Exposure", t.opts.Exposure, &d.Exposure}} {
+		var err error
+		if *o.to, err = t.numbersAside(o.key, o.option); err != nil {
+			return err
+		}
+	}
+	seen, err := t.numbersAside(t.opts.Event, "Event")
+	if err != nil {
+		return err
+	}
+	for i, v := range seen {
+		if v != 0 && v != 1 {
+			return fmt.Errorf("row %d, column %q: Event is %v: it must be 1 or true where the target was seen, 0 or false "+
+				"where it is at least so much", t.kept[i], t.opts.Event, v)
+		}
+		d.Censored = append(d.Censored, v == 0)
 	}
 	if t.opts.Order == "" {
 		return nil
@@ -145,6 +179,22 @@ func (t *table) setAside(d *Dataset) error {
 		return fmt.Errorf("column %q: %w", c.name, err)
 	}
 	return nil
+}
+
+// numbersAside reads the numbers of a column that is no feature; nil if none is named.
+func (t *table) numbersAside(key, option string) ([]float64, error) {
+	if key == "" {
+		return nil, nil
+	}
+	c, err := t.column(key, option)
+	if err != nil {
+		return nil, err
+	}
+	numbers, at := numbersOf(c.texts, t.opts.Decimal)
+	if at >= 0 {
+		return nil, fmt.Errorf("row %d, column %q, which %s names: %q is no number", t.kept[at], c.name, option, c.texts[at])
+	}
+	return numbers, nil
 }
 
 // name sets the names of features, targets and classes from the columns, and the features' places in X.
@@ -178,7 +228,7 @@ func (t *table) name(d *Dataset) {
 }
 
 // finish sorts the levels of a column. It returns an error if missing values are to be filled in by a mean and there
-// are no values. It also returns one if the column's name is one of its values and other names are numbers: then the
+// are no values, or if the column's name is one of its values and other names are numbers: then the
 // first line is data, and would be lost.
 func (t *table) finish(c *column) error {
 	if c.role != number && c.role != categorical {
@@ -196,6 +246,14 @@ func (t *table) finish(c *column) error {
 				"classes: write them alike or, if they are codes, with a letter before them", c.name, a, b)
 		}
 	}
+	if c.read != nil {
+		return nil
+	}
+	return t.anyPresent(c)
+}
+
+// anyPresent is an error if missing values are to be filled in by a mean and there are no values.
+func (t *table) anyPresent(c *column) error {
 	present := func(v float64) bool { return !math.IsNaN(v) }
 	if t.opts.Missing == MissingMean && c.fill == nil && !slices.ContainsFunc(c.values, present) {
 		return fmt.Errorf("column %q has no value at all, so no mean to fill in; list it in Ignore", c.name)

@@ -202,10 +202,7 @@ func isDate(text string) bool {
 // places are numbers, or seconds since 1970 of dates, all in one form. It is an error if two forms fit and differ, as
 // where day and month may change places.
 func places(texts []string, mark rune) ([]float64, error) {
-	numbers, at := placesBy(texts, func(text string) (float64, error) {
-		v, _, err := read(text, mark)
-		return v, err
-	})
+	numbers, at := numbersOf(texts, mark)
 	if at < 0 {
 		return numbers, nil
 	}
@@ -229,6 +226,14 @@ func places(texts []string, mark rune) ([]float64, error) {
 			"31.1.2006 12:30", texts[at])
 	}
 	return found, nil
+}
+
+// numbersOf is placesBy of texts that are numbers, or true and false.
+func numbersOf(texts []string, mark rune) (numbers []float64, unread int) {
+	return placesBy(texts, func(text string) (float64, error) {
+		v, _, err := read(text, mark)
+		return v, err
+	})
 }
 
 // placesBy reads all texts, and gives the index of the first that cannot be read; -1: none.

@@ -17,7 +17,7 @@ const (
 	categorical             // a feature to be made one-hot
 	ignored
 	unnamed // an index, or empty
-	aside   // CSVOptions.Group or Order
+	aside   // CSVOptions.Group, Order, Weight, Exposure or Event
 )
 
 // column of the file as it is read.
@@ -28,11 +28,13 @@ type column struct {
 	// values, one a row kept: the number, or the index into levels; NaN where missing.
 	values []float64
 	// levels of a categorical column or a label, in the order found until sorted, unless they are fixed beforehand.
-	levels   []string
-	index    map[string]int // of a level's text, and of the same whole number without a point
-	fixed    bool
-	found    bool                // by its first text, not listed
-	texts    []string            // one a row kept, of a column aside
+	levels []string
+	index  map[string]int // of a level's text, and of the same whole number without a point
+	fixed  bool
+	found  bool     // by its first text, not listed
+	texts  []string // one a row kept, of a column aside
+	// read gives the values of a feature that is not yet in memory, in the slice if that has room; nil if it is.
+	read     func(into []float64) ([]float64, error)
 	notation notation            // of its numbers; empty before the first
 	from     int                 // of an index: the first, where the rows are counted
 	seen     map[string]struct{} // and its values so far, once they are not the rows' numbers
@@ -107,7 +109,10 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 		t.columns = append(t.columns, c)
 	}
 	if opts.Like != nil {
-		return t, t.assignLike()
+		if err := t.assignLike(); err != nil {
+			return nil, err
+		}
+		return t, t.putAside()
 	}
 	if err := t.findTargets(); err != nil {
 		return nil, err
@@ -122,19 +127,29 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 	if err := t.assign(opts.Ignore, "Ignore", ignored); err != nil {
 		return nil, err
 	}
-	for _, o := range []struct{ option, key string }{{"Group", opts.Group}, {"Order", opts.Order}} {
-		if o.key == "" {
-			continue
-		}
-		if err := t.assign([]string{o.key}, o.option, aside); err != nil {
-			return nil, err
-		}
+	if err := t.putAside(); err != nil {
+		return nil, err
 	}
 	if !slices.ContainsFunc(t.columns, (*column).isFeature) {
 		return nil, fmt.Errorf("there is no feature: the columns are %q, the target is %s and the rest is ignored; is the "+
 			"delimiter %q right?", names, t.targetNames(), opts.Delimiter)
 	}
 	return t, nil
+}
+
+// putAside marks the columns that are no features.
+func (t *table) putAside() error {
+	o := &t.opts
+	for _, c := range []struct{ option, key string }{{"Group", o.Group}, {"Order", o.Order}, {"Weight", o.Weight},
+		{"Exposure", o.Exposure}, {"Event", o.Event}} {
+		if c.key == "" {
+			continue
+		}
+		if err := t.assign([]string{c.key}, c.option, aside); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // findTargets marks the target columns. The target of a classification holds labels.
@@ -226,11 +241,16 @@ func (t *table) assign(keys []string, option string, r role) error {
 		if c.target {
 			return fmt.Errorf("%s lists the target %q: it cannot be a feature as well nor be left out", option, c.name)
 		}
-		if c.role != number && !(c.role == unnamed && r == ignored) {
+		free := c.role == number || c.role == unnamed && r == ignored
+		if t.opts.Like != nil { // the others have been given what Like has
+			free = c.role == ignored
+		}
+		if !free {
 			if c.role == unnamed {
 				return fmt.Errorf("%s lists a column without a name, %q: name it", option, key)
 			}
-			return fmt.Errorf("%s lists the column %q, which Categorical or Ignore lists already", option, c.name)
+			return fmt.Errorf("%s lists the column %q, which has another part already, as a feature of Like, in Categorical, "+
+				"in Ignore or beside the features", option, c.name)
 		}
 		c.role = r
 	}
@@ -295,8 +315,8 @@ func (t *table) add(record []string, line int) error {
 		}
 		if c.role == aside {
 			if t.missing[strings.ToLower(record[i])] {
-				return fmt.Errorf("row %d (line %d), column %q: the value is missing (%q), and every row needs its group and its "+
-					"place: fill it in, or leave the row out", row, line, c.name, record[i])
+				return fmt.Errorf("row %d (line %d), column %q: the value is missing (%q), and every row needs one: fill it in, "+
+					"or leave the row out", row, line, c.name, record[i])
 			}
 			c.texts = append(c.texts, strings.Clone(record[i]))
 			continue
@@ -441,7 +461,8 @@ func (t *table) level(c *column, text string) (float64, error) {
 		return 0, fmt.Errorf("%w: %.40q is none of Like's classes %q%s: leave out its rows, train with some, or list the "+
 			"target in Ignore to read without it", ErrMissingClass, text, c.levels, alike)
 	case c.fixed && c.target:
-		return 0, fmt.Errorf("%.40q is none of the classes %q%s", text, c.levels, alike)
+		return 0, fmt.Errorf("%.40q is none of the Classes %q%s: list it at its place among them, mend it, or leave out its "+
+			"rows", text, c.levels, alike)
 	case c.fixed:
 		return 0, fmt.Errorf("%w: %.40q is none of Like's categories %q%s: leave out its rows, train with some, or list "+
 			"it in MissingTokens and fill it in by MissingMean", errMissingCategory, text, c.levels, alike)

@@ -18,8 +18,8 @@ type Task int
 
 const (
 	Regression           Task = iota // a real number
-	BinaryClassification             // one of two classes; one output, the logit of class 1
-	Classification                   // one of C classes; C outputs, the logits
+	BinaryClassification             // one of two classes
+	Classification                   // one of C classes
 )
 
 // TaskByTarget as CSVOptions.Task finds the task by the target's column: a classification if its values are texts, true
@@ -51,21 +51,32 @@ type Dataset struct {
 	Features []string
 	// Target is the name of the target column.
 	Target string
-	// Targets are the names of the target columns where a regression has several, [K]; Target is then ignored. nil: one.
+	// Targets are the names of the target columns where a regression has several, [K]; Target is then ignored. nil:
+	// one.
 	Targets []string
 	// Classes are the names of the labels, [C]; Y holds indices into it. nil for regression.
 	Classes []string
 	// X are the features in raw units, [N, d]: a *mat.Dense, or *Pixels of pictures. Any other mat.Matrix does too.
 	X mat.Matrix
-	// Y are the targets in raw units, [N, K] row-major, or the indices of the classes, [N]. It is empty where the target
-	// is not known, as in new rows that are to be predicted (CSVOptions.Like).
+	// Y are the targets in raw units, [N, K] row-major, or the indices of the classes, [N]. It is empty where the
+	// target is not known, as in new rows that are to be predicted (CSVOptions.Like).
 	Y []float64
 	// Group says to which group each row belongs, [N], such as a patient with several visits; nil: each row is its own.
 	// Split and Folds keep a group together, so that a score is that of new groups.
 	Group []string
-	// Order is each row's place in time, [N], in any unit; nil: time does not matter. Split takes the later rows to test,
-	// so that a score is that of the future. It is not used together with Group.
+	// Order is each row's place in time, [N], in any unit; nil: time does not matter. Split takes the later rows to
+	// test, so that a score is that of the future. It is not used together with Group.
 	Order []float64
+	// Weights multiply each row's log-likelihood, [N], as that of a row that stands for several, or by its class (see
+	// WeighClasses); nil: 1 each. They weigh training and validation, not scores. A posterior of weighted rows has no
+	// evidence.
+	Weights []float64
+	// Exposure is what each row's count was counted over, [N], such as years or kilometres; nil: 1 each. It is for
+	// likelihoods of counts, whose mean it multiplies.
+	Exposure []float64
+	// Censored says of which rows the target is only known to be above Y, [N], such as the lifetime of what is still
+	// alive; nil: of none. Their likelihood is P(target > Y).
+	Censored []bool
 	// rows are the original row numbers, in the whole table, [N]; nil: 0 to N-1.
 	rows []int
 }
@@ -180,6 +191,7 @@ func (d *Dataset) Subset(rows []int) (*Dataset, error) {
 	s := *d
 	s.X, s.Y, s.rows = rowsFrom(d.X, rows), y, original
 	s.Group, s.Order = chosen(d.Group, rows), chosen(d.Order, rows)
+	s.Weights, s.Exposure, s.Censored = chosen(d.Weights, rows), chosen(d.Exposure, rows), chosen(d.Censored, rows)
 	s.Features, s.Targets, s.Classes = slices.Clone(d.Features), slices.Clone(d.Targets), slices.Clone(d.Classes)
 	return &s, nil
 }
@@ -308,7 +320,10 @@ func (d *Dataset) validateShapes() error {
 	case slices.ContainsFunc(d.Order, math.IsNaN):
 		return fmt.Errorf("the place of row %d in Order is NaN: every row needs one", slices.IndexFunc(d.Order, math.IsNaN))
 	}
-	return d.validateTask()
+	if err := d.validateTask(); err != nil {
+		return err
+	}
+	return d.validateExtras()
 }
 
 // validateTask checks that targets and classes fit the task.
@@ -354,8 +369,9 @@ func (d *Dataset) validateTarget(row int) error {
 	return nil
 }
 
-// Hash identifies the data: SHA-256, in hex, over the shape, X and Y bit by bit (Pixels byte by byte), and the class
-// names. A posterior keeps the hash of its training data. Names, source and licence do not enter.
+// Hash identifies the data: SHA-256, in hex, over the shape, X and Y bit by bit (Pixels byte by byte), the class names,
+// and Weights, Exposure and Censored if they are set. A posterior keeps the hash of its training data. Names, source
+// and licence do not enter.
 func (d *Dataset) Hash() string {
 	n, dims := d.Rows(), d.Dims()
 	h := sha256.New()
@@ -380,6 +396,13 @@ func (d *Dataset) Hash() string {
 	for _, c := range d.Classes {
 		put(binary.LittleEndian.AppendUint64(nil, uint64(len(c)))) // the length keeps {"ab"} and {"a", "b"} apart
 		put([]byte(c))
+	}
+	e := d.Extras()
+	for _, column := range d.Extra(e) {
+		put(appendFloats(nil, column))
+	}
+	if e != (Extras{}) {
+		put(fmt.Appendf(nil, "%v", e))
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -14,7 +14,13 @@
 //     target, CSVOptions.Like puts them into the columns of the table that the model was trained on.
 //   - Synthetic: [Crescent], [SinTanh], [TwoMoons].
 //   - Data that do not fit in memory: a [Source], such as OpenSource of package parquet or [Simulated], gives the rows
-//     block by block.
+//     block by block, to methods of packages baseline and fbnn.
+//
+// # Rows that are not alike
+//
+// Dataset.Weights lets rows count more or less ([Dataset.WeighClasses] balances classes), Exposure is what counts were
+// counted over, and Censored marks targets that are only known to be above Y. Every method but those of package fbnn
+// takes them, and Laplace no Censored targets.
 //
 // # Which split
 //

@@ -88,6 +88,21 @@ func (d *Dataset) look() (head string, table [][]string, more string) {
 		head += ", which is not known"
 		shown = nil
 	}
+	if d.Exposure != nil {
+		head += ", with exposures"
+	}
+	if d.Weights != nil {
+		head += ", weighted"
+	}
+	if d.Censored != nil {
+		seen := 0
+		for _, censored := range d.Censored {
+			if !censored {
+				seen++
+			}
+		}
+		head += fmt.Sprintf(", seen in %s", counted(seen, "row"))
+	}
 	if d.Task != Regression {
 		classes := make([]string, min(len(d.Classes), lookClasses))
 		for i := range classes {

@@ -29,7 +29,13 @@ type Source interface {
 	Read(ctx context.Context, from int, x, y []float64) error
 }
 
+// Named is a Source whose columns have names, those of x and those of y.
+type Named interface {
+	Names() (features, targets []string)
+}
+
 var (
+	_ Named  = datasetRows{}
 	_ Source = Simulated{}
 	_ Source = datasetRows{}
 	_ Source = standardised{}
@@ -163,9 +169,16 @@ type datasetRows struct{ *Dataset }
 
 func (r datasetRows) Targets() int { return len(r.TargetNames()) }
 
+// Names implements Named.
+func (r datasetRows) Names() (features, targets []string) { return r.Features, r.TargetNames() }
+
 func (r datasetRows) Read(_ context.Context, from int, x, y []float64) error {
 	if err := r.needTarget(); err != nil {
 		return fmt.Errorf("dataset %s: %w", r.Name, err)
+	}
+	if r.Extras() != (Extras{}) {
+		return fmt.Errorf("dataset %s: a Source has features and targets only, and Weights, Exposure or Censored is set: "+
+			"set it to nil, or give the rows as Parts.Train", r.Name)
 	}
 	if err := checkRead(r, from, x, y); err != nil {
 		return err

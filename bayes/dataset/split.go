@@ -276,6 +276,7 @@ func (p Parts) Joined() (*Dataset, error) {
 	all.Y = slices.Concat(p.Train.Y, p.Validation.Y)
 	all.Group = slices.Concat(p.Train.Group, p.Validation.Group)
 	all.Order = slices.Concat(p.Train.Order, p.Validation.Order)
+	all.joinedExtras(p.Train, p.Validation)
 	all.rows = nil
 	for _, part := range []*Dataset{p.Train, p.Validation} {
 		for i := range part.Rows() {

@@ -52,7 +52,7 @@ func NewBlocks(
 			count := graph.Reshape(data["count"])
 			batch := Batch{X: data["x"], Features: data["features"], Y: data["y"], Count: count}
 			likelihood := Likelihood{Model: bound, Plan: plan}
-			estimate := At(MiniBatch{likelihood, rows}, data["psi"], batch)
+			estimate := At(MiniBatch{Likelihood: likelihood, Rows: rows}, data["psi"], batch)
 			return ofBlock{estimate, likelihood, graph.DivScalar(count, float64(rows))}
 		},
 	}

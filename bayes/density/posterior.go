@@ -17,10 +17,11 @@ import (
 )
 
 // NewProblem is the posterior p(phi | y; psi) of a model given all rows, at fixed psi, as a problem for Markov chains.
-// x is [N, d] and y [N], or [N, K] for K targets, standardised; psi is [W], nil if nothing is shared. All have the same
-// number type, which must be the chains'. Chains start at draws from the prior, from which they climb (Climb). devices
-// is the number of devices that share the chains, as in run.Settings (0: one). The output of the layers before the
-// first stochastic one is computed here once, on the engine (nil: the default), not in each move.
+// x is [N, d] and y [N], or [N, K] for K targets (and BoundModel.Extras), standardised; psi is [W], nil if nothing is
+// shared. All have the same number type, which must be the chains'. Chains start at draws from the prior, from which
+// they climb (Climb). devices is the number of devices that share the chains, as in run.Settings (0: one). The output
+// of the layers before the first stochastic one is computed here once, on the engine (nil: the default), not in each
+// move.
 func NewProblem(
 	engine *compute.Engine, bound *bayes.BoundModel, x, y, psi *tensors.Tensor, chains, devices int,
 ) (Problem, error) {
@@ -28,7 +29,7 @@ func NewProblem(
 		return Problem{}, fmt.Errorf("density: x has shape %s: it must be [N, %d]", x.Shape(), bound.Inputs)
 	}
 	targets, want := []int{x.Shape().Dim(0)}, "[N]"
-	if k := bound.Targets(); k > 1 {
+	if k := bound.Targets() + bound.Extras.Columns(); k > 1 {
 		targets, want = append(targets, k), fmt.Sprintf("[N, %d]", k)
 	}
 	if x.Shape().Dim(1) != bound.Inputs || !slices.Equal(y.Shape().Dimensions, targets) {
@@ -61,7 +62,7 @@ func NewProblem(
 		},
 		Climb: NewClimb(bound),
 		Rows:  x.Shape().Dim(0),
-	}.Keyed("all rows", bound.Model, bound.Inputs, bound.Outputs, plan), nil
+	}.Keyed("all rows", bound.ProgramKey(), plan), nil
 }
 
 // digest tells sequences of mini-batches apart, by their size and the rows of the first two.
@@ -112,7 +113,7 @@ func NewBatchProblem(
 			return []any{batch.Rows, float64(batch.Count)}
 		},
 		Rows: rows, BatchShare: float64(work.Rows) / float64(rows),
-	}.Keyed("mini-batches", bound.Model, bound.Inputs, bound.Outputs, plan), nil
+	}.Keyed("mini-batches", bound.ProgramKey(), plan), nil
 }
 
 // NewClimb is the climb of chains from their draws from the prior: over all coordinates except the log-scales of a

@@ -20,12 +20,12 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// SourceSettings of NewSourceProblem. The zero value works.
+// SourceSettings of NewSourceProblem and NewSourceBatches. The zero value works.
 type SourceSettings struct {
 	BatchSize int           // n, rows of a mini-batch; default 50, or all if there are fewer
 	BlockRows int           // rows that are read at once; default 8192, or all if there are fewer; at least BatchSize
-	Chains    int           // default 4
-	DType     compute.DType // of the chains; default Float32
+	Chains    int           // of a problem; default 4
+	DType     compute.DType // of its tensors; default Float32
 	Seed      uint64        // of the order of the rows
 }
 
@@ -43,13 +43,11 @@ func NewSourceProblem(
 		return Problem{}, nil, fmt.Errorf("density: the source has %d rows of %d features and %d targets: the model "+
 			"has %d and %d", n, source.Dims(), source.Targets(), bound.Inputs, bound.Targets())
 	}
-	s.BatchSize, s.BlockRows = cmp.Or(s.BatchSize, min(50, n)), cmp.Or(s.BlockRows, min(rowsOfBlock, n))
-	s.Chains, s.DType = cmp.Or(s.Chains, 4), cmp.Or(s.DType, compute.Float32)
-	if s.BatchSize < 1 || s.BlockRows > n || s.BatchSize > s.BlockRows || s.Chains < 1 {
-		return Problem{}, nil, fmt.Errorf("density: SourceSettings has BatchSize %d, BlockRows %d and %d chains: a "+
-			"mini-batch has from 1 to BlockRows rows, a block at most the %d that there are", s.BatchSize, s.BlockRows,
-			s.Chains, n)
+	r, err := NewSourceBatches(source, s)
+	if err != nil {
+		return Problem{}, nil, err
 	}
+	s = r.SourceSettings
 	if bound.W > 0 {
 		return Problem{}, nil, fmt.Errorf("density: the model has %d shared numbers: with a source all are stochastic",
 			bound.W)
@@ -58,21 +56,22 @@ func NewSourceProblem(
 	if err != nil {
 		return Problem{}, nil, err
 	}
-	r := &reader{SourceSettings: s, source: source, epoch: -1, block: -1}
+	inputs := func(b SourceBatch) []any {
+		return []any{b.X, b.Y, compute.Floats(s.DType, []float64{float64(b.Count)})}
+	}
 	likelihood := Likelihood{Model: bound, Plan: plan}
 	byBatches = Problem{
 		Name: named(bound, fmt.Sprintf("posterior from the mini-batches, of %d of %d rows of a %T, seed %d, blocks of %d",
 			s.BatchSize, n, source, s.Seed, s.BlockRows)), Dim: bound.D,
 		Target: func(_ compute.Nodes, inputs []*graph.Node) Target {
-			// Not N/n, as for batches of rows from the whole data: the rows of a smaller last block, and only they, would then
-			// be in smaller mini-batches, and count for more than the others.
-			each := graph.ConstAs(inputs[0], float64(r.perEpoch()))
-			return At(powered{likelihood, each}, nil, Batch{X: inputs[0], Y: inputs[1], Count: inputs[2]})
+			estimate := MiniBatch{Likelihood: likelihood, Rows: n, Batches: r.PerEpoch()}
+			return At(estimate, nil, Batch{X: inputs[0], Y: inputs[1], Count: inputs[2]})
 		},
 		HostInputs: &HostInputs{
-			Blank: r.inputs(make([]float64, s.BatchSize*source.Dims()), make([]float64, s.BatchSize*source.Targets()), 0),
+			Blank: inputs(r.blank()),
 			Inputs: func(ctx context.Context, move int, _ map[string]*tensors.Tensor) ([]any, error) {
-				return r.batch(ctx, move)
+				batch, err := r.At(ctx, move)
+				return inputs(batch), err
 			},
 			OfMove: true,
 			// Two sources of one type and size differ in their rows: checkpoints must not take one for the other.
@@ -105,11 +104,11 @@ func NewSourceProblem(
 	return byBatches, all, nil
 }
 
-// reader makes mini-batches of a source from the block that it holds; it reads the next block when all rows of this one
-// have been used.
-type reader struct {
-	SourceSettings
-	source dataset.Source
+// SourceBatches makes mini-batches of a source from the block of rows that it holds; it reads the next block when all
+// rows of this one have been used.
+type SourceBatches struct {
+	SourceSettings // with the defaults
+	source         dataset.Source
 
 	epoch  int
 	blocks []int // their order in the epoch
@@ -118,8 +117,27 @@ type reader struct {
 	x, y   []float64
 }
 
+// SourceBatch is a mini-batch of B rows, the first Count of which are real: X is [B, d] and Y [B], or [B, K].
+type SourceBatch struct {
+	X, Y  *tensors.Tensor
+	Count int
+}
+
+// NewSourceBatches begins before the first block.
+func NewSourceBatches(source dataset.Source, s SourceSettings) (*SourceBatches, error) {
+	n := source.Rows()
+	s.BatchSize, s.BlockRows = cmp.Or(s.BatchSize, min(50, n)), cmp.Or(s.BlockRows, min(rowsOfBlock, n))
+	s.Chains, s.DType = cmp.Or(s.Chains, 4), cmp.Or(s.DType, compute.Float32)
+	if s.BatchSize < 1 || s.BlockRows > n || s.BatchSize > s.BlockRows || s.Chains < 1 {
+		return nil, fmt.Errorf("density: SourceSettings has BatchSize %d, BlockRows %d and %d chains: a "+
+			"mini-batch has from 1 to BlockRows rows, a block at most the %d that there are", s.BatchSize, s.BlockRows,
+			s.Chains, n)
+	}
+	return &SourceBatches{SourceSettings: s, source: source, epoch: -1, block: -1}, nil
+}
+
 // read reads rows.
-func (r *reader) read(ctx context.Context, from, count int) (x, y []float64, err error) {
+func (r *SourceBatches) read(ctx context.Context, from, count int) (x, y []float64, err error) {
 	x, y = make([]float64, count*r.source.Dims()), make([]float64, count*r.source.Targets())
 	if err := r.source.Read(ctx, from, x, y); err != nil {
 		return nil, nil, fmt.Errorf("density: rows %d to %d of the source: %w", from, from+count-1, err)
@@ -139,41 +157,45 @@ func (r *reader) read(ctx context.Context, from, count int) (x, y []float64, err
 }
 
 // targetDims returns the dimensions of y for a number of rows: [rows] or [rows, K].
-func (r *reader) targetDims(rows int) []int {
+func (r *SourceBatches) targetDims(rows int) []int {
 	if k := r.source.Targets(); k > 1 {
 		return []int{rows, k}
 	}
 	return []int{rows}
 }
 
-// inputs returns the inputs of a move, with count real rows.
-func (r *reader) inputs(x, y []float64, count int) []any {
-	return []any{
-		compute.Floats(r.DType, x, r.BatchSize, r.source.Dims()),
-		compute.Floats(r.DType, y, r.targetDims(r.BatchSize)...),
-		compute.Floats(r.DType, []float64{float64(count)}),
+// tensors are a mini-batch with count real rows.
+func (r *SourceBatches) tensors(x, y []float64, count int) SourceBatch {
+	return SourceBatch{
+		compute.Floats(r.DType, x, r.BatchSize, r.source.Dims()), compute.Floats(r.DType, y, r.targetDims(r.BatchSize)...),
+		count,
 	}
+}
+
+// blank is a mini-batch without real rows.
+func (r *SourceBatches) blank() SourceBatch {
+	return r.tensors(make([]float64, r.BatchSize*r.source.Dims()), make([]float64, r.BatchSize*r.source.Targets()), 0)
 }
 
 // counts returns the number of mini-batches of a full block, of full blocks, and of mini-batches of the last block if
 // that has fewer rows.
-func (r *reader) counts() (each, full, last int) {
+func (r *SourceBatches) counts() (each, full, last int) {
 	rows, size := r.source.Rows(), r.BlockRows
 	return (size + r.BatchSize - 1) / r.BatchSize, rows / size, (rows%size + r.BatchSize - 1) / r.BatchSize
 }
 
-// perEpoch is the number of mini-batches of an epoch.
-func (r *reader) perEpoch() int {
+// PerEpoch is the number of mini-batches of an epoch.
+func (r *SourceBatches) PerEpoch() int {
 	each, full, last := r.counts()
 	return full*each + last
 }
 
-// batch is the mini-batch of a move, a function of the seed and the move's number alone. A block has as many
+// At is the mini-batch of a step, counted from 0: a function of the seed and the step alone. A block has as many
 // mini-batches as its rows divided by BatchSize, rounded up; the last block may have fewer rows.
-func (r *reader) batch(ctx context.Context, move int) ([]any, error) {
+func (r *SourceBatches) At(ctx context.Context, step int) (SourceBatch, error) {
 	rows, size := r.source.Rows(), r.BlockRows
 	each, full, last := r.counts()
-	epoch, at := move/r.perEpoch(), move%r.perEpoch()
+	epoch, at := step/r.PerEpoch(), step%r.PerEpoch()
 	if epoch != r.epoch {
 		r.blocks = rand.New(rand.NewPCG(r.Seed, uint64(epoch))).Perm((rows + size - 1) / size)
 		r.epoch, r.block = epoch, -1
@@ -194,7 +216,7 @@ func (r *reader) batch(ctx context.Context, move int) ([]any, error) {
 	if place != r.block {
 		var err error
 		if r.x, r.y, err = r.read(ctx, number*size, count); err != nil {
-			return nil, err
+			return SourceBatch{}, err
 		}
 		r.order = rand.New(rand.NewPCG(r.Seed^0x626c6f636b, uint64(epoch)<<32|uint64(number))).Perm(count)
 		r.block = place
@@ -206,5 +228,5 @@ func (r *reader) batch(ctx context.Context, move int) ([]any, error) {
 		copy(x[i*d:], r.x[row*d:(row+1)*d])
 		copy(y[i*k:], r.y[row*k:(row+1)*k])
 	}
-	return r.inputs(x, y, len(these)), nil
+	return r.tensors(x, y, len(these)), nil
 }

@@ -162,9 +162,13 @@ func (e *evaluation) outputs(c chunk) nn.Value {
 	return outputs
 }
 
-// rows is log p(y_b | phi_j; psi) in blocks of particles, [., B, .], with 0 for padding.
+// rows is log p(y_b | phi_j; psi), times the row's weight, in blocks of particles, [., B, .], with 0 for padding.
 func (e *evaluation) rows(c chunk, outputs nn.Value) *Node {
-	density := e.Model.LogDensity(c.params, outputs, e.batch.Y)
+	return e.counted(c, outputs, e.Model.LogDensity(c.params, outputs, e.batch.Y))
+}
+
+// counted is a density of rows for each particle of the chunk, with 0 for padding.
+func (e *evaluation) counted(c chunk, outputs nn.Value, density *Node) *Node {
 	if !outputs.PerParticle && density.Shape().Dim(0) != c.Count { // nothing in it is per particle
 		density = BroadcastToDims(density, c.Count, density.Shape().Dim(1), 1)
 	}
@@ -225,15 +229,17 @@ func (l Likelihood) LogLikelihood(phi, psi *graph.Node, batch Batch) *graph.Node
 	return compute.Gate(rows[0])
 }
 
-// LogPredictive is log sum_j w_j p(y_b | phi_j; psi) for each row, [B], where logWeights, [J], are normalised; 0 for
-// padding.
+// LogPredictive is log sum_j w_j p(y_b | phi_j; psi) for each row, times the row's weight, [B], where logWeights, [J],
+// are normalised; 0 for padding.
 func (l Likelihood) LogPredictive(phi, psi, logWeights *graph.Node, batch Batch) *graph.Node {
 	rows := batch.rows()
 	_, sums := l.begin(phi, psi, batch).over(pass{
 		outer: []*Node{logWeights},
 		none:  []*Node{BroadcastToDims(ConstAs(phi, math.Inf(-1)), 1, rows)},
 		chunk: func(e *evaluation, c chunk, outer []*Node) (_, sums []*Node) {
-			density := compute.Gate(nn.Unblock(e.rows(c, e.outputs(c)), c.Count)) // [c, B]
+			outputs := e.outputs(c)
+			alone := e.counted(c, outputs, e.Model.LogDensityAlone(c.params, outputs, e.batch.Y))
+			density := compute.Gate(nn.Unblock(alone, c.Count)) // [c, B]
 			ofRows := compute.LogSumExp(Add(density, ExpandAxes(c.Of(outer[0]), 1)), 0)
 			return nil, []*Node{e.ofWhole(ofRows, math.Inf(-1))}
 		},
@@ -242,6 +248,9 @@ func (l Likelihood) LogPredictive(phi, psi, logWeights *graph.Node, batch Batch)
 		},
 	})
 	density := Reshape(sums[0], rows)
+	if weights := l.Model.RowWeights(batch.Y); weights != nil {
+		density = Mul(density, weights)
+	}
 	if mask := batch.mask(); mask != nil {
 		density = Where(Reshape(mask, rows), density, ZerosLike(density))
 	}
@@ -284,6 +293,9 @@ type Full struct{ Likelihood }
 type MiniBatch struct {
 	Likelihood
 	Rows int // N
+	// Batches is the number of mini-batches of an epoch where a short one always has the same rows, as of a Source: then
+	// it takes the place of N/n, by which these rows would count for more than others. 0: N/n.
+	Batches int
 }
 
 // Tempered is the posterior that a number of points would give, estimated from batches of B of the data's N rows: log
@@ -313,8 +325,11 @@ var (
 // Scale implements Conditional: 1.
 func (f Full) Scale(batch Batch) *graph.Node { return ConstAs(batch.Y, 1.0) }
 
-// Scale implements Conditional: N/n, where n counts the batch's real rows.
+// Scale implements Conditional: N/n, where n counts the batch's real rows, or Batches.
 func (m MiniBatch) Scale(batch Batch) *graph.Node {
+	if m.Batches > 0 {
+		return ConstAs(batch.Y, float64(m.Batches))
+	}
 	return Div(ConstAs(batch.Y, float64(m.Rows)), batch.count())
 }
 

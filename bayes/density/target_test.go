@@ -347,7 +347,8 @@ func TestScale(t *testing.T) {
 	out := s.compile(t, engine, dtype, func(phi, psi, logWeights *Node, b Batch) []*Node {
 		l := s.likelihood(16)
 		return []*Node{
-			s.bound.LogPrior(phi), Full{l}.LogPosterior(phi, psi, b), MiniBatch{l, 21}.LogPosterior(phi, psi, padded(b)),
+			s.bound.LogPrior(phi), Full{l}.LogPosterior(phi, psi, b),
+			MiniBatch{Likelihood: l, Rows: 21}.LogPosterior(phi, psi, padded(b)),
 			l.Evidence(phi, psi, logWeights, padded(b)).Gradient, l.LogPredictive(phi, psi, logWeights, padded(b)),
 			Tempered{l, 3}.LogPosterior(phi, psi, padded(b)),
 		}

@@ -79,6 +79,10 @@ func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.
 	if err := train.SameOrder(o.FeatureNames, o.TargetNames, o.Classes); err != nil {
 		return LOO{}, fmt.Errorf("diag: %w", err)
 	}
+	if train.Weights != nil {
+		return LOO{}, errors.New("diag: the training rows have Weights, and leaving out a row of any weight is not " +
+			"defined: score rows held back by metric.Of")
+	}
 	from := o.Provenance
 	known := from.DataHash != ""
 	if given := train.Hash(); known && given != from.DataHash {
@@ -90,6 +94,9 @@ func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.
 	}
 	prediction, err := p.Predict(ctx, train.X)
 	if err != nil {
+		return LOO{}, fmt.Errorf("diag: %w", err)
+	}
+	if prediction, err = prediction.OfRows(train); err != nil {
 		return LOO{}, fmt.Errorf("diag: %w", err)
 	}
 	l, err := looForPrediction(prediction, train.Y, from.Power())
@@ -172,7 +179,7 @@ func looForPrediction(p bayes.Prediction, y []float64, power float64) (LOO, erro
 		}
 	}
 	var pit func(n int, weights []float64) []float64
-	if p.Task() == bayes.Regression {
+	if p.Task() == bayes.Regression && p.Censored == nil { // else y is not where the target is
 		pit = func(n int, weights []float64) []float64 { return pitOf(p, n, y, weights) }
 	}
 	l, err := newLOO(logLikelihood, p.Rows, w, power, efficiency, pit)

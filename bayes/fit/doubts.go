@@ -37,6 +37,9 @@ func (j *Job) doubts(ctx context.Context, p *bayes.Posterior) []string {
 		return nil
 	}
 	rows := j.Parts.Validation
+	if rows.Censored != nil { // whose targets no interval is known to hold
+		return nil
+	}
 	if counts, ok := p.Model().Likelihood.(bayes.Supporter); rows.Task != dataset.Regression || ok &&
 		counts.Support() == bayes.Counts { // whose intervals hold more than their level
 		return nil

@@ -269,6 +269,117 @@ func TestEveryMethod(t *testing.T) {
 	}
 }
 
+// Methods that read a Source in blocks find from it what they find from rows in memory, but for the order of the rows,
+// which moves the point at which an ascent ends, and go on from a checkpoint to the same bits.
+func TestEveryMethodOfSource(t *testing.T) {
+	parts, err := plane(90).Split(dataset.Fractions{Train: .5, Validation: .2, Test: .3}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := bayes.Model{
+		Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All(),
+		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
+	}
+	exact := exactNLPD(t, parts.Train, parts.Test)
+	streamed := dataset.Parts{Source: dataset.RowsOf(parts.Train), Validation: parts.Validation}
+	for _, m := range every() {
+		if _, ok := m.Method.(fit.OfSource); !ok {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			s := run.Settings{Seed: 3, Engine: computetest.Go(t)}
+			result, err := m.fit(t.Context(), model, streamed, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			prediction, err := result.Posterior.Predict(t.Context(), parts.Test.X)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nlpd, err := metric.NLPD(prediction, parts.Test.Y)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("NLPD %.4f, exact %.4f", nlpd.Value, exact)
+			if d, within := nlpd.Value-exact, 2*cmp.Or(m.within, .05); math.Abs(d) > within {
+				t.Errorf("NLPD %.4f is off by %.4f, more than %.2f", nlpd.Value, d, within)
+			}
+			if !m.trains {
+				return
+			}
+			s.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			s.Observe, s.ObserveEvery = func(int, *bayes.Posterior) error { cancel(); return nil }, 7
+			if half, err := m.fit(ctx, model, streamed, s); err == nil && half.Status != run.Cancelled {
+				t.Fatalf("cancelled: %s", half.Status)
+			}
+			s.Observe = nil
+			again, err := m.fit(t.Context(), model, streamed, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resumed, err := again.Posterior.Predict(t.Context(), parts.Test.X)
+			if err != nil || !slices.Equal(resumed.Outputs, prediction.Outputs) {
+				t.Errorf("what was resumed predicts otherwise (%v)", err)
+			}
+		})
+	}
+}
+
+// weighsWithin is twice what methods are allowed elsewhere, since half of a mini-batch tells nothing. By equal weights
+// the NLPD would be off by several nats.
+const weighsWithin = .1
+
+// Every method goes by the rows' weights, or refuses them: beside each row stands one with another target, of weight 0.
+func TestEveryMethodWeighs(t *testing.T) {
+	parts, err := plane(90).Split(dataset.Fractions{Train: .5, Validation: .2, Test: .3}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact := exactNLPD(t, parts.Train, parts.Test)
+	both := make([]int, 0, 2*parts.Train.Rows())
+	for i := range parts.Train.Rows() {
+		both = append(both, i, i)
+	}
+	if parts.Train, err = parts.Train.Subset(both); err != nil {
+		t.Fatal(err)
+	}
+	for i := range both {
+		parts.Train.Weights = append(parts.Train.Weights, float64(i%2))
+		parts.Train.Y[i] += 4 * float64(1-i%2)
+	}
+	model := bayes.Model{
+		Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All(),
+		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
+	}
+	for _, m := range every() {
+		t.Run(m.name, func(t *testing.T) {
+			result, err := m.fit(t.Context(), model, parts, run.Settings{Seed: 3, Engine: computetest.Go(t)})
+			if strings.HasPrefix(m.name, "fbnn") {
+				if err == nil || !strings.Contains(err.Error(), "which this method does not take") {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			scores, err := metric.Of(t.Context(), result.Posterior, parts.Test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("NLPD %.4f, exact %.4f", scores[0].Value, exact)
+			if d := scores[0].Value - exact; math.Abs(d) > weighsWithin {
+				t.Errorf("NLPD %.4f is off by %.4f, more than %.2f", scores[0].Value, d, weighsWithin)
+			}
+			if result.Posterior.Evidence().Known() {
+				t.Errorf("weighted rows have the evidence %v", result.Posterior.Evidence())
+			}
+		})
+	}
+}
+
 // A context that is cancelled before is told of, by an error or by the status, and nothing panics. Bad data are
 // refused, and so are devices that there are not, or that a method does not use.
 func TestEveryMethodRefuses(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"gobnn/bayes/nn"
 
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -91,7 +92,34 @@ func unscaledData(owner string, model bayes.Model, parts dataset.Parts) (*Data, 
 		Owner: owner, Bound: bound, Parts: parts,
 		Features: dataset.NoScaler(bound.Inputs), Target: dataset.NoScaler(bound.Targets()),
 	}
-	return d, d.checkTask(parts.Train)
+	if err := d.checkTask(parts.Train); err != nil {
+		return nil, err
+	}
+	return d, d.withExtras()
+}
+
+// withExtras lets the model take what the parts have beside features and targets.
+func (d *Data) withExtras() error {
+	extras := d.Parts.Train.Extras()
+	if d.Parts.Validation != nil {
+		extras = extras.With(d.Parts.Validation.Extras())
+	}
+	bound, err := d.Bound.WithExtras(extras)
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.Owner, err)
+	}
+	d.Bound = bound
+	return nil
+}
+
+// CheckRowsAlike is an error if the rows have weights, exposures or censored targets, for a method that does not take
+// them.
+func (d *Data) CheckRowsAlike() error {
+	if d.Bound.Extras == (dataset.Extras{}) {
+		return nil
+	}
+	return fmt.Errorf("%s: the data have Weights, Exposure or Censored targets, which this method does not take: set "+
+		"them to nil, or take another method, such as ohsmc.OpenHorizon or mcmc.Chains", d.Owner)
 }
 
 func check(owner string, data *dataset.Dataset) error {
@@ -128,7 +156,7 @@ func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, e
 	if err := data.SameOrder(o.FeatureNames, o.TargetNames, o.Classes); err != nil {
 		return nil, fmt.Errorf("%s: %w", owner, err)
 	}
-	return d, nil
+	return d, d.withExtras()
 }
 
 // Elsewhere describes rows that are held elsewhere, such as by the shards of package pbnn/shards.
@@ -191,11 +219,20 @@ func (d *Data) checkTargets(data *dataset.Dataset) error {
 // LogScale is log p(standardised y) - log p(y) of a row: the sum over the targets of the logarithms of the standard
 // deviations that they are divided by; 0 for targets that are kept as they are, such as classes and counts. The
 // likelihood of the bound model is of standardised targets, so that LogScale is added to a mean of -log p before people
-// see it: then it is in the target's units, as metric.NLPD is.
+// see it: then it is in the target's units, as metric.NLPD is. Of censored targets it is the mean over the rows that
+// are not, of the validation part if there is one. A training loss by weights is in no unit, but for weights of mean 1.
 func (d *Data) LogScale() float64 {
 	sum := 0.
 	for _, s := range d.Target.StdDev {
 		sum += math.Log(s)
+	}
+	if d.Bound != nil && d.Bound.Extras.Censored { // of whose rows there is no density
+		judged := d.Parts.Validation
+		if judged == nil {
+			judged = d.Parts.Train
+		}
+		extra := judged.Extra(dataset.Extras{Censored: true, Weights: true})
+		sum *= 1 - stat.Mean(extra[0], extra[1])
 	}
 	return sum
 }
@@ -229,7 +266,9 @@ func (d *Data) With(model bayes.Model) (*Data, error) {
 		return nil, fmt.Errorf("%s: %w", d.Owner, err)
 	}
 	other := *d
-	other.Bound = bound
+	if other.Bound, err = bound.WithExtras(d.Bound.Extras); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.Owner, err)
+	}
 	return &other, nil
 }
 
@@ -248,7 +287,9 @@ func (d *Data) Whole() (*Data, error) {
 }
 
 // Tensors returns a part's standardised features, [N, d], and target, [N], or [N, K] for K targets, on the host. They
-// belong to the caller. The features of dataset.Pixels stay bytes: bayes.Numbers makes numbers of them in a graph.
+// belong to the caller. If the data have Weights, Exposure or Censored targets y has their columns behind the targets
+// (bayes.BoundModel.WithExtras); the weights of a validation part are divided by their mean. The features of
+// dataset.Pixels stay bytes: bayes.Numbers makes numbers of them in a graph.
 func (d *Data) Tensors(dtype compute.DType, part *dataset.Dataset) (x, y *tensors.Tensor, err error) {
 	if part == nil {
 		return nil, nil, fmt.Errorf("%s: there are no rows to make tensors of: the part is nil", d.Owner)
@@ -277,11 +318,33 @@ func (d *Data) Tensors(dtype compute.DType, part *dataset.Dataset) (x, y *tensor
 			return nil, nil, err
 		}
 	}
+	columns := d.Bound.Targets()
+	if extras := d.Bound.Extras; extras != (dataset.Extras{}) {
+		target, columns = d.withColumns(target, part), columns+extras.Columns()
+	}
 	shape := []int{part.Rows()}
-	if targets := d.Bound.Targets(); targets > 1 {
-		shape = append(shape, targets)
+	if columns > 1 {
+		shape = append(shape, columns)
 	}
 	return x, compute.Floats(dtype, target, shape...), nil
+}
+
+// withColumns puts a part's further columns behind its targets.
+func (d *Data) withColumns(targets []float64, part *dataset.Dataset) (all []float64) {
+	extra := part.Extra(d.Bound.Extras)
+	if d.Bound.Extras.Weights && part == d.Parts.Validation { // so that a mean over rows is the weighted one
+		if weights := extra[len(extra)-1]; floats.Sum(weights) > 0 {
+			floats.Scale(1/stat.Mean(weights, nil), weights)
+		}
+	}
+	each := len(targets) / part.Rows()
+	for i := range part.Rows() {
+		all = append(all, targets[i*each:(i+1)*each]...)
+		for _, column := range extra {
+			all = append(all, column[i])
+		}
+	}
+	return all
 }
 
 // checkFloat32 is an error if one of values, [N, names], is too large for float32, or if float32 cannot tell the
@@ -319,16 +382,23 @@ func (d *Data) checkFloat32(part *dataset.Dataset, what string, names []string, 
 const coarsest = 0.01
 
 // Posterior makes a posterior of particles, with the model, the scalers, the names of the data and the provenance. The
-// caller gives Algorithm, Status, Seed and Settings of the provenance; the rest is filled in. The engine is the one
-// that computed the particles, and will predict.
+// caller gives Algorithm, Status, Seed and Settings of the provenance; the rest is filled in. Of weighted rows there is
+// no evidence. The engine is the one that computed the particles, and will predict.
 func (d *Data) Posterior(draws bayes.Draws, from bayes.Provenance, engine *compute.Engine) (*bayes.Posterior, error) {
 	origin := bayes.Origin{}
+	from.Extras = d.Bound.Extras
+	if d.Bound.Extras.Weights { // the density is of no data that could have come
+		draws.Evidence = bayes.Evidence{}
+	}
 	if data := d.Parts.Train; data != nil {
 		origin.FeatureNames, origin.TargetNames, origin.Classes = data.Features, data.TargetNames(), data.Classes
 		from.Data, from.DataHash, from.Rows = data.Name, data.Hash(), data.Rows()
 	}
 	if d.Source != nil {
 		from.Data, from.DataHash, from.Rows = fmt.Sprintf("rows of %T", d.raw), d.hash, d.Rows()
+		if named, ok := d.raw.(dataset.Named); ok {
+			origin.FeatureNames, origin.TargetNames = named.Names()
+		}
 	}
 	if rows := d.held; rows != nil {
 		origin.FeatureNames, origin.TargetNames, origin.Classes = rows.Features, rows.Targets, rows.Classes

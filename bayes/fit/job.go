@@ -185,6 +185,13 @@ func (j *Job) Within(name string) run.Settings {
 	return part
 }
 
+// Part is the job as a part of the run of this name, see Within.
+func (j *Job) Part(name string) *Job {
+	part := *j
+	part.Settings = j.Within(name)
+	return &part
+}
+
 // RunFirst prepares and runs another method on the job's model and data, as what this one begins with, such as the
 // training before chains. Its checkpoint is that of the other method run by itself, under the job's name: methods that
 // begin alike share it.

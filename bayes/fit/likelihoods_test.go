@@ -13,8 +13,11 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/conformal"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/diag"
+	"gobnn/bayes/distill"
+	"gobnn/bayes/effect"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
@@ -82,10 +85,21 @@ func drawOverdispersed(line, _ float64, rng *rand.Rand) float64 {
 	return distuv.Poisson{Lambda: math.Exp(line) * distuv.Gamma{Alpha: 2, Beta: 2, Src: rng}.Rand(), Src: rng}.Rand()
 }
 
+// drawOrdered is a class of four, by the line and logistic noise.
+func drawOrdered(line, _ float64, rng *rand.Rand) float64 {
+	class, u := 0., rng.Float64()
+	for _, cut := range []float64{-.8, .3, 1.2} {
+		if line+.3*math.Log(u/(1-u)) > cut {
+			class++
+		}
+	}
+	return class
+}
+
 // Each likelihood and each prior, for one or several targets, goes through samplers: the posterior
 // predicts new rows better than the prior, and the same to the bit after Save and Load.
 func TestLikelihoodsAndPriors(t *testing.T) {
-	noise := bayes.All().And(bayes.Names("noise/log_scale"))
+	noise, cuts := bayes.All().And(bayes.Names("noise/log_scale")), bayes.All().And(bayes.Names("noise/cuts"))
 	hidden := nn.MLP{Hidden: []int{3}, Activation: nn.Tanh}
 	gaussian := bayes.Gaussian{StdDev: sd}
 	for _, c := range []struct {
@@ -103,6 +117,8 @@ func TestLikelihoodsAndPriors(t *testing.T) {
 		{bayes.Model{Likelihood: bayes.NegativeBinomial{Size: 2}}, 1, drawOverdispersed},
 		{bayes.Model{Likelihood: bayes.NegativeBinomial{Learn: true}, Stochastic: noise}, 2, drawOverdispersed},
 		{bayes.Model{Likelihood: bayes.Gaussian{StdDev: .7, Learn: true}, Stochastic: noise}, 2, drawNormal},
+		{bayes.Model{Likelihood: bayes.Ordinal{}}, 1, drawOrdered},
+		{bayes.Model{Likelihood: bayes.Ordinal{}, Stochastic: cuts, Network: hidden}, 1, drawOrdered},
 		{bayes.Model{Likelihood: gaussian, Prior: bayes.StudentTPrior{DoF: 3}, Network: hidden}, 1, drawNormal},
 		{bayes.Model{Likelihood: gaussian, Prior: bayes.Horseshoe{}}, 1, drawNormal},
 		{bayes.Model{Likelihood: gaussian, Prior: bayes.Hierarchical{}, Network: hidden}, 1, drawNormal},
@@ -113,7 +129,11 @@ func TestLikelihoodsAndPriors(t *testing.T) {
 		if len(c.model.Stochastic.Selectors) == 0 {
 			c.model.Stochastic = bayes.All()
 		}
-		parts, err := drawn(70, c.targets, c.draw).Split(dataset.Fractions{Train: .6, Test: .4}, 1)
+		data := drawn(70, c.targets, c.draw)
+		if data.Task = c.model.Likelihood.Task(); data.Task == dataset.Classification {
+			data.Classes, data.Targets = []string{"none", "low", "medium", "high"}, nil
+		}
+		parts, err := data.Split(dataset.Fractions{Train: .6, Test: .4}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,6 +150,9 @@ func TestLikelihoodsAndPriors(t *testing.T) {
 				posterior := nlpdOf(t, p, parts.Test)
 				if i == 0 { // its particles have weights, as those of the next have
 					haveScores(t, p, parts.Test)
+				}
+				if data.Task == dataset.Classification && p.Chains() == 0 {
+					haveClasses(t, p, parts.Test)
 				}
 				t.Logf("%s: NLPD %.3f, the prior's %.3f", m.name, posterior, prior)
 				if !(posterior < prior-.05) || math.IsInf(posterior, 0) {
@@ -188,7 +211,7 @@ func densities(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) []float64 {
 	return all
 }
 
-// haveScores asks that all scores of a regression can be had, of each target.
+// haveScores asks that all scores can be had, of each target.
 func haveScores(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) {
 	t.Helper()
 	prediction, err := p.Predict(t.Context(), d.X)
@@ -203,6 +226,50 @@ func haveScores(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) {
 		if _, err := metric.Scores(one, d.TargetColumn(k)); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// haveClasses asks that what is made of probabilities can be had of all classes, however many outputs the network has.
+func haveClasses(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) {
+	t.Helper()
+	prediction, err := p.Predict(t.Context(), d.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	temperature, err := metric.FitTemperature(prediction, d.Y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calibrated, err := temperature.Calibrate(prediction)
+	if err != nil {
+		t.Fatal(err)
+	}
+	probabilities, err := calibrated.Probabilities()
+	if err != nil || len(probabilities[0]) != len(d.Classes) {
+		t.Fatalf("%v, %v", probabilities, err)
+	}
+	c, err := conformal.Calibrate(conformal.Part{Prediction: prediction, Y: d.Y})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets, err := c.Sets(.999, nil, prediction)
+	if err != nil || len(sets[0]) != len(d.Classes) { // of so few rows they are all classes
+		t.Errorf("%v, %v", sets, err)
+	}
+	if _, err := metric.MutualInformation(prediction); err != nil {
+		t.Error(err)
+	}
+	if _, err := metric.Energy(prediction); err == nil || !strings.Contains(err.Error(), "Ordinal") {
+		t.Errorf("an energy without logits: %v", err)
+	}
+	for class := range d.Classes {
+		if all, err := effect.Of(t.Context(), p, d, class); err != nil || len(all) != 1 {
+			t.Errorf("the effect on class %d: %v, %v", class, all, err)
+		}
+	}
+	small, off, err := distill.Posterior(t.Context(), p, d.X, .05)
+	if err != nil || small.Particles() >= p.Particles() || off.Mean > .05 {
+		t.Errorf("distilled to %d of %d, off by %v: %v", small.Particles(), p.Particles(), off, err)
 	}
 }
 
@@ -227,7 +294,7 @@ func TestLikelihoodsAndPriorsAreExact(t *testing.T) {
 	const alarm, chains = 1e-3, 50
 	unit := func(b []float64) float64 { return distuv.UnitNormal.LogProb(b[0]) }
 	biases := []string{"layer1/biases"}
-	counts, numbers := []float64{1, 0, 4, 2, 2}, []float64{.8, 1.1, .3, 4}
+	counts, numbers, ordered := []float64{1, 0, 4, 2, 2}, []float64{.8, 1.1, .3, 4}, []float64{0, 2, 2, 1, 2, 0}
 	cases := []struct {
 		model   bayes.Model
 		y       []float64
@@ -236,32 +303,50 @@ func TestLikelihoodsAndPriorsAreExact(t *testing.T) {
 		biases  int                       // how many of them, at the beginning, are the network's outputs
 		prior   func(b []float64) float64 // log-density of them
 		reaches float64                   // all but nothing of the posterior is within
+		rows    dataset.Dataset           // its Weights, Exposure and Censored
 	}{
-		{bayes.Model{Likelihood: bayes.Poisson{}}, counts, biases, 1, 1, unit, 5},
-		{bayes.Model{Likelihood: bayes.NegativeBinomial{Size: 2}}, counts, biases, 1, 1, unit, 5},
+		{bayes.Model{Likelihood: bayes.Poisson{}}, counts, biases, 1, 1, unit, 5, dataset.Dataset{}},
+		{bayes.Model{Likelihood: bayes.NegativeBinomial{Size: 2}}, counts, biases, 1, 1, unit, 5, dataset.Dataset{}},
 		{bayes.Model{Likelihood: bayes.Heteroscedastic{}}, numbers, biases, 2, 2,
-			func(b []float64) float64 { return unit(b) + unit(b[1:]) }, 6},
-		{bayes.Model{Likelihood: bayes.StudentT{DoF: 3, Scale: .5}}, numbers, biases, 1, 1, unit, 6},
+			func(b []float64) float64 { return unit(b) + unit(b[1:]) }, 6, dataset.Dataset{}},
+		{bayes.Model{Likelihood: bayes.StudentT{DoF: 3, Scale: .5}}, numbers, biases, 1, 1, unit, 6, dataset.Dataset{}},
 		{bayes.Model{Likelihood: bayes.Gaussian{}, Prior: bayes.StudentTPrior{DoF: 3, S: .5}}, numbers, biases, 1, 1,
-			func(b []float64) float64 { return distuv.StudentsT{Sigma: .5, Nu: 3}.LogProb(b[0]) }, 6},
+			func(b []float64) float64 { return distuv.StudentsT{Sigma: .5, Nu: 3}.LogProb(b[0]) }, 6, dataset.Dataset{}},
 		{bayes.Model{Likelihood: bayes.Gaussian{}, Prior: bayes.Horseshoe{Global: .5}}, numbers, biases, 1, 1,
-			func(b []float64) float64 { return horseshoe(b[0], .5) }, 6},
+			func(b []float64) float64 { return horseshoe(b[0], .5) }, 6, dataset.Dataset{}},
 		{bayes.Model{Likelihood: bayes.Gaussian{}, Prior: bayes.Hierarchical{Median: .8, Spread: .6}}, numbers,
 			[]string{"layer1/biases", "prior/layer1/log_scale"}, 2, 1, func(b []float64) float64 {
 				scale := distuv.Normal{Mu: math.Log(.8), Sigma: .6}.LogProb(b[1])
 				return scale + distuv.Normal{Sigma: math.Exp(b[1])}.LogProb(b[0])
-			}, 6},
+			}, 6, dataset.Dataset{}},
+		{bayes.Model{Likelihood: bayes.Poisson{}}, counts, biases, 1, 1, unit, 5,
+			dataset.Dataset{Exposure: []float64{1, 2, .5, 3, 1}, Weights: []float64{1, 2, 1, .3, 0}}},
+		{bayes.Model{Likelihood: bayes.Heteroscedastic{}}, numbers, biases, 2, 2,
+			func(b []float64) float64 { return unit(b) + unit(b[1:]) }, 6,
+			dataset.Dataset{Censored: []bool{false, true, false, true}, Weights: []float64{1, 2, .5, 1}}},
+		{bayes.Model{Likelihood: bayes.Gaussian{StdDev: .5}}, numbers, biases, 1, 1, unit, 6,
+			dataset.Dataset{Censored: []bool{true, false, true, true}}},
+		{bayes.Model{Likelihood: bayes.Ordinal{}, Stochastic: bayes.All().And(bayes.Names("noise/cuts"))}, ordered,
+			[]string{"layer1/biases", "noise/cuts"}, 3, 1,
+			func(b []float64) float64 { return unit(b) + unit(b[1:]) + unit(b[2:]) }, 5, dataset.Dataset{}},
 	}
 	comparisons := 0
 	for _, c := range cases {
 		comparisons += 2 * c.size
 	}
 	for _, c := range cases {
-		c.model.Network, c.model.Stochastic = nn.MLP{}, bayes.All()
+		if c.model.Network = (nn.MLP{}); len(c.model.Stochastic.Selectors) == 0 {
+			c.model.Stochastic = bayes.All()
+		}
 		c.model.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
 		data := &dataset.Dataset{Name: "few", Features: []string{"none"}, Target: "y", Y: c.y,
-			X: mat.NewDense(len(c.y), 1, nil)}
-		name := fmt.Sprintf("%T, %T", c.model.Likelihood, c.model.Prior)
+			X: mat.NewDense(len(c.y), 1, nil), Weights: c.rows.Weights, Exposure: c.rows.Exposure, Censored: c.rows.Censored}
+		var own int // parameters of the likelihood, the last
+		if data.Task = c.model.Likelihood.Task(); data.Task == dataset.Classification {
+			data.Classes = []string{"low", "medium", "high"}
+			own = c.size - c.biases
+		}
+		name := fmt.Sprintf("%T, %T, %v", c.model.Likelihood, c.model.Prior, data.Extras())
 		warmUp := 60
 		switch c.model.Prior.(type) {
 		case bayes.Horseshoe, bayes.Hierarchical: // whose scales of length differ from place to place
@@ -287,9 +372,20 @@ func TestLikelihoodsAndPriorsAreExact(t *testing.T) {
 		}
 		moments := byGrid(c.size, c.reaches, func(b []float64) float64 {
 			density := c.prior(b)
-			distribution := c.model.Likelihood.Predictive(slices.Clone(b[:c.biases]), nil, 0)
-			for _, y := range c.y {
-				density += distribution.LogProb(y)
+			for i, y := range c.y {
+				outputs, weight := slices.Clone(b[:c.biases]), 1.
+				if data.Exposure != nil {
+					outputs[0] += math.Log(data.Exposure[i])
+				}
+				if data.Weights != nil {
+					weight = data.Weights[i]
+				}
+				of := c.model.Likelihood.Predictive(outputs, b[c.size-own:], 0)
+				if data.Censored != nil && data.Censored[i] {
+					density += weight * math.Log(of.Survival(y))
+				} else {
+					density += weight * of.LogProb(y)
+				}
 			}
 			return density
 		})
@@ -344,16 +440,20 @@ func horseshoe(x, s float64) float64 {
 	return math.Log(sum)
 }
 
-// byGrid are mean and mean square of each coordinate of a log-density of one or two numbers, by the midpoint rule.
-func byGrid(size int, reaches float64, density func([]float64) float64) [2][2]float64 {
-	points := 4000
-	if size == 2 {
-		points = 600
-	}
-	at := func(i int) float64 { return reaches * (2*(float64(i)+.5)/float64(points) - 1) }
-	var sums [2][2]float64
-	total := 0.0
-	add := func(b ...float64) {
+// byGrid are mean and mean square of each coordinate of a log-density of one to three numbers, by the midpoint rule.
+func byGrid(size int, reaches float64, density func([]float64) float64) [][2]float64 {
+	points := []int{4000, 600, 60}[size-1]
+	sums, total := make([][2]float64, size), 0.0
+	b := make([]float64, size)
+	var over func(k int) // the coordinates from k on
+	over = func(k int) {
+		if k < size {
+			for i := range points {
+				b[k] = reaches * (2*(float64(i)+.5)/float64(points) - 1)
+				over(k + 1)
+			}
+			return
+		}
 		weight := math.Exp(density(b))
 		total += weight
 		for k, v := range b {
@@ -361,15 +461,7 @@ func byGrid(size int, reaches float64, density func([]float64) float64) [2][2]fl
 			sums[k][1] += weight * v * v
 		}
 	}
-	for i := range points {
-		if size == 1 {
-			add(at(i))
-			continue
-		}
-		for j := range points {
-			add(at(i), at(j))
-		}
-	}
+	over(0)
 	for k := range sums {
 		sums[k][0] /= total
 		sums[k][1] /= total

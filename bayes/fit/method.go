@@ -177,14 +177,38 @@ func (j *Job) streams(method Method, model bayes.Model, parts dataset.Parts) (er
 	switch {
 	case !ok:
 		return fmt.Errorf("%s: the training rows are in Parts.Source, and %T needs them in memory, in Parts.Train: "+
-			"fbnn.CES{} reads them in blocks", owner, method)
-	case parts.Train != nil || parts.Validation != nil:
-		return fmt.Errorf("%s: Parts has rows in memory beside Parts.Source: leave out Parts.Train and Parts.Validation",
-			owner)
+			"baseline.Ensemble{} and fbnn.CES{} read them in blocks", owner, method)
+	case parts.Train != nil:
+		return fmt.Errorf("%s: Parts has training rows in memory beside Parts.Source: leave out Parts.Train", owner)
 	}
 	j.unread = of
-	j.Data, err = Streamed(owner, AllByDefault(model), parts.Source)
-	return err
+	if j.Data, err = Streamed(owner, AllByDefault(model), parts.Source); err != nil || parts.Validation == nil {
+		return err
+	}
+	j.Parts.Validation = parts.Validation
+	return j.checkBeside(parts.Validation)
+}
+
+// checkBeside is an error if a part in memory is not of the kind of the source's rows.
+func (d *Data) checkBeside(part *dataset.Dataset) error {
+	if err := check(d.Owner, part); err != nil {
+		return err
+	}
+	if part.Dims() != d.Source.Dims() || len(part.TargetNames()) != d.Source.Targets() {
+		return fmt.Errorf("%s: the source has %d features and %d targets, and the data %q beside it %d and %d", d.Owner,
+			d.Source.Dims(), d.Source.Targets(), part.Name, part.Dims(), len(part.TargetNames()))
+	}
+	if named, ok := d.raw.(dataset.Named); ok {
+		features, targets := named.Names()
+		if err := part.SameOrder(features, targets, nil); err != nil {
+			return fmt.Errorf("%s: %w", d.Owner, err)
+		}
+	}
+	if part.Extras() != (dataset.Extras{}) {
+		return fmt.Errorf("%s: the data %q have Weights, Exposure or Censored targets, which a source has not: set them to "+
+			"nil", d.Owner, part.Name)
+	}
+	return d.checkTask(part)
 }
 
 // check is an error if there is no posterior to continue, or a model beside it.

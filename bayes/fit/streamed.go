@@ -67,6 +67,10 @@ func (d *Data) Examined(ctx context.Context, rowsAtOnce int, progress func(rows 
 		if read.Bound, err = model.Bind(d.Bound.Inputs, len(rows.counts)); err != nil {
 			return nil, err
 		}
+		if part := d.Parts.Validation; part != nil && part.Outputs() != read.Bound.Outputs {
+			return nil, fmt.Errorf("%s: the source has %d classes, and the data %q beside it %d (%q): give it as many, in the "+
+				"order of their numbers", d.Owner, read.Bound.Outputs, part.Name, part.Outputs(), part.Classes)
+		}
 	}
 	read.hash = found.Hash
 	if !model.Scaling.KeepFeatures {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gobnn/bayes"
+	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
@@ -65,6 +66,11 @@ func TestReadingIsReported(t *testing.T) {
 func TestSourceRefused(t *testing.T) {
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}}
 	source := dataset.Simulated{N: 20, Features: 2}
+	weighted := plane(20)
+	weighted.Weights = make([]float64, 20)
+	weighted.Weights[0] = 1
+	swapped := plane(20)
+	swapped.Features = []string{"b", "a"}
 	for says, c := range map[string]struct {
 		method fit.Method
 		parts  dataset.Parts
@@ -72,9 +78,14 @@ func TestSourceRefused(t *testing.T) {
 		"mcmc: the training rows are in Parts.Source, and mcmc.Chains needs them in memory": {
 			mcmc.Chains{}, dataset.Parts{Source: source},
 		},
-		"fbnn: Parts has rows in memory beside Parts.Source": {
+		"fbnn: Parts has training rows in memory beside Parts.Source": {
 			fbnn.CES{}, dataset.Parts{Source: source, Train: plane(20)},
 		},
+		"the source has 3 features and 1 targets, and the data \"plane\" beside it 2 and 1": {
+			baseline.MAP{}, dataset.Parts{Source: dataset.Simulated{N: 20, Features: 3}, Validation: plane(20)},
+		},
+		"in another order":       {baseline.MAP{}, dataset.Parts{Source: dataset.RowsOf(swapped), Validation: plane(20)}},
+		"which a source has not": {baseline.MAP{}, dataset.Parts{Source: source, Validation: weighted}},
 	} {
 		_, err := fit.Fit(t.Context(), model, c.method, c.parts, run.Settings{})
 		if err == nil || !strings.Contains(err.Error(), says) {

@@ -168,6 +168,9 @@ func (o DrawOptions) resampled(p bayes.Prediction, y []float64) ([]int, DrawOpti
 	if err := errors.Join(p.Validate(), p.ValidateTarget(y)); err != nil {
 		return nil, o, fmt.Errorf("metric: %w", err)
 	}
+	if p.Censored != nil {
+		return nil, o, errors.New("metric: the scores of draws are not known where targets are censored: take NLPD")
+	}
 	if c := p.Classes(); p.Task() != bayes.Regression && (o.Positive < 0 || o.Positive >= c) {
 		return nil, o, fmt.Errorf("metric: DrawOptions.Positive is %d: there are %d classes, counted from 0", o.Positive, c)
 	}

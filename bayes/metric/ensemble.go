@@ -89,6 +89,7 @@ type row struct {
 	parts [][]stats.Distribution // [Targets][A], in standardised units
 	ys    []float64              // [Targets], in standardised units
 	y     float64                // the first target, in its own units
+	above bool                   // the target is censored
 	have  summary                // which summaries are computed for this row
 
 	sums          []float64 // [G] scratch: sums over each group
@@ -137,6 +138,7 @@ func newRow(e *ensemble) *row {
 func (r *row) read(p bayes.Prediction, n int, y []float64) {
 	r.have = 0
 	r.y = y[0]
+	r.above = p.Censored != nil && p.Censored[n]
 	copy(r.ys, p.StandardiseTarget(y))
 	for k, parts := range r.parts {
 		for i, j := range r.alive {
@@ -158,6 +160,10 @@ func (r *row) logDensity() []float64 {
 		return r.density
 	}
 	for i, l := range r.logs {
+		if r.above {
+			r.terms[i] = l + bayes.LogSurvival(r.parts[0][i], r.ys[0])
+			continue
+		}
 		for k, y := range r.ys {
 			l += r.parts[k][i].LogProb(y)
 		}

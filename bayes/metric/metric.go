@@ -56,6 +56,9 @@ func (m *measure) accepts(p bayes.Prediction) error {
 	if m.err != nil {
 		return m.err
 	}
+	if p.Censored != nil && m.name != newNLPD().name {
+		return fmt.Errorf("metric: %s is not known where targets are censored: take NLPD", m.name)
+	}
 	regression := p.Task() == bayes.Regression
 	if m.tasks != anyTask && regression == (m.tasks == classificationOnly) {
 		need := "regression"

@@ -40,7 +40,8 @@ func Scores(p bayes.Prediction, y []float64) (Table, error) {
 	return evaluate(func(yield func(batch, error) bool) { yield(batch{p, y}, nil) }, usual(p.Task())...)
 }
 
-// Of predicts a data set with a posterior and computes the usual scores; in raw units. It predicts in batches of rows,
+// Of predicts a data set with a posterior and computes the usual scores; in raw units. Exposures count, and with
+// censored targets there is the NLPD alone. Rows count alike, whatever their weights. It predicts in batches of rows,
 // so that predictions need not fit in memory.
 func Of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset) (Table, error) {
 	return of(ctx, posterior, data, false)
@@ -72,17 +73,28 @@ func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 		return nil, errors.New("metric: OfStandardised: the posterior's targets were not standardised in training, so that " +
 			"their standard deviation is not known: take Of, in their own units")
 	}
+	if err := posterior.CheckExposure(data); err != nil {
+		return nil, fmt.Errorf("metric: %w", err)
+	}
 	origin := posterior.Origin()
 	if err := data.SameOrder(origin.FeatureNames, origin.TargetNames, origin.Classes); err != nil {
 		return nil, fmt.Errorf("metric: %w", err)
 	}
 	batches := func(yield func(batch, error) bool) {
-		y := data.Y
+		y, exposure, censored := data.Y, data.Exposure, data.Censored
 		for p, err := range posterior.PredictBatches(ctx, data.X, scoreRows) {
 			b := batch{prediction: p}
 			if err == nil {
 				size := p.Rows * len(data.Y) / data.Rows()
 				b.y, y = y[:size], y[size:]
+				if exposure != nil {
+					p, err = p.WithExposure(exposure[:p.Rows])
+					b.prediction, exposure = p, exposure[p.Rows:]
+				}
+				if censored != nil {
+					p.Censored = censored[:p.Rows]
+					b.prediction, censored = p, censored[p.Rows:]
+				}
 				if standardised {
 					b.prediction, b.y = p.Standardised(), p.StandardiseTarget(b.y)
 				}
@@ -91,6 +103,9 @@ func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 				return
 			}
 		}
+	}
+	if data.Censored != nil {
+		return evaluate(batches, newNLPD())
 	}
 	return evaluate(batches, usual(model.Likelihood.Task())...)
 }

@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
 	"gobnn/bayes/nn"
 
@@ -45,7 +46,7 @@ func subsetOf(
 		return subset{}, err
 	}
 	batches := density.MiniBatch{Likelihood: density.Likelihood{Model: bound, Plan: plan}, Rows: n}
-	if g, ok := bound.Model.Likelihood.(bayes.Gaussian); ok && !g.Learn {
+	if g, ok := bound.Model.Likelihood.(bayes.Gaussian); ok && !g.Learn && bound.Extras == (dataset.Extras{}) {
 		p.name = "2n"
 		if p.data["y"], err = predicted(engine, bound, mode, psi, x, own); err != nil {
 			return subset{}, err

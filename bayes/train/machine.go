@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
 
@@ -25,7 +26,9 @@ type training struct {
 	Task
 	compiled       *programs
 	members, width int
-	batches        dataset.Batches
+	perEpoch       int                    // steps
+	batches        dataset.Batches        // of rows in memory
+	streamed       *density.SourceBatches // of a Source
 }
 
 func newTraining(j *fit.Job, t Training, task Task) (*training, error) {
@@ -41,23 +44,47 @@ func newTraining(j *fit.Job, t Training, task Task) (*training, error) {
 		}
 	}
 	var err error
-	if r.batches, err = dataset.NewEpochBatches(task.Train.Count, r.BatchSize, r.Seed); err != nil {
+	if task.Train.Streamed {
+		if r.streamed, err = t.SourceBatches(j); err == nil {
+			r.perEpoch = r.streamed.PerEpoch()
+		}
+	} else if r.batches, err = dataset.NewEpochBatches(task.Train.Count, r.BatchSize, r.Seed); err == nil {
+		r.perEpoch = r.batches.PerEpoch()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Owner, err)
 	}
-	r.ValidateEvery = cmp.Or(r.ValidateEvery, r.batches.PerEpoch())
+	r.ValidateEvery = cmp.Or(r.ValidateEvery, r.perEpoch)
 	return r, nil
+}
+
+// batch is the mini-batch of a step. Of a Source it becomes all rows of the state.
+func (r *training) batch(ctx context.Context, state *compute.State, made int) (dataset.Batch, error) {
+	if r.streamed == nil {
+		return r.batches.At(made), nil
+	}
+	from, err := r.streamed.At(ctx, made)
+	if err != nil {
+		return dataset.Batch{}, err
+	}
+	state.Set("train_x", from.X)
+	state.Set("train_y", from.Y)
+	batch := dataset.Batch{Rows: make([]int32, r.BatchSize), Count: from.Count}
+	for i := range batch.Rows {
+		batch.Rows[i] = int32(i)
+	}
+	return batch, nil
 }
 
 // loop declares the run's steps.
 func (r *training) loop() *fit.Loop[StepRecord] {
-	perEpoch := r.batches.PerEpoch()
 	l := &fit.Loop[StepRecord]{
-		Format: "gobnn.ascent/2", Stage: cmp.Or(r.Name, "training"), Steps: r.Epochs * perEpoch, Identity: r.identity(),
+		Format: "gobnn.ascent/2", Stage: cmp.Or(r.Name, "training"), Steps: r.Epochs * r.perEpoch, Identity: r.identity(),
 		Begin: r.begin, Step: r.advance, Data: []string{"train_", "valid_"}, Kept: r.kept(),
 		Scores: func(last StepRecord) []run.Score {
 			return []run.Score{{Name: fit.LossCurve, Value: last.Loss + r.LogScale()}}
 		},
-		ObserveEvery: perEpoch, Result: r.result,
+		ObserveEvery: r.perEpoch, Result: r.result,
 	}
 	if r.validates() {
 		l.Validation = &fit.Validation{
@@ -98,26 +125,32 @@ func (r *training) kept() map[string]shapes.Shape {
 }
 
 // begin compiles the programs unless they are compiled, and puts the data and the starting values on the device.
-func (r *training) begin(context.Context) (state *compute.State, release func(), err error) {
+func (r *training) begin(ctx context.Context) (state *compute.State, release func(), err error) {
 	optimiser := r.Optimiser
 	optimiser.Schedule = Schedule{} // the learning rate is an input of a program
-	key := compute.KeyOf("train", r.Learner, r.DType, r.Train.Count, r.Validation.Count, r.BatchSize, optimiser, r.Augment)
+	key := compute.KeyOf("train", r.Learner, r.DType, r.Train.Count, r.Validation.Count, r.BatchSize, optimiser, r.Augment,
+		r.streamed != nil)
 	if r.compiled, release, err = compute.Keep(r.Engine, key, func() (*programs, error) {
 		return newPrograms(r.Engine, r.DType, r.Learner, optimiser, r.Augment, r.validates())
 	}); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", r.Owner, err)
 	}
 	state = compute.NewState(r.Engine)
-	if err := r.fill(state); err != nil {
+	if err := r.fill(ctx, state); err != nil {
 		return state, release, fmt.Errorf("%s: initial state: %w", r.Owner, err)
 	}
 	return state, release, nil
 }
 
 // fill puts the data and the starting values into the state.
-func (r *training) fill(state *compute.State) error {
+func (r *training) fill(ctx context.Context, state *compute.State) error {
+	if r.streamed != nil {
+		if _, err := r.batch(ctx, state, 0); err != nil {
+			return err
+		}
+	}
 	for name, rows := range map[string]Rows{"train": r.Train, "valid": r.Validation} {
-		if rows.Count == 0 {
+		if rows.Tensors == nil {
 			continue
 		}
 		x, y, err := rows.Tensors()
@@ -145,8 +178,12 @@ func (r *training) fill(state *compute.State) error {
 }
 
 // advance makes a step, and a collection when it ends an epoch.
-func (r *training) advance(_ context.Context, state *compute.State, made int) (record StepRecord, err error) {
-	batch, rate := r.batches.At(made), r.Optimiser.Schedule.At(made)
+func (r *training) advance(ctx context.Context, state *compute.State, made int) (record StepRecord, err error) {
+	batch, err := r.batch(ctx, state, made)
+	if err != nil {
+		return record, err
+	}
+	rate := r.Optimiser.Schedule.At(made)
 	numbers := []float64{float64(made + 1), rate, float64(batch.Count)}
 	key := random.KeyOf(r.Seed).Named("step").At(uint32(made + 1))
 	outcome, err := r.compiled.step.Run(state, batch.Rows, numbers, key.Words())
@@ -166,8 +203,8 @@ func (r *training) advance(_ context.Context, state *compute.State, made int) (r
 		return record, fmt.Errorf("%w: of %d members %d have a gradient that is not finite: take a smaller learning rate "+
 			"than %.3g, and check the data for outliers", ErrDiverged, r.members, record.Rejected, rate)
 	}
-	if perEpoch := r.batches.PerEpoch(); r.compiled.gather != nil && (made+1)%perEpoch == 0 {
-		if _, err := r.compiled.gather.Run(state, float64((made+1)/perEpoch)); err != nil {
+	if r.compiled.gather != nil && (made+1)%r.perEpoch == 0 {
+		if _, err := r.compiled.gather.Run(state, float64((made+1)/r.perEpoch)); err != nil {
 			return record, fmt.Errorf("collecting: %w", err)
 		}
 	}
@@ -184,7 +221,7 @@ func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Owner, err)
 	}
-	d := &Details{Collected: host, Steps: at.Step, PerEpoch: r.batches.PerEpoch(), patience: r.Patience}
+	d := &Details{Collected: host, Steps: at.Step, PerEpoch: r.perEpoch, patience: r.Patience}
 	if d.Theta, err = compute.Float64s(host[thetaName]); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Owner, err)
 	}

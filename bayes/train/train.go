@@ -90,10 +90,12 @@ type Collector interface {
 
 // Rows is a part of the data: the number of rows, and a function that returns their tensors on the host, x and y with
 // the rows as first axis. It is called only if steps are made; the tensors then belong to the run. Without rows there
-// is no such part.
+// is no such part. Of Streamed rows, for training, there are no tensors: mini-batches are made of the blocks of
+// the job's Source.
 type Rows struct {
-	Count   int
-	Tensors func() (x, y *tensors.Tensor, err error)
+	Count    int
+	Tensors  func() (x, y *tensors.Tensor, err error)
+	Streamed bool
 }
 
 // Of returns a part's standardised rows for a job; none if the part is nil.
@@ -101,7 +103,29 @@ func Of(j *fit.Job, part *dataset.Dataset) Rows {
 	if part == nil {
 		return Rows{}
 	}
-	return Rows{part.Rows(), func() (x, y *tensors.Tensor, err error) { return j.Tensors(j.DType, part) }}
+	tensors := func() (x, y *tensors.Tensor, err error) { return j.Tensors(j.DType, part) }
+	return Rows{Count: part.Rows(), Tensors: tensors}
+}
+
+// blockRows is the number of rows of a Source that are in memory at a time: as many as package parquet decodes at once.
+const blockRows = 1 << 16
+
+// SourceBatches are the mini-batches of the job's Source; nil if its rows are in memory.
+func (t Training) SourceBatches(j *fit.Job) (*density.SourceBatches, error) {
+	if j.Source == nil {
+		return nil, nil
+	}
+	return density.NewSourceBatches(j.Source, density.SourceSettings{
+		BatchSize: t.BatchSize, BlockRows: min(max(blockRows, t.BatchSize), j.Rows()), DType: j.DType, Seed: j.Seed,
+	})
+}
+
+// OfTraining returns the job's training rows: those of Parts.Train, or of its Source.
+func OfTraining(j *fit.Job) Rows {
+	if j.Source != nil {
+		return Rows{Count: j.Rows(), Streamed: true}
+	}
+	return Of(j, j.Parts.Train)
 }
 
 // Task is a training task: the learner, its data and where it starts.

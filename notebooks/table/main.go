@@ -3,11 +3,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gobnn/bayes"
@@ -15,7 +17,6 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/dataset/parquet"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/metric"
 	"gobnn/bayes/run"
 	"gobnn/notebooks/program"
 	"gobnn/viz/report"
@@ -48,7 +49,9 @@ type table struct {
 	decimal, missing, na       string
 	delimiter, encoding        string
 	target, task, group, order string
+	ordinal                    string
 	ignore, categories         string
+	weight, exposure           string
 }
 
 // reading adds the flags that every verb has.
@@ -60,6 +63,8 @@ func (t *table) reading(flags *flag.FlagSet) {
 	flags.StringVar(&t.decimal, "decimal", "", "the decimal `mark`, ',' or '.', where digits are grouped or it is a comma")
 	flags.StringVar(&t.missing, "missing", "error", "what to do with a row that has a missing value: error, drop, or "+
 		"mean (of the feature's column)")
+	flags.StringVar(&t.exposure, "exposure", "", "the `column` of what counts were counted over, such as years; it is no "+
+		"feature")
 	flags.StringVar(&t.na, "na", "", "`texts` that stand for a missing value, separated by commas (default: an empty "+
 		"field, NA, ? and nan)")
 }
@@ -70,9 +75,12 @@ func (t *table) columns(flags *flag.FlagSet) {
 		"(default: the last)")
 	flags.StringVar(&t.task, "task", "", "regression or classification (default: by the target: texts, true and "+
 		"false, or two numbers are classes)")
+	flags.StringVar(&t.ordinal, "ordinal", "", "the target's `classes` where they have an order, from the lowest to the "+
+		"highest, separated by commas, such as low,medium,high")
 	flags.StringVar(&t.ignore, "ignore", "", "`columns` to leave out, separated by commas")
 	flags.StringVar(&t.categories, "categories", "", "`columns` of numbers that are categories, separated by commas; "+
 		"columns of text are anyway")
+	flags.StringVar(&t.weight, "weight", "", "the `column` of weights, by which rows count in training")
 	flags.StringVar(&t.group, "group", "", "the `column` of groups, such as patients: whole groups are held out")
 	flags.StringVar(&t.order, "order", "", "the `column` of time: the last rows are held out")
 }
@@ -86,8 +94,9 @@ func (t *table) open(path string, like *dataset.Dataset) (*dataset.Dataset, erro
 	}
 	var flags []string
 	for _, o := range [][2]string{{"Missing ", "missing"}, {"MissingTokens", "na"}, {"Categorical", "categories"},
-		{"Ignore", "ignore"}, {"NoHeader", "no-header"}, {"Decimal", "decimal"}, {"Task", "task"}, {"Target", "target"},
-		{"elimiter", "delimiter"}, {"Order", "order"}, {"Encoding", "encoding"},
+		{"Classes", "ordinal"}, {"Ignore", "ignore"}, {"NoHeader", "no-header"}, {"Decimal", "decimal"}, {"Task", "task"},
+		{"Target", "target"}, {"elimiter", "delimiter"}, {"Weight ", "weight"}, {"Exposure ", "exposure"},
+		{"Order", "order"}, {"Encoding", "encoding"},
 	} {
 		if strings.Contains(err.Error(), o[0]) {
 			flags = append(flags, "-"+o[1])
@@ -100,7 +109,7 @@ func (t *table) open(path string, like *dataset.Dataset) (*dataset.Dataset, erro
 }
 
 func (t *table) read(path string, like *dataset.Dataset) (*dataset.Dataset, error) {
-	opts := dataset.CSVOptions{NoHeader: t.noHeader, Like: like}
+	opts := dataset.CSVOptions{NoHeader: t.noHeader, Like: like, Weight: t.weight, Exposure: t.exposure}
 	policies := map[string]dataset.Missing{"error": dataset.MissingError, "drop": dataset.MissingDropRow,
 		"mean": dataset.MissingMean}
 	var known bool
@@ -140,6 +149,17 @@ func (t *table) read(path string, like *dataset.Dataset) (*dataset.Dataset, erro
 	if opts.Task, known = tasks[t.task]; !known {
 		return nil, fmt.Errorf("-task is %q: take regression or classification", t.task)
 	}
+	if t.ordinal != "" {
+		opts.Classes = list(t.ordinal)
+		switch {
+		case t.task == "regression":
+			return nil, fmt.Errorf("-task is %q, but -ordinal lists the classes %q: leave one of them out", t.task, opts.Classes)
+		case len(opts.Classes) < 2 || slices.Contains(opts.Classes, ""):
+			return nil, fmt.Errorf("-ordinal is %q: name at least two classes, from the lowest to the highest, separated by "+
+				"commas", t.ordinal)
+		}
+		opts.Task = dataset.Classification
+	}
 	opts.Targets, opts.Ignore = list(t.target), list(t.ignore)
 	opts.Categorical = append(list(t.categories), dataset.EveryText)
 	opts.Group, opts.Order = t.group, t.order
@@ -170,7 +190,8 @@ func fitVerb(ctx context.Context, args []string, out, progress io.Writer) error 
 	t.columns(flags)
 	t.reading(flags)
 	seconds := flags.Float64("seconds", 60, "the `budget` of training and sampling")
-	test := flags.Float64("test", .2, "the `share` of the rows that is held out to judge the predictions")
+	test := flags.Float64("test", .2, "the `share` of the rows that is held out to judge the predictions; 0: "+
+		"none, and there is no page")
 	seed := flags.Uint64("seed", 1, "of everything random")
 	name := flags.String("out", "", "the files' `name` (default: the data file's, in this folder)")
 	checkpoint := flags.String("checkpoint", "", "a `file` to go on from after an interruption")
@@ -186,9 +207,8 @@ whether to trust them: a part of the rows is held out for that. Ctrl-C ends it e
 	if err := files("fit", rest, progress, "a CSV or Parquet file"); err != nil {
 		return err
 	}
-	if !(*test > 0 && *test < 1) {
-		return fmt.Errorf("-test is %v: take a share between 0 and 1, since without rows held out nothing is known of the "+
-			"predictions", *test)
+	if !(*test >= 0 && *test < 1) {
+		return fmt.Errorf("-test is %v: take a share between 0 and 1", *test)
 	}
 	data, err := t.open(rest[0], nil)
 	if err != nil {
@@ -199,13 +219,18 @@ whether to trust them: a part of the rows is held out for that. Ctrl-C ends it e
 		fmt.Fprintf(out, "the target has two values, %q: they are classes (-task regression takes numbers as such)\n",
 			data.Classes)
 	}
-	parts, err := data.Split(dataset.Fractions{Train: 1 - *test, Test: *test}, *seed)
-	if err != nil {
-		return err
+	parts := dataset.Parts{Train: data}
+	if *test > 0 {
+		if parts, err = data.Split(dataset.Fractions{Train: 1 - *test, Test: *test}, *seed); err != nil {
+			return err
+		}
 	}
 	model, err := bayes.ModelFor(parts.Train)
 	if err != nil {
 		return err
+	}
+	if t.ordinal != "" {
+		model.Likelihood = bayes.Ordinal{}
 	}
 	if *name == "" {
 		*name = data.Name
@@ -224,6 +249,11 @@ whether to trust them: a part of the rows is held out for that. Ctrl-C ends it e
 	if err := result.Posterior.Save(*name + ".posterior"); err != nil {
 		return err
 	}
+	if parts.Test == nil {
+		fmt.Fprintf(out, "the posterior is in %s.posterior; no rows were held out, so that nothing is known of its "+
+			"predictions\n", *name)
+		return nil
+	}
 	r := &report.Report{Posterior: result.Posterior, Rows: parts.Test, Train: parts.Train, Result: result}
 	if err := written(context.WithoutCancel(ctx), r, *name+".html", out); err != nil {
 		return err
@@ -238,11 +268,7 @@ func written(ctx context.Context, r *report.Report, path string, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	scores, err := metric.Of(ctx, r.Posterior, r.Rows)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "\n%d rows held out:\n%s\n%s\n", r.Rows.Rows(), scores, v.Trust)
+	fmt.Fprintf(out, "\n%d rows held out:\n%s\n%s\n", r.Rows.Rows(), v.Scores, v.Trust)
 	for _, reason := range append(v.Reasons, v.Merits...) {
 		fmt.Fprintf(out, "- %s\n", reason)
 	}
@@ -251,7 +277,7 @@ func written(ctx context.Context, r *report.Report, path string, out io.Writer) 
 		return fmt.Errorf("the page: %w", err)
 	}
 	defer func() { _ = page.Cleanup() }() // does nothing once it is replaced
-	if err := r.Write(ctx, page); err != nil {
+	if err := v.Write(ctx, page); err != nil {
 		return err
 	}
 	if err := page.CloseAtomicallyReplace(); err != nil {
@@ -266,6 +292,7 @@ func reportVerb(ctx context.Context, args []string, out, progress io.Writer) err
 	flags.SetOutput(progress)
 	var t table
 	t.reading(flags)
+	flags.StringVar(&t.weight, "weight", "", "the `column` of weights, as in fit")
 	flags.StringVar(&t.group, "group", "", "the `column` of groups, as in fit")
 	flags.StringVar(&t.order, "order", "", "the `column` of time, as in fit")
 	name := flags.String("out", "", "the page's `file` (default: the posterior's name, in this folder, with the "+
@@ -291,6 +318,12 @@ fitted to, these are the rows that fit held out; all rows of any other.
 	}
 	r := &report.Report{Posterior: posterior, Rows: data}
 	from := posterior.Provenance()
+	if from.Extras.Weights && t.weight == "" { // else the training rows would not be recognised
+		return errors.New("the posterior was fitted with weights: name their column by -weight, as in fit")
+	}
+	if err := posterior.CheckExposure(data); err != nil {
+		return fmt.Errorf("%w (here by -exposure)", err)
+	}
 	if data.Hash() == from.DataHash {
 		return fmt.Errorf("%s has the rows that the posterior was trained on: they cannot judge it; give others", rest[1])
 	}

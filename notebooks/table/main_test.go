@@ -9,14 +9,19 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"gobnn/bayes"
 	"gobnn/bayes/baseline"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/train"
 	"gobnn/notebooks/program"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // quick replaces the default method by two networks, whose time does not matter.
@@ -104,6 +109,82 @@ func TestThreeVerbs(t *testing.T) {
 	}
 }
 
+// Without rows held out there is a posterior, and no page; quantiles are those asked for.
+func TestQuantiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	quick(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	text := "x,y\n"
+	for range 100 {
+		x := rng.Float64()
+		text += fmt.Sprintf("%g,%g\n", x, 2*x+.1*rng.NormFloat64())
+	}
+	write(t, "a.csv", text)
+	out, _ := verb(t, "fit", "a.csv", "-test", "0", "-out", "all")
+	if _, err := os.Stat("all.html"); !strings.Contains(out, "no rows were held out") || err == nil {
+		t.Errorf("there is a page: %v\n%s", err, out)
+	}
+	out, _ = verb(t, "predict", "all.posterior", "a.csv", "-quantiles", ".0001, .5,.999")
+	records, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	if err != nil || len(records) != 101 || strings.Join(records[0], "|") != "row|y|y sd|y 0.01 %|y 50 %|y 99.9 %" {
+		t.Fatalf("%v: %q", err, out)
+	}
+	last := math.Inf(-1)
+	for _, text := range records[1][3:] {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || v <= last {
+			t.Errorf("the quantiles are %q", records[1])
+		}
+		last = v
+	}
+}
+
+// Counts over exposures: a row of ten times the exposure is predicted ten times the count.
+func TestExposure(t *testing.T) {
+	t.Chdir(t.TempDir())
+	quick(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	text := "x,years,w,claims\n"
+	for range 300 {
+		x, years := rng.Float64(), 1+rng.IntN(9)
+		claims := distuv.Poisson{Lambda: (2 + 2*x) * float64(years), Src: rng}.Rand()
+		text += fmt.Sprintf("%g,%d,1,%g\n", x, years, claims)
+	}
+	write(t, "claims.csv", text)
+	out, _ := verb(t, "fit", "claims.csv", "-exposure", "years", "-weight", "w")
+	for _, want := range []string{"300 rows, 1 feature, regression of claims, with exposures, weighted",
+		"better than a guess"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("fit does not say %q:\n%s", want, out)
+		}
+	}
+	out, _ = verb(t, "report", "claims.posterior", "claims.csv", "-exposure", "years", "-weight", "w")
+	if !strings.Contains(out, "60 rows held out") {
+		t.Errorf("the report is not of the rows that were held out:\n%s", out)
+	}
+	write(t, "new.csv", "years,x\n1,0.5\n10,0.5\n")
+	for args, want := range map[string]string{
+		"predict claims.posterior new.csv":                   "-exposure",
+		"report claims.posterior claims.csv -exposure years": "-weight",
+		"report claims.posterior claims.csv -weight w":       "-exposure",
+	} {
+		var o, p bytes.Buffer
+		if err := dispatch(t.Context(), strings.Fields(args), &o, &p); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v does not say %q", args, err, want)
+		}
+	}
+	out, _ = verb(t, "predict", "claims.posterior", "new.csv", "-exposure", "years")
+	records, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	if err != nil || len(records) != 3 {
+		t.Fatalf("%v: %q", err, out)
+	}
+	for i, want := range []float64{3, 30} {
+		if got, err := strconv.ParseFloat(records[1+i][1], 64); err != nil || math.Abs(got/want-1) > .15 {
+			t.Errorf("row %d is predicted as %q, want %v", i, records[1+i], want)
+		}
+	}
+}
+
 // Classes are found, and predicted with their probabilities.
 func TestClasses(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -125,6 +206,53 @@ func TestClasses(t *testing.T) {
 	}
 }
 
+// Classes that have an order are told apart by one output and its cut points, in the order given, which the alphabet's
+// is not; the posterior keeps it, and so do rows that are read like it.
+func TestOrderedClasses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	quick(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	rows := func(n int) string {
+		text := "x,kind\n"
+		for range n {
+			x := rng.Float64()
+			text += fmt.Sprintf("%v,%s\n", x, []string{"low", "medium", "high"}[int(3*x)])
+		}
+		return text
+	}
+	write(t, "k.csv", rows(90))
+	write(t, "later.csv", rows(40))
+	if out, _ := verb(t, "fit", "k.csv", "-ordinal", "low,medium,high"); !strings.Contains(out, "accuracy") {
+		t.Errorf("no accuracy:\n%s", out)
+	}
+	p, err := bayes.Load("k.posterior")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := p.Model().Likelihood; l != (bayes.Ordinal{}) {
+		t.Errorf("the likelihood is %T", l)
+	}
+	write(t, "new.csv", "x\n.1\n.5\n.9\n")
+	out, _ := verb(t, "predict", "k.posterior", "new.csv")
+	for _, want := range []string{"row,class,p(low),p(medium),p(high)\n0,low,", "\n1,medium,", "\n2,high,"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("predicted, without %q:\n%s", want, out)
+		}
+	}
+	later, err := dataset.OpenCSV("later.csv", dataset.CSVOptions{Like: p.Like()})
+	if err != nil || !slices.Equal(later.Classes, []string{"low", "medium", "high"}) {
+		t.Fatalf("%v, %v", later, err)
+	}
+	for i, y := range later.Y {
+		if want := math.Floor(3 * later.X.At(i, 0)); y != want {
+			t.Errorf("row %d is of class %v, want %v", i, y, want)
+		}
+	}
+	if out, _ = verb(t, "report", "k.posterior", "later.csv"); !strings.Contains(out, "40 rows held out") {
+		t.Errorf("the report:\n%s", out)
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	here, err := filepath.Abs("../../bayes/dataset/parquet/testdata/kinds.parquet")
 	if err != nil {
@@ -137,6 +265,7 @@ func TestRefuses(t *testing.T) {
 	}
 	write(t, "kinds.parquet", string(kinds))
 	write(t, "a.csv", "x,y\n1,2\n3,4\n")
+	write(t, "c.csv", "x,y\n"+strings.Repeat("1,low\n2,medium\n", 10))
 	write(t, "b.csv", "x,y\n"+strings.Repeat("1,2\n3,4\n5,6\n", 10))
 	names := "name,y\n"
 	for i := range 20 {
@@ -151,8 +280,15 @@ func TestRefuses(t *testing.T) {
 	}{
 		{"", ""}, {"fit", ""}, {"fit a.csv b.csv", ""}, {"predict a.csv", ""}, {"fit a.csv -speed 3", ""},
 		{"fit none.csv", "none.csv"},
-		{"fit a.csv -test 0", "-test is 0"},
+		{"fit a.csv -test 1", "-test is 1"},
 		{"fit a.csv -task both", `-task is "both"`},
+		{"fit c.csv -ordinal low,high", `"medium" is none of the Classes ["low" "high"]`},
+		{"fit c.csv -ordinal low,high", "(the options are set by -ordinal)"},
+		{"fit c.csv -ordinal low,medium,low", `the class "low" is listed twice`},
+		{"fit c.csv -ordinal low", `-ordinal is "low"`},
+		{"fit c.csv -ordinal low,,medium", `-ordinal is "low,,medium"`},
+		{"fit c.csv -ordinal low,medium -task regression", `-ordinal lists the classes ["low" "medium"]`},
+		{"fit c.csv -ordinal low,medium,high -test .5", `"high", of the 3 of "c", has none of the`},
 		{"fit a.csv -missing never", `-missing is "never"`},
 		{"fit a.csv -decimal point", `-decimal is "point"`},
 		{"fit a.csv -target z", `no column "z"`},
@@ -165,12 +301,13 @@ func TestRefuses(t *testing.T) {
 		{"fit b.csv -seconds -3", "-3"},
 		{"fit kinds.parquet -na x -ignore l", "MissingTokens is set"},
 		{"fit kinds.parquet", `column "l" has lists`},
-		{"fit kinds.parquet -ignore l,d,t -target y", `row 1, column "x": the value is missing`},
+		{"fit kinds.parquet -ignore l,d,t,s -target y", `row 1, column "x": the value is missing`},
 		{"fit b.csv -encoding klingon", `-encoding is "klingon"`},
 		{"fit latin.csv", "(the options are set by -encoding)"},
 		{"fit latin.csv -encoding latin1", `test part comes out empty`},
 		{"predict a.csv a.csv", "a.csv"},
 		{"predict a.csv a.csv -level 1", "-level is 1"},
+		{"predict a.csv a.csv -quantiles .5,1", `-quantiles has "1"`},
 		{"report none.posterior a.csv", "none.posterior"},
 	} {
 		var out, progress bytes.Buffer

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
@@ -25,12 +26,14 @@ func predictVerb(ctx context.Context, args []string, out, progress io.Writer) er
 	var t table
 	t.reading(flags)
 	level := flags.Float64("level", .9, "the `probability` of the intervals of a regression")
+	quantiles := flags.String("quantiles", "", "in place of the interval the quantiles at these `levels`, separated by "+
+		"commas")
 	name := flags.String("out", "", "the `file` of the predictions (default: they are printed)")
 	rest, err := program.Parse(flags, `usage: go run ./notebooks predict NAME.posterior NEW [flags]
 
 Predicts the rows of a file, whose columns are found by name: a CSV file with the row's number (counted from 0), and for
-each target of a regression its mean, standard deviation and interval, noise included, or else the class and the
-probability of each.
+each target of a regression its mean, standard deviation and interval or quantiles, noise included, or else the class
+and the probability of each.
 `, args)
 	if err != nil {
 		return err
@@ -40,6 +43,17 @@ probability of each.
 	}
 	if !(*level > 0 && *level < 1) {
 		return fmt.Errorf("-level is %v: take a probability between 0 and 1", *level)
+	}
+	levels := []float64{(1 - *level) / 2, 1 - (1-*level)/2}
+	if *quantiles != "" {
+		levels = nil
+		for _, text := range list(*quantiles) {
+			level, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			if err != nil || !(level > 0 && level < 1) {
+				return fmt.Errorf("-quantiles has %q: take levels between 0 and 1, separated by commas, such as .05,.5,.95", text)
+			}
+			levels = append(levels, level)
+		}
 	}
 	posterior, err := bayes.Load(rest[0])
 	if err != nil {
@@ -51,23 +65,27 @@ probability of each.
 	if err != nil {
 		return err
 	}
+	if err := posterior.CheckExposure(rows); err != nil {
+		return fmt.Errorf("%w (here by -exposure)", err)
+	}
 	if *name == "" {
-		return predicted(ctx, posterior, rows, *level, out, progress)
+		return predicted(ctx, posterior, rows, levels, out, progress)
 	}
 	file, err := renameio.NewPendingFile(*name, renameio.WithPermissions(0o644))
 	if err != nil {
 		return fmt.Errorf("the predictions: %w", err)
 	}
 	defer func() { _ = file.Cleanup() }() // does nothing once it is replaced
-	if err := predicted(ctx, posterior, rows, *level, file, progress); err != nil {
+	if err := predicted(ctx, posterior, rows, levels, file, progress); err != nil {
 		return err
 	}
 	return file.CloseAtomicallyReplace()
 }
 
-// predicted writes the predictions of all rows, some at a time, and to progress what makes them doubtful.
+// predicted writes the predictions of all rows, some at a time, and to progress what makes them doubtful. levels are
+// those of the quantiles of a regression.
 func predicted(
-	ctx context.Context, posterior *bayes.Posterior, rows *dataset.Dataset, level float64, out, progress io.Writer,
+	ctx context.Context, posterior *bayes.Posterior, rows *dataset.Dataset, levels []float64, out, progress io.Writer,
 ) error {
 	o := posterior.Origin()
 	classes := len(o.Classes) > 0
@@ -79,9 +97,12 @@ func predicted(
 			head = append(head, "p("+class+")")
 		}
 	default:
-		percent := func(p float64) string { return strconv.FormatFloat(math.Round(1e4*p)/100, 'g', -1, 64) + " %" }
+		percent := func(p float64) string { return strconv.FormatFloat(math.Round(1e10*p)/1e8, 'g', -1, 64) + " %" }
 		for _, target := range o.TargetNames {
-			head = append(head, target, target+" sd", target+" "+percent((1-level)/2), target+" "+percent((1+level)/2))
+			head = append(head, target, target+" sd")
+			for _, level := range levels {
+				head = append(head, target+" "+percent(level))
+			}
 		}
 	}
 	table := csv.NewWriter(out)
@@ -102,6 +123,9 @@ func predicted(
 		if err != nil {
 			return err
 		}
+		if p, err = p.WithExposure(part.Exposure); err != nil {
+			return err
+		}
 		for _, w := range p.Warnings {
 			if !said[w] {
 				fmt.Fprintln(progress, "gobnn: warning:", w)
@@ -112,7 +136,7 @@ func predicted(
 		if classes {
 			lines = labels
 		}
-		records, err := lines(p, o.Classes, level)
+		records, err := lines(p, o.Classes, levels)
 		if err != nil {
 			return err
 		}
@@ -127,7 +151,7 @@ func predicted(
 }
 
 // lines are the numbers of each row of a regression.
-func lines(p bayes.Prediction, _ []string, level float64) ([][]string, error) {
+func lines(p bayes.Prediction, _ []string, levels []float64) ([][]string, error) {
 	mean, err := p.Mean()
 	if err != nil {
 		return nil, err
@@ -136,22 +160,26 @@ func lines(p bayes.Prediction, _ []string, level float64) ([][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	lower, upper, err := p.Interval(level)
-	if err != nil {
-		return nil, err
+	numbers := [][]float64{mean, stdDev}
+	for _, level := range levels {
+		quantile, err := p.Quantile(level)
+		if err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, quantile)
 	}
 	all := make([][]string, p.Rows)
 	for i := range mean {
 		row := i / p.Columns()
-		for _, v := range []float64{mean[i], stdDev[i], lower[i], upper[i]} {
-			all[row] = append(all[row], strconv.FormatFloat(v, 'g', 8, 64))
+		for _, of := range numbers {
+			all[row] = append(all[row], strconv.FormatFloat(of[i], 'g', 8, 64))
 		}
 	}
 	return all, nil
 }
 
 // labels are the class of each row and the probabilities.
-func labels(p bayes.Prediction, classes []string, _ float64) ([][]string, error) {
+func labels(p bayes.Prediction, classes []string, _ []float64) ([][]string, error) {
 	probabilities, err := p.Probabilities()
 	if err != nil {
 		return nil, err

@@ -149,5 +149,5 @@ func (m Metropolis) Problem(d *pbnn.Data) (density.Problem, mcmc.Kernel, error) 
 				return inputs(differences, gradients), nil
 			},
 		},
-	}.Keyed("shards", d.Bound.Model, d.Bound.Inputs, d.Bound.Outputs), over, nil
+	}.Keyed("shards", d.Bound.ProgramKey()), over, nil
 }

@@ -76,8 +76,6 @@ type content struct {
 	Title   string
 	Made    string
 	Verdict Verdict
-	Scores  metric.Table
-	Skill   metric.Estimate
 	Rows    int
 	Task    string
 	Target  string
@@ -107,14 +105,19 @@ type worst struct {
 
 type named struct{ Name, Value string }
 
-// Write writes the page. Nothing is written if it fails. What the data call their columns and classes is shown as text,
-// whatever it is.
+// Write judges the rows and writes the page, see [Verdict.Write].
 func (r *Report) Write(ctx context.Context, to io.Writer) error {
-	p, err := r.predict(ctx)
+	v, err := r.Judge(ctx)
 	if err != nil {
 		return err
 	}
-	c, err := r.content(ctx, p)
+	return v.Write(ctx, to)
+}
+
+// Write writes the page. Nothing is written if it fails. What the data call their columns and classes is shown as text,
+// whatever it is.
+func (v Verdict) Write(ctx context.Context, to io.Writer) error {
+	c, err := v.report.content(ctx, v)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
@@ -149,6 +152,16 @@ func (r *Report) predict(ctx context.Context) (p bayes.Prediction, err error) {
 	if p, err = r.Posterior.Predict(ctx, r.Rows.X); err != nil {
 		return p, fmt.Errorf("report: %w", err)
 	}
+	if r.Rows.Censored != nil {
+		return p, errors.New("report: the targets of Rows are censored, so that residuals and coverage are not known: " +
+			"take metric.Of, or rows whose targets were seen")
+	}
+	if err := r.Posterior.CheckExposure(r.Rows); err != nil {
+		return p, fmt.Errorf("report: %w", err)
+	}
+	if p, err = p.WithExposure(r.Rows.Exposure); err != nil {
+		return p, fmt.Errorf("report: %w", err)
+	}
 	if err := p.ValidateTarget(r.Rows.Y); err != nil {
 		return p, fmt.Errorf("report: %w", err)
 	}
@@ -162,18 +175,12 @@ func (r *Report) training() *dataset.Dataset {
 	return r.Rows
 }
 
-func (r *Report) content(ctx context.Context, p bayes.Prediction) (c content, err error) {
-	o := r.Posterior.Origin()
+func (r *Report) content(ctx context.Context, v Verdict) (c content, err error) {
+	o, p := r.Posterior.Origin(), v.prediction
 	c = content{
 		Title: fmt.Sprintf("%s: predictions of %s", o.Provenance.Data, strings.Join(o.TargetNames, ", ")),
 		Made:  time.Now().Format("2 January 2006"), Rows: r.Rows.Rows(), Task: p.Task().String(),
-		Target: strings.Join(o.TargetNames, ", "), TrainKnown: r.Train != nil,
-	}
-	if c.Verdict, c.Skill, err = judge(r, p); err != nil {
-		return c, err
-	}
-	if c.Scores, err = metric.Scores(p, r.Rows.Y); err != nil {
-		return c, err
+		Target: strings.Join(o.TargetNames, ", "), TrainKnown: r.Train != nil, Verdict: v,
 	}
 	if err := r.pictures(p, &c); err != nil {
 		return c, err

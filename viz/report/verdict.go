@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/run"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -40,6 +42,29 @@ type Verdict struct {
 	Trust   Trust
 	Reasons []string // what stands against the predictions, the gravest first; empty if nothing does
 	Merits  []string // what speaks for them
+	Scores  metric.Table
+	// Skill is by how much the mean log-density of the targets is above that of a guess that ignores the features, the
+	// training part's normal of each target or its frequencies of the classes, in nats a row. A row counts at most 10.
+	Skill metric.Estimate
+
+	report     *Report
+	prediction bayes.Prediction
+}
+
+// doubt adds what stands against the predictions.
+func (v *Verdict) doubt(trust Trust, text string, args ...any) {
+	text = fmt.Sprintf(text, args...)
+	v.Trust = min(v.Trust, trust)
+	if trust == No {
+		v.Reasons = slices.Insert(v.Reasons, 0, text)
+		return
+	}
+	v.Reasons = append(v.Reasons, text)
+}
+
+// praise adds what speaks for them.
+func (v *Verdict) praise(text string, args ...any) {
+	v.Merits = append(v.Merits, fmt.Sprintf(text, args...))
 }
 
 const (
@@ -52,60 +77,63 @@ const (
 	offByALittle, tooWide, offByMuch = .02, .04, .05
 )
 
-// judge is the verdict of rows on their prediction. Each finding holds at 1 % by itself: a model that is right is
+// Judge is the verdict of the rows on their prediction. Each finding holds at 1 % by itself: a model that is right is
 // doubted in one of thirty tables.
-func judge(r *Report, p bayes.Prediction) (v Verdict, skill metric.Estimate, err error) {
-	v.Trust = Yes
-	doubt := func(trust Trust, text string, args ...any) {
-		text = fmt.Sprintf(text, args...)
-		if trust < v.Trust {
-			v.Trust = trust
-		}
-		if trust == No {
-			v.Reasons = append([]string{text}, v.Reasons...)
-			return
-		}
-		v.Reasons = append(v.Reasons, text)
+func (r *Report) Judge(ctx context.Context) (Verdict, error) {
+	p, err := r.predict(ctx)
+	if err != nil {
+		return Verdict{}, err
 	}
-	rows := r.Rows.Rows()
-	if skill, err = r.skill(p); err != nil {
-		return v, skill, err
+	v := Verdict{Trust: Yes, report: r, prediction: p}
+	if err := v.judge(); err != nil {
+		return Verdict{}, fmt.Errorf("report: %w", err)
 	}
-	switch least := skill.Value - distuv.UnitNormal.Quantile(1-byChance)*skill.SamplingStdErr; {
-	case !(least > 0):
-		doubt(No, "They are not clearly better than a guess that ignores the features: by %.3f ± %.3f nats a row. The "+
-			"features say too little about the target, or there are too few rows.", skill.Value, skill.SamplingStdErr)
-	default:
-		v.Merits = append(v.Merits, fmt.Sprintf("They are better than a guess that ignores the features, by %.3f ± %.3f "+
-			"nats a row.", skill.Value, skill.SamplingStdErr))
+	return v, nil
+}
+
+func (v *Verdict) judge() (err error) {
+	r, p := v.report, v.prediction
+	if v.Scores, err = metric.Scores(p, r.Rows.Y); err != nil {
+		return err
+	}
+	if v.Skill, err = r.skill(p); err != nil {
+		return err
+	}
+	if v.Skill.Value > distuv.UnitNormal.Quantile(1-byChance)*v.Skill.SamplingStdErr {
+		v.praise("They are better than a guess that ignores the features, by %.3f ± %.3f nats a row.", v.Skill.Value,
+			v.Skill.SamplingStdErr)
+	} else {
+		v.doubt(No, "They are not clearly better than a guess that ignores the features: by %.3f ± %.3f nats a row. The "+
+			"features say too little about the target, or there are too few rows.", v.Skill.Value, v.Skill.SamplingStdErr)
 	}
 	if p.Task() == bayes.Regression {
-		err = coverage(p, r.Rows, &v, doubt)
+		err = v.coverage()
 	} else {
-		err = confidence(p, r.Rows.Y, &v, doubt)
+		err = v.confidence()
 	}
 	if err != nil {
-		return v, skill, err
+		return err
 	}
-	if rows < fewRows {
-		doubt(WithinLimits, "Only %d rows judge them, too few to see a fault that is not large.", rows)
+	if rows := r.Rows.Rows(); rows < fewRows {
+		v.doubt(WithinLimits, "Only %d rows judge them, too few to see a fault that is not large.", rows)
 	}
 	if r.Result != nil && r.Result.Status != run.Completed && r.Result.Status != run.StoppedEarly {
-		doubt(WithinLimits, "The run did not end by itself (%s): a longer one may be better.", r.Result.Status)
+		v.doubt(WithinLimits, "The run did not end by itself (%s): a longer one may be better.", r.Result.Status)
 	}
 	if r.Result != nil {
 		for _, w := range r.Result.Warnings {
-			doubt(WithinLimits, "The fit warns: %s.", w)
+			v.doubt(WithinLimits, "The fit warns: %s.", w)
 		}
 	}
 	for _, w := range p.Warnings {
-		doubt(WithinLimits, "The prediction warns: %s.", w)
+		v.doubt(WithinLimits, "The prediction warns: %s.", w)
 	}
-	return v, skill, nil
+	return nil
 }
 
 // coverage judges the intervals of a regression, wide and narrow ones of each target.
-func coverage(p bayes.Prediction, rows *dataset.Dataset, v *Verdict, doubt func(Trust, string, ...any)) error {
+func (v *Verdict) coverage() error {
+	p, rows := v.prediction, v.report.Rows
 	n := float64(rows.Rows())
 	for k, name := range rows.TargetNames() {
 		one, err := p.Of(k)
@@ -117,31 +145,32 @@ func coverage(p bayes.Prediction, rows *dataset.Dataset, v *Verdict, doubt func(
 			if err != nil {
 				return err
 			}
-			judgeCoverage(name, level, held.Value, n, v, doubt)
+			v.held(name, level, held.Value, n)
 		}
 	}
 	return nil
 }
 
-// judgeCoverage judges the share of n targets that intervals hold.
-func judgeCoverage(name string, level, held, n float64, v *Verdict, doubt func(Trust, string, ...any)) {
+// held judges the share of n targets that intervals hold.
+func (v *Verdict) held(name string, level, held, n float64) {
 	chance, inside := distuv.Binomial{N: n, P: level}, math.Round(held*n)
 	told := fmt.Sprintf("The %.0f %% intervals hold %.0f %% of the %.0f values of %s", 100*level, 100*held, n, name)
 	switch {
 	case chance.CDF(inside) < byChance/2 && held < level-offByMuch:
-		doubt(No, "%s: they are too narrow, and the predictions surer than they should be.", told)
+		v.doubt(No, "%s: they are too narrow, and the predictions surer than they should be.", told)
 	case chance.CDF(inside) < byChance/2 && held < level-offByALittle:
-		doubt(WithinLimits, "%s: they are somewhat too narrow.", told)
+		v.doubt(WithinLimits, "%s: they are somewhat too narrow.", told)
 	case 1-chance.CDF(inside-1) < byChance/2 && held > level+tooWide:
-		doubt(WithinLimits, "%s: they are wider than they need be.", told)
+		v.doubt(WithinLimits, "%s: they are wider than they need be.", told)
 	default:
-		v.Merits = append(v.Merits, told+", as they should, but for a little or chance.")
+		v.praise("%s, as they should, but for a little or chance.", told)
 	}
 }
 
 // confidence judges the probabilities of a classification: the sum of those of the predicted classes against the number
 // of right ones, which is a sum of independent trials with these probabilities if they are right.
-func confidence(p bayes.Prediction, y []float64, v *Verdict, doubt func(Trust, string, ...any)) error {
+func (v *Verdict) confidence() error {
+	p, y := v.prediction, v.report.Rows.Y
 	probabilities, err := p.Probabilities()
 	if err != nil {
 		return err
@@ -165,19 +194,18 @@ func confidence(p bayes.Prediction, y []float64, v *Verdict, doubt func(Trust, s
 		100*expected/n)
 	switch {
 	case z > most && (expected-right)/n > offByMuch:
-		doubt(No, "%s: they are much surer than they should be.", told)
+		v.doubt(No, "%s: they are much surer than they should be.", told)
 	case z > most && (expected-right)/n > offByALittle:
-		doubt(WithinLimits, "%s: they are surer than they should be.", told)
+		v.doubt(WithinLimits, "%s: they are surer than they should be.", told)
 	case z < -most && (right-expected)/n > offByALittle:
-		doubt(WithinLimits, "%s: they are less sure than they could be.", told)
+		v.doubt(WithinLimits, "%s: they are less sure than they could be.", told)
 	default:
-		v.Merits = append(v.Merits, told+", which agrees but for a little or chance.")
+		v.praise("%s, which agrees but for a little or chance.", told)
 	}
 	return nil
 }
 
-// skill is by how much the mean log-density of the targets is above that of a guess that ignores the features: the
-// training part's normal of each target, or its frequencies of the classes. A row counts at most mostGain.
+// skill is Verdict.Skill.
 func (r *Report) skill(p bayes.Prediction) (metric.Estimate, error) {
 	ours, err := p.LogDensity(r.Rows.Y)
 	if err != nil {
@@ -192,7 +220,8 @@ func (r *Report) skill(p bayes.Prediction) (metric.Estimate, error) {
 	return metric.Estimate{Value: mean, StdErr: math.NaN(), SamplingStdErr: stdDev / math.Sqrt(float64(len(gains)))}, nil
 }
 
-// guessOf is the log-density that the training part's targets alone give those of the rows, [N].
+// guessOf is the log-density that the training part's targets alone give those of the rows, [N]; of counts with their
+// exposures.
 func guessOf(training, rows *dataset.Dataset) []float64 {
 	logs := make([]float64, rows.Rows())
 	if rows.Task != dataset.Regression {
@@ -208,6 +237,10 @@ func guessOf(training, rows *dataset.Dataset) []float64 {
 	}
 	targets := len(rows.TargetNames())
 	for k := range targets {
+		if training.Exposure != nil && rows.Exposure != nil {
+			floats.Add(logs, guessOfCounts(training, rows, k))
+			continue
+		}
 		mean, stdDev := stat.MeanStdDev(training.TargetColumn(k), nil)
 		if !(stdDev > 0) {
 			stdDev = 1
@@ -220,15 +253,21 @@ func guessOf(training, rows *dataset.Dataset) []float64 {
 	return logs
 }
 
-// Judge is the verdict on the posterior's predictions of the rows.
-func (r *Report) Judge(ctx context.Context) (Verdict, error) {
-	p, err := r.predict(ctx)
-	if err != nil {
-		return Verdict{}, err
+// guessOfCounts is the same of one target, a normal of the training part's counts for each unit of exposure, and a
+// variance in proportion to the exposure, as that of independent counts is.
+func guessOfCounts(training, rows *dataset.Dataset, k int) (logs []float64) {
+	counts := training.TargetColumn(k)
+	rate := floats.Sum(counts) / floats.Sum(training.Exposure)
+	variance := 0.
+	for i, e := range training.Exposure {
+		variance += (counts[i] - rate*e) * (counts[i] - rate*e) / e / float64(len(counts))
 	}
-	v, _, err := judge(r, p)
-	if err != nil {
-		return Verdict{}, fmt.Errorf("report: %w", err)
+	if !(variance > 0) {
+		variance = 1
 	}
-	return v, nil
+	for i, y := range rows.TargetColumn(k) {
+		e := rows.Exposure[i]
+		logs = append(logs, distuv.Normal{Mu: rate * e, Sigma: math.Sqrt(variance * e)}.LogProb(y))
+	}
+	return logs
 }

@@ -30,7 +30,12 @@ func Open(path string, opts dataset.CSVOptions) (*dataset.Dataset, error) {
 	if opts.Name == "" {
 		opts.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	}
-	columns, err := read(path, opts.Ignore)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("parquet: %w", err)
+	}
+	defer f.Close()
+	columns, err := read(f, opts.Ignore)
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %s: %w", path, err)
 	}
@@ -41,14 +46,9 @@ func Open(path string, opts dataset.CSVOptions) (*dataset.Dataset, error) {
 	return d, nil
 }
 
-// read reads all columns but nested ones that are ignored.
-func read(path string, ignore []string) (columns []dataset.Column, err error) {
+// read has all columns but nested ones that are ignored: those of texts, and how those of numbers are read.
+func read(f *os.File, ignore []string) (columns []dataset.Column, err error) {
 	defer recovered(&err)
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func read(path string, ignore []string) (columns []dataset.Column, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is no Parquet file, or was cut off: %w", err)
 	}
-	rows := file.NumRows()
+	rows, counted := file.NumRows(), false
 	for _, node := range file.Root().Columns() {
 		name := node.Name()
 		if isIndex(name) {
@@ -65,32 +65,48 @@ func read(path string, ignore []string) (columns []dataset.Column, err error) {
 		}
 		if !node.Leaf() || node.Repeated() {
 			if slices.Contains(ignore, name) {
-				columns = append(columns, dataset.Column{Name: name, Numbers: make([]float64, rows)})
+				columns = append(columns, dataset.Column{Name: name, Rows: int(rows), Read: unread})
 				continue
 			}
 			return nil, fmt.Errorf("the column %q has lists or records, which are no features: list it in Ignore, or write "+
 				"what matters of it into columns of numbers", name)
 		}
-		r := reader{column: dataset.Column{Name: name}, kind: node.Type().Kind(), index: map[string]int32{}}
+		r := &reader{column: dataset.Column{Name: name, Rows: int(rows)}, kind: node.Type().Kind(),
+			index: map[string]int32{}}
 		if err := r.typed(node.Type()); err != nil {
 			return nil, fmt.Errorf("column %q: %w", name, err)
 		}
-		if !r.isText {
-			// No more than the file could hold, whatever its head says.
-			r.column.Numbers = make([]float64, 0, min(rows, 8*info.Size()))
+		all := func() (err error) {
+			defer recovered(&err)
+			for _, group := range file.RowGroups() {
+				if err := r.read(group.ColumnChunks()[node.Index()]); err != nil {
+					return err
+				}
+			}
+			if have := max(len(r.column.Numbers), len(r.column.Codes)); int64(have) != rows {
+				return fmt.Errorf("it has %d values, and the file says %d rows: the file is damaged", have, rows)
+			}
+			return nil
 		}
-		for _, group := range file.RowGroups() {
-			if err := r.read(group.ColumnChunks()[node.Index()]); err != nil {
+		if r.isText || !counted { // a column is read at once, so that the number of rows is known to be true
+			if err := all(); err != nil {
 				return nil, fmt.Errorf("column %q: %w", name, err)
 			}
-		}
-		if have := max(len(r.column.Numbers), len(r.column.Codes)); int64(have) != rows {
-			return nil, fmt.Errorf("column %q has %d values, and the file says %d rows: it is damaged", name, have, rows)
+			counted = true
+		} else {
+			r.column.Read = func(into []float64) ([]float64, error) {
+				r.column.Numbers = slices.Grow(into[:0], int(rows))
+				err := all()
+				return r.column.Numbers, err
+			}
 		}
 		columns = append(columns, r.column)
 	}
 	return columns, nil
 }
+
+// unread is Column.Read of a column that is ignored.
+func unread([]float64) ([]float64, error) { return nil, errors.New("it has lists or records") }
 
 // recovered makes an error of a panic, with which the library answers some damaged files. It is deferred.
 func recovered(err *error) {
@@ -170,11 +186,23 @@ func (r *reader) read(chunk pq.ColumnChunk) error {
 	}
 }
 
-// page appends a page's values; doubles that lie there as such are copied.
+// page appends a page's values. Numbers are taken from the page, or its dictionary, as they lie there; nulls, booleans
+// and texts are read one by one.
 func (r *reader) page(page pq.Page) error {
-	if page.Dictionary() == nil && page.NumNulls() == 0 && r.kind == pq.Double {
+	if page.NumNulls() == 0 && !r.isText && r.kind != pq.Boolean {
+		dictionary := page.Dictionary()
+		if dictionary == nil {
+			r.numbers(page)
+			return nil
+		}
+		from := len(r.column.Numbers)
+		r.numbers(dictionary.Page())
+		levels := slices.Clone(r.column.Numbers[from:])
+		r.column.Numbers = r.column.Numbers[:from]
 		data := page.Data()
-		r.column.Numbers = append(r.column.Numbers, data.Double()...)
+		for _, at := range data.Int32() {
+			r.column.Numbers = append(r.column.Numbers, levels[at])
+		}
 		return nil
 	}
 	values := page.Values()
@@ -191,6 +219,43 @@ func (r *reader) page(page pq.Page) error {
 			return err
 		}
 	}
+}
+
+// numbers appends a page's numbers.
+func (r *reader) numbers(page pq.Page) {
+	data := page.Data()
+	from := len(r.column.Numbers)
+	switch r.kind {
+	case pq.Double:
+		r.column.Numbers = append(r.column.Numbers, data.Double()...)
+	case pq.Float:
+		r.column.Numbers = appended(r.column.Numbers, data.Float())
+	case pq.Int32:
+		r.column.Numbers = appended(r.column.Numbers, data.Int32())
+	case pq.Int64:
+		r.column.Numbers = appended(r.column.Numbers, data.Int64())
+	}
+	if r.scale == 1 && !r.days {
+		return
+	}
+	for i, v := range r.column.Numbers[from:] {
+		r.column.Numbers[from+i] = r.scaled(v)
+	}
+}
+
+func appended[T float32 | int32 | int64](to []float64, values []T) []float64 {
+	for _, v := range values {
+		to = append(to, float64(v))
+	}
+	return to
+}
+
+// scaled is a number in its unit: of decimals 1, of times seconds.
+func (r *reader) scaled(number float64) float64 {
+	if number /= r.scale; r.days {
+		number *= 24 * 60 * 60
+	}
+	return number
 }
 
 // add appends a value.
@@ -216,9 +281,7 @@ func (r *reader) add(v pq.Value) {
 		case pq.Double:
 			number = v.Double()
 		}
-		if number /= r.scale; r.days {
-			number *= 24 * 60 * 60
-		}
+		number = r.scaled(number)
 	}
 	r.column.Numbers = append(r.column.Numbers, number)
 }

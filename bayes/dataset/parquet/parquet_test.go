@@ -1,6 +1,8 @@
 package parquet_test
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -66,7 +68,8 @@ func TestRefuses(t *testing.T) {
 	}{
 		{kinds, `the column "l" has lists or records`, dataset.CSVOptions{}},
 		{kinds, `which is no feature`, dataset.CSVOptions{Target: "y", Ignore: []string{"l", "x", "s"}}},
-		{kinds, `row 1, column "x": the value is missing`, dataset.CSVOptions{Target: "y", Ignore: []string{"l", "d", "t"}}},
+		{kinds, `row 1, column "x": the value is missing`,
+			dataset.CSVOptions{Target: "y", Ignore: []string{"l", "d", "t", "s"}}},
 		{kinds, "NoHeader is set", dataset.CSVOptions{NoHeader: true, Ignore: []string{"l"}}},
 		{"none.parquet", "none.parquet", dataset.CSVOptions{}},
 		{"parquet.go", "no Parquet file", dataset.CSVOptions{}},
@@ -98,6 +101,28 @@ func TestDamaged(t *testing.T) {
 	}
 	if refused < len(whole)/14 {
 		t.Errorf("%d of %d damaged files are refused", refused, len(whole)/7)
+	}
+}
+
+// A file of numbers alone whose head promises rows that it does not have, down to fewer than none, is refused.
+func TestDamagedCount(t *testing.T) {
+	whole, err := os.ReadFile(large(t, 100, 30, 77))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "damaged.parquet")
+	foot := len(whole) - 8 - int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))
+	for at := foot; at < len(whole); at++ {
+		for _, change := range []byte{0xff, 0x01, 0x80} {
+			damaged := slices.Clone(whole)
+			damaged[at] ^= change
+			if err := os.WriteFile(path, damaged, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if d, err := parquet.Open(path, dataset.CSVOptions{}); err == nil && d.Rows() != 100 {
+				t.Fatalf("byte %d: %d rows", at, d.Rows())
+			}
+		}
 	}
 }
 
@@ -134,6 +159,87 @@ func BenchmarkOpen(b *testing.B) {
 	for b.Loop() {
 		if _, err := parquet.Open(path, dataset.CSVOptions{}); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// Numbers of every type are the same whether they lie in a page as such or by a dictionary, in two row groups; decimals
+// are in their units.
+func TestDictionaries(t *testing.T) {
+	const rows = 3000
+	types := map[string]pq.Node{
+		"double": pq.Leaf(pq.DoubleType), "float": pq.Leaf(pq.FloatType), "int32": pq.Leaf(pq.Int32Type),
+		"int64": pq.Leaf(pq.Int64Type), "price": pq.Decimal(2, 9, pq.Int32Type), "y": pq.Leaf(pq.DoubleType),
+	}
+	value := func(name string, i int) pq.Value {
+		switch i %= 17; name {
+		case "float":
+			return pq.ValueOf(float32(i) / 4)
+		case "int32", "price":
+			return pq.ValueOf(int32(3 * i))
+		case "int64":
+			return pq.ValueOf(int64(-i))
+		}
+		return pq.ValueOf(float64(i) / 7)
+	}
+	path := filepath.Join(t.TempDir(), "numbers.parquet")
+	var plain *dataset.Dataset
+	for _, dictionary := range []bool{false, true} {
+		group := pq.Group{}
+		for name, node := range types {
+			if dictionary {
+				node = pq.Encoded(node, &pq.RLEDictionary)
+			}
+			group[name] = node
+		}
+		schema := pq.NewSchema("table", group)
+		file, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := pq.NewWriter(file, schema)
+		for i := range rows {
+			var row pq.Row
+			for k, column := range schema.Columns() {
+				row = append(row, value(column[0], i).Level(0, 0, k))
+			}
+			if _, err := w.WriteRows([]pq.Row{row}); err != nil {
+				t.Fatal(err)
+			}
+			if i == rows/3 {
+				if err := w.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := errors.Join(w.Close(), file.Close()); err != nil {
+			t.Fatal(err)
+		}
+		d, err := parquet.Open(path, dataset.CSVOptions{Target: "y"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := parquet.OpenSource(path, "y")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, y := make([]float64, rows*d.Dims()), make([]float64, rows)
+		if err := errors.Join(s.Read(t.Context(), 0, x, y), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(x, d.X.(*mat.Dense).RawMatrix().Data) || !slices.Equal(y, d.Y) {
+			t.Errorf("dictionary %v: a Source has other numbers than Open", dictionary)
+		}
+		if plain == nil {
+			plain = d
+			for k, name := range d.Features {
+				want := map[string]float64{"double": 5. / 7, "float": 1.25, "int32": 15, "int64": -5, "price": .15}[name]
+				if got := d.X.At(22, k); got != want {
+					t.Errorf("%s: row 22 is %v, want %v", name, got, want)
+				}
+			}
+		} else if d.Hash() != plain.Hash() {
+			t.Error("by a dictionary the numbers are others")
 		}
 	}
 }

@@ -31,7 +31,10 @@ type Source struct {
 	held []*segment // that were read last, the latest at the end
 }
 
-var _ dataset.Source = (*Source)(nil)
+var (
+	_ dataset.Source = (*Source)(nil)
+	_ dataset.Named  = (*Source)(nil)
+)
 
 // segmentRows is the number of rows that are decoded at a time, and heldSegments how many of these are kept: 26 MB each
 // for 50 columns.
@@ -113,6 +116,9 @@ func openSource(f *os.File, targets []string) (s *Source, err error) {
 	}
 	return s, nil
 }
+
+// Names implements dataset.Named.
+func (s *Source) Names() (features, targets []string) { return s.FeatureNames, s.TargetNames }
 
 // Close closes the file.
 func (s *Source) Close() error { return s.file.Close() }

@@ -1,0 +1,164 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Extras says what a data set has of each row beside its features and targets.
+type Extras struct {
+	Censored bool `json:"censored,omitempty"`
+	Exposure bool `json:"exposure,omitempty"`
+	Weights  bool `json:"weights,omitempty"`
+}
+
+// Columns is their number.
+func (e Extras) Columns() (n int) {
+	for _, has := range []bool{e.Censored, e.Exposure, e.Weights} {
+		if has {
+			n++
+		}
+	}
+	return n
+}
+
+// With has what either has.
+func (e Extras) With(other Extras) Extras {
+	return Extras{e.Censored || other.Censored, e.Exposure || other.Exposure, e.Weights || other.Weights}
+}
+
+// Extras says which of Censored, Exposure and Weights the data set has.
+func (d *Dataset) Extras() Extras {
+	return Extras{d.Censored != nil, d.Exposure != nil, d.Weights != nil}
+}
+
+// Extra are the columns of e, one after another in the order of its fields, [N] each: Censored as 0 or 1, Exposure as
+// its logarithm, Weights. Of what the data set does not have, no row is censored, and exposures and weights are 1.
+func (d *Dataset) Extra(e Extras) (columns [][]float64) {
+	n := d.Rows()
+	if e.Censored {
+		column := make([]float64, n)
+		for i, censored := range d.Censored {
+			if censored {
+				column[i] = 1
+			}
+		}
+		columns = append(columns, column)
+	}
+	if e.Exposure {
+		column := make([]float64, n)
+		for i, exposure := range d.Exposure {
+			column[i] = math.Log(exposure)
+		}
+		columns = append(columns, column)
+	}
+	if e.Weights {
+		columns = append(columns, orAll(d.Weights, n, 1))
+	}
+	return columns
+}
+
+// orAll are a copy of the values, or n times the same if there are none.
+func orAll[T any](values []T, n int, other T) []T {
+	if values == nil {
+		return slices.Repeat([]T{other}, n)
+	}
+	return slices.Clone(values)
+}
+
+// joinedExtras sets those of the rows of a and then of b.
+func (d *Dataset) joinedExtras(a, b *Dataset) {
+	e := a.Extras().With(b.Extras())
+	if e.Censored {
+		d.Censored = append(orAll(a.Censored, a.Rows(), false), orAll(b.Censored, b.Rows(), false)...)
+	}
+	if e.Exposure {
+		d.Exposure = append(orAll(a.Exposure, a.Rows(), 1), orAll(b.Exposure, b.Rows(), 1)...)
+	}
+	if e.Weights {
+		d.Weights = append(orAll(a.Weights, a.Rows(), 1), orAll(b.Weights, b.Rows(), 1)...)
+	}
+}
+
+// validateExtras checks Weights, Exposure and Censored.
+func (d *Dataset) validateExtras() error {
+	n, _ := d.dims()
+	for _, list := range []struct {
+		name   string
+		has    bool
+		length int
+	}{
+		{"Weights", d.Weights != nil, len(d.Weights)},
+		{"Exposure", d.Exposure != nil, len(d.Exposure)},
+		{"Censored", d.Censored != nil, len(d.Censored)},
+	} {
+		if list.has && list.length != n {
+			return fmt.Errorf("there are %d rows, but %s has %d values: it has one for each row, or is nil", n, list.name,
+				list.length)
+		}
+	}
+	positive := false
+	for i, w := range d.Weights {
+		if !(w >= 0) || w > maxMagnitude {
+			return fmt.Errorf("the weight of %s is %v: it must be at least 0, and finite", d.rowName(i), w)
+		}
+		positive = positive || w > 0
+	}
+	if d.Weights != nil && !positive {
+		return errors.New("all weights are 0, which leaves no data: at least one must be above 0")
+	}
+	for i, v := range d.Exposure {
+		if !(v > 0) || v > maxMagnitude {
+			return fmt.Errorf("the exposure of %s is %v: it must be above 0, and finite", d.rowName(i), v)
+		}
+	}
+	if d.Task != Regression && (d.Exposure != nil || d.Censored != nil) {
+		return fmt.Errorf("the task is %v, but Exposure or Censored is set, which are for numbers: set it to nil", d.Task)
+	}
+	if d.Censored != nil && len(d.Targets) > 1 {
+		return fmt.Errorf("there are %d targets and Censored rows, which are for one: set Censored to nil", len(d.Targets))
+	}
+	return nil
+}
+
+// WeighClasses sets the Weights of a classification's rows by their classes, in the order of Classes; nil balances
+// them: each class has the same sum of weights, and the mean weight is 1.
+func (d *Dataset) WeighClasses(weights []float64) error {
+	if err := d.Validate(); err != nil {
+		return err
+	}
+	if d.Task == Regression {
+		return fmt.Errorf("dataset %s: WeighClasses is for classes, and the task is %v: set Weights", d.Name, d.Task)
+	}
+	if weights == nil {
+		weights = make([]float64, len(d.Classes))
+		present := 0.
+		for _, y := range d.Y {
+			if weights[int(y)] == 0 {
+				present++
+			}
+			weights[int(y)]++
+		}
+		for c, count := range weights {
+			if count > 0 {
+				weights[c] = float64(d.Rows()) / (present * count)
+			}
+		}
+	}
+	if len(weights) != len(d.Classes) {
+		return fmt.Errorf("dataset %s: WeighClasses has %d weights for the %d classes %q: it takes one for each", d.Name,
+			len(weights), len(d.Classes), d.Classes)
+	}
+	weighed := *d
+	weighed.Weights = make([]float64, d.Rows())
+	for i, y := range d.Y {
+		weighed.Weights[i] = weights[int(y)]
+	}
+	if err := weighed.validateExtras(); err != nil {
+		return fmt.Errorf("dataset %s: %w", d.Name, err)
+	}
+	d.Weights = weighed.Weights
+	return nil
+}

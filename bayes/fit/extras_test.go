@@ -1,0 +1,218 @@
+package fit_test
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/auto"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/conformal"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/diag"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/metric"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+	"gobnn/ohsmc"
+)
+
+// A row of weight 2 is two rows, and one of weight 0 is none: to Laplace's mode and curvature, of every structure.
+func TestWeightsAreRepetitions(t *testing.T) {
+	weights := []float64{1, 2, 0, 1, 3, 1, 2, 1}
+	few := drawn(len(weights), 1, drawNormal)
+	var rows []int
+	for i, w := range weights {
+		rows = append(rows, slices.Repeat([]int{i}, int(w))...)
+	}
+	repeated, err := few.Subset(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	few.Weights = weights
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All(),
+		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true}}
+	for _, structure := range []baseline.Structure{
+		baseline.FullPrecision, baseline.DiagonalPrecision, baseline.KroneckerPrecision,
+	} {
+		var draws [2][]float64
+		for k, d := range []*dataset.Dataset{repeated, few} {
+			result, err := fit.Fit(t.Context(), model, baseline.Laplace{Structure: structure, Samples: 5, Sampled: true,
+				Training: baseline.Training{Epochs: 2000, BatchSize: d.Rows()}}, dataset.Parts{Train: d},
+				run.Settings{Seed: 2, Engine: computetest.Go(t), DType: compute.Float64})
+			if err != nil {
+				t.Fatal(err)
+			}
+			of, err := result.Posterior.Draws()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if draws[k], err = compute.Float64s(of.Phi); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, v := range draws[1] {
+			if math.Abs(v-draws[0][i]) > 1e-3 {
+				t.Errorf("structure %v: number %d of the draws is %v by weights, %v by repetitions", structure, i, v, draws[0][i])
+				break
+			}
+		}
+	}
+}
+
+// Weighted rows, counts with exposures and censored targets go through the default method and others, and come out
+// better than the prior; weighted rows have no LOO.
+func TestExtrasThroughMethods(t *testing.T) {
+	times := drawn(120, 1, drawNormal)
+	counts := drawn(120, 1, drawPoisson)
+	for i := range times.Y {
+		times.Censored = append(times.Censored, times.Y[i] > .8)
+		times.Y[i] = min(times.Y[i], .8)
+		counts.Exposure = append(counts.Exposure, 1+float64(i%4))
+		counts.Y[i] *= counts.Exposure[i]
+		times.Weights = append(times.Weights, .5+float64(i%3))
+	}
+	engine := computetest.Go(t)
+	for _, d := range []*dataset.Dataset{times, counts} {
+		parts, err := d.Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		model, err := bayes.ModelFor(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		model.Network = nn.MLP{Hidden: []int{3}, Activation: nn.Tanh}
+		model.Stochastic = bayes.All()
+		prior, err := metric.Of(t.Context(), priorOf(t, engine, model, parts), parts.Test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		methods := append(few(), method{name: "default", Method: auto.Method{Seconds: 1}})
+		for _, m := range methods {
+			result, err := m.fit(t.Context(), model, parts, run.Settings{Seed: 3, Engine: engine})
+			if err != nil {
+				t.Errorf("%s: %v", m.name, err)
+				continue
+			}
+			scores, err := metric.Of(t.Context(), result.Posterior, parts.Test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%T, %s: NLPD %.3f, the prior's %.3f", model.Likelihood, m.name, scores[0].Value, prior[0].Value)
+			if !(scores[0].Value < prior[0].Value-.05) {
+				t.Errorf("%T, %s: NLPD %.3f is not better than the prior's %.3f", model.Likelihood, m.name, scores[0].Value,
+					prior[0].Value)
+			}
+			_, err = diag.NewLOOForPosterior(t.Context(), result.Posterior, parts.Train)
+			if m.name != "default" && (d.Weights != nil) != (err != nil && strings.Contains(err.Error(), "Weights")) {
+				t.Errorf("%s: LOO: %v", m.name, err)
+			}
+		}
+	}
+}
+
+// What is not known of censored targets is refused; counts over exposures are compared with such alone, also by a
+// posterior that was saved.
+func TestExtrasAreKnown(t *testing.T) {
+	counts, times := drawn(60, 1, drawPoisson), drawn(60, 1, drawNormal)
+	for i := range counts.Y {
+		counts.Exposure = append(counts.Exposure, 1+float64(i%3))
+		times.Censored = append(times.Censored, i%4 == 0)
+	}
+	s := run.Settings{Seed: 1, Engine: computetest.Go(t)}
+	training := baseline.Training{Epochs: 20}
+	of := func(l bayes.Likelihood, d *dataset.Dataset, m fit.Method) (*fit.Result, error) {
+		model := bayes.Model{Network: nn.MLP{}, Likelihood: l, Stochastic: bayes.All()}
+		return fit.Fit(t.Context(), model, m, dataset.Parts{Train: d}, s)
+	}
+	refused := func(what string, err error, says string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: error %v does not say %q", what, err, says)
+		}
+	}
+	_, err := of(bayes.Gaussian{}, times, baseline.Laplace{Training: training})
+	refused("Laplace", err, "it does not know the curvature")
+	_, err = of(bayes.StudentT{}, times, baseline.MAP{Training: training})
+	refused("Student's t", err, "take bayes.Gaussian")
+
+	lives, err := of(bayes.Gaussian{}, times, few()[2].Method)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := lives.Posterior.Predict(t.Context(), times.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = p.OfRows(times); err != nil {
+		t.Fatal(err)
+	}
+	_, err = conformal.Calibrate(conformal.Part{Prediction: p, Y: times.Y})
+	refused("conformal", err, "censored")
+	_, err = metric.ScoreDraws(p, times.Y, metric.DrawOptions{})
+	refused("ScoreDraws", err, "censored")
+	_, err = metric.RMSE(p, times.Y)
+	refused("RMSE", err, "censored")
+	loo, err := diag.NewLOOForPosterior(t.Context(), lives.Posterior, times)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if loo.Rows[0].PIT != nil {
+		t.Errorf("LOO has the PIT %v of targets that are not known", loo.Rows[0].PIT)
+	}
+
+	rates, err := of(bayes.Poisson{}, counts, baseline.MAP{Training: training})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "posterior")
+	if err := rates.Posterior.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := bayes.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := metric.Of(t.Context(), loaded.On(s.Engine), counts); err != nil {
+		t.Error(err)
+	}
+	plain := *counts
+	plain.Exposure = nil
+	_, err = metric.Of(t.Context(), loaded.On(s.Engine), &plain)
+	refused("scores", err, "counts over exposures")
+}
+
+// Weights of the validation part choose as its weighted mean does, whatever their size.
+func TestValidationWeights(t *testing.T) {
+	d := drawn(60, 1, drawNormal)
+	parts, err := d.Split(dataset.Fractions{Train: .6, Validation: .4}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All()}
+	method := ohsmc.OpenHorizon{Training: ohsmc.Training{Particles: 20, BatchSize: 12, Epochs: 3, ValidateEvery: 1},
+		Kernel: mcmc.RandomWalk{Variance: 1e-3}}
+	best := func() float64 {
+		result, err := fit.Fit(t.Context(), model, method, parts, run.Settings{Seed: 4, Engine: computetest.Go(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fit.Details[*ohsmc.Details](result).Best.NLPD
+	}
+	plain := best()
+	parts.Validation.Weights = slices.Repeat([]float64{7}, parts.Validation.Rows())
+	if weighted := best(); math.Abs(weighted-plain) > 1e-5 {
+		t.Errorf("the best validation is %v with weights of 7, %v without", weighted, plain)
+	}
+	parts.Validation.Weights[0] = 7000
+	if weighted := best(); math.Abs(weighted-plain) < 1e-3 {
+		t.Errorf("the best validation is %v with a row of 1000 times the others' weight, %v without", weighted, plain)
+	}
+}
