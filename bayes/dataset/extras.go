@@ -34,6 +34,17 @@ func (d *Dataset) Extras() Extras {
 	return Extras{d.Censored != nil, d.Exposure != nil, d.Weights != nil}
 }
 
+// Seen is the number of rows whose targets are not Censored.
+func (d *Dataset) Seen() int {
+	n := d.Rows()
+	for _, censored := range d.Censored {
+		if censored {
+			n--
+		}
+	}
+	return n
+}
+
 // Extra are the columns of e, one after another in the order of its fields, [N] each: Censored as 0 or 1, Exposure as
 // its logarithm, Weights. Of what the data set does not have, no row is censored, and exposures and weights are 1.
 func (d *Dataset) Extra(e Extras) (columns [][]float64) {

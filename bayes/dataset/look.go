@@ -95,13 +95,7 @@ func (d *Dataset) look() (head string, table [][]string, more string) {
 		head += ", weighted"
 	}
 	if d.Censored != nil {
-		seen := 0
-		for _, censored := range d.Censored {
-			if !censored {
-				seen++
-			}
-		}
-		head += fmt.Sprintf(", seen in %s", counted(seen, "row"))
+		head += fmt.Sprintf(", seen in %s", counted(d.Seen(), "row"))
 	}
 	if d.Task != Regression {
 		classes := make([]string, min(len(d.Classes), lookClasses))

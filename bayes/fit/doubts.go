@@ -37,9 +37,6 @@ func (j *Job) doubts(ctx context.Context, p *bayes.Posterior) []string {
 		return nil
 	}
 	rows := j.Parts.Validation
-	if rows.Censored != nil { // whose targets no interval is known to hold
-		return nil
-	}
 	if counts, ok := p.Model().Likelihood.(bayes.Supporter); rows.Task != dataset.Regression || ok &&
 		counts.Support() == bayes.Counts { // whose intervals hold more than their level
 		return nil
@@ -79,6 +76,9 @@ func coverage(ctx context.Context, p *bayes.Posterior, rows *dataset.Dataset, n 
 	}
 	prediction, err := p.Predict(ctx, some.X)
 	if err != nil {
+		return 0, err
+	}
+	if prediction, err = prediction.OfRows(some); err != nil {
 		return 0, err
 	}
 	held, err := metric.Coverage(prediction, some.Y, judgedLevel)

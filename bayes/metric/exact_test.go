@@ -154,6 +154,28 @@ func TestCoverageOfNormal(t *testing.T) {
 	}
 }
 
+// What is censored at any quantile of a right prediction counts in the mean as what is seen does, at every level.
+func TestCoverageOfCensored(t *testing.T) {
+	const rows, mean, stdDev = 1000, 3., .5
+	for _, above := range []float64{.1, .3, .5, .97} {
+		outputs, y, censored := make([]float64, rows), make([]float64, rows), make([]bool, rows)
+		for i := range y {
+			u := (float64(i) + .5) / rows
+			censored[i] = u > above
+			outputs[i], y[i] = mean, mean+stdDev*distuv.UnitNormal.Quantile(min(u, above))
+		}
+		p := regression([]float64{1}, stdDev, outputs)
+		p.Censored = censored
+		for _, level := range []float64{.1, .5, .9} {
+			value(t, "coverage", level, 1e-12)(metric.Coverage(p, y, level))
+		}
+		table, err := metric.Scores(p, y)
+		if err != nil || len(table) != 2 || table[0].Name != "NLPD" {
+			t.Errorf("scores of censored targets: %v, %v", table, err)
+		}
+	}
+}
+
 // Coverage is found from the distribution function at y. It must be the share of rows between the quantiles, at every
 // level.
 func TestCoverageAgainstIntervals(t *testing.T) {

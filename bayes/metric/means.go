@@ -14,7 +14,7 @@ import (
 func NLPD(p bayes.Prediction, y []float64) (Estimate, error) { return one(newNLPD(), p, y) }
 
 func newNLPD() *measure {
-	return &measure{name: "NLPD", scorer: &rowMean{score: func(r *row, out []float64) {
+	return &measure{name: "NLPD", censored: true, scorer: &rowMean{score: func(r *row, out []float64) {
 		for g, l := range r.logDensity() {
 			out[g] = -l
 		}
@@ -117,18 +117,33 @@ func newBrier() *measure {
 // Coverage is the share of rows whose target lies in the central interval of the given level,
 // [bayes.Prediction.Interval], for regression; level lies between 0 and 1. A calibrated prediction has a coverage equal
 // to the level.
+//
+// A censored target counts by the probability that the interval has it, given that it is above y: (b - max(a, u)) / (1 -
+// u), but at least 0, of an interval between the levels a and b, where u = P(Y <= y). Its mean is b - a for a calibrated
+// prediction, whatever censors (Haider et al. 2020, Effective ways to build and evaluate individual survival
+// distributions, sec. 3.5, D-calibration). What is hardly ever seen says little.
 func Coverage(p bayes.Prediction, y []float64, level float64) (Estimate, error) {
 	return one(newCoverage(level), p, y)
 }
 
 func newCoverage(level float64) *measure {
 	// y lies between the quantiles exactly if its distribution function lies between their levels: no quantile is needed.
-	return ofInterval("coverage", level, &rowMean{steps: true, score: func(r *row, out []float64) {
+	from, to := (1-level)/2, 1-(1-level)/2
+	m := ofInterval("coverage", level, &rowMean{steps: true, score: func(r *row, out []float64) {
 		upTo, below := r.distribution()
 		for g, v := range upTo {
-			out[g] = indicator(v >= (1-level)/2 && below[g] <= 1-(1-level)/2)
+			switch {
+			case !r.above:
+				out[g] = indicator(v >= from && below[g] <= to)
+			case v < to:
+				out[g] = (to - max(from, v)) / (1 - max(0, v))
+			default:
+				out[g] = 0
+			}
 		}
 	}})
+	m.censored = true
+	return m
 }
 
 // newWidth is the mean width of the central interval of the given level, for regression, in the target's units.

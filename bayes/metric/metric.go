@@ -14,6 +14,7 @@ type measure struct {
 	name     string
 	tasks    tasks
 	err      error // of the settings
+	censored bool  // is known where targets are censored
 	scorer   scorer
 	ensemble *ensemble
 	rows     int
@@ -56,8 +57,8 @@ func (m *measure) accepts(p bayes.Prediction) error {
 	if m.err != nil {
 		return m.err
 	}
-	if p.Censored != nil && m.name != newNLPD().name {
-		return fmt.Errorf("metric: %s is not known where targets are censored: take NLPD", m.name)
+	if p.Censored != nil && !m.censored {
+		return fmt.Errorf("metric: %s is not known where targets are censored: take NLPD or Coverage", m.name)
 	}
 	regression := p.Task() == bayes.Regression
 	if m.tasks != anyTask && regression == (m.tasks == classificationOnly) {

@@ -25,7 +25,10 @@ type Table []Score
 const usualLevel = 0.95
 
 // usual returns the measures that Scores takes for a task.
-func usual(task bayes.Task) []*measure {
+func usual(task bayes.Task, censored bool) []*measure {
+	if censored {
+		return []*measure{newNLPD(), newCoverage(usualLevel)}
+	}
 	if task == bayes.Regression {
 		return []*measure{newNLPD(), newRMSE(), newParticleRMSE(), newCoverage(usualLevel), newWidth(usualLevel),
 			newIntervalScore(usualLevel), newCRPS()}
@@ -34,14 +37,15 @@ func usual(task bayes.Task) []*measure {
 }
 
 // Scores computes the usual scores of the prediction's task, in the prediction's units. For a regression these are
-// NLPD, RMSE, particle RMSE, the coverage, width and interval score at 95 %, and CRPS. For a classification they are
-// NLPD, accuracy, ECE and Brier score. [CalibrationCurve] has the coverage at other levels.
+// NLPD, RMSE, particle RMSE, the coverage, width and interval score at 95 %, and CRPS, of which censored targets leave
+// NLPD and coverage. For a classification they are NLPD, accuracy, ECE and Brier score. [CalibrationCurve] has the
+// coverage at other levels.
 func Scores(p bayes.Prediction, y []float64) (Table, error) {
-	return evaluate(func(yield func(batch, error) bool) { yield(batch{p, y}, nil) }, usual(p.Task())...)
+	return evaluate(func(yield func(batch, error) bool) { yield(batch{p, y}, nil) },
+		usual(p.Task(), p.Censored != nil)...)
 }
 
-// Of predicts a data set with a posterior and computes the usual scores; in raw units. Exposures count, and with
-// censored targets there is the NLPD alone. Rows count alike, whatever their weights. It predicts in batches of rows,
+// Of predicts a data set with a posterior and computes the usual scores; in raw units. Exposures count. Rows count alike, whatever their weights. It predicts in batches of rows,
 // so that predictions need not fit in memory.
 func Of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset) (Table, error) {
 	return of(ctx, posterior, data, false)
@@ -104,10 +108,7 @@ func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 			}
 		}
 	}
-	if data.Censored != nil {
-		return evaluate(batches, newNLPD())
-	}
-	return evaluate(batches, usual(model.Likelihood.Task())...)
+	return evaluate(batches, usual(data.Task, data.Censored != nil)...)
 }
 
 // String is the table as aligned text: one line for each score, with its Monte Carlo and its sampling standard error.

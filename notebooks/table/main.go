@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -51,7 +50,7 @@ type table struct {
 	target, task, group, order string
 	ordinal                    string
 	ignore, categories         string
-	weight, exposure           string
+	weight, exposure, event    string
 }
 
 // reading adds the flags that every verb has.
@@ -81,6 +80,8 @@ func (t *table) columns(flags *flag.FlagSet) {
 	flags.StringVar(&t.categories, "categories", "", "`columns` of numbers that are categories, separated by commas; "+
 		"columns of text are anyway")
 	flags.StringVar(&t.weight, "weight", "", "the `column` of weights, by which rows count in training")
+	flags.StringVar(&t.event, "event", "", "the `column` that says whether the target was seen (1 or true) or is at least "+
+		"so much (0 or false), such as the lifetime of what is still alive")
 	flags.StringVar(&t.group, "group", "", "the `column` of groups, such as patients: whole groups are held out")
 	flags.StringVar(&t.order, "order", "", "the `column` of time: the last rows are held out")
 }
@@ -95,7 +96,7 @@ func (t *table) open(path string, like *dataset.Dataset) (*dataset.Dataset, erro
 	var flags []string
 	for _, o := range [][2]string{{"Missing ", "missing"}, {"MissingTokens", "na"}, {"Categorical", "categories"},
 		{"Classes", "ordinal"}, {"Ignore", "ignore"}, {"NoHeader", "no-header"}, {"Decimal", "decimal"}, {"Task", "task"},
-		{"Target", "target"}, {"elimiter", "delimiter"}, {"Weight ", "weight"}, {"Exposure ", "exposure"},
+		{"Target", "target"}, {"elimiter", "delimiter"}, {"Weight ", "weight"}, {"Exposure ", "exposure"}, {"Event ", "event"},
 		{"Order", "order"}, {"Encoding", "encoding"},
 	} {
 		if strings.Contains(err.Error(), o[0]) {
@@ -109,7 +110,8 @@ func (t *table) open(path string, like *dataset.Dataset) (*dataset.Dataset, erro
 }
 
 func (t *table) read(path string, like *dataset.Dataset) (*dataset.Dataset, error) {
-	opts := dataset.CSVOptions{NoHeader: t.noHeader, Like: like, Weight: t.weight, Exposure: t.exposure}
+	opts := dataset.CSVOptions{NoHeader: t.noHeader, Like: like, Weight: t.weight, Exposure: t.exposure,
+		Event: t.event}
 	policies := map[string]dataset.Missing{"error": dataset.MissingError, "drop": dataset.MissingDropRow,
 		"mean": dataset.MissingMean}
 	var known bool
@@ -293,6 +295,7 @@ func reportVerb(ctx context.Context, args []string, out, progress io.Writer) err
 	var t table
 	t.reading(flags)
 	flags.StringVar(&t.weight, "weight", "", "the `column` of weights, as in fit")
+	flags.StringVar(&t.event, "event", "", "the `column` that says whether the target was seen, as in fit")
 	flags.StringVar(&t.group, "group", "", "the `column` of groups, as in fit")
 	flags.StringVar(&t.order, "order", "", "the `column` of time, as in fit")
 	name := flags.String("out", "", "the page's `file` (default: the posterior's name, in this folder, with the "+
@@ -318,8 +321,16 @@ fitted to, these are the rows that fit held out; all rows of any other.
 	}
 	r := &report.Report{Posterior: posterior, Rows: data}
 	from := posterior.Provenance()
-	if from.Extras.Weights && t.weight == "" { // else the training rows would not be recognised
-		return errors.New("the posterior was fitted with weights: name their column by -weight, as in fit")
+	for _, column := range []struct {
+		had              bool
+		name, what, flag string
+	}{
+		{from.Extras.Weights, t.weight, "weights", "-weight"}, // else the training rows would not be recognised
+		{from.Extras.Censored, t.event, "targets that were not all seen", "-event"},
+	} {
+		if column.had && column.name == "" {
+			return fmt.Errorf("the posterior was fitted with %s: name their column by %s, as in fit", column.what, column.flag)
+		}
 	}
 	if err := posterior.CheckExposure(data); err != nil {
 		return fmt.Errorf("%w (here by -exposure)", err)

@@ -185,6 +185,46 @@ func TestExposure(t *testing.T) {
 	}
 }
 
+// Lifetimes that are not over count as what is at least so long: the median is that of all, not of the time watched.
+func TestLifetimes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	quick(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	text := "load,years,failed\n"
+	for range 400 {
+		load := rng.Float64()
+		life, watched := 12-6*load+rng.NormFloat64(), 4+8*rng.Float64()
+		text += fmt.Sprintf("%g,%g,%t\n", load, min(life, watched), life < watched)
+	}
+	write(t, "pumps.csv", text)
+	out, _ := verb(t, "fit", "pumps.csv", "-target", "years", "-event", "failed")
+	for _, want := range []string{"400 rows, 1 feature, regression of years, seen in ", "better than a guess",
+		"90 % intervals hold"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("fit does not say %q:\n%s", want, out)
+		}
+	}
+	out, _ = verb(t, "report", "pumps.posterior", "pumps.csv", "-event", "failed")
+	page, err := os.ReadFile("pumps.html")
+	if err != nil || !strings.Contains(out, "80 rows held out") || !strings.Contains(string(page), "above ") {
+		t.Errorf("the report is not of the rows that were held out, or names no row that is censored: %v\n%s", err, out)
+	}
+	var o, p bytes.Buffer
+	err = dispatch(t.Context(), strings.Fields("report pumps.posterior pumps.csv"), &o, &p)
+	if err == nil || !strings.Contains(err.Error(), "-event") {
+		t.Errorf("a report without its column: %v", err)
+	}
+	write(t, "new.csv", "load\n0.5\n")
+	out, _ = verb(t, "predict", "pumps.posterior", "new.csv", "-quantiles", ".5")
+	records, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	if err != nil || len(records) != 2 {
+		t.Fatalf("%v: %q", err, out)
+	}
+	if median, err := strconv.ParseFloat(records[1][3], 64); err != nil || math.Abs(median-9) > .5 {
+		t.Errorf("a load of .5 is predicted as %q, want 9", records[1])
+	}
+}
+
 // Classes are found, and predicted with their probabilities.
 func TestClasses(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -77,6 +77,7 @@ type content struct {
 	Made    string
 	Verdict Verdict
 	Rows    int
+	Seen    int // of which the target is not Censored
 	Task    string
 	Target  string
 
@@ -152,14 +153,10 @@ func (r *Report) predict(ctx context.Context) (p bayes.Prediction, err error) {
 	if p, err = r.Posterior.Predict(ctx, r.Rows.X); err != nil {
 		return p, fmt.Errorf("report: %w", err)
 	}
-	if r.Rows.Censored != nil {
-		return p, errors.New("report: the targets of Rows are censored, so that residuals and coverage are not known: " +
-			"take metric.Of, or rows whose targets were seen")
-	}
 	if err := r.Posterior.CheckExposure(r.Rows); err != nil {
 		return p, fmt.Errorf("report: %w", err)
 	}
-	if p, err = p.WithExposure(r.Rows.Exposure); err != nil {
+	if p, err = p.OfRows(r.Rows); err != nil {
 		return p, fmt.Errorf("report: %w", err)
 	}
 	if err := p.ValidateTarget(r.Rows.Y); err != nil {
@@ -179,7 +176,7 @@ func (r *Report) content(ctx context.Context, v Verdict) (c content, err error) 
 	o, p := r.Posterior.Origin(), v.prediction
 	c = content{
 		Title: fmt.Sprintf("%s: predictions of %s", o.Provenance.Data, strings.Join(o.TargetNames, ", ")),
-		Made:  time.Now().Format("2 January 2006"), Rows: r.Rows.Rows(), Task: p.Task().String(),
+		Made:  time.Now().Format("2 January 2006"), Rows: r.Rows.Rows(), Seen: r.Rows.Seen(), Task: p.Task().String(),
 		Target: strings.Join(o.TargetNames, ", "), TrainKnown: r.Train != nil, Verdict: v,
 	}
 	if err := r.pictures(p, &c); err != nil {
@@ -219,6 +216,9 @@ func (r *Report) pictures(p bayes.Prediction, c *content) error {
 		fig, err := viz.CalibrationCurveOf(one, y, viz.Frame{})
 		if c.Calibration, err = shown(c.Calibration, fig, err, "Calibration of "+name); err != nil {
 			return err
+		}
+		if p.Censored != nil { // residuals of what was seen would be those of the shortest
+			continue
 		}
 		fig, err = viz.PredictedVsTrueOf(y, one, viz.Frame{XLabel: "true " + name, YLabel: "predicted " + name})
 		if c.Residuals, err = shown(c.Residuals, fig, err, "Predicted against true "+name); err != nil {
@@ -380,6 +380,9 @@ func (r *Report) worst(p bayes.Prediction) (all []worst, err error) {
 			at := i*targets + k
 			if k > 0 {
 				w.Target, w.Predicted, w.Interval = w.Target+", ", w.Predicted+", ", w.Interval+", "
+			}
+			if p.Censored != nil && p.Censored[i] {
+				w.Target += "above "
 			}
 			w.Target += number(r.Rows.Y[at])
 			w.Predicted += number(mean[at])

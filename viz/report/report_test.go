@@ -75,6 +75,15 @@ func made(rows int, seed uint64, classes bool, names ...string) *dataset.Dataset
 	return d
 }
 
+// censor hides the targets above N(1, 1), whatever the features.
+func censor(d *dataset.Dataset) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	for i, y := range d.Y {
+		last := 1 + rng.NormFloat64()
+		d.Y[i], d.Censored = min(y, last), append(d.Censored, y > last)
+	}
+}
+
 // A model that is right is trusted, and one that is too sure, or knows nothing, is not: the verdict's two checks.
 func TestVerdict(t *testing.T) {
 	gaussian := func(noise float64) bayes.Likelihood { return bayes.Gaussian{StdDev: noise} }
@@ -85,18 +94,26 @@ func TestVerdict(t *testing.T) {
 		rows       int
 		want       report.Trust
 		why        string
+		censored   bool
 	}{
-		{"right", 2, gaussian(1), 400, report.Yes, ""},
-		{"too sure", 2, gaussian(.5), 400, report.No, "too narrow"},
-		{"too wide", 2, gaussian(2), 400, report.WithinLimits, "wider than they need be"},
-		{"ignorant", 0, gaussian(math.Sqrt(5)), 400, report.No, "not clearly better than a guess"},
-		{"few rows", 2, gaussian(1), 40, report.WithinLimits, "Only 40 rows"},
-		{"right classes", 2, bayes.Bernoulli{}, 400, report.Yes, ""},
-		{"too sure of classes", 8, bayes.Bernoulli{}, 400, report.No, "surer than they should be"},
-		{"timid of classes", .5, bayes.Bernoulli{}, 400, report.WithinLimits, "less sure than they could be"},
+		{"right", 2, gaussian(1), 400, report.Yes, "", false},
+		{"too sure", 2, gaussian(.5), 400, report.No, "too narrow", false},
+		{"too wide", 2, gaussian(2), 400, report.WithinLimits, "wider than they need be", false},
+		{"ignorant", 0, gaussian(math.Sqrt(5)), 400, report.No, "not clearly better than a guess", false},
+		{"few rows", 2, gaussian(1), 40, report.WithinLimits, "Only 40 rows", false},
+		{"right classes", 2, bayes.Bernoulli{}, 400, report.Yes, "", false},
+		{"too sure of classes", 8, bayes.Bernoulli{}, 400, report.No, "surer than they should be", false},
+		{"timid of classes", .5, bayes.Bernoulli{}, 400, report.WithinLimits, "less sure than they could be", false},
+		{"right, censored", 2, gaussian(1), 400, report.Yes, "", true},
+		{"too sure, censored", 2, gaussian(.5), 400, report.No, "too narrow", true},
+		{"ignorant, censored", 0, gaussian(math.Sqrt(5)), 400, report.No, "not clearly better than a guess", true},
+		{"few seen", 2, gaussian(1), 80, report.WithinLimits, "whose target was seen", true},
 	} {
 		_, classes := c.likelihood.(bayes.Bernoulli)
 		r := &report.Report{Posterior: line(t, c.slope, c.likelihood, "x"), Rows: made(c.rows, 7, classes, "x")}
+		if c.censored {
+			censor(r.Rows)
+		}
 		v, err := r.Judge(t.Context())
 		if err != nil {
 			t.Fatal(err)

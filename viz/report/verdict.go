@@ -114,8 +114,8 @@ func (v *Verdict) judge() (err error) {
 	if err != nil {
 		return err
 	}
-	if rows := r.Rows.Rows(); rows < fewRows {
-		v.doubt(WithinLimits, "Only %d rows judge them, too few to see a fault that is not large.", rows)
+	if rows := r.Rows.Seen(); rows < fewRows {
+		v.doubt(WithinLimits, "Only %d rows whose target was seen judge them, too few to see a fault that is not large.", rows)
 	}
 	if r.Result != nil && r.Result.Status != run.Completed && r.Result.Status != run.StoppedEarly {
 		v.doubt(WithinLimits, "The run did not end by itself (%s): a longer one may be better.", r.Result.Status)
@@ -241,16 +241,46 @@ func guessOf(training, rows *dataset.Dataset) []float64 {
 			floats.Add(logs, guessOfCounts(training, rows, k))
 			continue
 		}
-		mean, stdDev := stat.MeanStdDev(training.TargetColumn(k), nil)
-		if !(stdDev > 0) {
-			stdDev = 1
-		}
-		normal := distuv.Normal{Mu: mean, Sigma: stdDev}
+		normal := normalOf(training.TargetColumn(k), training.Censored)
 		for i := range logs {
+			if rows.Censored != nil && rows.Censored[i] {
+				logs[i] = math.Log(normal.Survival(rows.Y[i]))
+				continue
+			}
 			logs[i] += normal.LogProb(rows.Y[i*targets+k])
 		}
 	}
 	return logs
+}
+
+// normalOf is the normal of greatest likelihood of values, some of which may only be known to be above. It is found by
+// expectation and maximisation (Dempster, Laird and Rubin 1977, sec. 4.1.3).
+func normalOf(values []float64, censored []bool) distuv.Normal {
+	const turns = 200 // each brings it nearer by the share of what is known
+	normal := distuv.UnitNormal
+	normal.Mu, normal.Sigma = stat.PopMeanStdDev(values, nil)
+	if !(normal.Sigma > 0) {
+		return distuv.Normal{Mu: normal.Mu, Sigma: 1}
+	}
+	if censored == nil {
+		return normal
+	}
+	means, squares := make([]float64, len(values)), make([]float64, len(values))
+	for range turns {
+		for i, y := range values {
+			means[i], squares[i] = y, y*y
+			if !censored[i] {
+				continue
+			}
+			z := (y - normal.Mu) / normal.Sigma
+			hazard := math.Exp(distuv.UnitNormal.LogProb(z)) / distuv.UnitNormal.Survival(z)
+			means[i] = normal.Mu + normal.Sigma*hazard
+			squares[i] = normal.Mu*means[i] + normal.Sigma*(normal.Sigma+y*hazard)
+		}
+		normal.Mu = stat.Mean(means, nil)
+		normal.Sigma = math.Sqrt(stat.Mean(squares, nil) - normal.Mu*normal.Mu)
+	}
+	return normal
 }
 
 // guessOfCounts is the same of one target, a normal of the training part's counts for each unit of exposure, and a
