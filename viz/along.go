@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,9 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 		band.seen = &span{floats.Min(values), floats.Max(values)}
 		if band.TrainX == nil {
 			band.TrainX, band.TrainY = values, opt.Data.Y
+			if opt.Data.Censored != nil {
+				band.TrainLabel = cmp.Or(band.TrainLabel, "seen or at least so much")
+			}
 			if e := opt.Data.Exposure; e != nil && len(opt.Data.Y) == len(e) { // the prediction is over an exposure of 1
 				band.TrainY = floats.DivTo(make([]float64, len(e)), opt.Data.Y, e)
 			}

@@ -31,7 +31,8 @@ const narrow = 260
 
 // PredictiveBand shows a regression of one feature: the predictive mean with 1, 2 and 3 standard deviations shaded from
 // dark to light. x, mean and stdDev are equally long, in the units of the feature and the target; x need not be sorted.
-// Where x goes beyond the range of the training points, the ground is grey.
+// Where x goes beyond the range of the training points, the ground is grey. What is further from the training points
+// than twice their range of y is cut, and said: far from data a standard deviation may have any size.
 func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error) {
 	frame, err := opt.fill("Predictive mean and standard deviations", "x", "y", 640, 420)
 	if err != nil {
@@ -61,19 +62,29 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 	}
 	xs, means, sds, draws := rows[0], rows[1], rows[2], rows[3:]
 
+	seen := opt.seen
+	if seen == nil && len(train[0]) > 0 {
+		seen = &span{slices.Min(train[0]), slices.Max(train[0])}
+	}
+	within, isCut := opt.within, false
+	if within == nil {
+		within = nearby(xs, means, train[1], seen)
+	}
 	shade := func(k float64) (lower, upper []float64) {
 		lower, upper = make([]float64, len(xs)), make([]float64, len(xs))
 		for i := range xs {
 			lower[i], upper[i] = means[i]-k*sds[i], means[i]+k*sds[i]
-			if w := opt.within; w != nil {
-				lower[i], upper[i] = max(lower[i], w.lo), min(upper[i], w.hi)
-			}
 		}
+		isCut = within.limit(lower) || isCut
+		isCut = within.limit(upper) || isCut
 		return lower, upper
 	}
 	low3, high3 := shade(3)
 	low2, high2 := shade(2)
 	low1, high1 := shade(1)
+	for _, ys := range append(slices.Clone(draws), means) {
+		isCut = within.limit(ys) || isCut
+	}
 	bands := []*area{
 		{xs: xs, lower: low3, upper: high3, fill: tint(skyBlue, 0.80)},
 		{xs: xs, lower: low2, upper: high2, fill: tint(skyBlue, 0.58)},
@@ -94,12 +105,11 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 	a := newAxes(frame.XLabel, frame.YLabel, xRange.widen(0.015), spanOf(yColumns...).widen(0.04))
 	p := &panel{title: frame.Title, axes: []*axes{a}}
 	p.note(droppedNote(dropped))
+	if isCut && opt.within == nil {
+		p.note("cut where it is further from the data than twice their range")
+	}
 	for _, note := range opt.told {
 		p.note(note)
-	}
-	seen := opt.seen
-	if seen == nil && len(train[0]) > 0 {
-		seen = &span{slices.Min(train[0]), slices.Max(train[0])}
 	}
 	ground := beyond(seen, spanOf(xs))
 	a.add(ground, gridLines{}, bands[0], bands[1], bands[2])
@@ -133,6 +143,36 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 		p.entry("beyond the data", ground)
 	}
 	return newFigure(frame, p)
+}
+
+// nearby is the range of the training points and of the means among them, and twice as much on each side; nil if there
+// are none, or all are alike.
+func nearby(xs, means, trainY []float64, seen *span) *span {
+	if len(trainY) == 0 || seen == nil {
+		return nil
+	}
+	data := span{slices.Min(trainY), slices.Max(trainY)}
+	for i, x := range xs {
+		if x >= seen.lo && x <= seen.hi {
+			data.lo, data.hi = min(data.lo, means[i]), max(data.hi, means[i])
+		}
+	}
+	if data.lo == data.hi {
+		return nil
+	}
+	return &span{data.lo - 2*(data.hi-data.lo), data.hi + 2*(data.hi-data.lo)}
+}
+
+// limit brings values into the range, and says whether one was beyond; nil leaves them as they are.
+func (s *span) limit(values []float64) (beyond bool) {
+	if s == nil {
+		return false
+	}
+	for i, v := range values {
+		values[i] = min(max(v, s.lo), s.hi)
+		beyond = beyond || values[i] != v
+	}
+	return beyond
 }
 
 // beyond is the ground beside the data, of the parts of x below and above their range; none if it is not known.

@@ -208,6 +208,19 @@ func TestBandGeometry(t *testing.T) {
 	}
 }
 
+// A band that is a million times wider than the data, at their edge, leaves them to be seen, and says so.
+func TestBandIsCut(t *testing.T) {
+	for _, wide := range []float64{1, 1e6} {
+		fig, err := viz.PredictiveBand([]float64{0, 1, 2}, []float64{10, 11, 12}, []float64{1, 1, wide},
+			viz.BandOptions{TrainX: []float64{0, 1, 2}, TrainY: []float64{10, 12, 11}})
+		svg := svgOf(t, fig, err)
+		if said := strings.Contains(svg, "cut where"); said != (wide > 1) || strings.Contains(svg, "e+06") ||
+			strings.Contains(svg, "e6<") || strings.Contains(svg, "000000<") {
+			t.Errorf("a standard deviation of %v: said to be cut: %v\n%s", wide, said, svg)
+		}
+	}
+}
+
 // TestLegendNumbers compares numbers in legends with those worked out by hand.
 func TestLegendNumbers(t *testing.T) {
 	fig, err := viz.TrainingCurves(viz.Series{}, viz.Series{Step: []float64{10, 20, 30}, Value: []float64{3, 1.25, 2}},
