@@ -118,10 +118,10 @@ func newBrier() *measure {
 // [bayes.Prediction.Interval], for regression; level lies between 0 and 1. A calibrated prediction has a coverage equal
 // to the level.
 //
-// A censored target counts by the probability that the interval has it, given that it is above y: (b - max(a, u)) / (1 -
-// u), but at least 0, of an interval between the levels a and b, where u = P(Y <= y). Its mean is b - a for a calibrated
-// prediction, whatever censors (Haider et al. 2020, Effective ways to build and evaluate individual survival
-// distributions, sec. 3.5, D-calibration). What is hardly ever seen says little.
+// A censored target counts by the probability that the interval has it, given that it is above y: at least 0, else
+// (b - max(a, u)) / (1 - u), of an interval between the levels a and b, where u = P(Y <= y). Its mean is b - a for a
+// calibrated prediction, whatever censors: D-calibration (Haider et al. 2020, Effective ways to build and evaluate
+// individual survival distributions). What is hardly ever seen says little.
 func Coverage(p bayes.Prediction, y []float64, level float64) (Estimate, error) {
 	return one(newCoverage(level), p, y)
 }

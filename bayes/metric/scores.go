@@ -45,8 +45,8 @@ func Scores(p bayes.Prediction, y []float64) (Table, error) {
 		usual(p.Task(), p.Censored != nil)...)
 }
 
-// Of predicts a data set with a posterior and computes the usual scores; in raw units. Exposures count. Rows count alike, whatever their weights. It predicts in batches of rows,
-// so that predictions need not fit in memory.
+// Of predicts a data set with a posterior and computes the usual scores; in raw units. Exposures count. Rows count
+// alike, whatever their weights. It predicts in batches of rows, so that predictions need not fit in memory.
 func Of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset) (Table, error) {
 	return of(ctx, posterior, data, false)
 }

@@ -80,8 +80,8 @@ func (t *table) columns(flags *flag.FlagSet) {
 	flags.StringVar(&t.categories, "categories", "", "`columns` of numbers that are categories, separated by commas; "+
 		"columns of text are anyway")
 	flags.StringVar(&t.weight, "weight", "", "the `column` of weights, by which rows count in training")
-	flags.StringVar(&t.event, "event", "", "the `column` that says whether the target was seen (1 or true) or is at least "+
-		"so much (0 or false), such as the lifetime of what is still alive")
+	flags.StringVar(&t.event, "event", "", "the `column` that says whether the target was seen (1 or true) or is at "+
+		"least so much (0 or false), such as the lifetime of what is still alive")
 	flags.StringVar(&t.group, "group", "", "the `column` of groups, such as patients: whole groups are held out")
 	flags.StringVar(&t.order, "order", "", "the `column` of time: the last rows are held out")
 }
@@ -96,8 +96,8 @@ func (t *table) open(path string, like *dataset.Dataset) (*dataset.Dataset, erro
 	var flags []string
 	for _, o := range [][2]string{{"Missing ", "missing"}, {"MissingTokens", "na"}, {"Categorical", "categories"},
 		{"Classes", "ordinal"}, {"Ignore", "ignore"}, {"NoHeader", "no-header"}, {"Decimal", "decimal"}, {"Task", "task"},
-		{"Target", "target"}, {"elimiter", "delimiter"}, {"Weight ", "weight"}, {"Exposure ", "exposure"}, {"Event ", "event"},
-		{"Order", "order"}, {"Encoding", "encoding"},
+		{"Target", "target"}, {"elimiter", "delimiter"}, {"Weight ", "weight"}, {"Exposure ", "exposure"},
+		{"Event ", "event"}, {"Order", "order"}, {"Encoding", "encoding"},
 	} {
 		if strings.Contains(err.Error(), o[0]) {
 			flags = append(flags, "-"+o[1])

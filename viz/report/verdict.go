@@ -115,7 +115,8 @@ func (v *Verdict) judge() (err error) {
 		return err
 	}
 	if rows := r.Rows.Seen(); rows < fewRows {
-		v.doubt(WithinLimits, "Only %d rows whose target was seen judge them, too few to see a fault that is not large.", rows)
+		v.doubt(WithinLimits, "Only %d rows whose target was seen judge them, too few to see a fault that is not large.",
+			rows)
 	}
 	if r.Result != nil && r.Result.Status != run.Completed && r.Result.Status != run.StoppedEarly {
 		v.doubt(WithinLimits, "The run did not end by itself (%s): a longer one may be better.", r.Result.Status)
