@@ -122,6 +122,7 @@ func (s *service) table(rows []map[string]any) (*dataset.Dataset, error) {
 	for i, row := range rows {
 		record := make([]string, len(columns))
 		for k, column := range columns {
+			record[k] = "NA" // not empty, since a line of nothing is no row
 			if v := row[column]; v != nil {
 				record[k] = fmt.Sprint(v)
 			}
@@ -223,6 +224,7 @@ func TestServe(t *testing.T) {
 		{`{"rows": [{"area": NaN, "town": "Ulm"}]}`, "invalid character", 400},
 		{`{"rows": [{"area": "NaN", "town": "Ulm"}]}`, `column "area": the value is missing`, 400},
 		{`{"rows": [{"area": null, "town": "Ulm"}]}`, `column "area": the value is missing`, 400},
+		{`{"rows": [{"area": null}]}`, `column "town"`, 400},
 		{`{"rows": [{"area": 1, "town": "Rom"}]}`, `"Rom" is none of`, 400},
 		{`{"rows": [{"area": [1], "town": "Ulm"}]}`, "cannot read", 400},
 		{`{"rows": [` + row + `, {"area": 1, "town": "Ulm", "more": 2}]}`, "other columns", 400},
@@ -259,7 +261,7 @@ func TestServe(t *testing.T) {
 	}
 	defer response.Body.Close()
 	if text, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(text),
-		"requests_answered 41\nrequests_refused 14\n") {
+		"requests_answered 41\nrequests_refused 15\n") {
 		t.Errorf("metrics: %v %s", err, text)
 	}
 	ctx, end := context.WithCancel(t.Context())

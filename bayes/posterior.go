@@ -110,6 +110,8 @@ type Provenance struct {
 	Data      string          `json:"data"`      // name of the training data
 	DataHash  string          `json:"data_hash"` // dataset.Dataset.Hash of the training part
 	Rows      int             `json:"rows"`      // of the training part
+	// Trained are these rows, if they were in memory.
+	Trained dataset.RowSet `json:"trained,omitzero"`
 	// Extras says what these rows had beside features and targets.
 	Extras dataset.Extras `json:"extras,omitzero"`
 	// LikelihoodPower is the exponent of the likelihood in the distribution that the draws come from; 0 means 1, the

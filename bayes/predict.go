@@ -36,6 +36,8 @@ const predictRows = 1024
 // that were constant in training and have another value in x, such as a category that no training row had. The data say
 // nothing about the effect of such a feature.
 //
+// Of rows with an Exposure or Censored targets take Prediction.OfRows before it is compared with their targets.
+//
 // If the outputs do not fit in memory, use PredictBatches, whose parts have no such warnings. The first prediction for
 // a number of rows, or below 256 for a power of two that is not less, compiles a program, which the posterior keeps.
 func (p *Posterior) Predict(ctx context.Context, x mat.Matrix) (Prediction, error) {
@@ -43,7 +45,7 @@ func (p *Posterior) Predict(ctx context.Context, x mat.Matrix) (Prediction, erro
 		return Prediction{}, err
 	}
 	rows, _ := x.Dims()
-	warnings := slices.Concat(p.newValues(x), p.farFeatures(x))
+	warnings := p.Unlike(&dataset.Dataset{X: x})
 	var whole Prediction
 	for part, err := range p.PredictBatches(ctx, x, predictRows) {
 		if err != nil {
@@ -64,6 +66,12 @@ func (p *Posterior) Predict(ctx context.Context, x mat.Matrix) (Prediction, erro
 		whole.Rows += part.Rows
 	}
 	return whole, nil
+}
+
+// Unlike says in what the features of rows are unlike those of the training part, so that predictions of these rows are
+// doubtful, as Prediction.Warnings does; rows are named by their original numbers.
+func (p *Posterior) Unlike(rows *dataset.Dataset) []string {
+	return slices.Concat(p.newValues(rows.X), p.farFeatures(rows))
 }
 
 // namedFeatures is the largest number of features that a warning names. An error of too many or too few features names
@@ -128,9 +136,9 @@ const (
 	leastBeyond, mostBeyond = 10, 100
 )
 
-// farFeatures returns a warning for each feature of x, [N, d], that lies far from the training part, or beyond it in
-// some rows.
-func (p *Posterior) farFeatures(x mat.Matrix) (warnings []string) {
+// farFeatures returns a warning for each feature that lies far from the training part, or beyond it in some rows.
+func (p *Posterior) farFeatures(data *dataset.Dataset) (warnings []string) {
+	x := data.X
 	rows, dims := x.Dims()
 	scale := p.origin.Features
 	if len(scale.Mean) != dims || p.bound.Model.Scaling.KeepFeatures { // which leaves them unknown
@@ -176,7 +184,7 @@ func (p *Posterior) farFeatures(x mat.Matrix) (warnings []string) {
 			v := x.At(first[k], k)
 			warnings = append(warnings, fmt.Sprintf("%d of the %d rows are beyond all training rows in %s, such as row %d with "+
 				"%.4g, %.3g training standard deviations from the mean (%.4g): check the value; else the prediction is an "+
-				"extrapolation", lost[k], rows, p.featureName(k), first[k], v, distance(v, k), scale.Mean[k]))
+				"extrapolation", lost[k], rows, p.featureName(k), data.OriginalRow(first[k]), v, distance(v, k), scale.Mean[k]))
 		}
 	}
 	return warnings

@@ -60,6 +60,8 @@ type Prediction struct {
 	Warnings []string
 
 	only int // 1 + the index of the target, if of one alone (see Of); 0: all
+	// overOne says that the counts are over an exposure of 1, by a model that was given the rows' own (see WithExposure).
+	overOne bool
 }
 
 // Task is the task of the likelihood.
@@ -118,7 +120,7 @@ func (p Prediction) WithExposure(exposure []float64) (Prediction, error) {
 		return Prediction{}, fmt.Errorf("bayes: Prediction.WithExposure of %d exposures: the prediction has %d rows",
 			len(exposure), p.Rows)
 	}
-	p.Outputs = slices.Clone(p.Outputs)
+	p.Outputs, p.overOne = slices.Clone(p.Outputs), false
 	for n, e := range exposure {
 		if !(e > 0) || math.IsInf(e, 1) {
 			return Prediction{}, fmt.Errorf("bayes: Prediction.WithExposure: the exposure of row %d is %v: it must be above 0, "+

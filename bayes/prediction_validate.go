@@ -1,6 +1,7 @@
 package bayes
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -116,6 +117,10 @@ func (p Prediction) validateOutputs() error {
 // ValidateTarget returns an error unless y, [Rows, Targets], fits the prediction: finite values that the likelihood
 // takes, or for classification the index of a class for each row.
 func (p Prediction) ValidateTarget(y []float64) error {
+	if p.overOne {
+		return errors.New("bayes: y cannot be compared with a prediction of counts over an exposure of 1, by a model of " +
+			"counts over exposures: take Prediction.OfRows of the rows, or WithExposure")
+	}
 	targets := p.Columns()
 	if len(y) != p.Rows*targets {
 		return fmt.Errorf("bayes: y has %d values, but the prediction has %d rows of %d targets", len(y), p.Rows, targets)

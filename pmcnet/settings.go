@@ -31,8 +31,8 @@ type PMC struct {
 	Draws      int `json:"draws"`      // K, the draws of each proposal in each iteration; default 100
 	Iterations int `json:"iterations"` // T; default 20
 
-	// Covariance is the form of the proposals' covariances; default FullCovariance, with MiniBatchAscent
-	// DiagonalCovariance. MiniBatchAscent does not allow full ones.
+	// Covariance is the form of the proposals' covariances; default FullCovariance, and DiagonalCovariance with
+	// MiniBatchAscent, which does not allow full ones, and beyond 1000 dimensions, where these take minutes an iteration.
 	Covariance Covariance `json:"covariance"`
 	// StdDev is sigma: each covariance begins as sigma^2 times the identity. Default 0.1.
 	StdDev float64 `json:"std_dev"`
@@ -60,9 +60,10 @@ type PMC struct {
 
 // What the paper, or the authors' program, keeps fixed.
 const (
-	forgetting   = 0.5 // beta, the weight of an iteration's own covariance in the update of step 4
-	mostHalvings = 20  // of gamma, in step 5
-	leastESS     = 0.1 // that tempered weights leave, as a share of the draws
+	forgetting   = 0.5  // beta, the weight of an iteration's own covariance in the update of step 4
+	mostHalvings = 20   // of gamma, in step 5
+	leastESS     = 0.1  // that tempered weights leave, as a share of the draws
+	mostFull     = 1000 // dimensions in which covariances are full by default
 )
 
 // NoShrinkage, as the value of PMC.Shrinkage, leaves the draws' covariances as they are.
@@ -154,7 +155,7 @@ func (PMC) OfDensity() {}
 func (a PMC) Prepare(j *fit.Job) (fit.Method, error) {
 	d, hasModel := j.Dim(), j.Bound != nil
 	covariance, start := FullCovariance, FromPrior
-	if a.Ascent == MiniBatchAscent {
+	if a.Ascent == MiniBatchAscent || d > mostFull {
 		covariance = DiagonalCovariance
 	}
 	if hasModel {

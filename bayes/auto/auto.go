@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"slices"
 	"time"
@@ -113,14 +114,15 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	var all []*fold
 	var warnings []string
 	finish := func(together *bayes.Posterior) (*fit.Result, error) {
-		result, err := m.result(j, all, together, details)
+		status := run.Completed
+		if ctx.Err() != nil {
+			status = run.Cancelled
+		}
+		result, err := m.result(j, all, together, details, status)
 		if err != nil {
 			return nil, err
 		}
 		result.Warnings = slices.Concat(warnings, result.Warnings)
-		if ctx.Err() != nil {
-			result.Status = run.Cancelled
-		}
 		return result, nil
 	}
 	for f, part := range parts {
@@ -130,8 +132,23 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		}
 		share := (m.seconds() - j.Elapsed()) / time.Duration(left)
 		one, err := m.fold(ctx, onFold(j, part, f), part, share, details)
-		if one == nil {
+		cut := one == nil || ctx.Err() != nil && one.training.Status == run.Cancelled
+		switch {
+		case cut && len(all) > 0 && !ofFiles(err): // what was begun would count as much as what was done
+			warnings = append(warnings, fmt.Sprintf("%d of %d folds count: %v", f, len(parts),
+				cmp.Or(err, context.Cause(ctx))))
+			return finish(nil)
+		case one == nil && len(all) == 0:
 			return nil, err
+		case one == nil:
+			result, failed := finish(nil)
+			return result, errors.Join(err, failed)
+		}
+		if ofFiles(err) {
+			all = append(all, one)
+			details.weigh(all)
+			result, failed := finish(nil)
+			return result, errors.Join(err, failed)
 		}
 		if err != nil {
 			warnings = append(warnings, fmt.Sprintf("fold %d was not sampled: %v", f+1, err))
@@ -153,11 +170,31 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		}
 	}
 	together, err := m.sampleAll(ctx, j, all, details)
+	if ofFiles(err) {
+		result, failed := finish(nil)
+		return result, errors.Join(err, failed)
+	}
 	if err != nil {
 		warnings = append(warnings, fmt.Sprintf("the posterior given all rows was not sampled: %v", err))
 	}
 	details.AllRows = together != nil
 	return finish(together)
+}
+
+// ofFiles says whether an error is of a checkpoint or the disk, and not of an algorithm on these data.
+func ofFiles(err error) bool {
+	var path *fs.PathError
+	return errors.Is(err, run.ErrOtherRun) || errors.Is(err, run.ErrInUse) || errors.As(err, &path)
+}
+
+// within is the context of a stage, with this checkpoint, that may take so long over all sessions. One that has had
+// nearly all of it does not go on, so that a run that is resumed, or read again, finds what it had found.
+func within(ctx context.Context, checkpoint string, share time.Duration) (context.Context, context.CancelFunc) {
+	left := share - run.Spent(checkpoint)
+	if left < share/10 {
+		left = 0
+	}
+	return context.WithTimeout(ctx, left)
 }
 
 func (m Method) seconds() time.Duration { return time.Duration(m.Seconds * float64(time.Second)) }
@@ -183,6 +220,15 @@ func (m Method) split(j *fit.Job) ([]dataset.Parts, error) {
 		if err != nil {
 			return nil, err
 		}
+		// A fold has no rows to leave out where each is the only one of its class, and cannot leave out a group with all of
+		// a class.
+		parts = slices.DeleteFunc(parts, func(p dataset.Parts) bool {
+			return p.Validation == nil || errors.Is(p.Validate(), dataset.ErrMissingClass)
+		})
+		if len(parts) == 0 {
+			return nil, fmt.Errorf("auto: each class of the %d rows is in one row or group alone, so that none can be left out "+
+				"to judge the others: join classes, or give more rows", rows)
+		}
 		for f, part := range parts {
 			if err := part.Validate(); err != nil {
 				return nil, fmt.Errorf("auto: fold %d: %w", f+1, err)
@@ -194,6 +240,9 @@ func (m Method) split(j *fit.Job) ([]dataset.Parts, error) {
 		return []dataset.Parts{j.Parts}, nil
 	}
 	parts, err := j.Parts.Train.Split(dataset.Fractions{Train: .9, Validation: .1}, j.Seed)
+	if err == nil {
+		err = parts.Validate()
+	}
 	return []dataset.Parts{parts}, err
 }
 
@@ -244,33 +293,39 @@ func (m Method) fold(
 	ctx context.Context, j *fit.Job, parts dataset.Parts, share time.Duration, details *Details,
 ) (*fold, error) {
 	one := &fold{parts: parts, weights: parts.Validation.Weights}
-	begun := time.Now()
-	if details.Scored == 0 { // the first fold compiles for all
+	begun := j.Elapsed()
+	since := func(then time.Duration) time.Duration { return j.Elapsed() - then } // over all sessions
+	if details.Scored == 0 {                                                      // the first fold compiles for all
 		share += (m.seconds() - j.Elapsed()) / 4
 	}
-	trained, end := context.WithTimeout(ctx, share)
+	trained, end := within(ctx, j.Checkpoint, share)
 	defer end()
 	passes := m.passes(j.Rows())
 	if _, err := one.train(trained, j, m.ensemble(j, details, passes)); err != nil {
 		return nil, err
 	}
 	d := fit.Details[*train.Details](one.training)
-	if len(d.Validated) == 0 && ctx.Err() == nil {
+	if err := ctx.Err(); len(d.Validated) == 0 && err != nil {
+		return nil, fmt.Errorf("auto: stopped after %d steps of the training of fold %d of %d, before its first epoch "+
+			"ended: there is nothing yet: %w", d.Steps, details.Scored+1, details.Folds, context.Cause(ctx))
+	} else if len(d.Validated) == 0 {
 		return nil, fmt.Errorf("auto: the budget of %v s ended after %d steps of the training of fold %d of %d, before its "+
 			"first epoch did: take more Method.Seconds, or a smaller network: %w", m.Seconds, d.Steps, details.Scored+1,
 			details.Folds, context.DeadlineExceeded)
 	}
-	spent := time.Since(begun)
+	spent := since(begun)
 	if details.Folds == 1 && 2*spent < share { // of many rows left out, by which it can be told
+		part := j.Part("with the prior")
+		again, end := within(ctx, part.Checkpoint, share-spent)
+		defer end()
 		var err error
 		details.byPrior = true
-		byPrior := m.ensemble(j, details, passes)
-		if details.byPrior, err = one.train(trained, j.Part("with the prior"), byPrior); err != nil {
+		if details.byPrior, err = one.train(again, part, m.ensemble(j, details, passes)); ofFiles(err) {
 			return one, err
-		}
+		} // else the prior is none that a point can be trained with, or the budget ended
 	}
 	details.Scored++
-	trainedIn := time.Since(begun)
+	trainedIn := since(begun)
 	// A step of MCLMC takes two gradients of all rows. As measured, one takes a fifth to a third of an epoch's time.
 	steps := time.Duration(2 * (m.plan.warmUp + m.plan.thin))
 	details.FirstDraw = spent * time.Duration(d.PerEpoch) / time.Duration(max(1, d.Steps)) / 3 * steps
@@ -280,25 +335,24 @@ func (m Method) fold(
 		}
 		var err error
 		if longer := m.longer(passes, spent, left); one.training.Status == run.Completed && longer > passes {
-			again, end := context.WithTimeout(ctx, left)
+			part := j.Part(fmt.Sprintf("%d passes", longer))
+			again, end := within(ctx, part.Checkpoint, left)
 			defer end()
-			_, err = one.train(again, j.Part(fmt.Sprintf("%d passes", longer)), m.ensemble(j, details, longer))
+			_, err = one.train(again, part, m.ensemble(j, details, longer))
 		}
-		details.Training += time.Since(begun)
+		details.Training += since(begun)
 		return one, err
 	}
 	details.Training += trainedIn
-	begun = time.Now()
-	defer func() { details.Sampling += time.Since(begun) }()
-	sampled, end := context.WithTimeout(ctx, share-trainedIn)
-	defer end()
+	sampling := j.Elapsed()
+	defer func() { details.Sampling += since(sampling) }()
 	if details.model == nil {
 		var err error
 		if details.model, err = chainsModel(j, one.networks); err != nil {
 			return one, err
 		}
 	}
-	return one, one.sample(sampled, j, m.plan, *details.model)
+	return one, one.sample(ctx, j, m.plan, *details.model, func() time.Duration { return share - since(begun) })
 }
 
 // train trains the fold's networks, which take the place of those that it has, if any, if the left out rows have more
@@ -345,9 +399,11 @@ func (m Method) ensemble(j *fit.Job, details *Details, passes int) baseline.Ense
 }
 
 // sample runs a chain from each network, in rounds: each makes twice the steps of the one before, begun at its last
-// draws, for as long as the left out rows gain by it. The best round is kept. Chains that the budget ends before they
-// have a draw are no error.
-func (o *fold) sample(ctx context.Context, j *fit.Job, of plan, model bayes.Model) error {
+// draws, for as long as the left out rows gain by it and time is left. The best round is kept. Chains that the budget
+// ends before they have a draw are no error.
+func (o *fold) sample(
+	ctx context.Context, j *fit.Job, of plan, model bayes.Model, left func() time.Duration,
+) error {
 	whole := *j
 	var err error
 	if whole.Data, err = j.With(model); err != nil {
@@ -365,9 +421,12 @@ func (o *fold) sample(ctx context.Context, j *fit.Job, of plan, model bayes.Mode
 	problem.Start = draws.Phi
 	method := mcmc.Chains{Kernel: mcmc.MCLMC{}, Chains: chains, Draws: of.draws, Thin: of.thin, WarmUp: of.warmUp}
 	for round := 1; ; round++ {
-		result, err := runChains(ctx, &whole, fit.Stage{
-			Name: fmt.Sprintf("sampling %d", round), Problem: problem, Seed: uint64(round), Method: method,
+		name := fmt.Sprintf("sampling %d", round)
+		limited, end := within(ctx, j.Within(name).Checkpoint, left())
+		result, err := runChains(limited, &whole, fit.Stage{
+			Name: name, Problem: problem, Seed: uint64(round), Method: method,
 		})
+		end()
 		if result == nil {
 			return err
 		}
@@ -407,9 +466,10 @@ func (m Method) sampleAll(ctx context.Context, j *fit.Job, all []*fold, details 
 	if details.Weight == 0 || len(start) == 0 {
 		return nil, nil
 	}
-	begun := time.Now()
-	defer func() { details.Sampling += time.Since(begun) }()
-	ctx, end := context.WithTimeout(ctx, m.seconds()-j.Elapsed())
+	begun := j.Elapsed()
+	defer func() { details.Sampling += j.Elapsed() - begun }()
+	const name = "sampling all rows"
+	ctx, end := within(ctx, j.Within(name).Checkpoint, m.seconds()-j.Elapsed())
 	defer end()
 	data, err := j.With(*details.model)
 	if err != nil {
@@ -427,7 +487,7 @@ func (m Method) sampleAll(ctx context.Context, j *fit.Job, all []*fold, details 
 		return nil, err
 	}
 	problem.Start = compute.Floats(j.DType, start, method.Chains, data.Bound.D)
-	result, err := runChains(ctx, &whole, fit.Stage{Name: "sampling all rows", Problem: problem, Method: method})
+	result, err := runChains(ctx, &whole, fit.Stage{Name: name, Problem: problem, Method: method})
 	if result == nil {
 		return nil, err
 	}
@@ -463,7 +523,7 @@ func densities(p *bayes.Posterior, rows *dataset.Dataset) ([]float64, error) {
 // result has the networks and the draws as particles, by their weights: the draws given all rows, or if these are nil
 // each fold's.
 func (m Method) result(
-	j *fit.Job, all []*fold, together *bayes.Posterior, details *Details,
+	j *fit.Job, all []*fold, together *bayes.Posterior, details *Details, status run.Status,
 ) (*fit.Result, error) {
 	whole := *j
 	var err error
@@ -491,7 +551,7 @@ func (m Method) result(
 		logWeights = append(logWeights, slices.Repeat([]float64{each}, p.Particles())...)
 		return nil
 	}
-	result := &fit.Result{Status: run.Completed, Details: []any{details}}
+	result := &fit.Result{Status: status, Details: []any{details}}
 	last := all[len(all)-1]
 	for _, one := range all {
 		weight := details.Weight

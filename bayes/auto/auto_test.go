@@ -144,6 +144,59 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// A fit whose chains the budget ended is, read again from its checkpoints, what it was.
+func TestReadAgain(t *testing.T) {
+	parts := dataset.Parts{Train: noisy(60, 1)}
+	s := run.Settings{Seed: 1, Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "auto")}
+	method := Method{Seconds: 6, plan: quick}
+	method.plan.draws = 20_000
+	var first *bayes.Posterior
+	for range 2 {
+		result, err := fit.Fit(t.Context(), small(t, parts.Train), method, parts, s)
+		if err != nil || len(result.Warnings) > 0 {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		if first == nil {
+			first = result.Posterior
+			continue
+		}
+		a, err := first.Draws()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := result.Posterior.Draws()
+		if err != nil || !a.Phi.Equal(b.Phi) || !slices.Equal(a.LogWeights, b.LogWeights) {
+			t.Errorf("%d particles, read again %d: %v", first.Particles(), result.Posterior.Particles(), err)
+		}
+	}
+}
+
+// A fit that is stopped before the first epoch of its first fold ends has nothing; in that of the second it has the
+// first fold, and says so.
+func TestStoppedEarly(t *testing.T) {
+	parts := dataset.Parts{Train: noisy(240, 1)}
+	for _, stage := range []string{"fold 1", "fold 2"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s := run.Settings{Seed: 1, Engine: computetest.Go(t), Progress: func(p run.Progress) {
+			if strings.HasPrefix(p.Stage, stage) {
+				cancel()
+			}
+		}}
+		result, err := fit.Fit(ctx, small(t, parts.Train), Method{Seconds: 1e6, plan: quick}, parts, s)
+		if stage == "fold 1" {
+			if result != nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "there is nothing yet") {
+				t.Errorf("%s: %+v, %v", stage, result, err)
+			}
+			continue
+		}
+		if err != nil || fit.Details[*Details](result).Scored != 1 || result.Posterior.Provenance().Status != "cancelled" ||
+			!strings.Contains(strings.Join(result.Warnings, ""), "1 of 2 folds count") {
+			t.Errorf("%s: %+v, %v", stage, result, err)
+		}
+	}
+}
+
 // Of rows in three groups there are three folds, and each leaves out a group.
 func TestGroups(t *testing.T) {
 	rows := noisy(60, 1)
@@ -244,6 +297,15 @@ func TestRefuses(t *testing.T) {
 			wide.X.(*mat.Dense).Set(i, j, float64((i*(j+3))%7))
 		}
 	}
+	alone, grouped := noisy(10, 1), noisy(60, 1)
+	alone.Task, grouped.Task = dataset.Classification, dataset.Classification
+	grouped.Classes = []string{"a", "b", "c"}
+	for i := range alone.Y {
+		alone.Y[i], alone.Classes = float64(i), append(alone.Classes, fmt.Sprint(i))
+	}
+	for i := range grouped.Y { // class c is in the last of six groups alone
+		grouped.Y[i], grouped.Group = float64(i%2+i/59), append(grouped.Group, fmt.Sprint(i/10))
+	}
 	some, err := data.Subset([]int{0, 1, 2, 3, 4})
 	if err != nil {
 		t.Fatal(err)
@@ -261,6 +323,8 @@ func TestRefuses(t *testing.T) {
 		"constant target":   {small(t, constant), Method{plan: quick}, constant, ""},
 		"one row of a kind": {small(t, rare), Method{plan: quick}, rare, ""},
 		"more features":     {small(t, wide), Method{plan: quick}, wide, ""},
+		"all of a kind":     {small(t, alone), Method{plan: quick}, alone, "in one row or group alone"},
+		"a kind in a group": {small(t, grouped), Method{plan: quick}, grouped, ""},
 	} {
 		result, err := fit.Fit(t.Context(), c.model, c.method, dataset.Parts{Train: c.data}, s)
 		if c.want == "" {
@@ -330,7 +394,7 @@ func (p probe) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	}
 	details.Weight = .3
 	alone := &fold{networks: one.networks, training: one.training}
-	return p.result(j, []*fold{one, alone}, nil, &details)
+	return p.result(j, []*fold{one, alone}, nil, &details, run.Completed)
 }
 
 // oneFold are rows, and a probe with four networks, each with two draws after a single step.
@@ -456,7 +520,7 @@ func (p onAllRows) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.result(j, []*fold{one}, together, &details)
+	return p.result(j, []*fold{one}, together, &details, run.Completed)
 }
 
 // The last chains are given all rows: of a line through 15 rows of the training and 60 of the validation part they have

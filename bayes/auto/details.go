@@ -16,8 +16,9 @@ import (
 type Details struct {
 	Folds  int // that the rows were cut into
 	Scored int // that were trained, less than Folds if the run was cancelled
-	// Networks and Draws are the NLPD of rows that were left out, by the networks, and by the draws of the chains that
-	// began at them, in the folds that have both; in the target's units. Without draws that of Draws is NaN.
+	// Networks and Draws are the NLPD of rows that were left out, by their Weights: by the networks, and by the draws of
+	// the chains that began at them, in the folds that have both; in the target's units. Without draws that of Draws is
+	// NaN.
 	Networks, Draws metric.Estimate
 	// Weight is the share of the draws in the posterior, from 0, the networks alone, to 1.
 	Weight float64

@@ -88,9 +88,9 @@ func (m Laplace) Prepare(j *fit.Job) (_ fit.Method, err error) {
 	if err := checkCurvature(bound.Model.Likelihood); err != nil {
 		return nil, fmt.Errorf("baseline: Laplace: %w", err)
 	}
-	if bound.Extras.Censored {
-		return nil, errors.New("baseline: Laplace: the data have Censored targets, of which it does not know the curvature" +
-			": take baseline.SWAG or mcmc.Chains")
+	if bound.Extras.Censored || bound.Extras.Exposure {
+		return nil, errors.New("baseline: Laplace: the data have Censored targets or Exposure, of which it does not know " +
+			"the curvature: take baseline.SWAG or mcmc.Chains")
 	}
 	structure := FullPrecision
 	if bound.D > 1000 {

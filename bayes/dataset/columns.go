@@ -55,7 +55,7 @@ func (c Column) text(row int) (text string, present bool) {
 		whole, part := math.Modf(v)
 		return time.Unix(int64(whole), int64(part*1e9)).UTC().Format(time.RFC3339Nano), true
 	}
-	return strconv.FormatFloat(v, 'g', -1, 64), true
+	return plainText(v), true
 }
 
 // FromColumns makes a Dataset of columns as [ReadCSV] does of a file's, with the options that do not say how numbers

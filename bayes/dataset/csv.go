@@ -232,7 +232,7 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 	case o.Like != nil: // its targets
 	case len(o.Targets) > 0 && o.Target != "":
 		return o, fmt.Errorf("both of Target, %q, and Targets, %q, are set: set one of them", o.Target, o.Targets)
-	case len(o.Targets) > 1 && o.Task == TaskByTarget:
+	case o.Task == TaskByTarget && (len(o.Targets) > 1 || o.Exposure != "" || o.Event != ""): // numbers alone have these
 		o.Task = Regression
 	case len(o.Targets) > 1 && o.Task != Regression:
 		return o, fmt.Errorf("the task is %v but there are %d targets %q: several are for a regression", o.Task,

@@ -123,7 +123,7 @@ func (c *column) task() Task {
 	c.role = categorical
 	for i, v := range slices.Sorted(maps.Keys(values)) {
 		values[v] = i
-		c.addLevel(strconv.FormatFloat(v, 'g', -1, 64))
+		c.addLevel(plainText(v))
 	}
 	for row, v := range c.values {
 		c.values[row] = float64(values[v])

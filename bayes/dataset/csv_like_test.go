@@ -224,3 +224,57 @@ func TestOpenCSVLike(t *testing.T) {
 		t.Error("the first table has changed")
 	}
 }
+
+// A file is read like itself: classes that were numbers, however they are written, and rows of nothing.
+func TestReadsItselfLike(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		opts CSVOptions
+	}{
+		{"x,y\n1,+1\n2,-1\n3,+1\n", CSVOptions{}},
+		{"x,y\n1,1.50\n2,2.50\n", CSVOptions{}},
+		{"x,y\n1,10%\n2,20%\n", CSVOptions{}},
+		{"x,y\n1,1000000\n2,20000000\n", CSVOptions{}},
+		{"x;y\n1;1,5\n2;2,5\n", CSVOptions{Decimal: ','}},
+		{"x,y\n1,a\n2,b\n,\n,\n", CSVOptions{}},
+	} {
+		c.opts.Task = TaskByTarget
+		d := readLike(t, c.text, c.opts)
+		again, err := ReadCSV(strings.NewReader(c.text), CSVOptions{Like: d, Decimal: c.opts.Decimal})
+		if err != nil || !slices.Equal(again.Y, d.Y) || again.Hash() != d.Hash() {
+			t.Errorf("%q: classes %q, %v; again %v, %v", c.text, d.Classes, d.Y, again, err)
+		}
+	}
+}
+
+// The rows that were trained on are found again in another reading of the file, and nowhere else.
+func TestWithout(t *testing.T) {
+	text := "x,z,y\n1,1,5\n2,,6\n3,1,7\n4,2,8\n5,3,9\n"
+	read := func(text string, missing Missing) *Dataset {
+		return readLike(t, text, CSVOptions{Missing: missing})
+	}
+	whole := read(text, MissingMean)
+	part, err := whole.Subset([]int{4, 0, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trained := part.RowSet()
+	for _, again := range []*Dataset{whole, read(text, MissingDropRow)} {
+		out, in, err := again.Without(trained)
+		if err != nil || in == nil || in.Rows() != 3 || out.Rows() != again.Rows()-3 || out.OriginalRow(out.Rows()-1) != 3 {
+			t.Errorf("%d rows: in %v, out %v, %v", again.Rows(), in, out, err)
+		}
+	}
+	if out, in, err := part.Without(trained); err != nil || out != nil || in.Rows() != 3 {
+		t.Errorf("all of them: out %v, in %v, %v", out, in, err)
+	}
+	for _, other := range []*Dataset{read(strings.Replace(text, "3,9", "3,10", 1), MissingMean),
+		read("x,z,y\n1,1,5\n2,2,6\n", MissingError)} {
+		if out, in, err := other.Without(trained); err != nil || in != nil || out != other {
+			t.Errorf("another file: out %v, in %v, %v", out, in, err)
+		}
+	}
+	if out, in, err := whole.Without(RowSet{}); err != nil || in != nil || out != whole {
+		t.Errorf("a set that is not known: out %v, in %v, %v", out, in, err)
+	}
+}

@@ -31,6 +31,14 @@ func whole(text string) string {
 	return boolOf(text)
 }
 
+// plainText is a number as people write it: without an exponent, unless it is very large or small.
+func plainText(v float64) string {
+	if size := math.Abs(v); size >= 1e21 || size < 1e-6 && size > 0 {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
 // isDigits says whether a text is digits alone, or a minus and digits.
 func isDigits(text string) bool {
 	digits := strings.TrimPrefix(text, "-")

@@ -299,7 +299,8 @@ func (t *table) add(record []string, line int) error {
 			len(t.columns))
 	}
 	full := func(text string) bool { return text != "" }
-	if len(record) > 1 && t.missing[""] && t.opts.Like == nil && !slices.ContainsFunc(record, full) {
+	filled := t.opts.Like != nil && t.opts.Missing == MissingMean
+	if len(record) > 1 && t.missing[""] && !filled && !slices.ContainsFunc(record, full) {
 		return nil // an empty row
 	}
 	drop := false
@@ -449,6 +450,13 @@ func (t *table) isMissing(c *column, text string) bool {
 func (t *table) level(c *column, text string) (float64, error) {
 	if i, known := c.indexOf(text); known {
 		return float64(i), nil
+	}
+	if c.target && t.opts.Like != nil && !isPadded(text) { // of a class that was a number, "+1" or "1.50" is 1 or 1.5
+		if v, _, err := read(text, t.opts.Decimal); err == nil {
+			if i, known := c.indexOf(plainText(v)); known {
+				return float64(i), nil
+			}
+		}
 	}
 	alike := ""
 	for _, level := range c.levels {

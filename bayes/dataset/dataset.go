@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -105,6 +106,58 @@ func (d *Dataset) OriginalRow(i int) int {
 		return i
 	}
 	return d.rows[i]
+}
+
+// RowSet is a set of rows of a table, by which they are found in another reading of the same file.
+type RowSet struct {
+	Numbers []byte `json:"numbers"` // of the original rows: bit i%8 of byte i/8 is row i's
+	Targets string `json:"targets"` // SHA-256, in hex, over their targets in the order of their numbers
+}
+
+// RowSet is the set of all rows.
+func (d *Dataset) RowSet() (s RowSet) {
+	rows := make([]int, d.Rows())
+	for i := range rows {
+		rows[i] = i
+	}
+	return d.rowSet(rows)
+}
+
+func (d *Dataset) rowSet(rows []int) (s RowSet) {
+	slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(d.OriginalRow(a), d.OriginalRow(b)) })
+	h := sha256.New()
+	for _, i := range rows {
+		number := d.OriginalRow(i)
+		if more := number/8 + 1 - len(s.Numbers); more > 0 {
+			s.Numbers = append(s.Numbers, make([]byte, more)...)
+		}
+		s.Numbers[number/8] |= 1 << (number % 8)
+		k := len(d.Y) / d.Rows()
+		_, _ = h.Write(appendFloats(nil, d.Y[i*k:(i+1)*k])) // a hash never fails to write
+	}
+	s.Targets = hex.EncodeToString(h.Sum(nil))
+	return s
+}
+
+// Without parts the rows into those of the set and the others, if the set's are all there, with the same targets; else
+// in is nil, and out are all rows. out is nil if there are no others.
+func (d *Dataset) Without(s RowSet) (out, in *Dataset, err error) {
+	var inside, outside []int
+	for i := range d.Rows() {
+		if n := d.OriginalRow(i); n/8 < len(s.Numbers) && s.Numbers[n/8]>>(n%8)&1 == 1 {
+			inside = append(inside, i)
+		} else {
+			outside = append(outside, i)
+		}
+	}
+	if found := d.rowSet(slices.Clone(inside)); len(inside) == 0 || found.Targets != s.Targets {
+		return d, nil, nil
+	}
+	if in, err = d.Subset(inside); err != nil || len(outside) == 0 {
+		return nil, in, err
+	}
+	out, err = d.Subset(outside)
+	return out, in, err
 }
 
 // rowName names row i by its original number.

@@ -1,10 +1,11 @@
 package dataset
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Extras says what a data set has of each row beside its features and targets.
@@ -110,15 +111,10 @@ func (d *Dataset) validateExtras() error {
 				list.length)
 		}
 	}
-	positive := false
 	for i, w := range d.Weights {
 		if !(w >= 0) || w > maxMagnitude {
 			return fmt.Errorf("the weight of %s is %v: it must be at least 0, and finite", d.rowName(i), w)
 		}
-		positive = positive || w > 0
-	}
-	if d.Weights != nil && !positive {
-		return errors.New("all weights are 0, which leaves no data: at least one must be above 0")
 	}
 	for i, v := range d.Exposure {
 		if !(v > 0) || v > maxMagnitude {
@@ -130,6 +126,15 @@ func (d *Dataset) validateExtras() error {
 	}
 	if d.Censored != nil && len(d.Targets) > 1 {
 		return fmt.Errorf("there are %d targets and Censored rows, which are for one: set Censored to nil", len(d.Targets))
+	}
+	return nil
+}
+
+// validateWeights is an error if a part's rows do not count at all.
+func (d *Dataset) validateWeights() error {
+	if d.Weights != nil && floats.Max(d.Weights) == 0 {
+		return fmt.Errorf("dataset %s: all weights of its %d rows are 0, which leaves no data: at least one must be above 0",
+			d.Name, d.Rows())
 	}
 	return nil
 }

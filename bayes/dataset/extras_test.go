@@ -86,7 +86,6 @@ func TestExtrasRefused(t *testing.T) {
 	for says, change := range map[string]func(d *Dataset){
 		"Weights has 1 values":   func(d *Dataset) { d.Weights = []float64{1} },
 		"weight of row 1 is -1":  func(d *Dataset) { d.Weights = []float64{1, -1} },
-		"all weights are 0":      func(d *Dataset) { d.Weights = []float64{0, 0} },
 		"exposure of row 0 is 0": func(d *Dataset) { d.Exposure = []float64{0, 1} },
 		"which are for numbers":  func(d *Dataset) { d.Task, d.Classes, d.Exposure = 1, []string{"a", "b"}, []float64{1, 1} },
 		"there are 2 targets": func(d *Dataset) {
@@ -99,6 +98,28 @@ func TestExtrasRefused(t *testing.T) {
 		if err := d.Validate(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("error %v does not say %q", err, says)
 		}
+	}
+}
+
+// Rows that do not count at all can be judged, and neither trained nor validated on.
+func TestWeightsOfZero(t *testing.T) {
+	d := &Dataset{Features: []string{"x"}, Target: "y", X: mat.NewDense(2, 1, nil), Y: []float64{0, 1}}
+	none := *d
+	none.Weights = []float64{0, 0}
+	for _, p := range []Parts{{Train: &none}, {Train: d, Validation: &none}, {Train: d, Test: &none}} {
+		if err := p.Validate(); (err == nil) != (p.Test != nil) || err != nil && !strings.Contains(err.Error(),
+			"all weights of its 2 rows are 0") {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
+
+// Counts over exposures are numbers, also where there are two of them.
+func TestExposureOfFew(t *testing.T) {
+	d, err := ReadCSV(strings.NewReader("x,years,claims\n1,2,0\n2,1,1\n"),
+		CSVOptions{Task: TaskByTarget, Exposure: "years"})
+	if err != nil || d.Task != Regression {
+		t.Errorf("%v, %v", d, err)
 	}
 }
 

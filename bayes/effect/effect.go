@@ -13,6 +13,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/internal/stats"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -45,11 +46,22 @@ const mostRows = 100
 // section 8.2), such as the training part. A model knows of correlation, not of causes: an effect says what the model
 // would predict, not what would happen.
 func Of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, output int) ([]Effect, error) {
+	all, err := OfEach(ctx, posterior, data, []int{output})
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// OfEach are the effects on several outputs, each as [Of] has them, by the same predictions.
+func OfEach(
+	ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, on []int,
+) (all [][]Effect, err error) {
 	rows, err := some(posterior, data)
 	if err != nil {
 		return nil, fmt.Errorf("effect: %w", err)
 	}
-	var all []Effect
+	all = make([][]Effect, len(on))
 	for column, name := range data.Features {
 		values := mat.Col(nil, column, data.X)
 		slices.Sort(values)
@@ -70,12 +82,22 @@ func Of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 		if err != nil {
 			return nil, fmt.Errorf("effect: %w", err)
 		}
-		if err := e.measure(prediction, output); err != nil {
+		outputs, count, err := outputs(prediction)
+		if err != nil {
 			return nil, fmt.Errorf("effect of %q: %w", name, err)
 		}
-		all = append(all, e)
+		for i, output := range on {
+			if output < 0 || output >= count {
+				return nil, fmt.Errorf("effect of %q: there is no %s %d: they are 0 to %d", name, kind(prediction), output,
+					count-1)
+			}
+			e.measure(prediction, outputs, count, output)
+			all[i] = append(all[i], e)
+		}
 	}
-	slices.SortStableFunc(all, func(a, b Effect) int { return cmp.Compare(math.Abs(b.Change), math.Abs(a.Change)) })
+	for _, some := range all {
+		slices.SortStableFunc(some, func(a, b Effect) int { return cmp.Compare(math.Abs(b.Change), math.Abs(a.Change)) })
+	}
 	return all, nil
 }
 
@@ -157,52 +179,44 @@ func (t table) category(names []string, column int) *mat.Dense {
 	return mat.NewDense(2*len(before)/d, d, append(before, after...))
 }
 
-// measure sets what the prediction says, whose second half is that of the moved rows.
-func (e *Effect) measure(p bayes.Prediction, output int) error {
+// measure sets what the prediction says of an output, whose second half of rows is that of the moved ones.
+func (e *Effect) measure(p bayes.Prediction, outputs []float64, count, output int) {
 	n := p.Rows / 2
 	byParticle, byRow := make([]float64, p.Particles), make([]float64, n)
 	for j := range p.Particles {
-		values, err := outputs(p, j, output)
-		if err != nil {
-			return err
-		}
+		at := func(row int) float64 { return outputs[(j*p.Rows+row)*count+output] }
 		for i := range n {
-			change := values[n+i] - values[i]
+			change := at(n+i) - at(i)
 			byParticle[j] += change / float64(n)
 			byRow[i] += p.Weights[j] * change
 		}
 	}
 	mean, variance := stat.PopMeanVariance(byParticle, p.Weights)
 	e.Change, e.StdDev, e.OverRows = mean, math.Sqrt(max(0, variance)), stat.PopStdDev(byRow, nil)
-	return nil
 }
 
-// outputs are a particle's means of a target, or probabilities of a class, [rows].
-func outputs(p bayes.Prediction, particle, output int) ([]float64, error) {
+func kind(p bayes.Prediction) string {
 	if p.Task() == bayes.Regression {
-		if output < 0 || output >= p.Columns() {
-			return nil, fmt.Errorf("there is no target %d: they are 0 to %d", output, p.Columns()-1)
+		return "target"
+	}
+	return "class"
+}
+
+// outputs are all particles' means of the targets, or probabilities of the classes, [particles, rows, count].
+func outputs(p bayes.Prediction) (all []float64, count int, err error) {
+	if p.Task() == bayes.Regression {
+		all, err = p.AllParticleMeans()
+		return all, p.Columns(), err
+	}
+	if err := p.Validate(); err != nil {
+		return nil, 0, err
+	}
+	count = p.Classes()
+	all = make([]float64, p.Particles*p.Rows*count)
+	for j := range p.Particles {
+		for n := range p.Rows {
+			stats.Probabilities(p.Distribution(j, n, 0), all[(j*p.Rows+n)*count:][:count])
 		}
-		all, err := p.ParticleMeans(particle)
-		values := make([]float64, p.Rows)
-		for i := range all {
-			if i%p.Columns() == output {
-				values[i/p.Columns()] = all[i]
-			}
-		}
-		return values, err
 	}
-	if output < 0 || output >= p.Classes() {
-		return nil, fmt.Errorf("there is no class %d: they are 0 to %d", output, p.Classes()-1)
-	}
-	one, err := p.Particle(particle)
-	if err != nil {
-		return nil, err
-	}
-	probabilities, err := one.Probabilities()
-	values := make([]float64, p.Rows)
-	for i, row := range probabilities {
-		values[i] = row[output]
-	}
-	return values, err
+	return all, count, nil
 }

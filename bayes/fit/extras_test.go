@@ -187,6 +187,21 @@ func TestExtrasAreKnown(t *testing.T) {
 	plain.Exposure = nil
 	_, err = metric.Of(t.Context(), loaded.On(s.Engine), &plain)
 	refused("scores", err, "counts over exposures")
+	over, err := loaded.On(s.Engine).Predict(t.Context(), counts.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = metric.NLPD(over, counts.Y)
+	refused("a prediction over 1", err, "OfRows")
+	if over, err = over.OfRows(counts); err == nil {
+		_, err = metric.NLPD(over, counts.Y)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	_, err = fit.Fit(t.Context(), bayes.Model{}, fit.From{Trained: rates.Posterior, Method: mcmc.Chains{}},
+		dataset.Parts{Train: &plain}, s)
+	refused("to go on", err, "counts over exposures")
 }
 
 // Weights of the validation part choose as its weighted mean does, whatever their size.

@@ -95,15 +95,20 @@ func unscaledData(owner string, model bayes.Model, parts dataset.Parts) (*Data, 
 	if err := d.checkTask(parts.Train); err != nil {
 		return nil, err
 	}
-	return d, d.withExtras()
+	return d, d.withExtras(d.extras())
 }
 
-// withExtras lets the model take what the parts have beside features and targets.
-func (d *Data) withExtras() error {
+// extras are what the parts have beside features and targets.
+func (d *Data) extras() dataset.Extras {
 	extras := d.Parts.Train.Extras()
 	if d.Parts.Validation != nil {
 		extras = extras.With(d.Parts.Validation.Extras())
 	}
+	return extras
+}
+
+// withExtras lets the model take them.
+func (d *Data) withExtras(extras dataset.Extras) error {
 	bound, err := d.Bound.WithExtras(extras)
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.Owner, err)
@@ -156,7 +161,10 @@ func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, e
 	if err := data.SameOrder(o.FeatureNames, o.TargetNames, o.Classes); err != nil {
 		return nil, fmt.Errorf("%s: %w", owner, err)
 	}
-	return d, d.withExtras()
+	if err := trained.CheckExposure(data); err != nil {
+		return nil, fmt.Errorf("%s: %w", owner, err)
+	}
+	return d, d.withExtras(d.extras())
 }
 
 // Elsewhere describes rows that are held elsewhere, such as by the shards of package pbnn/shards.
@@ -165,24 +173,28 @@ type Elsewhere struct {
 	Rows                       int      // N
 	Hash                       string   // identifies the rows
 	Features, Targets, Classes []string // names for the posterior, empty if they are not known
+	Extras                     dataset.Extras
 }
 
 // Held joins a model, or instead a trained posterior if that is not nil, with rows that are held elsewhere. These are
 // neither checked nor scaled, and Data has no tensors.
 func Held(owner string, model bayes.Model, trained *bayes.Posterior, rows Elsewhere) (*Data, error) {
+	d := &Data{}
 	if trained != nil {
-		d := continued(owner, trained)
-		d.held = &rows
-		return d, nil
+		d = continued(owner, trained)
+	} else {
+		bound, err := model.Bind(rows.Inputs, rows.Outputs)
+		if err != nil {
+			return nil, err
+		}
+		if err := model.Registered(); err != nil {
+			return nil, err
+		}
+		d.Owner, d.Bound = owner, bound
+		d.Features, d.Target = dataset.NoScaler(bound.Inputs), dataset.NoScaler(bound.Targets())
 	}
-	bound, err := model.Bind(rows.Inputs, rows.Outputs)
-	if err != nil {
-		return nil, err
-	}
-	return &Data{
-		Owner: owner, Bound: bound, held: &rows,
-		Features: dataset.NoScaler(bound.Inputs), Target: dataset.NoScaler(bound.Targets()),
-	}, model.Registered()
+	d.held = &rows
+	return d, d.withExtras(rows.Extras)
 }
 
 // continued has the model and the standardisation of a trained posterior.
@@ -332,10 +344,9 @@ func (d *Data) Tensors(dtype compute.DType, part *dataset.Dataset) (x, y *tensor
 // withColumns puts a part's further columns behind its targets.
 func (d *Data) withColumns(targets []float64, part *dataset.Dataset) (all []float64) {
 	extra := part.Extra(d.Bound.Extras)
-	if d.Bound.Extras.Weights && part == d.Parts.Validation { // so that a mean over rows is the weighted one
-		if weights := extra[len(extra)-1]; floats.Sum(weights) > 0 {
-			floats.Scale(1/stat.Mean(weights, nil), weights)
-		}
+	if d.Bound.Extras.Weights && part != d.Parts.Train { // so that a mean over rows is the weighted one
+		weights := extra[len(extra)-1]
+		floats.Scale(1/stat.Mean(weights, nil), weights)
 	}
 	each := len(targets) / part.Rows()
 	for i := range part.Rows() {
@@ -387,12 +398,16 @@ const coarsest = 0.01
 func (d *Data) Posterior(draws bayes.Draws, from bayes.Provenance, engine *compute.Engine) (*bayes.Posterior, error) {
 	origin := bayes.Origin{}
 	from.Extras = d.Bound.Extras
-	if d.Bound.Extras.Weights { // the density is of no data that could have come
+	if d.Parts.Train != nil { // and not of the validation part
+		from.Extras = d.Parts.Train.Extras()
+	}
+	if from.Extras.Weights { // the density is of no data that could have come
 		draws.Evidence = bayes.Evidence{}
 	}
 	if data := d.Parts.Train; data != nil {
 		origin.FeatureNames, origin.TargetNames, origin.Classes = data.Features, data.TargetNames(), data.Classes
 		from.Data, from.DataHash, from.Rows = data.Name, data.Hash(), data.Rows()
+		from.Trained = data.RowSet()
 	}
 	if d.Source != nil {
 		from.Data, from.DataHash, from.Rows = fmt.Sprintf("rows of %T", d.raw), d.hash, d.Rows()

@@ -111,6 +111,9 @@ func (l *Loop[R]) Run(ctx context.Context, j *Job) (*Result, error) {
 	}
 	m.Elapsed = m.session.Elapsed()
 	result, failed := l.Result(m.Trail)
+	if failed != nil && m.Trail.Status == run.Cancelled {
+		failed = fmt.Errorf("%w: %w", context.Cause(ctx), failed)
+	}
 	if failed != nil {
 		return nil, errors.Join(err, failed)
 	}
@@ -154,6 +157,10 @@ func (m *loop[R]) Identity() ([]run.Part, error) {
 func (m *loop[R]) Begin(ctx context.Context) error {
 	var err error
 	if m.state, m.release, err = m.Loop.Begin(ctx); err != nil {
+		if m.state != nil { // half filled: what a checkpoint has still stands
+			m.state.Close()
+			m.state = nil
+		}
 		return err
 	}
 	if m.adopted == nil {

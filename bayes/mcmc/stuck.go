@@ -103,7 +103,7 @@ func (r *sampling) doubts(stats []ChainStats) (all []string) {
 // reject such a step, which leaves the target invariant, so that it needs no warning.
 func undoes(kernel Kernel) bool {
 	switch kernel.(type) {
-	case ULA, SGLD, SGHMC:
+	case ULA, SGLD, SGHMC, MCLMC:
 		return true
 	}
 	return false

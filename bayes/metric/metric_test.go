@@ -47,7 +47,7 @@ func TestBatchingDoesNotMatter(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, sizes := range [][]int{{1, 2, 3}, {49}, {10, 10, 10, 10, 10}} {
-			parts, err := metric.Evaluate(batches(p, y, sizes...), metric.Usual(p.Task(), false)...)
+			parts, err := metric.Evaluate(batches(p, y, sizes...), metric.Usual(p.Task(), p.Columns(), false)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestBatchingDoesNotMatter(t *testing.T) {
 			}
 		}
 		// Metrics that share what they compute must give what each gives alone.
-		for i, m := range metric.Usual(p.Task(), false) {
+		for i, m := range metric.Usual(p.Task(), p.Columns(), false) {
 			e, err := metric.One(m, p, y)
 			if err != nil || e.Value != whole[i].Value || e.StdErr != whole[i].StdErr {
 				t.Errorf("%s alone %v, %v, together %v", whole[i].Name, e, err, whole[i].Estimate)

@@ -24,12 +24,14 @@ type Table []Score
 // usualLevel is the level of the intervals in [Usual].
 const usualLevel = 0.95
 
-// usual returns the measures that Scores takes for a task.
-func usual(task bayes.Task, censored bool) []*measure {
-	if censored {
+// usual returns the measures that Scores takes for a task, of so many targets.
+func usual(task bayes.Task, targets int, censored bool) []*measure {
+	switch {
+	case censored:
 		return []*measure{newNLPD(), newCoverage(usualLevel)}
-	}
-	if task == bayes.Regression {
+	case targets > 1:
+		return []*measure{newNLPD(), newEnergyScore(0)}
+	case task == bayes.Regression:
 		return []*measure{newNLPD(), newRMSE(), newParticleRMSE(), newCoverage(usualLevel), newWidth(usualLevel),
 			newIntervalScore(usualLevel), newCRPS()}
 	}
@@ -37,12 +39,12 @@ func usual(task bayes.Task, censored bool) []*measure {
 }
 
 // Scores computes the usual scores of the prediction's task, in the prediction's units. For a regression these are
-// NLPD, RMSE, particle RMSE, the coverage, width and interval score at 95 %, and CRPS, of which censored targets leave
-// NLPD and coverage. For a classification they are NLPD, accuracy, ECE and Brier score. [CalibrationCurve] has the
-// coverage at other levels.
+// NLPD, RMSE, particle RMSE, the coverage, width and interval score at 95 %, and CRPS; of censored targets NLPD and
+// coverage, and of several targets NLPD and the energy score ([bayes.Prediction.Of] gives each by itself). For a
+// classification they are NLPD, accuracy, ECE and Brier score. [CalibrationCurve] has the coverage at other levels.
 func Scores(p bayes.Prediction, y []float64) (Table, error) {
 	return evaluate(func(yield func(batch, error) bool) { yield(batch{p, y}, nil) },
-		usual(p.Task(), p.Censored != nil)...)
+		usual(p.Task(), p.Columns(), p.Censored != nil)...)
 }
 
 // Of predicts a data set with a posterior and computes the usual scores; in raw units. Exposures count. Rows count
@@ -77,9 +79,6 @@ func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 		return nil, errors.New("metric: OfStandardised: the posterior's targets were not standardised in training, so that " +
 			"their standard deviation is not known: take Of, in their own units")
 	}
-	if err := posterior.CheckExposure(data); err != nil {
-		return nil, fmt.Errorf("metric: %w", err)
-	}
 	origin := posterior.Origin()
 	if err := data.SameOrder(origin.FeatureNames, origin.TargetNames, origin.Classes); err != nil {
 		return nil, fmt.Errorf("metric: %w", err)
@@ -91,14 +90,15 @@ func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 			if err == nil {
 				size := p.Rows * len(data.Y) / data.Rows()
 				b.y, y = y[:size], y[size:]
+				some := &dataset.Dataset{}
 				if exposure != nil {
-					p, err = p.WithExposure(exposure[:p.Rows])
-					b.prediction, exposure = p, exposure[p.Rows:]
+					some.Exposure, exposure = exposure[:p.Rows], exposure[p.Rows:]
 				}
 				if censored != nil {
-					p.Censored = censored[:p.Rows]
-					b.prediction, censored = p, censored[p.Rows:]
+					some.Censored, censored = censored[:p.Rows], censored[p.Rows:]
 				}
+				p, err = p.OfRows(some)
+				b.prediction = p
 				if standardised {
 					b.prediction, b.y = p.Standardised(), p.StandardiseTarget(b.y)
 				}
@@ -108,7 +108,7 @@ func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 			}
 		}
 	}
-	return evaluate(batches, usual(data.Task, data.Censored != nil)...)
+	return evaluate(batches, usual(data.Task, len(data.TargetNames()), data.Censored != nil)...)
 }
 
 // String is the table as aligned text: one line for each score, with its Monte Carlo and its sampling standard error.

@@ -135,6 +135,16 @@ func (r *Run) resume() (resumed bool, err error) {
 	return true, nil
 }
 
+// Spent is the time that the run of a checkpoint has taken so far, in all of its sessions; 0 if there is none that can
+// be read.
+func Spent(checkpoint string) time.Duration {
+	var h header
+	if file, err := tensorfile.Read(checkpoint); err == nil {
+		_ = json.Unmarshal([]byte(file.Metadata[metadataKey]), &h)
+	}
+	return h.Elapsed
+}
+
 // read reads the checkpoint. The error wraps fs.ErrNotExist if there is no file, tensorfile.ErrDamaged if it is
 // damaged, and ErrOtherRun, with the difference, if it has another format or identity.
 func (r *Run) read() (header, map[string]*tensors.Tensor, error) {

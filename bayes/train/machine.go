@@ -199,6 +199,9 @@ func (r *training) advance(ctx context.Context, state *compute.State, made int) 
 		record.Rejected += int(outcome[r.members+i])
 	}
 	record.Loss /= float64(finite)
+	if r.Source != nil { // each batch stands for as many rows as the others, and the last may have fewer
+		record.Loss *= float64(r.Train.Count) / float64(r.perEpoch*batch.Count)
+	}
 	if record.Rejected == r.members {
 		return record, fmt.Errorf("%w: of %d members %d have a gradient that is not finite: take a smaller learning rate "+
 			"than %.3g, and check the data for outliers", ErrDiverged, r.members, record.Rejected, rate)

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -197,6 +198,7 @@ func fitVerb(ctx context.Context, args []string, out, progress io.Writer) error 
 	seed := flags.Uint64("seed", 1, "of everything random")
 	name := flags.String("out", "", "the files' `name` (default: the data file's, in this folder)")
 	checkpoint := flags.String("checkpoint", "", "a `file` to go on from after an interruption")
+	replace := flags.Bool("replace", false, "let the run take the place of another's checkpoint")
 	rest, err := program.Parse(flags, `usage: go run ./notebooks fit DATA [flags]
 
 Fits the default method to a table, a CSV or Parquet file: an ensemble of networks by cross-validation and Markov chains
@@ -237,11 +239,21 @@ whether to trust them: a part of the rows is held out for that. Ctrl-C ends it e
 	if *name == "" {
 		*name = data.Name
 	}
+	place, err := renameio.NewPendingFile(*name + ".posterior") // a folder that is not there is better known before
+	if err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	if err := place.Cleanup(); err != nil {
+		return err
+	}
 	line := newStatus(progress)
 	result, err := fit.Fit(ctx, model, method(*seconds), parts, run.Settings{
-		Seed: *seed, Checkpoint: *checkpoint, Progress: line.show,
+		Seed: *seed, Checkpoint: *checkpoint, Replace: *replace, Progress: line.show,
 	})
 	line.clear()
+	if errors.Is(err, run.ErrOtherRun) {
+		return fmt.Errorf("%w (here by -replace)", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -257,11 +269,12 @@ whether to trust them: a part of the rows is held out for that. Ctrl-C ends it e
 		return nil
 	}
 	r := &report.Report{Posterior: result.Posterior, Rows: parts.Test, Train: parts.Train, Result: result}
-	if err := written(context.WithoutCancel(ctx), r, *name+".html", out); err != nil {
-		return err
-	}
 	fmt.Fprintf(out, "the posterior is in %s.posterior\n", *name)
-	return nil
+	paged := ctx
+	if ctx.Err() != nil { // training was ended early; another signal ends the program
+		paged = context.WithoutCancel(ctx)
+	}
+	return written(paged, r, *name+".html", out)
 }
 
 // written writes the page, and prints its verdict and scores.
@@ -294,10 +307,7 @@ func reportVerb(ctx context.Context, args []string, out, progress io.Writer) err
 	flags.SetOutput(progress)
 	var t table
 	t.reading(flags)
-	flags.StringVar(&t.weight, "weight", "", "the `column` of weights, as in fit")
 	flags.StringVar(&t.event, "event", "", "the `column` that says whether the target was seen, as in fit")
-	flags.StringVar(&t.group, "group", "", "the `column` of groups, as in fit")
-	flags.StringVar(&t.order, "order", "", "the `column` of time, as in fit")
 	name := flags.String("out", "", "the page's `file` (default: the posterior's name, in this folder, with the "+
 		"ending .html)")
 	rest, err := program.Parse(flags, `usage: go run ./notebooks report NAME.posterior DATA [flags]
@@ -319,32 +329,25 @@ fitted to, these are the rows that fit held out; all rows of any other.
 	if err != nil {
 		return err
 	}
-	r := &report.Report{Posterior: posterior, Rows: data}
 	from := posterior.Provenance()
-	for _, column := range []struct {
-		had              bool
-		name, what, flag string
-	}{
-		{from.Extras.Weights, t.weight, "weights", "-weight"}, // else the training rows would not be recognised
-		{from.Extras.Censored, t.event, "targets that were not all seen", "-event"},
-	} {
-		if column.had && column.name == "" {
-			return fmt.Errorf("the posterior was fitted with %s: name their column by %s, as in fit", column.what, column.flag)
-		}
+	if from.Extras.Censored && t.event == "" {
+		return errors.New("the posterior was fitted with targets that were not all seen: name their column by -event, " +
+			"as in fit")
 	}
 	if err := posterior.CheckExposure(data); err != nil {
 		return fmt.Errorf("%w (here by -exposure)", err)
 	}
-	if data.Hash() == from.DataHash {
+	held, train, err := data.Without(from.Trained)
+	switch {
+	case err != nil:
+		return err
+	case held == nil:
 		return fmt.Errorf("%s has the rows that the posterior was trained on: they cannot judge it; give others", rest[1])
+	case train == nil:
+		fmt.Fprintf(out, "none of the rows is known to have been trained on; if %s is the file that fit read, read it with "+
+			"the same flags\n", rest[1])
 	}
-	if n := data.Rows(); from.Rows < n {
-		share := float64(from.Rows) / float64(n)
-		parts, err := data.Split(dataset.Fractions{Train: share, Test: 1 - share}, from.Seed)
-		if err == nil && parts.Train.Hash() == from.DataHash {
-			r.Rows, r.Train = parts.Test, parts.Train
-		}
-	}
+	r := &report.Report{Posterior: posterior, Rows: held, Train: train}
 	if *name == "" {
 		*name = strings.TrimSuffix(filepath.Base(rest[0]), ".posterior") + ".html"
 	}

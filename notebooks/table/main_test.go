@@ -109,6 +109,67 @@ func TestThreeVerbs(t *testing.T) {
 	}
 }
 
+// A report of the file that fit read is of the rows that it held out, also by groups and where gaps were filled; of
+// another file it says that none is known.
+func TestReportFindsHeldOut(t *testing.T) {
+	t.Chdir(t.TempDir())
+	quick(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	text := "patient,x,z,y\n"
+	for i := range 200 {
+		x, z := rng.Float64(), fmt.Sprint(rng.Float64())
+		if i%20 == 3 {
+			z = ""
+		}
+		text += fmt.Sprintf("p%d,%g,%s,%g\n", i%20, x, z, 2*x+.1*rng.NormFloat64())
+	}
+	write(t, "visits.csv", text)
+	write(t, "later.csv", strings.Replace(text, "p0", "p77", 1)+"p9,.5,.5,1\n")
+	write(t, "other.csv", strings.ReplaceAll(text, "1\n", "2\n"))
+	out, _ := verb(t, "fit", "visits.csv", "-group", "patient", "-missing", "mean")
+	if !strings.Contains(out, "40 rows held out") {
+		t.Fatal(out)
+	}
+	for file, want := range map[string]string{"visits.csv": "40 rows held out", "later.csv": "41 rows held out",
+		"other.csv": "none of the rows is known to have been trained on"} {
+		if out, _ := verb(t, "report", "visits.posterior", file, "-missing", "mean"); !strings.Contains(out, want) {
+			t.Errorf("%s: the report does not say %q:\n%s", file, want, out)
+		}
+	}
+}
+
+// Several targets have one page; a warning names the row of the file, and a folder that is not there is said before the
+// training.
+func TestSeveralTargets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	quick(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	text := "x,heat,cool\n"
+	for range 200 {
+		x := rng.Float64()
+		text += fmt.Sprintf("%g,%g,%g\n", x, 3*x+.1*rng.NormFloat64(), 1-x+.1*rng.NormFloat64())
+	}
+	write(t, "rooms.csv", text)
+	out, _ := verb(t, "fit", "rooms.csv", "-target", "heat,cool")
+	if page, err := os.ReadFile("rooms.html"); err != nil || !strings.Contains(out, "energy score") ||
+		!strings.Contains(string(page), "Calibration of cool") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	write(t, "new.csv", "x\n"+strings.Repeat("0.5\n", 2500)+"\"\"\n1e6\n")
+	_, said := verb(t, "predict", "rooms.posterior", "new.csv", "-missing", "drop")
+	if strings.Count(said, "warning") != 1 || !strings.Contains(said, "1 of the 2501 rows") ||
+		!strings.Contains(said, "row 2501") {
+		t.Errorf("the warning is %q", said)
+	}
+	var o, p bytes.Buffer
+	begun := method
+	method = func(float64) fit.Method { t.Error("it was trained"); return begun(0) }
+	if err := dispatch(t.Context(), strings.Fields("fit rooms.csv -out none/x"), &o, &p); err == nil ||
+		!strings.Contains(err.Error(), "-out") {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
 // Without rows held out there is a posterior, and no page; quantiles are those asked for.
 func TestQuantiles(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -158,15 +219,14 @@ func TestExposure(t *testing.T) {
 			t.Errorf("fit does not say %q:\n%s", want, out)
 		}
 	}
-	out, _ = verb(t, "report", "claims.posterior", "claims.csv", "-exposure", "years", "-weight", "w")
+	out, _ = verb(t, "report", "claims.posterior", "claims.csv", "-exposure", "years")
 	if !strings.Contains(out, "60 rows held out") {
 		t.Errorf("the report is not of the rows that were held out:\n%s", out)
 	}
 	write(t, "new.csv", "years,x\n1,0.5\n10,0.5\n")
 	for args, want := range map[string]string{
-		"predict claims.posterior new.csv":                   "-exposure",
-		"report claims.posterior claims.csv -exposure years": "-weight",
-		"report claims.posterior claims.csv -weight w":       "-exposure",
+		"predict claims.posterior new.csv":   "-exposure",
+		"report claims.posterior claims.csv": "-exposure",
 	} {
 		var o, p bytes.Buffer
 		if err := dispatch(t.Context(), strings.Fields(args), &o, &p); err == nil || !strings.Contains(err.Error(), want) {

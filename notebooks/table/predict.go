@@ -109,28 +109,18 @@ func predicted(
 	if err := table.Write(head); err != nil {
 		return err
 	}
-	said := map[string]bool{}
-	for from := 0; from < rows.Rows(); from += most {
-		var some []int
-		for i := from; i < min(from+most, rows.Rows()); i++ {
-			some = append(some, i)
-		}
-		part, err := rows.Subset(some)
+	for _, w := range posterior.Unlike(rows) {
+		fmt.Fprintln(progress, "gobnn: warning:", w)
+	}
+	from := 0
+	for p, err := range posterior.PredictBatches(ctx, rows.X, most) {
 		if err != nil {
 			return err
 		}
-		p, err := posterior.Predict(ctx, part.X)
-		if err != nil {
-			return err
-		}
-		if p, err = p.WithExposure(part.Exposure); err != nil {
-			return err
-		}
-		for _, w := range p.Warnings {
-			if !said[w] {
-				fmt.Fprintln(progress, "gobnn: warning:", w)
+		if rows.Exposure != nil {
+			if p, err = p.WithExposure(rows.Exposure[from : from+p.Rows]); err != nil {
+				return err
 			}
-			said[w] = true
 		}
 		lines := lines
 		if classes {
@@ -141,10 +131,11 @@ func predicted(
 			return err
 		}
 		for i, record := range records {
-			if err := table.Write(append([]string{strconv.Itoa(part.OriginalRow(i))}, record...)); err != nil {
+			if err := table.Write(append([]string{strconv.Itoa(rows.OriginalRow(from + i))}, record...)); err != nil {
 				return err
 			}
 		}
+		from += p.Rows
 	}
 	table.Flush()
 	return table.Error()

@@ -51,6 +51,7 @@ func meet(
 		all.Classes = first(all.Classes, have.Classes)
 	}
 	all.Inputs, all.Outputs, all.Hash = f.described[0].Inputs, f.described[0].Outputs, strings.Join(f.hashes, " ")
+	all.Extras = f.described[0].Extras
 	data, err := fit.Held("shards", model, trained, all)
 	if err == nil && trained == nil {
 		err = nothingShared(data.Bound)

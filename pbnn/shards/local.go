@@ -149,7 +149,8 @@ func describe(d *fit.Data, dtype compute.DType) (out Description, psi *tensors.T
 	if err != nil {
 		return out, nil, fmt.Errorf("shards: the model: %w", err)
 	}
-	out = Description{Model: string(text), Inputs: d.Bound.Inputs, Outputs: d.Bound.Outputs, DType: dtype.String()}
+	out = Description{Model: string(text), Inputs: d.Bound.Inputs, Outputs: d.Bound.Outputs, DType: dtype.String(),
+		Extras: d.Bound.Extras}
 	if d.Trained == nil {
 		return out, nil, nil
 	}

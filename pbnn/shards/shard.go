@@ -3,6 +3,8 @@ package shards
 import (
 	"context"
 	"errors"
+
+	"gobnn/bayes/dataset"
 )
 
 // Errors that are wrapped by others; test for them with errors.Is.
@@ -43,6 +45,7 @@ type Description struct {
 	// The names of the features, targets and classes, in the order of the columns and labels. They must be the same for
 	// all shards; lists that a shard leaves empty are not compared.
 	Features, Targets, Classes []string
+	Extras                     dataset.Extras // what the rows have beside features and targets, all shards the same
 }
 
 // Request is a question to a shard about one step of all chains.

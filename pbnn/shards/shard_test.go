@@ -251,6 +251,9 @@ func TestShardBadInput(t *testing.T) {
 		{"there is no shard", nil, good, false},
 		{"shard 1 has", []Shard{here(t, bayesianLine(), 0), here(t, wider, 1)}, good, true},
 		{"shard 0 has", []Shard{single}, good, true},
+		{"shard 1 has", []Shard{here(t, bayesianLine(), 0), described{here(t, bayesianLine(), 1), func(d *Description) {
+			d.Extras.Weights = true
+		}}}, good, true},
 		{"shards 1 and 2 have the same 30 rows",
 			[]Shard{here(t, bayesianLine(), 0), here(t, bayesianLine(), 1), here(t, bayesianLine(), 1)}, good, true},
 		{"BatchSize is 21", allLocal(t), with(func(m *pbnn.Metropolis) { m.BatchSize = 21 }), false},

@@ -34,8 +34,7 @@ type Report struct {
 	Posterior *bayes.Posterior
 	// Rows judge the posterior: with targets, and not trained on.
 	Rows *dataset.Dataset
-	// Train is the training part: its range is that of the curves, and its targets alone are the guess that predictions
-	// must beat. nil takes Rows, which is said.
+	// Train is the training part, whose range is that of the curves. nil takes Rows, which is said.
 	Train *dataset.Dataset
 	// Result of the fit, for its warnings and how training went; nil if it is not at hand.
 	Result *fit.Result
@@ -153,9 +152,6 @@ func (r *Report) predict(ctx context.Context) (p bayes.Prediction, err error) {
 	if p, err = r.Posterior.Predict(ctx, r.Rows.X); err != nil {
 		return p, fmt.Errorf("report: %w", err)
 	}
-	if err := r.Posterior.CheckExposure(r.Rows); err != nil {
-		return p, fmt.Errorf("report: %w", err)
-	}
 	if p, err = p.OfRows(r.Rows); err != nil {
 		return p, fmt.Errorf("report: %w", err)
 	}
@@ -185,7 +181,7 @@ func (r *Report) content(ctx context.Context, v Verdict) (c content, err error) 
 	if err := r.effects(ctx, &c); err != nil {
 		return c, err
 	}
-	if c.Worst, err = r.worst(p); err != nil {
+	if c.Worst, err = r.worst(ctx, p); err != nil {
 		return c, err
 	}
 	r.ran(&c)
@@ -296,18 +292,21 @@ func (r *Report) effects(ctx context.Context, c *content) error {
 	if len(classes) > 0 {
 		outputs = len(classes)
 	}
+	var on []int
 	for output := range outputs {
-		if outputs == 2 && output == 0 {
-			continue // the other class's, with the other sign
+		if outputs != 2 || output == 1 { // the other class's has the other sign
+			on = append(on, output)
 		}
-		all, err := effect.Of(ctx, r.Posterior, data, output)
-		if err != nil {
-			return err
-		}
+	}
+	each, err := effect.OfEach(ctx, r.Posterior, data, on)
+	if err != nil {
+		return err
+	}
+	for i, all := range each {
 		if len(all) > 0 && (len(c.Effects) == 0 || math.Abs(all[0].Change) > math.Abs(c.Effects[0].Change)) {
 			c.Effects = all
 			if outputs > 1 {
-				c.EffectOn = classes[output]
+				c.EffectOn = classes[on[i]]
 			}
 		}
 	}
@@ -336,7 +335,7 @@ func (r *Report) effects(ctx context.Context, c *content) error {
 }
 
 // worst are the rows whose targets have the lowest density.
-func (r *Report) worst(p bayes.Prediction) (all []worst, err error) {
+func (r *Report) worst(ctx context.Context, p bayes.Prediction) (all []worst, err error) {
 	logs, err := p.LogDensity(r.Rows.Y)
 	if err != nil {
 		return nil, err
@@ -365,6 +364,16 @@ func (r *Report) worst(p bayes.Prediction) (all []worst, err error) {
 		}
 		return all, nil
 	}
+	rows, err := r.Rows.Subset(order) // intervals of all would take long
+	if err != nil {
+		return nil, err
+	}
+	if p, err = r.Posterior.Predict(ctx, rows.X); err != nil {
+		return nil, err
+	}
+	if p, err = p.OfRows(rows); err != nil {
+		return nil, err
+	}
 	mean, err := p.Mean()
 	if err != nil {
 		return nil, err
@@ -374,17 +383,17 @@ func (r *Report) worst(p bayes.Prediction) (all []worst, err error) {
 		return nil, err
 	}
 	targets := p.Columns()
-	for _, i := range order {
-		w := worst{Row: r.Rows.OriginalRow(i), LogDensity: fmt.Sprintf("%.2f", logs[i])}
+	for n, i := range order {
+		w := worst{Row: rows.OriginalRow(n), LogDensity: fmt.Sprintf("%.2f", logs[i])}
 		for k := range targets {
-			at := i*targets + k
+			at := n*targets + k
 			if k > 0 {
 				w.Target, w.Predicted, w.Interval = w.Target+", ", w.Predicted+", ", w.Interval+", "
 			}
-			if p.Censored != nil && p.Censored[i] {
+			if rows.Censored != nil && rows.Censored[n] {
 				w.Target += "above "
 			}
-			w.Target += number(r.Rows.Y[at])
+			w.Target += number(rows.Y[at])
 			w.Predicted += number(mean[at])
 			w.Interval += number(lower[at]) + " to " + number(upper[at])
 		}

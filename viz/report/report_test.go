@@ -18,10 +18,17 @@ import (
 	"gobnn/viz/report"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // line is a posterior of four particles near y = slope x, or of the logit; of a regression with the given noise.
 func line(t *testing.T, slope float64, likelihood bayes.Likelihood, names ...string) *bayes.Posterior {
+	t.Helper()
+	return lineAt(t, slope, 0, likelihood, names...)
+}
+
+// lineAt is line with an intercept.
+func lineAt(t *testing.T, slope, intercept float64, likelihood bayes.Likelihood, names ...string) *bayes.Posterior {
 	t.Helper()
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: likelihood, Stochastic: bayes.All()}
 	bound, err := model.Bind(len(names), 1)
@@ -35,7 +42,7 @@ func line(t *testing.T, slope float64, likelihood bayes.Likelihood, names ...str
 	const particles = 4
 	phi := make([]float64, particles*bound.D)
 	for j := range particles {
-		phi[j*bound.D] = slope + .01*float64(j-2)
+		phi[j*bound.D], phi[j*bound.D+len(names)] = slope+.01*float64(j-2), intercept
 	}
 	origin := bayes.Origin{FeatureNames: names, TargetNames: []string{"y"}, Engine: engine}
 	if likelihood.Task() != bayes.Regression {
@@ -121,6 +128,38 @@ func TestVerdict(t *testing.T) {
 		why := strings.Join(v.Reasons, " ")
 		if v.Trust != c.want || (c.why == "") != (why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %v %q %q, want %v, %q", c.name, v.Trust, v.Reasons, v.Merits, c.want, c.why)
+		}
+	}
+}
+
+// Rare counts are judged by probabilities, and heavy tails are no skill: what counts is what the features say.
+func TestVerdictOfOthers(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		likelihood bayes.Likelihood
+		draw       func(rng *rand.Rand, x float64) float64
+		slope      float64
+		want       report.Trust
+	}{
+		{"rare counts", bayes.Poisson{}, func(rng *rand.Rand, x float64) float64 {
+			return distuv.Poisson{Lambda: .05 * math.Exp(2*x), Src: rng}.Rand()
+		}, 2, report.Yes},
+		{"heavy tails", bayes.StudentT{DoF: 3, Scale: 1}, func(rng *rand.Rand, _ float64) float64 {
+			return distuv.StudentsT{Sigma: 1, Nu: 3, Src: rng}.Rand()
+		}, .001, report.No},
+	} {
+		rows := made(1000, 7, false, "x")
+		rng := rand.New(rand.NewPCG(5, 5))
+		for i := range rows.Y {
+			rows.Y[i] = c.draw(rng, rows.X.At(i, 0))
+		}
+		p := line(t, c.slope, c.likelihood, "x")
+		if c.name == "rare counts" {
+			p = lineAt(t, c.slope, math.Log(.05), c.likelihood, "x")
+		}
+		v, err := (&report.Report{Posterior: p, Rows: rows}).Judge(t.Context())
+		if err != nil || v.Trust != c.want {
+			t.Errorf("%s: %v %q %q, %v", c.name, v.Trust, v.Reasons, v.Merits, err)
 		}
 	}
 }

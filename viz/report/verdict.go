@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"gobnn/bayes"
-	"gobnn/bayes/dataset"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/run"
 
@@ -44,7 +43,7 @@ type Verdict struct {
 	Merits  []string // what speaks for them
 	Scores  metric.Table
 	// Skill is by how much the mean log-density of the targets is above that of a guess that ignores the features, the
-	// training part's normal of each target or its frequencies of the classes, in nats a row. A row counts at most 10.
+	// mean of the predictive densities at other rows' features, in nats a row. A row counts at most 10.
 	Skill metric.Estimate
 
 	report     *Report
@@ -72,6 +71,8 @@ const (
 	level    = .9  // of the intervals
 	byChance = .01 // of a right model that is doubted
 	mostGain = 10  // nats over the guess that a row counts: one that the guess has no idea of would drown the others
+	// The guess is from so many rows, for as many as take about a second.
+	guessedFrom, fewestGuessed, mostDensities = 100, 200, 100_000_000
 	// Errors of a probability that do harm: one that many rows can tell from none need not matter. Intervals that are too
 	// wide do less.
 	offByALittle, tooWide, offByMuch = .02, .04, .05
@@ -85,18 +86,18 @@ func (r *Report) Judge(ctx context.Context) (Verdict, error) {
 		return Verdict{}, err
 	}
 	v := Verdict{Trust: Yes, report: r, prediction: p}
-	if err := v.judge(); err != nil {
+	if err := v.judge(ctx); err != nil {
 		return Verdict{}, fmt.Errorf("report: %w", err)
 	}
 	return v, nil
 }
 
-func (v *Verdict) judge() (err error) {
+func (v *Verdict) judge(ctx context.Context) (err error) {
 	r, p := v.report, v.prediction
 	if v.Scores, err = metric.Scores(p, r.Rows.Y); err != nil {
 		return err
 	}
-	if v.Skill, err = r.skill(p); err != nil {
+	if v.Skill, err = r.skill(ctx, p); err != nil {
 		return err
 	}
 	if v.Skill.Value > distuv.UnitNormal.Quantile(1-byChance)*v.Skill.SamplingStdErr {
@@ -136,6 +137,8 @@ func (v *Verdict) judge() (err error) {
 func (v *Verdict) coverage() error {
 	p, rows := v.prediction, v.report.Rows
 	n := float64(rows.Rows())
+	supporter, ok := p.Likelihood.(bayes.Supporter)
+	discrete := ok && supporter.Support() == bayes.Counts // whose intervals hold more than their level
 	for k, name := range rows.TargetNames() {
 		one, err := p.Of(k)
 		if err != nil {
@@ -146,14 +149,14 @@ func (v *Verdict) coverage() error {
 			if err != nil {
 				return err
 			}
-			v.held(name, level, held.Value, n)
+			v.held(name, level, held.Value, n, discrete)
 		}
 	}
 	return nil
 }
 
-// held judges the share of n targets that intervals hold.
-func (v *Verdict) held(name string, level, held, n float64) {
+// held judges the share of n targets that intervals hold, which may be more of discrete ones.
+func (v *Verdict) held(name string, level, held, n float64, discrete bool) {
 	chance, inside := distuv.Binomial{N: n, P: level}, math.Round(held*n)
 	told := fmt.Sprintf("The %.0f %% intervals hold %.0f %% of the %.0f values of %s", 100*level, 100*held, n, name)
 	switch {
@@ -161,7 +164,7 @@ func (v *Verdict) held(name string, level, held, n float64) {
 		v.doubt(No, "%s: they are too narrow, and the predictions surer than they should be.", told)
 	case chance.CDF(inside) < byChance/2 && held < level-offByALittle:
 		v.doubt(WithinLimits, "%s: they are somewhat too narrow.", told)
-	case 1-chance.CDF(inside-1) < byChance/2 && held > level+tooWide:
+	case !discrete && 1-chance.CDF(inside-1) < byChance/2 && held > level+tooWide:
 		v.doubt(WithinLimits, "%s: they are wider than they need be.", told)
 	default:
 		v.praise("%s, as they should, but for a little or chance.", told)
@@ -206,99 +209,53 @@ func (v *Verdict) confidence() error {
 	return nil
 }
 
-// skill is Verdict.Skill.
-func (r *Report) skill(p bayes.Prediction) (metric.Estimate, error) {
+// skill is Verdict.Skill, over rows at even steps. The guess for a row is the mean of the predictive densities at the
+// features of others: what the model would say if it did not know which row it is.
+func (r *Report) skill(ctx context.Context, p bayes.Prediction) (metric.Estimate, error) {
+	none := metric.Estimate{}
 	ours, err := p.LogDensity(r.Rows.Y)
 	if err != nil {
-		return metric.Estimate{}, err
+		return none, err
 	}
-	guess := guessOf(r.training(), r.Rows)
-	gains := make([]float64, len(ours))
-	for i := range gains {
-		gains[i] = min(ours[i]-guess[i], mostGain)
+	n := r.Rows.Rows()
+	others := evenly(n, guessedFrom)
+	elsewhere, err := r.Rows.Subset(others)
+	if err != nil {
+		return none, err
+	}
+	there, err := r.Posterior.Predict(ctx, elsewhere.X)
+	if err != nil {
+		return none, err
+	}
+	var gains []float64
+	for _, i := range evenly(n, max(fewestGuessed, mostDensities/(len(others)*p.Particles*p.Columns()))) {
+		same, err := r.Rows.Subset(slices.Repeat([]int{i}, len(others)))
+		if err != nil {
+			return none, err
+		}
+		guess, err := there.OfRows(same)
+		if err != nil {
+			return none, err
+		}
+		logs, err := guess.LogDensity(same.Y)
+		if err != nil {
+			return none, err
+		}
+		if own := slices.Index(others, i); own >= 0 {
+			logs = slices.Delete(logs, own, own+1)
+		}
+		mean := floats.LogSumExp(logs) - math.Log(float64(len(logs)))
+		gains = append(gains, min(ours[i]-mean, mostGain))
 	}
 	mean, stdDev := stat.MeanStdDev(gains, nil)
 	return metric.Estimate{Value: mean, StdErr: math.NaN(), SamplingStdErr: stdDev / math.Sqrt(float64(len(gains)))}, nil
 }
 
-// guessOf is the log-density that the training part's targets alone give those of the rows, [N]; of counts with their
-// exposures.
-func guessOf(training, rows *dataset.Dataset) []float64 {
-	logs := make([]float64, rows.Rows())
-	if rows.Task != dataset.Regression {
-		counts := make([]float64, len(rows.Classes))
-		for _, y := range training.Y {
-			counts[int(y)]++
-		}
-		all := float64(len(training.Y) + len(counts)) // one more of each, so that none has probability 0
-		for i, y := range rows.Y {
-			logs[i] = math.Log((counts[int(y)] + 1) / all)
-		}
-		return logs
+// evenly are at most so many numbers below n, at even steps.
+func evenly(n, most int) (all []int) {
+	count := min(n, most)
+	for i := range count {
+		all = append(all, i*n/count)
 	}
-	targets := len(rows.TargetNames())
-	for k := range targets {
-		if training.Exposure != nil && rows.Exposure != nil {
-			floats.Add(logs, guessOfCounts(training, rows, k))
-			continue
-		}
-		normal := normalOf(training.TargetColumn(k), training.Censored)
-		for i := range logs {
-			if rows.Censored != nil && rows.Censored[i] {
-				logs[i] = math.Log(normal.Survival(rows.Y[i]))
-				continue
-			}
-			logs[i] += normal.LogProb(rows.Y[i*targets+k])
-		}
-	}
-	return logs
-}
-
-// normalOf is the normal of greatest likelihood of values, some of which may only be known to be above. It is found by
-// expectation and maximisation (Dempster, Laird and Rubin 1977, sec. 4.1.3).
-func normalOf(values []float64, censored []bool) distuv.Normal {
-	const turns = 200 // each brings it nearer by the share of what is known
-	normal := distuv.UnitNormal
-	normal.Mu, normal.Sigma = stat.PopMeanStdDev(values, nil)
-	if !(normal.Sigma > 0) {
-		return distuv.Normal{Mu: normal.Mu, Sigma: 1}
-	}
-	if censored == nil {
-		return normal
-	}
-	means, squares := make([]float64, len(values)), make([]float64, len(values))
-	for range turns {
-		for i, y := range values {
-			means[i], squares[i] = y, y*y
-			if !censored[i] {
-				continue
-			}
-			z := (y - normal.Mu) / normal.Sigma
-			hazard := math.Exp(distuv.UnitNormal.LogProb(z)) / distuv.UnitNormal.Survival(z)
-			means[i] = normal.Mu + normal.Sigma*hazard
-			squares[i] = normal.Mu*means[i] + normal.Sigma*(normal.Sigma+y*hazard)
-		}
-		normal.Mu = stat.Mean(means, nil)
-		normal.Sigma = math.Sqrt(stat.Mean(squares, nil) - normal.Mu*normal.Mu)
-	}
-	return normal
-}
-
-// guessOfCounts is the same of one target, a normal of the training part's counts for each unit of exposure, and a
-// variance in proportion to the exposure, as that of independent counts is.
-func guessOfCounts(training, rows *dataset.Dataset, k int) (logs []float64) {
-	counts := training.TargetColumn(k)
-	rate := floats.Sum(counts) / floats.Sum(training.Exposure)
-	variance := 0.
-	for i, e := range training.Exposure {
-		variance += (counts[i] - rate*e) * (counts[i] - rate*e) / e / float64(len(counts))
-	}
-	if !(variance > 0) {
-		variance = 1
-	}
-	for i, y := range rows.TargetColumn(k) {
-		e := rows.Exposure[i]
-		logs = append(logs, distuv.Normal{Mu: rate * e, Sigma: math.Sqrt(variance * e)}.LogProb(y))
-	}
-	return logs
+	return all
 }

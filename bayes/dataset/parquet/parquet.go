@@ -35,7 +35,7 @@ func Open(path string, opts dataset.CSVOptions) (*dataset.Dataset, error) {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
 	defer f.Close()
-	columns, err := read(f, opts.Ignore)
+	columns, err := read(f, opts)
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %s: %w", path, err)
 	}
@@ -46,8 +46,9 @@ func Open(path string, opts dataset.CSVOptions) (*dataset.Dataset, error) {
 	return d, nil
 }
 
-// read has all columns but nested ones that are ignored: those of texts, and how those of numbers are read.
-func read(f *os.File, ignore []string) (columns []dataset.Column, err error) {
+// read has all columns: those of texts, and how those of numbers are read. What cannot be read is an error, unless the
+// column is ignored or is of new rows, which may have more than Like.
+func read(f *os.File, opts dataset.CSVOptions) (columns []dataset.Column, err error) {
 	defer recovered(&err)
 	info, err := f.Stat()
 	if err != nil {
@@ -63,18 +64,14 @@ func read(f *os.File, ignore []string) (columns []dataset.Column, err error) {
 		if isIndex(name) {
 			continue
 		}
-		if !node.Leaf() || node.Repeated() {
-			if slices.Contains(ignore, name) {
-				columns = append(columns, dataset.Column{Name: name, Rows: int(rows), Read: unread})
-				continue
+		r := &reader{column: dataset.Column{Name: name, Rows: int(rows)}, index: map[string]int32{}}
+		if err := r.typed(node); err != nil {
+			if opts.Like == nil && !slices.Contains(opts.Ignore, name) {
+				return nil, fmt.Errorf("the column %q %w", name, err)
 			}
-			return nil, fmt.Errorf("the column %q has lists or records, which are no features: list it in Ignore, or write "+
-				"what matters of it into columns of numbers", name)
-		}
-		r := &reader{column: dataset.Column{Name: name, Rows: int(rows)}, kind: node.Type().Kind(),
-			index: map[string]int32{}}
-		if err := r.typed(node.Type()); err != nil {
-			return nil, fmt.Errorf("column %q: %w", name, err)
+			r.column.Read = func([]float64) ([]float64, error) { return nil, err }
+			columns = append(columns, r.column)
+			continue
 		}
 		all := func() (err error) {
 			defer recovered(&err)
@@ -105,9 +102,6 @@ func read(f *os.File, ignore []string) (columns []dataset.Column, err error) {
 	return columns, nil
 }
 
-// unread is Column.Read of a column that is ignored.
-func unread([]float64) ([]float64, error) { return nil, errors.New("it has lists or records") }
-
 // recovered makes an error of a panic, with which the library answers some damaged files. It is deferred.
 func recovered(err *error) {
 	if fault := recover(); fault != nil {
@@ -125,12 +119,18 @@ type reader struct {
 	isText bool
 	scale  float64 // that numbers are divided by: of decimals, and of times to be seconds
 	days   bool
+	wrap   float64          // what is added to a negative number, of a type without a sign
 	index  map[string]int32 // of the texts so far
 }
 
 // typed takes what the column's type says of its values.
-func (r *reader) typed(t pq.Type) error {
-	r.scale = 1
+func (r *reader) typed(column *pq.Column) error {
+	if !column.Leaf() || column.Repeated() {
+		return errors.New("has lists or records, which are no features: list it in Ignore, or write what matters of it " +
+			"into columns of numbers")
+	}
+	t := column.Type()
+	r.kind, r.scale = t.Kind(), 1
 	switch r.kind {
 	case pq.Boolean, pq.ByteArray, pq.FixedLenByteArray:
 		r.isText = true
@@ -138,7 +138,8 @@ func (r *reader) typed(t pq.Type) error {
 		r.column.Whole = true
 	case pq.Float, pq.Double:
 	default:
-		return fmt.Errorf("its type %v is not read: convert it to numbers, texts or times", t)
+		return fmt.Errorf("is of the type %v, which is not read: list it in Ignore, or convert it to numbers, texts or times",
+			t)
 	}
 	logical := t.LogicalType()
 	if logical == nil {
@@ -146,10 +147,12 @@ func (r *reader) typed(t pq.Type) error {
 	}
 	switch l := logical.Value.(type) {
 	case *format.DecimalType:
-		if r.isText {
-			return errors.New("it has decimals of more than 18 digits: write them as doubles")
-		}
+		r.isText = false // of bytes, see decimal
 		r.column.Whole, r.scale = l.Scale == 0, math.Pow10(int(l.Scale))
+	case *format.IntType:
+		if !l.IsSigned {
+			r.wrap = math.Exp2(float64(t.Length()))
+		}
 	case *format.DateType:
 		r.column.Times, r.days = true, true
 	case *format.TimestampType:
@@ -161,7 +164,7 @@ func (r *reader) typed(t pq.Type) error {
 			r.scale = 1e9
 		}
 	case *format.Float16Type:
-		return errors.New("it has numbers of 16 bits: write them as floats")
+		return errors.New("has numbers of 16 bits: list it in Ignore, or write them as floats")
 	}
 	return nil
 }
@@ -189,7 +192,8 @@ func (r *reader) read(chunk pq.ColumnChunk) error {
 // page appends a page's values. Numbers are taken from the page, or its dictionary, as they lie there; nulls, booleans
 // and texts are read one by one.
 func (r *reader) page(page pq.Page) error {
-	if page.NumNulls() == 0 && !r.isText && r.kind != pq.Boolean {
+	isNumber := slices.Contains([]pq.Kind{pq.Int32, pq.Int64, pq.Float, pq.Double}, r.kind)
+	if page.NumNulls() == 0 && isNumber {
 		dictionary := page.Dictionary()
 		if dictionary == nil {
 			r.numbers(page)
@@ -235,7 +239,7 @@ func (r *reader) numbers(page pq.Page) {
 	case pq.Int64:
 		r.column.Numbers = appended(r.column.Numbers, data.Int64())
 	}
-	if r.scale == 1 && !r.days {
+	if r.scale == 1 && !r.days && r.wrap == 0 {
 		return
 	}
 	for i, v := range r.column.Numbers[from:] {
@@ -252,6 +256,9 @@ func appended[T float32 | int32 | int64](to []float64, values []T) []float64 {
 
 // scaled is a number in its unit: of decimals 1, of times seconds.
 func (r *reader) scaled(number float64) float64 {
+	if number < 0 {
+		number += r.wrap
+	}
 	if number /= r.scale; r.days {
 		number *= 24 * 60 * 60
 	}
@@ -280,10 +287,25 @@ func (r *reader) add(v pq.Value) {
 			number = float64(v.Float())
 		case pq.Double:
 			number = v.Double()
+		default:
+			number = whole(v.ByteArray())
 		}
 		number = r.scaled(number)
 	}
 	r.column.Numbers = append(r.column.Numbers, number)
+}
+
+// whole is the number that bytes are in two's complement, the highest first.
+func whole(bytes []byte) float64 {
+	number := 0.
+	for i, b := range bytes {
+		digit := float64(b)
+		if i == 0 {
+			digit = float64(int8(b))
+		}
+		number = 256*number + digit
+	}
+	return number
 }
 
 // code is the index of a text.

@@ -243,3 +243,49 @@ func TestDictionaries(t *testing.T) {
 		}
 	}
 }
+
+// Numbers without a sign are not negative, decimals in bytes are in their units, and what cannot be read is no matter
+// in new rows, which do not need it.
+func TestTypes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "types.parquet")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := pq.NewSchema("table", pq.Group{"u32": pq.Uint(32), "u64": pq.Uint(64),
+		"tags": pq.Repeated(pq.Leaf(pq.Int32Type)), "price": pq.Decimal(2, 9, pq.FixedLenByteArrayType(5)),
+		"y": pq.Leaf(pq.DoubleType)})
+	w := pq.NewWriter(file, schema)
+	for i := range 3 {
+		values := map[string]pq.Value{"u32": pq.ValueOf(int32(-1 - i)), "u64": pq.ValueOf(int64(i)),
+			"tags": pq.ValueOf(int32(1)), "price": pq.FixedLenByteArrayValue([]byte{255, 255, 255, 255, byte(250 - i)}),
+			"y": pq.ValueOf(float64(i))}
+		var row pq.Row
+		for k, column := range schema.Columns() {
+			definition := 0
+			if column[0] == "tags" {
+				definition = 1
+			}
+			row = append(row, values[column[0]].Level(0, definition, k))
+		}
+		if _, err := w.WriteRows([]pq.Row{row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	d, err := parquet.Open(path, dataset.CSVOptions{Target: "y", Ignore: []string{"tags"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{"u32": 1<<32 - 3, "u64": 2, "price": -.08} {
+		if got := d.X.At(2, slices.Index(d.Features, name)); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	again, err := parquet.Open(path, dataset.CSVOptions{Like: d})
+	if err != nil || again.Hash() != d.Hash() {
+		t.Errorf("read like itself: %v, %v", again, err)
+	}
+}

@@ -185,9 +185,9 @@ func (s *Source) decode(from, to int) (values []float64, err error) {
 	width := len(s.columns)
 	values = make([]float64, (to-from)*width)
 	for k, column := range s.columns {
-		r := reader{column: dataset.Column{Name: column.Name()}, kind: column.Type().Kind()}
-		if err := r.typed(column.Type()); err != nil {
-			return nil, fmt.Errorf("column %q: %w", column.Name(), err)
+		r := reader{column: dataset.Column{Name: column.Name()}}
+		if err := r.typed(column); err != nil {
+			return nil, fmt.Errorf("the column %q %w", column.Name(), err)
 		}
 		r.isText = false // booleans are numbers here
 		first := 0
