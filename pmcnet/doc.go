@@ -22,7 +22,7 @@
 //
 // # Which to take
 //
-// For networks annealed.Annealed: PMC's weights degenerate from 50 parameters on.
+// For networks annealed.Annealed: PMC's weights degenerate in networks of 16 parameters already.
 //
 // # Where PMC fails
 //

@@ -105,7 +105,8 @@ const evidenceNote = "not in the paper; a value is the log of the mean evidence 
 	"networks of several hidden layers, where its moves mix slowly: by about a quarter in 24 runs of twice the " +
 	"particles; importance sampling has no value where in a split k-hat is above 0.7 or fewer than 100 draws are " +
 	"effective; networks of more than one hidden layer, or of 5 units and more, have neither it nor a bridge, since " +
-	"no mixture fits; three networks (-full: the fourteen of fixed precisions; -data names some, as \"tanh 2, learnt\")"
+	"no mixture fits; three networks are computed (-full: the fourteen of fixed precisions; -data " +
+	"names some, as \"tanh 2, learnt\"), all nineteen are shown"
 
 // evidenceVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.

@@ -37,13 +37,13 @@ func Shares() []Share {
 		{IDs: []string{"practice.bike"}, Hours: .1, Reps: 1},
 		{IDs: []string{"practice.gal"}, Hours: .1, Reps: 5},
 
-		{IDs: []string{"gohsmc.table2", "gohsmc.fig2"}, Hours: 2, Reps: 10},
-		{IDs: []string{"gohsmc.table3", "gohsmc.fig3", "gohsmc.table7"}, Hours: 1.3, Reps: 10},
-		{IDs: []string{"gohsmc.table4", "gohsmc.fig4"}, Hours: 1, Reps: 5},
-		{IDs: []string{"gohsmc.table5", "gohsmc.fig5"}, Hours: .6, Reps: 5},
-		{IDs: []string{"gohsmc.table10", "gohsmc.fig6"}, Hours: .8, Reps: 10},
-		{IDs: []string{"gohsmc.table11", "gohsmc.fig7"}, Hours: .6, Reps: 10},
-		{IDs: []string{"ohsmc.table4"}, Hours: 1, Reps: 10},
+		{IDs: []string{"gohsmc.table2", "gohsmc.fig2"}, Hours: 1.2, Reps: 10},
+		{IDs: []string{"gohsmc.table3", "gohsmc.fig3", "gohsmc.table7"}, Hours: 1.1, Reps: 10},
+		{IDs: []string{"gohsmc.table4", "gohsmc.fig4"}, Hours: .8, Reps: 5},
+		{IDs: []string{"gohsmc.table5", "gohsmc.fig5"}, Hours: .5, Reps: 5},
+		{IDs: []string{"gohsmc.table10", "gohsmc.fig6"}, Hours: .6, Reps: 10},
+		{IDs: []string{"gohsmc.table11", "gohsmc.fig7"}, Hours: .5, Reps: 10},
+		{IDs: []string{"ohsmc.table4"}, Hours: 2.6, Reps: 10},
 		{IDs: []string{"pmcnet.table9", "pmcnet.fig9", "pmcnet.table12"}, Hours: .7, Reps: 3},
 	}
 }
