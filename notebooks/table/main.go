@@ -283,7 +283,11 @@ func written(ctx context.Context, r *report.Report, path string, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%d rows held out:\n%s\n%s\n", r.Rows.Rows(), v.Scores, v.Trust)
+	held := "rows held out"
+	if r.Train == nil {
+		held = "rows"
+	}
+	fmt.Fprintf(out, "\n%d %s:\n%s\n%s\n", r.Rows.Rows(), held, v.Scores, v.Trust)
 	for _, reason := range append(v.Reasons, v.Merits...) {
 		fmt.Fprintf(out, "- %s\n", reason)
 	}

@@ -84,7 +84,7 @@ func TestThreeVerbs(t *testing.T) {
 		t.Errorf("the report is not of the rows that were held out:\n%s", out)
 	}
 	if out, _ = verb(t, "report", "häuser.posterior", "später.csv", "-decimal", ","); !strings.Contains(out,
-		"60 rows held out") || !strings.Contains(out, "the page is häuser.html") {
+		"\n60 rows:\n") || !strings.Contains(out, "the page is häuser.html") {
 		t.Errorf("the report is not of all rows of another file:\n%s", out)
 	}
 
