@@ -52,7 +52,7 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 				opt.Class, origin.Classes)
 		}
 	}
-	grid, xs, err := opt.grid(len(origin.FeatureNames), column)
+	grid, xs, err := opt.grid(origin, column)
 	if err != nil {
 		return nil, fmt.Errorf("viz: along %q: %w", feature, err)
 	}
@@ -117,10 +117,16 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 const alongPoints = 200
 
 // grid returns the points, [alongPoints, d], and their values in the given column.
-func (opt AlongOptions) grid(dims, column int) (*mat.Dense, []float64, error) {
+func (opt AlongOptions) grid(of bayes.Origin, column int) (*mat.Dense, []float64, error) {
+	dims := len(of.FeatureNames)
 	if opt.Data != nil && (opt.Data.Dims() != dims || opt.Data.Rows() == 0) {
 		return nil, nil, fmt.Errorf("the option Data has %d rows of %d features, the posterior %d features: set the "+
 			"training rows", opt.Data.Rows(), opt.Data.Dims(), dims)
+	}
+	if opt.Data != nil {
+		if err := opt.Data.SameOrder(of.FeatureNames, nil, of.Classes); err != nil {
+			return nil, nil, err
+		}
 	}
 	from, to := opt.From, opt.To
 	if opt.Data == nil && (from == 0 && to == 0 || dims > 1) {

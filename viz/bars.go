@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -78,8 +79,10 @@ func Bars(names []string, values []float64, opt BarOptions) (*Figure, error) {
 			}
 		}
 		beside := math.Max(0, end)
-		if opt.Marks != nil && finite(opt.Marks[i]) {
-			m := math.Min(opt.Marks[i], most)
+		if opt.Marks != nil && finite(opt.Marks[i]) && opt.Marks[i] > most {
+			text += fmt.Sprintf(" (%s → %.3g)", cmp.Or(opt.MarkName, "mark"), opt.Marks[i])
+		} else if opt.Marks != nil && finite(opt.Marks[i]) {
+			m := opt.Marks[i]
 			if m >= beside && m < beside+room { // the number stands beyond the mark
 				beside = m
 			}

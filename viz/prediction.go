@@ -1,6 +1,8 @@
 package viz
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -135,6 +137,13 @@ func PredictedVsTrueOf(truth []float64, p bayes.Prediction, frame Frame) (*Figur
 	if k := p.Columns(); k > 1 { // they have different units, and so different axes
 		return nil, fmt.Errorf("viz: predicted against true of %d targets: it is of one; take it by Prediction.Of", k)
 	}
+	err := p.ValidateTarget(truth)
+	if err == nil && p.Censored != nil {
+		err = errors.New("targets are censored, so that they are not known: take rows whose targets were seen")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("viz: predicted against true: %w", err)
+	}
 	mean, err := p.Mean()
 	if err != nil {
 		return nil, fmt.Errorf("viz: predicted against true: %w", err)
@@ -157,5 +166,10 @@ func CalibrationCurveOf(p bayes.Prediction, y []float64, frame Frame) (*Figure, 
 	for _, c := range curve {
 		nominal, observed = append(nominal, c.Level), append(observed, c.Coverage.Value)
 	}
-	return CalibrationCurve(nominal, observed, p.Rows, frame)
+	rows := p.Rows
+	if s, ok := p.Likelihood.(bayes.Supporter); ok && s.Support() == bayes.Counts {
+		rows = 0 // no band: intervals of counts hold more than their level
+		frame.Title = cmp.Or(frame.Title, "Calibration: intervals of counts hold more")
+	}
+	return CalibrationCurve(nominal, observed, rows, frame)
 }

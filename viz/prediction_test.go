@@ -65,7 +65,7 @@ func TestPredictedVsTrueOf(t *testing.T) {
 		t.Errorf("no coverage of 2 in 3 rows in %v", regexp.MustCompile(`>inside[^<]*`).FindString(svg))
 	}
 	if _, err := viz.PredictedVsTrueOf([]float64{1}, p, viz.Frame{}); err == nil ||
-		!strings.Contains(err.Error(), "truth has 1") {
+		!strings.Contains(err.Error(), "y has 1 values") {
 		t.Errorf("1 target for 3 rows: error %v", err)
 	}
 	// Two targets, whose units differ, are not drawn as six rows of one.

@@ -579,6 +579,14 @@ func (m Method) result(
 	if details.Weight > 0 {
 		approximation += ", and draws by an unadjusted kernel begun at each, weighed by validation"
 	}
+	if whole.Parts.Validation != nil { // whose rows were trained on, too
+		data := *whole.Data
+		if data.Parts.Train, err = j.Parts.Joined(); err != nil {
+			return nil, err
+		}
+		data.Parts.Validation = nil
+		whole.Data = &data
+	}
 	result.Posterior, err = whole.PosteriorOf(drawn, bayes.Provenance{
 		Status: string(result.Status), Approximation: approximation,
 	})

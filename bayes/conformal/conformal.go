@@ -194,7 +194,14 @@ func (c *Calibration) Interval(
 		slices.Sort(uppers)
 		lower[i], upper[i] = -lowers[need-1], uppers[need-1]
 		if isCount(predictions[0]) {
-			lower[i], upper[i] = math.Ceil(lower[i]-1e-9), math.Floor(upper[i]+1e-9)
+			lower[i], upper[i] = max(0, math.Ceil(lower[i]-1e-9)), math.Floor(upper[i]+1e-9)
+		}
+		if lower[i] > upper[i] { // the empty set, for which its middle stands
+			middle := (lower[i] + upper[i]) / 2
+			if isCount(predictions[0]) {
+				middle = max(0, math.Round(middle))
+			}
+			lower[i], upper[i] = middle, middle
 		}
 	}
 	return lower, upper, nil

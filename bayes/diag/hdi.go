@@ -40,7 +40,7 @@ func HDI(values []float64, w bayes.LogWeights, mass float64) (lower, upper float
 	lower, upper = draws[0].value, draws[len(draws)-1].value
 	held, last := 0., 0 // held is the mass of the draws from i to last-1
 	for i, first := range draws {
-		for ; last < len(draws) && held < mass-1e-9; last++ {
+		for ; last <= i || last < len(draws) && held < mass-1e-9; last++ {
 			held += draws[last].weight
 		}
 		if held < mass-1e-9 {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -38,7 +39,7 @@ func (e Effect) String() string {
 	return fmt.Sprintf("%s, from %.4g to %.4g: %+.4g ± %.2g", e.Feature, e.From, e.To, e.Change, e.StdDev)
 }
 
-// mostRows is the number of rows, at even steps through the table, that the effects are the mean of.
+// mostRows is the number of rows, drawn by lot, that the effects are the mean of.
 const mostRows = 100
 
 // Of returns the effects of all features, the largest first, on one output: a target of a regression, counted from 0,
@@ -104,7 +105,7 @@ func OfEach(
 // table is the rows that features are moved on.
 type table struct{ *mat.Dense }
 
-// some are rows of the data at even steps.
+// some are rows of the data.
 func some(posterior *bayes.Posterior, data *dataset.Dataset) (table, error) {
 	switch {
 	case posterior == nil:
@@ -119,10 +120,12 @@ func some(posterior *bayes.Posterior, data *dataset.Dataset) (table, error) {
 	if err := data.SameOrder(o.FeatureNames, nil, nil); err != nil {
 		return table{}, err
 	}
-	n := min(data.Rows(), mostRows)
-	rows := mat.NewDense(n, data.Dims(), nil)
-	for i := range n {
-		rows.SetRow(i, mat.Row(nil, i*data.Rows()/n, data.X))
+	// By lot, so that a period of the rows, such as the hour, does not matter.
+	chosen := rand.New(rand.NewPCG(uint64(data.Rows()), 0x656666)).Perm(data.Rows())[:min(data.Rows(), mostRows)]
+	slices.Sort(chosen)
+	rows := mat.NewDense(len(chosen), data.Dims(), nil)
+	for i, row := range chosen {
+		rows.SetRow(i, mat.Row(nil, row, data.X))
 	}
 	return table{rows}, nil
 }

@@ -276,11 +276,11 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 			one.options = asked.options.OfAll(s.ID, asked.hours)
 		}
 		cells, err := one.run(ctx, s, out, shown)
+		if ctx.Err() != nil { // nothing is recorded: it could be of fewer repetitions than what is
+			return errors.New("interrupted: what is done is kept; the same command (without -fresh) goes on from there")
+		}
 		if recordErr := records.take(cells); recordErr != nil {
 			return errors.Join(err, recordErr)
-		}
-		if ctx.Err() != nil {
-			return errors.New("interrupted: what is done is kept; the same command (without -fresh) goes on from there")
 		}
 		if err != nil && asked.hours == 0 {
 			return err

@@ -149,6 +149,9 @@ func (r *Report) predict(ctx context.Context) (p bayes.Prediction, err error) {
 			return p, fmt.Errorf("report: %s: %w", part.what, err)
 		}
 	}
+	if r.Rows.Rows() < 2 {
+		return p, errors.New("report: Rows has one row, which judges nothing: give more")
+	}
 	if p, err = r.Posterior.Predict(ctx, r.Rows.X); err != nil {
 		return p, fmt.Errorf("report: %w", err)
 	}

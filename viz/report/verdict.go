@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gobnn/bayes"
@@ -209,7 +210,7 @@ func (v *Verdict) confidence() error {
 	return nil
 }
 
-// skill is Verdict.Skill, over rows at even steps. The guess for a row is the mean of the predictive densities at the
+// skill is Verdict.Skill, over rows drawn by lot. The guess for a row is the mean of the predictive densities at the
 // features of others: what the model would say if it did not know which row it is.
 func (r *Report) skill(ctx context.Context, p bayes.Prediction) (metric.Estimate, error) {
 	none := metric.Estimate{}
@@ -218,7 +219,7 @@ func (r *Report) skill(ctx context.Context, p bayes.Prediction) (metric.Estimate
 		return none, err
 	}
 	n := r.Rows.Rows()
-	others := evenly(n, guessedFrom)
+	others := some(n, guessedFrom)
 	elsewhere, err := r.Rows.Subset(others)
 	if err != nil {
 		return none, err
@@ -228,7 +229,7 @@ func (r *Report) skill(ctx context.Context, p bayes.Prediction) (metric.Estimate
 		return none, err
 	}
 	var gains []float64
-	for _, i := range evenly(n, max(fewestGuessed, mostDensities/(len(others)*p.Particles*p.Columns()))) {
+	for _, i := range some(n, max(fewestGuessed, mostDensities/(len(others)*p.Particles*p.Columns()))) {
 		same, err := r.Rows.Subset(slices.Repeat([]int{i}, len(others)))
 		if err != nil {
 			return none, err
@@ -251,11 +252,9 @@ func (r *Report) skill(ctx context.Context, p bayes.Prediction) (metric.Estimate
 	return metric.Estimate{Value: mean, StdErr: math.NaN(), SamplingStdErr: stdDev / math.Sqrt(float64(len(gains)))}, nil
 }
 
-// evenly are at most so many numbers below n, at even steps.
-func evenly(n, most int) (all []int) {
-	count := min(n, most)
-	for i := range count {
-		all = append(all, i*n/count)
-	}
-	return all
+// some are at most so many of n rows, drawn by lot, so that a period of the rows does not matter.
+func some(n, most int) []int {
+	rows := rand.New(rand.NewPCG(uint64(n), 0x67756573)).Perm(n)[:min(n, most)]
+	slices.Sort(rows)
+	return rows
 }
