@@ -17,7 +17,7 @@ type Model struct {
 	Network    nn.Network
 	Likelihood Likelihood
 	Prior      Prior     // of the stochastic parameters; default Normal{StdDev: 1}
-	Stochastic Partition // which parameters are stochastic; default All(), but package ohsmc needs it set
+	Stochastic Partition // which parameters are stochastic; default All()
 	Scaling    Scaling   // of the data; by default features and the target of a regression are standardised
 }
 

@@ -52,7 +52,7 @@ func (r *ces) warn(out *fit.Result) {
 			t.calibrationStdDev, why)
 	} else if still {
 		warn("the chain hardly moves: half of the coordinates have fewer than %.3g effective draws of %d; in %d dimensions "+
-			"the steps that the true posterior accepts are too short for this number of draws: take more Draws or Thin, or "+
+			"the steps that the true posterior accepts are too short for this number of draws: take more Draws, or "+
 			"another sampler (mcmc.Chains)", t.medianESS, out.Draws.Phi.Shape().Dim(0), r.Bound.D)
 	}
 	if dist.mostMahalanobis > farFromPairs || dist.mostOffPlane > farFromPlane {

@@ -196,11 +196,20 @@ func (r *training) posterior(at *fit.Trail[StepRecord], step int, prefix string)
 		return nil, fmt.Errorf("ohsmc: %w", err)
 	}
 	draws := bayes.Draws{Phi: host[prefix+phiName], Psi: host[prefix+psiName], LogWeights: logWeights}
+	draws.Evidence = bayes.Evidence{Value: nan, StdErr: nan}
 	if a, ok := r.algorithm.(Evidence); ok {
 		draws.Evidence = a.Evidence(r.Training, r.Rows(), r.Seed, at.Records[:step])
 	}
+	exact := r.BatchSize == r.Rows() // of the algorithms that weigh each move
+	switch r.algorithm.(type) {
+	case OpenHorizon: // whose kernel leaves nothing invariant
+		exact = false
+	case SMC: // which begins anew at each psi
+	default:
+		exact = exact && r.Bound.W == 0
+	}
 	approximation := ""
-	if !draws.Evidence.Known() { // those of all rows, at one psi, have one
+	if !exact {
 		approximation = "a distribution that depends most on the last mini-batches; mcmc.Chains (fit.From) draw from the " +
 			"posterior"
 	}

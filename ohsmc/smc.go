@@ -1,6 +1,7 @@
 package ohsmc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -72,6 +73,9 @@ func (a SMC) Prepare(j *fit.Job) (fit.Method, error) {
 	if err := mcmc.Check(a.Kernel, j.Bound.D, false); err != nil {
 		return nil, fmt.Errorf("ohsmc: %w", err)
 	}
+	if j.Bound.W == 0 { // then one SMC on all rows is the posterior, and others on parts of them are nothing
+		a.BatchSize, a.Epochs = cmp.Or(a.BatchSize, j.Rows()), cmp.Or(a.Epochs, 1)
+	}
 	var err error
 	a.Training, err = a.Training.Prepared(j, 0.5, smc.Stratified)
 	if err == nil && (a.GradientParticles > 0 || a.Augment != (train.Augment{})) {
@@ -108,13 +112,18 @@ func (a SMC) Evidence(t Training, rows int, _ uint64, trace []StepRecord) bayes.
 	return bayes.Evidence{Value: last.LogEvidence, StdErr: last.LogEvidenceStdErr}
 }
 
-// Warnings implements Warned: for an evidence whose standard error is not known, or which preconditioned moves bias.
+// Warnings implements Warned: for moves that are hardly ever accepted, an evidence whose standard error is not known,
+// or which preconditioned moves bias.
 func (a SMC) Warnings(t Training, rows int, trace []StepRecord) []string {
+	var all []string
+	if n := len(trace); n > 0 && trace[n-1].Acceptance < fewAccepted {
+		all = append(all, fmt.Sprintf("%.2g of the last step's moves were accepted, below %.2f: the particles are copies of "+
+			"draws from the prior; take a smaller step of the Kernel, or Precondition", trace[n-1].Acceptance, fewAccepted))
+	}
 	e := a.Evidence(t, rows, 0, trace)
 	if !e.Known() {
-		return nil
+		return all
 	}
-	var all []string
 	if math.IsNaN(e.StdErr) {
 		all = append(all, fmt.Sprintf("the log evidence has no standard error: it cannot be estimated from the genealogy of "+
 			"%s resampling; take Training.Resampler smc.Multinomial", t.Resampler))
@@ -125,6 +134,9 @@ func (a SMC) Warnings(t Training, rows int, trace []StepRecord) []string {
 	}
 	return all
 }
+
+// fewAccepted is the mean acceptance of moves below which they hardly move the particles.
+const fewAccepted = 0.05
 
 // fewToScale is the number of particles below which the bias of preconditioned moves may be visible in the evidence.
 const fewToScale = 100

@@ -7,11 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/mat"
@@ -138,10 +141,11 @@ func TestSMCSettings(t *testing.T) {
 }
 
 // An evidence without a standard error, and one that few particles bias by scaling their own steps, are warned of, with
-// the cure; where there is no evidence, nothing is.
+// the cure, and moves that are not accepted; where there is no evidence, nothing else is.
 func TestSMCWarnings(t *testing.T) {
-	known := []StepRecord{{LogEvidence: -3, LogEvidenceStdErr: .1}}
-	unknown := []StepRecord{{LogEvidence: -3, LogEvidenceStdErr: math.NaN()}}
+	known := []StepRecord{{LogEvidence: -3, LogEvidenceStdErr: .1, Acceptance: .3}}
+	unknown := []StepRecord{{LogEvidence: -3, LogEvidenceStdErr: math.NaN(), Acceptance: .3}}
+	still := []StepRecord{{Acceptance: .3}, {Acceptance: 8e-6}}
 	for _, c := range []struct {
 		algorithm SMC
 		s         Settings
@@ -151,6 +155,8 @@ func TestSMCWarnings(t *testing.T) {
 		{SMC{}, Settings{Particles: 50, BatchSize: 9}, known, nil},
 		{SMC{Precondition: true}, Settings{Particles: 200, BatchSize: 9}, known, nil},
 		{SMC{Precondition: true}, Settings{Particles: 50, BatchSize: 5}, unknown, nil},
+		{SMC{}, Settings{Particles: 50, BatchSize: 5}, still, []string{"8e-06 of the last step's moves were accepted, " +
+			"below 0.05: the particles are copies of draws from the prior; take a smaller step of the Kernel, or Precondition"}},
 		{SMC{Precondition: true}, Settings{Particles: 50, BatchSize: 9}, known, []string{
 			"the log evidence has a bias of the order of 1/J, since the steps of the 50 particles are scaled by themselves " +
 				"(.015 was measured with 50): take more Particles, or no Precondition"}},
@@ -171,5 +177,34 @@ func TestSMCWarnings(t *testing.T) {
 	if e := result.Posterior.Evidence(); math.IsNaN(e.StdErr) != strings.Contains(strings.Join(result.Warnings, " "),
 		"take Training.Resampler smc.Multinomial") || !math.IsNaN(e.StdErr) {
 		t.Errorf("evidence %v with the warnings %q", e, result.Warnings)
+	}
+}
+
+// Without shared parameters an SMC is one pass over all rows, whose draws are the posterior's; mini-batches and the
+// open horizon say that theirs are not.
+func TestApproximations(t *testing.T) {
+	model := bayesianLine(1)
+	model.Stochastic = bayes.All()
+	data := linear(12)
+	for name, c := range map[string]struct {
+		method fit.Method
+		exact  bool
+	}{
+		"SMC":               {SMC{Training: Training{Particles: 20}, Moves: 1}, true},
+		"SMC, part":         {SMC{Training: Training{Particles: 20, BatchSize: 5, Epochs: 1}, Moves: 1}, false},
+		"guided":            {Guided{Training: Training{Particles: 20, BatchSize: 12, Epochs: 1}}, true},
+		"guided, part":      {Guided{Training: Training{Particles: 20, BatchSize: 5, Epochs: 1}}, false},
+		"open horizon":      {OpenHorizon{Training: Training{Particles: 20, BatchSize: 12, Epochs: 1}}, false},
+		"open horizon, one": {OpenHorizon{Training: Training{Particles: 20, BatchSize: 5, Epochs: 1}}, false},
+	} {
+		result, err := fit.Fit(t.Context(), model, c.method, dataset.Parts{Train: data},
+			run.Settings{Seed: 1, Engine: computetest.Go(t)})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if said := result.Posterior.Provenance().Approximation; (said == "") != c.exact ||
+			result.Posterior.Evidence().Known() != (name == "SMC") {
+			t.Errorf("%s: %q, evidence %v", name, said, result.Posterior.Evidence())
+		}
 	}
 }

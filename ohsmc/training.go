@@ -40,16 +40,16 @@ type Training struct {
 	// ValidateEvery is the number of steps between validations; default: once an epoch; 1 is the paper's. The result is
 	// the state with the lowest NLPD on the validation part, or without a validation part the last state.
 	ValidateEvery int
-	// Patience stops the run after this many validations without a lower NLPD, if there is a validation part; default 20.
-	// (On cars, diabetes, epa and credit of the practice tables the scores of all 200 epochs were no better, in four to
-	// eight times the seconds.)
+	// Patience stops the run after this many validations without a lower NLPD, if there is a validation part; default
+	// those of 20 epochs, or 20 of less than one an epoch. (On cars, diabetes, epa and credit of the practice tables the
+	// scores of all 200 epochs were no better, in four to eight times the seconds.)
 	Patience int
 
 	// GradientParticles is the number K of particles from which psi's gradient is taken: drawn by their new weights,
-	// stratified, so that its mean is the gradient under all J. Default 0: all. The weights need J forward passes, and the
-	// gradient then K reverse passes in place of J. Of a LeNet5 with J = 100 on MNIST, after 20 and 400 steps, the draw
-	// adds 2 and 23 % to the variance that a batch of 100 pictures gives the gradient with K = 1, .4 and 2 % with 5, and
-	// .3 and .6 % with 10.
+	// stratified, so that its mean is the gradient under all J. Default 0: all. The weights need J forward passes, and
+	// the gradient then K reverse passes in place of J. Of a LeNet5 with J = 100 on MNIST, after 20 and 400 steps, the
+	// draw adds 2 and 23 % to the variance that a batch of 100 pictures gives the gradient with K = 1, .4 and 2 % with 5,
+	// and .3 and .6 % with 10.
 	GradientParticles int `json:",omitempty"`
 	// Augment changes the pictures of each batch at random; default: not at all. SMC, whose batches are sub-datasets,
 	// takes them as they are.
@@ -70,7 +70,7 @@ func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resample
 		limits.Int("BatchSize", &t.BatchSize, min(50, rows)).Between(1, rows).Because("the rows of the training part"),
 		limits.Int("Epochs", &t.Epochs, 200).From(1),
 		limits.Int("ValidateEvery", &t.ValidateEvery).Zero("once an epoch").From(1),
-		limits.Int("Patience", &t.Patience, 20).From(1),
+		limits.Int("Patience", &t.Patience).Zero("that of 20 epochs").From(1),
 		limits.Float("Threshold", &t.Threshold, threshold).Above(0).To(1),
 		limits.Int("Chunk", &t.Chunk).From(0),
 		limits.Field("Chunk", t.Chunk, j.Devices == 1 || t.Chunk == 0,
@@ -81,7 +81,9 @@ func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resample
 	); err != nil {
 		return t, err
 	}
-	t.ValidateEvery = cmp.Or(t.ValidateEvery, (rows+t.BatchSize-1)/t.BatchSize)
+	perEpoch := (rows + t.BatchSize - 1) / t.BatchSize
+	t.ValidateEvery = cmp.Or(t.ValidateEvery, perEpoch)
+	t.Patience = cmp.Or(t.Patience, 20*max(1, perEpoch/t.ValidateEvery))
 	if err := t.Augment.Check(j.Bound.Inputs); err != nil {
 		return t, fmt.Errorf("ohsmc: %w", err)
 	}
@@ -163,7 +165,8 @@ type Session struct {
 	// settings are sure to be this run's only where the graphs depend on them.
 	Training
 	run.Settings
-	// State has the entries of a State, the training part's "train_x" and "train_y", and those that the Stepper has added.
+	// State has the entries of a State, the training part's "train_x" and "train_y", and those that the Stepper has
+	// added.
 	State   *compute.State
 	Batches dataset.Batches
 	Step    int // steps made so far

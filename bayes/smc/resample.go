@@ -126,6 +126,9 @@ func Select(x, ancestors *graph.Node) *graph.Node {
 // type.
 func UniqueAncestors(ancestors *graph.Node, dtype dtypes.DType) *graph.Node {
 	n := ancestors.Shape().Dim(0)
+	if n == 1 {
+		return OnePlus(ScalarZero(ancestors.Graph(), dtype))
+	}
 	changes := NotEqual(Slice(ancestors, AxisRange(1, n)), Slice(ancestors, AxisRange(0, n-1)))
 	return OnePlus(ReduceAllSum(ConvertDType(changes, dtype)))
 }

@@ -229,8 +229,8 @@ whether to trust them: a part of the rows is held out for that. Ctrl-C ends it e
 			return err
 		}
 		if parts.Test.Rows() < 2 {
-			return fmt.Errorf("-test is %v, which holds out one row of %d, and that judges nothing: take a larger share, or 0 for "+
-				"no page", *test, data.Rows())
+			return fmt.Errorf("-test is %v, which holds out one row of %d, and that judges nothing: take a larger share, or 0 "+
+				"for no page", *test, data.Rows())
 		}
 	}
 	model, err := bayes.ModelFor(parts.Train)

@@ -137,8 +137,8 @@ func nothingShared(bound *bayes.BoundModel) error {
 	if bound.W == 0 {
 		return nil
 	}
-	return fmt.Errorf("shards: the model has %d shared numbers, which this sampler does not train: sample them too, by "+
-		"Model.Stochastic = bayes.All(), or train them first, for instance with baseline.MAP, and take NewFrom and fit.From",
+	return fmt.Errorf("shards: the model has %d shared numbers, which this sampler does not train: sample them too, "+
+		"by names in Model.Stochastic, or train them first, for instance with baseline.MAP, and take NewFrom and fit.From",
 		bound.W)
 }
 

@@ -594,6 +594,7 @@ func (r *annealing) unchecked(particles *fit.Result, x *mat.Dense, status run.St
 	r.said.Source = BySMC
 	result := r.of(x, particles.Draws.LogWeights, unknown)
 	result.Status, result.Warnings = status, append(slices.Clone(particles.Warnings), why)
+	result.Approximation = particles.Approximation
 	return result
 }
 
