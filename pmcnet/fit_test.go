@@ -338,3 +338,24 @@ func TestShrinkage(t *testing.T) {
 		says(t, "shrunk", errors.New(said), "rank 2 in 5 dimensions", "shrunk by 0.62")
 	}
 }
+
+// In more than a thousand dimensions covariances are diagonal, unless full ones are asked for.
+func TestCovarianceOfMany(t *testing.T) {
+	const d = 1000 // and the intercept
+	data := &dataset.Dataset{Name: "wide", X: mat.NewDense(5, d, nil), Y: []float64{1, 2, 3, 4, 6}, Target: "y"}
+	for k := range d {
+		data.Features = append(data.Features, fmt.Sprint("x", k))
+		for i := range data.Y {
+			data.X.(*mat.Dense).Set(i, k, float64((i*(k+1))%7))
+		}
+	}
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1}}
+	a := pmcnet.PMC{Proposals: 2, Draws: 3, Iterations: 1, Start: pmcnet.FromPrior}
+	r, err := fitted(t.Context(), model, a, dataset.Parts{Train: data}, goSettings(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if settings := string(r.Posterior.Provenance().Settings); !strings.Contains(settings, `"covariance":"diagonal"`) {
+		t.Errorf("settings %s", settings)
+	}
+}

@@ -143,18 +143,20 @@ func TestCRPSOfCounts(t *testing.T) {
 		value(t, fmt.Sprint("y ", y), want, 1e-8)(metric.CRPS(p, []float64{y}))
 	}
 	// Counts too many to be summed.
-	p = bayes.Prediction{Likelihood: bayes.NegativeBinomial{Size: 2}, Particles: 1, Rows: 1, Width: 1,
-		Weights: []float64{1}, Outputs: []float64{math.Log(1000)}}
-	for _, y := range []float64{0, 900, 9000} {
-		want := 0.
-		for k := range 20_000 {
-			f := p.Distribution(0, 0, 0).CDF(float64(k))
-			if float64(k) >= y {
-				f = 1 - f
+	for _, c := range []struct{ size, mean float64 }{{2, 1000}, {.1, 20}, {.02, 20}} { // of 0: .001, .59 and .87
+		p = bayes.Prediction{Likelihood: bayes.NegativeBinomial{Size: c.size}, Particles: 1, Rows: 1, Width: 1,
+			Weights: []float64{1}, Outputs: []float64{math.Log(c.mean)}}
+		for _, y := range []float64{0, 3, 900, 9000} {
+			want := 0.
+			for k := range 20_000 {
+				f := p.Distribution(0, 0, 0).CDF(float64(k))
+				if float64(k) >= y {
+					f = 1 - f
+				}
+				want += f * f
 			}
-			want += f * f
+			value(t, fmt.Sprintf("%+v, y %v", c, y), want, 1e-4*want)(metric.CRPS(p, []float64{y}))
 		}
-		value(t, fmt.Sprint("many counts, y ", y), want, 1e-4*want)(metric.CRPS(p, []float64{y}))
 	}
 }
 

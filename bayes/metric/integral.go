@@ -40,10 +40,14 @@ func (s *integral) score(r *row, out []float64) {
 	clear(out)
 	s.r, s.out, s.y = r, out, r.ys[0]
 	s.values, s.groups = make([]float64, len(out)), make([]float64, r.groups)
-	if first, last := s.counts(); last-first <= mostCounts {
+	switch first, last := s.counts(); {
+	case !r.discrete:
+		s.integrate(math.Inf(-1))
+	case last-first <= mostCounts:
 		s.sum(first, last)
-	} else {
-		s.integrate()
+	default: // from a count to the next the rest changes little
+		s.sum(first, first+mostCounts)
+		s.integrate(first + mostCounts + .5)
 	}
 	for g := range out {
 		out[g] *= r.scales[0]
@@ -89,8 +93,8 @@ func (s *integral) sum(first, last float64) {
 	}
 }
 
-// integrate integrates over all x. A count k stands for x from k - 1/2 to k + 1/2.
-func (s *integral) integrate() {
+// integrate adds the integral over all x from one on. A count k stands for x from k - 1/2 to k + 1/2.
+func (s *integral) integrate(from float64) {
 	s.curve.Read(s.r.mixture())
 	if s.r.discrete {
 		s.y -= .5
@@ -106,11 +110,17 @@ func (s *integral) integrate() {
 		variance += w * (d*d + width*width)
 	}
 	half := halfWidth * math.Sqrt(variance)
+	if s.r.discrete { // whose rest has no steps, and may have no width by the particles' quantiles
+		s.narrow, half = math.Inf(1), max(half, mostCounts)
+	}
 	bounds := []float64{mean - half, mean, mean + half, s.y}
+	for i, b := range bounds {
+		bounds[i] = max(b, from)
+	}
 	slices.Sort(bounds)
 	first, last := bounds[0], bounds[len(bounds)-1]
 	var panels []panel
-	rough := 0.
+	rough := s.out[0]
 	for i, to := range bounds[1:] {
 		panels = append(panels, s.rule(bounds[i], to))
 		rough += panels[i].values[0]
@@ -124,8 +134,11 @@ func (s *integral) integrate() {
 		if outward < 0 {
 			x = first
 		}
+		if outward < 0 && x == from { // nothing is left below
+			continue
+		}
 		doublings := 0
-		for width := (last - first) / 4; width*s.at(x, outward > 0)[0] > s.tolerance; width *= 2 {
+		for width := max(last-first, half) / 4; width*s.at(x, outward > 0)[0] > s.tolerance; width *= 2 {
 			if doublings++; doublings > mostDoublings {
 				floats.AddConst(math.Inf(1), s.out)
 				return
