@@ -318,7 +318,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		"negative":          {small(t, data), Method{Seconds: -1}, data, "Method.Seconds is -1"},
 		"few rows":          {small(t, data), Method{}, some, "5 rows"},
-		"no time":           {small(t, data), Method{Seconds: 1e-3}, data, "budget of 0.001 s"},
+		"no time":           {small(t, data), Method{Seconds: 1e-9}, data, "budget of 1e-09 s"},
 		"another task":      {small(t, rare), Method{}, data, "is for binary classification"},
 		"constant target":   {small(t, constant), Method{plan: quick}, constant, ""},
 		"one row of a kind": {small(t, rare), Method{plan: quick}, rare, ""},
@@ -343,7 +343,7 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%s: %v does not say %q", name, err, c.want)
 		}
 	}
-	if _, err := fit.Fit(t.Context(), small(t, data), Method{Seconds: 1e-3}, dataset.Parts{Train: data},
+	if _, err := fit.Fit(t.Context(), small(t, data), Method{Seconds: 1e-9}, dataset.Parts{Train: data},
 		s); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}

@@ -220,8 +220,13 @@ func TestEveryMethod(t *testing.T) {
 			if steps == 0 || observed > 0 == m.silent {
 				t.Errorf("Progress was called %d times, Observe %d times", steps, observed)
 			}
-			from := p.Provenance()
-			if from.DataHash != parts.Train.Hash() || from.Rows != parts.Train.Rows() || from.Seed != 3 ||
+			from, trained := p.Provenance(), parts.Train
+			if _, uses := m.Method.(fit.UsesValidation); uses {
+				if trained, err = parts.Joined(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if from.DataHash != trained.Hash() || from.Rows != trained.Rows() || from.Seed != 3 ||
 				from.Algorithm == "" ||
 				from.Status != string(run.Completed) || from.Versions["backend"] == "" {
 				t.Errorf("provenance %+v", from)

@@ -127,10 +127,10 @@ func TestReportFindsHeldOut(t *testing.T) {
 	write(t, "later.csv", strings.Replace(text, "p0", "p77", 1)+"p9,.5,.5,1\n")
 	write(t, "other.csv", strings.ReplaceAll(text, "1\n", "2\n"))
 	out, _ := verb(t, "fit", "visits.csv", "-group", "patient", "-missing", "mean")
-	if !strings.Contains(out, "\n40 rows:\n") {
+	if !strings.Contains(out, "40 rows held out") {
 		t.Fatal(out)
 	}
-	for file, want := range map[string]string{"visits.csv": "\n40 rows:\n", "later.csv": "41 rows held out",
+	for file, want := range map[string]string{"visits.csv": "40 rows held out", "later.csv": "41 rows held out",
 		"other.csv": "none of the rows is known to have been trained on"} {
 		if out, _ := verb(t, "report", "visits.posterior", file, "-missing", "mean"); !strings.Contains(out, want) {
 			t.Errorf("%s: the report does not say %q:\n%s", file, want, out)
