@@ -187,10 +187,13 @@ func ofFiles(err error) bool {
 	return errors.Is(err, run.ErrOtherRun) || errors.Is(err, run.ErrInUse) || errors.As(err, &path)
 }
 
-// within is the context of a stage, with this checkpoint, that may take so long over all sessions. One that has had
-// nearly all of it does not go on, so that a run that is resumed, or read again, finds what it had found.
-func within(ctx context.Context, checkpoint string, share time.Duration) (context.Context, context.CancelFunc) {
-	left := share - run.Spent(checkpoint)
+// within is the context of a stage with these settings that may take so long over all sessions. One that has had nearly
+// all of it does not go on, so that a run that is resumed, or read again, finds what it had found.
+func within(ctx context.Context, stage run.Settings, share time.Duration) (context.Context, context.CancelFunc) {
+	left := share
+	if !stage.Replace { // else the checkpoint may be another run's
+		left -= run.Spent(stage.Checkpoint)
+	}
 	if left < share/10 {
 		left = 0
 	}
@@ -298,7 +301,7 @@ func (m Method) fold(
 	if details.Scored == 0 {                                                      // the first fold compiles for all
 		share += (m.seconds() - j.Elapsed()) / 4
 	}
-	trained, end := within(ctx, j.Checkpoint, share)
+	trained, end := within(ctx, j.Settings, share)
 	defer end()
 	passes := m.passes(j.Rows())
 	if _, err := one.train(trained, j, m.ensemble(j, details, passes)); err != nil {
@@ -316,7 +319,7 @@ func (m Method) fold(
 	spent := since(begun)
 	if details.Folds == 1 && 2*spent < share { // of many rows left out, by which it can be told
 		part := j.Part("with the prior")
-		again, end := within(ctx, part.Checkpoint, share-spent)
+		again, end := within(ctx, part.Settings, share-spent)
 		defer end()
 		var err error
 		details.byPrior = true
@@ -336,7 +339,7 @@ func (m Method) fold(
 		var err error
 		if longer := m.longer(passes, spent, left); one.training.Status == run.Completed && longer > passes {
 			part := j.Part(fmt.Sprintf("%d passes", longer))
-			again, end := within(ctx, part.Checkpoint, left)
+			again, end := within(ctx, part.Settings, left)
 			defer end()
 			_, err = one.train(again, part, m.ensemble(j, details, longer))
 		}
@@ -422,7 +425,7 @@ func (o *fold) sample(
 	method := mcmc.Chains{Kernel: mcmc.MCLMC{}, Chains: chains, Draws: of.draws, Thin: of.thin, WarmUp: of.warmUp}
 	for round := 1; ; round++ {
 		name := fmt.Sprintf("sampling %d", round)
-		limited, end := within(ctx, j.Within(name).Checkpoint, left())
+		limited, end := within(ctx, j.Within(name), left())
 		result, err := runChains(limited, &whole, fit.Stage{
 			Name: name, Problem: problem, Seed: uint64(round), Method: method,
 		})
@@ -469,7 +472,7 @@ func (m Method) sampleAll(ctx context.Context, j *fit.Job, all []*fold, details 
 	begun := j.Elapsed()
 	defer func() { details.Sampling += j.Elapsed() - begun }()
 	const name = "sampling all rows"
-	ctx, end := within(ctx, j.Within(name).Checkpoint, m.seconds()-j.Elapsed())
+	ctx, end := within(ctx, j.Within(name), m.seconds()-j.Elapsed())
 	defer end()
 	data, err := j.With(*details.model)
 	if err != nil {
