@@ -125,6 +125,10 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		result.Warnings = slices.Concat(warnings, result.Warnings)
 		return result, nil
 	}
+	stopped := func(err error) (*fit.Result, error) {
+		result, failed := finish(nil)
+		return result, errors.Join(err, failed)
+	}
 	for f, part := range parts {
 		left := len(parts) - f
 		if f == 0 || !math.IsNaN(details.Draws.Value) { // else there will be no draws to go on from
@@ -141,14 +145,12 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		case one == nil && len(all) == 0:
 			return nil, err
 		case one == nil:
-			result, failed := finish(nil)
-			return result, errors.Join(err, failed)
+			return stopped(err)
 		}
 		if ofFiles(err) {
 			all = append(all, one)
 			details.weigh(all)
-			result, failed := finish(nil)
-			return result, errors.Join(err, failed)
+			return stopped(err)
 		}
 		if err != nil {
 			warnings = append(warnings, fmt.Sprintf("fold %d was not sampled: %v", f+1, err))
@@ -171,8 +173,7 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	}
 	together, err := m.sampleAll(ctx, j, all, details)
 	if ofFiles(err) {
-		result, failed := finish(nil)
-		return result, errors.Join(err, failed)
+		return stopped(err)
 	}
 	if err != nil {
 		warnings = append(warnings, fmt.Sprintf("the posterior given all rows was not sampled: %v", err))
@@ -297,8 +298,9 @@ func (m Method) fold(
 ) (*fold, error) {
 	one := &fold{parts: parts, weights: parts.Validation.Weights}
 	begun := j.Elapsed()
-	since := func(then time.Duration) time.Duration { return j.Elapsed() - then } // over all sessions
-	if details.Scored == 0 {                                                      // the first fold compiles for all
+	// Over all sessions.
+	since := func(then time.Duration) time.Duration { return j.Elapsed() - then }
+	if details.Scored == 0 { // the first fold compiles for all
 		share += (m.seconds() - j.Elapsed()) / 4
 	}
 	trained, end := within(ctx, j.Settings, share)

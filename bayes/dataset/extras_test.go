@@ -112,6 +112,10 @@ func TestWeightsOfZero(t *testing.T) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
+	none.Weights = []float64{}
+	if err := (Parts{Train: &none}).Validate(); err == nil || !strings.Contains(err.Error(), "Weights has 0 values") {
+		t.Errorf("no weights: %v", err)
+	}
 }
 
 // Counts over exposures are numbers, also where there are two of them.

@@ -38,7 +38,10 @@ func (p Parts) Validate() error {
 		if part == nil {
 			continue
 		}
-		if err := errors.Join(part.Validate(), part.validateWeights()); err != nil {
+		if err := part.Validate(); err != nil {
+			return err
+		}
+		if err := part.validateWeights(); err != nil {
 			return err
 		}
 		if part.Dims() != p.Train.Dims() || part.Outputs() != p.Train.Outputs() {
