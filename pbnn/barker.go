@@ -27,8 +27,8 @@ import (
 // this noise serves as a part of the standard normal. So a normal of variance 1 - s and X_corr are added in place of
 // X_log, and the test is right without a penalty.
 //
-// Mini-batches are drawn, Batches at a time, until s <= 1, separately for each chain: a move is one round of Batches
-// mini-batches, and a transition is as many rounds as it takes. So the cost adapts to the proposal, while the penalty
+// Mini-batches are drawn, Batches at a time, until s <= 1 or the answer is beyond doubt, separately for each chain: a
+// move is one round of Batches mini-batches, and a transition is as many rounds as it takes. So the cost adapts to the proposal, while the penalty
 // costs the same for all proposals. But Barker's test accepts less often than the Metropolis rule, half as often where
 // the losses are equal, and the worst proposals cost most.
 //
@@ -76,6 +76,12 @@ func (b Barker) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
 	problem, err := d.MiniBatches(b.Target, b.BatchSize, b.Batches)
 	return problem, barker{kernel{b.Proposal, MeanOfBatches, Corrected, b.StepSize}}, err
 }
+
+// A proposal so far away that neither the logistic number nor the noise can change the answer is answered, whatever s
+// is: a first step may be wrong by thousands of nats, whose s only millions of rows would bring down to 1. The logistic
+// number is beyond 40 with a probability of 1e-17, the mean of ten differences ten of its own standard errors off with
+// one of 4e-6.
+const farLogistic, farErrors = 40, 10
 
 // barker is the kernel of Barker's test: a move is a round of mini-batches for all chains. It carries, for each chain,
 // the proposal, the log-ratio of the proposal densities, and the mean, sum of squared deviations and number of the
@@ -130,7 +136,9 @@ func (k barker) Move(
 	logRatio := graph.Add(mean, ratio)
 	finite := graph.And(graph.And(graph.IsFinite(logRatio), graph.IsFinite(noise)),
 		compute.RowsAll(graph.IsFinite(proposal), dtype))
-	done := graph.Or(graph.Not(finite), graph.LessOrEqual(noise, graph.OnesLike(noise)))
+	far := graph.AddScalar(graph.MulScalar(graph.Sqrt(noise), farErrors), farLogistic)
+	done := graph.Or(graph.Or(graph.Not(finite), graph.LessOrEqual(noise, graph.OnesLike(noise))),
+		graph.GreaterThan(graph.Abs(logRatio), far))
 	missing := graph.Sqrt(graph.Max(graph.OneMinus(noise), graph.ZerosLike(noise)))
 	missing = graph.Mul(missing, rng.Named("normal").Normal(dtype, chains))
 	test := graph.Add(graph.Add(logRatio, missing), drawCorrection(rng.Named("correction"), dtype, chains))

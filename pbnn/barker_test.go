@@ -64,11 +64,11 @@ func (l level) Differences(rng random.Stream, from, _ *Node) (estimates, varianc
 }
 
 // Whatever the noise, a difference of the log-densities is accepted with Barker's probability, 1/(1 +
-// exp(-difference)): by 10 000 particles, within five standard errors.
+// exp(-difference)): by 10 000 particles, within five standard errors. One that noise cannot hide takes one round.
 func TestBarkerProbability(t *testing.T) {
 	const particles = 10_000
 	for _, l := range []level{{difference: 1, s: .05}, {difference: -1.5, s: .4}, {difference: 2, s: .7},
-		{difference: -.5, s: .6}} {
+		{difference: -.5, s: .6}, {difference: -1000, s: 1000}, {difference: 1000, s: 1000}} {
 		out := computetest.Run(t, computetest.Go(t), func(g *Graph, a []*Node) []*Node {
 			k := barker{kernel{Proposal: RandomWalk, Estimate: MeanOfBatches, Rule: Corrected, StepSize: 1}}
 			_, info := k.Move(random.New(g, 3), k.Start(random.New(g, 4), mcmc.State{Phi: a[0]}), l, mcmc.Tuning{})
