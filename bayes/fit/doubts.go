@@ -9,6 +9,8 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/metric"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -23,12 +25,21 @@ const (
 	judgedNumbers = 4 << 20 // and at most this many outputs of all particles: 32 MB
 )
 
+// A linear model is better if it is so by betterBy nats a row and by betterErrors standard errors of the paired
+// differences, on fewestJudged rows at least.
+const (
+	betterBy     = .05
+	betterErrors = 2.33
+	fewestJudged = 20
+)
+
 // UsesValidation is a Method that trains on the rows of the validation part too, by which its posterior can then not be
 // judged.
 type UsesValidation interface{ UsesValidation() }
 
 // doubts are warnings, for Result.Warnings, by the validation part, or the first thousand of its rows: of a regression
-// whose 90 % intervals hold clearly too few or too many of its targets.
+// whose 90 % intervals hold clearly too few or too many of its targets, and of a posterior that predicts them clearly
+// worse than a linear model.
 func (j *Job) doubts(ctx context.Context, p *bayes.Posterior) []string {
 	if j.Data == nil || j.Parts.Validation == nil || p == nil || j.inner {
 		return nil
@@ -37,50 +48,96 @@ func (j *Job) doubts(ctx context.Context, p *bayes.Posterior) []string {
 		return nil
 	}
 	rows := j.Parts.Validation
-	if counts, ok := p.Model().Likelihood.(bayes.Supporter); rows.Task != dataset.Regression || ok &&
-		counts.Support() == bayes.Counts { // whose intervals hold more than their level
+	counts, ok := p.Model().Likelihood.(bayes.Supporter)
+	if ok && counts.Support() == bayes.Counts { // whose intervals hold more than their level
 		return nil
 	}
 	n := min(rows.Rows(), judgedRows, judgedNumbers/(p.Particles()*p.Bound().Width))
-	held, err := coverage(context.WithoutCancel(ctx), p, rows, n)
-	if err != nil {
-		return []string{fmt.Sprintf("whether the intervals hold as much as they say is not known: %v", err)}
-	}
-	chance := distuv.Binomial{N: float64(n), P: judgedLevel}
-	inside := held * float64(n)
-	text := ""
-	switch {
-	case held < fewestHeld && chance.CDF(inside) < heldByChance:
-		text = "too narrow: the predictions are surer than they should be"
-	case held > mostHeld && 1-chance.CDF(inside-1) < heldByChance:
-		text = "too wide: the predictions could be sharper"
-	default:
+	if n < 1 {
 		return nil
 	}
-	return []string{fmt.Sprintf("90 %% intervals hold %.0f %% of the targets of %d validation rows, and are %s; take "+
-		"another method (fit.Fit without one chooses by such rows) or another likelihood", 100*held, n, text)}
+	prediction, rows, err := predicted(context.WithoutCancel(ctx), p, rows, n)
+	if err != nil {
+		return []string{fmt.Sprintf("how the posterior predicts the validation rows is not known: %v", err)}
+	}
+	var all []string
+	for _, doubt := range []func(bayes.Prediction, *dataset.Dataset) (string, error){held, j.belowLinear} {
+		text, err := doubt(prediction, rows)
+		if err != nil {
+			text = fmt.Sprintf("how well the posterior predicts the validation rows is not known: %v", err)
+		}
+		if text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
-// coverage is the share of the first n rows' targets that intervals of judgedLevel hold; NaN of none.
-func coverage(ctx context.Context, p *bayes.Posterior, rows *dataset.Dataset, n int) (float64, error) {
-	if n < 1 {
-		return math.NaN(), nil
-	}
+// predicted are the predictions of the first n rows, and these.
+func predicted(
+	ctx context.Context, p *bayes.Posterior, rows *dataset.Dataset, n int,
+) (bayes.Prediction, *dataset.Dataset, error) {
 	first := make([]int, n)
 	for i := range first {
 		first[i] = i
 	}
-	some, err := rows.Subset(first)
+	rows, err := rows.Subset(first)
 	if err != nil {
-		return 0, err
+		return bayes.Prediction{}, nil, err
 	}
-	prediction, err := p.Predict(ctx, some.X)
+	prediction, err := p.Predict(ctx, rows.X)
 	if err != nil {
-		return 0, err
+		return bayes.Prediction{}, nil, err
 	}
-	if prediction, err = prediction.OfRows(some); err != nil {
-		return 0, err
+	prediction, err = prediction.OfRows(rows)
+	return prediction, rows, err
+}
+
+// held doubts intervals that hold too few or too many targets.
+func held(prediction bayes.Prediction, rows *dataset.Dataset) (string, error) {
+	if rows.Task != dataset.Regression {
+		return "", nil
 	}
-	held, err := metric.Coverage(prediction, some.Y, judgedLevel)
-	return held.Value, err
+	score, err := metric.Coverage(prediction, rows.Y, judgedLevel)
+	if err != nil {
+		return "", err
+	}
+	n := float64(rows.Rows())
+	chance, inside := distuv.Binomial{N: n, P: judgedLevel}, score.Value*n
+	text := ""
+	switch {
+	case score.Value < fewestHeld && chance.CDF(inside) < heldByChance:
+		text = "too narrow: the predictions are surer than they should be"
+	case score.Value > mostHeld && 1-chance.CDF(inside-1) < heldByChance:
+		text = "too wide: the predictions could be sharper"
+	default:
+		return "", nil
+	}
+	return fmt.Sprintf("90 %% intervals hold %.0f %% of the targets of %v validation rows, and are %s; take another "+
+		"method (fit.Fit without one chooses by such rows) or another likelihood", 100*score.Value, n, text), nil
+}
+
+// belowLinear doubts a posterior that a linear model's predictions beat. Weighted rows are not what it predicts best,
+// and the density of a censored target is another.
+func (j *Job) belowLinear(prediction bayes.Prediction, rows *dataset.Dataset) (string, error) {
+	if rows.Weights != nil || rows.Censored != nil || j.Parts.Train == nil || rows.Rows() < fewestJudged {
+		return "", nil
+	}
+	model := newLinear(j.Parts.Train)
+	if model == nil {
+		return "", nil
+	}
+	densities, err := prediction.LogDensity(rows.Y)
+	if err != nil {
+		return "", err
+	}
+	better := model.logDensity(rows)
+	floats.Sub(better, densities)
+	mean, stdDev := stat.MeanStdDev(better, nil)
+	if stdErr := stdDev / math.Sqrt(float64(len(better))); mean > betterBy && mean > betterErrors*stdErr {
+		return fmt.Sprintf("a linear model predicts the validation rows better, by %.2g +- %.1g nats a row: the network has "+
+			"not learnt what it could; take another method (fit.Fit without one chooses by such rows) or train longer, or "+
+			"take the linear model (nn.MLP{})", mean, stdErr), nil
+	}
+	return "", nil
 }

@@ -56,3 +56,42 @@ func TestIntervalsAreJudged(t *testing.T) {
 		}
 	}
 }
+
+// A posterior that predicts the validation part worse than a linear model is doubted, of numbers and of classes; one
+// that predicts as well is not.
+func TestLinearModelIsNoWorse(t *testing.T) {
+	for _, task := range []dataset.Task{dataset.Regression, dataset.BinaryClassification} {
+		rng := rand.New(rand.NewPCG(1, 2))
+		data := &dataset.Dataset{Name: "plane", Features: []string{"a", "b"}, Target: "y", Task: task,
+			X: mat.NewDense(400, 2, nil), Y: make([]float64, 400)}
+		model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1, Learn: true}}
+		if task != dataset.Regression {
+			data.Classes, model.Likelihood = []string{"no", "yes"}, bayes.Bernoulli{}
+		}
+		for i := range data.Y {
+			a, b := rng.NormFloat64(), rng.NormFloat64()
+			data.X.(*mat.Dense).SetRow(i, []float64{a, b})
+			data.Y[i] = a - 2*b + .5*rng.NormFloat64()
+			if task != dataset.Regression {
+				data.Y[i] = float64(min(1, max(0, int(data.Y[i]+1))))
+			}
+		}
+		parts, err := data.Split(dataset.Fractions{Train: .75, Validation: .25}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			epochs int
+			want   bool
+		}{{1, true}, {300, false}} {
+			method := baseline.MAP{Training: train.Training{Epochs: c.epochs, BatchSize: 50}}
+			result, err := fit.Fit(t.Context(), model, method, parts, run.Settings{Engine: computetest.Go(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(strings.Join(result.Warnings, "; "), "a linear model predicts"); got != c.want {
+				t.Errorf("%v after %d epochs: doubted %v, want %v: %q", task, c.epochs, got, c.want, result.Warnings)
+			}
+		}
+	}
+}
