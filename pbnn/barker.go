@@ -28,9 +28,9 @@ import (
 // X_log, and the test is right without a penalty.
 //
 // Mini-batches are drawn, Batches at a time, until s <= 1 or the answer is beyond doubt, separately for each chain: a
-// move is one round of Batches mini-batches, and a transition is as many rounds as it takes. So the cost adapts to the proposal, while the penalty
-// costs the same for all proposals. But Barker's test accepts less often than the Metropolis rule, half as often where
-// the losses are equal, and the worst proposals cost most.
+// move is one round of Batches mini-batches, and a transition is as many rounds as it takes. So the cost adapts to the
+// proposal, while the penalty costs the same for all proposals. But Barker's test accepts less often than the
+// Metropolis rule, half as often where the losses are equal, and the worst proposals cost most.
 //
 // No distribution of X_corr makes the sum exactly logistic; with the one used here it is within 2e-4 in distribution
 // (see correction). As with the penalty, the noise must be Gaussian, and s is itself an estimate, which here also says

@@ -145,8 +145,8 @@ func (l *linear) logDensity(rows *dataset.Dataset) []float64 {
 	return out
 }
 
-// discriminant are the log probabilities of the classes, of x' S^-1 m_k for each, where x is centred at m_0 and S is the
-// covariance within the classes.
+// discriminant are the log probabilities of the classes, of x' S^-1 m_k for each, where x is centred at m_0 and S is
+// the covariance within the classes.
 func (l *linear) discriminant(products []float64) []float64 {
 	for k, m := range l.means {
 		half := 0.

@@ -13,8 +13,8 @@ import (
 )
 
 // On linear data with normal noise, and on classes that are normal with one covariance, the linear model's density is
-// the true one, up to what its coefficients cost: half a nat each over the number of rows. A column twice and a constant
-// one make no difference.
+// the true one, up to what its coefficients cost: half a nat each over the number of rows. A column twice and a
+// constant one make no difference.
 func TestLinear(t *testing.T) {
 	const rows, tests = 4000, 2000
 	rng := rand.New(rand.NewPCG(5, 1))
