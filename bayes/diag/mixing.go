@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 
 	"gobnn/bayes"
@@ -21,19 +22,32 @@ const (
 )
 
 // Mixing returns warnings, for Result.Warnings, if the chains of a posterior disagree on their predictions for the rows
-// data, such as the training part. At up to 32 of these rows, evenly spaced (fewer if there are millions of particles),
-// it computes R-hat and bulk ESS of the particles' predictions, see [NewForPrediction]. It returns none if no R-hat is
-// above 1.1 and no ESS is below 5 per chain, or if the particles are not from chains or a chain has fewer than 4 draws.
-// No warning does not mean that the chains have converged: [Of] applies the usual, stricter bounds.
+// data, such as the training part; nil: rows that are drawn, normal with the training features' means and standard
+// deviations. At up to 32 of these rows, evenly spaced (fewer if there are millions of particles), it computes R-hat and
+// bulk ESS of the particles' predictions, see [NewForPrediction]. It returns none if no R-hat is above 1.1 and no ESS is
+// below 5 per chain, or if the particles are not from chains or a chain has fewer than 4 draws. No warning does not mean
+// that the chains have converged: [Of] applies the usual, stricter bounds.
 func Mixing(ctx context.Context, p *bayes.Posterior, data *dataset.Dataset) []string {
-	if p == nil || data == nil || p.Chains() == 0 || p.Particles()/p.Chains() < 4 || !equal(p.LogWeights().Weights()) {
+	if p == nil || p.Chains() == 0 || p.Particles()/p.Chains() < 4 || !equal(p.LogWeights().Weights()) {
 		return nil
 	}
-	rows, features := data.X.Dims()
+	features := p.Bound().Inputs
+	rows, kind := mixedRows, "drawn rows'"
+	if data != nil {
+		rows, kind = data.Rows(), "training rows'"
+	}
 	some := min(rows, mixedRows, max(1, mixedNumbers/(p.Particles()*p.Bound().Width)))
 	at := mat.NewDense(some, features, nil)
+	scale, rng := p.Features(), rand.New(rand.NewPCG(1, 2))
 	for i := range some {
-		mat.Row(at.RawRowView(i), i*rows/some, data.X)
+		row := at.RawRowView(i)
+		if data != nil {
+			mat.Row(row, i*rows/some, data.X)
+			continue
+		}
+		for f := range row {
+			row[f] = scale.Mean[f] + scale.StdDev[f]*rng.NormFloat64()
+		}
 	}
 	var chains *Chains
 	prediction, err := p.Predict(context.WithoutCancel(ctx), at)
@@ -56,8 +70,8 @@ func Mixing(ctx context.Context, p *bayes.Posterior, data *dataset.Dataset) []st
 	}
 	var signs []string
 	if worst > mixedRHat {
-		signs = append(signs, fmt.Sprintf("R-hat is up to %.2f, above %.1f for %d of %d training rows' predictions", worst,
-			mixedRHat, apart, len(summary.Rows)))
+		signs = append(signs, fmt.Sprintf("R-hat is up to %.2f, above %.1f for %d of %d %s predictions", worst,
+			mixedRHat, apart, len(summary.Rows), kind))
 	}
 	if least < float64(mixedESSPerChain*p.Chains()) {
 		signs = append(signs, fmt.Sprintf("the effective sample size is as small as %.0f of %d draws", least, p.Particles()))

@@ -63,6 +63,11 @@ func TestMixing(t *testing.T) {
 		if len(c.says) == 0 && got != "" {
 			t.Errorf("%s: %q", c.name, got)
 		}
+		if c.name == "apart" || c.name == "independent" { // whose second weight is drawn alike
+			if drawn := diag.Mixing(stopped, p, nil); (len(drawn) > 0) != (len(c.says) > 0) {
+				t.Errorf("%s, at drawn rows: %q", c.name, drawn)
+			}
+		}
 		for _, want := range c.says {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %q does not say %q", c.name, got, want)
