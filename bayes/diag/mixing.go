@@ -23,10 +23,10 @@ const (
 
 // Mixing returns warnings, for Result.Warnings, if the chains of a posterior disagree on their predictions for the rows
 // data, such as the training part; nil: rows that are drawn, normal with the training features' means and standard
-// deviations. At up to 32 of these rows, evenly spaced (fewer if there are millions of particles), it computes R-hat and
-// bulk ESS of the particles' predictions, see [NewForPrediction]. It returns none if no R-hat is above 1.1 and no ESS is
-// below 5 per chain, or if the particles are not from chains or a chain has fewer than 4 draws. No warning does not mean
-// that the chains have converged: [Of] applies the usual, stricter bounds.
+// deviations. At up to 32 of these rows, evenly spaced (fewer if there are millions of particles), it computes R-hat
+// and bulk ESS of the particles' predictions, see [NewForPrediction]. It returns none if no R-hat is above 1.1 and no
+// ESS is below 5 per chain, or if the particles are not from chains or a chain has fewer than 4 draws. No warning does
+// not mean that the chains have converged: [Of] applies the usual, stricter bounds.
 func Mixing(ctx context.Context, p *bayes.Posterior, data *dataset.Dataset) []string {
 	if p == nil || p.Chains() == 0 || p.Particles()/p.Chains() < 4 || !equal(p.LogWeights().Weights()) {
 		return nil
