@@ -22,9 +22,9 @@ import (
 //
 //	w_t = w_t-1  pi_t(phi_t; psi_t-1) / pi_t-1(phi_t-1; psi_t-2)  L(phi_t-1 | phi_t) / q(phi_t | phi_t-1)     (eq. 13)
 //
-// where pi_t(phi; psi) = p(phi) p(y_S | phi; psi)^(N/M) is the unnormalised posterior as estimated from batch S = S_t.
-// With all rows in one batch and psi fixed the target is the same in all steps, and the weighted particles are exact
-// for it. With mini-batches the target changes from step to step, and most of the weight goes to few particles: watch
+// where pi_t(phi; psi) = p(phi) p(y_S | phi; psi) is the unnormalised posterior given batch S = S_t alone. With all rows
+// in one batch and psi fixed the target is the same in all steps, and the weighted particles are exact for it. With
+// mini-batches the target is wider than the posterior given all rows, and changes from step to step: watch
 // StepRecord.ESS.
 //
 // The first weighing, of particles from the prior, leaves copies of a few of them where the data say much. Until the
@@ -55,9 +55,11 @@ type Guided struct {
 	Adapt float64
 	// Precondition takes step sizes in units of the weighted particles' standard deviation, coordinate by coordinate.
 	Precondition bool
-	// PerBatch targets the posterior given the batch alone, p(phi) p(y_S | phi; psi), without the power N/M. It is wider,
-	// so that the weight is shared by more particles. The gradient for psi still has the factor N/M.
-	PerBatch bool
+	// AllRows targets the posterior given all rows as the batch estimates it, p(phi) p(y_S | phi; psi)^(N/M). Of small
+	// batches most of the weight then goes to a few particles. (On cars, diabetes and epa of the practice tables the
+	// NLPD was higher by .03 to .07, on credit and hpc lower by .01 and .03; on four of six all particles became copies
+	// of one within 30 steps.) The gradient for psi has the factor N/M in any case.
+	AllRows bool
 }
 
 var (
@@ -91,7 +93,7 @@ const largeGradient = 3
 func (a Guided) MarshalJSON() ([]byte, error) {
 	return written(a.Training, map[string]any{
 		"proposal": typeAnd(a.Proposal), "step_size": a.StepSize, "adapt": a.Adapt, "precondition": a.Precondition,
-		"per_batch": a.PerBatch,
+		"per_batch": !a.AllRows,
 	})
 }
 
@@ -127,7 +129,7 @@ func (a Guided) Prepare(j *fit.Job) (fit.Method, error) {
 // Compile implements Algorithm.
 func (a Guided) Compile(c *Core) (Stepper, error) {
 	g := &guided{Guided: a, Core: c, posterior: c.Target}
-	if a.PerBatch {
+	if !a.AllRows {
 		g.posterior = density.Full{Likelihood: c.Target.Likelihood}
 	}
 	var err error

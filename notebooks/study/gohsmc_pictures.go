@@ -94,7 +94,7 @@ var (
 // contenders returns the paper's methods with its settings, at one batch size.
 func (s pictureSet) contenders(batch, rows, epochs int) (all []contender) {
 	guided := func(proposal ohsmc.Proposal) []attempt {
-		a := attempt{Method: ohsmc.Guided{Proposal: proposal, StepSize: train.Constant(.01), PerBatch: true},
+		a := attempt{Method: ohsmc.Guided{Proposal: proposal, StepSize: train.Constant(.01)},
 			Particles: s.particles, Rate: .002}
 		if s.annealed {
 			steps := (rows + s.batches[batch] - 1) / s.batches[batch] * epochs

@@ -42,7 +42,7 @@ func TestRegressionContenders(t *testing.T) {
 				if i > 0 && reflect.DeepEqual(a, c.attempts[0]) {
 					t.Errorf("%s: two attempts are alike: %+v", c.name, a)
 				}
-				if g, ok := a.Method.(ohsmc.Guided); ok && (i == 0 && !g.PerBatch || a.Particles != 100) {
+				if g, ok := a.Method.(ohsmc.Guided); ok && (i == 0 && g.AllRows || a.Particles != 100) {
 					t.Errorf("%s: %+v with %d particles, want 100, in the paper's attempt weighed by the batch alone",
 						c.name, g, a.Particles)
 				}

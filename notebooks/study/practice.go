@@ -37,12 +37,12 @@ import (
 
 // practiceVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings. The default method has since been given all rows at its end, and what the budget leaves it for training;
-// Laplace the proposed likelihood.
+// Laplace the proposed likelihood, and guided weighs by the batch alone.
 func practiceVersion(method string) int {
 	switch {
 	case strings.HasPrefix(method, ownDefault):
 		return 3
-	case method == "Laplace":
+	case method == "Laplace" || method == "guided":
 		return 2
 	}
 	return 1
