@@ -114,6 +114,7 @@ func setupVerb(ctx context.Context, root string, args []string) error {
 	kinds := map[string]*bool{
 		"cuda": flags.Bool("cuda", false, "also install the plugin for NVIDIA's GPUs and NVIDIA's libraries: 4 GB"),
 		"tpu":  flags.Bool("tpu", false, "also install the plugin for Google's TPUs"),
+		"ray":  flags.Bool("ray", false, "also install Ray, which runs reproduce -on ray, and package cluster: 300 MB"),
 	}
 	kernel := flags.Bool("kernel", false, "also tell another Jupyter of the kernel \"Go (gobnn)\": the user's")
 	prefix := flags.String("prefix", "", "with -kernel: the Jupyter installed in `FOLDER`, such as a venv")
@@ -158,9 +159,9 @@ compute on the GPU or TPU, if there is one.
 	if ready {
 		fmt.Fprintf(os.Stdout, "gobnn: set up in %s\n", env)
 	}
-	for _, kind := range []string{"cuda", "tpu"} {
+	for _, kind := range []string{"cuda", "tpu", "ray"} {
 		if *kinds[kind] {
-			if err := s.EnsureAccelerator(ctx, kind); err != nil {
+			if err := s.EnsureExtra(ctx, kind); err != nil {
 				return err
 			}
 		}

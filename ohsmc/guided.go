@@ -22,9 +22,9 @@ import (
 //
 //	w_t = w_t-1  pi_t(phi_t; psi_t-1) / pi_t-1(phi_t-1; psi_t-2)  L(phi_t-1 | phi_t) / q(phi_t | phi_t-1)     (eq. 13)
 //
-// where pi_t(phi; psi) = p(phi) p(y_S | phi; psi) is the unnormalised posterior given batch S = S_t alone. With all rows
-// in one batch and psi fixed the target is the same in all steps, and the weighted particles are exact for it. With
-// mini-batches the target is wider than the posterior given all rows, and changes from step to step: watch
+// where pi_t(phi; psi) = p(phi) p(y_S | phi; psi) is the unnormalised posterior given batch S = S_t alone. With all
+// rows in one batch and psi fixed the target is the same in all steps, and the weighted particles are exact for it.
+// With mini-batches the target is wider than the posterior given all rows, and changes from step to step: watch
 // StepRecord.ESS.
 //
 // The first weighing, of particles from the prior, leaves copies of a few of them where the data say much. Until the
@@ -43,9 +43,9 @@ type Guided struct {
 	Proposal Proposal
 	// StepSize is h at each step; default constant 0.01. With Adapt, adaptation begins at its first value.
 	StepSize train.Schedule
-	// Adapt is the mean acceptance at which the step size aims, between 0 and 1; default 0: no adaptation. Moves are never
-	// rejected: the acceptance is the probability a move would have by the Metropolis-Hastings rule, averaged over the
-	// weighted particles. Customary are 0.234 for a random walk, 0.574 for Langevin, 0.65 for HMC.
+	// Adapt is the mean acceptance at which the step size aims, between 0 and 1; default 0: no adaptation. Moves are
+	// never rejected: the acceptance is the probability a move would have by the Metropolis-Hastings rule, averaged over
+	// the weighted particles. Customary are 0.234 for a random walk, 0.574 for Langevin, 0.65 for HMC.
 	//
 	// With a = Adapt, log h <- log h + gain_t (acceptance - a), by at most 1 a step, with gain_t = max(t^-0.6, 0.02) / (a
 	// (1 - a)) (Andrieu and Thoms 2008, section 4.2.2; Garthwaite, Fan and Sisson 2016 for the factor 1/(a (1 - a))). The
@@ -207,8 +207,8 @@ func (a *guided) step(s State, batch density.Batch, now Now) (State, StepInfo) {
 		t.MeanGradient = meanGradient(from.Gradient, s.LogWeights, logWeights, resampled)
 	}
 	if a.Adapt > 0 {
-		// The Metropolis-Hastings ratio has the current target at both ends, pi_t(phi_t) / pi_t(phi_t-1), where the increment
-		// of the log-weight has pi_t-1 at phi_t-1: add log pi_t-1 and subtract log pi_t there.
+		// The Metropolis-Hastings ratio has the current target at both ends, pi_t(phi_t) / pi_t(phi_t-1), where the
+		// increment of the log-weight has pi_t-1 at phi_t-1: add log pi_t-1 and subtract log pi_t there.
 		logRatio := Sub(Add(Sub(weighed.LogWeights, logWeights), before), from.LogDensity)
 		logRatio = compute.Only(Not(IsNaN(logRatio)), logRatio)
 		probability := Exp(MinScalar(logRatio, 0))

@@ -65,7 +65,7 @@ var (
 //
 //  1. $GOMLX_BACKEND, where it is set: exactly that, or an error that names it;
 //  2. else the best installed XLA plugin that works here, accelerators before CPU, in the project's own folders
-//     (environment.Dir, environment.Accelerator), in $PJRT_PLUGIN_LIBRARY_PATH and in ~/.local/lib/go-xla;
+//     (environment.Dir, environment.Extra), in $PJRT_PLUGIN_LIBRARY_PATH and in ~/.local/lib/go-xla;
 //  3. else GoMLX's Go backend, with one line on standard error that names the command that installs XLA.
 //
 // If a plugin is skipped, such as the plugin for CUDA on a machine without a GPU, a line on standard error says so.

@@ -107,7 +107,7 @@ func installedPlugins() []string {
 		{"cuda", filepath.Join("jax_plugins", "xla_cuda*", "xla_cuda_plugin.so")},
 		{"tpu", filepath.Join("libtpu", "libtpu.so")},
 	} {
-		if dir, err := environment.Accelerator(a.kind); err == nil {
+		if dir, err := environment.Extra(a.kind); err == nil {
 			if _, err := os.Stat(filepath.Join(dir, environment.Stamp)); err == nil {
 				add(dir, a.pattern)
 			}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"gobnn/bayes/cluster"
 	"gobnn/notebooks/execute"
 	"gobnn/notebooks/program"
 	"gobnn/notebooks/setup"
@@ -240,6 +241,7 @@ type request struct {
 	options study.Options
 	record  bool
 	hours   float64 // that everything may take; 0: it is not asked for
+	on      string  // the cluster; empty: this process
 }
 
 // reproduce runs studies and prints their tables.
@@ -247,6 +249,10 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 	asked, err := parsed(args)
 	if err != nil {
 		return err
+	}
+	if cluster.OnNode() {
+		asked.options.Progress = func(line string) { fmt.Fprintln(progress, line) }
+		return study.Distribute(ctx, asked.on, asked.studies, asked.options)
 	}
 	var records *recorder
 	commit, unknown := commitOf(ctx) // outside of a clone it is not known
@@ -270,6 +276,11 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 	asked.options.Progress, asked.options.Repetition = shown.say, shown.repetition
 
 	var failed []error
+	if asked.on != "" {
+		if err := study.Distribute(ctx, asked.on, asked.studies, asked.options); err != nil {
+			return fmt.Errorf("%w\n(what is done is kept; the same command goes on from there)", err)
+		}
+	}
 	for _, s := range asked.studies {
 		one := asked
 		if asked.hours > 0 {
@@ -310,6 +321,8 @@ func parsed(args []string) (request, error) {
 	all := flags.Bool("all", false, "every study that can be run, each with its share of the hours: further repetitions, "+
 		"up to the paper's, as long as it lasts, those of earlier runs counted in; with -record")
 	flags.Float64Var(&asked.hours, "hours", study.Hours(), "what -all may take on two cores")
+	flags.StringVar(&asked.on, "on", "", "do repetitions side by side by Ray: \"ray\" on this machine's processors, or on "+
+		"the cluster at an `address` such as ray://head:10001, whose nodes have the project's image")
 	flags.BoolVar(&o.Fresh, "fresh", false, "compute everything again instead of using kept results")
 	ids, err := program.Parse(flags, `usage: go run ./notebooks reproduce ID... [flags]
        go run ./notebooks reproduce -all [-hours H]
@@ -324,9 +337,10 @@ are those of "go run ./notebooks list".
 	switch {
 	case !*all:
 		asked.hours = 0
-	case len(ids) > 0 || o.Reps > 0 || o.Epochs > 0 || o.Full || *data != "" || *methods != "" || o.Fresh:
+	case len(ids) > 0 || o.Reps > 0 || o.Epochs > 0 || o.Full || *data != "" || *methods != "" || o.Fresh ||
+		asked.on != "":
 		return asked, errors.New("reproduce -all computes every study with its own settings: leave IDs and the flags " +
-			"-reps, -epochs, -full, -data, -methods and -fresh out; to begin anew delete the folder of the kept results")
+			"-reps, -epochs, -full, -data, -methods, -on and -fresh out; to begin anew delete the folder of the kept results")
 	case !(asked.hours > 0):
 		return asked, fmt.Errorf("-hours %v: must be above 0", asked.hours)
 	default:
@@ -334,6 +348,10 @@ are those of "go run ./notebooks list".
 		for _, share := range study.Shares() {
 			ids = append(ids, share.IDs...)
 		}
+	}
+	if asked.on != "" && o.Fresh {
+		return asked, errors.New("-on with -fresh: to compute everything again, delete the folder of the kept results, " +
+			"and leave -fresh out")
 	}
 	if len(ids) == 0 && !asked.record {
 		return asked, errors.New("reproduce: which study? `go run ./notebooks list` shows their IDs")

@@ -24,10 +24,13 @@ var (
 	cudaRequirements string
 	//go:embed requirements-tpu.txt
 	tpuRequirements string
+	//go:embed requirements-ray.txt
+	rayRequirements string
 )
 
-// accelerators are the plugins beside the CPU's, by their flags.
-var accelerators = map[string]struct {
+// extras are what is installed beside the environment where it is asked for, by their flags: plugins for accelerators,
+// and Ray.
+var extras = map[string]struct {
 	what         string
 	requirements string
 	systems      []string // GOOS/GOARCH
@@ -36,15 +39,16 @@ var accelerators = map[string]struct {
 	"cuda": {"plugin for CUDA", cudaRequirements, []string{"linux/amd64", "linux/arm64"}, ""},
 	"tpu": {"plugin for TPUs", tpuRequirements, []string{"linux/amd64"},
 		"; it has builds for Python 3.11 and later"},
+	"ray": {"cluster engine Ray", rayRequirements, []string{"linux/amd64", "linux/arm64", "darwin/arm64"}, ""},
 }
 
-// EnsureAccelerator installs the plugin for GPUs ("cuda") or TPUs ("tpu") with its libraries, from pinned and hashed
-// wheels, in a folder of its own beside the environment, unless it is there with the same pins. The environment must
-// exist; see Ensure. It does not need the GPU: it reports what prevents its use, and goes on.
-func (s *Setup) EnsureAccelerator(ctx context.Context, kind string) error {
-	a, ok := accelerators[kind]
+// EnsureExtra installs the plugin for GPUs ("cuda") or TPUs ("tpu") with its libraries, or Ray ("ray"), from pinned and
+// hashed wheels, in a folder of its own beside the environment, unless it is there with the same pins. The environment
+// must exist; see Ensure. It does not need the GPU: it reports what prevents its use, and goes on.
+func (s *Setup) EnsureExtra(ctx context.Context, kind string) error {
+	a, ok := extras[kind]
 	if !ok {
-		return fmt.Errorf("unknown accelerator %q: there are cuda and tpu", kind)
+		return fmt.Errorf("unknown extra %q: there are cuda, tpu and ray", kind)
 	}
 	if err := servedBy(a.what, a.systems, runtime.GOOS+"/"+runtime.GOARCH); err != nil {
 		return err
@@ -53,7 +57,7 @@ func (s *Setup) EnsureAccelerator(ctx context.Context, kind string) error {
 	if err != nil {
 		return err
 	}
-	link, err := environment.Accelerator(kind)
+	link, err := environment.Extra(kind)
 	if err != nil {
 		return err
 	}
@@ -61,13 +65,14 @@ func (s *Setup) EnsureAccelerator(ctx context.Context, kind string) error {
 	pins := hex.EncodeToString(sum[:])[:12]
 	if stamped(link, pins) {
 		fmt.Fprintf(s.Out, "gobnn: the %s is in %s\n", a.what, link)
-	} else if err := s.installAccelerator(ctx, env, link, pins, kind); err != nil {
+	} else if err := s.installExtra(ctx, env, link, pins, kind); err != nil {
 		return err
 	}
-	if kind == "tpu" {
-		s.sayTPU(accelerator.Machine{})
-	} else {
+	switch kind {
+	case "cuda":
 		s.sayGPUs(accelerator.Machine{}, link)
+	case "tpu":
+		s.sayTPU(accelerator.Machine{})
 	}
 	return nil
 }
@@ -82,9 +87,9 @@ func servedBy(what string, systems []string, system string) error {
 	return fmt.Errorf("%w: the %s is built for %v, not for %s", errPlatform, what, systems, system)
 }
 
-// installAccelerator fills the folder that link is to point to, under the cache folder's lock.
-func (s *Setup) installAccelerator(ctx context.Context, env, link, pins, kind string) error {
-	a := accelerators[kind]
+// installExtra fills the folder that link is to point to, under the cache folder's lock.
+func (s *Setup) installExtra(ctx context.Context, env, link, pins, kind string) error {
+	a := extras[kind]
 	if err := s.hold(ctx, filepath.Dir(link)); err != nil {
 		return err
 	}

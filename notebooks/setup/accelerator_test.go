@@ -25,7 +25,7 @@ func needsAccelerators(t *testing.T) {
 func TestAccelerators(t *testing.T) {
 	needsAccelerators(t)
 	ctx := context.Background()
-	for kind := range accelerators {
+	for kind := range extras {
 		t.Run(kind, func(t *testing.T) {
 			w := newWorld(t)
 			var out bytes.Buffer
@@ -34,21 +34,21 @@ func TestAccelerators(t *testing.T) {
 			link := filepath.Join(w.cache, kind)
 			write(t, link+"-older/half", "of older pins, or of a killed set-up")
 			for range 2 {
-				if err := w.setup.EnsureAccelerator(ctx, kind); err != nil {
+				if err := w.setup.EnsureExtra(ctx, kind); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if count := strings.Count(strings.Join(w.did(t), " "), "pip"); count != 2 { // the environment's, and this one
 				t.Errorf("pip ran %d times, want twice", count)
 			}
-			if !strings.Contains(out.String(), accelerators[kind].what+" is in "+link) {
+			if !strings.Contains(out.String(), extras[kind].what+" is in "+link) {
 				t.Errorf("the second set-up does not say that there was nothing to do:\n%s", out.String())
 			}
 			if _, err := os.Stat(filepath.Join(link, environment.Stamp)); err != nil {
 				t.Error(err)
 			}
 			list, err := os.ReadFile(filepath.Join(link, "requirements.txt"))
-			if err != nil || string(list) != accelerators[kind].requirements {
+			if err != nil || string(list) != extras[kind].requirements {
 				t.Errorf("what pip installed is not the list for %s: %v, %.200q", kind, err, list)
 			}
 			if found, err := filepath.Glob(link + "*"); err != nil || len(found) != 2 {
@@ -70,7 +70,7 @@ func TestAcceleratorFaults(t *testing.T) {
 		want            error
 		says            string
 	}{
-		{"unknown", "rocm", "", nil, `"rocm": there are cuda and tpu`},
+		{"unknown", "rocm", "", nil, `"rocm": there are cuda, tpu and ray`},
 		{"altered wheel", "cuda", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", errHash,
 			"nothing of it was installed"},
 		{"no network", "cuda", "Failed to establish a new connection", errNetwork, "PIP_INDEX_URL"},
@@ -82,7 +82,7 @@ func TestAcceleratorFaults(t *testing.T) {
 			w := newWorld(t)
 			w.mustBeWhole(t)
 			t.Setenv("FAKE_PIP", c.pip)
-			err := w.setup.EnsureAccelerator(ctx, c.kind)
+			err := w.setup.EnsureExtra(ctx, c.kind)
 			if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("error %v, want one that is %v and says %q", err, c.want, c.says)
 			}
@@ -91,7 +91,7 @@ func TestAcceleratorFaults(t *testing.T) {
 			}
 		})
 	}
-	if err := servedBy("plugin for TPUs", accelerators["tpu"].systems, "darwin/arm64"); !errors.Is(err, errPlatform) ||
+	if err := servedBy("plugin for TPUs", extras["tpu"].systems, "darwin/arm64"); !errors.Is(err, errPlatform) ||
 		!strings.Contains(err.Error(), "[linux/amd64], not for darwin/arm64") {
 		t.Errorf("a plugin that does not exist for a system: %v", err)
 	}

@@ -31,6 +31,9 @@ func TestRequirements(t *testing.T) {
 	if _, ok := pinned(t, tpuRequirements)["libtpu"]; !ok {
 		t.Error("libtpu is missing")
 	}
+	if _, ok := pinned(t, rayRequirements)["ray"]; !ok {
+		t.Error("ray is missing")
+	}
 }
 
 // pinned checks that all packages of a list are pinned and have hashes, and returns their markers by their names.

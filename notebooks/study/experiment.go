@@ -39,6 +39,7 @@ type trial struct {
 
 	extraSet, extraMethod bool // only where Options.Data, or Methods, names it
 	always                bool // also where its method is not asked for: others need its results
+	cpus                  int  // that a repetition on a cluster gets; 0: one
 
 	results []Result
 }
@@ -110,26 +111,20 @@ func (e Experiment) Draw(ctx context.Context, o Options) (fig *viz.Figure, cells
 	return fig, cells, err
 }
 
-// repeat runs the trials that are asked for, unless they are kept. When the context ends or a repetition fails it
-// returns those that are done with the error.
-func (e Experiment) repeat(ctx context.Context, o Options) (done []*trial, err error) {
+// asked are the trials that the options ask for, and all that have to be run for these.
+func (e Experiment) asked(o Options) (done, some []*trial, err error) {
 	all, err := e.trials(o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	sets, err := chosen("data set", o.Data, distinct(all, (*trial).dataSet))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	methods, err := chosen("method", o.Methods, distinct(all, (*trial).method))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	store, err := OpenStore(o)
-	if err != nil {
-		return nil, err
-	}
-	var some []*trial
 	for _, t := range all {
 		asked := slices.Contains(methods, t.Method) && !(t.extraMethod && len(o.Methods) == 0)
 		if !slices.Contains(sets, t.dataSet()) || t.extraSet && len(o.Data) == 0 || !asked && !t.always {
@@ -138,6 +133,20 @@ func (e Experiment) repeat(ctx context.Context, o Options) (done []*trial, err e
 		if some = append(some, t); asked {
 			done = append(done, t)
 		}
+	}
+	return done, some, nil
+}
+
+// repeat runs the trials that are asked for, unless they are kept. When the context ends or a repetition fails it
+// returns those that are done with the error.
+func (e Experiment) repeat(ctx context.Context, o Options) (done []*trial, err error) {
+	done, some, err := e.asked(o)
+	if err != nil {
+		return nil, err
+	}
+	store, err := OpenStore(o)
+	if err != nil {
+		return nil, err
 	}
 	if o.Seconds > 0 {
 		err := inRounds(ctx, store, some, o.Seconds)

@@ -54,6 +54,9 @@ const (
 	tenNetworks = "ten networks"
 )
 
+// practiceCPUs are those that a fit has: its seconds count.
+const practiceCPUs = 2
+
 // practiceMethod is a method with its own defaults; nil is fit.Fit's.
 type practiceMethod struct {
 	name    string
@@ -177,7 +180,7 @@ func practiceTrials(
 					}
 					return m.scores(ctx, o, parts, uint64(repetition))
 				}
-				all = append(all, &trial{Key: key, reps: cmp.Or(o.Reps, reps), run: run})
+				all = append(all, &trial{Key: key, reps: cmp.Or(o.Reps, reps), run: run, cpus: practiceCPUs})
 			}
 			scores := map[string][]Result{}
 			for _, row := range peers.Rows {

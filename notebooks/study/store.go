@@ -112,25 +112,35 @@ func (s *Store) Repeat(
 			return results, context.Cause(ctx)
 		}
 		tell(false, false, 0)
-		start := time.Now()
-		scratch := filepath.Join(at.dir, strconv.Itoa(repetition)+".run")
-		if s.fresh {
-			_ = os.RemoveAll(scratch) // what is left of it is of another run, or is read again
-		}
-		result, err = run(context.WithValue(ctx, scratchOf{}, scratch), repetition)
-		if err != nil {
-			return results, fmt.Errorf("%s, %s, %s, repetition %d: %w", key.Study, key.Data, key.Method, repetition, err)
-		}
-		result.Seconds, result.Commit = time.Since(start).Seconds(), s.commit
-		if err := s.save(key, at, repetition, result); err != nil {
+		if result, err = s.one(ctx, key, at, repetition, run); err != nil {
 			return results, err
 		}
-		_ = os.RemoveAll(scratch) // the result is kept
 		results = append(results, result)
 		tell(true, false, result.Seconds)
 		s.say("%s %s %s: repetition %d of %d, %.1f s", key.Study, key.Data, key.Method, repetition+1, reps, result.Seconds)
 	}
 	return results, nil
+}
+
+// one runs a repetition and keeps it.
+func (s *Store) one(
+	ctx context.Context, key Key, at place, repetition int, run func(context.Context, int) (Result, error),
+) (Result, error) {
+	start := time.Now()
+	scratch := filepath.Join(at.dir, strconv.Itoa(repetition)+".run")
+	if s.fresh {
+		_ = os.RemoveAll(scratch) // what is left of it is of another run, or is read again
+	}
+	result, err := run(context.WithValue(ctx, scratchOf{}, scratch), repetition)
+	if err != nil {
+		return result, fmt.Errorf("%s, %s, %s, repetition %d: %w", key.Study, key.Data, key.Method, repetition, err)
+	}
+	result.Seconds, result.Commit = time.Since(start).Seconds(), s.commit
+	if err := s.save(key, at, repetition, result); err != nil {
+		return result, err
+	}
+	_ = os.RemoveAll(scratch) // the result is kept
+	return result, nil
 }
 
 // scratchOf is the context's key of a repetition's folder.

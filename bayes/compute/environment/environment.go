@@ -40,9 +40,10 @@ func Dir() (string, error) {
 	return filepath.Join(cache, "env"), nil
 }
 
-// Accelerator is the folder of the plugin and the libraries that `go run ./notebooks setup -cuda` or `-tpu` installs,
-// where kind is "cuda" or "tpu". It is a link, as Dir is, and whole if it holds Stamp.
-func Accelerator(kind string) (string, error) {
+// Extra is the folder of what `go run ./notebooks setup -cuda`, `-tpu` or `-ray` installs beside the environment, where
+// kind is "cuda" or "tpu", the plugin and its libraries, or "ray". It is a link, as Dir is, and whole if it holds
+// Stamp.
+func Extra(kind string) (string, error) {
 	cache, err := CacheDir()
 	if err != nil {
 		return "", err

@@ -1,0 +1,393 @@
+// Package cluster does parts of a program's work on other machines: a list of tasks, each of which writes its result
+// into a folder of its own, is done in the process, or by Ray (ray.io) on a cluster.
+//
+//	tasks := []cluster.Task{{Name: "chain 1", Do: func(ctx context.Context, folder string) error { ... }}, ...}
+//	err := cluster.Run(ctx, cluster.Options{On: "ray://head:10001", Folder: "chains"}, tasks)
+//
+// The program itself is what the nodes run: it is sent to them with its arguments and with Options.Files, and executed
+// once for each task. There it goes as far as Run, which does the one task that is asked for and ends the program. So
+// everything before Run happens on each node too: it reads its data, and decides the same list.
+//
+// A task that keeps checkpoints in its folder goes on from the last one wherever it is done again: what lies in the
+// folder is brought home as it changes. The same call of Run, after an interruption, does what is not done yet.
+//
+// Random numbers of this library are counted by particle and depend on the seed alone. So a task gives the same bits
+// wherever it runs, on one model of processor, and where the processors differ, results that agree within their Monte
+// Carlo errors.
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"gobnn/bayes/compute/environment"
+
+	"github.com/google/renameio/v2"
+)
+
+// Task is a part of the work.
+type Task struct {
+	// Name is unique in a list, and the name of the task's folder.
+	Name string
+	// Do writes the result into the folder, which may have what an earlier try has left, such as checkpoints. What it
+	// writes to os.Stderr is progress.
+	Do func(ctx context.Context, folder string) error
+	// GPUs and CPUs are what it needs of a node; default no GPU and one CPU.
+	GPUs, CPUs int
+}
+
+// Options say where tasks are done.
+type Options struct {
+	// On is empty (in this process, one after another), "ray" (on a cluster of this machine's processors, which is
+	// started and ended) or the address of a running one, such as "ray://head:10001". Ray is installed by
+	// `go run ./notebooks setup -ray`.
+	On string
+	// Folder has a folder for each task's result.
+	Folder string
+	// Files are what the program reads before Run and in its tasks, below the working folder: paths relative to it.
+	Files []string
+	// Progress is called with lines: of a task, the last of which is TaskDone, or of none. nil: none.
+	Progress func(task, line string)
+}
+
+// TaskDone is the last line of a task's progress.
+const TaskDone = "done"
+
+// The environment of a program that is to do one task.
+const (
+	taskEntry   = "GOBNN_TASK"
+	folderEntry = "GOBNN_TASK_FOLDER"
+)
+
+// Done says whether a task's result is in its folder.
+func (o Options) Done(task string) bool {
+	_, err := os.Stat(filepath.Join(o.Folder, task+doneSuffix))
+	return err == nil
+}
+
+const doneSuffix = ".done"
+
+// Forget removes a task's result, which is then done anew.
+func (o Options) Forget(task string) error {
+	folder := filepath.Join(o.Folder, task)
+	if err := os.RemoveAll(folder + doneSuffix); err != nil {
+		return err
+	}
+	return os.RemoveAll(folder)
+}
+
+// OnNode says whether this process is for one task: the program's call of Run will do it and not return.
+func OnNode() bool {
+	_, ok := os.LookupEnv(taskEntry)
+	return ok
+}
+
+// Run does the tasks that are not done. On a cluster, a task whose program fails is tried three times and one whose
+// node dies is done elsewhere, from its last checkpoint. The errors of tasks that failed are joined: the others are
+// done.
+func Run(ctx context.Context, o Options, tasks []Task) error {
+	if OnNode() {
+		doOne(ctx, os.Getenv(taskEntry), tasks)
+	}
+	if err := o.check(tasks); err != nil {
+		return err
+	}
+	var left []Task
+	for _, t := range tasks {
+		if !o.Done(t.Name) {
+			left = append(left, t)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(o.Folder, 0o755); err != nil {
+		return fmt.Errorf("cluster: folder of the tasks: %w", err)
+	}
+	if o.On == "" {
+		return o.here(ctx, left)
+	}
+	return o.onRay(ctx, left)
+}
+
+// check is an error for what cannot be done.
+func (o Options) check(tasks []Task) error {
+	if o.Folder == "" {
+		return errors.New("cluster: Options.Folder is empty: name the folder for the results")
+	}
+	if o.On != "" && o.On != "ray" && !strings.HasPrefix(o.On, "ray://") {
+		return fmt.Errorf("cluster: Options.On is %q: it must be empty, \"ray\" or an address such as ray://head:10001", o.On)
+	}
+	known := map[string]bool{}
+	for _, t := range tasks {
+		switch {
+		case t.Name == "" || t.Name != filepath.Base(t.Name) || strings.HasSuffix(t.Name, doneSuffix) || t.Name == "..":
+			return fmt.Errorf("cluster: a task is called %q: it must be the name of a folder", t.Name)
+		case known[t.Name]:
+			return fmt.Errorf("cluster: two tasks are called %q", t.Name)
+		case t.Do == nil:
+			return fmt.Errorf("cluster: task %q has no Do", t.Name)
+		case t.CPUs < 0 || t.GPUs < 0:
+			return fmt.Errorf("cluster: task %q needs %d CPUs and %d GPUs: they must not be negative", t.Name, t.CPUs, t.GPUs)
+		}
+		known[t.Name] = true
+	}
+	for _, f := range o.Files {
+		if !filepath.IsLocal(f) {
+			return fmt.Errorf("cluster: Options.Files has %q: it must be a path below the working folder", f)
+		}
+	}
+	return nil
+}
+
+// doOne does the one task that this process is for, and ends it.
+func doOne(ctx context.Context, name string, tasks []Task) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() { // the caller has died, and Do may not see that its context ends
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+		os.Exit(1)
+	}()
+	for _, t := range tasks {
+		if t.Name != name {
+			continue
+		}
+		err := t.Do(ctx, os.Getenv(folderEntry))
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	fmt.Fprintf(os.Stderr, "cluster: the program that is to do task %q has no such task here: what it does before "+
+		"cluster.Run must give the same list on every machine\n", name)
+	os.Exit(1)
+}
+
+// here does tasks in this process.
+func (o Options) here(ctx context.Context, tasks []Task) error {
+	var failed []error
+	for _, t := range tasks {
+		if ctx.Err() != nil {
+			return errors.Join(append(failed, context.Cause(ctx))...)
+		}
+		folder := filepath.Join(o.Folder, t.Name)
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return fmt.Errorf("cluster: folder of task %q: %w", t.Name, err)
+		}
+		err := t.Do(ctx, folder)
+		if err == nil {
+			err = renameio.WriteFile(folder+doneSuffix, nil, 0o644)
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("task %q: %w", t.Name, err))
+			continue
+		}
+		o.say(t.Name, TaskDone)
+	}
+	return errors.Join(failed...)
+}
+
+//go:embed driver.py
+var driver string
+
+// job is what the driver reads.
+type job struct {
+	Address string      `json:"address"` // empty: a cluster of this machine
+	Folder  string      `json:"folder"`
+	Program string      `json:"program"` // its name among the files
+	Args    []string    `json:"args"`
+	Files   [][2]string `json:"files"`   // names and SHA-256
+	Sources []string    `json:"sources"` // where they lie
+	Hash    string      `json:"hash"`    // of all files
+	Tasks   []jobTask   `json:"tasks"`
+}
+
+type jobTask struct {
+	Name string `json:"name"`
+	CPUs int    `json:"cpus"`
+	GPUs int    `json:"gpus"`
+}
+
+// event is what the driver says, a line each.
+type event struct {
+	Event string `json:"event"`
+	Task  string `json:"task"`
+	Text  string `json:"text"`
+}
+
+// onRay does tasks by the driver.
+func (o Options) onRay(ctx context.Context, tasks []Task) error {
+	python, packages, err := ray()
+	if err != nil {
+		return err
+	}
+	j, err := o.job(tasks)
+	if err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp("", "gobnn-ray-")
+	if err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	defer os.RemoveAll(scratch)
+	text, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	program, list := filepath.Join(scratch, "driver.py"), filepath.Join(scratch, "job.json")
+	if err := errors.Join(os.WriteFile(program, []byte(driver), 0o600), os.WriteFile(list, text, 0o600)); err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+
+	command := exec.Command(python, program, list)
+	command.Env = append(os.Environ(), "PYTHONPATH="+packages)
+	var said strings.Builder
+	command.Stderr = &said
+	alive, err := command.StdinPipe() // the driver ends when it is closed
+	if err != nil {
+		return err
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("cluster: Ray's driver: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { alive.Close() })
+	defer stop()
+	failed, ended := o.listen(out)
+	err = command.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return errors.Join(append(failed, context.Cause(ctx))...)
+	case !ended:
+		failed = append(failed, fmt.Errorf("cluster: Ray's driver ended (%v): %s", err, lastLines(said.String())))
+	}
+	return errors.Join(failed...)
+}
+
+// ray is the Python interpreter of the private environment, and the folder with Ray's packages.
+func ray() (python, packages string, err error) {
+	env, err := environment.Dir()
+	if err != nil {
+		return "", "", err
+	}
+	if packages, err = environment.Extra("ray"); err != nil {
+		return "", "", err
+	}
+	python = filepath.Join(env, "bin", "python")
+	if _, err := os.Stat(filepath.Join(packages, "ray")); err != nil {
+		return "", "", fmt.Errorf("cluster: Ray is not installed (%w): `go run ./notebooks setup -ray` does it", err)
+	}
+	return python, packages, nil
+}
+
+// programName is the program's name among the files.
+const programName = "gobnn-program"
+
+// job is the driver's list.
+func (o Options) job(tasks []Task) (j job, err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return j, fmt.Errorf("cluster: which program is this? %w", err)
+	}
+	folder, err := filepath.Abs(o.Folder)
+	if err != nil {
+		return j, err
+	}
+	j = job{Address: strings.TrimPrefix(o.On, "ray"), Folder: folder, Program: programName, Args: os.Args[1:]}
+	if j.Address != "" {
+		j.Address = o.On
+	}
+	all := sha256.New()
+	for i, source := range append([]string{program}, o.Files...) {
+		name := filepath.ToSlash(source)
+		if i == 0 {
+			name = programName
+		}
+		sum, err := hashOf(source)
+		if err != nil {
+			return j, fmt.Errorf("cluster: a file for the nodes: %w", err)
+		}
+		if source, err = filepath.Abs(source); err != nil {
+			return j, err
+		}
+		fmt.Fprintf(all, "%s %s\n", name, sum)
+		j.Files, j.Sources = append(j.Files, [2]string{name, sum}), append(j.Sources, source)
+	}
+	j.Hash = hex.EncodeToString(all.Sum(nil))[:16]
+	for _, t := range tasks {
+		j.Tasks = append(j.Tasks, jobTask{t.Name, max(t.CPUs, 1), t.GPUs})
+	}
+	return j, nil
+}
+
+func hashOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// say passes a line on.
+func (o Options) say(task, line string) {
+	if o.Progress != nil {
+		o.Progress(task, line)
+	}
+}
+
+// listen passes the driver's events on, until its end; ended is false where it came before all tasks were over.
+func (o Options) listen(out io.Reader) (failed []error, ended bool) {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		var e event
+		if json.Unmarshal(lines.Bytes(), &e) != nil {
+			continue // Ray's own words
+		}
+		switch e.Event {
+		case "cluster":
+			if e.Text != "" {
+				o.say("", "Ray's dashboard: "+e.Text)
+			}
+		case "line":
+			o.say(e.Task, e.Text)
+		case "again":
+			o.say(e.Task, "it failed, and is tried again: "+lastLines(e.Text))
+		case "lost":
+			o.say(e.Task, "its node is lost, it goes on elsewhere: "+e.Text)
+		case "done":
+			o.say(e.Task, TaskDone)
+		case "failed":
+			failed = append(failed, fmt.Errorf("task %q failed: %s", e.Task, lastLines(e.Text)))
+		case "end":
+			ended = true
+		}
+	}
+	return failed, ended
+}
+
+// lastLines are the last ten lines of a text.
+func lastLines(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-10):], "\n")
+}

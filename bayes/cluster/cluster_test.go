@@ -1,0 +1,250 @@
+package cluster_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gobnn/bayes/cluster"
+	"gobnn/bayes/compute/environment"
+
+	"github.com/google/renameio/v2"
+)
+
+// The program of the tests is what the nodes execute: there it does one of these tasks.
+func TestMain(m *testing.M) {
+	if cluster.OnNode() {
+		_ = cluster.Run(context.Background(), cluster.Options{}, append(counting(20, 500*time.Millisecond), failing))
+	}
+	os.Exit(m.Run())
+}
+
+// counting are tasks that count to ten, with a checkpoint after each step.
+func counting(n int, pause time.Duration) (tasks []cluster.Task) {
+	for k := range n {
+		name := fmt.Sprintf("count %d", k)
+		tasks = append(tasks, cluster.Task{Name: name, Do: func(_ context.Context, folder string) error {
+			at := filepath.Join(folder, "checkpoint")
+			var done []string
+			if text, err := os.ReadFile(at); err == nil {
+				done = strings.Fields(string(text))
+				fmt.Fprintf(os.Stderr, "goes on from %d\n", len(done))
+			}
+			for len(done) < 10 {
+				time.Sleep(pause)
+				done = append(done, strconv.Itoa(k*len(done)))
+				if err := renameio.WriteFile(at, []byte(strings.Join(done, " ")), 0o644); err != nil {
+					return err
+				}
+			}
+			return os.WriteFile(filepath.Join(folder, "result"), []byte(strings.Join(done, " ")), 0o644)
+		}})
+	}
+	return tasks
+}
+
+var failing = cluster.Task{Name: "fails", Do: func(context.Context, string) error {
+	return errors.New("no such prior")
+}}
+
+// alike checks that tasks have the results that the process itself gives.
+func alike(t *testing.T, folder string, tasks []cluster.Task) {
+	t.Helper()
+	home := cluster.Options{Folder: t.TempDir()}
+	if err := cluster.Run(t.Context(), home, counting(len(tasks), 0)); err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		var texts [2]string
+		for i, f := range []string{folder, home.Folder} {
+			text, err := os.ReadFile(filepath.Join(f, task.Name, "result"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[i] = string(text)
+		}
+		if texts[0] != texts[1] {
+			t.Errorf("%s: %q on the cluster, %q here", task.Name, texts[0], texts[1])
+		}
+	}
+}
+
+// nodes starts a cluster of a head and two nodes on this machine; kill ends one of these.
+func nodes(t *testing.T) (address string, kill func()) {
+	t.Helper()
+	packages, err := environment.Extra("ray")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(packages, "ray")); err != nil {
+		t.Skip("Ray is not installed: go run ./notebooks setup -ray")
+	}
+	env, err := environment.Dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	free.Close()
+	python := exec.Command(filepath.Join(env, "bin", "python"), "testdata/nodes.py", port)
+	python.Env = append(os.Environ(), "PYTHONPATH="+packages)
+	python.Stderr = os.Stderr
+	in, err := python.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := python.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := python.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_ = python.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	next := func(prefix string) string {
+		for lines.Scan() {
+			if strings.HasPrefix(lines.Text(), prefix) {
+				return lines.Text()
+			}
+		}
+		t.Fatalf("the cluster did not say %q", prefix)
+		return ""
+	}
+	address = next("ray://")
+	return address, func() {
+		_, _ = io.WriteString(in, "kill\n")
+		next("killed")
+	}
+}
+
+// Three nodes on one machine: a task that fails each time is tried three times and told with its words, while others
+// are done; a call that is stopped goes on from the tasks that are kept, and from their checkpoints; so does one whose
+// node is killed. The results have the bits of one process.
+func TestRay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	address, kill := nodes(t)
+	said := map[string][]string{}
+	on := func(folder string, then func(task, line string)) cluster.Options {
+		clear(said)
+		return cluster.Options{On: address, Folder: folder, Progress: func(task, line string) {
+			t.Logf("%s: %s", task, line)
+			said[task] = append(said[task], line)
+			then(task, line)
+		}}
+	}
+
+	folder, tasks := t.TempDir(), counting(3, 0)
+	stopped, stop := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	err := cluster.Run(stopped, on(folder, func(_, line string) {
+		if line == cluster.TaskDone {
+			time.AfterFunc(2500*time.Millisecond, func() { stop(enough) }) // in the third's middle
+		}
+	}), tasks)
+	if !errors.Is(err, enough) {
+		t.Fatalf("a call that was stopped: %v", err)
+	}
+	var kept []string
+	for _, task := range tasks {
+		if (cluster.Options{Folder: folder}).Done(task.Name) {
+			kept = append(kept, task.Name)
+		}
+	}
+	err = cluster.Run(t.Context(), on(folder, func(string, string) {}), append(slices.Clone(tasks), failing))
+	tries := strings.Count(fmt.Sprint(said["fails"]), "tried again") + 1
+	if err == nil || strings.Count(err.Error(), "no such prior") != 1 || tries != 3 {
+		t.Errorf("a task that fails: %v, %q", err, said["fails"])
+	}
+	for _, name := range kept {
+		if len(said[name]) > 0 {
+			t.Errorf("%s was kept, and is done again: %q", name, said[name])
+		}
+	}
+	if len(kept) == 0 || !strings.Contains(fmt.Sprint(said), "goes on from") {
+		t.Errorf("after the stop %q were kept; then they said %q", kept, said)
+	}
+	alike(t, folder, tasks)
+
+	folder, tasks = t.TempDir(), counting(5, 0)
+	var once sync.Once
+	err = cluster.Run(t.Context(), on(folder, func(_, line string) {
+		if line == cluster.TaskDone {
+			once.Do(func() { time.AfterFunc(4*time.Second, kill) })
+		}
+	}), tasks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(fmt.Sprint(said), "its node is lost") || !strings.Contains(fmt.Sprint(said), "goes on from") {
+		t.Errorf("of a node that was killed they said %q", said)
+	}
+	alike(t, folder, tasks)
+}
+
+// What cannot be done is refused before anything is.
+func TestRefused(t *testing.T) {
+	do := func(context.Context, string) error { return nil }
+	folder := t.TempDir()
+	for _, c := range []struct {
+		o     cluster.Options
+		tasks []cluster.Task
+		says  string
+	}{
+		{cluster.Options{}, nil, "Folder is empty"},
+		{cluster.Options{Folder: folder, On: "slurm"}, nil, `"slurm"`},
+		{cluster.Options{Folder: folder, Files: []string{"../secret"}}, nil, `"../secret"`},
+		{cluster.Options{Folder: folder}, []cluster.Task{{Name: "../a", Do: do}}, `"../a"`},
+		{cluster.Options{Folder: folder}, []cluster.Task{{Name: "", Do: do}}, `""`},
+		{cluster.Options{Folder: folder}, []cluster.Task{{Name: "a", Do: do}, {Name: "a", Do: do}}, "two tasks"},
+		{cluster.Options{Folder: folder}, []cluster.Task{{Name: "a"}}, "no Do"},
+		{cluster.Options{Folder: folder}, []cluster.Task{{Name: "a", Do: do, GPUs: -1}}, "-1 GPUs"},
+	} {
+		if err := cluster.Run(t.Context(), c.o, c.tasks); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v, %d tasks: %v, want %q", c.o, len(c.tasks), err, c.says)
+		}
+	}
+	if found, _ := os.ReadDir(folder); len(found) > 0 {
+		t.Errorf("left behind: %v", found)
+	}
+}
+
+// In the process tasks are done in order; one that fails does not keep others from it, and what is done is not done
+// again.
+func TestHere(t *testing.T) {
+	o := cluster.Options{Folder: t.TempDir()}
+	ran := 0
+	last := cluster.Task{Name: "last", Do: func(context.Context, string) error { ran++; return nil }}
+	for range 2 {
+		if err := cluster.Run(t.Context(), o, []cluster.Task{failing, last}); err == nil ||
+			!strings.Contains(err.Error(), `task "fails": no such prior`) {
+			t.Errorf("error %v", err)
+		}
+	}
+	if ran != 1 || !o.Done("last") || o.Done("fails") {
+		t.Errorf("the last task ran %d times; done: %v and %v", ran, o.Done("last"), o.Done("fails"))
+	}
+	if err := o.Forget("last"); err != nil || o.Done("last") {
+		t.Errorf("forgotten (%v), and done: %v", err, o.Done("last"))
+	}
+}

@@ -1,0 +1,204 @@
+"""Does a list of tasks on a Ray cluster: `python driver.py JOB`, where JOB is the file that package cluster writes.
+
+A task is a call of one program, with its name in GOBNN_TASK; it writes into the folder GOBNN_TASK_FOLDER. What lies
+there is brought home as it changes, so that a task whose node dies goes on elsewhere from its last checkpoint. Ray
+schedules, ships and tells of dead nodes. On stdout stand events, a line of JSON each; stdin is open as long as the
+caller lives.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import sys
+import threading
+import time
+
+os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
+os.environ.setdefault("RAY_DEDUP_LOGS", "0")
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+import ray  # noqa: E402
+import ray.exceptions  # noqa: E402
+
+EVERY = 2.0  # seconds between two looks at a task's folder
+TRIES = 3  # of a task whose program fails; a lost node is no try
+LOST = 20  # nodes that a task may lose
+
+
+def say(event, task="", text=""):
+    print(json.dumps({"event": event, "task": task, "text": text}), flush=True)
+
+
+class Board:
+    """What tasks have said and kept since the last look, on the head node."""
+
+    def __init__(self):
+        self.news = {}
+
+    def put(self, task, lines, files):
+        before, kept = self.news.get(task, ([], None))
+        self.news[task] = ((before + lines)[-200:], files if files is not None else kept)
+
+    def take(self):
+        news, self.news = self.news, {}
+        return news
+
+
+def pack(folder):
+    """The files of a folder, by their names, and what tells whether they have changed."""
+    files, seen = {}, []
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        try:
+            if path.is_file():
+                stat = path.stat()
+                seen.append((str(path), stat.st_mtime_ns, stat.st_size))
+                files[str(path.relative_to(folder))] = path
+        except FileNotFoundError:  # it was replaced
+            pass
+    return files, seen
+
+
+def read(files):
+    content = {}
+    for name, path in files.items():
+        try:
+            content[name] = path.read_bytes()
+        except FileNotFoundError:
+            pass
+    return content
+
+
+def write(folder, content):
+    """Puts files into a folder, each whole or not at all, and takes others away."""
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in content.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(path.name + ".new")
+        new.write_bytes(data)
+        os.replace(new, path)
+    for path in folder.rglob("*"):
+        if path.is_file() and str(path.relative_to(folder)) not in content:
+            path.unlink()
+
+
+def call(job, task, kept, shipped, board):
+    """Runs the program for a task, in a Ray worker; returns the files of its folder."""
+    import subprocess
+    import tempfile
+
+    # The files lie in a folder that is named by what is in them: the first task of a node writes it.
+    place = pathlib.Path(tempfile.gettempdir()) / f"gobnn-{os.getuid()}-{job['hash']}"
+    if not place.is_dir():
+        own = tempfile.mkdtemp(dir=place.parent)
+        for (name, want), data in zip(job["files"], ray.get(list(shipped))):
+            if hashlib.sha256(data).hexdigest() != want:
+                raise ValueError(f"{name} arrived with another hash than {want}")
+            path = pathlib.Path(own) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+            path.chmod(0o755)
+        try:
+            os.rename(own, place)
+        except OSError:  # another task was first
+            shutil.rmtree(own)
+    with tempfile.TemporaryDirectory(prefix="gobnn-task-") as folder:
+        if kept:
+            write(folder, kept)
+        try:
+            child = subprocess.Popen([str(place / job["program"])] + job["args"], cwd=place, text=True,
+                                     env=dict(os.environ, GOBNN_TASK=task, GOBNN_TASK_FOLDER=folder), errors="replace",
+                                     stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        except OSError as e:
+            raise RuntimeError(f"the program does not run on {os.uname().machine} {os.uname().sysname}: {e}") from None
+        lines, last = [], pack(folder)[1]
+        ear = threading.Thread(target=lambda: lines.extend(line.rstrip("\n") for line in child.stderr))
+        ear.start()
+        told = 0
+        try:
+            while True:
+                try:
+                    child.wait(EVERY)
+                    break
+                except subprocess.TimeoutExpired:
+                    files, seen = pack(folder)
+                    if len(lines) > told or seen != last:
+                        said, told = lines[told:], len(lines)
+                        ray.get(board.put.remote(task, said, read(files) if seen != last else None))
+                        last = seen
+        finally:
+            child.kill()
+            ear.join()
+        if child.returncode:
+            raise RuntimeError("\n".join(lines[-40:]) or f"exit status {child.returncode}")
+        if lines[told:]:
+            board.put.remote(task, lines[told:], None)
+        return read(pack(folder)[0])
+
+
+def ends_with_caller():
+    sys.stdin.read()
+    threading.Timer(10, os._exit, (1,)).start()
+    ray.shutdown()  # a cluster of this machine ends with it
+    os._exit(1)
+
+
+def main(path):
+    job = json.loads(pathlib.Path(path).read_text())
+    threading.Thread(target=ends_with_caller, daemon=True).start()
+    context = ray.init(address=job["address"] or None, log_to_driver=False, configure_logging=False,
+                       include_dashboard=None if job["address"] else False)
+    say("cluster", text=getattr(context, "dashboard_url", None) or "")
+    home = pathlib.Path(job["folder"])
+    shipped = [ray.put(pathlib.Path(source).read_bytes()) for source in job["sources"]]
+    board = ray.remote(num_cpus=0, resources={"node:__internal_head__": .001})(Board).remote()
+    waiting, running, tries, lost = list(job["tasks"]), {}, {}, {}
+    remote = ray.remote(max_retries=0)(call)
+
+    def begin(task):
+        kept = read(pack(home / task["name"])[0])
+        options = remote.options(num_cpus=task["cpus"], num_gpus=task["gpus"])
+        running[options.remote(job, task["name"], kept, shipped, board)] = task
+
+    def look():
+        for name, (lines, files) in ray.get(board.take.remote()).items():
+            for line in lines:
+                say("line", name, line)
+            if files is not None:
+                write(home / name, files)
+
+    most = 1000  # so many are handed over at a time
+    while waiting or running:
+        while waiting and len(running) < most:
+            begin(waiting.pop(0))
+        ray.wait(list(running), num_returns=1, timeout=1)
+        done, _ = ray.wait(list(running), num_returns=len(running), timeout=0)
+        look()
+        for ref in done:
+            task = running.pop(ref)
+            name = task["name"]
+            try:
+                write(home / name, ray.get(ref))
+                (home / (name + ".done")).touch()
+                say("done", name)
+            except ray.exceptions.RayTaskError as e:
+                tries[name] = tries.get(name, 0) + 1
+                if tries[name] < TRIES:
+                    say("again", name, str(e.cause))
+                    waiting.append(task)
+                else:
+                    say("failed", name, str(e.cause))
+            except ray.exceptions.RayError as e:
+                lost[name] = lost.get(name, 0) + 1
+                if lost[name] < LOST:
+                    say("lost", name, str(e).split("\n")[0])
+                    waiting.append(task)
+                else:
+                    say("failed", name, str(e))
+    look()
+    say("end")
+
+
+main(sys.argv[1])
