@@ -6,7 +6,8 @@
 //
 // The program itself is what the nodes run: it is sent to them with its arguments and with Options.Files, and executed
 // once for each task. There it goes as far as Run, which does the one task that is asked for and ends the program. So
-// everything before Run happens on each node too: it reads its data, and decides the same list.
+// everything before Run happens on each node too: it reads its data, and decides the same list. [Fit] makes runs of a
+// method that are joined to one posterior.
 //
 // A task that keeps checkpoints in its folder goes on from the last one wherever it is done again: what lies in the
 // folder is brought home as it changes. The same call of Run, after an interruption, does what is not done yet.
@@ -67,8 +68,22 @@ const TaskDone = "done"
 // The environment of a program that is to do one task.
 const (
 	taskEntry   = "GOBNN_TASK"
+	listEntry   = "GOBNN_TASK_LIST"
 	folderEntry = "GOBNN_TASK_FOLDER"
 )
+
+// ErrOtherList is what Run returns on a node whose task is of another list: there the results of this one are not to be
+// had. A program with several lists goes on without them, or is one program for each list.
+var ErrOtherList = errors.New("this node does a task of another list")
+
+// list names the list: the folder as the program gives it, or the last part of an absolute one, which may lie elsewhere
+// on a node.
+func (o Options) list() string {
+	if filepath.IsAbs(o.Folder) {
+		return filepath.Base(o.Folder)
+	}
+	return filepath.ToSlash(filepath.Clean(o.Folder))
+}
 
 // Done says whether a task's result is in its folder.
 func (o Options) Done(task string) bool {
@@ -97,11 +112,14 @@ func OnNode() bool {
 // node dies is done elsewhere, from its last checkpoint. The errors of tasks that failed are joined: the others are
 // done.
 func Run(ctx context.Context, o Options, tasks []Task) error {
-	if OnNode() {
-		doOne(ctx, os.Getenv(taskEntry), tasks)
-	}
 	if err := o.check(tasks); err != nil {
 		return err
+	}
+	if OnNode() {
+		if asked := os.Getenv(listEntry); asked != o.list() {
+			return fmt.Errorf("cluster: folder %q: %w, %q", o.Folder, ErrOtherList, asked)
+		}
+		doOne(ctx, os.Getenv(taskEntry), tasks)
 	}
 	var left []Task
 	for _, t := range tasks {
@@ -211,6 +229,7 @@ type job struct {
 	Files   [][2]string `json:"files"`   // names and SHA-256
 	Sources []string    `json:"sources"` // where they lie
 	Hash    string      `json:"hash"`    // of all files
+	List    string      `json:"list"`
 	Tasks   []jobTask   `json:"tasks"`
 }
 
@@ -308,7 +327,8 @@ func (o Options) job(tasks []Task) (j job, err error) {
 	if err != nil {
 		return j, err
 	}
-	j = job{Address: strings.TrimPrefix(o.On, "ray"), Folder: folder, Program: programName, Args: os.Args[1:]}
+	j = job{Address: strings.TrimPrefix(o.On, "ray"), Folder: folder, Program: programName, Args: os.Args[1:],
+		List: o.list()}
 	if j.Address != "" {
 		j.Address = o.On
 	}

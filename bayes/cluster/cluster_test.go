@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -17,16 +18,38 @@ import (
 	"testing"
 	"time"
 
+	"gobnn/bayes"
 	"gobnn/bayes/cluster"
 	"gobnn/bayes/compute/environment"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/mcmc/check"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
 
 	"github.com/google/renameio/v2"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 )
 
 // The program of the tests is what the nodes execute: there it does one of these tasks.
 func TestMain(m *testing.M) {
 	if cluster.OnNode() {
-		_ = cluster.Run(context.Background(), cluster.Options{}, append(counting(20, 500*time.Millisecond), failing))
+		lists := map[string]func(ctx context.Context, o cluster.Options) error{
+			"counting": func(ctx context.Context, o cluster.Options) error {
+				return cluster.Run(ctx, o, append(counting(20, 500*time.Millisecond), failing))
+			},
+			"chains":  func(ctx context.Context, o cluster.Options) error { _, err := chains(ctx, o); return err },
+			"islands": func(ctx context.Context, o cluster.Options) error { _, err := islands(ctx, o); return err },
+		}
+		for name, list := range lists {
+			if err := list(context.Background(), cluster.Options{Folder: name}); !errors.Is(err, cluster.ErrOtherList) {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}
+		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
@@ -58,6 +81,64 @@ func counting(n int, pause time.Duration) (tasks []cluster.Task) {
 var failing = cluster.Task{Name: "fails", Do: func(context.Context, string) error {
 	return errors.New("no such prior")
 }}
+
+// line is the regression of check.Line, whose posterior and evidence are known.
+func line() (bayes.Model, dataset.Parts) {
+	exact := check.Line()
+	d := &dataset.Dataset{Name: "line", Features: []string{"a", "b"}, Target: "y", Y: exact.Y}
+	x := mat.NewDense(len(exact.X), 2, nil)
+	for i, row := range exact.X {
+		x.SetRow(i, row[:2])
+	}
+	d.X = x
+	return bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: exact.NoiseStdDev}, Stochastic: bayes.All(),
+		Prior: bayes.Normal{StdDev: 1}}, dataset.Parts{Train: d}
+}
+
+// chains are eight runs of two chains, islands are eight of tempered SMC.
+func chains(ctx context.Context, o cluster.Options) (*fit.Result, error) {
+	model, parts := line()
+	return cluster.Fit(ctx, o, 8, model, mcmc.Chains{Chains: 2, Draws: 100, WarmUp: 100}, parts, run.Settings{Seed: 1})
+}
+
+func islands(ctx context.Context, o cluster.Options) (*fit.Result, error) {
+	model, parts := line()
+	return cluster.Fit(ctx, o, 8, model, smc.Tempered{Particles: 200}, parts, run.Settings{Seed: 1})
+}
+
+// Joined chains and islands have the exact posterior mean, and the islands the exact evidence, within four standard
+// errors: two cases in ten thousand would fail by chance. The errors are by the 16 chains, or the 8 islands.
+func TestFitIsExact(t *testing.T) {
+	mean, covariance, logZ := check.Line().Posterior()
+	for name, list := range map[string]func(context.Context, cluster.Options) (*fit.Result, error){
+		"chains": chains, "islands": islands,
+	} {
+		result, err := list(t.Context(), cluster.Options{Folder: filepath.Join(t.TempDir(), name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := result.Posterior
+		for k, want := range mean {
+			values, err := p.Coordinate(k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, parts := 0., make([]float64, 8)
+			for j, w := range p.LogWeights().Weights() {
+				got += w * values[j]
+				parts[j*8/len(values)] += values[j] / float64(len(values)/8)
+			}
+			if stdErr := stat.StdDev(parts, nil) / math.Sqrt(8); math.Abs(got-want) > 4*stdErr ||
+				stdErr > .2*math.Sqrt(covariance.At(k, k)) {
+				t.Errorf("%s: coordinate %d has mean %.4f +- %.4f, exact %.4f", name, k, got, stdErr, want)
+			}
+		}
+		e := p.Evidence()
+		if e.Known() != (name == "islands") || e.Known() && (math.Abs(e.Value-logZ) > 4*e.StdErr || e.StdErr > .2) {
+			t.Errorf("%s: log evidence %v, exact %.3f", name, e, logZ)
+		}
+	}
+}
 
 // alike checks that tasks have the results that the process itself gives.
 func alike(t *testing.T, folder string, tasks []cluster.Task) {
@@ -154,7 +235,7 @@ func TestRay(t *testing.T) {
 		}}
 	}
 
-	folder, tasks := t.TempDir(), counting(3, 0)
+	folder, tasks := filepath.Join(t.TempDir(), "counting"), counting(3, 0)
 	stopped, stop := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	err := cluster.Run(stopped, on(folder, func(_, line string) {
@@ -186,7 +267,28 @@ func TestRay(t *testing.T) {
 	}
 	alike(t, folder, tasks)
 
-	folder, tasks = t.TempDir(), counting(5, 0)
+	for name, list := range map[string]func(context.Context, cluster.Options) (*fit.Result, error){
+		"chains": chains, "islands": islands,
+	} {
+		var draws [2]string
+		for i, o := range []cluster.Options{on(filepath.Join(t.TempDir(), name), func(string, string) {}),
+			{Folder: filepath.Join(t.TempDir(), name)}} {
+			result, err := list(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, err := result.Posterior.Coordinate(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			draws[i] = fmt.Sprint(first, result.Posterior.LogWeights().All(), result.Posterior.Evidence())
+		}
+		if draws[0] != draws[1] {
+			t.Errorf("%s: other bits on the cluster than here", name)
+		}
+	}
+
+	folder, tasks = filepath.Join(t.TempDir(), "counting"), counting(5, 0)
 	var once sync.Once
 	err = cluster.Run(t.Context(), on(folder, func(_, line string) {
 		if line == cluster.TaskDone {

@@ -108,9 +108,10 @@ def call(job, task, kept, shipped, board):
         if kept:
             write(folder, kept)
         try:
-            child = subprocess.Popen([str(place / job["program"])] + job["args"], cwd=place, text=True,
-                                     env=dict(os.environ, GOBNN_TASK=task, GOBNN_TASK_FOLDER=folder), errors="replace",
-                                     stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            environ = dict(os.environ, GOBNN_TASK=task, GOBNN_TASK_LIST=job["list"], GOBNN_TASK_FOLDER=folder)
+            child = subprocess.Popen([str(place / job["program"])] + job["args"], cwd=place, env=environ, text=True,
+                                     errors="replace", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.PIPE)
         except OSError as e:
             raise RuntimeError(f"the program does not run on {os.uname().machine} {os.uname().sysname}: {e}") from None
         lines, last = [], pack(folder)[1]

@@ -321,7 +321,7 @@ func parsed(args []string) (request, error) {
 	all := flags.Bool("all", false, "every study that can be run, each with its share of the hours: further repetitions, "+
 		"up to the paper's, as long as it lasts, those of earlier runs counted in; with -record")
 	flags.Float64Var(&asked.hours, "hours", study.Hours(), "what -all may take on two cores")
-	flags.StringVar(&asked.on, "on", "", "do repetitions side by side by Ray: \"ray\" on this machine's processors, or on "+
+	flags.StringVar(&asked.on, "on", "", "do repetitions side by side by Ray: \"ray\" on this machine, or on "+
 		"the cluster at an `address` such as ray://head:10001, whose nodes have the project's image")
 	flags.BoolVar(&o.Fresh, "fresh", false, "compute everything again instead of using kept results")
 	ids, err := program.Parse(flags, `usage: go run ./notebooks reproduce ID... [flags]
