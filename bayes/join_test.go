@@ -54,7 +54,8 @@ func TestJoin(t *testing.T) {
 	}
 
 	chains, err := bayes.Join(make1(model, 4, 2, unknown, 1), make1(model, 2, 1, unknown, 2))
-	if err != nil || chains.Chains() != 3 || chains.LogWeights().EffectiveSampleSize() < 5.99 || chains.Evidence().Known() {
+	if err != nil || chains.Chains() != 3 || chains.LogWeights().EffectiveSampleSize() < 5.99 ||
+		chains.Evidence().Known() {
 		t.Errorf("chains: %v, %+v", err, chains)
 	}
 

@@ -29,8 +29,8 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 		return nil, fmt.Errorf("cluster: %d runs: it must be at least 1", runs)
 	}
 	if settings.Checkpoint != "" || settings.Observe != nil || settings.Progress != nil {
-		return nil, errors.New("cluster: Settings.Checkpoint, Observe and Progress are of one process: leave them out; each " +
-			"run keeps a checkpoint in its folder")
+		return nil, errors.New("cluster: Settings.Checkpoint, Observe and Progress are of one process: leave them out; " +
+			"each run keeps a checkpoint in its folder")
 	}
 	var tasks []Task
 	for k := range runs {
@@ -116,8 +116,8 @@ func joined(ctx context.Context, o Options, tasks []Task, train *dataset.Dataset
 	}
 	out.Warnings = append(slices.Clip(out.Warnings), diag.Mixing(ctx, out.Posterior, train)...)
 	if alive, ok := out.Posterior.Diagnostics()[bayes.IslandsESS]; ok && len(tasks) > 1 && alive < float64(len(tasks))/2 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the evidences of the %d runs are so far apart that %.1f of them have "+
-			"the weight: take more particles in each, or smaller steps of the ladder", len(tasks), alive))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the evidences of the %d runs are so far apart that %.1f of them "+
+			"have the weight: take more particles in each, or smaller steps of the ladder", len(tasks), alive))
 	}
 	return out, nil
 }
