@@ -17,7 +17,7 @@ import (
 // run after another.
 //
 //   - Markov chains of equal length are then the chains of one run, which package diag compares with each other.
-//   - Runs that estimate the evidence, as SMC and importance sampling do, are islands (Verge, Dubarry, Del Moral and
+//   - Runs that estimate the evidence, as SMC and importance sampling do, are islands (Vergé, Dubarry, Del Moral and
 //     Moulines 2015) that never met: each weighs by its own estimate Z_m. Where the Z_m are unbiased (a fixed ladder
 //     and kernel), so are the joined evidence, their mean, and the weighted sums. Its standard error is by the spread
 //     of the Z_m. Diagnostics has [IslandsESS].
