@@ -399,6 +399,8 @@ func (o Options) listen(out io.Reader) (failed []error, ended bool) {
 			o.say(e.Task, TaskDone)
 		case "failed":
 			failed = append(failed, fmt.Errorf("task %q failed: %s", e.Task, lastLines(e.Text)))
+		case "broken":
+			failed, ended = append(failed, fmt.Errorf("cluster: %s", lastLines(e.Text))), true
 		case "end":
 			ended = true
 		}

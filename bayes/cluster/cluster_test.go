@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	if cluster.OnNode() {
 		lists := map[string]func(ctx context.Context, o cluster.Options) error{
 			"counting": func(ctx context.Context, o cluster.Options) error {
-				return cluster.Run(ctx, o, append(counting(20, 500*time.Millisecond), failing))
+				return cluster.Run(ctx, o, append(counting(20, 500*time.Millisecond), failing, large))
 			},
 			"chains":  func(ctx context.Context, o cluster.Options) error { _, err := chains(ctx, o); return err },
 			"islands": func(ctx context.Context, o cluster.Options) error { _, err := islands(ctx, o); return err },
@@ -77,6 +77,11 @@ func counting(n int, pause time.Duration) (tasks []cluster.Task) {
 	}
 	return tasks
 }
+
+// large writes more than the nodes' object stores hold.
+var large = cluster.Task{Name: "large", Do: func(_ context.Context, folder string) error {
+	return os.WriteFile(filepath.Join(folder, "result"), make([]byte, 120<<20), 0o644)
+}}
 
 var failing = cluster.Task{Name: "fails", Do: func(context.Context, string) error {
 	return errors.New("no such prior")
@@ -225,6 +230,12 @@ func TestRay(t *testing.T) {
 		t.Skip("starts a cluster")
 	}
 	address, kill := nodes(t)
+	nowhere := cluster.Options{On: "ray://127.0.0.1:9", Folder: t.TempDir()}
+	if err := cluster.Run(t.Context(), nowhere, counting(1, 0)); err == nil ||
+		!strings.Contains(err.Error(), "finds no cluster of its version at ray://127.0.0.1:9") {
+		t.Errorf("a head that does not answer: %v", err)
+	}
+
 	said := map[string][]string{}
 	on := func(folder string, then func(task, line string)) cluster.Options {
 		clear(said)
@@ -252,10 +263,13 @@ func TestRay(t *testing.T) {
 			kept = append(kept, task.Name)
 		}
 	}
-	err = cluster.Run(t.Context(), on(folder, func(string, string) {}), append(slices.Clone(tasks), failing))
+	err = cluster.Run(t.Context(), on(folder, func(string, string) {}), append(slices.Clone(tasks), failing, large))
 	tries := strings.Count(fmt.Sprint(said["fails"]), "tried again") + 1
 	if err == nil || strings.Count(err.Error(), "no such prior") != 1 || tries != 3 {
 		t.Errorf("a task that fails: %v, %q", err, said["fails"])
+	}
+	if info, err := os.Stat(filepath.Join(folder, "large", "result")); err != nil || info.Size() != 120<<20 {
+		t.Errorf("a result larger than the object store: %v, %v", info, err)
 	}
 	for _, name := range kept {
 		if len(said[name]) > 0 {

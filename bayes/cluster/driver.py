@@ -6,14 +6,16 @@ schedules, ships and tells of dead nodes. On stdout stand events, a line of JSON
 caller lives.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
+import tempfile
 import threading
-import time
 
 os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
 os.environ.setdefault("RAY_DEDUP_LOGS", "0")
@@ -24,6 +26,7 @@ import ray.exceptions  # noqa: E402
 EVERY = 2.0  # seconds between two looks at a task's folder
 TRIES = 3  # of a task whose program fails; a lost node is no try
 LOST = 20  # nodes that a task may lose
+AT_ONCE = 1000  # tasks are handed over
 
 
 def say(event, task="", text=""):
@@ -49,23 +52,19 @@ def pack(folder):
     """The files of a folder, by their names, and what tells whether they have changed."""
     files, seen = {}, []
     for path in sorted(pathlib.Path(folder).rglob("*")):
-        try:
+        with contextlib.suppress(FileNotFoundError):  # where it is being replaced
             if path.is_file():
                 stat = path.stat()
                 seen.append((str(path), stat.st_mtime_ns, stat.st_size))
                 files[str(path.relative_to(folder))] = path
-        except FileNotFoundError:  # it was replaced
-            pass
     return files, seen
 
 
 def read(files):
     content = {}
     for name, path in files.items():
-        try:
+        with contextlib.suppress(FileNotFoundError):
             content[name] = path.read_bytes()
-        except FileNotFoundError:
-            pass
     return content
 
 
@@ -75,6 +74,8 @@ def write(folder, content):
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in content.items():
         path = folder / name
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise ValueError(f"a node sends a file called {name!r}")
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_name(path.name + ".new")
         new.write_bytes(data)
@@ -86,9 +87,6 @@ def write(folder, content):
 
 def call(job, task, kept, shipped, board):
     """Runs the program for a task, in a Ray worker; returns the files of its folder."""
-    import subprocess
-    import tempfile
-
     # The files lie in a folder that is named by what is in them: the first task of a node writes it.
     place = pathlib.Path(tempfile.gettempdir()) / f"gobnn-{os.getuid()}-{job['hash']}"
     if not place.is_dir():
@@ -149,13 +147,17 @@ def ends_with_caller():
 def main(path):
     job = json.loads(pathlib.Path(path).read_text())
     threading.Thread(target=ends_with_caller, daemon=True).start()
-    context = ray.init(address=job["address"] or None, log_to_driver=False, configure_logging=False,
-                       include_dashboard=None if job["address"] else False)
+    try:
+        context = ray.init(address=job["address"] or None, log_to_driver=False, configure_logging=False,
+                           include_dashboard=None if job["address"] else False)
+    except Exception as e:
+        say("broken", text=f"Ray {ray.__version__} finds no cluster of its version at {job['address'] or 'home'}: {e}")
+        return
     say("cluster", text=getattr(context, "dashboard_url", None) or "")
     home = pathlib.Path(job["folder"])
     shipped = [ray.put(pathlib.Path(source).read_bytes()) for source in job["sources"]]
     board = ray.remote(num_cpus=0, resources={"node:__internal_head__": .001})(Board).remote()
-    waiting, running, tries, lost = list(job["tasks"]), {}, {}, {}
+    waiting, running, faults = job.pop("tasks"), {}, {}
     remote = ray.remote(max_retries=0)(call)
 
     def begin(task):
@@ -170,9 +172,8 @@ def main(path):
             if files is not None:
                 write(home / name, files)
 
-    most = 1000  # so many are handed over at a time
     while waiting or running:
-        while waiting and len(running) < most:
+        while waiting and len(running) < AT_ONCE:
             begin(waiting.pop(0))
         ray.wait(list(running), num_returns=1, timeout=1)
         done, _ = ray.wait(list(running), num_returns=len(running), timeout=0)
@@ -184,22 +185,19 @@ def main(path):
                 write(home / name, ray.get(ref))
                 (home / (name + ".done")).touch()
                 say("done", name)
-            except ray.exceptions.RayTaskError as e:
-                tries[name] = tries.get(name, 0) + 1
-                if tries[name] < TRIES:
-                    say("again", name, str(e.cause))
-                    waiting.append(task)
-                else:
-                    say("failed", name, str(e.cause))
             except ray.exceptions.RayError as e:
-                lost[name] = lost.get(name, 0) + 1
-                if lost[name] < LOST:
-                    say("lost", name, str(e).split("\n")[0])
+                own = isinstance(e, ray.exceptions.RayTaskError)  # the program's fault; else the node is lost
+                faults[name, own] = faults.get((name, own), 0) + 1
+                again = faults[name, own] < (TRIES if own else LOST)
+                say(("again" if own else "lost") if again else "failed", name,
+                    str(e.cause) if own else str(e).split("\n")[0])
+                if again:
                     waiting.append(task)
-                else:
-                    say("failed", name, str(e))
     look()
     say("end")
 
 
-main(sys.argv[1])
+try:
+    main(sys.argv[1])
+except Exception as e:
+    say("broken", text=f"{type(e).__name__}: {e}")
