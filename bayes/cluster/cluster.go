@@ -1,5 +1,5 @@
 // Package cluster does parts of a program's work on other machines: a list of tasks, each of which writes its result
-// into a folder of its own, is done in the process, or by Ray (ray.io) on a cluster.
+// into a folder of its own, is done in the process, or on a cluster by Ray (ray.io) or Slurm.
 //
 //	tasks := []cluster.Task{{Name: "chain 1", Do: func(ctx context.Context, folder string) error { ... }}, ...}
 //	err := cluster.Run(ctx, cluster.Options{On: "ray://head:10001", Folder: "chains"}, tasks)
@@ -52,7 +52,8 @@ type Task struct {
 type Options struct {
 	// On is empty (in this process, one after another), "ray" (on a cluster of this machine's processors, which is
 	// started and ended) or the address of a running one, such as "ray://head:10001". Ray is installed by
-	// `go run ./notebooks setup -ray`.
+	// `go run ./notebooks setup -ray`. "slurm" writes the script of an array job into Folder, which all nodes must share,
+	// and Run returns ErrSubmit, until a call finds all tasks done.
 	On string
 	// Folder has a folder for each task's result.
 	Folder string
@@ -70,6 +71,7 @@ const (
 	taskEntry   = "GOBNN_TASK"
 	listEntry   = "GOBNN_TASK_LIST"
 	folderEntry = "GOBNN_TASK_FOLDER"
+	stdinEntry  = "GOBNN_TASK_STDIN" // set: the caller has died when stdin ends
 )
 
 // ErrOtherList is what Run returns on a node whose task is of another list: there the results of this one are not to be
@@ -133,8 +135,11 @@ func Run(ctx context.Context, o Options, tasks []Task) error {
 	if err := os.MkdirAll(o.Folder, 0o755); err != nil {
 		return fmt.Errorf("cluster: folder of the tasks: %w", err)
 	}
-	if o.On == "" {
+	switch o.On {
+	case "":
 		return o.here(ctx, left)
+	case "slurm":
+		return o.onSlurm(left, len(tasks))
 	}
 	return o.onRay(ctx, left)
 }
@@ -144,8 +149,9 @@ func (o Options) check(tasks []Task) error {
 	if o.Folder == "" {
 		return errors.New("cluster: Options.Folder is empty: name the folder for the results")
 	}
-	if o.On != "" && o.On != "ray" && !strings.HasPrefix(o.On, "ray://") {
-		return fmt.Errorf("cluster: Options.On is %q: it must be empty, \"ray\" or an address such as ray://head:10001", o.On)
+	if o.On != "" && o.On != "ray" && o.On != "slurm" && !strings.HasPrefix(o.On, "ray://") {
+		return fmt.Errorf("cluster: Options.On is %q: it must be empty, \"ray\", an address such as ray://head:10001, or "+
+			"\"slurm\"", o.On)
 	}
 	known := map[string]bool{}
 	for _, t := range tasks {
@@ -171,12 +177,12 @@ func (o Options) check(tasks []Task) error {
 
 // doOne does the one task that this process is for, and ends it.
 func doOne(ctx context.Context, name string, tasks []Task) {
-	ctx, cancel := context.WithCancel(ctx)
-	go func() { // the caller has died, and Do may not see that its context ends
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		cancel()
-		os.Exit(1)
-	}()
+	if os.Getenv(stdinEntry) != "" {
+		go func() { // Do may not see that its context ends
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			os.Exit(1)
+		}()
+	}
 	for _, t := range tasks {
 		if t.Name != name {
 			continue

@@ -318,6 +318,42 @@ func TestRay(t *testing.T) {
 	alike(t, folder, tasks)
 }
 
+// The script for Slurm does one task for each number, as Slurm calls it, and those that are done are gathered. Where
+// Slurm runs, it is submitted.
+func TestSlurm(t *testing.T) {
+	o := cluster.Options{On: "slurm", Folder: filepath.Join(t.TempDir(), "counting")}
+	tasks := append(counting(2, 0), failing)
+	err := cluster.Run(t.Context(), o, tasks)
+	if !errors.Is(err, cluster.ErrSubmit) || !strings.Contains(err.Error(), "0 of 3 are done; submit") {
+		t.Fatalf("error %v, want what to submit", err)
+	}
+	scripts, err := filepath.Glob(filepath.Join(o.Folder, "tasks-*.sh"))
+	if err != nil || len(scripts) != 1 {
+		t.Fatalf("the scripts are %q (%v)", scripts, err)
+	}
+	script := scripts[0]
+	if exec.Command("sinfo").Run() == nil {
+		out, err := exec.Command("sbatch", "--wait", "--output=/dev/null", script).CombinedOutput()
+		t.Logf("sbatch: %s %v", out, err) // an error: one task fails
+	} else {
+		for k := range tasks {
+			c := exec.Command("sh", script)
+			c.Env = append(os.Environ(), fmt.Sprintf("SLURM_ARRAY_TASK_ID=%d", k+1))
+			if out, err := c.CombinedOutput(); (err != nil) != (k == 2) {
+				t.Errorf("task %d: %v: %s", k+1, err, out)
+			}
+		}
+	}
+	if err := cluster.Run(t.Context(), o, tasks); !errors.Is(err, cluster.ErrSubmit) ||
+		!strings.Contains(err.Error(), "2 of 3 are done") {
+		t.Errorf("error %v, want that two are done", err)
+	}
+	if err := cluster.Run(t.Context(), o, tasks[:2]); err != nil {
+		t.Errorf("all are done: %v", err)
+	}
+	alike(t, o.Folder, tasks[:2])
+}
+
 // What cannot be done is refused before anything is.
 func TestRefused(t *testing.T) {
 	do := func(context.Context, string) error { return nil }
@@ -328,7 +364,7 @@ func TestRefused(t *testing.T) {
 		says  string
 	}{
 		{cluster.Options{}, nil, "Folder is empty"},
-		{cluster.Options{Folder: folder, On: "slurm"}, nil, `"slurm"`},
+		{cluster.Options{Folder: folder, On: "sge"}, nil, `"sge"`},
 		{cluster.Options{Folder: folder, Files: []string{"../secret"}}, nil, `"../secret"`},
 		{cluster.Options{Folder: folder}, []cluster.Task{{Name: "../a", Do: do}}, `"../a"`},
 		{cluster.Options{Folder: folder}, []cluster.Task{{Name: "", Do: do}}, `""`},

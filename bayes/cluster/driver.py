@@ -106,7 +106,8 @@ def call(job, task, kept, shipped, board):
         if kept:
             write(folder, kept)
         try:
-            environ = dict(os.environ, GOBNN_TASK=task, GOBNN_TASK_LIST=job["list"], GOBNN_TASK_FOLDER=folder)
+            environ = dict(os.environ, GOBNN_TASK=task, GOBNN_TASK_LIST=job["list"], GOBNN_TASK_FOLDER=folder,
+                           GOBNN_TASK_STDIN="1")
             child = subprocess.Popen([str(place / job["program"])] + job["args"], cwd=place, env=environ, text=True,
                                      errors="replace", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                      stderr=subprocess.PIPE)

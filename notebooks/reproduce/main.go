@@ -277,7 +277,11 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 
 	var failed []error
 	if asked.on != "" {
-		if err := study.Distribute(ctx, asked.on, asked.studies, asked.options); err != nil {
+		err := study.Distribute(ctx, asked.on, asked.studies, asked.options)
+		if errors.Is(err, cluster.ErrSubmit) {
+			return err
+		}
+		if err != nil {
 			return fmt.Errorf("%w\n(what is done is kept; the same command goes on from there)", err)
 		}
 	}
@@ -321,8 +325,9 @@ func parsed(args []string) (request, error) {
 	all := flags.Bool("all", false, "every study that can be run, each with its share of the hours: further repetitions, "+
 		"up to the paper's, as long as it lasts, those of earlier runs counted in; with -record")
 	flags.Float64Var(&asked.hours, "hours", study.Hours(), "what -all may take on two cores")
-	flags.StringVar(&asked.on, "on", "", "do repetitions side by side by Ray: \"ray\" on this machine, or on "+
-		"the cluster at an `address` such as ray://head:10001, whose nodes have the project's image")
+	flags.StringVar(&asked.on, "on", "", "do repetitions side by side: \"ray\" by Ray on this machine, an "+
+		"`address` such as ray://head:10001 on a cluster whose nodes have the project's image, \"slurm\" by an array job, "+
+		"whose script is written")
 	flags.BoolVar(&o.Fresh, "fresh", false, "compute everything again instead of using kept results")
 	ids, err := program.Parse(flags, `usage: go run ./notebooks reproduce ID... [flags]
        go run ./notebooks reproduce -all [-hours H]

@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+)
+
+// ErrSubmit is what Run returns where Options.On is "slurm" and tasks are left: its text says what to submit.
+var ErrSubmit = errors.New("tasks for Slurm are written")
+
+// onSlurm writes the program, the tasks' names and the script of an array job into the folder, which all nodes share.
+func (o Options) onSlurm(tasks []Task, all int) error {
+	folder, err := filepath.Abs(o.Folder)
+	if err != nil {
+		return err
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("cluster: which program is this? %w", err)
+	}
+	var names strings.Builder
+	cpus, gpus := 1, 0
+	for _, t := range tasks {
+		if strings.ContainsAny(t.Name, "\n\r") {
+			return fmt.Errorf("cluster: a task is called %q: for Slurm it must be one line", t.Name)
+		}
+		names.WriteString(t.Name + "\n")
+		cpus, gpus = max(cpus, t.CPUs), max(gpus, t.GPUs)
+	}
+	// Jobs that are submitted keep their list where a later call writes another.
+	sum := sha256.Sum256([]byte(names.String()))
+	list := "tasks-" + hex.EncodeToString(sum[:4])
+	args := make([]string, len(os.Args)-1)
+	for i, a := range os.Args[1:] {
+		args[i] = quoted(a)
+	}
+	gpu := ""
+	if gpus > 0 {
+		gpu = fmt.Sprintf("#SBATCH --gpus-per-task=%d\n", gpus)
+	}
+	script := fmt.Sprintf(`#!/bin/sh
+#SBATCH --job-name=gobnn
+#SBATCH --array=1-%d
+#SBATCH --cpus-per-task=%d
+%s#SBATCH --requeue
+folder=%s
+name=$(sed -n "${SLURM_ARRAY_TASK_ID}p" "$folder/%s.txt")
+[ -e "$folder/$name%s" ] && exit 0
+mkdir -p "$folder/$name" && cd %s || exit 1
+export %s="$name" %s=%s %s="$folder/$name"
+"$folder/%s" %s && touch "$folder/$name%s"
+`, len(tasks), cpus, gpu, quoted(folder), list, doneSuffix, quoted(here), taskEntry, listEntry, quoted(o.list()), folderEntry,
+		programName, strings.Join(args, " "), doneSuffix)
+	path := filepath.Join(folder, list)
+	if err := errors.Join(copied(program, filepath.Join(folder, programName)),
+		renameio.WriteFile(path+".txt", []byte(names.String()), 0o644),
+		renameio.WriteFile(path+".sh", []byte(script), 0o755)); err != nil {
+		return fmt.Errorf("cluster: tasks for Slurm: %w", err)
+	}
+	return fmt.Errorf("cluster: %w: %d of %d are done; submit the others by `sbatch %s.sh`, unless they are submitted, and "+
+		"make the same call when they are done", ErrSubmit, all-len(tasks), all, path)
+}
+
+// quoted is a word of a shell's command.
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// copied writes a program whole or not at all: nodes may be executing the one before.
+func copied(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := renameio.NewPendingFile(to, renameio.WithPermissions(0o755))
+	if err != nil {
+		return err
+	}
+	defer out.Cleanup() //nolint:errcheck // after CloseAtomicallyReplace there is nothing
+	if _, err := io.Copy(out, in); err != nil {
+		return err
+	}
+	return out.CloseAtomicallyReplace()
+}
