@@ -92,6 +92,9 @@ func (p Prediction) validateShape() error {
 	return nil
 }
 
+// ErrNotFinite says that a network's outputs are NaN or infinite, as those of a chain that diverges.
+var ErrNotFinite = errors.New("outputs are not finite")
+
 func (p Prediction) validateOutputs() error {
 	bad, first := 0, -1
 	stride := p.Rows * p.Width
@@ -108,8 +111,8 @@ func (p Prediction) validateOutputs() error {
 		}
 	}
 	if bad > 0 {
-		return fmt.Errorf("bayes: Prediction: %d of %d outputs are not finite, the first %v at particle %d, row %d",
-			bad, len(p.Outputs), p.Outputs[first], first/stride, first%stride/p.Width)
+		return fmt.Errorf("bayes: Prediction: %d of %d %w, the first %v at particle %d, row %d",
+			bad, len(p.Outputs), ErrNotFinite, p.Outputs[first], first/stride, first%stride/p.Width)
 	}
 	return nil
 }

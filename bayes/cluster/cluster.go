@@ -27,10 +27,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"gobnn/bayes/compute/environment"
 
@@ -257,6 +259,13 @@ func (o Options) onRay(ctx context.Context, tasks []Task) error {
 	python, packages, err := ray()
 	if err != nil {
 		return err
+	}
+	if host, ok := strings.CutPrefix(o.On, "ray://"); ok { // Ray would try for long
+		head, err := net.DialTimeout("tcp", host, 10*time.Second)
+		if err != nil {
+			return fmt.Errorf("cluster: no head of Ray answers at %s (its client server's port is 10001): %w", o.On, err)
+		}
+		head.Close()
 	}
 	j, err := o.job(tasks)
 	if err != nil {

@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 			"counting": func(ctx context.Context, o cluster.Options) error {
 				return cluster.Run(ctx, o, append(counting(20, 500*time.Millisecond), failing, large))
 			},
+			"empty":   func(ctx context.Context, o cluster.Options) error { return cluster.Run(ctx, o, empty(100_000)) },
 			"chains":  func(ctx context.Context, o cluster.Options) error { _, err := chains(ctx, o); return err },
 			"islands": func(ctx context.Context, o cluster.Options) error { _, err := islands(ctx, o); return err },
 		}
@@ -168,7 +169,7 @@ func alike(t *testing.T, folder string, tasks []cluster.Task) {
 }
 
 // nodes starts a cluster of a head and two nodes on this machine; kill ends one of these.
-func nodes(t *testing.T) (address string, kill func()) {
+func nodes(t testing.TB) (address string, kill func()) {
 	t.Helper()
 	packages, err := environment.Extra("ray")
 	if err != nil {
@@ -232,7 +233,7 @@ func TestRay(t *testing.T) {
 	address, kill := nodes(t)
 	nowhere := cluster.Options{On: "ray://127.0.0.1:9", Folder: t.TempDir()}
 	if err := cluster.Run(t.Context(), nowhere, counting(1, 0)); err == nil ||
-		!strings.Contains(err.Error(), "finds no cluster of its version at ray://127.0.0.1:9") {
+		!strings.Contains(err.Error(), "no head of Ray answers at ray://127.0.0.1:9") {
 		t.Errorf("a head that does not answer: %v", err)
 	}
 

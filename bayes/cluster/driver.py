@@ -20,6 +20,7 @@ import threading
 os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
 os.environ.setdefault("RAY_DEDUP_LOGS", "0")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S", "20")  # a busy head takes its time
 import ray  # noqa: E402
 import ray.exceptions  # noqa: E402
 

@@ -78,17 +78,15 @@ func (b *bench) choose(ctx context.Context, c contender, parts dataset.Parts, se
 		b.attempt = i
 		f, err := b.fit(ctx, a, parts, seed, fmt.Sprintf("%s, %s: repetition %d, attempt %d of %d", parts.Train.Name, c.name,
 			seed+1, i+1, len(c.attempts)))
-		if errors.Is(err, baseline.ErrDiverged) || errors.Is(err, bayes.ErrZeroWeights) {
+		nlpd := math.Inf(-1) // of the only one, which is best
+		if err == nil && len(c.attempts) > 1 {
+			_, nlpd, err = validate(ctx, f.posterior, parts)
+		}
+		if errors.Is(err, baseline.ErrDiverged) || errors.Is(err, bayes.ErrZeroWeights) ||
+			errors.Is(err, bayes.ErrNotFinite) {
 			b.say("%s, %s: attempt %d of %d: %v", parts.Train.Name, c.name, i+1, len(c.attempts), err)
 			continue
 		}
-		if err != nil {
-			return nil, err
-		}
-		if len(c.attempts) == 1 {
-			return f, nil
-		}
-		_, nlpd, err := validate(ctx, f.posterior, parts)
 		if err != nil {
 			return nil, err
 		}
