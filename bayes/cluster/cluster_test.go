@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 			"counting": func(ctx context.Context, o cluster.Options) error {
 				return cluster.Run(ctx, o, append(counting(20, 500*time.Millisecond), failing, large))
 			},
-			"empty":   func(ctx context.Context, o cluster.Options) error { return cluster.Run(ctx, o, empty(100_000)) },
+			"empty":   func(ctx context.Context, o cluster.Options) error { return cluster.Run(ctx, o, empty(10_000)) },
 			"chains":  func(ctx context.Context, o cluster.Options) error { _, err := chains(ctx, o); return err },
 			"islands": func(ctx context.Context, o cluster.Options) error { _, err := islands(ctx, o); return err },
 		}

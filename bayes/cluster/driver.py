@@ -1,9 +1,8 @@
 """Does a list of tasks on a Ray cluster: `python driver.py JOB`, where JOB is the file that package cluster writes.
 
 A task is a call of one program, with its name in GOBNN_TASK; it writes into the folder GOBNN_TASK_FOLDER. What lies
-there is brought home as it changes, so that a task whose node dies goes on elsewhere from its last checkpoint. Ray
-schedules, ships and tells of dead nodes. On stdout stand events, a line of JSON each; stdin is open as long as the
-caller lives.
+there is brought home as it changes, so that a task whose node dies goes on elsewhere from its last checkpoint. On
+stdout stand events, a line of JSON each; stdin is open as long as the caller lives.
 """
 
 import contextlib
@@ -88,8 +87,7 @@ def write(folder, content):
 
 def call(job, task, kept, shipped, board):
     """Runs the program for a task, in a Ray worker; returns the files of its folder."""
-    # The files lie in a folder that is named by what is in them: the first task of a node writes it.
-    place = pathlib.Path(tempfile.gettempdir()) / f"gobnn-{os.getuid()}-{job['hash']}"
+    place = pathlib.Path(tempfile.gettempdir()) / f"gobnn-{os.getuid()}-{job['hash']}"  # of this very program and its files
     if not place.is_dir():
         own = tempfile.mkdtemp(dir=place.parent)
         for (name, want), data in zip(job["files"], ray.get(list(shipped))):
@@ -99,13 +97,11 @@ def call(job, task, kept, shipped, board):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
             path.chmod(0o755)
-        try:
+        with contextlib.suppress(OSError):  # where another task was first
             os.rename(own, place)
-        except OSError:  # another task was first
-            shutil.rmtree(own)
+        shutil.rmtree(own, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="gobnn-task-") as folder:
-        if kept:
-            write(folder, kept)
+        write(folder, kept)
         try:
             environ = dict(os.environ, GOBNN_TASK=task, GOBNN_TASK_LIST=job["list"], GOBNN_TASK_FOLDER=folder,
                            GOBNN_TASK_STDIN="1")
@@ -114,10 +110,9 @@ def call(job, task, kept, shipped, board):
                                      stderr=subprocess.PIPE)
         except OSError as e:
             raise RuntimeError(f"the program does not run on {os.uname().machine} {os.uname().sysname}: {e}") from None
-        lines, last = [], pack(folder)[1]
+        lines, told, last = [], 0, pack(folder)[1]
         ear = threading.Thread(target=lambda: lines.extend(line.rstrip("\n") for line in child.stderr))
         ear.start()
-        told = 0
         try:
             while True:
                 try:
@@ -167,24 +162,25 @@ def main(path):
         options = remote.options(num_cpus=task["cpus"], num_gpus=task["gpus"])
         running[options.remote(job, task["name"], kept, shipped, board)] = task
 
-    def look():
-        for name, (lines, files) in ray.get(board.take.remote()).items():
-            for line in lines:
-                say("line", name, line)
-            if files is not None:
-                write(home / name, files)
-
     while waiting or running:
         while waiting and len(running) < AT_ONCE:
             begin(waiting.pop(0))
         ray.wait(list(running), num_returns=1, timeout=1)
         done, _ = ray.wait(list(running), num_returns=len(running), timeout=0)
-        look()
-        for ref in done:
+        for name, (lines, files) in ray.get(board.take.remote()).items():
+            for line in lines:
+                say("line", name, line)
+            if files is not None:
+                write(home / name, files)
+        try:
+            results = ray.get(done)
+        except ray.exceptions.RayError:
+            results = [None] * len(done)
+        for ref, result in zip(done, results):
             task = running.pop(ref)
             name = task["name"]
             try:
-                write(home / name, ray.get(ref))
+                write(home / name, ray.get(ref) if result is None else result)
                 (home / (name + ".done")).touch()
                 say("done", name)
             except ray.exceptions.RayError as e:
@@ -195,7 +191,6 @@ def main(path):
                     str(e.cause) if own else str(e).split("\n")[0])
                 if again:
                     waiting.append(task)
-    look()
     say("end")
 
 

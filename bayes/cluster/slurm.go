@@ -61,16 +61,16 @@ name=$(sed -n "${SLURM_ARRAY_TASK_ID}p" "$folder/%s.txt")
 mkdir -p "$folder/$name" && cd %s || exit 1
 export %s="$name" %s=%s %s="$folder/$name"
 "$folder/%s" %s && touch "$folder/$name%s"
-`, len(tasks), cpus, gpu, quoted(folder), list, doneSuffix, quoted(here), taskEntry, listEntry, quoted(o.list()), folderEntry,
-		programName, strings.Join(args, " "), doneSuffix)
+`, len(tasks), cpus, gpu, quoted(folder), list, doneSuffix, quoted(here), taskEntry, listEntry, quoted(o.list()),
+		folderEntry, programName, strings.Join(args, " "), doneSuffix)
 	path := filepath.Join(folder, list)
 	if err := errors.Join(copied(program, filepath.Join(folder, programName)),
 		renameio.WriteFile(path+".txt", []byte(names.String()), 0o644),
 		renameio.WriteFile(path+".sh", []byte(script), 0o755)); err != nil {
 		return fmt.Errorf("cluster: tasks for Slurm: %w", err)
 	}
-	return fmt.Errorf("cluster: %w: %d of %d are done; submit the others by `sbatch %s.sh`, unless they are submitted, and "+
-		"make the same call when they are done", ErrSubmit, all-len(tasks), all, path)
+	return fmt.Errorf("cluster: %w: %d of %d are done; submit the others by `sbatch %s.sh`, unless they are, and make "+
+		"the same call when they are done", ErrSubmit, all-len(tasks), all, path)
 }
 
 // quoted is a word of a shell's command.
