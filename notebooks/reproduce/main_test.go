@@ -100,14 +100,16 @@ func TestReproduceBadInput(t *testing.T) {
 		args []string
 		says string
 	}{
-		"no study":         {[]string{}, "which study"},
-		"unknown study":    {[]string{"ohsmc.table99"}, "ohsmc.table8"},
-		"one that is not":  {[]string{notYet(t)}, "not yet"},
-		"negative reps":    {[]string{"ohsmc.table8", "-reps", "-1"}, "-reps -1"},
-		"negative epochs":  {[]string{"ohsmc.table8", "-epochs", "-2"}, "-epochs -2"},
-		"evidence, epochs": {[]string{"pmcnet.evidence", "-epochs", "4"}, "leave out -epochs"},
-		"unknown data set": {[]string{"ohsmc.table8", "-data", "yacht,jacht"}, `"jacht"`},
-		"unknown, flagged": {[]string{"-reps", "1", "nope"}, `"nope"`},
+		"no study":           {[]string{}, "which study"},
+		"unknown study":      {[]string{"ohsmc.table99"}, "ohsmc.table8"},
+		"one that is not":    {[]string{notYet(t)}, "not yet"},
+		"negative reps":      {[]string{"ohsmc.table8", "-reps", "-1"}, "-reps -1"},
+		"negative epochs":    {[]string{"ohsmc.table8", "-epochs", "-2"}, "-epochs -2"},
+		"evidence, epochs":   {[]string{"pmcnet.evidence", "-epochs", "4"}, "leave out -epochs"},
+		"unknown data set":   {[]string{"ohsmc.table8", "-data", "yacht,jacht"}, `"jacht"`},
+		"unknown, flagged":   {[]string{"-reps", "1", "nope"}, `"nope"`},
+		"fresh on a cluster": {[]string{"ohsmc.table8", "-data", "yacht", "-on", "ray", "-fresh"}, "-on with -fresh"},
+		"unknown cluster":    {[]string{"ohsmc.table8", "-data", "yacht", "-on", "sge"}, `"sge"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOBNN_CACHE", t.TempDir())
