@@ -1,5 +1,5 @@
 // Package cluster does parts of a program's work on other machines: a list of tasks, each of which writes its result
-// into a folder of its own, is done in the process, or on a cluster by Ray (ray.io) or Slurm.
+// into a folder of its own, is done in the process, or on a cluster by Ray (ray.io, Apache-2.0) or Slurm.
 //
 //	tasks := []cluster.Task{{Name: "chain 1", Do: func(ctx context.Context, folder string) error { ... }}, ...}
 //	err := cluster.Run(ctx, cluster.Options{On: "ray://head:10001", Folder: "chains"}, tasks)

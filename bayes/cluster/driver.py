@@ -17,7 +17,6 @@ import tempfile
 import threading
 
 os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
-os.environ.setdefault("RAY_DEDUP_LOGS", "0")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S", "20")  # a busy head takes its time
 import ray  # noqa: E402
@@ -54,8 +53,7 @@ def pack(folder):
     for path in sorted(pathlib.Path(folder).rglob("*")):
         with contextlib.suppress(FileNotFoundError):  # where it is being replaced
             if path.is_file():
-                stat = path.stat()
-                seen.append((str(path), stat.st_mtime_ns, stat.st_size))
+                seen.append((str(path), path.stat().st_mtime_ns, path.stat().st_size))
                 files[str(path.relative_to(folder))] = path
     return files, seen
 
@@ -121,9 +119,11 @@ def call(job, task, kept, shipped, board):
                 except subprocess.TimeoutExpired:
                     files, seen = pack(folder)
                     if len(lines) > told or seen != last:
-                        said, told = lines[told:], len(lines)
+                        said = lines[told:]
                         ray.get(board.put.remote(task, said, read(files) if seen != last else None))
-                        last = seen
+                        drop = max(0, told + len(said) - 40)  # the last lines stay, for a task that fails
+                        del lines[:drop]
+                        told, last = told + len(said) - drop, seen
         finally:
             child.kill()
             ear.join()

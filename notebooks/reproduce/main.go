@@ -326,8 +326,8 @@ func parsed(args []string) (request, error) {
 		"up to the paper's, as long as it lasts, those of earlier runs counted in; with -record")
 	flags.Float64Var(&asked.hours, "hours", study.Hours(), "what -all may take on two cores")
 	flags.StringVar(&asked.on, "on", "", "do repetitions side by side: \"ray\" by Ray on this machine, an "+
-		"`address` such as ray://head:10001 on a cluster whose nodes have the project's image, \"slurm\" by an array job, "+
-		"whose script is written")
+		"`address` such as ray://head:10001 on a cluster whose nodes have the project's environment, \"slurm\" by an "+
+		"array job, whose script is written")
 	flags.BoolVar(&o.Fresh, "fresh", false, "compute everything again instead of using kept results")
 	ids, err := program.Parse(flags, `usage: go run ./notebooks reproduce ID... [flags]
        go run ./notebooks reproduce -all [-hours H]
