@@ -61,22 +61,25 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	copied, err := alive.copies()
-	if err != nil {
-		return nil, err
-	}
 	own, err := alive.own()
 	if err != nil {
 		return nil, err
 	}
-	parameters := []*tensors.Tensor{copied[0], copied[2]}
-	if !p.Linearised() {
-		if parameters, err = alive.columns(); err != nil {
+	var parameters []*tensors.Tensor
+	if p.Linearised() {
+		parameters, err = clones(alive.phi, alive.expansionPoint)
+	} else {
+		parameters, err = alive.columns()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if alive.psi != nil {
+		psi, err := clones(alive.psi)
+		if err != nil {
 			return nil, err
 		}
-	}
-	if copied[1] != nil {
-		parameters = append(parameters, copied[1])
+		parameters = append(parameters, psi...)
 	}
 	return &evaluator{
 		engine: engine, bound: p.bound, dtype: p.phi.DType(), linearised: p.Linearised(), parameters: parameters,
@@ -117,7 +120,7 @@ func (p *Posterior) alive() (*Posterior, error) {
 	if len(kept) == p.Particles() {
 		return p, nil
 	}
-	copied, err := p.copies()
+	copied, err := clones(p.psi, p.expansionPoint)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +129,7 @@ func (p *Posterior) alive() (*Posterior, error) {
 		return nil, err
 	}
 	return NewPosterior(p.bound, Draws{
-		Phi: phi, Psi: copied[1], LinearisedAt: copied[2], LogWeights: logWeights, Chains: p.chainsOf(kept),
+		Phi: phi, Psi: copied[0], LinearisedAt: copied[1], LogWeights: logWeights, Chains: p.chainsOf(kept),
 	}, p.origin)
 }
 

@@ -32,11 +32,11 @@ func Join(runs ...*Posterior) (*Posterior, error) {
 			return nil, fmt.Errorf("bayes: Join: run %d does not go with run 1: %w", i+2, err)
 		}
 	}
-	copied, err := first.copies()
+	copied, err := clones(first.psi, first.expansionPoint)
 	if err != nil {
 		return nil, err
 	}
-	draws := Draws{Psi: copied[1], LinearisedAt: copied[2]}
+	draws := Draws{Psi: copied[0], LinearisedAt: copied[1]}
 	weighs, total := first.chains == 0 && first.evidence.Known(), 0
 	logs := make([]float64, len(runs)) // of the runs' weights
 	for m, p := range runs {

@@ -387,7 +387,7 @@ func (p *Posterior) Linearised() bool { return p.expansionPoint != nil }
 
 // Draws copies the particles with their chains, evidence and diagnostics. With Origin it is what NewPosterior takes.
 func (p *Posterior) Draws() (Draws, error) {
-	copied, err := p.copies()
+	copied, err := clones(p.phi, p.psi, p.expansionPoint)
 	if err != nil {
 		return Draws{}, err
 	}

@@ -343,19 +343,19 @@ func (p *Posterior) featureName(column int) string {
 	return fmt.Sprintf("column %d", column)
 }
 
-// copies clones phi, psi and the point of linearisation, in this order; nil for those that the posterior does not have.
-// Each computation needs its own clones: a tensor that has been on a device stays bound to it, but the posterior's
-// tensors must serve all devices.
-func (p *Posterior) copies() (copies [3]*tensors.Tensor, err error) {
-	for i, t := range []*tensors.Tensor{p.phi, p.psi, p.expansionPoint} {
+// clones clones tensors of a posterior; nil for those that it does not have. Each computation needs its own: a tensor
+// that has been on a device stays bound to it, but the posterior's tensors must serve all devices.
+func clones(of ...*tensors.Tensor) (all []*tensors.Tensor, err error) {
+	all = make([]*tensors.Tensor, len(of))
+	for i, t := range of {
 		if t == nil {
 			continue
 		}
-		if copies[i], err = t.LocalClone(); err != nil {
-			return copies, err
+		if all[i], err = t.LocalClone(); err != nil {
+			return nil, err
 		}
 	}
-	return copies, nil
+	return all, nil
 }
 
 func shapeOf(like *tensors.Tensor, dims []int) shapes.Shape {

@@ -21,6 +21,9 @@ func empty(n int) (tasks []cluster.Task) {
 // BenchmarkEmptyTasks is what a task costs beside its work, on a Ray cluster of this machine that stands: take
 // -benchtime 10000x.
 func BenchmarkEmptyTasks(b *testing.B) {
+	if testing.Short() {
+		b.Skip("starts a cluster")
+	}
 	address, _ := nodes(b)
 	o := cluster.Options{On: address, Folder: filepath.Join(b.TempDir(), "empty")}
 	warm := cluster.Options{On: address, Folder: filepath.Join(b.TempDir(), "empty")}
