@@ -24,8 +24,9 @@ func ExampleFit() {
 	defer os.RemoveAll(folder)
 	model := bayes.Model{Network: nn.MLP{Hidden: []int{3}}, Likelihood: bayes.Gaussian{StdDev: .5},
 		Stochastic: bayes.All()}
+	chains := mcmc.Chains{Kernel: mcmc.HMC{Steps: 5}, Chains: 2, Draws: 50, WarmUp: 50}
 	result, err := cluster.Fit(context.Background(), cluster.Options{Folder: filepath.Join(folder, "chains")}, 4,
-		model, mcmc.Chains{Chains: 2, Draws: 50, WarmUp: 50}, dataset.Parts{Train: dataset.Yacht()}, run.Settings{Seed: 1})
+		model, chains, dataset.Parts{Train: dataset.Yacht()}, run.Settings{Seed: 1})
 	if err != nil {
 		panic(err)
 	}
