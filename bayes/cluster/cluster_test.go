@@ -114,6 +114,26 @@ func islands(ctx context.Context, o cluster.Options) (*fit.Result, error) {
 	return cluster.Fit(ctx, o, 8, model, smc.Tempered{Particles: 200}, parts, run.Settings{Seed: 1})
 }
 
+// Runs in a folder that are of another fit are refused, and not joined in silence.
+func TestFitOfAnotherFolder(t *testing.T) {
+	model, parts := line()
+	fitted := func(o cluster.Options, method smc.Tempered, seed uint64) error {
+		_, err := cluster.Fit(t.Context(), o, 2, model, method, parts, run.Settings{Seed: seed})
+		return err
+	}
+	o := cluster.Options{Folder: filepath.Join(t.TempDir(), "islands")}
+	for _, err := range []error{fitted(o, smc.Tempered{Particles: 50}, 1), fitted(o, smc.Tempered{Particles: 50}, 1)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := range []error{fitted(o, smc.Tempered{Particles: 60}, 1), fitted(o, smc.Tempered{Particles: 50}, 2)} {
+		if !errors.Is(err, run.ErrOtherRun) {
+			t.Errorf("runs of other settings, or of another seed: %v", err)
+		}
+	}
+}
+
 // Joined chains and islands have the exact posterior mean, and the islands the exact evidence, within four standard
 // errors: two cases in ten thousand would fail by chance. The errors are by the 16 chains, or the 8 islands.
 func TestFitIsExact(t *testing.T) {
