@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,58 +15,40 @@ import (
 	"gobnn/bayes/compute"
 )
 
+// piece is a part of a study that needs no other: it keeps its repetitions in a store.
+type piece struct {
+	Key
+	number int // among those of the key
+	cpus   int // that it gets on a cluster; 0: one
+	do     func(ctx context.Context, o Options, store *Store) error
+}
+
 // Distribute does the repetitions of experiments that are not kept by package cluster, and keeps them: on says where,
-// see cluster.Options.On. Afterwards Run finds them. What has no repetitions (a figure that trains as it draws), or has
-// some that need others' results, is left to Run. On a node of the cluster it does one repetition, and does not return.
+// see cluster.Options.On. Afterwards Run finds them. A figure that trains as it draws, and experiments of which some
+// repetitions need others' results, are left to Run. On a node of the cluster it does one piece, and does not return.
 func Distribute(ctx context.Context, on string, all []Experiment, o Options) error {
-	var tasks []cluster.Task
-	gather := map[string]func(folder string) error{}
-	store, err := OpenStore(o)
+	home, err := OpenStore(o)
 	if err != nil {
 		return err
 	}
+	var tasks []cluster.Task
 	for _, e := range all {
-		if e.run != nil || e.trials == nil {
-			continue
-		}
-		_, some, err := e.asked(o)
+		pieces, err := e.pieces(o)
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(some, func(t *trial) bool { return t.always }) {
-			continue
-		}
-		for _, t := range some {
-			at, err := store.place(t.Key)
+		for _, p := range pieces {
+			name, err := p.name()
 			if err != nil {
 				return err
 			}
-			for repetition := range t.reps {
-				name, err := taskName(store.dir, at, repetition)
-				if err != nil {
-					return err
-				}
-				if _, again := gather[name]; again { // experiments share repetitions
-					continue
-				}
-				if _, kept, err := store.load(t.Key, at, repetition); err != nil {
-					return err
-				} else if kept && !cluster.OnNode() {
-					continue
-				}
-				tasks = append(tasks, cluster.Task{Name: name, CPUs: t.cpus, Do: func(ctx context.Context, folder string) error {
-					_, err := t.in(folder, o).one(ctx, t.Key, t.within(folder), repetition, t.run)
-					return err
-				}})
-				gather[name] = func(folder string) error {
-					result, kept, err := t.in(folder, o).load(t.Key, t.within(folder), repetition)
-					if err != nil || !kept {
-						return err
-					}
-					result.Commit = o.Commit
-					return store.save(t.Key, at, repetition, result)
-				}
+			known := slices.ContainsFunc(tasks, func(t cluster.Task) bool { return t.Name == name })
+			if known || !cluster.OnNode() && p.kept(o, home) { // experiments share repetitions
+				continue
 			}
+			tasks = append(tasks, cluster.Task{Name: name, CPUs: p.cpus, Do: func(ctx context.Context, folder string) error {
+				return p.do(ctx, o, &Store{dir: folder, say: o.say, commit: o.Commit})
+			}})
 		}
 	}
 	cache, err := compute.CacheDir()
@@ -83,11 +66,10 @@ func Distribute(ctx context.Context, on string, all []Experiment, o Options) err
 	}}
 	failed := cluster.Run(ctx, where, tasks)
 	for _, t := range tasks {
-		folder := filepath.Join(where.Folder, t.Name)
 		if !where.Done(t.Name) {
 			continue
 		}
-		if err := gather[t.Name](folder); err != nil {
+		if err := home.gather(filepath.Join(where.Folder, t.Name)); err != nil {
 			return err
 		}
 		if err := where.Forget(t.Name); err != nil {
@@ -97,19 +79,61 @@ func Distribute(ctx context.Context, on string, all []Experiment, o Options) err
 	return failed
 }
 
-// in is a store in a task's folder, and within the trial's place there.
-func (t *trial) in(folder string, o Options) *Store {
-	return &Store{dir: folder, say: func(string, ...any) {}, commit: o.Commit}
+// pieces are those that the options ask for.
+func (e Experiment) pieces(o Options) (all []piece, err error) {
+	switch {
+	case e.rows != nil:
+		return e.rows(o)
+	case e.trials == nil:
+		return nil, nil
+	}
+	_, some, err := e.asked(o)
+	if err != nil || slices.ContainsFunc(some, func(t *trial) bool { return t.always }) {
+		return nil, err
+	}
+	for _, t := range some {
+		for repetition := range t.reps {
+			all = append(all, piece{t.Key, repetition, t.cpus, func(ctx context.Context, _ Options, s *Store) error {
+				return s.only(ctx, t.Key, repetition, t.run)
+			}})
+		}
+	}
+	return all, nil
 }
 
-func (t *trial) within(folder string) place {
-	settings, _ := (&Store{dir: folder, fresh: true}).place(t.Key)
-	settings.dir = folder
-	return settings
+// name is of the place where the piece's repetitions are kept first, whatever is kept: it is the same on each node.
+func (p piece) name() (string, error) {
+	at, err := (&Store{fresh: true}).place(p.Key)
+	return strings.ReplaceAll(at.dir, string(os.PathSeparator), " ") + " " + strconv.Itoa(p.number+1), err
 }
 
-// taskName names a repetition by the place where it is kept.
-func taskName(dir string, at place, repetition int) (string, error) {
-	name, err := filepath.Rel(dir, at.dir)
-	return strings.ReplaceAll(name, string(os.PathSeparator), " ") + " " + strconv.Itoa(repetition+1), err
+// kept says whether there is nothing to do: then the piece ends well in a context that has ended.
+func (p piece) kept(o Options, home *Store) bool {
+	ended, end := context.WithCancel(context.Background())
+	end()
+	o.Progress, o.Repetition = nil, nil
+	return p.do(ended, o, &Store{dir: home.dir, say: o.say}) == nil
+}
+
+// gather keeps what a piece has left in a folder.
+func (s *Store) gather(folder string) error {
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".json" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("a node's result: %w", err)
+		}
+		key, repetition, result, err := decode(data)
+		if err != nil {
+			return fmt.Errorf("a node's result, %s: %w", path, err)
+		}
+		at, err := s.place(key)
+		if err != nil {
+			return err
+		}
+		result.Commit = s.commit
+		return s.save(key, at, repetition, result)
+	})
 }

@@ -1,6 +1,8 @@
 package study
 
 import (
+	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,5 +48,52 @@ func TestDistribute(t *testing.T) {
 	lines = nil
 	if err := Distribute(t.Context(), "", []Experiment{e}, o); err != nil || len(lines) > 0 {
 		t.Errorf("all are kept, and it said %q (%v)", lines, err)
+	}
+}
+
+// A study of its own kind gives its pieces: what a piece keeps, under several keys, is found at home with the commit.
+// Figures without repetitions are left to Run.
+func TestDistributeRows(t *testing.T) {
+	t.Setenv("GOBNN_CACHE", t.TempDir())
+	runs := 0
+	once := func(_ context.Context, repetition int) (Result, error) {
+		runs++
+		return Result{Values: map[string]float64{"log Z": -3, "error": math.NaN()},
+			Series: map[string][]float64{"powers": {0, .5, 1}}}, nil
+	}
+	keys := []Key{{Study: "pmcnet.evidence", Data: "linear, learnt", Method: "quick"},
+		{Study: "pmcnet.evidence", Data: "linear, learnt", Method: "whole", Settings: map[string]any{"arrow": "a -> b"}}}
+	e := Experiment{ID: "pmcnet.evidence", rows: func(Options) ([]piece, error) {
+		return []piece{{Key: keys[0], do: func(ctx context.Context, _ Options, s *Store) error {
+			for _, k := range keys {
+				if _, err := s.Repeat(ctx, k, 2, once); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}}, nil
+	}}
+	figure, err := Find("ohsmc.fig3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Commit: "abc"}
+	for range 2 {
+		if err := Distribute(t.Context(), "", []Experiment{figure, e}, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	home, err := OpenStore(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range keys {
+		results, err := home.Repeat(t.Context(), k, 2, once)
+		if err != nil || len(results) != 2 || results[1].Commit != "abc" || len(results[1].Series["powers"]) != 3 {
+			t.Errorf("%s: %+v (%v)", k.Method, results, err)
+		}
+	}
+	if runs != 4 {
+		t.Errorf("%d repetitions were run, want 4", runs)
 	}
 }

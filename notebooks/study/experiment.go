@@ -27,6 +27,7 @@ type Experiment struct {
 	// draw is nil of a table. Figures without trials train as they draw.
 	draw func(ctx context.Context, o Options, done []*trial) (*viz.Figure, error)
 	run  func(ctx context.Context, o Options) ([]Cell, error) // in place of trials; nil: none
+	rows func(o Options) ([]piece, error)                     // what run repeats
 }
 
 // trial is a method on a data set, which is repeated: a row of a table, a curve or a panel of a figure.

@@ -161,6 +161,24 @@ func runEvidence(ctx context.Context, o Options) ([]Cell, error) {
 	return slices.Concat(found...), errors.Join(failed...)
 }
 
+// evidencePieces are the repetitions of rows.
+func evidencePieces(o Options) (all []piece, err error) {
+	rows, err := evidenceAsked(o)
+	for _, i := range largestFirst(rows) {
+		r := rows[i]
+		quick, whole, replicas := r.algorithms()
+		key := Key{"pmcnet.evidence", r.name, "row", []any{evidenceVersion, r.model(), keptSettings(quick),
+			keptSettings(whole), keptSettings(replicas)}}
+		for repetition := range max(1, o.Reps) {
+			all = append(all, piece{key, repetition, 0, func(ctx context.Context, o Options, s *Store) error {
+				_, _, err := r.repeat(ctx, o, s, repetition)
+				return err
+			}})
+		}
+	}
+	return all, err
+}
+
 // largestFirst returns the indices of the rows, the largest networks first, so that no long row is left to the end.
 func largestFirst(rows []evidenceRow) []int {
 	units := make([]float64, len(rows))

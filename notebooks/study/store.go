@@ -122,6 +122,24 @@ func (s *Store) Repeat(
 	return results, nil
 }
 
+// only runs one repetition, unless it is kept, and keeps it.
+func (s *Store) only(
+	ctx context.Context, key Key, repetition int, run func(context.Context, int) (Result, error),
+) error {
+	at, err := s.place(key)
+	if err != nil {
+		return err
+	}
+	if _, kept, err := s.load(key, at, repetition); kept || err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	_, err = s.one(ctx, key, at, repetition, run)
+	return err
+}
+
 // one runs a repetition and keeps it.
 func (s *Store) one(
 	ctx context.Context, key Key, at place, repetition int, run func(context.Context, int) (Result, error),
@@ -288,7 +306,11 @@ func (s *Store) load(key Key, at place, repetition int) (result Result, kept boo
 	if err != nil {
 		return Result{}, false, fmt.Errorf("kept result: %w", err)
 	}
-	result, fault := decode(data, key, at.settings, repetition)
+	of, number, result, fault := decode(data)
+	if fault == nil && (of.Study != key.Study || of.Data != key.Data || of.Method != key.Method || number != repetition ||
+		meaning(of.Settings.(json.RawMessage)) != meaning(at.settings)) {
+		fault = errors.New("it holds another result")
+	}
 	if fault != nil {
 		s.say("%s is damaged and is computed again: %v", path, fault)
 		return Result{}, false, nil
@@ -296,34 +318,29 @@ func (s *Store) load(key Key, at place, repetition int) (result Result, kept boo
 	return result, true, nil
 }
 
-func decode(data []byte, key Key, settings json.RawMessage, repetition int) (Result, error) {
+// decode reads a file of the store; the key's settings are JSON.
+func decode(data []byte) (key Key, repetition int, result Result, err error) {
 	var r record
 	if err := json.Unmarshal(data, &r); err != nil {
-		return Result{}, err
+		return key, 0, result, err
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, r.Settings); err != nil {
-		return Result{}, err
+		return key, 0, result, err
 	}
 	r.Settings = compact.Bytes()
 	sum, err := r.sum()
 	if err != nil {
-		return Result{}, err
+		return key, 0, result, err
 	}
 	if sum != r.Sum {
-		return Result{}, errors.New("its checksum does not fit")
+		return key, 0, result, errors.New("its checksum does not fit")
 	}
-	if r.Study != key.Study || r.Data != key.Data || r.Method != key.Method || r.Repetition != repetition ||
-		meaning(r.Settings) != meaning(settings) {
-		return Result{}, errors.New("it holds another result")
-	}
-	result := Result{Values: map[string]float64{}, Seconds: r.Seconds, Commit: r.Commit}
+	result = Result{Values: map[string]float64{}, Seconds: r.Seconds, Commit: r.Commit}
 	for name, text := range r.Values {
-		value, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return Result{}, err
+		if result.Values[name], err = strconv.ParseFloat(text, 64); err != nil {
+			return key, 0, result, err
 		}
-		result.Values[name] = value
 	}
 	for name, texts := range r.Series {
 		if result.Series == nil {
@@ -332,12 +349,12 @@ func decode(data []byte, key Key, settings json.RawMessage, repetition int) (Res
 		for _, text := range texts {
 			value, err := strconv.ParseFloat(text, 64)
 			if err != nil {
-				return Result{}, err
+				return key, 0, result, err
 			}
 			result.Series[name] = append(result.Series[name], value)
 		}
 	}
-	return result, nil
+	return Key{r.Study, r.Data, r.Method, r.Settings}, r.Repetition, result, nil
 }
 
 func (s *Store) save(key Key, at place, repetition int, result Result) (err error) {
