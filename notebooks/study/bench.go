@@ -83,7 +83,7 @@ func (b *bench) choose(ctx context.Context, c contender, parts dataset.Parts, se
 			_, nlpd, err = validate(ctx, f.posterior, parts)
 		}
 		if errors.Is(err, baseline.ErrDiverged) || errors.Is(err, bayes.ErrZeroWeights) ||
-			errors.Is(err, bayes.ErrNotFinite) {
+			errors.Is(err, bayes.ErrNotFinite) || errors.Is(err, mcmc.ErrStuck) {
 			b.say("%s, %s: attempt %d of %d: %v", parts.Train.Name, c.name, i+1, len(c.attempts), err)
 			continue
 		}
