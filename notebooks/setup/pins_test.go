@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -33,6 +34,42 @@ func TestRequirements(t *testing.T) {
 	}
 	if _, ok := pinned(t, rayRequirements)["ray"]; !ok {
 		t.Error("ray is missing")
+	}
+}
+
+// Ray speaks with its own version only: the nodes of docker/kuberay.yaml have the one that set-up installs, in an image
+// that docker/Dockerfile makes, named by it.
+func TestKubeRay(t *testing.T) {
+	pin := regexp.MustCompile(`(?m)^ray==(\S+)`).FindStringSubmatch(rayRequirements)
+	if pin == nil {
+		t.Fatal("ray is not pinned")
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("..", "..", "docker", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	manifest, dockerfile := read("kuberay.yaml"), read("Dockerfile")
+	for pattern, want := range map[string][]string{
+		`(?m)^ *rayVersion: "(.+?)"`:      {pin[1]},
+		`(?m)^ *image: (\S+)$`:            {"gobnn:worker-" + pin[1], "gobnn:worker-" + pin[1]},
+		`(?m)^# .*REGISTRY/gobnn:(\S+)$`:  {"worker-" + pin[1]},
+		`ray-client-server-port: "(\d+)"`: {"10001"},
+	} {
+		var found []string
+		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(manifest, -1) {
+			found = append(found, match[1])
+		}
+		if !slices.Equal(found, want) {
+			t.Errorf("docker/kuberay.yaml: %s is %q, want %q", pattern, found, want)
+		}
+	}
+	for _, line := range []string{"FROM cpu AS worker\n", "go run ./notebooks setup -ray "} {
+		if !strings.Contains(dockerfile, line) {
+			t.Errorf("docker/Dockerfile has no %q", line)
+		}
 	}
 }
 
