@@ -18,6 +18,9 @@ type Parts struct {
 	Test       *Dataset // what results are reported on, used once
 	// Source, if set, gives the training rows in place of Train, where they do not fit in memory.
 	Source Source
+	// TrainHash, if set, is the hash that the training rows must have, as Dataset.Hash, or Examine for a Source, gives it:
+	// a fit of others is refused before it begins, as on another machine whose file is not the same.
+	TrainHash string
 }
 
 // ErrMissingClass says that a class has no row in the training part, so that nothing about it can be learnt.

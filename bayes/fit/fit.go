@@ -271,6 +271,15 @@ func (d *Data) Hash() string {
 	return d.Parts.Train.Hash()
 }
 
+// checkHash is an error if the training part has another hash than the one that it must have.
+func (d *Data) checkHash(want string) error {
+	if have := d.Hash(); have != want {
+		return fmt.Errorf("%s: the training rows have the hash %s, and those of Parts.TrainHash %s: give this machine the "+
+			"same rows", d.Owner, have, want)
+	}
+	return nil
+}
+
 // With is the same data with another model, such as one with another partition or prior.
 func (d *Data) With(model bayes.Model) (*Data, error) {
 	bound, err := model.Bind(d.Bound.Inputs, d.Bound.Outputs)

@@ -152,6 +152,9 @@ func newJob(
 	default:
 		j.Data, err = New(owner, AllByDefault(model), parts)
 	}
+	if err == nil && parts.TrainHash != "" && j.Source == nil {
+		err = j.checkHash(parts.TrainHash)
+	}
 	if err == nil {
 		err = j.Bound.CheckSampled()
 	}
@@ -182,8 +185,12 @@ func (j *Job) streams(method Method, model bayes.Model, parts dataset.Parts) (er
 		return fmt.Errorf("%s: Parts has training rows in memory beside Parts.Source: leave out Parts.Train", owner)
 	}
 	j.unread = of
-	if j.Data, err = Streamed(owner, AllByDefault(model), parts.Source); err != nil || parts.Validation == nil {
+	if j.Data, err = Streamed(owner, AllByDefault(model), parts.Source); err != nil {
 		return err
+	}
+	j.Parts.TrainHash = parts.TrainHash
+	if parts.Validation == nil {
+		return nil
 	}
 	j.Parts.Validation = parts.Validation
 	return j.checkBeside(parts.Validation)

@@ -73,6 +73,11 @@ func (d *Data) Examined(ctx context.Context, rowsAtOnce int, progress func(rows 
 		}
 	}
 	read.hash = found.Hash
+	if want := d.Parts.TrainHash; want != "" {
+		if err := read.checkHash(want); err != nil {
+			return nil, err
+		}
+	}
 	if !model.Scaling.KeepFeatures {
 		read.Features = found.Features
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
@@ -90,6 +91,32 @@ func TestSourceRefused(t *testing.T) {
 		_, err := fit.Fit(t.Context(), model, c.method, c.parts, run.Settings{})
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}
+
+// Training rows of another hash than Parts.TrainHash are refused by both hashes, in memory and of a Source; those of
+// this hash are taken.
+func TestTrainHash(t *testing.T) {
+	data := plane(30)
+	source := dataset.RowsOf(data)
+	found, err := dataset.Examine(t.Context(), source, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All()}
+	method := baseline.MAP{Training: baseline.Training{Epochs: 1}}
+	for _, c := range []struct {
+		parts dataset.Parts
+		hash  string
+	}{{dataset.Parts{Train: data}, data.Hash()}, {dataset.Parts{Source: source}, found.Hash}} {
+		for _, want := range []string{c.hash, "abc"} {
+			c.parts.TrainHash = want
+			_, err := fit.Fit(t.Context(), model, method, c.parts, run.Settings{Engine: computetest.Go(t)})
+			refused := err != nil && strings.Contains(err.Error(), "have the hash "+c.hash+", and those of Parts.TrainHash abc")
+			if refused != (want == "abc") || err != nil && !refused {
+				t.Errorf("TrainHash %s, rows %s: %v", want, c.hash, err)
+			}
 		}
 	}
 }

@@ -18,6 +18,11 @@ import (
 // Source gives the rows of a file that does not fit in memory, for methods that train on mini-batches. The rows should
 // be in random order in the file, since a mini-batch consists of rows that are near each other. Blocks of 65 536 rows
 // are read fastest (density.SourceSettings.BlockRows): so many are decoded at a time.
+//
+// Only the parts of the file that hold the rows asked for are read, so that it may lie on a volume that a bucket of S3
+// or Google Cloud Storage is mounted as. On a cluster (package cluster) each node reads its own mount: the program
+// names the path, nothing passes through the machine that it was started on, and Parts.TrainHash refuses a file that is
+// not the same there. docker/kuberay.yaml shows such a volume.
 type Source struct {
 	// FeatureNames and TargetNames are the names of the columns of x and y.
 	FeatureNames, TargetNames []string

@@ -1,0 +1,213 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/baseline"
+	"gobnn/bayes/cluster"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/dataset/parquet"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
+
+	pq "github.com/parquet-go/parquet-go"
+)
+
+// The environment of a node of these tests: the file that it reads the rows from, which is not sent to it, and the hash
+// that they have at home.
+const (
+	rowsFile = "GOBNN_TEST_ROWS"
+	rowsHash = "GOBNN_TEST_ROWS_HASH"
+)
+
+// A node of these tests does a run of the list "rows" here; others go on to TestMain.
+func init() {
+	path := os.Getenv(rowsFile)
+	if path == "" || !cluster.OnNode() {
+		return
+	}
+	_, err := ensembles(context.Background(), cluster.Options{Folder: "rows"}, path, os.Getenv(rowsHash))
+	if !errors.Is(err, cluster.ErrOtherList) {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// writeRows makes a file of three row groups; shift is added to one target in the last.
+func writeRows(t *testing.T, shift float64) (path string) {
+	t.Helper()
+	type record struct {
+		A float64 `parquet:"a"`
+		Y float64 `parquet:"y"`
+	}
+	records := make([]record, 300)
+	for i := range records {
+		a := float64(i*37%300)/150 - 1
+		records[i] = record{a, 2*a + float64(i%7)/10}
+	}
+	records[299].Y += shift
+	path = filepath.Join(t.TempDir(), "rows.parquet")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := pq.NewGenericWriter[record](f, pq.MaxRowsPerRowGroup(100))
+	_, err = w.Write(records)
+	if err := errors.Join(err, w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// streamed are parts whose training rows stay in the file.
+func streamed(path string) (bayes.Model, dataset.Parts, error) {
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Stochastic: bayes.All()}
+	source, err := parquet.OpenSource(path)
+	if err != nil {
+		return model, dataset.Parts{}, err
+	}
+	return model, dataset.Parts{Source: source}, nil
+}
+
+// ensemble reads the file's rows in mini-batches.
+var ensemble = baseline.Ensemble{Members: 2, Training: baseline.Training{Epochs: 3, BatchSize: 30}}
+
+// ensembles are two runs of it, whose joined posterior has four members.
+func ensembles(ctx context.Context, o cluster.Options, path, hash string) (*fit.Result, error) {
+	model, parts, err := streamed(path)
+	if err != nil {
+		return nil, err
+	}
+	parts.TrainHash = hash
+	return cluster.Fit(ctx, o, 2, model, ensemble, parts, run.Settings{Seed: 1})
+}
+
+// onNode does a run as a node does: the program is executed anew, with the file as it is there.
+func onNode(t *testing.T, o cluster.Options, task, path, hash string) (said string, err error) {
+	t.Helper()
+	folder := filepath.Join(o.Folder, task)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := exec.Command(program)
+	node.Env = append(os.Environ(), "GOBNN_TASK="+task, "GOBNN_TASK_LIST="+filepath.Base(o.Folder),
+		"GOBNN_TASK_FOLDER="+folder, rowsFile+"="+path, rowsHash+"="+hash)
+	out, err := node.CombinedOutput()
+	if err == nil {
+		err = os.WriteFile(folder+".done", nil, 0o644)
+	}
+	return string(out), err
+}
+
+// Rows of a Parquet file that each node reads itself, from where its own copy lies, give the members that one process
+// gives, bit for bit. A node whose file differs in one number is refused by both hashes: before it trains if the
+// program has said the hash, and else as the runs are joined.
+func TestFitOfParquet(t *testing.T) {
+	home, copied, other := writeRows(t, 0), writeRows(t, 0), writeRows(t, 1e-9)
+	hashes := map[string]string{}
+	for _, path := range []string{home, other} {
+		_, parts, err := streamed(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := dataset.Examine(t.Context(), parts.Source, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hashes[path] = found.Hash
+	}
+	model, parts, err := streamed(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := fit.Fit(t.Context(), model, ensemble, parts, run.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := func(p *bayes.Posterior) (all []float64) {
+		for k := range 2 {
+			values, err := p.Coordinate(k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, values...)
+		}
+		return all
+	}
+
+	here := cluster.Options{Folder: filepath.Join(t.TempDir(), "rows")}
+	want, err := ensembles(t.Context(), here, home, hashes[home])
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := members(want.Posterior) // [2, 4]
+	if one := members(first.Posterior); len(all) != 8 || !slices.Equal(slices.Concat(all[:2], all[4:6]), one) ||
+		slices.Equal(all[:2], all[2:4]) {
+		t.Errorf("the members are %v, of which the first run has %v", all, one)
+	}
+
+	nodes := cluster.Options{Folder: filepath.Join(t.TempDir(), "rows")}
+	for _, task := range []string{"run 1", "run 2"} {
+		if said, err := onNode(t, nodes, task, copied, hashes[home]); err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+	}
+	got, err := ensembles(t.Context(), nodes, home, hashes[home])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(members(got.Posterior), all) {
+		t.Errorf("nodes have the members %v, and one process %v", members(got.Posterior), all)
+	}
+
+	refused := cluster.Options{Folder: filepath.Join(t.TempDir(), "rows")}
+	said, err := onNode(t, refused, "run 1", other, hashes[home])
+	if err == nil || !strings.Contains(said, hashes[home]) || !strings.Contains(said, hashes[other]) {
+		t.Errorf("a node with another file: %v: %s", err, said)
+	}
+	if left, err := os.ReadDir(filepath.Join(refused.Folder, "run 1")); err != nil || len(left) > 0 {
+		t.Errorf("it has begun: %v, %v", left, err)
+	}
+
+	for _, task := range []string{"run 1", "run 2"} { // of a program that does not say the hash
+		if said, err := onNode(t, refused, task, other, ""); err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+	}
+	_, err = ensembles(t.Context(), refused, home, "")
+	if !errors.Is(err, run.ErrOtherRun) || !strings.Contains(err.Error(), hashes[home]) ||
+		!strings.Contains(err.Error(), hashes[other]) {
+		t.Errorf("runs of another file were joined: %v", err)
+	}
+}
+
+// Methods that need all rows in memory say so, before they begin.
+func TestFitOfParquetRefuses(t *testing.T) {
+	model, parts, err := streamed(writeRows(t, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []fit.Method{mcmc.Chains{Kernel: mcmc.HMC{}}, smc.Tempered{}} {
+		_, err := cluster.Fit(t.Context(), cluster.Options{Folder: t.TempDir()}, 2, model, method, parts, run.Settings{})
+		want := fmt.Sprintf("the training rows are in Parts.Source, and %T needs them in memory", method)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%T: %v, want %q", method, err, want)
+		}
+	}
+}
