@@ -2,6 +2,7 @@ package ohsmc
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"gobnn/bayes"
@@ -14,10 +15,12 @@ import (
 type Details struct {
 	Steps     int          // number of steps made
 	PerEpoch  int          // steps in an epoch
-	Trace     []StepRecord // one for each step
+	Trace     []StepRecord // one for each step; of more than 65 536 steps, of several each, but for an Evidence
 	Validated []Validation // one for each validation
 	Best      Validation   // the posterior's validation; Step 0 if there was none
 	Plan      compute.Plan // how many particles were evaluated at once, and the memory estimated for them
+
+	ends []int // the steps that the records of Trace end with
 }
 
 // Validation is the NLPD on the validation part after a step, in the target's units.
@@ -32,7 +35,9 @@ func (v Validation) plus(logScale float64) Validation {
 	return v
 }
 
-// StepRecord holds a step's diagnostics. Numbers that an algorithm does not have are NaN.
+// StepRecord holds a step's diagnostics. Numbers that an algorithm does not have are NaN. A record of several steps has
+// the last one's, but the sum of LogEvidence, Resamplings and Seconds, the mean Loss, the fewest UniqueAncestors, the
+// largest NonFinite and LogConstant, and GradientRejected if one step has it.
 type StepRecord struct {
 	// LogEvidence is, for OpenHorizon, log sum_j w_j p(y_S | phi_j; psi), the increment of the log evidence; with Poisson
 	// the same with the factor of its weights in place of the likelihood. For Guided it is the log of the ratio of the
@@ -72,6 +77,20 @@ func (r StepRecord) plus(logScale float64) StepRecord {
 	return r
 }
 
+// merge is the record of the steps of both, of which the later record has this share.
+func (r StepRecord) merge(after StepRecord, share float64) StepRecord {
+	after.LogEvidence += r.LogEvidence
+	after.LogEvidenceStdErr = math.Hypot(r.LogEvidenceStdErr, after.LogEvidenceStdErr)
+	after.Loss = r.Loss + (after.Loss-r.Loss)*share
+	after.UniqueAncestors = min(r.UniqueAncestors, after.UniqueAncestors)
+	after.Resamplings += r.Resamplings
+	after.NonFinite = max(r.NonFinite, after.NonFinite)
+	after.GradientRejected = r.GradientRejected || after.GradientRejected
+	after.LogConstant = max(r.LogConstant, after.LogConstant)
+	after.Seconds += r.Seconds
+	return after
+}
+
 // recordOf is the record of a step's program.
 func recordOf(v []float64) StepRecord {
 	return StepRecord{
@@ -90,16 +109,19 @@ func count(v float64) int {
 }
 
 // curves returns the loss, the effective sample size and the validations along a run.
-func curves(trace []StepRecord, validated []Validation) []fit.Curve {
+func (d *Details) curves() []fit.Curve {
 	all := []fit.Curve{
-		fit.NewCurve(fit.LossCurve, trace, func(r StepRecord) float64 { return r.Loss }),
-		fit.NewCurve(fit.ESSCurve, trace, func(r StepRecord) float64 { return r.ESS }),
+		fit.NewCurve(fit.LossCurve, d.Trace, func(r StepRecord) float64 { return r.Loss }),
+		fit.NewCurve(fit.ESSCurve, d.Trace, func(r StepRecord) float64 { return r.ESS }),
 	}
-	if len(validated) == 0 {
+	for _, c := range all {
+		copy(c.Steps, d.ends)
+	}
+	if len(d.Validated) == 0 {
 		return all
 	}
 	validation := fit.Curve{Name: fit.ValidationCurve}
-	for _, v := range validated {
+	for _, v := range d.Validated {
 		validation.Steps, validation.Values = append(validation.Steps, v.Step), append(validation.Values, v.NLPD)
 	}
 	return append(all, validation)
@@ -120,7 +142,7 @@ func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Details{Steps: at.Step, PerEpoch: r.batches.PerEpoch(), Best: best, Plan: plan}
+	d := &Details{Steps: at.Step, PerEpoch: r.batches.PerEpoch(), Best: best, Plan: plan, ends: at.Ends()}
 	for _, t := range at.Records {
 		d.Trace = append(d.Trace, t.plus(r.LogScale()))
 	}
@@ -128,39 +150,39 @@ func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
 		d.Validated = append(d.Validated, Validation{v.Step, v.Scores[0]}.plus(r.LogScale()))
 	}
 	return &fit.Result{
-		Posterior: posterior, Status: at.Status, Elapsed: at.Elapsed, Warnings: r.warnings(d, step, at.Status),
-		Curves: curves(d.Trace, d.Validated), Details: []any{d},
+		Posterior: posterior, Status: at.Status, Elapsed: at.Elapsed, Warnings: r.warnings(d, len(at.UpTo(step)), at.Status),
+		Curves: d.curves(), Details: []any{d},
 	}, nil
 }
 
-// warnings are the doubts about the particles after a step.
-func (r *training) warnings(d *Details, step int, status run.Status) []string {
-	if step == 0 {
+// warnings are the doubts about the particles after the steps of so many records.
+func (r *training) warnings(d *Details, records int, status run.Status) []string {
+	if records == 0 {
 		return nil
 	}
 	var all []string
-	rejected := 0
+	rejected := 0 // of merged records all steps count
 	for _, t := range d.Trace {
 		if t.GradientRejected {
-			rejected++
+			rejected += d.ends[0]
 		}
 	}
 	if rejected > 0 {
-		all = append(all, fmt.Sprintf("in %d of %d steps the gradient of psi was not finite, and psi stayed", rejected,
-			d.Steps))
+		all = append(all, fmt.Sprintf("in %d of %d steps the gradient of psi was not finite, and psi stayed",
+			rejected, d.Steps))
 	}
 	if n := len(d.Validated); n > 0 && d.Best.Step == 0 {
 		all = append(all, fmt.Sprintf("none of the %d validations has a finite NLPD, so that the posterior is that of the "+
 			"last step: check the validation part for outliers", n))
 	}
-	if i := slices.IndexFunc(d.Trace[:step], func(t StepRecord) bool {
+	if i := slices.IndexFunc(d.Trace[:records], func(t StepRecord) bool {
 		return t.Resamplings > 0 && t.UniqueAncestors < 2
 	}); i >= 0 && r.Particles > 1 {
 		all = append(all, fmt.Sprintf("at step %d all %d particles became copies of one: what the others had found is lost, "+
 			"and the posterior is what has spread from there since: take more Particles, a larger BatchSize or a smaller "+
-			"learning rate, or compare with other seeds", i+1, r.Particles))
+			"learning rate, or compare with other seeds", d.ends[i], r.Particles))
 	}
-	if ess := d.Trace[step-1].ESS; ess < 2 {
+	if ess := d.Trace[records-1].ESS; ess < 2 {
 		all = append(all, fmt.Sprintf("the posterior is carried by %.1f of %d particles (effective sample size): take "+
 			"shorter moves (the kernel's Variance or the StepSize), more Particles or a smaller BatchSize, or draw from the "+
 			"posterior by mcmc.Chains (fit.From)", ess, r.Particles))
@@ -175,7 +197,7 @@ func (r *training) warnings(d *Details, step int, status run.Status) []string {
 		}
 	}
 	if a, ok := r.algorithm.(Warned); ok {
-		all = append(all, a.Warnings(r.Training, r.Rows(), d.Trace[:step])...)
+		all = append(all, a.Warnings(r.Training, r.Rows(), d.Trace[:records])...)
 	}
 	return all
 }
@@ -198,7 +220,7 @@ func (r *training) posterior(at *fit.Trail[StepRecord], step int, prefix string)
 	draws := bayes.Draws{Phi: host[prefix+phiName], Psi: host[prefix+psiName], LogWeights: logWeights}
 	draws.Evidence = bayes.Evidence{Value: nan, StdErr: nan}
 	if a, ok := r.algorithm.(Evidence); ok {
-		draws.Evidence = a.Evidence(r.Training, r.Rows(), r.Seed, at.Records[:step])
+		draws.Evidence = a.Evidence(r.Training, r.Rows(), r.Seed, at.UpTo(step))
 	}
 	exact := r.BatchSize == r.Rows() // of the algorithms that weigh each move
 	switch r.algorithm.(type) {

@@ -55,6 +55,9 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 		Format: checkpointFormat, Steps: r.steps, Begin: r.begin, Step: r.advance, Data: []string{"train_", "valid_"},
 		Kept: r.keptShapes(), Scores: r.scores, ObserveEvery: r.batches.PerEpoch(), Result: r.result,
 	}
+	if !r.needsEach() {
+		l.Merge = StepRecord.merge
+	}
 	if r.Parts.Validation != nil {
 		l.Validation = &fit.Validation{
 			Score: func(state *compute.State, _ []float64) ([]float64, error) { return r.validation.program.Run(state) },
@@ -62,6 +65,15 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 		}
 	}
 	return l
+}
+
+// needsEach says whether the algorithm's evidence is made of the records of single steps.
+func (r *training) needsEach() bool {
+	if a, ok := r.algorithm.(OpenHorizon); ok {
+		return a.Poisson != nil
+	}
+	_, ok := r.algorithm.(Evidence)
+	return ok
 }
 
 // begin compiles the programs unless they are compiled, and puts the data and the initial state on the device.

@@ -101,7 +101,7 @@ func (m SAE) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		}
 		status = next.Status
 		one := fit.Details[*train.Details](next)
-		all.Steps, all.Trace = all.Steps+one.Steps, slices.Concat(all.Trace, one.Trace)
+		all = all.Then(one)
 		if status.Err() == nil { // at its end, which Patience may have set
 			members, theta = append(members, one.Theta), one.Theta
 		}

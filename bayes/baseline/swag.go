@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/fit"
@@ -101,8 +100,7 @@ func (m SWAG) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		phi = append(phi, draw...)
 	}
 	_, psi := split(j.Bound, fitted.mean)
-	both := *mode.trained
-	both.Steps, both.Trace = both.Steps+around.Steps, slices.Concat(both.Trace, around.Trace)
+	both := mode.trained.Then(around)
 	result := both.Result(collected.Status)
 	result.Draws, result.Approximation = drawsOf(j, phi, psi), "a Gaussian around the path of a gradient descent"
 	return result, err

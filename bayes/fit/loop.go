@@ -32,6 +32,10 @@ type Loop[R any] struct {
 	Begin func(ctx context.Context) (state *compute.State, release func(), err error)
 	// Step makes a step of the state, after which `made` are made.
 	Step func(ctx context.Context, state *compute.State, made int) (R, error)
+	// Merge, if set, is one record of two in a row; of the steps in both the later one has this share. A run of more than
+	// 65 536 steps then has fewer records, each of 2, 4, 8 and so on steps: else its memory and its checkpoints, which
+	// have all records, would grow with each step. nil: there is a record for each step.
+	Merge func(before, after R, share float64) R
 	// Done says whether a step, given its record, is the last though more of the Steps are left; nil: none is.
 	Done func(last R) bool
 	// Data are the prefixes of the state's entries that a checkpoint leaves out, such as "train_".
@@ -64,14 +68,30 @@ type Validation struct {
 // Trail is where a Loop stands, and what it has recorded.
 type Trail[R any] struct {
 	Step      int // made
-	Records   []R // one for each step
+	Records   []R // one for each step, or for so many as Loop.Merge says
 	Validated []Validated
 	run.Selection
 	run.Status
 	Elapsed time.Duration // over all sessions, with what was compiled in each
 
+	each    int // steps of a record, of the last so far perhaps fewer
 	state   *compute.State
 	adopted map[string]*tensors.Tensor // of a checkpoint, until there is a state
+}
+
+// mostRecords is the largest number of records where they can be merged, 7 MB of those of package ohsmc.
+const mostRecords = 1 << 16
+
+// UpTo are the records of the steps up to one: the last may be of some later steps too, if records were merged.
+func (t *Trail[R]) UpTo(step int) []R { return t.Records[:(step+t.each-1)/t.each] }
+
+// Ends are the steps that the records end with, counted from 1.
+func (t *Trail[R]) Ends() []int {
+	ends := make([]int, len(t.Records))
+	for i := range ends {
+		ends[i] = min((i+1)*t.each, t.Step)
+	}
+	return ends
 }
 
 // Validated are the scores of a validation.
@@ -130,7 +150,7 @@ type loop[R any] struct {
 }
 
 func (l *Loop[R]) machine(j *Job) *loop[R] {
-	m := &loop[R]{Loop: l, job: j, Trail: &Trail[R]{Selection: run.NewSelection(1, 0)}}
+	m := &loop[R]{Loop: l, job: j, Trail: &Trail[R]{Selection: run.NewSelection(1, 0), each: 1}}
 	if v := l.Validation; v != nil {
 		m.Selection = run.NewSelection(max(1, v.Members), v.Patience)
 	}
@@ -190,8 +210,8 @@ func (m *loop[R]) Step(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s: step %d of %d: %w", m.job.Owner, m.Trail.Step+1, m.Steps, err)
 	}
+	m.keep(record)
 	m.Trail.Step++
-	m.Records = append(m.Records, record)
 	if m.validates(m.Trail.Step) {
 		scores, err := m.Validation.Score(m.state, m.Open())
 		if err != nil {
@@ -200,6 +220,24 @@ func (m *loop[R]) Step(ctx context.Context) error {
 		m.rank(Validated{m.Trail.Step, scores})
 	}
 	return m.observe()
+}
+
+// keep adds the record of a step: to the last one, if that has fewer steps than the others. Where there is no room for
+// a new one, two in a row become one.
+func (m *loop[R]) keep(record R) {
+	n := m.Trail.Step % m.each // steps that the last record has so far; 0: it has all
+	if n == 0 && m.Merge != nil && len(m.Records) == mostRecords {
+		for i := range mostRecords / 2 {
+			m.Records[i] = m.Merge(m.Records[2*i], m.Records[2*i+1], .5)
+		}
+		m.Records, m.each = m.Records[:mostRecords/2], 2*m.each
+	}
+	if n == 0 {
+		m.Records = append(m.Records, record)
+		return
+	}
+	last := &m.Records[len(m.Records)-1]
+	*last = m.Merge(*last, record, 1/float64(n+1))
 }
 
 // validates says whether a validation follows a step, counted from 1.
@@ -326,7 +364,10 @@ func (m *loop[R]) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) e
 
 // adoptRecords restores the records and the validations; it is an error if their numbers are not the expected ones.
 func (m *loop[R]) adoptRecords(steps int, kept map[string]*tensors.Tensor) (err error) {
-	if m.Records, err = run.ReadRecords[R](kept, traceName, steps); err != nil {
+	for m.Merge != nil && steps > m.each*mostRecords {
+		m.each *= 2
+	}
+	if m.Records, err = run.ReadRecords[R](kept, traceName, (steps+m.each-1)/m.each); err != nil {
 		return err
 	}
 	var due []int

@@ -81,6 +81,9 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 	l := &fit.Loop[StepRecord]{
 		Format: "gobnn.ascent/2", Stage: cmp.Or(r.Name, "training"), Steps: r.Epochs * r.perEpoch, Identity: r.identity(),
 		Begin: r.begin, Step: r.advance, Data: []string{"train_", "valid_"}, Kept: r.kept(),
+		Merge: func(before, after StepRecord, share float64) StepRecord {
+			return StepRecord{before.Loss + (after.Loss-before.Loss)*share, before.Rejected + after.Rejected}
+		},
 		Scores: func(last StepRecord) []run.Score {
 			return []run.Score{{Name: fit.LossCurve, Value: last.Loss + r.LogScale()}}
 		},
@@ -224,7 +227,7 @@ func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Owner, err)
 	}
-	d := &Details{Collected: host, Steps: at.Step, PerEpoch: r.perEpoch, patience: r.Patience}
+	d := &Details{Collected: host, Steps: at.Step, PerEpoch: r.perEpoch, ends: at.Ends(), patience: r.Patience}
 	if d.Theta, err = compute.Float64s(host[thetaName]); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Owner, err)
 	}
