@@ -112,6 +112,14 @@ func OnNode() bool {
 	return ok
 }
 
+// otherList is an error on a node whose task is of another list.
+func (o Options) otherList() error {
+	if asked := os.Getenv(listEntry); OnNode() && asked != o.list() {
+		return fmt.Errorf("cluster: folder %q: %w, %q", o.Folder, ErrOtherList, asked)
+	}
+	return nil
+}
+
 // Run does the tasks that are not done. On a cluster, a task whose program fails is tried three times and one whose
 // node dies is done elsewhere, from its last checkpoint. The errors of tasks that failed are joined: the others are
 // done.
@@ -119,10 +127,10 @@ func Run(ctx context.Context, o Options, tasks []Task) error {
 	if err := o.check(tasks); err != nil {
 		return err
 	}
+	if err := o.otherList(); err != nil {
+		return err
+	}
 	if OnNode() {
-		if asked := os.Getenv(listEntry); asked != o.list() {
-			return fmt.Errorf("cluster: folder %q: %w, %q", o.Folder, ErrOtherList, asked)
-		}
 		doOne(ctx, os.Getenv(taskEntry), tasks)
 	}
 	var left []Task

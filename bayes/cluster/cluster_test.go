@@ -111,7 +111,8 @@ func chains(ctx context.Context, o cluster.Options) (*fit.Result, error) {
 
 func islands(ctx context.Context, o cluster.Options) (*fit.Result, error) {
 	model, parts := line()
-	return cluster.Fit(ctx, o, 8, model, smc.Tempered{Particles: 200}, parts, run.Settings{Seed: 1})
+	method := smc.Tempered{Particles: 200, Ladder: []float64{.001, .004, .015, .06, .25, 1}}
+	return cluster.Fit(ctx, o, 8, model, method, parts, run.Settings{Seed: 1})
 }
 
 // Runs in a folder that are of another fit are refused, and not joined in silence.

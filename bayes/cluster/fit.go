@@ -12,12 +12,22 @@ import (
 	"gobnn/bayes/diag"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
 )
 
 // Fit is fit.Fit as a number of runs, which differ by their seeds, each of them a task; its posterior is theirs joined
 // (see bayes.Join): 16 runs of four chains are 64 chains, and 8 of tempered SMC are 8 islands, each weighed by its own
 // evidence. Chains are judged for mixing over all runs together. Of run 0 the seed is settings.Seed. Each run keeps a
 // checkpoint. Settings.Checkpoint and Observe are of one process: leave them out, and Progress is Options.Progress.
+//
+// Runs of smc.Tempered with a Ladder are islands that meet (Vergé, Dubarry, Del Moral and Moulines 2015). The ladder
+// is cut into at most eight stages, with a task for each island and stage. An island weighs by what its estimate of the
+// evidence was multiplied by since the islands were resampled last. If a stage leaves fewer than half of them by their
+// effective number, whole islands are drawn by their weights, and go on as copies with random numbers of their own. The
+// evidence is unbiased as that of a single run is: exactly if the kernel is fixed too, as pCN is with given Moves; scales
+// or step sizes from an island's particles add a bias of order 1/J. Its standard error is by the spread of the islands
+// and by their first ancestors. It covers what varies by chance within islands and between them, and is rough if they
+// are few. Details are a []Meeting, one for each stage. On Slurm each stage is submitted by itself.
 func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit.Method, parts dataset.Parts,
 	settings run.Settings) (*fit.Result, error) {
 	if runs < 1 {
@@ -27,10 +37,20 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 		return nil, errors.New("cluster: Settings.Checkpoint, Observe and Progress are of one process: leave them out; " +
 			"each run keeps a checkpoint in its folder")
 	}
+	if t, from := tempered(method); len(t.Ladder) > 0 && runs > 1 {
+		if err := o.otherList(); err != nil { // before the data are looked at
+			return nil, err
+		}
+		method = islands{Tempered: t, number: runs, on: o}
+		if from != nil {
+			method = fit.From{Trained: from.Trained, Method: method.(islands)}
+		}
+		return fit.Fit(ctx, model, method, parts, settings)
+	}
 	one := func(ctx context.Context, k int, folder string) (*fit.Result, error) {
 		own := settings
-		own.Seed, own.Checkpoint = seedOf(settings.Seed, k), filepath.Join(folder, "checkpoint")
-		own.CheckpointEvery = 10 * time.Second
+		own.Seed, own.Checkpoint = seedOf(settings.Seed, k), filepath.Join(folder, checkpointName)
+		own.CheckpointEvery = checkpointEvery
 		return fit.Fit(ctx, model, method, parts, own)
 	}
 	var tasks []Task
@@ -69,6 +89,22 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 	}
 	return out, nil
 }
+
+// tempered is a method that is tempered SMC; from is set if that continues a trained posterior.
+func tempered(method fit.Method) (t smc.Tempered, from *fit.From) {
+	if f, ok := method.(fit.From); ok {
+		t, _ = f.Method.(smc.Tempered)
+		return t, &f
+	}
+	t, _ = method.(smc.Tempered)
+	return t, nil
+}
+
+// The checkpoint of a run, in its task's folder.
+const (
+	checkpointName  = "checkpoint"
+	checkpointEvery = 10 * time.Second
+)
 
 // seedOf is the seed of a run: far from those of other runs, also of a Fit with the next seed.
 func seedOf(seed uint64, number int) uint64 { return seed + uint64(number)*0x9e3779b97f4a7c15 }

@@ -64,7 +64,7 @@ export %s="$name" %s=%s %s="$folder/$name"
 `, len(tasks), cpus, gpu, quoted(folder), list, doneSuffix, quoted(here), taskEntry, listEntry, quoted(o.list()),
 		folderEntry, programName, strings.Join(args, " "), doneSuffix)
 	path := filepath.Join(folder, list)
-	if err := errors.Join(copied(program, filepath.Join(folder, programName)),
+	if err := errors.Join(copied(program, filepath.Join(folder, programName), 0o755),
 		renameio.WriteFile(path+".txt", []byte(names.String()), 0o644),
 		renameio.WriteFile(path+".sh", []byte(script), 0o755)); err != nil {
 		return fmt.Errorf("cluster: tasks for Slurm: %w", err)
@@ -76,14 +76,14 @@ export %s="$name" %s=%s %s="$folder/$name"
 // quoted is a word of a shell's command.
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// copied writes a program whole or not at all: nodes may be executing the one before.
-func copied(from, to string) error {
+// copied writes a file whole or not at all: nodes may be executing the program that it was.
+func copied(from, to string, mode os.FileMode) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := renameio.NewPendingFile(to, renameio.WithPermissions(0o755))
+	out, err := renameio.NewPendingFile(to, renameio.WithPermissions(mode))
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (m *machine) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) e
 	known := slices.Contains([]stage{toWeigh, toRestart, toMove, toScout, stalled, finished}, at.Next)
 	if !known || !(at.Place >= 0) || at.Rung < 0 || at.Transition < 0 || at.Records < 0 || at.Genealogy.Before < 0 ||
 		!(at.StepSize >= 0) || m.steers() && !(at.Trajectory.Length >= 1) ||
-		at.Next == toWeigh && len(m.Ladder) > 0 && at.Rung >= len(m.Ladder) ||
+		at.Next == toWeigh && len(m.Ladder) > 0 && at.Rung >= len(m.Ladder) || m.rungs > 0 && at.Rung > m.rungs ||
 		at.Next != toWeigh && at.Records == 0 {
 		return fmt.Errorf("no such run stands at %+v", at)
 	}

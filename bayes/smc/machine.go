@@ -30,6 +30,8 @@ type machine struct {
 	kept     map[string]*tensors.Tensor // of a checkpoint, until there is a state
 	end      float64                    // the posterior's place: 1, or the number of rows
 	folded   bool                       // Problem.Start need not be spread as LogPrior is: see Folded
+	seed     uint64                     // of the random numbers
+	rungs    int                        // the powers of the Ladder that it goes to; 0: all
 	position
 	Trace []StepRecord
 }
@@ -84,7 +86,7 @@ func (m *machine) Begin(context.Context) error {
 		}
 		m.stages.tried = true
 	}
-	if err := m.stages.Start(m.state, m.counter(1), m.Seed); err != nil {
+	if err := m.stages.Start(m.state, m.counter(1), m.seed); err != nil {
 		return fmt.Errorf("smc: %w", err)
 	}
 	return nil
@@ -100,7 +102,7 @@ func (m *machine) Step(context.Context) error {
 		err = m.weigh()
 	case toRestart:
 		m.Evaluations += m.chains()
-		err = m.stages.Restart(m.state, m.Place, m.counter(1), m.Seed)
+		err = m.stages.Restart(m.state, m.Place, m.counter(1), m.seed)
 		m.Next = toMove
 	case toMove:
 		err = m.move()
@@ -139,7 +141,7 @@ func (m *machine) weigh() error {
 	m.Evaluations += m.Particles
 	w, err := m.stages.Weigh(m.state, Weighing{
 		Place: m.Place, Resampling: resampling, step: step, most: most, last: m.Drift.Step,
-	}, m.counter(1), m.Seed)
+	}, m.counter(1), m.seed)
 	if err != nil {
 		return err
 	}
@@ -209,7 +211,7 @@ func (m *machine) move() error {
 	moved, err := m.stages.Move(m.state, Moves{
 		Place: m.Place, Begin: !m.Going, number: m.Transitions, first: last.Transitions == 0 && !m.Going, slot: m.Slot,
 		stepSize: m.position.StepSize, steps: tempering.Steps(m.Trajectory.Length, last.Transitions),
-	}, m.counter(made), m.Seed)
+	}, m.counter(made), m.seed)
 	if err != nil {
 		return err
 	}
@@ -345,9 +347,9 @@ func (m *machine) placeName() string {
 	return "power"
 }
 
-// Status is run.Completed once the particles were moved under the posterior.
+// Status is run.Completed once the particles were moved under the posterior, or under the last power of a RunTo.
 func (m *machine) Status() run.Status {
-	if m.Next == finished {
+	if m.Next == finished || m.rungs > 0 && m.Next == toWeigh && m.Rung == m.rungs {
 		return run.Completed
 	}
 	return ""

@@ -48,7 +48,7 @@ func (m *machine) scout() error {
 
 // settled draws scouts, moves them, and returns the highest log-density of each at the last looks.
 func (m *machine) settled(scale *tensors.Tensor) ([]float64, error) {
-	key := random.KeyOf(m.Seed).Named("scouts").At(uint32(m.Scouts.Rounds))
+	key := random.KeyOf(m.seed).Named("scouts").At(uint32(m.Scouts.Rounds))
 	if _, err := m.stages.start.Run(m.state, key.Words()); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (m *machine) settled(scale *tensors.Tensor) ([]float64, error) {
 		dim := m.problem.Dim
 		m.state.Set(m.stages.carrier.Phi(), compute.Floats(m.DType, phi[:m.chains()*dim], m.chains(), dim))
 	}
-	if err := m.stages.Restart(m.state, m.Place, m.counter(1), m.Seed); err != nil {
+	if err := m.stages.Restart(m.state, m.Place, m.counter(1), m.seed); err != nil {
 		return nil, err
 	}
 	local, err := scale.LocalClone() // of the posterior, not of where scouts begin
@@ -75,7 +75,7 @@ func (m *machine) settled(scale *tensors.Tensor) ([]float64, error) {
 			moved, err := m.stages.Move(m.state, Moves{
 				Place: m.Place, Begin: begin, number: m.Transitions, first: begin && transition == 0, slot: 1,
 				stepSize: tempering.ScoutShare * m.position.StepSize, steps: tempering.ScoutSteps,
-			}, m.counter(m.stages.PerCall), m.Seed)
+			}, m.counter(m.stages.PerCall), m.seed)
 			if err != nil {
 				return nil, err
 			}

@@ -193,6 +193,22 @@ func (t Tempered) chains() int { return t.Particles / max(t.WasteFree, 1) }
 
 // Run implements fit.Method.
 func (t Tempered) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return t.run(ctx, j, 0, j.Seed)
+}
+
+// RunTo is Run to the first rungs powers of the Ladder, with the random numbers of a seed in place of the job's. Where
+// the job's checkpoint is a copy of that of another RunTo, of any seed, that came to fewer powers, it goes on from
+// there: particles that were copied go ways of their own. The evidence of the result's draws is of all that has come in
+// from the prior on.
+func (t Tempered) RunTo(ctx context.Context, j *fit.Job, rungs int, seed uint64) (*fit.Result, error) {
+	if rungs < 1 || rungs > len(t.Ladder) {
+		return nil, fmt.Errorf("smc: a run to %d of %d powers of the Ladder: it must be from 1 to all", rungs, len(t.Ladder))
+	}
+	return t.run(ctx, j, rungs, seed)
+}
+
+// run is RunTo; rungs 0: to the posterior.
+func (t Tempered) run(ctx context.Context, j *fit.Job, rungs int, seed uint64) (*fit.Result, error) {
 	problem, err := j.Density(t.chains())
 	if err != nil {
 		return nil, err
@@ -206,7 +222,7 @@ func (t Tempered) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 				start.Shape(), want)
 		}
 	}
-	m := &machine{Tempered: t, Job: j, problem: problem}
+	m := &machine{Tempered: t, Job: j, problem: problem, seed: seed, rungs: rungs}
 	m.session = j.Session(m, checkpointFormat)
 	defer m.close()
 	stopped := j.Loop(ctx, m.session)
