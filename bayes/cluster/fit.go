@@ -20,14 +20,14 @@ import (
 // evidence. Chains are judged for mixing over all runs together. Of run 0 the seed is settings.Seed. Each run keeps a
 // checkpoint. Settings.Checkpoint and Observe are of one process: leave them out, and Progress is Options.Progress.
 //
-// Runs of smc.Tempered with a Ladder are islands that meet (Vergé, Dubarry, Del Moral and Moulines 2015). The ladder
-// is cut into at most eight stages, with a task for each island and stage. An island weighs by what its estimate of the
+// Runs of smc.Tempered with a Ladder are islands that meet (Vergé, Dubarry, Del Moral and Moulines 2015). The ladder is
+// cut into at most eight stages, with a task for each island and stage. An island weighs by what its estimate of the
 // evidence was multiplied by since the islands were resampled last. If a stage leaves fewer than half of them by their
 // effective number, whole islands are drawn by their weights, and go on as copies with random numbers of their own. The
-// evidence is unbiased as that of a single run is: exactly if the kernel is fixed too, as pCN is with given Moves; scales
-// or step sizes from an island's particles add a bias of order 1/J. Its standard error is by the spread of the islands
-// and by their first ancestors. It covers what varies by chance within islands and between them, and is rough if they
-// are few. Details are a []Meeting, one for each stage. On Slurm each stage is submitted by itself.
+// evidence is unbiased as that of a single run is: exactly if the kernel is fixed too, as pCN is with given Moves;
+// scales or step sizes from an island's particles add a bias of order 1/J. Its standard error is by the spread of the
+// islands and by their first ancestors. It covers what varies by chance within islands and between them, and is rough
+// if they are few. Details are a []Meeting. On Slurm each stage is submitted by itself.
 func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit.Method, parts dataset.Parts,
 	settings run.Settings) (*fit.Result, error) {
 	if runs < 1 {

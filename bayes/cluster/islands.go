@@ -27,7 +27,7 @@ import (
 // resampled only where their effective number is small) of tempered SMC with a given ladder, as a method. An island is
 // a particle of an SMC sampler whose particles are whole runs:
 //
-//	move:      each island goes on to the next stage's last power, a task each
+//	move:      each island goes on to the stage's last power, a task each
 //	weigh:     island m weighs by what its estimate of the evidence was multiplied by since the islands were resampled
 //	           last, W_m
 //	resample:  if the effective number of islands is below half of them, draw ancestors by the W_m, multiply Z by their
@@ -45,19 +45,22 @@ type islands struct {
 	on     Options
 }
 
-// mostStages bounds the number of stages, at the ends of which islands may meet. A stage costs each task about a second
-// on a cluster, and all islands wait for the slowest. If the logarithms of the weights are normal, half of the islands
-// count at a variance of log 2. So eight stages keep the islands alive up to a standard deviation of 2.3 of an island's
-// log evidence, which is far beyond what a run should have.
+// mostStages bounds the number of stages, between which islands may meet. A stage costs each task about a second on a
+// cluster, and all islands wait for the slowest. If the logarithms of the weights are normal, half of the islands count
+// at a variance of log 2. So eight stages keep the islands alive up to a standard deviation of 2.2 of an island's log
+// evidence, which is far beyond what a run should have.
 const mostStages = 8
 
-// stages cuts a ladder of n powers into parts of equal length, and gives the number of powers before the end of each.
+// stages cuts a ladder of n powers into parts of equal length. It gives the number of powers that are weighed before
+// the end of each stage; 0 for the last, which goes to the posterior. Islands meet where the next power has just been
+// weighed and particles have not been moved: so they are chosen by all that is known of them, and copies go apart at
+// once.
 func stages(n int) (ends []int) {
-	count := min(n, mostStages)
-	for s := range count {
-		ends = append(ends, (s+1)*n/count)
+	meetings := min(n, mostStages-1)
+	for s := range meetings {
+		ends = append(ends, (s+1)*n/meetings)
 	}
-	return ends
+	return append(ends, 0)
 }
 
 // Title implements fit.Method.
@@ -113,16 +116,15 @@ func (m islands) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 			}
 			all, evidences[k] = append(all, result), result.Draws.Evidence.Value
 		}
-		last := stage == len(ends)-1
-		meeting, ancestors, err := now.meet(evidences, !last, rand.NewPCG(j.Seed, uint64(stage)))
+		if end == 0 {
+			break
+		}
+		at, ancestors, err := now.meet(evidences, rand.NewPCG(j.Seed, uint64(stage)))
 		if err != nil {
 			return nil, fmt.Errorf("cluster: islands at power %.4g: %w", m.Ladder[end-1], err)
 		}
-		meeting.Power = m.Ladder[end-1]
-		meetings = append(meetings, meeting)
-		if last {
-			break
-		}
+		at.Power = m.Ladder[end-1]
+		meetings = append(meetings, at)
 		for k, t := range tasks[stage+1] {
 			if err := m.begin(t, tasks[stage][ancestors[k]]); err != nil {
 				return nil, fmt.Errorf("cluster: the beginning of %s: %w", t.Name, err)
@@ -167,7 +169,7 @@ func (m islands) begin(task, ancestor Task) error {
 	return copied(filepath.Join(from, checkpointName), filepath.Join(to, checkpointName), 0o644)
 }
 
-// Meeting is the end of a stage of islands, at which they may be resampled; see Fit. fit.Details[[]Meeting](result) has
+// Meeting is where islands meet between two stages, and may be resampled; see Fit. fit.Details[[]Meeting](result) has
 // all.
 type Meeting struct {
 	Power     float64 // of the likelihood
@@ -183,8 +185,8 @@ type archipelago struct {
 	entered   float64   // sum of the logs of the mean weights with which they were resampled
 	genealogy smc.Genealogy
 
-	logWeights bayes.LogWeights // at the last meeting
-	evidence   bayes.Evidence   // likewise
+	logWeights bayes.LogWeights // after the last meeting
+	evidence   bayes.Evidence   // at the last meeting
 }
 
 func newArchipelago(islands int) *archipelago {
@@ -195,9 +197,9 @@ func newArchipelago(islands int) *archipelago {
 	return a
 }
 
-// meet weighs the islands, whose estimates of the log evidence are given, and resamples them if they may and must. It
-// gives each island's ancestor.
-func (a *archipelago) meet(evidences []float64, may bool, source rand.Source) (at Meeting, ancestors []int, err error) {
+// meet weighs the islands, whose estimates of the log evidence are given, and resamples them if it must. It gives each
+// island's ancestor.
+func (a *archipelago) meet(evidences []float64, source rand.Source) (at Meeting, ancestors []int, err error) {
 	n := len(evidences)
 	logs := make([]float64, n)
 	floats.SubTo(logs, evidences, a.before)
@@ -213,7 +215,7 @@ func (a *archipelago) meet(evidences []float64, may bool, source rand.Source) (a
 	a.genealogy.Squares, a.genealogy.Since = floats.Dot(families, families), (count*squares-1)/(count-1)
 	mean := floats.LogSumExp(logs) - math.Log(count)
 	a.evidence = bayes.Evidence{Value: a.entered + mean, StdErr: a.genealogy.StdErr(smc.Multinomial, n)}
-	at = Meeting{ESS: 1 / squares, First: 1 / a.genealogy.Squares, Resampled: may && 1/squares < count/2}
+	at = Meeting{ESS: 1 / squares, First: 1 / a.genealogy.Squares, Resampled: 1/squares < count/2}
 	if !at.Resampled {
 		return at, ancestors, nil
 	}
@@ -226,7 +228,8 @@ func (a *archipelago) meet(evidences []float64, may bool, source rand.Source) (a
 		eve[k], a.before[k] = a.eve[ancestors[k]], evidences[ancestors[k]]
 	}
 	a.eve = eve
-	return at, ancestors, nil
+	a.logWeights, err = bayes.NewLogWeights(make([]float64, n))
+	return at, ancestors, err
 }
 
 // joined is the result of islands at their last meeting.

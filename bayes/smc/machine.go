@@ -31,7 +31,8 @@ type machine struct {
 	end      float64                    // the posterior's place: 1, or the number of rows
 	folded   bool                       // Problem.Start need not be spread as LogPrior is: see Folded
 	seed     uint64                     // of the random numbers
-	rungs    int                        // the powers of the Ladder that it goes to; 0: all
+	part     bool                       // of a RunTo
+	rungs    int                        // the powers of the Ladder that it goes to; 0: to the posterior
 	position
 	Trace []StepRecord
 }
@@ -347,9 +348,10 @@ func (m *machine) placeName() string {
 	return "power"
 }
 
-// Status is run.Completed once the particles were moved under the posterior, or under the last power of a RunTo.
+// Status is run.Completed once the particles were moved under the posterior, or a RunTo has weighed its last power.
 func (m *machine) Status() run.Status {
-	if m.Next == finished || m.rungs > 0 && m.Next == toWeigh && m.Rung == m.rungs {
+	there := m.rungs > 0 && m.Rung == m.rungs && m.Next != toWeigh && m.Trace[len(m.Trace)-1].Transitions == 0 && !m.Going
+	if m.Next == finished || there {
 		return run.Completed
 	}
 	return ""

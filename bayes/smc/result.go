@@ -191,17 +191,19 @@ func (m *machine) warnings() []string {
 		out = append(out, repeated)
 	}
 	last := m.Trace[len(m.Trace)-1]
-	if last.First < fewFirst {
-		warn("all particles descend from few of the first ones (effectively from %.1f): the standard error of the log "+
-			"evidence is unreliable; take more particles", last.First)
-	}
-	if m.WasteFree > 0 && m.chains() < fewChains {
-		warn("there are only %d waste-free chains, too few for the standard error of the log evidence: with 100 chains it "+
-			"comes out too small by a fifth; take more particles, or a smaller WasteFree", m.chains())
-	}
-	if m.Genealogy.Before > 0 && m.Resampler != Multinomial {
-		warn("the log evidence has no standard error: it cannot be estimated from the genealogy of %s resampling; take "+
-			"smc.Multinomial, or run it with several seeds", m.Resampler)
+	if !m.part { // else the standard error is the caller's business
+		if last.First < fewFirst {
+			warn("all particles descend from few of the first ones (effectively from %.1f): the standard error of the log "+
+				"evidence is unreliable; take more particles", last.First)
+		}
+		if m.WasteFree > 0 && m.chains() < fewChains {
+			warn("there are only %d waste-free chains, too few for the standard error of the log evidence: with 100 chains it "+
+				"comes out too small by a fifth; take more particles, or a smaller WasteFree", m.chains())
+		}
+		if m.Genealogy.Before > 0 && m.Resampler != Multinomial {
+			warn("the log evidence has no standard error: it cannot be estimated from the genealogy of %s resampling; take "+
+				"smc.Multinomial, or run it with several seeds", m.Resampler)
+		}
 	}
 	if lost := m.Scouts.Warning(m.chains(), "first particles"); lost != "" {
 		out = append(out, lost)

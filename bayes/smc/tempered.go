@@ -193,22 +193,23 @@ func (t Tempered) chains() int { return t.Particles / max(t.WasteFree, 1) }
 
 // Run implements fit.Method.
 func (t Tempered) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
-	return t.run(ctx, j, 0, j.Seed)
+	return t.run(ctx, j, &machine{seed: j.Seed})
 }
 
-// RunTo is Run to the first rungs powers of the Ladder, with the random numbers of a seed in place of the job's. Where
-// the job's checkpoint is a copy of that of another RunTo, of any seed, that came to fewer powers, it goes on from
-// there: particles that were copied go ways of their own. The evidence of the result's draws is of all that has come in
-// from the prior on.
+// RunTo is the part of Run that ends where the first rungs powers of the Ladder have come into the weights, before the
+// moves at the last of them, or, if rungs is 0, at the posterior. Its random numbers are those of a seed, not of the
+// job's. Where the job's checkpoint is a copy of that of another RunTo, of any seed, that came to fewer powers, it goes
+// on from there: particles that were copied go ways of their own. The evidence of the result's draws is of all powers
+// from the prior on; its standard error says nothing of particles that were copied, and no warning is about it.
 func (t Tempered) RunTo(ctx context.Context, j *fit.Job, rungs int, seed uint64) (*fit.Result, error) {
-	if rungs < 1 || rungs > len(t.Ladder) {
-		return nil, fmt.Errorf("smc: a run to %d of %d powers of the Ladder: it must be from 1 to all", rungs, len(t.Ladder))
+	if rungs < 0 || rungs > len(t.Ladder) {
+		return nil, fmt.Errorf("smc: RunTo %d powers of the Ladder's %d: it must be from 1 to all of them, or 0, to the "+
+			"posterior", rungs, len(t.Ladder))
 	}
-	return t.run(ctx, j, rungs, seed)
+	return t.run(ctx, j, &machine{seed: seed, part: true, rungs: rungs})
 }
 
-// run is RunTo; rungs 0: to the posterior.
-func (t Tempered) run(ctx context.Context, j *fit.Job, rungs int, seed uint64) (*fit.Result, error) {
+func (t Tempered) run(ctx context.Context, j *fit.Job, m *machine) (*fit.Result, error) {
 	problem, err := j.Density(t.chains())
 	if err != nil {
 		return nil, err
@@ -222,7 +223,7 @@ func (t Tempered) run(ctx context.Context, j *fit.Job, rungs int, seed uint64) (
 				start.Shape(), want)
 		}
 	}
-	m := &machine{Tempered: t, Job: j, problem: problem, seed: seed, rungs: rungs}
+	m.Tempered, m.Job, m.problem = t, j, problem
 	m.session = j.Session(m, checkpointFormat)
 	defer m.close()
 	stopped := j.Loop(ctx, m.session)

@@ -1,0 +1,150 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/cluster"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
+)
+
+// fixed is tempered SMC whose kernel depends on nothing that the particles do, with so few of these that the islands'
+// weights differ much.
+var fixed = smc.Tempered{Kernel: mcmc.PreconditionedCrankNicolson{Beta: .2}, Particles: 10, Moves: 7,
+	Ladder: []float64{.005, .05, .3, 1}}
+
+const seedThatMeets = 5 // at power .3
+
+// meeting are islands that are resampled on the way.
+func meeting(ctx context.Context, t *testing.T, folder string, settings run.Settings) (*fit.Result, error) {
+	t.Helper()
+	model, parts := line()
+	settings.Engine = computetest.Go(t)
+	return cluster.Fit(ctx, cluster.Options{Folder: folder}, 4, model, fixed, parts, settings)
+}
+
+// bits are the particles, weights and evidence of a result.
+func bits(t *testing.T, result *fit.Result) string {
+	t.Helper()
+	draws, err := result.Posterior.Draws()
+	if err != nil {
+		t.Fatal(err)
+	}
+	phi, err := compute.Float64s(draws.Phi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(phi, draws.LogWeights, draws.Evidence, fit.Details[[]cluster.Meeting](result))
+}
+
+// Islands whose call ends every eleven steps, within a stage or between two, give in the end the bits of a call that
+// did not end; so does a call that finds them done.
+func TestIslandsGoOn(t *testing.T) {
+	settings := run.Settings{Seed: seedThatMeets}
+	whole, err := meeting(t.Context(), t, t.TempDir(), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, calls := t.TempDir(), 0
+	for done := false; !done; calls++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		steps := 0
+		result, err := meeting(run.Watched(ctx, func(run.Progress, run.Machine) {
+			if steps++; steps == 11 {
+				cancel()
+			}
+		}), t, folder, settings)
+		if done = err == nil; done && bits(t, result) != bits(t, whole) {
+			t.Error("other bits after interruptions")
+		}
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		cancel()
+	}
+	again, err := meeting(t.Context(), t, folder, settings)
+	if err != nil || bits(t, again) != bits(t, whole) {
+		t.Errorf("other bits when all are done, or %v", err)
+	}
+	if calls < 5 {
+		t.Errorf("%d calls: too few to be interrupted anywhere", calls)
+	}
+}
+
+// Islands that descend from one do not stay its copies: they have random numbers of their own.
+func TestIslandsAreNoCopies(t *testing.T) {
+	result, err := meeting(t.Context(), t, t.TempDir(), run.Settings{Seed: seedThatMeets})
+	if err != nil {
+		t.Fatal(err)
+	}
+	met := false
+	for _, m := range fit.Details[[]cluster.Meeting](result) {
+		met = met || m.Resampled
+	}
+	values, err := result.Posterior.Coordinate(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, copies := map[float64]int{}, 0
+	for j, v := range values {
+		if island, ok := at[v]; ok && island != j/fixed.Particles {
+			copies++
+		}
+		at[v] = j / fixed.Particles
+	}
+	if !met || copies > len(values)/4 {
+		t.Errorf("resampled: %v; %d of %d particles are copies of particles on other islands", met, copies, len(values))
+	}
+}
+
+// Islands that are of another fit are refused, and not joined in silence: of other settings, another seed, or another
+// number of islands, whose random numbers are others.
+func TestIslandsOfAnotherFolder(t *testing.T) {
+	model, parts := line()
+	o := cluster.Options{Folder: filepath.Join(t.TempDir(), "islands")}
+	fitted := func(islands, particles int, seed uint64) error {
+		method := smc.Tempered{Particles: particles, Ladder: []float64{.1, 1}, Moves: 1}
+		_, err := cluster.Fit(t.Context(), o, islands, model, method, parts, run.Settings{Seed: seed})
+		return err
+	}
+	if err := fitted(2, 50, 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{fitted(3, 50, 1), fitted(2, 60, 1), fitted(2, 50, 2)} {
+		if !errors.Is(err, run.ErrOtherRun) {
+			t.Errorf("islands of another fit: %v", err)
+		}
+	}
+	if err := fitted(2, 50, 1); err != nil {
+		t.Error(err)
+	}
+}
+
+// Islands of a trained posterior sample its stochastic parameters.
+func TestIslandsFrom(t *testing.T) {
+	_, parts := line()
+	trained, err := meeting(t.Context(), t, t.TempDir(), run.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	method := fit.From{Trained: trained.Posterior, Method: smc.Tempered{Particles: 50, Ladder: []float64{.1, 1}, Moves: 1}}
+	result, err := cluster.Fit(t.Context(), cluster.Options{Folder: t.TempDir()}, 2, bayes.Model{}, method,
+		dataset.Parts{Train: parts.Train}, run.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := result.Posterior; p.Particles() != 100 || !p.Evidence().Known() || p.Provenance().Before == nil ||
+		p.Chains() != 0 {
+		t.Errorf("%d particles, evidence %v, before %v", p.Particles(), p.Evidence(), p.Provenance().Before)
+	}
+}
