@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"testing"
 
@@ -11,11 +12,14 @@ import (
 	"gobnn/bayes/cluster"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/tensorfile"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // fixed is tempered SMC whose kernel depends on nothing that the particles do, with so few of these that the islands'
@@ -56,7 +60,7 @@ func TestIslandsGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder, calls := t.TempDir(), 0
-	for done := false; !done; calls++ {
+	for done := false; !done && calls < 50; calls++ {
 		ctx, cancel := context.WithCancel(t.Context())
 		steps := 0
 		result, err := meeting(run.Watched(ctx, func(run.Progress, run.Machine) {
@@ -76,34 +80,59 @@ func TestIslandsGoOn(t *testing.T) {
 	if err != nil || bits(t, again) != bits(t, whole) {
 		t.Errorf("other bits when all are done, or %v", err)
 	}
-	if calls < 5 {
-		t.Errorf("%d calls: too few to be interrupted anywhere", calls)
+	if calls < 5 || calls == 50 {
+		t.Errorf("%d calls: too few to be interrupted anywhere, or too many to go on each time", calls)
 	}
 }
 
-// Islands that descend from one do not stay its copies: they have random numbers of their own.
-func TestIslandsAreNoCopies(t *testing.T) {
-	result, err := meeting(t.Context(), t, t.TempDir(), run.Settings{Seed: seedThatMeets})
-	if err != nil {
-		t.Fatal(err)
-	}
-	met := false
-	for _, m := range fit.Details[[]cluster.Meeting](result) {
-		met = met || m.Resampled
-	}
-	values, err := result.Posterior.Coordinate(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at, copies := map[float64]int{}, 0
-	for j, v := range values {
-		if island, ok := at[v]; ok && island != j/fixed.Particles {
-			copies++
+// Islands that were resampled are those of the families that the meetings tell of, and do not stay copies: they have
+// random numbers of their own. Islands that were not weigh as at the last meeting.
+func TestIslandsMeet(t *testing.T) {
+	for _, seed := range []uint64{1, seedThatMeets} {
+		folder := t.TempDir()
+		result, err := meeting(t.Context(), t, folder, run.Settings{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
 		}
-		at[v] = j / fixed.Particles
-	}
-	if !met || copies > len(values)/4 {
-		t.Errorf("resampled: %v; %d of %d particles are copies of particles on other islands", met, copies, len(values))
+		meetings := fit.Details[[]cluster.Meeting](result)
+		if len(meetings) != 4 || meetings[2].Resampled != (seed == seedThatMeets) || meetings[3].Resampled {
+			t.Fatalf("seed %d: they met as %+v", seed, meetings)
+		}
+		values, err := result.Posterior.Coordinate(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, copies, sums, families := map[float64]int{}, 0, make([]float64, 4), map[float64]int{}
+		for j, w := range result.Posterior.LogWeights().Weights() {
+			island := j / fixed.Particles
+			sums[island] += w
+			if other, ok := of[values[j]]; ok && other != island {
+				copies++
+			}
+			of[values[j]] = island
+		}
+		if copies > len(values)/4 {
+			t.Errorf("seed %d: %d of %d particles are copies of particles on other islands", seed, copies, len(values))
+		}
+		ess := 1 / floats.Dot(sums, sums)
+		if told := result.Posterior.Diagnostics()[bayes.IslandsESS]; math.Abs(ess-meetings[3].ESS) > 1e-9 ||
+			math.Abs(ess-told) > 1e-9 {
+			t.Errorf("seed %d: the weights are of %v islands, told are %v, and met have %v", seed, ess, told, meetings[3].ESS)
+		}
+		for k := range sums {
+			file, err := tensorfile.Read(filepath.Join(folder, fmt.Sprintf("stage 5 island %d", k+1), "checkpoint"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			trace, err := compute.Float64s(file.Tensors["trace"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			families[trace[1]]++ // the first increment of the log evidence tells first islands apart
+		}
+		if want := int(math.Ceil(meetings[3].First)); seed == seedThatMeets && len(families) != want {
+			t.Errorf("%d first islands have descendants, %d by the meeting", len(families), want)
+		}
 	}
 }
 
