@@ -23,9 +23,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// islands is the island particle model (Vergé, Dubarry, Del Moral and Moulines 2015, algorithm 3, whose islands are
-// resampled only where their effective number is small) of tempered SMC with a given ladder, as a method. An island is
-// a particle of an SMC sampler whose particles are whole runs:
+// islands is the island particle model (Vergé, Dubarry, Del Moral and Moulines 2015: the double bootstrap with adaptive
+// selection of islands) of tempered SMC with a given ladder, as a method. An island is a particle of an SMC sampler
+// whose particles are whole runs:
 //
 //	move:      each island goes on to the stage's last power, a task each
 //	weigh:     island m weighs by what its estimate of the evidence was multiplied by since the islands were resampled
@@ -96,6 +96,9 @@ func (m islands) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	}
 	if OnNode() {
 		return nil, Run(ctx, m.on, slices.Concat(tasks...))
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	now := newArchipelago(m.number)
 	var meetings []Meeting
