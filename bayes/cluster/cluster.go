@@ -31,10 +31,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"gobnn/bayes/compute/environment"
+	"gobnn/bayes/run"
 
 	"github.com/google/renameio/v2"
 )
@@ -79,6 +83,10 @@ const (
 // ErrOtherList is what Run returns on a node whose task is of another list: there the results of this one are not to be
 // had. A program with several lists goes on without them, or is one program for each list.
 var ErrOtherList = errors.New("this node does a task of another list")
+
+// ErrInUse is what Run returns where another call of it, of this program or another, does the tasks of the folder. The
+// lock is the system's: it ends with that program, however that ends.
+var ErrInUse = errors.New("another call is doing the tasks of this folder")
 
 // list names the list: the folder as the program gives it, or the last part of an absolute one, which may lie elsewhere
 // on a node.
@@ -133,18 +141,15 @@ func Run(ctx context.Context, o Options, tasks []Task) error {
 	if OnNode() {
 		doOne(ctx, os.Getenv(taskEntry), tasks)
 	}
-	var left []Task
-	for _, t := range tasks {
-		if !o.Done(t.Name) {
-			left = append(left, t)
-		}
-	}
-	if len(left) == 0 {
+	if len(o.undone(tasks)) == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(o.Folder, 0o755); err != nil {
-		return fmt.Errorf("cluster: folder of the tasks: %w", err)
+	unlock, err := o.reserve()
+	if err != nil {
+		return err
 	}
+	defer unlock()
+	left := o.undone(tasks) // a call that has ended just now may have done some
 	switch o.On {
 	case "":
 		return o.here(ctx, left)
@@ -152,6 +157,36 @@ func Run(ctx context.Context, o Options, tasks []Task) error {
 		return o.onSlurm(left, len(tasks))
 	}
 	return o.onRay(ctx, left)
+}
+
+// reserve makes the folder and keeps other calls out of it.
+func (o Options) reserve() (unlock func(), err error) {
+	if err := os.MkdirAll(o.Folder, 0o755); err != nil {
+		return nil, fmt.Errorf("cluster: folder of the tasks: %w", err)
+	}
+	probe, err := os.CreateTemp(o.Folder, ".written-")
+	if err != nil {
+		return nil, fmt.Errorf("cluster: nothing can be written into the folder of the tasks: %w", err)
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return nil, fmt.Errorf("cluster: folder of the tasks: %w", err)
+	}
+	unlock, free := run.Lock(filepath.Join(o.Folder, "tasks"))
+	if !free {
+		return nil, fmt.Errorf("cluster: folder %s: %w: wait until that call has ended, or name another folder", o.Folder,
+			ErrInUse)
+	}
+	return unlock, nil
+}
+
+// undone are the tasks without a result.
+func (o Options) undone(tasks []Task) (left []Task) {
+	for _, t := range tasks {
+		if !o.Done(t.Name) {
+			left = append(left, t)
+		}
+	}
+	return left
 }
 
 // check is an error for what cannot be done.
@@ -163,11 +198,15 @@ func (o Options) check(tasks []Task) error {
 		return fmt.Errorf("cluster: Options.On is %q: it must be empty, \"ray\", an address such as ray://head:10001, or "+
 			"\"slurm\"", o.On)
 	}
+	if len(tasks) > maxTasks {
+		return fmt.Errorf("cluster: %d tasks: a list may have %d: let each do more", len(tasks), maxTasks)
+	}
 	known := map[string]bool{}
 	for _, t := range tasks {
 		switch {
-		case t.Name == "" || t.Name != filepath.Base(t.Name) || strings.HasSuffix(t.Name, doneSuffix) || t.Name == "..":
-			return fmt.Errorf("cluster: a task is called %q: it must be the name of a folder", t.Name)
+		case !isName(t.Name):
+			return fmt.Errorf("cluster: a task is called %q: it must be the name of a folder, of at most %d bytes, without "+
+				"a dot at its start, %s at its end or special characters", t.Name, maxName, doneSuffix)
 		case known[t.Name]:
 			return fmt.Errorf("cluster: two tasks are called %q", t.Name)
 		case t.Do == nil:
@@ -185,6 +224,19 @@ func (o Options) check(tasks []Task) error {
 	return nil
 }
 
+// Lists are bounded: each task is a folder in one, and its name with a suffix the name of a file.
+const (
+	maxTasks = 1_000_000
+	maxName  = 200
+)
+
+// isName says whether a task may be called so.
+func isName(name string) bool {
+	return name != "" && len(name) <= maxName && name == filepath.Base(name) && name[0] != '.' &&
+		!strings.HasSuffix(name, doneSuffix) && utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0 &&
+		!strings.ContainsAny(name, `/\`)
+}
+
 // doOne does the one task that this process is for, and ends it.
 func doOne(ctx context.Context, name string, tasks []Task) {
 	if os.Getenv(stdinEntry) != "" {
@@ -197,7 +249,14 @@ func doOne(ctx context.Context, name string, tasks []Task) {
 		if t.Name != name {
 			continue
 		}
-		err := t.Do(ctx, os.Getenv(folderEntry))
+		folder := os.Getenv(folderEntry)
+		unlock, free := run.Lock(folder) // Slurm may do a job twice at once
+		if !free {
+			fmt.Fprintf(os.Stderr, "cluster: another job is doing task %q in %s\n", name, folder)
+			os.Exit(1)
+		}
+		err := t.Do(ctx, folder)
+		unlock()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -238,21 +297,16 @@ var driver string
 
 // job is what the driver reads.
 type job struct {
-	Address string      `json:"address"` // empty: a cluster of this machine
-	Folder  string      `json:"folder"`
-	Program string      `json:"program"` // its name among the files
-	Args    []string    `json:"args"`
-	Files   [][2]string `json:"files"`   // names and SHA-256
-	Sources []string    `json:"sources"` // where they lie
-	Hash    string      `json:"hash"`    // of all files
-	List    string      `json:"list"`
-	Tasks   []jobTask   `json:"tasks"`
-}
-
-type jobTask struct {
-	Name string `json:"name"`
-	CPUs int    `json:"cpus"`
-	GPUs int    `json:"gpus"`
+	Init    map[string]any    `json:"init"` // what ray.init is told
+	Folder  string            `json:"folder"`
+	Program string            `json:"program"` // its name among the files
+	System  string            `json:"system"`  // that it is built for
+	Args    []string          `json:"args"`
+	Environ map[string]string `json:"environ"`
+	Files   map[string]string `json:"files"`   // SHA-256, by the names
+	Sources map[string]string `json:"sources"` // where they lie
+	Hash    string            `json:"hash"`    // of all files
+	Tasks   [][3]any          `json:"tasks"`   // name, CPUs and GPUs
 }
 
 // event is what the driver says, a line each.
@@ -279,22 +333,14 @@ func (o Options) onRay(ctx context.Context, tasks []Task) error {
 	if err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp("", "gobnn-ray-")
-	if err != nil {
-		return fmt.Errorf("cluster: %w", err)
-	}
-	defer os.RemoveAll(scratch)
 	text, err := json.Marshal(j)
 	if err != nil {
 		return err
 	}
-	program, list := filepath.Join(scratch, "driver.py"), filepath.Join(scratch, "job.json")
-	if err := errors.Join(os.WriteFile(program, []byte(driver), 0o600), os.WriteFile(list, text, 0o600)); err != nil {
-		return fmt.Errorf("cluster: %w", err)
-	}
-
-	command := exec.Command(python, program, list)
-	command.Env = append(os.Environ(), "PYTHONPATH="+packages)
+	command := exec.Command(python, "-c", driver)
+	command.Env = append([]string{"RAY_BACKEND_LOG_LEVEL=error", "RAY_USAGE_STATS_ENABLED=0",
+		"RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S=20"}, os.Environ()...) // a busy head takes its time
+	command.Env = append(command.Env, "PYTHONPATH="+packages)
 	var said strings.Builder
 	command.Stderr = &said
 	alive, err := command.StdinPipe() // the driver ends when it is closed
@@ -310,7 +356,9 @@ func (o Options) onRay(ctx context.Context, tasks []Task) error {
 	}
 	stop := context.AfterFunc(ctx, func() { alive.Close() })
 	defer stop()
+	go func() { _, _ = alive.Write(append(text, '\n')) }() // a driver that has ended says why
 	failed, ended := o.listen(out)
+	alive.Close()
 	err = command.Wait()
 	switch {
 	case ctx.Err() != nil:
@@ -350,10 +398,11 @@ func (o Options) job(tasks []Task) (j job, err error) {
 	if err != nil {
 		return j, err
 	}
-	j = job{Address: strings.TrimPrefix(o.On, "ray"), Folder: folder, Program: programName, Args: os.Args[1:],
-		List: o.list()}
-	if j.Address != "" {
-		j.Address = o.On
+	j = job{Folder: folder, Program: programName, System: runtime.GOOS + "/" + runtime.GOARCH, Args: os.Args[1:],
+		Environ: map[string]string{listEntry: o.list(), stdinEntry: "1"}, Files: map[string]string{},
+		Sources: map[string]string{}, Init: map[string]any{"address": o.On}}
+	if o.On == "ray" {
+		j.Init = map[string]any{"include_dashboard": false}
 	}
 	all := sha256.New()
 	for i, source := range append([]string{program}, o.Files...) {
@@ -369,11 +418,11 @@ func (o Options) job(tasks []Task) (j job, err error) {
 			return j, err
 		}
 		fmt.Fprintf(all, "%s %s\n", name, sum)
-		j.Files, j.Sources = append(j.Files, [2]string{name, sum}), append(j.Sources, source)
+		j.Files[name], j.Sources[name] = sum, source
 	}
 	j.Hash = hex.EncodeToString(all.Sum(nil))[:16]
 	for _, t := range tasks {
-		j.Tasks = append(j.Tasks, jobTask{t.Name, max(t.CPUs, 1), t.GPUs})
+		j.Tasks = append(j.Tasks, [3]any{t.Name, max(t.CPUs, 1), t.GPUs})
 	}
 	return j, nil
 }

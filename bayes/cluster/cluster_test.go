@@ -280,6 +280,130 @@ func TestSlurm(t *testing.T) {
 		t.Errorf("all are done: %v", err)
 	}
 	alike(t, o.Folder, tasks[:2])
+
+	one := func(number string) string {
+		c := exec.Command("sh", script)
+		c.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID="+number)
+		out, err := c.CombinedOutput()
+		if err == nil {
+			return "done"
+		}
+		return string(out)
+	}
+	before, err := os.ReadDir(o.Folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number, says := range map[string]string{"": "submit this by sbatch", "1w /tmp/a": "submit this by sbatch",
+		"9": "line 9"} {
+		if got := one(number); !strings.Contains(got, says) {
+			t.Errorf("job %q: %s", number, got)
+		}
+	}
+	if err := os.WriteFile(strings.TrimSuffix(script, ".sh")+".txt", []byte("../out\n..\n$(touch out)\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for number, says := range map[string]string{"1": "'../out', which is no task's name", "2": "'..', which is no task's",
+		"3": `has no such task here`} {
+		if got := one(number); !strings.Contains(got, says) {
+			t.Errorf("a list with other names: job %s: %s", number, got)
+		}
+	}
+	after, err := os.ReadDir(o.Folder)
+	if err != nil || len(after) != len(before)+1 { // the folder of the task that is called $(touch out)
+		t.Errorf("%d files, then %d (%v)", len(before), len(after), err)
+	}
+	if outside, err := os.ReadDir(filepath.Dir(o.Folder)); err != nil || len(outside) != 1 {
+		t.Errorf("beside the folder: %v (%v)", outside, err)
+	}
+}
+
+// A task that Slurm does twice at once is done by one of the jobs, and the other ends.
+func TestSlurmTwice(t *testing.T) {
+	o := cluster.Options{On: "slurm", Folder: filepath.Join(t.TempDir(), "counting")}
+	if err := cluster.Run(t.Context(), o, counting(1, 0)); !errors.Is(err, cluster.ErrSubmit) {
+		t.Fatal(err)
+	}
+	unlock, free := run.Lock(filepath.Join(o.Folder, "count 0")) // as the job that does it
+	if !free {
+		t.Fatal("it is locked")
+	}
+	scripts, err := filepath.Glob(filepath.Join(o.Folder, "*.sh"))
+	if err != nil || len(scripts) != 1 {
+		t.Fatalf("%q, %v", scripts, err)
+	}
+	for _, want := range []string{"another job is doing task \"count 0\"", ""} {
+		c := exec.Command("sh", scripts[0])
+		c.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID=1")
+		out, err := c.CombinedOutput()
+		if (err == nil) != (want == "") || !strings.Contains(string(out), want) || o.Done("count 0") != (want == "") {
+			t.Errorf("want %q: %v: %s; done: %v", want, err, out, o.Done("count 0"))
+		}
+		if want != "" {
+			unlock()
+		}
+	}
+}
+
+// The second of two calls on one folder is refused while the first one works, and does the same list after it.
+func TestTwoCalls(t *testing.T) {
+	o := cluster.Options{Folder: filepath.Join(t.TempDir(), "tasks")}
+	ran := 0
+	task := cluster.Task{Name: "a", Do: func(context.Context, string) error {
+		ran++
+		for _, on := range []string{"", "slurm", "ray"} {
+			second := cluster.Options{On: on, Folder: o.Folder}
+			if err := cluster.Run(t.Context(), second, []cluster.Task{failing}); !errors.Is(err, cluster.ErrInUse) ||
+				!strings.Contains(err.Error(), o.Folder) {
+				t.Errorf("a second call on %q: %v", on, err)
+			}
+		}
+		return nil
+	}}
+	for range 2 {
+		if err := cluster.Run(t.Context(), o, []cluster.Task{task}); err != nil || ran != 1 {
+			t.Errorf("%v, done %d times", err, ran)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(o.Folder, ".*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// A folder that cannot be written to is refused before anything is begun, and one that is full by the file's name.
+func TestFolderFull(t *testing.T) {
+	do := func(_ context.Context, folder string) error {
+		return renameio.WriteFile(filepath.Join(folder, "result"), make([]byte, 600_000), 0o644)
+	}
+	folder := memory(t, "1m")
+	tasks := []cluster.Task{{Name: "a", Do: do}, {Name: "b", Do: do}}
+	for _, on := range []string{"", "slurm"} { // the program is larger too
+		o := cluster.Options{On: on, Folder: folder}
+		err := cluster.Run(t.Context(), o, tasks)
+		if err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(err.Error(), folder) ||
+			!o.Done("a") || o.Done("b") {
+			t.Errorf("on %q: %v; done: %v and %v", on, err, o.Done("a"), o.Done("b"))
+		}
+	}
+	if half, err := filepath.Glob(filepath.Join(folder, "*", "*result*")); err != nil || len(half) != 1 {
+		t.Errorf("results: %q (%v)", half, err)
+	}
+	remount := func(options string) {
+		if out, err := exec.Command("mount", "-o", "remount,"+options, folder).CombinedOutput(); err != nil {
+			t.Skipf("%s: %v: %s", options, err, out)
+		}
+	}
+	remount("size=2m,ro")
+	for _, on := range []string{"", "slurm", "ray"} {
+		err := cluster.Run(t.Context(), cluster.Options{On: on, Folder: folder}, tasks)
+		if err == nil || !strings.Contains(err.Error(), "nothing can be written into the folder of the tasks: open "+folder) {
+			t.Errorf("read only, on %q: %v", on, err)
+		}
+	}
+	remount("size=2m,rw")
+	if err := cluster.Run(t.Context(), cluster.Options{Folder: folder}, tasks); err != nil {
+		t.Errorf("with room: %v", err)
+	}
 }
 
 // What cannot be done is refused before anything is.
@@ -296,6 +420,12 @@ func TestRefused(t *testing.T) {
 		{cluster.Options{Folder: folder, Files: []string{"../secret"}}, nil, `"../secret"`},
 		{cluster.Options{Folder: folder}, []cluster.Task{{Name: "../a", Do: do}}, `"../a"`},
 		{cluster.Options{Folder: folder}, []cluster.Task{{Name: "", Do: do}}, `""`},
+		{cluster.Options{Folder: folder}, []cluster.Task{{Name: ".", Do: do}}, `"."`},
+		{cluster.Options{Folder: folder}, []cluster.Task{{Name: ".new", Do: do}}, `".new"`},
+		{cluster.Options{Folder: folder}, []cluster.Task{{Name: "a\nb", Do: do}}, `"a\nb"`},
+		{cluster.Options{Folder: folder}, []cluster.Task{{Name: "a.done", Do: do}}, `"a.done"`},
+		{cluster.Options{Folder: folder}, []cluster.Task{{Name: strings.Repeat("a", 201), Do: do}}, "at most 200 bytes"},
+		{cluster.Options{Folder: folder}, make([]cluster.Task, 1_000_001), "1000001 tasks: a list may have 1000000"},
 		{cluster.Options{Folder: folder}, []cluster.Task{{Name: "a", Do: do}, {Name: "a", Do: do}}, "two tasks"},
 		{cluster.Options{Folder: folder}, []cluster.Task{{Name: "a"}}, "no Do"},
 		{cluster.Options{Folder: folder}, []cluster.Task{{Name: "a", Do: do, GPUs: -1}}, "-1 GPUs"},

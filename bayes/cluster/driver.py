@@ -1,31 +1,20 @@
-"""Does a list of tasks on a Ray cluster: `python driver.py JOB`, where JOB is the file that package cluster writes.
+"""Does a list of tasks on a Ray cluster. Package cluster writes the job, a line of JSON, to stdin, which then stays
+open as long as the caller lives; on stdout stand events, a line of JSON each. A task is a call of one program, with its
+name in GOBNN_TASK; it writes into the folder GOBNN_TASK_FOLDER. What lies there is brought home as it changes, so that
+a task whose node dies goes on elsewhere from its last checkpoint."""
 
-A task is a call of one program, with its name in GOBNN_TASK; it writes into the folder GOBNN_TASK_FOLDER. What lies
-there is brought home as it changes, so that a task whose node dies goes on elsewhere from its last checkpoint. On
-stdout stand events, a line of JSON each; stdin is open as long as the caller lives.
-"""
+import collections, contextlib, errno, hashlib, json, os, pathlib, shutil, sys, tempfile, threading
+from subprocess import DEVNULL, PIPE, Popen
 
-import contextlib
-import hashlib
-import json
-import os
-import pathlib
-import shutil
-import subprocess
-import sys
-import tempfile
-import threading
-
-os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-os.environ.setdefault("RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S", "20")  # a busy head takes its time
-import ray  # noqa: E402
-import ray.exceptions  # noqa: E402
+import ray
 
 EVERY = 2.0  # seconds between two looks at a task's folder
+PACE = 0.5  # seconds between two looks at what the tasks have said: many messages cost as much as one
 TRIES = 3  # of a task whose program fails; a lost node is no try
 LOST = 20  # nodes that a task may lose
 AT_ONCE = 1000  # tasks are handed over
+RESULT = 2**30  # bytes that a task's folder may hold: it goes through the memory of a node and of this machine
+HELD = 2**28  # bytes of all tasks' checkpoints that wait in the head's memory
 
 
 def say(event, task="", text=""):
@@ -33,14 +22,18 @@ def say(event, task="", text=""):
 
 
 class Board:
-    """What tasks have said and kept since the last look, on the head node."""
+    """What attempts at tasks have said and kept since the last look, on the head node."""
 
     def __init__(self):
         self.news = {}
 
-    def put(self, task, lines, files):
-        before, kept = self.news.get(task, ([], None))
-        self.news[task] = ((before + lines)[-200:], files if files is not None else kept)
+    def put(self, attempt, lines, files):
+        """Returns whether there was room for the files."""
+        before, kept = self.news.pop(attempt, ([], {}))
+        held = sum(len(data) for _, others in self.news.values() for data in others.values())
+        room = held == 0 or held + sum(len(data) for data in files.values()) <= HELD
+        self.news[attempt] = (before + lines)[-200:], files if files and room else kept
+        return room
 
     def take(self):
         news, self.news = self.news, {}
@@ -48,90 +41,91 @@ class Board:
 
 
 def pack(folder):
-    """The files of a folder, by their names, and what tells whether they have changed."""
-    files, seen = {}, []
-    for path in sorted(pathlib.Path(folder).rglob("*")):
+    """The files of a folder by their names, with what tells whether they have changed."""
+    files = {}
+    for path in folder.rglob("*"):
         with contextlib.suppress(FileNotFoundError):  # where it is being replaced
             if path.is_file():
-                seen.append((str(path), path.stat().st_mtime_ns, path.stat().st_size))
-                files[str(path.relative_to(folder))] = path
-    return files, seen
+                stat = path.stat()
+                files[str(path.relative_to(folder))] = path, stat.st_size, stat.st_mtime_ns, stat.st_ino
+    total = sum(file[1] for file in files.values())
+    if total > RESULT:
+        raise ValueError(f"{folder} has {total} bytes, and a task may keep {RESULT}: write what is larger elsewhere")
+    return files
 
 
 def read(files):
     content = {}
-    for name, path in files.items():
+    for name, file in files.items():
         with contextlib.suppress(FileNotFoundError):
-            content[name] = path.read_bytes()
+            content[name] = file[0].read_bytes()
     return content
 
 
 def write(folder, content):
-    """Puts files into a folder, each whole or not at all, and takes others away."""
-    folder = pathlib.Path(folder)
+    """Puts files into a folder, all of them or none, and takes others away."""
+    new = folder.parent / ".new"
+    shutil.rmtree(new, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in content.items():
-        path = folder / name
-        if not path.resolve().is_relative_to(folder.resolve()):
+        if not (folder / name).resolve().is_relative_to(folder.resolve()):
             raise ValueError(f"a node sends a file called {name!r}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(path.name + ".new")
-        new.write_bytes(data)
-        os.replace(new, path)
-    for path in folder.rglob("*"):
-        if path.is_file() and str(path.relative_to(folder)) not in content:
-            path.unlink()
-
-
-def call(job, task, kept, shipped, board):
-    """Runs the program for a task, in a Ray worker; returns the files of its folder."""
-    place = pathlib.Path(tempfile.gettempdir()) / f"gobnn-{os.getuid()}-{job['hash']}"  # of this very program and its files
-    if not place.is_dir():
-        own = tempfile.mkdtemp(dir=place.parent)
-        for (name, want), data in zip(job["files"], ray.get(list(shipped))):
-            if hashlib.sha256(data).hexdigest() != want:
-                raise ValueError(f"{name} arrived with another hash than {want}")
-            path = pathlib.Path(own) / name
+        for path in folder / name, new / name:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-            path.chmod(0o755)
-        with contextlib.suppress(OSError):  # where another task was first
-            os.rename(own, place)
-        shutil.rmtree(own, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix="gobnn-task-") as folder:
-        write(folder, kept)
         try:
-            environ = dict(os.environ, GOBNN_TASK=task, GOBNN_TASK_LIST=job["list"], GOBNN_TASK_FOLDER=folder,
-                           GOBNN_TASK_STDIN="1")
-            child = subprocess.Popen([str(place / job["program"])] + job["args"], cwd=place, env=environ, text=True,
-                                     errors="replace", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                     stderr=subprocess.PIPE)
+            path.write_bytes(data)
         except OSError as e:
-            raise RuntimeError(f"the program does not run on {os.uname().machine} {os.uname().sysname}: {e}") from None
-        lines, told, last = [], 0, pack(folder)[1]
-        ear = threading.Thread(target=lambda: lines.extend(line.rstrip("\n") for line in child.stderr))
+            raise OSError(e.errno, e.strerror, str(folder / name)) from None
+    for name in content:
+        os.replace(new / name, folder / name)
+    for name in pack(folder).keys() - content.keys():
+        (folder / name).unlink()
+    shutil.rmtree(new, ignore_errors=True)
+
+
+def call(plan, attempt, kept, board):
+    """Runs the program for a task, in a Ray worker; returns the files of its folder."""
+    job, shipped = plan
+    with tempfile.TemporaryDirectory(prefix="gobnn-task-") as own:
+        folder, unpacked = pathlib.Path(own) / "files", pathlib.Path(own) / "program"
+        place = pathlib.Path(tempfile.gettempdir()) / f"gobnn-{os.getuid()}-{job['hash']}"  # of this program and files
+        if not place.is_dir():
+            write(unpacked, {name: ray.get(data) for name, data in shipped.items()})
+            for name, want in job["files"].items():
+                if hashlib.sha256((unpacked / name).read_bytes()).hexdigest() != want:
+                    raise ValueError(f"{name} arrived with another hash than {want}")
+                (unpacked / name).chmod(0o755)
+            with contextlib.suppress(OSError):  # where another task was first
+                os.rename(unpacked, place)
+        if place.stat().st_uid != os.getuid():
+            raise PermissionError(errno.EPERM, "this folder is somebody else's", str(place))
+        write(folder, kept)
+        last, fresh, tail, ended = pack(folder), collections.deque(maxlen=200), [], False
+        environ = dict(os.environ, GOBNN_TASK=attempt[0], GOBNN_TASK_FOLDER=str(folder), **job["environ"])
+        try:
+            child = Popen([place / job["program"], *job["args"]], cwd=place, env=environ, errors="replace", stdin=PIPE,
+                          stdout=DEVNULL, stderr=PIPE)
+        except OSError as e:
+            here = f"node {os.uname().nodename} is {os.uname().machine}, and the program of {job['system']}"
+            raise OSError(e.errno, f"{e.strerror}: {here}") from None
+        ear = threading.Thread(target=fresh.extend, args=[iter(lambda: child.stderr.readline(10_000), "")], daemon=True)
         ear.start()
         try:
-            while True:
-                try:
-                    child.wait(EVERY)
-                    break
-                except subprocess.TimeoutExpired:
-                    files, seen = pack(folder)
-                    if len(lines) > told or seen != last:
-                        said = lines[told:]
-                        ray.get(board.put.remote(task, said, read(files) if seen != last else None))
-                        drop = max(0, told + len(said) - 40)  # the last lines stay, for a task that fails
-                        del lines[:drop]
-                        told, last = told + len(said) - drop, seen
+            while not ended:
+                ear.join(EVERY)  # ends with the program; child.wait(EVERY) would look for that 20 times a second
+                ended = not ear.is_alive() or child.poll() is not None
+                code = child.wait() if ended else 0
+                said = [fresh.popleft().rstrip("\n") for _ in range(len(fresh))]
+                tail = (tail + said)[-40:]
+                if code:
+                    raise RuntimeError("\n".join(tail) or f"exit status {code}")
+                files = pack(folder)
+                changed = files != last and not ended
+                if (said or changed) and ray.get(board.put.remote(attempt, said, read(files) if changed else {})):
+                    last = files
+            return read(files)
         finally:
             child.kill()
-            ear.join()
-        if child.returncode:
-            raise RuntimeError("\n".join(lines[-40:]) or f"exit status {child.returncode}")
-        if lines[told:]:
-            board.put.remote(task, lines[told:], None)
-        return read(pack(folder)[0])
 
 
 def ends_with_caller():
@@ -141,60 +135,66 @@ def ends_with_caller():
     os._exit(1)
 
 
-def main(path):
-    job = json.loads(pathlib.Path(path).read_text())
+def main():
+    job = json.loads(sys.stdin.readline())
     threading.Thread(target=ends_with_caller, daemon=True).start()
     try:
-        context = ray.init(address=job["address"] or None, log_to_driver=False, configure_logging=False,
-                           include_dashboard=None if job["address"] else False)
+        context = ray.init(**job["init"], log_to_driver=False, configure_logging=False)
     except Exception as e:
-        say("broken", text=f"Ray {ray.__version__} finds no cluster of its version at {job['address'] or 'home'}: {e}")
-        return
+        raise RuntimeError(f"Ray {ray.__version__} of Python {sys.version.split()[0]} has no cluster: {e}") from None
     say("cluster", text=getattr(context, "dashboard_url", None) or "")
-    home = pathlib.Path(job["folder"])
-    shipped = [ray.put(pathlib.Path(source).read_bytes()) for source in job["sources"]]
+    home, waiting, running = pathlib.Path(job["folder"]), collections.deque(job.pop("tasks")), {}
+    attempts, faults = collections.Counter(), collections.Counter()
+    shipped = {name: ray.put(pathlib.Path(source).read_bytes()) for name, source in job.pop("sources").items()}
+    plan = ray.put((job, shipped))
     board = ray.remote(num_cpus=0, resources={"node:__internal_head__": .001})(Board).remote()
-    waiting, running, faults = job.pop("tasks"), {}, {}
     remote = ray.remote(max_retries=0)(call)
-
-    def begin(task):
-        kept = read(pack(home / task["name"])[0])
-        options = remote.options(num_cpus=task["cpus"], num_gpus=task["gpus"])
-        running[options.remote(job, task["name"], kept, shipped, board)] = task
-
     while waiting or running:
+        alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        nodes = [(int(has.get("CPU", 0)), int(has.get("GPU", 0))) for has in alive]
         while waiting and len(running) < AT_ONCE:
-            begin(waiting.pop(0))
-        ray.wait(list(running), num_returns=1, timeout=1)
-        done, _ = ray.wait(list(running), num_returns=len(running), timeout=0)
-        for name, (lines, files) in ray.get(board.take.remote()).items():
+            name, cpus, gpus = waiting[0]
+            files = pack(home / name)
+            if files and len(running) > sum(cpus for cpus, _ in nodes):
+                break  # kept files wait at home, and not in the head's memory
+            waiting.popleft()
+            if not any(c >= cpus and g >= gpus for c, g in nodes):
+                has = ", ".join(f"{c} and {g}" for c, g in sorted(set(nodes)))
+                say("failed", name, f"it asks for {cpus} CPUs and {gpus} GPUs, and no node of this cluster has: {has}")
+                continue
+            attempts[name] += 1
+            begin = remote.options(num_cpus=cpus, num_gpus=gpus).remote
+            running[begin(plan, (name, attempts[name]), read(files), board)] = name, cpus, gpus
+        done, _ = ray.wait(list(running), num_returns=len(running), timeout=PACE) if running else ([], [])
+        for (name, number), (lines, files) in ray.get(board.take.remote()).items():
+            if number != attempts[name]:
+                continue  # it was on a node that was given up, and has come back
             for line in lines:
                 say("line", name, line)
-            if files is not None:
+            if files:
                 write(home / name, files)
-        try:
-            results = ray.get(done)
-        except ray.exceptions.RayError:
-            results = [None] * len(done)
-        for ref, result in zip(done, results):
-            task = running.pop(ref)
-            name = task["name"]
+        for ref in done:
+            name, cpus, gpus = running.pop(ref)
             try:
-                write(home / name, ray.get(ref) if result is None else result)
-                (home / (name + ".done")).touch()
-                say("done", name)
+                files = ray.get(ref)
             except ray.exceptions.RayError as e:
                 own = isinstance(e, ray.exceptions.RayTaskError)  # the program's fault; else the node is lost
-                faults[name, own] = faults.get((name, own), 0) + 1
+                if own and getattr(e.cause, "errno", 0) == errno.ENOEXEC:
+                    raise e.cause from None  # so it would be for each task
+                faults[name, own] += 1
                 again = faults[name, own] < (TRIES if own else LOST)
-                say(("again" if own else "lost") if again else "failed", name,
-                    str(e.cause) if own else str(e).split("\n")[0])
+                why = str(e.cause) if own else str(e).split("\n")[0]
+                say(("again" if own else "lost") if again else "failed", name, why)
                 if again:
-                    waiting.append(task)
+                    waiting.append((name, cpus, gpus))
+            else:
+                write(home / name, files)
+                (home / (name + ".done")).touch()
+                say("done", name)
     say("end")
 
 
 try:
-    main(sys.argv[1])
+    main()
 except Exception as e:
-    say("broken", text=f"{type(e).__name__}: {e}")
+    say("broken", text=str(e) if isinstance(e, (OSError, RuntimeError)) else f"{type(e).__name__}: {e}")

@@ -33,9 +33,6 @@ func (o Options) onSlurm(tasks []Task, all int) error {
 	var names strings.Builder
 	cpus, gpus := 1, 0
 	for _, t := range tasks {
-		if strings.ContainsAny(t.Name, "\n\r") {
-			return fmt.Errorf("cluster: a task is called %q: for Slurm it must be one line", t.Name)
-		}
 		names.WriteString(t.Name + "\n")
 		cpus, gpus = max(cpus, t.CPUs), max(gpus, t.GPUs)
 	}
@@ -56,7 +53,14 @@ func (o Options) onSlurm(tasks []Task, all int) error {
 #SBATCH --cpus-per-task=%d
 %s#SBATCH --requeue
 folder=%s
-name=$(sed -n "${SLURM_ARRAY_TASK_ID}p" "$folder/%s.txt")
+list="$folder/%s.txt"
+case "$SLURM_ARRAY_TASK_ID" in
+''|*[!0-9]*) echo "SLURM_ARRAY_TASK_ID is '$SLURM_ARRAY_TASK_ID': submit this by sbatch" >&2; exit 1 ;;
+esac
+name=$(sed -n "${SLURM_ARRAY_TASK_ID}p" "$list")
+case "$name" in
+''|.*|*/*) echo "line $SLURM_ARRAY_TASK_ID of $list is '$name', which is no task's name" >&2; exit 1 ;;
+esac
 [ -e "$folder/$name%s" ] && exit 0
 mkdir -p "$folder/$name" && cd %s || exit 1
 export %s="$name" %s=%s %s="$folder/$name"

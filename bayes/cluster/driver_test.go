@@ -1,0 +1,301 @@
+package cluster_test
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute/environment"
+)
+
+// driven is one call of the driver, by itself: with testdata/stub in Ray's place, where packages is empty.
+type driven struct {
+	home, address, packages string
+	program                 string            // a file
+	tasks                   [][3]any          // names, CPUs and GPUs
+	bounds                  map[string]string // replaced in the driver's text
+	environ                 []string
+}
+
+// run returns what the driver says: by a task, or by "" for the job, its events' names and texts.
+func (d driven) run(t *testing.T) (said map[string][]string) {
+	t.Helper()
+	env, err := environment.Dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	python := filepath.Join(env, "bin", "python")
+	if _, err := os.Stat(python); err != nil && d.packages == "" {
+		python = "python3"
+	}
+	if _, err := exec.LookPath(python); err != nil {
+		t.Skip("no Python here")
+	}
+	text, err := os.ReadFile("driver.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := string(text)
+	for _, name := range slices.Sorted(maps.Keys(d.bounds)) {
+		was, _, _ := strings.Cut(source[strings.Index(source, "\n"+name+" = "):], "  #")
+		source = strings.Replace(source, was, "\n"+name+" = "+d.bounds[name], 1)
+	}
+	program, err := os.ReadFile(d.program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(program)
+	init := map[string]any{}
+	if d.address != "" {
+		init["address"] = d.address
+	}
+	j, err := json.Marshal(map[string]any{"init": init, "folder": d.home, "program": "program", "system": "linux/amd64",
+		"args": []string{}, "environ": map[string]string{}, "files": map[string]string{"program": hex.EncodeToString(sum[:])},
+		"sources": map[string]string{"program": d.program}, "hash": hex.EncodeToString(sum[:8]), "tasks": d.tasks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(python, "-c", source)
+	c.Env = append(os.Environ(), "PYTHONPATH="+d.packages, "RAY_BACKEND_LOG_LEVEL=error", "RAY_USAGE_STATS_ENABLED=0")
+	if d.packages == "" {
+		stub, err := filepath.Abs("testdata/stub")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Env = append(c.Env, "PYTHONPATH="+stub, "PYTHONDONTWRITEBYTECODE=1", "TMPDIR="+t.TempDir(),
+			"STUB_PEAK="+filepath.Join(t.TempDir(), "peak"))
+	}
+	c.Env = append(c.Env, d.environ...)
+	c.Stderr = os.Stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.Write(append(j, '\n')); err != nil {
+		t.Fatal(err)
+	}
+	said = map[string][]string{}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		var e struct{ Event, Task, Text string }
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			continue // Ray's own words
+		}
+		said[e.Task] = append(said[e.Task], strings.TrimSpace(e.Event+" "+e.Text))
+	}
+	in.Close()
+	_ = c.Wait() // it has said why
+	return said
+}
+
+// named are tasks of one processor.
+func named(names ...string) (tasks [][3]any) {
+	for _, name := range names {
+		tasks = append(tasks, [3]any{name, 1, 0})
+	}
+	return tasks
+}
+
+// shell is a program of these commands.
+func shell(t *testing.T, commands string) string {
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\ncd \"$GOBNN_TASK_FOLDER\" || exit 1\n"+commands+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// foreign is the head of a program for ARM, on other processors, and else of one for x86.
+func foreign(t *testing.T) string {
+	machine := byte(183)
+	if out, err := exec.Command("uname", "-m").Output(); err != nil || strings.TrimSpace(string(out)) == "aarch64" {
+		machine = 62
+	}
+	head := make([]byte, 120)
+	copy(head, "\x7fELF\x02\x01\x01")
+	head[16], head[18], head[20], head[32], head[52], head[54], head[56] = 2, machine, 1, 64, 64, 56, 1
+	path := filepath.Join(t.TempDir(), "foreign")
+	if err := os.WriteFile(path, head, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// memory is a folder that holds so much; the test is skipped where it may not be made.
+func memory(t *testing.T, size string) (folder string) {
+	folder = t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "none", folder).CombinedOutput(); err != nil {
+		t.Skipf("no folder of %s can be mounted: %v: %s", size, err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", folder).Run() })
+	return folder
+}
+
+// In faults and with tasks that are out of bounds the driver names what is wrong, and does the others.
+func TestDriver(t *testing.T) {
+	big := `[ $GOBNN_TASK = big ] && truncate -s 5000000000 result; echo $GOBNN_TASK >> result`
+	for name, c := range map[string]struct {
+		driven
+		want map[string][]string // the ends of what is said
+	}{
+		"more processors than a node has": {driven{tasks: [][3]any{{"wide", 2, 0}, {"gpu", 1, 1}, {"small", 1, 0}},
+			program: shell(t, "true")}, map[string][]string{
+			"wide":  {"failed it asks for 2 CPUs and 0 GPUs, and no node of this cluster has: 1 and 0"},
+			"gpu":   {"failed it asks for 1 CPUs and 1 GPUs, and no node of this cluster has: 1 and 0"},
+			"small": {"done"}, "": {"end"}}},
+		"a result out of bounds": {driven{tasks: named("big", "small"), program: shell(t, big)}, map[string][]string{
+			"big": {"files has 5000000004 bytes, and a task may keep 1073741824: write what is larger elsewhere"},
+			// it was tried again, and no more than twice
+			"small": {"done"}, "": {"end"}}},
+		"a file outside": {driven{tasks: named("a"), program: shell(t, "true"), environ: []string{"STUB=outside"}},
+			map[string][]string{"a": nil, "": {"ValueError: a node sends a file called '../outside'"}}},
+		"a program that fails": {driven{tasks: named("a"), program: shell(t, "echo no such prior >&2; exit 3")},
+			map[string][]string{"a": {"again no such prior", "again no such prior", "failed no such prior"}, "": {"end"}}},
+		"a program for another processor": {driven{tasks: named("a", "b", "c"), program: foreign(t)},
+			map[string][]string{"a": nil, "b": nil, "": {", and the program of linux/amd64"}}},
+		"no cluster": {driven{tasks: named("a"), program: shell(t, "true"), environ: []string{"STUB=no cluster"}},
+			map[string][]string{"": {"has no cluster: Version mismatch"}}},
+		"a node that freezes": {driven{tasks: named("a"), program: shell(t, "cp checkpoint result"),
+			bounds: map[string]string{"PACE": ".1"}, environ: []string{"STUB=frozen"}}, map[string][]string{
+			"a": {"line attempt 1, heard in 1", "lost the node died", "done"}, "": {"end"}}},
+		"a checkpoint while it runs": {driven{tasks: named("a"), bounds: map[string]string{"EVERY": ".05", "PACE": ".05"},
+			program: shell(t, "[ -e checkpoint ] && echo had it >&2 && exit; echo 1 > checkpoint; sleep 1; exit 1")},
+			map[string][]string{"a": {"again exit status 1", "line had it", "done"}, "": {"end"}}},
+		"a line without end": {driven{tasks: named("a"), program: shell(t, "head -c 10001 /dev/zero | tr '\\0' x >&2")},
+			map[string][]string{"a": {"line " + strings.Repeat("x", 10_000), "line x", "done"}, "": {"end"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.home = filepath.Join(t.TempDir(), "home")
+			said := c.run(t)
+			for task, want := range c.want {
+				got := said[task]
+				for i := range want {
+					at := len(got) - len(want) + i
+					if at < 0 || !strings.HasSuffix(got[at], want[i]) {
+						t.Errorf("%s: said %q, want %q", task, got, want)
+						break
+					}
+				}
+				if want == nil && got != nil || len(got) > 3 {
+					t.Errorf("%s: said %q", task, got)
+				}
+			}
+			if outside, err := os.ReadDir(filepath.Dir(c.home)); err != nil || len(outside) > 1 {
+				t.Errorf("there is %v (%v)", outside, err)
+			}
+			kept, err := filepath.Glob(filepath.Join(c.home, ".*"))
+			if err != nil || len(kept) > 0 {
+				t.Errorf("left behind: %q", kept)
+			}
+		})
+	}
+}
+
+// Where the disk at home, or that of a node, is full, the error names the file, nothing is taken for a result that is
+// not whole, and the same call with room goes on.
+func TestDiskFull(t *testing.T) {
+	program := shell(t, `[ -e seen ] && echo had it >&2; head -c 600000 /dev/zero > result; touch seen`)
+	home := memory(t, "1m")
+	d := driven{home: home, tasks: named("a", "b", "c"), program: program}
+	said := d.run(t)
+	if text := fmt.Sprint(said[""]); !strings.Contains(text, "No space left on device") || !strings.Contains(text, home) ||
+		!strings.Contains(text, "/result'") {
+		t.Errorf("with a full disk at home: %q", said)
+	}
+	whole := 0
+	for _, name := range []string{"a", "b", "c"} {
+		info, err := os.Stat(filepath.Join(home, name, "result"))
+		_, undone := os.Stat(filepath.Join(home, name+".done"))
+		if undone == nil {
+			whole++
+		}
+		if (err == nil) != (undone == nil) || err == nil && info.Size() != 600_000 {
+			t.Errorf("%s: %v, done: %v", name, err, undone == nil)
+		}
+	}
+	if whole != 1 {
+		t.Errorf("%d of three are done", whole)
+	}
+	if out, err := exec.Command("mount", "-o", "remount,size=4m", home).CombinedOutput(); err != nil {
+		t.Skipf("cannot be made larger: %v: %s", err, out)
+	}
+	said = d.run(t)
+	for _, name := range []string{"a", "b", "c"} {
+		if !slices.Contains(said[name], "done") {
+			t.Errorf("with room: %q", said)
+		}
+	}
+
+	temporary := memory(t, "300k")
+	d = driven{home: t.TempDir(), tasks: named("a", "b"), program: shell(t, "true"), environ: []string{"TMPDIR=" + temporary}}
+	if err := os.Mkdir(filepath.Join(d.home, "a"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(d.home, "a", "checkpoint"), make([]byte, 600_000), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	said = d.run(t)
+	if text := said["a"]; len(text) != 3 || !strings.HasPrefix(text[2], "failed [Errno 28] No space left on device: '"+
+		temporary) || !strings.HasSuffix(text[2], "/checkpoint'") || fmt.Sprint(said["b"]) != "[done]" {
+		t.Errorf("with a full disk at a node: %q", said)
+	}
+}
+
+// Tasks are handed over many at once, but where they have kept files, no more than keep the nodes busy; and of running
+// ones' files the board takes what it has room for. What it does not take, it takes later.
+func TestDriverMemory(t *testing.T) {
+	const tasks = 12
+	for _, kept := range []bool{false, true} {
+		home, peak := t.TempDir(), filepath.Join(t.TempDir(), "peak")
+		var names []string
+		for k := range tasks {
+			name := fmt.Sprint("task ", k)
+			names = append(names, name)
+			if kept {
+				if err := os.Mkdir(filepath.Join(home, name), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(home, name, "kept"), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		d := driven{home: home, tasks: named(names...), environ: []string{"STUB_PEAK=" + peak},
+			bounds:  map[string]string{"EVERY": ".02", "PACE": ".1", "HELD": "150"},
+			program: shell(t, `head -c 100 /dev/zero > checkpoint; sleep .2; touch result`)}
+		said := d.run(t)
+		for _, name := range names {
+			if _, err := os.Stat(filepath.Join(home, name, "result")); err != nil || fmt.Sprint(said[name]) != "[done]" {
+				t.Errorf("%s: %v, said %q", name, err, said[name])
+			}
+		}
+		var most struct{ Tasks, Bytes int }
+		text, err := os.ReadFile(peak)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &most); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]int{false: tasks, true: 3}[kept]; most.Tasks != want || most.Bytes != 100 {
+			t.Errorf("kept files %v: at most %d tasks at once, %d bytes on the board", kept, most.Tasks, most.Bytes)
+		}
+	}
+}
