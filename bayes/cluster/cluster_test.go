@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +33,11 @@ import (
 
 // The program of the tests is what the nodes execute: there it does one of these tasks.
 func TestMain(m *testing.M) {
+	if on, folder, ok := strings.Cut(os.Getenv(callEntry), " in "); ok && !cluster.OnNode() {
+		err := cluster.Run(context.Background(), cluster.Options{On: on, Folder: folder}, counting(3, 0))
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	if cluster.OnNode() {
 		lists := map[string]func(ctx context.Context, o cluster.Options) error{
 			"counting": func(ctx context.Context, o cluster.Options) error {
@@ -57,6 +61,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// callEntry, with where the tasks are done "in" which folder, makes the test's program call Run, to be killed.
+const callEntry = "GOBNN_TEST_CALL"
+
 // counting are tasks that count to ten, with a checkpoint after each step.
 func counting(n int, pause time.Duration) (tasks []cluster.Task) {
 	for k := range n {
@@ -72,6 +79,10 @@ func counting(n int, pause time.Duration) (tasks []cluster.Task) {
 				time.Sleep(pause)
 				done = append(done, strconv.Itoa(k*len(done)))
 				if err := renameio.WriteFile(at, []byte(strings.Join(done, " ")), 0o644); err != nil {
+					return err
+				}
+				clock := time.Date(1990+50*(k%2), 1, 1, 0, 0, 0, 0, time.UTC) // as where the clock is wrong
+				if err := os.Chtimes(at, clock, clock); err != nil {
 					return err
 				}
 			}
@@ -191,8 +202,8 @@ func alike(t *testing.T, folder string, tasks []cluster.Task) {
 	}
 }
 
-// nodes starts a cluster of a head and two nodes on this machine; kill ends one of these.
-func nodes(t testing.TB) (address string, kill func()) {
+// nodes starts a cluster of a head and two nodes on this machine; do does something to one of these, see nodes.py.
+func nodes(t testing.TB) (address string, do func(what string)) {
 	t.Helper()
 	packages, err := environment.Extra("ray")
 	if err != nil {
@@ -205,13 +216,7 @@ func nodes(t testing.TB) (address string, kill func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(free.Addr().String())
-	free.Close()
-	python := exec.Command(filepath.Join(env, "bin", "python"), "testdata/nodes.py", port)
+	python := exec.Command(filepath.Join(env, "bin", "python"), "testdata/nodes.py")
 	python.Env = append(os.Environ(), "PYTHONPATH="+packages)
 	python.Stderr = os.Stderr
 	in, err := python.StdinPipe()
@@ -240,9 +245,9 @@ func nodes(t testing.TB) (address string, kill func()) {
 		return ""
 	}
 	address = next("ray://")
-	return address, func() {
-		_, _ = io.WriteString(in, "kill\n")
-		next("killed")
+	return address, func(what string) {
+		_, _ = io.WriteString(in, what+"\n")
+		next(what)
 	}
 }
 
@@ -300,7 +305,8 @@ func TestSlurm(t *testing.T) {
 			t.Errorf("job %q: %s", number, got)
 		}
 	}
-	if err := os.WriteFile(strings.TrimSuffix(script, ".sh")+".txt", []byte("../out\n..\n$(touch out)\n"), 0o644); err != nil {
+	list := strings.TrimSuffix(script, ".sh") + ".txt"
+	if err := os.WriteFile(list, []byte("../out\n..\n$(touch out)\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for number, says := range map[string]string{"1": "'../out', which is no task's name", "2": "'..', which is no task's",
@@ -380,8 +386,8 @@ func TestFolderFull(t *testing.T) {
 	for _, on := range []string{"", "slurm"} { // the program is larger too
 		o := cluster.Options{On: on, Folder: folder}
 		err := cluster.Run(t.Context(), o, tasks)
-		if err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(err.Error(), folder) ||
-			!o.Done("a") || o.Done("b") {
+		if err == nil || !strings.Contains(err.Error(), "no space left on device") ||
+			!strings.Contains(err.Error(), folder) || !o.Done("a") || o.Done("b") {
 			t.Errorf("on %q: %v; done: %v and %v", on, err, o.Done("a"), o.Done("b"))
 		}
 	}

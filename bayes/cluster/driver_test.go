@@ -115,7 +115,8 @@ func named(names ...string) (tasks [][3]any) {
 // shell is a program of these commands.
 func shell(t *testing.T, commands string) string {
 	path := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\ncd \"$GOBNN_TASK_FOLDER\" || exit 1\n"+commands+"\n"), 0o755); err != nil {
+	script := "#!/bin/sh\ncd \"$GOBNN_TASK_FOLDER\" || exit 1\n" + commands + "\n"
+	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -244,7 +245,8 @@ func TestDiskFull(t *testing.T) {
 	}
 
 	temporary := memory(t, "300k")
-	d = driven{home: t.TempDir(), tasks: named("a", "b"), program: shell(t, "true"), environ: []string{"TMPDIR=" + temporary}}
+	d = driven{home: t.TempDir(), tasks: named("a", "b"), program: shell(t, "true"),
+		environ: []string{"TMPDIR=" + temporary}}
 	if err := os.Mkdir(filepath.Join(d.home, "a"), 0o755); err != nil {
 		t.Fatal(err)
 	}

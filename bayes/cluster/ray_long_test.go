@@ -7,68 +7,134 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"gobnn/bayes/cluster"
+	"gobnn/bayes/compute/environment"
 	"gobnn/bayes/fit"
 )
 
-// Three nodes on one machine: a task that fails each time is tried three times and told with its words, while others
-// are done; a call that is stopped goes on from the tasks that are kept, and from their checkpoints; so does one whose
-// node is killed. The results have the bits of one process.
+// Three nodes on one machine: a task that fails each time is tried three times and told with its words, and one that no
+// node can do is refused, while others are done. A call that is stopped, whose driver or whose program is killed, goes
+// on from the tasks that are kept, and from their checkpoints; so does one whose node is killed, or freezes and wakes
+// when its task is done elsewhere. The results have the bits of one process.
 func TestRayLong(t *testing.T) {
-	address, kill := nodes(t)
+	address, do := nodes(t)
 	nowhere := cluster.Options{On: "ray://127.0.0.1:9", Folder: t.TempDir()}
 	if err := cluster.Run(t.Context(), nowhere, counting(1, 0)); err == nil ||
 		!strings.Contains(err.Error(), "no head of Ray answers at ray://127.0.0.1:9") {
 		t.Errorf("a head that does not answer: %v", err)
 	}
+	t.Run("others", func(t *testing.T) { others(t, address) })
 
 	said := map[string][]string{}
 	on := func(folder string) cluster.Options {
 		clear(said)
 		return cluster.Options{On: address, Folder: folder, Progress: func(task, line string) {
-			t.Logf("%s: %s", task, line)
+			t.Logf("%s %s: %s", time.Now().Format("15:04:05"), task, line)
 			said[task] = append(said[task], line)
 		}}
 	}
 
+	t.Run("stopped", func(t *testing.T) { interrupted(t, address, on, said) })
+	t.Run("fit", func(t *testing.T) { likeHere(t, on) })
+	t.Run("lost", func(t *testing.T) { lost(t, on, said, do) })
+}
+
+// interrupted stops and kills calls and what they have started.
+func interrupted(t *testing.T, address string, on func(string) cluster.Options, said map[string][]string) {
 	folder, tasks := filepath.Join(t.TempDir(), "counting"), counting(3, 0)
 	stopped, stop := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
-	go when(t, folder, tasks, func(done, begun int) bool { return done > 0 && begun > 0 }, func() { stop(enough) })
-	err := cluster.Run(stopped, on(folder), tasks)
-	if !errors.Is(err, enough) {
+	go when(t, folder, tasks, func(_, begun int) bool { return begun > 0 }, func() { stop(enough) })
+	if err := cluster.Run(stopped, on(folder), tasks); !errors.Is(err, enough) {
 		t.Fatalf("a call that was stopped: %v", err)
 	}
+
 	var kept []string
-	for _, task := range tasks {
-		if (cluster.Options{Folder: folder}).Done(task.Name) {
-			kept = append(kept, task.Name)
+	keep := func() {
+		for _, task := range tasks {
+			if (cluster.Options{Folder: folder}).Done(task.Name) {
+				kept = append(kept, task.Name)
+			}
 		}
 	}
-	err = cluster.Run(t.Context(), on(folder), append(slices.Clone(tasks), failing, large))
+	call := exec.Command(os.Args[0])
+	call.Env = append(os.Environ(), callEntry+"="+address+" in "+folder)
+	if err := call.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var driver int
+	when(t, folder, tasks, func(done, begun int) bool { return done > 0 && begun > 0 }, func() {
+		if driver = driverOf(t, call.Process.Pid); driver == 0 {
+			t.Error("a program's driver is not found")
+		}
+		if err := cluster.Run(t.Context(), on(folder), tasks); !errors.Is(err, cluster.ErrInUse) {
+			t.Errorf("a second call at once: %v", err)
+		}
+		if err := call.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	_ = call.Wait() // it was killed
+	for t.Context().Err() == nil && driver > 0 && syscall.Kill(driver, 0) == nil {
+		time.Sleep(50 * time.Millisecond) // until the driver of the killed program ends
+	}
+	keep()
+
+	killed := on(folder)
+	tell := killed.Progress
+	killed.Progress = func(task, line string) {
+		tell(task, line)
+		if pid := driverOf(t, os.Getpid()); task != "" && pid > 0 {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	err := cluster.Run(t.Context(), killed, tasks)
+	if err == nil || !strings.Contains(err.Error(), "Ray's driver ended (signal: killed)") {
+		t.Errorf("a driver that was killed: %v", err)
+	}
+	undone := func() {
+		for _, name := range kept {
+			if len(said[name]) > 0 {
+				t.Errorf("%s was kept, and is done again: %q", name, said[name])
+			}
+		}
+	}
+	undone()
+	keep()
+
+	gpu := cluster.Task{Name: "gpu", Do: large.Do, GPUs: 1}
+	err = cluster.Run(t.Context(), on(folder), append(slices.Clone(tasks), failing, large, gpu))
 	tries := strings.Count(fmt.Sprint(said["fails"]), "tried again") + 1
 	if err == nil || strings.Count(err.Error(), "no such prior") != 1 || tries != 3 {
 		t.Errorf("a task that fails: %v, %q", err, said["fails"])
 	}
+	if !strings.Contains(fmt.Sprint(err), "task \"gpu\" failed: it asks for 1 CPUs and 1 GPUs, and no node of this "+
+		"cluster has: 0 and 0, 1 and 0") {
+		t.Errorf("a task for a GPU: %v", err)
+	}
 	if info, err := os.Stat(filepath.Join(folder, "large", "result")); err != nil || info.Size() != 120<<20 {
 		t.Errorf("a result larger than the object store: %v, %v", info, err)
 	}
-	for _, name := range kept {
-		if len(said[name]) > 0 {
-			t.Errorf("%s was kept, and is done again: %q", name, said[name])
-		}
-	}
+	undone()
 	if len(kept) == 0 || !strings.Contains(fmt.Sprint(said), "goes on from") {
-		t.Errorf("after the stop %q were kept; then they said %q", kept, said)
+		t.Errorf("%q were kept; then they said %q", kept, said)
 	}
 	alike(t, folder, tasks)
+}
 
+// likeHere compares fits on the cluster and in this process.
+func likeHere(t *testing.T, on func(string) cluster.Options) {
 	for name, list := range map[string]func(context.Context, cluster.Options) (*fit.Result, error){
 		"chains": chains, "islands": islands,
 	} {
@@ -89,17 +155,102 @@ func TestRayLong(t *testing.T) {
 			t.Errorf("%s: other bits on the cluster than here", name)
 		}
 	}
+}
 
-	folder, tasks = filepath.Join(t.TempDir(), "counting"), counting(5, 0)
-	go when(t, folder, tasks, func(_, begun int) bool { return begun == 2 }, kill) // one of them is on that node
-	err = cluster.Run(t.Context(), on(folder), tasks)
+// lost freezes a node, and kills another.
+func lost(t *testing.T, on func(string) cluster.Options, said map[string][]string, do func(what string)) {
+	for i, what := range []string{"freeze", "kill"} {
+		folder, tasks := filepath.Join(t.TempDir(), "counting"), counting(2+i, 0)
+		both := func(_, begun int) bool { return begun == 2 } // one of them is on that node
+		go when(t, folder, tasks, both, func() { do(what) })
+		o := on(folder)
+		tell := o.Progress
+		o.Progress = func(task, line string) {
+			tell(task, line)
+			if what == "freeze" && strings.Contains(line, "its node is lost") {
+				do("thaw")
+			}
+		}
+		if err := cluster.Run(t.Context(), o, tasks); err != nil {
+			t.Fatal(err)
+		}
+		all := fmt.Sprint(said)
+		if !strings.Contains(all, "its node is lost") || !strings.Contains(all, "goes on from") {
+			t.Errorf("%s: they said %q", what, said)
+		}
+		alike(t, folder, tasks)
+		if what == "freeze" {
+			do("add")
+		}
+	}
+}
+
+// others checks the errors of a cluster of other versions, and of nodes of another processor than the program's.
+func others(t *testing.T, address string) {
+	packages, err := environment.Extra("ray")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(fmt.Sprint(said), "its node is lost") || !strings.Contains(fmt.Sprint(said), "goes on from") {
-		t.Errorf("of a node that was killed they said %q", said)
+	d := driven{home: t.TempDir(), address: address, packages: packages, program: foreign(t), tasks: named("a", "b", "c")}
+	if said := d.run(t); len(said) > 1 || !strings.Contains(fmt.Sprint(said[""]), "and the program of linux/amd64") {
+		t.Errorf("a program for another processor: %q", said)
 	}
-	alike(t, folder, tasks)
+
+	env, err := environment.Dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(packages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir() // where this program's Ray says that it is of another version
+	if err := errors.Join(os.Symlink(env, filepath.Join(cache, "env")),
+		os.Mkdir(filepath.Join(cache, "ray"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if err := os.Symlink(filepath.Join(packages, e.Name()), filepath.Join(cache, "ray", e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("GOBNN_CACHE", cache)
+	for patch, want := range map[string]string{"ray.__version__ = '1.2.3'": "Ray: 1.2.3\n",
+		"ray._private.utils.compute_version_info = lambda: (ray.__version__, '3.1.4')": "Python: 3.1.4"} {
+		patch = "import ray, ray._private.utils\n" + patch + "\n"
+		if err := os.WriteFile(filepath.Join(cache, "ray", "sitecustomize.py"), []byte(patch), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		err := cluster.Run(t.Context(), cluster.Options{On: address, Folder: t.TempDir()}, counting(1, 0))
+		if text := fmt.Sprint(err); strings.Count(text, "Ray: ") != 2 || strings.Count(text, "Python: ") != 2 ||
+			!strings.Contains(text, want) {
+			t.Errorf("another version: %v", err)
+		}
+	}
+	if err := os.Unsetenv("GOBNN_CACHE"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// driverOf is the driver's process, which a program has started; 0: none runs.
+func driverOf(t *testing.T, program int) (pid int) {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stat := range stats {
+		text, err := os.ReadFile(stat)
+		if err != nil {
+			continue // it has ended
+		}
+		command, err := os.ReadFile(filepath.Join(filepath.Dir(stat), "cmdline"))
+		_, rest, _ := strings.Cut(string(text), ") ")
+		if fields := strings.Fields(rest); err == nil && len(fields) > 1 && fields[1] == strconv.Itoa(program) &&
+			strings.Contains(string(command), "Does a list of tasks on a Ray cluster") {
+			pid, _ = strconv.Atoi(filepath.Base(filepath.Dir(stat)))
+		}
+	}
+	return pid
 }
 
 // when does something as soon as so many tasks are done, and so many others have a checkpoint at home.

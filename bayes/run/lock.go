@@ -27,10 +27,10 @@ func (r *Run) lock() error {
 }
 
 // Lock reserves a path, which need not exist, until unlock is called; free is false where it is reserved already, by
-// this program or another. It holds an empty file beside it, .NAME.lock, which unlock removes. The lock is the system's,
-// not the file: it ends with the program, however that ends, and a file that a killed program has left locks nothing.
-// Where there can be no such file, as in a folder that cannot be written to, there is no lock: a finished run can still
-// be read there, and another one fails as it writes its checkpoint.
+// this program or another. It holds an empty file beside it, .NAME.lock, which unlock removes. The lock is the
+// system's, not the file: it ends with the program, however that ends, and a file that a killed program has left locks
+// nothing. Where there can be no such file, as in a folder that cannot be written to, there is no lock: a finished run
+// can still be read there, and another one fails as it writes its checkpoint.
 func Lock(path string) (unlock func(), free bool) {
 	path = filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 	for range 100 { // at most: on some file systems no file is ever seen to be the same

@@ -1,6 +1,6 @@
-"""A Ray cluster of a head and two nodes of one processor on this machine. It prints the head's address, does to the last
-node what it reads ("kill", "freeze" or "thaw"), says so, and ends with its stdin. Nodes that do not answer for about
-ten seconds are dead to the head."""
+"""A Ray cluster of a head and two nodes of one processor on this machine. It prints the head's address, does to the
+last node what it reads ("kill", "freeze" or "thaw", or "add", a new one), says so, and ends with its stdin. Nodes that
+do not answer for about ten seconds are dead to the head."""
 
 import os
 import pathlib
@@ -46,11 +46,22 @@ cluster = Cluster(initialize_head=True, head_node_args={
     "num_cpus": 0, "include_dashboard": False, **common, **ports("ray_client_server_port", *agents),
     "_system_config": {"health_check_period_ms": 1000, "health_check_timeout_ms": 5000,
                        "health_check_failure_threshold": 2}})
-nodes = [cluster.add_node(num_cpus=1, **common, **ports(*agents)) for _ in range(2)]
+nodes = []
+
+
+def add():
+    nodes.append(cluster.add_node(num_cpus=1, **common, **ports(*agents)))
+
+
+add()
+add()
 cluster.wait_for_nodes()
 print(f"ray://127.0.0.1:{cluster.head_node._ray_params.ray_client_server_port}", flush=True)
 for line in sys.stdin:
-    for pid in processes(nodes[-1]):
-        os.kill(pid, {"kill": signal.SIGKILL, "freeze": signal.SIGSTOP, "thaw": signal.SIGCONT}[line.strip()])
+    if line.strip() == "add":
+        add()
+    else:
+        for pid in processes(nodes[-1]):
+            os.kill(pid, {"kill": signal.SIGKILL, "freeze": signal.SIGSTOP, "thaw": signal.SIGCONT}[line.strip()])
     print(line.strip(), flush=True)
 cluster.shutdown()
