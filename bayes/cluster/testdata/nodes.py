@@ -1,12 +1,13 @@
 """A Ray cluster of a head and two nodes of one processor on this machine. It prints the head's address, does to the
-last node what it reads ("kill", "freeze" or "thaw", or "add", a new one), says so, and ends with its stdin. Nodes that
-do not answer for about ten seconds are dead to the head."""
+last node what it reads ("kill", "freeze", "thaw" as soon as it is dead to the head, or "add", a new one), says so, and
+ends with its stdin. Nodes that do not answer for about ten seconds are dead to the head."""
 
 import os
 import pathlib
 import signal
 import socket
 import sys
+import time
 
 os.environ["RAY_BACKEND_LOG_LEVEL"] = "error"
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -40,19 +41,27 @@ def processes(node):
     return known
 
 
-common = {"object_store_memory": 100 * 2**20}
+def dead(node):
+    return any(n["NodeID"] == node.node_id and not n["Alive"] for n in cluster.global_state.node_table())
+
+
+common = {"object_store_memory": 100 * 2**20, "include_dashboard": False}
 agents = "dashboard_agent_listen_port", "metrics_agent_port", "metrics_export_port", "runtime_env_agent_port"
-cluster = Cluster(initialize_head=True, head_node_args={
-    "num_cpus": 0, "include_dashboard": False, **common, **ports("ray_client_server_port", *agents),
-    "_system_config": {"health_check_period_ms": 1000, "health_check_timeout_ms": 5000,
-                       "health_check_failure_threshold": 2}})
-nodes = []
+cluster, nodes = Cluster(), []
 
 
-def add():
-    nodes.append(cluster.add_node(num_cpus=1, **common, **ports(*agents)))
+def add(cpus=1, more=(), **options):
+    """A node; the first is the head. On a busy machine Ray gives up waiting for one, which is then tried again."""
+    for _ in range(5):
+        try:
+            return nodes.append(cluster.add_node(num_cpus=cpus, **common, **options, **ports(*agents, *more)))
+        except Exception as e:
+            print(e, file=sys.stderr)
+    sys.exit("no node starts")
 
 
+add(0, ["ray_client_server_port"], _system_config={
+    "health_check_period_ms": 1000, "health_check_timeout_ms": 5000, "health_check_failure_threshold": 2})
 add()
 add()
 cluster.wait_for_nodes()
@@ -61,6 +70,8 @@ for line in sys.stdin:
     if line.strip() == "add":
         add()
     else:
+        while line.strip() == "thaw" and not dead(nodes[-1]):
+            time.sleep(0.2)
         for pid in processes(nodes[-1]):
             os.kill(pid, {"kill": signal.SIGKILL, "freeze": signal.SIGSTOP, "thaw": signal.SIGCONT}[line.strip()])
     print(line.strip(), flush=True)
