@@ -12,6 +12,9 @@
 // A task that keeps checkpoints in its folder goes on from the last one wherever it is done again: what lies in the
 // folder is brought home as it changes. The same call of Run, after an interruption, does what is not done yet.
 //
+// Who can start a node of a Ray cluster can run programs on its other machines and on this one: Ray trusts its nodes,
+// and belongs into a network of your own.
+//
 // Random numbers of this library are counted by particle and depend on the seed alone. So a task gives the same bits
 // wherever it runs, on one model of processor, and where the processors differ, results that agree within their Monte
 // Carlo errors.
@@ -48,9 +51,11 @@ type Task struct {
 	// Name is unique in a list, and the name of the task's folder.
 	Name string
 	// Do writes the result into the folder, which may have what an earlier try has left, such as checkpoints. What it
-	// writes to os.Stderr is progress.
+	// writes to os.Stderr is progress. On a Ray cluster the folder may hold 1 GiB, which goes through the memory of a
+	// node and of this machine: what is larger belongs on a disk that they share.
 	Do func(ctx context.Context, folder string) error
-	// GPUs and CPUs are what it needs of a node; default no GPU and one CPU.
+	// GPUs and CPUs are what it needs of a node; default no GPU and one CPU. A task that asks a Ray cluster for more than
+	// any of its nodes has is refused, and the others are done.
 	GPUs, CPUs int
 }
 
@@ -130,7 +135,7 @@ func (o Options) otherList() error {
 
 // Run does the tasks that are not done. On a cluster, a task whose program fails is tried three times and one whose
 // node dies is done elsewhere, from its last checkpoint. The errors of tasks that failed are joined: the others are
-// done.
+// done. One call at a time does the tasks of a folder, see ErrInUse.
 func Run(ctx context.Context, o Options, tasks []Task) error {
 	if err := o.check(tasks); err != nil {
 		return err
