@@ -72,6 +72,8 @@ type Options struct {
 	Files []string
 	// Progress is called with lines: of a task, the last of which is TaskDone, or of none. nil: none.
 	Progress func(task, line string)
+
+	rows string // the hash of the training rows of a Fit, which its nodes must have
 }
 
 // TaskDone is the last line of a task's progress.
@@ -82,6 +84,7 @@ const (
 	taskEntry   = "GOBNN_TASK"
 	listEntry   = "GOBNN_TASK_LIST"
 	folderEntry = "GOBNN_TASK_FOLDER"
+	rowsEntry   = "GOBNN_TASK_ROWS"  // the hash of the training rows of a Fit
 	stdinEntry  = "GOBNN_TASK_STDIN" // set: the caller has died when stdin ends
 )
 
@@ -404,7 +407,7 @@ func (o Options) job(tasks []Task) (j job, err error) {
 		return j, err
 	}
 	j = job{Folder: folder, Program: programName, System: runtime.GOOS + "/" + runtime.GOARCH, Args: os.Args[1:],
-		Environ: map[string]string{listEntry: o.list(), stdinEntry: "1"}, Files: map[string]string{},
+		Environ: map[string]string{listEntry: o.list(), rowsEntry: o.rows, stdinEntry: "1"}, Files: map[string]string{},
 		Sources: map[string]string{}, Init: map[string]any{"address": o.On}}
 	if o.On == "ray" {
 		j.Init = map[string]any{"include_dashboard": false}

@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -19,6 +21,8 @@ import (
 // (see bayes.Join): 16 runs of four chains are 64 chains, and 8 of tempered SMC are 8 islands, each weighed by its own
 // evidence. Chains are judged for mixing over all runs together. Of run 0 the seed is settings.Seed. Each run keeps a
 // checkpoint. Settings.Checkpoint and Observe are of one process: leave them out, and Progress is Options.Progress.
+// A node whose rows in memory are not those at home does not begin; of a Source, which each node reads itself, set
+// Parts.TrainHash for that.
 //
 // Runs of smc.Tempered with a Ladder are islands that meet (Vergé, Dubarry, Del Moral and Moulines 2015). The ladder is
 // cut into at most eight stages, with a task for each island and stage. An island weighs by what its estimate of the
@@ -36,6 +40,12 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 	if settings.Checkpoint != "" || settings.Observe != nil || settings.Progress != nil {
 		return nil, errors.New("cluster: Settings.Checkpoint, Observe and Progress are of one process: leave them out; " +
 			"each run keeps a checkpoint in its folder")
+	}
+	switch {
+	case OnNode():
+		parts.TrainHash = cmp.Or(parts.TrainHash, os.Getenv(rowsEntry))
+	case parts.TrainHash == "" && parts.Train != nil:
+		o.rows = parts.Train.Hash()
 	}
 	if t, from := tempered(method); len(t.Ladder) > 0 && runs > 1 {
 		if err := o.otherList(); err != nil { // before the data are looked at

@@ -211,3 +211,38 @@ func TestFitOfParquetRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A node whose rows in memory are not those at home is refused by both hashes before it trains; the script for Slurm
+// tells it those at home.
+func TestFitOfOtherRows(t *testing.T) {
+	o := cluster.Options{On: "slurm", Folder: filepath.Join(t.TempDir(), "chains")}
+	if _, err := chains(t.Context(), o); !errors.Is(err, cluster.ErrSubmit) {
+		t.Fatal(err)
+	}
+	_, parts := line()
+	home := parts.Train.Hash()
+	scripts, err := filepath.Glob(filepath.Join(o.Folder, "tasks-*.sh"))
+	if err != nil || len(scripts) != 1 {
+		t.Fatalf("the scripts are %q (%v)", scripts, err)
+	}
+	script, err := os.ReadFile(scripts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hash := range []string{home, strings.Repeat("a", len(home))} {
+		path := filepath.Join(o.Folder, "job.sh")
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(script), home, hash)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		job := exec.Command("sh", path)
+		job.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID=1")
+		said, err := job.CombinedOutput()
+		refused := strings.Contains(string(said), home) && strings.Contains(string(said), hash)
+		if hash == home && err != nil || hash != home && (err == nil || !refused) {
+			t.Errorf("rows of hash %s at home: %v: %s", hash, err, said)
+		}
+		if err := o.Forget("run 1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -63,10 +63,10 @@ case "$name" in
 esac
 [ -e "$folder/$name%s" ] && exit 0
 mkdir -p "$folder/$name" && cd %s || exit 1
-export %s="$name" %s=%s %s="$folder/$name"
+export %s="$name" %s=%s %s=%s %s="$folder/$name"
 "$folder/%s" %s && touch "$folder/$name%s"
 `, len(tasks), cpus, gpu, quoted(folder), list, doneSuffix, quoted(here), taskEntry, listEntry, quoted(o.list()),
-		folderEntry, programName, strings.Join(args, " "), doneSuffix)
+		rowsEntry, quoted(o.rows), folderEntry, programName, strings.Join(args, " "), doneSuffix)
 	path := filepath.Join(folder, list)
 	if err := errors.Join(copied(program, filepath.Join(folder, programName), 0o755),
 		renameio.WriteFile(path+".txt", []byte(names.String()), 0o644),
