@@ -182,7 +182,6 @@ func TestDriver(t *testing.T) {
 			map[string][]string{"a": {"line " + strings.Repeat("x", 10_000), "line x", "done"}, "": {"end"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			c.home = filepath.Join(t.TempDir(), "home")
 			said := c.run(t)
 			for task, want := range c.want {
