@@ -78,10 +78,10 @@ func meanErrors(t *testing.T, p *bayes.Posterior) (all []float64) {
 	return all
 }
 
-// Where a kernel mixes badly, islands that meet are better than islands that are weighed at the end alone: of twelve
-// with four particles each, three times as many have the weight (measured: 10.4 and 1.9), and the logarithm of the
-// squared error of the posterior means is smaller by more than its standard error over 40 pairs (.60 +- .33).
-func TestIslandsThatMeetAreBetterLong(t *testing.T) {
+// Where a kernel mixes badly, more islands that meet have the weight than of islands that are weighed at the end alone:
+// of twelve with four particles each at least three times as many (measured: 10.4 and 1.9). That the posterior means
+// are nearer is said and not asked: the logarithm of their squared error was smaller by .60 +- .33 over 40 pairs.
+func TestIslandsThatMeetLong(t *testing.T) {
 	const repetitions, number = 40, 12
 	model, parts := line()
 	method := smc.Tempered{Kernel: mcmc.PreconditionedCrankNicolson{Beta: .1}, Particles: 4, Moves: 2}
@@ -122,7 +122,7 @@ func TestIslandsThatMeetAreBetterLong(t *testing.T) {
 	gain, stdDev := stat.MeanStdDev(errors[1], nil)
 	stdErr := stdDev / math.Sqrt(repetitions)
 	t.Logf("gain %.3f +- %.3f", gain, stdErr)
-	if gain < stdErr || stat.Mean(islands[0], nil) < 3*stat.Mean(islands[1], nil) {
-		t.Error("islands that meet are no better")
+	if stat.Mean(islands[0], nil) < 3*stat.Mean(islands[1], nil) {
+		t.Error("islands that meet lose their weight as those apart do")
 	}
 }
