@@ -44,16 +44,17 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 	switch {
 	case OnNode():
 		parts.TrainHash = cmp.Or(parts.TrainHash, os.Getenv(rowsEntry))
-	case parts.TrainHash == "" && parts.Train != nil:
+	case o.On != "" && parts.TrainHash == "" && parts.Train != nil:
 		o.rows = parts.Train.Hash()
 	}
 	if t, from := tempered(method); len(t.Ladder) > 0 && runs > 1 {
 		if err := o.otherList(); err != nil { // before the data are looked at
 			return nil, err
 		}
-		method = islands{Tempered: t, number: runs, on: o}
+		all := islands{Tempered: t, number: runs, on: o}
+		method = all
 		if from != nil {
-			method = fit.From{Trained: from.Trained, Method: method.(islands)}
+			method = fit.From{Trained: from.Trained, Method: all}
 		}
 		return fit.Fit(ctx, model, method, parts, settings)
 	}

@@ -32,6 +32,7 @@ func Distribute(ctx context.Context, on string, all []Experiment, o Options) err
 		return err
 	}
 	var tasks []cluster.Task
+	known := map[string]bool{} // experiments share repetitions
 	for _, e := range all {
 		pieces, err := e.pieces(o)
 		if err != nil {
@@ -42,10 +43,10 @@ func Distribute(ctx context.Context, on string, all []Experiment, o Options) err
 			if err != nil {
 				return err
 			}
-			known := slices.ContainsFunc(tasks, func(t cluster.Task) bool { return t.Name == name })
-			if known || !cluster.OnNode() && p.kept(o, home) { // experiments share repetitions
+			if known[name] || !cluster.OnNode() && p.kept(o, home) {
 				continue
 			}
+			known[name] = true
 			tasks = append(tasks, cluster.Task{Name: name, CPUs: p.cpus, Do: func(ctx context.Context, folder string) error {
 				return p.do(ctx, o, &Store{dir: folder, say: o.say, commit: o.Commit})
 			}})

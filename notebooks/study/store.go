@@ -99,24 +99,14 @@ func (s *Store) Repeat(
 	}
 	for repetition := range reps {
 		now.Number = repetition + 1
-		result, kept, err := s.load(key, at, repetition)
+		result, kept, err := s.once(ctx, key, at, repetition, func() { tell(false, false, 0) }, run)
 		if err != nil {
 			return results, err
 		}
-		if kept {
-			tell(true, true, result.Seconds)
-			results = append(results, result)
+		results = append(results, result)
+		if tell(true, kept, result.Seconds); kept {
 			continue
 		}
-		if err := ctx.Err(); err != nil {
-			return results, context.Cause(ctx)
-		}
-		tell(false, false, 0)
-		if result, err = s.one(ctx, key, at, repetition, run); err != nil {
-			return results, err
-		}
-		results = append(results, result)
-		tell(true, false, result.Seconds)
 		s.say("%s %s %s: repetition %d of %d, %.1f s", key.Study, key.Data, key.Method, repetition+1, reps, result.Seconds)
 	}
 	return results, nil
@@ -130,14 +120,23 @@ func (s *Store) only(
 	if err != nil {
 		return err
 	}
-	if _, kept, err := s.load(key, at, repetition); kept || err != nil {
-		return err
+	_, _, err = s.once(ctx, key, at, repetition, func() {}, run)
+	return err
+}
+
+// once is a repetition that is kept, or else is run and kept; begins is called before it is run.
+func (s *Store) once(
+	ctx context.Context, key Key, at place, repetition int, begins func(), run func(context.Context, int) (Result, error),
+) (result Result, kept bool, err error) {
+	if result, kept, err = s.load(key, at, repetition); kept || err != nil {
+		return result, kept, err
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return result, false, context.Cause(ctx)
 	}
-	_, err = s.one(ctx, key, at, repetition, run)
-	return err
+	begins()
+	result, err = s.one(ctx, key, at, repetition, run)
+	return result, false, err
 }
 
 // one runs a repetition and keeps it.
