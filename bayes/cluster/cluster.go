@@ -73,7 +73,8 @@ type Options struct {
 	// Progress is called with lines: of a task, the last of which is TaskDone, or of none. nil: none.
 	Progress func(task, line string)
 
-	rows string // the hash of the training rows of a Fit, which its nodes must have
+	rows   string  // the hash of the training rows of a Fit, which its nodes must have
+	driver *driver // for several lists; nil: each has its own
 }
 
 // TaskDone is the last line of a task's progress.
@@ -301,7 +302,7 @@ func (o Options) here(ctx context.Context, tasks []Task) error {
 }
 
 //go:embed driver.py
-var driver string
+var driverText string
 
 // job is what the driver reads.
 type job struct {
@@ -314,7 +315,6 @@ type job struct {
 	Files   map[string]string `json:"files"`   // SHA-256, by the names
 	Sources map[string]string `json:"sources"` // where they lie
 	Hash    string            `json:"hash"`    // of all files
-	Tasks   [][3]any          `json:"tasks"`   // name, CPUs and GPUs
 }
 
 // event is what the driver says, a line each.
@@ -324,8 +324,45 @@ type event struct {
 	Text  string `json:"text"`
 }
 
+// driver is the driver's process, as long as there are lists for it.
+type driver struct {
+	command *exec.Cmd // nil: not started yet
+	lists   io.WriteCloser
+	events  *bufio.Scanner
+	said    strings.Builder // on stderr
+}
+
 // onRay does tasks by the driver.
 func (o Options) onRay(ctx context.Context, tasks []Task) error {
+	d := o.driver
+	if d == nil {
+		d = &driver{}
+		defer d.end()
+	}
+	if d.command == nil {
+		if err := o.start(d); err != nil {
+			return err
+		}
+	}
+	var list [][3]any // names, CPUs and GPUs
+	for _, t := range tasks {
+		list = append(list, [3]any{t.Name, max(t.CPUs, 1), t.GPUs})
+	}
+	stop := context.AfterFunc(ctx, func() { d.lists.Close() })
+	defer stop()
+	go func() { _ = json.NewEncoder(d.lists).Encode(list) }() // a driver that has ended says why
+	failed, ended := o.listen(d.events)
+	switch {
+	case ctx.Err() != nil:
+		return errors.Join(append(failed, context.Cause(ctx))...)
+	case !ended:
+		failed = append(failed, fmt.Errorf("cluster: Ray's driver ended (%v): %s", d.end(), lastLines(d.said.String())))
+	}
+	return errors.Join(failed...)
+}
+
+// start starts the driver.
+func (o Options) start(d *driver) error {
 	python, packages, err := ray()
 	if err != nil {
 		return err
@@ -337,44 +374,41 @@ func (o Options) onRay(ctx context.Context, tasks []Task) error {
 		}
 		head.Close()
 	}
-	j, err := o.job(tasks)
+	j, err := o.job()
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(j)
-	if err != nil {
-		return err
-	}
-	command := exec.Command(python, "-c", driver)
+	command := exec.Command(python, "-c", driverText)
 	command.Env = append([]string{"RAY_BACKEND_LOG_LEVEL=error", "RAY_USAGE_STATS_ENABLED=0",
 		"RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S=20"}, os.Environ()...) // a busy head takes its time
 	command.Env = append(command.Env, "PYTHONPATH="+packages)
-	var said strings.Builder
-	command.Stderr = &said
-	alive, err := command.StdinPipe() // the driver ends when it is closed
-	if err != nil {
+	command.Stderr = &d.said
+	if d.lists, err = command.StdinPipe(); err != nil {
 		return err
 	}
 	out, err := command.StdoutPipe()
 	if err != nil {
 		return err
 	}
+	d.events = bufio.NewScanner(out)
+	d.events.Buffer(nil, 64<<20)
 	if err := command.Start(); err != nil {
 		return fmt.Errorf("cluster: Ray's driver: %w", err)
 	}
-	stop := context.AfterFunc(ctx, func() { alive.Close() })
-	defer stop()
-	go func() { _, _ = alive.Write(append(text, '\n')) }() // a driver that has ended says why
-	failed, ended := o.listen(out)
-	alive.Close()
-	err = command.Wait()
-	switch {
-	case ctx.Err() != nil:
-		return errors.Join(append(failed, context.Cause(ctx))...)
-	case !ended:
-		failed = append(failed, fmt.Errorf("cluster: Ray's driver ended (%v): %s", err, lastLines(said.String())))
+	d.command = command
+	_ = json.NewEncoder(d.lists).Encode(j) // a driver that has ended says why
+	return nil
+}
+
+// end waits for the driver's end.
+func (d *driver) end() error {
+	if d.command == nil {
+		return nil
 	}
-	return errors.Join(failed...)
+	d.lists.Close()
+	err := d.command.Wait()
+	d.command = nil
+	return err
 }
 
 // ray is the Python interpreter of the private environment, and the folder with Ray's packages.
@@ -396,8 +430,8 @@ func ray() (python, packages string, err error) {
 // programName is the program's name among the files.
 const programName = "gobnn-program"
 
-// job is the driver's list.
-func (o Options) job(tasks []Task) (j job, err error) {
+// job is what all tasks have in common.
+func (o Options) job() (j job, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return j, fmt.Errorf("cluster: which program is this? %w", err)
@@ -408,9 +442,11 @@ func (o Options) job(tasks []Task) (j job, err error) {
 	}
 	j = job{Folder: folder, Program: programName, System: runtime.GOOS + "/" + runtime.GOARCH, Args: os.Args[1:],
 		Environ: map[string]string{listEntry: o.list(), rowsEntry: o.rows, stdinEntry: "1"}, Files: map[string]string{},
-		Sources: map[string]string{}, Init: map[string]any{"address": o.On}}
+		Sources: map[string]string{}, Init: map[string]any{"log_to_driver": false, "configure_logging": false}}
 	if o.On == "ray" {
-		j.Init = map[string]any{"include_dashboard": false}
+		j.Init["include_dashboard"] = false
+	} else {
+		j.Init["address"] = o.On
 	}
 	all := sha256.New()
 	for i, source := range append([]string{program}, o.Files...) {
@@ -429,9 +465,6 @@ func (o Options) job(tasks []Task) (j job, err error) {
 		j.Files[name], j.Sources[name] = sum, source
 	}
 	j.Hash = hex.EncodeToString(all.Sum(nil))[:16]
-	for _, t := range tasks {
-		j.Tasks = append(j.Tasks, [3]any{t.Name, max(t.CPUs, 1), t.GPUs})
-	}
 	return j, nil
 }
 
@@ -455,13 +488,11 @@ func (o Options) say(task, line string) {
 	}
 }
 
-// listen passes the driver's events on, until its end; ended is false where it came before all tasks were over.
-func (o Options) listen(out io.Reader) (failed []error, ended bool) {
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
+// listen passes the driver's events on; ended is false where it ended before all tasks were over.
+func (o Options) listen(events *bufio.Scanner) (failed []error, ended bool) {
+	for events.Scan() {
 		var e event
-		if json.Unmarshal(lines.Bytes(), &e) != nil {
+		if json.Unmarshal(events.Bytes(), &e) != nil {
 			continue // Ray's own words
 		}
 		switch e.Event {
@@ -480,12 +511,12 @@ func (o Options) listen(out io.Reader) (failed []error, ended bool) {
 		case "failed":
 			failed = append(failed, fmt.Errorf("task %q failed: %s", e.Task, lastLines(e.Text)))
 		case "broken":
-			failed, ended = append(failed, fmt.Errorf("cluster: %s", lastLines(e.Text))), true
+			return append(failed, fmt.Errorf("cluster: on %s: %s", o.On, lastLines(e.Text))), true
 		case "end":
-			ended = true
+			return failed, true
 		}
 	}
-	return failed, ended
+	return failed, false
 }
 
 // lastLines are the last ten lines of a text.

@@ -1,9 +1,9 @@
-"""Does a list of tasks on a Ray cluster. Package cluster writes the job, a line of JSON, to stdin, which then stays
-open as long as the caller lives; on stdout stand events, a line of JSON each. A task is a call of one program, with its
-name in GOBNN_TASK; it writes into the folder GOBNN_TASK_FOLDER. What lies there is brought home as it changes, so that
-a task whose node dies goes on elsewhere from its last checkpoint."""
+"""Does lists of tasks on a Ray cluster. Package cluster writes the job, a line of JSON, to stdin, then the tasks of
+each list as a line, and ends it when there are no more; on stdout stand events, a line of JSON each. A task is a call
+of one program, with its name in GOBNN_TASK; it writes into the folder GOBNN_TASK_FOLDER. What lies there is brought
+home as it changes, so that a task whose node dies goes on elsewhere from its last checkpoint."""
 
-import collections, contextlib, errno, hashlib, json, os, pathlib, shutil, sys, tempfile, threading
+import collections, contextlib, errno, hashlib, json, os, pathlib, queue, shutil, sys, tempfile, threading
 from subprocess import DEVNULL, PIPE, Popen
 
 import ray
@@ -48,8 +48,7 @@ def pack(folder):
             if path.is_file():
                 stat = path.stat()
                 files[str(path.relative_to(folder))] = path, stat.st_size, stat.st_mtime_ns, stat.st_ino
-    total = sum(file[1] for file in files.values())
-    if total > RESULT:
+    if (total := sum(file[1] for file in files.values())) > RESULT:
         raise ValueError(f"{folder} has {total} bytes, and a task may keep {RESULT}: write what is larger elsewhere")
     return files
 
@@ -114,11 +113,10 @@ def call(plan, attempt, kept, board):
             while not ended:
                 ear.join(EVERY)  # ends with the program; child.wait(EVERY) would look for that 20 times a second
                 ended = not ear.is_alive() or child.poll() is not None
-                code = child.wait() if ended else 0
                 said = [fresh.popleft().rstrip("\n") for _ in range(len(fresh))]
                 tail = (tail + said)[-40:]
-                if code:
-                    raise RuntimeError("\n".join(tail) or f"exit status {code}")
+                if ended and child.wait():
+                    raise RuntimeError("\n".join(tail) or f"exit status {child.returncode}")
                 files = pack(folder)
                 changed = files != last and not ended
                 if (said or changed) and ray.get(board.put.remote(attempt, said, read(files) if changed else {})):
@@ -128,30 +126,34 @@ def call(plan, attempt, kept, board):
             child.kill()
 
 
-def ends_with_caller():
-    sys.stdin.read()
+def hear(lines):
+    for line in sys.stdin:
+        lines.put(json.loads(line))
     threading.Timer(10, os._exit, (1,)).start()
     ray.shutdown()  # a cluster of this machine ends with it
     os._exit(1)
 
 
 def main():
-    job = json.loads(sys.stdin.readline())
-    threading.Thread(target=ends_with_caller, daemon=True).start()
+    lines = queue.SimpleQueue()
+    threading.Thread(target=hear, args=[lines], daemon=True).start()
+    job = lines.get()
     try:
-        context = ray.init(**job["init"], log_to_driver=False, configure_logging=False)
-    except Exception as e:
-        raise RuntimeError(f"Ray {ray.__version__} of Python {sys.version.split()[0]} has no cluster: {e}") from None
+        context = ray.init(**job["init"])
+    except ConnectionAbortedError:  # a busy head gives up a caller whose server there is not ready in 30 seconds
+        context = ray.init(**job["init"])
     say("cluster", text=getattr(context, "dashboard_url", None) or "")
-    home, waiting, running = pathlib.Path(job["folder"]), collections.deque(job.pop("tasks")), {}
+    home, waiting, running = pathlib.Path(job["folder"]), collections.deque(lines.get()), {}
     attempts, faults = collections.Counter(), collections.Counter()
     shipped = {name: ray.put(pathlib.Path(source).read_bytes()) for name, source in job.pop("sources").items()}
     plan = ray.put((job, shipped))
     board = ray.remote(num_cpus=0, resources={"node:__internal_head__": .001})(Board).remote()
     remote = ray.remote(max_retries=0)(call)
-    while waiting or running:
-        alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        nodes = [(int(has.get("CPU", 0)), int(has.get("GPU", 0))) for has in alive]
+    while True:
+        while not waiting and not running:
+            say("end")
+            waiting.extend(lines.get())
+        nodes = [tuple(int(n["Resources"].get(kind, 0)) for kind in ("CPU", "GPU")) for n in ray.nodes() if n["Alive"]]
         while waiting and len(running) < AT_ONCE:
             name, cpus, gpus = waiting[0]
             files = pack(home / name)
@@ -166,13 +168,12 @@ def main():
             begin = remote.options(num_cpus=cpus, num_gpus=gpus).remote
             running[begin(plan, (name, attempts[name]), read(files), board)] = name, cpus, gpus
         done, _ = ray.wait(list(running), num_returns=len(running), timeout=PACE) if running else ([], [])
-        for (name, number), (lines, files) in ray.get(board.take.remote()).items():
-            if number != attempts[name]:
-                continue  # it was on a node that was given up, and has come back
-            for line in lines:
-                say("line", name, line)
-            if files:
-                write(home / name, files)
+        for (name, number), (said, files) in ray.get(board.take.remote()).items():
+            if number == attempts[name]:  # else it was on a node that was given up, and has come back
+                for line in said:
+                    say("line", name, line)
+                if files:
+                    write(home / name, files)
         for ref in done:
             name, cpus, gpus = running.pop(ref)
             try:
@@ -191,7 +192,6 @@ def main():
                 write(home / name, files)
                 (home / (name + ".done")).touch()
                 say("done", name)
-    say("end")
 
 
 try:

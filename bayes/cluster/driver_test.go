@@ -21,7 +21,7 @@ import (
 type driven struct {
 	home, address, packages string
 	program                 string            // a file
-	tasks                   [][3]any          // names, CPUs and GPUs
+	tasks, next             [][3]any          // names, CPUs and GPUs, of a list and of one after it
 	bounds                  map[string]string // replaced in the driver's text
 	environ                 []string
 }
@@ -54,13 +54,13 @@ func (d driven) run(t *testing.T) (said map[string][]string) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(program)
-	init := map[string]any{}
+	init := map[string]any{"log_to_driver": false, "configure_logging": false}
 	if d.address != "" {
 		init["address"] = d.address
 	}
 	j, err := json.Marshal(map[string]any{"init": init, "folder": d.home, "program": "program", "system": "linux/amd64",
 		"args": []string{}, "environ": map[string]string{}, "files": map[string]string{"program": hex.EncodeToString(sum[:])},
-		"sources": map[string]string{"program": d.program}, "hash": hex.EncodeToString(sum[:8]), "tasks": d.tasks})
+		"sources": map[string]string{"program": d.program}, "hash": hex.EncodeToString(sum[:8])})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,11 @@ func (d driven) run(t *testing.T) (said map[string][]string) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := in.Write(append(j, '\n')); err != nil {
+	tasks, err := json.Marshal(d.tasks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(in, "%s\n%s\n", j, tasks); err != nil {
 		t.Fatal(err)
 	}
 	said = map[string][]string{}
@@ -98,6 +102,15 @@ func (d driven) run(t *testing.T) (said map[string][]string) {
 			continue // Ray's own words
 		}
 		said[e.Task] = append(said[e.Task], strings.TrimSpace(e.Event+" "+e.Text))
+		if e.Event != "end" {
+			continue
+		}
+		if len(d.next) == 0 {
+			in.Close()
+		} else if err := json.NewEncoder(in).Encode(d.next); err != nil {
+			t.Fatal(err)
+		}
+		d.next = nil
 	}
 	in.Close()
 	_ = c.Wait() // it has said why
@@ -170,8 +183,12 @@ func TestDriver(t *testing.T) {
 			map[string][]string{"a": {"again no such prior", "again no such prior", "failed no such prior"}, "": {"end"}}},
 		"a program for another processor": {driven{tasks: named("a", "b", "c"), program: foreign(t)},
 			map[string][]string{"a": nil, "b": nil, "": {", and the program of linux/amd64"}}},
+		"two lists": {driven{tasks: named("a"), next: named("b"), program: shell(t, "true")},
+			map[string][]string{"a": {"done"}, "b": {"done"}, "": {"end", "end"}}},
+		"a head that is too busy at first": {driven{tasks: named("a"), program: shell(t, "true"),
+			environ: []string{"STUB=busy"}}, map[string][]string{"a": {"done"}, "": {"end"}}},
 		"no cluster": {driven{tasks: named("a"), program: shell(t, "true"), environ: []string{"STUB=no cluster"}},
-			map[string][]string{"": {"has no cluster: Version mismatch"}}},
+			map[string][]string{"": {"broken Version mismatch"}}},
 		"a node that freezes": {driven{tasks: named("a"), program: shell(t, "cp checkpoint result"),
 			bounds: map[string]string{"PACE": ".1"}, environ: []string{"STUB=frozen"}}, map[string][]string{
 			"a": {"line attempt 1, heard in 1", "lost the node died", "done"}, "": {"end"}}},

@@ -46,9 +46,9 @@ type islands struct {
 }
 
 // mostStages bounds the number of stages, between which islands may meet. On a cluster a stage costs each task about a
-// second, and Ray's driver is started for it; all islands wait for the slowest. If the logarithms of the weights are
-// normal, half of the islands count at a variance of log 2. So eight stages keep the islands alive up to a standard
-// deviation of 2.2 of an island's log evidence, which is far beyond what a run should have.
+// second, and all islands wait for the slowest. If the logarithms of the weights are normal, half of the islands count
+// at a variance of log 2. So eight stages keep the islands alive up to a standard deviation of 2.2 of an island's log
+// evidence, which is far beyond what a run should have.
 const mostStages = 8
 
 // stages cuts a ladder of n powers into parts of equal length. It gives the number of powers that are weighed before
@@ -100,6 +100,8 @@ func (m islands) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	m.on.driver = &driver{}
+	defer m.on.driver.end()
 	now := newArchipelago(m.number)
 	var meetings []Meeting
 	var all []*fit.Result

@@ -238,7 +238,7 @@ func driverOf(t *testing.T, program int) (pid int) {
 		command, err := os.ReadFile(filepath.Join(filepath.Dir(stat), "cmdline"))
 		_, rest, _ := strings.Cut(string(text), ") ")
 		if fields := strings.Fields(rest); err == nil && len(fields) > 1 && fields[1] == strconv.Itoa(program) &&
-			strings.Contains(string(command), "Does a list of tasks on a Ray cluster") {
+			strings.Contains(string(command), "Does lists of tasks on a Ray cluster") {
 			pid, _ = strconv.Atoi(filepath.Base(filepath.Dir(stat)))
 		}
 	}

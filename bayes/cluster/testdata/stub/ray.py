@@ -10,6 +10,7 @@ fault = os.environ.get("STUB", "")
 threads = concurrent.futures.ThreadPoolExecutor(2)
 peak = {"tasks": 0, "bytes": 0}
 running = set()
+calls = []
 __version__ = "0"
 
 
@@ -24,8 +25,11 @@ class exceptions:
 
 
 def init(**_):
+    calls.append("init")
     if fault == "no cluster":
         raise RuntimeError("Version mismatch")
+    if fault == "busy" and len(calls) == 1:
+        raise ConnectionAbortedError("Proxy failed to Connect to backend!")
 
 
 def shutdown():
