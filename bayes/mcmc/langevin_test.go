@@ -112,15 +112,12 @@ func TestSGLDSchedule(t *testing.T) {
 
 // On a standard normal target SGHMC is linear in (phi, v): v' = (1 - alpha) v - eta phi + e, phi' = phi + v' with e of
 // variance 2 (alpha - beta) eta. So from phi ~ N(0, 1.5^2) and v ~ N(0, eta) its covariance after n moves follows by
-// the recursion, and, with neither noise estimate nor resampling, tends to the target's as eta and alpha fall.
+// the recursion, and, without a noise estimate, tends to the target's as eta and alpha fall.
 func TestSGHMC(t *testing.T) {
 	normal := independentNormal([]float64{0}, []float64{1})
 	distribution := func(k SGHMC, alpha float64, moves int) float64 {
 		pp, pv, vv := 1.5*1.5, 0.0, k.LearningRate // covariances of phi and v
-		for i := range moves {
-			if k.Resample > 0 && i > 0 && i%k.Resample == 0 {
-				pv, vv = 0, k.LearningRate
-			}
+		for range moves {
 			a, b, noise := 1-alpha, k.LearningRate, 2*(alpha-k.Noise)*k.LearningRate
 			vv2 := a*a*vv - 2*a*b*pv + b*b*pp + noise
 			pv2 := a*pv - b*pp
@@ -139,7 +136,7 @@ func TestSGHMC(t *testing.T) {
 			{SGHMC{LearningRate: .3, Friction: .5}, []int{1, 4, 60}},
 			{SGHMC{LearningRate: .2}, []int{7}}, // friction 0.1
 			{SGHMC{LearningRate: .2, Friction: .4, Noise: .3}, []int{60}},
-			{SGHMC{LearningRate: .3, Friction: .05, Resample: 3}, []int{6, 7, 8}},
+			{SGHMC{LearningRate: .3, Friction: .05}, []int{6, 7, 8}},
 		} {
 			alpha := c.kernel.Friction
 			if alpha == 0 {

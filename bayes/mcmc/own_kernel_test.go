@@ -65,7 +65,7 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 		{"NaN", walk, accepts(math.NaN()), ""},
 		{"walk", walk, same, ""}, {"MALA", mala, same, ""}, {"pCN", mcmc.PreconditionedCrankNicolson{Beta: .3}, same, ""},
 		{"HMC", mcmc.HMC{StepSize: .4, Steps: 5, Jitter: .3}, same, ""}, {"NUTS", mcmc.NUTS{StepSize: .3}, same, ""},
-		{"ULA", mcmc.ULA{StepSize: .3}, same, ""}, {"SGHMC", mcmc.SGHMC{LearningRate: .05, Resample: 4}, same, ""},
+		{"ULA", mcmc.ULA{StepSize: .3}, same, ""}, {"SGHMC", mcmc.SGHMC{LearningRate: .05}, same, ""},
 		{"right within delayed acceptance", within(walk, same), nil, ""},
 		{"MALA within delayed acceptance", within(mala, same), nil, ""},
 	} {

@@ -22,7 +22,7 @@ func every() []Kernel {
 	return []Kernel{
 		RandomWalk{Variance: .04}, OrnsteinUhlenbeck{Time: .2}, RandomWalkMetropolis{StepSize: .5},
 		PreconditionedCrankNicolson{Beta: .3},
-		MALA{StepSize: .4}, ULA{StepSize: .3}, SGLD{StepSize: .1, Decay: .6}, SGHMC{LearningRate: .05, Resample: 4},
+		MALA{StepSize: .4}, ULA{StepSize: .3}, SGLD{StepSize: .1, Decay: .6}, SGHMC{LearningRate: .05},
 		HMC{StepSize: .3, Steps: 4, Jitter: .5},
 	}
 }

@@ -455,7 +455,6 @@ func TestBadInput(t *testing.T) {
 		{kernel(SGHMC{}), nil, []string{"SGHMC.LearningRate", "0"}},
 		{kernel(SGHMC{LearningRate: 1, Friction: 1}), nil, []string{"SGHMC.Friction", "1"}},
 		{kernel(SGHMC{LearningRate: 1, Noise: .2}), nil, []string{"SGHMC.Noise", "0.2", "0.1"}},
-		{kernel(SGHMC{LearningRate: 1, Resample: -1}), nil, []string{"SGHMC.Resample", "-1"}},
 		{
 			with(func(p *density.Problem, _ *Settings) { p.Inputs = func(int) []any { return nil } }), nil,
 			[]string{"mcmc.MALA", "mcmc.SGLD"},

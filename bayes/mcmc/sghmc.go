@@ -30,7 +30,6 @@ type SGHMC struct {
 	LearningRate float64 `json:"learning_rate"` // eta, a squared step size; must be set
 	Friction     float64 `json:"friction"`      // alpha, above 0 and below 1; default 0.1
 	Noise        float64 `json:"noise"`         // beta, at most alpha; default 0
-	Resample     int     `json:"resample"`      // number of moves after which v is drawn anew; default 0: never
 }
 
 // Traits implements Kernel.
@@ -47,9 +46,6 @@ func (k SGHMC) Check(int) error {
 	if friction := cmp.Or(k.Friction, 0.1); !(k.Noise >= 0 && k.Noise <= friction) {
 		return fmt.Errorf("mcmc: SGHMC.Noise is %v: it must be from 0 to the friction, %v", k.Noise, friction)
 	}
-	if k.Resample < 0 {
-		return fmt.Errorf("mcmc: SGHMC.Resample is %d: it must be 0 (never) or the number of moves between", k.Resample)
-	}
 	return nil
 }
 
@@ -59,29 +55,14 @@ const velocity = "velocity"
 // Start implements Stateful.
 func (k SGHMC) Start(rng random.Stream, s State) State {
 	s = startSafe(s)
-	s.Auxiliary[velocity] = k.fresh(rng, s.Phi)
-	if k.Resample > 0 {
-		s.Auxiliary[moved] = Zeros(s.Phi.Graph(), s.PerParticle())
-	}
+	s.Auxiliary[velocity] = MulScalar(normal(rng.Named("velocity"), s.Phi), math.Sqrt(k.LearningRate))
 	return s
-}
-
-// fresh draws v from its stationary distribution, N(0, eta): [J, D].
-func (k SGHMC) fresh(rng random.Stream, phi *Node) *Node {
-	return MulScalar(normal(rng.Named("velocity"), phi), math.Sqrt(k.LearningRate))
 }
 
 // Move implements Kernel.
 func (k SGHMC) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	alpha := cmp.Or(k.Friction, 0.1)
 	v, noise := s.Auxiliary[velocity], normal(rng.Named("noise"), s.Phi)
-	var count *Node // of moves with this v
-	if k.Resample > 0 {
-		fresh := k.fresh(rng, s.Phi)
-		due := GreaterThan(s.Auxiliary[moved], ConstAs(s.Phi, float64(k.Resample)-0.5))
-		v = Choose(due, fresh, v)
-		count = AddScalar(Where(due, ZerosLike(s.Auxiliary[moved]), s.Auxiliary[moved]), 1)
-	}
 	v = MulScalar(v, 1-alpha)
 	v = Add(v, MulScalar(noise, math.Sqrt(2*(alpha-k.Noise)*k.LearningRate)))
 	next, info := moveSafely(rng, s, target, func(gradient *Node) *Node {
@@ -89,10 +70,7 @@ func (k SGHMC) Move(rng random.Stream, s State, target density.Target, tuning Tu
 		return Add(s.Phi, tuning.Scaled(v))
 	})
 	undone := GreaterThan(info.NonFinite, ZerosLike(info.NonFinite))
-	// where the move is undone, its noise is used for nothing else, and so is a fresh v
+	// where the move is undone, its noise is used for nothing else, and makes a fresh v
 	next.Auxiliary[velocity] = Choose(undone, MulScalar(noise, math.Sqrt(k.LearningRate)), v)
-	if k.Resample > 0 {
-		next.Auxiliary[moved] = count
-	}
 	return next, info
 }

@@ -64,7 +64,7 @@ var kernels = []struct {
 	},
 	{kernel: mcmc.SGLD{StepSize: .04}, options: Options{Targets: smooth(), Slow: true}, second: true},
 	{
-		kernel:  mcmc.SGHMC{LearningRate: .005, Friction: .3, Resample: 7},
+		kernel:  mcmc.SGHMC{LearningRate: .005, Friction: .3},
 		options: Options{Targets: smooth(), NotReversible: true, Slow: true},
 	},
 	{
