@@ -17,7 +17,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/cluster"
-	"gobnn/bayes/compute/environment"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
@@ -205,17 +205,7 @@ func alike(t *testing.T, folder string, tasks []cluster.Task) {
 // nodes starts a cluster of a head and two nodes on this machine; do does something to one of these, see nodes.py.
 func nodes(t testing.TB) (address string, do func(what string)) {
 	t.Helper()
-	packages, err := environment.Extra("ray")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(packages, "ray")); err != nil {
-		t.Skip("Ray is not installed: go run ./notebooks setup -ray")
-	}
-	env, err := environment.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	env, packages := computetest.Ray(t)
 	python := exec.Command(filepath.Join(env, "bin", "python"), "testdata/nodes.py")
 	python.Env = append(os.Environ(), "PYTHONPATH="+packages)
 	python.Stderr = os.Stderr

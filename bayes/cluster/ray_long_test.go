@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"gobnn/bayes/cluster"
-	"gobnn/bayes/compute/environment"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/fit"
 )
 
@@ -184,19 +184,12 @@ func lost(t *testing.T, on func(string) cluster.Options, said map[string][]strin
 
 // others checks the errors of a cluster of other versions, and of nodes of another processor than the program's.
 func others(t *testing.T, address string) {
-	packages, err := environment.Extra("ray")
-	if err != nil {
-		t.Fatal(err)
-	}
+	env, packages := computetest.Ray(t)
 	d := driven{home: t.TempDir(), address: address, packages: packages, program: foreign(t), tasks: named("a", "b", "c")}
 	if said := d.run(t); len(said) > 1 || !strings.Contains(fmt.Sprint(said[""]), "and the program of linux/amd64") {
 		t.Errorf("a program for another processor: %q", said)
 	}
 
-	env, err := environment.Dir()
-	if err != nil {
-		t.Fatal(err)
-	}
 	entries, err := os.ReadDir(packages)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"gobnn/bayes/cluster"
-	"gobnn/bayes/compute/environment"
+	"gobnn/bayes/compute/computetest"
 )
 
 // TestMain makes this program a node's, too: there it does its one repetition.
@@ -19,7 +19,11 @@ func TestMain(m *testing.M) {
 	if !cluster.OnNode() {
 		os.Exit(m.Run())
 	}
-	fmt.Fprintln(os.Stderr, distributed(context.Background(), "ray"))
+	e, o, err := tableOfYacht()
+	if err == nil {
+		err = Distribute(context.Background(), "ray", []Experiment{e}, o)
+	}
+	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
 }
 
@@ -28,26 +32,18 @@ func tableOfYacht() (Experiment, Options, error) {
 	return e, Options{Data: []string{"yacht"}, Methods: []string{"OHSMC", "MAP"}, Reps: 2, Epochs: 2}, err
 }
 
-func distributed(ctx context.Context, on string) error {
-	e, o, err := tableOfYacht()
-	if err != nil {
-		return err
-	}
-	return Distribute(ctx, on, []Experiment{e}, o)
-}
-
 // A study's repetitions by Ray, on a cluster that is started and ended for it, have the bits of this process.
 func TestRayLong(t *testing.T) {
-	packages, err := environment.Extra("ray")
+	env, packages := computetest.Ray(t)
+	e, o, err := tableOfYacht()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(packages, "ray")); err != nil {
-		t.Skip("Ray is not installed: go run ./notebooks setup -ray")
-	}
-	env, err := environment.Dir()
-	if err != nil {
-		t.Fatal(err)
+	kept := 0
+	o.Repetition = func(r Repetition) {
+		if r.Kept {
+			kept++
+		}
 	}
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	var tables [2]string
@@ -58,19 +54,10 @@ func TestRayLong(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Setenv("GOBNN_CACHE", cache)
-		if err := distributed(t.Context(), on); err != nil {
+		if err := Distribute(t.Context(), on, []Experiment{e}, o); err != nil {
 			t.Fatal(err)
 		}
-		e, o, err := tableOfYacht()
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept := 0
-		o.Repetition = func(r Repetition) {
-			if r.Kept {
-				kept++
-			}
-		}
+		kept = 0
 		cells, err := e.Run(t.Context(), o)
 		if err != nil || kept != 4 {
 			t.Fatalf("on %q %d of 4 repetitions are kept (%v)", on, kept, err)
