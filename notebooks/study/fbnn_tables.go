@@ -72,8 +72,8 @@ const (
 	fbnnBarsNote      = "from the repetitions of the tables, reduced as those; the paper's number is a line across the bar"
 	fbnnNoteA1        = fbnnNote + "; (3) Boston's ESS of BNN-pCN is that of BNN-SGHMC to the last digit. The coverage " +
 		"probability is compared with that of f, without the noise: nothing else gives 50 % on wine. The paper's " +
-		"simulated set of 1000 features is read in blocks, by the methods that need no more than some rows at a time: " +
-		"where it is asked for: -data \"simulated regression in blocks\": 10 000 rows of its 5 000 000 " +
+		"simulated set of 1000 features is read in blocks, by the methods that need no more than some rows at a time, " +
+		"where -data \"simulated regression in blocks\" asks for it: 10 000 rows of its 5 000 000 " +
 		"(-full: all). Networks whose number of weights is not the paper's: " + fbnnSimulatedSize + ", and in " +
 		"blocks, with all 1000 features, 20 241; 64-32 on what a user brings, of 5761 on NACC (33 345) and 7937 on " +
 		"YearPredictionMSD (81 901)"
