@@ -29,11 +29,13 @@ type Details struct {
 	Added    metric.Estimate
 	Training time.Duration
 	Sampling time.Duration
-	// FirstDraw is about how long the chains of the last fold take until they have a draw, by what its training took.
+	// FirstDraw is about how long the chains of the last fold take until they have a draw, by those of the folds before,
+	// or if there are none by what its training took.
 	FirstDraw time.Duration
 
-	model   *bayes.Model // of the chains; nil before the first
-	byPrior bool         // the networks are trained with the prior
+	model   *bayes.Model  // of the chains; nil before the first
+	step    time.Duration // of the last fold's chains; 0 before the first
+	byPrior bool          // the networks are trained with the prior
 }
 
 // String says in two lines what was done, for people.
