@@ -100,6 +100,7 @@ func TestMicrocanonicalSettings(t *testing.T) {
 		"MicrocanonicalHMC has particles of 1 coordinate: it needs at least 2": {MicrocanonicalHMC{}, 1},
 		"MCLMC has particles of 1 coordinate":                                  {MCLMC{}, 1},
 		"MCLMC.Length is -2":                                                   {MCLMC{Length: -2}, 3},
+		"MCLMC.EnergyVariance is NaN":                                          {MCLMC{EnergyVariance: math.NaN()}, 3},
 		"MCLMC.StepSize is +Inf":                                               {MCLMC{StepSize: math.Inf(1)}, 3},
 	} {
 		if err := c.kernel.Check(c.d); !says(err, want) {

@@ -77,10 +77,11 @@ func TestAcceptance(t *testing.T) {
 func TestWarmUp(t *testing.T) {
 	problem, sd := badlyScaled()
 	engine, dtype := computetest.Go(t), compute.Float64
+	steps, short := map[Tunable]float64{}, MCLMC{EnergyVariance: 2e-5}
 	for _, kernel := range []Tunable{
-		RandomWalkMetropolis{}, MALA{}, HMC{Steps: 5}, MicrocanonicalHMC{Steps: 3}, MCLMC{},
+		RandomWalkMetropolis{}, MALA{}, HMC{Steps: 5}, MicrocanonicalHMC{Steps: 3}, MCLMC{}, short,
 	} {
-		what := fmt.Sprintf("%T", kernel)
+		what := fmt.Sprintf("%T%+[1]v", kernel)
 		result, err := Sample(
 			context.Background(), problem, kernel,
 			Settings{Chains: 20, Draws: 300, WarmUp: 600, Seed: 3, DType: dtype, Engine: engine},
@@ -90,11 +91,12 @@ func TestWarmUp(t *testing.T) {
 		}
 		mean := 0.0
 		for _, c := range result.Stats {
-			if (kernel == MCLMC{}) {
+			if _, ok := kernel.(MCLMC); ok {
 				c.Acceptance = c.Steadiness
 			}
 			mean += c.Acceptance / float64(len(result.Stats))
 		}
+		steps[kernel] = result.Tuned.StepSize
 		if _, want := kernel.Tune(); math.Abs(mean-want) > .05 {
 			t.Errorf("%s: mean acceptance or steadiness %.3f, want %.3f", what, mean, want)
 		}
@@ -118,6 +120,9 @@ func TestWarmUp(t *testing.T) {
 			expect(t, fmt.Sprintf("%s, coordinate %d: mean", what, k), means, 1, same, 0)
 			expect(t, fmt.Sprintf("%s, coordinate %d: variance", what, k), squares, 1, same, 1)
 		}
+	}
+	if ratio := steps[MCLMC{}] / steps[short]; math.Abs(ratio-1.71) > .17 {
+		t.Errorf("25 times the energy variance makes steps of MCLMC %.2f times as long, want the sixth root, 1.71", ratio)
 	}
 }
 
