@@ -149,7 +149,9 @@ func TestControlLong(t *testing.T) {
 // (D = 166) nothing else is left of them: the effective sample size is M K exactly. On the control network with 1600
 // rows it is what the published gap between the algorithm and its variants comes from: with the floor gradient-free
 // PMCnet and DM-PMC lose .05 of accuracy and more against the full algorithm, with honest weights .02 at most; the
-// accuracy is that of single draws, as the paper scores, over five seeds.
+// accuracy is that of single draws, as the paper scores, over five seeds. It takes two minutes on two processors:
+//
+//	go test ./pmcnet -tags long -run TestFlooredLong -v
 func TestFlooredLong(t *testing.T) {
 	computetest.XLA(t, "takes minutes on the Go backend")
 	glass, err := dataset.Glass().PublishedSplit(dataset.PMCnet, 0)
