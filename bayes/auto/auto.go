@@ -58,8 +58,8 @@ const (
 	patience = 100 // validations, one an epoch
 	enough   = .01 // nats a row that a round of the chains must gain for another
 
-	// energyVariance makes steps of .58 of those of the authors of MCLMC, since their bias costs more than the steps that
-	// are saved: see package auto.
+	// energyVariance makes steps of .58 of those of the authors of MCLMC, whose bias costs more on most tables than they
+	// save: see package auto.
 	energyVariance = 2e-5
 
 	forAllRows = 3 // folds' shares of the time that are left for the chains on all rows
