@@ -83,7 +83,7 @@ var practiceMethods = []practiceMethod{
 // growing are the default method with a growing budget, and ensembles of growing size.
 func growing(seconds ...float64) (all []practiceMethod) {
 	for _, s := range seconds {
-		all = append(all, practiceMethod{fmt.Sprintf("%s, %v s", ownDefault, s), auto.Method{Seconds: s}, 2 * s})
+		all = append(all, practiceMethod{fmt.Sprintf("%s %v s", ownDefault, s), auto.Method{Seconds: s}, 2 * s})
 	}
 	most := slices.Max(seconds)
 	for _, members := range []int{10, 40} {
