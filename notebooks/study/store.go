@@ -21,6 +21,7 @@ import (
 	"gobnn/bayes/compute"
 
 	"github.com/google/renameio/v2"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Key identifies what is repeated. Settings, as JSON, must hold everything that the numbers depend on: results are kept
@@ -452,16 +453,6 @@ func mean(results []Result, metric string) float64 {
 
 // meanSE is the mean of values and its standard error, the sample standard deviation over the root of their number.
 func meanSE(values []float64) (mean, se float64) {
-	n := float64(len(values))
-	for _, v := range values {
-		mean += v / n
-	}
-	if n < 2 {
-		return mean, math.NaN()
-	}
-	var sum float64
-	for _, v := range values {
-		sum += (v - mean) * (v - mean)
-	}
-	return mean, math.Sqrt(sum / (n - 1) / n)
+	mean, deviation := stat.MeanStdDev(values, nil)
+	return mean, deviation / math.Sqrt(float64(len(values)))
 }
