@@ -401,9 +401,8 @@ func secondsFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, er
 	var traces []viz.Trace
 	at := map[string]int{}
 	for _, t := range done {
-		_, _, budget := strings.Cut(t.Method, ", ")
 		kind := t.Method
-		if budget {
+		if strings.HasPrefix(kind, ownDefault+" ") {
 			kind = ownDefault
 		} else if strings.HasSuffix(kind, " networks") {
 			kind = "networks"
