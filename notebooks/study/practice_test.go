@@ -36,6 +36,23 @@ func TestPracticeRanks(t *testing.T) {
 	}
 }
 
+// All budgets of the default method are one curve, and all sizes of the ensemble: by themselves they would be more than
+// can be told apart.
+func TestSecondsFigure(t *testing.T) {
+	var done []*trial
+	for i, m := range growing(30, 60, 120, 240, 480, 960, 1920, 3840) {
+		done = append(done, &trial{Key: Key{Data: "a", Method: m.name},
+			results: []Result{{Values: map[string]float64{"NLPD": float64(-i), "seconds": m.seconds}}}})
+	}
+	for _, name := range []string{"catboost", "linear", "ngboost", "random_forest"} {
+		done = append(done, &trial{Key: Key{Data: "a", Method: name},
+			results: []Result{{Values: map[string]float64{"NLPD": 0, "seconds": 1}}}})
+	}
+	if _, err := secondsFigure(t.Context(), Options{}, done); err != nil {
+		t.Error(err)
+	}
+}
+
 // A study of practice scores our methods, says which have no posterior in their time, and has the recorded scores of
 // other packages beside them.
 func TestPracticeScores(t *testing.T) {
