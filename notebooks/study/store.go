@@ -454,5 +454,5 @@ func mean(results []Result, metric string) float64 {
 // meanSE is the mean of values and its standard error, the sample standard deviation over the root of their number.
 func meanSE(values []float64) (mean, se float64) {
 	mean, deviation := stat.MeanStdDev(values, nil)
-	return mean, deviation / math.Sqrt(float64(len(values)))
+	return mean, stat.StdErr(deviation, float64(len(values)))
 }
