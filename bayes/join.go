@@ -80,8 +80,12 @@ func Join(runs ...*Posterior) (*Posterior, error) {
 	}
 	origin := first.Origin()
 	seeds := make([]uint64, len(runs))
+	origin.Provenance.Warnings = nil
 	for m, p := range runs {
 		seeds[m] = p.origin.Provenance.Seed
+		for _, w := range p.origin.Provenance.Warnings {
+			origin.Provenance.Warnings = append(origin.Provenance.Warnings, fmt.Sprintf("run %d: %s", m+1, w))
+		}
 		if p.origin.Provenance.Status != origin.Provenance.Status {
 			origin.Provenance.Status = "some runs: " + p.origin.Provenance.Status
 		}

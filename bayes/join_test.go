@@ -43,6 +43,11 @@ func TestJoin(t *testing.T) {
 			t.Errorf("weight %d is %v, want %v", j, weights[j], want)
 		}
 	}
+	noted, err := bayes.Join(a, b.WithDoubts("cancelled", []string{"few"}))
+	if from := noted.Provenance(); err != nil || fmt.Sprint(from.Warnings) != "[run 2: few]" ||
+		from.Status != "some runs: cancelled" {
+		t.Errorf("of a run that was cancelled: %v, %+v", err, from)
+	}
 	e := joined.Evidence()
 	if math.Abs(e.Value-(-10+math.Log(2))) > 1e-12 || math.Abs(e.StdErr-.5) > 1e-12 ||
 		math.Abs(joined.Diagnostics()[bayes.IslandsESS]-1.6) > 1e-12 {

@@ -103,13 +103,16 @@ type Origin struct {
 
 // Provenance says where a posterior came from.
 type Provenance struct {
-	Algorithm string          `json:"algorithm"`
-	Status    string          `json:"status"` // how training ended
-	Seed      uint64          `json:"seed"`
-	Settings  json.RawMessage `json:"settings,omitempty"`
-	Data      string          `json:"data"`      // name of the training data
-	DataHash  string          `json:"data_hash"` // dataset.Dataset.Hash of the training part
-	Rows      int             `json:"rows"`      // of the training part
+	Algorithm string `json:"algorithm"`
+	Status    string `json:"status"` // how training ended
+	// Warnings are the reasons to doubt the posterior that its fit has found (fit.Result.Warnings); of a file that an
+	// earlier version wrote there are none.
+	Warnings []string        `json:"warnings,omitempty"`
+	Seed     uint64          `json:"seed"`
+	Settings json.RawMessage `json:"settings,omitempty"`
+	Data     string          `json:"data"`      // name of the training data
+	DataHash string          `json:"data_hash"` // dataset.Dataset.Hash of the training part
+	Rows     int             `json:"rows"`      // of the training part
 	// Trained are these rows, if they were in memory.
 	Trained dataset.RowSet `json:"trained,omitzero"`
 	// Extras says what these rows had beside features and targets.
@@ -313,7 +316,7 @@ func (o Origin) clone() Origin {
 }
 
 func (p Provenance) clone() Provenance {
-	p.Settings, p.Versions = slices.Clone(p.Settings), maps.Clone(p.Versions)
+	p.Settings, p.Versions, p.Warnings = slices.Clone(p.Settings), maps.Clone(p.Versions), slices.Clone(p.Warnings)
 	if p.Before != nil {
 		before := p.Before.clone()
 		p.Before = &before
@@ -373,6 +376,13 @@ func (p *Posterior) Engine() *compute.Engine { return p.origin.Engine }
 func (p *Posterior) On(engine *compute.Engine) *Posterior {
 	other := *p
 	other.origin.Engine = engine
+	return &other
+}
+
+// WithDoubts is the same posterior with another Status and other Warnings in its provenance.
+func (p *Posterior) WithDoubts(status string, warnings []string) *Posterior {
+	other := *p
+	other.origin.Provenance.Status, other.origin.Provenance.Warnings = status, slices.Clone(warnings)
 	return &other
 }
 

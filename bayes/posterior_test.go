@@ -232,7 +232,7 @@ func TestSaveLoad(t *testing.T) {
 			}
 			origin.Provenance = bayes.Provenance{
 				Algorithm: "by hand", Status: "done", Seed: math.MaxUint64, Settings: json.RawMessage(`{"step":0.1}`),
-				Data: "waves", DataHash: "abc", Rows: 5,
+				Data: "waves", DataHash: "abc", Rows: 5, Warnings: []string{"too narrow"},
 				Created: time.Date(2025, 1, 2, 3, 4, 5, 6, time.UTC), Versions: map[string]string{"go": "1.26"},
 				Before: &bayes.Provenance{Algorithm: "before", Versions: map[string]string{},
 					Created: time.Date(2024, 1, 2, 3, 4, 5, 6, time.UTC)},

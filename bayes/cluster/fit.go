@@ -98,6 +98,7 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the evidences of the %d runs are so far apart that %.1f of them "+
 			"have the weight: take more particles in each, or smaller steps of the ladder", runs, alive))
 	}
+	out.Posterior = out.Posterior.WithDoubts(string(out.Status), out.Warnings)
 	return out, nil
 }
 

@@ -2,6 +2,7 @@ package fit_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,7 +45,10 @@ func TestIntervalsAreJudged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := ""
+		got, kept := "", result.Posterior.Provenance()
+		if !slices.Equal(kept.Warnings, result.Warnings) || kept.Status != string(result.Status) {
+			t.Errorf("%s %q, but the posterior keeps %s %q", result.Status, result.Warnings, kept.Status, kept.Warnings)
+		}
 		for _, w := range result.Warnings {
 			if strings.Contains(w, "90 % intervals") {
 				got = w

@@ -266,6 +266,9 @@ func TestEveryMethod(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if kept := loaded.Provenance(); !slices.Equal(kept.Warnings, result.Warnings) {
+				t.Errorf("warnings %q, kept %q", result.Warnings, kept.Warnings)
+			}
 			again, err := loaded.On(s.Engine).Predict(t.Context(), parts.Test.X)
 			if err != nil || !slices.Equal(again.Outputs, prediction.Outputs) {
 				t.Errorf("what was saved predicts otherwise (%v)", err)

@@ -344,6 +344,9 @@ func (j *Job) run(ctx context.Context) (*Result, error) {
 		return nil, errors.Join(err, failed)
 	}
 	result.Warnings = append(result.Warnings, j.doubts(ctx, result.Posterior)...)
+	if p := result.Posterior; p != nil { // its file keeps them
+		result.Posterior = p.WithDoubts(string(result.Status), result.Warnings)
+	}
 	if result.Elapsed == 0 {
 		result.Elapsed = j.Elapsed()
 	}
