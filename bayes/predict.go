@@ -108,8 +108,9 @@ func (p *Posterior) newValues(x mat.Matrix) (warnings []string) {
 		case len(names) == namedFeatures:
 			more++
 		default:
-			names = append(names, fmt.Sprintf("%s, such as %.4g (%.4g in training)", p.featureName(k), x.At(first, k),
-				scale.Mean[k]))
+			v, was := x.At(first, k), scale.Mean[k]
+			names = append(names, fmt.Sprintf("%s, such as %s (%s in training)", p.featureName(k), rounded(v, v-was),
+				rounded(was, v-was)))
 		}
 	}
 	if count == 0 {
@@ -178,17 +179,22 @@ func (p *Posterior) farFeatures(data *dataset.Dataset) (warnings []string) {
 			}
 			d := stats.Median(distances)
 			warnings = append(warnings, fmt.Sprintf("half of the %d rows have a value in %s that is more than %.3g training "+
-				"standard deviations (%.4g) from its training mean (%.4g): check its unit, and that it is not standardised "+
-				"already; else the prediction is an extrapolation", rows, p.featureName(k), d, scale.StdDev[k], scale.Mean[k]))
+				"standard deviations (%.4g) from its training mean (%s): check its unit, and that it is not standardised "+
+				"already; else the prediction is an extrapolation", rows, p.featureName(k), d, scale.StdDev[k],
+				rounded(scale.Mean[k], scale.StdDev[k])))
 		case lost[k] > 0:
 			v := x.At(first[k], k)
 			warnings = append(warnings, fmt.Sprintf("%d of the %d rows are beyond all training rows in %s, such as row %d with "+
-				"%.4g, %.3g training standard deviations from the mean (%.4g): check the value; else the prediction is an "+
-				"extrapolation", lost[k], rows, p.featureName(k), data.OriginalRow(first[k]), v, distance(v, k), scale.Mean[k]))
+				"%s, %.3g training standard deviations from the mean (%s): check the value; else the prediction is an "+
+				"extrapolation", lost[k], rows, p.featureName(k), data.OriginalRow(first[k]), rounded(v, scale.StdDev[k]),
+				distance(v, k), rounded(scale.Mean[k], scale.StdDev[k])))
 		}
 	}
 	return warnings
 }
+
+// rounded is a number with four digits, or more where a standard deviation asks for them.
+func rounded(v, stdDev float64) string { return fmt.Sprintf("%.*g", dataset.Digits(v, stdDev, 4), v) }
 
 // PredictBatches yields the predictions for x, [N, d], in order, at most `rows` rows at a time. It stops at the first
 // error, or when the context is cancelled, which it yields as an error.

@@ -472,12 +472,12 @@ func TestPredictFarFeatures(t *testing.T) {
 		return like(k, z)
 	}
 	lost := rows(3, like)
-	lost.Set(2, 1, mean[1]-200*stdDev[1])
+	lost.Set(2, 1, mean[1]-200*stdDev[1]-.004)
 	for name, c := range map[string]struct {
 		x    *mat.Dense
 		want []string
 	}{
-		"one row":        {lost, []string{`beyond all training rows in column "speed", such as row 2 with -102, 200`}},
+		"one row":        {lost, []string{`beyond all training rows in column "speed", such as row 2 with -102.004, 200`}},
 		"as in training": {rows(50, like), nil},
 		"in other units": {rows(50, fahrenheit), []string{`column "speed"`}},
 		"beyond a block": {rows(1500, fahrenheit), []string{`column "speed"`}},

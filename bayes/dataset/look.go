@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // What String and Markdown show at most.
@@ -16,6 +18,8 @@ const (
 	lookTargets = 3   // targets
 	lookClasses = 8   // names of classes
 	lookName    = 24  // characters of a name of a column or class
+
+	lookSpread = 1000 // rows, at most, whose standard deviation says how many digits a column needs
 )
 
 // String is a first look at the data: the name, the numbers of rows and features, the task and, in lines of at most 100
@@ -117,7 +121,11 @@ func (d *Dataset) look() (head string, table [][]string, more string) {
 	first := column("row", func(row int) string { return strconv.Itoa(d.OriginalRow(row)) })
 	var last [][]string
 	for k := range shown {
-		last = append(last, column(targets[k], func(row int) string { return d.targetText(row, k) }))
+		text := d.texts(func(row int) float64 { return d.Y[row*len(targets)+k] })
+		if d.Task != Regression {
+			text = d.classText
+		}
+		last = append(last, column(targets[k], text))
 	}
 	columns := [][]string{first}
 	width := widest(first)
@@ -126,7 +134,7 @@ func (d *Dataset) look() (head string, table [][]string, more string) {
 	}
 	features := 0
 	for ; features < d.Dims(); features++ {
-		c := column(d.Features[features], func(row int) string { return numberText(d.X.At(row, features)) })
+		c := column(d.Features[features], d.texts(func(row int) float64 { return d.X.At(row, features) }))
 		if width += 2 + widest(c); width > lookWidth && features > 0 {
 			break
 		}
@@ -153,21 +161,47 @@ func (d *Dataset) look() (head string, table [][]string, more string) {
 	return head, table, more
 }
 
-// targetText is the text of target k of a row: the name of its class, or a number.
-func (d *Dataset) targetText(row, k int) string {
-	v := d.Y[row*len(d.TargetNames())+k]
-	if d.Task != Regression && v == math.Trunc(v) && v >= 0 && v < float64(len(d.Classes)) {
+// classText is the name of a row's class, or its number where there is no such class.
+func (d *Dataset) classText(row int) string {
+	v := d.Y[row]
+	if v == math.Trunc(v) && v >= 0 && v < float64(len(d.Classes)) {
 		return plain(d.Classes[int(v)], lookName)
 	}
-	return numberText(v)
+	return numberText(v, 0)
 }
 
-// numberText is a number with four digits or, below a billion, with all that stand before the point.
-func numberText(v float64) string {
-	if size := math.Abs(v); size < 1e9 && (size >= 1e3 || v == math.Trunc(v)) {
+// texts returns the text of each row's number in a column, with as many digits as the column's spread asks for.
+func (d *Dataset) texts(number func(row int) float64) func(row int) string {
+	values := make([]float64, min(d.Rows(), lookSpread))
+	for row := range values {
+		values[row] = number(row)
+	}
+	stdDev := stat.PopStdDev(values, nil)
+	return func(row int) string { return numberText(number(row), stdDev) }
+}
+
+// numberText is a number with four digits, with more where the standard deviation asks for them and, below a billion,
+// with all that stand before the point.
+func numberText(v, stdDev float64) string {
+	digits, size := Digits(v, stdDev, 4), math.Abs(v)
+	if size < 1e9 && v == math.Trunc(v) {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
+	if decimals := digits - 1 - int(math.Log10(size)); size >= 1e3 && (size < 1e9 || decimals >= 0) {
+		return strconv.FormatFloat(v, 'f', max(0, decimals), 64)
+	}
+	return strconv.FormatFloat(v, 'g', digits, 64)
+}
+
+// Digits is the number of significant digits that show v to a hundredth of a standard deviation, at least `least` and
+// at most the 15 that a float64 surely keeps: 14 for 1700000000.0123 where it is .02. It is `least` where the standard
+// deviation is 0, infinite or NaN.
+func Digits(v, stdDev float64, least int) int {
+	digits := math.Floor(math.Log10(math.Abs(v))) - math.Floor(math.Log10(math.Abs(stdDev))) + 3
+	if stdDev == 0 || !(digits > float64(least)) {
+		return least
+	}
+	return int(min(digits, 15))
 }
 
 // plain cuts a text to at most `most` characters, and replaces line ends and control characters by spaces.

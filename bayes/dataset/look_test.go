@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,28 @@ row        age  sex=f  sex=m  town=x  town=y  town=z
 `
 	if got := part.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Numbers have as many digits as tell the rows of a column apart.
+func TestStringDigits(t *testing.T) {
+	d := &Dataset{Name: "far", Features: []string{"x"}, Target: "y", X: mat.NewDense(3, 1, []float64{1024.51, 1024.38, 1025}),
+		Y: []float64{1.7e9 + .0213, 1.7e9 - .02, 1.7e9}}
+	want := "row         x                y\n" +
+		"  0  1024.510  1700000000.0213\n  1  1024.380  1699999999.9800\n  2      1025  1700000000.0000\n"
+	if text := d.String(); !strings.HasSuffix(text, want) {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	for _, c := range []struct {
+		v, stdDev float64
+		want      int
+	}{
+		{1.7e9, .02, 14}, {-1.7e9, .02, 14}, {1.5, .02, 5}, {1.5, 1, 4}, {15000, 1, 7}, {.0015, 1, 4}, {1e12, 1e-9, 15},
+		{0, .1, 4}, {1, 0, 4}, {0, 0, 4}, {1, math.NaN(), 4}, {math.NaN(), 1, 4}, {1, math.Inf(1), 4}, {math.Inf(1), 1, 15},
+	} {
+		if got := Digits(c.v, c.stdDev, 4); got != c.want {
+			t.Errorf("%v ± %v: %d digits, want %d", c.v, c.stdDev, got, c.want)
+		}
 	}
 }
 

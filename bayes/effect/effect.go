@@ -36,7 +36,9 @@ type Effect struct {
 
 // String is a line for people.
 func (e Effect) String() string {
-	return fmt.Sprintf("%s, from %.4g to %.4g: %+.4g ± %.2g", e.Feature, e.From, e.To, e.Change, e.StdDev)
+	moved := e.To - e.From
+	return fmt.Sprintf("%s, from %.*g to %.*g: %+.*g ± %.2g", e.Feature, dataset.Digits(e.From, moved, 4), e.From,
+		dataset.Digits(e.To, moved, 4), e.To, dataset.Digits(e.Change, e.StdDev, 4), e.Change, e.StdDev)
 }
 
 // mostRows is the number of rows, drawn by lot, that the effects are the mean of.

@@ -94,6 +94,10 @@ func TestLinear(t *testing.T) {
 	if got, want := all[0].String(), "x, from 5 to 95: +270 ± 90"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	far := effect.Effect{Feature: "time", From: 1.7e9, To: 1.7e9 + .5, Change: -1234.56, StdDev: .2}
+	if got, want := far.String(), "time, from 1700000000 to 1700000000.5: -1234.56 ± 0.2"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 // Of a classification it is the change of the probability, and that of the two classes has opposite signs.

@@ -163,7 +163,7 @@ func lines(p bayes.Prediction, _ []string, levels []float64) ([][]string, error)
 	for i := range mean {
 		row := i / p.Columns()
 		for _, of := range numbers {
-			all[row] = append(all[row], strconv.FormatFloat(of[i], 'g', 8, 64))
+			all[row] = append(all[row], strconv.FormatFloat(of[i], 'g', dataset.Digits(of[i], stdDev[i], 8), 64))
 		}
 	}
 	return all, nil
