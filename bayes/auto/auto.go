@@ -232,7 +232,7 @@ func (m Method) split(j *fit.Job) ([]dataset.Parts, error) {
 		if err != nil {
 			return nil, err
 		}
-		parts, err := j.Parts.Folds(min(m.plan.folds, all.Blocks()), j.Seed)
+		parts, err := j.Parts.FoldsDistinct(min(m.plan.folds, all.Blocks()), j.Seed)
 		if err != nil {
 			return nil, err
 		}
@@ -255,7 +255,7 @@ func (m Method) split(j *fit.Job) ([]dataset.Parts, error) {
 	if j.Parts.Validation != nil {
 		return []dataset.Parts{j.Parts}, nil
 	}
-	parts, err := j.Parts.Train.Split(dataset.Fractions{Train: .9, Validation: .1}, j.Seed)
+	parts, err := j.Parts.Train.SplitDistinct(dataset.Fractions{Train: .9, Validation: .1}, j.Seed)
 	if err == nil {
 		err = parts.Validate()
 	}

@@ -26,6 +26,8 @@
 //
 //   - [Dataset.Split] shuffles by a seed and cuts by fractions: 0.6, 0.3, 0.1 is the protocol of the partial Bayesian
 //     network papers. Repeat with the seeds 0, 1, 2, ... for a standard error. Take this if you don't know.
+//   - [Dataset.SplitDistinct] keeps copies of a row in one part and spreads classes over the parts: for a table of your
+//     own.
 //   - [Dataset.PublishedSplit] gives the split of a publication, to compare with its numbers on the same rows. Where it
 //     has no validation part, split the training part again: never choose anything on the test part.
 //

@@ -2,9 +2,9 @@ package dataset
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -96,7 +96,18 @@ type Fractions struct{ Train, Validation, Test float64 }
 // and the cuts are where one ends; with an Order the first rows train and the last test, whatever the seed, and rows of
 // one time stay together. The same seed gives the same split on every machine. It is an error if a part whose fraction
 // is above 0 would come out empty.
-func (d *Dataset) Split(f Fractions, seed uint64) (Parts, error) {
+func (d *Dataset) Split(f Fractions, seed uint64) (Parts, error) { return d.split(f, seed, false) }
+
+// SplitDistinct is Split for a score that is honest about new rows. Exact copies of a row, equal in all features and
+// targets, are in one part. The rows of each class are cut by themselves, so that a part is off its share of a class by
+// about one row at most, and the training part has a row of each class. The split of a regression without copies, and
+// of data with a Group or an Order, is the one of Split. Where most rows are copies because few different ones are
+// possible, as with three columns of yes and no, copies are rows like others.
+func (d *Dataset) SplitDistinct(f Fractions, seed uint64) (Parts, error) {
+	return d.split(f, seed, true)
+}
+
+func (d *Dataset) split(f Fractions, seed uint64, distinct bool) (Parts, error) {
 	if err := f.validate(); err != nil {
 		return Parts{}, fmt.Errorf("dataset %s: %w", d.Name, err)
 	}
@@ -106,27 +117,47 @@ func (d *Dataset) Split(f Fractions, seed uint64) (Parts, error) {
 	if err := d.needTarget(); err != nil {
 		return Parts{}, fmt.Errorf("dataset %s: %w", d.Name, err)
 	}
-	n := d.Rows()
-	blocks := d.blocks(newRand("split", seed, 0).Perm(n))
-	// cut is the number of blocks whose rows are nearest to a fraction of all.
-	cut := func(fraction float64) (count int) {
-		want, rows := math.Round(fraction*float64(n)), 0
-		for _, block := range blocks {
-			if float64(rows)+float64(len(block))/2 > want {
-				break
-			}
-			rows += len(block)
-			count++
+	order := newRand("split", seed, 0).Perm(d.Rows())
+	strata := [][][]int{d.blocks(order)} // lists of blocks, each of which is cut by itself
+	if distinct && d.Group == nil && d.Order == nil {
+		if strata = [][][]int{d.distinct(order)}; d.Task != Regression {
+			strata = together(strata[0], func(block []int) float64 { return d.Y[block[0]] })
+			// The rarest class first, which rounding must not miss.
+			slices.SortStableFunc(strata, func(a, b [][]int) int { return cmp.Compare(len(a), len(b)) })
 		}
-		return count
 	}
-	first, second := cut(f.Train), cut(f.Train+f.Validation)
-	pieces := [3][]int{slices.Concat(blocks[:first]...), slices.Concat(blocks[first:second]...),
-		slices.Concat(blocks[second:]...)}
+	var pieces [3][]int
+	n, count := 0, 0
+	for _, blocks := range strata {
+		for _, block := range blocks {
+			n += len(block)
+		}
+		// cut is the number of blocks with which a part ends nearest to a fraction of the rows up to here.
+		cut := func(fraction float64, taken int) (count int) {
+			want, rows := math.Round(fraction*float64(n)), taken
+			for _, block := range blocks {
+				if float64(rows)+float64(len(block))/2 > want {
+					break
+				}
+				rows += len(block)
+				count++
+			}
+			return count
+		}
+		first := cut(f.Train, len(pieces[0]))
+		if len(strata) > 1 && f.Train > 0 {
+			first = max(first, 1)
+		}
+		second := max(first, cut(f.Train+f.Validation, len(pieces[0])+len(pieces[1])))
+		for i, some := range [][][]int{blocks[:first], blocks[first:second], blocks[second:]} {
+			pieces[i] = append(pieces[i], slices.Concat(some...)...)
+		}
+		count += len(blocks)
+	}
 	for i, p := range f.list() {
 		if len(pieces[i]) == 0 && p.value > 0 {
 			return Parts{}, fmt.Errorf("dataset %s: the %s part comes out empty: a fraction %v of %d rows%s; take a larger "+
-				"fraction or 0", d.Name, p.name, p.value, n, d.inBlocks(len(blocks)))
+				"fraction or 0", d.Name, p.name, p.value, n, d.inBlocks(count))
 		}
 	}
 	return d.parts(pieces)
@@ -137,15 +168,7 @@ func (d *Dataset) Split(f Fractions, seed uint64) (Parts, error) {
 func (d *Dataset) blocks(order []int) (blocks [][]int) {
 	switch {
 	case d.Group != nil:
-		of := map[string]int{}
-		for _, row := range order {
-			group := d.Group[row]
-			if _, known := of[group]; !known {
-				of[group] = len(blocks)
-				blocks = append(blocks, nil)
-			}
-			blocks[of[group]] = append(blocks[of[group]], row)
-		}
+		return together(order, func(row int) string { return d.Group[row] })
 	case d.Order != nil:
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(d.Order[a], d.Order[b]) })
 		for i, row := range order {
@@ -160,6 +183,80 @@ func (d *Dataset) blocks(order []int) (blocks [][]int) {
 		}
 	}
 	return blocks
+}
+
+// together cuts a list into those that have the same key, in the order of the first of each.
+func together[E any, K comparable](list []E, key func(E) K) (same [][]E) {
+	of := map[K]int{}
+	for i, e := range list {
+		k := key(e)
+		at, known := of[k]
+		if !known {
+			of[k] = len(same)
+			same = append(same, list[i:i+1:i+1])
+			continue
+		}
+		same[at] = append(same[at], e)
+	}
+	return same
+}
+
+// distinct are the rows in the given order, of which exact copies are in a block; but where most are copies that chance
+// makes, each by itself.
+func (d *Dataset) distinct(order []int) [][]int {
+	blocks := together(order, d.key())
+	const fewest = 10 // fewer can hardly be parted
+	if len(blocks) < fewest || 2*len(blocks) < len(order) && d.equalByChance(blocks) {
+		return d.blocks(order)
+	}
+	return blocks
+}
+
+// key hashes the features and targets of a row: equal rows have equal keys.
+func (d *Dataset) key() func(row int) [sha256.Size]byte {
+	targets := len(d.TargetNames())
+	values := make([]float64, d.Dims()+targets)
+	var bytes []byte
+	return func(row int) [sha256.Size]byte {
+		features := values[targets:]
+		copy(values, d.Y[row*targets:(row+1)*targets])
+		if pixels, ok := d.X.(*Pixels); ok {
+			features, bytes = nil, append(bytes[:0], pixels.Bytes(row)...)
+		} else {
+			mat.Row(features, row, d.X)
+			bytes = bytes[:0]
+		}
+		for i := range values {
+			values[i] += 0 // -0 is 0
+		}
+		return sha256.Sum256(appendFloats(bytes, values[:targets+len(features)]))
+	}
+}
+
+// equalByChance says whether so few different rows are possible that some of n drawn anew would be equal even if no
+// column depended on another, where n is the number of blocks, each of equal rows. One of n (n-1) / 2 pairs is then
+// equal with probability prod_c sum_v p_cv^2, where p_cv is the share of the blocks that have value v in column c.
+func (d *Dataset) equalByChance(blocks [][]int) bool {
+	n, dims, targets := float64(len(blocks)), d.Dims(), len(d.TargetNames())
+	pairs := n * (n - 1) / 2
+	for c := range dims + targets {
+		share := map[float64]float64{}
+		for _, block := range blocks {
+			if c < dims {
+				share[d.X.At(block[0], c)] += 1 / n
+			} else {
+				share[d.Y[block[0]*targets+c-dims]] += 1 / n
+			}
+		}
+		equal := 0.
+		for _, p := range share {
+			equal += p * p
+		}
+		if pairs *= equal; pairs < 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // Blocks is the number of groups, or of times, or else of rows: of what Split and Folds keep together.
@@ -187,7 +284,13 @@ func (d *Dataset) inBlocks(count int) string {
 // those of each class are spread over the folds, and the only row of a class is in every training part. A Group is in
 // one fold; with an Order a fold is a span of time. Test is that of p. It is an error if there are fewer than 2 folds,
 // or fewer rows, groups or times than folds.
-func (p Parts) Folds(k int, seed uint64) ([]Parts, error) {
+func (p Parts) Folds(k int, seed uint64) ([]Parts, error) { return p.folds(k, seed, false) }
+
+// FoldsDistinct is Folds, save that exact copies of a row are left out of the same fold, as SplitDistinct keeps them
+// together. Without copies the folds are those of Folds.
+func (p Parts) FoldsDistinct(k int, seed uint64) ([]Parts, error) { return p.folds(k, seed, true) }
+
+func (p Parts) folds(k int, seed uint64, distinct bool) ([]Parts, error) {
 	all, err := p.Joined()
 	if err != nil {
 		return nil, err
@@ -201,22 +304,44 @@ func (p Parts) Folds(k int, seed uint64) ([]Parts, error) {
 	if all.Group != nil || all.Order != nil {
 		return all.foldsOfBlocks(k, all.blocks(order), p.Test)
 	}
-	alone := map[float64]int{} // the only rows of classes
 	if all.Task != Regression {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all.Y[a], all.Y[b]) })
-		counts := map[float64]int{}
-		for i, y := range all.Y {
-			counts[y]++
-			alone[y] = i
+	}
+	blocks := all.blocks(order)
+	if distinct {
+		if d := all.distinct(order); len(d) >= k {
+			blocks = d
 		}
-		maps.DeleteFunc(alone, func(y float64, _ int) bool { return counts[y] > 1 })
+	}
+	classes := [][][]int{blocks}
+	if all.Task != Regression {
+		classes = together(blocks, func(block []int) float64 { return all.Y[block[0]] })
+	}
+	foldOf, size := make([]int, n), make([]int, k) // the fold that leaves a row out, and how many a fold does
+	for _, blocks := range classes {
+		ofClass := make([]int, k)
+		for _, block := range blocks {
+			f := 0
+			for other := range size {
+				if cmp.Or(cmp.Compare(ofClass[other], ofClass[f]), cmp.Compare(size[other], size[f])) < 0 {
+					f = other
+				}
+			}
+			ofClass[f], size[f] = ofClass[f]+len(block), size[f]+len(block)
+			if all.Task != Regression && len(blocks) == 1 {
+				f = -1 // it trains all
+			}
+			for _, row := range block {
+				foldOf[row] = f
+			}
+		}
 	}
 	folds := make([]Parts, k)
 	for f := range folds {
 		var rows [3][]int
-		for i, row := range order {
+		for _, row := range order {
 			part := 0
-			if only, ok := alone[all.Y[row*len(all.Y)/n]]; i%k == f && !(ok && only == row) {
+			if foldOf[row] == f {
 				part = 1
 			}
 			rows[part] = append(rows[part], row)

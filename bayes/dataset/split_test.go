@@ -137,6 +137,150 @@ func TestFolds(t *testing.T) {
 	}
 }
 
+// copied are n rows of which each stands so many times, with two features and a target: of numbers, or of classes where
+// one of seven is rare; with few values the features are yes or no.
+func copied(n, times int, classes, few bool) *Dataset {
+	rng := newRand("copied", 1, 0)
+	d := &Dataset{Name: "copied", Features: []string{"a", "b"}, Target: "y", X: mat.NewDense(n*times, 2, nil),
+		Y: make([]float64, n*times)}
+	if classes {
+		d.Task, d.Classes = Classification, []string{"often", "rare"}
+	}
+	for i := range n {
+		row, y := []float64{rng.NormFloat64(), rng.NormFloat64()}, rng.NormFloat64()
+		if few {
+			row, y = []float64{float64(rng.IntN(2)), float64(rng.IntN(2))}, float64(rng.IntN(2))
+		}
+		if classes {
+			y = 0
+			if i%7 == 0 {
+				y = 1
+			}
+		}
+		for k := range times {
+			d.X.(*mat.Dense).SetRow(k*n+i, row)
+			d.Y[k*n+i] = y
+		}
+	}
+	return d
+}
+
+// crossing are the rows of b that have a copy in a, of copied with so many different rows.
+func crossing(a, b *Dataset, n int) (count int) {
+	in := map[int]bool{}
+	for i := range a.Rows() {
+		in[a.OriginalRow(i)%n] = true
+	}
+	for i := range b.Rows() {
+		if in[b.OriginalRow(i)%n] {
+			count++
+		}
+	}
+	return count
+}
+
+// Copies of a row are on one side, unless the table is so small that chance makes them; without copies the rows of a
+// regression are where Split and Folds have them.
+func TestDistinct(t *testing.T) {
+	f := Fractions{Train: .8, Test: .2}
+	for _, c := range []struct {
+		name         string
+		n, times     int
+		classes, few bool
+		crosses      bool
+	}{
+		{"none", 60, 1, false, false, false},
+		{"noise five times", 60, 5, false, false, false},
+		{"classes five times", 60, 5, true, false, false},
+		{"yes and no", 60, 5, false, true, true},
+		{"one row twice", 60, 2, false, false, false},
+	} {
+		d := copied(c.n, c.times, c.classes, c.few)
+		if c.name == "one row twice" {
+			rows := make([]int, 61)
+			for i := range rows {
+				rows[i] = i
+			}
+			var err error
+			if d, err = d.Subset(rows); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for seed := range uint64(10) {
+			parts, err := d.SplitDistinct(f, seed)
+			if err != nil {
+				t.Fatal(c.name, err)
+			}
+			if got := crossing(parts.Train, parts.Test, c.n); (got > 0) != c.crosses {
+				t.Errorf("%s, seed %d: %d rows have copies on the other side", c.name, seed, got)
+			}
+			if got, want := float64(parts.Test.Rows()), .2*float64(d.Rows()); math.Abs(got-want) > float64(c.times) {
+				t.Errorf("%s, seed %d: %v rows are held out, want about %v", c.name, seed, got, want)
+			}
+			folds, err := Parts{Train: d}.FoldsDistinct(5, seed)
+			if err != nil {
+				t.Fatal(c.name, err)
+			}
+			left := 0
+			for i, fold := range folds {
+				if got := crossing(fold.Train, fold.Validation, c.n); (got > 0) != c.crosses {
+					t.Errorf("%s, seed %d, fold %d: %d rows have copies on the other side", c.name, seed, i, got)
+				}
+				if err := fold.Validate(); err != nil {
+					t.Error(c.name, err)
+				}
+				left += fold.Validation.Rows()
+			}
+			if left != d.Rows() {
+				t.Errorf("%s: %d of %d rows are left out", c.name, left, d.Rows())
+			}
+			if c.times > 1 && !c.crosses {
+				continue
+			}
+			plain, err := d.Split(f, seed)
+			if err != nil || !slices.Equal(plain.Train.Y, parts.Train.Y) {
+				t.Errorf("%s: Split gives other rows (%v)", c.name, err)
+			}
+			same, err := Parts{Train: d}.Folds(5, seed)
+			if err != nil || !slices.Equal(same[2].Train.Y, folds[2].Train.Y) {
+				t.Errorf("%s: Folds gives other rows (%v)", c.name, err)
+			}
+		}
+	}
+	identical := copied(1, 9, false, false) // nothing to part
+	if parts, err := identical.SplitDistinct(f, 1); err != nil {
+		t.Error(err)
+	} else if _, err := parts.FoldsDistinct(3, 1); err != nil {
+		t.Error(err)
+	}
+}
+
+// Each class is on both sides in its share, and the only row of a class trains.
+func TestSplitDistinctSpreadsClasses(t *testing.T) {
+	d := numbered(501)
+	d.Task, d.Classes = Classification, []string{"ok", "fraud", "absent", "once"}
+	for i := range d.Y {
+		d.Y[i] = 0
+		if i%90 == 5 {
+			d.Y[i] = 1 // 6 rows
+		}
+	}
+	d.Y[77] = 3
+	for seed := range uint64(20) {
+		parts, err := d.SplitDistinct(Fractions{Train: .8, Test: .2}, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := [4]int{}
+		for _, y := range parts.Test.Y {
+			count[int(y)]++
+		}
+		if count != [4]int{99, 1, 0, 0} {
+			t.Errorf("seed %d: %v rows of the classes are held out", seed, count)
+		}
+	}
+}
+
 // The pictures of both parts are those of the whole.
 func TestFoldsOfPixels(t *testing.T) {
 	data := numbered(6)

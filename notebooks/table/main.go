@@ -225,7 +225,7 @@ whether to trust them: a part of the rows is held out for that. Ctrl-C ends it e
 	}
 	parts := dataset.Parts{Train: data}
 	if *test > 0 {
-		if parts, err = data.Split(dataset.Fractions{Train: 1 - *test, Test: *test}, *seed); err != nil {
+		if parts, err = data.SplitDistinct(dataset.Fractions{Train: 1 - *test, Test: *test}, *seed); err != nil {
 			return err
 		}
 		if parts.Test.Rows() < 2 {
