@@ -65,10 +65,17 @@ func newProgress(title string, out io.Writer, width func() int, now func() time.
 	return p
 }
 
-// Show shows where a run stands: its stage, steps and scores, the time so far and the time that is left.
+// Show shows where a run stands: its steps, the time that is left, its stage and scores, and the time so far. The time
+// that is left comes first: what is too long for the line is cut at its end. When the run has ended it shows how.
 func (p *Progress) Show(now run.Progress) {
 	var notes []string
-	if now.Stage != "" {
+	switch {
+	case now.Status != "":
+		notes = append(notes, string(now.Status))
+	case now.Remaining > 0:
+		notes = append(notes, fmt.Sprintf("%v left", now.Remaining.Round(time.Second)))
+	}
+	if now.Stage != "" && now.Status == "" {
 		notes = append(notes, now.Stage)
 	}
 	for _, score := range now.Scores {
@@ -78,29 +85,42 @@ func (p *Progress) Show(now run.Progress) {
 		notes = append(notes, fmt.Sprintf("%s %.4g", score.Name, score.Value))
 	}
 	if now.Elapsed >= time.Second {
-		notes = append(notes, fmt.Sprintf("%v so far", now.Elapsed.Round(time.Second)))
+		until := "so far"
+		if now.Status != "" {
+			until = "in all"
+		}
+		notes = append(notes, fmt.Sprintf("%v %s", now.Elapsed.Round(time.Second), until))
 	}
-	if now.Remaining > 0 {
-		notes = append(notes, fmt.Sprintf("%v left", now.Remaining.Round(time.Second)))
+	p.draw(now.Step, now.Steps, strings.Join(notes, ", "), now.Status)
+}
+
+// Update shows that `done` of `total` steps are made, with a note beside it. A total of 0 means that it is unknown; it
+// is then not shown.
+func (p *Progress) Update(done, total int, note string) {
+	var status run.Status
+	if total > 0 && done >= total {
+		status = run.Completed
 	}
-	p.Update(now.Step, now.Steps, strings.Join(notes, ", "))
+	p.draw(done, total, note, status)
 }
 
 // plainEvery is the time between two lines where a line cannot be written again in place.
 const plainEvery = 30 * time.Second
 
-// Update shows that `done` of `total` steps are made, with a note beside it. A total of 0 means that it is unknown; it
-// is then not shown.
-func (p *Progress) Update(done, total int, note string) {
+// draw draws the bar; status is empty while the run goes on.
+func (p *Progress) draw(done, total int, note string, status run.Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.out == nil {
-		gonbui.UpdateHTML(p.id, bar(p.title, done, total, note))
+		gonbui.UpdateHTML(p.id, bar(p.title, done, total, note, status))
+		if status != "" {
+			_ = syncNotebook() // else a program that ends now could end before it is shown
+		}
 		return
 	}
-	line, end := p.title+": "+steps(done, total)+note, total > 0 && done >= total
+	line := p.title + ": " + steps(done, total) + note
 	if p.width == nil {
-		if now := p.now(); end || now.Sub(p.said) >= plainEvery {
+		if now := p.now(); status != "" || now.Sub(p.said) >= plainEvery {
 			p.said = now
 			fmt.Fprintln(p.out, line)
 		}
@@ -110,23 +130,30 @@ func (p *Progress) Update(done, total int, note string) {
 		line = string(at[:p.width()-1])
 	}
 	fmt.Fprintf(p.out, "\r\x1b[K%s", line)
-	if end {
+	if status != "" {
 		fmt.Fprintln(p.out)
 	}
 }
 
 // bar is the HTML of a bar, which has no length where the total is not known. It stays one line with a bar of one
-// width, whatever stands beside it: what is too long is cut, and shown where the mouse is.
-func bar(title string, done, total int, note string) string {
+// width, whatever stands beside it: what is too long is cut, and shown where the mouse is. The bar of a run that has
+// ended is full, and gone where the run did not come to its end.
+func bar(title string, done, total int, note string, status run.Status) string {
 	length := ""
 	if total > 0 {
 		length = fmt.Sprintf(` value="%d" max="%d"`, done, total)
 	}
+	if status != "" {
+		length = ` value="1" max="1"`
+	}
+	progress := `<progress style="flex: none; width: 14em"` + length + `></progress>`
+	if status != "" && status.Err() != nil {
+		progress = ""
+	}
 	beside := html.EscapeString(steps(done, total) + note)
-	return fmt.Sprintf(`<div style="display: flex; gap: .5em; white-space: nowrap"><span>%s</span>`+
-		`<progress style="flex: none; width: 14em"%s></progress>`+
+	return fmt.Sprintf(`<div style="display: flex; gap: .5em; white-space: nowrap"><span>%s</span>%s`+
 		`<span style="overflow: hidden; text-overflow: ellipsis" title="%s">%s</span></div>`,
-		html.EscapeString(title), length, beside, beside)
+		html.EscapeString(title), progress, beside, beside)
 }
 
 // steps returns the number of steps done, and the total where it is known; empty before the first.

@@ -84,7 +84,7 @@ func TestProgressWithoutTotal(t *testing.T) {
 	}{
 		{4, 0, "<", "", "4: &lt;"}, {0, 0, "compiling", "", "compiling"}, {4, 8, "", ` value="4" max="8"`, "4 of 8: "},
 	} {
-		got := bar("bridge", c.done, c.total, c.note)
+		got := bar("bridge", c.done, c.total, c.note, "")
 		if !strings.Contains(got, c.length+"></progress>") || !strings.HasSuffix(got, ">"+c.beside+"</span></div>") {
 			t.Errorf("in a notebook %q", got)
 		}
@@ -101,9 +101,33 @@ func TestShow(t *testing.T) {
 		{Name: "R-hat", Value: math.NaN()}}
 	p.Show(run.Progress{Stage: "draws", Step: 3, Steps: 9, Elapsed: 5400 * time.Millisecond,
 		Remaining: 61600 * time.Millisecond, Scores: scores})
-	if want := "sampling: 3 of 9: draws, acceptance 0.65, step size 0.01, 5s so far, 1m2s left"; !strings.Contains(
+	if want := "sampling: 3 of 9: 1m2s left, draws, acceptance 0.65, step size 0.01, 5s so far"; !strings.HasSuffix(
 		out.String(), want) {
-		t.Errorf("got %q, want %q", out.String(), want)
+		t.Errorf("got %q, want it to end with %q", out.String(), want)
+	}
+}
+
+// The end of a run ends the line of a terminal and is written to a log at once. In a notebook the bar is then full, or
+// gone where the run did not come to its end, wherever the last of its parts stood.
+func TestShowEnd(t *testing.T) {
+	for status, full := range map[run.Status]bool{
+		run.Completed: true, run.StoppedEarly: true, run.Cancelled: false, run.Stopped: false,
+	} {
+		var out, log strings.Builder
+		for _, p := range []*Progress{terminal("fit", &out), newProgress("fit", &log, nil, time.Now)} {
+			p.Show(run.Progress{Stage: "fold 5: draws", Step: 140, Steps: 1000, Remaining: 51 * time.Second})
+			p.Show(run.Progress{Status: status, Elapsed: time.Minute})
+		}
+		want := fmt.Sprintf("fit: %s, 1m0s in all\n", status)
+		if got := out.String(); !strings.HasSuffix(got, "\r\x1b[K"+want) || log.String() != "fit: compiling\n"+want {
+			t.Errorf("%s: on a terminal %q, in a log %q", status, got, log.String())
+		}
+		for _, steps := range []int{0, 1000} {
+			got := bar("fit", steps/2, steps, "", status)
+			if strings.Contains(got, ` value="1" max="1"></progress>`) != full || strings.Contains(got, "<progress") != full {
+				t.Errorf("%s: %s", status, got)
+			}
+		}
 	}
 }
 

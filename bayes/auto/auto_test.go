@@ -1,6 +1,7 @@
 package auto
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -355,7 +356,11 @@ func TestNil(t *testing.T) {
 	var stage string
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s := run.Settings{Engine: computetest.Go(t), Progress: func(p run.Progress) { stage = p.Stage; cancel() }}
+	s := run.Settings{Engine: computetest.Go(t), Progress: func(p run.Progress) {
+		if stage = cmp.Or(p.Stage, stage); p.Status == "" {
+			cancel()
+		}
+	}}
 	if r, err := fit.Fit(ctx, small(t, parts.Train), nil, parts, s); err != nil || r.Status != run.Cancelled ||
 		!strings.HasPrefix(stage, "fold 1") || !strings.HasPrefix(r.Posterior.Provenance().Algorithm, "auto: ") {
 		t.Errorf("%+v, %v, in %q", r, err, stage)

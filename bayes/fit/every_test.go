@@ -204,9 +204,9 @@ func TestEveryMethod(t *testing.T) {
 			if from, _, _ := strings.Cut(m.name, ": "); from == "baseline" || from == "pbnn" {
 				model.Stochastic = bayes.Partition{} // stands for All
 			}
-			steps, observed := 0, 0
+			steps, observed, last := 0, 0, run.Progress{}
 			s := run.Settings{
-				Seed: 3, Engine: computetest.Go(t), Progress: func(run.Progress) { steps++ },
+				Seed: 3, Engine: computetest.Go(t), Progress: func(p run.Progress) { steps++; last = p },
 				Observe: func(int, *bayes.Posterior) error { observed++; return nil },
 			}
 			result, err := m.fit(t.Context(), model, parts, s)
@@ -219,6 +219,9 @@ func TestEveryMethod(t *testing.T) {
 			}
 			if steps == 0 || observed > 0 == m.silent {
 				t.Errorf("Progress was called %d times, Observe %d times", steps, observed)
+			}
+			if last.Status != run.Completed || last.Remaining != 0 {
+				t.Errorf("the last progress is %+v", last)
 			}
 			from, trained := p.Provenance(), parts.Train
 			if _, uses := m.Method.(fit.UsesValidation); uses {
@@ -389,15 +392,22 @@ func TestEveryMethodWeighs(t *testing.T) {
 }
 
 // A context that is cancelled before is told of, by an error or by the status, and nothing panics. Bad data are
-// refused, and so are devices that there are not, or that a method does not use.
+// refused, and so are devices that there are not, or that a method does not use. Progress has the end in each case.
 func TestEveryMethodRefuses(t *testing.T) {
 	data := plane(50)
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All()}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, m := range every() {
-		s := run.Settings{Engine: computetest.Go(t)}
+		var last run.Status
+		s := run.Settings{Engine: computetest.Go(t), Progress: func(p run.Progress) { last = p.Status }}
+		ended := func(want run.Status) {
+			if last != want && m.after == nil { // else it is the training that was refused
+				t.Errorf("%s: progress ends with %q, want %q", m.name, last, want)
+			}
+		}
 		result, err := m.fit(cancelled, model, dataset.Parts{Train: data}, s)
+		ended(run.Cancelled)
 		switch {
 		case err != nil:
 			if !strings.Contains(fmt.Sprint(err), "cancel") {
@@ -416,6 +426,7 @@ func TestEveryMethodRefuses(t *testing.T) {
 			if _, err := m.fit(t.Context(), model, bad, s); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: error %v does not say %q", m.name, err, want)
 			}
+			ended(run.Stopped)
 		}
 	}
 }

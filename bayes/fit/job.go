@@ -178,7 +178,7 @@ func (j *Job) Within(name string) run.Settings {
 	}
 	if report := j.Settings.Progress; report != nil {
 		part.Progress = func(p run.Progress) {
-			p.Stage = strings.TrimSuffix(name+": "+p.Stage, ": ")
+			p.Stage, p.Status = strings.TrimSuffix(name+": "+p.Stage, ": "), ""
 			report(p)
 		}
 	}
@@ -197,6 +197,12 @@ func (j *Job) Part(name string) *Job {
 // begin alike share it.
 func (j *Job) RunFirst(ctx context.Context, m Method) (*Result, error) {
 	first := *j
+	if report := j.Settings.Progress; report != nil {
+		first.Settings.Progress = func(p run.Progress) {
+			p.Status = "" // its end is not the run's
+			report(p)
+		}
+	}
 	prepared, err := m.Prepare(&first)
 	if err != nil {
 		return nil, err

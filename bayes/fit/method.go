@@ -8,6 +8,7 @@ import (
 	"iter"
 	"path"
 	"reflect"
+	"sync/atomic"
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
@@ -91,7 +92,9 @@ func (f From) Run(ctx context.Context, j *Job) (*Result, error) { return f.Metho
 // dataset.ErrMissingClass if a class has no row, and the errors that the method documents.
 func Fit(
 	ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings run.Settings,
-) (*Result, error) {
+) (result *Result, err error) {
+	end := watchEnd(&settings)
+	defer func() { end(ctx, result, err) }()
 	j, err := newJob(ctx, model, method, parts, settings)
 	if err != nil {
 		return nil, err
@@ -103,12 +106,38 @@ func Fit(
 // and data; so does Settings.Observe, which must not be set. All else is as for Fit.
 func Sample(
 	ctx context.Context, problem density.Problem, method OfDensity, settings run.Settings,
-) (*Result, error) {
+) (result *Result, err error) {
+	end := watchEnd(&settings)
+	defer func() { end(ctx, result, err) }()
 	j, err := newSampling(problem, method, settings)
 	if err != nil {
 		return nil, err
 	}
 	return j.run(ctx)
+}
+
+// watchEnd returns a function that reports the end of a run to Settings.Progress, unless the last step did: that of a
+// method that makes several runs, such as folds, does not, nor does a run that failed.
+func watchEnd(s *run.Settings) (end func(context.Context, *Result, error)) {
+	report := s.Progress
+	if report == nil {
+		return func(context.Context, *Result, error) {}
+	}
+	var ended atomic.Bool
+	s.Progress = func(p run.Progress) {
+		ended.Store(p.Status != "")
+		report(p)
+	}
+	return func(ctx context.Context, result *Result, err error) {
+		switch {
+		case result != nil && !ended.Load():
+			report(run.Progress{Status: result.Status, Elapsed: result.Elapsed})
+		case result == nil && ctx.Err() != nil:
+			report(run.Progress{Status: run.Cancelled})
+		case result == nil:
+			report(run.Progress{Status: run.Stopped})
+		}
+	}
 }
 
 // byDefault is the method that nil stands for.

@@ -39,6 +39,7 @@ type Progress struct {
 	Elapsed     time.Duration
 	Remaining   time.Duration // of the stage, at the speed so far; 0: not known yet, or none
 	Scores      []Score       // numbers to watch, such as the effective sample size
+	Status      Status        // how the run ended; empty while it goes on
 }
 
 // Score is a named number to watch.
@@ -89,5 +90,9 @@ func (r *Run) report(end bool) {
 		return
 	}
 	r.reported = time.Now()
-	r.Options.Progress(r.progress())
+	p := r.progress()
+	if end {
+		p.Status = r.status
+	}
+	r.Options.Progress(p)
 }

@@ -466,7 +466,7 @@ func TestProgress(t *testing.T) {
 	}
 	last := reports[len(reports)-1]
 	if n := float64(len(reports)); n < 3 || n > 3+10*r.Elapsed().Seconds() || reports[0].Step != 1 ||
-		last.Step != 400 || last.Remaining != 0 {
+		last.Step != 400 || last.Remaining != 0 || last.Status != Completed || reports[0].Status != "" {
 		t.Errorf("%d reports in %v, the last is %+v", len(reports), r.Elapsed(), last)
 	}
 	if math.IsNaN(last.Score("sum")) || !math.IsNaN(last.Score("none")) {

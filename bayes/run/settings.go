@@ -29,7 +29,8 @@ type Settings struct {
 	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.
 	Replace bool
 
-	// Progress, if set, is called after a step, at most ten times a second, and at the end.
+	// Progress, if set, is called after a step, at most ten times a second, and at the end, with the Status. The end of a
+	// method that makes several runs, and of one that fails, has no steps.
 	Progress func(Progress) `json:"-"`
 	// Observe, if set, is called with the posterior so far after every ObserveEvery steps (default: what the method says,
 	// such as an epoch's steps, or a tenth of the draws). A resumed run does not call it again for the steps before. If it

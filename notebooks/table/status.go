@@ -26,7 +26,7 @@ func (s *status) show(p run.Progress) {
 	if s.terminal {
 		every = time.Second / 2
 	}
-	if time.Since(s.last) < every {
+	if p.Status != "" || time.Since(s.last) < every { // the verb says itself how the run ended
 		return
 	}
 	s.last = time.Now()
