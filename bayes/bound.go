@@ -56,6 +56,16 @@ type Slot struct {
 // particles and rows must not influence each other, LogDensity must agree with Predictive, and a prior's draws must
 // agree with its density. The error wraps ErrUnknownLayer where that applies. The model's slices and maps are copied.
 func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
+	b, err := m.laidOut(inputs, outputs)
+	if err != nil {
+		return nil, err
+	}
+	return b, b.tryGraphs()
+}
+
+// laidOut is the first half of Bind: the model with the layout of its parameters. It builds no graph, and allocates
+// nothing of the parameters' sizes, so that Load can compare the layout with its file before it believes the sizes.
+func (m Model) laidOut(inputs, outputs int) (*BoundModel, error) {
 	if m.Network == nil || m.Likelihood == nil {
 		return nil, fmt.Errorf("bayes: a Model needs a Network (it has %v) and a Likelihood (it has %v)",
 			m.Network, m.Likelihood)
@@ -83,6 +93,9 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 				"bayes.Categorical"
 		case task == Classification && outputs == 1:
 			cure = ": for two classes set the data's Task to Classification, or take bayes.Bernoulli"
+		case m.Likelihood == Likelihood(Ordinal{}) && outputs > mostOrdered:
+			cure = fmt.Sprintf(": it takes at most %d classes; so many levels are nearly a number: make them the target of a "+
+				"regression", mostOrdered)
 		}
 		return nil, fmt.Errorf("bayes: likelihood %T is for %v, and not for data that needs %d outputs%s",
 			m.Likelihood, task, outputs, cure)
@@ -92,29 +105,31 @@ func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 		return nil, err
 	}
 	b := &BoundModel{Model: m, Inputs: inputs, Outputs: outputs, Width: width}
-	if err := b.layOut(layers); err != nil {
-		return nil, err
-	}
+	return b, b.layOut(layers)
+}
+
+// tryGraphs is the second half of Bind, which builds the model's graphs.
+func (b *BoundModel) tryGraphs() error {
 	engine, err := compute.Open(compute.GoBackend) // every build of the program has it
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.checkWidth(engine); err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.checkPerLayer(); err != nil {
-		return nil, err
+		return err
 	}
-	if !b.apart(engine) { // one of its layers reads a parameter of the other part
-		b.prefix, b.suffix = nil, layers
+	if b.HasPrefix() && !b.apart(engine) { // one of its layers reads a parameter of the other part
+		b.prefix, b.suffix = nil, slices.Concat(b.prefix, b.suffix)
 		for i := range b.Slots {
 			b.Slots[i].InPrefix = false
 		}
 	}
 	if err := b.checkStatistics(); err != nil {
-		return nil, err
+		return err
 	}
-	return b, b.tryOut(engine)
+	return b.tryOut(engine)
 }
 
 // perLayer is a Prior with scales for some layers.
@@ -355,11 +370,18 @@ func (b *BoundModel) RowWeights(y *graph.Node) *graph.Node {
 	return graph.Reshape(graph.Slice(y, graph.AxisRange(), graph.AxisElem(-1)), y.Shape().Dim(0))
 }
 
+// mostParameters is the number of tensors that a network may have. The time of building its graph grows with the square
+// of their number: with so many, as of 2000 dense layers, it takes a second or two.
+const mostParameters = 4000
+
 // layOut gives every parameter its slot and splits the layers.
 func (b *BoundModel) layOut(layers []nn.Layer) error {
 	var parameters []nn.Parameter
 	for _, layer := range layers {
-		parameters = append(parameters, layer.Parameters()...)
+		if parameters = append(parameters, layer.Parameters()...); len(parameters) > mostParameters {
+			return fmt.Errorf("bayes: %T has more than %d tensors of parameters, which takes too long to build and to compile: "+
+				"a dense layer has two; take fewer layers", b.Model.Network, mostParameters)
+		}
 	}
 	parameters = append(parameters, b.Model.Likelihood.Parameters(b.Outputs)...)
 	named := map[string]bool{}

@@ -106,6 +106,10 @@ func TestBindErrors(t *testing.T) {
 		{"horseshoe of no layer",
 			model(func(m *bayes.Model) { m.Prior = bayes.Horseshoe{PerLayer: map[int]float64{4: 2}} }), 2, 1, nil,
 			[]string{"Horseshoe.PerLayer", "layer 4"}},
+		{"3000 layers", model(func(m *bayes.Model) { m.Network = nn.MLP{Hidden: slices.Repeat([]int{1}, 3000)} }), 2, 1, nil,
+			[]string{"nn.MLP has more than 4000 tensors of parameters", "fewer layers"}},
+		{"4000 ordered classes", model(func(m *bayes.Model) { m.Likelihood = bayes.Ordinal{} }), 2, 4000, nil,
+			[]string{"Ordinal", "4000 outputs", "at most 1000 classes", "regression"}},
 		{"a prior without a scale", model(func(m *bayes.Model) { m.Prior = scaleless{} }), 2, 1, nil,
 			[]string{"scaleless has the scale 0", `"layer`, "positive"}},
 	} {

@@ -277,10 +277,12 @@ func (o Origin) checkNames(bound *BoundModel) error {
 			}
 		}
 	}
-	for i, c := range o.Classes {
-		if slices.Contains(o.Classes[:i], c) {
+	seen := map[string]bool{}
+	for _, c := range o.Classes {
+		if seen[c] {
 			return fmt.Errorf("bayes: Origin.Classes lists %q twice: each class needs a name of its own", c)
 		}
+		seen[c] = true
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -527,6 +528,59 @@ func TestLoadRefusesForged(t *testing.T) {
 		}
 		if _, err := bayes.Load(path); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: error %v does not say %q", c.name, err, c.says)
+		}
+	}
+}
+
+// A small file that declares a huge model is refused with little memory, and soon: what it declares is compared with
+// what it holds first.
+func TestLoadDeclaredSizes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	const regression, classes, ordered = 0, 3, 4
+	const hidden, billion = `"hidden":[4,3]`, "1000000000"
+	for _, c := range []struct {
+		name           string
+		model          int // of predicted
+		from, to, says string
+	}{
+		{"targets", regression, `"outputs":1`, `"outputs":` + billion, "1 means"},
+		{"classes", classes, `"outputs":3`, `"outputs":` + billion, `"layer3/weights" has shape`},
+		{"ordered classes", ordered, `"outputs":4`, `"outputs":` + billion, "at most 1000 classes"},
+		{"features", regression, `"inputs":3`, `"inputs":` + billion, "3 means"},
+		{"a width", regression, hidden, `"hidden":[4,` + billion + `]`, `"layer2/weights" has shape`},
+		{"widths whose product overflows", regression, hidden, `"hidden":[4294967296,4294967296]`, `"layer1/weights"`},
+		{"layers", regression, hidden, `"hidden":[` + strings.Repeat("1,", 100_000) + "1]", "4000 tensors"},
+		{"layers that are not there", regression, hidden, `"hidden":[4,3` + strings.Repeat(",3", 1900) + "]", "layer3/weights"},
+		{"a prior for each layer", regression, `"std_dev":0}`, `"std_dev":0,"per_layer":{"` + billion + `":1}}`,
+			"layer 1000000000"},
+		{"chains", regression, `"format"`, `"chains":` + billion + `,"format"`, "3 particles cannot be split"},
+	} {
+		m := predicted[c.model]
+		if err := newPosterior(t, m.model, m.outputs, 3, compute.Float32).Save(path); err != nil {
+			t.Fatal(err)
+		}
+		f, err := tensorfile.Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := f.Metadata["gobnn"]
+		if replace(&f, c.from, c.to); f.Metadata["gobnn"] == before {
+			t.Fatalf("%s: there is no %s in %s", c.name, c.from, before)
+		}
+		if err := tensorfile.Write(path, f); err != nil {
+			t.Fatal(err)
+		}
+		var start, end runtime.MemStats
+		began := time.Now()
+		runtime.ReadMemStats(&start)
+		_, err = bayes.Load(path)
+		runtime.ReadMemStats(&end)
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: error %v does not say %q", c.name, err, c.says)
+		}
+		allocated, most := end.TotalAlloc-start.TotalAlloc, uint64(4<<20+200*len(f.Metadata["gobnn"]))
+		if took := time.Since(began); allocated > most || took > 2*time.Second {
+			t.Errorf("%s: %d bytes were allocated, of at most %d, in %v", c.name, allocated, most, took)
 		}
 	}
 }

@@ -159,15 +159,15 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 	if !slices.Contains(known, head.Format) {
 		return nil, fmt.Errorf("its format is %q, not one of %q", head.Format, known)
 	}
-	bound, err := head.Model.Bind(head.Inputs, head.Outputs)
-	if err != nil {
-		return nil, err
-	}
 	weights := file.Tensors[weightsTensor]
 	if weights == nil {
 		return nil, errors.New("it has no log_weights")
 	}
 	logWeights, err := compute.Float64s(weights)
+	if err != nil {
+		return nil, err
+	}
+	bound, err := head.bind(file.Tensors, len(logWeights))
 	if err != nil {
 		return nil, err
 	}
@@ -182,21 +182,11 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 	}
 	for _, slot := range bound.Slots {
 		t := file.Tensors[slot.Name]
-		if t == nil {
-			return nil, fmt.Errorf("it has no tensor %q", slot.Name)
-		}
 		to, rows, width := &draws.Psi, 1, bound.W
 		dims := []int{bound.W}
 		if slot.Stochastic {
 			to, rows, width = &draws.Phi, len(logWeights), bound.D
 			dims = []int{rows, bound.D}
-		}
-		want := slot.Shape
-		if slot.Stochastic {
-			want = append([]int{rows}, slot.Shape...)
-		}
-		if have := t.Shape().Dimensions; !slices.Equal(have, want) { // [in, out] is not [out, in], though of one size
-			return nil, fmt.Errorf("tensor %q has shape %v, but the model needs %v", slot.Name, have, want)
 		}
 		if *to == nil {
 			*to = tensors.FromShape(shapeOf(t, dims))
@@ -204,17 +194,6 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 		if err := copyColumns(*to, width, slot.Offset, t, slot.Size(), 0, rows, slot.Size()); err != nil {
 			return nil, err
 		}
-	}
-	for name := range file.Tensors {
-		ours := name == weightsTensor || name == linearisedTensor
-		if !ours && !slices.ContainsFunc(bound.Slots, func(s Slot) bool { return s.Name == name }) {
-			return nil, fmt.Errorf("it has a parameter %q, and the model has none of this name: was the network changed "+
-				"since? Give a changed network's type another name", name)
-		}
-	}
-	if head.Features.Mean == nil || head.Target.Mean == nil {
-		return nil, errors.New("it has no means of the features or of the target: without them it would predict from data " +
-			"that are not standardised")
 	}
 	if head.TargetNames == nil && head.TargetName != "" {
 		head.TargetNames = []string{head.TargetName}
@@ -224,6 +203,47 @@ func fromFile(file tensorfile.File) (*Posterior, error) {
 		TargetNames: head.TargetNames,
 		Classes:     head.Classes, Provenance: head.Provenance,
 	})
+}
+
+// bind binds the model. Before any memory or time is spent by the sizes that the file declares, they are compared with
+// what it holds: a mean for each feature and target, and each parameter's numbers, for all particles.
+func (f posteriorFile) bind(held map[string]*tensors.Tensor, particles int) (*BoundModel, error) {
+	if f.Features.Mean == nil || f.Target.Mean == nil {
+		return nil, errors.New("it has no means of the features or of the target: without them it would predict from data " +
+			"that are not standardised")
+	}
+	if _, err := scaler("Features", f.Features, f.Inputs); err != nil {
+		return nil, err
+	}
+	bound, err := f.Model.laidOut(f.Inputs, f.Outputs)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := scaler("Target", dataset.Scaler(f.Target), bound.Targets()); err != nil {
+		return nil, err
+	}
+	needed := map[string]bool{weightsTensor: true, linearisedTensor: true}
+	for _, slot := range bound.Slots {
+		t := held[slot.Name]
+		if t == nil {
+			return nil, fmt.Errorf("it has no tensor %q", slot.Name)
+		}
+		want := slot.Shape
+		if slot.Stochastic {
+			want = append([]int{particles}, slot.Shape...)
+		}
+		if have := t.Shape().Dimensions; !slices.Equal(have, want) { // [in, out] is not [out, in], though of one size
+			return nil, fmt.Errorf("tensor %q has shape %v, but the model needs %v", slot.Name, have, want)
+		}
+		needed[slot.Name] = true
+	}
+	for name := range held {
+		if !needed[name] {
+			return nil, fmt.Errorf("it has a parameter %q, and the model has none of this name: was the network changed "+
+				"since? Give a changed network's type another name", name)
+		}
+	}
+	return bound, bound.tryGraphs()
 }
 
 // numbers reads the numbers that are written as text.

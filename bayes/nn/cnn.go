@@ -106,10 +106,10 @@ func checkImages(network string, height, width, channels, inputs int) error {
 		return fmt.Errorf("nn: %s for images of %d x %d pixels with %d channels: set Height and Width, and Channels if "+
 			"there are several, to at least 1", network, height, width, channels)
 	}
-	if inputs != height*width*channels {
-		return fmt.Errorf("nn: %s for images of %d x %d pixels with %d channels takes %d features, but the data has %d: set "+
-			"Height, Width and Channels to those of the images, whose product is the number of features", network, height,
-			width, channels, height*width*channels, inputs)
+	if product := float64(height) * float64(width) * float64(channels); product != float64(inputs) { // no overflow
+		return fmt.Errorf("nn: %s for images of %d x %d pixels with %d channels takes %.0f features, but the data has %d: "+
+			"set Height, Width and Channels to those of the images, whose product is the number of features", network, height,
+			width, channels, product, inputs)
 	}
 	return nil
 }

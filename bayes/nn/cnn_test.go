@@ -90,6 +90,8 @@ func TestCNNErrors(t *testing.T) {
 		{CNN{Height: 4, Width: 6, Channels: -1}, 24, 1, []string{"-1 channels"}},
 		{CNN{Height: 4, Width: 6}, 25, 1, []string{"takes 24 features, but the data has 25", "set Height"}},
 		{CNN{Height: 4, Width: 6, Channels: 3}, 24, 1, []string{"takes 72 features, but the data has 24"}},
+		{CNN{Height: 3, Width: 1099511640121, Channels: 5766634461275143689}, 3, 1, // in 64 bits their product is 3
+			[]string{"takes 19", "but the data has 3"}},
 		{conv(Conv{}), 24, 1, []string{"convolution 1 has 0 filters", "at least 1"}},
 		{conv(Conv{Filters: 2}, Conv{Filters: -2}), 24, 1, []string{"convolution 2 has -2 filters"}},
 		{conv(Conv{Filters: 2, Kernel: -3}), 24, 1, []string{"kernel of side -3", "default"}},

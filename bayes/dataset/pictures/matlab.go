@@ -29,7 +29,7 @@ const (
 // matHeader is the number of bytes before the first element; the last four say version 1.0 and little-endian.
 const matHeader = 128
 
-// largestElement bounds the memory that a damaged file can make readMAT allocate.
+// largestElement bounds the memory that a damaged or endless file can make readMAT allocate.
 const largestElement = 1 << 31
 
 // readMAT reads the variables of a MATLAB file of level 5, which are arrays of numbers that are stored as bytes, as
@@ -144,8 +144,11 @@ func readElement(r io.Reader) (kind uint32, data []byte, err error) {
 	if size > largestElement {
 		return 0, nil, fmt.Errorf("a part of it has %d bytes, of at most %d: the file is damaged", size, largestElement)
 	}
-	data = make([]byte, size)
-	if _, err := io.ReadFull(r, data); err != nil {
+	data, err = io.ReadAll(io.LimitReader(r, int64(size))) // memory grows with what is there, not with what is declared
+	if err == nil && len(data) < int(size) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
 		return 0, nil, err
 	}
 	_, err = io.CopyN(io.Discard, r, int64(-size%8))

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -166,6 +167,19 @@ func TestSVHNFaults(t *testing.T) {
 			_, _, err := readSVHN(s)
 			refused(t, err, append(c.wants, dir)...)
 		})
+	}
+}
+
+// A part that declares 2 GB takes no more memory than the file has.
+func TestSVHNDeclaredSize(t *testing.T) {
+	file := matFile(part(matArray, append([]byte{6, 0, 0, 0, 0, 0, 0, 0x80}, make([]byte, 8)...)))
+	var start, end runtime.MemStats
+	runtime.ReadMemStats(&start)
+	_, err := readMAT(bytes.NewReader(file))
+	runtime.ReadMemStats(&end)
+	refused(t, err, "cut short")
+	if allocated := end.TotalAlloc - start.TotalAlloc; allocated > 1<<20 {
+		t.Errorf("%d bytes were allocated for a file of %d", allocated, len(file))
 	}
 }
 
