@@ -92,17 +92,39 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// The report of a panic in a cell names the lines of the cell that it came by: that of the function, and that of the
-// call. (The stack trace above it may lack one: the kernel marks it in whatever pieces the dying program writes.)
+// The report of a panic in a cell, and of an error that must was given, names the lines of the cell that it came by: that
+// of the function, and that of the call. (The stack trace above it may lack one: the kernel marks it in whatever pieces the dying program writes.)
 func TestPanicNamesLine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a cell")
 	}
-	const cell = "func third(of []int) int {\n\treturn of[2]\n}\n\n%%\nfmt.Println(third(nil))\n"
-	out := string(kernel(t, false, t.TempDir(), cell, "run"))
-	for _, want := range []string{"index out of range [2]", "main.third", "Cell[0]: Line 2<", "Cell[0]: Line 6<"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("it does not say %q: %s", want, out)
+	const third = "func third(of []int) int {\n\treturn of[2]\n}\n\n%%\nfmt.Println(third(nil))\n"
+	const missing = `import "gobnn/bayes/run"
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		run.Fail(err)
+	}
+	return value
+}
+
+func read() []byte { return must(os.ReadFile("missing.csv")) }
+
+%%
+fmt.Println(read())
+`
+	for cell, wants := range map[string][]string{
+		third:   {"index out of range [2]", "main.third", "Cell[0]: Line 2<", "Cell[0]: Line 6<"},
+		missing: {"open missing.csv: no such file or directory\n", "Cell[0]: Line 10<", "Cell[0]: Line 13<"},
+	} {
+		out := string(kernel(t, false, t.TempDir(), cell, "run"))
+		for _, want := range wants {
+			if !strings.Contains(out, want) {
+				t.Errorf("it does not say %q: %s", want, out)
+			}
+		}
+		if cell == missing && strings.Contains(out, "goroutine") {
+			t.Errorf("an error that is the user's has a trace: %s", out)
 		}
 	}
 }

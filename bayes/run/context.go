@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -68,12 +70,13 @@ func (r *Run) noteStop() {
 	lastStop.Store(&text)
 }
 
-// Fail ends a program, such as a notebook's cell, that cannot go on without what err kept it from. After a signal that
-// ended Context it says on one line where the run stands, and exits with status 1; on any other error it panics, which
-// shows where that came from.
+// Fail ends a program, such as a notebook's cell, that cannot go on without what err kept it from, with status 1; what
+// is deferred does not run. After a signal that ended Context it says on one line where the run stands. Of any other
+// error it prints the text, and the lines of the program that led to it.
 func Fail(err error) {
 	if Context().Err() == nil || !errors.Is(err, context.Canceled) {
-		panic(err)
+		fmt.Fprintf(os.Stderr, "%v\n%s", err, callers())
+		os.Exit(1)
 	}
 	text := "stopped; run the cell again to go on with what is kept"
 	if last := lastStop.Load(); last != nil {
@@ -81,6 +84,22 @@ func Fail(err error) {
 	}
 	fmt.Fprintln(os.Stderr, text)
 	os.Exit(1)
+}
+
+// callers lists where the program's package main called Fail, innermost first, without the helper must, which each call
+// comes by. A notebook's kernel shows the cell and the line for each.
+func callers() string {
+	var text strings.Builder
+	counters := make([]uintptr, 100)
+	frames := runtime.CallersFrames(counters[:runtime.Callers(3, counters)]) // 3: those who called Fail
+	for more := true; more; {
+		var at runtime.Frame
+		at, more = frames.Next()
+		if strings.HasPrefix(at.Function, "main.") && !strings.HasPrefix(at.Function, "main.must") {
+			fmt.Fprintf(&text, "\t%s:%d\n", at.File, at.Line)
+		}
+	}
+	return text.String()
 }
 
 // Watched is a context whose runs call a function after each step. It is called by the goroutine of the run, which goes

@@ -146,13 +146,47 @@ func TestFail(t *testing.T) {
 			t.Errorf("status %d, says %q; want 1 and %q", cell.ProcessState.ExitCode(), said.String(), want)
 		}
 	}
-	fault := errors.New("fault")
-	defer func() {
-		if got := recover(); got != fault {
-			t.Errorf("of another error it panics with %v", got)
-		}
-	}()
-	Fail(fault)
+}
+
+// Of another error it prints the text and the lines of the program, without the trace of a panic.
+func TestFailNamesLines(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "main.go")
+	const text = `package main
+
+import (
+	"os"
+
+	"gobnn/bayes/run"
+)
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		run.Fail(err)
+	}
+	return value
+}
+
+func load() []byte {
+	return must(os.ReadFile("missing.csv"))
+}
+
+func main() {
+	load()
+}
+`
+	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "program")
+	if out, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	failed := exec.Command(program)
+	out, _ := failed.CombinedOutput()
+	want := fmt.Sprintf("open missing.csv: no such file or directory\n\t%s:17\n\t%[1]s:21\n", source)
+	if string(out) != want || failed.ProcessState.ExitCode() != 1 {
+		t.Errorf("status %d, says %q; want 1 and %q", failed.ProcessState.ExitCode(), out, want)
+	}
 }
 
 // A program that does not end by itself is ended by a signal more than a second after the first, also where it began
