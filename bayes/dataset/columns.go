@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -106,20 +107,16 @@ func fromColumns(columns []Column, opts CSVOptions) (*Dataset, error) {
 	}
 	t.row = columns[0].rows()
 	drop := make([]bool, t.row)
-	unknown := map[int]error{} // by row: categories and classes that Like does not have
+	var unknown []unknownAt
 	for i, c := range t.columns {
-		if err := t.fill(c, columns[i], drop, unknown); err != nil {
+		if err := t.fill(c, columns[i], drop, &unknown); err != nil {
 			return nil, err
 		}
 	}
-	first := -1
-	for row := range unknown {
-		if !drop[row] && (first < 0 || row < first) {
-			first = row
+	for _, u := range unknown { // what Like does not have does no harm in a row that is dropped
+		if !drop[u.row] {
+			t.wrong(u.column, u.row, u.err)
 		}
-	}
-	if first >= 0 {
-		return nil, unknown[first]
 	}
 	for row, left := range drop {
 		if !left {
@@ -134,10 +131,32 @@ func fromColumns(columns []Column, opts CSVOptions) (*Dataset, error) {
 	return t.dataset()
 }
 
+// unknownAt is a category or class of a row that Like does not have.
+type unknownAt struct {
+	column *column
+	row    int
+	err    error
+}
+
 // fill reads a column's values. Rows that are to be left out are marked.
-func (t *table) fill(c *column, from Column, drop []bool, unknown map[int]error) error {
+func (t *table) fill(c *column, from Column, drop []bool, unknown *[]unknownAt) error {
 	if c.role == ignored || c.role == unnamed {
 		return nil
+	}
+	if from.Levels != nil {
+		from.Levels = slices.Clone(from.Levels)
+		for i, level := range from.Levels {
+			from.Levels[i] = strings.TrimSpace(level) // as in CSV files
+		}
+		padded := slices.IndexFunc(from.Levels, isPadded)
+		switch {
+		case padded < 0 || c.role != number || t.opts.Like != nil:
+		case c.open:
+			t.settle(c, false)
+		default:
+			return fmt.Errorf("column %q has texts such as %q, which are codes: list it in Categorical or Ignore", c.name,
+				from.Levels[padded])
+		}
 	}
 	at := func(row int, err error) error { return fmt.Errorf("row %d, column %q: %w", row, c.name, err) }
 	if from.Read != nil {
@@ -153,7 +172,7 @@ func (t *table) fill(c *column, from Column, drop []bool, unknown map[int]error)
 		}
 		// A missing number may drop its row from all columns: then they are read at once.
 		if c.isFeature() && c.role == number && !from.Times && t.opts.Missing != MissingDropRow {
-			c.notation = plainNumber
+			c.notation, c.open = plainNumber, false
 			c.read = func(into []float64) ([]float64, error) {
 				numbers, err := read(into)
 				for row, v := range numbers {
@@ -189,10 +208,9 @@ func (t *table) fill(c *column, from Column, drop []bool, unknown map[int]error)
 		return fmt.Errorf("column %q: %w", c.name, errDate(cmp.Or(text, "a time")))
 	}
 	if from.Numbers != nil && c.role == number {
+		c.open = false
 		for row, v := range from.Numbers {
-			if err := t.number(c, v, from.Whole); err != nil {
-				return at(row, err)
-			}
+			t.wrong(c, row, t.number(c, v, from.Whole))
 			drop[row] = drop[row] || math.IsNaN(v) && t.opts.Missing == MissingDropRow
 		}
 		c.values, c.notation = from.Numbers, plainNumber
@@ -205,18 +223,15 @@ func (t *table) fill(c *column, from Column, drop []bool, unknown map[int]error)
 		if !present {
 			cell = t.absent
 		}
+		t.at = row
 		v, err := cell(c, text)
-		if err != nil {
-			if err = at(row, err); !errors.Is(err, errMissingCategory) && !errors.Is(err, ErrMissingClass) {
-				return err
-			}
-			if unknown[row] == nil {
-				unknown[row] = err
-			}
-			v = 0
+		if errors.Is(err, errMissingCategory) || errors.Is(err, ErrMissingClass) {
+			*unknown = append(*unknown, unknownAt{c, row, err})
+		} else {
+			t.wrong(c, row, err)
 		}
 		c.values = append(c.values, v)
-		drop[row] = drop[row] || math.IsNaN(v) && t.opts.Missing == MissingDropRow
+		drop[row] = drop[row] || err == nil && math.IsNaN(v) && t.opts.Missing == MissingDropRow
 	}
 	return nil
 }

@@ -62,8 +62,8 @@ type CSVOptions struct {
 	// classes are. Categories and labels are texts, but "1.0" is the same as "1", and is called as it is written first:
 	// programs add the point once a value of the column is missing. So are "TRUE" and "True". "01" is another one than
 	// "1". Where all values are numbers, one must not be written in two other ways, "1.5" and "1.50". EveryText stands
-	// for all columns whose first value is no number; one that has another text in most of its rows, such as a name, is
-	// an error.
+	// for all columns of text, which all values of a column decide: one of numbers may have no text, and is an error if it
+	// has few, or words such as "null". One that has another text in most of its rows, such as a name, is an error too.
 	Categorical []string
 	// Ignore lists columns to leave out.
 	Ignore []string
@@ -195,9 +195,7 @@ func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 		return nil, err
 	}
 	if opts.NoHeader {
-		if err := t.add(first, lines.line); err != nil {
-			return nil, err
-		}
+		t.add(first, lines.line)
 	}
 	for {
 		record, err := lines.next()
@@ -207,9 +205,7 @@ func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := t.add(record, lines.line); err != nil {
-			return nil, err
-		}
+		t.add(record, lines.line)
 	}
 	return t.dataset()
 }

@@ -18,6 +18,10 @@ func (t *table) dataset() (*Dataset, error) {
 	if t.row == 0 {
 		return nil, errors.New("the file has a header but no rows of data")
 	}
+	t.decide()
+	if err := t.faulty(); err != nil {
+		return nil, err
+	}
 	if len(t.kept) == 0 {
 		return nil, fmt.Errorf("each of the %d rows has a missing value and was dropped; take MissingMean, or Ignore the "+
 			"column that is mostly missing", t.row)

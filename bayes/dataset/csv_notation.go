@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -116,6 +117,8 @@ func boolOf(text string) string {
 	}
 	return text
 }
+
+func isTruth(text string) bool { return boolOf(text) != text || text == "true" || text == "false" }
 
 // read is the number that a text stands for, by CSVOptions.Decimal: 1 and 0 for true and false, and percentages without
 // their sign.
@@ -255,7 +258,8 @@ func errDate(text string) error {
 }
 
 // unread is the error of a text that is no number, with what may mend it.
-func (t *table) unread(c *column, text string) error {
+func (t *table) unread(c *column, o odd) error {
+	text := o.text
 	cannot := fmt.Sprintf("cannot read %.40q as a number", text)
 	digits := strings.Trim(text, "+-0123456789.,"+groupMarks) == ""
 	switch {
@@ -264,11 +268,17 @@ func (t *table) unread(c *column, text string) error {
 	case t.opts.Decimal == 0 && digits && strings.ContainsAny(text, ","+groupMarks):
 		return fmt.Errorf("%s: set Decimal to ',' if a comma is its decimal mark, or to '.' if a point is, and what else "+
 			"stands between the digits groups them", cannot)
-	case c.target:
-		return fmt.Errorf("%s; if the target is a label, set Task to BinaryClassification or Classification", cannot)
-	case c.notation != "":
-		return fmt.Errorf("%s; list the text in MissingTokens if it stands for no value, or the column in Categorical or "+
-			"Ignore, or leave the row out if it is a footer", cannot)
+	case isNoValue(text) && strings.ContainsAny(text, "<>≤≥"):
+		cannot += ", since it is a bound: write its number"
+	case strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Sc, r) }):
+		cannot += ": write it without its currency"
 	}
-	return fmt.Errorf("%s; list the column in Categorical or Ignore, or the text in MissingTokens", cannot)
+	cure := "the column in Categorical or Ignore"
+	if c.target {
+		cure = "set Task to BinaryClassification or Classification if the target is a label"
+	}
+	if o.row > 0 && o.row == t.row-1 {
+		cure += ", or leave the row out if it is a footer"
+	}
+	return fmt.Errorf("%s; list the text in MissingTokens if it stands for no value, or %s", cannot, cure)
 }

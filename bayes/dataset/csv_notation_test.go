@@ -110,8 +110,6 @@ func TestReadCSVAsWrittenErrors(t *testing.T) {
 		{"a date among all text", "d,y\n1/31/2020 10:30,2\n", CSVOptions{Categorical: []string{EveryText}},
 			[]string{"is a date"}},
 		{"a footer", "a,y\n1,2\nTotal,2\n", CSVOptions{}, []string{"row 1 (line 3)", `"Total"`, "footer"}},
-		{"text after numbers, all text", "a,y\n1,2\nu,2\n", CSVOptions{Categorical: []string{EveryText}},
-			[]string{"row 1 (line 3)", `"u"`, "Categorical"}},
 		{"NA in a category", "c,y\nNA,2\n", CSVOptions{Categorical: []string{"c"}}, []string{`"NA"`, "MissingTokens"}},
 		{"semicolons, and a short row", "a;b;y\n1;2;3\n1;2\n", CSVOptions{}, []string{"row 1 (line 3)", "3 are needed"}},
 		{"a line after Excel's first", "sep=;\na;y\nu;2\n", CSVOptions{}, []string{"row 0 (line 3)", `"u"`}},

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -31,11 +30,19 @@ type column struct {
 	levels []string
 	index  map[string]int // of a level's text, and of the same whole number without a point
 	fixed  bool
-	found  bool     // by its first text, not listed
+	found  bool     // by its texts, not listed
 	texts  []string // one a row kept, of a column aside
+	// open says that all values are to decide whether the column is of numbers or of texts: until then they are levels.
+	open   bool
+	firsts []odd // where each level was found
+	odd    []odd // the texts that are no numbers, of a column of numbers
+	// fault is the first error of reading its values, and faults the number of all.
+	fault  error
+	faults int
 	// read gives the values of a feature that is not yet in memory, in the slice if that has room; nil if it is.
 	read     func(into []float64) ([]float64, error)
 	notation notation            // of its numbers; empty before the first
+	trained  notation            // of the column in Like: percentage, or another; empty if that is not known
 	from     int                 // of an index: the first, where the rows are counted
 	seen     map[string]struct{} // and its values so far, once they are not the rows' numbers
 	// spelled holds the texts of a column's codes, by their number, see code; "" for a number that is no code. It is
@@ -84,7 +91,13 @@ type table struct {
 	missingNumbers []float64       // the tokens that are numbers
 	everyText      bool            // columns of text are categorical
 	row            int             // rows of data read so far
+	at, line       int             // the row that is read, and its line, 0 if there are none
 	kept           []int           // the rows kept, by their number among those read
+	firstLine      int             // the line of row 0
+	units          error           // if row 0 is of units
+	short          error           // of the first row with another number of fields
+	shorts         int             // and how many there are
+	notes          []string
 }
 
 // newTable sets the columns' names and roles from the first record.
@@ -129,6 +142,9 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 	}
 	if err := t.putAside(); err != nil {
 		return nil, err
+	}
+	for _, c := range t.columns {
+		c.open = c.role == number && (c.target && t.opts.Task == TaskByTarget || !c.target && t.everyText)
 	}
 	if !slices.ContainsFunc(t.columns, (*column).isFeature) {
 		return nil, fmt.Errorf("there is no feature: the columns are %q, the target is %s and the rest is ignored; is the "+
@@ -290,34 +306,38 @@ func (t *table) names() []string {
 	return names
 }
 
-// add appends a record.
-func (t *table) add(record []string, line int) error {
+// add appends a record. What is wrong with it is kept for table.faulty.
+func (t *table) add(record []string, line int) {
 	row := t.row
-	t.row++
+	t.at, t.line = row, line
+	if t.row++; row == 0 {
+		t.firstLine = line
+	}
 	if len(record) != len(t.columns) {
-		return fmt.Errorf("row %d (line %d) has %d fields, but %d are needed, one for each column", row, line, len(record),
-			len(t.columns))
+		if t.shorts++; t.short == nil {
+			t.short = fmt.Errorf("%s has %d fields (%.80q), but %d are needed, one for each column: mend it, or take it out of "+
+				"the file if it is no row of data", t.place(row), len(record), record, len(t.columns))
+		}
+		return
 	}
 	full := func(text string) bool { return text != "" }
 	filled := t.opts.Like != nil && t.opts.Missing == MissingMean
 	if len(record) > 1 && t.missing[""] && !filled && !slices.ContainsFunc(record, full) {
-		return nil // an empty row
+		return // an empty row
 	}
 	drop := false
-	var unknown error // a category or class that Like does not have, which does no harm in a row that is dropped
+	unknown := map[*column]error{} // categories and classes that Like does not have, which do no harm in a dropped row
 	for i, c := range t.columns {
-		if c.role == unnamed {
-			if err := c.isIndex(i, row, record[i]); err != nil {
-				return fmt.Errorf("row %d (line %d): %w", row, line, err)
-			}
-		}
-		if c.role == ignored || c.role == unnamed {
+		switch c.role {
+		case ignored:
 			continue
-		}
-		if c.role == aside {
+		case unnamed:
+			t.wrong(c, row, c.isIndex(i, row, record[i]))
+			continue
+		case aside:
 			if t.missing[strings.ToLower(record[i])] {
-				return fmt.Errorf("row %d (line %d), column %q: the value is missing (%q), and every row needs one: fill it in, "+
-					"or leave the row out", row, line, c.name, record[i])
+				t.wrong(c, row, fmt.Errorf("the value is missing (%q), and every row needs one: fill it in, or leave the row out",
+					record[i]))
 			}
 			c.texts = append(c.texts, strings.Clone(record[i]))
 			continue
@@ -326,27 +346,24 @@ func (t *table) add(record []string, line int) error {
 		if err == nil {
 			err = checkText(record[i])
 		}
-		if err != nil {
-			err = fmt.Errorf("row %d (line %d), column %q: %w", row, line, c.name, err)
-			if !errors.Is(err, errMissingCategory) && !errors.Is(err, ErrMissingClass) {
-				return err
-			}
-			unknown = cmp.Or(unknown, err)
+		if errors.Is(err, errMissingCategory) || errors.Is(err, ErrMissingClass) {
+			unknown[c] = err
+		} else {
+			t.wrong(c, row, err)
 		}
-		drop = drop || math.IsNaN(v) && t.opts.Missing == MissingDropRow
+		drop = drop || err == nil && math.IsNaN(v) && t.opts.Missing == MissingDropRow
 		c.values = append(c.values, v)
-	}
-	if unknown != nil && !drop {
-		return unknown
 	}
 	if !drop {
 		t.kept = append(t.kept, row)
+		for c, err := range unknown {
+			t.wrong(c, row, err)
+		}
 	}
 	for _, c := range t.columns {
 		c.values = c.values[:min(len(c.values), len(t.kept))] // a dropped row is removed again
 		c.texts = c.texts[:min(len(c.texts), len(t.kept))]
 	}
-	return nil
 }
 
 // isIndex is an error if a column without a name, number i, is neither empty nor the first and different in all rows.
@@ -376,33 +393,41 @@ func (c *column) isIndex(i, row int, text string) error {
 	return nil
 }
 
-// cell reads one field: a number, the index of a level, or NaN if it is missing and the options allow that.
+// cell reads one field: a number, the index of a level, or NaN if it is missing and the options allow that, or if it is
+// no number, which is kept in column.odd.
 func (t *table) cell(c *column, text string) (float64, error) {
+	if c.open {
+		if i, known := c.index[text]; known {
+			return float64(i), nil
+		}
+	}
 	if t.isMissing(c, text) {
 		return t.absent(c, text)
 	}
-	if c.role == categorical {
+	if c.open && len(c.levels) == maxCategories { // more cannot be categories
+		odds := slices.DeleteFunc(t.oddLevels(c), func(is bool) bool { return !is })
+		t.settle(c, 2*len(odds) <= maxCategories)
+	}
+	if c.open || c.role == categorical {
 		return t.level(c, text)
 	}
+	return t.numberIn(c, text)
+}
+
+// numberIn reads a field of a column of numbers.
+func (t *table) numberIn(c *column, text string) (float64, error) {
 	v, as, err := read(text, t.opts.Decimal)
 	finite := err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
 	switch {
 	case finite && checkNumber(v) != nil:
 		return 0, fmt.Errorf("the value %w", checkNumber(v))
-	case finite && as == boolean && c.target && t.mayBeText(c):
-		c.role, c.found = categorical, true
-		return t.level(c, text)
-	case finite && as == boolean && c.target:
-		return 0, t.unread(c, text)
-	case finite:
+	case finite && (as != boolean || !c.target):
 		return v, errors.Join(c.write(as, text), c.spell(v, text))
-	case err == nil || errors.Is(err, strconv.ErrRange):
+	case err == nil && !finite || errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("%.40q is not a finite number; mend it, or list it in MissingTokens", text)
-	case t.mayBeText(c) && !isDate(text):
-		c.role, c.found = categorical, true
-		return t.level(c, text)
 	}
-	return 0, t.unread(c, text)
+	c.addOdd(odd{text, t.at, t.line, 1})
+	return 0, nil
 }
 
 // absent is what a missing value becomes, NaN, or the error that it is.
@@ -421,14 +446,6 @@ func (t *table) absent(c *column, text string) (float64, error) {
 		return 0, fmt.Errorf("the target is missing (%q) and cannot be filled in; drop the row", text)
 	}
 	return math.NaN(), nil
-}
-
-// mayBeText says whether a column of which no value was read yet becomes one of categories if its first is a text.
-func (t *table) mayBeText(c *column) bool {
-	if c.target {
-		return t.opts.Task == TaskByTarget && c.notation == ""
-	}
-	return t.everyText && c.notation == ""
 }
 
 // isMissing says whether a field stands for a missing value: by its text or, in a column of numbers, by its number, so
@@ -475,7 +492,7 @@ func (t *table) level(c *column, text string) (float64, error) {
 		return 0, fmt.Errorf("%w: %.40q is none of Like's categories %q%s: leave out its rows, train with some, or list "+
 			"it in MissingTokens and fill it in by MissingMean", errMissingCategory, text, c.levels, alike)
 	}
-	if !c.target && isDate(text) {
+	if !c.target && !c.open && isDate(text) {
 		return 0, errDate(text)
 	}
 	if len(c.levels) == maxCategories {
@@ -487,5 +504,6 @@ func (t *table) level(c *column, text string) (float64, error) {
 			"identifier", text, maxCategories+1, maxCategories)
 	}
 	c.addLevel(strings.Clone(text)) // a copy, so that the level does not keep its record in memory
+	c.firsts = append(c.firsts, odd{text: text, row: t.at, line: t.line})
 	return float64(len(c.levels) - 1), nil
 }

@@ -50,15 +50,15 @@ func Open(path string, opts dataset.CSVOptions) (*dataset.Dataset, error) {
 // column is ignored or is of new rows, which may have more than Like.
 func read(f *os.File, opts dataset.CSVOptions) (columns []dataset.Column, err error) {
 	defer recovered(&err)
-	info, err := f.Stat()
+	file, err := open(f)
 	if err != nil {
 		return nil, err
 	}
-	file, err := pq.OpenFile(f, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("it is no Parquet file, or was cut off: %w", err)
-	}
 	rows, counted := file.NumRows(), false
+	if all := float64(rows) * 8 * float64(len(file.Root().Columns())); all > max(mostDecoded, 1000*float64(file.size)) {
+		return nil, fmt.Errorf("it is damaged: it says that it has %d rows, which would be %.0f bytes of memory, a thousand "+
+			"times its own", rows, all)
+	}
 	for _, node := range file.Root().Columns() {
 		name := node.Name()
 		if isIndex(name) {
@@ -75,7 +75,8 @@ func read(f *os.File, opts dataset.CSVOptions) (columns []dataset.Column, err er
 		}
 		all := func() (err error) {
 			defer recovered(&err)
-			for _, group := range file.RowGroups() {
+			for i, group := range file.RowGroups() {
+				file.checkPages(i, node)
 				if err := r.read(group.ColumnChunks()[node.Index()]); err != nil {
 					return err
 				}

@@ -27,13 +27,15 @@ type Source struct {
 	// FeatureNames and TargetNames are the names of the columns of x and y.
 	FeatureNames, TargetNames []string
 
-	file    *os.File
-	groups  []pq.RowGroup
+	file    *file
+	path    string
+	close   func() error
 	rows    int
 	columns []*pq.Column // of the features, and then the targets
 
-	mu   sync.Mutex
-	held []*segment // that were read last, the latest at the end
+	mu      sync.Mutex
+	held    []*segment // that were read last, the latest at the end
+	checked sync.Map   // of the chunks whose pages were looked at, by group and column
 }
 
 var (
@@ -73,15 +75,11 @@ func OpenSource(path string, targets ...string) (*Source, error) {
 
 func openSource(f *os.File, targets []string) (s *Source, err error) {
 	defer recovered(&err)
-	info, err := f.Stat()
+	file, err := open(f)
 	if err != nil {
 		return nil, err
 	}
-	file, err := pq.OpenFile(f, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("it is no Parquet file, or was cut off: %w", err)
-	}
-	s = &Source{file: f, groups: file.RowGroups(), rows: int(file.NumRows())}
+	s = &Source{file: file, path: f.Name(), close: f.Close, rows: int(file.NumRows())}
 	all := file.Root().Columns()
 	byName := map[string]*pq.Column{}
 	var names []string
@@ -126,7 +124,7 @@ func openSource(f *os.File, targets []string) (s *Source, err error) {
 func (s *Source) Names() (features, targets []string) { return s.FeatureNames, s.TargetNames }
 
 // Close closes the file.
-func (s *Source) Close() error { return s.file.Close() }
+func (s *Source) Close() error { return s.close() }
 
 // Rows implements dataset.Source.
 func (s *Source) Rows() int { return s.rows }
@@ -143,7 +141,7 @@ func (s *Source) Read(ctx context.Context, from int, x, y []float64) error {
 	n := len(y) / targets
 	if n < 1 || len(y) != n*targets || len(x) != n*features || from < 0 || from+n > s.rows {
 		return fmt.Errorf("parquet: %s: rows %d to %d are asked for, into %d numbers of x and %d of y: there are %d rows of "+
-			"%d features and %d targets", s.file.Name(), from, from+n-1, len(x), len(y), s.rows, features, targets)
+			"%d features and %d targets", s.path, from, from+n-1, len(x), len(y), s.rows, features, targets)
 	}
 	width := features + targets
 	for i := 0; i < n; {
@@ -152,7 +150,7 @@ func (s *Source) Read(ctx context.Context, from int, x, y []float64) error {
 		}
 		g := s.segment((from + i) / segmentRows)
 		if g.err != nil {
-			return fmt.Errorf("parquet: %s: %w", s.file.Name(), g.err)
+			return fmt.Errorf("parquet: %s: %w", s.path, g.err)
 		}
 		for at := (from + i) % segmentRows; at < len(g.values)/width && i < n; at++ {
 			row := g.values[at*width : (at+1)*width]
@@ -196,10 +194,15 @@ func (s *Source) decode(from, to int) (values []float64, err error) {
 		}
 		r.isText = false // booleans are numbers here
 		first := 0
-		for _, group := range s.groups {
+		for i, group := range s.file.RowGroups() {
 			end := first + int(group.NumRows())
 			if first < to && end > from {
 				begin := max(from, first) - first
+				at := [2]int{i, column.Index()}
+				if _, done := s.checked.Load(at); !done {
+					s.file.checkIndex(i, column, s.file.checkPages(i, column))
+					s.checked.Store(at, true)
+				}
 				if err := r.rows(group.ColumnChunks()[column.Index()], begin, min(to, end)-first-begin); err != nil {
 					return nil, fmt.Errorf("column %q: %w", column.Name(), err)
 				}

@@ -1,0 +1,235 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	pq "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
+)
+
+// A Parquet file says beforehand how large its lists, pages and runs are, and the library makes room for as much. Here
+// these sizes are compared with the bytes that are there, so that a small file cannot ask for all memory. What does not
+// fit is a panic, of which recovered makes an error.
+
+// mostDecoded is the most memory that a page may take: 1 GiB, which are 134 million numbers. A whole table may take as
+// much too, or a thousand times its file where that is more.
+const mostDecoded = 1 << 30
+
+// protocol is how a file and its pages are described. A description that is decoded as passed, which has none of its
+// fields, takes no memory, and is an error if its lists and texts are not all there.
+var protocol = new(thrift.CompactProtocol)
+
+type passed struct {
+	None int32 `thrift:"32767,optional"`
+}
+
+// file is an open Parquet file.
+type file struct {
+	*pq.File
+	on   io.ReaderAt
+	size int64
+}
+
+// open reads a file's description. Its pages are not looked at: see checkPages.
+func open(f *os.File) (*file, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	size, end := info.Size(), make([]byte, 8)
+	if _, err := f.ReadAt(end, max(size-8, 0)); err != nil || string(end[4:]) != "PAR1" {
+		return nil, errors.New("it is no Parquet file, or was cut off: it must begin and end with PAR1")
+	}
+	length := int64(binary.LittleEndian.Uint32(end))
+	if length > size-12 {
+		return nil, fmt.Errorf("it was cut off: its description has %d bytes, and the whole file %d", length, size)
+	}
+	description := make([]byte, length)
+	if _, err := f.ReadAt(description, size-8-length); err != nil {
+		return nil, err
+	}
+	if err := thrift.Unmarshal(protocol, description, new(passed)); err != nil {
+		return nil, fmt.Errorf("its description is damaged: %w", err)
+	}
+	opened, err := pq.OpenFile(f, size, pq.SkipPageIndex(true), pq.SkipBloomFilters(true)) // for the index see checkIndex
+	if err != nil {
+		return nil, fmt.Errorf("it is no Parquet file, or was cut off: %w", err)
+	}
+	return &file{opened, f, size}, nil
+}
+
+// must panics if a file is not as it says.
+func must(holds bool, message string, args ...any) {
+	if !holds {
+		panic(fmt.Sprintf(message, args...))
+	}
+}
+
+// bytes are a part of the file.
+func (f *file) bytes(from, length int64) []byte {
+	must(from >= 0 && length >= 0 && from+length <= f.size, "it has no bytes %d to %d", from, from+length)
+	data := make([]byte, length)
+	_, err := f.on.ReadAt(data, from)
+	must(err == nil, "%v", err)
+	return data
+}
+
+// checkPages looks at the pages of a column's chunk, and returns the bytes at which they begin.
+func (f *file) checkPages(group int, column *pq.Column) (pages map[int64]bool) {
+	rows := f.Metadata().RowGroups[group].NumRows
+	chunk := &f.Metadata().RowGroups[group].Columns[column.Index()].MetaData
+	at, pages := chunk.DataPageOffset, map[int64]bool{}
+	if chunk.DictionaryPageOffset != 0 {
+		at = chunk.DictionaryPageOffset
+	}
+	end := at + chunk.TotalCompressedSize
+	for pages[at] = true; at < end; pages[at] = true {
+		header, length := f.header(at, end)
+		from := at + length
+		at = from + int64(header.CompressedPageSize)
+		must(at >= from && at <= end, "a page of %d bytes is followed by %d", header.CompressedPageSize, end-from)
+		rows -= checkPage(header, chunk.Codec, f.bytes(from, at-from), column.Optional())
+		must(rows >= 0, "column %q has more values than rows", column.Name())
+	}
+	return pages
+}
+
+// checkIndex looks at the list of pages by which SeekToRow finds a row.
+func (f *file) checkIndex(group int, column *pq.Column, pages map[int64]bool) {
+	chunk := f.Metadata().RowGroups[group].Columns[column.Index()]
+	if chunk.OffsetIndexOffset == 0 {
+		return
+	}
+	err := thrift.Unmarshal(protocol, f.bytes(chunk.OffsetIndexOffset, int64(chunk.OffsetIndexLength)), new(passed))
+	must(err == nil, "%v", err)
+	index, err := f.RowGroups()[group].ColumnChunks()[column.Index()].OffsetIndex()
+	must(err == nil, "%v", err)
+	for i := range index.NumPages() {
+		must(pages[index.Offset(i)], "its index has a page at byte %d, where none begins", index.Offset(i))
+	}
+}
+
+// header reads the header of a page, of at most 1 MiB, and returns its length too.
+func (f *file) header(at, end int64) (*format.PageHeader, int64) {
+	for _, most := range []int64{1 << 12, 1 << 20} { // where its statistics have long texts
+		var header format.PageHeader
+		r := protocol.NewReaderFromBytes(f.bytes(at, min(end-at, most)))
+		if thrift.NewDecoder(r).Decode(&header) == nil {
+			return &header, int64(r.BytesRead())
+		}
+	}
+	panic(fmt.Sprintf("there is no page at byte %d", at))
+}
+
+// checkPage returns the number of a page's values; 0 of a dictionary.
+func checkPage(h *format.PageHeader, codec format.CompressionCodec, data []byte, optional bool) int64 {
+	size, levels := int(h.UncompressedPageSize), 0
+	values, encoding := h.DataPageHeader.V.NumValues, h.DataPageHeader.V.Encoding
+	switch h.Type {
+	case format.DictionaryPage:
+		values, encoding = h.DictionaryPageHeader.V.NumValues, format.Plain
+	case format.DataPageV2:
+		v2 := h.DataPageHeaderV2.V
+		values, encoding = v2.NumValues, v2.Encoding
+		levels = int(v2.DefinitionLevelsByteLength) + int(v2.RepetitionLevelsByteLength)
+		if v2.IsCompressed.Valid && !v2.IsCompressed.V {
+			codec = format.Uncompressed
+		}
+	}
+	must(size <= mostDecoded && values <= mostDecoded/8, "a page of %d bytes and %d values is larger than %d and %d: "+
+		"write the file with smaller pages", size, values, mostDecoded, mostDecoded/8)
+	head, body := data[:levels], decompressed(codec, data[levels:], size-levels)
+	if h.Type == format.DictionaryPage {
+		must(int(values) <= len(body), "a dictionary of %d values has %d bytes", values, len(body))
+		return 0
+	}
+	if optional {
+		if h.Type == format.DataPage {
+			length := binary.LittleEndian.Uint32(body)
+			head, body = body[4:4+length], body[4+length:]
+		}
+		checkRuns(head, 1, values)
+	}
+	switch {
+	case len(body) == 0:
+	case encoding == format.RLEDictionary || encoding == format.PlainDictionary:
+		checkRuns(body[1:], int(body[0]), values)
+	case encoding == format.RLE:
+		checkRuns(body[4:], 1, values)
+	case encoding >= format.DeltaBinaryPacked && encoding <= format.DeltaByteArray:
+		_, body = uvarint(body) // the size of blocks, and how many parts each has
+		_, body = uvarint(body)
+		count, _ := uvarint(body)
+		must(count <= uint64(values), "a page of %d values has %d", values, count)
+	}
+	return int64(values)
+}
+
+// decompressed are the bytes of a page, which must be `size`.
+func decompressed(codec format.CompressionCodec, data []byte, size int) []byte {
+	var r io.Reader = bytes.NewReader(data)
+	var err error
+	switch codec {
+	case format.Uncompressed:
+		return data
+	case format.Lz4Raw:
+		page := make([]byte, min(size, 255*len(data))) // no byte becomes more
+		var n int
+		n, err = lz4.UncompressBlock(data, page)
+		r = bytes.NewReader(page[:max(n, 0)])
+	case format.Snappy:
+		if n, _ := binary.Uvarint(data); n == uint64(size) {
+			data, err = pq.Snappy.Decode(nil, data)
+			r = bytes.NewReader(data)
+		}
+	case format.Gzip:
+		r, err = gzip.NewReader(r)
+	case format.Brotli:
+		r = brotli.NewReader(r)
+	case format.Zstd:
+		var z *zstd.Decoder
+		z, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostDecoded))
+		if err == nil {
+			defer z.Close()
+			r = z
+		}
+	default:
+		err = fmt.Errorf("its codec %v is not known", codec)
+	}
+	var page []byte
+	if err == nil {
+		page, err = io.ReadAll(io.LimitReader(r, int64(size)+1))
+	}
+	must(err == nil && len(page) == size, "a page of %d bytes cannot be decompressed: %d, %v", size, len(page), err)
+	return page
+}
+
+// checkRuns looks at runs of whole numbers of some bits, which together are as many as values, or fill a byte.
+func checkRuns(data []byte, bits int, values int32) {
+	for left := uint64(values) + 7; len(data) > 0; {
+		run, rest := uvarint(data)
+		count, size := run>>1, (bits+7)/8
+		if run&1 == 1 { // they are not all the same: in groups of eight
+			must(count <= left, "a run of %d groups in a page of %d values", count, values)
+			count, size = 8*count, int(count)*bits
+		}
+		must(count <= left && size <= len(rest), "a run of %d values in a page of %d", count, values)
+		left, data = left-count, rest[size:]
+	}
+}
+
+func uvarint(data []byte) (v uint64, rest []byte) {
+	v, n := binary.Uvarint(data)
+	must(n > 0, "it ends within a number")
+	return v, data[n:]
+}
