@@ -20,7 +20,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"gobnn/notebooks/program"
 	"gobnn/notebooks/setup"
@@ -78,7 +81,8 @@ func dispatch(ctx context.Context, args []string) error {
 	}
 	verb, ok := verbs[args[0]]
 	if !ok {
-		fmt.Fprintf(os.Stderr, "gobnn: unknown verb %q\n\n%s", args[0], usage)
+		fmt.Fprintf(os.Stderr, "%s\ngobnn: there is no verb %q; did you mean %s?\n", usage, args[0],
+			strings.Join(program.Nearest(args[0], slices.Sorted(maps.Keys(verbs))), ", "))
 		return program.ErrUsage
 	}
 	here, err := os.Getwd()

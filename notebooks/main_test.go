@@ -22,7 +22,7 @@ func TestBadInput(t *testing.T) {
 		says  string
 	}{
 		"no verb":          {nil, true, ""},
-		"unknown verb":     {[]string{"fly"}, true, ""},
+		"unknown verb":     {[]string{"predct"}, true, `there is no verb "predct"; did you mean predict?`},
 		"setup argument":   {[]string{"setup", "now"}, true, ""},
 		"unknown flag":     {[]string{"lab", "-fast"}, true, ""},
 		"prefix alone":     {[]string{"setup", "-prefix", "/x"}, false, "-kernel"},
@@ -34,10 +34,18 @@ func TestBadInput(t *testing.T) {
 		"timeout":          {[]string{"run", "nosuch", "-timeout", "-3s"}, false, "-3s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := dispatch(context.Background(), c.args)
+			was := os.Stderr
+			defer func() { os.Stderr = was }()
+			said := filepath.Join(t.TempDir(), "said")
+			var err error
+			if os.Stderr, err = os.Create(said); err != nil {
+				t.Fatal(err)
+			}
+			err = dispatch(context.Background(), c.args)
 			if c.usage {
-				if !errors.Is(err, program.ErrUsage) {
-					t.Errorf("error %v, want ErrUsage", err)
+				text, fault := os.ReadFile(said)
+				if !errors.Is(err, program.ErrUsage) || fault != nil || !strings.Contains(string(text), c.says) {
+					t.Errorf("error %v, %v, and it says %q; want ErrUsage, and %q", err, fault, text, c.says)
 				}
 			} else if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("error %v, want one that says %q", err, c.says)

@@ -18,7 +18,6 @@ func (o CSVOptions) checkLike() error {
 		{"Task", o.Task, o.Task != Regression},
 		{"Classes", o.Classes, len(o.Classes) > 0},
 		{"Categorical", o.Categorical, len(o.Categorical) > 0},
-		{"Group", o.Group, o.Group != ""},
 		{"Order", o.Order, o.Order != ""},
 	} {
 		if s.set {

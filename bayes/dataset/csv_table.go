@@ -273,6 +273,9 @@ func (t *table) assign(keys []string, option string, r role) error {
 	return nil
 }
 
+// ErrNoColumn is wrapped by the error for a column that a table does not have.
+var ErrNoColumn = errors.New("there is no column")
+
 // column finds a column by its name or, failing that, its index.
 func (t *table) column(key, option string) (*column, error) {
 	if c := t.named(key); c != nil {
@@ -281,11 +284,11 @@ func (t *table) column(key, option string) (*column, error) {
 	n := len(t.columns)
 	if i, err := strconv.Atoi(key); err == nil {
 		if i < -n || i >= n {
-			return nil, fmt.Errorf("%s: there is no column %d; there are %d, from 0 to %d or -%d to -1", option, i, n, n-1, n)
+			return nil, fmt.Errorf("%s: %w %d; there are %d, from 0 to %d or -%d to -1", option, ErrNoColumn, i, n, n-1, n)
 		}
 		return t.columns[(i+n)%n], nil
 	}
-	return nil, fmt.Errorf("%s: there is no column %q; the columns are %q", option, key, t.names())
+	return nil, fmt.Errorf("%s: %w %q; the columns are %q", option, ErrNoColumn, key, t.names())
 }
 
 // named is the column of that name, nil if there is none.

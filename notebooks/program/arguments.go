@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 )
@@ -36,6 +37,12 @@ func Parse(flags *flag.FlagSet, help string, args []string) (rest []string, err 
 		if err := flags.Parse(args); err != nil {
 			if errors.Is(err, flag.ErrHelp) {
 				return nil, err
+			}
+			if name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); unknown {
+				var known []string
+				flags.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+				fmt.Fprintf(flags.Output(), "\ngobnn %s: there is no flag -%s; did you mean -%s?\n", flags.Name(), name,
+					strings.Join(Nearest(name, known), ", -"))
 			}
 			return nil, ErrUsage
 		}

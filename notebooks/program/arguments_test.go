@@ -45,6 +45,10 @@ func TestParse(t *testing.T) {
 				if !strings.Contains(said.String(), "usage: verb") || !strings.Contains(said.String(), "-n number") {
 					t.Errorf("the help is %q", said.String())
 				}
+				const meant = "there is no flag -x; did you mean -n?\n"
+				if got := strings.HasSuffix(said.String(), meant); got != (name == "unknown flag") {
+					t.Errorf("it ends with the flag that was meant: %v; %q", got, said.String())
+				}
 				return
 			}
 			if !slices.Equal(rest, c.rest) || *number != c.number {

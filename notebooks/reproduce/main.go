@@ -120,7 +120,7 @@ func known(asked, notebooks []string) error {
 	for _, name := range asked {
 		if !slices.Contains(all, name) {
 			return fmt.Errorf("list: no notebook, paper or study %q; the nearest: %s", name,
-				strings.Join(slices.Compact(study.Nearest(name, all)), ", "))
+				strings.Join(slices.Compact(program.Nearest(name, all)), ", "))
 		}
 	}
 	return nil
