@@ -3,6 +3,8 @@ package cluster
 import (
 	"math"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -75,5 +77,49 @@ func TestArchipelago(t *testing.T) {
 	stated, is := stat.Mean(squares, nil), stat.Variance(z, nil)
 	if !(is < .3 && stated > .97*is && stated < 1.15*is) {
 		t.Errorf("the stated variance of Z is %.4f, and it is %.4f", stated, is)
+	}
+}
+
+// Islands keep their first ancestors over all meetings: where all descend from one island, later families are one.
+func TestFirstAncestors(t *testing.T) {
+	const n = 16
+	a, evidences := newArchipelago(n), make([]float64, n)
+	evidences[3] = 100 // all others descend from it
+	for k := range 3 {
+		at, _, err := a.meet(evidences, rand.NewPCG(1, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at.Resampled != (k < 2) || math.Abs(at.First-1) > 1e-9 {
+			t.Errorf("meeting %d: %+v, want one first island", k+1, at)
+		}
+		for i := range evidences {
+			evidences[i] = a.before[i]
+			if k == 0 && i%4 == 0 {
+				evidences[i] += 100 // four of them have the weight
+			}
+		}
+	}
+	if slices.Max(a.eve) != 3 || slices.Min(a.eve) != 3 {
+		t.Errorf("they descend from %v", a.eve)
+	}
+}
+
+// The name of the place where nodes keep program and files is of what these hold, not of their names alone.
+func TestHashOfFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var hashes []string
+	for _, text := range []string{"1", "2", "1"} {
+		if err := os.WriteFile("table.csv", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j, err := Options{Folder: "tasks", Files: []string{"table.csv"}}.job()
+		if err != nil {
+			t.Fatal(err)
+		}
+		hashes = append(hashes, j.Hash)
+	}
+	if hashes[0] == hashes[1] || hashes[0] != hashes[2] {
+		t.Errorf("files of 1, 2 and 1 have the hashes %q", hashes)
 	}
 }
