@@ -40,6 +40,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/environment"
 	"gobnn/bayes/run"
 
@@ -73,8 +74,9 @@ type Options struct {
 	// Progress is called with lines: of a task, the last of which is TaskDone, or of none. nil: none.
 	Progress func(task, line string)
 
-	rows   string  // the hash of the training rows of a Fit, which its nodes must have
-	driver *driver // for several lists; nil: each has its own
+	rows   string          // the hash of the training rows of a Fit, which its nodes must have
+	engine *compute.Engine // of a Fit
+	driver *driver         // for several lists; nil: each has its own
 }
 
 // TaskDone is the last line of a task's progress.
@@ -85,8 +87,9 @@ const (
 	taskEntry   = "GOBNN_TASK"
 	listEntry   = "GOBNN_TASK_LIST"
 	folderEntry = "GOBNN_TASK_FOLDER"
-	rowsEntry   = "GOBNN_TASK_ROWS"  // the hash of the training rows of a Fit
-	stdinEntry  = "GOBNN_TASK_STDIN" // set: the caller has died when stdin ends
+	rowsEntry   = "GOBNN_TASK_ROWS"   // the hash of the training rows of a Fit
+	engineEntry = "GOBNN_TASK_ENGINE" // the beginning of the engine's name
+	stdinEntry  = "GOBNN_TASK_STDIN"  // set: the caller has died when stdin ends
 )
 
 // ErrOtherList is what Run returns on a node whose task is of another list: there the results of this one are not to be
@@ -137,9 +140,11 @@ func (o Options) otherList() error {
 	return nil
 }
 
-// Run does the tasks that are not done. On a cluster, a task whose program fails is tried three times and one whose
-// node dies is done elsewhere, from its last checkpoint. The errors of tasks that failed are joined: the others are
-// done. One call at a time does the tasks of a folder, see ErrInUse.
+// Run does the tasks that are not done. On a Ray cluster, a task whose program fails is tried three times, or twice if
+// it fails in the same way, and one whose node dies is done elsewhere, from its last checkpoint. A program that ends
+// before its task is done has failed, whatever its status. The errors of tasks that failed are joined: the others are
+// done. If XLA computes here, a node without it does none, and on Ray ends the call: it would be slow and give other
+// bits. One call at a time does the tasks of a folder, see ErrInUse.
 func Run(ctx context.Context, o Options, tasks []Task) error {
 	if err := o.check(tasks); err != nil {
 		return err
@@ -148,7 +153,7 @@ func Run(ctx context.Context, o Options, tasks []Task) error {
 		return err
 	}
 	if OnNode() {
-		doOne(ctx, os.Getenv(taskEntry), tasks)
+		o.doOne(ctx, os.Getenv(taskEntry), tasks)
 	}
 	if len(o.undone(tasks)) == 0 {
 		return nil
@@ -247,7 +252,7 @@ func isName(name string) bool {
 }
 
 // doOne does the one task that this process is for, and ends it.
-func doOne(ctx context.Context, name string, tasks []Task) {
+func (o Options) doOne(ctx context.Context, name string, tasks []Task) {
 	if os.Getenv(stdinEntry) != "" {
 		go func() { // Do may not see that its context ends
 			_, _ = io.Copy(io.Discard, os.Stdin)
@@ -258,13 +263,17 @@ func doOne(ctx context.Context, name string, tasks []Task) {
 		if t.Name != name {
 			continue
 		}
+		if err := o.checkBackend(os.Getenv(engineEntry)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(unfit)
+		}
 		folder := os.Getenv(folderEntry)
 		unlock, free := run.Lock(folder) // Slurm may do a job twice at once
 		if !free {
 			fmt.Fprintf(os.Stderr, "cluster: another job is doing task %q in %s\n", name, folder)
 			os.Exit(1)
 		}
-		err := t.Do(ctx, folder)
+		err := t.do(ctx, folder)
 		unlock()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -275,6 +284,49 @@ func doOne(ctx context.Context, name string, tasks []Task) {
 	fmt.Fprintf(os.Stderr, "cluster: the program that is to do task %q has no such task here: what it does before "+
 		"cluster.Run must give the same list on every machine\n", name)
 	os.Exit(1)
+}
+
+// do does the task and notes that it is done. Nothing else does: a program may end before, with any status.
+func (t Task) do(ctx context.Context, folder string) error {
+	if err := t.Do(ctx, folder); err != nil {
+		return err
+	}
+	return renameio.WriteFile(folder+doneSuffix, nil, 0o644)
+}
+
+// unfit is the exit status of a program whose node can do none of the tasks.
+const unfit = 69
+
+// backend is what the name of the engine of each node must begin with. The runs of a Fit are joined here, which another
+// engine's are not; other tasks must find XLA if it computes here.
+func (o Options) backend() (string, error) {
+	engine, err := o.engine.Or()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("cluster: %w", err)
+	case o.engine != nil:
+		return engine.Name(), nil
+	case engine.IsXLA():
+		return "xla", nil
+	}
+	return "", nil
+}
+
+// checkBackend is an error on a node that computes by another engine than it must.
+func (o Options) checkBackend(want string) error {
+	if want == "" {
+		return nil
+	}
+	engine, err := o.engine.Or()
+	if err == nil && strings.HasPrefix(engine.Name(), want) {
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("it computes by %q, and the program that sent the tasks by %q", engine.Name(), want)
+	}
+	host, _ := os.Hostname()
+	return fmt.Errorf("cluster: node %s: %w: `go run ./notebooks setup` there installs XLA; if GOMLX_BACKEND is set, it "+
+		"must be the same on all machines", host, err)
 }
 
 // here does tasks in this process.
@@ -288,11 +340,7 @@ func (o Options) here(ctx context.Context, tasks []Task) error {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return fmt.Errorf("cluster: folder of task %q: %w", t.Name, err)
 		}
-		err := t.Do(ctx, folder)
-		if err == nil {
-			err = renameio.WriteFile(folder+doneSuffix, nil, 0o644)
-		}
-		if err != nil {
+		if err := t.do(ctx, folder); err != nil {
 			failed = append(failed, fmt.Errorf("task %q: %w", t.Name, err))
 			continue
 		}
@@ -440,11 +488,16 @@ func (o Options) job() (j job, err error) {
 	if err != nil {
 		return j, err
 	}
+	backend, err := o.backend()
+	if err != nil {
+		return j, err
+	}
 	j = job{Folder: folder, Program: programName, System: runtime.GOOS + "/" + runtime.GOARCH, Args: os.Args[1:],
-		Environ: map[string]string{listEntry: o.list(), rowsEntry: o.rows, stdinEntry: "1"}, Files: map[string]string{},
-		Sources: map[string]string{}, Init: map[string]any{"log_to_driver": false, "configure_logging": false}}
+		Environ: map[string]string{listEntry: o.list(), rowsEntry: o.rows, engineEntry: backend, stdinEntry: "1"},
+		Files:   map[string]string{}, Sources: map[string]string{},
+		Init: map[string]any{"log_to_driver": false, "configure_logging": false}}
 	if o.On == "ray" {
-		j.Init["include_dashboard"] = false
+		j.Init["include_dashboard"], j.Init["address"] = false, "local" // a cluster of its own
 	} else {
 		j.Init["address"] = o.On
 	}
@@ -505,7 +558,7 @@ func (o Options) listen(events *bufio.Scanner) (failed []error, ended bool) {
 		case "again":
 			o.say(e.Task, "it failed, and is tried again: "+lastLines(e.Text))
 		case "lost":
-			o.say(e.Task, "its node is lost, it goes on elsewhere: "+e.Text)
+			o.say(e.Task, "it was lost with its node or for want of memory there, and goes on elsewhere: "+e.Text)
 		case "done":
 			o.say(e.Task, TaskDone)
 		case "failed":

@@ -10,12 +10,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"gobnn/bayes"
+	"gobnn/bayes/baseline"
 	"gobnn/bayes/cluster"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
@@ -39,6 +43,13 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	if cluster.OnNode() {
+		switch os.Getenv(endEntry) {
+		case "well":
+			fmt.Println("open table.csv: no such file")
+			os.Exit(0)
+		case "killed":
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
 		lists := map[string]func(ctx context.Context, o cluster.Options) error{
 			"counting": func(ctx context.Context, o cluster.Options) error {
 				pause := time.Duration(0)
@@ -63,6 +74,9 @@ func TestMain(m *testing.M) {
 
 // callEntry, with where the tasks are done "in" which folder, makes the test's program call Run, to be killed.
 const callEntry = "GOBNN_TEST_CALL"
+
+// endEntry makes a program end before its task is done: "well", with status 0, or "killed".
+const endEntry = "GOBNN_TEST_END"
 
 // counting are tasks that count to ten, with a checkpoint after each step.
 func counting(n int, pause time.Duration) (tasks []cluster.Task) {
@@ -276,14 +290,41 @@ func TestSlurm(t *testing.T) {
 	}
 	alike(t, o.Folder, tasks[:2])
 
-	one := func(number string) string {
+	one := func(number string, more ...string) string {
 		c := exec.Command("sh", script)
-		c.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID="+number)
+		c.Env = append(append(os.Environ(), "SLURM_ARRAY_TASK_ID="+number), more...)
 		out, err := c.CombinedOutput()
 		if err == nil {
 			return "done"
 		}
 		return string(out)
+	}
+	if err := o.Forget("count 0"); err != nil {
+		t.Fatal(err)
+	}
+	for end, says := range map[string]string{"well": "status 0 before task 'count 0' was done", "killed": "by signal 9"} {
+		if got := one("1", endEntry+"="+end); !strings.Contains(got, says) || o.Done("count 0") {
+			t.Errorf("a program that ends %s: %s; done: %v", end, got, o.Done("count 0"))
+		}
+	}
+	program := filepath.Join(o.Folder, "gobnn-program")
+	if err := errors.Join(os.Rename(program, program+"~"), os.WriteFile(program, []byte("exit 0"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if got := one("1"); !strings.Contains(got, program+" has changed since this job was written: make the same call again") {
+		t.Errorf("another program: %s", got)
+	}
+	text, err := os.ReadFile(script)
+	if err := errors.Join(err, os.Rename(program+"~", program)); err != nil {
+		t.Fatal(err)
+	}
+	xla := regexp.MustCompile(`GOBNN_TASK_ENGINE='.*?'`).ReplaceAll(text, []byte("GOBNN_TASK_ENGINE='xla'"))
+	if err := os.WriteFile(script, xla, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := one("1", "GOMLX_BACKEND=go"); !strings.Contains(got, `it computes by "go", and the program that sent the `+
+		`tasks by "xla": `+"`go run ./notebooks setup` there installs XLA") || o.Done("count 0") {
+		t.Errorf("a node without XLA: %s; done: %v", got, o.Done("count 0"))
 	}
 	before, err := os.ReadDir(o.Folder)
 	if err != nil {
@@ -311,6 +352,57 @@ func TestSlurm(t *testing.T) {
 	}
 	if outside, err := os.ReadDir(filepath.Dir(o.Folder)); err != nil || len(outside) != 1 {
 		t.Errorf("beside the folder: %v (%v)", outside, err)
+	}
+}
+
+// More tasks than an array job may have go in several, which the command that the error names submits, also from a
+// folder whose name a shell would cut.
+func TestSlurmMany(t *testing.T) {
+	o := cluster.Options{On: "slurm", Folder: filepath.Join(t.TempDir(), "it's my counting")}
+	for n, want := range map[int]string{1000: "1000 1-1000", 2001: "2001 1-1 1-1000 1-1000"} {
+		err := cluster.Run(t.Context(), o, empty(n))
+		_, command, _ := strings.Cut(fmt.Sprint(err), "`")
+		command, _, _ = strings.Cut(command, "`")
+		listed, arrays := map[string]bool{}, []string(nil)
+		out, failed := exec.Command("sh", "-c", `sbatch() { echo "$1"; }; `+command).Output()
+		for script := range strings.Lines(string(out)) {
+			script = strings.TrimSuffix(script, "\n")
+			text, err := os.ReadFile(script)
+			names, err2 := os.ReadFile(strings.TrimSuffix(script, ".sh") + ".txt")
+			if err := errors.Join(err, err2); err != nil {
+				t.Fatal(err)
+			}
+			_, array, _ := strings.Cut(string(text), "#SBATCH --array=")
+			array, _, _ = strings.Cut(array, "\n")
+			lines := strings.Split(strings.TrimSpace(string(names)), "\n")
+			if array != fmt.Sprint("1-", len(lines)) {
+				t.Errorf("%d tasks: the array is %s, for %d names", n, array, len(lines))
+			}
+			arrays = append(arrays, array)
+			for _, name := range lines {
+				listed[name] = true
+			}
+		}
+		slices.Sort(arrays)
+		if got := strings.Join(append([]string{fmt.Sprint(len(listed))}, arrays...), " "); failed != nil || got != want {
+			t.Errorf("%d tasks are submitted by %s as %q (%v), want %q", n, command, got, failed, want)
+		}
+	}
+}
+
+// A run that is cut, as by Ctrl-C, is not done: the same call goes on with it.
+func TestFitCut(t *testing.T) {
+	model, parts := line()
+	o, method := cluster.Options{Folder: t.TempDir()}, baseline.Ensemble{Members: 2, Training: baseline.Training{Epochs: 3}}
+	ctx, cancel := context.WithCancel(t.Context())
+	watched := run.Watched(ctx, func(run.Progress, run.Machine) { cancel() })
+	_, err := cluster.Fit(watched, o, 1, model, method, parts, run.Settings{})
+	if !errors.Is(err, context.Canceled) || o.Done("run 1") {
+		t.Errorf("%v; done: %v", err, o.Done("run 1"))
+	}
+	result, err := cluster.Fit(t.Context(), o, 1, model, method, parts, run.Settings{})
+	if err != nil || result.Status != run.Completed {
+		t.Errorf("the same call: %v", err)
 	}
 }
 

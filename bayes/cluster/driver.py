@@ -3,15 +3,19 @@ each list as a line, and ends it when there are no more; on stdout stand events,
 of one program, with its name in GOBNN_TASK; it writes into the folder GOBNN_TASK_FOLDER. What lies there is brought
 home as it changes, so that a task whose node dies goes on elsewhere from its last checkpoint."""
 
-import collections, contextlib, errno, hashlib, json, os, pathlib, queue, shutil, sys, tempfile, threading
-from subprocess import DEVNULL, PIPE, Popen
+import collections, contextlib, errno, hashlib, json, os, pathlib, queue, re, shutil, signal, sys, tempfile, threading
+import time
+from subprocess import PIPE, Popen
 
+os.environ.pop("RAY_ADDRESS", None)  # Ray would take it in place of the address that is given
 import ray
 
 EVERY = 2.0  # seconds between two looks at a task's folder
 PACE = 0.5  # seconds between two looks at what the tasks have said: many messages cost as much as one
-TRIES = 3  # of a task whose program fails; a lost node is no try
+TRIES = 3  # of a task whose program fails, but two if it fails in the same way; a lost node is no try
 LOST = 20  # nodes that a task may lose
+LONELY = 60  # seconds between two lines that tasks wait for a node
+UNFIT = 69  # exit status of a program whose node can do none of the tasks
 AT_ONCE = 1000  # tasks are handed over
 RESULT = 2**30  # bytes that a task's folder may hold: it goes through the memory of a node and of this machine
 HELD = 2**28  # bytes of all tasks' checkpoints that wait in the head's memory
@@ -38,6 +42,14 @@ class Board:
     def take(self):
         news, self.news = self.news, {}
         return news
+
+
+def answer(ref, none):
+    """What the board answers; none if it was lost, as where the head is short of memory: then it begins anew."""
+    try:
+        return ray.get(ref)
+    except (ray.exceptions.RayActorError, ray.exceptions.OutOfMemoryError):
+        return none
 
 
 def pack(folder):
@@ -82,51 +94,84 @@ def write(folder, content):
     shutil.rmtree(new, ignore_errors=True)
 
 
+def fetch(place, job, shipped, own):
+    """Puts the program and its files into a place that tasks share, where they are not there yet or have changed."""
+    place.mkdir(mode=0o700, exist_ok=True)
+    if place.lstat().st_uid != os.getuid():
+        raise PermissionError(errno.EPERM, "this folder is somebody else's", str(place))
+    for name, want in job["files"].items():
+        if digest(place / name) == want:
+            continue
+        write(own, {name: ray.get(shipped[name])})
+        if digest(own / name) != want:
+            raise ValueError(f"{name} arrived with another hash than {want}")
+        (own / name).chmod(0o755)
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        os.replace(own / name, place / name)
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+def hear(stream, lines):
+    ear = threading.Thread(target=lines.extend, args=[iter(lambda: stream.readline(10_000), "")], daemon=True)
+    ear.start()
+    return ear
+
+
+def fault(status, finished, said, shown):
+    """What is wrong with the end of a program that has said and shown these lines; None: nothing."""
+    if status > 0:
+        return "\n".join(said) or f"exit status {status}"
+    if status == 0 and finished:
+        return None
+    end = "ended with status 0 before its task was done: on a node, too, it must come to cluster.Run with the same list"
+    if status < 0:
+        end = f"was ended by signal {-status} ({signal.strsignal(-status)})"
+        end += ", as the system ends what takes too much memory" if -status == signal.SIGKILL else ""
+    return "\n".join([line.rstrip("\n") for line in shown] + said + [f"the program {end}"])
+
+
 def call(plan, attempt, kept, board):
     """Runs the program for a task, in a Ray worker; returns the files of its folder."""
     job, shipped = plan
     with tempfile.TemporaryDirectory(prefix="gobnn-task-") as own:
-        folder, unpacked = pathlib.Path(own) / "files", pathlib.Path(own) / "program"
+        folder, finished = pathlib.Path(own) / "files", pathlib.Path(own) / "files.done"
         place = pathlib.Path(tempfile.gettempdir()) / f"gobnn-{os.getuid()}-{job['hash']}"  # of this program and files
-        if not place.is_dir():
-            write(unpacked, {name: ray.get(data) for name, data in shipped.items()})
-            for name, want in job["files"].items():
-                if hashlib.sha256((unpacked / name).read_bytes()).hexdigest() != want:
-                    raise ValueError(f"{name} arrived with another hash than {want}")
-                (unpacked / name).chmod(0o755)
-            with contextlib.suppress(OSError):  # where another task was first
-                os.rename(unpacked, place)
-        if place.stat().st_uid != os.getuid():
-            raise PermissionError(errno.EPERM, "this folder is somebody else's", str(place))
+        fetch(place, job, shipped, pathlib.Path(own) / "program")
         write(folder, kept)
-        last, fresh, tail, ended = pack(folder), collections.deque(maxlen=200), [], False
+        last, tail, ended = pack(folder), [], False
+        fresh, shown = collections.deque(maxlen=200), collections.deque(maxlen=5)
         environ = dict(os.environ, GOBNN_TASK=attempt[0], GOBNN_TASK_FOLDER=str(folder), **job["environ"])
         try:
             child = Popen([place / job["program"], *job["args"]], cwd=place, env=environ, errors="replace", stdin=PIPE,
-                          stdout=DEVNULL, stderr=PIPE)
+                          stdout=PIPE, stderr=PIPE)
         except OSError as e:
             here = f"node {os.uname().nodename} is {os.uname().machine}, and the program of {job['system']}"
             raise OSError(e.errno, f"{e.strerror}: {here}") from None
-        ear = threading.Thread(target=fresh.extend, args=[iter(lambda: child.stderr.readline(10_000), "")], daemon=True)
-        ear.start()
+        ear, _ = hear(child.stderr, fresh), hear(child.stdout, shown)
         try:
             while not ended:
                 ear.join(EVERY)  # ends with the program; child.wait(EVERY) would look for that 20 times a second
                 ended = not ear.is_alive() or child.poll() is not None
                 said = [fresh.popleft().rstrip("\n") for _ in range(len(fresh))]
                 tail = (tail + said)[-40:]
-                if ended and child.wait():
-                    raise RuntimeError("\n".join(tail) or f"exit status {child.returncode}")
+                if ended and (why := fault(child.wait(), finished.exists(), tail, shown)):
+                    error = RuntimeError(why)
+                    error.errno = errno.ENOEXEC if child.returncode == UNFIT else 0
+                    raise error
                 files = pack(folder)
                 changed = files != last and not ended
-                if (said or changed) and ray.get(board.put.remote(attempt, said, read(files) if changed else {})):
+                put = board.put.remote(attempt, said, read(files) if changed else {}) if said or changed else None
+                if put is not None and answer(put, False):
                     last = files
             return read(files)
         finally:
             child.kill()
 
 
-def hear(lines):
+def read_lists(lines):
     for line in sys.stdin:
         lines.put(json.loads(line))
     threading.Timer(10, os._exit, (1,)).start()
@@ -134,9 +179,13 @@ def hear(lines):
     os._exit(1)
 
 
+def able(nodes, cpus, gpus):
+    return any(c >= cpus and g >= gpus for c, g in nodes)
+
+
 def main():
     lines = queue.SimpleQueue()
-    threading.Thread(target=hear, args=[lines], daemon=True).start()
+    threading.Thread(target=read_lists, args=[lines], daemon=True).start()
     job = lines.get()
     try:
         context = ray.init(**job["init"])
@@ -144,31 +193,37 @@ def main():
         context = ray.init(**job["init"])
     say("cluster", text=getattr(context, "dashboard_url", None) or "")
     home, waiting, running = pathlib.Path(job["folder"]), collections.deque(lines.get()), {}
-    attempts, faults = collections.Counter(), collections.Counter()
+    attempts, faults, words = collections.Counter(), collections.Counter(), {}
+    seen, lonely = set(), -LONELY
     shipped = {name: ray.put(pathlib.Path(source).read_bytes()) for name, source in job.pop("sources").items()}
     plan = ray.put((job, shipped))
-    board = ray.remote(num_cpus=0, resources={"node:__internal_head__": .001})(Board).remote()
+    board = ray.remote(num_cpus=0, max_restarts=-1, resources={"node:__internal_head__": .001})(Board).remote()
     remote = ray.remote(max_retries=0)(call)
     while True:
         while not waiting and not running:
             say("end")
             waiting.extend(lines.get())
         nodes = [tuple(int(n["Resources"].get(kind, 0)) for kind in ("CPU", "GPU")) for n in ray.nodes() if n["Alive"]]
+        seen.update(nodes)
         while waiting and len(running) < AT_ONCE:
             name, cpus, gpus = waiting[0]
             files = pack(home / name)
             if files and len(running) > sum(cpus for cpus, _ in nodes):
                 break  # kept files wait at home, and not in the head's memory
             waiting.popleft()
-            if not any(c >= cpus and g >= gpus for c, g in nodes):
-                has = ", ".join(f"{c} and {g}" for c, g in sorted(set(nodes)))
+            if not able(seen, cpus, gpus):
+                has = ", ".join(f"{c} and {g}" for c, g in sorted(seen))
                 say("failed", name, f"it asks for {cpus} CPUs and {gpus} GPUs, and no node of this cluster has: {has}")
                 continue
             attempts[name] += 1
             begin = remote.options(num_cpus=cpus, num_gpus=gpus).remote
             running[begin(plan, (name, attempts[name]), read(files), board)] = name, cpus, gpus
+        alone = [name for name, cpus, gpus in running.values() if not able(nodes, cpus, gpus)]
+        if alone and time.monotonic() - lonely >= LONELY:
+            lonely = time.monotonic()
+            say("line", text=f"all nodes that can do task {alone[0]!r} are lost: {len(alone)} tasks wait for one")
         done, _ = ray.wait(list(running), num_returns=len(running), timeout=PACE) if running else ([], [])
-        for (name, number), (said, files) in ray.get(board.take.remote()).items():
+        for (name, number), (said, files) in answer(board.take.remote(), {}).items():
             if number == attempts[name]:  # else it was on a node that was given up, and has come back
                 for line in said:
                     say("line", name, line)
@@ -183,8 +238,11 @@ def main():
                 if own and getattr(e.cause, "errno", 0) == errno.ENOEXEC:
                     raise e.cause from None  # so it would be for each task
                 faults[name, own] += 1
-                again = faults[name, own] < (TRIES if own else LOST)
                 why = str(e.cause) if own else str(e).split("\n")[0]
+                word = re.sub(r"gobnn-task-\w+", "", why).split("\n")[-1]  # without the name of a folder of this try
+                again = faults[name, own] < (TRIES if own else LOST) and not (own and words.get(name) == word)
+                if own:
+                    words[name] = word
                 say(("again" if own else "lost") if again else "failed", name, why)
                 if again:
                     waiting.append((name, cpus, gpus))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"gobnn/bayes"
@@ -20,7 +21,8 @@ import (
 // Fit is fit.Fit as a number of runs, which differ by their seeds, each of them a task; its posterior is theirs joined
 // (see bayes.Join): 16 runs of four chains are 64 chains, and 8 of tempered SMC are 8 islands, each weighed by its own
 // evidence. Chains are judged for mixing over all runs together. Of run 0 the seed is settings.Seed. Each run keeps a
-// checkpoint. Settings.Checkpoint and Observe are of one process: leave them out, and Progress is Options.Progress.
+// checkpoint. Settings.Checkpoint and Observe are of one process: leave them out. Options.Progress gets a line of each
+// run's progress every ten seconds.
 // A node whose rows in memory are not those at home does not begin; of a Source, which each node reads itself, set
 // Parts.TrainHash for that.
 //
@@ -41,16 +43,27 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 		return nil, errors.New("cluster: Settings.Checkpoint, Observe and Progress are of one process: leave them out; " +
 			"each run keeps a checkpoint in its folder")
 	}
+	if err := o.otherList(); err != nil { // before the data are looked at
+		return nil, err
+	}
 	switch {
 	case OnNode():
 		parts.TrainHash = cmp.Or(parts.TrainHash, os.Getenv(rowsEntry))
 	case o.On != "" && parts.TrainHash == "" && parts.Train != nil:
 		o.rows = parts.Train.Hash()
 	}
-	if t, from := tempered(method); len(t.Ladder) > 0 && runs > 1 {
-		if err := o.otherList(); err != nil { // before the data are looked at
+	t, from := tempered(method)
+	if o.On != "" || OnNode() {
+		o.engine = settings.Engine
+		if from != nil && from.Trained != nil {
+			o.engine = cmp.Or(o.engine, from.Trained.Engine())
+		}
+		var err error
+		if o.engine, err = o.engine.Or(); err != nil {
 			return nil, err
 		}
+	}
+	if len(t.Ladder) > 0 && runs > 1 {
 		all := islands{Tempered: t, number: runs, on: o}
 		method = all
 		if from != nil {
@@ -58,17 +71,21 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 		}
 		return fit.Fit(ctx, model, method, parts, settings)
 	}
-	one := func(ctx context.Context, k int, folder string) (*fit.Result, error) {
+	one := func(ctx context.Context, k int, folder string, say func(run.Progress)) (*fit.Result, error) {
 		own := settings
 		own.Seed, own.Checkpoint = seedOf(settings.Seed, k), filepath.Join(folder, checkpointName)
-		own.CheckpointEvery = checkpointEvery
+		own.CheckpointEvery, own.Progress = checkpointEvery, say
 		return fit.Fit(ctx, model, method, parts, own)
 	}
 	var tasks []Task
 	for k := range runs {
-		tasks = append(tasks, Task{Name: fmt.Sprintf("run %d", k+1), Do: func(ctx context.Context, folder string) error {
-			_, err := one(ctx, k, folder)
-			return err
+		name := fmt.Sprintf("run %d", k+1)
+		tasks = append(tasks, Task{Name: name, Do: func(ctx context.Context, folder string) error {
+			result, err := one(ctx, k, folder, o.lines(name))
+			if err != nil {
+				return err
+			}
+			return result.Status.Err() // what a signal or the caller has cut goes on in another try
 		}})
 	}
 	if err := Run(ctx, o, tasks); err != nil {
@@ -77,7 +94,7 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 	all := make([]*bayes.Posterior, runs)
 	out := &fit.Result{Status: run.Completed}
 	for k, t := range tasks { // read from the finished checkpoints, which are refused if they are of another fit
-		result, err := one(ctx, k, filepath.Join(o.Folder, t.Name))
+		result, err := one(ctx, k, filepath.Join(o.Folder, t.Name), nil)
 		if err != nil {
 			return nil, fmt.Errorf("cluster: %s in %s: %w", t.Name, o.Folder, err)
 		}
@@ -101,6 +118,31 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 	out.Posterior = out.Posterior.WithDoubts(string(out.Status), out.Warnings)
 	return out, nil
 }
+
+// lines gives the progress of a task's run as lines, at most one in ten seconds: on a node they go home by stderr.
+func (o Options) lines(task string) func(run.Progress) {
+	var last time.Time
+	return func(p run.Progress) {
+		if time.Since(last) < linesEvery {
+			return
+		}
+		last = time.Now()
+		line := strings.TrimSpace(fmt.Sprintf("%s step %d", p.Stage, p.Step))
+		if p.Steps > 0 {
+			line += fmt.Sprintf(" of %d", p.Steps)
+		}
+		if p.Remaining > 0 {
+			line += fmt.Sprintf(", %v left", p.Remaining.Round(time.Second))
+		}
+		if OnNode() {
+			fmt.Fprintln(os.Stderr, line)
+			return
+		}
+		o.say(task, line)
+	}
+}
+
+const linesEvery = 10 * time.Second
 
 // tempered is a method that is tempered SMC; from is set if that continues a trained posterior.
 func tempered(method fit.Method) (t smc.Tempered, from *fit.From) {

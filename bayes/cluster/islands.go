@@ -142,14 +142,17 @@ func (m islands) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 // tasks are the islands of a stage.
 func (m islands) tasks(j *fit.Job, stage, end int) (tasks []Task) {
 	for k := range m.number {
+		name := fmt.Sprintf("stage %d island %d", stage+1, k+1)
 		do := func(ctx context.Context, folder string) error {
-			result, err := m.goOn(ctx, j, stage, k, end, folder)
+			own := *j
+			own.Progress = m.on.lines(name)
+			result, err := m.goOn(ctx, &own, stage, k, end, folder)
 			if err != nil {
 				return err
 			}
 			return result.Status.Err()
 		}
-		tasks = append(tasks, Task{Name: fmt.Sprintf("stage %d island %d", stage+1, k+1), Do: do})
+		tasks = append(tasks, Task{Name: name, Do: do})
 	}
 	return tasks
 }

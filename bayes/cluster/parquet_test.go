@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,8 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/cluster"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/environment"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/dataset/parquet"
 	"gobnn/bayes/fit"
@@ -94,6 +97,54 @@ func ensembles(ctx context.Context, o cluster.Options, path, hash string) (*fit.
 	return cluster.Fit(ctx, o, 2, model, ensemble, parts, run.Settings{Seed: 1})
 }
 
+// On a cluster of this machine, with testdata/stub in Ray's place and whatever RAY_ADDRESS says, nodes give the members
+// that the process gives, and lines of each run's progress come here. Nodes of another engine do not begin.
+func TestFitOnRay(t *testing.T) {
+	env, err := environment.Dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stub, err := filepath.Abs("testdata/stub/ray.py")
+	if _, none := os.Stat(filepath.Join(env, "bin", "python")); err != nil || none != nil {
+		t.Skip("no Python here", err, none)
+	}
+	cache, path := t.TempDir(), writeRows(t, 0)
+	if err := errors.Join(os.Symlink(env, filepath.Join(cache, "env")), os.MkdirAll(filepath.Join(cache, "ray/ray"), 0o755),
+		os.Symlink(stub, filepath.Join(cache, "ray/ray/__init__.py"))); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"GOBNN_CACHE": cache, "PYTHONDONTWRITEBYTECODE": "1", "STUB": "local",
+		"STUB_PEAK": filepath.Join(cache, "peak"), "TMPDIR": t.TempDir(), rowsFile: path,
+		"RAY_ADDRESS": "ray://127.0.0.1:9"} {
+		t.Setenv(name, value)
+	}
+	var texts [2]string
+	for i, on := range []string{"", "ray"} {
+		said := map[string]string{}
+		o := cluster.Options{On: on, Folder: filepath.Join(t.TempDir(), "rows"), Progress: func(task, line string) {
+			said[task] += line + "\n"
+		}}
+		result, err := ensembles(t.Context(), o, path, "")
+		if err != nil {
+			t.Fatalf("on %q: %v", on, err)
+		}
+		values, err := result.Posterior.Coordinate(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = fmt.Sprint(values)
+		for _, task := range []string{"run 1", "run 2"} {
+			if !regexp.MustCompile(`(?m)step \d+ of \d+`).MatchString(said[task]) ||
+				!strings.HasSuffix(said[task], cluster.TaskDone+"\n") {
+				t.Errorf("on %q %s said %q", on, task, said[task])
+			}
+		}
+	}
+	if texts[0] != texts[1] {
+		t.Errorf("other members on a cluster, %s, than here, %s", texts[1], texts[0])
+	}
+}
+
 // onNode does a run as a node does: the program is executed anew, with the file as it is there.
 func onNode(t *testing.T, o cluster.Options, task, path, hash string) (said string, err error) {
 	t.Helper()
@@ -109,9 +160,6 @@ func onNode(t *testing.T, o cluster.Options, task, path, hash string) (said stri
 	node.Env = append(os.Environ(), "GOBNN_TASK="+task, "GOBNN_TASK_LIST="+filepath.Base(o.Folder),
 		"GOBNN_TASK_FOLDER="+folder, rowsFile+"="+path, rowsHash+"="+hash)
 	out, err := node.CombinedOutput()
-	if err == nil {
-		err = os.WriteFile(folder+".done", nil, 0o644)
-	}
 	return string(out), err
 }
 
@@ -212,8 +260,8 @@ func TestFitOfParquetRefuses(t *testing.T) {
 	}
 }
 
-// A node whose rows in memory are not those at home is refused by both hashes before it trains; the script for Slurm
-// tells it those at home.
+// A node whose rows in memory are not those at home is refused by both hashes before it trains, and one whose engine is
+// another by both names; the script for Slurm has those at home.
 func TestFitOfOtherRows(t *testing.T) {
 	o := cluster.Options{On: "slurm", Folder: filepath.Join(t.TempDir(), "chains")}
 	if _, err := chains(t.Context(), o); !errors.Is(err, cluster.ErrSubmit) {
@@ -229,9 +277,14 @@ func TestFitOfOtherRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, hash := range []string{home, strings.Repeat("a", len(home))} {
+	engine, err := compute.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{{home, home}, {home, strings.Repeat("a", len(home))}, {engine.Name(), "xla:other.so"}} {
+		home, hash := c[0], c[1]
 		path := filepath.Join(o.Folder, "job.sh")
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(script), home, hash)), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(script), "'"+home+"'", "'"+hash+"'")), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		job := exec.Command("sh", path)
@@ -239,7 +292,7 @@ func TestFitOfOtherRows(t *testing.T) {
 		said, err := job.CombinedOutput()
 		refused := strings.Contains(string(said), home) && strings.Contains(string(said), hash)
 		if hash == home && err != nil || hash != home && (err == nil || !refused) {
-			t.Errorf("rows of hash %s at home: %v: %s", hash, err, said)
+			t.Errorf("%s at home, %s on the node: %v: %s", hash, home, err, said)
 		}
 		if err := o.Forget("run 1"); err != nil {
 			t.Fatal(err)

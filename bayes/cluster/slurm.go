@@ -16,19 +16,52 @@ import (
 // ErrSubmit is what Run returns where Options.On is "slurm" and tasks are left: its text says what to submit.
 var ErrSubmit = errors.New("tasks for Slurm are written")
 
-// onSlurm writes the program, the tasks' names and the script of an array job into the folder, which all nodes share.
+// mostInArray is how many tasks an array job may have where Slurm's MaxArraySize is 1001, its default.
+const mostInArray = 1000
+
+// onSlurm writes the program, the tasks' names and the scripts of array jobs into the folder, which all nodes share.
 func (o Options) onSlurm(tasks []Task, all int) error {
 	folder, err := filepath.Abs(o.Folder)
 	if err != nil {
 		return err
 	}
-	here, err := os.Getwd()
+	j, err := o.job()
 	if err != nil {
 		return err
 	}
-	program, err := os.Executable()
+	if err := copied(j.Sources[programName], filepath.Join(folder, programName), 0o755); err != nil {
+		return fmt.Errorf("cluster: tasks for Slurm: %w", err)
+	}
+	h := sha256.New()
+	for _, t := range tasks {
+		fmt.Fprintln(h, t.Name)
+	}
+	// Jobs that are submitted keep their list where a later call writes another.
+	list := "tasks-" + hex.EncodeToString(h.Sum(nil)[:4])
+	command := "sbatch " + quoted(filepath.Join(folder, list+".sh"))
+	if len(tasks) > mostInArray {
+		command = fmt.Sprintf(`for job in %s-*.sh; do sbatch "$job"; done`, quoted(filepath.Join(folder, list)))
+	}
+	for i := 0; i*mostInArray < len(tasks); i++ {
+		name := list
+		if len(tasks) > mostInArray {
+			name = fmt.Sprintf("%s-%d", list, i+1)
+		}
+		part := tasks[i*mostInArray : min((i+1)*mostInArray, len(tasks))]
+		if err := o.writeArray(j, filepath.Join(folder, name), part); err != nil {
+			return fmt.Errorf("cluster: tasks for Slurm: %w", err)
+		}
+	}
+	return fmt.Errorf("cluster: %w: %d of %d are done; submit the others by `%s`, unless they are, and make the same "+
+		"call when they are done", ErrSubmit, all-len(tasks), all, command)
+}
+
+// writeArray writes the list of tasks and the script of one array job, as path.txt and path.sh. The script is for the
+// program as it is now: where it has been built anew since, the script refuses it.
+func (o Options) writeArray(j job, path string, tasks []Task) error {
+	here, err := os.Getwd()
 	if err != nil {
-		return fmt.Errorf("cluster: which program is this? %w", err)
+		return err
 	}
 	var names strings.Builder
 	cpus, gpus := 1, 0
@@ -36,16 +69,17 @@ func (o Options) onSlurm(tasks []Task, all int) error {
 		names.WriteString(t.Name + "\n")
 		cpus, gpus = max(cpus, t.CPUs), max(gpus, t.GPUs)
 	}
-	// Jobs that are submitted keep their list where a later call writes another.
-	sum := sha256.Sum256([]byte(names.String()))
-	list := "tasks-" + hex.EncodeToString(sum[:4])
-	args := make([]string, len(os.Args)-1)
-	for i, a := range os.Args[1:] {
-		args[i] = quoted(a)
-	}
 	gpu := ""
 	if gpus > 0 {
 		gpu = fmt.Sprintf("#SBATCH --gpus-per-task=%d\n", gpus)
+	}
+	command := `"$program"`
+	for _, a := range j.Args {
+		command += " " + quoted(a)
+	}
+	environ := ""
+	for _, entry := range []string{listEntry, rowsEntry, engineEntry} {
+		environ += " " + entry + "=" + quoted(j.Environ[entry])
 	}
 	script := fmt.Sprintf(`#!/bin/sh
 #SBATCH --job-name=gobnn
@@ -54,6 +88,7 @@ func (o Options) onSlurm(tasks []Task, all int) error {
 %s#SBATCH --requeue
 folder=%s
 list="$folder/%s.txt"
+program="$folder/%s"
 case "$SLURM_ARRAY_TASK_ID" in
 ''|*[!0-9]*) echo "SLURM_ARRAY_TASK_ID is '$SLURM_ARRAY_TASK_ID': submit this by sbatch" >&2; exit 1 ;;
 esac
@@ -61,20 +96,25 @@ name=$(sed -n "${SLURM_ARRAY_TASK_ID}p" "$list")
 case "$name" in
 ''|.*|*/*) echo "line $SLURM_ARRAY_TASK_ID of $list is '$name', which is no task's name" >&2; exit 1 ;;
 esac
-[ -e "$folder/$name%s" ] && exit 0
+done="$folder/$name%s"
+[ -e "$done" ] && exit 0
+case "$(sha256sum < "$program")" in
+%s*) ;;
+*) echo "$program has changed since this job was written: make the same call again, and submit its jobs" >&2; exit 1 ;;
+esac
 mkdir -p "$folder/$name" && cd %s || exit 1
-export %s="$name" %s=%s %s=%s %s="$folder/$name"
-"$folder/%s" %s && touch "$folder/$name%s"
-`, len(tasks), cpus, gpu, quoted(folder), list, doneSuffix, quoted(here), taskEntry, listEntry, quoted(o.list()),
-		rowsEntry, quoted(o.rows), folderEntry, programName, strings.Join(args, " "), doneSuffix)
-	path := filepath.Join(folder, list)
-	if err := errors.Join(copied(program, filepath.Join(folder, programName), 0o755),
-		renameio.WriteFile(path+".txt", []byte(names.String()), 0o644),
-		renameio.WriteFile(path+".sh", []byte(script), 0o755)); err != nil {
-		return fmt.Errorf("cluster: tasks for Slurm: %w", err)
-	}
-	return fmt.Errorf("cluster: %w: %d of %d are done; submit the others by `sbatch %s.sh`, unless they are, and make "+
-		"the same call when they are done", ErrSubmit, all-len(tasks), all, path)
+export %s="$name" %s="$folder/$name"%s
+%s
+status=$?
+[ -e "$done" ] && exit 0
+[ $status = 0 ] && echo "the program ended with status 0 before task '$name' was done: on a node, too, it must come" \
+    "to cluster.Run with the same list" >&2
+[ $status -gt 128 ] && echo "task '$name' was ended by signal $((status - 128))" >&2
+exit $((status > 0 ? status : 1))
+`, len(tasks), cpus, gpu, quoted(filepath.Dir(path)), filepath.Base(path), programName, doneSuffix,
+		j.Files[programName], quoted(here), taskEntry, folderEntry, environ, command)
+	return errors.Join(renameio.WriteFile(path+".txt", []byte(names.String()), 0o644),
+		renameio.WriteFile(path+".sh", []byte(script), 0o755))
 }
 
 // quoted is a word of a shell's command.

@@ -10,6 +10,7 @@ fault = os.environ.get("STUB", "")
 threads = concurrent.futures.ThreadPoolExecutor(2)
 peak = {"tasks": 0, "bytes": 0}
 running = set()
+back = [0.0]  # when the nodes are alive again
 calls = []
 __version__ = "0"
 
@@ -18,14 +19,23 @@ class exceptions:
     class RayError(Exception):
         pass
 
+    class RayActorError(RayError):
+        pass
+
+    class OutOfMemoryError(RayError):
+        pass
+
     class RayTaskError(RayError):
         def __init__(self, cause):
             super().__init__(str(cause))
             self.cause = cause
 
 
-def init(**_):
+def init(address="", **_):
     calls.append("init")
+    address = os.environ.get("RAY_ADDRESS", address)
+    if fault == "local" and address != "local":
+        raise RuntimeError(f"the address is {address!r}")
     if fault == "no cluster":
         raise RuntimeError("Version mismatch")
     if fault == "busy" and len(calls) == 1:
@@ -37,7 +47,8 @@ def shutdown():
 
 
 def nodes():
-    return [{"Alive": True, "Resources": {"CPU": 1.0}}] * 2 + [{"Alive": False, "Resources": {"GPU": 8.0}}]
+    alive = time.monotonic() >= back[0]
+    return [{"Alive": alive, "Resources": {"CPU": 1.0}}] * 2 + [{"Alive": False, "Resources": {"GPU": 8.0}}]
 
 
 def put(value):
@@ -45,6 +56,8 @@ def put(value):
 
 
 def get(ref):
+    if isinstance(ref, exceptions.RayError):
+        raise ref
     if not isinstance(ref, concurrent.futures.Future):
         return ref
     running.discard(ref)
@@ -67,6 +80,10 @@ class Method:
         self.f = f
 
     def remote(self, *args):
+        if fault == "board":  # each call of it is lost once
+            calls.append(self.f.__name__)
+            if calls.count(self.f.__name__) == 1:
+                return exceptions.OutOfMemoryError("killed")
         return self.f(*args)
 
 
@@ -111,6 +128,11 @@ def attempt(call, plan, number, kept, board):
         time.sleep(.5)
         if number[1] == 1:
             raise exceptions.RayError("the node died")
+    if fault == "all lost":
+        if number[1] == 1:
+            back[0] = time.monotonic() + 1
+            raise exceptions.RayError("the node died")
+        time.sleep(max(0, back[0] - time.monotonic()))
     try:
         return call(plan, number, kept, board)
     except Exception as e:
