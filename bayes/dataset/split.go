@@ -118,16 +118,21 @@ func (d *Dataset) split(f Fractions, seed uint64, distinct bool) (Parts, error) 
 		return Parts{}, fmt.Errorf("dataset %s: %w", d.Name, err)
 	}
 	order := newRand("split", seed, 0).Perm(d.Rows())
-	strata := [][][]int{d.blocks(order)} // lists of blocks, each of which is cut by itself
+	blocks := d.blocks(order)
+	strata := [][][]int{blocks} // lists of blocks, each of which is cut by itself
 	if distinct && d.Group == nil && d.Order == nil {
-		if strata = [][][]int{d.distinct(order)}; d.Task != Regression {
-			strata = together(strata[0], func(block []int) float64 { return d.Y[block[0]] })
+		const fewest = 10 // different rows: fewer can hardly be parted
+		if some, _ := d.distinct(order); len(some) >= fewest {
+			blocks, strata = some, [][][]int{some}
+		}
+		if d.Task != Regression {
+			strata = together(blocks, func(block []int) float64 { return d.Y[block[0]] })
 			// The rarest class first, which rounding must not miss.
 			slices.SortStableFunc(strata, func(a, b [][]int) int { return cmp.Compare(len(a), len(b)) })
 		}
 	}
 	var pieces [3][]int
-	n, count := 0, 0
+	n := 0
 	for _, blocks := range strata {
 		for _, block := range blocks {
 			n += len(block)
@@ -152,12 +157,11 @@ func (d *Dataset) split(f Fractions, seed uint64, distinct bool) (Parts, error) 
 		for i, some := range [][][]int{blocks[:first], blocks[first:second], blocks[second:]} {
 			pieces[i] = append(pieces[i], slices.Concat(some...)...)
 		}
-		count += len(blocks)
 	}
 	for i, p := range f.list() {
 		if len(pieces[i]) == 0 && p.value > 0 {
 			return Parts{}, fmt.Errorf("dataset %s: the %s part comes out empty: a fraction %v of %d rows%s; take a larger "+
-				"fraction or 0", d.Name, p.name, p.value, n, d.inBlocks(count))
+				"fraction or 0", d.Name, p.name, p.value, n, d.inBlocks(len(blocks)))
 		}
 	}
 	return d.parts(pieces)
@@ -203,13 +207,12 @@ func together[E any, K comparable](list []E, key func(E) K) (same [][]E) {
 
 // distinct are the rows in the given order, of which exact copies are in a block; but where most are copies that chance
 // makes, each by itself.
-func (d *Dataset) distinct(order []int) [][]int {
-	blocks := together(order, d.key())
-	const fewest = 10 // fewer can hardly be parted
-	if len(blocks) < fewest || 2*len(blocks) < len(order) && d.equalByChance(blocks) {
-		return d.blocks(order)
+func (d *Dataset) distinct(order []int) (blocks [][]int, chance bool) {
+	blocks = together(order, d.key())
+	if 2*len(blocks) < len(order) && d.equalByChance(blocks) {
+		return d.blocks(order), true
 	}
-	return blocks
+	return blocks, false
 }
 
 // key hashes the features and targets of a row: equal rows have equal keys.
@@ -261,11 +264,15 @@ func (d *Dataset) equalByChance(blocks [][]int) bool {
 
 // Blocks is the number of groups, or of times, or else of rows: of what Split and Folds keep together.
 func (d *Dataset) Blocks() int {
-	order := make([]int, d.Rows())
+	return len(d.blocks(inOrder(d.Rows())))
+}
+
+func inOrder(n int) []int {
+	order := make([]int, n)
 	for i := range order {
 		order[i] = i
 	}
-	return len(d.blocks(order))
+	return order
 }
 
 // inBlocks says what stays together.
@@ -309,7 +316,7 @@ func (p Parts) folds(k int, seed uint64, distinct bool) ([]Parts, error) {
 	}
 	blocks := all.blocks(order)
 	if distinct {
-		if d := all.distinct(order); len(d) >= k {
+		if d, _ := all.distinct(order); len(d) >= k {
 			blocks = d
 		}
 	}

@@ -1,0 +1,209 @@
+package dataset
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+// Leak is a feature that lets a model look better than it will be on new rows.
+type Leak struct {
+	Feature string // of categories the name of their column
+	Target  bool   // it gives a target by itself; else it counts or names the rows
+	Text    string // a sentence that says so, and what to do
+}
+
+// Leaks finds features that give a target by themselves: those of which a target is a linear or a power function, or
+// the logarithm or exponential of one, up to the digits that are written, and those whose values and the target's
+// correspond one to one. It also finds those that count the rows, or that name each by a number. Of pictures there are
+// none.
+func (d *Dataset) Leaks() (leaks []Leak) {
+	if _, pictures := d.X.(*Pixels); pictures || d.needTarget() != nil || d.validateShapes() != nil {
+		return nil
+	}
+	for j := 0; j < d.Dims(); j++ {
+		name, values := d.Features[j], mat.Col(nil, j, d.X)
+		column, _, category := strings.Cut(name, "=")
+		if category {
+			name = column
+			for j+1 < d.Dims() && strings.HasPrefix(d.Features[j+1], column+"=") {
+				j++
+				floats.AddScaled(values, math.Pi*float64(j), mat.Col(nil, j, d.X)) // a number for each category
+			}
+		}
+		for k, target := range d.TargetNames() {
+			if how := d.gives(values, name, category, d.TargetColumn(k), target); how != "" {
+				leaks = append(leaks, Leak{name, true, fmt.Sprintf("%q gives the target by itself: %s. If it is computed from "+
+					"the target, or not known before it, leave it out: -ignore %q (in a program, Ignore)", name, how, name)})
+			}
+		}
+		if how := d.counts(values, name); how != "" {
+			leaks = append(leaks, Leak{name, false, fmt.Sprintf("%q %s, which says nothing about new rows: leave it out: "+
+				"-ignore %q (in a program, Ignore); if it stands for time, name it by -order %q (Order)", name, how, name, name)})
+		}
+	}
+	return leaks
+}
+
+// fewestRows are needed to tell a rule from chance.
+const fewestRows = 20
+
+// gives says how x gives the target y, empty if it does not.
+func (d *Dataset) gives(x []float64, name string, category bool, y []float64, target string) string {
+	if len(y) < fewestRows {
+		return ""
+	}
+	if levels := oneToOne(x, y); levels >= 2 && 5*levels <= len(y) {
+		return fmt.Sprintf("each of its %d values stands for one of %s", levels, target)
+	}
+	if category || d.Task != Regression || d.Censored != nil {
+		return ""
+	}
+	number := func(v float64) float64 { return v }
+	for _, ofY := range []func(float64) float64{number, math.Log} {
+		for _, ofX := range []func(float64) float64{number, math.Log} {
+			if slope, intercept, rows := line(x, y, ofX, ofY); rows > 0 {
+				return fmt.Sprintf("%s%s = %.5g %s%s %+.5g in %d of %d rows, up to rounding", log(ofY), target, slope, log(ofX),
+					name, intercept, rows, len(y))
+			}
+		}
+	}
+	return ""
+}
+
+func log(of func(float64) float64) string {
+	if of(1) == 0 {
+		return "log "
+	}
+	return ""
+}
+
+// oneToOne is the number of values of x if each stands with one value of y alone, and the other way round; else 0.
+func oneToOne(x, y []float64) int {
+	to, from := map[float64]float64{}, map[float64]float64{}
+	for i := range x {
+		a, known := to[x[i]]
+		b, too := from[y[i]]
+		if known && a != y[i] || too && b != x[i] {
+			return 0
+		}
+		to[x[i]], from[y[i]] = y[i], x[i]
+	}
+	return len(to)
+}
+
+// line fits ofY(y) = slope ofX(x) + intercept, and counts the rows in which it holds up to the digits that are written.
+// None may be off but those of the most frequent x, such as the mean that filled gaps, and then less than half of all.
+// It is 0 rows if that does not hold, or is no proof, since the digits are few.
+func line(x, y []float64, ofX, ofY func(float64) float64) (slope, intercept float64, rows int) {
+	count, often := map[float64]int{}, 0.
+	for _, v := range x {
+		if count[v]++; count[v] > count[often] {
+			often = v
+		}
+	}
+	var xs, ys []float64
+	for i, v := range x {
+		if v != often {
+			xs, ys = append(xs, ofX(v)), append(ys, ofY(y[i]))
+		}
+	}
+	if len(count) < fewestRows/2 {
+		return 0, 0, 0
+	}
+	intercept, slope = stat.LinearRegression(xs, ys, nil, false)
+	if !(stat.RSquared(xs, ys, nil, intercept, slope) > .99) { // also where a logarithm does not exist
+		return 0, 0, 0
+	}
+	sd, halfX, halfY := stat.StdDev(ys, nil), unit(x)/2, unit(y)/2
+	for i, v := range x {
+		rounding := 1.5 * (ofY(y[i]+halfY) - ofY(y[i]) + math.Abs(slope)*(ofX(v+halfX)-ofX(v)))
+		const noise, proof = 1e-4, .05 // of the standard deviation: less is none; by more a mere correlation would pass
+		off := math.Abs(ofY(y[i]) - intercept - slope*ofX(v))
+		if holds := off <= max(noise*sd, min(rounding, proof*sd)); holds {
+			rows++
+		} else if v != often {
+			return 0, 0, 0
+		}
+	}
+	if 2*rows < len(x) {
+		return 0, 0, 0
+	}
+	return slope, intercept, rows
+}
+
+// unit is the value of the last decimal that any of the numbers has, such as .01.
+func unit(numbers []float64) float64 {
+	decimals := 0
+	for _, v := range numbers {
+		_, after, _ := strings.Cut(strconv.FormatFloat(v, 'f', -1, 64), ".")
+		decimals = max(decimals, len(after))
+	}
+	return math.Pow10(-decimals)
+}
+
+// numberOfRow are names as pandas, R and data bases give them.
+var numberOfRow = regexp.MustCompile(`(?i)^(unnamed: \d+|index|#|nr\.?|row[ _]?(names?|number|nr|id)?)$|` +
+	`(^|[_ .-])id$|(?-i:[a-z]I[dD]$)`)
+
+// counts says how x counts or names the rows, empty if it does not.
+func (d *Dataset) counts(x []float64, name string) string {
+	named, first, ofFile, seen := numberOfRow.MatchString(name), x[0]-float64(d.OriginalRow(0)), true, map[float64]bool{}
+	for i, v := range x {
+		if v != math.Trunc(v) || seen[v] {
+			return ""
+		}
+		seen[v] = true
+		ofFile = ofFile && v-float64(d.OriginalRow(i)) == first
+	}
+	switch {
+	case len(x) < fewestRows:
+		return ""
+	case ofFile && (first == 0 || first == 1) && (named || d.Dims() > 1): // the only feature may be a grid
+		return "counts the rows of the file"
+	case named:
+		return "has another whole number in each row, as the number of a row or case"
+	}
+	return ""
+}
+
+// CopiesIn is the number of rows that have an exact copy, in all features and targets, among the others; 0 where most
+// of the others are copies because few different rows are possible.
+func (d *Dataset) CopiesIn(others *Dataset) (copies int) {
+	blocks, chance := others.distinct(inOrder(others.Rows()))
+	if chance {
+		return 0
+	}
+	key, known := others.key(), map[[sha256.Size]byte]bool{}
+	for _, block := range blocks {
+		known[key(block[0])] = true
+	}
+	key = d.key()
+	for i := range d.Rows() {
+		if known[key(i)] {
+			copies++
+		}
+	}
+	return copies
+}
+
+// Distinct leaves out exact copies of rows where at least half are, since they are no further evidence; but not where
+// few different rows are possible.
+func (d *Dataset) Distinct() (*Dataset, error) {
+	blocks, chance := d.distinct(inOrder(d.Rows()))
+	if chance || 2*len(blocks) > d.Rows() {
+		return d, nil
+	}
+	rows := make([]int, len(blocks))
+	for i, block := range blocks {
+		rows[i] = block[0]
+	}
+	return d.Subset(rows)
+}
