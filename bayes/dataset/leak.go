@@ -70,8 +70,11 @@ func (d *Dataset) gives(x []float64, name string, category bool, y []float64, ta
 	for _, ofY := range []func(float64) float64{number, math.Log} {
 		for _, ofX := range []func(float64) float64{number, math.Log} {
 			if slope, intercept, rows := line(x, y, ofX, ofY); rows > 0 {
-				return fmt.Sprintf("%s%s = %.5g %s%s %+.5g in %d of %d rows, up to rounding", log(ofY), target, slope, log(ofX),
-					name, intercept, rows, len(y))
+				formula := fmt.Sprintf("%s%s = %.5g %s%s", log(ofY), target, slope, log(ofX), name)
+				if math.Abs(intercept) > 1e-3*stat.StdDev(y, nil) {
+					formula += fmt.Sprintf(" %+.5g", intercept)
+				}
+				return fmt.Sprintf("%s in %d of %d rows, up to rounding", formula, rows, len(y))
 			}
 		}
 	}

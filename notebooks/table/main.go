@@ -223,6 +223,9 @@ whether to trust them: a part of the rows is held out for that. Ctrl-C ends it e
 		fmt.Fprintf(out, "the target has two values, %q: they are classes (-task regression takes numbers as such)\n",
 			data.Classes)
 	}
+	for _, leak := range data.Leaks() {
+		fmt.Fprintf(out, "look: %s\n", leak.Text)
+	}
 	parts := dataset.Parts{Train: data}
 	if *test > 0 {
 		if parts, err = data.SplitDistinct(dataset.Fractions{Train: 1 - *test, Test: *test}, *seed); err != nil {
