@@ -100,6 +100,40 @@ func TestLinear(t *testing.T) {
 	}
 }
 
+// Change and both of its spreads are those of the particles by their weights: 9 to 1 here, for functions whose changes
+// from row to row have opposite signs.
+func TestWeights(t *testing.T) {
+	data := rows()
+	p := linear(t, bayes.Gaussian{StdDev: 1}, data.Features,
+		[]float64{0, 10, 20, 40, 0, 0, 0, 0}, []float64{0, 40, 20, 10, 0, 0, 0, 0})
+	draws, err := p.Draws()
+	if err != nil {
+		t.Fatal(err)
+	}
+	draws.LogWeights = []float64{math.Log(.9), math.Log(.1)}
+	if p, err = bayes.NewPosterior(p.Bound(), draws, p.Origin()); err != nil {
+		t.Fatal(err)
+	}
+	all, err := effect.Of(t.Context(), p, data, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		if e.Feature != "town=c" { // the change is 30 or -30 from each of 34 rows of town a, 20 or -10 from 33 of b
+			continue
+		}
+		first, second := (34*30+33*20)/67., -(34*30+33*10)/67.
+		want := effect.Effect{Change: .9*first + .1*second, StdDev: .3 * (first - second),
+			OverRows: (24. - 17) * math.Sqrt(34*33) / 67}
+		if math.Abs(e.Change-want.Change) > 1e-9 || math.Abs(e.StdDev-want.StdDev) > 1e-9 ||
+			math.Abs(e.OverRows-want.OverRows) > 1e-9 {
+			t.Errorf("%+v, want %+v", e, want)
+		}
+		return
+	}
+	t.Errorf("there is no town=c among %v", all)
+}
+
 // Of a classification it is the change of the probability, and that of the two classes has opposite signs.
 func TestProbability(t *testing.T) {
 	data := rows()

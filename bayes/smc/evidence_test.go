@@ -86,6 +86,11 @@ func TestDrift(t *testing.T) {
 	}
 	computetest.Near(t, "drift", []float64{d.Sum, d.Variance + d.Alone, d.Step}, []float64{.5, .009, .5}, 1e-12)
 	computetest.Near(t, "missing", []float64{d.missing()}, []float64{math.Sqrt(.25 - .009)}, 1e-12)
+	m := &machine{Tempered: Tempered{Particles: 100}, position: position{LogEvidence: -7, Drift: d}}
+	m.Genealogy = Genealogy{Since: .04}
+	value, stdErr := m.evidence()
+	computetest.Near(t, "the run's evidence, with what is missing in its error", []float64{value, stdErr},
+		[]float64{-7, math.Sqrt(.04 + .25 - .009)}, 1e-12)
 	if d.Alone = .025; d.missing() != 0 { // 3 standard deviations are .504
 		t.Errorf("%v is missing where all is noise", d.missing())
 	}

@@ -91,6 +91,35 @@ func TestSource(t *testing.T) {
 	all.Wait()
 }
 
+// Readers side by side, each of which goes from segment to segment, get their rows: without a lock around what is held
+// they crash on two processors. On one the race detector alone finds it.
+func TestSourceSideBySide(t *testing.T) {
+	const rows, readers = 150_000, 8
+	reads := 300_000
+	if testing.Short() { // with the race detector fewer do
+		reads = 20_000
+	}
+	s, err := parquet.OpenSource(large(t, rows, 40_000, -1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var all sync.WaitGroup
+	for reader := range readers {
+		all.Go(func() {
+			x, y := make([]float64, s.Dims()), make([]float64, s.Targets())
+			for i := range reads {
+				row := (reader*31 + i*70_001) % rows
+				if err := s.Read(t.Context(), row, x, y); err != nil || x[0] != float64(row) {
+					t.Errorf("row %d is %v (%v)", row, x, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
 func TestSourceRefuses(t *testing.T) {
 	path := large(t, 100, 30, 77)
 	for _, c := range []struct {
