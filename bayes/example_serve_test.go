@@ -2,6 +2,7 @@ package bayes_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -65,6 +67,12 @@ type answer struct {
 
 func (s *service) predict(w http.ResponseWriter, r *http.Request) {
 	begun := time.Now()
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		s.refused.Add(1)
+		http.Error(w, fmt.Sprintf("the body is coded as %q: send it as it is, without Content-Encoding", coding),
+			http.StatusUnsupportedMediaType)
+		return
+	}
 	a, status, err := s.answer(r.Context(), http.MaxBytesReader(w, r.Body, s.mostBytes))
 	if err != nil {
 		s.refused.Add(1)
@@ -80,13 +88,20 @@ func (s *service) predict(w http.ResponseWriter, r *http.Request) {
 func (s *service) answer(ctx context.Context, body io.Reader) (a answer, status int, err error) {
 	q := request{Level: .9}
 	decoder := json.NewDecoder(body)
-	decoder.UseNumber()
-	if err := decoder.Decode(&q); err != nil {
+	decoder.UseNumber() // as they are written: 1000000 may be a category
+	decoder.DisallowUnknownFields()
+	err = decoder.Decode(&q)
+	if err == nil {
+		if _, more := decoder.Token(); more != io.EOF {
+			err = cmp.Or(more, errors.New("there is more after the object"))
+		}
+	}
+	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
 			return a, http.StatusRequestEntityTooLarge, err
 		}
-		return a, http.StatusBadRequest, err
+		return a, http.StatusBadRequest, fmt.Errorf(`a request is {"rows": [...], "level": ...}: %w`, err)
 	}
 	if len(q.Rows) > s.mostRows {
 		return a, http.StatusRequestEntityTooLarge, fmt.Errorf("%d rows: at most %d are predicted at a time", len(q.Rows),
@@ -136,20 +151,21 @@ func (s *service) table(rows []map[string]any) (*dataset.Dataset, error) {
 	return dataset.ReadCSV(&text, dataset.CSVOptions{Name: "request", Delimiter: ',', Like: s.like})
 }
 
-// serve answers until the context ends, and then finishes what has begun.
+// serve answers until the context ends, and then finishes what has begun, for 30 s at most.
 func (s *service) serve(ctx context.Context, address string) error {
 	server := &http.Server{Addr: address, Handler: s.handler(), ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute}
+	finished := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		finish, end := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer end()
-		_ = server.Shutdown(finish)
+		finished <- server.Shutdown(finish)
 	})
 	defer stop()
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
-	return nil
+	return <-finished // ListenAndServe returns when Shutdown begins
 }
 
 // trained is what bayes.Load would read: y = 2 area + 3 where the town is Ulm, with noise N(0, 0.1^2).
@@ -232,6 +248,11 @@ func TestServe(t *testing.T) {
 		{`{"rows": [` + strings.Repeat(row+",", 5) + row + `]}`, "at most 5", 413},
 		{`{"rows": [` + strings.Repeat(row+",", 500) + row + `]}`, "too large", 413},
 		{`{`, "EOF", 400},
+		{`{"rows": [{"area": 1, "town": 1000000}]}`, `"1000000" is none of`, 400},
+		{`{"rows": [` + row + `], "levl": 0.5}`, `unknown field "levl"`, 400},
+		{`{"rows": [` + row + `]} {"rows": []}`, "more after the object", 400},
+		{`{"rows": [` + row + `]} and more`, "invalid character 'a'", 400},
+		{`{"rows": [` + row + `]}` + strings.Repeat(" ", 3000), "too large", 413},
 	} {
 		if status, text := post(strings.NewReader(c.body)); status != c.status || !strings.Contains(text, c.want) {
 			t.Errorf("%.80s: %d %q, want %d and %q", c.body, status, text, c.status, c.want)
@@ -241,7 +262,17 @@ func TestServe(t *testing.T) {
 	if status, _ := post(io.MultiReader(strings.NewReader(`{"rows": "`), &endless{left: 1 << 30})); status != 413 {
 		t.Errorf("a gigabyte: %d", status)
 	}
-	if status, text := post(strings.NewReader(`{"rows": [` + row + `]}`)); status != 200 || !strings.Contains(text,
+	coded, err := http.NewRequest(http.MethodPost, server.URL+"/predict", strings.NewReader("\x1f\x8b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	coded.Header.Set("Content-Encoding", "gzip")
+	if refused, err := http.DefaultClient.Do(coded); err != nil || refused.StatusCode != 415 {
+		t.Errorf("gzip: %v, %v", refused, err)
+	} else {
+		refused.Body.Close()
+	}
+	if status, text := post(strings.NewReader(`{"rows": [` + row + `]}` + "\n")); status != 200 || !strings.Contains(text,
 		`"Mean":[5]`) {
 		t.Errorf("one row: %d %s", status, text)
 	}
@@ -261,13 +292,55 @@ func TestServe(t *testing.T) {
 	}
 	defer response.Body.Close()
 	if text, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(text),
-		"requests_answered 41\nrequests_refused 15\n") {
+		"requests_answered 41\nrequests_refused 21\n") {
 		t.Errorf("metrics: %v %s", err, text)
 	}
+}
+
+// A service that is ended answers the requests that are under way, and ends after them.
+func TestServeEnds(t *testing.T) {
+	s := newService(trained(func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
 	ctx, end := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- s.serve(ctx, "127.0.0.1:0") }()
-	end()
+	done := make(chan error, 1)
+	go func() { done <- s.serve(ctx, address) }()
+	body, rest := io.Pipe()
+	go func() {
+		_, _ = io.WriteString(rest, `{"rows": [`)
+		time.Sleep(200 * time.Millisecond) // the service reads it
+		end()
+		time.Sleep(300 * time.Millisecond) // a service that does not wait has ended by then
+		select {
+		case err := <-done:
+			t.Errorf("it ended with a request under way: %v", err)
+			done <- err
+		default:
+		}
+		_, _ = io.WriteString(rest, `{"area": 1, "town": "Ulm"}]}`)
+		_ = rest.Close()
+	}()
+	for _, err = http.Get("http://" + address + "/health"); err != nil; _, err = http.Get("http://" + address + "/health") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	response, err := http.Post("http://"+address+"/predict", "application/json", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if text, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(text), `"Mean":[5]`) {
+		t.Errorf("the request under way: %v %s", err, text)
+	}
 	if err := <-done; err != nil {
 		t.Errorf("a service that was ended: %v", err)
 	}
