@@ -174,6 +174,45 @@ func (w within) Run(_ context.Context, j *fit.Job) (*fit.Result, error) {
 	return nil, errSeen
 }
 
+// The weights of draws count the draws that each component made. Of two components far apart, whose shares .7 and .3 of
+// five draws are rounded to four and one, the first is the target: its four draws have the weight 5/4 each, the other 0,
+// and their mean is the evidence, 1, without error. By the shares before rounding it is 1.14.
+func TestWeighByCounts(t *testing.T) {
+	const dof, apart = 30., 400.
+	unit := mat.NewTriDense(2, mat.Lower, []float64{1, 0, 0, 1})
+	q := mixture{
+		{share: .7, dof: dof, mean: []float64{-apart, 0}, lower: unit},
+		{share: .3, dof: dof, mean: []float64{apart, 0}, lower: unit},
+	}
+	first := density.Func(func(phi *graph.Node) *graph.Node {
+		mean := graph.ConvertDType(graph.Const(phi.Graph(), [][]float64{q[0].mean}), phi.DType())
+		square := graph.ReduceSum(graph.Square(graph.Sub(phi, graph.BroadcastToShape(mean, phi.Shape()))), 1)
+		tail := graph.MulScalar(graph.Log1p(graph.DivScalar(square, dof)), -(dof+2)/2)
+		return graph.AddScalar(tail, q[0].logConstant())
+	})
+	problem := density.Problem{
+		Dim: 2, Target: func(compute.Nodes, []*graph.Node) density.Target { return first },
+		Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, 2) },
+	}
+	var logWeights []float64
+	_, err := fit.Sample(t.Context(), problem, within{Annealed{}, func(j *fit.Job, a Annealed) (err error) {
+		r := &annealing{Annealed: a, Job: j, problem: problem}
+		r.Draws = 5
+		_, logWeights, err = r.weigh(t.Context(), q)
+		return err
+	}}, run.Settings{Engine: computetest.Go(t), DType: compute.Float64})
+	if !errors.Is(err, errSeen) {
+		t.Fatal(err)
+	}
+	mean := 0.
+	for _, w := range logWeights {
+		mean += math.Exp(w) / float64(len(logWeights))
+	}
+	if math.Abs(mean-1) > 1e-9 {
+		t.Errorf("the log-weights %v have a mean weight of %v, want 1", logWeights, mean)
+	}
+}
+
 // Where the canonical region cuts away most of the mixture, and the target has as many images as the network, the
 // bridge's evidence is exact: of a normal prior, which is symmetric under all exchanges of units and signs, times a
 // constant, that constant. Forgetting |G| would be wrong by 2.1 and .7, ignoring the region by 1.4 or more.
