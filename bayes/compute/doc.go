@@ -24,12 +24,17 @@
 //     MiB; by default "executables" in GOBNN_CACHE's folder. "off": nothing is kept, and each process compiles anew.
 //   - XLA_FLAGS are XLA's own settings. On processors with AVX-512 "--xla_cpu_prefer_vector_width=512" is added, unless
 //     they choose the width or the instruction set (--xla_cpu_max_isa).
+//   - NPROC is the number of threads with which XLA computes on a CPU; by default the number of processors that the
+//     process may use (which taskset and Slurm set).
 //   - GOBNN_MALLOC=system keeps glibc's default allocator settings: steps need less memory and are slower.
 //
 // # Where it fails
 //
 //   - Memory: a run on the CPU needs its state twice, for a step's inputs and its outputs, one chunk's activations, and
 //     about 250 MB for the XLA plugin. [ErrOutOfMemory] says what to reduce.
-//   - Bits: on a CPU a program gives the same bits each time. A GPU may add up in another order. Two runs with one
+//   - Bits: on a CPU a program gives the same bits each time that it runs with as many threads. With other numbers XLA
+//     divides sums otherwise, which changes their last digits, and then all that follows. So a checkpoint of XLA on a
+//     CPU is gone on with by as many threads alone: set NPROC to their number on a machine that has other processors.
+//     They may share processors. GoMLX's Go backend does not depend on it. A GPU may add up in another order. Two runs with one
 //     seed, or a resumed run and an uninterrupted one, can differ there in a last digit, and then in all that follows.
 package compute

@@ -296,6 +296,24 @@ func (e *Engine) OnCPU() bool {
 // IsXLA says whether the engine compiles with XLA.
 func (e *Engine) IsXLA() bool { return strings.HasPrefix(e.config, "xla") }
 
+// Threads is the number of threads with which XLA computes on a CPU: $NPROC if that is set, and else the number of
+// processors that the process may use.
+func Threads() int {
+	if n, err := strconv.Atoi(os.Getenv("NPROC")); err == nil { // as XLA reads it
+		return max(n, 1)
+	}
+	return runtime.NumCPU()
+}
+
+// Threads is the number of threads by which XLA on a CPU divides sums, and so decides their last digits; 0 for an
+// engine whose bits do not depend on it.
+func (e *Engine) Threads() int {
+	if e.IsXLA() && e.OnCPU() {
+		return Threads()
+	}
+	return 0
+}
+
 // Close frees the backend with all its programs and tensors. All users of the configuration share it: call it at a
 // program's end. A later Open opens it again.
 func (e *Engine) Close() {

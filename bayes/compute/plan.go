@@ -2,7 +2,6 @@ package compute
 
 import (
 	"fmt"
-	"runtime"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -98,10 +97,10 @@ const (
 	worthConcurrent = 4 << 20 // activations of all particles below which one processor is as fast
 )
 
-// NewParallelPlan is a plan for particles that multiply large matrices of their own: as many chunks at a time as there
-// are processors, at most 8. density.NewPlan chooses between it, NewPlan and NewSharedPlan.
+// NewParallelPlan is a plan for particles that multiply large matrices of their own: as many chunks at a time as
+// Threads, at most 8. density.NewPlan chooses between it, NewPlan and NewSharedPlan.
 func NewParallelPlan(particles int, bytesPerParticle int64) (Plan, error) {
-	concurrent := min(runtime.NumCPU(), maxConcurrent, particles)
+	concurrent := min(Threads(), maxConcurrent, particles)
 	total := int64(particles) * bytesPerParticle
 	if total < worthConcurrent {
 		concurrent = 1

@@ -37,10 +37,11 @@ type Job struct {
 	*clock
 }
 
-// clock is the time of a call, which all of its stages share.
+// clock is the time of a call, and the threads that it computes with, which all of its stages share.
 type clock struct {
 	begun   time.Time
 	earlier time.Duration // of the earlier sessions of a resumed run
+	threads run.Threads
 }
 
 func newTimed() *Job { return &Job{chosen: map[string]any{}, clock: &clock{begun: time.Now()}} }
@@ -328,9 +329,10 @@ func (j *Job) ofData() ([]run.Part, error) {
 // Session is a run of a machine with the job's checkpoint, for Loop. The format names the checkpoint's, with its
 // version.
 func (j *Job) Session(m run.Machine, format string) *run.Run {
+	j.threads.Here = j.Engine.Threads()
 	return run.New(m, run.Options{
 		Owner: j.Owner, Checkpoint: j.Checkpoint, Format: format, Every: j.CheckpointEvery, Replace: j.Replace,
-		Progress: j.Settings.Progress,
+		Progress: j.Settings.Progress, Threads: &j.threads,
 	})
 }
 

@@ -33,6 +33,8 @@ type header struct {
 	Format   string            `json:"format"`
 	Identity map[string]string `json:"identity"`
 	Elapsed  time.Duration     `json:"elapsed"`
+	Threads  int               `json:"threads,omitempty"`
+	Finished bool              `json:"finished,omitempty"`
 	Head     json.RawMessage   `json:"head"` // the machine's
 }
 
@@ -66,7 +68,11 @@ func (r *Run) write() error {
 	if err != nil {
 		return err
 	}
-	h := header{Format: r.Format, Identity: map[string]string{}, Elapsed: r.Elapsed()}
+	h := header{Format: r.Format, Identity: map[string]string{}, Elapsed: r.Elapsed(),
+		Finished: r.machine.Status() != ""}
+	if r.Threads != nil {
+		h.Threads = r.Threads.Here
+	}
 	for _, part := range identity {
 		if _, twice := h.Identity[part.Name]; twice {
 			return fmt.Errorf("the run's identity has two parts named %q: give each a name of its own", part.Name)
@@ -146,7 +152,7 @@ func Spent(checkpoint string) time.Duration {
 }
 
 // read reads the checkpoint. The error wraps fs.ErrNotExist if there is no file, tensorfile.ErrDamaged if it is
-// damaged, and ErrOtherRun, with the difference, if it has another format or identity.
+// damaged, and ErrOtherRun, with the difference, if it has another format, identity or number of threads.
 func (r *Run) read() (header, map[string]*tensors.Tensor, error) {
 	file, err := tensorfile.Read(r.Checkpoint)
 	if err != nil {
@@ -184,7 +190,7 @@ func (r *Run) read() (header, map[string]*tensors.Tensor, error) {
 			return other("it belongs to a run with %s %s, and this run has none", name, h.Identity[name])
 		}
 	}
-	return h, file.Tensors, nil
+	return h, file.Tensors, r.Threads.check(r.Checkpoint, h.Threads, h.Finished)
 }
 
 // difference reduces two texts that are JSON objects to the fields in which they differ, so that a message shows these

@@ -17,6 +17,9 @@
 // folder shows at once and not after hours, every Options.Every between steps, and at the end. It is replaced
 // atomically. While a run makes steps no other can: it would end with ErrInUse, which names the file.
 //
+// A checkpoint is gone on with by as many threads as it was made with, since their number decides the last digits of
+// sums on a CPU (see package compute); others are refused. A finished one is read with any.
+//
 // # How a run ends
 //
 // Completed and StoppedEarly: the algorithm ended. Cancelled: the context ended, which is not an error; the state is
@@ -29,6 +32,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -72,6 +76,7 @@ type Options struct {
 	Checkpoint string
 	Format     string        // of the file, with its version, such as "gobnn.mcmc/3"; needed with a Checkpoint
 	Every      time.Duration // between checkpoints; default 30 s
+	Threads    *Threads      // shared by the runs of one call; nil: the bits do not depend on them
 	Replace    bool          // begin anew if the file is of another run, of an older format or damaged
 
 	// Progress, if set, is called after a step, at most ten times a second, and at the end.
@@ -223,6 +228,9 @@ func (r *Run) open(ctx context.Context) (finished bool, err error) {
 	r.opened = true
 	if r.prepared {
 		return false, nil
+	}
+	if err := r.Threads.begin(); err != nil {
+		return false, fmt.Errorf("%s: resuming: %w, or delete the file", r.Owner, err)
 	}
 	if err := r.machine.Begin(ctx); err != nil {
 		return false, err

@@ -119,6 +119,44 @@ func TestIdentityOfTheBeginning(t *testing.T) {
 	}
 }
 
+// A run goes on with as many threads as it began with alone, and so does what follows a finished one in the same call;
+// a finished one by itself is read with any.
+func TestThreads(t *testing.T) {
+	first, second := options(t), options(t)
+	loop := func(o Options, threads *Threads, stopAt int) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		o.Threads = threads
+		return New(&adder{steps: 4, before: func(_ context.Context, step int) error {
+			if step == stopAt {
+				cancel()
+			}
+			return nil
+		}}, o).Loop(ctx)
+	}
+	two := &Threads{Here: 2}
+	if err := errors.Join(loop(first, two, 0), loop(second, two, 2)); err != nil {
+		t.Fatal(err)
+	}
+	one := &Threads{Here: 1}
+	if err := loop(first, one, 0); err != nil {
+		t.Errorf("reading a finished run: %v", err)
+	}
+	third := options(t)
+	for name, err := range map[string]error{
+		"an unfinished run": loop(second, one, 0), "what follows a finished one": loop(third, one, 0),
+		"a finished one after what began": errors.Join(loop(third, &Threads{Here: 1, began: true}, 0),
+			loop(first, &Threads{Here: 1, began: true}, 0)),
+	} {
+		if !errors.Is(err, ErrOtherRun) || !strings.Contains(err.Error(), "NPROC=2") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := errors.Join(loop(first, &Threads{}, 0), loop(second, &Threads{Here: 2}, 0)); err != nil {
+		t.Errorf("with as many threads, or where they do not matter: %v", err)
+	}
+}
+
 // A run that is cancelled, by the context or by leaving the loop, goes on from its file to the bits of an uninterrupted
 // one, in the same session and in another; what it has run for adds up.
 func TestGoesOn(t *testing.T) {
@@ -418,6 +456,9 @@ func TestOtherRuns(t *testing.T) {
 			"another seed: the file has none, this run 8", true},
 		{"a part more", forge(`"data":"abc"`, `"data":"abc","start":"there"`, nil), nil, ErrOtherRun,
 			"a run with start there, and this run has none", true},
+		{"other threads", forge(`"elapsed":`, `"threads":2,"elapsed":`, nil),
+			func(o *Options, _ *adder) { o.Threads = &Threads{Here: 1} }, ErrOtherRun,
+			"it was computed with 2 threads, and this process has 1: ", true},
 		{"no head", headless, nil, ErrOtherRun, "no head", true},
 		{"damage", nonsense, nil, tensorfile.ErrDamaged, "damaged", true},
 		{"a folder", func(path string) error { return os.Mkdir(path, 0o700) }, nil, nil, "directory", false},

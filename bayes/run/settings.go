@@ -22,8 +22,9 @@ type Settings struct {
 	// Checkpoint is a file that holds the whole state of the run. It is written every CheckpointEvery (default 30 s),
 	// when the context is cancelled (Context is, by Ctrl-C) and at the end. If it exists, the run resumes from it, and
 	// the result equals an uninterrupted run's bit for bit. If that run was finished, its result is returned without
-	// compiling. A file of another model, other data, seed or settings is an error. A method of several stages keeps
-	// each in a file of its own, whose name begins with this one.
+	// compiling. A file of another model, other data, seed or settings is an error, and on a CPU so is an unfinished one
+	// of another number of threads, which NPROC in the environment sets. A method of several stages keeps each in a file
+	// of its own, whose name begins with this one.
 	Checkpoint      string
 	CheckpointEvery time.Duration
 	// Replace begins anew if the checkpoint is of another run, of an older format or damaged, and overwrites it.

@@ -203,7 +203,7 @@ const worthFilling, fullColumns = 1024, 64
 func (s Stream) stored(dims []int, draw func(s Stream, dims []int) *Node) *Node {
 	s.record()
 	last := len(dims) - 1
-	if len(dims) != 2 || dims[0] >= runtime.NumCPU() || dims[last] < worthFilling || dims[last]%fullColumns == 0 {
+	if len(dims) != 2 || dims[0] >= compute.Threads() || dims[last] < worthFilling || dims[last]%fullColumns == 0 {
 		return draw(s, dims)
 	}
 	full := []int{dims[0], (dims[last] + fullColumns - 1) / fullColumns * fullColumns}

@@ -116,7 +116,8 @@ func gobnn_compile(slot C.int, args *C.compile_args) *C.error { //nolint:revive 
 		compiled.Add(1)
 		return C.call_compile(h.plugin, args)
 	}
-	machine := fmt.Appendf(nil, "%d devices, %d processors", C.call_devices(h.plugin, args.client), runtime.NumCPU())
+	machine := fmt.Appendf(nil, "%d devices, %d processors%s", C.call_devices(h.plugin, args.client),
+		runtime.NumCPU(), os.Getenv("NPROC"))
 	format := C.GoBytes(unsafe.Pointer(args.program.format), C.int(args.program.format_size))
 	key := keyOf(h.identity, machine, []byte(os.Getenv("XLA_FLAGS")), format, program, options)
 	if kept, ok := h.store.get(key); ok {
