@@ -265,7 +265,7 @@ func (o Options) doOne(ctx context.Context, name string, tasks []Task) {
 		}
 		if err := o.checkBackend(os.Getenv(engineEntry)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			os.Exit(unfit)
+			os.Exit(69) // as the driver knows a node that can do none of the tasks
 		}
 		folder := os.Getenv(folderEntry)
 		unlock, free := run.Lock(folder) // Slurm may do a job twice at once
@@ -294,9 +294,6 @@ func (t Task) do(ctx context.Context, folder string) error {
 	return renameio.WriteFile(folder+doneSuffix, nil, 0o644)
 }
 
-// unfit is the exit status of a program whose node can do none of the tasks.
-const unfit = 69
-
 // backend is what the name of the engine of each node must begin with. The runs of a Fit are joined here, which another
 // engine's are not; other tasks must find XLA if it computes here.
 func (o Options) backend() (string, error) {
@@ -318,15 +315,12 @@ func (o Options) checkBackend(want string) error {
 		return nil
 	}
 	engine, err := o.engine.Or()
-	if err == nil && strings.HasPrefix(engine.Name(), want) {
-		return nil
-	}
-	if err == nil {
-		err = fmt.Errorf("it computes by %q, and the program that sent the tasks by %q", engine.Name(), want)
+	if err != nil || strings.HasPrefix(engine.Name(), want) {
+		return err
 	}
 	host, _ := os.Hostname()
-	return fmt.Errorf("cluster: node %s: %w: `go run ./notebooks setup` there installs XLA; if GOMLX_BACKEND is set, it "+
-		"must be the same on all machines", host, err)
+	return fmt.Errorf("cluster: node %s computes by %q, and the program that sent the tasks by %q: `go run ./notebooks "+
+		"setup` there installs XLA; if GOMLX_BACKEND is set, it must be the same on all machines", host, engine.Name(), want)
 }
 
 // here does tasks in this process.
@@ -558,7 +552,7 @@ func (o Options) listen(events *bufio.Scanner) (failed []error, ended bool) {
 		case "again":
 			o.say(e.Task, "it failed, and is tried again: "+lastLines(e.Text))
 		case "lost":
-			o.say(e.Task, "it was lost with its node or for want of memory there, and goes on elsewhere: "+e.Text)
+			o.say(e.Task, "it is lost, and goes on elsewhere: "+e.Text)
 		case "done":
 			o.say(e.Task, TaskDone)
 		case "failed":

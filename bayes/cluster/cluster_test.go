@@ -322,7 +322,7 @@ func TestSlurm(t *testing.T) {
 	if err := os.WriteFile(script, xla, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got := one("1", "GOMLX_BACKEND=go"); !strings.Contains(got, `it computes by "go", and the program that sent the `+
+	if got := one("1", "GOMLX_BACKEND=go"); !strings.Contains(got, ` computes by "go", and the program that sent the `+
 		`tasks by "xla": `+"`go run ./notebooks setup` there installs XLA") || o.Done("count 0") {
 		t.Errorf("a node without XLA: %s; done: %v", got, o.Done("count 0"))
 	}

@@ -120,12 +120,10 @@ def hear(stream, lines):
     return ear
 
 
-def fault(status, finished, said, shown):
-    """What is wrong with the end of a program that has said and shown these lines; None: nothing."""
+def fault(status, said, shown):
+    """How a program ended that has said and shown these lines, and has not done its task."""
     if status > 0:
         return "\n".join(said) or f"exit status {status}"
-    if status == 0 and finished:
-        return None
     end = "ended with status 0 before its task was done: on a node, too, it must come to cluster.Run with the same list"
     if status < 0:
         end = f"was ended by signal {-status} ({signal.strsignal(-status)})"
@@ -150,15 +148,17 @@ def call(plan, attempt, kept, board):
         except OSError as e:
             here = f"node {os.uname().nodename} is {os.uname().machine}, and the program of {job['system']}"
             raise OSError(e.errno, f"{e.strerror}: {here}") from None
-        ear, _ = hear(child.stderr, fresh), hear(child.stdout, shown)
+        ears = hear(child.stderr, fresh), hear(child.stdout, shown)
         try:
             while not ended:
-                ear.join(EVERY)  # ends with the program; child.wait(EVERY) would look for that 20 times a second
-                ended = not ear.is_alive() or child.poll() is not None
+                ears[0].join(EVERY)  # ends with the program; child.wait(EVERY) would look for that 20 times a second
+                ended = not ears[0].is_alive() or child.poll() is not None
+                for ear in ears if ended else ():
+                    ear.join(1)
                 said = [fresh.popleft().rstrip("\n") for _ in range(len(fresh))]
                 tail = (tail + said)[-40:]
-                if ended and (why := fault(child.wait(), finished.exists(), tail, shown)):
-                    error = RuntimeError(why)
+                if ended and child.wait() is not None and not finished.exists():
+                    error = RuntimeError(fault(child.returncode, tail, shown))
                     error.errno = errno.ENOEXEC if child.returncode == UNFIT else 0
                     raise error
                 files = pack(folder)
@@ -193,7 +193,7 @@ def main():
         context = ray.init(**job["init"])
     say("cluster", text=getattr(context, "dashboard_url", None) or "")
     home, waiting, running = pathlib.Path(job["folder"]), collections.deque(lines.get()), {}
-    attempts, faults, words = collections.Counter(), collections.Counter(), {}
+    attempts, faults = collections.Counter(), collections.Counter()
     seen, lonely = set(), -LONELY
     shipped = {name: ray.put(pathlib.Path(source).read_bytes()) for name, source in job.pop("sources").items()}
     plan = ray.put((job, shipped))
@@ -237,12 +237,10 @@ def main():
                 own = isinstance(e, ray.exceptions.RayTaskError)  # the program's fault; else the node is lost
                 if own and getattr(e.cause, "errno", 0) == errno.ENOEXEC:
                     raise e.cause from None  # so it would be for each task
-                faults[name, own] += 1
                 why = str(e.cause) if own else str(e).split("\n")[0]
                 word = re.sub(r"gobnn-task-\w+", "", why).split("\n")[-1]  # without the name of a folder of this try
-                again = faults[name, own] < (TRIES if own else LOST) and not (own and words.get(name) == word)
-                if own:
-                    words[name] = word
+                faults.update([(name, own), (name, word)])
+                again = faults[name, own] < (TRIES if own else LOST) and not (own and faults[name, word] > 1)
                 say(("again" if own else "lost") if again else "failed", name, why)
                 if again:
                     waiting.append((name, cpus, gpus))

@@ -52,18 +52,11 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 	case o.On != "" && parts.TrainHash == "" && parts.Train != nil:
 		o.rows = parts.Train.Hash()
 	}
-	t, from := tempered(method)
-	if o.On != "" || OnNode() {
-		o.engine = settings.Engine
-		if from != nil && from.Trained != nil {
-			o.engine = cmp.Or(o.engine, from.Trained.Engine())
-		}
-		var err error
-		if o.engine, err = o.engine.Or(); err != nil {
-			return nil, err
-		}
+	var err error
+	if o.engine, err = settings.Engine.Or(); err != nil {
+		return nil, err
 	}
-	if len(t.Ladder) > 0 && runs > 1 {
+	if t, from := tempered(method); len(t.Ladder) > 0 && runs > 1 {
 		all := islands{Tempered: t, number: runs, on: o}
 		method = all
 		if from != nil {
@@ -81,11 +74,7 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 	for k := range runs {
 		name := fmt.Sprintf("run %d", k+1)
 		tasks = append(tasks, Task{Name: name, Do: func(ctx context.Context, folder string) error {
-			result, err := one(ctx, k, folder, o.lines(name))
-			if err != nil {
-				return err
-			}
-			return result.Status.Err() // what a signal or the caller has cut goes on in another try
+			return whole(one(ctx, k, folder, o.lines(name)))
 		}})
 	}
 	if err := Run(ctx, o, tasks); err != nil {
@@ -106,7 +95,6 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 			out.Warnings = append(out.Warnings, t.Name+": "+w)
 		}
 	}
-	var err error
 	if out.Posterior, err = bayes.Join(all...); err != nil {
 		return nil, err
 	}
@@ -117,6 +105,14 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 	}
 	out.Posterior = out.Posterior.WithDoubts(string(out.Status), out.Warnings)
 	return out, nil
+}
+
+// whole is an error also for a run that was cut, as by a signal: it goes on in another try.
+func whole(result *fit.Result, err error) error {
+	if err != nil {
+		return err
+	}
+	return result.Status.Err()
 }
 
 // lines gives the progress of a task's run as lines, at most one in ten seconds: on a node they go home by stderr.

@@ -113,10 +113,7 @@ func (m islands) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		evidences := make([]float64, m.number)
 		for k, t := range tasks[stage] { // from the finished checkpoints, which are refused if they are of another fit
 			result, err := m.goOn(ctx, j, stage, k, end, filepath.Join(m.on.Folder, t.Name))
-			if err == nil {
-				err = result.Status.Err()
-			}
-			if err != nil {
+			if err := whole(result, err); err != nil {
 				return nil, fmt.Errorf("cluster: %s in %s: %w", t.Name, m.on.Folder, err)
 			}
 			all, evidences[k] = append(all, result), result.Draws.Evidence.Value
@@ -146,11 +143,7 @@ func (m islands) tasks(j *fit.Job, stage, end int) (tasks []Task) {
 		do := func(ctx context.Context, folder string) error {
 			own := *j
 			own.Progress = m.on.lines(name)
-			result, err := m.goOn(ctx, &own, stage, k, end, folder)
-			if err != nil {
-				return err
-			}
-			return result.Status.Err()
+			return whole(m.goOn(ctx, &own, stage, k, end, folder))
 		}
 		tasks = append(tasks, Task{Name: name, Do: do})
 	}

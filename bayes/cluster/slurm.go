@@ -21,36 +21,28 @@ const mostInArray = 1000
 
 // onSlurm writes the program, the tasks' names and the scripts of array jobs into the folder, which all nodes share.
 func (o Options) onSlurm(tasks []Task, all int) error {
-	folder, err := filepath.Abs(o.Folder)
-	if err != nil {
-		return err
-	}
+	o.Files = nil // they lie where the nodes find them
 	j, err := o.job()
 	if err != nil {
 		return err
-	}
-	if err := copied(j.Sources[programName], filepath.Join(folder, programName), 0o755); err != nil {
-		return fmt.Errorf("cluster: tasks for Slurm: %w", err)
 	}
 	h := sha256.New()
 	for _, t := range tasks {
 		fmt.Fprintln(h, t.Name)
 	}
 	// Jobs that are submitted keep their list where a later call writes another.
-	list := "tasks-" + hex.EncodeToString(h.Sum(nil)[:4])
-	command := "sbatch " + quoted(filepath.Join(folder, list+".sh"))
-	if len(tasks) > mostInArray {
-		command = fmt.Sprintf(`for job in %s-*.sh; do sbatch "$job"; done`, quoted(filepath.Join(folder, list)))
+	list := filepath.Join(j.Folder, "tasks-"+hex.EncodeToString(h.Sum(nil)[:4]))
+	command, arrays := "sbatch "+quoted(list+"-1.sh"), (len(tasks)-1)/mostInArray+1
+	if arrays > 1 {
+		command = fmt.Sprintf(`for job in %s-*.sh; do sbatch "$job"; done`, quoted(list))
 	}
-	for i := 0; i*mostInArray < len(tasks); i++ {
-		name := list
-		if len(tasks) > mostInArray {
-			name = fmt.Sprintf("%s-%d", list, i+1)
-		}
-		part := tasks[i*mostInArray : min((i+1)*mostInArray, len(tasks))]
-		if err := o.writeArray(j, filepath.Join(folder, name), part); err != nil {
-			return fmt.Errorf("cluster: tasks for Slurm: %w", err)
-		}
+	err = copied(j.Sources[programName], filepath.Join(j.Folder, programName), 0o755)
+	for i := range arrays {
+		some := tasks[i*mostInArray : min((i+1)*mostInArray, len(tasks))]
+		err = errors.Join(err, j.writeArray(fmt.Sprintf("%s-%d", list, i+1), some))
+	}
+	if err != nil {
+		return fmt.Errorf("cluster: tasks for Slurm: %w", err)
 	}
 	return fmt.Errorf("cluster: %w: %d of %d are done; submit the others by `%s`, unless they are, and make the same "+
 		"call when they are done", ErrSubmit, all-len(tasks), all, command)
@@ -58,7 +50,7 @@ func (o Options) onSlurm(tasks []Task, all int) error {
 
 // writeArray writes the list of tasks and the script of one array job, as path.txt and path.sh. The script is for the
 // program as it is now: where it has been built anew since, the script refuses it.
-func (o Options) writeArray(j job, path string, tasks []Task) error {
+func (j job) writeArray(path string, tasks []Task) error {
 	here, err := os.Getwd()
 	if err != nil {
 		return err
@@ -76,10 +68,6 @@ func (o Options) writeArray(j job, path string, tasks []Task) error {
 	command := `"$program"`
 	for _, a := range j.Args {
 		command += " " + quoted(a)
-	}
-	environ := ""
-	for _, entry := range []string{listEntry, rowsEntry, engineEntry} {
-		environ += " " + entry + "=" + quoted(j.Environ[entry])
 	}
 	script := fmt.Sprintf(`#!/bin/sh
 #SBATCH --job-name=gobnn
@@ -103,7 +91,7 @@ case "$(sha256sum < "$program")" in
 *) echo "$program has changed since this job was written: make the same call again, and submit its jobs" >&2; exit 1 ;;
 esac
 mkdir -p "$folder/$name" && cd %s || exit 1
-export %s="$name" %s="$folder/$name"%s
+export %s="$name" %s="$folder/$name" %s=%s %s=%s %s=%s
 %s
 status=$?
 [ -e "$done" ] && exit 0
@@ -111,8 +99,9 @@ status=$?
     "to cluster.Run with the same list" >&2
 [ $status -gt 128 ] && echo "task '$name' was ended by signal $((status - 128))" >&2
 exit $((status > 0 ? status : 1))
-`, len(tasks), cpus, gpu, quoted(filepath.Dir(path)), filepath.Base(path), programName, doneSuffix,
-		j.Files[programName], quoted(here), taskEntry, folderEntry, environ, command)
+`, len(tasks), cpus, gpu, quoted(j.Folder), filepath.Base(path), programName, doneSuffix,
+		j.Files[programName], quoted(here), taskEntry, folderEntry, listEntry, quoted(j.Environ[listEntry]), rowsEntry,
+		quoted(j.Environ[rowsEntry]), engineEntry, quoted(j.Environ[engineEntry]), command)
 	return errors.Join(renameio.WriteFile(path+".txt", []byte(names.String()), 0o644),
 		renameio.WriteFile(path+".sh", []byte(script), 0o755))
 }
