@@ -273,8 +273,13 @@ func (t *table) assign(keys []string, option string, r role) error {
 	return nil
 }
 
-// ErrNoColumn is wrapped by the error for a column that a table does not have.
-var ErrNoColumn = errors.New("there is no column")
+// NoColumnError is the error for a column that a table does not have.
+type NoColumnError struct {
+	Name string // as an option names it
+	text string
+}
+
+func (e *NoColumnError) Error() string { return e.text }
 
 // column finds a column by its name or, failing that, its index.
 func (t *table) column(key, option string) (*column, error) {
@@ -284,11 +289,12 @@ func (t *table) column(key, option string) (*column, error) {
 	n := len(t.columns)
 	if i, err := strconv.Atoi(key); err == nil {
 		if i < -n || i >= n {
-			return nil, fmt.Errorf("%s: %w %d; there are %d, from 0 to %d or -%d to -1", option, ErrNoColumn, i, n, n-1, n)
+			return nil, &NoColumnError{key, fmt.Sprintf("%s: there is no column %d; there are %d, from 0 to %d or -%d to -1",
+				option, i, n, n-1, n)}
 		}
 		return t.columns[(i+n)%n], nil
 	}
-	return nil, fmt.Errorf("%s: %w %q; the columns are %q", option, ErrNoColumn, key, t.names())
+	return nil, &NoColumnError{key, fmt.Sprintf("%s: there is no column %q; the columns are %q", option, key, t.names())}
 }
 
 // named is the column of that name, nil if there is none.
@@ -441,12 +447,16 @@ func (t *table) absent(c *column, text string) (float64, error) {
 			"without it", text)
 	case t.opts.Missing == MissingError:
 		cure := "set Missing to MissingDropRow or MissingMean, or mend the file"
+		if c.target {
+			cure = "set Missing to MissingDropRow, or mend the file"
+		}
 		if c.role == categorical && text != "" {
 			cure += "; if it is a category, list the other tokens alone in MissingTokens"
 		}
 		return 0, fmt.Errorf("the value is missing (%q); %s", text, cure)
 	case t.opts.Missing == MissingMean && c.target:
-		return 0, fmt.Errorf("the target is missing (%q) and cannot be filled in; drop the row", text)
+		return 0, fmt.Errorf("the target is missing (%q) and cannot be filled in: set Missing to MissingDropRow, or leave "+
+			"the row out", text)
 	}
 	return math.NaN(), nil
 }

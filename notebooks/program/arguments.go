@@ -38,12 +38,13 @@ func Parse(flags *flag.FlagSet, help string, args []string) (rest []string, err 
 			if errors.Is(err, flag.ErrHelp) {
 				return nil, err
 			}
-			if name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); unknown {
+			fault := err.Error() // once more below the help, where it is seen
+			if name, unknown := strings.CutPrefix(fault, "flag provided but not defined: -"); unknown {
 				var known []string
 				flags.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
-				fmt.Fprintf(flags.Output(), "\ngobnn %s: there is no flag -%s; did you mean -%s?\n", flags.Name(), name,
-					strings.Join(Nearest(name, known), ", -"))
+				fault = fmt.Sprintf("there is no flag -%s; did you mean -%s?", name, strings.Join(Nearest(name, known), ", -"))
 			}
+			fmt.Fprintf(flags.Output(), "\ngobnn %s: %s\n", flags.Name(), fault)
 			return nil, ErrUsage
 		}
 		if flags.NArg() == 0 {

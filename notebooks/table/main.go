@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,7 +35,11 @@ func dispatch(ctx context.Context, args []string, out, progress io.Writer) error
 		"fit": fitVerb, "predict": predictVerb, "report": reportVerb,
 	}
 	if len(args) > 0 && verbs[args[0]] != nil {
-		return verbs[args[0]](ctx, args[1:], out, progress)
+		err := verbs[args[0]](ctx, args[1:], out, progress)
+		if err != nil {
+			err = flagError{inFlags(err.Error(), args...), err}
+		}
+		return err
 	}
 	fmt.Fprintln(progress, "usage: go run ./notebooks fit | predict | report [flags]")
 	return program.ErrUsage
@@ -45,13 +50,13 @@ var method = func(seconds float64) fit.Method { return auto.Method{Seconds: seco
 
 // table are the flags that say how a file is read.
 type table struct {
-	noHeader                   bool
-	decimal, missing, na       string
-	delimiter, encoding        string
-	target, task, group, order string
-	ordinal                    string
-	ignore, categories         string
-	weight, exposure, event    string
+	noHeader                    bool
+	decimal, missing            string
+	delimiter, encoding         string
+	task, group, order          string
+	weight, exposure, event, id string
+	na, ordinal                 list
+	target, ignore, categories  list
 }
 
 // reading adds the flags that every verb has.
@@ -65,20 +70,20 @@ func (t *table) reading(flags *flag.FlagSet) {
 		"mean (of the feature's column)")
 	flags.StringVar(&t.exposure, "exposure", "", "the `column` of what counts were counted over, such as years; it is no "+
 		"feature")
-	flags.StringVar(&t.na, "na", "", "`texts` that stand for a missing value, separated by commas (default: an empty "+
+	flags.Var(&t.na, "na", "`texts` that stand for a missing value, separated by commas (default: an empty "+
 		"field, NA, ? and nan)")
 }
 
 // columns adds the flags that say what the columns are.
 func (t *table) columns(flags *flag.FlagSet) {
-	flags.StringVar(&t.target, "target", "", "the `column` to predict, or several of a regression, separated by commas "+
-		"(default: the last)")
+	flags.Var(&t.target, "target", "the `column` to predict, or several of a regression, separated by commas; among "+
+		"several, one with a comma stands in quotes (default: the last)")
 	flags.StringVar(&t.task, "task", "", "regression or classification (default: by the target: texts, true and "+
 		"false, or two numbers are classes)")
-	flags.StringVar(&t.ordinal, "ordinal", "", "the target's `classes` where they have an order, from the lowest to the "+
+	flags.Var(&t.ordinal, "ordinal", "the target's `classes` where they have an order, from the lowest to the "+
 		"highest, separated by commas, such as low,medium,high")
-	flags.StringVar(&t.ignore, "ignore", "", "`columns` to leave out, separated by commas")
-	flags.StringVar(&t.categories, "categories", "", "`columns` of numbers that are categories, separated by commas; "+
+	flags.Var(&t.ignore, "ignore", "`columns` to leave out, separated by commas")
+	flags.Var(&t.categories, "categories", "`columns` of numbers that are categories, separated by commas; "+
 		"columns of text are anyway")
 	flags.StringVar(&t.weight, "weight", "", "the `column` of weights, by which rows count in training")
 	flags.StringVar(&t.event, "event", "", "the `column` that says whether the target was seen (1 or true) or is at "+
@@ -87,27 +92,23 @@ func (t *table) columns(flags *flag.FlagSet) {
 	flags.StringVar(&t.order, "order", "", "the `column` of time: the last rows are held out")
 }
 
-// open reads a file, as the flags say or, of a posterior, as its training file was read. An error that names an option
-// says which flag it is.
+// open reads a file, as the flags say or, of a posterior, as its training file was read. A list of columns that the file
+// does not have is a single name with commas, if it has that.
 func (t *table) open(path string, like *dataset.Dataset) (*dataset.Dataset, error) {
 	data, err := t.read(path, like)
-	if err == nil {
-		return data, nil
-	}
-	var flags []string
-	for _, o := range [][2]string{{"Missing ", "missing"}, {"MissingTokens", "na"}, {"Categorical", "categories"},
-		{"Classes", "ordinal"}, {"Ignore", "ignore"}, {"NoHeader", "no-header"}, {"Decimal", "decimal"}, {"Task", "task"},
-		{"Target", "target"}, {"elimiter", "delimiter"}, {"Weight ", "weight"}, {"Exposure ", "exposure"},
-		{"Event ", "event"}, {"Order", "order"}, {"Encoding", "encoding"},
-	} {
-		if strings.Contains(err.Error(), o[0]) {
-			flags = append(flags, "-"+o[1])
+	for _, l := range []*list{&t.target, &t.categories, &t.ignore} { // in this order they are looked for
+		var none *dataset.NoColumnError
+		if !errors.As(err, &none) || len(l.names) < 2 || !slices.Contains(l.names, none.Name) {
+			continue
 		}
+		l.names = []string{l.text}
+		whole, fault := t.read(path, like)
+		if errors.As(fault, &none) && none.Name == l.text {
+			return nil, err
+		}
+		data, err = whole, fault
 	}
-	if len(flags) == 0 {
-		return nil, err
-	}
-	return nil, fmt.Errorf("%w (the options are set by %s)", err, strings.Join(flags, ", "))
+	return data, err
 }
 
 func (t *table) read(path string, like *dataset.Dataset) (*dataset.Dataset, error) {
@@ -137,14 +138,15 @@ func (t *table) read(path string, like *dataset.Dataset) (*dataset.Dataset, erro
 			return nil, fmt.Errorf("-encoding is %q: take a name such as utf-8, latin1, windows-1252 or shift_jis", t.encoding)
 		}
 	}
-	if t.na != "" {
-		opts.MissingTokens = append(list(t.na), "")
+	if t.na.text != "" {
+		opts.MissingTokens = append(slices.Clone(t.na.names), "")
 	}
 	open := dataset.OpenCSV
 	if strings.EqualFold(filepath.Ext(path), ".parquet") {
 		open = parquet.Open
 	}
 	if like != nil {
+		opts.Group = t.id // a column of texts that is no feature
 		return open(path, opts)
 	}
 	tasks := map[string]dataset.Task{"": dataset.TaskByTarget, "regression": dataset.Regression,
@@ -152,29 +154,21 @@ func (t *table) read(path string, like *dataset.Dataset) (*dataset.Dataset, erro
 	if opts.Task, known = tasks[t.task]; !known {
 		return nil, fmt.Errorf("-task is %q: take regression or classification", t.task)
 	}
-	if t.ordinal != "" {
-		opts.Classes = list(t.ordinal)
+	if t.ordinal.text != "" {
+		opts.Classes = t.ordinal.names
 		switch {
 		case t.task == "regression":
 			return nil, fmt.Errorf("-task is %q, but -ordinal lists the classes %q: leave one of them out", t.task, opts.Classes)
 		case len(opts.Classes) < 2 || slices.Contains(opts.Classes, ""):
 			return nil, fmt.Errorf("-ordinal is %q: name at least two classes, from the lowest to the highest, separated by "+
-				"commas", t.ordinal)
+				"commas", t.ordinal.text)
 		}
 		opts.Task = dataset.Classification
 	}
-	opts.Targets, opts.Ignore = list(t.target), list(t.ignore)
-	opts.Categorical = append(list(t.categories), dataset.EveryText)
+	opts.Targets, opts.Ignore = t.target.names, t.ignore.names
+	opts.Categorical = append(slices.Clone(t.categories.names), dataset.EveryText)
 	opts.Group, opts.Order = t.group, t.order
 	return open(path, opts)
-}
-
-// list are the parts of a text between commas.
-func list(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(text, ",")
 }
 
 // files are the arguments of a verb, as many as names.
@@ -198,12 +192,13 @@ func fitVerb(ctx context.Context, args []string, out, progress io.Writer) error 
 	seed := flags.Uint64("seed", 1, "of everything random")
 	name := flags.String("out", "", "the files' `name` (default: the data file's, in this folder)")
 	checkpoint := flags.String("checkpoint", "", "a `file` to go on from after an interruption")
-	replace := flags.Bool("replace", false, "let the run take the place of another's checkpoint")
+	replace := flags.Bool("replace", false, "write over the files of another target, or another run's checkpoint")
 	rest, err := program.Parse(flags, `usage: go run ./notebooks fit DATA [flags]
 
 Fits the default method to a table, a CSV or Parquet file: an ensemble of networks by cross-validation and Markov chains
 begun at its members. It writes NAME.posterior, by which predict predicts new rows, and NAME.html, a page that says
-whether to trust them: a part of the rows is held out for that. Ctrl-C ends it early, with what there is.
+whether to trust them: a part of the rows is held out for that. A column that names the rows, such as a customer's
+number, belongs to -ignore: predict -id writes it beside the predictions. Ctrl-C ends it early, with what there is.
 `, args)
 	if err != nil {
 		return err
@@ -240,11 +235,16 @@ whether to trust them: a part of the rows is held out for that. Ctrl-C ends it e
 	if err != nil {
 		return err
 	}
-	if t.ordinal != "" {
+	if t.ordinal.text != "" {
 		model.Likelihood = bayes.Ordinal{}
 	}
 	if *name == "" {
 		*name = data.Name
+	}
+	if !*replace {
+		if err := mayWrite(*name, data.TargetNames()); err != nil {
+			return err
+		}
 	}
 	place, err := renameio.NewPendingFile(*name + ".posterior") // a folder that is not there is better known before
 	if err != nil {
@@ -258,19 +258,20 @@ whether to trust them: a part of the rows is held out for that. Ctrl-C ends it e
 		Seed: *seed, Checkpoint: *checkpoint, Replace: *replace, Progress: line.show,
 	})
 	line.clear()
-	if errors.Is(err, run.ErrOtherRun) {
-		return fmt.Errorf("%w (here by -replace)", err)
+	larger := func(text string) string {
+		return strings.ReplaceAll(inFlags(text), "more -seconds", fmt.Sprintf("-seconds %g", 5**seconds))
 	}
 	if err != nil {
-		return err
+		return flagError{larger(err.Error()), err}
 	}
 	if did := fit.Details[*auto.Details](result); did != nil {
-		fmt.Fprintln(out, did)
+		fmt.Fprintln(out, larger(did.String()))
 	}
 	if err := result.Posterior.Save(*name + ".posterior"); err != nil {
 		return err
 	}
 	if parts.Test == nil {
+		doubts(result.Posterior, larger, progress)
 		fmt.Fprintf(out, "the posterior is in %s.posterior; no rows were held out, so that nothing is known of its "+
 			"predictions\n", *name)
 		return nil
@@ -281,11 +282,39 @@ whether to trust them: a part of the rows is held out for that. Ctrl-C ends it e
 	if ctx.Err() != nil { // training was ended early; another signal ends the program
 		paged = context.WithoutCancel(ctx)
 	}
-	return written(paged, r, *name+".html", out)
+	return written(paged, r, *name+".html", larger, out)
 }
 
-// written writes the page, and prints its verdict and scores.
-func written(ctx context.Context, r *report.Report, path string, out io.Writer) error {
+// mayWrite is an error if a fit to these targets would write over files that are not of such a fit.
+func mayWrite(name string, targets []string) error {
+	const cure = "name other files by -out, or write over it by -replace"
+	old, err := bayes.Load(name + ".posterior")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Stat(name + ".html"); err == nil {
+			return fmt.Errorf("%s.html is there, and no posterior that it is of: %s", name, cure)
+		}
+	case err != nil:
+		return fmt.Errorf("%s.posterior is there, and cannot be read: %s: %w", name, cure, err)
+	case !slices.Equal(old.Origin().TargetNames, targets):
+		return fmt.Errorf("%s.posterior is there, and predicts %q, not %q: %s", name, old.Origin().TargetNames, targets, cure)
+	}
+	return nil
+}
+
+// doubts prints why the fit of a posterior is doubtful, as far as its file knows.
+func doubts(p *bayes.Posterior, say func(string) string, to io.Writer) {
+	from := p.Provenance()
+	if s := run.Status(from.Status); s != "" && s != run.Completed && s != run.StoppedEarly {
+		fmt.Fprintf(to, "gobnn: warning: the fit did not end by itself (%s): a longer one may be better\n", s)
+	}
+	for _, w := range from.Warnings {
+		fmt.Fprintln(to, "gobnn: warning of the fit:", say(w))
+	}
+}
+
+// written writes the page, and prints its verdict and scores. say puts texts into the words of the verbs.
+func written(ctx context.Context, r *report.Report, path string, say func(string) string, out io.Writer) error {
 	v, err := r.Judge(ctx)
 	if err != nil {
 		return err
@@ -294,10 +323,11 @@ func written(ctx context.Context, r *report.Report, path string, out io.Writer) 
 	if r.Train == nil {
 		held = "rows"
 	}
-	fmt.Fprintf(out, "\n%d %s:\n%s\n%s\n", r.Rows.Rows(), held, v.Scores, v.Trust)
+	fmt.Fprintf(out, "\n%d %s:\n%s\n", r.Rows.Rows(), held, v.Trust)
 	for _, reason := range append(v.Reasons, v.Merits...) {
-		fmt.Fprintf(out, "- %s\n", reason)
+		fmt.Fprintf(out, "- %s\n", say(reason))
 	}
+	fmt.Fprintf(out, "\n%s\n", v.Scores)
 	page, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
 	if err != nil {
 		return fmt.Errorf("the page: %w", err)
@@ -346,7 +376,7 @@ fitted to, these are the rows that fit held out; all rows of any other.
 			"as in fit")
 	}
 	if err := posterior.CheckExposure(data); err != nil {
-		return fmt.Errorf("%w (here by -exposure)", err)
+		return err
 	}
 	held, train, err := data.Without(from.Trained)
 	switch {
@@ -362,5 +392,5 @@ fitted to, these are the rows that fit held out; all rows of any other.
 	if *name == "" {
 		*name = strings.TrimSuffix(filepath.Base(rest[0]), ".posterior") + ".html"
 	}
-	return written(ctx, r, *name, out)
+	return written(ctx, r, *name, func(text string) string { return inFlags(text) }, out)
 }

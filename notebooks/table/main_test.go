@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 	"gobnn/notebooks/program"
 
@@ -144,19 +147,23 @@ func TestSeveralTargets(t *testing.T) {
 	t.Chdir(t.TempDir())
 	quick(t)
 	rng := rand.New(rand.NewPCG(1, 2))
-	text := "x,heat,cool\n"
+	text := "x,heat,\"cool, K\"\n"
 	for range 200 {
 		x := rng.Float64()
 		text += fmt.Sprintf("%g,%g,%g\n", x, 3*x+.1*rng.NormFloat64(), 1-x+.1*rng.NormFloat64())
 	}
 	write(t, "rooms.csv", text)
-	out, _ := verb(t, "fit", "rooms.csv", "-target", "heat,cool")
+	out, _ := verb(t, "fit", "rooms.csv", "-target", `heat,"cool, K"`)
 	if page, err := os.ReadFile("rooms.html"); err != nil || !strings.Contains(out, "energy score") ||
-		!strings.Contains(string(page), "Calibration of cool") {
+		!strings.Contains(string(page), "Calibration of cool, K") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	write(t, "new.csv", "x\n"+strings.Repeat("0.5\n", 2500)+"\"\"\n1e6\n")
-	_, said := verb(t, "predict", "rooms.posterior", "new.csv", "-missing", "drop")
+	write(t, "new.csv", "x,\"room, no\"\n"+strings.Repeat("0.5,007\n", 2500)+",008\n1e6,attic\n")
+	out, said := verb(t, "predict", "rooms.posterior", "new.csv", "-missing", "drop", "-id", "room, no")
+	if !strings.HasPrefix(out, "row,\"room, no\",heat,") || strings.Count(out, ",007,") != 2500 ||
+		!strings.Contains(out, "\n2501,attic,") {
+		t.Errorf("the rows' names are not beside the predictions: %.200q", out)
+	}
 	if strings.Count(said, "warning") != 1 || !strings.Contains(said, "1 of the 2501 rows") ||
 		!strings.Contains(said, "row 2501") {
 		t.Errorf("the warning is %q", said)
@@ -164,13 +171,71 @@ func TestSeveralTargets(t *testing.T) {
 	var o, p bytes.Buffer
 	begun := method
 	method = func(float64) fit.Method { t.Error("it was trained"); return begun(0) }
-	if err := dispatch(t.Context(), strings.Fields("fit rooms.csv -out none/x"), &o, &p); err == nil ||
-		!strings.Contains(err.Error(), "-out") {
-		t.Errorf("a folder that is not there: %v", err)
+	write(t, "page.html", "my own")
+	write(t, "other.posterior", "my own")
+	for args, want := range map[string]string{
+		"fit rooms.csv -out none/x": "-out", "fit rooms.csv -target heat": `predicts ["heat" "cool, K"], not ["heat"]: name`,
+		"fit rooms.csv -out page": "page.html is there", "fit rooms.csv -out other": "cannot be read",
+	} {
+		if err := dispatch(t.Context(), strings.Fields(args), &o, &p); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", args, err, want)
+		}
+	}
+	method = begun
+	verb(t, "fit", "rooms.csv", "-target", "heat", "-replace")
+	if p, err := bayes.Load("rooms.posterior"); err != nil || len(p.Origin().TargetNames) != 1 {
+		t.Errorf("-replace did not replace the posterior of other targets: %v", err)
 	}
 }
 
-// Without rows held out there is a posterior, and no page; quantiles are those asked for, with as many digits as a target
+// What fit writes in the project's folder is not the project's.
+func TestIgnored(t *testing.T) {
+	text, err := os.ReadFile("../../.gitignore")
+	if err != nil || !strings.Contains(string(text), "\n/*.posterior\n/*.html\n") {
+		t.Errorf("%v: %q", err, text)
+	}
+}
+
+// What made the fit doubtful is said by each verb, in the words of its flags.
+func TestDoubtsAreKept(t *testing.T) {
+	t.Chdir(t.TempDir())
+	quick(t)
+	text := "x,y\n"
+	for i := range 100 {
+		text += fmt.Sprintf("%d,%d\n", i, 2*i+i%3)
+	}
+	write(t, "a.csv", text)
+	begun := method
+	method = func(s float64) fit.Method { return doubtful{begun(s)} }
+	_, alone := verb(t, "fit", "a.csv", "-test", "0", "-seconds", "20")
+	_, predicted := verb(t, "predict", "a.posterior", "a.csv")
+	judged, _ := verb(t, "fit", "a.csv", "-seconds", "20")
+	for text, cure := range map[string]string{alone: "take -seconds 100", judged: "take -seconds 100",
+		predicted: "take more -seconds"} {
+		if !strings.Contains(text, "did not end by itself (cancelled)") || !strings.Contains(text, `"Seconds" was cut: `+cure) {
+			t.Errorf("it does not say that the fit was cancelled, or %q: %s", cure, text)
+		}
+	}
+}
+
+// doubtful is a method that does not end by itself.
+type doubtful struct{ fit.Method }
+
+func (d doubtful) Prepare(j *fit.Job) (fit.Method, error) {
+	m, err := d.Method.Prepare(j)
+	return doubtful{m}, err
+}
+
+func (d doubtful) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	r, err := d.Method.Run(ctx, j)
+	if err == nil {
+		r.Status = run.Cancelled
+		r.Warnings = append(r.Warnings, `fold "Seconds" was cut: take more Method.Seconds`)
+	}
+	return r, err
+}
+
+// Without rows held out there is a posterior, and no page; quantiles are those asked for, with the digits that a target
 // far from 0 needs.
 func TestQuantiles(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -375,6 +440,9 @@ func TestRefuses(t *testing.T) {
 	write(t, "names.csv", names)
 	write(t, "latin.csv", "stra\xdfe,y\n1,2\n")
 	write(t, "gap.csv", "x,y\n1,2\n,4\n")
+	write(t, "comma.csv", "\"Length,mm\",Task,\"Weight,g\"\n1,,2\n3,4,5\n")
+	goNames := regexp.MustCompile(`\b(Missing\w*|Task|Categorical|Classes|Ignore|NoHeader|Decimal|Encoding|Targets?|Like|` +
+		`(\w+Options|Settings|Method)\.\w+)\b`)
 	for _, c := range []struct {
 		args string
 		want string // empty: usage
@@ -383,8 +451,7 @@ func TestRefuses(t *testing.T) {
 		{"fit none.csv", "none.csv"},
 		{"fit a.csv -test 1", "-test is 1"},
 		{"fit a.csv -task both", `-task is "both"`},
-		{"fit c.csv -ordinal low,high", `"medium" is none of the Classes ["low" "high"]`},
-		{"fit c.csv -ordinal low,high", "(the options are set by -ordinal)"},
+		{"fit c.csv -ordinal low,high", `"medium" is none of the -ordinal ["low" "high"]`},
 		{"fit c.csv -ordinal low,medium,low", `the class "low" is listed twice`},
 		{"fit c.csv -ordinal low", `-ordinal is "low"`},
 		{"fit c.csv -ordinal low,,medium", `-ordinal is "low,,medium"`},
@@ -396,15 +463,25 @@ func TestRefuses(t *testing.T) {
 		{"fit a.csv -group z", `no column "z"`},
 		{"fit a.csv -order z", `no column "z"`},
 		{"fit gap.csv", "row 1 (line 3)"},
-		{"fit gap.csv", "(the options are set by -missing)"},
+		{"fit gap.csv", "set -missing drop or -missing mean, or mend"},
+		{"fit gap.csv -target x", "set -missing drop, or mend"},
+		{"fit gap.csv -target x -missing mean", "set -missing drop, or leave the row out"},
+		{"fit comma.csv -target Weight,g -group z", `no column "z"`},
+		{"fit comma.csv -target Weight,g -ignore z", `no column "z"`},
+		{`fit comma.csv -target Weight,g -ignore "Length,mm",Task -missing drop`, "there is no feature"},
+		{`fit comma.csv -target "Weight`, ""},
+		{"fit comma.csv -target Weight,q", `no column "Weight"`},
+		{"fit comma.csv", `row 0 (line 2), column "Task": the value is missing`},
+		{"fit ./Target.csv", "open ./Target.csv"},
+		{"fit a.csv -test 0", "needs at least 10; give more rows"},
 		{"fit names.csv", `the columns ["name"] have up to 20 texts in 20 rows`},
 		{"fit names.csv -target name", `the target "name" has 20 texts in 20 rows`},
 		{"fit b.csv -seconds -3", "-3"},
-		{"fit kinds.parquet -na x -ignore l", "MissingTokens is set"},
+		{"fit kinds.parquet -na x -ignore l", "-na is set"},
 		{"fit kinds.parquet", `column "l" has lists`},
 		{"fit kinds.parquet -ignore l,d,t,s -target y", `row 1, column "x": the value is missing`},
 		{"fit b.csv -encoding klingon", `-encoding is "klingon"`},
-		{"fit latin.csv", "(the options are set by -encoding)"},
+		{"fit latin.csv", "set -encoding to the file's"},
 		{"fit latin.csv -encoding latin1", `test part comes out empty`},
 		{"predict a.csv a.csv", "a.csv"},
 		{"predict a.csv a.csv -level 1", "-level is 1"},
@@ -416,6 +493,9 @@ func TestRefuses(t *testing.T) {
 		if c.want == "" && !errors.Is(err, program.ErrUsage) || c.want != "" && (err == nil ||
 			!strings.Contains(fmt.Sprint(err), c.want)) {
 			t.Errorf("%s: %v, want one that says %q", c.args, err, c.want)
+		}
+		if err != nil && goNames.MatchString(regexp.MustCompile(`".*?"|\./Target`).ReplaceAllString(err.Error(), "")) {
+			t.Errorf("%s: %v, which names an option of Go", c.args, err)
 		}
 	}
 	if made, _ := filepath.Glob("*.posterior"); len(made) > 0 {

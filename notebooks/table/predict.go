@@ -26,8 +26,9 @@ func predictVerb(ctx context.Context, args []string, out, progress io.Writer) er
 	var t table
 	t.reading(flags)
 	level := flags.Float64("level", .9, "the `probability` of the intervals of a regression")
-	quantiles := flags.String("quantiles", "", "in place of the interval the quantiles at these `levels`, separated by "+
-		"commas")
+	var quantiles list
+	flags.Var(&quantiles, "quantiles", "in place of the interval the quantiles at these `levels`, separated by commas")
+	flags.StringVar(&t.id, "id", "", "the `column` that names the rows, written beside each prediction; it is no feature")
 	name := flags.String("out", "", "the `file` of the predictions (default: they are printed)")
 	rest, err := program.Parse(flags, `usage: go run ./notebooks predict NAME.posterior NEW [flags]
 
@@ -45,9 +46,9 @@ and the probability of each.
 		return fmt.Errorf("-level is %v: take a probability between 0 and 1", *level)
 	}
 	levels := []float64{(1 - *level) / 2, 1 - (1-*level)/2}
-	if *quantiles != "" {
+	if quantiles.text != "" {
 		levels = nil
-		for _, text := range list(*quantiles) {
+		for _, text := range quantiles.names {
 			level, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 			if err != nil || !(level > 0 && level < 1) {
 				return fmt.Errorf("-quantiles has %q: take levels between 0 and 1, separated by commas, such as .05,.5,.95", text)
@@ -66,30 +67,35 @@ and the probability of each.
 		return err
 	}
 	if err := posterior.CheckExposure(rows); err != nil {
-		return fmt.Errorf("%w (here by -exposure)", err)
+		return err
 	}
+	doubts(posterior, func(text string) string { return inFlags(text) }, progress)
 	if *name == "" {
-		return predicted(ctx, posterior, rows, levels, out, progress)
+		return predicted(ctx, posterior, rows, t.id, levels, out, progress)
 	}
 	file, err := renameio.NewPendingFile(*name, renameio.WithPermissions(0o644))
 	if err != nil {
 		return fmt.Errorf("the predictions: %w", err)
 	}
 	defer func() { _ = file.Cleanup() }() // does nothing once it is replaced
-	if err := predicted(ctx, posterior, rows, levels, file, progress); err != nil {
+	if err := predicted(ctx, posterior, rows, t.id, levels, file, progress); err != nil {
 		return err
 	}
 	return file.CloseAtomicallyReplace()
 }
 
-// predicted writes the predictions of all rows, some at a time, and to progress what makes them doubtful. levels are
-// those of the quantiles of a regression.
+// predicted writes the predictions of all rows, some at a time, and to progress what makes them doubtful. id is the
+// column of the rows' names, and levels are those of the quantiles of a regression.
 func predicted(
-	ctx context.Context, posterior *bayes.Posterior, rows *dataset.Dataset, levels []float64, out, progress io.Writer,
+	ctx context.Context, posterior *bayes.Posterior, rows *dataset.Dataset, id string, levels []float64,
+	out, progress io.Writer,
 ) error {
 	o := posterior.Origin()
 	classes := len(o.Classes) > 0
 	head := []string{"row"}
+	if rows.Group != nil {
+		head = append(head, id)
+	}
 	switch {
 	case classes:
 		head = append(head, "class")
@@ -110,7 +116,7 @@ func predicted(
 		return err
 	}
 	for _, w := range posterior.Unlike(rows) {
-		fmt.Fprintln(progress, "gobnn: warning:", w)
+		fmt.Fprintln(progress, "gobnn: warning:", inFlags(w))
 	}
 	from := 0
 	for p, err := range posterior.PredictBatches(ctx, rows.X, most) {
@@ -131,7 +137,11 @@ func predicted(
 			return err
 		}
 		for i, record := range records {
-			if err := table.Write(append([]string{strconv.Itoa(rows.OriginalRow(from + i))}, record...)); err != nil {
+			names := []string{strconv.Itoa(rows.OriginalRow(from + i))}
+			if rows.Group != nil {
+				names = append(names, rows.Group[from+i])
+			}
+			if err := table.Write(append(names, record...)); err != nil {
 				return err
 			}
 		}
