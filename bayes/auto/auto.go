@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
@@ -42,15 +43,17 @@ var (
 
 // plan are the method's constants.
 type plan struct {
-	folds, members      int // of all folds
-	manyRows            int // from here on one split
-	passed              int // rows that the first training passes at most, of tables of 3333 rows and more
-	epochs              int // at most; the rate falls along half a cosine
-	warmUp, draws, thin int // of each chain
+	folds, members      int            // of all folds
+	prior               bool           // networks of each fold are trained with the prior, too
+	manyRows            int            // from here on one split
+	passed              int            // rows that the first training passes at most, of tables of 3333 rows and more
+	epochs              int            // at most; the rate falls along half a cosine
+	warmUp, draws, thin int            // of each chain
+	clock               *time.Duration // in place of the time, for tests
 }
 
 var usual = plan{
-	folds: 5, members: 20, manyRows: 20_000, passed: 2_000_000, epochs: 600, warmUp: 500, draws: 50, thin: 20,
+	folds: 5, members: 20, prior: true, manyRows: 20_000, passed: 2_000_000, epochs: 600, warmUp: 500, draws: 50, thin: 20,
 }
 
 const (
@@ -58,13 +61,8 @@ const (
 	patience = 100 // validations, one an epoch
 	enough   = .01 // nats a row that a round of the chains must gain for another
 
-	// energyVariance makes steps of .58 of those of the authors of MCLMC, who have 5e-4. On the tables that chose the
-	// defaults, in 60 s, NLPD fell by .07, .05 and .02 nats on epa with three seeds, and by .00 to .02 on cars,
-	// deliveries, hpc, diabetes and nhefs. On meats the longer steps' draws were worse than the networks by 1.0 to 1.3
-	// nats on the rows left out, and had no weight; the shorter ones' gained .14 and .04 there, and .56, -.33 and .12 on
-	// the 43 test rows. 1e-4 lost .01 to .04 on epa, 4e-6 .04. Steps that are longer still were worse on epa and cars,
-	// and as long ones first and short ones after they gained .004 on deliveries and lost .06 on epa. Where chains are
-	// still on their way, as on airfoil, short steps cost some .02 nats.
+	// energyVariance is a twenty-fifth of what the authors of MCLMC have, for steps of .58 of theirs: on most tables that
+	// chose the defaults the bias of longer steps costs more than they save.
 	energyVariance = 2e-5
 
 	forAllRows = 3 // folds' shares of the time that are left for the chains on all rows
@@ -83,7 +81,8 @@ func (m Method) MarshalJSON() ([]byte, error) {
 	p := m.plan
 	return json.Marshal(map[string]any{
 		"seconds": m.Seconds, "folds": p.folds, "members": p.members, "many_rows": p.manyRows, "passed": p.passed,
-		"epochs": p.epochs, "warm_up": p.warmUp, "draws": p.draws, "thin": p.thin, "energy_variance": energyVariance,
+		"epochs": p.epochs, "prior": p.prior, "warm_up": p.warmUp, "draws": p.draws, "thin": p.thin,
+		"energy_variance": energyVariance,
 	})
 }
 
@@ -103,17 +102,19 @@ func (m Method) Prepare(j *fit.Job) (fit.Method, error) {
 	return m, nil
 }
 
-// fold is one fold: its rows, and the posteriors of the networks and of the chains, nil if there are none.
+// fold is one fold: its rows, and its parts of the mixture, nil if there are none.
 type fold struct {
-	parts             dataset.Parts
-	networks, sampled *bayes.Posterior
-	training          *fit.Result
-	weights           []float64 // of the rows of the validation part; nil: all are alike
-	byNetworks        []float64 // log-density of each of them
-	bySampled         []float64
-	last              []float64     // the last draw of each chain, [chains, D]
-	thin              int           // the moves between two draws of these chains
-	step              time.Duration // what a move of all of them took
+	parts    dataset.Parts
+	networks *particles // trained by maximum likelihood
+	shrunk   *particles // trained with the prior
+	sampled  *particles // by the chains
+	training *fit.Result
+	cut      string        // where the budget ended the training, such as "epoch 3 of 20"
+	warnings []string      // of its trainings and chains
+	weights  []float64     // of the rows of the validation part; nil: all are alike
+	last     []float64     // the last draw of each chain, [chains, D]
+	thin     int           // the moves between two draws of these chains
+	step     time.Duration // what a move of all of them took
 }
 
 // Run implements fit.Method.
@@ -125,10 +126,14 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	details := &Details{Folds: len(parts)}
 	var all []*fold
 	var warnings []string
-	finish := func(together *bayes.Posterior) (*fit.Result, error) {
+	finish := func(together *particles) (*fit.Result, error) {
 		status := run.Completed
 		if ctx.Err() != nil {
 			status = run.Cancelled
+		}
+		details.Scored, details.Left = len(all), 0
+		if status == run.Completed {
+			details.Left = max(0, m.seconds()-m.elapsed(j))
 		}
 		result, err := m.result(j, all, together, details, status)
 		if err != nil {
@@ -143,16 +148,19 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	}
 	for f, part := range parts {
 		left := len(parts) - f
-		if f == 0 || !math.IsNaN(details.Draws.Value) { // else there will be no draws to go on from
+		if f == 0 || details.hopeful() && !math.IsNaN(details.Draws.Value) { // else there will be no draws to go on from
 			left += forAllRows
 		}
-		share := (m.seconds() - j.Elapsed()) / time.Duration(left)
+		share := (m.seconds() - m.elapsed(j)) / time.Duration(left)
 		one, err := m.fold(ctx, onFold(j, part, f), part, share, details)
 		cut := one == nil || ctx.Err() != nil && one.training.Status == run.Cancelled
 		switch {
 		case cut && len(all) > 0 && !ofFiles(err): // what was begun would count as much as what was done
-			warnings = append(warnings, fmt.Sprintf("%d of %d folds count: %v", f, len(parts),
-				cmp.Or(err, context.Cause(ctx))))
+			why := err
+			if ctx.Err() != nil {
+				why = errors.New("the fit was stopped in the training of the next")
+			}
+			warnings = append(warnings, fmt.Sprintf("%d of %d folds count: %v", f, len(parts), why))
 			return finish(nil)
 		case one == nil && len(all) == 0:
 			return nil, err
@@ -190,7 +198,6 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err != nil {
 		warnings = append(warnings, fmt.Sprintf("the posterior given all rows was not sampled: %v", err))
 	}
-	details.AllRows = together != nil
 	return finish(together)
 }
 
@@ -203,14 +210,48 @@ func ofFiles(err error) bool {
 // within is the context of a stage with these settings that may take so long over all sessions. One that has had nearly
 // all of it does not go on, so that a run that is resumed, or read again, finds what it had found.
 func within(ctx context.Context, stage run.Settings, share time.Duration) (context.Context, context.CancelFunc) {
-	left := share
-	if !stage.Replace { // else the checkpoint may be another run's
-		left -= run.Spent(stage.Checkpoint)
-	}
+	left := share - spent(stage)
 	if left < share/10 {
 		left = 0
 	}
 	return context.WithTimeout(ctx, left)
+}
+
+// spent is the time that a stage has taken in earlier sessions; 0 if it was not begun.
+func spent(stage run.Settings) time.Duration {
+	if stage.Replace { // the checkpoint may be another run's
+		return 0
+	}
+	return run.Spent(stage.Checkpoint)
+}
+
+// patiently is the context of the first training, which ends between two steps: when the time is over that there is
+// after the first step, which compiles, and an epoch is made. Where that would take longer than the budget, or than the
+// first step if that was longer, once more, it ends within the epoch, so that there is always something.
+func (m Method) patiently(
+	ctx context.Context, j *fit.Job, epoch int, share func(compiled time.Duration) time.Duration,
+) (context.Context, context.CancelFunc) {
+	before := spent(j.Settings)
+	ctx, cancel := context.WithCancelCause(ctx)
+	var end, most time.Duration
+	watched := run.Watched(ctx, func(p run.Progress, _ run.Machine) {
+		now := m.elapsed(j) + before
+		if end == 0 {
+			end, most = now+share(now), 2*max(now, m.seconds())
+		}
+		if now >= end && (p.Step >= epoch || now >= most) {
+			cancel(context.DeadlineExceeded)
+		}
+	})
+	return watched, func() { cancel(nil) }
+}
+
+// elapsed is the time of the call so far, or that of a test's clock.
+func (m Method) elapsed(j *fit.Job) time.Duration {
+	if m.plan.clock != nil {
+		return *m.plan.clock
+	}
+	return j.Elapsed()
 }
 
 func (m Method) seconds() time.Duration { return time.Duration(m.Seconds * float64(time.Second)) }
@@ -298,9 +339,15 @@ func onFold(j *fit.Job, parts dataset.Parts, f int) *fit.Job {
 	one, data := j.Part(fmt.Sprintf("fold %d", f+1)), *j.Data
 	data.Parts = parts
 	one.Data = &data
-	one.Seed += uint64(f)
+	one.Seed = seedFor(j.Seed, fmt.Sprintf("fold %d", f+1))
 	one.Observe = nil
 	return one
+}
+
+// seedFor is the seed of a purpose, such as a fold, whose random numbers no other purpose has, nor another seed's.
+func seedFor(seed uint64, purpose string) uint64 {
+	words := random.KeyOf(seed).Named(purpose).Words()
+	return uint64(words[0]) | uint64(words[1])<<32
 }
 
 // fold trains and samples one fold within its share of the time. Where the networks are trained and the chains fail it
@@ -309,66 +356,71 @@ func (m Method) fold(
 	ctx context.Context, j *fit.Job, parts dataset.Parts, share time.Duration, details *Details,
 ) (*fold, error) {
 	one := &fold{parts: parts, weights: parts.Validation.Weights}
-	begun := j.Elapsed()
+	begun := m.elapsed(j)
 	// Over all sessions.
-	since := func(then time.Duration) time.Duration { return j.Elapsed() - then }
+	since := func(then time.Duration) time.Duration { return m.elapsed(j) - then }
 	if details.Scored == 0 { // the first fold compiles for all
-		share += (m.seconds() - j.Elapsed()) / 4
+		share += (m.seconds() - m.elapsed(j)) / 4
 	}
-	trained, end := within(ctx, j.Settings, share)
-	defer end()
+	limit := share // of training, where there will be no draws
+	if details.Folds == 1 {
+		limit = m.seconds() - begun
+	}
 	passes := m.passes(j.Rows())
-	if _, err := one.train(trained, j, m.ensemble(j, details, passes)); err != nil {
+	if err := m.trainFirst(ctx, j, one, limit, passes, details); err != nil {
 		return nil, err
 	}
-	d := fit.Details[*train.Details](one.training)
-	if err := ctx.Err(); len(d.Validated) == 0 && err != nil {
-		return nil, fmt.Errorf("auto: stopped after %d steps of the training of fold %d of %d, before its first epoch "+
-			"ended: there is nothing yet: %w", d.Steps, details.Scored+1, details.Folds, context.Cause(ctx))
-	} else if len(d.Validated) == 0 {
-		return nil, fmt.Errorf("auto: the budget of %v s ended after %d steps of the training of fold %d of %d, before its "+
-			"first epoch did: take more Method.Seconds, or a smaller network: %w", m.Seconds, d.Steps, details.Scored+1,
-			details.Folds, context.DeadlineExceeded)
-	}
-	spent := since(begun)
-	if details.Folds == 1 && 2*spent < share { // of many rows left out, by which it can be told
-		part := j.Part("with the prior")
-		again, end := within(ctx, part.Settings, share-spent)
-		defer end()
-		var err error
-		details.byPrior = true
-		if details.byPrior, err = one.train(again, part, m.ensemble(j, details, passes)); ofFiles(err) {
-			return one, err
-		} // else the prior is none that a point can be trained with, or the budget ended
-	}
+	took, d := since(begun), fit.Details[*train.Details](one.training)
 	details.Scored++
-	trainedIn := since(begun)
+	pure := took // without compilation
+	if details.Scored == 1 {
+		pure = max(0, took-details.compiled)
+	}
 	// A step of MCLMC takes two gradients of all rows. As measured, one takes a fifth to a third of an epoch's time.
 	step := details.step
 	if step == 0 {
-		step = spent * time.Duration(d.PerEpoch) / time.Duration(max(1, d.Steps)) / 3 * 2
+		step = pure * time.Duration(d.PerEpoch) / time.Duration(max(1, d.Steps)) / 3 * 2
 	}
 	details.FirstDraw = step * time.Duration(m.plan.warmUp+m.plan.thin)
-	if left := share - trainedIn; details.FirstDraw > left {
-		if details.Folds == 1 { // nothing comes after it
-			left = m.seconds() - j.Elapsed()
-		}
+	if details.model == nil { // these chains are compiled first, which takes about as long as the training's did
+		details.FirstDraw += details.compiled
+	}
+	sampling := j.Within("sampling 1")
+	draws := func() bool {
+		return details.hopeful() && (details.FirstDraw <= share-since(begun) || spent(sampling) > 0)
+	}
+	room := share
+	if !draws() {
+		room = limit
+	}
+	if (m.plan.prior || details.Folds == 1) && 2*took < room {
+		part := j.Part("with the prior")
+		part.Seed = seedFor(j.Seed, "with the prior")
+		again, end := within(ctx, part.Settings, room-took)
+		err := one.train(again, part, m.ensemble(j, details, passes, true))
+		end()
+		if ofFiles(err) {
+			return one, err
+		} // else the prior is none that a point can be trained with
+	}
+	if !draws() {
+		left, likelihood := limit-since(begun), one.best() == one.networks
 		var err error
-		if longer := m.longer(passes, spent, left); one.training.Status == run.Completed && longer > passes {
+		if longer := m.longer(passes, pure, left); one.training.Status == run.Completed && longer > passes {
 			part := j.Part(fmt.Sprintf("%d passes", longer))
 			again, end := within(ctx, part.Settings, left)
 			defer end()
-			_, err = one.train(again, part, m.ensemble(j, details, longer))
+			err = one.train(again, part, m.ensemble(j, details, longer, !likelihood))
 		}
 		details.Training += since(begun)
 		return one, err
 	}
-	details.Training += trainedIn
-	sampling := j.Elapsed()
-	defer func() { details.Sampling += since(sampling) }()
+	details.Training += since(begun)
+	from := m.elapsed(j)
+	defer func() { details.Sampling += since(from) }()
 	if details.model == nil {
 		var err error
-		if details.model, err = chainsModel(j, one.networks); err != nil {
+		if details.model, err = chainsModel(j, one.best().Posterior); err != nil {
 			return one, err
 		}
 	}
@@ -377,22 +429,87 @@ func (m Method) fold(
 	return one, err
 }
 
-// train trains the fold's networks, which take the place of those that it has, if any, if the left out rows have more
-// density by them, and says so.
-func (o *fold) train(ctx context.Context, j *fit.Job, networks baseline.Ensemble) (better bool, err error) {
+// trainFirst trains a fold's networks by maximum likelihood, within the limit. Of the first fold there are always some,
+// unless the context ends before an epoch has; another one without an epoch is an error.
+func (m Method) trainFirst(
+	ctx context.Context, j *fit.Job, one *fold, limit time.Duration, passes int, details *Details,
+) error {
+	first, begun, before := details.Scored == 0, m.elapsed(j), spent(j.Settings)
+	networks := m.ensemble(j, details, passes, false)
+	epoch, _ := epochSteps(j.Rows())
+	try := func(ctx context.Context, end context.CancelFunc) (*train.Details, error) {
+		defer end()
+		err := one.train(ctx, j, networks)
+		return fit.Details[*train.Details](one.training), err
+	}
+	patiently := func() (context.Context, context.CancelFunc) {
+		return m.patiently(ctx, j, epoch, func(now time.Duration) time.Duration {
+			details.compiled = now - begun
+			rest := m.seconds() - now
+			if details.Folds > 1 {
+				rest /= time.Duration(details.Folds + forAllRows)
+			}
+			return max(rest, limit-details.compiled)
+		})
+	}
+	var d *train.Details
+	var err error
+	if done := before > 0 && limit-before < limit/10; !first || done {
+		d, err = try(within(ctx, j.Settings, limit))
+	}
+	if first && err == nil && (d == nil || d.Steps == 0) {
+		d, err = try(patiently())
+	}
+	if err != nil {
+		return err
+	}
+	switch fold := details.Scored + 1; {
+	case len(d.Validated) > 0 || first && d.Steps > 0 && ctx.Err() == nil:
+		if one.training.Status == run.Cancelled && ctx.Err() == nil {
+			one.cut = fmt.Sprintf("epoch %d of %d", (d.Steps+d.PerEpoch-1)/d.PerEpoch, passes)
+		}
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("auto: stopped after %d steps of the training of fold %d of %d, before its first epoch ended: "+
+			"there is nothing yet: %w", d.Steps, fold, details.Folds, context.Cause(ctx))
+	}
+	return fmt.Errorf("the budget of %v s left the others less than an epoch of training: take more Method.Seconds",
+		m.Seconds)
+}
+
+// train trains networks, which take the place of those that the fold has of the kind, if any, if the left out rows have
+// more density by them.
+func (o *fold) train(ctx context.Context, j *fit.Job, networks baseline.Ensemble) error {
 	result, err := j.RunFirst(ctx, networks)
 	if err != nil {
-		return false, err
+		return err
 	}
-	density, err := densities(result.Posterior, o.parts.Validation)
+	o.warnings = append(o.warnings, result.Warnings...)
+	trained, err := judged(result.Posterior, o.parts.Validation)
 	if err != nil {
-		return false, err
+		return err
 	}
-	if o.networks != nil && !(mean(density, o.weights).Value > mean(o.byNetworks, o.weights).Value) {
-		return false, nil
+	of := &o.networks
+	if !networks.Likelihood {
+		of = &o.shrunk
 	}
-	o.training, o.networks, o.byNetworks = result, result.Posterior, density
-	return true, nil
+	if *of == nil && o.training != nil { // the first with the prior, whose curves are not shown
+		*of = trained
+	} else if *of == nil || o.score(trained) > o.score(*of) {
+		*of, o.training = trained, result
+	}
+	return nil
+}
+
+// score is the mean log-density of the left out rows.
+func (o *fold) score(p *particles) float64 { return mean(p.density, o.weights).Value }
+
+// best are the networks of either kind by which the left out rows have more density.
+func (o *fold) best() *particles {
+	if o.shrunk != nil && o.score(o.shrunk) > o.score(o.networks) {
+		return o.shrunk
+	}
+	return o.networks
 }
 
 // longer is the number of passes, as many times the given one, which took so long, as the time that is left bears.
@@ -407,22 +524,26 @@ func (m Method) longer(passes int, spent, left time.Duration) int {
 // passes is the number of epochs of the first training, of so many rows.
 func (m Method) passes(rows int) int { return min(m.plan.epochs, max(20, m.plan.passed/rows)) }
 
-// ensemble are the networks of a fold.
-func (m Method) ensemble(j *fit.Job, details *Details, passes int) baseline.Ensemble {
-	rows := j.Rows()
-	batch := min(rows, max(50, rows/100))
-	steps := passes * ((rows + batch - 1) / batch)
+// epochSteps is the number of mini-batches of an epoch, and their size.
+func epochSteps(rows int) (steps, batch int) {
+	batch = min(rows, max(50, rows/100))
+	return (rows + batch - 1) / batch, batch
+}
+
+// ensemble are the networks of a fold, with the prior or by maximum likelihood.
+func (m Method) ensemble(j *fit.Job, details *Details, passes int, prior bool) baseline.Ensemble {
+	steps, batch := epochSteps(j.Rows())
 	return baseline.Ensemble{
-		Members: max(2, m.plan.members/details.Folds), Likelihood: !details.byPrior, Training: train.Training{
+		Members: max(2, m.plan.members/details.Folds), Likelihood: !prior, Training: train.Training{
 			Epochs: passes, BatchSize: batch, Patience: patience,
-			Optimiser: train.Adam{Schedule: train.Cosine(rate, steps)},
+			Optimiser: train.Adam{Schedule: train.Cosine(rate, passes*steps)},
 		},
 	}
 }
 
-// sample runs a chain from each network, in rounds: each makes twice the steps of the one before, begun at its last
-// draws, for as long as the left out rows gain by it and time is left. The best round is kept. Chains that the budget
-// ends before they have a draw are no error.
+// sample runs a chain from each network of the better kind, in rounds: each makes twice the steps of the one before,
+// begun at its last draws, for as long as the left out rows gain by it and time is left. The best round is kept. Chains
+// that the budget ends before they have a draw are no error.
 func (o *fold) sample(
 	ctx context.Context, j *fit.Job, of plan, model bayes.Model, left func() time.Duration,
 ) error {
@@ -431,11 +552,11 @@ func (o *fold) sample(
 	if whole.Data, err = j.With(model); err != nil {
 		return err
 	}
-	draws, err := o.networks.Draws()
+	draws, err := o.best().Draws()
 	if err != nil {
 		return err
 	}
-	chains := o.networks.Particles()
+	chains := o.best().Particles()
 	problem, err := whole.Density(chains)
 	if err != nil {
 		return err
@@ -452,22 +573,23 @@ func (o *fold) sample(
 		if result == nil {
 			return err
 		}
-		density, err := densities(result.Posterior, o.parts.Validation)
+		drawn, err := judged(result.Posterior, o.parts.Validation)
 		if err != nil {
 			return err
 		}
 		gained := math.Inf(1)
 		if o.sampled != nil {
-			gained = mean(density, o.weights).Value - mean(o.bySampled, o.weights).Value
+			gained = o.score(drawn) - o.score(o.sampled)
 		}
 		made := fit.Details[*mcmc.Details](result)
+		o.warnings = append(o.warnings, undone(made)...)
 		o.last, o.thin = nil, method.Thin
 		o.step = made.Sampling / time.Duration(max(1, made.Moves))
 		for chain := range chains {
 			o.last = append(o.last, made.Draws.At(chain, made.Draws.PerChain-1)...)
 		}
 		if gained > 0 {
-			o.sampled, o.bySampled = result.Posterior, density
+			o.sampled = drawn
 		}
 		if gained < enough || result.Status != run.Completed {
 			return nil
@@ -477,9 +599,23 @@ func (o *fold) sample(
 	}
 }
 
-// sampleAll runs a chain on all rows from each last draw of the folds' chains. It is nil where draws have no weight,
-// and where the budget leaves none.
-func (m Method) sampleAll(ctx context.Context, j *fit.Job, all []*fold, details *Details) (*bayes.Posterior, error) {
+// undone is a warning if of more than a hundredth of the moves the chains went back, since the log-density was not
+// finite.
+func undone(made *mcmc.Details) []string {
+	nonFinite, moves := 0, 0
+	for _, chain := range made.Stats {
+		nonFinite, moves = nonFinite+chain.NonFinite, moves+chain.Transitions
+	}
+	if 100*nonFinite <= moves {
+		return nil
+	}
+	return []string{fmt.Sprintf("in %d of %d moves of the chains the log-density or its gradient was not finite, and the "+
+		"chain went back: look in the data for what has no finite log-density", nonFinite, moves)}
+}
+
+// sampleAll runs a chain on all rows from each last draw of the folds' chains, and sets details.AllRows. It is nil
+// where draws have no weight, and where the budget leaves none.
+func (m Method) sampleAll(ctx context.Context, j *fit.Job, all []*fold, details *Details) (*particles, error) {
 	method := mcmc.Chains{Kernel: kernel, Draws: m.plan.draws, WarmUp: m.plan.warmUp}
 	var start []float64
 	for _, one := range all {
@@ -489,11 +625,9 @@ func (m Method) sampleAll(ctx context.Context, j *fit.Job, all []*fold, details 
 	if details.Weight == 0 || len(start) == 0 {
 		return nil, nil
 	}
-	begun := j.Elapsed()
-	defer func() { details.Sampling += j.Elapsed() - begun }()
+	begun := m.elapsed(j)
+	defer func() { details.Sampling += m.elapsed(j) - begun }()
 	const name = "sampling all rows"
-	ctx, end := within(ctx, j.Within(name), m.seconds()-j.Elapsed())
-	defer end()
 	data, err := j.With(*details.model)
 	if err != nil {
 		return nil, err
@@ -503,8 +637,17 @@ func (m Method) sampleAll(ctx context.Context, j *fit.Job, all []*fold, details 
 	}
 	data.Parts.Validation = nil
 	whole := *j
-	whole.Data = data
+	whole.Data, whole.Seed = data, seedFor(j.Seed, name)
 	method.Chains = len(start) / data.Bound.D
+	// These are more chains than a fold has, on more rows, and are compiled first.
+	each := float64(method.Chains*whole.Rows()) / float64(all[0].networks.Particles()*all[0].parts.Train.Rows())
+	first := details.compiled + time.Duration(each*float64(details.step)*float64(method.WarmUp+method.Thin))
+	left := m.seconds() - m.elapsed(j)
+	if first > left && spent(j.Within(name)) == 0 {
+		return nil, nil
+	}
+	ctx, end := within(ctx, j.Within(name), left)
+	defer end()
 	problem, err := whole.Density(method.Chains)
 	if err != nil {
 		return nil, err
@@ -514,7 +657,48 @@ func (m Method) sampleAll(ctx context.Context, j *fit.Job, all []*fold, details 
 	if result == nil {
 		return nil, err
 	}
-	return result.Posterior, nil
+	made := fit.Details[*mcmc.Details](result)
+	together := &particles{Posterior: result.Posterior}
+	details.AllRows, err = shareOfAllRows(all, made.Draws.PerChain, together.Particles(), method.Draws)
+	details.warnings = undone(made)
+	return together, err
+}
+
+// shareOfAllRows is the share that so many draws given all rows, perChain of each chain, have among all draws. Where
+// they are fewer than planned, and the rows left out lose density when each fold's chains have as few, they join the
+// folds' draws by their number; else they replace them.
+func shareOfAllRows(all []*fold, perChain, draws, planned int) (float64, error) {
+	if perChain >= planned {
+		return 1, nil
+	}
+	lost, others := 0., 0
+	for _, one := range all {
+		if one.sampled == nil {
+			continue
+		}
+		prediction, err := predict(one.sampled.Posterior, one.parts.Validation)
+		if err != nil {
+			return 0, err
+		}
+		chain := one.sampled.Particles() / one.sampled.Chains()
+		weights := make([]float64, one.sampled.Particles()) // of the first draws of each chain
+		for i := range weights {
+			if i%chain < perChain {
+				weights[i] = 1 / float64(one.sampled.Chains()*min(chain, perChain))
+			}
+		}
+		prediction.Weights = weights
+		few, err := prediction.LogDensity(one.parts.Validation.Y)
+		if err != nil {
+			return 0, err
+		}
+		lost += (one.score(one.sampled) - mean(few, one.weights).Value) * float64(len(few))
+		others += one.sampled.Particles()
+	}
+	if !(lost > 1) { // nat, as for the weight of the draws
+		return 1, nil
+	}
+	return float64(draws) / float64(draws+others), nil
 }
 
 // runChains is RunStage, but nil without an error where the budget ends the chains before they have a draw, and nil
@@ -530,23 +714,10 @@ func runChains(ctx context.Context, j *fit.Job, s fit.Stage) (*fit.Result, error
 	return result, nil
 }
 
-// densities are log p(y_n | x_n), the predictive density of each row. They take little time, and a cancelled run needs
-// them too.
-func densities(p *bayes.Posterior, rows *dataset.Dataset) ([]float64, error) {
-	prediction, err := p.Predict(context.Background(), rows.X)
-	if err != nil {
-		return nil, err
-	}
-	if prediction, err = prediction.OfRows(rows); err != nil {
-		return nil, err
-	}
-	return prediction.LogDensity(rows.Y)
-}
-
-// result has the networks and the draws as particles, by their weights: the draws given all rows, or if these are nil
-// each fold's.
+// result has the networks and the draws as particles, by their weights. Draws given all rows, nil if there are none,
+// take their share (Details.AllRows) from the folds' draws.
 func (m Method) result(
-	j *fit.Job, all []*fold, together *bayes.Posterior, details *Details, status run.Status,
+	j *fit.Job, all []*fold, together *particles, details *Details, status run.Status,
 ) (*fit.Result, error) {
 	whole := *j
 	var err error
@@ -557,8 +728,8 @@ func (m Method) result(
 		return nil, err
 	}
 	var phi, logWeights []float64
-	add := func(p *bayes.Posterior, weight float64) error {
-		if weight == 0 {
+	add := func(p *particles, weight float64) error {
+		if p == nil || weight == 0 {
 			return nil
 		}
 		draws, err := p.Draws()
@@ -575,26 +746,29 @@ func (m Method) result(
 		return nil
 	}
 	result := &fit.Result{Status: status, Details: []any{details}}
-	last := all[len(all)-1]
+	last, replaced := all[len(all)-1], 0.
+	if together != nil {
+		replaced = details.AllRows
+	}
 	for _, one := range all {
-		weight := details.Weight
-		if one.sampled == nil && together == nil { // the fold has its networks alone
-			weight = 0
+		weights := details.weights(one)
+		if together != nil && one.sampled == nil { // the draws given all rows are for this fold, too
+			weights[0], weights[1] = weights[0]*(1-details.Weight), weights[1]*(1-details.Weight)
 		}
-		err := add(one.networks, 1-weight)
-		if together == nil {
-			err = errors.Join(err, add(one.sampled, weight))
-		}
+		err := errors.Join(add(one.networks, weights[0]), add(one.shrunk, weights[1]),
+			add(one.sampled, weights[2]*(1-replaced)))
 		if err != nil {
 			return nil, err
 		}
 	}
 	if together != nil {
-		if err := add(together, details.Weight*float64(len(all))); err != nil {
+		if err := add(together, replaced*details.Weight*float64(len(all))); err != nil {
 			return nil, err
 		}
 	}
 	j.Choose("weight of the draws", details.Weight)
+	j.Choose("weight of the prior among the networks", details.Prior)
+	result.Warnings = m.doubts(all, details)
 	result.Curves = last.training.Curves
 	result.Details = append(result.Details, last.training.Details...)
 	drawn := bayes.Draws{Phi: compute.Floats(j.DType, phi, len(logWeights), whole.Bound.D), LogWeights: logWeights}

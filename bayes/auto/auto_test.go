@@ -234,14 +234,15 @@ func TestWeigh(t *testing.T) {
 	}{ // (1-w) .9 + w .1 : (1-w) .1 + w .9 = .3 : .7 at w = .75, where .3 log(.3/.9) + .7 log(.7/.1) are added
 		{draws, .73, .77, 1.0325}, {equal, 0, 0, 0}, {nil, 0, 0, 0},
 	} {
-		one := &fold{byNetworks: networks, bySampled: c.draws}
+		one := &fold{networks: &particles{density: networks}}
 		if c.draws != nil {
-			one.sampled = &bayes.Posterior{}
+			one.sampled = &particles{density: c.draws}
 		}
 		var d Details
 		d.weigh([]*fold{one})
-		if d.Weight < c.low || d.Weight > c.top || math.Abs(d.Added.Value-c.added) > .05 || d.String() == "" {
-			t.Errorf("weight %v, want %v to %v; added %v", d.Weight, c.low, c.top, d.Added)
+		if d.Weight < c.low || d.Weight > c.top || math.Abs(d.Added.Value-c.added) > .05 || d.String() == "" ||
+			d.useless != (c.draws != nil && c.top == 0) {
+			t.Errorf("weight %v, want %v to %v; added %v, useless %v", d.Weight, c.low, c.top, d.Added, d.useless)
 		}
 	}
 }
@@ -249,15 +250,17 @@ func TestWeigh(t *testing.T) {
 // A row of weight 2 counts as two, and the size of the weights does not matter.
 func TestWeighWeights(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	weighted, repeated := &fold{sampled: &bayes.Posterior{}}, &fold{sampled: &bayes.Posterior{}}
+	weighted := &fold{networks: &particles{}, sampled: &particles{}}
+	repeated := &fold{networks: &particles{}, sampled: &particles{}}
 	for range 300 {
 		network, draw := rng.NormFloat64(), rng.NormFloat64()
 		weight := 1 + rng.IntN(3)
 		for k := range weight {
-			repeated.byNetworks, repeated.bySampled = append(repeated.byNetworks, network), append(repeated.bySampled, draw)
+			repeated.networks.density = append(repeated.networks.density, network)
+			repeated.sampled.density = append(repeated.sampled.density, draw)
 			if k == 0 {
-				weighted.byNetworks = append(weighted.byNetworks, network)
-				weighted.bySampled = append(weighted.bySampled, draw)
+				weighted.networks.density = append(weighted.networks.density, network)
+				weighted.sampled.density = append(weighted.sampled.density, draw)
 				weighted.weights = append(weighted.weights, float64(weight))
 			}
 		}
@@ -319,13 +322,12 @@ func TestRefuses(t *testing.T) {
 	}{
 		"negative":          {small(t, data), Method{Seconds: -1}, data, "Method.Seconds is -1"},
 		"few rows":          {small(t, data), Method{}, some, "5 rows"},
-		"no time":           {small(t, data), Method{Seconds: 1e-9}, data, "budget of 1e-09 s"},
 		"another task":      {small(t, rare), Method{}, data, "is for binary classification"},
-		"constant target":   {small(t, constant), Method{plan: quick}, constant, ""},
-		"one row of a kind": {small(t, rare), Method{plan: quick}, rare, ""},
-		"more features":     {small(t, wide), Method{plan: quick}, wide, ""},
+		"constant target":   {small(t, constant), Method{Seconds: 3, plan: quick}, constant, ""},
+		"one row of a kind": {small(t, rare), Method{Seconds: 3, plan: quick}, rare, ""},
+		"more features":     {small(t, wide), Method{Seconds: 3, plan: quick}, wide, ""},
 		"all of a kind":     {small(t, alone), Method{plan: quick}, alone, "in one row or group alone"},
-		"a kind in a group": {small(t, grouped), Method{plan: quick}, grouped, ""},
+		"a kind in a group": {small(t, grouped), Method{Seconds: 3, plan: quick}, grouped, ""},
 	} {
 		result, err := fit.Fit(t.Context(), c.model, c.method, dataset.Parts{Train: c.data}, s)
 		if c.want == "" {
@@ -344,9 +346,98 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%s: %v does not say %q", name, err, c.want)
 		}
 	}
-	if _, err := fit.Fit(t.Context(), small(t, data), Method{Seconds: 1e-9}, dataset.Parts{Train: data},
-		s); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v", err)
+}
+
+// A budget that ends before the first epoch does still gives a posterior, of at most an epoch of one fold or of the one
+// split, with its doubts, and read again from its checkpoint the same.
+func TestNoTime(t *testing.T) {
+	for rows, want := range map[int]string{
+		60: "1 of 2 folds count: the budget of 1e-09 s", quick.manyRows: "in epoch 1 of 10",
+	} {
+		parts := dataset.Parts{Train: noisy(rows, 1)}
+		s := run.Settings{Seed: 1, Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "auto")}
+		var first []float64
+		for range 2 {
+			result, err := fit.Fit(t.Context(), small(t, parts.Train), Method{Seconds: 1e-9, plan: quick}, parts, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, values := fit.Details[*train.Details](result), []float64(nil)
+			if d.Steps < 1 || d.Steps > d.PerEpoch || fit.Details[*Details](result).Scored != 1 ||
+				!strings.Contains(strings.Join(result.Warnings, "\n"), want) {
+				t.Errorf("%d rows: %d steps, %d in an epoch; warnings %q", rows, d.Steps, d.PerEpoch, result.Warnings)
+			}
+			if values, err = result.Posterior.Coordinate(0); err != nil || first != nil && !slices.Equal(values, first) {
+				t.Errorf("%d rows: read again %v, first %v (%v)", rows, values, first, err)
+			}
+			first = values
+		}
+	}
+}
+
+// Of many rows, without hope of a draw, training has the whole budget: by a clock that each step moves on by a second,
+// of 90 steps it makes those that there is time for, and what was cut, or is left, is said.
+func TestWholeBudget(t *testing.T) {
+	data := noisy(quick.manyRows, 1)
+	for seconds, want := range map[float64]struct {
+		steps     int
+		cut, left string
+	}{60: {60, "the budget of 60 s ended the training in epoch 7 of 10", ""}, 95: {90, "", ", 5 s are left;"}} {
+		var clock time.Duration
+		method := Method{Seconds: seconds, plan: quick}
+		method.plan.clock = &clock
+		ctx := run.Watched(t.Context(), func(run.Progress, run.Machine) { clock += time.Second })
+		s := run.Settings{Seed: 1, Engine: computetest.Go(t)}
+		result, err := fit.Fit(ctx, small(t, data), method, dataset.Parts{Train: data}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := fit.Details[*Details](result)
+		steps, said := fit.Details[*train.Details](result).Steps, strings.Join(result.Warnings, "")
+		if steps != want.steps || !strings.Contains(d.String(), want.left) || !strings.Contains(said, want.cut) ||
+			(want.cut == "") != (said == "") {
+			t.Errorf("of %v s: %d steps; %v; %q", seconds, steps, d, result.Warnings)
+		}
+	}
+}
+
+// A fold whose training is stopped after an epoch does not count as much as the one before, which is whole.
+func TestCutFold(t *testing.T) {
+	parts := dataset.Parts{Train: noisy(240, 1)}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	trainings := 0
+	watched := run.Watched(ctx, func(p run.Progress, _ run.Machine) {
+		if p.Stage == "training" && p.Step == 1 {
+			trainings++
+		}
+		if trainings == 2 && p.Step == 5 { // of three steps in an epoch
+			cancel()
+		}
+	})
+	s := run.Settings{Seed: 1, Engine: computetest.Go(t)}
+	result, err := fit.Fit(watched, small(t, parts.Train), Method{Seconds: 1e6, plan: quick}, parts, s)
+	if err != nil || fit.Details[*Details](result).Scored != 1 || trainings != 2 ||
+		!strings.Contains(strings.Join(result.Warnings, ""), "1 of 2 folds count: the fit was stopped") {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if n := fit.Details[*train.Details](result).Steps; n != 30 {
+		t.Errorf("the training that counts has %d steps, want the 30 of the first fold", n)
+	}
+}
+
+// Random numbers are each fold's own: no other fold of this seed has them, nor one of another seed.
+func TestFoldSeeds(t *testing.T) {
+	seen := map[uint64]string{}
+	for seed := range uint64(20) {
+		j := &fit.Job{Settings: run.Settings{Seed: seed}, Data: &fit.Data{}}
+		for f := range 5 {
+			of := onFold(j, dataset.Parts{}, f).Seed
+			if before, ok := seen[of]; ok || of < 100 {
+				t.Errorf("fold %d of seed %d has the seed %d, as %s", f, seed, of, before)
+			}
+			seen[of] = fmt.Sprintf("fold %d of seed %d", f, seed)
+		}
 	}
 }
 
@@ -402,6 +493,136 @@ func (p probe) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	return p.result(j, []*fold{one, alone}, nil, &details, run.Completed)
 }
 
+// judgedFold judges one fold with draws, as the one of the result.
+type judgedFold struct {
+	probe
+	t *testing.T
+}
+
+func (p judgedFold) Prepare(j *fit.Job) (fit.Method, error) {
+	m, err := p.probe.Prepare(j)
+	if err != nil {
+		return nil, err
+	}
+	return judgedFold{m.(probe), p.t}, nil
+}
+
+func (p judgedFold) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	details := Details{Folds: 1, useless: p.plan.draws == 1}
+	one, err := p.fold(ctx, onFold(j, j.Parts, 0), j.Parts, time.Hour, &details)
+	if err != nil {
+		return nil, err
+	}
+	if details.useless {
+		if one.sampled != nil {
+			p.t.Error("chains that add nothing are begun")
+		}
+		return p.result(j, []*fold{one}, nil, &details, run.Completed)
+	}
+	details.Weight, details.Prior = .3, .4
+	result, err := p.result(j, []*fold{one}, nil, &details, run.Completed)
+	if err != nil {
+		return nil, err
+	}
+	rows, weights := j.Parts.Validation, details.weights(one)
+	prediction, err := result.Posterior.Predict(ctx, rows.X)
+	if err != nil {
+		return nil, err
+	}
+	nlpd, err := metric.NLPD(prediction, rows.Y)
+	if err != nil {
+		return nil, err
+	}
+	covered, err := metric.Coverage(prediction, rows.Y, .9)
+	if err != nil {
+		return nil, err
+	}
+	inside, targets := one.covered(weights)
+	if own := nlpd.Value + mean(one.mixed(weights), nil).Value; !(math.Abs(own) < 1e-4) || inside/targets != covered.Value {
+		p.t.Errorf("rows left out: the fold's NLPD differs by %v; its intervals hold %v of %v, want %v", own, inside,
+			targets, covered.Value)
+	}
+	if share, err := shareOfAllRows([]*fold{one}, p.plan.draws-1, 4, p.plan.draws); share != 1 || err != nil {
+		p.t.Errorf("draws given all rows that are nearly as good as more have the share %v (%v)", share, err)
+	}
+	floats.AddConst(1, one.sampled.density) // all draws are better than these few
+	share, err := shareOfAllRows([]*fold{one}, p.plan.draws-1, 4, p.plan.draws)
+	if want := 4 / (4 + 4*float64(p.plan.draws)); share != want || err != nil {
+		p.t.Errorf("4 draws given all rows have the share %v, want %v (%v)", share, want, err)
+	}
+	details.compiled, details.step = time.Second, 1e6*time.Second // of 1e6
+	if together, err := p.sampleAll(ctx, j, []*fold{one}, &details); together != nil || err != nil {
+		p.t.Errorf("chains on all rows that cannot have a draw are begun (%v)", err)
+	}
+	return result, nil
+}
+
+// A fold is judged by the rows that it leaves out: its mixture's density and intervals are those of its particles as a
+// posterior. Few draws given all rows join the others where left out rows lose by so few, and chains that add nothing,
+// or cannot have a draw, are not begun.
+func TestJudged(t *testing.T) {
+	parts, of := oneFold(t)
+	method := judgedFold{of.(probe), t}
+	s := run.Settings{Seed: 1, Engine: computetest.Go(t)}
+	for _, draws := range []int{9, 1} {
+		method.plan.draws = draws
+		if _, err := fit.Fit(t.Context(), small(t, parts.Train), method, parts, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What folds warn of reaches the result, by fold and once for what is alike, as do intervals that hold too few.
+func TestFoldDoubts(t *testing.T) {
+	one := func(below float64, warnings ...string) *fold {
+		p := &particles{density: make([]float64, 200)}
+		for i := range p.density {
+			p.below = append(p.below, .5)
+			if i < 60 {
+				p.below[i] = below
+			}
+		}
+		return &fold{networks: p, warnings: warnings}
+	}
+	d := &Details{Folds: 5}
+	for name, c := range map[string]struct {
+		all  []*fold
+		want []string
+	}{
+		"none": {[]*fold{one(.96), one(.2), one(.2)}, nil},
+		"alike": {[]*fold{one(.96, "in 5 steps"), one(.2), one(.2, "in 1e+03 steps", "other", "in 6 steps")},
+			[]string{"fold 1, 3: in 5 steps", "fold 3: other"}},
+		"narrow": {[]*fold{one(.96), one(.01)}, []string{"90 % intervals hold 70 % of the targets of 400 validation rows"}},
+		"wide":   {[]*fold{one(.06), one(.94)}, []string{"90 % intervals hold 100 % of the targets of 400 validation rows"}},
+	} {
+		got := Method{Seconds: 1}.doubts(c.all, d)
+		for i, text := range c.want {
+			if i >= len(got) || !strings.HasPrefix(got[i], text) {
+				t.Errorf("%s: %q, want %q", name, got, c.want)
+			}
+		}
+		if len(got) != len(c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// A training's doubts are the fit's: its score still falls when all epochs are made.
+func TestTrainingDoubts(t *testing.T) {
+	data := noisy(300, 1)
+	floats.Scale(1e-3, data.Y)
+	for i := range data.Y {
+		data.Y[i] += 20 * data.X.At(i, 0)
+	}
+	method := Method{Seconds: 1000, plan: quick}
+	method.plan.epochs, method.plan.warmUp = 20, 1e8
+	s := run.Settings{Seed: 1, Engine: computetest.Go(t)}
+	result, err := fit.Fit(t.Context(), small(t, data), method, dataset.Parts{Train: data}, s)
+	if err != nil || !strings.Contains(strings.Join(result.Warnings, "\n"), "fold 1, 2: the training ended too early") {
+		t.Errorf("%q, %v", result.Warnings, err)
+	}
+}
+
 // oneFold are rows, and a probe with four networks, each with two draws after a single step.
 func oneFold(t *testing.T) (dataset.Parts, fit.Method) {
 	t.Helper()
@@ -418,7 +639,7 @@ func oneFold(t *testing.T) (dataset.Parts, fit.Method) {
 // nothing a prior that keeps weights small is better, and one that is far from what the data ask for is not.
 func TestPriorOfNetworks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	const rows, features = 120, 20
+	const rows, features = 400, 20
 	data := &dataset.Dataset{Name: "wide", Target: "y", X: mat.NewDense(rows, features, nil)}
 	for k := range features {
 		data.Features = append(data.Features, fmt.Sprint("x", k))
@@ -429,17 +650,21 @@ func TestPriorOfNetworks(t *testing.T) {
 		}
 		data.Y = append(data.Y, 3*data.X.At(i, 0)+rng.NormFloat64())
 	}
+	parts, err := data.Split(dataset.Fractions{Train: .25, Validation: .75}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	method := Method{Seconds: 1000, plan: quick}
 	method.plan.manyRows, method.plan.epochs, method.plan.warmUp = rows, 60, 1e8
 	for stdDev, want := range map[float64]bool{.3: true, .001: false} {
 		model := small(t, data)
 		model.Prior = bayes.Normal{StdDev: stdDev}
-		result, err := fit.Fit(t.Context(), model, method, dataset.Parts{Train: data}, run.Settings{Seed: 2})
+		result, err := fit.Fit(t.Context(), model, method, parts, run.Settings{Seed: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := fit.Details[*Details](result); d.byPrior != want {
-			t.Errorf("prior of standard deviation %v: trained with it is %v, want %v", stdDev, d.byPrior, want)
+		if d := fit.Details[*Details](result); d.Prior > .5 != want {
+			t.Errorf("prior of standard deviation %v: weight %v among the networks, want it large: %v", stdDev, d.Prior, want)
 		}
 	}
 }

@@ -1,11 +1,17 @@
 package auto
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"gobnn/bayes"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 
 	"gonum.org/v1/gonum/floats"
@@ -22,9 +28,12 @@ type Details struct {
 	Networks, Draws metric.Estimate
 	// Weight is the share of the draws in the posterior, from 0, the networks alone, to 1.
 	Weight float64
-	// AllRows says that the posterior's draws are of the posterior given all rows; else the budget left them those of the
-	// folds, each given four fifths.
-	AllRows bool
+	// Prior is the share of those trained with the prior among the networks, from 0, those of maximum likelihood alone,
+	// to 1.
+	Prior float64
+	// AllRows is the share of the draws that are of the posterior given all rows, 0 or 1, or between where the budget left
+	// few of these; the others are of the folds' chains, each given four fifths.
+	AllRows float64
 	// Added is how much the draws lower the NLPD, by their weight, with the standard error of the paired differences.
 	Added    metric.Estimate
 	Training time.Duration
@@ -32,16 +41,25 @@ type Details struct {
 	// FirstDraw is about how long the chains of the last fold take until they have a draw, by those of the folds before,
 	// or if there are none by what its training took.
 	FirstDraw time.Duration
+	Left      time.Duration // of the budget, which was too little for anything that comes next
 
-	model   *bayes.Model  // of the chains; nil before the first
-	step    time.Duration // of the last fold's chains; 0 before the first
-	byPrior bool          // the networks are trained with the prior
+	model    *bayes.Model  // of the chains; nil before the first
+	step     time.Duration // of the last fold's chains; 0 before the first
+	compiled time.Duration // what the first training took to its first step
+	useless  bool          // the chains of the folds so far add nothing
+	warnings []string      // of the chains on all rows
 }
 
 // String says in two lines what was done, for people.
 func (d *Details) String() string {
 	s := fmt.Sprintf("%d folds: trained in %.0f s, sampled in %.0f s; NLPD of rows left out: networks %.3f ± %.3f",
 		d.Scored, d.Training.Seconds(), d.Sampling.Seconds(), d.Networks.Value, d.Networks.SamplingStdErr)
+	if d.Folds == 1 {
+		s = "one split" + strings.TrimPrefix(s, "1 folds")
+	}
+	if d.Left > time.Second {
+		s = strings.Replace(s, ";", fmt.Sprintf(", %.0f s are left;", d.Left.Seconds()), 1)
+	}
 	switch {
 	case math.IsNaN(d.Draws.Value) && d.model != nil:
 		return s + "\nno draws: the chains, compiled first, had none when the budget ended; take more Seconds"
@@ -54,37 +72,190 @@ func (d *Details) String() string {
 	}
 	s += fmt.Sprintf(", draws %.3f ± %.3f\nsampling lowers it by %.3f ± %.3f; the draws have weight %.2f",
 		d.Draws.Value, d.Draws.SamplingStdErr, d.Added.Value, d.Added.SamplingStdErr, d.Weight)
-	if d.AllRows {
-		s += ", and are given all rows"
+	if d.AllRows > 0 {
+		s += fmt.Sprintf(", and %.0f %% of them are given all rows", 100*d.AllRows)
 	}
 	return s
 }
 
-// weigh finds the weight of the draws: that which gives the left out rows the largest density, or 0 if that adds no
-// more than a nat to all rows together.
+// particles are a fold's part of the mixture, judged by the rows that the fold leaves out.
+type particles struct {
+	*bayes.Posterior
+	density []float64 // log p(y_n | x_n), of each row
+	below   []float64 // P(Y <= y) of each target, of a regression on the reals; else nil
+}
+
+// predict is the prediction of rows. It takes little time, and a cancelled run needs it too.
+func predict(p *bayes.Posterior, rows *dataset.Dataset) (bayes.Prediction, error) {
+	prediction, err := p.Predict(context.Background(), rows.X)
+	if err != nil {
+		return prediction, err
+	}
+	return prediction.OfRows(rows)
+}
+
+// judged are particles with what they predict of the rows.
+func judged(p *bayes.Posterior, rows *dataset.Dataset) (*particles, error) {
+	prediction, err := predict(p, rows)
+	if err != nil {
+		return nil, err
+	}
+	judged := &particles{Posterior: p}
+	if judged.density, err = prediction.LogDensity(rows.Y); err != nil {
+		return nil, err
+	}
+	counts, ok := p.Model().Likelihood.(bayes.Supporter)
+	if rows.Task != dataset.Regression || rows.Censored != nil || ok && counts.Support() == bayes.Counts {
+		return judged, nil
+	}
+	y, targets := prediction.StandardiseTarget(rows.Y), prediction.Columns()
+	for i, v := range y {
+		sum := 0.
+		for k := range prediction.Particles { // of equal weight
+			sum += prediction.Distribution(k, i/targets, i%targets).CDF(v)
+		}
+		judged.below = append(judged.below, sum/float64(prediction.Particles))
+	}
+	return judged, nil
+}
+
+// weigh finds the weights of the networks that are trained with the prior, beside the others, and of the draws, beside
+// both.
 func (d *Details) weigh(all []*fold) {
-	var networks, weights, both, draws, ofDraws []float64
-	for _, one := range all {
-		networks, weights = append(networks, one.byNetworks...), append(weights, one.weights...)
-		if one.sampled != nil {
-			both, draws = append(both, one.byNetworks...), append(draws, one.bySampled...)
-			ofDraws = append(ofDraws, one.weights...)
+	pool := func(b func(*fold) *particles, a func(*fold) []float64) (before, with, weights []float64) {
+		for _, one := range all {
+			if p := b(one); p != nil {
+				before, with = append(before, a(one)...), append(with, p.density...)
+				weights = append(weights, one.weights...)
+			}
+		}
+		return before, with, weights
+	}
+	none, shrunk, weights := pool(func(o *fold) *particles { return o.shrunk },
+		func(o *fold) []float64 { return o.networks.density })
+	d.Prior, _, _ = weightOf(none, shrunk, weights)
+	networks := func(o *fold) []float64 { return o.mixed([3]float64{1 - d.Prior, d.Prior}) }
+	each, _, weights := pool(func(o *fold) *particles { return o.networks }, networks)
+	d.Networks = nlpd(each, weights)
+	both, draws, weights := pool(func(o *fold) *particles { return o.sampled }, networks)
+	d.Draws = nlpd(draws, weights)
+	var raw float64
+	d.Weight, raw, d.Added = weightOf(both, draws, weights)
+	d.useless = len(draws) > 0 && raw < least
+}
+
+// least is the smallest weight that a part of the mixture has.
+const least = .01
+
+// weightOf is the weight of b beside a, log-densities of rows, that gives the rows the largest density, or 0 if that adds
+// no more than a nat to all rows together; the weight before that is asked; and what a row gains.
+func weightOf(a, b, weights []float64) (w, raw float64, added metric.Estimate) {
+	if len(b) == 0 {
+		return 0, 0, metric.Estimate{}
+	}
+	raw = stacked(a, b, weights)
+	gains := make([]float64, len(b))
+	for i := range gains {
+		gains[i] = mixed(a[i], b[i], raw) - a[i]
+	}
+	added = mean(gains, weights)
+	if total := added.Value * float64(len(b)); raw < least || !(total > 1) { // one weight gains 1/2 by chance
+		return 0, raw, metric.Estimate{}
+	}
+	return raw, raw, added
+}
+
+// hopeful says whether further chains may add something: those of the folds so far do, or there are none.
+func (d *Details) hopeful() bool { return !d.useless }
+
+// weights are the weights of a fold's networks, of those with the prior, and of its draws.
+func (d *Details) weights(one *fold) (w [3]float64) {
+	if one.shrunk != nil {
+		w[1] = d.Prior
+	}
+	if one.sampled != nil {
+		w[2] = d.Weight
+	}
+	w[0], w[1] = (1-w[1])*(1-w[2]), w[1]*(1-w[2])
+	return w
+}
+
+// mixed is the log-density of each row that a fold leaves out, by its parts with these weights.
+func (o *fold) mixed(weights [3]float64) []float64 {
+	rows, terms := make([]float64, len(o.networks.density)), [3]float64{}
+	for i := range rows {
+		for k, p := range []*particles{o.networks, o.shrunk, o.sampled} {
+			if terms[k] = math.Inf(-1); weights[k] > 0 && p != nil {
+				terms[k] = math.Log(weights[k]) + p.density[i]
+			}
+		}
+		rows[i] = floats.LogSumExp(terms[:])
+	}
+	return rows
+}
+
+// covered counts the targets that a fold leaves out, and those that its parts' 90 % intervals hold.
+func (o *fold) covered(weights [3]float64) (inside, targets float64) {
+	for i := range o.networks.below {
+		below := 0.
+		for k, p := range []*particles{o.networks, o.shrunk, o.sampled} {
+			if weights[k] > 0 {
+				below += weights[k] * p.below[i]
+			}
+		}
+		if targets++; below >= .05 && below <= .95 {
+			inside++
 		}
 	}
-	d.Networks, d.Draws = nlpd(networks, weights), nlpd(draws, ofDraws)
-	if len(draws) == 0 {
-		return
-	}
-	d.Weight = stacked(both, draws, ofDraws)
-	gains := make([]float64, len(draws))
-	for i := range gains {
-		gains[i] = mixed(both[i], draws[i], d.Weight) - both[i]
-	}
-	d.Added = mean(gains, ofDraws)
-	if total := d.Added.Value * float64(len(draws)); d.Weight < .01 || !(total > 1) { // one weight gains 1/2 by chance
-		d.Weight, d.Added = 0, metric.Estimate{}
-	}
+	return inside, targets
 }
+
+// doubts are warnings of what the budget has cut, of what each fold has met, and of the intervals of the rows left out.
+func (m Method) doubts(all []*fold, d *Details) (doubts []string) {
+	folds, inside, targets, rows := make([][]string, len(all)), 0., 0., 0
+	for f, one := range all {
+		if one.cut != "" {
+			folds[f] = append(folds[f], fmt.Sprintf("the budget of %v s ended the training in %s: take more Method.Seconds",
+				m.Seconds, one.cut))
+		}
+		folds[f] = append(folds[f], one.warnings...)
+		within, of := one.covered(d.weights(one))
+		inside, targets, rows = inside+within, targets+of, rows+len(one.networks.density)
+	}
+	doubts = append(joined(folds, d.Folds), d.warnings...)
+	if targets > 0 {
+		const cure = "take more Method.Seconds, or another likelihood"
+		if text := fit.CoverageDoubt(inside/targets, rows, cure); text != "" {
+			doubts = append(doubts, text)
+		}
+	}
+	return doubts
+}
+
+// joined are the warnings of the folds so far, of so many, each with the folds that it is of. Those that differ by
+// numbers alone are one, with the first's.
+func joined(folds [][]string, many int) []string {
+	var kinds, texts, of []string
+	for f, warnings := range folds {
+		for _, text := range warnings {
+			kind := digits.ReplaceAllString(text, "")
+			i := slices.Index(kinds, kind)
+			if name := fmt.Sprint(f + 1); i < 0 {
+				kinds, texts, of = append(kinds, kind), append(texts, text), append(of, name)
+			} else if !strings.HasSuffix(of[i], name) {
+				of[i] += ", " + name
+			}
+		}
+	}
+	for i, text := range texts {
+		if many > 1 {
+			texts[i] = fmt.Sprintf("fold %s: %s", of[i], text)
+		}
+	}
+	return texts
+}
+
+var digits = regexp.MustCompile(`[-+.e\d]*\d`)
 
 // stacked is the weight w of b that maximises sum_i log((1-w) exp a_i + w exp b_i), which is concave, by bisection of
 // its slope. The rows' weights, nil if all are alike, multiply the summands.

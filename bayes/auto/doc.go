@@ -11,25 +11,28 @@
 //  1. The rows of the training and the validation part are cut into five folds, by dataset.Dataset's Group or Order if
 //     there is one. For each, four networks are trained on the other four fifths by maximum likelihood, each from its
 //     own start, and each stops at its own best score on the fold. So every row trains some networks, and scores others
-//     that have not seen it. Where the time that is left would not do for a draw, the networks of a fold are trained
-//     once more, for as long as it bears, and the better ones are kept.
-//  2. From each network a chain of mcmc.MCLMC samples the posterior given the same four fifths, for as long as the fold
-//     gains and the budget lasts. The prior is the model's; where that is bayes.Normal by width, as ModelFor proposes,
-//     a layer's standard deviation is at least one and a half times the root mean square of its trained weights. Steps
-//     are shorter than the kernel's authors have: their bias costs more than they save on most tables.
-//  3. The two mixtures, of all networks and of all draws, are weighed by the density that they give the left out rows
-//     (stacking: Yao, Vehtari, Simpson and Gelman 2018). Draws that raise the log-density of all these rows together by
-//     less than a nat, half of which the weight gains by chance, are left out, so that the answer is not worse than the
-//     ensemble.
-//  4. The chains go on, on all rows, and the posterior's draws are these, where the budget leaves time for them. (On
-//     the tables that chose the defaults NLPD fell by .05 nats on epa and .02 on deliveries, where draws have most
-//     weight, and by nothing on cars, where the networks have.)
+//     that have not seen it. Where there is time, four more are trained with the model's prior, which is better on few
+//     rows. Where the time that is left would not do for a draw, the better ones are trained once more, for as long as
+//     it bears, and kept if they are better so.
+//  2. From each of the better networks a chain of mcmc.MCLMC samples the posterior given the same four fifths, for as
+//     long as the fold gains and the budget lasts; none where the draws of the folds before add nothing. The prior is
+//     the model's; where that is bayes.Normal by width, as ModelFor proposes, a layer's standard deviation is at least
+//     one and a half times the root mean square of its trained weights. Steps are shorter than the kernel's authors
+//     have: their bias costs more than they save on most tables.
+//  3. The mixtures of all networks of the two kinds, and then these and that of all draws, are weighed by the density
+//     that they give the left out rows (stacking: Yao, Vehtari, Simpson and Gelman 2018). A part that raises the
+//     log-density of all these rows together by less than a nat, half of which the weight gains by chance, is left out,
+//     so that the answer is not worse than the ensemble.
+//  4. The chains go on, on all rows, and the posterior's draws are these, where the budget leaves time for them. Few
+//     draws join those of the folds, if left out rows lose where the folds' chains have as few.
 //
 // The particles of the result are the networks and the draws, with these weights. All their parameters are their own,
-// whatever the model's partition, so that the whole model is stochastic.
+// whatever the model's partition, so that the whole model is stochastic. The result's warnings say what the budget has
+// cut, what the folds' trainings doubt, and if the 90 % intervals of the rows left out hold clearly too few or too many
+// of them.
 //
-// From 20 000 rows on there is one split instead of five folds: the given one, or a tenth of the rows is left out. The
-// networks are then trained with the prior as well, and the better ones are kept: 4000 rows that are left out can tell.
-// (Of the tables that chose the defaults, those of five folds, three were clearly worse by such a choice, and none
-// clearly better.)
+// From 20 000 rows on there is one split instead of five folds: the given one, or a tenth of the rows is left out.
+//
+// There is always a posterior: the first training goes on to the end of its first epoch, though the budget is over,
+// unless that takes longer than the budget once more. Folds that the budget leaves less than an epoch do not count.
 package auto

@@ -102,19 +102,25 @@ func held(prediction bayes.Prediction, rows *dataset.Dataset) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	n := float64(rows.Rows())
-	chance, inside := distuv.Binomial{N: n, P: judgedLevel}, score.Value*n
+	return CoverageDoubt(score.Value, rows.Rows(), "take another method (fit.Fit without one chooses by such rows) or "+
+		"another likelihood"), nil
+}
+
+// CoverageDoubt is a warning, which ends with the cure, if 90 % intervals hold a share of the targets of so many rows
+// that is clearly too small or too large; else it is empty.
+func CoverageDoubt(share float64, rows int, cure string) string {
+	chance, inside := distuv.Binomial{N: float64(rows), P: judgedLevel}, share*float64(rows)
 	text := ""
 	switch {
-	case score.Value < fewestHeld && chance.CDF(inside) < heldByChance:
+	case share < fewestHeld && chance.CDF(inside) < heldByChance:
 		text = "too narrow: the predictions are surer than they should be"
-	case score.Value > mostHeld && 1-chance.CDF(inside-1) < heldByChance:
+	case share > mostHeld && 1-chance.CDF(inside-1) < heldByChance:
 		text = "too wide: the predictions could be sharper"
 	default:
-		return "", nil
+		return ""
 	}
-	return fmt.Sprintf("90 %% intervals hold %.0f %% of the targets of %v validation rows, and are %s; take another "+
-		"method (fit.Fit without one chooses by such rows) or another likelihood", 100*score.Value, n, text), nil
+	return fmt.Sprintf("90 %% intervals hold %.0f %% of the targets of %d validation rows, and are %s; %s", 100*share,
+		rows, text, cure)
 }
 
 // belowLinear doubts a posterior that a linear model's predictions beat. Weighted rows are not what it predicts best,

@@ -103,8 +103,16 @@ func callers() string {
 }
 
 // Watched is a context whose runs call a function after each step. It is called by the goroutine of the run, which goes
-// on when it returns, and ends as cancelled if the function cancels the context.
+// on when it returns, and ends as cancelled if the function cancels the context. A function that the given context
+// already has is called before.
 func Watched(ctx context.Context, step func(Progress, Machine)) context.Context {
+	if before, ok := ctx.Value(watchKey{}).(func(Progress, Machine)); ok {
+		own := step
+		step = func(p Progress, m Machine) {
+			before(p, m)
+			own(p, m)
+		}
+	}
 	return context.WithValue(ctx, watchKey{}, step)
 }
 
