@@ -33,6 +33,7 @@ import (
 	"gobnn/viz"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distmv"
 )
 
 // method is one way to a posterior, by whichever package.
@@ -185,6 +186,23 @@ func exactNLPD(t *testing.T, train, test *dataset.Dataset) float64 {
 	return sum / float64(len(test.Y))
 }
 
+// exactEvidence is the log-density of all targets under that model: normal, with covariance X X' + sd^2 I.
+func exactEvidence(t *testing.T, d *dataset.Dataset) float64 {
+	t.Helper()
+	covariance := mat.NewSymDense(d.Rows(), nil)
+	for n := range d.Rows() {
+		for m := range n + 1 {
+			covariance.SetSym(n, m, 1+d.X.At(n, 0)*d.X.At(m, 0)+d.X.At(n, 1)*d.X.At(m, 1))
+		}
+		covariance.SetSym(n, n, covariance.At(n, n)+sd*sd)
+	}
+	exact, ok := distmv.NewNormal(make([]float64, d.Rows()), covariance, nil)
+	if !ok {
+		t.Fatal("the covariance is not positive definite")
+	}
+	return exact.LogProb(d.Y)
+}
+
 // Every method of every package fits one data set by one shape of call, and gives the same kind of result: a posterior
 // that knows its data, its chains and where it came from, predicts about as well as the exact one, can be saved,
 // diagnosed and drawn.
@@ -240,6 +258,16 @@ func TestEveryMethod(t *testing.T) {
 			chains := fit.Details[*mcmc.Details](result) != nil || fit.Details[*fbnn.Details](result) != nil
 			if (p.Chains() > 0) != chains {
 				t.Errorf("of %d chains", p.Chains())
+			}
+			if e := p.Evidence(); e.Known() {
+				off, most := e.Value-exactEvidence(t, trained), 4*e.StdErr // a false alarm in 15 000 other seeds
+				if math.IsNaN(most) {
+					most = 2 // it says no standard error, and is off by 1 here
+				}
+				t.Logf("evidence %v, off by %.3f", e, off)
+				if !(math.Abs(off) < most) {
+					t.Errorf("evidence %v is off by %.3f, more than %.3f", e, off, most)
+				}
 			}
 			prediction, err := p.Predict(t.Context(), parts.Test.X)
 			if err != nil {
