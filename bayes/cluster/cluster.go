@@ -64,8 +64,8 @@ type Task struct {
 type Options struct {
 	// On is empty (in this process, one after another), "ray" (on a cluster of this machine's processors, which is
 	// started and ended) or the address of a running one, such as "ray://head:10001". Ray is installed by
-	// `go run ./notebooks setup -ray`. "slurm" writes the script of an array job into Folder, which all nodes must share,
-	// and Run returns ErrSubmit, until a call finds all tasks done.
+	// `go run ./notebooks setup -ray`. "slurm" writes the scripts of array jobs, of at most 1000 tasks each, into Folder, which
+	// all nodes must share, and Run returns ErrSubmit, until a call finds all tasks done.
 	On string
 	// Folder has a folder for each task's result.
 	Folder string
@@ -88,7 +88,7 @@ const (
 	listEntry   = "GOBNN_TASK_LIST"
 	folderEntry = "GOBNN_TASK_FOLDER"
 	rowsEntry   = "GOBNN_TASK_ROWS"   // the hash of the training rows of a Fit
-	engineEntry = "GOBNN_TASK_ENGINE" // the beginning of the engine's name
+	engineEntry = "GOBNN_TASK_ENGINE" // the engine's name must begin so, see backend
 	stdinEntry  = "GOBNN_TASK_STDIN"  // set: the caller has died when stdin ends
 )
 
@@ -294,8 +294,8 @@ func (t Task) do(ctx context.Context, folder string) error {
 	return renameio.WriteFile(folder+doneSuffix, nil, 0o644)
 }
 
-// backend is what the name of the engine of each node must begin with. The runs of a Fit are joined here, which another
-// engine's are not; other tasks must find XLA if it computes here.
+// backend gives the text with which the engine's name must begin on each node: for a Fit the whole name, since runs of
+// different engines are not joined; for other tasks "xla" if XLA computes here, else nothing.
 func (o Options) backend() (string, error) {
 	engine, err := o.engine.Or()
 	switch {

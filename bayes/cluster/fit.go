@@ -22,9 +22,8 @@ import (
 // (see bayes.Join): 16 runs of four chains are 64 chains, and 8 of tempered SMC are 8 islands, each weighed by its own
 // evidence. Chains are judged for mixing over all runs together. Of run 0 the seed is settings.Seed. Each run keeps a
 // checkpoint. Settings.Checkpoint and Observe are of one process: leave them out. Options.Progress gets a line of each
-// run's progress every ten seconds.
-// A node whose rows in memory are not those at home does not begin; of a Source, which each node reads itself, set
-// Parts.TrainHash for that.
+// run's progress every ten seconds. A node with another engine, or whose rows in memory are not those at home, does not
+// begin; of a Source, which each node reads itself, set Parts.TrainHash for that.
 //
 // Runs of smc.Tempered with a Ladder are islands that meet (Vergé, Dubarry, Del Moral and Moulines 2015). The ladder is
 // cut into at most eight stages, with a task for each island and stage. An island weighs by what its estimate of the
