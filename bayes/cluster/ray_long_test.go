@@ -112,6 +112,7 @@ func interrupted(t *testing.T, address string, on func(string) cluster.Options, 
 	}
 	undone()
 	keep()
+	before := fmt.Sprint(said)
 
 	gpu := cluster.Task{Name: "gpu", Do: large.Do, GPUs: 1}
 	err = cluster.Run(t.Context(), on(folder), append(slices.Clone(tasks), failing, large, gpu))
@@ -127,8 +128,8 @@ func interrupted(t *testing.T, address string, on func(string) cluster.Options, 
 		t.Errorf("a result larger than the object store: %v, %v", info, err)
 	}
 	undone()
-	if len(kept) == 0 || !strings.Contains(fmt.Sprint(said), "goes on from") {
-		t.Errorf("%q were kept; then they said %q", kept, said)
+	if len(kept) == 0 || !strings.Contains(before+fmt.Sprint(said), "goes on from") {
+		t.Errorf("%q were kept; then they said %q and %q", kept, before, said)
 	}
 	alike(t, folder, tasks)
 }
