@@ -37,7 +37,7 @@ func dispatch(ctx context.Context, args []string, out, progress io.Writer) error
 	if len(args) > 0 && verbs[args[0]] != nil {
 		err := verbs[args[0]](ctx, args[1:], out, progress)
 		if err != nil {
-			err = flagError{inFlags(err.Error(), args...), err}
+			err = flagError{inFlags(err.Error(), args), err}
 		}
 		return err
 	}
@@ -258,9 +258,7 @@ number, belongs to -ignore: predict -id writes it beside the predictions. Ctrl-C
 		Seed: *seed, Checkpoint: *checkpoint, Replace: *replace, Progress: line.show,
 	})
 	line.clear()
-	larger := func(text string) string {
-		return strings.ReplaceAll(inFlags(text), "more -seconds", fmt.Sprintf("-seconds %g", 5**seconds))
-	}
+	larger := more(fmt.Sprintf("-seconds %g", 5**seconds))
 	if err != nil {
 		return flagError{larger(err.Error()), err}
 	}
@@ -392,5 +390,5 @@ fitted to, these are the rows that fit held out; all rows of any other.
 	if *name == "" {
 		*name = strings.TrimSuffix(filepath.Base(rest[0]), ".posterior") + ".html"
 	}
-	return written(ctx, r, *name, func(text string) string { return inFlags(text) }, out)
+	return written(ctx, r, *name, more("more -seconds in fit"), out)
 }

@@ -69,7 +69,7 @@ and the probability of each.
 	if err := posterior.CheckExposure(rows); err != nil {
 		return err
 	}
-	doubts(posterior, func(text string) string { return inFlags(text) }, progress)
+	doubts(posterior, more("more -seconds in fit"), progress)
 	if *name == "" {
 		return predicted(ctx, posterior, rows, t.id, levels, out, progress)
 	}
@@ -116,7 +116,7 @@ func predicted(
 		return err
 	}
 	for _, w := range posterior.Unlike(rows) {
-		fmt.Fprintln(progress, "gobnn: warning:", inFlags(w))
+		fmt.Fprintln(progress, "gobnn: warning:", w)
 	}
 	from := 0
 	for p, err := range posterior.PredictBatches(ctx, rows.X, most) {
