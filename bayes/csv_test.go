@@ -59,6 +59,10 @@ func TestPredictCSV(t *testing.T) {
 		if have := predict(t, loaded, rows.X); !slices.Equal(have.Outputs, want.Outputs) {
 			t.Errorf("like %s, %v is predicted as %v, want %v", of, mat.Formatted(rows.X), have.Outputs, want.Outputs)
 		}
+		_, err := dataset.ReadCSV(strings.NewReader("sex,age\nm,25%\n"), opts)
+		if err == nil || !strings.Contains(err.Error(), "in training the column had a number") {
+			t.Errorf("like %s, a percentage: %v", of, err)
+		}
 		known := read("ill,sex,age\nno,m,?\nyes,f,25\n", opts)
 		if scores, err := metric.Of(ctx, loaded, known); err != nil || len(scores) == 0 {
 			t.Errorf("like %s: scores %v: %v", of, scores, err)

@@ -115,6 +115,8 @@ type Provenance struct {
 	Rows     int             `json:"rows"`      // of the training part
 	// Trained are these rows, if they were in memory.
 	Trained dataset.RowSet `json:"trained,omitzero"`
+	// Percentages are dataset.Dataset.Percentages of these rows; nil: not known.
+	Percentages []string `json:"percentages,omitzero"`
 	// Extras says what these rows had beside features and targets.
 	Extras dataset.Extras `json:"extras,omitzero"`
 	// LikelihoodPower is the exponent of the likelihood in the distribution that the draws come from; 0 means 1, the
@@ -318,6 +320,7 @@ func (o Origin) clone() Origin {
 }
 
 func (p Provenance) clone() Provenance {
+	p.Percentages = slices.Clone(p.Percentages)
 	p.Settings, p.Versions, p.Warnings = slices.Clone(p.Settings), maps.Clone(p.Versions), slices.Clone(p.Warnings)
 	if p.Before != nil {
 		before := p.Before.clone()
@@ -350,7 +353,7 @@ func (p *Posterior) Origin() Origin { return p.origin.clone() }
 func (p *Posterior) Like() *dataset.Dataset {
 	o := p.Origin()
 	d := &dataset.Dataset{Name: o.Provenance.Data, Task: p.Model().Likelihood.Task(), Features: o.FeatureNames,
-		Classes: o.Classes}
+		Classes: o.Classes, Percentages: o.Provenance.Percentages}
 	if len(o.TargetNames) > 1 {
 		d.Targets = o.TargetNames
 	} else {

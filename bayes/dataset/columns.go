@@ -86,6 +86,7 @@ func fromColumns(columns []Column, opts CSVOptions) (*Dataset, error) {
 	if len(columns) == 0 || columns[0].rows() == 0 {
 		return nil, errors.New("there are no rows")
 	}
+	opts.inMemory = true
 	opts.MissingTokens = []string{} // missing values are known, and "NA" is a text
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -156,6 +157,11 @@ func (t *table) fill(c *column, from Column, drop []bool, unknown *[]unknownAt) 
 		default:
 			return fmt.Errorf("column %q has texts such as %q, which are codes: list it in Categorical or Ignore", c.name,
 				from.Levels[padded])
+		}
+	}
+	if from.Numbers != nil || from.Read != nil {
+		if err := c.write(plainNumber, "a column of numbers"); err != nil && c.role == number {
+			return fmt.Errorf("column %q: %w", c.name, err)
 		}
 	}
 	at := func(row int, err error) error { return fmt.Errorf("row %d, column %q: %w", row, c.name, err) }

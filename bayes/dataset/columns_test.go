@@ -36,6 +36,8 @@ func TestFromColumnsAsCSV(t *testing.T) {
 			CSVOptions{Task: TaskByTarget}},
 		"two numbers": {"a,y\n2,5\n1,7\n2,5\n", []Column{numbers("a", 2, 1, 2), numbers("y", 5, 7, 5)},
 			CSVOptions{Task: TaskByTarget}},
+		"spaces around texts": {"c,y\nblue,1\nred,2\nblue,3\n", []Column{{Name: "c", Codes: []int32{0, 1, 2},
+			Levels: []string{" blue", "red", "blue "}}, numbers("y", 1, 2, 3)}, CSVOptions{Categorical: []string{EveryText}}},
 		"booleans": {"a,y\ntrue,1\nfalse,2\n", []Column{texts("a", "true false", 0, 1), numbers("y", 1, 2)}, CSVOptions{}},
 		"rows dropped": {"a,town,y\n2,x,1\n,x,2\n2,,3\n4,y,4\n", []Column{numbers("a", 2, nan, 2, 4),
 			texts("town", "x y", 0, 0, -1, 1), numbers("y", 1, 2, 3, 4)},
@@ -67,6 +69,15 @@ func TestFromColumnsAsCSV(t *testing.T) {
 	}
 }
 
+// A number may be a column's name, and texts with leading zeros are codes.
+func TestFromColumnsKeepsTypes(t *testing.T) {
+	d, err := FromColumns([]Column{numbers("0", 1, 2), texts("1", "00037 37", 0, 1), numbers("2", 3, 4)},
+		CSVOptions{Categorical: []string{EveryText}})
+	if err != nil || !slices.Equal(d.Features, []string{"0", "1=00037", "1=37"}) || d.Target != "2" {
+		t.Errorf("%v, %v", d, err)
+	}
+}
+
 func TestFromColumnsRefuses(t *testing.T) {
 	a, y := numbers("a", 1, 2), numbers("y", 1, 2)
 	town := texts("town", "Ulm Rom", 0, 1)
@@ -76,6 +87,7 @@ func TestFromColumnsRefuses(t *testing.T) {
 		opts    CSVOptions
 	}{
 		"there are no rows":               {nil, CSVOptions{}},
+		`"00037", which are codes`:        {[]Column{texts("zip", "00037 37", 0, 1), y}, CSVOptions{}},
 		"Delimiter is set":                {[]Column{a, y}, CSVOptions{Delimiter: ';'}},
 		"Encoding is set":                 {[]Column{a, y}, CSVOptions{Encoding: charmap.ISO8859_1}},
 		`column "y" has 1 rows`:           {[]Column{a, numbers("y", 1)}, CSVOptions{}},

@@ -1,12 +1,12 @@
 package dataset
 
 import (
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/encoding"
@@ -38,8 +38,8 @@ type CSVOptions struct {
 	// Encoding of the file, such as charmap.Windows1252 of golang.org/x/text/encoding/charmap. nil: UTF-8, or UTF-16 if
 	// its byte order mark says so.
 	Encoding encoding.Encoding
-	// Delimiter between fields. Default: a tab or a semicolon if it cuts the first lines alike, or what a first line
-	// "sep=;" says; else a comma.
+	// Delimiter between fields; of a space there may be several. Default: a tab, a semicolon or a bar if it cuts the first
+	// lines alike, or what a first line "sep=;" says; else a comma, or a space where there is no comma.
 	Delimiter rune
 	// Decimal is the decimal mark, '.' or ','. If it is set, spaces, apostrophes and the other mark may group digits by
 	// threes, as in "1,234.5". Default: a point, and no groups, since "1,234" may mean either.
@@ -97,6 +97,8 @@ type CSVOptions struct {
 	// Where Like's rows are not at hand, names will do, as Posterior.Like gives them: a Dataset with Task, Features,
 	// Target or Targets, and Classes. MissingMean needs the means too, as an X of one row.
 	Like *Dataset
+
+	inMemory bool // of FromColumns, where a name is no data
 }
 
 // EveryText in CSVOptions.Categorical stands for all columns of text.
@@ -106,38 +108,31 @@ const EveryText = "*"
 // otherwise become as many columns as there are rows.
 const maxCategories = 1000
 
-// OpenCSV reads a table from a file; one whose name ends in .gz is decompressed. See [ReadCSV].
+// OpenCSV reads a table from a file. See [ReadCSV].
 func OpenCSV(path string, opts CSVOptions) (*Dataset, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: %w", err)
 	}
 	defer f.Close()
-	base, zipped := strings.CutSuffix(filepath.Base(path), ".gz")
 	if opts.Name == "" {
+		base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".bz2")
 		opts.Name = strings.TrimSuffix(base, filepath.Ext(base))
 	}
-	var r io.Reader = f
-	if zipped {
-		z, err := gzip.NewReader(f)
-		if err != nil {
-			return nil, fmt.Errorf("dataset: %s: %w", path, err)
-		}
-		defer z.Close()
-		r = z
-	}
-	d, err := ReadCSV(r, opts)
+	d, err := ReadCSV(f, opts)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return d, nil
 }
 
-// ReadCSV reads a table. A byte order mark of UTF-8 or UTF-16, CRLF line ends, quoted fields (RFC 4180; nothing may
-// stand between the closing quote and the delimiter), spaces around other fields and empty lines are fine. A first
-// column without a name is left out if it is an index, as pandas and R write it, different in all rows; other columns
-// without a name are if they are empty, and so are rows of empty fields. Errors name the row (of data, counted from 0),
-// the line (of the file, counted from 1) and the column.
+// ReadCSV reads a table, which gzip or bzip2 may have compressed. A byte order mark of UTF-8 or UTF-16, CRLF line ends,
+// quoted fields (RFC 4180; nothing may stand between the closing quote and the delimiter), spaces around other fields
+// and empty lines are fine. Lines before the header that begin with # are left out; the last may be the header itself.
+// A first column without a name is left out if it is an index, as pandas and R write it, different in all rows; other
+// columns without a name are if they are empty, and so are rows of empty fields. Errors name the row (of data, counted
+// from 0), the line (of the file, counted from 1) and the column; an error lists the faults of up to ten columns. A
+// record may have 16 MiB, and a compressed file becomes at most 1 GiB and 100 times its size.
 //
 // Every number must be finite and decimal: "1_10" and "0x1p3" are text. A column may hold percentages, whose numbers
 // are read ("10%" is 10), or true and false, in any case, which are 1 and 0. A date is no feature. It is an error if
@@ -161,14 +156,12 @@ func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opts.Encoding != nil {
-		r = opts.Encoding.NewDecoder().Reader(r)
-	}
-	buffered, err := decoded(r)
+	buffered, err := decoded(r, opts.Encoding)
 	if err != nil {
 		return nil, err
 	}
 	separator, said := separatorLine(buffered)
+	comments, comment := commentLines(buffered)
 	switch {
 	case opts.Delimiter != 0:
 	case said:
@@ -180,8 +173,8 @@ func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 		return nil, err
 	}
 	lines := newLineReader(buffered, opts.Delimiter)
-	if said {
-		lines.before = 1
+	if lines.before = comments; said {
+		lines.before++
 	}
 	first, err := lines.next()
 	if errors.Is(err, io.EOF) {
@@ -190,24 +183,54 @@ func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
+	first = slices.Clone(first)
+	record, line, rowNames := first, lines.line, false
+	var rest error
+	if !opts.NoHeader {
+		named, err := newLineReader(strings.NewReader(comment), opts.Delimiter).next()
+		if err == nil && len(named) == len(first) && slices.ContainsFunc(first, isNumber) {
+			first, comments = slices.Clone(named), comments-1
+		} else {
+			if record, rest = lines.next(); rest == nil {
+				first, rowNames, rest = besideHeader(first, record, line)
+			}
+			line = lines.line
+		}
+	}
+	if rest != nil && !errors.Is(rest, io.EOF) {
+		return nil, rest
+	}
 	t, err := newTable(first, opts)
 	if err != nil {
 		return nil, err
 	}
-	if opts.NoHeader {
-		t.add(first, lines.line)
+	if t.columns[0].rowNames = rowNames; comments > 0 {
+		t.note("%d lines at the beginning, which begin with #, are left out", comments)
 	}
-	for {
-		record, err := lines.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		t.add(record, lines.line)
+	for rest == nil {
+		t.add(record, line)
+		record, rest = lines.next()
+		line = lines.line
+	}
+	if !errors.Is(rest, io.EOF) {
+		return nil, rest
 	}
 	return t.dataset()
+}
+
+// besideHeader compares the header with the first row. Where that has a field more, the header is given a name for it,
+// an empty one: in front for names of rows, as R writes them, or at the end if nothing stands there.
+func besideHeader(header, row []string, line int) (names []string, rowNames bool, err error) {
+	switch more := len(row) - len(header); {
+	case more == 1 && row[len(row)-1] == "":
+		return append(header, ""), false, nil
+	case more == 1:
+		return append([]string{""}, header...), true, nil
+	case more > 1 && (len(header) == 1 || !slices.ContainsFunc(header, func(name string) bool { return !isNumber(name) })):
+		return nil, false, fmt.Errorf("line %d, %.80q, is no header of the %d columns that follow: take it out of the file, "+
+			"if it is a title or counts the rows (is the delimiter right?)", line, header, len(row))
+	}
+	return header, false, nil
 }
 
 func (o CSVOptions) checkDelimiter() error {

@@ -182,6 +182,11 @@ func (c *column) addOdd(o odd) {
 	c.odd = append(c.odd, o)
 }
 
+// note adds to Dataset.Notes.
+func (t *table) note(format string, args ...any) {
+	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+}
+
 // place names a row.
 func (t *table) place(row int) string {
 	if row == 0 && t.firstLine > 0 {
@@ -216,6 +221,10 @@ func (t *table) faulty() error {
 		if err != nil {
 			all = append(all, err)
 		}
+	}
+	if t.columns[0].rowNames && t.row == 1 {
+		add(fmt.Errorf("%s has %d fields, but %d are needed, one for each name in the header", t.place(0), len(t.columns),
+			len(t.columns)-1), 1)
 	}
 	add(t.units, 1)
 	add(t.short, t.shorts)

@@ -31,7 +31,7 @@ func (t *table) dataset() (*Dataset, error) {
 			return nil, err
 		}
 	}
-	if names := t.names(); !t.opts.NoHeader && len(names) > 2 && names[0] == strconv.Itoa(t.row) &&
+	if names := t.names(); !t.opts.NoHeader && !t.opts.inMemory && len(names) > 2 && names[0] == strconv.Itoa(t.row) &&
 		names[1] == strconv.Itoa(len(names)-1) { // as in scikit-learn's own files
 		return nil, fmt.Errorf("the first line, %.80q, begins with the numbers of rows and of features, and names no "+
 			"columns: remove it, and set NoHeader", strings.Join(names, string(t.opts.Delimiter)))
@@ -42,7 +42,14 @@ func (t *table) dataset() (*Dataset, error) {
 	if t.opts.Task == TaskByTarget {
 		t.opts.Task = t.targets[0].task()
 	}
-	d := &Dataset{Name: t.opts.Name, Title: t.opts.Name, Task: t.opts.Task, rows: t.kept}
+	d := &Dataset{Name: t.opts.Name, Title: t.opts.Name, Task: t.opts.Task, rows: t.kept, Percentages: []string{}}
+	for _, c := range t.columns {
+		if c.role == number && c.notation == percentage {
+			d.Percentages = append(d.Percentages, c.name)
+		}
+		t.tell(c)
+	}
+	d.Notes = t.notes
 	if like := t.opts.Like; like != nil {
 		d.Features, d.Classes = slices.Clone(like.Features), slices.Clone(like.Classes)
 		d.Target, d.Targets = like.Target, slices.Clone(like.Targets)
@@ -239,7 +246,8 @@ func (t *table) finish(c *column) error {
 		return nil
 	}
 	numbered := func(c *column) bool { return isNumber(c.name) }
-	if _, value := c.index[c.name]; value && !t.opts.NoHeader && slices.ContainsFunc(t.columns, numbered) {
+	_, value := c.index[c.name]
+	if value && !t.opts.NoHeader && !t.opts.inMemory && slices.ContainsFunc(t.columns, numbered) {
 		return fmt.Errorf("the header calls a column %q, which is one of its values as well, and others by numbers: set "+
 			"NoHeader if the first line is data, or rename that column", c.name)
 	}
@@ -254,6 +262,31 @@ func (t *table) finish(c *column) error {
 		return nil
 	}
 	return t.anyPresent(c)
+}
+
+// tell notes what may have been meant otherwise than it was read.
+func (t *table) tell(c *column) {
+	switch {
+	case c.role == unnamed && c.found:
+		t.note("the first column, which has no name, is left out: it numbers the rows, or names them")
+	case c.role == number && len(c.spelled) > 0:
+		codes := slices.DeleteFunc(slices.Sorted(maps.Values(c.spelled)), func(text string) bool { return !isPadded(text) })
+		if len(codes) > 0 {
+			t.note("column %q is of numbers, such as %q: if they are codes, list it in Categorical", c.name, codes[0])
+		}
+	case c.role == categorical && !c.fixed:
+		same := map[string][]string{}
+		for _, level := range c.levels {
+			lower := strings.ToLower(level)
+			same[lower] = append(same[lower], level)
+		}
+		for _, lower := range slices.Sorted(maps.Keys(same)) {
+			if len(same[lower]) > 1 {
+				t.note("column %q has %q, which differ in capital letters alone: write them alike if they are one", c.name,
+					same[lower])
+			}
+		}
+	}
 }
 
 // anyPresent is an error if missing values are to be filled in by a mean and there are no values.

@@ -80,6 +80,7 @@ func (t *table) assignLike() error {
 				name)
 		}
 		c.role = number
+		t.holdTo(c)
 		if c.name != name {
 			c.role = categorical
 			c.fix(strings.TrimPrefix(name, c.name+"="))
@@ -93,6 +94,15 @@ func (t *table) assignLike() error {
 		}
 	}
 	return t.targetsLike(left)
+}
+
+// holdTo holds a column of numbers to how Like's was written.
+func (t *table) holdTo(c *column) {
+	if written := t.opts.Like.Percentages; slices.Contains(written, c.name) {
+		c.trained = percentage
+	} else if written != nil {
+		c.trained = plainNumber
+	}
 }
 
 // sourceOf finds the column that a feature of Like comes from: the column of the same name or, for "column=value", the
@@ -128,8 +138,8 @@ func (t *table) sourceOf(feature string) (*column, error) {
 	if t.opts.NoHeader {
 		cure = "NoHeader names columns by position, so all must be there as in the first file; or give both files a header"
 	}
-	return nil, fmt.Errorf("feature %q of Like needs a column %s; the columns are %q (is the delimiter %q right?): %s",
-		feature, names, t.names(), t.opts.Delimiter, cure)
+	return nil, fmt.Errorf("feature %q of Like needs a column %s%s; the columns are %q (is the delimiter %q right?): %s",
+		feature, names, t.meant(feature), t.names(), t.opts.Delimiter, cure)
 }
 
 // targetsLike finds the targets of Like: all or none of them must be there.
@@ -145,6 +155,7 @@ func (t *table) targetsLike(left map[*column]bool) error {
 			continue
 		}
 		c.target, c.role = true, number
+		t.holdTo(c)
 		if t.opts.Task != Regression {
 			c.role = categorical
 			c.fix(t.opts.Classes...)

@@ -160,7 +160,7 @@ func TestReadCSVLikeErrors(t *testing.T) {
 		{"missing column", "sex,town\nf,x\n", CSVOptions{Like: like}, nil, []string{`"age"`, `["sex" "town"]`, "add it"}},
 		{"missing categorical column", "age,town\n1,x\n", CSVOptions{Like: like}, nil,
 			[]string{`"sex=f"`, `column "sex"`, `["age" "town"]`}},
-		{"delimiter", "age|sex|town\n1|f|x\n", CSVOptions{Like: like}, nil, []string{`"age"`, "delimiter"}},
+		{"delimiter", "age^sex^town\n1^f^x\n", CSVOptions{Like: like}, nil, []string{`"age"`, "delimiter"}},
 		{"name twice", "age,age,sex,town\n1,2,f,x\n", CSVOptions{Like: like}, nil, []string{"columns 0 and 1", `"age"`}},
 		{"names, but no header", "1,f,x\n", CSVOptions{Like: like, NoHeader: true}, nil,
 			[]string{`"age"`, `["x0" "x1" "x2"]`, "position"}},

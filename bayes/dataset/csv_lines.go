@@ -1,33 +1,138 @@
 package dataset
 
 import (
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
 )
+
+// forms are the first bytes of files that are not CSV files, with what they are and what to do.
+var forms = []struct{ start, is, cure string }{
+	{"PAR1", "a Parquet file", "open it by package parquet"},
+	{"PK\x03\x04", "a workbook, such as Excel's .xlsx, or another ZIP file", "save its sheet as CSV, or unpack it"},
+	{"\xd0\xcf\x11\xe0", "an .xls workbook of Excel", "save its sheet as CSV"},
+	{"\x28\xb5\x2f\xfd", "compressed by zstd", "decompress it"},
+	{"\xfd7zXZ", "compressed by xz", "decompress it"},
+	{"ARROW1", "an Arrow or Feather file", "write it as Parquet or CSV"},
+	{"\x89HDF", "an HDF5 file", "write its table as Parquet or CSV"},
+	{"\x93NUMPY", "an array of NumPy's", "write it as CSV, with a name for each column"},
+	{"\x80\x04", "a pickle of Python's", "write its table as Parquet or CSV"},
+	{"\x80\x05", "a pickle of Python's", "write its table as Parquet or CSV"},
+	{"RDX", "a file of R's save", "write its table by write.csv"},
+	{"X\n\x00", "a file of R's saveRDS", "write its table by write.csv"},
+	{"SQLite format 3", "a database", "write its table as CSV"},
+	{"%PDF", "a PDF file", "write its table as CSV"},
+	{"<!DOCTYPE", "a page of the web", "download the file itself"},
+	{"<html", "a page of the web", "download the file itself"},
+	{"{\"", "JSON", "write it as CSV, a row for each record"},
+	{"[{", "JSON", "write it as CSV, a row for each record"},
+}
+
+// decoded is the text of a file: decompressed, without a byte order mark, and in UTF-8 if its mark says UTF-16, or by
+// its encoding.
+func decoded(r io.Reader, by encoding.Encoding) (*bufio.Reader, error) {
+	const size = 1 << 16
+	packed := &counting{r: r, most: 1 << 62}
+	text := bufio.NewReaderSize(packed, size)
+	start, _ := text.Peek(3)
+	unpacked := func(r io.Reader) { text = bufio.NewReaderSize(&counting{r: r, most: 1 << 30, packed: packed}, size) }
+	switch {
+	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
+		z, err := gzip.NewReader(text)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the file: %w", err)
+		}
+		unpacked(z)
+	case string(start) == "BZh":
+		unpacked(bzip2.NewReader(text))
+	}
+	start, _ = text.Peek(16)
+	for _, f := range forms {
+		if bytes.HasPrefix(start, []byte(f.start)) {
+			return nil, fmt.Errorf("it is no CSV file, but %s: %s", f.is, f.cure)
+		}
+	}
+	if by != nil {
+		text = bufio.NewReaderSize(by.NewDecoder().Reader(text), size)
+	}
+	start, _ = text.Peek(3)
+	switch {
+	case string(start) == "\uFEFF":
+		_, _ = text.Discard(3) // just peeked
+	case bytes.HasPrefix(start, []byte{0xFF, 0xFE}), bytes.HasPrefix(start, []byte{0xFE, 0xFF}): // as Excel writes
+		wide := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+		text = bufio.NewReaderSize(wide.NewDecoder().Reader(text), size)
+	}
+	return text, nil
+}
+
+// counting counts what it reads, which may be no more than `most` and a hundred times what was packed.
+type counting struct {
+	r       io.Reader
+	n, most int64
+	packed  *counting
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	if c.packed != nil && c.n > c.most+100*c.packed.n {
+		return 0, fmt.Errorf("the file, of which %d bytes were read, has become %d by decompression: decompress it first, "+
+			"if that is right", c.packed.n, c.n)
+	}
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
 
 // lineReader gives the records of a CSV file with their line numbers.
 type lineReader struct {
 	csv    *csv.Reader
+	limit  *limit
 	line   int // the line on which the last record begins, counted from 1
 	before int // lines before the first that csv reads
 }
 
 func newLineReader(r io.Reader, delimiter rune) *lineReader {
-	c := csv.NewReader(r)
+	l := &lineReader{limit: &limit{r: r}}
+	l.csv = csv.NewReader(l.limit)
+	c := l.csv
 	c.Comma = delimiter
 	c.FieldsPerRecord = -1 // any: table.add checks the number, for a better error
 	c.ReuseRecord = true
-	c.TrimLeadingSpace = !unicode.IsSpace(delimiter) // not for tabs: empty fields would be lost
-	return &lineReader{csv: c}
+	c.TrimLeadingSpace = delimiter != '\t' // of which each counts, so that fields may be empty
+	return l
+}
+
+// mostRecord is the largest number of bytes of a record: of an endless one not more is read.
+const mostRecord = 16 << 20
+
+// limit reads up to a number of bytes.
+type limit struct {
+	r    io.Reader
+	left int
+}
+
+func (l *limit) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, fmt.Errorf("a record has more than %d bytes: is a quote not closed?", mostRecord)
+	}
+	n, err := l.r.Read(p[:min(len(p), l.left)])
+	l.left -= n
+	return n, err
 }
 
 // next is the next record, its fields trimmed; io.EOF after the last. The record is overwritten by the next call.
 func (l *lineReader) next() ([]string, error) {
+	l.limit.left = mostRecord
 	record, err := l.csv.Read()
 	if err == io.EOF {
 		return nil, io.EOF
@@ -47,6 +152,9 @@ func (l *lineReader) next() ([]string, error) {
 			field = "-" + number
 		}
 		record[i] = field
+	}
+	if n := len(record) - 1; l.csv.Comma == ' ' && n > 0 && record[n] == "" { // spaces at the end
+		record = record[:n]
 	}
 	return record, nil
 }

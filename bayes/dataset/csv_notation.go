@@ -3,8 +3,6 @@ package dataset
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -12,39 +10,10 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
 // This file is how tables are written: the delimiter, and numbers that are not plain.
-
-// decoded leaves out a byte order mark, and decodes UTF-16 by its own, such as a text that Excel has written.
-func decoded(r io.Reader) (*bufio.Reader, error) {
-	const size = 1 << 16
-	text := bufio.NewReaderSize(r, size)
-	start, _ := text.Peek(3)
-	var order binary.ByteOrder
-	switch {
-	case string(start) == "\uFEFF":
-		_, _ = text.Discard(3) // just peeked
-		return text, nil
-	case bytes.HasPrefix(start, []byte{0xFF, 0xFE}):
-		order = binary.LittleEndian
-	case bytes.HasPrefix(start, []byte{0xFE, 0xFF}):
-		order = binary.BigEndian
-	default:
-		return text, nil
-	}
-	all, err := io.ReadAll(text)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the file: %w", err)
-	}
-	units := make([]uint16, len(all)/2)
-	for i := range units {
-		units[i] = order.Uint16(all[2*i:])
-	}
-	return bufio.NewReaderSize(strings.NewReader(string(utf16.Decode(units[1:]))), size), nil
-}
 
 // separatorLine reads Excel's first line "sep=;", if it is there.
 func separatorLine(r *bufio.Reader) (delimiter rune, found bool) {
@@ -63,8 +32,23 @@ func separatorLine(r *bufio.Reader) (delimiter rune, found bool) {
 	return rune(text[4]), true
 }
 
-// findDelimiter is a tab or a semicolon if it cuts the first line, which a comma does not, or if it cuts each of the
-// first lines into equally many fields, at least two; else a comma.
+// commentLines passes over the lines at the beginning that start with #, and returns the last without it.
+func commentLines(r *bufio.Reader) (lines int, last string) {
+	for {
+		if start, _ := r.Peek(1); string(start) != "#" {
+			return lines, last
+		}
+		line, err := r.ReadSlice('\n')
+		if err != nil && !errors.Is(err, io.EOF) { // it is longer than the buffer
+			return lines, last
+		}
+		lines, last = lines+1, strings.TrimLeft(string(line), "# ")
+	}
+}
+
+// findDelimiter is a tab, a semicolon or a bar if it cuts the first line, which a comma does not, or if it cuts each of
+// the first lines into equally many fields, at least two; the first may lack one. Else it is a comma, or a space if
+// there is no comma and spaces cut the lines so.
 func findDelimiter(r *bufio.Reader) rune {
 	const lines = 10
 	start, err := r.Peek(1 << 16)
@@ -73,27 +57,31 @@ func findDelimiter(r *bufio.Reader) rune {
 	}
 	// cuts are the fields of the first line, and whether each line has as many.
 	cuts := func(delimiter rune) (fields int, alike bool) {
-		records := csv.NewReader(bytes.NewReader(start))
-		records.Comma = delimiter // all records must have the first one's number of fields
+		records := newLineReader(bytes.NewReader(start), delimiter)
+		before := 0
 		for line := range lines {
-			record, err := records.Read()
+			record, err := records.next()
 			if errors.Is(err, io.EOF) {
 				break
 			}
 			if line == 0 {
 				fields = len(record)
 			}
-			if err != nil {
+			if err != nil || line > 1 && len(record) != before || line == 1 && len(record)-fields > 1 {
 				return fields, false
 			}
+			before = len(record)
 		}
-		return fields, true
+		return max(fields, before), before >= fields
 	}
 	byComma, _ := cuts(',')
-	for _, delimiter := range []rune{'\t', ';'} {
+	for _, delimiter := range []rune{'\t', ';', '|'} {
 		if fields, alike := cuts(delimiter); fields > 1 && (alike || byComma < 2) {
 			return delimiter
 		}
+	}
+	if fields, alike := cuts(' '); byComma < 2 && fields > 1 && alike {
+		return ' '
 	}
 	return ','
 }
@@ -174,6 +162,10 @@ func decimal(text string, mark rune) string {
 
 // write is an error if the column's numbers were written in another way in a row before.
 func (c *column) write(as notation, text string) error {
+	if c.trained != "" && (as == percentage) != (c.trained == percentage) {
+		return fmt.Errorf("%.40q is %s, and in training the column had %s in each row (where 10%% is 10): write it as there",
+			text, as, c.trained)
+	}
 	if c.notation != "" && c.notation != as {
 		return fmt.Errorf("%.40q is %s, and in a row before there is %s: write all of the column alike, or list it in "+
 			"Categorical", text, as, c.notation)

@@ -2,6 +2,8 @@ package dataset
 
 import (
 	"encoding/binary"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -42,6 +44,16 @@ func TestReadCSVAsWritten(t *testing.T) {
 			[]float64{3, 6}},
 		{"semicolons are found", "a;b;y\n1;2;3\n4;5;6\n", CSVOptions{}, ab, num, []float64{3, 6}},
 		{"tabs are found", "a\tb\ty\n1\t2\t3\n4\t5\t6\n", CSVOptions{}, ab, num, []float64{3, 6}},
+		{"bars are found", "a | b | y\n1 | 2 | 3\n4 | 5 | 6\n", CSVOptions{}, ab, num, []float64{3, 6}},
+		{"runs of spaces are found", " a   b  y\n 1   2  3\n 4   5  6  \n", CSVOptions{}, ab, num, []float64{3, 6}},
+		{"names with spaces", "\"a\" b y\n1 2 3\n4 5 6\n", CSVOptions{}, ab, num, []float64{3, 6}},
+		{"R's write.table", "\"a\" \"b\" \"y\"\n\"1\" 1 2 3\n\"2\" 4 5 6\n", CSVOptions{}, ab, num, []float64{3, 6}},
+		{"R's header, and names", "a,b,y\nMazda,1,2,3\nFiat,4,5,6\n", CSVOptions{Target: "y"}, ab, num, []float64{3, 6}},
+		{"a comma at each end but the header's", "a,b,y\n1,2,3,\n4,5,6,\n", CSVOptions{}, ab, num, []float64{3, 6}},
+		{"lines of comments", "# from, the\n#\na,b,y\n1,2,3\n4,5,6\n", CSVOptions{}, ab, num, []float64{3, 6}},
+		{"a header as a comment", "# a b y\n1 2 3\n4 5 6\n", CSVOptions{}, ab, num, []float64{3, 6}},
+		{"no header, and a comment", "# a,b,y\n1,2,3\n4,5,6\n", CSVOptions{NoHeader: true}, []string{"x0", "x1"}, num,
+			[]float64{3, 6}},
 		{"commas, and semicolons in a name", "\"a;b\",y\n1,2\n", CSVOptions{}, []string{"a;b"}, []float64{1}, []float64{2}},
 		{"UTF-16", wide("a\tb\ty\n1\t2\t3\n4\t5\t6\n", binary.LittleEndian), CSVOptions{}, ab, num, []float64{3, 6}},
 		{"Latin 1", "\xe9,b,y\n1,2,3\n4,5,6\n", CSVOptions{Encoding: charmap.ISO8859_1}, []string{"é", "b"}, num,
@@ -111,6 +123,21 @@ func TestReadCSVAsWrittenErrors(t *testing.T) {
 			[]string{"is a date"}},
 		{"a footer", "a,y\n1,2\nTotal,2\n", CSVOptions{}, []string{"row 1 (line 3)", `"Total"`, "footer"}},
 		{"NA in a category", "c,y\nNA,2\n", CSVOptions{Categorical: []string{"c"}}, []string{`"NA"`, "MissingTokens"}},
+		{"a title", "Report of 2020\na,b,y\n1,2,3\n4,5,6\n", CSVOptions{}, []string{"line 1", "Report of 2020", "no header"}},
+		{"a count of rows", "2\na,b,y\n1,2,3\n4,5,6\n", CSVOptions{}, []string{"line 1", "no header", "counts the rows"}},
+		{"counts of rows and columns", "2,2\na,b,c,y\n1,2,3,4\n", CSVOptions{}, []string{`["2" "2"]`, "counts the rows"}},
+		{"a count at the end", "a,b,y\n1,2,3\n4,5,6\n(2 rows)\n", CSVOptions{},
+			[]string{"row 2 (line 4) has 1 fields", "(2 rows)", "take it out"}},
+		{"a rule below the header", "a|b|y\n-+-+-\n1|2|3\n", CSVOptions{}, []string{"row 0 (line 2) has 1 fields", "-+-+-"}},
+		{"a field more, which is no name", "a,y\n1,5,2\n1,7,3\n", CSVOptions{},
+			[]string{"row 1 (line 3)", `"1", is no name of a row`, "header"}},
+		{"numbers for names", "0,1,2\n1,2,3\n", CSVOptions{}, []string{"all numbers", "a letter before each"}},
+		{"an .xlsx", "PK\x03\x04\x14", CSVOptions{}, []string{"workbook", "save its sheet as CSV"}},
+		{"a Parquet file", "PAR1\x15", CSVOptions{}, []string{"a Parquet file", "package parquet"}},
+		{"zstd", "\x28\xb5\x2f\xfd", CSVOptions{}, []string{"compressed by zstd"}},
+		{"a page", "<!DOCTYPE html>", CSVOptions{}, []string{"download the file itself"}},
+		{"a name that is nearly there", "weight,colour,y\n1,2,3\n", CSVOptions{Ignore: []string{"wieght"}},
+			[]string{`did you mean ["weight"]?`}},
 		{"semicolons, and a short row", "a;b;y\n1;2;3\n1;2\n", CSVOptions{}, []string{"row 1 (line 3)", "3 are needed"}},
 		{"a line after Excel's first", "sep=;\na;y\nu;2\n", CSVOptions{}, []string{"row 0 (line 3)", `"u"`}},
 	} {
@@ -118,5 +145,71 @@ func TestReadCSVAsWrittenErrors(t *testing.T) {
 			_, err := ReadCSV(strings.NewReader(tt.text), tt.opts)
 			wantError(t, err, tt.want...)
 		})
+	}
+}
+
+// A record without an end, and a file that becomes much more than it is, are errors before they fill the memory.
+func TestReadCSVEndless(t *testing.T) {
+	_, err := ReadCSV(io.MultiReader(strings.NewReader("a,y\n1,"), endless('9')), CSVOptions{})
+	wantError(t, err, "16777216 bytes", "quote")
+	_, err = ReadCSV(io.MultiReader(strings.NewReader("a,y\n1,\""), endless('\n')), CSVOptions{})
+	wantError(t, err, "16777216 bytes", "quote")
+	bomb := &counting{r: endless('0'), most: 1 << 20, packed: &counting{n: 1000}}
+	n, err := io.Copy(io.Discard, bomb)
+	wantError(t, err, "of which 1000 bytes were read")
+	if n > 2<<20 {
+		t.Errorf("%d bytes were read", n)
+	}
+}
+
+// endless gives one byte again and again.
+type endless byte
+
+func (e endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(e)
+	}
+	return len(p), nil
+}
+
+// What may have been meant otherwise is said beside the table.
+func TestNotes(t *testing.T) {
+	text := "# x\n,zip,answer,y\n0,01234,No,1\n1,50,NO,2\n2,50,yes,3\n"
+	d := readLike(t, text, CSVOptions{Categorical: []string{"answer"}})
+	for _, want := range []string{"1 lines at the beginning", "the first column, which has no name, is left out",
+		`column "zip" is of numbers, such as "01234"`, `column "answer" has ["NO" "No"], which differ in capital letters`} {
+		if text := d.String(); !strings.Contains(text, "note: ") || !strings.Contains(text, want) {
+			t.Errorf("%s does not say %q", text, want)
+		}
+	}
+	if d := readLike(t, "zip,answer,y\n12,No,1\n50,yes,2\n", CSVOptions{Categorical: []string{"answer"}}); d.Notes != nil {
+		t.Errorf("notes %q of a table that needs none", d.Notes)
+	}
+}
+
+// New rows must be written as in training: a percentage, or none.
+func TestPercentagesLike(t *testing.T) {
+	like := readLike(t, "discount,a,y\n10%,1,2\n20%,2,3\n", CSVOptions{})
+	if !slices.Equal(like.Percentages, []string{"discount"}) {
+		t.Errorf("percentages %q", like.Percentages)
+	}
+	if d := readLike(t, "a,discount\n1,50%\n", CSVOptions{Like: like}); d.X.At(0, 0) != 50 {
+		t.Errorf("50%% is %v", d.X.At(0, 0))
+	}
+	for text, want := range map[string]string{
+		"discount,a\n50%,1\n0.5,1\n": `row 1 (line 3), column "discount": "0.5" is a number, and in training the column ` +
+			"had a percentage",
+		"discount,a\n50%,1%\n": `row 0 (line 2), column "a": "1%" is a percentage, and in training the column had a ` +
+			"number",
+	} {
+		_, err := ReadCSV(strings.NewReader(text), CSVOptions{Like: like})
+		wantError(t, err, want)
+	}
+	_, err := FromColumns([]Column{numbers("discount", .1), numbers("a", 1)}, CSVOptions{Like: like})
+	wantError(t, err, `column "discount"`, "in training the column had a percentage")
+	old := *like
+	old.Percentages = nil // of a file that does not know them
+	if d := readLike(t, "discount,a\n.5,1\n", CSVOptions{Like: &old}); d.X.At(0, 0) != .5 {
+		t.Errorf(".5 is %v", d.X.At(0, 0))
 	}
 }

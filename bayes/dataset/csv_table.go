@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gobnn/internal/nearest"
 )
 
 type role int
@@ -44,6 +46,7 @@ type column struct {
 	notation notation            // of its numbers; empty before the first
 	trained  notation            // of the column in Like: percentage, or another; empty if that is not known
 	from     int                 // of an index: the first, where the rows are counted
+	rowNames bool                // that the header does not name: they count the rows, or are no numbers
 	seen     map[string]struct{} // and its values so far, once they are not the rows' numbers
 	// spelled holds the texts of a column's codes, by their number, see code; "" for a number that is no code. It is
 	// nil before the first code.
@@ -97,7 +100,7 @@ type table struct {
 	units          error           // if row 0 is of units
 	short          error           // of the first row with another number of fields
 	shorts         int             // and how many there are
-	notes          []string
+	notes          []string        // see Dataset.Notes
 }
 
 // newTable sets the columns' names and roles from the first record.
@@ -241,9 +244,9 @@ func columnNames(first []string, opts CSVOptions) ([]string, error) {
 	if len(at) == 0 {
 		return nil, errors.New("the header has no name at all: set NoHeader if the first line is data")
 	}
-	if numbers == len(at) {
-		return nil, fmt.Errorf("the header is all numbers (%.80q): set NoHeader if the first line is data",
-			strings.Join(names, string(opts.Delimiter)))
+	if numbers == len(at) && !opts.inMemory {
+		return nil, fmt.Errorf("the header is all numbers (%.80q): set NoHeader if the first line is data; take it out if "+
+			"it counts the rows; or put a letter before each", strings.Join(names, string(opts.Delimiter)))
 	}
 	return names, nil
 }
@@ -294,7 +297,16 @@ func (t *table) column(key, option string) (*column, error) {
 		}
 		return t.columns[(i+n)%n], nil
 	}
-	return nil, &NoColumnError{key, fmt.Sprintf("%s: there is no column %q; the columns are %q", option, key, t.names())}
+	message := fmt.Sprintf("%s: there is no column %q%s; the columns are %q", option, key, t.meant(key), t.names())
+	return nil, &NoColumnError{key, message}
+}
+
+// meant asks for the names that are nearest to one that is not there, if some are nearer than others.
+func (t *table) meant(key string) string {
+	if near := nearest.Names(key, t.names()); len(near) < len(t.columns) {
+		return fmt.Sprintf(": did you mean %q?", near)
+	}
+	return ""
 }
 
 // named is the column of that name, nil if there is none.
@@ -380,6 +392,9 @@ func (c *column) isIndex(i, row int, text string) error {
 	switch {
 	case text == "":
 		return nil
+	case i == 0 && !c.found:
+		c.found = true
+		return c.isIndex(i, row, text)
 	case i > 0:
 		return fmt.Errorf("column %d of the header has no name, and holds %.40q: name it, or list \"%d\" in Ignore (or set "+
 			"NoHeader if the first line is data)", i, text, i)
@@ -388,6 +403,9 @@ func (c *column) isIndex(i, row int, text string) error {
 		return nil
 	case c.seen == nil && text == strconv.Itoa(c.from+row):
 		return nil
+	case c.rowNames && isNumber(text):
+		return fmt.Errorf("the rows have a field more than the header, whose first, %.40q, is no name of a row: name all "+
+			"columns in the header", text)
 	case c.seen == nil:
 		c.seen = map[string]struct{}{}
 		for before := range row {
@@ -490,8 +508,11 @@ func (t *table) level(c *column, text string) (float64, error) {
 	}
 	alike := ""
 	for _, level := range c.levels {
-		if c.fixed && exactly(level) == exactly(text) {
+		switch {
+		case c.fixed && exactly(level) == exactly(text):
 			alike = fmt.Sprintf(", but the same number as %q (write both alike if they are one)", level)
+		case c.fixed && strings.EqualFold(level, text):
+			alike = fmt.Sprintf(", but %q in other letters (write both alike if they are one)", level)
 		}
 	}
 	switch {

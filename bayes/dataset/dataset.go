@@ -78,6 +78,11 @@ type Dataset struct {
 	// Censored says of which rows the target is only known to be above Y, [N], such as the lifetime of what is still
 	// alive; nil: of none. Their likelihood is P(target > Y).
 	Censored []bool
+	// Percentages are the features and targets whose numbers were written as percentages, of which "10%" is 10; nil: it is
+	// not known which. New rows must be written alike.
+	Percentages []string
+	// Notes are what the reader of a file has to say about how it was read, such as columns that were left out.
+	Notes []string
 	// rows are the original row numbers, in the whole table, [N]; nil: 0 to N-1.
 	rows []int
 }

@@ -38,7 +38,15 @@ func (d *Dataset) String() string {
 		}
 		b.WriteString("\n")
 	}
-	return b.String() + more
+	return b.String() + more + d.notes("note: ", func(text string) string { return text })
+}
+
+// notes are the Notes, a line each.
+func (d *Dataset) notes(before string, shown func(string) string) (lines string) {
+	for _, note := range d.Notes {
+		lines += before + shown(plain(note, 10*lookWidth)) + "\n"
+	}
+	return lines
 }
 
 // Markdown is the same as String for a notebook, with the rows as a table.
@@ -55,7 +63,7 @@ func (d *Dataset) Markdown() string {
 			b.WriteString(strings.Repeat("|---:", len(row)) + "|\n")
 		}
 	}
-	return b.String() + "\n" + more
+	return b.String() + "\n" + more + d.notes("\n", escape)
 }
 
 // escape lets Markdown show what it would otherwise read as marks, such as the end of a table's cell.

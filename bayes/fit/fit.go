@@ -416,7 +416,7 @@ func (d *Data) Posterior(draws bayes.Draws, from bayes.Provenance, engine *compu
 	if data := d.Parts.Train; data != nil {
 		origin.FeatureNames, origin.TargetNames, origin.Classes = data.Features, data.TargetNames(), data.Classes
 		from.Data, from.DataHash, from.Rows = data.Name, data.Hash(), data.Rows()
-		from.Trained = data.RowSet()
+		from.Trained, from.Percentages = data.RowSet(), data.Percentages
 	}
 	if d.Source != nil {
 		from.Data, from.DataHash, from.Rows = fmt.Sprintf("rows of %T", d.raw), d.hash, d.Rows()

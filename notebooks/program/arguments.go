@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+
+	"gobnn/internal/nearest"
 )
 
 // ErrUsage is a wrong command line that has been explained already.
@@ -42,7 +44,8 @@ func Parse(flags *flag.FlagSet, help string, args []string) (rest []string, err 
 			if name, unknown := strings.CutPrefix(fault, "flag provided but not defined: -"); unknown {
 				var known []string
 				flags.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
-				fault = fmt.Sprintf("there is no flag -%s; did you mean -%s?", name, strings.Join(Nearest(name, known), ", -"))
+				fault = fmt.Sprintf("there is no flag -%s; did you mean -%s?", name,
+					strings.Join(nearest.Names(name, known), ", -"))
 			}
 			fmt.Fprintf(flags.Output(), "\ngobnn %s: %s\n", flags.Name(), fault)
 			return nil, ErrUsage

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"gobnn/notebooks/program"
+	"gobnn/internal/nearest"
 )
 
 // Cell is one number of a table: ours beside the paper's.
@@ -131,5 +131,5 @@ func Find(id string) (Experiment, error) {
 		return catalogue[i], nil
 	}
 	return Experiment{}, fmt.Errorf("no study %q; the nearest: %s (`go run ./notebooks list` has all)", id,
-		strings.Join(program.Nearest(id, known), ", "))
+		strings.Join(nearest.Names(id, known), ", "))
 }

@@ -142,7 +142,7 @@ func (t *table) read(path string, like *dataset.Dataset) (*dataset.Dataset, erro
 		opts.MissingTokens = append(slices.Clone(t.na.names), "")
 	}
 	open := dataset.OpenCSV
-	if strings.EqualFold(filepath.Ext(path), ".parquet") {
+	if parquet.Is(path) {
 		open = parquet.Open
 	}
 	if like != nil {

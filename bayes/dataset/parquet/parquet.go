@@ -7,6 +7,7 @@
 package parquet
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -22,10 +23,22 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
+// Is says whether a file is one of Parquet, by its first bytes.
+func Is(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	start := make([]byte, 4)
+	_, err = io.ReadFull(f, start)
+	return err == nil && string(start) == "PAR1"
+}
+
 // Open reads a table from a file. The options are those of a CSV file, without those that say how numbers and texts are
-// written. Numbers, decimals and booleans are features; texts need Categorical, and dates and times may be Order. A
-// null is a missing value, as is NaN. An index of pandas, "__index_level_0__", is left out. A column of lists or of
-// records is an error, unless Ignore lists it.
+// written. Numbers, decimals and booleans are features; so are times of day and pandas' durations, in seconds. Texts
+// need Categorical, and dates and times may be Order. A null is a missing value, as is NaN. An index of pandas is left
+// out, unless the options name it. A column of lists or of records is an error, unless Ignore lists it.
 func Open(path string, opts dataset.CSVOptions) (*dataset.Dataset, error) {
 	if opts.Name == "" {
 		opts.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
@@ -35,7 +48,7 @@ func Open(path string, opts dataset.CSVOptions) (*dataset.Dataset, error) {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
 	defer f.Close()
-	columns, err := read(f, opts)
+	columns, notes, err := read(f, opts)
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %s: %w", path, err)
 	}
@@ -43,31 +56,42 @@ func Open(path string, opts dataset.CSVOptions) (*dataset.Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	d.Notes = append(notes, d.Notes...)
 	return d, nil
 }
 
 // read has all columns: those of texts, and how those of numbers are read. What cannot be read is an error, unless the
 // column is ignored or is of new rows, which may have more than Like.
-func read(f *os.File, opts dataset.CSVOptions) (columns []dataset.Column, err error) {
+func read(f *os.File, opts dataset.CSVOptions) (columns []dataset.Column, notes []string, err error) {
 	defer recovered(&err)
 	file, err := open(f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	named := slices.Concat(opts.Targets, opts.Categorical, opts.Ignore,
+		[]string{opts.Target, opts.Group, opts.Order, opts.Weight, opts.Exposure, opts.Event})
 	rows, counted := file.NumRows(), false
 	if all := float64(rows) * 8 * float64(len(file.Root().Columns())); all > max(mostDecoded, 1000*float64(file.size)) {
-		return nil, fmt.Errorf("it is damaged: it says that it has %d rows, which would be %.0f bytes of memory, a thousand "+
-			"times its own", rows, all)
+		return nil, nil, fmt.Errorf("it is damaged: it says that it has %d rows, which would be %.0f bytes of memory, a "+
+			"thousand times its own", rows, all)
 	}
 	for _, node := range file.Root().Columns() {
 		name := node.Name()
 		if isIndex(name) {
 			continue
 		}
+		if file.index[name] && opts.Like == nil && !slices.Contains(named, name) {
+			notes = append(notes, fmt.Sprintf("the column %q, an index of pandas, is left out", name))
+			continue
+		}
 		r := &reader{column: dataset.Column{Name: name, Rows: int(rows)}, index: map[string]int32{}}
-		if err := r.typed(node); err != nil {
+		err := r.typed(node, file)
+		if r.seconds {
+			notes = append(notes, fmt.Sprintf("the column %q is of durations or times of day, in seconds", name))
+		}
+		if err != nil {
 			if opts.Like == nil && !slices.Contains(opts.Ignore, name) {
-				return nil, fmt.Errorf("the column %q %w", name, err)
+				return nil, nil, fmt.Errorf("the column %q %w", name, err)
 			}
 			r.column.Read = func([]float64) ([]float64, error) { return nil, err }
 			columns = append(columns, r.column)
@@ -88,7 +112,7 @@ func read(f *os.File, opts dataset.CSVOptions) (columns []dataset.Column, err er
 		}
 		if r.isText || !counted { // a column is read at once, so that the number of rows is known to be true
 			if err := all(); err != nil {
-				return nil, fmt.Errorf("column %q: %w", name, err)
+				return nil, nil, fmt.Errorf("column %q: %w", name, err)
 			}
 			counted = true
 		} else {
@@ -100,7 +124,7 @@ func read(f *os.File, opts dataset.CSVOptions) (columns []dataset.Column, err er
 		}
 		columns = append(columns, r.column)
 	}
-	return columns, nil
+	return columns, notes, nil
 }
 
 // recovered makes an error of a panic, with which the library answers some damaged files. It is deferred.
@@ -115,17 +139,19 @@ func isIndex(name string) bool { return strings.HasPrefix(name, "__index_level_"
 
 // reader collects the values of a column.
 type reader struct {
-	column dataset.Column
-	kind   pq.Kind
-	isText bool
-	scale  float64 // that numbers are divided by: of decimals, and of times to be seconds
-	days   bool
-	wrap   float64          // what is added to a negative number, of a type without a sign
-	index  map[string]int32 // of the texts so far
+	column  dataset.Column
+	kind    pq.Kind
+	isText  bool
+	scale   float64 // that numbers are divided by: of decimals, and of times to be seconds
+	days    bool
+	half    bool             // numbers of 16 bits
+	seconds bool             // durations and times of day
+	wrap    float64          // what is added to a negative number, of a type without a sign
+	index   map[string]int32 // of the texts so far
 }
 
 // typed takes what the column's type says of its values.
-func (r *reader) typed(column *pq.Column) error {
+func (r *reader) typed(column *pq.Column, in *file) error {
 	if !column.Leaf() || column.Repeated() {
 		return errors.New("has lists or records, which are no features: list it in Ignore, or write what matters of it " +
 			"into columns of numbers")
@@ -142,13 +168,22 @@ func (r *reader) typed(column *pq.Column) error {
 		return fmt.Errorf("is of the type %v, which is not read: list it in Ignore, or convert it to numbers, texts or times",
 			t)
 	}
-	logical := t.LogicalType()
-	if logical == nil {
-		return nil
+	var logical any
+	if l := t.LogicalType(); l != nil {
+		logical = l.Value
 	}
-	switch l := logical.Value.(type) {
+	unit := func(of format.TimeUnit) float64 {
+		switch of.Value.(type) {
+		case *format.MicroSeconds:
+			return 1e6
+		case *format.NanoSeconds:
+			return 1e9
+		}
+		return 1e3
+	}
+	switch l := logical.(type) {
 	case *format.DecimalType:
-		r.isText = false // of bytes, see decimal
+		r.isText = false // of bytes, see add
 		r.column.Whole, r.scale = l.Scale == 0, math.Pow10(int(l.Scale))
 	case *format.IntType:
 		if !l.IsSigned {
@@ -157,15 +192,20 @@ func (r *reader) typed(column *pq.Column) error {
 	case *format.DateType:
 		r.column.Times, r.days = true, true
 	case *format.TimestampType:
-		r.column.Times, r.scale = true, 1e3
-		switch l.Unit.Value.(type) {
-		case *format.MicroSeconds:
-			r.scale = 1e6
-		case *format.NanoSeconds:
-			r.scale = 1e9
+		r.column.Times, r.scale = true, unit(l.Unit)
+	case *format.TimeType:
+		r.column.Whole, r.scale, r.seconds = false, unit(l.Unit), true
+	default:
+		if in.halves[column.Name()] && r.kind == pq.FixedLenByteArray && t.Length() == 2 {
+			r.isText, r.half = false, true
+			return nil
 		}
-	case *format.Float16Type:
-		return errors.New("has numbers of 16 bits: list it in Ignore, or write them as floats")
+		if r.kind == pq.FixedLenByteArray {
+			return fmt.Errorf("has %d raw bytes in each row: list it in Ignore, or convert it to numbers or texts", t.Length())
+		}
+	}
+	if parts, is := in.durations[column.Name()]; is && r.kind == pq.Int64 && !r.seconds {
+		r.column.Whole, r.scale, r.seconds = false, parts, true
 	}
 	return nil
 }
@@ -289,7 +329,9 @@ func (r *reader) add(v pq.Value) {
 		case pq.Double:
 			number = v.Double()
 		default:
-			number = whole(v.ByteArray())
+			if number = whole(v.ByteArray()); r.half {
+				number = half(v.ByteArray())
+			}
 		}
 		number = r.scaled(number)
 	}
@@ -305,6 +347,25 @@ func whole(bytes []byte) float64 {
 			digit = float64(int8(b))
 		}
 		number = 256*number + digit
+	}
+	return number
+}
+
+// half is the number that 16 bits are, the highest last.
+func half(bytes []byte) float64 {
+	bits := binary.LittleEndian.Uint16(bytes)
+	exponent, digits := int(bits>>10&31), float64(bits&1023)
+	number := math.Ldexp(1024+digits, exponent-25)
+	switch {
+	case exponent == 31 && digits == 0:
+		number = math.Inf(1)
+	case exponent == 31:
+		number = math.NaN()
+	case exponent == 0:
+		number = math.Ldexp(digits, -24)
+	}
+	if bits>>15 == 1 {
+		return -number
 	}
 	return number
 }

@@ -3,10 +3,12 @@ package parquet
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
@@ -36,8 +38,11 @@ type passed struct {
 // file is an open Parquet file.
 type file struct {
 	*pq.File
-	on   io.ReaderAt
-	size int64
+	on        io.ReaderAt
+	size      int64
+	index     map[string]bool    // columns that pandas had for an index
+	durations map[string]float64 // that pandas had for durations, with how many of their parts are a second
+	halves    map[string]bool    // columns of numbers of 16 bits, whose type the library does not know
 }
 
 // open reads a file's description. Its pages are not looked at: see checkPages.
@@ -65,7 +70,40 @@ func open(f *os.File) (*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is no Parquet file, or was cut off: %w", err)
 	}
-	return &file{opened, f, size}, nil
+	described := &file{opened, f, size, map[string]bool{}, map[string]float64{}, map[string]bool{}}
+	for _, column := range opened.Metadata().Schema {
+		_, is := column.LogicalType.Value.(*format.Float16Type)
+		described.halves[column.Name] = is
+	}
+	described.pandas()
+	return described, nil
+}
+
+// pandas reads what pandas has written about its columns, if it was pandas.
+func (f *file) pandas() {
+	text, _ := f.Lookup("pandas")
+	var written struct {
+		Index   []any `json:"index_columns"` // names, or what a column of counts was
+		Columns []struct {
+			Name string `json:"field_name"`
+			Type string `json:"numpy_type"`
+		}
+	}
+	if json.Unmarshal([]byte(text), &written) != nil { // others write otherwise
+		return
+	}
+	for _, index := range written.Index {
+		if name, is := index.(string); is {
+			f.index[name] = true
+		}
+	}
+	for _, c := range written.Columns {
+		parts := map[string]float64{"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
+		unit, _ := strings.CutPrefix(c.Type, "timedelta64[")
+		if n, is := parts[strings.TrimSuffix(unit, "]")]; is {
+			f.durations[c.Name] = n
+		}
+	}
 }
 
 // must panics if a file is not as it says.

@@ -13,7 +13,6 @@ import (
 
 	pq "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -23,21 +22,7 @@ func TestSizesAreTrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	described := func(change func(*format.FileMetaData)) []byte {
-		var d format.FileMetaData
-		end := len(whole) - 8
-		from := end - int(uint32(whole[end])|uint32(whole[end+1])<<8|uint32(whole[end+2])<<16)
-		if err := thrift.Unmarshal(protocol, whole[from:end], &d); err != nil {
-			t.Fatal(err)
-		}
-		change(&d)
-		text, err := thrift.Marshal(protocol, &d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := len(text)
-		return append(append(bytes.Clone(whole[:from]), text...), byte(n), byte(n>>8), byte(n>>16), 0, 'P', 'A', 'R', '1')
-	}
+	described := func(change func(*format.FileMetaData)) []byte { return described(t, whole, change) }
 	endless, err := os.ReadFile("testdata/lz4-endless.parquet") // a page whose LZ4 cannot be decoded into any memory
 	if err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func openSource(f *os.File, targets []string) (s *Source, err error) {
 	byName := map[string]*pq.Column{}
 	var names []string
 	for _, c := range all {
-		if isIndex(c.Name()) {
+		if isIndex(c.Name()) || file.index[c.Name()] && !slices.Contains(targets, c.Name()) {
 			continue
 		}
 		kind := pq.ByteArray
@@ -189,7 +189,7 @@ func (s *Source) decode(from, to int) (values []float64, err error) {
 	values = make([]float64, (to-from)*width)
 	for k, column := range s.columns {
 		r := reader{column: dataset.Column{Name: column.Name()}}
-		if err := r.typed(column); err != nil {
+		if err := r.typed(column, s.file); err != nil {
 			return nil, fmt.Errorf("the column %q %w", column.Name(), err)
 		}
 		r.isText = false // booleans are numbers here

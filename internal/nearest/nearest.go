@@ -1,13 +1,14 @@
-package program
+// Package nearest finds the names that a mistyped name may stand for.
+package nearest
 
 import "strings"
 
-// mostNearest is the greatest number of names that Nearest returns.
-const mostNearest = 5
+// most is the greatest number of names that Names returns.
+const most = 5
 
-// Nearest returns the names that a mistyped name may stand for: the names that contain it, or else the ones that are
+// Names returns the names that a mistyped name may stand for: the names that contain it, or else the ones that are
 // the fewest letters away.
-func Nearest(name string, of []string) []string {
+func Names(name string, of []string) []string {
 	var found []string
 	least := -1
 	for _, other := range of {
@@ -23,7 +24,7 @@ func Nearest(name string, of []string) []string {
 			found = append(found, other)
 		}
 	}
-	return found[:min(len(found), mostNearest)]
+	return found[:min(len(found), most)]
 }
 
 // distance is the number of letters to insert, leave out or replace between two names (Levenshtein's), with small and
