@@ -148,7 +148,7 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	}
 	for f, part := range parts {
 		left := len(parts) - f
-		if f == 0 || details.hopeful() && !math.IsNaN(details.Draws.Value) { // else there will be no draws to go on from
+		if f == 0 || !details.useless && !math.IsNaN(details.Draws.Value) { // else there will be no draws to go on from
 			left += forAllRows
 		}
 		share := (m.seconds() - m.elapsed(j)) / time.Duration(left)
@@ -225,21 +225,28 @@ func spent(stage run.Settings) time.Duration {
 	return run.Spent(stage.Checkpoint)
 }
 
-// patiently is the context of the first training, which ends between two steps: when the time is over that there is
-// after the first step, which compiles, and an epoch is made. Where that would take longer than the budget, or than the
-// first step if that was longer, once more, it ends within the epoch, so that there is always something.
+// patiently is the context of the first training, which ends between two steps: at the limit, or later where compilation
+// took much of it, and not before an epoch is made. Where that would take longer than the budget, or than the first step
+// if that was longer, once more, it ends within the epoch, so that there is always something.
 func (m Method) patiently(
-	ctx context.Context, j *fit.Job, epoch int, share func(compiled time.Duration) time.Duration,
+	ctx context.Context, j *fit.Job, limit time.Duration, details *Details,
 ) (context.Context, context.CancelFunc) {
-	before := spent(j.Settings)
+	begun, before := m.elapsed(j), spent(j.Settings)
+	epoch, _ := epochSteps(j.Rows())
 	ctx, cancel := context.WithCancelCause(ctx)
 	var end, most time.Duration
 	watched := run.Watched(ctx, func(p run.Progress, _ run.Machine) {
 		now := m.elapsed(j) + before
-		if end == 0 {
-			end, most = now+share(now), 2*max(now, m.seconds())
+		if most == 0 {
+			most = 2 * max(now, m.seconds())
 		}
-		if now >= end && (p.Step >= epoch || now >= most) {
+		if end == 0 && p.Step >= epoch { // all is compiled, the validation too
+			details.compiled, end = now-begun, begun+limit
+			if details.Folds > 1 {
+				end = max(end, now+(m.seconds()-now)/time.Duration(details.Folds+forAllRows))
+			}
+		}
+		if end > 0 && now >= end || end == 0 && now >= most {
 			cancel(context.DeadlineExceeded)
 		}
 	})
@@ -372,14 +379,14 @@ func (m Method) fold(
 	}
 	took, d := since(begun), fit.Details[*train.Details](one.training)
 	details.Scored++
-	pure := took // without compilation
-	if details.Scored == 1 {
-		pure = max(0, took-details.compiled)
+	pure, steps := took, d.Steps // without compilation, and the first epoch
+	if details.Scored == 1 && d.Steps > d.PerEpoch {
+		pure, steps = max(0, took-details.compiled), d.Steps-d.PerEpoch
 	}
 	// A step of MCLMC takes two gradients of all rows. As measured, one takes a fifth to a third of an epoch's time.
 	step := details.step
 	if step == 0 {
-		step = pure * time.Duration(d.PerEpoch) / time.Duration(max(1, d.Steps)) / 3 * 2
+		step = pure * time.Duration(d.PerEpoch) / time.Duration(max(1, steps)) / 3 * 2
 	}
 	details.FirstDraw = step * time.Duration(m.plan.warmUp+m.plan.thin)
 	if details.model == nil { // these chains are compiled first, which takes about as long as the training's did
@@ -387,7 +394,7 @@ func (m Method) fold(
 	}
 	sampling := j.Within("sampling 1")
 	draws := func() bool {
-		return details.hopeful() && (details.FirstDraw <= share-since(begun) || spent(sampling) > 0)
+		return !details.useless && (details.FirstDraw <= share-since(begun) || spent(sampling) > 0)
 	}
 	room := share
 	if !draws() {
@@ -434,31 +441,20 @@ func (m Method) fold(
 func (m Method) trainFirst(
 	ctx context.Context, j *fit.Job, one *fold, limit time.Duration, passes int, details *Details,
 ) error {
-	first, begun, before := details.Scored == 0, m.elapsed(j), spent(j.Settings)
+	first, before := details.Scored == 0, spent(j.Settings)
 	networks := m.ensemble(j, details, passes, false)
-	epoch, _ := epochSteps(j.Rows())
 	try := func(ctx context.Context, end context.CancelFunc) (*train.Details, error) {
 		defer end()
 		err := one.train(ctx, j, networks)
 		return fit.Details[*train.Details](one.training), err
 	}
-	patiently := func() (context.Context, context.CancelFunc) {
-		return m.patiently(ctx, j, epoch, func(now time.Duration) time.Duration {
-			details.compiled = now - begun
-			rest := m.seconds() - now
-			if details.Folds > 1 {
-				rest /= time.Duration(details.Folds + forAllRows)
-			}
-			return max(rest, limit-details.compiled)
-		})
-	}
 	var d *train.Details
 	var err error
-	if done := before > 0 && limit-before < limit/10; !first || done {
+	if !first || before > 0 && limit-before < limit/10 { // it does not go on, as far as it has come
 		d, err = try(within(ctx, j.Settings, limit))
 	}
 	if first && err == nil && (d == nil || d.Steps == 0) {
-		d, err = try(patiently())
+		d, err = try(m.patiently(ctx, j, limit, details))
 	}
 	if err != nil {
 		return err

@@ -376,13 +376,14 @@ func TestNoTime(t *testing.T) {
 }
 
 // Of many rows, without hope of a draw, training has the whole budget: by a clock that each step moves on by a second,
-// of 90 steps it makes those that there is time for, and what was cut, or is left, is said.
+// of 90 steps it makes those that there is time for, and what was cut, or is left, is said. Of an epoch that does not end
+// within twice the budget there is what has been made.
 func TestWholeBudget(t *testing.T) {
 	data := noisy(quick.manyRows, 1)
 	for seconds, want := range map[float64]struct {
 		steps     int
 		cut, left string
-	}{60: {60, "the budget of 60 s ended the training in epoch 7 of 10", ""}, 95: {90, "", ", 5 s are left;"}} {
+	}{1: {2, "in epoch 1 of 10", ""}, 60: {60, "the budget of 60 s ended the training in epoch 7 of 10", ""}, 95: {90, "", ", 5 s are left;"}} {
 		var clock time.Duration
 		method := Method{Seconds: seconds, plan: quick}
 		method.plan.clock = &clock

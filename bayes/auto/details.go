@@ -45,7 +45,7 @@ type Details struct {
 
 	model    *bayes.Model  // of the chains; nil before the first
 	step     time.Duration // of the last fold's chains; 0 before the first
-	compiled time.Duration // what the first training took to its first step
+	compiled time.Duration // what the first training took to the end of its first epoch
 	useless  bool          // the chains of the folds so far add nothing
 	warnings []string      // of the chains on all rows
 }
@@ -122,25 +122,26 @@ func judged(p *bayes.Posterior, rows *dataset.Dataset) (*particles, error) {
 // weigh finds the weights of the networks that are trained with the prior, beside the others, and of the draws, beside
 // both.
 func (d *Details) weigh(all []*fold) {
-	pool := func(b func(*fold) *particles, a func(*fold) []float64) (before, with, weights []float64) {
-		for _, one := range all {
-			if p := b(one); p != nil {
-				before, with = append(before, a(one)...), append(with, p.density...)
-				weights = append(weights, one.weights...)
-			}
+	var none, shrunk, networks, both, draws, ofShrunk, weights, ofDraws []float64
+	for _, one := range all {
+		if one.shrunk != nil {
+			none, shrunk = append(none, one.networks.density...), append(shrunk, one.shrunk.density...)
+			ofShrunk = append(ofShrunk, one.weights...)
 		}
-		return before, with, weights
 	}
-	none, shrunk, weights := pool(func(o *fold) *particles { return o.shrunk },
-		func(o *fold) []float64 { return o.networks.density })
-	d.Prior, _, _ = weightOf(none, shrunk, weights)
-	networks := func(o *fold) []float64 { return o.mixed([3]float64{1 - d.Prior, d.Prior}) }
-	each, _, weights := pool(func(o *fold) *particles { return o.networks }, networks)
-	d.Networks = nlpd(each, weights)
-	both, draws, weights := pool(func(o *fold) *particles { return o.sampled }, networks)
-	d.Draws = nlpd(draws, weights)
-	var raw float64
-	d.Weight, raw, d.Added = weightOf(both, draws, weights)
+	d.Prior, _, _ = weightOf(none, shrunk, ofShrunk)
+	d.Weight = 0
+	for _, one := range all {
+		mixed := one.mixed(d.weights(one))
+		networks, weights = append(networks, mixed...), append(weights, one.weights...)
+		if one.sampled != nil {
+			both, draws = append(both, mixed...), append(draws, one.sampled.density...)
+			ofDraws = append(ofDraws, one.weights...)
+		}
+	}
+	d.Networks, d.Draws = nlpd(networks, weights), nlpd(draws, ofDraws)
+	raw := 0.
+	d.Weight, raw, d.Added = weightOf(both, draws, ofDraws)
 	d.useless = len(draws) > 0 && raw < least
 }
 
@@ -164,9 +165,6 @@ func weightOf(a, b, weights []float64) (w, raw float64, added metric.Estimate) {
 	}
 	return raw, raw, added
 }
-
-// hopeful says whether further chains may add something: those of the folds so far do, or there are none.
-func (d *Details) hopeful() bool { return !d.useless }
 
 // weights are the weights of a fold's networks, of those with the prior, and of its draws.
 func (d *Details) weights(one *fold) (w [3]float64) {
@@ -238,6 +236,9 @@ func joined(folds [][]string, many int) []string {
 	var kinds, texts, of []string
 	for f, warnings := range folds {
 		for _, text := range warnings {
+			if doubt, _, ok := strings.Cut(text, "; take more than "); ok { // Epochs, which are not the user's
+				text = doubt + "; take more Method.Seconds"
+			}
 			kind := digits.ReplaceAllString(text, "")
 			i := slices.Index(kinds, kind)
 			if name := fmt.Sprint(f + 1); i < 0 {
