@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 
+	"gobnn/bayes/compute/environment"
 	"gobnn/notebooks/program"
 	"gobnn/notebooks/setup"
 )
@@ -18,7 +20,7 @@ import (
 // labVerb replaces this process by JupyterLab, which so has the terminal, Ctrl-C and the exit status.
 func labVerb(ctx context.Context, root string, args []string) error {
 	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
-	s := setup.Setup{Root: root, Out: os.Stdout, Help: true}
+	s := setup.Setup{Root: root, Out: os.Stdout} // what helps while typing is built beside it
 	environmentFlags(flags, &s)
 	port := flags.Int("port", 0, "the port to listen on (default: JupyterLab's, 8888 or the next free one)")
 	noBrowser := flags.Bool("no-browser", false, "do not open a browser: print the address only")
@@ -48,6 +50,15 @@ after -- are passed on to JupyterLab.
 	if err != nil {
 		return err
 	}
+	if ready, err := setup.Ready(root, true); err == nil && !ready {
+		self, err := os.Executable()
+		if err == nil {
+			err = helpLater(self, root)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	environ, err := s.JupyterEnviron(env)
 	if err != nil {
 		return err
@@ -69,6 +80,29 @@ after -- are passed on to JupyterLab.
 	}
 	err = syscall.Exec(python, command, environ)
 	return fmt.Errorf("start JupyterLab: %w", err)
+}
+
+// helpLater installs gopls, by which Tab completes, while JupyterLab already runs: it takes a minute. It does so by the
+// verb setup of the program self, at a low priority, which goes on when JupyterLab ends.
+func helpLater(self, root string) error {
+	cache, err := environment.CacheDir()
+	if err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(cache, "gopls.log"))
+	if err != nil {
+		return fmt.Errorf("the log of set-up: %w", err)
+	}
+	defer log.Close()
+	later := exec.Command("nice", self, "setup")
+	later.Dir, later.Stdout, later.Stderr = root, log, log
+	later.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for JupyterLab
+	if err := later.Start(); err != nil {
+		return fmt.Errorf("install gopls: %w", err)
+	}
+	fmt.Printf("gobnn: gopls is being installed, for Tab and Shift-Tab in notebooks that you open in about a minute; "+
+		"its log is %s\n", log.Name())
+	return nil
 }
 
 // workFolder is the user's folder, with the project's notebooks. One within the source tree, as somebody has who works

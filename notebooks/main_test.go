@@ -57,6 +57,31 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// JupyterLab does not wait for gopls: set-up goes on beside it.
+func TestHelpLater(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv("GOBNN_CACHE", t.TempDir())
+	self := filepath.Join(root, "self")
+	if err := os.WriteFile(self, []byte("#!/bin/sh\nsleep 1\necho $1 in $PWD, priority $(nice)\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	began, said := time.Now(), ""
+	if err := helpLater(self, root); err != nil || time.Since(began) > time.Second {
+		t.Fatalf("after %v: %v", time.Since(began), err)
+	}
+	for time.Since(began) < 10*time.Second && said == "" {
+		time.Sleep(50 * time.Millisecond)
+		text, err := os.ReadFile(filepath.Join(os.Getenv("GOBNN_CACHE"), "gopls.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said = string(text)
+	}
+	if want := "setup in " + root + ", priority 10\n"; said != want {
+		t.Errorf("it says %q, want %q", said, want)
+	}
+}
+
 // A port in use, and a folder that cannot be written, are said before anything is set up.
 func TestFolders(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", t.TempDir())

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -168,9 +169,12 @@ A cell fetches nothing by itself. To add a package, run a cell with the line
 which needs the network once, and then this one again.
 `
 
+// interrupted is the exit status of a build that the stop button ended, as shells give it.
+const interrupted = 128 + int(syscall.SIGINT)
+
 // command is the go command as GoNB calls it. Before every cell GoNB runs "go get" without a package, which asks the
 // proxy for some 25 lists; in GoNB's folder it does nothing. A build that fails because a package is missing says how
-// to add it.
+// to add it, and one that the stop button ended says that: Go itself says that its linker was killed.
 func command(args []string, stdout, stderr io.Writer) int {
 	goPath := os.Getenv(goVariable)
 	if goPath == "" {
@@ -185,10 +189,20 @@ func command(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s: %v\n", goPath, err)
 		return 1
 	}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt)
+	defer signal.Stop(stop)
 	var said bytes.Buffer
 	build := exec.Command(goPath, args...)
-	build.Stdin, build.Stdout, build.Stderr = os.Stdin, stdout, io.MultiWriter(stderr, &said)
+	build.Stdin, build.Stdout, build.Stderr = os.Stdin, stdout, &said
 	err := build.Run()
+	select {
+	case <-stop:
+		fmt.Fprintln(stderr, "interrupted while the cell was compiled: run it again")
+		return interrupted
+	default:
+	}
+	_, _ = stderr.Write(said.Bytes())
 	if err == nil {
 		return 0
 	}

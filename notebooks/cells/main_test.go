@@ -7,7 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // folder is a folder of GoNB's, with a space in its path, in which the go command is the real one.
@@ -60,6 +62,27 @@ func TestPackageThatIsNotThere(t *testing.T) {
 	write(t, "main.go", "package main\n\nfunc main() { println() }\n")
 	if status := command([]string{"build", "-o", "program"}, &out, &said); status != 0 {
 		t.Errorf("build: status %d, says %q", status, said.String())
+	}
+}
+
+// A build that the stop button ends says so, and not what Go makes of it.
+func TestStoppedBuild(t *testing.T) {
+	dir := folder(t)
+	write(t, "go", "#!/bin/sh\n>begun\nsleep .5\necho 'link: signal: killed' >&2\nexit 1\n")
+	t.Setenv(goVariable, filepath.Join(dir, "go"))
+	go func() {
+		for {
+			if _, err := os.Stat(filepath.Join(dir, "begun")); err == nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
+	}()
+	var said bytes.Buffer
+	status := command([]string{"build", "-o", "program"}, &said, &said)
+	if status != interrupted || said.String() != "interrupted while the cell was compiled: run it again\n" {
+		t.Errorf("status %d, says %q", status, said.String())
 	}
 }
 

@@ -19,8 +19,12 @@ func (s *Setup) makeVenv(ctx context.Context, python, dir string) error {
 }
 
 // labSettings are JupyterLab's own settings, where a user has not set others: no search for newer versions, as its
-// version is pinned, and no question about news.
-const labSettings = `{"@jupyterlab/apputils-extension:notification": {"checkForUpdates": false, "fetchNews": "false"}}
+// version is pinned, and no question about news. Tab waits 10 s for gopls, which needs more than the second that Lab
+// waits by default when a cell has changed, such as for the fields of a struct: Lab would offer nothing.
+const labSettings = `{
+	"@jupyterlab/apputils-extension:notification": {"checkForUpdates": false, "fetchNews": "false"},
+	"@jupyterlab/completer-extension:manager": {"providerTimeout": 10000}
+}
 `
 
 // serverSettings has the settings of JupyterLab's server. Lab learns the state of the kernel from the kinds of messages
