@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // No embedded set has a feature that gives its target, or counts its rows.
@@ -113,6 +115,12 @@ func TestLeaks(t *testing.T) {
 
 // Copies among other rows are counted, and left out as evidence, but not where chance makes them.
 func TestCopiesIn(t *testing.T) {
+	zero := &Dataset{X: mat.NewDense(1, 1, []float64{0}), Y: []float64{2}, Features: []string{"a"}, Target: "y"}
+	minus := &Dataset{X: mat.NewDense(1, 1, []float64{math.Copysign(0, -1)}), Y: []float64{2}, Features: []string{"a"},
+		Target: "y"}
+	if got := minus.CopiesIn(zero); got != 1 {
+		t.Errorf("a row with -0 in place of 0 is %d copies, want 1", got)
+	}
 	for _, c := range []struct {
 		few              bool
 		copies, distinct int

@@ -278,6 +278,14 @@ func TestSplitDistinctSpreadsClasses(t *testing.T) {
 		if count != [4]int{99, 1, 0, 0} {
 			t.Errorf("seed %d: %v rows of the classes are held out", seed, count)
 		}
+		if parts, err = d.SplitDistinct(Fractions{Train: .1, Test: .9}, seed); err != nil {
+			t.Fatal(err)
+		}
+		for class := range 4 {
+			if class != 2 && !slices.Contains(parts.Train.Y, float64(class)) {
+				t.Errorf("seed %d: no row of class %d is in a training part of a tenth", seed, class)
+			}
+		}
 	}
 }
 
