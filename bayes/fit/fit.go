@@ -8,8 +8,10 @@
 package fit
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -37,9 +39,10 @@ type Data struct {
 	Target   dataset.Scaler
 	Trained  *bayes.Posterior // the posterior that the fit continues from; nil if none
 
-	raw  dataset.Source // the source as it was given, not standardised
-	hash string         // hash of the source's rows
-	held *Elsewhere     // the rows that Held has joined
+	raw  dataset.Source   // the source as it was given, not standardised
+	hash string           // hash of the source's rows
+	by   *dataset.Dataset // the rows that the scalers were fitted on; nil if these are of Trained
+	held *Elsewhere       // the rows that Held has joined
 }
 
 // New joins a model with the data that it is to be trained on. The scalers are fitted on the training part alone, to
@@ -59,6 +62,7 @@ func New(owner string, model bayes.Model, parts dataset.Parts) (*Data, error) {
 		}
 	}
 	d.Features, d.Target = model.Scalers(parts.Train)
+	d.by = parts.Train
 	return d, nil
 }
 
@@ -382,6 +386,11 @@ func (d *Data) checkFloat32(part *dataset.Dataset, what string, names []string, 
 	if part != d.Parts.Train {
 		return nil
 	}
+	if what == "target" {
+		if err := d.checkOutliers(); err != nil {
+			return err
+		}
+	}
 	for column, name := range names {
 		var all []float64
 		largest := 0.
@@ -393,6 +402,34 @@ func (d *Data) checkFloat32(part *dataset.Dataset, what string, names []string, 
 			return fmt.Errorf("%s: data %q: numbers of float32 near %s %q are %.2g apart, and its standard deviation is %.2g, "+
 				"so that rows become equal: standardise it (Model.Scaling), subtract a constant, or compute in Float64",
 				d.Owner, part.Name, what, name, spacing, stdDev)
+		}
+	}
+	return nil
+}
+
+// checkOutliers is an error if a few targets are so far from the others that these, scaled with them, become equal in
+// float32. Folds are scaled by all rows: so the row may be one that the fold leaves out.
+func (d *Data) checkOutliers() error {
+	if d.by == nil || d.Target.IsIdentity() {
+		return nil
+	}
+	names := d.by.TargetNames()
+	for column, name := range names {
+		var all []float64
+		for i := column; i < len(d.by.Y); i += len(names) {
+			all = append(all, d.by.Y[i])
+		}
+		sorted := slices.Sorted(slices.Values(all))
+		median := sorted[len(sorted)/2]
+		far := func(a, b float64) int { return cmp.Compare(math.Abs(a-median), math.Abs(b-median)) }
+		slices.SortFunc(sorted, far)
+		worst := slices.Index(all, sorted[len(sorted)-1])
+		_, spread := stat.PopMeanStdDev(sorted[:len(sorted)-(len(sorted)+99)/100], nil) // without one in a hundred
+		if spacing := math.Abs(median-d.Target.Mean[column]) * compute.Epsilon(compute.Float32); spread > 0 &&
+			spacing > coarsest*spread {
+			return fmt.Errorf("%s: data %q: target %q of row %d is %v, and most others are near %.4g: scaled together these "+
+				"become equal in float32; if the value is a mistake correct it, or leave out the row", d.Owner, d.by.Name, name,
+				d.by.OriginalRow(worst), all[worst], median)
 		}
 	}
 	return nil

@@ -220,6 +220,33 @@ func TestPosterior(t *testing.T) {
 	}
 }
 
+// A target that is so far from the others that scaling makes these equal is named, by the rows that leave it out too;
+// one that is merely far, or Float64, is taken.
+func TestOutlierIsNamed(t *testing.T) {
+	for value, want := range map[float64]string{1e9: `target "y" of row 41 is 1e+09`, -1e12: "row 41 is -1e+12", 1e3: ""} {
+		data := plane(300)
+		data.Y[41] = value
+		d, err := fit.New("mine", network(bayes.Gaussian{}), dataset.Parts{Train: data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := data.Subset([]int{0, 1, 2, 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []*dataset.Dataset{data, first} {
+			d.Parts.Train = part
+			_, _, err := d.Tensors(compute.Float32, part)
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%v among others, %d rows: error %v, want %q", value, part.Rows(), err, want)
+			}
+			if _, _, err := d.Tensors(compute.Float64, part); err != nil {
+				t.Errorf("%v in Float64: %v", value, err)
+			}
+		}
+	}
+}
+
 // What is too large for float32 after scaling is refused by its place in the user's table; Float64 takes it.
 func TestTensorsTooLargeForFloat32(t *testing.T) {
 	data := rows(6)
