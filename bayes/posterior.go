@@ -172,6 +172,9 @@ func NewPosterior(bound *BoundModel, draws Draws, origin Origin) (*Posterior, er
 	if err := draws.check(bound, weights.Len()); err != nil {
 		return nil, err
 	}
+	if err := draws.checkFinite(bound, weights.Weights()); err != nil {
+		return nil, err
+	}
 	if origin, err = origin.complete(bound); err != nil {
 		return nil, err
 	}
@@ -220,6 +223,47 @@ func (d Draws) check(bound *BoundModel, particles int) error {
 		return fmt.Errorf("bayes: Draws.Chains is %d, but %d particles cannot be split into that many chains of equal "+
 			"length: set it to 0 if the draws are not from chains",
 			d.Chains, particles)
+	}
+	return nil
+}
+
+// checkFinite is an error that names the parameter if a number is NaN or infinite: a shared one, or one of a particle
+// that has a weight.
+func (d Draws) checkFinite(bound *BoundModel, weights []float64) error {
+	for _, t := range []*tensors.Tensor{d.Phi, d.Psi, d.LinearisedAt} {
+		if t == nil {
+			continue
+		}
+		bad, value, columns := -1, 0., t.Shape().Dim(-1)
+		look := func(i int, v float64) {
+			if bad < 0 && !finite(v) && (t != d.Phi || weights[i/columns] > 0) {
+				bad, value = i, v
+			}
+		}
+		if err := t.ConstFlatData(func(flat any) {
+			switch flat := flat.(type) {
+			case []float32:
+				for i, v := range flat {
+					look(i, float64(v))
+				}
+			case []float64:
+				for i, v := range flat {
+					look(i, v)
+				}
+			}
+		}); err != nil {
+			return fmt.Errorf("bayes: the particles cannot be read: %w", err)
+		}
+		for _, s := range bound.Slots {
+			if at := bad%columns - s.Offset; bad >= 0 && s.Stochastic == (t != d.Psi) && at >= 0 && at < s.Size() {
+				of := ""
+				if t == d.Phi {
+					of = fmt.Sprintf(" in particle %d, counted from 0", bad/columns)
+				}
+				return fmt.Errorf("bayes: parameter %q is %v%s: nothing can be predicted with it; the training diverged, or the "+
+					"file was altered", s.Name, value, of)
+			}
+		}
 	}
 	return nil
 }

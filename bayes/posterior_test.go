@@ -116,9 +116,22 @@ func TestNewPosteriorErrors(t *testing.T) {
 	}
 	psi := func(n int) *tensors.Tensor { return compute.Floats(compute.Float64, make([]float64, n), n) }
 	d, w := bound.D, bound.W
+	with := func(t *tensors.Tensor, at int, v float64) *tensors.Tensor {
+		t.MutableFlatData(func(flat any) { flat.([]float64)[at] = v }) //nolint:errcheck // it is on the host
+		return t
+	}
+	slot := func(stochastic bool) string {
+		i := slices.IndexFunc(bound.Slots, func(s bayes.Slot) bool { return s.Stochastic == stochastic && s.Offset == 0 })
+		return bound.Slots[i].Name
+	}
 	if _, err := bayes.NewPosterior(bound, bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{0, 0}},
 		bayes.Origin{}); err != nil {
 		t.Fatal(err)
+	}
+	unused := with(phi(2, d), 0, math.NaN()) // of a particle that weighs nothing
+	if _, err := bayes.NewPosterior(bound, bayes.Draws{Phi: unused, Psi: psi(w),
+		LogWeights: []float64{math.Inf(-1), 0}}, bayes.Origin{}); err != nil {
+		t.Errorf("NaN in a particle without a weight: %v", err)
 	}
 	for _, c := range []struct {
 		name  string
@@ -137,6 +150,10 @@ func TestNewPosteriorErrors(t *testing.T) {
 			[]string{fmt.Sprintf("%d shared numbers", w)}},
 		{"psi too long", bayes.Draws{Phi: phi(2, d), Psi: psi(w + 1), LogWeights: []float64{0, 0}}, nil,
 			[]string{fmt.Sprintf("%d shared numbers", w), fmt.Sprint(w + 1)}},
+		{"an infinite parameter", bayes.Draws{Phi: with(phi(2, d), d, math.Inf(1)), Psi: psi(w), LogWeights: []float64{0, 0}},
+			nil, []string{fmt.Sprintf("parameter %q is +Inf in particle 1", slot(true))}},
+		{"NaN among the shared", bayes.Draws{Phi: phi(2, d), Psi: with(psi(w), 0, math.NaN()), LogWeights: []float64{0, 0}},
+			nil, []string{fmt.Sprintf("parameter %q is NaN", slot(false))}},
 		{"no weights", bayes.Draws{Phi: phi(2, d), Psi: psi(w)}, bayes.ErrZeroWeights, nil},
 		{"weights all zero", bayes.Draws{Phi: phi(2, d), Psi: psi(w), LogWeights: []float64{math.Inf(-1), math.NaN()}},
 			bayes.ErrZeroWeights, []string{"1 are NaN"}},
