@@ -58,31 +58,86 @@ func Mixing(ctx context.Context, p *bayes.Posterior, data *dataset.Dataset) []st
 		return []string{fmt.Sprintf("whether the chains agree on predictions is not known: %v", err)}
 	}
 	summary := chains.Summary()
-	worst, apart, least := 0., 0, math.Inf(1)
-	for _, r := range summary.Rows {
-		if math.IsNaN(r.RHat) {
-			continue // all draws are equal
-		}
-		if r.RHat > mixedRHat {
-			apart++
-		}
-		worst, least = max(worst, r.RHat), min(least, r.BulkESS)
-	}
-	var signs []string
-	if worst > mixedRHat {
-		signs = append(signs, fmt.Sprintf("R-hat is up to %.2f, above %.1f for %d of %d %s predictions", worst,
-			mixedRHat, apart, len(summary.Rows), kind))
-	}
-	if least < float64(mixedESSPerChain*p.Chains()) {
-		signs = append(signs, fmt.Sprintf("the effective sample size is as small as %.0f of %d draws", least, p.Particles()))
-	}
+	signs, _ := summary.signs(mixedRHat, float64(mixedESSPerChain*p.Chains()), kind+" predictions",
+		func(r Row) float64 { return r.BulkESS })
 	if len(signs) == 0 {
 		return nil
 	}
-	chainsAre := fmt.Sprintf("the %d chains", p.Chains())
-	if p.Chains() == 1 {
-		chainsAre = "the two halves of the chain"
-	}
 	return []string{fmt.Sprintf("%s disagree on predictions: %s: these are not yet draws of the posterior; take more "+
-		"draws, a longer warm-up or another sampler", chainsAre, strings.Join(signs, ", and "))}
+		"draws, a longer warm-up or another sampler", chainsOf(p.Chains()), strings.Join(signs, ", and "))}
+}
+
+// signs says what is beyond the bounds, and in how many rows' R-hat; apart: an R-hat is.
+func (s Summary) signs(most, least float64, what string, ess func(Row) float64) (signs []string, apart bool) {
+	worst, above, smallest := 0., 0, math.Inf(1)
+	for _, r := range s.Rows {
+		if math.IsNaN(r.RHat) {
+			continue // all draws are equal
+		}
+		if r.RHat > most {
+			above++
+		}
+		worst, smallest = max(worst, r.RHat), min(smallest, ess(r))
+	}
+	if above > 0 {
+		signs = append(signs, fmt.Sprintf("R-hat is up to %.2f, above %v for %d of %d %s", worst, most, above, len(s.Rows),
+			what))
+	}
+	if smallest < least {
+		signs = append(signs, fmt.Sprintf("the effective sample size is as small as %.0f of %d draws", smallest,
+			s.Chains*s.Draws))
+	}
+	return signs, above > 0
+}
+
+func chainsOf(n int) string {
+	if n == 1 {
+		return "the two halves of the chain"
+	}
+	return fmt.Sprintf("the %d chains", n)
+}
+
+// The bounds of Agreement beside leastESSPerChain. Stan's bound of R-hat, 1.01, would warn by chance: of four right
+// chains of 1000 draws with an ESS of 495 it was passed by 100 of 400 coordinates, and 1.05 by none.
+const (
+	agreedRHat = 1.05
+	leastShare = .25 // of the draws
+)
+
+// Agreement returns warnings, for Result.Warnings, if chains that sample a density disagree on one of its coordinates:
+// if an R-hat is above 1.05, or a bulk or tail ESS below 100 a chain, as in Stan, or below a quarter of fewer draws. It
+// names coordinates that never change, and returns none if a chain has fewer than 4 draws.
+func Agreement(s Sample) (warnings []string) {
+	if s.Draws < minDraws {
+		return nil
+	}
+	chains, err := New(s)
+	if err != nil {
+		return []string{fmt.Sprintf("whether the chains agree is not known: %v", err)}
+	}
+	summary := chains.Summary()
+	var still []string
+	for _, r := range summary.Rows {
+		if math.IsNaN(r.RHat) {
+			still = append(still, r.Name)
+		}
+	}
+	if len(still) > 0 {
+		warnings = append(warnings, fmt.Sprintf("%d of %d coordinates never change, the first is %s: all draws of it are "+
+			"equal; if it should move take a smaller step size, or give it another scale", len(still), len(summary.Rows),
+			still[0]))
+	}
+	least := min(float64(leastESSPerChain*s.Chains), leastShare*float64(s.Chains*s.Draws))
+	signs, apart := summary.signs(agreedRHat, least, "coordinates",
+		func(r Row) float64 { return min(r.BulkESS, r.TailESS) })
+	switch text := strings.Join(signs, ", and "); {
+	case apart:
+		warnings = append(warnings, fmt.Sprintf("%s disagree: %s: these are not yet draws of the target; take more draws or "+
+			"a longer warm-up, axes for coordinates that are correlated (mcmc.Chains.Axes), or other parameters, in which "+
+			"scales and tails are alike", chainsOf(s.Chains), text))
+	case len(signs) > 0:
+		warnings = append(warnings, fmt.Sprintf("%s: means, and quantiles in the tails more so, are uncertain; take more "+
+			"draws", text))
+	}
+	return warnings
 }

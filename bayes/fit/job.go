@@ -347,6 +347,9 @@ func (j *Job) Loop(ctx context.Context, session *run.Run) error {
 // Inner says that the job is an inner Stage, whose draws have no posterior.
 func (j *Job) Inner() bool { return j.inner || j.Bound == nil }
 
+// OwnDensity says that the job is a call of Sample itself, whose draws are its result.
+func (j *Job) OwnDensity() bool { return j.Bound == nil && !j.inner }
+
 // Dim is D, the number of coordinates that the job samples.
 func (j *Job) Dim() int {
 	if j.problem != nil {

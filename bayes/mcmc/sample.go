@@ -73,8 +73,13 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err != nil {
 		return nil, errors.Join(stopped, err)
 	}
-	if p := result.Posterior; p != nil {
+	switch p := result.Posterior; {
+	case p != nil:
 		result.Warnings = append(result.Warnings, diag.Mixing(ctx, p, j.Parts.Train)...)
+	case j.OwnDensity():
+		all := fit.Details[*Details](result)
+		result.Warnings = append(result.Warnings, all.Draws.apart()...)
+		result.Warnings = append(result.Warnings, slowEnergies(c.Kernel, all.Stats)...)
 	}
 	return result, stopped
 }

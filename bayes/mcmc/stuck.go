@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/diag"
 	"gobnn/bayes/internal/stats"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -97,6 +98,59 @@ func (r *sampling) doubts(stats []ChainStats) (all []string) {
 		all = append(all, text)
 	}
 	return all
+}
+
+// mostJudged is the largest number of draws' coordinates by which apart judges, a fraction of a second's work.
+const mostJudged = 1 << 20
+
+// apart are warnings of chains that disagree, by all coordinates, or as many, evenly spaced, as are judged.
+func (d *Draws) apart() []string {
+	rows := d.Chains * d.PerChain
+	some := min(d.Dim, max(1, mostJudged/rows))
+	s := diag.Sample{Chains: d.Chains, Draws: d.PerChain, Parameters: some}
+	for i := range some {
+		s.Names = append(s.Names, fmt.Sprintf("coordinate %d", i*d.Dim/some))
+	}
+	for row := range rows {
+		for i := range some {
+			s.Values = append(s.Values, d.value(row*d.Dim+i*d.Dim/some))
+		}
+	}
+	warnings := diag.Agreement(s)
+	for i := range warnings {
+		if some < d.Dim {
+			warnings[i] += fmt.Sprintf(" (of %d coordinates %d were looked at)", d.Dim, some)
+		}
+	}
+	return warnings
+}
+
+// The bound of the energies' Bayesian fraction of missing information, as in Stan, and the fewest transitions by which
+// it is judged.
+const (
+	leastBFMI    = .3
+	fewestJudged = 100
+)
+
+// slowEnergies warns of a kernel whose energies change slowly from one transition to the next.
+func slowEnergies(kernel Kernel, stats []ChainStats) []string {
+	switch kernel.(type) {
+	case HMC, NUTS:
+	default:
+		return nil
+	}
+	slow, least := 0, math.Inf(1)
+	for _, c := range stats {
+		if c.Transitions >= fewestJudged && c.EnergyBFMI < leastBFMI {
+			slow, least = slow+1, min(least, c.EnergyBFMI)
+		}
+	}
+	if slow == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the energies' Bayesian fraction of missing information (BFMI) is as small as %.2g, below "+
+		"%.1f in %d of %d chains: the target has heavy tails, or a coordinate sets the width of others, and the draws do not "+
+		"reach all of it; take other parameters", least, leastBFMI, slow, len(stats))}
 }
 
 // undoes says whether a kernel accepts every step, and goes back from a point whose gradient is not finite. The others
