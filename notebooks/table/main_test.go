@@ -175,7 +175,8 @@ func TestSeveralTargets(t *testing.T) {
 	write(t, "other.posterior", "my own")
 	for args, want := range map[string]string{
 		"fit rooms.csv -out none/x": "-out", "fit rooms.csv -target heat": `predicts ["heat" "cool, K"], not ["heat"]: name`,
-		"fit rooms.csv -out page": "page.html is there", "fit rooms.csv -out other": "cannot be read",
+		"predict rooms.posterior new.csv -missing drop -id x": `-id lists the column "x"`,
+		"fit rooms.csv -out page":                             "page.html is there", "fit rooms.csv -out other": "cannot be read",
 	} {
 		if err := dispatch(t.Context(), strings.Fields(args), &o, &p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", args, err, want)
