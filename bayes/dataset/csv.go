@@ -132,7 +132,7 @@ func OpenCSV(path string, opts CSVOptions) (*Dataset, error) {
 // A first column without a name is left out if it is an index, as pandas and R write it, different in all rows; other
 // columns without a name are if they are empty, and so are rows of empty fields. Errors name the row (of data, counted
 // from 0), the line (of the file, counted from 1) and the column; an error lists the faults of up to ten columns. A
-// record may have 16 MiB, and a compressed file becomes at most 1 GiB and 100 times its size.
+// record may have 16 MiB.
 //
 // Every number must be finite and decimal: "1_10" and "0x1p3" are text. A column may hold percentages, whose numbers
 // are read ("10%" is 10), or true and false, in any case, which are 1 and 0. A date is no feature. It is an error if
@@ -205,7 +205,7 @@ func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 		return nil, err
 	}
 	if t.columns[0].rowNames = rowNames; comments > 0 {
-		t.note("%d lines at the beginning, which begin with #, are left out", comments)
+		t.note("%s at the beginning, with #, left out", counted(comments, "line"))
 	}
 	for rest == nil {
 		t.add(record, line)

@@ -25,15 +25,8 @@ var forms = []struct{ start, is, cure string }{
 	{"\xfd7zXZ", "compressed by xz", "decompress it"},
 	{"ARROW1", "an Arrow or Feather file", "write it as Parquet or CSV"},
 	{"\x89HDF", "an HDF5 file", "write its table as Parquet or CSV"},
-	{"\x93NUMPY", "an array of NumPy's", "write it as CSV, with a name for each column"},
-	{"\x80\x04", "a pickle of Python's", "write its table as Parquet or CSV"},
-	{"\x80\x05", "a pickle of Python's", "write its table as Parquet or CSV"},
-	{"RDX", "a file of R's save", "write its table by write.csv"},
-	{"X\n\x00", "a file of R's saveRDS", "write its table by write.csv"},
 	{"SQLite format 3", "a database", "write its table as CSV"},
-	{"%PDF", "a PDF file", "write its table as CSV"},
 	{"<!DOCTYPE", "a page of the web", "download the file itself"},
-	{"<html", "a page of the web", "download the file itself"},
 	{"{\"", "JSON", "write it as CSV, a row for each record"},
 	{"[{", "JSON", "write it as CSV, a row for each record"},
 }
@@ -42,19 +35,17 @@ var forms = []struct{ start, is, cure string }{
 // its encoding.
 func decoded(r io.Reader, by encoding.Encoding) (*bufio.Reader, error) {
 	const size = 1 << 16
-	packed := &counting{r: r, most: 1 << 62}
-	text := bufio.NewReaderSize(packed, size)
+	text := bufio.NewReaderSize(r, size)
 	start, _ := text.Peek(3)
-	unpacked := func(r io.Reader) { text = bufio.NewReaderSize(&counting{r: r, most: 1 << 30, packed: packed}, size) }
 	switch {
 	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
 		z, err := gzip.NewReader(text)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the file: %w", err)
 		}
-		unpacked(z)
+		text = bufio.NewReaderSize(z, size)
 	case string(start) == "BZh":
-		unpacked(bzip2.NewReader(text))
+		text = bufio.NewReaderSize(bzip2.NewReader(text), size)
 	}
 	start, _ = text.Peek(16)
 	for _, f := range forms {
@@ -74,23 +65,6 @@ func decoded(r io.Reader, by encoding.Encoding) (*bufio.Reader, error) {
 		text = bufio.NewReaderSize(wide.NewDecoder().Reader(text), size)
 	}
 	return text, nil
-}
-
-// counting counts what it reads, which may be no more than `most` and a hundred times what was packed.
-type counting struct {
-	r       io.Reader
-	n, most int64
-	packed  *counting
-}
-
-func (c *counting) Read(p []byte) (int, error) {
-	if c.packed != nil && c.n > c.most+100*c.packed.n {
-		return 0, fmt.Errorf("the file, of which %d bytes were read, has become %d by decompression: decompress it first, "+
-			"if that is right", c.packed.n, c.n)
-	}
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
 }
 
 // lineReader gives the records of a CSV file with their line numbers.

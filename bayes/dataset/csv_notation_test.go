@@ -148,18 +148,12 @@ func TestReadCSVAsWrittenErrors(t *testing.T) {
 	}
 }
 
-// A record without an end, and a file that becomes much more than it is, are errors before they fill the memory.
+// A record without an end is an error before it fills the memory.
 func TestReadCSVEndless(t *testing.T) {
 	_, err := ReadCSV(io.MultiReader(strings.NewReader("a,y\n1,"), endless('9')), CSVOptions{})
 	wantError(t, err, "16777216 bytes", "quote")
 	_, err = ReadCSV(io.MultiReader(strings.NewReader("a,y\n1,\""), endless('\n')), CSVOptions{})
 	wantError(t, err, "16777216 bytes", "quote")
-	bomb := &counting{r: endless('0'), most: 1 << 20, packed: &counting{n: 1000}}
-	n, err := io.Copy(io.Discard, bomb)
-	wantError(t, err, "of which 1000 bytes were read")
-	if n > 2<<20 {
-		t.Errorf("%d bytes were read", n)
-	}
 }
 
 // endless gives one byte again and again.
@@ -176,7 +170,7 @@ func (e endless) Read(p []byte) (int, error) {
 func TestNotes(t *testing.T) {
 	text := "# x\n,zip,answer,y\n0,01234,No,1\n1,50,NO,2\n2,50,yes,3\n"
 	d := readLike(t, text, CSVOptions{Categorical: []string{"answer"}})
-	for _, want := range []string{"1 lines at the beginning", "the first column, which has no name, is left out",
+	for _, want := range []string{"1 line at the beginning", "the first column, which has no name, is left out",
 		`column "zip" is of numbers, such as "01234"`, `column "answer" has ["NO" "No"], which differ in capital letters`} {
 		if text := d.String(); !strings.Contains(text, "note: ") || !strings.Contains(text, want) {
 			t.Errorf("%s does not say %q", text, want)

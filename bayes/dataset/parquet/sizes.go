@@ -66,7 +66,7 @@ func open(f *os.File) (*file, error) {
 	if err := thrift.Unmarshal(protocol, description, new(passed)); err != nil {
 		return nil, fmt.Errorf("its description is damaged: %w", err)
 	}
-	opened, err := pq.OpenFile(f, size, pq.SkipPageIndex(true), pq.SkipBloomFilters(true)) // for the index see checkIndex
+	opened, err := pq.OpenFile(f, size, pq.SkipPageIndex(true), pq.SkipBloomFilters(true))
 	if err != nil {
 		return nil, fmt.Errorf("it is no Parquet file, or was cut off: %w", err)
 	}
@@ -122,38 +122,22 @@ func (f *file) bytes(from, length int64) []byte {
 	return data
 }
 
-// checkPages looks at the pages of a column's chunk, and returns the bytes at which they begin.
-func (f *file) checkPages(group int, column *pq.Column) (pages map[int64]bool) {
+// checkPages looks at the pages of a column's chunk.
+func (f *file) checkPages(group int, column *pq.Column) {
 	rows := f.Metadata().RowGroups[group].NumRows
 	chunk := &f.Metadata().RowGroups[group].Columns[column.Index()].MetaData
-	at, pages := chunk.DataPageOffset, map[int64]bool{}
+	at := chunk.DataPageOffset
 	if chunk.DictionaryPageOffset != 0 {
 		at = chunk.DictionaryPageOffset
 	}
 	end := at + chunk.TotalCompressedSize
-	for pages[at] = true; at < end; pages[at] = true {
+	for at < end {
 		header, length := f.header(at, end)
 		from := at + length
 		at = from + int64(header.CompressedPageSize)
 		must(at >= from && at <= end, "a page of %d bytes is followed by %d", header.CompressedPageSize, end-from)
 		rows -= checkPage(header, chunk.Codec, f.bytes(from, at-from), column.Optional())
 		must(rows >= 0, "column %q has more values than rows", column.Name())
-	}
-	return pages
-}
-
-// checkIndex looks at the list of pages by which SeekToRow finds a row.
-func (f *file) checkIndex(group int, column *pq.Column, pages map[int64]bool) {
-	chunk := f.Metadata().RowGroups[group].Columns[column.Index()]
-	if chunk.OffsetIndexOffset == 0 {
-		return
-	}
-	err := thrift.Unmarshal(protocol, f.bytes(chunk.OffsetIndexOffset, int64(chunk.OffsetIndexLength)), new(passed))
-	must(err == nil, "%v", err)
-	index, err := f.RowGroups()[group].ColumnChunks()[column.Index()].OffsetIndex()
-	must(err == nil, "%v", err)
-	for i := range index.NumPages() {
-		must(pages[index.Offset(i)], "its index has a page at byte %d, where none begins", index.Offset(i))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes/dataset"
 
 	pq "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 )
 
 // Source gives the rows of a file that does not fit in memory, for methods that train on mini-batches. The rows should
@@ -200,7 +201,14 @@ func (s *Source) decode(from, to int) (values []float64, err error) {
 				begin := max(from, first) - first
 				at := [2]int{i, column.Index()}
 				if _, done := s.checked.Load(at); !done {
-					s.file.checkIndex(i, column, s.file.checkPages(i, column))
+					s.file.checkPages(i, column)
+					chunk := s.file.Metadata().RowGroups[i].Columns[column.Index()]
+					if at := chunk.OffsetIndexOffset; at != 0 { // the list of pages, by which a row is found
+						list := s.file.bytes(at, int64(chunk.OffsetIndexLength))
+						must(thrift.Unmarshal(protocol, list, new(passed)) == nil, "its list of pages cannot be read")
+						_, err := group.ColumnChunks()[column.Index()].OffsetIndex()
+						must(err == nil, "%v", err)
+					}
 					s.checked.Store(at, true)
 				}
 				if err := r.rows(group.ColumnChunks()[column.Index()], begin, min(to, end)-first-begin); err != nil {
