@@ -59,6 +59,13 @@ type Draws struct {
 	LinearisedAt *tensors.Tensor
 }
 
+// LeftOut is the name of a diagnostic: the NLPD of rows that parts of the posterior were not trained on, in the target's
+// units. LeftOutErr is its standard error.
+const (
+	LeftOut    = "NLPD of rows left out"
+	LeftOutErr = "NLPD of rows left out, standard error"
+)
+
 // EqualLogWeights returns the normalised log-weights of J draws of equal weight, -log J each.
 func EqualLogWeights(draws int) []float64 {
 	return slices.Repeat([]float64{-math.Log(float64(draws))}, draws)

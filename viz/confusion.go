@@ -2,14 +2,18 @@ package viz
 
 import (
 	"fmt"
+	"math"
 	"strconv"
+	"unicode/utf8"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
 )
 
 // Confusion shows a confusion matrix: counts, [C, C], with a row for each true class, from the top, and a column for
-// each predicted class. The colour of a cell is its share of the true class, the number is the count.
-func Confusion(counts [][]float64, frame Frame) (*Figure, error) {
+// each predicted class. The colour of a cell is its share of the true class, the number is the count. classes are the
+// names, [C]; nil takes numbers from 0.
+func Confusion(counts [][]float64, classes []string, frame Frame) (*Figure, error) {
 	frame, err := frame.fill("Confusion", "predicted class", "true class", 360, 360)
 	if err != nil {
 		return nil, err
@@ -18,18 +22,30 @@ func Confusion(counts [][]float64, frame Frame) (*Figure, error) {
 	if c < 2 {
 		return nil, fmt.Errorf("viz: a confusion matrix of %d classes: there must be at least 2", c)
 	}
+	if classes != nil && len(classes) != c {
+		return nil, fmt.Errorf("viz: a confusion matrix of %d classes with %d names", c, len(classes))
+	}
 	table, err := sequentialTable()
 	if err != nil {
 		return nil, fmt.Errorf("viz: colour table: %w", err)
 	}
 	a := newAxes(frame.XLabel, frame.YLabel, span{-.5, float64(c) - .5}, span{-.5, float64(c) - .5})
 	var across, up []plot.Tick
+	longest := 0
 	for i := range c {
 		name := strconv.Itoa(i)
+		if classes != nil {
+			name = classes[i]
+		}
+		longest = max(longest, utf8.RuneCountInString(name))
 		across = append(across, plot.Tick{Value: float64(i), Label: name})
 		up = append(up, plot.Tick{Value: float64(c - 1 - i), Label: name})
 	}
 	a.plot.X.Tick.Marker, a.plot.Y.Tick.Marker = plot.ConstantTicks(across), plot.ConstantTicks(up)
+	if longest*c > 40 { // more letters than stand side by side
+		label := &a.plot.X.Tick.Label
+		label.Rotation, label.XAlign, label.YAlign = math.Pi/2, text.XRight, text.YCenter
+	}
 	total := 0.
 	for i, row := range counts {
 		if len(row) != c {

@@ -194,7 +194,7 @@ func barsOfThree() (*viz.Figure, error) {
 
 func confusion() (*viz.Figure, error) {
 	return viz.Confusion([][]float64{{41, 0, 0}, {7, 20, 3.5}, {0, 0, 0}},
-		viz.Frame{})
+		[]string{"setosa", "versicolor, of the coast", "virginica"}, viz.Frame{})
 }
 
 func calibration() (*viz.Figure, error) {

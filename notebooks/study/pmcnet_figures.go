@@ -196,7 +196,7 @@ func drawConfusion(all *panels, d pmcnetData, methods []string, results map[stri
 		for row := range slices.Chunk(flat, int(math.Sqrt(float64(len(flat))))) {
 			counts = append(counts, row)
 		}
-		all.add(viz.Confusion(counts, viz.Frame{Title: m + ", " + shown(d.name), Width: 270, Height: 280}))
+		all.add(viz.Confusion(counts, nil, viz.Frame{Title: m + ", " + shown(d.name), Width: 270, Height: 280}))
 	}
 }
 

@@ -194,7 +194,7 @@ func (r *Report) content(ctx context.Context, v Verdict) (c content, err error) 
 // pictures of the predictions beside the targets.
 func (r *Report) pictures(p bayes.Prediction, c *content) error {
 	if p.Task() != bayes.Regression {
-		bins, err := metric.ReliabilityDiagram(p, r.Rows.Y, 10)
+		bins, err := metric.ReliabilityDiagram(p, r.Rows.Y, 0) // the bins of the table's ECE
 		if err != nil {
 			return err
 		}
@@ -267,7 +267,7 @@ func confusion(p bayes.Prediction, rows *dataset.Dataset) (*viz.Figure, error) {
 	for i, label := range labels {
 		counts[int(rows.Y[i])][label]++
 	}
-	return viz.Confusion(counts, viz.Frame{})
+	return viz.Confusion(counts, rows.Classes, viz.Frame{})
 }
 
 // shown appends a figure as a picture that runs nothing, whatever its texts say.

@@ -114,6 +114,7 @@ func TestVerdict(t *testing.T) {
 		{"right, censored", 2, gaussian(1), 400, report.Yes, "", true},
 		{"too sure, censored", 2, gaussian(.5), 400, report.No, "too narrow", true},
 		{"ignorant, censored", 0, gaussian(math.Sqrt(5)), 400, report.No, "not clearly better than a guess", true},
+		{"ignorant, by few rows", 0, gaussian(math.Sqrt(5)), 40, report.No, "not clearly better than a guess", false},
 		{"few seen", 2, gaussian(1), 80, report.WithinLimits, "whose target was seen", true},
 	} {
 		_, classes := c.likelihood.(bayes.Bernoulli)
@@ -130,6 +131,96 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%s: %v %q %q, want %v, %q", c.name, v.Trust, v.Reasons, v.Merits, c.want, c.why)
 		}
 	}
+}
+
+// What is wrong with the rows is named, before features or model are blamed; what makes scores too good comes first.
+func TestVerdictsCause(t *testing.T) {
+	all := func(d *dataset.Dataset, f func(i int, y float64) float64) {
+		for i, y := range d.Y {
+			d.Y[i] = f(i, y)
+		}
+	}
+	column := func(d *dataset.Dataset, at int, f func(i int) float64) {
+		for i := range d.Y {
+			d.X.(*mat.Dense).Set(i, at, f(i))
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		classes bool
+		change  func(r *report.Report)
+		want    report.Trust
+		first   string
+	}{
+		{"nothing", false, func(*report.Report) {}, report.Yes, ""},
+		{"drifted", false, func(r *report.Report) { all(r.Rows, func(_ int, y float64) float64 { return 1.1*y + 12 }) },
+			report.No, "are too low by 12"},
+		{"constant", false, func(r *report.Report) { all(r.Rows, func(int, float64) float64 { return 3 }) }, report.No,
+			"are 3: there is nothing to predict"},
+		{"zeros", false, func(r *report.Report) {
+			all(r.Rows, func(i int, y float64) float64 { return float64(i%2) * (y + 20) })
+		}, report.No, "50 % of the values of y are exactly 0"},
+		{"one class", true, func(r *report.Report) {
+			all(r.Rows, func(int, float64) float64 { return 0 })
+			column(r.Rows, 0, func(i int) float64 { return -5 - float64(i)/100 })
+		}, report.No, "No row that judges them is of yes"},
+		{"target twice", false, func(r *report.Report) { column(r.Rows, 1, func(i int) float64 { return 7 * r.Rows.Y[i] }) },
+			report.No, `The feature "b" gives the target by itself`},
+		{"row numbers", false, func(r *report.Report) { column(r.Rows, 1, func(i int) float64 { return float64(i + 1) }) },
+			report.WithinLimits, `The feature "b" counts the rows`},
+		{"trained on", false, func(r *report.Report) { r.Train = r.Rows }, report.No, "400 of the 400 rows that judge"},
+		{"stand twice", false, func(r *report.Report) {
+			var rows []int
+			for i := range 400 {
+				rows = append(rows, i/2)
+			}
+			var err error
+			if r.Rows, err = r.Rows.Subset(rows); err != nil {
+				t.Fatal(err)
+			}
+		}, report.WithinLimits, "200 of the rows are exact copies of the other 200"},
+		{"stopped", false, func(r *report.Report) {
+			r.Posterior = r.Posterior.WithDoubts(string(run.Cancelled), []string{"the chains disagree"})
+		}, report.WithinLimits, "The run did not end by itself (cancelled)"},
+		{"warned", false, func(r *report.Report) {
+			r.Posterior = r.Posterior.WithDoubts(string(run.Completed), []string{"the chains disagree"})
+		}, report.WithinLimits, "The fit warns: the chains disagree"},
+		{"better before", false, func(r *report.Report) { r.Posterior = leftOut(t, r.Posterior, 1.1) }, report.WithinLimits,
+			"predicted worse than those that the fit left out"},
+		{"alike before", false, func(r *report.Report) { r.Posterior = leftOut(t, r.Posterior, 1.4) }, report.Yes, ""},
+	} {
+		var likelihood bayes.Likelihood = bayes.Gaussian{StdDev: 1}
+		if c.classes {
+			likelihood = bayes.Bernoulli{}
+		}
+		r := &report.Report{Posterior: line(t, 2, likelihood, "x", "b"), Rows: made(400, 7, c.classes, "x", "b")}
+		c.change(r)
+		v, err := r.Judge(t.Context())
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		why := strings.Join(v.Reasons, "\n")
+		if v.Trust != c.want || c.first == "" != (why == "") || !strings.Contains(strings.Split(why+"\n", "\n")[0], c.first) {
+			t.Errorf("%s: %v\n%s", c.name, v.Trust, why)
+		}
+		if strings.Contains(why, "say too little") || strings.Contains(why, "surer") {
+			t.Errorf("%s: the features or the model are blamed:\n%s", c.name, why)
+		}
+	}
+}
+
+// leftOut is the same posterior whose fit had this NLPD on rows that it left out.
+func leftOut(t *testing.T, p *bayes.Posterior, nlpd float64) *bayes.Posterior {
+	t.Helper()
+	draws, err := p.Draws()
+	if err != nil {
+		t.Fatal(err)
+	}
+	draws.Diagnostics = map[string]float64{bayes.LeftOut: nlpd, bayes.LeftOutErr: .03}
+	if p, err = bayes.NewPosterior(p.Bound(), draws, p.Origin()); err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // Rare counts are judged by probabilities, and heavy tails are no skill: what counts is what the features say.

@@ -1,13 +1,16 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"gobnn/bayes"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/run"
 
@@ -49,17 +52,22 @@ type Verdict struct {
 
 	report     *Report
 	prediction bayes.Prediction
+	// causes are, by target, what is wrong with its values or with all predictions of it, which explains bad scores and
+	// intervals.
+	causes map[string]string
+	grave  int // how many of the reasons, the first, let the verdict be No
 }
 
 // doubt adds what stands against the predictions.
 func (v *Verdict) doubt(trust Trust, text string, args ...any) {
 	text = fmt.Sprintf(text, args...)
 	v.Trust = min(v.Trust, trust)
+	at := len(v.Reasons)
 	if trust == No {
-		v.Reasons = slices.Insert(v.Reasons, 0, text)
-		return
+		at = v.grave
+		v.grave++
 	}
-	v.Reasons = append(v.Reasons, text)
+	v.Reasons = slices.Insert(v.Reasons, at, text)
 }
 
 // praise adds what speaks for them.
@@ -80,22 +88,30 @@ const (
 )
 
 // Judge is the verdict of the rows on their prediction. Each finding holds at 1 % by itself: a model that is right is
-// doubted in one of thirty tables.
-func (r *Report) Judge(ctx context.Context) (Verdict, error) {
-	p, err := r.predict(ctx)
-	if err != nil {
+// doubted in one of thirty tables. Rows that are copies of others, if most are, judge once.
+func (r *Report) Judge(ctx context.Context) (v Verdict, err error) {
+	once := *r
+	if r.Rows != nil && r.Rows.Validate() == nil { // else predict says what is wrong
+		if once.Rows, err = r.Rows.Distinct(); err != nil {
+			return Verdict{}, fmt.Errorf("report: %w", err)
+		}
+	}
+	v = Verdict{Trust: Yes, report: &once}
+	if v.prediction, err = once.predict(ctx); err != nil {
 		return Verdict{}, err
 	}
-	v := Verdict{Trust: Yes, report: r, prediction: p}
-	if err := v.judge(ctx); err != nil {
+	if err := v.judge(ctx, r.Rows.Rows()-once.Rows.Rows()); err != nil {
 		return Verdict{}, fmt.Errorf("report: %w", err)
 	}
 	return v, nil
 }
 
-func (v *Verdict) judge(ctx context.Context) (err error) {
+func (v *Verdict) judge(ctx context.Context, copies int) (err error) {
 	r, p := v.report, v.prediction
 	if v.Scores, err = metric.Scores(p, r.Rows.Y); err != nil {
+		return err
+	}
+	if err := v.look(); err != nil {
 		return err
 	}
 	if v.Skill, err = r.skill(ctx, p); err != nil {
@@ -105,8 +121,9 @@ func (v *Verdict) judge(ctx context.Context) (err error) {
 		v.praise("They are better than a guess that ignores the features, by %.3f ± %.3f nats a row.", v.Skill.Value,
 			v.Skill.SamplingStdErr)
 	} else {
-		v.doubt(No, "They are not clearly better than a guess that ignores the features: by %.3f ± %.3f nats a row. The "+
-			"features say too little about the target, or there are too few rows.", v.Skill.Value, v.Skill.SamplingStdErr)
+		v.doubt(No, "They are not clearly better than a guess that ignores the features (by %.3f ± %.3f nats a row): %s.",
+			v.Skill.Value, v.Skill.SamplingStdErr,
+			cmp.Or(v.causes[r.Rows.TargetNames()[0]], "the features say too little about the target, or there are too few rows"))
 	}
 	if p.Task() == bayes.Regression {
 		err = v.coverage()
@@ -120,26 +137,173 @@ func (v *Verdict) judge(ctx context.Context) (err error) {
 		v.doubt(WithinLimits, "Only %d rows whose target was seen judge them, too few to see a fault that is not large.",
 			rows)
 	}
-	if r.Result != nil && r.Result.Status != run.Completed && r.Result.Status != run.StoppedEarly {
-		v.doubt(WithinLimits, "The run did not end by itself (%s): a longer one may be better.", r.Result.Status)
+	if copies > 0 {
+		v.doubt(WithinLimits, "%d of the rows are exact copies of the other %d, which judge nothing more: the others alone "+
+			"count here.", copies, r.Rows.Rows())
 	}
+	v.leftOut()
+	from := r.Posterior.Provenance()
+	status, warnings := run.Status(from.Status), from.Warnings
 	if r.Result != nil {
-		for _, w := range r.Result.Warnings {
-			v.doubt(WithinLimits, "The fit warns: %s.", w)
-		}
+		status, warnings = r.Result.Status, r.Result.Warnings
+	}
+	if status != "" && status != run.Completed && status != run.StoppedEarly {
+		v.doubt(WithinLimits, "The run did not end by itself (%s): a longer one may be better.", status)
+	}
+	for _, w := range warnings {
+		v.doubt(WithinLimits, "The fit warns: %s.", w)
 	}
 	for _, w := range p.Warnings {
 		v.doubt(WithinLimits, "The prediction warns: %s.", w)
 	}
+	v.leaks()
 	return nil
+}
+
+// look finds what is wrong with the targets themselves, or with all predictions alike, before features or model are
+// blamed for it.
+func (v *Verdict) look() error {
+	rows := v.report.Rows
+	v.causes = map[string]string{}
+	found := func(trust Trust, target, cause, more string) {
+		v.causes[target] = cmp.Or(v.causes[target], cause)
+		v.doubt(trust, "%s%s.", strings.ToUpper(cause[:1])+cause[1:], more)
+	}
+	if rows.Task != dataset.Regression {
+		absent := slices.Clone(rows.Classes)
+		for _, y := range rows.Y {
+			absent[int(y)] = ""
+		}
+		absent = slices.DeleteFunc(absent, func(class string) bool { return class == "" })
+		switch names := shortList(absent); {
+		case len(absent) == len(rows.Classes)-1:
+			found(No, rows.Target, fmt.Sprintf("no row that judges them is of %s", names), ", so that nothing is known of how "+
+				"they tell classes apart: hold out more rows (-test), or give rows of each class")
+		case len(absent) > 0:
+			v.doubt(WithinLimits, "No row that judges them is of %s: how well these are found is not known.", names)
+		}
+		return nil
+	}
+	for k, name := range rows.TargetNames() {
+		one, err := v.prediction.Of(k)
+		if err != nil {
+			return err
+		}
+		if one.Censored != nil { // the values are those of the shortest, and of the ends of watching
+			continue
+		}
+		y := rows.TargetColumn(k)
+		value, share, others := piled(y)
+		switch exactly := number(value); {
+		case share == 1:
+			found(No, name, fmt.Sprintf("all %d values of %s are %s", len(y), name, exactly), ": there is nothing to predict")
+			continue
+		case share > muchPiled && others > muchPiled && !counts(one):
+			found(WithinLimits, name, fmt.Sprintf("%.0f %% of the values of %s are exactly %s", 100*share, name, exactly),
+				fmt.Sprintf(", which no smooth distribution fits: predict first, as a class, whether it is %s, and then the "+
+					"values of the other rows", exactly))
+		}
+		mean, err := one.Mean()
+		if err != nil {
+			return err
+		}
+		floats.Sub(mean, y) // what they are too high by
+		bias, stdDev := stat.MeanStdDev(mean, nil)
+		chance := distuv.UnitNormal.Quantile(1-byChance/2) * stdDev / math.Sqrt(float64(len(y)))
+		if size := math.Abs(bias); size > chance && size > muchBias*stdDev {
+			trust, where := WithinLimits, "high"
+			if size > stdDev {
+				trust = No
+			}
+			if bias < 0 {
+				where = "low"
+			}
+			found(trust, name, fmt.Sprintf("the predictions of %s are too %s by %s on average", name, where, rounded(size, 3)),
+				": these rows differ from those trained on, by time, place, instrument or unit")
+		}
+	}
+	return nil
+}
+
+// Shares of rows, and of a standard deviation, above which something is worth a word.
+const (
+	muchPiled, muchBias = .25, .25
+	muchCopied          = .05
+)
+
+// piled is the most frequent value and its share of all, and the share of different ones among the others.
+func piled(y []float64) (value, share, others float64) {
+	count := map[float64]int{}
+	for _, v := range y {
+		if count[v]++; count[v] > count[value] {
+			value = v
+		}
+	}
+	n := len(y) - count[value]
+	return value, 1 - float64(n)/float64(len(y)), float64(len(count)-1) / math.Max(float64(n), 1)
+}
+
+// counts says whether a prediction is of counts, whose intervals hold more than their level.
+func counts(p bayes.Prediction) bool {
+	supporter, ok := p.Likelihood.(bayes.Supporter)
+	return ok && supporter.Support() == bayes.Counts
+}
+
+// shortList joins at most five names.
+func shortList(names []string) string {
+	if more := len(names) - 5; more > 0 {
+		names = append(slices.Clip(names[:5]), fmt.Sprintf("%d others", more))
+	}
+	return strings.Join(names, " or ")
+}
+
+// leftOut doubts scores that are worse than those of the rows that the fit left out itself.
+func (v *Verdict) leftOut() {
+	d, rows := v.report.Posterior.Diagnostics(), v.report.Rows
+	before, known := d[bayes.LeftOut]
+	if !known || v.report.Posterior.Provenance().Extras.Weights || rows.Weights != nil {
+		return
+	}
+	now := v.Scores[slices.IndexFunc(v.Scores, func(s metric.Score) bool { return s.Name == "NLPD" })]
+	most := distuv.UnitNormal.Quantile(1-byChance) * math.Hypot(now.SamplingStdErr, d[bayes.LeftOutErr])
+	if now.Value-before > math.Max(most, .02) {
+		v.doubt(WithinLimits, "These rows are predicted worse than those that the fit left out to judge itself (NLPD %.3f "+
+			"± %.3f, there %.3f ± %.3f): they are of another kind, or the rows trained on resemble each other.", now.Value,
+			now.SamplingStdErr, before, d[bayes.LeftOutErr])
+	}
+}
+
+// leaks puts what makes scores better than they will be on new rows before all other reasons.
+func (v *Verdict) leaks() {
+	r := v.report
+	first := func(trust Trust, text string) {
+		v.Trust = min(v.Trust, trust)
+		v.Reasons = slices.Insert(v.Reasons, 0, text)
+	}
+	if r.Train != nil {
+		n := r.Rows.CopiesIn(r.Train)
+		share := float64(n) / float64(r.Rows.Rows())
+		text := fmt.Sprintf("%d of the %d rows that judge them are exact copies of rows trained on, which are known by "+
+			"heart: leave out rows that stand twice, or hold out by SplitDistinct, as the verb fit does.", n, r.Rows.Rows())
+		if share > .5 {
+			first(No, text)
+		} else if share > muchCopied {
+			first(WithinLimits, text)
+		}
+	}
+	for _, leak := range slices.Backward(r.training().Leaks()) {
+		trust := WithinLimits
+		if leak.Target {
+			trust = No
+		}
+		first(trust, "The feature "+leak.Text+".")
+	}
 }
 
 // coverage judges the intervals of a regression, wide and narrow ones of each target.
 func (v *Verdict) coverage() error {
 	p, rows := v.prediction, v.report.Rows
 	n := float64(rows.Rows())
-	supporter, ok := p.Likelihood.(bayes.Supporter)
-	discrete := ok && supporter.Support() == bayes.Counts // whose intervals hold more than their level
 	for k, name := range rows.TargetNames() {
 		one, err := p.Of(k)
 		if err != nil {
@@ -150,7 +314,7 @@ func (v *Verdict) coverage() error {
 			if err != nil {
 				return err
 			}
-			v.held(name, level, held.Value, n, discrete)
+			v.held(name, level, held.Value, n, counts(one))
 		}
 	}
 	return nil
@@ -162,11 +326,12 @@ func (v *Verdict) held(name string, level, held, n float64, discrete bool) {
 	told := fmt.Sprintf("The %.0f %% intervals hold %.0f %% of the %.0f values of %s", 100*level, 100*held, n, name)
 	switch {
 	case chance.CDF(inside) < byChance/2 && held < level-offByMuch:
-		v.doubt(No, "%s: they are too narrow, and the predictions surer than they should be.", told)
+		v.doubt(No, "%s: %s.", told, cmp.Or(v.causes[name],
+			"they are too narrow, and the predictions surer than they should be"))
 	case chance.CDF(inside) < byChance/2 && held < level-offByALittle:
-		v.doubt(WithinLimits, "%s: they are somewhat too narrow.", told)
+		v.doubt(WithinLimits, "%s: %s.", told, cmp.Or(v.causes[name], "they are somewhat too narrow"))
 	case !discrete && 1-chance.CDF(inside-1) < byChance/2 && held > level+tooWide:
-		v.doubt(WithinLimits, "%s: they are wider than they need be.", told)
+		v.doubt(WithinLimits, "%s: %s.", told, cmp.Or(v.causes[name], "they are wider than they need be"))
 	default:
 		v.praise("%s, as they should, but for a little or chance.", told)
 	}
