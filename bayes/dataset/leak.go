@@ -41,12 +41,12 @@ func (d *Dataset) Leaks() (leaks []Leak) {
 		for k, target := range d.TargetNames() {
 			if how := d.gives(values, name, category, d.TargetColumn(k), target); how != "" {
 				leaks = append(leaks, Leak{name, true, fmt.Sprintf("%q gives the target by itself: %s. If it is computed from "+
-					"the target, or not known before it, leave it out: -ignore %q (in a program, Ignore)", name, how, name)})
+					"the target, or not known before it, list it in Ignore", name, how)})
 			}
 		}
 		if how := d.counts(values, name); how != "" {
-			leaks = append(leaks, Leak{name, false, fmt.Sprintf("%q %s, which says nothing about new rows: leave it out: "+
-				"-ignore %q (in a program, Ignore); if it stands for time, name it by -order %q (Order)", name, how, name, name)})
+			leaks = append(leaks, Leak{name, false, fmt.Sprintf("%q %s, which says nothing about new rows: list it in Ignore; "+
+				"if it stands for time, take it as Order", name, how)})
 		}
 	}
 	return leaks
@@ -61,7 +61,7 @@ func (d *Dataset) gives(x []float64, name string, category bool, y []float64, ta
 		return ""
 	}
 	if levels := oneToOne(x, y); levels >= 2 && 5*levels <= len(y) {
-		return fmt.Sprintf("each of its %d values stands for one of %s", levels, target)
+		return fmt.Sprintf("each of its %d values stands for one of %q", levels, target)
 	}
 	if category || d.Task != Regression || d.Censored != nil {
 		return ""
@@ -70,7 +70,7 @@ func (d *Dataset) gives(x []float64, name string, category bool, y []float64, ta
 	for _, ofY := range []func(float64) float64{number, math.Log} {
 		for _, ofX := range []func(float64) float64{number, math.Log} {
 			if slope, intercept, rows := line(x, y, ofX, ofY); rows > 0 {
-				formula := fmt.Sprintf("%s%s = %.5g %s%s", log(ofY), target, slope, log(ofX), name)
+				formula := fmt.Sprintf("%s%q = %.5g %s%q", log(ofY), target, slope, log(ofX), name)
 				if math.Abs(intercept) > 1e-3*stat.StdDev(y, nil) {
 					formula += fmt.Sprintf(" %+.5g", intercept)
 				}

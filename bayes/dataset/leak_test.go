@@ -36,7 +36,7 @@ func TestLeaks(t *testing.T) {
 		want    string // "": no leak
 	}{
 		{"the target", number("%.2f", func(_, y float64) float64 { return y }), false, "", "in 200 of 200 rows"},
-		{"other currency", number("%.2f", func(_, y float64) float64 { return 1.0837 * y }), false, "", "y = 0.92276 f"},
+		{"other currency", number("%.2f", func(_, y float64) float64 { return 1.0837 * y }), false, "", `"y" = 0.92276 "f"`},
 		{"Fahrenheit", number("%.1f", func(_, y float64) float64 { return 32 + 1.8*y }), false, "", "gives the target"},
 		{"falling", number("%.3f", func(_, y float64) float64 { return -y / 7 }), false, "", "gives the target"},
 		{"gaps filled", func(i int, y float64) string {
@@ -45,10 +45,10 @@ func TestLeaks(t *testing.T) {
 			}
 			return fmt.Sprintf("%.2f", y)
 		}, false, "", "in 180 of 200 rows"},
-		{"logarithm", number("%.5f", func(_, y float64) float64 { return math.Log10(y) }), false, "", "log y = 2.3026 f"},
-		{"square", number("%.6g", func(_, y float64) float64 { return y * y }), false, "", "log y = 0.5 log f"},
+		{"logarithm", number("%.5f", func(_, y float64) float64 { return math.Log10(y) }), false, "", `log "y" = 2.3026 "f"`},
+		{"square", number("%.6g", func(_, y float64) float64 { return y * y }), false, "", `log "y" = 0.5 log "f"`},
 		{"words", func(_ int, y float64) string { return []string{"nein", "ja"}[int(y)] }, true, "",
-			"each of its 2 values stands for one of y"},
+			`each of its 2 values stands for one of "y"`},
 		{"a code", number("%.0f", func(_, y float64) float64 { return 7 - y }), true, "", "gives the target"},
 		{"from 1", number("%.0f", func(i, _ float64) float64 { return i + 1 }), false, "", "counts the rows"},
 		{"from 0", number("%.0f", func(i, _ float64) float64 { return i }), true, "Unnamed: 0", "counts the rows"},
@@ -104,7 +104,7 @@ func TestLeaks(t *testing.T) {
 			switch {
 			case c.want == "" && len(leaks) > 0:
 				t.Errorf("%s: %v", c.name, leaks)
-			case c.want != "" && (len(leaks) != 1 || leaks[0].Feature != column || !strings.Contains(leaks[0].Text, "-ignore") ||
+			case c.want != "" && (len(leaks) != 1 || leaks[0].Feature != column || !strings.Contains(leaks[0].Text, "Ignore") ||
 				i == 0 && !strings.Contains(leaks[0].Text, c.want) ||
 				leaks[0].Target != strings.Contains(leaks[0].Text, "gives the target")):
 				t.Errorf("%s: %v, want %q", c.name, leaks, c.want)

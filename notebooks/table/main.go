@@ -219,7 +219,7 @@ number, belongs to -ignore: predict -id writes it beside the predictions. Ctrl-C
 			data.Classes)
 	}
 	for _, leak := range data.Leaks() {
-		fmt.Fprintf(out, "look: %s\n", leak.Text)
+		fmt.Fprintf(out, "look: %s\n", inFlags(leak.Text))
 	}
 	parts := dataset.Parts{Train: data}
 	if *test > 0 {
@@ -322,8 +322,14 @@ func written(ctx context.Context, r *report.Report, path string, say func(string
 		held = "rows"
 	}
 	fmt.Fprintf(out, "\n%d %s:\n%s\n", r.Rows.Rows(), held, v.Trust)
+	for _, line := range v.Errors {
+		fmt.Fprintln(out, line)
+	}
+	for i, reason := range v.Reasons {
+		v.Reasons[i] = say(reason) // on the page, too
+	}
 	for _, reason := range append(v.Reasons, v.Merits...) {
-		fmt.Fprintf(out, "- %s\n", say(reason))
+		fmt.Fprintf(out, "- %s\n", reason)
 	}
 	fmt.Fprintf(out, "\n%s\n", v.Scores)
 	page, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))

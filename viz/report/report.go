@@ -41,6 +41,7 @@ type Report struct {
 }
 
 const (
+	figureWidth = 520
 	mostEffects = 20 // features listed
 	mostCurves  = 6
 	worstRows   = 10
@@ -51,10 +52,11 @@ var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": number, "error": func(v float64) string { return rounded(v, 2) },
+	"moved": func(v float64, e effect.Effect) string { return number(v, e.To-e.From) },
 }).Parse(pageText))
 
-// number has four digits, or all before the point.
-func number(v float64) string { return rounded(v, 4) }
+// number has four digits, or more where the standard deviation asks for them, or all before the point.
+func number(v, stdDev float64) string { return rounded(v, dataset.Digits(v, stdDev, 4)) }
 
 // rounded has so many digits, or all before the point, and no exponent unless it is very large or small.
 func rounded(v float64, digits int) string {
@@ -191,6 +193,9 @@ func (r *Report) content(ctx context.Context, v Verdict) (c content, err error) 
 	return c, nil
 }
 
+// wide is the frame of all figures, which stand side by side.
+var wide = viz.Frame{Width: figureWidth}
+
 // pictures of the predictions beside the targets.
 func (r *Report) pictures(p bayes.Prediction, c *content) error {
 	if p.Task() != bayes.Regression {
@@ -198,7 +203,7 @@ func (r *Report) pictures(p bayes.Prediction, c *content) error {
 		if err != nil {
 			return err
 		}
-		fig, err := viz.Reliability(bins, viz.Frame{})
+		fig, err := viz.Reliability(bins, wide)
 		if c.Calibration, err = shown(c.Calibration, fig, err, "Accuracy against confidence"); err != nil {
 			return err
 		}
@@ -212,14 +217,15 @@ func (r *Report) pictures(p bayes.Prediction, c *content) error {
 			return err
 		}
 		y := r.Rows.TargetColumn(k)
-		fig, err := viz.CalibrationCurveOf(one, y, viz.Frame{})
+		fig, err := viz.CalibrationCurveOf(one, y, wide)
 		if c.Calibration, err = shown(c.Calibration, fig, err, "Calibration of "+name); err != nil {
 			return err
 		}
 		if p.Censored != nil { // residuals of what was seen would be those of the shortest
 			continue
 		}
-		fig, err = viz.PredictedVsTrueOf(y, one, viz.Frame{XLabel: "true " + name, YLabel: "predicted " + name})
+		fig, err = viz.PredictedVsTrueOf(y, one, viz.Frame{XLabel: "true " + name, YLabel: "predicted " + name,
+			Width: figureWidth})
 		if c.Residuals, err = shown(c.Residuals, fig, err, "Predicted against true "+name); err != nil {
 			return err
 		}
@@ -250,7 +256,7 @@ func residuals(p bayes.Prediction, y []float64, name string) (*viz.Figure, error
 	ends := []float64{slices.Min(mean), slices.Max(mean)}
 	return viz.PredictiveBand(ends, []float64{0, 0}, []float64{1, 1}, viz.BandOptions{
 		Frame: viz.Frame{Title: "Residuals, in predictive standard deviations", XLabel: "predicted " + name,
-			YLabel: "residual"},
+			YLabel: "residual", Width: figureWidth},
 		TrainX: mean, TrainY: z, TrainLabel: "rows",
 	})
 }
@@ -267,7 +273,7 @@ func confusion(p bayes.Prediction, rows *dataset.Dataset) (*viz.Figure, error) {
 	for i, label := range labels {
 		counts[int(rows.Y[i])][label]++
 	}
-	return viz.Confusion(counts, rows.Classes, viz.Frame{})
+	return viz.Confusion(counts, rows.Classes, viz.Frame{Width: figureWidth, Height: figureWidth})
 }
 
 // shown appends a figure as a picture that runs nothing, whatever its texts say.
@@ -313,7 +319,7 @@ func (r *Report) effects(ctx context.Context, c *content) error {
 			}
 		}
 	}
-	opt := viz.AlongOptions{Data: data}
+	opt := viz.AlongOptions{BandOptions: viz.BandOptions{Frame: wide}, Data: data}
 	if outputs > 1 {
 		opt.Class = c.EffectOn
 	}
@@ -381,6 +387,10 @@ func (r *Report) worst(ctx context.Context, p bayes.Prediction) (all []worst, er
 	if err != nil {
 		return nil, err
 	}
+	stdDev, err := p.StdDev()
+	if err != nil {
+		return nil, err
+	}
 	lower, upper, err := p.Interval(level)
 	if err != nil {
 		return nil, err
@@ -396,9 +406,9 @@ func (r *Report) worst(ctx context.Context, p bayes.Prediction) (all []worst, er
 			if rows.Censored != nil && rows.Censored[n] {
 				w.Target += "above "
 			}
-			w.Target += number(rows.Y[at])
-			w.Predicted += number(mean[at])
-			w.Interval += number(lower[at]) + " to " + number(upper[at])
+			w.Target += number(rows.Y[at], stdDev[at])
+			w.Predicted += number(mean[at], stdDev[at])
+			w.Interval += number(lower[at], stdDev[at]) + " to " + number(upper[at], stdDev[at])
 		}
 		all = append(all, w)
 	}
@@ -441,7 +451,7 @@ func (r *Report) ran(c *content) {
 		}
 	}
 	if len(r.Result.Curve(fit.LossCurve).Steps) > 0 || len(r.Result.Curve(fit.ValidationCurve).Steps) > 0 {
-		fig, err := viz.TrainingCurvesOf(r.Result, viz.Frame{})
+		fig, err := viz.TrainingCurvesOf(r.Result, wide)
 		if all, err := shown(nil, fig, err, "Training"); err == nil { // curves of NaN alone cannot be drawn
 			c.Training = all
 		}

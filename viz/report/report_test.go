@@ -303,7 +303,7 @@ func TestPage(t *testing.T) {
 			}
 		}
 		for _, always := range []string{"within limits", "The run did not end by itself", "&lt;script&gt;", "Scores",
-			"Calibration", "Residuals", "What the features do", "How it was found", "training rows are not at hand"} {
+			"by guessing", "Where it is wrong", "What the features do", "How it was found", "training rows are not at hand"} {
 			if !strings.Contains(text, always) {
 				t.Errorf("the page has no %q", always)
 			}

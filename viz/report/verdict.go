@@ -45,6 +45,7 @@ type Verdict struct {
 	Trust   Trust
 	Reasons []string // what stands against the predictions, the gravest first; empty if nothing does
 	Merits  []string // what speaks for them
+	Errors  []string // for each target how far off the predictions are, beside a guess, in its unit
 	Scores  metric.Table
 	// Skill is by how much the mean log-density of the targets is above that of a guess that ignores the features, the
 	// mean of the predictive densities at other rows' features, in nats a row. A row counts at most 10.
@@ -174,11 +175,18 @@ func (v *Verdict) look() error {
 		for _, y := range rows.Y {
 			absent[int(y)] = ""
 		}
+		often, share, _ := piled(rows.Y)
+		accuracy, err := metric.Accuracy(v.prediction, rows.Y)
+		if err != nil {
+			return err
+		}
+		v.Errors = append(v.Errors, fmt.Sprintf("The class is right in %.1f %% of the rows; by guessing %s always, in %.1f "+
+			"%%.", 100*accuracy.Value, rows.Classes[int(often)], 100*share))
 		absent = slices.DeleteFunc(absent, func(class string) bool { return class == "" })
 		switch names := shortList(absent); {
 		case len(absent) == len(rows.Classes)-1:
 			found(No, rows.Target, fmt.Sprintf("no row that judges them is of %s", names), ", so that nothing is known of how "+
-				"they tell classes apart: hold out more rows (-test), or give rows of each class")
+				"they tell classes apart: hold out more rows, or give rows of each class")
 		case len(absent) > 0:
 			v.doubt(WithinLimits, "No row that judges them is of %s: how well these are found is not known.", names)
 		}
@@ -194,7 +202,8 @@ func (v *Verdict) look() error {
 		}
 		y := rows.TargetColumn(k)
 		value, share, others := piled(y)
-		switch exactly := number(value); {
+		spread := stat.PopStdDev(y, nil)
+		switch exactly := number(value, spread); {
 		case share == 1:
 			found(No, name, fmt.Sprintf("all %d values of %s are %s", len(y), name, exactly), ": there is nothing to predict")
 			continue
@@ -208,6 +217,9 @@ func (v *Verdict) look() error {
 			return err
 		}
 		floats.Sub(mean, y) // what they are too high by
+		typical := floats.Norm(mean, 2) / math.Sqrt(float64(len(y)))
+		v.Errors = append(v.Errors, fmt.Sprintf("Typical error of %s: %s; by guessing its mean: %s.", name,
+			rounded(typical, 3), rounded(spread, 3)))
 		bias, stdDev := stat.MeanStdDev(mean, nil)
 		chance := distuv.UnitNormal.Quantile(1-byChance/2) * stdDev / math.Sqrt(float64(len(y)))
 		if size := math.Abs(bias); size > chance && size > muchBias*stdDev {
