@@ -164,6 +164,11 @@ func TestVerdictsCause(t *testing.T) {
 			all(r.Rows, func(int, float64) float64 { return 0 })
 			column(r.Rows, 0, func(i int) float64 { return -5 - float64(i)/100 })
 		}, report.No, "No row that judges them is of yes"},
+		{"hardly another class", true, func(r *report.Report) {
+			all(r.Rows, func(i int, _ float64) float64 { return float64(max(0, i-397)) / 2 })
+			column(r.Rows, 0, func(i int) float64 { return -5 - float64(i)/100 })
+			r.Rows.Y[398] = 0
+		}, report.No, "They are not clearly better than a guess that ignores the features"},
 		{"target twice", false, func(r *report.Report) { column(r.Rows, 1, func(i int) float64 { return 7 * r.Rows.Y[i] }) },
 			report.No, `The feature "b" gives the target by itself`},
 		{"row numbers", false, func(r *report.Report) { column(r.Rows, 1, func(i int) float64 { return float64(i + 1) }) },

@@ -171,10 +171,6 @@ func (v *Verdict) look() error {
 		v.doubt(trust, "%s%s.", strings.ToUpper(cause[:1])+cause[1:], more)
 	}
 	if rows.Task != dataset.Regression {
-		absent := slices.Clone(rows.Classes)
-		for _, y := range rows.Y {
-			absent[int(y)] = ""
-		}
 		often, share, _ := piled(rows.Y)
 		accuracy, err := metric.Accuracy(v.prediction, rows.Y)
 		if err != nil {
@@ -182,11 +178,20 @@ func (v *Verdict) look() error {
 		}
 		v.Errors = append(v.Errors, fmt.Sprintf("The class is right in %.1f %% of the rows; by guessing %s always, in %.1f "+
 			"%%.", 100*accuracy.Value, rows.Classes[int(often)], 100*share))
-		absent = slices.DeleteFunc(absent, func(class string) bool { return class == "" })
+		var absent []string
+		for c, class := range rows.Classes {
+			if !slices.Contains(rows.Y, float64(c)) {
+				absent = append(absent, class)
+			}
+		}
+		others := math.Round((1 - share) * float64(rows.Rows()))
 		switch names := shortList(absent); {
-		case len(absent) == len(rows.Classes)-1:
+		case others == 0:
 			found(No, rows.Target, fmt.Sprintf("no row that judges them is of %s", names), ", so that nothing is known of how "+
 				"they tell classes apart: hold out more rows, or give rows of each class")
+		case others < fewOthers && share > .9:
+			found(WithinLimits, rows.Target, fmt.Sprintf("of the %d rows that judge them only %.0f are of another class than %s",
+				rows.Rows(), others, rows.Classes[int(often)]), ", too few to see how these are found: hold out more rows")
 		case len(absent) > 0:
 			v.doubt(WithinLimits, "No row that judges them is of %s: how well these are found is not known.", names)
 		}
@@ -231,7 +236,7 @@ func (v *Verdict) look() error {
 				where = "low"
 			}
 			found(trust, name, fmt.Sprintf("the predictions of %s are too %s by %s on average", name, where, rounded(size, 3)),
-				": these rows differ from those trained on, by time, place, instrument or unit")
+				": these rows differ from those trained on, by time, place, instrument or unit, or training was too short")
 		}
 	}
 	return nil
@@ -241,6 +246,8 @@ func (v *Verdict) look() error {
 const (
 	muchPiled, muchBias = .25, .25
 	muchCopied          = .05
+
+	fewOthers = 10 // rows of other classes than the most frequent: fewer tell little
 )
 
 // piled is the most frequent value and its share of all, and the share of different ones among the others.
@@ -343,7 +350,7 @@ func (v *Verdict) held(name string, level, held, n float64, discrete bool) {
 	case chance.CDF(inside) < byChance/2 && held < level-offByALittle:
 		v.doubt(WithinLimits, "%s: %s.", told, cmp.Or(v.causes[name], "they are somewhat too narrow"))
 	case !discrete && 1-chance.CDF(inside-1) < byChance/2 && held > level+tooWide:
-		v.doubt(WithinLimits, "%s: %s.", told, cmp.Or(v.causes[name], "they are wider than they need be"))
+		v.doubt(WithinLimits, "%s: they are wider than they need be.", told)
 	default:
 		v.praise("%s, as they should, but for a little or chance.", told)
 	}
