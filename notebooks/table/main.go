@@ -219,7 +219,7 @@ number, belongs to -ignore: predict -id writes it beside the predictions. Ctrl-C
 			data.Classes)
 	}
 	for _, leak := range data.Leaks() {
-		fmt.Fprintf(out, "look: %s\n", inFlags(leak.Text))
+		fmt.Fprintf(out, "look: %s\n", inFlags(leak.Text, nil))
 	}
 	parts := dataset.Parts{Train: data}
 	if *test > 0 {
