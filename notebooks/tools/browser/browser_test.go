@@ -407,20 +407,21 @@ func TestQuickstartInBrowser(t *testing.T) {
 	before := is[float64](p, bar)
 	p.until("the bar moves", fmt.Sprintf(`%s > %v`, bar, before), 30*time.Second)
 	p.picture("bar")
+	moved := is[float64](p, bar)
 	p.click(stopButton)
 	p.until("the cell has stopped", running+` === 0`, 30*time.Second)
 	line := regexp.MustCompile(`^stopped at step \d+ of \d+, kept; run the cell again to go on\n`)
 	if said := is[string](p, failed); !line.MatchString(said) || strings.Contains(said, "goroutine") {
 		t.Errorf("the stopped cell says %q", said)
 	}
-	stopped := is[float64](p, bar)
+	p.until("the bar is gone", bar+` === -1`, 10*time.Second)
 	p.picture("stopped")
 	p.click(fmt.Sprintf(front+`[data-windowed-list-index="%d"] .jp-InputPrompt`, training-1))
 	p.next()
 	p.until("the cell runs again", running+` > 0`, 30*time.Second)
-	for end, now := time.Now().Add(time.Minute), 0.; now <= stopped; now = is[float64](p, bar) {
-		if 0 < now && now < stopped || time.Now().After(end) {
-			t.Fatalf("stopped after step %v, the run goes on from %v", stopped, now)
+	for end, now := time.Now().Add(time.Minute), 0.; now <= moved; now = is[float64](p, bar) {
+		if 0 < now && now < moved || time.Now().After(end) {
+			t.Fatalf("stopped after step %v, the run goes on from %v", moved, now)
 		}
 	}
 	p.click(stopButton)
@@ -446,6 +447,11 @@ func TestQuickstartInBrowser(t *testing.T) {
 	}
 	if got := is[int](p, figures); got < 6 {
 		t.Errorf("%d figures, want at least 6", got)
+	}
+
+	p.save()
+	if text, err := os.ReadFile(quickstart); err != nil || regexp.MustCompile(`title=\\"[^"]*[ms] left`).Match(text) {
+		t.Errorf("a bar of a run that has ended shows time that is left (%v)", err)
 	}
 
 	// Below the last cell there is now one to write in.
