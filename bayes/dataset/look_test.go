@@ -40,8 +40,8 @@ row        age  sex=f  sex=m  town=x  town=y  town=z
 
 // Numbers have as many digits as tell the rows of a column apart.
 func TestStringDigits(t *testing.T) {
-	d := &Dataset{Name: "far", Features: []string{"x"}, Target: "y", X: mat.NewDense(3, 1, []float64{1024.51, 1024.38, 1025}),
-		Y: []float64{1.7e9 + .0213, 1.7e9 - .02, 1.7e9}}
+	d := &Dataset{Name: "far", Features: []string{"x"}, Target: "y",
+		X: mat.NewDense(3, 1, []float64{1024.51, 1024.38, 1025}), Y: []float64{1.7e9 + .0213, 1.7e9 - .02, 1.7e9}}
 	want := "row         x                y\n" +
 		"  0  1024.510  1700000000.0213\n  1  1024.380  1699999999.9800\n  2      1025  1700000000.0000\n"
 	if text := d.String(); !strings.HasSuffix(text, want) {

@@ -15,6 +15,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/auto"
+	"gobnn/bayes/compute/tensorfile"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/dataset/parquet"
 	"gobnn/bayes/fit"
@@ -92,8 +93,8 @@ func (t *table) columns(flags *flag.FlagSet) {
 	flags.StringVar(&t.order, "order", "", "the `column` of time: the last rows are held out")
 }
 
-// open reads a file, as the flags say or, of a posterior, as its training file was read. A list of columns that the file
-// does not have is a single name with commas, if it has that.
+// open reads a file, as the flags say or, of a posterior, as its training file was read. A list of columns that the
+// file does not have is a single name with commas, if it has that.
 func (t *table) open(path string, like *dataset.Dataset) (*dataset.Dataset, error) {
 	data, err := t.read(path, like)
 	for _, l := range []*list{&t.target, &t.categories, &t.ignore} { // in this order they are looked for
@@ -347,6 +348,15 @@ func written(ctx context.Context, r *report.Report, path string, say func(string
 	return nil
 }
 
+// load reads a posterior.
+func load(path string) (*bayes.Posterior, error) {
+	posterior, err := bayes.Load(path)
+	if errors.Is(err, tensorfile.ErrDamaged) { // perhaps it never was one
+		err = fmt.Errorf("%s is no posterior, or damaged; first comes the posterior, and then the rows: %w", path, err)
+	}
+	return posterior, err
+}
+
 func reportVerb(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags := flag.NewFlagSet("report", flag.ContinueOnError)
 	flags.SetOutput(progress)
@@ -366,7 +376,7 @@ fitted to, these are the rows that fit held out; all rows of any other.
 	if err := files("report", rest, progress, "a posterior", "a CSV or Parquet file"); err != nil {
 		return err
 	}
-	posterior, err := bayes.Load(rest[0])
+	posterior, err := load(rest[0])
 	if err != nil {
 		return err
 	}

@@ -176,7 +176,8 @@ func TestSeveralTargets(t *testing.T) {
 	for args, want := range map[string]string{
 		"fit rooms.csv -out none/x": "-out", "fit rooms.csv -target heat": `predicts ["heat" "cool, K"], not ["heat"]: name`,
 		"predict rooms.posterior new.csv -missing drop -id x": `-id lists the column "x"`,
-		"fit rooms.csv -out page":                             "page.html is there", "fit rooms.csv -out other": "cannot be read",
+		"fit rooms.csv -out page":                             "page.html is there",
+		"fit rooms.csv -out other":                            "cannot be read",
 	} {
 		if err := dispatch(t.Context(), strings.Fields(args), &o, &p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", args, err, want)
@@ -213,7 +214,8 @@ func TestDoubtsAreKept(t *testing.T) {
 	judged, _ := verb(t, "fit", "a.csv", "-seconds", "20")
 	for text, cure := range map[string]string{alone: "take -seconds 100", judged: "take -seconds 100",
 		predicted: "take more -seconds in fit"} {
-		if !strings.Contains(text, "did not end by itself (cancelled)") || !strings.Contains(text, `"Seconds" was cut: `+cure) {
+		if !strings.Contains(text, "did not end by itself (cancelled)") ||
+			!strings.Contains(text, `"Seconds" was cut: `+cure) {
 			t.Errorf("it does not say that the fit was cancelled, or %q: %s", cure, text)
 		}
 	}
@@ -442,8 +444,8 @@ func TestRefuses(t *testing.T) {
 	write(t, "latin.csv", "stra\xdfe,y\n1,2\n")
 	write(t, "gap.csv", "x,y\n1,2\n,4\n")
 	write(t, "comma.csv", "\"Length,mm\",Task,\"Weight,g\"\n1,,2\n3,4,5\n")
-	goNames := regexp.MustCompile(`\b(Missing\w*|Task|Categorical|Classes|Ignore|NoHeader|Decimal|Encoding|Targets?|Like|` +
-		`(\w+Options|Settings|Method)\.\w+)\b`)
+	goNames := regexp.MustCompile(`\b(Missing\w*|Task|Categorical|Classes|Ignore|NoHeader|Decimal|Encoding|Targets?|` +
+		`Like|(\w+Options|Settings|Method)\.\w+)\b`)
 	for _, c := range []struct {
 		args string
 		want string // empty: usage
@@ -484,7 +486,8 @@ func TestRefuses(t *testing.T) {
 		{"fit b.csv -encoding klingon", `-encoding is "klingon"`},
 		{"fit latin.csv", "set -encoding to the file's"},
 		{"fit latin.csv -encoding latin1", `test part comes out empty`},
-		{"predict a.csv a.csv", "a.csv"},
+		{"predict a.csv a.csv", "a.csv is no posterior, or damaged; first comes the posterior"},
+		{"report a.csv a.csv", "a.csv is no posterior, or damaged; first comes the posterior"},
 		{"predict a.csv a.csv -level 1", "-level is 1"},
 		{"predict a.csv a.csv -quantiles .5,1", `-quantiles has "1"`},
 		{"report none.posterior a.csv", "none.posterior"},
