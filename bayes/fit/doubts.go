@@ -1,9 +1,11 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
@@ -22,6 +24,8 @@ const (
 	mostHeld      = .98
 	heldByChance  = .01
 	judgedRows    = 1000    // at most so many rows are predicted
+	fewRows       = 200     // where they are judged for amounts alone
+	mostBelow     = .02     // of the intervals of amounts may begin below 0
 	judgedNumbers = 4 << 20 // and at most this many outputs of all particles: 32 MB
 )
 
@@ -39,32 +43,39 @@ type UsesValidation interface{ UsesValidation() }
 
 // doubts are warnings, for Result.Warnings, by the validation part, or the first thousand of its rows: of a regression
 // whose 90 % intervals hold clearly too few or too many of its targets, and of a posterior that predicts them clearly
-// worse than a linear model.
+// worse than a linear model. Amounts whose intervals reach below 0 are doubted by training rows too.
 func (j *Job) doubts(ctx context.Context, p *bayes.Posterior) []string {
-	if j.Data == nil || j.Parts.Validation == nil || p == nil || j.inner {
+	if j.Data == nil || p == nil || j.inner {
 		return nil
 	}
-	if _, uses := j.method.(UsesValidation); uses {
+	rows, judges := j.Parts.Validation, []func(bayes.Prediction, *dataset.Dataset) (string, error){held, j.belowLinear}
+	most := judgedRows
+	if _, uses := j.method.(UsesValidation); uses || rows == nil {
+		rows, judges, most = cmp.Or(rows, j.Parts.Train), nil, fewRows
+	}
+	if j.amounts() {
+		judges = append(judges, belowZero)
+	}
+	if rows == nil || len(judges) == 0 {
 		return nil
 	}
-	rows := j.Parts.Validation
 	counts, ok := p.Model().Likelihood.(bayes.Supporter)
 	if ok && counts.Support() == bayes.Counts { // whose intervals hold more than their level
 		return nil
 	}
-	n := min(rows.Rows(), judgedRows, judgedNumbers/(p.Particles()*p.Bound().Width))
+	n := min(rows.Rows(), most, judgedNumbers/(p.Particles()*p.Bound().Width))
 	if n < 1 {
 		return nil
 	}
 	prediction, rows, err := predicted(context.WithoutCancel(ctx), p, rows, n)
 	if err != nil {
-		return []string{fmt.Sprintf("how the posterior predicts the validation rows is not known: %v", err)}
+		return []string{fmt.Sprintf("how the posterior predicts rows of the data is not known: %v", err)}
 	}
 	var all []string
-	for _, doubt := range []func(bayes.Prediction, *dataset.Dataset) (string, error){held, j.belowLinear} {
+	for _, doubt := range judges {
 		text, err := doubt(prediction, rows)
 		if err != nil {
-			text = fmt.Sprintf("how well the posterior predicts the validation rows is not known: %v", err)
+			text = fmt.Sprintf("how well the posterior predicts rows of the data is not known: %v", err)
 		}
 		if text != "" {
 			all = append(all, text)
@@ -121,6 +132,32 @@ func CoverageDoubt(share float64, rows int, cure string) string {
 	}
 	return fmt.Sprintf("90 %% intervals hold %.0f %% of the targets of %d validation rows, and are %s; %s", 100*share,
 		rows, text, cure)
+}
+
+// amounts says whether the targets are numbers above 0, as lifetimes and amounts are.
+func (j *Job) amounts() bool {
+	train := j.Parts.Train
+	return train != nil && train.Task == dataset.Regression && len(train.Y) > 0 && slices.Min(train.Y) > 0
+}
+
+// belowZero doubts intervals of amounts that reach below 0.
+func belowZero(prediction bayes.Prediction, rows *dataset.Dataset) (string, error) {
+	lower, _, err := prediction.Interval(judgedLevel)
+	if err != nil {
+		return "", err
+	}
+	below := 0
+	for _, end := range lower {
+		if end < 0 {
+			below++
+		}
+	}
+	if float64(below) <= mostBelow*float64(len(lower)) {
+		return "", nil
+	}
+	return fmt.Sprintf("%d of %d intervals of 90 %% begin below 0, though every target in training is above 0: if it cannot "+
+		"be negative, as a lifetime or an amount, read such an end as 0, or give the logarithm of the target in its place",
+		below, len(lower)), nil
 }
 
 // belowLinear doubts a posterior that a linear model's predictions beat. Weighted rows are not what it predicts best,

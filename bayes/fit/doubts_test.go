@@ -61,6 +61,38 @@ func TestIntervalsAreJudged(t *testing.T) {
 	}
 }
 
+// Intervals of amounts that reach below 0 are said, by whatever rows there are; of targets far above 0, or some below,
+// nothing is.
+func TestIntervalsBelowZeroAreSaid(t *testing.T) {
+	for _, c := range []struct {
+		least float64 // of the targets, which are spread over 2 from there
+		says  bool
+	}{{.05, true}, {9, false}, {-1, false}} {
+		rng := rand.New(rand.NewPCG(1, 3))
+		data := &dataset.Dataset{Name: "lives", Features: []string{"x"}, Target: "y", X: mat.NewDense(100, 1, nil),
+			Y: make([]float64, 100)}
+		for i := range data.Y {
+			data.X.(*mat.Dense).Set(i, 0, rng.Float64())
+			data.Y[i] = c.least + 2*rng.Float64()*rng.Float64()
+		}
+		parts, err := data.Split(dataset.Fractions{Train: .7, Validation: .3}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1, Learn: true}}
+		for _, parts := range []dataset.Parts{parts, {Train: data}} {
+			method := baseline.MAP{Training: train.Training{Epochs: 100, BatchSize: 70}}
+			result, err := fit.Fit(t.Context(), model, method, parts, run.Settings{Engine: computetest.Go(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(strings.Join(result.Warnings, "; "), "begin below 0"); got != c.says {
+				t.Errorf("targets from %v: %q", c.least, result.Warnings)
+			}
+		}
+	}
+}
+
 // A posterior that predicts the validation part worse than a linear model is doubted, of numbers and of classes; one
 // that predicts as well is not.
 func TestLinearModelIsNoWorse(t *testing.T) {

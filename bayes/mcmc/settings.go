@@ -29,8 +29,8 @@ const NoWarmUp = -1
 // and then the mean, the "step size" and the "divergences", as far as the kernel has them.
 //
 // The particles of the result are the draws of all chains, chain after chain, of equal weight: as many of each as all
-// chains have made. Its details are a *Details, its warnings say if the chains disagree: on predictions (diag.Mixing), and of a
-// density of your own on coordinates, of which some 250 are looked at (diag.Agreement).
+// chains have made. Its details are a *Details, its warnings say if the chains disagree: on predictions (diag.Mixing),
+// and of a density of your own on coordinates, of which some 250 are looked at (diag.Agreement).
 // Errors wrap ErrStart, ErrStuck or ErrStepSize where these apply.
 //
 // With several devices (run.Settings.Devices), a Target of your own that evaluates the chains in blocks must divide
