@@ -243,14 +243,13 @@ func TestNewForPosterior(t *testing.T) {
 		}
 	}
 	// Of numbers that are not finite the first is named, by draw and then by parameter.
-	finite := slices.Clone(phi)
-	phi[9*bound.D+1], phi[8*bound.D+5] = math.NaN(), math.Inf(-1)
-	_, err = diag.NewForPosterior(posterior(chains))
-	says(t, "not finite", err, "2 of 96 values", "the first -Inf at chain 1, draw 2, layer1/weights[1,2]")
+	bad := slices.Clone(phi)
+	bad[9*bound.D+1], bad[8*bound.D+5] = math.NaN(), math.Inf(-1)
+	_, err = diag.New(diag.Sample{Values: bad, Chains: chains, Draws: draws, Parameters: bound.D})
+	says(t, "not finite", err, "2 of 96 values", "the first -Inf at chain 1, draw 2, parameter 5")
 	if !errors.Is(err, diag.ErrNonFinite) {
 		t.Errorf("error %v, want ErrNonFinite", err)
 	}
-	copy(phi, finite)
 	_, err = diag.NewForPosterior(posterior(0))
 	says(t, "no chains", err, "12 particles", "no Markov chains", "PSIS")
 	_, err = diag.NewForPosterior(posterior(4))
