@@ -25,7 +25,7 @@ import (
 	"slices"
 	"strings"
 
-	"gobnn/internal/nearest"
+	"gobnn/bayes/limits"
 	"gobnn/notebooks/program"
 	"gobnn/notebooks/setup"
 )
@@ -83,7 +83,7 @@ func dispatch(ctx context.Context, args []string) error {
 	verb, ok := verbs[args[0]]
 	if !ok {
 		fmt.Fprintf(os.Stderr, "%s\ngobnn: there is no verb %q; did you mean %s?\n", usage, args[0],
-			strings.Join(nearest.Names(args[0], slices.Sorted(maps.Keys(verbs))), ", "))
+			strings.Join(limits.Nearest(args[0], slices.Sorted(maps.Keys(verbs))), ", "))
 		return program.ErrUsage
 	}
 	here, err := os.Getwd()

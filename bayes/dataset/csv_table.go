@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gobnn/internal/nearest"
+	"gobnn/bayes/limits"
 )
 
 type role int
@@ -303,7 +303,7 @@ func (t *table) column(key, option string) (*column, error) {
 
 // meant asks for the names that are nearest to one that is not there, if some are nearer than others.
 func (t *table) meant(key string) string {
-	if near := nearest.Names(key, t.names()); len(near) < len(t.columns) {
+	if near := limits.Nearest(key, t.names()); len(near) < len(t.columns) {
 		return fmt.Sprintf(": did you mean %q?", near)
 	}
 	return ""

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"gobnn/internal/nearest"
+	"gobnn/bayes/limits"
 )
 
 // ErrUsage is a wrong command line that has been explained already.
@@ -45,7 +45,7 @@ func Parse(flags *flag.FlagSet, help string, args []string) (rest []string, err 
 				var known []string
 				flags.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
 				fault = fmt.Sprintf("there is no flag -%s; did you mean -%s?", name,
-					strings.Join(nearest.Names(name, known), ", -"))
+					strings.Join(limits.Nearest(name, known), ", -"))
 			}
 			fmt.Fprintf(flags.Output(), "\ngobnn %s: %s\n", flags.Name(), fault)
 			return nil, ErrUsage

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"gobnn/bayes/cluster"
-	"gobnn/internal/nearest"
+	"gobnn/bayes/limits"
 	"gobnn/notebooks/execute"
 	"gobnn/notebooks/program"
 	"gobnn/notebooks/setup"
@@ -121,7 +121,7 @@ func known(asked, notebooks []string) error {
 	for _, name := range asked {
 		if !slices.Contains(all, name) {
 			return fmt.Errorf("list: no notebook, paper or study %q; the nearest: %s", name,
-				strings.Join(slices.Compact(nearest.Names(name, all)), ", "))
+				strings.Join(slices.Compact(limits.Nearest(name, all)), ", "))
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"gobnn/internal/nearest"
+	"gobnn/bayes/limits"
 )
 
 // Cell is one number of a table: ours beside the paper's.
@@ -131,5 +131,5 @@ func Find(id string) (Experiment, error) {
 		return catalogue[i], nil
 	}
 	return Experiment{}, fmt.Errorf("no study %q; the nearest: %s (`go run ./notebooks list` has all)", id,
-		strings.Join(nearest.Names(id, known), ", "))
+		strings.Join(limits.Nearest(id, known), ", "))
 }

@@ -1,14 +1,13 @@
-// Package nearest finds the names that a mistyped name may stand for.
-package nearest
+package limits
 
 import "strings"
 
-// most is the greatest number of names that Names returns.
-const most = 5
+// mostNearest is the greatest number of names that Nearest returns.
+const mostNearest = 5
 
-// Names returns the names that a mistyped name may stand for: the names that contain it, or else the ones that are
+// Nearest returns the names that a mistyped name may stand for: the names that contain it, or else the ones that are
 // the fewest letters away.
-func Names(name string, of []string) []string {
+func Nearest(name string, of []string) []string {
 	var found []string
 	least := -1
 	for _, other := range of {
@@ -24,7 +23,7 @@ func Names(name string, of []string) []string {
 			found = append(found, other)
 		}
 	}
-	return found[:min(len(found), most)]
+	return found[:min(len(found), mostNearest)]
 }
 
 // distance is the number of letters to insert, leave out or replace between two names (Levenshtein's), with small and
