@@ -41,11 +41,14 @@ func Confusion(counts [][]float64, classes []string, frame Frame) (*Figure, erro
 		across = append(across, plot.Tick{Value: float64(i), Label: name})
 		up = append(up, plot.Tick{Value: float64(c - 1 - i), Label: name})
 	}
-	a.plot.X.Tick.Marker, a.plot.Y.Tick.Marker = plot.ConstantTicks(across), plot.ConstantTicks(up)
 	if longest*c > 40 { // more letters than stand side by side
 		label := &a.plot.X.Tick.Label
 		label.Rotation, label.XAlign, label.YAlign = math.Pi/2, text.XRight, text.YCenter
+		for i := range across {
+			across[i].Label += "  " // off the axis
+		}
 	}
+	a.plot.X.Tick.Marker, a.plot.Y.Tick.Marker = plot.ConstantTicks(across), plot.ConstantTicks(up)
 	total := 0.
 	for i, row := range counts {
 		if len(row) != c {

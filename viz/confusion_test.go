@@ -41,7 +41,7 @@ func TestConfusionNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range names {
-			if got := strings.Count(string(svg), ">"+name+"<"); got != 2 {
+			if got := strings.Count(string(svg), ">"+name); got != 2 {
 				t.Errorf("%q is written %d times", name, got)
 			}
 		}

@@ -34,6 +34,9 @@ func TestTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, leak := range d.Leaks() { // honest tables, some of physics, give no false alarm
+			t.Errorf("%s: %s", d.Name, leak.Text)
+		}
 		got := [3]int{d.Rows(), d.Dims(), len(d.Classes)}
 		if got != want[table.Name] || d.Task != table.Task || d.Name != table.Name {
 			t.Errorf("%s: got %v, %v, want %v, %v", d.Name, got, d.Task, want[table.Name], table.Task)
