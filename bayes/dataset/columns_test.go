@@ -95,6 +95,8 @@ func TestFromColumnsRefuses(t *testing.T) {
 		`row 1, column "a": the value is`: {[]Column{numbers("a", 1, math.NaN()), y}, CSVOptions{}},
 		`row 1, column "a": the value`:    {[]Column{numbers("a", 1, math.Inf(1)), y}, CSVOptions{}},
 		`cannot read "Ulm" as a number`:   {[]Column{town, y}, CSVOptions{}},
+		`"-" as a number; write a null`: {[]Column{texts("a", "- 1 2", 0, 1, 2), numbers("y", 1, 2, 3)},
+			CSVOptions{Categorical: []string{EveryText}}},
 		"beyond 2^53": {[]Column{{Name: "id", Numbers: []float64{1, 1 << 60}, Whole: true}, y},
 			CSVOptions{}},
 		"which is no feature":    {[]Column{{Name: "t", Numbers: []float64{0, 1}, Times: true}, y}, CSVOptions{}},

@@ -249,6 +249,14 @@ func errDate(text string) error {
 		"first one", text)
 }
 
+// noValueCure is how a text is made a missing value.
+func (t *table) noValueCure() string {
+	if t.opts.inMemory {
+		return "write a null for the text"
+	}
+	return "list the text in MissingTokens"
+}
+
 // unread is the error of a text that is no number, with what may mend it.
 func (t *table) unread(c *column, o odd) error {
 	text := o.text
@@ -272,5 +280,5 @@ func (t *table) unread(c *column, o odd) error {
 	if o.row > 0 && o.row == t.row-1 {
 		cure += ", or leave the row out if it is a footer"
 	}
-	return fmt.Errorf("%s; list the text in MissingTokens if it stands for no value, or %s", cannot, cure)
+	return fmt.Errorf("%s; %s if it stands for no value, or %s", cannot, t.noValueCure(), cure)
 }

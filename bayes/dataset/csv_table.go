@@ -451,7 +451,7 @@ func (t *table) numberIn(c *column, text string) (float64, error) {
 	case finite && (as != boolean || !c.target):
 		return v, errors.Join(c.write(as, text), c.spell(v, text))
 	case err == nil && !finite || errors.Is(err, strconv.ErrRange):
-		return 0, fmt.Errorf("%.40q is not a finite number; mend it, or list it in MissingTokens", text)
+		return 0, fmt.Errorf("%.40q is not a finite number; mend it, or %s", text, t.noValueCure())
 	}
 	c.addOdd(odd{text, t.at, t.line, 1})
 	return 0, nil
