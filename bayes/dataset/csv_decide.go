@@ -19,13 +19,13 @@ type odd struct {
 }
 
 // noValue are words for a missing value, beside those that MissingTokens has by default.
-var noValue = strings.Fields("null (null) none nil nan na n/a n.a. #n/a <na> nat - -- --- – — . .. ... * unknown " +
+var noValue = strings.Fields("null (null) none nil nan na n/a n.a. #n/a <na> nat - -- --- – — . .. ... ? * unknown " +
 	"missing undefined #div/0! #value! #ref! #num! #name? \\n")
 
 // isNoValue says whether a text is a word for a missing value, or a bound such as "<0.5", which is no number either.
 func isNoValue(text string) bool {
 	bound := strings.TrimLeft(text, "<>=≤≥~ ")
-	return slices.Contains(noValue, strings.ToLower(text)) || bound != text && isNumber(bound)
+	return slices.Contains(noValue, strings.ToLower(text)) || bound != text && isNumeral(bound, 0)
 }
 
 // isNumeral says whether a text is a number, if perhaps one that cannot be read as it is written: "1,5", "€ 5", "inf".
@@ -254,5 +254,5 @@ func (t *table) faulty() error {
 	case len(all) > mostFaults:
 		all = append(all[:mostFaults], fmt.Errorf("and %d more", len(all)-mostFaults))
 	}
-	return errors.Join(append([]error{errors.New("these must be mended:")}, all...)...)
+	return errors.Join(append([]error{errors.New("several things must be mended")}, all...)...)
 }

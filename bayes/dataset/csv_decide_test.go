@@ -42,6 +42,7 @@ func TestWholeColumnDecides(t *testing.T) {
 		"N/A first":                       {among(12, map[int]string{0: "N/A", 3: "N/A"}), numbers, "N/A"},
 		"unknown last":                    {among(12, map[int]string{11: "Unknown"}), numbers, "Unknown"},
 		"a bound first":                   {among(12, map[int]string{0: "<0.5", 2: "<0.5", 4: "<0.5"}), numbers, "<0.5"},
+		"a bound with a comma":            {among(12, map[int]string{0: "< 0,5", 2: "< 0,5"}), numbers, "< 0,5"},
 		"any word, in 5 %":                {among(40, map[int]string{7: "often", 30: "rarely"}), numbers, "often"},
 		"any word, in a small table":      {among(8, map[int]string{0: "often"}), numbers, "often"},
 		"a word that comes back":          {among(20, map[int]string{0: "no", 5: "no", 6: "no"}), numbers, "no"},
@@ -103,7 +104,7 @@ func TestRowOfUnits(t *testing.T) {
 		})
 	}
 	_, err := ReadCSV(strings.NewReader("a,b,c,y\n1,2,,4\n1,2,3\nu,2,,4\nu,v,,4\nw,inf,1,4\n"), CSVOptions{})
-	wantError(t, err, "must be mended", "row 1 (line 3) has 3 fields", `row 2 (line 4), column "a": cannot read "u"`,
+	wantError(t, err, "several things must be mended", "row 1 (line 3) has 3 fields", `row 2 (line 4), column "a": cannot read "u"`,
 		`nor can ["w"] (so in 2 more rows)`, `row 0 (line 2), column "c": the value is missing ("")`, "(so in 2 more rows)",
 		`row 4 (line 6), column "b": "inf" is not a finite number`, `row 3 (line 5), column "b": cannot read "v"`)
 }

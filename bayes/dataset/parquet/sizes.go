@@ -184,7 +184,7 @@ func checkPage(h *format.PageHeader, codec format.CompressionCodec, data []byte,
 	}
 	switch {
 	case len(body) == 0:
-	case encoding == format.RLEDictionary || encoding == format.PlainDictionary:
+	case encoding == format.RLEDictionary || encoding == 2: // as older files call it
 		checkRuns(body[1:], int(body[0]), values)
 	case encoding == format.RLE:
 		checkRuns(body[4:], 1, values)
