@@ -212,8 +212,9 @@ func TestDoubtsAreKept(t *testing.T) {
 	_, alone := verb(t, "fit", "a.csv", "-test", "0", "-seconds", "20")
 	_, predicted := verb(t, "predict", "a.posterior", "a.csv")
 	judged, _ := verb(t, "fit", "a.csv", "-seconds", "20")
+	again, _ := verb(t, "report", "a.posterior", "a.csv")
 	for text, cure := range map[string]string{alone: "take -seconds 100", judged: "take -seconds 100",
-		predicted: "take more -seconds in fit"} {
+		predicted: "take more -seconds in fit", again: "take more -seconds in fit"} {
 		if !strings.Contains(text, "did not end by itself (cancelled)") ||
 			!strings.Contains(text, `"Seconds" was cut: `+cure) {
 			t.Errorf("it does not say that the fit was cancelled, or %q: %s", cure, text)
