@@ -321,7 +321,7 @@ func TestParallelPlan(t *testing.T) {
 			}
 			small := int64(j)*bytes < 4<<20
 			if plan.Particles != j || plan.Chunk < 1 || plan.Concurrent < 1 ||
-				plan.Concurrent > min(8, runtime.NumCPU()) || small && plan.Chunks() != 1 ||
+				plan.Concurrent > min(8, compute.Threads()) || small && plan.Chunks() != 1 ||
 				!small && plan.Chunks() < min(j, plan.Concurrent) {
 				t.Errorf("%d particles of %d bytes: %+v, %d lanes", j, bytes, plan, plan.Concurrent)
 			}
@@ -329,6 +329,13 @@ func TestParallelPlan(t *testing.T) {
 				plan.Before(plan.Concurrent-1) != -1 {
 				t.Errorf("%d lanes: chunk %d waits for %d", plan.Concurrent, plan.Concurrent+3, before)
 			}
+		}
+	}
+	for text, threads := range map[string]int{"": runtime.NumCPU(), "6": 6, "0": 1, "many": runtime.NumCPU()} {
+		t.Setenv("NPROC", text) // by which XLA goes too
+		if plan, err := compute.NewParallelPlan(64, 1<<20); err != nil || compute.Threads() != threads ||
+			plan.Concurrent != min(8, threads) {
+			t.Errorf("NPROC=%q: %d threads, %+v, want %d", text, compute.Threads(), plan, threads)
 		}
 	}
 	if _, err := compute.NewParallelPlan(0, 1); err == nil {
