@@ -55,7 +55,8 @@ type Task struct {
 	// writes to os.Stderr is progress. On a Ray cluster the folder may hold 1 GiB, which goes through the memory of a
 	// node and of this machine: what is larger belongs on a disk that they share.
 	Do func(ctx context.Context, folder string) error
-	// GPUs and CPUs are what it needs of a node; default no GPU and one CPU. A task that asks a Ray cluster for more than
+	// GPUs and CPUs are what it needs of a node; default no GPU and one CPU. On a cluster XLA takes CPUs threads for it
+	// (NPROC), so that its bits and checkpoints are the same on every node. A task that asks a Ray cluster for more than
 	// any of its nodes has is refused, and the others are done.
 	GPUs, CPUs int
 }

@@ -318,6 +318,9 @@ func TestSlurm(t *testing.T) {
 	if err := errors.Join(err, os.Rename(program+"~", program)); err != nil {
 		t.Fatal(err)
 	}
+	if !strings.Contains(string(text), "export NPROC=1 ") {
+		t.Errorf("the number of threads is not set:\n%s", text)
+	}
 	xla := regexp.MustCompile(`GOBNN_TASK_ENGINE='.*?'`).ReplaceAll(text, []byte("GOBNN_TASK_ENGINE='xla'"))
 	if err := os.WriteFile(script, xla, 0o755); err != nil {
 		t.Fatal(err)

@@ -131,8 +131,9 @@ def fault(status, said, shown):
     return "\n".join([line.rstrip("\n") for line in shown] + said + [f"the program {end}"])
 
 
-def call(plan, attempt, kept, board):
-    """Runs the program for a task, in a Ray worker; returns the files of its folder."""
+def call(plan, attempt, kept, board, cpus):
+    """Runs the program for a task, in a Ray worker; returns the files of its folder. Threads decide the bits of sums, so
+    that a task has as many on every node."""
     job, shipped = plan
     with tempfile.TemporaryDirectory(prefix="gobnn-task-") as own:
         folder, finished = pathlib.Path(own) / "files", pathlib.Path(own) / "files.done"
@@ -141,7 +142,8 @@ def call(plan, attempt, kept, board):
         write(folder, kept)
         last, tail, ended = pack(folder), [], False
         fresh, shown = collections.deque(maxlen=200), collections.deque(maxlen=5)
-        environ = dict(os.environ, GOBNN_TASK=attempt[0], GOBNN_TASK_FOLDER=str(folder), **job["environ"])
+        environ = dict(os.environ, GOBNN_TASK=attempt[0], GOBNN_TASK_FOLDER=str(folder), NPROC=str(cpus),
+                       **job["environ"])
         try:
             child = Popen([place / job["program"], *job["args"]], cwd=place, env=environ, errors="replace", stdin=PIPE,
                           stdout=PIPE, stderr=PIPE)
@@ -217,7 +219,7 @@ def main():
                 continue
             attempts[name] += 1
             begin = remote.options(num_cpus=cpus, num_gpus=gpus).remote
-            running[begin(plan, (name, attempts[name]), read(files), board)] = name, cpus, gpus
+            running[begin(plan, (name, attempts[name]), read(files), board, cpus)] = name, cpus, gpus
         alone = [name for name, cpus, gpus in running.values() if not able(nodes, cpus, gpus)]
         if alone and time.monotonic() - lonely >= LONELY:
             lonely = time.monotonic()

@@ -173,6 +173,8 @@ func TestDriver(t *testing.T) {
 		driven
 		want map[string][]string // the ends of what is said
 	}{
+		"as many threads as processors": {driven{tasks: named("a"), program: shell(t, `[ "$NPROC" = 1 ] || exit 3`)},
+			map[string][]string{"a": {"done"}, "": {"end"}}},
 		"more processors than a node has": {driven{tasks: [][3]any{{"wide", 2, 0}, {"gpu", 1, 1}, {"small", 1, 0}},
 			program: shell(t, "true")}, map[string][]string{
 			"wide":  {"failed it asks for 2 CPUs and 0 GPUs, and no node of this cluster has: 1 and 0"},

@@ -91,7 +91,7 @@ case "$(sha256sum < "$program")" in
 *) echo "$program has changed since this job was written: make the same call again, and submit its jobs" >&2; exit 1 ;;
 esac
 mkdir -p "$folder/$name" && cd %s || exit 1
-export %s="$name" %s="$folder/$name" %s=%s %s=%s %s=%s
+export NPROC=%d %s="$name" %s="$folder/$name" %s=%s %s=%s %s=%s
 %s
 status=$?
 [ -e "$done" ] && exit 0
@@ -100,7 +100,7 @@ status=$?
 [ $status -gt 128 ] && echo "task '$name' was ended by signal $((status - 128))" >&2
 exit $((status > 0 ? status : 1))
 `, len(tasks), cpus, gpu, quoted(j.Folder), filepath.Base(path), programName, doneSuffix,
-		j.Files[programName], quoted(here), taskEntry, folderEntry, listEntry, quoted(j.Environ[listEntry]), rowsEntry,
+		j.Files[programName], quoted(here), cpus, taskEntry, folderEntry, listEntry, quoted(j.Environ[listEntry]), rowsEntry,
 		quoted(j.Environ[rowsEntry]), engineEntry, quoted(j.Environ[engineEntry]), command)
 	return errors.Join(renameio.WriteFile(path+".txt", []byte(names.String()), 0o644),
 		renameio.WriteFile(path+".sh", []byte(script), 0o755))

@@ -120,7 +120,7 @@ def remote(**_):
     return Remote
 
 
-def attempt(call, plan, number, kept, board):
+def attempt(call, plan, number, kept, board, cpus):
     if fault == "outside":
         return {"../outside": b""}
     if fault == "frozen":  # the first attempt is on a node that is given up, and wakes when the second is on its way
@@ -134,6 +134,6 @@ def attempt(call, plan, number, kept, board):
             raise exceptions.RayError("the node died")
         time.sleep(max(0, back[0] - time.monotonic()))
     try:
-        return call(plan, number, kept, board)
+        return call(plan, number, kept, board, cpus)
     except Exception as e:
         raise exceptions.RayTaskError(e) from None
