@@ -104,7 +104,8 @@ func TestRowOfUnits(t *testing.T) {
 		})
 	}
 	_, err := ReadCSV(strings.NewReader("a,b,c,y\n1,2,,4\n1,2,3\nu,2,,4\nu,v,,4\nw,inf,1,4\n"), CSVOptions{})
-	wantError(t, err, "several things must be mended", "row 1 (line 3) has 3 fields", `row 2 (line 4), column "a": cannot read "u"`,
+	wantError(t, err, "several things must be mended", "row 1 (line 3) has 3 fields",
+		`row 2 (line 4), column "a": cannot read "u"`,
 		`nor can ["w"] (so in 2 more rows)`, `row 0 (line 2), column "c": the value is missing ("")`, "(so in 2 more rows)",
 		`row 4 (line 6), column "b": "inf" is not a finite number`, `row 3 (line 5), column "b": cannot read "v"`)
 }
