@@ -78,6 +78,13 @@ func TestMassHeights(t *testing.T) {
 	}
 }
 
+// A range that is small beside its place is an axis, as of times in seconds.
+func TestFarFromZero(t *testing.T) {
+	if s := spanOf([]float64{1.7e9 - .04, 1.7e9, 1.7e9 + .05}); s.lo != 1.7e9-.04 || s.hi != 1.7e9+.05 {
+		t.Errorf("the axis is from %v to %v", s.lo, s.hi)
+	}
+}
+
 func TestNiceTicks(t *testing.T) {
 	for _, c := range []struct {
 		lo, hi float64
