@@ -780,9 +780,8 @@ func (m Method) result(
 		data.Parts.Validation = nil
 		whole.Data = &data
 	}
-	drawn.Diagnostics = map[string]float64{
-		bayes.LeftOut: details.Networks.Value - details.Added.Value, bayes.LeftOutErr: details.Networks.SamplingStdErr,
-	}
+	leftOut := details.leftOut(all)
+	drawn.Diagnostics = map[string]float64{bayes.LeftOut: leftOut.Value, bayes.LeftOutErr: leftOut.SamplingStdErr}
 	result.Posterior, err = whole.PosteriorOf(drawn, bayes.Provenance{
 		Status: string(result.Status), Approximation: approximation,
 	})

@@ -539,7 +539,7 @@ func (p judgedFold) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		return nil, err
 	}
 	inside, targets := one.covered(weights)
-	if own := nlpd.Value + mean(one.mixed(weights), nil).Value; !(math.Abs(own) < 1e-4) || inside/targets != covered.Value {
+	if own := nlpd.Value - details.leftOut([]*fold{one}).Value; !(math.Abs(own) < 1e-4) || inside/targets != covered.Value {
 		p.t.Errorf("rows left out: the fold's NLPD differs by %v; its intervals hold %v of %v, want %v", own, inside,
 			targets, covered.Value)
 	}

@@ -145,6 +145,15 @@ func (d *Details) weigh(all []*fold) {
 	d.useless = len(draws) > 0 && raw < least
 }
 
+// leftOut is the NLPD of all rows that folds leave out, by their parts with the weights found.
+func (d *Details) leftOut(all []*fold) metric.Estimate {
+	var mixed, weights []float64
+	for _, one := range all {
+		mixed, weights = append(mixed, one.mixed(d.weights(one))...), append(weights, one.weights...)
+	}
+	return nlpd(mixed, weights)
+}
+
 // least is the smallest weight that a part of the mixture has.
 const least = .01
 
