@@ -44,7 +44,6 @@ var (
 // plan are the method's constants.
 type plan struct {
 	folds, members      int            // of all folds
-	prior               bool           // networks of each fold are trained with the prior, too
 	manyRows            int            // from here on one split
 	passed              int            // rows that the first training passes at most, of tables of 3333 rows and more
 	epochs              int            // at most; the rate falls along half a cosine
@@ -53,7 +52,7 @@ type plan struct {
 }
 
 var usual = plan{
-	folds: 5, members: 20, prior: true, manyRows: 20_000, passed: 2_000_000, epochs: 600, warmUp: 500, draws: 50, thin: 20,
+	folds: 5, members: 20, manyRows: 20_000, passed: 2_000_000, epochs: 600, warmUp: 500, draws: 50, thin: 20,
 }
 
 const (
@@ -81,7 +80,7 @@ func (m Method) MarshalJSON() ([]byte, error) {
 	p := m.plan
 	return json.Marshal(map[string]any{
 		"seconds": m.Seconds, "folds": p.folds, "members": p.members, "many_rows": p.manyRows, "passed": p.passed,
-		"epochs": p.epochs, "prior": p.prior, "warm_up": p.warmUp, "draws": p.draws, "thin": p.thin,
+		"epochs": p.epochs, "warm_up": p.warmUp, "draws": p.draws, "thin": p.thin,
 		"energy_variance": energyVariance,
 	})
 }
@@ -400,7 +399,7 @@ func (m Method) fold(
 	if !draws() {
 		room = limit
 	}
-	if (m.plan.prior || details.Folds == 1) && 2*took < room {
+	if 2*took < room {
 		part := j.Part("with the prior")
 		part.Seed = seedFor(j.Seed, "with the prior")
 		again, end := within(ctx, part.Settings, room-took)

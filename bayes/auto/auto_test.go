@@ -89,11 +89,14 @@ func TestFindsTheNoise(t *testing.T) {
 		}
 		density, covered = density+nlpd.Value/4, covered+coverage.Value/4
 		d := fit.Details[*Details](result)
-		if d.Scored != 3 || !(math.Abs(d.Networks.Value-nlpd.Value) < .25) || !strings.Contains(d.String(), "3 folds") {
+		if d.Scored != 3 || !(math.Abs(d.Networks.Value-nlpd.Value) < .25) || !strings.Contains(d.String(), "3 of 3 folds") {
 			t.Errorf("%+v", d)
 		}
-		total := 0.
-		for _, w := range result.Posterior.LogWeights().Weights()[:2] { // the first fold's networks
+		total, networks := 0., 2 // of the first fold
+		if d.Prior > 0 {
+			networks = 4
+		}
+		for _, w := range result.Posterior.LogWeights().Weights()[:networks] {
 			total += w
 		}
 		if math.Abs(total-(1-d.Weight)/3) > 1e-6 {
@@ -412,13 +415,13 @@ func TestCutFold(t *testing.T) {
 		if p.Stage == "training" && p.Step == 1 {
 			trainings++
 		}
-		if trainings == 2 && p.Step == 5 { // of three steps in an epoch
+		if trainings == 3 && p.Step == 5 { // the first fold has two; of three steps in an epoch
 			cancel()
 		}
 	})
 	s := run.Settings{Seed: 1, Engine: computetest.Go(t)}
 	result, err := fit.Fit(watched, small(t, parts.Train), Method{Seconds: 1e6, plan: quick}, parts, s)
-	if err != nil || fit.Details[*Details](result).Scored != 1 || trainings != 2 ||
+	if err != nil || fit.Details[*Details](result).Scored != 1 || trainings != 3 ||
 		!strings.Contains(strings.Join(result.Warnings, ""), "1 of 2 folds count: the fit was stopped") {
 		t.Fatalf("%+v, %v", result, err)
 	}

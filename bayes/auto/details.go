@@ -52,10 +52,10 @@ type Details struct {
 
 // String says in two lines what was done, for people.
 func (d *Details) String() string {
-	s := fmt.Sprintf("%d folds: trained in %.0f s, sampled in %.0f s; NLPD of rows left out: networks %.3f ± %.3f",
-		d.Scored, d.Training.Seconds(), d.Sampling.Seconds(), d.Networks.Value, d.Networks.SamplingStdErr)
+	s := fmt.Sprintf("%d of %d folds: trained in %.0f s, sampled in %.0f s; NLPD of rows left out: networks %.3f ± %.3f",
+		d.Scored, d.Folds, d.Training.Seconds(), d.Sampling.Seconds(), d.Networks.Value, d.Networks.SamplingStdErr)
 	if d.Folds == 1 {
-		s = "one split" + strings.TrimPrefix(s, "1 folds")
+		s = "one split" + strings.TrimPrefix(s, "1 of 1 folds")
 	}
 	if d.Left > time.Second {
 		s = strings.Replace(s, ";", fmt.Sprintf(", %.0f s are left;", d.Left.Seconds()), 1)
