@@ -156,7 +156,7 @@ func (h HMC) Propose(
 // (energyRatio).
 func drift(from mcmc.State, p, stepSize, scale *Node) (phi, half *Node) {
 	tuning := mcmc.Tuning{Scale: scale}
-	half = Add(p, Mul(tuning.ScaledGradient(from.Gradient), MulScalar(stepSize, 0.5)))
+	half = Add(p, Mul(tuning.Scaled(from.Gradient), MulScalar(stepSize, 0.5)))
 	return Add(from.Phi, Mul(tuning.Scaled(half), stepSize)), half
 }
 
@@ -164,7 +164,7 @@ func drift(from mcmc.State, p, stepSize, scale *Node) (phi, half *Node) {
 // the end.
 func energyRatio(p, half, stepSize, scale *Node) func(of density.Evaluated, gradient *Node) *Node {
 	return func(of density.Evaluated, gradient *Node) *Node {
-		end := Add(of.Of(half), Mul(mcmc.Tuning{Scale: scale}.ScaledGradient(gradient), MulScalar(stepSize, 0.5)))
+		end := Add(of.Of(half), Mul(mcmc.Tuning{Scale: scale}.Scaled(gradient), MulScalar(stepSize, 0.5)))
 		return Sub(mcmc.Kinetic(of.Of(p)), mcmc.Kinetic(end))
 	}
 }

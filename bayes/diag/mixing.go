@@ -133,8 +133,8 @@ func Agreement(s Sample) (warnings []string) {
 	switch text := strings.Join(signs, ", and "); {
 	case apart:
 		warnings = append(warnings, fmt.Sprintf("%s disagree: %s: these are not yet draws of the target; take more draws or "+
-			"a longer warm-up, axes for coordinates that are correlated (mcmc.Chains.Axes), or other parameters, in which "+
-			"scales and tails are alike", chainsOf(s.Chains), text))
+			"a longer warm-up, or other parameters, whose scales and tails are alike and which are not correlated",
+			chainsOf(s.Chains), text))
 	case len(signs) > 0:
 		warnings = append(warnings, fmt.Sprintf("%s: means, and quantiles in the tails more so, are uncertain; take more "+
 			"draws", text))

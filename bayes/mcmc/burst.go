@@ -113,7 +113,6 @@ func (m *moves) probeLoop(engine *compute.Engine, reads []string, inputs []shape
 			shapesOf[density.DataPrefix+name] = t.Shape()
 		}
 		shapesOf[scaleName] = shapes.Make(m.dtype, m.problem.Dim)
-		shapesOf[axesName], shapesOf[stretchName] = shapes.Make(m.dtype, m.axes, m.problem.Dim), shapes.Make(m.dtype, m.axes)
 		nodes := compute.Nodes{}
 		for _, name := range reads {
 			nodes[name] = Parameter(g, name, shapesOf[name])

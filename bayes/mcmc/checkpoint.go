@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-const checkpointFormat = "gobnn.mcmc/9"
+const checkpointFormat = "gobnn.mcmc/10"
 
 // Identity implements run.Machine.
 func (r *sampling) Identity() ([]run.Part, error) { return r.job.Identity() }
@@ -29,9 +29,6 @@ func (r *sampling) Keep() (any, map[string]*tensors.Tensor, error) {
 	kept, err := r.state.Host(r.carrier.Names()...)
 	if err != nil {
 		return nil, nil, err
-	}
-	if w := r.Warming; w != nil {
-		w.Points.keep(kept, r.problem.Dim)
 	}
 	if most := r.mostKept(); most > 0 {
 		draws := r.draws.first(most)
@@ -66,11 +63,6 @@ func (r *sampling) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) 
 		return err
 	}
 	r.position = at
-	if w := r.Warming; w != nil {
-		if err := w.Points.adopt(kept, r.problem.Dim); err != nil {
-			return err
-		}
-	}
 	if most := r.mostKept(); most > 0 {
 		draws, err := run.Tensor(kept, drawsName, shapes.Make(r.DType, r.Chains*most, r.problem.Dim))
 		if err != nil {
@@ -130,12 +122,6 @@ func (r *sampling) checkPosition(at position) error {
 	}
 	if len(scale) != 0 && len(scale) != r.problem.Dim {
 		return fmt.Errorf("it has scales of %d coordinates, not %d", len(scale), r.problem.Dim)
-	}
-	if err := checkTunedAxes(at.Tuned, r.problem.Dim); err != nil {
-		return err
-	}
-	if most := r.setup.axes(r.problem.Dim); len(at.Tuned.Axes) > most {
-		return fmt.Errorf("it has %d axes, and the run at most %d", len(at.Tuned.Axes), most)
 	}
 	for _, name := range at.Reported {
 		if !slices.Contains(infoNames[:], name) && !strings.HasPrefix(name, extraPrefix) {

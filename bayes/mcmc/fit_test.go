@@ -24,7 +24,6 @@ type Settings struct {
 
 	WarmUp     int
 	FixedScale bool
-	Axes       int
 	Tuned      Tuned
 
 	DType   compute.DType   // default compute.Float32
@@ -42,7 +41,7 @@ type Settings struct {
 func (s Settings) apart(kernel Kernel) (Chains, run.Settings) {
 	return Chains{
 			Kernel: kernel, Chains: s.Chains, Draws: s.Draws, Thin: s.Thin, WarmUp: s.WarmUp, FixedScale: s.FixedScale,
-			Axes: s.Axes, Tuned: s.Tuned, observe: s.Observe,
+			Tuned: s.Tuned, observe: s.Observe,
 		}, run.Settings{
 			Seed: s.Seed, DType: s.DType, Engine: s.Engine, Devices: s.Devices, Checkpoint: s.Checkpoint,
 			CheckpointEvery: s.CheckpointEvery, Replace: s.Replace, Progress: s.Progress, ObserveEvery: s.ObserveEvery,

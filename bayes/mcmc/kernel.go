@@ -13,8 +13,8 @@
 // OrnsteinUhlenbeck and RandomWalk have no target: they are for the particles of package ohsmc. Package surrogate has a
 // kernel for posteriors near the Gaussian of a mode.
 //
-// Chains are the method that runs any of these kernels. Where coordinates are correlated, as in networks, give it Axes.
-// LAPS is a method of its own, of many chains and few draws: it tunes MCLMC over the chains, then corrects its bias.
+// Chains are the method that runs any of these kernels. LAPS is a method of its own, of many chains and few draws: it
+// tunes MCLMC over the chains, then corrects its bias.
 //
 // # Where it fails
 //
@@ -94,10 +94,23 @@ type Tuning struct {
 	StepSize *graph.Node
 	Scale    *graph.Node // [D], the scales of phi's coordinates under the target: step sizes are in units of them; nil: 1
 	Steps    *graph.Node // of a trajectory, a scalar, for a Steered kernel; nil: the kernel's own
-	// Axes, [K, D], are directions along which the coordinates, in units of the scales, are not of standard deviation 1:
-	// rows of length 1, orthogonal to one another, or zeros. Stretch, [K], are the standard deviations along them. Both
-	// nil: none.
-	Axes, Stretch *graph.Node
+}
+
+// Scaled is x, [J, D], times the scales s: of a step in units of the scales it gives the step of phi, and of a gradient
+// with respect to phi the one with respect to phi/s.
+func (t Tuning) Scaled(x *graph.Node) *graph.Node {
+	if t.Scale == nil {
+		return x
+	}
+	return Mul(x, BroadcastToShape(ExpandAxes(ConvertDType(t.Scale, x.DType()), 0), x.Shape()))
+}
+
+// unscaled is the inverse of Scaled.
+func (t Tuning) unscaled(x *Node) *Node {
+	if t.Scale == nil {
+		return x
+	}
+	return Div(x, BroadcastToShape(ExpandAxes(ConvertDType(t.Scale, x.DType()), 0), x.Shape()))
 }
 
 // Info are the diagnostics of a move. All are [J], of phi's type.

@@ -17,6 +17,7 @@ import (
 	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -522,6 +523,56 @@ func TestCheck(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), s) {
 				t.Errorf("%+v: error %v does not say %q", c.kernel, err, s)
 			}
+		}
+	}
+}
+
+// A kernel with scales s goes on a target where it goes without on the target of z, phi = s z: other units change
+// nothing.
+func TestScalesChangeUnits(t *testing.T) {
+	const d, particles, moves = 3, 4, 12
+	scale := []float64{1.5, .4, 2}
+	target := density.Func(func(phi *Node) *Node {
+		x := SubScalar(phi, .3)
+		quartic := MulScalar(ReduceSum(Square(Square(x)), 1), -.1)
+		return Sub(quartic, MulScalar(Square(ReduceSum(x, 1)), .7))
+	})
+	times := func(z *Node) *Node {
+		return Mul(z, BroadcastToShape(Reshape(Const(z.Graph(), scale), 1, d), z.Shape()))
+	}
+	inZ := density.Func(func(z *Node) *Node { return target.LogDensity(times(z)) })
+	for _, kernel := range []Kernel{
+		RandomWalkMetropolis{StepSize: .5}, MALA{StepSize: .3}, HMC{StepSize: .2, Steps: 3}, NUTS{StepSize: .2, MaxDepth: 4},
+		MicrocanonicalHMC{StepSize: .4, Steps: 2}, MCLMC{StepSize: .3}, ULA{StepSize: .1}, SGLD{StepSize: .02},
+		SGHMC{LearningRate: .01},
+	} {
+		run := computetest.Compile(t, computetest.Go(t), func(g *Graph, a []*Node) []*Node {
+			walk := func(phi *Node, target density.Target, tuning Tuning) (*Node, *Node) {
+				s := Start(kernel, random.New(g, 1), phi, target)
+				var jump *Node
+				for i := range moves {
+					var info Info
+					s, info = kernel.Move(random.New(g, 2).At(Const(g, uint32(i))), s, target, tuning)
+					if jump = info.SquaredJump; jump == nil {
+						jump = ZerosLike(Squeeze(Slice(phi, AxisRange(), AxisElem(0)), 1))
+					}
+				}
+				return s.Phi, jump
+			}
+			phi, jump := walk(times(a[0]), target, Tuning{Scale: Const(g, scale)})
+			z, jumpInZ := walk(a[0], inZ, Tuning{})
+			return []*Node{phi, times(z), jump, jumpInZ, Sub(z, a[0])}
+		})
+		r := rand.New(rand.NewPCG(3, 4))
+		begin := make([]float64, particles*d)
+		for i := range begin {
+			begin[i] = .3 * r.NormFloat64()
+		}
+		out := run(compute.Floats(compute.Float64, begin, particles, d))
+		computetest.Near(t, fmt.Sprintf("%T: phi", kernel), out[0], out[1], 1e-9)
+		computetest.Near(t, fmt.Sprintf("%T: jumps", kernel), out[2], out[3], 1e-9)
+		if floats.Norm(out[4], 2) < .1 {
+			t.Errorf("%T: nothing moved", kernel)
 		}
 	}
 }

@@ -13,14 +13,13 @@ import (
 // proposals use it.
 //
 // stepSize is a scalar, or [J] for a step of each particle; its sign is the direction of time. The momentum is in units
-// of the tuning's scales and axes, so that under the canonical distribution it is standard normal whatever they are.
-// With L what Tuning.Scaled does, the scales alone or, with axes, scales and axes,
+// of the tuning's scales s, so that under the canonical distribution it is standard normal whatever they are:
 //
-//	p <- p + h/2 L^T grad,  phi <- phi + h L p,  p <- p + h/2 L^T grad
+//	p <- p + h/2 s grad,  phi <- phi + h s p,  p <- p + h/2 s grad
 //
-// which is the leapfrog step for a mass of (L L^T)^-1. The map preserves volume, and a step of -h goes back. It costs
-// one gradient. The tuning's step size is not read. Where the log-density at the end, or its gradient, is not finite,
-// the state has log-density -Inf and gradient 0 (see Start); Auxiliary is left as it is.
+// which is the leapfrog step for masses of 1/s^2. The map preserves volume, and a step of -h goes back. It costs one
+// gradient. The tuning's step size is not read. Where the log-density at the end, or its gradient, is not finite, the
+// state has log-density -Inf and gradient 0 (see Start); Auxiliary is left as it is.
 func Leapfrog(
 	target density.Target, s State, momentum, stepSize *graph.Node, tuning Tuning,
 ) (State, *graph.Node) {
@@ -32,10 +31,10 @@ func Leapfrog(
 		h = BroadcastToShape(h, momentum.Shape())
 	}
 	half := MulScalar(h, 0.5)
-	momentum = Add(momentum, Mul(half, tuning.ScaledGradient(s.Gradient)))
+	momentum = Add(momentum, Mul(half, tuning.Scaled(s.Gradient)))
 	s.Phi = Add(s.Phi, Mul(h, tuning.Scaled(momentum)))
 	s.LogDensity, s.Gradient = Evaluate(target, s.Phi)
-	return s, Add(momentum, Mul(half, tuning.ScaledGradient(s.Gradient)))
+	return s, Add(momentum, Mul(half, tuning.Scaled(s.Gradient)))
 }
 
 // Kinetic is the kinetic energy of a momentum, [J, D], in the units of Leapfrog: half its squared length, [J].

@@ -39,7 +39,7 @@ func (isokinetic) advance(target density.Target, s State, velocity, stepSize *No
 	work := s.Auxiliary[isokineticWork]
 	turn := func(share float64) {
 		var gained *Node
-		velocity, gained = turned(velocity, tuning.ScaledGradient(s.Gradient), MulScalar(perParticle, share))
+		velocity, gained = turned(velocity, tuning.Scaled(s.Gradient), MulScalar(perParticle, share))
 		work = Add(work, gained)
 	}
 	move := func() {

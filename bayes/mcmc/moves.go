@@ -21,7 +21,6 @@ type moves struct {
 	chains  int
 	dtype   compute.DType
 	scaled  bool // the state has an entry for the scales of the coordinates
-	axes    int  // K, of the state's entries for axes; 0: none
 
 	draw, climb *compute.Program // nil if the chains do not climb
 	start       *compute.Program
@@ -89,15 +88,12 @@ func (i Info) until(waits *Node, later Info) Info {
 const (
 	startName = "start" // the state's entry of Problem.Start
 	scaleName = "scale" // of the coordinates' scales
-	// of the axes, [K, D], and the standard deviations along them, [K]
-	axesName, stretchName = "axes", "stretch"
 )
 
 // newMoves finds what the kernel carries and reports, and prepares the programs.
 func newMoves(engine *compute.Engine, problem density.Problem, kernel Kernel, s setup) (*moves, error) {
 	m := &moves{
 		problem: problem, kernel: kernel, chains: s.Chains, dtype: s.DType, scaled: s.scales(kernel), leaps: 1,
-		axes: s.axes(problem.Dim),
 	}
 	if k, ok := kernel.(HMC); ok {
 		if k.AtOnce == 0 && !engine.OnCPU() && !m.keepsMoves(burstMoves) {
@@ -114,9 +110,6 @@ func newMoves(engine *compute.Engine, problem density.Problem, kernel Kernel, s 
 	reads := append(slices.Clone(carried), data...)
 	if m.scaled {
 		reads = append(reads, scaleName)
-	}
-	if m.axes > 0 {
-		reads = append(reads, axesName, stretchName)
 	}
 	first := data
 	if problem.Start != nil || problem.ClimbSteps() > 0 {
@@ -283,8 +276,7 @@ func (m *moves) move(
 	if m.tunable() {
 		tuning.StepSize = ConvertDType(stepSize, m.dtype)
 	}
-	// nil where there are none
-	tuning.Scale, tuning.Axes, tuning.Stretch = nodes[scaleName], nodes[axesName], nodes[stretchName]
+	tuning.Scale = nodes[scaleName] // nil where there are none
 	packed, outcome := m.carrier.Move(rng, nodes, m.target(nodes, inputs), tuning, moving)
 	reported := m.carrier.reported(outcome)
 	if len(reported) == 0 {

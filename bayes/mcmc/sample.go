@@ -38,7 +38,7 @@ var (
 type Details struct {
 	Draws *Draws
 	Stats []ChainStats // one for each chain, over its draws
-	// Tuned are the step size, scales and axes with which the draws were made; its StepSize is 0 for kernels that are not
+	// Tuned are the step size and scales with which the draws were made; its StepSize is 0 for kernels that are not
 	// Tunable.
 	Tuned Tuned
 	// Gradients is the number of gradients of all chains' transitions, without the warm-up, or the sum of Info.Length; 0
@@ -202,8 +202,7 @@ func (r *sampling) key() string {
 	if of == "" {
 		return ""
 	}
-	return compute.KeyOf("mcmc", of, r.kernel, r.Chains, r.Devices, r.Thin, r.DType, r.scales(r.kernel),
-		r.setup.axes(r.problem.Dim))
+	return compute.KeyOf("mcmc", of, r.kernel, r.Chains, r.Devices, r.Thin, r.DType, r.scales(r.kernel))
 }
 
 // load puts the data on the device.
@@ -249,11 +248,8 @@ func (r *sampling) begin(ctx context.Context) error {
 	return nil
 }
 
-// setScale puts the scales and axes on the device, if the moves use them.
+// setScale puts the scales on the device, if the moves use them.
 func (r *sampling) setScale() {
-	if r.moves.axes > 0 {
-		r.setAxes()
-	}
 	if !r.scaled {
 		return
 	}

@@ -208,9 +208,6 @@ func TestCheckpoint(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		settings := Settings{Chains: 3, Draws: 60, WarmUp: 40, Seed: 2, DType: dtype, Engine: engine}
 		kernel := HMC{Steps: 3, Jitter: .7}
-		if dtype == compute.Float64 {
-			settings.Axes = 2
-		}
 		sampler := Sampler{Problem: standard(), Kernel: kernel}
 		whole, err := sampler.Sample(context.Background(), settings)
 		if err != nil {
@@ -257,7 +254,7 @@ func TestCheckpoint(t *testing.T) {
 				continue
 			}
 			if result.Status != run.Completed || result.Draws.PerChain != 60 ||
-				!reflect.DeepEqual(result.Tuned, whole.Tuned) || len(whole.Tuned.Axes) != settings.Axes {
+				!reflect.DeepEqual(result.Tuned, whole.Tuned) {
 				t.Errorf(
 					"resumed: %s, %d draws, tuned %+v, uninterrupted %+v", result.Status, result.Draws.PerChain, result.Tuned,
 					whole.Tuned,
@@ -417,27 +414,6 @@ func TestBadInput(t *testing.T) {
 		{
 			with(func(_ *density.Problem, s *Settings) { s.Tuned.Scale = []float64{1, 0} }), nil,
 			[]string{"Tuned.Scale[1]", "0"},
-		},
-		{with(func(_ *density.Problem, s *Settings) { s.Axes = -1 }), nil, []string{"Chains.Axes", "-1"}},
-		{func(_ *density.Problem, k *Kernel, s *Settings) {
-			*k, s.Axes, s.WarmUp = RandomWalkMetropolis{}, 2, 40
-		}, nil, []string{"Chains.Axes is 2", "mcmc.RandomWalkMetropolis carries no gradient"}},
-		{with(func(_ *density.Problem, s *Settings) { s.Axes = 2 }), nil, []string{"Chains.Axes is 2", "no warm-up"}},
-		{func(_ *density.Problem, k *Kernel, s *Settings) {
-			*k, s.Axes, s.WarmUp, s.FixedScale = MALA{}, 2, 40, true
-		}, nil, []string{"Chains.Axes is 2", "FixedScale"}},
-		{
-			with(func(_ *density.Problem, s *Settings) { s.Tuned.Axes = []Axis{{[]float64{1, 0}, -1}} }), nil,
-			[]string{"Chains.Tuned.Axes[0]", "deviation of -1"},
-		},
-		{
-			with(func(_ *density.Problem, s *Settings) { s.Tuned.Axes = []Axis{{[]float64{1, 0, 0}, 1}} }), nil,
-			[]string{"Chains.Tuned.Axes[0]", "length 3", "D, 2"},
-		},
-		{
-			with(func(_ *density.Problem, s *Settings) {
-				s.Tuned.Axes = []Axis{{[]float64{1, 0}, 2}, {[]float64{.6, .8}, 1}}
-			}), nil, []string{"Chains.Tuned.Axes[0] and [1]", "0.6"},
 		},
 		{kernel(RandomWalk{}), nil, []string{"mcmc.RandomWalk", "does not ask its target", "mcmc.NUTS"}},
 		{kernel(OrnsteinUhlenbeck{}), nil, []string{"mcmc.OrnsteinUhlenbeck", "does not ask its target", "mcmc.NUTS"}},

@@ -48,16 +48,8 @@ type Chains struct {
 	WarmUp int
 	// FixedScale makes the warm-up choose the step size only, not the scales.
 	FixedScale bool
-	// Axes is the largest number K of directions along which a warm-up that chooses the scales finds the coordinates to
-	// be correlated: along them steps are stretched or shortened, as by a mass matrix of low rank. If K is D the matrix
-	// is dense, and D/2 come near; for a small network 16 were enough (check/RESULTS.md). The kernel must carry the
-	// gradient. The scales are then the geometric means of the coordinates' standard deviations and of those given all
-	// others. A leapfrog step takes 6 K D further multiplications a chain; the gradient of a network takes some 3 D for
-	// each row. Default 0: none.
-	Axes int
-	// Tuned are the step size, scales and axes at which a warm-up that chooses them begins; without such a warm-up the
-	// draws are made with them. A warm-up that chooses the scales leaves no axes unless Axes is set. They may be the Tuned
-	// of another Details. Default: the kernel's own step size, scales of 1, and no axes.
+	// Tuned are the step size and scales at which a warm-up that chooses them begins; without such a warm-up the draws
+	// are made with them. They may be the Tuned of another Details. Default: the kernel's own step size, and scales of 1.
 	Tuned Tuned
 
 	observe  func(draws int, now *Draws) error
@@ -82,15 +74,14 @@ func (c Chains) Title() string { return fmt.Sprintf("Markov chains of %T", c.Ker
 func (c Chains) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"kernel": fmt.Sprintf("%T", c.Kernel), "settings": c.Kernel, "chains": c.Chains, "draws": c.Draws, "thin": c.Thin,
-		"warm_up": c.WarmUp, "fixed_scale": c.FixedScale, "axes": c.Axes, "tuned": c.Tuned,
+		"warm_up": c.WarmUp, "fixed_scale": c.FixedScale, "tuned": c.Tuned,
 	})
 }
 
-// Tuned are a step size, the scales of the coordinates and axes, as a warm-up has chosen them.
+// Tuned are a step size and the scales of the coordinates, as a warm-up has chosen them.
 type Tuned struct {
-	StepSize float64   `json:"step_size"`      // in units of the scales; 0: not set
-	Scale    []float64 `json:"scale"`          // [D], of the coordinates; empty: 1
-	Axes     []Axis    `json:"axes,omitempty"` // at most D, see Chains.Axes
+	StepSize float64   `json:"step_size"` // in units of the scales; 0: not set
+	Scale    []float64 `json:"scale"`     // [D], of the coordinates; empty: 1
 }
 
 // Prepare implements fit.Method.
@@ -104,7 +95,6 @@ func (c Chains) Prepare(j *fit.Job) (fit.Method, error) {
 		limits.Int("Draws", &c.Draws, 1000).From(1),
 		limits.Int("Thin", &c.Thin, 1).From(1),
 		limits.Int("WarmUp", &c.WarmUp, 1000).From(0).Or(NoWarmUp, "mcmc.NoWarmUp"),
-		limits.Int("Axes", &c.Axes, 0).From(0),
 		limits.Float("Tuned.StepSize", &c.Tuned.StepSize).Zero("the kernel's own").Positive(),
 		limits.Field("Tuned.Scale", fmt.Sprintf("of length %d", len(c.Tuned.Scale)),
 			len(c.Tuned.Scale) == 0 || len(c.Tuned.Scale) == dim, fmt.Sprintf("empty or of length D, %d", dim)),
@@ -118,9 +108,6 @@ func (c Chains) Prepare(j *fit.Job) (fit.Method, error) {
 		if !(v > 0) || math.IsInf(v, 1) {
 			return nil, fmt.Errorf("mcmc: Chains.Tuned.Scale[%d] is %v: it must be positive and finite", i, v)
 		}
-	}
-	if err := c.checkAxes(dim); err != nil {
-		return nil, err
 	}
 	if err := Check(c.Kernel, dim, c.WarmUp > 0 || c.Tuned.StepSize > 0); err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ func (k SGHMC) Move(rng random.Stream, s State, target density.Target, tuning Tu
 	v = MulScalar(v, 1-alpha)
 	v = Add(v, MulScalar(noise, math.Sqrt(2*(alpha-k.Noise)*k.LearningRate)))
 	next, info := moveSafely(rng, s, target, func(gradient *Node) *Node {
-		v = Add(v, MulScalar(tuning.ScaledGradient(gradient), k.LearningRate))
+		v = Add(v, MulScalar(tuning.Scaled(gradient), k.LearningRate))
 		return Add(s.Phi, tuning.Scaled(v))
 	})
 	undone := GreaterThan(info.NonFinite, ZerosLike(info.NonFinite))

@@ -65,7 +65,7 @@ func (k SGLD) Move(rng random.Stream, s State, target density.Target, tuning Tun
 	}
 	z := normal(rng, s.Phi)
 	next, info := moveSafely(rng, s, target, func(gradient *Node) *Node {
-		drift := Mul(tuning.Scaled(tuning.ScaledGradient(gradient)), overCoordinates(MulScalar(e, 0.5), z))
+		drift := Mul(tuning.Scaled(tuning.Scaled(gradient)), overCoordinates(MulScalar(e, 0.5), z))
 		return Add(s.Phi, Add(drift, Mul(tuning.Scaled(z), overCoordinates(Sqrt(e), z))))
 	})
 	next.Auxiliary[moved] = AddScalar(s.Auxiliary[moved], 1)

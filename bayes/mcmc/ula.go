@@ -41,7 +41,7 @@ func (k ULA) Move(rng random.Stream, s State, target density.Target, tuning Tuni
 	h := ConstAs(s.Phi, k.StepSize)
 	z := normal(rng, s.Phi)
 	return moveSafely(rng, s, target, func(gradient *Node) *Node {
-		drift := MulScalar(tuning.Scaled(tuning.ScaledGradient(gradient)), k.StepSize*k.StepSize/2)
+		drift := MulScalar(tuning.Scaled(tuning.Scaled(gradient)), k.StepSize*k.StepSize/2)
 		return Add(s.Phi, Add(drift, Mul(h, tuning.Scaled(z))))
 	})
 }

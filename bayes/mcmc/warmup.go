@@ -31,7 +31,6 @@ type warming struct {
 	Own    []stepping `json:"own,omitempty"` // each chain's, in the first phase
 	Common stepping   `json:"common"`        // after it
 	Window moments    `json:"window"`
-	Points points     `json:"-"` // of the window, if the warm-up finds axes; the tensors of a checkpoint hold them
 }
 
 // mean is the mean acceptance of the last transition.
@@ -190,17 +189,13 @@ func (r *sampling) tune() error {
 	w.Done++
 	begin, ends := slowWindows(r.WarmUp)
 	if !r.FixedScale && len(ends) > 0 && w.Done > begin && w.Done <= ends[len(ends)-1] {
-		if err := r.watch(begin, ends); err != nil {
+		if err := r.state.Read(r.carrier.Phi(), w.Window.add); err != nil {
 			return fmt.Errorf("mcmc: %w", err)
 		}
 		if slices.Contains(ends, w.Done) {
-			if r.Axes == 0 {
-				tuned.Scale, tuned.Axes = w.Window.scales(), nil // axes are in units of other scales
-			} else if scale, axes := w.Points.metric(r.watched(), r.problem.Dim, r.Axes); scale != nil {
-				tuned.Scale, tuned.Axes = scale, axes
-			}
+			tuned.Scale = w.Window.scales()
 			r.setScale()
-			w.Window, w.Points = newMoments(r.problem.Dim), points{}
+			w.Window = newMoments(r.problem.Dim)
 			tuned.StepSize = w.Common.Average.mean()
 			w.Common = newStepping(tuned.StepSize)
 			return nil

@@ -246,19 +246,6 @@ func TestWarmUpKeepsWhatIsSet(t *testing.T) {
 	if result.Tuned.Scale != nil || !(result.Tuned.StepSize < .3) {
 		t.Errorf("scales of 1: tuned %+v", result.Tuned)
 	}
-	// axes are in units of the scales, so that other scales leave none
-	axis := Axis{append([]float64{1}, make([]float64, 9)...), 2}
-	for _, fixed := range []bool{false, true} {
-		result, err := Sample(t.Context(), problem, MALA{}, Settings{
-			Chains: 20, Draws: 10, WarmUp: 100, FixedScale: fixed, Tuned: Tuned{Scale: sd, Axes: []Axis{axis}}, Engine: engine,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if (result.Tuned.Axes != nil) != fixed {
-			t.Errorf("fixed scales: %v, tuned %+v", fixed, result.Tuned)
-		}
-	}
 }
 
 // What no step size suits is an error that says so: a flat target, and one that is finite only where the chains begin.

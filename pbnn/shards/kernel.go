@@ -75,7 +75,7 @@ func (k langevin) Move(
 	asked := target.(density.MiniBatchTarget)
 	_, gradient := asked.WithMiniBatch(rng).Gradient(mcmc.Choose(proposed, s.Auxiliary["proposal"], s.Phi))
 	h := graph.BroadcastToShape(tuning.Step(s.Phi, k.StepSize), s.Phi.Shape())
-	push := graph.MulScalar(graph.Mul(h, tuning.ScaledGradient(gradient)), 0.5)
+	push := graph.MulScalar(graph.Mul(h, tuning.Scaled(gradient)), 0.5)
 
 	z := rng.Named("proposal").Normal(s.Phi.DType(), s.Phi.Shape().Dimensions...)
 	momentum := graph.Add(z, push)

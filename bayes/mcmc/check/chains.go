@@ -95,14 +95,6 @@ func (c *chains) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	if c.options.scale != nil {
 		tuning.Scale = Const(g, c.options.scale)
 	}
-	if axes := c.options.axes; axes != nil {
-		var directions [][]float64
-		var stretch []float64
-		for _, a := range axes {
-			directions, stretch = append(directions, a.Direction), append(stretch, a.StdDev)
-		}
-		tuning.Axes, tuning.Stretch = Const(g, directions), Const(g, stretch)
-	}
 	rng, target := random.FromKey(inputs[0]).At(inputs[1]), composite{c.layout, nodes[dataEntry]}
 	next, ended, told := c.carrier.MoveUnfinished(rng, nodes, nodes[unfinishedEntry], target, tuning)
 	next[unfinishedEntry] = Sub(nodes[unfinishedEntry], ended)

@@ -34,9 +34,8 @@ type Options struct {
 	maxMoves   int       // of a transition; a particle that has completed its own (Info.Complete) waits for the others
 	stepSize   float64   // given to the kernel as mcmc.Tuning; 0: its own. A kernel leaves its target invariant under any
 	scale      []float64 // [D], likewise
-	axes       []mcmc.Axis
-	falseAlarm float64 // see the package's comment
-	seed       uint64  // of the exact draws and of the kernel
+	falseAlarm float64   // see the package's comment
+	seed       uint64    // of the exact draws and of the kernel
 }
 
 func (o Options) withDefaults() Options {

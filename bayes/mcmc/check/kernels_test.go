@@ -5,13 +5,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/density"
-	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/run"
-
-	. "github.com/gomlx/gomlx/core/graph"
-	"gonum.org/v1/gonum/mat"
 )
 
 // smooth are the targets of kernels that move by a gradient and reject nothing: a bound would stop none of them.
@@ -38,7 +32,7 @@ var kernels = []struct {
 	{kernel: mcmc.MALA{StepSize: .8}, second: true},
 	{
 		kernel:  mcmc.HMC{StepSize: .5, Steps: 4, Jitter: .5},
-		options: Options{Transitions: 40, scale: []float64{1.2, .8}, axes: slanted},
+		options: Options{Transitions: 40, scale: []float64{1.2, .8}},
 	},
 	{kernel: mcmc.HMC{StepSize: .35, Steps: 4}, options: Options{Transitions: 50}, second: true},
 	{kernel: mcmc.HMC{StepSize: .5, Steps: 4, Jitter: .5, AtOnce: 2}, options: Options{Transitions: 40}},
@@ -46,11 +40,11 @@ var kernels = []struct {
 	{kernel: mcmc.NUTS{StepSize: .5, MaxDepth: 5}, options: Options{Transitions: 12}},
 	{
 		kernel:  mcmc.NUTS{StepSize: .4, MaxDepth: 2},
-		options: Options{Transitions: 50, scale: []float64{1.2, .8}, axes: slanted}, second: true,
+		options: Options{Transitions: 50, scale: []float64{1.2, .8}}, second: true,
 	},
 	{
 		kernel:  mcmc.MicrocanonicalHMC{StepSize: .9, Steps: 3},
-		options: Options{Transitions: 40, scale: []float64{1.2, .8}, axes: slanted},
+		options: Options{Transitions: 40, scale: []float64{1.2, .8}},
 	},
 	{
 		kernel: mcmc.MCLMC{StepSize: .25}, options: Options{Targets: smooth(), NotReversible: true, Slow: true},
@@ -76,48 +70,6 @@ var kernels = []struct {
 		options: Options{Targets: []Target{gaussian([]float64{1, -.5}, [][]float64{{1}, {0, 1}})}, NotReversible: true},
 		second:  true,
 	},
-}
-
-// slanted is an axis along which steps are longer.
-var slanted = []mcmc.Axis{{Direction: []float64{.6, .8}, StdDev: 1.4}}
-
-// With the axes that a warm-up has found a kernel is exact, and a few short transitions reach the target.
-func TestCorrelated(t *testing.T) {
-	engine := computetest.Go(t)
-	for _, d := range []int{10, 50} {
-		covariance := mat.NewSymDense(d, nil)
-		for i := range d {
-			covariance.SetSym(i, i, 1)
-			for k := range min(i, d/2) {
-				if i < d/2 {
-					covariance.SetSym(i, k, .99)
-				}
-			}
-		}
-		var factor mat.Cholesky
-		var lower mat.TriDense
-		factor.Factorize(covariance)
-		factor.LTo(&lower)
-		rows := make([][]float64, d)
-		for i := range rows {
-			rows[i] = lower.RawTriangular().Data[i*d : i*d+i+1]
-		}
-		target := gaussian(make([]float64, d), rows)
-		kernel := mcmc.HMC{Steps: 4}
-		result, err := fit.Sample(t.Context(), density.Problem{
-			Name: "correlated", Dim: d, Target: func(compute.Nodes, []*Node) density.Target {
-				return density.Func(func(phi *Node) *Node { return target.LogDensity(phi, nil) })
-			},
-		}, mcmc.Chains{Kernel: kernel, Chains: 10, Draws: 1, WarmUp: 60, Axes: d/2 + 1}, run.Settings{Engine: engine})
-		if err != nil {
-			t.Fatal(err)
-		}
-		tuned := fit.Details[*mcmc.Details](result).Tuned
-		Kernel(t, kernel, Options{
-			Targets: []Target{target}, Particles: 200, Transitions: 15, Engine: engine, DType: compute.Float64,
-			stepSize: tuned.StepSize, scale: tuned.Scale, axes: tuned.Axes,
-		})
-	}
 }
 
 // Every kernel passes, on XLA in float32 and on the Go backend in float64; TestKernelsLong has the other two pairs.
