@@ -330,7 +330,8 @@ func TestServeEnds(t *testing.T) {
 		_, _ = io.WriteString(rest, `{"area": 1, "town": "Ulm"}]}`)
 		_ = rest.Close()
 	}()
-	for _, err = http.Get("http://" + address + "/health"); err != nil; _, err = http.Get("http://" + address + "/health") {
+	health := "http://" + address + "/health"
+	for _, err = http.Get(health); err != nil; _, err = http.Get(health) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	response, err := http.Post("http://"+address+"/predict", "application/json", body)

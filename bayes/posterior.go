@@ -59,8 +59,8 @@ type Draws struct {
 	LinearisedAt *tensors.Tensor
 }
 
-// LeftOut is the name of a diagnostic: the NLPD of rows that parts of the posterior were not trained on, in the target's
-// units. LeftOutErr is its standard error.
+// LeftOut is the name of a diagnostic: the NLPD of rows that parts of the posterior were not trained on, in the
+// target's units. LeftOutErr is its standard error.
 const (
 	LeftOut    = "NLPD of rows left out"
 	LeftOutErr = "NLPD of rows left out, standard error"

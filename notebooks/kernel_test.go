@@ -92,8 +92,9 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// The report of a panic in a cell, and of an error that must was given, names the lines of the cell that it came by: that
-// of the function, and that of the call. (The stack trace above it may lack one: the kernel marks it in whatever pieces the dying program writes.)
+// The report of a panic in a cell, and of an error that must was given, names the lines of the cell that it came by:
+// that of the function, and that of the call. (The stack trace above it may lack one: the kernel marks it in whatever
+// pieces the dying program writes.)
 func TestPanicNamesLine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a cell")

@@ -224,9 +224,9 @@ func spent(stage run.Settings) time.Duration {
 	return run.Spent(stage.Checkpoint)
 }
 
-// patiently is the context of the first training, which ends between two steps: at the limit, or later where compilation
-// took much of it, and not before an epoch is made. Where that would take longer than the budget, or than the first step
-// if that was longer, once more, it ends within the epoch, so that there is always something.
+// patiently is the context of the first training, which ends between two steps: at the limit, or later where
+// compilation took much of it, and not before an epoch is made. Where that would take longer than the budget, or than
+// the first step if that was longer, once more, it ends within the epoch, so that there is always something.
 func (m Method) patiently(
 	ctx context.Context, j *fit.Job, limit time.Duration, details *Details,
 ) (context.Context, context.CancelFunc) {

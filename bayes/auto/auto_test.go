@@ -379,14 +379,18 @@ func TestNoTime(t *testing.T) {
 }
 
 // Of many rows, without hope of a draw, training has the whole budget: by a clock that each step moves on by a second,
-// of 90 steps it makes those that there is time for, and what was cut, or is left, is said. Of an epoch that does not end
-// within twice the budget there is what has been made.
+// of 90 steps it makes those that there is time for, and what was cut, or is left, is said. Of an epoch that does not
+// end within twice the budget there is what has been made.
 func TestWholeBudget(t *testing.T) {
 	data := noisy(quick.manyRows, 1)
 	for seconds, want := range map[float64]struct {
 		steps     int
 		cut, left string
-	}{1: {2, "in epoch 1 of 10", ""}, 60: {60, "the budget of 60 s ended the training in epoch 7 of 10", ""}, 95: {90, "", ", 5 s are left;"}} {
+	}{
+		1:  {2, "in epoch 1 of 10", ""},
+		60: {60, "the budget of 60 s ended the training in epoch 7 of 10", ""},
+		95: {90, "", ", 5 s are left;"},
+	} {
 		var clock time.Duration
 		method := Method{Seconds: seconds, plan: quick}
 		method.plan.clock = &clock
@@ -542,7 +546,8 @@ func (p judgedFold) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		return nil, err
 	}
 	inside, targets := one.covered(weights)
-	if own := nlpd.Value - details.leftOut([]*fold{one}).Value; !(math.Abs(own) < 1e-4) || inside/targets != covered.Value {
+	own := nlpd.Value - details.leftOut([]*fold{one}).Value
+	if !(math.Abs(own) < 1e-4) || inside/targets != covered.Value {
 		p.t.Errorf("rows left out: the fold's NLPD differs by %v; its intervals hold %v of %v, want %v", own, inside,
 			targets, covered.Value)
 	}

@@ -157,8 +157,8 @@ func (d *Details) leftOut(all []*fold) metric.Estimate {
 // least is the smallest weight that a part of the mixture has.
 const least = .01
 
-// weightOf is the weight of b beside a, log-densities of rows, that gives the rows the largest density, or 0 if that adds
-// no more than a nat to all rows together; the weight before that is asked; and what a row gains.
+// weightOf is the weight of b beside a, log-densities of rows, that gives the rows the largest density, or 0 if that
+// adds no more than a nat to all rows together; the weight before that is asked; and what a row gains.
 func weightOf(a, b, weights []float64) (w, raw float64, added metric.Estimate) {
 	if len(b) == 0 {
 		return 0, 0, metric.Estimate{}

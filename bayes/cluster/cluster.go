@@ -63,10 +63,10 @@ type Task struct {
 
 // Options say where tasks are done.
 type Options struct {
-	// On is empty (in this process, one after another), "ray" (on a cluster of this machine's processors, which is
-	// started and ended) or the address of a running one, such as "ray://head:10001". Ray is installed by
-	// `go run ./notebooks setup -ray`. "slurm" writes the scripts of array jobs, of at most 1000 tasks each, into Folder, which
-	// all nodes must share, and Run returns ErrSubmit, until a call finds all tasks done.
+	// On is empty (in this process, one after another), "ray" (on a cluster of this machine's processors, which is started
+	// and ended) or the address of a running one, such as "ray://head:10001". Ray is installed by `go run ./notebooks
+	// setup -ray`. "slurm" writes the scripts of array jobs, of at most 1000 tasks each, into Folder, which all nodes must
+	// share, and Run returns ErrSubmit, until a call finds all tasks done.
 	On string
 	// Folder has a folder for each task's result.
 	Folder string

@@ -311,7 +311,8 @@ func TestSlurm(t *testing.T) {
 	if err := errors.Join(os.Rename(program, program+"~"), os.WriteFile(program, []byte("exit 0"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if got := one("1"); !strings.Contains(got, program+" has changed since this job was written: make the same call again") {
+	changed := program + " has changed since this job was written: make the same call again"
+	if got := one("1"); !strings.Contains(got, changed) {
 		t.Errorf("another program: %s", got)
 	}
 	text, err := os.ReadFile(script)
@@ -396,7 +397,8 @@ func TestSlurmMany(t *testing.T) {
 // A run that is cut, as by Ctrl-C, is not done: the same call goes on with it.
 func TestFitCut(t *testing.T) {
 	model, parts := line()
-	o, method := cluster.Options{Folder: t.TempDir()}, baseline.Ensemble{Members: 2, Training: baseline.Training{Epochs: 3}}
+	o := cluster.Options{Folder: t.TempDir()}
+	method := baseline.Ensemble{Members: 2, Training: baseline.Training{Epochs: 3}}
 	ctx, cancel := context.WithCancel(t.Context())
 	watched := run.Watched(ctx, func(run.Progress, run.Machine) { cancel() })
 	_, err := cluster.Fit(watched, o, 1, model, method, parts, run.Settings{})

@@ -164,8 +164,8 @@ func memory(t *testing.T, size string) (folder string) {
 
 // In faults and with tasks that are out of bounds the driver names what is wrong, and does the others.
 func TestDriver(t *testing.T) {
-	const early = "the program ended with status 0 before its task was done: on a node, too, it must come to cluster.Run " +
-		"with the same list"
+	const early = "the program ended with status 0 before its task was done: on a node, too, it must come to " +
+		"cluster.Run with the same list"
 	const killed = "the program was ended by signal 9 (Killed), as the system ends what takes too much memory"
 	const lonely = "line all nodes that can do task 'a' are lost: 1 tasks wait for one"
 	big := `[ $GOBNN_TASK = big ] && truncate -s 5000000000 result; echo $GOBNN_TASK >> result`

@@ -109,8 +109,10 @@ func TestFitOnRay(t *testing.T) {
 		t.Skip("no Python here", err, none)
 	}
 	cache, path := t.TempDir(), writeRows(t, 0)
-	if err := errors.Join(os.Symlink(env, filepath.Join(cache, "env")), os.MkdirAll(filepath.Join(cache, "ray/ray"), 0o755),
-		os.Symlink(stub, filepath.Join(cache, "ray/ray/__init__.py"))); err != nil {
+	if err := errors.Join(
+		os.Symlink(env, filepath.Join(cache, "env")), os.MkdirAll(filepath.Join(cache, "ray/ray"), 0o755),
+		os.Symlink(stub, filepath.Join(cache, "ray/ray/__init__.py")),
+	); err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{"GOBNN_CACHE": cache, "PYTHONDONTWRITEBYTECODE": "1", "STUB": "local",
@@ -284,7 +286,8 @@ func TestFitOfOtherRows(t *testing.T) {
 	for _, c := range [][2]string{{home, home}, {home, strings.Repeat("a", len(home))}, {engine.Name(), "xla:other.so"}} {
 		home, hash := c[0], c[1]
 		path := filepath.Join(o.Folder, "job.sh")
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(script), "'"+home+"'", "'"+hash+"'")), 0o600); err != nil {
+		text := strings.ReplaceAll(string(script), "'"+home+"'", "'"+hash+"'")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		job := exec.Command("sh", path)

@@ -35,6 +35,7 @@
 //   - Bits: on a CPU a program gives the same bits each time that it runs with as many threads. With other numbers XLA
 //     divides sums otherwise, which changes their last digits, and then all that follows. So a checkpoint of XLA on a
 //     CPU is gone on with by as many threads alone: set NPROC to their number on a machine that has other processors.
-//     They may share processors. GoMLX's Go backend does not depend on it. A GPU may add up in another order. Two runs with one
-//     seed, or a resumed run and an uninterrupted one, can differ there in a last digit, and then in all that follows.
+//     They may share processors. GoMLX's Go backend does not depend on it. A GPU may add up in another order. Two runs
+//     with one seed, or a resumed run and an uninterrupted one, can differ there in a last digit, and then in all that
+//     follows.
 package compute

@@ -148,9 +148,9 @@ func slowEnergies(kernel Kernel, stats []ChainStats) []string {
 	if slow == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("the energies' Bayesian fraction of missing information (BFMI) is as small as %.2g, below "+
-		"%.1f in %d of %d chains: the target has heavy tails, or a coordinate sets the width of others, and the draws do not "+
-		"reach all of it; take other parameters", least, leastBFMI, slow, len(stats))}
+	return []string{fmt.Sprintf("the energies' Bayesian fraction of missing information (BFMI) is as small as %.2g, "+
+		"below %.1f in %d of %d chains: the target has heavy tails, or a coordinate sets the width of others, and the "+
+		"draws do not reach all of it; take other parameters", least, leastBFMI, slow, len(stats))}
 }
 
 // undoes says whether a kernel accepts every step, and goes back from a point whose gradient is not finite. The others

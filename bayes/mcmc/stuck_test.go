@@ -17,7 +17,10 @@ func TestUndoneMovesAreSaid(t *testing.T) {
 		kernel    Kernel
 		nonFinite int
 		warns     bool
-	}{{SGHMC{LearningRate: 1}, 50, true}, {MCLMC{StepSize: 1}, 50, true}, {ULA{StepSize: 1}, 2, false}, {MALA{StepSize: 1}, 50, false}} {
+	}{
+		{SGHMC{LearningRate: 1}, 50, true}, {MCLMC{StepSize: 1}, 50, true}, {ULA{StepSize: 1}, 2, false},
+		{MALA{StepSize: 1}, 50, false},
+	} {
 		doubts := (&sampling{kernel: c.kernel}).doubts([]ChainStats{{Transitions: 500, NonFinite: c.nonFinite}})
 		said := strings.Contains(strings.Join(doubts, " "), "was not finite, and the chain went back")
 		if said != c.warns {

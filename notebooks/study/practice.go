@@ -293,8 +293,8 @@ const (
 )
 
 // practiceCells are the mean ranks of the methods over the tables, and against ten networks, of both models, the number
-// of splits on which a method is worse by more than the standard error of the paired difference over the test rows; then
-// the cells of each table.
+// of splits on which a method is worse by more than the standard error of the paired difference over the test rows;
+// then the cells of each table.
 func practiceCells(id string) func(done []*trial) []Cell {
 	return func(done []*trial) (cells []Cell) {
 		ranks := practiceRanks(done)

@@ -60,7 +60,8 @@ func TestPracticeRival(t *testing.T) {
 	if err != nil || reflect.DeepEqual(other, want) {
 		t.Errorf("that of ten networks is the proposed one (%v)", err)
 	}
-	if ensemble := rival.method.(proposed).Ensemble; !reflect.DeepEqual(ensemble, of.method) || rival.seconds != of.seconds {
+	ensemble := rival.method.(proposed).Ensemble
+	if !reflect.DeepEqual(ensemble, of.method) || rival.seconds != of.seconds {
 		t.Errorf("%+v in %v s, want %+v in %v s", ensemble, rival.seconds, of.method, of.seconds)
 	}
 }

@@ -175,8 +175,8 @@ func (w within) Run(_ context.Context, j *fit.Job) (*fit.Result, error) {
 }
 
 // The weights of draws count the draws that each component made. Of two components far apart, whose shares .7 and .3 of
-// five draws are rounded to four and one, the first is the target: its four draws have the weight 5/4 each, the other 0,
-// and their mean is the evidence, 1, without error. By the shares before rounding it is 1.14.
+// five draws are rounded to four and one, the first is the target: its four draws have the weight 5/4 each, the other
+// 0, and their mean is the evidence, 1, without error. By the shares before rounding it is 1.14.
 func TestWeighByCounts(t *testing.T) {
 	const dof, apart = 30., 400.
 	unit := mat.NewTriDense(2, mat.Lower, []float64{1, 0, 0, 1})
