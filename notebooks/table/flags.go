@@ -43,7 +43,7 @@ var flagNames = map[string]string{
 }
 
 var (
-	goName = regexp.MustCompile(`\b[A-Z]\w+\b`)
+	goName = regexp.MustCompile(`\b(?:\w+\.)?[A-Z]\w+\b`) // one of a package or a struct is another
 
 	// phrases are what a flag's name alone does not put right.
 	phrases = strings.NewReplacer("CSVOptions.", "", "Settings.", "", "Method.Seconds", "-seconds", "Missing to ", "",
