@@ -108,13 +108,12 @@ func fromColumns(columns []Column, opts CSVOptions) (*Dataset, error) {
 	}
 	t.row = columns[0].rows()
 	drop := make([]bool, t.row)
-	var unknown []unknownAt
 	for i, c := range t.columns {
-		if err := t.fill(c, columns[i], drop, &unknown); err != nil {
+		if err := t.fill(c, columns[i], drop); err != nil {
 			return nil, err
 		}
 	}
-	for _, u := range unknown { // what Like does not have does no harm in a row that is dropped
+	for _, u := range t.unknown {
 		if !drop[u.row] {
 			t.wrong(u.column, u.row, u.err)
 		}
@@ -132,15 +131,8 @@ func fromColumns(columns []Column, opts CSVOptions) (*Dataset, error) {
 	return t.dataset()
 }
 
-// unknownAt is a category or class of a row that Like does not have.
-type unknownAt struct {
-	column *column
-	row    int
-	err    error
-}
-
 // fill reads a column's values. Rows that are to be left out are marked.
-func (t *table) fill(c *column, from Column, drop []bool, unknown *[]unknownAt) error {
+func (t *table) fill(c *column, from Column, drop []bool) error {
 	if c.role == ignored || c.role == unnamed {
 		return nil
 	}
@@ -231,13 +223,7 @@ func (t *table) fill(c *column, from Column, drop []bool, unknown *[]unknownAt) 
 		}
 		t.at = row
 		v, err := cell(c, text)
-		if errors.Is(err, errMissingCategory) || errors.Is(err, ErrMissingClass) {
-			*unknown = append(*unknown, unknownAt{c, row, err})
-		} else {
-			t.wrong(c, row, err)
-		}
-		c.values = append(c.values, v)
-		drop[row] = drop[row] || err == nil && math.IsNaN(v) && t.opts.Missing == MissingDropRow
+		drop[row] = t.put(c, v, err) || drop[row]
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 )
@@ -234,7 +235,7 @@ func besideHeader(header, row []string, line int) (names []string, rowNames bool
 }
 
 func (o CSVOptions) checkDelimiter() error {
-	if strings.ContainsRune("\"\r\n\uFFFD", o.Delimiter) || !validRune(o.Delimiter) || o.Delimiter == o.Decimal {
+	if strings.ContainsRune("\"\r\n\uFFFD\x00", o.Delimiter) || !utf8.ValidRune(o.Delimiter) || o.Delimiter == o.Decimal {
 		return fmt.Errorf("the delimiter %q cannot separate fields: take ',', ';' or '\\t'", o.Delimiter)
 	}
 	return nil

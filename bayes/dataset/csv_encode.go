@@ -151,59 +151,42 @@ func taskOf(classes int) Task {
 }
 
 // setAside makes Group, Order, Weights, Exposure and Censored of their columns.
-func (t *table) setAside(d *Dataset) error {
-	if t.opts.Group != "" {
-		c, err := t.column(t.opts.Group, "Group")
+func (t *table) setAside(d *Dataset) (err error) {
+	for _, c := range t.columns {
+		switch c.option {
+		case "Group":
+			d.Group = c.texts
+		case "Order":
+			if d.Order, err = places(c.texts, t.opts.Decimal); err != nil {
+				err = fmt.Errorf("column %q: %w", c.name, err)
+			}
+		case "Weight":
+			d.Weights, err = t.numbersAside(c)
+		case "Exposure":
+			d.Exposure, err = t.numbersAside(c)
+		case "Event":
+			var seen []float64
+			seen, err = t.numbersAside(c)
+			for i, v := range seen {
+				if v != 0 && v != 1 {
+					return fmt.Errorf("row %d, column %q: Event is %v: it must be 1 or true where the target was seen, 0 or "+
+						"false where it is at least so much", t.kept[i], c.name, v)
+				}
+				d.Censored = append(d.Censored, v == 0)
+			}
+		}
 		if err != nil {
 			return err
 		}
-		d.Group = c.texts
-	}
-	for _, o := range []struct {
-		option, key string
-		to          *[]float64
-	}{{"Weight", t.opts.Weight, &d.Weights}, {"Exposure", t.opts.Exposure, &d.Exposure}} {
-		var err error
-		if *o.to, err = t.numbersAside(o.key, o.option); err != nil {
-			return err
-		}
-	}
-	seen, err := t.numbersAside(t.opts.Event, "Event")
-	if err != nil {
-		return err
-	}
-	for i, v := range seen {
-		if v != 0 && v != 1 {
-			return fmt.Errorf("row %d, column %q: Event is %v: it must be 1 or true where the target was seen, 0 or false "+
-				"where it is at least so much", t.kept[i], t.opts.Event, v)
-		}
-		d.Censored = append(d.Censored, v == 0)
-	}
-	if t.opts.Order == "" {
-		return nil
-	}
-	c, err := t.column(t.opts.Order, "Order")
-	if err != nil {
-		return err
-	}
-	if d.Order, err = places(c.texts, t.opts.Decimal); err != nil {
-		return fmt.Errorf("column %q: %w", c.name, err)
 	}
 	return nil
 }
 
-// numbersAside reads the numbers of a column that is no feature; nil if none is named.
-func (t *table) numbersAside(key, option string) ([]float64, error) {
-	if key == "" {
-		return nil, nil
-	}
-	c, err := t.column(key, option)
-	if err != nil {
-		return nil, err
-	}
+// numbersAside reads the numbers of a column that is no feature.
+func (t *table) numbersAside(c *column) ([]float64, error) {
 	numbers, at := numbersOf(c.texts, t.opts.Decimal)
 	if at >= 0 {
-		return nil, fmt.Errorf("row %d, column %q, which %s names: %q is no number", t.kept[at], c.name, option, c.texts[at])
+		return nil, fmt.Errorf("row %d, column %q, which %s names: %q is no number", t.kept[at], c.name, c.option, c.texts[at])
 	}
 	return numbers, nil
 }

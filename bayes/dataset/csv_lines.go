@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/unicode"
@@ -132,5 +131,3 @@ func (l *lineReader) next() ([]string, error) {
 	}
 	return record, nil
 }
-
-func validRune(r rune) bool { return utf8.ValidRune(r) && r != 0 }

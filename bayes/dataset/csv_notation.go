@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,20 +18,17 @@ import (
 
 // separatorLine reads Excel's first line "sep=;", if it is there.
 func separatorLine(r *bufio.Reader) (delimiter rune, found bool) {
-	start, _ := r.Peek(7)
-	text := string(start)
-	if !strings.HasPrefix(text, "sep=") || len(text) < 6 {
+	start, _ := r.Peek(10)
+	line := separates.FindSubmatch(start)
+	if line == nil {
 		return 0, false
 	}
-	length := 6
-	if text[5] == '\r' {
-		length = 7
-	} else if text[5] != '\n' {
-		return 0, false
-	}
-	_, _ = r.Discard(length) // just peeked
-	return rune(text[4]), true
+	delimiter, _ = utf8.DecodeRune(line[1])
+	_, _ = r.Discard(len(line[0])) // just peeked
+	return delimiter, true
 }
+
+var separates = regexp.MustCompile(`(?s)^sep=(.)\r?\n`)
 
 // commentLines passes over the lines at the beginning that start with #, and returns the last without it.
 func commentLines(r *bufio.Reader) (lines int, last string) {
@@ -97,11 +95,10 @@ const (
 
 // boolOf is the text in lower case if it is true or false in any case, else the text.
 func boolOf(text string) string {
-	if len(text) < 4 || len(text) > 5 {
-		return text
-	}
-	if lower := strings.ToLower(text); lower == "true" || lower == "false" {
-		return lower
+	for _, truth := range []string{"true", "false"} {
+		if strings.EqualFold(text, truth) {
+			return truth
+		}
 	}
 	return text
 }

@@ -34,6 +34,7 @@ type column struct {
 	fixed  bool
 	found  bool     // by its texts, not listed
 	texts  []string // one a row kept, of a column aside
+	option string   // which gave it its role, such as Group
 	// open says that all values are to decide whether the column is of numbers or of texts: until then they are levels.
 	open   bool
 	firsts []odd // where each level was found
@@ -100,6 +101,7 @@ type table struct {
 	units          error           // if row 0 is of units
 	short          error           // of the first row with another number of fields
 	shorts         int             // and how many there are
+	unknown        []unknownAt     // of a row of a file, or of all rows in memory
 	notes          []string        // see Dataset.Notes
 }
 
@@ -271,7 +273,7 @@ func (t *table) assign(keys []string, option string, r role) error {
 			return fmt.Errorf("%s lists the column %q, which has another part already, as a feature of Like, in Categorical, "+
 				"in Ignore or beside the features", option, c.name)
 		}
-		c.role = r
+		c.role, c.option = r, option
 	}
 	return nil
 }
@@ -347,7 +349,6 @@ func (t *table) add(record []string, line int) {
 		return // an empty row
 	}
 	drop := false
-	unknown := map[*column]error{} // categories and classes that Like does not have, which do no harm in a dropped row
 	for i, c := range t.columns {
 		switch c.role {
 		case ignored:
@@ -367,24 +368,37 @@ func (t *table) add(record []string, line int) {
 		if err == nil {
 			err = checkText(record[i])
 		}
-		if errors.Is(err, errMissingCategory) || errors.Is(err, ErrMissingClass) {
-			unknown[c] = err
-		} else {
-			t.wrong(c, row, err)
-		}
-		drop = drop || err == nil && math.IsNaN(v) && t.opts.Missing == MissingDropRow
-		c.values = append(c.values, v)
+		drop = t.put(c, v, err) || drop
 	}
 	if !drop {
 		t.kept = append(t.kept, row)
-		for c, err := range unknown {
-			t.wrong(c, row, err)
+		for _, u := range t.unknown {
+			t.wrong(u.column, row, u.err)
 		}
 	}
+	t.unknown = t.unknown[:0]
 	for _, c := range t.columns {
 		c.values = c.values[:min(len(c.values), len(t.kept))] // a dropped row is removed again
 		c.texts = c.texts[:min(len(c.texts), len(t.kept))]
 	}
+}
+
+// unknownAt is a category or class of a row that Like does not have, which does no harm if the row is dropped.
+type unknownAt struct {
+	column *column
+	row    int
+	err    error
+}
+
+// put appends a column's value of row t.at, keeps what is wrong with it, and says whether the row is to be left out.
+func (t *table) put(c *column, v float64, err error) (drop bool) {
+	c.values = append(c.values, v)
+	if errors.Is(err, errMissingCategory) || errors.Is(err, ErrMissingClass) {
+		t.unknown = append(t.unknown, unknownAt{c, t.at, err})
+		return false
+	}
+	t.wrong(c, t.at, err)
+	return err == nil && math.IsNaN(v) && t.opts.Missing == MissingDropRow
 }
 
 // isIndex is an error if a column without a name, number i, is neither empty nor the first and different in all rows.

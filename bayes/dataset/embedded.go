@@ -28,11 +28,11 @@ type entry struct {
 	classes         []string // better names for the labels, in the order of their index
 	files           []string // if not name.csv.gz alone
 	train           int      // rows of the official training part, the first ones; 0 = there is no official split
-	gal             int      // how many splits of Gal's there are
-	javid           int      // and of Javid's
-	pmcnet          bool     // whether PMCnet's split exists
-	bde             bool     // and BDE's
+	splits          splits   // beside it
 }
+
+// splits are how many there are of each publication.
+type splits map[SplitSource]int
 
 // names lists the embedded data sets.
 func names() []string {

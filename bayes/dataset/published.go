@@ -52,7 +52,7 @@ func (d *Dataset) PublishedSplit(source SplitSource, index int) (Parts, error) {
 		return Parts{}, fmt.Errorf("dataset %s: a published split is of all %d rows, but there are %d: split the whole "+
 			"data set", d.Name, e.rows, d.Rows())
 	}
-	count := e.splits(source)
+	count := e.count(source)
 	if count == 0 {
 		return Parts{}, fmt.Errorf("dataset %s: there is no %v split; there is %s", d.Name, source, e.splitList())
 	}
@@ -69,23 +69,18 @@ func (d *Dataset) PublishedSplit(source SplitSource, index int) (Parts, error) {
 	return d.parts(rows)
 }
 
-// splits is the number of splits of that source.
-func (e *entry) splits(source SplitSource) int {
-	switch {
-	case source == Gal:
-		return e.gal
-	case source == Javid:
-		return e.javid
-	case source == PMCnet && e.pmcnet, source == BDE && e.bde, source == Official && e.train > 0:
+// count is the number of splits of that source.
+func (e *entry) count(source SplitSource) int {
+	if source == Official && e.train > 0 {
 		return 1
 	}
-	return 0
+	return e.splits[source]
 }
 
 func (e *entry) splitList() string {
 	var list []string
 	for _, s := range []SplitSource{Gal, PMCnet, Javid, BDE, Official} {
-		switch n := e.splits(s); {
+		switch n := e.count(s); {
 		case n == 1:
 			list = append(list, fmt.Sprintf("%v, index 0", s))
 		case n > 1:

@@ -11,43 +11,44 @@ const (
 // registry lists the embedded sets. data/SOURCES.md describes each.
 var registry = []entry{
 	{
-		name: "boston", title: "Boston housing", rows: 506, gal: 20, javid: 10,
+		name: "boston", title: "Boston housing", rows: 506, splits: splits{Gal: 20, Javid: 10},
 		source:  "StatLib / UCI; from " + galFolder + "bostonHousing",
 		licence: unstated + " (StatLib / UCI)",
 	},
 	{
-		name: "concrete", title: "Concrete compressive strength", rows: 1030, gal: 20,
+		name: "concrete", title: "Concrete compressive strength", rows: 1030, splits: splits{Gal: 20},
 		source: "UCI; from " + galFolder + "concrete (two decimals)",
 	},
 	{
-		name: "energy", title: "Energy efficiency, heating load", rows: 768, gal: 20,
+		name: "energy", title: "Energy efficiency, heating load", rows: 768, splits: splits{Gal: 20},
 		source: "UCI; from " + galFolder + "energy",
 	},
 	{
-		name: "kin8nm", title: "Forward kinematics of an 8-link robot arm", rows: 8192, gal: 20,
+		name: "kin8nm", title: "Forward kinematics of an 8-link robot arm", rows: 8192, splits: splits{Gal: 20},
 		source:  "DELVE, University of Toronto (OpenML 189); from " + galFolder + "kin8nm",
 		licence: unstated + " (DELVE)",
 	},
 	{
 		name: "naval", title: "Condition-based maintenance of naval propulsion plants, compressor decay", rows: 11934,
-		gal: 20, pmcnet: true,
+		splits: splits{Gal: 20, PMCnet: 1},
 		source: "UCI; from " + galFolder + "naval-propulsion-plant",
 		target: "kmc", ignore: []string{"kmt", "t1", "p1"}, // the turbine's decay, and two constant columns
 	},
 	{
-		name: "power", title: "Combined cycle power plant", rows: 9568, gal: 20,
+		name: "power", title: "Combined cycle power plant", rows: 9568, splits: splits{Gal: 20},
 		source: "UCI; from " + galFolder + "power-plant",
 	},
 	{
-		name: "protein", title: "Physicochemical properties of protein tertiary structure", rows: 45730, gal: 5, pmcnet: true,
+		name: "protein", title: "Physicochemical properties of protein tertiary structure", rows: 45730,
+		splits: splits{Gal: 5, PMCnet: 1},
 		source: "UCI; from " + galFolder + "protein-tertiary-structure",
 	},
 	{
-		name: "wine_red", title: "Wine quality, red", rows: 1599, gal: 20,
+		name: "wine_red", title: "Wine quality, red", rows: 1599, splits: splits{Gal: 20},
 		source: "UCI; from " + galFolder + "wine-quality-red",
 	},
 	{
-		name: "yacht", title: "Yacht hydrodynamics", rows: 308, gal: 20,
+		name: "yacht", title: "Yacht hydrodynamics", rows: 308, splits: splits{Gal: 20},
 		source: "UCI; from " + galFolder + "yacht",
 	},
 	{
@@ -57,11 +58,11 @@ var registry = []entry{
 		licence: unstated + " (StatLib); the package: ISC",
 	},
 	{
-		name: "airfoil", title: "Airfoil self-noise", rows: 1503, bde: true,
+		name: "airfoil", title: "Airfoil self-noise", rows: 1503, splits: splits{BDE: 1},
 		source: "UCI; from " + bdeFolder + "airfoil.csv",
 	},
 	{
-		name: "bikesharing", title: "Bike sharing, rides an hour", rows: 17379, bde: true,
+		name: "bikesharing", title: "Bike sharing, rides an hour", rows: 17379, splits: splits{BDE: 1},
 		source: "UCI, Fanaee-T and Gama 2013; from " + bdeFolder + "bike_sharing_dataset/hour.csv",
 	},
 	{
@@ -75,12 +76,12 @@ var registry = []entry{
 		classes: []string{"benign", "malignant"},
 	},
 	{
-		name: "ionosphere", title: "Ionosphere radar returns", rows: 351, task: BinaryClassification, pmcnet: true,
+		name: "ionosphere", title: "Ionosphere radar returns", rows: 351, task: BinaryClassification, splits: splits{PMCnet: 1},
 		source: "UCI; from " + mlbench + "Ionosphere.rda",
 		ignore: []string{"v2"},
 	},
 	{
-		name: "glass", title: "Glass identification", rows: 214, task: Classification, pmcnet: true,
+		name: "glass", title: "Glass identification", rows: 214, task: Classification, splits: splits{PMCnet: 1},
 		source: "UCI; from " + mlbench + "Glass.rda",
 	},
 	{

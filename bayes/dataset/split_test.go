@@ -379,7 +379,7 @@ func TestPublishedSplits(t *testing.T) {
 	}
 	for _, e := range registry {
 		for _, source := range []SplitSource{Gal, PMCnet, Javid, BDE, Official} {
-			count := e.splits(source)
+			count := e.count(source)
 			if count == 0 {
 				continue
 			}
