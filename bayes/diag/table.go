@@ -34,7 +34,8 @@ func parameterTable(rows []Row) table {
 	for _, r := range rows {
 		t = append(t, []string{
 			r.Name, fmt.Sprintf("%.*g", dataset.Digits(r.Mean, r.SD, 4), r.Mean), fmt.Sprintf("%.3g", r.SD),
-			fmt.Sprintf("%.2g", r.MCSEMean), fmt.Sprintf("%.0f", r.BulkESS), fmt.Sprintf("%.0f", r.TailESS), fmt.Sprintf("%.3f", r.RHat),
+			fmt.Sprintf("%.2g", r.MCSEMean), fmt.Sprintf("%.0f", r.BulkESS),
+			fmt.Sprintf("%.0f", r.TailESS), fmt.Sprintf("%.3f", r.RHat),
 			fmt.Sprintf("%.2f", r.KHat),
 		})
 	}

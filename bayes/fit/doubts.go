@@ -156,8 +156,8 @@ func belowZero(prediction bayes.Prediction, rows *dataset.Dataset) (string, erro
 		return "", nil
 	}
 	return fmt.Sprintf("%d of %d intervals of 90 %% begin below 0, though every target in training is above 0: if it "+
-		"cannot be negative, as a lifetime or an amount, read such an end as 0, or give the logarithm of the target in its place",
-		below, len(lower)), nil
+		"cannot be negative, as a lifetime or an amount, read such an end as 0, or give the logarithm of the target in its "+
+		"place", below, len(lower)), nil
 }
 
 // belowLinear doubts a posterior that a linear model's predictions beat. Weighted rows are not what it predicts best,
