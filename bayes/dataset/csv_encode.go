@@ -186,7 +186,8 @@ func (t *table) setAside(d *Dataset) (err error) {
 func (t *table) numbersAside(c *column) ([]float64, error) {
 	numbers, at := numbersOf(c.texts, t.opts.Decimal)
 	if at >= 0 {
-		return nil, fmt.Errorf("row %d, column %q, which %s names: %q is no number", t.kept[at], c.name, c.option, c.texts[at])
+		return nil, fmt.Errorf("row %d, column %q, which %s names: %q is no number", t.kept[at], c.name, c.option,
+			c.texts[at])
 	}
 	return numbers, nil
 }

@@ -76,7 +76,8 @@ var registry = []entry{
 		classes: []string{"benign", "malignant"},
 	},
 	{
-		name: "ionosphere", title: "Ionosphere radar returns", rows: 351, task: BinaryClassification, splits: splits{PMCnet: 1},
+		name: "ionosphere", title: "Ionosphere radar returns", rows: 351, task: BinaryClassification,
+		splits: splits{PMCnet: 1},
 		source: "UCI; from " + mlbench + "Ionosphere.rda",
 		ignore: []string{"v2"},
 	},
