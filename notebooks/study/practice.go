@@ -36,9 +36,9 @@ import (
 // Adam, and other packages' methods as recorded.
 
 // practiceVersion is part of the key of kept results: it changes when the code gives other numbers for the same
-// settings. The default method has since been given all rows at its end, what the budget leaves it for training, shorter
-// steps, and networks with the prior beside the others; Laplace the proposed likelihood, and guided weighs by the batch
-// alone.
+// settings. The default method has since been given all rows at its end, what the budget leaves it for training,
+// shorter steps, and networks with the prior beside the others; Laplace the proposed likelihood; and guided weighs by
+// the batch alone.
 func practiceVersion(method string) int {
 	switch {
 	case strings.HasPrefix(method, ownDefault):
