@@ -29,7 +29,7 @@ func TestSampleAtFixedPsi(t *testing.T) {
 		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true}}
 	data := linear(40)
 	for i := range data.Y {
-		data.Y[i] += 3
+		data.Y[i] -= 3
 	}
 	engine := computetest.Go(t) // package mcmc has the kernels on every engine
 	trained, err := Fit(t.Context(), model, SMC{Moves: 2}, dataset.Parts{Train: data}, Settings{
