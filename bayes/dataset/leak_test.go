@@ -63,6 +63,12 @@ func TestLeaks(t *testing.T) {
 			}
 			return fmt.Sprintf("%.2f", y)
 		}, false, "", ""},
+		{"mostly gaps", func(i int, y float64) string {
+			if i%5 > 1 {
+				y = 50
+			}
+			return fmt.Sprintf("%.2f", y)
+		}, false, "", ""},
 		{"a good test", func(i int, y float64) string {
 			if i%20 == 3 {
 				y = 1 - y
