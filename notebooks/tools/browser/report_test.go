@@ -52,7 +52,7 @@ func TestReportInBrowser(t *testing.T) {
 		if top := is[float64](p, `document.querySelector('.verdict').getBoundingClientRect().bottom`); top > 900 {
 			t.Errorf("%d wide: the verdict ends at %v, below the first screen", width, top)
 		}
-		if first := is[string](p, `document.querySelector('.verdict p').textContent`); !strings.Contains(first, "rust") {
+		if first := is[string](p, `document.querySelector('.verdict h2').textContent`); !strings.Contains(first, "rust") {
 			t.Errorf("%d wide: the verdict is %q", width, first)
 		}
 		if title := is[string](p, `document.title`); !strings.HasPrefix(title, "houses") {
