@@ -122,7 +122,7 @@ func judged(p *bayes.Posterior, rows *dataset.Dataset) (*particles, error) {
 // weigh finds the weights of the networks that are trained with the prior, beside the others, and of the draws, beside
 // both.
 func (d *Details) weigh(all []*fold) {
-	var none, shrunk, networks, both, draws, ofShrunk, weights, ofDraws []float64
+	var none, shrunk, both, draws, ofShrunk, ofDraws []float64
 	for _, one := range all {
 		if one.shrunk != nil {
 			none, shrunk = append(none, one.networks.density...), append(shrunk, one.shrunk.density...)
@@ -132,20 +132,18 @@ func (d *Details) weigh(all []*fold) {
 	d.Prior, _, _ = weightOf(none, shrunk, ofShrunk)
 	d.Weight = 0
 	for _, one := range all {
-		mixed := one.mixed(d.weights(one))
-		networks, weights = append(networks, mixed...), append(weights, one.weights...)
 		if one.sampled != nil {
-			both, draws = append(both, mixed...), append(draws, one.sampled.density...)
+			both, draws = append(both, one.mixed(d.weights(one))...), append(draws, one.sampled.density...)
 			ofDraws = append(ofDraws, one.weights...)
 		}
 	}
-	d.Networks, d.Draws = nlpd(networks, weights), nlpd(draws, ofDraws)
+	d.Networks, d.Draws = d.leftOut(all), nlpd(draws, ofDraws)
 	raw := 0.
 	d.Weight, raw, d.Added = weightOf(both, draws, ofDraws)
 	d.useless = len(draws) > 0 && raw < least
 }
 
-// leftOut is the NLPD of all rows that folds leave out, by their parts with the weights found.
+// leftOut is the NLPD of all rows that folds leave out, by their parts with the weights so far.
 func (d *Details) leftOut(all []*fold) metric.Estimate {
 	var mixed, weights []float64
 	for _, one := range all {
