@@ -120,18 +120,6 @@ func TestBadInput(t *testing.T) {
 		{"MaxBatches is 2", with(func(m *Metropolis) { m.MaxBatches = 2 })},
 		{"MaxBatchSize is 40", with(func(m *Metropolis) { m.MaxBatchSize = 40 })},
 		{"StepSize is 0", with(func(m *Metropolis) { m.StepSize = 0 })}, // there is no warm-up
-		{"Confidence.BatchSize is 31", Confidence{Target: TargetFull{}, BatchSize: 31}},
-		{"Confidence.BatchSize is 1: it must be from 2 to 30, the rows", Confidence{Target: TargetFull{}, BatchSize: 1}},
-		{"Confidence.Error is 1", Confidence{Target: TargetFull{}, Error: 1}},
-		{"Confidence.Error is -0.1", Confidence{Target: TargetFull{}, Error: -.1}},
-		{`Proposal is jump: it must be "random walk" or "Langevin"`, Confidence{Target: TargetFull{}, Proposal: "jump"}},
-		{"StepSize is -1", Confidence{Target: TargetFull{}, StepSize: -1}},
-		{"StepSize is 0", Confidence{Target: TargetFull{}}},
-		{"TargetExpected.Points is -3", Confidence{Target: TargetExpected{Points: -3}}},
-		{"Barker.Batches is 1: it must be at least 2", Barker{Target: TargetFull{}, Batches: 1}},
-		{"Barker.Batches is -1", Barker{Target: TargetFull{}, Batches: -1}},
-		{"Barker.BatchSize is 31", Barker{Target: TargetFull{}, BatchSize: 31}},
-		{"StepSize is -1", Barker{Target: TargetFull{}, StepSize: -1}},
 		{"Unadjusted.BatchSize is -1", Unadjusted{Target: TargetFull{}, BatchSize: -1, Kernel: mcmc.SGLD{StepSize: 1}}},
 		{"Unadjusted.Kernel is <nil>", Unadjusted{Target: TargetFull{}}},
 		{"Unadjusted.Kernel is mcmc.MALA: it must take every step",
@@ -151,15 +139,9 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("error %v does not say %q", err, c.says)
 		}
 	}
-	one := quick(engine)
-	one.WarmUp = mcmc.NoWarmUp
-	_, err := fitLine(Confidence{Target: TargetFull{}}, line(1), one)
-	if !says(err, "at least 2, and the data have 1 row") {
-		t.Errorf("Confidence of one row: %v", err)
-	}
 	for words, data := range badData(t) {
 		for _, sampler := range []Sampler{
-			good, Barker{Target: TargetFull{}}, Confidence{Target: TargetFull{}},
+			good,
 			Unadjusted{Target: TargetFull{}, Kernel: mcmc.SGLD{StepSize: 1}},
 			AllRows{Target: TargetFullData{}, Kernel: mcmc.MALA{}},
 		} {
@@ -168,7 +150,7 @@ func TestBadInput(t *testing.T) {
 			}
 		}
 	}
-	_, err = FitFrom(context.Background(), nil, good, dataset.Parts{Train: data}, quick(engine))
+	_, err := FitFrom(context.Background(), nil, good, dataset.Parts{Train: data}, quick(engine))
 	if !says(err, "there is no trained posterior") {
 		t.Errorf("no posterior: error %v", err)
 	}
@@ -199,11 +181,6 @@ func TestDefaults(t *testing.T) {
 			Metropolis{Target: TargetExpected{Points: 12}, BatchSize: 12, Batches: 10, Proposal: RandomWalk,
 				Estimate: MeanOfBatches, Rule: Corrected, StepSize: .1, MaxBatches: 100, MaxBatchSize: 12},
 		},
-		{Barker{StepSize: .1},
-			Barker{Target: TargetFull{}, BatchSize: 12, Batches: 10, Proposal: RandomWalk, StepSize: .1}},
-		{Confidence{Target: TargetExpected{}, StepSize: .1},
-			Confidence{Target: TargetExpected{Points: 12}, BatchSize: 12, Error: .05, Proposal: RandomWalk,
-				StepSize: .1}},
 		{Unadjusted{Kernel: mcmc.SGLD{StepSize: .01}},
 			Unadjusted{Target: TargetFull{}, BatchSize: 12, Kernel: mcmc.SGLD{StepSize: .01}}},
 		{AllRows{Kernel: mcmc.HMC{StepSize: .01}},

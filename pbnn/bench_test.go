@@ -57,44 +57,6 @@ func benchmarkMove(b *testing.B, _ *compute.Engine) {
 	}
 }
 
-// BenchmarkRowsPerStep is what a step takes of 10 000 rows of the conjugate regression, in rows and both places
-// counted, by the samplers whose steps take as many rows as they need, and how far it gets: at the step size of each
-// that is about best.
-func BenchmarkRowsPerStep(b *testing.B) {
-	const rows = 10_000
-	data := line(rows)
-	for _, c := range computetest.Cases([]struct {
-		name    string
-		sampler Sampler
-	}{
-		{"penalty, full", Metropolis{Target: TargetFull{}, BatchSize: 100, Batches: 50, StepSize: step(.5, rows)}},
-		{"Barker, full", Barker{Target: TargetFull{}, BatchSize: 100, Batches: 10, StepSize: step(1, rows)}},
-		{"Confidence, full", Confidence{Target: TargetFull{}, BatchSize: 500, StepSize: step(1.2, rows)}},
-		{"penalty, 100 points", Metropolis{Target: TargetExpected{Points: 100}, BatchSize: 100, Batches: 10,
-			StepSize: step(.5, 100)}},
-		{"Barker, 100 points", Barker{Target: TargetExpected{Points: 100}, BatchSize: 100, Batches: 3,
-			StepSize: step(1, 100)}},
-		{"Confidence, 100 points", Confidence{Target: TargetExpected{Points: 100}, BatchSize: 500, StepSize: step(1.2, 100)}},
-		{"Confidence, 10 points", Confidence{Target: TargetExpected{Points: 10}, BatchSize: 500, StepSize: step(1.2, 10)}},
-	}...) {
-		b.Run(c.name, func(b *testing.B) {
-			mean, covariance := exact(data, points(c.sampler, rows))
-			for b.Loop() {
-				r, err := FitFrom(context.Background(), atExact(b, mean, covariance, 4), c.sampler, dataset.Parts{Train: data},
-					Settings{Chains: 4, Draws: 100, WarmUp: mcmc.NoWarmUp, Seed: 1, DType: compute.Float64,
-						Engine: computetest.Go(b)})
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.ReportMetric(r.RowsPerStep, "rows/step")
-				b.ReportMetric(r.Passes*rows/100, "evaluated/step")
-				b.ReportMetric(r.Acceptance, "acceptance")
-				b.ReportMetric(r.Noise, "sigma2")
-			}
-		})
-	}
-}
-
 func network(hidden ...int) bayes.Model {
 	return bayes.Model{Network: nn.MLP{Hidden: hidden, Activation: nn.Tanh},
 		Likelihood: bayes.Gaussian{StdDev: noiseStdDev}, Stochastic: bayes.All()}

@@ -44,7 +44,7 @@ func (u Unadjusted) Prepare(j *fit.Job) (fit.Method, error) {
 	if u.Target == nil {
 		u.Target = TargetFull{}
 	}
-	if err := limits.Fill("pbnn: Unadjusted", batchSize(&u.BatchSize, 1, j.Rows())); err != nil {
+	if err := limits.Fill("pbnn: Unadjusted", batchSize(&u.BatchSize, j.Rows())); err != nil {
 		return nil, err
 	}
 	if u.Kernel == nil || u.Kernel.Traits().Carries != mcmc.CarriesNothing {

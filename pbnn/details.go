@@ -104,9 +104,5 @@ func approximation(s Sampler) string {
 	if m, ok := penalised(s); ok && m.Rule == Naive {
 		return "wider than the target, by the noise of the mini-batches: the rule is " + string(Naive)
 	}
-	if c, ok := s.(Confidence); ok {
-		return fmt.Sprintf("about the target: each step is decided by a part of the rows, wrongly with a probability of up "+
-			"to %g", c.Error)
-	}
 	return ""
 }

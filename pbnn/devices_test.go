@@ -12,8 +12,7 @@ import (
 // The draws do not depend on how many devices share the chains, nor on the engine, beyond rounding. Mini-batches have
 // as many rows as there are chains, so that only the names of what is shared tell the two apart.
 func TestDevices(t *testing.T) {
-	sameOnDevices(t, Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 4, StepSize: .2},
-		Confidence{Target: TargetExpected{Points: 2}, BatchSize: 4, StepSize: .4})
+	sameOnDevices(t, Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 4, StepSize: .2})
 }
 
 // sameOnDevices runs samplers on the Go backend and on two devices, which must give the same.

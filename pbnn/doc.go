@@ -32,7 +32,7 @@
 // TargetExpected. At a sigma^2 of 1 a step costs little; at 10 few are accepted. So TargetFull of a large network needs
 // short steps or most of the rows. Metropolis.Noise raises M and n until sigma^2 is small enough.
 //
-// Barker needs no penalty, Confidence no Gaussian noise. Unadjusted and AllRows are for comparison; see shards too.
+// Unadjusted and AllRows are for comparison; see shards too.
 //
 // # Where it goes wrong
 //

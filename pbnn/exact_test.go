@@ -145,8 +145,7 @@ type exactCase struct {
 	long    bool // not in short runs
 }
 
-// exactCases are a random walk and Langevin's, of the two targets; TestExactOnALineLong has the others. AllRows has the
-// draws of a Confidence that is exact (TestConfidenceByAllRows).
+// exactCases are a random walk and Langevin's, of the two targets; TestExactOnALineLong has the others.
 var exactCases = []exactCase{
 	{name: "penalty, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10,
 		StepSize: step(.5, rowsOfLine)}},

@@ -49,8 +49,8 @@ func flat(t *testing.T, r *Result) []float64 {
 	return values
 }
 
-// A run that is cancelled and goes on from its checkpoint ends at the same bits as one that is not, in the middle of a
-// transition too; other mini-batches, targets or models are refused.
+// A run that is cancelled and goes on from its checkpoint ends at the same bits as one that is not; other mini-batches,
+// targets or models are refused.
 func TestCheckpoint(t *testing.T) {
 	engine := computetest.Go(t)
 	data := line(60)
@@ -65,16 +65,9 @@ func TestCheckpoint(t *testing.T) {
 		{sampler: walk, others: []Sampler{
 			Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 5, StepSize: .1},
 			Metropolis{Target: TargetFull{}, BatchSize: 6, Batches: 4, StepSize: .1},
-			Barker{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1},
 		}},
 		{sampler: Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, Proposal: Langevin, StepSize: .1},
 			others: []Sampler{walk}, long: true},
-		{sampler: Barker{Target: TargetFull{}, BatchSize: 6, Batches: 4, StepSize: .1},
-			others: []Sampler{Barker{Target: TargetFull{}, BatchSize: 5, Batches: 4, StepSize: .1}}, long: true},
-		{sampler: Confidence{Target: TargetExpected{Points: 3}, BatchSize: 7, StepSize: .3}, others: []Sampler{
-			Confidence{Target: TargetExpected{Points: 3}, BatchSize: 8, StepSize: .3},
-			Confidence{Target: TargetExpected{Points: 3}, BatchSize: 7, Error: .1, StepSize: .3},
-		}},
 	} {
 		if c.long && testing.Short() {
 			continue
@@ -204,21 +197,17 @@ func TestResult(t *testing.T) {
 	for _, c := range []struct {
 		sampler Sampler
 		target  Target
-		step    float64 // rows a step; 0: not the same for all
-		perMove float64 // rows a move, where a step takes several
+		step    float64 // rows a step
 	}{
-		{Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1}, TargetExpected{Points: 6}, 2 * 24, 0},
-		{Metropolis{Target: TargetFull{}, Batches: 3, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 3 * 60, 0},
-		{Barker{Target: TargetFull{}, BatchSize: 20, Batches: 3, StepSize: .07}, TargetFull{}, 0, 2 * 60},
-		{Confidence{Target: TargetExpected{Points: 2}, BatchSize: 20, StepSize: .3}, TargetExpected{Points: 2}, 0, 2 * 20},
-		{Confidence{Target: TargetFull{}, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 60, 0},
+		{Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1}, TargetExpected{Points: 6}, 2 * 24},
+		{Metropolis{Target: TargetFull{}, Batches: 3, Proposal: Langevin, StepSize: .01}, TargetFull{}, 4 * 3 * 60},
 		{Unadjusted{Target: TargetExpected{Points: 9}, BatchSize: 6, Kernel: mcmc.SGLD{StepSize: .01}},
-			TargetExpected{Points: 9}, 6, 0},
-		{Unadjusted{BatchSize: 6, Kernel: mcmc.SGHMC{LearningRate: 1e-4}}, TargetFull{}, 6, 0},
-		{AllRows{Target: TargetTempered{Points: 7}, Kernel: mcmc.MALA{StepSize: .1}}, TargetTempered{Points: 7}, 60, 0},
-		{AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: .1}}, TargetFullData{}, 60, 0},
-		{AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{StepSize: .01, Steps: 5}}, TargetFullData{}, 5 * 60, 0},
-		{AllRows{Target: TargetFullData{}, Kernel: mcmc.ULA{StepSize: .01}}, TargetFullData{}, 60, 0},
+			TargetExpected{Points: 9}, 6},
+		{Unadjusted{BatchSize: 6, Kernel: mcmc.SGHMC{LearningRate: 1e-4}}, TargetFull{}, 6},
+		{AllRows{Target: TargetTempered{Points: 7}, Kernel: mcmc.MALA{StepSize: .1}}, TargetTempered{Points: 7}, 60},
+		{AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: .1}}, TargetFullData{}, 60},
+		{AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{StepSize: .01, Steps: 5}}, TargetFullData{}, 5 * 60},
+		{AllRows{Target: TargetFullData{}, Kernel: mcmc.ULA{StepSize: .01}}, TargetFullData{}, 60},
 	} {
 		r, err := fitLine(c.sampler, data, quick(engine))
 		if err != nil {
@@ -233,25 +222,12 @@ func TestResult(t *testing.T) {
 		if got, want := r.Chains.Evaluations, evaluations(r); got != want {
 			t.Errorf("%T: evaluations %+v, want %+v", c.sampler, got, want)
 		}
-		switch passes := 20 * c.step / 60; {
-		case c.step > 0 && (math.Abs(r.RowsPerStep-c.step) > 1e-9 || math.Abs(r.Passes-passes) > 1e-9):
+		passes := 20 * c.step / 60
+		if math.Abs(r.RowsPerStep-c.step) > 1e-9 || math.Abs(r.Passes-passes) > 1e-9 {
 			t.Errorf("%T: %v rows a step, %v passes; want %v and %v", c.sampler, r.RowsPerStep, r.Passes, c.step, passes)
-		case c.step == 0:
-			perMove := c.perMove
-			least, most := float64(r.Chains.Draws.PerChain)*r.RowsPerStep/60, perMove*float64(r.Chains.Moves)/60
-			if r.RowsPerStep <= perMove || math.Abs(r.Passes-most) > 1e-9 || r.Passes < least || r.Passes > 3*least {
-				t.Errorf("%T: %v rows a step, %v a move, %v passes", c.sampler, r.RowsPerStep, perMove, r.Passes)
-			}
 		}
-		switch c.sampler.(type) {
-		case Metropolis, Barker:
-			if !(r.Noise > 0) {
-				t.Errorf("%T: sigma^2 %v", c.sampler, r.Noise)
-			}
-		default:
-			if r.Noise != 0 {
-				t.Errorf("%T: sigma^2 %v", c.sampler, r.Noise)
-			}
+		if _, noisy := c.sampler.(Metropolis); (r.Noise > 0) != noisy {
+			t.Errorf("%T: sigma^2 %v", c.sampler, r.Noise)
 		}
 		_, err = r.Posterior.Predict(context.Background(), data.X)
 		if err != nil {
@@ -260,27 +236,20 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// evaluations are those that a result must count: a transition by mini-batches takes two differences of log-densities
-// in each of its rounds, and Langevin's two gradients; of kernels that judge by all rows the numbers of passes say it.
+// evaluations are those that a result must count: a transition by mini-batches takes the log-densities at two places,
+// and Langevin's two gradients; of kernels that judge by all rows the numbers of passes say it.
 func evaluations(r *Result) mcmc.Evaluations {
-	transitions, rounds := 0, 0
+	transitions, gradients := 0, 0
 	for _, c := range r.Chains.Stats {
-		transitions, rounds = transitions+c.Transitions, rounds+c.Gradients
-	}
-	byMiniBatches := func(size int, of Proposal, rounds int) mcmc.Evaluations {
-		e := mcmc.Evaluations{Partial: 2 * rounds, PartialShare: float64(size) / 60}
-		if of == Langevin {
-			e.PartialGradients = 2 * rounds
-		}
-		return e
+		transitions, gradients = transitions+c.Transitions, gradients+c.Gradients
 	}
 	switch s := r.Sampler.(type) {
 	case Metropolis:
-		return byMiniBatches(s.BatchSize*s.Batches, s.Proposal, transitions)
-	case Barker:
-		return byMiniBatches(s.BatchSize*s.Batches, s.Proposal, rounds)
-	case Confidence:
-		return byMiniBatches(s.BatchSize, s.Proposal, rounds)
+		e := mcmc.Evaluations{Partial: 2 * transitions, PartialShare: float64(s.BatchSize*s.Batches) / 60}
+		if s.Proposal == Langevin {
+			e.PartialGradients = 2 * transitions
+		}
+		return e
 	case Unadjusted:
 		return mcmc.Evaluations{PartialGradients: transitions, PartialShare: float64(s.BatchSize) / 60}
 	case AllRows:
@@ -288,7 +257,7 @@ func evaluations(r *Result) mcmc.Evaluations {
 			return mcmc.Evaluations{Full: transitions}
 		}
 	}
-	return mcmc.Evaluations{FullGradients: rounds}
+	return mcmc.Evaluations{FullGradients: gradients}
 }
 
 // The last layer only: the shared layers' features, computed once, give the same draws as the rows sent through them at
@@ -451,7 +420,6 @@ func TestProgramsAreKept(t *testing.T) {
 	s := quick(computetest.Go(t))
 	for _, c := range []struct{ sampler, other Sampler }{
 		{Metropolis{BatchSize: 6, StepSize: .1}, Metropolis{BatchSize: 7, StepSize: .1}},
-		{Confidence{BatchSize: 6, StepSize: .1}, Confidence{BatchSize: 7, StepSize: .1}},
 		{AllRows{Kernel: mcmc.MALA{StepSize: .1}},
 			AllRows{Target: TargetTempered{Points: 3}, Kernel: mcmc.MALA{StepSize: .1}}},
 	} {
@@ -468,23 +436,6 @@ func TestProgramsAreKept(t *testing.T) {
 		if compiled[1] != compiled[0] || compiled[2] == compiled[1] {
 			t.Errorf("%T: %d programs compiled", c.sampler, compiled)
 		}
-	}
-}
-
-// A warm-up chooses the step size, and scales, of samplers whose transitions take several moves, too.
-func TestWarmUpOfSeveralMoves(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long")
-	}
-	s := quick(computetest.Go(t))
-	s.WarmUp, s.Draws = 150, 150
-	r, err := fitLine(Confidence{Target: TargetExpected{Points: 10}, BatchSize: 30}, line(60), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tuned := r.Chains.Tuned; math.Abs(r.Acceptance-.234) > .15 || tuned.StepSize == 0 || len(tuned.Scale) != 3 ||
-		slices.Max(tuned.Scale) < 1.05*slices.Min(tuned.Scale) {
-		t.Errorf("acceptance %.3f, want .234, with %+v", r.Acceptance, tuned)
 	}
 }
 

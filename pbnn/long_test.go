@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
@@ -43,53 +42,13 @@ func TestExactOnALineLong(t *testing.T) {
 	})
 }
 
-// TestConfidenceIsExactLong is TestConfidenceIsExact of the expected target, where a step need not take all rows, and
-// with Langevin proposals.
-func TestConfidenceIsExactLong(t *testing.T) {
-	t.Parallel()
-	confidenceIsExact(t, computetest.Engines(t)[0], confidenceCase{"expected", 2000,
-		Confidence{Target: TargetExpected{Points: 2}, BatchSize: 500, Error: .01, StepSize: step(1.5, 2)}, .9},
-		confidenceCase{"Langevin, expected", 200, Confidence{Target: TargetExpected{Points: 2},
-			BatchSize: 50, Error: .01, Proposal: Langevin, StepSize: step(1.2, 2)}, 1})
-}
-
-// TestBarkerInvariantLong is TestBarkerInvariant with Langevin proposals.
-func TestBarkerInvariantLong(t *testing.T) {
-	t.Parallel()
-	barkerInvariant(t, Langevin)
-}
-
 // TestDevicesLong is TestDevices with the other samplers.
 func TestDevicesLong(t *testing.T) {
 	sameOnDevices(t,
 		Metropolis{Target: TargetExpected{}, BatchSize: 4, Batches: 4, Proposal: Langevin, Estimate: WithinBatches,
 			StepSize: .2},
-		Barker{Target: TargetFull{}, BatchSize: 4, Batches: 4, StepSize: .2},
 		Unadjusted{Target: TargetFull{}, BatchSize: 4, Kernel: mcmc.SGLD{StepSize: .001}},
 		AllRows{Target: TargetTempered{Points: 5}, Kernel: mcmc.MALA{StepSize: .2}})
-}
-
-// On the conjugate regression, by the same test as the penalty.
-func TestBarkerIsExactLong(t *testing.T) {
-	t.Parallel()
-	data := line(rowsOfLine)
-	mean, covariance := exact(data, rowsOfLine)
-	s := Settings{Chains: 8, Draws: 2000, Thin: 2, WarmUp: 30, Seed: 3, DType: compute.Float64,
-		Engine: computetest.Go(t)}
-	result, err := FitFrom(context.Background(), atExact(t, mean, covariance, 8),
-		Barker{Target: TargetFull{}, BatchSize: 10, StepSize: step(.6, rowsOfLine)}, dataset.Parts{Train: data}, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, what := worst(result.Chains.Draws, mean, covariance)
-	t.Logf("p %.2g: %s; s %.2f, acceptance %.2f, %.0f passes, %d moves", p, what, result.Noise, result.Acceptance,
-		result.Passes, result.Chains.Moves)
-	if p < 1e-3 {
-		t.Errorf("%s, p %.2g", what, p)
-	}
-	if result.Noise > 1 || result.Chains.Moves < 4300 {
-		t.Errorf("proposals were judged at s %.2f, after %d rounds for 4000", result.Noise, result.Chains.Moves)
-	}
 }
 
 // A level's posterior from rows of which one is far out: one number with a known distribution. Mini-batches of 2 miss

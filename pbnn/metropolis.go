@@ -2,7 +2,6 @@ package pbnn
 
 import (
 	"context"
-	"fmt"
 
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
@@ -39,22 +38,12 @@ func (m Metropolis) Title() string { return title(m, m.Target) }
 
 // Prepare implements fit.Method.
 func (m Metropolis) Prepare(j *fit.Job) (fit.Method, error) {
-	m, err := m.prepared("Metropolis", j)
-	if err != nil {
-		return nil, err
-	}
-	return m, m.Estimate.check(m.Batches, m.BatchSize)
-}
-
-// prepared fills in the settings and checks all but whether the Estimate has enough Batches; owner is the type that
-// errors name.
-func (m Metropolis) prepared(owner string, j *fit.Job) (Metropolis, error) {
 	if m.Target == nil {
 		m.Target = TargetFull{}
 	}
 	rows := j.Rows()
-	if err := limits.Fill("pbnn: "+owner,
-		batchSize(&m.BatchSize, 1, rows),
+	if err := limits.Fill("pbnn: Metropolis",
+		batchSize(&m.BatchSize, rows),
 		limits.Int("Batches", &m.Batches, 10).From(1),
 		limits.Choice("Proposal", &m.Proposal, RandomWalk, proposals()...),
 		limits.Choice("Estimate", &m.Estimate, MeanOfBatches, estimates()...),
@@ -62,19 +51,21 @@ func (m Metropolis) prepared(owner string, j *fit.Job) (Metropolis, error) {
 		stepSize(&m.StepSize),
 		limits.Float("Noise", &m.Noise).Zero("Batches and BatchSize stay").Positive(),
 	); err != nil {
-		return m, err
+		return nil, err
 	}
-	if err := limits.Fill("pbnn: "+owner,
+	if err := limits.Fill("pbnn: Metropolis",
 		limits.Int("MaxBatches", &m.MaxBatches, 10*m.Batches).From(m.Batches).Because("Batches"),
 		limits.Int("MaxBatchSize", &m.MaxBatchSize, m.BatchSize).Between(m.BatchSize, rows).
 			Because("BatchSize and the rows of the data"),
 	); err != nil {
-		return m, err
+		return nil, err
 	}
 	m.Target = m.Target.ForBatchSize(m.BatchSize)
 	var err error
-	m.Sampling, err = m.Sampling.Prepared(j, m.Target)
-	return m, err
+	if m.Sampling, err = m.Sampling.Prepared(j, m.Target); err != nil {
+		return nil, err
+	}
+	return m, m.Estimate.check(m.Batches, m.BatchSize)
 }
 
 // Run implements fit.Method.
@@ -92,12 +83,8 @@ func (m Metropolis) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
 func (m Metropolis) Kernel() mcmc.Tunable { return kernel{m.Proposal, m.Estimate, m.Rule, m.StepSize} }
 
 // batchSize is the row of a BatchSize n, for data of N rows.
-func batchSize(n *int, least, rows int) limits.Row {
-	if rows < least {
-		return limits.Field("BatchSize", *n, false,
-			fmt.Sprintf("at least %d, and the data have %d row: take more data, or AllRows", least, rows))
-	}
-	return limits.Int("BatchSize", n, min(100, rows)).Between(least, rows).Because("the rows of the data")
+func batchSize(n *int, rows int) limits.Row {
+	return limits.Int("BatchSize", n, min(100, rows)).Between(1, rows).Because("the rows of the data")
 }
 
 // stepSize is the row of a StepSize h.

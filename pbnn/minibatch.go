@@ -76,13 +76,9 @@ func (t miniBatches) Differences(
 // byRow returns the differences of the rows' log-likelihoods between two places, [J M, n]. The caller sums them: a
 // difference of two large sums would have larger rounding errors.
 func (t miniBatches) byRow(rng random.Stream, from, to *graph.Node) *graph.Node {
-	return graph.Reshape(t.differences(t.draw(rng), from, to), from.Shape().Dim(0)*t.batches, t.size)
-}
-
-// differences returns the log-likelihood differences of a batch's rows, [J, B].
-func (t miniBatches) differences(batch density.Batch, from, to *graph.Node) *graph.Node {
-	psi := t.data["psi"]
-	return graph.Sub(t.likelihood.Rows(to, psi, batch), t.likelihood.Rows(from, psi, batch))
+	batch, psi := t.draw(rng), t.data["psi"]
+	differences := graph.Sub(t.likelihood.Rows(to, psi, batch), t.likelihood.Rows(from, psi, batch)) // [J, M n]
+	return graph.Reshape(differences, from.Shape().Dim(0)*t.batches, t.size)
 }
 
 // sums adds up the rows of each mini-batch: [J M, n] to [J, M].

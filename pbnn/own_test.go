@@ -123,7 +123,8 @@ func TestJudge(t *testing.T) {
 	phi := compute.Floats(compute.Float64, []float64{.1, .4, -.3, .2, .8, .5}, 3, 2)
 	out := computetest.Run(t, engine, func(g *Graph, a []*Node) []*Node {
 		k := kernel{Proposal: RandomWalk, Estimate: MeanOfBatches, Rule: Corrected, StepSize: .5}
-		target := level{difference: .1, s: .2}
+		normal := density.Func(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })
+		target := blurred{normal, .7, 8}
 		s := mcmc.State{Phi: a[0]}
 		want, _ := k.Move(random.New(g, 3), s, target, mcmc.Tuning{})
 		proposal := k.walk(random.New(g, 3), s.Phi, mcmc.Tuning{})

@@ -13,9 +13,9 @@ import (
 	"gobnn/bayes/mcmc"
 )
 
-// Sampler is a method that samples a target by chains: Metropolis, Barker, Confidence, Unadjusted, AllRows, or one of
-// your own. It is a struct of settings that embeds Sampling. Its method Prepare ends with Sampling.Prepared, and its
-// method Run calls the function Run.
+// Sampler is a method that samples a target by chains: Metropolis, Unadjusted, AllRows, or one of your own. It is
+// a struct of settings that embeds Sampling. Its method Prepare ends with Sampling.Prepared, and its method Run calls
+// the function Run.
 //
 // Like all methods of package fit it samples all parameters of a model, whose chains begin at draws from the prior and
 // climb from there to where the posterior has its mass (density.Climb): at a draw from the prior the noise of

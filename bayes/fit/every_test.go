@@ -94,8 +94,6 @@ func every() []method {
 		{name: "pbnn: penalty, Langevin, tuned", Method: pbnn.Metropolis{
 			Sampling: noisy, BatchSize: 20, Batches: 5, Proposal: pbnn.Langevin,
 		}},
-		{name: "pbnn: Barker", Method: pbnn.Barker{Sampling: noisy, BatchSize: 10, Batches: 20, StepSize: .05}},
-		{name: "pbnn: confidence", Method: pbnn.Confidence{Sampling: noisy, BatchSize: 10}, approx: true},
 		{name: "pbnn: SGLD", approx: true, Method: pbnn.Unadjusted{
 			Sampling: noisy, BatchSize: 20, Kernel: mcmc.SGLD{StepSize: 5e-4},
 		}},
