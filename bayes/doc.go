@@ -18,4 +18,9 @@
 // features, and is saved to and loaded from one file that holds no code. A Prediction holds every particle's prediction
 // for every row; its methods give means, standard deviations, quantiles, class probabilities, entropies and
 // log-densities of the weighted mixture, and package metric scores it.
+//
+// Who fits networks needs this package with nn (networks), dataset (tables), fit and run (a fit, and how it goes on
+// after a stop), a method (auto, the default; baseline, mcmc, smc; the papers' ohsmc, pmcnet, fbnn and pbnn), metric,
+// diag, conformal, effect and distill (judging and using a posterior), cluster, and viz. Who builds a method needs
+// density, compute, train, limits and mcmc/check too.
 package bayes
