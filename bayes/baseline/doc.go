@@ -19,8 +19,8 @@
 // # Which to take
 //
 //   - [Ensemble], if you do not know: it is hard to beat. Package auto makes one by cross-validation, and samples on.
-//   - mcmc.Chains as the reference, if you can afford it: it is asymptotically exact. So are smc.Tempered and
-//     exchange.Replicas, which estimate the evidence too.
+//   - mcmc.Chains as the reference, if you can afford it: it is asymptotically exact. So is smc.Tempered, which
+//     estimates the evidence too.
 //   - [MLE] and [MAP] for one network.
 //   - [SWAG], [Laplace], [VI] and [Dropout] for a simple distribution of phi, such as a Gaussian.
 //   - [MAPHMC] for draws of phi at the psi of MAP; [SGLD] and [SGHMC] for the same from mini-batches.

@@ -7,7 +7,6 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/exchange"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
@@ -31,11 +30,10 @@ func TestHierarchicalPrior(t *testing.T) {
 	for _, m := range append(Methods(),
 		mcmc.Chains{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Chains: 16, Draws: 50, WarmUp: 100},
 		smc.Tempered{Particles: 100, Moves: 1},
-		exchange.Replicas{Kernel: mcmc.HMC{Steps: 5}, Ladder: []float64{.02, .1, .3, 1}, Sets: 8, WarmUp: 30, Sweeps: 40},
 	) {
 		density := true
 		switch m.(type) {
-		case VI, mcmc.Chains, smc.Tempered, exchange.Replicas:
+		case VI, mcmc.Chains, smc.Tempered:
 		default:
 			density = false
 		}

@@ -17,7 +17,6 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/diag"
-	"gobnn/bayes/exchange"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
@@ -120,9 +119,6 @@ func every() []method {
 		}},
 		{name: "smc: data tempering", Method: smc.Tempered{
 			Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400, Tempering: smc.DataTempering,
-		}},
-		{name: "exchange: Replicas", Method: exchange.Replicas{
-			Kernel: mcmc.HMC{Steps: 5}, Ladder: []float64{.005, .03, .15, .5, 1}, Sets: 8, WarmUp: 40, Sweeps: 50,
 		}},
 	}
 }

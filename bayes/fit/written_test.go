@@ -12,7 +12,6 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/exchange"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
@@ -103,9 +102,6 @@ func TestCheckpointOfAnotherModel(t *testing.T) {
 	for name, method := range map[string]fit.Method{
 		"HMC": mcmc.Chains{Kernel: mcmc.HMC{StepSize: .01}, Draws: 5, WarmUp: mcmc.NoWarmUp},
 		"SMC": smc.Tempered{Kernel: mcmc.HMC{StepSize: .05, Steps: 2}, Particles: 50, Moves: 1},
-		"replica exchange": exchange.Replicas{
-			Kernel: mcmc.HMC{StepSize: .05, Steps: 2}, Ladder: []float64{.1, 1}, Sets: 4, WarmUp: 2, Sweeps: 4,
-		},
 		"SGHMC": baseline.SGHMC{Training: baseline.Training{Epochs: 2}},
 		"MAP":   baseline.MAP{Training: baseline.Training{Epochs: 2}},
 	} {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gobnn/bayes/density"
-	"gobnn/bayes/internal/tempering"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/compute/shapes"
@@ -15,26 +14,26 @@ import (
 
 // position is the progress of a run, without the state on the device and the trace.
 type position struct {
-	Next        stage             `json:"next"`         // what the next call does
-	Place       float64           `json:"place"`        // the power, or the number of rows, that is reached
-	Rung        int               `json:"rung"`         // number of the ladder's powers that are reached
-	Calls       uint32            `json:"calls"`        // made so far: the counter of the random numbers
-	Transition  int               `json:"transition"`   // made since the last resampling
-	Halfway     float64           `json:"halfway"`      // correlation at the last look for a plateau, see enough
-	Going       bool              `json:"going"`        // a transition of several moves is not complete
-	Slot        int               `json:"slot"`         // of a waste-free chain: number of the next state that is kept
-	StepSize    float64           `json:"step_size"`    // now
-	Trajectory  trajectory        `json:"trajectory"`   // of a Steered kernel
-	LogEvidence float64           `json:"log_evidence"` // so far
-	Genealogy   Genealogy         `json:"genealogy"`    // for its standard error
-	Drift       drift             `json:"drift"`        // likewise: what the moves changed
-	Evaluations int               `json:"evaluations"`  // of the likelihood of one particle
-	Records     int               `json:"records"`      // number of rows of the trace
-	Transitions int               `json:"transitions"`  // made in the whole run
-	Sum         float64           `json:"sum"`          // of the acceptance, over the moves of the transitions in progress
-	Full        float64           `json:"full"`         // the same of particles with full steps
-	Scouts      tempering.Outlook `json:"scouts"`
-	Repeated    string            `json:"repeated"` // mcmc.Carrier.RepeatedDraws, as of the last checkpoint
+	Next        stage      `json:"next"`         // what the next call does
+	Place       float64    `json:"place"`        // the power, or the number of rows, that is reached
+	Rung        int        `json:"rung"`         // number of the ladder's powers that are reached
+	Calls       uint32     `json:"calls"`        // made so far: the counter of the random numbers
+	Transition  int        `json:"transition"`   // made since the last resampling
+	Halfway     float64    `json:"halfway"`      // correlation at the last look for a plateau, see enough
+	Going       bool       `json:"going"`        // a transition of several moves is not complete
+	Slot        int        `json:"slot"`         // of a waste-free chain: number of the next state that is kept
+	StepSize    float64    `json:"step_size"`    // now
+	Trajectory  trajectory `json:"trajectory"`   // of a Steered kernel
+	LogEvidence float64    `json:"log_evidence"` // so far
+	Genealogy   Genealogy  `json:"genealogy"`    // for its standard error
+	Drift       drift      `json:"drift"`        // likewise: what the moves changed
+	Evaluations int        `json:"evaluations"`  // of the likelihood of one particle
+	Records     int        `json:"records"`      // number of rows of the trace
+	Transitions int        `json:"transitions"`  // made in the whole run
+	Sum         float64    `json:"sum"`          // of the acceptance, over the moves of the transitions in progress
+	Full        float64    `json:"full"`         // the same of particles with full steps
+	Scouts      outlook    `json:"scouts"`
+	Repeated    string     `json:"repeated"` // mcmc.Carrier.RepeatedDraws, as of the last checkpoint
 }
 
 // adopt puts the tensors of a checkpoint on the device.

@@ -65,10 +65,10 @@ func (m *machine) probe() {
 	m.folded = folded && m.problem.Start != nil
 }
 
-// FactoredOf is a problem's target, given the state's entries (see density.Problem.In). It panics if the target is not
+// factored is the problem's target, given the state's entries (see density.Problem.In). It panics if the target is not
 // Factored.
-func FactoredOf(p density.Problem, nodes compute.Nodes) Factored {
-	target := p.In(nodes, nil)
+func (m *machine) factored(nodes compute.Nodes) Factored {
+	target := m.problem.In(nodes, nil)
 	t, ok := target.(Factored)
 	if !ok {
 		panic(fmt.Errorf("Problem.Target gives a %T, which is not smc.Factored: likelihood tempering needs prior and "+
@@ -76,8 +76,6 @@ func FactoredOf(p density.Problem, nodes compute.Nodes) Factored {
 	}
 	return t
 }
-
-func (m *machine) factored(nodes compute.Nodes) Factored { return FactoredOf(m.problem, nodes) }
 
 func (m *machine) sequential(nodes compute.Nodes) Sequential {
 	target := m.problem.In(nodes, nil)
@@ -94,10 +92,11 @@ func (m *machine) sequential(nodes compute.Nodes) Sequential {
 
 // spec says what the stages of this run are compiled for.
 func (m *machine) spec() Spec {
+	_, tuned := m.adapts()
 	s := Spec{
 		Kernel: m.Kernel, Particles: m.Particles, Dim: m.problem.Dim, DType: m.DType, Moves: m.Moves,
 		Resampler: m.Resampler, Threshold: m.Threshold,
-		chains: m.chains(), tuned: m.adapts(), steered: m.steers(), watched: true,
+		chains: m.chains(), tuned: tuned, steered: m.steers(), watched: true,
 	}
 	s.Sequence = Sequence{
 		Probe: func(g *graph.Graph) density.Target {

@@ -12,9 +12,7 @@
 //
 // # Which to take
 //
-//   - [Tempered] goes through the sequence once. Take it to get particles soon.
-//   - exchange.Replicas visits each distribution again and again. Take it to be sure of an evidence, or of
-//     the shares of modes.
+//   - [Tempered] goes through the sequence once.
 //   - [Stages] are the steps of Tempered, for a sampler of your own.
 //
 // Leave the kernel at mcmc.HMC{}, the default, if there is a gradient, and take mcmc.RandomWalkMetropolis{} in a
@@ -31,7 +29,7 @@
 //   - moves do not mix. Particles stay copies of a few ancestors, and most log evidences are too low. Details.Trace
 //     shows it by Correlation, Acceptance and First. More moves help, more powers of the likelihood do not.
 //   - particles come too late to a region of little prior probability: moves then raise the log evidence, see Drift in
-//     Details.Trace. Longer trajectories help, and so does exchange.Replicas.
+//     Details.Trace. Longer trajectories help.
 //   - a narrow mode is lost while the power is low, with fewer than some twenty particles in it. With mcmc.HMC{} a
 //     warning reports such modes, but not all.
 //   - the prior is not normalised, or Problem.Initial draws from another. An improper prior has no evidence.

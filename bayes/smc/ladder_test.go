@@ -9,7 +9,6 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/internal/tempering"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -174,7 +173,7 @@ func TestWarnings(t *testing.T) {
 			"50 of 1000 particles never moved at power 0.25, where the others moved well (210 of 5000 trajectories " +
 				"diverged): they are copies of their ancestors, probably in a region that is narrow for the step size, and " +
 				"their share and the log evidence may be wrong; take more moves, or a smaller step size"},
-		{func(m *machine) { m.Scouts = tempering.Outlook{Above: 3, Highest: 5.25, Known: 2} }, "a narrow region, with a " +
+		{func(m *machine) { m.Scouts = outlook{Above: 3, Highest: 5.25, Known: 2} }, "a narrow region, with a " +
 			"log-density of up to 5.2 above nearly all particles, is known to 2 of 1000 first particles only; 3 new draws of " +
 			"the prior came to it when they were moved under the posterior: the region was lost, or nearly so, while the " +
 			"likelihood's power was low, and no step size helps; the log evidence, its standard error and the shares of " +

@@ -11,12 +11,10 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/exchange"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/floats"
@@ -77,33 +75,6 @@ func TestStatesWhatIsMissingLong(t *testing.T) {
 		if c.short && (square > 65 || low < 0 || low > .3 || drift < .04) || !c.short && square > 26 {
 			t.Errorf("%d steps: see above", c.kernel.Steps)
 		}
-	}
-}
-
-// Replica exchange finds that region, and states its error: the squared errors of 6 runs sum to at most 22.5, which
-// chance exceeds once in a thousand.
-func TestReplicasMissNothingLong(t *testing.T) {
-	engine := computetest.Engines(t)[0]
-	if testing.Short() || strings.HasPrefix(engine.Name(), "go") {
-		t.Skip("long without a compiler")
-	}
-	const runs, exact = 6, -34.927
-	problem := bostonProblem(t, engine, curve(t), 500)
-	square := 0.
-	for seed := range uint64(runs) {
-		r, err := fit.Sample(t.Context(), problem, exchange.Replicas{
-			Ladder: []float64{.0005, .002, .006, .015, .03, .06, .1, .17, .27, .4, .6, .8, 1},
-		}, run.Settings{Seed: seed, Engine: engine})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := r.Draws.Evidence
-		z := (e.Value - exact) / e.StdErr
-		t.Logf("%.3f +- %.3f, z %.2f; %q", e.Value, e.StdErr, z, r.Warnings)
-		square += z * z
-	}
-	if square > 22.5 {
-		t.Errorf("squared errors of %d runs sum to %.1f", runs, square)
 	}
 }
 

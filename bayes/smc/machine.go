@@ -11,7 +11,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/internal/tempering"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 
@@ -211,7 +210,7 @@ func (m *machine) move() error {
 	made := m.stages.PerCall
 	moved, err := m.stages.Move(m.state, Moves{
 		Place: m.Place, Begin: !m.Going, number: m.Transitions, first: last.Transitions == 0 && !m.Going, slot: m.Slot,
-		stepSize: m.position.StepSize, steps: tempering.Steps(m.Trajectory.Length, last.Transitions),
+		stepSize: m.position.StepSize, steps: trajectorySteps(m.Trajectory.Length, last.Transitions),
 	}, m.counter(made), m.seed)
 	if err != nil {
 		return err
@@ -234,7 +233,7 @@ func (m *machine) move() error {
 	m.Transitions += made
 	last.StepSize, last.Correlation, last.Unmoved = m.position.StepSize, moved.correlation, moved.unmoved
 	last.Steps = int(math.Round(m.Trajectory.Length))
-	if wanted, ok := tempering.Adapts(m.Kernel); ok {
+	if wanted, ok := m.adapts(); ok {
 		m.position.StepSize *= math.Exp(gain * (m.Full/float64(made) - wanted))
 	}
 	m.Sum, m.Full = 0, 0
@@ -326,18 +325,27 @@ func (m *machine) counter(draws int) Counter {
 	return at
 }
 
-// tunes says whether moves take a step size, and adapts whether the sampler adapts it.
+// tunes says whether moves take a step size.
 func (m *machine) tunes() bool {
 	_, ok := m.Kernel.(mcmc.Tunable)
 	return ok
 }
 
-// steers says whether the sampler chooses the length of trajectories.
-func (m *machine) steers() bool { return tempering.Steers(m.Kernel) }
+// adapts says whether the kernel leaves its step size to the sampler, and at what mean acceptance the sampler then
+// aims.
+func (m *machine) adapts() (acceptance float64, ok bool) {
+	k, ok := m.Kernel.(mcmc.Tunable)
+	if !ok {
+		return 0, false
+	}
+	own, acceptance := k.Tune()
+	return acceptance, own == 0
+}
 
-func (m *machine) adapts() bool {
-	_, ok := tempering.Adapts(m.Kernel)
-	return ok
+// steers says whether the kernel leaves the length of its trajectories to the sampler.
+func (m *machine) steers() bool {
+	k, ok := m.Kernel.(mcmc.Steered)
+	return ok && k.Length() == 0
 }
 
 // placeName names the quantity that Place measures: rows or the power.

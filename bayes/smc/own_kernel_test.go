@@ -9,11 +9,8 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
-	"gobnn/bayes/exchange"
-	"gobnn/bayes/fit"
 	"gobnn/bayes/internal/kerneltest"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -22,8 +19,8 @@ import (
 // changed is a kernel of a user's own, as its type says.
 type changed struct{ kerneltest.Changed }
 
-// Tempered and exchange.Replicas refuse a kernel of a user's own that carries the log-density or the gradient of
-// another place, as mcmc.Chains do; the library's kernels, as a user's own embeds them, run.
+// Tempered refuses a kernel of a user's own that carries the log-density or the gradient of another place, as
+// mcmc.Chains do; the library's kernels, as a user's own embeds them, run.
 func TestKernelCarriesAnotherPlace(t *testing.T) {
 	const rows = 4
 	posterior := smc.RowPosterior{Prior: logNormal, N: rows, Likelihood: func(phi, numbers *graph.Node) *graph.Node {
@@ -58,19 +55,10 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 				return err
 			}
 		}
-		replicas := func(ladder ...float64) func() error {
-			return func() error {
-				_, err := fit.Sample(t.Context(), problem, exchange.Replicas{
-					Kernel: kernel, Sets: 8, WarmUp: 2, Sweeps: 6, Ladder: ladder,
-				}, run.Settings{Engine: computetest.Go(t)})
-				return err
-			}
-		}
 		for name, sampled := range map[string]func() error{
 			"likelihood tempering": sample(setup{}),
 			"waste-free":           sample(setup{WasteFree: 4, Moves: 1}),
 			"data tempering":       sample(setup{Tempering: smc.DataTempering, Block: 2}),
-			"exchange":             replicas(.3, 1), "exchange at small powers": replicas(1e-4, .05, 1),
 		} {
 			err := sampled()
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
@@ -99,20 +87,13 @@ func TestKernelDrawsTwice(t *testing.T) {
 	kernel := twoSteps{mcmc.RandomWalkMetropolis{StepSize: .5}}
 	file := filepath.Join(t.TempDir(), "run")
 	s := setup{Particles: 64, Moves: 1, Engine: computetest.Go(t), Checkpoint: file}
-	replicas := exchange.Replicas{Kernel: kernel, Sets: 4, WarmUp: 1, Sweeps: 4, Ladder: []float64{.3, 1}}
 	var all [][]string
 	for range 2 { // the second reads the finished runs
 		sampled, err := draw(t.Context(), problem, kernel, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		exchanged, err := fit.Sample(t.Context(), problem, replicas, run.Settings{
-			Engine: s.Engine, Checkpoint: file + ".exchange",
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, sampled.Warnings, exchanged.Warnings)
+		all = append(all, sampled.Warnings)
 	}
 	for _, warnings := range all {
 		if said := strings.Join(warnings, "; "); !strings.Contains(said, `"proposal": own_kernel_test.go:`) {

@@ -8,7 +8,6 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/internal/tempering"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 
@@ -168,9 +167,11 @@ func (m *machine) observe() error {
 
 // What makes a result doubtful.
 const (
-	fewFirst        = 20  // effective first ancestors below which the genealogy says little of the error
-	fewChains       = 200 // of a waste-free sampler, below which it says too little
-	highCorrelation = 0.5 // left by the moves at a temperature
+	fewFirst        = 20   // effective first ancestors below which the genealogy says little of the error
+	fewChains       = 200  // of a waste-free sampler, below which it says too little
+	highCorrelation = 0.5  // left by the moves at a temperature
+	lowAcceptance   = 0.05 // of the moves at a temperature
+	manyRejected    = 0.1  // share of proposals that are not finite
 )
 
 // expectedUnmoved returns the number of n particles that may not have moved because by chance all their moves were
@@ -205,7 +206,7 @@ func (m *machine) warnings() []string {
 				"smc.Multinomial, or run it with several seeds", m.Resampler)
 		}
 	}
-	if lost := m.Scouts.Warning(m.chains(), "first particles"); lost != "" {
+	if lost := m.Scouts.warning(m.chains()); lost != "" {
 		out = append(out, lost)
 	}
 	low, where, proposals, rejected := 1., 0., 0, 0
@@ -224,7 +225,7 @@ func (m *machine) warnings() []string {
 		proposals += r.Transitions * m.chains()
 		rejected += r.Rejected
 	}
-	if low < tempering.LowAcceptance {
+	if low < lowAcceptance {
 		warn("moves were accepted with a mean probability of only %.3f at %s %.4g: particles that are copies of each other "+
 			"hardly separate; take a smaller step size, or more moves", low, m.placeName(), where)
 	}
@@ -249,7 +250,7 @@ func (m *machine) warnings() []string {
 			"log evidence may be off by more; take longer trajectories (HMC.Steps), more moves, or more particles",
 			m.Drift.Sum, missing)
 	}
-	if float64(rejected) > tempering.ManyRejected*float64(proposals) {
+	if float64(rejected) > manyRejected*float64(proposals) {
 		warn("%d of %d proposals had a log-density or a gradient that is not finite: check the target",
 			rejected, proposals)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/internal/tempering"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -16,7 +15,10 @@ const scoutRounds = 2
 
 // scouts says whether scouts are sent out at the end: they need a gradient to find a mode by, and make many short
 // trajectories.
-func (m *machine) scouts() bool { return m.adapts() && m.steers() }
+func (m *machine) scouts() bool {
+	_, adapts := m.adapts()
+	return adapts && m.steers()
+}
 
 // scout makes a round of scouts, with the particles put aside meanwhile.
 func (m *machine) scout() error {
@@ -36,7 +38,7 @@ func (m *machine) scout() error {
 	if err != nil {
 		return err
 	}
-	m.Scouts.Add(particles, eve, settled)
+	m.Scouts.add(particles, eve, settled)
 	for name, t := range kept {
 		m.state.Set(name, t)
 	}
@@ -70,11 +72,11 @@ func (m *machine) settled(scale *tensors.Tensor) ([]float64, error) {
 	m.state.Set(m.stages.scale(), local)
 	m.Evaluations += m.chains()
 	highest := slices.Repeat([]float64{math.Inf(-1)}, m.chains())
-	for transition := range tempering.ScoutTransitions {
+	for transition := range scoutTransitions {
 		for begin := true; ; begin = false {
 			moved, err := m.stages.Move(m.state, Moves{
 				Place: m.Place, Begin: begin, number: m.Transitions, first: begin && transition == 0, slot: 1,
-				stepSize: tempering.ScoutShare * m.position.StepSize, steps: tempering.ScoutSteps,
+				stepSize: scoutShare * m.position.StepSize, steps: scoutSteps,
 			}, m.counter(m.stages.PerCall), m.seed)
 			if err != nil {
 				return nil, err
@@ -85,7 +87,7 @@ func (m *machine) settled(scale *tensors.Tensor) ([]float64, error) {
 			}
 		}
 		m.Transitions += m.stages.PerCall
-		if transition < tempering.ScoutTransitions-tempering.ScoutLooks {
+		if transition < scoutTransitions-scoutLooks {
 			continue
 		}
 		now, err := m.logDensities()

@@ -76,7 +76,7 @@ func TestLocalScale(t *testing.T) {
 	computetest.Each(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		out := computetest.Run(t, engine, func(_ *Graph, args []*Node) []*Node {
 			all := Reshape(ConvertDType(args[1], dtype), n, 5)
-			return []*Node{LocalScale(ConvertDType(args[0], dtype), all)}
+			return []*Node{localScale(ConvertDType(args[0], dtype), all)}
 		}, []float64{1, 1, apart, 2, 1}, gradients)[0]
 		given := math.Sqrt(1 - rho*rho)
 		for i, want := range []float64{given, given, width, 2} {

@@ -9,7 +9,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
-	"gobnn/bayes/internal/tempering"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/tryout"
 
@@ -40,7 +39,7 @@ type Spec struct {
 	// states, which become the new particles (waste-free: Dau and Chopin 2022). 0: all J are moved, and only their last
 	// states are kept.
 	chains   int
-	tuned    bool // the step size is an input of Move, see tempering.StepShares; else it is the kernel's own
+	tuned    bool // the step size is an input of Move, see stepShares; else it is the kernel's own
 	steered  bool // the number of steps of a trajectory is an input of Move; else it is the kernel's own
 	tempered bool // Weigh multiplies what Potential gives by the step of the power; else it counts once
 	watched  bool // Move reports how far particles have come: see Moved.correlation and Moved.unmoved
@@ -484,7 +483,7 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 			if i%2 == 1 {
 				odd = OneMinus(odd)
 			}
-			shares, full = tempering.StepShares(keyOf(inputs[2], i), s.DType, s.chains, odd)
+			shares, full = stepShares(keyOf(inputs[2], i), s.DType, s.chains, odd)
 			tuning.StepSize = Mul(BroadcastToShape(input(3), shares.Shape()), shares)
 		}
 		var info mcmc.Info
@@ -494,7 +493,7 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 			probability = Mul(compute.Finite(info.Acceptance), ended)
 		}
 		acceptance = Add(acceptance, ReduceAllMean(probability))
-		fullAcceptance = Add(fullAcceptance, tempering.OfFull(probability, full, 0))
+		fullAcceptance = Add(fullAcceptance, ofFull(probability, full))
 		has := ended
 		if info.Accepted != nil {
 			has = Mul(info.Accepted, ended)
@@ -611,7 +610,7 @@ func (s *Stages) scales(stdDev, gradient *Node) *Node {
 	if s.FixedScale || gradient == nil {
 		return Identity(stdDev)
 	}
-	return LocalScale(stdDev, gradient)
+	return localScale(stdDev, gradient)
 }
 
 // WeightedStdDev is the standard deviation of weighted particles, phi, [J, D], with normalised logWeights, [J], in each
@@ -625,17 +624,16 @@ func WeightedStdDev(phi, logWeights *graph.Node) *graph.Node {
 	return Sqrt(Add(Mul(variance, Div(ess, AddScalar(ess, 5))), MulScalar(Reciprocal(AddScalar(ess, 5)), 5e-3)))
 }
 
-// LocalScale estimates the width of a distribution in each coordinate, [D], around a single particle. It is 1/sqrt(mean
+// localScale estimates the width of a distribution in each coordinate, [D], around a single particle. It is 1/sqrt(mean
 // of g_i^2), with g the gradients of the log-density at all particles, [J, D], but at most the particles' standard
 // deviation, [D]. For a Gaussian with covariance S this is 1/sqrt((S^-1)_ii), the standard deviation given the other
 // coordinates. For a distribution with many modes it is the width of one mode, where a standard deviation measures how
-// far the modes lie apart. For T distributions at once, gradients are [T, J, D] and standard deviations [T, D].
-func LocalScale(stdDev, gradient *graph.Node) *graph.Node {
-	particles := gradient.Rank() - 2
-	largest := ReduceAndKeep(Abs(gradient), ReduceMax, particles) // divided out: squares may overflow
+// far the modes lie apart.
+func localScale(stdDev, gradient *Node) *Node {
+	largest := ReduceAndKeep(Abs(gradient), ReduceMax, 0) // divided out: squares may overflow
 	largest = Where(GreaterThan(largest, ZerosLike(largest)), largest, OnesLike(largest))
 	relative := Div(gradient, BroadcastToShape(largest, gradient.Shape()))
-	steepness := Mul(Squeeze(largest, particles), Sqrt(ReduceMean(Square(relative), particles)))
+	steepness := Mul(Squeeze(largest, 0), Sqrt(ReduceMean(Square(relative), 0)))
 	return Min(Reciprocal(steepness), stdDev)
 }
 

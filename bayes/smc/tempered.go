@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/internal/tempering"
 	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 
@@ -176,16 +176,51 @@ func (t Tempered) Prepare(j *fit.Job) (fit.Method, error) {
 		return nil, err
 	}
 	t.Ladder = slices.Clone(t.Ladder) // the caller may change it while the run is on its way
-	if err := tempering.CheckLadder("smc: Tempered.Ladder", t.Ladder); err != nil {
+	if err := t.checkLadder(); err != nil {
 		return nil, err
 	}
 	if err := t.Resampler.Check(); err != nil {
 		return nil, err
 	}
-	if err := tempering.CheckKernel("smc", t.Kernel, dim); err != nil {
+	if err := t.checkKernel(dim); err != nil {
 		return nil, err
 	}
 	return t, j.OnDevices("the number of particles that are moved", t.chains())
+}
+
+// checkLadder returns an error if the powers do not ascend from above 0 to 1.
+func (t Tempered) checkLadder() error {
+	before := 0.
+	for i, power := range t.Ladder {
+		if !(power > before && power <= 1) || i == len(t.Ladder)-1 && power != 1 {
+			return fmt.Errorf("smc: Tempered.Ladder[%d] is %v: powers ascend from above 0, and the last is 1", i, power)
+		}
+		before = power
+	}
+	return nil
+}
+
+// checkKernel returns an error for a kernel that does not leave its target invariant.
+func (t Tempered) checkKernel(dim int) error {
+	if err := mcmc.Check(t.Kernel, dim, true); err != nil {
+		return fmt.Errorf("smc: %w", err)
+	}
+	if !t.Kernel.Traits().Exact {
+		return fmt.Errorf(
+			"smc: %T leaves no target invariant, or does not say so (mcmc.Traits): take a kernel that accepts or "+
+				"rejects, such as mcmc.HMC", t.Kernel)
+	}
+	return nil
+}
+
+// checkProblem returns an error for a problem without a prior to draw from, or whose target changes from move to move.
+func checkProblem(p density.Problem) error {
+	return limits.Check("smc: Problem",
+		limits.Field("Initial", "nil", p.Initial != nil || p.Start != nil,
+			"a function that draws from the prior, whose density is the target's LogPrior, unless Start has such draws"),
+		limits.Field("Inputs", "set", p.Inputs == nil && p.HostInputs == nil,
+			"nil, as HostInputs: the target must be the same at every move"),
+	)
 }
 
 // chains is the number of particles that are resampled and moved: J, or the J/P chains of a waste-free sampler.
@@ -214,7 +249,7 @@ func (t Tempered) run(ctx context.Context, j *fit.Job, m *machine) (*fit.Result,
 	if err != nil {
 		return nil, err
 	}
-	if err := tempering.CheckProblem("smc", problem); err != nil {
+	if err := checkProblem(problem); err != nil {
 		return nil, err
 	}
 	if start := problem.Start; start != nil {

@@ -6,7 +6,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
-	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/tryout"
 
@@ -69,13 +68,6 @@ type trial struct {
 	foreign    bool           // try its methods against each other
 	cheap      []string       // try these cheap targets of the kernel's: names, for errors
 	identities []identity     // of a foreign target, once runTrial has built them
-}
-
-// TryTarget returns an error if the target of a problem for LikelihoodTempering contradicts itself or mixes particles.
-// The state has the problem's data. It is for samplers of other packages.
-func TryTarget(j *fit.Job, problem density.Problem, kernel mcmc.Kernel, state *compute.State) error {
-	m := &machine{Job: j, Tempered: Tempered{Kernel: kernel, Tempering: LikelihoodTempering}, problem: problem}
-	return m.tryTarget(state)
 }
 
 // tryTarget is an error if the problem's target contradicts itself or mixes particles. The state has the problem's

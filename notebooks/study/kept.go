@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/exchange"
 	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
 	"gobnn/pmcnet/annealed"
@@ -29,7 +28,7 @@ func keptSettings(algorithm any) any {
 			"unordered": a.Unordered, "components": a.Components, "covariance": a.Covariance, "draws": a.Draws,
 			"bridge": a.Bridge,
 		}
-	case smc.Tempered, exchange.Replicas: // which had a field for it
+	case smc.Tempered: // which had a field for it
 		kept["dtype"] = compute.DType(0).String()
 		return kept
 	}

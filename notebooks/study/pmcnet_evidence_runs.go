@@ -8,85 +8,57 @@ import (
 
 // This file combines the runs of a row of the evidence benchmark, and chooses the split of the next run.
 
-// mostEvidenceRuns is the largest number of whole runs, and of replica exchanges, of a row. After these the row keeps
-// the standard error that it has.
+// mostEvidenceRuns is the largest number of whole runs of a row. After these the row keeps the standard error that it
+// has.
 const mostEvidenceRuns = 30
 
-// smallShare is the share of the mean of Z below which a split has no whole run and no replica exchange, even if what
-// is known of it is three standard errors too low.
+// smallShare is the share of the mean of Z below which a split has no whole run, even if what is known of it is three
+// standard errors too low.
 const smallShare = .02
 
-// enoughToSay is the number of whole runs on a doubtful split before its first replica exchange, which takes longer
-// than these. A split is doubtful if the runs give it less than smallShare, but their errors allow more.
-const enoughToSay = 3
-
-// lesserShare is the share of the mean, by SMC, below which a split's first replica exchange is half as long as others.
-const lesserShare = .1
-
-// evidenceRuns holds the runs of a row on each split: a quick run, and the whole runs and replica exchanges that
-// replace it.
+// evidenceRuns holds the runs of a row on each split: a quick run, and the whole runs that replace it.
 type evidenceRuns struct {
-	quick            [evidenceSplits]Result
-	whole, exchanged [evidenceSplits][]Result
+	quick [evidenceSplits]Result
+	whole [evidenceSplits][]Result
 }
 
 // evidenceKind is which of the runs.
 type evidenceKind string
 
 const (
-	quickRun    evidenceKind = "quick run"
-	wholeRun    evidenceKind = "whole run"
-	exchangeRun evidenceKind = byExchange
+	quickRun evidenceKind = "quick run"
+	wholeRun evidenceKind = "whole run"
 )
 
-// within is the standard error at which a row has enough replica exchanges. For SMC three times this is enough: it
-// needs three times the time for the same error, and only checks replica exchange.
+// within is the standard error of SMC at which a row has enough whole runs.
 func (r evidenceRow) within() float64 {
 	if r.learnt {
-		return .2
+		return .6
 	}
-	return .05
+	return .15
 }
 
-// next chooses the next run. First come the splits without a run that may have more than a small share of the mean, the
-// largest first. Then, while a standard error is too large, the next run is where it lowers the error most. more is
-// false at the end: se is 0 if all errors are small enough, or the error that is left after too many runs.
-func (runs *evidenceRuns) next(within float64) (next evidenceRun, se float64, more bool) {
-	for _, c := range []struct {
-		kind   evidenceKind
-		method string
-		enough float64
-	}{{wholeRun, byTempering, 3 * within}, {exchangeRun, byExchange, within}} {
-		some, count, missing := runs.some(c.method), 0, runs.shares()
-		for k := range missing {
-			if count += len(some[k]); len(some[k]) > 0 {
-				missing[k] = math.Inf(-1)
-			}
+// next chooses the split of the next whole run. First come the splits without one that may have more than a small share
+// of the mean, the largest first. Then, while the standard error is too large, the next run is where it lowers the error
+// most. more is false at the end: se is 0 if the error is small enough, or the error that is left after too many runs.
+func (runs *evidenceRuns) next(within float64) (split int, se float64, more bool) {
+	count, missing := 0, runs.shares()
+	for k := range missing {
+		if count += len(runs.whole[k]); len(runs.whole[k]) > 0 {
+			missing[k] = math.Inf(-1)
 		}
-		if k := floats.MaxIdx(missing[:]); missing[k] >= math.Log(smallShare) {
-			if c.kind == exchangeRun && runs.share(k) < smallShare && len(runs.whole[k]) < enoughToSay {
-				return evidenceRun{kind: wholeRun, split: k, length: 1}, math.NaN(), true
-			}
-			next = evidenceRun{kind: c.kind, split: k, length: 1}
-			if c.kind == exchangeRun && runs.share(k) < lesserShare {
-				next.length = .5
-			}
-			return next, math.NaN(), true
-		}
-		e, gain := runs.of(c.method)
-		if e.se <= c.enough {
-			continue
-		}
-		if count < mostEvidenceRuns {
-			next = evidenceRun{kind: c.kind, split: floats.MaxIdx(gain[:]), length: 1}
-			if c.kind == exchangeRun {
-				next.length = runs.longer(c.method, next.split, .95*c.enough)
-			}
-			return next, e.se, true
-		}
-		se = max(se, e.se)
 	}
-	return evidenceRun{}, se, false
+	if k := floats.MaxIdx(missing[:]); missing[k] >= math.Log(smallShare) {
+		return k, math.NaN(), true
+	}
+	switch e, gain := runs.of(byTempering); {
+	case e.se <= within:
+		return 0, 0, false
+	case count < mostEvidenceRuns:
+		return floats.MaxIdx(gain[:]), e.se, true
+	default:
+		return 0, e.se, false
+	}
 }
 
 // shares returns the log of the share of the mean of Z that each split may have: the smaller of the estimates by its
@@ -103,38 +75,6 @@ func (runs *evidenceRuns) shares() (most [evidenceSplits]float64) {
 	return most
 }
 
-// share returns the share of the mean of Z that a split has by SMC.
-func (runs *evidenceRuns) share(split int) float64 {
-	known := runs.splits(byTempering)
-	return math.Exp(known[split].value-meanEvidence(known).value) / evidenceSplits
-}
-
-// longer returns the length of the next run on a split that lowers the standard error to `within`, in halves, from .5
-// to 8. If other splits need more runs too, it is the length of all runs before; without a run before, it is 1.
-func (runs *evidenceRuns) longer(method string, split int, within float64) float64 {
-	splits := runs.splits(method)
-	e := meanEvidence(splits)
-	own, before := part(splits[split], e), lengthOfAll(runs.some(method)[split])
-	if before == 0 {
-		return 1
-	}
-	length := before
-	if left := within*within - (e.se*e.se - own); left > 0 {
-		length = min(before*(own/left-1), 8)
-	}
-	return max(.5, math.Ceil(2*length)/2)
-}
-
-// largest is the split whose quick run gives the largest evidence. All splits of a row have its ladder, so that one
-// compilation serves them.
-func (runs *evidenceRuns) largest() int {
-	var values []float64
-	for _, quick := range runs.quick {
-		values = append(values, estimateOf(quick, byTempering).value)
-	}
-	return floats.MaxIdx(values)
-}
-
 // estimate is a log evidence, of a split or of the mean over them, with its standard error.
 type estimate struct{ value, se float64 }
 
@@ -144,42 +84,34 @@ func estimateOf(r Result, method string) estimate {
 
 // of returns an estimator's log of the mean over splits of the mean of Z over a split's runs. The standard error
 // follows by the delta method from the runs' own. gain is the decrease of the variance by another run on each split. A
-// split without a run of this estimator takes SMC's quick run.
+// split without a whole run takes SMC's quick run.
 func (runs *evidenceRuns) of(method string) (e estimate, gain [evidenceSplits]float64) {
 	splits := runs.splits(method)
 	e = meanEvidence(splits)
 	for k := range splits {
-		gain[k] = part(splits[k], e) / (lengthOfAll(runs.some(method)[k]) + 1)
+		gain[k] = part(splits[k], e) / float64(len(runs.whole[k])+1)
 	}
 	return e, gain
 }
 
-// splits returns an estimator's log Z of each split; without a run of its own it is the quick run's, by SMC.
+// splits returns an estimator's log Z of each split; without a whole run it is the quick run's, by SMC.
 func (runs *evidenceRuns) splits(method string) (splits []estimate) {
-	for k, some := range runs.some(method) {
+	for k, some := range runs.whole {
 		if len(some) == 0 {
 			splits = append(splits, estimateOf(runs.quick[k], byTempering))
 			continue
 		}
-		// All runs of one length have the same error: so each counts by its length, also one that happens to be high.
+		// All runs have the same error: so each counts the same, also one that happens to be high.
 		var values []float64
-		all, variance := lengthOfAll(some), 0.
+		weight, variance := 1/float64(len(some)), 0.
 		for _, one := range some {
-			e, weight := estimateOf(one, method), lengthOf(one)/all
+			e := estimateOf(one, method)
 			values = append(values, e.value+math.Log(weight))
 			variance += weight * weight * e.se * e.se
 		}
 		splits = append(splits, estimate{floats.LogSumExp(values), math.Sqrt(variance)})
 	}
 	return splits
-}
-
-// some returns the runs of an estimator.
-func (runs *evidenceRuns) some(method string) *[evidenceSplits][]Result {
-	if method == byExchange {
-		return &runs.exchanged
-	}
-	return &runs.whole
 }
 
 // meanEvidence is the log of the mean of Z over splits, with its standard error by the delta method; NaN where a split
@@ -201,22 +133,4 @@ func meanEvidence(splits []estimate) estimate {
 func part(split, mean estimate) float64 {
 	p := math.Exp(split.value-mean.value) / evidenceSplits * split.se
 	return p * p
-}
-
-// byLength is the entry of a kept result for its length in units of a first run of its kind; 1 where it is missing.
-const byLength = "length"
-
-// lengthOf returns the length of a run; lengthOfAll sums the lengths of a split's runs.
-func lengthOf(one Result) float64 {
-	if length, ok := one.Values[byLength]; ok {
-		return length
-	}
-	return 1
-}
-
-func lengthOfAll(some []Result) (sum float64) {
-	for _, one := range some {
-		sum += lengthOf(one)
-	}
-	return sum
 }

@@ -164,27 +164,26 @@ func TestExactEvidence(t *testing.T) {
 }
 
 // A row's estimate is the mean of Z of all runs, each split's first. The next run is on a split that may count and has
-// no run of the kind, and then where it lowers the error most, until those of SMC and replica exchange are small
-// enough.
+// no whole run, and then where it lowers the error most, until SMC's is small enough.
 func TestEvidenceRuns(t *testing.T) {
-	one := func(method string, value, se float64) Result {
-		return Result{Values: map[string]float64{method: value, method + " error": se}}
+	one := func(value, se float64) Result {
+		return Result{Values: map[string]float64{byTempering: value, byTempering + " error": se}}
 	}
 	runs := &evidenceRuns{}
 	for k := range runs.quick {
-		runs.quick[k] = one(byTempering, -1000, 5)
+		runs.quick[k] = one(-1000, 5)
 	}
-	runs.quick[1] = one(byTempering, -304, .5)
-	runs.quick[3] = one(byTempering, -300, .5)
-	runs.quick[7] = one(byTempering, -299, .5)
+	runs.quick[1] = one(-304, .5)
+	runs.quick[3] = one(-300, .5)
+	runs.quick[7] = one(-299, .5)
 	for _, want := range []int{7, 3, 1} { // the last has a share of .005, which might be .022
-		if next, _, more := runs.next(.05); next.kind != wholeRun || next.split != want || next.length != 1 || !more {
-			t.Fatalf("the next run is %+v, %v; want split %d", next, more, want)
+		if split, _, more := runs.next(.15); split != want || !more {
+			t.Fatalf("the next run is on split %d, %v; want %d", split, more, want)
 		}
-		runs.whole[want] = []Result{one(byTempering, -1000, .1)}
+		runs.whole[want] = []Result{one(-1000, .1)}
 	}
-	runs.whole[3] = []Result{one(byTempering, -300, .3), one(byTempering, -300+math.Log(3), .3)} // mean exp(-300) 2
-	runs.whole[7] = []Result{one(byTempering, -300+math.Log(6), .1)}
+	runs.whole[3] = []Result{one(-300, .3), one(-300+math.Log(3), .3)} // mean exp(-300) 2
+	runs.whole[7] = []Result{one(-300+math.Log(6), .1)}
 	got, gain := runs.of(byTempering)
 	want := math.Sqrt(.25*.25*.09/2 + .75*.75*.01) // .0919
 	if math.Abs(got.value-(-300+math.Log(.8))) > 1e-12 || math.Abs(got.se-want) > 1e-12 {
@@ -193,70 +192,26 @@ func TestEvidenceRuns(t *testing.T) {
 	if math.Abs(gain[7]-.75*.75*.01/2) > 1e-12 || math.Abs(gain[3]-.25*.25*.045/3) > 1e-12 {
 		t.Errorf("another run would gain %v", gain)
 	}
-	runs.quick[4], runs.whole[4] = one(byTempering, -301, .5), []Result{one(byTempering, -301, .1)} // a share of .04
-	for _, want := range []struct {
-		split  int
-		length float64
-	}{{7, 1}, {3, 1}, {4, .5}} { // not 1, of which the whole run says that it counts nothing
-		next, _, more := runs.next(.05)
-		if next.kind != exchangeRun || next.split != want.split || next.length != want.length || !more {
-			t.Fatalf("the next run is %+v, %v; want %+v", next, more, want)
-		}
-		runs.exchanged[want.split] = []Result{one(byExchange, -1000, .1)}
-	}
-	// A split with a share of .011 that may be .037 has other runs by SMC, until it is known or they are enough.
-	runs.quick[4], runs.exchanged[4] = one(byTempering, -302.4, .5), nil
-	for n := range enoughToSay {
-		runs.whole[4] = slices.Repeat([]Result{one(byTempering, -302.4, .3*math.Sqrt(float64(n+1)))}, n+1)
-		want := wholeRun
-		if n == enoughToSay-1 {
-			want = exchangeRun
-		}
-		if next, _, more := runs.next(.05); next.kind != want || next.split != 4 || !more {
-			t.Errorf("after %d runs of a split that may count: %+v, %v; want a %s", n+1, next, more, want)
-		}
-	}
-	runs.quick[4], runs.whole[4], runs.exchanged[4] = one(byTempering, -1000, 5), nil, nil
-	runs.exchanged[3] = []Result{one(byExchange, -300+math.Log(2), .1)}
-	runs.exchanged[7] = []Result{one(byExchange, -300+math.Log(6), .02)} // together .029
 	for _, c := range []struct {
 		within float64
-		kind   evidenceKind
 		split  int
 		more   bool
-	}{{.05, "", 0, false}, {.03, wholeRun, 7, true}} {
-		next, _, more := runs.next(c.within)
-		if next.kind != c.kind || more != c.more || more && next.split != c.split {
-			t.Errorf("within %v: %+v, %v", c.within, next, more)
+	}{{.15, 0, false}, {.09, 7, true}} {
+		split, se, more := runs.next(c.within)
+		if split != c.split || more != c.more || more && math.Abs(se-want) > 1e-12 {
+			t.Errorf("within %v: split %d, error %v, %v", c.within, split, se, more)
 		}
 	}
-	runs.whole[3], runs.whole[7] = []Result{one(byTempering, -300, .01)}, []Result{one(byTempering, -299, .01)}
-	// Of the variance .00085 split 3 has .25 .25 .01 = .000625. Of (.95 * .025)^2 = .000564 the other leaves .000339,
-	// which takes 1.84 times what it has; of (.95 * .018)^2 .0000674, 9.3 times; of (.95 * .015)^2 less than nothing.
-	for _, c := range []struct{ within, length float64 }{{.025, 1}, {.018, 8}, {.015, 1}} {
-		next, se, more := runs.next(c.within)
-		if next.kind != exchangeRun || next.split != 3 || !more || math.Abs(se-.0291) > 1e-4 || next.length != c.length {
-			t.Errorf("within %v: %+v, %v, error %v; want length %v", c.within, next, more, se, c.length)
-		}
-	}
-	longer := one(byExchange, -300, .05)
-	longer.Values[byLength] = 3
-	runs.exchanged[3] = append(runs.exchanged[3], longer) // the mean is exp(-300) (2 + 3) / 4
-	if e := runs.splits(byExchange)[3]; math.Abs(e.value-(-300+math.Log(1.25))) > 1e-12 ||
-		math.Abs(e.se-math.Hypot(.1/4, .05*3/4)) > 1e-12 {
-		t.Errorf("of a run and one of three times its length: %+v", e)
-	}
-	runs.exchanged[3] = runs.exchanged[3][:1]
 	quick := runs.quick[9]
-	runs.quick[9] = one(byTempering, math.NaN(), math.NaN())
-	if next, _, more := runs.next(.05); next.kind != wholeRun || !more || runs.largest() != 7 {
-		t.Errorf("with a split that has no estimate, %+v, %v, largest %d", next, more, runs.largest())
+	runs.quick[9] = one(math.NaN(), math.NaN())
+	if _, se, more := runs.next(.15); !math.IsNaN(se) || !more {
+		t.Errorf("with a split that has no estimate: error %v, %v", se, more)
 	}
 	runs.quick[9] = quick
 	for range mostEvidenceRuns {
-		runs.exchanged[1] = append(runs.exchanged[1], one(byExchange, -1000, .1))
+		runs.whole[1] = append(runs.whole[1], one(-1000, .1))
 	}
-	if _, se, more := runs.next(.025); more || math.Abs(se-.0291) > 1e-4 {
+	if _, se, more := runs.next(.09); more || math.Abs(se-want) > 1e-12 {
 		t.Errorf("after %d runs: %v, error %v", mostEvidenceRuns, more, se)
 	}
 }
@@ -294,21 +249,21 @@ func TestEvidenceAsked(t *testing.T) {
 	}
 }
 
-// Both estimates stand beside the published value with their distance in combined errors; one that is not known has no
-// cell.
+// The estimates stand beside the published value with their distance in combined errors; one that is not known has no
+// cell. Of repetitions the table has what they state and how they differ.
 func TestEvidenceCells(t *testing.T) {
 	r := evidenceRow{name: "tanh 2", logZ: Reported{-286.75, .12}, loss: .27}
 	found := map[string][]estimate{byTempering: {{-287.25, .05}}, byImportance: {{math.NaN(), math.NaN()}},
-		byExchange: {{-287, .12}}}
+		byBridge: {{-287, .12}}}
 	got := map[string]Cell{}
 	for _, c := range r.cells(found, []float64{.27, .29}, []float64{.4, 1.2}, []float64{7}) {
 		got[c.Method+" "+c.Metric] = c
 	}
 	for name, want := range map[string]float64{
-		"SMC log Z": -287.25, "replica exchange log Z": -287,
-		"SMC difference to the published log Z [combined errors]":              -.5 / .13,
-		"replica exchange difference to the published log Z [combined errors]": -.25 / math.Hypot(.12, .12),
-		"replica exchange difference to SMC [combined errors]":                 .25 / .13,
+		"SMC log Z": -287.25, "bridge log Z": -287,
+		"SMC difference to the published log Z [combined errors]":    -.5 / .13,
+		"bridge difference to the published log Z [combined errors]": -.25 / math.Hypot(.12, .12),
+		"bridge difference to SMC [combined errors]":                 .25 / .13,
 		"SMC loss": .28,
 		"importance sampling k-hat, largest of the splits": 1.2,
 	} {
@@ -320,13 +275,12 @@ func TestEvidenceCells(t *testing.T) {
 	if len(got) > 0 {
 		t.Errorf("cells that should not be: %v", got)
 	}
-	// Where both are far from it, the table says by how much; of repetitions it has what they state and how they differ.
-	found = map[string][]estimate{byTempering: {{-288, .01}, {-288.02, .03}}, byExchange: {{-287.8, .1}}}
+	found = map[string][]estimate{byTempering: {{-288, .01}, {-288.02, .03}}}
 	for _, c := range r.cells(found, []float64{.27}, []float64{1}, []float64{7}) {
 		got[c.Method+" "+c.Metric] = c
 	}
 	for name, want := range map[string]float64{
-		"SMC " + bothApart: -1.26, "replica exchange " + bothApart: -1.05,
+		"SMC log Z": -288.01,
 		"SMC standard deviation of log Z over the repetitions": .02 / math.Sqrt2,
 		"SMC standard error of log Z that a repetition states": math.Sqrt(.0005),
 	} {

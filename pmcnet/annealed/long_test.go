@@ -11,9 +11,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/exchange"
-	"gobnn/bayes/fit"
-	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 	"gobnn/pmcnet/annealed"
@@ -128,34 +125,4 @@ func TestEvidenceCoverageLong(t *testing.T) {
 	coverage(t, "SMC", bySMC, math.NaN(), 25)
 	coverage(t, "bridge", byBridge, math.NaN(), 25)
 	coverage(t, "result", results, math.NaN(), 25)
-}
-
-// The same for replica exchange with the settings of the study pmcnet.evidence and a ladder that the first run finds:
-// .0742 where .0752 is stated, with 96 of 100 runs within 1.96 of their errors. It takes 6 minutes on two processors.
-func TestEvidenceExchangeCoverageLong(t *testing.T) {
-	computetest.XLA(t, "takes minutes on the Go backend")
-	parts, err := dataset.Boston().PublishedSplit(dataset.Javid, 6)
-	if err != nil {
-		t.Fatal(err)
-	}
-	model := bayes.Model{
-		Network: nn.MLP{Hidden: []int{2}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: 1},
-		Stochastic: bayes.All(),
-	}
-	method := exchange.Replicas{Kernel: mcmc.HMC{Steps: 5}, WarmUp: 250, Sweeps: 500}
-	var all []bayes.Evidence
-	for seed := range uint64(100) {
-		r, err := fit.Fit(t.Context(), model, method, parts, run.Settings{Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range fit.Details[*exchange.Details](r).Powers[1:] {
-			if seed == 0 {
-				method.Ladder = append(method.Ladder, p.Power)
-				t.Logf("power %.4f exchanges with %.2f", p.Power, p.Exchanged)
-			}
-		}
-		all = append(all, r.Draws.Evidence)
-	}
-	coverage(t, "replica exchange", all, math.NaN(), 25)
 }

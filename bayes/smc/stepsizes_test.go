@@ -1,4 +1,4 @@
-package tempering
+package smc
 
 import (
 	"math"
@@ -19,9 +19,9 @@ func TestStepShares(t *testing.T) {
 	const n = 100000
 	for odd := range 2 {
 		out := computetest.Run(t, computetest.Engines(t)[0], func(g *Graph, _ []*Node) []*Node {
-			shares, full := StepShares(random.New(g, 3), compute.Float32, n, Scalar(g, compute.Float32, float64(odd)))
-			values := Const(g, [][]float32{{.2, .9, .4}})
-			return []*Node{shares, full, OfFull(values, Const(g, [][]float32{{1, 0, 1}}), 1)}
+			shares, full := stepShares(random.New(g, 3), compute.Float32, n, Scalar(g, compute.Float32, float64(odd)))
+			values := Const(g, []float32{.2, .9, .4})
+			return []*Node{shares, full, ofFull(values, Const(g, []float32{1, 0, 1}))}
 		})
 		below := map[float64]float64{1. / 25: .2, 1. / 4: .5, .81: .9} // and the probability
 		count := map[float64]float64{}
@@ -72,9 +72,9 @@ func TestOutlook(t *testing.T) {
 		{"not finite", particles, []float64{math.Inf(-1), math.NaN()}, 0, false},
 		{"none finite", []float64{math.Inf(-1)}, high(1), 0, false},
 	} {
-		var o Outlook
-		o.Add(c.particles, eve, c.settled)
-		if warns := o.Warning(n, "first particles") != ""; o.Above != c.above || warns != c.warns || o.Rounds != 1 {
+		var o outlook
+		o.add(c.particles, eve, c.settled)
+		if warns := o.warning(n) != ""; o.Above != c.above || warns != c.warns || o.Rounds != 1 {
 			t.Errorf("%s: %+v, warns: %v", c.name, o, warns)
 		}
 	}

@@ -1,4 +1,4 @@
-package tempering
+package smc
 
 import (
 	"math"
@@ -17,25 +17,25 @@ import (
 // Neighbours take turns, so that at each transition half of the particles take full steps, and no particle goes without
 // them for long.
 
-// StepShares draws the share of the step size that each of n particles takes in a transition, [n]. full, [n], is 1
+// stepShares draws the share of the step size that each of n particles takes in a transition, [n]. full, [n], is 1
 // where the share is the whole step, else 0: the even particles take it if the scalar odd is 0, the odd ones if it is
 // 1.
-func StepShares(rng random.Stream, dtype compute.DType, n int, odd *Node) (shares, full *Node) {
+func stepShares(rng random.Stream, dtype compute.DType, n int, odd *Node) (shares, full *Node) {
 	u := rng.Named("step sizes").Uniform(dtype, n)
 	even := OneMinus(ModScalar(Iota(u.Graph(), u.Shape(), 0), 2))
 	full = Where(GreaterThan(BroadcastToShape(odd, u.Shape()), ZerosLike(u)), OneMinus(even), even)
 	return Where(GreaterThan(full, ZerosLike(u)), OnesLike(u), Square(u)), full
 }
 
-// OfFull is the mean of values over axis, counting those with full steps only.
-func OfFull(values, full *Node, axis int) *Node {
-	return Div(ReduceSum(Mul(values, full), axis), ReduceSum(full, axis))
+// ofFull is the mean of values, [n], counting those with full steps only.
+func ofFull(values, full *Node) *Node {
+	return Div(ReduceSum(Mul(values, full), 0), ReduceSum(full, 0))
 }
 
-// Steps is the number of leapfrog steps of a transition, given the transition's number. It varies evenly by up to 30 %
-// about a length, so that trajectories do not resonate with a period of the dynamics; it is the same for all particles,
-// so that none waits for another.
-func Steps(length float64, transition int) int {
+// trajectorySteps is the number of leapfrog steps of a transition, given the transition's number. It varies evenly by
+// up to 30 % about a length, so that trajectories do not resonate with a period of the dynamics; it is the same for all
+// particles, so that none waits for another.
+func trajectorySteps(length float64, transition int) int {
 	_, part := math.Modf(float64(transition) * golden)
 	return int(math.Round(length * (1 + jitter*(2*part-1))))
 }

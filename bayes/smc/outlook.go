@@ -1,4 +1,4 @@
-package tempering
+package smc
 
 import (
 	"fmt"
@@ -17,30 +17,30 @@ import (
 
 // The moves of scouts.
 const (
-	ScoutTransitions = 20 // of each scout under the posterior
-	ScoutLooks       = 4  // at its log-density, after the last of them
-	ScoutSteps       = 4  // of a trajectory: momentum that is drawn often slows a scout down soonest
-	// ScoutShare is the share of the adapted step size that scouts take, or less of it: a longer step leaves the basin of
+	scoutTransitions = 20 // of each scout under the posterior
+	scoutLooks       = 4  // at its log-density, after the last of them
+	scoutSteps       = 4  // of a trajectory: momentum that is drawn often slows a scout down soonest
+	// scoutShare is the share of the adapted step size that scouts take, or less of it: a longer step leaves the basin of
 	// a mode that is much narrower than others.
-	ScoutShare = 1. / 8
+	scoutShare = 1. / 8
 )
 
 // fewScouted is the number of first particles from which those in a region descend, below which it counts as lost.
 const fewScouted = 20
 
-// Outlook holds the scouts' findings. A run's checkpoint has it.
-type Outlook struct {
+// outlook holds the scouts' findings. A run's checkpoint has it.
+type outlook struct {
 	Rounds  int     `json:"rounds"`  // that are made
 	Above   int     `json:"above"`   // scouts that settled clearly above nearly all particles
 	Highest float64 `json:"highest"` // by how much the highest of them did, in nats
 	Known   int     `json:"known"`   // first particles from which those descend that are as high
 }
 
-// Add takes in a round: the log-densities at which scouts have settled, the particles' log-densities, and the numbers
+// add takes in a round: the log-densities at which scouts have settled, the particles' log-densities, and the numbers
 // of the particles' first ancestors. A scout is clearly above nearly all particles if it exceeds their .95 quantile by
 // four times the distance from the upper quartile to that quantile. For a normal distribution the bound is 5.5 standard
 // deviations above the mean. The log-density of particles in one mode has a shorter tail, since it is bounded above.
-func (o *Outlook) Add(particles []float64, eve []int32, settled []float64) {
+func (o *outlook) add(particles []float64, eve []int32, settled []float64) {
 	finite := slices.DeleteFunc(slices.Clone(particles), func(v float64) bool { return math.IsInf(v, 0) || math.IsNaN(v) })
 	o.Rounds++
 	if len(finite) == 0 {
@@ -64,14 +64,15 @@ func (o *Outlook) Add(particles []float64, eve []int32, settled []float64) {
 	o.Known = len(known)
 }
 
-// Warning says what the scouts have found that the particles hardly know, or is empty. kind names what independent
-// particles descend from, such as "sets"; of is the number of these.
-func (o Outlook) Warning(of int, kind string) string {
-	if o.Above == 0 || o.Known >= min(fewScouted, of/2) {
+// warning says what the scouts have found that the particles hardly know, or is empty. first is the number of first
+// particles.
+func (o outlook) warning(first int) string {
+	if o.Above == 0 || o.Known >= min(fewScouted, first/2) {
 		return ""
 	}
 	return fmt.Sprintf("a narrow region, with a log-density of up to %.1f above nearly all particles, is known to %d of "+
-		"%d %s only; %d new draws of the prior came to it when they were moved under the posterior: the region was lost, or "+
-		"nearly so, while the likelihood's power was low, and no step size helps; the log evidence, its standard error and "+
-		"the shares of modes are not to be trusted; take many more particles", o.Highest, o.Known, of, kind, o.Above)
+		"%d first particles only; %d new draws of the prior came to it when they were moved under the posterior: the region "+
+		"was lost, or nearly so, while the likelihood's power was low, and no step size helps; the log evidence, its "+
+		"standard error and the shares of modes are not to be trusted; take many more particles", o.Highest, o.Known, first,
+		o.Above)
 }
