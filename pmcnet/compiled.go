@@ -38,7 +38,7 @@ type programs struct {
 	start, step *compute.Program
 	batch       *compute.Program // a mini-batch step of PMCnet-light; nil without
 	batchSize   int
-	rows        int // of a Batched target
+	rows        int // of a target with mini-batches
 }
 
 // Close frees the programs.
@@ -106,18 +106,18 @@ func (p *programs) sizeBatches(engine *compute.Engine) error {
 	return nil
 }
 
-func batched(target density.Target) Batched {
-	b, ok := target.(Batched)
+func batched(target density.Target) ofBatches {
+	b, ok := target.(ofBatches)
 	if !ok {
-		panic(fmt.Errorf("Problem.Target gives a %T, which is not pmcnet.Batched: PMC.Ascent takes mini-batches of rows",
-			target))
+		panic(fmt.Errorf("Problem.Target gives a %T, without mini-batches of rows, which PMC.Ascent takes: take the "+
+			"posterior of a network, or another PMC.Ascent", target))
 	}
 	return b
 }
 
-// Batched is a target that can be evaluated on batches of its rows, which MiniBatchAscent needs. The posteriors of
-// networks, of package density, are Batched.
-type Batched interface {
+// ofBatches is a target that can be evaluated on batches of its rows, which MiniBatchAscent needs: the posteriors of
+// networks, of package density.
+type ofBatches interface {
 	density.Target
 	Rows() int // N, the number of rows
 	// Batches is B, the number of batches of the given number of rows that cover all rows.
@@ -194,9 +194,8 @@ func (p *programs) iterationStep(nodes compute.Nodes, inputs []*Node) (compute.N
 		beta:   ConvertDType(input(0), p.dtype),
 		eta:    ConvertDType(input(1), p.dtype),
 		global: GreaterThan(input(2), ConstAs(inputs[0], 0.5)),
-	}
-	if p.Shrinkage > 0 {
-		n.shrinkage = p.Shrinkage
+
+		shrinkage: p.shrinkage(p.problem.Dim),
 	}
 	next, w := p.iteration(p.proposals(nodes), p.problem.In(nodes, nil), n)
 	entries := next.entriesOf()
@@ -209,7 +208,7 @@ func (p *programs) iterationStep(nodes compute.Nodes, inputs []*Node) (compute.N
 	for i, v := range record {
 		record[i] = Reshape(wide(v), 1)
 	}
-	entries[honestName], entries[outputName] = Reshape(w.honest, draws), Reshape(w.output, draws)
+	entries[honestName], entries[outputName] = Reshape(w.honest, draws), Reshape(w.weights, draws)
 	record = append(record, entries[honestName])
 	return entries, Concatenate(record, 0)
 }

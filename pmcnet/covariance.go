@@ -36,6 +36,15 @@ func (a PMC) family() family {
 	return diagonal{fixed: a.Covariance == FixedCovariance}
 }
 
+// shrinkage is the share by which the off-diagonal elements of the draws' covariance are reduced, in D dimensions. K
+// draws have a covariance of rank below K, so full covariances need it if K is at most D.
+func (a PMC) shrinkage(d int) float64 {
+	if a.Covariance != FullCovariance || a.Draws > d {
+		return 0
+	}
+	return float64(d) / float64(d+a.Draws)
+}
+
 // names returns the names of the family's entries in the state.
 func (a PMC) names() []string {
 	if a.Covariance == FullCovariance {

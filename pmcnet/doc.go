@@ -10,7 +10,7 @@
 //
 //  1. draws K times from each Gaussian, theta_mk ~ N(mu_m, Sigma_m);
 //  2. weighs the draws by the whole mixture, w_mk = pi(theta_mk) / (1/M sum_i N(theta_mk; mu_i, Sigma_i));
-//  3. resamples the means by these weights: each becomes a draw of its own Gaussian (Local), or of any (Global), whose
+//  3. resamples the means by these weights: each becomes a draw of its own Gaussian, or globally of any, whose
 //     covariance it takes over;
 //  4. adapts the covariances: Sigma' = (1 - beta) Sigma + beta ((1 - eta) S^ + eta S~), where S^ is the covariance of
 //     the Gaussian's weighted draws, S~ that with the sqrt(K) largest weights cut to the next largest, beta = 1/2, and

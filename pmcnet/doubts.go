@@ -14,8 +14,6 @@ const (
 // by is by which weights the draws of a result count, in words; empty where these are the honest ones.
 func (r *running) by(d *Details) string {
 	switch last := d.Trace[len(d.Trace)-1]; {
-	case r.Weights == Clipped:
-		return "clipped weights"
 	case r.Weights == Floored:
 		return "weights to which 1e-50 is added"
 	case last.Exponent < 1:
@@ -44,7 +42,7 @@ func (r *running) doubts(d *Details) (said []string) {
 		replaced, nonFinite, wrong = replaced+t.Replaced, nonFinite+t.NonFinite, wrong+t.Wrong
 	}
 	covariances, all := n*r.Proposals, n*r.Proposals*r.Draws
-	singular := r.Shrinkage > 0 && r.Draws <= r.problem.Dim && r.Covariance == FullCovariance
+	shrinkage := r.shrinkage(r.problem.Dim)
 	for _, x := range []struct {
 		holds bool
 		says  string
@@ -58,9 +56,9 @@ func (r *running) doubts(d *Details) (said []string) {
 			[]any{d.ESS, draws}},
 		{r.by(d) != "", "the draws count by %s: they are of a distribution between the proposals and the posterior",
 			[]any{r.by(d)}},
-		{singular, "%d draws of each proposal have a covariance of rank %d in %d dimensions: its off-diagonal part was " +
-			"shrunk by %.2f (PMC.Shrinkage); take more Draws, or DiagonalCovariance",
-			[]any{r.Draws, r.Draws - 1, r.problem.Dim, r.Shrinkage}},
+		{shrinkage > 0, "%d draws of each proposal have a covariance of rank %d in %d dimensions: its off-diagonal part " +
+			"was shrunk by %.2f; take more Draws, or DiagonalCovariance",
+			[]any{r.Draws, r.Draws - 1, r.problem.Dim, shrinkage}},
 		{float64(replaced) > manyReplaced*float64(covariances), "%d of %d covariances were not positive definite, and " +
 			"replaced by the ones before: take more Draws, or DiagonalCovariance", []any{replaced, covariances}},
 		{wrong > 0, WrongDraws, []any{wrong, all}},

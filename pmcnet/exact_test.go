@@ -184,7 +184,7 @@ func TestExact(t *testing.T) {
 	}{
 		{"full", pmcnet.PMC{}},
 		{"covariance-free, global", pmcnet.PMC{
-			Covariance: pmcnet.FixedCovariance, Resampling: pmcnet.Global, StdDev: .4}},
+			Covariance: pmcnet.FixedCovariance, Resampling: pmcnet.GlocalEvery(1), StdDev: .4}},
 		{"diagonal, glocal, gradient-free", pmcnet.PMC{Covariance: pmcnet.DiagonalCovariance, Ascent: pmcnet.NoAscent,
 			Resampling: pmcnet.GlocalEvery(2), StdDev: .6}},
 	} {

@@ -222,8 +222,7 @@ func TestBadInput(t *testing.T) {
 		{"ascent", pmcnet.PMC{Ascent: "steep"}, []string{"PMC.Ascent", "steep", "mini-batch"}},
 		{"weights", pmcnet.PMC{Weights: "heavy"}, []string{"PMC.Weights", "heavy", "honest"}},
 		{"resampling", pmcnet.PMC{Resampling: -2}, []string{"PMC.Resampling", "-2"}},
-		{"shrinkage", pmcnet.PMC{Shrinkage: 2}, []string{"PMC.Shrinkage", "2"}},
-		{"light without rows", pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent}, []string{"Batched", "mini-batches"}},
+		{"light without rows", pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent}, []string{"without mini-batches", "PMC.Ascent"}},
 		{"MLE of a log-density", pmcnet.PMC{Start: pmcnet.AroundMLE}, []string{"PMC.Start", "Problem.Start"}},
 	} {
 		_, err := sampled(t.Context(), good, c.a, goSettings(t))
@@ -316,19 +315,19 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// K <= D with full covariances is shrunk, which is said; not with NoShrinkage.
+// K <= D with full covariances is shrunk, which is said; more draws are not.
 func TestShrinkage(t *testing.T) {
 	l := regression(5, 30, 1)
-	a := pmcnet.PMC{Proposals: 6, Draws: 3, Iterations: 4}
-	for _, a.Shrinkage = range []float64{0, pmcnet.NoShrinkage} {
+	a := pmcnet.PMC{Proposals: 6, Iterations: 4}
+	for _, a.Draws = range []int{3, 6} {
 		r, err := sampled(t.Context(), problem(l), a, goSettings(t))
 		if err != nil {
 			t.Fatal(err)
 		}
 		said := strings.Join(r.Warnings, ";")
-		if a.Shrinkage != 0 {
+		if a.Draws > 5 {
 			if strings.Contains(said, "shrunk") {
-				t.Errorf("NoShrinkage: %s", said)
+				t.Errorf("%d draws: %s", a.Draws, said)
 			}
 			continue
 		}

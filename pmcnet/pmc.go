@@ -40,8 +40,7 @@ type weighted struct {
 	logPi    *Node // [M, K], -Inf where not finite
 	wrong    *Node // number of log-densities that are NaN or +Inf, a scalar
 	honest   *Node // log w, [M, K], float64
-	adapt    *Node // what proposals adapt by, [M, K], float64
-	output   *Node // what the result's draws count by, [M, K], float64
+	weights  *Node // what proposals adapt and the result's draws count by, in logs, [M, K], float64
 	exponent *Node // lambda, a scalar
 }
 
@@ -81,7 +80,7 @@ func (a PMC) weigh(q proposals, theta *Node, target density.Target) weighted {
 	w := weighted{theta: theta, logPi: logPi}
 	w.wrong = ReduceAllSum(ConvertDType(NotEqual(given, gated), given.DType()))
 	w.honest = compute.Gate(Sub(ConvertDType(logPi, compute.Float64), logQ))
-	w.adapt, w.output, w.exponent = a.weights(w.honest, leastESS)
+	w.weights, w.exponent = a.weights(w.honest, leastESS)
 	return w
 }
 
@@ -94,14 +93,14 @@ func (q proposals) logMixture(theta *Node) *Node {
 
 // resample is step c: which of the M K draws the means become, int32 [M].
 func (a PMC) resample(w weighted, n now) *Node {
-	m, k := w.adapt.Shape().Dim(0), w.adapt.Shape().Dim(1)
+	m, k := w.weights.Shape().Dim(0), w.weights.Shape().Dim(1)
 	rng := n.rng.Named("resample")
-	own := Exp(Sub(w.adapt, maxOfRows(w.adapt)))
+	own := Exp(Sub(w.weights, maxOfRows(w.weights)))
 	chosen := Add(MulScalar(Iota(own.Graph(), shapes.Make(dtypes.Int32, m), 0), float64(k)), rng.CategoricalEach(own))
-	if a.Resampling == Local {
+	if a.Resampling == 0 { // always local
 		return chosen
 	}
-	all := smc.Stratified.Draw(Reshape(w.output, m*k), m, rng.Named("global"))
+	all := smc.Stratified.Draw(Reshape(w.weights, m*k), m, rng.Named("global"))
 	return Where(BroadcastToDims(n.global, m), all, chosen)
 }
 
@@ -110,19 +109,19 @@ func (a PMC) resample(w weighted, n now) *Node {
 func (a PMC) adapt(q proposals, w weighted, chosen *Node, n now) adapted {
 	m, k, d := w.theta.Shape().Dim(0), w.theta.Shape().Dim(1), w.theta.Shape().Dim(2)
 	dtype := w.theta.DType()
-	alive := LogicalAny(IsFinite(w.adapt), 1) // [M]
+	alive := LogicalAny(IsFinite(w.weights), 1) // [M]
 	parent := DivScalar(Sub(chosen, Mod(chosen, ConstAs(chosen, k))), float64(k))
 	ofParents := func(x *Node) *Node { return Gather(x, ExpandAxes(parent, -1)) }
 
 	// S^, the covariance of the weighted draws of each proposal, and S~ with the sqrt(K) largest weights clipped to the
 	// next largest.
-	clipped := clip(w.adapt, int(math.Sqrt(float64(k))))
+	clipped := clip(w.weights, int(math.Sqrt(float64(k))))
 	normalised := func(l *Node) *Node {
 		weights := Exp(Sub(l, maxOfRows(l)))
 		weights = Div(weights, ReduceAndKeep(weights, ReduceSum, 1))
 		return ConvertDType(compute.Finite(weights), dtype)
 	}
-	s := newScatter(w.theta, normalised(w.adapt), normalised(clipped), n.beta, n.eta, n.shrinkage)
+	s := newScatter(w.theta, normalised(w.weights), normalised(clipped), n.beta, n.eta, n.shrinkage)
 	// Sigma' = (1 - beta) Sigma + beta (1 - eta) S^ + beta eta S~; the last good one where that is not positive definite.
 	next, definite := q.family.update(q.covariance, s)
 	out := adapted{replaced: ReduceAllSum(ConvertDType(And(alive, LogicalNot(definite)), dtype))}

@@ -55,8 +55,8 @@ func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 func TestSharesAndLambda(t *testing.T) {
 	model, parts, _ := line(t)
 	a := pmcnet.PMC{
-		Proposals: 30, Draws: 10, Iterations: 1, StdDev: .05, Start: pmcnet.FromPrior, Resampling: pmcnet.Global,
-		Weights: pmcnet.Tempered,
+		Proposals: 30, Draws: 10, Iterations: 1, StdDev: .05, Start: pmcnet.FromPrior,
+		Resampling: pmcnet.GlocalEvery(1), Weights: pmcnet.Tempered,
 	}
 	r, err := fitted(t.Context(), model, a, parts, goSettings(t))
 	if err != nil {

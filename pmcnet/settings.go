@@ -36,10 +36,6 @@ type PMC struct {
 	Covariance Covariance `json:"covariance"`
 	// StdDev is sigma: each covariance begins as sigma^2 times the identity. Default 0.1.
 	StdDev float64 `json:"std_dev"`
-	// Shrinkage, for full covariances, is the share, from 0 to 1, by which the off-diagonal elements of the draws'
-	// covariance are reduced, since K draws have a covariance of rank below K. Default 0: D/(D+K) if K <= D, which
-	// Result.Warnings reports, and none if K > D. NoShrinkage: never any.
-	Shrinkage float64 `json:"shrinkage"`
 
 	// Start is where the means begin; default AroundMLE for fit.Fit, FromPrior for fit.Sample.
 	Start Start `json:"start"`
@@ -52,7 +48,7 @@ type PMC struct {
 
 	// Weights are the weights by which proposals adapt and of the result's draws; default Honest.
 	Weights Weights `json:"weights"`
-	// Resampling is how the next means are drawn; default Local.
+	// Resampling is how the next means are drawn; default 0: locally.
 	Resampling Resampling `json:"resampling"`
 	// Ascent is how step 5 moves the means uphill; default GradientAscent.
 	Ascent Ascent `json:"ascent"`
@@ -66,9 +62,6 @@ const (
 	mostFull     = 1000 // dimensions in which covariances are full by default
 )
 
-// NoShrinkage, as the value of PMC.Shrinkage, leaves the draws' covariances as they are.
-const NoShrinkage = -1
-
 // Weights are the weights of the draws, computed from the honest weights w = pi(theta) / q(theta), with pi the target
 // and q the mixture of proposals. The evidence and k-hat are always computed from the honest weights.
 type Weights string
@@ -80,11 +73,6 @@ const (
 	// Tempered is w^lambda, with the largest lambda, at most 1, for which the effective sample size of all draws is at
 	// least a tenth of their number. The draws are then of a distribution between q and the target.
 	Tempered Weights = "tempered"
-	// TemperedWithin adapts each proposal m by w^lambda_m, with lambda_m chosen such that the effective sample size of its
-	// K draws is at least K/10. Global resampling and the result use the weights of Tempered.
-	TemperedWithin Weights = "tempered within proposals"
-	// Clipped cuts the sqrt(M K) largest weights to the next largest (Ionides 2008; Koblents and Miguez 2015).
-	Clipped Weights = "clipped"
 	// Floored is w + 1e-50, which the authors' program computes: beyond some 20 dimensions all weights are then 1e-50. Do
 	// not use it: it is here so that the study pmcnet.floored can show where the published numbers come from.
 	Floored Weights = "floored"
@@ -100,15 +88,10 @@ const (
 	FixedCovariance    Covariance = "fixed"    // sigma^2 times the identity, not adapted
 )
 
-// Resampling says how an iteration draws the next means. 0 is Local; n > 0 is Global in every n-th iteration and local
-// in the others.
+// Resampling says how an iteration draws the next means. 0 is locally: each mean becomes one of its own proposal's K
+// draws, by their weights. n > 0 is locally too, but globally in every n-th iteration: all means are drawn from all M K
+// draws, and a mean brings the covariance of its draw's proposal.
 type Resampling int
-
-// The ways to resample.
-const (
-	Local  Resampling = 0 // each mean becomes one of its own proposal's K draws, by their weights
-	Global Resampling = 1 // all means are drawn from all M K draws; a mean brings the covariance of its draw's proposal
-)
 
 // GlocalEvery resamples globally in every n-th iteration and locally in the others. The authors' program uses n = 2.
 func GlocalEvery(n int) Resampling { return Resampling(n) }
@@ -119,7 +102,7 @@ type Ascent string
 // The ways to move the means.
 const (
 	GradientAscent  Ascent = "gradient"   // one step along the gradient of log pi, of all rows
-	MiniBatchAscent Ascent = "mini-batch" // one epoch of mini-batch steps (PMCnet-light); needs a Batched target
+	MiniBatchAscent Ascent = "mini-batch" // one epoch of mini-batch steps (PMCnet-light); for posteriors of networks
 	NoAscent        Ascent = "none"       // the means stay at the draws that they became
 )
 
@@ -167,23 +150,19 @@ func (a PMC) Prepare(j *fit.Job) (fit.Method, error) {
 		limits.Int("Iterations", &a.Iterations, 20).From(1),
 		limits.Choice("Covariance", &a.Covariance, covariance, FullCovariance, DiagonalCovariance, FixedCovariance),
 		limits.Float("StdDev", &a.StdDev, 0.1).Positive(),
-		limits.Float("Shrinkage", &a.Shrinkage).Between(0, 1).Or(NoShrinkage, "pmcnet.NoShrinkage"),
 		limits.Choice("Start", &a.Start, start, AroundMLE, FromPrior),
 		limits.Float("Noise", &a.Noise, 1).Positive(),
 		limits.Int("BatchSize", &a.BatchSize).Zero("50, or all rows if fewer").From(1),
-		limits.Choice("Weights", &a.Weights, Honest, Honest, Tempered, TemperedWithin, Clipped, Floored),
+		limits.Choice("Weights", &a.Weights, Honest, Honest, Tempered, Floored),
 		limits.Choice("Ascent", &a.Ascent, GradientAscent, GradientAscent, MiniBatchAscent, NoAscent),
 		limits.Field("Resampling", a.Resampling, a.Resampling >= 0,
-			"pmcnet.Local, pmcnet.Global or pmcnet.GlocalEvery of a positive number"),
+			"0, which is local, or pmcnet.GlocalEvery of a positive number"),
 	); err != nil {
 		return nil, err
 	}
 	isFull, numbers := a.Covariance == FullCovariance, d // of a covariance
 	if isFull {
 		numbers *= d
-	}
-	if a.Shrinkage == 0 && isFull && a.Draws <= d {
-		a.Shrinkage = float64(d) / float64(d+a.Draws)
 	}
 	if err := limits.Check("pmcnet: PMC",
 		limits.Numbers("Proposals", a.Proposals, a.Proposals, numbers),

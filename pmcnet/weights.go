@@ -10,36 +10,23 @@ import (
 
 // This file makes the weights of PMC.Weights from the honest ones.
 
-// weights makes two kinds of weights from the honest ones, [M, K]: adapt, for adapting the proposals, and output, for
-// the result. exponent is the lambda of output. Tempered weights have an effective sample size of at least a share of
-// the draws.
-func (a PMC) weights(honest *Node, share float64) (adapt, output, exponent *Node) {
+// weights makes the weights of the draws from the honest ones, [M, K]. exponent is their lambda. Tempered weights have
+// an effective sample size of at least a share of the draws.
+func (a PMC) weights(honest *Node, share float64) (weights, exponent *Node) {
 	m, k := honest.Shape().Dim(0), honest.Shape().Dim(1)
 	one := ConstAs(honest, 1.)
-	// temper raises the rows of log-weights, [G, J], to the powers that leave an effective sample size of a share of J.
-	temper := func(l *Node) (tempered, powers *Node) {
-		powers = exponents(l, share*float64(l.Shape().Dim(1)))
-		return power(l, ExpandAxes(powers, 1)), powers
-	}
 	switch a.Weights {
-	case Tempered, TemperedWithin:
-		tempered, lambda := temper(Reshape(honest, 1, m*k))
-		output, exponent = Reshape(tempered, m, k), Reshape(lambda)
-		if adapt = output; a.Weights == TemperedWithin {
-			adapt, _ = temper(honest)
-		}
-		return adapt, output, exponent
-	case Clipped:
+	case Tempered:
 		all := Reshape(honest, 1, m*k)
-		clipped := Reshape(clip(all, int(math.Sqrt(float64(m*k)))), m, k)
-		return clipped, clipped, one
+		lambda := exponents(all, share*float64(m*k))
+		return Reshape(power(all, ExpandAxes(lambda, 1)), m, k), Reshape(lambda)
 	case Floored: // log(w + c) = max(log w, log c) + log(1 + exp(-|log w - log c|)) with c = 1e-50
 		l := Where(IsFinite(honest), honest, ConstAs(honest, -1e4))
 		floor := ConstAs(l, -50*math.Ln10)
 		sum := Add(Max(l, floor), Log1P(Exp(Neg(Abs(Sub(l, floor))))))
-		return sum, sum, one
+		return sum, one
 	}
-	return honest, honest, one
+	return honest, one
 }
 
 // power is l times a power, at least 0, where l = -Inf stays so.

@@ -25,8 +25,7 @@ func keptSettings(algorithm any) any {
 				"threshold": s.Threshold, "resampler": s.Resampler, "waste_free": s.WasteFree, "moves": s.Moves,
 				"dtype": compute.DType(0).String(),
 			},
-			"unordered": a.Unordered, "components": a.Components, "covariance": a.Covariance, "draws": a.Draws,
-			"bridge": a.Bridge,
+			"components": a.Components, "draws": a.Draws, "bridge": a.Bridge,
 		}
 	case smc.Tempered: // which had a field for it
 		kept["dtype"] = compute.DType(0).String()

@@ -51,7 +51,7 @@ func (a Annealed) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err := check(problem, j.Engine); err != nil {
 		return nil, err
 	}
-	r := &annealing{Annealed: a, Job: j, problem: problem, order: a.orderOf(j)}
+	r := &annealing{Annealed: a, Job: j, problem: problem, order: orderOf(j)}
 	particles, failed := r.temper(ctx) // (1)
 	if particles == nil {
 		return nil, failed
@@ -164,22 +164,20 @@ func reached(particles *fit.Result) float64 {
 func trace(particles *fit.Result) []smc.StepRecord { return fit.Details[*smc.Details](particles).Trace }
 
 // orderOf is step 2's order of a job's units, whose directions are not known yet.
-func (a Annealed) orderOf(j *fit.Job) order {
-	switch {
-	case a.Unordered:
-		return order{why: unordered}
-	case j.Bound != nil:
-		return newOrder(j.Bound)
+func orderOf(j *fit.Job) order {
+	if j.Bound == nil {
+		return order{why: noNetwork}
 	}
-	return order{why: noNetwork}
+	return newOrder(j.Bound)
 }
 
-// rank returns the rank of low rank + diagonal covariances; 0 for full ones.
+// rank returns the rank of low rank + diagonal covariances, where particles are too few for full ones; 0 for full ones.
 func (r *annealing) rank() int {
-	if r.Covariance == LowRankCovariance {
-		return max(1, min(mostColumns, r.problem.Dim-1))
+	d := r.problem.Dim
+	if r.SMC.Particles >= 4*d {
+		return 0
 	}
-	return 0
+	return max(1, min(mostColumns, d-1))
 }
 
 // fitted is step 3: a mixture of t distributions fitted to particles, the rows of x, [J, D], with their weights, [J],

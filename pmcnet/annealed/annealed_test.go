@@ -257,10 +257,9 @@ func TestAnnealedFindsBias(t *testing.T) {
 	says(t, "warning", errors.New(strings.Join(r.Warnings, ";")), "by SMC", "by importance sampling", "differ by")
 }
 
-// A network 1-2-1 has the evidence that quadrature gives, by importance sampling with the canonical order and without,
-// by the bridge, and by SMC: |G| is 8 with tanh and 2 with ReLU, so that the log evidence would be off by 2.1 or .7 if
-// |G| were forgotten, and by 1.4 if ReLU's units had images with other signs. Beyond 4 standard errors, which are below
-// .15, is 1 of 15000.
+// A network 1-2-1 has the evidence that quadrature gives, by importance sampling, by the bridge, and by SMC: |G| is 8
+// with tanh and 2 with ReLU, so that the log evidence would be off by 2.1 or .7 if |G| were forgotten, and by 1.4 if
+// ReLU's units had images with other signs. Beyond 4 standard errors, which are below .15, is 1 of 15000.
 func TestAnnealedNetwork(t *testing.T) {
 	for _, c := range []struct {
 		activation nn.Activation
@@ -274,43 +273,29 @@ func TestAnnealedNetwork(t *testing.T) {
 	} {
 		want := waveEvidence(wave().Train, waveNoise, c.f, c.h)
 		model := waveModel(c.activation)
-		for _, unordered := range []bool{false, true} {
-			if unordered && c.images == 2 {
-				continue // all eight images of tanh say more
+		a := annealed.Annealed{
+			SMC: smc.Tempered{Kernel: short, Particles: c.particles}, Components: 16, Bridge: c.bridge,
+		}
+		r, err := fitted(t.Context(), model, a, wave(), goSettings(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := estimates(r)
+		t.Logf("%s: exact %.3f, importance %.3f +- %.3f, bridge %.3f +- %.3f, SMC %.3f +- %.3f; k-hat %.2f, ESS %.0f, "+
+			"%v", c.activation, want, said.ImportanceEvidence.Value,
+			said.ImportanceEvidence.StdErr, said.BridgeEvidence.Value, said.BridgeEvidence.StdErr, said.SMCEvidence.Value,
+			said.SMCEvidence.StdErr, said.KHat, said.ESS, r.Elapsed)
+		all := []bayes.Evidence{said.ImportanceEvidence, said.SMCEvidence}
+		if a.Bridge == annealed.BridgeAlways {
+			all = append(all, said.BridgeEvidence)
+		}
+		for _, e := range all {
+			if !(math.Abs(e.Value-want) < 4*e.StdErr && e.StdErr < .15) {
+				t.Errorf("%s: log evidence %.3f +- %.3f, exact %.3f", c.activation, e.Value, e.StdErr, want)
 			}
-			a := annealed.Annealed{SMC: smc.Tempered{Kernel: short, Particles: c.particles}, Unordered: unordered,
-				Components: 16, Bridge: c.bridge}
-			if unordered {
-				a.SMC.Particles = 1000       // of eight images
-				a.Bridge = annealed.NoBridge // TestAnnealedManyUnits has one without the order
-			}
-			r, err := fitted(t.Context(), model, a, wave(), goSettings(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			said := estimates(r)
-			t.Logf("%s: exact %.3f, importance %.3f +- %.3f, bridge %.3f +- %.3f, SMC %.3f +- %.3f; k-hat %.2f, ESS %.0f, "+
-				"%v", c.activation, want, said.ImportanceEvidence.Value,
-				said.ImportanceEvidence.StdErr, said.BridgeEvidence.Value, said.BridgeEvidence.StdErr, said.SMCEvidence.Value,
-				said.SMCEvidence.StdErr, said.KHat, said.ESS, r.Elapsed)
-			all := []bayes.Evidence{said.ImportanceEvidence, said.SMCEvidence}
-			if a.Bridge == annealed.BridgeAlways {
-				all = append(all, said.BridgeEvidence)
-			}
-			for _, e := range all {
-				if !(math.Abs(e.Value-want) < 4*e.StdErr && e.StdErr < .15) {
-					t.Errorf("%s, unordered %v: log evidence %.3f +- %.3f, exact %.3f", c.activation, unordered, e.Value, e.StdErr,
-						want)
-				}
-			}
-			images := c.images
-			if unordered {
-				images = 1
-			}
-			if math.Abs(said.LogImages-math.Log(images)) > 1e-12 || (said.Order == "") ==
-				unordered || said.Source == annealed.BySMC {
-				t.Errorf("%s, unordered %v: %+v", c.activation, unordered, said)
-			}
+		}
+		if math.Abs(said.LogImages-math.Log(c.images)) > 1e-12 || said.Order != "" || said.Source == annealed.BySMC {
+			t.Errorf("%s: %+v", c.activation, said)
 		}
 	}
 }
@@ -322,9 +307,7 @@ func TestAnnealedWithoutFit(t *testing.T) {
 	l := regression(30, 36, 1)
 	_, _, want := l.Posterior()
 	hard := problem(l)
-	a := annealed.Annealed{
-		Components: 1, Covariance: annealed.FullCovariance, SMC: smc.Tempered{Kernel: short, Particles: 120}, Draws: 1000,
-	}
+	a := annealed.Annealed{Components: 1, SMC: smc.Tempered{Kernel: short, Particles: 120}, Draws: 1000}
 	r, err := sampled(t.Context(), hard, a, goSettings(t))
 	if err != nil {
 		t.Fatal(err)
@@ -378,7 +361,6 @@ func TestAnnealedBadInput(t *testing.T) {
 	}{
 		{"components", annealed.Annealed{Components: 2001},
 			[]string{"Annealed.Components", "2001", "SMC.Particles"}},
-		{"covariance", annealed.Annealed{Covariance: "diagonal"}, []string{"Covariance", "diagonal", "full"}},
 		{"draws", annealed.Annealed{Draws: 99}, []string{"Annealed.Draws", "99", "at least 100"}},
 		{"draws beyond memory", annealed.Annealed{Draws: 1 << 45}, []string{"Annealed.Draws", "fewer", "in memory"}},
 		{"particles beyond memory", annealed.Annealed{SMC: smc.Tempered{Particles: 1 << 45}},
@@ -648,7 +630,6 @@ func TestAnnealedResume(t *testing.T) {
 	}
 	for what, change := range map[string]func(a *annealed.Annealed, s *run.Settings){
 		"seed":     func(_ *annealed.Annealed, s *run.Settings) { s.Seed++ },
-		"problem":  func(a *annealed.Annealed, _ *run.Settings) { a.Unordered = true },
 		"data":     func(_ *annealed.Annealed, s *run.Settings) { s.DType = compute.Float32 },
 		"settings": func(a *annealed.Annealed, _ *run.Settings) { a.SMC.Particles++ },
 	} {

@@ -12,10 +12,7 @@ import (
 // and what is doubtful.
 
 // Why there is no canonical order.
-const (
-	unordered = "Annealed.Unordered is set"
-	noNetwork = "the problem is not known to be a network"
-)
+const noNetwork = "the problem is not known to be a network"
 
 func edges(inside float64) string {
 	return fmt.Sprintf("only %.2g of the draws of a mixture fitted in canonical order are in it", inside)

@@ -14,17 +14,16 @@ import (
 	"gobnn/pmcnet/annealed"
 )
 
-// With low rank + diagonal components, the default where particles are fewer than four a dimension, the bridge's
-// evidence is the exact one on a regression in 8 dimensions, and so is that of the weighted draws where these are the
-// result: over 3 seeds the squared errors, in standard errors, sum to less than 21.1, a false alarm of 1e-4.
+// With low rank + diagonal components, which are taken where particles are fewer than four a dimension, the bridge's
+// evidence is the exact one on a regression in 60 dimensions, and so is the result's: over 3 seeds the squared errors,
+// in standard errors, sum to less than 21.1, a false alarm of 1e-4.
 func TestAnnealedLowRank(t *testing.T) {
-	l := regression(8, 40, 2)
+	l := regression(60, 90, 2)
 	_, _, want := l.Posterior()
 	posed := problem(l)
 	settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
 	a := annealed.Annealed{
-		SMC: smc.Tempered{Kernel: short, Particles: 200}, Draws: 1000, Covariance: annealed.LowRankCovariance, Components: 1,
-		Bridge: annealed.BridgeAlways,
+		SMC: smc.Tempered{Kernel: short, Particles: 200}, Draws: 1000, Components: 1, Bridge: annealed.BridgeAlways,
 	}
 	byBridge, results := 0., 0.
 	for seed := range uint64(3) {
@@ -46,19 +45,6 @@ func TestAnnealedLowRank(t *testing.T) {
 	if byBridge > 21.1 || results > 21.1 {
 		t.Errorf("over 3 seeds the squared errors sum to %.1f (bridge) and %.1f (result) squared standard errors", byBridge,
 			results)
-	}
-	few := a
-	few.SMC.Particles, few.Bridge = 30, annealed.NoBridge // below four a dimension
-	var evidence []bayes.Evidence
-	for _, few.Covariance = range []annealed.Covariance{annealed.LowRankCovariance, ""} {
-		r, err := sampled(t.Context(), posed, few, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		evidence = append(evidence, estimates(r).ImportanceEvidence)
-	}
-	if evidence[0] != evidence[1] {
-		t.Errorf("with 30 particles in 8 dimensions: by default %+v, of low rank %+v", evidence[1], evidence[0])
 	}
 }
 

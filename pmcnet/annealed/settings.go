@@ -18,7 +18,8 @@ import (
 //  2. order: each particle is put into canonical order (hidden units sorted, signs of tanh units flipped), so that the
 //     mixture has to fit one of the posterior's |G| identical images, not all (see the package comment);
 //  3. fit: a mixture q of Student-t distributions is fitted to the particles, with one wide component for regions that
-//     the particles have missed;
+//     the particles have missed; their scale matrices are full if there are at least 4 D particles, else U U' +
+//     diag(s^2), with U of 20 columns, or D - 1 if that is less;
 //  4. weighting: new draws of q get the weights w = pi(theta) / q(theta) in canonical order, 0 otherwise. The evidence
 //     is |G| times the mean of w; the weights of the result are Pareto-smoothed;
 //  5. bridge: if these weights cannot be trusted, or contradict the SMC, a second SMC sampler moves particles from q to
@@ -50,15 +51,10 @@ type Annealed struct {
 	// same, without the Ladder.
 	SMC smc.Tempered
 
-	// Unordered leaves out step 2: the particles are not put into canonical order.
-	Unordered bool
 	// Components is the number of Student-t components, without the wide one. At most one for each particle. Default 0: 1,
 	// 2, 4, 8 and 16 are tried in turn, while the log-density at a fifth of the particles, held out from the fit,
 	// increases.
 	Components int
-	// Covariance is the form of the components' scale matrices: FullCovariance, or LowRankCovariance with 20 columns, or D
-	// - 1 if that is less. Default full if there are at least 4 D particles, else low rank.
-	Covariance Covariance
 	Draws      int // number of draws of the mixture, N; default 5000
 	// Bridge says when step 5 is run; default BridgeIfNeeded.
 	Bridge Bridging
@@ -68,15 +64,6 @@ var _ fit.OfDensity = Annealed{}
 
 // OfDensity implements fit.OfDensity.
 func (Annealed) OfDensity() {}
-
-// Covariance is the form of the components' scale matrices.
-type Covariance string
-
-// The covariances.
-const (
-	FullCovariance    Covariance = "full"
-	LowRankCovariance Covariance = "low rank+diagonal" // U U' + diag(s^2), with U of a few columns
-)
 
 // Bridging says when Annealed runs the bridge, its second SMC sampler, from the fitted mixture to the posterior.
 type Bridging string
@@ -120,14 +107,9 @@ func (a Annealed) Prepare(j *fit.Job) (fit.Method, error) {
 		return nil, fmt.Errorf("annealed: Annealed.SMC: %w", err)
 	}
 	a.SMC = sampler.(smc.Tempered)
-	covariance := FullCovariance
-	if a.SMC.Particles < 4*j.Dim() {
-		covariance = LowRankCovariance
-	}
 	if err := limits.Fill("annealed: Annealed",
 		limits.Int("Components", &a.Components).Zero("chosen").Between(1, a.SMC.Particles).Because(
 			"the number of SMC.Particles that they are fitted to"),
-		limits.Choice("Covariance", &a.Covariance, covariance, FullCovariance, LowRankCovariance),
 		limits.Int("Draws", &a.Draws, 5000).From(100),
 		limits.Choice("Bridge", &a.Bridge, BridgeIfNeeded, BridgeIfNeeded, BridgeAlways, NoBridge),
 	); err != nil {
