@@ -236,15 +236,7 @@ func haveClasses(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	temperature, err := metric.FitTemperature(prediction, d.Y)
-	if err != nil {
-		t.Fatal(err)
-	}
-	calibrated, err := temperature.Calibrate(prediction)
-	if err != nil {
-		t.Fatal(err)
-	}
-	probabilities, err := calibrated.Probabilities()
+	probabilities, err := prediction.Probabilities()
 	if err != nil || len(probabilities[0]) != len(d.Classes) {
 		t.Fatalf("%v, %v", probabilities, err)
 	}

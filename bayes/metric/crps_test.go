@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"gobnn/bayes"
@@ -76,15 +75,12 @@ func (laplace) Predictive(outputs, own []float64, k int) bayes.Distribution {
 	return distuv.Laplace{Mu: outputs[k], Scale: math.Exp(own[k])}
 }
 
-// The weighted scores are the weighted quantile scores that define them, integrated over levels, of every kind of
-// distribution.
-func TestWeightedCRPS(t *testing.T) {
-	weights := map[metric.QuantileWeight]func(a float64) float64{
-		metric.Centre:    func(a float64) float64 { return a * (1 - a) },
-		metric.Tails:     func(a float64) float64 { return (2*a - 1) * (2*a - 1) },
-		metric.LeftTail:  func(a float64) float64 { return (1 - a) * (1 - a) },
-		metric.RightTail: func(a float64) float64 { return a * a },
-	}
+// The CRPS is twice the mean quantile score, integrated over levels (Gneiting and Ranjan 2011, eq. 17 with weight 1),
+//
+//	2 integral (1{y <= q(a)} - a) (q(a) - y) da
+//
+// of every kind of distribution.
+func TestCRPSOfQuantiles(t *testing.T) {
 	p := regression([]float64{.3, .7}, 1, []float64{1}, []float64{4})
 	p.Own[1] = -1
 	scaled := p
@@ -98,8 +94,7 @@ func TestWeightedCRPS(t *testing.T) {
 		"negative binomial": with(counts, bayes.NegativeBinomial{Size: 3}),
 	} {
 		for _, y := range []float64{0, 3, 12} {
-			want := map[metric.QuantileWeight]float64{}
-			plain := 0.
+			want := 0.
 			const step = .004
 			for z := -7.5 + step/2; z < 7.5; z += step { // a = Phi(z)
 				a := distuv.UnitNormal.CDF(z)
@@ -107,21 +102,10 @@ func TestWeightedCRPS(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				score := 2 * math.Max((1-a)*(q[0]-y), a*(y-q[0])) * distuv.UnitNormal.Prob(z) * step
-				plain += score
-				for w, of := range weights {
-					want[w] += of(a) * score
-				}
+				want += 2 * math.Max((1-a)*(q[0]-y), a*(y-q[0])) * distuv.UnitNormal.Prob(z) * step
 			}
-			all := name + fmt.Sprint(", y ", y)
-			value(t, all, plain, 1e-3*plain)(metric.CRPS(p, []float64{y}))
-			for w, v := range want {
-				value(t, all+fmt.Sprint(", weight ", w), v, 1e-3*v)(metric.WeightedCRPS(p, []float64{y}, w))
-			}
+			value(t, name+fmt.Sprint(", y ", y), want, 1e-3*want)(metric.CRPS(p, []float64{y}))
 		}
-	}
-	if _, err := metric.WeightedCRPS(p, []float64{1}, 4); err == nil || !strings.Contains(err.Error(), "is 4:") {
-		t.Errorf("weight 4: error %v", err)
 	}
 }
 

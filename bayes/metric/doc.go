@@ -1,5 +1,5 @@
 // Package metric scores predictions of weighted particles against the truth: NLPD, RMSE and MSE, accuracy, ECE, Brier
-// score, CRPS and its weighted forms, energy score, and coverage, width and interval score of a central interval.
+// score, CRPS, the energy score of several targets, and coverage, width and interval score of a central interval.
 //
 // Each score is one call,
 //
@@ -14,8 +14,6 @@
 // [Energy], [Entropy], [MutualInformation] and [LeastConfidence] score each row of a classification by how little the
 // model knows it, and [Detect], [Threshold] and [Decide] say how well such a score finds rows from outside the training
 // part's distribution.
-//
-// [FitTemperature] calibrates the class probabilities on a validation part.
 //
 // # Two errors, and which is which
 //

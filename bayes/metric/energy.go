@@ -5,18 +5,16 @@ import (
 	"math/rand/v2"
 	"sort"
 
-	"gobnn/bayes"
-
 	"gonum.org/v1/gonum/floats"
 )
 
-// EnergyScore is the energy score, the mean over rows of
+// newEnergyScore returns the energy score, the mean over rows of
 //
 //	E||X - y|| - E||X - X'|| / 2
 //
 // where X and X' are independent draws of the predictive distribution of a row's targets and ||.|| is the Euclidean
 // norm (Gneiting and Raftery 2007, eq. 22), for regression. Lower is better. It sees dependence between the targets,
-// which scores of one target alone do not. Of one target it is the [CRPS].
+// which scores of one target alone do not. Of one target it is the CRPS, which [newCRPS] computes without draws.
 //
 // The norm adds squares of the targets' own units. Where these differ, the target of the largest numbers decides: take
 // [bayes.Prediction.Standardised] and [bayes.Prediction.StandardiseTarget], which give each target its standard
@@ -24,13 +22,6 @@ import (
 //
 // Of several targets it is estimated from 300 draws for each row, from the seed, without bias. Their error is in both
 // standard errors, and small where there are hundreds of rows.
-func EnergyScore(p bayes.Prediction, y []float64, seed uint64) (Estimate, error) {
-	if p.Columns() == 1 {
-		return CRPS(p, y)
-	}
-	return one(newEnergyScore(seed), p, y)
-}
-
 func newEnergyScore(seed uint64) *measure {
 	s := &energyScore{seed: seed}
 	return &measure{name: "energy score", tasks: jointRegression, scorer: &rowMean{score: s.score}}

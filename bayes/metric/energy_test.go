@@ -93,22 +93,9 @@ func TestEnergyScoreStdErr(t *testing.T) {
 	}
 }
 
-// Of one target it is the CRPS, and it has its units.
-func TestEnergyScoreOfOneTarget(t *testing.T) {
+// It has the targets' units.
+func TestEnergyScoreUnits(t *testing.T) {
 	p, y := blobs(7, 0)
-	one, err := p.Of(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var column []float64
-	for n := range p.Rows {
-		column = append(column, y[3*n+1])
-	}
-	want, err := metric.CRPS(one, column)
-	if err != nil {
-		t.Fatal(err)
-	}
-	value(t, "one target", want.Value, 0)(metric.EnergyScore(one, column, 1))
 	whole, err := metric.EnergyScore(p, y, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -9,15 +9,14 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// integral is the integral of a penalty, by Kronrod's rule in panels that are halved until its error is small, and
-// outward in panels that double, until one can add nothing. The sums over groups at each place serve the score and all
-// its replicates. For mixtures of normals the CRPS has a closed form (Grimit, Gneiting, Berrocal and Johnson 2006, eq.
+// integral is the integral of the CRPS, of F(x)^2 below the target and of (1 - F(x))^2 above it, by Kronrod's rule in
+// panels that are halved until its error is small, and outward in panels that double, until one can add nothing. The
+// sums over groups at each place serve the score and all its replicates. For mixtures of normals the CRPS has a closed form (Grimit, Gneiting, Berrocal and Johnson 2006, eq.
 // 5), with a term for each two particles, of which many particles have too many. Of counts the integral is a sum.
 type integral struct {
-	penalty
 	r         *row
 	curve     stats.Curve
-	y         float64   // where the penalty changes sides
+	y         float64   // where the integrand changes sides
 	tolerance float64   // of the error of a panel
 	narrow    float64   // width of panels in which the narrowest particles are seen
 	out       []float64 // [1+G]
@@ -54,11 +53,14 @@ func (s *integral) score(r *row, out []float64) {
 	}
 }
 
-// penalised turns sums of the distribution function over groups into the penalty, [1+G].
-func (s *integral) penalised(groups []float64, above bool) []float64 {
+// squared turns sums of the distribution function over groups into the integrand, [1+G].
+func (s *integral) squared(groups []float64, above bool) []float64 {
 	s.r.withAndWithout(groups, s.values)
 	for g, f := range s.values {
-		s.values[g] = s.of(f, above)
+		if above {
+			f = 1 - f
+		}
+		s.values[g] = f * f
 	}
 	return s.values
 }
@@ -89,7 +91,7 @@ func (s *integral) sum(first, last float64) {
 	m.CDF(first-1, s.r.bounds, s.groups)
 	for k := first; k <= last; k++ {
 		m.AddMass(k, s.r.bounds, s.groups)
-		floats.Add(s.out, s.penalised(s.groups, k >= s.y))
+		floats.Add(s.out, s.squared(s.groups, k >= s.y))
 	}
 }
 
@@ -150,11 +152,11 @@ func (s *integral) integrate(from float64) {
 	}
 }
 
-// at is the penalty at x, [1+G].
+// at is the integrand at x, [1+G].
 func (s *integral) at(x float64, above bool) []float64 {
 	if !s.r.discrete {
 		s.curve.CDF(x, s.r.bounds, s.groups)
-		return s.penalised(s.groups, above)
+		return s.squared(s.groups, above)
 	}
 	below := math.Floor(x)
 	s.curve.CDF(below+1, s.r.bounds, s.groups)
@@ -163,7 +165,7 @@ func (s *integral) at(x float64, above bool) []float64 {
 	for g, v := range next {
 		s.groups[g] += (x - below) * (v - s.groups[g])
 	}
-	return s.penalised(s.groups, above)
+	return s.squared(s.groups, above)
 }
 
 // panel is the integral from one place to another, for all particles and the replicates, and its error.
