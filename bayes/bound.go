@@ -405,9 +405,6 @@ func (b *BoundModel) layOut(layers []nn.Layer) error {
 		return err
 	}
 	firstStochastic := len(parameters)
-	for _, p := range b.hyperparameters(parameters, stochastic) {
-		parameters, stochastic = append(parameters, p), append(stochastic, true)
-	}
 	for i, p := range parameters {
 		slot := Slot{Parameter: p, Stochastic: stochastic[i]}
 		if stochastic[i] {
@@ -437,21 +434,6 @@ func (b *BoundModel) layOut(layers []nn.Layer) error {
 		b.Slots[i].InPrefix = true
 	}
 	return nil
-}
-
-// hyperparameters returns the coordinates that a HierarchicalPrior adds to phi; nil for other priors.
-func (b *BoundModel) hyperparameters(parameters []nn.Parameter, stochastic []bool) []nn.Parameter {
-	prior, ok := b.Model.Prior.(HierarchicalPrior)
-	if !ok {
-		return nil
-	}
-	var picked []nn.Parameter
-	for i, p := range parameters {
-		if stochastic[i] {
-			picked = append(picked, p)
-		}
-	}
-	return prior.Hyperparameters(picked)
 }
 
 // of is the slot's columns of phi, [J, size] of [J, D].
@@ -564,7 +546,7 @@ func (b *BoundModel) Scales() []float64 {
 
 // LogPrior is log p(phi), [J].
 func (b *BoundModel) LogPrior(phi *graph.Node) *graph.Node {
-	if prior, ok := b.Model.Prior.(HierarchicalPrior); ok {
+	if prior, ok := b.Model.Prior.(JointPrior); ok {
 		return prior.LogJoint(phi, b.stochasticSlots())
 	}
 	return b.Model.Prior.LogDensity(phi, b.Scales())
@@ -572,7 +554,7 @@ func (b *BoundModel) LogPrior(phi *graph.Node) *graph.Node {
 
 // SamplePrior draws phi, [J, D], from the prior.
 func (b *BoundModel) SamplePrior(rng random.Stream, dtype compute.DType, particles int) *graph.Node {
-	if prior, ok := b.Model.Prior.(HierarchicalPrior); ok {
+	if prior, ok := b.Model.Prior.(JointPrior); ok {
 		return prior.SampleJoint(rng, dtype, particles, b.stochasticSlots())
 	}
 	return b.Model.Prior.Sample(rng, dtype, particles, b.Scales())

@@ -37,6 +37,9 @@ func Register(value any) {
 	register[kind.Name()] = kind
 }
 
+// removed are the names of types that earlier versions had, and files may name.
+var removed = []string{"Hierarchical", "Horseshoe", "StudentTPrior"}
+
 func init() {
 	for _, value := range []any{
 		nn.MLP{}, nn.CNN{}, nn.ResNet20{}, Gaussian{}, Bernoulli{}, Categorical{}, Normal{}, Laplace{},
@@ -221,6 +224,10 @@ func decode[T any](t tagged) (value T, err error) {
 		names = append(names, name)
 	}
 	registerMu.RUnlock()
+	if slices.Contains(removed, t.Type) && !known {
+		return value, fmt.Errorf("bayes: the model uses %q, which was removed from this library: load it with a version "+
+			"that still has it, or call bayes.Register on a type of this name of your own", t.Type)
+	}
 	if !known {
 		slices.Sort(names)
 		return value, fmt.Errorf("bayes: the model uses type %q, which is not registered (known: %s): call bayes.Register "+

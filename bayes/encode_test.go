@@ -148,6 +148,8 @@ func TestOwnTypes(t *testing.T) {
 	for _, c := range []struct{ text, says string }{
 		{`{"network":{"type":"wavenet","settings":{}}}`,
 			`"wavenet", which is not registered (known: Bernoulli, CNN, Categorical`},
+		{`{"network":{"type":"MLP","settings":{}},"likelihood":{"type":"Gaussian","settings":{}},` +
+			`"prior":{"type":"Horseshoe","settings":{"global":1}}}`, `"Horseshoe", which was removed`},
 		{`{"network":{"type":"MLP","settings":{"hidden":"four"}}}`, `settings of "MLP"`},
 		{`{"network":{"type":"Gaussian","settings":{}}}`, `"Gaussian" is no nn.Network`},
 		{`{"network":{"type":"MLP","settings":{}},"likelihood":{"type":"registeredIn","settings":{}}}`,

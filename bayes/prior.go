@@ -11,9 +11,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Prior is the prior distribution of the stochastic parameters. Most priors of this library, such as Normal, Laplace,
-// StudentTPrior and Horseshoe, are independent and centred at 0, with a scale per layer. A prior of your own may be
-// correlated. Its LogDensity and Sample must accept any number of coordinates.
+// Prior is the prior distribution of the stochastic parameters. Normal and Laplace are independent and centred at 0,
+// with a scale per layer. A prior of your own may be correlated. Its LogDensity and Sample must accept any number of
+// coordinates.
 //
 // The density must be normalised, and positive on the whole real line. Bind refuses a density with bounded support,
 // such as a uniform or a half-normal. Kernels that accept or reject would stay within the bounds, but the moves of
@@ -29,6 +29,16 @@ type Prior interface {
 	Sample(rng random.Stream, dtype compute.DType, particles int, scales []float64) *graph.Node
 	// Check returns an error that names a setting that is wrong.
 	Check() error
+}
+
+// JointPrior is a Prior under which the elements of a parameter depend on each other, such as through a precision that
+// they share. Its LogJoint and SampleJoint, which know the parameters' places, replace LogDensity and Sample.
+type JointPrior interface {
+	Prior
+	// LogJoint is log p(phi), [J], of phi, [J, D]. slots are the places in phi of its parameters.
+	LogJoint(phi *graph.Node, slots []Slot) *graph.Node
+	// SampleJoint draws phi, [J, D], in the order of the slots.
+	SampleJoint(rng random.Stream, dtype compute.DType, particles int, slots []Slot) *graph.Node
 }
 
 // Normal is N(0, StdDev^2), with another standard deviation in the layers that PerLayer names: from 1 on, or 0 for a

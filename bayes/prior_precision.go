@@ -51,18 +51,25 @@ func (l LearntPrecision) Check() error { return checkPositive("LearntPrecision.R
 
 // LogDensity implements Prior for one coordinate alone: Student's t with 2 degrees of freedom.
 func (l LearntPrecision) LogDensity(phi *graph.Node, scales []float64) *graph.Node {
-	return StudentTPrior{DoF: 2}.LogDensity(phi, scales)
+	z := graph.Div(phi, rowOf(phi, scales))
+	constant := float64(len(scales)) * studentConstant(2)
+	for _, scale := range scales {
+		constant -= math.Log(scale)
+	}
+	tails := compute.RowSums(graph.Log1p(graph.DivScalar(graph.Square(z), 2)))
+	return graph.AddScalar(graph.MulScalar(tails, -1.5), constant)
 }
 
-// Sample implements Prior for one coordinate alone.
+// Sample implements Prior for one coordinate alone, by Bailey's polar method (1994): sqrt(2 (1/u - 1)) cos(2 pi w) for u
+// and w uniform on (0, 1).
 func (l LearntPrecision) Sample(rng random.Stream, dtype compute.DType, particles int, scales []float64) *graph.Node {
-	return StudentTPrior{DoF: 2}.Sample(rng, dtype, particles, scales)
+	u := rng.Named("radius").Uniform(dtype, particles, len(scales))
+	w := rng.Named("angle").Uniform(dtype, particles, len(scales))
+	radius := graph.Sqrt(graph.MulScalar(graph.Expm1(graph.Neg(graph.Log(u))), 2))
+	return graph.Mul(graph.Mul(radius, graph.Cos(graph.MulScalar(w, 2*math.Pi))), rowOf(w, scales))
 }
 
-// Hyperparameters implements HierarchicalPrior: the precisions are integrated out.
-func (LearntPrecision) Hyperparameters([]nn.Parameter) []nn.Parameter { return nil }
-
-// LogJoint implements HierarchicalPrior.
+// LogJoint implements JointPrior.
 func (l LearntPrecision) LogJoint(phi *graph.Node, slots []Slot) *graph.Node {
 	var density *graph.Node
 	for _, s := range slots {
@@ -88,7 +95,7 @@ func (l LearntPrecision) LogJoint(phi *graph.Node, slots []Slot) *graph.Node {
 	return density
 }
 
-// SampleJoint implements HierarchicalPrior.
+// SampleJoint implements JointPrior.
 func (l LearntPrecision) SampleJoint(
 	rng random.Stream, dtype compute.DType, particles int, slots []Slot,
 ) *graph.Node {
@@ -112,4 +119,4 @@ func (l LearntPrecision) SampleJoint(
 
 func init() { Register(LearntPrecision{}) }
 
-var _ HierarchicalPrior = LearntPrecision{}
+var _ JointPrior = LearntPrecision{}

@@ -14,21 +14,8 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/integrate/quad"
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
-
-// mixed is a density, or a distribution function, of a normal whose standard deviation is scale times a half-Cauchy
-// variable, by quadrature over the half-Cauchy's quantiles.
-func mixed(of func(stdDev float64) float64, scale float64) float64 {
-	f := func(u float64) float64 { return of(scale * math.Tan(math.Pi*u/2)) }
-	sum := 0.0 // the smallest variables make the peak
-	for _, ends := range [][2]float64{{0, 1e-6}, {1e-6, 1e-4}, {1e-4, 1e-2}, {1e-2, .5}, {.5, .99}, {.99, 1}} {
-		sum += quad.Fixed(f, ends[0], ends[1], 120, nil, 0)
-	}
-	return sum
-}
 
 // priors are independent priors with their density and distribution function by other means.
 var priors = []struct {
@@ -42,16 +29,6 @@ var priors = []struct {
 	{"Laplace", bayes.Laplace{B: 2, PerLayer: map[int]float64{2: .5}},
 		func(x, s float64) float64 { return distuv.Laplace{Scale: s}.Prob(x) },
 		func(x, s float64) float64 { return distuv.Laplace{Scale: s}.CDF(x) }},
-	{"Student's t", bayes.StudentTPrior{DoF: 3, S: 2, PerLayer: map[int]float64{2: .5}},
-		func(x, s float64) float64 { return distuv.StudentsT{Sigma: s, Nu: 3}.Prob(x) },
-		func(x, s float64) float64 { return distuv.StudentsT{Sigma: s, Nu: 3}.CDF(x) }},
-	{"horseshoe", bayes.Horseshoe{Global: 2, PerLayer: map[int]float64{2: .5}},
-		func(x, s float64) float64 {
-			return mixed(func(sd float64) float64 { return distuv.Normal{Sigma: sd}.Prob(x) }, s)
-		},
-		func(x, s float64) float64 {
-			return mixed(func(sd float64) float64 { return distuv.Normal{Sigma: sd}.CDF(x) }, s)
-		}},
 }
 
 // Densities and draws of the independent priors are those of their distributions, with another scale in one layer.
@@ -89,75 +66,6 @@ func TestPriors(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// The hierarchical prior's joint density is that of its layers' scales and of the weights given them; its draws have
-// both.
-func TestHierarchical(t *testing.T) {
-	prior := bayes.Hierarchical{Median: .5, Spread: .7}
-	model := bayes.Model{
-		Network: mlp, Likelihood: bayes.Gaussian{Learn: true}, Prior: prior,
-		Stochastic: bayes.Biases(1, 2).And(bayes.Names("noise/log_scale")),
-	}
-	bound, err := model.Bind(2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bound.D != 4+3+1+2 { // biases, noise, log-scales
-		t.Fatalf("D is %d:\n%s", bound.D, bound.Summary())
-	}
-	const particles = 20000
-	phi := wave(3*bound.D, 1.9)
-	var want []float64
-	for j := range 3 {
-		x := phi[j*10 : (j+1)*10]
-		density := distuv.Normal{Sigma: .5}.LogProb(x[7])
-		for layer, at := range [][2]int{{0, 4}, {4, 7}} {
-			log := x[8+layer]
-			density += distuv.Normal{Mu: math.Log(.5), Sigma: .7}.LogProb(log)
-			for _, v := range x[at[0]:at[1]] {
-				density += distuv.Normal{Sigma: math.Exp(log)}.LogProb(v)
-			}
-		}
-		want = append(want, density)
-	}
-	results := computetest.Run(t, computetest.Go(t), func(g *graph.Graph, args []*graph.Node) []*graph.Node {
-		return []*graph.Node{bound.LogPrior(args[0]), bound.SamplePrior(random.New(g, 5), compute.Float64, particles)}
-	}, compute.Floats(compute.Float64, phi, 3, 10))
-	computetest.Near(t, "log-density", results[0], want, 1e-12)
-
-	column := func(k int) []float64 {
-		var values []float64
-		for j := range particles {
-			values = append(values, results[1][j*10+k])
-		}
-		return values
-	}
-	for layer, of := range map[int]int{8: 2, 9: 5} { // a bias of each layer
-		log, weights := column(layer), column(of)
-		if p := computetest.Kolmogorov(log, distuv.Normal{Mu: math.Log(.5), Sigma: .7}.CDF); p < 1e-4 {
-			t.Errorf("log-scale %d is not of its prior, p %.2g", layer, p)
-		}
-		for j := range weights {
-			weights[j] /= math.Exp(log[j])
-		}
-		if p := computetest.Kolmogorov(weights, distuv.UnitNormal.CDF); p < 1e-4 {
-			t.Errorf("the weights of log-scale %d are not N(0, exp(2t)), p %.2g", layer, p)
-		}
-		if r := stat.Correlation(weights, log, nil); math.Abs(r) > 5/math.Sqrt(particles) {
-			t.Errorf("weights over their scale have a correlation of %v with it", r)
-		}
-	}
-
-	full, err := bayes.Model{
-		Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Prior: prior, Stochastic: bayes.All(),
-	}.Bind(2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if full.W != 0 || full.D != 4 || full.Slots[2].Name != "prior/layer1/log_scale" {
-		t.Errorf("the layout is\n%s", full.Summary())
 	}
 }
 

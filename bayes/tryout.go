@@ -109,7 +109,7 @@ func (b *BoundModel) predictives(outputs, phi, psi []float64) func(j, row, targe
 
 // tryPrior tries the prior.
 func (b *BoundModel) tryPrior(engine *compute.Engine) error {
-	_, joint := b.Model.Prior.(HierarchicalPrior)
+	_, joint := b.Model.Prior.(JointPrior)
 	trial := tryout.Prior{
 		Prior: b.Model.Prior, D: b.D, Joint: joint,
 		Draws: func(draws int) (tryout.Drawn, error) { return b.priorDraws(engine, draws) },
@@ -153,14 +153,14 @@ func (b *BoundModel) priorDraws(engine *compute.Engine, draws int) (d tryout.Dra
 	return d, err
 }
 
-// priorSample draws coordinates of the given scales, [draws, len(scales)]; all of phi where the prior is hierarchical.
+// priorSample draws coordinates of the given scales, [draws, len(scales)]; all of phi where the prior is a JointPrior.
 func (b *BoundModel) priorSample(
 	engine *compute.Engine, key uint64, draws int, scales []float64,
 ) (all []float64, err error) {
 	err = onHost(func() ([]*tensors.Tensor, error) {
 		return graph.CallOnceN(engine.Backend(), func(g *graph.Graph) []*graph.Node {
 			rng := random.New(g, key)
-			if _, ok := b.Model.Prior.(HierarchicalPrior); ok {
+			if _, ok := b.Model.Prior.(JointPrior); ok {
 				return []*graph.Node{b.SamplePrior(rng, compute.Float32, draws)}
 			}
 			return []*graph.Node{b.Model.Prior.Sample(rng, compute.Float32, draws, scales)}
@@ -170,11 +170,11 @@ func (b *BoundModel) priorSample(
 }
 
 // logPriorOf is the log-density, [J], of phi, [J, n], under the prior of n coordinates of the given scales; of all
-// coordinates where the prior is hierarchical.
+// coordinates where the prior is a JointPrior.
 func (b *BoundModel) logPriorOf(engine *compute.Engine, phi, scales []float64) (logDensity []float64, err error) {
 	err = onHost(func() ([]*tensors.Tensor, error) {
 		return graph.CallOnceN(engine.Backend(), func(phi *graph.Node) []*graph.Node {
-			if _, ok := b.Model.Prior.(HierarchicalPrior); ok {
+			if _, ok := b.Model.Prior.(JointPrior); ok {
 				return []*graph.Node{b.LogPrior(phi)}
 			}
 			return []*graph.Node{b.Model.Prior.LogDensity(phi, scales)}

@@ -24,7 +24,7 @@ type (
 	ownPoisson    struct{ bayes.Poisson }
 	ownBinomial   struct{ bayes.NegativeBinomial }
 	ownPrior      struct{ bayes.Prior }
-	ownHierarchy  struct{ bayes.HierarchicalPrior }
+	ownJoint      struct{ bayes.JointPrior }
 )
 
 // The library's own parts pass what Bind asks of a user's.
@@ -50,8 +50,7 @@ func TestBindOfGoodParts(t *testing.T) {
 	for _, stochastic := range []bayes.Partition{bayes.Layers(1), bayes.All().And(bayes.Names("noise/cuts"))} {
 		bind(4, bayes.Model{Network: mlp, Likelihood: ownLikelihood{bayes.Ordinal{}}, Stochastic: stochastic})
 	}
-	for _, p := range []bayes.Prior{bayes.Normal{StdDev: 3}, bayes.Laplace{B: .2}, bayes.StudentTPrior{DoF: 1},
-		bayes.Horseshoe{}, ownHierarchy{bayes.Hierarchical{}}, ownHierarchy{bayes.LearntPrecision{}},
+	for _, p := range []bayes.Prior{bayes.Normal{StdDev: 3}, bayes.Laplace{B: .2}, ownJoint{bayes.LearntPrecision{}},
 		correlated{}, spike{share: .5}} {
 		bind(1, bayes.Model{Network: mlp, Likelihood: bayes.Gaussian{}, Prior: ownPrior{p}, Stochastic: bayes.All()})
 	}

@@ -146,7 +146,7 @@ func (h *anyHead) logLikelihood(data compute.Nodes, theta, z *Node) *Node {
 	j, n := theta.Shape().Dim(0), len(h.mean)/h.bound.Width
 	z = Mul(z, compute.Element(data["head"], 0))
 	out := Add(Einsum("jr,rn->jn", z, data["basis"]), data["mean"])
-	own := h.bound.Unpack(nn.Block(theta, 1), nil, func(s bayes.Slot) bool { return s.Layer == 0 && s.Kind != nn.Hyper })
+	own := h.bound.Unpack(nn.Block(theta, 1), nil, func(s bayes.Slot) bool { return s.Layer == 0 })
 	density := h.bound.LogDensity(own, nn.Value{Node: Reshape(out, j, h.bound.Width, n, 1), PerParticle: true}, data["y"])
 	return compute.RowSums(Reshape(density, j, n))
 }

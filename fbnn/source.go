@@ -48,7 +48,7 @@ func (j *job) byBatches(size int, dtype compute.DType) (density.Problem, *densit
 	if err != nil {
 		return problem, nil, fmt.Errorf("fbnn: %w", err)
 	}
-	problem.Climb = density.NewClimb(j.Bound)
+	problem.Climb = &density.Climb{}
 	problem.Climb.Rate = .1 * min(1, widest/float64(j.Bound.Inputs))
 	return problem, blocks, nil
 }

@@ -91,7 +91,7 @@ func (d *Data) problem(
 	}
 	return density.Problem{
 		Name: fmt.Sprintf("%s of the model %s", of, model), Dim: d.Bound.D, Data: data,
-		Initial: d.Bound.SamplePrior, Climb: density.NewClimb(d.Bound),
+		Initial: d.Bound.SamplePrior, Climb: &density.Climb{},
 	}, density.Likelihood{Model: d.Bound, Plan: plan}, nil
 }
 

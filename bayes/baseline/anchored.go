@@ -52,7 +52,7 @@ func (SAE) Title() string { return "sequential anchored ensembles (Delaunoy and 
 
 // Prepare implements fit.Method.
 func (m SAE) Prepare(j *fit.Job) (_ fit.Method, err error) {
-	if m.Training, err = preparedPoints(j, m.Training, true); err != nil {
+	if m.Training, err = preparedPoints(j, m.Training); err != nil {
 		return nil, err
 	}
 	if _, normal := j.Bound.Model.Prior.(bayes.Normal); !normal {

@@ -53,7 +53,7 @@ func writeChains(t Training, chains mcmc.Chains) ([]byte, error) {
 
 // Prepare implements fit.Method.
 func (m MAPHMC) Prepare(j *fit.Job) (_ fit.Method, err error) {
-	if m.Training, err = preparedPoints(j, m.Training, true); err != nil {
+	if m.Training, err = preparedPoints(j, m.Training); err != nil {
 		return nil, err
 	}
 	if m.Chains.Kernel == nil {

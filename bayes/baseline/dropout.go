@@ -40,7 +40,7 @@ func (Dropout) Title() string { return "Monte Carlo dropout (Gal and Ghahramani 
 // Prepare implements fit.Method.
 func (m Dropout) Prepare(j *fit.Job) (_ fit.Method, err error) {
 	// As for a maximum: masks are no density, and their entropy does not count.
-	if m.Training, err = preparedPoints(j, m.Training, true); err != nil {
+	if m.Training, err = preparedPoints(j, m.Training); err != nil {
 		return nil, err
 	}
 	if err := limits.Fill("baseline: Dropout",

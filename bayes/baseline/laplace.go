@@ -72,7 +72,7 @@ func (Laplace) Title() string { return "Laplace approximation (MacKay 1992)" }
 
 // Prepare implements fit.Method.
 func (m Laplace) Prepare(j *fit.Job) (_ fit.Method, err error) {
-	if m.Training, err = preparedPoints(j, m.Training, true); err != nil {
+	if m.Training, err = preparedPoints(j, m.Training); err != nil {
 		return nil, err
 	}
 	bound := j.Bound

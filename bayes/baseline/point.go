@@ -62,13 +62,13 @@ func (Ensemble) Title() string { return "deep ensemble (Lakshminarayanan et al. 
 
 // Prepare implements fit.Method.
 func (m MLE) Prepare(j *fit.Job) (_ fit.Method, err error) {
-	m.Training, err = preparedPoints(j, m.Training, false)
+	m.Training, err = preparedPoints(j, m.Training)
 	return m, err
 }
 
 // Prepare implements fit.Method.
 func (m MAP) Prepare(j *fit.Job) (_ fit.Method, err error) {
-	m.Training, err = preparedPoints(j, m.Training, true)
+	m.Training, err = preparedPoints(j, m.Training)
 	return m, err
 }
 
@@ -79,7 +79,7 @@ func (m Ensemble) Prepare(j *fit.Job) (_ fit.Method, err error) {
 	); err != nil {
 		return nil, err
 	}
-	m.Training, err = preparedPoints(j, m.Training, !m.Likelihood)
+	m.Training, err = preparedPoints(j, m.Training)
 	return m, err
 }
 
@@ -169,19 +169,12 @@ func newPoints(j *fit.Job, t Training, members int, prior bool) (*points, error)
 	return p, err
 }
 
-// preparedPoints fills in the settings of a training to a maximum of the likelihood, or of the posterior density. It is
-// an error if that maximum says nothing: with a prior whose density is infinite somewhere, training learns nothing from
-// the data; with hyperparameters, the likelihood is flat in them.
-func preparedPoints(j *fit.Job, t Training, prior bool) (Training, error) {
-	p := j.Bound.Model.Prior
-	const cure = "take baseline.VI, mcmc.Chains or smc.Tempered, ohsmc.SMC, or another prior"
-	if u, ok := p.(bayes.UnboundedPrior); ok && prior {
-		return t, fmt.Errorf("baseline: with the prior %T there is no mode to train, since the density is infinite %s: %s", p,
-			u.Unbounded(), cure)
-	}
-	if _, ok := p.(bayes.HierarchicalPrior); ok {
-		return t, fmt.Errorf("baseline: a training to a maximum trains no hyperparameters, which the prior %T has: %s", p,
-			cure)
+// preparedPoints fills in the settings of a training to a maximum of the likelihood, or of the posterior density. It
+// refuses a JointPrior: the mode of a density that is integrated over hyperparameters says little of where its mass is.
+func preparedPoints(j *fit.Job, t Training) (Training, error) {
+	if p, ok := j.Bound.Model.Prior.(bayes.JointPrior); ok {
+		return t, fmt.Errorf("baseline: a training to a maximum takes no prior of hyperparameters, as %T is: take baseline.VI, "+
+			"mcmc.Chains or smc.Tempered, ohsmc.SMC, or another prior", p)
 	}
 	return prepared(j, t)
 }

@@ -99,7 +99,7 @@ func preparedMiniBatchChains(
 		return t, chains, fmt.Errorf("baseline: %s.Chains.Kernel is %T: leave it out, since the other fields of %[1]s make "+
 			"it", owner, chains.Kernel)
 	}
-	t, err := preparedPoints(j, t, true)
+	t, err := preparedPoints(j, t)
 	if err != nil {
 		return t, chains, err
 	}

@@ -47,7 +47,7 @@ func (SWAG) Title() string { return "SWAG (Maddox et al. 2019)" }
 
 // Prepare implements fit.Method.
 func (m SWAG) Prepare(j *fit.Job) (_ fit.Method, err error) {
-	if m.Training, err = preparedPoints(j, m.Training, true); err != nil {
+	if m.Training, err = preparedPoints(j, m.Training); err != nil {
 		return nil, err
 	}
 	if j.Bound.Normalises() {

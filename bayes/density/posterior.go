@@ -10,7 +10,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/nn"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -60,7 +59,7 @@ func NewProblem(
 		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
 			return bound.SamplePrior(rng, dtype, chains)
 		},
-		Climb: NewClimb(bound),
+		Climb: &Climb{},
 		Rows:  x.Shape().Dim(0),
 	}.Keyed("all rows", bound.ProgramKey(), plan), nil
 }
@@ -114,24 +113,6 @@ func NewBatchProblem(
 		},
 		Rows: rows, BatchShare: float64(work.Rows) / float64(rows),
 	}.Keyed("mini-batches", bound.ProgramKey(), plan), nil
-}
-
-// NewClimb is the climb of chains from their draws from the prior: over all coordinates except the log-scales of a
-// hierarchical prior.
-func NewClimb(bound *bayes.BoundModel) *Climb {
-	climb, at := &Climb{}, 0
-	for _, slot := range bound.Slots {
-		if !slot.Stochastic {
-			continue
-		}
-		for range slot.Size() {
-			if slot.Kind == nn.Hyper {
-				climb.Fixed = append(climb.Fixed, at)
-			}
-			at++
-		}
-	}
-	return climb
 }
 
 // Features is Batch.Features of all rows x, [N, d]: the output of the layers before the first stochastic one at psi,

@@ -1,7 +1,6 @@
 package density_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -54,24 +53,5 @@ func TestProblemRefuses(t *testing.T) {
 		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%d targets, x %s, y %s: error %v, want %q", c.targets, c.x.Shape(), c.y.Shape(), err, c.says)
 		}
-	}
-}
-
-// Chains climb in all coordinates but the scales of a hierarchical prior.
-func TestClimbFixesScales(t *testing.T) {
-	model := bayes.Model{Network: nn.MLP{Hidden: []int{2}}, Likelihood: bayes.Gaussian{Learn: true},
-		Prior: bayes.Hierarchical{}, Stochastic: bayes.All().And(bayes.Names("noise/log_scale"))}
-	bound, err := model.Bind(1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want []int
-	for _, slot := range bound.Slots {
-		if strings.HasPrefix(slot.Name, "prior/") {
-			want = append(want, slot.Offset)
-		}
-	}
-	if got := density.NewClimb(bound).Fixed; len(want) != 2 || !slices.Equal(got, want) {
-		t.Errorf("fixed are %v, the scales %v", got, want)
 	}
 }

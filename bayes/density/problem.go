@@ -128,10 +128,6 @@ type Climb struct {
 	// Rate is Adam's learning rate at the first step; it falls to a hundredth of that by the last step. Default 0.1, with
 	// which a coordinate climbs up to four units.
 	Rate float64
-	// Fixed lists coordinates that do not climb, such as the logarithms of a hierarchical prior's scales. If these
-	// climbed, the density would have no mode. They stay where they were drawn, unless the density there is not finite:
-	// then all coordinates of the chain go half the way to 0.
-	Fixed []int
 }
 
 // ClimbSteps is the number of steps uphill that each chain makes before its first move; 0 if they do not climb.

@@ -17,7 +17,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/limits"
-	"gobnn/bayes/nn"
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
@@ -297,14 +296,11 @@ func (d *Data) With(model bayes.Model) (*Data, error) {
 	return &other, nil
 }
 
-// Whole is the data with a model whose every parameter is stochastic. The prior adds its hyperparameters itself, so the
-// partition does not name them.
+// Whole is the data with a model whose every parameter is stochastic.
 func (d *Data) Whole() (*Data, error) {
 	var all []string
 	for _, slot := range d.Bound.Slots {
-		if slot.Kind != nn.Hyper {
-			all = append(all, slot.Name)
-		}
+		all = append(all, slot.Name)
 	}
 	model := d.Bound.Model
 	model.Stochastic = bayes.Names(all...)

@@ -14,19 +14,14 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// checkClimb returns an error that names what is wrong, for a problem of d dimensions.
-func checkClimb(c *density.Climb, d int) error {
+// checkClimb returns an error that names what is wrong.
+func checkClimb(c *density.Climb) error {
 	if c == nil {
 		return nil
 	}
 	if c.Steps < 0 || c.Rate < 0 || math.IsNaN(c.Rate) || math.IsInf(c.Rate, 0) {
 		return fmt.Errorf("mcmc: Problem.Climb has Steps %d and Rate %v: they must be positive and finite (0 takes the "+
 			"defaults, 200 and 0.1)", c.Steps, c.Rate)
-	}
-	for _, i := range c.Fixed {
-		if i < 0 || i >= d {
-			return fmt.Errorf("mcmc: Problem.Climb.Fixed holds %d: coordinates go from 0 to %d", i, d-1)
-		}
 	}
 	return nil
 }
@@ -65,16 +60,6 @@ func (m *moves) climbStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	phi := nodes[startName]
 	rng := random.FromKey(inputs[0])
 	density, gradient := density.ByMiniBatch(rng, m.target(nodes, inputs[3:])).Gradient(phi)
-	if fixed := m.problem.Climb.Fixed; len(fixed) > 0 {
-		free := make([]float64, m.problem.Dim)
-		for i := range free {
-			free[i] = 1
-		}
-		for _, i := range fixed {
-			free[i] = 0
-		}
-		gradient = Mul(gradient, row(phi, free))
-	}
 	moments := train.Moments{Mean: nodes[climbMean], Square: nodes[climbSquare]}
 	step, rate := ConvertDType(inputs[1], m.dtype), ConvertDType(inputs[2], m.dtype)
 	next, moments, moved := climber.AscendFinite(IsFinite(density), phi, gradient, moments, step, rate)

@@ -137,7 +137,7 @@ func problemOf(j *fit.Job, chains int, kernel Kernel) (density.Problem, error) {
 
 // checkProblem is an error for a problem that the kernel cannot sample.
 func checkProblem(p density.Problem, kernel Kernel) error {
-	if err := checkClimb(p.Climb, p.Dim); err != nil {
+	if err := checkClimb(p.Climb); err != nil {
 		return err
 	}
 	if p.Inputs != nil && p.HostInputs != nil {

@@ -61,7 +61,6 @@ const (
 	Weights Kind = "weights"
 	Biases  Kind = "biases"
 	Noise   Kind = "noise" // of the likelihood
-	Hyper   Kind = "hyper" // of the prior
 	// Statistics are the running statistics of a BatchNorm: no gradient trains them, and no partition but by Names makes
 	// them stochastic.
 	Statistics Kind = "statistics"

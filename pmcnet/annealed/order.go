@@ -51,8 +51,7 @@ func newOrder(bound *bayes.BoundModel) order {
 		return order{why: fmt.Sprintf("a %T is not an nn.MLP, whose symmetries are known", bound.Model.Network)}
 	}
 	switch bound.Model.Prior.(type) {
-	case bayes.Normal, bayes.Laplace, bayes.StudentTPrior, bayes.Horseshoe, bayes.Hierarchical,
-		bayes.LearntPrecision:
+	case bayes.Normal, bayes.Laplace, bayes.LearntPrecision:
 	default:
 		return order{why: fmt.Sprintf("of the prior %T it is not known whether it is the same for exchanged units",
 			bound.Model.Prior)}

@@ -169,8 +169,7 @@ func TestNoOrder(t *testing.T) {
 			t.Errorf("%s: %+v", want, o)
 		}
 	}
-	for _, prior := range []bayes.Prior{bayes.Laplace{}, bayes.StudentTPrior{}, bayes.Horseshoe{}, bayes.Hierarchical{},
-		bayes.LearntPrecision{}} {
+	for _, prior := range []bayes.Prior{bayes.Laplace{}, bayes.LearntPrecision{}} {
 		if o := newOrder(bound(t, two, prior)); o.why != "" || len(o.layers) != 1 {
 			t.Errorf("%T: %+v", prior, o)
 		}
