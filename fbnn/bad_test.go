@@ -69,7 +69,7 @@ func TestBadInput(t *testing.T) {
 		},
 		"all alike": {
 			a:  CES{Calibration: mcmc.PreconditionedCrankNicolson{Beta: 1e-12}},
-			is: ErrPairs, says: []string{"the first 40 of 50 are all alike", "CES.PairsThin"},
+			is: errPairs, says: []string{"the first 40 of 50 are all alike", "CES.PairsThin"},
 		},
 		"NaN": {
 			a: CES{Regressor: constant{NaN: true}}, is: ErrEmulator,
@@ -90,7 +90,6 @@ func TestBadInput(t *testing.T) {
 		"no activation": {
 			a: CES{Regressor: Network{Activations: []nn.Activation{"cosine"}}}, says: []string{"cosine"},
 		},
-		"dropout": {a: CES{Regressor: Network{Dropout: 1}}, says: []string{"Network.Dropout is 1"}},
 		"layer": {
 			a: CES{Regressor: Network{Hidden: []int{3, 0}}}, says: []string{"Network.Hidden[1] is 0"},
 		},

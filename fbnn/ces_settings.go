@@ -68,7 +68,7 @@ func (a CES) prepared(j *fit.Job) (CES, error) {
 		return a, err
 	}
 	rows, d := j.Rows(), j.Bound.D
-	a.Emulates = cmp.Or(a.Emulates, Outputs)
+	a.Emulates = cmp.Or(a.Emulates, networkOutputs)
 	if a.Regressor == nil {
 		a.Regressor = Network{}
 	}
@@ -83,9 +83,9 @@ func (a CES) prepared(j *fit.Job) (CES, error) {
 		limits.Int("BatchSize", &a.BatchSize, min(50, rows)).Between(1, rows).Because("the rows of the training part"),
 		limits.Int("Chains", &a.Chains, 1).From(1),
 		limits.Int("Draws", &a.Draws, 2000).From(4),
-		limits.Field("Emulates", a.Emulates, a.Emulates == Outputs || a.Emulates == LogLikelihood,
-			fmt.Sprintf("one of %q", []Emulated{Outputs, LogLikelihood})),
-		limits.Field("PaperMode", a.PaperMode, !a.PaperMode || a.Emulates == Outputs,
+		limits.Field("Emulates", a.Emulates, a.Emulates == networkOutputs || a.Emulates == LogLikelihood,
+			fmt.Sprintf("one of %q", []Emulated{networkOutputs, LogLikelihood})),
+		limits.Field("PaperMode", a.PaperMode, !a.PaperMode || a.Emulates == networkOutputs,
 			"left out with CES.Emulates of the log-likelihood, which has no outputs to predict by"),
 	); err != nil {
 		return a, err

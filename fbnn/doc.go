@@ -19,7 +19,7 @@
 // It learns from the first four fifths of the pairs, in the order of their chain, and its errors are measured on the
 // last fifth: only later pairs show whether it is right where the chain goes. It predicts the principal components of
 // the pairs' outputs, or, with Emulates: LogLikelihood, one number. CES.Regressor learns them: Network is the paper's,
-// RandomNetwork makes CES the paper's RNS-HMC, GaussianProcess is for few dimensions.
+// RandomNetwork makes CES the paper's RNS-HMC.
 //
 // # Where it fails
 //

@@ -125,7 +125,7 @@ func TestExact(t *testing.T) {
 		exact bool // the emulator
 	}{
 		{"linear, uncorrected", CES{Regressor: linear{}, Uncorrected: true}, true},
-		{"process of the log-likelihood", CES{Regressor: GaussianProcess{}, Emulates: LogLikelihood}, false},
+		{"random network of the log-likelihood", CES{Regressor: RandomNetwork{}, Emulates: LogLikelihood}, false},
 		{
 			"pCN-HMC, network", CES{
 				Regressor:   Network{Epochs: 100, Activations: []nn.Activation{nn.Tanh}},

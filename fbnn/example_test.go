@@ -17,7 +17,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A straight line through 20 points has two parameters, of which a Gaussian process learns the log-likelihood. Each
+// A straight line through 20 points has two parameters, of which a random network learns the log-likelihood. Each
 // draw is accepted or rejected by the network once more, which says how good the emulator is: nearly all are
 // accepted.
 func ExampleCES() {
@@ -33,7 +33,7 @@ func ExampleCES() {
 		Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .3}, Prior: bayes.Normal{StdDev: 1},
 		Stochastic: bayes.All(),
 	}
-	method := fbnn.CES{Emulates: fbnn.LogLikelihood, Regressor: fbnn.GaussianProcess{}, Draws: 1000}
+	method := fbnn.CES{Emulates: fbnn.LogLikelihood, Regressor: fbnn.RandomNetwork{}, Draws: 1000}
 	result, err := fit.Fit(context.Background(), model, method, dataset.Parts{Train: data},
 		run.Settings{DType: compute.Float64})
 	if err != nil {

@@ -22,9 +22,9 @@ type Emulated string
 
 // What can be emulated.
 const (
-	// Outputs are G(X; theta), the network's outputs on all rows: the emulator predicts their scores on the leading
-	// principal components of the pairs' outputs.
-	Outputs Emulated = "outputs"
+	// networkOutputs are G(X; theta), the network's outputs on all rows: the emulator predicts their scores on the leading
+	// principal components of the pairs' outputs. The default.
+	networkOutputs Emulated = "outputs"
 	// LogLikelihood is log p(y | theta): the emulator predicts one number, at a cost that does not grow with N.
 	LogLikelihood Emulated = "log-likelihood"
 )
@@ -54,7 +54,7 @@ func newLikelihoodHead(p *pairs, dtype compute.DType) (*likelihoodHead, error) {
 	h := &likelihoodHead{phi: p.phi, dtype: dtype}
 	h.mean, h.stdDev = stat.PopMeanStdDev(p.phi[:p.learnt], nil)
 	if !(h.stdDev > 1e-12*math.Abs(h.mean)) {
-		return nil, fmt.Errorf("%w: the log-likelihood is %.6g at all of them", ErrPairs, -h.mean)
+		return nil, fmt.Errorf("%w: the log-likelihood is %.6g at all of them", errPairs, -h.mean)
 	}
 	return h, nil
 }

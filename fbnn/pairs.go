@@ -47,14 +47,14 @@ func newPairs(theta *mat.Dense, phi []float64) (*pairs, error) {
 func spread(phi []float64, d, learnt int, column func(i int) []float64) (center, scale []float64, err error) {
 	rows := len(phi)
 	if rows < fewestPairs {
-		return nil, nil, fmt.Errorf("%w: there are %d, of which a fifth is held out: take at least %d", ErrPairs, rows,
+		return nil, nil, fmt.Errorf("%w: there are %d, of which a fifth is held out: take at least %d", errPairs, rows,
 			fewestPairs)
 	}
 	for i, v := range phi {
 		if !(math.Abs(v) <= limits.Float32) {
 			return nil, nil, fmt.Errorf("%w: the log-likelihood at pair %d of %d is %.3g: the calibration has left the region "+
 				"of finite density; take a smaller step (mcmc.SGHMC.LearningRate), or larger mini-batches (CES.BatchSize)",
-				ErrPairs, i, rows, -v)
+				errPairs, i, rows, -v)
 		}
 	}
 	center, scale = make([]float64, d), make([]float64, d)
@@ -69,7 +69,7 @@ func spread(phi []float64, d, learnt int, column func(i int) []float64) (center,
 	}
 	if moved == 0 {
 		return nil, nil, fmt.Errorf("%w: the first %d of %d are all alike: the calibration stands still; take a larger "+
-			"step, or more transitions between pairs (CES.PairsThin)", ErrPairs, learnt, rows)
+			"step, or more transitions between pairs (CES.PairsThin)", errPairs, learnt, rows)
 	}
 	return center, scale, nil
 }
@@ -124,14 +124,14 @@ func newComponents(gram *mat.SymDense, learnt int, tolerance float64) (*componen
 	rows := gram.SymmetricDim()
 	var eigen mat.EigenSym
 	if ok := eigen.Factorize(gram.SliceSym(0, learnt), true); !ok {
-		return nil, fmt.Errorf("%w: the eigenvalues of their inner products cannot be computed", ErrPairs)
+		return nil, fmt.Errorf("%w: the eigenvalues of their inner products cannot be computed", errPairs)
 	}
 	values := eigen.Values(nil) // ascending
 	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
 	c := &components{total: mat.Trace(gram.SliceSym(0, learnt))}
 	if !(c.total > 0) || math.IsInf(c.total, 1) {
-		return nil, fmt.Errorf("%w: the variance of what the pairs hold is %v", ErrPairs, c.total)
+		return nil, fmt.Errorf("%w: the variance of what the pairs hold is %v", errPairs, c.total)
 	}
 	rank, kept := 0, 0.
 	for rank < learnt-1 && 1-kept/c.total > tolerance {
@@ -268,7 +268,7 @@ func (p *pairs) outputs(ctx context.Context, job *job) (*outputs, error) {
 		for j := range i + 1 {
 			v := (sum[i*all+j] + sum[j*all+i]) / 2
 			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, fmt.Errorf("%w: the network's outputs at pair %d are not finite", ErrPairs, i)
+				return nil, fmt.Errorf("%w: the network's outputs at pair %d are not finite", errPairs, i)
 			}
 			o.gram.SetSym(i, j, v)
 		}

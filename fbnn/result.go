@@ -12,13 +12,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Errors that runs wrap; test for them with errors.Is.
-var (
-	// ErrPairs says that there is nothing to learn from the pairs of the calibration, for instance if all are the same.
-	ErrPairs = errors.New("fbnn: nothing can be learnt from the pairs")
-	// ErrEmulator says that an emulator is of no use, for instance if it returns NaN.
-	ErrEmulator = errors.New("fbnn: the emulator is of no use")
-)
+// ErrEmulator is wrapped by the error of a run whose emulator is of no use, for instance if it returns NaN.
+var ErrEmulator = errors.New("fbnn: the emulator is of no use")
+
+// errPairs says that there is nothing to learn from the pairs of the calibration, for instance if all are the same.
+var errPairs = errors.New("fbnn: nothing can be learnt from the pairs")
 
 // Details of a run of CES, Chain or Prior: fit.Details[*fbnn.Details](result). The result's Posterior predicts by the
 // network.

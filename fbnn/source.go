@@ -86,7 +86,7 @@ func (a CES) checkSource(j *fit.Job) error {
 	case a.BatchSize > blockRows:
 		return fmt.Errorf("fbnn: CES.BatchSize is %d: of a Source a mini-batch is of one block: take at most %d",
 			a.BatchSize, blockRows)
-	case a.Emulates == Outputs && knownNoise(j.Bound) == 0:
+	case a.Emulates == networkOutputs && knownNoise(j.Bound) == 0:
 		return fmt.Errorf("fbnn: CES.Emulates is %q: the likelihood %T would need the outputs of all %d rows in memory: "+
 			"of a Source take fbnn.LogLikelihood", a.Emulates, j.Bound.Model.Likelihood, j.Rows())
 	}

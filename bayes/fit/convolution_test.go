@@ -53,7 +53,7 @@ func TestConvolutionOfOnePixel(t *testing.T) {
 		}, bayes.All()},
 		"PMC": {pmcnet.PMC{Proposals: 3, Draws: 5, Iterations: 3}, bayes.All()},
 		"CES": {fbnn.CES{
-			Pairs: 60, PairsThin: 2, PairsWarmUp: 100, Emulates: fbnn.LogLikelihood, Regressor: fbnn.GaussianProcess{},
+			Pairs: 60, PairsThin: 2, PairsWarmUp: 100, Emulates: fbnn.LogLikelihood, Regressor: fbnn.RandomNetwork{},
 			Draws: 50,
 		}, bayes.All()},
 	} {

@@ -97,7 +97,7 @@ func others() []method {
 			Ascent: pmcnet.NoAscent, Proposals: 10, Draws: 20, Iterations: 5, Start: pmcnet.FromPrior,
 		}},
 		{name: "fbnn: likelihood", Method: fbnn.CES{
-			Emulates: fbnn.LogLikelihood, Regressor: fbnn.GaussianProcess{}, Pairs: 60, PairsWarmUp: 50, Draws: 100,
+			Emulates: fbnn.LogLikelihood, Regressor: fbnn.RandomNetwork{}, Pairs: 60, PairsWarmUp: 50, Draws: 100,
 		}},
 		{name: "ohsmc: default", Method: ohsmc.OpenHorizon{Training: short}},
 		{name: "ohsmc: guided default", Method: ohsmc.Guided{Training: short}},
