@@ -54,7 +54,7 @@ type Slot struct {
 // classification). It checks every setting and, by building the network's graph once, that the network has as many
 // outputs as the likelihood takes. A network, likelihood or prior from outside this library is tested on a few numbers:
 // particles and rows must not influence each other, LogDensity must agree with Predictive, and a prior's draws must
-// agree with its density. The error wraps ErrUnknownLayer where that applies. The model's slices and maps are copied.
+// agree with its density. The model's slices and maps are copied.
 func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	b, err := m.laidOut(inputs, outputs)
 	if err != nil {

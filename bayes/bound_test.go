@@ -1,7 +1,6 @@
 package bayes_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -31,91 +30,85 @@ func TestBindErrors(t *testing.T) {
 		name            string
 		model           bayes.Model
 		inputs, outputs int
-		want            error
 		says            []string
 	}{
-		{"no network", model(func(m *bayes.Model) { m.Network = nil }), 2, 1, nil, []string{"Network (it has <nil>)"}},
-		{"no likelihood", model(func(m *bayes.Model) { m.Likelihood = nil }), 2, 1, nil,
+		{"no network", model(func(m *bayes.Model) { m.Network = nil }), 2, 1, []string{"Network (it has <nil>)"}},
+		{"no likelihood", model(func(m *bayes.Model) { m.Likelihood = nil }), 2, 1,
 			[]string{"Likelihood (it has <nil>)"}},
-		{"empty partition", partition(bayes.Partition{}), 2, 1, nil,
+		{"empty partition", partition(bayes.Partition{}), 2, 1,
 			[]string{"Model.Stochastic", "bayes.Layers"}},
-		{"no layers", partition(bayes.Layers()), 2, 1, nil, []string{"no parameter is stochastic"}},
-		{"unknown layer", partition(bayes.Layers(3, 4)), 2, 1, bayes.ErrUnknownLayer,
+		{"no layers", partition(bayes.Layers()), 2, 1, []string{"no parameter is stochastic"}},
+		{"unknown layer", partition(bayes.Layers(3, 4)), 2, 1,
 			[]string{"layer 4", "layer1/weights", "layer3/biases"}},
-		{"layer 0", partition(bayes.Layers(0)), 2, 1, bayes.ErrUnknownLayer, []string{"layer 0", "count from 1"}},
-		{"negative layer", partition(bayes.Weights(-2)), 2, 1, bayes.ErrUnknownLayer, []string{"layer -2, weights"}},
-		{"unknown biases", partition(bayes.Biases(9)), 2, 1, bayes.ErrUnknownLayer, []string{"layer 9, biases"}},
-		{"unknown name", partition(bayes.Names("layer3/weights", "layer3/wieghts")), 2, 1, bayes.ErrUnknownLayer,
+		{"layer 0", partition(bayes.Layers(0)), 2, 1, []string{"layer 0", "count from 1"}},
+		{"negative layer", partition(bayes.Weights(-2)), 2, 1, []string{"layer -2, weights"}},
+		{"unknown biases", partition(bayes.Biases(9)), 2, 1, []string{"layer 9, biases"}},
+		{"unknown name", partition(bayes.Names("layer3/weights", "layer3/wieghts")), 2, 1,
 			[]string{`"layer3/wieghts"`}},
-		{"empty name", partition(bayes.Names("")), 2, 1, bayes.ErrUnknownLayer, []string{"empty name"}},
-		{"noise that is not learnt", partition(bayes.Names("noise/log_scale")), 2, 1, bayes.ErrUnknownLayer,
+		{"empty name", partition(bayes.Names("")), 2, 1, []string{"empty name"}},
+		{"noise that is not learnt", partition(bayes.Names("noise/log_scale")), 2, 1,
 			[]string{`"noise/log_scale"`}},
-		{"a network with two outputs", model(func(m *bayes.Model) { m.Network = twice{mlp} }), 2, 1, nil,
+		{"a network with two outputs", model(func(m *bayes.Model) { m.Network = twice{mlp} }), 2, 1,
 			[]string{"Gaussian", "takes 1 numbers", "twice", "[2 2 3 1]", "[2 1 3 1]"}},
-		{"a network whose layers do not fit", model(func(m *bayes.Model) { m.Network = torn{} }), 2, 1, nil,
+		{"a network whose layers do not fit", model(func(m *bayes.Model) { m.Network = torn{} }), 2, 1,
 			[]string{"torn", "cannot be built"}},
-		{"a network with a layer twice", model(func(m *bayes.Model) { m.Network = twins{} }), 1, 1, nil,
+		{"a network with a layer twice", model(func(m *bayes.Model) { m.Network = twins{} }), 1, 1,
 			[]string{`declare a parameter "layer1/weights"`, "unique"}},
-		{"a parameter of a name that a file needs", model(func(m *bayes.Model) { m.Network = gated{} }), 2, 1, nil,
+		{"a parameter of a name that a file needs", model(func(m *bayes.Model) { m.Network = gated{} }), 2, 1,
 			[]string{`declares a parameter "log_weights"`, `"layer1/log_weights"`}},
-		{"a parameter without a name", model(func(m *bayes.Model) { m.Network = declared{Kind: nn.Weights} }), 1, 1, nil,
+		{"a parameter without a name", model(func(m *bayes.Model) { m.Network = declared{Kind: nn.Weights} }), 1, 1,
 			[]string{"declared", "has no Name"}},
-		{"a parameter without a kind", model(func(m *bayes.Model) { m.Network = declared{Name: "slope"} }), 1, 1, nil,
+		{"a parameter without a kind", model(func(m *bayes.Model) { m.Network = declared{Name: "slope"} }), 1, 1,
 			[]string{`parameter "slope" has no Kind`, "nn.Weights"}},
 		{"a parameter with a misspelt initialiser", model(func(m *bayes.Model) {
 			m.Network = declared{Name: "slope", Kind: nn.Weights, Init: "he-normal"}
-		}), 1, 1, nil, []string{`unknown initialiser "he-normal"`, `parameter "slope"`}},
-		{"classes with one output", model(func(m *bayes.Model) { m.Likelihood = bayes.Categorical{} }), 2, 1, nil,
+		}), 1, 1, []string{`unknown initialiser "he-normal"`, `parameter "slope"`}},
+		{"classes with one output", model(func(m *bayes.Model) { m.Likelihood = bayes.Categorical{} }), 2, 1,
 			[]string{"Categorical", "1 outputs"}},
-		{"two ordered classes as one logit", model(func(m *bayes.Model) { m.Likelihood = bayes.Ordinal{} }), 2, 1, nil,
+		{"two ordered classes as one logit", model(func(m *bayes.Model) { m.Likelihood = bayes.Ordinal{} }), 2, 1,
 			[]string{"Ordinal", "1 outputs", "Task to Classification", "bayes.Bernoulli"}},
-		{"two classes as logits", model(func(m *bayes.Model) { m.Likelihood = bayes.Bernoulli{} }), 2, 2, nil,
+		{"two classes as logits", model(func(m *bayes.Model) { m.Likelihood = bayes.Bernoulli{} }), 2, 2,
 			[]string{"Bernoulli", "2 outputs"}},
-		{"no features", partition(bayes.All()), 0, 1, nil, []string{"0 inputs"}},
-		{"no outputs", partition(bayes.All()), 2, 0, nil, []string{"0 outputs"}},
-		{"bad network", model(func(m *bayes.Model) { m.Network = nn.MLP{Hidden: []int{0}} }), 2, 1, nil, []string{"width 0"}},
-		{"negative noise", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: -.5} }), 2, 1, nil,
+		{"no features", partition(bayes.All()), 0, 1, []string{"0 inputs"}},
+		{"no outputs", partition(bayes.All()), 2, 0, []string{"0 outputs"}},
+		{"bad network", model(func(m *bayes.Model) { m.Network = nn.MLP{Hidden: []int{0}} }), 2, 1, []string{"width 0"}},
+		{"negative noise", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: -.5} }), 2, 1,
 			[]string{"Gaussian.StdDev is -0.5"}},
-		{"noise that is NaN", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: math.NaN()} }), 2, 1, nil,
+		{"noise that is NaN", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: math.NaN()} }), 2, 1,
 			[]string{"Gaussian.StdDev is NaN"}},
-		{"negative prior", model(func(m *bayes.Model) { m.Prior = bayes.Normal{StdDev: -2} }), 2, 1, nil,
+		{"negative prior", model(func(m *bayes.Model) { m.Prior = bayes.Normal{StdDev: -2} }), 2, 1,
 			[]string{"Normal.StdDev is -2"}},
-		{"infinite prior", model(func(m *bayes.Model) { m.Prior = bayes.Laplace{B: math.Inf(1)} }), 2, 1, nil,
+		{"infinite prior", model(func(m *bayes.Model) { m.Prior = bayes.Laplace{B: math.Inf(1)} }), 2, 1,
 			[]string{"Laplace.B is +Inf"}},
 		{"prior 0 of a layer", model(func(m *bayes.Model) { m.Prior = bayes.Normal{PerLayer: map[int]float64{1: 2, 3: 0}} }),
-			2, 1, nil, []string{"Normal.StdDev of layer 3 is 0"}},
+			2, 1, []string{"Normal.StdDev of layer 3 is 0"}},
 		{"prior NaN of a layer",
-			model(func(m *bayes.Model) { m.Prior = bayes.Laplace{PerLayer: map[int]float64{2: math.NaN()}} }), 2, 1, nil,
+			model(func(m *bayes.Model) { m.Prior = bayes.Laplace{PerLayer: map[int]float64{2: math.NaN()}} }), 2, 1,
 			[]string{"Laplace.B of layer 2 is NaN"}},
 		{"prior of a layer beyond the last",
-			model(func(m *bayes.Model) { m.Prior = bayes.Normal{PerLayer: map[int]float64{1: 2, 7: .1}} }), 2, 1, nil,
+			model(func(m *bayes.Model) { m.Prior = bayes.Normal{PerLayer: map[int]float64{1: 2, 7: .1}} }), 2, 1,
 			[]string{"Normal.PerLayer has the scale 0.1 for layer 7", "from 1 to 3"}},
 		{"prior of layers that count from 0", model(func(m *bayes.Model) {
 			m.Likelihood = bayes.Gaussian{Learn: true} // shared
 			m.Prior = bayes.Laplace{PerLayer: map[int]float64{0: 3, 1: 2}}
-		}), 2, 1, nil, []string{"Laplace.PerLayer has the scale 3 for layer 0", "where that is stochastic"}},
+		}), 2, 1, []string{"Laplace.PerLayer has the scale 3 for layer 0", "where that is stochastic"}},
 		{"Student's t of too many degrees of freedom",
-			model(func(m *bayes.Model) { m.Likelihood = bayes.StudentT{DoF: 1e15} }), 2, 1, nil,
+			model(func(m *bayes.Model) { m.Likelihood = bayes.StudentT{DoF: 1e15} }), 2, 1,
 			[]string{"StudentT.DoF is 1e+15", "bayes.Gaussian"}},
 		{"prior of layer -1",
-			model(func(m *bayes.Model) { m.Prior = bayes.Normal{PerLayer: map[int]float64{-1: 2}} }), 2, 1, nil,
+			model(func(m *bayes.Model) { m.Prior = bayes.Normal{PerLayer: map[int]float64{-1: 2}} }), 2, 1,
 			[]string{"Normal.PerLayer", "layer -1"}},
-		{"3000 layers", model(func(m *bayes.Model) { m.Network = nn.MLP{Hidden: slices.Repeat([]int{1}, 3000)} }), 2, 1, nil,
+		{"3000 layers", model(func(m *bayes.Model) { m.Network = nn.MLP{Hidden: slices.Repeat([]int{1}, 3000)} }), 2, 1,
 			[]string{"nn.MLP has more than 4000 tensors of parameters", "fewer layers"}},
-		{"4000 ordered classes", model(func(m *bayes.Model) { m.Likelihood = bayes.Ordinal{} }), 2, 4000, nil,
+		{"4000 ordered classes", model(func(m *bayes.Model) { m.Likelihood = bayes.Ordinal{} }), 2, 4000,
 			[]string{"Ordinal", "4000 outputs", "at most 1000 classes", "regression"}},
-		{"a prior without a scale", model(func(m *bayes.Model) { m.Prior = scaleless{} }), 2, 1, nil,
+		{"a prior without a scale", model(func(m *bayes.Model) { m.Prior = scaleless{} }), 2, 1,
 			[]string{"scaleless has the scale 0", `"layer`, "positive"}},
 	} {
 		_, err := c.model.Bind(c.inputs, c.outputs)
 		if err == nil {
 			t.Errorf("%s: no error", c.name)
 			continue
-		}
-		for _, kind := range []error{bayes.ErrUnknownLayer} {
-			if errors.Is(err, kind) != (kind == c.want) {
-				t.Errorf("%s: errors.Is(%v, %v) is %v", c.name, err, kind, kind != c.want)
-			}
 		}
 		for _, s := range c.says {
 			if !strings.Contains(err.Error(), s) {
@@ -317,7 +310,8 @@ func TestAllWithoutBiases(t *testing.T) {
 		"all, and a layer that is not there": {bayes.All().And(bayes.Layers(2)), true},
 	} {
 		bound, err := bayes.Model{Network: bare{}, Likelihood: bayes.Gaussian{}, Stochastic: c.partition}.Bind(2, 1)
-		if errors.Is(err, bayes.ErrUnknownLayer) != c.refused || !c.refused && (err != nil || bound.D != 2) {
+		if (err != nil) != c.refused || err == nil && bound.D != 2 ||
+			c.refused && !strings.Contains(err.Error(), "a parameter that the network does not have") {
 			t.Errorf("%s: %v, want an error: %v", name, err, c.refused)
 		}
 	}

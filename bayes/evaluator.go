@@ -66,7 +66,7 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 		return nil, err
 	}
 	var parameters []*tensors.Tensor
-	if p.Linearised() {
+	if p.expansionPoint != nil {
 		parameters, err = clones(alive.phi, alive.expansionPoint)
 	} else {
 		parameters, err = alive.columns()
@@ -82,7 +82,7 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 		parameters = append(parameters, psi...)
 	}
 	return &evaluator{
-		engine: engine, bound: p.bound, dtype: p.phi.DType(), linearised: p.Linearised(), parameters: parameters,
+		engine: engine, bound: p.bound, dtype: p.phi.DType(), linearised: p.expansionPoint != nil, parameters: parameters,
 		like: Prediction{
 			Likelihood: p.bound.Model.Likelihood, Particles: alive.Particles(), Width: p.bound.Width,
 			Targets: p.bound.Targets(), ClassCount: p.bound.classes(),

@@ -143,9 +143,6 @@ func (s selector) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// ErrUnknownLayer is an error that Bind wraps; test for it with errors.Is.
-var ErrUnknownLayer = errors.New("bayes: the partition picks a parameter that the network does not have")
-
 func isWeightOrBias(p nn.Parameter) bool { return p.Kind == nn.Weights || p.Kind == nn.Biases }
 
 // stochastic marks the parameters that the partition picks.
@@ -168,7 +165,8 @@ func (p Partition) stochastic(parameters []nn.Parameter) ([]bool, error) {
 			for i, parameter := range parameters {
 				names[i] = parameter.Name
 			}
-			return nil, fmt.Errorf("%w: %s; it has %s", ErrUnknownLayer, one, strings.Join(names, ", "))
+			return nil, fmt.Errorf("bayes: the partition picks a parameter that the network does not have: %s; it has %s", one,
+				strings.Join(names, ", "))
 		}
 	}
 	return picked, nil

@@ -448,9 +448,6 @@ func (p *Posterior) Bound() *BoundModel { return p.bound }
 // Particles is the number of particles J.
 func (p *Posterior) Particles() int { return p.logWeights.Len() }
 
-// Linearised says whether Predict evaluates the linearised network, see Draws.LinearisedAt.
-func (p *Posterior) Linearised() bool { return p.expansionPoint != nil }
-
 // Draws copies the particles with their chains, evidence and diagnostics. With Origin it is what NewPosterior takes.
 func (p *Posterior) Draws() (Draws, error) {
 	copied, err := clones(p.phi, p.psi, p.expansionPoint)

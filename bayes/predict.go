@@ -223,7 +223,7 @@ func (p *Posterior) predictBatches(ctx context.Context, x mat.Matrix, rows int, 
 	}
 	total, _ := x.Dims()
 	most := p.bound.rowsAtOnce(p.phi.DType())
-	if p.Linearised() {
+	if p.expansionPoint != nil {
 		most = min(most, linearisedRows(p.bound, p.phi.DType()))
 	}
 	if rows = min(rows, total); rows < paddedRows { // so that requests of changing sizes share few programs

@@ -27,7 +27,7 @@ const (
 )
 
 func (p *Posterior) format() string {
-	if p.Linearised() {
+	if p.expansionPoint != nil {
 		return linearisedFormat
 	}
 	return posteriorFormat
@@ -109,7 +109,7 @@ func (p *Posterior) Save(path string) error {
 		}
 		file.Tensors[slot.Name] = t
 	}
-	if p.Linearised() {
+	if p.expansionPoint != nil {
 		file.Tensors[linearisedTensor] = p.expansionPoint
 	}
 	return tensorfile.Write(path, file)

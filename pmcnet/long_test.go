@@ -154,7 +154,11 @@ func TestControlLong(t *testing.T) {
 //	go test ./pmcnet -tags long -run TestFlooredLong -v
 func TestFlooredLong(t *testing.T) {
 	computetest.XLA(t, "takes minutes on the Go backend")
-	glass, err := dataset.Glass().PublishedSplit(dataset.PMCnet, 0)
+	data, err := dataset.Load("glass")
+	if err != nil {
+		t.Fatal(err)
+	}
+	glass, err := data.PublishedSplit(dataset.PMCnet, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,12 @@ var (
 	TrainingCurves   = trainingCurves
 )
 
+// ErrNotNotebook is of what is shown outside a notebook.
+var ErrNotNotebook = errNotNotebook
+
+// PDF is the figure as PDF.
+func (f *Figure) PDF() ([]byte, error) { return f.pdf() }
+
 // Drawn are the options of a band with functions of single particles.
 func (o BandOptions) Drawn(draws ...[]float64) BandOptions {
 	o.draws = draws

@@ -32,8 +32,8 @@ const (
 	maxPixels     = 8000
 )
 
-// ErrNotNotebook is returned by [Figure.Show] in a program that does not run in a GoNB notebook.
-var ErrNotNotebook = errors.New("viz: this program does not run in a GoNB notebook: use Save(\"figure.png\"), " +
+// errNotNotebook is returned by Figure.Show in a program that does not run in a GoNB notebook.
+var errNotNotebook = errors.New("viz: this program does not run in a GoNB notebook: use Save(\"figure.png\"), " +
 	"Save(\"figure.svg\") or Save(\"figure.pdf\")")
 
 // Frame has the options that all figures share. Empty fields take the figure's defaults.
@@ -177,9 +177,9 @@ var fixedDates = sync.OnceFunc(func() {
 	fpdf.SetDefaultCatalogSort(true)
 })
 
-// PDF renders the figure as one page of its size, with its fonts embedded. Non-ASCII letters are drawn, but cannot be
+// pdf renders the figure as one page of its size, with its fonts embedded. Non-ASCII letters are drawn, but cannot be
 // searched for.
-func (f *Figure) PDF() ([]byte, error) {
+func (f *Figure) pdf() ([]byte, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (f *Figure) Save(path string) error {
 	case ".svg":
 		encode = f.SVG
 	case ".pdf":
-		encode = f.PDF
+		encode = f.pdf
 	default:
 		return fmt.Errorf("viz: cannot save %q: extension %q is unknown: use .png, .svg or .pdf", path, ext)
 	}
@@ -229,10 +229,10 @@ func (f *Figure) Save(path string) error {
 // Show displays the figure as a PNG in the running cell of a GoNB notebook, at its size in CSS pixels. To keep the
 // notebook's file small, it has at most 256 colours, and at most 1660 pixels across, or one per CSS pixel if the figure
 // is wider. An SVG would often be smaller, but JupyterLab shows no SVG in a notebook that it does not trust, such as
-// one that somebody else has executed. [Figure.Save] writes SVG. Outside a notebook Show returns [ErrNotNotebook].
+// one that somebody else has executed. [Figure.Save] writes SVG. Outside a notebook Show returns an error.
 func (f *Figure) Show() error {
 	if !gonbui.IsNotebook {
-		return ErrNotNotebook
+		return errNotNotebook
 	}
 	if err := f.check(); err != nil {
 		return err
@@ -243,7 +243,7 @@ func (f *Figure) Show() error {
 // ShowFile displays a PNG written by [Figure.Save] as Show would.
 func ShowFile(path string) error {
 	if !gonbui.IsNotebook {
-		return ErrNotNotebook
+		return errNotNotebook
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

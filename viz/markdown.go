@@ -5,10 +5,10 @@ import (
 )
 
 // Markdown displays text in the running cell of a GoNB notebook, as figures' Show does: a table of scores, for
-// instance. Anywhere else it returns [ErrNotNotebook].
+// instance. Anywhere else it returns an error.
 func Markdown(text string) error {
 	if !gonbui.IsNotebook {
-		return ErrNotNotebook
+		return errNotNotebook
 	}
 	gonbui.DisplayMarkdown(text)
 	gonbui.Sync()

@@ -97,10 +97,6 @@ const (
 // had. A program with several lists goes on without them, or is one program for each list.
 var ErrOtherList = errors.New("this node does a task of another list")
 
-// ErrInUse is what Run returns where another call of it, of this program or another, does the tasks of the folder. The
-// lock is the system's: it ends with that program, however that ends.
-var ErrInUse = errors.New("another call is doing the tasks of this folder")
-
 // list names the list: the folder as the program gives it, or the last part of an absolute one, which may lie elsewhere
 // on a node.
 func (o Options) list() string {
@@ -145,7 +141,7 @@ func (o Options) otherList() error {
 // it fails in the same way, and one whose node dies is done elsewhere, from its last checkpoint. A program that ends
 // before its task is done has failed, whatever its status. The errors of tasks that failed are joined: the others are
 // done. If XLA computes here, a node without it does none, and on Ray ends the call: it would be slow and give other
-// bits. One call at a time does the tasks of a folder, see ErrInUse.
+// bits. One call at a time does the tasks of a folder: another call, of this program or another, is an error.
 func Run(ctx context.Context, o Options, tasks []Task) error {
 	if err := o.check(tasks); err != nil {
 		return err
@@ -174,7 +170,8 @@ func Run(ctx context.Context, o Options, tasks []Task) error {
 	return o.onRay(ctx, left)
 }
 
-// reserve makes the folder and keeps other calls out of it.
+// reserve makes the folder and keeps other calls out of it, by a lock of the system, which ends with this program,
+// however that ends.
 func (o Options) reserve() (unlock func(), err error) {
 	if err := os.MkdirAll(o.Folder, 0o755); err != nil {
 		return nil, fmt.Errorf("cluster: folder of the tasks: %w", err)
@@ -188,8 +185,8 @@ func (o Options) reserve() (unlock func(), err error) {
 	}
 	unlock, free := run.Lock(filepath.Join(o.Folder, "tasks"))
 	if !free {
-		return nil, fmt.Errorf("cluster: folder %s: %w: wait until that call has ended, or name another folder", o.Folder,
-			ErrInUse)
+		return nil, fmt.Errorf("cluster: folder %s: another call is doing its tasks: wait until that call has ended, or "+
+			"name another folder", o.Folder)
 	}
 	return unlock, nil
 }

@@ -31,7 +31,7 @@
 // # Where it fails
 //
 //   - Memory: a run on the CPU needs its state twice, for a step's inputs and its outputs, one chunk's activations, and
-//     about 250 MB for the XLA plugin. [ErrOutOfMemory] says what to reduce.
+//     about 250 MB for the XLA plugin. An error says what to reduce.
 //   - Bits: on a CPU a program gives the same bits each time that it runs with as many threads. With other numbers XLA
 //     divides sums otherwise, which changes their last digits, and then all that follows. So a checkpoint of XLA on a
 //     CPU is gone on with by as many threads alone: set NPROC to their number on a machine that has other processors.

@@ -31,13 +31,11 @@ const (
 // can deadlock.
 const GoBackend = "go:ops_sequential"
 
-// Errors to test for with errors.Is.
-var (
-	ErrNoPlugin    = errors.New("XLA plugin not found")
-	ErrOutOfMemory = errors.New("out of memory")
-)
+// ErrNoPlugin is an error to test for with errors.Is.
+var ErrNoPlugin = errors.New("XLA plugin not found")
 
 var (
+	errOutOfMemory    = errors.New("out of memory")
 	errUnknownBackend = errors.New("unknown backend")
 	errPluginLoad     = errors.New("XLA plugin does not load")
 )
@@ -337,7 +335,7 @@ func (e *Engine) Or() (*Engine, error) {
 }
 
 // Try runs fn, which builds or runs graphs, and returns what it panics with as an error. If the backend is out of
-// memory the error wraps ErrOutOfMemory and gives advice.
+// memory the error gives advice.
 func Try(fn func()) (err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -354,15 +352,15 @@ func Try(fn func()) (err error) {
 	return nil
 }
 
-// explain recognises a backend's message that it is out of memory, and wraps ErrOutOfMemory.
+// explain recognises a backend's message that it is out of memory, and adds advice.
 func explain(err error) error {
-	if errors.Is(err, ErrOutOfMemory) {
+	if errors.Is(err, errOutOfMemory) {
 		return err // found before the backend was asked
 	}
 	text := err.Error()
 	for _, sign := range []string{"RESOURCE_EXHAUSTED", "Out of memory", "out of memory", "OOM"} {
 		if strings.Contains(text, sign) {
-			return fmt.Errorf("%w: use fewer particles, a smaller batch or a smaller Chunk: %w", ErrOutOfMemory, err)
+			return fmt.Errorf("%w: use fewer particles, a smaller batch or a smaller Chunk: %w", errOutOfMemory, err)
 		}
 	}
 	return err

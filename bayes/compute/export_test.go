@@ -6,10 +6,11 @@ import (
 	"gobnn/bayes/compute/accelerator"
 )
 
-// Faults of Open, for tests.
+// Faults of Open and of programs, for tests.
 var (
 	ErrUnknownBackend = errUnknownBackend
 	ErrPluginLoad     = errPluginLoad
+	ErrOutOfMemory    = errOutOfMemory
 )
 
 // Memory is memory of all of the engine's GPUs, for tests.

@@ -221,7 +221,7 @@ func memoryOf(g *graph.Graph, devices int) (limit memory, held int64, known bool
 	return limit, held, known
 }
 
-// checkMemory panics with an ErrOutOfMemory if the activations that are in memory at a time do not fit the device
+// checkMemory panics with an errOutOfMemory if the activations that are in memory at a time do not fit the device
 // together with the entries that the graph's Program reads and its inputs. The Program's results are not counted, since
 // they may be made before or after the pass.
 func (p Plan) checkMemory(g *graph.Graph) {
@@ -249,7 +249,7 @@ func (p Plan) checkMemory(g *graph.Graph) {
 	if held > 0 {
 		free += ", of which the state takes " + gibibytes(held)
 	}
-	panic(fmt.Errorf("%w before the start: %d particles at a time take about %s, %s: %s", ErrOutOfMemory, p.Chunk,
+	panic(fmt.Errorf("%w before the start: %d particles at a time take about %s, %s: %s", errOutOfMemory, p.Chunk,
 		gibibytes(need), free, advice))
 }
 
@@ -272,7 +272,7 @@ func (d *demand) add(name string, bytes int64) {
 	}
 }
 
-// check returns an ErrOutOfMemory if the demand does not fit each of the engine's first `devices` devices.
+// check returns an errOutOfMemory if the demand does not fit each of the engine's first `devices` devices.
 func (d demand) check(engine *Engine, devices int) error {
 	limit, known := engine.memory(devices)
 	if !known {
@@ -289,7 +289,7 @@ func (d demand) check(engine *Engine, devices int) error {
 		advice = fmt.Sprintf("use at most 1/%d of the particles, or more devices", (d.bytes+limit.bytes-1)/limit.bytes)
 	}
 	return fmt.Errorf("%w before the start: the step's tensors take %s, most of it %q, %v: %s",
-		ErrOutOfMemory, gibibytes(d.bytes), d.largest, limit, advice)
+		errOutOfMemory, gibibytes(d.bytes), d.largest, limit, advice)
 }
 
 // onDevice returns the bytes that a state's entry of this whole shape takes on each device.
@@ -301,7 +301,7 @@ func (p *Program) onDevice(name string, shape shapes.Shape) int64 {
 	return bytes
 }
 
-// checkMemory returns an ErrOutOfMemory if the entries that the program reads and its inputs do not fit a device
+// checkMemory returns an errOutOfMemory if the entries that the program reads and its inputs do not fit a device
 // together. It is called before anything is copied to the device; the step's results are counted too, when its graph is
 // built.
 func (p *Program) checkMemory(state *State, inputs []any) error {

@@ -68,9 +68,8 @@ type Dataset struct {
 	// Order is each row's place in time, [N], in any unit; nil: time does not matter. Split takes the later rows to
 	// test, so that a score is that of the future. It is not used together with Group.
 	Order []float64
-	// Weights multiply each row's log-likelihood, [N], as that of a row that stands for several, or by its class (see
-	// WeighClasses); nil: 1 each. They weigh training and validation, not scores. A posterior of weighted rows has no
-	// evidence.
+	// Weights multiply each row's log-likelihood, [N], as that of a row that stands for several, or by its class; nil: 1
+	// each. They weigh training and validation, not scores. A posterior of weighted rows has no evidence.
 	Weights []float64
 	// Exposure is what each row's count was counted over, [N], such as years or kilometres; nil: 1 each. It is for
 	// likelihoods of counts, whose mean it multiplies.

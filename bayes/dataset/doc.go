@@ -18,9 +18,9 @@
 //
 // # Rows that are not alike
 //
-// Dataset.Weights lets rows count more or less ([Dataset.WeighClasses] balances classes), Exposure is what counts were
-// counted over, and Censored marks targets that are only known to be above Y. Every method but the surrogates of
-// package fbnn takes them, and Laplace weights alone.
+// Dataset.Weights lets rows count more or less, Exposure is what counts were counted over, and Censored marks targets
+// that are only known to be above Y. Every method but the surrogates of package fbnn takes them, and Laplace weights
+// alone.
 //
 // # Which split
 //

@@ -147,14 +147,8 @@ func WineRed() *Dataset { return mustLoad("wine_red") }
 // Yacht is UCI's yacht hydrodynamics: 308 x 6, the residuary resistance per unit weight of displacement.
 func Yacht() *Dataset { return mustLoad("yacht") }
 
-// BreastCancer is UCI's Wisconsin diagnostic breast cancer: 569 x 30, class 1, malignant, in 212.
-func BreastCancer() *Dataset { return mustLoad("breast_cancer") }
-
 // Ionosphere is UCI's ionosphere radar returns: 351 x 33 (the constant column v2 is left out), class 1, good, in 225.
 func Ionosphere() *Dataset { return mustLoad("ionosphere") }
-
-// Glass is UCI's glass identification: 214 x 9, the six types of glass that occur.
-func Glass() *Dataset { return mustLoad("glass") }
 
 // Wine is UCI's wine: 178 x 13, three cultivars.
 func Wine() *Dataset { return mustLoad("wine") }

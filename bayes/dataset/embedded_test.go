@@ -38,9 +38,9 @@ var embeddedWant = []struct {
 	{"airfoil", nil, 1503, 5, Regression, "sound_pressure_level", nil},
 	{"bikesharing", nil, 17379, 12, Regression, "cnt", nil},
 	{"australian", nil, 690, 14, BinaryClassification, "class", []int{383, 307}},
-	{"breast_cancer", BreastCancer, 569, 30, BinaryClassification, "malignant", []int{357, 212}},
+	{"breast_cancer", nil, 569, 30, BinaryClassification, "malignant", []int{357, 212}},
 	{"ionosphere", Ionosphere, 351, 33, BinaryClassification, "class", []int{126, 225}},
-	{"glass", Glass, 214, 9, Classification, "type", []int{70, 76, 17, 13, 9, 29}},
+	{"glass", nil, 214, 9, Classification, "type", []int{70, 76, 17, 13, 9, 29}},
 	{"satellite", nil, 6435, 36, Classification, "class", []int{1533, 703, 1358, 626, 707, 1508}},
 	{"wine", Wine, 178, 13, Classification, "class", []int{59, 71, 48}},
 	{"adult", Adult, 48842, 108, BinaryClassification, "income", []int{37155, 11687}},
@@ -172,9 +172,9 @@ func TestLoad(t *testing.T) {
 	if b := Yacht(); b.X.At(0, 0) == 99 || b.Y[0] == 99 || b.Features[0] == "other" {
 		t.Error("two copies share memory")
 	}
-	c := BreastCancer()
+	c := mustLoad("breast_cancer")
 	c.Classes[0] = "other"
-	if BreastCancer().Classes[0] != "benign" {
+	if mustLoad("breast_cancer").Classes[0] != "benign" {
 		t.Error("two copies share their class names")
 	}
 }

@@ -15,5 +15,8 @@ func Standardise(ctx context.Context, s Source, regression bool) (of Source, fea
 	return found.Scaled(s, features, targets), features, targets, nil
 }
 
-// ErrMissingCategory is of a category without a column.
-var ErrMissingCategory = errMissingCategory
+// ErrMissingCategory is of a category without a column, ErrOrder of another order.
+var (
+	ErrMissingCategory = errMissingCategory
+	ErrOrder           = errOrder
+)

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -124,27 +123,5 @@ func TestExposureOfFew(t *testing.T) {
 		CSVOptions{Task: TaskByTarget, Exposure: "years"})
 	if err != nil || d.Task != Regression {
 		t.Errorf("%v, %v", d, err)
-	}
-}
-
-// Balanced classes have equal sums of weights, 1 a row on average; a class without rows has none.
-func TestWeighClasses(t *testing.T) {
-	d := &Dataset{Task: Classification, Features: []string{"x"}, Target: "y", Classes: []string{"a", "b", "none"},
-		X: mat.NewDense(4, 1, nil), Y: []float64{0, 0, 1, 0}}
-	if err := d.WeighClasses(nil); err != nil {
-		t.Fatal(err)
-	}
-	if want := []float64{2. / 3, 2. / 3, 2, 2. / 3}; !reflect.DeepEqual(d.Weights, want) {
-		t.Errorf("balanced weights %v, want %v", d.Weights, want)
-	}
-	if err := d.WeighClasses([]float64{1, 5, 1}); err != nil || d.Weights[2] != 5 {
-		t.Errorf("weights %v, error %v", d.Weights, err)
-	}
-	before := slices.Clone(d.Weights)
-	for says, weights := range map[string][]float64{"2 weights for the 3 classes": {1, 2}, "is -1": {1, -1, 1}} {
-		if err := d.WeighClasses(weights); err == nil || !strings.Contains(err.Error(), says) ||
-			!slices.Equal(d.Weights, before) {
-			t.Errorf("%v: error %v does not say %q, or the weights changed", weights, err, says)
-		}
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ErrOrder says that two tables have the same columns, or classes, in another order, which a matrix does not show.
-var ErrOrder = errors.New("in another order")
+// errOrder says that two tables have the same columns, or classes, in another order, which a matrix does not show.
+var errOrder = errors.New("in another order")
 
 // errMissingCategory says that a category has no column in the training part.
 var errMissingCategory = errors.New("a category is absent from the training part")
 
-// SameOrder returns an error, which wraps ErrOrder, if a feature, a target or a class of d is at another position than
+// SameOrder returns an error if a feature, a target or a class of d is at another position than
 // in the model's list, for instance because two files have the same columns in another order: the model would confuse
 // the columns. So it would if a target of the model is a feature of d, or a feature of the model a target of d, as
 // where CSVOptions.Target was set for one file only. A name that the model does not know is not an error, since a
@@ -38,7 +38,7 @@ func (d *Dataset) SameOrder(features, targets, classes []string) error {
 		for i, name := range c.have {
 			if at := slices.Index(c.model, name); at >= 0 && at != i && (i >= len(c.model) || c.model[i] != name) {
 				return fmt.Errorf("data set %q: its columns or classes are %w than the model's: %s %q is number %d of %q, and "+
-					"number %d of the model's, %q: %s", d.Name, ErrOrder, c.what, name, i, c.have, at, c.model, c.cure)
+					"number %d of the model's, %q: %s", d.Name, errOrder, c.what, name, i, c.have, at, c.model, c.cure)
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func (d *Dataset) SameOrder(features, targets, classes []string) error {
 		for _, name := range c.have {
 			if slices.Contains(c.other, name) && !slices.Contains(c.model, name) {
 				return fmt.Errorf("data set %q: its columns are %w than the model's, of features %q and targets %q: %q is a %s "+
-					"here: name the target, by CSVOptions.Target, as for the training part", d.Name, ErrOrder, features, targets,
+					"here: name the target, by CSVOptions.Target, as for the training part", d.Name, errOrder, features, targets,
 					name, c.what)
 			}
 		}

@@ -28,7 +28,7 @@ var ErrMissingClass = errors.New("a class is absent from the training part")
 
 // Validate returns an error if the parts cannot be trained on. There must be a training part, and [Dataset.Validate]
 // must accept it and the validation part. All parts must have the features and outputs of the training part, in the
-// same order (else ErrOrder). The training part must have a row of each class (else ErrMissingClass). In the test part
+// same order. The training part must have a row of each class (else ErrMissingClass). In the test part
 // only the order is checked: its target may be unknown.
 func (p Parts) Validate() error {
 	if p.Source != nil {

@@ -141,8 +141,8 @@ func check(owner string, data *dataset.Dataset) error {
 }
 
 // Of joins the model, the shared parameters and the standardisation of a trained posterior with data to continue on:
-// the data that it was trained on, or others with the same features and classes in the same order (otherwise the error
-// wraps dataset.ErrOrder). A class may have no row.
+// the data that it was trained on, or others with the same features and classes in the same order. A class
+// may have no row.
 func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, error) {
 	if trained == nil {
 		return nil, fmt.Errorf("%s: there is no trained posterior: it is nil", owner)

@@ -100,8 +100,8 @@ func TestCheckpointOfAnotherModel(t *testing.T) {
 	first := bayes.Model{Network: nn.MLP{Hidden: []int{2}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .3},
 		Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}
 	for name, method := range map[string]fit.Method{
-		"HMC": mcmc.Chains{Kernel: mcmc.HMC{StepSize: .01}, Draws: 5, WarmUp: mcmc.NoWarmUp},
-		"SMC": smc.Tempered{Kernel: mcmc.HMC{StepSize: .05, Steps: 2}, Particles: 50, Moves: 1},
+		"HMC":   mcmc.Chains{Kernel: mcmc.HMC{StepSize: .01}, Draws: 5, WarmUp: mcmc.NoWarmUp},
+		"SMC":   smc.Tempered{Kernel: mcmc.HMC{StepSize: .05, Steps: 2}, Particles: 50, Moves: 1},
 		"SGHMC": baseline.SGHMC{Training: baseline.Training{Epochs: 2}},
 		"MAP":   baseline.MAP{Training: baseline.Training{Epochs: 2}},
 	} {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Row tells Fill the default and the bounds of one field of settings.
@@ -39,7 +38,7 @@ func (l Limit) fill()        {}
 func (l Limit) check() Limit { return l }
 
 // Number is a numeric field of settings. Each of its methods adds a bound and returns the row.
-type Number[T ~int | ~int64 | ~float64] struct {
+type Number[T ~int | ~float64] struct {
 	field     string
 	value     *T
 	byDefault T
@@ -67,12 +66,7 @@ func Float(field string, value *float64, byDefault ...float64) *Number[float64] 
 	return number(field, value, byDefault)
 }
 
-// Duration is a time.Duration.
-func Duration(field string, value *time.Duration, byDefault ...time.Duration) *Number[time.Duration] {
-	return number(field, value, byDefault)
-}
-
-func number[T ~int | ~int64 | ~float64](field string, value *T, byDefault []T) *Number[T] {
+func number[T ~int | ~float64](field string, value *T, byDefault []T) *Number[T] {
 	n := &Number[T]{field: field, value: value}
 	if len(byDefault) > 0 && byDefault[0] != 0 {
 		n.byDefault, n.zero = byDefault[0], fmt.Sprint(byDefault[0])
@@ -123,18 +117,15 @@ func (n *Number[T]) To(most T) *Number[T] {
 	return n.bound(true, fmt.Sprintf("at most %v", most), func(v T) bool { return v <= most })
 }
 
-// Below is less than the given number.
-func (n *Number[T]) Below(high T) *Number[T] {
-	return n.bound(true, fmt.Sprintf("below %v", high), func(v T) bool { return v < high })
-}
-
 // Between is from the first number to the second, both taken.
 func (n *Number[T]) Between(least, most T) *Number[T] {
 	return n.bound(true, fmt.Sprintf("from %v to %v", least, most), func(v T) bool { return v >= least && v <= most })
 }
 
 // Inside is above the first number and below the second.
-func (n *Number[T]) Inside(low, high T) *Number[T] { return n.Above(low).Below(high) }
+func (n *Number[T]) Inside(low, high T) *Number[T] {
+	return n.Above(low).bound(true, fmt.Sprintf("below %v", high), func(v T) bool { return v < high })
+}
 
 func (n *Number[T]) bound(upper bool, want string, ok func(T) bool) *Number[T] {
 	n.bounds = append(n.bounds, bound[T]{ok, want, upper})

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"testing"
-	"time"
 )
 
 // Fill fills in what is zero before it checks, and says what a field must be.
@@ -12,10 +11,9 @@ func TestFill(t *testing.T) {
 	type settings struct {
 		Particles, Moves, WarmUp int
 		StepSize, Rate           float64
-		Every                    time.Duration
 		Kind                     string
 	}
-	good := settings{100, 0, 5, .01, .5, 30 * time.Second, "full"}
+	good := settings{100, 0, 5, .01, .5, "full"}
 	fill := func(s *settings) error {
 		return Fill("a: B",
 			Int("Particles", &s.Particles, 100).Between(2, 1000),
@@ -23,7 +21,6 @@ func TestFill(t *testing.T) {
 			Int("WarmUp", &s.WarmUp, 5).From(1).Or(-1, "a.NoWarmUp").Because("which adapts"),
 			Float("StepSize", &s.StepSize, .01).Positive(),
 			Float("Rate", &s.Rate, .5).Above(0).To(1),
-			Duration("Every", &s.Every, 30*time.Second).Positive(),
 			Choice("Kind", &s.Kind, "full", "diagonal", "full"),
 			Field("Kind", s.Kind, s.Kind != "diagonal" || s.Moves == 0, "full with Moves"))
 	}
@@ -53,8 +50,6 @@ func TestFill(t *testing.T) {
 			"Rate is 2: it must be above 0 and at most 1 (0: 0.5)"},
 		{func(s *settings) { s.Rate = math.NaN() },
 			"Rate is NaN: it must be above 0 and at most 1 (0: 0.5)"},
-		{func(s *settings) { s.Every = -time.Second },
-			"Every is -1s: it must be positive (0: 30s)"},
 		{func(s *settings) { s.Kind = "x" },
 			`Kind is x: it must be "diagonal" or "full"`},
 		{func(s *settings) { s.Kind, s.Moves = "diagonal", 1 },

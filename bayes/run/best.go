@@ -122,13 +122,13 @@ func lowest(scores []float64) (at int, least float64) {
 // BestPrefix begins the names of the entries of a state that keep other entries as they were at the best validation.
 const BestPrefix = "best_"
 
-// BestEntry is the name of the state's entry that holds the lowest scores so far, float64: a scalar, or [J] for J
+// bestEntry is the name of the state's entry that holds the lowest scores so far, float64: a scalar, or [J] for J
 // members.
-const BestEntry = BestPrefix + "nlpd"
+const bestEntry = BestPrefix + "nlpd"
 
 // BestEntries returns the names of the entries that KeepBest updates for entries with the given names.
 func BestEntries(names ...string) []string {
-	all := []string{BestEntry}
+	all := []string{bestEntry}
 	for _, name := range names {
 		all = append(all, BestPrefix+name)
 	}
@@ -150,7 +150,7 @@ func BeginBest(state *compute.State, names []string, dims ...int) error {
 		members *= d
 	}
 	worst := slices.Repeat([]float64{math.Inf(1)}, members)
-	state.Set(BestEntry, tensors.FromFlatDataAndDimensions(worst, dims...))
+	state.Set(bestEntry, tensors.FromFlatDataAndDimensions(worst, dims...))
 	return nil
 }
 
@@ -158,11 +158,11 @@ func BeginBest(state *compute.State, names []string, dims ...int) error {
 // a scalar for whole entries, or [J] for entries whose first axis has J members. open has the score's shape and is 0
 // for members that are no longer trained; nil if all still are.
 func KeepBest(s compute.Nodes, score, open *graph.Node, names ...string) compute.Nodes {
-	better := graph.LessThan(score, s[BestEntry])
+	better := graph.LessThan(score, s[bestEntry])
 	if open != nil {
 		better = graph.And(better, graph.GreaterThan(open, graph.ZerosLike(open)))
 	}
-	kept := compute.Nodes{BestEntry: graph.Where(better, score, s[BestEntry])}
+	kept := compute.Nodes{bestEntry: graph.Where(better, score, s[bestEntry])}
 	for _, name := range names {
 		all := better
 		for all.Rank() < s[name].Rank() && !score.IsScalar() {

@@ -59,7 +59,7 @@ func TestKeepBest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lowest, err := compute.Float64s(kept[run.BestEntry])
+	lowest, err := compute.Float64s(kept[run.BestPrefix+"nlpd"])
 	if err != nil {
 		t.Fatal(err)
 	}

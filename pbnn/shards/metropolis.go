@@ -31,8 +31,8 @@ import (
 // fails, the run ends before that step: beside the error there is a result with the draws so far and the status
 // run.Stopped, and a checkpoint resumes with that step. The run ends in the same way, at once and with ErrShard, if an
 // answer is from other rows, by number or hash, than the shard described at the start. A shard with another model or
-// number type, with features, targets or classes in another order (by the names that it describes; the error wraps
-// dataset.ErrOrder too), or with a former shard's rows is refused before the first step, also with ErrShard.
+// number type, with features, targets or classes in another order (by the names that it describes), or with a former
+// shard's rows is refused before the first step, also with ErrShard.
 //
 // Proposals with non-finite numbers in an answer are rejected, as is right where the model overflows. The result's
 // warnings count these numbers for each shard.

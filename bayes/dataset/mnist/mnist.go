@@ -40,24 +40,18 @@ const (
 	licence = "none stated by the makers, commonly CC BY-SA 3.0"
 )
 
-// Side is the number of pixels along each side of a picture, Classes the number of digits.
-const (
-	Side    = 28
-	Classes = 10
-)
+// Side is the number of pixels along each side of a picture.
+const Side = 28
 
-// Load gives both parts: the 60000 pictures for training and the 10000 for the test, fresh copies on each call.
+// Load gives both parts: the 60000 pictures for training, X [60000, 784], and the 10000 for the test, fresh copies on
+// each call. An error means that the binary is damaged.
 func Load() (train, test *dataset.Dataset, err error) {
-	if train, err = Train(); err != nil {
+	if train, err = load("train", "training part"); err != nil {
 		return nil, nil, err
 	}
 	test, err = Test()
 	return train, test, err
 }
-
-// Train gives the 60000 pictures for training, X [60000, 784], a fresh copy on each call. An error means that the
-// binary is damaged.
-func Train() (*dataset.Dataset, error) { return load("train", "training part") }
 
 // Test gives the 10000 pictures for the test, X [10000, 784], a fresh copy on each call. An error means that the binary
 // is damaged.

@@ -35,14 +35,14 @@ func TestLoad(t *testing.T) {
 		if err := d.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		if d.Name != "mnist" || d.Rows() != want.rows || d.Dims() != Side*Side || d.Outputs() != Classes ||
+		if d.Name != "mnist" || d.Rows() != want.rows || d.Dims() != Side*Side || d.Outputs() != 10 ||
 			d.Task != dataset.Classification {
 			t.Errorf("got %s, %d x %d, %d outputs, %v", d.Name, d.Rows(), d.Dims(), d.Outputs(), d.Task)
 		}
 		if d.Title == "" || d.Source == "" || d.Licence == "" {
 			t.Errorf("no title, source or licence: %q, %q, %q", d.Title, d.Source, d.Licence)
 		}
-		counts := make([]int, Classes)
+		counts := make([]int, 10)
 		for _, y := range d.Y {
 			counts[int(y)]++
 		}
@@ -117,9 +117,9 @@ func BenchmarkTest(b *testing.B) {
 	}
 }
 
-func BenchmarkTrain(b *testing.B) {
+func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
-		if _, err := Train(); err != nil {
+		if _, _, err := Load(); err != nil {
 			b.Fatal(err)
 		}
 	}
