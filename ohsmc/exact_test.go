@@ -143,9 +143,9 @@ func TestParticlesFollowKalman(t *testing.T) {
 	}{
 		{mcmc.RandomWalk{Variance: .01}, 1, .01, 0, smc.Stratified,
 			bounds{"mean": .2, "variance": .16, "log evidence": .65}},
-		{mcmc.RandomWalk{Variance: .05}, 1, .05, .5, smc.Systematic,
+		{mcmc.RandomWalk{Variance: .05}, 1, .05, .5, smc.Stratified,
 			bounds{"mean": .11, "variance": .12, "log evidence": .5}},
-		{mcmc.OrnsteinUhlenbeck{Time: .1}, math.Exp(-.1), 1 - math.Exp(-.2), .9, smc.Residual,
+		{mcmc.OrnsteinUhlenbeck{Time: .1}, math.Exp(-.1), 1 - math.Exp(-.2), .9, smc.Multinomial,
 			bounds{"mean": .13, "variance": .12, "log evidence": .55}},
 		{mcmc.OrnsteinUhlenbeck{}, math.Exp(-.1), 1 - math.Exp(-.2), 1, smc.Multinomial,
 			bounds{"mean": .12, "variance": .11, "log evidence": .5}},

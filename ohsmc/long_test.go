@@ -31,7 +31,7 @@ func TestProposalsLong(t *testing.T) {
 func TestSMCIsExactLong(t *testing.T) {
 	smcIsExact(t, []exactSMC{
 		{"preconditioned random walk", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2}, Moves: 2, Precondition: true},
-			smc.Systematic},
+			smc.Stratified},
 		{"Crank-Nicolson", SMC{Kernel: mcmc.PreconditionedCrankNicolson{Beta: .5}, Moves: 2}, smc.Stratified},
 		{"NUTS", SMC{Kernel: mcmc.NUTS{StepSize: .6, MaxDepth: 3}, Moves: 1, Precondition: true}, smc.Multinomial},
 	})

@@ -28,7 +28,7 @@ import (
 func TestSMCIsExact(t *testing.T) {
 	smcIsExact(t, []exactSMC{
 		{"random walk", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .4}, Moves: 3}, smc.Multinomial},
-		{"MALA", SMC{Kernel: mcmc.MALA{StepSize: .8}, Moves: 1, Precondition: true}, smc.Residual},
+		{"MALA", SMC{Kernel: mcmc.MALA{StepSize: .8}, Moves: 1, Precondition: true}, smc.Stratified},
 		{"HMC", SMC{Kernel: mcmc.HMC{StepSize: .5, Steps: 3}, Moves: 1, Precondition: true}, smc.Multinomial},
 	})
 }

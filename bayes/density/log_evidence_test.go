@@ -17,11 +17,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// The posterior of all rows can be tempered, and given its first rows.
-var (
-	_ smc.Factored   = density.Whole{}
-	_ smc.Sequential = density.Whole{}
-)
+// The posterior of all rows can be tempered.
+var _ smc.Factored = density.Whole{}
 
 // On Bayesian linear regression the log evidence from weighted prior particles lies within its stated standard error of
 // the analytic one: over 100 seeds the share within one, two and three standard errors must be that of a normal to

@@ -114,11 +114,8 @@ func every() []method {
 			Particles: 100, BatchSize: 20, Epochs: 5, ValidateEvery: 10,
 		}}},
 		{name: "smc: Tempered", Method: smc.Tempered{Particles: 200, Moves: 1}},
-		{name: "smc: likelihood tempering", Method: smc.Tempered{
+		{name: "smc: random walk", Method: smc.Tempered{
 			Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400,
-		}},
-		{name: "smc: data tempering", Method: smc.Tempered{
-			Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400, Tempering: smc.DataTempering,
 		}},
 	}
 }

@@ -15,7 +15,7 @@ import (
 // position is the progress of a run, without the state on the device and the trace.
 type position struct {
 	Next        stage      `json:"next"`         // what the next call does
-	Place       float64    `json:"place"`        // the power, or the number of rows, that is reached
+	Place       float64    `json:"place"`        // the power that is reached
 	Rung        int        `json:"rung"`         // number of the ladder's powers that are reached
 	Calls       uint32     `json:"calls"`        // made so far: the counter of the random numbers
 	Transition  int        `json:"transition"`   // made since the last resampling
@@ -48,8 +48,8 @@ func (m *machine) adopt() error {
 		}
 		m.state.Set(name, t)
 	}
-	if m.Place > m.end {
-		return m.wrongFile("it stands at %s %v of %v", m.placeName(), m.Place, m.end)
+	if m.Place > 1 {
+		return m.wrongFile("it stands at the power %v", m.Place)
 	}
 	m.kept = nil
 	return nil

@@ -8,7 +8,6 @@ import (
 	"gobnn/bayes/density"
 	"gobnn/bayes/tryout"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
@@ -26,7 +25,7 @@ const (
 	startName      = "start" // Problem.Start, where it is set
 )
 
-// compiled prepares the stages, or takes those that the engine has kept, and finds out the posterior's place.
+// compiled prepares the stages, or takes those that the engine has kept.
 func (m *machine) compiled() (*programs, func(), error) {
 	if err := compute.Try(m.probe); err != nil {
 		return nil, nil, fmt.Errorf("smc: %w", err)
@@ -46,21 +45,16 @@ func (m *machine) key() string {
 	if of == "" {
 		return ""
 	}
-	return compute.KeyOf("smc", of, m.Kernel, m.Particles, m.chains(), m.Moves, m.block(), m.Devices, m.DType,
-		m.Tempering, m.Resampler, m.Threshold, m.folded)
+	return compute.KeyOf("smc", of, m.Kernel, m.Particles, m.chains(), m.Moves, m.Devices, m.DType,
+		m.Threshold, m.folded)
 }
 
-// probe builds the target in a graph that is thrown away, to check that it is Factored or Sequential, as the tempering
-// needs, and to find out the posterior's place.
+// probe builds the target in a graph that is thrown away, to check that it is Factored, and to find out whether it is
+// Folded.
 func (m *machine) probe() {
 	g := graph.NewGraph(m.Engine.Backend(), "smc probe")
 	defer g.Finalize()
 	nodes := m.problem.Parameters(g)
-	m.end = 1
-	if m.Tempering == DataTempering {
-		m.end = float64(m.sequential(nodes).Rows())
-		return
-	}
 	_, folded := m.factored(nodes).(Folded)
 	m.folded = folded && m.problem.Start != nil
 }
@@ -77,25 +71,12 @@ func (m *machine) factored(nodes compute.Nodes) Factored {
 	return t
 }
 
-func (m *machine) sequential(nodes compute.Nodes) Sequential {
-	target := m.problem.In(nodes, nil)
-	t, ok := target.(Sequential)
-	if !ok {
-		panic(fmt.Errorf("Problem.Target gives a %T, which is not smc.Sequential: data tempering needs the rows' "+
-			"likelihoods apart: give an smc.RowPosterior", target))
-	}
-	if t.Rows() < 1 {
-		panic(fmt.Errorf("the target %T has %d rows: there must be at least 1", t, t.Rows()))
-	}
-	return t
-}
-
 // spec says what the stages of this run are compiled for.
 func (m *machine) spec() Spec {
 	_, tuned := m.adapts()
 	s := Spec{
 		Kernel: m.Kernel, Particles: m.Particles, Dim: m.problem.Dim, DType: m.DType, Moves: m.Moves,
-		Resampler: m.Resampler, Threshold: m.Threshold,
+		Resampler: Multinomial, Threshold: m.Threshold,
 		chains: m.chains(), tuned: tuned, steered: m.steers(), watched: true,
 	}
 	s.Sequence = Sequence{
@@ -127,36 +108,16 @@ func (m *machine) spec() Spec {
 			return graph.Identity(nodes[startName])
 		}
 	}
-	s.tempered = m.Tempering == LikelihoodTempering
-	s.LogPrior = func(nodes compute.Nodes, phi *graph.Node) *graph.Node {
-		if s.tempered {
-			return m.factored(nodes).LogPrior(phi)
-		}
-		return m.sequential(nodes).LogPrior(phi)
-	}
+	s.tempered = true
+	s.LogPrior = func(nodes compute.Nodes, phi *graph.Node) *graph.Node { return m.factored(nodes).LogPrior(phi) }
 	s.Target = m.tempered
-	block := m.block()
-	s.Potential = func(nodes compute.Nodes, phi, place *graph.Node) *graph.Node {
-		if s.tempered {
-			return m.factored(nodes).LogLikelihood(phi)
-		}
-		return m.sequential(nodes).LogLikelihoodOf(phi, graph.ConvertDType(place, dtypes.Int32), block)
+	s.Potential = func(nodes compute.Nodes, phi, _ *graph.Node) *graph.Node {
+		return m.factored(nodes).LogLikelihood(phi)
 	}
 	return s
 }
 
-// block is the number of rows that are taken in at once: not more than there are, as each takes memory.
-func (m *machine) block() int {
-	if m.Tempering == DataTempering {
-		return min(m.Block, int(m.end))
-	}
-	return m.Block
-}
-
-// tempered is the distribution at a place.
-func (m *machine) tempered(nodes compute.Nodes, place *graph.Node) density.Target {
-	if m.Tempering == LikelihoodTempering {
-		return m.factored(nodes).Tempered(place)
-	}
-	return m.sequential(nodes).FirstRows(place)
+// tempered is the distribution at a power of the likelihood.
+func (m *machine) tempered(nodes compute.Nodes, power *graph.Node) density.Target {
+	return m.factored(nodes).Tempered(power)
 }

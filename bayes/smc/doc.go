@@ -19,7 +19,7 @@
 // handful of dimensions. If the prior is a Gaussian that the data change little, take mcmc.PreconditionedCrankNicolson.
 // What is 0 in HMC{} is found during the run, and so are scales and the number of moves.
 //
-// [Posterior] and [RowPosterior] make targets from functions of your own; those of networks are in package density.
+// [Posterior] makes a target from functions of your own; those of networks are in package density.
 //
 // # Where it fails
 //

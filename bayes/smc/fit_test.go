@@ -19,11 +19,8 @@ import (
 // setup has a method's and its run's settings in one, as the tests of this package write them.
 type setup struct {
 	Particles        int
-	Tempering        smc.Tempering
 	Ladder           []float64
-	Block            int
 	Threshold        float64
-	Resampler        smc.Resampler
 	WasteFree, Moves int
 
 	Seed            uint64
@@ -46,8 +43,8 @@ type outcome struct {
 
 func draw(ctx context.Context, problem density.Problem, kernel mcmc.Kernel, s setup) (*outcome, error) {
 	r, err := fit.Sample(ctx, problem, smc.Tempered{
-		Kernel: kernel, Particles: s.Particles, Tempering: s.Tempering, Ladder: s.Ladder, Block: s.Block,
-		Threshold: s.Threshold, Resampler: s.Resampler, WasteFree: s.WasteFree, Moves: s.Moves,
+		Kernel: kernel, Particles: s.Particles, Ladder: s.Ladder, Threshold: s.Threshold,
+		WasteFree: s.WasteFree, Moves: s.Moves,
 	}, run.Settings{
 		Seed: s.Seed, DType: s.DType, Engine: s.Engine, Devices: s.Devices, Checkpoint: s.Checkpoint,
 		CheckpointEvery: s.CheckpointEvery, Progress: s.Progress,

@@ -126,7 +126,7 @@ func TestRelativeVariance(t *testing.T) {
 // Each reason to doubt a result is a warning that says what to do; a sound run has none.
 func TestWarnings(t *testing.T) {
 	sound := func() *machine {
-		m := &machine{Tempered: Tempered{Particles: 1000, Resampler: Multinomial}}
+		m := &machine{Tempered: Tempered{Particles: 1000}}
 		m.Genealogy = Genealogy{Before: 1}
 		m.Trace = []StepRecord{
 			{Place: .25, First: 1000, Transitions: 5, Acceptance: .8, Correlation: .1},
@@ -152,16 +152,14 @@ func TestWarnings(t *testing.T) {
 		{func(m *machine) { m.WasteFree, m.Moves = 10, 1 }, "there are only 100 waste-free chains, too few for " +
 			"the standard error of the log evidence: with 100 chains it comes out too small by a fifth; take more particles, " +
 			"or a smaller WasteFree"},
-		{func(m *machine) { m.Resampler = Systematic }, "the log evidence has no standard error: it cannot be " +
-			"estimated from the genealogy of systematic resampling; take smc.Multinomial, or run it with several seeds"},
 		{func(m *machine) { m.Trace[0].Acceptance = .01 }, "moves were accepted with a mean probability of only 0.010 at " +
 			"power 0.25: particles that are copies of each other hardly separate; take a smaller step size, or more moves"},
 		{func(m *machine) { m.Trace[0].Correlation, m.Moves = .7, 5 }, "the moves at power 0.25 left the particles' " +
 			"log prior or log-likelihood with a correlation of 0.70 to its value before them: particles that were copies of " +
 			"each other are still close, and the log evidence is too low in most such runs; take more Moves, or 0, which " +
 			"makes as many as it takes"},
-		{func(m *machine) { m.Trace[1].Correlation, m.Tempering, m.Trace[1].Place = .7, DataTempering, 40 },
-			"the moves at rows 40 left the particles' log prior or log-likelihood with a correlation of 0.70 to its value " +
+		{func(m *machine) { m.Trace[1].Correlation = .7 },
+			"the moves at power 1 left the particles' log prior or log-likelihood with a correlation of 0.70 to its value " +
 				"before them: particles that were copies of each other are still close, and the log evidence is too low in " +
 				"most such runs; take another kernel, or give a number of Moves above 100"},
 		{func(m *machine) { m.Genealogy = Genealogy{Since: .01}; m.Drift = drift{Sum: -.2, Variance: .0009} },

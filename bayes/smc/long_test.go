@@ -15,7 +15,6 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/nn"
-	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -30,10 +29,9 @@ func TestStartLong(t *testing.T) {
 
 // TestSampleIsExactLong has the kernels and settings that TestSampleIsExact has not.
 func TestSampleIsExactLong(t *testing.T) {
-	rwm, data := mcmc.RandomWalkMetropolis{}, smc.DataTempering
+	rwm := mcmc.RandomWalkMetropolis{}
 	samplesAreExact(t, []exactSampler{
 		{name: "ladder", kernel: rwm, s: setup{Particles: 400, Ladder: []float64{.02, .1, .3, .6, 1}, Moves: 5}, stdDev: .3},
-		{name: "random walk, data", kernel: rwm, s: setup{Particles: 400, Tempering: data, Moves: 5}, stdDev: .4},
 		{name: "random walk, waste-free", kernel: rwm, s: setup{Particles: 1000, WasteFree: 5, Moves: 2},
 			stdDev: .25},
 		{name: "Crank-Nicolson", kernel: mcmc.PreconditionedCrankNicolson{Beta: .3}, s: setup{Particles: 400, Moves: 6},
@@ -41,7 +39,7 @@ func TestSampleIsExactLong(t *testing.T) {
 		{name: "HMC, length chosen", kernel: mcmc.HMC{}, s: setup{Moves: 1}, stdDev: .3},
 		{name: "NUTS", kernel: mcmc.NUTS{MaxDepth: 3}, s: setup{Particles: 200, Moves: 1}, stdDev: .3},
 		{name: "own step", kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2},
-			s: setup{Particles: 400, Resampler: smc.Systematic, Moves: 5}, stdDev: .3},
+			s: setup{Particles: 400, Moves: 5}, stdDev: .3},
 	})
 }
 

@@ -27,7 +27,6 @@ type machine struct {
 	giveBack func() // of the stages
 	state    *compute.State
 	kept     map[string]*tensors.Tensor // of a checkpoint, until there is a state
-	end      float64                    // the posterior's place: 1, or the number of rows
 	folded   bool                       // Problem.Start need not be spread as LogPrior is: see Folded
 	seed     uint64                     // of the random numbers
 	part     bool                       // of a RunTo
@@ -115,7 +114,7 @@ func (m *machine) Step(context.Context) error {
 		m.Trace[n-1].Seconds += time.Since(begun).Seconds()
 	}
 	if err != nil {
-		return fmt.Errorf("smc: at %s %.4g: %w", m.placeName(), m.Place, err)
+		return fmt.Errorf("smc: at power %.4g: %w", m.Place, err)
 	}
 	return m.observe()
 }
@@ -123,18 +122,12 @@ func (m *machine) Step(context.Context) error {
 // weigh takes in the next part of the likelihood, and resamples: always on a ladder that the particles choose, at the
 // end, and for waste-free chains on a given ladder; otherwise if the weights have become too unequal.
 func (m *machine) weigh() error {
-	step, most, resampling := 0., m.end-m.Place, always
-	next := m.end
-	switch {
-	case m.Tempering == DataTempering:
-		next = min(m.Place+float64(m.Block), m.end)
-		if next < m.end {
-			resampling = IfNeeded
-		}
-	case len(m.Ladder) > 0:
+	step, most, resampling := 0., 1-m.Place, always
+	next := 1.
+	if len(m.Ladder) > 0 {
 		next = m.Ladder[m.Rung]
 		step = next - m.Place
-		if next < m.end && !m.stages.wasteFree() {
+		if next < 1 && !m.stages.wasteFree() {
 			resampling = IfNeeded
 		}
 	}
@@ -145,15 +138,13 @@ func (m *machine) weigh() error {
 	if err != nil {
 		return err
 	}
-	if m.Tempering == LikelihoodTempering && len(m.Ladder) == 0 && w.step < most {
+	if len(m.Ladder) == 0 && w.step < most {
 		next = m.Place + w.step
 	}
 	m.Place, m.Rung = next, m.Rung+1
 	m.LogEvidence += w.Increment
 	m.Genealogy.Add(w)
-	if m.Tempering == LikelihoodTempering {
-		m.Drift.add(w)
-	}
+	m.Drift.add(w)
 	m.Trace = append(m.Trace, StepRecord{
 		Place: m.Place, LogEvidence: w.Increment, ESS: w.ESS, Ancestors: w.Ancestors,
 		First: 1 / w.families, Resampled: w.Resampled, NonFinite: w.NonFinite, StepSize: m.position.StepSize,
@@ -164,13 +155,8 @@ func (m *machine) weigh() error {
 			"or take more particles", bayes.ErrZeroWeights, w.NonFinite, m.Particles)
 	}
 	m.Transition, m.Slot, m.Going, m.Halfway = 0, 1, false, 0
-	switch {
-	case m.Tempering == DataTempering && !w.Resampled:
-		m.Next = toWeigh
-	case m.stages.CarriesDensity():
+	if m.Next = toRestart; m.stages.CarriesDensity() {
 		m.Next = toMove
-	default:
-		m.Next = toRestart
 	}
 	if m.stalls(w) && w.step < most {
 		m.Next = stalled
@@ -181,8 +167,8 @@ func (m *machine) weigh() error {
 
 // stall is the error of a ladder whose last step was the smallest there is.
 func (m *machine) stall() error {
-	return run.Stop(fmt.Errorf("%w: a step of the power by %.2g already leaves an effective sample size of %.1f of %d, "+
-		"where Threshold asks for %.4g; take more particles, or a likelihood without cliffs", ErrStalled, m.Drift.Step,
+	return run.Stop(fmt.Errorf("the ladder stalls: a step of the power by %.2g already leaves an effective sample size "+
+		"of %.1f of %d, where Threshold asks for %.4g; take more particles, or a likelihood without cliffs", m.Drift.Step,
 		m.Trace[len(m.Trace)-1].ESS, m.Particles, m.Threshold*float64(m.Particles)))
 }
 
@@ -192,7 +178,7 @@ const fewest = 1.5
 // stalls says whether a ladder that the particles choose cannot go on. Either no step of the power is small enough to
 // leave more than one particle with weight, or the step no longer changes the power in floating point.
 func (m *machine) stalls(w Weighed) bool {
-	if m.Tempering != LikelihoodTempering || len(m.Ladder) > 0 {
+	if len(m.Ladder) > 0 {
 		return false
 	}
 	alone := w.ESS < min(fewest, .99*m.Threshold*float64(m.Particles))
@@ -248,7 +234,7 @@ func (m *machine) move() error {
 		m.Trajectory.adapt()
 	}
 	switch {
-	case m.Place < m.end:
+	case m.Place < 1:
 		m.Next = toWeigh
 	case m.scouts():
 		m.Next = toScout
@@ -348,14 +334,6 @@ func (m *machine) steers() bool {
 	return ok && k.Length() == 0
 }
 
-// placeName names the quantity that Place measures: rows or the power.
-func (m *machine) placeName() string {
-	if m.Tempering == DataTempering {
-		return "rows"
-	}
-	return "power"
-}
-
 // Status is run.Completed once the particles were moved under the posterior, or a RunTo has weighed its last power.
 func (m *machine) Status() run.Status {
 	there := m.rungs > 0 && m.Rung == m.rungs && m.Next != toWeigh && m.Trace[len(m.Trace)-1].Transitions == 0 && !m.Going
@@ -365,13 +343,10 @@ func (m *machine) Status() run.Status {
 	return ""
 }
 
-// Progress reports the power or the rows that are reached, and the scores.
+// Progress reports the power that is reached, and the scores.
 func (m *machine) Progress() run.Progress {
-	p := run.Progress{Stage: string(m.Tempering) + " tempering", Step: len(m.Trace), Steps: len(m.Ladder)}
-	if m.Tempering == DataTempering {
-		p.Step, p.Steps = int(m.Place), int(m.end)
-	}
-	p.Scores = []run.Score{{Name: m.placeName(), Value: m.Place}, {Name: "log evidence", Value: m.LogEvidence}}
+	p := run.Progress{Stage: "likelihood tempering", Step: len(m.Trace), Steps: len(m.Ladder)}
+	p.Scores = []run.Score{{Name: "power", Value: m.Place}, {Name: "log evidence", Value: m.LogEvidence}}
 	if n := len(m.Trace); n > 0 {
 		last := m.Trace[n-1]
 		p.Scores = append(p.Scores, run.Score{Name: "ESS", Value: last.ESS})

@@ -13,34 +13,26 @@ import (
 )
 
 // Resampler is a resampling scheme: it draws J ancestors, the particles that are copied, from J weighted particles. In
-// all schemes particle j is drawn J w_j times in the mean; they differ in how much the number of its copies varies.
+// both schemes particle j is drawn J w_j times in the mean; they differ in how much the number of its copies varies.
 type Resampler string
 
-// The schemes, from the largest variance to the smallest. The zero value is Stratified; Settings.Resampler has
-// Multinomial as its default.
+// The schemes. The zero value is Stratified; Tempered resamples by Multinomial.
 const (
 	// Multinomial makes J independent draws: an estimate has a variance of order 1/J.
 	Multinomial Resampler = "multinomial"
-	// Residual makes floor(J w_j) copies of particle j, and independent draws for the rest (Liu and Chen 1998).
-	Residual Resampler = "residual"
 	// Stratified divides the cumulative weights, from 0 to 1, into J equal strata, and draws one uniform number in each
 	// (Kitagawa 1996). Its variance is smaller; of what order in J is not known without assumptions of smoothness. Outside
-	// of Sample take it if you do not know.
+	// of Tempered take it if you do not know.
 	Stratified Resampler = "stratified"
-	// Systematic takes the same uniform number in all strata (Carpenter, Clifford and Fearnhead 1999). Its variance is
-	// usually the smallest, but for some orders of the particles it is not even consistent (Gerber, Chopin and Whiteley
-	// 2019).
-	Systematic Resampler = "systematic"
 )
 
-// Check returns an error for a scheme that is none of the four.
+// Check returns an error for a scheme that is neither of the two.
 func (r Resampler) Check() error {
 	switch r {
-	case "", Multinomial, Residual, Stratified, Systematic:
+	case "", Multinomial, Stratified:
 		return nil
 	}
-	return fmt.Errorf("smc: unknown resampling scheme %q: use multinomial, residual, stratified or systematic",
-		string(r))
+	return fmt.Errorf("smc: unknown resampling scheme %q: use multinomial or stratified", string(r))
 }
 
 // Resample draws the ancestors of J particles with the given log-weights, [J], which need not be normalised: their
@@ -55,17 +47,11 @@ func (r Resampler) Resample(logWeights *graph.Node, rng random.Stream) *graph.No
 func (r Resampler) Draw(logWeights *graph.Node, n int, rng random.Stream) *graph.Node {
 	weights := ConvertDType(logWeights, dtypes.Float64)
 	weights = Exp(Sub(weights, compute.FiniteMax(weights)))
-	switch r {
-	case Multinomial:
-		return expand(count(rng.Categorical(weights, n), weights.Shape().Dim(0), nil), n)
-	case Residual:
-		return residual(weights, n, rng)
-	case Systematic:
-		u := rng.Uniform(dtypes.Float64, 1)
-		return onePerStratum(weights, BroadcastToDims(u, n))
-	default:
-		return onePerStratum(weights, rng.Uniform(dtypes.Float64, n))
+	if r == Multinomial {
+		counts := count(rng.Categorical(weights, n), weights.Shape().Dim(0))
+		return fromEnds(CumSum(counts, 0), n)
 	}
+	return onePerStratum(weights, rng.Uniform(dtypes.Float64, n))
 }
 
 // onePerStratum gives slot i of n, counted from 0, the particle at which the cumulative weights reach (i + u_i)/n.
@@ -83,31 +69,11 @@ func onePerStratum(weights, u *Node) *Node {
 	return fromEnds(Add(index, ConvertDType(below, dtypes.Int32)), n)
 }
 
-// residual gives particle j floor(n w_j) copies. The slots that are left are drawn with probabilities proportional to
-// the fractions n w_j - floor(n w_j).
-func residual(weights *Node, n int, rng random.Stream) *Node {
-	expected := MulScalar(Div(weights, ReduceAllSum(weights)), float64(n))
-	copies := Floor(expected)
-	missing := Sub(ConstAs(weights, float64(n)), ReduceAllSum(copies))
-	drawn := rng.Categorical(Sub(expected, copies), n)
-	// A graph's shapes are fixed, so n are drawn, and only the first `missing` of them count.
-	wanted := LessThan(Iota(weights.Graph(), shapes.Make(weights.DType(), n), 0), missing)
-	return expand(Add(ConvertDType(copies, dtypes.Int32), count(drawn, weights.Shape().Dim(0), wanted)), n)
-}
-
-// count says how often each of J particles is among the ancestors, [n]: int32 [J]. If wanted, bool [n], is given, only
-// the ancestors for which it is true count.
-func count(ancestors *Node, particles int, wanted *Node) *Node {
-	ones := OnesLike(ancestors)
-	if wanted != nil {
-		ones = ConvertDType(wanted, dtypes.Int32)
-	}
+// count says how often each of J particles is among the ancestors, [n]: int32 [J].
+func count(ancestors *Node, particles int) *Node {
 	none := Zeros(ancestors.Graph(), shapes.Make(dtypes.Int32, particles))
-	return ScatterSum(none, ExpandAxes(ancestors, -1), ones, false, false)
+	return ScatterSum(none, ExpandAxes(ancestors, -1), OnesLike(ancestors), false, false)
 }
-
-// expand lists each particle as often as its count says, in ascending order; the counts sum to n.
-func expand(counts *Node, n int) *Node { return fromEnds(CumSum(counts, 0), n) }
 
 // fromEnds gives the ancestor of each of n slots, given ends, [J], ascending: ends_j is the first slot that does not
 // belong to particles up to j. A slot's ancestor is the number of particles whose slots end at or before it, so it

@@ -16,7 +16,7 @@ import (
 
 // Details are what a run of Tempered adds to its result: fit.Details[*smc.Details](result).
 type Details struct {
-	Trace []StepRecord // one for each temperature, or block of rows
+	Trace []StepRecord // one for each temperature
 	// Tuned are the step size and the scales of the last moves; the step size is 0 for kernels that are not Tunable.
 	Tuned mcmc.Tuned
 	// Evaluations counts the log-likelihoods of single particles that were evaluated, with or without the gradient.
@@ -26,10 +26,9 @@ type Details struct {
 	NonFinite, Divergent int
 }
 
-// StepRecord summarises one temperature, or one block of rows: its weighing and resampling, and the moves that
-// followed.
+// StepRecord summarises one temperature: its weighing and resampling, and the moves that followed.
 type StepRecord struct {
-	Place       float64 // the likelihood's power, or the number of rows that are taken in
+	Place       float64 // the likelihood's power
 	LogEvidence float64 // increase of the log evidence
 	ESS         float64 // effective sample size after weighing, before resampling
 	Ancestors   float64 // number of different ancestors, of those drawn if waste-free; else J if not resampled
@@ -44,7 +43,7 @@ type StepRecord struct {
 	Rejected    int     // proposals whose log-density, or its gradient, was not finite
 	Divergent   int     // trajectories that were given up since their energy was off by too much
 	Unmoved     int     // particles, or chains, that none of the transitions moved from where resampling put them
-	Drift       float64 // of the log evidence by the moves over the steps before, see drift; 0 with DataTempering
+	Drift       float64 // of the log evidence by the moves over the steps before, see drift
 	Seconds     float64
 }
 
@@ -68,7 +67,7 @@ func recordOf(v []float64) StepRecord {
 
 // evidence is the log evidence of what is taken in so far, with its standard error.
 func (m *machine) evidence() (value, stdErr float64) {
-	return m.LogEvidence, math.Hypot(m.Genealogy.StdErr(m.Resampler, m.chains()), m.Drift.missing())
+	return m.LogEvidence, math.Hypot(m.Genealogy.StdErr(Multinomial, m.chains()), m.Drift.missing())
 }
 
 // Now is the result so far, for fit.Steps.
@@ -132,16 +131,13 @@ func (m *machine) posterior(draws bayes.Draws, status run.Status) (*bayes.Poster
 
 // approximation says which distribution the particles are of; empty if it is the posterior.
 func (m *machine) approximation() string {
-	switch {
-	case m.Next == finished || m.Next == toScout:
+	if m.Next == finished || m.Next == toScout {
 		return ""
-	case m.Tempering == DataTempering:
-		return fmt.Sprintf("the posterior given the first %v of %v rows, or on the way to it", m.Place, m.end)
 	}
 	return fmt.Sprintf("the prior times the likelihood to the power %.4g, or on the way to it", m.Place)
 }
 
-// observe calls Settings.Observe after each temperature, or block of rows, at which it is due.
+// observe calls Settings.Observe after each temperature at which it is due.
 func (m *machine) observe() error {
 	step := len(m.Trace)
 	if m.Observe == nil || m.Next != toWeigh && m.Next != finished || step%max(1, m.ObserveEvery) != 0 {
@@ -201,10 +197,6 @@ func (m *machine) warnings() []string {
 			warn("there are only %d waste-free chains, too few for the standard error of the log evidence: with 100 chains it "+
 				"comes out too small by a fifth; take more particles, or a smaller WasteFree", m.chains())
 		}
-		if m.Genealogy.Before > 0 && m.Resampler != Multinomial {
-			warn("the log evidence has no standard error: it cannot be estimated from the genealogy of %s resampling; take "+
-				"smc.Multinomial, or run it with several seeds", m.Resampler)
-		}
 	}
 	if lost := m.Scouts.warning(m.chains()); lost != "" {
 		out = append(out, lost)
@@ -226,25 +218,25 @@ func (m *machine) warnings() []string {
 		rejected += r.Rejected
 	}
 	if low < lowAcceptance {
-		warn("moves were accepted with a mean probability of only %.3f at %s %.4g: particles that are copies of each other "+
-			"hardly separate; take a smaller step size, or more moves", low, m.placeName(), where)
+		warn("moves were accepted with a mean probability of only %.3f at power %.4g: particles that are copies of each "+
+			"other hardly separate; take a smaller step size, or more moves", low, where)
 	}
 	if stuck.Unmoved > 0 {
-		warn("%d of %d particles never moved at %s %.4g, where the others moved well (%d of %d trajectories diverged): they "+
-			"are copies of their ancestors, probably in a region that is narrow for the step size, and their share and the log "+
-			"evidence may be wrong; take more moves, or a smaller step size", stuck.Unmoved, m.chains(), m.placeName(),
-			stuck.Place, stuck.Divergent, stuck.Transitions*m.chains())
+		warn("%d of %d particles never moved at power %.4g, where the others moved well (%d of %d trajectories diverged): "+
+			"they are copies of their ancestors, probably in a region that is narrow for the step size, and their share and "+
+			"the log evidence may be wrong; take more moves, or a smaller step size", stuck.Unmoved, m.chains(), stuck.Place,
+			stuck.Divergent, stuck.Transitions*m.chains())
 	}
 	if high > highCorrelation {
 		cure := "take more Moves, or 0, which makes as many as it takes"
 		if m.Moves == 0 {
 			cure = "take another kernel, or give a number of Moves above 100"
 		}
-		warn("the moves at %s %.4g left the particles' log prior or log-likelihood with a correlation of %.2f to its value "+
-			"before them: particles that were copies of each other are still close, and the log evidence is too low in most "+
-			"such runs; %s", m.placeName(), still, high, cure)
+		warn("the moves at power %.4g left the particles' log prior or log-likelihood with a correlation of %.2f to its "+
+			"value before them: particles that were copies of each other are still close, and the log evidence is too low in "+
+			"most such runs; %s", still, high, cure)
 	}
-	if missing := m.Drift.missing(); missing > m.Genealogy.StdErr(m.Resampler, m.chains()) {
+	if missing := m.Drift.missing(); missing > m.Genealogy.StdErr(Multinomial, m.chains()) {
 		warn("moving the particles changed the estimate of the log evidence by %.2f in all, more than chance explains: a "+
 			"part of the posterior had too few particles before the moves; the standard error includes %.2f for this, and the "+
 			"log evidence may be off by more; take longer trajectories (HMC.Steps), more moves, or more particles",

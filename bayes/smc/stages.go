@@ -50,8 +50,8 @@ type Spec struct {
 }
 
 // Sequence has the distributions from the prior to the posterior, as functions of the state's entries that Spec.Reads
-// names. A distribution is named by its place in the sequence, a number: the power of the likelihood, from 0 to 1, or
-// the number of rows that are taken in, from 0 to N.
+// names. A distribution is named by its place in the sequence, a number: the power of the likelihood, from 0 to 1, as
+// for Tempered, or the number of rows that are taken in, as for ohsmc.SMC.
 type Sequence struct {
 	// Probe gives a target like those of Target, in a graph that is thrown away, to find out what the kernel carries.
 	Probe func(g *graph.Graph) density.Target

@@ -42,7 +42,7 @@ func TestStart(t *testing.T) {
 		s      setup
 	}{
 		{mcmc.RandomWalkMetropolis{}, setup{Moves: 2}},
-		{mcmc.MALA{}, setup{Moves: 2, WasteFree: 2, Tempering: smc.DataTempering, Block: 4}},
+		{mcmc.MALA{}, setup{Moves: 2, WasteFree: 2, Ladder: []float64{.1, 1}}},
 	} {
 		c.s.Particles, c.s.Engine, c.s.DType = particles, engine, compute.Float64
 		started := reused{Problem: linear(check.Line()), Kernel: c.kernel}
@@ -135,7 +135,7 @@ func TestStartIsNoDraw(t *testing.T) {
 		problem.Initial, problem.Start = nil, c.start
 		if target := problem.Target; c.folded {
 			problem.Target = func(data compute.Nodes, inputs []*graph.Node) density.Target {
-				return folded{target(data, inputs).(smc.RowPosterior)}
+				return folded{target(data, inputs).(smc.Posterior)}
 			}
 		}
 		_, err := draw(t.Context(), problem, mcmc.RandomWalkMetropolis{}, setup{
@@ -148,6 +148,6 @@ func TestStartIsNoDraw(t *testing.T) {
 }
 
 // folded is a target whose particles may begin at one image each.
-type folded struct{ smc.RowPosterior }
+type folded struct{ smc.Posterior }
 
 func (folded) Folded() {}

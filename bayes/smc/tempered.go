@@ -14,22 +14,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// Tempering is the kind of sequence of distributions that leads from the prior to the posterior.
-type Tempering string
-
-// The kinds of sequence.
-const (
-	// LikelihoodTempering raises the likelihood to a power that goes from 0 to 1, on a ladder that the particles choose
-	// unless Tempered.Ladder is set. The number of powers grows with the information in the data, about as sqrt(D); a
-	// vague prior needs more. Each move evaluates all rows. It needs a Factored target. It is the default, and the better
-	// way to a posterior given fixed data.
-	LikelihoodTempering Tempering = "likelihood"
-	// DataTempering takes in the rows one after another, or Block rows at a time (IBIS: Chopin 2002). It gives the
-	// evidence of the first n rows for each n, and moves particles more and more rarely as rows come in. But a single
-	// outlier takes the weight of nearly all particles at once. It needs a Sequential target.
-	DataTempering Tempering = "data"
-)
-
 // Tempered is an SMC sampler (Del Moral, Doucet and Jasra 2006, with moves that leave each distribution invariant,
 // section 3.3.2.3), as a method of package fit. It samples all parameters of a model given all rows, a log-density of
 // your own (fit.Sample), or the stochastic parameters of a trained posterior (fit.From), and estimates the evidence.
@@ -42,11 +26,12 @@ const (
 //	resample:  draw ancestors by their weights, w_j <- 1/J
 //	move:      by a kernel that leaves the distribution so far invariant
 //
-// where log Z is the log evidence so far, and G is the part of the likelihood that comes in. With LikelihoodTempering
-// that is p(y | phi)^(power' - power), where power' is the largest power at which the effective sample size is at least
-// Threshold J; Problem.Target must give a Factored target. With DataTempering G is the likelihood of the next rows
-// given the rows before, and Problem.Target must give a Sequential target. Rows come in until the effective sample size
-// is at most Threshold J; only then, and at the end, are particles resampled and moved.
+// where log Z is the log evidence so far, and G = p(y | phi)^(power' - power) is the part of the likelihood that comes
+// in: its power goes from 0 to 1, and power' is the largest at which the effective sample size is at least Threshold J.
+// The number of powers grows with the information in the data, about as sqrt(D); a vague prior needs more. Ancestors
+// are drawn independently (Multinomial): only for these can the evidence's standard error be estimated (see Genealogy),
+// and since particles move after each resampling, schemes of smaller variance would gain little. Each move evaluates
+// all rows. Problem.Target must give a Factored target.
 //
 // What is called the prior may be any distribution that can be drawn from, such as a fitted approximation of the
 // posterior. Its log-density is the target's LogPrior; a constant that is left out there is missing in the evidence
@@ -68,9 +53,9 @@ const (
 //
 // A run that is cancelled has the weighted particles as they are, of the distribution that it has come to, as the
 // result's Approximation says, and no evidence. So has one whose particles choose the ladder, if even the smallest step
-// leaves one particle nearly all the weight: its error wraps ErrStalled, its status is run.Stopped. If no particle has
-// any weight left, the error wraps bayes.ErrZeroWeights. The run is observed after each temperature, or block of rows.
-// The scores of Progress are the "power" or "rows", "ESS", "acceptance" and "log evidence". Details are a *Details.
+// leaves one particle nearly all the weight: its error says that the ladder stalls, its status is run.Stopped. If no
+// particle has any weight left, the error wraps bayes.ErrZeroWeights. The run is observed after each temperature. The
+// scores of Progress are the "power", "ESS", "acceptance" and "log evidence". Details are a *Details.
 //
 // If the step size and the length of trajectories are left to the sampler, as by mcmc.HMC{}, it also looks for modes
 // that were lost on the way. It moves new draws of the prior under the posterior, and warns if they reach a region
@@ -80,22 +65,14 @@ type Tempered struct {
 	Kernel    mcmc.Kernel // leaves its target invariant; default mcmc.HMC{}
 	Particles int         // J, at least 2; default 1000
 
-	Tempering Tempering // default LikelihoodTempering
 	// Ladder holds the powers of the likelihood, ascending, the last 1. Empty: each is chosen during the run, as the
 	// largest at which the effective sample size is at least Threshold J. With a Ladder the evidence has no bias from the
 	// choice of the powers; a ladder chosen during the run adds a bias of order 1/J.
 	Ladder []float64
-	// Block is the number of rows that DataTempering adds at once; default 1.
-	Block int
 	// Threshold is a share of J, above 0 and below 1. It chooses the powers where Ladder is empty; the particles are then
 	// resampled and moved at each power. With a Ladder they are moved at each power, but resampled (unless WasteFree is
-	// set) only if the effective sample size is at most Threshold J. With DataTempering they are resampled and moved only
-	// then. At the end of the sequence they are always resampled and moved. Default 0.5.
+	// set) only if the effective sample size is at most Threshold J, and at the last power. Default 0.5.
 	Threshold float64
-	// Resampler is the resampling scheme; default Multinomial, the only one for which the evidence's standard error can be
-	// estimated (see Genealogy). Since particles move after each resampling, schemes of smaller variance gain little.
-	Resampler Resampler
-
 	// WasteFree is P, the number of states of each chain that become particles; it must divide Particles, and leave at
 	// least 2 chains. J/P particles are resampled, each is the start of a chain of P states, and all these states are the
 	// new particles (Dau and Chopin 2022). It is best where a kernel mixes within P moves. With fewer than some hundred
@@ -134,11 +111,12 @@ func (Tempered) Title() string {
 	return "tempered sequential Monte Carlo (Del Moral, Doucet and Jasra 2006)"
 }
 
-// MarshalJSON writes the settings, with the kernel's type.
+// MarshalJSON writes the settings, with the kernel's type, and what has become a constant: checkpoints of earlier
+// versions have it.
 func (t Tempered) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{
-		"kernel": fmt.Sprintf("%T", t.Kernel), "settings": t.Kernel, "particles": t.Particles, "tempering": t.Tempering,
-		"ladder": t.Ladder, "block": t.Block, "threshold": t.Threshold, "resampler": t.Resampler,
+		"kernel": fmt.Sprintf("%T", t.Kernel), "settings": t.Kernel, "particles": t.Particles, "tempering": "likelihood",
+		"ladder": t.Ladder, "block": 1, "threshold": t.Threshold, "resampler": Multinomial,
 		"waste_free": t.WasteFree, "moves": t.Moves,
 	})
 }
@@ -148,9 +126,6 @@ func (t Tempered) Prepare(j *fit.Job) (fit.Method, error) {
 	if t.Kernel == nil {
 		t.Kernel = mcmc.HMC{}
 	}
-	if t.Resampler == "" {
-		t.Resampler = Multinomial
-	}
 	moves := limits.Int("Moves", &t.Moves).Zero("as many as it takes").From(1)
 	if t.WasteFree > 0 {
 		moves = limits.Int("Moves", &t.Moves, 1).From(1)
@@ -158,9 +133,6 @@ func (t Tempered) Prepare(j *fit.Job) (fit.Method, error) {
 	dim := j.Dim()
 	if err := limits.Fill("smc: Tempered",
 		limits.Int("Particles", &t.Particles, 1000).From(2),
-		limits.Choice("Tempering", &t.Tempering, LikelihoodTempering, LikelihoodTempering, DataTempering),
-		limits.Field("Ladder", t.Ladder, len(t.Ladder) == 0 || t.Tempering != DataTempering, "empty with DataTempering"),
-		limits.Int("Block", &t.Block, 1).From(1),
 		limits.Float("Threshold", &t.Threshold, .5).Inside(0, 1),
 		limits.Int("WasteFree", &t.WasteFree).Zero("none").From(2),
 		moves,
@@ -177,9 +149,6 @@ func (t Tempered) Prepare(j *fit.Job) (fit.Method, error) {
 	}
 	t.Ladder = slices.Clone(t.Ladder) // the caller may change it while the run is on its way
 	if err := t.checkLadder(); err != nil {
-		return nil, err
-	}
-	if err := t.Resampler.Check(); err != nil {
 		return nil, err
 	}
 	if err := t.checkKernel(dim); err != nil {

@@ -9,7 +9,6 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/tryout"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -29,45 +28,26 @@ type identity struct {
 }
 
 // identitiesOf returns the identities that a target must satisfy at phi, [n, D].
-func identitiesOf(target density.Target, tempering Tempering, phi *Node, block int) []identity {
+func identitiesOf(t Factored, phi *Node) []identity {
 	g, dtype := phi.Graph(), phi.DType()
-	if tempering == LikelihoodTempering {
-		t := target.(Factored)
-		prior, likelihood := t.LogPrior(phi), t.LogLikelihood(phi)
-		all := []identity{{"LogDensity", "LogPrior + LogLikelihood", t.LogDensity(phi), Add(prior, likelihood)}}
-		for _, power := range []float64{0, .5, 1} {
-			all = append(all, identity{
-				fmt.Sprintf("Tempered(%v)", power), fmt.Sprintf("LogPrior + %v LogLikelihood", power),
-				t.Tempered(Scalar(g, dtype, power)).LogDensity(phi), Add(prior, MulScalar(likelihood, power)),
-			})
-		}
-		return all
-	}
-	t := target.(Sequential)
-	first := func(n int) *Node { return t.FirstRows(Scalar(g, dtype, float64(n))).LogDensity(phi) }
-	rows := t.Rows()
-	block = min(block, rows)
-	sum := t.LogPrior(phi)
-	all := []identity{
-		{"LogDensity", fmt.Sprintf("FirstRows(%d)", rows), t.LogDensity(phi), first(rows)},
-		{"FirstRows(0)", "LogPrior", first(0), sum},
-	}
-	for from := 0; from < min(3*block, rows); from += block {
-		n := min(from+block, rows)
-		sum = Add(sum, t.LogLikelihoodOf(phi, Scalar(g, dtypes.Int32, from), block))
-		all = append(all, identity{fmt.Sprintf("FirstRows(%d)", n),
-			fmt.Sprintf("LogPrior + LogLikelihoodOf for the first %d rows", n), first(n), sum})
+	prior, likelihood := t.LogPrior(phi), t.LogLikelihood(phi)
+	all := []identity{{"LogDensity", "LogPrior + LogLikelihood", t.LogDensity(phi), Add(prior, likelihood)}}
+	for _, power := range []float64{0, .5, 1} {
+		all = append(all, identity{
+			fmt.Sprintf("Tempered(%v)", power), fmt.Sprintf("LogPrior + %v LogLikelihood", power),
+			t.Tempered(Scalar(g, dtype, power)).LogDensity(phi), Add(prior, MulScalar(likelihood, power)),
+		})
 	}
 	return all
 }
 
 // trial says which properties of a problem's target are tried.
 type trial struct {
-	target     density.Target // only its type counts
-	apart      bool           // try whether it keeps particles apart
-	foreign    bool           // try its methods against each other
-	cheap      []string       // try these cheap targets of the kernel's: names, for errors
-	identities []identity     // of a foreign target, once runTrial has built them
+	target     Factored   // only its type counts
+	apart      bool       // try whether it keeps particles apart
+	foreign    bool       // try its methods against each other
+	cheap      []string   // try these cheap targets of the kernel's: names, for errors
+	identities []identity // of a foreign target, once runTrial has built them
 }
 
 // tryTarget is an error if the problem's target contradicts itself or mixes particles. The state has the problem's
@@ -108,7 +88,7 @@ func (m *machine) trialOf() (t trial, err error) {
 		g := graph.NewGraph(m.Engine.Backend(), "smc probe")
 		defer g.Finalize()
 		nodes := m.problem.Parameters(g)
-		t.target = m.problem.In(nodes, nil)
+		t.target = m.factored(nodes)
 		phi := Parameter(g, "phi", shapes.Make(m.DType, triedTarget, problem.Dim))
 		_, t.cheap = m.tryCheap(random.New(g, 0), nodes, phi)
 		if problem.Start == nil {
@@ -136,18 +116,17 @@ func (m *machine) runTrial(t *trial, state *compute.State) ([]float64, error) {
 				phi = m.problem.Initial(rng.Named("initial"), m.DType, triedTarget)
 			}
 			phi = Slice(phi, AxisRange(0, min(triedTarget, phi.Shape().Dim(0))))
-			target := m.problem.In(nodes, nil)
+			target := m.factored(nodes)
 			var record []*Node
 			if trials, _ := m.tryCheap(rng, nodes, phi); trials != nil {
 				record = append(record, trials)
 			}
 			if t.apart {
-				prior := target.(interface{ LogPrior(phi *Node) *Node }).LogPrior
-				record = append(record, tryout.Mixing(rng, prior, phi, prior(phi)),
+				record = append(record, tryout.Mixing(rng, target.LogPrior, phi, target.LogPrior(phi)),
 					tryout.Mixing(rng, target.LogDensity, phi, target.LogDensity(phi)))
 			}
 			if t.foreign {
-				t.identities = identitiesOf(target, m.Tempering, phi, m.Block)
+				t.identities = identitiesOf(target, phi)
 			}
 			for _, i := range t.identities {
 				record = append(record, i.a, i.b)
@@ -167,17 +146,13 @@ func (m *machine) runTrial(t *trial, state *compute.State) ([]float64, error) {
 
 // tryCheap tries the cheap targets on which the kernel moves particles of the whole posterior.
 func (m *machine) tryCheap(rng random.Stream, nodes compute.Nodes, phi *Node) (records *Node, names []string) {
-	end := 1.
-	if m.Tempering == DataTempering {
-		end = float64(m.sequential(nodes).Rows())
-	}
-	return mcmc.TryCheap(rng, m.Kernel, m.tempered(nodes, Scalar(phi.Graph(), m.DType, end)), phi)
+	return mcmc.TryCheap(rng, m.Kernel, m.tempered(nodes, Scalar(phi.Graph(), m.DType, 1)), phi)
 }
 
 // madeOfFunctions says whether a target of the library's is one of a user's functions.
 func madeOfFunctions(target density.Target) bool {
 	switch target.(type) {
-	case Posterior, RowPosterior, *Posterior, *RowPosterior:
+	case Posterior, *Posterior:
 		return true
 	}
 	return false

@@ -1,19 +1,11 @@
 package smc
 
 import (
-	"errors"
-
 	"gobnn/bayes/compute"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
 )
-
-// ErrStalled says that the next power of a ladder that the particles choose cannot be found: even the smallest step of
-// the power leaves the weight with about one particle, or it is too small to change the power in floating point.
-var ErrStalled = errors.New("smc: the ladder stalls")
-
-// The functions below do the same as nodes of a graph; they panic as GoMLX does.
 
 // Normalise shifts log-weights, [J], so that their exponentials sum to 1, and also returns the log of their sum, a
 // scalar. Weights that are all 0, that is -Inf, stay as they are.

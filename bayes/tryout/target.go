@@ -121,5 +121,5 @@ func CheckIdentity(left, right string, a, b []float64) error {
 	}
 	return fmt.Errorf("%s and %s differ by more than a constant: between draws of the prior their difference changes by "+
 		"%.3g, where rounding allows %.2g; particles are moved by the one and weighed by the other, so they must be the "+
-		"same (smc.Posterior and smc.RowPosterior make both of the same functions)", left, right, off, allowed)
+		"same (smc.Posterior makes both of the same functions)", left, right, off, allowed)
 }

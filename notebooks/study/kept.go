@@ -21,14 +21,16 @@ func keptSettings(algorithm any) any {
 		s := a.SMC
 		return map[string]any{
 			"kernel": fmt.Sprintf("%T", s.Kernel), "kernel_settings": s.Kernel, "sampling": map[string]any{
-				"particles": s.Particles, "tempering": s.Tempering, "ladder": s.Ladder, "block": s.Block,
-				"threshold": s.Threshold, "resampler": s.Resampler, "waste_free": s.WasteFree, "moves": s.Moves,
-				"dtype": compute.DType(0).String(),
+				"particles": s.Particles, "ladder": s.Ladder, "threshold": s.Threshold, "waste_free": s.WasteFree,
+				"moves": s.Moves, "dtype": compute.DType(0).String(),
 			},
 			"components": a.Components, "draws": a.Draws, "bridge": a.Bridge,
 		}
-	case smc.Tempered: // which had a field for it
+	case smc.Tempered: // whose first results have a data type, and no values of what are constants now
 		kept["dtype"] = compute.DType(0).String()
+		for _, constant := range []string{"tempering", "block", "resampler"} {
+			delete(kept, constant)
+		}
 		return kept
 	}
 	a, ok := algorithm.(pmcnet.PMC)

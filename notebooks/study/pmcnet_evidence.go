@@ -211,15 +211,15 @@ func (r evidenceRow) mixture() (a annealed.Annealed, fits bool) {
 }
 
 // algorithms returns the algorithms of the runs. Quick runs, by SMC alone, show which splits decide the mean. Whole
-// runs add a mixture and a bridge where a mixture fits. Where none does, they are like the quick run, which is the first
-// of them, and compiled with it. Waste-free chains are quickest, but must be long enough in networks of several hidden
-// layers. There chains of 10 places gave log evidences .2 to .4 below those of replica exchange, which this library had
-// once, in the mean of 176 runs. Chains of 30 places from 6000 particles gave no difference (24 runs; their distances
-// to it are 1.36 combined errors, root mean square). Nor do 3000 particles in the recorded rows (1.1 combined errors);
-// 1800 gave .18 below. Where the noise is learnt the posterior is narrow, and a chain of 20 places does not forget where
-// it began: two runs of two tanh units differed by 2 in their bridges, and by 7 in a quick run, 8 of its errors. So
-// there particles are moved until they forget. A mixture has a fixed number of components, so that the bridge is
-// compiled once.
+// runs add a mixture and a bridge where a mixture fits. Where none does, they are like the quick run, which is the
+// first of them, and compiled with it. Waste-free chains are quickest, but must be long enough in networks of several
+// hidden layers. There chains of 10 places gave log evidences .2 to .4 below those of replica exchange, which this
+// library had once, in the mean of 176 runs. Chains of 30 places from 6000 particles gave no difference (24 runs; their
+// distances to it are 1.36 combined errors, root mean square). Nor do 3000 particles in the recorded rows (1.1 combined
+// errors); 1800 gave .18 below. Where the noise is learnt the posterior is narrow, and a chain of 20 places does not
+// forget where it began: two runs of two tanh units differed by 2 in their bridges, and by 7 in a quick run, 8 of its
+// errors. So there particles are moved until they forget. A mixture has a fixed number of components, so that the
+// bridge is compiled once.
 func (r evidenceRow) algorithms() (quick smc.Tempered, whole fit.Method) {
 	mixed, fits := r.mixture()
 	kernel := mcmc.HMC{Steps: 5}
@@ -276,8 +276,8 @@ func (r evidenceRow) run(ctx context.Context, o Options, store *Store) ([]Cell, 
 	return r.cells(found, losses, khats, seconds), nil
 }
 
-// repeat is a repetition of the row, and its seconds: each split has a quick run, those that count a whole one, and then
-// those where it helps most others, until the standard error is small enough.
+// repeat is a repetition of the row, and its seconds: each split has a quick run, those that count a whole one, and
+// then those where it helps most others, until the standard error is small enough.
 func (r evidenceRow) repeat(
 	ctx context.Context, o Options, store *Store, repetition int,
 ) (runs *evidenceRuns, seconds float64, err error) {

@@ -39,8 +39,9 @@ func (r evidenceRow) within() float64 {
 }
 
 // next chooses the split of the next whole run. First come the splits without one that may have more than a small share
-// of the mean, the largest first. Then, while the standard error is too large, the next run is where it lowers the error
-// most. more is false at the end: se is 0 if the error is small enough, or the error that is left after too many runs.
+// of the mean, the largest first. Then, while the standard error is too large, the next run is where it lowers the
+// error most. more is false at the end: se is 0 if the error is small enough, or the error that is left after too many
+// runs.
 func (runs *evidenceRuns) next(within float64) (split int, se float64, more bool) {
 	count, missing := 0, runs.shares()
 	for k := range missing {

@@ -366,7 +366,6 @@ func TestAnnealedBadInput(t *testing.T) {
 		{"particles beyond memory", annealed.Annealed{SMC: smc.Tempered{Particles: 1 << 45}},
 			[]string{"Particles", "fewer", "in memory"}},
 		{"bridge", annealed.Annealed{Bridge: "perhaps"}, []string{"Annealed.Bridge", "perhaps", "if needed", "always"}},
-		{"rows", annealed.Annealed{SMC: smc.Tempered{Tempering: smc.DataTempering}}, []string{"Tempering", "data"}},
 		{"particles", annealed.Annealed{SMC: smc.Tempered{Particles: -1}}, []string{"SMC", "Particles", "-1"}},
 	} {
 		_, err := sampled(t.Context(), good, c.a, goSettings(t))
@@ -401,10 +400,10 @@ func TestDevices(t *testing.T) {
 func TestAnnealedStalls(t *testing.T) {
 	has := func(r *found, err error) {
 		t.Helper()
-		if !errors.Is(err, smc.ErrStalled) || r == nil {
+		if err == nil || r == nil {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		says(t, "the error", err, "at power", "Threshold")
+		says(t, "the error", err, "the ladder stalls", "at power", "Threshold")
 		said := estimates(r)
 		if r.Status != run.Stopped || r.Phi.Shape().Dim(0) != 300 || r.LogWeights.Len() != 300 || r.Evidence.Known() ||
 			said.Source != annealed.BySMC || said.SMCEvidence.Known() || said.ImportanceEvidence.Known() ||

@@ -37,7 +37,7 @@ import (
 // waste-free only if SMC.WasteFree is set: waste-free chains have a fixed length, and if they do not mix within it, as
 // on many networks, neither the posterior nor the error of the evidence can be estimated from them.
 //
-// If the ladder of powers of the first SMC stalls (smc.ErrStalled), the result is returned with the error. It has the
+// If the ladder of powers of the first SMC stalls (see smc.Tempered), the result is returned with the error. It has the
 // particles at the power reached, which are not draws of the posterior, the status run.Stopped and no evidence.
 //
 // Given the mixture, the weighted draws and their evidence do not depend on the moves of the SMC. But all three
@@ -47,7 +47,7 @@ import (
 // first SMC's. The rest is Draws evaluations, J M D^2 multiplications for each iteration of the fit of M components to
 // J particles, and the bridge, if it is run, which can take several times the SMC's evaluations.
 type Annealed struct {
-	// SMC is the sampler of step 1, by LikelihoodTempering; default smc.Tempered{Particles: 2000}. The bridge's is the
+	// SMC is the sampler of step 1; default smc.Tempered{Particles: 2000}. The bridge's is the
 	// same, without the Ladder.
 	SMC smc.Tempered
 
@@ -98,7 +98,6 @@ func (Annealed) Title() string {
 func (a Annealed) Prepare(j *fit.Job) (fit.Method, error) {
 	if err := limits.Fill("annealed: Annealed",
 		limits.Int("SMC.Particles", &a.SMC.Particles, 2000),
-		limits.Choice("SMC.Tempering", &a.SMC.Tempering, smc.LikelihoodTempering, smc.LikelihoodTempering),
 	); err != nil {
 		return nil, err
 	}
