@@ -14,7 +14,7 @@
 //
 // # How it fails
 //
-//   - No mode: the error wraps [ErrNoMode]. Let Problem.Start be nearer to one.
+//   - No mode: the error says what is wrong there. Let Problem.Start be nearer to one.
 //   - The posterior is wider than the Gaussian of its mode, as with two hidden layers or few rows. The pilot then takes
 //     no surrogate, with a warning, and steps that are accepted; expect no gain over NUTS.
 //   - Chains stick where the surrogate is wrong: a warning that begins with "sticky" has the numbers.

@@ -15,9 +15,9 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// ErrNoMode says that no mode was found: at the place where a search begins or has ended, the log-density or its
+// errNoMode says that no mode was found: at the place where a search begins or has ended, the log-density or its
 // derivatives are not finite, the gradient is not small, or the density is flat.
-var ErrNoMode = errors.New("surrogate: no mode was found")
+var errNoMode = errors.New("surrogate: no mode was found")
 
 // start is where the search begins: the first row of Problem.Start, else a draw of Problem.Initial.
 func (p *places) start(seed uint64) ([]float64, error) {
@@ -52,7 +52,7 @@ const mostIterations = 20_000
 
 // climb goes from the start to a local maximum of the log-density, [D], by L-BFGS in float64 (Nocedal 1980). It ends
 // where the log-density no longer rises, or after 20 000 iterations. Whether this is a mode is checked by
-// whiten, by the gradient in units of the posterior's standard deviations. The error wraps ErrNoMode if the search
+// whiten, by the gradient in units of the posterior's standard deviations. The error wraps errNoMode if the search
 // begins where the log-density or its gradient is not finite.
 func (p *places) climb(seed uint64) ([]float64, error) {
 	at, err := p.start(seed)
@@ -86,7 +86,7 @@ func (p *places) climb(seed uint64) ([]float64, error) {
 		return nil, failed
 	}
 	if !finite(known.value) || !finite(floats.Sum(known.gradient)) {
-		return nil, fmt.Errorf("%w: the search begins where the log-density is %v or its gradient is not finite", ErrNoMode,
+		return nil, fmt.Errorf("%w: the search begins where the log-density is %v or its gradient is not finite", errNoMode,
 			-known.value)
 	}
 	best, lowest := slices.Clone(at), known.value

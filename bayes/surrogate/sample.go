@@ -20,8 +20,8 @@ import (
 //
 // Progress has the stages "mode", "Hessian" and "pilot" before those of the chains, and the checkpoint is of the
 // chains. The result's warnings contain the pilot's line if the posterior is not near the Gaussian, and say where a run
-// on a surrogate is worse than predicted, by the effective sample sizes of at most 200 parameters too. Errors wrap
-// ErrNoMode if no mode was found. The details are *Details.
+// on a surrogate is worse than predicted, by the effective sample sizes of at most 200 parameters too. The
+// details are *Details.
 type Chains struct {
 	Chains int // J; default 4
 	Draws  int // kept for each chain; default 1000

@@ -44,7 +44,7 @@ const nearEnough = .03
 // coordinates from it. The gradients are taken for many columns at once, in the parts into which the problem's target
 // divides particles; none is kept.
 //
-// It is an error, which wraps ErrNoMode, if the gradient there is not small after three Newton steps. If the gradient
+// It is an error, which wraps errNoMode, if the gradient there is not small after three Newton steps. If the gradient
 // has no derivative, as for a network with ReLU, there is no Hessian, which is an error too.
 func (p *places) whiten(mode []float64) (*whitening, error) {
 	if p.dim > mostDense {
@@ -61,7 +61,7 @@ func (p *places) whiten(mode []float64) (*whitening, error) {
 		gradient := gradients.RawRowView(0)
 		w.logDensity = values[0]
 		if !finite(w.logDensity) || !finite(floats.Sum(gradient)) {
-			return nil, fmt.Errorf("%w: the log-density at the given place is %v, or its gradient is not finite", ErrNoMode,
+			return nil, fmt.Errorf("%w: the log-density at the given place is %v, or its gradient is not finite", errNoMode,
 				w.logDensity)
 		}
 		rough, err := p.roughness(w.mode, gradient)
@@ -87,7 +87,7 @@ func (p *places) whiten(mode []float64) (*whitening, error) {
 	}
 	return nil, fmt.Errorf("%w: at the given place the gradient is not small: the quadratic's minimum is %.3g standard "+
 		"deviations away, after three Newton steps; search from elsewhere (Problem.Start), or take mcmc.NUTS, which needs "+
-		"none", ErrNoMode, away)
+		"none", errNoMode, away)
 }
 
 // newton moves the mode to the minimum of the quadratic approximation. If the log-density is not higher there, it tries
@@ -138,7 +138,7 @@ func (w *whitening) dense(p *places, gradient []float64) error {
 	values := eigen.Values(nil) // ascending
 	floor := 1e-6 * math.Max(math.Abs(values[0]), math.Abs(values[d-1]))
 	if floor == 0 {
-		return fmt.Errorf("%w: the Hessian is 0: the density is flat", ErrNoMode)
+		return fmt.Errorf("%w: the Hessian is 0: the density is flat", errNoMode)
 	}
 	forth, back := mat.NewDense(d, d, nil), mat.NewDense(d, d, nil) // L = Q sqrt(Lambda), and its inverse
 	for k, v := range values {

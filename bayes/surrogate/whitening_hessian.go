@@ -64,7 +64,7 @@ func (p *places) about(c, gradient, v []float64, step float64) (value float64, a
 		h = h[d:]
 	}
 	if bad := len(h) - countFinite(h); bad > 0 {
-		return 0, nil, nil, fmt.Errorf("%w: %d of %d numbers of the Hessian there are not finite", ErrNoMode, bad, len(h))
+		return 0, nil, nil, fmt.Errorf("%w: %d of %d numbers of the Hessian there are not finite", errNoMode, bad, len(h))
 	}
 	return value, at, h, nil
 }

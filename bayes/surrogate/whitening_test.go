@@ -107,7 +107,7 @@ func TestWhiteningBadInput(t *testing.T) {
 		"the gradient of the log-density has no": {kinked, []float64{0, 1e-6}, false},
 	} {
 		_, err := whitenedAt(ctx, problemOf(2, c.target), c.mode, engine)
-		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, ErrNoMode) != c.none {
+		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, errNoMode) != c.none {
 			t.Errorf("%v: %v, want %q", c.mode, err, want)
 		}
 	}
@@ -116,7 +116,7 @@ func TestWhiteningBadInput(t *testing.T) {
 		t.Errorf("a saddle: %v, %+v", err, w)
 	}
 	nowhere := density.Func(func(phi *Node) *Node { return Log(AddScalar(Neg(Square(first(phi))), -1)) })
-	if _, err := findMode(ctx, problemOf(2, nowhere), nil, engine); !errors.Is(err, ErrNoMode) {
+	if _, err := findMode(ctx, problemOf(2, nowhere), nil, engine); !errors.Is(err, errNoMode) {
 		t.Errorf("a density that is nowhere finite: %v", err)
 	}
 	drawn := problemOf(2, normalAt(0, 1))
