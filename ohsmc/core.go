@@ -144,14 +144,10 @@ func (c *Core) Resample(logWeights *graph.Node, rng random.Stream) (ancestors, a
 
 // Learn moves psi by Adam along N/M times the given gradient, [W], of the batch's log-likelihood, and the running
 // statistics in psi toward the batch's. If the gradient is not finite psi stays the same, and rejected is 1; otherwise
-// it is 0. Without shared parameters it does nothing. With Training.GradientParticles the gradient is that of so many
-// of the state's particles, and the given one may be nil.
+// it is 0. Without shared parameters it does nothing.
 func (c *Core) Learn(s State, gradient *graph.Node, batch density.Batch, now Now) (next State, rejected *graph.Node) {
 	if s.Psi == nil {
 		return s, ConstAs(s.Phi, 0.0)
-	}
-	if c.GradientParticles > 0 {
-		gradient = c.gradientOfSome(s, batch, now.RNG.Named("gradient"))
 	}
 	gradient = Mul(gradient, c.Target.Scale(batch))
 	before := s.Psi
@@ -167,14 +163,6 @@ func (c *Core) Learn(s State, gradient *graph.Node, batch density.Batch, now Now
 		s.Psi = Where(BroadcastToDims(moved, c.Bound.W), Reshape(with, c.Bound.W), before)
 	}
 	return s, ConvertDType(Not(moved), s.Phi.DType())
-}
-
-// gradientOfSome is (1/K) sum_k grad_psi log p(y_S | phi_k; psi) of K = GradientParticles particles, drawn by their
-// weights, [W].
-func (c *Core) gradientOfSome(s State, batch density.Batch, rng random.Stream) *Node {
-	drawn := smc.Stratified.Draw(s.LogWeights, c.GradientParticles, rng)
-	equal := BroadcastToDims(ConstAs(s.Phi, -math.Log(float64(c.GradientParticles))), c.GradientParticles)
-	return c.Target.Reweight(smc.Select(s.Phi, drawn), s.Psi, equal, batch, density.UnitPotential).Gradient
 }
 
 // gather makes a batch of the training rows with the given indices, int32 [M]. The first count of them, a scalar, are

@@ -283,7 +283,7 @@ func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch d
 	*Node) {
 	prior := a.Bound.LogPrior(proposed.Phi)
 	power := a.posterior.Scale(batch)
-	weighing := density.Potential{Gradient: proposed.NeedsGradient, WithoutShared: a.Core.GradientParticles > 0}
+	weighing := density.Potential{Gradient: proposed.NeedsGradient}
 	var ofPrior *Node
 	if proposed.NeedsGradient {
 		ofPrior = Gradient(ReduceAllSum(prior), proposed.Phi)[0]

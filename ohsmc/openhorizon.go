@@ -198,14 +198,12 @@ func (a *openHorizon) step(s State, batch density.Batch, now Now) (State, StepIn
 // potential returns the factor of the weights: the likelihood, or the factor of the Poisson estimator (section 3.4).
 func (a *openHorizon) potential() density.Potential {
 	if a.Poisson == nil {
-		potential := density.LikelihoodPotential
-		potential.WithoutShared = a.Core.GradientParticles > 0
-		return potential
+		return density.LikelihoodPotential
 	}
 	factor := func(e density.Evaluated) *Node {
 		return Log(AddScalar(Mul(e.LogLikelihood, a.Target.Scale(e.Batch)), a.Poisson.LogConstant))
 	}
-	return density.Potential{Standalone: true, WithoutShared: a.Core.GradientParticles > 0, Factor: factor}
+	return density.Potential{Standalone: true, Factor: factor}
 }
 
 // Advance implements Stepper.

@@ -14,7 +14,6 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/smc"
-	"gobnn/bayes/train"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -78,10 +77,6 @@ func (a SMC) Prepare(j *fit.Job) (fit.Method, error) {
 	}
 	var err error
 	a.Training, err = a.Training.Prepared(j, 0.5, smc.Stratified)
-	if err == nil && (a.GradientParticles > 0 || a.Augment != (train.Augment{})) {
-		err = fmt.Errorf("ohsmc: SMC takes psi's gradient from all particles, and pictures as they are: leave "+
-			"Training.GradientParticles, which is %d, and Augment out", a.GradientParticles)
-	}
 	return a, err
 }
 

@@ -86,7 +86,6 @@ func (g *graphStepper) compiledStep(nodes compute.Nodes, inputs []*Node) (comput
 		now.Inputs = append(now.Inputs, as(i))
 	}
 	batch := g.gather(nodes, inputs[0], compute.Element(scalars, 2))
-	batch.X = g.Augment.Apply(batch.X, now.RNG.Named("augment"))
 	next, info := g.Step(stateOf(nodes, g.own), batch, now)
 	return checked(next.nodes(), nodes), info.record()
 }

@@ -45,16 +45,6 @@ type Training struct {
 	// scores of all 200 epochs were no better, in four to eight times the seconds.)
 	Patience int
 
-	// GradientParticles is the number K of particles from which psi's gradient is taken: drawn by their new weights,
-	// stratified, so that its mean is the gradient under all J. Default 0: all. The weights need J forward passes, and
-	// the gradient then K reverse passes in place of J. Of a LeNet5 with J = 100 on MNIST, after 20 and 400 steps, the
-	// draw adds 2 and 23 % to the variance that a batch of 100 pictures gives the gradient with K = 1, .4 and 2 % with 5,
-	// and .3 and .6 % with 10.
-	GradientParticles int `json:",omitempty"`
-	// Augment changes the pictures of each batch at random; default: not at all. SMC, whose batches are sub-datasets,
-	// takes them as they are.
-	Augment train.Augment `json:",omitzero"`
-
 	// Chunk is the number of particles that are evaluated at once; default: what compute.NewPlan chooses. With several
 	// devices, each of which evaluates its part at once, it must be 0.
 	Chunk int
@@ -75,21 +65,14 @@ func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resample
 		limits.Int("Chunk", &t.Chunk).From(0),
 		limits.Field("Chunk", t.Chunk, j.Devices == 1 || t.Chunk == 0,
 			fmt.Sprintf("0 with Devices %d, since each device evaluates its particles at once", j.Devices)),
-		limits.Int("GradientParticles", &t.GradientParticles).From(0),
-		limits.Field("GradientParticles", t.GradientParticles, j.Devices == 1 || t.GradientParticles == 0,
-			fmt.Sprintf("0 with Devices %d, which hold their own particles", j.Devices)),
 	); err != nil {
 		return t, err
 	}
 	perEpoch := (rows + t.BatchSize - 1) / t.BatchSize
 	t.ValidateEvery = cmp.Or(t.ValidateEvery, perEpoch)
 	t.Patience = cmp.Or(t.Patience, 20*max(1, perEpoch/t.ValidateEvery))
-	if err := t.Augment.Check(j.Bound.Inputs); err != nil {
-		return t, fmt.Errorf("ohsmc: %w", err)
-	}
-	if err := limits.Check("ohsmc: Training", limits.Numbers("Particles", t.Particles, t.Particles, j.Bound.D),
-		limits.Field("GradientParticles", t.GradientParticles, t.GradientParticles <= t.Particles,
-			fmt.Sprintf("at most Particles, %d", t.Particles)),
+	if err := limits.Check("ohsmc: Training",
+		limits.Numbers("Particles", t.Particles, t.Particles, j.Bound.D),
 	); err != nil {
 		return t, err
 	}

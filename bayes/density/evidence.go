@@ -34,8 +34,6 @@ type Potential struct {
 	// Standalone says that Factor uses no nodes but those of Evaluated. Then chunks of particles can be a loop; otherwise
 	// they are unrolled, which for 10 000 particles and more takes long to compile.
 	Standalone bool
-	// WithoutShared leaves Reweighted.Gradient out.
-	WithoutShared bool
 }
 
 // Evaluated holds the evaluations of c particles, for computing their weights.
@@ -66,8 +64,7 @@ type Reweighted struct {
 	// [J], not normalised; -Inf where the log-likelihood, or the gradient that was asked for, is not finite
 	LogWeights *graph.Node
 	LogSum     *graph.Node // scalar: log of the sum of the weights; -Inf if no particle has any
-	// [W]: sum_j W_j grad_psi log p(y_batch | phi_j; psi), W_j normalised and held constant; nil if nothing is shared, or
-	// WithoutShared
+	// [W]: sum_j W_j grad_psi log p(y_batch | phi_j; psi), W_j normalised and held constant; nil if nothing is shared
 	Gradient *graph.Node
 }
 
@@ -85,9 +82,6 @@ func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weig
 		return e.reweightInParts(finite, logWeights, weighing)
 	}
 	wrt, names := e.differentiated()
-	if weighing.WithoutShared {
-		wrt, names = nil, nil
-	}
 	// of the running log-sum-exp: log sum = maximum + log total
 	none := []*Node{ConstAs(phi, math.Inf(-1)), ConstAs(phi, 0.0)}
 	for _, x := range wrt {

@@ -14,7 +14,6 @@ import (
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
-	"gobnn/bayes/train"
 	"gobnn/fbnn"
 	"gobnn/ohsmc"
 	"gobnn/pbnn"
@@ -82,42 +81,6 @@ func TestPixelsAreNumbers(t *testing.T) {
 			if !slices.Equal(outputs[0], outputs[1]) {
 				t.Errorf("%s: bytes predict %v, floats %v", name, outputs[0], outputs[1])
 			}
-		}
-	}
-}
-
-// With Training.Augment a training is another one, by the seed alone.
-func TestAugmentedTraining(t *testing.T) {
-	bytes, y := make([]byte, 30*6), make([]float64, 30)
-	for i := range bytes {
-		bytes[i], y[i/6] = byte(i*i*37), float64(i/6%2)
-	}
-	parts := dataset.Parts{Train: &dataset.Dataset{Name: "bytes", Task: dataset.BinaryClassification, Target: "y",
-		Classes: []string{"0", "1"}, Features: []string{"a", "b", "c", "d", "e", "f"}, X: dataset.NewPixels(bytes, 6), Y: y}}
-	model := bayes.Model{Network: nn.MLP{Hidden: []int{3}}, Likelihood: bayes.Bernoulli{}, Stochastic: bayes.Layers(2)}
-	methods := func(augment train.Augment) []fit.Method {
-		return []fit.Method{
-			baseline.MAP{Training: baseline.Training{Epochs: 2, BatchSize: 10, Augment: augment}},
-			ohsmc.OpenHorizon{Training: ohsmc.Training{Particles: 4, Epochs: 2, BatchSize: 10, Augment: augment}},
-		}
-	}
-	for i := range methods(train.Augment{}) {
-		var predicted [3]string
-		for k, augment := range []train.Augment{{}, {Height: 2, Width: 3, Flip: true, Shift: 1},
-			{Height: 2, Width: 3, Flip: true, Shift: 1}} {
-			r, err := fit.Fit(t.Context(), model, methods(augment)[i], parts, run.Settings{Seed: 3, Engine: computetest.Go(t)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			prediction, err := r.Posterior.Predict(t.Context(), parts.Train.X)
-			if err != nil {
-				t.Fatal(err)
-			}
-			predicted[k] = fmt.Sprint(prediction.Outputs)
-		}
-		if predicted[0] == predicted[1] || predicted[1] != predicted[2] {
-			t.Errorf("%T: predictions without %.80s, with %.80s, again %.80s", methods(train.Augment{})[i], predicted[0],
-				predicted[1], predicted[2])
 		}
 	}
 }

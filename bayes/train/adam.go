@@ -13,11 +13,12 @@ import (
 // algorithm 2): the decay is not part of the gradient, and so not of the moments.
 type Adam struct {
 	Schedule    Schedule `json:"schedule"`
-	Beta1       float64  `json:"beta1,omitempty"`   // decay of the mean; default 0.9
-	Beta2       float64  `json:"beta2,omitempty"`   // decay of the mean square; default 0.999
-	Epsilon     float64  `json:"epsilon,omitempty"` // default 1e-8
+	Beta2       float64  `json:"beta2,omitempty"` // decay of the mean square; default 0.999
 	WeightDecay float64  `json:"weight_decay,omitempty"`
 }
+
+// What the paper keeps fixed: the decay of the mean, and what is added to the root of the mean square.
+const beta1, epsilon = 0.9, 1e-8
 
 // Schedule is the learning rate as a function of the step: Rate Decay^(step/Every), or with Annealed half a cosine.
 type Schedule struct {
@@ -65,13 +66,11 @@ func (a Adam) Check() error {
 		{"decay of the learning rate", a.Schedule.Decay, a.Schedule.Decay >= 0},
 		{"steps between decays", float64(a.Schedule.Every), a.Schedule.Every >= 0},
 		{"steps of annealing", float64(a.Schedule.Annealed), a.Schedule.Annealed >= 0},
-		{"Beta1", a.Beta1, a.Beta1 >= 0 && a.Beta1 < 1},
 		{"Beta2", a.Beta2, a.Beta2 >= 0 && a.Beta2 < 1},
-		{"Epsilon", a.Epsilon, a.Epsilon >= 0},
 		{"WeightDecay", a.WeightDecay, a.WeightDecay >= 0},
 	} {
 		if !f.allowed || math.IsInf(f.value, 0) {
-			return fmt.Errorf("%s is %v: it must be positive and finite, the Betas below 1 (0 takes the default)",
+			return fmt.Errorf("%s is %v: it must be positive and finite, Beta2 below 1 (0 takes the default)",
 				f.name, f.value)
 		}
 	}
@@ -81,10 +80,9 @@ func (a Adam) Check() error {
 // Moments are the state of Adam: running means of the gradient and of its square, [W] each.
 type Moments struct{ Mean, Square *graph.Node }
 
-// Ascend moves psi, [W], along the gradient of what is to be maximised. step counts from 1, a scalar of psi's type;
-// rate is the schedule's value, a scalar. It builds graph, and panics as GoMLX does.
-func (a Adam) Ascend(psi, gradient *graph.Node, m Moments, step, rate *graph.Node) (*graph.Node, Moments) {
-	beta1, beta2, epsilon := cmp.Or(a.Beta1, 0.9), cmp.Or(a.Beta2, 0.999), cmp.Or(a.Epsilon, 1e-8)
+// ascend moves psi, [W], along the gradient, without asking whether anything is finite.
+func (a Adam) ascend(psi, gradient *graph.Node, m Moments, step, rate *graph.Node) (*graph.Node, Moments) {
+	beta2 := cmp.Or(a.Beta2, 0.999)
 	m.Mean = Add(MulScalar(m.Mean, beta1), MulScalar(gradient, 1-beta1))
 	m.Square = Add(MulScalar(m.Square, beta2), MulScalar(Square(gradient), 1-beta2))
 	unbias := func(moment *Node, beta float64) *Node {
@@ -97,9 +95,10 @@ func (a Adam) Ascend(psi, gradient *graph.Node, m Moments, step, rate *graph.Nod
 	return Add(psi, Mul(direction, rate)), m
 }
 
-// AscendFinite is Ascend for psi of any shape, [..., W], that skips steps which are not finite. A row of psi and its
-// moments change only if its gradient and its new value are finite, and usable, [...], is true (nil: true for all).
-// moved, [...], says which rows have moved.
+// AscendFinite moves psi, [..., W], along the gradient of what is to be maximised, and skips steps that are not finite.
+// A row of psi and its moments change only if its gradient and its new value are finite, and usable, [...], is true
+// (nil: true for all). moved, [...], says which rows have moved. step counts from 1, a scalar of psi's type; rate is the
+// schedule's value, a scalar. It builds graph, and panics as GoMLX does.
 func (a Adam) AscendFinite(
 	usable, psi, gradient *graph.Node, m Moments, step, rate *graph.Node,
 ) (next *graph.Node, after Moments, moved *graph.Node) {
@@ -107,7 +106,7 @@ func (a Adam) AscendFinite(
 	if usable != nil {
 		moved = And(usable, moved)
 	}
-	next, after = a.Ascend(psi, gradient, m, step, rate)
+	next, after = a.ascend(psi, gradient, m, step, rate)
 	moved = And(moved, LogicalAll(IsFinite(next), -1))
 	keep := func(new, old *Node) *Node {
 		return Where(BroadcastToDims(ExpandAxes(moved, -1), old.Shape().Dimensions...), new, old)

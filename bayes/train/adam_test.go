@@ -12,24 +12,23 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Ascend agrees with Kingma and Ba's algorithm 1, and with weight decay with Loshchilov and Hutter's algorithm 2,
+// ascend agrees with Kingma and Ba's algorithm 1, and with weight decay with Loshchilov and Hutter's algorithm 2,
 // written as a loop over numbers that descends -f, for 10 steps on a quadratic f with a scale and an optimum for each
 // coordinate.
 func TestAscend(t *testing.T) {
 	scale, optimum, start := []float64{1, 100, .01, 3}, []float64{2, -1, 0, .5}, []float64{0, 0, -3, .5}
 	for _, c := range []struct {
-		name                               string
-		adam                               Adam
-		rate, beta1, beta2, epsilon, decay float64 // what the settings mean
-		schedule                           func(step int) float64
+		name               string
+		adam               Adam
+		rate, beta2, decay float64 // what the settings mean
+		schedule           func(step int) float64
 	}{
-		{"defaults", Adam{}, .01, .9, .999, 1e-8, 0, func(int) float64 { return 1 }},
-		{"own settings", Adam{Schedule: Constant(.3), Beta1: .5, Beta2: .9, Epsilon: .1}, .3, .5, .9, .1, 0,
-			func(int) float64 { return 1 }},
-		{"AdamW", Adam{Schedule: Exponential(.1, .5, 3), WeightDecay: .2}, .1, .9, .999, 1e-8, .2, func(step int) float64 {
+		{"defaults", Adam{}, .01, .999, 0, func(int) float64 { return 1 }},
+		{"own settings", Adam{Schedule: Constant(.3), Beta2: .9}, .3, .9, 0, func(int) float64 { return 1 }},
+		{"AdamW", Adam{Schedule: Exponential(.1, .5, 3), WeightDecay: .2}, .1, .999, .2, func(step int) float64 {
 			return math.Pow(.5, float64(step)/3)
 		}},
-		{"annealed", Adam{Schedule: Cosine(.1, 8)}, .1, .9, .999, 1e-8, 0, func(step int) float64 {
+		{"annealed", Adam{Schedule: Cosine(.1, 8)}, .1, .999, 0, func(step int) float64 {
 			return []float64{1, .96193976626, .85355339059, .69134171618, .5, .30865828382, .14644660941, .03806023374, 0,
 				0}[step]
 		}},
@@ -44,7 +43,7 @@ func TestAscend(t *testing.T) {
 				}
 				as := func(v []float64) *Node { return ConvertDType(Const(g, v), dtype) }
 				gradient := Mul(as(scale), Sub(as(optimum), a[0])) // of f = -scale (psi - optimum)^2 / 2
-				psi, m := c.adam.Ascend(a[0], gradient, Moments{a[1], a[2]}, a[3], a[4])
+				psi, m := c.adam.ascend(a[0], gradient, Moments{a[1], a[2]}, a[3], a[4])
 				return []*Node{psi, m.Mean, m.Square}
 			})
 			n := len(start)
@@ -55,10 +54,10 @@ func TestAscend(t *testing.T) {
 				alpha := c.rate * c.schedule(step-1)
 				for i := range theta {
 					g := scale[i] * (theta[i] - optimum[i]) // of -f
-					m[i] = c.beta1*m[i] + (1-c.beta1)*g
+					m[i] = .9*m[i] + (1-.9)*g
 					v[i] = c.beta2*v[i] + (1-c.beta2)*g*g
-					mHat, vHat := m[i]/(1-math.Pow(c.beta1, float64(step))), v[i]/(1-math.Pow(c.beta2, float64(step)))
-					theta[i] -= alpha * (mHat/(math.Sqrt(vHat)+c.epsilon) + c.decay*theta[i])
+					mHat, vHat := m[i]/(1-math.Pow(.9, float64(step))), v[i]/(1-math.Pow(c.beta2, float64(step)))
+					theta[i] -= alpha * (mHat/(math.Sqrt(vHat)+1e-8) + c.decay*theta[i])
 				}
 				tolerance := 1e-12
 				if dtype == compute.Float32 {
@@ -113,12 +112,8 @@ func TestCheck(t *testing.T) {
 		{Adam{Schedule: Exponential(.1, -2, 1)}, []string{"decay", "-2"}},
 		{Adam{Schedule: Exponential(.1, nan, 1)}, []string{"decay", "NaN"}},
 		{Adam{Schedule: Exponential(.1, .5, -3)}, []string{"steps", "-3"}},
-		{Adam{Beta1: 1}, []string{"Beta1", "1"}},
-		{Adam{Beta1: -.5}, []string{"Beta1", "-0.5"}},
 		{Adam{Beta2: 1.5}, []string{"Beta2", "1.5"}},
 		{Adam{Beta2: nan}, []string{"Beta2", "NaN"}},
-		{Adam{Epsilon: -1}, []string{"Epsilon", "-1"}},
-		{Adam{Epsilon: inf}, []string{"Epsilon", "Inf"}},
 		{Adam{WeightDecay: -1}, []string{"WeightDecay", "-1"}},
 		{Adam{WeightDecay: nan}, []string{"WeightDecay", "NaN"}},
 	} {
@@ -132,7 +127,7 @@ func TestCheck(t *testing.T) {
 }
 
 // A row whose gradient, or the place that it would move to, is not finite stays with its moments, and so does one that
-// is not usable; the others move as by Ascend.
+// is not usable; the others move as by ascend.
 func TestAscendFinite(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		const steps = 1
@@ -145,7 +140,7 @@ func TestAscendFinite(t *testing.T) {
 			usable := GreaterThan(Const(g, []float64{1, 1, 1, 0}), Const(g, []float64{0, 0, 0, 0}))
 			next, m, moved := Adam{}.AscendFinite(usable, rows(0), rows(1), Moments{zero, zero}, MulScalar(one, steps),
 				MulScalar(one, .5))
-			plain, _ := Adam{}.Ascend(rows(0), rows(1), Moments{zero, zero}, MulScalar(one, steps), MulScalar(one, .5))
+			plain, _ := Adam{}.ascend(rows(0), rows(1), Moments{zero, zero}, MulScalar(one, steps), MulScalar(one, .5))
 			one64 := func(x *Node) *Node { return ConvertDType(x, compute.Float64) }
 			return []*Node{one64(next), one64(m.Mean), one64(m.Square), one64(moved), one64(plain)}
 		}, psi, gradient)

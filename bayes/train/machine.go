@@ -38,11 +38,6 @@ func newTraining(j *fit.Job, t Training, task Task) (*training, error) {
 		return nil, fmt.Errorf("%s: Task.Start has %d numbers: %d members of %d each are to be trained",
 			r.Owner, n, r.members, r.width)
 	}
-	if r.Augment != (Augment{}) { // what has no features, such as an emulator, has none
-		if err := r.Augment.Check(j.Bound.Inputs); err != nil {
-			return nil, fmt.Errorf("%s: %w", r.Owner, err)
-		}
-	}
 	var err error
 	if task.Train.Streamed {
 		if r.streamed, err = t.SourceBatches(j); err == nil {
@@ -131,10 +126,10 @@ func (r *training) kept() map[string]shapes.Shape {
 func (r *training) begin(ctx context.Context) (state *compute.State, release func(), err error) {
 	optimiser := r.Optimiser
 	optimiser.Schedule = Schedule{} // the learning rate is an input of a program
-	key := compute.KeyOf("train", r.Learner, r.DType, r.Train.Count, r.Validation.Count, r.BatchSize, optimiser, r.Augment,
+	key := compute.KeyOf("train", r.Learner, r.DType, r.Train.Count, r.Validation.Count, r.BatchSize, optimiser,
 		r.streamed != nil)
 	if r.compiled, release, err = compute.Keep(r.Engine, key, func() (*programs, error) {
-		return newPrograms(r.Engine, r.DType, r.Learner, optimiser, r.Augment, r.validates())
+		return newPrograms(r.Engine, r.DType, r.Learner, optimiser, r.validates())
 	}); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", r.Owner, err)
 	}

@@ -13,7 +13,6 @@ import (
 type programs struct {
 	Learner
 	optimiser Adam
-	augment   Augment
 
 	initial, step    *compute.Program
 	validate, gather *compute.Program // nil without validation rows
@@ -30,9 +29,9 @@ func (p *programs) Close() {
 
 // newPrograms prepares the programs of a learner.
 func newPrograms(
-	engine *compute.Engine, dtype compute.DType, learner Learner, optimiser Adam, augment Augment, validates bool,
+	engine *compute.Engine, dtype compute.DType, learner Learner, optimiser Adam, validates bool,
 ) (*programs, error) {
-	p := &programs{Learner: learner, optimiser: optimiser, augment: augment}
+	p := &programs{Learner: learner, optimiser: optimiser}
 	carried := []string{"theta", "mean", "square"}
 	var err error
 	add := func(to **compute.Program, name string, reads, updates []string, step compute.Step) {
@@ -78,8 +77,7 @@ func (p *programs) trainStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	as := func(i int) *Node { return ConvertDType(compute.Element(inputs[1], i), theta.DType()) }
 	rows := ExpandAxes(inputs[0], -1)
 	rng := random.FromKey(inputs[2])
-	x := p.augment.Apply(Gather(s["train_x"], rows), rng.Named("augment"))
-	batch := density.Batch{X: x, Y: Gather(s["train_y"], rows), Count: as(2),
+	batch := density.Batch{X: Gather(s["train_x"], rows), Y: Gather(s["train_y"], rows), Count: as(2),
 		Training: &density.Statistics{}}
 	value, gradient := p.Objective(theta, batch, rng)
 	before := Moments{Mean: s["mean"], Square: s["square"]}

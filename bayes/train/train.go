@@ -43,8 +43,6 @@ type Training struct {
 	// Patience ends a member's training after this many validations without a better one; default 0: never. It needs a
 	// validation part.
 	Patience int `json:"patience"`
-	// Augment changes the pictures of each batch at random; default: not at all.
-	Augment Augment `json:"augment,omitzero"`
 }
 
 // Prepared fills in what is zero and checks the rest, for a number of training rows. Errors begin with the owner, the
