@@ -123,7 +123,7 @@ func TestBatchNorm(t *testing.T) {
 func TestSubsampleAndNoBiases(t *testing.T) {
 	const particles, batch, height, width, channels, filters = 2, 2, 3, 4, 2, 3
 	const in = height * width * channels
-	layer := Subsample{Height: height, Width: width, Channels: channels, Filters: filters, Stride: 2}
+	layer := subsample{Height: height, Width: width, Channels: channels, Filters: filters, Stride: 2}
 	with := Convolution{Number: 1, Height: height, Width: width, Channels: channels, Filters: filters, Kernel: 3,
 		Stride: 2}
 	without := with

@@ -37,7 +37,7 @@ func LeNet5(height, width, channels int) CNN {
 // With ByFilterResponse each convolution is followed by FilterResponse and, but for the last of a block before the sum,
 // each by Threshold; where the width changes, a convolution of 1 x 1 maps the input (as Izmailov, Vikram, Hoffman and
 // Wilson 2021 have it, with swish there). With ByBatch the network is that of He and others: convolutions without
-// biases, BatchNorm, ReLU, and Subsample where the width changes. For images of 32 x 32 with three channels and ten
+// biases, BatchNorm, ReLU, and a shortcut without parameters where the width changes (their option A). For images of 32 x 32 with three channels and ten
 // classes it then has 269 722 parameters, without the running statistics.
 //
 // Convolutions, normalisations and thresholds count as layers from 1, a block's shortcut after its other layers; layer
@@ -121,7 +121,7 @@ func (b *residualBuilder) block(filters, stride int) Layer {
 	block := Residual{Layers: append(layers, b.normalised(filters, 3, 1)...)}
 	switch changes := before.channels != filters || stride > 1; {
 	case changes && b.byBatch:
-		block.Shortcut = []Layer{Subsample{Height: before.height, Width: before.width, Channels: before.channels,
+		block.Shortcut = []Layer{subsample{Height: before.height, Width: before.width, Channels: before.channels,
 			Filters: filters, Stride: stride}}
 	case changes:
 		before.number = b.number

@@ -16,7 +16,7 @@
 // compute the [Key] of a stream, and FromKey makes the same stream from it in the graph, which then does not compute
 // the key itself.
 //
-// The words, the uniforms and the draws by InverseCDF are the same bits on every backend. Normals are rounded
+// The words, the uniforms and the draws by Categorical are the same bits on every backend. Normals are rounded
 // differently where a backend multiplies and adds in one instruction, so between backends they agree to a few units in
 // the last place; on one backend they are the same bits always.
 package random
@@ -239,7 +239,7 @@ func uniform23(x *Node) *Node {
 // category of weight 0 is never drawn.
 func (s Stream) Categorical(weights *graph.Node, n int) *graph.Node {
 	cumulative := CumSum(ConvertDType(weights, dtypes.Float64), 0)
-	return InverseCDF(cumulative, s.Uniform(dtypes.Float64, n))
+	return inverseCDF(cumulative, s.Uniform(dtypes.Float64, n))
 }
 
 // CategoricalEach draws an index for each of G sets of categories with the given weights, [G, K], which need not sum to
@@ -254,9 +254,9 @@ func (s Stream) CategoricalEach(weights *graph.Node) *graph.Node {
 	return MinScalar(ReduceSum(ConvertDType(before, dtypes.Int32), 1), float64(size-1))
 }
 
-// InverseCDF gives for each u in (0, 1), [n], the category k, int32 [n], with C[k-1] <= u C[K-1] < C[k], where C,
+// inverseCDF gives for each u in (0, 1), [n], the category k, int32 [n], with C[k-1] <= u C[K-1] < C[k], where C,
 // float64 [K], are cumulative sums of weights. It is a binary search, unrolled: log2 K gathers.
-func InverseCDF(cumulative, u *graph.Node) *graph.Node {
+func inverseCDF(cumulative, u *graph.Node) *graph.Node {
 	size := cumulative.Shape().Dim(0)
 	g := cumulative.Graph()
 	total := Reshape(Slice(cumulative, AxisElem(size-1)), 1)

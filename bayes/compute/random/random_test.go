@@ -253,7 +253,7 @@ func TestInverseCDF(t *testing.T) {
 			}
 			u = append(u, cumulative[0]/total*(1-1e-15), 0x1p-53, 1-0x1p-53)
 			got := computetest.Run(t, engine, func(_ *Graph, args []*Node) []*Node {
-				return []*Node{InverseCDF(args[0], args[1])}
+				return []*Node{inverseCDF(args[0], args[1])}
 			}, cumulative, u)[0]
 			for i, v := range u {
 				want := 0
