@@ -179,24 +179,19 @@ type Elsewhere struct {
 	Extras                     dataset.Extras
 }
 
-// Held joins a model, or instead a trained posterior if that is not nil, with rows that are held elsewhere. These are
-// neither checked nor scaled, and Data has no tensors.
-func Held(owner string, model bayes.Model, trained *bayes.Posterior, rows Elsewhere) (*Data, error) {
-	d := &Data{}
-	if trained != nil {
-		d = continued(owner, trained)
-	} else {
-		bound, err := model.Bind(rows.Inputs, rows.Outputs)
-		if err != nil {
-			return nil, err
-		}
-		if err := model.Registered(); err != nil {
-			return nil, err
-		}
-		d.Owner, d.Bound = owner, bound
-		d.Features, d.Target = dataset.NoScaler(bound.Inputs), dataset.NoScaler(bound.Targets())
+// Held joins a model with rows that are held elsewhere. These are neither checked nor scaled, and Data has no tensors.
+func Held(owner string, model bayes.Model, rows Elsewhere) (*Data, error) {
+	bound, err := model.Bind(rows.Inputs, rows.Outputs)
+	if err != nil {
+		return nil, err
 	}
-	d.held = &rows
+	if err := model.Registered(); err != nil {
+		return nil, err
+	}
+	d := &Data{
+		Owner: owner, Bound: bound, held: &rows,
+		Features: dataset.NoScaler(bound.Inputs), Target: dataset.NoScaler(bound.Targets()),
+	}
 	return d, d.withExtras(rows.Extras)
 }
 

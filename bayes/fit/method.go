@@ -58,8 +58,8 @@ type OfSource interface {
 type Holding interface {
 	Method
 	// Join asks the holders for what they have. It returns the method, which may keep what it has learnt, and the data
-	// that Held makes of the model, or of the trained posterior that From continues; trained is nil if there is none.
-	Join(ctx context.Context, model bayes.Model, trained *bayes.Posterior) (Method, *Data, error)
+	// that Held makes of the model.
+	Join(ctx context.Context, model bayes.Model) (Method, *Data, error)
 }
 
 // From is a method that continues a trained posterior, such as chains after a training by package ohsmc: it samples the
@@ -172,8 +172,11 @@ func newJob(
 	case elsewhere && (parts.Train != nil || parts.Validation != nil || parts.Source != nil):
 		err = fmt.Errorf("%s: there are rows among the parts, but those of %T are held elsewhere: leave the parts empty, "+
 			"dataset.Parts{}", owner, method)
+	case elsewhere && continues:
+		err = fmt.Errorf("%s: %T does not continue a trained posterior, as its rows are held elsewhere: leave out fit.From, "+
+			"and sample all parameters", owner, method)
 	case elsewhere:
-		method, j.Data, err = holding.Join(ctx, AllByDefault(model), from.Trained)
+		method, j.Data, err = holding.Join(ctx, AllByDefault(model))
 	case continues:
 		j.Data, err = Of(owner, from.Trained, parts.Train)
 	case parts.Source != nil:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,45 +23,25 @@ type asking struct {
 	perRow float64 // points/N
 }
 
-// inputs asks the shards for the inputs of a move, given what the chains carry. Of Langevin's two moves the first needs
-// the gradients at the chains' places, the second those at the proposals, on the same rows, and the differences. An
-// input that is not needed is nil.
-func (a *asking) inputs(
+// differences asks the shards for the differences of a move's mini-batches, given what the chains carry: flat [J, M].
+func (a *asking) differences(
 	ctx context.Context, move int, carried map[string]*tensors.Tensor,
-) (differences, gradients []float64, err error) {
-	values := map[string][]float64{}
-	for name, t := range carried {
-		if values[name], err = compute.Float64s(t); err != nil {
-			return nil, nil, err
-		}
+) ([]float64, error) {
+	q := Request{Seed: a.seed, Move: move, Batches: a.Batches, BatchSize: a.BatchSize, Chains: a.chains}
+	var err error
+	if q.From, err = compute.Float64s(carried["phi"]); err != nil {
+		return nil, err
 	}
-	q := Request{
-		Seed: a.seed, Move: move, Batches: a.Batches, BatchSize: a.BatchSize, Chains: a.chains, From: values["phi"],
+	if q.To, err = compute.Float64s(carried["proposal"]); err != nil {
+		return nil, err
 	}
-	size, ofGradients := len(q.From), a.perRow/float64(q.Batches*q.BatchSize)
-	if a.Proposal == pbnn.Langevin && !slices.ContainsFunc(values["proposed"], func(v float64) bool { return v != 0 }) {
-		gradients, err = a.ask(ctx, Shard.Gradients, q, size, ofGradients)
-		return nil, gradients, err
-	}
-	q.To = values["proposal"]
-	back := q // the gradients at the proposals
-	back.Move, back.From = move-1, q.To
-	var all sync.WaitGroup
-	var other error
-	if a.Proposal == pbnn.Langevin {
-		all.Go(func() { gradients, other = a.ask(ctx, Shard.Gradients, back, size, ofGradients) })
-	}
-	differences, err = a.ask(ctx, Shard.Differences, q, q.Chains*q.Batches, a.perRow/float64(q.BatchSize))
-	all.Wait()
-	return differences, gradients, errors.Join(err, other)
+	return a.ask(ctx, q, a.perRow/float64(a.BatchSize))
 }
 
 // ask puts a question to all shards at once and adds up their answers, each multiplied by the shard's number of rows
-// and scale. numbers is the length that an answer must have.
-func (f *federation) ask(
-	ctx context.Context, method func(Shard, context.Context, Request) (Answer, error),
-	q Request, numbers int, scale float64,
-) ([]float64, error) {
+// and scale.
+func (f *federation) ask(ctx context.Context, q Request, scale float64) ([]float64, error) {
+	numbers := q.Chains * q.Batches
 	answers, errs := make([]Answer, len(f.shards)), make([]error, len(f.shards))
 	var all sync.WaitGroup
 	for i, shard := range f.shards {
@@ -70,7 +49,7 @@ func (f *federation) ask(
 			q := q
 			q.Shard = i
 			answers[i], errs[i] = again(ctx, f, i, func(ctx context.Context) (Answer, error) {
-				answer, err := method(shard, ctx, q)
+				answer, err := shard.Differences(ctx, q)
 				if err != nil {
 					return answer, err
 				}
@@ -100,7 +79,7 @@ func (f *federation) accept(i int, answer Answer, numbers int) error {
 	if answer.Rows != f.rows[i] || answer.Hash != f.hashes[i] {
 		return fmt.Errorf("%w: shard %d answers from %d rows (hash %q), but described %d rows (hash %q): begin anew with "+
 			"the rows that it has, or give it back those that it had",
-			ErrShard, i, answer.Rows, answer.Hash, f.rows[i], f.hashes[i])
+			errShard, i, answer.Rows, answer.Hash, f.rows[i], f.hashes[i])
 	}
 	if len(answer.Values) != numbers {
 		return fmt.Errorf("it gives %d numbers, not %d", len(answer.Values), numbers)
@@ -131,7 +110,7 @@ func again[Reply any](
 		if ctx.Err() != nil {
 			return reply, ctx.Err()
 		}
-		if attempt > retries || errors.Is(err, ErrShard) || errors.Is(err, ErrRefused) {
+		if attempt > retries || errors.Is(err, errShard) || errors.Is(err, errRefused) {
 			return reply, fmt.Errorf("shards: shard %d of %d failed at attempt %d: %w", i, len(f.shards), attempt, err)
 		}
 		select {

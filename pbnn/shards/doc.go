@@ -1,6 +1,6 @@
 // Package shards runs the penalty algorithm of package pbnn on data that stay with their holders. Each holder is a
-// Shard, which computes differences of log-likelihoods on its own rows. It sends these sums, and sums of gradients for
-// Langevin's proposal, but no rows (section 7 of "Penalty Bayesian Neural Networks").
+// Shard, which computes differences of log-likelihoods on its own rows, and sends these sums, but no rows (section 7 of
+// "Penalty Bayesian Neural Networks").
 //
 // # The estimate
 //
@@ -14,8 +14,8 @@
 //
 // # Which to take
 //
-// New is a shard of rows in this process, and NewFrom one that continues a trained posterior. Serve answers for a shard
-// to other processes, and Dial reaches it from there. [Metropolis] samples over any shards, also of a type of your own:
+// New is a shard of rows in this process. Serve answers for a shard to other processes, and Dial reaches it from there.
+// [Metropolis] samples over any shards, also of a type of your own:
 //
 //	method := shards.Metropolis{Metropolis: pbnn.Metropolis{BatchSize: 20}, Shards: all}
 //	result, err := fit.Fit(ctx, model, method, dataset.Parts{}, run.Settings{})
@@ -30,5 +30,6 @@
 // The owner of the rows sets Limits. They keep one question from blocking the shard, and one answer from revealing a
 // single row. They do not limit how many questions there are: from many overlapping sums single rows can be computed.
 //
-// Noise (pbnn.Metropolis) and the Estimate WithinBatches are not possible, since both need single rows.
+// Noise (pbnn.Metropolis) and the Estimate WithinBatches are not possible, since both need single rows, nor is
+// Langevin's proposal, since shards give no gradients.
 package shards

@@ -25,10 +25,8 @@ type federation struct {
 	nonFinite []atomic.Int64 // numbers in each shard's answers that are NaN or infinite
 }
 
-// meet asks all shards for their descriptions, and joins the model, or the trained posterior, with their rows.
-func meet(
-	ctx context.Context, shards []Shard, model bayes.Model, trained *bayes.Posterior,
-) (*federation, *fit.Data, error) {
+// meet asks all shards for their descriptions, and joins the model with their rows.
+func meet(ctx context.Context, shards []Shard, model bayes.Model) (*federation, *fit.Data, error) {
 	if len(shards) == 0 {
 		return nil, nil, errors.New("shards: there is no shard")
 	}
@@ -52,8 +50,8 @@ func meet(
 	}
 	all.Inputs, all.Outputs, all.Hash = f.described[0].Inputs, f.described[0].Outputs, strings.Join(f.hashes, " ")
 	all.Extras = f.described[0].Extras
-	data, err := fit.Held("shards", model, trained, all)
-	if err == nil && trained == nil {
+	data, err := fit.Held("shards", model, all)
+	if err == nil {
 		err = nothingShared(data.Bound)
 	}
 	return f, data, err
@@ -61,23 +59,17 @@ func meet(
 
 // check is an error if the shards differ from the job's model, or do not go together.
 func (f *federation) check(j *fit.Job) (err error) {
-	if f.model, _, err = describe(j.Data, j.DType); err != nil {
+	if f.model, err = describe(j.Bound, j.DType); err != nil {
 		return err
 	}
 	var names []*dataset.Dataset // those before, without rows
-	if j.Trained != nil {
-		o := j.Trained.Origin()
-		names = append(names, &dataset.Dataset{
-			Name: "the trained posterior", Features: o.FeatureNames, Targets: o.TargetNames, Classes: o.Classes,
-		})
-	}
 	for i, have := range f.described {
 		want := f.model
 		want.Rows, want.Hash = have.Rows, have.Hash
 		want.Features, want.Targets, want.Classes = have.Features, have.Targets, have.Classes // see compareNames
 		if !reflect.DeepEqual(have, want) || have.Rows < 1 {
-			return fmt.Errorf("%w: shard %d has %+v, wanted is %+v: give all shards the same model, "+
-				"shared parameters and type", ErrShard, i, have, want)
+			return fmt.Errorf("%w: shard %d has %+v, wanted is %+v: give all shards the same model and type", errShard, i,
+				have, want)
 		}
 		own := &dataset.Dataset{
 			Name: fmt.Sprintf("shard %d", i), Features: have.Features, Targets: have.Targets, Classes: have.Classes,
@@ -88,7 +80,7 @@ func (f *federation) check(j *fit.Job) (err error) {
 		names = append(names, own)
 		if twin := slices.Index(f.hashes[:i], have.Hash); twin >= 0 && have.Hash != "" {
 			return fmt.Errorf("%w: shards %d and %d have the same %d rows (hash %q), which would count twice: "+
-				"each row may be held by one shard only: leave out one of the two", ErrShard, twin, i, have.Rows, have.Hash)
+				"each row may be held by one shard only: leave out one of the two", errShard, twin, i, have.Rows, have.Hash)
 		}
 	}
 	// Making a posterior of one particle checks the names before the run, not after it.
@@ -96,11 +88,8 @@ func (f *federation) check(j *fit.Job) (err error) {
 		Phi:        compute.Floats(j.DType, make([]float64, j.Bound.D), 1, j.Bound.D),
 		LogWeights: bayes.EqualLogWeights(1),
 	}
-	if draws.Psi, err = j.Shared(); err != nil {
-		return err
-	}
 	if _, err := j.Posterior(draws, bayes.Provenance{}, j.Engine); err != nil {
-		return fmt.Errorf("%w: the names that the shards describe: %w", ErrShard, err)
+		return fmt.Errorf("%w: the names that the shards describe: %w", errShard, err)
 	}
 	return nil
 }
@@ -113,7 +102,7 @@ func compareNames(own *dataset.Dataset, others []*dataset.Dataset) error {
 			targets = nil
 		}
 		if err := own.SameOrder(other.Features, targets, other.Classes); err != nil {
-			return fmt.Errorf("%w: %s beside %s, whose order is called the model's: %w", ErrShard, own.Name, other.Name, err)
+			return fmt.Errorf("%w: %s beside %s, whose order is called the model's: %w", errShard, own.Name, other.Name, err)
 		}
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"gobnn/bayes/run"
-	"gobnn/pbnn"
 )
 
 // watched is a shard at whose door something happens: before gets the number of the question.
@@ -22,23 +21,13 @@ type watched struct {
 }
 
 func (w *watched) Differences(ctx context.Context, q Request) (Answer, error) {
-	return w.ask(ctx, q, w.Shard.Differences)
-}
-
-func (w *watched) Gradients(ctx context.Context, q Request) (Answer, error) {
-	return w.ask(ctx, q, w.Shard.Gradients)
-}
-
-func (w *watched) ask(
-	ctx context.Context, q Request, method func(context.Context, Request) (Answer, error),
-) (Answer, error) {
 	asked := int(w.asked.Add(1))
 	if w.before != nil {
 		if err := w.before(asked); err != nil {
 			return Answer{}, err
 		}
 	}
-	answer, err := method(ctx, q)
+	answer, err := w.Shard.Differences(ctx, q)
 	if ctx.Err() != nil {
 		return Answer{}, ctx.Err()
 	}
@@ -51,17 +40,7 @@ func (w *watched) ask(
 // A shard that fails or is late now and then is asked again, and nothing is counted twice: the draws are the same. One
 // that goes on failing, or gives another number of differences, stops the run.
 func TestShardRetries(t *testing.T) {
-	for _, proposal := range proposals {
-		if testing.Short() && proposal == pbnn.RandomWalk {
-			continue
-		}
-		t.Run(string(proposal), func(t *testing.T) { shardRetries(t, proposal) })
-	}
-}
-
-func shardRetries(t *testing.T, proposal pbnn.Proposal) {
 	sampler, settings := overShards(t)
-	sampler.Proposal = proposal
 	want, err := Fit(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
 	if err != nil {
 		t.Fatal(err)

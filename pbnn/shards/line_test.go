@@ -9,7 +9,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
-	"gobnn/pbnn"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -45,6 +44,3 @@ func flat(t *testing.T, r *Result) []float64 {
 	}
 	return values
 }
-
-// proposals are all.
-var proposals = []pbnn.Proposal{pbnn.RandomWalk, pbnn.Langevin}

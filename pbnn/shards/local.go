@@ -3,8 +3,6 @@ package shards
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -17,11 +15,8 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/mcmc"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
-	"gonum.org/v1/gonum/floats"
 )
 
 // local is a Shard whose rows are in this process.
@@ -36,13 +31,10 @@ type local struct {
 	programs compute.Cache[block, *compute.Program]
 }
 
-// block is the kind and size of a compiled program, which evaluates this number of chains on this number of rows. A
-// question of any shape is divided into such blocks, the last ones padded. So a shard compiles at most twelve programs,
-// one for each kind and size that is asked for.
-type block struct {
-	gradients    bool
-	chains, rows int
-}
+// block is the size of a compiled program, which evaluates this number of chains on this number of rows. A question of
+// any shape is divided into such blocks, the last ones padded. So a shard compiles at most six programs, one for each
+// size that is asked for.
+type block struct{ chains, rows int }
 
 // The sizes of a block, each an eighth of the one before. So the rest of a question costs at most four small blocks, or
 // one large block that is up to half padding.
@@ -74,8 +66,8 @@ func parts(n int, sizes []int) (all []part) {
 var _ Shard = (*local)(nil)
 
 // New is a shard of rows that the caller has standardised, with the same scaler for all shards: New does not scale
-// them, since no shard knows the others' rows. All parameters must be stochastic; for a model with shared parameters
-// use NewFrom. The number type is Float32 if dtype is 0, the engine compute.Default if nil. Close it at the end.
+// them, since no shard knows the others' rows. All parameters must be stochastic. The number type is Float32 if dtype is
+// 0, the engine compute.Default if nil. Close it at the end.
 func New(model bayes.Model, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine) (Shard, error) {
 	joined, err := fit.Share("shards", fit.AllByDefault(model), data)
 	if err == nil {
@@ -84,91 +76,48 @@ func New(model bayes.Model, data *dataset.Dataset, dtype compute.DType, engine *
 	if err != nil {
 		return nil, err
 	}
-	return newLocal(joined, dtype, engine)
-}
-
-// NewFrom is a shard of rows in raw units, with the shared parameters and the standardisation of a trained posterior,
-// the same for every shard. The type is Float32 if dtype is 0, the engine compute.Default if nil. Close it at the end.
-func NewFrom(
-	trained *bayes.Posterior, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine,
-) (Shard, error) {
-	joined, err := fit.Of("shards", trained, data)
-	if err != nil {
-		return nil, err
-	}
-	if engine == nil {
-		engine = trained.Engine()
-	}
-	return newLocal(joined, dtype, engine)
-}
-
-func newLocal(d *fit.Data, dtype compute.DType, engine *compute.Engine) (*local, error) {
-	engine, err := engine.Or()
-	if err != nil {
+	if engine, err = engine.Or(); err != nil {
 		return nil, err
 	}
 	dtype = cmp.Or(dtype, compute.Float32)
-	rows := d.Parts.Train
-	s := &local{bound: d.Bound, dtype: dtype, engine: engine, state: compute.NewState(engine)}
-	x, y, err := d.Tensors(dtype, rows)
+	s := &local{bound: joined.Bound, dtype: dtype, engine: engine, state: compute.NewState(engine)}
+	x, y, err := joined.Tensors(dtype, data)
 	if err != nil {
 		return nil, err
 	}
-	description, psi, err := describe(d, dtype)
-	if err != nil {
+	if s.description, err = describe(joined.Bound, dtype); err != nil {
 		return nil, err
 	}
-	s.description = description
-	s.description.Rows, s.description.Hash = rows.Rows(), rows.Hash()
-	s.description.Features, s.description.Targets = slices.Clone(rows.Features), slices.Clone(rows.TargetNames())
-	s.description.Classes = slices.Clone(rows.Classes)
-	data, err := density.RowTensors(engine, d.Bound, x, y, psi)
+	s.description.Rows, s.description.Hash = data.Rows(), data.Hash()
+	s.description.Features, s.description.Targets = slices.Clone(data.Features), slices.Clone(data.TargetNames())
+	s.description.Classes = slices.Clone(data.Classes)
+	rows, err := density.RowTensors(engine, s.bound, x, y, nil)
 	if err != nil {
 		return nil, fmt.Errorf("shards: %w", err)
 	}
-	for name, t := range data {
+	for name, t := range rows {
 		s.state.Set(name, t)
 	}
 	return s, nil
 }
 
-// nothingShared is an error for a model with shared parameters, which must be trained first.
+// nothingShared is an error for a model with shared parameters.
 func nothingShared(bound *bayes.BoundModel) error {
 	if bound.W == 0 {
 		return nil
 	}
 	return fmt.Errorf("shards: the model has %d shared numbers, which this sampler does not train: sample them too, "+
-		"by names in Model.Stochastic, or train them first, for instance with baseline.MAP, and take NewFrom and fit.From",
-		bound.W)
+		"by names in Model.Stochastic", bound.W)
 }
 
-// describe is the description of a model, without rows and names, and its shared parameters, [W]; nil if there are
-// none.
-func describe(d *fit.Data, dtype compute.DType) (out Description, psi *tensors.Tensor, err error) {
-	text, err := json.Marshal(d.Bound.Model)
+// describe is the description of a model, without rows and names.
+func describe(bound *bayes.BoundModel, dtype compute.DType) (Description, error) {
+	text, err := json.Marshal(bound.Model)
 	if err != nil {
-		return out, nil, fmt.Errorf("shards: the model: %w", err)
+		return Description{}, fmt.Errorf("shards: the model: %w", err)
 	}
-	out = Description{Model: string(text), Inputs: d.Bound.Inputs, Outputs: d.Bound.Outputs, DType: dtype.String(),
-		Extras: d.Bound.Extras}
-	if d.Trained == nil {
-		return out, nil, nil
-	}
-	if psi, _, err = density.ChainStarts(d.Trained, dtype, 1, 0); err != nil {
-		return out, nil, fmt.Errorf("shards: %w", err)
-	}
-	var shared []float64
-	if psi != nil {
-		if shared, err = compute.Float64s(psi); err != nil {
-			return out, nil, fmt.Errorf("shards: %w", err)
-		}
-	}
-	digest := sha256.New()
-	if err := json.NewEncoder(digest).Encode([]any{shared, d.Features, d.Target}); err != nil {
-		return out, nil, fmt.Errorf("shards: the shared parameters: %w", err)
-	}
-	out.Shared = hex.EncodeToString(digest.Sum(nil))
-	return out, psi, nil
+	return Description{Model: string(text), Inputs: bound.Inputs, Outputs: bound.Outputs, DType: dtype.String(),
+		Extras: bound.Extras}, nil
 }
 
 // Close frees the rows and the compiled programs.
@@ -191,15 +140,7 @@ func (s *local) Differences(ctx context.Context, q Request) (Answer, error) {
 	if err := s.check(q, "To", q.To); err != nil {
 		return Answer{}, err
 	}
-	return s.answer(ctx, false, q, q.From, q.To)
-}
-
-// Gradients implements Shard.
-func (s *local) Gradients(ctx context.Context, q Request) (Answer, error) {
-	if err := s.check(q, "From", q.From); err != nil {
-		return Answer{}, err
-	}
-	return s.answer(ctx, true, q, q.From)
+	return s.answer(ctx, q)
 }
 
 // check is an error if places are not [J, D], or a mini-batch is larger than the shard. It compares quotients, since
@@ -216,32 +157,24 @@ func (s *local) check(q Request, name string, places []float64) error {
 	return nil
 }
 
-func (s *local) answer(ctx context.Context, gradients bool, q Request, places ...[]float64) (Answer, error) {
+func (s *local) answer(ctx context.Context, q Request) (Answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := random.KeyOf(q.Seed).Named("shard").At(uint32(q.Shard)).Named("move").At(uint32(q.Move))
-	each := q.Batches // numbers for each chain
-	if gradients {
-		key, each = key.Named("gradient"), s.bound.D
-	}
 	rows := key.Named("rows").Subsets(q.Batches, s.description.Rows, q.BatchSize)
-	values := make([]float64, q.Chains*each)
+	values := make([]float64, q.Chains*q.Batches)
 	for _, c := range parts(q.Chains, chainSizes) {
 		for _, r := range parts(len(rows), rowSizes) {
 			if err := ctx.Err(); err != nil { // the caller has given up
 				return Answer{}, fmt.Errorf("shards: %w", err)
 			}
-			numbers, err := s.run(gradients, c, r, rows, places)
+			numbers, err := s.run(c, r, rows, q.From, q.To)
 			if err != nil {
 				return Answer{}, fmt.Errorf("shards: %w", err)
 			}
 			width := len(numbers) / c.size // of a chain
 			for j := range c.count {
-				sums := values[(c.from+j)*each:][:each]
-				if gradients {
-					floats.Add(sums, numbers[j*width:][:width])
-					continue
-				}
+				sums := values[(c.from+j)*q.Batches:][:q.Batches]
 				for i, v := range numbers[j*width:][:r.count] {
 					sums[(r.from+i)/q.BatchSize] += v
 				}
@@ -251,10 +184,10 @@ func (s *local) answer(ctx context.Context, gradients bool, q Request, places ..
 	return Answer{Values: values, Rows: s.description.Rows, Hash: s.description.Hash}, nil
 }
 
-// run answers for a part of the chains about a part of the rows: the gradients of the sum, flat [C, D], or the
-// differences row by row, flat [C, B], with zeros for padding.
-func (s *local) run(gradients bool, chains, rows part, numbers []int32, places [][]float64) ([]float64, error) {
-	shape := block{gradients, chains.size, rows.size}
+// run answers for a part of the chains about a part of the rows: the differences row by row, flat [C, B], with zeros for
+// padding.
+func (s *local) run(chains, rows part, numbers []int32, places ...[]float64) ([]float64, error) {
+	shape := block{chains.size, rows.size}
 	program, giveBack, err := s.programs.Take(shape, func() (*compute.Program, error) { return s.compile(shape) })
 	if err != nil {
 		return nil, err
@@ -277,22 +210,11 @@ func (s *local) compile(b block) (*compute.Program, error) {
 		return nil, err
 	}
 	step := func(data compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
-		batch, psi := density.BatchOf(data, graph.Reshape(inputs[0], b.rows, 1)), data["psi"]
+		batch := density.BatchOf(data, graph.Reshape(inputs[0], b.rows, 1))
 		batch.Count = graph.ConvertDType(inputs[1], s.dtype)
 		likelihood := density.Likelihood{Model: s.bound, Plan: plan}
-		if b.gradients {
-			return nil, graph.Reshape(gradient(likelihood, psi, inputs[2], batch), b.chains*s.bound.D)
-		}
-		difference := graph.Sub(likelihood.Rows(inputs[3], psi, batch), likelihood.Rows(inputs[2], psi, batch))
+		difference := graph.Sub(likelihood.Rows(inputs[3], nil, batch), likelihood.Rows(inputs[2], nil, batch))
 		return nil, graph.Reshape(difference, b.chains*b.rows)
 	}
 	return compute.NewProgram(s.engine, "shard", s.state.Names(), nil, step)
-}
-
-// gradient is the gradient of the log-likelihood of a batch's rows, [J, D], without the prior's; NaN where the
-// log-likelihood is not finite.
-func gradient(l density.Likelihood, psi, phi *graph.Node, batch density.Batch) *graph.Node {
-	value, gradient := density.Full{Likelihood: l}.Gradient(phi, psi, batch)
-	gradient = graph.Sub(gradient, graph.Gradient(graph.ReduceAllSum(l.Model.LogPrior(phi)), phi)[0])
-	return mcmc.Choose(graph.IsFinite(value), gradient, graph.MulScalar(graph.OnesLike(gradient), math.NaN()))
 }

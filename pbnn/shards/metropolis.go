@@ -20,19 +20,15 @@ import (
 
 // Metropolis is pbnn.Metropolis for data that stay in their shards; fit.Fit is given no parts for it. All shards are
 // asked at once, and their answers are added in the shards' order, so that the draws do not depend on which shard
-// answers first. A random walk's step asks once, for the differences; Langevin's step asks twice: first for the
-// gradients at the chains' positions, then for the gradients at the proposals, on the same rows, and for the
-// differences. BatchSize is the number of rows of each shard in a mini-batch; its default is 100 divided by the number
-// of shards, but at least 5, the default minimum of Limits. Chains begin at draws from the prior. With fit.From they
-// begin at the particles of a trained posterior, which the shards must have too (NewFrom), for its standardisation and
-// shared parameters.
+// answers first. Proposals are a random walk's. BatchSize is the number of rows of each shard in a mini-batch; its
+// default is 100 divided by the number of shards, but at least 5, the default minimum of Limits. Chains begin at draws
+// from the prior.
 //
 // A shard that fails, or gives no answer in 30 seconds, is asked twice more, after a pause that doubles. If it still
 // fails, the run ends before that step: beside the error there is a result with the draws so far and the status
-// run.Stopped, and a checkpoint resumes with that step. The run ends in the same way, at once and with ErrShard, if an
-// answer is from other rows, by number or hash, than the shard described at the start. A shard with another model or
-// number type, with features, targets or classes in another order (by the names that it describes), or with a former
-// shard's rows is refused before the first step, also with ErrShard.
+// run.Stopped, and a checkpoint resumes with that step. The run ends in the same way, at once, if an answer is from other
+// rows, by number or hash, than the shard described at the start. A shard with another model or number type, with
+// features, targets or classes in another order (by the names that it describes), or with a former shard's rows is refused before the first step.
 //
 // Proposals with non-finite numbers in an answer are rejected, as is right where the model overflows. The result's
 // warnings count these numbers for each shard.
@@ -55,10 +51,8 @@ func (m Metropolis) Title() string { return m.Metropolis.Title() + ", over shard
 func (m Metropolis) MarshalJSON() ([]byte, error) { return json.Marshal(m.Metropolis) }
 
 // Join implements fit.Holding: it asks the shards for their descriptions.
-func (m Metropolis) Join(
-	ctx context.Context, model bayes.Model, trained *bayes.Posterior,
-) (fit.Method, *fit.Data, error) {
-	f, data, err := meet(ctx, m.Shards, model, trained)
+func (m Metropolis) Join(ctx context.Context, model bayes.Model) (fit.Method, *fit.Data, error) {
+	f, data, err := meet(ctx, m.Shards, model)
 	m.over = f
 	return m, data, err
 }
@@ -76,6 +70,7 @@ func (m Metropolis) Prepare(j *fit.Job) (fit.Method, error) {
 		limits.Field("Estimate", m.Estimate, m.Estimate != pbnn.WithinBatches,
 			"MeanOfBatches or OneBatch: shards give no rows"),
 		limits.Field("Noise", m.Noise, m.Noise == 0, "0 over shards: set Batches"),
+		limits.Field("Proposal", m.Proposal, m.Proposal != pbnn.Langevin, "RandomWalk over shards, which give no gradients"),
 	); err != nil {
 		return nil, err
 	}
@@ -109,45 +104,26 @@ func (m Metropolis) Problem(d *pbnn.Data) (density.Problem, mcmc.Kernel, error) 
 		federation: m.over, Metropolis: m.Metropolis, seed: d.Seed, chains: d.Chains,
 		perRow: m.Target.EffectivePoints(d.Rows()) / rows,
 	}
-	dims := [][]int{{a.chains, m.Batches}}
-	step := kernel{m.Metropolis.Kernel(), m.Estimate, m.Rule, m.StepSize}
-	var over mcmc.Kernel = walk{step}
-	if m.Proposal == pbnn.Langevin {
-		dims = append(dims, []int{a.chains, d.Bound.D})
-		over = langevin{step}
-	}
-	inputs := func(values ...[]float64) []any { // zeros for a nil
-		var all []any
-		for i, dim := range dims {
-			v := values[i]
-			if v == nil {
-				v = make([]float64, dim[0]*dim[1])
-			}
-			all = append(all, compute.Floats(d.DType, v, dim...))
-		}
-		return all
+	input := func(differences []float64) []any {
+		return []any{compute.Floats(d.DType, differences, a.chains, m.Batches)}
 	}
 	return density.Problem{
-		Name: fmt.Sprintf("%s over shards of %d rows (%s), %d mini-batches of %d rows of each, of the model %s%s",
-			m.Target, m.over.rows, m.over.hashes, m.Batches, m.BatchSize, m.over.model.Model, m.over.model.Shared),
+		Name: fmt.Sprintf("%s over shards of %d rows (%s), %d mini-batches of %d rows of each, of the model %s",
+			m.Target, m.over.rows, m.over.hashes, m.Batches, m.BatchSize, m.over.model.Model),
 		Dim: d.Bound.D, Initial: d.Bound.SamplePrior,
 		BatchShare: float64(len(m.Shards)*m.BatchSize*m.Batches) / rows,
 		Target: func(_ compute.Nodes, inputs []*graph.Node) density.Target {
-			t := answered{bound: d.Bound, answers: inputs[0]}
-			if len(inputs) > 1 {
-				t.gradient = inputs[1]
-			}
-			return t
+			return answered{bound: d.Bound, answers: inputs[0]}
 		},
 		HostInputs: &density.HostInputs{
-			Blank: inputs(nil, nil),
+			Blank: input(make([]float64, a.chains*m.Batches)),
 			Inputs: func(ctx context.Context, move int, carried map[string]*tensors.Tensor) ([]any, error) {
-				differences, gradients, err := a.inputs(ctx, move, carried)
+				differences, err := a.differences(ctx, move, carried)
 				if err != nil {
 					return nil, err
 				}
-				return inputs(differences, gradients), nil
+				return input(differences), nil
 			},
 		},
-	}.Keyed("shards", d.Bound.ProgramKey()), over, nil
+	}.Keyed("shards", d.Bound.ProgramKey()), walk{m.Metropolis.Kernel(), m.Estimate, m.Rule, m.StepSize}, nil
 }

@@ -40,18 +40,7 @@ type Result struct {
 
 // Fit is fit.Fit over shards.
 func Fit(ctx context.Context, model bayes.Model, m pbnn.Metropolis, shards []Shard, s Settings) (*Result, error) {
-	return resultOf(fit.Fit(ctx, model, s.over(shards, m), dataset.Parts{}, s.run()))
-}
-
-// FitFrom is Fit from a trained posterior.
-func FitFrom(
-	ctx context.Context, trained *bayes.Posterior, m pbnn.Metropolis, shards []Shard, s Settings,
-) (*Result, error) {
-	from := fit.From{Trained: trained, Method: s.over(shards, m)}
-	return resultOf(fit.Fit(ctx, bayes.Model{}, from, dataset.Parts{}, s.run()))
-}
-
-func resultOf(r *fit.Result, err error) (*Result, error) {
+	r, err := fit.Fit(ctx, model, s.over(shards, m), dataset.Parts{}, s.run())
 	if r == nil {
 		return nil, err
 	}

@@ -40,11 +40,6 @@ func (r *remote) Differences(ctx context.Context, q Request) (Answer, error) {
 	return call[Answer](ctx, r, "Differences", q)
 }
 
-// Gradients implements Shard.
-func (r *remote) Gradients(ctx context.Context, q Request) (Answer, error) {
-	return call[Answer](ctx, r, "Gradients", q)
-}
-
 // Close ends the connection.
 func (r *remote) Close() error {
 	r.mu.Lock()
@@ -78,8 +73,8 @@ func call[Reply any](ctx context.Context, r *remote, method string, question any
 	said := (rpc.ServerError)("")
 	if !errors.As(err, &said) {
 		r.giveUp(client)
-	} else if why, refused := strings.CutPrefix(string(said), ErrRefused.Error()); refused {
-		err = fmt.Errorf("%w%s", ErrRefused, why)
+	} else if why, refused := strings.CutPrefix(string(said), errRefused.Error()); refused {
+		err = fmt.Errorf("%w%s", errRefused, why)
 	}
 	return none, fmt.Errorf("%s: %w", r.address, err)
 }

@@ -20,14 +20,12 @@ type Limits struct {
 	// MinBatchSize is the smallest number n of rows in a mini-batch, that is in a sum that leaves the shard: at least 2;
 	// default 5, a usual threshold in the publication of counts.
 	MinBatchSize int
-	MaxBatches   int // M, the most mini-batches of a question; default 1000
-	// MaxQuestions is the largest number of questions in work or waiting at once. Further questions get an error as
-	// their answer. Default 16.
-	MaxQuestions int
 }
 
 const (
 	minBatchSize = 5         // the default of MinBatchSize
+	mostBatches  = 1000      // M of a question
+	mostAtOnce   = 16        // questions in work or waiting; further ones get an error as their answer
 	mostRows     = 1_000_000 // n M of a question, for each chain
 	mostChains   = 1000      // J of a question
 )
@@ -36,8 +34,6 @@ const (
 func (l *Limits) prepare(rows int) error {
 	if err := limits.Fill("shards: Limits",
 		limits.Int("MinBatchSize", &l.MinBatchSize, minBatchSize).Between(2, rows).Because("the rows of the shard"),
-		limits.Int("MaxBatches", &l.MaxBatches, 1000).From(1),
-		limits.Int("MaxQuestions", &l.MaxQuestions, 16).From(1),
 	); err != nil {
 		return err
 	}
@@ -64,8 +60,8 @@ func checkMutual(config *tls.Config) error {
 }
 
 // Serve answers questions to a shard, by net/rpc on the listener, until the listener is closed, which is no error.
-// Questions beyond a limit are refused with an error that names it; one question is about at most a million rows and
-// 1000 chains. Without TLS there is neither encryption nor authentication: listen where only the entitled can connect,
+// Questions beyond a limit are refused with an error that names it; one question is about at most a million rows, in
+// 1000 mini-batches, and 1000 chains. Without TLS there is neither encryption nor authentication: listen where only the entitled can connect,
 // such as behind a tunnel.
 func Serve(listener net.Listener, shard Shard, settings Limits) error {
 	description, err := shard.Describe(context.Background())
@@ -76,7 +72,7 @@ func Serve(listener net.Listener, shard Shard, settings Limits) error {
 		return err
 	}
 	server := rpc.NewServer()
-	service := &service{shard: shard, limits: settings, open: make(chan struct{}, settings.MaxQuestions)}
+	service := &service{shard: shard, limits: settings, open: make(chan struct{}, mostAtOnce)}
 	if err := server.RegisterName(rpcName, service); err != nil {
 		return fmt.Errorf("shards: %w", err)
 	}
@@ -111,14 +107,7 @@ func (s *service) Describe(_ struct{}, out *Description) (err error) {
 }
 
 // Differences answers a call.
-func (s *service) Differences(q Request, out *Answer) error {
-	return s.answer(s.shard.Differences, q, out)
-}
-
-// Gradients answers a call.
-func (s *service) Gradients(q Request, out *Answer) error { return s.answer(s.shard.Gradients, q, out) }
-
-func (s *service) answer(method func(context.Context, Request) (Answer, error), q Request, out *Answer) (err error) {
+func (s *service) Differences(q Request, out *Answer) (err error) {
 	if err := s.limits.permit(q); err != nil {
 		return err
 	}
@@ -126,22 +115,22 @@ func (s *service) answer(method func(context.Context, Request) (Answer, error), 
 	case s.open <- struct{}{}:
 		defer func() { <-s.open }()
 	default:
-		return fmt.Errorf("shards: the shard has %d questions to answer already, its MaxQuestions: ask later", cap(s.open))
+		return fmt.Errorf("shards: the shard has %d questions to answer already: ask later", cap(s.open))
 	}
-	*out, err = method(context.Background(), q)
+	*out, err = s.shard.Differences(context.Background(), q)
 	return err
 }
 
 // permit is an error if a question is beyond a limit.
 func (l Limits) permit(q Request) error {
 	refuse := func(format string, args ...any) error {
-		return fmt.Errorf("%w: "+format, append([]any{ErrRefused}, args...)...)
+		return fmt.Errorf("%w: "+format, append([]any{errRefused}, args...)...)
 	}
 	switch {
 	case q.BatchSize < l.MinBatchSize:
 		return refuse("its mini-batches have %d rows: MinBatchSize is %d", q.BatchSize, l.MinBatchSize)
-	case q.Batches > l.MaxBatches:
-		return refuse("it is for %d mini-batches: MaxBatches is %d", q.Batches, l.MaxBatches)
+	case q.Batches > mostBatches:
+		return refuse("it is for %d mini-batches: a question may be for %d", q.Batches, mostBatches)
 	case q.Batches > mostRows/q.BatchSize: // the product could overflow
 		return refuse("it is for %d mini-batches of %d rows: a question may be about %d rows", q.Batches, q.BatchSize,
 			mostRows)

@@ -18,9 +18,7 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
-	"gobnn/pbnn"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -51,22 +49,16 @@ func question(change func(q *Request)) Request {
 	return q
 }
 
-// asks are both kinds of questions.
-var asks = map[string]func(Shard, context.Context, Request) (Answer, error){
-	"differences": Shard.Differences, "gradients": Shard.Gradients,
-}
-
 // What the owner of the rows does not allow is refused, by the limit's name, in a process of its own as in this one;
 // the shard goes on answering.
 func TestServeLimits(t *testing.T) {
-	inProcess, _ := process(t, 0, "")
-	limited := Limits{MinBatchSize: 4, MaxBatches: 50}
+	inProcess, _ := process(t, 0)
 	for _, c := range []struct {
 		shard Shard
 		says  string
 		q     Request
 	}{
-		{inProcess, "MaxBatches is 1000", question(func(q *Request) { q.Batches = 1e9 })},
+		{inProcess, "it is for 1000000000 mini-batches: a question may be for 1000", question(func(q *Request) { q.Batches = 1e9 })},
 		{inProcess, "MinBatchSize is 4", question(func(q *Request) { q.BatchSize, q.Batches = 1, 1 })},
 		{inProcess, "MinBatchSize is 4", question(func(q *Request) { q.BatchSize = 0 })},
 		{inProcess, "MinBatchSize is 4", question(func(q *Request) { q.BatchSize = -1 })},
@@ -75,19 +67,17 @@ func TestServeLimits(t *testing.T) {
 			q.Chains = 1001
 			q.From, q.To = make([]float64, 3003), make([]float64, 3003)
 		})},
-		{served(t, here(t, bayesianLine(), 0), limited), "MaxBatches is 50", question(func(q *Request) { q.Batches = 51 })},
 		{served(t, here(t, bayesianLine(), 0), Limits{}), "MinBatchSize is 5", question(func(q *Request) {
 			q.BatchSize = 4
 		})},
 	} {
-		for name, ask := range asks {
-			if _, err := ask(c.shard, context.Background(), c.q); !errors.Is(err, ErrRefused) || !says(err, c.says) {
-				t.Errorf("%s: error %v is not ErrRefused, or does not say %q", name, err, c.says)
-			}
-			answer, err := ask(c.shard, context.Background(), question(func(*Request) {}))
-			if err != nil || len(answer.Values) != 3 || answer.Rows != 20 {
-				t.Errorf("%s: afterwards a good question has the answer %v, error %v", name, answer, err)
-			}
+		_, err := c.shard.Differences(context.Background(), c.q)
+		if !errors.Is(err, errRefused) || !says(err, c.says) {
+			t.Errorf("error %v is not errRefused, or does not say %q", err, c.says)
+		}
+		answer, err := c.shard.Differences(context.Background(), question(func(*Request) {}))
+		if err != nil || len(answer.Values) != 3 || answer.Rows != 20 {
+			t.Errorf("afterwards a good question has the answer %v, error %v", answer, err)
 		}
 	}
 }
@@ -99,37 +89,43 @@ func TestRefusedRun(t *testing.T) {
 	refusing := &watched{Shard: served(t, shards[1], Limits{MinBatchSize: 10})}
 	shards[1] = refusing
 	_, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
-	if !errors.Is(err, ErrRefused) || !says(err, "MinBatchSize is 10") || refusing.asked.Load() != 1 {
+	if !errors.Is(err, errRefused) || !says(err, "MinBatchSize is 10") || refusing.asked.Load() != 1 {
 		t.Errorf("after %d questions: error %v", refusing.asked.Load(), err)
 	}
 }
 
-// A shard answers no more questions at once than its owner allows; what comes beyond may come again.
+// A shard answers no more than 16 questions at once; what comes beyond may come again.
 func TestServeQuestionsAtOnce(t *testing.T) {
-	begun, goOn := make(chan struct{}, 2), make(chan struct{})
+	begun, goOn := make(chan struct{}, mostAtOnce+1), make(chan struct{})
 	slow := &watched{Shard: here(t, bayesianLine(), 0), before: func(int) error {
 		begun <- struct{}{}
 		<-goOn
 		return nil
 	}}
-	shard := served(t, slow, Limits{MaxQuestions: 1})
+	shard := served(t, slow, Limits{})
 	q := question(func(*Request) {})
-	first := make(chan error, 1)
-	go func() {
-		_, err := shard.Differences(context.Background(), q)
-		first <- err
-	}()
-	<-begun
-	_, err := shard.Gradients(context.Background(), q)
-	if errors.Is(err, ErrRefused) || !says(err, "MaxQuestions") {
-		t.Errorf("two at once: error %v", err)
+	first := make(chan error, mostAtOnce)
+	for range mostAtOnce {
+		go func() {
+			_, err := shard.Differences(context.Background(), q)
+			first <- err
+		}()
+	}
+	for range mostAtOnce {
+		<-begun
+	}
+	_, err := shard.Differences(context.Background(), q)
+	if errors.Is(err, errRefused) || !says(err, "16 questions to answer already") {
+		t.Errorf("one beyond: error %v", err)
 	}
 	close(goOn)
-	if err := <-first; err != nil {
-		t.Errorf("the first: error %v", err)
+	for range mostAtOnce {
+		if err := <-first; err != nil {
+			t.Errorf("one of the first: error %v", err)
+		}
 	}
-	if _, err := shard.Gradients(context.Background(), q); err != nil {
-		t.Errorf("after it: error %v", err)
+	if _, err := shard.Differences(context.Background(), q); err != nil {
+		t.Errorf("after them: error %v", err)
 	}
 }
 
@@ -140,9 +136,7 @@ func TestServeBadSettings(t *testing.T) {
 	for words, s := range map[string]Limits{
 		"MinBatchSize is 1: it must be from 2":                               {MinBatchSize: 1},
 		"MinBatchSize is 21: it must be from 2 to 20, the rows of the shard": {MinBatchSize: 21},
-		"MaxBatches is -1":   {MaxBatches: -1},
-		"MaxQuestions is -1": {MaxQuestions: -1},
-		"no certificate":     {TLS: &tls.Config{}},
+		"no certificate": {TLS: &tls.Config{}},
 		"ClientAuth is NoClientCert: it must be RequireAndVerifyClientCert": {TLS: config(tls.NoClientCert)},
 		"ClientAuth is RequireAnyClientCert":                                {TLS: config(tls.RequireAnyClientCert)},
 		"ClientCAs is nil":                                                  {TLS: config(tls.RequireAndVerifyClientCert)},
@@ -167,14 +161,12 @@ func TestShardCountsDoNotOverflow(t *testing.T) {
 		t.Fatalf("%d chains of 5 coordinates are %d", count, count*5)
 	}
 	q := Request{Chains: chains, Batches: 1, BatchSize: 5, From: make([]float64, 4), To: make([]float64, 4)}
-	for name, ask := range asks {
-		if _, err := ask(shard, context.Background(), q); !says(err, "Request.From has 4") {
-			t.Errorf("%s: error %v", name, err)
-		}
+	if _, err := shard.Differences(context.Background(), q); !says(err, "Request.From has 4") {
+		t.Errorf("error %v", err)
 	}
 }
 
-// However many shapes questions have, a shard compiles at most twelve programs. The answers are those of plain loops
+// However many shapes questions have, a shard compiles at most six programs. The answers are those of plain loops
 // over the rows that are drawn, also where the last blocks of rows and chains are padded, and the same bits again.
 func TestShardCompilesFewPrograms(t *testing.T) {
 	data := line(3000)
@@ -195,70 +187,27 @@ func TestShardCompilesFewPrograms(t *testing.T) {
 			}
 			key := random.KeyOf(3).Named("shard").At(2).Named("move").At(uint32(q.Move))
 			rows := key.Named("rows").Subsets(shape[0], 3000, shape[1])
-			rowsOfGradients := key.Named("gradient").Named("rows").Subsets(shape[0], 3000, shape[1])
-			differences, gradients := make([]float64, chains*shape[0]), make([]float64, chains*3)
+			want := make([]float64, chains*shape[0])
 			for j := range chains {
 				from, to := q.From[3*j:][:3], q.To[3*j:][:3]
 				for i, row := range rows {
-					differences[j*shape[0]+i/shape[1]] += density(to, row) - density(from, row)
-				}
-				for _, row := range rowsOfGradients {
-					x := append(mat.Row(nil, int(row), data.X), 1)
-					residual := data.Y[row] - floats.Dot(from, x)
-					floats.AddScaled(gradients[3*j:][:3], residual/(noiseStdDev*noiseStdDev), x)
+					want[j*shape[0]+i/shape[1]] += density(to, row) - density(from, row)
 				}
 			}
-			for name, want := range map[string][]float64{"differences": differences, "gradients": gradients} {
-				got, err := asks[name](shard, context.Background(), q)
-				if err != nil {
-					t.Fatal(err)
-				}
-				computetest.Near(t, fmt.Sprintf("%s of %d chains, %v rows", name, chains, shape), got.Values, want, 1e-9)
-				again, err := asks[name](shard, context.Background(), q)
-				if err != nil || !slices.Equal(again.Values, got.Values) {
-					t.Errorf("asked again: %v, %v, before %v", err, again.Values, got.Values)
-				}
-				asked++
+			got, err := shard.Differences(context.Background(), q)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-	}
-	if made := shard.programs.Made(); made != 12 {
-		t.Errorf("%d programs were compiled for %d questions, want 12", made, asked)
-	}
-}
-
-// Where a shard's gradient is NaN, Langevin's proposal is so too: it is rejected, and the other chains do not feel it.
-func TestNonFiniteProposals(t *testing.T) {
-	sampler, settings := overShards(t)
-	sampler.Proposal = pbnn.Langevin
-	want, err := Fit(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shards := allLocal(t)
-	shards[2] = &watched{Shard: shards[2], after: func(asked int, answer Answer) Answer {
-		if asked == 31 { // of 3 a step: the gradients at the chains' places
-			answer.Values[1] = math.NaN() // of chain 0
-		}
-		return answer
-	}}
-	got, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for chain, rejected := range []int{1, 0, 0} {
-		if n := got.Chains.Stats[chain].NonFinite; n != rejected {
-			t.Errorf("chain %d: %d proposals rejected for it, want %d", chain, n, rejected)
-		}
-		for draw := range 60 {
-			if same := slices.Equal(got.Chains.Draws.At(chain, draw), want.Chains.Draws.At(chain, draw)); !same && chain > 0 {
-				t.Fatalf("chain %d: draw %d differs", chain, draw)
+			computetest.Near(t, fmt.Sprintf("%d chains, %v rows", chains, shape), got.Values, want, 1e-9)
+			again, err := shard.Differences(context.Background(), q)
+			if err != nil || !slices.Equal(again.Values, got.Values) {
+				t.Errorf("asked again: %v, %v, before %v", err, again.Values, got.Values)
 			}
+			asked++
 		}
 	}
-	said := "are NaN or infinite, by shard [8 8 9 8]"
-	if !strings.Contains(strings.Join(got.Warnings, "; "), said) {
-		t.Errorf("warnings %q do not say %q", got.Warnings, said)
+	if made := shard.programs.Made(); made != 6 {
+		t.Errorf("%d programs were compiled for %d questions, want 6", made, asked)
 	}
 }
 
@@ -305,7 +254,7 @@ func TestNonFiniteAnswers(t *testing.T) {
 // A shard that answers from other rows than it described, by number or by hash, ends the run before the step, at once;
 // the draws before it stay. So does a process that was begun anew with another's rows.
 func TestShardWithOtherRows(t *testing.T) {
-	other, _ := process(t, 3, "")
+	other, _ := process(t, 3)
 	for name, after := range map[string]func(Answer) Answer{
 		"number": func(a Answer) Answer { a.Rows++; return a },
 		"hash":   func(a Answer) Answer { a.Hash = "other"; return a },
@@ -331,7 +280,7 @@ func TestShardWithOtherRows(t *testing.T) {
 		if result == nil {
 			t.Fatal(stopped)
 		}
-		if !errors.Is(stopped, ErrShard) || !says(stopped, "shard 1 answers from") ||
+		if !errors.Is(stopped, errShard) || !says(stopped, "shard 1 answers from") ||
 			!says(stopped, "described 30 rows") {
 			t.Errorf("%s: stopped by %v", name, stopped)
 		}

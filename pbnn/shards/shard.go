@@ -7,13 +7,13 @@ import (
 	"gobnn/bayes/dataset"
 )
 
-// Errors that are wrapped by others; test for them with errors.Is.
+// Errors that are wrapped by others.
 var (
-	// ErrShard says that a shard's model, or the order of its columns or classes, differs from the others', that two
+	// errShard says that a shard's model, or the order of its columns or classes, differs from the others', that two
 	// shards have the same rows, or that a shard's rows have changed during a run.
-	ErrShard = errors.New("shards: a shard does not fit")
-	// ErrRefused says that a question is beyond a limit of a shard. It is recognised also over a connection.
-	ErrRefused = errors.New("shards: the shard refuses the question")
+	errShard = errors.New("shards: a shard does not fit")
+	// errRefused says that a question is beyond a limit of a shard. It is recognised also over a connection.
+	errRefused = errors.New("shards: the shard refuses the question")
 )
 
 // Shard holds a part of the data's rows, which never leave it, and answers questions about them by sums over
@@ -26,10 +26,6 @@ type Shard interface {
 	// Move alone. It returns, for each chain and mini-batch, the sum over the mini-batch of log p(y | x, To) - log p(y |
 	// x, From): flat [J, M], not scaled by N_s/n. The same question has the same answer, bit for bit.
 	Differences(ctx context.Context, q Request) (Answer, error)
-	// Gradients draws M mini-batches of n rows in the same way, but independent of those of Differences. It returns, for
-	// each chain, the sum over all M n rows of the gradient of log p(y | x, From) with respect to From: flat [J, D], not
-	// scaled. It is NaN for a chain whose log-likelihood is not finite. To is not used.
-	Gradients(ctx context.Context, q Request) (Answer, error)
 	// Close frees what the shard holds, such as a connection. Fit does not call it.
 	Close() error
 }
@@ -37,7 +33,6 @@ type Shard interface {
 // Description is a shard's model, which must be the same for all shards, and the identity of its rows.
 type Description struct {
 	Model           string // bayes.Model, as JSON
-	Shared          string // hash of a trained posterior's shared parameters and standardisation; empty if there are none
 	Inputs, Outputs int
 	DType           string
 	Rows            int    // N_s
@@ -55,7 +50,7 @@ type Request struct {
 	Batches     int       // M
 	BatchSize   int       // n, rows of this shard in each
 	Chains      int       // J
-	From, To    []float64 // flat [J, D]; To is empty if gradients are asked for
+	From, To    []float64 // flat [J, D]
 }
 
 // Answer is a shard's answer, with the identity of its rows, which must be those that it described at the start.

@@ -22,6 +22,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 	"gobnn/pbnn"
 
@@ -29,9 +30,8 @@ import (
 )
 
 const (
-	shardVariable   = "PBNN_TEST_SHARD"   // the number of the shard that this process is to be
-	trainedVariable = "PBNN_TEST_TRAINED" // the file of the posterior that it is of; empty: of bayesianLine
-	shardsOfLine    = 4
+	shardVariable = "PBNN_TEST_SHARD" // the number of the shard that this process is to be
+	shardsOfLine  = 4
 )
 
 // TestMain makes the test's own program a shard where it is asked to be one: it prints its address and serves until its
@@ -56,7 +56,7 @@ func beShard(number string) error {
 	if err != nil {
 		return err
 	}
-	shard, err := shardOfLine(i, os.Getenv(trainedVariable), engine)
+	shard, err := New(bayesianLine(), partOfLine(i), compute.Float64, engine)
 	if err != nil {
 		return err
 	}
@@ -70,18 +70,6 @@ func beShard(number string) error {
 		listener.Close()
 	}()
 	return Serve(listener, shard, Limits{MinBatchSize: 4})
-}
-
-// shardOfLine is a shard of bayesianLine, or of the posterior in a file.
-func shardOfLine(i int, trained string, engine *compute.Engine) (Shard, error) {
-	if trained == "" {
-		return New(bayesianLine(), partOfLine(i), compute.Float64, engine)
-	}
-	posterior, err := bayes.Load(trained)
-	if err != nil {
-		return nil, err
-	}
-	return NewFrom(posterior, partOfLine(i), compute.Float64, engine)
 }
 
 // partOfLine are the rows of one shard: 20, 30, 40 and 50 of the line's 140.
@@ -99,10 +87,10 @@ func partOfLine(i int) *dataset.Dataset {
 }
 
 // process is a shard in a process of its own.
-func process(t *testing.T, i int, trained string) (shard Shard, kill func()) {
+func process(t *testing.T, i int) (shard Shard, kill func()) {
 	t.Helper()
 	command := exec.Command(os.Args[0])
-	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", shardVariable, i), trainedVariable+"="+trained)
+	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", shardVariable, i))
 	command.Stderr = os.Stderr
 	stdin, err := command.StdinPipe()
 	if err != nil {
@@ -159,76 +147,73 @@ func overShards(t *testing.T) (pbnn.Metropolis, Settings) {
 // Four shards in four processes give the draws of four in this one, to the bit. When one dies, the run stops with the
 // draws before, and goes on from its checkpoint with another in its place to the same bits as if nothing had been.
 func TestShardsInProcesses(t *testing.T) {
-	for _, proposal := range proposals {
-		sampler, settings := overShards(t)
-		sampler.Proposal = proposal
-		want, err := Fit(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want.Acceptance < .1 || want.Noise == 0 || want.Sampler.(Metropolis).Target != (pbnn.TargetExpected{Points: 16}) ||
-			want.Posterior.Provenance().Rows != 140 {
-			t.Errorf("%s: acceptance %v, sigma^2 %v, target %v, %d rows", proposal, want.Acceptance, want.Noise, want.Sampler,
-				want.Posterior.Provenance().Rows)
-		}
-		places := map[pbnn.Proposal]float64{pbnn.RandomWalk: 2, pbnn.Langevin: 4}[proposal]
-		if rows := places * 5 * 4 * shardsOfLine; math.Abs(want.RowsPerStep-rows) > 1e-9 ||
-			math.Abs(want.Passes-60*rows/140) > 1e-9 {
-			t.Errorf("%s: %v rows a step, %v passes: want %v rows", proposal, want.RowsPerStep, want.Passes, rows)
-		}
-		var shards []Shard
-		kills := make([]func(), shardsOfLine)
-		for i := range shardsOfLine {
-			var shard Shard
-			shard, kills[i] = process(t, i, "")
-			shards = append(shards, shard)
-		}
-		got, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(flat(t, got), flat(t, want)) {
-			t.Errorf("%s: the draws over processes differ from those in one", proposal)
-		}
+	sampler, settings := overShards(t)
+	want, err := Fit(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want.Acceptance < .1 || want.Noise == 0 || want.Sampler.(Metropolis).Target != (pbnn.TargetExpected{Points: 16}) ||
+		want.Posterior.Provenance().Rows != 140 {
+		t.Errorf("acceptance %v, sigma^2 %v, target %v, %d rows", want.Acceptance, want.Noise, want.Sampler,
+			want.Posterior.Provenance().Rows)
+	}
+	const rows = 2 * 5 * 4 * shardsOfLine
+	if math.Abs(want.RowsPerStep-rows) > 1e-9 ||
+		math.Abs(want.Passes-60*rows/140) > 1e-9 {
+		t.Errorf("%v rows a step, %v passes: want %v rows", want.RowsPerStep, want.Passes, rows)
+	}
+	var shards []Shard
+	kills := make([]func(), shardsOfLine)
+	for i := range shardsOfLine {
+		var shard Shard
+		shard, kills[i] = process(t, i)
+		shards = append(shards, shard)
+	}
+	got, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(flat(t, got), flat(t, want)) {
+		t.Error("the draws over processes differ from those in one")
+	}
 
-		settings.Checkpoint = filepath.Join(t.TempDir(), "chains")
-		dying := slices.Clone(shards)
-		dying[2] = &watched{Shard: shards[2], before: func(asked int) error {
-			if asked == 30 {
-				kills[2]()
-			}
-			return nil
-		}}
-		part, err := Fit(context.Background(), bayesianLine(), sampler, dying, settings)
-		if part == nil || !says(err, "shard 2") {
-			t.Fatalf("%s: result %+v, error %v", proposal, part, err)
+	settings.Checkpoint = filepath.Join(t.TempDir(), "chains")
+	dying := slices.Clone(shards)
+	dying[2] = &watched{Shard: shards[2], before: func(asked int) error {
+		if asked == 30 {
+			kills[2]()
 		}
-		n := part.Chains.Draws.PerChain
-		if part.Status != run.Stopped || n == 0 || n >= 60 {
-			t.Errorf("%s: status %s with %d draws", proposal, part.Status, n)
+		return nil
+	}}
+	part, err := Fit(context.Background(), bayesianLine(), sampler, dying, settings)
+	if part == nil || !says(err, "shard 2") {
+		t.Fatalf("result %+v, error %v", part, err)
+	}
+	n := part.Chains.Draws.PerChain
+	if part.Status != run.Stopped || n == 0 || n >= 60 {
+		t.Errorf("status %s with %d draws", part.Status, n)
+	}
+	for chain := range 3 {
+		if !slices.Equal(part.Chains.Draws.At(chain, n-1), want.Chains.Draws.At(chain, n-1)) ||
+			part.Chains.Stats[chain].Transitions != n {
+			t.Errorf("chain %d: %d transitions for %d draws, or another last draw", chain,
+				part.Chains.Stats[chain].Transitions, n)
 		}
-		for chain := range 3 {
-			if !slices.Equal(part.Chains.Draws.At(chain, n-1), want.Chains.Draws.At(chain, n-1)) ||
-				part.Chains.Stats[chain].Transitions != n {
-				t.Errorf("%s, chain %d: %d transitions for %d draws, or another last draw", proposal, chain,
-					part.Chains.Stats[chain].Transitions, n)
-			}
-		}
-		changed := partOfLine(2)
-		changed.Y = append([]float64{changed.Y[0] + 1}, changed.Y[1:]...)
-		others := []Shard{shards[0], shards[1], hereOf(t, bayesianLine(), changed), shards[3]}
-		_, err = Fit(context.Background(), bayesianLine(), sampler, others, settings)
-		if !errors.Is(err, run.ErrOtherRun) {
-			t.Errorf("%s: a checkpoint goes on with other data: error %v", proposal, err)
-		}
-		shards[2], _ = process(t, 2, "")
-		resumed, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(flat(t, resumed), flat(t, want)) {
-			t.Errorf("%s: the resumed draws differ", proposal)
-		}
+	}
+	changed := partOfLine(2)
+	changed.Y = append([]float64{changed.Y[0] + 1}, changed.Y[1:]...)
+	others := []Shard{shards[0], shards[1], hereOf(t, bayesianLine(), changed), shards[3]}
+	_, err = Fit(context.Background(), bayesianLine(), sampler, others, settings)
+	if !errors.Is(err, run.ErrOtherRun) {
+		t.Errorf("a checkpoint goes on with other data: error %v", err)
+	}
+	shards[2], _ = process(t, 2)
+	resumed, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(flat(t, resumed), flat(t, want)) {
+		t.Error("the resumed draws differ")
 	}
 }
 
@@ -258,6 +243,8 @@ func TestShardBadInput(t *testing.T) {
 			[]Shard{here(t, bayesianLine(), 0), here(t, bayesianLine(), 1), here(t, bayesianLine(), 1)}, good, true},
 		{"BatchSize is 21", allLocal(t), with(func(m *pbnn.Metropolis) { m.BatchSize = 21 }), false},
 		{"Proposal is jump", allLocal(t), with(func(m *pbnn.Metropolis) { m.Proposal = "jump" }), false},
+		{"Proposal is Langevin: it must be RandomWalk over shards", allLocal(t),
+			with(func(m *pbnn.Metropolis) { m.Proposal = pbnn.Langevin }), false},
 		{"Estimate is within batches: it must be MeanOfBatches or OneBatch", allLocal(t),
 			with(func(m *pbnn.Metropolis) { m.Estimate = pbnn.WithinBatches }), false},
 		{"Batches is 1", allLocal(t), with(func(m *pbnn.Metropolis) { m.Batches = 1 }), false},
@@ -265,8 +252,8 @@ func TestShardBadInput(t *testing.T) {
 		{"connect", []Shard{Dial("127.0.0.1:1", nil)}, good, false},
 	} {
 		_, err := Fit(context.Background(), bayesianLine(), c.sampler, c.shards, settings)
-		if !says(err, c.says) || errors.Is(err, ErrShard) != c.refused {
-			t.Errorf("error %v does not say %q, or is ErrShard: %v", err, c.says, errors.Is(err, ErrShard))
+		if !says(err, c.says) || errors.Is(err, errShard) != c.refused {
+			t.Errorf("error %v does not say %q, or is errShard: %v", err, c.says, errors.Is(err, errShard))
 		}
 	}
 	shard := here(t, bayesianLine(), 0)
@@ -285,25 +272,23 @@ func TestShardBadInput(t *testing.T) {
 		}
 	}
 	three := make([]float64, 3)
-	for _, c := range []struct {
-		says string
-		q    Request
-		kind string // of the questions that it is wrong for; empty: both
-	}{
-		{"Request.From has 0 numbers for 0 chains", Request{}, ""},
-		{"Request.From has 3 numbers for 2 chains", Request{Chains: 2, Batches: 2, BatchSize: 3, From: three, To: three}, ""},
-		{"Request.To has 2 numbers for 1 chains",
-			Request{Chains: 1, Batches: 2, BatchSize: 3, From: three, To: three[:2]}, "differences"},
-		{"2 mini-batches of 21 rows: the shard has 20",
-			Request{Chains: 1, Batches: 2, BatchSize: 21, From: three, To: three}, ""},
-		{"0 mini-batches of 2 rows", Request{Chains: 1, BatchSize: 2, From: three, To: three}, ""},
+	for words, q := range map[string]Request{
+		"Request.From has 0 numbers for 0 chains": {},
+		"Request.From has 3 numbers for 2 chains": {Chains: 2, Batches: 2, BatchSize: 3, From: three, To: three},
+		"Request.To has 2 numbers for 1 chains":   {Chains: 1, Batches: 2, BatchSize: 3, From: three, To: three[:2]},
+		"2 mini-batches of 21 rows: the shard has 20": {
+			Chains: 1, Batches: 2, BatchSize: 21, From: three, To: three,
+		},
+		"0 mini-batches of 2 rows": {Chains: 1, BatchSize: 2, From: three, To: three},
 	} {
-		for name, ask := range asks {
-			_, err := ask(shard, context.Background(), c.q)
-			if wrong := c.kind == "" || c.kind == name; says(err, c.says) != wrong || wrong != (err != nil) {
-				t.Errorf("%s: %+v: error %v, want %q", name, c.q, err, c.says)
-			}
+		if _, err := shard.Differences(context.Background(), q); !says(err, words) {
+			t.Errorf("%+v: error %v, want %q", q, err, words)
 		}
+	}
+	partial := bayesianLine()
+	partial.Network, partial.Stochastic = nn.MLP{Hidden: []int{6}}, bayes.Layers(2)
+	if _, err := New(partial, partOfLine(0), 0, computetest.Go(t)); !says(err, "shared numbers") {
+		t.Errorf("a shard of a model with shared parameters: error %v", err)
 	}
 	bad := partOfLine(0)
 	bad.X.(*mat.Dense).Set(7, 1, math.NaN())
@@ -416,54 +401,9 @@ func TestShardOrder(t *testing.T) {
 			continue
 		}
 		for _, words := range c.says {
-			if !errors.Is(err, ErrShard) || !says(err, words) {
-				t.Errorf("%s: error %v is not ErrShard, or does not say %q", name, err, words)
+			if !errors.Is(err, errShard) || !says(err, words) {
+				t.Errorf("%s: error %v is not errShard, or does not say %q", name, err, words)
 			}
-		}
-	}
-}
-
-// The order is the trained posterior's, also where a shard was made with another copy of it.
-func TestShardOrderOfTrained(t *testing.T) {
-	bound, err := bayesianLine().Bind(2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trained, err := bayes.NewPosterior(bound, bayes.Draws{
-		Phi: compute.Floats(compute.Float64, make([]float64, 3), 1, 3), LogWeights: bayes.EqualLogWeights(1),
-	}, bayes.Origin{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	origin := trained.Origin()
-	origin.FeatureNames = []string{"a", "b"}
-	draws, err := trained.Draws()
-	if err != nil {
-		t.Fatal(err)
-	}
-	named, err := bayes.NewPosterior(trained.Bound(), draws, origin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sampler, settings := overShards(t)
-	settings.Draws = 5
-	for _, c := range []struct{ features, says string }{{"ab", ""}, {"ba", "shard 0 beside the trained posterior"}} {
-		part := partOfLine(0)
-		part.Features = strings.Split(c.features, "")
-		shard, err := NewFrom(trained, part, compute.Float64, computetest.Go(t)) // it knows no names
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { shard.Close() }) //nolint:errcheck // it is local
-		result, err := FitFrom(context.Background(), named, sampler, []Shard{shard}, settings)
-		if c.says != "" {
-			if !errors.Is(err, ErrShard) || !says(err, "in another order") || !says(err, c.says) {
-				t.Errorf("%s: error %v", c.features, err)
-			}
-		} else if err != nil {
-			t.Error(err)
-		} else if names := result.Posterior.Origin().FeatureNames; !slices.Equal(names, origin.FeatureNames) {
-			t.Errorf("the posterior has the names %q", names)
 		}
 	}
 }
@@ -479,16 +419,14 @@ func TestNoiseStopsShards(t *testing.T) {
 	}
 }
 
-// A warm-up chooses the step size, and scales, of Langevin's steps of two moves, too.
+// A warm-up chooses the step size, and scales.
 func TestWarmUpOverShards(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
 	_, settings := overShards(t)
 	settings.WarmUp, settings.Draws = 150, 150
-	sampler := pbnn.Metropolis{
-		Target: pbnn.TargetExpected{Points: 10}, BatchSize: 10, Batches: 12, Proposal: pbnn.Langevin,
-	}
+	sampler := pbnn.Metropolis{Target: pbnn.TargetExpected{Points: 10}, BatchSize: 10, Batches: 12}
 	r, err := Fit(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
 	if err != nil {
 		t.Fatal(err)
