@@ -77,8 +77,8 @@ func (s Sampling) Prepared(j *fit.Job, of Target) (Sampling, error) {
 
 // Run runs the chains of a prepared sampler, for its method Run. The target is the one that was given to Prepared. The
 // result's details are a *Details and a *mcmc.Details; its warnings say if Details.Bias is large. Errors wrap
-// mcmc.ErrStart, mcmc.ErrStuck or mcmc.ErrStepSize where these apply. If noise has stopped the chains of a Metropolis,
-// the error names an n and an M with which they would move.
+// mcmc.ErrStuck if the chains do not move. If noise has stopped the chains of a Metropolis, the error names an n and an
+// M with which they would move.
 func Run(ctx context.Context, j *fit.Job, s Sampler, of Target) (*fit.Result, error) {
 	d, found := &Data{Job: j, Chains: s.sampling().Chains}, &Details{}
 	if m, ok := s.(Metropolis); ok && m.Noise > 0 {

@@ -109,7 +109,6 @@ func every() []method {
 
 		{name: "auto: Method", Method: auto.Method{Seconds: 1000}, approx: true, trains: true},
 		{name: "mcmc: NUTS", Method: few},
-		{name: "mcmc: LAPS", Method: mcmc.LAPS{Chains: 60, Draws: 3}},
 		{name: "ohsmc: chains at the psi of SMC", Method: few, after: ohsmc.OpenHorizon{Training: ohsmc.Training{
 			Particles: 100, BatchSize: 20, Epochs: 5, ValidateEvery: 10,
 		}}},

@@ -108,7 +108,7 @@ func (m *moves) probeLoop(engine *compute.Engine, reads []string, inputs []shape
 	return compute.Try(func() {
 		g := NewGraph(engine.Backend(), "mcmc loop probe")
 		defer g.Finalize()
-		shapesOf := m.carrier.Shapes()
+		shapesOf := m.carrier.entryShapes()
 		for name, t := range m.problem.Data {
 			shapesOf[density.DataPrefix+name] = t.Shape()
 		}

@@ -2,11 +2,9 @@ package mcmc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -118,49 +116,6 @@ func TestBurst(t *testing.T) {
 			got, _ = sampled(t.Context(), t, sampler, s)
 			same(got)
 		})
-	}
-}
-
-// Observe sees the draws of each ObserveEvery, though checkpoints in the middle of bursts count several moves at once.
-func TestBurstObserveEach(t *testing.T) {
-	var seen, want []int
-	s := Settings{
-		Chains: 3, Draws: 150, WarmUp: NoWarmUp, Checkpoint: filepath.Join(t.TempDir(), "run"), CheckpointEvery: 1,
-		ObserveEvery: 7, Observe: func(draws int, now *Draws) error {
-			if seen = append(seen, draws); now.PerChain != draws {
-				t.Errorf("%d draws, said to be %d", now.PerChain, draws)
-			}
-			return nil
-		},
-	}
-	walk := RandomWalkMetropolis{StepSize: 1}
-	if _, err := Sample(t.Context(), standard().Keyed("observed bursts"), walk, s); err != nil {
-		t.Fatal(err)
-	}
-	for draws := 7; draws <= 150; draws += 7 {
-		want = append(want, draws)
-	}
-	if !slices.Equal(seen, want) {
-		t.Errorf("seen at %v draws, want %v", seen, want)
-	}
-}
-
-// An Observe that ends the run in the middle of a burst, and would again, does not cost the checkpoint.
-func TestBurstObserve(t *testing.T) {
-	full := errors.New("enough")
-	s := Settings{
-		Chains: 3, Draws: 50, WarmUp: NoWarmUp, Checkpoint: filepath.Join(t.TempDir(), "run"), ObserveEvery: 5,
-		Observe: func(int, *Draws) error { return full },
-	}
-	problem, walk := standard().Keyed("observed bursts"), RandomWalkMetropolis{StepSize: 1}
-	result, err := Sample(t.Context(), problem, walk, s)
-	if !errors.Is(err, full) || strings.Contains(err.Error(), "checkpoint") || result.Status != run.Stopped {
-		t.Fatalf("%v, %+v", err, result)
-	}
-	s.Observe = nil
-	result, err = Sample(t.Context(), problem, walk, s)
-	if err != nil || result.Draws.PerChain != 50 || result.Moves != 50 {
-		t.Errorf("resumed: %v, %+v", err, result)
 	}
 }
 

@@ -130,8 +130,8 @@ func (c *Carrier) reported(outcome Info) []*Node {
 	return all
 }
 
-// Shapes returns the entries' shapes by their Names, to check a file by.
-func (c *Carrier) Shapes() map[string]shapes.Shape {
+// entryShapes returns the entries' shapes by their Names, to check a file by.
+func (c *Carrier) entryShapes() map[string]shapes.Shape {
 	all := map[string]shapes.Shape{}
 	for name, shape := range c.shapes {
 		all[c.prefix+name] = shape

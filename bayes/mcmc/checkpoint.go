@@ -33,15 +33,18 @@ func (r *sampling) Keep() (any, map[string]*tensors.Tensor, error) {
 	if most := r.mostKept(); most > 0 {
 		draws := r.draws.first(most)
 		kept[drawsName] = draws.Tensor()
-		for f, values := range draws.told {
-			kept[drawsName+infoNames[f]] = run.Table(values, most)
+		if draws.divergent != nil {
+			kept[divergentName] = run.Table(draws.divergent, most)
 		}
 	}
 	return r.position, kept, nil
 }
 
-// drawsName is the name of the draws in a checkpoint, and begins the names of what is kept for each of them.
-const drawsName = "draws"
+// The names in a checkpoint of the draws, and of which of their transitions diverged.
+const (
+	drawsName     = "draws"
+	divergentName = "drawsDivergent"
+)
 
 // mostKept is the largest number of draws of any chain so far.
 func (r *sampling) mostKept() int {
@@ -72,17 +75,14 @@ func (r *sampling) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) 
 			return err
 		}
 		draws.FinalizeAll() //nolint:errcheck // freeing a copy
-		for _, f := range toldOfDraws {
-			if !r.reports(f) {
-				continue
-			}
-			told, err := run.Rows(kept, drawsName+infoNames[f], r.Chains, most)
+		if r.reports(infoDivergent) {
+			divergent, err := run.Rows(kept, divergentName, r.Chains, most)
 			if err != nil {
 				return err
 			}
-			for chain, values := range told {
+			for chain, values := range divergent {
 				for draw, v := range values {
-					r.draws.tell(f, chain, draw, v)
+					r.draws.diverges(chain, draw, v)
 				}
 			}
 		}
@@ -151,7 +151,7 @@ func (r *sampling) resume() error {
 	if fields := r.carrier.reportedFields(); !slices.Equal(r.Reported, fields) {
 		return fmt.Errorf("its kernel reports the fields %q of Info, but %T reports %q", r.Reported, r.kernel, fields)
 	}
-	for name, want := range r.carrier.Shapes() {
+	for name, want := range r.carrier.entryShapes() {
 		t, err := run.Tensor(r.adopted, name, want)
 		if err != nil {
 			return err

@@ -106,8 +106,8 @@ func (k DelayedAcceptance) Check(d int) error {
 
 // innerMoves returns the largest number of moves that a transition of Inner takes.
 func (k DelayedAcceptance) innerMoves() int {
-	if several, ok := k.Inner.(SeveralMoves); ok {
-		return several.MostMoves()
+	if several, ok := k.Inner.(severalMoves); ok {
+		return several.mostMoves()
 	}
 	return 1
 }
@@ -273,9 +273,9 @@ func (k DelayedAcceptance) innerTransition(
 		}
 		s, acceptance = next, info.Acceptance
 		if info.Complete != nil { // the cost of a transition is reported at its end
-			if _, ok := k.Inner.(SeveralMoves); !ok {
-				panic(fmt.Errorf("a transition of %T takes several moves: it needs a method MostMoves, as SeveralMoves has it",
-					k.Inner))
+			if _, ok := k.Inner.(severalMoves); !ok {
+				panic(fmt.Errorf("a transition of %T takes several moves, which it may as DelayedAcceptance.Inner only if it "+
+					"is mcmc.HMC or mcmc.NUTS: make a whole transition in a Move", k.Inner))
 			}
 			complete := GreaterThan(info.Complete, ZerosLike(info.Complete))
 			gradients, logDensities = zeroWhere(Not(complete), gradients), zeroWhere(Not(complete), logDensities)

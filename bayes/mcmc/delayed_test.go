@@ -150,10 +150,10 @@ func TestShapesOfCheapTargets(t *testing.T) {
 func TestEvaluationsPlus(t *testing.T) {
 	a := Evaluations{Full: 1, Partial: 2, PartialGradients: 1, PartialShare: .1}
 	b := Evaluations{FullGradients: 2, Partial: 10, PartialShare: .4}
-	if sum := a.Plus(b); math.Abs(sum.Forwards()-(1+6+.5+4)) > 1e-12 || sum.Partial != 12 || sum.PartialGradients != 1 {
+	if sum := a.plus(b); math.Abs(sum.Forwards()-(1+6+.5+4)) > 1e-12 || sum.Partial != 12 || sum.PartialGradients != 1 {
 		t.Errorf("%+v: %v forwards", sum, sum.Forwards())
 	}
-	if sum := (Evaluations{Full: 3}).Plus(b); sum.PartialShare != .4 || sum.Forwards() != 13 {
+	if sum := (Evaluations{Full: 3}).plus(b); sum.PartialShare != .4 || sum.Forwards() != 13 {
 		t.Errorf("%+v: %v forwards", sum, sum.Forwards())
 	}
 }

@@ -18,16 +18,13 @@ type Draws struct {
 
 	narrow []float32 // [Chains, PerChain, Dim], this or wide
 	wide   []float64
-	// told holds the fields of Info in toldOfDraws that the kernel reports, for the transition that ended at each draw,
-	// [Chains, PerChain].
-	told map[info][]float64
+	// divergent is 1 where the transition that ended at a draw diverged, [Chains, PerChain]; nil if the kernel does not
+	// report it.
+	divergent []float64
 }
 
-// toldOfDraws are the fields of Info that are kept for each draw.
-var toldOfDraws = []info{infoEnergy, infoDivergent}
-
 func newDraws(chains, perChain, dim int, dtype compute.DType) *Draws {
-	d := &Draws{Chains: chains, PerChain: perChain, Dim: dim, told: map[info][]float64{}}
+	d := &Draws{Chains: chains, PerChain: perChain, Dim: dim}
 	if dtype == compute.Float64 {
 		d.wide = make([]float64, chains*perChain*dim)
 	} else {
@@ -85,29 +82,17 @@ func (d *Draws) Sample() diag.Sample {
 	return diag.Sample{Values: values, Chains: d.Chains, Draws: d.PerChain, Parameters: d.Dim}
 }
 
-// Energies returns the energies at the start of the transitions that ended at the draws, [Chains][PerChain] (see
-// Info.Energy); nil if the kernel has none. With Chains.Thin above 1 successive draws are several
-// transitions apart, and so are their energies: then take ChainStats.EnergyBFMI, which counts every transition.
-func (d *Draws) Energies() [][]float64 { return d.perChain(infoEnergy) }
-
-// Divergent says which of these transitions diverged, [Chains][PerChain], for figures; nil if the kernel does not
-// report it. With Chains.Thin above 1 ChainStats.Divergences counts more, since it counts every transition.
+// Divergent says which of the transitions that ended at the draws diverged, [Chains][PerChain], for figures; nil if the
+// kernel does not report it. With Chains.Thin above 1 ChainStats.Divergences counts more, since it counts every
+// transition.
 func (d *Draws) Divergent() [][]bool {
 	var out [][]bool
-	for _, chain := range d.perChain(infoDivergent) {
+	for chain := range slices.Chunk(d.divergent, max(1, d.PerChain)) {
 		diverged := make([]bool, len(chain))
 		for draw, v := range chain {
 			diverged[draw] = v != 0
 		}
 		out = append(out, diverged)
-	}
-	return out
-}
-
-// perChain copies a field of Info for each draw of each chain; nil if the kernel does not report it.
-func (d *Draws) perChain(f info) (out [][]float64) {
-	for chain := range slices.Chunk(d.told[f], max(1, d.PerChain)) {
-		out = append(out, slices.Clone(chain))
 	}
 	return out
 }
@@ -135,20 +120,16 @@ func (d *Draws) set(chains []int, draw func(chain int) int, phi *tensors.Tensor,
 	})
 }
 
-// tell stores a field of Info for a draw of a chain.
-func (d *Draws) tell(f info, chain, draw int, value float64) {
-	if d.told[f] == nil {
-		d.told[f] = make([]float64, d.Chains*d.PerChain)
+// diverges stores Info.Divergent of the transition that ended at a draw of a chain.
+func (d *Draws) diverges(chain, draw int, value float64) {
+	if d.divergent == nil {
+		d.divergent = make([]float64, d.Chains*d.PerChain)
 	}
-	d.told[f][chain*d.PerChain+draw] = value
+	d.divergent[chain*d.PerChain+draw] = value
 }
 
 // first returns the first perChain draws of each chain; d itself if it has no more.
-func (d *Draws) first(perChain int) *Draws { return d.between(0, perChain) }
-
-// between returns the draws of each chain from `from` to before `to`; d itself if these are all.
-func (d *Draws) between(from, to int) *Draws {
-	perChain := to - from
+func (d *Draws) first(perChain int) *Draws {
 	if perChain == d.PerChain {
 		return d
 	}
@@ -158,15 +139,15 @@ func (d *Draws) between(from, to int) *Draws {
 	}
 	out := newDraws(d.Chains, perChain, d.Dim, dtype)
 	for chain := range d.Chains {
-		at, to, n := (chain*d.PerChain+from)*d.Dim, chain*perChain*d.Dim, perChain*d.Dim
+		at, to, n := chain*d.PerChain*d.Dim, chain*perChain*d.Dim, perChain*d.Dim
 		if d.wide != nil {
 			copy(out.wide[to:to+n], d.wide[at:at+n])
 		} else {
 			copy(out.narrow[to:to+n], d.narrow[at:at+n])
 		}
-		for f, values := range d.told {
-			for draw := range perChain {
-				out.tell(f, chain, draw, values[chain*d.PerChain+from+draw])
+		if d.divergent != nil {
+			for draw, v := range d.divergent[chain*d.PerChain:][:perChain] {
+				out.diverges(chain, draw, v)
 			}
 		}
 	}

@@ -40,9 +40,9 @@ func (e Evaluations) partial() float64 {
 	return float64(e.Partial + gradientForwards*e.PartialGradients)
 }
 
-// Plus adds the counts of b. If both have a cheap target, PartialShare becomes the mean share over the evaluations of
+// plus adds the counts of b. If both have a cheap target, PartialShare becomes the mean share over the evaluations of
 // both, so that Forwards is the sum.
-func (e Evaluations) Plus(b Evaluations) Evaluations {
+func (e Evaluations) plus(b Evaluations) Evaluations {
 	switch own, other := e.partial(), b.partial(); {
 	case own == 0:
 		e.PartialShare = b.PartialShare

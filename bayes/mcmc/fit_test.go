@@ -34,17 +34,15 @@ type Settings struct {
 	CheckpointEvery time.Duration
 	Replace         bool
 	Progress        func(run.Progress)
-	Observe         func(draws int, now *Draws) error `json:"-"`
-	ObserveEvery    int
 }
 
 func (s Settings) apart(kernel Kernel) (Chains, run.Settings) {
 	return Chains{
 			Kernel: kernel, Chains: s.Chains, Draws: s.Draws, Thin: s.Thin, WarmUp: s.WarmUp, FixedScale: s.FixedScale,
-			Tuned: s.Tuned, observe: s.Observe,
+			Tuned: s.Tuned,
 		}, run.Settings{
 			Seed: s.Seed, DType: s.DType, Engine: s.Engine, Devices: s.Devices, Checkpoint: s.Checkpoint,
-			CheckpointEvery: s.CheckpointEvery, Replace: s.Replace, Progress: s.Progress, ObserveEvery: s.ObserveEvery,
+			CheckpointEvery: s.CheckpointEvery, Replace: s.Replace, Progress: s.Progress,
 		}
 }
 

@@ -18,7 +18,7 @@ var (
 	_ Stateful     = HMC{}
 	_ Tunable      = HMC{}
 	_ Steered      = HMC{}
-	_ SeveralMoves = HMC{}
+	_ severalMoves = HMC{}
 )
 
 // HMC is Hamiltonian Monte Carlo with trajectories of a given number of leapfrog steps (Duane, Kennedy, Pendleton and
@@ -46,15 +46,13 @@ type HMC struct {
 	// accelerator, where with many chains or coordinates a call makes one Move only: there it is the number of steps of
 	// a transition, at most 16, since a call takes as long as many of an accelerator's kernels.
 	AtOnce int `json:"at_once,omitempty"`
-
-	together bool // all particles that begin a transition in a Move draw the same number of steps
 }
 
 // Traits implements Kernel.
 func (k HMC) Traits() Traits { return Traits{Carries: CarriesGradient, Exact: true, Reversible: true} }
 
-// MostMoves implements SeveralMoves.
-func (k HMC) MostMoves() int { return (k.length() + k.spread() + k.atOnce() - 1) / k.atOnce() }
+// mostMoves implements severalMoves.
+func (k HMC) mostMoves() int { return (k.length() + k.spread() + k.atOnce() - 1) / k.atOnce() }
 
 // Check implements Kernel.
 func (k HMC) Check(int) error {
@@ -127,11 +125,11 @@ func (k HMC) Start(rng random.Stream, s State) State {
 func (k HMC) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	drawn, stored := k.draw(rng, s, tuning), s.Phi
 	stepSize := tuning.Step(s.Phi, k.StepSize)
-	s, info := leap(hamiltonian{}, drawn, s, target, stepSize, tuning)
+	s, info := leap(drawn, s, target, stepSize, tuning)
 	for range k.atOnce() - 1 {
 		s = materialised(s, stored) // else the kernels that XLA makes of a leap compute those before it anew
 		waits := isPositive(info.Complete)
-		next, later := leap(hamiltonian{}, drawn, s, target, stepSize, tuning)
+		next, later := leap(drawn, s, target, stepSize, tuning)
 		s, info = chooseState(waits, s, next), info.until(waits, later)
 	}
 	return s, info
@@ -163,28 +161,12 @@ func (k HMC) draw(rng random.Stream, s State, tuning Tuning) hmcNumbers {
 	}
 }
 
-// dynamics are what a transition follows: they keep their energy, and preserve volume.
-type dynamics interface {
-	// advance is one step, from a state and its momentum to those at the step's end.
-	advance(target density.Target, s State, momentum, stepSize *Node, tuning Tuning) (State, *Node)
-	// energy is minus the log-density plus the kinetic energy, [J].
-	energy(s State, momentum *Node) *Node
-}
+// energyOf is minus the log-density plus the kinetic energy, [J].
+func energyOf(s State, momentum *Node) *Node { return Sub(Kinetic(momentum), s.LogDensity) }
 
-// hamiltonian are the dynamics of HMC.
-type hamiltonian struct{}
-
-func (hamiltonian) advance(target density.Target, s State, momentum, stepSize *Node, tuning Tuning) (State, *Node) {
-	return Leapfrog(target, s, momentum, stepSize, tuning)
-}
-
-func (hamiltonian) energy(s State, momentum *Node) *Node { return Sub(Kinetic(momentum), s.LogDensity) }
-
-// leap is one step of a transition. Of the numbers it takes those for where the transition is: at its beginning or its
-// end.
-func leap(
-	d dynamics, drawn hmcNumbers, s State, target density.Target, stepSize *Node, tuning Tuning,
-) (State, Info) {
+// leap is one leapfrog step of a transition. Of the numbers it takes those for where the transition is: at its
+// beginning or its end.
+func leap(drawn hmcNumbers, s State, target density.Target, stepSize *Node, tuning Tuning) (State, Info) {
 	dtype := s.Phi.DType()
 	// If a transition begins: store its start, to return to, its energy and the number of its steps.
 	begins := computedOnce(dtype, LessThan(s.Auxiliary[hmcTaken], ConstAs(s.Phi, 0.5)))[0]
@@ -193,14 +175,14 @@ func leap(
 	start := State{
 		Phi: at(hmcPhi, s.Phi), LogDensity: at(hmcLogDensity, s.LogDensity), Gradient: at(hmcGradient, s.Gradient),
 	}
-	energy := at(hmcEnergy, d.energy(s, momentum))
+	energy := at(hmcEnergy, energyOf(s, momentum))
 	planned := at(hmcPlanned, drawn.steps)
 
 	// One step of the dynamics.
-	end, momentumAtEnd := d.advance(target, s, momentum, stepSize, tuning)
+	end, momentumAtEnd := Leapfrog(target, s, momentum, stepSize, tuning)
 	momentum = momentumAtEnd
 	taken := AddScalar(s.Auxiliary[hmcTaken], 1)
-	energyError := Sub(d.energy(end, momentum), energy)
+	energyError := Sub(energyOf(end, momentum), energy)
 	diverges := Not(LessOrEqual(energyError, ConstAs(s.Phi, maxEnergyError))) // also where it is NaN
 
 	// If it ends: accept or return to the start.
@@ -217,9 +199,6 @@ func leap(
 			hmcMomentum: momentum, hmcPlanned: planned, hmcTaken: Where(complete, ZerosLike(taken), taken),
 			hmcPhi: start.Phi, hmcLogDensity: start.LogDensity, hmcGradient: start.Gradient, hmcEnergy: energy,
 		},
-	}
-	if work := end.Auxiliary[isokineticWork]; work != nil {
-		next.Auxiliary[isokineticWork] = Where(complete, ZerosLike(work), work)
 	}
 	squaredJump, growth := jump(start.Phi, end.Phi, momentumAtEnd, stepSize, taken, tuning)
 	return next, Info{
@@ -280,11 +259,7 @@ func (k HMC) steps(rng random.Stream, s State, tuning Tuning) *Node {
 	if k.Jitter == 0 {
 		return all
 	}
-	draws := s.Phi.Shape().Dim(0)
-	if k.together {
-		draws = 1
-	}
-	u := BroadcastToShape(rng.Uniform(s.Phi.DType(), draws), s.PerParticle())
+	u := rng.Uniform(s.Phi.DType(), s.Phi.Shape().Dim(0))
 	drawn := Floor(Mul(u, BroadcastToShape(AddScalar(MulScalar(spread, 2), 1), u.Shape())))
 	return Add(all, Sub(drawn, BroadcastToShape(spread, u.Shape())))
 }

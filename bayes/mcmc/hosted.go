@@ -22,7 +22,7 @@ import (
 // of rows than memory holds, together with a cheap problem that replaces it in the graph. It is for a DelayedAcceptance
 // with OnHost, which requests the log-densities of all chains' proposals, [chains, D], once in a move. These are
 // float64, and so are their differences, whatever the chains' type. Values that are not finite count as -Inf; at the
-// start they are an error, which wraps ErrStart. The cheap problem must have no Inputs.
+// start they are an error. The cheap problem must have no Inputs.
 func Hosted(
 	cheap density.Problem, chains int, logDensity func(ctx context.Context, phi *mat.Dense) ([]float64, error),
 ) density.Problem {
@@ -49,7 +49,7 @@ func Hosted(
 				return nil, fmt.Errorf("mcmc: %d log-densities of %d proposals", len(values), chains)
 			}
 			if bad := slices.IndexFunc(values, func(v float64) bool { return !finite(v) }); bad >= 0 && move == 0 {
-				return nil, fmt.Errorf("%w: the log-density of chain %d is %v", ErrStart, bad, values[bad])
+				return nil, fmt.Errorf("%w: the log-density of chain %d is %v", errStart, bad, values[bad])
 			}
 			return []any{compute.Floats(compute.Float64, values, chains)}, nil
 		},

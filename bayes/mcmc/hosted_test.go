@@ -108,7 +108,7 @@ func TestHostedBadInput(t *testing.T) {
 	nowhere := Hosted(cheap, 2, func(context.Context, *mat.Dense) ([]float64, error) {
 		return []float64{0, math.Inf(-1)}, nil
 	})
-	if _, err := Sample(t.Context(), nowhere, kernel, settings); !errors.Is(err, ErrStart) ||
+	if _, err := Sample(t.Context(), nowhere, kernel, settings); !errors.Is(err, errStart) ||
 		!strings.Contains(err.Error(), "chain 1 is -Inf") {
 		t.Errorf("no density at the start: %v", err)
 	}

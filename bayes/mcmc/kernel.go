@@ -6,21 +6,20 @@
 //
 // # Which to take
 //
-// If there is a gradient, take NUTS. RandomWalkMetropolis, PreconditionedCrankNicolson, MALA, HMC, MicrocanonicalHMC
-// and NUTS leave their target invariant exactly, by accepting or rejecting what they propose. ULA, SGLD, SGHMC and
-// MCLMC accept every step, and have a bias that falls with the step size; the first three may use the noisy gradients
-// of mini-batches. DelayedAcceptance moves on a cheap target, and evaluates the target itself once for several moves.
-// OrnsteinUhlenbeck and RandomWalk have no target: they are for the particles of package ohsmc. Package surrogate has a
-// kernel for posteriors near the Gaussian of a mode.
+// If there is a gradient, take NUTS. RandomWalkMetropolis, PreconditionedCrankNicolson, MALA, HMC and NUTS leave their
+// target invariant exactly, by accepting or rejecting what they propose. ULA, SGLD, SGHMC and MCLMC accept every step,
+// and have a bias that falls with the step size; the first three may use the noisy gradients of mini-batches.
+// DelayedAcceptance moves on a cheap target, and evaluates the target itself once for several moves. OrnsteinUhlenbeck
+// and RandomWalk have no target: they are for the particles of package ohsmc. Package surrogate has a kernel for
+// posteriors near the Gaussian of a mode.
 //
-// Chains are the method that runs any of these kernels. LAPS is a method of its own, of many chains and few draws: it
-// tunes MCLMC over the chains, then corrects its bias.
+// Chains are the method that runs any of these kernels.
 //
 // # Where it fails
 //
-// A target or a kernel that contradicts itself, a start without density, no step size, and chains that do not move are
-// errors of Sample: see ErrStart, ErrStepSize and ErrStuck, and TryTarget. Everything else returns draws, which may be
-// wrong: read Result.Warnings, the numbers of ChainStats, and R-hat and ESS, which package diag computes:
+// A target or a kernel that contradicts itself, a start without density, no step size, and chains that do not move
+// (ErrStuck) are errors. Everything else returns draws, which may be wrong: read Result.Warnings, the numbers of
+// ChainStats, and R-hat and ESS, which package diag computes:
 //
 //	chains, err := diag.New(fit.Details[*mcmc.Details](result).Draws.Sample())
 //	fmt.Println(chains.Summary())
@@ -170,15 +169,15 @@ type Jump struct {
 // Kernel is one move of all particles. Start and Move build graph, and panic as GoMLX does.
 //
 // A transition takes a particle from one draw to the next. A Move is one compiled step, with at most one evaluation of
-// the target or of its gradient for each particle. Only DelayedAcceptance, HMC with AtOnce, and MCLMC and
-// MicrocanonicalHMC, whose step takes two gradients, have several in a Move. Most kernels make a whole transition in
-// one Move. HMC and NUTS, which follow a trajectory, need several: the State carries the trajectory so far, and
-// Info.Complete says which particles have completed a transition. So the graph does not grow with the length of a
-// trajectory, and particles with trajectories of different lengths need not wait for one another.
+// the target or of its gradient for each particle. Only DelayedAcceptance, HMC with AtOnce, and MCLMC, whose step takes
+// two gradients, have several in a Move. Most kernels make a whole transition in one Move. HMC and NUTS, which follow a
+// trajectory, need several: the State carries the trajectory so far, and Info.Complete says which particles have
+// completed a transition. So the graph does not grow with the length of a trajectory, and particles with trajectories
+// of different lengths need not wait for one another.
 //
-// Optional interfaces: Stateful carries more from move to move. Tunable lets a warm-up choose the step size, and
-// Steered the length of a trajectory. SeveralMoves gives the largest number of moves of a transition. A kernel is given
-// the user's own Target value, and may assert it to an interface with more methods.
+// Optional interfaces: Stateful and StartedByTarget carry more from move to move. Tunable lets a warm-up choose the
+// step size, and Steered the length of a trajectory. A kernel is given the user's own Target value, and may assert it
+// to an interface with more methods.
 type Kernel interface {
 	// Traits says what kind of kernel it is, with its present settings.
 	Traits() Traits
@@ -211,15 +210,15 @@ type Steered interface {
 	Length() int
 }
 
-// SeveralMoves is a Kernel that says how many moves a transition takes at most, if that is more than one.
-type SeveralMoves interface {
+// severalMoves is a Kernel that says how many moves a transition takes at most, if that is more than one.
+type severalMoves interface {
 	Kernel
-	MostMoves() int
+	mostMoves() int
 }
 
-// Approximation says in words, for bayes.Provenance, that chains of a kernel do not draw from their target exactly; it
+// approximation says in words, for bayes.Provenance, that chains of a kernel do not draw from their target exactly; it
 // is empty for kernels that leave their target invariant.
-func Approximation(kernel Kernel) string {
+func approximation(kernel Kernel) string {
 	if kernel.Traits().Exact {
 		return ""
 	}

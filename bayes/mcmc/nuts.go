@@ -15,7 +15,7 @@ import (
 var (
 	_ Tunable      = NUTS{}
 	_ Stateful     = NUTS{}
-	_ SeveralMoves = NUTS{}
+	_ severalMoves = NUTS{}
 )
 
 // NUTS is the no-U-turn sampler (Hoffman and Gelman 2014): Hamiltonian Monte Carlo that follows each trajectory until
@@ -67,8 +67,8 @@ const maxEnergyError = 1000
 // larger trees keep either leaf with the same probability.
 func (k NUTS) Traits() Traits { return Traits{Carries: CarriesGradient, Exact: true, Reversible: true} }
 
-// MostMoves implements SeveralMoves.
-func (k NUTS) MostMoves() int { return 1<<k.maxDepth() - 1 }
+// mostMoves implements severalMoves.
+func (k NUTS) mostMoves() int { return 1<<k.maxDepth() - 1 }
 
 // Check implements Kernel.
 func (k NUTS) Check(int) error {

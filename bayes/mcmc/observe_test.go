@@ -1,56 +1,119 @@
 package mcmc
 
 import (
-	"context"
 	"errors"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
+
+	"gonum.org/v1/gonum/mat"
 )
+
+// onLine runs chains on the posterior of a line through four points.
+func onLine(t *testing.T, chains Chains, s run.Settings) (*fit.Result, error) {
+	t.Helper()
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Stochastic: bayes.All()}
+	data := &dataset.Dataset{Name: "line", Task: bayes.Regression, X: mat.NewDense(4, 1, []float64{-1, -.2, .3, 1}),
+		Y: []float64{-.7, .1, .2, .9}, Features: []string{"x"}, Target: "y"}
+	return fit.Fit(t.Context(), model, chains, dataset.Parts{Train: data}, s)
+}
 
 // Observe sees the draws that the result begins with, each time that all chains have so many more; its error ends the
 // run.
 func TestObserve(t *testing.T) {
-	s := Settings{
-		Chains: 3, Draws: 25, Thin: 2, WarmUp: 5, Seed: 2, DType: compute.Float64, Engine: computetest.Go(t),
-	}
+	// Chains come to the ends of transitions by themselves.
+	chains := Chains{Kernel: HMC{StepSize: .3, Steps: 3, Jitter: .7}, Chains: 3, Draws: 25, Thin: 2, WarmUp: 5}
+	s := run.Settings{Seed: 2, DType: compute.Float64, Engine: computetest.Go(t)}
 	for _, c := range []struct {
 		every int
 		want  []int
 	}{{10, []int{10, 20}}, {0, []int{2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24}}, {25, []int{25}}} {
 		var seen []int
-		var last *Draws
+		var last []float64 // the draws of all chains, chain after chain
 		s.ObserveEvery = c.every
-		s.Observe = func(draws int, now *Draws) error {
-			seen, last = append(seen, draws), now
-			return nil
+		s.Observe = func(draws int, now *bayes.Posterior) error {
+			shown, err := now.Draws()
+			if err != nil {
+				return err
+			}
+			seen = append(seen, draws)
+			last, err = compute.Float64s(shown.Phi)
+			return err
 		}
-		kernel := HMC{StepSize: .9, Steps: 3, Jitter: .7} // chains come to the ends of transitions by themselves
-		result, err := Sample(context.Background(), standard(), kernel, s)
+		result, err := onLine(t, chains, s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(seen, c.want) {
 			t.Errorf("every %d: seen at %v draws, want %v", c.every, seen, c.want)
 		}
+		all, shown := fit.Details[*Details](result).Draws, seen[len(seen)-1]
 		for chain := range 3 {
-			at := last.PerChain - 1
-			if last.PerChain != seen[len(seen)-1] || !slices.Equal(last.At(chain, at), result.Draws.At(chain, at)) {
-				t.Errorf("every %d: chain %d: %d draws were shown, or others than the result's", c.every, chain, last.PerChain)
+			for draw := range shown {
+				at := (chain*shown + draw) * all.Dim
+				if !slices.Equal(last[at:at+all.Dim], all.At(chain, draw)) {
+					t.Fatalf("every %d: draw %d of chain %d was shown otherwise than the result has it", c.every, draw, chain)
+				}
 			}
 		}
 	}
 	enough := errors.New("enough")
-	s.Observe = func(int, *Draws) error { return enough }
-	result, err := Sample(context.Background(), standard(), HMC{StepSize: .9, Steps: 3}, s)
-	if !errors.Is(err, enough) || result == nil || result.Status != run.Stopped || result.Draws.PerChain != 25 {
+	s.Observe = func(int, *bayes.Posterior) error { return enough }
+	result, err := onLine(t, chains, s)
+	if !errors.Is(err, enough) || result == nil || result.Status != run.Stopped ||
+		fit.Details[*Details](result).Draws.PerChain != 25 {
 		t.Errorf("result %+v and error %v, want that of Observe, and the draws before it", result, err)
 	}
 	s.ObserveEvery = -1
-	if _, err := Sample(context.Background(), standard(), HMC{StepSize: .9}, s); !says(err, "ObserveEvery is -1") {
+	if _, err := onLine(t, chains, s); !says(err, "ObserveEvery is -1") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Observe sees the draws of each ObserveEvery, though checkpoints in the middle of bursts count several moves at once.
+// One that ends the run there, and would again, does not cost the checkpoint.
+func TestBurstObserve(t *testing.T) {
+	chains := Chains{Kernel: RandomWalkMetropolis{StepSize: .5}, Chains: 3, Draws: 150, WarmUp: NoWarmUp}
+	var seen, want []int
+	s := run.Settings{
+		Engine:     computetest.XLA(t, "only XLA makes several moves in a call"),
+		Checkpoint: filepath.Join(t.TempDir(), "run"), CheckpointEvery: 1, ObserveEvery: 7,
+		Observe: func(draws int, now *bayes.Posterior) error {
+			if seen = append(seen, draws); now.Particles() != 3*draws {
+				t.Errorf("%d draws of 3 chains, said to be %d of each", now.Particles(), draws)
+			}
+			return nil
+		},
+	}
+	if _, err := onLine(t, chains, s); err != nil {
+		t.Fatal(err)
+	}
+	for draws := 7; draws <= 150; draws += 7 {
+		want = append(want, draws)
+	}
+	if !slices.Equal(seen, want) {
+		t.Errorf("seen at %v draws, want %v", seen, want)
+	}
+	full := errors.New("enough")
+	chains.Draws = 50
+	s.Checkpoint, s.CheckpointEvery, s.ObserveEvery = filepath.Join(t.TempDir(), "ended"), 0, 5
+	s.Observe = func(int, *bayes.Posterior) error { return full }
+	result, err := onLine(t, chains, s)
+	if !errors.Is(err, full) || strings.Contains(err.Error(), "checkpoint") || result.Status != run.Stopped {
+		t.Fatalf("%v, %+v", err, result)
+	}
+	s.Observe = nil
+	result, err = onLine(t, chains, s)
+	if d := fit.Details[*Details](result); err != nil || d.Draws.PerChain != 50 || d.Moves != 50 {
+		t.Errorf("resumed: %v, %+v", err, result)
 	}
 }

@@ -19,20 +19,14 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Errors that runs of Chains wrap; test for them with errors.Is.
-var (
-	// ErrStart says that chains begin where the target's log-density or its gradient is not finite. Let Problem.Initial,
-	// or Problem.Start, give points where the target has mass, and look for NaN in the data. Kernels that carry no
-	// log-density (ULA, SGLD, SGHMC) cannot notice this.
-	ErrStart = errors.New("mcmc: chains start where the log-density or its gradient is not finite")
-	// ErrStuck says that no transition after the warm-up was accepted, or every one diverged, after 1000 transitions of
-	// all chains together or when the draws are complete. The error is a StuckError, which has the counts. Take a smaller
-	// step size, or a warm-up if there was none.
-	ErrStuck = errors.New("mcmc: the chains do not move")
-	// ErrStepSize says that a warm-up found no step size: acceptance stays above a half, or below, after 50 times of
-	// doubling or halving it. The target is flat, or NaN, or its gradient has the wrong sign.
-	ErrStepSize = errors.New("mcmc: no step size works")
-)
+// ErrStuck says that no transition after the warm-up was accepted, or every one diverged, after 1000 transitions of all
+// chains together or when the draws are complete. The error is a StuckError, which has the counts. Take a smaller step
+// size, or a warm-up if there was none.
+var ErrStuck = errors.New("mcmc: the chains do not move")
+
+// errStart says that chains begin where the target's log-density or its gradient is not finite. Kernels that carry no
+// log-density (ULA, SGLD, SGHMC) cannot notice this.
+var errStart = errors.New("mcmc: chains start where the log-density or its gradient is not finite")
 
 // Details has the details of a run of Chains: fit.Details[*mcmc.Details](result).
 type Details struct {
@@ -240,7 +234,7 @@ func (r *sampling) begin(ctx context.Context) error {
 	}
 	if bad > 0 {
 		return fmt.Errorf("%w: %d of %d, the first is chain %d: let Problem.Initial draw where the target has mass, "+
-			"and check the data for NaN", ErrStart, bad, r.Chains, first)
+			"and check the data for NaN", errStart, bad, r.Chains, first)
 	}
 	if _, err := CheckTried(start[r.Chains:], r.tried...); err != nil {
 		return fmt.Errorf("mcmc: %w", err)
@@ -362,10 +356,8 @@ func (r *sampling) keep(chains []int, t moveRecord) error {
 	}
 	for _, chain := range chains {
 		tally := &r.Tallies[chain]
-		for _, f := range toldOfDraws {
-			if r.reports(f) {
-				r.draws.tell(f, chain, tally.Kept, t.of(f, chain, 0))
-			}
+		if r.reports(infoDivergent) {
+			r.draws.diverges(chain, tally.Kept, t.of(infoDivergent, chain, 0))
 		}
 		if tally.Kept++; tally.Kept == r.Draws {
 			tally.Closed = true
@@ -386,7 +378,7 @@ func (r *sampling) common() int {
 // observe calls Settings.Observe when it is due: more than once if a checkpoint has counted several moves at once.
 func (r *sampling) observe() error {
 	now, every := r.common(), r.ObserveEvery
-	if r.Observe == nil && r.settings.observe == nil {
+	if r.Observe == nil {
 		return nil
 	}
 	for draws := r.observed - r.observed%every + every; draws <= now; draws += every {
@@ -400,9 +392,6 @@ func (r *sampling) observe() error {
 
 // show calls Settings.Observe with the posterior of the first draws of each chain.
 func (r *sampling) show(draws int) error {
-	if r.settings.observe != nil {
-		return r.settings.observe(draws, r.draws.first(draws))
-	}
 	p, err := r.posterior(r.draws.first(draws), "")
 	if err != nil {
 		return err
@@ -413,7 +402,7 @@ func (r *sampling) show(draws int) error {
 // posterior is the job's posterior with these draws.
 func (r *sampling) posterior(draws *Draws, status run.Status) (*bayes.Posterior, error) {
 	return r.job.PosteriorOf(draws.equal(), bayes.Provenance{
-		Status: string(status), Approximation: Approximation(r.kernel),
+		Status: string(status), Approximation: approximation(r.kernel),
 	})
 }
 
@@ -476,7 +465,7 @@ func (r *sampling) result() (*fit.Result, error) {
 	chains := r.details()
 	result := &fit.Result{
 		Status: r.session.Status(), Elapsed: r.job.Elapsed(), Warnings: r.doubts(chains.Stats),
-		Approximation: Approximation(r.kernel), Details: []any{chains},
+		Approximation: approximation(r.kernel), Details: []any{chains},
 	}
 	if chains.Draws.PerChain == 0 {
 		return result, nil
@@ -504,7 +493,7 @@ func (r *sampling) details() *Details {
 	}
 	for chain, c := range d.Stats {
 		d.Gradients += r.Tallies[chain].Gradients
-		d.Evaluations = d.Evaluations.Plus(c.Evaluations)
+		d.Evaluations = d.Evaluations.plus(c.Evaluations)
 	}
 	return d
 }

@@ -30,8 +30,8 @@ const NoWarmUp = -1
 //
 // The particles of the result are the draws of all chains, chain after chain, of equal weight: as many of each as all
 // chains have made. Its details are a *Details, its warnings say if the chains disagree: on predictions (diag.Mixing),
-// and of a density of your own on coordinates, of which some 250 are looked at (diag.Agreement).
-// Errors wrap ErrStart, ErrStuck or ErrStepSize where these apply.
+// and of a density of your own on coordinates, of which some 250 are looked at (diag.Agreement). The error of chains
+// that do not move wraps ErrStuck.
 //
 // With several devices (run.Settings.Devices), a Target of your own that evaluates the chains in blocks must divide
 // them such that no block is on two devices, as density.NewProblem does if it is given their number: otherwise each
@@ -51,9 +51,6 @@ type Chains struct {
 	// Tuned are the step size and scales at which a warm-up that chooses them begins; without such a warm-up the draws
 	// are made with them. They may be the Tuned of another Details. Default: the kernel's own step size, and scales of 1.
 	Tuned Tuned
-
-	observe  func(draws int, now *Draws) error
-	together bool // the chains share a step size from the warm-up's beginning
 }
 
 var (

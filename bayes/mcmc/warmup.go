@@ -86,7 +86,7 @@ func newWarming(s setup, kernel Kernel, dim int) *warming {
 		return w
 	}
 	w.Window, w.Common = newMoments(dim), newStepping(cmp.Or(s.Tuned.StepSize, 1))
-	if ownPhase(s.WarmUp) > 0 && !s.together {
+	if ownPhase(s.WarmUp) > 0 {
 		for range s.Chains {
 			w.Own = append(w.Own, newStepping(w.Common.StepSize))
 		}
@@ -278,12 +278,12 @@ func (s *stepSearch) next(stepSize, acceptance float64) (next float64, found boo
 	if s.Tries++; s.Tries > 50 {
 		if direction > 0 {
 			return 0, false, fmt.Errorf(
-				"%w: a step size of %.3g is still accepted with a mean probability of %.3g: is the target flat, and so improper?",
-				ErrStepSize, stepSize, acceptance,
+				"mcmc: no step size works: one of %.3g is still accepted with a mean probability of %.3g: is the target flat, and "+
+					"so improper?", stepSize, acceptance,
 			)
 		}
-		return 0, false, fmt.Errorf("%w: a step size of %.3g is still accepted with a mean probability of only %.3g: "+
-			"check the target for NaN and its gradient for a wrong sign", ErrStepSize, stepSize, acceptance)
+		return 0, false, fmt.Errorf("mcmc: no step size works: one of %.3g is still accepted with a mean probability of "+
+			"only %.3g: check the target for NaN and its gradient for a wrong sign", stepSize, acceptance)
 	}
 	return math.Ldexp(stepSize, direction), false, nil
 }

@@ -43,10 +43,6 @@ var kernels = []struct {
 		options: Options{Transitions: 50, scale: []float64{1.2, .8}}, second: true,
 	},
 	{
-		kernel:  mcmc.MicrocanonicalHMC{StepSize: .9, Steps: 3},
-		options: Options{Transitions: 40, scale: []float64{1.2, .8}},
-	},
-	{
 		kernel: mcmc.MCLMC{StepSize: .25}, options: Options{Targets: smooth(), NotReversible: true, Slow: true},
 		second: true,
 	},
