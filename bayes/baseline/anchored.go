@@ -26,8 +26,9 @@ import (
 //
 // where the anchor a is a draw from the prior N(0, s^2); for a posterior density the anchor would be 0. Where the data
 // say nothing, the members are therefore spread as the prior is. In SAE the anchors are a Markov chain. Each member's
-// training begins where the one before ended, so that it needs a fraction of the epochs. The chain is Gustafson's
-// guided walk (1998) in each coordinate separately: it keeps its direction until a step is rejected.
+// training begins where the one before ended, so that it needs a fraction of the epochs: here a twentieth, at least one.
+// The chain is Gustafson's guided walk (1998) in each coordinate separately: it keeps its direction until a step is
+// rejected.
 //
 // For a linear Gaussian model the members have the posterior's mean, but the covariance P^-1 s^-2 P^-1 instead of P^-1,
 // with P the posterior's precision: it is too small in directions that the data determine.
@@ -38,12 +39,12 @@ type SAE struct {
 	Training `json:"training,omitzero"`
 	Chains   int `json:"chains"`  // of anchors, trained side by side; default 5
 	Members  int `json:"members"` // of each chain; default 20
-	// MemberEpochs is the number of epochs of each member after the first, which has Epochs; default a twentieth of
-	// Epochs, at least 1.
-	MemberEpochs int `json:"epochs"`
 	// StepSize is the standard deviation of a step of the anchors' walk, in units of the prior's; default 0.3.
 	StepSize float64 `json:"step_size"`
 }
+
+// memberShare is Epochs over the epochs of each member after the first; a variable for the tests.
+var memberShare = 20
 
 var _ fit.Method = SAE{}
 
@@ -63,7 +64,6 @@ func (m SAE) Prepare(j *fit.Job) (_ fit.Method, err error) {
 	return m, limits.Fill("baseline: SAE",
 		limits.Int("Chains", &m.Chains, 5).From(1),
 		limits.Int("Members", &m.Members, 20).From(1),
-		limits.Int("MemberEpochs", &m.MemberEpochs, max(1, m.Epochs/20)).From(1),
 		limits.Float("StepSize", &m.StepSize, 0.3).Positive(),
 		limits.Field("Optimiser.WeightDecay", decay, decay == 0, "0: the anchors are what holds the weights"),
 	)
@@ -119,7 +119,7 @@ func (m SAE) next(ctx context.Context, j *fit.Job, k int, l anchored, start []fl
 	member := *j
 	member.Seed = rand.New(rand.NewPCG(j.Seed, uint64(k))).Uint64()
 	t := m.Training
-	t.Epochs = m.MemberEpochs
+	t.Epochs = max(1, m.Epochs/memberShare)
 	return train.Run(ctx, &member, t, train.Task{
 		Learner: l, Name: fmt.Sprintf("member%d", k), Start: start,
 		Train: train.OfTraining(j), Validation: train.Of(j, j.Parts.Validation),

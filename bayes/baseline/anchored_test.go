@@ -21,12 +21,13 @@ import (
 // bias, which has no prior, makes the residuals sum to 0. Without anchors all members would be the same, and with the
 // posterior's draws instead of these optima what looks like anchors would be wider by a factor of 4 and more.
 func TestSAEIsExact(t *testing.T) {
+	membersTrainFor(t, 1)
 	const chains, members, size = 100, 3, .4
 	data := line(rows)
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		settings := converging(engine, dtype)
 		settings.Epochs, settings.Optimiser.Schedule.Every = 600, 60
-		method := SAE{Chains: chains, Members: members, StepSize: size, MemberEpochs: settings.Epochs}
+		method := SAE{Chains: chains, Members: members, StepSize: size}
 		result := fitted(t, lineModel, method, dataset.Parts{Train: data}, settings)
 		w, b := parameters(t, result.Posterior)
 		if len(b) != chains*members || result.Steps != members*settings.Epochs {
@@ -90,6 +91,13 @@ func TestSAEIsExact(t *testing.T) {
 	})
 }
 
+// membersTrainFor has the members after the first train for Epochs over share.
+func membersTrainFor(t *testing.T, share int) {
+	before := memberShare
+	memberShare = share
+	t.Cleanup(func() { memberShare = before })
+}
+
 // The guided walk leaves the normal where it is, from draws of it: over 20 000 coordinates, in two scales, mean and
 // variance stay within 4 standard errors, and so does the share beyond two standard deviations. A coordinate goes on in
 // its direction more often than it turns.
@@ -134,8 +142,8 @@ func TestGuidedWalk(t *testing.T) {
 // A run with a checkpoint, which each member has, goes on to the same members.
 func TestSAEGoesOn(t *testing.T) {
 	file := t.TempDir() + "/run"
-	method := SAE{Chains: 2, Members: 3, MemberEpochs: 2}
-	settings := Settings{Epochs: 3, BatchSize: 10, Engine: goEngine(t), Checkpoint: file, Optimiser: train.Adam{}}
+	method := SAE{Chains: 2, Members: 3}
+	settings := Settings{Epochs: 40, BatchSize: 10, Engine: goEngine(t), Checkpoint: file, Optimiser: train.Adam{}}
 	once := fitted(t, small, method, dataset.Parts{Train: line(30)}, settings)
 	again := fitted(t, small, method, dataset.Parts{Train: line(30)}, settings)
 	settings.Checkpoint = ""
@@ -150,7 +158,7 @@ func TestSAEGoesOn(t *testing.T) {
 // Patience ends the training of a member, and not the chain of members.
 func TestSAEWithPatience(t *testing.T) {
 	settings := Settings{Epochs: 200, BatchSize: 8, Patience: 2, Engine: goEngine(t)}
-	r := fitted(t, small, SAE{Chains: 2, Members: 5, MemberEpochs: 10}, split3(t, line(60)), settings)
+	r := fitted(t, small, SAE{Chains: 2, Members: 5}, split3(t, line(60)), settings)
 	if most := (200 + 4*10) * r.PerEpoch; r.Status.Err() != nil || r.Posterior.Particles() != 10 || r.Steps >= most {
 		t.Errorf("%s with %d members after %d steps of at most %d: want 10 members, and an early end of some", r.Status,
 			r.Posterior.Particles(), r.Steps, most)

@@ -7,6 +7,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
@@ -26,10 +27,11 @@ func TestJointPrior(t *testing.T) {
 		Prior: bayes.LearntPrecision{}, Stochastic: bayes.All(),
 	}
 	nlpd := map[string]float64{}
-	for _, m := range append(Methods(),
+	for _, m := range []fit.Method{
+		MLE{}, MAP{}, Ensemble{}, SAE{}, Dropout{}, SWAG{}, VI{}, Laplace{}, MAPHMC{}, SGLD{}, SGHMC{},
 		mcmc.Chains{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Chains: 16, Draws: 50, WarmUp: 100},
 		smc.Tempered{Particles: 100, Moves: 1},
-	) {
+	} {
 		density := true
 		switch m.(type) {
 		case VI, mcmc.Chains, smc.Tempered:

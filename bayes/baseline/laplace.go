@@ -29,9 +29,7 @@ import (
 // of a bayes.Informative. This is the generalised Gauss-Newton matrix, which has no negative eigenvalues. Shared
 // parameters stay at the mode.
 //
-// DiagonalPrecision keeps P's diagonal alone, so that a variance is 1/P_ii, not the diagonal of P's inverse: smaller
-// than the full one's where parameters are correlated. KroneckerPrecision keeps a block for each Dense layer, as a
-// Kronecker product of two small matrices.
+// KroneckerPrecision keeps a block of P for each Dense layer, as a Kronecker product of two small matrices.
 //
 // Particles are drawn from the Gaussian. The Gauss-Newton matrix is the exact curvature of the network linearised at
 // the mode, so particles predict by the linearised network (Immer, Korzepa and Bauer 2021; for one output MacKay 1992):
@@ -40,8 +38,9 @@ import (
 // to which the network is insensitive near the mode, even if it is sensitive further out.
 type Laplace struct {
 	Training `json:"training,omitzero"`
-	// Structure is the part of P that is kept; default FullPrecision for at most 1000 stochastic parameters, else
-	// LastLayerPrecision.
+	// Structure is the part of P that is kept: "full", "last layer" or KroneckerPrecision. Default "full" for at most
+	// 1000 stochastic parameters, else "last layer", the full precision of the last layer's stochastic parameters; the
+	// others then stay at the mode.
 	Structure Structure `json:"structure"`
 	Samples   int       `json:"samples"` // particles of the posterior; default 100
 	// Sampled predicts with the network itself; default: with its linearisation at the mode.
@@ -53,10 +52,8 @@ type Structure string
 
 // The structures.
 const (
-	DiagonalPrecision Structure = "diagonal"
-	FullPrecision     Structure = "full"
-	// LastLayerPrecision is the full precision of the last layer's stochastic parameters; the others stay at the mode.
-	LastLayerPrecision Structure = "last layer"
+	fullPrecision      Structure = "full"
+	lastLayerPrecision Structure = "last layer"
 	// KroneckerPrecision is KFAC (Ritter et al. 2018): for each Dense layer the product of its inputs' second moments
 	// with its outputs' curvature.
 	KroneckerPrecision Structure = "kronecker"
@@ -92,32 +89,31 @@ func (m Laplace) Prepare(j *fit.Job) (_ fit.Method, err error) {
 		return nil, errors.New("baseline: Laplace: the data have Censored targets or Exposure, of which it does not know " +
 			"the curvature: take baseline.SWAG or mcmc.Chains")
 	}
-	structure := FullPrecision
+	structure := fullPrecision
 	if bound.D > 1000 {
-		structure = LastLayerPrecision
+		structure = lastLayerPrecision
 	}
 	if err := limits.Fill("baseline: Laplace",
-		limits.Choice("Structure", &m.Structure, structure,
-			DiagonalPrecision, FullPrecision, LastLayerPrecision, KroneckerPrecision),
+		limits.Choice("Structure", &m.Structure, structure, fullPrecision, lastLayerPrecision, KroneckerPrecision),
 		limits.Int("Samples", &m.Samples, 100).From(1),
 	); err != nil {
 		return nil, err
 	}
 	if m.Structure == KroneckerPrecision {
 		if err := checkLayers(bound); err != nil {
-			return nil, fmt.Errorf("baseline: Laplace.Structure is %q: %w; take baseline.DiagonalPrecision, or "+
-				"baseline.FullPrecision of few parameters", m.Structure, err)
+			return nil, fmt.Errorf("baseline: Laplace.Structure is %q: %w; take %q, or %q of few parameters", m.Structure, err,
+				lastLayerPrecision, fullPrecision)
 		}
 		return m, nil
 	}
 	free := m.free(bound)
 	if len(free) == 0 {
 		return nil, fmt.Errorf("baseline: Laplace.Structure is %q, but no parameter of that kind is stochastic: take "+
-			"baseline.FullPrecision, or another partition:\n%s", m.Structure, bound.Summary())
+			"%q, or another partition:\n%s", m.Structure, fullPrecision, bound.Summary())
 	}
-	if n := len(free); m.Structure != DiagonalPrecision && n > mostFull {
+	if n := len(free); n > mostFull {
 		return nil, fmt.Errorf("baseline: Laplace.Structure is %q, but a full precision of %d parameters is too large "+
-			"(at most %d): take baseline.DiagonalPrecision or baseline.LastLayerPrecision", m.Structure, n, mostFull)
+			"(at most %d): take baseline.KroneckerPrecision, or %q", m.Structure, n, mostFull, lastLayerPrecision)
 	}
 	return m, nil
 }
@@ -130,7 +126,7 @@ func (m Laplace) free(bound *bayes.BoundModel) []int {
 	}
 	var free []int
 	for _, slot := range bound.Slots {
-		if slot.Stochastic && (m.Structure != LastLayerPrecision || slot.Layer == last) {
+		if slot.Stochastic && (m.Structure != lastLayerPrecision || slot.Layer == last) {
 			for i := range slot.Size() {
 				free = append(free, slot.Offset+i)
 			}
@@ -230,7 +226,7 @@ func (m Laplace) drawer(ctx context.Context, j *fit.Job, phi, psi []float64) (dr
 	return m.sampler(j.Bound, precision)
 }
 
-// precision is P over the free coordinates, F of them: [F, F] row by row, or its diagonal, [F].
+// precision is P over the free coordinates, F of them: [F, F] row by row.
 func (m Laplace) precision(ctx context.Context, j *fit.Job, phi, psi []float64) ([]float64, error) {
 	free, scales := m.free(j.Bound), j.Bound.Scales()
 	of, err := rowsOf(j)
@@ -243,10 +239,7 @@ func (m Laplace) precision(ctx context.Context, j *fit.Job, phi, psi []float64) 
 	if err != nil {
 		return nil, fmt.Errorf("baseline: Laplace: %w", err)
 	}
-	step := 1 // from a diagonal element to the next
-	if m.Structure != DiagonalPrecision {
-		step = len(free) + 1
-	}
+	step := len(free) + 1 // from a diagonal element to the next
 	for i, k := range free {
 		precision[i*step] += 1 / (scales[k] * scales[k])
 	}
@@ -262,7 +255,7 @@ func rowsOf(j *fit.Job) (curvedRows, error) {
 	return curvedRows{engine: j.Engine, bound: j.Bound, x: x, y: y}, nil
 }
 
-// curvature is sum_n J_n' L_n J_n of the free coordinates over the first count of the rows: [F F] or its diagonal, [F].
+// curvature is sum_n J_n' L_n J_n of the free coordinates over the first count of the rows: [F F].
 func (m Laplace) curvature(j *fit.Job, s compute.Nodes, rows, count *Node, free []int) *Node {
 	x := bayes.Numbers(Gather(s["x"], ExpandAxes(rows, -1)), s["y"].DType())
 	outputs, copies, params := j.Bound.PerExample(Reshape(s["phi"], j.Bound.D), s["psi"], x)
@@ -274,12 +267,7 @@ func (m Laplace) curvature(j *fit.Job, s compute.Nodes, rows, count *Node, free 
 			own := AxisRange(free[0], free[len(free)-1]+1) // a layer's coordinates are neighbours
 			gradient = Slice(gradient, AxisRange(), own)
 		}
-		var term *Node
-		if m.Structure == DiagonalPrecision {
-			term = ReduceSum(Square(gradient), 0)
-		} else {
-			term = Reshape(Einsum("bi,bk->ik", gradient, gradient), len(free)*len(free))
-		}
+		term := Reshape(Einsum("bi,bk->ik", gradient, gradient), len(free)*len(free))
 		if total == nil {
 			total = term
 		} else {
@@ -292,34 +280,24 @@ func (m Laplace) curvature(j *fit.Job, s compute.Nodes, rows, count *Node, free 
 // sampler draws phi, [D], around a mode: the mode plus P^(-1/2) z.
 func (m Laplace) sampler(bound *bayes.BoundModel, precision []float64) (drawer, error) {
 	free := m.free(bound)
-	whiten := func(z []float64) {
-		for i := range z {
-			z[i] /= math.Sqrt(precision[i])
-		}
+	var factor mat.Cholesky
+	if !factor.Factorize(mat.NewSymDense(len(free), precision)) {
+		return nil, fmt.Errorf("baseline: the precision of Laplace's Gaussian over %d parameters is not positive "+
+			"definite in floating point: take Settings.DType Float64, or baseline.KroneckerPrecision", len(free))
 	}
-	if m.Structure != DiagonalPrecision {
-		var factor mat.Cholesky
-		if !factor.Factorize(mat.NewSymDense(len(free), precision)) {
-			return nil, fmt.Errorf("baseline: the precision of Laplace's Gaussian over %d parameters is not positive "+
-				"definite in floating point: take Settings.DType Float64, or baseline.DiagonalPrecision", len(free))
-		}
-		var upper mat.TriDense
-		factor.UTo(&upper)
-		whiten = func(z []float64) { // P = U'U: solve U x = z
-			for i := len(z) - 1; i >= 0; i-- {
-				for k := i + 1; k < len(z); k++ {
-					z[i] -= upper.At(i, k) * z[k]
-				}
-				z[i] /= upper.At(i, i)
-			}
-		}
-	}
+	var upper mat.TriDense
+	factor.UTo(&upper)
 	return func(mode []float64, rng *rand.Rand) []float64 {
 		z := make([]float64, len(free))
 		for i := range z {
 			z[i] = rng.NormFloat64()
 		}
-		whiten(z)
+		for i := len(z) - 1; i >= 0; i-- { // P = U'U: solve U x = z
+			for k := i + 1; k < len(z); k++ {
+				z[i] -= upper.At(i, k) * z[k]
+			}
+			z[i] /= upper.At(i, i)
+		}
 		phi := slices.Clone(mode)
 		for i, k := range free {
 			phi[k] += z[i]

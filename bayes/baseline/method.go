@@ -18,13 +18,6 @@ import (
 // how long and how. The zero value of every field works.
 type Training = train.Training
 
-// Methods returns all methods of this package, each with its default settings.
-func Methods() []fit.Method {
-	return []fit.Method{
-		MLE{}, MAP{}, Ensemble{}, SAE{}, Dropout{}, SWAG{}, VI{}, Laplace{}, MAPHMC{}, SGLD{}, SGHMC{},
-	}
-}
-
 // rowsAtOnce is how many rows of a Source the methods read at a time.
 const rowsAtOnce = 1 << 16
 

@@ -24,8 +24,7 @@ import (
 //	mean = (1/T) sum_t theta_t,  diag = (1/T) sum_t theta_t^2 - mean^2,  D = [theta_t - mean_t] for the last K of them,
 //
 // where mean_t is the mean of the first t. A draw is mean + diag^(1/2) z / sqrt 2 + D z' / sqrt(2 (K - 1)) (the paper's
-// equation 1), or mean + diag^(1/2) z with Diagonal. (The squares are summed about the running mean, which is the same
-// but for rounding.)
+// equation 1). (The squares are summed about the running mean, which is the same but for rounding.)
 //
 // In a partial model the Gaussian is over the stochastic parameters; the shared ones are at the mean. The iterates are
 // Adam's, as in Zhao et al. 2024, whose settings are Collect 50 to 200 and Rank 20 to 100; the paper takes those of
@@ -33,11 +32,10 @@ import (
 // running statistics are not those of an average of parameters.
 type SWAG struct {
 	Training `json:"training,omitzero"`
-	Collect  int     `json:"collect"`  // T, at least 2; default half of Epochs
-	Rank     int     `json:"rank"`     // K, from 2 to Collect; default 20, or Collect if that is less
-	Diagonal bool    `json:"diagonal"` // no low-rank part; Rank must be 0
-	Rate     float64 `json:"rate"`     // constant learning rate; default the rate that Optimiser begins with
-	Samples  int     `json:"samples"`  // particles of the posterior; default 100
+	Collect  int     `json:"collect"` // T, at least 2; default half of Epochs
+	Rank     int     `json:"rank"`    // K, from 2 to Collect; default 20, or Collect if that is less
+	Rate     float64 `json:"rate"`    // constant learning rate; default the rate that Optimiser begins with
+	Samples  int     `json:"samples"` // particles of the posterior; default 100
 }
 
 var _ fit.Method = SWAG{}
@@ -60,10 +58,6 @@ func (m SWAG) Prepare(j *fit.Job) (_ fit.Method, err error) {
 		limits.Int("Samples", &m.Samples, 100).From(1),
 	); err != nil {
 		return nil, err
-	}
-	if m.Diagonal {
-		return m, limits.Check("baseline: SWAG",
-			limits.Field("Rank", m.Rank, m.Rank == 0, "0 with Diagonal, which has no low-rank part"))
 	}
 	return m, limits.Fill("baseline: SWAG",
 		limits.Int("Rank", &m.Rank, min(20, m.Collect)).Between(2, m.Collect).Because("the epochs of Collect"))
@@ -123,7 +117,7 @@ func (m SWAG) collecting(j *fit.Job, p *points, start []float64) train.Task {
 // iterates is the learner whose values at the ends of epochs are collected.
 type iterates struct {
 	*points
-	rank int // 0: none but the diagonal
+	rank int
 }
 
 var _ train.Collector = iterates{}
@@ -132,20 +126,17 @@ var _ train.Collector = iterates{}
 const (
 	swagMean       = "swag_mean"       // [1, Q]
 	swagSquares    = "swag_squares"    // [1, Q]
-	swagDeviations = "swag_deviations" // [K, Q]; not if Diagonal
+	swagDeviations = "swag_deviations" // [K, Q]
 )
 
 // Collected implements train.Collector.
 func (c iterates) Collected(dtype compute.DType) map[string]*tensors.Tensor {
 	_, width := c.Size()
-	entries := map[string]*tensors.Tensor{
-		swagMean:    compute.Floats(dtype, make([]float64, width), 1, width),
-		swagSquares: compute.Floats(dtype, make([]float64, width), 1, width),
+	return map[string]*tensors.Tensor{
+		swagMean:       compute.Floats(dtype, make([]float64, width), 1, width),
+		swagSquares:    compute.Floats(dtype, make([]float64, width), 1, width),
+		swagDeviations: compute.Floats(dtype, make([]float64, c.rank*width), c.rank, width),
 	}
-	if c.rank > 0 {
-		entries[swagDeviations] = compute.Floats(dtype, make([]float64, c.rank*width), c.rank, width)
-	}
-	return entries
 }
 
 // Collect implements train.Collector: Welford's update of mean and sum of squares by theta, [1, Q], the count-th
@@ -154,17 +145,16 @@ func (c iterates) Collect(s compute.Nodes, count *graph.Node) compute.Nodes {
 	before := Sub(s["theta"], s[swagMean])
 	mean := Add(s[swagMean], Div(before, count))
 	deviation := Sub(s["theta"], mean)
-	next := compute.Nodes{swagMean: mean, swagSquares: Add(s[swagSquares], Mul(before, deviation))}
-	if c.rank > 0 {
-		next[swagDeviations] = Concatenate([]*Node{Slice(s[swagDeviations], AxisRange(1)), deviation}, 0)
+	return compute.Nodes{
+		swagMean: mean, swagSquares: Add(s[swagSquares], Mul(before, deviation)),
+		swagDeviations: Concatenate([]*Node{Slice(s[swagDeviations], AxisRange(1)), deviation}, 0),
 	}
-	return next
 }
 
 // gaussian is the fitted Gaussian.
 type gaussian struct {
 	mean, variance []float64   // [Q]; variance is diag
-	deviations     [][]float64 // the K columns of D, [Q] each; nil for a diagonal one
+	deviations     [][]float64 // the K columns of D, [Q] each
 }
 
 func (m SWAG) gaussian(t *train.Details, iterates int) (g gaussian, err error) {
@@ -176,9 +166,6 @@ func (m SWAG) gaussian(t *train.Details, iterates int) (g gaussian, err error) {
 	}
 	for i := range g.variance {
 		g.variance[i] /= float64(iterates)
-	}
-	if m.Diagonal {
-		return g, nil
 	}
 	flat, err := compute.Float64s(t.Collected[swagDeviations])
 	if err != nil {
@@ -194,12 +181,8 @@ func (m SWAG) gaussian(t *train.Details, iterates int) (g gaussian, err error) {
 // draw is one point, [Q].
 func (g gaussian) draw(rng *rand.Rand) []float64 {
 	point := make([]float64, len(g.mean))
-	diagonal := 1.0
-	if g.deviations != nil {
-		diagonal = 0.5
-	}
 	for i := range point {
-		point[i] = g.mean[i] + math.Sqrt(diagonal*g.variance[i])*rng.NormFloat64()
+		point[i] = g.mean[i] + math.Sqrt(0.5*g.variance[i])*rng.NormFloat64()
 	}
 	for _, deviation := range g.deviations {
 		z := rng.NormFloat64() / math.Sqrt(2*float64(len(g.deviations)-1))

@@ -97,10 +97,8 @@ func TestMethods(t *testing.T) {
 		particles int
 	}{
 		{MLE{}, 1}, {MAP{}, 1}, {Ensemble{Members: 3}, 3}, {SAE{Chains: 2, Members: 3}, 6},
-		{Dropout{}, 100}, {SWAG{}, 100}, {SWAG{Diagonal: true},
-			100}, {VI{}, 100}, {VI{ZeroMean: true}, 100},
-		{Laplace{}, 100}, {Laplace{Structure: DiagonalPrecision},
-			100}, {MAPHMC{Chains: mcmc.Chains{Kernel: kernel, Chains: 2, Draws: 5, WarmUp: 5}}, 10}, {SGLD{}, 100},
+		{Dropout{}, 100}, {SWAG{}, 100}, {VI{}, 100}, {VI{ZeroMean: true}, 100},
+		{Laplace{}, 100}, {MAPHMC{Chains: mcmc.Chains{Kernel: kernel, Chains: 2, Draws: 5, WarmUp: 5}}, 10}, {SGLD{}, 100},
 		{SGHMC{}, 100},
 	} {
 		for i, data := range []*dataset.Dataset{line(60), classes(60, 2), classes(60, 3)} {

@@ -43,7 +43,7 @@ func TestConvolutionOfOnePixel(t *testing.T) {
 		"HMC": {mcmc.Chains{Kernel: mcmc.HMC{Steps: 3}, Chains: 2, Draws: 5, WarmUp: 5},
 			bayes.All()},
 		"full Laplace": {baseline.Laplace{
-			Training: baseline.Training{Epochs: 5}, Structure: baseline.FullPrecision, Samples: 5,
+			Training: baseline.Training{Epochs: 5}, Samples: 5,
 		}, bayes.All()},
 		"Kronecker Laplace of the last layer": {baseline.Laplace{
 			Training: baseline.Training{Epochs: 5}, Structure: baseline.KroneckerPrecision, Samples: 5,
