@@ -37,8 +37,8 @@ func LeNet5(height, width, channels int) CNN {
 // With ByFilterResponse each convolution is followed by FilterResponse and, but for the last of a block before the sum,
 // each by Threshold; where the width changes, a convolution of 1 x 1 maps the input (as Izmailov, Vikram, Hoffman and
 // Wilson 2021 have it, with swish there). With ByBatch the network is that of He and others: convolutions without
-// biases, BatchNorm, ReLU, and a shortcut without parameters where the width changes (their option A). For images of 32 x 32 with three channels and ten
-// classes it then has 269 722 parameters, without the running statistics.
+// biases, BatchNorm, ReLU, and a shortcut without parameters where the width changes (their option A). For images of
+// 32 x 32 with three channels and ten classes it then has 269 722 parameters, without the running statistics.
 //
 // Convolutions, normalisations and thresholds count as layers from 1, a block's shortcut after its other layers; layer
 // 1 is the first convolution. With ByBatch the dense layer is number 39.
