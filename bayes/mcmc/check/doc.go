@@ -4,8 +4,8 @@
 //		check.Kernel(t, MyKernel{StepSize: 0.5}, check.Options{})
 //	}
 //
-// [Kernel] fails the test with a table of what is wrong; [Run] gives the whole [Report]. [Sequential] and
-// [RunSequential] do the same for samplers that estimate an evidence.
+// [Kernel] fails the test with a table of what is wrong; [Run] gives the whole [Report]. [Sequential] fails the test of
+// a sampler that estimates an evidence.
 //
 // # What is tested
 //

@@ -65,7 +65,7 @@ func TestFaults(t *testing.T) {
 			"first half step of the momentum twice", "no kinetic energy", "always accepts",
 		}},
 	}
-	few := []Target{Targets()[0], Skewed(), bounded(), Conjugate()} // for time: what these do not find, all might
+	few := []Target{Targets()[0], skewed(), bounded(), conjugate()} // for time: what these do not find, all might
 	for _, c := range faults {
 		for _, fault := range c.faults {
 			kernel := c.kernel(fault)

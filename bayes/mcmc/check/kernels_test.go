@@ -10,7 +10,7 @@ import (
 
 // smooth are the targets of kernels that move by a gradient and reject nothing: a bound would stop none of them.
 func smooth() []Target {
-	return []Target{gaussian([]float64{1, -.7}, [][]float64{{1.5}, {-.4, .7}}), mixture(), Conjugate()}
+	return []Target{gaussian([]float64{1, -.7}, [][]float64{{1.5}, {-.4, .7}}), mixture(), conjugate()}
 }
 
 // kernels are those of package mcmc, with what each claims. Those that are biased are given steps at which the bias
@@ -91,7 +91,7 @@ func passKernels(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		o := k.options
 		o.Engine, o.DType, o.Particles = engine, dtype, particles
 		if o.Targets == nil && (k.second || engine.IsXLA()) {
-			o.Targets = []Target{bounded(), Conjugate()}
+			o.Targets = []Target{bounded(), conjugate()}
 		}
 		Kernel(t, k.kernel, o)
 	}

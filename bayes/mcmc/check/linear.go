@@ -47,8 +47,8 @@ func Line() Linear {
 	return l
 }
 
-// Check returns an error that names what is wrong.
-func (l Linear) Check() error {
+// check returns an error that names what is wrong.
+func (l Linear) check() error {
 	if len(l.X) == 0 || len(l.X) != len(l.Y) || len(l.X[0]) == 0 {
 		return fmt.Errorf("check: Linear has %d rows in X and %d in Y: they must be as many, and not empty",
 			len(l.X), len(l.Y))

@@ -28,7 +28,7 @@ func TestSequentialPowerLong(t *testing.T) {
 	found, runs := 0, 0
 	for call := range uint64(10) {
 		sampler := filter{Line(), 200, "evidence a factor of 1.4 too large"}
-		report, err := RunSequential(func(seed uint64) (SequentialRun, error) {
+		report, err := runSequential(func(seed uint64) (SequentialRun, error) {
 			runs++
 			return sampler.run(seed)
 		}, SequentialOptions{Runs: 60, seed: 1 + 1000*call})

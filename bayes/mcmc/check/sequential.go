@@ -44,7 +44,7 @@ type SequentialOptions struct {
 // seed is a run on the problem's posterior and evidence.
 func Sequential(t testing.TB, sample func(seed uint64) (SequentialRun, error), o SequentialOptions) {
 	t.Helper()
-	report, err := RunSequential(sample, o)
+	report, err := runSequential(sample, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func Sequential(t testing.TB, sample func(seed uint64) (SequentialRun, error), o
 	}
 }
 
-// RunSequential tests a sampler. The error is about options, or the sampler's own; what the tests find is in the
+// runSequential tests a sampler. The error is about options, or the sampler's own; what the tests find is in the
 // report.
 //
 // With Z the evidence, Z^ a run's estimate and f^ its weighted mean of f, Z^ and Z^ f^ have means Z and Z E[f] exactly,
@@ -62,7 +62,7 @@ func Sequential(t testing.TB, sample func(seed uint64) (SequentialRun, error), o
 // posterior's mean and covariance. This detects wrong weights, ancestors, increments of the evidence and moves. It also
 // detects standard errors that do not cover. With 200 particles on Line a call makes 105 runs: five
 // more than SequentialOptions.Runs, until an error of the evidence by a factor of 1.4 would be found.
-func RunSequential(sample func(seed uint64) (SequentialRun, error), o SequentialOptions) (Report, error) {
+func runSequential(sample func(seed uint64) (SequentialRun, error), o SequentialOptions) (Report, error) {
 	if o.Problem == nil {
 		l := Line()
 		o.Problem = &l
@@ -80,7 +80,7 @@ func RunSequential(sample func(seed uint64) (SequentialRun, error), o Sequential
 	if sample == nil {
 		return Report{}, fmt.Errorf("check: there is no sampler: give a function from seeds to runs")
 	}
-	if err := o.Problem.Check(); err != nil {
+	if err := o.Problem.check(); err != nil {
 		return Report{}, err
 	}
 	e := newEstimates(*o.Problem)

@@ -202,7 +202,7 @@ func TestSequentialFaults(t *testing.T) {
 		"moves without the prior", "moves under the rows but one", "moves without N/n",
 		"standard error three times too small", "standard error five times too large",
 	} {
-		report, err := RunSequential(filter{Line(), 200, fault}.run, SequentialOptions{StdDev: .6})
+		report, err := runSequential(filter{Line(), 200, fault}.run, SequentialOptions{StdDev: .6})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func TestSequentialImprecise(t *testing.T) {
 		z := rand.New(rand.NewPCG(seed, 3)).NormFloat64()
 		return SequentialRun{Phi: mean, LogEvidence: logEvidence + 3*z - 4.5}, nil
 	}
-	report, err := RunSequential(imprecise, SequentialOptions{Runs: 30})
+	report, err := runSequential(imprecise, SequentialOptions{Runs: 30})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,11 +323,11 @@ func TestSequentialBadInput(t *testing.T) {
 		{gives(SequentialRun{Phi: make([]float64, 3), LogEvidence: math.NaN()}), SequentialOptions{}, "NaN"},
 		{gives(SequentialRun{Phi: make([]float64, 3), StdErr: -1}), SequentialOptions{}, "-1"},
 	} {
-		if _, err := RunSequential(c.sample, c.o); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := runSequential(c.sample, c.o); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("error %v does not say %q", err, c.says)
 		}
 	}
-	if _, err := RunSequential(
+	if _, err := runSequential(
 		func(uint64) (SequentialRun, error) { return SequentialRun{}, boom }, SequentialOptions{},
 	); !errors.Is(err, boom) {
 		t.Errorf("error %v is not the sampler's", err)

@@ -13,7 +13,7 @@ import (
 // Target is a distribution of which everything is known: how to draw it exactly, and how to turn what is drawn into
 // uniforms. It may depend on data that differ from particle to particle: then Draw draws a parameter from the prior and
 // data given the parameter, and LogDensity is that of the posterior. To test a model's own posterior, fill in a Target
-// whose LogDensity is the model's, or change Regression's: a factor N/n that is missing fails Rank and Invariant.
+// whose LogDensity is the model's: a factor N/n that is missing fails Rank and Invariant.
 type Target struct {
 	Name string
 	D    int // coordinates of a particle

@@ -18,11 +18,11 @@ import (
 func Targets() []Target {
 	return []Target{
 		gaussian([]float64{1, -.7}, [][]float64{{1.5}, {-.4, .6}}),
-		Skewed(),
+		skewed(),
 		banana(),
 		mixture(),
 		bounded(),
-		Conjugate(),
+		conjugate(),
 	}
 }
 
@@ -74,10 +74,10 @@ func gaussian(mean []float64, factor [][]float64) Target {
 	return t
 }
 
-// Skewed has two independent coordinates, one with a long tail to the right and one with a long tail to the left:
+// skewed has two independent coordinates, one with a long tail to the right and one with a long tail to the left:
 // Gumbel's distribution with location -1 and scale 0.7, and the mirror image of the one with location -0.5 and scale
 // 1.2.
-func Skewed() Target {
+func skewed() Target {
 	const a, b, a2, b2 = -1.0, 0.7, 0.5, 1.2
 	return Target{
 		Name: "skewed", D: 2, Start: []float64{2, -3},
@@ -176,9 +176,9 @@ func bounded() Target {
 	}
 }
 
-// Conjugate is Regression with a prior of N(0.5, 1.5^2) and N(-1, 0.8^2) and four measurements, such that no part of
+// conjugate is a regression with a prior of N(0.5, 1.5^2) and N(-1, 0.8^2) and four measurements, such that no part of
 // the posterior is symmetric.
-func Conjugate() Target {
+func conjugate() Target {
 	return regression(Linear{
 		X: [][]float64{{1, .3}, {-.2, .9}, {.7, .7}, {.1, -.6}}, NoiseStdDev: 1, PriorMean: []float64{.5, -1},
 		PriorStdDev: []float64{1.5, .8},
@@ -190,7 +190,7 @@ func Conjugate() Target {
 func regression(l Linear) Target {
 	t := Target{Name: "conjugate", Data: len(l.X)}
 	l.Y = make([]float64, len(l.X))
-	if t.err = l.Check(); t.err != nil {
+	if t.err = l.check(); t.err != nil {
 		return t
 	}
 	mean, sd := l.prior()

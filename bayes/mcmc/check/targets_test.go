@@ -94,7 +94,7 @@ func TestTargetMoments(t *testing.T) {
 	}{
 		{Targets()[0], []float64{1, -.7}, []float64{2.25, .52}},
 		{
-			Skewed(), []float64{-1 + .7*gamma, .5 - 1.2*gamma},
+			skewed(), []float64{-1 + .7*gamma, .5 - 1.2*gamma},
 			[]float64{math.Pow(.7*math.Pi, 2) / 6, math.Pow(1.2*math.Pi, 2) / 6},
 		},
 		{banana(), []float64{.5, .125}, []float64{1, .25*(2+4*.25) + .36}},
@@ -103,7 +103,7 @@ func TestTargetMoments(t *testing.T) {
 			[]float64{.3*(.36+1.44) + .7*(.81+1) - .34*.34, .3*(.81+.64) + .7*(.25+.25) - .11*.11},
 		},
 		{bounded(), []float64{1.5, cut}, []float64{.75, 1 + (-1.5*phi(-1.5)-phi(1))/mass - cut*cut}},
-		{Conjugate(), []float64{.5, -1}, []float64{2.25, .64}}, // over all data: the prior's
+		{conjugate(), []float64{.5, -1}, []float64{2.25, .64}}, // over all data: the prior's
 	} {
 		r := rand.New(rand.NewPCG(4, 4))
 		for k := range c.mean {
