@@ -226,7 +226,7 @@ func benchmarkGuided(b *testing.B, _ *compute.Engine) {
 		{"random walk", Guided{Proposal: RandomWalk{}}},
 		{"Langevin, paper's form", Guided{Proposal: Langevin{PaperForm: true}}},
 		{"Langevin", Guided{Proposal: Langevin{}}},
-		{"Langevin, adapted and preconditioned", Guided{Proposal: Langevin{}, Adapt: .574, Precondition: true}},
+		{"Langevin, adapted", Guided{Proposal: Langevin{}, Adapt: .574}},
 		{"HMC", Guided{Proposal: HMC{Steps: 5}}},
 	}...) {
 		for _, net := range computetest.Cases([]struct {

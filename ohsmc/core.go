@@ -126,10 +126,10 @@ func (c *Core) EqualWeights(like *graph.Node) *graph.Node {
 	return BroadcastToDims(ConstAs(like, -math.Log(float64(c.Particles))), c.Particles)
 }
 
-// Resample draws ancestors if the effective sample size is at most Threshold J; otherwise each particle is its own
+// resample draws ancestors if the effective sample size is at most Threshold J; otherwise each particle is its own
 // ancestor. It returns the ancestors' indices, int32 [J], the log-weights afterwards, [J], which are equal if it has
 // resampled, and whether it has, a bool scalar.
-func (c *Core) Resample(logWeights *graph.Node, rng random.Stream) (ancestors, after, done *graph.Node) {
+func (c *Core) resample(logWeights *graph.Node, rng random.Stream) (ancestors, after, done *graph.Node) {
 	// With equal weights the effective sample size is J, but may come out a little larger by rounding. The limit is
 	// raised by a factor 1 + 1e-6, so that Threshold 1 still resamples at every step.
 	least := ConstAs(logWeights, c.Threshold*float64(c.Particles)*(1+1e-6))

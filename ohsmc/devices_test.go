@@ -30,7 +30,7 @@ func TestDevices(t *testing.T) {
 		shared    []string
 	}{
 		{OpenHorizon{}, 4, 1, []string{"phi", "best_phi"}},
-		{Guided{Proposal: Langevin{}, Adapt: .574, Precondition: true}, 2, .9, []string{"phi", "best_phi", "log_density"}},
+		{Guided{Proposal: Langevin{}, Adapt: .574}, 2, .9, []string{"phi", "best_phi", "log_density"}},
 		{SMC{Kernel: mcmc.HMC{StepSize: .1, Steps: 2}, Moves: 1, Precondition: true}, 2, .9, []string{
 			"phi", "best_phi", moving + "phi", moving + "log_density", moving + "gradient", moving + "eve", moving +
 				"unfinished",

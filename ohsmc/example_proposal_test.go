@@ -29,7 +29,7 @@ func (crankNicolson) NeedsGradient() bool { return false }
 func (crankNicolson) Check() error { return nil }
 
 func (crankNicolson) Propose(
-	rng random.Stream, from mcmc.State, _ density.Target, stepSize, _ *graph.Node,
+	rng random.Stream, from mcmc.State, _ density.Target, stepSize *graph.Node,
 ) ohsmc.Proposed {
 	z := rng.Normal(from.Phi.DType(), from.Phi.Shape().Dimensions...)
 	shrink := graph.Sqrt(graph.OneMinus(graph.Square(stepSize)))

@@ -38,8 +38,7 @@ type Guided struct {
 	Training
 	// Proposal is q and L: RandomWalk, Langevin or HMC; default RandomWalk{}, whose steps are the cheapest. The paper
 	// reports lower losses for Langevin if the first layer is stochastic. BenchmarkEqualSeconds compares the proposals on
-	// the networks of its Table 8. Longer moves, as Adapt or Precondition may make them, leave the weight to fewer
-	// particles.
+	// the networks of its Table 8. Longer moves, as Adapt may make them, leave the weight to fewer particles.
 	Proposal Proposal
 	// StepSize is h at each step; default constant 0.01. With Adapt, adaptation begins at its first value.
 	StepSize train.Schedule
@@ -53,8 +52,6 @@ type Guided struct {
 	// less than e^-1000 or a weight of 0, the step is repeated with h divided by e. Adaptation costs RandomWalk one more
 	// evaluation.
 	Adapt float64
-	// Precondition takes step sizes in units of the weighted particles' standard deviation, coordinate by coordinate.
-	Precondition bool
 	// AllRows targets the posterior given all rows as the batch estimates it, p(phi) p(y_S | phi; psi)^(N/M). Of small
 	// batches most of the weight then goes to a few particles. (On cars, diabetes and epa of the practice tables the
 	// NLPD was higher by .03 to .07, on credit and hpc lower by .01 and .03; on four of six all particles became copies
@@ -63,15 +60,15 @@ type Guided struct {
 }
 
 var (
-	_ fit.Method = Guided{}
-	_ Warned     = Guided{}
+	_ fit.Method   = Guided{}
+	_ withWarnings = Guided{}
 )
 
 // Title implements fit.Method.
 func (a Guided) Title() string { return "guided open-horizon SMC (Millard et al. 2025, Algorithm 3)" }
 
-// Warnings implements Warned: for an effective sample size that promises too much, see StepRecord.MeanGradient.
-func (a Guided) Warnings(_ Training, _ int, trace []StepRecord) []string {
+// warnings implements withWarnings: for an effective sample size that promises too much, see StepRecord.MeanGradient.
+func (a Guided) warnings(_ Training, _ int, trace []StepRecord) []string {
 	if len(trace) == 0 {
 		return nil
 	}
@@ -92,8 +89,7 @@ const largeGradient = 3
 // MarshalJSON names the proposal's type.
 func (a Guided) MarshalJSON() ([]byte, error) {
 	return written(a.Training, map[string]any{
-		"proposal": typeAnd(a.Proposal), "step_size": a.StepSize, "adapt": a.Adapt, "precondition": a.Precondition,
-		"per_batch": !a.AllRows,
+		"proposal": typeAnd(a.Proposal), "step_size": a.StepSize, "adapt": a.Adapt, "per_batch": !a.AllRows,
 	})
 }
 
@@ -172,7 +168,7 @@ func (a *guided) begin(s State, batch density.Batch, _ random.Stream) (State, *N
 // step is one iteration of Algorithm 3.
 func (a *guided) step(s State, batch density.Batch, now Now) (State, StepInfo) {
 	// Resample if needed.
-	ancestors, logWeights, resampled := a.Resample(s.LogWeights, now.RNG.Named("resample"))
+	ancestors, logWeights, resampled := a.resample(s.LogWeights, now.RNG.Named("resample"))
 	phi, before := smc.Select(s.Phi, ancestors), smc.Select(s.Auxiliary[logDensityName], ancestors)
 
 	// Propagate, phi_t ~ q(. | phi_t-1; psi_t-1), toward the current batch.
@@ -181,7 +177,7 @@ func (a *guided) step(s State, batch density.Batch, now Now) (State, StepInfo) {
 	if a.Adapt > 0 {
 		stepSize = Exp(s.Auxiliary[logStepName])
 	}
-	from, proposed, alive := a.propagate(now.RNG.Named("propose"), phi, logWeights, current, stepSize, a.scale(s))
+	from, proposed, alive := a.propagate(now.RNG.Named("propose"), phi, logWeights, current, stepSize)
 
 	// Weigh by eq. 13, and normalise.
 	weighed, logDensity := a.weigh(s.Psi, alive, before, proposed, batch)
@@ -240,7 +236,7 @@ const divergence = 1000.0
 // propagate proposes particles, [J, D]. It returns the start with what was evaluated there, and the log-weights, [J],
 // which are -Inf for particles that have met a gradient that is not finite.
 func (a *guided) propagate(
-	rng random.Stream, phi, logWeights *Node, current density.Target, stepSize, scale *Node,
+	rng random.Stream, phi, logWeights *Node, current density.Target, stepSize *Node,
 ) (from mcmc.State, proposed Proposed, alive *Node) {
 	from, alive = mcmc.State{Phi: phi}, logWeights
 	switch {
@@ -253,7 +249,7 @@ func (a *guided) propagate(
 	case a.Adapt > 0:
 		from.LogDensity = current.LogDensity(phi)
 	}
-	proposed = a.Proposal.Propose(rng, from, current, stepSize, scale)
+	proposed = a.Proposal.Propose(rng, from, current, stepSize)
 	if proposed.Lost != nil {
 		alive = compute.Only(Not(proposed.Lost), alive)
 	}
@@ -308,14 +304,6 @@ func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch d
 	}
 	weighed := a.Target.Reweight(proposed.Phi, psi, logWeights, batch, weighing)
 	return weighed, Add(prior, Mul(weighed.LogLikelihood, power))
-}
-
-// scale is the unit of step sizes, [D]; nil: 1.
-func (a *guided) scale(s State) *Node {
-	if !a.Precondition {
-		return nil
-	}
-	return smc.WeightedStdDev(s.Phi, s.LogWeights)
 }
 
 // maxTries is the largest number of tries of a step with adaptation whose moves all diverge. Each try divides the step

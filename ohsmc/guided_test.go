@@ -44,7 +44,7 @@ func posteriorOf(t *testing.T, data *dataset.Dataset, sd float64) *kalman {
 func TestProposalsLeaveTheSameTarget(t *testing.T) {
 	leaveTheSameTarget(t, func(engine *compute.Engine, name string, _ bool) bool {
 		if testing.Short() { // one of each path, for the slow runs
-			return name == "Langevin" || name == "HMC, adapted and preconditioned"
+			return name == "Langevin" || name == "HMC, adapted"
 		}
 		return !engine.IsXLA() // which takes its time to compile them: TestProposalsLong
 	})
@@ -66,18 +66,18 @@ func leaveTheSameTarget(t *testing.T, chosen func(engine *compute.Engine, name s
 	}{
 		{"random walk, chunks", Guided{Proposal: RandomWalk{}, StepSize: train.Exponential(.1, .9, 2)}, 300, false,
 			bounds{"mean": .35, "variance": .4, "log constant": .22}},
-		{"random walk, adapted and preconditioned", Guided{Proposal: RandomWalk{}, StepSize: train.Constant(.3), Adapt: .95,
-			Precondition: true}, 0, true, bounds{"mean": .22, "variance": .33, "log constant": .2}},
+		{"random walk, adapted", Guided{Proposal: RandomWalk{}, StepSize: train.Constant(.2), Adapt: .95}, 0, true,
+			bounds{"mean": .22, "variance": .33, "log constant": .2}},
 		{"Langevin, paper's form", Guided{Proposal: Langevin{PaperForm: true}, StepSize: train.Constant(.05)}, 0, true,
 			bounds{"mean": .18, "variance": .3, "log constant": .06}},
 		{"Langevin", Guided{Proposal: Langevin{}, StepSize: train.Constant(.25)}, 400, false,
 			bounds{"mean": .09, "variance": .12, "log constant": .021}},
-		{"Langevin, adapted and preconditioned", Guided{Proposal: Langevin{}, StepSize: train.Constant(.3), Adapt: .8,
-			Precondition: true}, 0, true, bounds{"mean": .18, "variance": .24, "log constant": .4}},
+		{"Langevin, adapted", Guided{Proposal: Langevin{}, StepSize: train.Constant(.2), Adapt: .8}, 0, true,
+			bounds{"mean": .18, "variance": .24, "log constant": .4}},
 		{"HMC", Guided{Proposal: HMC{Steps: 3}, StepSize: train.Constant(.15)}, 250, false,
 			bounds{"mean": .085, "variance": .1, "log constant": .008}},
-		{"HMC, adapted and preconditioned", Guided{Proposal: HMC{Steps: 2}, Adapt: .9, StepSize: train.Constant(.3),
-			Precondition: true}, 0, true, bounds{"mean": .1, "variance": .12, "log constant": .1}},
+		{"HMC, adapted", Guided{Proposal: HMC{Steps: 2}, Adapt: .9, StepSize: train.Constant(.2)}, 0, true,
+			bounds{"mean": .1, "variance": .12, "log constant": .1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
@@ -129,7 +129,7 @@ func TestGuidedFollowsLearntPsi(t *testing.T) {
 		particles int
 		limit     bounds
 	}{
-		{Guided{Proposal: HMC{Steps: 2}, StepSize: train.Constant(.1), Adapt: .95, Precondition: true}, 1000,
+		{Guided{Proposal: HMC{Steps: 2}, StepSize: train.Constant(.1), Adapt: .95}, 1000,
 			bounds{"mean": .07, "variance": .11}},
 		{Guided{Proposal: Langevin{}, StepSize: train.Constant(.1)}, 2000, bounds{"mean": .14, "variance": .1}},
 	} {
@@ -210,7 +210,7 @@ func TestAdaptedStepSize(t *testing.T) {
 		proposal Proposal
 		accept   float64
 	}{{RandomWalk{}, .4}, {Langevin{}, .7}, {HMC{Steps: 3}, .8}} {
-		result, err := Fit(t.Context(), bayesianLine(.5), Guided{Proposal: c.proposal, Adapt: c.accept, Precondition: true},
+		result, err := Fit(t.Context(), bayesianLine(.5), Guided{Proposal: c.proposal, Adapt: c.accept},
 			dataset.Parts{Train: linear(30)}, Settings{
 				Particles: 200, BatchSize: 30, Epochs: 150, Engine: computetest.Go(t),
 			})

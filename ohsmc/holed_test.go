@@ -151,10 +151,9 @@ func TestSomeAreNotFinite(t *testing.T) {
 		})
 	}
 
-	// Nor do particles without a weight disturb later steps, or the scales that are taken from all of them.
+	// Nor do particles without a weight disturb later steps.
 	result, err := Fit(t.Context(), holed{Broken: true}.model(),
-		Guided{Proposal: HMC{Steps: 3}, StepSize: train.Constant(.3),
-			Precondition: true}, dataset.Parts{Train: data}, Settings{
+		Guided{Proposal: HMC{Steps: 3}, StepSize: train.Constant(.3)}, dataset.Parts{Train: data}, Settings{
 			Particles: particles, BatchSize: 6, Epochs: 30, Engine: engine,
 		})
 	if err != nil {

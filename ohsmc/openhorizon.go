@@ -2,7 +2,6 @@ package ohsmc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -45,9 +44,9 @@ type OpenHorizon struct {
 }
 
 var (
-	_ fit.Method = OpenHorizon{}
-	_ Horizon    = OpenHorizon{}
-	_ Evidence   = OpenHorizon{}
+	_ fit.Method   = OpenHorizon{}
+	_ withHorizon  = OpenHorizon{}
+	_ withEvidence = OpenHorizon{}
 )
 
 // Poisson removes the bias of mini-batches by the Poisson estimator (Zhao et al. 2024, section 3.4; Beskos et al.
@@ -61,8 +60,8 @@ var (
 // has the mean p(y_1:N | phi; psi).
 //
 // The weights must be positive, so log c must be larger than -(N/M) log p(y_S | phi; psi) for every batch and every phi
-// that occurs, which is not known beforehand. If it is not, the run stops with ErrNegativeWeight, which names the
-// constant needed at that step; StepRecord.LogConstant has it for each step.
+// that occurs, which is not known beforehand. If it is not, the run stops with an error that names the constant
+// needed at that step; StepRecord.LogConstant has it for each step.
 //
 // At a fixed phi, with a the mean of (N/M) log p + log c over batches and v its variance, the estimate's relative
 // variance is exp(((a - Rate)^2 + v)/Rate) - 1. It is least for a Rate near a = log c + log p(y_1:N | phi; psi).
@@ -70,9 +69,6 @@ type Poisson struct {
 	Rate        float64 `json:"rate"`         // mean of the number of steps; above 0
 	LogConstant float64 `json:"log_constant"` // log c
 }
-
-// ErrNegativeWeight says that the constant of the Poisson estimator was too small. Test for it with errors.Is.
-var ErrNegativeWeight = errors.New("ohsmc: a weight of the Poisson estimator is not positive")
 
 // Title implements fit.Method.
 func (a OpenHorizon) Title() string { return "open-horizon SMC (Zhao et al. 2024, Algorithm 3)" }
@@ -134,8 +130,8 @@ func withPrior(kernel mcmc.Kernel, bound *bayes.BoundModel) (mcmc.Kernel, error)
 	return ou, nil
 }
 
-// Horizon implements Horizon: with Poisson a random number of steps, on independent batches.
-func (a OpenHorizon) Horizon(t Training, rows int, seed uint64) (dataset.Batches, int, error) {
+// horizon implements withHorizon: with Poisson a random number of steps, on independent batches.
+func (a OpenHorizon) horizon(t Training, rows int, seed uint64) (dataset.Batches, int, error) {
 	if a.Poisson == nil {
 		return epochs(t, rows, seed)
 	}
@@ -168,7 +164,7 @@ type openHorizon struct {
 // step is one iteration of Algorithm 3.
 func (a *openHorizon) step(s State, batch density.Batch, now Now) (State, StepInfo) {
 	// Resample if needed.
-	ancestors, logWeights, resampled := a.Resample(s.LogWeights, now.RNG.Named("resample"))
+	ancestors, logWeights, resampled := a.resample(s.LogWeights, now.RNG.Named("resample"))
 
 	// Move: phi_j ~ h(. | phi_j).
 	from := mcmc.State{Phi: smc.Select(s.Phi, ancestors)}
@@ -210,15 +206,15 @@ func (a *openHorizon) potential() density.Potential {
 func (a *openHorizon) Advance(ctx context.Context, s *Session) (StepRecord, error) {
 	record, err := a.Stepper.Advance(ctx, s)
 	if p := a.Poisson; err == nil && p != nil && !(record.LogConstant < p.LogConstant) {
-		err = fmt.Errorf("%w: LogConstant is %v, but this batch needs more than %.6g: raise it, or take larger batches",
-			ErrNegativeWeight, p.LogConstant, record.LogConstant)
+		err = fmt.Errorf("ohsmc: a weight of the Poisson estimator is not positive: LogConstant is %v, but this batch needs "+
+			"more than %.6g: raise it, or take larger batches", p.LogConstant, record.LogConstant)
 	}
 	return record, err
 }
 
-// Evidence implements Evidence. It is known only with Poisson, after all P steps: e^Rate/c times the product over the
-// steps of (1/Rate) sum_j w_j ((N/M) log p(y_S | phi_j; psi) + log c).
-func (a OpenHorizon) Evidence(_ Training, _ int, seed uint64, trace []StepRecord) bayes.Evidence {
+// evidence implements withEvidence. It is known only with Poisson, after all P steps: e^Rate/c times the product over
+// the steps of (1/Rate) sum_j w_j ((N/M) log p(y_S | phi_j; psi) + log c).
+func (a OpenHorizon) evidence(_ Training, _ int, seed uint64, trace []StepRecord) bayes.Evidence {
 	if a.Poisson == nil || len(trace) != a.Poisson.steps(seed) {
 		return bayes.Evidence{Value: nan, StdErr: nan}
 	}

@@ -17,18 +17,17 @@ import (
 // section 3.3). Their variance is the smaller, the closer L is to the time-reversal of q. Propose builds graph, and
 // panics as GoMLX does.
 //
-// A particle's phi' and LogRatio may depend only on its own phi and on its own row of random numbers. What they may
-// know of the other particles is given to Propose as scale. Before a run, Guided tries a proposal of your own on a
-// small posterior that is known, and returns an error if LogRatio does not fit what Propose draws. This trial may miss
-// a fault where the weights are very unequal, as with steps much longer than the posterior is wide.
+// A particle's phi' and LogRatio may depend only on its own phi and on its own row of random numbers. Before a run,
+// Guided tries a proposal of your own on a small posterior that is known, and returns an error if LogRatio does not fit
+// what Propose draws. This trial may miss a fault where the weights are very unequal, as with steps much longer than
+// the posterior is wide.
 type Proposal interface {
 	// NeedsGradient says whether Propose needs the target's log-density and gradient at the particles.
 	NeedsGradient() bool
 	// Check returns an error that names a setting that is wrong.
 	Check() error
-	// Propose draws phi', [J, D], given particles at `from`. stepSize is a scalar, in units of scale, [D], one unit for
-	// each coordinate; if scale is nil the units are 1.
-	Propose(rng random.Stream, from mcmc.State, density density.Target, stepSize, scale *graph.Node) Proposed
+	// Propose draws phi', [J, D], given particles at `from`. stepSize is a scalar.
+	Propose(rng random.Stream, from mcmc.State, density density.Target, stepSize *graph.Node) Proposed
 }
 
 // Proposed holds the particles after a Proposal.
@@ -65,10 +64,8 @@ func (RandomWalk) NeedsGradient() bool { return false }
 func (RandomWalk) Check() error { return nil }
 
 // Propose implements Proposal.
-func (RandomWalk) Propose(
-	rng random.Stream, from mcmc.State, _ density.Target, stepSize, scale *graph.Node,
-) Proposed {
-	return Proposed{Phi: Add(from.Phi, Mul(mcmc.Tuning{Scale: scale}.Scaled(momentum(rng, from)), stepSize))}
+func (RandomWalk) Propose(rng random.Stream, from mcmc.State, _ density.Target, stepSize *graph.Node) Proposed {
+	return Proposed{Phi: Add(from.Phi, Mul(momentum(rng, from), stepSize))}
 }
 
 // Langevin proposes phi' = phi + (h^2/2) grad log pi(phi) + h P with P ~ N(0, I): one step of the unadjusted Langevin
@@ -93,17 +90,15 @@ func (Langevin) NeedsGradient() bool { return true }
 func (Langevin) Check() error { return nil }
 
 // Propose implements Proposal.
-func (l Langevin) Propose(
-	rng random.Stream, from mcmc.State, _ density.Target, stepSize, scale *graph.Node,
-) Proposed {
+func (l Langevin) Propose(rng random.Stream, from mcmc.State, _ density.Target, stepSize *graph.Node) Proposed {
 	p := momentum(rng, from)
-	phi, half := drift(from, p, stepSize, scale)
+	phi, half := drift(from, p, stepSize)
 	if l.PaperForm {
 		return Proposed{Phi: phi, LogRatio: func(of density.Evaluated, _ *Node) *Node {
 			return Sub(mcmc.Kinetic(of.Of(p)), mcmc.Kinetic(of.Of(half)))
 		}}
 	}
-	return Proposed{Phi: phi, LogRatio: energyRatio(p, half, stepSize, scale), NeedsGradient: true}
+	return Proposed{Phi: phi, LogRatio: energyRatio(p, half, stepSize), NeedsGradient: true}
 }
 
 // HMC proposes the end of a Hamiltonian trajectory of several leapfrog steps of size h, begun with a momentum P ~ N(0,
@@ -129,9 +124,7 @@ func (h HMC) Check() error {
 }
 
 // Propose implements Proposal.
-func (h HMC) Propose(
-	rng random.Stream, from mcmc.State, density density.Target, stepSize, scale *graph.Node,
-) Proposed {
+func (h HMC) Propose(rng random.Stream, from mcmc.State, density density.Target, stepSize *graph.Node) Proposed {
 	steps := h.Steps
 	if steps == 0 {
 		steps = 5
@@ -140,31 +133,30 @@ func (h HMC) Propose(
 	at, now := from, p
 	var lost *Node
 	for range steps - 1 {
-		at, now = mcmc.Leapfrog(density, at, now, stepSize, mcmc.Tuning{Scale: scale})
+		at, now = mcmc.Leapfrog(density, at, now, stepSize, mcmc.Tuning{})
 		if lost == nil {
 			lost = Not(IsFinite(at.LogDensity))
 		} else {
 			lost = Or(lost, Not(IsFinite(at.LogDensity)))
 		}
 	}
-	phi, half := drift(at, now, stepSize, scale)
-	return Proposed{Phi: phi, LogRatio: energyRatio(p, half, stepSize, scale), NeedsGradient: true, Lost: lost}
+	phi, half := drift(at, now, stepSize)
+	return Proposed{Phi: phi, LogRatio: energyRatio(p, half, stepSize), NeedsGradient: true, Lost: lost}
 }
 
 // drift is a leapfrog step up to the new position: it returns that position and the momentum in the middle of the step.
 // The last half step of the momentum needs the gradient at the new position, which comes with the weighing
 // (energyRatio).
-func drift(from mcmc.State, p, stepSize, scale *Node) (phi, half *Node) {
-	tuning := mcmc.Tuning{Scale: scale}
-	half = Add(p, Mul(tuning.Scaled(from.Gradient), MulScalar(stepSize, 0.5)))
-	return Add(from.Phi, Mul(tuning.Scaled(half), stepSize)), half
+func drift(from mcmc.State, p, stepSize *Node) (phi, half *Node) {
+	half = Add(p, Mul(from.Gradient, MulScalar(stepSize, 0.5)))
+	return Add(from.Phi, Mul(half, stepSize)), half
 }
 
 // energyRatio is log N(p_end; 0, I) - log N(p; 0, I), where p_end is half after the last half step by the gradient at
 // the end.
-func energyRatio(p, half, stepSize, scale *Node) func(of density.Evaluated, gradient *Node) *Node {
+func energyRatio(p, half, stepSize *Node) func(of density.Evaluated, gradient *Node) *Node {
 	return func(of density.Evaluated, gradient *Node) *Node {
-		end := Add(of.Of(half), Mul(mcmc.Tuning{Scale: scale}.Scaled(gradient), MulScalar(stepSize, 0.5)))
+		end := Add(of.Of(half), Mul(gradient, MulScalar(stepSize, 0.5)))
 		return Sub(mcmc.Kinetic(of.Of(p)), mcmc.Kinetic(end))
 	}
 }

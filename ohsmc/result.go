@@ -15,7 +15,7 @@ import (
 type Details struct {
 	Steps     int          // number of steps made
 	PerEpoch  int          // steps in an epoch
-	Trace     []StepRecord // one for each step; of more than 65 536 steps, of several each, but for an Evidence
+	Trace     []StepRecord // one for each step; of more than 65 536 steps, of several each, unless these make an evidence
 	Validated []Validation // one for each validation
 	Best      Validation   // the posterior's validation; Step 0 if there was none
 	Plan      compute.Plan // how many particles were evaluated at once, and the memory estimated for them
@@ -196,8 +196,8 @@ func (r *training) warnings(d *Details, records int, status run.Status) []string
 			all = append(all, text)
 		}
 	}
-	if a, ok := r.algorithm.(Warned); ok {
-		all = append(all, a.Warnings(r.Training, r.Rows(), d.Trace[:records])...)
+	if a, ok := r.algorithm.(withWarnings); ok {
+		all = append(all, a.warnings(r.Training, r.Rows(), d.Trace[:records])...)
 	}
 	return all
 }
@@ -219,8 +219,8 @@ func (r *training) posterior(at *fit.Trail[StepRecord], step int, prefix string)
 	}
 	draws := bayes.Draws{Phi: host[prefix+phiName], Psi: host[prefix+psiName], LogWeights: logWeights}
 	draws.Evidence = bayes.Evidence{Value: nan, StdErr: nan}
-	if a, ok := r.algorithm.(Evidence); ok {
-		draws.Evidence = a.Evidence(r.Training, r.Rows(), r.Seed, at.UpTo(step))
+	if a, ok := r.algorithm.(withEvidence); ok {
+		draws.Evidence = a.evidence(r.Training, r.Rows(), r.Seed, at.UpTo(step))
 	}
 	exact := r.BatchSize == r.Rows() // of the algorithms that weigh each move
 	switch r.algorithm.(type) {

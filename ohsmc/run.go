@@ -72,7 +72,7 @@ func (r *training) needsEach() bool {
 	if a, ok := r.algorithm.(OpenHorizon); ok {
 		return a.Poisson != nil
 	}
-	_, ok := r.algorithm.(Evidence)
+	_, ok := r.algorithm.(withEvidence)
 	return ok
 }
 

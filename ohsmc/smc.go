@@ -49,9 +49,9 @@ type SMC struct {
 }
 
 var (
-	_ fit.Method = SMC{}
-	_ Warned     = SMC{}
-	_ Evidence   = SMC{}
+	_ fit.Method   = SMC{}
+	_ withWarnings = SMC{}
+	_ withEvidence = SMC{}
 )
 
 // Prepare implements fit.Method.
@@ -97,9 +97,9 @@ func (a SMC) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	return Run(ctx, j, a.Training, a)
 }
 
-// Evidence implements Evidence. It is known only if the batch is all rows: the estimate of the last step, at the psi
-// before that step.
-func (a SMC) Evidence(t Training, rows int, _ uint64, trace []StepRecord) bayes.Evidence {
+// evidence implements withEvidence. It is known only if the batch is all rows: the estimate of the last step, at the
+// psi before that step.
+func (a SMC) evidence(t Training, rows int, _ uint64, trace []StepRecord) bayes.Evidence {
 	if len(trace) == 0 || t.BatchSize != rows {
 		return bayes.Evidence{Value: nan, StdErr: nan}
 	}
@@ -107,15 +107,15 @@ func (a SMC) Evidence(t Training, rows int, _ uint64, trace []StepRecord) bayes.
 	return bayes.Evidence{Value: last.LogEvidence, StdErr: last.LogEvidenceStdErr}
 }
 
-// Warnings implements Warned: for moves that are hardly ever accepted, an evidence whose standard error is not known,
-// or which preconditioned moves bias.
-func (a SMC) Warnings(t Training, rows int, trace []StepRecord) []string {
+// warnings implements withWarnings: for moves that are hardly ever accepted, an evidence whose standard error is not
+// known, or which preconditioned moves bias.
+func (a SMC) warnings(t Training, rows int, trace []StepRecord) []string {
 	var all []string
 	if n := len(trace); n > 0 && trace[n-1].Acceptance < fewAccepted {
 		all = append(all, fmt.Sprintf("%.2g of the last step's moves were accepted, below %.2f: the particles are copies of "+
 			"draws from the prior; take a smaller step of the Kernel, or Precondition", trace[n-1].Acceptance, fewAccepted))
 	}
-	e := a.Evidence(t, rows, 0, trace)
+	e := a.evidence(t, rows, 0, trace)
 	if !e.Known() {
 		return all
 	}

@@ -164,7 +164,7 @@ func TestSMCWarnings(t *testing.T) {
 			"the log evidence has no standard error: it cannot be estimated from the genealogy of stratified resampling; " +
 				"take Training.Resampler smc.Multinomial"}},
 	} {
-		if got := c.algorithm.Warnings(c.s.training(), 9, c.trace); !slices.Equal(got, c.says) {
+		if got := c.algorithm.warnings(c.s.training(), 9, c.trace); !slices.Equal(got, c.says) {
 			t.Errorf("%+v with %d particles: %q, want %q", c.algorithm, c.s.Particles, got, c.says)
 		}
 	}

@@ -97,32 +97,31 @@ func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resample
 //		}})
 //	}
 //
-// Run does everything else: data, validation, checkpoints, progress and the posterior. An Algorithm may also implement
-// the optional interfaces Horizon, Warned and Evidence.
+// Run does everything else: data, validation, checkpoints, progress and the posterior.
 type Algorithm interface {
 	// Compile prepares the programs of a step.
 	Compile(c *Core) (Stepper, error)
 }
 
-// Horizon is an Algorithm that chooses its batches and their number. Others make Training.Epochs passes through the
+// withHorizon is an Algorithm that chooses its batches and their number. Others make Training.Epochs passes through the
 // rows, each in a new random order.
-type Horizon interface {
+type withHorizon interface {
 	Algorithm
-	Horizon(t Training, rows int, seed uint64) (batches dataset.Batches, steps int, err error)
+	horizon(t Training, rows int, seed uint64) (batches dataset.Batches, steps int, err error)
 }
 
-// Warned is an Algorithm that adds warnings of its own to Result.Warnings, for what may make a finished run doubtful
-// besides the checks that every run has.
-type Warned interface {
+// withWarnings is an Algorithm that adds warnings of its own to Result.Warnings, for what may make a finished run
+// doubtful besides the checks that every run has.
+type withWarnings interface {
 	Algorithm
-	Warnings(t Training, rows int, trace []StepRecord) []string
+	warnings(t Training, rows int, trace []StepRecord) []string
 }
 
-// Evidence is an Algorithm that estimates the evidence of the training part, log p(y; psi).
-type Evidence interface {
+// withEvidence is an Algorithm that estimates the evidence of the training part, log p(y; psi).
+type withEvidence interface {
 	Algorithm
-	// Evidence is the estimate from the trace of a run on the given number of rows; its Value is NaN if unknown.
-	Evidence(t Training, rows int, seed uint64, trace []StepRecord) bayes.Evidence
+	// evidence is the estimate from the trace of a run on the given number of rows; its Value is NaN if unknown.
+	evidence(t Training, rows int, seed uint64, trace []StepRecord) bayes.Evidence
 }
 
 // Stepper makes the steps of a run by the programs that Compile has prepared. The engine keeps it for later runs of the
@@ -163,8 +162,8 @@ func (s *Session) Rate() float64 { return s.Optimiser.Schedule.At(s.Step) }
 
 // horizon returns the batches of a run and its number of steps.
 func horizon(a Algorithm, t Training, rows int, seed uint64) (dataset.Batches, int, error) {
-	if h, ok := a.(Horizon); ok {
-		return h.Horizon(t, rows, seed)
+	if h, ok := a.(withHorizon); ok {
+		return h.horizon(t, rows, seed)
 	}
 	return epochs(t, rows, seed)
 }

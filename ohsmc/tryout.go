@@ -58,12 +58,10 @@ func (a Guided) tryProposal(dims int) error {
 	if err := t.particles(); err != nil {
 		return fmt.Errorf("ohsmc: proposal %T %w", a.Proposal, err)
 	}
-	for _, scaled := range []bool{false, true} {
-		if err := t.weights(scaled); err != nil {
-			return fmt.Errorf("ohsmc: proposal %T contradicts itself: %w: LogRatio must be log L(phi | phi') - log q(phi' | "+
-				"phi), where q is the density of what Propose draws and L a density in phi, such as q from phi' back to phi, "+
-				"each with its constants, the step size and the scale", a.Proposal, err)
-		}
+	if err := t.weights(); err != nil {
+		return fmt.Errorf("ohsmc: proposal %T contradicts itself: %w: LogRatio must be log L(phi | phi') - log q(phi' | "+
+			"phi), where q is the density of what Propose draws and L a density in phi, such as q from phi' back to phi, "+
+			"each with its constants and the step size", a.Proposal, err)
 	}
 	return nil
 }
@@ -77,7 +75,6 @@ type trial struct {
 	mean, stdDev []float64 // of the posterior, [D]
 	wider        float64   // standard deviations of mu divided by those of the posterior
 	stepSize     float64
-	scale        []float64 // [D]
 	few          []float64 // draws of mu, [triedFew, D], the first half of which are equal
 	base         moved     // few after the proposal, with the random numbers of oneKey
 }
@@ -115,13 +112,12 @@ func (a Guided) newTrial(dims int) (*trial, error) {
 			precision, shift = precision+2/(noise*noise), (t.y[0]+t.y[1])/(noise*noise)
 		}
 		t.mean, t.stdDev = append(t.mean, shift/precision), append(t.stdDev, 1/math.Sqrt(precision))
-		t.scale = append(t.scale, []float64{.6, 1.3}[i%2])
 	}
 	t.few = t.draws(1, triedFew)
 	for j := range triedFew / 2 {
 		copy(t.few[j*dims:(j+1)*dims], t.few)
 	}
-	t.base, err = t.move(t.few, oneKey, false, 1)
+	t.base, err = t.move(t.few, oneKey, 1)
 	return t, err
 }
 
@@ -152,7 +148,7 @@ func (t *trial) excess(phi []float64) []float64 {
 
 // move proposes particles, [J, D], with the random numbers of a key, and weighs them, in chunks of J/2 as runs do. The
 // step size is multiplied by a factor.
-func (t *trial) move(phi []float64, key uint64, scaled bool, factor float64) (m moved, err error) {
+func (t *trial) move(phi []float64, key uint64, factor float64) (m moved, err error) {
 	defer func() { // of any kind: a proposal may index beyond the coordinates that the trial has
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)
@@ -171,12 +167,8 @@ func (t *trial) move(phi []float64, key uint64, scaled bool, factor float64) (m 
 	results, err := CallOnceN(t.engine.Backend(), func(in []*Node) []*Node {
 		phi, excess, batch := in[0], in[1], density.Batch{X: in[2], Y: in[3]}
 		current := density.At(a.posterior, nil, batch)
-		var scale *Node
-		if scaled {
-			scale = in[4]
-		}
 		rng, stepSize := random.New(phi.Graph(), key), ConstAs(phi, factor*t.stepSize)
-		_, proposed, alive := a.propagate(rng, phi, excess, current, stepSize, scale)
+		_, proposed, alive := a.propagate(rng, phi, excess, current, stepSize)
 		if !proposed.Phi.Shape().Equal(phi.Shape()) {
 			panic(fmt.Errorf("Propose gives particles of shape %s for those of shape %s: it must keep the shape",
 				proposed.Phi.Shape(), phi.Shape()))
@@ -186,8 +178,7 @@ func (t *trial) move(phi []float64, key uint64, scaled bool, factor float64) (m 
 	},
 		compute.Floats(compute.Float32, phi, particles, len(t.mean)),
 		compute.Floats(compute.Float32, t.excess(phi), particles),
-		compute.Floats(compute.Float32, t.x, 2, len(t.mean)-1), compute.Floats(compute.Float32, t.y, 2),
-		compute.Floats(compute.Float32, t.scale, len(t.mean)))
+		compute.Floats(compute.Float32, t.x, 2, len(t.mean)-1), compute.Floats(compute.Float32, t.y, 2))
 	if err != nil {
 		return moved{}, err
 	}
@@ -207,7 +198,7 @@ func (t *trial) particles() error {
 	// With other particles between the first and the last.
 	const last = triedFew - 1
 	phi := slices.Concat(t.few[:d], t.draws(2, triedFew-2), t.few[last*d:])
-	other, err := t.move(phi, oneKey, false, 1)
+	other, err := t.move(phi, oneKey, 1)
 	if err != nil {
 		return err
 	}
@@ -216,11 +207,11 @@ func (t *trial) particles() error {
 		if !tryout.AllNear(was, now) {
 			return fmt.Errorf("moves or weighs a particle by where the other particles are: phi' and its log-weight were %.6g "+
 				"and are %.6g, from the same phi with the same random numbers: phi' must be drawn from q(. | phi), each "+
-				"particle for itself; Guided.Precondition gives the particles' standard deviations as scale", was, now)
+				"particle for itself", was, now)
 		}
 	}
 	// With other random numbers.
-	again, err := t.move(t.few, otherKey, false, 1)
+	again, err := t.move(t.few, otherKey, 1)
 	if err != nil {
 		return err
 	}
@@ -248,12 +239,12 @@ func repeat(row []float64, times int) (out []float64) {
 
 // weights returns an error if the weights do not have mean 1, or if phi' weighted by them does not have the mean and
 // variance of pi. If the weights are too unequal for these tests, a quarter of the step size is tried.
-func (t *trial) weights(scaled bool) error {
+func (t *trial) weights() error {
 	d := len(t.mean)
 	particles := min(triedMost, max(triedLeast, triedTotal/d))
 	phi := t.draws(3, particles)
 	for _, factor := range []float64{1, .25} {
-		m, err := t.move(phi, oneKey, scaled, factor)
+		m, err := t.move(phi, oneKey, factor)
 		if err != nil {
 			return err
 		}

@@ -30,15 +30,13 @@ type (
 // madeOf is a proposal by a function.
 type madeOf struct {
 	gradient bool
-	propose  func(rng random.Stream, from mcmc.State, h, scale *graph.Node) ohsmc.Proposed
+	propose  func(rng random.Stream, from mcmc.State, h *graph.Node) ohsmc.Proposed
 }
 
 func (p madeOf) NeedsGradient() bool { return p.gradient }
 func (madeOf) Check() error          { return nil }
-func (p madeOf) Propose(
-	rng random.Stream, from mcmc.State, _ density.Target, h, scale *graph.Node,
-) ohsmc.Proposed {
-	return p.propose(rng, from, h, scale)
+func (p madeOf) Propose(rng random.Stream, from mcmc.State, _ density.Target, h *graph.Node) ohsmc.Proposed {
+	return p.propose(rng, from, h)
 }
 
 func noise(rng random.Stream, x *Node) *Node { return rng.Normal(x.DType(), x.Shape().Dimensions...) }
@@ -52,7 +50,7 @@ func ratio(phi, logRatio *Node) ohsmc.Proposed {
 
 // spoilt are the proposals of proposal.go, and others that are right, with faults.
 func spoilt(fault string) ohsmc.Proposal {
-	crank := func(rng random.Stream, from mcmc.State, h, _ *Node) ohsmc.Proposed {
+	crank := func(rng random.Stream, from mcmc.State, h *Node) ohsmc.Proposed {
 		shrink := Sqrt(OneMinus(Square(h)))
 		phi := Add(Mul(from.Phi, shrink), Mul(noise(rng, from.Phi), h))
 		logRatio := Sub(squares(phi), squares(from.Phi))
@@ -66,17 +64,13 @@ func spoilt(fault string) ohsmc.Proposal {
 		}
 		return ratio(phi, logRatio)
 	}
-	langevin := func(rng random.Stream, from mcmc.State, h, scale *Node) ohsmc.Proposed {
+	langevin := func(rng random.Stream, from mcmc.State, h *Node) ohsmc.Proposed {
 		z := noise(rng, from.Phi)
-		unit := OnesLike(from.Phi)
-		if scale != nil && fault != "Langevin, the scale forgotten" {
-			unit = like(scale, unit)
-		}
-		step := Mul(unit, h)
+		step := Mul(OnesLike(from.Phi), h)
 		phi := Add(Add(from.Phi, MulScalar(Mul(Square(step), from.Gradient), .5)), Mul(step, z))
 		inRatio := step
-		if fault == "Langevin, the scale not in the ratio" {
-			inRatio = Mul(OnesLike(unit), h)
+		if fault == "Langevin, another step in the ratio" {
+			inRatio = MulScalar(step, 1.3)
 		}
 		return ohsmc.Proposed{Phi: phi, NeedsGradient: true, LogRatio: func(of density.Evaluated, gradient *Node) *Node {
 			start, step := of.Of(from.Phi), of.Of(inRatio)
@@ -99,7 +93,7 @@ func spoilt(fault string) ohsmc.Proposal {
 			return Sub(squares(of.Of(z)), squares(back))
 		}}
 	}
-	walk := func(rng random.Stream, from mcmc.State, h, _ *Node) ohsmc.Proposed {
+	walk := func(rng random.Stream, from mcmc.State, h *Node) ohsmc.Proposed {
 		z := noise(rng, from.Phi)
 		width := Mul(OnesLike(from.Phi), h)
 		size := func(phi *Node) *Node { return Mul(Sqrt(AddScalar(Square(phi), .5)), h) }
@@ -135,7 +129,7 @@ func spoilt(fault string) ohsmc.Proposal {
 		return ohsmc.Proposed{Phi: phi}
 	}
 	// stretched is a map without random numbers.
-	stretched := func(_ random.Stream, from mcmc.State, h, _ *Node) ohsmc.Proposed {
+	stretched := func(_ random.Stream, from mcmc.State, h *Node) ohsmc.Proposed {
 		phi := Mul(from.Phi, OnePlus(h))
 		logDet := MulScalar(Mul(Log(OnePlus(h)), OnesLike(squares(phi))), float64(phi.Shape().Dim(1)))
 		if fault == "map, no Jacobian" {
@@ -144,7 +138,7 @@ func spoilt(fault string) ohsmc.Proposal {
 		return ratio(phi, logDet)
 	}
 	// independent draws from N(0, 2^2), whatever phi is.
-	independent := func(rng random.Stream, from mcmc.State, _, _ *Node) ohsmc.Proposed {
+	independent := func(rng random.Stream, from mcmc.State, _ *Node) ohsmc.Proposed {
 		z := noise(rng, from.Phi)
 		logRatio := Sub(squares(z), MulScalar(squares(from.Phi), .25))
 		if fault == "independent, another constant in q" {
@@ -189,7 +183,7 @@ type perParameter struct{ ratio float64 }
 
 func (perParameter) NeedsGradient() bool { return false }
 func (perParameter) Check() error        { return nil }
-func (p perParameter) Propose(rng random.Stream, from mcmc.State, _ density.Target, h, _ *graph.Node) ohsmc.Proposed {
+func (p perParameter) Propose(rng random.Stream, from mcmc.State, _ density.Target, h *graph.Node) ohsmc.Proposed {
 	z := noise(rng, from.Phi)
 	phi := Add(from.Phi, Mul(Mul(z, h), like(Const(z.Graph(), []float32{1, 1, .5, .5, .7, 1}), z)))
 	return ratio(phi, MulScalar(squares(from.Phi), p.ratio))
@@ -203,8 +197,7 @@ func TestTriedGoodProposals(t *testing.T) {
 		"paper": ownLangevin{ohsmc.Langevin{PaperForm: true}}, "HMC": ownHMC{}, "longer": ownHMC{ohsmc.HMC{Steps: 20}},
 		"own walk": spoilt("walk"), "backwards": spoilt("Langevin, gradient's sign"),
 		"likelihood": spoilt("Langevin, the likelihood's gradient"), "own Langevin": spoilt("Langevin"),
-		"no scale": spoilt("Langevin, the scale forgotten"),
-		"crank":    spoilt("crank"), "grow": spoilt("walk, steps grow with |phi|, in the ratio"), "map": spoilt("map"),
+		"crank": spoilt("crank"), "grow": spoilt("walk, steps grow with |phi|, in the ratio"), "map": spoilt("map"),
 		"independent": spoilt("independent"), "step of 20": spoilt("walk, a step of 20"), "per parameter": perParameter{},
 	} {
 		if err := try(t, p); err != nil {
@@ -219,12 +212,12 @@ func TestTriedBadProposals(t *testing.T) {
 	for _, c := range [][]string{
 		{"crank, no ratio", mean}, {"crank, ratio swapped", mean}, {"crank, ratio halved", mean},
 		{"Langevin, the start's gradient", mean}, {"Langevin, no forward density", mean},
-		{"Langevin, ratio swapped", mean}, {"Langevin, the scale not in the ratio", mean},
+		{"Langevin, ratio swapped", mean}, {"Langevin, another step in the ratio", mean},
 		{"walk, steps grow with |phi|", mean}, {"walk, a constant", mean},
 		{"walk, NaN", "32768 have weight 0"}, {"walk, +Inf", "32768 have weight 0"},
 		{"walk, half of phi' NaN", "have weight 0"},
 		{"walk, ratios of all", "LogRatio", "one number for each of these", "of.Of(values)"},
-		{"walk, a scale of all particles", "where the other particles are", "Precondition"},
+		{"walk, a scale of all particles", "where the other particles are", "each particle for itself"},
 		{"walk, its own numbers", "the same in each step", "from rng"},
 		{"walk, one number for all", "a row for each particle"},
 		{"map, no Jacobian", mean}, {"independent, another constant in q", mean},

@@ -601,7 +601,7 @@ func (s *Stages) stdDev(phi, logWeights *Node) *Node {
 	if s.FixedScale {
 		return Ones(phi.Graph(), shapes.Make(s.DType, s.Dim))
 	}
-	return WeightedStdDev(phi, logWeights)
+	return weightedStdDev(phi, logWeights)
 }
 
 // scales returns the scales, [D], from the gradients at the chains' starts, [M, D]. gradient is nil for a kernel that
@@ -613,10 +613,10 @@ func (s *Stages) scales(stdDev, gradient *Node) *Node {
 	return localScale(stdDev, gradient)
 }
 
-// WeightedStdDev is the standard deviation of weighted particles, phi, [J, D], with normalised logWeights, [J], in each
+// weightedStdDev is the standard deviation of weighted particles, phi, [J, D], with normalised logWeights, [J], in each
 // coordinate: [D]. The variances are shrunk towards 1e-3 if few particles carry the weight, as Stan does for its mass
 // matrix.
-func WeightedStdDev(phi, logWeights *graph.Node) *graph.Node {
+func weightedStdDev(phi, logWeights *graph.Node) *graph.Node {
 	weights := ExpandAxes(Exp(logWeights), 1)
 	mean := ReduceSum(Mul(phi, weights), 0)
 	variance := ReduceSum(Mul(Square(Sub(phi, ExpandAxes(mean, 0))), weights), 0)
