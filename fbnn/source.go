@@ -43,7 +43,7 @@ const widest = 100.
 // byBatches is the posterior estimated from mini-batches of a source, and the blocks of all rows.
 func (j *job) byBatches(size int, dtype compute.DType) (density.Problem, *density.Blocks, error) {
 	problem, blocks, err := density.NewSourceProblem(j.Bound, j.Source, density.SourceSettings{
-		BatchSize: size, BlockRows: min(blockRows, j.Rows()), Chains: 1, DType: dtype, Seed: j.Seed,
+		BatchSize: size, BlockRows: min(blockRows, j.Rows()), DType: dtype, Seed: j.Seed,
 	})
 	if err != nil {
 		return problem, nil, fmt.Errorf("fbnn: %w", err)

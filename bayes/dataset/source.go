@@ -60,8 +60,8 @@ func (s Simulated) Dims() int { return s.Features }
 // Targets implements Source: 1.
 func (s Simulated) Targets() int { return 1 }
 
-// Weights returns the weights w of the Informative features, in units of y's standard deviation.
-func (s Simulated) Weights() []float64 {
+// weights are the w of the Informative features, in units of y's standard deviation.
+func (s Simulated) weights() []float64 {
 	count := s.Informative
 	if count == 0 {
 		count = 10
@@ -91,7 +91,7 @@ func (s Simulated) Read(ctx context.Context, from int, x, y []float64) error {
 	if err := checkRead(s, from, x, y); err != nil {
 		return err
 	}
-	weights := s.Weights()
+	weights := s.weights()
 	noise := s.Noise / math.Sqrt(1+s.Noise*s.Noise)
 	row := make([]float64, s.Features)
 	for group := from / simulatedRows; group*simulatedRows < from+len(y); group++ {

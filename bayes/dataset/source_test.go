@@ -30,7 +30,7 @@ func TestSimulated(t *testing.T) {
 	if !slices.Equal(someX, x[1037*d:1137*d]) || !slices.Equal(someY, y[1037:1137]) {
 		t.Error("rows differ with where reading begins")
 	}
-	noise, w := 0.0, s.Weights()
+	noise, w := 0.0, s.weights()
 	for i, v := range y {
 		for k := range w {
 			v -= w[k] * x[i*d+k]

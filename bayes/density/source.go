@@ -24,7 +24,6 @@ import (
 type SourceSettings struct {
 	BatchSize int           // n, rows of a mini-batch; default 50, or all if there are fewer
 	BlockRows int           // rows that are read at once; default 8192, or all if there are fewer; at least BatchSize
-	Chains    int           // of a problem; default 4
 	DType     compute.DType // of its tensors; default Float32
 	Seed      uint64        // of the order of the rows
 }
@@ -52,7 +51,7 @@ func NewSourceProblem(
 		return Problem{}, nil, fmt.Errorf("density: the model has %d shared numbers: with a source all are stochastic",
 			bound.W)
 	}
-	plan, err := NewPlan(bound, s.DType, Workload{Particles: s.Chains, Rows: s.BatchSize})
+	plan, err := NewPlan(bound, s.DType, Workload{Particles: 1, Rows: s.BatchSize})
 	if err != nil {
 		return Problem{}, nil, err
 	}
@@ -127,11 +126,10 @@ type SourceBatch struct {
 func NewSourceBatches(source dataset.Source, s SourceSettings) (*SourceBatches, error) {
 	n := source.Rows()
 	s.BatchSize, s.BlockRows = cmp.Or(s.BatchSize, min(50, n)), cmp.Or(s.BlockRows, min(rowsOfBlock, n))
-	s.Chains, s.DType = cmp.Or(s.Chains, 4), cmp.Or(s.DType, compute.Float32)
-	if s.BatchSize < 1 || s.BlockRows > n || s.BatchSize > s.BlockRows || s.Chains < 1 {
-		return nil, fmt.Errorf("density: SourceSettings has BatchSize %d, BlockRows %d and %d chains: a "+
-			"mini-batch has from 1 to BlockRows rows, a block at most the %d that there are", s.BatchSize, s.BlockRows,
-			s.Chains, n)
+	s.DType = cmp.Or(s.DType, compute.Float32)
+	if s.BatchSize < 1 || s.BlockRows > n || s.BatchSize > s.BlockRows {
+		return nil, fmt.Errorf("density: SourceSettings has BatchSize %d and BlockRows %d: a mini-batch has from 1 to "+
+			"BlockRows rows, a block at most the %d that there are", s.BatchSize, s.BlockRows, n)
 	}
 	return &SourceBatches{SourceSettings: s, source: source, epoch: -1, block: -1}, nil
 }

@@ -28,7 +28,7 @@ func TestMoreRowsThanMemoryLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := dataset.Simulated{N: 5_000_000, Features: 1000, Noise: .5, Seed: 1}
-	problem, _, err := density.NewSourceProblem(bound, source, density.SourceSettings{BatchSize: 8192, Chains: 1})
+	problem, _, err := density.NewSourceProblem(bound, source, density.SourceSettings{BatchSize: 8192})
 	if err != nil {
 		t.Fatal(err)
 	}

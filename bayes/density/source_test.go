@@ -161,7 +161,7 @@ func TestCheckpointOfASource(t *testing.T) {
 	settings := run.Settings{Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run")}
 	sample := func(seed uint64) error {
 		problem, _, err := density.NewSourceProblem(linear(t, 2), dataset.Simulated{N: 50, Features: 2, Seed: seed},
-			density.SourceSettings{BatchSize: 10, BlockRows: 20, Chains: 1})
+			density.SourceSettings{BatchSize: 10, BlockRows: 20})
 		if err != nil {
 			t.Fatal(err)
 		}

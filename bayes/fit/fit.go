@@ -2,9 +2,8 @@
 //
 // New validates the data, binds the model to their widths, checks that the likelihood is for their task, and fits the
 // scalers on the training part; Of does the same for a trained posterior and further data, with the posterior's
-// scalers. Streamed is New for rows that do not fit in memory. Data.Tensors gives the standardised data,
-// Data.LogScale brings their scores into the target's units, and Data.Posterior makes a bayes.Posterior, with its
-// provenance, from particles. Packages ohsmc, baseline and pbnn use it; a sampler of your own can use it too.
+// scalers. Data.Tensors gives the standardised data, Data.LogScale brings their scores into the target's units, and
+// Data.Posterior makes a bayes.Posterior, with its provenance, from particles. Packages ohsmc, baseline and pbnn use it; a sampler of your own can use it too.
 package fit
 
 import (
@@ -29,8 +28,8 @@ type Data struct {
 	Bound *bayes.BoundModel // the model with the data's widths
 	// Parts are the data, in raw units. Parts.Train is nil if the rows are held elsewhere (Held) or come from Source.
 	Parts dataset.Parts
-	// Source gives the rows of a training part that does not fit in memory, standardised after Examined (see Streamed);
-	// nil if there is none.
+	// Source gives the rows of a training part that does not fit in memory, standardised after they were read once (see
+	// streamed.go); nil if there is none.
 	Source dataset.Source
 	// Features and Target standardise the data: by the training part's means and standard deviations, or by those of
 	// Trained.

@@ -217,7 +217,7 @@ func (j *Job) streams(method Method, model bayes.Model, parts dataset.Parts) (er
 		return fmt.Errorf("%s: Parts has training rows in memory beside Parts.Source: leave out Parts.Train", owner)
 	}
 	j.unread = of
-	if j.Data, err = Streamed(owner, AllByDefault(model), parts.Source); err != nil {
+	if j.Data, err = streamed(owner, AllByDefault(model), parts.Source); err != nil {
 		return err
 	}
 	j.Parts.TrainHash = parts.TrainHash

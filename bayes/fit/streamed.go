@@ -14,9 +14,9 @@ import (
 // mostClasses is the largest number of classes that the targets of a Source may have: a larger target is an error.
 const mostClasses = 10_000
 
-// Streamed joins a model with the rows of a Source, without reading any: Examined does. Until then nothing is scaled,
+// streamed joins a model with the rows of a Source, without reading any: examined does. Until then nothing is scaled,
 // and a classification has two classes.
-func Streamed(owner string, model bayes.Model, source dataset.Source) (*Data, error) {
+func streamed(owner string, model bayes.Model, source dataset.Source) (*Data, error) {
 	if n := source.Rows(); n < 1 {
 		return nil, fmt.Errorf("%s: the source has %d rows: there must be at least 1", owner, n)
 	}
@@ -42,12 +42,12 @@ func Streamed(owner string, model bayes.Model, source dataset.Source) (*Data, er
 	}, model.Registered()
 }
 
-// Examined is the data of Streamed after one reading of the source, rowsAtOnce rows at a time (0: 4096). The reading
+// examined is the data of streamed after one reading of the source, rowsAtOnce rows at a time (0: 4096). The reading
 // checks the numbers, computes the scalers, unless Model.Scaling keeps the numbers as they are, and the hash that
 // identifies the data. The number of classes of a classification is the largest target plus 1. progress, if not nil, is
 // called after each block with the number of rows read so far. Errors wrap dataset.ErrMissingClass if a class has no
 // row.
-func (d *Data) Examined(ctx context.Context, rowsAtOnce int, progress func(rows int)) (*Data, error) {
+func (d *Data) examined(ctx context.Context, rowsAtOnce int, progress func(rows int)) (*Data, error) {
 	model := d.Bound.Model
 	rows := &targets{likelihood: model.Likelihood, each: d.Source.Targets()}
 	found, err := dataset.Examine(ctx, d.raw, rowsAtOnce, func(from int, x, y []float64) error {
@@ -90,7 +90,7 @@ func (d *Data) Examined(ctx context.Context, rowsAtOnce int, progress func(rows 
 
 // read reads the rows of the job's Source, and prepares the method for what it has found.
 func (j *Job) read(ctx context.Context) error {
-	data, err := j.Examined(ctx, j.unread.RowsAtOnce(), j.Reading("checking all rows"))
+	data, err := j.examined(ctx, j.unread.RowsAtOnce(), j.Reading("checking all rows"))
 	if err != nil {
 		return err
 	}

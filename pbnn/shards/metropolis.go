@@ -28,7 +28,8 @@ import (
 // fails, the run ends before that step: beside the error there is a result with the draws so far and the status
 // run.Stopped, and a checkpoint resumes with that step. The run ends in the same way, at once, if an answer is from other
 // rows, by number or hash, than the shard described at the start. A shard with another model or number type, with
-// features, targets or classes in another order (by the names that it describes), or with a former shard's rows is refused before the first step.
+// features, targets or classes in another order (by the names that it describes), or with a former shard's rows is
+// refused before the first step.
 //
 // Proposals with non-finite numbers in an answer are rejected, as is right where the model overflows. The result's
 // warnings count these numbers for each shard.
