@@ -122,82 +122,92 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	details := &Details{Folds: len(parts)}
-	var all []*fold
-	var warnings []string
-	finish := func(together *particles) (*fit.Result, error) {
-		status := run.Completed
-		if ctx.Err() != nil {
-			status = run.Cancelled
-		}
-		details.Scored, details.Left = len(all), 0
-		if status == run.Completed {
-			details.Left = max(0, m.seconds()-m.elapsed(j))
-		}
-		result, err := m.result(j, all, together, details, status)
-		if err != nil {
-			return nil, err
-		}
-		result.Warnings = slices.Concat(warnings, result.Warnings)
-		return result, nil
+	c := &course{Method: m, job: j, details: &Details{Folds: len(parts)}}
+	whole, err := c.fitFolds(ctx, parts)
+	if len(c.folds) == 0 {
+		return nil, err
 	}
-	stopped := func(err error) (*fit.Result, error) {
-		result, failed := finish(nil)
-		return result, errors.Join(err, failed)
+	var together *particles
+	if whole {
+		together, err = c.fitAllRows(ctx)
 	}
+	result, failed := c.result(ctx, together, err)
+	return result, errors.Join(err, failed)
+}
+
+// course is a fit on its way.
+type course struct {
+	Method
+	job      *fit.Job
+	folds    []*fold // that count
+	details  *Details
+	warnings []string
+}
+
+// fitFolds trains and samples the folds one after another. It says whether all count; where the budget or the context
+// ends one of them before it has networks, those before it do. Errors are of files or of Observe, or leave no fold.
+func (c *course) fitFolds(ctx context.Context, parts []dataset.Parts) (whole bool, err error) {
 	for f, part := range parts {
-		left := len(parts) - f
-		if f == 0 || !details.useless && !math.IsNaN(details.Draws.Value) { // else there will be no draws to go on from
-			left += forAllRows
-		}
-		share := (m.seconds() - m.elapsed(j)) / time.Duration(left)
-		one, err := m.fold(ctx, onFold(j, part, f), part, share, details)
+		one, err := c.fold(ctx, onFold(c.job, part, f), part, c.share(len(parts)-f), c.details)
 		cut := one == nil || ctx.Err() != nil && one.training.Status == run.Cancelled
 		switch {
-		case cut && len(all) > 0 && !ofFiles(err): // what was begun would count as much as what was done
+		case cut && len(c.folds) > 0 && !ofFiles(err): // what was begun would count as much as what was done
 			why := err
 			if ctx.Err() != nil {
 				why = errors.New("the fit was stopped in the training of the next")
 			}
-			warnings = append(warnings, fmt.Sprintf("%d of %d folds count: %v", f, len(parts), why))
-			return finish(nil)
-		case one == nil && len(all) == 0:
-			return nil, err
+			c.warnings = append(c.warnings, fmt.Sprintf("%d of %d folds count: %v", f, len(parts), why))
+			return false, nil
 		case one == nil:
-			return stopped(err)
+			return false, err
 		}
+		c.folds = append(c.folds, one)
+		c.details.weigh(c.folds)
 		if ofFiles(err) {
-			all = append(all, one)
-			details.weigh(all)
-			return stopped(err)
+			return false, err
 		}
 		if err != nil {
-			warnings = append(warnings, fmt.Sprintf("fold %d was not sampled: %v", f+1, err))
+			c.warnings = append(c.warnings, fmt.Sprintf("fold %d was not sampled: %v", f+1, err))
 		}
-		all = append(all, one)
-		details.weigh(all)
-		if j.Observe != nil {
-			result, err := finish(nil)
-			if err != nil {
-				return nil, err
-			}
-			if err := j.Observe(f+1, result.Posterior); err != nil {
-				result.Status = run.Stopped
-				return result, err
-			}
+		if err := c.observe(ctx, f+1); err != nil {
+			return false, err
 		}
 		if ctx.Err() != nil {
-			return finish(nil)
+			return false, nil
 		}
 	}
-	together, err := m.sampleAll(ctx, j, all, details)
-	if ofFiles(err) {
-		return stopped(err)
+	return true, nil
+}
+
+// share is the time of a fold, of those that are left and the chains on all rows.
+func (c *course) share(folds int) time.Duration {
+	// Where the folds before have no draws there are none to go on from.
+	if len(c.folds) == 0 || !c.details.useless && !math.IsNaN(c.details.Draws.Value) {
+		folds += forAllRows
 	}
+	return (c.seconds() - c.elapsed(c.job)) / time.Duration(folds)
+}
+
+// observe shows the posterior of so many folds.
+func (c *course) observe(ctx context.Context, folds int) error {
+	if c.job.Observe == nil {
+		return nil
+	}
+	result, err := c.result(ctx, nil, nil)
 	if err != nil {
-		warnings = append(warnings, fmt.Sprintf("the posterior given all rows was not sampled: %v", err))
+		return err
 	}
-	return finish(together)
+	return c.job.Observe(folds, result.Posterior)
+}
+
+// fitAllRows is sampleAll, without which the posterior is that of the folds. Errors are of files.
+func (c *course) fitAllRows(ctx context.Context) (*particles, error) {
+	together, err := c.sampleAll(ctx, c.job, c.folds, c.details)
+	if err != nil && !ofFiles(err) {
+		c.warnings = append(c.warnings, fmt.Sprintf("the posterior given all rows was not sampled: %v", err))
+		err = nil
+	}
+	return together, err
 }
 
 // ofFiles says whether an error is of a checkpoint or the disk, and not of an algorithm on these data.
@@ -710,10 +720,18 @@ func runChains(ctx context.Context, j *fit.Job, s fit.Stage) (*fit.Result, error
 }
 
 // result has the networks and the draws as particles, by their weights. Draws given all rows, nil if there are none,
-// take their share (Details.AllRows) from the folds' draws.
-func (m Method) result(
-	j *fit.Job, all []*fold, together *particles, details *Details, status run.Status,
-) (*fit.Result, error) {
+// take their share (Details.AllRows) from the folds' draws. The error is what has ended the fit, if any.
+func (c *course) result(ctx context.Context, together *particles, ended error) (*fit.Result, error) {
+	j, all, details, status := c.job, c.folds, c.details, run.Completed
+	details.Scored, details.Left = len(all), 0
+	switch {
+	case ended != nil:
+		status = run.Stopped
+	case ctx.Err() != nil:
+		status = run.Cancelled
+	default:
+		details.Left = max(0, c.seconds()-c.elapsed(j))
+	}
 	whole := *j
 	var err error
 	if whole.Data, err = j.Whole(); err == nil && details.model != nil {
@@ -763,7 +781,7 @@ func (m Method) result(
 	}
 	j.Choose("weight of the draws", details.Weight)
 	j.Choose("weight of the prior among the networks", details.Prior)
-	result.Warnings = m.doubts(all, details)
+	result.Warnings = slices.Concat(c.warnings, c.doubts(all, details))
 	result.Curves = last.training.Curves
 	result.Details = append(result.Details, last.training.Details...)
 	drawn := bayes.Draws{Phi: compute.Floats(j.DType, phi, len(logWeights), whole.Bound.D), LogWeights: logWeights}

@@ -479,6 +479,13 @@ func TestManyRows(t *testing.T) {
 	}
 }
 
+// ending is the result of these folds.
+func ending(
+	ctx context.Context, m Method, j *fit.Job, together *particles, details *Details, folds ...*fold,
+) (*fit.Result, error) {
+	return (&course{Method: m, job: j, folds: folds, details: details}).result(ctx, together, nil)
+}
+
 // probe is a method that trains and samples one fold, by a chain of a single step, and takes part of the draws.
 type probe struct{ Method }
 
@@ -498,7 +505,7 @@ func (p probe) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	}
 	details.Weight = .3
 	alone := &fold{networks: one.networks, training: one.training}
-	return p.result(j, []*fold{one, alone}, nil, &details, run.Completed)
+	return ending(ctx, p.Method, j, nil, &details, one, alone)
 }
 
 // judgedFold judges one fold with draws, as the one of the result.
@@ -525,10 +532,10 @@ func (p judgedFold) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		if one.sampled != nil {
 			p.t.Error("chains that add nothing are begun")
 		}
-		return p.result(j, []*fold{one}, nil, &details, run.Completed)
+		return ending(ctx, p.Method, j, nil, &details, one)
 	}
 	details.Weight, details.Prior = .3, .4
-	result, err := p.result(j, []*fold{one}, nil, &details, run.Completed)
+	result, err := ending(ctx, p.Method, j, nil, &details, one)
 	if err != nil {
 		return nil, err
 	}
@@ -759,7 +766,7 @@ func (p onAllRows) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.result(j, []*fold{one}, together, &details, run.Completed)
+	return ending(ctx, p.Method, j, together, &details, one)
 }
 
 // The last chains are given all rows: of a line through 15 rows of the training and 60 of the validation part they have

@@ -41,7 +41,9 @@ type Details struct {
 	// FirstDraw is about how long the chains of the last fold take until they have a draw, by those of the folds before,
 	// or if there are none by what its training took.
 	FirstDraw time.Duration
-	Left      time.Duration // of the budget, which was too little for anything that comes next
+	// Left is what is left of the budget: too little for what comes next, or of no use, where the draws of the first folds
+	// add nothing, or a round of the chains gained less than .01 nats.
+	Left time.Duration
 
 	model    *bayes.Model  // of the chains; nil before the first
 	step     time.Duration // of the last fold's chains; 0 before the first
