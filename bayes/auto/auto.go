@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"slices"
 	"time"
 
@@ -123,6 +124,7 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		return nil, err
 	}
 	c := &course{Method: m, job: j, details: &Details{Folds: len(parts)}}
+	c.ended = c.marked() && spent(onFold(j, parts[0], 0).Settings) > 0
 	whole, err := c.fitFolds(ctx, parts)
 	if len(c.folds) == 0 {
 		return nil, err
@@ -130,6 +132,9 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	var together *particles
 	if whole {
 		together, err = c.fitAllRows(ctx)
+	}
+	if err == nil && ctx.Err() == nil {
+		err = c.mark()
 	}
 	result, failed := c.result(ctx, together, err)
 	return result, errors.Join(err, failed)
@@ -142,13 +147,37 @@ type course struct {
 	folds    []*fold // that count
 	details  *Details
 	warnings []string
+	ended    bool // in an earlier session: it is read, and nothing is added
+}
+
+// mark leaves an empty file beside the checkpoints of a fit that has come to its end. What of the budget was left for a
+// stage is not known to the millisecond when they are read again, and chains would go on from where it ended them.
+func (c *course) mark() error {
+	if file := c.job.Within(endedStage).Checkpoint; file != "" {
+		return os.WriteFile(file, nil, 0o644)
+	}
+	return nil
+}
+
+// marked says whether there is that file, which it removes where another run may have left it.
+func (c *course) marked() bool {
+	at := c.job.Within(endedStage)
+	if at.Replace {
+		_ = os.Remove(at.Checkpoint) // most often there is none
+	}
+	_, err := os.Stat(at.Checkpoint)
+	return at.Checkpoint != "" && err == nil
 }
 
 // fitFolds trains and samples the folds one after another. It says whether all count; where the budget or the context
 // ends one of them before it has networks, those before it do. Errors are of files or of Observe, or leave no fold.
 func (c *course) fitFolds(ctx context.Context, parts []dataset.Parts) (whole bool, err error) {
 	for f, part := range parts {
-		one, err := c.fold(ctx, onFold(c.job, part, f), part, c.share(len(parts)-f), c.details)
+		share := c.share(len(parts) - f)
+		if c.passed(parts, f) {
+			share = 0
+		}
+		one, err := c.fold(ctx, onFold(c.job, part, f), part, share, c.details)
 		cut := one == nil || ctx.Err() != nil && one.training.Status == run.Cancelled
 		switch {
 		case cut && len(c.folds) > 0 && !ofFiles(err): // what was begun would count as much as what was done
@@ -188,6 +217,19 @@ func (c *course) share(folds int) time.Duration {
 	return (c.seconds() - c.elapsed(c.job)) / time.Duration(folds)
 }
 
+// passed says whether an earlier session has left a fold for what comes next, so that nothing is added to what it had:
+// where chains went on, those of all rows would begin elsewhere.
+func (c *course) passed(parts []dataset.Parts, f int) bool {
+	if c.ended {
+		return true
+	}
+	next := c.job.Within(allRowsStage)
+	if f+1 < len(parts) {
+		next = onFold(c.job, parts[f+1], f+1).Settings
+	}
+	return spent(next) > 0
+}
+
 // observe shows the posterior of so many folds.
 func (c *course) observe(ctx context.Context, folds int) error {
 	if c.job.Observe == nil {
@@ -202,7 +244,11 @@ func (c *course) observe(ctx context.Context, folds int) error {
 
 // fitAllRows is sampleAll, without which the posterior is that of the folds. Errors are of files.
 func (c *course) fitAllRows(ctx context.Context) (*particles, error) {
-	together, err := c.sampleAll(ctx, c.job, c.folds, c.details)
+	left := c.seconds() - c.elapsed(c.job)
+	if c.ended {
+		left = 0
+	}
+	together, err := c.sampleAll(ctx, c.job, c.folds, left, c.details)
 	if err != nil && !ofFiles(err) {
 		c.warnings = append(c.warnings, fmt.Sprintf("the posterior given all rows was not sampled: %v", err))
 		err = nil
@@ -375,11 +421,11 @@ func (m Method) fold(
 	begun := m.elapsed(j)
 	// Over all sessions.
 	since := func(then time.Duration) time.Duration { return m.elapsed(j) - then }
-	if details.Scored == 0 { // the first fold compiles for all
+	if details.Scored == 0 && share > 0 { // the first fold compiles for all
 		share += (m.seconds() - m.elapsed(j)) / 4
 	}
 	limit := share // of training, where there will be no draws
-	if details.Folds == 1 {
+	if details.Folds == 1 && share > 0 {
 		limit = m.seconds() - begun
 	}
 	passes := m.passes(j.Rows())
@@ -388,6 +434,17 @@ func (m Method) fold(
 	}
 	took, d := since(begun), fit.Details[*train.Details](one.training)
 	details.Scored++
+	// What comes after a training that the context has ended would begin at networks that it has not: none of it is
+	// begun, so that the run can go on from its files.
+	stopped := func() bool {
+		if ctx.Err() != nil {
+			details.Training += since(begun)
+		}
+		return ctx.Err() != nil
+	}
+	if stopped() {
+		return one, nil
+	}
 	pure, steps := took, d.Steps // without compilation, and the first epoch
 	if details.Scored == 1 && d.Steps > d.PerEpoch {
 		pure, steps = max(0, took-details.compiled), d.Steps-d.PerEpoch
@@ -409,8 +466,7 @@ func (m Method) fold(
 	if !draws() {
 		room = limit
 	}
-	if 2*took < room {
-		part := j.Part("with the prior")
+	if part := j.Part("with the prior"); 2*took < room || spent(part.Settings) > 0 {
 		part.Seed = seedFor(j.Seed, "with the prior")
 		again, end := within(ctx, part.Settings, room-took)
 		err := one.train(again, part, m.ensemble(j, details, passes, true))
@@ -418,12 +474,16 @@ func (m Method) fold(
 		if ofFiles(err) {
 			return one, err
 		} // else the prior is none that a point can be trained with
+		if stopped() {
+			return one, nil
+		}
 	}
 	if !draws() {
 		left, likelihood := limit-since(begun), one.best() == one.networks
 		var err error
-		if longer := m.longer(passes, pure, left); one.training.Status == run.Completed && longer > passes {
-			part := j.Part(fmt.Sprintf("%d passes", longer))
+		longer := m.longer(j, passes, pure, left)
+		if one.training.Status == run.Completed && longer > passes {
+			part := ofPasses(j, longer)
 			again, end := within(ctx, part.Settings, left)
 			defer end()
 			err = one.train(again, part, m.ensemble(j, details, longer, !likelihood))
@@ -517,14 +577,20 @@ func (o *fold) best() *particles {
 	return o.networks
 }
 
-// longer is the number of passes, as many times the given one, which took so long, as the time that is left bears.
-func (m Method) longer(passes int, spent, left time.Duration) int {
+// longer is the number of passes, as many times the given one, which took so long, as the time that is left bears; or
+// that of an earlier session.
+func (m Method) longer(j *fit.Job, passes int, took, left time.Duration) int {
 	longer := passes
-	for 2*longer <= m.plan.epochs && time.Duration(2*longer/passes)*spent < left {
-		longer *= 2
+	for n := 2 * passes; n <= m.plan.epochs; n *= 2 {
+		if time.Duration(n/passes)*took < left || spent(ofPasses(j, n).Settings) > 0 {
+			longer = n
+		}
 	}
 	return longer
 }
+
+// ofPasses is the stage of a longer training.
+func ofPasses(j *fit.Job, passes int) *fit.Job { return j.Part(fmt.Sprintf("%d passes", passes)) }
 
 // passes is the number of epochs of the first training, of so many rows.
 func (m Method) passes(rows int) int { return min(m.plan.epochs, max(20, m.plan.passed/rows)) }
@@ -618,9 +684,17 @@ func undone(made *mcmc.Details) []string {
 		"chain went back: look in the data for what has no finite log-density", nonFinite, moves)}
 }
 
+// The names of stages.
+const (
+	allRowsStage = "sampling all rows"
+	endedStage   = "ended"
+)
+
 // sampleAll runs a chain on all rows from each last draw of the folds' chains, and sets details.AllRows. It is nil
-// where draws have no weight, and where the budget leaves none.
-func (m Method) sampleAll(ctx context.Context, j *fit.Job, all []*fold, details *Details) (*particles, error) {
+// where draws have no weight, and where the time that is left bears none.
+func (m Method) sampleAll(
+	ctx context.Context, j *fit.Job, all []*fold, left time.Duration, details *Details,
+) (*particles, error) {
 	method := mcmc.Chains{Kernel: kernel, Draws: m.plan.draws, WarmUp: m.plan.warmUp}
 	var start []float64
 	for _, one := range all {
@@ -632,7 +706,6 @@ func (m Method) sampleAll(ctx context.Context, j *fit.Job, all []*fold, details 
 	}
 	begun := m.elapsed(j)
 	defer func() { details.Sampling += m.elapsed(j) - begun }()
-	const name = "sampling all rows"
 	data, err := j.With(*details.model)
 	if err != nil {
 		return nil, err
@@ -642,23 +715,22 @@ func (m Method) sampleAll(ctx context.Context, j *fit.Job, all []*fold, details 
 	}
 	data.Parts.Validation = nil
 	whole := *j
-	whole.Data, whole.Seed = data, seedFor(j.Seed, name)
+	whole.Data, whole.Seed = data, seedFor(j.Seed, allRowsStage)
 	method.Chains = len(start) / data.Bound.D
 	// These are more chains than a fold has, on more rows, and are compiled first.
 	each := float64(method.Chains*whole.Rows()) / float64(all[0].networks.Particles()*all[0].parts.Train.Rows())
 	first := details.compiled + time.Duration(each*float64(details.step)*float64(method.WarmUp+method.Thin))
-	left := m.seconds() - m.elapsed(j)
-	if first > left && spent(j.Within(name)) == 0 {
+	if first > left && spent(j.Within(allRowsStage)) == 0 {
 		return nil, nil
 	}
-	ctx, end := within(ctx, j.Within(name), left)
+	ctx, end := within(ctx, j.Within(allRowsStage), left)
 	defer end()
 	problem, err := whole.Density(method.Chains)
 	if err != nil {
 		return nil, err
 	}
 	problem.Start = compute.Floats(j.DType, start, method.Chains, data.Bound.D)
-	result, err := runChains(ctx, &whole, fit.Stage{Name: name, Problem: problem, Method: method})
+	result, err := runChains(ctx, &whole, fit.Stage{Name: allRowsStage, Problem: problem, Method: method})
 	if result == nil {
 		return nil, err
 	}

@@ -567,7 +567,7 @@ func (p judgedFold) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		p.t.Errorf("4 draws given all rows have the share %v, want %v (%v)", share, want, err)
 	}
 	details.compiled, details.step = time.Second, 1e6*time.Second // of 1e6
-	if together, err := p.sampleAll(ctx, j, []*fold{one}, &details); together != nil || err != nil {
+	if together, err := p.sampleAll(ctx, j, []*fold{one}, p.seconds()-p.elapsed(j), &details); together != nil || err != nil {
 		p.t.Errorf("chains on all rows that cannot have a draw are begun (%v)", err)
 	}
 	return result, nil
@@ -762,7 +762,7 @@ func (p onAllRows) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		return nil, err
 	}
 	details.Weight = 1
-	together, err := p.sampleAll(ctx, j, []*fold{one}, &details)
+	together, err := p.sampleAll(ctx, j, []*fold{one}, p.seconds()-p.elapsed(j), &details)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/diag"
 	"gobnn/bayes/effect"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
@@ -443,6 +444,20 @@ func (r *Report) ran(c *content) {
 	}
 	if r.Result == nil {
 		return
+	}
+	if d, err := diag.Of(r.Result); err == nil {
+		for _, n := range []struct {
+			name  string
+			value float64
+		}{
+			{"R-hat of the chains, the largest of all parameters", d.RHat},
+			{"effective sample size of the particles", d.ESS},
+			{"k-hat of the weights", d.KHat},
+		} {
+			if !math.IsNaN(n.value) {
+				c.Diagnostics = append(c.Diagnostics, named{n.name, fmt.Sprintf("%.4g", n.value)})
+			}
+		}
 	}
 	fact("Seconds", "%.1f", r.Result.Elapsed.Seconds())
 	for _, d := range r.Result.Details {

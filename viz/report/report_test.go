@@ -39,10 +39,10 @@ func lineAt(t *testing.T, slope, intercept float64, likelihood bayes.Likelihood,
 	if err != nil {
 		t.Fatal(err)
 	}
-	const particles = 4
+	const particles = 4 // two of them are copies
 	phi := make([]float64, particles*bound.D)
 	for j := range particles {
-		phi[j*bound.D], phi[j*bound.D+len(names)] = slope+.01*float64(j-2), intercept
+		phi[j*bound.D], phi[j*bound.D+len(names)] = slope+[]float64{-.02, -.005, .0025, .0025}[j], intercept
 	}
 	origin := bayes.Origin{FeatureNames: names, TargetNames: []string{"y"}, Engine: engine}
 	if likelihood.Task() != bayes.Regression {
@@ -289,8 +289,9 @@ func TestPage(t *testing.T) {
 		if classes {
 			likelihood = bayes.Bernoulli{}
 		}
-		r := &report.Report{Posterior: line(t, 2, likelihood, evil, "b"), Rows: rows, Result: &fit.Result{
-			Status: run.Cancelled, Warnings: []string{"something " + evil},
+		p := line(t, 2, likelihood, evil, "b")
+		r := &report.Report{Posterior: p, Rows: rows, Result: &fit.Result{
+			Posterior: p, Status: run.Cancelled, Warnings: []string{"something " + evil},
 			Curves: []fit.Curve{{Name: fit.LossCurve, Steps: []int{1, 2}, Values: []float64{2, 1}}},
 		}}
 		var page, again bytes.Buffer
@@ -308,7 +309,8 @@ func TestPage(t *testing.T) {
 			}
 		}
 		for _, always := range []string{"within limits", "The run did not end by itself", "&lt;script&gt;", "Scores",
-			"by guessing", "Where it is wrong", "What the features do", "How it was found", "training rows are not at hand"} {
+			"by guessing", "Where it is wrong", "What the features do", "How it was found", "training rows are not at hand",
+			"effective sample size of the particles"} {
 			if !strings.Contains(text, always) {
 				t.Errorf("the page has no %q", always)
 			}

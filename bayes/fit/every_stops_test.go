@@ -1,0 +1,176 @@
+package fit_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"gobnn/bayes"
+	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+)
+
+// steps is fit.Steps of the method.
+func (m method) steps(
+	t *testing.T, model bayes.Model, parts dataset.Parts, settings run.Settings,
+) iter.Seq2[fit.Position, error] {
+	if m.after == nil {
+		return fit.Steps(t.Context(), model, m.Method, parts, settings)
+	}
+	trained, err := fit.Fit(t.Context(), model, m.after, parts, run.Settings{Seed: settings.Seed, Engine: settings.Engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := fit.From{Trained: trained.Posterior, Method: m.Method.(fit.OfTrained)}
+	return fit.Steps(t.Context(), bayes.Model{}, from, parts, settings)
+}
+
+// A run of any method that is left in its middle and gone on with ends as the whole run does, to the bit: by its
+// posterior, its evidence, its curves and its doubts. Once finished it is read without a program being compiled, and a
+// run of another seed or other data leaves its file as it is. The error of an observer ends a run, which gives what it
+// has found, and a cancelled one says so.
+func TestEveryMethodStops(t *testing.T) {
+	parts, err := plane(60).Split(dataset.Fractions{Train: .6, Validation: .4}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := plane(60).Split(dataset.Fractions{Train: .6, Validation: .4}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All()}
+	for _, m := range every() {
+		t.Run(m.name, func(t *testing.T) {
+			s := run.Settings{Seed: 3, Engine: computetest.Go(t)}
+			whole, err := m.fit(t.Context(), model, parts, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same := func(what string, got *fit.Result, err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatalf("%s: %v", what, err)
+				}
+				if got.Status != whole.Status || !slices.Equal(flat(t, got), flat(t, whole)) {
+					t.Errorf("%s: %s, with other numbers than the whole run, which was %s", what, got.Status, whole.Status)
+				}
+				if !slices.Equal(got.Warnings, whole.Warnings) {
+					t.Errorf("%s: warnings %q, of the whole run %q", what, got.Warnings, whole.Warnings)
+				}
+			}
+
+			s.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
+			var left run.Progress
+			for now, err := range m.steps(t, model, parts, s) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if left = now.Progress; 2*left.Step >= left.Steps {
+					break
+				}
+			}
+			steps := 0
+			for now, err := range m.steps(t, model, parts, s) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if steps++; steps == 1 && now.Stage == left.Stage && now.Step < left.Step {
+					t.Errorf("left after step %d of %d, it goes on with step %d", left.Step, left.Steps, now.Step)
+				}
+				if now.Result != nil {
+					same("gone on with", now.Result, nil)
+				}
+			}
+			compiled := s.Engine.Compiled()
+			again, err := m.fit(t.Context(), model, parts, s)
+			same("read when finished", again, err)
+			if n := s.Engine.Compiled() - compiled; n != 0 && m.after == nil {
+				t.Errorf("to read a finished run %d programs were compiled", n)
+			}
+			kept := os.DirFS(filepath.Dir(s.Checkpoint))
+			files, err := fs.Glob(kept, "*") // of stages, too
+			if err != nil || len(files) == 0 {
+				t.Fatalf("files %q, %v", files, err)
+			}
+			var before [][]byte
+			for _, file := range files {
+				bytes, err := fs.ReadFile(kept, file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				before = append(before, bytes)
+			}
+			seed := s
+			seed.Seed = 4
+			_, ofSeed := m.fit(t.Context(), model, parts, seed)
+			_, ofData := m.fit(t.Context(), model, other, s)
+			if !errors.Is(ofSeed, run.ErrOtherRun) || !errors.Is(ofData, run.ErrOtherRun) {
+				t.Errorf("of another seed: %v; of other data: %v", ofSeed, ofData)
+			}
+			for i, file := range files {
+				if after, err := fs.ReadFile(kept, file); err != nil || !slices.Equal(after, before[i]) {
+					t.Errorf("another run has changed %s (%v)", file, err)
+				}
+			}
+
+			if m.silent {
+				return
+			}
+			s.Checkpoint = ""
+			fault := errors.New("seen enough")
+			s.Observe = func(int, *bayes.Posterior) error { return fault }
+			got, err := m.fit(t.Context(), model, parts, s)
+			if !errors.Is(err, fault) || (got == nil) != m.staged || got != nil &&
+				(got.Status != run.Stopped || got.Posterior == nil) {
+				t.Errorf("an observer's error: %v, result %+v", err, got)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			s.Observe = func(int, *bayes.Posterior) error { cancel(); return nil }
+			if got, err := m.fit(ctx, model, parts, s); err == nil && got.Status == run.Stopped ||
+				err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("cancelled: %v, result %+v", err, got)
+			}
+		})
+	}
+}
+
+// flat is all that a result says in numbers, but for times.
+func flat(t *testing.T, r *fit.Result) (all []float64) {
+	t.Helper()
+	numbers, err := r.Posterior.Draws()
+	if err != nil {
+		t.Fatal(err)
+	}
+	phi, err := compute.Float64s(numbers.Phi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = append(append(all, phi...), numbers.LogWeights...)
+	if numbers.Psi != nil {
+		psi, err := compute.Float64s(numbers.Psi)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, psi...)
+	}
+	all = append(all, r.Posterior.Evidence().Value, r.Posterior.Evidence().StdErr)
+	for _, c := range r.Curves {
+		all = append(all, c.Values...)
+	}
+	for i, v := range all {
+		if math.IsNaN(v) {
+			all[i] = -12345 // NaN is not equal to itself
+		}
+	}
+	return all
+}
