@@ -812,6 +812,10 @@ func (c *course) result(ctx context.Context, together *particles, ended error) (
 	if err != nil {
 		return nil, err
 	}
+	left, err := newLeft(whole.Bound, all, details)
+	if err != nil {
+		return nil, err
+	}
 	var phi, logWeights []float64
 	add := func(p *particles, weight float64) error {
 		if p == nil || weight == 0 {
@@ -853,7 +857,15 @@ func (c *course) result(ctx context.Context, together *particles, ended error) (
 	}
 	j.Choose("weight of the draws", details.Weight)
 	j.Choose("weight of the prior among the networks", details.Prior)
-	result.Warnings = slices.Concat(c.warnings, c.doubts(all, details))
+	inside, targets, rows := 0., 0., 0
+	details.Noise = 1
+	if left != nil {
+		inside, targets, rows = left.covered()
+		left.widen(phi, whole.Bound.D)
+		details.Noise = math.Exp(left.t)
+		j.Choose("scale of the noise", details.Noise)
+	}
+	result.Warnings = slices.Concat(c.warnings, c.doubts(all, details, inside, targets, rows))
 	result.Curves = last.training.Curves
 	result.Details = append(result.Details, last.training.Details...)
 	drawn := bayes.Draws{Phi: compute.Floats(j.DType, phi, len(logWeights), whole.Bound.D), LogWeights: logWeights}
@@ -870,6 +882,9 @@ func (c *course) result(ctx context.Context, together *particles, ended error) (
 		whole.Data = &data
 	}
 	leftOut := details.leftOut(all)
+	if left != nil {
+		leftOut.Value -= left.gain
+	}
 	drawn.Diagnostics = map[string]float64{bayes.LeftOut: leftOut.Value, bayes.LeftOutErr: leftOut.SamplingStdErr}
 	result.Posterior, err = whole.PosteriorOf(drawn, bayes.Provenance{
 		Status: string(result.Status), Approximation: approximation,

@@ -539,7 +539,7 @@ func (p judgedFold) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, weights := j.Parts.Validation, details.weights(one)
+	rows := j.Parts.Validation
 	prediction, err := result.Posterior.Predict(ctx, rows.X)
 	if err != nil {
 		return nil, err
@@ -552,8 +552,12 @@ func (p judgedFold) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	inside, targets := one.covered(weights)
-	own := nlpd.Value - details.leftOut([]*fold{one}).Value
+	left, err := newLeft(j.Bound, []*fold{one}, &details)
+	if err != nil {
+		return nil, err
+	}
+	inside, targets, _ := left.covered()
+	own := nlpd.Value - details.leftOut([]*fold{one}).Value + left.gain
 	if !(math.Abs(own) < 1e-4) || inside/targets != covered.Value {
 		p.t.Errorf("rows left out: the fold's NLPD differs by %v; its intervals hold %v of %v, want %v", own, inside,
 			targets, covered.Value)
@@ -590,28 +594,20 @@ func TestJudged(t *testing.T) {
 
 // What folds warn of reaches the result, by fold and once for what is alike, as do intervals that hold too few.
 func TestFoldDoubts(t *testing.T) {
-	one := func(below float64, warnings ...string) *fold {
-		p := &particles{density: make([]float64, 200)}
-		for i := range p.density {
-			p.below = append(p.below, .5)
-			if i < 60 {
-				p.below[i] = below
-			}
-		}
-		return &fold{networks: p, warnings: warnings}
-	}
+	one := func(warnings ...string) *fold { return &fold{warnings: warnings} }
 	d := &Details{Folds: 5}
 	for name, c := range map[string]struct {
-		all  []*fold
-		want []string
+		all    []*fold
+		inside float64
+		want   []string
 	}{
-		"none": {[]*fold{one(.96), one(.2), one(.2)}, nil},
-		"alike": {[]*fold{one(.96, "in 5 steps"), one(.2), one(.2, "in 1e+03 steps", "other", "in 6 steps")},
+		"none": {[]*fold{one(), one(), one()}, 361, nil},
+		"alike": {[]*fold{one("in 5 steps"), one(), one("in 1e+03 steps", "other", "in 6 steps")}, 358,
 			[]string{"fold 1, 3: in 5 steps", "fold 3: other"}},
-		"narrow": {[]*fold{one(.96), one(.01)}, []string{"90 % intervals hold 70 % of the targets of 400 validation rows"}},
-		"wide":   {[]*fold{one(.06), one(.94)}, []string{"90 % intervals hold 100 % of the targets of 400 validation rows"}},
+		"narrow": {[]*fold{one(), one()}, 280, []string{"90 % intervals hold 70 % of the targets of 400 validation rows"}},
+		"wide":   {[]*fold{one(), one()}, 400, []string{"90 % intervals hold 100 % of the targets of 400 validation rows"}},
 	} {
-		got := Method{Seconds: 1}.doubts(c.all, d)
+		got := Method{Seconds: 1}.doubts(c.all, d, c.inside, 400, 400)
 		for i, text := range c.want {
 			if i >= len(got) || !strings.HasPrefix(got[i], text) {
 				t.Errorf("%s: %q, want %q", name, got, c.want)

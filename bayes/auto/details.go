@@ -34,6 +34,8 @@ type Details struct {
 	// AllRows is the share of the draws that are of the posterior given all rows, 0 or 1, or between where the budget left
 	// few of these; the others are of the folds' chains, each given four fifths.
 	AllRows float64
+	// Noise is what the noise of all particles is multiplied by, since rows left out have more density so; 1 elsewhere.
+	Noise float64
 	// Added is how much the draws lower the NLPD, by their weight, with the standard error of the paired differences.
 	Added    metric.Estimate
 	Training time.Duration
@@ -62,6 +64,9 @@ func (d *Details) String() string {
 	if d.Left > time.Second {
 		s = strings.Replace(s, ";", fmt.Sprintf(", %.0f s are left;", d.Left.Seconds()), 1)
 	}
+	if d.Noise != 1 && d.Noise != 0 {
+		s += fmt.Sprintf("; by these the noise is multiplied by %.2f", d.Noise)
+	}
 	switch {
 	case math.IsNaN(d.Draws.Value) && d.model != nil:
 		return s + "\nno draws: the chains, compiled first, had none when the budget ended; take more Seconds"
@@ -84,7 +89,6 @@ func (d *Details) String() string {
 type particles struct {
 	*bayes.Posterior
 	density []float64 // log p(y_n | x_n), of each row
-	below   []float64 // P(Y <= y) of each target, of a regression on the reals; else nil
 }
 
 // predict is the prediction of rows. It takes little time, and a cancelled run needs it too.
@@ -105,18 +109,6 @@ func judged(p *bayes.Posterior, rows *dataset.Dataset) (*particles, error) {
 	judged := &particles{Posterior: p}
 	if judged.density, err = prediction.LogDensity(rows.Y); err != nil {
 		return nil, err
-	}
-	counts, ok := p.Model().Likelihood.(bayes.Supporter)
-	if rows.Task != dataset.Regression || rows.Censored != nil || ok && counts.Support() == bayes.Counts {
-		return judged, nil
-	}
-	y, targets := prediction.StandardiseTarget(rows.Y), prediction.Columns()
-	for i, v := range y {
-		sum := 0.
-		for k := range prediction.Particles { // of equal weight
-			sum += prediction.Distribution(k, i/targets, i%targets).CDF(v)
-		}
-		judged.below = append(judged.below, sum/float64(prediction.Particles))
 	}
 	return judged, nil
 }
@@ -201,33 +193,16 @@ func (o *fold) mixed(weights [3]float64) []float64 {
 	return rows
 }
 
-// covered counts the targets that a fold leaves out, and those that its parts' 90 % intervals hold.
-func (o *fold) covered(weights [3]float64) (inside, targets float64) {
-	for i := range o.networks.below {
-		below := 0.
-		for k, p := range []*particles{o.networks, o.shrunk, o.sampled} {
-			if weights[k] > 0 {
-				below += weights[k] * p.below[i]
-			}
-		}
-		if targets++; below >= .05 && below <= .95 {
-			inside++
-		}
-	}
-	return inside, targets
-}
-
-// doubts are warnings of what the budget has cut, of what each fold has met, and of the intervals of the rows left out.
-func (m Method) doubts(all []*fold, d *Details) (doubts []string) {
-	folds, inside, targets, rows := make([][]string, len(all)), 0., 0., 0
+// doubts are warnings of what the budget has cut, of what each fold has met, and of the intervals, which hold so many of
+// the targets of rows left out.
+func (m Method) doubts(all []*fold, d *Details, inside, targets float64, rows int) (doubts []string) {
+	folds := make([][]string, len(all))
 	for f, one := range all {
 		if one.cut != "" {
 			folds[f] = append(folds[f], fmt.Sprintf("the budget of %v s ended the training in %s: take more Method.Seconds",
 				m.Seconds, one.cut))
 		}
 		folds[f] = append(folds[f], one.warnings...)
-		within, of := one.covered(d.weights(one))
-		inside, targets, rows = inside+within, targets+of, rows+len(one.networks.density)
 	}
 	doubts = append(joined(folds, d.Folds), d.warnings...)
 	if targets > 0 {

@@ -25,6 +25,8 @@
 //     so that the answer is not worse than the ensemble.
 //  4. The chains go on, on all rows, and the posterior's draws are these, where the budget leaves time for them. Few
 //     draws join those of the folds, if left out rows lose where the folds' chains have as few.
+//  5. The noise of a regression with a scale for each row, as ModelFor proposes, is multiplied by the number that gives
+//     the rows left out the largest density, if that raises it by more than a nat.
 //
 // The particles of the result are the networks and the draws, with these weights. All their parameters are their own,
 // whatever the model's partition, so that the whole model is stochastic. The result's warnings say what the budget has

@@ -42,7 +42,7 @@ import (
 func practiceVersion(method string) int {
 	switch {
 	case strings.HasPrefix(method, ownDefault):
-		return 5
+		return 6
 	case method == "Laplace" || method == "guided":
 		return 2
 	}
