@@ -152,7 +152,7 @@ func TestResume(t *testing.T) {
 func TestReadAgain(t *testing.T) {
 	parts := dataset.Parts{Train: noisy(60, 1)}
 	s := run.Settings{Seed: 1, Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "auto")}
-	method := Method{Seconds: 6, plan: quick}
+	method := Method{Seconds: 2, plan: quick}
 	method.plan.draws = 20_000
 	var first *bayes.Posterior
 	for range 2 {
@@ -504,7 +504,7 @@ func (p probe) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		return nil, err
 	}
 	details.Weight = .3
-	alone := &fold{networks: one.networks, training: one.training}
+	alone := &fold{parts: one.parts, networks: one.networks, training: one.training}
 	return ending(ctx, p.Method, j, nil, &details, one, alone)
 }
 
