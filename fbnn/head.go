@@ -17,13 +17,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Emulated is what an emulator predicts.
+// Emulated is what an emulator predicts. The default, "outputs", are G(X; theta), the network's outputs on all rows: the
+// emulator predicts their scores on the leading principal components of the pairs' outputs.
 type Emulated string
 
 // What can be emulated.
 const (
-	// networkOutputs are G(X; theta), the network's outputs on all rows: the emulator predicts their scores on the leading
-	// principal components of the pairs' outputs. The default.
 	networkOutputs Emulated = "outputs"
 	// LogLikelihood is log p(y | theta): the emulator predicts one number, at a cost that does not grow with N.
 	LogLikelihood Emulated = "log-likelihood"

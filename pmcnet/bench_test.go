@@ -34,9 +34,9 @@ func BenchmarkIteration(b *testing.B) {
 		likelihood bayes.Likelihood
 		covariance Covariance
 	}{
-		{"glass/full", glass, 10, bayes.Categorical{}, FullCovariance},
+		{"glass/full", glass, 10, bayes.Categorical{}, fullCovariance},
 		{"glass/diagonal", glass, 10, bayes.Categorical{}, DiagonalCovariance},
-		{"ionosphere/full", dataset.Ionosphere(), 5, bayes.Bernoulli{}, FullCovariance},
+		{"ionosphere/full", dataset.Ionosphere(), 5, bayes.Bernoulli{}, fullCovariance},
 		{"ionosphere/diagonal", dataset.Ionosphere(), 5, bayes.Bernoulli{}, DiagonalCovariance},
 	}...) {
 		b.Run(c.name, func(b *testing.B) {
@@ -92,7 +92,7 @@ func BenchmarkMixture(b *testing.B) {
 		covariance Covariance
 		places     int // that the proposals lie in
 	}{
-		{FullCovariance, 1}, {FullCovariance, 5}, {FullCovariance, m}, {DiagonalCovariance, m},
+		{fullCovariance, 1}, {fullCovariance, 5}, {fullCovariance, m}, {DiagonalCovariance, m},
 	}...) {
 		b.Run(fmt.Sprint(c.covariance, "/places=", c.places), func(b *testing.B) {
 			computetest.Bench(b, func(b *testing.B, engine *compute.Engine) {

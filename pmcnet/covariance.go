@@ -30,7 +30,7 @@ type family interface {
 
 // family is the family that the settings choose.
 func (a PMC) family() family {
-	if a.Covariance == FullCovariance {
+	if a.Covariance == fullCovariance {
 		return full{}
 	}
 	return diagonal{fixed: a.Covariance == FixedCovariance}
@@ -39,7 +39,7 @@ func (a PMC) family() family {
 // shrinkage is the share by which the off-diagonal elements of the draws' covariance are reduced, in D dimensions. K
 // draws have a covariance of rank below K, so full covariances need it if K is at most D.
 func (a PMC) shrinkage(d int) float64 {
-	if a.Covariance != FullCovariance || a.Draws > d {
+	if a.Covariance != fullCovariance || a.Draws > d {
 		return 0
 	}
 	return float64(d) / float64(d+a.Draws)
@@ -47,7 +47,7 @@ func (a PMC) shrinkage(d int) float64 {
 
 // names returns the names of the family's entries in the state.
 func (a PMC) names() []string {
-	if a.Covariance == FullCovariance {
+	if a.Covariance == fullCovariance {
 		return []string{covarianceName, lowerName, inverseName, logDetName}
 	}
 	return []string{varianceName}

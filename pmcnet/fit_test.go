@@ -88,7 +88,7 @@ func testFit(t *testing.T, settings run.Settings) {
 			t.Errorf("%s: diagnostics %v, ESS %v, k-hat %v", name, d, r.ESS, r.KHat)
 		}
 		covariances := map[string]pmcnet.Covariance{"light": pmcnet.DiagonalCovariance}
-		covariance := fmt.Sprintf(`"covariance":%q`, cmp.Or(covariances[name], pmcnet.FullCovariance))
+		covariance := fmt.Sprintf(`"covariance":%q`, cmp.Or(covariances[name], "full"))
 		if at := p.Provenance(); !strings.Contains(at.Algorithm, "PMCnet") || at.Seed != 2 || !strings.Contains(
 			string(at.Settings), covariance) {
 			t.Errorf("%s: provenance %+v", name, at)
@@ -218,12 +218,12 @@ func TestBadInput(t *testing.T) {
 		{"noise", pmcnet.PMC{Noise: -1}, []string{"PMC.Noise", "-1"}},
 		{"covariance", pmcnet.PMC{Covariance: "round"}, []string{"PMC.Covariance", "round", "full"}},
 		{"light with full covariances", pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent,
-			Covariance: pmcnet.FullCovariance}, []string{"PMC.Covariance is full", "DiagonalCovariance", "left out"}},
+			Covariance: "full"}, []string{"PMC.Covariance is full", "DiagonalCovariance", "left out"}},
 		{"ascent", pmcnet.PMC{Ascent: "steep"}, []string{"PMC.Ascent", "steep", "mini-batch"}},
 		{"weights", pmcnet.PMC{Weights: "heavy"}, []string{"PMC.Weights", "heavy", "honest"}},
 		{"resampling", pmcnet.PMC{Resampling: -2}, []string{"PMC.Resampling", "-2"}},
 		{"light without rows", pmcnet.PMC{Ascent: pmcnet.MiniBatchAscent}, []string{"without mini-batches", "PMC.Ascent"}},
-		{"MLE of a log-density", pmcnet.PMC{Start: pmcnet.AroundMLE}, []string{"PMC.Start", "Problem.Start"}},
+		{"MLE of a log-density", pmcnet.PMC{Start: "MLE"}, []string{"PMC.Start", "Problem.Start"}},
 	} {
 		_, err := sampled(t.Context(), good, c.a, goSettings(t))
 		says(t, c.name, err, c.says...)

@@ -72,10 +72,10 @@ func (f fixture) network(g *Graph) density.Target {
 func TestFixture(t *testing.T) {
 	f := readFixture(t)
 	d := len(f.Mu[0])
-	for name, weights := range map[string]Weights{"honest": Honest, "tempered": Tempered} {
+	for name, weights := range map[string]Weights{"honest": honestWeights, "tempered": Tempered} {
 		t.Run(name, func(t *testing.T) {
 			want := f.Cases[name]
-			a := PMC{Proposals: f.M, Draws: f.K, Weights: weights, Covariance: FullCovariance}
+			a := PMC{Proposals: f.M, Draws: f.K, Weights: weights, Covariance: fullCovariance}
 			got := computetest.Run(t, computetest.Go(t), func(g *Graph, args []*Node) []*Node {
 				q := proposals{mean: args[0], family: full{}, covariance: fullOf(args[1])}
 				n := now{rng: random.New(g, 1), global: Const(g, false), beta: args[3], eta: args[4]}

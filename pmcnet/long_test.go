@@ -202,7 +202,7 @@ func TestFlooredLong(t *testing.T) {
 	for _, c := range []struct {
 		weights     pmcnet.Weights
 		least, most float64
-	}{{pmcnet.Honest, -1, .02}, {pmcnet.Floored, .05, 1}} {
+	}{{"honest", -1, .02}, {pmcnet.Floored, .05, 1}} {
 		full, free, dm := pmcnet.PMC{Weights: c.weights}, free, dm
 		free.Weights, dm.Weights = c.weights, c.weights
 		whole, byFree, byDM := accuracy(full), accuracy(free), accuracy(dm)

@@ -57,7 +57,7 @@ func (a PMC) iteration(q proposals, target density.Target, n now) (adapted, weig
 	w := a.weigh(q, theta, target)   // (b)
 	chosen := a.resample(w, n)       // (c)
 	next := a.adapt(q, w, chosen, n) // (d)
-	if a.Ascent == GradientAscent {
+	if a.Ascent == gradientAscent {
 		next.mean = a.ascend(next.proposals, target, 1) // (e)
 	}
 	return next, w

@@ -218,7 +218,7 @@ func TestStep(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := c.a
 			a.Proposals, a.Draws, a.StdDev = 4, 7, .5
-			a.Covariance, a.Weights = FullCovariance, cmp.Or(a.Weights, Honest)
+			a.Covariance, a.Weights = fullCovariance, cmp.Or(a.Weights, honestWeights)
 			r := rand.New(rand.NewPCG(1, 2))
 			draw := func(n int, scale float64) (x [][]float64) {
 				for range n {
@@ -285,7 +285,7 @@ func TestIterations(t *testing.T) {
 		Initial: func(rng random.Stream, dtype compute.DType, count int) *Node { return rng.Normal(dtype, count, d) },
 	}
 	a := PMC{
-		Proposals: m, Draws: k, Iterations: 3, StdDev: .7, Start: FromPrior, Covariance: FullCovariance,
+		Proposals: m, Draws: k, Iterations: 3, StdDev: .7, Start: FromPrior, Covariance: fullCovariance,
 	}
 	settings := run.Settings{Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)}
 	byStep(t, problem, a, settings, func(a PMC, machine run.Machine, at *fit.Trail[IterationRecord]) error {
@@ -326,7 +326,7 @@ func TestSingular(t *testing.T) {
 	got := computetest.Run(t, computetest.Go(t), func(g *Graph, args []*Node) []*Node {
 		q := proposals{mean: Zeros(g, shapes.Make(compute.Float64, m, d)), family: full{}}
 		q.covariance = q.family.initial(g, compute.Float64, m, d, .5)
-		a := PMC{Proposals: m, Draws: k, Weights: Honest, Covariance: FullCovariance}
+		a := PMC{Proposals: m, Draws: k, Weights: honestWeights, Covariance: fullCovariance}
 		n := now{rng: random.New(g, 1), global: Const(g, false), beta: args[0], eta: args[1]}
 		theta := q.draw(n.rng, k)
 		w := a.weigh(q, theta, density.Func(logTargetInGraph))

@@ -19,7 +19,7 @@ func TestDoubtful(t *testing.T) {
 		{0, 201, "201 of 2000 draws had a log-density that is not finite"},
 	} {
 		r := &running{
-			PMC: PMC{Proposals: proposals, Draws: draws, Weights: Honest}, problem: density.Problem{Dim: 3},
+			PMC: PMC{Proposals: proposals, Draws: draws, Weights: honestWeights}, problem: density.Problem{Dim: 3},
 		}
 		d := &Details{ESS: proposals * draws}
 		for range iterations {

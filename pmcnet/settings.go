@@ -31,26 +31,26 @@ type PMC struct {
 	Draws      int `json:"draws"`      // K, the draws of each proposal in each iteration; default 100
 	Iterations int `json:"iterations"` // T; default 20
 
-	// Covariance is the form of the proposals' covariances; default FullCovariance, and DiagonalCovariance with
+	// Covariance is the form of the proposals' covariances; default "full", and DiagonalCovariance with
 	// MiniBatchAscent, which does not allow full ones, and beyond 1000 dimensions, where these take minutes an iteration.
 	Covariance Covariance `json:"covariance"`
 	// StdDev is sigma: each covariance begins as sigma^2 times the identity. Default 0.1.
 	StdDev float64 `json:"std_dev"`
 
-	// Start is where the means begin; default AroundMLE for fit.Fit, FromPrior for fit.Sample.
+	// Start is where the means begin; default "MLE" for fit.Fit, FromPrior for fit.Sample.
 	Start Start `json:"start"`
-	// Noise is the standard deviation of the Gaussian noise that AroundMLE adds to each coordinate of each mean; default
-	// 1, which the authors take for shallow networks (.02 for deep ones).
+	// Noise is the standard deviation of the Gaussian noise that a start at the MLE adds to each coordinate of each mean;
+	// default 1, which the authors take for shallow networks (.02 for deep ones).
 	Noise float64 `json:"noise"`
 	// BatchSize is the number of rows of a mini-batch, of the training that finds the MLE and of MiniBatchAscent;
 	// default 50, or all rows if fewer.
 	BatchSize int `json:"batch_size"`
 
-	// Weights are the weights by which proposals adapt and of the result's draws; default Honest.
+	// Weights are the weights by which proposals adapt and of the result's draws; default the honest ones.
 	Weights Weights `json:"weights"`
 	// Resampling is how the next means are drawn; default 0: locally.
 	Resampling Resampling `json:"resampling"`
-	// Ascent is how step 5 moves the means uphill; default GradientAscent.
+	// Ascent is how step 5 moves the means uphill; default by one step along the gradient.
 	Ascent Ascent `json:"ascent"`
 }
 
@@ -63,13 +63,13 @@ const (
 )
 
 // Weights are the weights of the draws, computed from the honest weights w = pi(theta) / q(theta), with pi the target
-// and q the mixture of proposals. The evidence and k-hat are always computed from the honest weights.
+// and q the mixture of proposals. The default, "honest", is w itself, the paper's. The evidence and k-hat are always
+// computed from the honest weights.
 type Weights string
 
 // The weights.
 const (
-	// Honest is w itself, the paper's.
-	Honest Weights = "honest"
+	honestWeights Weights = "honest"
 	// Tempered is w^lambda, with the largest lambda, at most 1, for which the effective sample size of all draws is at
 	// least a tenth of their number. The draws are then of a distribution between q and the target.
 	Tempered Weights = "tempered"
@@ -78,12 +78,12 @@ const (
 	Floored Weights = "floored"
 )
 
-// Covariance is the form of the covariance matrices, and how they are stored.
+// Covariance is the form of the covariance matrices, and how they are stored. "full" ones take D^2 numbers each.
 type Covariance string
 
 // The covariances.
 const (
-	FullCovariance     Covariance = "full"     // [M, D, D]
+	fullCovariance     Covariance = "full"     // [M, D, D]
 	DiagonalCovariance Covariance = "diagonal" // [M, D]: the same update on the diagonal
 	FixedCovariance    Covariance = "fixed"    // sigma^2 times the identity, not adapted
 )
@@ -96,22 +96,24 @@ type Resampling int
 // GlocalEvery resamples globally in every n-th iteration and locally in the others. The authors' program uses n = 2.
 func GlocalEvery(n int) Resampling { return Resampling(n) }
 
-// Ascent says how step 5 moves the means uphill.
+// Ascent says how step 5 moves the means uphill. The default, "gradient", is one step along the gradient of log pi, of
+// all rows.
 type Ascent string
 
 // The ways to move the means.
 const (
-	GradientAscent  Ascent = "gradient"   // one step along the gradient of log pi, of all rows
+	gradientAscent  Ascent = "gradient"
 	MiniBatchAscent Ascent = "mini-batch" // one epoch of mini-batch steps (PMCnet-light); for posteriors of networks
 	NoAscent        Ascent = "none"       // the means stay at the draws that they became
 )
 
-// Start is where the means begin.
+// Start is where the means begin. "MLE" is the maximum of the likelihood, found by Adam, plus noise; it is for fit.Fit
+// only, and its default.
 type Start string
 
 // The starts.
 const (
-	AroundMLE Start = "MLE"   // the maximum of the likelihood, found by Adam, plus noise; for fit.Fit only
+	aroundMLE Start = "MLE"
 	FromPrior Start = "prior" // M draws of Problem.Initial; Problem.Start, [M, D], if that is set
 )
 
@@ -137,30 +139,30 @@ func (PMC) OfDensity() {}
 // Prepare implements fit.Method.
 func (a PMC) Prepare(j *fit.Job) (fit.Method, error) {
 	d, hasModel := j.Dim(), j.Bound != nil
-	covariance, start := FullCovariance, FromPrior
+	covariance, start := fullCovariance, FromPrior
 	if a.Ascent == MiniBatchAscent || d > mostFull {
 		covariance = DiagonalCovariance
 	}
 	if hasModel {
-		start = AroundMLE
+		start = aroundMLE
 	}
 	if err := limits.Fill("pmcnet: PMC",
 		limits.Int("Proposals", &a.Proposals, 50).From(1),
 		limits.Int("Draws", &a.Draws, 100).From(1),
 		limits.Int("Iterations", &a.Iterations, 20).From(1),
-		limits.Choice("Covariance", &a.Covariance, covariance, FullCovariance, DiagonalCovariance, FixedCovariance),
+		limits.Choice("Covariance", &a.Covariance, covariance, fullCovariance, DiagonalCovariance, FixedCovariance),
 		limits.Float("StdDev", &a.StdDev, 0.1).Positive(),
-		limits.Choice("Start", &a.Start, start, AroundMLE, FromPrior),
+		limits.Choice("Start", &a.Start, start, aroundMLE, FromPrior),
 		limits.Float("Noise", &a.Noise, 1).Positive(),
 		limits.Int("BatchSize", &a.BatchSize).Zero("50, or all rows if fewer").From(1),
-		limits.Choice("Weights", &a.Weights, Honest, Honest, Tempered, Floored),
-		limits.Choice("Ascent", &a.Ascent, GradientAscent, GradientAscent, MiniBatchAscent, NoAscent),
+		limits.Choice("Weights", &a.Weights, honestWeights, honestWeights, Tempered, Floored),
+		limits.Choice("Ascent", &a.Ascent, gradientAscent, gradientAscent, MiniBatchAscent, NoAscent),
 		limits.Field("Resampling", a.Resampling, a.Resampling >= 0,
 			"0, which is local, or pmcnet.GlocalEvery of a positive number"),
 	); err != nil {
 		return nil, err
 	}
-	isFull, numbers := a.Covariance == FullCovariance, d // of a covariance
+	isFull, numbers := a.Covariance == fullCovariance, d // of a covariance
 	if isFull {
 		numbers *= d
 	}

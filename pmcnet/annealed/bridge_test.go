@@ -290,7 +290,7 @@ func TestSureKHat(t *testing.T) {
 		}
 		said.decide(true)
 		said.SMC = &fit.Result{Details: []any{&smc.Details{Trace: []smc.StepRecord{{Place: .01}}}}}
-		r := &annealing{Annealed: Annealed{Bridge: BridgeIfNeeded}, said: said}
+		r := &annealing{Annealed: Annealed{Bridge: bridgeIfNeeded}, said: said}
 		draws := weightedDraws{theta: mat.NewDense(1, 1, nil), firstPower: .002}
 		needed := r.bridges(true, draws)
 		if draws.firstPower = .0009; r.bridges(true, draws) || r.said.NoBridge == "" && needed {

@@ -56,7 +56,7 @@ type Annealed struct {
 	// increases.
 	Components int
 	Draws      int // number of draws of the mixture, N; default 5000
-	// Bridge says when step 5 is run; default BridgeIfNeeded.
+	// Bridge says when step 5 is run; default "if needed".
 	Bridge Bridging
 }
 
@@ -65,16 +65,16 @@ var _ fit.OfDensity = Annealed{}
 // OfDensity implements fit.OfDensity.
 func (Annealed) OfDensity() {}
 
-// Bridging says when Annealed runs the bridge, its second SMC sampler, from the fitted mixture to the posterior.
+// Bridging says when Annealed runs the bridge, its second SMC sampler, from the fitted mixture to the posterior. The
+// default, "if needed", runs it in three cases: no weighted draws can be trusted; k-hat plus its standard error is above
+// .5; or the weighted draws and the first SMC disagree on the log evidence by more than three standard errors. It does
+// not run it if the mixture is further from the posterior than the prior is: the bridge's first step of the power would
+// be less than a tenth of the SMC's. Then Details.NoBridge says so.
 type Bridging string
 
 // When the bridge is run.
 const (
-	// BridgeIfNeeded, the default, runs the bridge in three cases: no weighted draws can be trusted; k-hat plus its
-	// standard error is above .5; or the weighted draws and the first SMC disagree on the log evidence by more than
-	// three standard errors. It does not run it if the mixture is further from the posterior than the prior is: the
-	// bridge's first step of the power would be less than a tenth of the SMC's. Then Details.NoBridge says so.
-	BridgeIfNeeded Bridging = "if needed"
+	bridgeIfNeeded Bridging = "if needed"
 	BridgeAlways   Bridging = "always"
 	NoBridge       Bridging = "never"
 )
@@ -110,7 +110,7 @@ func (a Annealed) Prepare(j *fit.Job) (fit.Method, error) {
 		limits.Int("Components", &a.Components).Zero("chosen").Between(1, a.SMC.Particles).Because(
 			"the number of SMC.Particles that they are fitted to"),
 		limits.Int("Draws", &a.Draws, 5000).From(100),
-		limits.Choice("Bridge", &a.Bridge, BridgeIfNeeded, BridgeIfNeeded, BridgeAlways, NoBridge),
+		limits.Choice("Bridge", &a.Bridge, bridgeIfNeeded, bridgeIfNeeded, BridgeAlways, NoBridge),
 	); err != nil {
 		return nil, err
 	}
