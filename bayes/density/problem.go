@@ -1,7 +1,6 @@
 package density
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -124,18 +123,20 @@ type HostInputs struct {
 // points of their own still come to modes of their own. A target whose inputs come from outside (HostInputs) must have
 // a gradient at the blank inputs, unless they are OfMove.
 type Climb struct {
-	Steps int // default 200
 	// Rate is Adam's learning rate at the first step; it falls to a hundredth of that by the last step. Default 0.1, with
 	// which a coordinate climbs up to four units.
 	Rate float64
 }
+
+// climbSteps is the number of steps of a climb.
+const climbSteps = 200
 
 // ClimbSteps is the number of steps uphill that each chain makes before its first move; 0 if they do not climb.
 func (p Problem) ClimbSteps() int {
 	if p.Climb == nil || p.Start != nil { // they begin where Start says
 		return 0
 	}
-	return cmp.Or(p.Climb.Steps, 200)
+	return climbSteps
 }
 
 // Identity returns the parts of the problem that must agree with a checkpoint's: its name and dimension, its data bit
@@ -158,8 +159,8 @@ func (p Problem) Identity() ([]run.Part, error) {
 	}
 	start := "draws of Initial"
 	switch {
-	case p.ClimbSteps() > 0:
-		start += fmt.Sprintf(", %d steps uphill: %+v", p.ClimbSteps(), *p.Climb)
+	case p.ClimbSteps() > 0: // as checkpoints have it that were written when a climb had more settings
+		start += fmt.Sprintf(", %d steps uphill: {Steps:0 Rate:%v Fixed:[]}", climbSteps, p.Climb.Rate)
 	case p.Start != nil:
 		var err error
 		if start, err = run.Digest(p.Start); err != nil {

@@ -16,12 +16,9 @@ import (
 
 // checkClimb returns an error that names what is wrong.
 func checkClimb(c *density.Climb) error {
-	if c == nil {
-		return nil
-	}
-	if c.Steps < 0 || c.Rate < 0 || math.IsNaN(c.Rate) || math.IsInf(c.Rate, 0) {
-		return fmt.Errorf("mcmc: Problem.Climb has Steps %d and Rate %v: they must be positive and finite (0 takes the "+
-			"defaults, 200 and 0.1)", c.Steps, c.Rate)
+	if c != nil && (c.Rate < 0 || math.IsNaN(c.Rate) || math.IsInf(c.Rate, 0)) {
+		return fmt.Errorf("mcmc: Problem.Climb has Rate %v: it must be positive and finite (0 takes the default, 0.1)",
+			c.Rate)
 	}
 	return nil
 }

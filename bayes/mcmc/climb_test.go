@@ -164,7 +164,7 @@ func TestClimb(t *testing.T) {
 			t.Errorf("chain %d begins at %.3f and %.3f, not at 2 and 1", chain, above[0][chain], above[2][chain])
 		}
 	}
-	for bad, want := range map[*density.Climb]string{{Steps: -1}: "Steps -1", {Rate: math.NaN()}: "Rate NaN"} {
+	for bad, want := range map[*density.Climb]string{{Rate: -1}: "Rate -1", {Rate: math.NaN()}: "Rate NaN"} {
 		p.Climb = bad
 		if _, err := Sample(t.Context(), p, RandomWalkMetropolis{}, Settings{Engine: engine}); !says(err, want) {
 			t.Errorf("%+v: error %v does not say %q", *bad, err, want)

@@ -318,8 +318,8 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 			p.Start = tensors.FromValue([][]float32{{1, 1}, {2, 2}, {3, 3}})
 		}, []string{"another start", "the file has draws of Initial"}},
 		{
-			func(p *density.Problem, _ *Kernel, _ *Settings) { p.Climb = &density.Climb{Steps: 7} },
-			[]string{"another start", "7 steps uphill"},
+			func(p *density.Problem, _ *Kernel, _ *Settings) { p.Climb = &density.Climb{Rate: .7} },
+			[]string{"another start", "200 steps uphill: {Steps:0 Rate:0.7 Fixed:[]}"},
 		},
 	} {
 		p, k, s := standard(), Kernel(kernel), settings
