@@ -66,7 +66,7 @@ var catalogue = []Experiment{
 		metrics: flooredMetrics},
 	{ID: "pmcnet.evidence",
 		Title: "log evidence of networks on Boston, the benchmark of Javid et al. 2020 (not in the paper)",
-		Note:  evidenceNote, run: runEvidence, rows: evidencePieces},
+		Note:  evidenceNote, trials: evidenceTrials, cells: evidenceCells},
 	{ID: "ohsmc.table1", Title: "1-d regression: NLPD and RMSE of five methods", Note: syntheticNote,
 		trials: sinTanh.trials},
 	{ID: "ohsmc.table2", Title: "two moons: NLPD, ECE and accuracy of five methods", Note: syntheticNote,

@@ -15,12 +15,15 @@ import (
 	"gobnn/bayes/compute"
 )
 
-// piece is a part of a study that needs no other: it keeps its repetitions in a store.
+// piece is a repetition of a trial that needs no other.
 type piece struct {
-	Key
-	number int // among those of the key
-	cpus   int // that it gets on a cluster; 0: one
-	do     func(ctx context.Context, o Options, store *Store) error
+	*trial
+	number int
+}
+
+// do makes the repetition, unless it is kept, and keeps it.
+func (p piece) do(ctx context.Context, store *Store) error {
+	return store.only(ctx, p.Key, p.number, p.run)
 }
 
 // Distribute does the repetitions of experiments that are not kept by package cluster, and keeps them: on says where,
@@ -43,12 +46,12 @@ func Distribute(ctx context.Context, on string, all []Experiment, o Options) err
 			if err != nil {
 				return err
 			}
-			if known[name] || !cluster.OnNode() && p.kept(o, home) {
+			if known[name] || !cluster.OnNode() && p.kept(home) {
 				continue
 			}
 			known[name] = true
 			tasks = append(tasks, cluster.Task{Name: name, CPUs: p.cpus, Do: func(ctx context.Context, folder string) error {
-				return p.do(ctx, o, &Store{dir: folder, say: o.say, commit: o.Commit})
+				return p.do(ctx, &Store{dir: folder, say: o.say, commit: o.Commit})
 			}})
 		}
 	}
@@ -82,10 +85,7 @@ func Distribute(ctx context.Context, on string, all []Experiment, o Options) err
 
 // pieces are those that the options ask for.
 func (e Experiment) pieces(o Options) (all []piece, err error) {
-	switch {
-	case e.rows != nil:
-		return e.rows(o)
-	case e.trials == nil:
+	if e.trials == nil {
 		return nil, nil
 	}
 	_, some, err := e.asked(o)
@@ -94,9 +94,7 @@ func (e Experiment) pieces(o Options) (all []piece, err error) {
 	}
 	for _, t := range some {
 		for repetition := range t.reps {
-			all = append(all, piece{t.Key, repetition, t.cpus, func(ctx context.Context, _ Options, s *Store) error {
-				return s.only(ctx, t.Key, repetition, t.run)
-			}})
+			all = append(all, piece{t, repetition})
 		}
 	}
 	return all, nil
@@ -109,11 +107,10 @@ func (p piece) name() (string, error) {
 }
 
 // kept says whether there is nothing to do: then the piece ends well in a context that has ended.
-func (p piece) kept(o Options, home *Store) bool {
+func (p piece) kept(home *Store) bool {
 	ended, end := context.WithCancel(context.Background())
 	end()
-	o.Progress, o.Repetition = nil, nil
-	return p.do(ended, o, &Store{dir: home.dir, say: o.say}) == nil
+	return p.do(ended, &Store{dir: home.dir, say: func(string, ...any) {}}) == nil
 }
 
 // gather keeps what a piece has left in a folder.

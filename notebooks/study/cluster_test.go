@@ -51,9 +51,9 @@ func TestDistribute(t *testing.T) {
 	}
 }
 
-// A study of its own kind gives its pieces: what a piece keeps, under several keys, is found at home with the commit.
-// Figures without repetitions are left to Run.
-func TestDistributeRows(t *testing.T) {
+// What a repetition keeps of its own, under other keys, is found at home with the commit, as the repetition is. Figures
+// without repetitions are left to Run.
+func TestDistributeParts(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", t.TempDir())
 	runs := 0
 	once := func(_ context.Context, repetition int) (Result, error) {
@@ -63,15 +63,16 @@ func TestDistributeRows(t *testing.T) {
 	}
 	keys := []Key{{Study: "pmcnet.evidence", Data: "linear, learnt", Method: "quick"},
 		{Study: "pmcnet.evidence", Data: "linear, learnt", Method: "whole", Settings: map[string]any{"arrow": "a -> b"}}}
-	e := Experiment{ID: "pmcnet.evidence", rows: func(Options) ([]piece, error) {
-		return []piece{{Key: keys[0], do: func(ctx context.Context, _ Options, s *Store) error {
-			for _, k := range keys {
-				if _, err := s.Repeat(ctx, k, 2, once); err != nil {
-					return err
+	e := Experiment{ID: "pmcnet.evidence", trials: func(Options) ([]*trial, error) {
+		return []*trial{{Key: Key{Study: "pmcnet.evidence", Data: "linear, learnt", Method: "row"}, reps: 1,
+			run: func(ctx context.Context, _ int) (Result, error) {
+				for _, k := range keys {
+					if _, err := keeper(ctx).Repeat(ctx, k, 2, once); err != nil {
+						return Result{}, err
+					}
 				}
-			}
-			return nil
-		}}}, nil
+				return Result{}, nil
+			}}}, nil
 	}}
 	figure, err := Find("ohsmc.fig3")
 	if err != nil {

@@ -26,8 +26,6 @@ type Experiment struct {
 	cells   func(done []*trial) []Cell // in place of the trials' own; nil: these
 	// draw is nil of a table. Figures without trials train as they draw.
 	draw func(ctx context.Context, o Options, done []*trial) (*viz.Figure, error)
-	run  func(ctx context.Context, o Options) ([]Cell, error) // in place of trials; nil: none
-	rows func(o Options) ([]piece, error)                     // what run repeats
 }
 
 // trial is a method on a data set, which is repeated: a row of a table, a curve or a panel of a figure.
@@ -59,7 +57,7 @@ const (
 
 // State is NotYet where there is no code.
 func (e Experiment) State() State {
-	if e.trials == nil && e.draw == nil && e.run == nil {
+	if e.trials == nil && e.draw == nil {
 		return NotYet
 	}
 	return Reduced
@@ -76,9 +74,6 @@ func (e Experiment) Paper() string {
 func (e Experiment) Run(ctx context.Context, o Options) ([]Cell, error) {
 	if e.State() == NotYet {
 		return nil, fmt.Errorf("%s (%s): %s", e.ID, e.Title, NotYet)
-	}
-	if e.run != nil {
-		return e.run(ctx, o)
 	}
 	path, err := o.FigureFile(e.ID)
 	if err != nil {

@@ -1,14 +1,14 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
-	"runtime"
 	"slices"
-	"sync"
+	"strings"
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
@@ -111,81 +111,29 @@ const evidenceVersion = 7
 // splits of the benchmark.
 const evidenceSplits = 10
 
-// evidenceAsked returns the rows that the options ask for.
-func evidenceAsked(o Options) ([]evidenceRow, error) {
-	known := distinct(evidenceRows, func(r evidenceRow) string { return r.name })
-	names, err := chosen("data set", o.Data, known)
-	return slices.DeleteFunc(slices.Clone(evidenceRows), func(r evidenceRow) bool {
-		return !slices.Contains(names, r.name) ||
-			len(o.Data) == 0 && (r.learnt || !o.Full && !slices.Contains(evidenceFew, r.name))
-	}), err
-}
-
-// runEvidence is the table: each run on a split is kept. Rows are computed side by side, as many as there are
-// processors, since a small network leaves most of them idle.
-func runEvidence(ctx context.Context, o Options) ([]Cell, error) {
-	if o.Epochs > 0 || len(o.Methods) > 0 {
-		return nil, fmt.Errorf("pmcnet.evidence trains nothing and has one method: leave out -epochs and -methods")
+// evidenceTrials has a trial for each row, which keeps its runs one by one.
+func evidenceTrials(o Options) (all []*trial, err error) {
+	if o.Epochs > 0 {
+		return nil, errors.New("pmcnet.evidence trains nothing: leave out -epochs")
 	}
-	rows, err := evidenceAsked(o)
-	if err != nil {
-		return nil, err
-	}
-	var lines sync.Mutex
-	if progress := o.Progress; progress != nil {
-		o.Progress = func(line string) {
-			lines.Lock()
-			defer lines.Unlock()
-			progress(line)
-		}
-	}
-	store, err := OpenStore(o)
-	if err != nil {
-		return nil, err
-	}
-	found, failed := make([][]Cell, len(rows)), make([]error, len(rows))
-	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var group sync.WaitGroup
-	for _, i := range largestFirst(rows) {
-		turns <- struct{}{}
-		group.Go(func() {
-			found[i], failed[i] = rows[i].run(ctx, o, store)
-			<-turns
-		})
-	}
-	group.Wait()
-	return slices.Concat(found...), errors.Join(failed...)
-}
-
-// evidencePieces are the repetitions of rows.
-func evidencePieces(o Options) (all []piece, err error) {
-	rows, err := evidenceAsked(o)
-	for _, i := range largestFirst(rows) {
-		r := rows[i]
+	for _, r := range evidenceRows {
 		quick, whole := r.algorithms()
 		key := Key{"pmcnet.evidence", r.name, "row", []any{evidenceVersion, r.model(), keptSettings(quick),
 			keptSettings(whole)}}
-		for repetition := range max(1, o.Reps) {
-			all = append(all, piece{key, repetition, 0, func(ctx context.Context, o Options, s *Store) error {
-				_, _, err := r.repeat(ctx, o, s, repetition)
-				return err
-			}})
-		}
+		all = append(all, &trial{Key: key, reps: max(1, o.Reps),
+			run:      func(ctx context.Context, repetition int) (Result, error) { return r.run(ctx, o, repetition) },
+			extraSet: r.learnt || !o.Full && !slices.Contains(evidenceFew, r.name)})
 	}
-	return all, err
+	return all, nil
 }
 
-// largestFirst returns the indices of the rows, the largest networks first, so that no long row is left to the end.
-func largestFirst(rows []evidenceRow) []int {
-	units := make([]float64, len(rows))
-	order := make([]int, len(rows))
-	for i, r := range rows {
-		for _, n := range r.network.Hidden {
-			units[i] -= float64(n)
-		}
+// evidenceCells are those of the rows.
+func evidenceCells(done []*trial) (cells []Cell) {
+	for _, t := range done {
+		at := slices.IndexFunc(evidenceRows, func(r evidenceRow) bool { return r.name == t.Data })
+		cells = append(cells, evidenceRows[at].cells(t.results)...)
 	}
-	floats.ArgsortStable(units, order)
-	return order
+	return cells
 }
 
 // model is the row's.
@@ -239,49 +187,47 @@ func (r evidenceRow) algorithms() (quick smc.Tempered, whole fit.Method) {
 	return quick, large
 }
 
-// run estimates a row.
-func (r evidenceRow) run(ctx context.Context, o Options, store *Store) ([]Cell, error) {
-	found := map[string][]estimate{}
-	var losses, khats, seconds []float64
-	for repetition := range max(1, o.Reps) {
-		runs, took, err := r.repeat(ctx, o, store, repetition)
-		if err != nil {
-			return nil, err
-		}
-		for _, method := range evidenceMethods {
-			e, _ := runs.of(method)
-			found[method] = append(found[method], e)
-		}
-		for k, some := range runs.whole {
-			if len(some) == 0 {
-				some = []Result{runs.quick[k]}
-			}
-			loss := 0.
-			for _, one := range some {
-				loss += one.Values["loss"] / float64(len(some))
-				khats = append(khats, one.Values["k-hat"])
-			}
-			losses = append(losses, loss)
-		}
-		seconds = append(seconds, took)
+// run is a repetition of the row.
+func (r evidenceRow) run(ctx context.Context, o Options, repetition int) (Result, error) {
+	runs, seconds, err := r.repeat(ctx, o, repetition)
+	if err != nil {
+		return Result{}, err
 	}
+	values := map[string]float64{"seconds": seconds}
+	for _, method := range evidenceMethods {
+		e, _ := runs.of(method)
+		values[method], values[method+" error"] = e.value, e.se
+	}
+	var losses, khats []float64
+	for k, some := range runs.whole {
+		if len(some) == 0 {
+			some = []Result{runs.quick[k]}
+		}
+		loss := 0.
+		for _, one := range some {
+			loss += one.Values["loss"] / float64(len(some))
+			khats = append(khats, one.Values["k-hat"])
+		}
+		losses = append(losses, loss)
+	}
+	values["loss"], values["k-hat"] = stat.Mean(losses, nil), floats.Max(khats)
 	if len(r.network.Hidden) == 0 {
 		exact, err := r.exact()
 		if err != nil {
-			return nil, err
+			return Result{}, err
 		}
-		exact.se = math.NaN() // there is none
-		found[byCholesky] = []estimate{exact}
+		values[byCholesky], values[byCholesky+" error"] = exact.value, math.NaN() // there is none
 	}
-	return r.cells(found, losses, khats, seconds), nil
+	return Result{Values: values}, nil
 }
 
 // repeat is a repetition of the row, and its seconds: each split has a quick run, those that count a whole one, and
 // then those where it helps most others, until the standard error is small enough.
 func (r evidenceRow) repeat(
-	ctx context.Context, o Options, store *Store, repetition int,
+	ctx context.Context, o Options, repetition int,
 ) (runs *evidenceRuns, seconds float64, err error) {
 	quick, whole := r.algorithms()
+	store := keeper(ctx)
 	runs = &evidenceRuns{}
 	once := func(one evidenceRun, number int) (Result, error) {
 		one.seed = uint64(100000*repetition + 1000*one.split + number)
@@ -401,10 +347,23 @@ func (r evidenceRun) loss(ctx context.Context, result fit.Result, parts dataset.
 }
 
 // cells returns the estimates beside the published one, and their differences in combined standard errors.
-func (r evidenceRow) cells(found map[string][]estimate, losses, khats, seconds []float64) (cells []Cell) {
+func (r evidenceRow) cells(results []Result) (cells []Cell) {
+	found := map[string][]estimate{}
+	var losses, khats, seconds []float64
+	for _, one := range results {
+		for _, method := range append(slices.Clone(evidenceMethods), byCholesky) {
+			_, known := one.Values[method]
+			if known && (method != byCholesky || len(found[method]) == 0) { // which is the same in each
+				found[method] = append(found[method], estimateOf(one, method))
+			}
+		}
+		losses, khats = append(losses, one.Values["loss"]), append(khats, one.Values["k-hat"])
+		seconds = append(seconds, one.Values["seconds"])
+	}
+	commits := distinct(results, func(one Result) string { return cmp.Or(one.Commit, "unknown") })
 	add := func(method, name string, v, se float64, reps int, paper *Reported) {
 		c := Cell{Study: "pmcnet.evidence", Data: r.name, Method: method, Metric: name, Ours: v, SE: se, Reps: reps,
-			Seconds: floats.Sum(seconds)}
+			Seconds: floats.Sum(seconds), Commit: strings.Join(commits, ", ")}
 		if paper != nil && paper.Value != 0 {
 			c.Paper = &paper.Value
 			if paper.SE > 0 {

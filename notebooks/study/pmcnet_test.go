@@ -216,34 +216,33 @@ func TestEvidenceRuns(t *testing.T) {
 	}
 }
 
-// Rows are chosen by name, or are a network of one's own; what cannot be is an error that names it.
+// Rows are chosen by name; one that is not there is an error that names it.
 func TestEvidenceAsked(t *testing.T) {
+	evidence, err := Find("pmcnet.evidence")
+	if err != nil {
+		t.Fatal(err)
+	}
 	names := func(o Options) string {
 		t.Helper()
-		rows, err := evidenceAsked(o)
+		done, _, err := evidence.asked(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var all []string
-		for _, r := range rows {
-			all = append(all, fmt.Sprintf("%s: %v %.2f", r.name, r.network.Hidden, r.logZ.Value))
-		}
-		return strings.Join(all, "; ")
+		return strings.Join(distinct(done, (*trial).dataSet), "; ")
 	}
 	for want, o := range map[string]Options{
-		"linear: [] -294.16; tanh 2: [2] -286.75; ReLU 2: [2] -278.73": {},
-		"ReLU 8: [8] -287.74": {Data: []string{"ReLU 8"}},
-		// as the command cuts "tanh 4, learnt"
-		"tanh 4, learnt: [4] -121.86": {Data: []string{"tanh 4", "learnt"}},
+		"linear; tanh 2; ReLU 2": {},
+		"ReLU 8":                 {Data: []string{"ReLU 8"}},
+		"tanh 4, learnt":         {Data: []string{"tanh 4", "learnt"}}, // as the command cuts it
 	} {
 		if got := names(o); got != want {
 			t.Errorf("%+v: %s, want %s", o, got, want)
 		}
 	}
-	if all, err := evidenceAsked(Options{Full: true}); err != nil || len(all) != 14 {
+	if all, _, err := evidence.asked(Options{Full: true}); err != nil || len(all) != 14 {
 		t.Errorf("-full: %d rows, %v", len(all), err)
 	}
-	_, err := evidenceAsked(Options{Data: []string{"tanh 3"}})
+	_, _, err = evidence.asked(Options{Data: []string{"tanh 3"}})
 	if err == nil || !strings.Contains(err.Error(), `"tanh 3"`) {
 		t.Errorf("error %v for a network that is not there", err)
 	}
@@ -253,10 +252,17 @@ func TestEvidenceAsked(t *testing.T) {
 // cell. Of repetitions the table has what they state and how they differ.
 func TestEvidenceCells(t *testing.T) {
 	r := evidenceRow{name: "tanh 2", logZ: Reported{-286.75, .12}, loss: .27}
-	found := map[string][]estimate{byTempering: {{-287.25, .05}}, byImportance: {{math.NaN(), math.NaN()}},
-		byBridge: {{-287, .12}}}
+	of := func(found map[string]estimate, loss, khat float64) Result {
+		values := map[string]float64{"loss": loss, "k-hat": khat, "seconds": 7}
+		for method, e := range found {
+			values[method], values[method+" error"] = e.value, e.se
+		}
+		return Result{Values: values}
+	}
+	found := map[string]estimate{byTempering: {-287.25, .05}, byImportance: {math.NaN(), math.NaN()},
+		byBridge: {-287, .12}}
 	got := map[string]Cell{}
-	for _, c := range r.cells(found, []float64{.27, .29}, []float64{.4, 1.2}, []float64{7}) {
+	for _, c := range r.cells([]Result{of(found, .28, 1.2)}) {
 		got[c.Method+" "+c.Metric] = c
 	}
 	for name, want := range map[string]float64{
@@ -275,8 +281,8 @@ func TestEvidenceCells(t *testing.T) {
 	if len(got) > 0 {
 		t.Errorf("cells that should not be: %v", got)
 	}
-	found = map[string][]estimate{byTempering: {{-288, .01}, {-288.02, .03}}}
-	for _, c := range r.cells(found, []float64{.27}, []float64{1}, []float64{7}) {
+	for _, c := range r.cells([]Result{of(map[string]estimate{byTempering: {-288, .01}}, .27, 1),
+		of(map[string]estimate{byTempering: {-288.02, .03}}, .27, 1)}) {
 		got[c.Method+" "+c.Metric] = c
 	}
 	for name, want := range map[string]float64{

@@ -149,7 +149,8 @@ func (s *Store) one(
 	if s.fresh {
 		_ = os.RemoveAll(scratch) // what is left of it is of another run, or is read again
 	}
-	result, err := run(context.WithValue(ctx, scratchOf{}, scratch), repetition)
+	ctx = context.WithValue(context.WithValue(ctx, scratchOf{}, scratch), keeperOf{}, s)
+	result, err := run(ctx, repetition)
 	if err != nil {
 		return result, fmt.Errorf("%s, %s, %s, repetition %d: %w", key.Study, key.Data, key.Method, repetition, err)
 	}
@@ -170,6 +171,12 @@ func scratch(ctx context.Context) string {
 	folder, _ := ctx.Value(scratchOf{}).(string)
 	return folder
 }
+
+// keeperOf is the context's key of the store that keeps a repetition.
+type keeperOf struct{}
+
+// keeper is the store that keeps the repetition of a context, where the repetition may keep parts of its own.
+func keeper(ctx context.Context) *Store { return ctx.Value(keeperOf{}).(*Store) }
 
 // record is a file of the store. Numbers are text, since JSON has no NaN.
 type record struct {
