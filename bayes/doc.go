@@ -22,5 +22,6 @@
 // Who fits networks needs this package with nn (networks), dataset (tables), fit and run (a fit, and how it goes on
 // after a stop), a method (auto, the default; baseline, mcmc, smc; the papers' ohsmc, pmcnet, fbnn and pbnn), metric,
 // diag, conformal, effect and distill (judging and using a posterior), cluster, and viz. Who builds a method needs
-// density, compute, train, limits and mcmc/check too.
+// density, compute, train, limits and mcmc/check too, and particles for one that moves weighted particles over
+// mini-batches, as ohsmc does.
 package bayes

@@ -29,6 +29,7 @@ const cell = `import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/ohsmc"
 )
@@ -43,7 +44,7 @@ model := bayes.Model{
 	Likelihood: bayes.Gaussian{Learn: true},
 	Stochastic: bayes.Layers(2),
 }
-method := ohsmc.OpenHorizon{Training: ohsmc.Training{
+method := ohsmc.OpenHorizon{Training: particles.Training{
 	Particles: 300, BatchSize: 20, Epochs: 150, ValidateEvery: 1, Patience: 1e9,
 }}
 result, err := fit.Fit(run.Context(), model, method, parts, run.Settings{
@@ -65,7 +66,7 @@ for _, name := range []string{"layer1/weights", "layer2/weights", "layer3/weight
 	}
 	fmt.Fprintln(sum, values, stochastic) // the shortest decimals that read back to the same bits
 }
-training := fit.Details[*ohsmc.Details](result)
+training := fit.Details[*particles.Details](result)
 for i := range training.Trace {
 	training.Trace[i].Seconds = 0 // that each step took
 }

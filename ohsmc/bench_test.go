@@ -1,7 +1,6 @@
 package ohsmc
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -29,7 +28,7 @@ func benchmarkStep(b *testing.B, _ *compute.Engine) {
 		b.Run(fmt.Sprintf("J=%d", particles), func(b *testing.B) {
 			r := benchmarkRun(b, nil, Settings{Particles: particles}, false)
 			for b.Loop() {
-				if err := r.Step(context.Background()); err != nil {
+				if err := r.Step(); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -43,7 +42,7 @@ func BenchmarkValidatedStep(b *testing.B) { computetest.Bench(b, benchmarkValida
 func benchmarkValidatedStep(b *testing.B, _ *compute.Engine) {
 	r := benchmarkRun(b, nil, Settings{}, true)
 	for b.Loop() {
-		if err := r.Step(context.Background()); err != nil {
+		if err := r.Step(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -55,7 +54,7 @@ func BenchmarkHost(b *testing.B) { computetest.Bench(b, benchmarkHost) }
 func benchmarkHost(b *testing.B, _ *compute.Engine) {
 	r := benchmarkRun(b, nil, Settings{Particles: 2, BatchSize: 1}, false)
 	for b.Loop() {
-		if err := r.Step(context.Background()); err != nil {
+		if err := r.Step(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -94,7 +93,7 @@ func benchmarkTraining(
 		b.Fatal(err)
 	}
 	b.Cleanup(r.close)
-	if err := r.Step(context.Background()); err != nil {
+	if err := r.Step(); err != nil {
 		b.Fatal(err)
 	}
 	b.Log(engine, r.core.Target.Plan)
@@ -122,7 +121,7 @@ func benchmarkConvolution(b *testing.B, engine *compute.Engine) {
 				Engine: engine, Particles: particles, BatchSize: batch, Optimiser: train.Adam{Schedule: train.Constant(.002)},
 			})
 			for b.Loop() {
-				if err := r.Step(context.Background()); err != nil {
+				if err := r.Step(); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -147,7 +146,7 @@ func benchmarkLeNet5(b *testing.B, engine *compute.Engine) {
 		Engine: engine, Particles: particles, BatchSize: batch, Optimiser: train.Adam{Schedule: train.Constant(.002)},
 	})
 	for b.Loop() {
-		if err := r.Step(context.Background()); err != nil {
+		if err := r.Step(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -208,7 +207,7 @@ func BenchmarkSMC(b *testing.B) { computetest.Bench(b, benchmarkSMC) }
 func benchmarkSMC(b *testing.B, _ *compute.Engine) {
 	r := benchmarkRun(b, SMC{}, Settings{BatchSize: 20}, false)
 	for b.Loop() {
-		if err := r.Step(context.Background()); err != nil {
+		if err := r.Step(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -236,7 +235,7 @@ func benchmarkGuided(b *testing.B, _ *compute.Engine) {
 			b.Run(fmt.Sprintf("%s/layer %d", c.name, net.layer), func(b *testing.B) {
 				r := benchmarkRunOf(b, c.algorithm, Settings{Particles: net.particles}, net.hidden, bayes.Layers(net.layer), false)
 				for b.Loop() {
-					if err := r.Step(context.Background()); err != nil {
+					if err := r.Step(); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 )
 
@@ -52,7 +53,7 @@ func TestDevices(t *testing.T) {
 				return result, told64(t, result)
 			}
 			whole, want := train(context.Background())
-			if !slices.ContainsFunc(whole.Trace, func(r StepRecord) bool { return r.Resamplings > 0 }) {
+			if !slices.ContainsFunc(whole.Trace, func(r particles.StepRecord) bool { return r.Resamplings > 0 }) {
 				t.Error("nothing was resampled")
 			}
 			settings.Engine, settings.Devices = engine, c.devices
@@ -83,12 +84,16 @@ func TestDevices(t *testing.T) {
 func TestSampleDevices(t *testing.T) {
 	engine := computetest.Several(t)
 	pure := computetest.Go(t)
-	trained := trained(t, Settings{Particles: 8, BatchSize: 36, Epochs: 1, Engine: pure, DType: compute.Float64}).Posterior
+	trained, err := Fit(t.Context(), small, nil, parts(t),
+		Settings{Particles: 8, BatchSize: 36, Epochs: 1, Engine: pure, DType: compute.Float64})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var want []float64
 	for i, engine := range []*compute.Engine{pure, engine} {
 		devices := 1 + 3*i
 		chains := mcmc.Chains{Kernel: mcmc.MALA{StepSize: .1}, Chains: 8, Draws: 5, WarmUp: mcmc.NoWarmUp}
-		result, err := fit.Fit(t.Context(), bayes.Model{}, fit.From{Trained: trained, Method: chains}, parts(t),
+		result, err := fit.Fit(t.Context(), bayes.Model{}, fit.From{Trained: trained.Posterior, Method: chains}, parts(t),
 			run.Settings{DType: compute.Float64, Engine: engine, Devices: devices})
 		if err != nil {
 			t.Fatal(err)
@@ -106,7 +111,7 @@ func told64(t *testing.T, result *Result) []float64 {
 	all := numbers(t, result.Posterior)
 	for _, r := range result.Trace {
 		r.Seconds = 0
-		values, err := compute.Float64s(run.Records([]StepRecord{r}))
+		values, err := compute.Float64s(run.Records([]particles.StepRecord{r}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,16 +136,16 @@ func holds(t *testing.T, trainer bayes.Model, algorithm fit.Method, settings Set
 		t.Fatal(err)
 	}
 	defer r.close()
-	if err := r.Step(context.Background()); err != nil {
+	if err := r.Step(); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range shared {
-		if !slices.Contains(r.state.Names(), name) {
-			t.Errorf("the state has no %q, only %q", name, r.state.Names())
+		if !slices.Contains(r.State.Names(), name) {
+			t.Errorf("the state has no %q, only %q", name, r.State.Names())
 		}
 	}
-	for _, name := range r.state.Names() {
-		whole, err := r.state.Host(name)
+	for _, name := range r.State.Names() {
+		whole, err := r.State.Host(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +153,7 @@ func holds(t *testing.T, trainer bayes.Model, algorithm fit.Method, settings Set
 		if slices.Contains(shared, name) || strings.HasPrefix(name, moving+"own/") {
 			want.Dimensions[0] = settings.Particles / settings.Devices
 		}
-		shards, err := r.state.Shards(name)
+		shards, err := r.State.Shards(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +215,7 @@ func benchmarkDevices(b *testing.B, engine *compute.Engine) {
 				r := benchmarkRunOf(b, c.algorithm, Settings{Devices: devices, Engine: engine}, []int{50, 20, 5}, c.stochastic,
 					false)
 				for b.Loop() {
-					if err := r.Step(context.Background()); err != nil {
+					if err := r.Step(); err != nil {
 						b.Fatal(err)
 					}
 				}

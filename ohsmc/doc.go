@@ -8,11 +8,12 @@
 // The result is the posterior p(phi | y; psi) at the psi found, given by particles phi_1, ..., phi_J with weights w_1,
 // ..., w_J that add up to 1. The algorithms are methods that fit.Fit runs, with the settings of package run:
 //
-//	method := ohsmc.OpenHorizon{Training: ohsmc.Training{Particles: 1000, Epochs: 200}}
+//	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 1000, Epochs: 200}}
 //	result, err := fit.Fit(ctx, model, method, parts, run.Settings{Seed: 1})
 //
-// [Training] has the settings that all algorithms share. fit.Details[*ohsmc.Details](result) has a record of each
-// step.
+// What a step does stands here; what repeats it over mini-batches, validates, and makes the posterior is package
+// particles, whose Training has the settings that all algorithms share. fit.Details[*particles.Details](result) has a
+// record of each step.
 //
 // # Which to take
 //
@@ -20,7 +21,7 @@
 //     on the batch, as in training an ensemble of J networks.
 //   - [Guided] with the Proposal [Langevin] or [HMC], if the particles should follow the gradient of the posterior.
 //   - [SMC], if you need the evidence, or, with all rows in one batch, the exact posterior. It costs many times more.
-//   - One of your own: see [Algorithm], or [Proposal] for a move of your own in Guided.
+//   - One of your own: see package particles, or [Proposal] for a move of your own in Guided.
 //
 // With a validation part the result is the state with the lowest validation NLPD (negative log predictive density).
 //
@@ -29,7 +30,7 @@
 //   - OpenHorizon accepts every move. Its particles are too wide with small batches and long moves, and too narrow
 //     with short moves, since each epoch counts the rows again.
 //   - Guided is exact only if the target stays the same: with all rows in one batch and psi fixed. With mini-batches
-//     few particles have most of the weight: watch StepRecord.ESS.
+//     few particles have most of the weight: watch the ESS of each step (particles.StepRecord).
 //   - SMC with mini-batches gives the posterior given the last batch alone. Only its psi is of use.
 //
 // If the exact posterior matters, continue the training with Markov chains, which draw from p(phi | y; psi) given all

@@ -171,8 +171,8 @@ func TestParticlesFollowKalman(t *testing.T) {
 				}
 				y := r.Target.ApplyFlat(data.Y)
 				exact := newKalman(3)
-				for step := range r.training.steps {
-					batch := r.batches.At(step)
+				for step := range r.all() {
+					batch := r.Batches.At(step)
 					var bx [][]float64
 					var by []float64
 					for _, n := range batch.Rows[:batch.Count] {
@@ -180,7 +180,7 @@ func TestParticlesFollowKalman(t *testing.T) {
 					}
 					before := exact.logEvidence
 					exact.step(c.a, c.q, sd, bx, by)
-					if err := r.Step(context.Background()); err != nil {
+					if err := r.Step(); err != nil {
 						t.Fatal(err)
 					}
 					off.add("log evidence", step, r.Records[step].LogEvidence-(exact.logEvidence-before))
@@ -195,7 +195,7 @@ func TestParticlesFollowKalman(t *testing.T) {
 
 // moments are the weighted mean and variance of each coordinate.
 func moments(t *testing.T, r *steps) (mean, variance []float64) {
-	host, err := r.state.Host("phi", "log_weights")
+	host, err := r.State.Host("phi", "log_weights")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,12 +308,12 @@ func TestGradientOfStep(t *testing.T) {
 		x, _ := r.Features.Apply(data.X)
 		y := r.Target.ApplyFlat(data.Y)
 		want := 0.0
-		for step := range r.training.steps {
+		for step := range r.all() {
 			psi := values(t, r, "psi")[0]
-			if err := r.Step(context.Background()); err != nil {
+			if err := r.Step(); err != nil {
 				t.Fatal(err)
 			}
-			batch := r.batches.At(step)
+			batch := r.Batches.At(step)
 			phi, logWeights := values(t, r, "phi"), values(t, r, "log_weights")
 			gradient := 0.0
 			for j, w := range logWeights {
@@ -334,7 +334,7 @@ func TestGradientOfStep(t *testing.T) {
 }
 
 func values(t *testing.T, r *steps, name string) []float64 {
-	host, err := r.state.Host(name)
+	host, err := r.State.Host(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 	"gobnn/ohsmc"
@@ -53,14 +54,14 @@ func ExampleProposal() {
 		Stochastic: bayes.Layers(3),
 	}
 	guided := ohsmc.Guided{
-		Training: ohsmc.Training{Particles: 100, BatchSize: 20, Epochs: 20, ValidateEvery: 10},
+		Training: particles.Training{Particles: 100, BatchSize: 20, Epochs: 20, ValidateEvery: 10},
 		Proposal: crankNicolson{}, StepSize: train.Constant(.1),
 	}
 	result, err := fit.Fit(context.Background(), model, guided, parts, run.Settings{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	training := fit.Details[*ohsmc.Details](result)
+	training := fit.Details[*particles.Details](result)
 	first, last := training.Validated[0].NLPD, training.Best.NLPD
 	fmt.Println(result.Status, "after", training.Steps, "steps; the validation NLPD fell:", last < first-.2)
 	// Output:

@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/ohsmc"
 )
@@ -30,7 +31,7 @@ func Example() {
 		Prior:      bayes.Normal{StdDev: 1},
 		Stochastic: bayes.Layers(3),
 	}
-	training := ohsmc.Training{Particles: 100, BatchSize: 20, Epochs: 5}
+	training := particles.Training{Particles: 100, BatchSize: 20, Epochs: 5}
 	result, err := fit.Fit(ctx, model, ohsmc.OpenHorizon{Training: training}, parts, run.Settings{Seed: 1})
 	if err != nil {
 		log.Fatal(err)
@@ -53,7 +54,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(result.Status, "after", fit.Details[*ohsmc.Details](result).Steps, "steps")
+	fmt.Println(result.Status, "after", fit.Details[*particles.Details](result).Steps, "steps")
 	fmt.Println(prediction.Particles, "particles predict", prediction.Rows, "rows")
 	// Output:
 	// completed after 50 steps
@@ -74,7 +75,7 @@ func ExampleSMC() {
 		Stochastic: bayes.Layers(3),
 	}
 	trained, err := fit.Fit(ctx, model, ohsmc.SMC{
-		Training: ohsmc.Training{Particles: 100, BatchSize: 10, Epochs: 1},
+		Training: particles.Training{Particles: 100, BatchSize: 10, Epochs: 1},
 		Kernel:   mcmc.RandomWalkMetropolis{StepSize: .5}, Moves: 2,
 	}, parts, run.Settings{})
 	if err != nil {
@@ -112,13 +113,13 @@ func ExampleGuided() {
 		Stochastic: bayes.Layers(1),
 	}
 	guided := ohsmc.Guided{
-		Training: ohsmc.Training{Particles: 100, BatchSize: 20, Epochs: 20}, Proposal: ohsmc.Langevin{}, Adapt: .574,
+		Training: particles.Training{Particles: 100, BatchSize: 20, Epochs: 20}, Proposal: ohsmc.Langevin{}, Adapt: .574,
 	}
 	result, err := fit.Fit(context.Background(), model, guided, parts, run.Settings{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	training, acceptance := fit.Details[*ohsmc.Details](result), 0.0
+	training, acceptance := fit.Details[*particles.Details](result), 0.0
 	for _, step := range training.Trace[100:] {
 		acceptance += step.Acceptance / 100
 	}

@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"reflect"
+	"testing"
 	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/bayes/train"
@@ -37,8 +40,8 @@ type Settings struct {
 }
 
 // training validates after each step to the end, unless it is told otherwise.
-func (s Settings) training() Training {
-	return Training{
+func (s Settings) training() particles.Training {
+	return particles.Training{
 		Particles: s.Particles, BatchSize: s.BatchSize, Epochs: s.Epochs, Resampler: s.Resampler, Threshold: s.Threshold,
 		Optimiser: s.Optimiser, ValidateEvery: cmp.Or(s.ValidateEvery, 1), Patience: cmp.Or(s.Patience, 1<<20),
 		Chunk: s.Chunk,
@@ -56,11 +59,11 @@ func (s Settings) run() run.Settings {
 // Result is a run's result with its details.
 type Result struct {
 	*fit.Result
-	*Details
+	*particles.Details
 }
 
 // with is an algorithm with these settings; nil stands for OpenHorizon{}.
-func with(a fit.Method, t Training) fit.Method {
+func with(a fit.Method, t particles.Training) fit.Method {
 	if a == nil {
 		a = OpenHorizon{}
 	}
@@ -71,8 +74,8 @@ func with(a fit.Method, t Training) fit.Method {
 }
 
 // trainingOf are the settings that an algorithm has in common with all.
-func trainingOf(a fit.Method) Training {
-	return reflect.ValueOf(a).FieldByName("Training").Interface().(Training)
+func trainingOf(a fit.Method) particles.Training {
+	return reflect.ValueOf(a).FieldByName("Training").Interface().(particles.Training)
 }
 
 // Fit is fit.Fit for an algorithm of this package.
@@ -83,5 +86,35 @@ func Fit(
 	if r == nil {
 		return nil, err
 	}
-	return &Result{r, fit.Details[*Details](r)}, err
+	return &Result{r, fit.Details[*particles.Details](r)}, err
+}
+
+// small is a partial network that trains in a moment.
+var small = bayes.Model{Network: nn.MLP{Hidden: []int{5, 3}, Activation: nn.GELU}, Likelihood: bayes.Gaussian{},
+	Stochastic: bayes.Layers(2)}
+
+func parts(t testing.TB) dataset.Parts {
+	t.Helper()
+	p, err := linear(60).Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// numbers are all parameters and log-weights of a posterior.
+func numbers(t testing.TB, p *bayes.Posterior) []float64 {
+	t.Helper()
+	var all []float64
+	for _, slot := range p.Bound().Slots {
+		v, _, err := p.Parameter(slot.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, v...)
+	}
+	for j := range p.Particles() {
+		all = append(all, p.LogWeights().At(j))
+	}
+	return all
 }

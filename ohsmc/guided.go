@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/smc"
 	"gobnn/bayes/train"
 
@@ -25,17 +26,17 @@ import (
 // where pi_t(phi; psi) = p(phi) p(y_S | phi; psi) is the unnormalised posterior given batch S = S_t alone. With all
 // rows in one batch and psi fixed the target is the same in all steps, and the weighted particles are exact for it.
 // With mini-batches the target is wider than the posterior given all rows, and changes from step to step: watch
-// StepRecord.ESS.
+// the ESS of each step (particles.StepRecord).
 //
 // The first weighing, of particles from the prior, leaves copies of a few of them where the data say much. Until the
 // moves have taken these apart the particles are far from the posterior, and ESS, which sees weights only, does not
 // show it. Take a conjugate regression of 30 rows with 2000 particles: 200 steps of Langevin of the default StepSize
 // gave an ESS of 1999, and means off by .5 posterior standard deviations (root mean square of 20 runs). With steps of
-// .03 the means were as exact as ESS says. StepRecord.MeanGradient shows the error where it can be known, and the
+// .03 the means were as exact as ESS says. MeanGradient of a step shows the error where it can be known, and the
 // result warns: in 18 of the first 20 runs, and in none of the others. RandomWalk has no gradient, and so no such test:
 // with the default steps its means were off by .3, with an ESS of 1314.
 type Guided struct {
-	Training
+	particles.Training
 	// Proposal is q and L: RandomWalk, Langevin or HMC; default RandomWalk{}, whose steps are the cheapest. The paper
 	// reports lower losses for Langevin if the first layer is stochastic. BenchmarkEqualSeconds compares the proposals on
 	// the networks of its Table 8. Longer moves, as Adapt may make them, leave the weight to fewer particles.
@@ -60,15 +61,16 @@ type Guided struct {
 }
 
 var (
-	_ fit.Method   = Guided{}
-	_ withWarnings = Guided{}
+	_ fit.Method       = Guided{}
+	_ particles.Warned = Guided{}
 )
 
 // Title implements fit.Method.
 func (a Guided) Title() string { return "guided open-horizon SMC (Millard et al. 2025, Algorithm 3)" }
 
-// warnings implements withWarnings: for an effective sample size that promises too much, see StepRecord.MeanGradient.
-func (a Guided) warnings(_ Training, _ int, trace []StepRecord) []string {
+// Warnings implements particles.Warned: for an effective sample size that promises too much, see MeanGradient of
+// particles.StepRecord.
+func (a Guided) Warnings(_ particles.Training, _ int, trace []particles.StepRecord) []string {
 	if len(trace) == 0 {
 		return nil
 	}
@@ -82,7 +84,7 @@ func (a Guided) warnings(_ Training, _ int, trace []StepRecord) []string {
 		"StepSize or more Epochs, or draw from the posterior by mcmc.Chains (fit.From)", last.MeanGradient, last.ESS)}
 }
 
-// largeGradient is the StepRecord.MeanGradient above which the effective sample size promises too much: by chance a
+// largeGradient is the MeanGradient of a record above which the effective sample size promises too much: by chance a
 // single coordinate exceeds it in 3 of 1000 runs, and three of them in 1 of 100 000.
 const largeGradient = 3
 
@@ -95,7 +97,7 @@ func (a Guided) MarshalJSON() ([]byte, error) {
 
 // Run implements fit.Method.
 func (a Guided) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
-	return Run(ctx, j, a.Training, a)
+	return particles.Run(ctx, j, a.Training, a)
 }
 
 // Prepare implements fit.Method: by default resampling is the paper's, multinomial when the effective sample size is
@@ -122,14 +124,14 @@ func (a Guided) Prepare(j *fit.Job) (fit.Method, error) {
 	return a, a.tryProposal(j.Bound.D)
 }
 
-// Compile implements Algorithm.
-func (a Guided) Compile(c *Core) (Stepper, error) {
+// Compile implements particles.Algorithm.
+func (a Guided) Compile(c *particles.Core) (particles.Stepper, error) {
 	g := &guided{Guided: a, Core: c, posterior: c.Target}
 	if !a.AllRows {
 		g.posterior = density.Full{Likelihood: c.Target.Likelihood}
 	}
 	var err error
-	g.Stepper, err = NewStepper(c, Graphs{
+	g.Stepper, err = particles.NewStepper(c, particles.Graphs{
 		Start: g.begin, Step: g.step, PerParticle: []string{logDensityName}, Common: []string{logStepName},
 		Inputs: func(step int) []float64 { return []float64{a.StepSize.At(step)} },
 	})
@@ -148,13 +150,13 @@ const (
 // guided is Guided bound to a model and data.
 type guided struct {
 	Guided
-	*Core
-	Stepper
+	*particles.Core
+	particles.Stepper
 	posterior density.Conditional
 }
 
 // begin weighs particles from the prior by the first batch, w_0 = pi(phi_0; psi_0)/p(phi_0) (eq. 14).
-func (a *guided) begin(s State, batch density.Batch, _ random.Stream) (State, *Node) {
+func (a *guided) begin(s particles.State, batch density.Batch, _ random.Stream) (particles.State, *Node) {
 	logLik := Mul(a.Target.LogLikelihood(s.Phi, s.Psi, batch), a.posterior.Scale(batch))
 	logWeights, logSum := smc.Normalise(logLik)
 	s.LogWeights = logWeights
@@ -166,9 +168,11 @@ func (a *guided) begin(s State, batch density.Batch, _ random.Stream) (State, *N
 }
 
 // step is one iteration of Algorithm 3.
-func (a *guided) step(s State, batch density.Batch, now Now) (State, StepInfo) {
+func (a *guided) step(
+	s particles.State, batch density.Batch, now particles.Now,
+) (particles.State, particles.StepInfo) {
 	// Resample if needed.
-	ancestors, logWeights, resampled := a.resample(s.LogWeights, now.RNG.Named("resample"))
+	ancestors, logWeights, resampled := a.Resample(s.LogWeights, now.RNG.Named("resample"))
 	phi, before := smc.Select(s.Phi, ancestors), smc.Select(s.Auxiliary[logDensityName], ancestors)
 
 	// Propagate, phi_t ~ q(. | phi_t-1; psi_t-1), toward the current batch.
@@ -191,7 +195,7 @@ func (a *guided) step(s State, batch density.Batch, now Now) (State, StepInfo) {
 	// psi by Adam along (N/M) sum_j w_j grad log p(y_S | phi_j; psi).
 	next, rejected := a.Learn(next, weighed.Gradient, batch, now)
 
-	t := StepInfo{
+	t := particles.StepInfo{
 		LogEvidence:     weighed.LogSum,
 		Loss:            perRow(ReduceAllSum(Mul(Exp(next.LogWeights), compute.Finite(weighed.LogLikelihood))), batch),
 		ESS:             smc.EffectiveSampleSize(next.LogWeights),
@@ -219,7 +223,7 @@ func (a *guided) step(s State, batch density.Batch, now Now) (State, StepInfo) {
 	return next, t
 }
 
-// meanGradient is StepRecord.MeanGradient, for gradients of the log-density, [J, D], at the particles that a step
+// meanGradient is that of a record, for gradients of the log-density, [J, D], at the particles that a step
 // begins with. before has the log-weights before resampling, [J], and gives the effective sample size of the particles.
 // Resampling adds the error of J draws.
 func meanGradient(gradient, before, after, resampled *Node) *Node {
@@ -258,7 +262,7 @@ func (a *guided) propagate(
 
 // keepIfDegenerate is the next state, or the one before if all moves diverged (left is false). Adaptation then repeats
 // the step with a smaller step size.
-func keepIfDegenerate(left *Node, next, before State) State {
+func keepIfDegenerate(left *Node, next, before particles.State) particles.State {
 	keep := func(next, before *Node) *Node {
 		if next == nil {
 			return nil
@@ -310,8 +314,8 @@ func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch d
 // size by e.
 const maxTries = 30
 
-// Advance implements Stepper: with Adapt it repeats a step whose moves have all diverged.
-func (a *guided) Advance(ctx context.Context, s *Session) (StepRecord, error) {
+// Advance implements particles.Stepper: with Adapt it repeats a step whose moves have all diverged.
+func (a *guided) Advance(ctx context.Context, s *particles.Session) (particles.StepRecord, error) {
 	for tries := 1; ; tries++ {
 		record, err := a.Stepper.Advance(ctx, s)
 		if err != nil || a.Adapt == 0 || !math.IsInf(record.LogEvidence, -1) || tries == maxTries {

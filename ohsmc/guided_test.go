@@ -1,7 +1,6 @@
 package ohsmc
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
@@ -96,8 +96,8 @@ func leaveTheSameTarget(t *testing.T, chosen func(engine *compute.Engine, name s
 						t.Fatal(err)
 					}
 					ratios := 0.0
-					for range r.training.steps {
-						if err := r.Step(context.Background()); err != nil {
+					for range r.all() {
+						if err := r.Step(); err != nil {
 							t.Fatal(err)
 						}
 						ratios += r.Records[len(r.Records)-1].LogEvidence
@@ -148,9 +148,9 @@ func TestGuidedFollowsLearntPsi(t *testing.T) {
 				}
 				at := func() *kalman { return posteriorOf(t, data, sd*math.Exp(values(t, r, "psi")[0])) }
 				var path []*kalman // the posterior at psi before each step, and after the last
-				for range r.training.steps {
+				for range r.all() {
 					path = append(path, at())
-					if err := r.Step(context.Background()); err != nil {
+					if err := r.Step(); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -278,12 +278,22 @@ func TestGuidedSettings(t *testing.T) {
 		{Guided{Adapt: nan}, "NaN"},
 		{Guided{Proposal: HMC{Steps: -2}}, "-2"},
 		{Guided{Proposal: HMC{Steps: 500}}, "500"},
+		{OpenHorizon{Kernel: mcmc.RandomWalk{Variance: -1}}, "RandomWalk.Variance is -1"},
+		{OpenHorizon{Kernel: mcmc.RandomWalkMetropolis{}}, "RandomWalkMetropolis"},
 		{OpenHorizon{Poisson: &Poisson{}}, "Rate is 0"},
+		{OpenHorizon{Poisson: &Poisson{Rate: 1e12}}, "Poisson.Rate is 1e+12"},
 		{OpenHorizon{Poisson: &Poisson{Rate: 3, LogConstant: nan}}, "LogConstant is NaN"},
 	} {
 		_, err := Fit(t.Context(), bayesianLine(1), c.algorithm, dataset.Parts{Train: linear(10)}, Settings{})
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", fmt.Sprintf("%+v", c.algorithm), err)
 		}
+	}
+	laplace := bayesianLine(1)
+	laplace.Prior = bayes.Laplace{}
+	_, err := Fit(t.Context(), laplace, OpenHorizon{Kernel: mcmc.OrnsteinUhlenbeck{}},
+		dataset.Parts{Train: linear(10)}, Settings{})
+	if err == nil || !strings.Contains(err.Error(), "Laplace") {
+		t.Errorf("an Ornstein-Uhlenbeck kernel under a Laplace prior: %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package ohsmc
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -62,7 +62,7 @@ func (h holed) model() bayes.Model {
 // way or where they end, these alone are rejected, stay where they were without a weight, and are counted. Everything
 // else, psi too, is as in a network without a hole in which the same particles have no weight from the start.
 func TestSomeAreNotFinite(t *testing.T) {
-	const particles = 60
+	const count = 60
 	engine := computetest.Go(t) // what is rejected is decided in the graph
 	data := linear(6)
 	for _, c := range []struct {
@@ -86,14 +86,16 @@ func TestSomeAreNotFinite(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v/%+v/%T", c.network, c.proposal, c.proposal), func(t *testing.T) {
 			// step makes one, from the weights of the first batch or those given; it gives where the particles began,
 			// with what weights, and all that it left.
-			step := func(network holed, given []float64) (from, began, phi, logWeights, rest []float64, record StepRecord) {
+			step := func(network holed, given []float64) (
+				from, began, phi, logWeights, rest []float64, record particles.StepRecord,
+			) {
 				algorithm := Guided{Proposal: c.proposal, StepSize: train.Constant(.4)}
 				if c.adapts {
 					algorithm.Adapt = .5
 				}
 				trainer := network.model()
 				r, err := begun(trainer, algorithm, dataset.Parts{Train: data}, Settings{
-					Particles: particles, BatchSize: 6, Epochs: 1, Seed: 2, Threshold: 1e-9, Engine: engine, DType: compute.Float64,
+					Particles: count, BatchSize: 6, Epochs: 1, Seed: 2, Threshold: 1e-9, Engine: engine, DType: compute.Float64,
 					Chunk: c.chunk,
 				})
 				if err != nil {
@@ -101,10 +103,10 @@ func TestSomeAreNotFinite(t *testing.T) {
 				}
 				defer r.close()
 				if given != nil {
-					r.state.Set("log_weights", compute.Floats(compute.Float64, given, particles))
+					r.State.Set("log_weights", compute.Floats(compute.Float64, given, count))
 				}
 				from, began = values(t, r, "phi"), values(t, r, "log_weights")
-				if err := r.Step(context.Background()); err != nil {
+				if err := r.Step(); err != nil {
 					t.Fatal(err)
 				}
 				record = r.Records[0]
@@ -135,9 +137,9 @@ func TestSomeAreNotFinite(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%d of %d particles were rejected, %d of them for what they met on their way", len(rejected), particles,
+			t.Logf("%d of %d particles were rejected, %d of them for what they met on their way", len(rejected), count,
 				onTheWay)
-			if (len(rejected) > 0) != c.begins || len(rejected) > particles*3/4 || (onTheWay > 0) != c.between {
+			if (len(rejected) > 0) != c.begins || len(rejected) > count*3/4 || (onTheWay > 0) != c.between {
 				t.Errorf("particles %v were rejected, %d of them neither for where they began nor for where they ended", rejected,
 					onTheWay)
 			}
@@ -154,17 +156,17 @@ func TestSomeAreNotFinite(t *testing.T) {
 	// Nor do particles without a weight disturb later steps.
 	result, err := Fit(t.Context(), holed{Broken: true}.model(),
 		Guided{Proposal: HMC{Steps: 3}, StepSize: train.Constant(.3)}, dataset.Parts{Train: data}, Settings{
-			Particles: particles, BatchSize: 6, Epochs: 30, Engine: engine,
+			Particles: count, BatchSize: 6, Epochs: 30, Engine: engine,
 		})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range result.Trace {
-		if r.NonFinite == particles || r.GradientRejected || !(r.ESS >= 1) {
+		if r.NonFinite == count || r.GradientRejected || !(r.ESS >= 1) {
 			t.Errorf("step %d: %+v", i+1, r)
 		}
 	}
-	for i, v := range numbers(t, result.Posterior)[:particles+1] {
+	for i, v := range numbers(t, result.Posterior)[:count+1] {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			t.Errorf("parameter %d is %v", i, v)
 		}

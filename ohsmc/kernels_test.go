@@ -1,12 +1,14 @@
 package ohsmc
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 )
@@ -49,5 +51,55 @@ func TestWrongKernels(t *testing.T) {
 	} {
 		_, err := Fit(t.Context(), bayesianLine(1), c.algorithm, data, settings)
 		says(err, c.says...)
+	}
+}
+
+// moody is a kernel that JSON cannot write.
+type moody struct {
+	mcmc.MALA
+	Mood func() float64
+}
+
+// moodyWalk is one that moves freely.
+type moodyWalk struct {
+	mcmc.RandomWalk
+	Mood func() float64
+}
+
+// hidden is a kernel with a setting that JSON does not see.
+type hidden struct {
+	mcmc.RandomWalk
+	variance float64
+}
+
+func (h hidden) Move(
+	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
+) (mcmc.State, mcmc.Info) {
+	return mcmc.RandomWalk{Variance: h.variance}.Move(rng, s, target, tuning)
+}
+
+// A kernel that no checkpoint could know is an error before anything is computed; one of which JSON does not see all is
+// not taken for another by a trainer.
+func TestKernelsThatJSONDoesNotKnow(t *testing.T) {
+	p := parts(t)
+	settings := Settings{Particles: 10, BatchSize: 36, Epochs: 2, Engine: computetest.Go(t)}
+	for name, algorithm := range map[string]fit.Method{
+		"ohsmc.OpenHorizon": OpenHorizon{Kernel: moodyWalk{}}, "ohsmc.SMC": SMC{Kernel: moody{MALA: mcmc.MALA{StepSize: .1}}},
+	} {
+		result, err := Fit(t.Context(), small, algorithm, p, settings)
+		if err == nil || result != nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "JSON") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var all [][]float64
+	for _, variance := range []float64{1e-6, 1} {
+		result, err := Fit(t.Context(), small, OpenHorizon{Kernel: hidden{variance: variance}}, p, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, numbers(t, result.Posterior))
+	}
+	if slices.Equal(all[0], all[1]) {
+		t.Error("two kernels were taken for one")
 	}
 }

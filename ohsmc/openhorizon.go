@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -34,7 +35,7 @@ import (
 // again in each epoch. In a conjugate regression with 30 rows and the posterior variance .022, batches of 3 rows with q
 // = .1 give a stationary variance of .10, and batches of 30 with q = .0005 one of .003.
 type OpenHorizon struct {
-	Training
+	particles.Training
 	// Kernel is h; default mcmc.RandomWalk{Variance: 0.01}. mcmc.OrnsteinUhlenbeck without Mean and StdDev takes those of
 	// the prior, which must be normal. A kernel that evaluates a target, such as mcmc.HMC, is an error.
 	Kernel mcmc.Kernel
@@ -44,9 +45,9 @@ type OpenHorizon struct {
 }
 
 var (
-	_ fit.Method   = OpenHorizon{}
-	_ withHorizon  = OpenHorizon{}
-	_ withEvidence = OpenHorizon{}
+	_ fit.Method          = OpenHorizon{}
+	_ particles.Horizon   = OpenHorizon{}
+	_ particles.Estimator = OpenHorizon{}
 )
 
 // Poisson removes the bias of mini-batches by the Poisson estimator (Zhao et al. 2024, section 3.4; Beskos et al.
@@ -60,8 +61,8 @@ var (
 // has the mean p(y_1:N | phi; psi).
 //
 // The weights must be positive, so log c must be larger than -(N/M) log p(y_S | phi; psi) for every batch and every phi
-// that occurs, which is not known beforehand. If it is not, the run stops with an error that names the constant
-// needed at that step; StepRecord.LogConstant has it for each step.
+// that occurs, which is not known beforehand. If it is not, the run stops with an error that names the constant needed
+// at that step; LogConstant of particles.StepRecord has it for each step.
 //
 // At a fixed phi, with a the mean of (N/M) log p + log c over batches and v its variance, the estimate's relative
 // variance is exp(((a - Rate)^2 + v)/Rate) - 1. It is least for a Rate near a = log c + log p(y_1:N | phi; psi).
@@ -80,7 +81,7 @@ func (a OpenHorizon) MarshalJSON() ([]byte, error) {
 
 // Run implements fit.Method.
 func (a OpenHorizon) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
-	return Run(ctx, j, a.Training, a)
+	return particles.Run(ctx, j, a.Training, a)
 }
 
 // Prepare implements fit.Method: by default resampling is at every step, stratified.
@@ -104,9 +105,9 @@ func (a OpenHorizon) Prepare(j *fit.Job) (fit.Method, error) {
 		return nil, fmt.Errorf("ohsmc: %w", err)
 	}
 	if p := a.Poisson; p != nil {
-		if !(p.Rate > 0 && p.Rate <= mostSteps/2) {
+		if !(p.Rate > 0 && p.Rate <= mostRate) {
 			return nil, fmt.Errorf("ohsmc: Poisson.Rate is %v: it must be positive and at most %d: the mean number of steps",
-				p.Rate, mostSteps/2)
+				p.Rate, mostRate)
 		}
 		if math.IsNaN(p.LogConstant) || math.IsInf(p.LogConstant, 0) {
 			return nil, fmt.Errorf("ohsmc: Poisson.LogConstant is %v: it must be finite", p.LogConstant)
@@ -115,6 +116,10 @@ func (a OpenHorizon) Prepare(j *fit.Job) (fit.Method, error) {
 	a.Training, err = a.Training.Prepared(j, 1, smc.Stratified)
 	return a, err
 }
+
+// mostRate is the largest mean number of steps: the number that is drawn stays far below the most that a run can make,
+// 2^31 - 1.
+const mostRate = math.MaxInt32 / 2
 
 // withPrior sets the stationary distribution of an Ornstein-Uhlenbeck kernel, unless it is set, to the prior.
 func withPrior(kernel mcmc.Kernel, bound *bayes.BoundModel) (mcmc.Kernel, error) {
@@ -130,10 +135,10 @@ func withPrior(kernel mcmc.Kernel, bound *bayes.BoundModel) (mcmc.Kernel, error)
 	return ou, nil
 }
 
-// horizon implements withHorizon: with Poisson a random number of steps, on independent batches.
-func (a OpenHorizon) horizon(t Training, rows int, seed uint64) (dataset.Batches, int, error) {
+// Horizon implements particles.Horizon: with Poisson a random number of steps, on independent batches.
+func (a OpenHorizon) Horizon(t particles.Training, rows int, seed uint64) (dataset.Batches, int, error) {
 	if a.Poisson == nil {
-		return epochs(t, rows, seed)
+		return nil, 0, nil
 	}
 	batches, err := dataset.NewSampledBatches(rows, t.BatchSize, seed)
 	return batches, a.Poisson.steps(seed), err
@@ -144,11 +149,11 @@ func (p Poisson) steps(seed uint64) int {
 	return int(distuv.Poisson{Lambda: p.Rate, Src: rand.NewPCG(seed, 0x9e3779b97f4a7c15)}.Rand())
 }
 
-// Compile implements Algorithm.
-func (a OpenHorizon) Compile(c *Core) (Stepper, error) {
+// Compile implements particles.Algorithm.
+func (a OpenHorizon) Compile(c *particles.Core) (particles.Stepper, error) {
 	step := &openHorizon{OpenHorizon: a, Core: c}
 	var err error
-	if step.Stepper, err = NewStepper(c, Graphs{Step: step.step}); err != nil {
+	if step.Stepper, err = particles.NewStepper(c, particles.Graphs{Step: step.step}); err != nil {
 		return nil, err
 	}
 	return step, nil
@@ -157,14 +162,16 @@ func (a OpenHorizon) Compile(c *Core) (Stepper, error) {
 // openHorizon is OpenHorizon bound to a model and data.
 type openHorizon struct {
 	OpenHorizon
-	*Core
-	Stepper
+	*particles.Core
+	particles.Stepper
 }
 
 // step is one iteration of Algorithm 3.
-func (a *openHorizon) step(s State, batch density.Batch, now Now) (State, StepInfo) {
+func (a *openHorizon) step(
+	s particles.State, batch density.Batch, now particles.Now,
+) (particles.State, particles.StepInfo) {
 	// Resample if needed.
-	ancestors, logWeights, resampled := a.resample(s.LogWeights, now.RNG.Named("resample"))
+	ancestors, logWeights, resampled := a.Resample(s.LogWeights, now.RNG.Named("resample"))
 
 	// Move: phi_j ~ h(. | phi_j).
 	from := mcmc.State{Phi: smc.Select(s.Phi, ancestors)}
@@ -179,7 +186,7 @@ func (a *openHorizon) step(s State, batch density.Batch, now Now) (State, StepIn
 	// psi by Adam along (N/M) sum_j w_j grad log p(y_S | phi_j; psi).
 	next, rejected := a.Learn(next, weighed.Gradient, batch, now)
 
-	t := StepInfo{
+	t := particles.StepInfo{
 		LogEvidence: weighed.LogSum, Loss: perRow(weighed.LogSum, batch), ESS: smc.EffectiveSampleSize(next.LogWeights),
 		UniqueAncestors: smc.UniqueAncestors(ancestors, s.Phi.DType()), Resampled: resampled,
 		NonFinite: nonFinite(weighed.LogLikelihood), GradientRejected: rejected,
@@ -202,8 +209,8 @@ func (a *openHorizon) potential() density.Potential {
 	return density.Potential{Standalone: true, Factor: factor}
 }
 
-// Advance implements Stepper.
-func (a *openHorizon) Advance(ctx context.Context, s *Session) (StepRecord, error) {
+// Advance implements particles.Stepper.
+func (a *openHorizon) Advance(ctx context.Context, s *particles.Session) (particles.StepRecord, error) {
 	record, err := a.Stepper.Advance(ctx, s)
 	if p := a.Poisson; err == nil && p != nil && !(record.LogConstant < p.LogConstant) {
 		err = fmt.Errorf("ohsmc: a weight of the Poisson estimator is not positive: LogConstant is %v, but this batch needs "+
@@ -212,15 +219,26 @@ func (a *openHorizon) Advance(ctx context.Context, s *Session) (StepRecord, erro
 	return record, err
 }
 
-// evidence implements withEvidence. It is known only with Poisson, after all P steps: e^Rate/c times the product over
-// the steps of (1/Rate) sum_j w_j ((N/M) log p(y_S | phi_j; psi) + log c).
-func (a OpenHorizon) evidence(_ Training, _ int, seed uint64, trace []StepRecord) bayes.Evidence {
-	if a.Poisson == nil || len(trace) != a.Poisson.steps(seed) {
+// Estimates implements particles.Estimator: the kernel leaves nothing invariant, so that the particles are not those of
+// the posterior, and only with Poisson there is an evidence.
+func (a OpenHorizon) Estimates(_ particles.Training, _ int, seed uint64) particles.Estimates {
+	if a.Poisson == nil {
+		return particles.Estimates{}
+	}
+	return particles.Estimates{Evidence: func(trace []particles.StepRecord) bayes.Evidence {
+		return a.Poisson.evidence(seed, trace)
+	}}
+}
+
+// evidence is known after all P steps: e^Rate/c times the product over the steps of (1/Rate) sum_j w_j ((N/M) log
+// p(y_S | phi_j; psi) + log c).
+func (p Poisson) evidence(seed uint64, trace []particles.StepRecord) bayes.Evidence {
+	if len(trace) != p.steps(seed) {
 		return bayes.Evidence{Value: nan, StdErr: nan}
 	}
-	total := a.Poisson.Rate - a.Poisson.LogConstant
+	total := p.Rate - p.LogConstant
 	for _, t := range trace {
-		total += t.LogEvidence - math.Log(a.Poisson.Rate)
+		total += t.LogEvidence - math.Log(p.Rate)
 	}
 	return bayes.Evidence{Value: total, StdErr: nan}
 }

@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/smc"
 
 	"github.com/gomlx/compute/dtypes"
@@ -36,7 +37,7 @@ import (
 // M Moves of these for RandomWalkMetropolis, and more for kernels that evaluate the target several times a transition;
 // weighing evaluates one row at a time.
 type SMC struct {
-	Training
+	particles.Training
 	// Kernel leaves the target invariant: mcmc.RandomWalkMetropolis, PreconditionedCrankNicolson, MALA, HMC or NUTS,
 	// with its step size set; default RandomWalkMetropolis{StepSize: 0.2}.
 	Kernel mcmc.Kernel
@@ -49,9 +50,9 @@ type SMC struct {
 }
 
 var (
-	_ fit.Method   = SMC{}
-	_ withWarnings = SMC{}
-	_ withEvidence = SMC{}
+	_ fit.Method          = SMC{}
+	_ particles.Warned    = SMC{}
+	_ particles.Estimator = SMC{}
 )
 
 // Prepare implements fit.Method.
@@ -94,28 +95,31 @@ func (a SMC) MarshalJSON() ([]byte, error) {
 
 // Run implements fit.Method.
 func (a SMC) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
-	return Run(ctx, j, a.Training, a)
+	return particles.Run(ctx, j, a.Training, a)
 }
 
-// evidence implements withEvidence. It is known only if the batch is all rows: the estimate of the last step, at the
-// psi before that step.
-func (a SMC) evidence(t Training, rows int, _ uint64, trace []StepRecord) bayes.Evidence {
-	if len(trace) == 0 || t.BatchSize != rows {
-		return bayes.Evidence{Value: nan, StdErr: nan}
-	}
-	last := trace[len(trace)-1]
-	return bayes.Evidence{Value: last.LogEvidence, StdErr: last.LogEvidenceStdErr}
+// Estimates implements particles.Estimator. If the batch is all rows the particles, which begin anew at each psi, are
+// those of the posterior, and the evidence is the estimate of the last step, at the psi before that step.
+func (a SMC) Estimates(t particles.Training, rows int, _ uint64) particles.Estimates {
+	whole := t.BatchSize == rows
+	return particles.Estimates{Posterior: whole, Evidence: func(trace []particles.StepRecord) bayes.Evidence {
+		if len(trace) == 0 || !whole {
+			return bayes.Evidence{Value: nan, StdErr: nan}
+		}
+		last := trace[len(trace)-1]
+		return bayes.Evidence{Value: last.LogEvidence, StdErr: last.LogEvidenceStdErr}
+	}}
 }
 
-// warnings implements withWarnings: for moves that are hardly ever accepted, an evidence whose standard error is not
-// known, or which preconditioned moves bias.
-func (a SMC) warnings(t Training, rows int, trace []StepRecord) []string {
+// Warnings implements particles.Warned: for moves that are hardly ever accepted, an evidence whose standard error is
+// not known, or which preconditioned moves bias.
+func (a SMC) Warnings(t particles.Training, rows int, trace []particles.StepRecord) []string {
 	var all []string
 	if n := len(trace); n > 0 && trace[n-1].Acceptance < fewAccepted {
 		all = append(all, fmt.Sprintf("%.2g of the last step's moves were accepted, below %.2f: the particles are copies of "+
 			"draws from the prior; take a smaller step of the Kernel, or Precondition", trace[n-1].Acceptance, fewAccepted))
 	}
-	e := a.evidence(t, rows, 0, trace)
+	e := a.Estimates(t, rows, 0).Evidence(trace)
 	if !e.Known() {
 		return all
 	}
@@ -141,7 +145,7 @@ const fewToScale = 100
 // step, also if the run is cancelled within a pass.
 type ibis struct {
 	SMC
-	*Core
+	*particles.Core
 	take   *compute.Program // puts a batch into the state
 	stages *smc.Stages
 	learns *compute.Program // makes the particles the step's result, and moves psi
@@ -155,23 +159,23 @@ const (
 	batchFeatures = "batch/features" // [width, M]: density.Batch.Features, as psi is fixed during a pass
 )
 
-// Advance implements Stepper: one iteration of Algorithm 1 or 2.
-func (s *ibis) Advance(ctx context.Context, r *Session) (StepRecord, error) {
+// Advance implements particles.Stepper: one iteration of Algorithm 1 or 2.
+func (s *ibis) Advance(ctx context.Context, r *particles.Session) (particles.StepRecord, error) {
 	batch, number := r.Batch(), uint32(r.Step+1)
 	if err := s.begins(r, batch, number); err != nil {
-		return StepRecord{}, err
+		return particles.StepRecord{}, err
 	}
-	record := StepRecord{UniqueAncestors: math.Inf(1), StepSize: nan, LogConstant: nan, MeanGradient: nan}
+	record := particles.StepRecord{UniqueAncestors: math.Inf(1), StepSize: nan, LogConstant: nan, MeanGradient: nan}
 	var genealogy smc.Genealogy
 	calls := uint32(1)
 	for n := 1; n <= batch.Count; n++ {
 		if ctx.Err() != nil {
-			return StepRecord{}, ctx.Err()
+			return particles.StepRecord{}, ctx.Err()
 		}
 		// Move by a kernel that leaves p(phi | y_1:n-1; psi) invariant.
 		acceptance, err := s.moves(r, n-1, number, &calls)
 		if err != nil {
-			return StepRecord{}, err
+			return particles.StepRecord{}, err
 		}
 		record.Acceptance += acceptance / float64(batch.Count)
 		// Weigh by datum n, w_n <- w_n-1 p(y_n | phi_n; psi), and resample for the next.
@@ -182,7 +186,7 @@ func (s *ibis) Advance(ctx context.Context, r *Session) (StepRecord, error) {
 		at := smc.Counter{Number: number, Call: uint32(n)}
 		w, err := s.stages.Weigh(r.State, smc.Weighing{Place: float64(n - 1), Resampling: resampling}, at, r.Seed)
 		if err != nil {
-			return StepRecord{}, err
+			return particles.StepRecord{}, err
 		}
 		genealogy.Add(w)
 		record.LogEvidence += w.Increment
@@ -199,14 +203,14 @@ func (s *ibis) Advance(ctx context.Context, r *Session) (StepRecord, error) {
 	// psi by Adam along (N/M) sum_j w_j grad log p(y_S | phi_j; psi).
 	outcome, err := s.learns.Run(r.State, []float64{float64(r.Step + 1), r.Rate(), float64(batch.Count)})
 	if err != nil {
-		return StepRecord{}, err
+		return particles.StepRecord{}, err
 	}
 	record.GradientRejected = outcome[0] != 0
 	return record, nil
 }
 
 // begins puts the batch into the state and draws particles from the prior.
-func (s *ibis) begins(r *Session, batch dataset.Batch, number uint32) error {
+func (s *ibis) begins(r *particles.Session, batch dataset.Batch, number uint32) error {
 	inputs := []any{batch.Rows}
 	if s.Bound.Normalises() {
 		inputs = append(inputs, float64(batch.Count))
@@ -218,7 +222,7 @@ func (s *ibis) begins(r *Session, batch dataset.Batch, number uint32) error {
 }
 
 // moves makes Moves transitions under the posterior of the first rows, and returns their mean acceptance.
-func (s *ibis) moves(r *Session, rows int, number uint32, calls *uint32) (acceptance float64, err error) {
+func (s *ibis) moves(r *particles.Session, rows int, number uint32, calls *uint32) (acceptance float64, err error) {
 	if !s.stages.CarriesDensity() {
 		at := smc.Counter{Number: number, Call: uint32(rows + 1)}
 		if err := s.stages.Restart(r.State, float64(rows), at, r.Seed); err != nil {
@@ -242,15 +246,15 @@ func (s *ibis) moves(r *Session, rows int, number uint32, calls *uint32) (accept
 	return acceptance, nil
 }
 
-// Compile implements Algorithm. The kernel at n leaves the posterior of the batch's first n rows invariant, at the psi
-// of the step.
-func (a SMC) Compile(c *Core) (Stepper, error) {
+// Compile implements particles.Algorithm. The kernel at n leaves the posterior of the batch's first n rows invariant,
+// at the psi of the step.
+func (a SMC) Compile(c *particles.Core) (particles.Stepper, error) {
 	s := &ibis{SMC: a, Core: c}
 	var shared, learnt []string
 	if c.Bound.W > 0 {
 		shared = []string{"psi"}
 	}
-	for _, name := range c.carried() {
+	for _, name := range c.Entries() {
 		if name != "phi" && name != "log_weights" {
 			learnt = append(learnt, name)
 		}
@@ -289,7 +293,7 @@ func (a SMC) Compile(c *Core) (Stepper, error) {
 		return nil, err
 	}
 	finished := append(append(s.stages.Entries()[:2], learnt...), batchX, batchY)
-	s.learns, err = compute.NewProgram(c.Engine, "smc learn", finished, c.carried(), s.learnStep)
+	s.learns, err = compute.NewProgram(c.Engine, "smc learn", finished, c.Entries(), s.learnStep)
 	if err != nil {
 		s.take.Close()
 		s.stages.Close()
@@ -298,19 +302,19 @@ func (a SMC) Compile(c *Core) (Stepper, error) {
 	return s, nil
 }
 
-// Close implements Stepper.
+// Close implements particles.Stepper.
 func (s *ibis) Close() {
 	s.take.Close()
 	s.stages.Close()
 	s.learns.Close()
 }
 
-// Sharded implements Stepper.
+// Sharded implements particles.Stepper.
 func (s *ibis) Sharded() []string { return s.stages.Sharded() }
 
-// Begin implements Stepper: it adds the entries of a pass to the state, so that a checkpoint before the first step has
-// them too.
-func (s *ibis) Begin(r *Session) error {
+// Begin implements particles.Stepper: it adds the entries of a pass to the state, so that a checkpoint before the first
+// step has them too.
+func (s *ibis) Begin(r *particles.Session) error {
 	if err := s.begins(r, r.Batches.At(0), 0); err != nil {
 		return err
 	}
@@ -323,7 +327,7 @@ func (s *ibis) takeStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *No
 	if len(inputs) > 1 {
 		count = inputs[1]
 	}
-	batch := s.gather(nodes, inputs[0], count)
+	batch := s.Gather(nodes, inputs[0], count)
 	batch.X = bayes.Numbers(batch.X, batch.Y.DType())
 	features := s.Target.Features(nodes["psi"], batch, batch.Y.DType())
 	return compute.Nodes{batchX: batch.X, batchY: batch.Y, batchFeatures: features}, ConstAs(batch.X, []float64{0})
@@ -333,14 +337,14 @@ func (s *ibis) takeStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *No
 // count of rows. The record says whether the gradient was rejected.
 func (s *ibis) learnStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	as := func(i int) *Node { return ConvertDType(compute.Element(inputs[0], i), s.DType) }
-	now := stateOf(nodes, nil)
+	now := particles.StateOf(nodes)
 	now.Phi, now.LogWeights = nodes[s.stages.Entries()[0]], nodes[s.stages.Entries()[1]]
 	batch := density.Batch{X: nodes[batchX], Y: nodes[batchY], Count: as(2),
 		Training: &density.Statistics{}}
 	rejected := ConstAs(now.Phi, 0.0)
 	if now.Psi != nil {
 		weighed := s.Target.Reweight(now.Phi, now.Psi, now.LogWeights, batch, density.UnitPotential)
-		now, rejected = s.Learn(now, weighed.Gradient, batch, Now{Number: as(0), Rate: as(1)})
+		now, rejected = s.Learn(now, weighed.Gradient, batch, particles.Now{Number: as(0), Rate: as(1)})
 	}
-	return now.nodes(), Reshape(rejected, 1)
+	return now.Nodes(), Reshape(rejected, 1)
 }

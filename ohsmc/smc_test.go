@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
@@ -143,13 +144,13 @@ func TestSMCSettings(t *testing.T) {
 // An evidence without a standard error, and one that few particles bias by scaling their own steps, are warned of, with
 // the cure, and moves that are not accepted; where there is no evidence, nothing else is.
 func TestSMCWarnings(t *testing.T) {
-	known := []StepRecord{{LogEvidence: -3, LogEvidenceStdErr: .1, Acceptance: .3}}
-	unknown := []StepRecord{{LogEvidence: -3, LogEvidenceStdErr: math.NaN(), Acceptance: .3}}
-	still := []StepRecord{{Acceptance: .3}, {Acceptance: 8e-6}}
+	known := []particles.StepRecord{{LogEvidence: -3, LogEvidenceStdErr: .1, Acceptance: .3}}
+	unknown := []particles.StepRecord{{LogEvidence: -3, LogEvidenceStdErr: math.NaN(), Acceptance: .3}}
+	still := []particles.StepRecord{{Acceptance: .3}, {Acceptance: 8e-6}}
 	for _, c := range []struct {
 		algorithm SMC
 		s         Settings
-		trace     []StepRecord
+		trace     []particles.StepRecord
 		says      []string
 	}{
 		{SMC{}, Settings{Particles: 50, BatchSize: 9}, known, nil},
@@ -164,7 +165,7 @@ func TestSMCWarnings(t *testing.T) {
 			"the log evidence has no standard error: it cannot be estimated from the genealogy of stratified resampling; " +
 				"take Training.Resampler smc.Multinomial"}},
 	} {
-		if got := c.algorithm.warnings(c.s.training(), 9, c.trace); !slices.Equal(got, c.says) {
+		if got := c.algorithm.Warnings(c.s.training(), 9, c.trace); !slices.Equal(got, c.says) {
 			t.Errorf("%+v with %d particles: %q, want %q", c.algorithm, c.s.Particles, got, c.says)
 		}
 	}
@@ -190,12 +191,12 @@ func TestApproximations(t *testing.T) {
 		method fit.Method
 		exact  bool
 	}{
-		"SMC":               {SMC{Training: Training{Particles: 20}, Moves: 1}, true},
-		"SMC, part":         {SMC{Training: Training{Particles: 20, BatchSize: 5, Epochs: 1}, Moves: 1}, false},
-		"guided":            {Guided{Training: Training{Particles: 20, BatchSize: 12, Epochs: 1}}, true},
-		"guided, part":      {Guided{Training: Training{Particles: 20, BatchSize: 5, Epochs: 1}}, false},
-		"open horizon":      {OpenHorizon{Training: Training{Particles: 20, BatchSize: 12, Epochs: 1}}, false},
-		"open horizon, one": {OpenHorizon{Training: Training{Particles: 20, BatchSize: 5, Epochs: 1}}, false},
+		"SMC":               {SMC{Training: particles.Training{Particles: 20}, Moves: 1}, true},
+		"SMC, part":         {SMC{Training: particles.Training{Particles: 20, BatchSize: 5, Epochs: 1}, Moves: 1}, false},
+		"guided":            {Guided{Training: particles.Training{Particles: 20, BatchSize: 12, Epochs: 1}}, true},
+		"guided, part":      {Guided{Training: particles.Training{Particles: 20, BatchSize: 5, Epochs: 1}}, false},
+		"open horizon":      {OpenHorizon{Training: particles.Training{Particles: 20, BatchSize: 12, Epochs: 1}}, false},
+		"open horizon, one": {OpenHorizon{Training: particles.Training{Particles: 20, BatchSize: 5, Epochs: 1}}, false},
 	} {
 		result, err := fit.Fit(t.Context(), model, c.method, dataset.Parts{Train: data},
 			run.Settings{Seed: 1, Engine: computetest.Go(t)})

@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/tryout"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -154,13 +155,13 @@ func (t *trial) move(phi []float64, key uint64, factor float64) (m moved, err er
 			err = fmt.Errorf("%v", p)
 		}
 	}()
-	particles := len(phi) / len(t.mean)
-	work := density.Workload{Particles: particles, Rows: 2, Chunk: particles / 2}
+	count := len(phi) / len(t.mean)
+	work := density.Workload{Particles: count, Rows: 2, Chunk: count / 2}
 	plan, err := density.NewPlan(t.bound, compute.Float32, work)
 	if err != nil {
 		return moved{}, err
 	}
-	core := Core{
+	core := particles.Core{
 		Bound: t.bound, Target: density.MiniBatch{Likelihood: density.Likelihood{Model: t.bound, Plan: plan}, Rows: 2},
 	}
 	a := &guided{Guided: t.guided, Core: &core, posterior: core.Target}
@@ -176,8 +177,8 @@ func (t *trial) move(phi []float64, key uint64, factor float64) (m moved, err er
 		weighed, _ := a.weigh(nil, alive, current.LogDensity(phi), proposed, batch)
 		return []*Node{Identity(proposed.Phi), weighed.LogWeights}
 	},
-		compute.Floats(compute.Float32, phi, particles, len(t.mean)),
-		compute.Floats(compute.Float32, t.excess(phi), particles),
+		compute.Floats(compute.Float32, phi, count, len(t.mean)),
+		compute.Floats(compute.Float32, t.excess(phi), count),
 		compute.Floats(compute.Float32, t.x, 2, len(t.mean)-1), compute.Floats(compute.Float32, t.y, 2))
 	if err != nil {
 		return moved{}, err

@@ -16,6 +16,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 	"gobnn/ohsmc"
@@ -65,7 +66,7 @@ func TestBatchNormStatistics(t *testing.T) {
 	const size, epochs, seed = 8, 3, 5
 	still := train.Adam{Schedule: train.Constant(1e-30)} // the parameters stay where they begin
 	points := train.Training{Epochs: epochs, BatchSize: size, Optimiser: still}
-	particles := ohsmc.Training{Particles: 5, Epochs: epochs, BatchSize: size, Optimiser: still}
+	training := particles.Training{Particles: 5, Epochs: epochs, BatchSize: size, Optimiser: still}
 	few := mcmc.Chains{Kernel: mcmc.HMC{StepSize: .01, Steps: 2}, Chains: 2, Draws: 3, WarmUp: 3}
 	data := plane(23) // whose last batch has a row of padding
 	for _, m := range []fit.Method{
@@ -73,8 +74,8 @@ func TestBatchNormStatistics(t *testing.T) {
 		baseline.SAE{Training: points, Chains: 2, Members: 1}, baseline.Dropout{Training: points},
 		baseline.VI{Training: points}, baseline.Laplace{Training: points},
 		baseline.MAPHMC{Training: points, Chains: few},
-		ohsmc.OpenHorizon{Training: particles}, ohsmc.Guided{Training: particles, Proposal: ohsmc.Langevin{}},
-		ohsmc.SMC{Training: particles, Moves: 1},
+		ohsmc.OpenHorizon{Training: training}, ohsmc.Guided{Training: training, Proposal: ohsmc.Langevin{}},
+		ohsmc.SMC{Training: training, Moves: 1},
 	} {
 		t.Run(fmt.Sprintf("%T", m), func(t *testing.T) {
 			s := run.Settings{Seed: seed, Engine: computetest.Go(t), DType: compute.Float64}
@@ -188,8 +189,8 @@ func TestBatchNormResumes(t *testing.T) {
 	for _, m := range []fit.Method{
 		baseline.MAP{Training: train.Training{Epochs: 6, BatchSize: 10}},
 		baseline.Ensemble{Training: train.Training{Epochs: 6, BatchSize: 10}, Members: 2},
-		ohsmc.OpenHorizon{Training: ohsmc.Training{Particles: 8, Epochs: 6, BatchSize: 10}},
-		ohsmc.SMC{Training: ohsmc.Training{Particles: 8, Epochs: 3, BatchSize: 10}, Moves: 1},
+		ohsmc.OpenHorizon{Training: particles.Training{Particles: 8, Epochs: 6, BatchSize: 10}},
+		ohsmc.SMC{Training: particles.Training{Particles: 8, Epochs: 3, BatchSize: 10}, Moves: 1},
 	} {
 		s := run.Settings{Seed: 2, Engine: computetest.Go(t)}
 		whole, err := fit.Fit(t.Context(), normedModel, m, parts, s)
@@ -243,7 +244,7 @@ func TestBatchNormRefused(t *testing.T) {
 	}{
 		{"one row", normedModel, baseline.MAP{Training: one}, []string{"one row", "another BatchSize than 1"}},
 		{"one row is left", normedModel, baseline.VI{Training: eleven}, []string{"one row", "another BatchSize than 11"}},
-		{"one row is left, ohsmc", normedModel, ohsmc.OpenHorizon{Training: ohsmc.Training{BatchSize: 11}},
+		{"one row is left, ohsmc", normedModel, ohsmc.OpenHorizon{Training: particles.Training{BatchSize: 11}},
 			[]string{"one row", "another BatchSize than 11"}},
 		{"behind", behind, baseline.MAP{Training: points}, []string{"layer 3", "nn.FilterResponse"}},
 		{"of each particle", whole, ohsmc.OpenHorizon{}, []string{"normed", "leave them out of Model.Stochastic"}},

@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/fbnn"
 	"gobnn/ohsmc"
@@ -31,7 +32,7 @@ func TestConvolutionOfOnePixel(t *testing.T) {
 	}
 	const dtype, seed = compute.Float64, 3
 	engine := computetest.Go(t)
-	training := ohsmc.Training{Particles: 20, BatchSize: 12, Epochs: 2}
+	training := particles.Training{Particles: 20, BatchSize: 12, Epochs: 2}
 	settings := run.Settings{Seed: seed, Engine: engine, DType: dtype}
 	for name, c := range map[string]struct {
 		method     fit.Method

@@ -19,6 +19,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/fbnn"
 	"gobnn/ohsmc"
@@ -85,7 +86,7 @@ func TestDigests(t *testing.T) {
 
 // others are further settings of methods.
 func others() []method {
-	short := ohsmc.Training{Particles: 50, BatchSize: 9, Epochs: 2}
+	short := particles.Training{Particles: 50, BatchSize: 9, Epochs: 2}
 	return []method{
 		{name: "pmcnet: PMCnet-light", Method: pmcnet.PMC{
 			Ascent: pmcnet.MiniBatchAscent, Proposals: 10, Draws: 20, Iterations: 5,

@@ -21,6 +21,7 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/bayes/train"
@@ -52,8 +53,8 @@ func every() []method {
 	points := baseline.Training{
 		Epochs: 100, BatchSize: 20, Optimiser: train.Adam{Schedule: train.Exponential(.05, .5, 50)},
 	}
-	particles := ohsmc.Training{Particles: 200, Epochs: 60, ValidateEvery: 10} // with batches of all rows
-	oneByOne := ohsmc.Training{Particles: 200, Epochs: 3, ValidateEvery: 10}
+	allRows := particles.Training{Particles: 200, Epochs: 60, ValidateEvery: 10}
+	oneByOne := particles.Training{Particles: 200, Epochs: 3, ValidateEvery: 10}
 	// Many chains with few draws: what a step takes here hardly depends on the number of chains.
 	noisy := pbnn.Sampling{Chains: 12, Draws: 60, WarmUp: 60}
 	few := mcmc.Chains{Draws: 60, WarmUp: 80}
@@ -74,14 +75,14 @@ func every() []method {
 		{name: "baseline: SGHMC", staged: true, Method: baseline.SGHMC{Training: points}, trains: true, approx: true},
 
 		{name: "ohsmc: open horizon", trains: true, approx: true, Method: ohsmc.OpenHorizon{
-			Training: particles, Kernel: mcmc.RandomWalk{Variance: 1e-4},
+			Training: allRows, Kernel: mcmc.RandomWalk{Variance: 1e-4},
 		}},
-		{name: "ohsmc: guided", trains: true, Method: ohsmc.Guided{Training: particles, StepSize: constant}},
+		{name: "ohsmc: guided", trains: true, Method: ohsmc.Guided{Training: allRows, StepSize: constant}},
 		{name: "ohsmc: guided, Langevin", trains: true, Method: ohsmc.Guided{
-			Training: particles, Proposal: ohsmc.Langevin{}, StepSize: constant,
+			Training: allRows, Proposal: ohsmc.Langevin{}, StepSize: constant,
 		}},
 		{name: "ohsmc: guided, HMC", trains: true, Method: ohsmc.Guided{
-			Training: particles, Proposal: ohsmc.HMC{Steps: 3}, StepSize: constant,
+			Training: allRows, Proposal: ohsmc.HMC{Steps: 3}, StepSize: constant,
 		}},
 		{name: "ohsmc: SMC, sub-datasets", trains: true, Method: ohsmc.SMC{
 			Training: oneByOne, Kernel: mcmc.RandomWalkMetropolis{StepSize: .5}, Moves: 2, Precondition: true,
@@ -110,7 +111,7 @@ func every() []method {
 
 		{name: "auto: Method", Method: auto.Method{Seconds: 1000}, approx: true, trains: true},
 		{name: "mcmc: NUTS", Method: few},
-		{name: "ohsmc: chains at the psi of SMC", Method: few, after: ohsmc.OpenHorizon{Training: ohsmc.Training{
+		{name: "ohsmc: chains at the psi of SMC", Method: few, after: ohsmc.OpenHorizon{Training: particles.Training{
 			Particles: 100, BatchSize: 20, Epochs: 5, ValidateEvery: 10,
 		}}},
 		{name: "smc: Tempered", Method: smc.Tempered{Particles: 200, Moves: 1}},

@@ -13,9 +13,9 @@ import (
 	"gobnn/bayes/limits"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
-	"gobnn/ohsmc"
 
 	"github.com/gomlx/gomlx/core/graph"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -27,8 +27,8 @@ import (
 //
 // where k(x, x') = exp(-|x - x'|^2 / h) draws them uphill together, and apart from each other.
 type SVGD struct {
-	ohsmc.Training         // Particles, Epochs, BatchSize and what else all methods with mini-batches have
-	StepSize       float64 // default 0.001
+	particles.Training         // Particles, Epochs, BatchSize and what else all methods with mini-batches have
+	StepSize           float64 // default 0.001
 }
 
 func (SVGD) Title() string {
@@ -46,32 +46,32 @@ func (a SVGD) Prepare(j *fit.Job) (m fit.Method, err error) {
 
 // Run repeats the step; batches, validation, resume, progress and the posterior are the run's.
 func (a SVGD) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
-	return ohsmc.Run(ctx, j, a.Training, a)
+	return particles.Run(ctx, j, a.Training, a)
 }
 
-func (a SVGD) Compile(c *ohsmc.Core) (ohsmc.Stepper, error) {
-	step := func(s ohsmc.State, batch density.Batch, _ ohsmc.Now) (ohsmc.State, ohsmc.StepInfo) {
+func (a SVGD) Compile(c *particles.Core) (particles.Stepper, error) {
+	step := func(s particles.State, batch density.Batch, _ particles.Now) (particles.State, particles.StepInfo) {
 		logDensity, score := density.At(c.Target, s.Psi, batch).Gradient(s.Phi) // [J], [J, D]
 		k, repulsion := kernelOf(s.Phi)                                         // [J, J], [J, D]
 		s.Phi = Add(s.Phi, MulScalar(Add(Dot(k, score).Product(), repulsion), a.StepSize/float64(c.Particles)))
-		return s, ohsmc.StepInfo{LogEvidence: ReduceAllMean(logDensity), ESS: Reciprocal(ReduceAllMean(k))}
+		return s, particles.StepInfo{LogEvidence: ReduceAllMean(logDensity), ESS: Reciprocal(ReduceAllMean(k))}
 	}
-	return ohsmc.NewStepper(c, ohsmc.Graphs{Step: step})
+	return particles.NewStepper(c, particles.Graphs{Step: step})
 }
 
 // kernelOf is k(x_i, x_j) for all pairs, [J, J], and the sum over j of its gradient with respect to x_j, [J, D]. The
 // bandwidth h is the mean squared distance over log J.
 func kernelOf(x *graph.Node) (k, repulsion *graph.Node) {
-	particles := x.Shape().Dim(0)
+	j := x.Shape().Dim(0)
 	difference := Sub(ExpandAxes(x, 1), ExpandAxes(x, 0)) // [J, J, D]
 	distance := ReduceSum(Square(difference), 2)
-	h := MulScalar(ReduceAllMean(distance), 1/math.Log(float64(particles)))
+	h := MulScalar(ReduceAllMean(distance), 1/math.Log(float64(j)))
 	k = Exp(Neg(Div(distance, h)))
 	return k, ReduceSum(Mul(ExpandAxes(k, 2), MulScalar(Div(difference, h), 2)), 1)
 }
 
 // Warnings are what makes a finished run doubtful.
-func (a SVGD) Warnings(_ ohsmc.Training, _ int, trace []ohsmc.StepRecord) []string {
+func (a SVGD) Warnings(_ particles.Training, _ int, trace []particles.StepRecord) []string {
 	if last := trace[len(trace)-1]; last.ESS < 1.01 {
 		return []string{"the particles have collapsed into one: take a shorter StepSize, or more Particles"}
 	}
@@ -87,7 +87,7 @@ func ExampleMethod() {
 		log.Fatal(err)
 	}
 	model := bayes.Model{Network: nn.MLP{Hidden: []int{10}}, Likelihood: bayes.Gaussian{StdDev: .5}}
-	method := SVGD{Training: ohsmc.Training{Particles: 20, Epochs: 400}, StepSize: .0006}
+	method := SVGD{Training: particles.Training{Particles: 20, Epochs: 400}, StepSize: .0006}
 	result, err := fit.Fit(ctx, model, method, parts, run.Settings{Seed: 1})
 	if err != nil {
 		log.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/ohsmc"
 
@@ -30,7 +31,7 @@ func ExampleSteps() {
 		Likelihood: bayes.Gaussian{StdDev: .5},
 		Stochastic: bayes.Layers(3),
 	}
-	method := ohsmc.OpenHorizon{Training: ohsmc.Training{Particles: 100, BatchSize: 20, Epochs: 100}}
+	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 100, BatchSize: 20, Epochs: 100}}
 	normal := 1.42 + math.Log(stat.PopStdDev(parts.Train.Y, nil))
 	for now, err := range fit.Steps(ctx, model, method, parts, run.Settings{}) {
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/ohsmc"
 )
@@ -210,14 +211,14 @@ func TestValidationWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All()}
-	method := ohsmc.OpenHorizon{Training: ohsmc.Training{Particles: 20, BatchSize: 12, Epochs: 3, ValidateEvery: 1},
+	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 20, BatchSize: 12, Epochs: 3, ValidateEvery: 1},
 		Kernel: mcmc.RandomWalk{Variance: 1e-3}}
 	best := func() float64 {
 		result, err := fit.Fit(t.Context(), model, method, parts, run.Settings{Seed: 4, Engine: computetest.Go(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fit.Details[*ohsmc.Details](result).Best.NLPD
+		return fit.Details[*particles.Details](result).Best.NLPD
 	}
 	plain := best()
 	parts.Validation.Weights = slices.Repeat([]float64{7}, parts.Validation.Rows())

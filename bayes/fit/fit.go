@@ -3,7 +3,8 @@
 // New validates the data, binds the model to their widths, checks that the likelihood is for their task, and fits the
 // scalers on the training part; Of does the same for a trained posterior and further data, with the posterior's
 // scalers. Data.Tensors gives the standardised data, Data.LogScale brings their scores into the target's units, and
-// Data.Posterior makes a bayes.Posterior, with its provenance, from particles. Packages ohsmc, baseline and pbnn use it; a sampler of your own can use it too.
+// Data.Posterior makes a bayes.Posterior, with its provenance, from particles. Packages particles, train and pbnn use
+// it; a sampler of your own can use it too.
 package fit
 
 import (

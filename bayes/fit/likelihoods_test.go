@@ -22,6 +22,7 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/ohsmc"
 	"gobnn/pbnn"
@@ -36,11 +37,11 @@ import (
 func few() []method {
 	return []method{
 		{name: "SMC", Method: ohsmc.SMC{
-			Training: ohsmc.Training{Particles: 50, BatchSize: 42, Epochs: 1}, // all rows
+			Training: particles.Training{Particles: 50, BatchSize: 42, Epochs: 1}, // all rows
 			Kernel:   mcmc.RandomWalkMetropolis{StepSize: .5}, Moves: 1, Precondition: true,
 		}},
 		{name: "open horizon", Method: ohsmc.OpenHorizon{
-			Training: ohsmc.Training{Particles: 50, BatchSize: 20, Epochs: 10, ValidateEvery: 10},
+			Training: particles.Training{Particles: 50, BatchSize: 20, Epochs: 10, ValidateEvery: 10},
 			Kernel:   mcmc.RandomWalk{Variance: 1e-3},
 		}},
 		{name: "HMC", Method: mcmc.Chains{

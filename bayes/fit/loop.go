@@ -79,7 +79,7 @@ type Trail[R any] struct {
 	adopted map[string]*tensors.Tensor // of a checkpoint, until there is a state
 }
 
-// mostRecords is the largest number of records where they can be merged, 7 MB of those of package ohsmc.
+// mostRecords is the largest number of records where they can be merged, 7 MB of those of package particles.
 const mostRecords = 1 << 16
 
 // UpTo are the records of the steps up to one: the last may be of some later steps too, if records were merged.

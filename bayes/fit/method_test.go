@@ -16,8 +16,8 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
-	"gobnn/ohsmc"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -32,7 +32,7 @@ var line = bayes.Model{
 // A method of a user's own has the exact mean and covariance of a Gaussian, and resumes to the same bits.
 func TestOwnMethod(t *testing.T) {
 	data := plane(40)
-	method := SVGD{Training: ohsmc.Training{Particles: 100, BatchSize: 40, Epochs: 750}, StepSize: .01}
+	method := SVGD{Training: particles.Training{Particles: 100, BatchSize: 40, Epochs: 750}, StepSize: .01}
 	settings := run.Settings{Seed: 2, Engine: computetest.Go(t)}
 	want, err := fit.Fit(t.Context(), line, method, dataset.Parts{Train: data}, settings)
 	if err != nil {

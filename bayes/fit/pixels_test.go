@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/fbnn"
@@ -45,15 +46,15 @@ func TestPixelsAreNumbers(t *testing.T) {
 		*part = &other
 	}
 	points := baseline.Training{Epochs: 2, BatchSize: 10}
-	particles := ohsmc.Training{Particles: 8, Epochs: 2, BatchSize: 10}
+	training := particles.Training{Particles: 8, Epochs: 2, BatchSize: 10}
 	chains := mcmc.Chains{Kernel: mcmc.HMC{Steps: 2}, Chains: 2, Draws: 4, WarmUp: 4}
 	engine := computetest.Go(t)
 	for _, method := range []fit.Method{
 		baseline.MAP{Training: points}, baseline.Laplace{Training: points},
 		baseline.Laplace{Training: points, Structure: baseline.KroneckerPrecision},
 		baseline.SWAG{Training: points}, baseline.SGHMC{Training: points}, baseline.MAPHMC{Training: points, Chains: chains},
-		ohsmc.OpenHorizon{Training: particles}, ohsmc.Guided{Training: particles, Proposal: ohsmc.Langevin{}},
-		ohsmc.SMC{Training: particles, Kernel: mcmc.RandomWalkMetropolis{StepSize: .1}, Moves: 1},
+		ohsmc.OpenHorizon{Training: training}, ohsmc.Guided{Training: training, Proposal: ohsmc.Langevin{}},
+		ohsmc.SMC{Training: training, Kernel: mcmc.RandomWalkMetropolis{StepSize: .1}, Moves: 1},
 		pbnn.Metropolis{Sampling: pbnn.Sampling{Chains: 2, Draws: 4, WarmUp: 4}, BatchSize: 5, Batches: 4, StepSize: .05},
 		pmcnet.PMC{Proposals: 4, Draws: 4, Iterations: 2}, chains, smc.Tempered{Particles: 8, Moves: 1},
 		fbnn.CES{Pairs: 12, PairsWarmUp: 2, Draws: 4,

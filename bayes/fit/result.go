@@ -23,8 +23,8 @@ type Result struct {
 	Details []any
 }
 
-// Details are the details of one type that a method has added to its result, such as *ohsmc.Details or *mcmc.Details;
-// the zero value if it has added none.
+// Details are the details of one type that a method has added to its result, such as *particles.Details or
+// *mcmc.Details; the zero value if it has added none.
 func Details[T any](r *Result) T {
 	if r != nil {
 		for _, d := range r.Details {

@@ -19,6 +19,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/ohsmc"
 	"gobnn/pbnn"
@@ -90,7 +91,7 @@ func TestManyStepsLong(t *testing.T) {
 		{"HMC", "draws", hmc, 32 << 10},
 		{"SGHMC", "sampling: draws", baseline.SGHMC{Training: baseline.Training{Epochs: 2, BatchSize: 10},
 			Chains: chains}, 32 << 10},
-		{"open horizon", "", ohsmc.OpenHorizon{Training: ohsmc.Training{Particles: 10, BatchSize: 10,
+		{"open horizon", "", ohsmc.OpenHorizon{Training: particles.Training{Particles: 10, BatchSize: 10,
 			Epochs: steps / 10}}, records},
 		{"MAP", "training", baseline.MAP{Training: baseline.Training{BatchSize: 10, Epochs: steps / 10}}, records},
 	} {

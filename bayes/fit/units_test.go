@@ -11,9 +11,9 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
-	"gobnn/ohsmc"
 )
 
 // twoTargets are the plane and another one, both times unit.
@@ -30,7 +30,7 @@ func twoTargets(unit float64) *dataset.Dataset {
 
 // bests are the best validation scores of a result, by member; nil without any.
 func bests(result *fit.Result) (all []float64) {
-	if d := fit.Details[*ohsmc.Details](result); d != nil {
+	if d := fit.Details[*particles.Details](result); d != nil {
 		return []float64{d.Best.NLPD}
 	}
 	for _, b := range fit.Details[*train.Details](result).Best {

@@ -15,6 +15,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/fbnn"
@@ -58,7 +59,7 @@ func TestUnwrittenSettings(t *testing.T) {
 			return err
 		},
 		"ohsmc": func(file string) error {
-			method := ohsmc.SMC{Training: ohsmc.Training{Particles: 20, Epochs: 1}, Kernel: kernel}
+			method := ohsmc.SMC{Training: particles.Training{Particles: 20, Epochs: 1}, Kernel: kernel}
 			_, err := fit.Fit(ctx, model, method, parts, run.Settings{Engine: engine, Checkpoint: file})
 			return err
 		},

@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 	"gobnn/ohsmc"
@@ -192,7 +193,7 @@ func ExampleCNN() {
 			Hidden: []int{16}},
 		Likelihood: bayes.Bernoulli{}, Stochastic: bayes.Layers(1), Scaling: bayes.Scaling{KeepFeatures: true},
 	}
-	method := ohsmc.OpenHorizon{Training: ohsmc.Training{Particles: 50, BatchSize: 30, Epochs: 20}}
+	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 50, BatchSize: 30, Epochs: 20}}
 	result, err := fit.Fit(context.Background(), model, method, parts, run.Settings{})
 	if err != nil {
 		log.Fatal(err)

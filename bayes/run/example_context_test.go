@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/ohsmc"
 )
@@ -32,7 +33,7 @@ func ExampleContext() {
 	}
 	defer os.RemoveAll(folder)
 	checkpoint := filepath.Join(folder, "yacht.checkpoint")
-	method := ohsmc.OpenHorizon{Training: ohsmc.Training{Particles: 20, Epochs: 2}}
+	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 20, Epochs: 2}}
 	result, err := fit.Fit(ctx, model, method, parts, run.Settings{Checkpoint: checkpoint})
 	if err != nil {
 		log.Fatal(err)

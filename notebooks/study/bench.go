@@ -19,9 +19,9 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
-	"gobnn/ohsmc"
 
 	"github.com/google/renameio/v2"
 	"gonum.org/v1/gonum/stat"
@@ -183,7 +183,7 @@ func (b *bench) train(
 		}
 	}
 	method := trained(a.Method,
-		ohsmc.Training{
+		particles.Training{
 			Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Optimiser: optimiser, ValidateEvery: every,
 			Patience: b.epochs * perEpoch, // to the end
 		},
@@ -235,7 +235,7 @@ func (b *bench) train(
 			}
 		}
 	}
-	if d := fit.Details[*ohsmc.Details](result); d != nil {
+	if d := fit.Details[*particles.Details](result); d != nil {
 		f.epochs = epoch(d.Steps)
 		for _, v := range d.Validated {
 			f.curve = append(f.curve, validated{epoch: epoch(v.Step), nlpd: v.NLPD})

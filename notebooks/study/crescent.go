@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 	"gobnn/ohsmc"
@@ -61,7 +62,7 @@ var crescentModel = bayes.Model{
 // crescentSettings returns the paper's settings: 100 observations, Adam at 0.1 0.96^(i/10), 200 epochs, batches of 10.
 func crescentSettings(o Options, seed uint64) (dataset.Parts, crescentRun, error) {
 	data, err := dataset.Crescent(crescentRows, 1, seed)
-	return dataset.Parts{Train: data}, crescentRun{ohsmc.Training{
+	return dataset.Parts{Train: data}, crescentRun{particles.Training{
 		Particles: 1000, BatchSize: 10, Epochs: cmp.Or(o.Epochs, 200),
 		Optimiser: train.Adam{Schedule: train.Exponential(.1, .96, 10)},
 	}, run.Settings{Seed: seed}}, err
@@ -69,7 +70,7 @@ func crescentSettings(o Options, seed uint64) (dataset.Parts, crescentRun, error
 
 // crescentRun has the settings of a training on the crescent.
 type crescentRun struct {
-	ohsmc.Training
+	particles.Training
 	run.Settings
 }
 

@@ -11,6 +11,7 @@ import (
 	"gobnn/bayes/dataset/mnist"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 	"gobnn/ohsmc"
@@ -214,7 +215,7 @@ func TestBruteForce(t *testing.T) {
 	for i := range data.Y {
 		data.Y[i] += .5 - mean
 	}
-	psi, err := bruteForce(t.Context(), dataset.Parts{Train: data}, crescentRun{Training: ohsmc.Training{
+	psi, err := bruteForce(t.Context(), dataset.Parts{Train: data}, crescentRun{Training: particles.Training{
 		Epochs: 1500, BatchSize: 100, Optimiser: train.Adam{Schedule: train.Exponential(.1, .97, 10)},
 	}})
 	if err != nil || len(psi) != 1500 || math.Abs(psi[1499]-1) > .02 {

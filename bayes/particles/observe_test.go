@@ -1,4 +1,4 @@
-package ohsmc
+package particles_test
 
 import (
 	"errors"
@@ -7,33 +7,28 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/particles"
+	"gobnn/bayes/run"
+	"gobnn/ohsmc"
 )
 
 // An observer sees the particles after each so many steps, the last of them those of the result, and changes nothing;
 // its error ends the run.
 func TestObserve(t *testing.T) {
-	engine, err := compute.Open(compute.GoBackend)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := dataset.Crescent(20, 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	model := asItIs(bayes.Model{Network: crescent{}, Likelihood: bayes.Gaussian{StdDev: 1},
-		Stochastic: bayes.Names("phi0", "phi1")})
-	trainer := model
-	settings := Settings{Particles: 10, BatchSize: 5, Epochs: 2, Engine: engine}
+	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 10, BatchSize: 5, Epochs: 2}}
+	data := dataset.Parts{Train: linear(20)}
+	settings := run.Settings{Engine: computetest.Go(t)}
 	psi := func(p *bayes.Posterior) float64 {
-		value, _, err := p.Parameter("psi less 0.1")
+		value, _, err := p.Parameter("layer1/biases")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return value[0]
 	}
-	plain, err := Fit(t.Context(), trainer, nil, dataset.Parts{Train: data}, settings)
+	plain, err := fit.Fit(t.Context(), small, method, data, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +40,7 @@ func TestObserve(t *testing.T) {
 			steps, last = append(steps, step), psi(now)
 			return nil
 		}
-		result, err := Fit(t.Context(), trainer, nil, dataset.Parts{Train: data}, settings)
+		result, err := fit.Fit(t.Context(), small, method, data, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,12 +52,12 @@ func TestObserve(t *testing.T) {
 	}
 	fault := errors.New("disk full")
 	settings.Observe = func(int, *bayes.Posterior) error { return fault }
-	if _, err := Fit(t.Context(), trainer, nil, dataset.Parts{Train: data}, settings); !errors.Is(err, fault) {
+	if _, err := fit.Fit(t.Context(), small, method, data, settings); !errors.Is(err, fault) {
 		t.Errorf("error %v, want the observer's", err)
 	}
 	settings.ObserveEvery = -1
-	if _, err := Fit(t.Context(), trainer, nil, dataset.Parts{Train: data},
-		settings); err == nil || !strings.Contains(err.Error(), "ObserveEvery") {
+	_, err = fit.Fit(t.Context(), small, method, data, settings)
+	if err == nil || !strings.Contains(err.Error(), "ObserveEvery") {
 		t.Errorf("error %v, want one that names ObserveEvery", err)
 	}
 }

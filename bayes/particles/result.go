@@ -1,4 +1,4 @@
-package ohsmc
+package particles
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 type Details struct {
 	Steps     int          // number of steps made
 	PerEpoch  int          // steps in an epoch
-	Trace     []StepRecord // one for each step; of more than 65 536 steps, of several each, unless these make an evidence
+	Trace     []StepRecord // one for each step; of more than 65 536 steps, of several each, but with Estimates.Evidence
 	Validated []Validation // one for each validation
 	Best      Validation   // the posterior's validation; Step 0 if there was none
 	Plan      compute.Plan // how many particles were evaluated at once, and the memory estimated for them
@@ -196,10 +196,18 @@ func (r *training) warnings(d *Details, records int, status run.Status) []string
 			all = append(all, text)
 		}
 	}
-	if a, ok := r.algorithm.(withWarnings); ok {
-		all = append(all, a.warnings(r.Training, r.Rows(), d.Trace[:records])...)
+	if a, ok := r.algorithm.(Warned); ok {
+		all = append(all, a.Warnings(r.Training, r.Rows(), d.Trace[:records])...)
 	}
 	return all
+}
+
+// estimates are what the algorithm says of its particles, or else what is so where each move is weighed.
+func (r *training) estimates() Estimates {
+	if e, ok := r.algorithm.(Estimator); ok {
+		return e.Estimates(r.Training, r.Rows(), r.Seed)
+	}
+	return Estimates{Posterior: r.BatchSize == r.Rows() && r.Bound.W == 0}
 }
 
 // posterior is made of the particles after a step: the current ones, or with run.BestPrefix those of the best
@@ -211,27 +219,20 @@ func (r *training) posterior(at *fit.Trail[StepRecord], step int, prefix string)
 	}
 	host, err := at.Host(names...)
 	if err != nil {
-		return nil, fmt.Errorf("ohsmc: %w", err)
+		return nil, fmt.Errorf("particles: %w", err)
 	}
 	logWeights, err := compute.Float64s(host[prefix+weightsName])
 	if err != nil {
-		return nil, fmt.Errorf("ohsmc: %w", err)
+		return nil, fmt.Errorf("particles: %w", err)
 	}
 	draws := bayes.Draws{Phi: host[prefix+phiName], Psi: host[prefix+psiName], LogWeights: logWeights}
-	draws.Evidence = bayes.Evidence{Value: nan, StdErr: nan}
-	if a, ok := r.algorithm.(withEvidence); ok {
-		draws.Evidence = a.evidence(r.Training, r.Rows(), r.Seed, at.UpTo(step))
-	}
-	exact := r.BatchSize == r.Rows() // of the algorithms that weigh each move
-	switch r.algorithm.(type) {
-	case OpenHorizon: // whose kernel leaves nothing invariant
-		exact = false
-	case SMC: // which begins anew at each psi
-	default:
-		exact = exact && r.Bound.W == 0
+	draws.Evidence = bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
+	estimates := r.estimates()
+	if estimates.Evidence != nil {
+		draws.Evidence = estimates.Evidence(at.UpTo(step))
 	}
 	approximation := ""
-	if !exact {
+	if !estimates.Posterior {
 		approximation = "a distribution that depends most on the last mini-batches; mcmc.Chains (fit.From) draw from the " +
 			"posterior"
 	}

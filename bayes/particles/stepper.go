@@ -1,4 +1,4 @@
-package ohsmc
+package particles
 
 import (
 	"context"
@@ -35,25 +35,26 @@ type Graphs struct {
 func NewStepper(c *Core, g Graphs) (Stepper, error) {
 	s := &graphStepper{Core: c, Graphs: g, own: slices.Concat(g.PerParticle, g.Common)}
 	if g.Step == nil || g.Start == nil && len(s.own) > 0 {
-		return nil, fmt.Errorf("ohsmc: Graphs needs a Step, and a Start where the state has entries of its own (%q)", s.own)
+		return nil, fmt.Errorf("particles: Graphs needs a Step, and a Start where the state has entries of its own (%q)",
+			s.own)
 	}
 	for _, name := range s.own {
 		if slices.Contains([]string{phiName, weightsName, psiName, meanName, squareName, "train_x", "train_y"}, name) {
-			return nil, fmt.Errorf("ohsmc: Graphs names %q among the state's own entries, but every run has one of that name",
-				name)
+			return nil, fmt.Errorf("particles: Graphs names %q among the state's own entries, but every run has one of that "+
+				"name", name)
 		}
 	}
 	data := []string{"train_x", "train_y"}
 	var err error
 	if g.Start != nil {
 		updates := append(c.kept(), s.own...)
-		if s.start, err = compute.NewProgram(c.Engine, "ohsmc start", append(c.kept(), data...), updates,
+		if s.start, err = compute.NewProgram(c.Engine, "particles start", append(c.kept(), data...), updates,
 			s.startStep); err != nil {
 			return nil, err
 		}
 	}
-	carried := append(c.carried(), s.own...)
-	s.step, err = compute.NewProgram(c.Engine, "ohsmc step", append(slices.Clone(carried), data...), carried,
+	carried := append(c.Entries(), s.own...)
+	s.step, err = compute.NewProgram(c.Engine, "particles step", append(slices.Clone(carried), data...), carried,
 		s.compiledStep)
 	return s, err
 }
@@ -68,9 +69,9 @@ type graphStepper struct {
 
 // startStep is Start over the named state. Inputs: the batch's rows, how many of them are real, its key.
 func (g *graphStepper) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	batch := g.gather(nodes, inputs[0], compute.Element(inputs[1], 0))
-	next, logSum := g.Start(stateOf(nodes, nil), batch, random.FromKey(inputs[2]))
-	entries := next.nodes()
+	batch := g.Gather(nodes, inputs[0], compute.Element(inputs[1], 0))
+	next, logSum := g.Start(StateOf(nodes), batch, random.FromKey(inputs[2]))
+	entries := next.Nodes()
 	delete(entries, meanName)
 	delete(entries, squareName)
 	return checked(entries, nodes), Reshape(logSum, 1)
@@ -85,9 +86,9 @@ func (g *graphStepper) compiledStep(nodes compute.Nodes, inputs []*Node) (comput
 	for i := 3; i < scalars.Shape().Size(); i++ {
 		now.Inputs = append(now.Inputs, as(i))
 	}
-	batch := g.gather(nodes, inputs[0], compute.Element(scalars, 2))
-	next, info := g.Step(stateOf(nodes, g.own), batch, now)
-	return checked(next.nodes(), nodes), info.record()
+	batch := g.Gather(nodes, inputs[0], compute.Element(scalars, 2))
+	next, info := g.Step(StateOf(nodes, g.own...), batch, now)
+	return checked(next.Nodes(), nodes), info.record()
 }
 
 // checked returns the entries of the next state. It panics if one is nil or changes its shape.

@@ -1,4 +1,4 @@
-package ohsmc
+package particles
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 )
 
 // A record of several steps has the last one's numbers, and of those that add up, or that a warning looks for, the sum,
-// the mean or the extreme. An algorithm whose evidence is made of single steps keeps their records.
+// the mean or the extreme.
 func TestMergedRecords(t *testing.T) {
 	a := StepRecord{LogEvidence: -1, LogEvidenceStdErr: 3, Loss: 2, ESS: 9, MeanGradient: 1, UniqueAncestors: 1,
 		Resamplings: 1, NonFinite: 4, GradientRejected: true, Acceptance: .1, StepSize: .5, LogConstant: 7, Seconds: 1}
@@ -17,13 +17,5 @@ func TestMergedRecords(t *testing.T) {
 	got := a.merge(b, 1./3) // a is of two steps
 	if got.Loss = math.Round(1e9*got.Loss) / 1e9; got != want {
 		t.Errorf("merged %+v, want %+v", got, want)
-	}
-	for _, c := range []struct {
-		algorithm Algorithm
-		each      bool
-	}{{OpenHorizon{}, false}, {OpenHorizon{Poisson: &Poisson{}}, true}, {SMC{}, true}, {Guided{}, false}} {
-		if r := (&training{algorithm: c.algorithm}); r.needsEach() != c.each {
-			t.Errorf("%+v needs the record of each step: %v, want %v", c.algorithm, !c.each, c.each)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package ohsmc
+package particles
 
 import (
 	"fmt"
@@ -72,7 +72,7 @@ func (t StepInfo) record() *Node {
 	return Stack(row, 0)
 }
 
-// The entries of a State in a compute.State.
+// The names of a State's entries.
 const (
 	phiName     = "phi"
 	weightsName = "log_weights"
@@ -81,20 +81,20 @@ const (
 	squareName  = "square"
 )
 
-// stateOf is the State of its entries.
-func stateOf(s compute.Nodes, own []string) State {
+// StateOf is the State of its entries, with those of Auxiliary that are named.
+func StateOf(s compute.Nodes, auxiliary ...string) State {
 	state := State{
 		Phi: s[phiName], LogWeights: s[weightsName], Psi: s[psiName],
 		Moments: train.Moments{Mean: s[meanName], Square: s[squareName]}, Auxiliary: map[string]*Node{},
 	}
-	for _, name := range own {
+	for _, name := range auxiliary {
 		state.Auxiliary[name] = s[name]
 	}
 	return state
 }
 
-// nodes returns the entries of a State.
-func (s State) nodes() compute.Nodes {
+// Nodes are the entries of a State.
+func (s State) Nodes() compute.Nodes {
 	nodes := compute.Nodes{phiName: s.Phi, weightsName: s.LogWeights}
 	if s.Psi != nil {
 		nodes[psiName], nodes[meanName], nodes[squareName] = s.Psi, s.Moments.Mean, s.Moments.Square
@@ -113,8 +113,9 @@ func (c *Core) kept() []string {
 	return []string{phiName, weightsName, psiName}
 }
 
-// carried returns the names of a State's entries without Auxiliary.
-func (c *Core) carried() []string {
+// Entries are the names of a State's entries without Auxiliary: "phi" and "log_weights", and with shared parameters
+// "psi", "mean" and "square".
+func (c *Core) Entries() []string {
 	if c.Bound.W == 0 {
 		return c.kept()
 	}
@@ -126,10 +127,10 @@ func (c *Core) EqualWeights(like *graph.Node) *graph.Node {
 	return BroadcastToDims(ConstAs(like, -math.Log(float64(c.Particles))), c.Particles)
 }
 
-// resample draws ancestors if the effective sample size is at most Threshold J; otherwise each particle is its own
+// Resample draws ancestors if the effective sample size is at most Threshold J; otherwise each particle is its own
 // ancestor. It returns the ancestors' indices, int32 [J], the log-weights afterwards, [J], which are equal if it has
 // resampled, and whether it has, a bool scalar.
-func (c *Core) resample(logWeights *graph.Node, rng random.Stream) (ancestors, after, done *graph.Node) {
+func (c *Core) Resample(logWeights *graph.Node, rng random.Stream) (ancestors, after, done *graph.Node) {
 	// With equal weights the effective sample size is J, but may come out a little larger by rounding. The limit is
 	// raised by a factor 1 + 1e-6, so that Threshold 1 still resamples at every step.
 	least := ConstAs(logWeights, c.Threshold*float64(c.Particles)*(1+1e-6))
@@ -165,22 +166,12 @@ func (c *Core) Learn(s State, gradient *graph.Node, batch density.Batch, now Now
 	return s, ConvertDType(Not(moved), s.Phi.DType())
 }
 
-// gather makes a batch of the training rows with the given indices, int32 [M]. The first count of them, a scalar, are
+// Gather makes a batch of the training rows with the given indices, int32 [M]. The first count of them, a scalar, are
 // real; the rest is padding.
-func (c *Core) gather(s compute.Nodes, rows, count *Node) density.Batch {
+func (c *Core) Gather(s compute.Nodes, rows, count *Node) density.Batch {
 	return density.Batch{
 		X:     Gather(s["train_x"], ExpandAxes(rows, -1)),
 		Y:     Gather(s["train_y"], ExpandAxes(rows, -1)),
 		Count: ConvertDType(count, s["train_y"].DType()), Training: &density.Statistics{},
 	}
-}
-
-// nonFinite counts the particles whose log-density is not finite.
-func nonFinite(logDensity *Node) *Node {
-	return ReduceAllSum(ConvertDType(Not(IsFinite(logDensity)), logDensity.DType()))
-}
-
-// perRow is minus a log-likelihood divided by the number of rows.
-func perRow(logLik *Node, batch density.Batch) *Node {
-	return Neg(Div(ConvertDType(logLik, compute.Float64), ConvertDType(batch.Count, compute.Float64)))
 }

@@ -1,4 +1,4 @@
-package ohsmc
+package particles_test
 
 import (
 	"context"
@@ -22,41 +22,13 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/metric"
-	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
+	"gobnn/ohsmc"
 
 	"gonum.org/v1/gonum/mat"
 )
-
-// small is a partial network that trains in a moment.
-var small = bayes.Model{Network: nn.MLP{Hidden: []int{5, 3}, Activation: nn.GELU}, Likelihood: bayes.Gaussian{},
-	Stochastic: bayes.Layers(2)}
-
-func parts(t testing.TB) dataset.Parts {
-	t.Helper()
-	p, err := linear(60).Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-// shared compiles once what several tests train.
-var shared = small
-
-// trained trains small, on the Go backend unless the settings name an engine: for what no engine can change.
-func trained(t testing.TB, settings Settings) *Result {
-	t.Helper()
-	if settings.Engine == nil {
-		settings.Engine = computetest.Go(t)
-	}
-	result, err := Fit(context.Background(), shared, nil, parts(t), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
-}
 
 // Moves so long that one particle has all the weight are a warning that names the cures; so is a step that leaves
 // copies of one particle, though later ones spread; of many particles and noisy rows neither is said.
@@ -70,9 +42,12 @@ func TestFewParticlesWarning(t *testing.T) {
 	}{
 		{.3, 1e4, 20, few, nil}, {.3, 1e-4, 20, lost, few}, {3, 1e-4, 200, nil, slices.Concat(few, lost)},
 	} {
-		algorithm := OpenHorizon{Kernel: mcmc.RandomWalk{Variance: c.variance}}
-		settings := Settings{Particles: c.particles, BatchSize: 30, Epochs: 3, Engine: computetest.Go(t)}
-		result, err := Fit(t.Context(), bayesianLine(c.sd), algorithm, dataset.Parts{Train: linear(60)}, settings)
+		method := ohsmc.OpenHorizon{
+			Training: particles.Training{Particles: c.particles, BatchSize: 30, Epochs: 3},
+			Kernel:   mcmc.RandomWalk{Variance: c.variance},
+		}
+		result, err := tried(t.Context(), line(c.sd), method, dataset.Parts{Train: linear(60)},
+			run.Settings{Engine: computetest.Go(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,36 +62,16 @@ func TestFewParticlesWarning(t *testing.T) {
 	}
 }
 
-// numbers are all parameters and log-weights of a posterior.
-func numbers(t testing.TB, p *bayes.Posterior) []float64 {
-	t.Helper()
-	var all []float64
-	for _, slot := range p.Bound().Slots {
-		v, _, err := p.Parameter(slot.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, v...)
-	}
-	for j := range p.Particles() {
-		all = append(all, p.LogWeights().At(j))
-	}
-	return all
-}
-
 func TestSeed(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		settings := Settings{Particles: 20, BatchSize: 8, Epochs: 3, Seed: 1, Engine: engine, DType: dtype, Threshold: .7}
-		a := trained(t, settings)
-		b, err := Fit(context.Background(), small, nil, parts(t), settings) // compiled anew
-		if err != nil {
-			t.Fatal(err)
-		}
+		training := particles.Training{Particles: 20, BatchSize: 8, Epochs: 3, Threshold: .7}
+		settings := run.Settings{Seed: 1, Engine: engine, DType: dtype}
+		a, b := trained(t, training, settings), trained(t, training, settings)
 		if !slices.Equal(numbers(t, a.Posterior), numbers(t, b.Posterior)) {
 			t.Error("the same seed gives other bits")
 		}
 		settings.Seed = 2
-		if slices.Equal(numbers(t, a.Posterior), numbers(t, trained(t, settings).Posterior)) {
+		if slices.Equal(numbers(t, a.Posterior), numbers(t, trained(t, training, settings).Posterior)) {
 			t.Error("another seed gives the same bits")
 		}
 	})
@@ -131,7 +86,8 @@ func TestChunks(t *testing.T) {
 		}
 		var want []float64
 		for _, chunk := range []int{0, 4} {
-			result := trained(t, Settings{Particles: 10, BatchSize: 36, Epochs: 3, Chunk: chunk, Engine: engine, DType: dtype})
+			result := trained(t, particles.Training{Particles: 10, BatchSize: 36, Epochs: 3, Chunk: chunk},
+				run.Settings{Engine: engine, DType: dtype})
 			got := numbers(t, result.Posterior)
 			if want == nil {
 				want = got
@@ -145,11 +101,8 @@ func TestChunks(t *testing.T) {
 func TestResult(t *testing.T) {
 	p := parts(t)
 	last := run.Progress{}
-	result, err := Fit(context.Background(), small, nil, p, Settings{Particles: 100, BatchSize: 10, Epochs: 20,
-		Engine: computetest.Go(t), Progress: func(p run.Progress) { last = p }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := trained(t, particles.Training{Particles: 100, BatchSize: 10, Epochs: 20, ValidateEvery: 1, Patience: 80},
+		run.Settings{Progress: func(p run.Progress) { last = p }})
 	if result.Status != run.Completed || result.Steps != 80 || result.PerEpoch != 4 || len(result.Trace) != 80 ||
 		len(result.Validated) != 80 {
 		t.Errorf("status %s, %d steps, %d an epoch, %d records, %d validations; want completed, 80, 4, 80, 80",
@@ -192,29 +145,10 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// With a threshold, particles keep their weights until the effective sample size is low enough.
-func TestThreshold(t *testing.T) {
-	result := trained(t, Settings{Particles: 50, BatchSize: 4, Epochs: 3, Threshold: .5})
-	previous := 50.0
-	some := false
-	for i, r := range result.Trace {
-		if (r.Resamplings == 1) != (previous <= 25) {
-			t.Errorf("step %d: %d resamplings, but the effective sample size was %.1f of 50", i+1, r.Resamplings, previous)
-		}
-		if r.Resamplings == 0 && r.UniqueAncestors != 50 {
-			t.Errorf("step %d: not resampled, but %v unique ancestors", i+1, r.UniqueAncestors)
-		}
-		some = some || r.Resamplings == 1
-		previous = r.ESS
-	}
-	if !some {
-		t.Error("never resampled")
-	}
-}
-
 func TestEarlyStop(t *testing.T) {
-	result := trained(t, Settings{Particles: 50, BatchSize: 36, Epochs: 2000, Patience: 5,
-		Optimiser: train.Adam{Schedule: train.Constant(.1)}})
+	result := trained(t, particles.Training{
+		Particles: 50, BatchSize: 36, Epochs: 2000, Patience: 5, Optimiser: train.Adam{Schedule: train.Constant(.1)},
+	}, run.Settings{})
 	if result.Status != run.StoppedEarly || result.Steps != result.Best.Step+5 {
 		t.Errorf("status %s after step %d, best at %d; want stopped early, five after the best", result.Status,
 			result.Steps, result.Best.Step)
@@ -225,8 +159,8 @@ func TestEarlyStop(t *testing.T) {
 func TestNoValidation(t *testing.T) {
 	p := parts(t)
 	p.Validation = nil
-	result, err := Fit(context.Background(), small, nil, p, Settings{Particles: 10, BatchSize: 36, Epochs: 2,
-		Engine: computetest.Go(t)})
+	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 10, BatchSize: 36, Epochs: 2}}
+	result, err := tried(t.Context(), small, method, p, run.Settings{Engine: computetest.Go(t)})
 	if err != nil || result.Best.Step != 0 || len(result.Validated) != 0 || result.Posterior.Particles() != 10 {
 		t.Errorf("result %+v, error %v", result, err)
 	}
@@ -236,8 +170,9 @@ func TestNoValidation(t *testing.T) {
 // in every tensor and record.
 func TestResume(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		settings := Settings{Particles: 20, BatchSize: 8, Epochs: 10, Seed: 4, Engine: engine, DType: dtype, Threshold: .7}
-		whole := trained(t, settings)
+		training := particles.Training{Particles: 20, BatchSize: 8, Epochs: 10, Threshold: .7, ValidateEvery: 1}
+		settings := run.Settings{Seed: 4, Engine: engine, DType: dtype}
+		whole := trained(t, training, settings)
 
 		settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
 		ctx, cancel := context.WithCancel(context.Background())
@@ -246,7 +181,7 @@ func TestResume(t *testing.T) {
 				cancel()
 			}
 		}
-		first, err := Fit(ctx, shared, nil, parts(t), settings)
+		first, err := tried(ctx, small, ohsmc.OpenHorizon{Training: training}, parts(t), settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +189,7 @@ func TestResume(t *testing.T) {
 			t.Fatalf("cancelled: status %s, %d steps, %d records", first.Status, first.Steps, len(first.Trace))
 		}
 		settings.Progress = nil
-		second := trained(t, settings)
+		second := trained(t, training, settings)
 		if !slices.Equal(numbers(t, whole.Posterior), numbers(t, second.Posterior)) {
 			t.Error("the resumed run ends with other particles")
 		}
@@ -265,7 +200,7 @@ func TestResume(t *testing.T) {
 			second.Validated) || whole.Best != second.Best {
 			t.Error("the resumed run has other records")
 		}
-		third := trained(t, settings) // it is complete: nothing is done again
+		third := trained(t, training, settings) // it is complete: nothing is done again
 		if third.Steps != whole.Steps || third.Status != run.Completed || !slices.Equal(numbers(t, third.Posterior),
 			numbers(t, whole.Posterior)) {
 			t.Errorf("a complete checkpoint: status %s, %d steps", third.Status, third.Steps)
@@ -275,8 +210,8 @@ func TestResume(t *testing.T) {
 
 // A checkpoint that was written in the middle by time, as before a kill, resumes to the same bits too.
 func TestResumeAfterKill(t *testing.T) {
-	settings := Settings{Particles: 20, BatchSize: 8, Epochs: 4, Seed: 4}
-	whole := trained(t, settings)
+	training, settings := particles.Training{Particles: 20, BatchSize: 8, Epochs: 4}, run.Settings{Seed: 4}
+	whole := trained(t, training, settings)
 	settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
 	settings.CheckpointEvery = time.Nanosecond
 	var middle []byte
@@ -291,7 +226,7 @@ func TestResumeAfterKill(t *testing.T) {
 	// Progress comes ten times a second at most: slow the first steps down so that it is called in the middle.
 	slow := settings.Progress
 	settings.Progress = func(p run.Progress) { slow(p); time.Sleep(101 * time.Millisecond) }
-	trained(t, settings)
+	trained(t, training, settings)
 	if middle == nil {
 		t.Fatal("no checkpoint in the middle")
 	}
@@ -302,7 +237,8 @@ func TestResumeAfterKill(t *testing.T) {
 	if err := os.WriteFile(settings.Checkpoint, middle, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if resumed := trained(t, settings); !slices.Equal(numbers(t, resumed.Posterior), numbers(t, whole.Posterior)) {
+	resumed := trained(t, training, settings)
+	if !slices.Equal(numbers(t, resumed.Posterior), numbers(t, whole.Posterior)) {
 		t.Error("a run resumed from the middle ends with other particles")
 	}
 }
@@ -310,8 +246,9 @@ func TestResumeAfterKill(t *testing.T) {
 // Resuming with another model, other data, another seed or other settings is refused and says which.
 func TestResumeMismatch(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.safetensors")
-	base := Settings{Particles: 10, BatchSize: 36, Epochs: 1, Checkpoint: file, Engine: computetest.Go(t)}
-	trained(t, base)
+	training := particles.Training{Particles: 10, BatchSize: 36, Epochs: 1}
+	base := run.Settings{Checkpoint: file, Engine: computetest.Go(t)}
+	trained(t, training, base)
 	written, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -320,22 +257,22 @@ func TestResumeMismatch(t *testing.T) {
 	otherModel.Stochastic = bayes.Layers(1)
 	otherData := parts(t)
 	otherData.Train.Y[3] += 1
-	otherSeed, otherSettings := base, base
-	otherAlgorithm := OpenHorizon{Kernel: mcmc.RandomWalk{Variance: .5}}
-	otherSeed.Seed = 9
-	otherSettings.Particles = 12
+	otherSeed, more := base, training
+	otherSeed.Seed, more.Particles = 9, 12
+	method := ohsmc.OpenHorizon{Training: training}
 	for _, c := range []struct {
-		what      string
-		model     bayes.Model
-		algorithm fit.Method
-		parts     dataset.Parts
-		settings  Settings
+		what     string
+		model    bayes.Model
+		method   fit.Method
+		parts    dataset.Parts
+		settings run.Settings
 	}{
-		{"model", otherModel, nil, parts(t), base}, {"data", small, nil, otherData, base},
-		{"seed", small, nil, parts(t), otherSeed}, {"settings", small, nil, parts(t), otherSettings},
-		{"settings", small, otherAlgorithm, parts(t), base},
+		{"model", otherModel, method, parts(t), base}, {"data", small, method, otherData, base},
+		{"seed", small, method, parts(t), otherSeed},
+		{"settings", small, ohsmc.OpenHorizon{Training: more}, parts(t), base},
+		{"settings", small, ohsmc.OpenHorizon{Training: training, Kernel: mcmc.RandomWalk{Variance: .5}}, parts(t), base},
 	} {
-		_, err := Fit(context.Background(), c.model, c.algorithm, c.parts, c.settings)
+		_, err := fit.Fit(t.Context(), c.model, c.method, c.parts, c.settings)
 		if err == nil || !strings.Contains(err.Error(), "other "+c.what) || !strings.Contains(err.Error(), file) {
 			t.Errorf("another %s: error %v", c.what, err)
 		}
@@ -346,12 +283,12 @@ func TestResumeMismatch(t *testing.T) {
 	if err := os.WriteFile(file, written[:len(written)-5], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Fit(context.Background(), small, nil, parts(t), base); !errors.Is(err, tensorfile.ErrDamaged) {
+	if _, err := fit.Fit(t.Context(), small, method, parts(t), base); !errors.Is(err, tensorfile.ErrDamaged) {
 		t.Errorf("a truncated checkpoint: error %v", err)
 	}
-	for _, settings := range []Settings{base, otherSeed} { // over a truncated file, and over another run
+	for _, settings := range []run.Settings{base, otherSeed} { // over a truncated file, and over another run
 		settings.Replace = true
-		if result := trained(t, settings); result.Steps == 0 || result.Status != run.Completed {
+		if result := trained(t, training, settings); result.Steps == 0 || result.Status != run.Completed {
 			t.Errorf("Replace with seed %d: %d steps, %s", settings.Seed, result.Steps, result.Status)
 		}
 	}
@@ -362,8 +299,11 @@ func TestInterrupt(t *testing.T) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	sent := false
-	result, err := Fit(ctx, small, nil, parts(t), Settings{Particles: 10, BatchSize: 4, Epochs: 1_000_000,
-		Engine: computetest.Go(t), Progress: func(run.Progress) {
+	method := ohsmc.OpenHorizon{Training: particles.Training{
+		Particles: 10, BatchSize: 4, Epochs: 1_000_000, Patience: 1_000_000,
+	}}
+	result, err := tried(ctx, small, method, parts(t), run.Settings{Engine: computetest.Go(t),
+		Progress: func(run.Progress) {
 			if !sent {
 				sent = true
 				if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
@@ -385,7 +325,8 @@ func TestInterrupt(t *testing.T) {
 func TestCancelledBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	result, err := Fit(ctx, small, nil, parts(t), Settings{Particles: 10, Engine: computetest.Go(t)})
+	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 10}}
+	result, err := tried(ctx, small, method, parts(t), run.Settings{Engine: computetest.Go(t)})
 	if err != nil || result.Status != run.Cancelled || result.Steps != 0 || result.Posterior.Particles() != 10 {
 		t.Errorf("result %+v, error %v", result, err)
 	}
@@ -414,57 +355,49 @@ func TestBadInput(t *testing.T) {
 	absent.Validation, oneClass.Validation, absent.Train.Y[0] = nil, nil, 2
 	model := func(change func(*bayes.Model)) bayes.Model { m := small; change(&m); return m }
 	for _, c := range []struct {
-		name      string
-		model     bayes.Model
-		parts     dataset.Parts
-		settings  Settings
-		want      []string // in the error
-		is        error
-		algorithm fit.Method
+		name     string
+		model    bayes.Model
+		parts    dataset.Parts
+		training particles.Training
+		want     []string // in the error
+		is       error
 	}{
-		{"no data", small, dataset.Parts{}, Settings{}, []string{"no training part"}, nil, nil},
-		{"NaN feature", small, nanFeature, Settings{}, []string{"row 3", `"b"`, "NaN"}, nil, nil},
-		{"Inf target", small, infTarget, Settings{}, []string{"row 2", `"y"`, "-Inf"}, nil, nil},
-		{"shapes", small, shapes, Settings{}, []string{"36", "30"}, nil, nil},
-		{"features of the validation part", small, features, Settings{}, []string{"[36, 2]", "[12, 3]"}, nil, nil},
-		{"classes under a Gaussian", small, classes, Settings{}, []string{"Gaussian", "regression",
-			"binary classification"}, nil, nil},
-		{"a class absent", small, absent, Settings{}, []string{`"maybe"`, "36 rows"}, dataset.ErrMissingClass, nil},
-		{"one class only", small, oneClass, Settings{}, []string{"36 rows", "one class"}, dataset.ErrMissingClass, nil},
-		{"one particle", small, parts(t), Settings{Particles: 1}, []string{"Particles is 1", "at least 2"}, nil, nil},
-		{"particles beyond memory", small, parts(t), Settings{Particles: 1 << 60}, []string{"Particles", "in memory"}, nil,
-			nil},
-		{"large batch", small, parts(t), Settings{BatchSize: 37}, []string{"BatchSize is 37", "36, the rows"}, nil, nil},
-		{"unknown layer", model(func(m *bayes.Model) { m.Stochastic = bayes.Layers(7) }), parts(t), Settings{},
-			[]string{"layer 7"}, nil, nil},
-		{"learning rate", small, parts(t), Settings{Optimiser: train.Adam{Schedule: train.Constant(-.1)}},
-			[]string{"learning rate is -0.1"}, nil, nil},
-		{"NaN learning rate", small, parts(t), Settings{Optimiser: train.Adam{Schedule: train.Constant(math.NaN())}},
-			[]string{"learning rate is NaN"}, nil, nil},
-		{"noise", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: -1} }), parts(t), Settings{},
-			[]string{"StdDev is -1"}, nil, nil},
+		{"no data", small, dataset.Parts{}, particles.Training{}, []string{"no training part"}, nil},
+		{"NaN feature", small, nanFeature, particles.Training{}, []string{"row 3", `"b"`, "NaN"}, nil},
+		{"Inf target", small, infTarget, particles.Training{}, []string{"row 2", `"y"`, "-Inf"}, nil},
+		{"shapes", small, shapes, particles.Training{}, []string{"36", "30"}, nil},
+		{"features of the validation part", small, features, particles.Training{}, []string{"[36, 2]", "[12, 3]"}, nil},
+		{"classes under a Gaussian", small, classes, particles.Training{}, []string{"Gaussian", "regression",
+			"binary classification"}, nil},
+		{"a class absent", small, absent, particles.Training{}, []string{`"maybe"`, "36 rows"}, dataset.ErrMissingClass},
+		{"one class only", small, oneClass, particles.Training{}, []string{"36 rows", "one class"}, dataset.ErrMissingClass},
+		{"one particle", small, parts(t), particles.Training{Particles: 1}, []string{"Particles is 1", "at least 2"}, nil},
+		{"particles beyond memory", small, parts(t), particles.Training{Particles: 1 << 60},
+			[]string{"Particles", "in memory"}, nil},
+		{"large batch", small, parts(t), particles.Training{BatchSize: 37},
+			[]string{"particles: Training.BatchSize is 37", "36, the rows"}, nil},
+		{"unknown layer", model(func(m *bayes.Model) { m.Stochastic = bayes.Layers(7) }), parts(t), particles.Training{},
+			[]string{"layer 7"}, nil},
+		{"learning rate", small, parts(t), particles.Training{Optimiser: train.Adam{Schedule: train.Constant(-.1)}},
+			[]string{"learning rate is -0.1"}, nil},
+		{"NaN learning rate", small, parts(t),
+			particles.Training{Optimiser: train.Adam{Schedule: train.Constant(math.NaN())}},
+			[]string{"learning rate is NaN"}, nil},
+		{"noise", model(func(m *bayes.Model) { m.Likelihood = bayes.Gaussian{StdDev: -1} }), parts(t),
+			particles.Training{}, []string{"StdDev is -1"}, nil},
 		{"prior", model(func(m *bayes.Model) { m.Prior = bayes.Normal{PerLayer: map[int]float64{2: 0}} }), parts(t),
-			Settings{}, []string{"layer 2", "0"}, nil, nil},
-		{"kernel", small, parts(t), Settings{}, []string{"RandomWalk.Variance is -1"}, nil,
-			OpenHorizon{Kernel: mcmc.RandomWalk{Variance: -1}}},
-		{"Metropolis", small, parts(t), Settings{}, []string{"RandomWalkMetropolis", "accept"}, nil,
-			OpenHorizon{Kernel: mcmc.RandomWalkMetropolis{}}},
-		{"OU under Laplace", model(func(m *bayes.Model) { m.Prior = bayes.Laplace{} }), parts(t), Settings{},
-			[]string{"Laplace"}, nil, OpenHorizon{Kernel: mcmc.OrnsteinUhlenbeck{}}},
-		{"resampler", small, parts(t), Settings{Resampler: "roulette"}, []string{"roulette", "stratified"}, nil, nil},
-		{"threshold", small, parts(t), Settings{Threshold: 1.5}, []string{"Threshold is 1.5"}, nil, nil},
-		{"epochs", small, parts(t), Settings{Epochs: -1}, []string{"Epochs is -1"}, nil, nil},
-		{"endless epochs", small, parts(t), Settings{Epochs: math.MaxInt}, []string{"Epochs", "with 1 batches"}, nil, nil},
-		{"endless steps", small, parts(t), Settings{}, []string{"Poisson.Rate is 1e+12"}, nil,
-			OpenHorizon{Poisson: &Poisson{Rate: 1e12}}},
-		{"unwritable folder", small, parts(t), Settings{Particles: 4, Checkpoint: "train_test.go/run.safetensors"},
-			[]string{"train_test.go/run.safetensors"}, nil, nil},
+			particles.Training{}, []string{"layer 2", "0"}, nil},
+		{"resampler", small, parts(t), particles.Training{Resampler: "roulette"}, []string{"roulette", "stratified"}, nil},
+		{"threshold", small, parts(t), particles.Training{Threshold: 1.5}, []string{"Threshold is 1.5"}, nil},
+		{"epochs", small, parts(t), particles.Training{Epochs: -1}, []string{"Epochs is -1"}, nil},
+		{"endless epochs", small, parts(t), particles.Training{Epochs: math.MaxInt},
+			[]string{"Epochs", "with 1 batches"}, nil},
 		{"no weight left", model(func(m *bayes.Model) { m.Prior = bayes.Normal{StdDev: 1e38} }), parts(t),
-			Settings{Particles: 4}, []string{"step 1", "4 of 4"}, bayes.ErrZeroWeights, nil},
+			particles.Training{Particles: 4}, []string{"step 1", "4 of 4"}, bayes.ErrZeroWeights},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.settings.Engine = computetest.Go(t)
-			_, err := Fit(context.Background(), c.model, c.algorithm, c.parts, c.settings)
+			method := ohsmc.OpenHorizon{Training: c.training}
+			_, err := fit.Fit(t.Context(), c.model, method, c.parts, run.Settings{Engine: computetest.Go(t)})
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -478,43 +411,11 @@ func TestBadInput(t *testing.T) {
 			}
 		})
 	}
-}
-
-// The three tasks train end to end on real data; a few epochs must beat guessing by the class frequencies, or the mean.
-// The examples train on XLA.
-func TestTasks(t *testing.T) {
-	cancer, err := dataset.Load("breast_cancer")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		data       *dataset.Dataset
-		likelihood bayes.Likelihood
-		guess      float64 // NLPD of guessing, of a standardised target
-	}{
-		{dataset.Yacht(), bayes.Gaussian{}, 1.4}, {cancer, bayes.Bernoulli{}, .66}, {dataset.Wine(),
-			bayes.Categorical{}, 1.08},
-	} {
-		if testing.Short() && c.data.Name != "yacht" {
-			continue
-		}
-		parts, err := c.data.Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		model := bayes.Model{Network: nn.MLP{Hidden: []int{20, 5}, Activation: nn.GELU}, Likelihood: c.likelihood,
-			Stochastic: bayes.Layers(2)}
-		result, err := Fit(context.Background(), model, nil, parts,
-			Settings{Particles: 50, BatchSize: 20, Epochs: 10, ValidateEvery: 10, Engine: computetest.Go(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		best := result.Best.NLPD
-		if c.data.Task == dataset.Regression {
-			best -= math.Log(result.Posterior.Target().StdDev[0])
-		}
-		if best > .75*c.guess && c.guess < 1.3 || best > 1.1 {
-			t.Errorf("%s: validation NLPD %.3f, guessing has %.2f", c.data.Name, best, c.guess)
-		}
+	const file = "run_test.go/run.safetensors"
+	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 4}}
+	settings := run.Settings{Engine: computetest.Go(t), Checkpoint: file}
+	if _, err := fit.Fit(t.Context(), small, method, parts(t), settings); err == nil ||
+		!strings.Contains(err.Error(), file) {
+		t.Errorf("a folder that is none: error %v", err)
 	}
 }

@@ -1,9 +1,8 @@
-package ohsmc
+package particles
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 
@@ -17,8 +16,8 @@ import (
 	"gobnn/bayes/train"
 )
 
-// Training has the settings that all algorithms of this package share, and embed: the particles, the batches, and how
-// psi is learnt. The zero value of every field works.
+// Training has the settings that all algorithms share, and embed: the particles, the batches, and how psi is learnt.
+// The zero value of every field works.
 //
 // The gradient that psi follows is the posterior mean of grad_psi log p(y | phi; psi) (Fisher's identity). The weighted
 // particles estimate it:
@@ -55,7 +54,7 @@ type Training struct {
 func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resampler) (Training, error) {
 	t.Resampler = cmp.Or(t.Resampler, resampler)
 	rows := j.Rows()
-	if err := limits.Fill("ohsmc: Training",
+	if err := limits.Fill("particles: Training",
 		limits.Int("Particles", &t.Particles, 1000).From(2),
 		limits.Int("BatchSize", &t.BatchSize, min(50, rows)).Between(1, rows).Because("the rows of the training part"),
 		limits.Int("Epochs", &t.Epochs, 200).From(1),
@@ -71,57 +70,65 @@ func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resample
 	perEpoch := (rows + t.BatchSize - 1) / t.BatchSize
 	t.ValidateEvery = cmp.Or(t.ValidateEvery, perEpoch)
 	t.Patience = cmp.Or(t.Patience, 20*max(1, perEpoch/t.ValidateEvery))
-	if err := limits.Check("ohsmc: Training",
+	if err := limits.Check("particles: Training",
 		limits.Numbers("Particles", t.Particles, t.Particles, j.Bound.D),
 	); err != nil {
 		return t, err
 	}
 	if err := t.Resampler.Check(); err != nil {
-		return t, fmt.Errorf("ohsmc: %w", err)
+		return t, fmt.Errorf("particles: %w", err)
 	}
 	if err := t.Optimiser.Check(); err != nil {
-		return t, fmt.Errorf("ohsmc: %w", err)
+		return t, fmt.Errorf("particles: %w", err)
 	}
 	return t, j.OnDevices("Training.Particles", t.Particles)
 }
 
-// Algorithm is the step that Run repeats for each mini-batch: OpenHorizon, Guided, SMC, or one of your own. Your own is
-// a fit.Method whose method Run calls the function Run. If a step is one graph, NewStepper makes the Stepper from a
-// function:
+// Algorithm is the step that Run repeats for each mini-batch. It is a fit.Method whose method Run calls the function
+// Run. If a step is one graph, NewStepper makes the Stepper from a function:
 //
-//	func (a mine) Compile(c *ohsmc.Core) (ohsmc.Stepper, error) {
-//		return ohsmc.NewStepper(c, ohsmc.Graphs{Step: func(s ohsmc.State, batch density.Batch, now ohsmc.Now) (
-//			ohsmc.State, ohsmc.StepInfo,
-//		) {
+//	func (a mine) Compile(c *particles.Core) (particles.Stepper, error) {
+//		return particles.NewStepper(c, particles.Graphs{Step: func(
+//			s particles.State, batch density.Batch, now particles.Now,
+//		) (particles.State, particles.StepInfo) {
 //			...
 //		}})
 //	}
 //
-// Run does everything else: data, validation, checkpoints, progress and the posterior.
+// An Algorithm may also implement the optional interfaces Horizon, Warned and Estimator.
 type Algorithm interface {
 	// Compile prepares the programs of a step.
 	Compile(c *Core) (Stepper, error)
 }
 
-// withHorizon is an Algorithm that chooses its batches and their number. Others make Training.Epochs passes through the
-// rows, each in a new random order.
-type withHorizon interface {
+// Horizon is an Algorithm that chooses its batches and their number. Others, and one that gives nil for the batches,
+// make Training.Epochs passes through the rows, each in a new random order.
+type Horizon interface {
 	Algorithm
-	horizon(t Training, rows int, seed uint64) (batches dataset.Batches, steps int, err error)
+	Horizon(t Training, rows int, seed uint64) (batches dataset.Batches, steps int, err error)
 }
 
-// withWarnings is an Algorithm that adds warnings of its own to Result.Warnings, for what may make a finished run
-// doubtful besides the checks that every run has.
-type withWarnings interface {
+// Warned is an Algorithm that adds warnings of its own to Result.Warnings, for what may make a finished run doubtful
+// besides the checks that every run has.
+type Warned interface {
 	Algorithm
-	warnings(t Training, rows int, trace []StepRecord) []string
+	Warnings(t Training, rows int, trace []StepRecord) []string
 }
 
-// withEvidence is an Algorithm that estimates the evidence of the training part, log p(y; psi).
-type withEvidence interface {
+// Estimator is an Algorithm that says itself what its particles estimate. Those of others are taken for the posterior
+// if all rows are in one batch and nothing is shared, and give no evidence.
+type Estimator interface {
 	Algorithm
-	// evidence is the estimate from the trace of a run on the given number of rows; its Value is NaN if unknown.
-	evidence(t Training, rows int, seed uint64, trace []StepRecord) bayes.Evidence
+	Estimates(t Training, rows int, seed uint64) Estimates
+}
+
+// Estimates are what the particles of a run on a training part estimate.
+type Estimates struct {
+	// Posterior says that they estimate the posterior given all rows. The provenance says it of others.
+	Posterior bool
+	// Evidence estimates log p(y; psi) of the training part from the records of all steps, which a long run otherwise
+	// merges; its Value is NaN if it is unknown, such as before the last step. nil: the algorithm has no such estimate.
+	Evidence func(trace []StepRecord) bayes.Evidence
 }
 
 // Stepper makes the steps of a run by the programs that Compile has prepared. The engine keeps it for later runs of the
@@ -162,14 +169,11 @@ func (s *Session) Rate() float64 { return s.Optimiser.Schedule.At(s.Step) }
 
 // horizon returns the batches of a run and its number of steps.
 func horizon(a Algorithm, t Training, rows int, seed uint64) (dataset.Batches, int, error) {
-	if h, ok := a.(withHorizon); ok {
-		return h.horizon(t, rows, seed)
+	if h, ok := a.(Horizon); ok {
+		if batches, steps, err := h.Horizon(t, rows, seed); err != nil || batches != nil {
+			return batches, steps, err
+		}
 	}
-	return epochs(t, rows, seed)
-}
-
-// epochs is the horizon of algorithms that make Training.Epochs passes through the data.
-func epochs(t Training, rows int, seed uint64) (dataset.Batches, int, error) {
 	batches, err := dataset.NewEpochBatches(rows, t.BatchSize, seed)
 	if err != nil {
 		return nil, 0, err
@@ -183,20 +187,3 @@ func epochs(t Training, rows int, seed uint64) (dataset.Batches, int, error) {
 
 // mostSteps is the largest number of steps: their random numbers are told apart by 32 bits, and each has a record.
 const mostSteps = math.MaxInt32
-
-// typed is the JSON form of an interface's value: its type and its settings.
-type typed struct {
-	Type     string `json:"type"`
-	Settings any    `json:"settings"`
-}
-
-func typeAnd(settings any) typed { return typed{fmt.Sprintf("%T", settings), settings} }
-
-// written is an algorithm's JSON: its training's settings, and its own.
-func written(t Training, own map[string]any) ([]byte, error) {
-	own["training"] = t
-	return json.Marshal(own)
-}
-
-// nan is the value of a number that is unknown yet.
-var nan = math.NaN()

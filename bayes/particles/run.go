@@ -1,4 +1,4 @@
-package ohsmc
+package particles
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func newTraining(j *fit.Job, t Training, a Algorithm) (*training, error) {
 	r := &training{Job: j, Training: t, algorithm: a}
 	var err error
 	if r.batches, r.steps, err = horizon(a, t, j.Rows(), j.Seed); err != nil {
-		return nil, fmt.Errorf("ohsmc: %w", err)
+		return nil, fmt.Errorf("particles: %w", err)
 	}
 	return r, r.Bound.CheckBatches(r.batches)
 }
@@ -55,7 +55,7 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 		Format: checkpointFormat, Steps: r.steps, Begin: r.begin, Step: r.advance, Data: []string{"train_", "valid_"},
 		Kept: r.keptShapes(), Scores: r.scores, ObserveEvery: r.batches.PerEpoch(), Result: r.result,
 	}
-	if !r.needsEach() {
+	if r.estimates().Evidence == nil {
 		l.Merge = StepRecord.merge
 	}
 	if r.Parts.Validation != nil {
@@ -65,15 +65,6 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 		}
 	}
 	return l
-}
-
-// needsEach says whether the algorithm's evidence is made of the records of single steps.
-func (r *training) needsEach() bool {
-	if a, ok := r.algorithm.(OpenHorizon); ok {
-		return a.Poisson != nil
-	}
-	_, ok := r.algorithm.(withEvidence)
-	return ok
 }
 
 // begin compiles the programs unless they are compiled, and puts the data and the initial state on the device.
@@ -93,13 +84,13 @@ func (r *training) first() (state *compute.State, err error) {
 		Devices: r.Devices, Particles: append([]string{phiName, run.BestPrefix + phiName}, r.stepper.Sharded()...),
 	}
 	if state, err = compute.NewShardedState(r.Engine, sharding); err != nil {
-		return nil, fmt.Errorf("ohsmc: %w", err)
+		return nil, fmt.Errorf("particles: %w", err)
 	}
 	if err := r.load(state, "train", r.Parts.Train); err != nil {
 		return state, err
 	}
 	if err := r.draw(state); err != nil {
-		return state, fmt.Errorf("ohsmc: initial particles: %w", err)
+		return state, fmt.Errorf("particles: initial particles: %w", err)
 	}
 	if r.validation == nil {
 		return state, nil
@@ -108,7 +99,7 @@ func (r *training) first() (state *compute.State, err error) {
 		return state, err
 	}
 	if err := run.BeginBest(state, r.validation.kept()); err != nil {
-		return state, fmt.Errorf("ohsmc: initial particles: %w", err)
+		return state, fmt.Errorf("particles: initial particles: %w", err)
 	}
 	r.validation.program.Prepare(state) // beside the first step, which compiles too
 	return state, nil

@@ -1,4 +1,4 @@
-package ohsmc
+package particles_test
 
 import (
 	"fmt"
@@ -11,8 +11,10 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
+	"gobnn/ohsmc"
 )
 
 // A validation scores the particles and psi as the step left them, and what is kept is bit by bit what an observer
@@ -22,10 +24,11 @@ func TestValidationScoresAndKeepsTheSameStep(t *testing.T) {
 	for _, every := range []int{1, 3} {
 		t.Run(fmt.Sprint("every ", every), func(t *testing.T) {
 			seen := map[int]*bayes.Posterior{}
-			result := trained(t, Settings{
-				Particles: 50, BatchSize: 12, Epochs: 20, Seed: 1, ValidateEvery: every, ObserveEvery: 1,
+			result := trained(t, particles.Training{
+				Particles: 50, BatchSize: 12, Epochs: 20, ValidateEvery: every,
 				Optimiser: train.Adam{Schedule: train.Constant(.1)}, // so that the validation soon turns
-				Observe: func(step int, now *bayes.Posterior) error {
+			}, run.Settings{
+				Seed: 1, ObserveEvery: 1, Observe: func(step int, now *bayes.Posterior) error {
 					seen[step] = now
 					return nil
 				},
@@ -63,8 +66,8 @@ func TestNoFiniteValidation(t *testing.T) {
 	for target, warned := range map[float64]bool{9e17: true, 1: false} { // over .001, the square is 8e41, beyond float32
 		p := parts(t)
 		p.Validation.Y[0] = target
-		settings := Settings{Particles: 20, Epochs: 2, Engine: computetest.Go(t)}
-		result, err := Fit(t.Context(), bayesianLine(1e-3), nil, p, settings)
+		method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 20, Epochs: 2}}
+		result, err := tried(t.Context(), line(1e-3), method, p, run.Settings{Engine: computetest.Go(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,19 +84,19 @@ func TestDefaultPatience(t *testing.T) {
 	for i := range p.Validation.Y { // they tell that any training is for the worse
 		p.Validation.Y[i] += 50
 	}
-	method := OpenHorizon{Training: Training{Particles: 20, BatchSize: (p.Train.Rows() + 1) / 2}}
-	result, err := fit.Fit(t.Context(), bayesianLine(1), method, p, run.Settings{Engine: computetest.Go(t)})
+	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 20, BatchSize: (p.Train.Rows() + 1) / 2}}
+	result, err := fit.Fit(t.Context(), line(1), method, p, run.Settings{Engine: computetest.Go(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := fit.Details[*Details](result)
+	d := fit.Details[*particles.Details](result)
 	if epochs := d.Steps / 2; d.Steps != 2*len(d.Validated) || epochs != d.Best.Step/2+20 || epochs >= 200 {
 		t.Errorf("%d steps, %d validations, the best at step %d", d.Steps, len(d.Validated), d.Best.Step)
 	}
 	p.Validation = nil
 	method.Epochs = 30
-	result, err = fit.Fit(t.Context(), bayesianLine(1), method, p, run.Settings{Engine: computetest.Go(t)})
-	if d := fit.Details[*Details](result); err != nil || d.Steps != 60 {
+	result, err = fit.Fit(t.Context(), line(1), method, p, run.Settings{Engine: computetest.Go(t)})
+	if d := fit.Details[*particles.Details](result); err != nil || d.Steps != 60 {
 		t.Errorf("without a validation part: %d steps, %v", d.Steps, err)
 	}
 }

@@ -1,4 +1,4 @@
-package ohsmc
+package particles
 
 import (
 	"fmt"
@@ -43,7 +43,7 @@ func (r *training) key() string {
 	if part := r.Parts.Validation; part != nil {
 		validated = part.Rows()
 	}
-	return compute.KeyOf("ohsmc", r.Bound.ProgramKey(), r.Rows(), validated, t, r.Devices,
+	return compute.KeyOf("particles", r.Bound.ProgramKey(), r.Rows(), validated, t, r.Devices,
 		r.DType, fmt.Sprintf("%T", r.algorithm), settingsOf(r.algorithm))
 }
 
@@ -74,7 +74,7 @@ func newPrograms(r *training) (*programs, error) {
 		p.stepper, err = r.algorithm.Compile(&p.core)
 	}
 	if err == nil && p.stepper == nil {
-		err = fmt.Errorf("ohsmc: Compile of %T gives no Stepper", r.algorithm)
+		err = fmt.Errorf("particles: Compile of %T gives no Stepper", r.algorithm)
 	}
 	if part := r.Parts.Validation; err == nil && part != nil {
 		p.validation, err = newValidation(&p.core, part.Rows())
@@ -108,11 +108,11 @@ func (p *programs) newInitial() error {
 		phi := p.core.Bound.SamplePrior(random.FromKey(inputs[0]).Named("prior"), p.core.DType, p.core.Particles)
 		return compute.Nodes{phiName: phi, weightsName: p.core.EqualWeights(phi)}, nothing(phi)
 	}
-	err := add("ohsmc first particles", p.core.Particles*p.core.Bound.D, []string{phiName, weightsName}, particles)
+	err := add("particles first particles", p.core.Particles*p.core.Bound.D, []string{phiName, weightsName}, particles)
 	if err != nil || p.core.Bound.W == 0 {
 		return err
 	}
-	return add("ohsmc first psi", p.core.Bound.W, []string{psiName},
+	return add("particles first psi", p.core.Bound.W, []string{psiName},
 		func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 			psi := p.core.Bound.InitShared(random.FromKey(inputs[0]).Named("shared"), p.core.DType, inputs[0].Graph())
 			return compute.Nodes{psiName: psi}, nothing(psi)

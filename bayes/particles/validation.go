@@ -1,4 +1,4 @@
-package ohsmc
+package particles
 
 import (
 	"gobnn/bayes/compute"
@@ -24,7 +24,7 @@ func newValidation(c *Core, rows int) (*validation, error) {
 	v := &validation{Core: c, likelihood: density.Likelihood{Model: c.Bound, Plan: plan}}
 	best := run.BestEntries(c.kept()...)
 	reads := append(append(c.kept(), best...), "valid_x", "valid_y")
-	v.program, err = compute.NewProgram(c.Engine, "ohsmc validation", reads, best, v.step)
+	v.program, err = compute.NewProgram(c.Engine, "particles validation", reads, best, v.step)
 	return v, err
 }
 

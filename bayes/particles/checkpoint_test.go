@@ -1,4 +1,4 @@
-package ohsmc
+package particles_test
 
 import (
 	"context"
@@ -16,13 +16,13 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/compute/random"
 	"gobnn/bayes/compute/tensorfile"
-	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
+	"gobnn/ohsmc"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -31,29 +31,29 @@ import (
 // that came to its end and of one whose patience did.
 func TestFinishedCheckpoint(t *testing.T) {
 	for _, c := range []struct {
-		algorithm fit.Method
-		settings  Settings
-		want      run.Status
+		method fit.Method
+		want   run.Status
 	}{
-		{OpenHorizon{}, Settings{Particles: 20, BatchSize: 8, Epochs: 3}, run.Completed},
-		{OpenHorizon{}, Settings{Particles: 20, BatchSize: 8, Epochs: 200, Patience: 2}, run.StoppedEarly},
-		{SMC{Moves: 1}, Settings{Particles: 20, BatchSize: 36, Epochs: 1}, run.Completed},
+		{ohsmc.OpenHorizon{Training: particles.Training{Particles: 20, BatchSize: 8, Epochs: 3}}, run.Completed},
+		{ohsmc.OpenHorizon{Training: particles.Training{
+			Particles: 20, BatchSize: 8, Epochs: 200, ValidateEvery: 1, Patience: 2,
+		}}, run.StoppedEarly},
+		{ohsmc.SMC{Training: particles.Training{Particles: 20, BatchSize: 36, Epochs: 1}, Moves: 1}, run.Completed},
 	} {
-		c.settings.Engine = computetest.Go(t)
-		c.settings.Checkpoint = filepath.Join(t.TempDir(), "run")
-		want, err := Fit(t.Context(), small, c.algorithm, parts(t), c.settings)
+		settings := run.Settings{Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run")}
+		want, err := tried(t.Context(), small, c.method, parts(t), settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := c.settings.Engine.Compiled()
-		got, err := Fit(t.Context(), small, c.algorithm, parts(t), c.settings)
-		if n := c.settings.Engine.Compiled() - before; err != nil || n != 0 {
+		before := settings.Engine.Compiled()
+		got, err := tried(t.Context(), small, c.method, parts(t), settings)
+		if n := settings.Engine.Compiled() - before; err != nil || n != 0 {
 			t.Fatalf("error %v, compiled %d times", err, n)
 		}
 		if got.Status != c.want || !slices.Equal(numbers(t, got.Posterior), numbers(t, want.Posterior)) {
 			t.Errorf("%s, with other numbers than the run, which was %s", got.Status, want.Status)
 		}
-		for _, r := range []*Result{got, want} {
+		for _, r := range []*result{got, want} {
 			for i := range r.Trace { // NaN is not equal to itself
 				r.Trace[i].LogConstant, r.Trace[i].StepSize, r.Trace[i].Acceptance = 0, 0, 0
 				if math.IsNaN(r.Trace[i].LogEvidenceStdErr) {
@@ -64,13 +64,13 @@ func TestFinishedCheckpoint(t *testing.T) {
 				}
 			}
 		}
-		_, smc := c.algorithm.(SMC)
+		_, smc := c.method.(ohsmc.SMC)
 		evidence := got.Posterior.Evidence()
 		if !reflect.DeepEqual(got.Trace, want.Trace) || !slices.Equal(got.Validated,
 			want.Validated) || got.Best != want.Best ||
 			got.Plan != want.Plan || got.Elapsed <= 0 || got.Elapsed > want.Elapsed || evidence.Known() != smc ||
 			smc && evidence.Value != want.Posterior.Evidence().Value || !reflect.DeepEqual(got.Warnings, want.Warnings) {
-			t.Errorf("%T: the checkpoint gives %+v, the run gave %+v", c.algorithm, got, want)
+			t.Errorf("%T: the checkpoint gives %+v, the run gave %+v", c.method, got, want)
 		}
 	}
 }
@@ -78,7 +78,9 @@ func TestFinishedCheckpoint(t *testing.T) {
 // A disk that takes no checkpoint any more, in the middle of a run or at its end, costs none of the particles, and
 // neither does an observer's error.
 func TestWhatStopsKeepsTheParticles(t *testing.T) {
-	whole := trained(t, Settings{Particles: 20, BatchSize: 8, Epochs: 4, Seed: 4})
+	training := particles.Training{Particles: 20, BatchSize: 8, Epochs: 4, ValidateEvery: 1}
+	method := ohsmc.OpenHorizon{Training: training}
+	whole := trained(t, training, run.Settings{Seed: 4})
 	p := parts(t)
 	for name, c := range map[string]struct {
 		every   time.Duration
@@ -93,9 +95,8 @@ func TestWhatStopsKeepsTheParticles(t *testing.T) {
 			says: "seen enough"},
 	} {
 		file := filepath.Join(t.TempDir(), "run")
-		settings := Settings{
-			Particles: 20, BatchSize: 8, Epochs: 4, Seed: 4, Engine: computetest.Go(t), Checkpoint: file,
-			CheckpointEvery: c.every,
+		settings := run.Settings{
+			Seed: 4, Engine: computetest.Go(t), Checkpoint: file, CheckpointEvery: c.every,
 		}
 		seen := map[int]*bayes.Posterior{}
 		settings.ObserveEvery = 1
@@ -115,7 +116,7 @@ func TestWhatStopsKeepsTheParticles(t *testing.T) {
 				}
 			}
 		}
-		result, err := Fit(t.Context(), shared, nil, p, settings)
+		result, err := tried(t.Context(), small, method, p, settings)
 		if result == nil || err == nil || !strings.Contains(err.Error(), c.says) || c.observe != nil && !errors.Is(err,
 			c.observe) {
 			t.Fatalf("%s: result %v, error %v", name, result, err)
@@ -130,7 +131,7 @@ func TestWhatStopsKeepsTheParticles(t *testing.T) {
 			continue
 		}
 		settings.Observe = nil // the checkpoint was written, and goes on
-		again, err := Fit(t.Context(), shared, nil, p, settings)
+		again, err := fit.Fit(t.Context(), small, method, p, settings)
 		if err != nil || !slices.Equal(numbers(t, again.Posterior), numbers(t, whole.Posterior)) {
 			t.Errorf("gone on with, the run ends elsewhere: %v", err)
 		}
@@ -140,16 +141,14 @@ func TestWhatStopsKeepsTheParticles(t *testing.T) {
 // A file with a right digest that no run can have written is refused before it does harm.
 func TestForgedCheckpoint(t *testing.T) {
 	p := parts(t)
-	settings := Settings{
-		Particles: 20, BatchSize: 8, Epochs: 4, Seed: 4, ValidateEvery: 3, Engine: computetest.Go(t),
-		Checkpoint: filepath.Join(t.TempDir(), "run"),
+	settings := run.Settings{Seed: 4, Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run")}
+	method := ohsmc.Guided{
+		Training: particles.Training{Particles: 20, BatchSize: 8, Epochs: 4, ValidateEvery: 3}, Adapt: .5,
 	}
-	algorithm := Guided{Adapt: .5}
-	trainer := small
 	ctx, cancel := context.WithCancel(t.Context())
 	settings.ObserveEvery = 7
 	settings.Observe = func(int, *bayes.Posterior) error { cancel(); return nil }
-	if result, err := Fit(ctx, trainer, algorithm, p, settings); err != nil || result.Steps != 7 {
+	if result, err := tried(ctx, small, method, p, settings); err != nil || result.Steps != 7 {
 		t.Fatal(err)
 	}
 	settings.Observe = nil
@@ -206,63 +205,12 @@ func TestForgedCheckpoint(t *testing.T) {
 		// It is no other run's: it is forged, and nothing to write over in silence.
 		for _, replace := range []bool{false, true} {
 			settings.Replace = replace
-			result, err := Fit(t.Context(), trainer, algorithm, p, settings)
+			result, err := fit.Fit(t.Context(), small, method, p, settings)
 			if result != nil || err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(),
 				"delete the file") {
 				t.Errorf("%s %s: %v, want %q", c.by, c.tensor, err, c.says)
 			}
 		}
-	}
-}
-
-// moody is a kernel that JSON cannot write.
-type moody struct {
-	mcmc.MALA
-	Mood func() float64
-}
-
-// moodyWalk is one that moves freely.
-type moodyWalk struct {
-	mcmc.RandomWalk
-	Mood func() float64
-}
-
-// hidden is a kernel with a setting that JSON does not see.
-type hidden struct {
-	mcmc.RandomWalk
-	variance float64
-}
-
-func (h hidden) Move(
-	rng random.Stream, s mcmc.State, target density.Target, tuning mcmc.Tuning,
-) (mcmc.State, mcmc.Info) {
-	return mcmc.RandomWalk{Variance: h.variance}.Move(rng, s, target, tuning)
-}
-
-// A kernel that no checkpoint could know is an error before anything is computed; one of which JSON does not see all is
-// not taken for another by a trainer.
-func TestKernelsThatJSONDoesNotKnow(t *testing.T) {
-	p := parts(t)
-	settings := Settings{Particles: 10, BatchSize: 36, Epochs: 2, Engine: computetest.Go(t)}
-	trainer := small
-	for name, algorithm := range map[string]fit.Method{
-		"ohsmc.OpenHorizon": OpenHorizon{Kernel: moodyWalk{}}, "ohsmc.SMC": SMC{Kernel: moody{MALA: mcmc.MALA{StepSize: .1}}},
-	} {
-		result, err := Fit(t.Context(), trainer, algorithm, p, settings)
-		if err == nil || result != nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "JSON") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	var all [][]float64
-	for _, variance := range []float64{1e-6, 1} {
-		result, err := Fit(t.Context(), trainer, OpenHorizon{Kernel: hidden{variance: variance}}, p, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, numbers(t, result.Posterior))
-	}
-	if slices.Equal(all[0], all[1]) {
-		t.Error("two kernels were taken for one")
 	}
 }
 
@@ -275,24 +223,27 @@ type anew struct {
 // What is an input of the programs, the seed, the learning rate and the number of epochs, does not have them compiled
 // anew; the results are those of programs that are.
 func TestCompilesOnce(t *testing.T) {
-	settings := Settings{Particles: 11, BatchSize: 36, Epochs: 1, Engine: computetest.Go(t)}
 	walk := mcmc.RandomWalk{Variance: .01}
 	kept := 0
-	for _, change := range []func(*Settings){
-		func(s *Settings) {}, func(s *Settings) { s.Seed = 3 }, func(s *Settings) { s.Epochs = 3 },
-		func(s *Settings) { s.Patience = 2 },
-		func(s *Settings) { s.Optimiser.Schedule = train.Exponential(.1, .9, 2) }, func(s *Settings) { s.ValidateEvery = 2 },
+	for _, change := range []func(*particles.Training, *run.Settings){
+		func(*particles.Training, *run.Settings) {}, func(_ *particles.Training, s *run.Settings) { s.Seed = 3 },
+		func(a *particles.Training, _ *run.Settings) { a.Epochs = 3 },
+		func(a *particles.Training, _ *run.Settings) { a.Patience = 2 },
+		func(a *particles.Training, _ *run.Settings) { a.Optimiser.Schedule = train.Exponential(.1, .9, 2) },
+		func(a *particles.Training, _ *run.Settings) { a.ValidateEvery = 2 },
 	} {
-		s := settings
-		change(&s)
+		training := particles.Training{Particles: 11, BatchSize: 36, Epochs: 1}
+		s := run.Settings{Engine: computetest.Go(t)}
+		change(&training, &s)
 		before := s.Engine.Compiled()
-		got, err := Fit(t.Context(), small, OpenHorizon{Kernel: walk}, parts(t), s)
+		got, err := fit.Fit(t.Context(), small, ohsmc.OpenHorizon{Training: training, Kernel: walk}, parts(t), s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		kept += s.Engine.Compiled() - before
 		before = s.Engine.Compiled()
-		want, err := Fit(t.Context(), small, OpenHorizon{Kernel: anew{walk, func() {}}}, parts(t), s)
+		method := ohsmc.OpenHorizon{Training: training, Kernel: anew{walk, func() {}}}
+		want, err := fit.Fit(t.Context(), small, method, parts(t), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,7 +251,7 @@ func TestCompilesOnce(t *testing.T) {
 			t.Error("what holds a function is compiled anew")
 		}
 		if !slices.Equal(numbers(t, got.Posterior), numbers(t, want.Posterior)) {
-			t.Errorf("%+v: the kept programs' result differs", s)
+			t.Errorf("%+v, seed %d: the kept programs' result differs", training, s.Seed)
 		}
 	}
 	if kept != 1 {

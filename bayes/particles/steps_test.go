@@ -1,4 +1,4 @@
-package ohsmc
+package particles_test
 
 import (
 	"path/filepath"
@@ -11,7 +11,9 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
+	"gobnn/ohsmc"
 )
 
 // Steps makes the same steps as Fit: as a whole, left and gone on with from its checkpoint, and looked at once it is
@@ -23,8 +25,9 @@ func TestSteps(t *testing.T) {
 	}
 	model := bayes.Model{Network: nn.MLP{Hidden: []int{4}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .5},
 		Stochastic: bayes.Layers(2)}
-	settings := Settings{Particles: 30, BatchSize: 20, Epochs: 4, Seed: 3, Engine: computetest.Go(t)}
-	want, err := Fit(t.Context(), model, nil, parts, settings)
+	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 30, BatchSize: 20, Epochs: 4, ValidateEvery: 1}}
+	settings := run.Settings{Seed: 3, Engine: computetest.Go(t)}
+	want, err := tried(t.Context(), model, method, parts, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +39,7 @@ func TestSteps(t *testing.T) {
 		return values
 	}
 	steps, best, before := 0, []float64(nil), []float64(nil)
-	for now, err := range fit.Steps(t.Context(), model, with(nil, settings.training()), parts, settings.run()) {
+	for now, err := range fit.Steps(t.Context(), model, method, parts, settings) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +49,7 @@ func TestSteps(t *testing.T) {
 		}
 		p := found.Posterior
 		if now.Result != nil {
-			got := fit.Details[*Details](now.Result)
+			got := fit.Details[*particles.Details](now.Result)
 			if !slices.Equal(flat(p), flat(want.Posterior)) || got.Best != want.Best || got.Steps != want.Steps ||
 				got.Trace[0].Loss != want.Trace[0].Loss || !slices.Equal(got.Validated, want.Validated) ||
 				now.Result.Status != run.Completed {
@@ -67,7 +70,7 @@ func TestSteps(t *testing.T) {
 	}
 
 	settings.Checkpoint = filepath.Join(t.TempDir(), "training")
-	for now, err := range fit.Steps(t.Context(), model, with(nil, settings.training()), parts, settings.run()) {
+	for now, err := range fit.Steps(t.Context(), model, method, parts, settings) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +80,7 @@ func TestSteps(t *testing.T) {
 	}
 	for range 2 { // the rest, then a look at what is finished
 		var last *fit.Result
-		for now, err := range fit.Steps(t.Context(), model, with(nil, settings.training()), parts, settings.run()) {
+		for now, err := range fit.Steps(t.Context(), model, method, parts, settings) {
 			if err != nil || now.Result == nil && now.Step <= 3 {
 				t.Fatalf("resumed: %+v, error %v", now, err)
 			}
@@ -87,9 +90,9 @@ func TestSteps(t *testing.T) {
 			t.Errorf("the resumed loop ends at %+v", last)
 		}
 	}
-	settings.Particles = -1
+	method.Particles = -1
 	told := 0
-	for now, err := range fit.Steps(t.Context(), model, with(nil, settings.training()), parts, settings.run()) {
+	for now, err := range fit.Steps(t.Context(), model, method, parts, settings) {
 		if told++; now.Result != nil || err == nil || !strings.Contains(err.Error(), "Particles is -1") {
 			t.Errorf("%v, error %v", now, err)
 		}

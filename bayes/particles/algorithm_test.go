@@ -1,0 +1,130 @@
+package particles_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/compute/random"
+	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/particles"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// The types of a step, as its author writes them often.
+type (
+	core    = particles.Core
+	state   = particles.State
+	info    = particles.StepInfo
+	stepper = particles.Stepper
+	graphs  = particles.Graphs
+)
+
+// own is an algorithm of a user's own, with its faults.
+type own struct {
+	particles.Training
+	Fault   string
+	prepare func() (fit.Method, error)
+	compile func(c *core) (stepper, error)
+}
+
+func (o own) Title() string { return "of one's own" }
+
+func (o own) Prepare(j *fit.Job) (m fit.Method, err error) {
+	if o.prepare != nil {
+		return o.prepare()
+	}
+	o.Training, err = o.Training.Prepared(j, .5, smc.Stratified)
+	return o, err
+}
+
+func (o own) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	return particles.Run(ctx, j, o.Training, o)
+}
+
+func (o own) Compile(c *core) (stepper, error) { return o.compile(c) }
+
+// weighed is a step that only weighs.
+func weighed(c *core, s state, batch density.Batch) (state, info) {
+	all := c.Target.Reweight(s.Phi, s.Psi, s.LogWeights, batch, density.LikelihoodPotential)
+	s.LogWeights, _ = smc.Normalise(all.LogWeights)
+	return s, info{LogEvidence: all.LogSum}
+}
+
+// An algorithm of a user's own tells what is wrong with it by an error that names it, and what a step does not tell of
+// itself is NaN.
+func TestOwnAlgorithms(t *testing.T) {
+	compiled := func(g func(c *core) graphs) func(c *core) (stepper, error) {
+		return func(c *core) (stepper, error) { return particles.NewStepper(c, g(c)) }
+	}
+	step := func(change func(*state, *info)) func(c *core) (stepper, error) {
+		return compiled(func(c *core) graphs {
+			return graphs{Step: func(s state, batch density.Batch, _ particles.Now) (state, info) {
+				next, told := weighed(c, s, batch)
+				change(&next, &told)
+				return next, told
+			}}
+		})
+	}
+	training := particles.Training{Particles: 6, BatchSize: 36, Epochs: 2}
+	settings := run.Settings{Engine: computetest.Go(t)}
+	fault := errors.New("a fault of its own")
+	for _, c := range []struct {
+		algorithm own
+		says      []string
+	}{
+		{own{Fault: "prepare", prepare: func() (fit.Method, error) { return nil, fault }}, []string{"a fault of its own"}},
+		{own{Fault: "no algorithm", prepare: func() (fit.Method, error) { return nil, nil }},
+			[]string{"Prepare of particles_test.own gives no method"}},
+		{own{Fault: "compile", compile: func(*core) (stepper, error) { return nil, fault }}, []string{"a fault of its own"}},
+		{own{Fault: "none", compile: func(*core) (stepper, error) { return nil, nil }},
+			[]string{"particles_test.own gives no Stepper"}},
+		{own{Fault: "no step", compile: compiled(func(*core) graphs { return graphs{} })}, []string{"Graphs needs a Step"}},
+		{own{Fault: "no start", compile: compiled(func(c *core) graphs {
+			return graphs{Step: func(s state, _ density.Batch, _ particles.Now) (state, info) { return s, info{} },
+				Common: []string{"x"}}
+		})}, []string{"a Start", `"x"`}},
+		{own{Fault: "name", compile: compiled(func(c *core) graphs {
+			return graphs{
+				Step:        func(s state, _ density.Batch, _ particles.Now) (state, info) { return s, info{} },
+				Start:       func(s state, _ density.Batch, _ random.Stream) (state, *Node) { return s, nil },
+				PerParticle: []string{"phi"},
+			}
+		})}, []string{`"phi"`, "every run has one"}},
+		{own{Fault: "evidence", compile: step(func(_ *state, i *info) { i.LogEvidence = nil })},
+			[]string{"step 1", "LogEvidence is nil"}},
+		{own{Fault: "phi", compile: step(func(s *state, _ *info) { s.Phi = nil })},
+			[]string{"step 1", `nil for the state's "phi"`}},
+		{own{Fault: "psi", compile: step(func(s *state, _ *info) { s.Psi = nil })},
+			[]string{"step 1", `does not give "psi"`}},
+		{own{Fault: "shape", compile: step(func(s *state, _ *info) { s.Phi = Concatenate([]*Node{s.Phi, s.Phi}, 0) })},
+			[]string{"step 1", `"phi" is (Float32)[6, 18] before the step and (Float32)[12, 18] after it`}},
+		{own{Fault: "lost", compile: step(func(s *state, i *info) { i.LogEvidence = Log(ZerosLike(i.LogEvidence)) })},
+			[]string{"step 1", "all weights are zero"}},
+	} {
+		c.algorithm.Training = training
+		result, err := fit.Fit(t.Context(), small, c.algorithm, parts(t), settings)
+		for _, want := range c.says {
+			if result != nil || err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v does not say %q", c.algorithm.Fault, err, want)
+			}
+		}
+	}
+
+	method := own{Training: training, compile: step(func(*state, *info) {})}
+	result, err := tried(t.Context(), small, method, parts(t), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := result.Trace[1]; last.ESS == last.ESS || last.Loss == last.Loss || last.NonFinite != 0 ||
+		last.Resamplings != 0 ||
+		last.GradientRejected || len(result.Warnings) > 0 || result.Posterior.Evidence().Known() {
+		t.Errorf("a step that tells of its evidence alone has the record %+v, warnings %q", last, result.Warnings)
+	}
+}
