@@ -194,7 +194,8 @@ func (s *ibis) Advance(ctx context.Context, r *particles.Session) (particles.Ste
 		record.UniqueAncestors = min(record.UniqueAncestors, w.Ancestors)
 		record.NonFinite = max(record.NonFinite, w.NonFinite)
 		if math.IsInf(w.Increment, -1) || math.IsNaN(w.Increment) {
-			return record, nil // the caller makes it an error
+			record.LogEvidence = math.Inf(-1) // which the run makes an error
+			return record, nil
 		}
 	}
 	record.Resamplings = genealogy.Before

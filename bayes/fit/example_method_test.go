@@ -51,10 +51,10 @@ func (a SVGD) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 
 func (a SVGD) Compile(c *particles.Core) (particles.Stepper, error) {
 	step := func(s particles.State, batch density.Batch, _ particles.Now) (particles.State, particles.StepInfo) {
-		logDensity, score := density.At(c.Target, s.Psi, batch).Gradient(s.Phi) // [J], [J, D]
-		k, repulsion := kernelOf(s.Phi)                                         // [J, J], [J, D]
+		_, score := density.At(c.Target, s.Psi, batch).Gradient(s.Phi) // [J, D]
+		k, repulsion := kernelOf(s.Phi)                                // [J, J], [J, D]
 		s.Phi = Add(s.Phi, MulScalar(Add(Dot(k, score).Product(), repulsion), a.StepSize/float64(c.Particles)))
-		return s, particles.StepInfo{LogEvidence: ReduceAllMean(logDensity), ESS: Reciprocal(ReduceAllMean(k))}
+		return s, particles.StepInfo{ESS: Reciprocal(ReduceAllMean(k))}
 	}
 	return particles.NewStepper(c, particles.Graphs{Step: step})
 }

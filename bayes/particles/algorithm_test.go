@@ -3,6 +3,7 @@ package particles_test
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -97,8 +98,6 @@ func TestOwnAlgorithms(t *testing.T) {
 				PerParticle: []string{"phi"},
 			}
 		})}, []string{`"phi"`, "every run has one"}},
-		{own{Fault: "evidence", compile: step(func(_ *state, i *info) { i.LogEvidence = nil })},
-			[]string{"step 1", "LogEvidence is nil"}},
 		{own{Fault: "phi", compile: step(func(s *state, _ *info) { s.Phi = nil })},
 			[]string{"step 1", `nil for the state's "phi"`}},
 		{own{Fault: "psi", compile: step(func(s *state, _ *info) { s.Psi = nil })},
@@ -107,6 +106,15 @@ func TestOwnAlgorithms(t *testing.T) {
 			[]string{"step 1", `"phi" is (Float32)[6, 18] before the step and (Float32)[12, 18] after it`}},
 		{own{Fault: "lost", compile: step(func(s *state, i *info) { i.LogEvidence = Log(ZerosLike(i.LogEvidence)) })},
 			[]string{"step 1", "all weights are zero"}},
+		{own{Fault: "not a number", compile: step(func(_ *state, i *info) {
+			i.LogEvidence = MulScalar(i.LogEvidence, math.NaN())
+		})}, []string{"step 1", "all weights are zero"}},
+		{own{Fault: "lost, no evidence", compile: step(func(s *state, i *info) {
+			i.LogEvidence, s.LogWeights = nil, Log(ZerosLike(s.LogWeights))
+		})}, []string{"step 1", "all weights are zero", "6 of 6 particles"}},
+		{own{Fault: "nowhere, no evidence", compile: step(func(s *state, i *info) {
+			i.LogEvidence, s.Phi = nil, Log(ZerosLike(s.Phi))
+		})}, []string{"step 1", "all weights are zero", "6 of 6 particles"}},
 	} {
 		c.algorithm.Training = training
 		result, err := fit.Fit(t.Context(), small, c.algorithm, parts(t), settings)
@@ -117,14 +125,27 @@ func TestOwnAlgorithms(t *testing.T) {
 		}
 	}
 
-	method := own{Training: training, compile: step(func(*state, *info) {})}
-	result, err := tried(t.Context(), small, method, parts(t), settings)
-	if err != nil {
-		t.Fatal(err)
+	for says, change := range map[string]func(*state, *info){
+		"its evidence alone": func(*state, *info) {}, "nothing": func(_ *state, i *info) { i.LogEvidence = nil },
+	} {
+		method := own{Training: training, compile: step(change)}
+		result, err := tried(t.Context(), small, method, parts(t), settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := result.Trace[1]
+		if last.ESS == last.ESS || last.Loss == last.Loss || last.NonFinite != 0 || last.Resamplings != 0 ||
+			math.IsNaN(last.LogEvidence) != (says == "nothing") || last.GradientRejected || len(result.Warnings) > 0 ||
+			result.Posterior.Evidence().Known() {
+			t.Errorf("a step that tells of %s has the record %+v, warnings %q", says, last, result.Warnings)
+		}
 	}
-	if last := result.Trace[1]; last.ESS == last.ESS || last.Loss == last.Loss || last.NonFinite != 0 ||
-		last.Resamplings != 0 ||
-		last.GradientRejected || len(result.Warnings) > 0 || result.Posterior.Evidence().Known() {
-		t.Errorf("a step that tells of its evidence alone has the record %+v, warnings %q", last, result.Warnings)
+	// One particle with a weight is enough.
+	method := own{Training: training, compile: step(func(s *state, i *info) {
+		first := Equal(Iota(s.Phi.Graph(), s.LogWeights.Shape(), 0), ScalarZero(s.Phi.Graph(), s.LogWeights.DType()))
+		i.LogEvidence, s.LogWeights = nil, Where(first, ZerosLike(s.LogWeights), Log(ZerosLike(s.LogWeights)))
+	})}
+	if _, err := tried(t.Context(), small, method, parts(t), settings); err != nil {
+		t.Error(err)
 	}
 }

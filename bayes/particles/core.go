@@ -45,7 +45,8 @@ type Now struct {
 // StepInfo holds a step's diagnostics, scalars; nil where an algorithm has none. They become a StepRecord, which
 // documents each of them.
 type StepInfo struct {
-	// LogEvidence must be set: if it is -Inf or NaN all weights are 0, and the run ends with bayes.ErrZeroWeights.
+	// LogEvidence also says whether the step is refused: if it is -Inf or NaN all weights are 0, and the run ends with
+	// bayes.ErrZeroWeights. A step without it is refused if no particle has a weight above 0 and finite coordinates.
 	LogEvidence                       *graph.Node
 	Loss, ESS, UniqueAncestors        *graph.Node
 	Resampled, GradientRejected       *graph.Node // 1 or 0, or bool
@@ -54,22 +55,32 @@ type StepInfo struct {
 	MeanGradient                      *graph.Node
 }
 
-// record is the info as a vector, in the order of recordOf.
-func (t StepInfo) record() *Node {
-	if t.LogEvidence == nil {
-		panic(fmt.Errorf("StepInfo.LogEvidence is nil: a step must say whether any particle has a weight"))
+// record is the info of a step to the next state as a vector, in the order of recordOf. Where there is no evidence to
+// say it, the last entry is the number of particles that are left.
+func (t StepInfo) record(next State) *Node {
+	var left *Node
+	like := t.LogEvidence
+	if like == nil {
+		left = next.left()
+		like = left
 	}
 	var row []*Node
 	for _, node := range []*Node{
 		t.LogEvidence, nil, t.Loss, t.ESS, t.UniqueAncestors, t.Resampled, t.NonFinite, t.GradientRejected, t.Acceptance,
-		t.StepSize, t.LogConstant, t.MeanGradient, nil,
+		t.StepSize, t.LogConstant, t.MeanGradient, left,
 	} {
 		if node == nil {
-			node = ConstAs(t.LogEvidence, math.NaN())
+			node = ConstAs(like, math.NaN())
 		}
 		row = append(row, ConvertDType(node, compute.Float64))
 	}
 	return Stack(row, 0)
+}
+
+// left counts the particles that have a weight above 0 and finite coordinates.
+func (s State) left() *Node {
+	there := LogicalAnd(IsFinite(s.LogWeights), LogicalAll(IsFinite(s.Phi), 1))
+	return ReduceAllSum(ConvertDType(there, compute.Float64))
 }
 
 // The names of a State's entries.

@@ -42,7 +42,7 @@ type StepRecord struct {
 	// LogEvidence is, for OpenHorizon, log sum_j w_j p(y_S | phi_j; psi), the increment of the log evidence; with Poisson
 	// the same with the factor of its weights in place of the likelihood. For Guided it is the log of the ratio of the
 	// normalising constants of this step's target and the last one's, for SMC log p(y_S; psi) of the whole batch. As in
-	// bayes.Evidence, it is of the standardised target.
+	// bayes.Evidence, it is of the standardised target. -Inf says that no particle has a weight: the run ends.
 	LogEvidence       float64
 	LogEvidenceStdErr float64 // standard error of LogEvidence by smc.Genealogy, for runs of SMC with smc.Multinomial
 	// Loss is minus the log-likelihood of the batch under the weighted particles, per row, in the target's units. (An
@@ -91,13 +91,14 @@ func (r StepRecord) merge(after StepRecord, share float64) StepRecord {
 	return after
 }
 
-// recordOf is the record of a step's program.
-func recordOf(v []float64) StepRecord {
+// recordOf is the record of a step's program, and the number of particles that it has left, NaN if LogEvidence says
+// whether there are any.
+func recordOf(v []float64) (record StepRecord, left float64) {
 	return StepRecord{
 		LogEvidence: v[0], LogEvidenceStdErr: v[1], Loss: v[2], ESS: v[3], UniqueAncestors: v[4], Resamplings: count(v[5]),
 		NonFinite: count(v[6]), GradientRejected: v[7] != 0 && v[7] == v[7], Acceptance: v[8], StepSize: v[9],
-		LogConstant: v[10], MeanGradient: v[11], Seconds: v[12],
-	}
+		LogConstant: v[10], MeanGradient: v[11],
+	}, v[12]
 }
 
 // count is v as a count; 0 for NaN.

@@ -141,7 +141,7 @@ func (r *training) advance(ctx context.Context, state *compute.State, made int) 
 	start := time.Now()
 	record, err := r.stepper.Advance(ctx, r.at(state, made))
 	record.Seconds = time.Since(start).Seconds()
-	if err == nil && (math.IsInf(record.LogEvidence, -1) || math.IsNaN(record.LogEvidence)) {
+	if err == nil && math.IsInf(record.LogEvidence, -1) {
 		err = fmt.Errorf("%w: %d of %d particles have a log-likelihood that is not finite; check the data for outliers, "+
 			"use a smaller learning rate or a smaller step of the kernel", bayes.ErrZeroWeights, record.NonFinite,
 			r.Particles)

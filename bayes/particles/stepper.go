@@ -88,7 +88,8 @@ func (g *graphStepper) compiledStep(nodes compute.Nodes, inputs []*Node) (comput
 	}
 	batch := g.Gather(nodes, inputs[0], compute.Element(scalars, 2))
 	next, info := g.Step(StateOf(nodes, g.own...), batch, now)
-	return checked(next.Nodes(), nodes), info.record()
+	entries := checked(next.Nodes(), nodes)
+	return entries, info.record(next)
 }
 
 // checked returns the entries of the next state. It panics if one is nil or changes its shape.
@@ -134,7 +135,14 @@ func (g *graphStepper) Advance(_ context.Context, s *Session) (StepRecord, error
 	if err != nil {
 		return StepRecord{}, err
 	}
-	return recordOf(values), nil
+	record, left := recordOf(values)
+	if left == 0 { // of a step without an evidence
+		record.NonFinite = s.Particles
+	}
+	if left == 0 || math.IsNaN(left) && math.IsNaN(record.LogEvidence) {
+		record.LogEvidence = math.Inf(-1)
+	}
+	return record, nil
 }
 
 // Sharded implements Stepper.
