@@ -326,24 +326,6 @@ func (j *Job) ofData() ([]run.Part, error) {
 	return []run.Part{{Name: "data", Value: rows}, {Name: "model", Value: string(model)}}, nil
 }
 
-// Session is a run of a machine with the job's checkpoint, for Loop. The format names the checkpoint's, with its
-// version.
-func (j *Job) Session(m run.Machine, format string) *run.Run {
-	j.threads.Here = j.Engine.Threads()
-	return run.New(m, run.Options{
-		Owner: j.Owner, Checkpoint: j.Checkpoint, Format: format, Every: j.CheckpointEvery, Replace: j.Replace,
-		Progress: j.Settings.Progress, Threads: &j.threads,
-	})
-}
-
-// Loop makes the steps of a session. After an error its Status says whether there is a result, as for run.Run.Loop.
-func (j *Job) Loop(ctx context.Context, session *run.Run) error {
-	begun := time.Now()
-	err := session.Loop(ctx)
-	j.earlier += max(0, session.Elapsed()-time.Since(begun))
-	return err
-}
-
 // Inner says that the job is an inner Stage, whose draws have no posterior.
 func (j *Job) Inner() bool { return j.inner || j.Bound == nil }
 

@@ -140,6 +140,24 @@ func (l *Loop[R]) Run(ctx context.Context, j *Job) (*Result, error) {
 	return result, err
 }
 
+// Session is a run of a machine with the job's checkpoint, for Loop. The format names the checkpoint's, with its
+// version.
+func (j *Job) Session(m run.Machine, format string) *run.Run {
+	j.threads.Here = j.Engine.Threads()
+	return run.New(m, run.Options{
+		Owner: j.Owner, Checkpoint: j.Checkpoint, Format: format, Every: j.CheckpointEvery, Replace: j.Replace,
+		Progress: j.Settings.Progress, Threads: &j.threads,
+	})
+}
+
+// Loop makes the steps of a session. After an error its Status says whether there is a result, as for run.Run.Loop.
+func (j *Job) Loop(ctx context.Context, session *run.Run) error {
+	begun := time.Now()
+	err := session.Loop(ctx)
+	j.earlier += max(0, session.Elapsed()-time.Since(begun))
+	return err
+}
+
 // loop is a run.Machine that makes the steps of a Loop.
 type loop[R any] struct {
 	*Loop[R]

@@ -55,6 +55,22 @@ type StepInfo struct {
 	MeanGradient                      *graph.Node
 }
 
+// Graphs are an algorithm whose step is one graph, for NewStepper. The functions build graph, and panic as GoMLX does.
+type Graphs struct {
+	// Step is one iteration: from a state and a batch to the next state. Of the batch's M rows the first Count are real;
+	// the others are padding, which the methods of Core.Target ignore.
+	Step func(s State, batch density.Batch, now Now) (State, StepInfo)
+	// Start, if set, makes the state before the first step, from particles of the prior with equal weights and the first
+	// batch; logSum, a scalar, is -Inf or NaN if all weights are 0. It must be set if State.Auxiliary has entries.
+	Start func(s State, batch density.Batch, rng random.Stream) (next State, logSum *graph.Node)
+	// PerParticle lists the entries of State.Auxiliary with a row for each particle, [J, ...]: they are divided between
+	// devices. Common lists the others.
+	PerParticle, Common []string
+	// Inputs, if set, returns further inputs of a step, counted from 0, such as a step size that changes. Step gets them
+	// as Now.Inputs. There must be as many at each step.
+	Inputs func(step int) []float64
+}
+
 // record is the info of a step to the next state as a vector, in the order of recordOf. Where there is no evidence to
 // say it, the last entry is the number of particles that are left.
 func (t StepInfo) record(next State) *Node {

@@ -7,8 +7,13 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // Details of a training: what fit.Details[*Details] finds in its result.
@@ -107,6 +112,13 @@ func count(v float64) int {
 		return int(v)
 	}
 	return 0
+}
+
+// scores are a step's for Progress.
+func (r *training) scores(last StepRecord) []run.Score {
+	return []run.Score{
+		{Name: fit.LossCurve, Value: last.plus(r.LogScale()).Loss}, {Name: fit.ESSCurve, Value: last.ESS},
+	}
 }
 
 // curves returns the loss, the effective sample size and the validations along a run.
@@ -211,6 +223,18 @@ func (r *training) estimates() Estimates {
 	return Estimates{Posterior: r.BatchSize == r.Rows() && r.Bound.W == 0}
 }
 
+// keptShapes returns the shapes of the tensors that make a posterior, by name.
+func (r *training) keptShapes() map[string]shapes.Shape {
+	bound := r.Bound
+	all := map[string]shapes.Shape{
+		phiName: shapes.Make(r.DType, r.Particles, bound.D), weightsName: shapes.Make(r.DType, r.Particles),
+	}
+	if bound.W > 0 {
+		all[psiName] = shapes.Make(r.DType, bound.W)
+	}
+	return all
+}
+
 // posterior is made of the particles after a step: the current ones, or with run.BestPrefix those of the best
 // validation.
 func (r *training) posterior(at *fit.Trail[StepRecord], step int, prefix string) (*bayes.Posterior, error) {
@@ -238,4 +262,32 @@ func (r *training) posterior(at *fit.Trail[StepRecord], step int, prefix string)
 			"posterior"
 	}
 	return r.PosteriorOf(draws, bayes.Provenance{Status: string(at.Status), Approximation: approximation})
+}
+
+// validation is the program that scores the particles on the validation part and keeps the best.
+type validation struct {
+	*Core
+	likelihood density.Likelihood
+	program    *compute.Program
+}
+
+func newValidation(c *Core, rows int) (*validation, error) {
+	plan, err := planOf(c.Bound, c.Training, c.Settings, rows, true)
+	if err != nil {
+		return nil, err
+	}
+	v := &validation{Core: c, likelihood: density.Likelihood{Model: c.Bound, Plan: plan}}
+	best := run.BestEntries(c.kept()...)
+	reads := append(append(c.kept(), best...), "valid_x", "valid_y")
+	v.program, err = compute.NewProgram(c.Engine, "particles validation", reads, best, v.step)
+	return v, err
+}
+
+// step computes NLPD = -mean_n log sum_j w_j p(y_n | phi_j; psi) and keeps the state if it is the lowest so far. The
+// record is the NLPD.
+func (v *validation) step(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
+	batch := density.Batch{X: s["valid_x"], Y: s["valid_y"]}
+	density := v.likelihood.LogPredictive(s[phiName], s[psiName], s[weightsName], batch)
+	nlpd := Neg(ReduceAllMean(ConvertDType(density, dtypes.Float64)))
+	return run.KeepBest(s, nlpd, nil, v.kept()...), Reshape(nlpd, 1)
 }

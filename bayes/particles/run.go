@@ -1,10 +1,12 @@
 package particles
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
@@ -12,11 +14,53 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
+	"gobnn/bayes/train"
 
-	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
 )
+
+// This file has a run in the order in which a fit passes through it: its settings, its programs, its first state, and
+// its steps.
+
+// Prepared fills in what is zero and checks the rest, for a job. The threshold and the resampler are the defaults of
+// the algorithm.
+func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resampler) (Training, error) {
+	t.Resampler = cmp.Or(t.Resampler, resampler)
+	rows := j.Rows()
+	if err := limits.Fill("particles: Training",
+		limits.Int("Particles", &t.Particles, 1000).From(2),
+		limits.Int("BatchSize", &t.BatchSize, min(50, rows)).Between(1, rows).Because("the rows of the training part"),
+		limits.Int("Epochs", &t.Epochs, 200).From(1),
+		limits.Int("ValidateEvery", &t.ValidateEvery).Zero("once an epoch").From(1),
+		limits.Int("Patience", &t.Patience).Zero("that of 20 epochs").From(1),
+		limits.Float("Threshold", &t.Threshold, threshold).Above(0).To(1),
+		limits.Int("Chunk", &t.Chunk).From(0),
+		limits.Field("Chunk", t.Chunk, j.Devices == 1 || t.Chunk == 0,
+			fmt.Sprintf("0 with Devices %d, since each device evaluates its particles at once", j.Devices)),
+	); err != nil {
+		return t, err
+	}
+	perEpoch := (rows + t.BatchSize - 1) / t.BatchSize
+	t.ValidateEvery = cmp.Or(t.ValidateEvery, perEpoch)
+	t.Patience = cmp.Or(t.Patience, 20*max(1, perEpoch/t.ValidateEvery))
+	if err := limits.Check("particles: Training",
+		limits.Numbers("Particles", t.Particles, t.Particles, j.Bound.D),
+	); err != nil {
+		return t, err
+	}
+	if err := t.Resampler.Check(); err != nil {
+		return t, fmt.Errorf("particles: %w", err)
+	}
+	if err := t.Optimiser.Check(); err != nil {
+		return t, fmt.Errorf("particles: %w", err)
+	}
+	return t, j.OnDevices("Training.Particles", t.Particles)
+}
 
 // Run repeats an algorithm's step for a job, with the settings that Prepared has filled in. The result's posterior is
 // the one of the best validation, or of the last step; its details are *Details. If all weights become 0, the error
@@ -49,6 +93,27 @@ func newTraining(j *fit.Job, t Training, a Algorithm) (*training, error) {
 	return r, r.Bound.CheckBatches(r.batches)
 }
 
+// horizon returns the batches of a run and its number of steps.
+func horizon(a Algorithm, t Training, rows int, seed uint64) (dataset.Batches, int, error) {
+	if h, ok := a.(Horizon); ok {
+		if batches, steps, err := h.Horizon(t, rows, seed); err != nil || batches != nil {
+			return batches, steps, err
+		}
+	}
+	batches, err := dataset.NewEpochBatches(rows, t.BatchSize, seed)
+	if err != nil {
+		return nil, 0, err
+	}
+	if most := mostSteps / batches.PerEpoch(); t.Epochs > most {
+		return nil, 0, fmt.Errorf("Training.Epochs is %d: it must be at most %d with %d batches an epoch", t.Epochs, most,
+			batches.PerEpoch())
+	}
+	return batches, t.Epochs * batches.PerEpoch(), nil
+}
+
+// mostSteps is the largest number of steps: their random numbers are told apart by 32 bits, and each has a record.
+const mostSteps = math.MaxInt32
+
 // loop declares the run's steps.
 func (r *training) loop() *fit.Loop[StepRecord] {
 	l := &fit.Loop[StepRecord]{
@@ -67,6 +132,8 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 	return l
 }
 
+const checkpointFormat = "gobnn.ohsmc/7"
+
 // begin compiles the programs unless they are compiled, and puts the data and the initial state on the device.
 func (r *training) begin(context.Context) (state *compute.State, release func(), err error) {
 	if r.programs, release, err = compute.Keep(r.Engine, r.key(), func() (*programs, error) {
@@ -76,6 +143,111 @@ func (r *training) begin(context.Context) (state *compute.State, release func(),
 	}
 	state, err = r.first()
 	return state, release, err
+}
+
+// programs are the compiled programs of one kind of run.
+type programs struct {
+	core       Core
+	stepper    Stepper
+	initial    []*compute.Program // draw phi, and psi
+	validation *validation        // nil without a validation part
+}
+
+// key names what the programs of a run depend on.
+func (r *training) key() string {
+	t := r.Training // without what is an input of the programs, or decides when they run
+	t.Epochs, t.ValidateEvery, t.Patience, t.Optimiser.Schedule = 0, 0, 0, train.Schedule{}
+	validated := 0
+	if part := r.Parts.Validation; part != nil {
+		validated = part.Rows()
+	}
+	return compute.KeyOf("particles", r.Bound.ProgramKey(), r.Rows(), validated, t, r.Devices,
+		r.DType, fmt.Sprintf("%T", r.algorithm), settingsOf(r.algorithm))
+}
+
+// settingsOf returns the fields of an algorithm without its Training.
+func settingsOf(a Algorithm) (fields []any) {
+	v := reflect.Indirect(reflect.ValueOf(a))
+	if v.Kind() != reflect.Struct {
+		return []any{a}
+	}
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.Type != reflect.TypeFor[Training]() {
+			fields = append(fields, f.Name, v.Field(i))
+		}
+	}
+	return fields
+}
+
+func newPrograms(r *training) (*programs, error) {
+	plan, err := planOf(r.Bound, r.Training, r.Settings, r.BatchSize, false)
+	if err != nil {
+		return nil, err
+	}
+	p := &programs{core: Core{
+		Training: r.Training, Settings: r.Settings, Bound: r.Bound,
+		Target: density.MiniBatch{Likelihood: density.Likelihood{Model: r.Bound, Plan: plan}, Rows: r.Rows()},
+	}}
+	if err = p.newInitial(); err == nil {
+		p.stepper, err = r.algorithm.Compile(&p.core)
+	}
+	if err == nil && p.stepper == nil {
+		err = fmt.Errorf("particles: Compile of %T gives no Stepper", r.algorithm)
+	}
+	if part := r.Parts.Validation; err == nil && part != nil {
+		p.validation, err = newValidation(&p.core, part.Rows())
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// newInitial prepares the programs that draw phi from the prior, with equal weights, and psi from its initialisers, by
+// the seed. There are two programs because compute.NewInitial chooses the backend by how many numbers are drawn, which
+// may be few for psi and many for phi.
+func (p *programs) newInitial() error {
+	add := func(name string, numbers int, makes []string, step compute.Step) error {
+		program, err := compute.NewInitial(p.core.Engine, name, numbers, makes, step)
+		if err == nil {
+			p.initial = append(p.initial, program)
+		}
+		return err
+	}
+	nothing := func(like *Node) *Node { return ConstAs(like, []float64{0}) }
+	particles := func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+		phi := p.core.Bound.SamplePrior(random.FromKey(inputs[0]).Named("prior"), p.core.DType, p.core.Particles)
+		return compute.Nodes{phiName: phi, weightsName: p.core.EqualWeights(phi)}, nothing(phi)
+	}
+	err := add("first particles", p.core.Particles*p.core.Bound.D, []string{phiName, weightsName}, particles)
+	if err != nil || p.core.Bound.W == 0 {
+		return err
+	}
+	return add("first psi", p.core.Bound.W, []string{psiName},
+		func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+			psi := p.core.Bound.InitShared(random.FromKey(inputs[0]).Named("shared"), p.core.DType, inputs[0].Graph())
+			return compute.Nodes{psiName: psi}, nothing(psi)
+		})
+}
+
+// Close frees the programs.
+func (p *programs) Close() {
+	for _, program := range p.initial {
+		program.Close()
+	}
+	if p.stepper != nil {
+		p.stepper.Close()
+	}
+	if p.validation != nil {
+		p.validation.program.Close()
+	}
+}
+
+// planOf is the plan of chunks for particles that are evaluated on the given number of rows at once.
+func planOf(bound *bayes.BoundModel, t Training, s run.Settings, rows int, forward bool) (compute.Plan, error) {
+	work := density.Workload{Particles: t.Particles, Rows: rows, Forward: forward, Devices: s.Devices, Chunk: t.Chunk}
+	return density.NewPlan(bound, s.DType, work)
 }
 
 // first puts the data and the initial state on the device.
@@ -149,23 +321,127 @@ func (r *training) advance(ctx context.Context, state *compute.State, made int) 
 	return record, err
 }
 
-// scores are a step's for Progress.
-func (r *training) scores(last StepRecord) []run.Score {
-	return []run.Score{
-		{Name: fit.LossCurve, Value: last.plus(r.LogScale()).Loss}, {Name: fit.ESSCurve, Value: last.ESS},
+// NewStepper compiles an algorithm whose step is one graph.
+func NewStepper(c *Core, g Graphs) (Stepper, error) {
+	s := &graphStepper{Core: c, Graphs: g, own: slices.Concat(g.PerParticle, g.Common)}
+	if g.Step == nil || g.Start == nil && len(s.own) > 0 {
+		return nil, fmt.Errorf("particles: Graphs needs a Step, and a Start where the state has entries of its own (%q)",
+			s.own)
 	}
+	for _, name := range s.own {
+		if slices.Contains([]string{phiName, weightsName, psiName, meanName, squareName, "train_x", "train_y"}, name) {
+			return nil, fmt.Errorf("particles: Graphs names %q among the state's own entries, but every run has one of that "+
+				"name", name)
+		}
+	}
+	data := []string{"train_x", "train_y"}
+	var err error
+	if g.Start != nil {
+		updates := append(c.kept(), s.own...)
+		if s.start, err = compute.NewProgram(c.Engine, "particles start", append(c.kept(), data...), updates,
+			s.startStep); err != nil {
+			return nil, err
+		}
+	}
+	carried := append(c.Entries(), s.own...)
+	s.step, err = compute.NewProgram(c.Engine, "particles step", append(slices.Clone(carried), data...), carried,
+		s.compiledStep)
+	return s, err
 }
 
-const checkpointFormat = "gobnn.ohsmc/7"
+// graphStepper is a Stepper whose step is one program.
+type graphStepper struct {
+	*Core
+	Graphs
+	own         []string
+	start, step *compute.Program // start is nil if there is no Start
+}
 
-// keptShapes returns the shapes of the tensors that make a posterior, by name.
-func (r *training) keptShapes() map[string]shapes.Shape {
-	bound := r.Bound
-	all := map[string]shapes.Shape{
-		phiName: shapes.Make(r.DType, r.Particles, bound.D), weightsName: shapes.Make(r.DType, r.Particles),
+// Begin implements Stepper.
+func (g *graphStepper) Begin(s *Session) error {
+	if g.start == nil {
+		return nil
 	}
-	if bound.W > 0 {
-		all[psiName] = shapes.Make(r.DType, bound.W)
+	batch := s.Batches.At(0)
+	key := random.KeyOf(s.Seed).Named("start")
+	record, err := g.start.Run(s.State, batch.Rows, []float64{float64(batch.Count)}, key.Words())
+	if err != nil {
+		return err
 	}
-	return all
+	if math.IsInf(record[0], -1) || math.IsNaN(record[0]) {
+		return fmt.Errorf("%w: none of the %d particles from the prior has a finite log-likelihood of the first batch: "+
+			"check the data for outliers", bayes.ErrZeroWeights, s.Particles)
+	}
+	return nil
+}
+
+// startStep is Start over the named state. Inputs: the batch's rows, how many of them are real, its key.
+func (g *graphStepper) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	batch := g.Gather(nodes, inputs[0], compute.Element(inputs[1], 0))
+	next, logSum := g.Start(StateOf(nodes), batch, random.FromKey(inputs[2]))
+	entries := next.Nodes()
+	delete(entries, meanName)
+	delete(entries, squareName)
+	return checked(entries, nodes), Reshape(logSum, 1)
+}
+
+// Advance implements Stepper.
+func (g *graphStepper) Advance(_ context.Context, s *Session) (StepRecord, error) {
+	batch := s.Batch()
+	scalars := []float64{float64(s.Step + 1), s.Rate(), float64(batch.Count)}
+	if g.Inputs != nil {
+		scalars = append(scalars, g.Inputs(s.Step)...)
+	}
+	key := random.KeyOf(s.Seed).At(uint32(s.Step + 1))
+	values, err := g.step.Run(s.State, batch.Rows, scalars, key.Words())
+	if err != nil {
+		return StepRecord{}, err
+	}
+	record, left := recordOf(values)
+	if left == 0 { // of a step without an evidence
+		record.NonFinite = s.Particles
+	}
+	if left == 0 || math.IsNaN(left) && math.IsNaN(record.LogEvidence) {
+		record.LogEvidence = math.Inf(-1)
+	}
+	return record, nil
+}
+
+// compiledStep is Step over the named state. Inputs: the batch's rows; the step's number, the learning rate, how many
+// rows are real, and Graphs.Inputs; the step's key.
+func (g *graphStepper) compiledStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
+	scalars, dtype := inputs[1], nodes[phiName].DType()
+	as := func(i int) *Node { return ConvertDType(compute.Element(scalars, i), dtype) }
+	now := Now{RNG: random.FromKey(inputs[2]), Number: as(0), Rate: as(1)}
+	for i := 3; i < scalars.Shape().Size(); i++ {
+		now.Inputs = append(now.Inputs, as(i))
+	}
+	batch := g.Gather(nodes, inputs[0], compute.Element(scalars, 2))
+	next, info := g.Step(StateOf(nodes, g.own...), batch, now)
+	entries := checked(next.Nodes(), nodes)
+	return entries, info.record(next)
+}
+
+// checked returns the entries of the next state. It panics if one is nil or changes its shape.
+func checked(next, before compute.Nodes) compute.Nodes {
+	for name, node := range next {
+		if node == nil {
+			panic(fmt.Errorf("the step gives nil for the state's %q", name))
+		}
+		if was := before[name]; was != nil && !node.Shape().Equal(was.Shape()) {
+			panic(fmt.Errorf("the state's %q is %s before the step and %s after it", name, was.Shape(), node.Shape()))
+		}
+	}
+	return next
+}
+
+// Sharded implements Stepper.
+func (g *graphStepper) Sharded() []string { return g.PerParticle }
+
+// Close implements Stepper.
+func (g *graphStepper) Close() {
+	g.step.Close()
+	if g.start != nil {
+		g.start.Close()
+	}
 }

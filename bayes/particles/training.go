@@ -1,16 +1,11 @@
 package particles
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"math"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/fit"
-	"gobnn/bayes/limits"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/bayes/train"
@@ -47,41 +42,6 @@ type Training struct {
 	// Chunk is the number of particles that are evaluated at once; default: what compute.NewPlan chooses. With several
 	// devices, each of which evaluates its part at once, it must be 0.
 	Chunk int
-}
-
-// Prepared fills in what is zero and checks the rest, for a job. The threshold and the resampler are the defaults of
-// the algorithm.
-func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resampler) (Training, error) {
-	t.Resampler = cmp.Or(t.Resampler, resampler)
-	rows := j.Rows()
-	if err := limits.Fill("particles: Training",
-		limits.Int("Particles", &t.Particles, 1000).From(2),
-		limits.Int("BatchSize", &t.BatchSize, min(50, rows)).Between(1, rows).Because("the rows of the training part"),
-		limits.Int("Epochs", &t.Epochs, 200).From(1),
-		limits.Int("ValidateEvery", &t.ValidateEvery).Zero("once an epoch").From(1),
-		limits.Int("Patience", &t.Patience).Zero("that of 20 epochs").From(1),
-		limits.Float("Threshold", &t.Threshold, threshold).Above(0).To(1),
-		limits.Int("Chunk", &t.Chunk).From(0),
-		limits.Field("Chunk", t.Chunk, j.Devices == 1 || t.Chunk == 0,
-			fmt.Sprintf("0 with Devices %d, since each device evaluates its particles at once", j.Devices)),
-	); err != nil {
-		return t, err
-	}
-	perEpoch := (rows + t.BatchSize - 1) / t.BatchSize
-	t.ValidateEvery = cmp.Or(t.ValidateEvery, perEpoch)
-	t.Patience = cmp.Or(t.Patience, 20*max(1, perEpoch/t.ValidateEvery))
-	if err := limits.Check("particles: Training",
-		limits.Numbers("Particles", t.Particles, t.Particles, j.Bound.D),
-	); err != nil {
-		return t, err
-	}
-	if err := t.Resampler.Check(); err != nil {
-		return t, fmt.Errorf("particles: %w", err)
-	}
-	if err := t.Optimiser.Check(); err != nil {
-		return t, fmt.Errorf("particles: %w", err)
-	}
-	return t, j.OnDevices("Training.Particles", t.Particles)
 }
 
 // Algorithm is the step that Run repeats for each mini-batch. It is a fit.Method whose method Run calls the function
@@ -167,24 +127,3 @@ func (s *Session) Batch() dataset.Batch { return s.Batches.At(s.Step) }
 
 // Rate is the learning rate of the next step.
 func (s *Session) Rate() float64 { return s.Optimiser.Schedule.At(s.Step) }
-
-// horizon returns the batches of a run and its number of steps.
-func horizon(a Algorithm, t Training, rows int, seed uint64) (dataset.Batches, int, error) {
-	if h, ok := a.(Horizon); ok {
-		if batches, steps, err := h.Horizon(t, rows, seed); err != nil || batches != nil {
-			return batches, steps, err
-		}
-	}
-	batches, err := dataset.NewEpochBatches(rows, t.BatchSize, seed)
-	if err != nil {
-		return nil, 0, err
-	}
-	if most := mostSteps / batches.PerEpoch(); t.Epochs > most {
-		return nil, 0, fmt.Errorf("Training.Epochs is %d: it must be at most %d with %d batches an epoch", t.Epochs, most,
-			batches.PerEpoch())
-	}
-	return batches, t.Epochs * batches.PerEpoch(), nil
-}
-
-// mostSteps is the largest number of steps: their random numbers are told apart by 32 bits, and each has a record.
-const mostSteps = math.MaxInt32
