@@ -36,7 +36,7 @@ import (
 // result warns: in 18 of the first 20 runs, and in none of the others. RandomWalk has no gradient, and so no such test:
 // with the default steps its means were off by .3, with an ESS of 1314.
 type Guided struct {
-	particles.Training
+	particles.Training // default Resampler smc.Multinomial, Threshold 0.5, as in the paper
 	// Proposal is q and L: RandomWalk, Langevin or HMC; default RandomWalk{}, whose steps are the cheapest. The paper
 	// reports lower losses for Langevin if the first layer is stochastic. BenchmarkEqualSeconds compares the proposals on
 	// the networks of its Table 8. Longer moves, as Adapt may make them, leave the weight to fewer particles.

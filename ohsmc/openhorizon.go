@@ -35,7 +35,7 @@ import (
 // again in each epoch. In a conjugate regression with 30 rows and the posterior variance .022, batches of 3 rows with q
 // = .1 give a stationary variance of .10, and batches of 30 with q = .0005 one of .003.
 type OpenHorizon struct {
-	particles.Training
+	particles.Training // default Resampler smc.Stratified, Threshold 1: at every step, as in the paper
 	// Kernel is h; default mcmc.RandomWalk{Variance: 0.01}. mcmc.OrnsteinUhlenbeck without Mean and StdDev takes those of
 	// the prior, which must be normal. A kernel that evaluates a target, such as mcmc.HMC, is an error.
 	Kernel mcmc.Kernel

@@ -37,7 +37,7 @@ import (
 // M Moves of these for RandomWalkMetropolis, and more for kernels that evaluate the target several times a transition;
 // weighing evaluates one row at a time.
 type SMC struct {
-	particles.Training
+	particles.Training // default Resampler smc.Stratified, Threshold 0.5
 	// Kernel leaves the target invariant: mcmc.RandomWalkMetropolis, PreconditionedCrankNicolson, MALA, HMC or NUTS,
 	// with its step size set; default RandomWalkMetropolis{StepSize: 0.2}.
 	Kernel mcmc.Kernel

@@ -44,34 +44,36 @@ func (v Validation) plus(logScale float64) Validation {
 // the last one's, but the sum of LogEvidence, Resamplings and Seconds, the mean Loss, the fewest UniqueAncestors, the
 // largest NonFinite and LogConstant, and GradientRejected if one step has it.
 type StepRecord struct {
-	// LogEvidence is, for OpenHorizon, log sum_j w_j p(y_S | phi_j; psi), the increment of the log evidence; with Poisson
-	// the same with the factor of its weights in place of the likelihood. For Guided it is the log of the ratio of the
-	// normalising constants of this step's target and the last one's, for SMC log p(y_S; psi) of the whole batch. As in
-	// bayes.Evidence, it is of the standardised target. -Inf says that no particle has a weight: the run ends.
+	// LogEvidence is what the step adds to the log evidence of the standardised target, as in bayes.Evidence. For
+	// ohsmc.OpenHorizon it is log sum_j w_j p(y_S | phi_j; psi), with Poisson the same with the factor of its weights in
+	// place of the likelihood; for ohsmc.Guided the log of the ratio of the normalising constants of this step's target
+	// and the last one's; for ohsmc.SMC log p(y_S; psi) of the whole batch. -Inf says that no particle has a weight: the
+	// run ends.
 	LogEvidence       float64
-	LogEvidenceStdErr float64 // standard error of LogEvidence by smc.Genealogy, for runs of SMC with smc.Multinomial
+	LogEvidenceStdErr float64 // standard error of LogEvidence by smc.Genealogy, of ohsmc.SMC with smc.Multinomial
 	// Loss is minus the log-likelihood of the batch under the weighted particles, per row, in the target's units. (An
 	// Algorithm gives and gets the loss of the standardised target.)
 	Loss float64
 	ESS  float64 // effective sample size, after weighing
-	// MeanGradient tests ESS: it is the weighted mean of the log-density's gradient, which is 0 under the posterior,
-	// over the standard error of a mean of ESS independent draws, root mean square over the coordinates. It is about 1
-	// if ESS is right, and large if copies have hardly moved. It grows less if the slow directions are across several
-	// coordinates, and the posterior is wide there: for two correlated features it was 2.2 where means were 4.7
-	// standard errors off (20 runs). It is of the particles before the step; for Guided with gradients, all rows in one
+	// MeanGradient tests ESS: it is the weighted mean of the log-density's gradient, which is 0 under the posterior, over
+	// the standard error of a mean of ESS independent draws, root mean square over the coordinates. It is about 1 if ESS
+	// is right, and large if copies have hardly moved. It grows less if the slow directions are across several
+	// coordinates, and the posterior is wide there: for two correlated features it was 2.2 where means were 4.7 standard
+	// errors off (20 runs). It is of the particles before the step; for ohsmc.Guided with gradients, all rows in one
 	// batch and no psi.
 	MeanGradient    float64
-	UniqueAncestors float64 // different particles among the ancestors; J if not resampled; SMC: the fewest of the step
-	Resamplings     int     // in this step: 0 or 1; SMC: up to the batch size
+	UniqueAncestors float64 // different particles among the ancestors; J if not resampled; ohsmc.SMC: the fewest
+	Resamplings     int     // in this step: 0 or 1; ohsmc.SMC: up to the batch size
 	// NonFinite is the number of particles whose log-likelihood, or whose gradient for a proposal, is NaN or infinite.
 	// They get weight 0.
 	NonFinite        int
 	GradientRejected bool // the gradient with respect to psi was not finite, and psi stayed the same
-	// Acceptance is the mean acceptance probability of the moves (SMC), or the hypothetical one of Guided with Adapt.
+	// Acceptance is the mean acceptance probability of the moves (ohsmc.SMC), or the hypothetical one of ohsmc.Guided
+	// with Adapt.
 	Acceptance float64
-	StepSize   float64 // of the proposals; Guided only
-	// LogConstant is the smallest constant that would have kept the Poisson estimator's weights positive; OpenHorizon
-	// with Poisson only.
+	StepSize   float64 // of the proposals; ohsmc.Guided only
+	// LogConstant is the smallest constant that would have kept the Poisson estimator's weights positive, of
+	// ohsmc.OpenHorizon with Poisson.
 	LogConstant float64
 	Seconds     float64 // of the step, without validation
 }

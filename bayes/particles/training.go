@@ -25,9 +25,9 @@ type Training struct {
 	BatchSize int // M; default 50, or all rows if there are fewer
 	Epochs    int // passes over the training part; default 200
 
-	Resampler smc.Resampler // default smc.Stratified; for Guided smc.Multinomial, as its paper has it
-	// Threshold: particles are resampled when their effective sample size is at most Threshold J. Default 1, at every
-	// step, for OpenHorizon, as in its paper; 0.5 for the others.
+	Resampler smc.Resampler // default: the algorithm's
+	// Threshold: particles are resampled when their effective sample size is at most Threshold J; default: the
+	// algorithm's. With 1 they are at every step.
 	Threshold float64
 	Optimiser train.Adam // of psi; default Adam with a constant rate of 0.01
 
