@@ -26,8 +26,8 @@ import (
 //
 // Its checkpoint is a file for each stage: with ".start", ".calibration", ".emulation" (one for each activation that is
 // tried) and ".sampling" after the name. Observe and fit.Steps see the draws of the sampling, whose posterior predicts
-// by the network, also with PaperMode. Errors wrap mcmc.ErrStuck if chains do not move, and ErrEmulator if the emulator is
-// of no use.
+// by the network, also with PaperMode. Errors wrap mcmc.ErrStuck if chains do not move, and ErrEmulator if the emulator
+// is of no use.
 //
 // Rows of a Source are read at most 4096 at a time. The calibration takes mini-batches from few blocks, and so must
 // have a kernel for mini-batches, mcmc.SGHMC or mcmc.SGLD. Phi, gradients and the inner products of the pairs' outputs

@@ -17,8 +17,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Emulated is what an emulator predicts. The default, "outputs", are G(X; theta), the network's outputs on all rows: the
-// emulator predicts their scores on the leading principal components of the pairs' outputs.
+// Emulated is what an emulator predicts. The default, "outputs", are G(X; theta), the network's outputs on all rows:
+// the emulator predicts their scores on the leading principal components of the pairs' outputs.
 type Emulated string
 
 // What can be emulated.

@@ -66,10 +66,10 @@ var _ fit.OfDensity = Annealed{}
 func (Annealed) OfDensity() {}
 
 // Bridging says when Annealed runs the bridge, its second SMC sampler, from the fitted mixture to the posterior. The
-// default, "if needed", runs it in three cases: no weighted draws can be trusted; k-hat plus its standard error is above
-// .5; or the weighted draws and the first SMC disagree on the log evidence by more than three standard errors. It does
-// not run it if the mixture is further from the posterior than the prior is: the bridge's first step of the power would
-// be less than a tenth of the SMC's. Then Details.NoBridge says so.
+// default, "if needed", runs it in three cases: no weighted draws can be trusted; k-hat plus its standard error is
+// above .5; or the weighted draws and the first SMC disagree on the log evidence by more than three standard errors. It
+// does not run it if the mixture is further from the posterior than the prior is: the bridge's first step of the power
+// would be less than a tenth of the SMC's. Then Details.NoBridge says so.
 type Bridging string
 
 // When the bridge is run.
