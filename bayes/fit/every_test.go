@@ -115,7 +115,7 @@ func every() []method {
 			Particles: 100, BatchSize: 20, Epochs: 5, ValidateEvery: 10,
 		}}},
 		{name: "smc: Tempered", Method: smc.Tempered{Particles: 200, Moves: 1}},
-		{name: "smc: random walk", Method: smc.Tempered{
+		{name: "smc: likelihood tempering", Method: smc.Tempered{
 			Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400,
 		}},
 	}

@@ -65,7 +65,7 @@ type Sequence struct {
 	Potential func(nodes compute.Nodes, phi, place *graph.Node) *graph.Node
 }
 
-// Stages are the stages of an SMC sampler, compiled, for samplers of your own: Sample and ohsmc.SMC are made of them.
+// Stages are the stages of an SMC sampler, compiled, for samplers of your own: Tempered and ohsmc.SMC are made of them.
 // They work on a compute.State, which the caller owns: Start draws particles, Weigh multiplies their weights by what
 // comes in and resamples them, Restart evaluates what the kernel carries, such as gradients, under the new
 // distribution, and Move moves them.
