@@ -124,7 +124,7 @@ func TestForgedCheckpoint(t *testing.T) {
 		{drawing, `"tells":\[`, `"tells":["Chance",`, "", `a field "Chance"`},
 		{drawing, `"tells":\["\w+",`, `"tells":[`, "", "reports the fields"},
 		{drawing, "", "", "draws", "draws"},
-		{drawing, "", "", "drawsEnergy", "drawsEnergy"},
+		{drawing, "", "", "drawsDivergent", "drawsDivergent"},
 		{drawing, "", "", "phi", "phi"},
 		{drawing, "", "", "gradient", "gradient"},
 		{warming, `"done":\d+`, `"done":-1`, "", "made -1 of 40"},
