@@ -221,7 +221,7 @@ func memoryOf(g *graph.Graph, devices int) (limit memory, held int64, known bool
 	return limit, held, known
 }
 
-// checkMemory panics with an errOutOfMemory if the activations that are in memory at a time do not fit the device
+// checkMemory panics with errOutOfMemory if the activations that are in memory at a time do not fit the device
 // together with the entries that the graph's Program reads and its inputs. The Program's results are not counted, since
 // they may be made before or after the pass.
 func (p Plan) checkMemory(g *graph.Graph) {
@@ -272,7 +272,7 @@ func (d *demand) add(name string, bytes int64) {
 	}
 }
 
-// check returns an errOutOfMemory if the demand does not fit each of the engine's first `devices` devices.
+// check returns errOutOfMemory if the demand does not fit each of the engine's first `devices` devices.
 func (d demand) check(engine *Engine, devices int) error {
 	limit, known := engine.memory(devices)
 	if !known {
@@ -301,7 +301,7 @@ func (p *Program) onDevice(name string, shape shapes.Shape) int64 {
 	return bytes
 }
 
-// checkMemory returns an errOutOfMemory if the entries that the program reads and its inputs do not fit a device
+// checkMemory returns errOutOfMemory if the entries that the program reads and its inputs do not fit a device
 // together. It is called before anything is copied to the device; the step's results are counted too, when its graph is
 // built.
 func (p *Program) checkMemory(state *State, inputs []any) error {

@@ -48,7 +48,7 @@ const fewChunks = 4
 
 // Over makes a pass over all particles phi, [J, D]: rows are [J, ...]. Many chunks are a loop, if the backend can;
 // otherwise they are unrolled. On an accelerator whose memory is known, chunks that the user has not set are larger, up
-// to an eighth of what is free. It panics with an ErrOutOfMemory if a chunk is known not to fit the device's memory.
+// to an eighth of what is free. It panics with an error if a chunk is known not to fit the device's memory.
 func (p Plan) Over(phi *graph.Node, pass Pass) (rows, sums []*graph.Node) {
 	p = p.InParts(phi.Graph()).on(phi.Graph())
 	p.checkMemory(phi.Graph())

@@ -21,7 +21,7 @@ type Step func(state Nodes, inputs []*graph.Node) (next Nodes, record *graph.Nod
 // Program is a compiled step over a State. The state stays on the device: the step's inputs that it replaces are
 // donated, so that their memory is free as soon as the step ends, and only the record is copied to the host. While the
 // step runs, old and new values exist together; if the device's memory is known and too small, Run returns an
-// ErrOutOfMemory.
+// error.
 type Program struct {
 	engine  *Engine
 	name    string
