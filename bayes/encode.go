@@ -224,7 +224,7 @@ func decode[T any](t tagged) (value T, err error) {
 		names = append(names, name)
 	}
 	registerMu.RUnlock()
-	if slices.Contains(removed, t.Type) && !known {
+	if !known && slices.Contains(removed, t.Type) {
 		return value, fmt.Errorf("bayes: the model uses %q, which was removed from this library: load it with a version "+
 			"that still has it, or call bayes.Register on a type of this name of your own", t.Type)
 	}
