@@ -134,7 +134,7 @@ func TestSourceBadInput(t *testing.T) {
 			says: []string{"CES.Emulates", "5000000 rows", "take fbnn.LogLikelihood"},
 		},
 		"no rows":       {source: dataset.Simulated{Features: 3}, says: []string{"0 rows"}},
-		"changing rows": {source: twisted{few, twice, 0}, is: dataset.ErrChanged, says: []string{"row", "the same row"}},
+		"changing rows": {source: twisted{few, twice, 0}, says: []string{"the source has changed", "the same row"}},
 		"NaN":           {source: twisted{few, odd, 70}, says: []string{"row 70, column 1", "NaN"}},
 		"no class": {
 			likelihood: bayes.Bernoulli{}, a: CES{Emulates: LogLikelihood},

@@ -198,8 +198,8 @@ type Examined struct {
 	sums rowSums
 }
 
-// ErrChanged says that a Source's row is not the one that was examined before. Test for it with errors.Is.
-var ErrChanged = errors.New("dataset: the source has changed")
+// errChanged says that a Source's row is not the one that was examined before.
+var errChanged = errors.New("dataset: the source has changed")
 
 // rowSums are checksums of a source's rows, by which a later reading sees that the rows are still the same: for each
 // group of `each` rows the sum of their checksums.
@@ -262,7 +262,7 @@ func changed(row, endRow int) error {
 	}
 	return fmt.Errorf("%w: %s is not as it was at the first reading: Read must fill in all rows, and give the same row "+
 		"at each call, also where several goroutines call it at once; draw what is random by the row's number, and leave "+
-		"files as they are during a run", ErrChanged, which)
+		"files as they are during a run", errChanged, which)
 }
 
 // examinedRows is the number of rows that are read at once by default.
@@ -323,7 +323,7 @@ func Examine(
 }
 
 // Scaled is the source that was examined, with its features and targets standardised by the scalers. A row that differs
-// from the one that was examined is an error, which wraps ErrChanged. All rows of a Read are compared; of a source of
+// from the one that was examined is an error. All rows of a Read are compared; of a source of
 // more than 2^20 rows all but those at the ends of the Read, fewer than N/2^20 + 1 at either.
 func (e *Examined) Scaled(s Source, features, targets Scaler) Source {
 	return standardised{s, features, targets, e.sums}

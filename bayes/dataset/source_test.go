@@ -147,7 +147,7 @@ func TestSourceThatChanges(t *testing.T) {
 		t.Errorf("rows that stay: %v", err)
 	}
 	for _, from := range []int{30, 50, s.Rows() - 100} {
-		if err := read(from, 100); !errors.Is(err, ErrChanged) {
+		if err := read(from, 100); !errors.Is(err, errChanged) {
 			t.Errorf("rows that change, from %d on: %v", from, err)
 		}
 	}
@@ -156,11 +156,11 @@ func TestSourceThatChanges(t *testing.T) {
 	}
 	for _, row := range []int{0, 1, 12_345, s.Rows() - 1} { // any row alone
 		s.adds, s.only = 1e-9, row+1
-		if err := read(0, s.Rows()); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(),
+		if err := read(0, s.Rows()); !errors.Is(err, errChanged) || !strings.Contains(err.Error(),
 			fmt.Sprintf("row %d is not", row)) {
 			t.Errorf("only row %d changes, of all: %v", row, err)
 		}
-		if err := read(row-row%100, 100); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(),
+		if err := read(row-row%100, 100); !errors.Is(err, errChanged) || !strings.Contains(err.Error(),
 			fmt.Sprintf("row %d is not", row)) {
 			t.Errorf("only row %d changes: %v", row, err)
 		}
@@ -215,7 +215,7 @@ func TestRowSumsOfGroups(t *testing.T) {
 		}
 	}
 	x[0], x[1], x[2], x[3] = x[2], x[3], x[0], x[1]
-	if err := sums.check(0, d, x, y); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), "rows 0 to 2 is not") {
+	if err := sums.check(0, d, x, y); !errors.Is(err, errChanged) || !strings.Contains(err.Error(), "rows 0 to 2 is not") {
 		t.Errorf("rows 0 and 1 change places: %v", err)
 	}
 }

@@ -1,7 +1,7 @@
 // Package fit joins a model with its data: it does what every sampler needs before its first step and after its last.
 //
 // New validates the data, binds the model to their widths, checks that the likelihood is for their task, and fits the
-// scalers on the training part; Of does the same for a trained posterior and further data, with the posterior's
+// scalers on the training part; From does the same for a trained posterior and further data, with the posterior's
 // scalers. Data.Tensors gives the standardised data, Data.LogScale brings their scores into the target's units, and
 // Data.Posterior makes a bayes.Posterior, with its provenance, from particles. Packages particles, train and pbnn use
 // it; a sampler of your own can use it too.
@@ -140,10 +140,10 @@ func check(owner string, data *dataset.Dataset) error {
 	return nil
 }
 
-// Of joins the model, the shared parameters and the standardisation of a trained posterior with data to continue on:
-// the data that it was trained on, or others with the same features and classes in the same order. A class
-// may have no row.
-func Of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, error) {
+// of joins the model, the shared parameters and the standardisation of a trained posterior with data to continue on:
+// the data that it was trained on, or others with the same features and classes in the same order. A class may have no
+// row.
+func of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, error) {
 	if trained == nil {
 		return nil, fmt.Errorf("%s: there is no trained posterior: it is nil", owner)
 	}

@@ -47,7 +47,7 @@ type OfTrained interface {
 // OfSource is a Method that takes the rows of Parts.Source, which do not fit in memory. Fit reads them once, at most
 // RowsAtOnce at a time, to check them and to compute their means and standard deviations. Prepare is called before, and
 // again with what was found, such as the number of classes; its Job has Source in place of Parts.Train. A row that
-// differs when it is read again is an error that wraps dataset.ErrChanged.
+// differs when it is read again is an error.
 type OfSource interface {
 	Method
 	RowsAtOnce() int
@@ -178,7 +178,7 @@ func newJob(
 	case elsewhere:
 		method, j.Data, err = holding.Join(ctx, AllByDefault(model))
 	case continues:
-		j.Data, err = Of(owner, from.Trained, parts.Train)
+		j.Data, err = of(owner, from.Trained, parts.Train)
 	case parts.Source != nil:
 		err = j.streams(method, model, parts)
 	default:

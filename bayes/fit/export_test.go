@@ -1,0 +1,4 @@
+package fit
+
+// Of is of, for tests.
+var Of = of
