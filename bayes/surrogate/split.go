@@ -9,6 +9,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
+var _ mcmc.StartedByTarget = splitHMC{}
+
 // splitHMC is Hamiltonian Monte Carlo in the whitened coordinates z of a mode c (see whitening), which splits off the
 // Gaussian part of the potential U = -log p and solves it exactly (Shahbaba, Lan, Johnson and Neal 2014, "Split
 // Hamiltonian Monte Carlo"):
