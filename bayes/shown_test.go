@@ -28,7 +28,6 @@ var unshown = map[string]string{
 	"bayes/diag.NewLOOForPosterior":    "compares models by their training rows",
 	"bayes/dataset/parquet.OpenSource": "reads rows that do not fit in memory",
 	"bayes/dataset/parquet.Source":     "reads rows that do not fit in memory",
-	"bayes/mcmc.StartedByTarget":       "is for a kernel of a user's own, to start by the target",
 	"bayes/nn.BatchNorm":               "is what nn.ByBatch asks for, and errors name",
 	"bayes/nn.Sized":                   "is for a layer of a user's own, to say how much it stores",
 	"viz/report.No":                    "is a value of Verdict.Trust, which a program may act on",
