@@ -3,6 +3,7 @@ package fit_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"math"
@@ -35,9 +36,9 @@ func (m method) steps(
 	return fit.Steps(t.Context(), bayes.Model{}, from, parts, settings)
 }
 
-// A run of any method that is left in its middle and gone on with ends as the whole run does, to the bit: by its
-// posterior, its evidence, its curves and its doubts. Once finished it is read without a program being compiled, and a
-// run of another seed or other data leaves its file as it is. The error of an observer ends a run, which gives what it
+// A run of any method that is left in the middle of a stage and gone on with ends as the whole run does, to the bit: by
+// its posterior, its evidence, its curves and its doubts. Once finished it is read without a program being compiled, and
+// a run of another seed or other data leaves its file as it is. The error of an observer ends a run, which gives what it
 // has found, and a cancelled one says so.
 func TestEveryMethodStops(t *testing.T) {
 	parts, err := plane(60).Split(dataset.Fractions{Train: .6, Validation: .4}, 1)
@@ -52,15 +53,18 @@ func TestEveryMethodStops(t *testing.T) {
 	for _, m := range every() {
 		t.Run(m.name, func(t *testing.T) {
 			s := run.Settings{Seed: 3, Engine: computetest.Go(t)}
-			whole, err := m.fit(t.Context(), model, parts, s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			same := func(what string, got *fit.Result, err error) {
-				t.Helper()
+			var whole *fit.Result
+			var all []run.Progress
+			for now, err := range m.steps(t, model, parts, s) {
 				if err != nil {
-					t.Fatalf("%s: %v", what, err)
+					t.Fatal(err)
 				}
+				if whole = now.Result; whole == nil {
+					all = append(all, now.Progress)
+				}
+			}
+			same := func(what string, got *fit.Result) {
+				t.Helper()
 				if got.Status != whole.Status || !slices.Equal(flat(t, got), flat(t, whole)) {
 					t.Errorf("%s: %s, with other numbers than the whole run, which was %s", what, got.Status, whole.Status)
 				}
@@ -68,32 +72,38 @@ func TestEveryMethodStops(t *testing.T) {
 					t.Errorf("%s: warnings %q, of the whole run %q", what, got.Warnings, whole.Warnings)
 				}
 			}
-
-			s.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
-			var left run.Progress
-			for now, err := range m.steps(t, model, parts, s) {
-				if err != nil {
-					t.Fatal(err)
+			for _, at := range middles(all) {
+				s.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
+				steps := 0
+				for now, err := range m.steps(t, model, parts, s) {
+					if err != nil || now.Result != nil {
+						t.Fatalf("the run ends before its step %d of %d: %v", at, len(all), err)
+					}
+					if steps++; steps == at {
+						break
+					}
 				}
-				if left = now.Progress; 2*left.Step >= left.Steps {
-					break
+				steps = 0
+				for now, err := range m.steps(t, model, parts, s) {
+					switch left := all[at-1]; {
+					case err != nil:
+						t.Fatalf("left after step %d of %q: %v", left.Step, left.Stage, err)
+					case now.Result != nil:
+						same(fmt.Sprintf("left after step %d of %q", left.Step, left.Stage), now.Result)
+					default:
+						steps++
+					}
 				}
-			}
-			steps := 0
-			for now, err := range m.steps(t, model, parts, s) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if steps++; steps == 1 && now.Stage == left.Stage && now.Step < left.Step {
-					t.Errorf("left after step %d of %d, it goes on with step %d", left.Step, left.Steps, now.Step)
-				}
-				if now.Result != nil {
-					same("gone on with", now.Result, nil)
+				if steps > len(all)-at+len(all)/10+1 {
+					t.Errorf("left after %d of %d steps, it makes %d more", at, len(all), steps)
 				}
 			}
 			compiled := s.Engine.Compiled()
 			again, err := m.fit(t.Context(), model, parts, s)
-			same("read when finished", again, err)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same("read when finished", again)
 			if n := s.Engine.Compiled() - compiled; n != 0 && m.after == nil {
 				t.Errorf("to read a finished run %d programs were compiled", n)
 			}
@@ -142,6 +152,21 @@ func TestEveryMethodStops(t *testing.T) {
 			}
 		})
 	}
+}
+
+// middles are the numbers of the steps in the middle of stages, of four at most.
+func middles(all []run.Progress) (chosen []int) {
+	var stages [][]int
+	for i, p := range all {
+		if i == 0 || p.Stage != all[i-1].Stage {
+			stages = append(stages, nil)
+		}
+		stages[len(stages)-1] = append(stages[len(stages)-1], i+1)
+	}
+	for i := 0; i < len(stages); i += (len(stages) + 3) / 4 {
+		chosen = append(chosen, stages[i][len(stages[i])/2])
+	}
+	return chosen
 }
 
 // flat is all that a result says in numbers, but for times.
