@@ -1,72 +1,20 @@
 package fbnn
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"gobnn/bayes"
-	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
-	"gobnn/bayes/diag"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
-
-// Observe sees the posterior of the draws so far, in the end the one that is returned; an error of it ends the run,
-// with the draws that it has seen.
-func TestObserve(t *testing.T) {
-	model, parts, _ := regression()
-	var steps []int
-	var last *bayes.Posterior
-	settings := run.Settings{Engine: computetest.Go(t), ObserveEvery: 8}
-	settings.Observe = func(step int, now *bayes.Posterior) error {
-		steps, last = append(steps, step), now
-		return nil
-	}
-	ces := quick(CES{Chains: 2, Draws: 24})
-	r, err := fitted(t.Context(), model, ces, parts, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	phi := func(p *bayes.Posterior) []float64 {
-		draws, err := p.Draws()
-		if err != nil {
-			t.Fatal(err)
-		}
-		values, err := compute.Float64s(draws.Phi)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return values
-	}
-	if !slices.Equal(steps, []int{8, 16, 24}) || last.Chains() != 2 || !slices.Equal(phi(last), phi(r.Posterior)) {
-		t.Errorf("saw the steps %v, and in the end %d chains that are not the result's", steps, last.Chains())
-	}
-	d, err := diag.Of(r.Result)
-	if err != nil || d.PerEvaluation == nil ||
-		d.PerEvaluation.Least > d.ESS/r.Evaluations.Forwards() || !strings.Contains(d.String(), "in 1000 full evaluations") {
-		t.Errorf("%v: its diagnostics\n%v", err, d)
-	}
-	stop := errors.New("enough")
-	settings.Observe = func(int, *bayes.Posterior) error { return stop }
-	if r, err = fitted(t.Context(), model, ces, parts, settings); !errors.Is(err, stop) || r == nil ||
-		r.Status != run.Stopped || r.Posterior.Particles() != 16 {
-		t.Errorf("%v, %+v", err, r)
-	}
-	settings.ObserveEvery = -1
-	if _, err := fitted(t.Context(), model, ces, parts, settings); err == nil ||
-		!strings.Contains(err.Error(), "ObserveEvery is -1") {
-		t.Errorf("a negative ObserveEvery: %v", err)
-	}
-}
 
 // Elapsed is the time of all steps, also of those that an earlier session has made.
 func TestElapsed(t *testing.T) {

@@ -29,9 +29,6 @@ func quick(engine *compute.Engine) Settings {
 		Engine: engine}
 }
 
-// climbSteps is how many steps uphill chains make before the first move, by default.
-const climbSteps = 200
-
 // says is whether an error is there and has the words.
 func says(err error, words string) bool { return err != nil && strings.Contains(err.Error(), words) }
 
@@ -49,64 +46,6 @@ func flat(t *testing.T, r *Result) []float64 {
 	return values
 }
 
-// A run that is cancelled and goes on from its checkpoint ends at the same bits as one that is not; other mini-batches,
-// targets or models are refused.
-func TestCheckpoint(t *testing.T) {
-	engine := computetest.Go(t)
-	data := line(60)
-	wider := bayesianLine()
-	wider.Prior = bayes.Normal{StdDev: 2}
-	walk := Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, StepSize: .1}
-	for _, c := range []struct {
-		sampler Sampler
-		others  []Sampler
-		long    bool
-	}{
-		{sampler: walk, others: []Sampler{
-			Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 5, StepSize: .1},
-			Metropolis{Target: TargetFull{}, BatchSize: 6, Batches: 4, StepSize: .1},
-		}},
-		{sampler: Metropolis{Target: TargetExpected{}, BatchSize: 6, Batches: 4, Proposal: Langevin, StepSize: .1},
-			others: []Sampler{walk}, long: true},
-	} {
-		if c.long && testing.Short() {
-			continue
-		}
-		s := quick(engine)
-		s.Draws = 40
-		whole, err := fitLine(c.sampler, data, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Checkpoint = filepath.Join(t.TempDir(), "chains")
-		left := climbSteps + whole.Chains.WarmUpMoves + whole.Chains.Moves/3
-		part, err := Fit(after{context.Background(), &left}, bayesianLine(), c.sampler, dataset.Parts{Train: data}, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if part.Status != run.Cancelled || part.Chains.Draws.PerChain >= s.Draws {
-			t.Errorf("%T: status %s: nothing is resumed", c.sampler, part.Status)
-		}
-		resumed, err := fitLine(c.sampler, data, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(flat(t, whole), flat(t, resumed)) || resumed.Status != run.Completed ||
-			resumed.Noise != whole.Noise || resumed.Passes != whole.Passes {
-			t.Errorf("%T: the resumed run differs", c.sampler)
-		}
-		for _, other := range c.others {
-			if _, err := fitLine(other, data, s); !errors.Is(err, run.ErrOtherRun) {
-				t.Errorf("%T: another sampler's checkpoint, %+v: error %v", c.sampler, other, err)
-			}
-		}
-		if _, err := Fit(context.Background(), wider, c.sampler, dataset.Parts{Train: data}, s); !errors.Is(err,
-			run.ErrOtherRun) {
-			t.Errorf("%T: another model's checkpoint: error %v", c.sampler, err)
-		}
-	}
-}
-
 // after is a context that ends when it has been asked so many times.
 type after struct {
 	context.Context
@@ -118,76 +57,6 @@ func (c after) Err() error {
 		return context.Canceled
 	}
 	return nil
-}
-
-// A cancelled run with a draw of each chain gives what it has; one without, an error.
-func TestCancelled(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	s := quick(computetest.Go(t))
-	s.Draws = 1_000_000
-	s.Progress = func(p run.Progress) {
-		if p.Stage == "chains: draws" && p.Step > 30 {
-			cancel()
-		}
-	}
-	sampler := Metropolis{Target: TargetExpected{}, BatchSize: 5, Batches: 4, StepSize: .1}
-	r, err := Fit(ctx, bayesianLine(), sampler, dataset.Parts{Train: line(50)}, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Status != run.Cancelled || r.Posterior.Particles() != 3*r.Chains.Draws.PerChain ||
-		r.Posterior.Provenance().Status != "cancelled" {
-		t.Errorf("status %s, %d particles of %d draws", r.Status, r.Posterior.Particles(), r.Chains.Draws.PerChain)
-	}
-	if _, err := Fit(ctx, bayesianLine(), sampler, dataset.Parts{Train: line(50)}, s); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled before the first draw: error %v", err)
-	}
-}
-
-// Observe sees posteriors of the draws so far, which the result begins with, over shards too; its error ends the run.
-func TestObserve(t *testing.T) {
-	var seen []int
-	var last *bayes.Posterior
-	observe := func(step int, now *bayes.Posterior) error {
-		seen, last = append(seen, step), now
-		return nil
-	}
-	s := quick(computetest.Go(t))
-	s.Observe, s.ObserveEvery = observe, 8
-	sampler := Metropolis{Target: TargetExpected{}, BatchSize: 5, Batches: 4, StepSize: .1, Noise: 100}
-	check := func(name string, r *Result, err error, want []int) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := last.Particles() / last.Chains()
-		if !slices.Equal(seen, want) || last.Chains() != 3 || got != want[len(want)-1] {
-			t.Errorf("%s: seen after %v draws, at last %d of %d chains", name, seen, got, last.Chains())
-		}
-		draws, err := last.Draws()
-		if err != nil {
-			t.Fatal(err)
-		}
-		values, err := compute.Float64s(draws.Phi)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(values[3*(got-1):3*got], r.Chains.Draws.At(0, got-1)) {
-			t.Errorf("%s: other draws than the result's", name)
-		}
-		seen = nil
-	}
-	r, err := fitLine(sampler, line(50), s)
-	check("in one", r, err, []int{8, 16})
-
-	enough := errors.New("enough")
-	s.Observe = func(int, *bayes.Posterior) error { return enough }
-	if _, err := fitLine(sampler, line(50), s); !errors.Is(err, enough) {
-		t.Errorf("error %v, want that of Observe", err)
-	}
-	s.ObserveEvery = -1
-	if _, err := fitLine(sampler, line(50), s); !says(err, "Settings.ObserveEvery is -1") {
-		t.Errorf("error %v", err)
-	}
 }
 
 // A result says what it is of: the target with its n, the sampler as it ran, what it cost, by the draws and a step.

@@ -2,12 +2,10 @@ package pmcnet_test
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -108,87 +106,6 @@ func testFit(t *testing.T, settings run.Settings) {
 		if err != nil || !(scores[0].Value < 1.5) {
 			t.Errorf("%s: scores %v, %v", name, scores, err)
 		}
-	}
-}
-
-// A run that is cancelled has the draws of the iterations made; from its checkpoint it goes on to the bits of one that
-// was not; a finished one does nothing again; another's is refused.
-func TestResume(t *testing.T) {
-	model, parts, _ := line(t)
-	a := pmcnet.PMC{Proposals: 4, Draws: 30, Iterations: 5, Resampling: pmcnet.GlocalEvery(2)}
-	settings := goSettings(t)
-	whole, err := fitted(t.Context(), model, a, parts, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings.Checkpoint = filepath.Join(t.TempDir(), "run")
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	settings.Progress = func(p run.Progress) {
-		if p.Stage == "" && p.Step >= 1 {
-			cancel()
-		}
-	}
-	first, err := fitted(ctx, model, a, parts, settings)
-	if err != nil || first.Status != run.Cancelled || len(first.Trace) == 5 || first.Posterior.Evidence().Known() {
-		t.Fatalf("cancelled: %+v, %v", first, err)
-	}
-	for range 2 {
-		calls := 0
-		settings.Progress = func(run.Progress) { calls++ }
-		second, err := fitted(t.Context(), model, a, parts, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range second.Trace {
-			second.Trace[i].Seconds, whole.Trace[i].Seconds = 0, 0
-		}
-		if !slices.Equal(numbers(t, second.Posterior), numbers(t, whole.Posterior)) ||
-			!reflect.DeepEqual(second.Trace, whole.Trace) || second.Status != run.Completed || second.KHat != whole.KHat {
-			t.Error("the resumed run ends with other draws")
-		}
-	}
-	for what, change := range map[string]func(a *pmcnet.PMC, s *run.Settings){
-		"seed":     func(_ *pmcnet.PMC, s *run.Settings) { s.Seed++ },
-		"settings": func(a *pmcnet.PMC, _ *run.Settings) { a.Ascent = pmcnet.NoAscent },
-		"dtype":    func(_ *pmcnet.PMC, s *run.Settings) { s.DType = compute.Float32 },
-	} {
-		a, s := a, settings
-		change(&a, &s)
-		if _, err := fitted(t.Context(), model, a, parts, s); !errors.Is(err, run.ErrOtherRun) || !strings.Contains(
-			err.Error(), what) {
-			t.Errorf("another %s: %v", what, err)
-		}
-	}
-	other := model
-	other.Prior = bayes.Normal{StdDev: 2}
-	if _, err := fitted(t.Context(), other, a, parts, settings); !errors.Is(err, run.ErrOtherRun) ||
-		!strings.Contains(err.Error(), "model") {
-		t.Errorf("another model's checkpoint: %v", err)
-	}
-}
-
-// Settings.Observe sees the posterior after each iteration, and its error ends the run with the draws made so far.
-func TestObserve(t *testing.T) {
-	model, parts, _ := line(t)
-	a := pmcnet.PMC{Proposals: 4, Draws: 30, Iterations: 5, Start: pmcnet.FromPrior}
-	settings := goSettings(t)
-	enough := errors.New("seen enough")
-	var seen []int
-	settings.Observe = func(step int, now *bayes.Posterior) error {
-		if seen = append(seen, step); now.Particles() != 120 {
-			t.Errorf("%d particles", now.Particles())
-		}
-		if step == 4 {
-			return enough
-		}
-		return nil
-	}
-	settings.ObserveEvery = 2
-	r, err := fitted(t.Context(), model, a, parts, settings)
-	if !errors.Is(err, enough) || r == nil || r.Status != run.Stopped || len(r.Trace) != 4 || !slices.Equal(seen,
-		[]int{2, 4}) {
-		t.Errorf("%v, seen %v, %+v", err, seen, r)
 	}
 }
 

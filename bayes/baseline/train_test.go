@@ -249,62 +249,10 @@ func TestDropoutMasksUnits(t *testing.T) {
 	}
 }
 
-// A run that is cancelled and goes on from its checkpoint ends with the bits of one that was not, in every stage; a
-// complete one does nothing again. One checkpoint of MAP serves the methods that begin with it.
-func TestResume(t *testing.T) {
-	kernel := mcmc.HMC{StepSize: .02, Steps: 3}
-	methods := []fit.Method{
-		Ensemble{Members: 3}, VI{}, Dropout{}, SWAG{Collect: 20, Rank: 3}, Laplace{},
-		MAPHMC{Chains: mcmc.Chains{Kernel: kernel, Chains: 2, Draws: 50, WarmUp: 5}}, SGLD{},
-	}
+// One checkpoint of MAP serves the methods that begin with it, which do not train it again; another run is refused, or
+// replaced where that is asked for.
+func TestStartsFromMAP(t *testing.T) {
 	parts := split3(t, line(60))
-	for _, method := range methods {
-		settings := Settings{Epochs: 30, BatchSize: 8, Seed: 4, Engine: goEngine(t)}
-		stages := map[string]bool{}
-		whole, err := Fit(run.Watched(t.Context(), func(p run.Progress, _ run.Machine) {
-			if p.Step > 0 && p.Step < p.Steps {
-				stages[p.Stage] = true
-			}
-		}), small, method, parts, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, stage := range []string{"training", "collecting", "sampling: draws"} {
-			if stage != "training" && !stages[stage] {
-				continue // the method has no such stage
-			}
-			t.Run(nameOf(method)+"/"+stage, func(t *testing.T) {
-				settings, seen := settings, false
-				settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				first, err := Fit(run.Watched(ctx, func(p run.Progress, _ run.Machine) {
-					if p.Stage == stage && p.Step > 0 && p.Step < p.Steps {
-						seen = true
-						cancel()
-					}
-				}), small, method, parts, settings)
-				if !seen {
-					t.Fatal("never cancelled")
-				}
-				if err != nil && !errors.Is(err, context.Canceled) || err == nil && first.Status != run.Cancelled {
-					t.Fatalf("cancelled: %v, %+v", err, first)
-				}
-				second := fitted(t, small, method, parts, settings)
-				if !slices.Equal(numbers(t, second.Posterior), numbers(t, whole.Posterior)) {
-					t.Error("the resumed run ends with other parameters")
-				}
-				if second.Status != run.Completed || fmt.Sprint(second.Trace) != fmt.Sprint(whole.Trace) ||
-					fmt.Sprint(second.Validated, second.Best) != fmt.Sprint(whole.Validated, whole.Best) {
-					t.Error("the resumed run has other records")
-				}
-				again := fitted(t, small, method, parts, settings)
-				if again.Chains != nil && again.Elapsed < again.Chains.Sampling {
-					t.Errorf("it took %v, of which its chains took %v over all sessions", again.Elapsed, again.Chains.Sampling)
-				}
-			})
-		}
-	}
 	settings := Settings{Epochs: 5, BatchSize: 8, Engine: goEngine(t),
 		Checkpoint: filepath.Join(t.TempDir(), "map.safetensors")}
 	trained := fitted(t, small, MAP{}, parts, settings)
