@@ -15,15 +15,15 @@ import (
 )
 
 // With low rank + diagonal components, which are taken where particles are fewer than four a dimension, the bridge's
-// evidence is the exact one on a regression in 60 dimensions, and so is the result's: over 3 seeds the squared errors,
+// evidence is the exact one on a regression in 36 dimensions, and so is the result's: over 3 seeds the squared errors,
 // in standard errors, sum to less than 21.1, a false alarm of 1e-4.
 func TestAnnealedLowRank(t *testing.T) {
-	l := regression(60, 90, 2)
+	l := regression(36, 60, 2)
 	_, _, want := l.Posterior()
 	posed := problem(l)
 	settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
 	a := annealed.Annealed{
-		SMC: smc.Tempered{Kernel: short, Particles: 200}, Draws: 1000, Components: 1, Bridge: annealed.BridgeAlways,
+		SMC: smc.Tempered{Kernel: short, Particles: 140}, Draws: 1000, Components: 1, Bridge: annealed.BridgeAlways,
 	}
 	byBridge, results := 0., 0.
 	for seed := range uint64(3) {
@@ -38,7 +38,7 @@ func TestAnnealedLowRank(t *testing.T) {
 		results += math.Pow((r.Evidence.Value-want)/r.Evidence.StdErr, 2)
 		t.Logf("bridge %.4f +- %.4f, importance %.4f +- %.4f, k-hat %.2f, by %s", e.Value-want, e.StdErr,
 			said.ImportanceEvidence.Value-want, said.ImportanceEvidence.StdErr, said.KHat, said.Source)
-		if !(e.StdErr < .15) || rms(t, r, l) > .4 {
+		if !(e.StdErr < .2) || rms(t, r, l) > .4 {
 			t.Errorf("seed %d: bridge %+v, rms %.2f", seed, e, rms(t, r, l))
 		}
 	}
