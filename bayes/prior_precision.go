@@ -60,8 +60,8 @@ func (l LearntPrecision) LogDensity(phi *graph.Node, scales []float64) *graph.No
 	return graph.AddScalar(graph.MulScalar(tails, -1.5), constant)
 }
 
-// Sample implements Prior for one coordinate alone, by Bailey's polar method (1994): sqrt(2 (1/u - 1)) cos(2 pi w) for u
-// and w uniform on (0, 1).
+// Sample implements Prior for one coordinate alone, by Bailey's polar method (1994): sqrt(2 (1/u - 1)) cos(2 pi w) for
+// u and w uniform on (0, 1).
 func (l LearntPrecision) Sample(rng random.Stream, dtype compute.DType, particles int, scales []float64) *graph.Node {
 	u := rng.Named("radius").Uniform(dtype, particles, len(scales))
 	w := rng.Named("angle").Uniform(dtype, particles, len(scales))

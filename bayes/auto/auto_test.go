@@ -571,7 +571,8 @@ func (p judgedFold) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		p.t.Errorf("4 draws given all rows have the share %v, want %v (%v)", share, want, err)
 	}
 	details.compiled, details.step = time.Second, 1e6*time.Second // of 1e6
-	if together, err := p.sampleAll(ctx, j, []*fold{one}, p.seconds()-p.elapsed(j), &details); together != nil || err != nil {
+	together, err := p.sampleAll(ctx, j, []*fold{one}, p.seconds()-p.elapsed(j), &details)
+	if together != nil || err != nil {
 		p.t.Errorf("chains on all rows that cannot have a draw are begun (%v)", err)
 	}
 	return result, nil

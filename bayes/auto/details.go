@@ -193,8 +193,8 @@ func (o *fold) mixed(weights [3]float64) []float64 {
 	return rows
 }
 
-// doubts are warnings of what the budget has cut, of what each fold has met, and of the intervals, which hold so many of
-// the targets of rows left out.
+// doubts are warnings of what the budget has cut, of what each fold has met, and of the intervals, which hold so many
+// of the targets of rows left out.
 func (m Method) doubts(all []*fold, d *Details, inside, targets float64, rows int) (doubts []string) {
 	folds := make([][]string, len(all))
 	for f, one := range all {

@@ -13,8 +13,8 @@ import (
 
 // left are rows that the folds of a regression leave out, by which its mixture is judged: how many its intervals hold,
 // and whether its noise should be wider or narrower. A mixture of networks, each with its own noise, can be wider than
-// what they leave unexplained. The scale is one number for all particles, exp(t), by which the posterior's parameters are
-// changed.
+// what they leave unexplained. The scale is one number for all particles, exp(t), by which the posterior's parameters
+// are changed.
 type left struct {
 	parts   [][]bayes.Prediction // of each fold, of some of its rows
 	shares  [][]float64          // of each fold's parts, logarithms
@@ -52,8 +52,8 @@ func noiseOf(bound *bayes.BoundModel) (of noise, ok bool) {
 	return of, last >= 0
 }
 
-// newLeft predicts rows that the folds leave out by each of their parts with a weight, and finds the scale of the noise.
-// It is nil if the target is not a number, known for each row.
+// newLeft predicts rows that the folds leave out by each of their parts with a weight, and finds the scale of the
+// noise. It is nil if the target is not a number, known for each row.
 func newLeft(bound *bayes.BoundModel, all []*fold, d *Details) (*left, error) {
 	first, rows := all[0].parts.Validation, 0
 	counts, ok := bound.Model.Likelihood.(bayes.Supporter)
@@ -159,7 +159,8 @@ func (l *left) widen(phi []float64, dim int) {
 	}
 }
 
-// covered counts the targets of the rows, and those that the mixture's 90 % intervals hold, with the noise as it is now.
+// covered counts the targets of the rows, and those that the mixture's 90 % intervals hold, with the noise as it is
+// now.
 func (l *left) covered() (inside, targets float64, rows int) {
 	for f, parts := range l.parts {
 		y := parts[0].StandardiseTarget(l.targets[f])

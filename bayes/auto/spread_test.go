@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A noise that is too wide, or too narrow, by some factor is scaled by it, and the intervals then hold nine of ten of the
-// rows; one that is right is left. The posterior whose parameters are changed predicts what was judged.
+// A noise that is too wide, or too narrow, by some factor is scaled by it, and the intervals then hold nine of ten of
+// the rows; one that is right is left. The posterior whose parameters are changed predicts what was judged.
 func TestSpread(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const rows = 1000

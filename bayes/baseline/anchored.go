@@ -26,9 +26,9 @@ import (
 //
 // where the anchor a is a draw from the prior N(0, s^2); for a posterior density the anchor would be 0. Where the data
 // say nothing, the members are therefore spread as the prior is. In SAE the anchors are a Markov chain. Each member's
-// training begins where the one before ended, so that it needs a fraction of the epochs: here a twentieth, at least one.
-// The chain is Gustafson's guided walk (1998) in each coordinate separately: it keeps its direction until a step is
-// rejected.
+// training begins where the one before ended, so that it needs a fraction of the epochs: here a twentieth, at least
+// one. The chain is Gustafson's guided walk (1998) in each coordinate separately: it keeps its direction until a step
+// is rejected.
 //
 // For a linear Gaussian model the members have the posterior's mean, but the covariance P^-1 s^-2 P^-1 instead of P^-1,
 // with P the posterior's precision: it is too small in directions that the data determine.

@@ -173,8 +173,8 @@ func newPoints(j *fit.Job, t Training, members int, prior bool) (*points, error)
 // refuses a JointPrior: the mode of a density that is integrated over hyperparameters says little of where its mass is.
 func preparedPoints(j *fit.Job, t Training) (Training, error) {
 	if p, ok := j.Bound.Model.Prior.(bayes.JointPrior); ok {
-		return t, fmt.Errorf("baseline: a training to a maximum takes no prior of hyperparameters, as %T is: take baseline.VI, "+
-			"mcmc.Chains or smc.Tempered, ohsmc.SMC, or another prior", p)
+		return t, fmt.Errorf("baseline: a training to a maximum takes no prior of hyperparameters, as %T is: take "+
+			"baseline.VI, mcmc.Chains or smc.Tempered, ohsmc.SMC, or another prior", p)
 	}
 	return prepared(j, t)
 }

@@ -37,9 +37,9 @@ func (m method) steps(
 }
 
 // A run of any method that is left in the middle of a stage and gone on with ends as the whole run does, to the bit: by
-// its posterior, its evidence, its curves and its doubts. Once finished it is read without a program being compiled, and
-// a run of another seed or other data leaves its file as it is. The error of an observer ends a run, which gives what it
-// has found, and a cancelled one says so.
+// its posterior, its evidence, its curves and its doubts. Once finished it is read without a program being compiled,
+// and a run of another seed or other data leaves its file as it is. The error of an observer ends a run, which gives
+// what it has found, and a cancelled one says so.
 func TestEveryMethodStops(t *testing.T) {
 	parts, err := plane(60).Split(dataset.Fractions{Train: .6, Validation: .4}, 1)
 	if err != nil {

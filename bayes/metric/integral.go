@@ -11,8 +11,9 @@ import (
 
 // integral is the integral of the CRPS, of F(x)^2 below the target and of (1 - F(x))^2 above it, by Kronrod's rule in
 // panels that are halved until its error is small, and outward in panels that double, until one can add nothing. The
-// sums over groups at each place serve the score and all its replicates. For mixtures of normals the CRPS has a closed form (Grimit, Gneiting, Berrocal and Johnson 2006, eq.
-// 5), with a term for each two particles, of which many particles have too many. Of counts the integral is a sum.
+// sums over groups at each place serve the score and all its replicates. For mixtures of normals the CRPS has a closed
+// form (Grimit, Gneiting, Berrocal and Johnson 2006, eq. 5), with a term for each two particles, of which many
+// particles have too many. Of counts the integral is a sum.
 type integral struct {
 	r         *row
 	curve     stats.Curve

@@ -97,8 +97,8 @@ func (a Adam) ascend(psi, gradient *graph.Node, m Moments, step, rate *graph.Nod
 
 // AscendFinite moves psi, [..., W], along the gradient of what is to be maximised, and skips steps that are not finite.
 // A row of psi and its moments change only if its gradient and its new value are finite, and usable, [...], is true
-// (nil: true for all). moved, [...], says which rows have moved. step counts from 1, a scalar of psi's type; rate is the
-// schedule's value, a scalar. It builds graph, and panics as GoMLX does.
+// (nil: true for all). moved, [...], says which rows have moved. step counts from 1, a scalar of psi's type; rate is
+// the schedule's value, a scalar. It builds graph, and panics as GoMLX does.
 func (a Adam) AscendFinite(
 	usable, psi, gradient *graph.Node, m Moments, step, rate *graph.Node,
 ) (next *graph.Node, after Moments, moved *graph.Node) {

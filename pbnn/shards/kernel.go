@@ -14,8 +14,8 @@ import (
 )
 
 // walk is the random walk's kernel. Shards are asked between moves, so the differences of a proposal are known one move
-// later: a move judges the proposal that it carries, then makes the next one. The checks and the tuning are those of the
-// Metropolis's own kernel.
+// later: a move judges the proposal that it carries, then makes the next one. The checks and the tuning are those of
+// the Metropolis's own kernel.
 type walk struct {
 	mcmc.Tunable
 	Estimate pbnn.Estimate
@@ -48,8 +48,8 @@ func (k walk) propose(rng random.Stream, theta *graph.Node, tuning mcmc.Tuning) 
 	return graph.Add(theta, graph.Mul(tuning.Scaled(z), tuning.Step(theta, k.StepSize)))
 }
 
-// answered is the mini-batch target of one move, made of the shards' answers, the differences of the log-likelihood, [J,
-// M], and the prior.
+// answered is the mini-batch target of one move, made of the shards' answers, the differences of the log-likelihood,
+// [J, M], and the prior.
 type answered struct {
 	bound   *bayes.BoundModel
 	answers *graph.Node

@@ -66,8 +66,8 @@ func parts(n int, sizes []int) (all []part) {
 var _ Shard = (*local)(nil)
 
 // New is a shard of rows that the caller has standardised, with the same scaler for all shards: New does not scale
-// them, since no shard knows the others' rows. All parameters must be stochastic. The number type is Float32 if dtype is
-// 0, the engine compute.Default if nil. Close it at the end.
+// them, since no shard knows the others' rows. All parameters must be stochastic. The number type is Float32 if dtype
+// is 0, the engine compute.Default if nil. Close it at the end.
 func New(model bayes.Model, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine) (Shard, error) {
 	joined, err := fit.Share("shards", fit.AllByDefault(model), data)
 	if err == nil {
@@ -184,8 +184,8 @@ func (s *local) answer(ctx context.Context, q Request) (Answer, error) {
 	return Answer{Values: values, Rows: s.description.Rows, Hash: s.description.Hash}, nil
 }
 
-// run answers for a part of the chains about a part of the rows: the differences row by row, flat [C, B], with zeros for
-// padding.
+// run answers for a part of the chains about a part of the rows: the differences row by row, flat [C, B], with zeros
+// for padding.
 func (s *local) run(chains, rows part, numbers []int32, places ...[]float64) ([]float64, error) {
 	shape := block{chains.size, rows.size}
 	program, giveBack, err := s.programs.Take(shape, func() (*compute.Program, error) { return s.compile(shape) })

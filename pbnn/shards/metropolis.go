@@ -26,8 +26,8 @@ import (
 //
 // A shard that fails, or gives no answer in 30 seconds, is asked twice more, after a pause that doubles. If it still
 // fails, the run ends before that step: beside the error there is a result with the draws so far and the status
-// run.Stopped, and a checkpoint resumes with that step. The run ends in the same way, at once, if an answer is from other
-// rows, by number or hash, than the shard described at the start. A shard with another model or number type, with
+// run.Stopped, and a checkpoint resumes with that step. The run ends in the same way, at once, if an answer is from
+// other rows, by number or hash, than the shard described at the start. A shard with another model or number type, with
 // features, targets or classes in another order (by the names that it describes), or with a former shard's rows is
 // refused before the first step.
 //

@@ -61,8 +61,8 @@ func checkMutual(config *tls.Config) error {
 
 // Serve answers questions to a shard, by net/rpc on the listener, until the listener is closed, which is no error.
 // Questions beyond a limit are refused with an error that names it; one question is about at most a million rows, in
-// 1000 mini-batches, and 1000 chains. Without TLS there is neither encryption nor authentication: listen where only the entitled can connect,
-// such as behind a tunnel.
+// 1000 mini-batches, and 1000 chains. Without TLS there is neither encryption nor authentication: listen where only the
+// entitled can connect, such as behind a tunnel.
 func Serve(listener net.Listener, shard Shard, settings Limits) error {
 	description, err := shard.Describe(context.Background())
 	if err != nil {

@@ -58,7 +58,8 @@ func TestServeLimits(t *testing.T) {
 		says  string
 		q     Request
 	}{
-		{inProcess, "it is for 1000000000 mini-batches: a question may be for 1000", question(func(q *Request) { q.Batches = 1e9 })},
+		{inProcess, "it is for 1000000000 mini-batches: a question may be for 1000",
+			question(func(q *Request) { q.Batches = 1e9 })},
 		{inProcess, "MinBatchSize is 4", question(func(q *Request) { q.BatchSize, q.Batches = 1, 1 })},
 		{inProcess, "MinBatchSize is 4", question(func(q *Request) { q.BatchSize = 0 })},
 		{inProcess, "MinBatchSize is 4", question(func(q *Request) { q.BatchSize = -1 })},
