@@ -157,7 +157,7 @@ func TestShardsInProcesses(t *testing.T) {
 		t.Errorf("acceptance %v, sigma^2 %v, target %v, %d rows", want.Acceptance, want.Noise, want.Sampler,
 			want.Posterior.Provenance().Rows)
 	}
-	const rows = 2 * 5 * 4 * shardsOfLine
+	const rows = 2. * 5 * 4 * shardsOfLine
 	if math.Abs(want.RowsPerStep-rows) > 1e-9 ||
 		math.Abs(want.Passes-60*rows/140) > 1e-9 {
 		t.Errorf("%v rows a step, %v passes: want %v rows", want.RowsPerStep, want.Passes, rows)
@@ -431,8 +431,8 @@ func TestWarmUpOverShards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tuned := r.Chains.Tuned; math.Abs(r.Acceptance-.574) > .15 || tuned.StepSize == 0 || len(tuned.Scale) != 3 ||
+	if tuned := r.Chains.Tuned; math.Abs(r.Acceptance-.234) > .15 || tuned.StepSize == 0 || len(tuned.Scale) != 3 ||
 		slices.Max(tuned.Scale) < 1.05*slices.Min(tuned.Scale) {
-		t.Errorf("acceptance %.3f, want .574, with %+v", r.Acceptance, tuned)
+		t.Errorf("acceptance %.3f, want .234, with %+v", r.Acceptance, tuned)
 	}
 }
