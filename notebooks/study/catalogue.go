@@ -184,7 +184,7 @@ var catalogue = []Experiment{
 		Note: "the first split; " + practiceNote, trials: practiceTrials(1, practiceMethods, confirming),
 		cells: practiceCells("practice.tables"), draw: practiceFigure},
 	{ID: "practice.splits", Title: "the default method, ten networks and other packages on the nine tables",
-		Note: "three splits; " + practiceNote, trials: practiceTrials(3, practiceMethods[:3], confirming),
+		Note: "five splits; " + practiceNote, trials: practiceTrials(5, practiceMethods[:3], confirming),
 		cells: practiceCells("practice.splits"), draw: practiceFigure},
 	{ID: "practice.airfoil", Title: "airfoil, a benchmark of Bayesian networks: scores against seconds",
 		Note:   benchmarkNote,

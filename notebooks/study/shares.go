@@ -32,7 +32,7 @@ func Shares() []Share {
 		{IDs: []string{"fbnn.tableA2", "fbnn.fig3", "fbnn.fig7"}, Hours: .4, Reps: 3},
 		{IDs: []string{"fbnn.fig1", "fbnn.theorems"}, Hours: .1},
 		{IDs: []string{"pbnn.fig1", "pbnn.fig2", "pbnn.fig3", "pbnn.fig4"}, Hours: .3},
-		{IDs: []string{"practice.tables", "practice.splits"}, Hours: .5, Reps: 3},
+		{IDs: []string{"practice.tables", "practice.splits"}, Hours: .5, Reps: 5},
 		{IDs: []string{"practice.airfoil"}, Hours: .3, Reps: 5},
 		{IDs: []string{"practice.bike"}, Hours: .1, Reps: 1},
 		{IDs: []string{"practice.gal"}, Hours: .1, Reps: 5},
