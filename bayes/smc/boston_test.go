@@ -93,7 +93,7 @@ func linearEvidence(t *testing.T, data *fit.Data) float64 {
 // Of the benchmark's linear model the evidence is known, by Cholesky in agreement with the published table, and SMC
 // finds it for a split that decides the mean: within 4.5 of the standard errors that the run itself states. Over 60
 // runs with other seeds such z-scores had the mean .07 and the standard deviation 1.08: a normal of that kind is a
-// false alarm of 3e-5. The whole benchmark is TestEvidenceLong.
+// false alarm of 3e-5. The whole benchmark is the study pmcnet.evidence.
 func TestEvidenceOfBoston(t *testing.T) {
 	for split, want := range linearBoston {
 		if got := linearEvidence(t, boston(t, split, nn.MLP{})); math.Abs(got-want) > .001 {
