@@ -15,24 +15,20 @@ import (
 
 // unshown are the exported names that nothing in this module uses, twenty at most, and why they stay.
 var unshown = map[string]string{
-	"bayes.Biases":                     "makes a partition, as Layers does",
-	"bayes.Weights":                    "makes a partition, as Layers does",
-	"bayes.NegativeBinomial":           "is in what ModelFor proposes",
-	"bayes.Poisson":                    "is a likelihood of counts that errors name",
-	"bayes.StudentT":                   "is a likelihood, which files of posteriors may name",
-	"bayes.LogMean":                    "is for a likelihood of a user's own, to take Exposure",
-	"bayes.Survivor":                   "is for a likelihood of a user's own, to take Censored",
-	"bayes/cluster.ErrOtherList":       "tells a program with several lists of tasks to go on",
-	"bayes/diag.Evaluated":             "is for a result of a user's own, to count evaluations",
-	"bayes/cluster.Meeting":            "is in a result's details",
-	"bayes/diag.NewLOOForPosterior":    "compares models by their training rows",
-	"bayes/dataset/parquet.OpenSource": "reads rows that do not fit in memory",
-	"bayes/dataset/parquet.Source":     "reads rows that do not fit in memory",
-	"bayes/nn.BatchNorm":               "is what nn.ByBatch asks for, and errors name",
-	"bayes/nn.Sized":                   "is for a layer of a user's own, to say how much it stores",
-	"viz/report.No":                    "is a value of Verdict.Trust, which a program may act on",
-	"viz/report.WithinLimits":          "is a value of Verdict.Trust, which a program may act on",
-	"viz/report.Yes":                   "is a value of Verdict.Trust, which a program may act on",
+	"bayes.Biases":               "makes a partition, as Layers does",
+	"bayes.Weights":              "makes a partition, as Layers does",
+	"bayes.NegativeBinomial":     "is in what ModelFor proposes",
+	"bayes.Poisson":              "is a likelihood of counts that errors name",
+	"bayes.StudentT":             "is a likelihood, which files of posteriors may name",
+	"bayes.LogMean":              "is for a likelihood of a user's own, to take Exposure",
+	"bayes.Survivor":             "is for a likelihood of a user's own, to take Censored",
+	"bayes/cluster.ErrOtherList": "tells a program with several lists of tasks to go on",
+	"bayes/diag.Evaluated":       "is for a result of a user's own, to count evaluations",
+	"bayes/nn.BatchNorm":         "is what nn.ByBatch asks for, and errors name",
+	"bayes/nn.Sized":             "is for a layer of a user's own, to say how much it stores",
+	"viz/report.No":              "is a value of Verdict.Trust, which a program may act on",
+	"viz/report.WithinLimits":    "is a value of Verdict.Trust, which a program may act on",
+	"viz/report.Yes":             "is a value of Verdict.Trust, which a program may act on",
 }
 
 // An exported name of the library is used by another package, a program, a study, a notebook or an example, or it goes:
