@@ -154,6 +154,10 @@ func TestReadCSVEndless(t *testing.T) {
 	wantError(t, err, "16777216 bytes", "quote")
 	_, err = ReadCSV(io.MultiReader(strings.NewReader("a,y\n1,\""), endless('\n')), CSVOptions{})
 	wantError(t, err, "16777216 bytes", "quote")
+	n, err := io.Copy(io.Discard, &unpacked{endless('\n'), 100})
+	if wantError(t, err, "more than 4 GiB", "unpack it"); n != 100 {
+		t.Errorf("%d bytes of a compressed file, of 100", n)
+	}
 }
 
 // endless gives one byte again and again.
