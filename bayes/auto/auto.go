@@ -857,15 +857,17 @@ func (c *course) result(ctx context.Context, together *particles, ended error) (
 	}
 	j.Choose("weight of the draws", details.Weight)
 	j.Choose("weight of the prior among the networks", details.Prior)
-	inside, targets, rows := 0., 0., 0
+	covered, rows := 0., 0
 	details.Noise = 1
 	if left != nil {
-		inside, targets, rows = left.covered()
+		if covered, rows, err = left.covered(); err != nil {
+			return nil, err
+		}
 		left.widen(phi, whole.Bound.D)
 		details.Noise = math.Exp(left.t)
 		j.Choose("scale of the noise", details.Noise)
 	}
-	result.Warnings = slices.Concat(c.warnings, c.doubts(all, details, inside, targets, rows))
+	result.Warnings = slices.Concat(c.warnings, c.doubts(all, details, covered, rows))
 	result.Curves = last.training.Curves
 	result.Details = append(result.Details, last.training.Details...)
 	drawn := bayes.Draws{Phi: compute.Floats(j.DType, phi, len(logWeights), whole.Bound.D), LogWeights: logWeights}

@@ -556,17 +556,20 @@ func (p judgedFold) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	inside, targets, _ := left.covered()
+	share, _, err := left.covered()
+	if err != nil {
+		return nil, err
+	}
 	own := nlpd.Value - details.leftOut([]*fold{one}).Value + left.gain
-	if !(math.Abs(own) < 1e-4) || inside/targets != covered.Value {
-		p.t.Errorf("rows left out: the fold's NLPD differs by %v; its intervals hold %v of %v, want %v", own, inside,
-			targets, covered.Value)
+	if !(math.Abs(own) < 1e-4) || share != covered.Value {
+		p.t.Errorf("rows left out: the fold's NLPD differs by %v; its intervals hold %v, want %v", own, share,
+			covered.Value)
 	}
 	if share, err := shareOfAllRows([]*fold{one}, p.plan.draws-1, 4, p.plan.draws); share != 1 || err != nil {
 		p.t.Errorf("draws given all rows that are nearly as good as more have the share %v (%v)", share, err)
 	}
 	floats.AddConst(1, one.sampled.density) // all draws are better than these few
-	share, err := shareOfAllRows([]*fold{one}, p.plan.draws-1, 4, p.plan.draws)
+	share, err = shareOfAllRows([]*fold{one}, p.plan.draws-1, 4, p.plan.draws)
 	if want := 4 / (4 + 4*float64(p.plan.draws)); share != want || err != nil {
 		p.t.Errorf("4 draws given all rows have the share %v, want %v (%v)", share, want, err)
 	}
@@ -608,7 +611,7 @@ func TestFoldDoubts(t *testing.T) {
 		"narrow": {[]*fold{one(), one()}, 280, []string{"90 % intervals hold 70 % of the targets of 400 validation rows"}},
 		"wide":   {[]*fold{one(), one()}, 400, []string{"90 % intervals hold 100 % of the targets of 400 validation rows"}},
 	} {
-		got := Method{Seconds: 1}.doubts(c.all, d, c.inside, 400, 400)
+		got := Method{Seconds: 1}.doubts(c.all, d, c.inside/400, 400)
 		for i, text := range c.want {
 			if i >= len(got) || !strings.HasPrefix(got[i], text) {
 				t.Errorf("%s: %q, want %q", name, got, c.want)

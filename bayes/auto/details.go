@@ -193,9 +193,9 @@ func (o *fold) mixed(weights [3]float64) []float64 {
 	return rows
 }
 
-// doubts are warnings of what the budget has cut, of what each fold has met, and of the intervals, which hold so many
-// of the targets of rows left out.
-func (m Method) doubts(all []*fold, d *Details, inside, targets float64, rows int) (doubts []string) {
+// doubts are warnings of what the budget has cut, of what each fold has met, and of the intervals, if they are judged by
+// so many rows left out, of whose targets they have covered such a share.
+func (m Method) doubts(all []*fold, d *Details, covered float64, rows int) (doubts []string) {
 	folds := make([][]string, len(all))
 	for f, one := range all {
 		if one.cut != "" {
@@ -205,9 +205,9 @@ func (m Method) doubts(all []*fold, d *Details, inside, targets float64, rows in
 		folds[f] = append(folds[f], one.warnings...)
 	}
 	doubts = append(joined(folds, d.Folds), d.warnings...)
-	if targets > 0 {
+	if rows > 0 {
 		const cure = "take more Method.Seconds, or another likelihood"
-		if text := fit.CoverageDoubt(inside/targets, rows, cure); text != "" {
+		if text := fit.CoverageDoubt(covered, rows, cure); text != "" {
 			doubts = append(doubts, text)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 
 	"gonum.org/v1/gonum/floats"
@@ -16,10 +17,9 @@ import (
 // what they leave unexplained. The scale is one number for all particles, exp(t), by which the posterior's parameters
 // are changed.
 type left struct {
-	parts   [][]bayes.Prediction // of each fold, of some of its rows
-	shares  [][]float64          // of each fold's parts, logarithms
-	targets [][]float64          // of each fold's rows
-	weights []float64            // of all these rows; nil: all are alike
+	folds   []bayes.Prediction // of some of the rows of each fold, by its mixture
+	targets [][]float64        // of each fold's rows
+	weights []float64          // of all these rows; nil: all are alike
 	noise   noise
 	t       float64 // log of the scale
 	gain    float64 // of the log-density of a row
@@ -52,8 +52,7 @@ func noiseOf(bound *bayes.BoundModel) (of noise, ok bool) {
 	return of, last >= 0
 }
 
-// newLeft predicts rows that the folds leave out by each of their parts with a weight, and finds the scale of the
-// noise. It is nil if the target is not a number, known for each row.
+// newLeft predicts rows that the folds leave out by their mixtures, and finds the scale of the noise. It is nil if the target is not a number, known for each row.
 func newLeft(bound *bayes.BoundModel, all []*fold, d *Details) (*left, error) {
 	first, rows := all[0].parts.Validation, 0
 	counts, ok := bound.Model.Likelihood.(bayes.Supporter)
@@ -74,18 +73,22 @@ func newLeft(bound *bayes.BoundModel, all []*fold, d *Details) (*left, error) {
 		if err != nil {
 			return nil, err
 		}
-		var parts []bayes.Prediction
-		var shares []float64
+		var whole bayes.Prediction
 		for k, p := range []*particles{one.networks, one.shrunk, one.sampled} {
-			if w := d.weights(one)[k]; p != nil && w > 0 {
-				prediction, err := predict(p.Posterior, chosen)
-				if err != nil {
-					return nil, err
-				}
-				parts, shares = append(parts, prediction), append(shares, math.Log(w))
+			share := d.weights(one)[k]
+			if p == nil || share == 0 {
+				continue
 			}
+			part, err := predict(p.Posterior, chosen)
+			if err != nil {
+				return nil, err
+			}
+			part.Outputs, part.Own = append(whole.Outputs, part.Outputs...), append(whole.Own, part.Own...)
+			part.Weights = append(whole.Weights, floats.ScaleTo(make([]float64, part.Particles), share, part.Weights)...)
+			part.Particles, part.Chains = len(part.Weights), 0
+			whole = part
 		}
-		l.parts, l.shares, l.targets = append(l.parts, parts), append(l.shares, shares), append(l.targets, chosen.Y)
+		l.folds, l.targets = append(l.folds, whole), append(l.targets, chosen.Y)
 		l.weights = append(l.weights, chosen.Weights...)
 	}
 	if l.noise, ok = noiseOf(bound); !ok {
@@ -134,20 +137,12 @@ func (l *left) scaled(p bayes.Prediction, t float64) bayes.Prediction {
 
 // density is the log-density of each row, if the noise is wider by exp(t).
 func (l *left) density(t float64) (all []float64, err error) {
-	for f, parts := range l.parts {
-		terms := make([]float64, len(parts))
-		densities := make([][]float64, len(parts))
-		for k, p := range parts {
-			if densities[k], err = l.scaled(p, t).LogDensity(l.targets[f]); err != nil {
-				return nil, err
-			}
+	for f, p := range l.folds {
+		rows, err := l.scaled(p, t).LogDensity(l.targets[f])
+		if err != nil {
+			return nil, err
 		}
-		for i := range densities[0] {
-			for k := range parts {
-				terms[k] = l.shares[f][k] + densities[k][i]
-			}
-			all = append(all, floats.LogSumExp(terms))
-		}
+		all = append(all, rows...)
 	}
 	return all, nil
 }
@@ -159,27 +154,18 @@ func (l *left) widen(phi []float64, dim int) {
 	}
 }
 
-// covered counts the targets of the rows, and those that the mixture's 90 % intervals hold, with the noise as it is
-// now.
-func (l *left) covered() (inside, targets float64, rows int) {
-	for f, parts := range l.parts {
-		y := parts[0].StandardiseTarget(l.targets[f])
-		rows += parts[0].Rows
-		below := make([]float64, len(y))
-		for k, p := range parts {
-			p := l.scaled(p, l.t)
-			columns, each := p.Columns(), math.Exp(l.shares[f][k])/float64(p.Particles) // whose weights are equal
-			for i, v := range y {
-				for j := range p.Particles {
-					below[i] += each * p.Distribution(j, i/columns, i%columns).CDF(v)
-				}
-			}
+// covered is the share of the targets that the mixtures' 90 % intervals hold, with the noise as it is now, and the
+// number of rows.
+func (l *left) covered() (share float64, rows int, err error) {
+	targets := 0
+	for f, p := range l.folds {
+		y := l.targets[f]
+		held, err := metric.Coverage(l.scaled(p, l.t), y, .9)
+		if err != nil {
+			return 0, 0, err
 		}
-		for _, b := range below {
-			if targets++; b >= .05 && b <= .95 {
-				inside++
-			}
-		}
+		targets, rows = targets+len(y), rows+p.Rows
+		share += (held.Value - share) * float64(len(y)) / float64(targets)
 	}
-	return inside, targets, rows
+	return share, rows, nil
 }

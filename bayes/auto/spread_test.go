@@ -29,9 +29,9 @@ func TestSpread(t *testing.T) {
 			outputs = append(outputs, 0, math.Log(factor))
 		}
 		l := &left{
-			parts: [][]bayes.Prediction{{{Likelihood: bayes.Heteroscedastic{}, Outputs: outputs, Particles: 1, Rows: rows,
-				Width: 2, Weights: []float64{1}}}},
-			shares: [][]float64{{0}}, targets: [][]float64{y},
+			folds: []bayes.Prediction{{Likelihood: bayes.Heteroscedastic{}, Outputs: outputs, Particles: 1, Rows: rows,
+				Width: 2, Weights: []float64{1}}},
+			targets: [][]float64{y},
 		}
 		if err := l.fit(); err != nil {
 			t.Fatal(err)
@@ -40,8 +40,8 @@ func TestSpread(t *testing.T) {
 		if off := l.t + math.Log(factor); math.Abs(off) > .09 || factor == 1 && l.t != 0 {
 			t.Errorf("noise that is %v times as wide is scaled by %v", factor, math.Exp(l.t))
 		}
-		if inside, targets, n := l.covered(); math.Abs(inside/targets-.9) > .04 || n != rows {
-			t.Errorf("the intervals of noise that was %v times as wide hold %v of %v, of %d rows", factor, inside, targets, n)
+		if share, n, err := l.covered(); err != nil || math.Abs(share-.9) > .04 || n != rows {
+			t.Errorf("the intervals of noise that was %v times as wide hold %v of %d rows (%v)", factor, share, n, err)
 		}
 	}
 
