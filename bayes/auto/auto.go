@@ -173,11 +173,7 @@ func (c *course) marked() bool {
 // ends one of them before it has networks, those before it do. Errors are of files or of Observe, or leave no fold.
 func (c *course) fitFolds(ctx context.Context, parts []dataset.Parts) (whole bool, err error) {
 	for f, part := range parts {
-		share := c.share(len(parts) - f)
-		if c.passed(parts, f) {
-			share = 0
-		}
-		one, err := c.fold(ctx, onFold(c.job, part, f), part, share, c.details)
+		one, err := c.fold(ctx, onFold(c.job, part, f), part, c.share(parts, f), c.details)
 		cut := one == nil || ctx.Err() != nil && one.training.Status == run.Cancelled
 		switch {
 		case cut && len(c.folds) > 0 && !ofFiles(err): // what was begun would count as much as what was done
@@ -208,8 +204,12 @@ func (c *course) fitFolds(ctx context.Context, parts []dataset.Parts) (whole boo
 	return true, nil
 }
 
-// share is the time of a fold, of those that are left and the chains on all rows.
-func (c *course) share(folds int) time.Duration {
+// share is the time of a fold, of those that are left and the chains on all rows; 0 if an earlier session has left it.
+func (c *course) share(parts []dataset.Parts, f int) time.Duration {
+	if c.passed(parts, f) {
+		return 0
+	}
+	folds := len(parts) - f
 	// Where the folds before have no draws there are none to go on from.
 	if len(c.folds) == 0 || !c.details.useless && !math.IsNaN(c.details.Draws.Value) {
 		folds += forAllRows
