@@ -193,8 +193,8 @@ func (o *fold) mixed(weights [3]float64) []float64 {
 	return rows
 }
 
-// doubts are warnings of what the budget has cut, of what each fold has met, and of the intervals, if they are judged by
-// so many rows left out, of whose targets they have covered such a share.
+// doubts are warnings of what the budget has cut, of what each fold has met, and of the intervals, if they are judged
+// by so many rows left out, of whose targets they have covered such a share.
 func (m Method) doubts(all []*fold, d *Details, covered float64, rows int) (doubts []string) {
 	folds := make([][]string, len(all))
 	for f, one := range all {

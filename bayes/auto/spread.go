@@ -52,7 +52,8 @@ func noiseOf(bound *bayes.BoundModel) (of noise, ok bool) {
 	return of, last >= 0
 }
 
-// newLeft predicts rows that the folds leave out by their mixtures, and finds the scale of the noise. It is nil if the target is not a number, known for each row.
+// newLeft predicts rows that the folds leave out by their mixtures, and finds the scale of the noise. It is nil if the
+// target is not a number, known for each row.
 func newLeft(bound *bayes.BoundModel, all []*fold, d *Details) (*left, error) {
 	first, rows := all[0].parts.Validation, 0
 	counts, ok := bound.Model.Likelihood.(bayes.Supporter)
