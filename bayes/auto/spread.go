@@ -158,15 +158,25 @@ func (l *left) widen(phi []float64, dim int) {
 // covered is the share of the targets that the mixtures' 90 % intervals hold, with the noise as it is now, and the
 // number of rows.
 func (l *left) covered() (share float64, rows int, err error) {
+	held := 0.
 	targets := 0
 	for f, p := range l.folds {
-		y := l.targets[f]
-		held, err := metric.Coverage(l.scaled(p, l.t), y, .9)
-		if err != nil {
-			return 0, 0, err
+		rows += p.Rows
+		for k, columns := 0, p.Columns(); k < columns; k++ {
+			one, err := l.scaled(p, l.t).Of(k)
+			if err != nil {
+				return 0, 0, err
+			}
+			y := make([]float64, p.Rows)
+			for n := range y {
+				y[n] = l.targets[f][n*columns+k]
+			}
+			fold, err := metric.Coverage(one, y, .9)
+			if err != nil {
+				return 0, 0, err
+			}
+			held, targets = held+fold.Value*float64(len(y)), targets+len(y)
 		}
-		targets, rows = targets+len(y), rows+p.Rows
-		share += (held.Value - share) * float64(len(y)) / float64(targets)
 	}
-	return share, rows, nil
+	return held / float64(targets), rows, nil
 }

@@ -18,25 +18,25 @@ import (
 // the rows; one that is right is left. The posterior whose parameters are changed predicts what was judged.
 func TestSpread(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	const rows = 1000
-	y := make([]float64, rows)
+	const rows, targets = 500, 2
+	y := make([]float64, rows*targets) // the second is ten times as wide
 	for i := range y {
-		y[i] = rng.NormFloat64()
+		y[i] = math.Pow(10, float64(i%targets)) * rng.NormFloat64()
 	}
 	for _, factor := range []float64{.5, 1, 1.6} {
-		outputs := make([]float64, 0, 2*rows)
+		outputs := make([]float64, 0, 2*targets*rows)
 		for range rows {
-			outputs = append(outputs, 0, math.Log(factor))
+			outputs = append(outputs, 0, 0, math.Log(factor), math.Log(10*factor))
 		}
 		l := &left{
 			folds: []bayes.Prediction{{Likelihood: bayes.Heteroscedastic{}, Outputs: outputs, Particles: 1, Rows: rows,
-				Width: 2, Weights: []float64{1}}},
+				Width: 2 * targets, Targets: targets, Weights: []float64{1}}},
 			targets: [][]float64{y},
 		}
 		if err := l.fit(); err != nil {
 			t.Fatal(err)
 		}
-		// Of 1000 rows the scale has a standard error of .022, beside half a step.
+		// Of 1000 targets the scale has a standard error of .022, beside half a step.
 		if off := l.t + math.Log(factor); math.Abs(off) > .09 || factor == 1 && l.t != 0 {
 			t.Errorf("noise that is %v times as wide is scaled by %v", factor, math.Exp(l.t))
 		}
