@@ -80,6 +80,9 @@ func TestShown(t *testing.T) {
 	}
 }
 
+// forTests are the packages for tests, of the library and of users.
+var forTests = []string{"bayes/compute/computetest", "bayes/fit/fittest", "bayes/mcmc/check"}
+
 // module is what is known of the names of this module, each with its package's folder, as "bayes/fit.Fit".
 type module struct {
 	asked, used map[string]bool     // by other packages or by cells; of the library, also by names that are used
@@ -136,7 +139,7 @@ func (m module) read(file string, text []byte) error {
 		m.asked[name] = true
 	}
 	if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(folder, "notebooks") ||
-		strings.Contains(folder, "internal") || folder == "bayes/compute/computetest" || folder == "bayes/mcmc/check" {
+		strings.Contains(folder, "internal") || slices.Contains(forTests, folder) {
 		return nil
 	}
 	declare := func(name *ast.Ident, signature ast.Node, more ...string) {

@@ -179,6 +179,20 @@ func Near(t testing.TB, what string, got, want []float64, tolerance float64) {
 	}
 }
 
+// WantError fails the test unless there is an error that has all of these words.
+func WantError(t testing.TB, what string, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: no error", what)
+		return
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%s: the error %q lacks %q", what, err, w)
+		}
+	}
+}
+
 // Kolmogorov is the asymptotic p-value of the one-sample Kolmogorov-Smirnov statistic.
 func Kolmogorov(draws []float64, cdf func(float64) float64) float64 {
 	return stats.KolmogorovP(stats.Kolmogorov(draws, cdf), float64(len(draws)))
