@@ -1,10 +1,10 @@
 package ohsmc
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
-	"os"
-	"strings"
 	"testing"
 
 	"gobnn/bayes"
@@ -13,25 +13,70 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
+	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 
 	"gonum.org/v1/gonum/mat"
 )
 
-// BenchmarkStep is one step of OHSMC on a net 13-50-20-5-1 whose third layer is stochastic, with batches of 50 of 300
-// rows: resampling, random walk, weights, gradient and Adam, in float32. The time is that of a call and of reading
-// its record.
+// bench measures the steps of a method on 300 rows without a signal, the validation on so many rows after each
+// included. The first step, which compiles, is made before.
+func bench(b *testing.B, model bayes.Model, method fit.Method, validated int, settings run.Settings) {
+	parts := dataset.Parts{Train: noise(300)}
+	if validated > 0 {
+		parts.Validation = noise(validated)
+	}
+	benchOn(b, model, method, parts, settings)
+}
+
+// steps are more than any benchmark makes.
+var steps = particles.Training{Epochs: 1 << 20, ValidateEvery: 1, Patience: 1 << 30}
+
+func benchOn(b *testing.B, model bayes.Model, method fit.Method, parts dataset.Parts, settings run.Settings) {
+	b.Helper()
+	next, stop := iter.Pull(func(yield func(struct{}) bool) {
+		ctx, cancel := context.WithCancel(b.Context())
+		defer cancel()
+		ctx = with(ctx, func(_ *particles.Session, made *particles.StepRecord) {
+			if made != nil && !yield(struct{}{}) {
+				cancel()
+			}
+		})
+		if _, err := fit.Fit(ctx, model, watched{method}, parts, settings); err != nil {
+			b.Error(err)
+		}
+	})
+	defer stop()
+	next()
+	for b.Loop() {
+		if _, made := next(); !made {
+			b.Fatal("the run has ended")
+		}
+	}
+}
+
+// boston is a net 13-50-20-5-1, or 13-50-20-1 without the last width.
+func boston(last int, stochastic bayes.Partition) bayes.Model {
+	hidden := []int{50, 20, last}
+	if last == 0 {
+		hidden = hidden[:2]
+	}
+	return bayes.Model{Network: nn.MLP{Hidden: hidden, Activation: nn.GELU}, Likelihood: bayes.Gaussian{StdDev: 1},
+		Stochastic: stochastic}
+}
+
+// BenchmarkStep is one step of OHSMC on a net whose third layer is stochastic, with batches of 50 of 300 rows:
+// resampling, random walk, weights, gradient and Adam, in float32. The time is that of a call and of reading its
+// record.
 func BenchmarkStep(b *testing.B) { computetest.Bench(b, benchmarkStep) }
 
 func benchmarkStep(b *testing.B, _ *compute.Engine) {
-	for _, particles := range computetest.Cases(100, 1000, 10_000, 100_000, 200_000) {
-		b.Run(fmt.Sprintf("J=%d", particles), func(b *testing.B) {
-			r := benchmarkRun(b, nil, Settings{Particles: particles}, false)
-			for b.Loop() {
-				if err := r.Step(); err != nil {
-					b.Fatal(err)
-				}
-			}
+	for _, count := range computetest.Cases(100, 1000, 10_000, 100_000, 200_000) {
+		b.Run(fmt.Sprintf("J=%d", count), func(b *testing.B) {
+			training := steps
+			training.Particles = count
+			bench(b, boston(5, bayes.Layers(3)), OpenHorizon{Training: training}, 0, run.Settings{})
 		})
 	}
 }
@@ -40,122 +85,49 @@ func benchmarkStep(b *testing.B, _ *compute.Engine) {
 func BenchmarkValidatedStep(b *testing.B) { computetest.Bench(b, benchmarkValidatedStep) }
 
 func benchmarkValidatedStep(b *testing.B, _ *compute.Engine) {
-	r := benchmarkRun(b, nil, Settings{}, true)
-	for b.Loop() {
-		if err := r.Step(); err != nil {
-			b.Fatal(err)
-		}
-	}
+	bench(b, boston(5, bayes.Layers(3)), OpenHorizon{Training: steps}, 150, run.Settings{})
 }
 
 // BenchmarkHost is what the host does in a step: a step of two particles on one row.
 func BenchmarkHost(b *testing.B) { computetest.Bench(b, benchmarkHost) }
 
 func benchmarkHost(b *testing.B, _ *compute.Engine) {
-	r := benchmarkRun(b, nil, Settings{Particles: 2, BatchSize: 1}, false)
-	for b.Loop() {
-		if err := r.Step(); err != nil {
-			b.Fatal(err)
-		}
-	}
+	training := steps
+	training.Particles, training.BatchSize = 2, 1
+	bench(b, boston(5, bayes.Layers(3)), OpenHorizon{Training: training}, 0, run.Settings{})
 }
 
-func benchmarkRun(b *testing.B, algorithm fit.Method, settings Settings, validate bool) *steps {
-	return benchmarkRunOf(b, algorithm, settings, []int{50, 20, 5}, bayes.Layers(3), validate)
-}
-
-func benchmarkRunOf(
-	b *testing.B, algorithm fit.Method, settings Settings, hidden []int, stochastic bayes.Partition, validate bool,
-) *steps {
-	parts := dataset.Parts{Train: noise(300)}
-	if validate {
-		parts.Validation = noise(150)
-	}
-	return benchmarkTraining(b, bayes.Model{
-		Network:    nn.MLP{Hidden: hidden, Activation: nn.GELU},
-		Likelihood: bayes.Gaussian{StdDev: 1},
-		Stochastic: stochastic,
-	}, algorithm, parts, settings)
-}
-
-// benchmarkTraining has made its first step, which compiles.
-func benchmarkTraining(
-	b *testing.B, model bayes.Model, algorithm fit.Method, parts dataset.Parts, settings Settings,
-) *steps {
-	engine, err := settings.Engine.Or()
-	if err != nil {
-		b.Fatal(err)
-	}
-	settings.Engine = engine
-	settings.Epochs = 1 << 20 // more than any benchmark makes
-	r, err := begun(model, algorithm, parts, settings)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(r.close)
-	if err := r.Step(); err != nil {
-		b.Fatal(err)
-	}
-	b.Log(engine, r.core.Target.Plan)
-	return r
-}
-
-// BenchmarkConvolution is a step of OHSMC on the paper's network for MNIST, whose first convolution is stochastic, with
-// batches of made-up pictures, in float32.
+// BenchmarkConvolution is a step of OHSMC on pictures of 28 by 28, in float32: the paper's network for MNIST, and
+// LeNet-5 with the validation on 10 000 of them, of which J = 100 particles are to fit 3 GiB. The first convolution is
+// stochastic.
 func BenchmarkConvolution(b *testing.B) { computetest.Bench(b, benchmarkConvolution) }
 
 func benchmarkConvolution(b *testing.B, engine *compute.Engine) {
-	particles, filters := 100, []int{32, 64}
+	training, filters, validated := steps, []int{32, 64}, 10_000
+	training.Particles, training.Optimiser = 100, train.Adam{Schedule: train.Constant(.002)}
 	if testing.Short() {
-		particles, filters = 2, []int{2, 2}
+		training.Particles, filters, validated = 2, []int{2, 2}, 10
 	}
-	for _, batch := range computetest.Cases(20, 100) {
-		b.Run(fmt.Sprintf("J=%d/B=%d", particles, batch), func(b *testing.B) {
-			r := benchmarkTraining(b, bayes.Model{
-				Network: nn.CNN{Height: side, Width: side, Hidden: []int{256},
-					Convolutions: []nn.Conv{{Filters: filters[0], Pool: 2}, {Filters: filters[1], Pool: 2}}},
-				Likelihood: bayes.Categorical{},
-				Stochastic: bayes.Layers(1),
-				Scaling:    bayes.Scaling{KeepFeatures: true},
-			}, nil, dataset.Parts{Train: pictures(5 * batch)}, Settings{
-				Engine: engine, Particles: particles, BatchSize: batch, Optimiser: train.Adam{Schedule: train.Constant(.002)},
-			})
-			for b.Loop() {
-				if err := r.Step(); err != nil {
-					b.Fatal(err)
-				}
+	cnn := nn.CNN{Height: side, Width: side, Hidden: []int{256},
+		Convolutions: []nn.Conv{{Filters: filters[0], Pool: 2}, {Filters: filters[1], Pool: 2}}}
+	for _, c := range computetest.Cases([]struct {
+		name      string
+		network   nn.Network
+		batch     int
+		validated int
+	}{{"MNIST", cnn, 20, 0}, {"MNIST", cnn, 100, 0}, {"LeNet-5", nn.LeNet5(side, side, 1), 100, validated}}...) {
+		b.Run(fmt.Sprintf("%s/B=%d", c.name, c.batch), func(b *testing.B) {
+			parts := dataset.Parts{Train: pictures(5 * c.batch)}
+			if c.validated > 0 {
+				parts.Validation = pictures(c.validated)
 			}
+			training.BatchSize = c.batch
+			benchOn(b, bayes.Model{
+				Network: c.network, Likelihood: bayes.Categorical{}, Stochastic: bayes.Layers(1),
+				Scaling: bayes.Scaling{KeepFeatures: true},
+			}, OpenHorizon{Training: training}, parts, run.Settings{Engine: engine})
+			b.ReportMetric(computetest.PeakMemory(b), "peak-GiB") // of the process so far
 		})
-	}
-}
-
-// BenchmarkLeNet5 is a step of OHSMC on LeNet-5, whose first convolution is stochastic, with batches of 100 made-up
-// pictures, and then the validation on 10 000: J = 100 particles are to fit 3 GiB. It reports the most memory that the
-// process has had so far, so run it alone.
-func BenchmarkLeNet5(b *testing.B) { computetest.Bench(b, benchmarkLeNet5) }
-
-func benchmarkLeNet5(b *testing.B, engine *compute.Engine) {
-	particles, batch, validated := 100, 100, 10_000
-	if testing.Short() {
-		particles, batch, validated = 2, 10, 10
-	}
-	r := benchmarkTraining(b, bayes.Model{
-		Network: nn.LeNet5(side, side, 1), Likelihood: bayes.Categorical{}, Stochastic: bayes.Layers(1),
-		Scaling: bayes.Scaling{KeepFeatures: true},
-	}, nil, dataset.Parts{Train: pictures(batch), Validation: pictures(validated)}, Settings{
-		Engine: engine, Particles: particles, BatchSize: batch, Optimiser: train.Adam{Schedule: train.Constant(.002)},
-	})
-	for b.Loop() {
-		if err := r.Step(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if status, err := os.ReadFile("/proc/self/status"); err == nil { // Linux
-		var kibibytes int
-		if _, peak, found := strings.Cut(string(status), "VmHWM:"); found {
-			fmt.Sscan(peak, &kibibytes) //nolint:errcheck // it is 0 then
-		}
-		b.ReportMetric(float64(kibibytes)/1024, "peak-MiB")
 	}
 }
 
@@ -200,46 +172,32 @@ func noise(rows int) *dataset.Dataset {
 	return d
 }
 
-// BenchmarkSMC is a step of SGSMC on yacht's net, 6-50-20-5-1 with a stochastic third layer: 1000 particles, 20 data,
-// 10 random-walk Metropolis moves before each.
-func BenchmarkSMC(b *testing.B) { computetest.Bench(b, benchmarkSMC) }
-
-func benchmarkSMC(b *testing.B, _ *compute.Engine) {
-	r := benchmarkRun(b, SMC{}, Settings{BatchSize: 20}, false)
-	for b.Loop() {
-		if err := r.Step(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // BenchmarkGuided compares a guided step with each proposal: 1000 particles of the net of BenchmarkStep, and 100 of
-// 13-50-20-1 whose first layer is stochastic.
+// 13-50-20-1 whose first layer is stochastic. A step of SGSMC on batches of 20 stands beside them, with 10 random-walk
+// moves before each row.
 func BenchmarkGuided(b *testing.B) { computetest.Bench(b, benchmarkGuided) }
 
 func benchmarkGuided(b *testing.B, _ *compute.Engine) {
+	few, rows := steps, steps
+	few.Particles, rows.BatchSize = 100, 20
 	for _, c := range computetest.Cases([]struct {
-		name      string
-		algorithm Guided
+		name     string
+		proposal Proposal
+		adapt    float64
 	}{
-		{"random walk", Guided{Proposal: RandomWalk{}}},
-		{"Langevin, paper's form", Guided{Proposal: Langevin{PaperForm: true}}},
-		{"Langevin", Guided{Proposal: Langevin{}}},
-		{"Langevin, adapted", Guided{Proposal: Langevin{}, Adapt: .574}},
-		{"HMC", Guided{Proposal: HMC{Steps: 5}}},
+		{"random walk", RandomWalk{}, 0}, {"Langevin, paper's form", Langevin{PaperForm: true}, 0},
+		{"Langevin", Langevin{}, 0}, {"Langevin, adapted", Langevin{}, .574}, {"HMC", HMC{Steps: 5}, 0},
 	}...) {
-		for _, net := range computetest.Cases([]struct {
-			hidden           []int
-			layer, particles int
-		}{{[]int{50, 20, 5}, 3, 1000}, {[]int{50, 20}, 1, 100}}...) {
-			b.Run(fmt.Sprintf("%s/layer %d", c.name, net.layer), func(b *testing.B) {
-				r := benchmarkRunOf(b, c.algorithm, Settings{Particles: net.particles}, net.hidden, bayes.Layers(net.layer), false)
-				for b.Loop() {
-					if err := r.Step(); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
+		b.Run(c.name+"/layer 3", func(b *testing.B) {
+			bench(b, boston(5, bayes.Layers(3)), Guided{Training: steps, Proposal: c.proposal, Adapt: c.adapt}, 0,
+				run.Settings{})
+		})
+		b.Run(c.name+"/layer 1", func(b *testing.B) {
+			bench(b, boston(0, bayes.Layers(1)), Guided{Training: few, Proposal: c.proposal, Adapt: c.adapt}, 0,
+				run.Settings{})
+		})
 	}
+	b.Run("SMC", func(b *testing.B) {
+		bench(b, boston(5, bayes.Layers(3)), SMC{Training: rows}, 0, run.Settings{})
+	})
 }

@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
+	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -58,53 +60,40 @@ func (crescent) logEvidence(y []float64, psi float64) float64 {
 // tolerance of 0.15 is where the log evidence has fallen by 0.02 (0.03 of 15 rows); six seeds came to 0.08 of it.
 func TestCrescent(t *testing.T) {
 	kernel := mcmc.RandomWalkMetropolis{StepSize: 1}
-	learnCrescent(t, onCrescent{"SMC", SMC{Kernel: kernel, Moves: 2, Precondition: true}, 15, 300, 15, 40, 1})
+	learnCrescent(t, 15, SMC{Training: crescentTraining(300, 15, 40, 1), Kernel: kernel, Moves: 2, Precondition: true})
 }
 
-// onCrescent is a training on the crescent.
-type onCrescent struct {
-	name          string
-	algorithm     fit.Method
-	rows          int
-	particles     int
-	batch, epochs int
-	every         int // steps in which the learning rate falls by 4 %: the paper's 10, and 1 for the 40 steps of SMC
+// crescentTraining has a learning rate that falls by 4 % in so many steps: the paper's 10, and 1 for the 40 steps of
+// SMC.
+func crescentTraining(count, batch, epochs, every int) particles.Training {
+	return particles.Training{Particles: count, BatchSize: batch, Epochs: epochs,
+		Optimiser: train.Adam{Schedule: train.Exponential(.1, .96, every)}}
 }
 
-func learnCrescent(t *testing.T, trainings ...onCrescent) {
+func learnCrescent(t *testing.T, rows int, method fit.Method) {
 	t.Helper()
-	engine := computetest.Go(t) // two numbers a particle: compiling would take longer than computing
-	model := bayes.Model{
+	model := fittest.Raw(bayes.Model{
 		Network: crescent{}, Likelihood: bayes.Gaussian{StdDev: 1},
 		Prior:      bayes.Normal{PerLayer: map[int]float64{1: math.Sqrt2, 2: 1}},
-		Stochastic: bayes.Names("phi0", "phi1"), Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true},
+		Stochastic: bayes.Names("phi0", "phi1"),
+	})
+	data, err := dataset.Crescent(rows, 1, 3)
+	if err != nil {
+		t.Fatal(err)
 	}
-	trainer := model
-	for _, c := range trainings {
-		data, err := dataset.Crescent(c.rows, 1, 3)
-		if err != nil {
-			t.Fatal(err)
+	best, maximum := math.Inf(-1), 0.0
+	for psi := .05; psi < 3; psi += .005 {
+		if v := (crescent{}).logEvidence(data.Y, psi); v > best {
+			best, maximum = v, psi
 		}
-		best, maximum := math.Inf(-1), 0.0
-		for psi := .05; psi < 3; psi += .005 {
-			if v := (crescent{}).logEvidence(data.Y, psi); v > best {
-				best, maximum = v, psi
-			}
-		}
-		result, err := Fit(t.Context(), trainer, c.algorithm, dataset.Parts{Train: data}, Settings{
-			Particles: c.particles, BatchSize: c.batch, Engine: engine, Epochs: c.epochs,
-			Optimiser: train.Adam{Schedule: train.Exponential(.1, .96, c.every)},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		shift, _, err := result.Posterior.Parameter("psi less 0.1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%s: psi %.3f, the evidence's maximum is at %.3f", c.name, shift[0]+.1, maximum)
-		if psi := shift[0] + .1; math.Abs(psi-maximum) > .15 {
-			t.Errorf("%s: psi %.3f, the evidence's maximum is at %.3f", c.name, psi, maximum)
-		}
+	}
+	result, _ := fitted(t, model, method, dataset.Parts{Train: data}, run.Settings{})
+	shift, _, err := result.Posterior.Parameter("psi less 0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%T: psi %.3f, the evidence's maximum is at %.3f", method, shift[0]+.1, maximum)
+	if psi := shift[0] + .1; math.Abs(psi-maximum) > .15 {
+		t.Errorf("%T: psi %.3f, the evidence's maximum is at %.3f", method, psi, maximum)
 	}
 }

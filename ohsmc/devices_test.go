@@ -13,6 +13,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
@@ -24,92 +25,63 @@ import (
 // particles as rows in a batch, so that only the names of what is shared tell the two apart.
 func TestDevices(t *testing.T) {
 	engine := computetest.Several(t)
+	training := particles.Training{Particles: 8, BatchSize: 8, Epochs: 1, Threshold: .9} // so that some step resamples
+	all := training
+	all.Threshold = 1
 	for _, c := range []struct {
 		algorithm fit.Method
 		devices   int
-		threshold float64 // so that some step resamples
 		shared    []string
 	}{
-		{OpenHorizon{}, 4, 1, []string{"phi", "best_phi"}},
-		{Guided{Proposal: Langevin{}, Adapt: .574}, 2, .9, []string{"phi", "best_phi", "log_density"}},
-		{SMC{Kernel: mcmc.HMC{StepSize: .1, Steps: 2}, Moves: 1, Precondition: true}, 2, .9, []string{
-			"phi", "best_phi", moving + "phi", moving + "log_density", moving + "gradient", moving + "eve", moving +
-				"unfinished",
-			moving + "own/momentum", // and more of its own
+		{OpenHorizon{Training: all}, 4, []string{"phi", "best_phi"}},
+		{Guided{Training: training, Proposal: Langevin{}, Adapt: .574}, 2, []string{"phi", "best_phi", "log_density"}},
+		{SMC{Training: training, Kernel: mcmc.HMC{StepSize: .1, Steps: 2}, Moves: 1, Precondition: true}, 2, []string{
+			"phi", "best_phi", moving + "phi", moving + "log_density", moving + "gradient", moving + "eve",
+			moving + "unfinished", moving + "own/momentum", // and more of its own
 		}},
 	} {
 		t.Run(fmt.Sprintf("%T", c.algorithm), func(t *testing.T) {
 			if _, first := c.algorithm.(OpenHorizon); !first && testing.Short() {
 				t.Skip("compiles long")
 			}
-			trainer := small
-			settings := Settings{Particles: 8, BatchSize: 8, Epochs: 1, Seed: 3, Threshold: c.threshold,
-				DType: compute.Float64, Engine: computetest.Go(t)}
-			train := func(ctx context.Context) (*Result, []float64) {
-				result, err := Fit(ctx, trainer, c.algorithm, parts(t), settings)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return result, told64(t, result)
-			}
-			whole, want := train(context.Background())
-			if !slices.ContainsFunc(whole.Trace, func(r particles.StepRecord) bool { return r.Resamplings > 0 }) {
+			settings := run.Settings{Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)}
+			result, details := fitted(t, fittest.Small, c.algorithm, fittest.Parts(t, 60), settings)
+			want := all64(t, result, details)
+			if !slices.ContainsFunc(details.Trace, func(r particles.StepRecord) bool { return r.Resamplings > 0 }) {
 				t.Error("nothing was resampled")
 			}
 			settings.Engine, settings.Devices = engine, c.devices
-			_, got := train(context.Background())
+			result, details = fitted(t, fittest.Small, c.algorithm, fittest.Parts(t, 60), settings)
+			got := all64(t, result, details)
 			computetest.Near(t, fmt.Sprint(c.devices, " devices"), got, want, 1e-9)
-			holds(t, trainer, c.algorithm, settings, c.shared)
 
-			settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
-			ctx, cancel := context.WithCancel(context.Background())
-			settings.Progress = func(run.Progress) { cancel() }
-			if first, _ := train(ctx); first.Status != run.Cancelled || first.Steps < 1 || first.Steps >= whole.Steps {
-				t.Errorf("the interrupted run is %s after %d steps", first.Status, first.Steps)
+			settings.Checkpoint = filepath.Join(t.TempDir(), "run")
+			ctx, cancel := context.WithCancel(t.Context())
+			ctx = with(ctx, func(s *particles.Session, made *particles.StepRecord) {
+				if made != nil {
+					holds(t, s, c.shared)
+					cancel()
+				}
+			})
+			part, err := fit.Fit(ctx, fittest.Small, watched{c.algorithm}, fittest.Parts(t, 60), settings)
+			if err != nil || part.Status != run.Cancelled {
+				t.Fatalf("%+v, %v", part, err)
 			}
-			settings.Progress = nil
-			if _, resumed := train(context.Background()); !slices.Equal(resumed, got) {
+			ctx = with(t.Context(), func(*particles.Session, *particles.StepRecord) {})
+			if part, err = fit.Fit(ctx, fittest.Small, watched{c.algorithm}, fittest.Parts(t, 60), settings); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(all64(t, part, fit.Details[*particles.Details](part)), got) {
 				t.Error("the resumed run ends elsewhere")
-			}
-			settings.Devices = 1
-			if _, err := Fit(context.Background(), trainer, c.algorithm, parts(t),
-				settings); err == nil || !strings.Contains(err.Error(), "other settings") {
-				t.Errorf("a checkpoint of several devices on one: error %v", err)
 			}
 		})
 	}
 }
 
-// Chains at a trained psi do not depend on how many devices share them either.
-func TestSampleDevices(t *testing.T) {
-	engine := computetest.Several(t)
-	pure := computetest.Go(t)
-	trained, err := Fit(t.Context(), small, nil, parts(t),
-		Settings{Particles: 8, BatchSize: 36, Epochs: 1, Engine: pure, DType: compute.Float64})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want []float64
-	for i, engine := range []*compute.Engine{pure, engine} {
-		devices := 1 + 3*i
-		chains := mcmc.Chains{Kernel: mcmc.MALA{StepSize: .1}, Chains: 8, Draws: 5, WarmUp: mcmc.NoWarmUp}
-		result, err := fit.Fit(t.Context(), bayes.Model{}, fit.From{Trained: trained.Posterior, Method: chains}, parts(t),
-			run.Settings{DType: compute.Float64, Engine: engine, Devices: devices})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := numbers(t, result.Posterior)
-		if want == nil {
-			want = got
-		}
-		computetest.Near(t, fmt.Sprint(devices, " devices"), got, want, 1e-9)
-	}
-}
-
-// told64 is all that a result says in numbers but for the time, with -1 for what there is not.
-func told64(t *testing.T, result *Result) []float64 {
-	all := numbers(t, result.Posterior)
-	for _, r := range result.Trace {
+// all64 are the numbers of a result but for the time, with -1 for NaN.
+func all64(t *testing.T, result *fit.Result, details *particles.Details) []float64 {
+	all := fittest.Numbers(t, result.Posterior)
+	for _, r := range details.Trace {
 		r.Seconds = 0
 		values, err := compute.Float64s(run.Records([]particles.StepRecord{r}))
 		if err != nil {
@@ -117,7 +89,7 @@ func told64(t *testing.T, result *Result) []float64 {
 		}
 		all = append(all, values...)
 	}
-	for _, v := range result.Validated {
+	for _, v := range details.Validated {
 		all = append(all, v.NLPD)
 	}
 	for i, v := range all {
@@ -128,32 +100,24 @@ func told64(t *testing.T, result *Result) []float64 {
 	return all
 }
 
-// holds checks after a step on several devices that each has its part of what is shared, and all of the rest.
-func holds(t *testing.T, trainer bayes.Model, algorithm fit.Method, settings Settings, shared []string) {
+// holds checks that each of several devices has its part of what is shared, and all of the rest.
+func holds(t *testing.T, s *particles.Session, shared []string) {
 	t.Helper()
-	r, err := begun(trainer, algorithm, parts(t), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.close()
-	if err := r.Step(); err != nil {
-		t.Fatal(err)
-	}
 	for _, name := range shared {
-		if !slices.Contains(r.State.Names(), name) {
-			t.Errorf("the state has no %q, only %q", name, r.State.Names())
+		if !slices.Contains(s.State.Names(), name) {
+			t.Errorf("the state has no %q, only %q", name, s.State.Names())
 		}
 	}
-	for _, name := range r.State.Names() {
-		whole, err := r.State.Host(name)
+	for _, name := range s.State.Names() {
+		whole, err := s.State.Host(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := whole[name].Shape().Clone()
 		if slices.Contains(shared, name) || strings.HasPrefix(name, moving+"own/") {
-			want.Dimensions[0] = settings.Particles / settings.Devices
+			want.Dimensions[0] = s.Particles / s.Devices
 		}
-		shards, err := r.State.Shards(name)
+		shards, err := s.State.Shards(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,35 +126,6 @@ func holds(t *testing.T, trainer bayes.Model, algorithm fit.Method, settings Set
 				t.Errorf("device %d of %d holds %q of shape %s, want %s", device, len(shards), name, shard.Shape(), want)
 			}
 		}
-	}
-}
-
-func TestDevicesErrors(t *testing.T) {
-	for _, engine := range computetest.Engines(t) {
-		have := engine.Devices()
-		for _, c := range []struct {
-			settings Settings
-			says     []string
-		}{
-			{Settings{Devices: -1}, []string{"Settings.Devices is -1", "at least 1"}},
-			{Settings{Devices: have + 1, Particles: have + 1}, []string{fmt.Sprintf("Settings.Devices is %d", have+1),
-				fmt.Sprintf("has %d", have), engine.Name()}},
-			{Settings{Devices: 2, Particles: 10, Chunk: 5}, []string{"Training.Chunk is 5", "0 with Devices 2"}},
-		} {
-			c.settings.Engine = engine
-			_, err := Fit(context.Background(), small, nil, parts(t), c.settings)
-			for _, want := range c.says {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s, %+v: error %v does not say %q", engine.Name(), c.settings, err, want)
-				}
-			}
-		}
-	}
-	_, err := Fit(context.Background(), small, nil, parts(t), Settings{Devices: 4, Particles: 1001,
-		Engine: computetest.Several(t)})
-	if err == nil || !strings.Contains(err.Error(), "Settings.Devices is 4, Training.Particles 1001") ||
-		!strings.Contains(err.Error(), "take 1000 or 1004") {
-		t.Errorf("particles that cannot be shared: error %v", err)
 	}
 }
 
@@ -206,19 +141,13 @@ func benchmarkDevices(b *testing.B, engine *compute.Engine) {
 		stochastic bayes.Partition
 		algorithm  fit.Method
 	}{
-		{"last layer", bayes.Layers(3), OpenHorizon{}},
-		{"all layers", bayes.All(), OpenHorizon{}},
-		{"all layers, Langevin", bayes.All(), Guided{Proposal: Langevin{}}},
+		{"last layer", bayes.Layers(3), OpenHorizon{Training: steps}},
+		{"all layers", bayes.All(), OpenHorizon{Training: steps}},
+		{"all layers, Langevin", bayes.All(), Guided{Training: steps, Proposal: Langevin{}}},
 	}...) {
 		for _, devices := range computetest.Cases(2, 1, 4) {
 			b.Run(fmt.Sprintf("%s/devices=%d", c.name, devices), func(b *testing.B) {
-				r := benchmarkRunOf(b, c.algorithm, Settings{Devices: devices, Engine: engine}, []int{50, 20, 5}, c.stochastic,
-					false)
-				for b.Loop() {
-					if err := r.Step(); err != nil {
-						b.Fatal(err)
-					}
-				}
+				bench(b, boston(5, c.stochastic), c.algorithm, 0, run.Settings{Devices: devices, Engine: engine})
 			})
 		}
 	}

@@ -5,9 +5,11 @@ import (
 	"math"
 	"testing"
 
-	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/particles"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/stat"
@@ -21,9 +23,8 @@ import (
 // from the particles themselves, Precondition, costs a bias of the order of 1/J (.015 here, over 3000 passes).
 func TestEvidenceIsUnbiased(t *testing.T) {
 	const sd, passes = 2, 200
-	data := linear(9)
+	data := fittest.Data(9)
 	exact := posteriorOf(t, data, sd)
-	trainer := bayesianLine(sd)
 	for _, c := range []struct {
 		threshold, deviation float64
 		resamplings          func(mean float64) bool
@@ -33,16 +34,14 @@ func TestEvidenceIsUnbiased(t *testing.T) {
 		{1e-9, .175, func(mean float64) bool { return mean == 0 }},
 	} {
 		t.Run(fmt.Sprint("threshold ", c.threshold), func(t *testing.T) {
-			result, err := Fit(t.Context(), trainer, SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .6}, Moves: 1},
-				dataset.Parts{Train: data}, Settings{
-					Particles: 50, BatchSize: 9, Epochs: passes, Seed: 1, Threshold: c.threshold, Resampler: smc.Multinomial,
-					Engine: computetest.Go(t),
-				})
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, details := fitted(t, fittest.Line(sd), SMC{
+				Training: particles.Training{
+					Particles: 50, BatchSize: 9, Epochs: passes, Threshold: c.threshold, Resampler: smc.Multinomial,
+				},
+				Kernel: mcmc.RandomWalkMetropolis{StepSize: .6}, Moves: 1,
+			}, dataset.Parts{Train: data}, run.Settings{Seed: 1})
 			var ratios, resamplings []float64
-			for _, r := range result.Trace {
+			for _, r := range details.Trace {
 				ratios = append(ratios, math.Exp(r.LogEvidence-exact.logEvidence))
 				resamplings = append(resamplings, float64(r.Resamplings))
 			}

@@ -1,7 +1,6 @@
 package ohsmc
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -10,38 +9,18 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
-
-// linear is a regression on two correlated features whose posterior is far from symmetric in them.
-func linear(rows int) *dataset.Dataset {
-	d := &dataset.Dataset{Name: "linear", Task: dataset.Regression, Features: []string{"a", "b"}, Target: "y",
-		X: mat.NewDense(rows, 2, nil), Y: make([]float64, rows)}
-	for i := range rows {
-		a, e := math.Sin(1.7*float64(i)), math.Cos(2.9*float64(i))
-		b := .8*a + .6*math.Sin(5.1*float64(i))
-		d.X.(*mat.Dense).SetRow(i, []float64{a, b})
-		d.Y[i] = 2*a - b + .7*e
-	}
-	return d
-}
-
-// bayesianLine is y ~ N(w x + b, sd^2) with w and b stochastic: conjugate.
-func bayesianLine(sd float64) bayes.Model {
-	return bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All()}
-}
-
-// asItIs is a model of the data in raw units.
-func asItIs(m bayes.Model) bayes.Model {
-	m.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
-	return m
-}
 
 // kalman is the exact distribution of a particle under Algorithm 3 with a Gaussian kernel phi' = a phi + N(0, q I),
 // as J grows: each batch moves N(m, P) by the kernel and multiplies the batch's likelihood in. It is the Kalman
@@ -91,13 +70,29 @@ func (o offsets) add(kind string, place int, value float64) {
 	o[kind][place] = append(o[kind][place], value)
 }
 
-// addMoments adds a run's weighted means, in posterior standard deviations, and its relative variances.
-func (o offsets) addMoments(t *testing.T, r *steps, exact *kalman) {
-	mean, variance := moments(t, r)
-	for d := range mean {
-		v := exact.covariance.At(d, d)
-		o.add("mean", d, (mean[d]-exact.mean.AtVec(d))/math.Sqrt(v))
-		o.add("variance", d, variance[d]/v-1)
+// addMoments adds a posterior's weighted means, in exact standard deviations, and its relative variances.
+func (o offsets) addMoments(t *testing.T, p *bayes.Posterior, exact *kalman) {
+	t.Helper()
+	draws, err := p.Draws()
+	if err != nil {
+		t.Fatal(err)
+	}
+	phi, err := compute.Float64s(draws.Phi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, weights := p.Bound().D, p.LogWeights().Weights()
+	for k := range d {
+		mean, variance := 0.0, 0.0
+		for j, w := range weights {
+			mean += w * phi[j*d+k]
+		}
+		for j, w := range weights {
+			variance += w * (phi[j*d+k] - mean) * (phi[j*d+k] - mean)
+		}
+		v := exact.covariance.At(k, k)
+		o.add("mean", k, (mean-exact.mean.AtVec(k))/math.Sqrt(v))
+		o.add("variance", k, variance/v-1)
 	}
 }
 
@@ -129,11 +124,55 @@ func (o offsets) check(t *testing.T, limits bounds) {
 	}
 }
 
+// standardised are the rows and targets of data, as a model that standardises them has them.
+func standardised(t *testing.T, data *dataset.Dataset) (rows [][]float64, y []float64) {
+	t.Helper()
+	x, err := dataset.FitScaler(data.X).Apply(data.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range data.Rows() {
+		rows = append(rows, x.RawRowView(n))
+	}
+	return rows, dataset.FitTargetScaler(data.Y, 1).ApplyFlat(data.Y)
+}
+
+// filter is the exact distribution after each batch of so many epochs.
+func filter(t *testing.T, data *dataset.Dataset, batch, epochs int, seed uint64, a, q, sd float64) (path []kalman) {
+	t.Helper()
+	x, y := standardised(t, data)
+	batches, err := dataset.NewEpochBatches(len(y), batch, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact := newKalman(data.Dims() + 1)
+	for step := range epochs * batches.PerEpoch() {
+		b := batches.At(step)
+		var bx [][]float64
+		var by []float64
+		for _, n := range b.Rows[:b.Count] {
+			bx, by = append(bx, x[n]), append(by, y[n])
+		}
+		exact.step(a, q, sd, bx, by)
+		path = append(path, *exact)
+	}
+	return path
+}
+
+// posteriorOf is the exact posterior of a line on standardised data.
+func posteriorOf(t *testing.T, data *dataset.Dataset, sd float64) *kalman {
+	t.Helper()
+	x, y := standardised(t, data)
+	posterior := newKalman(data.Dims() + 1)
+	posterior.step(1, 0, sd, x, y)
+	return posterior
+}
+
 // Particles follow the Kalman filter: the log evidence of each batch of two epochs, and the weighted means and
 // variances after them, over 24 independent runs.
 func TestParticlesFollowKalman(t *testing.T) {
 	const sd, runs = .5, 24
-	data := linear(30)
+	data := fittest.Data(30)
 	for _, c := range []struct {
 		kernel    mcmc.Kernel
 		a, q      float64
@@ -151,75 +190,27 @@ func TestParticlesFollowKalman(t *testing.T) {
 			bounds{"mean": .12, "variance": .11, "log evidence": .5}},
 	} {
 		t.Run(fmt.Sprintf("%T/%s", c.kernel, c.resampler), func(t *testing.T) {
-			engine, dtype := computetest.Go(t), compute.Float64 // TestDevices compares XLA with it
+			dtype := compute.Float64 // on the Go backend: TestDevices compares XLA with it
 			if c.threshold == .9 {
 				dtype = compute.Float32
 			}
-			trainer := bayesianLine(sd)
+			method := OpenHorizon{Kernel: c.kernel, Training: particles.Training{
+				Particles: 1000, BatchSize: 7, Epochs: 2, Threshold: c.threshold, Resampler: c.resampler,
+			}}
 			off := offsets{}
 			for seed := range uint64(runs) {
-				r, err := begun(trainer, OpenHorizon{Kernel: c.kernel}, dataset.Parts{Train: data}, Settings{
-					Particles: 1000, BatchSize: 7, Epochs: 2, Seed: seed, Threshold: c.threshold, Resampler: c.resampler,
-					Engine: engine, DType: dtype,
-				})
-				if err != nil {
-					t.Fatal(err)
+				result, details := fitted(t, fittest.Line(sd), method, dataset.Parts{Train: data},
+					run.Settings{Seed: seed, DType: dtype})
+				before, path := 0.0, filter(t, data, 7, 2, seed, c.a, c.q, sd)
+				for step, exact := range path {
+					off.add("log evidence", step, details.Trace[step].LogEvidence-(exact.logEvidence-before))
+					before = exact.logEvidence
 				}
-				x, err := r.Features.Apply(data.X)
-				if err != nil {
-					t.Fatal(err)
-				}
-				y := r.Target.ApplyFlat(data.Y)
-				exact := newKalman(3)
-				for step := range r.all() {
-					batch := r.Batches.At(step)
-					var bx [][]float64
-					var by []float64
-					for _, n := range batch.Rows[:batch.Count] {
-						bx, by = append(bx, x.RawRowView(int(n))), append(by, y[n])
-					}
-					before := exact.logEvidence
-					exact.step(c.a, c.q, sd, bx, by)
-					if err := r.Step(); err != nil {
-						t.Fatal(err)
-					}
-					off.add("log evidence", step, r.Records[step].LogEvidence-(exact.logEvidence-before))
-				}
-				off.addMoments(t, r, exact)
-				r.close()
+				off.addMoments(t, result.Posterior, &path[len(path)-1])
 			}
 			off.check(t, c.limits)
 		})
 	}
-}
-
-// moments are the weighted mean and variance of each coordinate.
-func moments(t *testing.T, r *steps) (mean, variance []float64) {
-	host, err := r.State.Host("phi", "log_weights")
-	if err != nil {
-		t.Fatal(err)
-	}
-	phi, err := compute.Float64s(host["phi"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	logWeights, err := compute.Float64s(host["log_weights"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := r.Bound.D
-	mean, variance = make([]float64, d), make([]float64, d)
-	for j, w := range logWeights {
-		for k := range d {
-			mean[k] += math.Exp(w) * phi[j*d+k]
-		}
-	}
-	for j, w := range logWeights {
-		for k := range d {
-			variance[k] += math.Exp(w) * (phi[j*d+k] - mean[k]) * (phi[j*d+k] - mean[k])
-		}
-	}
-	return mean, variance
 }
 
 // OHSMC's fixed point is not the posterior, and the package says so: here is by how much, on a conjugate regression.
@@ -227,44 +218,20 @@ func moments(t *testing.T, r *steps) (mean, variance []float64) {
 // 1/1.5 of, the posterior's.
 func TestFixedPointIsNotThePosterior(t *testing.T) {
 	const sd = .5
-	data := linear(30)
-	posterior := newKalman(3)
-	x, err := dataset.FitScaler(data.X).Apply(data.X)
-	if err != nil {
-		t.Fatal(err)
-	}
-	y := dataset.FitTargetScaler(data.Y, 1).ApplyFlat(data.Y)
-	var rows [][]float64
-	for n := range y {
-		rows = append(rows, x.RawRowView(n))
-	}
-	posterior.step(1, 0, sd, rows, y)
+	data := fittest.Data(30)
+	posterior := posteriorOf(t, data, sd)
 	for _, c := range []struct {
 		q     float64
 		batch int
 		wider bool
 	}{{.1, 3, true}, {.0005, 30, false}} {
 		const epochs, seed = 40, 2
-		batches, err := dataset.NewEpochBatches(30, c.batch, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		stationary := newKalman(3)
-		for step := range epochs * batches.PerEpoch() {
-			var bx [][]float64
-			var by []float64
-			for _, n := range batches.At(step).Rows {
-				bx, by = append(bx, rows[n]), append(by, y[n])
-			}
-			stationary.step(1, c.q, sd, bx, by)
-		}
-		result, err := Fit(context.Background(), bayesianLine(sd), OpenHorizon{Kernel: mcmc.RandomWalk{Variance: c.q}},
-			dataset.Parts{Train: data}, Settings{
-				Particles: 2000, BatchSize: c.batch, Epochs: epochs, Seed: seed, Engine: computetest.Go(t),
-			})
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := filter(t, data, c.batch, epochs, seed, 1, c.q, sd)
+		stationary := path[len(path)-1]
+		result, _ := fitted(t, fittest.Line(sd), OpenHorizon{
+			Training: particles.Training{Particles: 2000, BatchSize: c.batch, Epochs: epochs},
+			Kernel:   mcmc.RandomWalk{Variance: c.q},
+		}, dataset.Parts{Train: data}, run.Settings{Seed: seed})
 		weights, _, err := result.Posterior.Parameter("layer1/weights")
 		if err != nil {
 			t.Fatal(err)
@@ -293,71 +260,51 @@ func TestFixedPointIsNotThePosterior(t *testing.T) {
 // The gradient that Adam sees is (N/M) sum_j w_j grad log p(y_S | phi_j; psi) with the weights of this batch, for a
 // ragged batch too: after each step Adam's mean, 0.9 m + 0.1 g, is compared with plain loops over the particles.
 func TestGradientOfStep(t *testing.T) {
-	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .8},
-		Stochastic: bayes.Weights(1)} // psi: the bias
-	data := linear(10)
-	engine := computetest.Go(t)
+	model := fittest.Line(.8)
+	model.Stochastic = bayes.Weights(1) // psi: the bias
+	data := fittest.Data(10)
+	x, y := standardised(t, data)
+	method := watched{OpenHorizon{Training: particles.Training{Particles: 50, BatchSize: 4, Epochs: 1, Threshold: .3}}}
 	for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
-		trainer := model
-		r, err := begun(trainer, nil, dataset.Parts{Train: data},
-			Settings{Particles: 50, BatchSize: 4, Epochs: 1, Seed: 1, Engine: engine, DType: dtype, Threshold: .3})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(r.close)
-		x, _ := r.Features.Apply(data.X)
-		y := r.Target.ApplyFlat(data.Y)
-		want := 0.0
-		for step := range r.all() {
-			psi := values(t, r, "psi")[0]
-			if err := r.Step(); err != nil {
-				t.Fatal(err)
+		want, psi := 0.0, 0.0
+		ctx := with(t.Context(), func(s *particles.Session, made *particles.StepRecord) {
+			now := values(t, s, "psi")[0]
+			if made == nil {
+				psi = now
+				return
 			}
-			batch := r.Batches.At(step)
-			phi, logWeights := values(t, r, "phi"), values(t, r, "log_weights")
+			batch := s.Batch()
+			phi, logWeights := values(t, s, "phi"), values(t, s, "log_weights")
 			gradient := 0.0
 			for j, w := range logWeights {
 				for _, n := range batch.Rows[:batch.Count] {
-					f := phi[2*j]*x.At(int(n), 0) + phi[2*j+1]*x.At(int(n), 1) + psi
+					f := phi[2*j]*x[n][0] + phi[2*j+1]*x[n][1] + psi
 					gradient += math.Exp(w) * (y[n] - f) / (.8 * .8)
 				}
 			}
 			want = .9*want + .1*gradient*10/float64(batch.Count)
-			computetest.Near(t, fmt.Sprintf("mean of the gradient after step %d of %d rows", step+1, batch.Count),
-				values(t, r, "mean"), []float64{want}, 2e-4)
-			rate := values(t, r, "psi")[0] - psi
-			if math.Signbit(rate) != math.Signbit(want) {
-				t.Errorf("step %d: psi moves by %v against the gradient's mean %v", step+1, rate, want)
+			computetest.Near(t, fmt.Sprintf("mean of the gradient after step %d of %d rows", s.Step+1, batch.Count),
+				values(t, s, "mean"), []float64{want}, 2e-4)
+			if math.Signbit(now-psi) != math.Signbit(want) {
+				t.Errorf("step %d: psi moves by %v against the gradient's mean %v", s.Step+1, now-psi, want)
 			}
+		})
+		if _, err := fit.Fit(ctx, model, method, dataset.Parts{Train: data},
+			run.Settings{Seed: 1, Engine: computetest.Go(t), DType: dtype}); err != nil || want == 0 {
+			t.Fatal(want, err)
 		}
 	}
-}
-
-func values(t *testing.T, r *steps, name string) []float64 {
-	host, err := r.State.Host(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := compute.Float64s(host[name])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
 }
 
 // A learnt noise finds the residual's: psi climbs the evidence. y = 2a - b + e with e of standard deviation .7
 // against the target's own.
 func TestLearnsNoise(t *testing.T) {
-	data := linear(200)
+	data := fittest.Data(200)
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1, Learn: true}, Stochastic: bayes.All()}
-	result, err := Fit(context.Background(), model, OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-4}},
-		dataset.Parts{Train: data}, Settings{
-			Particles: 500, BatchSize: 50, Epochs: 150, Seed: 3,
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
-	prediction, err := result.Posterior.Predict(context.Background(), data.X)
+	result, _ := fitted(t, model, OpenHorizon{
+		Training: particles.Training{Particles: 500, BatchSize: 50, Epochs: 150}, Kernel: mcmc.RandomWalk{Variance: 1e-4},
+	}, dataset.Parts{Train: data}, run.Settings{Seed: 3})
+	prediction, err := result.Posterior.Predict(t.Context(), data.X)
 	if err != nil {
 		t.Fatal(err)
 	}

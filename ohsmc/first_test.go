@@ -1,7 +1,6 @@
 package ohsmc
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,7 +12,10 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
+	"gobnn/bayes/run"
 )
 
 // The environment of a process that BenchmarkFirstStep starts.
@@ -24,7 +26,7 @@ const (
 
 // TestFirstStep is what BenchmarkFirstStep times as a process of its own: it trains boston's net up to the first step.
 func TestFirstStep(t *testing.T) {
-	particles, err := strconv.Atoi(os.Getenv(firstParticles))
+	count, err := strconv.Atoi(os.Getenv(firstParticles))
 	if err != nil {
 		t.Skip("it serves BenchmarkFirstStep")
 	}
@@ -40,9 +42,9 @@ func TestFirstStep(t *testing.T) {
 		Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Layers(3),
 	}
 	enough := errors.New("one step is enough")
-	_, err = Fit(context.Background(), model, OpenHorizon{}, parts, Settings{
-		Particles: particles, BatchSize: 50, Epochs: 1, ValidateEvery: 1, ObserveEvery: 1,
-		Observe: func(int, *bayes.Posterior) error { return enough },
+	training := particles.Training{Particles: count, BatchSize: 50, Epochs: 1, ValidateEvery: 1}
+	_, err = fit.Fit(t.Context(), model, OpenHorizon{Training: training}, parts, run.Settings{
+		ObserveEvery: 1, Observe: func(int, *bayes.Posterior) error { return enough },
 	})
 	if !errors.Is(err, enough) {
 		t.Fatal(err)

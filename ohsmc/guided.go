@@ -38,8 +38,8 @@ import (
 type Guided struct {
 	particles.Training // default Resampler smc.Multinomial, Threshold 0.5, as in the paper
 	// Proposal is q and L: RandomWalk, Langevin or HMC; default RandomWalk{}, whose steps are the cheapest. The paper
-	// reports lower losses for Langevin if the first layer is stochastic. BenchmarkEqualSeconds compares the proposals on
-	// the networks of its Table 8. Longer moves, as Adapt may make them, leave the weight to fewer particles.
+	// reports lower losses for Langevin if the first layer is stochastic. Longer moves, as Adapt may make them, leave the
+	// weight to fewer particles.
 	Proposal Proposal
 	// StepSize is h at each step; default constant 0.01. With Adapt, adaptation begins at its first value.
 	StepSize train.Schedule

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"gobnn/bayes"
@@ -12,29 +11,15 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
-
-// posteriorOf is the exact posterior of bayesianLine on standardised data.
-func posteriorOf(t *testing.T, data *dataset.Dataset, sd float64) *kalman {
-	x, err := dataset.FitScaler(data.X).Apply(data.X)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rows [][]float64
-	for n := range data.Rows() {
-		rows = append(rows, x.RawRowView(n))
-	}
-	posterior := newKalman(data.Dims() + 1)
-	posterior.step(1, 0, sd, rows, dataset.FitTargetScaler(data.Y, 1).ApplyFlat(data.Y))
-	return posterior
-}
 
 // Where psi is fixed and the batch is all rows, every proposal leaves the same target, the posterior: the weighted
 // mean and variance of each coordinate agree with the exact ones, and the target's normalising constant does not
@@ -55,7 +40,7 @@ func TestProposalsLeaveTheSameTarget(t *testing.T) {
 func leaveTheSameTarget(t *testing.T, chosen func(engine *compute.Engine, name string, compile bool) bool) {
 	t.Helper()
 	const sd, runs = 3, 12
-	data := linear(30)
+	data := fittest.Data(30)
 	exact := posteriorOf(t, data, sd)
 	for _, c := range []struct {
 		name      string
@@ -84,28 +69,21 @@ func leaveTheSameTarget(t *testing.T, chosen func(engine *compute.Engine, name s
 				if !chosen(engine, c.name, c.compile) {
 					t.Skip("another case, or the long run, has the proposal")
 				}
-				trainer := bayesianLine(sd)
+				c.algorithm.Training = particles.Training{
+					Particles: 500, BatchSize: 30, Epochs: 25, Threshold: .9, Chunk: c.chunk,
+				}
 				off := offsets{}
 				var steps []float64
 				for seed := range uint64(runs) {
-					r, err := begun(trainer, c.algorithm, dataset.Parts{Train: data}, Settings{
-						Particles: 500, BatchSize: 30, Epochs: 25, Seed: seed, Threshold: .9, Engine: engine, DType: dtype,
-						Chunk: c.chunk,
-					})
-					if err != nil {
-						t.Fatal(err)
-					}
+					result, details := fitted(t, fittest.Line(sd), c.algorithm, dataset.Parts{Train: data},
+						run.Settings{Seed: seed, Engine: engine, DType: dtype})
 					ratios := 0.0
-					for range r.all() {
-						if err := r.Step(); err != nil {
-							t.Fatal(err)
-						}
-						ratios += r.Records[len(r.Records)-1].LogEvidence
+					for _, r := range details.Trace {
+						ratios += r.LogEvidence
 					}
-					steps = append(steps, r.Records[len(r.Records)-1].StepSize)
-					off.addMoments(t, r, exact)
+					steps = append(steps, details.Trace[24].StepSize)
+					off.addMoments(t, result.Posterior, exact)
 					off.add("log constant", 0, ratios)
-					r.close()
 				}
 				off.check(t, c.limit)
 				if first := c.algorithm.StepSize.At(0); c.algorithm.Adapt > 0 && (floats.Min(steps) == first ||
@@ -123,7 +101,8 @@ func leaveTheSameTarget(t *testing.T, chosen func(engine *compute.Engine, name s
 // independent runs as above, but not with those at the psi which the last step left, nor at the one before.
 func TestGuidedFollowsLearntPsi(t *testing.T) {
 	const sd, runs = 3, 12
-	data := linear(30)
+	data := fittest.Data(30)
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd, Learn: true}, Stochastic: bayes.All()}
 	for _, c := range []struct {
 		algorithm Guided
 		particles int
@@ -134,34 +113,28 @@ func TestGuidedFollowsLearntPsi(t *testing.T) {
 		{Guided{Proposal: Langevin{}, StepSize: train.Constant(.1)}, 2000, bounds{"mean": .14, "variance": .1}},
 	} {
 		t.Run(fmt.Sprintf("%T", c.algorithm.Proposal), func(t *testing.T) {
-			trainer := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd, Learn: true},
-				Stochastic: bayes.All()}
+			c.algorithm.Training = particles.Training{Particles: c.particles, BatchSize: 30, Epochs: 12, Threshold: .9,
+				Optimiser: train.Adam{Schedule: train.Constant(.1)}}
 			now, earlier, later := offsets{}, offsets{}, offsets{}
 			for seed := range uint64(runs) {
-				r, err := begun(trainer, c.algorithm, dataset.Parts{Train: data}, Settings{
-					Particles: c.particles, BatchSize: 30, Epochs: 12, Seed: seed, Threshold: .9, Engine: computetest.Go(t),
-					DType:     compute.Float64,
-					Optimiser: train.Adam{Schedule: train.Constant(.1)},
+				var noise []float64 // after each step
+				result, _ := fitted(t, model, c.algorithm, dataset.Parts{Train: data}, run.Settings{
+					Seed: seed, DType: compute.Float64, ObserveEvery: 1, Observe: func(_ int, p *bayes.Posterior) error {
+						draws, err := p.Draws()
+						if err != nil {
+							return err
+						}
+						psi, err := compute.Float64s(draws.Psi)
+						noise = append(noise, sd*math.Exp(psi[0]))
+						return err
+					},
 				})
-				if err != nil {
-					t.Fatal(err)
+				if noise[11] > 1 {
+					t.Errorf("seed %d: the noise is at %.2f only: this tests little", seed, noise[11])
 				}
-				at := func() *kalman { return posteriorOf(t, data, sd*math.Exp(values(t, r, "psi")[0])) }
-				var path []*kalman // the posterior at psi before each step, and after the last
-				for range r.all() {
-					path = append(path, at())
-					if err := r.Step(); err != nil {
-						t.Fatal(err)
-					}
-				}
-				path = append(path, at())
-				if noise := sd * math.Exp(values(t, r, "psi")[0]); noise > 1 {
-					t.Errorf("seed %d: the noise is at %.2f only: this tests little", seed, noise)
-				}
-				earlier.addMoments(t, r, path[len(path)-3])
-				now.addMoments(t, r, path[len(path)-2])
-				later.addMoments(t, r, path[len(path)-1])
-				r.close()
+				earlier.addMoments(t, result.Posterior, posteriorOf(t, data, noise[9]))
+				now.addMoments(t, result.Posterior, posteriorOf(t, data, noise[10]))
+				later.addMoments(t, result.Posterior, posteriorOf(t, data, noise[11]))
 			}
 			now.check(t, c.limit)
 			for name, wrong := range map[string]offsets{"after the last step": later, "before the last but one": earlier} {
@@ -187,14 +160,11 @@ func TestReversalKeepsWeights(t *testing.T) {
 	left := map[string]float64{}
 	for name, proposal := range map[string]Proposal{"exact": Langevin{}, "paper": Langevin{PaperForm: true},
 		"walk": RandomWalk{}, "hmc": HMC{Steps: 4}} {
-		result, err := Fit(t.Context(), bayesianLine(3), Guided{Proposal: proposal, StepSize: train.Constant(.2)},
-			dataset.Parts{Train: linear(30)}, Settings{
-				Particles: 2000, BatchSize: 30, Epochs: 12, Threshold: 1, Engine: computetest.Go(t),
-			})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range result.Trace[2:] {
+		_, details := fitted(t, fittest.Line(3), Guided{
+			Training: particles.Training{Particles: 2000, BatchSize: 30, Epochs: 12, Threshold: 1},
+			Proposal: proposal, StepSize: train.Constant(.2),
+		}, dataset.Parts{Train: fittest.Data(30)}, run.Settings{})
+		for _, r := range details.Trace[2:] {
 			left[name] += r.ESS / 2000 / 10
 		}
 	}
@@ -210,90 +180,49 @@ func TestAdaptedStepSize(t *testing.T) {
 		proposal Proposal
 		accept   float64
 	}{{RandomWalk{}, .4}, {Langevin{}, .7}, {HMC{Steps: 3}, .8}} {
-		result, err := Fit(t.Context(), bayesianLine(.5), Guided{Proposal: c.proposal, Adapt: c.accept},
-			dataset.Parts{Train: linear(30)}, Settings{
-				Particles: 200, BatchSize: 30, Epochs: 150, Engine: computetest.Go(t),
-			})
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, details := fitted(t, fittest.Line(.5), Guided{
+			Training: particles.Training{Particles: 200, BatchSize: 30, Epochs: 150}, Proposal: c.proposal, Adapt: c.accept,
+		}, dataset.Parts{Train: fittest.Data(30)}, run.Settings{})
 		var late []float64
-		for _, r := range result.Trace[100:] {
+		for _, r := range details.Trace[100:] {
 			late = append(late, r.Acceptance)
 		}
 		if mean := stat.Mean(late, nil); math.Abs(mean-c.accept) > .05 {
 			t.Errorf("%T: mean acceptance %.3f over the last steps, asked %.3f (step size %.3g)", c.proposal, mean, c.accept,
-				result.Trace[149].StepSize)
+				details.Trace[149].StepSize)
 		}
 	}
 }
 
-// Where no particle has a finite likelihood the run ends before its first step, and says so.
+// Where no particle has a finite likelihood the run ends before its first step, and the error says so.
 func TestGuidedWithoutLikelihood(t *testing.T) {
-	result, err := Fit(t.Context(), bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5},
-		Prior: bayes.Normal{StdDev: 1e25}, Stochastic: bayes.All()}, Guided{Proposal: Langevin{},
-		StepSize: train.Constant(1e-3)},
-		dataset.Parts{Train: linear(30)}, Settings{Particles: 200, BatchSize: 30, Epochs: 1, Engine: computetest.Go(t)})
-	if err == nil {
-		t.Fatalf("particles at 1e25 in float32 ran: %+v", result.Trace)
-	}
-	if !errors.Is(err, bayes.ErrZeroWeights) || !strings.Contains(err.Error(), "none of the 200 particles") {
+	model := fittest.Line(.5)
+	model.Prior = bayes.Normal{StdDev: 1e25} // beyond float32, squared
+	_, err := fit.Fit(t.Context(), model, Guided{
+		Training: particles.Training{Particles: 200, BatchSize: 30, Epochs: 1}, Proposal: Langevin{},
+	}, dataset.Parts{Train: fittest.Data(30)}, run.Settings{Engine: computetest.Go(t)})
+	computetest.WantError(t, "particles at 1e25", err, "none of the 200 particles")
+	if !errors.Is(err, bayes.ErrZeroWeights) {
 		t.Error(err)
 	}
 }
 
-// Where all trajectories diverge, a fixed step size is an error that says so, and an adapted one shrinks until they
-// do not.
+// Where all trajectories diverge, a fixed step size is an error, and an adapted one shrinks until they do not.
 func TestDivergentProposals(t *testing.T) {
-	settings := Settings{Particles: 100, BatchSize: 30, Epochs: 60, Engine: computetest.Go(t)}
-	algorithm := Guided{Proposal: HMC{Steps: 20}, StepSize: train.Constant(50)}
-	_, err := Fit(t.Context(), bayesianLine(.5), algorithm, dataset.Parts{Train: linear(30)}, settings)
-	if !errors.Is(err, bayes.ErrZeroWeights) || !strings.Contains(err.Error(),
-		"step 1 of 60") || !strings.Contains(err.Error(), "100 of 100") {
-		t.Errorf("step size 50: %v", err)
+	parts := dataset.Parts{Train: fittest.Data(30)}
+	algorithm := Guided{Training: particles.Training{Particles: 100, BatchSize: 30, Epochs: 60},
+		Proposal: HMC{Steps: 20}, StepSize: train.Constant(50)}
+	_, err := fit.Fit(t.Context(), fittest.Line(.5), algorithm, parts, run.Settings{Engine: computetest.Go(t)})
+	computetest.WantError(t, "step size 50", err, "step 1 of 60", "100 of 100")
+	if !errors.Is(err, bayes.ErrZeroWeights) {
+		t.Error(err)
 	}
 	// Of some seeds a trajectory of the first step ends at a finite density, some 1e36 below.
 	algorithm.Adapt = .65
-	for settings.Seed = range uint64(5) {
-		result, err := Fit(t.Context(), bayesianLine(.5), algorithm, dataset.Parts{Train: linear(30)}, settings)
-		if err != nil {
-			t.Fatal(err)
+	for seed := range uint64(5) {
+		result, details := fitted(t, fittest.Line(.5), algorithm, parts, run.Settings{Seed: seed})
+		if last := details.Trace[59]; result.Status != run.Completed || !(last.StepSize < 1) || last.ESS < 2 {
+			t.Errorf("adapted from 50, seed %d: %+v", seed, last)
 		}
-		if last := result.Trace[59]; result.Status != run.Completed || !(last.StepSize < 1) || last.ESS < 2 {
-			t.Errorf("adapted from 50, seed %d: %+v", settings.Seed, last)
-		}
-	}
-}
-
-func TestGuidedSettings(t *testing.T) {
-	nan := math.NaN()
-	for _, c := range []struct {
-		algorithm fit.Method
-		says      string
-	}{
-		{Guided{StepSize: train.Constant(-.1)}, "-0.1"},
-		{Guided{StepSize: train.Constant(nan)}, "NaN"},
-		{Guided{StepSize: train.Schedule{Decay: -1}}, "-1"},
-		{Guided{Adapt: 1.5}, "1.5"},
-		{Guided{Adapt: nan}, "NaN"},
-		{Guided{Proposal: HMC{Steps: -2}}, "-2"},
-		{Guided{Proposal: HMC{Steps: 500}}, "500"},
-		{OpenHorizon{Kernel: mcmc.RandomWalk{Variance: -1}}, "RandomWalk.Variance is -1"},
-		{OpenHorizon{Kernel: mcmc.RandomWalkMetropolis{}}, "RandomWalkMetropolis"},
-		{OpenHorizon{Poisson: &Poisson{}}, "Rate is 0"},
-		{OpenHorizon{Poisson: &Poisson{Rate: 1e12}}, "Poisson.Rate is 1e+12"},
-		{OpenHorizon{Poisson: &Poisson{Rate: 3, LogConstant: nan}}, "LogConstant is NaN"},
-	} {
-		_, err := Fit(t.Context(), bayesianLine(1), c.algorithm, dataset.Parts{Train: linear(10)}, Settings{})
-		if err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v", fmt.Sprintf("%+v", c.algorithm), err)
-		}
-	}
-	laplace := bayesianLine(1)
-	laplace.Prior = bayes.Laplace{}
-	_, err := Fit(t.Context(), laplace, OpenHorizon{Kernel: mcmc.OrnsteinUhlenbeck{}},
-		dataset.Parts{Train: linear(10)}, Settings{})
-	if err == nil || !strings.Contains(err.Error(), "Laplace") {
-		t.Errorf("an Ornstein-Uhlenbeck kernel under a Laplace prior: %v", err)
 	}
 }

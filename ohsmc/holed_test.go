@@ -10,8 +10,11 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/particles"
+	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -55,7 +58,7 @@ func (h holed) Apply(leaves nn.Params, in nn.Value) nn.Value {
 func init() { bayes.Register(holed{}) }
 
 func (h holed) model() bayes.Model {
-	return asItIs(bayes.Model{Network: h, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Names("phi")})
+	return fittest.Raw(bayes.Model{Network: h, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.Names("phi")})
 }
 
 // Where the likelihood of some particles, or a gradient that the proposal needs, is NaN, where they begin, on their
@@ -64,7 +67,7 @@ func (h holed) model() bayes.Model {
 func TestSomeAreNotFinite(t *testing.T) {
 	const count = 60
 	engine := computetest.Go(t) // what is rejected is decided in the graph
-	data := linear(6)
+	parts := dataset.Parts{Train: fittest.Data(6)}
 	for _, c := range []struct {
 		network         holed
 		proposal        Proposal
@@ -89,33 +92,32 @@ func TestSomeAreNotFinite(t *testing.T) {
 			step := func(network holed, given []float64) (
 				from, began, phi, logWeights, rest []float64, record particles.StepRecord,
 			) {
-				algorithm := Guided{Proposal: c.proposal, StepSize: train.Constant(.4)}
+				algorithm := Guided{Proposal: c.proposal, StepSize: train.Constant(.4), Training: particles.Training{
+					Particles: count, BatchSize: 6, Epochs: 1, Threshold: 1e-9, Chunk: c.chunk,
+				}}
 				if c.adapts {
 					algorithm.Adapt = .5
 				}
-				trainer := network.model()
-				r, err := begun(trainer, algorithm, dataset.Parts{Train: data}, Settings{
-					Particles: count, BatchSize: 6, Epochs: 1, Seed: 2, Threshold: 1e-9, Engine: engine, DType: compute.Float64,
-					Chunk: c.chunk,
+				ctx := with(t.Context(), func(s *particles.Session, made *particles.StepRecord) {
+					if made == nil {
+						if given != nil {
+							s.State.Set("log_weights", compute.Floats(compute.Float64, given, count))
+						}
+						from, began = values(t, s, "phi"), values(t, s, "log_weights")
+						return
+					}
+					record, phi, logWeights = *made, values(t, s, "phi"), values(t, s, "log_weights")
+					rest = slices.Concat(values(t, s, "psi"), values(t, s, "mean"),
+						[]float64{record.LogEvidence, record.Loss, record.ESS})
+					if c.adapts {
+						rest = append(append(rest, record.Acceptance), values(t, s, "log_step")...)
+					}
 				})
-				if err != nil {
+				if _, err := fit.Fit(ctx, network.model(), watched{algorithm}, parts,
+					run.Settings{Seed: 2, Engine: engine, DType: compute.Float64}); err != nil {
 					t.Fatal(err)
 				}
-				defer r.close()
-				if given != nil {
-					r.State.Set("log_weights", compute.Floats(compute.Float64, given, count))
-				}
-				from, began = values(t, r, "phi"), values(t, r, "log_weights")
-				if err := r.Step(); err != nil {
-					t.Fatal(err)
-				}
-				record = r.Records[0]
-				rest = slices.Concat(values(t, r, "psi"), values(t, r, "mean"),
-					[]float64{record.LogEvidence, record.Loss, record.ESS})
-				if c.adapts {
-					rest = append(append(rest, record.Acceptance), values(t, r, "log_step")...)
-				}
-				return from, began, values(t, r, "phi"), values(t, r, "log_weights"), rest, record
+				return from, began, phi, logWeights, rest, record
 			}
 			_, _, sound, _, _, _ := step(holed{}, nil)
 			from, began, phi, logWeights, rest, record := step(c.network, nil)
@@ -154,19 +156,16 @@ func TestSomeAreNotFinite(t *testing.T) {
 	}
 
 	// Nor do particles without a weight disturb later steps.
-	result, err := Fit(t.Context(), holed{Broken: true}.model(),
-		Guided{Proposal: HMC{Steps: 3}, StepSize: train.Constant(.3)}, dataset.Parts{Train: data}, Settings{
-			Particles: count, BatchSize: 6, Epochs: 30, Engine: engine,
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, r := range result.Trace {
+	result, details := fitted(t, holed{Broken: true}.model(), Guided{
+		Training: particles.Training{Particles: count, BatchSize: 6, Epochs: 30},
+		Proposal: HMC{Steps: 3}, StepSize: train.Constant(.3),
+	}, parts, run.Settings{})
+	for i, r := range details.Trace {
 		if r.NonFinite == count || r.GradientRejected || !(r.ESS >= 1) {
 			t.Errorf("step %d: %+v", i+1, r)
 		}
 	}
-	for i, v := range numbers(t, result.Posterior)[:count+1] {
+	for i, v := range fittest.Numbers(t, result.Posterior)[:count+1] {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			t.Errorf("parameter %d is %v", i, v)
 		}

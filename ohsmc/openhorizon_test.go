@@ -1,24 +1,21 @@
 package ohsmc
 
 import (
-	"context"
 	"math"
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/particles"
+	"gobnn/bayes/run"
 )
 
 // With a threshold, particles keep their weights until the effective sample size is low enough.
 func TestThreshold(t *testing.T) {
-	result, err := Fit(t.Context(), small, nil, parts(t), Settings{
-		Particles: 50, BatchSize: 4, Epochs: 3, Threshold: .5, Engine: computetest.Go(t),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	training := particles.Training{Particles: 50, BatchSize: 4, Epochs: 3, Threshold: .5}
+	_, result := fitted(t, fittest.Small, OpenHorizon{Training: training}, fittest.Parts(t, 60), run.Settings{})
 	previous := 50.0
 	some := false
 	for i, r := range result.Trace {
@@ -60,12 +57,9 @@ func TestTasks(t *testing.T) {
 		}
 		model := bayes.Model{Network: nn.MLP{Hidden: []int{20, 5}, Activation: nn.GELU}, Likelihood: c.likelihood,
 			Stochastic: bayes.Layers(2)}
-		result, err := Fit(context.Background(), model, nil, parts,
-			Settings{Particles: 50, BatchSize: 20, Epochs: 10, ValidateEvery: 10, Engine: computetest.Go(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		best := result.Best.NLPD
+		training := particles.Training{Particles: 50, BatchSize: 20, Epochs: 10}
+		result, details := fitted(t, model, OpenHorizon{Training: training}, parts, run.Settings{})
+		best := details.Best.NLPD
 		if c.data.Task == dataset.Regression {
 			best -= math.Log(result.Posterior.Target().StdDev[0])
 		}

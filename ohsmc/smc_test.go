@@ -4,21 +4,19 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
-	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -27,51 +25,33 @@ import (
 // thousand calls; the seeds are fixed. The standard deviation of the log evidence, .20 to .27 as measured, is held to
 // at most .32, so that wasted particles show: of so many particles 30 runs, the harness's least, are enough for it.
 func TestSMCIsExact(t *testing.T) {
-	smcIsExact(t, []exactSMC{
-		{"random walk", SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: .4}, Moves: 3}, smc.Multinomial},
-		{"MALA", SMC{Kernel: mcmc.MALA{StepSize: .8}, Moves: 1, Precondition: true}, smc.Stratified},
-		{"HMC", SMC{Kernel: mcmc.HMC{StepSize: .5, Steps: 3}, Moves: 1, Precondition: true}, smc.Multinomial},
+	smcIsExact(t, map[string]SMC{
+		"random walk": {Training: multinomial, Kernel: mcmc.RandomWalkMetropolis{StepSize: .4}, Moves: 3},
+		"MALA":        {Kernel: mcmc.MALA{StepSize: .8}, Moves: 1, Precondition: true},
+		"HMC":         {Training: multinomial, Kernel: mcmc.HMC{StepSize: .5, Steps: 3}, Moves: 1, Precondition: true},
 	})
 }
 
-// exactSMC is SMC with a kernel and a scheme of resampling.
-type exactSMC struct {
-	name      string
-	algorithm SMC
-	resampler smc.Resampler
-}
+// multinomial is resampling with a standard error of the evidence.
+var multinomial = particles.Training{Resampler: smc.Multinomial}
 
 // smcIsExact calls the harness for each of the cases.
-func smcIsExact(t *testing.T, cases []exactSMC) {
-	problem := check.Line()
-	data := &dataset.Dataset{Name: "line", Task: dataset.Regression, Target: "y", Y: problem.Y,
-		X: mat.NewDense(len(problem.Y), len(problem.X[0])-1, nil)}
-	for k := range data.Dims() {
-		data.Features = append(data.Features, fmt.Sprint("x", k))
-	}
-	for n, row := range problem.X {
-		data.X.(*mat.Dense).SetRow(n, row[:data.Dims()]) // the last is the intercept's
-	}
-	for _, c := range cases {
-		if testing.Short() && c.name != "random walk" && c.name != "HMC" {
+func smcIsExact(t *testing.T, cases map[string]SMC) {
+	model, parts, problem := fittest.Harness()
+	for name, algorithm := range cases {
+		if testing.Short() && name == "MALA" {
 			continue // one of each path, for the slow runs
 		}
-		t.Run(c.name, func(t *testing.T) {
-			engine, dtype := computetest.Go(t), compute.Float64 // TestDevices compares XLA with it
-			if c.name == "HMC" {
+		t.Run(name, func(t *testing.T) {
+			dtype := compute.Float64 // on the Go backend: TestDevices compares XLA with it
+			if name == "HMC" {
 				dtype = compute.Float32
 			}
-			trainer := asItIs(bayesianLine(problem.NoiseStdDev))
+			algorithm.Particles = 600
 			var evidences []float64
 			check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
-				result, err := Fit(t.Context(), trainer, c.algorithm, dataset.Parts{Train: data}, Settings{
-					Particles: 600, BatchSize: data.Rows(), Epochs: 1, Seed: seed, Resampler: c.resampler, Engine: engine,
-					DType: dtype,
-				})
-				if err != nil {
-					return check.SequentialRun{}, err
-				}
-				if r := result.Trace[0]; r.Resamplings == 0 || r.Acceptance < .1 || r.Acceptance > 1 {
+				result, details := fitted(t, fittest.Raw(model), algorithm, parts, run.Settings{Seed: seed, DType: dtype})
+				if r := details.Trace[0]; r.Resamplings == 0 || r.Acceptance < .1 || r.Acceptance > 1 {
 					return check.SequentialRun{}, fmt.Errorf("this tests little: %+v", r)
 				}
 				draws, err := result.Posterior.Draws()
@@ -81,8 +61,8 @@ func smcIsExact(t *testing.T, cases []exactSMC) {
 				phi, err := compute.Float64s(draws.Phi)
 				evidences = append(evidences, result.Posterior.Evidence().Value)
 				run := check.SequentialRun{Phi: phi, LogWeights: draws.LogWeights, LogEvidence: result.Posterior.Evidence().Value}
-				if c.resampler == smc.Multinomial {
-					run.StdErr = result.Trace[0].LogEvidenceStdErr
+				if algorithm.Resampler == smc.Multinomial {
+					run.StdErr = details.Trace[0].LogEvidenceStdErr
 				}
 				return run, err
 			}, check.SequentialOptions{Problem: &problem, Runs: 30, StdDev: .32})
@@ -95,18 +75,14 @@ func smcIsExact(t *testing.T, cases []exactSMC) {
 // says so when its constant is too small. Over 60 runs |t| < 4.5 raises a false alarm in 3 of 100 000 tests; with the
 // standard deviation, .049 as measured, held to .075 a mean of 1.05 shows.
 func TestPoissonIsUnbiased(t *testing.T) {
-	data := linear(6)
+	data := fittest.Data(6)
 	exact := posteriorOf(t, data, 3)
-	trainer := bayesianLine(3)
-	settings := Settings{Particles: 500, BatchSize: 3, Threshold: .5, Engine: computetest.Go(t)}
-	algorithm := OpenHorizon{Kernel: mcmc.RandomWalk{Variance: 1e-12}, Poisson: &Poisson{Rate: 47, LogConstant: 60}}
+	training := particles.Training{Particles: 500, BatchSize: 3, Threshold: .5}
+	algorithm := OpenHorizon{Training: training, Kernel: mcmc.RandomWalk{Variance: 1e-12},
+		Poisson: &Poisson{Rate: 47, LogConstant: 60}}
 	var ratios []float64
 	for seed := range uint64(60) {
-		settings.Seed = seed
-		result, err := Fit(t.Context(), trainer, algorithm, dataset.Parts{Train: data}, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		result, _ := fitted(t, fittest.Line(3), algorithm, dataset.Parts{Train: data}, run.Settings{Seed: seed})
 		ratios = append(ratios, math.Exp(result.Posterior.Evidence().Value-exact.logEvidence))
 	}
 	mean, deviation := stat.MeanStdDev(ratios, nil)
@@ -116,29 +92,10 @@ func TestPoissonIsUnbiased(t *testing.T) {
 	}
 	t.Logf("the estimate over the evidence: mean %.3f, standard deviation %.3f", mean, deviation)
 
-	_, err := Fit(t.Context(), trainer, OpenHorizon{Poisson: &Poisson{Rate: 50, LogConstant: 3}},
-		dataset.Parts{Train: data}, settings)
-	if err == nil || !strings.Contains(err.Error(), "LogConstant is 3, but this batch needs more than") {
-		t.Error(err)
-	}
-}
-
-func TestSMCSettings(t *testing.T) {
-	for _, c := range []struct {
-		algorithm SMC
-		says      string
-	}{
-		{SMC{Kernel: mcmc.RandomWalk{}}, "leaves no posterior invariant"},
-		{SMC{Kernel: mcmc.RandomWalkMetropolis{}}, "StepSize is 0"},
-		{SMC{Kernel: mcmc.RandomWalkMetropolis{StepSize: -1}}, "-1"},
-		{SMC{Kernel: mcmc.MALA{StepSize: math.NaN()}}, "NaN"},
-		{SMC{Moves: -3}, "-3"},
-	} {
-		_, err := Fit(t.Context(), bayesianLine(1), c.algorithm, dataset.Parts{Train: linear(10)}, Settings{})
-		if err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v", fmt.Sprintf("%+v", c.algorithm), err)
-		}
-	}
+	algorithm = OpenHorizon{Training: training, Poisson: &Poisson{Rate: 50, LogConstant: 3}}
+	_, err := fit.Fit(t.Context(), fittest.Line(3), algorithm, dataset.Parts{Train: data},
+		run.Settings{Engine: computetest.Go(t)})
+	computetest.WantError(t, "a small constant", err, "LogConstant is 3, but this batch needs more than")
 }
 
 // An evidence without a standard error, and one that few particles bias by scaling their own steps, are warned of, with
@@ -149,44 +106,32 @@ func TestSMCWarnings(t *testing.T) {
 	still := []particles.StepRecord{{Acceptance: .3}, {Acceptance: 8e-6}}
 	for _, c := range []struct {
 		algorithm SMC
-		s         Settings
+		s         particles.Training
 		trace     []particles.StepRecord
-		says      []string
+		words     []string
 	}{
-		{SMC{}, Settings{Particles: 50, BatchSize: 9}, known, nil},
-		{SMC{Precondition: true}, Settings{Particles: 200, BatchSize: 9}, known, nil},
-		{SMC{Precondition: true}, Settings{Particles: 50, BatchSize: 5}, unknown, nil},
-		{SMC{}, Settings{Particles: 50, BatchSize: 5}, still, []string{"8e-06 of the last step's moves were accepted, " +
+		{SMC{}, particles.Training{Particles: 50, BatchSize: 9}, known, nil},
+		{SMC{Precondition: true}, particles.Training{Particles: 200, BatchSize: 9}, known, nil},
+		{SMC{Precondition: true}, particles.Training{Particles: 50, BatchSize: 5}, unknown, nil},
+		{SMC{}, particles.Training{Particles: 50, BatchSize: 5}, still, []string{"8e-06 of the last step's moves were accepted, " +
 			"below 0.05: the particles are copies of draws from the prior; take a smaller step of the Kernel, or Precondition"}},
-		{SMC{Precondition: true}, Settings{Particles: 50, BatchSize: 9}, known, []string{
+		{SMC{Precondition: true}, particles.Training{Particles: 50, BatchSize: 9}, known, []string{
 			"the log evidence has a bias of the order of 1/J, since the steps of the 50 particles are scaled by themselves " +
 				"(.015 was measured with 50): take more Particles, or no Precondition"}},
-		{SMC{}, Settings{Particles: 500, BatchSize: 9, Resampler: smc.Stratified}, unknown, []string{
+		{SMC{}, particles.Training{Particles: 500, BatchSize: 9, Resampler: smc.Stratified}, unknown, []string{
 			"the log evidence has no standard error: it cannot be estimated from the genealogy of stratified resampling; " +
 				"take Training.Resampler smc.Multinomial"}},
 	} {
-		if got := c.algorithm.Warnings(c.s.training(), 9, c.trace); !slices.Equal(got, c.says) {
-			t.Errorf("%+v with %d particles: %q, want %q", c.algorithm, c.s.Particles, got, c.says)
+		if got := c.algorithm.Warnings(c.s, 9, c.trace); !slices.Equal(got, c.words) {
+			t.Errorf("%+v with %d particles: %q, want %q", c.algorithm, c.s.Particles, got, c.words)
 		}
-	}
-	result, err := Fit(t.Context(), bayesianLine(1), SMC{Moves: 1}, dataset.Parts{Train: linear(5)}, Settings{
-		Particles: 20, BatchSize: 5, Epochs: 1, Engine: computetest.Go(t),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if e := result.Posterior.Evidence(); math.IsNaN(e.StdErr) != strings.Contains(strings.Join(result.Warnings, " "),
-		"take Training.Resampler smc.Multinomial") || !math.IsNaN(e.StdErr) {
-		t.Errorf("evidence %v with the warnings %q", e, result.Warnings)
 	}
 }
 
 // Without shared parameters an SMC is one pass over all rows, whose draws are the posterior's; mini-batches and the
 // open horizon say that theirs are not.
 func TestApproximations(t *testing.T) {
-	model := bayesianLine(1)
-	model.Stochastic = bayes.All()
-	data := linear(12)
+	data := fittest.Data(12)
 	for name, c := range map[string]struct {
 		method fit.Method
 		exact  bool
@@ -198,14 +143,10 @@ func TestApproximations(t *testing.T) {
 		"open horizon":      {OpenHorizon{Training: particles.Training{Particles: 20, BatchSize: 12, Epochs: 1}}, false},
 		"open horizon, one": {OpenHorizon{Training: particles.Training{Particles: 20, BatchSize: 5, Epochs: 1}}, false},
 	} {
-		result, err := fit.Fit(t.Context(), model, c.method, dataset.Parts{Train: data},
-			run.Settings{Seed: 1, Engine: computetest.Go(t)})
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		if said := result.Posterior.Provenance().Approximation; (said == "") != c.exact ||
+		result, _ := fitted(t, fittest.Line(1), c.method, dataset.Parts{Train: data}, run.Settings{Seed: 1})
+		if text := result.Posterior.Provenance().Approximation; (text == "") != c.exact ||
 			result.Posterior.Evidence().Known() != (name == "SMC") {
-			t.Errorf("%s: %q, evidence %v", name, said, result.Posterior.Evidence())
+			t.Errorf("%s: %q, evidence %v", name, text, result.Posterior.Evidence())
 		}
 	}
 }

@@ -53,7 +53,7 @@ func Data(rows int) *dataset.Dataset {
 		a, e := math.Sin(1.7*float64(i)), math.Cos(2.9*float64(i))
 		b := .8*a + .6*math.Sin(5.1*float64(i))
 		d.X.(*mat.Dense).SetRow(i, []float64{a, b})
-		d.Y[i] = 2*a - b + .3 + .8*e
+		d.Y[i] = 2*a - b + .3 + .7*e
 	}
 	return d
 }
@@ -68,13 +68,18 @@ func Parts(t testing.TB, rows int) dataset.Parts {
 	return parts
 }
 
-// Line is y ~ N(w x + b, sd^2) in the units of the data, with w and b stochastic: conjugate.
+// Line is y ~ N(w x + b, sd^2) with w and b stochastic: conjugate.
 func Line(sd float64) bayes.Model {
-	return bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All(),
-		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true}}
+	return bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All()}
 }
 
-// Exact is Line on these rows, for its exact posterior: the coordinates are w, then b.
+// Raw is a model in the units of the data.
+func Raw(m bayes.Model) bayes.Model {
+	m.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
+	return m
+}
+
+// Exact is Raw(Line(sd)) on these rows, for its exact posterior: the coordinates are w, then b.
 func Exact(data *dataset.Dataset, sd float64) check.Linear {
 	l := check.Linear{Y: data.Y, NoiseStdDev: sd}
 	for i := range data.Rows() {
@@ -92,8 +97,7 @@ func Harness() (bayes.Model, dataset.Parts, check.Linear) {
 		x.SetRow(n, row[:d])
 	}
 	data := &dataset.Dataset{Name: "line", Task: bayes.Regression, X: x, Y: l.Y, Features: []string{"a", "b"}, Target: "y"}
-	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: l.NoiseStdDev}}
-	return model, dataset.Parts{Train: data}, l
+	return Line(l.NoiseStdDev), dataset.Parts{Train: data}, l
 }
 
 // Small is a partial network that trains in a moment.
