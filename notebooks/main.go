@@ -41,7 +41,7 @@ usage: go run ./notebooks VERB [flags]
   fit DATA         fit the default method to a table; writes a posterior, and a page that says whether to trust it
   predict P NEW    predict the rows of a file by the posterior P
   report P DATA    write the page for rows with targets
-  list             list every table and figure of the five papers, and whether it is reproduced
+  list             list every table and figure of the five papers, and in what ours are smaller
   reproduce ID...  run the study behind a table or figure, and print its results beside the paper's
 
 run and lab set up the environment if needed. Your work folder is $GOBNN_WORK, or gobnn in your home folder. The

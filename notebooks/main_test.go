@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gobnn/notebooks/program"
+	"gobnn/notebooks/took"
 )
 
 func TestBadInput(t *testing.T) {
@@ -182,38 +183,22 @@ func TestKernel(t *testing.T) {
 
 // What takes an hour, or may since it was never timed, is said before it begins.
 func TestForewarn(t *testing.T) {
-	t.Setenv("GOBNN_CACHE", t.TempDir())
-	root := t.TempDir()
-	for name, text := range map[string]string{
-		"results/ohsmc.table8.json": `{"study": "ohsmc.table8", "cells": [{"data": "a", "method": "m", "reps": 1,
-			"seconds": 7000}]}`,
-		"results/ohsmc.table1.json": `{"study": "ohsmc.table1", "cells": [{"data": "a", "method": "m", "reps": 1,
-			"seconds": 60}]}`,
-		"long.ipynb":  `{"cells": [{"cell_type": "code", "source": ["table(\"ohsmc.table8\")"]}]}`,
-		"part.ipynb":  `{"cells": [{"cell_type": "code", "source": ["table(\"ohsmc.table1\"); figure(\"ohsmc.fig1\")"]}]}`,
-		"none.ipynb":  `{"cells": [{"cell_type": "code", "source": ["figure(\"pbnn.fig1\")"]}]}`,
-		"short.ipynb": `{"cells": []}`,
-	} {
-		file := filepath.Join(root, "notebooks", name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	says := func(name, text string) {
+	folder := t.TempDir()
+	recorded := took.Times{{Study: "ohsmc.table8"}: {Seconds: 7000}, {Study: "ohsmc.table1"}: {Seconds: 60}}
+	says := func(source, text string) {
 		t.Helper()
+		file := filepath.Join(folder, "a.ipynb")
+		put(t, file, `{"cells": [{"cell_type": "code", "source": [`+strconv.Quote(source)+`]}]}`)
 		var out strings.Builder
-		err := forewarn(&out, root, name, time.Hour)
+		err := forewarn(&out, recorded, file, time.Hour)
 		if err != nil || !strings.Contains(out.String(), text) || (out.Len() > 0) != (text != "") ||
 			strings.Contains(out.String(), "more than 1h0m0s fails; -timeout 0") != (text != "") {
-			t.Errorf("%s: %v, said %q, want %q in it", name, err, out.String(), text)
+			t.Errorf("%s: %v, said %q, want %q in it", source, err, out.String(), text)
 		}
 	}
-	says("short", "")
-	says("long", "117 min")
+	says(`2`, "")
+	says(`table("ohsmc.table8")`, "117 min")
 	// What nobody has timed may take hours.
-	says("part", "took 60 s from nothing, without ohsmc.fig1")
-	says("none", "not timed yet")
+	says(`table("ohsmc.table1"); figure("ohsmc.fig1")`, "took 60 s from nothing, without ohsmc.fig1")
+	says(`figure("pbnn.fig1")`, "not timed yet")
 }

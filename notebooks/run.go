@@ -14,6 +14,7 @@ import (
 	"gobnn/bayes/compute/environment"
 	"gobnn/notebooks/execute"
 	"gobnn/notebooks/program"
+	"gobnn/notebooks/results"
 	"gobnn/notebooks/setup"
 	"gobnn/notebooks/took"
 )
@@ -78,8 +79,12 @@ and the exit status is not 0. The backend is $GOMLX_BACKEND if that is set, or e
 		Failed: filepath.Join(cache, "failed"), Timeout: *timeout,
 		Cell: func(cell, cells int, took float64) { fmt.Printf("  cell %d of %d, %.1f s\n", cell, cells, took) },
 	}
+	recorded, err := took.Recorded(results.Files)
+	if err != nil {
+		return err
+	}
 	for _, name := range names {
-		if err := forewarn(os.Stdout, root, name, *timeout); err != nil {
+		if err := forewarn(os.Stdout, recorded, filepath.Join(folder, name+".ipynb"), *timeout); err != nil {
 			return err
 		}
 		fmt.Printf("gobnn: running notebooks/%s.ipynb\n", name)
@@ -96,20 +101,16 @@ and the exit status is not 0. The backend is $GOMLX_BACKEND if that is set, or e
 // forewarn warns that a notebook will take an hour or more where nothing of it is kept yet: its results took as long
 // when they were recorded, or some of its studies are not timed. limit is the longest time that a cell may take; 0:
 // none.
-func forewarn(out io.Writer, root, name string, limit time.Duration) error {
-	recorded, err := took.Recorded(root)
-	if err != nil {
-		return err
-	}
-	estimate, untimed, err := took.Notebook(recorded, filepath.Join(root, "notebooks", name+".ipynb"))
+func forewarn(out io.Writer, recorded took.Times, notebook string, limit time.Duration) error {
+	estimate, untimed, err := recorded.Notebook(notebook)
 	if err != nil {
 		return err
 	}
 	if estimate < time.Hour.Seconds() && len(untimed) == 0 {
 		return nil
 	}
-	fmt.Fprintf(out, "gobnn: %s.ipynb may take an hour or more: %s. Ctrl-C stops it: repetitions that are done are kept\n",
-		name, cmp.Or(took.Line(estimate, untimed...), "its studies are not timed yet"))
+	fmt.Fprintf(out, "gobnn: %s may take an hour or more: %s. Ctrl-C stops it: repetitions that are done are kept\n",
+		filepath.Base(notebook), cmp.Or(took.Line(estimate, untimed...), "its studies are not timed yet"))
 	if limit > 0 {
 		fmt.Fprintf(out, "gobnn: a cell that takes more than %v fails; -timeout 0 lifts the limit\n", limit)
 	}

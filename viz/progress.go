@@ -3,7 +3,6 @@ package viz
 import (
 	"fmt"
 	"html"
-	"io"
 	"math"
 	"os"
 	"strings"
@@ -11,55 +10,28 @@ import (
 	"time"
 
 	"gobnn/bayes/run"
+	"gobnn/viz/terminal"
 
 	"github.com/janpfeifer/gonb/gonbui"
-	"golang.org/x/sys/unix"
 )
 
-// Progress is a progress bar. In a notebook it is updated in place; on a terminal it is a line of standard error that
-// is rewritten in place. Where standard error is a file or a pipe, as in a batch job, it writes a plain line at the
-// beginning, one each half a minute, and one at the end. It may be used by several goroutines. Pass its Show as the
-// Progress of any sampler's Settings.
+// Progress is a progress bar. In a notebook it is updated in place; elsewhere it is the line of package terminal on
+// standard error. It may be used by several goroutines. Pass its Show as the Progress of any sampler's Settings.
 type Progress struct {
 	title string
-	out   io.Writer  // nil in a notebook
-	width func() int // of the terminal; nil: out is none
-	now   func() time.Time
-
-	mu   sync.Mutex
-	id   string
-	said time.Time // last plain line
+	line  *terminal.Line // nil in a notebook
+	id    string         // in a notebook
+	mu    sync.Mutex
 }
 
 // NewProgress is a bar with a title. It is drawn at once, as "compiling": a run's first step needs a program first,
 // which can take longer than the steps.
 func NewProgress(title string) *Progress {
+	p := &Progress{title: title}
 	if gonbui.IsNotebook {
-		return newProgress(title, nil, nil, time.Now)
-	}
-	return newProgress(title, os.Stderr, columns(os.Stderr), time.Now)
-}
-
-// columns is the width of a terminal; nil: the file is none, or one that cannot write a line again in place.
-func columns(file *os.File) func() int {
-	width := func() int {
-		size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
-		if err != nil {
-			return 0
-		}
-		return max(20, int(size.Col)) // some say 0
-	}
-	if os.Getenv("TERM") == "dumb" || width() == 0 {
-		return nil
-	}
-	return width
-}
-
-// newProgress is a bar in a notebook, or on out where that is not nil: a terminal where it has a width.
-func newProgress(title string, out io.Writer, width func() int, now func() time.Time) *Progress {
-	p := &Progress{title: title, out: out, width: width, now: now}
-	if out == nil {
 		p.id = "gobnn-progress-" + gonbui.UniqueId()
+	} else {
+		p.line = terminal.New(os.Stderr)
 	}
 	p.Update(0, 0, "compiling")
 	return p
@@ -67,7 +39,10 @@ func newProgress(title string, out io.Writer, width func() int, now func() time.
 
 // Show shows where a run stands: its steps, the time that is left, its stage and scores, and the time so far. The time
 // that is left comes first: what is too long for the line is cut at its end. When the run has ended it shows how.
-func (p *Progress) Show(now run.Progress) {
+func (p *Progress) Show(now run.Progress) { p.draw(now.Step, now.Steps, noteOf(now), now.Status) }
+
+// noteOf is the text beside the bar of a run.
+func noteOf(now run.Progress) string {
 	var notes []string
 	switch {
 	case now.Status != "":
@@ -91,7 +66,7 @@ func (p *Progress) Show(now run.Progress) {
 		}
 		notes = append(notes, fmt.Sprintf("%v %s", now.Elapsed.Round(time.Second), until))
 	}
-	p.draw(now.Step, now.Steps, strings.Join(notes, ", "), now.Status)
+	return strings.Join(notes, ", ")
 }
 
 // Update shows that `done` of `total` steps are made, with a note beside it. A total of 0 means that it is unknown; it
@@ -104,34 +79,29 @@ func (p *Progress) Update(done, total int, note string) {
 	p.draw(done, total, note, status)
 }
 
-// plainEvery is the time between two lines where a line cannot be written again in place.
-const plainEvery = 30 * time.Second
+// Print writes a line that stays above the bar. In a notebook it does nothing.
+func (p *Progress) Print(text string) {
+	if p.line != nil {
+		p.line.Print(text)
+	}
+}
 
 // draw draws the bar; status is empty while the run goes on.
 func (p *Progress) draw(done, total int, note string, status run.Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.out == nil {
+	text := p.title + ": " + steps(done, total) + note
+	switch {
+	case p.line == nil:
 		gonbui.UpdateHTML(p.id, bar(p.title, done, total, note, status))
 		if status != "" {
 			_ = syncNotebook() // else a program that ends now could end before it is shown
 		}
-		return
-	}
-	line := p.title + ": " + steps(done, total) + note
-	if p.width == nil {
-		if now := p.now(); status != "" || now.Sub(p.said) >= plainEvery {
-			p.said = now
-			fmt.Fprintln(p.out, line)
-		}
-		return
-	}
-	if at := []rune(line); len(at) >= p.width() { // a longer one would take a second line at each update
-		line = string(at[:p.width()-1])
-	}
-	fmt.Fprintf(p.out, "\r\x1b[K%s", line)
-	if status != "" {
-		fmt.Fprintln(p.out)
+	case status != "":
+		p.line.Clear()
+		p.line.Print(text)
+	default:
+		p.line.Show(text)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"gobnn/bayes/limits"
+	"gobnn/viz/terminal"
 )
 
 // ErrUsage is a wrong command line that has been explained already.
@@ -86,7 +87,7 @@ func status(err error, by syscall.Signal, stderr io.Writer) int {
 	case errors.Is(err, ErrUsage):
 		return 2
 	}
-	fmt.Fprintln(stderr, "gobnn:", err)
+	terminal.New(stderr).Print(fmt.Sprint("gobnn: ", err)) // in place of what a run showed
 	if by != 0 {
 		return 128 + int(by)
 	}

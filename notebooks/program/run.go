@@ -1,5 +1,5 @@
 // Package program is what the notebooks' programs share: it reads their arguments and ends them by an error or a
-// signal, writes on terminals, runs other programs, whose output it passes on line by line, and changes GOFLAGS.
+// signal, runs other programs, whose output it passes on line by line, and changes GOFLAGS.
 package program
 
 import (

@@ -20,9 +20,11 @@ import (
 	"gobnn/bayes/limits"
 	"gobnn/notebooks/execute"
 	"gobnn/notebooks/program"
+	"gobnn/notebooks/results"
 	"gobnn/notebooks/setup"
 	"gobnn/notebooks/study"
 	"gobnn/notebooks/took"
+	"gobnn/viz/terminal"
 )
 
 func main() {
@@ -47,15 +49,15 @@ func list(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("list", flag.ContinueOnError)
 	asked, err := program.Parse(flags, `usage: go run ./notebooks list [NAME...]
 
-Lists the notebooks, and every table and figure of results in the five papers with its ID, its state and what it shows.
-A NAME is that of a notebook, a paper (such as ohsmc) or a study (ohsmc.table8): only these are listed. Studies that can
-be run come first. The states are "reduced", with what was reduced, and "not yet". Times are the total recorded with
-the committed results, which were computed from nothing (no results kept from earlier runs).
+Lists the notebooks, and every table and figure of results in the five papers with its ID, what it shows, and in what it
+is smaller than the paper's. A NAME is that of a notebook, a paper (such as ohsmc) or a study (ohsmc.table8): only these
+are listed. Times are the total recorded with the committed results, which were computed from nothing (no results kept
+from earlier runs).
 `, args)
 	if err != nil {
 		return err
 	}
-	recorded, err := recordedTimes()
+	recorded, err := took.Recorded(results.Files)
 	if err != nil {
 		return err
 	}
@@ -71,34 +73,28 @@ the committed results, which were computed from nothing (no results kept from ea
 	if err := known(asked, notebooks); err != nil {
 		return err
 	}
-	width := program.Width(out)
+	width := terminal.Width(out)
 	if err := listNotebooks(out, width, folder, notebooks, asked, recorded); err != nil {
 		return err
 	}
-	for _, group := range []struct {
-		title string
-		state study.State
-	}{{"CAN BE RUN", study.Reduced}, {"NOT YET", study.NotYet}} {
-		headed := false
-		for _, paper := range study.Papers {
-			named := false
-			var before []study.Experiment
-			for _, s := range study.All() {
-				if s.Paper() != paper.Name || s.State() != group.state || !isAsked(asked, s.ID) && !isAsked(asked, paper.Name) {
-					continue
-				}
-				if !headed {
-					fmt.Fprintf(out, "\n%s\n", group.title)
-					headed = true
-				}
-				if !named {
-					fmt.Fprintf(out, "\n%s\n", paper.Title)
-					named = true
-				}
-				entry(out, width, s.ID, string(s.State())+": "+s.Title, unsaid(s, before),
-					took.Line(took.Study(recorded, s.ID)))
-				before = append(before, s)
+	headed := false
+	for _, paper := range study.Papers {
+		named := false
+		var before []study.Experiment
+		for _, s := range study.All() {
+			if s.Paper() != paper.Name || !isAsked(asked, s.ID) && !isAsked(asked, paper.Name) {
+				continue
 			}
+			if !headed {
+				fmt.Fprint(out, "\nSTUDIES: go run ./notebooks reproduce ID\n")
+				headed = true
+			}
+			if !named {
+				fmt.Fprintf(out, "\n%s\n", paper.Title)
+				named = true
+			}
+			entry(out, width, s.ID, s.Title, unsaid(s, before), took.Line(recorded.Study(s.ID)))
+			before = append(before, s)
 		}
 	}
 	return nil
@@ -154,7 +150,7 @@ func entry(out io.Writer, width int, name string, paragraphs ...string) {
 		if text == "" {
 			continue
 		}
-		for _, line := range program.Wrap(text, max(20, width-idColumns-1)) {
+		for _, line := range wrap(text, max(20, width-idColumns-1)) {
 			if !first {
 				name = ""
 			}
@@ -164,9 +160,27 @@ func entry(out io.Writer, width int, name string, paragraphs ...string) {
 	}
 }
 
+// wrap breaks text between words into lines of at most width characters; a longer word has a line of its own.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case len([]rune(line))+1+len([]rune(word)) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	return append(lines, line)
+}
+
 // listNotebooks lists the notebooks that are asked for: a line each, with the time that it takes and its title.
 func listNotebooks(out io.Writer, width int, folder string, notebooks, asked []string,
-	recorded map[took.Row]took.Cost) error {
+	recorded took.Times) error {
 	headed := false
 	for _, name := range notebooks {
 		if !isAsked(asked, name) {
@@ -177,7 +191,7 @@ func listNotebooks(out io.Writer, width int, folder string, notebooks, asked []s
 			headed = true
 		}
 		path := filepath.Join(folder, name+".ipynb")
-		estimate, untimed, err := took.Notebook(recorded, path)
+		estimate, untimed, err := recorded.Notebook(path)
 		if err != nil {
 			return err
 		}
@@ -224,15 +238,6 @@ func projectRoot() (string, error) {
 	return setup.Root(folder)
 }
 
-// recordedTimes returns the times of the results committed with the project.
-func recordedTimes() (map[took.Row]took.Cost, error) {
-	root, err := projectRoot()
-	if err != nil {
-		return nil, err
-	}
-	return took.Recorded(root)
-}
-
 // runOne runs a study; tests replace it.
 var runOne = study.Experiment.Run
 
@@ -251,8 +256,9 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 	if err != nil {
 		return err
 	}
+	say := func(line string) { fmt.Fprintln(progress, line) }
 	if cluster.OnNode() {
-		asked.options.Progress = func(line string) { fmt.Fprintln(progress, line) }
+		asked.options.Progress = say
 		return study.Distribute(ctx, asked.on, asked.studies, asked.options)
 	}
 	var records *recorder
@@ -269,16 +275,11 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 			return records.Save()
 		}
 	}
-	recorded, err := recordedTimes()
-	if err != nil {
-		return err
-	}
-	shown := newStatus(progress, recorded)
-	asked.options.Progress, asked.options.Repetition = shown.say, shown.repetition
-
 	var failed []error
 	if asked.on != "" {
-		err := study.Distribute(ctx, asked.on, asked.studies, asked.options)
+		o := asked.options
+		o.Progress = say
+		err := study.Distribute(ctx, asked.on, asked.studies, o)
 		if errors.Is(err, cluster.ErrSubmit) {
 			return err
 		}
@@ -291,7 +292,7 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 		if asked.hours > 0 {
 			one.options = asked.options.OfAll(s.ID, asked.hours)
 		}
-		cells, err := one.run(ctx, s, out, shown)
+		cells, err := one.run(ctx, s, out)
 		if ctx.Err() != nil { // nothing is recorded: it could be of fewer repetitions than what is
 			return errors.New("interrupted: what is done is kept; the same command (without -fresh) goes on from there")
 		}
@@ -379,23 +380,17 @@ are those of "go run ./notebooks list".
 		if err != nil {
 			return asked, err
 		}
-		if s.State() == study.NotYet {
-			if *all {
-				continue
-			}
-			return asked, fmt.Errorf("%s (%s): %s", id, s.Title, study.NotYet)
-		}
 		asked.studies = append(asked.studies, s)
 	}
 	return asked, nil
 }
 
 // run runs a study and prints its table. An error comes with the cells that are known.
-func (r request) run(ctx context.Context, s study.Experiment, out io.Writer, shown *status) ([]study.Cell, error) {
+func (r request) run(ctx context.Context, s study.Experiment, out io.Writer) ([]study.Cell, error) {
 	start := time.Now()
-	stop := shown.tick()
-	cells, err := runOne(s, ctx, r.options)
-	stop()
+	watched, done := r.options.Watch(s.ID)
+	cells, err := runOne(s, ctx, watched)
+	done(err)
 	fmt.Fprintf(out, "%s: %s\n", s.ID, s.Title)
 	if s.Note != "" {
 		fmt.Fprintf(out, "(%s)\n", s.Note)

@@ -44,16 +44,13 @@ func TestList(t *testing.T) {
 	}
 	words := strings.Join(strings.Fields(out.String()), " ")
 	for _, s := range study.All() {
-		entry := s.ID + " " + string(s.State()) + ": " + strings.Join(strings.Fields(s.Title), " ")
+		entry := s.ID + " " + strings.Join(strings.Fields(s.Title), " ")
 		if !strings.Contains(words, entry) {
 			t.Errorf("%q is not listed", entry)
 		}
 	}
-	if run, not := strings.Index(words, "CAN BE RUN"), strings.Index(words, "NOT YET"); run < 0 || not >= 0 && not < run {
-		t.Error("what can be run does not come first")
-	}
 	// The notebooks come first, a line each: what it is called, how long it takes, what it shows.
-	first, _, _ := strings.Cut(out.String(), "\nCAN BE RUN")
+	first, _, _ := strings.Cut(out.String(), "\nSTUDIES")
 	const line = "\n  quickstart  not timed     Quickstart: a "
 	if n := strings.Count(first, "\n"); n > 10 || !strings.Contains(first, line) {
 		t.Errorf("it begins with %d lines, want ten with the notebooks: %s", n, first)
@@ -69,7 +66,7 @@ func TestListNames(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", t.TempDir())
 	for name, c := range map[string]struct{ has, not []string }{
 		"ohsmc.table8": {[]string{"  ohsmc.table8  "}, []string{"NOTEBOOKS", "  ohsmc.table1  ", "pmcnet"}},
-		"quickstart":   {[]string{"NOTEBOOKS", "  quickstart  ", "not timed yet"}, []string{"CAN BE RUN", "guided"}},
+		"quickstart":   {[]string{"NOTEBOOKS", "  quickstart  ", "not timed yet"}, []string{"STUDIES", "guided"}},
 		"ohsmc":        {[]string{"NOTEBOOKS", "  ohsmc  ", "  ohsmc.table8  ", "  ohsmc.fig5  "}, []string{"pmcnet.table2"}},
 	} {
 		var out bytes.Buffer
@@ -102,7 +99,6 @@ func TestReproduceBadInput(t *testing.T) {
 	}{
 		"no study":           {[]string{}, "which study"},
 		"unknown study":      {[]string{"ohsmc.table99"}, "ohsmc.table8"},
-		"one that is not":    {[]string{notYet(t)}, "not yet"},
 		"negative reps":      {[]string{"ohsmc.table8", "-reps", "-1"}, "-reps -1"},
 		"negative epochs":    {[]string{"ohsmc.table8", "-epochs", "-2"}, "-epochs -2"},
 		"evidence, epochs":   {[]string{"pmcnet.evidence", "-epochs", "4"}, "leave out -epochs"},
@@ -179,29 +175,13 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// notYet is a study that there is no code for.
-func notYet(t *testing.T) string {
-	for _, s := range study.All() {
-		if s.State() == study.NotYet {
-			return s.ID
-		}
-	}
-	t.Skip("every study has code")
-	return ""
-}
-
 // -all asks for every study that can be run, records, and takes no other study's settings.
 func TestAll(t *testing.T) {
 	asked, err := parsed([]string{"-all", "-hours", "2"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	can := 0
-	for _, s := range study.All() {
-		if s.State() != study.NotYet {
-			can++
-		}
-	}
+	can := len(study.All())
 	if len(asked.studies) != can || !asked.record || asked.hours != 2 {
 		t.Errorf("%d studies of %d, record %v, %v hours", len(asked.studies), can, asked.record, asked.hours)
 	}

@@ -6,52 +6,35 @@ import (
 	"sync"
 	"time"
 
-	"gobnn/notebooks/program"
+	"gobnn/viz/terminal"
 )
 
-// progress prints the steps of a set-up: a line when one ends and, while it runs, its state: rewritten in place on a
-// terminal, now and then elsewhere.
+// progress prints the steps of a set-up: a line when one ends and, while it runs, its state.
 type progress struct {
-	out      io.Writer
-	terminal bool
-	steps    int
+	line  *terminal.Line
+	steps int
+	stop  func() // ends the updates of the running step; nil: none runs
 
-	mu      sync.Mutex
-	number  int
-	name    string
-	state   string
-	start   time.Time
-	printed time.Time
-	stop    chan struct{}
+	mu     sync.Mutex
+	number int
+	name   string
+	state  string
+	start  time.Time
 }
-
-// quiet is the time between two lines about a running step where lines cannot be rewritten.
-const quiet = 15 * time.Second
 
 func newProgress(out io.Writer, steps int) *progress {
-	return &progress{out: out, terminal: program.Terminal(out), steps: steps}
+	return &progress{line: terminal.New(out), steps: steps}
 }
 
-// begin starts the next step and keeps its line alive until done.
+// begin starts the next step and keeps its line alive until it ends.
 func (p *progress) begin(name string) {
 	p.mu.Lock()
 	p.number++
-	p.name, p.state, p.start, p.printed, p.stop = name, "", time.Now(), time.Now(), make(chan struct{})
-	stop := p.stop
+	p.name, p.state, p.start = name, "", time.Now()
 	p.mu.Unlock()
-	p.refresh()
-	go func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-				p.refresh()
-			}
-		}
-	}()
+	show := func() { p.line.Show(p.text("%.0f s")) }
+	show()
+	p.stop = terminal.EachSecond(show)
 }
 
 // update sets the running step's state.
@@ -61,47 +44,29 @@ func (p *progress) update(format string, args ...any) {
 	p.state = fmt.Sprintf(format, args...)
 }
 
-func (p *progress) refresh() {
+// text is the step, its state and its seconds.
+func (p *progress) text(seconds string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stop == nil {
-		return
-	}
-	if p.terminal {
-		fmt.Fprintf(p.out, "\r\x1b[K%s, %.0f s", p.line(), time.Since(p.start).Seconds())
-	} else if time.Since(p.printed) >= quiet {
-		fmt.Fprintf(p.out, "%s, %.0f s so far\n", p.line(), time.Since(p.start).Seconds())
-		p.printed = time.Now()
-	}
-}
-
-func (p *progress) line() string {
 	line := fmt.Sprintf("[%d/%d] %s", p.number, p.steps, p.name)
 	if p.state != "" {
 		line += ": " + p.state
 	}
-	return line
+	return line + ", " + fmt.Sprintf(seconds, time.Since(p.start).Seconds())
 }
 
 // done ends the running step, with its last state and its seconds.
-func (p *progress) done() { p.end(true) }
+func (p *progress) done() {
+	p.fail()
+	p.line.Print(p.text("%.1f s"))
+}
 
-// fail ends the running step silently, before an error is shown.
-func (p *progress) fail() { p.end(false) }
-
-func (p *progress) end(ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.stop == nil {
-		return
-	}
-	close(p.stop)
-	p.stop = nil
-	if p.terminal {
-		fmt.Fprint(p.out, "\r\x1b[K")
-	}
-	if ok {
-		fmt.Fprintf(p.out, "%s, %.1f s\n", p.line(), time.Since(p.start).Seconds())
+// fail ends the running step, if there is one, before an error is shown.
+func (p *progress) fail() {
+	if p.stop != nil {
+		p.stop()
+		p.stop = nil
+		p.line.Clear()
 	}
 }
 

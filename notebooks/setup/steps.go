@@ -226,7 +226,7 @@ func (s *Setup) warm(ctx context.Context, dir string, p *progress) error {
 	}
 	if err != nil {
 		p.update("it does not build")
-		fmt.Fprintf(s.Out, "\ngobnn: the notebooks will fail until the library builds: %v\n", err)
+		p.line.Print(fmt.Sprintf("gobnn: the notebooks will fail until the library builds: %v", err))
 	}
 	return s.chooseLinker(ctx, dir)
 }

@@ -29,7 +29,7 @@ func TestDistribute(t *testing.T) {
 		t.Errorf("it said %q", said)
 	}
 	kept := 0
-	o.Repetition = func(r Repetition) {
+	o.event = func(r event) {
 		if r.Kept {
 			kept++
 		}

@@ -46,23 +46,6 @@ type trial struct {
 func (t *trial) dataSet() string { return cmp.Or(t.set, t.Data) }
 func (t *trial) method() string  { return t.Method }
 
-// State says whether an experiment can be run.
-type State string
-
-// The states of an experiment.
-const (
-	Reduced State = "reduced" // smaller than in the paper; the note says how
-	NotYet  State = "not yet"
-)
-
-// State is NotYet where there is no code.
-func (e Experiment) State() State {
-	if e.trials == nil && e.draw == nil {
-		return NotYet
-	}
-	return Reduced
-}
-
 // Paper is the paper's short name.
 func (e Experiment) Paper() string {
 	paper, _, _ := strings.Cut(e.ID, ".")
@@ -72,9 +55,6 @@ func (e Experiment) Paper() string {
 // Run computes the cells, and saves a figure in Options.FigureDir. When the context ends it returns the cells so far,
 // with the context's error.
 func (e Experiment) Run(ctx context.Context, o Options) ([]Cell, error) {
-	if e.State() == NotYet {
-		return nil, fmt.Errorf("%s (%s): %s", e.ID, e.Title, NotYet)
-	}
 	path, err := o.FigureFile(e.ID)
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func TestRayLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := 0
-	o.Repetition = func(r Repetition) {
+	o.event = func(r event) {
 		if r.Kept {
 			kept++
 		}

@@ -46,11 +46,11 @@ type Store struct {
 	fresh  bool
 	commit string
 	say    func(format string, args ...any)
-	tell   func(Repetition) // nil: none
+	event  func(event) // nil: none
 }
 
-// Repetition is where a study stands: at one repetition of a method on a data set.
-type Repetition struct {
+// event is a repetition of a method on a data set that begins, is done or was kept.
+type event struct {
 	Study, Data, Method string
 	Number, Of          int     // from 1
 	Done                bool    // it ended; else it begins
@@ -67,7 +67,7 @@ func OpenStore(o Options) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("folder for results (set GOBNN_CACHE to a folder that can be written): %w", err)
 	}
-	return &Store{dir: dir, fresh: o.Fresh, commit: o.Commit, say: o.say, tell: o.Repetition}, nil
+	return &Store{dir: dir, fresh: o.Fresh, commit: o.Commit, say: o.say, event: o.event}, nil
 }
 
 // ResultDir is the folder where repetitions are kept.
@@ -92,20 +92,20 @@ func (s *Store) Repeat(
 		return nil, err
 	}
 	var results []Result
-	now := Repetition{Study: key.Study, Data: key.Data, Method: key.Method, Of: reps}
-	tell := func(done, kept bool, seconds float64) {
-		if now.Done, now.Kept, now.Seconds = done, kept, seconds; s.tell != nil {
-			s.tell(now)
-		}
-	}
 	for repetition := range reps {
-		now.Number = repetition + 1
-		result, kept, err := s.once(ctx, key, at, repetition, func() { tell(false, false, 0) }, run)
+		now := event{Study: key.Study, Data: key.Data, Method: key.Method, Number: repetition + 1, Of: reps}
+		report := func() {
+			if s.event != nil {
+				s.event(now)
+			}
+		}
+		result, kept, err := s.once(ctx, key, at, repetition, report, run)
 		if err != nil {
 			return results, err
 		}
 		results = append(results, result)
-		if tell(true, kept, result.Seconds); kept {
+		now.Done, now.Kept, now.Seconds = true, kept, result.Seconds
+		if report(); kept {
 			continue
 		}
 		s.say("%s %s %s: repetition %d of %d, %.1f s", key.Study, key.Data, key.Method, repetition+1, reps, result.Seconds)

@@ -56,7 +56,8 @@ type Options struct {
 	Commit       string            // of the code, which is kept with each repetition; empty: unknown
 	CacheDir     string            // where repetitions are kept; empty: "results" in compute.CacheDir
 	Progress     func(line string) // called with lines of progress; nil: none
-	Repetition   func(Repetition)  // called where a repetition begins and where one is done or was kept; nil: none
+
+	event func(event) // called where a repetition begins and where one is done or was kept; nil: none
 }
 
 // extent has a number of repetitions and a number of epochs.

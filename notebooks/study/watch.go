@@ -7,25 +7,30 @@ import (
 
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/run"
+	"gobnn/notebooks/results"
+	"gobnn/notebooks/took"
 	"gobnn/viz"
+	"gobnn/viz/terminal"
 )
 
-// Watch shows a progress bar with a title, updated each second. It names the running repetition, its data set and
-// method, the time it has run, and the time that is left for this method, estimated from the repetitions before. Call
-// done at the end; it shows how many repetitions were computed and how many kept.
-func (o Options) Watch(title string) (watched Options, done func()) {
-	w := &watch{bar: viz.NewProgress(title), now: time.Now, began: time.Now()}
-	before := o.Repetition
-	o.Repetition = func(r Repetition) {
-		if before != nil {
-			before(r)
-		}
-		w.note(r)
+// Watch shows where the study called id stands: a progress bar, updated each second, with the running repetition, its
+// data set and method, the time that is left for this method, and the time that it has run. The lines of progress stay
+// above it. Call done with the study's error at the end.
+func (o Options) Watch(id string) (watched Options, done func(err error)) {
+	w := &watch{bar: viz.NewProgress(id), id: id, now: time.Now, began: time.Now()}
+	w.recorded, _ = took.Recorded(results.Files) // a test reads them; without them it estimates later
+	o.Progress = w.bar.Print
+	o.event = func(e event) {
+		w.note(e)
 		w.show()
 	}
-	stop := EachSecond(w.show)
-	return o, func() {
+	stop := terminal.EachSecond(w.show)
+	return o, func(err error) {
 		stop()
+		if err != nil {
+			w.bar.Show(run.Progress{Status: run.Cancelled, Elapsed: time.Since(w.began)})
+			return
+		}
 		steps, note := w.end()
 		w.bar.Update(steps, steps, note)
 	}
@@ -33,48 +38,74 @@ func (o Options) Watch(title string) (watched Options, done func()) {
 
 // watch feeds a progress bar with the state of a study.
 type watch struct {
-	bar   *viz.Progress
-	now   func() time.Time
-	began time.Time
+	bar      *viz.Progress
+	id       string
+	recorded took.Times
+	now      func() time.Time
+	began    time.Time // the study
 
-	mu   sync.Mutex
-	pace Pace
+	mu             sync.Mutex
+	at             event // the last one
+	running        bool
+	computed, kept int
+	since          time.Time // the repetition that runs
+	mean           float64   // seconds of a repetition of this method that ran now
+	measured       int
 }
 
-func (w *watch) note(r Repetition) {
+// note takes a repetition that begins, is done, or was kept.
+func (w *watch) note(e event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.pace.Note(r, w.now())
+	if e.Study != w.at.Study || e.Data != w.at.Data || e.Method != w.at.Method {
+		w.mean, w.measured = 0, 0
+	}
+	w.at = e
+	switch {
+	case e.Kept:
+		w.kept++
+	case e.Done:
+		w.running = false
+		w.computed++
+		w.measured++
+		w.mean += (e.Seconds - w.mean) / float64(w.measured)
+	default:
+		w.running, w.since = true, w.now()
+	}
 }
 
 func (w *watch) show() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.pace.Running {
-		w.bar.Update(w.pace.At.Number-1, w.pace.At.Of, w.line())
+	if w.running {
+		w.bar.Update(w.at.Number-1, w.at.Of, w.line())
 	}
 }
 
-// line returns the text beside the bar.
+// line is the text beside the bar. The time that is left is estimated by the repetitions of this method that ran now,
+// or else by those that are recorded; it is left out where neither is known.
 func (w *watch) line() string {
-	now := w.now()
-	line := fmt.Sprintf("%s, %s, %v", dataset.Label(w.pace.At.Data), w.pace.At.Method,
-		w.pace.Elapsed(now).Round(time.Second))
-	if left, known := w.pace.Left(now, 0); known {
-		line += fmt.Sprintf(", about %v left of this method", time.Duration(left*float64(time.Second)).Round(time.Second))
+	line := fmt.Sprintf("%s, %s", dataset.Label(w.at.Data), w.at.Method)
+	each, elapsed := w.mean, w.now().Sub(w.since)
+	if w.measured == 0 {
+		each = w.recorded.Repetition(w.id, w.at.Data, w.at.Method)
 	}
-	return line
+	if each > 0 {
+		left := max(each-elapsed.Seconds(), 0) + each*float64(w.at.Of-w.at.Number)
+		line = fmt.Sprintf("about %s left of this method: %s", took.Text(left), line)
+	}
+	return fmt.Sprintf("%s, %v", line, elapsed.Round(time.Second))
 }
 
 // end returns the number of repetitions, and the text beside the full bar.
 func (w *watch) end() (steps int, note string) {
-	switch steps = w.pace.Computed + w.pace.Kept; {
+	switch steps = w.computed + w.kept; {
 	case steps == 0: // such as a figure that trains as it draws: one step, or the bar would run on
 		return 1, fmt.Sprintf("computed in %v, keeps no results", w.now().Sub(w.began).Round(time.Second))
-	case w.pace.Computed == 0:
+	case w.computed == 0:
 		return steps, "from kept results"
 	}
-	return steps, fmt.Sprintf("%d computed, %d kept from before", w.pace.Computed, w.pace.Kept)
+	return steps, fmt.Sprintf("%d computed, %d kept from before", w.computed, w.kept)
 }
 
 // Show displays an experiment in a notebook, from its kept results or by running it: a figure, or a table, ours beside
@@ -93,10 +124,10 @@ func show(id string, o Options, metrics []string) error {
 	}
 	o, done := o.Watch(id)
 	cells, err := e.Run(run.Context(), o)
+	done(err)
 	if err != nil {
 		return err
 	}
-	done()
 	if e.draw != nil {
 		path, err := o.FigureFile(id)
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
 	"gobnn/notebooks/program"
+	"gobnn/viz"
 	"gobnn/viz/report"
 
 	"github.com/google/renameio/v2"
@@ -254,11 +255,9 @@ number, belongs to -ignore: predict -id writes it beside the predictions. Ctrl-C
 	if err := place.Cleanup(); err != nil {
 		return err
 	}
-	line := newStatus(progress)
 	result, err := fit.Fit(ctx, model, method(*seconds), parts, run.Settings{
-		Seed: *seed, Checkpoint: *checkpoint, Replace: *replace, Progress: line.show,
+		Seed: *seed, Checkpoint: *checkpoint, Replace: *replace, Progress: viz.NewProgress("fit").Show,
 	})
-	line.clear()
 	larger := more(fmt.Sprintf("-seconds %g", 5**seconds))
 	if err != nil {
 		return flagError{larger(err.Error()), err}

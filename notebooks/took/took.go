@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +13,9 @@ import (
 
 	"gobnn/notebooks/execute"
 )
+
+// Times are the recorded times of studies, by row.
+type Times map[Row]Cost
 
 // Row is one method on one data set of a study.
 type Row struct{ Study, Data, Method string }
@@ -25,14 +26,13 @@ type Cost struct {
 	Repetitions int
 }
 
-// Recorded returns the rows of the results committed in the project's folder root.
-func Recorded(root string) (map[Row]Cost, error) {
-	results := os.DirFS(filepath.Join(root, "notebooks", "results"))
+// Recorded returns the rows of a folder of results, such as results.Files.
+func Recorded(results fs.FS) (Times, error) {
 	paths, err := fs.Glob(results, "*.json")
 	if err != nil {
 		return nil, fmt.Errorf("recorded times: %w", err)
 	}
-	rows := map[Row]Cost{}
+	rows := Times{}
 	for _, path := range paths {
 		text, err := fs.ReadFile(results, path)
 		if err != nil {
@@ -59,9 +59,15 @@ func Recorded(root string) (map[Row]Cost, error) {
 	return rows, nil
 }
 
+// Repetition is the mean seconds of a row's repetitions; 0: nothing is recorded.
+func (rows Times) Repetition(study, data, method string) float64 {
+	cost := rows[Row{study, data, method}]
+	return cost.Seconds / float64(max(1, cost.Repetitions))
+}
+
 // Study sums the seconds of a study's rows; 0: nothing is recorded. Methods that took the same seconds on the same data
 // belong to one run, such as its several estimates, and count once.
-func Study(rows map[Row]Cost, id string) (seconds float64) {
+func (rows Times) Study(id string) (seconds float64) {
 	type run struct {
 		data string
 		cost Cost
@@ -81,10 +87,10 @@ var studyName = regexp.MustCompile(`"((?:pmcnet|ohsmc|gohsmc|fbnn|pbnn)\.[A-Za-z
 // Notebook sums the recorded seconds of the studies that a notebook's cells name. This only estimates its time from
 // nothing: a cell may ask for a part of a study, or compute something else. untimed lists the studies without a
 // recorded time, which may take longer than all others.
-func Notebook(rows map[Row]Cost, path string) (seconds float64, untimed []string, err error) {
+func (rows Times) Notebook(path string) (seconds float64, untimed []string, err error) {
 	named, err := studiesOf(path)
 	for _, id := range named {
-		one := Study(rows, id)
+		one := rows.Study(id)
 		if seconds += one; one == 0 {
 			untimed = append(untimed, id)
 		}

@@ -18,29 +18,29 @@ func TestRecorded(t *testing.T) {
 		{"data": "a", "method": "another estimate of m", "metric": "x", "reps": 2, "seconds": 30},
 		{"data": "a", "method": "n", "metric": "x", "reps": 1, "seconds": 4},
 		{"data": "b", "method": "n", "metric": "x", "reps": 0, "seconds": null}]}`)
-	rows, err := Recorded(root)
+	rows, err := Recorded(os.DirFS(folder))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := rows[Row{"ohsmc.fig1", "a", "m"}]; got != (Cost{30, 2}) || len(rows) != 3 {
 		t.Errorf("%v in %v", got, rows)
 	}
-	if got := Study(rows, "ohsmc.fig1"); got != 34 {
+	if got := rows.Study("ohsmc.fig1"); got != 34 {
 		t.Errorf("study: %v s, want 34", got)
 	}
 	notebook := filepath.Join(root, "notebooks", "n.ipynb")
 	write(t, notebook, `{"cells": [{"cell_type": "code", "source": ["figure(\"ohsmc.fig1\")\n", "figure(\"ohsmc.fig1\")"]},
 		{"cell_type": "markdown", "source": ["\"ohsmc.table1\""]}]}`)
-	if got, untimed, err := Notebook(rows, notebook); err != nil || got != 34 || len(untimed) > 0 {
+	if got, untimed, err := rows.Notebook(notebook); err != nil || got != 34 || len(untimed) > 0 {
 		t.Errorf("notebook: %v s, not timed %q, %v; want 34", got, untimed, err)
 	}
 	write(t, notebook, `{"cells": [{"cell_type": "code", "source": ["figure(\"ohsmc.fig1\"); table(\"ohsmc.table8\")"]}]}`)
-	if got, untimed, err := Notebook(rows, notebook); err != nil || got != 34 ||
+	if got, untimed, err := rows.Notebook(notebook); err != nil || got != 34 ||
 		!slices.Equal(untimed, []string{"ohsmc.table8"}) {
 		t.Errorf("notebook: %v s, not timed %q, %v; want 34 without ohsmc.table8", got, untimed, err)
 	}
 	write(t, filepath.Join(folder, "bad.json"), "{")
-	if _, err := Recorded(root); err == nil || !strings.Contains(err.Error(), "bad.json") {
+	if _, err := Recorded(os.DirFS(folder)); err == nil || !strings.Contains(err.Error(), "bad.json") {
 		t.Errorf("a damaged file: %v", err)
 	}
 }
