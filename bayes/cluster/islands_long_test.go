@@ -8,12 +8,9 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/cluster"
-	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/fit"
-	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/run"
-	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -76,53 +73,4 @@ func meanErrors(t *testing.T, p *bayes.Posterior) (all []float64) {
 		all = append(all, (got-want)/math.Sqrt(covariance.At(k, k)))
 	}
 	return all
-}
-
-// Where a kernel mixes badly, more islands that meet have the weight than of islands that are weighed at the end alone:
-// of twelve with four particles each at least three times as many (measured: 10.4 and 1.9). That the posterior means
-// are nearer is said and not asked: the logarithm of their squared error was smaller by .60 +- .33 over 40 pairs.
-func TestIslandsThatMeetLong(t *testing.T) {
-	const repetitions, number = 40, 12
-	model, parts := line()
-	method := smc.Tempered{Kernel: mcmc.PreconditionedCrankNicolson{Beta: .1}, Particles: 4, Moves: 2}
-	for k := range 16 {
-		method.Ladder = append(method.Ladder, math.Pow(.001, 1-float64(k+1)/16))
-	}
-	var errors, islands [2][]float64 // of those that meet, and of those that do not
-	for i := range repetitions {
-		settings := run.Settings{Seed: uint64(i), Engine: computetest.Go(t)}
-		result, err := cluster.Fit(t.Context(), cluster.Options{Folder: t.TempDir()}, number, model, method, parts, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var apart []*bayes.Posterior
-		for k := range number {
-			settings.Seed = uint64(1000 + number*i + k)
-			one, err := fit.Fit(t.Context(), model, method, parts, settings)
-			if err != nil {
-				t.Fatal(err)
-			}
-			apart = append(apart, one.Posterior)
-		}
-		joined, err := bayes.Join(apart...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for k, p := range []*bayes.Posterior{result.Posterior, joined} {
-			d := meanErrors(t, p)
-			errors[k] = append(errors[k], math.Log(floats.Dot(d, d)/float64(len(d))))
-			islands[k] = append(islands[k], p.Diagnostics()[bayes.IslandsESS])
-		}
-	}
-	for k, name := range []string{"that meet", "apart"} {
-		t.Logf("islands %s: log squared error %.3f, effective number %.1f", name, stat.Mean(errors[k], nil),
-			stat.Mean(islands[k], nil))
-	}
-	floats.Sub(errors[1], errors[0])
-	gain, stdDev := stat.MeanStdDev(errors[1], nil)
-	stdErr := stdDev / math.Sqrt(repetitions)
-	t.Logf("gain %.3f +- %.3f", gain, stdErr)
-	if stat.Mean(islands[0], nil) < 3*stat.Mean(islands[1], nil) {
-		t.Error("islands that meet lose their weight as those apart do")
-	}
 }
