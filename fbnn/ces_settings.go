@@ -48,8 +48,11 @@ func (a CES) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// RowsAtOnce implements fit.OfSource.
-func (CES) RowsAtOnce() int { return blockRows }
+// inBlocks is for methods that read the rows of a Source in blocks.
+func inBlocks() fit.Takes { return fit.Takes{RowsAtOnce: blockRows} }
+
+// Takes implements fit.Taker.
+func (CES) Takes() fit.Takes { return inBlocks() }
 
 // Prepare implements fit.Method.
 func (a CES) Prepare(j *fit.Job) (fit.Method, error) {

@@ -31,7 +31,7 @@ type Chain struct {
 	BatchSize int         // rows of a mini-batch; default 50, or all rows if there are fewer
 }
 
-var _ fit.OfSource = Chain{}
+var _ fit.Taker = Chain{}
 
 // Title implements fit.Method.
 func (c Chain) Title() string { return fmt.Sprintf("a chain of %T on the true posterior", c.Kernel) }
@@ -52,8 +52,8 @@ func (c Chain) calibration() CES {
 	}
 }
 
-// RowsAtOnce implements fit.OfSource.
-func (Chain) RowsAtOnce() int { return blockRows }
+// Takes implements fit.Taker.
+func (Chain) Takes() fit.Takes { return inBlocks() }
 
 // Prepare implements fit.Method.
 func (c Chain) Prepare(j *fit.Job) (fit.Method, error) {
@@ -104,13 +104,13 @@ type Prior struct {
 	Draws int // default 2000, at least 10
 }
 
-var _ fit.OfSource = Prior{}
+var _ fit.Taker = Prior{}
 
 // Title implements fit.Method.
 func (Prior) Title() string { return "draws of the prior" }
 
-// RowsAtOnce implements fit.OfSource.
-func (Prior) RowsAtOnce() int { return blockRows }
+// Takes implements fit.Taker.
+func (Prior) Takes() fit.Takes { return inBlocks() }
 
 // Prepare implements fit.Method.
 func (p Prior) Prepare(j *fit.Job) (fit.Method, error) {

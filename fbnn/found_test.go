@@ -29,14 +29,16 @@ func fitted(
 
 // held is a method that hands over its job before its first step.
 type held struct {
-	fit.OfSource
+	fit.Method
 	job **fit.Job
 }
 
 func (h held) Prepare(j *fit.Job) (fit.Method, error) {
-	_, err := h.OfSource.Prepare(j)
+	_, err := h.Method.Prepare(j)
 	return h, err
 }
+
+func (h held) Takes() fit.Takes { return h.Method.(fit.Taker).Takes() }
 
 var errHeld = errors.New("held")
 
@@ -47,7 +49,7 @@ func (h held) Run(_ context.Context, j *fit.Job) (*fit.Result, error) {
 
 // jobOf is the job of a method, with its settings filled in, before its first step.
 func jobOf(
-	t testing.TB, model bayes.Model, method fit.OfSource, parts dataset.Parts, settings run.Settings,
+	t testing.TB, model bayes.Model, method fit.Method, parts dataset.Parts, settings run.Settings,
 ) (*fit.Job, fit.Method) {
 	t.Helper()
 	var j *fit.Job

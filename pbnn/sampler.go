@@ -22,7 +22,7 @@ import (
 // mini-batches can be so large that nothing is accepted. Or it samples the stochastic parameters of a trained posterior
 // (fit.From), such as that of baseline.MAP for a partial network. Rows are those of the training part.
 type Sampler interface {
-	fit.OfTrained
+	fit.Method
 	// Problem gives what the chains sample, a problem made by Data.MiniBatches or Data.AllRows, and the kernel that
 	// samples it. It is called on the sampler that Prepare returned.
 	Problem(data *Data) (density.Problem, mcmc.Kernel, error)
@@ -41,8 +41,8 @@ type Sampling struct {
 	WarmUp int `json:"warm_up,omitempty"`
 }
 
-// OfTrained implements fit.OfTrained.
-func (Sampling) OfTrained() {}
+// Takes implements fit.Taker.
+func (Sampling) Takes() fit.Takes { return fit.Takes{Trained: true} }
 
 func (s Sampling) sampling() Sampling { return s }
 

@@ -49,7 +49,7 @@ func fitted(
 
 // sampled is fit.Sample.
 func sampled(
-	ctx context.Context, problem density.Problem, a fit.OfDensity, settings run.Settings,
+	ctx context.Context, problem density.Problem, a fit.Method, settings run.Settings,
 ) (*found, error) {
 	return find(fit.Sample(ctx, problem, a, settings))
 }

@@ -133,8 +133,8 @@ func (a PMC) Title() string {
 	return name + ": adaptive importance sampling with deterministic-mixture weights (Algorithm 1)"
 }
 
-// OfDensity implements fit.OfDensity.
-func (PMC) OfDensity() {}
+// Takes implements fit.Taker.
+func (PMC) Takes() fit.Takes { return fit.Takes{Density: true} }
 
 // Prepare implements fit.Method.
 func (a PMC) Prepare(j *fit.Job) (fit.Method, error) {

@@ -38,8 +38,8 @@ type Method struct {
 func init() { fit.SetDefault(Method{}) }
 
 var (
-	_ fit.Method         = Method{}
-	_ fit.UsesValidation = Method{}
+	_ fit.Method = Method{}
+	_ fit.Taker  = Method{}
 )
 
 // plan are the method's constants.
@@ -73,8 +73,8 @@ var kernel = mcmc.MCLMC{EnergyVariance: energyVariance}
 // Title implements fit.Method.
 func (Method) Title() string { return "cross-validated ensemble with microcanonical chains" }
 
-// UsesValidation implements fit.UsesValidation: every row trains some networks.
-func (Method) UsesValidation() {}
+// Takes implements fit.Taker: every row trains some networks.
+func (Method) Takes() fit.Takes { return fit.Takes{Validation: true} }
 
 // MarshalJSON writes the setting and the constants, by which a checkpoint knows them.
 func (m Method) MarshalJSON() ([]byte, error) {

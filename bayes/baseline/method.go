@@ -18,29 +18,29 @@ import (
 // how long and how. The zero value of every field works.
 type Training = train.Training
 
-// rowsAtOnce is how many rows of a Source the methods read at a time.
-const rowsAtOnce = 1 << 16
+// inBlocks is for methods that read a Source, so many rows at a time.
+var inBlocks = fit.Takes{RowsAtOnce: 1 << 16}
 
-// RowsAtOnce implements fit.OfSource.
-func (MLE) RowsAtOnce() int { return rowsAtOnce }
+// Takes implements fit.Taker.
+func (MLE) Takes() fit.Takes { return inBlocks }
 
-// RowsAtOnce implements fit.OfSource.
-func (MAP) RowsAtOnce() int { return rowsAtOnce }
+// Takes implements fit.Taker.
+func (MAP) Takes() fit.Takes { return inBlocks }
 
-// RowsAtOnce implements fit.OfSource.
-func (Ensemble) RowsAtOnce() int { return rowsAtOnce }
+// Takes implements fit.Taker.
+func (Ensemble) Takes() fit.Takes { return inBlocks }
 
-// RowsAtOnce implements fit.OfSource.
-func (SAE) RowsAtOnce() int { return rowsAtOnce }
+// Takes implements fit.Taker.
+func (SAE) Takes() fit.Takes { return inBlocks }
 
-// RowsAtOnce implements fit.OfSource.
-func (Dropout) RowsAtOnce() int { return rowsAtOnce }
+// Takes implements fit.Taker.
+func (Dropout) Takes() fit.Takes { return inBlocks }
 
-// RowsAtOnce implements fit.OfSource.
-func (SWAG) RowsAtOnce() int { return rowsAtOnce }
+// Takes implements fit.Taker.
+func (SWAG) Takes() fit.Takes { return inBlocks }
 
-// RowsAtOnce implements fit.OfSource.
-func (VI) RowsAtOnce() int { return rowsAtOnce }
+// Takes implements fit.Taker.
+func (VI) Takes() fit.Takes { return inBlocks }
 
 // ErrDiverged says that no member had a finite gradient, or that chains left the region of finite density. The methods
 // wrap it.

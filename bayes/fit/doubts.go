@@ -37,10 +37,6 @@ const (
 	fewestJudged = 20
 )
 
-// UsesValidation is a Method that trains on the rows of the validation part too, by which its posterior can then not be
-// judged.
-type UsesValidation interface{ UsesValidation() }
-
 // doubts are warnings, for Result.Warnings, by the validation part, or the first thousand of its rows: of a regression
 // whose 90 % intervals hold clearly too few or too many of its targets, and of a posterior that predicts them clearly
 // worse than a linear model. Amounts whose intervals reach below 0 are doubted by training rows too.
@@ -50,7 +46,7 @@ func (j *Job) doubts(ctx context.Context, p *bayes.Posterior) []string {
 	}
 	rows, judges := j.Parts.Validation, []func(bayes.Prediction, *dataset.Dataset) (string, error){held, j.belowLinear}
 	most := judgedRows
-	if _, uses := j.method.(UsesValidation); uses || rows == nil {
+	if j.takes.Validation || rows == nil {
 		rows, judges, most = cmp.Or(rows, j.Parts.Train), nil, fewRows
 	}
 	if j.amounts() {

@@ -32,7 +32,7 @@ func (m method) steps(
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := fit.From{Trained: trained.Posterior, Method: m.Method.(fit.OfTrained)}
+	from := fit.From{Trained: trained.Posterior, Method: m.Method}
 	return fit.Steps(t.Context(), bayes.Model{}, from, parts, settings)
 }
 

@@ -132,7 +132,7 @@ func (m method) fit(
 	if err != nil {
 		return nil, err
 	}
-	from := fit.From{Trained: trained.Posterior, Method: m.Method.(fit.OfTrained)}
+	from := fit.From{Trained: trained.Posterior, Method: m.Method}
 	return fit.Fit(ctx, bayes.Model{}, from, parts, settings)
 }
 
@@ -234,7 +234,7 @@ func TestEveryMethod(t *testing.T) {
 				t.Errorf("the last progress is %+v", last)
 			}
 			from, trained := p.Provenance(), parts.Train
-			if _, uses := m.Method.(fit.UsesValidation); uses {
+			if of, ok := m.Method.(fit.Taker); ok && of.Takes().Validation {
 				if trained, err = parts.Joined(); err != nil {
 					t.Fatal(err)
 				}
@@ -314,7 +314,7 @@ func TestEveryMethodOfSource(t *testing.T) {
 	exact := exactNLPD(t, parts.Train, parts.Test)
 	streamed := dataset.Parts{Source: dataset.RowsOf(parts.Train), Validation: parts.Validation}
 	for _, m := range every() {
-		if _, ok := m.Method.(fit.OfSource); !ok {
+		if of, ok := m.Method.(fit.Taker); !ok || of.Takes().RowsAtOnce == 0 {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {

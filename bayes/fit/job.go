@@ -24,11 +24,12 @@ type Job struct {
 	*Data
 
 	method    Method
+	asGiven   Method // the method before it was prepared
+	takes     Takes
 	described json.RawMessage  // the method with its settings
 	identity  json.RawMessage  // the same, or of a Stage's method, for checkpoints
 	problem   *density.Problem // of Sample, or of a Stage
 	trained   string           // identifies the draws of Data.Trained
-	unread    OfSource         // the method as it was given, until the rows of its Source have been read
 	chosen    map[string]any
 	outer     *Job // of a Stage; nil of a call
 	stage     Stage
@@ -44,13 +45,15 @@ type clock struct {
 	threads run.Threads
 }
 
-func newTimed() *Job { return &Job{chosen: map[string]any{}, clock: &clock{begun: time.Now()}} }
+func newJobOf(m Method) *Job {
+	return &Job{method: m, takes: takes(m), chosen: map[string]any{}, clock: &clock{begun: time.Now()}}
+}
 
 // Elapsed is the time of the call so far, and of the earlier sessions of a run that it resumes.
 func (c *clock) Elapsed() time.Duration { return c.earlier + time.Since(c.begun) }
 
 // SampleAll makes every parameter of the model stochastic, those of its likelihood too, for a method that trains none.
-// It is an error if the model shares weights or biases. Fit calls it for every method that is OfDensity.
+// It is an error if the model shares weights or biases. Fit calls it for every method that takes a density.
 func (j *Job) SampleAll() error {
 	if j.Bound.W == 0 {
 		return nil
@@ -134,8 +137,8 @@ func (j *Job) Shared() (*tensors.Tensor, error) {
 
 // Stage is a part of a method that another method does, such as the chains after a training.
 type Stage struct {
-	Name    string // its checkpoint has the name appended, and its progress begins with it
-	Method  OfDensity
+	Name    string          // its checkpoint has the name appended, and its progress begins with it
+	Method  Method          // which takes a density
 	Problem density.Problem // what it samples
 	Psi     *tensors.Tensor // [W], the shared parameters of the draws' posterior; nil if there are none
 	Seed    uint64          // added to the job's

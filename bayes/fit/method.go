@@ -1,22 +1,16 @@
 package fit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"path"
-	"reflect"
 	"sync/atomic"
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
-	"gobnn/bayes/limits"
 	"gobnn/bayes/run"
-
-	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // Method is a way to a posterior: an algorithm with its own settings, such as its number of particles. Every algorithm
@@ -32,34 +26,34 @@ type Method interface {
 	Run(ctx context.Context, j *Job) (*Result, error)
 }
 
-// OfDensity is a Method that Sample takes too: of its job it asks Job.Density for what it samples, and no data.
-type OfDensity interface {
-	Method
-	OfDensity()
+// Taker is a Method that takes more, or something else, than a model and rows in memory, as all others do.
+type Taker interface{ Takes() Takes }
+
+// Takes is what a method takes. Fit, Sample and From ask for it once.
+type Takes struct {
+	// Density: Sample takes the method. Of its job it asks Job.Density for what it samples, and no data.
+	Density bool
+	// Trained: From takes the method. It samples phi, and leaves shared parameters where they are.
+	Trained bool
+	// RowsAtOnce, if not 0: the rows of Parts.Source too, which do not fit in memory. Fit reads them once, at most
+	// RowsAtOnce at a time, to check them and to compute their means and standard deviations. Prepare is called before,
+	// and again with what was found, such as the number of classes; its Job has Source in place of Parts.Train. A row that
+	// differs when it is read again is an error.
+	RowsAtOnce int
+	// Elsewhere, if not nil: rows that are held elsewhere, such as by the shards of package pbnn/shards, and none of
+	// Parts. It asks the holders for what they have. It returns the method, which may keep what it has learnt, and the
+	// data that Held makes of the model.
+	Elsewhere func(ctx context.Context, model bayes.Model) (Method, *Data, error)
+	// Validation: the method trains on the rows of the validation part too, by which its posterior can then not be judged.
+	Validation bool
 }
 
-// OfTrained is a Method that From takes: one that samples phi, and leaves shared parameters where they are.
-type OfTrained interface {
-	Method
-	OfTrained()
-}
-
-// OfSource is a Method that takes the rows of Parts.Source, which do not fit in memory. Fit reads them once, at most
-// RowsAtOnce at a time, to check them and to compute their means and standard deviations. Prepare is called before, and
-// again with what was found, such as the number of classes; its Job has Source in place of Parts.Train. A row that
-// differs when it is read again is an error.
-type OfSource interface {
-	Method
-	RowsAtOnce() int
-}
-
-// Holding is a Method over rows that are held elsewhere, such as by the shards of package pbnn/shards. Fit is given no
-// parts for it.
-type Holding interface {
-	Method
-	// Join asks the holders for what they have. It returns the method, which may keep what it has learnt, and the data
-	// that Held makes of the model.
-	Join(ctx context.Context, model bayes.Model) (Method, *Data, error)
+// takes is what a method takes.
+func takes(m Method) Takes {
+	if t, ok := m.(Taker); ok {
+		return t.Takes()
+	}
+	return Takes{}
 }
 
 // From is a method that continues a trained posterior, such as chains after a training by package ohsmc: it samples the
@@ -68,7 +62,7 @@ type Holding interface {
 // empty.
 type From struct {
 	Trained *bayes.Posterior
-	Method  OfTrained
+	Method  Method
 }
 
 // Title implements Method.
@@ -105,7 +99,7 @@ func Fit(
 // Sample runs a method on a log-density of your own. The result has Draws in place of a Posterior, which needs a model
 // and data; so does Settings.Observe, which must not be set. All else is as for Fit.
 func Sample(
-	ctx context.Context, problem density.Problem, method OfDensity, settings run.Settings,
+	ctx context.Context, problem density.Problem, method Method, settings run.Settings,
 ) (result *Result, err error) {
 	end := watchEnd(&settings)
 	defer func() { end(ctx, result, err) }()
@@ -146,217 +140,9 @@ var byDefault Method
 // SetDefault says which method Fit takes where it is given nil. Package auto sets its own when it is imported.
 func SetDefault(m Method) { byDefault = m }
 
-// errNoMethod is of a nil method, without a default.
-var errNoMethod = errors.New("fit: there is no method: import gobnn/bayes/auto, whose method is then the default, or " +
-	"take one, such as ohsmc.OpenHorizon{}, pmcnet.PMC{} or " +
-	"baseline.Ensemble{}")
-
-// newJob checks everything that needs no graph, for Fit.
-func newJob(
-	ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings run.Settings,
-) (*Job, error) {
-	if method = cmp.Or(method, byDefault); method == nil {
-		return nil, errNoMethod
-	}
-	from, continues := method.(From)
-	if continues {
-		if err := from.check(model); err != nil {
-			return nil, err
-		}
-		method = from.Method
-	}
-	j := newTimed()
-	var err error
-	holding, elsewhere := method.(Holding)
-	switch owner := ownerOf(method); {
-	case elsewhere && (parts.Train != nil || parts.Validation != nil || parts.Source != nil):
-		err = fmt.Errorf("%s: there are rows among the parts, but those of %T are held elsewhere: leave the parts empty, "+
-			"dataset.Parts{}", owner, method)
-	case elsewhere && continues:
-		err = fmt.Errorf("%s: %T does not continue a trained posterior, as its rows are held elsewhere: leave out fit.From, "+
-			"and sample all parameters", owner, method)
-	case elsewhere:
-		method, j.Data, err = holding.Join(ctx, AllByDefault(model))
-	case continues:
-		j.Data, err = of(owner, from.Trained, parts.Train)
-	case parts.Source != nil:
-		err = j.streams(method, model, parts)
-	default:
-		j.Data, err = New(owner, AllByDefault(model), parts)
-	}
-	if err == nil && parts.TrainHash != "" && j.Source == nil {
-		err = j.checkHash(parts.TrainHash)
-	}
-	if err == nil {
-		err = j.Bound.CheckSampled()
-	}
-	if err == nil && continues {
-		j.Parts = parts
-		err = j.identify(from.Trained)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := method.(OfDensity); ok && j.Trained == nil {
-		if err := j.SampleAll(); err != nil {
-			return nil, err
-		}
-	}
-	return j, j.prepare(method, settings)
-}
-
-// streams joins the job with rows that do not fit in memory.
-func (j *Job) streams(method Method, model bayes.Model, parts dataset.Parts) (err error) {
-	owner := ownerOf(method)
-	of, ok := method.(OfSource)
-	switch {
-	case !ok:
-		return fmt.Errorf("%s: the training rows are in Parts.Source, and %T needs them in memory, in Parts.Train: "+
-			"baseline.Ensemble{} and fbnn.CES{} read them in blocks", owner, method)
-	case parts.Train != nil:
-		return fmt.Errorf("%s: Parts has training rows in memory beside Parts.Source: leave out Parts.Train", owner)
-	}
-	j.unread = of
-	if j.Data, err = streamed(owner, AllByDefault(model), parts.Source); err != nil {
-		return err
-	}
-	j.Parts.TrainHash = parts.TrainHash
-	if parts.Validation == nil {
-		return nil
-	}
-	j.Parts.Validation = parts.Validation
-	return j.checkBeside(parts.Validation)
-}
-
-// checkBeside is an error if a part in memory is not of the kind of the source's rows.
-func (d *Data) checkBeside(part *dataset.Dataset) error {
-	if err := check(d.Owner, part); err != nil {
-		return err
-	}
-	if part.Dims() != d.Source.Dims() || len(part.TargetNames()) != d.Source.Targets() {
-		return fmt.Errorf("%s: the source has %d features and %d targets, and the data %q beside it %d and %d", d.Owner,
-			d.Source.Dims(), d.Source.Targets(), part.Name, part.Dims(), len(part.TargetNames()))
-	}
-	if named, ok := d.raw.(dataset.Named); ok {
-		features, targets := named.Names()
-		if err := part.SameOrder(features, targets, nil); err != nil {
-			return fmt.Errorf("%s: %w", d.Owner, err)
-		}
-	}
-	if part.Extras() != (dataset.Extras{}) {
-		return fmt.Errorf("%s: the data %q have Weights, Exposure or Censored targets, which a source has not: set them to "+
-			"nil", d.Owner, part.Name)
-	}
-	return d.checkTask(part)
-}
-
-// check is an error if there is no posterior to continue, or a model beside it.
-func (f From) check(model bayes.Model) error {
-	if f.Method == nil {
-		return errors.New("fit: From.Method is nil: take a method that samples, such as mcmc.Chains{}")
-	}
-	owner := ownerOf(f.Method)
-	if f.Trained == nil {
-		return fmt.Errorf("%s: there is no trained posterior: it is nil", owner)
-	}
-	if model.Network != nil || model.Likelihood != nil {
-		return fmt.Errorf("%s: there are a model and a trained posterior to continue, which has its own: leave the model "+
-			"empty, bayes.Model{}", owner)
-	}
-	return nil
-}
-
-// identify notes which trained posterior the job continues.
-func (j *Job) identify(trained *bayes.Posterior) error {
-	draws, err := trained.Draws()
-	if err != nil {
-		return fmt.Errorf("%s: %w", j.Owner, err)
-	}
-	for _, t := range []*tensors.Tensor{draws.Phi, draws.Psi} {
-		if t == nil {
-			continue
-		}
-		digest, err := run.Digest(t)
-		if err != nil {
-			return fmt.Errorf("%s: the trained posterior: %w", j.Owner, err)
-		}
-		j.trained += digest
-	}
-	return nil
-}
-
-// newSampling is newJob for Sample.
-func newSampling(problem density.Problem, method OfDensity, settings run.Settings) (*Job, error) {
-	if method == nil {
-		return nil, errors.New("fit: there is no method: take one that samples a log-density, such as mcmc.Chains{}, " +
-			"smc.Tempered{} or pmcnet.PMC{}")
-	}
-	owner := ownerOf(method)
-	if err := limits.Check(owner+": Problem",
-		limits.Field("Dim", problem.Dim, problem.Dim >= 1, "at least 1"),
-		limits.Field("Target", "nil", problem.Target != nil, "a function that builds the log-density"),
-	); err != nil {
-		return nil, err
-	}
-	if settings.Observe != nil {
-		return nil, fmt.Errorf("%s: Settings.Observe is set: a log-density has no posterior to show: leave it out, and use "+
-			"fit.SampleSteps or Settings.Progress", owner)
-	}
-	j := newTimed()
-	j.Data, j.problem = &Data{Owner: owner}, &problem
-	return j, j.prepare(method, settings)
-}
-
-// ownerOf is the package of a method, with which messages begin.
-func ownerOf(method Method) string {
-	t := reflect.TypeOf(method)
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if owner := path.Base(t.PkgPath()); owner != "." {
-		return owner
-	}
-	return "fit"
-}
-
-// prepare fills in the settings' and the method's defaults.
-func (j *Job) prepare(method Method, settings run.Settings) (err error) {
-	if settings.Engine == nil && j.Trained != nil {
-		settings.Engine = j.Trained.Engine()
-	}
-	if j.Settings, err = settings.Prepare(); err != nil {
-		return err
-	}
-	prepared, err := method.Prepare(j)
-	if err != nil {
-		return err
-	}
-	if prepared == nil {
-		return fmt.Errorf("fit: Prepare of %T gives no method", method)
-	}
-	if j.Devices > 1 && !j.shares {
-		return fmt.Errorf("%s: Settings.Devices is %d: %T runs on one device: leave it out", j.Owner, j.Devices, method)
-	}
-	return j.describe(prepared)
-}
-
-// describe makes a prepared method the job's.
-func (j *Job) describe(prepared Method) (err error) {
-	if j.identity, err = described(prepared); err != nil {
-		return err
-	}
-	j.method, j.described = prepared, j.identity
-	if j.Checkpoint != "" {
-		if err := run.CheckWritten(prepared); err != nil {
-			return fmt.Errorf("fit: Settings.Checkpoint is set: %w", err)
-		}
-	}
-	return nil
-}
-
 // run runs the prepared method, and makes the posterior of its draws.
 func (j *Job) run(ctx context.Context) (*Result, error) {
-	if j.unread != nil {
+	if j.Source != nil {
 		if err := j.read(ctx); err != nil {
 			return nil, err
 		}
@@ -415,7 +201,7 @@ func Steps(
 
 // SampleSteps is Sample for a range loop of your own, as Steps is Fit.
 func SampleSteps(
-	ctx context.Context, problem density.Problem, method OfDensity, settings run.Settings,
+	ctx context.Context, problem density.Problem, method Method, settings run.Settings,
 ) iter.Seq2[Position, error] {
 	return steps(ctx, func(ctx context.Context) (*Result, error) { return Sample(ctx, problem, method, settings) })
 }

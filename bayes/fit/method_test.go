@@ -14,11 +14,13 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
@@ -164,6 +166,15 @@ func TestFaultyMethods(t *testing.T) {
 		}
 	}
 	settings := run.Settings{Engine: computetest.Go(t)}
+	nowhere := density.Problem{Dim: 1, Target: func(compute.Nodes, []*graph.Node) density.Target { return nil }}
+	if _, err := fit.Sample(t.Context(), nowhere, faulty{}, settings); err == nil ||
+		!strings.Contains(err.Error(), "fit_test.faulty does not sample a log-density: take one") {
+		t.Errorf("a density: %v", err)
+	}
+	if _, err := fit.Fit(t.Context(), bayes.Model{}, fit.From{Method: faulty{}}, dataset.Parts{}, settings); err == nil ||
+		!strings.Contains(err.Error(), "fit_test.faulty does not continue a trained posterior: take a method") {
+		t.Errorf("a trained posterior: %v", err)
+	}
 	if r, err := fit.Fit(t.Context(), line, faulty{}, dataset.Parts{Train: plane(20)}, settings); err != nil ||
 		r.Posterior.Particles() != 4 || r.Elapsed <= 0 {
 		t.Errorf("without a fault: %+v, %v", r, err)

@@ -90,12 +90,12 @@ func (d *Data) examined(ctx context.Context, rowsAtOnce int, progress func(rows 
 
 // read reads the rows of the job's Source, and prepares the method for what it has found.
 func (j *Job) read(ctx context.Context) error {
-	data, err := j.examined(ctx, j.unread.RowsAtOnce(), j.Reading("checking all rows"))
+	data, err := j.examined(ctx, j.takes.RowsAtOnce, j.Reading("checking all rows"))
 	if err != nil {
 		return err
 	}
-	j.Data = data
-	return j.prepare(j.unread, j.Settings)
+	j.Data, j.method = data, j.asGiven
+	return j.prepare(j.Settings)
 }
 
 // perReport is the least time between two reports of a pass over the rows of a source.

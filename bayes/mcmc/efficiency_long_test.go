@@ -62,7 +62,7 @@ func ofTarget(b *testing.B, engine *compute.Engine, t check.Target) sampled {
 	}}.Keyed(t.Name)
 	s := sampled{length: 1}
 	s.values = func(ctx context.Context, m fit.Method, seed uint64) (all [][]float64, r *fit.Result, err error) {
-		r, err = fit.Sample(ctx, problem, m.(fit.OfDensity), run.Settings{Seed: seed, Engine: engine})
+		r, err = fit.Sample(ctx, problem, m, run.Settings{Seed: seed, Engine: engine})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -54,15 +54,11 @@ type Chains struct {
 }
 
 var (
-	_ fit.OfDensity = Chains{}
-	_ fit.OfTrained = Chains{}
+	_ fit.Taker = Chains{}
 )
 
-// OfDensity implements fit.OfDensity.
-func (Chains) OfDensity() {}
-
-// OfTrained implements fit.OfTrained.
-func (Chains) OfTrained() {}
+// Takes implements fit.Taker.
+func (Chains) Takes() fit.Takes { return fit.Takes{Density: true, Trained: true} }
 
 // Title implements fit.Method.
 func (c Chains) Title() string { return fmt.Sprintf("Markov chains of %T", c.Kernel) }

@@ -51,7 +51,7 @@ func TestRunTo(t *testing.T) {
 		{Kernel: mcmc.RandomWalkMetropolis{}, Particles: 20, Ladder: ladder, Moves: 3},
 		{Kernel: mcmc.MALA{}, Particles: 20, WasteFree: 4, Ladder: ladder},
 	} {
-		bits := func(method fit.OfDensity) string {
+		bits := func(method fit.Method) string {
 			settings := run.Settings{Seed: 7, Engine: engine, DType: compute.Float64,
 				Checkpoint: filepath.Join(t.TempDir(), "checkpoint")}
 			result, err := fit.Sample(t.Context(), linear(check.Line()), method, settings)

@@ -90,8 +90,7 @@ type Tempered struct {
 }
 
 var (
-	_ fit.OfDensity = Tempered{}
-	_ fit.OfTrained = Tempered{}
+	_ fit.Taker = Tempered{}
 )
 
 // The constants of the moves.
@@ -100,11 +99,8 @@ const (
 	mostMoves       = 100
 )
 
-// OfDensity implements fit.OfDensity.
-func (Tempered) OfDensity() {}
-
-// OfTrained implements fit.OfTrained.
-func (Tempered) OfTrained() {}
+// Takes implements fit.Taker.
+func (Tempered) Takes() fit.Takes { return fit.Takes{Density: true, Trained: true} }
 
 // Title implements fit.Method.
 func (Tempered) Title() string {

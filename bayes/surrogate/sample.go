@@ -32,10 +32,10 @@ type Chains struct {
 	shares []float64  // m/N that a pilot tries; nil: pilotShares
 }
 
-var _ fit.OfDensity = Chains{}
+var _ fit.Taker = Chains{}
 
-// OfDensity implements fit.OfDensity.
-func (Chains) OfDensity() {}
+// Takes implements fit.Taker.
+func (Chains) Takes() fit.Takes { return fit.Takes{Density: true} }
 
 // Title implements fit.Method.
 func (Chains) Title() string {

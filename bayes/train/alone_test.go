@@ -23,7 +23,7 @@ type alone struct {
 }
 
 func (alone) Title() string                  { return "a task alone" }
-func (alone) OfDensity()                     {}
+func (alone) Takes() fit.Takes               { return fit.Takes{Density: true} }
 func (a alone) MarshalJSON() ([]byte, error) { return json.Marshal(a.Training) }
 
 func (a alone) Prepare(j *fit.Job) (m fit.Method, err error) {

@@ -271,7 +271,7 @@ type fbnnFit struct {
 // fit runs the method.
 func (r fbnnRun) fit(ctx context.Context) (*fbnnFit, error) {
 	train := dataset.Parts{Train: r.parts.Train}
-	if _, reads := r.method.algorithm.(fit.OfSource); reads && r.streamed != nil {
+	if of, ok := r.method.algorithm.(fit.Taker); ok && of.Takes().RowsAtOnce > 0 && r.streamed != nil {
 		train = dataset.Parts{Source: r.streamed(int(r.seed), r.rows)}
 	}
 	begun := time.Now()

@@ -30,7 +30,7 @@ import (
 // penaltyRun is a panel: a sampler, and how long its chains are.
 type penaltyRun struct {
 	name    string
-	sampler fit.OfTrained
+	sampler fit.Method
 	thin    int
 }
 
@@ -62,7 +62,7 @@ var (
 )
 
 // penaltyOf is a sampler of package pbnn with these chains.
-func penaltyOf(sampler fit.OfTrained, chains pbnn.Sampling) fit.OfTrained {
+func penaltyOf(sampler fit.Method, chains pbnn.Sampling) fit.Method {
 	switch s := sampler.(type) {
 	case pbnn.Metropolis:
 		s.Sampling = chains

@@ -127,7 +127,7 @@ func (d reliabilityData) model(method string) bayes.Model {
 
 // sampler is a method's sampler: a random walk as in Algorithm 1 for the last layer, Langevin's proposal (section 6.2)
 // for thousands of parameters.
-func (d reliabilityData) sampler(method string) fit.OfTrained {
+func (d reliabilityData) sampler(method string) fit.Method {
 	m := pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: d.n, Batches: d.batches}
 	switch method {
 	case lastLayerFull:

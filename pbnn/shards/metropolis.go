@@ -42,7 +42,7 @@ type Metropolis struct {
 
 var (
 	_ pbnn.Sampler = Metropolis{}
-	_ fit.Holding  = Metropolis{}
+	_ fit.Taker    = Metropolis{}
 )
 
 // Title implements fit.Method.
@@ -51,11 +51,13 @@ func (m Metropolis) Title() string { return m.Metropolis.Title() + ", over shard
 // MarshalJSON writes the settings. The shards' rows are in the name of the problem, which identifies a run too.
 func (m Metropolis) MarshalJSON() ([]byte, error) { return json.Marshal(m.Metropolis) }
 
-// Join implements fit.Holding: it asks the shards for their descriptions.
-func (m Metropolis) Join(ctx context.Context, model bayes.Model) (fit.Method, *fit.Data, error) {
-	f, data, err := meet(ctx, m.Shards, model)
-	m.over = f
-	return m, data, err
+// Takes implements fit.Taker: the rows of the shards, which are asked for their descriptions.
+func (m Metropolis) Takes() fit.Takes {
+	return fit.Takes{Elsewhere: func(ctx context.Context, model bayes.Model) (fit.Method, *fit.Data, error) {
+		f, data, err := meet(ctx, m.Shards, model)
+		m.over = f
+		return m, data, err
+	}}
 }
 
 // Prepare implements fit.Method: as pbnn.Metropolis, and it refuses shards that do not fit, and settings that shards

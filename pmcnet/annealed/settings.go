@@ -60,10 +60,10 @@ type Annealed struct {
 	Bridge Bridging
 }
 
-var _ fit.OfDensity = Annealed{}
+var _ fit.Taker = Annealed{}
 
-// OfDensity implements fit.OfDensity.
-func (Annealed) OfDensity() {}
+// Takes implements fit.Taker.
+func (Annealed) Takes() fit.Takes { return fit.Takes{Density: true} }
 
 // Bridging says when Annealed runs the bridge, its second SMC sampler, from the fitted mixture to the posterior. The
 // default, "if needed", runs it in three cases: no weighted draws can be trusted; k-hat plus its standard error is
