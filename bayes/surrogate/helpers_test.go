@@ -2,7 +2,6 @@ package surrogate
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"gobnn/bayes"
@@ -86,43 +85,4 @@ func givenRows(t testing.TB, engine *compute.Engine, bound *bayes.BoundModel, x,
 		t.Fatal(err)
 	}
 	return posteriorOf(engine, bound, problem, 4, 1)
-}
-
-// pilotOf is a pilot for four chains.
-func pilotOf(
-	t testing.TB, problem posterior, w *whitening, seed uint64, engine *compute.Engine, shares ...float64,
-) *pilot {
-	t.Helper()
-	if shares == nil {
-		shares = pilotShares
-	}
-	p := &pilot{of: problem, w: w, chains: 4, best: -1}
-	p.job = jobOf(t, problem.Problem, run.Settings{Seed: seed, Engine: engine})
-	if err := p.decide(t.Context(), shares); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-// held is a method that hands over its job.
-type held struct {
-	Chains
-	job **fit.Job
-}
-
-func (h held) Prepare(*fit.Job) (fit.Method, error) { return h, nil }
-
-var errHeld = errors.New("held")
-
-func (h held) Run(_ context.Context, j *fit.Job) (*fit.Result, error) {
-	*h.job = j
-	return nil, errHeld
-}
-
-func jobOf(t testing.TB, problem density.Problem, s run.Settings) (j *fit.Job) {
-	t.Helper()
-	if _, err := fit.Sample(t.Context(), problem, held{job: &j}, s); !errors.Is(err, errHeld) {
-		t.Fatal(err)
-	}
-	return j
 }

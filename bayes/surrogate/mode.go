@@ -10,7 +10,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 
-	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/optimize"
 )
@@ -30,21 +30,17 @@ func (p *places) start(seed uint64) ([]float64, error) {
 		}
 		return all[:p.dim], nil
 	}
-	program, err := compute.NewProgram(p.engine, "mode", nil, nil,
-		func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-			rng := random.FromKey(inputs[0])
-			if problem.Initial == nil {
-				return nil, Reshape(rng.Normal(compute.Float64, 1, p.dim), p.dim)
-			}
-			return nil, Reshape(problem.Initial(rng, compute.Float64, 1), p.dim)
-		})
+	drawn, err := graph.CallOnce(p.engine.Backend(), func(g *graph.Graph) *graph.Node {
+		rng := random.New(g, seed).Named("initial")
+		if problem.Initial == nil {
+			return rng.Normal(compute.Float64, 1, p.dim)
+		}
+		return problem.Initial(rng, compute.Float64, 1)
+	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("surrogate: where the search begins: %w", err)
 	}
-	defer program.Close()
-	state := compute.NewState(p.engine)
-	defer state.Close()
-	return program.Run(state, random.KeyOf(seed).Named("initial").Words())
+	return compute.Float64s(drawn)
 }
 
 // mostIterations ends a search for a mode.

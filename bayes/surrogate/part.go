@@ -1,9 +1,7 @@
 package surrogate
 
 import (
-	"errors"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"slices"
 
@@ -29,11 +27,11 @@ func subsetOf(
 	n := y.Shape().Dim(0)
 	rows := rand.New(rand.NewPCG(uint64(n), 0x70617274)).Perm(n)[:m]
 	slices.Sort(rows)
-	x, err := columnsOf(features, rows)
+	x, err := some(engine, features, 1, rows)
 	if err != nil {
 		return subset{}, err
 	}
-	own, err := rowsOf(y, rows)
+	own, err := some(engine, y, 0, rows)
 	if err != nil {
 		return subset{}, err
 	}
@@ -82,52 +80,20 @@ func predicted(
 	return outputs, nil
 }
 
-// rowsOf returns some rows of a tensor, [N] or [N, K].
-func rowsOf(t *tensors.Tensor, rows []int) (*tensors.Tensor, error) {
-	dims := slices.Clone(t.Shape().Dimensions)
-	width := t.Size() / dims[0]
-	dims[0] = len(rows)
-	return picked(t, dims, func(yield func(from, to int) bool) {
-		for _, row := range rows {
-			if !yield(row*width, (row+1)*width) {
-				return
-			}
-		}
-	})
-}
-
-// columnsOf returns some columns of a tensor, [width, N].
-func columnsOf(t *tensors.Tensor, columns []int) (*tensors.Tensor, error) {
-	width, n := t.Shape().Dim(0), t.Shape().Dim(1)
-	return picked(t, []int{width, len(columns)}, func(yield func(from, to int) bool) {
-		for i := range width {
-			for _, column := range columns {
-				if !yield(i*n+column, i*n+column+1) {
-					return
-				}
-			}
-		}
-	})
-}
-
-// picked is a tensor of the numbers in parts of another, one part after the other.
-func picked(t *tensors.Tensor, dims []int, parts iter.Seq2[int, int]) (some *tensors.Tensor, err error) {
-	wrong := t.ConstFlatData(func(flat any) {
-		switch flat := flat.(type) {
-		case []float32:
-			some = tensors.FromFlatDataAndDimensions(concatenated(flat, parts), dims...)
-		case []float64:
-			some = tensors.FromFlatDataAndDimensions(concatenated(flat, parts), dims...)
-		default:
-			err = fmt.Errorf("surrogate: rows of %s where float32 or float64 was expected", t.DType())
-		}
-	})
-	return some, errors.Join(wrong, err)
-}
-
-func concatenated[F float32 | float64](flat []F, parts iter.Seq2[int, int]) (some []F) {
-	for from, to := range parts {
-		some = append(some, flat[from:to]...)
+// some returns slices of a tensor along an axis, 0 or 1: rows of y, [N] or [N, K], or columns of features, [width, N].
+func some(engine *compute.Engine, t *tensors.Tensor, axis int, which []int) (*tensors.Tensor, error) {
+	at := make([]int32, len(which))
+	for i, slice := range which {
+		at[i] = int32(slice)
 	}
-	return some
+	taken, err := graph.CallOnce(engine.Backend(), func(all, at *graph.Node) *graph.Node {
+		if axis == 1 {
+			return graph.Transpose(graph.Gather(graph.Transpose(all, 0, 1), graph.ExpandAxes(at, 1)), 0, 1)
+		}
+		return graph.Gather(all, graph.ExpandAxes(at, 1))
+	}, t, at)
+	if err != nil {
+		return nil, fmt.Errorf("surrogate: rows of the data: %w", err)
+	}
+	return taken, nil
 }

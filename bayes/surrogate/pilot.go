@@ -39,9 +39,6 @@ const (
 // pilotStates is the number of states at which surrogates are tested, over all chains.
 const pilotStates = 200
 
-// pilotShares are the m/N that are tried.
-var pilotShares = []float64{.001, .003, .01, .03, .1}
-
 // pilot is a pilot run, which measures whether a surrogate pays for a posterior. It does so on a short chain of
 // splitHMC with the target's own gradient, and never on draws of the Laplace approximation, where surrogates look far
 // better than on the posterior.
@@ -91,7 +88,7 @@ func onSurrogate(part subset) splitHMC {
 // none, it takes the share with the largest predicted gain. It chooses no surrogate if the gain is below 1.3, the
 // standard deviation above 1.2, or the mean of |z|^2/D outside .7 to 1.4. If the chains that look for a step are
 // clearly outside these bounds, nothing else that it could measure would change the answer, and the pilot ends there.
-func (p *pilot) decide(ctx context.Context, shares []float64) error {
+func (p *pilot) decide(ctx context.Context) error {
 	states, err := p.walk(ctx)
 	switch {
 	case err != nil:
@@ -99,7 +96,7 @@ func (p *pilot) decide(ctx context.Context, shares []float64) error {
 	case p.of.part == nil: // it has looked for a step alone
 		return nil
 	case p.near():
-		if err := p.try(ctx, shares, states); err != nil {
+		if err := p.try(ctx, states); err != nil {
 			return err
 		}
 	}
@@ -221,13 +218,13 @@ func (p *pilot) starts() *tensors.Tensor {
 
 // try tests surrogates of the given shares of the rows, in ascending order, until the standard deviation of one is
 // small enough, and remembers the best.
-func (p *pilot) try(ctx context.Context, shares, states []float64) error {
+func (p *pilot) try(ctx context.Context, states []float64) error {
 	truth, err := densitiesAt(ctx, p.job.Engine, p.of, states)
 	if err != nil {
 		return err
 	}
 	rows := 0
-	for _, share := range shares {
+	for _, share := range p.of.shares {
 		m := max(1, int(math.Round(share*float64(p.of.Rows))))
 		if m <= rows {
 			continue // the same for a small N

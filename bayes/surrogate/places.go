@@ -3,13 +3,11 @@ package surrogate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
 
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/mat"
 )
@@ -37,13 +35,6 @@ func newPlaces(ctx context.Context, engine *compute.Engine, problem posterior) (
 	return &places{dim: problem.Dim, problem: problem, engine: engine, evaluator: e, ctx: ctx}, err
 }
 
-// checkShape panics unless a target's value, at places of float64, has the given dimensions.
-func checkShape(what string, value *graph.Node, dims ...int) {
-	if want := shapes.Make(compute.Float64, dims...); !value.Shape().Equal(want) {
-		panic(fmt.Errorf("the target's %s has shape %s: it must be %s", what, value.Shape(), want))
-	}
-}
-
 // finite says whether a number is neither NaN nor infinite.
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
@@ -66,8 +57,6 @@ func (p *places) at(
 func (p *places) gradients(points []float64) (values []float64, gradients *mat.Dense, err error) {
 	all, err := p.at("gradients", points, func(target density.Target, phi *graph.Node) *graph.Node {
 		value, gradient := target.Gradient(phi)
-		checkShape("log-density", value, phi.Shape().Dim(0))
-		checkShape("gradient", gradient, phi.Shape().Dimensions...)
 		return graph.Concatenate([]*graph.Node{graph.ExpandAxes(value, 1), gradient}, 1)
 	})
 	if err != nil {
@@ -80,9 +69,5 @@ func (p *places) gradients(points []float64) (values []float64, gradients *mat.D
 
 // logDensities returns the log-densities at points, [J].
 func (p *places) logDensities(points []float64) ([]float64, error) {
-	return p.at("log-densities", points, func(target density.Target, phi *graph.Node) *graph.Node {
-		value := target.LogDensity(phi)
-		checkShape("log-density", value, phi.Shape().Dim(0))
-		return value
-	})
+	return p.at("log-densities", points, density.Target.LogDensity)
 }

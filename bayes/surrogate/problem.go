@@ -15,7 +15,8 @@ type posterior struct {
 	density.Problem
 	// part, if set, is the target estimated from a part of the rows, as many as given, for surrogates about a mode, [D]:
 	// see subset. A density of a user's own has none.
-	part func(rows int, mode []float64) (subset, error)
+	part   func(rows int, mode []float64) (subset, error)
+	shares []float64 // m/N that a pilot tries, ascending
 	// blocks, if set, divides the rows into blocks, for the mode, the Hessian and the log-densities that a pilot compares.
 	blocks *density.Blocks
 }
@@ -39,15 +40,16 @@ func posteriorOf(
 		part: func(rows int, mode []float64) (subset, error) {
 			return subsetOf(engine, bound, problem.Data, rows, mode, chains, devices)
 		},
-		blocks: inBlocks(bound, problem.Data),
+		shares: []float64{.001, .003, .01, .03, .1},
+		blocks: inBlocks(engine, bound, problem.Data),
 	}
 }
 
-// rowsOfBlock is the number of rows of a block: see BenchmarkHessian.
+// rowsOfBlock is the number of rows of a block, whose activations stay in a processor's cache.
 const rowsOfBlock = 8192
 
 // inBlocks divides a problem's data, its features, [width, N], and y, into blocks of rows; nil for few rows.
-func inBlocks(bound *bayes.BoundModel, data map[string]*tensors.Tensor) *density.Blocks {
+func inBlocks(engine *compute.Engine, bound *bayes.BoundModel, data map[string]*tensors.Tensor) *density.Blocks {
 	rows := data["y"].Shape().Dim(0)
 	if rows < 2*rowsOfBlock {
 		return nil
@@ -57,11 +59,11 @@ func inBlocks(bound *bayes.BoundModel, data map[string]*tensors.Tensor) *density
 		for i := range count {
 			these[i] = from + i
 		}
-		own, err := rowsOf(data["y"], these)
+		own, err := some(engine, data["y"], 0, these)
 		if err != nil {
 			return nil, err
 		}
-		features, err := columnsOf(data["features"], these)
+		features, err := some(engine, data["features"], 1, these)
 		of := map[string]*tensors.Tensor{"features": features, "y": own}
 		if data["psi"] != nil {
 			of["psi"] = data["psi"]

@@ -27,9 +27,7 @@ type Chains struct {
 	Draws  int // kept for each chain; default 1000
 	WarmUp int // transitions of each chain before the draws; default 1000, mcmc.NoWarmUp: none
 
-	of     *posterior // in place of the job's
-	mode   []float64  // [D], if it is known
-	shares []float64  // m/N that a pilot tries; nil: pilotShares
+	of *posterior // in place of the job's
 }
 
 var _ fit.Taker = Chains{}
@@ -44,9 +42,6 @@ func (Chains) Title() string {
 
 // Prepare implements fit.Method.
 func (c Chains) Prepare(j *fit.Job) (fit.Method, error) {
-	if c.shares == nil {
-		c.shares = pilotShares
-	}
 	err := limits.Fill("surrogate: Chains",
 		limits.Int("Chains", &c.Chains, 4).From(1),
 		limits.Int("Draws", &c.Draws, 1000).From(1),
@@ -87,11 +82,11 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if c.of != nil {
 		p.of = *c.of
 	}
-	if p.w, err = c.whitened(ctx, j, p.of, tell); err != nil {
+	if p.w, err = p.of.whitened(ctx, j, tell); err != nil {
 		return nil, err
 	}
 	tell("pilot")
-	if err := p.decide(ctx, c.shares); err != nil {
+	if err := p.decide(ctx); err != nil {
 		return nil, err
 	}
 	problem, kernel := p.chosen()
@@ -108,7 +103,6 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	}
 	d.Chains = fit.Details[*mcmc.Details](result)
 	result.Details = []any{d}
-	result.Warnings = append(result.Warnings, p.w.notes()...)
 	if p.of.part != nil && !p.near() {
 		result.Warnings = append(result.Warnings, p.reason)
 	}
@@ -120,20 +114,16 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 }
 
 // whitened finds the mode and the coordinates.
-func (c Chains) whitened(
-	ctx context.Context, j *fit.Job, of posterior, tell func(stage string),
-) (*whitening, error) {
+func (of posterior) whitened(ctx context.Context, j *fit.Job, tell func(stage string)) (*whitening, error) {
 	p, err := newPlaces(ctx, j.Engine, of)
 	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
-	mode := c.mode
-	if mode == nil {
-		tell("mode")
-		if mode, err = p.climb(j.Seed); err != nil {
-			return nil, err
-		}
+	tell("mode")
+	mode, err := p.climb(j.Seed)
+	if err != nil {
+		return nil, err
 	}
 	tell("Hessian")
 	return p.whiten(mode)

@@ -3,7 +3,6 @@ package surrogate
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -28,9 +27,6 @@ type whitening struct {
 	// offset is the gradient of U at c in the coordinates z, [D]: 0 at a mode. Its length is the distance in standard
 	// deviations from c to the minimum of the quadratic approximation.
 	offset []float64
-	// negative is the number of eigenvalues of the Hessian that are not positive. They are replaced by their absolute
-	// values, at least a millionth of the largest.
-	negative int
 }
 
 // mostDense is the largest D of a whitening: products with W take D^2 numbers for each gradient, and its factor D^3
@@ -73,7 +69,11 @@ func (p *places) whiten(mode []float64) (*whitening, error) {
 				"with two steps disagree by %.0f %%, so that there is no Hessian to whiten by, as for a network with ReLU; "+
 				"take mcmc.NUTS", 100*rough)
 		}
-		if err := w.dense(p, gradient); err != nil {
+		hessian, err := p.hessian(w.mode, gradient)
+		if err != nil {
+			return nil, err
+		}
+		if err := w.factor(hessian); err != nil {
 			return nil, err
 		}
 		floats.Scale(-1, gradient)
@@ -109,68 +109,21 @@ func (p *places) newton(w *whitening) error {
 	return nil
 }
 
-// notes says what a user should know.
-func (w *whitening) notes() []string {
-	if w.negative == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("the Hessian at the mode has %d of %d eigenvalues that are not positive: it is a saddle "+
-		"or flat there; these directions are scaled by the absolute value", w.negative, len(w.mode))}
-}
-
-// dense sets W by the Hessian. If this is not positive, it takes the absolute values of its eigenvalues.
-func (w *whitening) dense(p *places, gradient []float64) error {
-	d := p.dim
-	hessian, err := p.hessian(w.mode, gradient)
-	if err != nil {
-		return err
-	}
-	w.negative = 0
-	if ok, err := w.factor(hessian); ok || err != nil {
-		return err
-	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(hessian, true) {
-		return errors.New("surrogate: the Hessian at the mode has no eigenvalues in floating point")
-	}
-	var q mat.Dense
-	eigen.VectorsTo(&q)
-	values := eigen.Values(nil) // ascending
-	floor := 1e-6 * math.Max(math.Abs(values[0]), math.Abs(values[d-1]))
-	if floor == 0 {
-		return fmt.Errorf("%w: the Hessian is 0: the density is flat", errNoMode)
-	}
-	forth, back := mat.NewDense(d, d, nil), mat.NewDense(d, d, nil) // L = Q sqrt(Lambda), and its inverse
-	for k, v := range values {
-		if v <= 0 {
-			w.negative++
-		}
-		root := math.Sqrt(math.Max(math.Abs(v), floor))
-		for i := range d {
-			forth.Set(i, k, q.At(i, k)*root)
-			back.Set(k, i, q.At(i, k)/root)
-		}
-	}
-	w.toZ, w.toTheta = rowByRow(forth), rowByRow(back)
-	return nil
-}
-
-// factor sets W by a Cholesky factor of H, if there is one.
-func (w *whitening) factor(hessian *mat.SymDense) (ok bool, err error) {
+// factor sets W by a Cholesky factor of the Hessian H. A Hessian that is not positive definite has none.
+func (w *whitening) factor(hessian *mat.SymDense) error {
 	var cholesky mat.Cholesky
 	if !cholesky.Factorize(hessian) {
-		return false, nil
+		return fmt.Errorf("%w: the Hessian is not positive definite at the given place, which is a saddle, or the density is "+
+			"flat there; search from elsewhere (Problem.Start), or take mcmc.NUTS, which needs none", errNoMode)
 	}
 	var lower, inverse mat.TriDense
 	cholesky.LTo(&lower)
-	if err := inverse.InverseTri(&lower); err != nil {
-		var ill mat.Condition
-		if !errors.As(err, &ill) {
-			return false, fmt.Errorf("surrogate: the Hessian at the mode: %w", err)
-		}
+	var ill mat.Condition
+	if err := inverse.InverseTri(&lower); err != nil && !errors.As(err, &ill) {
+		return fmt.Errorf("surrogate: the Hessian at the mode: %w", err)
 	}
 	w.toZ, w.toTheta = rowByRow(&lower), rowByRow(&inverse)
-	return true, nil
+	return nil
 }
 
 // rowByRow returns the numbers of a matrix, row by row.

@@ -94,7 +94,7 @@ func TestWhiteningBadInput(t *testing.T) {
 		rest := Sub(Square(x), ReduceSum(Square(phi), 1))
 		return Sub(rest, Square(AddScalar(Square(x), -1)))
 	})
-	runsOff := func(x *Node) *Node { return Log(Sigmoid(first(x))) }
+	runsOff := func(x *Node) *Node { return ReduceSum(Log(Sigmoid(x)), 1) }
 	kinked := func(x *Node) *Node { return Neg(ReduceSum(Abs(x), 1)) }
 	for want, c := range map[string]struct {
 		target density.Func
@@ -104,16 +104,13 @@ func TestWhiteningBadInput(t *testing.T) {
 		"gradient is not finite":                 {normalAt(0, 1), []float64{math.NaN(), 0}, true},
 		"the gradient is not small":              {runsOff, []float64{0, 0}, true},
 		"the density is flat":                    {func(x *Node) *Node { return first(x) }, []float64{0, 0}, true},
+		"a saddle, or":                           {well, []float64{0, 0}, true},
 		"the gradient of the log-density has no": {kinked, []float64{0, 1e-6}, false},
 	} {
 		_, err := whitenedAt(ctx, problemOf(2, c.target), c.mode, engine)
 		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, errNoMode) != c.none {
 			t.Errorf("%v: %v, want %q", c.mode, err, want)
 		}
-	}
-	w, err := whitenedAt(ctx, problemOf(2, well), []float64{0, 0}, engine)
-	if err != nil || w.negative != 1 || !strings.Contains(w.notes()[0], "1 of 2 eigenvalues") {
-		t.Errorf("a saddle: %v, %+v", err, w)
 	}
 	nowhere := density.Func(func(phi *Node) *Node { return Log(AddScalar(Neg(Square(first(phi))), -1)) })
 	if _, err := findMode(ctx, problemOf(2, nowhere), nil, engine); !errors.Is(err, errNoMode) {
@@ -173,15 +170,9 @@ func TestSampleSplit(t *testing.T) {
 
 // A run that stands still on a surrogate is called sticky, with the numbers.
 func TestSticky(t *testing.T) {
-	good := &mcmc.Details{Stats: []mcmc.ChainStats{{Acceptance: .7, Standstill: 6}}}
-	if warnings := sticky(good, .8, []float64{100, 120, 90}); len(warnings) != 0 {
-		t.Errorf("%q", warnings)
-	}
 	bad := &mcmc.Details{Stats: []mcmc.ChainStats{{Acceptance: .5, Standstill: 31}, {Acceptance: .2}}}
-	warnings := strings.Join(sticky(bad, .8, []float64{100, 120, 20}), "")
-	for _, want := range []string{
-		"sticky", "acceptance is 0.35, and 0.8 was", "for 31 traj", "size is 20, the median 100",
-	} {
+	warnings := strings.Join(sticky(bad, .8, nil), "")
+	for _, want := range []string{"sticky", "acceptance is 0.35, and 0.8 was", "for 31 traj"} {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("%q, want %q", warnings, want)
 		}
