@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strings"
 	"testing"
 
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
@@ -58,8 +58,8 @@ func weighed(c *core, s state, batch density.Batch) (state, info) {
 	return s, info{LogEvidence: all.LogSum}
 }
 
-// An algorithm of a user's own tells what is wrong with it by an error that names it, and what a step does not tell of
-// itself is NaN.
+// What is wrong with an algorithm of a user's own is an error that names it, and a number that a step does not have is
+// NaN.
 func TestOwnAlgorithms(t *testing.T) {
 	compiled := func(g func(c *core) graphs) func(c *core) (stepper, error) {
 		return func(c *core) (stepper, error) { return particles.NewStepper(c, g(c)) }
@@ -67,18 +67,18 @@ func TestOwnAlgorithms(t *testing.T) {
 	step := func(change func(*state, *info)) func(c *core) (stepper, error) {
 		return compiled(func(c *core) graphs {
 			return graphs{Step: func(s state, batch density.Batch, _ particles.Now) (state, info) {
-				next, told := weighed(c, s, batch)
-				change(&next, &told)
-				return next, told
+				next, its := weighed(c, s, batch)
+				change(&next, &its)
+				return next, its
 			}}
 		})
 	}
-	training := particles.Training{Particles: 6, BatchSize: 36, Epochs: 2}
+	training, parts := particles.Training{Particles: 6, BatchSize: 36, Epochs: 2}, fittest.Parts(t, 60)
 	settings := run.Settings{Engine: computetest.Go(t)}
 	fault := errors.New("a fault of its own")
 	for _, c := range []struct {
 		algorithm own
-		says      []string
+		words     []string
 	}{
 		{own{Fault: "prepare", prepare: func() (fit.Method, error) { return nil, fault }}, []string{"a fault of its own"}},
 		{own{Fault: "no algorithm", prepare: func() (fit.Method, error) { return nil, nil }},
@@ -117,27 +117,20 @@ func TestOwnAlgorithms(t *testing.T) {
 		})}, []string{"step 1", "all weights are zero", "6 of 6 particles"}},
 	} {
 		c.algorithm.Training = training
-		result, err := fit.Fit(t.Context(), small, c.algorithm, parts(t), settings)
-		for _, want := range c.says {
-			if result != nil || err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: error %v does not say %q", c.algorithm.Fault, err, want)
-			}
-		}
+		_, err := fit.Fit(t.Context(), fittest.Small, c.algorithm, parts, settings)
+		computetest.WantError(t, c.algorithm.Fault, err, c.words...)
 	}
 
-	for says, change := range map[string]func(*state, *info){
+	for has, change := range map[string]func(*state, *info){
 		"its evidence alone": func(*state, *info) {}, "nothing": func(_ *state, i *info) { i.LogEvidence = nil },
 	} {
 		method := own{Training: training, compile: step(change)}
-		result, err := tried(t.Context(), small, method, parts(t), settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		last := result.Trace[1]
+		result, d := fittest.Fit[*particles.Details](t, fittest.Small, method, parts, settings)
+		last := d.Trace[1]
 		if last.ESS == last.ESS || last.Loss == last.Loss || last.NonFinite != 0 || last.Resamplings != 0 ||
-			math.IsNaN(last.LogEvidence) != (says == "nothing") || last.GradientRejected || len(result.Warnings) > 0 ||
+			math.IsNaN(last.LogEvidence) != (has == "nothing") || last.GradientRejected || len(result.Warnings) > 0 ||
 			result.Posterior.Evidence().Known() {
-			t.Errorf("a step that tells of %s has the record %+v, warnings %q", says, last, result.Warnings)
+			t.Errorf("a step with %s has the record %+v, warnings %q", has, last, result.Warnings)
 		}
 	}
 	// One particle with a weight is enough.
@@ -145,7 +138,5 @@ func TestOwnAlgorithms(t *testing.T) {
 		first := Equal(Iota(s.Phi.Graph(), s.LogWeights.Shape(), 0), ScalarZero(s.Phi.Graph(), s.LogWeights.DType()))
 		i.LogEvidence, s.LogWeights = nil, Where(first, ZerosLike(s.LogWeights), Log(ZerosLike(s.LogWeights)))
 	})}
-	if _, err := tried(t.Context(), small, method, parts(t), settings); err != nil {
-		t.Error(err)
-	}
+	fittest.Fit[*particles.Details](t, fittest.Small, method, parts, settings)
 }

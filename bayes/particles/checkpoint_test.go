@@ -3,11 +3,10 @@ package particles_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,9 +14,12 @@ import (
 	"time"
 
 	"gobnn/bayes"
+	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/tensorfile"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
@@ -27,120 +29,93 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// The result of a finished checkpoint is that of the run, in every number, and nothing is compiled for it: of a run
-// that came to its end and of one whose patience did.
-func TestFinishedCheckpoint(t *testing.T) {
+// A run that is cancelled, and goes on from its checkpoint in another Fit, ends with the bits of one that was not, in
+// every number and record, and so does one that is read when it is finished: a run that came to its end and one whose
+// patience did.
+func TestResume(t *testing.T) {
+	patient := particles.Training{Particles: 20, BatchSize: 8, Epochs: 10, Threshold: .7, ValidateEvery: 1}
+	impatient := patient
+	impatient.Epochs, impatient.Patience = 200, 2
 	for _, c := range []struct {
 		method fit.Method
 		want   run.Status
 	}{
-		{ohsmc.OpenHorizon{Training: particles.Training{Particles: 20, BatchSize: 8, Epochs: 3}}, run.Completed},
-		{ohsmc.OpenHorizon{Training: particles.Training{
-			Particles: 20, BatchSize: 8, Epochs: 200, ValidateEvery: 1, Patience: 2,
-		}}, run.StoppedEarly},
-		{ohsmc.SMC{Training: particles.Training{Particles: 20, BatchSize: 36, Epochs: 1}, Moves: 1}, run.Completed},
+		{ohsmc.OpenHorizon{Training: patient}, run.Completed}, {ohsmc.OpenHorizon{Training: impatient}, run.StoppedEarly},
+		{ohsmc.SMC{Training: particles.Training{Particles: 20, BatchSize: 12, Epochs: 2}, Moves: 1}, run.Completed},
 	} {
-		settings := run.Settings{Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run")}
-		want, err := tried(t.Context(), small, c.method, parts(t), settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := settings.Engine.Compiled()
-		got, err := tried(t.Context(), small, c.method, parts(t), settings)
-		if n := settings.Engine.Compiled() - before; err != nil || n != 0 {
-			t.Fatalf("error %v, compiled %d times", err, n)
-		}
-		if got.Status != c.want || !slices.Equal(numbers(t, got.Posterior), numbers(t, want.Posterior)) {
-			t.Errorf("%s, with other numbers than the run, which was %s", got.Status, want.Status)
-		}
-		for _, r := range []*result{got, want} {
-			for i := range r.Trace { // NaN is not equal to itself
-				r.Trace[i].LogConstant, r.Trace[i].StepSize, r.Trace[i].Acceptance = 0, 0, 0
-				if math.IsNaN(r.Trace[i].LogEvidenceStdErr) {
-					r.Trace[i].LogEvidenceStdErr = 0
+		computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
+			settings := run.Settings{Seed: 4, Engine: engine, DType: dtype}
+			all := func(ctx context.Context) (*particles.Details, string) {
+				r, err := fit.Fit(ctx, fittest.Small, c.method, fittest.Parts(t, 60), settings)
+				if err != nil {
+					t.Fatal(err)
 				}
-				if math.IsNaN(r.Trace[i].MeanGradient) {
-					r.Trace[i].MeanGradient = 0
+				d := fit.Details[*particles.Details](r)
+				for i := range d.Trace {
+					d.Trace[i].Seconds = 0
 				}
+				return d, fmt.Sprint(r.Status, *d, r.Warnings, r.Posterior.Evidence(), fittest.Numbers(t, r.Posterior))
 			}
-		}
-		_, smc := c.method.(ohsmc.SMC)
-		evidence := got.Posterior.Evidence()
-		if !reflect.DeepEqual(got.Trace, want.Trace) || !slices.Equal(got.Validated,
-			want.Validated) || got.Best != want.Best ||
-			got.Plan != want.Plan || got.Elapsed <= 0 || got.Elapsed > want.Elapsed || evidence.Known() != smc ||
-			smc && evidence.Value != want.Posterior.Evidence().Value || !reflect.DeepEqual(got.Warnings, want.Warnings) {
-			t.Errorf("%T: the checkpoint gives %+v, the run gave %+v", c.method, got, want)
-		}
+			whole, want := all(t.Context())
+			if !strings.HasPrefix(want, string(c.want)) || c.want == run.StoppedEarly && whole.Steps != whole.Best.Step+2 {
+				t.Errorf("after %d steps, the best %d: %.20s", whole.Steps, whole.Best.Step, want)
+			}
+			settings.Checkpoint = filepath.Join(t.TempDir(), "run")
+			ctx, cancel := context.WithCancel(t.Context())
+			settings.Progress = func(run.Progress) { cancel() }
+			first, _ := all(ctx)
+			if first.Steps < 1 || first.Steps >= whole.Steps || len(first.Trace) != first.Steps {
+				t.Fatalf("cancelled after %d steps, with %d records", first.Steps, len(first.Trace))
+			}
+			settings.Progress = nil
+			if _, got := all(t.Context()); got != want {
+				t.Errorf("resumed: %s, want %s", got, want)
+			}
+			before := engine.Compiled()
+			if _, got := all(t.Context()); got != want || engine.Compiled() != before {
+				t.Errorf("finished: %d programs compiled, %s, want %s", engine.Compiled()-before, got, want)
+			}
+			settings.Checkpoint, settings.Seed = "", 5
+			if _, got := all(t.Context()); got == want {
+				t.Error("another seed gives the same bits")
+			}
+		})
 	}
 }
 
-// A disk that takes no checkpoint any more, in the middle of a run or at its end, costs none of the particles, and
-// neither does an observer's error.
-func TestWhatStopsKeepsTheParticles(t *testing.T) {
-	training := particles.Training{Particles: 20, BatchSize: 8, Epochs: 4, ValidateEvery: 1}
-	method := ohsmc.OpenHorizon{Training: training}
-	whole := trained(t, training, run.Settings{Seed: 4})
-	p := parts(t)
-	for name, c := range map[string]struct {
-		every   time.Duration
-		observe error
-		want    run.Status
-		steps   int
-		says    string
-	}{
-		"in the middle": {every: time.Nanosecond, want: run.Stopped, steps: 2, says: "ohsmc: checkpoint"},
-		"at the end":    {every: time.Hour, want: run.Completed, steps: 20, says: "ohsmc: checkpoint"},
-		"observer": {every: time.Hour, observe: errors.New("seen enough"), want: run.Stopped, steps: 10,
-			says: "seen enough"},
-	} {
-		file := filepath.Join(t.TempDir(), "run")
+// A disk that takes no checkpoint any more, in the middle of a run or at its end, costs none of the particles: the
+// posterior is that of the best validation.
+func TestFullDiskKeepsTheParticles(t *testing.T) {
+	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 20, BatchSize: 8, Epochs: 4, ValidateEvery: 1}}
+	for every, want := range map[time.Duration]run.Status{time.Nanosecond: run.Stopped, time.Hour: run.Completed} {
+		file, seen := filepath.Join(t.TempDir(), "run"), map[int]*bayes.Posterior{}
 		settings := run.Settings{
-			Seed: 4, Engine: computetest.Go(t), Checkpoint: file, CheckpointEvery: c.every,
-		}
-		seen := map[int]*bayes.Posterior{}
-		settings.ObserveEvery = 1
-		settings.Observe = func(step int, now *bayes.Posterior) error {
-			seen[step] = now
-			if step == 10 {
-				return c.observe
-			}
-			return nil
-		}
-		if c.observe == nil {
-			settings.Progress = func(p run.Progress) {
+			Seed: 4, Engine: computetest.Go(t), Checkpoint: file, CheckpointEvery: every,
+			ObserveEvery: 1, Observe: func(step int, now *bayes.Posterior) error { seen[step] = now; return nil },
+			Progress: func(p run.Progress) {
 				if p.Step == 1 {
 					if err := errors.Join(os.Remove(file), os.MkdirAll(filepath.Join(file, "in the way"), 0o700)); err != nil {
 						t.Error(err)
 					}
 				}
-			}
+			},
 		}
-		result, err := tried(t.Context(), small, method, p, settings)
-		if result == nil || err == nil || !strings.Contains(err.Error(), c.says) || c.observe != nil && !errors.Is(err,
-			c.observe) {
-			t.Fatalf("%s: result %v, error %v", name, result, err)
+		result, err := fit.Fit(t.Context(), fittest.Small, method, fittest.Parts(t, 60), settings)
+		computetest.WantError(t, string(want), err, "ohsmc: checkpoint")
+		if result == nil || result.Status != want {
+			t.Fatalf("%+v, want %s", result, want)
 		}
-		if result.Status != c.want || result.Steps != c.steps || len(result.Trace) != c.steps {
-			t.Errorf("%s: %s after %d steps, want %s after %d", name, result.Status, result.Steps, c.want, c.steps)
-		}
-		if !slices.Equal(numbers(t, result.Posterior), numbers(t, seen[result.Best.Step])) {
-			t.Errorf("%s: the posterior is not that of the best validation", name)
-		}
-		if c.observe == nil {
-			continue
-		}
-		settings.Observe = nil // the checkpoint was written, and goes on
-		again, err := fit.Fit(t.Context(), small, method, p, settings)
-		if err != nil || !slices.Equal(numbers(t, again.Posterior), numbers(t, whole.Posterior)) {
-			t.Errorf("gone on with, the run ends elsewhere: %v", err)
+		d := fit.Details[*particles.Details](result)
+		if len(d.Trace) != d.Steps || (d.Steps == 20) != (want == run.Completed) ||
+			!slices.Equal(fittest.Numbers(t, result.Posterior), fittest.Numbers(t, seen[d.Best.Step])) {
+			t.Errorf("%s after %d steps with %d records, or the posterior is not that of step %d, the best", want, d.Steps,
+				len(d.Trace), d.Best.Step)
 		}
 	}
 }
 
-// A file with a right digest that no run can have written is refused before it does harm.
+// A file with a right digest that no run can have written is refused before it does harm, and not replaced either.
 func TestForgedCheckpoint(t *testing.T) {
-	p := parts(t)
 	settings := run.Settings{Seed: 4, Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run")}
 	method := ohsmc.Guided{
 		Training: particles.Training{Particles: 20, BatchSize: 8, Epochs: 4, ValidateEvery: 3}, Adapt: .5,
@@ -148,7 +123,7 @@ func TestForgedCheckpoint(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	settings.ObserveEvery = 7
 	settings.Observe = func(int, *bayes.Posterior) error { cancel(); return nil }
-	if result, err := tried(ctx, small, method, p, settings); err != nil || result.Steps != 7 {
+	if _, err := fit.Fit(ctx, fittest.Small, method, fittest.Parts(t, 60), settings); err != nil {
 		t.Fatal(err)
 	}
 	settings.Observe = nil
@@ -156,62 +131,75 @@ func TestForgedCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	narrow := func(values ...float32) *tensors.Tensor { return tensors.FromValue(values) }
+	narrow := tensors.FromValue([]float32{1, 2})
 	for _, c := range []struct {
 		what, by string // in the head
 		tensor   string // that is replaced
 		with     *tensors.Tensor
-		says     string
+		words    string
 	}{
-		{`"step":7`, `"step":-1`, "", nil, "stands at step -1 of 20"},
 		{`"step":7`, `"step":21`, "", nil, "stands at step 21 of 20"},
 		{`"step":7`, `"step":6`, "", nil, "trace"},
-		{`"step":7`, `"stop":7`, "", nil, "unknown field"},
-		{`"step":7`, `"step":"x"`, "", nil, "cannot be read"},
-		{`"elapsed":\d+`, `"elapsed":-4`, "", nil, "has run for -4ns"},
-		{"", "", "phi", narrow(1, 2), `"phi"`},
-		{"", "", "psi", narrow(1, 2), `"psi"`},
-		{"", "", "log_weights", narrow(1, 2), `"log_weights"`},
-		{"", "", "best_phi", narrow(1, 2), `"best_phi"`},
-		{"", "", "mean", narrow(1, 2), `"mean"`},
-		{"", "", "log_density", narrow(1, 2), `"log_density"`},
-		{"", "", "log_step", narrow(1, 2), `"log_step"`},
+		{"", "", "phi", narrow, `"phi"`},
+		{"", "", "best_phi", narrow, `"best_phi"`},
+		{"", "", "log_density", narrow, `"log_density"`},
 		{"", "", "best_nlpd", nil, `no tensor "best_nlpd"`},
 		{"", "", "trace", tensors.FromValue([][]float64{{1, 2}}), `"trace"`},
-		{"", "", "validated", tensors.FromValue([][]float64{{3, 1}, {3, 1}}), "validation after step 3"},
 		{"", "", "validated", tensors.FromValue([][]float64{{3, 1}, {5, 1}}), "validation after step 5"},
-		{"", "", "validated", tensors.FromValue([][]float64{{-3, 1}, {6, 1}}), "validation after step -3"},
 		{"", "", "validated", tensors.FromValue([][]float64{{3, 1}}), `"validated"`},
 	} {
-		text := good.Metadata["gobnn"]
+		text, held := good.Metadata["gobnn"], maps.Clone(good.Tensors)
 		if c.what != "" {
-			forged := regexp.MustCompile(c.what).ReplaceAllString(text, c.by)
-			if forged == text {
-				t.Fatalf("%s is not in %s", c.what, text)
-			}
-			text = forged
+			text = regexp.MustCompile(c.what).ReplaceAllString(text, c.by)
 		}
-		held := maps.Clone(good.Tensors)
-		if c.tensor != "" {
-			held[c.tensor] = c.with
-			if c.with == nil {
-				delete(held, c.tensor)
-			}
+		if held[c.tensor] = c.with; c.with == nil {
+			delete(held, c.tensor)
 		}
 		file := tensorfile.File{Metadata: map[string]string{"gobnn": text}, Tensors: held}
 		if err := tensorfile.Write(settings.Checkpoint, file); err != nil {
 			t.Fatal(err)
 		}
-		// It is no other run's: it is forged, and nothing to write over in silence.
-		for _, replace := range []bool{false, true} {
-			settings.Replace = replace
-			result, err := fit.Fit(t.Context(), small, method, p, settings)
-			if result != nil || err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(),
-				"delete the file") {
-				t.Errorf("%s %s: %v, want %q", c.by, c.tensor, err, c.says)
-			}
+		for _, settings.Replace = range []bool{false, true} {
+			_, err := fit.Fit(t.Context(), fittest.Small, method, fittest.Parts(t, 60), settings)
+			computetest.WantError(t, c.by+c.tensor, err, c.words, "delete the file")
 		}
 	}
+}
+
+// A checkpoint of another model or of other settings is refused with what differs, and stays as it is unless it is to
+// be replaced.
+func TestResumeMismatch(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run")
+	settings := run.Settings{Checkpoint: file, Engine: computetest.Go(t)}
+	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 10, BatchSize: 36, Epochs: 1}}
+	fittest.Fit[*particles.Details](t, fittest.Small, method, fittest.Parts(t, 60), settings)
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, more, kernel := fittest.Small, method, method
+	model.Stochastic, more.Particles, kernel.Kernel = bayes.Layers(1), 12, mcmc.RandomWalk{Variance: .5}
+	for _, c := range []struct {
+		what   string
+		model  bayes.Model
+		method fit.Method
+	}{{"model", model, method}, {"settings", fittest.Small, more}, {"settings", fittest.Small, kernel}} {
+		_, err := fit.Fit(t.Context(), c.model, c.method, fittest.Parts(t, 60), settings)
+		computetest.WantError(t, c.what, err, "other "+c.what, file)
+		if after, _ := os.ReadFile(file); !slices.Equal(after, written) {
+			t.Fatalf("another %s: the checkpoint was changed", c.what)
+		}
+	}
+	if err := os.WriteFile(file, written[:len(written)-5], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fit.Fit(t.Context(), fittest.Small, method, fittest.Parts(t, 60), settings); !errors.Is(err,
+		tensorfile.ErrDamaged) {
+		t.Errorf("a truncated checkpoint: error %v", err)
+	}
+	settings.Replace = true
+	fittest.Fit[*particles.Details](t, fittest.Small, method, fittest.Parts(t, 60), settings)
+	fittest.Fit[*particles.Details](t, fittest.Small, more, fittest.Parts(t, 60), settings) // over another run
 }
 
 // anew is a random walk that holds a function, so that nothing compiled for it is kept.
@@ -235,26 +223,58 @@ func TestCompilesOnce(t *testing.T) {
 		training := particles.Training{Particles: 11, BatchSize: 36, Epochs: 1}
 		s := run.Settings{Engine: computetest.Go(t)}
 		change(&training, &s)
-		before := s.Engine.Compiled()
-		got, err := fit.Fit(t.Context(), small, ohsmc.OpenHorizon{Training: training, Kernel: walk}, parts(t), s)
-		if err != nil {
-			t.Fatal(err)
+		fitted := func(kernel mcmc.Kernel) (numbers []float64, compiled int) {
+			before := s.Engine.Compiled()
+			method := ohsmc.OpenHorizon{Training: training, Kernel: kernel}
+			r, _ := fittest.Fit[*particles.Details](t, fittest.Small, method, fittest.Parts(t, 60), s)
+			return fittest.Numbers(t, r.Posterior), s.Engine.Compiled() - before
 		}
-		kept += s.Engine.Compiled() - before
-		before = s.Engine.Compiled()
-		method := ohsmc.OpenHorizon{Training: training, Kernel: anew{walk, func() {}}}
-		want, err := fit.Fit(t.Context(), small, method, parts(t), s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.Engine.Compiled() != before+1 {
+		got, compiled := fitted(walk)
+		kept += compiled
+		want, compiled := fitted(anew{walk, func() {}})
+		if compiled != 1 {
 			t.Error("what holds a function is compiled anew")
 		}
-		if !slices.Equal(numbers(t, got.Posterior), numbers(t, want.Posterior)) {
+		if !slices.Equal(got, want) {
 			t.Errorf("%+v, seed %d: the kept programs' result differs", training, s.Seed)
 		}
 	}
 	if kept != 1 {
 		t.Errorf("it compiled %d times", kept)
+	}
+}
+
+// An observer sees the particles after each so many steps, once an epoch by default, and changes nothing; fit.Steps
+// shows them after each step.
+func TestObserve(t *testing.T) {
+	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 10, BatchSize: 5, Epochs: 2}}
+	data, settings := dataset.Parts{Train: fittest.Data(20)}, run.Settings{Engine: computetest.Go(t)}
+	var all [][]float64
+	for now, err := range fit.Steps(t.Context(), fittest.Small, method, data, settings) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := now.Now()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, fittest.Numbers(t, found.Posterior))
+	}
+	if len(all) != 9 || !slices.Equal(all[7], all[8]) || slices.Equal(all[6], all[7]) { // the result, too
+		t.Errorf("%d positions, or the last two differ", len(all))
+	}
+	for every, want := range map[int][]int{0: {4, 8}, 3: {3, 6}, 8: {8}} {
+		var steps []int
+		settings.ObserveEvery = every
+		settings.Observe = func(step int, now *bayes.Posterior) error {
+			if steps = append(steps, step); !slices.Equal(fittest.Numbers(t, now), all[step-1]) {
+				t.Errorf("observed every %d: other numbers at step %d", every, step)
+			}
+			return nil
+		}
+		result, _ := fittest.Fit[*particles.Details](t, fittest.Small, method, data, settings)
+		if !slices.Equal(steps, want) || !slices.Equal(fittest.Numbers(t, result.Posterior), all[8]) {
+			t.Errorf("every %d: observed at %v, want %v, or with another result", every, steps, want)
+		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
@@ -20,11 +20,11 @@ import (
 // A validation scores the particles and psi as the step left them, and what is kept is bit by bit what an observer
 // saw after Best.Step: not one step earlier or later.
 func TestValidationScoresAndKeepsTheSameStep(t *testing.T) {
-	p := parts(t)
+	p := fittest.Parts(t, 60)
 	for _, every := range []int{1, 3} {
 		t.Run(fmt.Sprint("every ", every), func(t *testing.T) {
 			seen := map[int]*bayes.Posterior{}
-			result := trained(t, particles.Training{
+			result, d := trained(t, particles.Training{
 				Particles: 50, BatchSize: 12, Epochs: 20, ValidateEvery: every,
 				Optimiser: train.Adam{Schedule: train.Constant(.1)}, // so that the validation soon turns
 			}, run.Settings{
@@ -33,18 +33,18 @@ func TestValidationScoresAndKeepsTheSameStep(t *testing.T) {
 					return nil
 				},
 			})
-			if best := result.Best.Step; best <= every || best == result.Steps {
-				t.Fatalf("the best of %d steps is %d: this tests little", result.Steps, best)
+			if best := d.Best.Step; best <= every || best == d.Steps {
+				t.Fatalf("the best of %d steps is %d: this tests little", d.Steps, best)
 			}
-			if !slices.Equal(numbers(t, result.Posterior), numbers(t, seen[result.Best.Step])) {
-				t.Errorf("the posterior is not that of step %d, the best validation's", result.Best.Step)
+			if !slices.Equal(fittest.Numbers(t, result.Posterior), fittest.Numbers(t, seen[d.Best.Step])) {
+				t.Errorf("the posterior is not that of step %d, the best validation's", d.Best.Step)
 			}
-			for _, step := range []int{result.Best.Step - 1, result.Best.Step + 1} {
-				if slices.Equal(numbers(t, result.Posterior), numbers(t, seen[step])) {
+			for _, step := range []int{d.Best.Step - 1, d.Best.Step + 1} {
+				if slices.Equal(fittest.Numbers(t, result.Posterior), fittest.Numbers(t, seen[step])) {
 					t.Errorf("step %d has the same bits: this tests little", step)
 				}
 			}
-			for _, v := range result.Validated {
+			for _, v := range d.Validated {
 				prediction, err := seen[v.Step].Predict(t.Context(), p.Validation.X)
 				if err != nil {
 					t.Fatal(err)
@@ -64,39 +64,33 @@ func TestValidationScoresAndKeepsTheSameStep(t *testing.T) {
 // Where no validation has a finite NLPD the last step's posterior is returned, and a warning says so.
 func TestNoFiniteValidation(t *testing.T) {
 	for target, warned := range map[float64]bool{9e17: true, 1: false} { // over .001, the square is 8e41, beyond float32
-		p := parts(t)
+		p := fittest.Parts(t, 60)
 		p.Validation.Y[0] = target
 		method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 20, Epochs: 2}}
-		result, err := tried(t.Context(), line(1e-3), method, p, run.Settings{Engine: computetest.Go(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		result, d := fittest.Fit[*particles.Details](t, fittest.Line(1e-3), method, p, run.Settings{Engine: computetest.Go(t)})
 		text := strings.Join(result.Warnings, "; ")
-		if strings.Contains(text, "none of the 2 validations") != warned || (result.Best.Step == 0) != warned {
-			t.Errorf("a target of %v: best %+v, warnings %q", target, result.Best, text)
+		if strings.Contains(text, "none of the 2 validations") != warned || (d.Best.Step == 0) != warned {
+			t.Errorf("a target of %v: best %+v, warnings %q", target, d.Best, text)
 		}
 	}
 }
 
-// By default a training validates once an epoch, and stops where twenty validations are not better.
+// By default a training validates once an epoch, and stops where twenty validations are not better. Without a
+// validation part it makes all epochs, and the last state is the result.
 func TestDefaultPatience(t *testing.T) {
-	p := parts(t)
-	for i := range p.Validation.Y { // they tell that any training is for the worse
+	p := fittest.Parts(t, 60)
+	for i := range p.Validation.Y { // any training is for the worse
 		p.Validation.Y[i] += 50
 	}
-	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 20, BatchSize: (p.Train.Rows() + 1) / 2}}
-	result, err := fit.Fit(t.Context(), line(1), method, p, run.Settings{Engine: computetest.Go(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := fit.Details[*particles.Details](result)
+	training := particles.Training{Particles: 20, BatchSize: (p.Train.Rows() + 1) / 2}
+	settings := run.Settings{Engine: computetest.Go(t)}
+	_, d := fittest.Fit[*particles.Details](t, fittest.Line(1), ohsmc.OpenHorizon{Training: training}, p, settings)
 	if epochs := d.Steps / 2; d.Steps != 2*len(d.Validated) || epochs != d.Best.Step/2+20 || epochs >= 200 {
 		t.Errorf("%d steps, %d validations, the best at step %d", d.Steps, len(d.Validated), d.Best.Step)
 	}
-	p.Validation = nil
-	method.Epochs = 30
-	result, err = fit.Fit(t.Context(), line(1), method, p, run.Settings{Engine: computetest.Go(t)})
-	if d := fit.Details[*particles.Details](result); err != nil || d.Steps != 60 {
-		t.Errorf("without a validation part: %d steps, %v", d.Steps, err)
+	p.Validation, training.Epochs = nil, 30
+	_, d = fittest.Fit[*particles.Details](t, fittest.Line(1), ohsmc.OpenHorizon{Training: training}, p, settings)
+	if d.Steps != 60 || d.Best.Step != 0 || len(d.Validated) != 0 {
+		t.Errorf("without a validation part: %+v", d)
 	}
 }
