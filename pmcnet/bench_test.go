@@ -62,19 +62,19 @@ func BenchmarkIteration(b *testing.B) {
 					b.Fatal(err)
 				}
 				a := PMC{Covariance: c.covariance, StdDev: .5, Weights: Tempered}
-				step := func(_ PMC, machine run.Machine, at *fit.Trail[IterationRecord]) error {
-					if err := machine.Step(b.Context()); err != nil { // compiles
+				iterate := func(_ PMC, at *fit.Trail[IterationRecord], step func() error) error {
+					if err := step(); err != nil { // compiles
 						return err
 					}
 					b.Logf("D = %d, first step %.1f s", data.Bound.D, at.Records[0].Seconds)
 					for b.Loop() {
-						if err := machine.Step(b.Context()); err != nil {
+						if err := step(); err != nil {
 							return err
 						}
 					}
-					return nil
+					return errDone
 				}
-				byStep(b, problem, a, run.Settings{Engine: engine}, step)
+				byStep(b, problem, a, run.Settings{Engine: engine}, iterate)
 			})
 		})
 	}

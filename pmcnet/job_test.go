@@ -10,20 +10,21 @@ import (
 	"gobnn/bayes/run"
 )
 
-// inJob makes the iterations of a PMC one by one, in the job that Prepare gave it.
+// around is called in place of an iteration of a PMC, which step makes.
+type around func(a PMC, at *fit.Trail[IterationRecord], step func() error) error
+
+// inJob is a PMC with a function around its iterations.
 type inJob struct {
 	PMC
-	do func(a PMC, machine run.Machine, at *fit.Trail[IterationRecord]) error
+	around
 }
-
-var errDone = errors.New("done")
 
 func (i inJob) Prepare(j *fit.Job) (fit.Method, error) {
 	a, err := i.PMC.Prepare(j)
 	if err != nil {
 		return nil, err
 	}
-	return inJob{a.(PMC), i.do}, nil
+	return inJob{a.(PMC), i.around}, nil
 }
 
 func (i inJob) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
@@ -31,24 +32,19 @@ func (i inJob) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	machine, at, free := loop.Machine(j)
-	defer free()
-	if err := machine.Begin(ctx); err != nil {
-		return nil, err
+	step := loop.Step
+	loop.Step = func(ctx context.Context, at *fit.Trail[IterationRecord]) error {
+		return i.around(i.PMC, at, func() error { return step(ctx, at) })
 	}
-	if err := i.do(i.PMC, machine, at); err != nil {
-		return nil, err
-	}
-	return nil, errDone
+	return loop.Run(ctx, j)
 }
 
-// byStep calls a function with a PMC's run before its first iteration.
-func byStep(
-	t testing.TB, problem density.Problem, a PMC, settings run.Settings,
-	do func(a PMC, machine run.Machine, at *fit.Trail[IterationRecord]) error,
-) {
+var errDone = errors.New("done")
+
+// byStep runs a PMC with a function around its iterations, which may end it by errDone.
+func byStep(t testing.TB, problem density.Problem, a PMC, settings run.Settings, do around) {
 	t.Helper()
-	if _, err := fit.Sample(t.Context(), problem, inJob{a, do}, settings); !errors.Is(err, errDone) {
+	if _, err := fit.Sample(t.Context(), problem, inJob{a, do}, settings); err != nil && !errors.Is(err, errDone) {
 		t.Fatal(err)
 	}
 }

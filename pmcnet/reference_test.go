@@ -288,7 +288,8 @@ func TestIterations(t *testing.T) {
 		Proposals: m, Draws: k, Iterations: 3, StdDev: .7, Start: FromPrior, Covariance: fullCovariance,
 	}
 	settings := run.Settings{Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)}
-	byStep(t, problem, a, settings, func(a PMC, machine run.Machine, at *fit.Trail[IterationRecord]) error {
+	made := 0
+	byStep(t, problem, a, settings, func(a PMC, at *fit.Trail[IterationRecord], step func() error) error {
 		entry := func(name string, width int) [][]float64 {
 			host, err := at.Host(name)
 			if err != nil {
@@ -300,23 +301,26 @@ func TestIterations(t *testing.T) {
 			}
 			return shaped(flat, width)
 		}
-		for iteration := 1; iteration <= 3; iteration++ {
-			ref := reference{
-				PMC: a, mean: entry(meanName, d), sigma: entry(covarianceName, d*d),
-				chosen: []int{0, k, 2 * k, 3 * k}, // local
-				beta:   .5, eta: 1 / float64(iteration),
-			}
-			if err := machine.Step(t.Context()); err != nil {
-				return err
-			}
-			ref.theta = entry(phiName, d)
-			honest, _, next := ref.run(t)
-			got := flat2(entry(covarianceName, d*d))
-			computetest.Near(t, fmt.Sprintf("weights of iteration %d", iteration), flat2(entry(honestName, 1)), honest, 1e-9)
-			computetest.Near(t, fmt.Sprintf("covariances of iteration %d", iteration), got, next, 1e-9)
+		iteration := at.Step + 1
+		ref := reference{
+			PMC: a, mean: entry(meanName, d), sigma: entry(covarianceName, d*d),
+			chosen: []int{0, k, 2 * k, 3 * k}, // local
+			beta:   .5, eta: 1 / float64(iteration),
 		}
+		if err := step(); err != nil {
+			return err
+		}
+		ref.theta = entry(phiName, d)
+		honest, _, next := ref.run(t)
+		got := flat2(entry(covarianceName, d*d))
+		computetest.Near(t, fmt.Sprintf("weights of iteration %d", iteration), flat2(entry(honestName, 1)), honest, 1e-9)
+		computetest.Near(t, fmt.Sprintf("covariances of iteration %d", iteration), got, next, 1e-9)
+		made++
 		return nil
 	})
+	if made != 3 {
+		t.Errorf("%d iterations were compared, want 3", made)
+	}
 }
 
 // Covariances that are not positive definite, here of two draws in three dimensions where nothing is left of the ones

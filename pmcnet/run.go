@@ -58,17 +58,20 @@ func (a PMC) loop(ctx context.Context, j *fit.Job) (*fit.Loop[IterationRecord], 
 	r := &running{PMC: a, Job: j, problem: problem}
 	draws := a.Proposals * a.Draws
 	return &fit.Loop[IterationRecord]{
-		Format: "gobnn.pmcnet/4", Steps: a.Iterations, ObserveEvery: 1,
-		Begin: r.begin, Step: r.iterate, Data: []string{density.DataPrefix, startName},
-		Kept: map[string]shapes.Shape{
-			phiName: shapes.Make(j.DType, draws, problem.Dim), honestName: shapes.Make(compute.Float64, draws),
-			outputName: shapes.Make(compute.Float64, draws),
+		Format: "gobnn.pmcnet/5", Steps: a.Iterations, ObserveEvery: 1,
+		Begin: r.begin, Data: []string{density.DataPrefix, startName},
+		Step: func(ctx context.Context, at *fit.Trail[IterationRecord]) error {
+			return at.Record(r.iterate(ctx, at.State(), at.Step))
 		},
-		Scores: func(last IterationRecord) []run.Score {
-			return []run.Score{
-				{Name: "ESS", Value: last.ESS}, {Name: KHat, Value: last.KHat},
-				{Name: LogEvidenceCurve, Value: last.stated(draws)},
+		Progress: func(at *fit.Trail[IterationRecord]) (p run.Progress) {
+			if n := len(at.Records); n > 0 {
+				last := at.Records[n-1]
+				p.Scores = []run.Score{
+					{Name: "ESS", Value: last.ESS}, {Name: KHat, Value: last.KHat},
+					{Name: LogEvidenceCurve, Value: last.stated(draws)},
+				}
 			}
+			return p
 		},
 		Result: func(at *fit.Trail[IterationRecord]) (*fit.Result, error) { return r.result(ctx, at) },
 	}, nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -13,40 +14,40 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/run"
 
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/stat"
 )
 
-// Loop declares the steps of a method that repeats one on a state of the device; R is a struct of numbers, the record
-// of a step. Validation and early stopping, checkpoints, resume to the same bits, progress, Observe and Steps follow
-// from it. A run reads the checkpoint before Begin, and checks that its state has the shapes that Begin gives.
+// Loop declares the steps of a method that repeats one on a state of the device; R is a struct of numbers, a record.
+// Validation and early stopping, checkpoints, resume to the same bits, progress, Observe and Steps follow from it. A run
+// reads its checkpoint before Begin. Of what the file holds only the shapes of the
+// state's entries are checked: its digest says that it is as it was written, its Format by which version, and its
+// identity for which job.
 type Loop[R any] struct {
-	Format string // of the checkpoint, with its version, such as "gobnn.ohsmc/6"
-	Stage  string // of Progress; may be empty
-	Steps  int
+	Format string // of the checkpoint, with its version, such as "gobnn.ohsmc/6": another one when what is kept changes
+	Steps  int    // 0: not known before the end, of which Done decides
 	// Identity is what a checkpoint must agree in besides the job's.
 	Identity []run.Part
 	// Begin compiles, and gives the state before the first step, with the entries of run.BeginBest if there is validation,
-	// and a function that gives back what it has compiled; both beside an error too, as far as there is any.
+	// and a function that gives back what it has compiled; both beside an error too, as far as there is any. The entries
+	// of a checkpoint then replace those of the state.
 	Begin func(ctx context.Context) (state *compute.State, release func(), err error)
-	// Step makes a step of the state, after which `made` are made.
-	Step func(ctx context.Context, state *compute.State, made int) (R, error)
+	// Step makes a step of at.State(), and counts it, as at.Record does.
+	Step func(ctx context.Context, at *Trail[R]) error
 	// Merge, if set, is one record of two in a row; of the steps in both the later one has this share. A run of more than
 	// 65 536 steps then has fewer records, each of 2, 4, 8 and so on steps: else its memory and its checkpoints, which
 	// have all records, would grow with each step. nil: there is a record for each step.
 	Merge func(before, after R, share float64) R
-	// Done says whether a step, given its record, is the last though more of the Steps are left; nil: none is.
-	Done func(last R) bool
+	// Done says whether the run has ended though Steps are left; nil: it has not.
+	Done func(at *Trail[R]) bool
 	// Data are the prefixes of the state's entries that a checkpoint leaves out, such as "train_".
 	Data []string
-	// Kept are the shapes of the entries that Posterior reads. They are checked before Begin, so that a finished run needs
-	// none.
-	Kept map[string]shapes.Shape
+	// Host keeps what the method has on the host besides the records; nil: nothing.
+	Host Keeper
 	// Validation is how the state is validated; nil: it is not.
 	Validation *Validation
-	// Scores are those of the last record, for Progress.
-	Scores func(last R) []run.Score
+	// Progress gives the stage and the scores so far, and the step where that is not Trail.Step.
+	Progress func(at *Trail[R]) run.Progress
 	// ObserveEvery is the default of the settings' field.
 	ObserveEvery int
 	// Result is made of where the run stands: at its end, when Trail.Status says how it ended, and on its way, with the
@@ -54,29 +55,38 @@ type Loop[R any] struct {
 	Result func(at *Trail[R]) (*Result, error)
 }
 
+// Keeper is the part of a method's run that is on the host.
+type Keeper interface {
+	// Keep returns it for a checkpoint: a head, which JSON can write, and tensors.
+	Keep() (head any, kept map[string]*tensors.Tensor, err error)
+	// Adopt takes over what Keep returned in an earlier session, before anything is compiled.
+	Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error
+}
+
 // Validation is the validation of a Loop.
 type Validation struct {
 	// Score scores each of the members, lower is better, and keeps the entries of Best of those that are better than
 	// before (run.KeepBest), but for members whose value in open is 0.
 	Score    func(state *compute.State, open []float64) ([]float64, error)
-	Members  int      // that are scored, each for itself; default 1
-	Best     []string // the entries that are kept as of the best validation, with run.BestPrefix
-	Every    int      // steps from one validation to the next; the last step is validated too
-	Patience int      // validations without a better one after which a member is done; 0: never
+	Members  int // that are scored, each for itself; default 1
+	Every    int // steps from one validation to the next; the last step is validated too
+	Patience int // validations without a better one after which a member is done; 0: never
 }
 
 // Trail is where a Loop stands, and what it has recorded.
 type Trail[R any] struct {
-	Step      int // made
-	Records   []R // one for each step, or for so many as Loop.Merge says
+	// Step is the number of steps made. A method whose steps take several calls of Loop.Step, or none, counts them here.
+	Step      int
+	Records   []R // one for each step, or for so many as Loop.Merge says; or as the method appends them
 	Validated []Validated
 	run.Selection
 	run.Status
-	Elapsed time.Duration // over all sessions, with what was compiled in each
 
-	each    int // steps of a record, of the last so far perhaps fewer
-	state   *compute.State
-	adopted map[string]*tensors.Tensor // of a checkpoint, until there is a state
+	each  int // steps of a record, of the last so far perhaps fewer
+	of    *loop[R]
+	state *compute.State
+	// adopted has the tensors of a checkpoint, until there is a state.
+	adopted map[string]*tensors.Tensor
 }
 
 // mostRecords is the largest number of records where they can be merged, 7 MB of those of package particles.
@@ -114,11 +124,17 @@ func (t *Trail[R]) Host(names ...string) (map[string]*tensors.Tensor, error) {
 // State is the state on the device, of a run that makes steps.
 func (t *Trail[R]) State() *compute.State { return t.state }
 
-// Machine is the loop's run, for steps one by one, where it stands, and a function that frees all in the end. Run makes
-// all steps, with the job's checkpoint.
-func (l *Loop[R]) Machine(j *Job) (m run.Machine, at *Trail[R], free func()) {
-	of := l.machine(j)
-	return of, of.Trail, of.close
+// Elapsed is the time over all sessions, with what was compiled in each.
+func (t *Trail[R]) Elapsed() time.Duration { return t.of.session.Elapsed() }
+
+// Record counts a step with its record, or says of its error which step it is.
+func (t *Trail[R]) Record(record R, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: step %d of %d: %w", t.of.job.Owner, t.Step+1, t.of.Steps, err)
+	}
+	t.of.keep(record)
+	t.Step++
+	return nil
 }
 
 // Run makes the steps, and gives the Result. After an error that is none of the algorithm's it comes with the error.
@@ -129,10 +145,9 @@ func (l *Loop[R]) Run(ctx context.Context, j *Job) (*Result, error) {
 	if m.Trail.Status = m.session.Status(); m.Trail.Status == "" {
 		return nil, err
 	}
-	m.Elapsed = m.session.Elapsed()
 	result, failed := l.Result(m.Trail)
 	if failed != nil && m.Trail.Status == run.Cancelled {
-		failed = fmt.Errorf("%w: %w", context.Cause(ctx), failed)
+		failed = fmt.Errorf("%w: %w", failed, context.Cause(ctx))
 	}
 	if failed != nil {
 		return nil, errors.Join(err, failed)
@@ -162,13 +177,15 @@ func (j *Job) Loop(ctx context.Context, session *run.Run) error {
 type loop[R any] struct {
 	*Loop[R]
 	*Trail[R]
-	job     *Job
-	session *run.Run
-	release func() // what Begin has compiled; nil before
+	job      *Job
+	session  *run.Run
+	release  func() // what Begin has compiled; nil before
+	observed int    // the step at which the session began, or Observe was last called
 }
 
 func (l *Loop[R]) machine(j *Job) *loop[R] {
 	m := &loop[R]{Loop: l, job: j, Trail: &Trail[R]{Selection: run.NewSelection(1, 0), each: 1}}
+	m.of = m
 	if v := l.Validation; v != nil {
 		m.Selection = run.NewSelection(max(1, v.Members), v.Patience)
 	}
@@ -201,18 +218,19 @@ func (m *loop[R]) Begin(ctx context.Context) error {
 		}
 		return err
 	}
+	m.observed = m.Trail.Step
 	if m.adopted == nil {
 		return nil
 	}
-	for _, name := range m.own() {
-		initial, err := m.state.Host(name)
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.job.Owner, err)
-		}
-		t, err := run.Tensor(m.adopted, name, initial[name].Shape())
-		if err != nil {
+	for _, name := range m.own() { // a user's own part may have changed, and no setting with it
+		if err := m.state.Read(name, func(first *tensors.Tensor) error {
+			_, err := run.Tensor(m.adopted, name, first.Shape())
+			return err
+		}); err != nil {
 			return fmt.Errorf("%s: resuming from %s (delete the file to start anew): %w", m.job.Owner, m.job.Checkpoint, err)
 		}
+	}
+	for name, t := range m.adopted {
 		m.state.Set(name, t)
 	}
 	m.adopted = nil
@@ -224,12 +242,9 @@ func (m *loop[R]) own() []string { return m.state.NamesWithout(m.Data...) }
 
 // Step implements run.Machine: a step and, when they are due, a validation and a call of Observe.
 func (m *loop[R]) Step(ctx context.Context) error {
-	record, err := m.Loop.Step(ctx, m.state, m.Trail.Step)
-	if err != nil {
-		return fmt.Errorf("%s: step %d of %d: %w", m.job.Owner, m.Trail.Step+1, m.Steps, err)
+	if err := m.Loop.Step(ctx, m.Trail); err != nil {
+		return err
 	}
-	m.keep(record)
-	m.Trail.Step++
 	if m.validates(m.Trail.Step) {
 		scores, err := m.Validation.Score(m.state, m.Open())
 		if err != nil {
@@ -269,28 +284,31 @@ func (m *loop[R]) rank(v Validated) {
 	m.Add(v.Step, v.Scores)
 }
 
-// observe calls Settings.Observe when it is due.
+// observe calls Settings.Observe when it is due: more than once if a checkpoint has counted several steps at once.
 func (m *loop[R]) observe() error {
-	every := cmp.Or(m.job.ObserveEvery, m.ObserveEvery)
-	if m.job.Observe == nil || m.Trail.Step%every != 0 {
+	if m.job.Observe == nil {
 		return nil
 	}
-	now, err := m.Now()
-	if err != nil {
-		return err
-	}
-	if err := m.job.Observe(m.Trail.Step, now.Posterior); err != nil {
-		return run.Stop(fmt.Errorf("%s: Settings.Observe after step %d: %w", m.job.Owner, m.Trail.Step, err))
+	made, every := m.Trail.Step, cmp.Or(m.job.ObserveEvery, m.ObserveEvery)
+	defer func() { m.Trail.Step = made }()
+	for step := m.observed - m.observed%every + every; step <= made; step += every {
+		m.observed, m.Trail.Step = step, step
+		now, err := m.Now()
+		if err != nil {
+			return err
+		}
+		if err := m.job.Observe(step, now.Posterior); err != nil {
+			return run.Stop(fmt.Errorf("%s: Settings.Observe after step %d: %w", m.job.Owner, step, err))
+		}
 	}
 	return nil
 }
 
 // Now is the result so far.
 func (m *loop[R]) Now() (*Result, error) {
-	m.Elapsed = m.session.Elapsed()
 	result, err := m.Loop.Result(m.Trail)
-	if err != nil {
-		return nil, err
+	if err != nil || m.job.Inner() || result.Draws.Phi == nil {
+		return result, err
 	}
 	return result, m.job.complete(result)
 }
@@ -300,9 +318,7 @@ func (m *loop[R]) Status() run.Status {
 	switch {
 	case m.Open() == nil:
 		return run.StoppedEarly
-	case m.Trail.Step == m.Steps:
-		return run.Completed
-	case m.Done != nil && len(m.Records) > 0 && m.Done(m.Records[len(m.Records)-1]):
+	case m.Steps > 0 && m.Trail.Step == m.Steps || m.Done != nil && m.Done(m.Trail):
 		return run.Completed
 	}
 	return ""
@@ -310,9 +326,9 @@ func (m *loop[R]) Status() run.Status {
 
 // Progress implements run.Machine.
 func (m *loop[R]) Progress() run.Progress {
-	p := run.Progress{Stage: m.Stage, Step: m.Trail.Step, Steps: m.Steps}
-	if n := len(m.Records); n > 0 {
-		p.Scores = m.Scores(m.Records[n-1])
+	p := m.Loop.Progress(m.Trail)
+	if p.Step == 0 && p.Steps == 0 {
+		p.Step, p.Steps = m.Trail.Step, m.Steps
 	}
 	if n := len(m.Validated); n > 0 {
 		best := 0.
@@ -330,7 +346,11 @@ func (m *loop[R]) Progress() run.Progress {
 
 // position is the part of a checkpoint that is not tensors.
 type position struct {
-	Step int `json:"step"`
+	Step      int             `json:"step"`
+	Each      int             `json:"each"`
+	Records   int             `json:"records"`   // rows of the trace
+	Validated int             `json:"validated"` // rows of the validations
+	Host      json.RawMessage `json:"host,omitempty"`
 }
 
 // The records' tensors in a checkpoint.
@@ -339,70 +359,65 @@ const (
 	validatedName = "validated"
 )
 
-// Keep implements run.Machine: the state of the device and the records of the host.
+// Keep implements run.Machine: the state of the device, the records and what Loop.Host keeps, which may count steps.
 func (m *loop[R]) Keep() (any, map[string]*tensors.Tensor, error) {
-	kept, err := m.state.Host(m.own()...)
+	var own any
+	var kept map[string]*tensors.Tensor
+	var err error
+	if m.Loop.Host != nil {
+		if own, kept, err = m.Loop.Host.Keep(); err != nil {
+			return nil, nil, err
+		}
+	}
+	entries, err := m.state.Host(m.own()...)
 	if err != nil {
 		return nil, nil, err
+	}
+	maps.Copy(entries, kept)
+	head := position{Step: m.Trail.Step, Each: m.each, Records: len(m.Records), Validated: len(m.Validated)}
+	if own != nil {
+		if head.Host, err = json.Marshal(own); err != nil {
+			return nil, nil, err
+		}
 	}
 	var validated []float64
 	for _, v := range m.Validated {
 		validated = append(append(validated, float64(v.Step)), v.Scores...)
 	}
-	kept[traceName], kept[validatedName] = run.Records(m.Records), run.Table(validated, 1+len(m.Best))
-	return position{m.Trail.Step}, kept, nil
+	if head.Records > 0 {
+		entries[traceName] = run.Records(m.Records)
+	}
+	if head.Validated > 0 {
+		entries[validatedName] = run.Table(validated, 1+len(m.Best))
+	}
+	return head, entries, nil
 }
 
-// Adopt implements run.Machine: it restores the records, and checks the tensors that a result is made of.
-func (m *loop[R]) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
+// Adopt implements run.Machine: it restores what is on the host. The state's entries wait for Begin.
+func (m *loop[R]) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) (err error) {
 	var at position
 	if err := run.Decode(head, &at); err != nil {
 		return err
 	}
-	if at.Step < 0 || at.Step > m.Steps {
-		return fmt.Errorf("it stands at step %d of %d", at.Step, m.Steps)
-	}
-	for name, want := range m.Kept {
-		if _, err := run.Tensor(kept, name, want); err != nil {
-			return err
-		}
-		if m.Validation == nil || !slices.Contains(m.Validation.Best, name) {
-			continue
-		}
-		if _, err := run.Tensor(kept, run.BestPrefix+name, want); err != nil {
+	m.Trail.Step, m.each, m.adopted = at.Step, at.Each, kept
+	if at.Records > 0 {
+		if m.Records, err = run.ReadRecords[R](kept, traceName, at.Records); err != nil {
 			return err
 		}
 	}
-	if err := m.adoptRecords(at.Step, kept); err != nil {
-		return err
-	}
-	m.Trail.Step, m.adopted = at.Step, kept
-	return nil
-}
-
-// adoptRecords restores the records and the validations; it is an error if their numbers are not the expected ones.
-func (m *loop[R]) adoptRecords(steps int, kept map[string]*tensors.Tensor) (err error) {
-	for m.Merge != nil && steps > m.each*mostRecords {
-		m.each *= 2
-	}
-	if m.Records, err = run.ReadRecords[R](kept, traceName, (steps+m.each-1)/m.each); err != nil {
-		return err
-	}
-	var due []int
-	for step := 1; step <= steps; step++ {
-		if m.validates(step) {
-			due = append(due, step)
+	if at.Validated > 0 {
+		rows, err := run.Rows(kept, validatedName, at.Validated, 1+len(m.Best))
+		if err != nil {
+			return err
+		}
+		for _, v := range rows {
+			m.rank(Validated{int(v[0]), v[1:]})
 		}
 	}
-	validated, err := run.Rows(kept, validatedName, len(due), 1+len(m.Best))
-	if err != nil {
-		return err
-	}
-	for i, v := range validated {
-		if int(v[0]) != due[i] {
-			return fmt.Errorf("it has a validation after step %v of %d in place of step %d", v[0], steps, due[i])
-		}
-		m.rank(Validated{due[i], v[1:]})
+	delete(kept, traceName)
+	delete(kept, validatedName)
+	if m.Loop.Host != nil {
+		return m.Loop.Host.Adopt(at.Host, kept)
 	}
 	return nil
 }

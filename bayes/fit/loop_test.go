@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"gobnn/bayes"
@@ -19,7 +20,10 @@ import (
 )
 
 // counter records the numbers of its steps, whose sums are known.
-type counter struct{ Steps, StopAt int }
+type counter struct {
+	Steps, StopAt int
+	width         int // of the state: no setting, like the code of a user's own network
+}
 
 // counted is the record of steps.
 type counted struct {
@@ -39,16 +43,16 @@ func (c counter) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		},
 		Begin: func(context.Context) (*compute.State, func(), error) {
 			state := compute.NewState(j.Engine)
-			state.Set("phi", compute.Floats(j.DType, make([]float64, j.Bound.D), 1, j.Bound.D))
+			state.Set("phi", compute.Floats(j.DType, make([]float64, c.width), 1, c.width))
 			return state, func() {}, nil
 		},
-		Step: func(_ context.Context, _ *compute.State, made int) (counted, error) {
-			if made == c.StopAt {
-				return counted{}, run.Stop(errStop)
+		Step: func(_ context.Context, at *fit.Trail[counted]) error {
+			if at.Step == c.StopAt {
+				return run.Stop(errStop)
 			}
-			return counted{made + 1, made + 1, float64(made + 1)}, nil
+			return at.Record(counted{at.Step + 1, at.Step + 1, float64(at.Step + 1)}, nil)
 		},
-		Scores: func(counted) []run.Score { return nil },
+		Progress: func(*fit.Trail[counted]) run.Progress { return run.Progress{} },
 		Result: func(at *fit.Trail[counted]) (*fit.Result, error) {
 			kept := *at
 			return &fit.Result{Status: at.Status, Details: []any{&kept}, Draws: bayes.Draws{
@@ -70,7 +74,7 @@ func TestRecordsAreMerged(t *testing.T) {
 		s := run.Settings{Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "checkpoint")}
 		var last *fit.Trail[counted]
 		for _, stop := range []int{c.stop, -1} { // the second goes on from the first
-			result, err := fit.Fit(t.Context(), model, counter{c.steps, stop}, dataset.Parts{Train: plane(10)}, s)
+			result, err := fit.Fit(t.Context(), model, counter{c.steps, stop, 3}, dataset.Parts{Train: plane(10)}, s)
 			if stop < 0 != (err == nil) || err != nil && !errors.Is(err, errStop) {
 				t.Fatal(err)
 			}
@@ -90,6 +94,21 @@ func TestRecordsAreMerged(t *testing.T) {
 		}
 		if up := last.UpTo(c.each + 1); !slices.Equal(up, last.Records[:2]) {
 			t.Errorf("%d steps: up to step %d there are the records %v", c.steps, c.each+1, up)
+		}
+	}
+}
+
+// A checkpoint is not gone on with where the state has another shape, since the code of a user's own part has changed.
+func TestResumeOfOtherShape(t *testing.T) {
+	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All()}
+	s := run.Settings{Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "checkpoint")}
+	for _, c := range []struct {
+		width int
+		says  string
+	}{{3, "stopped by the test"}, {4, `its tensor "phi" is (Float32)[1, 3]: it must be (Float32)[1, 4]`}} {
+		_, err := fit.Fit(t.Context(), model, counter{9, 5, c.width}, dataset.Parts{Train: plane(10)}, s)
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("a state of width %d: error %v does not say %q", c.width, err, c.says)
 		}
 	}
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,8 +23,6 @@ import (
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 	"gobnn/ohsmc"
-
-	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // A run that is cancelled, and goes on from its checkpoint in another Fit, ends with the bits of one that was not, in
@@ -110,58 +106,6 @@ func TestFullDiskKeepsTheParticles(t *testing.T) {
 			!slices.Equal(fittest.Numbers(t, result.Posterior), fittest.Numbers(t, seen[d.Best.Step])) {
 			t.Errorf("%s after %d steps with %d records, or the posterior is not that of step %d, the best", want, d.Steps,
 				len(d.Trace), d.Best.Step)
-		}
-	}
-}
-
-// A file with a right digest that no run can have written is refused before it does harm, and not replaced either.
-func TestForgedCheckpoint(t *testing.T) {
-	settings := run.Settings{Seed: 4, Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run")}
-	method := ohsmc.Guided{
-		Training: particles.Training{Particles: 20, BatchSize: 8, Epochs: 4, ValidateEvery: 3}, Adapt: .5,
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	settings.ObserveEvery = 7
-	settings.Observe = func(int, *bayes.Posterior) error { cancel(); return nil }
-	if _, err := fit.Fit(ctx, fittest.Small, method, fittest.Parts(t, 60), settings); err != nil {
-		t.Fatal(err)
-	}
-	settings.Observe = nil
-	good, err := tensorfile.Read(settings.Checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	narrow := tensors.FromValue([]float32{1, 2})
-	for _, c := range []struct {
-		what, by string // in the head
-		tensor   string // that is replaced
-		with     *tensors.Tensor
-		words    string
-	}{
-		{`"step":7`, `"step":21`, "", nil, "stands at step 21 of 20"},
-		{`"step":7`, `"step":6`, "", nil, "trace"},
-		{"", "", "phi", narrow, `"phi"`},
-		{"", "", "best_phi", narrow, `"best_phi"`},
-		{"", "", "log_density", narrow, `"log_density"`},
-		{"", "", "best_nlpd", nil, `no tensor "best_nlpd"`},
-		{"", "", "trace", tensors.FromValue([][]float64{{1, 2}}), `"trace"`},
-		{"", "", "validated", tensors.FromValue([][]float64{{3, 1}, {5, 1}}), "validation after step 5"},
-		{"", "", "validated", tensors.FromValue([][]float64{{3, 1}}), `"validated"`},
-	} {
-		text, held := good.Metadata["gobnn"], maps.Clone(good.Tensors)
-		if c.what != "" {
-			text = regexp.MustCompile(c.what).ReplaceAllString(text, c.by)
-		}
-		if held[c.tensor] = c.with; c.with == nil {
-			delete(held, c.tensor)
-		}
-		file := tensorfile.File{Metadata: map[string]string{"gobnn": text}, Tensors: held}
-		if err := tensorfile.Write(settings.Checkpoint, file); err != nil {
-			t.Fatal(err)
-		}
-		for _, settings.Replace = range []bool{false, true} {
-			_, err := fit.Fit(t.Context(), fittest.Small, method, fittest.Parts(t, 60), settings)
-			computetest.WantError(t, c.by+c.tensor, err, c.words, "delete the file")
 		}
 	}
 }

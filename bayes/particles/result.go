@@ -12,7 +12,6 @@ import (
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
@@ -116,11 +115,13 @@ func count(v float64) int {
 	return 0
 }
 
-// scores are a step's for Progress.
-func (r *training) scores(last StepRecord) []run.Score {
-	return []run.Score{
-		{Name: fit.LossCurve, Value: last.plus(r.LogScale()).Loss}, {Name: fit.ESSCurve, Value: last.ESS},
+// progress has the scores of the last step.
+func (r *training) progress(at *fit.Trail[StepRecord]) (p run.Progress) {
+	if n := len(at.Records); n > 0 {
+		last := at.Records[n-1].plus(r.LogScale())
+		p.Scores = []run.Score{{Name: fit.LossCurve, Value: last.Loss}, {Name: fit.ESSCurve, Value: last.ESS}}
 	}
+	return p
 }
 
 // curves returns the loss, the effective sample size and the validations along a run.
@@ -165,7 +166,7 @@ func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
 		d.Validated = append(d.Validated, Validation{v.Step, v.Scores[0]}.plus(r.LogScale()))
 	}
 	return &fit.Result{
-		Posterior: posterior, Status: at.Status, Elapsed: at.Elapsed, Warnings: r.warnings(d, len(at.UpTo(step)), at.Status),
+		Posterior: posterior, Status: at.Status, Elapsed: at.Elapsed(), Warnings: r.warnings(d, len(at.UpTo(step)), at.Status),
 		Curves: d.curves(), Details: []any{d},
 	}, nil
 }
@@ -225,24 +226,12 @@ func (r *training) estimates() Estimates {
 	return Estimates{Posterior: r.BatchSize == r.Rows() && r.Bound.W == 0}
 }
 
-// keptShapes returns the shapes of the tensors that make a posterior, by name.
-func (r *training) keptShapes() map[string]shapes.Shape {
-	bound := r.Bound
-	all := map[string]shapes.Shape{
-		phiName: shapes.Make(r.DType, r.Particles, bound.D), weightsName: shapes.Make(r.DType, r.Particles),
-	}
-	if bound.W > 0 {
-		all[psiName] = shapes.Make(r.DType, bound.W)
-	}
-	return all
-}
-
 // posterior is made of the particles after a step: the current ones, or with run.BestPrefix those of the best
 // validation.
 func (r *training) posterior(at *fit.Trail[StepRecord], step int, prefix string) (*bayes.Posterior, error) {
-	var names []string
-	for name := range r.keptShapes() {
-		names = append(names, prefix+name)
+	names := []string{prefix + phiName, prefix + weightsName}
+	if r.Bound.W > 0 {
+		names = append(names, prefix+psiName)
 	}
 	host, err := at.Host(names...)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -117,8 +116,11 @@ const mostSteps = math.MaxInt32
 // loop declares the run's steps.
 func (r *training) loop() *fit.Loop[StepRecord] {
 	l := &fit.Loop[StepRecord]{
-		Format: checkpointFormat, Steps: r.steps, Begin: r.begin, Step: r.advance, Data: []string{"train_", "valid_"},
-		Kept: r.keptShapes(), Scores: r.scores, ObserveEvery: r.batches.PerEpoch(), Result: r.result,
+		Format: checkpointFormat, Steps: r.steps, Begin: r.begin, Data: []string{"train_", "valid_"},
+		Step: func(ctx context.Context, at *fit.Trail[StepRecord]) error {
+			return at.Record(r.advance(ctx, at.State(), at.Step))
+		},
+		Progress: r.progress, ObserveEvery: r.batches.PerEpoch(), Result: r.result,
 	}
 	if r.estimates().Evidence == nil {
 		l.Merge = StepRecord.merge
@@ -126,13 +128,13 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 	if r.Parts.Validation != nil {
 		l.Validation = &fit.Validation{
 			Score: func(state *compute.State, _ []float64) ([]float64, error) { return r.validation.program.Run(state) },
-			Best:  slices.Sorted(maps.Keys(r.keptShapes())), Every: r.ValidateEvery, Patience: r.Patience,
+			Every: r.ValidateEvery, Patience: r.Patience,
 		}
 	}
 	return l
 }
 
-const checkpointFormat = "gobnn.ohsmc/7"
+const checkpointFormat = "gobnn.ohsmc/8"
 
 // begin compiles the programs unless they are compiled, and puts the data and the initial state on the device.
 func (r *training) begin(context.Context) (state *compute.State, release func(), err error) {

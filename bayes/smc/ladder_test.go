@@ -125,8 +125,12 @@ func TestRelativeVariance(t *testing.T) {
 
 // Each reason to doubt a result is a warning that says what to do; a sound run has none.
 func TestWarnings(t *testing.T) {
-	sound := func() *machine {
-		m := &machine{Tempered: Tempered{Particles: 1000}}
+	type finished struct {
+		*machine
+		Trace []StepRecord
+	}
+	sound := func() *finished {
+		m := &finished{machine: &machine{Tempered: Tempered{Particles: 1000}}}
 		m.Genealogy = Genealogy{Before: 1}
 		m.Trace = []StepRecord{
 			{Place: .25, First: 1000, Transitions: 5, Acceptance: .8, Correlation: .1},
@@ -134,54 +138,54 @@ func TestWarnings(t *testing.T) {
 		}
 		return m
 	}
-	if w := sound().warnings(); len(w) > 0 {
+	if w := sound().warnings(sound().Trace); len(w) > 0 {
 		t.Errorf("a sound run warns: %q", w)
 	}
 	noisy := sound()
 	noisy.Drift = drift{Sum: .1, Variance: .002}
-	if w := noisy.warnings(); len(w) > 0 {
+	if w := noisy.warnings(noisy.Trace); len(w) > 0 {
 		t.Errorf("a drift of 2.2 standard deviations warns: %q", w)
 	}
 	for _, c := range []struct {
-		change func(m *machine)
+		change func(m *finished)
 		says   string
 	}{
-		{func(m *machine) { m.Trace[1].First = 7 },
+		{func(m *finished) { m.Trace[1].First = 7 },
 			"all particles descend from few of the first ones (effectively from 7.0): the standard error of the log " +
 				"evidence is unreliable; take more particles"},
-		{func(m *machine) { m.WasteFree, m.Moves = 10, 1 }, "there are only 100 waste-free chains, too few for " +
+		{func(m *finished) { m.WasteFree, m.Moves = 10, 1 }, "there are only 100 waste-free chains, too few for " +
 			"the standard error of the log evidence: with 100 chains it comes out too small by a fifth; take more particles, " +
 			"or a smaller WasteFree"},
-		{func(m *machine) { m.Trace[0].Acceptance = .01 }, "moves were accepted with a mean probability of only 0.010 at " +
+		{func(m *finished) { m.Trace[0].Acceptance = .01 }, "moves were accepted with a mean probability of only 0.010 at " +
 			"power 0.25: particles that are copies of each other hardly separate; take a smaller step size, or more moves"},
-		{func(m *machine) { m.Trace[0].Correlation, m.Moves = .7, 5 }, "the moves at power 0.25 left the particles' " +
+		{func(m *finished) { m.Trace[0].Correlation, m.Moves = .7, 5 }, "the moves at power 0.25 left the particles' " +
 			"log prior or log-likelihood with a correlation of 0.70 to its value before them: particles that were copies of " +
 			"each other are still close, and the log evidence is too low in most such runs; take more Moves, or 0, which " +
 			"makes as many as it takes"},
-		{func(m *machine) { m.Trace[1].Correlation = .7 },
+		{func(m *finished) { m.Trace[1].Correlation = .7 },
 			"the moves at power 1 left the particles' log prior or log-likelihood with a correlation of 0.70 to its value " +
 				"before them: particles that were copies of each other are still close, and the log evidence is too low in " +
 				"most such runs; take another kernel, or give a number of Moves above 100"},
-		{func(m *machine) { m.Genealogy = Genealogy{Since: .01}; m.Drift = drift{Sum: -.2, Variance: .0009} },
+		{func(m *finished) { m.Genealogy = Genealogy{Since: .01}; m.Drift = drift{Sum: -.2, Variance: .0009} },
 			"moving the particles changed the estimate of the log evidence by -0.20 in all, more than chance explains: a " +
 				"part of the posterior had too few particles before the moves; the standard error includes 0.20 for this, " +
 				"and the log evidence may be off by more; take longer trajectories (HMC.Steps), more moves, or more " +
 				"particles"},
-		{func(m *machine) { m.Trace[0].Unmoved, m.Trace[0].Divergent = 50, 210 },
+		{func(m *finished) { m.Trace[0].Unmoved, m.Trace[0].Divergent = 50, 210 },
 			"50 of 1000 particles never moved at power 0.25, where the others moved well (210 of 5000 trajectories " +
 				"diverged): they are copies of their ancestors, probably in a region that is narrow for the step size, and " +
 				"their share and the log evidence may be wrong; take more moves, or a smaller step size"},
-		{func(m *machine) { m.Scouts = outlook{Above: 3, Highest: 5.25, Known: 2} }, "a narrow region, with a " +
+		{func(m *finished) { m.Scouts = outlook{Above: 3, Highest: 5.25, Known: 2} }, "a narrow region, with a " +
 			"log-density of up to 5.2 above nearly all particles, is known to 2 of 1000 first particles only; 3 new draws of " +
 			"the prior came to it when they were moved under the posterior: the region was lost, or nearly so, while the " +
 			"likelihood's power was low, and no step size helps; the log evidence, its standard error and the shares of " +
 			"modes are not to be trusted; take many more particles"},
-		{func(m *machine) { m.Trace[1].Rejected = 1200 }, "1200 of 10000 proposals had a log-density or a gradient that is " +
+		{func(m *finished) { m.Trace[1].Rejected = 1200 }, "1200 of 10000 proposals had a log-density or a gradient that is " +
 			"not finite: check the target"},
 	} {
 		m := sound()
 		c.change(m)
-		if w := m.warnings(); len(w) != 1 || w[0] != c.says {
+		if w := m.warnings(m.Trace); len(w) != 1 || w[0] != c.says {
 			t.Errorf("warnings %q, want %q", w, c.says)
 		}
 	}

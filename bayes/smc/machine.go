@@ -3,6 +3,7 @@ package smc
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"time"
@@ -17,22 +18,56 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// machine is a run in progress: the compiled stages, the state on the device, and the position in the sequence.
+// machine is a run in progress: the compiled stages, and the position in the sequence of distributions.
 type machine struct {
 	*fit.Job
 	Tempered
-	problem  density.Problem
-	session  *run.Run
-	stages   *programs
-	giveBack func() // of the stages
-	state    *compute.State
-	kept     map[string]*tensors.Tensor // of a checkpoint, until there is a state
-	folded   bool                       // Problem.Start need not be spread as LogPrior is: see Folded
-	seed     uint64                     // of the random numbers
-	part     bool                       // of a RunTo
-	rungs    int                        // the powers of the Ladder that it goes to; 0: to the posterior
+	stages  *programs
+	problem density.Problem
+	folded  bool   // Problem.Start need not be spread as LogPrior is: see Folded
+	seed    uint64 // of the random numbers
+	part    bool   // of a RunTo
+	rungs   int    // the powers of the Ladder that it goes to; 0: to the posterior
+	resumed bool   // from a checkpoint
 	position
-	Trace []StepRecord
+}
+
+// position is where a run stands, without the state on the device and the records.
+type position struct {
+	Next        stage      `json:"next"`         // what the next call does
+	Place       float64    `json:"place"`        // the power that is reached
+	Rung        int        `json:"rung"`         // number of the ladder's powers that are reached
+	Calls       uint32     `json:"calls"`        // made so far: the counter of the random numbers
+	Transition  int        `json:"transition"`   // made since the last resampling
+	Halfway     float64    `json:"halfway"`      // correlation at the last look for a plateau, see enough
+	Going       bool       `json:"going"`        // a transition of several moves is not complete
+	Slot        int        `json:"slot"`         // of a waste-free chain: number of the next state that is kept
+	StepSize    float64    `json:"step_size"`    // now
+	Trajectory  trajectory `json:"trajectory"`   // of a Steered kernel
+	LogEvidence float64    `json:"log_evidence"` // so far
+	Genealogy   Genealogy  `json:"genealogy"`    // for its standard error
+	Drift       drift      `json:"drift"`        // likewise: what the moves changed
+	Evaluations int        `json:"evaluations"`  // of the likelihood of one particle
+	Transitions int        `json:"transitions"`  // made in the whole run
+	Sum         float64    `json:"sum"`          // of the acceptance, over the moves of the transitions in progress
+	Full        float64    `json:"full"`         // the same of particles with full steps
+	Scouts      outlook    `json:"scouts"`
+	Repeated    string     `json:"repeated"` // mcmc.Carrier.RepeatedDraws
+}
+
+// Keep implements fit.Keeper.
+func (m *machine) Keep() (any, map[string]*tensors.Tensor, error) { return m.position, nil, nil }
+
+// Adopt implements fit.Keeper.
+func (m *machine) Adopt(head json.RawMessage, _ map[string]*tensors.Tensor) error {
+	m.resumed = true
+	if err := run.Decode(head, &m.position); err != nil {
+		return err
+	}
+	if m.rungs > 0 && m.Rung > m.rungs {
+		return fmt.Errorf("it has come to %d powers of the Ladder, further than RunTo %d", m.Rung, m.rungs)
+	}
+	return nil
 }
 
 // stage names the work of the next call of Step.
@@ -47,29 +82,45 @@ const (
 	finished  stage = "finished"
 )
 
-// Begin prepares the stages, puts the data on the device, and draws particles from the prior unless a checkpoint has
+// loop declares the run. A step is a temperature: its weighing and its moves, of which each call to the device makes a
+// part.
+func (m *machine) loop() *fit.Loop[StepRecord] {
+	return &fit.Loop[StepRecord]{
+		Format: "gobnn.smc/7", Begin: m.begin, Step: m.step, Done: m.done, Host: m,
+		Data: []string{density.DataPrefix, startName}, Progress: m.progress, ObserveEvery: 1, Result: m.result,
+	}
+}
+
+// begin prepares the stages, puts the data on the device, and draws particles from the prior unless a checkpoint has
 // some.
-func (m *machine) Begin(context.Context) error {
-	var err error
-	if m.stages, m.giveBack, err = m.compiled(); err != nil {
-		return err
+func (m *machine) begin(context.Context) (state *compute.State, release func(), err error) {
+	if m.stages, release, err = m.compiled(); err != nil {
+		return nil, nil, err
 	}
 	sharding := compute.Sharding{Devices: m.Devices, Particles: m.stages.Sharded()}
-	if m.state, err = compute.NewShardedState(m.Engine, sharding); err != nil {
-		return fmt.Errorf("smc: %w", err)
+	if state, err = compute.NewShardedState(m.Engine, sharding); err == nil {
+		err = m.fill(state)
 	}
-	if err := m.problem.Load(m.state); err != nil {
-		return fmt.Errorf("smc: %w", err)
+	if err != nil {
+		return state, release, fmt.Errorf("smc: %w", err)
+	}
+	return state, release, nil
+}
+
+// fill puts the data and, of a new run, the first particles into a state.
+func (m *machine) fill(state *compute.State) error {
+	if err := m.problem.Load(state); err != nil {
+		return err
 	}
 	if start := m.problem.Start; start != nil {
 		local, err := start.LocalClone() // the state owns what it holds, and frees it
 		if err != nil {
-			return fmt.Errorf("smc: Problem.Start: %w", err)
+			return fmt.Errorf("Problem.Start: %w", err)
 		}
-		m.state.Set(startName, local)
+		state.Set(startName, local)
 	}
-	if m.kept != nil {
-		return m.adopt()
+	if m.resumed {
+		return nil
 	}
 	if m.tunes() {
 		own, _ := m.Kernel.(mcmc.Tunable).Tune()
@@ -78,50 +129,47 @@ func (m *machine) Begin(context.Context) error {
 	if m.steers() {
 		m.Trajectory.Length = shortest
 	}
-	m.Next = toWeigh
+	m.Next, m.Repeated = toWeigh, m.stages.carrier.RepeatedDraws()
 	if !m.stages.tried {
-		if err := m.tryTarget(m.state); err != nil {
-			return fmt.Errorf("smc: %w", err)
+		if err := m.tryTarget(state); err != nil {
+			return err
 		}
 		m.stages.tried = true
 	}
-	if err := m.stages.Start(m.state, m.counter(1), m.seed); err != nil {
-		return fmt.Errorf("smc: %w", err)
-	}
-	return nil
+	return m.stages.Start(state, m.counter(1), m.seed)
 }
 
-// Step makes one call to the device: a weighing with its resampling, the evaluation of what the kernel carries, or some
+// step makes one call to the device: a weighing with its resampling, the evaluation of what the kernel carries, or some
 // moves; or, at the end, it sends out scouts.
-func (m *machine) Step(context.Context) error {
+func (m *machine) step(_ context.Context, at *fit.Trail[StepRecord]) error {
 	begun := time.Now()
 	var err error
 	switch m.Next {
 	case toWeigh:
-		err = m.weigh()
+		err = m.weigh(at)
 	case toRestart:
 		m.Evaluations += m.chains()
-		err = m.stages.Restart(m.state, m.Place, m.counter(1), m.seed)
+		err = m.stages.Restart(at.State(), m.Place, m.counter(1), m.seed)
 		m.Next = toMove
 	case toMove:
-		err = m.move()
+		err = m.move(at)
 	case toScout:
-		err = m.scout()
+		err = m.scout(at.State())
 	case stalled:
-		err = m.stall()
+		err = m.stall(at)
 	}
-	if n := len(m.Trace); n > 0 {
-		m.Trace[n-1].Seconds += time.Since(begun).Seconds()
+	if n := len(at.Records); n > 0 {
+		at.Records[n-1].Seconds += time.Since(begun).Seconds()
 	}
 	if err != nil {
 		return fmt.Errorf("smc: at power %.4g: %w", m.Place, err)
 	}
-	return m.observe()
+	return nil
 }
 
 // weigh takes in the next part of the likelihood, and resamples: always on a ladder that the particles choose, at the
 // end, and for waste-free chains on a given ladder; otherwise if the weights have become too unequal.
-func (m *machine) weigh() error {
+func (m *machine) weigh(at *fit.Trail[StepRecord]) error {
 	step, most, resampling := 0., 1-m.Place, always
 	next := 1.
 	if len(m.Ladder) > 0 {
@@ -132,7 +180,7 @@ func (m *machine) weigh() error {
 		}
 	}
 	m.Evaluations += m.Particles
-	w, err := m.stages.Weigh(m.state, Weighing{
+	w, err := m.stages.Weigh(at.State(), Weighing{
 		Place: m.Place, Resampling: resampling, step: step, most: most, last: m.Drift.Step,
 	}, m.counter(1), m.seed)
 	if err != nil {
@@ -145,7 +193,7 @@ func (m *machine) weigh() error {
 	m.LogEvidence += w.Increment
 	m.Genealogy.Add(w)
 	m.Drift.add(w)
-	m.Trace = append(m.Trace, StepRecord{
+	at.Records = append(at.Records, StepRecord{
 		Place: m.Place, LogEvidence: w.Increment, ESS: w.ESS, Ancestors: w.Ancestors,
 		First: 1 / w.families, Resampled: w.Resampled, NonFinite: w.NonFinite, StepSize: m.position.StepSize,
 		Acceptance: math.NaN(), Drift: m.Drift.Sum,
@@ -160,16 +208,16 @@ func (m *machine) weigh() error {
 	}
 	if m.stalls(w) && w.step < most {
 		m.Next = stalled
-		return m.stall()
+		return m.stall(at)
 	}
 	return nil
 }
 
 // stall is the error of a ladder whose last step was the smallest there is.
-func (m *machine) stall() error {
+func (m *machine) stall(at *fit.Trail[StepRecord]) error {
 	return run.Stop(fmt.Errorf("the ladder stalls: a step of the power by %.2g already leaves an effective sample size "+
 		"of %.1f of %d, where Threshold asks for %.4g; take more particles, or a likelihood without cliffs", m.Drift.Step,
-		m.Trace[len(m.Trace)-1].ESS, m.Particles, m.Threshold*float64(m.Particles)))
+		at.Records[len(at.Records)-1].ESS, m.Particles, m.Threshold*float64(m.Particles)))
 }
 
 // fewest is the effective sample size below which one particle has nearly all the weight.
@@ -191,10 +239,10 @@ func (m *machine) stalls(w Weighed) bool {
 const gain = 1.4
 
 // move makes transitions of the chains, and adapts the step size to their acceptance.
-func (m *machine) move() error {
-	last := &m.Trace[len(m.Trace)-1]
+func (m *machine) move(at *fit.Trail[StepRecord]) error {
+	last := &at.Records[len(at.Records)-1]
 	made := m.stages.PerCall
-	moved, err := m.stages.Move(m.state, Moves{
+	moved, err := m.stages.Move(at.State(), Moves{
 		Place: m.Place, Begin: !m.Going, number: m.Transitions, first: last.Transitions == 0 && !m.Going, slot: m.Slot,
 		stepSize: m.position.StepSize, steps: trajectorySteps(m.Trajectory.Length, last.Transitions),
 	}, m.counter(made), m.seed)
@@ -233,6 +281,7 @@ func (m *machine) move() error {
 	if m.steers() {
 		m.Trajectory.adapt()
 	}
+	at.Step++
 	switch {
 	case m.Place < 1:
 		m.Next = toWeigh
@@ -334,34 +383,22 @@ func (m *machine) steers() bool {
 	return ok && k.Length() == 0
 }
 
-// Status is run.Completed once the particles were moved under the posterior, or a RunTo has weighed its last power.
-func (m *machine) Status() run.Status {
-	there := m.rungs > 0 && m.Rung == m.rungs && m.Next != toWeigh && m.Trace[len(m.Trace)-1].Transitions == 0 && !m.Going
-	if m.Next == finished || there {
-		return run.Completed
-	}
-	return ""
+// done says whether the particles were moved under the posterior, or a RunTo has weighed its last power.
+func (m *machine) done(at *fit.Trail[StepRecord]) bool {
+	return m.Next == finished || m.rungs > 0 && m.Rung == m.rungs && m.Next != toWeigh && !m.Going &&
+		at.Records[len(at.Records)-1].Transitions == 0
 }
 
-// Progress reports the power that is reached, and the scores.
-func (m *machine) Progress() run.Progress {
-	p := run.Progress{Stage: "likelihood tempering", Step: len(m.Trace), Steps: len(m.Ladder)}
+// progress has the power that is reached, and the scores.
+func (m *machine) progress(at *fit.Trail[StepRecord]) run.Progress {
+	p := run.Progress{Stage: "likelihood tempering", Step: len(at.Records), Steps: len(m.Ladder)}
 	p.Scores = []run.Score{{Name: "power", Value: m.Place}, {Name: "log evidence", Value: m.LogEvidence}}
-	if n := len(m.Trace); n > 0 {
-		last := m.Trace[n-1]
+	if n := len(at.Records); n > 0 {
+		last := at.Records[n-1]
 		p.Scores = append(p.Scores, run.Score{Name: "ESS", Value: last.ESS})
 		if last.Transitions > 0 {
 			p.Scores = append(p.Scores, run.Score{Name: "acceptance", Value: last.Acceptance})
 		}
 	}
 	return p
-}
-
-func (m *machine) close() {
-	if m.state != nil {
-		m.state.Close()
-	}
-	if m.giveBack != nil {
-		m.giveBack()
-	}
 }

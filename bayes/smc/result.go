@@ -10,8 +10,6 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
-
-	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // Details are what a run of Tempered adds to its result: fit.Details[*smc.Details](result).
@@ -47,86 +45,41 @@ type StepRecord struct {
 	Seconds     float64
 }
 
-const recordWidth = 17
-
-func (r StepRecord) values() []float64 {
-	return []float64{
-		r.Place, r.LogEvidence, r.ESS, r.Ancestors, r.First, flag(r.Resampled), float64(r.NonFinite), float64(r.Transitions),
-		r.Acceptance, r.StepSize, float64(r.Rejected), float64(r.Divergent), r.Seconds, r.Correlation,
-		r.Drift, float64(r.Steps), float64(r.Unmoved),
-	}
-}
-
-func recordOf(v []float64) StepRecord {
-	return StepRecord{
-		Place: v[0], LogEvidence: v[1], ESS: v[2], Ancestors: v[3], First: v[4], Resampled: v[5] != 0,
-		NonFinite: int(v[6]), Transitions: int(v[7]), Acceptance: v[8], StepSize: v[9], Rejected: int(v[10]),
-		Divergent: int(v[11]), Seconds: v[12], Correlation: v[13], Drift: v[14], Steps: int(v[15]), Unmoved: int(v[16]),
-	}
-}
-
 // evidence is the log evidence of what is taken in so far, with its standard error.
 func (m *machine) evidence() (value, stdErr float64) {
 	return m.LogEvidence, math.Hypot(m.Genealogy.StdErr(Multinomial, m.chains()), m.Drift.missing())
 }
 
-// Now is the result so far, for fit.Steps.
-func (m *machine) Now() (*fit.Result, error) { return m.result() }
-
 // result is the result so far.
-func (m *machine) result() (*fit.Result, error) {
-	status := m.session.Status()
-	host := m.kept
-	if m.state != nil {
-		var err error
-		if host, err = m.state.Host(phiName, logWeightsName, scaleName); err != nil {
-			return nil, fmt.Errorf("smc: %w", err)
-		}
-	}
-	draws, err := drawsOf(host)
+func (m *machine) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
+	host, err := at.Host(phiName, logWeightsName, scaleName)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("smc: %w", err)
+	}
+	draws := bayes.Draws{Phi: host[phiName], Evidence: bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}}
+	if draws.LogWeights, err = compute.Float64s(host[logWeightsName]); err != nil {
+		return nil, fmt.Errorf("smc: %w", err)
 	}
 	scale, err := compute.Float64s(host[scaleName])
 	if err != nil {
 		return nil, fmt.Errorf("smc: %w", err)
 	}
 	details := &Details{
-		Trace: slices.Clone(m.Trace), // a run goes on with its own
+		Trace: slices.Clone(at.Records), // a run goes on with its own
 		Tuned: mcmc.Tuned{StepSize: m.position.StepSize, Scale: scale}, Evaluations: m.Evaluations,
 	}
-	for _, t := range m.Trace {
+	for _, t := range at.Records {
 		details.NonFinite += t.Rejected
 		details.Divergent += t.Divergent
 	}
 	result := &fit.Result{
-		Draws: draws, Status: status, Elapsed: m.Elapsed(), Approximation: m.approximation(), Details: []any{details},
+		Draws: draws, Status: at.Status, Elapsed: m.Elapsed(), Approximation: m.approximation(), Details: []any{details},
 	}
-	if status == run.Completed {
+	if at.Status == run.Completed {
 		result.Draws.Evidence.Value, result.Draws.Evidence.StdErr = m.evidence()
-		result.Warnings = m.warnings()
+		result.Warnings = m.warnings(at.Records)
 	}
-	if !m.Inner() {
-		result.Posterior, err = m.posterior(result.Draws, status)
-	}
-	return result, err
-}
-
-// drawsOf are the weighted particles of a state, without an evidence.
-func drawsOf(host map[string]*tensors.Tensor) (bayes.Draws, error) {
-	logWeights, err := compute.Float64s(host[logWeightsName])
-	if err != nil {
-		return bayes.Draws{}, fmt.Errorf("smc: %w", err)
-	}
-	nan := math.NaN()
-	return bayes.Draws{
-		Phi: host[phiName], LogWeights: logWeights, Evidence: bayes.Evidence{Value: nan, StdErr: nan},
-	}, nil
-}
-
-// posterior is the job's posterior with these draws.
-func (m *machine) posterior(draws bayes.Draws, status run.Status) (*bayes.Posterior, error) {
-	return m.PosteriorOf(draws, bayes.Provenance{Status: string(status), Approximation: m.approximation()})
+	return result, nil
 }
 
 // approximation says which distribution the particles are of; empty if it is the posterior.
@@ -135,30 +88,6 @@ func (m *machine) approximation() string {
 		return ""
 	}
 	return fmt.Sprintf("the prior times the likelihood to the power %.4g, or on the way to it", m.Place)
-}
-
-// observe calls Settings.Observe after each temperature at which it is due.
-func (m *machine) observe() error {
-	step := len(m.Trace)
-	if m.Observe == nil || m.Next != toWeigh && m.Next != finished || step%max(1, m.ObserveEvery) != 0 {
-		return nil
-	}
-	host, err := m.state.Host(phiName, logWeightsName)
-	if err != nil {
-		return fmt.Errorf("smc: %w", err)
-	}
-	draws, err := drawsOf(host)
-	if err != nil {
-		return err
-	}
-	now, err := m.posterior(draws, "")
-	if err != nil {
-		return err
-	}
-	if err := m.Observe(step, now); err != nil {
-		return run.Stop(fmt.Errorf("smc: Settings.Observe after step %d: %w", step, err))
-	}
-	return nil
 }
 
 // What makes a result doubtful.
@@ -177,17 +106,13 @@ func (r StepRecord) expectedUnmoved(n int) float64 {
 }
 
 // warnings lists what makes a finished run doubtful.
-func (m *machine) warnings() []string {
+func (m *machine) warnings(trace []StepRecord) []string {
 	var out []string
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	repeated := m.Repeated
-	if m.stages != nil { // else a finished run was read from its checkpoint
-		repeated = m.stages.carrier.RepeatedDraws()
+	if m.Repeated != "" {
+		out = append(out, m.Repeated)
 	}
-	if repeated != "" {
-		out = append(out, repeated)
-	}
-	last := m.Trace[len(m.Trace)-1]
+	last := trace[len(trace)-1]
 	if !m.part { // else the standard error is the caller's business
 		if last.First < fewFirst {
 			warn("all particles descend from few of the first ones (effectively from %.1f): the standard error of the log "+
@@ -204,7 +129,7 @@ func (m *machine) warnings() []string {
 	low, where, proposals, rejected := 1., 0., 0, 0
 	high, still := 0., 0.
 	var stuck StepRecord
-	for _, r := range m.Trace {
+	for _, r := range trace {
 		if r.Unmoved > stuck.Unmoved && float64(r.Unmoved) > r.expectedUnmoved(m.chains()) {
 			stuck = r
 		}

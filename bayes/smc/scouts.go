@@ -21,16 +21,16 @@ func (m *machine) scouts() bool {
 }
 
 // scout makes a round of scouts, with the particles put aside meanwhile.
-func (m *machine) scout() error {
-	particles, err := m.logDensities()
+func (m *machine) scout(state *compute.State) error {
+	particles, err := m.logDensities(state)
 	if err != nil {
 		return err
 	}
-	kept, err := m.state.Host(m.stages.Entries()...)
+	kept, err := state.Host(m.stages.Entries()...)
 	if err != nil {
 		return err
 	}
-	settled, err := m.settled(kept[m.stages.scale()])
+	settled, err := m.settled(state, kept[m.stages.scale()])
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (m *machine) scout() error {
 	}
 	m.Scouts.add(particles, eve, settled)
 	for name, t := range kept {
-		m.state.Set(name, t)
+		state.Set(name, t)
 	}
 	if m.Scouts.Rounds == scoutRounds {
 		m.Next = finished
@@ -49,32 +49,32 @@ func (m *machine) scout() error {
 }
 
 // settled draws scouts, moves them, and returns the highest log-density of each at the last looks.
-func (m *machine) settled(scale *tensors.Tensor) ([]float64, error) {
+func (m *machine) settled(state *compute.State, scale *tensors.Tensor) ([]float64, error) {
 	key := random.KeyOf(m.seed).Named("scouts").At(uint32(m.Scouts.Rounds))
-	if _, err := m.stages.start.Run(m.state, key.Words()); err != nil {
+	if _, err := m.stages.start.Run(state, key.Words()); err != nil {
 		return nil, err
 	}
 	if m.stages.wasteFree() {
-		phi, err := m.float64s(m.stages.phi())
+		phi, err := float64s(state, m.stages.phi())
 		if err != nil {
 			return nil, err
 		}
 		dim := m.problem.Dim
-		m.state.Set(m.stages.carrier.Phi(), compute.Floats(m.DType, phi[:m.chains()*dim], m.chains(), dim))
+		state.Set(m.stages.carrier.Phi(), compute.Floats(m.DType, phi[:m.chains()*dim], m.chains(), dim))
 	}
-	if err := m.stages.Restart(m.state, m.Place, m.counter(1), m.seed); err != nil {
+	if err := m.stages.Restart(state, m.Place, m.counter(1), m.seed); err != nil {
 		return nil, err
 	}
 	local, err := scale.LocalClone() // of the posterior, not of where scouts begin
 	if err != nil {
 		return nil, err
 	}
-	m.state.Set(m.stages.scale(), local)
+	state.Set(m.stages.scale(), local)
 	m.Evaluations += m.chains()
 	highest := slices.Repeat([]float64{math.Inf(-1)}, m.chains())
 	for transition := range scoutTransitions {
 		for begin := true; ; begin = false {
-			moved, err := m.stages.Move(m.state, Moves{
+			moved, err := m.stages.Move(state, Moves{
 				Place: m.Place, Begin: begin, number: m.Transitions, first: begin && transition == 0, slot: 1,
 				stepSize: scoutShare * m.position.StepSize, steps: scoutSteps,
 			}, m.counter(m.stages.PerCall), m.seed)
@@ -90,7 +90,7 @@ func (m *machine) settled(scale *tensors.Tensor) ([]float64, error) {
 		if transition < scoutTransitions-scoutLooks {
 			continue
 		}
-		now, err := m.logDensities()
+		now, err := m.logDensities(state)
 		if err != nil {
 			return nil, err
 		}
@@ -103,11 +103,13 @@ func (m *machine) settled(scale *tensors.Tensor) ([]float64, error) {
 
 // logDensities returns the log-densities of the particles, or of waste-free chains, under the distribution of their
 // moves.
-func (m *machine) logDensities() ([]float64, error) { return m.float64s(m.stages.carrier.LogDensity()) }
+func (m *machine) logDensities(state *compute.State) ([]float64, error) {
+	return float64s(state, m.stages.carrier.LogDensity())
+}
 
 // float64s is an entry of the state.
-func (m *machine) float64s(name string) ([]float64, error) {
-	host, err := m.state.Host(name)
+func float64s(state *compute.State, name string) ([]float64, error) {
+	host, err := state.Host(name)
 	if err != nil {
 		return nil, err
 	}

@@ -224,15 +224,5 @@ func (t Tempered) run(ctx context.Context, j *fit.Job, m *machine) (*fit.Result,
 		}
 	}
 	m.Tempered, m.Job, m.problem = t, j, problem
-	m.session = j.Session(m, checkpointFormat)
-	defer m.close()
-	stopped := j.Loop(ctx, m.session)
-	if m.session.Status() == "" {
-		return nil, stopped
-	}
-	result, err := m.result()
-	if err != nil {
-		return nil, err
-	}
-	return result, stopped
+	return m.loop().Run(ctx, j)
 }

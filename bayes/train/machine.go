@@ -15,7 +15,6 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
 
-	"github.com/gomlx/compute/shapes"
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -74,13 +73,20 @@ func (r *training) batch(ctx context.Context, state *compute.State, made int) (d
 // loop declares the run's steps.
 func (r *training) loop() *fit.Loop[StepRecord] {
 	l := &fit.Loop[StepRecord]{
-		Format: "gobnn.ascent/2", Stage: cmp.Or(r.Name, "training"), Steps: r.Epochs * r.perEpoch, Identity: r.identity(),
-		Begin: r.begin, Step: r.advance, Data: []string{"train_", "valid_"}, Kept: r.kept(),
+		Format: "gobnn.ascent/3", Steps: r.Epochs * r.perEpoch, Identity: r.identity(),
+		Begin: r.begin, Data: []string{"train_", "valid_"},
+		Step: func(ctx context.Context, at *fit.Trail[StepRecord]) error {
+			return at.Record(r.advance(ctx, at.State(), at.Step))
+		},
 		Merge: func(before, after StepRecord, share float64) StepRecord {
 			return StepRecord{before.Loss + (after.Loss-before.Loss)*share, before.Rejected + after.Rejected}
 		},
-		Scores: func(last StepRecord) []run.Score {
-			return []run.Score{{Name: fit.LossCurve, Value: last.Loss + r.LogScale()}}
+		Progress: func(at *fit.Trail[StepRecord]) run.Progress {
+			p := run.Progress{Stage: cmp.Or(r.Name, "training")}
+			if n := len(at.Records); n > 0 {
+				p.Scores = []run.Score{{Name: fit.LossCurve, Value: at.Records[n-1].Loss + r.LogScale()}}
+			}
+			return p
 		},
 		ObserveEvery: r.perEpoch, Result: r.result,
 	}
@@ -89,7 +95,7 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 			Score: func(state *compute.State, open []float64) ([]float64, error) {
 				return r.compiled.validate.Run(state, open, random.KeyOf(r.Seed).Named("validation").Words())
 			},
-			Members: r.members, Best: []string{thetaName}, Every: r.ValidateEvery, Patience: r.Patience,
+			Members: r.members, Every: r.ValidateEvery, Patience: r.Patience,
 		}
 	}
 	return l
@@ -109,17 +115,6 @@ func (r *training) identity() []run.Part {
 		parts = append(parts, run.Part{Name: "training's start", Value: fmt.Sprint(r.Start)})
 	}
 	return parts
-}
-
-// kept returns the shapes of the state that a result is made of, by entry.
-func (r *training) kept() map[string]shapes.Shape {
-	all := map[string]shapes.Shape{thetaName: shapes.Make(r.DType, r.members, r.width)}
-	if c, ok := r.Learner.(Collector); ok {
-		for name, t := range c.Collected(r.DType) {
-			all[name] = t.Shape()
-		}
-	}
-	return all
 }
 
 // begin compiles the programs unless they are compiled, and puts the data and the starting values on the device.
@@ -214,7 +209,10 @@ func (r *training) advance(ctx context.Context, state *compute.State, made int) 
 
 // result has theta at each member's best validation at the end of a run, and after the last step on its way.
 func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
-	names := slices.Collect(maps.Keys(r.kept()))
+	names := []string{thetaName}
+	if c, ok := r.Learner.(Collector); ok {
+		names = slices.AppendSeq(names, maps.Keys(c.Collected(r.DType)))
+	}
 	if r.validates() {
 		names = append(names, run.BestPrefix+thetaName)
 	}

@@ -2,7 +2,6 @@ package train_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -15,7 +14,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
-	"gobnn/bayes/compute/tensorfile"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
@@ -262,59 +260,6 @@ func TestResumeFromOtherStart(t *testing.T) {
 		_, err := runs(t.Context(), alone{task: job, Training: training}, settings)
 		if errors.Is(err, run.ErrOtherRun) != c.refused || !c.refused && err != nil {
 			t.Errorf("from %v: %v", c.start, err)
-		}
-	}
-}
-
-// A checkpoint is not trusted: counts that no run can have are refused, with what is wrong.
-func TestForgedCheckpoint(t *testing.T) {
-	asked := 0
-	training := train.Training{Epochs: 2, BatchSize: 10}
-	settings := run.Settings{Engine: computetest.Go(t)}
-	settings.Checkpoint = filepath.Join(t.TempDir(), "c")
-	job := task(1, 20, &asked)
-	job.Validation = exactRows(8, &asked)
-	if _, err := runs(t.Context(), alone{task: job, Training: training}, settings); err != nil {
-		t.Fatal(err)
-	}
-	good, err := os.ReadFile(settings.Checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		head map[string]any
-		want string
-	}{
-		{map[string]any{"step": -1}, "step -1 of 4"},
-		{map[string]any{"step": 9}, "step 9 of 4"},
-		{map[string]any{"step": 3}, `"trace"`},
-		{map[string]any{"step": 4, "more": 1}, "more"},
-	} {
-		if err := os.WriteFile(settings.Checkpoint, good, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		file, err := tensorfile.Read(settings.Checkpoint)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for key, value := range file.Metadata {
-			var h map[string]any
-			if json.Unmarshal([]byte(value), &h) != nil || h["head"] == nil {
-				continue
-			}
-			h["head"] = c.head
-			text, err := json.Marshal(h)
-			if err != nil {
-				t.Fatal(err)
-			}
-			file.Metadata[key] = string(text)
-		}
-		if err := tensorfile.Write(settings.Checkpoint, file); err != nil {
-			t.Fatal(err)
-		}
-		_, err = runs(t.Context(), alone{task: job, Training: training}, settings)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("head %v: error %v does not say %q", c.head, err, c.want)
 		}
 	}
 }
