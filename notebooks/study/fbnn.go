@@ -193,7 +193,7 @@ func fbnnTrials(regression bool) func(o Options) ([]*trial, error) {
 			if d.regression() != regression {
 				continue
 			}
-			reported := fbnnReported(d.name)
+			reported := reportedIn("fbnn", strings.TrimSuffix(d.name, inBlocks))
 			for _, m := range fbnnMethods(draws, e.epochs) {
 				if d.streamed != nil && !m.streams() {
 					continue

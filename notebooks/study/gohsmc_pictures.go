@@ -42,9 +42,6 @@ type pictureSet struct {
 	annealed  bool      // AdamW along a cosine, for CIFAR-10; else Adam at 0.002
 	paper     pictureSize
 	reduced   pictureSize
-
-	loss, accuracy, seconds map[string][]float64 // the paper's, by method: at each batch size, then their deviations
-	timed                   map[string][]float64 // Tables 10 and 11: loss, accuracy, seconds a batch size, then deviations
 }
 
 // pictureSize is an extent: rows of the three parts, epochs and repetitions.
@@ -178,28 +175,11 @@ func (s pictureSet) trial(o Options, study string, batch int, c contender, walk 
 		}
 		return b.pictureScores(ctx, c, parts, uint64(repetition))
 	}
-	return &trial{Key: key, set: s.data, reps: size.reps, run: run, paper: s.reported(c.name, batch, walk != nil ||
-		study == equalPictures)}
-}
-
-// reported has the paper's numbers of a method at one batch size, as means with standard errors over its repetitions.
-func (s pictureSet) reported(method string, batch int, equalTime bool) map[string]Reported {
-	paper := map[string]Reported{}
-	of := func(name string, all []float64, place int) {
-		if n := len(all) / 2; place < n {
-			paper[name] = Reported{all[place], all[n+place] / math.Sqrt(float64(s.paper.reps))}
-		}
+	table := "gohsmc"
+	if study == equalPictures {
+		table = "gohsmc.equal"
 	}
-	if equalTime {
-		for i, name := range []string{"test loss", "accuracy", "seconds"} {
-			of(name, s.timed[method], 3*batch+i)
-		}
-		return paper
-	}
-	of("test loss", s.loss[method], batch)
-	of("accuracy", s.accuracy[method], batch)
-	of("seconds", s.seconds[method], batch)
-	return paper
+	return &trial{Key: key, set: s.data, reps: size.reps, run: run, paper: reportedIn(table, key.Data)[c.name]}
 }
 
 // The studies under which repetitions are kept.
@@ -283,21 +263,6 @@ var guidedDigits = pictureSet{
 	sghmc: []float64{.001, .001, .0005}, vi: []float64{.001, .001, .0002},
 	paper:   pictureSize{50_000, 10_000, 10_000, extent{reps: 10, epochs: 30}},
 	reduced: pictureSize{3000, 500, 2000, extent{reps: 1, epochs: 6}},
-	loss: map[string][]float64{
-		"Random Walk": {.0532, .0422, .0377, .0076, .0024, .0020}, "Langevin": {.0541, .0412, .0389, .0047, .0039, .0020},
-		"SGHMC": {.0685, .0971, .1472, .0052, .0030, .0094}, "VI": {.0780, .0530, .0511, .0046, .0038, .0034},
-	},
-	accuracy: map[string][]float64{
-		"Random Walk": {.9843, .9871, .9881, .0015, .0009, .0009}, "Langevin": {.9842, .9873, .9879, .0015, .0010, .0009},
-		"SGHMC": {.9788, .9699, .9563, .0016, .0010, .0030}, "VI": {.9760, .9836, .9842, .0013, .0007, .0006},
-	},
-	seconds: map[string][]float64{"Random Walk": {1386, 505, 407, 11, 6, 7}, "Langevin": {1977, 634, 523, 15, 8, 9}},
-	timed: map[string][]float64{
-		"Random Walk": {.0517, .9845, 1005.86, .0422, .9871, 442.87, .0377, .9881, 384.19,
-			.0046, .0009, 9.70, .0024, .0009, 10.60, .0020, .0009, 10.98},
-		"Langevin": {.0522, .9842, 1065.61, .0426, .9872, 392.05, .0378, .9880, 340.09,
-			.0042, .0018, 14.78, .0025, .0009, 13.23, .0037, .0012, 13.20},
-	},
 }
 
 // guidedFashion is FashionMNIST: Tables 3, 7 and 11.
@@ -307,23 +272,6 @@ var guidedFashion = pictureSet{
 	sghmc: []float64{.001, .001, .0002}, vi: []float64{.001, .001, .0002},
 	paper:   pictureSize{50_000, 10_000, 10_000, extent{reps: 10, epochs: 30}},
 	reduced: pictureSize{1500, 500, 1000, extent{reps: 1, epochs: 6}},
-	loss: map[string][]float64{
-		"Random Walk": {.3121, .2913, .2899, .0089, .0088, .0062}, "Langevin": {.2858, .2794, .2758, .0076, .0076, .0074},
-		"SGHMC": {.3803, .4068, .4742, .0155, .0103, .0087}, "VI": {.4322, .3798, .3581, .0239, .0179, .0154},
-	},
-	// The paper prints .0042 for the deviation of Random Walk at batch 500, beside percents everywhere else: read as
-	// .42 %.
-	accuracy: map[string][]float64{
-		"Random Walk": {.8918, .8988, .9011, .0047, .0042, .0035}, "Langevin": {.9005, .9032, .9048, .0038, .0023, .0043},
-		"SGHMC": {.8671, .8583, .8348, .0071, .0037, .0045}, "VI": {.8431, .8639, .8721, .0108, .0084, .0062},
-	},
-	seconds: map[string][]float64{"Random Walk": {1204, 516, 475, 5, 6, 7}, "Langevin": {1745, 751, 718, 8, 6, 7}},
-	timed: map[string][]float64{
-		"Random Walk": {.3157, .8896, 890.66, .2922, .8976, 425.65, .2899, .9011, 393.46,
-			.0107, .0048, 48.64, .0068, .0046, 9.43, .0062, .0035, 10.84},
-		"Langevin": {.2815, .9017, 932.94, .2789, .9030, 451.03, .2763, .9038, 422.78,
-			.0078, .0029, 10.52, .0038, .0018, 9.89, .0066, .0030, 10.73},
-	},
 }
 
 // largerNetwork is the network for FashionMNIST, and for the detection of its pictures among MNIST's.
@@ -334,11 +282,9 @@ var largerNetwork = nn.CNN{Height: mnist.Side, Width: mnist.Side, Init: nn.Gloro
 // guidedCIFAR is CIFAR-10: Table 4.
 var guidedCIFAR = pictureSet{
 	data: "cifar10", load: once(pictures.CIFAR10), particles: 10, batches: []int{100}, annealed: true,
-	model:    firstStochastic(nn.ResNet20{Height: 32, Width: 32, Channels: 3, Init: nn.GlorotUniform}),
-	paper:    pictureSize{50_000, 10_000, 10_000, extent{reps: 5, epochs: 200}},
-	reduced:  pictureSize{3000, 500, 1000, extent{reps: 1, epochs: 12}},
-	loss:     map[string][]float64{"Random Walk": {.4024, .0204}, "Langevin": {.4007, .0120}},
-	accuracy: map[string][]float64{"Random Walk": {.8702, .0086}, "Langevin": {.8727, .0058}},
+	model:   firstStochastic(nn.ResNet20{Height: 32, Width: 32, Channels: 3, Init: nn.GlorotUniform}),
+	paper:   pictureSize{50_000, 10_000, 10_000, extent{reps: 5, epochs: 200}},
+	reduced: pictureSize{3000, 500, 1000, extent{reps: 1, epochs: 12}},
 }
 
 // detection is the network of FashionMNIST trained on MNIST, five times.
@@ -379,22 +325,10 @@ func detectionTrials(o Options) (all []*trial, err error) {
 			}
 			return detected(ctx, posterior, parts, outside)
 		}
-		paper := map[string]Reported{}
-		for i, name := range []string{"accuracy", "F1", "precision", "recall", "specificity", "AUROC"} {
-			values := detectionReported[c.name]
-			paper[name] = Reported{values[i], values[6+i] / math.Sqrt(float64(s.paper.reps))}
-		}
-		all = append(all, &trial{Key: key, reps: size.reps, run: run, paper: paper})
+		all = append(all, &trial{Key: key, reps: size.reps, run: run,
+			paper: reportedIn("gohsmc.table5", key.Data)[c.name]})
 	}
 	return all, nil
-}
-
-// detectionReported are the columns of Table 5 and then their deviations.
-var detectionReported = map[string][]float64{
-	"SGHMC":       {.8871, .8667, .9392, .8244, .9497, .9682, .0973, .1238, .0152, .1945, .0025, .0333},
-	"Random Walk": {.9744, .9751, .9516, .9997, .9491, .9994, .0009, .0009, .0016, .0005, .0017, .0006},
-	"VI":          {.9737, .9743, .9503, .9996, .9477, .9978, .0008, .0008, .0015, .0004, .0016, .0016},
-	"Langevin":    {.9704, .9710, .9495, .9936, .9471, .9966, .0055, .0056, .0022, .0115, .0026, .0045},
 }
 
 // detected returns the scores of a posterior as a detector of pictures from outside, by energy, and the areas by the

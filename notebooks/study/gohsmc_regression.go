@@ -49,28 +49,13 @@ import (
 type regressionData struct {
 	data    string
 	batches []int
-	width   int                  // of the first layer
-	rate    float64              // SGHMC's learning rate, the paper's Table 8
-	large   bool                 // fewer epochs and repetitions
-	loss    map[string][]float64 // Table 1: loss at each batch size, then their standard deviations
-	seconds map[string][]float64 // Table 6, likewise
+	width   int     // of the first layer
+	rate    float64 // SGHMC's learning rate, the paper's Table 8
+	large   bool    // fewer epochs and repetitions
 }
 
-// The paper prints .093, .181 and .130 for three deviations at batch 20, beside .0093 and the like everywhere else:
-// read as .0093, .0181 and .0130.
 var regressions = []regressionData{
-	{"wine_red", []int{20, 50, 100}, 20, .01, false,
-		map[string][]float64{
-			"Random Walk": {.4388, .4474, .4455, .0324, .0327, .0277}, "Langevin": {.4094, .4096, .4083, .0093, .0146, .0144},
-			"SGHMC": {.4213, .4211, .4401, .0181, .0177, .0312}, "VI": {.4478, .4433, .4461, .0130, .0147, .0245},
-		},
-		map[string][]float64{"Random Walk": {245, 105, 54, 3, 3, 2}, "Langevin": {308, 131, 68, 5, 4, 3}}},
-	{"california", []int{50, 100, 200}, 50, .001, true,
-		map[string][]float64{
-			"Random Walk": {.3546, .3473, .3418, .0217, .0203, .0199}, "Langevin": {.2962, .3032, .2989, .0122, .0167, .0156},
-			"SGHMC": {.2851, .2915, .3047, .0076, .0094, .0206}, "VI": {.4332, .4252, .4173, .0126, .0142, .0170},
-		},
-		map[string][]float64{"Random Walk": {1254, 635, 322, 7, 6, 3}, "Langevin": {1616, 817, 416, 12, 4, 2}}},
+	{"wine_red", []int{20, 50, 100}, 20, .01, false}, {"california", []int{50, 100, 200}, 50, .001, true},
 }
 
 // regressionVersion is part of the key of kept results: it changes when the code gives other numbers for the same
@@ -82,12 +67,6 @@ var (
 	regressionExtent      = extent{reps: 5, epochs: 200}
 	regressionLargeExtent = extent{reps: 2, epochs: 40}
 )
-
-// reportedAt is the i-th of values for a batch size, with the standard error of the paper's five runs.
-func reportedAt(values []float64, i int) Reported {
-	n := len(values) / 2
-	return Reported{Value: values[i], SE: values[n+i] / math.Sqrt(5)}
-}
 
 // guided returns attempts of a proposal: the paper's step size and equations, and a smaller step with N/M in the
 // weights and the drift.
@@ -215,14 +194,8 @@ func (s regressionData) trial(o Options, data *dataset.Dataset, b *bench, batch 
 		}
 		return b.regressionScores(ctx, c, parts, uint64(repetition))
 	}
-	paper := map[string]Reported{}
-	if v := s.loss[c.name]; v != nil {
-		paper["test loss"] = reportedAt(v, batch)
-	}
-	if v := s.seconds[c.name]; v != nil {
-		paper["seconds"] = reportedAt(v, batch)
-	}
-	return &trial{Key: key, set: s.data, reps: s.extent(o).reps, run: run, paper: paper}
+	return &trial{Key: key, set: s.data, reps: s.extent(o).reps, run: run,
+		paper: reportedIn("gohsmc", key.Data)[c.name]}
 }
 
 // regressionScores returns a contender's scores on the test part, in the target's units, with the seconds and epochs of

@@ -25,7 +25,6 @@ type synthetic struct {
 	epochs int // the paper's
 	model  bayes.Model
 	draw   func(seed uint64) (*dataset.Dataset, error)
-	paper  map[string]map[string]Reported // the table's cells, by method and metric
 	score  func(p bayes.Prediction, test *dataset.Dataset) (map[string]float64, error)
 	// panel shows a posterior and, as the paper does, the test rows. Its frame has a title and a size.
 	panel func(ctx context.Context, p *bayes.Posterior, parts dataset.Parts, frame viz.Frame) (*viz.Figure, error)
@@ -36,13 +35,6 @@ var sinTanh = synthetic{
 	model: bayes.Model{
 		Network:    nn.MLP{Hidden: []int{20, 10}, Activation: nn.GELU},
 		Likelihood: bayes.Gaussian{StdDev: 1}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.Layers(2),
-	},
-	paper: map[string]map[string]Reported{
-		"MAP-HMC":   {"NLPD": of100(1.53, .09), trueParticleRMSE: of100(.59, .11)},
-		"OHSMC":     {"NLPD": of100(1.49, .07), trueParticleRMSE: of100(.53, .07)},
-		"SGSMC-HMC": {"NLPD": of100(1.65, .16), trueParticleRMSE: of100(.75, .14)},
-		"SWAG":      {"NLPD": of100(1.71, .14), trueParticleRMSE: of100(.82, .16)},
-		"VB":        {"NLPD": of100(2.13, .15), trueParticleRMSE: of100(1.46, .46)},
 	},
 	score: scoreSinTanh,
 	draw:  func(seed uint64) (*dataset.Dataset, error) { return dataset.SinTanh(100, seed) },
@@ -61,13 +53,6 @@ var twoMoons = synthetic{
 	model: bayes.Model{
 		Network:    nn.MLP{Hidden: []int{100, 20, 5}, Activation: nn.GELU},
 		Likelihood: bayes.Bernoulli{}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.Layers(3),
-	},
-	paper: map[string]map[string]Reported{
-		"MAP-HMC":   {"NLPD": of100(.28, .06), "ECE": of100(.07, .01), "accuracy": of100(.87, .02)},
-		"OHSMC":     {"NLPD": of100(.28, .07), "ECE": of100(.06, .01), "accuracy": of100(.88, .02)},
-		"SGSMC-HMC": {"NLPD": of100(.32, .08), "ECE": of100(.08, .01), "accuracy": of100(.86, .03)},
-		"SWAG":      {"NLPD": of100(.31, .06), "ECE": of100(.07, .01), "accuracy": of100(.86, .03)},
-		"VB":        {"NLPD": of100(.29, .05), "ECE": of100(.08, .01), "accuracy": of100(.86, .03)},
 	},
 	score: scoreTwoMoons,
 	draw:  func(seed uint64) (*dataset.Dataset, error) { return dataset.TwoMoons(100, .3, seed) },
@@ -93,9 +78,6 @@ var twoMoons = synthetic{
 		})
 	},
 }
-
-// of100 is the paper's mean with its standard error, from the standard deviation over 100 repetitions.
-func of100(mean, deviation float64) Reported { return Reported{mean, deviation / 10} }
 
 // The scores of Table 1 against the true function, at the test rows: the mean of the particles' RMSEs, which is the
 // paper's score, and the RMSE of the predictive mean.
@@ -207,7 +189,7 @@ func (s synthetic) trials(o Options) ([]*trial, error) {
 			values, err := s.score(prediction, parts.Test)
 			return Result{Values: values}, err
 		}
-		all = append(all, &trial{Key: key, reps: s.extent(o).reps, run: run, paper: s.paper[c.name],
+		all = append(all, &trial{Key: key, reps: s.extent(o).reps, run: run, paper: reportedIn(s.study, s.data)[c.name],
 			extraMethod: i >= paperMethods})
 	}
 	return all, nil

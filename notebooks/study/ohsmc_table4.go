@@ -3,7 +3,6 @@ package study
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
@@ -53,17 +52,6 @@ var table4Model = bayes.Model{
 	Stochastic: bayes.Layers(1),
 	Scaling:    bayes.Scaling{KeepFeatures: true},
 }
-
-// table4Reported has the paper's numbers. The paper prints NLPDs and ECEs times 100. Missing are VB's NLPD and the
-// deviation of its accuracy, which our copy of the paper does not show.
-var table4Reported = map[string]map[string]Reported{
-	"OHSMC": {"NLPD": of10(.0287, .0024), "ECE": of10(.0035, .0006), "accuracy": of10(.9902, .0007)},
-	"SWAG":  {"NLPD": of10(.0427, .0083), "ECE": of10(.0117, .0043), "accuracy": of10(.9776, .0071)},
-	"VB":    {"ECE": of10(.0044, .0008), "accuracy": {Value: .9851}},
-}
-
-// of10 is of100 for a standard deviation over 10 repetitions.
-func of10(mean, deviation float64) Reported { return Reported{mean, deviation / math.Sqrt(10)} }
 
 // table4Version is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
@@ -119,7 +107,7 @@ func (size table4Size) trials(o Options) (all []*trial) {
 			}
 			return b.scores(ctx, c, split.Parts, uint64(repetition))
 		}
-		all = append(all, &trial{Key: key, reps: e.reps, run: run, paper: table4Reported[c.name]})
+		all = append(all, &trial{Key: key, reps: e.reps, run: run, paper: reportedIn("ohsmc.table4", "mnist")[c.name]})
 	}
 	return all
 }

@@ -286,7 +286,7 @@ func pmcnetTrials(sets, methods []string) func(o Options) ([]*trial, error) {
 					return r.repetition(ctx, m, scales[repetition])
 				}
 				all = append(all, &trial{Key: d.key(m, e.epochs), reps: e.reps, run: run, extraSet: d.brought,
-					paper: pmcnetPaper[d.name][m.name].reported()})
+					paper: reportedIn("pmcnet", d.name)[m.name]})
 			}
 		}
 		return all, nil

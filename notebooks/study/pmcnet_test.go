@@ -26,7 +26,7 @@ func set(t *testing.T, name string) pmcnetData {
 }
 
 // A repetition of each kind of data, with proposals that are far too few, has the scores that its tables print and the
-// series that its figures draw, each within its bounds; the paper's numbers are of metrics and methods that there are.
+// series that its figures draw, each within its bounds.
 func TestPMCnetRepetition(t *testing.T) {
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	tiny := pmcnet.PMC{Proposals: 3, Draws: 8, Iterations: 2, Start: pmcnet.FromPrior,
@@ -91,27 +91,6 @@ func TestPMCnetRepetition(t *testing.T) {
 			}
 		})
 	}
-	for data, methods := range pmcnetPaper {
-		known := set(t, data).methods(false)
-		for method, scores := range methods {
-			if !slices.ContainsFunc(known, func(m pmcnetMethod) bool { return m.name == method }) {
-				t.Errorf("%s has no method %q", data, method)
-			}
-			for name := range scores.reported() {
-				if !slices.Contains(slices.Concat(controlMetrics, severalMetrics, deepMetrics, timeMetrics, scoreStds()), name) {
-					t.Errorf("%s, %s: no metric %q", data, method, name)
-				}
-			}
-		}
-	}
-}
-
-// scoreStds are standard deviations that tables leave out.
-func scoreStds() (names []string) {
-	for _, name := range strings.Fields(binaryScores) {
-		names = append(names, name+" std")
-	}
-	return names
 }
 
 // A beta distribution has the mean and variance that it is asked for; there is none for draws that are all the same.

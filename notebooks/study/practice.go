@@ -95,33 +95,12 @@ func growing(seconds ...float64) (all []practiceMethod) {
 	return all
 }
 
-// bdeReported is what the benchmark's makers report of their package bde, means over five seeds in 240 s and 2350 s on
-// ten cores.
-var bdeReported = map[string]map[string]Reported{
-	"airfoil":     {"RMSE": {.1215, .0042}, "NLL of one normal": {-.913, .013}, "seconds": {240, 0}},
-	"bikesharing": {"RMSE": {.2261, .0016}, "NLL of one normal": {-.732, .010}, "seconds": {2350, 0}},
-}
-
-// galReported are published test NLLs on Gal's splits, of networks with a hidden layer of 50: of ten networks, and for
-// our default the least of one network, ten networks and two kinds of variational inference.
-var galReported = map[string]map[string]float64{
-	"boston":   {tenNetworks: 6.11, ownDefault: 2.94},
-	"concrete": {tenNetworks: 3.20, ownDefault: 3.08},
-	"energy":   {tenNetworks: .61, ownDefault: .61},
-	"kin8nm":   {tenNetworks: -1.17, ownDefault: -1.17},
-	"naval":    {tenNetworks: -5.17, ownDefault: -6.33},
-	"power":    {tenNetworks: 3.18, ownDefault: 2.83},
-	"protein":  {tenNetworks: 3.12, ownDefault: 2.92},
-	"wine_red": {tenNetworks: .97, ownDefault: .97},
-	"yacht":    {tenNetworks: .73, ownDefault: .73},
-}
-
 // galTrials are the default method and ten networks on Gal's splits.
 func galTrials(o Options) ([]*trial, error) {
 	gal := func(t practice.Table) bool { return t.Half == practice.Reported && t.Published == dataset.Gal }
 	all, err := practiceTrials(1, practiceMethods[:2], gal)(o)
 	for _, t := range all {
-		t.paper = map[string]Reported{unitsMetric: {Value: galReported[t.Data][t.Method]}}
+		t.paper = reportedIn("practice", t.Data)[t.Method]
 	}
 	return all, err
 }
@@ -132,7 +111,7 @@ func benchmarkTrials(name string, reps int, methods []practiceMethod) func(o Opt
 		all, err := practiceTrials(reps, methods, func(t practice.Table) bool { return t.Name == name })(o)
 		for _, t := range all {
 			if strings.HasPrefix(t.Method, ownDefault) {
-				t.paper = bdeReported[name]
+				t.paper = reportedIn("practice", name)[ownDefault]
 			}
 		}
 		return all, err

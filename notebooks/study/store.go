@@ -394,12 +394,6 @@ func (s *Store) save(key Key, at place, repetition int, result Result) (err erro
 	return nil
 }
 
-// Reported is a number of a paper's table.
-type Reported struct {
-	Value float64
-	SE    float64 // its standard error; 0: unknown
-}
-
 // Cells returns the means of results over their repetitions, a cell for each metric, by name; reported are the paper's
 // numbers by metric.
 func Cells(key Key, results []Result, reported map[string]Reported) []Cell {
