@@ -60,26 +60,6 @@ func (s pictureSet) size(o Options) pictureSize {
 	return size
 }
 
-// note says how the reduced size is smaller.
-func (s pictureSet) note() string {
-	own, paper := s.reduced, s.paper
-	return fmt.Sprintf("%d rows for training, %d for validation and %d for the test, not %d, %d and %d, %d epochs, "+
-		"not %d, repeated once, not %d times, unless -full asks for all of it; the paper's settings, not tuned; seconds "+
-		"with a validation an epoch", own.train, own.validation, own.test, paper.train, paper.validation, paper.test,
-		own.epochs, paper.epochs, paper.reps)
-}
-
-// What is other than in the paper.
-var (
-	digitsNote  = guidedDigits.note()
-	fashionNote = "filter response normalisation in place of batch normalisation, behind which rows would depend on " +
-		"each other; " + guidedFashion.note()
-	cifarNote     = guidedCIFAR.note()
-	detectionNote = "the threshold is the energy that 95 % of MNIST's validation part stay under; the paper says " +
-		"that its is learnt on pictures from elsewhere, and its specificities, .947 to .950, fit ours; filter response " +
-		"normalisation in place of batch normalisation; " + detection.note()
-)
-
 // The metrics of the tables.
 var (
 	pictureMetrics   = []string{"test loss", "accuracy", "ECE", "ESS"}

@@ -33,16 +33,6 @@ var (
 		pictureSize: pictureSize{3000, 1000, 1000, extent{reps: 1, epochs: 8}}}
 )
 
-// table4Note says what is smaller than the paper's.
-var table4Note = fmt.Sprintf("OHSMC and SWAG at the paper's size, once; VB, and both beside it, with %d rows for "+
-	"training, %d for validation and %d for the test, not %d, %d and %d, batches of %d, not %d, %d epochs, not %d, one "+
-	"repetition, and %d draws a step for VB, not %d, unless -full asks for all of it; validated once an epoch, not "+
-	"after each batch; SWAG's iterates are the ends of further epochs, %d, not %d, as many as it trained before; not "+
-	"tuned; the paper's standard errors are its standard deviations over the root of 10",
-	table4Reduced.train, table4Reduced.validation, table4Reduced.test, table4Paper.train, table4Paper.validation,
-	table4Paper.test, table4Reduced.batch, table4Paper.batch, table4Reduced.epochs, table4Paper.epochs,
-	table4Reduced.draws, table4Paper.draws, table4Reduced.collect, table4Paper.collect)
-
 // table4Model is the paper's net; pixels are in [0, 1].
 var table4Model = bayes.Model{
 	Network: nn.CNN{Height: mnist.Side, Width: mnist.Side, Hidden: []int{256},

@@ -93,17 +93,6 @@ const (
 
 var evidenceMethods = []string{byTempering, byImportance, byBridge}
 
-const evidenceNote = "not in the paper; a value is the log of the mean evidence Z over ten splits ± the " +
-	"standard error that the runs state (with -reps, that over repetitions); splits that decide the mean are " +
-	"repeated until this error of SMC is at most 0.15 (0.6 with \"learnt\" precisions, which have Gamma priors); the " +
-	"error that SMC states is too small in networks of several hidden layers, where its moves mix slowly: by about a " +
-	"quarter in 24 runs of twice the particles; replica exchange, which shares no particle with SMC and which this " +
-	"library no longer has, differed from the SMC shown here by at most 2.5 combined errors in all nineteen networks, " +
-	"and in fourteen by at most 1.5; importance sampling has no value where in a split k-hat is above 0.7 or fewer than " +
-	"100 draws are effective; networks of more than one hidden layer, or of 5 units and more, have neither it nor a " +
-	"bridge, since no mixture fits; three networks are computed (-full: the fourteen of fixed precisions; -data names " +
-	"some, as \"tanh 2, learnt\"), all nineteen are shown"
-
 // evidenceVersion is part of the key of kept results: it changes when the code gives other numbers for the same
 // settings.
 const evidenceVersion = 7

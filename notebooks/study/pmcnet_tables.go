@@ -2,7 +2,6 @@ package study
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -60,27 +59,3 @@ func timedTrials(o Options) (all []*trial, err error) {
 	}
 	return all, nil
 }
-
-// The notes of what differs from the paper.
-var (
-	glocal = "means are resampled globally in every second iteration, as in the authors' program, where the paper has " +
-		"local resampling alone"
-	pmcnetNote = fmt.Sprintf("the paper's std is over %d draws of one run, ours is too, as a metric of its own, and ± "+
-		"is over repetitions; \"of the mean\" is the weighted predictive mean; %q has tempered weights and starts from the "+
-		"prior, %q is the form for networks with 1000 particles (-full: 2000) and without a bridge", 100, pmcTempered,
-		pmcAnnealed) + "; " + glocal
-	controlNote = "networks and labels drawn anew, 3 of them (-full: 10); " + pmcnetNote
-	sharedNote  = "2 repetitions (-full: 10); the prior's scale by golden section on the validation part, one for all " +
-		"methods; features standardised by the training part; on Ionosphere and Glass, with 176 and 166 weights, 100 draws " +
-		"of a proposal give a singular covariance, and its off-diagonal elements are shrunk by 0.64 and 0.62, which the " +
-		"paper does not do; " + pmcnetNote
-	deepNote = "one repetition, 20 epochs and prior N(0, 0.1^2), not searched (-full: 5 and 200 epochs); the noise is " +
-		"learnt, where the paper's likelihood is the mean squared error; ± is over repetitions; PMCnet-light's " + glocal
-	rotatedNote = "MNIST-C's rotated digits, made from MNIST, 2000 rows for training, 500 for validation and 1000 for " +
-		"the test, not 45000, 15000 and 10000, one repetition, 10 epochs and prior N(0, 0.1^2), not searched (-full: all " +
-		"rows, 5 repetitions, 200 epochs); SVHN-G and CIFAR10 in grey, whose ResNet-20 has filter response " +
-		"normalisation, " +
-		"with -data, of files that are not part of the project, CIFAR10 of 300 rows, 3 epochs and 3 iterations; seconds " +
-		"with compilation; PMCnet-light's " + glocal
-	secondsNote = "on the CPU that computes here, compiled beforehand, the paper's on a V100; one repetition (-full: 3)"
-)
