@@ -300,7 +300,7 @@ func (b *BoundModel) classes() int {
 // them.
 func (b *BoundModel) WithExtras(e dataset.Extras) (*BoundModel, error) {
 	l := b.Model.Likelihood
-	if _, ok := l.(LogMean); e.Exposure && !ok {
+	if e.Exposure && !takesExposure(l) {
 		return nil, fmt.Errorf("bayes: the data have Exposure, and the likelihood %T has no mean that it could multiply: "+
 			"take bayes.Poisson or bayes.NegativeBinomial, for counts", l)
 	}

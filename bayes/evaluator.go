@@ -86,7 +86,7 @@ func newEvaluator(p *Posterior, engine *compute.Engine) (*evaluator, error) {
 		like: Prediction{
 			Likelihood: p.bound.Model.Likelihood, Particles: alive.Particles(), Width: p.bound.Width,
 			Targets: p.bound.Targets(), ClassCount: p.bound.classes(),
-			Chains: alive.chains, Weights: alive.logWeights.Weights(), Own: own, Target: p.Target(),
+			Chains: alive.chains, Weights: alive.logWeights.Weights(), Own: own, Target: p.origin.Target.Clone(),
 			overOne: p.origin.Provenance.Extras.Exposure,
 		},
 		programs: compute.Cache[input, program]{Most: keptPrograms},

@@ -29,7 +29,7 @@ func TestExtrasAgree(t *testing.T) {
 	for _, c := range likelihoods {
 		for _, size := range c.sizes {
 			d := &dataset.Dataset{X: x, Weights: weights, Y: targetsFor(c.likelihood, rows, size)}
-			if _, ok := c.likelihood.(bayes.LogMean); ok {
+			if bayes.IsCounted(c.likelihood) {
 				d.Exposure = exposure
 			}
 			if _, ok := c.likelihood.(bayes.Survivor); ok && size == 1 {
@@ -77,7 +77,7 @@ func TestExtrasAgree(t *testing.T) {
 						y = append(y, column[i])
 					}
 				}
-				scaled, err := p.Features().Apply(x)
+				scaled, err := p.Origin().Features.Apply(x)
 				if err != nil {
 					t.Fatal(err)
 				}

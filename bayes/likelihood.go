@@ -16,7 +16,7 @@ import (
 // Register once, so that its posteriors can be saved and loaded.
 //
 // The argument size is the number of targets K of a regression, the number of classes C of a classification, or 1 for a
-// binary classification. Outputs and targets are in standardised units, except for counts (see Supporter).
+// binary classification. Outputs and targets are in standardised units, except for counts (see Counted).
 type Likelihood interface {
 	// Task is the task that the likelihood is for.
 	Task() Task
@@ -58,10 +58,24 @@ type Informative interface {
 	Information(params nn.Params, outputs nn.Value) *graph.Node
 }
 
-// LogMean is a Likelihood of counts whose outputs are the logarithms of the targets' means: the logarithm of a row's
-// exposure (dataset.Dataset.Exposure) is added to them.
-type LogMean interface {
-	LogMean()
+// Counted is a Likelihood of a regression whose targets are counts: 0, 1, 2, ... Other targets are an error, and counts
+// are not standardised.
+type Counted interface {
+	// LogMean says whether the outputs are the logarithms of the targets' means: then the data may have exposures
+	// (dataset.Dataset.Exposure), whose logarithms are added to the outputs.
+	LogMean() bool
+}
+
+// IsCounted says whether the targets of a likelihood are counts.
+func IsCounted(l Likelihood) bool {
+	_, counted := l.(Counted)
+	return counted
+}
+
+// takesExposure says whether data of a likelihood may have exposures.
+func takesExposure(l Likelihood) bool {
+	counted, ok := l.(Counted)
+	return ok && counted.LogMean()
 }
 
 // Survivor is a Likelihood that takes censored targets (dataset.Dataset.Censored), of one target.
@@ -71,8 +85,8 @@ type Survivor interface {
 }
 
 var (
-	_ LogMean  = Poisson{}
-	_ LogMean  = NegativeBinomial{}
+	_ Counted  = Poisson{}
+	_ Counted  = NegativeBinomial{}
 	_ Survivor = Gaussian{}
 	_ Survivor = Heteroscedastic{}
 )
@@ -85,35 +99,12 @@ var (
 	_ Informative = HeteroscedasticT{}
 )
 
-// Support is the set of numbers that a likelihood's target may be.
-type Support int
-
-// The supports.
-const (
-	Reals  Support = iota // any number
-	Counts                // 0, 1, 2, ...
-)
-
-// Supporter is a Likelihood of a regression whose target is restricted, such as a count. Targets outside the Support
-// are an error, and targets are not standardised.
-type Supporter interface {
-	Support() Support
-}
-
-// support is the set of numbers that a regression's target may be.
-func support(l Likelihood) Support {
-	if s, ok := l.(Supporter); ok {
-		return s.Support()
-	}
-	return Reals
-}
-
-// CheckTarget returns an error if y, a target of a regression, is not in the likelihood's support.
+// CheckTarget returns an error if y, a target of a regression, is not a number that the likelihood takes.
 func CheckTarget(l Likelihood, y float64) error {
 	if !finite(y) {
 		return fmt.Errorf("is %v: it must be finite", y)
 	}
-	if support(l) == Counts && (y < 0 || y != math.Trunc(y)) {
+	if IsCounted(l) && (y < 0 || y != math.Trunc(y)) {
 		return fmt.Errorf("is %v, but %T is for counts, which are whole and not negative", y, l)
 	}
 	return nil
@@ -174,19 +165,33 @@ func SumTargets(density *graph.Node) *graph.Node {
 	return graph.ReduceSum(density, 1)
 }
 
+// numbers is embedded by the likelihoods of a regression: they have one output for each target, no parameters of their
+// own and no settings, unless they say otherwise.
+type numbers struct{}
+
+func (numbers) Task() Task                    { return Regression }
+func (numbers) Outputs(size int) int          { return size }
+func (numbers) Parameters(int) []nn.Parameter { return nil }
+func (numbers) Check() error                  { return nil }
+
+// counts is embedded by the likelihoods of counts, whose outputs are the logarithms of the means.
+type counts struct{ numbers }
+
+func (counts) LogMean() bool { return true }
+
+// labels is embedded by the likelihoods of a classification, as numbers by those of a regression.
+type labels struct{ numbers }
+
+func (labels) Task() Task { return Classification }
+
 // Gaussian is y ~ N(f(x), s^2), in standardised units, for each of K targets with its own output and noise. With Learn,
 // s = StdDev exp(t), where the parameter t, named "noise/log_scale", [K], starts at 0. It is a shared parameter unless
 // the model's Partition names it.
 type Gaussian struct {
 	StdDev float64 `json:"std_dev"` // default 1
 	Learn  bool    `json:"learn,omitempty"`
+	numbers
 }
-
-// Task implements Likelihood.
-func (g Gaussian) Task() Task { return Regression }
-
-// Outputs implements Likelihood: the means.
-func (g Gaussian) Outputs(size int) int { return size }
 
 // Check implements Likelihood.
 func (g Gaussian) Check() error { return checkPositive("Gaussian.StdDev", g.StdDev, 1) }
@@ -237,19 +242,10 @@ func (g Gaussian) Predictive(outputs, own []float64, target int) Distribution {
 }
 
 // Bernoulli is y in {0, 1} with P(y = 1) = sigmoid(f(x)).
-type Bernoulli struct{}
+type Bernoulli struct{ labels }
 
 // Task implements Likelihood.
 func (Bernoulli) Task() Task { return BinaryClassification }
-
-// Outputs implements Likelihood: the logit of class 1.
-func (Bernoulli) Outputs(int) int { return 1 }
-
-// Check implements Likelihood.
-func (Bernoulli) Check() error { return nil }
-
-// Parameters implements Likelihood.
-func (Bernoulli) Parameters(int) []nn.Parameter { return nil }
 
 // Information implements Informative: p (1 - p).
 func (Bernoulli) Information(_ nn.Params, outputs nn.Value) *graph.Node {
@@ -270,19 +266,7 @@ func (Bernoulli) Predictive(outputs, _ []float64, _ int) Distribution {
 }
 
 // Categorical is y in {0, ..., C-1} with P(y = c) proportional to exp f_c(x).
-type Categorical struct{}
-
-// Task implements Likelihood.
-func (Categorical) Task() Task { return Classification }
-
-// Outputs implements Likelihood: the logits.
-func (Categorical) Outputs(size int) int { return size }
-
-// Check implements Likelihood.
-func (Categorical) Check() error { return nil }
-
-// Parameters implements Likelihood.
-func (Categorical) Parameters(int) []nn.Parameter { return nil }
+type Categorical struct{ labels }
 
 // LogDensity implements Likelihood: f_y - log sum_c exp f_c.
 func (Categorical) LogDensity(_ nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {

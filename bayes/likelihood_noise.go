@@ -16,16 +16,11 @@ import (
 // standardised units.
 type Heteroscedastic struct {
 	StdDev float64 `json:"std_dev"` // where g is 0; default 1
+	numbers
 }
-
-// Task implements Likelihood.
-func (h Heteroscedastic) Task() Task { return Regression }
 
 // Outputs implements Likelihood.
 func (h Heteroscedastic) Outputs(size int) int { return 2 * size }
-
-// Parameters implements Likelihood: none, since the network gives the noise.
-func (h Heteroscedastic) Parameters(int) []nn.Parameter { return nil }
 
 // Check implements Likelihood.
 func (h Heteroscedastic) Check() error {
@@ -98,13 +93,8 @@ type StudentT struct {
 	DoF   float64 `json:"dof"`
 	Scale float64 `json:"scale"` // default 1
 	Learn bool    `json:"learn,omitempty"`
+	numbers
 }
-
-// Task implements Likelihood.
-func (s StudentT) Task() Task { return Regression }
-
-// Outputs implements Likelihood: the centres.
-func (s StudentT) Outputs(size int) int { return size }
 
 // Parameters implements Likelihood.
 func (s StudentT) Parameters(size int) []nn.Parameter { return learntScale(s.Learn, size) }
@@ -187,25 +177,7 @@ func (s studentT) LocationScale() (location, scale float64, standard stats.Distr
 }
 
 // Poisson is a count y in {0, 1, 2, ...} with mean exp f(x), for each of K targets. The target is not standardised.
-type Poisson struct{}
-
-// Task implements Likelihood.
-func (Poisson) Task() Task { return Regression }
-
-// Support implements Supporter.
-func (Poisson) Support() Support { return Counts }
-
-// LogMean implements LogMean.
-func (Poisson) LogMean() {}
-
-// Outputs implements Likelihood: the logarithms of the means.
-func (Poisson) Outputs(size int) int { return size }
-
-// Parameters implements Likelihood.
-func (Poisson) Parameters(int) []nn.Parameter { return nil }
-
-// Check implements Likelihood.
-func (Poisson) Check() error { return nil }
+type Poisson struct{ counts }
 
 // LogDensity implements Likelihood: y f - exp f - log y!. It uses Loader's saddle-point form (2000), which loses no
 // digits where y is large. With d = f - log y and the error e(y) of Stirling's formula, it is -y (exp d - 1 - d) -
@@ -232,19 +204,8 @@ func (Poisson) Predictive(outputs, _ []float64, target int) Distribution {
 type NegativeBinomial struct {
 	Size  float64 `json:"size"` // r; default 1
 	Learn bool    `json:"learn,omitempty"`
+	counts
 }
-
-// Task implements Likelihood.
-func (b NegativeBinomial) Task() Task { return Regression }
-
-// Support implements Supporter.
-func (b NegativeBinomial) Support() Support { return Counts }
-
-// LogMean implements LogMean.
-func (b NegativeBinomial) LogMean() {}
-
-// Outputs implements Likelihood: the logarithms of the means.
-func (b NegativeBinomial) Outputs(size int) int { return size }
 
 // Parameters implements Likelihood.
 func (b NegativeBinomial) Parameters(size int) []nn.Parameter { return learntScale(b.Learn, size) }
@@ -357,6 +318,4 @@ var (
 	_ Likelihood = StudentT{}
 	_ Likelihood = Poisson{}
 	_ Likelihood = NegativeBinomial{}
-	_ Supporter  = Poisson{}
-	_ Supporter  = NegativeBinomial{}
 )

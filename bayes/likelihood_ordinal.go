@@ -24,7 +24,7 @@ import (
 //
 // The order is that of the data's classes, which dataset.CSVOptions.Classes says; the data's Task is Classification,
 // also where there are two.
-type Ordinal struct{}
+type Ordinal struct{ labels }
 
 // cutsName is the name of the cut points' parameter.
 const cutsName = "noise/cuts"
@@ -33,9 +33,6 @@ const cutsName = "noise/cuts"
 // the square of their number, and faster.
 const mostOrdered = 1000
 
-// Task implements Likelihood.
-func (Ordinal) Task() Task { return Classification }
-
 // Outputs implements Likelihood: f; none for more than 1000 classes.
 func (Ordinal) Outputs(size int) int {
 	if size > mostOrdered {
@@ -43,9 +40,6 @@ func (Ordinal) Outputs(size int) int {
 	}
 	return 1
 }
-
-// Check implements Likelihood.
-func (Ordinal) Check() error { return nil }
 
 // Parameters implements Likelihood.
 func (Ordinal) Parameters(size int) []nn.Parameter {

@@ -16,7 +16,7 @@ import (
 // else be given a density as high as you like at each. The parameter t, named "noise/log_dof", [K], starts at 0 and
 // gives v = 2.1 + 8 exp(3 tanh(t/3)), from 2.5 to 163, so that there is a variance. All are in standardised units. t
 // is a shared parameter unless the model's Partition names it.
-type HeteroscedasticT struct{}
+type HeteroscedasticT struct{ numbers }
 
 // The bounds of HeteroscedasticT, see there.
 const (
@@ -29,9 +29,6 @@ const (
 // dofName is the name of learnt degrees of freedom.
 const dofName = "noise/log_dof"
 
-// Task implements Likelihood.
-func (HeteroscedasticT) Task() Task { return Regression }
-
 // Outputs implements Likelihood.
 func (HeteroscedasticT) Outputs(size int) int { return 2 * size }
 
@@ -41,9 +38,6 @@ func (HeteroscedasticT) Parameters(size int) []nn.Parameter {
 		{Name: dofName, Kind: nn.Noise, Shape: []int{size}, FanIn: 1, FanOut: size, Init: nn.Zeros},
 	}
 }
-
-// Check implements Likelihood.
-func (HeteroscedasticT) Check() error { return nil }
 
 // LogDensity implements Likelihood: that of StudentT.
 func (HeteroscedasticT) LogDensity(params nn.Params, outputs nn.Value, y *graph.Node) *graph.Node {

@@ -48,18 +48,13 @@ func targetsFor(l bayes.Likelihood, rows, size int) []float64 {
 		for i := range y {
 			y[i] = float64(i % 2)
 		}
-	case counts(l):
+	case bayes.IsCounted(l):
 		some := []float64{0, 1, 2, 15, 16, 17, 300, 20000}
 		for i := range y {
 			y[i] = some[i%len(some)]
 		}
 	}
 	return y
-}
-
-func counts(l bayes.Likelihood) bool {
-	s, ok := l.(bayes.Supporter)
-	return ok && s.Support() == bayes.Counts
 }
 
 // The density in the graph, which trains and samples, is that on the host, which predicts and scores: for each particle
@@ -95,7 +90,7 @@ func TestLikelihoodsAgree(t *testing.T) {
 				if p.Bound().Targets() > 1 {
 					shape = append(shape, size)
 				}
-				scaled, err := p.Features().Apply(x)
+				scaled, err := p.Origin().Features.Apply(x)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -153,7 +148,7 @@ func TestDistributions(t *testing.T) {
 			for k := range targets {
 				d := l.Predictive(outputs, own, k)
 				name := fmt.Sprintf("%+v of %T, output %d of %d", l, l, k, size)
-				if l.Task() != bayes.Regression || counts(l) {
+				if l.Task() != bayes.Regression || bayes.IsCounted(l) {
 					checkDiscrete(t, name, d)
 				} else {
 					checkContinuous(t, name, d)

@@ -49,7 +49,7 @@ func (m Model) Scalers(train *dataset.Dataset) (features, target dataset.Scaler)
 // ScalesTarget says whether targets are standardised. The targets of a regression are, except counts and where
 // Scaling.KeepTarget is set.
 func (m Model) ScalesTarget() bool {
-	return !m.Scaling.KeepTarget && m.Likelihood.Task() == dataset.Regression && support(m.Likelihood) == Reals
+	return !m.Scaling.KeepTarget && m.Likelihood.Task() == dataset.Regression && !IsCounted(m.Likelihood)
 }
 
 // Partition says which parameters are stochastic. Layers, Weights, Biases, Names and All make one; And joins two.

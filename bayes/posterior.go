@@ -73,7 +73,7 @@ func EqualLogWeights(draws int) []float64 {
 
 // Evidence is an estimate of the log evidence, log p(y). If the target was standardised, as a regression's is by
 // default, Value is the log density of the standardised target. The log density of the raw target is Value - N sum_k
-// log s_k, with N training rows and the standard deviations s_k in Posterior.Target. Compare models by it only on the
+// log s_k, with N training rows and the standard deviations s_k in Origin().Target. Compare models by it only on the
 // same training rows and in the same units.
 type Evidence struct {
 	Value  float64 // NaN if unknown
@@ -418,15 +418,6 @@ func (p *Posterior) Like() *dataset.Dataset {
 
 // Provenance copies the posterior's provenance.
 func (p *Posterior) Provenance() Provenance { return p.origin.Provenance.clone() }
-
-// Features standardises raw features as in training.
-func (p *Posterior) Features() dataset.Scaler { return p.origin.Features.Clone() }
-
-// Target standardises raw targets as in training, a column for each; predictions are transformed back by it.
-func (p *Posterior) Target() dataset.Scaler { return p.origin.Target.Clone() }
-
-// Engine is the engine that predicts; nil is compute.Default.
-func (p *Posterior) Engine() *compute.Engine { return p.origin.Engine }
 
 // On is the same posterior with another engine to predict on.
 func (p *Posterior) On(engine *compute.Engine) *Posterior {

@@ -76,7 +76,7 @@ func newPosterior(t *testing.T, model bayes.Model, outputs, particles int, dtype
 		FeatureNames: []string{"depth", "speed", "load"},
 		TargetNames:  []string{"drag", "lift", "yaw"}[:bound.Targets()],
 	}
-	if model.Likelihood.Task() == bayes.Regression && !counts(model.Likelihood) {
+	if model.Likelihood.Task() == bayes.Regression && !bayes.IsCounted(model.Likelihood) {
 		for k := range bound.Targets() {
 			origin.Target.Mean, origin.Target.StdDev = append(origin.Target.Mean, 40+float64(k)), append(origin.Target.StdDev, 8)
 		}
@@ -362,7 +362,7 @@ func TestPosteriorDoesNotChange(t *testing.T) {
 		o.Provenance.Before.Settings[2], o.Provenance.Versions["go"] = 'z', "0"
 	}
 	draws.Diagnostics["k-hat"], q.Diagnostics()["k-hat"] = 9, 9
-	q.Features().StdDev[0] = 99
+	q.Origin().Features.StdDev[0] = 99
 	now := q.Origin()
 	if now.Features.Mean[0] != 1 || now.Features.StdDev[0] != 2 || now.FeatureNames[0] != "depth" ||
 		now.TargetNames[0] != "drag" ||

@@ -28,7 +28,7 @@ func plain(t *testing.T, p *bayes.Posterior, row []float64) func(j int) []float6
 	t.Helper()
 	h0 := make([]float64, len(row))
 	for k, v := range row {
-		h0[k] = (v - p.Features().Mean[k]) / p.Features().StdDev[k]
+		h0[k] = (v - p.Origin().Features.Mean[k]) / p.Origin().Features.StdDev[k]
 	}
 	parameter := map[string][]float64{}
 	perParticle := map[string]bool{}
@@ -107,8 +107,8 @@ func TestPredict(t *testing.T) {
 				weights[j] = math.Exp(weights[j] - sum)
 			}
 			computetest.Near(t, m.name+": weights", prediction.Weights, weights, 1e-12)
-			if !reflect.DeepEqual(prediction.Target, p.Target()) {
-				t.Errorf("%s: target %v, want %v", m.name, prediction.Target, p.Target())
+			if !reflect.DeepEqual(prediction.Target, p.Origin().Target) {
+				t.Errorf("%s: target %v, want %v", m.name, prediction.Target, p.Origin().Target)
 			}
 
 			few := mat.NewDense(10, features, x.RawMatrix().Data[:10*features])

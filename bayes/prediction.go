@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gobnn/bayes/dataset"
@@ -112,7 +111,7 @@ func (p Prediction) WithExposure(exposure []float64) (Prediction, error) {
 	if err := p.Validate(); err != nil {
 		return Prediction{}, err
 	}
-	if _, ok := p.Likelihood.(LogMean); !ok {
+	if !takesExposure(p.Likelihood) {
 		return Prediction{}, fmt.Errorf("bayes: Prediction.WithExposure: the likelihood %T has no mean that an exposure "+
 			"could multiply, as bayes.Poisson has", p.Likelihood)
 	}
@@ -166,53 +165,27 @@ func (p Prediction) Distribution(particle, row, target int) Distribution {
 	return p.Likelihood.Predictive(p.outputs(particle, row), p.own(particle), p.target(target))
 }
 
-// ParticleMeans returns the means that one particle predicts, [Rows, Targets], in the targets' own units, for
-// regression. Each call checks the whole prediction: take AllParticleMeans for many particles.
-func (p Prediction) ParticleMeans(particle int) ([]float64, error) {
+// ParticleMeans returns the means that each particle predicts, [Particles, Rows, Targets], in the targets' own units,
+// for regression.
+func (p Prediction) ParticleMeans() ([]float64, error) {
 	if err := p.ready("ParticleMeans", true); err != nil {
 		return nil, err
 	}
-	if particle < 0 || particle >= p.Particles {
-		return nil, fmt.Errorf("bayes: Prediction.ParticleMeans(%d): the prediction has particles 0 to %d",
-			particle, p.Particles-1)
-	}
-	means := make([]float64, p.Rows*p.Columns())
-	if err := p.particleMeans(particle, means); err != nil {
-		return nil, err
-	}
-	return means, nil
-}
-
-// AllParticleMeans returns the means that each particle predicts, [Particles, Rows, Targets], in the targets' own
-// units, for regression.
-func (p Prediction) AllParticleMeans() ([]float64, error) {
-	if err := p.ready("AllParticleMeans", true); err != nil {
-		return nil, err
-	}
-	each := p.Rows * p.Columns()
-	means := make([]float64, p.Particles*each)
-	for j := range p.Particles {
-		if err := p.particleMeans(j, means[j*each:(j+1)*each]); err != nil {
-			return nil, err
-		}
-	}
-	return means, nil
-}
-
-// particleMeans fills in the means that one particle predicts, [Rows, Targets].
-func (p Prediction) particleMeans(particle int, means []float64) error {
 	targets := p.Columns()
-	for k := range targets {
-		mean, stdDev := p.Scale(k)
+	means := make([]float64, 0, p.Particles*p.Rows*targets)
+	for j := range p.Particles {
 		for n := range p.Rows {
-			own, err := finiteMean("ParticleMeans", p.Distribution(particle, n, k), particle, n)
-			if err != nil {
-				return err
+			for k := range targets {
+				own, err := finiteMean("ParticleMeans", p.Distribution(j, n, k), j, n)
+				if err != nil {
+					return nil, err
+				}
+				mean, stdDev := p.Scale(k)
+				means = append(means, mean+stdDev*own)
 			}
-			means[n*targets+k] = mean + stdDev*own
 		}
 	}
-	return nil
+	return means, nil
 }
 
 // finiteMean is the mean of the distribution that a particle predicts at a row; an error if there is none.
@@ -253,16 +226,6 @@ func (p Prediction) EpistemicStdDev() ([]float64, error) {
 		epistemic[i] = math.Sqrt(v)
 	}
 	return epistemic, err
-}
-
-// NoiseStdDev is the standard deviation of the noise around the particles' means, [Rows, Targets], averaged over the
-// particles: sqrt(sum_j w_j s_j^2), for regression.
-func (p Prediction) NoiseStdDev() ([]float64, error) {
-	_, _, noise, err := p.moments("NoiseStdDev")
-	for i, v := range noise {
-		noise[i] = math.Sqrt(v)
-	}
-	return noise, err
 }
 
 // moments returns the predictive mean, the variance of the particles' means and the mean of their variances, [Rows,
@@ -337,7 +300,7 @@ func (p Prediction) quantiles(method string, levels ...float64) ([][]float64, er
 		}
 		quantiles[i] = make([]float64, p.Rows*targets)
 	}
-	mixture := stats.Mixture{Discrete: support(p.Likelihood) == Counts}
+	mixture := stats.Mixture{Discrete: IsCounted(p.Likelihood)}
 	var alive []int
 	for j, w := range p.normalisedWeights() {
 		if w > 0 {
@@ -357,37 +320,6 @@ func (p Prediction) quantiles(method string, levels ...float64) ([][]float64, er
 		}
 	}
 	return quantiles, nil
-}
-
-// Sample draws targets of a regression, or classes, from the predictive distribution: `draws` for each row,
-// [draws][Rows, Targets]. Within a draw all rows have the same particle.
-func (p Prediction) Sample(draws int, seed uint64) ([][]float64, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if draws < 1 {
-		return nil, fmt.Errorf("bayes: Prediction.Sample of %d draws: there must be at least 1", draws)
-	}
-	rng := rand.New(rand.NewPCG(seed, 0x53414d50))
-	cumulated := make([]float64, p.Particles)
-	floats.CumSum(cumulated, p.normalisedWeights())
-	targets := p.Columns()
-	samples := make([][]float64, draws)
-	for i := range samples {
-		j, _ := slices.BinarySearch(cumulated, rng.Float64()*cumulated[p.Particles-1])
-		for p.Weights[j] == 0 { // possible only by rounding
-			j = (j + 1) % p.Particles
-		}
-		samples[i] = make([]float64, p.Rows*targets)
-		for n := range p.Rows {
-			for k := range targets {
-				u := (float64(rng.Uint64()>>11) + 0.5) * 0x1p-53
-				mean, stdDev := p.Scale(k)
-				samples[i][n*targets+k] = mean + stdDev*p.Distribution(j, n, k).Quantile(u)
-			}
-		}
-	}
-	return samples, nil
 }
 
 // Probabilities returns the class probabilities averaged over the particles, [Rows][Classes]: the weighted mean of each
@@ -432,9 +364,6 @@ func (p Prediction) Labels() ([]int, error) {
 // classification it is the log-probability of class y_n, and for a row that is Censored that of a target above y_n. It
 // is computed in logs throughout, so that it does not underflow for unlikely targets.
 func (p Prediction) LogDensity(y []float64) ([]float64, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
 	if err := p.ValidateTarget(y); err != nil {
 		return nil, err
 	}

@@ -211,24 +211,15 @@ func TestPredictionQuantileAgainstDensity(t *testing.T) {
 func TestPredictionStandardised(t *testing.T) {
 	p := twoParticles()
 	s := p.Standardised()
-	means, err := s.ParticleMeans(1)
+	means, err := s.ParticleMeans()
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "means of the second particle", means, []float64{-1.25, -2, -2.75}, 1e-15)
-	if means, err = p.ParticleMeans(1); err != nil {
+	near(t, "standardised means of both particles", means, []float64{-2.25, -2, -1.75, -1.25, -2, -2.75}, 1e-15)
+	if means, err = p.ParticleMeans(); err != nil {
 		t.Fatal(err)
 	}
-	near(t, "means in the target's units", means, []float64{5, 2, -1}, 1e-15)
-	first, err := p.ParticleMeans(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := p.AllParticleMeans()
-	if err != nil {
-		t.Fatal(err)
-	}
-	near(t, "means of both particles", all, append(first, means...), 0)
+	near(t, "means in the target's units", means, []float64{1, 2, 3, 5, 2, -1}, 1e-15)
 	y := []float64{1, 20, 3}
 	raw, err := p.LogDensity(y)
 	if err != nil {
@@ -409,10 +400,7 @@ func TestNoMean(t *testing.T) {
 	p.Likelihood = bayes.StudentT{DoF: 1, Learn: true}
 	_, noMean := p.Mean()
 	_, noStdDev := p.StdDev()
-	_, noParticleMeans := p.ParticleMeans(0)
-	if _, err := p.AllParticleMeans(); err == nil || err.Error() != noParticleMeans.Error() {
-		t.Errorf("AllParticleMeans of Cauchy noise: %v", err)
-	}
+	_, noParticleMeans := p.ParticleMeans()
 	for method, err := range map[string]error{"Mean": noMean, "StdDev": noStdDev, "ParticleMeans": noParticleMeans} {
 		if err == nil || !strings.Contains(err.Error(), "Prediction."+method+": the mean of particle 0 at row 0 is NaN") {
 			t.Errorf("%s of Cauchy noise: %v", method, err)

@@ -34,7 +34,7 @@ func (p Prediction) Validate() error {
 // likelihood for counts predicts would be shifted and stretched, and no count would have a density.
 func checkCounts(l Likelihood, target dataset.Scaler) error {
 	for k := range target.Mean {
-		if m, s := target.Mean[k], target.StdDev[k]; support(l) == Counts && (m != 0 || s != 1) {
+		if m, s := target.Mean[k], target.StdDev[k]; IsCounted(l) && (m != 0 || s != 1) {
 			return fmt.Errorf("Target standardises target %d by mean %v and standard deviation %v, but %T is for counts, which "+
 				"stay as they are: leave Target empty", k, m, s, l)
 		}
@@ -117,9 +117,12 @@ func (p Prediction) validateOutputs() error {
 	return nil
 }
 
-// ValidateTarget returns an error unless y, [Rows, Targets], fits the prediction: finite values that the likelihood
-// takes, or for classification the index of a class for each row.
+// ValidateTarget returns the error of Validate, or one unless y, [Rows, Targets], fits the prediction: finite values that
+// the likelihood takes, or for classification the index of a class for each row.
 func (p Prediction) ValidateTarget(y []float64) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
 	if p.overOne {
 		return errors.New("bayes: y cannot be compared with a prediction of counts over an exposure of 1, by a model of " +
 			"counts over exposures: take Prediction.OfRows of the rows, or WithExposure")

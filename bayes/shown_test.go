@@ -17,10 +17,10 @@ import (
 var unshown = map[string]string{
 	"bayes.Biases":               "makes a partition, as Layers does",
 	"bayes.Weights":              "makes a partition, as Layers does",
+	"bayes.Counted":              "is for a likelihood of a user's own, of counts",
 	"bayes.NegativeBinomial":     "is in what ModelFor proposes",
 	"bayes.Poisson":              "is a likelihood of counts that errors name",
 	"bayes.StudentT":             "is a likelihood, which files of posteriors may name",
-	"bayes.LogMean":              "is for a likelihood of a user's own, to take Exposure",
 	"bayes.Survivor":             "is for a likelihood of a user's own, to take Censored",
 	"bayes/cluster.ErrOtherList": "tells a program with several lists of tasks to go on",
 	"bayes/diag.Evaluated":       "is for a result of a user's own, to count evaluations",

@@ -26,7 +26,7 @@ func (b *BoundModel) tryOut(engine *compute.Engine) error {
 	if network || likelihood {
 		trial := tryout.Network{
 			Network: b.Model.Network, Likelihood: b.Model.Likelihood, Inputs: b.Inputs, Width: b.Width, D: b.D, W: b.W,
-			Targets: b.Targets(), Classes: b.classes(), Counts: support(b.Model.Likelihood) == Counts,
+			Targets: b.Targets(), Classes: b.classes(), Counts: IsCounted(b.Model.Likelihood),
 			Check: func(y float64) error { return CheckTarget(b.Model.Likelihood, y) },
 			Evaluate: func(block int, phi, psi, x, y []float64) (tryout.Evaluated, error) {
 				return b.evaluate(engine, block, phi, psi, x, y)

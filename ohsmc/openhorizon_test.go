@@ -61,7 +61,7 @@ func TestTasks(t *testing.T) {
 		result, details := fitted(t, model, OpenHorizon{Training: training}, parts, run.Settings{})
 		best := details.Best.NLPD
 		if c.data.Task == dataset.Regression {
-			best -= math.Log(result.Posterior.Target().StdDev[0])
+			best -= math.Log(result.Posterior.Origin().Target.StdDev[0])
 		}
 		if best > .75*c.guess && c.guess < 1.3 || best > 1.1 {
 			t.Errorf("%s: validation NLPD %.3f, guessing has %.2f", c.data.Name, best, c.guess)

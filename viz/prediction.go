@@ -27,7 +27,11 @@ func bandOf(x []float64, p bayes.Prediction, draws int, opt BandOptions) (*Figur
 			draws)
 	}
 	for _, particle := range chosenParticles(p, draws) {
-		means, err := p.ParticleMeans(particle)
+		one, err := p.Particle(particle)
+		if err != nil {
+			return nil, fmt.Errorf("viz: predictive band: %w", err)
+		}
+		means, err := one.Mean()
 		if err != nil {
 			return nil, fmt.Errorf("viz: predictive band: %w", err)
 		}
@@ -167,7 +171,7 @@ func CalibrationCurveOf(p bayes.Prediction, y []float64, frame Frame) (*Figure, 
 		nominal, observed = append(nominal, c.Level), append(observed, c.Coverage.Value)
 	}
 	rows := p.Rows
-	if s, ok := p.Likelihood.(bayes.Supporter); ok && s.Support() == bayes.Counts {
+	if bayes.IsCounted(p.Likelihood) {
 		rows = 0 // no band: intervals of counts hold more than their level
 		frame.Title = cmp.Or(frame.Title, "Calibration: intervals of counts hold more")
 	}

@@ -794,7 +794,7 @@ func TestAllRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scaled, err := result.Posterior.Features().Apply(x)
+	scaled, err := result.Posterior.Origin().Features.Apply(x)
 	if err != nil {
 		t.Fatal(err)
 	}

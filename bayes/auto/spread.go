@@ -56,8 +56,7 @@ func noiseOf(bound *bayes.BoundModel) (of noise, ok bool) {
 // target is not a number, known for each row.
 func newLeft(bound *bayes.BoundModel, all []*fold, d *Details) (*left, error) {
 	first, rows := all[0].parts.Validation, 0
-	counts, ok := bound.Model.Likelihood.(bayes.Supporter)
-	if first.Task != dataset.Regression || first.Censored != nil || ok && counts.Support() == bayes.Counts {
+	if first.Task != dataset.Regression || first.Censored != nil || bayes.IsCounted(bound.Model.Likelihood) {
 		return nil, nil
 	}
 	l := &left{}
@@ -92,6 +91,7 @@ func newLeft(bound *bayes.BoundModel, all []*fold, d *Details) (*left, error) {
 		l.folds, l.targets = append(l.folds, whole), append(l.targets, chosen.Y)
 		l.weights = append(l.weights, chosen.Weights...)
 	}
+	var ok bool
 	if l.noise, ok = noiseOf(bound); !ok {
 		return l, nil
 	}

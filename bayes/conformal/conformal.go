@@ -193,12 +193,12 @@ func (c *Calibration) Interval(
 		slices.Sort(lowers)
 		slices.Sort(uppers)
 		lower[i], upper[i] = -lowers[need-1], uppers[need-1]
-		if isCount(predictions[0]) {
+		if bayes.IsCounted(predictions[0].Likelihood) {
 			lower[i], upper[i] = max(0, math.Ceil(lower[i]-1e-9)), math.Floor(upper[i]+1e-9)
 		}
 		if lower[i] > upper[i] { // the empty set, for which its middle stands
 			middle := (lower[i] + upper[i]) / 2
-			if isCount(predictions[0]) {
+			if bayes.IsCounted(predictions[0].Likelihood) {
 				middle = max(0, math.Round(middle))
 			}
 			lower[i], upper[i] = middle, middle
@@ -209,15 +209,10 @@ func (c *Calibration) Interval(
 
 // width is the scale of an interval's ends; that of counts, which may be of one, is never 0.
 func width(p bayes.Prediction, from, to float64) float64 {
-	if isCount(p) {
+	if bayes.IsCounted(p.Likelihood) {
 		return to - from + 1
 	}
 	return to - from
-}
-
-func isCount(p bayes.Prediction) bool {
-	s, ok := p.Likelihood.(bayes.Supporter)
-	return ok && s.Support() == bayes.Counts
 }
 
 // Sets are the classes of each new row that hold its own with the probability level, the most probable first: those

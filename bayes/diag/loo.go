@@ -137,9 +137,6 @@ var errOtherRows = errors.New("diag: these are not the rows that the posterior w
 // Targets], where the likelihood has a power; with PIT for regressions. If the particles are from Markov chains, their
 // relative efficiency is the mean over rows of the ESS of p(y_n | theta_j), divided by the number of particles.
 func looForPrediction(p bayes.Prediction, y []float64, power float64) (LOO, error) {
-	if err := p.Validate(); err != nil {
-		return LOO{}, fmt.Errorf("diag: %w", err)
-	}
 	if err := p.ValidateTarget(y); err != nil {
 		return LOO{}, fmt.Errorf("diag: %w", err)
 	}
@@ -226,8 +223,7 @@ func likelihoodEfficiency(logLikelihood []float64, p bayes.Prediction) (float64,
 
 // pitOf is, for each target of row n, the probability of a smaller target under the weighted particles.
 func pitOf(p bayes.Prediction, n int, y, weights []float64) []float64 {
-	supporter, ok := p.Likelihood.(bayes.Supporter)
-	counts := ok && supporter.Support() == bayes.Counts
+	counts := bayes.IsCounted(p.Likelihood)
 	targets := p.Columns()
 	pit := make([]float64, targets)
 	for k := range pit {

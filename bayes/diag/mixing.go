@@ -38,7 +38,7 @@ func Mixing(ctx context.Context, p *bayes.Posterior, data *dataset.Dataset) []st
 	}
 	some := min(rows, mixedRows, max(1, mixedNumbers/(p.Particles()*p.Bound().Width)))
 	at := mat.NewDense(some, features, nil)
-	scale, rng := p.Features(), rand.New(rand.NewPCG(1, 2))
+	scale, rng := p.Origin().Features, rand.New(rand.NewPCG(1, 2))
 	for i := range some {
 		row := at.RawRowView(i)
 		if data != nil {

@@ -62,7 +62,7 @@ func NewForPrediction(p bayes.Prediction) (*Chains, error) {
 	s := Sample{Chains: p.Chains, Draws: draws}
 	var columns []string // names of a row's predictions
 	if p.Task() == bayes.Regression {
-		if s.Values, err = p.AllParticleMeans(); err != nil {
+		if s.Values, err = p.ParticleMeans(); err != nil {
 			return nil, fmt.Errorf("diag: %w", err)
 		}
 		columns = functions(len(s.Values) / p.Particles / p.Rows)

@@ -210,7 +210,7 @@ func kind(p bayes.Prediction) string {
 // outputs are all particles' means of the targets, or probabilities of the classes, [particles, rows, count].
 func outputs(p bayes.Prediction) (all []float64, count int, err error) {
 	if p.Task() == bayes.Regression {
-		all, err = p.AllParticleMeans()
+		all, err = p.ParticleMeans()
 		return all, p.Columns(), err
 	}
 	if err := p.Validate(); err != nil {

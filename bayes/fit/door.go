@@ -186,7 +186,7 @@ func ownerOf(method Method) string {
 // prepare fills in the settings' and the method's defaults.
 func (j *Job) prepare(settings run.Settings) (err error) {
 	if settings.Engine == nil && j.Trained != nil {
-		settings.Engine = j.Trained.Engine()
+		settings.Engine = j.Trained.Origin().Engine
 	}
 	if j.Settings, err = settings.Prepare(); err != nil {
 		return err

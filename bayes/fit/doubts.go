@@ -55,8 +55,7 @@ func (j *Job) doubts(ctx context.Context, p *bayes.Posterior) []string {
 	if rows == nil || len(judges) == 0 {
 		return nil
 	}
-	counts, ok := p.Model().Likelihood.(bayes.Supporter)
-	if ok && counts.Support() == bayes.Counts { // whose intervals hold more than their level
+	if bayes.IsCounted(p.Model().Likelihood) { // whose intervals hold more than their level
 		return nil
 	}
 	n := min(rows.Rows(), most, judgedNumbers/(p.Particles()*p.Bound().Width))

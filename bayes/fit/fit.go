@@ -197,9 +197,8 @@ func Held(owner string, model bayes.Model, rows Elsewhere) (*Data, error) {
 
 // continued has the model and the standardisation of a trained posterior.
 func continued(owner string, trained *bayes.Posterior) *Data {
-	return &Data{
-		Owner: owner, Bound: trained.Bound(), Features: trained.Features(), Target: trained.Target(), Trained: trained,
-	}
+	o := trained.Origin()
+	return &Data{Owner: owner, Bound: trained.Bound(), Features: o.Features, Target: o.Target, Trained: trained}
 }
 
 // checkTask is an error if the likelihood is for another task than the data.

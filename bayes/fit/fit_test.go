@@ -177,9 +177,9 @@ func TestPosterior(t *testing.T) {
 		from.Created.IsZero() || from.Versions["backend"] == "" {
 		t.Errorf("its provenance is %+v", from)
 	}
-	if !reflect.DeepEqual(p.Features(), d.Features) || !reflect.DeepEqual(p.Target(), d.Target) ||
+	if !reflect.DeepEqual(p.Origin().Features, d.Features) || !reflect.DeepEqual(p.Origin().Target, d.Target) ||
 		p.Origin().TargetNames[0] != "y" {
-		t.Errorf("it scales features by %v and target %q by %v", p.Features(), p.Origin().TargetNames, p.Target())
+		t.Errorf("it scales features by %v and target %q by %v", p.Origin().Features, p.Origin().TargetNames, p.Origin().Target)
 	}
 
 	turned := rows(9)

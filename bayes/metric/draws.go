@@ -165,7 +165,7 @@ func (o DrawOptions) resampled(p bayes.Prediction, y []float64) ([]int, DrawOpti
 		return nil, o, fmt.Errorf("metric: DrawOptions has Draws %d and Points %d: they must be at least 1 and 2",
 			o.Draws, o.Points)
 	}
-	if err := errors.Join(p.Validate(), p.ValidateTarget(y)); err != nil {
+	if err := p.ValidateTarget(y); err != nil {
 		return nil, o, fmt.Errorf("metric: %w", err)
 	}
 	if p.Censored != nil {

@@ -60,8 +60,7 @@ func newEnsemble(p bayes.Prediction) *ensemble {
 // readScales reads the units of the targets.
 func (e *ensemble) readScales(p bayes.Prediction) {
 	e.targets = p.Columns()
-	supporter, ok := p.Likelihood.(bayes.Supporter)
-	e.discrete = ok && supporter.Support() == bayes.Counts
+	e.discrete = bayes.IsCounted(p.Likelihood)
 	for k := range e.targets {
 		mean, stdDev := p.Scale(k)
 		if k == 0 {

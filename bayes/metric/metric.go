@@ -77,9 +77,6 @@ func (m *measure) accepts(p bayes.Prediction) error {
 
 // add gives a batch to several metrics, which share what they compute for each row.
 func add(p bayes.Prediction, y []float64, metrics []*measure) error {
-	if err := p.Validate(); err != nil {
-		return fmt.Errorf("metric: %w", err)
-	}
 	if err := p.ValidateTarget(y); err != nil {
 		return fmt.Errorf("metric: %w", err)
 	}

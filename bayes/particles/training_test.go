@@ -115,7 +115,7 @@ func TestResult(t *testing.T) {
 	if math.Abs(nlpd.Value-best.NLPD) > 1e-4 {
 		t.Errorf("the posterior has validation NLPD %.6f, the best was %.6f", nlpd.Value, best.NLPD)
 	}
-	logScale := math.Log(result.Posterior.Target().StdDev[0]) // in the loss, but not in the evidence
+	logScale := math.Log(result.Posterior.Origin().Target.StdDev[0]) // in the loss, but not in the evidence
 	for i, r := range d.Trace {
 		if r.Resamplings != 1 || r.ESS < 1 || r.ESS > 100.1 || r.UniqueAncestors < 1 || r.UniqueAncestors > 100 ||
 			r.NonFinite != 0 || r.GradientRejected ||

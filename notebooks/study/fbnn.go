@@ -381,7 +381,7 @@ func coveredByMeans(p bayes.Prediction, y []float64, level float64) (float64, er
 
 // meanInterval is the central interval of the particles' means, for each row.
 func meanInterval(p bayes.Prediction, level float64) (lower, upper []float64, err error) {
-	all, err := p.AllParticleMeans()
+	all, err := p.ParticleMeans()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -226,7 +226,7 @@ func (m practiceMethod) scores(ctx context.Context, o Options, parts dataset.Par
 			return Result{}, err
 		}
 		r.Values["coverage 90 %"] = covered.Value
-		r.Values[unitsMetric] = r.Values["NLPD"] + math.Log(fitted.Posterior.Target().StdDev[0])
+		r.Values[unitsMetric] = r.Values["NLPD"] + math.Log(fitted.Posterior.Origin().Target.StdDev[0])
 		if r.Values["NLL of one normal"], err = oneNormal(prediction, y); err != nil {
 			return Result{}, err
 		}

@@ -212,7 +212,7 @@ func (v *Verdict) look() error {
 		case share == 1:
 			found(No, name, fmt.Sprintf("all %d values of %s are %s", len(y), name, exactly), ": there is nothing to predict")
 			continue
-		case share > muchPiled && others > muchPiled && !counts(one):
+		case share > muchPiled && others > muchPiled && !bayes.IsCounted(one.Likelihood):
 			found(WithinLimits, name, fmt.Sprintf("%.0f %% of the values of %s are exactly %s", 100*share, name, exactly),
 				fmt.Sprintf(", which no smooth distribution fits: predict first, as a class, whether it is %s, and then the "+
 					"values of the other rows", exactly))
@@ -260,12 +260,6 @@ func piled(y []float64) (value, share, others float64) {
 	}
 	n := len(y) - count[value]
 	return value, 1 - float64(n)/float64(len(y)), float64(len(count)-1) / math.Max(float64(n), 1)
-}
-
-// counts says whether a prediction is of counts, whose intervals hold more than their level.
-func counts(p bayes.Prediction) bool {
-	supporter, ok := p.Likelihood.(bayes.Supporter)
-	return ok && supporter.Support() == bayes.Counts
 }
 
 // shortList joins at most five names.
@@ -333,7 +327,7 @@ func (v *Verdict) coverage() error {
 			if err != nil {
 				return err
 			}
-			v.held(name, level, held.Value, n, counts(one))
+			v.held(name, level, held.Value, n, bayes.IsCounted(one.Likelihood))
 		}
 	}
 	return nil
