@@ -141,7 +141,9 @@ func (t *Trail[R]) Record(record R, err error) error {
 func (l *Loop[R]) Run(ctx context.Context, j *Job) (*Result, error) {
 	m := l.machine(j)
 	defer m.close()
-	err := j.Loop(ctx, m.session)
+	begun := time.Now()
+	err := m.session.Loop(ctx)
+	j.earlier += max(0, m.session.Elapsed()-time.Since(begun))
 	if m.Trail.Status = m.session.Status(); m.Trail.Status == "" {
 		return nil, err
 	}
@@ -153,24 +155,6 @@ func (l *Loop[R]) Run(ctx context.Context, j *Job) (*Result, error) {
 		return nil, errors.Join(err, failed)
 	}
 	return result, err
-}
-
-// Session is a run of a machine with the job's checkpoint, for Loop. The format names the checkpoint's, with its
-// version.
-func (j *Job) Session(m run.Machine, format string) *run.Run {
-	j.threads.Here = j.Engine.Threads()
-	return run.New(m, run.Options{
-		Owner: j.Owner, Checkpoint: j.Checkpoint, Format: format, Every: j.CheckpointEvery, Replace: j.Replace,
-		Progress: j.Settings.Progress, Threads: &j.threads,
-	})
-}
-
-// Loop makes the steps of a session. After an error its Status says whether there is a result, as for run.Run.Loop.
-func (j *Job) Loop(ctx context.Context, session *run.Run) error {
-	begun := time.Now()
-	err := session.Loop(ctx)
-	j.earlier += max(0, session.Elapsed()-time.Since(begun))
-	return err
 }
 
 // loop is a run.Machine that makes the steps of a Loop.
@@ -189,7 +173,11 @@ func (l *Loop[R]) machine(j *Job) *loop[R] {
 	if v := l.Validation; v != nil {
 		m.Selection = run.NewSelection(max(1, v.Members), v.Patience)
 	}
-	m.session = j.Session(m, l.Format)
+	j.threads.Here = j.Engine.Threads()
+	m.session = run.New(m, run.Options{
+		Owner: j.Owner, Checkpoint: j.Checkpoint, Format: l.Format, Every: j.CheckpointEvery, Replace: j.Replace,
+		Progress: j.Settings.Progress, Threads: &j.threads,
+	})
 	return m
 }
 

@@ -2,11 +2,14 @@ package mcmc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
 )
 
 // BenchmarkMove is what a move costs beside the target: 20 chains of a Gaussian in ten dimensions. On two processors of
@@ -21,21 +24,22 @@ func benchmarkMove(b *testing.B, _ *compute.Engine) {
 		RandomWalkMetropolis{StepSize: .1}, MALA{StepSize: .1}, HMC{StepSize: .1},
 	) {
 		b.Run(fmt.Sprintf("%T", kernel), func(b *testing.B) {
-			sampler := Sampler{Problem: problem, Kernel: kernel}
-			r := sampler.newSampling(b, Settings{Chains: 20, Draws: 1 << 20, WarmUp: NoWarmUp})
-			defer r.close()
-			if err := r.Begin(context.Background()); err != nil {
+			method := looked{Chains{Kernel: kernel, Chains: 20, Draws: 1 << 20, WarmUp: NoWarmUp}, nil}
+			method.at = func(_ *sampling, l *fit.Loop[struct{}]) {
+				move := l.Step
+				l.Step = func(ctx context.Context, at *trail) error {
+					var failed error
+					for range 10 {
+						failed = errors.Join(failed, move(ctx, at))
+					}
+					for b.Loop() {
+						failed = errors.Join(failed, move(ctx, at))
+					}
+					return errors.Join(failed, errEnough)
+				}
+			}
+			if _, err := fit.Sample(b.Context(), problem, method, run.Settings{}); err.Error() != errEnough.Error() {
 				b.Fatal(err)
-			}
-			for range 10 {
-				if err := r.draw(context.Background()); err != nil {
-					b.Fatal(err)
-				}
-			}
-			for b.Loop() {
-				if err := r.draw(context.Background()); err != nil {
-					b.Fatal(err)
-				}
 			}
 		})
 	}

@@ -246,7 +246,7 @@ func (m *moves) recorded() int {
 func (r *sampling) make(ctx context.Context) ([]moveRecord, error) {
 	b := r.burst
 	if b == nil || r.Tallies[0].Transitions%b.every != 0 { // as after a resume from a checkpoint within a burst
-		t, err := r.advance(ctx, nil)
+		t, err := r.moveOnce(ctx, nil)
 		if err != nil {
 			return nil, err
 		}

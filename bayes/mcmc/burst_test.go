@@ -12,46 +12,40 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/linalg"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// sampled is the sampler's Sample, and the run, of which the compiled moves can be looked at.
-func sampled(ctx context.Context, t *testing.T, sampler *Sampler, s Settings) (*Result, *sampling) {
+// sampled samples, and gives the run too, of which the compiled moves can be looked at; oneByOne makes each move in a
+// call of its own.
+func sampled(
+	ctx context.Context, t *testing.T, problem density.Problem, c Chains, s run.Settings, oneByOne bool,
+) (*Details, *sampling) {
 	t.Helper()
-	return sampledBy(ctx, t, sampler, s, func(r *sampling) run.Machine { return r })
-}
-
-// oneByOne is a run that makes its moves in calls of their own.
-type oneByOne struct{ *sampling }
-
-func (o oneByOne) Begin(ctx context.Context) error {
-	err := o.sampling.Begin(ctx)
-	if err == nil {
-		m := *o.moves
-		m.burst, m.lockStep = nil, nil
-		o.moves = &m
+	var run *sampling
+	method := looked{c, func(r *sampling, l *fit.Loop[struct{}]) {
+		run = r
+		begin := l.Begin
+		l.Begin = func(ctx context.Context) (*compute.State, func(), error) {
+			state, release, err := begin(ctx)
+			if err == nil && oneByOne {
+				m := *r.moves
+				m.burst, m.lockStep = nil, nil
+				r.moves = &m
+			}
+			return state, release, err
+		}
+	}}
+	result, err := fit.Sample(ctx, problem, method, s)
+	if ctx.Err() != nil {
+		return nil, nil
 	}
-	return err
-}
-
-// sampledBy is sampled by a machine that is made of the run.
-func sampledBy(
-	ctx context.Context, t *testing.T, sampler *Sampler, s Settings, of func(*sampling) run.Machine,
-) (*Result, *sampling) {
-	t.Helper()
-	r := sampler.newSampling(t, s)
-	defer r.close()
-	r.session = run.New(of(r), run.Options{Owner: "mcmc", Checkpoint: s.Checkpoint, Format: checkpointFormat})
-	if err := r.session.Loop(ctx); err != nil {
-		t.Fatal(err)
-	}
-	result, err := r.result()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resultOf(result), r
+	return fit.Details[*Details](result), run
 }
 
 // Draws and statistics of moves in bursts are those of moves one by one, as the Go backend makes them: for kernels of
@@ -77,23 +71,22 @@ func TestBurst(t *testing.T) {
 		{standard(), NUTS{StepSize: .5, MaxDepth: 2}, 1, 64, 1}, {noisy, SGLD{StepSize: .3}, 4, 64, 4},
 	} {
 		t.Run(fmt.Sprintf("%T/thin=%d", c.kernel, c.thin), func(t *testing.T) {
-			s := Settings{Chains: 3, Draws: 50, Thin: c.thin, WarmUp: NoWarmUp, Seed: 4, DType: compute.Float64, Engine: engine}
-			if s.WarmUp = 25; !(setup{settings: Chains{WarmUp: 25}}).tunes(c.kernel) {
-				s.WarmUp = NoWarmUp
+			chains := Chains{Kernel: c.kernel, Chains: 3, Draws: 50, Thin: c.thin, WarmUp: 25}
+			if !(setup{settings: chains}).tunes(c.kernel) {
+				chains.WarmUp = NoWarmUp
 			}
-			sampler := &Sampler{Problem: c.problem, Kernel: c.kernel}
-			plain := s
-			plain.Engine = computetest.Go(t)
-			want, _ := sampled(t.Context(), t, sampler, plain)
-			s.Checkpoint = filepath.Join(t.TempDir(), "run")
-			got, r := sampled(t.Context(), t, sampler, s)
+			s := run.Settings{Seed: 4, DType: compute.Float64, Engine: computetest.Go(t)}
+			want, _ := sampled(t.Context(), t, c.problem, chains, s, false)
+			s.Engine, s.Checkpoint = engine, filepath.Join(t.TempDir(), "run")
+			problem := c.problem.Keyed("test", t.Name())
+			got, r := sampled(t.Context(), t, problem, chains, s, false)
 			if (r.lockStep != nil) != r.carrier.SeveralMoves() {
 				t.Error("a transition of a warm-up is one call for kernels of several moves")
 			}
 			if r.burst == nil || r.burst.moves != c.moves || r.burst.every != c.every {
 				t.Fatalf("%+v, want bursts of %d moves, of which each %d is kept", r.burst, c.moves, c.every)
 			}
-			same := func(got *Result) {
+			same := func(got *Details) {
 				t.Helper()
 				computetest.Near(t, "draws", numbers(t, got), numbers(t, want), 1e-9)
 				if got.Moves != want.Moves || got.WarmUpMoves != want.WarmUpMoves {
@@ -107,13 +100,13 @@ func TestBurst(t *testing.T) {
 				}
 			}
 			same(got)
-			if s.WarmUp == NoWarmUp && c.every == 1 {
+			if chains.WarmUp == NoWarmUp && c.every == 1 {
 				return // a burst can begin anywhere
 			}
 			s.Checkpoint = filepath.Join(t.TempDir(), "resumed")
 			left := 14 // of the run's steps
-			sampledBy(after{t.Context(), &left}, t, sampler, s, func(r *sampling) run.Machine { return oneByOne{r} })
-			got, _ = sampled(t.Context(), t, sampler, s)
+			sampled(after{t.Context(), &left}, t, problem, chains, s, true)
+			got, _ = sampled(t.Context(), t, problem, chains, s, false)
 			same(got)
 		})
 	}
@@ -134,12 +127,12 @@ func TestBurstInputs(t *testing.T) {
 				return MulScalar(ReduceSum(Square(Sub(phi, BroadcastToShape(ExpandAxes(inputs[0], 0), phi.Shape()))), 1), -.5)
 			})
 		}}
-	s := Settings{Chains: 3, Draws: 50, Thin: 2, WarmUp: NoWarmUp, DType: compute.Float64, Engine: engine}
-	sampler, plain := &Sampler{Problem: problem, Kernel: SGLD{StepSize: .3}}, s
-	plain.Engine = computetest.Go(t)
-	want, _ := sampled(t.Context(), t, sampler, plain)
-	most = 0
-	got, r := sampled(t.Context(), t, sampler, s)
+	chains := Chains{Kernel: SGLD{StepSize: .3}, Chains: 3, Draws: 50, Thin: 2, WarmUp: NoWarmUp}
+	s := run.Settings{DType: compute.Float64, Engine: computetest.Go(t)}
+	want, _ := sampled(t.Context(), t, problem, chains, s, false)
+	most, s.Engine = 0, engine
+	problem = problem.Keyed("test", t.Name())
+	got, r := sampled(t.Context(), t, problem, chains, s, false)
 	computetest.Near(t, "draws", numbers(t, got), numbers(t, want), 1e-9)
 	if r.burst == nil || r.burst.moves != 64 || most != 99 {
 		t.Errorf("bursts %+v; inputs were asked for moves up to %d, want bursts of 64 and 99", r.burst, most)
@@ -154,24 +147,21 @@ func TestBurstInputs(t *testing.T) {
 			}
 			return other
 		}
-		if _, err := sampler.Sample(t.Context(), s); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := fit.Sample(t.Context(), problem, chains, s); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
 	large := make([]float32, 1<<20)
+	problem = problem.Keyed("test", t.Name(), "large")
 	problem.Inputs = func(int) []any { return []any{row, large} }
-	s.Draws, s.Thin = 2, 1
-	r = (&Sampler{Problem: problem, Kernel: SGLD{StepSize: .3}}).newSampling(t, s)
-	defer r.close()
-	if err := r.Begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	chains.Draws, chains.Thin = 2, 1
+	_, r = sampled(t.Context(), t, problem, chains, s, false)
 	if r.burst == nil || r.burst.moves != 15 {
 		t.Errorf("with a million numbers for each move: bursts %+v, want of 15 moves, which have 2^24", r.burst)
 	}
 }
 
-func numbers(t *testing.T, r *Result) []float64 {
+func numbers(t *testing.T, r *Details) []float64 {
 	t.Helper()
 	v, err := compute.Float64s(r.Draws.Tensor())
 	if err != nil {
@@ -191,9 +181,8 @@ func TestBurstOfLoops(t *testing.T) {
 			return MulScalar(ReduceSum(Square(white), 1), -.5)
 		})
 	}}
-	s := Settings{Chains: 3, Draws: 20, WarmUp: NoWarmUp, DType: compute.Float64, Engine: engine}
-	sampler := &Sampler{Problem: looped, Kernel: RandomWalkMetropolis{StepSize: 1}}
-	_, r := sampled(t.Context(), t, sampler, s)
+	chains := Chains{Kernel: RandomWalkMetropolis{StepSize: 1}, Chains: 3, Draws: 20, WarmUp: NoWarmUp}
+	_, r := sampled(t.Context(), t, looped, chains, run.Settings{DType: compute.Float64, Engine: engine}, false)
 	if r.burst != nil || r.Move != 20 {
 		t.Errorf("bursts %+v, %d moves, want none and 20", r.burst, r.Move)
 	}

@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -41,58 +42,62 @@ func TestDevices(t *testing.T) {
 		warmUp, devices int
 	}{{HMC{Steps: 3, Jitter: .7}, 30, 4}, {NUTS{StepSize: .5, MaxDepth: 2}, NoWarmUp, 2}} {
 		t.Run(fmt.Sprintf("%T", c.kernel), func(t *testing.T) {
-			sampler := Sampler{Problem: square(), Kernel: c.kernel}
-			settings := Settings{Chains: 4, Draws: 6, WarmUp: c.warmUp, Seed: 7, DType: compute.Float64}
-			draw := func(ctx context.Context) (*Result, []float64) {
-				result, err := sampler.Sample(ctx, settings)
+			chains := Chains{Kernel: c.kernel, Chains: 4, Draws: 6, WarmUp: c.warmUp}
+			settings := run.Settings{Seed: 7, DType: compute.Float64, Engine: computetest.Go(t)}
+			problem := square().Keyed("test", t.Name())
+			draw := func(ctx context.Context) []float64 {
+				result, err := fit.Sample(ctx, problem, chains, settings)
 				if err != nil {
 					t.Fatal(err)
 				}
-				var got []float64
-				for chain := range result.Draws.Chains {
-					for i := range result.Draws.PerChain {
-						got = append(got, result.Draws.At(chain, i)...)
-					}
-				}
-				return result, append(got, result.Tuned.StepSize)
+				d := fit.Details[*Details](result)
+				return append(numbers(t, d), d.Tuned.StepSize)
 			}
-			settings.Engine = computetest.Go(t)
-			_, want := draw(context.Background())
+			want := draw(t.Context())
 			settings.Engine, settings.Devices = engine, c.devices
-			result, got := draw(context.Background())
+			got := draw(t.Context())
 			computetest.Near(t, "draws", got, want, 1e-9)
+
 			settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
-			left := result.WarmUpMoves + 4
-			if first, _ := draw(after{context.Background(), &left}); first.Status != run.Cancelled {
-				t.Errorf("the interrupted run is %s", first.Status)
+			for now, err := range fit.SampleSteps(t.Context(), problem, chains, settings) {
+				if err != nil || now.Result != nil {
+					t.Fatal(err)
+				}
+				if now.Stage == "draws" && now.Step > 4 {
+					break
+				}
 			}
-			if _, resumed := draw(context.Background()); !slices.Equal(resumed, got) {
+			if resumed := draw(t.Context()); !slices.Equal(resumed, got) {
 				t.Error("a resumed run ends elsewhere")
 			}
 			settings.Devices = 1
-			if _, err := sampler.Sample(context.Background(), settings); !says(err, "other settings") {
+			if _, err := fit.Sample(t.Context(), problem, chains, settings); !says(err, "other settings") {
 				t.Errorf("a checkpoint of several devices on one: error %v", err)
 			}
+
 			settings.Devices, settings.Checkpoint = c.devices, ""
-			r := sampler.newSampling(t, settings)
-			defer r.close()
-			if err := r.Begin(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-			for _, name := range r.state.Names() {
-				shards, err := r.state.Shards(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := 4
-				if slices.Contains(r.carrier.Names(), name) {
-					want = 4 / c.devices
-				}
-				for device, shard := range shards {
-					if shard.Shape().Dim(0) != want {
-						t.Errorf("device %d holds %q of shape %s, want %d rows", device, name, shard.Shape(), want)
+			method := looked{chains, func(r *sampling, l *fit.Loop[struct{}]) {
+				l.Step = func(_ context.Context, at *trail) error {
+					for _, name := range at.State().Names() {
+						shards, err := at.State().Shards(name)
+						if err != nil {
+							return err
+						}
+						want := 4
+						if slices.Contains(r.carrier.Names(), name) {
+							want = 4 / c.devices
+						}
+						for device, shard := range shards {
+							if shard.Shape().Dim(0) != want {
+								t.Errorf("device %d holds %q of shape %s, want %d rows", device, name, shard.Shape(), want)
+							}
+						}
 					}
+					return errEnough
 				}
+			}}
+			if _, err := fit.Sample(t.Context(), problem, method, settings); err != errEnough {
+				t.Error(err)
 			}
 		})
 	}

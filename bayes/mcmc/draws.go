@@ -1,7 +1,6 @@
 package mcmc
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -156,11 +155,7 @@ func (d *Draws) first(perChain int) *Draws {
 
 // adopt takes draws of a checkpoint, [Chains n, D] with n at most PerChain.
 func (d *Draws) adopt(t *tensors.Tensor) error {
-	shape := t.Shape()
-	if shape.Rank() != 2 || shape.Dim(0)%d.Chains != 0 || shape.Dim(0) > d.Chains*d.PerChain || shape.Dim(1) != d.Dim {
-		return fmt.Errorf("its draws have shape %s: want [%d n, %d] with n at most %d", shape, d.Chains, d.Dim, d.PerChain)
-	}
-	n := shape.Dim(0) / d.Chains * d.Dim
+	n := t.Shape().Dim(0) / d.Chains * d.Dim
 	return t.ConstFlatData(func(flat any) {
 		for chain := range d.Chains {
 			at := chain * d.PerChain * d.Dim

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"gobnn/bayes/compute"
@@ -94,38 +92,29 @@ func (s *Sampler) Sample(ctx context.Context, settings Settings) (*Result, error
 	return Sample(ctx, s.keyed(), s.Kernel, settings)
 }
 
-// held is Chains that hand over their run before its first step.
-type held struct {
+// looked is Chains whose run a test looks at, or changes, before its first step.
+type looked struct {
 	Chains
-	run **sampling
+	at func(r *sampling, l *fit.Loop[struct{}])
 }
 
-var errHeld = errors.New("held")
-
-func (h held) Prepare(j *fit.Job) (fit.Method, error) {
-	prepared, err := h.Chains.Prepare(j)
+func (k looked) Prepare(j *fit.Job) (fit.Method, error) {
+	prepared, err := k.Chains.Prepare(j)
 	if err == nil {
-		h.Chains = prepared.(Chains)
+		k.Chains = prepared.(Chains)
 	}
-	return h, err
+	return k, err
 }
 
-func (h held) Run(_ context.Context, j *fit.Job) (*fit.Result, error) {
-	problem, err := j.Density(h.Chains.Chains)
+func (k looked) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	problem, err := j.Density(k.Chains.Chains)
 	if err != nil {
 		return nil, err
 	}
-	*h.run = newSampling(j, h.Chains, problem)
-	return nil, errHeld
+	r := newSampling(j, k.Chains, problem)
+	l := r.loop()
+	k.at(r, l)
+	return l.Run(ctx, j)
 }
 
-// newSampling is a run before its first step.
-func (s *Sampler) newSampling(t testing.TB, settings Settings) *sampling {
-	t.Helper()
-	var r *sampling
-	chains, of := settings.apart(s.Kernel)
-	if _, err := fit.Sample(t.Context(), s.keyed(), held{chains, &r}, of); !errors.Is(err, errHeld) {
-		t.Fatal(fmt.Errorf("a run before its first step: %w", err))
-	}
-	return r
-}
+var errEnough = errors.New("enough")

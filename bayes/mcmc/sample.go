@@ -2,6 +2,7 @@ package mcmc
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -16,6 +17,7 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
@@ -53,49 +55,36 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newSampling(j, c, problem)
-	defer r.close()
-	stopped := j.Loop(ctx, r.session)
-	if r.session.Status() == "" {
-		return nil, stopped
-	}
-	if r.common() == 0 {
-		return nil, fmt.Errorf("mcmc: the run ended before all chains had a draw%s: %w", r.outlook(),
-			errors.Join(stopped, context.Cause(ctx)))
-	}
-	result, err := r.result()
-	if err != nil {
-		return nil, errors.Join(stopped, err)
-	}
-	switch p := result.Posterior; {
-	case p != nil:
-		result.Warnings = append(result.Warnings, diag.Mixing(ctx, p, j.Parts.Train)...)
+	result, err := newSampling(j, c, problem).loop().Run(ctx, j)
+	switch {
+	case result == nil:
+		return nil, err
+	case result.Posterior != nil:
+		result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, j.Parts.Train)...)
 	case j.OwnDensity():
 		all := fit.Details[*Details](result)
 		result.Warnings = append(result.Warnings, all.Draws.apart()...)
 		result.Warnings = append(result.Warnings, slowEnergies(c.Kernel, all.Stats)...)
 	}
-	return result, stopped
+	return result, err
 }
 
 // outlook says how long the warm-up of a run that ended in it would have taken, and what would do; empty after it.
-func (r *sampling) outlook() string {
+func (r *sampling) outlook(spent time.Duration) string {
 	if r.Warming == nil {
 		return ""
 	}
-	done, spent := r.Warming.Done, r.session.Elapsed()
 	pace := "the first took longer than that"
-	if done > 0 {
+	if done := r.Warming.Done; done > 0 {
 		whole := time.Duration(float64(spent) * float64(r.WarmUp) / float64(done))
 		pace = fmt.Sprintf("all would take about %.0f s", whole.Seconds())
 	}
 	return fmt.Sprintf(", in its warm-up, after %d of %d transitions in %.1f s (%s): give it that long, in pieces by a "+
-		"Checkpoint; or a smaller WarmUp, fewer chains, or auto.Method, which keeps a budget", done, r.WarmUp,
+		"Checkpoint; or a smaller WarmUp, fewer chains, or auto.Method, which keeps a budget", r.Warming.Done, r.WarmUp,
 		spent.Seconds(), pace)
 }
 
-// sampling is a run.Machine: the compiled moves, the state on the device, and the records on the host. Moves and state
-// exist from Begin on.
+// sampling is a run: the compiled moves and the state on the device, from begin on, and the draws on the host.
 type sampling struct {
 	setup
 	*moves
@@ -105,16 +94,15 @@ type sampling struct {
 	state   *compute.State
 	draws   *Draws
 	position
-	session *run.Run
-	adopted map[string]*tensors.Tensor // tensors of a checkpoint, until Begin
-
-	pending  []moveRecord // moves that the device has made, and that the position does not count yet
-	observed int          // draws that all chains had when the session began, or Observe was last called
-
-	giveBack func() // the moves, to the engine
+	resumed map[string]*tensors.Tensor // what a checkpoint has of the device, until begin
+	queue   []moveRecord               // moves that the device has made, and that the position does not count yet
+	at      *trail                     // from the first step or result on
 }
 
-// position is the state of a run, without the tensors on the device and the draws.
+// trail is where a run's loop stands: its steps are the draws that all chains have. The records are in position.
+type trail = fit.Trail[struct{}]
+
+// position is where a run stands, without the tensors on the device and the draws.
 type position struct {
 	Move        int           `json:"move"`              // number of the next move
 	WarmUpMoves int           `json:"warm_up_moves"`     // made
@@ -122,7 +110,8 @@ type position struct {
 	Warming     *warming      `json:"warming,omitempty"` // nil when the warm-up is over
 	Tuned       Tuned         `json:"tuned"`             // now
 	Tallies     []tally       `json:"tallies"`           // one for each chain
-	Reported    []string      `json:"tells"`             // the fields of Info that the kernel reports
+	Reported    []string      `json:"reported"`          // the fields of Info that the kernel reports
+	Repeated    string        `json:"repeated"`          // Carrier.RepeatedDraws
 }
 
 // newSampling is a run before its first move.
@@ -131,9 +120,6 @@ func newSampling(j *fit.Job, c Chains, problem density.Problem) *sampling {
 		c.WarmUp = 0
 	}
 	r := &sampling{setup: setup{c, j.Settings}, job: j, problem: problem, kernel: c.Kernel}
-	if r.ObserveEvery == 0 {
-		r.ObserveEvery = max(1, c.Draws/10)
-	}
 	r.draws = newDraws(c.Chains, c.Draws, problem.Dim, r.DType)
 	r.Tallies = make([]tally, c.Chains)
 	r.position.Tuned = c.Tuned
@@ -143,51 +129,46 @@ func newSampling(j *fit.Job, c Chains, problem density.Problem) *sampling {
 	if c.WarmUp > 0 {
 		r.Warming = newWarming(r.setup, c.Kernel, problem.Dim)
 	}
-	r.session = j.Session(r, checkpointFormat)
 	return r
 }
 
-// close releases what Begin has acquired.
-func (r *sampling) close() {
-	r.pending = nil
-	if r.state != nil {
-		r.state.Close()
-		r.state = nil
-	}
-	if r.giveBack != nil {
-		r.giveBack()
-		r.giveBack = nil
+// loop declares the run. Each call of advance makes a move, and as its steps count the draws that all chains have.
+func (r *sampling) loop() *fit.Loop[struct{}] {
+	return &fit.Loop[struct{}]{
+		Format: "gobnn.mcmc/11", Steps: r.settings.Draws, Begin: r.begin, Step: r.advance, Host: r,
+		Data:     []string{density.DataPrefix, startName, scaleName, burstPhi, climbMean, climbSquare},
+		Progress: r.progress, ObserveEvery: max(1, r.settings.Draws/10), Result: r.result,
 	}
 }
 
-// Begin implements run.Machine: it compiles the moves unless they are compiled, puts the data on the device, and sets
-// the chains to the checkpoint's state or to their starting points.
-func (r *sampling) Begin(ctx context.Context) error {
-	r.close() // of a session that was cancelled before its first step
-	var err error
-	if r.moves, r.giveBack, err = compute.Keep(r.Engine, r.key(), func() (*moves, error) {
+// begin compiles the moves unless they are compiled, and puts the data on the device and, of a new run, the chains to
+// their starting points.
+func (r *sampling) begin(ctx context.Context) (state *compute.State, release func(), err error) {
+	if r.moves, release, err = compute.Keep(r.Engine, r.key(), func() (*moves, error) {
 		return newMoves(r.Engine, r.problem, r.kernel, r.setup)
 	}); err != nil {
-		return err
+		return nil, nil, err
 	}
 	r.moves.problem = r.problem // the one that the moves were compiled for may have had other data
 	sharding := compute.Sharding{Devices: r.Devices, Particles: r.carrier.Names()}
 	if r.state, err = compute.NewShardedState(r.Engine, sharding); err != nil {
-		return fmt.Errorf("mcmc: %w", err)
+		return r.state, release, fmt.Errorf("mcmc: %w", err)
 	}
 	if err := r.load(); err != nil {
-		return fmt.Errorf("mcmc: %w", err)
+		return r.state, release, fmt.Errorf("mcmc: %w", err)
 	}
 	r.setScale()
-	r.observed = r.common()
-	if r.adopted == nil {
-		r.Reported = r.carrier.reportedFields()
-		return r.begin(ctx)
+	r.Reported, r.Repeated = r.carrier.reportedFields(), r.carrier.RepeatedDraws()
+	if r.resumed == nil {
+		return r.state, release, r.begins(ctx)
 	}
-	if err := r.resume(); err != nil {
-		return fmt.Errorf("mcmc: resuming from %s (delete the file to start anew): %w", r.Checkpoint, err)
+	for name, want := range r.carrier.entryShapes() { // a user's own kernel may have changed, and no setting with it
+		if _, err := run.Tensor(r.resumed, name, want); err != nil {
+			return r.state, release, fmt.Errorf("mcmc: resuming from %s (delete the file to start anew): %w", r.Checkpoint, err)
+		}
 	}
-	return nil
+	r.resumed = nil
+	return r.state, release, nil
 }
 
 // key names what the moves depend on; "" if that is not known.
@@ -212,9 +193,9 @@ func (r *sampling) load() error {
 	return nil
 }
 
-// begin sets the chains to their starting points, uphill if they climb, and refuses points without a finite
+// begins sets the chains to their starting points, uphill if they climb, and refuses points without a finite
 // log-density.
-func (r *sampling) begin(ctx context.Context) error {
+func (r *sampling) begins(ctx context.Context) error {
 	if r.problem.ClimbSteps() > 0 {
 		if err := r.climbUp(ctx); err != nil {
 			return err
@@ -256,26 +237,8 @@ func (r *sampling) setScale() {
 	r.state.Set(scaleName, compute.Floats(r.dtype, r.position.Tuned.Scale, r.problem.Dim))
 }
 
-// Step implements run.Machine: a move of the warm-up or of the draws.
-func (r *sampling) Step(ctx context.Context) error {
-	if r.Warming != nil {
-		return r.warm(ctx)
-	}
-	return r.draw(ctx)
-}
-
-// Status implements run.Machine: Completed once all chains have their draws.
-func (r *sampling) Status() run.Status {
-	for _, t := range r.Tallies {
-		if !t.Closed {
-			return ""
-		}
-	}
-	return run.Completed
-}
-
-// advance makes one move of the chains for which moving is true; nil moves all.
-func (r *sampling) advance(ctx context.Context, moving []bool) (moveRecord, error) {
+// moveOnce makes one move of the chains for which moving is true; nil moves all.
+func (r *sampling) moveOnce(ctx context.Context, moving []bool) (moveRecord, error) {
 	program, inputs := r.step, []any{r.moveKey().At(uint32(r.Move)).Words(), r.stepSizes()}
 	if moving != nil && r.maskedStep != r.step {
 		program, inputs = r.maskedStep, append(inputs, moving)
@@ -295,31 +258,36 @@ func (r *sampling) advance(ctx context.Context, moving []bool) (moveRecord, erro
 // moveKey is the key from which each move's random numbers are derived, by its number.
 func (r *sampling) moveKey() random.Key { return random.KeyOf(r.Seed).Named("move") }
 
-// draw makes one move after the warm-up: the next of a burst, or of a new one.
-func (r *sampling) draw(ctx context.Context) error {
-	if r.Status() == "" { // else Keep has had the last move
-		if len(r.pending) == 0 {
-			var err error
-			if r.pending, err = r.make(ctx); err != nil {
-				return err
-			}
-		}
-		if err := r.hear(); err != nil {
+// advance is a step of the loop: a move of the warm-up, or the next one of a call that has made several.
+func (r *sampling) advance(ctx context.Context, at *trail) (err error) {
+	r.at = at
+	if r.Warming != nil {
+		return r.warm(ctx)
+	}
+	if r.done() { // Keep has taken in the last move
+		return nil
+	}
+	if len(r.queue) == 0 {
+		if r.queue, err = r.make(ctx); err != nil {
 			return err
 		}
 	}
-	return r.observe()
+	return r.receive()
 }
 
-// hear takes in the next pending move, unless all draws are made.
-func (r *sampling) hear() error {
-	t := r.pending[0]
-	r.pending = r.pending[1:]
-	if r.Status() != "" {
+// done says whether all chains have their draws.
+func (r *sampling) done() bool { return r.common() == r.settings.Draws }
+
+// receive takes in the next move of the queue, unless all draws are made.
+func (r *sampling) receive() error {
+	t := r.queue[0]
+	if r.queue = r.queue[1:]; r.done() {
 		return nil
 	}
 	r.Move += r.leaps
-	return r.account(t)
+	err := r.account(t)
+	r.at.Step = r.common()
+	return err
 }
 
 // account counts a move's outcome, and keeps the draws of the chains that have completed a transition in it.
@@ -337,7 +305,7 @@ func (r *sampling) account(t moveRecord) error {
 	if err := r.keep(kept, t); err != nil {
 		return err
 	}
-	if r.Status() != "" || transitions >= maxRejections {
+	if r.done() || transitions >= maxRejections {
 		return r.stuck()
 	}
 	return nil
@@ -375,39 +343,8 @@ func (r *sampling) common() int {
 	return common
 }
 
-// observe calls Settings.Observe when it is due: more than once if a checkpoint has counted several moves at once.
-func (r *sampling) observe() error {
-	now, every := r.common(), r.ObserveEvery
-	if r.Observe == nil {
-		return nil
-	}
-	for draws := r.observed - r.observed%every + every; draws <= now; draws += every {
-		r.observed = draws
-		if err := r.show(draws); err != nil {
-			return run.Stop(fmt.Errorf("mcmc: Settings.Observe after %d draws: %w", draws, err))
-		}
-	}
-	return nil
-}
-
-// show calls Settings.Observe with the posterior of the first draws of each chain.
-func (r *sampling) show(draws int) error {
-	p, err := r.posterior(r.draws.first(draws), "")
-	if err != nil {
-		return err
-	}
-	return r.Observe(draws, p)
-}
-
-// posterior is the job's posterior with these draws.
-func (r *sampling) posterior(draws *Draws, status run.Status) (*bayes.Posterior, error) {
-	return r.job.PosteriorOf(draws.equal(), bayes.Provenance{
-		Status: string(status), Approximation: approximation(r.kernel),
-	})
-}
-
-// Progress implements run.Machine.
-func (r *sampling) Progress() run.Progress {
+// progress has the draws of all chains together, or the transitions of the warm-up.
+func (r *sampling) progress(*trail) run.Progress {
 	p := run.Progress{Stage: "draws", Steps: r.Chains * r.settings.Draws}
 	acceptance, transitions, divergences := 0.0, 0, 0
 	for _, t := range r.Tallies {
@@ -457,36 +394,18 @@ func (r *sampling) stats() (stats []ChainStats) {
 	return stats
 }
 
-// Now is the result so far, for fit.Steps.
-func (r *sampling) Now() (*fit.Result, error) { return r.result() }
-
 // result is the result so far: as many draws of each chain as all chains have made.
-func (r *sampling) result() (*fit.Result, error) {
-	chains := r.details()
-	result := &fit.Result{
-		Status: r.session.Status(), Elapsed: r.job.Elapsed(), Warnings: r.doubts(chains.Stats),
-		Approximation: approximation(r.kernel), Details: []any{chains},
+func (r *sampling) result(at *trail) (*fit.Result, error) {
+	r.at = at
+	if at.Status != "" && at.Step == 0 {
+		return nil, fmt.Errorf("mcmc: the run ended before all chains had a draw%s", r.outlook(at.Elapsed()))
 	}
-	if chains.Draws.PerChain == 0 {
-		return result, nil
-	}
-	result.Draws = chains.Draws.equal()
-	if r.job.Inner() {
-		return result, nil
-	}
-	var err error
-	result.Posterior, err = r.posterior(chains.Draws, result.Status)
-	return result, err
-}
-
-// details are those of the run so far.
-func (r *sampling) details() *Details {
 	d := &Details{
-		Draws: r.draws.first(r.common()), Tuned: r.position.Tuned, Stats: r.stats(), Moves: r.Move - r.WarmUpMoves,
+		Draws: r.draws.first(at.Step), Tuned: r.position.Tuned, Stats: r.stats(), Moves: r.Move - r.WarmUpMoves,
 		WarmUpMoves: r.WarmUpMoves,
 	}
 	if r.Warming == nil {
-		d.Sampling = r.session.Elapsed() - r.WarmUpTime
+		d.Sampling = at.Elapsed() - r.WarmUpTime
 	}
 	if !r.tunable() {
 		d.Tuned.StepSize = 0
@@ -495,5 +414,87 @@ func (r *sampling) details() *Details {
 		d.Gradients += r.Tallies[chain].Gradients
 		d.Evaluations = d.Evaluations.plus(c.Evaluations)
 	}
-	return d
+	result := &fit.Result{
+		Status: at.Status, Elapsed: r.job.Elapsed(), Warnings: r.doubts(d.Stats), Approximation: approximation(r.kernel),
+		Details: []any{d},
+	}
+	if at.Step == 0 {
+		return result, nil
+	}
+	result.Draws = d.Draws.equal()
+	if r.job.Inner() {
+		return result, nil
+	}
+	var err error
+	result.Posterior, err = r.job.PosteriorOf(result.Draws, bayes.Provenance{
+		Status: string(at.Status), Approximation: result.Approximation,
+	})
+	return result, err
+}
+
+// The names in a checkpoint of the draws, and of which of their transitions diverged.
+const (
+	drawsName     = "draws"
+	divergentName = "drawsDivergent"
+)
+
+// Keep implements fit.Keeper. It first takes in what the device has made already.
+func (r *sampling) Keep() (any, map[string]*tensors.Tensor, error) {
+	for len(r.queue) > 0 {
+		if err := r.receive(); err != nil {
+			return nil, nil, err
+		}
+	}
+	kept := map[string]*tensors.Tensor{}
+	if most := r.mostKept(); most > 0 {
+		draws := r.draws.first(most)
+		kept[drawsName] = draws.Tensor()
+		if draws.divergent != nil {
+			kept[divergentName] = run.Table(draws.divergent, most)
+		}
+	}
+	return r.position, kept, nil
+}
+
+// mostKept is the largest number of draws of any chain so far.
+func (r *sampling) mostKept() int {
+	most := 0
+	for _, t := range r.Tallies {
+		most = max(most, t.Kept)
+	}
+	return most
+}
+
+// Adopt implements fit.Keeper.
+func (r *sampling) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) error {
+	r.position, r.resumed = position{}, kept // else a warm-up that is over would stay
+	if err := run.Decode(head, &r.position); err != nil {
+		return err
+	}
+	most := r.mostKept()
+	if most == 0 {
+		return nil
+	}
+	draws, err := run.Tensor(kept, drawsName, shapes.Make(r.DType, r.Chains*most, r.problem.Dim))
+	if err != nil {
+		return err
+	}
+	if err := r.draws.adopt(draws); err != nil {
+		return err
+	}
+	if kept[divergentName] != nil {
+		divergent, err := run.Rows(kept, divergentName, r.Chains, most)
+		if err != nil {
+			return err
+		}
+		for chain, values := range divergent {
+			for draw, v := range values {
+				r.draws.diverges(chain, draw, v)
+			}
+		}
+	}
+	draws.FinalizeAll() //nolint:errcheck // freeing a copy
+	delete(kept, drawsName)
+	delete(kept, divergentName)
+	return nil
 }

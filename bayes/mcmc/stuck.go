@@ -8,8 +8,6 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/diag"
 	"gobnn/bayes/internal/stats"
-
-	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // maxRejections is the number of transitions of all chains after which a run without any accepted transition is ended.
@@ -91,11 +89,8 @@ func (r *sampling) doubts(stats []ChainStats) (all []string) {
 	if text := r.rounded(); text != "" {
 		all = append(all, text)
 	}
-	if r.moves == nil { // a finished run was read from its checkpoint
-		return all
-	}
-	if text := r.carrier.RepeatedDraws(); text != "" {
-		all = append(all, text)
+	if r.Repeated != "" {
+		all = append(all, r.Repeated)
 	}
 	return all
 }
@@ -175,14 +170,14 @@ const mostRounding = 0.1
 // counts have a log-likelihood of -1e13 may stay there. The warning is empty if the log-densities are smaller, or the
 // kernel carries none.
 func (r *sampling) rounded() string {
-	if r.DType != compute.Float32 || r.state == nil || r.kernel.Traits().Carries < CarriesLogDensity {
+	if r.DType != compute.Float32 || r.kernel.Traits().Carries < CarriesLogDensity {
 		return ""
 	}
-	var values []float64
-	err := r.state.Read(r.carrier.LogDensity(), func(t *tensors.Tensor) (err error) {
-		values, err = compute.Float64s(t)
-		return err
-	})
+	host, err := r.at.Host(logDensityName)
+	if err != nil {
+		return "" // there is no state yet
+	}
+	values, err := compute.Float64s(host[logDensityName])
 	if err != nil {
 		return "" // which ends the run elsewhere
 	}

@@ -148,7 +148,7 @@ func (r *sampling) warm(ctx context.Context) error {
 		return err
 	}
 	if w.Done == r.WarmUp {
-		r.Warming, r.WarmUpTime = nil, r.session.Elapsed()
+		r.Warming, r.WarmUpTime = nil, r.at.Elapsed()
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func (r *sampling) warm(ctx context.Context) error {
 // advanceTogether makes the moves of one call of the chains that are in a transition, and says how many.
 func (r *sampling) advanceTogether(ctx context.Context, moving []bool) (t moveRecord, made int, err error) {
 	if r.lockStep == nil {
-		t, err = r.advance(ctx, moving)
+		t, err = r.moveOnce(ctx, moving)
 		return t, 1, err
 	}
 	values, err := r.lockStep.Run(r.state, r.words(), r.stepSizes(), moving)
