@@ -100,7 +100,7 @@ func (a SMC) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 
 // Estimates implements particles.Estimator. If the batch is all rows the particles, which begin anew at each psi, are
 // those of the posterior, and the evidence is the estimate of the last step, at the psi before that step.
-func (a SMC) Estimates(t particles.Training, rows int, _ uint64) particles.Estimates {
+func (a SMC) Estimates(t particles.Training, rows int) particles.Estimates {
 	whole := t.BatchSize == rows
 	return particles.Estimates{Posterior: whole, Evidence: func(trace []particles.StepRecord) bayes.Evidence {
 		if len(trace) == 0 || !whole {
@@ -119,7 +119,7 @@ func (a SMC) Warnings(t particles.Training, rows int, trace []particles.StepReco
 		all = append(all, fmt.Sprintf("%.2g of the last step's moves were accepted, below %.2f: the particles are copies of "+
 			"draws from the prior; take a smaller step of the Kernel, or Precondition", trace[n-1].Acceptance, fewAccepted))
 	}
-	e := a.Estimates(t, rows, 0).Evidence(trace)
+	e := a.Estimates(t, rows).Evidence(trace)
 	if !e.Known() {
 		return all
 	}
@@ -165,7 +165,7 @@ func (s *ibis) Advance(ctx context.Context, r *particles.Session) (particles.Ste
 	if err := s.begins(r, batch, number); err != nil {
 		return particles.StepRecord{}, err
 	}
-	record := particles.StepRecord{UniqueAncestors: math.Inf(1), StepSize: nan, LogConstant: nan, MeanGradient: nan}
+	record := particles.StepRecord{UniqueAncestors: math.Inf(1), StepSize: nan, MeanGradient: nan}
 	var genealogy smc.Genealogy
 	calls := uint32(1)
 	for n := 1; n <= batch.Count; n++ {

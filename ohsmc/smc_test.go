@@ -74,33 +74,6 @@ func smcIsExact(t *testing.T, cases map[string]SMC) {
 	}
 }
 
-// The Poisson estimator is unbiased for the evidence where particles do not move (a move would change the model), and
-// says so when its constant is too small. Over 60 runs |t| < 4.5 raises a false alarm in 3 of 100 000 tests; with the
-// standard deviation, .049 as measured, held to .075 a mean of 1.05 shows.
-func TestPoissonIsUnbiased(t *testing.T) {
-	data := fittest.Data(6)
-	exact := posteriorOf(t, data, 3)
-	training := particles.Training{Particles: 500, BatchSize: 3, Threshold: .5}
-	algorithm := OpenHorizon{Training: training, Kernel: mcmc.RandomWalk{Variance: 1e-12},
-		Poisson: &Poisson{Rate: 47, LogConstant: 60}}
-	var ratios []float64
-	for seed := range uint64(60) {
-		result, _ := fitted(t, fittest.Line(3), algorithm, dataset.Parts{Train: data}, run.Settings{Seed: seed})
-		ratios = append(ratios, math.Exp(result.Posterior.Evidence().Value-exact.logEvidence))
-	}
-	mean, deviation := stat.MeanStdDev(ratios, nil)
-	if student := (mean - 1) / (deviation / math.Sqrt(60)); math.Abs(student) > 4.5 || deviation > .075 {
-		t.Errorf("the estimate over the evidence has mean %.3f and standard deviation %.3f: t = %.1f", mean, deviation,
-			student)
-	}
-	t.Logf("the estimate over the evidence: mean %.3f, standard deviation %.3f", mean, deviation)
-
-	algorithm = OpenHorizon{Training: training, Poisson: &Poisson{Rate: 50, LogConstant: 3}}
-	_, err := fit.Fit(t.Context(), fittest.Line(3), algorithm, dataset.Parts{Train: data},
-		run.Settings{Engine: computetest.Go(t)})
-	computetest.WantError(t, "a small constant", err, "LogConstant is 3, but this batch needs more than")
-}
-
 // An evidence without a standard error, and one that few particles bias by scaling their own steps, are warned of, with
 // the cure, and moves that are not accepted; where there is no evidence, nothing else is.
 func TestSMCWarnings(t *testing.T) {

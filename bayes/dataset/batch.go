@@ -3,7 +3,6 @@ package dataset
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"sync"
 )
 
@@ -57,55 +56,6 @@ func (b *epochBatches) At(step int) Batch {
 		b.epoch = epoch
 	}
 	return newBatch(b.order[k*b.size:min((k+1)*b.size, b.rows)], b.size)
-}
-
-// sampledBatches are the batches of NewSampledBatches.
-type sampledBatches struct {
-	rows, size int
-	seed       uint64
-
-	mu    sync.Mutex
-	order []int32 // [rows], the identity between calls
-}
-
-// NewSampledBatches draws each batch anew: without replacement within the batch, independently of all other batches. No
-// batch is padded. The size must be from 1 to rows. Several goroutines may use it.
-func NewSampledBatches(rows, size int, seed uint64) (Batches, error) {
-	if err := checkBatch(rows, size); err != nil {
-		return nil, err
-	}
-	b := &sampledBatches{rows: rows, size: size, seed: seed, order: make([]int32, rows)}
-	identity(b.order)
-	return b, nil
-}
-
-// PerEpoch is the number of rows divided by the batch size, rounded up: how many batches draw as many rows as there
-// are.
-func (b *sampledBatches) PerEpoch() int { return (b.rows + b.size - 1) / b.size }
-
-// At draws the batch of the step: the first M places of a Fisher-Yates shuffle that depends on (seed, step) only.
-func (b *sampledBatches) At(step int) Batch {
-	checkStep(step)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return drawn(newRand("sample", b.seed, uint64(step)), b.order, b.size)
-}
-
-// drawn takes size entries of order without replacement, in O(size): it swaps them to the front, copies them, and swaps
-// back, so that order is the identity again.
-func drawn(rng *rand.Rand, order []int32, size int) Batch {
-	swaps := make([]int, size)
-	for i := range size {
-		j := i + rng.IntN(len(order)-i)
-		swaps[i] = j
-		order[i], order[j] = order[j], order[i]
-	}
-	batch := newBatch(order[:size], size)
-	for i := size - 1; i >= 0; i-- {
-		j := swaps[i]
-		order[i], order[j] = order[j], order[i]
-	}
-	return batch
 }
 
 func newBatch(rows []int32, size int) Batch {

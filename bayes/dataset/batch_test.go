@@ -5,22 +5,11 @@ import (
 	"slices"
 	"sync"
 	"testing"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 func epochs(t *testing.T, rows, size int, seed uint64) Batches {
 	t.Helper()
 	b, err := NewEpochBatches(rows, size, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func sampled(t *testing.T, rows, size int, seed uint64) Batches {
-	t.Helper()
-	b, err := NewSampledBatches(rows, size, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,64 +55,41 @@ func TestEpochVisitsEachRowOnce(t *testing.T) {
 	}
 }
 
-func TestSampledBatchHasNoRowTwice(t *testing.T) {
-	for _, tt := range []struct{ rows, size, perEpoch int }{{185, 20, 10}, {7, 7, 1}, {7, 6, 2}, {1, 1, 1}} {
-		b := sampled(t, tt.rows, tt.size, 3)
-		if b.PerEpoch() != tt.perEpoch {
-			t.Errorf("%+v: got %d batches an epoch", tt, b.PerEpoch())
-		}
-		for step := range 100 {
-			rows := slices.Clone(wantPadding(t, b.At(step), tt.size))
-			slices.Sort(rows)
-			if len(rows) != tt.size || len(slices.Compact(rows)) != tt.size || rows[0] < 0 || int(rows[tt.size-1]) >= tt.rows {
-				t.Fatalf("%+v: step %d has the rows %v", tt, step, rows)
-			}
-		}
-	}
-}
-
 // TestBatchOfAStepIsTheSame: whatever was asked before, by whom ever, so that a resumed run sees the same batches.
 func TestBatchOfAStepIsTheSame(t *testing.T) {
-	makers := map[string]func(seed uint64) Batches{
-		"epochs":  func(seed uint64) Batches { return epochs(t, 53, 10, seed) },
-		"sampled": func(seed uint64) Batches { return sampled(t, 53, 10, seed) },
+	make := func(seed uint64) Batches { return epochs(t, 53, 10, seed) }
+	run := make(11)
+	var all []Batch
+	for step := range 40 {
+		all = append(all, run.At(step))
 	}
-	for name, make := range makers {
-		t.Run(name, func(t *testing.T) {
-			run := make(11)
-			var all []Batch
-			for step := range 40 {
-				all = append(all, run.At(step))
+	for _, step := range []int{39, 0, 17, 17, 5, 6, 38} {
+		if resumed := make(11); !reflect.DeepEqual(resumed.At(step), all[step]) {
+			t.Errorf("resumed at step %d, the batch is another", step)
+		}
+		if !reflect.DeepEqual(run.At(step), all[step]) {
+			t.Errorf("asked again for step %d, the batch is another", step)
+		}
+	}
+	if reflect.DeepEqual(make(12).At(0), all[0]) {
+		t.Error("another seed gives the same batch")
+	}
+	if reflect.DeepEqual(all[0], all[6]) { // the first batches of two epochs of 6
+		t.Error("two epochs have the same order")
+	}
+	all[0].Rows[0] = -1
+	if run.At(0).Rows[0] == -1 {
+		t.Error("batches share memory")
+	}
+	var wg sync.WaitGroup
+	for step := 1; step < 40; step++ {
+		wg.Go(func() {
+			if !reflect.DeepEqual(run.At(step), all[step]) {
+				t.Errorf("asked at the same time as others for step %d, the batch is another", step)
 			}
-			for _, step := range []int{39, 0, 17, 17, 5, 6, 38} {
-				if resumed := make(11); !reflect.DeepEqual(resumed.At(step), all[step]) {
-					t.Errorf("resumed at step %d, the batch is another", step)
-				}
-				if !reflect.DeepEqual(run.At(step), all[step]) {
-					t.Errorf("asked again for step %d, the batch is another", step)
-				}
-			}
-			if reflect.DeepEqual(make(12).At(0), all[0]) {
-				t.Error("another seed gives the same batch")
-			}
-			if reflect.DeepEqual(all[0], all[6]) { // the first batches of two epochs of 6
-				t.Error("two epochs have the same order")
-			}
-			all[0].Rows[0] = -1
-			if run.At(0).Rows[0] == -1 {
-				t.Error("batches share memory")
-			}
-			var wg sync.WaitGroup
-			for step := 1; step < 40; step++ {
-				wg.Go(func() {
-					if !reflect.DeepEqual(run.At(step), all[step]) {
-						t.Errorf("asked at the same time as others for step %d, the batch is another", step)
-					}
-				})
-			}
-			wg.Wait()
 		})
 	}
+	wg.Wait()
 }
 
 // TestEpochOrdersUniform: all 24 orders of 4 rows are equally frequent over epochs (wantUniform states the false-alarm
@@ -144,36 +110,6 @@ func TestEpochOrdersUniform(t *testing.T) {
 	wantUniform(t, list)
 }
 
-// TestSamplingUniform: each row is in a batch with probability M/N. The counts of T batches have variance T p (1-p) and
-// covariance -T p (1-p) / (N-1), so their scaled squares are chi-square with N-1 degrees of freedom. False-alarm rate
-// 1e-6.
-func TestSamplingUniform(t *testing.T) {
-	const rows, size, steps = 50, 10, 20000
-	b := sampled(t, rows, size, 5)
-	counts := make([]float64, rows)
-	pairs := make([]int, 25) // of the tens in which the first rows of two batches in turn lie
-	last := -1
-	for step := range steps {
-		batch := b.At(step)
-		for _, r := range batch.Rows {
-			counts[r]++
-		}
-		first := int(batch.Rows[0]) / 10
-		if step%2 == 1 {
-			pairs[5*last+first]++
-		}
-		last = first
-	}
-	p, chi2 := float64(size)/rows, 0.0
-	for _, c := range counts {
-		chi2 += (c - steps*p) * (c - steps*p) / (steps * p * (1 - p)) * (rows - 1) / rows
-	}
-	if limit := (distuv.ChiSquared{K: rows - 1}).Quantile(1 - 1e-6); chi2 > limit {
-		t.Errorf("chi-square %.1f exceeds %.1f: %v", chi2, limit, counts)
-	}
-	wantUniform(t, pairs)
-}
-
 func TestBatchErrors(t *testing.T) {
 	for _, tt := range []struct {
 		rows, size int
@@ -181,8 +117,6 @@ func TestBatchErrors(t *testing.T) {
 	}{{10, 11, []string{"11", "10 rows"}}, {10, 0, []string{"batch size is 0", "at least 1"}}, {10, -3, []string{"-3"}},
 		{0, 1, []string{"0 rows"}}, {1 << 31, 5, []string{"2147483648 rows"}}} {
 		_, err := NewEpochBatches(tt.rows, tt.size, 0)
-		wantError(t, err, tt.want...)
-		_, err = NewSampledBatches(tt.rows, tt.size, 0)
 		wantError(t, err, tt.want...)
 	}
 	defer func() {
@@ -195,16 +129,6 @@ func TestBatchErrors(t *testing.T) {
 
 func BenchmarkEpochAt(b *testing.B) {
 	batches, err := NewEpochBatches(10000, 50, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for i := range b.N {
-		batches.At(i)
-	}
-}
-
-func BenchmarkSampledAt(b *testing.B) {
-	batches, err := NewSampledBatches(10000, 50, 0)
 	if err != nil {
 		b.Fatal(err)
 	}

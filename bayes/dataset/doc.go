@@ -43,7 +43,6 @@
 //
 // # Mini-batches
 //
-// [NewEpochBatches] visits every row once an epoch (take this if you don't know); [NewSampledBatches] draws each batch
-// anew. Both are functions of seed and step alone, so that a resumed run sees the same batches. A ragged last batch is
-// padded and masked, so that one compiled graph serves all steps.
+// [NewEpochBatches] visits every row once an epoch. A batch depends on seed and step alone, so that a resumed run sees
+// the same batches. A ragged last batch is padded and masked, so that one compiled graph serves all steps.
 package dataset

@@ -103,9 +103,6 @@ func others() []method {
 		{name: "ohsmc: default", Method: ohsmc.OpenHorizon{Training: short}},
 		{name: "ohsmc: guided default", Method: ohsmc.Guided{Training: short}},
 		{name: "ohsmc: SMC default", Method: ohsmc.SMC{Training: short}},
-		{name: "ohsmc: Poisson", Method: ohsmc.OpenHorizon{
-			Training: short, Poisson: &ohsmc.Poisson{Rate: 20, LogConstant: 2000},
-		}},
 	}
 }
 

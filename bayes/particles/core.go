@@ -47,12 +47,11 @@ type Now struct {
 type StepInfo struct {
 	// LogEvidence also says whether the step is refused: if it is -Inf or NaN all weights are 0, and the run ends with
 	// bayes.ErrZeroWeights. A step without it is refused if no particle has a weight above 0 and finite coordinates.
-	LogEvidence                       *graph.Node
-	Loss, ESS, UniqueAncestors        *graph.Node
-	Resampled, GradientRejected       *graph.Node // 1 or 0, or bool
-	NonFinite                         *graph.Node
-	Acceptance, StepSize, LogConstant *graph.Node
-	MeanGradient                      *graph.Node
+	LogEvidence                        *graph.Node
+	Loss, ESS, UniqueAncestors         *graph.Node
+	Resampled, GradientRejected        *graph.Node // 1 or 0, or bool
+	NonFinite                          *graph.Node
+	Acceptance, StepSize, MeanGradient *graph.Node
 }
 
 // Graphs are an algorithm whose step is one graph, for NewStepper. The functions build graph, and panic as GoMLX does.
@@ -83,7 +82,7 @@ func (t StepInfo) record(next State) *Node {
 	var row []*Node
 	for _, node := range []*Node{
 		t.LogEvidence, nil, t.Loss, t.ESS, t.UniqueAncestors, t.Resampled, t.NonFinite, t.GradientRejected, t.Acceptance,
-		t.StepSize, t.LogConstant, t.MeanGradient, left,
+		t.StepSize, t.MeanGradient, left,
 	} {
 		if node == nil {
 			node = ConstAs(like, math.NaN())

@@ -41,11 +41,10 @@ func (v Validation) plus(logScale float64) Validation {
 
 // StepRecord holds a step's diagnostics. Numbers that an algorithm does not have are NaN. A record of several steps has
 // the last one's, but the sum of LogEvidence, Resamplings and Seconds, the mean Loss, the fewest UniqueAncestors, the
-// largest NonFinite and LogConstant, and GradientRejected if one step has it.
+// largest NonFinite, and GradientRejected if one step has it.
 type StepRecord struct {
 	// LogEvidence is what the step adds to the log evidence of the standardised target, as in bayes.Evidence. For
-	// ohsmc.OpenHorizon it is log sum_j w_j p(y_S | phi_j; psi), with Poisson the same with the factor of its weights in
-	// place of the likelihood; for ohsmc.Guided the log of the ratio of the normalising constants of this step's target
+	// ohsmc.OpenHorizon it is log sum_j w_j p(y_S | phi_j; psi); for ohsmc.Guided the log of the ratio of the normalising constants of this step's target
 	// and the last one's; for ohsmc.SMC log p(y_S; psi) of the whole batch. -Inf says that no particle has a weight: the
 	// run ends.
 	LogEvidence       float64
@@ -71,10 +70,7 @@ type StepRecord struct {
 	// with Adapt.
 	Acceptance float64
 	StepSize   float64 // of the proposals; ohsmc.Guided only
-	// LogConstant is the smallest constant that would have kept the Poisson estimator's weights positive, of
-	// ohsmc.OpenHorizon with Poisson.
-	LogConstant float64
-	Seconds     float64 // of the step, without validation
+	Seconds    float64 // of the step, without validation
 }
 
 // plus turns a record of the standardised target into one in the target's units: logScale is the data's.
@@ -92,7 +88,6 @@ func (r StepRecord) merge(after StepRecord, share float64) StepRecord {
 	after.Resamplings += r.Resamplings
 	after.NonFinite = max(r.NonFinite, after.NonFinite)
 	after.GradientRejected = r.GradientRejected || after.GradientRejected
-	after.LogConstant = max(r.LogConstant, after.LogConstant)
 	after.Seconds += r.Seconds
 	return after
 }
@@ -103,8 +98,8 @@ func recordOf(v []float64) (record StepRecord, left float64) {
 	return StepRecord{
 		LogEvidence: v[0], LogEvidenceStdErr: v[1], Loss: v[2], ESS: v[3], UniqueAncestors: v[4], Resamplings: count(v[5]),
 		NonFinite: count(v[6]), GradientRejected: v[7] != 0 && v[7] == v[7], Acceptance: v[8], StepSize: v[9],
-		LogConstant: v[10], MeanGradient: v[11],
-	}, v[12]
+		MeanGradient: v[10],
+	}, v[11]
 }
 
 // count is v as a count; 0 for NaN.
@@ -221,7 +216,7 @@ func (r *training) warnings(d *Details, records int, status run.Status) []string
 // estimates are what the algorithm says of its particles, or else what is so where each move is weighed.
 func (r *training) estimates() Estimates {
 	if e, ok := r.algorithm.(Estimator); ok {
-		return e.Estimates(r.Training, r.Rows(), r.Seed)
+		return e.Estimates(r.Training, r.Rows())
 	}
 	return Estimates{Posterior: r.BatchSize == r.Rows() && r.Bound.W == 0}
 }

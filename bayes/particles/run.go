@@ -86,19 +86,14 @@ type training struct {
 func newTraining(j *fit.Job, t Training, a Algorithm) (*training, error) {
 	r := &training{Job: j, Training: t, algorithm: a}
 	var err error
-	if r.batches, r.steps, err = horizon(a, t, j.Rows(), j.Seed); err != nil {
+	if r.batches, r.steps, err = horizon(t, j.Rows(), j.Seed); err != nil {
 		return nil, fmt.Errorf("particles: %w", err)
 	}
 	return r, r.Bound.CheckBatches(r.batches)
 }
 
 // horizon returns the batches of a run and its number of steps.
-func horizon(a Algorithm, t Training, rows int, seed uint64) (dataset.Batches, int, error) {
-	if h, ok := a.(Horizon); ok {
-		if batches, steps, err := h.Horizon(t, rows, seed); err != nil || batches != nil {
-			return batches, steps, err
-		}
-	}
+func horizon(t Training, rows int, seed uint64) (dataset.Batches, int, error) {
 	batches, err := dataset.NewEpochBatches(rows, t.BatchSize, seed)
 	if err != nil {
 		return nil, 0, err
@@ -134,7 +129,7 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 	return l
 }
 
-const checkpointFormat = "gobnn.ohsmc/8"
+const checkpointFormat = "gobnn.ohsmc/9"
 
 // begin compiles the programs unless they are compiled, and puts the data and the initial state on the device.
 func (r *training) begin(context.Context) (state *compute.State, release func(), err error) {

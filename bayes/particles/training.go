@@ -55,17 +55,10 @@ type Training struct {
 //		}})
 //	}
 //
-// An Algorithm may also implement the optional interfaces Horizon, Warned and Estimator.
+// An Algorithm may also implement the optional interfaces Warned and Estimator.
 type Algorithm interface {
 	// Compile prepares the programs of a step.
 	Compile(c *Core) (Stepper, error)
-}
-
-// Horizon is an Algorithm that chooses its batches and their number. Others, and one that gives nil for the batches,
-// make Training.Epochs passes through the rows, each in a new random order.
-type Horizon interface {
-	Algorithm
-	Horizon(t Training, rows int, seed uint64) (batches dataset.Batches, steps int, err error)
 }
 
 // Warned is an Algorithm that adds warnings of its own to Result.Warnings, for what may make a finished run doubtful
@@ -79,7 +72,7 @@ type Warned interface {
 // if all rows are in one batch and nothing is shared, and give no evidence.
 type Estimator interface {
 	Algorithm
-	Estimates(t Training, rows int, seed uint64) Estimates
+	Estimates(t Training, rows int) Estimates
 }
 
 // Estimates are what the particles of a run on a training part estimate.
