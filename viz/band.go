@@ -100,7 +100,7 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 	xRange := spanOf(xs, train[0])
 	yColumns := append([][]float64{low3, high3, train[1]}, draws...)
 	if truth != nil {
-		yColumns = append(yColumns, truth.ys)
+		yColumns = append(yColumns, truth.pieces[0].ys)
 	}
 	a := newAxes(frame.XLabel, frame.YLabel, xRange.widen(0.015), spanOf(yColumns...).widen(0.04))
 	p := &panel{title: frame.Title, axes: []*axes{a}}
@@ -112,13 +112,13 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 		p.note(note)
 	}
 	ground := beyond(seen, spanOf(xs))
-	a.add(ground, gridLines{}, bands[0], bands[1], bands[2])
-	single := &paths{style: stroke(withAlpha(purple, 0.75), 0.8)}
+	a.add(ground, bands[0], bands[1], bands[2])
+	single := &line{style: stroke(withAlpha(purple, 0.75), 0.8)}
 	for _, d := range draws {
-		single.lines = append(single.lines, polyline{xs, d})
+		single.add(xs, d)
 	}
 	a.add(single)
-	mid := &line{xs: xs, ys: means, style: stroke(blue, 2)}
+	mid := newLine(xs, means, stroke(blue, 2))
 	a.add(mid)
 	p.entry("mean", mid)
 	for k := len(bands) - 1; k >= 0; k-- {
@@ -177,14 +177,13 @@ func (s *span) limit(values []float64) (beyond bool) {
 
 // beyond is the ground beside the data, of the parts of x below and above their range; none if it is not known.
 func beyond(data *span, x span) *bars {
-	b := &bars{fill: rgb(0xEBEBEB)}
+	b := &bars{fill: withAlpha(black, .08)} // the grid is seen through it
 	if data == nil {
 		return b
 	}
 	for _, side := range []span{{x.lo, min(data.lo, x.hi)}, {max(data.hi, x.lo), x.hi}} {
 		if side.lo < side.hi {
-			b.x0, b.x1 = append(b.x0, side.lo), append(b.x1, side.hi)
-			b.y0, b.y1 = append(b.y0, math.Inf(-1)), append(b.y1, math.Inf(1))
+			b.add(side.lo, side.hi, math.Inf(-1), math.Inf(1))
 		}
 	}
 	return b
@@ -202,5 +201,5 @@ func sample(f func(float64) float64, x span, style draw.LineStyle) (*line, error
 	if err != nil {
 		return nil, err
 	}
-	return &line{xs: rows[0], ys: rows[1], style: style}, nil
+	return newLine(rows[0], rows[1], style), nil
 }

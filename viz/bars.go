@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-
-	"gonum.org/v1/plot"
 )
 
 // BarOptions are the options of [Bars].
@@ -59,17 +57,15 @@ func Bars(names []string, values []float64, opt BarOptions) (*Figure, error) {
 	p := &panel{title: frame.Title}
 	room := .22 * (most - least) // for the numbers
 	a := newAxes(frame.XLabel, frame.YLabel, span{least, most + room}, span{-.6, float64(len(names)) - .4})
-	var ticks []plot.Tick
 	lengths, marks := &bars{fill: tint(blue, .35)}, &bars{edge: stroke(vermillion, 2)}
-	a.add(gridLines{}, lengths, marks)
+	a.add(lengths, marks)
 	for i, name := range names {
 		at := float64(len(names) - 1 - i)
-		ticks = append(ticks, plot.Tick{Value: at, Label: name})
+		a.y.names = append(a.y.names, tick{at, name})
 		text, end := "not finite", 0.
 		if v := values[i]; finite(v) {
 			end = math.Min(v, most)
-			lengths.x0, lengths.x1 = append(lengths.x0, math.Min(0, end)), append(lengths.x1, math.Max(0, end))
-			lengths.y0, lengths.y1 = append(lengths.y0, at-.36), append(lengths.y1, at+.36)
+			lengths.add(math.Min(0, end), math.Max(0, end), at-.36, at+.36)
 			text = strconv.FormatFloat(v, 'g', 3, 64)
 			if math.Abs(v) >= 100 && math.Abs(v) < 1e6 {
 				text = strconv.FormatFloat(v, 'f', 0, 64)
@@ -86,17 +82,15 @@ func Bars(names []string, values []float64, opt BarOptions) (*Figure, error) {
 			if m >= beside && m < beside+room { // the number stands beyond the mark
 				beside = m
 			}
-			marks.x0, marks.x1 = append(marks.x0, m), append(marks.x1, m)
-			marks.y0, marks.y1 = append(marks.y0, at-.44), append(marks.y1, at+.44)
+			marks.add(m, m, at-.44, at+.44)
 		}
 		a.add(&textMark{x: beside, y: at, text: text, beside: true})
 	}
-	a.plot.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	if opt.MarkName != "" {
 		p.entry(frame.XLabel, lengths)
 		p.entry(opt.MarkName, &line{style: marks.edge})
 	}
-	a.framed()
+	a.framed = true
 	p.axes = []*axes{a}
 	return newFigure(frame, p)
 }

@@ -64,24 +64,24 @@ func TraceRank(values [][]float64, frame Frame) (*Figure, error) {
 		highest = max(highest, slices.Max(c))
 	}
 	low := newAxes("rank among all draws", "draws", span{0, float64(len(all))}, span{0, 1.08 * highest})
-	top.add(gridLines{})
 	uniform := level(float64(draws)/bins, span{0, float64(len(all))}, stroke(black, 1))
-	low.add(gridLines{}, uniform)
+	low.add(uniform)
 	for k, c := range values {
-		trace := &line{style: chainStyles[k%len(chainStyles)]}
+		trace := newLine(nil, c, chainStyles[k%len(chainStyles)])
 		trace.style.Width *= .8
 		if draws > 300 {
 			trace.style.Dashes = nil // dashes would break up a curve as dense as this
 		}
-		for i, v := range c {
-			trace.xs, trace.ys = append(trace.xs, float64(i)), append(trace.ys, v)
+		for i := range c {
+			trace.pieces[0].xs = append(trace.pieces[0].xs, float64(i))
 		}
-		steps := &line{style: chainStyles[k%len(chainStyles)]}
-		steps.style.Width = 1.6
+		var ranks, heights []float64
 		for b, n := range counts[k] {
 			from, to := float64(b*len(all))/bins, float64((b+1)*len(all))/bins
-			steps.xs, steps.ys = append(steps.xs, from, to), append(steps.ys, n, n)
+			ranks, heights = append(ranks, from, to), append(heights, n, n)
 		}
+		steps := newLine(ranks, heights, chainStyles[k%len(chainStyles)])
+		steps.style.Width = 1.6
 		top.add(trace)
 		low.add(steps)
 		if k < len(chainStyles) {

@@ -2,12 +2,7 @@ package viz
 
 import (
 	"fmt"
-	"math"
 	"strconv"
-	"unicode/utf8"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/text"
 )
 
 // Confusion shows a confusion matrix: counts, [C, C], with a row for each true class, from the top, and a column for
@@ -25,30 +20,15 @@ func Confusion(counts [][]float64, classes []string, frame Frame) (*Figure, erro
 	if classes != nil && len(classes) != c {
 		return nil, fmt.Errorf("viz: a confusion matrix of %d classes with %d names", c, len(classes))
 	}
-	table, err := sequentialTable()
-	if err != nil {
-		return nil, fmt.Errorf("viz: colour table: %w", err)
-	}
 	a := newAxes(frame.XLabel, frame.YLabel, span{-.5, float64(c) - .5}, span{-.5, float64(c) - .5})
-	var across, up []plot.Tick
-	longest := 0
 	for i := range c {
 		name := strconv.Itoa(i)
 		if classes != nil {
 			name = classes[i]
 		}
-		longest = max(longest, utf8.RuneCountInString(name))
-		across = append(across, plot.Tick{Value: float64(i), Label: name})
-		up = append(up, plot.Tick{Value: float64(c - 1 - i), Label: name})
+		a.x.names = append(a.x.names, tick{float64(i), name})
+		a.y.names = append(a.y.names, tick{float64(c - 1 - i), name})
 	}
-	if longest*c > 40 { // more letters than stand side by side
-		label := &a.plot.X.Tick.Label
-		label.Rotation, label.XAlign, label.YAlign = math.Pi/2, text.XRight, text.YCenter
-		for i := range across {
-			across[i].Label += "  " // off the axis
-		}
-	}
-	a.plot.X.Tick.Marker, a.plot.Y.Tick.Marker = plot.ConstantTicks(across), plot.ConstantTicks(up)
 	total := 0.
 	for i, row := range counts {
 		if len(row) != c {
@@ -68,14 +48,14 @@ func Confusion(counts [][]float64, classes []string, frame Frame) (*Figure, erro
 				share = v / sum
 			}
 			x, y := float64(k), float64(c-1-i)
-			cell := &bars{x0: []float64{x - .5}, x1: []float64{x + .5}, y0: []float64{y - .5}, y1: []float64{y + .5},
-				fill: table[table.index(share)]}
+			cell := &bars{fill: sequentialColours[sequentialColours.index(share)]}
+			cell.add(x-.5, x+.5, y-.5, y+.5)
 			a.add(cell, &textMark{x: x, y: y, text: strconv.FormatFloat(v, 'f', -1, 64)})
 		}
 	}
 	if total == 0 {
 		return nil, fmt.Errorf("viz: all counts of %d classes are 0: nothing to draw", c)
 	}
-	a.framed()
+	a.framed = true
 	return newFigure(frame, &panel{title: frame.Title, axes: []*axes{a}})
 }

@@ -3,6 +3,7 @@ package viz
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -145,24 +146,47 @@ func (s span) widen(fraction float64) span {
 
 // widenLog is widen on a logarithmic axis.
 func (s span) widenLog(fraction float64) span {
-	factor := math.Pow(s.hi/s.lo, fraction)
-	if math.IsInf(factor, 0) { // the ratio alone is too large for a number
-		factor = math.Exp(fraction * (math.Log(s.hi) - math.Log(s.lo)))
-	}
-	return span{max(s.lo/factor, math.SmallestNonzeroFloat64), s.hi * factor}
+	factor := math.Exp(fraction * (math.Log(s.hi) - math.Log(s.lo)))
+	return span{s.lo / factor, s.hi * factor}
 }
 
-// thinColumns is the number of columns that a line is thinned to: about the pixels of a figure's width.
-const thinColumns = 800
+// thinColumns is the number of columns that a line is thinned to: about the pixels of a figure's width. Of more than
+// four points a column a line or an area is drawn in pieces of pieceColumns: the time to draw a path as pixels grows
+// with the square of its segments in one row of pixels, and a noisy curve takes seconds as one path.
+const thinColumns, pieceColumns = 800, 32
+
+// pieces returns the points of a curve, of many thinned and in pieces. Each reaches a column into the next, so that no
+// seam is seen between areas.
+func pieces(p plane, xs, ys []float64) (all [][]vg.Point) {
+	if len(xs) <= 4*thinColumns {
+		return [][]vg.Point{p.points(xs, ys)}
+	}
+	column := func(i int) int { return int(thinColumns * p.x.norm(xs[i])) }
+	for start := 0; start < len(xs); {
+		end := start
+		for end < len(xs) && column(end)/pieceColumns == column(start)/pieceColumns {
+			end++
+		}
+		to := end
+		for to < len(xs) && max(column(to)-column(end), column(end)-column(to)) <= 1 {
+			to++
+		}
+		var piece []vg.Point
+		for _, i := range thinLine(start, min(to+1, len(xs)), column, ys) {
+			piece = append(piece, p.at(xs[i], ys[i]))
+		}
+		all = append(all, piece)
+		start = end
+	}
+	return all
+}
 
 // thinLine keeps, of consecutive points in one pixel column, the first, the least, the greatest and the last: the line
-// looks the same and has at most four points a column. Across is where an x lies, from 0 to 1.
-func thinLine(xs, ys []float64, across func(x float64) float64) ([]float64, []float64) {
-	var tx, ty []float64
-	columnOf := func(i int) int { return int(thinColumns * across(xs[i])) }
-	for start := 0; start < len(xs); {
+// looks the same and has at most four points a column.
+func thinLine(from, to int, column func(i int) int, ys []float64) (kept []int) {
+	for start := from; start < to; {
 		end, least, greatest := start, start, start
-		for ; end < len(xs) && columnOf(end) == columnOf(start); end++ {
+		for ; end < to && column(end) == column(start); end++ {
 			if ys[end] < ys[least] {
 				least = end
 			}
@@ -170,70 +194,28 @@ func thinLine(xs, ys []float64, across func(x float64) float64) ([]float64, []fl
 				greatest = end
 			}
 		}
-		last := -1
-		for _, i := range []int{start, min(least, greatest), max(least, greatest), end - 1} {
-			if i > last {
-				tx, ty, last = append(tx, xs[i]), append(ty, ys[i]), i
-			}
-		}
+		some := []int{start, min(least, greatest), max(least, greatest), end - 1}
+		kept = append(kept, slices.Compact(some)...)
 		start = end
 	}
-	return tx, ty
-}
-
-// pieceColumns and piecePoints limit the piece of a thinned curve that is drawn as one path. The time to draw a path as
-// pixels grows with the square of its segments in one row of pixels. So a noisy curve takes seconds as one path, and
-// much less in pieces.
-const pieceColumns, piecePoints = 32, 128
-
-// linePieces cuts a thinned line into pieces. Each begins where the last one ends.
-func linePieces(pts []vg.Point) (pieces [][]vg.Point) {
-	for len(pts) > piecePoints {
-		pieces = append(pieces, pts[:piecePoints])
-		pts = pts[piecePoints-1:]
-	}
-	return append(pieces, pts)
-}
-
-// areaPieces gives the ranges of indices, from and to, of the pieces in which an area over many x, which ascend, is
-// drawn: one for few. Each reaches a column into the next, so that no seam is seen between them.
-func areaPieces(xs []float64, across func(x float64) float64) (pieces [][2]int) {
-	if len(xs) <= 4*thinColumns {
-		return [][2]int{{0, len(xs)}}
-	}
-	columnOf := func(i int) int { return int(thinColumns * across(xs[i])) }
-	for start := 0; start < len(xs); {
-		end := start
-		for end < len(xs) && columnOf(end)/pieceColumns == columnOf(start)/pieceColumns {
-			end++
-		}
-		overlap := end
-		for overlap < len(xs) && columnOf(overlap) <= columnOf(end)+1 {
-			overlap++
-		}
-		pieces = append(pieces, [2]int{start, min(overlap+1, len(xs))})
-		start = end
-	}
-	return pieces
+	return kept
 }
 
 // thinCells is the number of cells in each direction that points are thinned to: about the points (1/72 inch) of a
 // figure's width.
 const thinCells = 400
 
-// thinPoints returns the indices of one point in each cell of a fine grid. The other points would be drawn on top of
-// these.
-func thinPoints(xs, ys []float64, across, up func(float64) float64) []int {
+// thinPoints returns one point in each cell of a fine grid. The other points would be drawn on top of these.
+func thinPoints(xs, ys []float64, p plane) (keptX, keptY []float64) {
 	seen := make(map[[2]int]bool, len(xs))
-	var keep []int
 	for i := range xs {
-		cell := [2]int{int(thinCells * across(xs[i])), int(thinCells * up(ys[i]))}
+		cell := [2]int{int(thinCells * p.x.norm(xs[i])), int(thinCells * p.y.norm(ys[i]))}
 		if !seen[cell] {
 			seen[cell] = true
-			keep = append(keep, i)
+			keptX, keptY = append(keptX, xs[i]), append(keptY, ys[i])
 		}
 	}
-	return keep
+	return keptX, keptY
 }
 
 // number writes v with four significant digits, for titles and legends.

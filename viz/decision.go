@@ -8,7 +8,6 @@ import (
 	"sort"
 	"strings"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg/draw"
 )
 
@@ -56,31 +55,27 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	table, err := divergingTable()
-	if err != nil {
-		return nil, fmt.Errorf("viz: colour table: %w", err)
-	}
 
 	f := probability
 	x, y := span{f.X[0], f.X[len(f.X)-1]}, span{f.Y[0], f.Y[len(f.Y)-1]}
 	a := newAxes(frame.XLabel, frame.YLabel, x, y)
 	label := cmp.Or(opt.ProbabilityLabel, "predicted probability of class 1")
-	bar := &colourBar{label: label, values: span{0, 1}, table: table}
+	bar := &colourBar{label: label, values: span{0, 1}, table: divergingColours}
 	p := &panel{title: frame.Title, axes: []*axes{a}, bar: bar}
 	p.note(droppedNote(dropped + bad + more))
 	if outside := countOutside(points, x, y); outside > 0 {
 		p.note(fmt.Sprintf("points outside the map: %d, not drawn", outside))
 	}
-	a.add(&heat{field: f, values: bar.values, table: table})
-	single := &paths{lines: draws, style: stroke(withAlpha(black, .45), .7)}
+	a.add(&heat{field: f, values: bar.values, table: divergingColours})
+	single := &line{pieces: draws, style: stroke(withAlpha(black, .45), .7)}
 	if len(opt.draws) > 0 {
 		a.add(single)
 	}
 	for _, l := range levels {
-		a.add(&paths{lines: f.contour(l.value), style: l.style})
+		a.add(&line{pieces: f.contour(l.value), style: l.style})
 	}
 	bar.levels = levels
-	a.framed()
+	a.framed = true
 
 	for class, d := range points {
 		if len(d.xs) == 0 {
@@ -95,10 +90,10 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	}
 	symbol := cmp.Or(opt.Symbol, "p")
 	for _, g := range groups {
-		p.entry(symbol+" = "+strings.Join(g.values, ", "), plot.Thumbnailer(&paths{style: g.style}))
+		p.entry(symbol+" = "+strings.Join(g.values, ", "), &line{style: g.style})
 	}
 	if len(opt.draws) > 0 {
-		p.entry(symbol+" = 0.5 of single particles", plot.Thumbnailer(single))
+		p.entry(symbol+" = 0.5 of single particles", single)
 	}
 	return newFigure(frame, p)
 }

@@ -62,7 +62,6 @@ func ESSCurve(ess Series, opt ESSOptions) (*Figure, error) {
 	a := newAxes(frame.XLabel, frame.YLabel, x, y)
 	p := &panel{title: frame.Title, axes: []*axes{a}}
 	p.note(droppedNote(dropped))
-	a.add(gridLines{})
 	show := func(label string, l *line) {
 		a.add(l)
 		p.entry(label, l)
@@ -72,27 +71,27 @@ func ESSCurve(ess Series, opt ESSOptions) (*Figure, error) {
 		window := len(rows[0]) / 50
 		p.note(fmt.Sprintf("faint: each step; thick: running means of %d", window))
 		mean := func(rows [][]float64, style draw.LineStyle) *line {
-			l := &line{style: style}
+			var xs, ys []float64
 			all := runningMean(rows[1], window)
 			for i := 0; i < len(all); i += max(1, window/10) {
-				l.xs, l.ys = append(l.xs, rows[0][i]), append(l.ys, all[i])
+				xs, ys = append(xs, rows[0][i]), append(ys, all[i])
 			}
-			return l
+			return newLine(xs, ys, style)
 		}
-		a.add(&line{xs: rows[0], ys: rows[1], style: stroke(tint(skyBlue, 0.35), 0.7)})
+		a.add(newLine(rows[0], rows[1], stroke(tint(skyBlue, 0.35), 0.7)))
 		if len(unique[0]) > 0 {
-			a.add(&line{xs: unique[0], ys: unique[1], style: stroke(tint(orange, 0.5), 0.5)})
+			a.add(newLine(unique[0], unique[1], stroke(tint(orange, 0.5), 0.5)))
 			show("unique ancestors", mean(unique, stroke(orange, 1.9, dashed...)))
 		}
 		show("ESS", mean(rows, stroke(blue, 1.9)))
 	} else {
 		if len(unique[0]) > 0 {
-			joined := &line{xs: unique[0], ys: unique[1], style: stroke(tint(orange, 0.5), 0.7)}
+			joined := newLine(unique[0], unique[1], stroke(tint(orange, 0.5), 0.7))
 			points := &dots{xs: unique[0], ys: unique[1], shape: triangle, radius: 1.8, fill: orange}
 			a.add(joined, points)
 			p.entry("unique ancestors", joined, points)
 		}
-		show("ESS", &line{xs: rows[0], ys: rows[1], style: stroke(blue, 1.6)})
+		show("ESS", newLine(rows[0], rows[1], stroke(blue, 1.6)))
 	}
 	if opt.Particles > 0 {
 		show(fmt.Sprintf("J = %d", opt.Particles), level(float64(opt.Particles), x, stroke(grey, 1.2, dotted...)))

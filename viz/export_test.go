@@ -57,9 +57,9 @@ func Looks(f *Figure, width, height vg.Length) (looks []*Look) {
 		for _, e := range p.legend {
 			l.Labels = append(l.Labels, e.label)
 			canvas := new(recorder.Canvas)
-			icon := draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: vg.Point{X: lineIcon, Y: legendLine}}}
+			icon := e.icon(canvas, vg.Point{})
 			for _, m := range e.marks {
-				m.Thumbnail(&icon)
+				m.icon(icon)
 			}
 			colours, image, _ := drawn(canvas.Actions, icon.Rectangle)
 			maps.Copy(l.Legend, colours)
@@ -84,10 +84,13 @@ func Looks(f *Figure, width, height vg.Length) (looks []*Look) {
 			if l == nil {
 				l = legended(b)
 			}
-			canvas := new(recorder.Canvas)
-			c := draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: vg.Point{X: width, Y: height}}}
-			data := b.drawAxes(c, inset{})
-			colours, image, outside := drawn(canvas.Actions, data)
+			canvas, size := new(recorder.Canvas), vg.Point{X: width, Y: height}
+			bare := &panel{axes: b.axes}
+			in := inset{margins: bare.margins(size), size: size}
+			c := draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: size}}
+			bare.draw(c, in)
+			data := draw.Crop(c, in.left, -in.right, in.bottom, -in.top)
+			colours, image, outside := drawn(canvas.Actions, data.Rectangle)
 			maps.Copy(l.Picture, colours)
 			l.Image, l.Key = l.Image || image, l.Key || b.bar != nil
 			l.Outside += outside

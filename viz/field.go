@@ -4,14 +4,11 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	imagedraw "image/draw"
 	"math"
 	"sort"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // Field is a function on a rectangular lattice.
@@ -115,13 +112,9 @@ type heat struct {
 
 const heatPixels = 420 // along the longer side
 
-func (h *heat) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
+func (h *heat) draw(p plane) {
 	f := h.field
-	r := vg.Rectangle{
-		Min: vg.Point{X: x(f.X[0]), Y: y(f.Y[0])},
-		Max: vg.Point{X: x(f.X[len(f.X)-1]), Y: y(f.Y[len(f.Y)-1])},
-	}
+	r := vg.Rectangle{Min: p.at(f.X[0], f.Y[0]), Max: p.at(f.X[len(f.X)-1], f.Y[len(f.Y)-1])}
 	scale := heatPixels / max(r.Size().X, r.Size().Y)
 	w, ht := max(2, int(r.Size().X*scale)), max(2, int(r.Size().Y*scale))
 	img := image.NewPaletted(image.Rect(0, 0, w, ht), h.table.palette())
@@ -136,29 +129,17 @@ func (h *heat) Plot(c draw.Canvas, p *plot.Plot) {
 			img.SetColorIndex(px, py, uint8(1+h.table.index((v-h.values.lo)/(h.values.hi-h.values.lo))))
 		}
 	}
-	drawImage(c, r, img)
+	drawImage(p.Canvas, r, img)
 }
 
-// Thumbnail has the colours from the first to the last.
-func (h *heat) Thumbnail(c *draw.Canvas) {
+// icon has the colours from the first to the last.
+func (h *heat) icon(c draw.Canvas) {
 	const steps = 32
 	img := image.NewPaletted(image.Rect(0, 0, steps, 1), h.table.palette())
 	for i := range steps {
 		img.SetColorIndex(i, 0, uint8(1+h.table.index(float64(i)/(steps-1))))
 	}
-	drawImage(*c, c.Rectangle, img)
-}
-
-// drawImage draws on a raster canvas from RGBA pixels, which are scaled much faster, and on others from the palette
-// image, which makes a smaller file.
-func drawImage(c draw.Canvas, r vg.Rectangle, img *image.Paletted) {
-	if _, raster := c.Canvas.(*vgimg.Canvas); !raster {
-		c.DrawImage(r, img)
-		return
-	}
-	pixels := image.NewRGBA(img.Bounds())
-	imagedraw.Draw(pixels, img.Bounds(), img, image.Point{}, imagedraw.Src)
-	c.DrawImage(r, pixels)
+	drawImage(c, c.Rectangle, img)
 }
 
 // palette is a transparent entry followed by the table.
@@ -185,15 +166,15 @@ const (
 	barWidth vg.Length = 13
 )
 
-func (b *colourBar) ticks() []plot.Tick { return niceTicks{5}.Ticks(b.values.lo, b.values.hi) }
+func (b *colourBar) ticks() []tick { return axis{span: b.values}.round(5) }
 
 func (b *colourBar) width() vg.Length {
 	sty := textStyle(tickSize, black)
 	var w vg.Length
 	for _, t := range b.ticks() {
-		w = max(w, sty.Width(t.Label))
+		w = max(w, sty.Width(t.label))
 	}
-	return barGap + barWidth + 7 + w + 4 + labelSize*1.3
+	return barGap + barWidth + tickLength + tickGap + w + 4 + labelSize*1.3
 }
 
 func (b *colourBar) draw(c draw.Canvas) {
@@ -208,9 +189,7 @@ func (b *colourBar) draw(c draw.Canvas) {
 		}
 	}
 	drawImage(c, r, img)
-	height := func(v float64) vg.Length {
-		return r.Min.Y + vg.Length((v-b.values.lo)/(b.values.hi-b.values.lo))*r.Size().Y
-	}
+	height := func(v float64) vg.Length { return c.Y(axis{span: b.values}.norm(v)) }
 	for _, l := range b.levels {
 		c.StrokeLine2(l.style, r.Min.X, height(l.value), r.Max.X, height(l.value))
 	}
@@ -219,10 +198,10 @@ func (b *colourBar) draw(c draw.Canvas) {
 	sty := textStyle(tickSize, black)
 	sty.XAlign = draw.XLeft
 	for _, t := range b.ticks() {
-		y := height(t.Value)
-		c.StrokeLine2(stroke(black, 0.7), r.Max.X, y, r.Max.X+4, y)
+		y := height(t.value)
+		c.StrokeLine2(stroke(black, 0.7), r.Max.X, y, r.Max.X+tickLength, y)
 		// the box has room for descenders, digits have none
-		c.FillText(sty, vg.Point{X: r.Max.X + 7, Y: y + tickSize*0.12}, t.Label)
+		c.FillText(sty, vg.Point{X: r.Max.X + tickLength + tickGap, Y: y + tickSize*0.12}, t.label)
 	}
 	label := narrowed(textStyle(labelSize, black), b.label, c.Size().Y)
 	label.Rotation = math.Pi / 2

@@ -69,23 +69,20 @@ func (f Frame) fill(title, xLabel, yLabel string, width, height int) (Frame, err
 	return f, nil
 }
 
-// body draws a figure's content. header is the height of title and legend, and room the least height of the content
-// below it. left, right, bottom and top are the margins for the axes' numbers and labels, and a colour bar, in a body
-// of the given size.
+// body draws a figure's content.
 type body interface {
-	header(width vg.Length) vg.Length
-	room() vg.Length
-	left(size vg.Point) vg.Length
-	right(size vg.Point) vg.Length
-	bottom(size vg.Point) vg.Length
-	top(size vg.Point) vg.Length
+	header(width vg.Length) vg.Length // the height of title and legend
+	room() vg.Length                  // the least height below the header
+	margins(size vg.Point) margins    // beside the data, in a cell of that size
 	draw(c draw.Canvas, in inset)
 }
 
-// inset has the least margins of the data area, with the header, so that neighbours in a grid are in line.
+// inset is how a body stands in its cell: the height of the header and the margins of the data area, at least its own,
+// so that neighbours in a grid are in line, and the size, without header, for which axes have their ticks.
 type inset struct {
-	header, left, right, bottom, top vg.Length
-	title                            vg.Length // the font size of the title, at most; 0: that which fits
+	header vg.Length
+	margins
+	size vg.Point
 }
 
 // Figure is a finished plot, or a grid of plots. It holds a copy of its data; the same figure gives the same bytes each
@@ -118,7 +115,7 @@ func (f *Figure) render(canvas vg.Canvas) {
 	c.SetColor(white)
 	c.Fill(c.Rectangle.Path())
 	inner := draw.Crop(c, margin, -margin, margin, -margin)
-	f.body.draw(inner, inset{header: f.body.header(inner.Size().X)})
+	(&grid{cols: 1, cells: []body{f.body}}).draw(inner, inset{})
 }
 
 // check returns an error for a nil or empty figure, which is what a failed call returns whose error was ignored.

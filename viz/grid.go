@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
@@ -105,8 +105,7 @@ func (g *grid) named(opt GridOptions) error {
 func (g *grid) rows() int { return (len(g.cells) + g.cols - 1) / g.cols }
 
 // panels puts copies in the place of the cells that are panels, and returns them.
-func (g *grid) panels() []*panel {
-	var all []*panel
+func (g *grid) panels() (all []*panel) {
 	for i, c := range g.cells {
 		p, ok := c.(*panel)
 		if !ok {
@@ -116,8 +115,6 @@ func (g *grid) panels() []*panel {
 		own.axes = nil
 		for _, a := range p.axes {
 			axes := *a
-			axes.plot = new(plot.Plot)
-			*axes.plot = *a.plot
 			own.axes = append(own.axes, &axes)
 		}
 		g.cells[i] = &own
@@ -145,21 +142,19 @@ func (g *grid) share(opt GridOptions) error {
 		g.shareBar(all)
 	}
 	if opt.SharedX {
-		if err := shareAxes(all, "SharedX", func(a *axes) *plot.Axis { return &a.plot.X }); err != nil {
+		if err := shareAxes(all, "SharedX", func(a *axes) *axis { return &a.x }); err != nil {
 			return err
 		}
-		for i := range all[:max(0, len(all)-g.cols)] {
-			silence(&all[i].axes[0].plot.X)
+		for _, p := range all[:max(0, len(all)-g.cols)] {
+			p.axes[0].x.quiet = true
 		}
 	}
 	if opt.SharedY {
-		if err := shareAxes(all, "SharedY", func(a *axes) *plot.Axis { return &a.plot.Y }); err != nil {
+		if err := shareAxes(all, "SharedY", func(a *axes) *axis { return &a.y }); err != nil {
 			return err
 		}
-		for i := range all {
-			if i%g.cols > 0 {
-				silence(&all[i].axes[0].plot.Y)
-			}
+		for i, p := range all {
+			p.axes[0].y.quiet = i%g.cols > 0
 		}
 	}
 	return nil
@@ -193,9 +188,8 @@ func (g *grid) shareLegend(all []*panel) {
 // look is a picture of the entry's icon.
 func (e legendEntry) look() []byte {
 	canvas := vgsvg.New(lineIcon, legendLine)
-	icon := draw.New(canvas)
 	for _, m := range e.marks {
-		m.Thumbnail(&icon)
+		m.icon(e.icon(canvas, vg.Point{Y: legendLine / 2}))
 	}
 	var out bytes.Buffer
 	canvas.WriteTo(&out) //nolint:errcheck // a buffer takes all
@@ -206,8 +200,7 @@ func (e legendEntry) look() []byte {
 func (g *grid) shareBar(all []*panel) {
 	first := all[0].bar
 	for _, p := range all {
-		if first == nil || p.bar == nil || p.bar.label != first.label || p.bar.values != first.values ||
-			*p.bar.table != *first.table || fmt.Sprint(p.bar.levels) != fmt.Sprint(first.levels) {
+		if first == nil || !reflect.DeepEqual(p.bar, first) {
 			return
 		}
 	}
@@ -218,64 +211,43 @@ func (g *grid) shareBar(all []*panel) {
 }
 
 // shareAxes gives the axes one range.
-func shareAxes(all []*panel, name string, axis func(*axes) *plot.Axis) error {
+func shareAxes(all []*panel, name string, of func(*axes) *axis) error {
 	for i, p := range all {
 		if len(p.axes) != 1 {
 			return fmt.Errorf("viz: %s: figure %d of the grid has %d axes above each other: it takes figures of one", name, i,
 				len(p.axes))
 		}
-		a, first := axis(p.axes[0]), axis(all[0].axes[0])
-		switch a.Tick.Marker.(type) {
-		case plot.DefaultTicks, niceTicks, wholeTicks, logTicks:
-		default:
+		a, first := of(p.axes[0]), of(all[0].axes[0])
+		if a.names != nil {
 			return fmt.Errorf("viz: %s: figure %d of the grid has names on its axis, not numbers", name, i)
 		}
-		if fmt.Sprintf("%T", a.Scale) != fmt.Sprintf("%T", first.Scale) || a.Label.Text != first.Label.Text {
+		if a.log != first.log || a.label != first.label {
 			return fmt.Errorf("viz: %s: figure %d of the grid has the axis %q, and figure 0 %q: they must be the same, and "+
-				"both logarithmic or neither", name, i, a.Label.Text, first.Label.Text)
+				"both logarithmic or neither", name, i, a.label, first.label)
 		}
 	}
 	union := func(without int) span {
 		s := span{math.Inf(1), math.Inf(-1)}
 		for i, p := range all {
-			if a := axis(p.axes[0]); i != without {
-				s.lo, s.hi = min(s.lo, a.Min), max(s.hi, a.Max)
+			if a := of(p.axes[0]); i != without {
+				s.lo, s.hi = min(s.lo, a.lo), max(s.hi, a.hi)
 			}
 		}
 		return s
 	}
 	shared := union(-1)
-	_, log := axis(all[0].axes[0]).Scale.(plot.LogScale)
 	for i, p := range all {
-		own, others := p.axes[0].plot.Y, union(i)
-		if name == "SharedY" && len(all) > 2 && !log && own.Max-own.Min > 2*(others.hi-others.lo) {
+		own, others := p.axes[0].y, union(i)
+		if name == "SharedY" && len(all) > 2 && !own.log && own.hi-own.lo > 2*(others.hi-others.lo) {
 			shared = others
-			p.notes = append(slices.Clone(p.notes), fmt.Sprintf("cut off: alone its axis is from %s to %s", number(own.Min),
-				number(own.Max)))
+			p.notes = append(slices.Clone(p.notes), fmt.Sprintf("cut off: alone its axis is from %s to %s", number(own.lo),
+				number(own.hi)))
 		}
 	}
 	for _, p := range all {
-		a := axis(p.axes[0])
-		a.Min, a.Max = shared.lo, shared.hi
+		of(p.axes[0]).span = shared
 	}
 	return nil
-}
-
-// silence takes the numbers and the label of an axis away; grid lines stay.
-func silence(a *plot.Axis) {
-	a.Label.Text = ""
-	a.Tick.Marker = silent{a.Tick.Marker}
-}
-
-// silent makes ticks without numbers.
-type silent struct{ plot.Ticker }
-
-func (s silent) Ticks(lo, hi float64) []plot.Tick {
-	ticks := slices.Clone(s.Ticker.Ticks(lo, hi))
-	for i := range ticks {
-		ticks[i].Label = ""
-	}
-	return ticks
 }
 
 func sum(lengths []vg.Length) (total vg.Length) {
@@ -288,10 +260,9 @@ func sum(lengths []vg.Length) (total vg.Length) {
 const nameLine = labelSize * 1.6 // of a row's or a column's name
 
 // header is the shared legend and the columns' names.
-func (g *grid) header(width vg.Length) vg.Length {
-	var h vg.Length
+func (g *grid) header(width vg.Length) (h vg.Length) {
 	if g.legend != nil {
-		h += g.legend.header(width)
+		h = g.legend.header(width)
 	}
 	if g.columnNames != nil {
 		h += nameLine
@@ -303,15 +274,12 @@ func (g *grid) header(width vg.Length) vg.Length {
 func (g *grid) room() vg.Length {
 	h := vg.Length(g.rows()-1) * 2 * margin
 	for row, header := range g.headers(points(cellWidth) / vg.Length(g.cols)) {
-		h += header + g.rowMax(row, func(b body) vg.Length { return b.room() })
+		h += header + g.rowMax(row, body.room)
 	}
 	return h
 }
 
-func (g *grid) left(vg.Point) vg.Length   { return 0 }
-func (g *grid) right(vg.Point) vg.Length  { return 0 }
-func (g *grid) bottom(vg.Point) vg.Length { return 0 }
-func (g *grid) top(vg.Point) vg.Length    { return 0 }
+func (g *grid) margins(vg.Point) margins { return margins{} }
 
 // headers returns the largest header of each row, for cells of the given width.
 func (g *grid) headers(width vg.Length) []vg.Length {
@@ -333,68 +301,59 @@ func (g *grid) rowMax(row int, of func(body) vg.Length) (most vg.Length) {
 func (g *grid) draw(c draw.Canvas, in inset) {
 	area := draw.Crop(c, 0, 0, 0, -in.header)
 	if g.rowNames != nil {
-		area = draw.Crop(area, nameLine, 0, 0, 0)
+		area.Min.X += nameLine
 	}
 	if g.bar != nil {
-		area = draw.Crop(area, 0, -g.bar.width(), 0, 0)
+		area.Max.X -= g.bar.width()
 	}
-	rows := g.rows()
-	gap := 2 * margin
-	size := vg.Point{X: (area.Size().X - gap*vg.Length(g.cols-1)) / vg.Length(g.cols),
-		Y: (area.Size().Y - gap*vg.Length(rows-1)) / vg.Length(rows)}
-	lefts, rights := make([]vg.Length, g.cols), make([]vg.Length, g.cols)
-	bottoms, tops := make([]vg.Length, rows), make([]vg.Length, rows)
+	rows, gap := g.rows(), 2*margin
+	each := func(length vg.Length, cells int) vg.Length { return (length+gap)/vg.Length(cells) - gap }
+	width, height := each(area.Size().X, g.cols), each(area.Size().Y, rows)
+	size := vg.Point{X: width, Y: height - sum(g.headers(width+2*margin))/vg.Length(rows)}
+	columns, lines := make([]margins, g.cols), make([]margins, rows)
 	for i, cell := range g.cells {
-		tops[i/g.cols] = max(tops[i/g.cols], cell.top(size))
-		lefts[i%g.cols] = max(lefts[i%g.cols], cell.left(size))
-		rights[i%g.cols] = max(rights[i%g.cols], cell.right(size))
-		bottoms[i/g.cols] = max(bottoms[i/g.cols], cell.bottom(size))
+		m := cell.margins(size)
+		columns[i%g.cols], lines[i/g.cols] = m.union(columns[i%g.cols]), m.union(lines[i/g.cols])
 	}
-	width := size.X - (sum(lefts)+sum(rights))/vg.Length(g.cols) // of the data
-	narrowest := lefts[0] + rights[0]                            // beside the data
-	for col := range lefts {
-		narrowest = min(narrowest, lefts[col]+rights[col])
+	narrowest := columns[0].left + columns[0].right
+	for _, m := range columns { // width and height become those of the data
+		width -= (m.left + m.right) / vg.Length(g.cols)
+		narrowest = min(narrowest, m.left+m.right)
 	}
 	headers := g.headers(width + narrowest + 2*margin)
-	height := size.Y - (sum(headers)+sum(bottoms))/vg.Length(rows)
-
-	var title vg.Length = titleSize // all titles have the size of the longest one's
-	for i, cell := range g.cells {
-		if p, ok := cell.(*panel); ok {
-			title = min(title, p.titleFont(lefts[i%g.cols]+width+rights[i%g.cols]))
-		}
+	for row, m := range lines {
+		height -= (headers[row] + m.top + m.bottom) / vg.Length(rows)
 	}
 	top := area.Max.Y
-	var last draw.Canvas
-	for row := range rows {
-		low := top - headers[row] - height - bottoms[row]
+	for row, line := range lines {
+		low := top - headers[row] - line.top - height - line.bottom
 		x := area.Min.X
-		for col := range min(g.cols, len(g.cells)-row*g.cols) {
-			cell := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
-				Min: vg.Point{X: x, Y: low}, Max: vg.Point{X: x + lefts[col] + width + rights[col], Y: top},
-			}}
-			g.cells[row*g.cols+col].draw(cell, inset{headers[row], lefts[col], rights[col], bottoms[row], tops[row], title})
+		for col, column := range columns[:min(g.cols, len(g.cells)-row*g.cols)] {
+			right := x + column.left + width + column.right
+			cell := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: x, Y: low},
+				Max: vg.Point{X: right, Y: top}}}
+			g.cells[row*g.cols+col].draw(cell, inset{headers[row],
+				margins{column.left, column.right, line.bottom, line.top}, size})
 			if row == 0 && g.columnNames != nil {
-				at := vg.Point{X: x + lefts[col] + width/2, Y: top + nameLine/2}
+				at := vg.Point{X: x + column.left + width/2, Y: top + nameLine/2}
 				c.FillText(textStyle(labelSize, black), at, g.columnNames[col])
 			}
-			x += lefts[col] + width + rights[col] + gap
-			last = cell
+			x = right + gap
 		}
 		if g.rowNames != nil {
 			sty := textStyle(labelSize, black)
 			sty.Rotation = math.Pi / 2
-			c.FillText(sty, vg.Point{X: c.Min.X + nameLine/2, Y: low + bottoms[row] + height/2}, g.rowNames[row])
+			c.FillText(sty, vg.Point{X: c.Min.X + nameLine/2, Y: low + line.bottom + height/2}, g.rowNames[row])
 		}
 		top = low - gap
 	}
 	if g.bar != nil {
-		bar := draw.Canvas{Canvas: c.Canvas, Rectangle: area.Rectangle}
-		bar.Min.X, bar.Max.X = area.Max.X, c.Max.X
-		bar.Min.Y, bar.Max.Y = last.Min.Y+bottoms[rows-1], area.Max.Y-headers[0]
+		bar := c
+		bar.Min.X, bar.Min.Y = area.Max.X, area.Min.Y+lines[rows-1].bottom
+		bar.Max.Y = area.Max.Y - headers[0] - lines[0].top
 		g.bar.draw(bar)
 	}
 	if g.legend != nil {
-		g.legend.drawHeader(c, vg.Rectangle{Min: area.Min, Max: area.Max}, 0)
+		g.legend.drawHeader(c, area.Rectangle)
 	}
 }

@@ -109,31 +109,3 @@ func one(t *testing.T, names ...string) *viz.Figure {
 	}
 	return fig
 }
-
-func TestGridBadInput(t *testing.T) {
-	plain := panels(t, 2, viz.TraceOptions{})
-	log := panels(t, 1, viz.TraceOptions{LogY: true})
-	inner, err := viz.Grid(viz.GridOptions{}, plain...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	training, err := viz.TrainingCurves(viz.Series{Value: []float64{1, 2}}, viz.Series{Value: []float64{1, 2}},
-		viz.Frame{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for says, c := range map[string]struct {
-		opt     viz.GridOptions
-		figures []*viz.Figure
-	}{
-		"3 ColumnNames":    {viz.GridOptions{Columns: 2, ColumnNames: []string{"a", "b", "c"}}, plain},
-		"1 RowNames":       {viz.GridOptions{Columns: 1, RowNames: []string{"a"}}, plain},
-		"both logarithmic": {viz.GridOptions{SharedY: true}, append(log, plain...)},
-		"2 axes above":     {viz.GridOptions{SharedY: true}, []*viz.Figure{training}},
-		"a grid in a grid": {viz.GridOptions{SharedY: true}, []*viz.Figure{inner}},
-	} {
-		if _, err := viz.Grid(c.opt, c.figures...); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("error %v, want one that says %q", err, says)
-		}
-	}
-}

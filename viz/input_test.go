@@ -2,13 +2,16 @@ package viz_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/fit"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/metric"
 	"gobnn/viz"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 func lattice(t *testing.T) viz.Field {
@@ -20,118 +23,162 @@ func lattice(t *testing.T) viz.Field {
 	return f.Fill(func(x, y float64) float64 { return x })
 }
 
+// What cannot be drawn is an error that names the input and the fault.
 func TestBadInput(t *testing.T) {
-	nan := math.NaN()
-	two, three := []float64{1, 2}, []float64{1, 2, 3}
+	nan, inf := math.NaN(), math.Inf(1)
+	one, two, three := []float64{1}, []float64{1, 2}, []float64{1, 2, 3}
 	field := lattice(t)
-	only := func(_ *viz.Figure, err error) error { return err }
 	change := func(f func(*viz.Field)) viz.Field {
-		c := viz.Field{X: append([]float64(nil), field.X...), Y: append([]float64(nil), field.Y...),
-			Values: append([]float64(nil), field.Values...)}
+		c := viz.Field{X: slices.Clone(field.X), Y: slices.Clone(field.Y), Values: slices.Clone(field.Values)}
 		f(&c)
 		return c
 	}
-	cases := []struct {
-		name  string
-		err   error
-		wants []string
-	}{
-		{"band lengths", only(viz.PredictiveBand(three, two, three, viz.BandOptions{})), []string{"x has 3", "mean has 2"}},
-		{"band empty", only(viz.PredictiveBand(nil, nil, nil, viz.BandOptions{})), []string{"x is empty"}},
-		{"band negative sd", only(viz.PredictiveBand(two, two, []float64{1, -2}, viz.BandOptions{})),
-			[]string{"stdDev[1] = -2"}},
-		{"band all NaN", only(viz.PredictiveBand(two, []float64{nan, nan}, two, viz.BandOptions{})),
-			[]string{"mean", "all 2", "NaN", "index 0"}},
-		{"band no whole row", only(viz.PredictiveBand([]float64{nan, 1}, []float64{1, nan}, two, viz.BandOptions{})),
-			[]string{"0 to 1", "x, mean, stdDev"}},
-		{"band draws", only(viz.PredictiveBand(two, two, two, viz.BandOptions{}.Drawn(two, three))),
-			[]string{"x has 2", "particle 1 has 3"}},
-		{"band training data", only(viz.PredictiveBand(two, two, two, viz.BandOptions{TrainX: three, TrainY: two})),
-			[]string{"TrainX has 3", "TrainY has 2"}},
-		{"band truth", only(viz.PredictiveBand(two, two, two, viz.BandOptions{True: func(float64) float64 { return nan }})),
-			[]string{"True on [1, 2]"}},
-		{"size", only(viz.PredictiveBand(two, two, two, viz.BandOptions{Frame: viz.Frame{Width: 20}})),
-			[]string{"20 x 420", "240"}},
-		{"no room",
-			only(viz.ESSCurve(viz.Series{Value: two}, viz.ESSOptions{Frame: viz.Frame{Title: strings.Repeat("long title ", 40),
-				Width: 240, Height: 240}})), []string{"240 x 240", "need a height of"}},
-		{"map values", only(viz.DecisionMap(change(func(f *viz.Field) { f.Values = two }), viz.DecisionOptions{})),
-			[]string{"2 values", "2 x 3 = 6"}},
-		{"map logit", only(viz.DecisionMap(change(func(f *viz.Field) { f.Values[4] = -3.5 }), viz.DecisionOptions{})),
-			[]string{"Values[4] = -3.5", "sigmoid"}},
-		{"map order", only(viz.DecisionMap(change(func(f *viz.Field) { f.X[2] = 0.1 }), viz.DecisionOptions{})),
-			[]string{"probability.X[2] = 0.1", "ascending"}},
-		{"map level", only(viz.DecisionMap(field, viz.DecisionOptions{Levels: []float64{0.5, 1}})), []string{"Levels has 1"}},
-		{"map class", only(viz.DecisionMap(field, viz.DecisionOptions{PointsX: two, PointsY: two, Classes: []int{0, 7}})),
-			[]string{"Classes[1] = 7"}},
-		{"map classes", only(viz.DecisionMap(field, viz.DecisionOptions{PointsX: two, PointsY: two, Classes: []int{0}})),
-			[]string{"PointsX has 2", "Classes has 1"}},
-		{"training empty", only(viz.TrainingCurves(viz.Series{}, viz.Series{}, viz.Frame{})),
-			[]string{"both empty"}},
-		{"training steps", only(viz.TrainingCurves(viz.Series{Step: two, Value: three}, viz.Series{}, viz.Frame{})),
-			[]string{"training.Step has 2", "training.Value has 3"}},
-		{"validation order", only(viz.TrainingCurves(viz.Series{}, viz.Series{Step: []float64{2, 1}, Value: two},
-			viz.Frame{})), []string{"validation.Step", "from 2 to 1"}},
-		{"ess empty", only(viz.ESSCurve(viz.Series{}, viz.ESSOptions{})), []string{"ess is empty"}},
-		{"ess ancestors", only(viz.ESSCurve(viz.Series{Value: two}, viz.ESSOptions{UniqueAncestors: three})),
-			[]string{"ess has 2", "UniqueAncestors has 3"}},
-		{"ess particles", only(viz.ESSCurve(viz.Series{Value: two}, viz.ESSOptions{Particles: -1})),
-			[]string{"Particles = -1"}},
-		{"ess negative", only(viz.ESSCurve(viz.Series{Value: []float64{3, -2}}, viz.ESSOptions{})),
-			[]string{"ess.Value[1] = -2"}},
-		{"ancestors negative", only(viz.ESSCurve(viz.Series{Value: two}, viz.ESSOptions{UniqueAncestors: []float64{-1, 1}})),
-			[]string{"UniqueAncestors[0] = -1"}},
-		{"curves of nothing", only(viz.TrainingCurvesOf(nil, viz.Frame{})), []string{"result that is nil"}},
-		{"curves of a nil result", only(viz.TrainingCurvesOf((*fit.Result)(nil), viz.Frame{})),
-			[]string{"result that is nil"}},
-		{"along nil", only(viz.Along(t.Context(), nil, "age", viz.AlongOptions{})), []string{`along "age"`, "nil"}},
-		{"along nothing", only(viz.Along(t.Context(), &bayes.Posterior{}, "age", viz.AlongOptions{})),
-			[]string{`along "age"`, "empty"}},
-		{"predicted lengths", only(viz.PredictedVsTrue(two, two, two, three, viz.Frame{})),
-			[]string{"truth has 2", "upper has 3"}},
-		{"predicted interval", only(viz.PredictedVsTrue(two, two, []float64{0, 5}, two, viz.Frame{})),
-			[]string{"interval 1", "from 5 to 2"}},
-		{"reliability empty", only(viz.Reliability([]metric.Bin{{Upper: 1}}, viz.Frame{})),
-			[]string{"1 bins have no rows"}},
-		{"reliability range", only(viz.Reliability([]metric.Bin{{Lower: 0.5, Upper: 0.4, Count: 1}},
-			viz.Frame{})), []string{"bins[0]", "0.5 to 0.4"}},
-		{"reliability accuracy", only(viz.Reliability([]metric.Bin{{Upper: 1, Count: 1, Accuracy: nan}},
-			viz.Frame{})), []string{"bins[0]", "NaN"}},
-		{"reliability count", only(viz.Reliability([]metric.Bin{{Upper: 1, Count: -1}}, viz.Frame{})),
-			[]string{"bins[0].Count = -1"}},
-		{"calibration lengths", only(viz.CalibrationCurve([]float64{0.5}, []float64{0.4, 0.5}, 0, viz.Frame{})),
-			[]string{"nominal has 1", "observed has 2"}},
-		{"calibration percent", only(viz.CalibrationCurve([]float64{0.5}, []float64{50}, 0, viz.Frame{})),
-			[]string{"observed has 50"}},
-		{"calibration rows", only(viz.CalibrationCurve([]float64{0.5}, []float64{0.5}, -1, viz.Frame{})),
-			[]string{"-1 rows"}},
-		{"particles lengths", only(viz.ParticleScatter(two, three, viz.ParticleOptions{})), []string{"x has 2", "y has 3"}},
-		{"particles weights", only(viz.ParticleScatter(two, two, viz.ParticleOptions{Weights: three})),
-			[]string{"x has 2", "Weights has 3"}},
-		{"particles log-weight", only(viz.ParticleScatter(two, two, viz.ParticleOptions{Weights: []float64{-1, -2}})),
-			[]string{"-1", "log-weight"}},
-		{"particles zero weights", only(viz.ParticleScatter(two, two, viz.ParticleOptions{Weights: []float64{0, 0}})),
-			[]string{"all 2 Weights are 0"}},
-		{"particles log-density", only(viz.ParticleScatter(two, two,
-			viz.ParticleOptions{Density: change(func(f *viz.Field) { f.Values[1] = -1 })})),
-			[]string{"Density.Values[1] = -1", "LogDensity"}},
-		{"particles mass", only(viz.ParticleScatter(two, two, viz.ParticleOptions{Density: field, Masses: []float64{95}})),
-			[]string{"Masses has 95"}},
-		{"grid of none", only(viz.Grid(viz.GridOptions{})), []string{"0 figures"}},
-		{"grid columns", only(viz.Grid(viz.GridOptions{Columns: -1}, &viz.Figure{})), []string{"-1 columns"}},
-		{"grid nil", only(viz.Grid(viz.GridOptions{}, nil)), []string{"figure 0", "nil"}},
+	band := func(x, mean, stdDev []float64, opt viz.BandOptions) func() (*viz.Figure, error) {
+		return func() (*viz.Figure, error) { return viz.PredictiveBand(x, mean, stdDev, opt) }
 	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			if c.err == nil {
-				t.Fatal("no error")
-			}
-			for _, want := range c.wants {
-				if !strings.Contains(c.err.Error(), want) {
-					t.Errorf("error %q does not say %q", c.err, want)
-				}
-			}
-		})
+	decide := func(f viz.Field, opt viz.DecisionOptions) func() (*viz.Figure, error) {
+		return func() (*viz.Figure, error) { return viz.DecisionMap(f, opt) }
+	}
+	train := func(training, validation viz.Series) func() (*viz.Figure, error) {
+		return func() (*viz.Figure, error) { return viz.TrainingCurves(training, validation, viz.Frame{}) }
+	}
+	ess := func(values []float64, opt viz.ESSOptions) func() (*viz.Figure, error) {
+		return func() (*viz.Figure, error) { return viz.ESSCurve(viz.Series{Value: values}, opt) }
+	}
+	bin := func(b metric.Bin) func() (*viz.Figure, error) {
+		return func() (*viz.Figure, error) { return viz.Reliability([]metric.Bin{b}, viz.Frame{}) }
+	}
+	calibrate := func(nominal, observed []float64, rows int) func() (*viz.Figure, error) {
+		return func() (*viz.Figure, error) { return viz.CalibrationCurve(nominal, observed, rows, viz.Frame{}) }
+	}
+	scatter := func(x, y []float64, opt viz.ParticleOptions) func() (*viz.Figure, error) {
+		return func() (*viz.Figure, error) { return viz.ParticleScatter(x, y, opt) }
+	}
+	bars := func(names []string, values []float64, opt viz.BarOptions) func() (*viz.Figure, error) {
+		return func() (*viz.Figure, error) { return viz.Bars(names, values, opt) }
+	}
+	confusion := func(counts [][]float64, names ...string) func() (*viz.Figure, error) {
+		return func() (*viz.Figure, error) { return viz.Confusion(counts, names, viz.Frame{}) }
+	}
+	predicted := func(lower, upper []float64) func() (*viz.Figure, error) {
+		return func() (*viz.Figure, error) { return viz.PredictedVsTrue(two, two, lower, upper, viz.Frame{}) }
+	}
+	traces := func(opt viz.TraceOptions, all ...viz.Trace) func() (*viz.Figure, error) {
+		return func() (*viz.Figure, error) { return viz.Traces(all, opt) }
+	}
+	a := viz.Trace{Name: "A", Series: viz.Series{Value: two}}
+	with := func(f func(*viz.Trace)) viz.Trace {
+		b := viz.Trace{Name: "B", Series: viz.Series{Value: two}}
+		f(&b)
+		return b
+	}
+	grid := func(opt viz.GridOptions, figures ...*viz.Figure) func() (*viz.Figure, error) {
+		return func() (*viz.Figure, error) { return viz.Grid(opt, figures...) }
+	}
+	draw := func(make func() (*viz.Figure, error)) *viz.Figure {
+		fig, err := make()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fig
+	}
+	fig, log := draw(traces(viz.TraceOptions{}, a)), draw(traces(viz.TraceOptions{LogY: true}, a))
+	both := draw(train(a.Series, a.Series))
+	along := func(p *bayes.Posterior, feature string, opt viz.AlongOptions) func() (*viz.Figure, error) {
+		return func() (*viz.Figure, error) { return viz.Along(t.Context(), p, feature, opt) }
+	}
+	p := linear(t, bayes.Gaussian{}, 2)
+	rows := &dataset.Dataset{X: mat.NewDense(2, 2, []float64{1, 2, 3, 4}), Y: two, Features: []string{"speed", "mass"}}
+	narrow := &dataset.Dataset{X: mat.NewDense(1, 1, nil), Y: one, Features: []string{"a"}}
+	for want, make := range map[string]func() (*viz.Figure, error){
+		"x has 3 values, mean has 2":       band(three, two, three, viz.BandOptions{}),
+		"x is empty":                       band(nil, nil, nil, viz.BandOptions{}),
+		"stdDev[1] = -2":                   band(two, two, []float64{1, -2}, viz.BandOptions{}),
+		"mean: all 2 values are non-fin":   band(two, []float64{nan, nan}, two, viz.BandOptions{}),
+		"0 to 1 has finite values in all":  band([]float64{nan, 1}, []float64{1, nan}, two, viz.BandOptions{}),
+		"particle 1 has 3":                 band(two, two, two, viz.BandOptions{}.Drawn(two, three)),
+		"TrainX has 3 values, TrainY has":  band(two, two, two, viz.BandOptions{TrainX: three, TrainY: two}),
+		"True on [1, 2]":                   band(two, two, two, viz.BandOptions{True: func(float64) float64 { return nan }}),
+		"20 x 420 pixels":                  band(two, two, two, viz.BandOptions{Frame: viz.Frame{Width: 20}}),
+		"need a height of":                 ess(two, viz.ESSOptions{Frame: viz.Frame{Title: strings.Repeat("long title ", 40), Width: 240, Height: 240}}),
+		"2 values, the lattice 2 x 3 = 6":  decide(change(func(f *viz.Field) { f.Values = two }), viz.DecisionOptions{}),
+		"Values[4] = -3.5":                 decide(change(func(f *viz.Field) { f.Values[4] = -3.5 }), viz.DecisionOptions{}),
+		"probability.X[2] = 0.1":           decide(change(func(f *viz.Field) { f.X[2] = 0.1 }), viz.DecisionOptions{}),
+		"Levels has 1":                     decide(field, viz.DecisionOptions{Levels: []float64{0.5, 1}}),
+		"Classes[1] = 7":                   decide(field, viz.DecisionOptions{PointsX: two, PointsY: two, Classes: []int{0, 7}}),
+		"PointsX has 2 values, Classes":    decide(field, viz.DecisionOptions{PointsX: two, PointsY: two, Classes: []int{0}}),
+		"both empty":                       train(viz.Series{}, viz.Series{}),
+		"training.Step has 2":              train(viz.Series{Step: two, Value: three}, viz.Series{}),
+		"validation.Step falls from 2":     train(viz.Series{}, viz.Series{Step: []float64{2, 1}, Value: two}),
+		"ess is empty":                     ess(nil, viz.ESSOptions{}),
+		"UniqueAncestors has 3":            ess(two, viz.ESSOptions{UniqueAncestors: three}),
+		"Particles = -1":                   ess(two, viz.ESSOptions{Particles: -1}),
+		"ess.Value[1] = -2":                ess([]float64{3, -2}, viz.ESSOptions{}),
+		"UniqueAncestors[0] = -1":          ess(two, viz.ESSOptions{UniqueAncestors: []float64{-1, 1}}),
+		"result that is nil":               func() (*viz.Figure, error) { return viz.TrainingCurvesOf(nil, viz.Frame{}) },
+		"truth has 2 values, upper has 3":  predicted(two, three),
+		"interval 1 is from 5 to 2":        predicted([]float64{0, 5}, two),
+		"1 bins have no rows":              bin(metric.Bin{Upper: 1}),
+		"bins[0] is from 0.5 to 0.4":       bin(metric.Bin{Lower: 0.5, Upper: 0.4, Count: 1}),
+		"bins[0] has accuracy NaN":         bin(metric.Bin{Upper: 1, Count: 1, Accuracy: nan}),
+		"bins[0].Count = -1":               bin(metric.Bin{Upper: 1, Count: -1}),
+		"nominal has 1 values, observed":   calibrate([]float64{0.5}, []float64{0.4, 0.5}, 0),
+		"observed has 50":                  calibrate([]float64{0.5}, []float64{50}, 0),
+		"calibration on -1 rows":           calibrate([]float64{0.5}, []float64{0.5}, -1),
+		"x has 2 values, y has 3":          scatter(two, three, viz.ParticleOptions{}),
+		"x has 2 values, Weights has 3":    scatter(two, two, viz.ParticleOptions{Weights: three}),
+		"Weights has -1":                   scatter(two, two, viz.ParticleOptions{Weights: []float64{-1, -2}}),
+		"all 2 Weights are 0":              scatter(two, two, viz.ParticleOptions{Weights: []float64{0, 0}}),
+		"Density.Values[1] = -1":           scatter(two, two, viz.ParticleOptions{Density: change(func(f *viz.Field) { f.Values[1] = -1 })}),
+		"Masses has 95":                    scatter(two, two, viz.ParticleOptions{Density: field, Masses: []float64{95}}),
+		"0 names of 0 values":              bars(nil, nil, viz.BarOptions{}),
+		"1 names of 2 values":              bars([]string{"a"}, two, viz.BarOptions{}),
+		"no bar of 1 has a length":         bars([]string{"a"}, []float64{nan}, viz.BarOptions{}),
+		"2 Marks of 1 bars":                bars([]string{"a"}, one, viz.BarOptions{Marks: two}),
+		"Most = NaN":                       bars([]string{"a"}, one, viz.BarOptions{Most: nan}),
+		"at least one of at least 4 draws": func() (*viz.Figure, error) { return viz.TraceRank([][]float64{three}, viz.Frame{}) },
+		"chain 1 has 3 draws": func() (*viz.Figure, error) {
+			return viz.TraceRank([][]float64{{1, 2, 3, 4}, three}, viz.Frame{})
+		},
+		"draw 1 of chain 0 is +Inf":  func() (*viz.Figure, error) { return viz.TraceRank([][]float64{{1, inf, 3, 4}}, viz.Frame{}) },
+		"1 classes: there must be":   confusion([][]float64{{1}}),
+		"counts[1] has 1 columns":    confusion([][]float64{{1, 2}, {3}}),
+		"counts[1][1] = -4":          confusion([][]float64{{1, 2}, {3, -4}}),
+		"all counts of 2 classes":    confusion([][]float64{{0, 0}, {0, 0}}),
+		"2 classes with 1 names":     confusion([][]float64{{1, 2}, {3, 4}}, "a"),
+		"0 traces":                   traces(viz.TraceOptions{}),
+		"9 traces":                   traces(viz.TraceOptions{}, slices.Repeat([]viz.Trace{a}, 9)...),
+		`"B" is empty`:               traces(viz.TraceOptions{}, a, viz.Trace{Name: "B"}),
+		"B.Step falls from 2 to 1":   traces(viz.TraceOptions{}, with(func(b *viz.Trace) { b.Step = []float64{2, 1} })),
+		`"B" has -2, which LogY`:     traces(viz.TraceOptions{LogY: true}, with(func(b *viz.Trace) { b.Value = []float64{1, -2} })),
+		"Truth = 0":                  traces(viz.TraceOptions{TruthName: "truth", LogY: true}, a),
+		`"B" has 0 values of Upper`:  traces(viz.TraceOptions{}, with(func(b *viz.Trace) { b.Lower = two })),
+		`"B" has +Inf in Upper`:      traces(viz.TraceOptions{}, with(func(b *viz.Trace) { b.Lower, b.Upper = two, []float64{3, inf} })),
+		"a curve with Outlines":      traces(viz.TraceOptions{Outlines: true}, with(func(b *viz.Trace) { b.Lower, b.Upper = two, two })),
+		`"B": Style = 9`:             traces(viz.TraceOptions{}, with(func(b *viz.Trace) { b.Style = 9 })),
+		`"A" and "B" both have Styl`: traces(viz.TraceOptions{}, a, with(func(b *viz.Trace) { b.Style = 1 })),
+		"above the lowest value, 1":  traces(viz.TraceOptions{Most: .1}, a),
+		"grid of 0 figures":          grid(viz.GridOptions{}),
+		"-1 columns":                 grid(viz.GridOptions{Columns: -1}, fig),
+		"figure 0 of the grid: viz":  grid(viz.GridOptions{}, nil),
+		"3 ColumnNames":              grid(viz.GridOptions{Columns: 2, ColumnNames: []string{"a", "b", "c"}}, fig, fig),
+		"1 RowNames":                 grid(viz.GridOptions{Columns: 1, RowNames: []string{"a"}}, fig, fig),
+		"both logarithmic":           grid(viz.GridOptions{SharedY: true}, log, fig),
+		"2 axes above":               grid(viz.GridOptions{SharedY: true}, both),
+		"names on its axis":          grid(viz.GridOptions{SharedX: true}, draw(confusion([][]float64{{1, 2}, {3, 4}}))),
+		"a grid in a grid":           grid(viz.GridOptions{SharedY: true}, draw(grid(viz.GridOptions{}, fig, fig))),
+		`along "age" of a posterior`: along(nil, "age", viz.AlongOptions{}),
+		`"": the posterior has the`:  along(p, "", viz.AlongOptions{}),
+		`Class is "9", and the post`: along(linear(t, bayes.Bernoulli{}, 2), "mass", viz.AlongOptions{Data: rows, Class: "9"}),
+		"Data is nil: set the train": along(p, "mass", viz.AlongOptions{From: 1, To: 2}),
+		"single feature, set From":   along(linear(t, bayes.Gaussian{}, 1), "speed", viz.AlongOptions{}),
+		"from 3 to 1":                along(p, "mass", viz.AlongOptions{Data: rows, From: 3, To: 1}),
+		"1 rows of 1 features":       along(p, "mass", viz.AlongOptions{Data: narrow}),
+		"draws = -7":                 along(p, "mass", viz.AlongOptions{Data: rows, Particles: -7}),
+	} {
+		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
 	}
 }
 

@@ -3,19 +3,13 @@ package viz
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
-	"gobnn/bayes/metric"
-
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // TestContour compares the level lines of x^2 + y^2 with the circle.
@@ -85,140 +79,62 @@ func TestFarFromZero(t *testing.T) {
 	}
 }
 
-func TestNiceTicks(t *testing.T) {
+// Ticks stand at round numbers within the axis, and those of a logarithmic one at powers of ten and what fits between
+// them. An axis of whole numbers has none between two of them, and a low strip one number.
+func TestTicks(t *testing.T) {
+	whole, log := axis{whole: true}, axis{log: true}
 	for _, c := range []struct {
+		kind   axis
 		lo, hi float64
-		count  int
+		length vg.Length
+		most   int
 		want   string
 	}{
-		{0, 10, 5, "0 2 4 6 8 10"},
-		{-1.1, 1.2, 5, "−1.0 −0.5 0 0.5 1.0"},
-		{-4, 4, 2, "−4 −2 0 2 4"}, // fewer would be 0 alone
-		{0, 1, 4, "0 0.25 0.50 0.75 1.00"},
-		{3, 97, 5, "20 40 60 80"},
-		{0, 3e6, 3, "0 1e6 2e6 3e6"},
-		{0, 2e-5, 4, "0 5e-6 1e-5 1.5e-5 2e-5"},
-		{1e15, 1e15 + 0.2, 4, "1e15"},
+		{axis{}, 0, 10, 400, 5, "0 2 4 6 8 10"},
+		{axis{}, -1.1, 1.2, 400, 5, "-1.0 -0.5 0 0.5 1.0"},
+		{axis{}, -4, 4, 400, 2, "-4 -2 0 2 4"}, // fewer would be 0 alone
+		{axis{}, 0, 1, 400, 4, "0 0.25 0.50 0.75 1.00"},
+		{axis{}, 3, 97, 400, 5, "20 40 60 80"},
+		{axis{}, 0, 3e6, 400, 3, "0 1e6 2e6 3e6"},
+		{axis{}, 0, 2e-5, 400, 4, "0 5e-6 1e-5 1.5e-5 2e-5"},
+		{axis{}, 1.7e9 - .02, 1.7e9 + .02, 400, 8, "1.69999999998e9 1.69999999999e9 1.7e9 1.70000000001e9 1.70000000002e9"},
+		{axis{}, 1.7e9 - .02, 1.7e9 + .02, 300, 8, "1.69999999998e9 1.7e9 1.70000000002e9"}, // long numbers have room
+		{axis{}, 0, 6000, 12, 4, "5000"},
+		{whole, .7, 20.3, 400, 8, "5 10 15 20"},
+		{whole, .9, 3.1, 400, 8, "1 2 3"},
+		{whole, .5, 1.5, 400, 8, "1"},
+		{whole, -.2, 1.2, 400, 5, "0 1"},
+		{whole, 0, 1000, 400, 4, "0 250 500 750 1000"},
+		{log, .8, 120, 200, 8, "1 2 5 10 20 50 100"},
+		{log, .8, 120, 70, 8, "1 3 10 30 100"},
+		{log, .8, 120, 40, 8, "1 10 100"},
+		{log, 1e-4, 1e4, 100, 8, "1e-4 0.01 1 100 10000"},
+		{log, 1e-4, 1e4, 5, 8, "1e-4"},
+		{log, 1, 3, 250, 4, "1.0 1.5 2.0 2.5 3.0"},
+		{log, .14, 9, 190, 8, "0.2 0.5 1 2 5"},
+		{log, 1.5, 9.5, 250, 8, "2 3 4 5 6 7 8 9"},
+		{log, 1.5, 9.5, 80, 8, "2 3 5 7"},
 	} {
-		got := ""
-		for _, tick := range (niceTicks{c.count}).Ticks(c.lo, c.hi) {
-			if tick.Value < c.lo || tick.Value > c.hi {
-				t.Errorf("tick %v is outside [%v, %v]", tick.Value, c.lo, c.hi)
+		c.kind.span = span{c.lo, c.hi}
+		got, last := "", math.Inf(-1)
+		extent := func(label string) vg.Length {
+			if c.kind.log { // upwards
+				return tickSize
 			}
-			if got != "" {
-				got += " "
+			return 6 * vg.Length(len(label))
+		}
+		for _, tick := range c.kind.ticks(c.length, c.most, extent) {
+			if tick.value < c.lo || tick.value > c.hi || tick.value <= last {
+				t.Errorf("tick %v after %v, within [%v, %v]", tick.value, last, c.lo, c.hi)
 			}
-			got += tick.Label
-		}
-		if want := replaceMinus(c.want); replaceMinus(got) != want {
-			t.Errorf("ticks of [%v, %v]: %s, want %s", c.lo, c.hi, got, want)
-		}
-	}
-}
-
-// An axis of whole numbers has no tick between two of them, as at iteration 2.5.
-func TestWholeTicks(t *testing.T) {
-	for _, c := range []struct {
-		lo, hi float64
-		count  int
-		want   string
-	}{
-		{.7, 20.3, 8, "5 10 15 20"},
-		{.9, 3.1, 8, "1 2 3"},
-		{.5, 1.5, 8, "1"},
-		{-.2, 1.2, 5, "0 1"},
-		{0, 1000, 4, "0 250 500 750 1000"},
-	} {
-		got := ""
-		for _, tick := range (wholeTicks{c.count}).Ticks(c.lo, c.hi) {
-			got = strings.TrimPrefix(got+" "+tick.Label, " ")
-		}
-		if got != c.want {
-			t.Errorf("ticks of [%v, %v]: %s, want %s", c.lo, c.hi, got, c.want)
-		}
-	}
-	for _, c := range []struct {
-		last float64
-		want bool
-	}{{20, true}, {19.5, false}} {
-		f, err := Traces([]Trace{{Name: "a", Series: Series{Step: []float64{1, 10, c.last}, Value: []float64{1, 2, 3}}}},
-			TraceOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, got := f.body.(*panel).axes[0].plot.X.Tick.Marker.(wholeTicks); got != c.want {
-			t.Errorf("steps to %v: whole numbers %v, want %v", c.last, got, c.want)
-		}
-	}
-}
-
-// A logarithmic axis has powers of ten, and between them what fits: the axis of a panel of 250 points over a decade and
-// a half had three numbers, .5, 1 and 5, and one of a decade had one.
-func TestLogTicks(t *testing.T) {
-	for _, c := range []struct {
-		lo, hi float64
-		ticks  logTicks
-		want   string
-	}{
-		{.8, 120, logTicks{200}, "1 2 5 10 20 50 100"},
-		{.8, 120, logTicks{70}, "1 3 10 30 100"},
-		{.8, 120, logTicks{40}, "1 10 100"},
-		{1e-4, 1e4, logTicks{100}, "1e-4 0.01 1 100 10000"},
-		{1e-4, 1e4, logTicks{5}, "1e-4"},
-		{.0009, 2e6, logTicks{300}, "0.001 0.003 0.01 0.03 0.1 0.3 1 3 10 30 100 300 1000 3000 10000 30000 1e5 3e5 1e6"},
-		{1, 3, logTicks{250}, "1.0 1.5 2.0 2.5 3.0"},
-		{3, 20, logTicks{250}, "5 10 20"},
-		{.14, 9, logTicks{190}, "0.2 0.5 1 2 5"},
-		{1.5, 9.5, logTicks{250}, "2 3 4 5 6 7 8 9"},
-		{1.5, 9.5, logTicks{80}, "2 3 5 7"},
-	} {
-		got := ""
-		last := 0.
-		for _, tick := range c.ticks.Ticks(c.lo, c.hi) {
-			if tick.Value < c.lo || tick.Value > c.hi || tick.Value <= last {
-				t.Errorf("tick %v after %v, within [%v, %v]", tick.Value, last, c.lo, c.hi)
-			}
-			if last = tick.Value; tick.Label != "" {
-				got += " " + tick.Label
+			if last = tick.value; tick.label != "" {
+				got += " " + strings.ReplaceAll(tick.label, "−", "-")
 			}
 		}
-		if want := " " + replaceMinus(c.want); replaceMinus(got) != want {
-			t.Errorf("ticks of [%v, %v]:%s, want%s", c.lo, c.hi, got, want)
+		if got != " "+c.want {
+			t.Errorf("ticks of %v to %v along %v:%s, want %s", c.lo, c.hi, c.length, got, c.want)
 		}
 	}
-}
-
-// An area of many points is drawn in pieces that begin in order at every point once and reach into the next one.
-func TestAreaPieces(t *testing.T) {
-	const n = 10_000
-	xs := make([]float64, n)
-	for i := range xs {
-		xs[i] = float64(i)
-	}
-	across := func(x float64) float64 { return x / (n - 1) }
-	if few := areaPieces(xs[:100], across); len(few) != 1 || few[0] != [2]int{0, 100} {
-		t.Errorf("100 points are in the pieces %v", few)
-	}
-	pieces := areaPieces(xs, across)
-	if len(pieces) < thinColumns/pieceColumns || pieces[0][0] != 0 || pieces[len(pieces)-1][1] != n {
-		t.Fatalf("%d pieces, from %v to %v", len(pieces), pieces[0], pieces[len(pieces)-1])
-	}
-	for k := 1; k < len(pieces); k++ {
-		if reach := across(xs[pieces[k-1][1]-1]) - across(xs[pieces[k][0]]); reach < 1./thinColumns && k < len(pieces)-1 {
-			t.Errorf("piece %d reaches %v columns into the next", k-1, thinColumns*reach)
-		}
-	}
-}
-
-func replaceMinus(s string) string {
-	out := ""
-	for _, r := range s {
-		if r == '−' {
-			r = '-'
-		}
-		out += string(r)
-	}
-	return out
 }
 
 func TestRunningMean(t *testing.T) {
@@ -270,14 +186,7 @@ func TestColours(t *testing.T) {
 		r, g, b, _ := table[i].RGBA()
 		return 0.2126*float64(r) + 0.7152*float64(g) + 0.0722*float64(b)
 	}
-	diverging, err := divergingTable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sequential, err := sequentialTable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	diverging, sequential := divergingColours, sequentialColours
 	middle := len(diverging) / 2
 	for i := 1; i < len(diverging); i++ {
 		if up := lightness(diverging, i) > lightness(diverging, i-1); up != (i <= middle) {
@@ -313,74 +222,6 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// areasOf are the data areas of a grid's panels on canvases of one size, each a trace of the given values.
-func areasOf(t *testing.T, opt GridOptions, panels int, size vg.Point, values ...float64) (*grid, []vg.Rectangle) {
-	t.Helper()
-	var figures []*Figure
-	for range panels {
-		f, err := Traces([]Trace{{Name: "a", Series: Series{Value: values}}}, TraceOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		figures = append(figures, f)
-	}
-	fig, err := Grid(opt, figures...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := fig.body.(*grid)
-	in := inset{}
-	for _, cell := range g.cells {
-		in.left, in.right = max(in.left, cell.left(size)), max(in.right, cell.right(size))
-		in.bottom, in.top = max(in.bottom, cell.bottom(size)), max(in.top, cell.top(size))
-	}
-	var areas []vg.Rectangle
-	for _, cell := range g.cells {
-		c := draw.Canvas{Canvas: new(recorder.Canvas), Rectangle: vg.Rectangle{Max: size}}
-		areas = append(areas, cell.(*panel).drawAxes(c, in))
-	}
-	return g, areas
-}
-
-// The data areas of a row have one height, also where only the first panel has numbers, whose highest stands out above
-// its axis.
-func TestGridRowsAreInLine(t *testing.T) {
-	size := vg.Point{X: 200, Y: 100}
-	g, areas := areasOf(t, GridOptions{Columns: 3, SharedY: true}, 3, size, -10, 10)
-	for i, a := range areas {
-		if math.Abs(float64(a.Max.Y-areas[0].Max.Y)) > 1e-6 || math.Abs(float64(a.Min.Y-areas[0].Min.Y)) > 1e-6 {
-			t.Errorf("the data area of panel %d is from %v to %v, that of the first from %v to %v", i, a.Min.Y, a.Max.Y,
-				areas[0].Min.Y, areas[0].Max.Y)
-		}
-	}
-	if first, second := g.cells[0].top(size), g.cells[1].top(size); first <= second {
-		t.Errorf("the numbers of the first panel stand %v out, those of the second, which are not there, %v", first, second)
-	}
-}
-
-// Axes above each other share out the height of their data, not that of their numbers and labels too, of which the
-// lowest has most: the counts below a small reliability diagram would be a line.
-func TestAxesShareData(t *testing.T) {
-	fig, err := Reliability([]metric.Bin{{Lower: 0, Upper: .5, Count: 9000, Accuracy: .4, Confidence: .3},
-		{Lower: .5, Upper: 1, Count: 10, Accuracy: .9, Confidence: .8}}, Frame{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := fig.body.(*panel)
-	for _, height := range []vg.Length{150, 200, 300} {
-		area := draw.Canvas{Canvas: nowhere{}, Rectangle: vg.Rectangle{Max: vg.Point{X: 200, Y: height}}}
-		var data []vg.Length
-		for i, h := range p.heights(area, height, 4) {
-			c := area
-			c.Max.Y = h
-			data = append(data, p.axes[i].sized(c, inset{}).DataCanvas(c).Size().Y)
-		}
-		if ratio := data[0] / data[1]; len(data) != 2 || ratio < 2 || ratio > 3.3 {
-			t.Errorf("%v points high: data of %v, want about 3 to 1", height, data)
-		}
-	}
-}
-
 // Names that are too long stay different where only their ends are, as those of weights are.
 func TestCut(t *testing.T) {
 	sty := textStyle(tickSize, black)
@@ -398,80 +239,137 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Many dots are drawn in short paths: the time to fill a path grows with the square of its length, and ten thousand
-// rows took six seconds.
-func TestDotsInShortPaths(t *testing.T) {
-	const n = 3000
-	d := &dots{radius: 2, fill: blue}
-	for i := range n {
-		d.xs, d.ys = append(d.xs, float64(i%60)), append(d.ys, float64(i/60))
-	}
-	p := plot.New()
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 60, 0, 50
-	canvas := new(recorder.Canvas)
-	d.Plot(draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: vg.Point{X: 400, Y: 300}}}, p)
-	drawn := 0
-	for _, action := range canvas.Actions {
-		fill, ok := action.(*recorder.Fill)
-		if !ok {
-			continue
-		}
-		circles := 0
-		for _, c := range fill.Path {
-			if c.Type == vg.CloseComp {
-				circles++
-			}
-		}
-		if drawn += circles; circles > 1000 {
-			t.Errorf("%d dots in one path", circles)
-		}
-	}
-	if drawn != n {
-		t.Errorf("%d dots are drawn, want %d", drawn, n)
-	}
+// written is a text on a canvas, with the corners of its box.
+type written struct {
+	text   string
+	size   vg.Length
+	lo, hi vg.Point
 }
 
-// A label takes no room beside the data, also of a logarithmic axis, whose middle is not the mean of its ends.
-func TestLogLabelsTakeNoRoom(t *testing.T) {
-	const label = "a long label of an axis"
-	for _, c := range []struct {
-		name string
-		logY bool
-	}{{"linear", false}, {"logarithmic", true}} {
-		for _, height := range []vg.Length{150, 200, 250} {
-			series := Series{Step: []float64{1, 10, 100, 120}, Value: []float64{1, .1, .3, .09}}
-			f, err := Traces([]Trace{{Name: "a", Series: series}},
-				TraceOptions{LogY: c.logY, Frame: Frame{XLabel: label, YLabel: label}})
+// texts are those of a figure. They stand upright or are turned by a quarter to the left.
+func texts(f *Figure) (all []written) {
+	canvas := new(recorder.Canvas)
+	f.render(canvas)
+	type place struct {
+		at     vg.Point
+		turned bool
+	}
+	stack := []place{{}}
+	for _, action := range canvas.Actions {
+		last := &stack[len(stack)-1]
+		on := func(p vg.Point) vg.Point {
+			if last.turned {
+				p = vg.Point{X: -p.Y, Y: p.X}
+			}
+			return last.at.Add(p)
+		}
+		switch a := action.(type) {
+		case *recorder.Push:
+			stack = append(stack, *last)
+		case *recorder.Pop:
+			stack = stack[:len(stack)-1]
+		case *recorder.Translate:
+			last.at = on(a.Point)
+		case *recorder.Rotate:
+			last.turned = a.Angle > 1
+		case *recorder.FillString:
+			style := textStyle(a.Size, black)
+			corners := []vg.Point{on(a.Point), on(a.Point.Add(vg.Point{X: style.Width(a.String), Y: .7 * a.Size}))}
+			all = append(all, written{a.String, a.Size,
+				vg.Point{X: min(corners[0].X, corners[1].X), Y: min(corners[0].Y, corners[1].Y)},
+				vg.Point{X: max(corners[0].X, corners[1].X), Y: max(corners[0].Y, corners[1].Y)}})
+		}
+	}
+	return all
+}
+
+// TextFaults names the texts of a figure that stand on each other or out of it, or are smaller than 9 CSS pixels.
+func TextFaults(f *Figure) (faults []string) {
+	all := texts(f)
+	w, h := f.size()
+	for i, a := range all {
+		if a.lo.X < 0 || a.lo.Y < 0 || a.hi.X > w || a.hi.Y > h || a.size < 6.75 {
+			faults = append(faults, fmt.Sprintf("%q of %v points stands at %v to %v in %v x %v", a.text, a.size, a.lo, a.hi, w, h))
+		}
+		for _, b := range all[:i] {
+			const touch = .01
+			if a.lo.X < b.hi.X-touch && b.lo.X < a.hi.X-touch && a.lo.Y < b.hi.Y-touch && b.lo.Y < a.hi.Y-touch {
+				faults = append(faults, fmt.Sprintf("%q and %q stand on each other at %v", a.text, b.text, a.lo))
+			}
+		}
+	}
+	return faults
+}
+
+// tracesOf is a figure of a trace of values.
+func tracesOf(t *testing.T, opt TraceOptions, values ...float64) *Figure {
+	t.Helper()
+	f, err := Traces([]Trace{{Name: "a", Series: Series{Value: values}}}, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// The data areas of a grid have one size and are in line, also where only the outer panels have numbers. Ticks are the
+// same where panels share an axis.
+func TestGridIsInLine(t *testing.T) {
+	for height := 240; height < 420; height += 20 {
+		var figures []*Figure
+		for range 6 {
+			figures = append(figures, tracesOf(t, TraceOptions{Frame: Frame{Width: 415, Height: height}}, -10, 3, 10))
+		}
+		for _, shared := range []bool{true, false} {
+			fig, err := Grid(GridOptions{Columns: 2, SharedX: shared, SharedY: shared}, figures...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			labelled := f.body.(*panel)
-			bare, own := *labelled, *labelled.axes[0]
-			own.plot = new(plot.Plot)
-			*own.plot = *labelled.axes[0].plot
-			own.plot.X.Label.Text, own.plot.Y.Label.Text = "", ""
-			bare.axes = []*axes{&own}
-			size := vg.Point{X: height, Y: height}
-			if got, want := labelled.top(size), bare.top(size); got > want+1 {
-				t.Errorf("%s, %v high: %v are left above the data, without labels %v", c.name, height, got, want)
+			canvas := new(recorder.Canvas)
+			fig.render(canvas)
+			lefts, lows, sizes := map[string]int{}, map[string]int{}, map[string]int{}
+			for _, action := range canvas.Actions {
+				if a, ok := action.(*recorder.Stroke); ok && len(a.Path) == 3 && a.Path[0].Pos.X == a.Path[1].Pos.X { // axes
+					top, corner, right := a.Path[0].Pos, a.Path[1].Pos, a.Path[2].Pos
+					lefts[fmt.Sprintf("%.3f", corner.X)]++
+					lows[fmt.Sprintf("%.3f", corner.Y)]++
+					sizes[fmt.Sprintf("%.3f x %.3f", right.X-corner.X, top.Y-corner.Y)]++
+				}
 			}
-			if got, want := labelled.right(size), bare.right(size); got > want+1 {
-				t.Errorf("%s, %v wide: %v are left beside the data, without labels %v", c.name, height, got, want)
+			if len(lefts) != 2 || len(lows) != 3 || len(sizes) != 1 {
+				t.Errorf("%d pixels, shared %v: axes at %v and %v, of %v", height, shared, lefts, lows, sizes)
+			}
+			numbers := map[string]int{}
+			for _, w := range texts(fig) {
+				if strings.Trim(w.text, "−0123456789.") == "" {
+					numbers[w.text]++
+				}
+			}
+			for text, n := range numbers { // in three rows and two columns
+				if shared && n != 2 && n != 3 && n != 5 {
+					t.Errorf("%d pixels: %q stands there %d times", height, text, n)
+				}
 			}
 		}
 	}
 }
 
-// The data areas of a column begin and end in line, also where only the lowest panel has numbers, whose last one stands
-// out to the right of its axis.
-func TestGridColumnsAreInLine(t *testing.T) {
-	size := vg.Point{X: 200, Y: 100}
-	g, areas := areasOf(t, GridOptions{Columns: 1, SharedX: true}, 2, size, -1, 0, 1)
-	if a, b := areas[0], areas[1]; math.Abs(float64(a.Max.X-b.Max.X)) > 1e-6 || math.Abs(float64(a.Min.X-b.Min.X)) > 1e-6 {
-		t.Errorf("the upper data area is from %v to %v, the lower from %v to %v", a.Min.X, a.Max.X, b.Min.X, b.Max.X)
-	}
-	if upper, lower := g.cells[0].right(size), g.cells[1].right(size); upper >= lower {
-		t.Errorf("the upper panel, without numbers, stands %v out, the lower %v", upper, lower)
+// Axes above each other share out the height of their data: the counts below a small reliability diagram, whose numbers
+// and label take as much as they, would be a line.
+func TestAxesShareData(t *testing.T) {
+	p := &panel{axes: []*axes{newAxes("", "accuracy", span{0, 1}, span{0, 1}), newAxes("confidence", "rows", span{0, 1}, span{0, 900})}}
+	p.axes[0].share = 3
+	for _, height := range []vg.Length{150, 200, 300} {
+		canvas, size := new(recorder.Canvas), vg.Point{X: 200, Y: height}
+		p.draw(draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: size}}, inset{margins: p.margins(size), size: size})
+		var data []vg.Length
+		for _, action := range canvas.Actions {
+			if a, ok := action.(*recorder.Stroke); ok && len(a.Path) == 3 {
+				data = append(data, a.Path[0].Pos.Y-a.Path[1].Pos.Y)
+			}
+		}
+		if len(data) != 2 || math.Abs(float64(data[0]/data[1])-3) > .01 {
+			t.Errorf("%v points high: data of %v, want 3 to 1", height, data)
+		}
 	}
 }
 
@@ -481,76 +379,39 @@ func TestGridSharesBar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct {
-		change func(*colourBar)
-		shared bool
-	}{
-		"the same":     {func(*colourBar) {}, true},
-		"other range":  {func(b *colourBar) { b.values.hi = 2 }, false},
-		"other label":  {func(b *colourBar) { b.label = "variance" }, false},
-		"other levels": {func(b *colourBar) { b.levels = b.levels[1:] }, false},
-	} {
+	for _, levels := range [][]float64{nil, {.3, .5}} { // of the second figure
 		var figures []*Figure
-		for range 2 {
-			f, err := DecisionMap(lattice.Fill(func(x, y float64) float64 { return x * y }), DecisionOptions{})
+		for _, l := range [][]float64{nil, levels} {
+			f, err := DecisionMap(lattice.Fill(func(x, y float64) float64 { return x * y }), DecisionOptions{Levels: l})
 			if err != nil {
 				t.Fatal(err)
 			}
 			figures = append(figures, f)
 		}
-		c.change(figures[1].body.(*panel).bar)
 		fig, err := Grid(GridOptions{Columns: 2}, figures...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, own := fig.body.(*grid), 0
+		g := fig.body.(*grid)
 		for _, cell := range g.cells {
-			if cell.(*panel).bar != nil {
-				own++
+			if own := cell.(*panel).bar != nil; own == (levels == nil) || own == (g.bar != nil) {
+				t.Errorf("levels %v: a bar for all %v, and for one figure %v", levels, g.bar != nil, own)
 			}
-		}
-		if shared := g.bar != nil; shared != c.shared || shared && own > 0 || !shared && own != 2 {
-			t.Errorf("%s: a bar for all %v, and %d of single figures", name, shared, own)
-		}
-	}
-}
-
-// In a strip so low that the labels of its axis would stand on each other, the highest alone is left.
-func TestLowAxis(t *testing.T) {
-	for height, low := range map[vg.Length]bool{40: true, 150: false} {
-		axes := newAxes("confidence", "rows", span{0, 1}, span{0, 6000})
-		p := axes.sized(draw.New(vgimg.New(200, height)), inset{})
-		labels, last := 0, ""
-		for _, tick := range p.Y.Tick.Marker.Ticks(0, 6000) {
-			if tick.Label != "" {
-				labels, last = labels+1, tick.Label
-			}
-		}
-		if (labels == 1) != low || last == "0" {
-			t.Errorf("%v points high: %d labels, the last %q", height, labels, last)
-		}
-	}
-	// Of its name no ellipsis alone is left.
-	for height := vg.Length(40); height < 80; height++ {
-		p := newAxes("confidence", "rows", span{0, 1}, span{0, 6000}).sized(draw.New(vgimg.New(200, height)), inset{})
-		if p.Y.Label.Text == "…" {
-			t.Errorf("%v points high: the name of the axis is %q", height, p.Y.Label.Text)
 		}
 	}
 }
 
 // Two noisy curves of many steps are faint below their running means, which tell them apart; of few steps they are not.
 func TestESSOfManySteps(t *testing.T) {
-	values := func(n int, level float64) []float64 {
-		out := make([]float64, n)
-		for i := range out {
-			out[i] = level + 300*float64(i%2)
+	values := func(n int, level float64) (out []float64) {
+		for i := range n {
+			out = append(out, level+300*float64(i%2))
 		}
 		return out
 	}
 	for _, c := range []struct {
 		steps int
-		told  string
+		note  string
 		reach float64 // of the thick blue line, from its lowest to its highest point, in particles
 	}{{200, "", 300}, {1000, "faint: each step; thick: running means of 20", 10}} {
 		fig, err := ESSCurve(Series{Value: values(c.steps, 100)},
@@ -559,61 +420,15 @@ func TestESSOfManySteps(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := fig.body.(*panel)
-		if got := strings.Join(p.notes, "; "); got != c.told {
-			t.Errorf("%d steps: the figure says %q, want %q", c.steps, got, c.told)
+		if got := strings.Join(p.notes, "; "); got != c.note {
+			t.Errorf("%d steps: the figure says %q, want %q", c.steps, got, c.note)
 		}
-		for _, name := range []string{"ESS", "unique ancestors"} {
-			i := slices.IndexFunc(p.legend, func(e legendEntry) bool { return e.label == name })
-			if i < 0 {
-				t.Fatalf("%d steps: no %s in the legend", c.steps, name)
-			}
-			drawn := p.legend[i].marks[0].(*line)
-			middle := drawn.ys[len(drawn.ys)/4 : 3*len(drawn.ys)/4]
+		for _, e := range p.legend[:2] {
+			ys := e.marks[0].(*line).pieces[0].ys
+			middle := ys[len(ys)/4 : 3*len(ys)/4]
 			if reach := slices.Max(middle) - slices.Min(middle); math.Abs(reach-c.reach) > 10 {
-				t.Errorf("%d steps: the line of %s reaches over %v particles, want %v", c.steps, name, reach, c.reach)
+				t.Errorf("%d steps: the line of %s reaches over %v particles, want %v", c.steps, e.label, reach, c.reach)
 			}
-		}
-	}
-}
-
-// In a grid of many columns dots are smaller, in the legend they are not.
-func TestDotsOfSmallPanels(t *testing.T) {
-	var figures []*Figure
-	for range 5 {
-		fig, err := PredictiveBand([]float64{0, 1}, []float64{0, 1}, []float64{1, 1},
-			BandOptions{TrainX: []float64{.5}, TrainY: []float64{.5}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		figures = append(figures, fig)
-	}
-	radii := func(columns int) (all []string) {
-		t.Helper()
-		fig, err := Grid(GridOptions{Columns: columns, SharedY: true}, figures...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		svg, err := fig.SVG()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range regexp.MustCompile(`A([\d.]+),[\d.]+ `).FindAllStringSubmatch(string(svg), -1) {
-			if !slices.Contains(all, m[1]) {
-				all = append(all, m[1])
-			}
-		}
-		return all
-	}
-	if wide := radii(1); !slices.Equal(wide, []string{"2.6"}) {
-		t.Errorf("alone in a row dots have the radii %q, want 2.6 points", wide)
-	}
-	small := radii(5)
-	if len(small) < 2 || !slices.Contains(small, "2.6") {
-		t.Fatalf("in five columns dots have the radii %q, want 2.6 in the legend and smaller ones", small)
-	}
-	for _, text := range small {
-		if r, err := strconv.ParseFloat(text, 64); err != nil || text != "2.6" && (r < 1.2 || r > 2.2) {
-			t.Errorf("in five columns a dot has the radius %s, %v", text, err)
 		}
 	}
 }
@@ -621,30 +436,29 @@ func TestDotsOfSmallPanels(t *testing.T) {
 // What is above Most is cut by the axes' end, and each peak has an arrow there, within the axes: a peak that was
 // lowered to the end looked like a plateau.
 func TestPeaksAreCut(t *testing.T) {
-	series := Series{Value: []float64{1, 9, 8, 1, 2, 1, 5, 1, 1, 1}} // two peaks above 3: at 2 and 3, and at 7
+	values := []float64{1, 9, 8, 1, 2, 1, 5, 1, 1, 1} // two peaks above 3: at 2 and 3, and at 7
 	for _, log := range []bool{false, true} {
-		fig, err := Traces([]Trace{{Name: "a", Series: series}}, TraceOptions{Most: 3, LogY: log})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := fig.body.(*panel)
+		p := tracesOf(t, TraceOptions{Most: 3, LogY: log}, values...).body.(*panel)
 		if got, want := strings.Join(p.notes, ""), "arrows: values above the axis, up to 9"; got != want {
 			t.Errorf("the figure says %q, want %q", got, want)
 		}
-		if top := p.axes[0].plot.Y.Max; top < 3 || top > 3.3 {
+		if top := p.axes[0].y.hi; top < 3 || top > 3.3 {
 			t.Errorf("the axis ends at %v", top)
 		}
 		canvas := new(recorder.Canvas)
-		data := p.drawAxes(draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: vg.Point{X: 300, Y: 200}}}, inset{})
+		data := draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: vg.Point{X: 300, Y: 200}}}
 		var tips []float64
+		for _, m := range p.axes[0].marks {
+			m.draw(plane{data, p.axes[0].x, p.axes[0].y})
+		}
 		for _, action := range canvas.Actions {
 			switch a := action.(type) {
 			case *recorder.Fill:
 				if len(a.Path) == 4 && a.Path[0].Pos.Y == data.Max.Y {
 					tips = append(tips, 1+9*float64((a.Path[0].Pos.X-data.Min.X)/data.Size().X))
 				}
-			case *recorder.Stroke:
-				for i := 1; i < len(a.Path); i++ { // along the upper edge
+			case *recorder.Stroke: // along the upper edge
+				for i := 1; i < len(a.Path); i++ {
 					if from, to := a.Path[i-1].Pos, a.Path[i].Pos; from.Y == to.Y && from.Y > data.Max.Y-1 && from.X != to.X {
 						t.Errorf("a plateau from %v to %v", from, to)
 					}
@@ -655,12 +469,8 @@ func TestPeaksAreCut(t *testing.T) {
 			t.Errorf("logarithmic %v: arrows at %v, want them at 2.5 and 7", log, tips)
 		}
 	}
-	fig, err := Traces([]Trace{{Name: "a", Series: series}}, TraceOptions{Most: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := fig.body.(*panel); p.axes[0].plot.Y.Max > 9.5 || len(p.notes) > 0 {
-		t.Errorf("nothing is cut: the axis ends at %v, and the figure says %q", p.axes[0].plot.Y.Max, p.notes)
+	if p := tracesOf(t, TraceOptions{Most: 10}, values...).body.(*panel); p.axes[0].y.hi > 9.5 || len(p.notes) > 0 {
+		t.Errorf("nothing is cut: the axis ends at %v, and the figure says %q", p.axes[0].y.hi, p.notes)
 	}
 }
 
@@ -670,18 +480,14 @@ func TestSharedYCuts(t *testing.T) {
 	for _, c := range []struct {
 		tops []float64 // of figures from 0
 		want float64   // the end of all, about
-		told int       // the figure that says so; -1: none
+		cut  int       // the figure that says so; -1: none
 	}{
 		{[]float64{3, 2, 30, 3}, 3, 2}, {[]float64{3, 2, 5, 3}, 5, -1}, {[]float64{3, 30, 30}, 30, -1},
 		{[]float64{3, 30}, 30, -1},
 	} {
 		var figures []*Figure
 		for _, top := range c.tops {
-			f, err := Traces([]Trace{{Name: "a", Series: Series{Value: []float64{0, top}}}}, TraceOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			figures = append(figures, f)
+			figures = append(figures, tracesOf(t, TraceOptions{}, 0, top))
 		}
 		fig, err := Grid(GridOptions{Columns: 2, SharedY: true}, figures...)
 		if err != nil {
@@ -689,105 +495,15 @@ func TestSharedYCuts(t *testing.T) {
 		}
 		for i, cell := range fig.body.(*grid).cells {
 			p := cell.(*panel)
-			if top := p.axes[0].plot.Y.Max; top < c.want || top > 1.2*c.want {
+			if top := p.axes[0].y.hi; top < c.want || top > 1.2*c.want {
 				t.Errorf("%v: figure %d ends at %v, want about %v", c.tops, i, top, c.want)
 			}
-			if told := strings.Contains(strings.Join(p.notes, ""), "cut off: alone its axis is from "); told != (i == c.told) {
+			if said := strings.Contains(strings.Join(p.notes, ""), "cut off: alone its axis is from "); said != (i == c.cut) {
 				t.Errorf("%v: figure %d says %q", c.tops, i, p.notes)
 			}
-		}
-		for _, f := range figures {
-			if notes := f.body.(*panel).notes; len(notes) > 0 {
+			if notes := figures[i].body.(*panel).notes; len(notes) > 0 {
 				t.Errorf("%v: a figure outside of the grid says %q", c.tops, notes)
 			}
-		}
-	}
-}
-
-// Rows of a legend are filled evenly, but no name is cut for it.
-func TestLegendIsNotCut(t *testing.T) {
-	p := &panel{legend: []legendEntry{{label: "observed coverage"}, {label: "perfect calibration"}}}
-	for width := vg.Length(110); width < 260; width += 10 {
-		for _, l := range p.lines(width, 0) {
-			for _, e := range l.row {
-				if strings.Contains(e.label, ellipsis) {
-					t.Errorf("%v points: %q", width, e.label)
-				}
-			}
-		}
-	}
-}
-
-// Panels of a grid have one set of ticks where they share an axis, though only the outer ones have numbers beside it.
-func TestSharedTicks(t *testing.T) {
-	var figures []*Figure
-	for range 6 {
-		f, err := Traces([]Trace{{Name: "a", Series: Series{Step: []float64{-6, 6}, Value: []float64{-3, 1.5}}}},
-			TraceOptions{Frame: Frame{Width: 415, Height: 300}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		figures = append(figures, f)
-	}
-	for _, height := range []vg.Length{100, 130, 160, 190} {
-		fig, err := Grid(GridOptions{Columns: 2, SharedX: true, SharedY: true}, figures...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		canvas := new(recorder.Canvas)
-		fig.body.draw(draw.Canvas{Canvas: canvas, Rectangle: vg.Rectangle{Max: vg.Point{X: 600, Y: 3 * height}}}, inset{})
-		texts := map[string]int{}
-		for _, action := range canvas.Actions {
-			if a, ok := action.(*recorder.FillString); ok {
-				texts[a.String]++
-			}
-		}
-		for text, n := range texts { // three rows have numbers of y, two columns those of x
-			if number := strings.Trim(text, "−0123456789.") == ""; number && n != 2 && n != 3 && n != 5 {
-				t.Errorf("%v points high: %q stands there %d times, of %v", height, text, n, texts)
-			}
-		}
-	}
-}
-
-// A legend of several rows stays above the axes also in the narrower cells of a grid, which have no numbers.
-func TestLegendsAreAboveTheAxes(t *testing.T) {
-	for width := 240; width <= 415; width += 5 {
-		var figures []*Figure
-		for k := range 2 {
-			var traces []Trace
-			for i := range 5 {
-				name := []string{"particles (area: weight)", "density", "50 % of the mass", "90 % of the mass", "99 %"}[i]
-				traces = append(traces, Trace{Name: name, Series: Series{Value: []float64{1, 2}}, Style: 1 + (i+k)%5})
-			}
-			f, err := Traces(traces, TraceOptions{Frame: Frame{Width: width, Height: 300}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			figures = append(figures, f)
-		}
-		fig, err := Grid(GridOptions{Columns: 2, SharedY: true}, figures...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		canvas := new(recorder.Canvas)
-		w, h := fig.size()
-		fig.render(canvas)
-		low, top := h, vg.Length(0) // of the legends' text, and of the axes
-		for _, action := range canvas.Actions {
-			switch a := action.(type) {
-			case *recorder.FillString:
-				if a.String == "99 %" {
-					low = min(low, a.Point.Y)
-				}
-			case *recorder.Stroke: // the axes' own lines are upright
-				if n := len(a.Path); n == 2 && a.Path[0].Pos.X == a.Path[1].Pos.X {
-					top = max(top, a.Path[0].Pos.Y, a.Path[1].Pos.Y)
-				}
-			}
-		}
-		if low < top {
-			t.Errorf("%d pixels, %v points wide: a legend's text stands at %v, and axes end at %v", width, w, low, top)
 		}
 	}
 }

@@ -2,11 +2,12 @@ package viz
 
 import (
 	"fmt"
+	"image"
 	"image/color"
+	imagedraw "image/draw"
 	"math"
 	"slices"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -14,116 +15,86 @@ import (
 
 // mark is drawn in the axes and, small, in the legend.
 type mark interface {
-	plot.Plotter
-	plot.Thumbnailer
+	draw(p plane)
+	icon(c draw.Canvas)
 }
 
-var _ = []mark{(*line)(nil), (*area)(nil), (*dots)(nil), (*bars)(nil), (*intervals)(nil), (*paths)(nil), (*heat)(nil)}
-
-// gridLines are faint lines at the ticks.
-type gridLines struct{}
-
-func (gridLines) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	sty := stroke(gridGrey, 0.6)
-	for _, v := range majorTicks(p.X) {
-		c.StrokeLine2(sty, x(v), c.Min.Y, x(v), c.Max.Y)
-	}
-	for _, v := range majorTicks(p.Y) {
-		c.StrokeLine2(sty, c.Min.X, y(v), c.Max.X, y(v))
-	}
+// plane is the part of a canvas that shows data, with the ranges of its axes.
+type plane struct {
+	draw.Canvas
+	x, y axis
 }
 
-// majorTicks returns the ticks that have a number, or would have one in a neighbour.
-func majorTicks(a plot.Axis) (values []float64) {
-	ticks := a.Tick.Marker
-	if s, ok := ticks.(silent); ok {
-		ticks = s.Ticker
-	}
-	for _, t := range ticks.Ticks(a.Min, a.Max) {
-		if !t.IsMinor() {
-			values = append(values, t.Value)
-		}
-	}
-	return values
+// at is the place of a point.
+func (p plane) at(x, y float64) vg.Point {
+	return vg.Point{X: p.X(p.x.norm(x)), Y: p.Y(p.y.norm(y))}
 }
 
-// outline is the frame around the data.
-type outline struct{}
-
-func (outline) Plot(c draw.Canvas, _ *plot.Plot) {
-	c.SetLineStyle(stroke(black, 0.7))
-	path := c.Rectangle.Path()
-	c.Stroke(path)
+func (p plane) points(xs, ys []float64) []vg.Point {
+	points := make([]vg.Point, len(xs))
+	for i := range xs {
+		points[i] = p.at(xs[i], ys[i])
+	}
+	return points
 }
 
-// line joins points, in order.
+// line joins points in order, or is several lines of one style, such as the pieces of a level line.
 type line struct {
-	xs, ys []float64
-	style  draw.LineStyle
+	pieces  []polyline
+	style   draw.LineStyle
+	upright bool // in the legend
 }
 
-func (l *line) Plot(c draw.Canvas, p *plot.Plot) {
-	strokeLine(c, p, l.style, l.xs, l.ys)
-}
+type polyline struct{ xs, ys []float64 }
 
-// strokeLine draws a line as it is, or one of many points thinned and in pieces.
-func strokeLine(c draw.Canvas, p *plot.Plot, style draw.LineStyle, xs, ys []float64) {
-	if len(xs) == 1 { // a line of one point has no stroke
-		(&dots{xs: xs, ys: ys, radius: max(2, style.Width), fill: style.Color}).Plot(c, p)
-		return
-	}
-	if len(xs) <= 4*thinColumns {
-		c.StrokeLines(style, c.ClipLinesXY(pixels(c, p, xs, ys))...)
-		return
-	}
-	xs, ys = thinLine(xs, ys, p.X.Norm)
-	c.StrokeLines(style, c.ClipLinesXY(linePieces(pixels(c, p, xs, ys))...)...)
-}
-
-func (l *line) Thumbnail(c *draw.Canvas) {
-	y := c.Center().Y
-	c.StrokeLine2(l.style, c.Min.X, y, c.Max.X, y)
+func newLine(xs, ys []float64, style draw.LineStyle) *line {
+	return &line{pieces: []polyline{{xs, ys}}, style: style}
 }
 
 // level is a line across the axes at one height.
 func level(y float64, x span, style draw.LineStyle) *line {
-	return &line{xs: []float64{x.lo, x.hi}, ys: []float64{y, y}, style: style}
+	return newLine([]float64{x.lo, x.hi}, []float64{y, y}, style)
 }
 
-func pixels(c draw.Canvas, p *plot.Plot, xs, ys []float64) []vg.Point {
-	x, y := p.Transforms(&c)
-	pts := make([]vg.Point, len(xs))
-	for i := range xs {
-		pts[i] = vg.Point{X: x(xs[i]), Y: y(ys[i])}
+func (l *line) add(xs, ys []float64) { l.pieces = append(l.pieces, polyline{xs, ys}) }
+
+func (l *line) draw(p plane) {
+	for _, piece := range l.pieces {
+		if len(piece.xs) == 1 { // a line of one point has no stroke
+			(&dots{xs: piece.xs, ys: piece.ys, radius: max(2, l.style.Width), fill: l.style.Color}).draw(p)
+			continue
+		}
+		for _, short := range pieces(p, piece.xs, piece.ys) {
+			p.StrokeLines(l.style, p.ClipLinesXY(short)...)
+		}
 	}
-	return pts
 }
 
-// area fills between two curves over the same x.
+func (l *line) icon(c draw.Canvas) {
+	if at := c.Center(); l.upright {
+		c.StrokeLine2(l.style, at.X, c.Min.Y-1, at.X, c.Max.Y+1)
+	} else {
+		c.StrokeLine2(l.style, c.Min.X, at.Y, c.Max.X, at.Y)
+	}
+}
+
+// area fills between two curves over the same x, which ascend.
 type area struct {
 	xs, lower, upper []float64
 	fill             color.Color
 }
 
-func (a *area) Plot(c draw.Canvas, p *plot.Plot) {
-	for _, piece := range areaPieces(a.xs, p.X.Norm) {
-		from, to := piece[0], piece[1]
-		lx, ly, ux, uy := a.xs[from:to], a.lower[from:to], a.xs[from:to], a.upper[from:to]
-		if len(a.xs) > 4*thinColumns {
-			lx, ly = thinLine(lx, ly, p.X.Norm)
-			ux, uy = thinLine(ux, uy, p.X.Norm)
-		}
-		pts := pixels(c, p, lx, ly)
-		top := pixels(c, p, ux, uy)
-		slices.Reverse(top)
-		c.FillPolygon(a.fill, c.ClipPolygonXY(append(pts, top...)))
+func (a *area) draw(p plane) {
+	tops := pieces(p, a.xs, a.upper)
+	for i, lower := range pieces(p, a.xs, a.lower) {
+		slices.Reverse(tops[i])
+		p.FillPolygon(a.fill, p.ClipPolygonXY(append(lower, tops[i]...)))
 	}
 }
 
-func (a *area) Thumbnail(c *draw.Canvas) { fillRect(c, c.Rectangle, a.fill) }
+func (a *area) icon(c draw.Canvas) { fillRect(c, c.Rectangle, a.fill) }
 
-func fillRect(c *draw.Canvas, r vg.Rectangle, fill color.Color) {
+func fillRect(c draw.Canvas, r vg.Rectangle, fill color.Color) {
 	c.SetColor(fill)
 	c.Fill(r.Path())
 }
@@ -138,9 +109,8 @@ const (
 	diamond
 )
 
-// shapePath gives the outline of a shape; all have about the same area.
-func shapePath(s shape, at vg.Point, r vg.Length) vg.Path {
-	var path vg.Path
+// path gives the outline of a shape; all have about the same area.
+func (s shape) path(at vg.Point, r vg.Length) (path vg.Path) {
 	polygon := func(corners int, start float64, r vg.Length) {
 		for k := range corners {
 			sin, cos := math.Sincos(start + 2*math.Pi*float64(k)/float64(corners))
@@ -151,7 +121,6 @@ func shapePath(s shape, at vg.Point, r vg.Length) vg.Path {
 				path.Line(pt)
 			}
 		}
-		path.Close()
 	}
 	switch s {
 	case triangle:
@@ -163,8 +132,8 @@ func shapePath(s shape, at vg.Point, r vg.Length) vg.Path {
 	default:
 		path.Move(vg.Point{X: at.X + r, Y: at.Y})
 		path.Arc(at, r, 0, 2*math.Pi)
-		path.Close()
 	}
+	path.Close()
 	return path
 }
 
@@ -178,8 +147,10 @@ type dots struct {
 	edge   draw.LineStyle
 }
 
-func (d *dots) one(c *draw.Canvas, at vg.Point, r vg.Length) {
-	path := shapePath(d.shape, at, r)
+func (d *dots) icon(c draw.Canvas) { d.one(c, c.Center(), d.radius) }
+
+func (d *dots) one(c draw.Canvas, at vg.Point, r vg.Length) {
+	path := d.shape.path(at, r)
 	c.SetColor(d.fill)
 	c.Fill(path)
 	if d.edge.Width > 0 {
@@ -188,92 +159,85 @@ func (d *dots) one(c *draw.Canvas, at vg.Point, r vg.Length) {
 	}
 }
 
-// smallPanel is the width of a data area, in points, below which dots are smaller: in a grid of many columns dots of
-// the usual size would cover the curves.
-const smallPanel = 150
+const (
+	// smallPanel is the width of a data area, in points, below which dots are smaller: in a grid of many columns dots of
+	// the usual size would cover the curves.
+	smallPanel = 150
+	// mostShapes is the largest number of dots that an SVG or a PDF has as shapes, 100 to 200 bytes each; more are an
+	// image.
+	mostShapes = 5000
+	// mostJoint is the largest number of dots in one path: the time to fill a path grows with the square of its length.
+	mostJoint = 256
+)
 
-func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {
-	indices := make([]int, len(d.xs))
-	for i := range indices {
-		indices[i] = i
-	}
+func (d *dots) draw(p plane) {
+	shown := *d
 	if d.radii == nil {
-		indices = thinPoints(d.xs, d.ys, p.X.Norm, p.Y.Norm)
+		shown.xs, shown.ys = thinPoints(d.xs, d.ys, p)
 	}
-	if len(indices) > mostShapes && !raster(c) {
-		d.drawAsImage(c, p, indices)
+	scale := min(1, p.Size().X/smallPanel)
+	shown.edge.Width *= scale
+	if len(shown.xs) <= mostShapes || raster(p.Canvas) {
+		shown.all(p, scale)
 		return
 	}
-	d.draw(c, p, indices)
-}
-
-// mostShapes is the largest number of dots that an SVG or a PDF has as shapes, 100 to 200 bytes each; more are drawn as
-// an image.
-const mostShapes = 5000
-
-// drawAsImage draws dots as an image of 192 dots per inch over the data area, with room for those at its edge.
-func (d *dots) drawAsImage(c draw.Canvas, p *plot.Plot, indices []int) {
-	room := 2 * d.radius
+	room := 2 * d.radius // for those at the edge
 	if d.radii != nil {
 		room = 2 * slices.Max(d.radii)
 	}
-	whole := draw.Crop(c, -room, room, -room, room)
-	size := whole.Size()
-	picture := vgimg.NewWith(vgimg.UseWH(size.X, size.Y), vgimg.UseDPI(pixelRatio*pixelsPerInch),
+	whole := draw.Crop(p.Canvas, -room, room, -room, room)
+	picture := vgimg.NewWith(vgimg.UseWH(whole.Size().X, whole.Size().Y), vgimg.UseDPI(pixelRatio*pixelsPerInch),
 		vgimg.UseBackgroundColor(color.Transparent))
-	d.draw(draw.Crop(draw.NewCanvas(picture, size.X, size.Y), room, -room, room, -room), p, indices)
-	c.DrawImage(whole.Rectangle, picture.Image())
+	shown.all(plane{draw.Crop(draw.New(picture), room, -room, room, -room), p.x, p.y}, scale)
+	p.DrawImage(whole.Rectangle, picture.Image())
 }
 
-// raster says whether a canvas has pixels.
-func raster(c vg.Canvas) bool {
-	for {
-		inner, ok := c.(draw.Canvas)
-		if !ok {
-			_, ok = c.(*vgimg.Canvas)
-			return ok
-		}
-		c = inner.Canvas
-	}
-}
-
-func (d *dots) draw(c draw.Canvas, p *plot.Plot, indices []int) {
-	x, y := p.Transforms(&c)
-	scale := min(1, c.Size().X/smallPanel)
-	own := *d
-	own.edge.Width *= scale
+// all draws the dots within the axes.
+func (d *dots) all(p plane, scale vg.Length) {
 	var joint vg.Path
 	flush := func() {
 		if len(joint) > 0 {
-			c.SetColor(d.fill)
-			c.Fill(joint)
+			p.SetColor(d.fill)
+			p.Fill(joint)
 		}
 		joint = nil
 	}
-	for k, i := range indices {
-		if k%mostJoint == 0 {
+	for i := range d.xs {
+		if i%mostJoint == 0 {
 			flush()
 		}
-		at := vg.Point{X: x(d.xs[i]), Y: y(d.ys[i])}
-		r := scale * d.radius
+		at, r := p.at(d.xs[i], d.ys[i]), scale*d.radius
 		if d.radii != nil {
 			r = scale * d.radii[i]
 		}
 		switch {
-		case !c.Contains(at):
+		case !p.Contains(at):
 		case d.edge.Width == 0: // one path for many is much shorter
-			joint = append(joint, shapePath(d.shape, at, r)...)
+			joint = append(joint, d.shape.path(at, r)...)
 		default:
-			own.one(&c, at, r)
+			d.one(p.Canvas, at, r)
 		}
 	}
 	flush()
 }
 
-// mostJoint is the largest number of dots in one path: the time to fill a path grows with the square of its length.
-const mostJoint = 256
+// raster says whether a canvas has pixels.
+func raster(c draw.Canvas) bool {
+	_, pixels := c.Canvas.(*vgimg.Canvas)
+	return pixels
+}
 
-func (d *dots) Thumbnail(c *draw.Canvas) { d.one(c, c.Center(), d.radius) }
+// drawImage draws on a raster canvas from RGBA pixels, which are scaled much faster, and on others from the palette
+// image, which makes a smaller file.
+func drawImage(c draw.Canvas, r vg.Rectangle, img *image.Paletted) {
+	if !raster(c) {
+		c.DrawImage(r, img)
+		return
+	}
+	pixels := image.NewRGBA(img.Bounds())
+	imagedraw.Draw(pixels, img.Bounds(), img, image.Point{}, imagedraw.Src)
+	c.DrawImage(r, pixels)
+}
 
 // bars are rectangles from (x0, y0) to (x1, y1), cut at the axes' edge.
 type bars struct {
@@ -282,69 +246,49 @@ type bars struct {
 	edge           draw.LineStyle
 }
 
-func (b *bars) rectangle(c *draw.Canvas, r vg.Rectangle) {
-	if b.fill != nil {
-		fillRect(c, r, b.fill)
-	}
-	if b.edge.Width > 0 {
-		c.SetLineStyle(b.edge)
-		c.Stroke(r.Path())
-	}
+func (b *bars) add(x0, x1, y0, y1 float64) {
+	b.x0, b.x1, b.y0, b.y1 = append(b.x0, x0), append(b.x1, x1), append(b.y0, y0), append(b.y1, y1)
 }
 
-func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
+func (b *bars) draw(p plane) {
 	for i := range b.x0 {
-		lo := vg.Point{X: max(x(b.x0[i]), c.Min.X), Y: max(y(min(b.y0[i], b.y1[i])), c.Min.Y)}
-		hi := vg.Point{X: min(x(b.x1[i]), c.Max.X), Y: min(y(max(b.y0[i], b.y1[i])), c.Max.Y)}
+		lo, hi := p.at(b.x0[i], min(b.y0[i], b.y1[i])), p.at(b.x1[i], max(b.y0[i], b.y1[i]))
+		lo, hi = vg.Point{X: max(lo.X, p.Min.X), Y: max(lo.Y, p.Min.Y)}, vg.Point{X: min(hi.X, p.Max.X), Y: min(hi.Y, p.Max.Y)}
 		if lo.X <= hi.X && lo.Y <= hi.Y {
-			b.rectangle(&c, vg.Rectangle{Min: lo, Max: hi})
+			part := p.Canvas
+			part.Rectangle = vg.Rectangle{Min: lo, Max: hi}
+			b.icon(part)
 		}
 	}
 }
 
-func (b *bars) Thumbnail(c *draw.Canvas) { b.rectangle(c, c.Rectangle) }
+func (b *bars) icon(c draw.Canvas) {
+	if b.fill != nil {
+		fillRect(c, c.Rectangle, b.fill)
+	}
+	if b.edge.Width > 0 {
+		c.SetLineStyle(b.edge)
+		c.Stroke(c.Path())
+	}
+}
 
-// textMark is a text centred at a point or, beside it, a little to its right.
+// textMark is a text centred at a point or, beside it, a little to its right, within the axes.
 type textMark struct {
 	x, y   float64
 	text   string
 	beside bool
 }
 
-func (l *textMark) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	style, at := textStyle(tickSize, black), vg.Point{X: x(l.x), Y: y(l.y)}
+func (l *textMark) draw(p plane) {
+	style, at := textStyle(tickSize, black), p.at(l.x, l.y)
 	if l.beside {
 		style.XAlign = draw.XLeft
-		at.X += 4
+		at.X = min(at.X+4, p.Max.X-4-style.Width(l.text))
 	}
-	c.FillText(style, at, l.text)
+	p.FillText(style, at, l.text)
 }
 
-// intervals are vertical lines from lower to upper, cut at the axes' edge.
-type intervals struct {
-	xs, lower, upper []float64
-	style            draw.LineStyle
-}
-
-func (v *intervals) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	_, log := p.Y.Scale.(plot.LogScale)
-	for i := range v.xs {
-		lo, hi := c.Min.Y, min(y(v.upper[i]), c.Max.Y)
-		if !log || v.lower[i] > 0 {
-			lo = max(y(v.lower[i]), c.Min.Y)
-		}
-		if px := x(v.xs[i]); lo < hi && c.ContainsX(px) {
-			c.StrokeLine2(v.style, px, lo, px, hi)
-		}
-	}
-}
-
-func (v *intervals) Thumbnail(c *draw.Canvas) {
-	c.StrokeLine2(v.style, c.Center().X, c.Min.Y-1, c.Center().X, c.Max.Y+1)
-}
+func (l *textMark) icon(draw.Canvas) {}
 
 // peaks are arrows at the upper edge of the axes, one wherever a curve leaves them there: the curve ends at the edge,
 // and the arrow says that it goes on.
@@ -360,43 +304,26 @@ func peaksNote(highest float64) string {
 
 const peakWidth vg.Length = 5 // of an arrow's head
 
-func (m *peaks) Plot(c draw.Canvas, p *plot.Plot) {
-	x, _ := p.Transforms(&c)
+func (m *peaks) draw(p plane) {
 	last := vg.Length(math.Inf(-1))
 	for i := 0; i < len(m.xs); i++ {
-		if !(m.ys[i] > p.Y.Max) {
+		if !(m.ys[i] > p.y.hi) {
 			continue
 		}
 		first := i
-		for i+1 < len(m.xs) && m.ys[i+1] > p.Y.Max {
+		for i+1 < len(m.xs) && m.ys[i+1] > p.y.hi {
 			i++
 		}
-		at := min(max((x(m.xs[first])+x(m.xs[i]))/2, c.Min.X+peakWidth/2), c.Max.X-peakWidth/2)
+		middle := (p.X(p.x.norm(m.xs[first])) + p.X(p.x.norm(m.xs[i]))) / 2
+		at := min(max(middle, p.Min.X+peakWidth/2), p.Max.X-peakWidth/2)
 		if at-last < peakWidth { // it would stand on the one before
 			continue
 		}
 		last = at
-		tip, base := vg.Point{X: at, Y: c.Max.Y}, c.Max.Y-peakWidth
-		c.StrokeLine2(stroke(m.colour, 1.2), at, base-peakWidth, at, base)
-		c.FillPolygon(m.colour, []vg.Point{tip, {X: at - peakWidth/2, Y: base}, {X: at + peakWidth/2, Y: base}})
+		base := p.Max.Y - peakWidth
+		p.StrokeLine2(stroke(m.colour, 1.2), at, base-peakWidth, at, base)
+		p.FillPolygon(m.colour, []vg.Point{{X: at, Y: p.Max.Y}, {X: at - peakWidth/2, Y: base}, {X: at + peakWidth/2, Y: base}})
 	}
 }
 
-// paths are several lines of one style, such as the pieces of a level line.
-type paths struct {
-	lines []polyline
-	style draw.LineStyle
-}
-
-type polyline struct{ xs, ys []float64 }
-
-func (m *paths) Plot(c draw.Canvas, p *plot.Plot) {
-	for _, l := range m.lines {
-		strokeLine(c, p, m.style, l.xs, l.ys)
-	}
-}
-
-func (m *paths) Thumbnail(c *draw.Canvas) {
-	y := c.Center().Y
-	c.StrokeLine2(m.style, c.Min.X, y, c.Max.X, y)
-}
+func (m *peaks) icon(draw.Canvas) {}

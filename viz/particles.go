@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // ParticleOptions are the options of [ParticleScatter].
@@ -94,16 +95,16 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	}
 	icon := &dots{radius: 2.8, fill: particles.fill, edge: particles.edge}
 	if density == nil {
-		a.add(gridLines{}, particles)
+		a.add(particles)
 		p.entry(label, icon)
 		return newFigure(frame, p)
 	}
 	a.add(density.heat)
 	for _, l := range density.levels { // below the particles, which they would hide where the density is narrow
-		a.add(l.paths)
+		a.add(l.line)
 	}
 	a.add(particles)
-	a.framed()
+	a.framed = true
 	p.entry(label, icon)
 	p.entry("density", density.heat)
 	var masses []float64
@@ -111,7 +112,7 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 		masses = append(masses, 100*l.mass)
 	}
 	for i, told := range numbers(masses...) {
-		p.entry(told+" % of the mass", density.levels[i].paths)
+		p.entry(told+" % of the mass", density.levels[i].line)
 	}
 	return newFigure(frame, p)
 }
@@ -183,8 +184,8 @@ type layers struct {
 }
 
 type massLevel struct {
-	mass  float64
-	paths *paths
+	mass float64
+	line *line
 }
 
 func newLayers(opt ParticleOptions) (*layers, error) {
@@ -228,17 +229,12 @@ func newLayers(opt ParticleOptions) (*layers, error) {
 			f.Values[i] = v / peak
 		}
 	}
-	table, err := sequentialTable()
-	if err != nil {
-		return nil, fmt.Errorf("viz: colour table: %w", err)
-	}
-	l := &layers{heat: &heat{field: f, values: span{0, 1}, table: table}, dropped: dropped}
-	styles := []paths{{style: stroke(black, .8)}, {style: stroke(black, .7, dashed...)},
-		{style: stroke(black, .7, dotted...)}, {style: stroke(black, .7, dashDot...)}}
+	l := &layers{heat: &heat{field: f, values: span{0, 1}, table: sequentialColours}, dropped: dropped}
+	styles := []draw.LineStyle{stroke(black, .8), stroke(black, .7, dashed...), stroke(black, .7, dotted...),
+		stroke(black, .7, dashDot...)}
 	for k, height := range f.massHeights(masses) {
-		m := styles[min(k, len(styles)-1)]
-		m.lines = f.contour(height)
-		l.levels = append(l.levels, massLevel{masses[k], &m})
+		outline := &line{pieces: f.contour(height), style: styles[min(k, len(styles)-1)]}
+		l.levels = append(l.levels, massLevel{masses[k], outline})
 	}
 	return l, nil
 }

@@ -31,11 +31,12 @@ func predictedVsTrue(truth, predicted, lower, upper []float64, frame Frame) (*Fi
 	every := max(1, (n+maxIntervals-1)/maxIntervals)
 	inside := &dots{radius: 2.4, fill: blue, edge: stroke(white, 0.5)}
 	outside := &dots{shape: triangle, radius: 3, fill: vermillion, edge: stroke(white, 0.5)}
-	insideBars := &intervals{style: stroke(tint(blue, 0.45), 1)}
-	outsideBars := &intervals{style: stroke(tint(vermillion, 0.3), 1)}
+	insideBars := &line{style: stroke(tint(blue, 0.45), 1), upright: true}
+	outsideBars := &line{style: stroke(tint(vermillion, 0.3), 1), upright: true}
 	faintInside := &dots{radius: 1, fill: tint(skyBlue, 0.45)}
 	faintOutside := &dots{shape: triangle, radius: 1.2, fill: tint(vermillion, 0.55)}
 	covered, chosen := 0, 0
+	var ends []float64 // of the bars
 	for i := range t {
 		points, bar, faint := outside, outsideBars, faintOutside
 		if lo[i] <= t[i] && t[i] <= hi[i] {
@@ -48,21 +49,21 @@ func predictedVsTrue(truth, predicted, lower, upper []float64, frame Frame) (*Fi
 		}
 		chosen++
 		points.xs, points.ys = append(points.xs, t[i]), append(points.ys, m[i])
-		bar.xs, bar.lower, bar.upper = append(bar.xs, t[i]), append(bar.lower, lo[i]), append(bar.upper, hi[i])
+		bar.add([]float64{t[i], t[i]}, []float64{lo[i], hi[i]})
+		ends = append(ends, lo[i], hi[i])
 	}
 
 	// One range for both axes: the diagonal is at 45 degrees.
-	both := spanOf(t, m, insideBars.lower, insideBars.upper, outsideBars.lower, outsideBars.upper)
+	both := spanOf(t, m, ends)
 	a := newAxes(frame.XLabel, frame.YLabel, both.widen(0.03), both.widen(0.03))
-	a.plot.X.Tick.Marker, a.plot.Y.Tick.Marker = niceTicks{7}, niceTicks{7}
 	p := &panel{title: frame.Title, axes: []*axes{a}}
 	p.note(droppedNote(dropped))
 	if every > 1 {
 		p.note(fmt.Sprintf("intervals of %d of the %d rows, the others faint", chosen, n))
 	}
-	diagonal := &line{xs: []float64{both.lo, both.hi}, ys: []float64{both.lo, both.hi},
-		style: stroke(black, 1.2, dashed...)}
-	a.add(gridLines{}, faintInside, faintOutside, insideBars, outsideBars, inside, outside, diagonal)
+	corners := []float64{both.lo, both.hi}
+	diagonal := newLine(corners, corners, stroke(black, 1.2, dashed...))
+	a.add(faintInside, faintOutside, insideBars, outsideBars, inside, outside, diagonal)
 	p.entry(fmt.Sprintf("inside the %s %% interval: %.1f %% of %d rows", number(100*predictedLevel),
 		100*float64(covered)/float64(n), n), insideBars, inside)
 	if covered < n {

@@ -5,8 +5,6 @@ import (
 	"math"
 
 	"gobnn/bayes/metric"
-
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Reliability shows whether a classifier's confidence can be believed (Guo et al. 2017, "On Calibration of Modern
@@ -19,7 +17,7 @@ func Reliability(bins []metric.Bin, frame Frame) (*Figure, error) {
 		return nil, err
 	}
 	accuracy := &bars{fill: tint(blue, 0.35)}
-	top := &tops{bars{edge: stroke(rgb(0x004A75), 2)}} // the accuracy stays visible where the gap is inside the bar
+	top := &line{style: stroke(rgb(0x004A75), 2)} // the accuracy stays visible where the gap is inside the bar
 	gap := &bars{fill: tint(vermillion, 0.6), edge: stroke(vermillion, 1)}
 	counts := &bars{fill: tint(grey, 0.35)}
 	total, ece, most := 0, 0.0, 0
@@ -42,13 +40,11 @@ func Reliability(bins []metric.Bin, frame Frame) (*Figure, error) {
 		most = max(most, b.Count)
 		ece += float64(b.Count) * math.Abs(b.Accuracy-b.Confidence)
 		inset := 0.04 * (b.Upper - b.Lower)
-		for _, m := range []*bars{accuracy, &top.bars, gap, counts} {
-			m.x0, m.x1 = append(m.x0, b.Lower+inset), append(m.x1, b.Upper-inset)
-		}
-		accuracy.y0, accuracy.y1 = append(accuracy.y0, 0), append(accuracy.y1, b.Accuracy)
-		top.y0, top.y1 = append(top.y0, b.Accuracy), append(top.y1, b.Accuracy)
-		gap.y0, gap.y1 = append(gap.y0, b.Accuracy), append(gap.y1, b.Confidence)
-		counts.y0, counts.y1 = append(counts.y0, 0), append(counts.y1, float64(b.Count))
+		from, to := b.Lower+inset, b.Upper-inset
+		accuracy.add(from, to, 0, b.Accuracy)
+		top.add([]float64{from, to}, []float64{b.Accuracy, b.Accuracy})
+		gap.add(from, to, b.Accuracy, b.Confidence)
+		counts.add(from, to, 0, float64(b.Count))
 	}
 	if total == 0 {
 		return nil, fmt.Errorf("viz: %d bins have no rows: nothing to draw", len(bins))
@@ -59,20 +55,15 @@ func Reliability(bins []metric.Bin, frame Frame) (*Figure, error) {
 	lower := newAxes(frame.XLabel, "rows", unit, span{0, 1.08 * float64(most)})
 	p := &panel{title: fmt.Sprintf("%s, ECE = %.3f", frame.Title, ece/float64(total)), axes: []*axes{upper, lower}}
 	p.note(fmt.Sprintf("%d rows", total))
-	diagonal := &line{xs: []float64{0, 1}, ys: []float64{0, 1}, style: stroke(black, 1.2, dashed...)}
-	upper.add(gridLines{}, accuracy, gap, top, diagonal)
-	lower.add(gridLines{}, counts)
+	diagonal := newLine([]float64{0, 1}, []float64{0, 1}, stroke(black, 1.2, dashed...))
+	upper.add(accuracy, gap, top, diagonal)
+	lower.add(counts)
 	p.entry("accuracy", accuracy, top)
 	p.entry("gap to mean confidence", gap)
 	p.entry("perfect calibration", diagonal)
 	p.entry("rows", counts)
 	return newFigure(frame, p)
 }
-
-// tops are the upper edges of bars.
-type tops struct{ bars }
-
-func (t *tops) Thumbnail(c *draw.Canvas) { c.StrokeLine2(t.edge, c.Min.X, c.Max.Y, c.Max.X, c.Max.Y) }
 
 // CalibrationCurve shows whether the intervals of a regression can be believed: the share of targets that central
 // intervals cover against their nominal level, both within [0, 1]. Below the diagonal the model is overconfident. The
@@ -102,9 +93,8 @@ func CalibrationCurve(nominal, observed []float64, n int, frame Frame) (*Figure,
 	a := newAxes(frame.XLabel, frame.YLabel, unit.widen(0.01), unit.widen(0.01))
 	p := &panel{title: frame.Title, axes: []*axes{a}}
 	p.note(droppedNote(dropped))
-	a.add(gridLines{})
-	diagonal := &line{xs: []float64{0, 1}, ys: []float64{0, 1}, style: stroke(black, 1.2, dashed...)}
-	curve := &line{xs: rows[0], ys: rows[1], style: stroke(blue, 1.8)}
+	diagonal := newLine([]float64{0, 1}, []float64{0, 1}, stroke(black, 1.2, dashed...))
+	curve := newLine(rows[0], rows[1], stroke(blue, 1.8))
 	if n > 0 {
 		band := &area{fill: rgb(0xDDDDDD)}
 		for i := range 201 {

@@ -1,15 +1,13 @@
 package viz
 
 import (
-	"fmt"
 	"image/color"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
+
 	"gonum.org/v1/plot/palette/moreland"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -78,175 +76,6 @@ func textStyle(size vg.Length, c color.Color) text.Style {
 	}
 }
 
-// niceTicks marks about count round values (1, 2, 2.5 or 5 times a power of ten), and more where it would be one.
-type niceTicks struct{ count int }
-
-var _ plot.Ticker = niceTicks{}
-
-func (t niceTicks) Ticks(lo, hi float64) []plot.Tick {
-	span := hi - lo
-	magnitude := math.Pow(10, math.Floor(math.Log10(span/float64(max(t.count, 1)))))
-	step := 10 * magnitude
-	for _, s := range []float64{1, 2, 2.5, 5} {
-		if s*magnitude*float64(max(t.count, 1)) >= span*(1-1e-9) {
-			step = s * magnitude
-			break
-		}
-	}
-	var ticks []plot.Tick
-	first, last := math.Ceil(lo/step-1e-6), math.Floor(hi/step+1e-6)
-	largest := math.Max(math.Abs(lo), math.Abs(hi))
-	if step < 1e-14*largest { // the span is at the resolution of the numbers
-		return []plot.Tick{{Value: lo, Label: tickLabel(lo, 0, largest)}}
-	}
-	if last-first < 1 && t.count < 5 { // one says nothing of the scale
-		return niceTicks{t.count + 1}.Ticks(lo, hi)
-	}
-	for i := range int(last-first) + 1 {
-		k := first + float64(i)
-		v := math.Min(math.Max(k*step, lo), hi)
-		ticks = append(ticks, plot.Tick{Value: v, Label: tickLabel(k*step, step, largest)})
-	}
-	return ticks
-}
-
-// wholeTicks are niceTicks at whole numbers only, of an axis of steps, epochs or iterations.
-type wholeTicks struct{ count int }
-
-var _ plot.Ticker = wholeTicks{}
-
-func (t wholeTicks) Ticks(lo, hi float64) []plot.Tick {
-	broken := func(tick plot.Tick) bool { return tick.Value != math.Round(tick.Value) }
-	for count := t.count; count > 1; count-- {
-		if ticks := (niceTicks{count}).Ticks(lo, hi); !slices.ContainsFunc(ticks, broken) {
-			return ticks
-		}
-	}
-	ticks := slices.DeleteFunc(niceTicks(t).Ticks(lo, hi), broken)
-	for i := range ticks {
-		ticks[i].Label = tickLabel(ticks[i].Value, 1, math.Max(math.Abs(lo), math.Abs(hi)))
-	}
-	return ticks
-}
-
-// logTicks marks 1, 2 and 5 times each power of ten where these labels have room along the axis, else 1 and 3 times,
-// else powers of ten alone, every second or third where they are many; smaller ticks without a label stand between. A
-// range of less than a factor of 4 has niceTicks.
-type logTicks struct {
-	length vg.Length // of the axis; 0: it is not known yet
-}
-
-var _ plot.Ticker = logTicks{}
-
-func (t logTicks) Ticks(lo, hi float64) []plot.Tick {
-	if hi < 4*lo {
-		return niceTicks{max(2, int(t.length)/58)}.Ticks(lo, hi)
-	}
-	sets := [][]int{{1, 2, 5}, {1, 3}, {1}}
-	if labelled(t.ticks(lo, hi, sets[0], 1)) < 3 { // within a decade
-		sets = append([][]int{{1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 2, 3, 5, 7}}, sets...)
-	}
-	for every := 1; ; every++ {
-		for _, digits := range sets {
-			if ticks := t.ticks(lo, hi, digits, every); t.room(ticks, lo, hi) {
-				return ticks
-			}
-		}
-		sets = [][]int{{1}}
-	}
-}
-
-// ticks returns the ticks of a range. Labels stand at the given multiples (digits) of every `every`-th power of ten.
-func (t logTicks) ticks(lo, hi float64, digits []int, every int) (ticks []plot.Tick) {
-	first, last := int(math.Floor(math.Log10(lo)+1e-9)), int(math.Ceil(math.Log10(hi)-1e-9))
-	for d := first; d <= last; d++ {
-		power := math.Pow(10, float64(d))
-		for k := 1; k <= 9; k++ {
-			v := float64(k) * power
-			if v < lo*(1-1e-9) || v > hi*(1+1e-9) || k > 1 && every > 1 {
-				continue
-			}
-			tick := plot.Tick{Value: min(max(v, lo), hi)}
-			if slices.Contains(digits, k) && (d-first)%every == 0 {
-				tick.Label = powerLabel(k, d)
-			}
-			ticks = append(ticks, tick)
-		}
-	}
-	return ticks
-}
-
-// room says whether the labels do not stand on each other. At most one label always has room.
-func (t logTicks) room(ticks []plot.Tick, lo, hi float64) bool {
-	decades := math.Log10(hi) - math.Log10(lo)
-	end := vg.Length(math.Inf(-1)) // of the label before
-	for _, tick := range ticks {
-		if tick.Label == "" {
-			continue
-		}
-		at := t.length * vg.Length((math.Log10(tick.Value)-math.Log10(lo))/decades)
-		const half = vg.Length(tickSize) / 2
-		if at-half < end+labelGap {
-			return false
-		}
-		end = at + half
-	}
-	return true
-}
-
-// labelGap is the least space between two labels of an axis.
-const labelGap vg.Length = 5
-
-// labelled is the number of ticks with a label.
-func labelled(ticks []plot.Tick) (n int) {
-	for _, tick := range ticks {
-		if tick.Label != "" {
-			n++
-		}
-	}
-	return n
-}
-
-// powerLabel writes k 10^d.
-func powerLabel(k, d int) string {
-	if d < -3 || d > 4 {
-		return strings.ReplaceAll(fmt.Sprintf("%de%d", k, d), "-", "−")
-	}
-	return strconv.FormatFloat(float64(k)*math.Pow(10, float64(d)), 'f', max(0, -d), 64)
-}
-
-// tickLabel writes v with as many decimals as the step needs, or as mantissa and exponent where that would be long.
-func tickLabel(v, step, largest float64) string {
-	var s string
-	if v == 0 {
-		s = "0"
-	} else if largest >= 1e6 || largest < 1e-3 {
-		digits := 1
-		if step > 0 {
-			digits = max(0, int(math.Floor(math.Log10(math.Abs(v))+1e-9))-int(math.Floor(math.Log10(step)+1e-9))+1)
-		}
-		s = strconv.FormatFloat(v, 'e', min(digits, 15), 64)
-		mantissa, exponent, _ := strings.Cut(s, "e")
-		if strings.Contains(mantissa, ".") {
-			mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
-		}
-		exponent = strings.TrimPrefix(exponent, "+")
-		negative := strings.HasPrefix(exponent, "-")
-		exponent = strings.TrimLeft(exponent, "-0")
-		if negative {
-			exponent = "-" + exponent
-		}
-		s = mantissa + "e" + exponent
-	} else {
-		decimals := 0
-		for d := step; step > 0 && decimals < 8 && math.Abs(d-math.Round(d)) > 1e-6*math.Max(1, math.Abs(d)); decimals++ {
-			d *= 10
-		}
-		s = strconv.FormatFloat(v, 'f', decimals, 64)
-	}
-	return strings.ReplaceAll(s, "-", "−")
-}
-
 // colourTable holds the colours from the least value to the greatest.
 type colourTable [255]color.Color
 
@@ -255,18 +84,12 @@ func (t *colourTable) index(v float64) int {
 	return int(math.Round(math.Min(math.Max(v, 0), 1) * float64(len(t)-1)))
 }
 
-// divergingTable runs from blue over near-white to orange, each half even in CIELAB lightness (Moreland 2009,
+// divergingColours run from blue over near-white to orange, each half even in CIELAB lightness (Moreland 2009,
 // "Diverging Color Maps for Scientific Visualization"); colour-blind readers can tell blue from orange, and the light
 // middle is where a classifier is undecided.
-func divergingTable() (*colourTable, error) {
-	low, err := tabulate(rgb(0x2F7FBF), rgb(0x9CC3E3), rgb(0xF7F7F5))
-	if err != nil {
-		return nil, err
-	}
-	high, err := tabulate(rgb(0xD9771F), rgb(0xEFB985), rgb(0xF7F7F5))
-	if err != nil {
-		return nil, err
-	}
+var divergingColours = func() *colourTable {
+	low := tabulate(rgb(0x2F7FBF), rgb(0x9CC3E3), rgb(0xF7F7F5))
+	high := tabulate(rgb(0xD9771F), rgb(0xEFB985), rgb(0xF7F7F5))
 	t := new(colourTable)
 	for i := range t {
 		if k := 2 * i; k < len(t) {
@@ -275,33 +98,30 @@ func divergingTable() (*colourTable, error) {
 			t[i] = high[2*(len(t)-1)-k]
 		}
 	}
-	return t, nil
-}
+	return t
+}()
 
-// sequentialTable runs from white to a middle blue, even in CIELAB lightness; it stops before the dark blues so that
-// marks stay visible on it.
-func sequentialTable() (*colourTable, error) {
-	t, err := tabulate(rgb(0x3C86BD), rgb(0x8FBFE0), rgb(0xFFFFFF))
-	if err != nil {
-		return nil, err
-	}
+// sequentialColours run from white to a middle blue, even in CIELAB lightness; they stop before the dark blues so that
+// marks stay visible on them.
+var sequentialColours = func() *colourTable {
+	t := tabulate(rgb(0x3C86BD), rgb(0x8FBFE0), rgb(0xFFFFFF))
 	slices.Reverse(t[:])
-	return t, nil
-}
+	return t
+}()
 
-// tabulate interpolates between colours of growing lightness.
-func tabulate(controls ...color.Color) (*colourTable, error) {
+// tabulate interpolates between colours of growing lightness. It panics where they are not.
+func tabulate(controls ...color.Color) *colourTable {
 	m, err := moreland.NewLuminance(controls)
 	if err != nil {
-		return nil, err
+		panic(err)
 	}
 	m.SetMin(0)
 	m.SetMax(1)
 	t := new(colourTable)
 	for i := range t {
 		if t[i], err = m.At(float64(i) / float64(len(t)-1)); err != nil {
-			return nil, err
+			panic(err)
 		}
 	}
-	return t, nil
+	return t
 }

@@ -76,7 +76,7 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 		if band != nil {
 			bands, y = append(bands, band), append(y, band.lower, band.upper)
 		}
-		curve := &line{xs: drawn[i][0], ys: drawn[i][1], style: traceStyles[styles[i]]}
+		curve := newLine(drawn[i][0], drawn[i][1], traceStyles[styles[i]])
 		p.entry(t.Name, curve)
 		lines = append(lines, curve)
 	}
@@ -94,13 +94,7 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 		return nil, err
 	}
 	a := newAxes(frame.XLabel, frame.YLabel, across, widened(y, .05, opt.LogY))
-	if whole {
-		a.plot.X.Tick.Marker = wholeTicks{}
-	}
-	if opt.LogY {
-		logarithmic(&a.plot.Y)
-	}
-	a.add(gridLines{})
+	a.x.whole, a.y.log = whole, opt.LogY
 	for _, b := range bands {
 		a.add(b)
 	}
@@ -173,9 +167,9 @@ func widened(values [][]float64, fraction float64, log bool) span {
 		return spanOf(values...).widen(fraction)
 	}
 	all := slices.Concat(values...)
-	s := span{slices.Min(all), slices.Max(all)}
+	s := span{max(slices.Min(all), 1e-300), max(slices.Max(all), 1e-300)} // below, logarithms lose their digits
 	if s.hi <= s.lo*(1+1e-9) {
-		s = span{max(s.lo/2, math.SmallestNonzeroFloat64), s.hi * 2}
+		s = span{s.lo / 2, s.hi * 2}
 	}
 	return s.widenLog(fraction)
 }

@@ -42,36 +42,6 @@ func TestTraces(t *testing.T) {
 		fig, err := viz.Traces([]viz.Trace{{Name: "a", Series: viz.Series{Value: values}}}, viz.TraceOptions{LogY: true})
 		checkCoordinates(t, []byte(svgOf(t, fig, err)))
 	}
-	for name, c := range map[string]struct {
-		traces []viz.Trace
-		opt    viz.TraceOptions
-		says   string
-	}{
-		"none":      {nil, viz.TraceOptions{}, "0 traces"},
-		"too many":  {make([]viz.Trace, 9), viz.TraceOptions{}, "9 traces"},
-		"empty one": {[]viz.Trace{one, {Name: "VB"}}, viz.TraceOptions{}, `"VB"`},
-		"back":      {back, viz.TraceOptions{}, "falls from 2 to 1"},
-		"negative": {[]viz.Trace{{Name: "VB", Series: viz.Series{Value: []float64{1, -2}}}}, viz.TraceOptions{LogY: true},
-			`"VB" has -2, which LogY`},
-		"no log of the truth": {[]viz.Trace{one}, viz.TraceOptions{Truth: 0, TruthName: "truth", LogY: true}, "Truth = 0"},
-		"half a band": {[]viz.Trace{{Name: "VB", Series: viz.Series{Value: []float64{1, 2}}, Lower: []float64{0, 1}}},
-			viz.TraceOptions{}, `"VB" has 0 values of Upper`},
-		"a band that is not finite": {[]viz.Trace{{Name: "VB", Series: viz.Series{Value: []float64{1}},
-			Lower: []float64{0}, Upper: []float64{math.Inf(1)}}}, viz.TraceOptions{}, `"VB" has +Inf in Upper`},
-		"a band of an outline": {[]viz.Trace{{Name: "VB", Series: viz.Series{Value: []float64{1}}, Lower: []float64{0},
-			Upper: []float64{2}}}, viz.TraceOptions{Outlines: true}, "Outlines"},
-		"style": {[]viz.Trace{{Name: "VB", Style: 9, Series: one.Series}}, viz.TraceOptions{},
-			`"VB": Style = 9`},
-		"one style": {[]viz.Trace{one, {Name: "VB", Style: 1, Series: one.Series}}, viz.TraceOptions{},
-			`"OHSMC" and "VB" both have Style 1`},
-		"no height": {[]viz.Trace{one}, viz.TraceOptions{Most: .1}, "end above the lowest value, 0.1"},
-		"most":      {[]viz.Trace{one}, viz.TraceOptions{Most: math.Inf(1)}, "Most = +Inf"},
-		"truth":     {[]viz.Trace{one}, viz.TraceOptions{Truth: math.Inf(1), TruthName: "truth"}, "Truth = +Inf"},
-	} {
-		if _, err := viz.Traces(c.traces, c.opt); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: error %v, want one with %q", name, err, c.says)
-		}
-	}
 }
 
 // A trace with a style has its colour and pattern wherever it stands, so that a method looks the same in all figures.

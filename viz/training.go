@@ -41,11 +41,11 @@ func trainingCurves(training, validation Series, frame Frame) (*Figure, error) {
 
 	var trainMarks, validMarks []mark
 	if len(train[0]) > 0 {
-		raw := &line{xs: train[0], ys: train[1], style: stroke(blue, 1.8)}
+		raw := newLine(train[0], train[1], stroke(blue, 1.8))
 		if len(train[0]) >= 40 {
 			window := max(5, len(train[0])/50)
 			raw.style = stroke(tint(skyBlue, 0.35), 0.7)
-			smooth := &line{xs: train[0], ys: runningMean(train[1], window), style: stroke(blue, 1.9)}
+			smooth := newLine(train[0], runningMean(train[1], window), stroke(blue, 1.9))
 			trainMarks = append(trainMarks, raw, smooth)
 			p.entry(frame.YLabel, raw)
 			p.entry(fmt.Sprintf("running mean of %d", window), smooth)
@@ -61,7 +61,7 @@ func trainingCurves(training, validation Series, frame Frame) (*Figure, error) {
 				best = i
 			}
 		}
-		curve := &line{xs: valid[0], ys: valid[1], style: stroke(vermillion, 1.6, dashed...)}
+		curve := newLine(valid[0], valid[1], stroke(vermillion, 1.6, dashed...))
 		star := &dots{xs: valid[0][best : best+1], ys: valid[1][best : best+1], shape: diamond, radius: 4.5, fill: black,
 			edge: stroke(white, 1)}
 		if len(valid[0]) > 400 {
@@ -75,7 +75,6 @@ func trainingCurves(training, validation Series, frame Frame) (*Figure, error) {
 	addAxes := func(xLabel, yLabel string, marks []mark, curve *peaks) {
 		y, cut := robustSpan(curve.ys)
 		a := newAxes(xLabel, yLabel, x, y.widen(0.08)) // the star stands out of its curve
-		a.add(gridLines{})
 		for _, m := range marks {
 			a.add(m)
 		}
