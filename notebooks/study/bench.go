@@ -182,7 +182,7 @@ func (b *bench) train(
 			begun()
 		}
 	}
-	method := trained(a.Method,
+	method := withSettings(a.Method,
 		particles.Training{
 			Particles: a.Particles, Epochs: b.epochs, BatchSize: b.batch, Optimiser: optimiser, ValidateEvery: every,
 			Patience: b.epochs * perEpoch, // to the end
@@ -342,14 +342,15 @@ func stepOf(p run.Progress) string {
 	return text
 }
 
-// trained is a method with those of the settings that are of its kind of training.
-func trained(method fit.Method, settings ...any) fit.Method {
+// withSettings sets those of the settings that the method embeds, such as its kind of training.
+func withSettings[M any](method M, settings ...any) M {
 	v := reflect.New(reflect.TypeOf(method)).Elem()
 	v.Set(reflect.ValueOf(method))
 	for _, s := range settings {
-		if f := v.FieldByName("Training"); f.IsValid() && f.Type() == reflect.TypeOf(s) {
-			f.Set(reflect.ValueOf(s))
+		of := reflect.TypeOf(s)
+		if f, has := v.Type().FieldByName(of.Name()); has && f.Type == of {
+			v.FieldByIndex(f.Index).Set(reflect.ValueOf(s))
 		}
 	}
-	return v.Interface().(fit.Method)
+	return v.Interface().(M)
 }

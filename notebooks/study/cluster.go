@@ -23,7 +23,8 @@ type piece struct {
 
 // do makes the repetition, unless it is kept, and keeps it.
 func (p piece) do(ctx context.Context, store *Store) error {
-	return store.only(ctx, p.Key, p.number, p.run)
+	_, err := store.once(ctx, p.Key, p.number, p.reps, p.run)
+	return err
 }
 
 // Distribute does the repetitions of experiments that are not kept by package cluster, and keeps them: on says where,

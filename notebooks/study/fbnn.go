@@ -275,7 +275,7 @@ func (r fbnnRun) fit(ctx context.Context) (*fbnnFit, error) {
 		train = dataset.Parts{Source: r.streamed(int(r.seed), r.rows)}
 	}
 	begun := time.Now()
-	method := trained(r.method.algorithm, baseline.Training{Epochs: r.epochs})
+	method := withSettings(r.method.algorithm, baseline.Training{Epochs: r.epochs})
 	result, err := fit.Fit(ctx, r.model(), method, train, run.Settings{Seed: r.seed})
 	if err := ended(ctx, err); err != nil {
 		return nil, err

@@ -1,9 +1,6 @@
 package study
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // evaluatedAt is a point at which a function was evaluated, and its value there.
 type evaluatedAt struct{ X, Value float64 }
@@ -13,18 +10,8 @@ type evaluatedAt struct{ X, Value float64 }
 // the first reduces the interval by the factor .618. The interval holds the minimum if the function has only one; if it
 // has several, or steps, as an accuracy does, the search ends at one of them. NaN counts as +Inf. An error of f ends
 // the search, and is returned with the best evaluation so far.
-//
-// Use it for settings that are chosen on a validation part, such as the scale of a prior; search over the logarithm of
-// a scale. See the example.
 func goldenSection(low, high float64, evaluations int, f func(x float64) (float64, error)) (evaluatedAt, error) {
 	best := evaluatedAt{math.NaN(), math.Inf(1)}
-	if !(low < high) || math.IsInf(low, 0) || math.IsInf(high, 0) {
-		return best, fmt.Errorf("a golden-section search from %v to %v: the first must be below the second, both "+
-			"finite", low, high)
-	}
-	if evaluations < 2 {
-		return best, fmt.Errorf("a golden-section search with %d evaluations: it must have at least 2", evaluations)
-	}
 	ratio := (math.Sqrt(5) - 1) / 2
 	at := func(x float64) (evaluatedAt, error) {
 		v, err := f(x)

@@ -3,7 +3,6 @@ package study
 import (
 	"errors"
 	"math"
-	"strings"
 	"testing"
 )
 
@@ -27,8 +26,8 @@ func TestGoldenSection(t *testing.T) {
 	}
 }
 
-// A function that is NaN to the one side has its minimum found on the other, an error comes back with the best so far,
-// and an interval that is none is named.
+// A function that is NaN to the one side has its minimum found on the other, and an error comes back with the best so
+// far.
 func TestGoldenSectionFaults(t *testing.T) {
 	got, err := goldenSection(0, 1, 30, func(x float64) (float64, error) {
 		if x > .5 {
@@ -49,15 +48,5 @@ func TestGoldenSectionFaults(t *testing.T) {
 	})
 	if !errors.Is(err, stop) || count != 3 || math.Abs(got.X-.381966) > 1e-6 {
 		t.Errorf("%v after %d, %v", got, count, err)
-	}
-	for _, c := range []struct {
-		low, high float64
-		n         int
-		says      string
-	}{{1, 1, 5, "from 1 to 1"}, {0, math.NaN(), 5, "NaN"}, {0, math.Inf(1), 5, "+Inf"}, {0, 1, 1, "1 evaluations"}} {
-		_, err := goldenSection(c.low, c.high, c.n, func(float64) (float64, error) { return 0, nil })
-		if err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("error %v, want one that says %q", err, c.says)
-		}
 	}
 }

@@ -61,22 +61,6 @@ var (
 		pbnn.AllRows{Target: pbnn.TargetTempered{Points: 5}, Kernel: mcmc.HMC{}}, 1}
 )
 
-// penaltyOf is a sampler of package pbnn with these chains.
-func penaltyOf(sampler fit.Method, chains pbnn.Sampling) fit.Method {
-	switch s := sampler.(type) {
-	case pbnn.Metropolis:
-		s.Sampling = chains
-		return s
-	case pbnn.Unadjusted:
-		s.Sampling = chains
-		return s
-	case pbnn.AllRows:
-		s.Sampling = chains
-		return s
-	}
-	return sampler
-}
-
 // penaltySGLD is SGLD on mini-batches of 5 with the paper's step eta.
 func penaltySGLD(eta float64) penaltyRun {
 	return penaltyRun{"SGLD, n = 5, eta = " + strings.Replace(strconv.FormatFloat(eta, 'e', -1, 64), "e-0", "e-", 1),
@@ -100,7 +84,7 @@ func penaltyTrials(o Options, id string, model bayes.Model, data *dataset.Datase
 				return Result{}, err
 			}
 			chains := pbnn.Sampling{Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: max(20, draws*r.thin/2)}
-			result, err := fit.Fit(ctx, bayes.Model{}, fit.From{Trained: start, Method: penaltyOf(r.sampler, chains)},
+			result, err := fit.Fit(ctx, bayes.Model{}, fit.From{Trained: start, Method: withSettings(r.sampler, chains)},
 				dataset.Parts{Train: data}, run.Settings{Seed: uint64(repetition + 1)})
 			if ctx.Err() != nil {
 				return Result{}, context.Cause(ctx)

@@ -193,7 +193,7 @@ func (r *repetition) sample(ctx context.Context, o Options, method string) (Resu
 	chains := pbnn.Sampling{
 		Chains: r.chains, Draws: draws, Thin: r.thin[method], WarmUp: max(1, draws*r.thin[method]/2),
 	}
-	result, err := fit.Fit(ctx, bayes.Model{}, fit.From{Trained: mode, Method: penaltyOf(r.sampler(method), chains)},
+	result, err := fit.Fit(ctx, bayes.Model{}, fit.From{Trained: mode, Method: withSettings(r.sampler(method), chains)},
 		dataset.Parts{Train: r.parts.Train}, run.Settings{Seed: r.seed})
 	if err != nil {
 		return Result{}, err

@@ -371,7 +371,7 @@ func (r pmcnetRun) fit(
 		return nil, parts, err
 	}
 	given := dataset.Parts{Train: parts.Train, Validation: parts.Validation}
-	method := trained(m.algorithm, baseline.Training{Epochs: r.epochs, BatchSize: r.batch(parts.Train.Rows())})
+	method := withSettings(m.algorithm, baseline.Training{Epochs: r.epochs, BatchSize: r.batch(parts.Train.Rows())})
 	model := r.model(scale)
 	if _, masks := m.algorithm.(baseline.Dropout); masks {
 		if model.Stochastic, err = denseLayers(model, parts.Train); err != nil {

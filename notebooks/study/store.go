@@ -86,80 +86,60 @@ func (o Options) ResultDir() (string, error) {
 // fails or the context ends, it returns those that are done with the error.
 func (s *Store) Repeat(
 	ctx context.Context, key Key, reps int, run func(ctx context.Context, repetition int) (Result, error),
-) ([]Result, error) {
-	at, err := s.place(key)
-	if err != nil {
-		return nil, err
-	}
-	var results []Result
+) (results []Result, err error) {
 	for repetition := range reps {
-		now := event{Study: key.Study, Data: key.Data, Method: key.Method, Number: repetition + 1, Of: reps}
-		report := func() {
-			if s.event != nil {
-				s.event(now)
-			}
-		}
-		result, kept, err := s.once(ctx, key, at, repetition, report, run)
+		result, err := s.once(ctx, key, repetition, reps, run)
 		if err != nil {
 			return results, err
 		}
 		results = append(results, result)
-		now.Done, now.Kept, now.Seconds = true, kept, result.Seconds
-		if report(); kept {
-			continue
-		}
-		s.say("%s %s %s: repetition %d of %d, %.1f s", key.Study, key.Data, key.Method, repetition+1, reps, result.Seconds)
 	}
 	return results, nil
 }
 
-// only runs one repetition, unless it is kept, and keeps it.
-func (s *Store) only(
-	ctx context.Context, key Key, repetition int, run func(context.Context, int) (Result, error),
-) error {
+// once is one repetition of so many: it is kept, or else is run and kept.
+func (s *Store) once(
+	ctx context.Context, key Key, repetition, of int, run func(context.Context, int) (Result, error),
+) (Result, error) {
 	at, err := s.place(key)
 	if err != nil {
-		return err
+		return Result{}, err
 	}
-	_, _, err = s.once(ctx, key, at, repetition, func() {}, run)
-	return err
-}
-
-// once is a repetition that is kept, or else is run and kept; begins is called before it is run.
-func (s *Store) once(
-	ctx context.Context, key Key, at place, repetition int, begins func(), run func(context.Context, int) (Result, error),
-) (result Result, kept bool, err error) {
-	if result, kept, err = s.load(key, at, repetition); kept || err != nil {
-		return result, kept, err
-	}
-	if ctx.Err() != nil {
-		return result, false, context.Cause(ctx)
-	}
-	begins()
-	result, err = s.one(ctx, key, at, repetition, run)
-	return result, false, err
-}
-
-// one runs a repetition and keeps it.
-func (s *Store) one(
-	ctx context.Context, key Key, at place, repetition int, run func(context.Context, int) (Result, error),
-) (Result, error) {
-	start := time.Now()
-	scratch := filepath.Join(at.dir, strconv.Itoa(repetition)+".run")
-	if s.fresh {
-		_ = os.RemoveAll(scratch) // what is left of it is of another run, or is read again
-	}
-	ctx = context.WithValue(context.WithValue(ctx, scratchOf{}, scratch), keeperOf{}, s)
-	result, err := run(ctx, repetition)
+	result, kept, err := s.load(key, at, repetition)
 	if err != nil {
-		return result, fmt.Errorf("%s, %s, %s, repetition %d: %w", key.Study, key.Data, key.Method, repetition, err)
+		return Result{}, err
 	}
-	result.Seconds, result.Commit = time.Since(start).Seconds(), s.commit
-	if err := s.save(key, at, repetition, result); err != nil {
-		return result, err
+	now := event{Study: key.Study, Data: key.Data, Method: key.Method, Number: repetition + 1, Of: of}
+	if !kept {
+		if ctx.Err() != nil {
+			return Result{}, context.Cause(ctx)
+		}
+		s.report(now)
+		start, scratch := time.Now(), filepath.Join(at.dir, strconv.Itoa(repetition)+".run")
+		if s.fresh {
+			_ = os.RemoveAll(scratch) // what is left of it is of another run, or is read again
+		}
+		within := context.WithValue(context.WithValue(ctx, scratchOf{}, scratch), keeperOf{}, s)
+		if result, err = run(within, repetition); err != nil {
+			return Result{}, fmt.Errorf("%s, %s, %s, repetition %d: %w", key.Study, key.Data, key.Method, repetition, err)
+		}
+		result.Seconds, result.Commit = time.Since(start).Seconds(), s.commit
+		if err := s.save(key, at, repetition, result); err != nil {
+			return Result{}, err
+		}
+		_ = os.RemoveAll(scratch) // the result is kept
+		s.say("%s %s %s: repetition %d of %d, %.1f s", key.Study, key.Data, key.Method, now.Number, of, result.Seconds)
 	}
-	_ = os.RemoveAll(scratch) // the result is kept
+	now.Done, now.Kept, now.Seconds = true, kept, result.Seconds
+	s.report(now)
 	return result, nil
+}
+
+// report passes an event on.
+func (s *Store) report(e event) {
+	if s.event != nil {
+		s.event(e)
+	}
 }
 
 // scratchOf is the context's key of a repetition's folder.

@@ -90,22 +90,12 @@ naval  OHSMC   MSE     9.90e-06       -     1       -       -   1234.6
 	if got := Text(table); got != text {
 		t.Errorf("got\n%s\nwant\n%s", got, text)
 	}
-	lines := strings.Split(strings.TrimSpace(Markdown(table)), "\n")
-	if len(lines) != 5 || lines[2] != "| yacht | OHSMC | NLPD | 0.9215 | 0.0004 | 10 | 0.9200 | - | 60.0 |" {
-		t.Errorf("Markdown:\n%s", strings.Join(lines, "\n"))
-	}
-	for i, line := range lines {
-		if strings.Count(line, "|") != len(columns)+1 {
-			t.Errorf("line %d has %d bars: %s", i, strings.Count(line, "|"), line)
-		}
-	}
 }
 
 // Readers see names and letters; what -data takes stays as it is in the text of a terminal.
 func TestShown(t *testing.T) {
 	cells := []Cell{{Data: "wine_red, M = 20", Method: "Langevin", Metric: "Phi of the prior", Ours: 1, Reps: 1}}
 	for text, wants := range map[string][]string{
-		Markdown(cells):                   {"red wine, M = 20", "Φ of the prior"},
 		Matrix(cells, "Phi of the prior"): {"red wine, M = 20", "Φ of the prior"},
 		Text(cells):                       {"wine_red, M = 20", "Phi of the prior"},
 	} {

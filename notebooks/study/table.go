@@ -92,22 +92,6 @@ func Text(cells []Cell) string {
 	return out.String()
 }
 
-// Markdown is the cells as a table for a notebook, with names for readers.
-func Markdown(cells []Cell) string {
-	if len(cells) == 0 {
-		return ""
-	}
-	table := rows(cells)
-	for _, row := range table {
-		for i, text := range row[:textColumns] {
-			row[i] = shown(text)
-		}
-	}
-	var out strings.Builder
-	markdown(&out, slices.Clone(columns), textColumns, table)
-	return out.String()
-}
-
 // letters has the Greek letters for names of parameters and losses in figures and tables.
 var letters = map[string]string{"phi": "φ", "psi": "ψ", "Phi": "Φ", "theta": "θ", "sigma": "σ", "eta": "η"}
 
@@ -167,7 +151,7 @@ func Matrix(cells []Cell, metric string) string {
 		heads = append(heads, shown(c))
 	}
 	var out strings.Builder
-	markdown(&out, heads, 1, table)
+	markdown(&out, heads, table)
 	return out.String()
 }
 
@@ -217,12 +201,12 @@ func distinct[T any](items []T, name func(T) string) []string {
 	return names
 }
 
-// markdown writes a table. The first `text` columns are text, the others numbers.
-func markdown(out *strings.Builder, head []string, text int, table [][]string) {
+// markdown writes a table. The first column is text, the others are numbers.
+func markdown(out *strings.Builder, head []string, table [][]string) {
 	rule := make([]string, len(head))
 	for i := range rule {
 		rule[i] = "---"
-		if i >= text {
+		if i > 0 {
 			rule[i] = "---:"
 		}
 	}

@@ -108,9 +108,8 @@ func (w *watch) end() (steps int, note string) {
 	return steps, fmt.Sprintf("%d computed, %d kept from before", w.computed, w.kept)
 }
 
-// Show displays an experiment in a notebook, from its kept results or by running it: a figure, or a table, ours beside
-// the paper's in brackets, with what was reduced. Of a table each of the metrics is shown by itself, data sets by
-// methods; without metrics there is a row for each number. An error stops the cell.
+// Show displays an experiment in a notebook, from its kept results or by running it: a figure, or a table of each of the
+// metrics, ours beside the paper's in brackets, with what was reduced. An error stops the cell.
 func Show(id string, o Options, metrics ...string) {
 	if err := show(id, o, metrics); err != nil {
 		run.Fail(err)
@@ -135,12 +134,12 @@ func show(id string, o Options, metrics []string) error {
 		}
 		return viz.ShowFile(path)
 	}
-	text := ""
+	if len(metrics) == 0 {
+		metrics = distinct(cells, func(c Cell) string { return c.Metric })
+	}
+	text := "**" + e.Title + "**\n\n"
 	for _, name := range metrics {
 		text += Matrix(cells, name) + "\n"
 	}
-	if len(metrics) == 0 {
-		text = Markdown(cells) + "\n"
-	}
-	return viz.Markdown("**" + e.Title + "**\n\n" + text + e.Note)
+	return viz.Markdown(text + e.Note)
 }
