@@ -338,29 +338,23 @@ const ofNetwork = " of the network"
 // score adds the scores of a prediction of the test part.
 func (r fbnnRun) score(p bayes.Prediction, out Result, suffix string) error {
 	y := r.parts.Test.Y
-	scores := map[string]func(bayes.Prediction, []float64) (metric.Estimate, error){"NLPD": metric.NLPD}
+	scores := []scorer{{"NLPD", metric.NLPD, y}}
 	if r.regression() {
-		scores["MSE"] = metric.MSE
-		scores["coverage of y"] = func(p bayes.Prediction, y []float64) (metric.Estimate, error) {
-			return metric.Coverage(p, y, .95)
-		}
+		covered := func(p bayes.Prediction, y []float64) (metric.Estimate, error) { return metric.Coverage(p, y, .95) }
+		scores = append(scores, scorer{"MSE", metric.MSE, y}, scorer{"coverage of y", covered, y})
 		share, err := coveredByMeans(p, y, .95)
 		if err != nil {
 			return err
 		}
 		out.Values["coverage of f"+suffix] = share
 	} else {
-		scores["accuracy"] = metric.Accuracy
-		scores["ECE"] = func(p bayes.Prediction, y []float64) (metric.Estimate, error) { return metric.ECE(p, y, 0) }
+		scores = append(scores, scorer{"accuracy", metric.Accuracy, y}, scorer{"ECE", ece, y})
 	}
-	for name, score := range scores {
-		e, err := score(p, y)
-		if err != nil {
-			return err
-		}
-		out.Values[name+suffix] = e.Value
+	values, err := scoresBy(scores, p)
+	for name, v := range values {
+		out.Values[name+suffix] = v
 	}
-	return nil
+	return err
 }
 
 // coveredByMeans is the share of targets within the central interval of the particles' means, without the noise: what

@@ -199,23 +199,36 @@ func equalPictureTrials(s pictureSet) func(o Options) ([]*trial, error) {
 // pictureScores returns a contender's scores on the test part, with the seconds and epochs of the kept fit, and its
 // validations.
 func (b *bench) pictureScores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (Result, error) {
-	f, err := b.choose(ctx, c, parts, seed)
-	if err != nil {
-		return Result{}, err
-	}
+	f, r, err := b.along(ctx, c, parts, seed)
 	if f == nil {
-		return Result{Values: map[string]float64{"test loss": math.Inf(1), "seconds": math.NaN()}}, nil
+		return r, err
 	}
 	table, err := metric.Of(ctx, f.posterior, parts.Test)
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Values: map[string]float64{"seconds": f.seconds, "epochs": f.epochs}, Series: map[string][]float64{}}
 	for _, s := range table {
 		r.Values[s.Name] = s.Value
 	}
 	r.Values["test loss"] = r.Values["NLPD"]
 	delete(r.Values, "NLPD")
+	for _, v := range f.curve {
+		r.Series["accuracy"] = append(r.Series["accuracy"], v.accuracy)
+	}
+	return r, nil
+}
+
+// along chooses an attempt, and returns it with its seconds, epochs, effective sample size and validations. If every
+// attempt diverged, or on an error, it returns no attempt.
+func (b *bench) along(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (*fitted, Result, error) {
+	f, err := b.choose(ctx, c, parts, seed)
+	if err != nil {
+		return nil, Result{}, err
+	}
+	if f == nil {
+		return nil, Result{Values: map[string]float64{"test loss": math.Inf(1), "seconds": math.NaN()}}, nil
+	}
+	r := Result{Values: map[string]float64{"seconds": f.seconds, "epochs": f.epochs}, Series: map[string][]float64{}}
 	if !math.IsNaN(f.ess) {
 		r.Values["ESS"] = f.ess
 	}
@@ -223,9 +236,8 @@ func (b *bench) pictureScores(ctx context.Context, c contender, parts dataset.Pa
 		r.Series["epoch"] = append(r.Series["epoch"], v.epoch)
 		r.Series["seconds"] = append(r.Series["seconds"], v.seconds)
 		r.Series["loss"] = append(r.Series["loss"], v.nlpd)
-		r.Series["accuracy"] = append(r.Series["accuracy"], v.accuracy)
 	}
-	return r, nil
+	return f, r, nil
 }
 
 // firstStochastic is a classification's model whose first convolution is stochastic.

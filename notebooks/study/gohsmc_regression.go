@@ -140,12 +140,32 @@ func (s regressionData) model() bayes.Model {
 // of the method.
 func regressionTrials(o Options) (all []*trial, err error) {
 	for _, s := range regressions {
-		for batch := range s.batches {
-			err := s.trials(o, batch, func(c contender, data *dataset.Dataset, b *bench) {
-				all = append(all, s.trial(o, data, b, batch, c))
-			})
-			if err != nil {
-				return nil, err
+		data, err := load(s.data)
+		if err != nil {
+			return nil, err
+		}
+		first, err := data.Split(table8Split, 0)
+		if err != nil {
+			return nil, err
+		}
+		for _, batch := range s.batches {
+			b := newBench(s.model(), batch, s.extent(o).epochs, o.say)
+			b.timed = true
+			for _, c := range regressionContenders(s, first.Train.Rows()) {
+				key := Key{Study: "gohsmc.regression", Data: fmt.Sprintf("%s, batch %d", s.data, batch), Method: c.name,
+					Settings: map[string]any{
+						"version": regressionVersion, "model": b.model, "data": data.Hash(), "epochs": b.epochs,
+						"split": table8Split, "attempts": c.attempts,
+					}}
+				run := func(ctx context.Context, repetition int) (Result, error) {
+					parts, err := data.Split(table8Split, uint64(repetition))
+					if err != nil {
+						return Result{}, err
+					}
+					return b.regressionScores(ctx, c, parts, uint64(repetition))
+				}
+				all = append(all, &trial{Key: key, set: s.data, reps: s.extent(o).reps, run: run,
+					paper: reportedIn("gohsmc", key.Data)[c.name]})
 			}
 		}
 	}
@@ -162,52 +182,13 @@ func printedTrials(o Options) ([]*trial, error) {
 	return slices.DeleteFunc(all, func(t *trial) bool { return !some[t.Method] }), err
 }
 
-// trials calls add with the contenders at one batch size, and the bench that fits them.
-func (s regressionData) trials(o Options, batch int, add func(c contender, data *dataset.Dataset, b *bench)) error {
-	data, err := load(s.data)
-	if err != nil {
-		return err
-	}
-	parts, err := data.Split(table8Split, 0)
-	if err != nil {
-		return err
-	}
-	b := newBench(s.model(), s.batches[batch], s.extent(o).epochs, o.say)
-	b.timed = true
-	for _, c := range regressionContenders(s, parts.Train.Rows()) {
-		add(c, data, b)
-	}
-	return nil
-}
-
-// trial is one method.
-func (s regressionData) trial(o Options, data *dataset.Dataset, b *bench, batch int, c contender) *trial {
-	key := Key{Study: "gohsmc.regression", Data: fmt.Sprintf("%s, batch %d", s.data, s.batches[batch]), Method: c.name,
-		Settings: map[string]any{
-			"version": regressionVersion, "model": b.model, "data": data.Hash(), "epochs": b.epochs, "split": table8Split,
-			"attempts": c.attempts,
-		}}
-	run := func(ctx context.Context, repetition int) (Result, error) {
-		parts, err := data.Split(table8Split, uint64(repetition))
-		if err != nil {
-			return Result{}, err
-		}
-		return b.regressionScores(ctx, c, parts, uint64(repetition))
-	}
-	return &trial{Key: key, set: s.data, reps: s.extent(o).reps, run: run,
-		paper: reportedIn("gohsmc", key.Data)[c.name]}
-}
-
 // regressionScores returns a contender's scores on the test part, in the target's units, with the seconds and epochs of
 // the kept fit, and its validations as losses. A loss is twice the standardised target's NLPD minus the NLPD of a
 // perfect mean, in the target's squared units. If all particles agree it is the mean squared error.
 func (b *bench) regressionScores(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (Result, error) {
-	f, err := b.choose(ctx, c, parts, seed)
-	if err != nil {
-		return Result{}, err
-	}
+	f, r, err := b.along(ctx, c, parts, seed)
 	if f == nil {
-		return Result{Values: map[string]float64{"test loss": math.Inf(1), "seconds": math.NaN()}}, nil
+		return r, err
 	}
 	prediction, err := f.posterior.Predict(ctx, parts.Test.X)
 	if err != nil {
@@ -221,19 +202,11 @@ func (b *bench) regressionScores(ctx context.Context, c contender, parts dataset
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{
-		Values: map[string]float64{"test loss": loss.Value, "NLPD": nlpd.Value, "seconds": f.seconds, "epochs": f.epochs},
-		Series: map[string][]float64{},
-	}
-	if !math.IsNaN(f.ess) {
-		r.Values["ESS"] = f.ess
-	}
+	r.Values["test loss"], r.Values["NLPD"] = loss.Value, nlpd.Value
 	_, stdDev := prediction.Scale(0)
 	variance := stdDev * stdDev
-	for _, v := range f.curve {
-		r.Series["epoch"] = append(r.Series["epoch"], v.epoch)
-		r.Series["seconds"] = append(r.Series["seconds"], v.seconds)
-		r.Series["loss"] = append(r.Series["loss"], variance*(2*v.nlpd-math.Log(2*math.Pi*variance)))
+	for i, v := range r.Series["loss"] {
+		r.Series["loss"][i] = variance * (2*v - math.Log(2*math.Pi*variance))
 	}
 	return r, nil
 }

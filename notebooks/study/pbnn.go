@@ -86,10 +86,7 @@ func penaltyTrials(o Options, id string, model bayes.Model, data *dataset.Datase
 			chains := pbnn.Sampling{Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: max(20, draws*r.thin/2)}
 			result, err := fit.Fit(ctx, bayes.Model{}, fit.From{Trained: start, Method: withSettings(r.sampler, chains)},
 				dataset.Parts{Train: data}, run.Settings{Seed: uint64(repetition + 1)})
-			if ctx.Err() != nil {
-				return Result{}, context.Cause(ctx)
-			}
-			if err != nil {
+			if err := ended(ctx, err); err != nil {
 				return Result{}, err
 			}
 			for _, w := range result.Warnings {
@@ -155,10 +152,7 @@ func penaltyStarts(ctx context.Context, o Options, model bayes.Model, data *data
 	model.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
 	modes := baseline.Ensemble{Training: baseline.Training{Epochs: epochs}, Members: penaltyChains}
 	r, err := fit.Fit(ctx, model, modes, dataset.Parts{Train: data}, run.Settings{Seed: 1})
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	if err != nil {
+	if err := ended(ctx, err); err != nil {
 		return nil, fmt.Errorf("modes to begin at: %w", err)
 	}
 	return r.Posterior, nil

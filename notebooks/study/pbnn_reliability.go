@@ -172,11 +172,8 @@ func (r *repetition) mode(ctx context.Context, o Options, method string) (*bayes
 	model.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
 	mode := baseline.MAP{Training: r.reliabilityData.mode}
 	result, err := fit.Fit(ctx, model, mode, r.parts, run.Settings{Seed: r.seed})
-	if err != nil {
+	if err := ended(ctx, err); err != nil {
 		return nil, err
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
 	}
 	o.say("%s: mode for %s, %.1f s", r.name, method, time.Since(begun).Seconds())
 	r.modes[whole] = result.Posterior
@@ -195,11 +192,8 @@ func (r *repetition) sample(ctx context.Context, o Options, method string) (Resu
 	}
 	result, err := fit.Fit(ctx, bayes.Model{}, fit.From{Trained: mode, Method: withSettings(r.sampler(method), chains)},
 		dataset.Parts{Train: r.parts.Train}, run.Settings{Seed: r.seed})
-	if err != nil {
+	if err := ended(ctx, err); err != nil {
 		return Result{}, err
-	}
-	if ctx.Err() != nil {
-		return Result{}, context.Cause(ctx)
 	}
 	for _, w := range result.Warnings {
 		o.say("%s, %s: %s", r.name, method, w)

@@ -296,7 +296,7 @@ func pmcnetTrials(sets, methods []string) func(o Options) ([]*trial, error) {
 func (d pmcnetData) key(m pmcnetMethod, epochs int) Key {
 	settings := map[string]any{
 		"version": pmcnetVersion, "model": d.model(1), "scale": d.scale, "method": fmt.Sprintf("%T", m.algorithm),
-		"settings": keptSettings(m.algorithm), "epochs": epochs, "raw": d.raw,
+		"settings": m.algorithm, "epochs": epochs, "raw": d.raw,
 	}
 	if d.load != nil {
 		settings["rows"] = []int{d.reduced.train, d.reduced.validation, d.reduced.test}

@@ -107,8 +107,7 @@ func evidenceTrials(o Options) (all []*trial, err error) {
 	}
 	for _, r := range evidenceRows {
 		quick, whole := r.algorithms()
-		key := Key{"pmcnet.evidence", r.name, "row", []any{evidenceVersion, r.model(), keptSettings(quick),
-			keptSettings(whole)}}
+		key := Key{"pmcnet.evidence", r.name, "row", []any{evidenceVersion, r.model(), quick, whole}}
 		all = append(all, &trial{Key: key, reps: max(1, o.Reps),
 			run:      func(ctx context.Context, repetition int) (Result, error) { return r.run(ctx, o, repetition) },
 			extraSet: r.learnt || !o.Full && !slices.Contains(evidenceFew, r.name)})
@@ -228,7 +227,7 @@ func (r evidenceRow) repeat(
 		key := Key{Study: "pmcnet.evidence", Data: r.name,
 			Method: fmt.Sprintf("split %d, %s %d of repetition %d", one.split+1, one.kind, number+1, repetition+1),
 			Settings: map[string]any{
-				"version": evidenceVersion, "model": r.model(), "settings": keptSettings(one.algorithm),
+				"version": evidenceVersion, "model": r.model(), "settings": one.algorithm,
 			}}
 		results, err := store.Repeat(ctx, key, 1, func(ctx context.Context, _ int) (Result, error) {
 			return one.run(ctx, r.model())
@@ -278,25 +277,17 @@ func (r evidenceRun) run(ctx context.Context, model bayes.Model) (Result, error)
 	if err != nil {
 		return Result{}, err
 	}
-	train := dataset.Parts{Train: parts.Train}
-	out := Result{Values: map[string]float64{}}
-	if a, ok := r.algorithm.(annealed.Annealed); ok {
-		result, err := fit.Fit(ctx, model, a, train, run.Settings{Seed: r.seed})
-		if err := ended(ctx, err); err != nil {
-			return Result{}, err
-		}
-		r.annealed(out.Values, fit.Details[*annealed.Details](result))
-		out.Values["loss"], err = r.loss(ctx, *result, parts)
-		return out, err
-	}
-	result, err := fit.Fit(ctx, model, r.algorithm, train, run.Settings{Seed: r.seed})
+	result, err := fit.Fit(ctx, model, r.algorithm, dataset.Parts{Train: parts.Train}, run.Settings{Seed: r.seed})
 	if err := ended(ctx, err); err != nil {
 		return Result{}, err
 	}
-	r.annealed(out.Values, &annealed.Details{
-		SMCEvidence: result.Draws.Evidence, ImportanceEvidence: unknownEvidence, BridgeEvidence: unknownEvidence,
-		KHat: math.NaN(),
-	})
+	found := fit.Details[*annealed.Details](result)
+	if found == nil { // SMC alone
+		found = &annealed.Details{SMCEvidence: result.Draws.Evidence, ImportanceEvidence: unknownEvidence,
+			BridgeEvidence: unknownEvidence, KHat: math.NaN()}
+	}
+	out := Result{Values: map[string]float64{}}
+	r.annealed(out.Values, found)
 	out.Values["loss"], err = r.loss(ctx, *result, parts)
 	return out, err
 }

@@ -13,20 +13,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// pmcnetFigure makes a figure of the panels of each data set, in the given number of columns.
+// pmcnetFigure makes a figure of the panels of each data set's trials, in the given number of columns.
 func pmcnetFigure(
-	columns int, draw func(all *panels, d pmcnetData, methods []string, results map[string][]Result),
+	columns int, draw func(all *panels, group []*trial),
 ) func(context.Context, Options, []*trial) (*viz.Figure, error) {
 	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
 		var all panels
 		for _, group := range byDataSet(done) {
-			results := map[string][]Result{}
-			for _, t := range group {
-				results[t.Method] = t.results
-			}
-			sets := pmcnetSets()
-			d := sets[slices.IndexFunc(sets, func(d pmcnetData) bool { return d.name == group[0].Data })]
-			draw(&all, d, distinct(group, (*trial).method), results)
+			draw(&all, group)
 		}
 		return all.grid(viz.GridOptions{Columns: columns})
 	}
@@ -39,9 +33,9 @@ func falsePositives() []float64 {
 
 // drawEnvelopes is a panel for each method: the mean ROC curve of the draws, and outlines of the 80, 95 and 99 %
 // envelopes, of the first repetition.
-func drawEnvelopes(all *panels, d pmcnetData, methods []string, results map[string][]Result) {
-	for _, m := range methods {
-		one := results[m][0]
+func drawEnvelopes(all *panels, group []*trial) {
+	for _, t := range group {
+		one := t.results[0]
 		traces := []viz.Trace{{Name: "mean", Series: viz.Series{Step: falsePositives(), Value: one.Series["ROC"]}}}
 		for _, level := range []string{"80 %", "95 %", "99 %"} {
 			back := slices.Clone(one.Series["ROC "+level+" high"])
@@ -52,7 +46,7 @@ func drawEnvelopes(all *panels, d pmcnetData, methods []string, results map[stri
 				Value: slices.Concat(one.Series["ROC "+level+" low"], back)}})
 		}
 		traces = append(traces, chance)
-		all.add(viz.Traces(traces, viz.TraceOptions{Frame: rocFrame(m + ", " + shown(d.name)), Outlines: true}))
+		all.add(viz.Traces(traces, viz.TraceOptions{Frame: rocFrame(t.Method + ", " + shown(t.Data)), Outlines: true}))
 	}
 }
 
@@ -66,7 +60,7 @@ func rocFrame(title string) viz.Frame {
 // drawROC is the mean ROC curve of each method's draws with the 95 % envelope shaded, in the first repetition; MLE and
 // MAP, of one draw, have a curve alone. There is a panel of the paper's methods, and one of ours beside PMCnet, since
 // more than eight curves cannot be told apart.
-func drawROC(all *panels, d pmcnetData, methods []string, results map[string][]Result) {
+func drawROC(all *panels, group []*trial) {
 	ours, before := []string{pmcTempered, pmcAnnealed}, len(all.figures)
 	for _, part := range []struct {
 		title string
@@ -77,8 +71,8 @@ func drawROC(all *panels, d pmcnetData, methods []string, results map[string][]R
 	} {
 		var traces []viz.Trace
 		own := false // a curve that is in no panel before
-		for _, m := range methods {
-			one := results[m][0].Series
+		for _, t := range group {
+			m, one := t.Method, t.results[0].Series
 			if curve := one["ROC"]; curve != nil && part.shows(m) {
 				traces = append(traces, viz.Trace{Name: m, Series: viz.Series{Step: falsePositives(), Value: curve},
 					Lower: one["ROC 95 % low"], Upper: one["ROC 95 % high"],
@@ -90,20 +84,20 @@ func drawROC(all *panels, d pmcnetData, methods []string, results map[string][]R
 			continue
 		}
 		traces = append(traces, chance)
-		frame := rocFrame(shown(d.name) + ": " + part.title)
+		frame := rocFrame(shown(group[0].Data) + ": " + part.title)
 		frame.Width, frame.Height = 520, 460
 		all.add(viz.Traces(traces, viz.TraceOptions{Frame: frame}))
 	}
 }
 
 // drawIterations is a panel of AUC and one of accuracy against the iteration, mean over repetitions.
-func drawIterations(all *panels, d pmcnetData, methods []string, results map[string][]Result) {
+func drawIterations(all *panels, group []*trial) {
 	for _, score := range []string{"AUC", "accuracy"} {
 		var traces []viz.Trace
-		for _, m := range methods {
+		for _, t := range group {
 			var mean []float64
 			count := 0.
-			for _, r := range results[m] {
+			for _, r := range t.results {
 				one := r.Series[score+" by iteration"]
 				if mean == nil {
 					mean = make([]float64, len(one))
@@ -115,11 +109,11 @@ func drawIterations(all *panels, d pmcnetData, methods []string, results map[str
 			}
 			if len(mean) > 0 {
 				floats.Scale(1/count, mean)
-				traces = append(traces, viz.Trace{Name: m, Series: viz.Series{Value: mean}})
+				traces = append(traces, viz.Trace{Name: t.Method, Series: viz.Series{Value: mean}})
 			}
 		}
 		all.add(viz.Traces(traces, viz.TraceOptions{Frame: viz.Frame{
-			Title: score + ", " + shown(d.name), XLabel: "iteration",
+			Title: score + ", " + shown(group[0].Data), XLabel: "iteration",
 			YLabel: score + ", mean over draws", Width: 410, Height: 380}}))
 	}
 }
@@ -129,21 +123,21 @@ var outputMeans = []float64{.1, .4, .6, .9}
 
 // drawOutputs has a column for each method and a row for each of four test rows: the histogram of the sampled outputs,
 // in 10 bins, and the beta density with their mean and variance.
-func drawOutputs(all *panels, _ pmcnetData, methods []string, results map[string][]Result) {
-	methods = slices.DeleteFunc(slices.Clone(methods), func(m string) bool {
-		return results[m][0].Series["outputs 0"] == nil // it diverged
+func drawOutputs(all *panels, group []*trial) {
+	group = slices.DeleteFunc(slices.Clone(group), func(t *trial) bool {
+		return t.results[0].Series["outputs 0"] == nil // it diverged
 	})
-	if len(methods) == 0 {
+	if len(group) == 0 {
 		return
 	}
 	var rows panels
 	for k, mean := range outputMeans {
-		for _, m := range methods {
-			title := fmt.Sprintf("%s, mean near %.1f", m, mean)
-			rows.add(outputPanel(title, results[m][0].Series[fmt.Sprintf("outputs %d", k)]))
+		for _, t := range group {
+			title := fmt.Sprintf("%s, mean near %.1f", t.Method, mean)
+			rows.add(outputPanel(title, t.results[0].Series[fmt.Sprintf("outputs %d", k)]))
 		}
 	}
-	all.add(rows.grid(viz.GridOptions{Columns: len(methods)}))
+	all.add(rows.grid(viz.GridOptions{Columns: len(group)}))
 }
 
 func outputPanel(title string, draws []float64) (*viz.Figure, error) {
@@ -186,9 +180,9 @@ func betaOf(mean, variance float64) (distuv.Beta, bool) {
 
 // drawConfusion is a panel for each method: the confusion matrix of the weighted predictive mean, in the first
 // repetition.
-func drawConfusion(all *panels, d pmcnetData, methods []string, results map[string][]Result) {
-	for _, m := range methods {
-		flat := results[m][0].Series["confusion"]
+func drawConfusion(all *panels, group []*trial) {
+	for _, t := range group {
+		flat := t.results[0].Series["confusion"]
 		if flat == nil {
 			continue
 		}
@@ -196,16 +190,16 @@ func drawConfusion(all *panels, d pmcnetData, methods []string, results map[stri
 		for row := range slices.Chunk(flat, int(math.Sqrt(float64(len(flat))))) {
 			counts = append(counts, row)
 		}
-		all.add(viz.Confusion(counts, nil, viz.Frame{Title: m + ", " + shown(d.name), Width: 270, Height: 280}))
+		all.add(viz.Confusion(counts, nil, viz.Frame{Title: t.Method + ", " + shown(t.Data), Width: 270, Height: 280}))
 	}
 }
 
 // drawErrors shows the distribution of the test rows' squared errors by method: a violin, whose width is the density of
 // their logarithm, and within it a box from the lower to the upper quartile with the median across.
-func drawErrors(all *panels, d pmcnetData, methods []string, results map[string][]Result) {
+func drawErrors(all *panels, group []*trial) {
 	var traces []viz.Trace
-	for i, m := range methods {
-		quantiles := results[m][0].Series["squared errors"]
+	for i, t := range group {
+		quantiles := t.results[0].Series["squared errors"]
 		if quantiles == nil {
 			continue
 		}
@@ -217,10 +211,10 @@ func drawErrors(all *panels, d pmcnetData, methods []string, results map[string]
 		for k, v := range outline.Value {
 			outline.Value[k] = math.Pow(10, v)
 		}
-		traces = append(traces, viz.Trace{Name: m, Series: outline})
+		traces = append(traces, viz.Trace{Name: t.Method, Series: outline})
 	}
 	all.add(viz.Traces(traces, viz.TraceOptions{Outlines: true, LogY: true, Frame: viz.Frame{
-		Title: "squared errors, " + shown(d.name), XLabel: "method, in the legend's order",
+		Title: "squared errors, " + shown(group[0].Data), XLabel: "method, in the legend's order",
 		YLabel: "squared error of a test row, standardised", Width: 800, Height: 460}}))
 }
 

@@ -14,16 +14,17 @@ import (
 // The ROC curves of all methods, MLE among them, fit into two panels, which have the diagonal and one scale; of ours
 // alone there is one.
 func TestROCOfAll(t *testing.T) {
-	results := map[string][]Result{}
+	var group []*trial
 	good := falsePositives()
 	for i, v := range good {
 		good[i] = .5 + v/2
 	}
 	for _, m := range pmcRivals {
-		results[m] = []Result{{Series: map[string][]float64{"ROC": good}}}
+		group = append(group, &trial{Key: Key{Data: "ionosphere", Method: m},
+			results: []Result{{Series: map[string][]float64{"ROC": good}}}})
 	}
 	var two, one panels
-	drawROC(&two, pmcnetData{name: "ionosphere"}, pmcRivals, results)
+	drawROC(&two, group)
 	if len(two.figures) != 2 {
 		t.Fatalf("%d panels, %v", len(two.figures), two.err)
 	}
@@ -58,7 +59,7 @@ func TestROCOfAll(t *testing.T) {
 			t.Errorf("no panel is titled %q", title)
 		}
 	}
-	drawROC(&one, pmcnetData{name: "ionosphere"}, []string{pmcAnnealed}, results)
+	drawROC(&one, group[len(group)-1:])
 	if one.err != nil || len(one.figures) != 1 {
 		t.Errorf("of ours alone: %d panels, %v", len(one.figures), one.err)
 	}
@@ -66,17 +67,17 @@ func TestROCOfAll(t *testing.T) {
 
 // The outputs have a column for each method that did not diverge, a row for each mean, and one legend.
 func TestOutputsInColumns(t *testing.T) {
-	results := map[string][]Result{}
+	var group []*trial
 	methods := []string{pmcPaper, pmcTempered, pmcAnnealed}
 	for i, m := range methods {
 		series := map[string][]float64{}
 		for k := range 4 * min(i, 1) { // the first has none
 			series[fmt.Sprintf("outputs %d", k)] = []float64{.1, .3, .35, .6}
 		}
-		results[m] = []Result{{Series: series}}
+		group = append(group, &trial{Key: Key{Data: "ionosphere", Method: m}, results: []Result{{Series: series}}})
 	}
 	var some, none panels
-	drawOutputs(&some, pmcnetData{name: "ionosphere"}, methods, results)
+	drawOutputs(&some, group)
 	if some.err != nil || len(some.figures) != 1 {
 		t.Fatalf("%d figures, %v", len(some.figures), some.err)
 	}
@@ -104,7 +105,7 @@ func TestOutputsInColumns(t *testing.T) {
 	if strings.Contains(text, ">"+pmcPaper+", mean") {
 		t.Error("a method without outputs has a panel")
 	}
-	if drawOutputs(&none, pmcnetData{}, methods[:1], results); none.err != nil || len(none.figures) != 0 {
+	if drawOutputs(&none, group[:1]); none.err != nil || len(none.figures) != 0 {
 		t.Errorf("no method with outputs: %d figures, %v", len(none.figures), none.err)
 	}
 }

@@ -1,8 +1,6 @@
 package study
 
 import (
-	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -11,7 +9,6 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/nn"
 	"gobnn/pmcnet"
-	"gobnn/pmcnet/annealed"
 )
 
 // set is the paper's data set of that name.
@@ -79,12 +76,12 @@ func TestPMCnetRepetition(t *testing.T) {
 				t.Errorf("confusion of %d cells and %v rows", len(out.Series["confusion"]), total)
 			}
 			if c.classes == 2 {
-				results := map[string][]Result{c.method.name: {out}}
-				for name, draw := range map[string]func(*panels, pmcnetData, []string, map[string][]Result){
+				group := []*trial{{Key: Key{Data: c.name, Method: c.method.name}, results: []Result{out}}}
+				for name, draw := range map[string]func(*panels, []*trial){
 					"envelopes": drawEnvelopes, "ROC": drawROC, "outputs": drawOutputs, "confusion": drawConfusion,
 				} {
 					var all panels
-					if draw(&all, d, []string{c.method.name}, results); all.err != nil || len(all.figures) != 1 {
+					if draw(&all, group); all.err != nil || len(all.figures) != 1 {
 						t.Errorf("%s: %d figures, %v", name, len(all.figures), all.err)
 					}
 				}
@@ -285,29 +282,5 @@ func TestViolin(t *testing.T) {
 	if len(s.Step) != len(s.Value) || slices.Min(s.Step) < 2.6-1e-9 || slices.Max(s.Step) > 3.4+1e-9 ||
 		slices.Min(s.Value) < q[0] || slices.Max(s.Value) > q[100]+1e-9 {
 		t.Errorf("from %v to %v, %v to %v", slices.Min(s.Step), slices.Max(s.Step), slices.Min(s.Value), slices.Max(s.Value))
-	}
-}
-
-// Results that were kept before settings became constants are found: their JSON means what it meant.
-func TestKeptSettings(t *testing.T) {
-	for _, c := range []struct {
-		algorithm    any
-		method, want string
-	}{
-		{pmcnet.PMC{Ascent: pmcnet.NoAscent, Weights: pmcnet.Floored, Resampling: 2}, "pmcnet.PMC", `{"proposals":0,` +
-			`"draws":0,"iterations":0,"covariance":"","rank":0,"std_dev":0,"forgetting":0,"shrinkage":0,"start":"","noise":0,` +
-			`"epochs":0,"batch_size":0,"optimiser":{"schedule":{"rate":0}},"weights":"own: exp(log w) + 1e-50","ess":0,` +
-			`"mixture":0,"resampling":2,"scheme":"","gradient_free":true,"halvings":0,"light":false,"keep":""}`},
-		{annealed.Annealed{Components: 2}, "pmcnet.Annealed", `{"bridge":"","components":2,"covariance":"","defence":0,` +
-			`"dof":0,"draws":0,"inflation":0,"kernel":"\u003cnil\u003e","kernel_settings":null,"rank":0,"sampling":{"block":0,` +
-			`"correlation":0,"devices":0,"dtype":"InvalidDType","fixed_scale":false,"ladder":null,"most_moves":0,"moves":0,` +
-			`"particles":0,"resampler":"","step_size":0,"tempering":"","threshold":0,"waste_free":0},"unordered":false}`},
-	} {
-		text, err := json.Marshal(map[string]any{"settings": keptSettings(c.algorithm),
-			"method": fmt.Sprintf("%T", c.algorithm)})
-		was := fmt.Sprintf(`{"settings": %s, "method": %q}`, c.want, c.method)
-		if err != nil || meaning(text) != meaning([]byte(was)) {
-			t.Errorf("%s: %s, %v; it was %s", c.method, text, err, was)
-		}
 	}
 }

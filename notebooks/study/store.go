@@ -232,6 +232,13 @@ var (
 	goField   = regexp.MustCompile(`(?:(\w+):)?("[^"]*"|[\w.+\-()]+)`) // a field or a type of %#v
 )
 
+// earlier has the words of settings that were other ones when the first results were kept, or none.
+var earlier = map[string]string{
+	`ascent="none"`: `gradientfree="true"`, `ascent="mini-batch"`: `light="true"`,
+	`weights="floored"`: `weights="own: exp(log w) + 1e-50"`, `tempering="likelihood"`: `dtype="InvalidDType"`,
+	`block="1"`: "", `resampler="multinomial"`: "",
+}
+
 // meaning returns the values of settings that are not zero, by the names of their fields, sorted. It stays the same if
 // an unset field is removed, a field moves to another struct, or a type to another package.
 func meaning(settings json.RawMessage) string {
@@ -242,7 +249,13 @@ func meaning(settings json.RawMessage) string {
 	var words []string
 	add := func(name, value string) {
 		name = strings.ToLower(strings.ReplaceAll(name, "_", ""))
-		words = append(words, fmt.Sprintf("%s=%q", name, qualifier.ReplaceAllString(value, "$1")))
+		word := fmt.Sprintf("%s=%q", name, qualifier.ReplaceAllString(value, "$1"))
+		if was, renamed := earlier[word]; renamed {
+			word = was
+		}
+		if word != "" {
+			words = append(words, word)
+		}
 	}
 	var walk func(name string, value any)
 	walk = func(name string, value any) {
