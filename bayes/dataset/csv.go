@@ -1,16 +1,23 @@
 package dataset
 
 import (
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // Missing says what to do with a row that has a missing value.
@@ -147,7 +154,7 @@ func ReadCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 	}
 	d, err := readCSV(r, opts)
 	if err != nil {
-		return nil, fmt.Errorf("dataset %s: %w", opts.Name, err)
+		return nil, Errorf("dataset %s: %v", opts.Name, err)
 	}
 	return d, nil
 }
@@ -157,88 +164,80 @@ func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	buffered, err := decoded(r, opts.Encoding)
+	text, err := decoded(r, opts.Encoding)
 	if err != nil {
 		return nil, err
 	}
-	separator, said := separatorLine(buffered)
-	comments, comment := commentLines(buffered)
-	switch {
-	case opts.Delimiter != 0:
-	case said:
-		opts.Delimiter = separator
-	default:
-		opts.Delimiter = findDelimiter(buffered)
-	}
-	if err := opts.checkDelimiter(); err != nil {
-		return nil, err
-	}
-	lines := newLineReader(buffered, opts.Delimiter)
-	if lines.before = comments; said {
-		lines.before++
-	}
-	first, err := lines.next()
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the file is empty: it needs a header line and rows of data")
-	}
-	if err != nil {
-		return nil, err
-	}
-	first = slices.Clone(first)
-	record, line, rowNames := first, lines.line, false
-	var rest error
-	if !opts.NoHeader {
-		named, err := newLineReader(strings.NewReader(comment), opts.Delimiter).next()
-		if err == nil && len(named) == len(first) && slices.ContainsFunc(first, isNumber) {
-			first, comments = slices.Clone(named), comments-1
-		} else {
-			if record, rest = lines.next(); rest == nil {
-				first, rowNames, rest = besideHeader(first, record, line)
-			}
-			line = lines.line
+	separator := separatorLine(text)
+	comments, comment := commentLines(text)
+	if opts.Delimiter == 0 {
+		if opts.Delimiter = separator; separator == 0 {
+			opts.Delimiter = findDelimiter(text)
 		}
 	}
-	if rest != nil && !errors.Is(rest, io.EOF) {
-		return nil, rest
+	if d := opts.Delimiter; strings.ContainsRune("\"\r\n\uFFFD\x00", d) || !utf8.ValidRune(d) || d == opts.Decimal {
+		return nil, Errorf("the delimiter %q cannot separate fields: set {Delimiter} to ',', ';' or '\\t'", d)
 	}
-	t, err := newTable(first, opts)
+	lines := newLineReader(text, opts.Delimiter)
+	if lines.before = comments; separator != 0 {
+		lines.before++
+	}
+	names, err := lines.header(opts.NoHeader, comment)
 	if err != nil {
 		return nil, err
 	}
-	if t.columns[0].rowNames = rowNames; comments > 0 {
+	t, err := newTable(names, opts)
+	if err != nil {
+		return nil, err
+	}
+	t.columns[0].rowNames = lines.rowNames
+	if lines.inComment {
+		comments--
+	}
+	if comments > 0 {
 		t.note("%s at the beginning, with #, left out", counted(comments, "line"))
 	}
-	for rest == nil {
-		t.add(record, line)
-		record, rest = lines.next()
-		line = lines.line
+	cells := make([]*texts, len(names))
+	for i, c := range t.columns {
+		column := &texts{} // which nothing holds any more once c is read
+		cells[i], c.cell = column, func(row int) (string, bool) { return column.at(row), true }
 	}
-	if !errors.Is(rest, io.EOF) {
-		return nil, rest
+	for {
+		record, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if t.add(record, lines.line) {
+			for i, c := range t.columns {
+				if c.role != ignored {
+					cells[i].add(record[i])
+				}
+			}
+		}
 	}
 	return t.dataset()
 }
 
-// besideHeader compares the header with the first row. Where that has a field more, the header is given a name for it,
-// an empty one: in front for names of rows, as R writes them, or at the end if nothing stands there.
-func besideHeader(header, row []string, line int) (names []string, rowNames bool, err error) {
-	switch more := len(row) - len(header); {
-	case more == 1 && row[len(row)-1] == "":
-		return append(header, ""), false, nil
-	case more == 1:
-		return append([]string{""}, header...), true, nil
-	case more > 1 && (len(header) == 1 || !slices.ContainsFunc(header, func(name string) bool { return !isNumber(name) })):
-		return nil, false, fmt.Errorf("line %d, %.80q, is no header of the %d columns that follow: take it out of the file, "+
-			"if it is a title or counts the rows (is the delimiter right?)", line, header, len(row))
-	}
-	return header, false, nil
+// texts are a column's, one after another in one piece of memory.
+type texts struct {
+	all  strings.Builder
+	ends []int
 }
 
-func (o CSVOptions) checkDelimiter() error {
-	if strings.ContainsRune("\"\r\n\uFFFD\x00", o.Delimiter) || !utf8.ValidRune(o.Delimiter) || o.Delimiter == o.Decimal {
-		return fmt.Errorf("the delimiter %q cannot separate fields: take ',', ';' or '\\t'", o.Delimiter)
+func (t *texts) add(text string) {
+	t.all.WriteString(text)
+	t.ends = append(t.ends, t.all.Len())
+}
+
+func (t *texts) at(row int) string {
+	from := 0
+	if row > 0 {
+		from = t.ends[row-1]
 	}
-	return nil
+	return t.all.String()[from:t.ends[row]]
 }
 
 func (o CSVOptions) withDefaults() (CSVOptions, error) {
@@ -248,20 +247,21 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 		}
 		o.Task, o.Classes = o.Like.Task, o.Like.Classes
 	}
+	if len(o.Targets) > 0 && o.Target != "" {
+		return o, Errorf("both of {Target}, %q, and {Targets}, %q, are set: set one of them", o.Target, o.Targets)
+	}
+	if o.Target != "" {
+		o.Targets = []string{o.Target}
+	}
 	switch {
-	case o.Like != nil: // its targets
-	case len(o.Targets) > 0 && o.Target != "":
-		return o, fmt.Errorf("both of Target, %q, and Targets, %q, are set: set one of them", o.Target, o.Targets)
 	case o.Task == TaskByTarget && (len(o.Targets) > 1 || o.Exposure != "" || o.Event != ""): // numbers alone have these
 		o.Task = Regression
 	case len(o.Targets) > 1 && o.Task != Regression:
-		return o, fmt.Errorf("the task is %v but there are %d targets %q: several are for a regression", o.Task,
+		return o, Errorf("the task is %v but there are %d targets %q: several are for a regression ({Targets})", o.Task,
 			len(o.Targets), o.Targets)
-	case len(o.Targets) == 0 && o.Target != "":
-		o.Targets = []string{o.Target}
 	}
 	if o.Decimal != 0 && o.Decimal != '.' && o.Decimal != ',' {
-		return o, fmt.Errorf("the decimal mark is %q: take '.' or ','", o.Decimal)
+		return o, Errorf("{Decimal}, the decimal mark, is %q: take '.' or ','", o.Decimal)
 	}
 	if o.MissingTokens == nil {
 		o.MissingTokens = []string{"", "NA", "?", "nan"}
@@ -269,8 +269,8 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 	switch o.Task {
 	case Regression:
 		if len(o.Classes) > 0 {
-			return o, errors.New("there are Classes but the task is regression: set Task to BinaryClassification or " +
-				"Classification")
+			return o, Errorf("there are {Classes} but the task is regression: set {Task to BinaryClassification or " +
+				"Classification}")
 		}
 	case BinaryClassification, Classification:
 	case TaskByTarget:
@@ -286,9 +286,310 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 	seen := map[string]bool{}
 	for _, c := range o.Classes {
 		if seen[c] {
-			return o, fmt.Errorf("the class %q is listed twice in Classes, %q: list each once", c, o.Classes)
+			return o, Errorf("the class %q is listed twice in {Classes}, %q: list each once", c, o.Classes)
 		}
 		seen[c] = true
 	}
 	return o, nil
+}
+
+// checkLike is an error if options contradict Like, or if Like does not say which columns there are.
+func (o CSVOptions) checkLike() error {
+	for _, s := range []struct {
+		name  string
+		value any
+		set   bool
+	}{
+		{"Target", o.Target, o.Target != ""},
+		{"Targets", o.Targets, len(o.Targets) > 0},
+		{"Task", o.Task, o.Task != Regression},
+		{"Classes", o.Classes, len(o.Classes) > 0},
+		{"Categorical", o.Categorical, len(o.Categorical) > 0},
+		{"Order", o.Order, o.Order != ""},
+	} {
+		if s.set {
+			return fmt.Errorf("both of Like and %s, %q, are set: leave %s empty, since it is as in Like", s.name, s.value,
+				s.name)
+		}
+	}
+	like := o.Like
+	if len(like.Features) == 0 {
+		return fmt.Errorf("the table Like, %q, has no names of features: it must have those that the model was trained on",
+			like.Name)
+	}
+	if err := like.validateTask(); err != nil {
+		return fmt.Errorf("the table Like, %q: %w", like.Name, err)
+	}
+	seen := map[string]bool{}
+	for _, name := range append(slices.Clone(like.Features), like.TargetNames()...) {
+		if seen[name] {
+			return fmt.Errorf("the table Like, %q, has two columns of the name %q: rename one, in the first file as well",
+				like.Name, name)
+		}
+		seen[name] = true
+	}
+	if dims := like.Dims(); like.X != nil && dims != len(like.Features) {
+		return fmt.Errorf("the table Like, %q, has %d names of features, but its X has %d columns: there must be one for "+
+			"each", like.Name, len(like.Features), dims)
+	}
+	if o.Missing == MissingMean && like.Dims() == 0 {
+		return fmt.Errorf("Missing is MissingMean, but Like, %q, has no X to take the means of: give it its rows, or the "+
+			"means as one row", like.Name)
+	}
+	return nil
+}
+
+// forms are the first bytes of files that are not CSV files, with what they are and what to do.
+var forms = []struct{ start, is, cure string }{
+	{"PAR1", "a Parquet file", "open it by package parquet"},
+	{"PK\x03\x04", "a workbook, such as Excel's .xlsx, or another ZIP file", "save its sheet as CSV, or unpack it"},
+	{"\xd0\xcf\x11\xe0", "an .xls workbook of Excel", "save its sheet as CSV"},
+	{"\x28\xb5\x2f\xfd", "compressed by zstd", "decompress it"},
+	{"\xfd7zXZ", "compressed by xz", "decompress it"},
+	{"ARROW1", "an Arrow or Feather file", "write it as Parquet or CSV"},
+	{"\x89HDF", "an HDF5 file", "write its table as Parquet or CSV"},
+	{"SQLite format 3", "a database", "write its table as CSV"},
+	{"<!DOCTYPE", "a page of the web", "download the file itself"},
+	{"{\"", "JSON", "write it as CSV, a row for each record"},
+	{"[{", "JSON", "write it as CSV, a row for each record"},
+}
+
+// decoded is the text of a file: decompressed, without a byte order mark, and in UTF-8 if its mark says UTF-16, or by
+// its encoding.
+func decoded(r io.Reader, by encoding.Encoding) (*bufio.Reader, error) {
+	const size = 1 << 16
+	text := bufio.NewReaderSize(r, size)
+	start, _ := text.Peek(3)
+	switch {
+	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
+		z, err := gzip.NewReader(text)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the file: %w", err)
+		}
+		text = bufio.NewReaderSize(&unpacked{z, mostUnpacked}, size)
+	case string(start) == "BZh":
+		text = bufio.NewReaderSize(&unpacked{bzip2.NewReader(text), mostUnpacked}, size)
+	}
+	start, _ = text.Peek(16)
+	for _, f := range forms {
+		if bytes.HasPrefix(start, []byte(f.start)) {
+			return nil, fmt.Errorf("it is no CSV file, but %s: %s", f.is, f.cure)
+		}
+	}
+	if by != nil {
+		text = bufio.NewReaderSize(by.NewDecoder().Reader(text), size)
+	}
+	start, _ = text.Peek(3)
+	switch {
+	case string(start) == "\uFEFF":
+		_, _ = text.Discard(3) // just peeked
+	case bytes.HasPrefix(start, []byte{0xFF, 0xFE}), bytes.HasPrefix(start, []byte{0xFE, 0xFF}): // as Excel writes
+		wide := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+		text = bufio.NewReaderSize(wide.NewDecoder().Reader(text), size)
+	}
+	return text, nil
+}
+
+// mostUnpacked is the most text that is read of a compressed file, whose own size says nothing of it: a megabyte of
+// zeros in a thousandth.
+const mostUnpacked = 4 << 30
+
+// unpacked is the text of a compressed file, of which so many bytes may still come.
+type unpacked struct {
+	r    io.Reader
+	left int64
+}
+
+func (u *unpacked) Read(p []byte) (int, error) {
+	if u.left <= 0 {
+		return 0, fmt.Errorf("the compressed file has more than %d GiB of text: unpack it, if it is what you meant to "+
+			"read, or write it as Parquet", mostUnpacked>>30)
+	}
+	n, err := u.r.Read(p[:min(int64(len(p)), u.left)])
+	u.left -= int64(n)
+	return n, err
+}
+
+// separates is Excel's first line, "sep=;".
+var separates = regexp.MustCompile(`(?s)^sep=(.)\r?\n`)
+
+// separatorLine reads that line; 0 if it is not there.
+func separatorLine(r *bufio.Reader) rune {
+	start, _ := r.Peek(10)
+	line := separates.FindSubmatch(start)
+	if line == nil {
+		return 0
+	}
+	_, _ = r.Discard(len(line[0])) // just peeked
+	delimiter, _ := utf8.DecodeRune(line[1])
+	return delimiter
+}
+
+// commentLines passes over the lines at the beginning that start with #, and returns the last without it.
+func commentLines(r *bufio.Reader) (lines int, last string) {
+	for {
+		if start, _ := r.Peek(1); string(start) != "#" {
+			return lines, last
+		}
+		line, err := r.ReadSlice('\n')
+		if err != nil && !errors.Is(err, io.EOF) { // it is longer than the buffer
+			return lines, last
+		}
+		lines, last = lines+1, strings.TrimLeft(string(line), "# ")
+	}
+}
+
+// findDelimiter is a tab, a semicolon or a bar if it cuts the first line, which a comma does not, or if it cuts each of
+// the first lines into equally many fields, at least two; the first may lack one. Else it is a comma, or a space if
+// there is no comma and spaces cut the lines so.
+func findDelimiter(r *bufio.Reader) rune {
+	const lines = 10
+	start, err := r.Peek(1 << 16)
+	if err == nil { // there is more: the last line may be cut
+		start = start[:max(bytes.LastIndexByte(start, '\n'), 0)]
+	}
+	// cuts are the fields of the first line, and whether each line has as many.
+	cuts := func(delimiter rune) (fields int, alike bool) {
+		records := newLineReader(bytes.NewReader(start), delimiter)
+		before := 0
+		for line := range lines {
+			record, err := records.next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if line == 0 {
+				fields = len(record)
+			}
+			if err != nil || line > 1 && len(record) != before || line == 1 && len(record)-fields > 1 {
+				return fields, false
+			}
+			before = len(record)
+		}
+		return max(fields, before), before >= fields
+	}
+	byComma, _ := cuts(',')
+	for _, delimiter := range []rune{'\t', ';', '|'} {
+		if fields, alike := cuts(delimiter); fields > 1 && (alike || byComma < 2) {
+			return delimiter
+		}
+	}
+	if fields, alike := cuts(' '); byComma < 2 && fields > 1 && alike {
+		return ' '
+	}
+	return ','
+}
+
+// lineReader gives the records of a CSV file with their line numbers.
+type lineReader struct {
+	csv    *csv.Reader
+	limit  *limit
+	record []string // the last
+	again  bool     // it is the next one too
+	line   int      // on which it begins, counted from 1
+	before int      // lines before the first that csv reads
+
+	rowNames  bool // the header has no name for the rows' names in front
+	inComment bool // the header is the last line of comments
+}
+
+func newLineReader(r io.Reader, delimiter rune) *lineReader {
+	l := &lineReader{limit: &limit{r: r}}
+	l.csv = csv.NewReader(l.limit)
+	l.csv.Comma = delimiter
+	l.csv.FieldsPerRecord = -1 // any: table.add checks the number, for a better error
+	l.csv.ReuseRecord = true
+	l.csv.TrimLeadingSpace = delimiter != '\t' // of which each counts, so that fields may be empty
+	return l
+}
+
+// next is the next record, its fields trimmed; io.EOF after the last. The record is overwritten by the next call.
+func (l *lineReader) next() ([]string, error) {
+	if l.again {
+		l.again = false
+		return l.record, nil
+	}
+	l.limit.left = mostRecord
+	record, err := l.csv.Read()
+	if err == io.EOF {
+		return nil, io.EOF
+	}
+	if errors.Is(err, csv.ErrBareQuote) || errors.Is(err, csv.ErrQuote) {
+		err = fmt.Errorf("%w: a field with a quote is written \"in quotes, each \"\" doubled\"", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the file: %w", err)
+	}
+	l.line, _ = l.csv.FieldPos(0)
+	l.line += l.before
+	for i, field := range record {
+		field = strings.TrimSpace(field)
+		if number, minus := strings.CutPrefix(field, "\u2212"); minus && isNumber(number) { // a typographic minus
+			field = "-" + number
+		}
+		record[i] = field
+	}
+	if n := len(record) - 1; l.csv.Comma == ' ' && n > 0 && record[n] == "" { // spaces at the end
+		record = record[:n]
+	}
+	l.record = record
+	return record, nil
+}
+
+// header reads the names of the columns, which may be the last line of comments before the first record; without names
+// it is that record, which comes again. Where the first row has a field more, an empty name is added: in front for
+// names of rows, as R writes them, or at the end if nothing stands there.
+func (l *lineReader) header(none bool, comment string) ([]string, error) {
+	first, err := l.next()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is empty: it needs a header line and rows of data")
+	}
+	if err != nil {
+		return nil, err
+	}
+	header, line := slices.Clone(first), l.line
+	named, err := newLineReader(strings.NewReader(comment), l.csv.Comma).next()
+	l.inComment = !none && err == nil && len(named) == len(header) && slices.ContainsFunc(header, isNumber)
+	if none || l.inComment {
+		if l.again = true; l.inComment {
+			header = named
+		}
+		return header, nil
+	}
+	row, err := l.next()
+	if errors.Is(err, io.EOF) {
+		return header, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.again = true
+	switch more := len(row) - len(header); {
+	case more == 1 && row[len(row)-1] == "":
+		return append(header, ""), nil
+	case more == 1:
+		l.rowNames = true
+		return append([]string{""}, header...), nil
+	case more > 1 && (len(header) == 1 || allNumbers(header)):
+		return nil, fmt.Errorf("line %d, %.80q, is no header of the %d columns that follow: take it out of the file, "+
+			"if it is a title or counts the rows (is the delimiter right?)", line, header, len(row))
+	}
+	return header, nil
+}
+
+// mostRecord is the largest number of bytes of a record: of an endless one not more is read.
+const mostRecord = 16 << 20
+
+// limit reads up to a number of bytes.
+type limit struct {
+	r    io.Reader
+	left int
+}
+
+func (l *limit) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, fmt.Errorf("a record has more than %d bytes: is a quote not closed?", mostRecord)
+	}
+	n, err := l.r.Read(p[:min(len(p), l.left)])
+	l.left -= n
+	return n, err
 }

@@ -1,88 +1,17 @@
 package dataset
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"regexp"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 )
 
-// This file is how tables are written: the delimiter, and numbers that are not plain.
-
-// separatorLine reads Excel's first line "sep=;", if it is there.
-func separatorLine(r *bufio.Reader) (delimiter rune, found bool) {
-	start, _ := r.Peek(10)
-	line := separates.FindSubmatch(start)
-	if line == nil {
-		return 0, false
-	}
-	delimiter, _ = utf8.DecodeRune(line[1])
-	_, _ = r.Discard(len(line[0])) // just peeked
-	return delimiter, true
-}
-
-var separates = regexp.MustCompile(`(?s)^sep=(.)\r?\n`)
-
-// commentLines passes over the lines at the beginning that start with #, and returns the last without it.
-func commentLines(r *bufio.Reader) (lines int, last string) {
-	for {
-		if start, _ := r.Peek(1); string(start) != "#" {
-			return lines, last
-		}
-		line, err := r.ReadSlice('\n')
-		if err != nil && !errors.Is(err, io.EOF) { // it is longer than the buffer
-			return lines, last
-		}
-		lines, last = lines+1, strings.TrimLeft(string(line), "# ")
-	}
-}
-
-// findDelimiter is a tab, a semicolon or a bar if it cuts the first line, which a comma does not, or if it cuts each of
-// the first lines into equally many fields, at least two; the first may lack one. Else it is a comma, or a space if
-// there is no comma and spaces cut the lines so.
-func findDelimiter(r *bufio.Reader) rune {
-	const lines = 10
-	start, err := r.Peek(1 << 16)
-	if err == nil { // there is more: the last line may be cut
-		start = start[:max(bytes.LastIndexByte(start, '\n'), 0)]
-	}
-	// cuts are the fields of the first line, and whether each line has as many.
-	cuts := func(delimiter rune) (fields int, alike bool) {
-		records := newLineReader(bytes.NewReader(start), delimiter)
-		before := 0
-		for line := range lines {
-			record, err := records.next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if line == 0 {
-				fields = len(record)
-			}
-			if err != nil || line > 1 && len(record) != before || line == 1 && len(record)-fields > 1 {
-				return fields, false
-			}
-			before = len(record)
-		}
-		return max(fields, before), before >= fields
-	}
-	byComma, _ := cuts(',')
-	for _, delimiter := range []rune{'\t', ';', '|'} {
-		if fields, alike := cuts(delimiter); fields > 1 && (alike || byComma < 2) {
-			return delimiter
-		}
-	}
-	if fields, alike := cuts(' '); byComma < 2 && fields > 1 && alike {
-		return ' '
-	}
-	return ','
-}
+// This file has the ways in which numbers, dates and missing values are written.
 
 // notation is how a column writes its numbers, all of them alike.
 type notation string
@@ -92,6 +21,27 @@ const (
 	percentage  notation = "a percentage"
 	boolean     notation = "true or false"
 )
+
+// read returns the number that a text stands for, by CSVOptions.Decimal: 1 and 0 for true and false, and percentages
+// without their sign.
+func read(text string, mark rune) (float64, notation, error) {
+	switch boolOf(text) {
+	case "true":
+		return 1, boolean, nil
+	case "false":
+		return 0, boolean, nil
+	}
+	as := plainNumber
+	number, isPercentage := strings.CutSuffix(text, "%")
+	if isPercentage {
+		as = percentage
+	}
+	if mark != 0 {
+		number = decimal(number, mark)
+	}
+	v, err := parseNumber(strings.TrimSpace(number))
+	return v, as, err
+}
 
 // boolOf is the text in lower case if it is true or false in any case, else the text.
 func boolOf(text string) string {
@@ -103,29 +53,25 @@ func boolOf(text string) string {
 	return text
 }
 
-func isTruth(text string) bool { return boolOf(text) != text || text == "true" || text == "false" }
-
-// read is the number that a text stands for, by CSVOptions.Decimal: 1 and 0 for true and false, and percentages without
-// their sign.
-func read(text string, mark rune) (float64, notation, error) {
-	switch boolOf(text) {
-	case "true":
-		return 1, boolean, nil
-	case "false":
-		return 0, boolean, nil
+// parseNumber reads a decimal number. Go's other notations, "1_10" for 110 and "0x1p3" for 8, are text: in a table they
+// are codes.
+func parseNumber(text string) (float64, error) {
+	if strings.ContainsAny(text, "_xX") {
+		return 0, strconv.ErrSyntax
 	}
-	number, isPercentage := strings.CutSuffix(text, "%")
-	if mark != 0 {
-		number = decimal(number, mark)
-	}
-	v, err := parseNumber(strings.TrimSpace(number))
-	if isPercentage {
-		return v, percentage, err
-	}
-	return v, plainNumber, err
+	return strconv.ParseFloat(text, 64)
 }
 
-// groupMarks are what groups digits by threes: a space, its narrow and unbreakable forms, an apostrophe, and the mark
+func isNumber(text string) bool {
+	_, err := parseNumber(text)
+	return err == nil
+}
+
+func allNumbers(texts []string) bool {
+	return !slices.ContainsFunc(texts, func(text string) bool { return !isNumber(text) })
+}
+
+// groupMarks may group digits by threes: a space, its narrow and unbreakable forms, and an apostrophe; so may the mark
 // that is not the decimal one.
 const groupMarks = " \u00a0\u202f'’"
 
@@ -157,19 +103,97 @@ func decimal(text string, mark rune) string {
 	return whole
 }
 
-// write is an error if the column's numbers were written in another way in a row before.
-func (c *column) write(as notation, text string) error {
-	if c.trained != "" && (as == percentage) != (c.trained == percentage) {
-		return fmt.Errorf("%.40q is %s, and in training the column had %s in each row (where 10%% is 10): write it as there",
-			text, as, c.trained)
+// plainText is a number as people write it: without an exponent, unless it is very large or small.
+func plainText(v float64) string {
+	if size := math.Abs(v); size >= 1e21 || size < 1e-6 && size > 0 {
+		return strconv.FormatFloat(v, 'g', -1, 64)
 	}
-	if c.notation != "" && c.notation != as {
-		return fmt.Errorf("%.40q is %s, and in a row before there is %s: write all of the column alike, or list it in "+
-			"Categorical", text, as, c.notation)
-	}
-	c.notation = as
-	return nil
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }
+
+// isDigits says whether a text is digits alone, or a minus and digits.
+func isDigits(text string) bool {
+	digits := strings.TrimPrefix(text, "-")
+	return digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// isPadded says whether a text is digits with leading zeros, as of a code: "01234" is another one than "1234".
+func isPadded(text string) bool {
+	digits := strings.TrimPrefix(text, "-")
+	return len(digits) > 1 && digits[0] == '0' && isDigits(digits)
+}
+
+// exact is the largest number up to which float64 holds all whole numbers.
+const exact = 1 << 53
+
+// isCode says whether a text of the number v is perhaps a code: digits with leading zeros, or beyond the whole numbers
+// that float64 holds exactly.
+func isCode(text string, v float64) bool {
+	return isPadded(text) || math.Abs(v) >= exact && isDigits(text)
+}
+
+// whole is "1" for "1.", "1.0", "1.00", "true" for "TRUE" and "True", and else the text itself. Programs write whole
+// numbers with a point once a value of the column is missing.
+func whole(text string) string {
+	before, after, _ := strings.Cut(text, ".")
+	if strings.Trim(after, "0") == "" && isDigits(before) {
+		return before
+	}
+	return boolOf(text)
+}
+
+// exactly is the same text for texts of the same number, also for long ones that are equal as float64: its digits
+// without zeros around them, and an exponent. It is the text itself if that is no number, or has leading zeros.
+func exactly(text string) string {
+	if !isNumber(text) || isPadded(text) {
+		return text
+	}
+	mantissa, exponent, scaled := strings.Cut(strings.ToLower(text), "e")
+	before, after, _ := strings.Cut(strings.TrimLeft(mantissa, "+-"), ".")
+	power := 0
+	if scaled {
+		var err error
+		if power, err = strconv.Atoi(exponent); err != nil { // below any float64
+			return text
+		}
+	}
+	if !isDigits(before + after) { // inf or nan
+		return text
+	}
+	digits := strings.TrimLeft(before+after, "0")
+	if digits == "" {
+		return "0"
+	}
+	sign := ""
+	if mantissa[0] == '-' {
+		sign = "-"
+	}
+	short := strings.TrimRight(digits, "0")
+	return fmt.Sprintf("%s%se%d", sign, short, power-len(after)+len(digits)-len(short))
+}
+
+// noValue are words for a missing value, beside those that MissingTokens has by default.
+var noValue = strings.Fields("null (null) none nil nan na n/a n.a. #n/a <na> nat - -- --- – — . .. ... ? * unknown " +
+	"missing undefined #div/0! #value! #ref! #num! #name? \\n")
+
+// isNoValue says whether a text is a word for a missing value, or a bound such as "<0.5", which is no number either.
+func isNoValue(text string) bool {
+	bound := strings.TrimLeft(text, "<>=≤≥~ ")
+	return slices.Contains(noValue, strings.ToLower(text)) || bound != text && isNumeral(bound, 0)
+}
+
+// isNumeral says whether a text is a number, if perhaps one that cannot be read as it is written: "1,5", "€ 5", "inf".
+func isNumeral(text string, mark rune) bool {
+	text = strings.TrimSpace(strings.TrimFunc(text, isCurrency))
+	for _, m := range []rune{mark, '.', ','} {
+		if v, _, err := read(text, m); err == nil || v != 0 { // infinite, of a number beyond float64
+			return true
+		}
+	}
+	return false
+}
+
+func isCurrency(r rune) bool { return unicode.Is(unicode.Sc, r) }
 
 // dates are the forms of dates, with and without a time.
 var dates = []string{
@@ -180,15 +204,17 @@ var dates = []string{
 }
 
 func isDate(text string) bool {
-	if len(text) < 6 || len(text) > 35 || !strings.ContainsAny(text, "-/. ") {
-		return false
-	}
-	for _, layout := range dates {
-		if _, err := time.Parse(layout, text); err == nil {
-			return true
-		}
-	}
-	return false
+	return len(text) >= 6 && len(text) <= 35 && strings.ContainsAny(text, "-/. ") &&
+		slices.ContainsFunc(dates, func(layout string) bool {
+			_, err := time.Parse(layout, text)
+			return err == nil
+		})
+}
+
+func errDate(text string) error {
+	return Errorf("%q is a date, which is no feature: list the column in {Ignore}, or name it as {Order} if later rows "+
+		"are to be the test, and put what matters of it into columns of numbers, such as the month or the days since a "+
+		"first one", text)
 }
 
 // places are numbers, or seconds since 1970 of dates, all in one form. It is an error if two forms fit and differ, as
@@ -201,7 +227,7 @@ func places(texts []string, mark rune) ([]float64, error) {
 	var found []float64
 	form := ""
 	for _, layout := range dates {
-		seconds, at := placesBy(texts, func(text string) (float64, error) {
+		seconds, at := readAllBy(texts, func(text string) (float64, error) {
 			date, err := time.Parse(layout, text)
 			return float64(date.Unix()), err
 		})
@@ -220,62 +246,22 @@ func places(texts []string, mark rune) ([]float64, error) {
 	return found, nil
 }
 
-// numbersOf is placesBy of texts that are numbers, or true and false.
-func numbersOf(texts []string, mark rune) (numbers []float64, unread int) {
-	return placesBy(texts, func(text string) (float64, error) {
+// numbersOf reads texts that are numbers, or true and false. It returns the index of the first that cannot be read; -1:
+// none.
+func numbersOf(texts []string, mark rune) (numbers []float64, fault int) {
+	return readAllBy(texts, func(text string) (float64, error) {
 		v, _, err := read(text, mark)
 		return v, err
 	})
 }
 
-// placesBy reads all texts, and gives the index of the first that cannot be read; -1: none.
-func placesBy(texts []string, read func(text string) (float64, error)) (places []float64, unread int) {
+func readAllBy(texts []string, read func(text string) (float64, error)) (values []float64, fault int) {
 	for i, text := range texts {
 		v, err := read(text)
 		if err != nil {
 			return nil, i
 		}
-		places = append(places, v)
+		values = append(values, v)
 	}
-	return places, -1
-}
-
-func errDate(text string) error {
-	return fmt.Errorf("%q is a date, which is no feature: list the column in Ignore, or name it as Order if later rows "+
-		"are to be the test, and put what matters of it into columns of numbers, such as the month or the days since a "+
-		"first one", text)
-}
-
-// noValueCure is how a text is made a missing value.
-func (t *table) noValueCure() string {
-	if t.opts.inMemory {
-		return "write a null for the text"
-	}
-	return "list the text in MissingTokens"
-}
-
-// unread is the error of a text that is no number, with what may mend it.
-func (t *table) unread(c *column, o odd) error {
-	text := o.text
-	cannot := fmt.Sprintf("cannot read %.40q as a number", text)
-	digits := strings.Trim(text, "+-0123456789.,"+groupMarks) == ""
-	switch {
-	case isDate(text):
-		return errDate(text)
-	case t.opts.Decimal == 0 && digits && strings.ContainsAny(text, ","+groupMarks):
-		return fmt.Errorf("%s: set Decimal to ',' if a comma is its decimal mark, or to '.' if a point is, and what else "+
-			"stands between the digits groups them", cannot)
-	case isNoValue(text) && strings.ContainsAny(text, "<>≤≥"):
-		cannot += ", since it is a bound: write its number"
-	case strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Sc, r) }):
-		cannot += ": write it without its currency"
-	}
-	cure := "the column in Categorical or Ignore"
-	if c.target {
-		cure = "set Task to BinaryClassification or Classification if the target is a label"
-	}
-	if o.row > 0 && o.row == t.row-1 {
-		cure += ", or leave the row out if it is a footer"
-	}
-	return fmt.Errorf("%s; %s if it stands for no value, or %s", cannot, t.noValueCure(), cure)
+	return values, -1
 }

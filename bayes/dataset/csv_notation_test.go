@@ -203,7 +203,7 @@ func TestPercentagesLike(t *testing.T) {
 		_, err := ReadCSV(strings.NewReader(text), CSVOptions{Like: like})
 		wantError(t, err, want)
 	}
-	_, err := FromColumns([]Column{numbers("discount", .1), numbers("a", 1)}, CSVOptions{Like: like})
+	_, err := FromColumns(1, []Column{numbers("discount", .1), numbers("a", 1)}, CSVOptions{Like: like})
 	wantError(t, err, `column "discount"`, "in training the column had a percentage")
 	old := *like
 	old.Percentages = nil // of a file that does not know them

@@ -1,496 +1,145 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
-	"gobnn/bayes/limits"
+	"gonum.org/v1/gonum/mat"
 )
 
-type role int
+// This file makes a Dataset of the texts of a table: which rows are kept, which columns are of numbers, their values,
+// what is wrong with them, and the features.
 
-const (
-	number      role = iota // a feature that is a number
-	categorical             // a feature to be made one-hot
-	ignored
-	unnamed // an index, or empty
-	aside   // CSVOptions.Group, Order, Weight, Exposure or Event
-)
-
-// column of the file as it is read.
-type column struct {
-	name   string
-	role   role
-	target bool
-	// values, one a row kept: the number, or the index into levels; NaN where missing.
-	values []float64
-	// levels of a categorical column or a label, in the order found until sorted, unless they are fixed beforehand.
-	levels []string
-	index  map[string]int // of a level's text, and of the same whole number without a point
-	fixed  bool
-	found  bool     // by its texts, not listed
-	texts  []string // one a row kept, of a column aside
-	option string   // which gave it its role, such as Group
-	// open says that all values are to decide whether the column is of numbers or of texts: until then they are levels.
-	open   bool
-	firsts []odd // where each level was found
-	odd    []odd // the texts that are no numbers, of a column of numbers
-	// fault is the first error of reading its values, and faults the number of all.
-	fault  error
-	faults int
-	// read gives the values of a feature that is not yet in memory, in the slice if that has room; nil if it is.
-	read     func(into []float64) ([]float64, error)
-	notation notation            // of its numbers; empty before the first
-	trained  notation            // of the column in Like: percentage, or another; empty if that is not known
-	from     int                 // of an index: the first, where the rows are counted
-	rowNames bool                // that the header does not name: they count the rows, or are no numbers
-	seen     map[string]struct{} // and its values so far, once they are not the rows' numbers
-	// spelled holds the texts of a column's codes, by their number, see code; "" for a number that is no code. It is
-	// nil before the first code.
-	spelled map[float64]string
-	// at lists a feature's columns of X: one, or one for each level. fill has the number that replaces a missing value
-	// in each of them; nil takes the means.
-	at   []int
-	fill []float64
-}
-
-// isFeature says whether a column is read, and is no target.
-func (c *column) isFeature() bool { return !c.target && (c.role == number || c.role == categorical) }
-
-// fix sets the levels beforehand.
-func (c *column) fix(levels ...string) {
-	c.fixed = true
-	for _, level := range levels {
-		c.addLevel(level)
-	}
-}
-
-func (c *column) addLevel(level string) {
-	for _, text := range []string{whole(level), level} { // "1" is looked up for "1.0", and "1.0" for itself
-		if _, known := c.index[text]; !known || text == level {
-			c.index[text] = len(c.levels)
-		}
-	}
-	c.levels = append(c.levels, level)
-}
-
-// indexOf is the index of the level of that text or, failing that, of the same whole number: "1" for "1.0".
-func (c *column) indexOf(text string) (at int, known bool) {
-	if at, known = c.index[text]; !known {
-		at, known = c.index[whole(text)]
-	}
-	return at, known
-}
-
-// table collects the rows of a file.
-type table struct {
-	opts           CSVOptions
-	columns        []*column
-	targets        []*column
-	missing        map[string]bool // lower case
-	missingNumbers []float64       // the tokens that are numbers
-	everyText      bool            // columns of text are categorical
-	row            int             // rows of data read so far
-	at, line       int             // the row that is read, and its line, 0 if there are none
-	kept           []int           // the rows kept, by their number among those read
-	firstLine      int             // the line of row 0
-	units          error           // if row 0 is of units
-	short          error           // of the first row with another number of fields
-	shorts         int             // and how many there are
-	unknown        []unknownAt     // of a row of a file, or of all rows in memory
-	notes          []string        // see Dataset.Notes
-}
-
-// newTable sets the columns' names and roles from the first record.
-func newTable(first []string, opts CSVOptions) (*table, error) {
-	t := &table{opts: opts, missing: map[string]bool{}}
-	for _, token := range opts.MissingTokens {
-		token = strings.ToLower(strings.TrimSpace(token))
-		t.missing[token], t.missing[whole(token)] = true, true
-		if v, err := parseNumber(token); err == nil && !math.IsNaN(v) {
-			t.missingNumbers = append(t.missingNumbers, v)
-		}
-	}
-	names, err := columnNames(first, opts)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		c := &column{name: name, index: map[string]int{}}
-		if name == "" {
-			c.role = unnamed
-		}
-		t.columns = append(t.columns, c)
-	}
-	if opts.Like != nil {
-		if err := t.assignLike(); err != nil {
-			return nil, err
-		}
-		return t, t.putAside()
-	}
-	if err := t.findTargets(); err != nil {
-		return nil, err
-	}
-	listed := slices.Clone(opts.Categorical)
-	if i := slices.Index(listed, EveryText); i >= 0 && t.named(EveryText) == nil {
-		t.everyText, listed = true, slices.Delete(listed, i, i+1)
-	}
-	if err := t.assign(listed, "Categorical", categorical); err != nil {
-		return nil, err
-	}
-	if err := t.assign(opts.Ignore, "Ignore", ignored); err != nil {
-		return nil, err
-	}
-	if err := t.putAside(); err != nil {
-		return nil, err
-	}
-	for _, c := range t.columns {
-		c.open = c.role == number && (c.target && t.opts.Task == TaskByTarget || !c.target && t.everyText)
-	}
-	if !slices.ContainsFunc(t.columns, (*column).isFeature) {
-		return nil, fmt.Errorf("there is no feature: the columns are %q, the target is %s and the rest is ignored; is the "+
-			"delimiter %q right?", names, t.targetNames(), opts.Delimiter)
-	}
-	return t, nil
-}
-
-// putAside marks the columns that are no features.
-func (t *table) putAside() error {
-	o := &t.opts
-	for _, c := range []struct{ option, key string }{{"Group", o.Group}, {"Order", o.Order}, {"Weight", o.Weight},
-		{"Exposure", o.Exposure}, {"Event", o.Event}} {
-		if c.key == "" {
-			continue
-		}
-		if err := t.assign([]string{c.key}, c.option, aside); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// findTargets marks the target columns. The target of a classification holds labels.
-func (t *table) findTargets() error {
-	option := "Target"
-	if t.opts.Target == "" {
-		option = "Targets"
-	}
-	keys := t.opts.Targets
-	if len(keys) == 0 { // the last that has a name
-		last := len(t.columns) - 1
-		for last > 0 && t.columns[last].role == unnamed {
-			last--
-		}
-		keys = []string{strconv.Itoa(last - len(t.columns))}
-	}
-	for _, key := range keys {
-		c, err := t.column(key, option)
-		if err != nil {
-			return err
-		}
-		if c.target {
-			return fmt.Errorf("%s lists the column %q twice", option, c.name)
-		}
-		c.target = true
-		t.targets = append(t.targets, c)
-		if t.opts.Task != Regression && t.opts.Task != TaskByTarget {
-			c.role = categorical
-			if len(t.opts.Classes) > 0 {
-				c.fix(t.opts.Classes...)
-			}
-		}
-	}
-	return nil
-}
-
-// targetNames returns the names of the target columns, quoted.
-func (t *table) targetNames() string {
-	names := make([]string, len(t.targets))
-	for i, c := range t.targets {
-		names[i] = strconv.Quote(c.name)
-	}
-	return strings.Join(names, ", ")
-}
-
-func columnNames(first []string, opts CSVOptions) ([]string, error) {
-	names := make([]string, len(first))
-	if opts.NoHeader {
-		for i := range names {
-			names[i] = fmt.Sprintf("x%d", i)
-		}
-		return names, nil
-	}
-	copy(names, first)
-	at := map[string]int{}
-	numbers := 0
-	for i, name := range names {
-		if name == "" {
-			continue // see unnamed
-		}
-		if j, twice := at[name]; twice {
-			return nil, fmt.Errorf("the columns %d and %d of the header are both called %q: rename one (or set NoHeader if "+
-				"the first line is data)", j, i, name)
-		}
-		at[name] = i
-		if err := checkText(name); err != nil {
-			return nil, fmt.Errorf("column %d of the header: %w", i, err)
-		}
-		if isNumber(name) {
-			numbers++
-		}
-	}
-	if len(at) == 0 {
-		return nil, errors.New("the header has no name at all: set NoHeader if the first line is data")
-	}
-	if numbers == len(at) && !opts.inMemory {
-		return nil, fmt.Errorf("the header is all numbers (%.80q): set NoHeader if the first line is data; take it out if "+
-			"it counts the rows; or put a letter before each", strings.Join(names, string(opts.Delimiter)))
-	}
-	return names, nil
-}
-
-func (t *table) assign(keys []string, option string, r role) error {
-	for _, key := range keys {
-		c, err := t.column(key, option)
-		if err != nil {
-			return err
-		}
-		if c.target {
-			return fmt.Errorf("%s lists the target %q: it cannot be a feature as well nor be left out", option, c.name)
-		}
-		free := c.role == number || c.role == unnamed && r == ignored
-		if t.opts.Like != nil { // the others have been given what Like has
-			free = c.role == ignored
-		}
-		if !free {
-			if c.role == unnamed {
-				return fmt.Errorf("%s lists a column without a name, %q: name it", option, key)
-			}
-			return fmt.Errorf("%s lists the column %q, which has another part already, as a feature of Like, in Categorical, "+
-				"in Ignore or beside the features", option, c.name)
-		}
-		c.role, c.option = r, option
-	}
-	return nil
-}
-
-// NoColumnError is the error for a column that a table does not have.
-type NoColumnError struct {
-	Name string // as an option names it
-	text string
-}
-
-func (e *NoColumnError) Error() string { return e.text }
-
-// column finds a column by its name or, failing that, its index.
-func (t *table) column(key, option string) (*column, error) {
-	if c := t.named(key); c != nil {
-		return c, nil
-	}
-	n := len(t.columns)
-	if i, err := strconv.Atoi(key); err == nil {
-		if i < -n || i >= n {
-			return nil, &NoColumnError{key, fmt.Sprintf("%s: there is no column %d; there are %d, from 0 to %d or -%d to -1",
-				option, i, n, n-1, n)}
-		}
-		return t.columns[(i+n)%n], nil
-	}
-	message := fmt.Sprintf("%s: there is no column %q%s; the columns are %q", option, key, t.meant(key), t.names())
-	return nil, &NoColumnError{key, message}
-}
-
-// meant asks for the names that are nearest to one that is not there, if some are nearer than others.
-func (t *table) meant(key string) string {
-	if near := limits.Nearest(key, t.names()); len(near) < len(t.columns) {
-		return fmt.Sprintf(": did you mean %q?", near)
-	}
-	return ""
-}
-
-// named is the column of that name, nil if there is none.
-func (t *table) named(name string) *column {
-	for _, c := range t.columns {
-		if c.name == name {
-			return c
-		}
-	}
-	return nil
-}
-
-func (t *table) names() []string {
-	names := make([]string, len(t.columns))
-	for i, c := range t.columns {
-		names[i] = c.name
-	}
-	return names
-}
-
-// add appends a record. What is wrong with it is kept for table.faulty.
-func (t *table) add(record []string, line int) {
-	row := t.row
-	t.at, t.line = row, line
-	if t.row++; row == 0 {
-		t.firstLine = line
-	}
+// add counts a record. It is false of one that is not to be kept: with another number of fields, which is a fault, or
+// empty.
+func (t *table) add(record []string, line int) bool {
+	row := t.count
+	t.count++
 	if len(record) != len(t.columns) {
 		if t.shorts++; t.short == nil {
-			t.short = fmt.Errorf("%s has %d fields (%.80q), but %d are needed, one for each column: mend it, or take it out of "+
-				"the file if it is no row of data", t.place(row), len(record), record, len(t.columns))
+			t.short = fmt.Errorf("row %d (line %d) has %d fields (%.80q), but %d are needed, one for each column: mend it, or "+
+				"take it out of the file if it is no row of data", row, line, len(record), record, len(t.columns))
 		}
-		return
+		return false
 	}
 	full := func(text string) bool { return text != "" }
 	filled := t.opts.Like != nil && t.opts.Missing == MissingMean
 	if len(record) > 1 && t.missing[""] && !filled && !slices.ContainsFunc(record, full) {
-		return // an empty row
-	}
-	drop := false
-	for i, c := range t.columns {
-		switch c.role {
-		case ignored:
-			continue
-		case unnamed:
-			t.wrong(c, row, c.isIndex(i, row, record[i]))
-			continue
-		case aside:
-			if t.missing[strings.ToLower(record[i])] {
-				t.wrong(c, row, fmt.Errorf("the value is missing (%q), and every row needs one: fill it in, or leave the row out",
-					record[i]))
-			}
-			c.texts = append(c.texts, strings.Clone(record[i]))
-			continue
-		}
-		v, err := t.cell(c, record[i])
-		if err == nil {
-			err = checkText(record[i])
-		}
-		drop = t.put(c, v, err) || drop
-	}
-	if !drop {
-		t.kept = append(t.kept, row)
-		for _, u := range t.unknown {
-			t.wrong(u.column, row, u.err)
-		}
-	}
-	t.unknown = t.unknown[:0]
-	for _, c := range t.columns {
-		c.values = c.values[:min(len(c.values), len(t.kept))] // a dropped row is removed again
-		c.texts = c.texts[:min(len(c.texts), len(t.kept))]
-	}
-}
-
-// unknownAt is a category or class of a row that Like does not have, which does no harm if the row is dropped.
-type unknownAt struct {
-	column *column
-	row    int
-	err    error
-}
-
-// put appends a column's value of row t.at, keeps what is wrong with it, and says whether the row is to be left out.
-func (t *table) put(c *column, v float64, err error) (drop bool) {
-	c.values = append(c.values, v)
-	if errors.Is(err, errMissingCategory) || errors.Is(err, ErrMissingClass) {
-		t.unknown = append(t.unknown, unknownAt{c, t.at, err})
 		return false
 	}
-	t.wrong(c, t.at, err)
-	return err == nil && math.IsNaN(v) && t.opts.Missing == MissingDropRow
+	t.rows, t.lines = append(t.rows, row), append(t.lines, line)
+	return true
 }
 
-// isIndex is an error if a column without a name, number i, is neither empty nor the first and different in all rows.
-func (c *column) isIndex(i, row int, text string) error {
-	switch {
-	case text == "":
-		return nil
-	case i == 0 && !c.found:
-		c.found = true
-		return c.isIndex(i, row, text)
-	case i > 0:
-		return fmt.Errorf("column %d of the header has no name, and holds %.40q: name it, or list \"%d\" in Ignore (or set "+
-			"NoHeader if the first line is data)", i, text, i)
-	case row == 0 && text == "1":
-		c.from = 1
-		return nil
-	case c.seen == nil && text == strconv.Itoa(c.from+row):
-		return nil
-	case c.rowNames && isNumber(text):
-		return fmt.Errorf("the rows have a field more than the header, whose first, %.40q, is no name of a row: name all "+
-			"columns in the header", text)
-	case c.seen == nil:
-		c.seen = map[string]struct{}{}
-		for before := range row {
-			c.seen[strconv.Itoa(c.from+before)] = struct{}{}
-		}
+// place names a row.
+func (t *table) place(row int) string {
+	if t.lines == nil {
+		return fmt.Sprintf("row %d", t.rows[row])
 	}
-	if _, twice := c.seen[text]; twice {
-		return fmt.Errorf("column 0 of the header has no name, and is no index, since it holds %.40q twice: name it, or "+
-			"list \"0\" in Ignore (or set NoHeader if the first line is data)", text)
-	}
-	c.seen[strings.Clone(text)] = struct{}{}
-	return nil
+	return fmt.Sprintf("row %d (line %d)", t.rows[row], t.lines[row])
 }
 
-// cell reads one field: a number, the index of a level, or NaN if it is missing and the options allow that, or if it is
-// no number, which is kept in column.odd.
-func (t *table) cell(c *column, text string) (float64, error) {
-	if c.open {
-		if i, known := c.index[text]; known {
-			return float64(i), nil
-		}
-	}
-	if t.isMissing(c, text) {
-		return t.absent(c, text)
-	}
-	if c.open && len(c.levels) == maxCategories { // more cannot be categories
-		odds := slices.DeleteFunc(t.oddLevels(c), func(is bool) bool { return !is })
-		t.settle(c, 2*len(odds) <= maxCategories)
-	}
-	if c.open || c.role == categorical {
-		return t.level(c, text)
-	}
-	return t.numberIn(c, text)
+// note adds to Dataset.Notes.
+func (t *table) note(format string, args ...any) {
+	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
-// numberIn reads a field of a column of numbers.
-func (t *table) numberIn(c *column, text string) (float64, error) {
-	v, as, err := read(text, t.opts.Decimal)
-	finite := err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
-	switch {
-	case finite && checkNumber(v) != nil:
-		return 0, fmt.Errorf("the value %w", checkNumber(v))
-	case finite && (as != boolean || !c.target):
-		return v, errors.Join(c.write(as, text), c.spell(v, text))
-	case err == nil && !finite || errors.Is(err, strconv.ErrRange):
-		return 0, fmt.Errorf("%.40q is not a finite number; mend it, or %s", text, t.noValueCure())
+// wrong keeps the first error of a column, and counts the others.
+func (t *table) wrong(c *column, row int, err error) {
+	if err == nil {
+		return
 	}
-	c.addOdd(odd{text, t.at, t.line, 1})
-	return 0, nil
+	if c.faults++; c.fault == nil {
+		c.fault = Errorf("%s, column %q: %v", t.place(row), c.name, err)
+	}
 }
 
-// absent is what a missing value becomes, NaN, or the error that it is.
-func (t *table) absent(c *column, text string) (float64, error) {
-	switch {
-	case t.opts.Like != nil && c.target && t.opts.Missing != MissingDropRow:
-		return 0, fmt.Errorf("the target is missing (%q); drop the row, or list the target in Ignore to read all rows "+
-			"without it", text)
-	case t.opts.Missing == MissingError:
-		cure := "set Missing to MissingDropRow or MissingMean, or mend the file"
-		if c.target {
-			cure = "set Missing to MissingDropRow, or mend the file"
-		}
-		if c.role == categorical && text != "" {
-			cure += "; if it is a category, list the other tokens alone in MissingTokens"
-		}
-		return 0, fmt.Errorf("the value is missing (%q); %s", text, cure)
-	case t.opts.Missing == MissingMean && c.target:
-		return 0, fmt.Errorf("the target is missing (%q) and cannot be filled in: set Missing to MissingDropRow, or leave "+
-			"the row out", text)
+// dataset makes features and target from the columns.
+func (t *table) dataset() (*Dataset, error) {
+	if t.count == 0 {
+		return nil, joined(append(t.faults, errors.New("the file has a header but no rows of data")))
 	}
-	return math.NaN(), nil
+	for row := range t.rows {
+		if t.opts.Missing != MissingDropRow || !t.lacks(row) {
+			t.kept = append(t.kept, row)
+		}
+	}
+	t.read()
+	if err := t.faulty(); err != nil {
+		return nil, err
+	}
+	if len(t.kept) == 0 {
+		return nil, Errorf("each of the %d rows has a missing value and was dropped; set {Missing to MissingMean}, or list "+
+			"the column that is mostly missing in {Ignore}", t.count)
+	}
+	for _, c := range t.columns {
+		if err := t.finish(c); err != nil {
+			return nil, err
+		}
+	}
+	if names := t.names(); !t.opts.NoHeader && !t.opts.inMemory && len(names) > 2 && names[0] == strconv.Itoa(t.count) &&
+		names[1] == strconv.Itoa(len(names)-1) { // as in scikit-learn's own files
+		return nil, Errorf("the first line, %.80q, begins with the numbers of rows and of features, and names no "+
+			"columns: remove it, and set {NoHeader}", strings.Join(names, string(t.opts.Delimiter)))
+	}
+	if err := t.identifiers(); err != nil {
+		return nil, err
+	}
+	if t.opts.Task == TaskByTarget {
+		t.opts.Task = t.targets[0].task()
+	}
+	d := &Dataset{Name: t.opts.Name, Title: t.opts.Name, Task: t.opts.Task, rows: chosen(t.rows, t.kept),
+		Percentages: []string{}}
+	for _, c := range t.columns {
+		if c.role == number && c.notation == percentage {
+			d.Percentages = append(d.Percentages, c.name)
+		}
+		t.noteDoubts(c)
+	}
+	d.Notes = t.notes
+	if like := t.opts.Like; like != nil {
+		d.Features, d.Classes = slices.Clone(like.Features), slices.Clone(like.Classes)
+		d.Target, d.Targets = like.Target, slices.Clone(like.Targets)
+	} else {
+		t.name(d)
+	}
+	if err := t.setAside(d); err != nil {
+		return nil, err
+	}
+	for i := range t.kept { // nil without a target
+		for _, c := range t.targets {
+			d.Y = append(d.Y, c.values[i])
+		}
+	}
+	if err := t.encode(d); err != nil {
+		return nil, err
+	}
+	if err := d.validateLabels(); err != nil {
+		return nil, err
+	}
+	return d, d.validateNames()
+}
+
+// lacks says whether a value is missing in a row, of a feature or target.
+func (t *table) lacks(row int) bool {
+	return slices.ContainsFunc(t.columns, func(c *column) bool {
+		if c.role != number && c.role != categorical {
+			return false
+		}
+		if c.numbers != nil {
+			return math.IsNaN(c.given[row])
+		}
+		text, present := c.cell(row)
+		return !present || t.isMissing(c, text)
+	})
 }
 
 // isMissing says whether a field stands for a missing value: by its text or, in a column of numbers, by its number, so
@@ -509,6 +158,176 @@ func (t *table) isMissing(c *column, text string) bool {
 	return err == nil && slices.Contains(t.missingNumbers, v)
 }
 
+// ifMissing returns NaN for a missing value, or an error if the column must be complete.
+func (t *table) ifMissing(c *column, text string) (float64, error) {
+	switch {
+	case t.opts.Like != nil && c.target && t.opts.Missing != MissingDropRow:
+		return 0, Errorf("the target is missing (%q); drop the row, or list the target in {Ignore} to read all rows "+
+			"without it", text)
+	case t.opts.Missing == MissingError && c.target:
+		return 0, Errorf("the value is missing (%q); set {Missing to MissingDropRow}, or mend the file", text)
+	case t.opts.Missing == MissingError:
+		cure := ""
+		if c.role == categorical && text != "" {
+			cure = "; if it is a category, list the other tokens alone in {MissingTokens}"
+		}
+		return 0, Errorf("the value is missing (%q); set {Missing to MissingDropRow} or {Missing to MissingMean}, or mend "+
+			"the file"+cure, text)
+	case t.opts.Missing == MissingMean && c.target:
+		return 0, Errorf("the target is missing (%q) and cannot be filled in: set {Missing to MissingDropRow}, or leave "+
+			"the row out", text)
+	}
+	return math.NaN(), nil
+}
+
+// read gives the columns their values in the rows that are kept. An open one is decided by all its texts.
+func (t *table) read() {
+	found := map[*column][]distinct{}
+	for i, c := range t.columns {
+		switch {
+		case c.role == unnamed:
+			t.checkIndex(c, i)
+		case c.role == aside:
+			for _, row := range t.kept {
+				text, present := c.cell(row)
+				if !present || t.missing[strings.ToLower(text)] {
+					t.wrong(c, row, fmt.Errorf("the value is missing (%q), and every row needs one: fill it in, or leave the row "+
+						"out", text))
+				}
+				c.texts = append(c.texts, text)
+			}
+		case c.role != ignored && c.open:
+			found[c] = t.survey(c)
+		case c.role != ignored:
+			t.values(c)
+		}
+	}
+	t.findUnits(found)
+	for _, c := range t.columns {
+		if texts, open := found[c]; open {
+			if c.open = false; !t.isNumeric(c, texts) {
+				c.role, c.found = categorical, true
+			}
+			t.values(c)
+		}
+	}
+}
+
+// values reads a column's values in the rows that are kept. A column of numbers in memory that no row depends on is
+// read when the features are put together.
+func (t *table) values(c *column) {
+	if c.numbers != nil {
+		c.values = chosen(c.given, t.kept)
+		for i, v := range c.values {
+			t.wrong(c, t.kept[i], t.checkedNumber(c, v))
+		}
+		return
+	}
+	c.values = make([]float64, len(t.kept))
+	codes := false
+	for i, row := range t.kept {
+		text, present := c.cell(row)
+		v, err := t.value(c, text, present, row)
+		t.wrong(c, row, err)
+		c.values[i] = v
+		codes = codes || c.role == number && !math.IsNaN(v) && isCode(text, v)
+	}
+	if codes {
+		t.checkCodes(c)
+	}
+	c.cell = nil
+}
+
+// value reads one field: a number, the index of a level, or NaN if it is missing or has a fault.
+func (t *table) value(c *column, text string, present bool, row int) (v float64, err error) {
+	switch {
+	case !present || t.isMissing(c, text):
+		v, err = t.ifMissing(c, text)
+	case !utf8.ValidString(text):
+		err = checkText(text)
+	case c.role == categorical:
+		v, err = t.level(c, text)
+	default:
+		v, err = t.numberIn(c, text, row)
+	}
+	if err != nil {
+		v = math.NaN()
+	}
+	return v, err
+}
+
+// numberIn reads a field of a column of numbers. A text that is none is kept in column.odd.
+func (t *table) numberIn(c *column, text string, row int) (float64, error) {
+	v, as, err := read(text, t.opts.Decimal)
+	finite := err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+	switch {
+	case finite && checkNumber(v) != nil:
+		return 0, fmt.Errorf("the value %w", checkNumber(v))
+	case finite && (as != boolean || !c.target):
+		return v, c.write(as, text)
+	case err == nil && !finite || errors.Is(err, strconv.ErrRange):
+		return 0, Errorf("%.40q is not a finite number; mend it, or "+t.noValueCure(), text)
+	}
+	i := slices.IndexFunc(c.odd, func(o odd) bool { return o.text == text })
+	switch {
+	case i >= 0:
+		c.odd[i].count++
+	case len(c.odd) == mostFaults: // the last counts for the others, too
+		c.odd[mostFaults-1].count++
+	default:
+		c.odd = append(c.odd, odd{text, row, 1})
+	}
+	return math.NaN(), nil
+}
+
+// write is an error if the column's numbers were written in another way in a row before.
+func (c *column) write(as notation, text string) error {
+	if c.trained != "" && (as == percentage) != (c.trained == percentage) {
+		return fmt.Errorf("%.40q is %s, and in training the column had %s in each row (where 10%% is 10): write it as there",
+			text, as, c.trained)
+	}
+	if c.notation != "" && c.notation != as {
+		return Errorf("%.40q is %s, and in a row before there is %s: write all of the column alike, or list it in "+
+			"{Categorical}", text, as, c.notation)
+	}
+	c.notation = as
+	return nil
+}
+
+// checkCodes looks for numbers that are written in two ways, one of which is a code: two codes would become one.
+func (t *table) checkCodes(c *column) {
+	codes := map[float64]string{} // "" of a number that is no code
+	for i, row := range t.kept {
+		v := c.values[i]
+		if math.IsNaN(v) {
+			continue
+		}
+		text, _ := c.cell(row)
+		code := ""
+		if isCode(text, v) {
+			code = text
+		}
+		if isPadded(code) && (c.code == "" || code < c.code) {
+			c.code = code
+		}
+		before, seen := codes[v]
+		if !seen || before == code {
+			codes[v] = code
+			continue
+		}
+		why, cure := "", "list the column in {Categorical} or {Ignore}"
+		if math.Abs(v) >= exact {
+			why = ", since whole numbers beyond 2^53 are rounded"
+		}
+		if c.target {
+			cure = "set {Task to Classification}"
+		}
+		t.wrong(c, row, Errorf("%.40q and, in a row before, %.40q are one number%s: if they are codes, "+cure+"; if they are "+
+			"numbers, write both alike", text, cmp.Or(before, strconv.FormatFloat(v, 'f', -1, 64)), why))
+	}
+}
+
+// level is the index of a category or class, which is a new one unless they were fixed beforehand.
 func (t *table) level(c *column, text string) (float64, error) {
 	if i, known := c.indexOf(text); known {
 		return float64(i), nil
@@ -520,38 +339,552 @@ func (t *table) level(c *column, text string) (float64, error) {
 			}
 		}
 	}
-	alike := ""
-	for _, level := range c.levels {
-		switch {
-		case c.fixed && exactly(level) == exactly(text):
-			alike = fmt.Sprintf(", but the same number as %q (write both alike if they are one)", level)
-		case c.fixed && strings.EqualFold(level, text):
-			alike = fmt.Sprintf(", but %q in other letters (write both alike if they are one)", level)
-		}
+	if c.fixed {
+		return 0, t.unknownLevel(c, text)
 	}
-	switch {
-	case c.fixed && c.target && t.opts.Like != nil:
-		return 0, fmt.Errorf("%w: %.40q is none of Like's classes %q%s: leave out its rows, train with some, or list the "+
-			"target in Ignore to read without it", ErrMissingClass, text, c.levels, alike)
-	case c.fixed && c.target:
-		return 0, fmt.Errorf("%.40q is none of the Classes %q%s: list it at its place among them, mend it, or leave out its "+
-			"rows", text, c.levels, alike)
-	case c.fixed:
-		return 0, fmt.Errorf("%w: %.40q is none of Like's categories %q%s: leave out its rows, train with some, or list "+
-			"it in MissingTokens and fill it in by MissingMean", errMissingCategory, text, c.levels, alike)
-	}
-	if !c.target && !c.open && isDate(text) {
+	if (!c.target || c.found) && isDate(text) {
 		return 0, errDate(text)
 	}
 	if len(c.levels) == maxCategories {
 		if c.target {
-			return 0, fmt.Errorf("%.40q would be class %d, and at most %d are taken; set Task to Regression if the target is "+
+			return 0, Errorf("%.40q would be class %d, and at most %d are taken; set {Task to Regression} if the target is "+
 				"a number", text, maxCategories+1, maxCategories)
 		}
-		return 0, fmt.Errorf("%.40q would be category %d, and at most %d are taken; list the column in Ignore if it is an "+
+		return 0, Errorf("%.40q would be category %d, and at most %d are taken; list the column in {Ignore} if it is an "+
 			"identifier", text, maxCategories+1, maxCategories)
 	}
-	c.addLevel(strings.Clone(text)) // a copy, so that the level does not keep its record in memory
-	c.firsts = append(c.firsts, odd{text: text, row: t.at, line: t.line})
+	c.addLevel(strings.Clone(text)) // a copy, so that the level does not keep all texts in memory
 	return float64(len(c.levels) - 1), nil
+}
+
+// unknownLevel is the error of a text that is none of the levels fixed beforehand.
+func (t *table) unknownLevel(c *column, text string) error {
+	alike := ""
+	for _, level := range c.levels {
+		switch {
+		case exactly(level) == exactly(text):
+			alike = fmt.Sprintf(", but the same number as %q (write both alike if they are one)", level)
+		case strings.EqualFold(level, text):
+			alike = fmt.Sprintf(", but %q in other letters (write both alike if they are one)", level)
+		}
+	}
+	switch {
+	case c.target && t.opts.Like != nil:
+		return Errorf("%v: %.40q is none of Like's classes %q%s: leave out its rows, train with some, or list the "+
+			"target in {Ignore} to read without it", ErrMissingClass, text, c.levels, alike)
+	case c.target:
+		return Errorf("%.40q is none of the {Classes} %q%s: list it at its place among them, mend it, or leave out its "+
+			"rows", text, c.levels, alike)
+	}
+	return Errorf("%v: %.40q is none of Like's categories %q%s: leave out its rows, train with some, or list "+
+		"it in {MissingTokens} and set {Missing to MissingMean}", errMissingCategory, text, c.levels, alike)
+}
+
+// checkIndex finds a fault if column number i, which has no name, is neither empty nor the first and different in all
+// rows. It takes one that counts the rows for granted.
+func (t *table) checkIndex(c *column, i int) {
+	first, seen := -1, map[string]bool{}
+	for row, number := range t.rows {
+		text, _ := c.cell(row)
+		if text == "" {
+			continue
+		}
+		if i > 0 {
+			t.wrong(c, row, Errorf("column %d of the header has no name, and holds %.40q: name it, or list \"%d\" in {Ignore} "+
+				"(or set {NoHeader} if the first line is data)", i, text, i))
+			return
+		}
+		if first < 0 {
+			if first = 0; text == "1" && row == 0 {
+				first = 1
+			}
+		}
+		c.found = true
+		counts := text == strconv.Itoa(first+number)
+		if c.rowNames && !counts && isNumber(text) {
+			t.wrong(c, row, fmt.Errorf("the rows have a field more than the header, whose first, %.40q, is no name of a row: "+
+				"name all columns in the header", text))
+			return
+		}
+		if seen[text] {
+			t.wrong(c, row, Errorf("column 0 of the header has no name, and is no index, since it holds %.40q twice: name it, or "+
+				"list \"0\" in {Ignore} (or set {NoHeader} if the first line is data)", text))
+			return
+		}
+		seen[text] = true
+	}
+}
+
+// odd is a text among numbers: the row where it is first found, and in how many rows.
+type odd struct {
+	text       string
+	row, count int
+}
+
+// distinct is a text of a column of which it is open whether it is of numbers.
+type distinct struct {
+	odd
+	numeral bool
+}
+
+// survey lists the texts of an open column, one more at most than can be categories.
+func (t *table) survey(c *column) (texts []distinct) {
+	at := map[string]int{}
+	for _, row := range t.kept {
+		text, present := c.cell(row)
+		i, known := at[text]
+		switch {
+		case known && present:
+			texts[i].count++
+		case !present || t.isMissing(c, text):
+		case len(texts) > maxCategories:
+			return texts
+		default:
+			at[text] = len(texts)
+			texts = append(texts, distinct{odd{text, row, 1}, isNumeral(text, t.opts.Decimal)})
+		}
+	}
+	return texts
+}
+
+// findUnits looks whether the first row has texts in all columns that have numbers in the others.
+func (t *table) findUnits(found map[*column][]distinct) {
+	var units []string
+	words := 0
+	for _, c := range t.columns {
+		odds, inFirst := slices.Clone(c.odd), false
+		for _, d := range found[c] {
+			if inFirst = inFirst || d.row == t.kept[0]; !d.numeral {
+				odds = append(odds, d.odd)
+			}
+		}
+		if !c.open {
+			inFirst = len(c.values) == 0 || !math.IsNaN(c.values[0])
+		}
+		switch {
+		case c.role != number || len(odds) > 1 && c.open: // perhaps of texts
+			continue
+		case len(odds) == 0 && inFirst, len(odds) > 1:
+			return // it begins with a number
+		case len(odds) == 1 && (t.rows[odds[0].row] > 0 || odds[0].count > 1 || len(t.kept) < 3):
+			return
+		case len(odds) == 1:
+			units = append(units, odds[0].text)
+			if !isNoValue(odds[0].text) {
+				words++
+			}
+		}
+	}
+	if len(units) > 1 && words > 0 {
+		t.units = fmt.Errorf("%s has the texts %.80q where all others have numbers: it looks like a row of units, or a "+
+			"second header: take it out of the file", t.place(0), units)
+	}
+}
+
+// isNumeric decides an open column. It is of numbers if all but a few of its texts are: if the others stand for no
+// value, are at most 5 % of the values or of the distinct ones, or are a single one among ten numbers. Codes such as
+// "12" and "12A" are texts. Of more texts than can be categories half must be numbers.
+func (t *table) isNumeric(c *column, texts []distinct) bool {
+	words, values, numerals, all, codes, truths := 0, 0, 0, 0, false, c.target
+	for _, d := range texts[:min(len(texts), maxCategories)] {
+		all += d.count
+		truths = truths && (boolOf(d.text) == "true" || boolOf(d.text) == "false")
+		switch {
+		case d.numeral:
+			numerals++
+		case len(texts) > maxCategories || !isNoValue(d.text) && !(t.units != nil && t.rows[d.row] == 0):
+			is := func(of func(rune) bool) bool { return strings.ContainsFunc(d.text, of) }
+			words, values = words+1, values+d.count
+			codes = codes || is(unicode.IsDigit) && is(unicode.IsLetter) && !strings.ContainsAny(d.text, ". ")
+		}
+	}
+	if len(texts) > maxCategories {
+		return 2*words <= maxCategories
+	}
+	few := 20*values <= all
+	if !codes {
+		few = few || 20*words <= numerals || words == 1 && (numerals >= 10 || values == 1 && all >= 5)
+	}
+	return numerals > 0 && few && !truths || all == 0
+}
+
+// faulty is an error that lists what is wrong with the table.
+func (t *table) faulty() error {
+	all := t.faults
+	add := func(err error, count int) {
+		if count > 1 {
+			err = Errorf("%v (so in %d more rows)", err, count-1)
+		}
+		if err != nil {
+			all = append(all, err)
+		}
+	}
+	if t.columns[0].rowNames && t.count == 1 {
+		add(fmt.Errorf("%s has %d fields, but %d are needed, one for each name in the header", t.place(0), len(t.columns),
+			len(t.columns)-1), 1)
+	}
+	add(t.units, 1)
+	add(t.short, t.shorts)
+	for _, c := range t.columns {
+		add(c.fault, c.faults)
+		if len(c.odd) == 0 || t.units != nil && t.rows[c.odd[0].row] == 0 {
+			continue
+		}
+		err, count := Errorf("%s, column %q: %v", t.place(c.odd[0].row), c.name, t.noNumber(c, c.odd[0])), 0
+		var others []string
+		for i, o := range c.odd {
+			if count += o.count; i > 0 {
+				others = append(others, o.text)
+			}
+		}
+		if len(others) > 0 {
+			err = Errorf("%v; nor can %.200q", err, others)
+		}
+		add(err, count)
+	}
+	return joined(all)
+}
+
+// noValueCure is how a text is made a missing value, as part of a format.
+func (t *table) noValueCure() string {
+	if t.opts.inMemory {
+		return "write a null for the text"
+	}
+	return "list the text in {MissingTokens}"
+}
+
+// noNumber is the error of a text that is no number, with what may mend it.
+func (t *table) noNumber(c *column, o odd) error {
+	text, why := o.text, ""
+	digits := strings.Trim(text, "+-0123456789.,"+groupMarks) == ""
+	switch {
+	case isDate(text):
+		return errDate(text)
+	case t.opts.Decimal == 0 && digits && strings.ContainsAny(text, ","+groupMarks):
+		return Errorf("cannot read %.40q as a number: set {Decimal} to ',' if a comma is its decimal mark, or to '.' if a "+
+			"point is, and what else stands between the digits groups them", text)
+	case isNoValue(text) && strings.ContainsAny(text, "<>≤≥"):
+		why = ", since it is a bound: write its number"
+	case strings.ContainsFunc(text, isCurrency):
+		why = ": write it without its currency"
+	}
+	cure := "list the column in {Categorical} or {Ignore}"
+	if c.target {
+		cure = "set {Task to BinaryClassification or Classification} if the target is a label"
+	}
+	if o.row > 0 && t.rows[o.row] == t.count-1 {
+		cure += ", or leave the row out if it is a footer"
+	}
+	return Errorf("cannot read %.40q as a number%s; "+t.noValueCure()+" if it stands for no value, or "+cure, text, why)
+}
+
+// fewTexts is a number of texts that a column may have in whatever few rows.
+const fewTexts = 10
+
+// identifiers is an error if columns that were found to be of text have another one in most rows: names, numbers of
+// cases or sentences, which say nothing about rows to come.
+func (t *table) identifiers() error {
+	var names []string
+	texts := 0
+	for _, c := range t.columns {
+		if !c.found || len(c.levels) <= fewTexts || 2*len(c.levels) <= len(t.kept) {
+			continue
+		}
+		if c.target {
+			return Errorf("the target %q has %d texts in %d rows, which are too many for classes: name another column as "+
+				"{Target}, or set {Task to Classification} if they are classes", c.name, len(c.levels), len(t.kept))
+		}
+		names, texts = append(names, c.name), max(texts, len(c.levels))
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return Errorf("the columns %q have up to %d texts in %d rows, as names or sentences do, which say nothing about "+
+		"new rows: list them in {Ignore}, or by name in {Categorical} if their rows repeat", names, texts, len(t.kept))
+}
+
+// task is what the values of a target ask for. Two numbers become labels.
+func (c *column) task() Task {
+	if c.role == categorical {
+		return taskOf(len(c.levels))
+	}
+	values := map[float64]int{}
+	for _, v := range c.values {
+		if values[v] = 0; len(values) > 2 {
+			return Regression
+		}
+	}
+	if len(values) < 2 {
+		return Regression
+	}
+	c.role = categorical
+	for i, v := range slices.Sorted(maps.Keys(values)) {
+		values[v] = i
+		c.addLevel(plainText(v))
+	}
+	for row, v := range c.values {
+		c.values[row] = float64(values[v])
+	}
+	return BinaryClassification
+}
+
+// taskOf is the classification of so many classes.
+func taskOf(classes int) Task {
+	if classes == 2 {
+		return BinaryClassification
+	}
+	return Classification
+}
+
+// setAside makes Group, Order, Weights, Exposure and Censored of their columns.
+func (t *table) setAside(d *Dataset) (err error) {
+	for _, c := range t.columns {
+		switch c.option {
+		case "Group":
+			d.Group = c.texts
+		case "Order":
+			if d.Order, err = places(c.texts, t.opts.Decimal); err != nil {
+				err = fmt.Errorf("column %q: %w", c.name, err)
+			}
+		case "Weight":
+			d.Weights, err = t.numbersAside(c)
+		case "Exposure":
+			d.Exposure, err = t.numbersAside(c)
+		case "Event":
+			var seen []float64
+			seen, err = t.numbersAside(c)
+			for i, v := range seen {
+				if v != 0 && v != 1 {
+					return Errorf("row %d, column %q: {Event} is %v: it must be 1 or true where the target was seen, 0 or "+
+						"false where it is at least so much", t.rows[t.kept[i]], c.name, v)
+				}
+				d.Censored = append(d.Censored, v == 0)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numbersAside reads the numbers of a column that is no feature.
+func (t *table) numbersAside(c *column) ([]float64, error) {
+	numbers, at := numbersOf(c.texts, t.opts.Decimal)
+	if at >= 0 {
+		return nil, Errorf("row %d, column %q, which {"+c.option+"} names: %q is no number", t.rows[t.kept[at]], c.name,
+			c.texts[at])
+	}
+	return numbers, nil
+}
+
+// name sets the names of features, targets and classes from the columns, and the features' places in X.
+func (t *table) name(d *Dataset) {
+	for _, c := range t.columns {
+		if !c.isFeature() {
+			continue
+		}
+		names := []string{c.name}
+		if c.role == categorical {
+			names = nil
+			for _, level := range c.levels {
+				names = append(names, c.name+"="+level)
+			}
+		}
+		for _, name := range names {
+			c.at = append(c.at, len(d.Features))
+			d.Features = append(d.Features, name)
+		}
+	}
+	if d.Task != Regression {
+		d.Classes = t.targets[0].levels
+	}
+	if len(t.targets) == 1 {
+		d.Target = t.targets[0].name
+		return
+	}
+	for _, c := range t.targets {
+		d.Targets = append(d.Targets, c.name)
+	}
+}
+
+// finish sorts the levels of a column. It returns an error if missing values are to be filled in by a mean and there
+// are no values, or if the column's name is one of its values and other names are numbers: then the first line is data,
+// and would be lost.
+func (t *table) finish(c *column) error {
+	if c.role != number && c.role != categorical {
+		return nil
+	}
+	numbered := func(c *column) bool { return isNumber(c.name) }
+	_, value := c.index[c.name]
+	if value && !t.opts.NoHeader && !t.opts.inMemory && slices.ContainsFunc(t.columns, numbered) {
+		return Errorf("the header calls a column %q, which is one of its values as well, and others by numbers: set "+
+			"{NoHeader} if the first line is data, or rename that column", c.name)
+	}
+	if c.role == categorical && !c.fixed {
+		c.sortLevels()
+		if a, b, same := c.sameNumber(); same {
+			return fmt.Errorf("column %q has the values %q and %q, which are one number and would be two categories or "+
+				"classes: write them alike or, if they are codes, with a letter before them", c.name, a, b)
+		}
+	}
+	if c.values == nil {
+		return nil // not read yet
+	}
+	return t.anyPresent(c)
+}
+
+// noteDoubts notes what may have been meant otherwise than it was read.
+func (t *table) noteDoubts(c *column) {
+	switch {
+	case c.role == unnamed && c.found:
+		t.note("the first column, which has no name, is left out: it numbers the rows, or names them")
+	case c.role == number && c.code != "":
+		t.note("column %q is of numbers, such as %q: if they are codes, list it in Categorical", c.name, c.code)
+	case c.role == categorical && !c.fixed:
+		same := map[string][]string{}
+		for _, level := range c.levels {
+			lower := strings.ToLower(level)
+			same[lower] = append(same[lower], level)
+		}
+		for _, lower := range slices.Sorted(maps.Keys(same)) {
+			if len(same[lower]) > 1 {
+				t.note("column %q has %q, which differ in capital letters alone: write them alike if they are one", c.name,
+					same[lower])
+			}
+		}
+	}
+}
+
+// anyPresent is an error if missing values are to be filled in by a mean and there are no values.
+func (t *table) anyPresent(c *column) error {
+	present := func(v float64) bool { return !math.IsNaN(v) }
+	if t.opts.Missing == MissingMean && c.fill == nil && !slices.ContainsFunc(c.values, present) {
+		return Errorf("column %q has no value at all, so no mean to fill in; list it in {Ignore}", c.name)
+	}
+	return nil
+}
+
+// sortLevels sorts the levels, as numbers if all are ("2" before "10"), and renumbers the values.
+func (c *column) sortLevels() {
+	sorted := slices.Clone(c.levels)
+	if allNumbers(sorted) {
+		slices.SortFunc(sorted, func(a, b string) int {
+			x, _ := parseNumber(a) // all are numbers
+			y, _ := parseNumber(b)
+			return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
+		})
+	} else {
+		slices.Sort(sorted)
+	}
+	to := make(map[string]int, len(sorted))
+	for i, level := range sorted {
+		to[level] = i
+	}
+	for i, v := range c.values {
+		if !math.IsNaN(v) {
+			c.values[i] = float64(to[c.levels[int(v)]])
+		}
+	}
+	c.levels = sorted
+}
+
+// sameNumber finds two levels of the column that spell the same number, such as "1.5" and "1.50". It is false if there
+// are none, or if not all levels are numbers. Leading zeros make another code.
+func (c *column) sameNumber() (a, b string, same bool) {
+	if !allNumbers(c.levels) {
+		return "", "", false
+	}
+	seen := make(map[string]string, len(c.levels))
+	for _, level := range c.levels {
+		number := exactly(level)
+		if before, twice := seen[number]; twice {
+			return before, level, true
+		}
+		seen[number] = level
+	}
+	return "", "", false
+}
+
+// encode writes the features into X, with means for missing values.
+func (t *table) encode(d *Dataset) (err error) {
+	x := mat.NewDense(len(t.kept), len(d.Features), nil)
+	d.X = x
+	var room []float64
+	for _, c := range t.columns {
+		if !c.isFeature() {
+			continue
+		}
+		if c.values == nil {
+			if c.values, err = c.numbers(room); err != nil {
+				return err
+			}
+			for row, v := range c.values {
+				if err := t.checkedNumber(c, v); err != nil {
+					return Errorf("%s, column %q: %v", t.place(row), c.name, err)
+				}
+			}
+			if err := t.anyPresent(c); err != nil {
+				return err
+			}
+			room = c.values[:0]
+		}
+		for i, v := range c.values {
+			switch {
+			case math.IsNaN(v):
+				if c.fill == nil {
+					c.fill = c.mean(len(c.at))
+				}
+				for k, at := range c.at {
+					x.Set(i, at, c.fill[k])
+				}
+			case c.role == categorical:
+				x.Set(i, c.at[int(v)], 1)
+			default:
+				x.Set(i, c.at[0], v)
+			}
+		}
+		c.values = nil
+	}
+	return nil
+}
+
+// mean is the mean of the values that are not missing, one number for each column of the encoding: for categories their
+// frequencies.
+func (c *column) mean(width int) []float64 {
+	mean := make([]float64, width)
+	count := 0.0
+	for _, v := range c.values {
+		if math.IsNaN(v) {
+			continue
+		}
+		count++
+		if c.role == categorical {
+			mean[int(v)]++
+		} else {
+			mean[0] += v/count - mean[0]/count // running: it stays between the least and the largest
+		}
+	}
+	if c.role == categorical {
+		for k := range mean {
+			mean[k] /= count
+		}
+	}
+	return mean
+}
+
+// validateLabels checks that the labels found fit the task.
+func (d *Dataset) validateLabels() error {
+	if d.Task == Regression {
+		return nil
+	}
+	if len(d.Classes) == 1 {
+		return fmt.Errorf("the target %q has a single value, %q, in all %d rows: there is nothing to classify",
+			d.Target, d.Classes[0], d.Rows())
+	}
+	if d.Task == BinaryClassification && len(d.Classes) > 2 {
+		return Errorf("the target %q has %d classes (%.200q): set {Task to Classification}", d.Target, len(d.Classes),
+			fmt.Sprint(d.Classes))
+	}
+	return nil
 }

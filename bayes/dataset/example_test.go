@@ -68,7 +68,7 @@ func ExampleReadCSV() {
 	//   2   48          1           0  well
 	//
 	// dataset csv: row 1 (line 3), column "age": cannot read "old" as a number;
-	// list the text in MissingTokens if it stands for no value, or the column in Categorical or Ignore,
+	// list the text in MissingTokens if it stands for no value, or list the column in Categorical or Ignore,
 	// or leave the row out if it is a footer
 }
 
@@ -109,7 +109,7 @@ func ExampleCSVOptions_like() {
 	// row 0 (line 2), column "town":
 	// a category is absent from the training part:
 	// "Rome" is none of Like's categories ["Lund" "Oulu"]:
-	// leave out its rows, train with some, or list it in MissingTokens and fill it in by MissingMean
+	// leave out its rows, train with some, or list it in MissingTokens and set Missing to MissingMean
 }
 
 // The split that others report on, row for row.

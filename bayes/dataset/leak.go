@@ -17,7 +17,7 @@ import (
 type Leak struct {
 	Feature string // of categories the name of their column
 	Target  bool   // it gives a target by itself; else it counts or names the rows
-	Text    string // a sentence that says so, and what to do
+	Fault   error  // what it does, and what to do
 }
 
 // Leaks finds features that give a target by themselves: those of which a target is a linear or a power function, or
@@ -40,13 +40,13 @@ func (d *Dataset) Leaks() (leaks []Leak) {
 		}
 		for k, target := range d.TargetNames() {
 			if how := d.gives(values, name, category, d.TargetColumn(k), target); how != "" {
-				leaks = append(leaks, Leak{name, true, fmt.Sprintf("%q gives the target by itself: %s. If it is computed from "+
-					"the target, or not known before it, list it in Ignore", name, how)})
+				leaks = append(leaks, Leak{name, true, Errorf("%q gives the target by itself: %s. If it is computed from "+
+					"the target, or not known before it, list it in {Ignore}", name, how)})
 			}
 		}
 		if how := d.counts(values, name); how != "" {
-			leaks = append(leaks, Leak{name, false, fmt.Sprintf("%q %s, which says nothing about new rows: list it in Ignore; "+
-				"if it stands for time, take it as Order", name, how)})
+			leaks = append(leaks, Leak{name, false, Errorf("%q %s, which says nothing about new rows: list it in {Ignore}; "+
+				"if it stands for time, name it as {Order}", name, how)})
 		}
 	}
 	return leaks

@@ -13,7 +13,7 @@ import (
 func TestLeaksNotInEmbedded(t *testing.T) {
 	for _, name := range names() {
 		for _, l := range mustLoad(name).Leaks() {
-			t.Errorf("%s: %s", name, l.Text)
+			t.Errorf("%s: %s", name, l.Fault)
 		}
 	}
 }
@@ -110,9 +110,9 @@ func TestLeaks(t *testing.T) {
 			switch {
 			case c.want == "" && len(leaks) > 0:
 				t.Errorf("%s: %v", c.name, leaks)
-			case c.want != "" && (len(leaks) != 1 || leaks[0].Feature != column || !strings.Contains(leaks[0].Text, "Ignore") ||
-				i == 0 && !strings.Contains(leaks[0].Text, c.want) ||
-				leaks[0].Target != strings.Contains(leaks[0].Text, "gives the target")):
+			case c.want != "" && (len(leaks) != 1 || leaks[0].Feature != column || !strings.Contains(leaks[0].Fault.Error(), "Ignore") ||
+				i == 0 && !strings.Contains(leaks[0].Fault.Error(), c.want) ||
+				leaks[0].Target != strings.Contains(leaks[0].Fault.Error(), "gives the target")):
 				t.Errorf("%s: %v, want %q", c.name, leaks, c.want)
 			}
 		}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/csv"
 	"errors"
-	"regexp"
+	"slices"
 	"strings"
+
+	"gobnn/bayes/dataset"
 )
 
 // list is a flag of several names: a line of CSV, so that a name with a comma stands in quotes.
@@ -32,47 +34,36 @@ func (l *list) Set(text string) error {
 	return nil
 }
 
-// flagNames are the flags for what errors call by the names of Go.
+// flagNames are the flags for the options that errors of a file name, alone or with a value.
 var flagNames = map[string]string{
-	"MissingTokens": "-na", "MissingDropRow": "-missing drop", "MissingMean": "-missing mean", "Missing": "-missing",
-	"Regression": "-task regression", "Classification": "-task classification", "Task": "-task",
-	"Categorical": "-categories", "Classes": "-ordinal", "Ignore": "-ignore", "NoHeader": "-no-header",
-	"Decimal": "-decimal", "Encoding": "-encoding", "Delimiter": "-delimiter", "Targets": "-target", "Target": "-target",
-	"Group": "-group", "Order": "-order", "Weight": "-weight", "Exposure": "-exposure", "Event": "-event",
-	"Replace": "-replace", "Checkpoint": "-checkpoint", "Like": "the training file",
+	"MissingTokens": "-na", "Missing to MissingDropRow": "-missing drop", "Missing to MissingMean": "-missing mean",
+	"Task to Regression": "-task regression", "Task to Classification": "-task classification",
+	"Task to BinaryClassification or Classification": "-task classification", "Classes": "-ordinal",
+	"Categorical": "-categories", "Ignore": "-ignore", "NoHeader": "-no-header", "Decimal": "-decimal",
+	"Encoding": "-encoding", "Delimiter": "-delimiter", "Targets": "-target", "Target": "-target", "Group": "-group",
+	"Order": "-order", "Weight": "-weight", "Exposure": "-exposure", "Event": "-event",
 }
 
-var (
-	goName = regexp.MustCompile(`\b(?:\w+\.)?[A-Z]\w+\b`) // one of a package or a struct is another
+// settings puts flags in place of what methods call their settings, and leaves out what a reader of a line of the
+// command need not know.
+var settings = strings.NewReplacer("Settings.Replace", "-replace", "Settings.Checkpoint", "-checkpoint",
+	"another Checkpoint", "another -checkpoint", "Method.Seconds", "-seconds",
+	"; take mcmc.Chains with a small network, which needs no validation", "; give more rows",
+	": context deadline exceeded", "", ": context canceled: signal interrupt", " (Ctrl-C)", ": context canceled", "")
 
-	// phrases are what a flag's name alone does not put right.
-	phrases = strings.NewReplacer("CSVOptions.", "", "Settings.", "", "Method.Seconds", "-seconds", "Missing to ", "",
-		"Task to ", "", "BinaryClassification or ", "", "the delimiter ", "the -delimiter ",
-		"; take mcmc.Chains with a small network, which needs no validation", "; give more rows",
-		": context deadline exceeded", "", ": context canceled: signal interrupt", " (Ctrl-C)", ": context canceled", "")
-)
-
-// inFlags is an error's text with flags for what it calls options. What is the user's stays as it is: texts in quotes,
-// the name of a data set, and files among the arguments.
-func inFlags(text string, args []string) string {
-	kept := `"(?:[^"\\]|\\.)*"|dataset [^:]*: `
-	for _, arg := range args {
-		if strings.ContainsAny(arg, "./") {
-			kept += "|" + regexp.QuoteMeta(arg)
+// inFlags is an error's text with flags for the options that it names. Given pairs of an option and a flag come before
+// flagNames.
+func inFlags(err error, own ...string) string {
+	text := dataset.ErrorText(err, func(option string) string {
+		if i := slices.Index(own, option); i >= 0 {
+			return own[i+1]
 		}
+		return cmp.Or(flagNames[option], option)
+	})
+	if text == err.Error() {
+		text = settings.Replace(text)
 	}
-	flags := func(text string) string {
-		return goName.ReplaceAllStringFunc(phrases.Replace(text), func(name string) string {
-			return cmp.Or(flagNames[name], name)
-		})
-	}
-	var b strings.Builder
-	at := 0
-	for _, of := range regexp.MustCompile(kept).FindAllStringIndex(text, -1) {
-		b.WriteString(flags(text[at:of[0]]) + text[of[0]:of[1]])
-		at = of[1]
-	}
-	return b.String() + flags(text[at:])
+	return text
 }
 
 // more returns what puts a flag where a text of the method asks for more seconds.

@@ -39,7 +39,7 @@ func dispatch(ctx context.Context, args []string, out, progress io.Writer) error
 	if len(args) > 0 && verbs[args[0]] != nil {
 		err := verbs[args[0]](ctx, args[1:], out, progress)
 		if err != nil {
-			err = flagError{inFlags(err.Error(), args), err}
+			err = flagError{inFlags(err), err}
 		}
 		return err
 	}
@@ -221,7 +221,7 @@ number, belongs to -ignore: predict -id writes it beside the predictions. Ctrl-C
 			data.Classes)
 	}
 	for _, leak := range data.Leaks() {
-		fmt.Fprintf(out, "look: %s\n", inFlags(leak.Text, nil))
+		fmt.Fprintf(out, "look: %s\n", inFlags(leak.Fault))
 	}
 	parts := dataset.Parts{Train: data}
 	if *test > 0 {

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -420,6 +421,39 @@ func TestOrderedClasses(t *testing.T) {
 	}
 	if out, _ = verb(t, "report", "k.posterior", "later.csv"); !strings.Contains(out, "\n40 rows:\n") {
 		t.Errorf("the report:\n%s", out)
+	}
+}
+
+// Each option that an error of a file names is a field of CSVOptions and has a flag, also as a value that mends it.
+func TestOptionsHaveFlags(t *testing.T) {
+	var files []string
+	for _, pattern := range []string{"../../bayes/*.go", "../../bayes/dataset/*.go", "../../bayes/dataset/parquet/*.go"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	fields, options := reflect.TypeFor[dataset.CSVOptions](), 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := regexp.MustCompile(`" \+\s*"`).ReplaceAllString(string(text), "") // without breaks of lines
+		for _, found := range regexp.MustCompile(`["( ]\{([A-Z]\w+)( to [^}]*)?\}`).FindAllStringSubmatch(whole, -1) {
+			option := found[1] + found[2]
+			if _, is := fields.FieldByName(found[1]); !is || flagNames[option] == "" {
+				t.Errorf("%s: the option {%s} is no field, or has no flag", file, option)
+			}
+			options++
+		}
+	}
+	if options < 50 {
+		t.Errorf("%d options were found in errors", options)
 	}
 }
 

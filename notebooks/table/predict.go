@@ -64,7 +64,7 @@ and the probability of each.
 	like.Target, like.Targets = "", nil // new rows have none, and if they have it does not matter
 	rows, err := t.open(rest[1], like)
 	if err != nil {
-		return flagError{strings.Replace(err.Error(), ": Group", ": -id", 1), err}
+		return flagError{inFlags(err, "Group", "-id"), err}
 	}
 	if err := posterior.CheckExposure(rows); err != nil {
 		return err

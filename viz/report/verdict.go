@@ -309,7 +309,7 @@ func (v *Verdict) leaks() {
 		if leak.Target {
 			trust = No
 		}
-		first(trust, "The feature "+leak.Text+".")
+		first(trust, "The feature "+leak.Fault.Error()+".")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gobnn/bayes/dataset"
@@ -48,11 +49,11 @@ func Open(path string, opts dataset.CSVOptions) (*dataset.Dataset, error) {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
 	defer f.Close()
-	columns, notes, err := read(f, opts)
+	rows, columns, notes, err := read(f, opts)
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %s: %w", path, err)
 	}
-	d, err := dataset.FromColumns(columns, opts)
+	d, err := dataset.FromColumns(rows, columns, opts)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -62,19 +63,20 @@ func Open(path string, opts dataset.CSVOptions) (*dataset.Dataset, error) {
 
 // read has all columns: those of texts, and how those of numbers are read. What cannot be read is an error, unless the
 // column is ignored or is of new rows, which may have more than Like.
-func read(f *os.File, opts dataset.CSVOptions) (columns []dataset.Column, notes []string, err error) {
+func read(f *os.File, opts dataset.CSVOptions) (rows int, columns []dataset.Column, notes []string, err error) {
 	defer recovered(&err)
 	file, err := open(f)
 	if err != nil {
-		return nil, nil, err
+		return 0, nil, nil, err
 	}
 	named := slices.Concat(opts.Targets, opts.Categorical, opts.Ignore,
 		[]string{opts.Target, opts.Group, opts.Order, opts.Weight, opts.Exposure, opts.Event})
-	rows, counted := file.NumRows(), false
+	rows = int(file.NumRows())
 	if all := float64(rows) * 8 * float64(len(file.Root().Columns())); all > max(mostDecoded, 1000*float64(file.size)) {
-		return nil, nil, fmt.Errorf("it is damaged: it says that it has %d rows, which would be %.0f bytes of memory, a "+
+		return 0, nil, nil, fmt.Errorf("it is damaged: it says that it has %d rows, which would be %.0f bytes of memory, a "+
 			"thousand times its own", rows, all)
 	}
+	counted := false // a column is read at once, so that the number of rows is known to be true
 	for _, node := range file.Root().Columns() {
 		name := node.Name()
 		if isIndex(name) {
@@ -84,47 +86,46 @@ func read(f *os.File, opts dataset.CSVOptions) (columns []dataset.Column, notes 
 			notes = append(notes, fmt.Sprintf("the column %q, an index of pandas, is left out", name))
 			continue
 		}
-		r := &reader{column: dataset.Column{Name: name, Rows: int(rows)}, index: map[string]int32{}}
-		err := r.typed(node, file)
+		r := &reader{index: map[string]int32{}}
+		fault := r.typed(node, file)
 		if r.seconds {
 			notes = append(notes, fmt.Sprintf("the column %q is of durations or times of day, in seconds", name))
 		}
-		if err != nil {
-			if opts.Like == nil && !slices.Contains(opts.Ignore, name) {
-				return nil, nil, fmt.Errorf("the column %q %w", name, err)
-			}
-			r.column.Read = func([]float64) ([]float64, error) { return nil, err }
-			columns = append(columns, r.column)
-			continue
+		if fault != nil && opts.Like == nil && !slices.Contains(opts.Ignore, name) {
+			return 0, nil, nil, dataset.Errorf("the column %q %v", name, fault)
 		}
-		all := func() (err error) {
+		all := func(into []float64) (_ []float64, err error) {
 			defer recovered(&err)
+			if fault != nil {
+				return nil, fault
+			}
+			r.numbers = slices.Grow(into[:0], rows)
 			for i, group := range file.RowGroups() {
 				file.checkPages(i, node)
 				if err := r.rows(group.ColumnChunks()[node.Index()], 0, int(group.NumRows())); err != nil {
-					return err
+					return nil, err
 				}
 			}
-			if have := max(len(r.column.Numbers), len(r.column.Codes)); int64(have) != rows {
-				return fmt.Errorf("it has %d values, and the file says %d rows: the file is damaged", have, rows)
+			if have := max(len(r.numbers), len(r.codes)); have != rows {
+				return nil, fmt.Errorf("it has %d values, and the file says %d rows: the file is damaged", have, rows)
 			}
-			return nil
+			return r.numbers, nil
 		}
-		if r.isText || !counted { // a column is read at once, so that the number of rows is known to be true
-			if err := all(); err != nil {
-				return nil, nil, fmt.Errorf("column %q: %w", name, err)
+		column := dataset.Column{Name: name, Numbers: all, Times: r.times, Whole: r.whole}
+		if fault == nil && (r.isText || !counted) {
+			values, err := all(nil)
+			if err != nil {
+				return 0, nil, nil, fmt.Errorf("column %q: %w", name, err)
 			}
 			counted = true
-		} else {
-			r.column.Read = func(into []float64) ([]float64, error) {
-				r.column.Numbers = slices.Grow(into[:0], int(rows))
-				err := all()
-				return r.column.Numbers, err
-			}
+			column.Numbers = func([]float64) ([]float64, error) { return values, nil }
 		}
-		columns = append(columns, r.column)
+		if r.isText {
+			column.Numbers, column.Codes, column.Levels = nil, r.codes, r.levels
+		}
+		columns = append(columns, column)
 	}
-	return columns, notes, nil
+	return rows, columns, notes, nil
 }
 
 // recovered makes an error of a panic, with which the library answers some damaged files. It is deferred.
@@ -139,22 +140,26 @@ func isIndex(name string) bool { return strings.HasPrefix(name, "__index_level_"
 
 // reader collects the values of a column.
 type reader struct {
-	column  dataset.Column
+	numbers []float64 // those of texts are codes, indices into levels, -1 where one is missing
+	codes   []int32
+	levels  []string
+	index   map[string]int32 // of the texts so far
 	kind    pq.Kind
 	isText  bool
 	scale   float64 // that numbers are divided by: of decimals, and of times to be seconds
 	days    bool
-	half    bool             // numbers of 16 bits
-	seconds bool             // durations and times of day
-	wrap    float64          // what is added to a negative number, of a type without a sign
-	index   map[string]int32 // of the texts so far
+	half    bool // numbers of 16 bits
+	seconds bool // durations and times of day
+	times   bool // dates and points in time
+	whole   bool
+	wrap    float64 // what is added to a negative number, of a type without a sign
 }
 
 // typed takes what the column's type says of its values.
 func (r *reader) typed(column *pq.Column, in *file) error {
 	if !column.Leaf() || column.Repeated() {
-		return errors.New("has lists or records, which are no features: list it in Ignore, or write what matters of it " +
-			"into columns of numbers")
+		return dataset.Errorf("has lists or records, which are no features: list it in {Ignore}, or write what matters of " +
+			"it into columns of numbers")
 	}
 	t := column.Type()
 	r.kind, r.scale = t.Kind(), 1
@@ -162,11 +167,11 @@ func (r *reader) typed(column *pq.Column, in *file) error {
 	case pq.Boolean, pq.ByteArray, pq.FixedLenByteArray:
 		r.isText = true
 	case pq.Int32, pq.Int64:
-		r.column.Whole = true
+		r.whole = true
 	case pq.Float, pq.Double:
 	default:
-		return fmt.Errorf("is of the type %v, which is not read: list it in Ignore, or convert it to numbers, texts or times",
-			t)
+		return dataset.Errorf("is of the type %v, which is not read: list it in {Ignore}, or convert it to numbers, texts "+
+			"or times", t.String())
 	}
 	var logical any
 	if l := t.LogicalType(); l != nil {
@@ -184,28 +189,29 @@ func (r *reader) typed(column *pq.Column, in *file) error {
 	switch l := logical.(type) {
 	case *format.DecimalType:
 		r.isText = false // of bytes, see add
-		r.column.Whole, r.scale = l.Scale == 0, math.Pow10(int(l.Scale))
+		r.whole, r.scale = l.Scale == 0, math.Pow10(int(l.Scale))
 	case *format.IntType:
 		if !l.IsSigned {
 			r.wrap = math.Exp2(float64(t.Length()))
 		}
 	case *format.DateType:
-		r.column.Times, r.days = true, true
+		r.times, r.days = true, true
 	case *format.TimestampType:
-		r.column.Times, r.scale = true, unit(l.Unit)
+		r.times, r.scale = true, unit(l.Unit)
 	case *format.TimeType:
-		r.column.Whole, r.scale, r.seconds = false, unit(l.Unit), true
+		r.whole, r.scale, r.seconds = false, unit(l.Unit), true
 	default:
 		if in.halves[column.Name()] && r.kind == pq.FixedLenByteArray && t.Length() == 2 {
 			r.isText, r.half = false, true
 			return nil
 		}
 		if r.kind == pq.FixedLenByteArray {
-			return fmt.Errorf("has %d raw bytes in each row: list it in Ignore, or convert it to numbers or texts", t.Length())
+			return dataset.Errorf("has %d raw bytes in each row: list it in {Ignore}, or convert it to numbers or texts",
+				t.Length())
 		}
 	}
 	if parts, is := in.durations[column.Name()]; is && r.kind == pq.Int64 && !r.seconds {
-		r.column.Whole, r.scale, r.seconds = false, parts, true
+		r.whole, r.scale, r.seconds = false, parts, true
 	}
 	return nil
 }
@@ -217,16 +223,16 @@ func (r *reader) page(page pq.Page) error {
 	if page.NumNulls() == 0 && isNumber {
 		dictionary := page.Dictionary()
 		if dictionary == nil {
-			r.numbers(page)
+			r.appendPage(page)
 			return nil
 		}
-		from := len(r.column.Numbers)
-		r.numbers(dictionary.Page())
-		levels := slices.Clone(r.column.Numbers[from:])
-		r.column.Numbers = r.column.Numbers[:from]
+		from := len(r.numbers)
+		r.appendPage(dictionary.Page())
+		levels := slices.Clone(r.numbers[from:])
+		r.numbers = r.numbers[:from]
 		data := page.Data()
 		for _, at := range data.Int32() {
-			r.column.Numbers = append(r.column.Numbers, levels[at])
+			r.numbers = append(r.numbers, levels[at])
 		}
 		return nil
 	}
@@ -246,25 +252,25 @@ func (r *reader) page(page pq.Page) error {
 	}
 }
 
-// numbers appends a page's numbers.
-func (r *reader) numbers(page pq.Page) {
+// appendPage appends a page's numbers.
+func (r *reader) appendPage(page pq.Page) {
 	data := page.Data()
-	from := len(r.column.Numbers)
+	from := len(r.numbers)
 	switch r.kind {
 	case pq.Double:
-		r.column.Numbers = append(r.column.Numbers, data.Double()...)
+		r.numbers = append(r.numbers, data.Double()...)
 	case pq.Float:
-		r.column.Numbers = appended(r.column.Numbers, data.Float())
+		r.numbers = appended(r.numbers, data.Float())
 	case pq.Int32:
-		r.column.Numbers = appended(r.column.Numbers, data.Int32())
+		r.numbers = appended(r.numbers, data.Int32())
 	case pq.Int64:
-		r.column.Numbers = appended(r.column.Numbers, data.Int64())
+		r.numbers = appended(r.numbers, data.Int64())
 	}
 	if r.scale == 1 && !r.days && r.wrap == 0 {
 		return
 	}
-	for i, v := range r.column.Numbers[from:] {
-		r.column.Numbers[from+i] = r.scaled(v)
+	for i, v := range r.numbers[from:] {
+		r.numbers[from+i] = r.scaled(v)
 	}
 }
 
@@ -289,7 +295,7 @@ func (r *reader) scaled(number float64) float64 {
 // add appends a value.
 func (r *reader) add(v pq.Value) {
 	if r.isText {
-		r.column.Codes = append(r.column.Codes, r.code(v))
+		r.codes = append(r.codes, r.code(v))
 		return
 	}
 	number := math.NaN()
@@ -315,7 +321,7 @@ func (r *reader) add(v pq.Value) {
 		}
 		number = r.scaled(number)
 	}
-	r.column.Numbers = append(r.column.Numbers, number)
+	r.numbers = append(r.numbers, number)
 }
 
 // whole is the number that bytes are in two's complement, the highest first.
@@ -347,25 +353,20 @@ func half(bytes []byte) float64 {
 
 // code is the index of a text.
 func (r *reader) code(v pq.Value) int32 {
-	switch {
-	case v.IsNull():
+	if v.IsNull() {
 		return -1
-	case r.kind == pq.Boolean:
-		return r.level(fmt.Sprint(v.Boolean()))
 	}
-	bytes := v.ByteArray()
-	if at, known := r.index[string(bytes)]; known {
-		return at
+	var text []byte
+	if r.kind == pq.Boolean {
+		text = strconv.AppendBool(nil, v.Boolean())
+	} else {
+		text = v.ByteArray()
 	}
-	return r.level(string(bytes))
-}
-
-func (r *reader) level(text string) int32 {
-	at, known := r.index[text]
+	at, known := r.index[string(text)]
 	if !known {
-		at = int32(len(r.column.Levels))
-		r.index[text] = at
-		r.column.Levels = append(r.column.Levels, text)
+		at = int32(len(r.levels))
+		r.index[string(text)] = at
+		r.levels = append(r.levels, string(text))
 	}
 	return at
 }

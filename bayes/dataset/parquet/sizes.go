@@ -27,6 +27,9 @@ import (
 // much too, or a thousand times its file where that is more.
 const mostDecoded = 1 << 30
 
+// mostRepeated is how many bytes of text a byte of a page may stand for.
+const mostRepeated = 1000
+
 // protocol is how a file and its pages are described. A description that is decoded as passed, which has none of its
 // fields, takes no memory, and is an error if its lists and texts are not all there.
 var protocol = new(thrift.CompactProtocol)
@@ -189,10 +192,18 @@ func checkPage(h *format.PageHeader, codec format.CompressionCodec, data []byte,
 	case encoding == format.RLE:
 		checkRuns(body[4:], 1, values)
 	case encoding >= format.DeltaBinaryPacked && encoding <= format.DeltaByteArray:
-		_, body = uvarint(body) // the size of blocks, and how many parts each has
-		_, body = uvarint(body)
-		count, _ := uvarint(body)
+		_, rest := uvarint(body) // the size of blocks, and how many parts each has
+		_, rest = uvarint(rest)
+		count, _ := uvarint(rest)
 		must(count <= uint64(values), "a page of %d values has %d", values, count)
+		if encoding == format.DeltaByteArray { // each text repeats the beginning of the one before
+			repeated, err := pq.DeltaBinaryPacked.DecodeInt32(nil, body)
+			sum := 0
+			for _, length := range repeated {
+				sum += int(length)
+			}
+			must(err == nil && sum <= mostRepeated*(1<<10+len(body)), "a page of %d bytes has texts of %d: %v", len(body), sum, err)
+		}
 	}
 	return int64(values)
 }

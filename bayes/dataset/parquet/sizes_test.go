@@ -91,12 +91,21 @@ func TestRunsAreOfPage(t *testing.T) {
 		h.DataPageHeader.V.NumValues, h.DataPageHeader.V.Encoding = 10, encoding
 		return h
 	}
+	texts := func(repeated ...int32) string { // each repeats so many bytes of the one before
+		body, err := pq.DeltaBinaryPacked.EncodeInt32(nil, repeated)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
 	for _, c := range []struct {
 		encoding format.Encoding
 		optional bool
 		body     string
 		fault    string
 	}{
+		{format.DeltaByteArray, false, texts(0, 40, 40), ""},
+		{format.DeltaByteArray, false, texts(0, 1<<30, 1<<30), "has texts of 2147483648"},
 		{format.RLEDictionary, false, "\x01\x14\x01", ""},                              // one ten times
 		{format.RLEDictionary, false, "\x01\x05\xff\xff", ""},                          // two groups of eight
 		{format.RLEDictionary, false, "\x01\xfe\xff\xff\xff\x0f\x01", "2147483647"},    // one 2^31 - 1 times

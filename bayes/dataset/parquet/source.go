@@ -189,7 +189,7 @@ func (s *Source) decode(from, to int) (values []float64, err error) {
 	width := len(s.columns)
 	values = make([]float64, (to-from)*width)
 	for k, column := range s.columns {
-		r := reader{column: dataset.Column{Name: column.Name()}}
+		r := reader{}
 		if err := r.typed(column, s.file); err != nil {
 			return nil, fmt.Errorf("the column %q %w", column.Name(), err)
 		}
@@ -217,11 +217,11 @@ func (s *Source) decode(from, to int) (values []float64, err error) {
 			}
 			first = end
 		}
-		if len(r.column.Numbers) != to-from {
+		if len(r.numbers) != to-from {
 			return nil, fmt.Errorf("column %q has %d values in rows %d to %d: the file is damaged", column.Name(),
-				len(r.column.Numbers), from, to-1)
+				len(r.numbers), from, to-1)
 		}
-		for i, v := range r.column.Numbers {
+		for i, v := range r.numbers {
 			if math.IsNaN(v) {
 				return nil, fmt.Errorf("row %d, column %q: the value is missing: drop such rows when the file is written", from+i,
 					column.Name())

@@ -35,7 +35,7 @@ func TestTables(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, leak := range d.Leaks() { // honest tables, some of physics, give no false alarm
-			t.Errorf("%s: %s", d.Name, leak.Text)
+			t.Errorf("%s: %s", d.Name, leak.Fault)
 		}
 		got := [3]int{d.Rows(), d.Dims(), len(d.Classes)}
 		if got != want[table.Name] || d.Task != table.Task || d.Name != table.Name {
