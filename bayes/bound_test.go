@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/nn"
 
 	"github.com/gomlx/compute/shapes"
@@ -128,10 +129,7 @@ func TestBindCopies(t *testing.T) {
 		hidden[0], convolutions[0].Filters, scales[1], stochastic.Selectors[0].Kind = 4, 2, .5, nn.Weights
 		model := bayes.Model{Network: network, Likelihood: bayes.Gaussian{}, Prior: bayes.Normal{PerLayer: scales},
 			Stochastic: stochastic}
-		bound, err := model.Bind(2, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bound := computetest.Must(model.Bind(2, 1))
 		p := remade(t, bound, bayes.Draws{Phi: compute.Floats(compute.Float32, make([]float64, bound.D), 1, bound.D),
 			LogWeights: []float64{0}}, bayes.Origin{})
 		was, before := fmt.Sprintf("%+v", p.Model()), bound.Scales()
@@ -156,10 +154,7 @@ func TestPerLayerOfPartition(t *testing.T) {
 		Prior:      bayes.Normal{PerLayer: map[int]float64{0: .5, 1: 2, 2: 3}},
 		Stochastic: bayes.Layers(2).And(bayes.Names("noise/log_scale")),
 	}
-	bound, err := m.Bind(2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := computetest.Must(m.Bind(2, 1))
 	if got, want := bound.Scales(), []float64{3, 3, 3, 3, 3, .5}; !slices.Equal(got, want) {
 		t.Errorf("scales %v, want %v", got, want)
 	}
@@ -212,10 +207,7 @@ func (a again) Apply(params nn.Params, h nn.Value) nn.Value {
 // A weight that layers before and after the first stochastic one share is trained and predicted with.
 func TestSharedAcrossSplit(t *testing.T) {
 	model := bayes.Model{Network: tied{}, Likelihood: bayes.Gaussian{StdDev: .3}, Stochastic: bayes.Layers(2)}
-	bound, err := model.Bind(2, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := computetest.Must(model.Bind(2, 2))
 	for _, s := range bound.Slots {
 		if s.InPrefix {
 			t.Errorf("%s is before the split, where a later layer does not see it", s.Name)
@@ -223,18 +215,9 @@ func TestSharedAcrossSplit(t *testing.T) {
 	}
 	draws := bayes.Draws{Phi: compute.Floats(compute.Float64, make([]float64, 2*bound.D), 2, bound.D),
 		Psi: compute.Floats(compute.Float64, slices.Repeat([]float64{.5}, bound.W), bound.W), LogWeights: []float64{0, 0}}
-	engine, err := compute.Open(compute.GoBackend)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := bayes.NewPosterior(bound, draws, bayes.Origin{Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	prediction, err := p.Predict(t.Context(), mat.NewDense(1, 2, []float64{1, 2}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := computetest.Must(compute.Open(compute.GoBackend))
+	p := computetest.Must(bayes.NewPosterior(bound, draws, bayes.Origin{Engine: engine}))
+	prediction := computetest.Must(p.Predict(t.Context(), mat.NewDense(1, 2, []float64{1, 2})))
 	if mean, err := prediction.Mean(); err != nil || mean[0] != .5 { // tanh of 0, of the second layer, and the bias
 		t.Errorf("%v, %v; want .5", mean, err)
 	}
@@ -354,10 +337,7 @@ func TestLayout(t *testing.T) {
 		{"shared noise", learnt, bayes.Layers(2), 15, 17, []string{"1w s0^", "1b s8^", "2w p0", "2b p12", "3w s12", "3b s15",
 			"noise s16"}, true},
 	} {
-		bound, err := bayes.Model{Network: mlp, Likelihood: c.likelihood, Stochastic: c.partition}.Bind(2, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bound := computetest.Must(bayes.Model{Network: mlp, Likelihood: c.likelihood, Stochastic: c.partition}.Bind(2, 1))
 		var slots []string
 		for _, s := range bound.Slots {
 			name := "noise"

@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
@@ -25,32 +26,20 @@ func TestPredictCSV(t *testing.T) {
 	ctx := context.Background()
 	read := func(text string, opts dataset.CSVOptions) *dataset.Dataset {
 		t.Helper()
-		d, err := dataset.ReadCSV(strings.NewReader(text), opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := computetest.Must(dataset.ReadCSV(strings.NewReader(text), opts))
 		return d
 	}
 	train := read("age,sex,ill\n20,f,yes\n60,m,no\n50,m,no\n30,m,yes\n",
 		dataset.CSVOptions{Task: dataset.BinaryClassification, Categorical: []string{"sex"}})
-	engine, err := compute.Open(compute.GoBackend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := computetest.Must(compute.Open(compute.GoBackend))
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Bernoulli{}, Stochastic: bayes.All()}
 	method, settings := baseline.MAP{Training: baseline.Training{Epochs: 5}}, run.Settings{Engine: engine}
-	result, err := fit.Fit(ctx, model, method, dataset.Parts{Train: train}, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := computetest.Must(fit.Fit(ctx, model, method, dataset.Parts{Train: train}, settings))
 	path := filepath.Join(t.TempDir(), "posterior.safetensors")
 	if err := result.Posterior.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := bayes.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	loaded := computetest.Must(bayes.Load(path))
 	loaded = loaded.On(engine)
 	for of, like := range map[string]*dataset.Dataset{"rows": train, "names": loaded.Like()} {
 		opts := dataset.CSVOptions{Like: like, Missing: dataset.MissingMean}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/nn"
 )
 
@@ -125,10 +126,7 @@ func TestOwnTypes(t *testing.T) {
 	bayes.Register(ownGaussian{})
 	bayes.Register(ownNormal{})
 	bayes.Register(wide{}) // twice is no fault
-	text, err := json.Marshal(own)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := computetest.Must(json.Marshal(own))
 	var read bayes.Model
 	if err := json.Unmarshal(text, &read); err != nil || !reflect.DeepEqual(read, own) {
 		t.Errorf("wrote %+v, read %+v, %v", own, read, err)

@@ -39,10 +39,7 @@ func TestExtrasAgree(t *testing.T) {
 				name := fmt.Sprintf("%+v of %T, %d outputs, %v", c.likelihood, c.likelihood, size, partition)
 				model := bayes.Model{Network: mlp, Likelihood: c.likelihood, Stochastic: partition}
 				p := newPosterior(t, model, size, particles, compute.Float64).On(computetest.Go(t))
-				prediction, err := predict(t, p, x).WithExposure(d.Exposure)
-				if err != nil {
-					t.Fatal(err)
-				}
+				prediction := computetest.Must(predict(t, p, x).WithExposure(d.Exposure))
 				prediction.Censored = d.Censored
 				prediction = prediction.Standardised()
 				weighted := func(of bayes.Prediction) []float64 {
@@ -57,18 +54,12 @@ func TestExtrasAgree(t *testing.T) {
 				}
 				var want []float64
 				for j := range prediction.Particles {
-					one, err := prediction.Particle(j)
-					if err != nil {
-						t.Fatal(err)
-					}
+					one := computetest.Must(prediction.Particle(j))
 					want = append(want, weighted(one)...)
 				}
 				mixture := weighted(prediction)
 
-				bound, err := p.Bound().WithExtras(d.Extras())
-				if err != nil {
-					t.Fatal(err)
-				}
+				bound := computetest.Must(p.Bound().WithExtras(d.Extras()))
 				targets := bound.Targets()
 				var y []float64
 				for i := range rows {
@@ -77,24 +68,12 @@ func TestExtrasAgree(t *testing.T) {
 						y = append(y, column[i])
 					}
 				}
-				scaled, err := p.Origin().Features.Apply(x)
-				if err != nil {
-					t.Fatal(err)
-				}
-				draws, err := p.Draws()
-				if err != nil {
-					t.Fatal(err)
-				}
-				phi, err := compute.Float64s(draws.Phi)
-				if err != nil {
-					t.Fatal(err)
-				}
+				scaled := computetest.Must(p.Origin().Features.Apply(x))
+				draws := computetest.Must(p.Draws())
+				phi := computetest.Must(compute.Float64s(draws.Phi))
 				args := []any{phi, scaled.RawMatrix().Data, y, draws.LogWeights}
 				if draws.Psi != nil {
-					psi, err := compute.Float64s(draws.Psi)
-					if err != nil {
-						t.Fatal(err)
-					}
+					psi := computetest.Must(compute.Float64s(draws.Psi))
 					args = append(args, psi)
 				}
 				for dtype, tolerance := range map[compute.DType]float64{compute.Float64: 1e-10, compute.Float32: 3e-4} {

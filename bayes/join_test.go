@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/nn"
 )
 
@@ -17,10 +18,7 @@ func TestJoin(t *testing.T) {
 	model := bayes.Model{Network: nn.MLP{Hidden: []int{2}}, Likelihood: bayes.Gaussian{StdDev: 1},
 		Stochastic: bayes.All()}
 	make1 := func(model bayes.Model, particles int, chains int, logZ float64, seed uint64) *bayes.Posterior {
-		bound, err := model.Bind(features, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bound := computetest.Must(model.Bind(features, 1))
 		draws := bayes.Draws{Phi: compute.Floats(compute.Float32, slices.Repeat([]float64{float64(seed)}, particles*bound.D),
 			particles, bound.D), LogWeights: bayes.EqualLogWeights(particles), Chains: chains,
 			Evidence: bayes.Evidence{Value: logZ, StdErr: .1}}

@@ -90,29 +90,17 @@ func TestLikelihoodsAgree(t *testing.T) {
 				if p.Bound().Targets() > 1 {
 					shape = append(shape, size)
 				}
-				scaled, err := p.Origin().Features.Apply(x)
-				if err != nil {
-					t.Fatal(err)
-				}
+				scaled := computetest.Must(p.Origin().Features.Apply(x))
 				for dtype, tolerance := range map[compute.DType]float64{compute.Float64: 1e-11, compute.Float32: 2e-4} {
-					draws, err := p.Draws()
-					if err != nil {
-						t.Fatal(err)
-					}
-					phi, err := compute.Float64s(draws.Phi)
-					if err != nil {
-						t.Fatal(err)
-					}
+					draws := computetest.Must(p.Draws())
+					phi := computetest.Must(compute.Float64s(draws.Phi))
 					args := []any{
 						compute.Floats(dtype, phi, particles, p.Bound().D), compute.Floats(dtype, scaled.RawMatrix().Data,
 							rows, features),
 						compute.Floats(dtype, y, shape...),
 					}
 					if draws.Psi != nil {
-						psi, err := compute.Float64s(draws.Psi)
-						if err != nil {
-							t.Fatal(err)
-						}
+						psi := computetest.Must(compute.Float64s(draws.Psi))
 						args = append(args, compute.Floats(dtype, psi, len(psi)))
 					}
 					likelihood := density.Likelihood{Model: p.Bound(), Plan: compute.Plan{Particles: particles, Chunk: particles}}

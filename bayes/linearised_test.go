@@ -17,10 +17,7 @@ import (
 // linearise is a posterior of the particles of p, linearised at a point, which is given.
 func linearise(t *testing.T, p *bayes.Posterior, at []float64) *bayes.Posterior {
 	t.Helper()
-	draws, err := p.Draws()
-	if err != nil {
-		t.Fatal(err)
-	}
+	draws := computetest.Must(p.Draws())
 	draws.LinearisedAt = compute.Floats(draws.Phi.DType(), at, len(at))
 	return remade(t, p.Bound(), draws, p.Origin())
 }
@@ -54,10 +51,7 @@ func TestLinearised(t *testing.T) {
 			}
 			around = append(around, at...)
 			exact := newPosterior(t, m.model, m.outputs, 2*particles+1, compute.Float64)
-			draws, err := exact.Draws()
-			if err != nil {
-				t.Fatal(err)
-			}
+			draws := computetest.Must(exact.Draws())
 			draws.Phi, draws.LogWeights = compute.Floats(compute.Float64, around, 2*particles+1, len(at)),
 				bayes.EqualLogWeights(2*particles+1)
 			network := remade(t, exact.Bound(), draws, p.Origin())
@@ -103,14 +97,8 @@ func TestSaveLinearised(t *testing.T) {
 	if err := linear.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := bayes.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	draws, err := linear.Draws()
-	if err != nil {
-		t.Fatal(err)
-	}
+	loaded := computetest.Must(bayes.Load(path))
+	draws := computetest.Must(linear.Draws())
 	copied := remade(t, linear.Bound(), draws, p.Origin())
 	want := predict(t, linear, x).Outputs
 	for name, other := range map[string]*bayes.Posterior{"loaded": loaded.On(computetest.Go(t)), "copied": copied} {
@@ -127,10 +115,7 @@ func TestSaveLinearised(t *testing.T) {
 			f.Tensors["linearised_at"] = compute.Floats(compute.Float32, []float64{1}, 1)
 		}},
 	} {
-		file, err := tensorfile.Read(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := computetest.Must(tensorfile.Read(path))
 		c.spoil(&file)
 		other := filepath.Join(t.TempDir(), "spoilt")
 		if err := tensorfile.Write(other, file); err != nil {

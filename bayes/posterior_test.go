@@ -60,10 +60,7 @@ func wave(n int, frequency float64) []float64 {
 // change everything. It predicts with the Go backend, which compiles nothing, but where a test says On.
 func newPosterior(t *testing.T, model bayes.Model, outputs, particles int, dtype compute.DType) *bayes.Posterior {
 	t.Helper()
-	bound, err := model.Bind(features, outputs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := computetest.Must(model.Bind(features, outputs))
 	draws := bayes.Draws{Phi: compute.Floats(dtype, wave(particles*bound.D, 1.7), particles, bound.D),
 		LogWeights: wave(particles, 5)}
 	draws.LogWeights[particles-1] = math.Inf(-1)
@@ -87,19 +84,13 @@ func newPosterior(t *testing.T, model bayes.Model, outputs, particles int, dtype
 // remade is NewPosterior of what must fit.
 func remade(t *testing.T, bound *bayes.BoundModel, draws bayes.Draws, origin bayes.Origin) *bayes.Posterior {
 	t.Helper()
-	p, err := bayes.NewPosterior(bound, draws, origin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := computetest.Must(bayes.NewPosterior(bound, draws, origin))
 	return p
 }
 
 func predict(t *testing.T, p *bayes.Posterior, x mat.Matrix) bayes.Prediction {
 	t.Helper()
-	prediction, err := p.Predict(context.Background(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	prediction := computetest.Must(p.Predict(context.Background(), x))
 	if err := prediction.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -107,10 +98,7 @@ func predict(t *testing.T, p *bayes.Posterior, x mat.Matrix) bayes.Prediction {
 }
 
 func TestNewPosteriorErrors(t *testing.T) {
-	bound, err := predicted[0].model.Bind(features, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := computetest.Must(predicted[0].model.Bind(features, 1))
 	phi := func(dims ...int) *tensors.Tensor {
 		return compute.Floats(compute.Float64, make([]float64, dims[0]*dims[1]), dims...)
 	}
@@ -230,17 +218,11 @@ func TestParameter(t *testing.T) {
 // normalised anew, so to rounding.
 func TestSaveLoad(t *testing.T) {
 	x := mat.NewDense(5, features, wave(5*features, .37))
-	pure, err := compute.Open(compute.GoBackend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pure := computetest.Must(compute.Open(compute.GoBackend))
 	for _, m := range predicted {
 		for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
 			p := newPosterior(t, m.model, m.outputs, 7, dtype)
-			draws, err := p.Draws()
-			if err != nil {
-				t.Fatal(err)
-			}
+			draws := computetest.Must(p.Draws())
 			draws.Chains, draws.Evidence = 7, bayes.Evidence{Value: -12.25, StdErr: math.NaN()}
 			draws.Diagnostics = map[string]float64{"k-hat": math.Inf(1), "ESS": 3.5}
 			origin := p.Origin()
@@ -260,10 +242,7 @@ func TestSaveLoad(t *testing.T) {
 			if err := p.Save(path); err != nil {
 				t.Fatal(err)
 			}
-			q, err := bayes.Load(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := computetest.Must(bayes.Load(path))
 			for what, pair := range map[string][2]any{
 				"model": {q.Model().Stochastic, p.Model().Stochastic}, "summary": {q.Bound().Summary(), p.Bound().Summary()},
 				"origin": {q.Origin(), origin}, "chains": {q.Chains(), 7}, "evidence": {q.Evidence().Value, -12.25},
@@ -321,10 +300,7 @@ func TestLoadVersion1(t *testing.T) {
 	if err := p.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	file, err := tensorfile.Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := computetest.Must(tensorfile.Read(path))
 	replace(&file, "gobnn.posterior/2", "gobnn.posterior/1")
 	replace(&file, `"target_names":["drag"]`, `"target_name":"drag"`)
 	replace(&file, `"target":{"mean":[40],"std_dev":[8]}`, `"target":{"mean":40,"std_dev":8}`)
@@ -334,10 +310,7 @@ func TestLoadVersion1(t *testing.T) {
 	if err := tensorfile.Write(path, file); err != nil {
 		t.Fatal(err)
 	}
-	q, err := bayes.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := computetest.Must(bayes.Load(path))
 	origin := p.Origin()
 	origin.Engine = nil // is not saved
 	if !reflect.DeepEqual(q.Origin(), origin) || q.Evidence().Known() || q.Chains() != 0 || q.Diagnostics() != nil {
@@ -349,10 +322,7 @@ func TestLoadVersion1(t *testing.T) {
 // What the caller does to the slices and maps that it gave or got changes no posterior.
 func TestPosteriorDoesNotChange(t *testing.T) {
 	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float32)
-	draws, err := p.Draws()
-	if err != nil {
-		t.Fatal(err)
-	}
+	draws := computetest.Must(p.Draws())
 	draws.Diagnostics = map[string]float64{"k-hat": .5}
 	origin := p.Origin()
 	origin.Provenance.Before = &bayes.Provenance{Settings: json.RawMessage(`{"a":1}`)}
@@ -420,10 +390,7 @@ func TestLoadErrors(t *testing.T) {
 	if err := p.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := computetest.Must(os.ReadFile(path))
 	altered := slices.Clone(whole)
 	altered[len(altered)-3]++
 	for what, raw := range map[string][]byte{"cut off": whole[:len(whole)-1], "cut off in the header": whole[:200],
@@ -480,10 +447,7 @@ func TestLoadErrors(t *testing.T) {
 			f.Tensors["layer3/biases"] = compute.Floats(compute.Float64, []float64{1}, 1)
 		}, "Float64"},
 	} {
-		f, err := tensorfile.Read(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := computetest.Must(tensorfile.Read(path))
 		c.change(&f)
 		other := filepath.Join(folder, "other")
 		if err := tensorfile.Write(other, f); err != nil {
@@ -535,10 +499,7 @@ func TestLoadRefusesForged(t *testing.T) {
 		if err := newPosterior(t, m.model, m.outputs, 3, compute.Float32).Save(path); err != nil {
 			t.Fatal(err)
 		}
-		f, err := tensorfile.Read(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := computetest.Must(tensorfile.Read(path))
 		c.change(&f)
 		if err := tensorfile.Write(path, f); err != nil {
 			t.Fatal(err)
@@ -606,10 +567,7 @@ func TestLoadDeclaredSizes(t *testing.T) {
 // What a file could not keep is refused before anything is computed with it.
 func TestNewPosteriorRefusesNames(t *testing.T) {
 	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float32)
-	draws, err := p.Draws()
-	if err != nil {
-		t.Fatal(err)
-	}
+	draws := computetest.Must(p.Draws())
 	for says, spoil := range map[string]func(*bayes.Origin){
 		"iconv":          func(o *bayes.Origin) { o.FeatureNames[0] = "h\xf6he" },
 		"TargetNames":    func(o *bayes.Origin) { o.TargetNames = []string{} },

@@ -220,10 +220,7 @@ func TestPredictErrors(t *testing.T) {
 			}
 		}
 	}
-	draws, err := p.Draws()
-	if err != nil {
-		t.Fatal(err)
-	}
+	draws := computetest.Must(p.Draws())
 	unnamed := p.Origin()
 	unnamed.FeatureNames = nil
 	if _, err := remade(t, p.Bound(), draws, unnamed).Predict(context.Background(), with(math.NaN())); err == nil ||
@@ -261,13 +258,10 @@ func TestPredictErrors(t *testing.T) {
 // pixels.
 func TestPredictOtherPictures(t *testing.T) {
 	const height, width = 8, 14
-	bound, err := bayes.Model{
+	bound := computetest.Must(bayes.Model{
 		Network:    nn.CNN{Height: height, Width: width, Convolutions: []nn.Conv{{Filters: 1, Pool: 4}}},
 		Likelihood: bayes.Bernoulli{}, Stochastic: bayes.All(),
-	}.Bind(height*width, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}.Bind(height*width, 1))
 	origin := bayes.Origin{Engine: computetest.Go(t)}
 	for pixel := range height * width {
 		origin.FeatureNames = append(origin.FeatureNames, fmt.Sprintf("%d,%d", pixel/width, pixel%width))
@@ -379,23 +373,17 @@ func BenchmarkPredictFirst(b *testing.B) {
 	computetest.Bench(b, func(b *testing.B, engine *compute.Engine) {
 		for _, particles := range []int{200, 2000} {
 			b.Run(fmt.Sprintf("J=%d", particles), func(b *testing.B) {
-				bound, err := bayes.Model{
+				bound := computetest.Must(bayes.Model{
 					Network:    nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU},
 					Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.All(),
-				}.Bind(6, 1)
-				if err != nil {
-					b.Fatal(err)
-				}
+				}.Bind(6, 1))
 				draws := bayes.Draws{
 					Phi:        compute.Floats(compute.Float32, wave(particles*bound.D, 1.7), particles, bound.D),
 					LogWeights: bayes.EqualLogWeights(particles),
 				}
 				x := mat.NewDense(1000, 6, wave(1000*6, .37))
 				for b.Loop() {
-					p, err := bayes.NewPosterior(bound, draws, bayes.Origin{Engine: engine})
-					if err != nil {
-						b.Fatal(err)
-					}
+					p := computetest.Must(bayes.NewPosterior(bound, draws, bayes.Origin{Engine: engine}))
 					if _, err := p.Predict(b.Context(), x); err != nil {
 						b.Fatal(err)
 					}
@@ -419,10 +407,7 @@ func BenchmarkPredictAgain(b *testing.B) {
 					Network: nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU}, Likelihood: bayes.Gaussian{StdDev: 1},
 					Stochastic: c.stochastic,
 				}
-				bound, err := model.Bind(6, 1)
-				if err != nil {
-					b.Fatal(err)
-				}
+				bound := computetest.Must(model.Bind(6, 1))
 				const particles = 1000
 				draws := bayes.Draws{
 					Phi:        compute.Floats(compute.Float32, wave(particles*bound.D, 1.7), particles, bound.D),
@@ -431,10 +416,7 @@ func BenchmarkPredictAgain(b *testing.B) {
 				if bound.W > 0 {
 					draws.Psi = compute.Floats(compute.Float32, wave(bound.W, 2.3), bound.W)
 				}
-				p, err := bayes.NewPosterior(bound, draws, bayes.Origin{Engine: engine})
-				if err != nil {
-					b.Fatal(err)
-				}
+				p := computetest.Must(bayes.NewPosterior(bound, draws, bayes.Origin{Engine: engine}))
 				x := mat.NewDense(c.rows, 6, wave(c.rows*6, .37))
 				if _, err := p.Predict(b.Context(), x); err != nil {
 					b.Fatal(err)
@@ -499,14 +481,8 @@ func TestPredictFarFeatures(t *testing.T) {
 	}
 	raw := predicted[0].model // of which no means and standard deviations are known
 	raw.Scaling.KeepFeatures = true
-	bound, err := raw.Bind(features, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	draws, err := p.Draws()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := computetest.Must(raw.Bind(features, 1))
+	draws := computetest.Must(p.Draws())
 	if got := predict(t, remade(t, bound, draws, bayes.Origin{Engine: computetest.Go(t)}),
 		rows(50, fahrenheit)).Warnings; len(got) != 0 {
 		t.Errorf("features that are not standardised: warnings %q", got)
@@ -521,15 +497,9 @@ func TestPredictNewValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	train, err := table.Subset([]int{0, 1, 2, 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	train := computetest.Must(table.Subset([]int{0, 1, 2, 3}))
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.All()}
-	bound, err := model.Bind(train.Dims(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := computetest.Must(model.Bind(train.Dims(), 1))
 	posterior := func(keep bool) *bayes.Posterior {
 		model.Scaling.KeepFeatures = keep
 		scale, target := model.Scalers(train)
@@ -541,19 +511,13 @@ func TestPredictNewValues(t *testing.T) {
 	if err := posterior(false).Save(path); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := bayes.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	loaded := computetest.Must(bayes.Load(path))
 	loaded = loaded.On(computetest.Go(t))
 	for _, p := range []*bayes.Posterior{posterior(false), loaded} {
 		if got := predict(t, p, train.X).Warnings; len(got) != 0 {
 			t.Errorf("training rows: warnings %q", got)
 		}
-		one, err := table.Subset([]int{4})
-		if err != nil {
-			t.Fatal(err)
-		}
+		one := computetest.Must(table.Subset([]int{4}))
 		for name, x := range map[string]mat.Matrix{"1 of the 1 rows": one.X, "1 of the 6 rows": table.X} {
 			got := predict(t, p, x).Warnings
 			if len(got) != 1 || !strings.Contains(got[0], name) ||
@@ -572,10 +536,7 @@ func TestPredictNewValues(t *testing.T) {
 	}
 	origin := loaded.Origin()
 	origin.Features.Constant = origin.Features.Constant[1:]
-	draws, err := loaded.Draws()
-	if err != nil {
-		t.Fatal(err)
-	}
+	draws := computetest.Must(loaded.Draws())
 	if _, err := bayes.NewPosterior(bound, draws, origin); err == nil || !strings.Contains(err.Error(), "in Constant") {
 		t.Errorf("a scaler that says of too few columns whether they are constant: error %v", err)
 	}
@@ -605,12 +566,9 @@ func TestPredictionsAreCut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := bayes.NewPosterior(bound, bayes.Draws{
+		p := computetest.Must(bayes.NewPosterior(bound, bayes.Draws{
 			Phi: compute.Floats(compute.Float32, []float64{1, 2, 3, 4}, 2, 2), LogWeights: bayes.EqualLogWeights(2),
-		}, bayes.Origin{Engine: computetest.Go(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, bayes.Origin{Engine: computetest.Go(t)}))
 		parts := 0
 		for part, err := range p.PredictBatches(t.Context(), x, rows) {
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 
 	"gonum.org/v1/gonum/integrate/quad"
@@ -52,27 +53,15 @@ func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 
 func TestPredictionRegressionByHand(t *testing.T) {
 	p := twoParticles()
-	mean, err := p.Mean()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mean := computetest.Must(p.Mean())
 	near(t, "mean", mean, []float64{4, 2, 0}, 1e-14)
-	epistemic, err := p.EpistemicStdDev()
-	if err != nil {
-		t.Fatal(err)
-	}
+	epistemic := computetest.Must(p.EpistemicStdDev())
 	near(t, "epistemic", epistemic, []float64{math.Sqrt(3), 0, math.Sqrt(3)}, 1e-14)
-	total, err := p.StdDev()
-	if err != nil {
-		t.Fatal(err)
-	}
+	total := computetest.Must(p.StdDev())
 	noise := 0.25*1 + 0.75*4
 	near(t, "std dev", total, []float64{math.Sqrt(3 + noise), math.Sqrt(noise), math.Sqrt(3 + noise)}, 1e-14)
 
-	density, err := p.LogDensity([]float64{1, 2, 3000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	density := computetest.Must(p.LogDensity([]float64{1, 2, 3000}))
 	normal := func(y, m, s float64) float64 { return distuv.Normal{Mu: m, Sigma: s}.Prob(y) }
 	near(t, "log density", density, []float64{
 		math.Log(0.25*normal(1, 1, 1) + 0.75*normal(1, 5, 2)),
@@ -93,10 +82,7 @@ func TestPredictionClassificationByHand(t *testing.T) {
 	if err != nil || !slices.Equal(labels, []int{0, 1}) {
 		t.Errorf("labels %v, %v", labels, err)
 	}
-	density, err := p.LogDensity([]float64{2, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	density := computetest.Must(p.LogDensity([]float64{2, 0}))
 	near(t, "log density", density, []float64{math.Log(0.3), math.Log(0.4)}, 1e-14)
 	if !slices.Equal(p.StandardiseTarget([]float64{2, 0}), []float64{2, 0}) ||
 		&p.Standardised().Outputs[0] != &p.Outputs[0] {
@@ -109,16 +95,10 @@ func TestPredictionBinary(t *testing.T) {
 		Likelihood: bayes.Bernoulli{}, Particles: 2, Rows: 2, Width: 1, Weights: []float64{0.4, 0.6},
 		Outputs: []float64{0, 1000, math.Log(3), 2000},
 	}
-	probabilities, err := p.Probabilities()
-	if err != nil {
-		t.Fatal(err)
-	}
+	probabilities := computetest.Must(p.Probabilities())
 	near(t, "row 0", probabilities[0], []float64{0.4*0.5 + 0.6*0.25, 0.4*0.5 + 0.6*0.75}, 1e-15)
 	near(t, "row 1", probabilities[1], []float64{0, 1}, 1e-15)
-	density, err := p.LogDensity([]float64{1, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	density := computetest.Must(p.LogDensity([]float64{1, 0}))
 	// The second is log(0.4 e^-1000 + 0.6 e^-2000), whose terms underflow.
 	near(t, "log density", density, []float64{math.Log(0.65), math.Log(0.4) - 1000}, 1e-14)
 }
@@ -157,10 +137,7 @@ func TestPredictionQuantile(t *testing.T) {
 	}
 	for name, p := range cases {
 		for _, level := range []float64{1e-12, 0.001, 0.025, 0.3, 0.5, 0.8, 0.975, 1 - 1e-9} {
-			quantiles, err := p.Quantile(level)
-			if err != nil {
-				t.Fatal(err)
-			}
+			quantiles := computetest.Must(p.Quantile(level))
 			for n, q := range quantiles {
 				// The distribution function at the quantile must be the level; on the tail's side, where no digits are lost. The
 				// slack of a few ulps of q matters for steep distributions far from 0.
@@ -196,10 +173,7 @@ func TestPredictionQuantileAgainstDensity(t *testing.T) {
 		density := func(y float64) float64 {
 			targets := make([]float64, p.Rows)
 			targets[n] = y
-			d, err := p.LogDensity(targets)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := computetest.Must(p.LogDensity(targets))
 			return math.Exp(d[n])
 		}
 		inside := quad.Fixed(density, lower[n], upper[n], 200, nil, 0)
@@ -221,14 +195,8 @@ func TestPredictionStandardised(t *testing.T) {
 	}
 	near(t, "means in the target's units", means, []float64{1, 2, 3, 5, 2, -1}, 1e-15)
 	y := []float64{1, 20, 3}
-	raw, err := p.LogDensity(y)
-	if err != nil {
-		t.Fatal(err)
-	}
-	standardised, err := s.LogDensity(p.StandardiseTarget(y))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := computetest.Must(p.LogDensity(y))
+	standardised := computetest.Must(s.LogDensity(p.StandardiseTarget(y)))
 	for n := range raw {
 		raw[n] += math.Log(4) // the Jacobian of y -> (y - 10)/4
 	}
@@ -245,15 +213,9 @@ func TestPredictionDeadParticle(t *testing.T) {
 	p.Particles, p.Weights = 3, append(p.Weights, 0)
 	p.Outputs = append(p.Outputs, nan, nan, nan)
 	p.Own = append(p.Own, nan)
-	got, err := p.LogDensity([]float64{1, 2, 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := computetest.Must(p.LogDensity([]float64{1, 2, 3}))
 	near(t, "log density", got, want, 0)
-	mean, err := p.Mean()
-	if err != nil {
-		t.Fatal(err)
-	}
+	mean := computetest.Must(p.Mean())
 	near(t, "mean", mean, []float64{4, 2, 0}, 1e-14)
 	lower, upper, err := p.Interval(0.5)
 	if err != nil {

@@ -35,13 +35,10 @@ var priors = []struct {
 func TestPriors(t *testing.T) {
 	at := []float64{-31, -4, -1.3, -.2, -1e-3, .05, .7, 2, 2.9, 60}
 	for _, c := range priors {
-		bound, err := bayes.Model{
+		bound := computetest.Must(bayes.Model{
 			Network: mlp, Likelihood: bayes.Gaussian{}, Prior: c.prior,
 			Stochastic: bayes.Names("layer1/biases", "layer2/biases"),
-		}.Bind(2, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		}.Bind(2, 1))
 		// phi is 4 biases of layer 1, of scale 2, and 3 of layer 2, of scale .5: all but one stay where they are.
 		const fixed = .4
 		var phi, want []float64

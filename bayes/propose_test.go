@@ -58,19 +58,13 @@ func TestModelFor(t *testing.T) {
 			for _, own := range m.Likelihood.Parameters(1) {
 				m.Stochastic = m.Stochastic.And(bayes.Names(own.Name))
 			}
-			bound, err := m.Bind(inputs, data.Outputs())
-			if err != nil {
-				t.Fatal(err)
-			}
+			bound := computetest.Must(m.Bind(inputs, data.Outputs()))
 			phi := computetest.Run(t, computetest.Go(t), func(g *graph.Graph, _ []*graph.Node) []*graph.Node {
 				return []*graph.Node{bound.SamplePrior(random.New(g, 5), compute.Float64, draws)}
 			})[0]
-			posterior, err := bayes.NewPosterior(bound, bayes.Draws{
+			posterior := computetest.Must(bayes.NewPosterior(bound, bayes.Draws{
 				Phi: compute.Floats(compute.Float64, phi, draws, bound.D), LogWeights: bayes.EqualLogWeights(draws),
-			}, bayes.Origin{Engine: computetest.Go(t)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}, bayes.Origin{Engine: computetest.Go(t)}))
 			outputs := predict(t, posterior, scaled).Outputs
 			if s := stat.StdDev(outputs, nil); s < .7 || s > 3 {
 				t.Errorf("%v, %d features: outputs have standard deviation %.2f", task, inputs, s)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"gobnn/bayes/compute/computetest"
+
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -113,10 +115,7 @@ func TestHashOfFiles(t *testing.T) {
 		if err := os.WriteFile("table.csv", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		j, err := Options{Folder: "tasks", Files: []string{"table.csv"}}.job()
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := computetest.Must(Options{Folder: "tasks", Files: []string{"table.csv"}}.job())
 		hashes = append(hashes, j.Hash)
 	}
 	if hashes[0] == hashes[1] || hashes[0] != hashes[2] {

@@ -167,16 +167,10 @@ func TestFitIsExact(t *testing.T) {
 	for name, list := range map[string]func(context.Context, cluster.Options) (*fit.Result, error){
 		"chains": chains, "islands": islands,
 	} {
-		result, err := list(t.Context(), cluster.Options{Folder: filepath.Join(t.TempDir(), name)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		result := computetest.Must(list(t.Context(), cluster.Options{Folder: filepath.Join(t.TempDir(), name)}))
 		p := result.Posterior
 		for k, want := range mean {
-			values, err := p.Coordinate(k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			values := computetest.Must(p.Coordinate(k))
 			got, parts := 0., make([]float64, 8)
 			for j, w := range p.LogWeights().Weights() {
 				got += w * values[j]
@@ -204,10 +198,7 @@ func alike(t *testing.T, folder string, tasks []cluster.Task) {
 	for _, task := range tasks {
 		var texts [2]string
 		for i, f := range []string{folder, home.Folder} {
-			text, err := os.ReadFile(filepath.Join(f, task.Name, "result"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := computetest.Must(os.ReadFile(filepath.Join(f, task.Name, "result")))
 			texts[i] = string(text)
 		}
 		if texts[0] != texts[1] {
@@ -223,14 +214,8 @@ func nodes(t testing.TB) (address string, do func(what string)) {
 	python := exec.Command(filepath.Join(env, "bin", "python"), "testdata/nodes.py")
 	python.Env = append(os.Environ(), "PYTHONPATH="+packages)
 	python.Stderr = os.Stderr
-	in, err := python.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := python.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := computetest.Must(python.StdinPipe())
+	out := computetest.Must(python.StdoutPipe())
 	if err := python.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -330,10 +315,7 @@ func TestSlurm(t *testing.T) {
 		`tasks by "xla": `+"`go run ./notebooks setup` there installs XLA") || o.Done("count 0") {
 		t.Errorf("a node without XLA: %s; done: %v", got, o.Done("count 0"))
 	}
-	before, err := os.ReadDir(o.Folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := computetest.Must(os.ReadDir(o.Folder))
 	for number, says := range map[string]string{"": "submit this by sbatch", "1w /tmp/a": "submit this by sbatch",
 		"9": "line 9"} {
 		if got := one(number); !strings.Contains(got, says) {

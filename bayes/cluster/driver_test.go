@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/environment"
 )
 
@@ -40,19 +41,13 @@ func (d driven) run(t *testing.T) (said map[string][]string) {
 	if _, err := exec.LookPath(python); err != nil {
 		t.Skip("no Python here")
 	}
-	text, err := os.ReadFile("driver.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := computetest.Must(os.ReadFile("driver.py"))
 	source := string(text)
 	for _, name := range slices.Sorted(maps.Keys(d.bounds)) {
 		was, _, _ := strings.Cut(source[strings.Index(source, "\n"+name+" = "):], "  #")
 		source = strings.Replace(source, was, "\n"+name+" = "+d.bounds[name], 1)
 	}
-	program, err := os.ReadFile(d.program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := computetest.Must(os.ReadFile(d.program))
 	sum := sha256.Sum256(program)
 	init := map[string]any{"log_to_driver": false, "configure_logging": false}
 	if d.address != "" {
@@ -67,30 +62,18 @@ func (d driven) run(t *testing.T) (said map[string][]string) {
 	c := exec.Command(python, "-c", source)
 	c.Env = append(os.Environ(), "PYTHONPATH="+d.packages, "RAY_BACKEND_LOG_LEVEL=error", "RAY_USAGE_STATS_ENABLED=0")
 	if d.packages == "" {
-		stub, err := filepath.Abs("testdata/stub")
-		if err != nil {
-			t.Fatal(err)
-		}
+		stub := computetest.Must(filepath.Abs("testdata/stub"))
 		c.Env = append(c.Env, "PYTHONPATH="+stub, "PYTHONDONTWRITEBYTECODE=1", "TMPDIR="+t.TempDir(),
 			"STUB_PEAK="+filepath.Join(t.TempDir(), "peak"))
 	}
 	c.Env = append(c.Env, d.environ...)
 	c.Stderr = os.Stderr
-	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := computetest.Must(c.StdinPipe())
+	out := computetest.Must(c.StdoutPipe())
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	tasks, err := json.Marshal(d.tasks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tasks := computetest.Must(json.Marshal(d.tasks))
 	if _, err := fmt.Fprintf(in, "%s\n%s\n", j, tasks); err != nil {
 		t.Fatal(err)
 	}
@@ -334,10 +317,7 @@ func TestDriverMemory(t *testing.T) {
 			}
 		}
 		var most struct{ Tasks, Bytes int }
-		text, err := os.ReadFile(peak)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := computetest.Must(os.ReadFile(peak))
 		if err := json.Unmarshal(text, &most); err != nil {
 			t.Fatal(err)
 		}

@@ -40,14 +40,8 @@ func meeting(ctx context.Context, t *testing.T, folder string, settings run.Sett
 // bits are the particles, weights and evidence of a result.
 func bits(t *testing.T, result *fit.Result) string {
 	t.Helper()
-	draws, err := result.Posterior.Draws()
-	if err != nil {
-		t.Fatal(err)
-	}
-	phi, err := compute.Float64s(draws.Phi)
-	if err != nil {
-		t.Fatal(err)
-	}
+	draws := computetest.Must(result.Posterior.Draws())
+	phi := computetest.Must(compute.Float64s(draws.Phi))
 	return fmt.Sprint(phi, draws.LogWeights, draws.Evidence, fit.Details[[]cluster.Meeting](result))
 }
 
@@ -90,18 +84,12 @@ func TestIslandsGoOn(t *testing.T) {
 func TestIslandsMeet(t *testing.T) {
 	for _, seed := range []uint64{1, seedThatMeets} {
 		folder := t.TempDir()
-		result, err := meeting(t.Context(), t, folder, run.Settings{Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		result := computetest.Must(meeting(t.Context(), t, folder, run.Settings{Seed: seed}))
 		meetings := fit.Details[[]cluster.Meeting](result)
 		if len(meetings) != 4 || meetings[2].Resampled != (seed == seedThatMeets) || meetings[3].Resampled {
 			t.Fatalf("seed %d: they met as %+v", seed, meetings)
 		}
-		values, err := result.Posterior.Coordinate(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		values := computetest.Must(result.Posterior.Coordinate(0))
 		of, copies, sums, families := map[float64]int{}, 0, make([]float64, 4), map[float64]int{}
 		for j, w := range result.Posterior.LogWeights().Weights() {
 			island := j / fixed.Particles
@@ -124,10 +112,7 @@ func TestIslandsMeet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			trace, err := compute.Float64s(file.Tensors["trace"])
-			if err != nil {
-				t.Fatal(err)
-			}
+			trace := computetest.Must(compute.Float64s(file.Tensors["trace"]))
 			families[trace[1]]++ // the first increment of the log evidence tells first islands apart
 		}
 		if want := int(math.Ceil(meetings[3].First)); seed == seedThatMeets && len(families) != want {
@@ -162,16 +147,10 @@ func TestIslandsOfAnotherFolder(t *testing.T) {
 // Islands of a trained posterior sample its stochastic parameters.
 func TestIslandsFrom(t *testing.T) {
 	_, parts := line()
-	trained, err := meeting(t.Context(), t, t.TempDir(), run.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trained := computetest.Must(meeting(t.Context(), t, t.TempDir(), run.Settings{}))
 	method := fit.From{Trained: trained.Posterior, Method: smc.Tempered{Particles: 50, Ladder: []float64{.1, 1}, Moves: 1}}
-	result, err := cluster.Fit(t.Context(), cluster.Options{Folder: t.TempDir()}, 2, bayes.Model{}, method,
-		dataset.Parts{Train: parts.Train}, run.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := computetest.Must(cluster.Fit(t.Context(), cluster.Options{Folder: t.TempDir()}, 2, bayes.Model{}, method,
+		dataset.Parts{Train: parts.Train}, run.Settings{}))
 	if p := result.Posterior; p.Particles() != 100 || !p.Evidence().Known() || p.Provenance().Before == nil ||
 		p.Chains() != 0 {
 		t.Errorf("%d particles, evidence %v, before %v", p.Particles(), p.Evidence(), p.Provenance().Before)

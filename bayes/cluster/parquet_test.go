@@ -16,6 +16,7 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/cluster"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/environment"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/dataset/parquet"
@@ -130,10 +131,7 @@ func TestFitOnRay(t *testing.T) {
 		if err != nil {
 			t.Fatalf("on %q: %v", on, err)
 		}
-		values, err := result.Posterior.Coordinate(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		values := computetest.Must(result.Posterior.Coordinate(0))
 		texts[i] = fmt.Sprint(values)
 		for _, task := range []string{"run 1", "run 2"} {
 			if !regexp.MustCompile(`(?m)step \d+ of \d+`).MatchString(said[task]) ||
@@ -154,10 +152,7 @@ func onNode(t *testing.T, o cluster.Options, task, path, hash string) (said stri
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := computetest.Must(os.Executable())
 	node := exec.Command(program)
 	node.Env = append(os.Environ(), "GOBNN_TASK="+task, "GOBNN_TASK_LIST="+filepath.Base(o.Folder),
 		"GOBNN_TASK_FOLDER="+folder, rowsFile+"="+path, rowsHash+"="+hash)
@@ -176,36 +171,24 @@ func TestFitOfParquet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := dataset.Examine(t.Context(), parts.Source, 0, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := computetest.Must(dataset.Examine(t.Context(), parts.Source, 0, nil))
 		hashes[path] = found.Hash
 	}
 	model, parts, err := streamed(home)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := fit.Fit(t.Context(), model, ensemble, parts, run.Settings{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := computetest.Must(fit.Fit(t.Context(), model, ensemble, parts, run.Settings{Seed: 1}))
 	members := func(p *bayes.Posterior) (all []float64) {
 		for k := range 2 {
-			values, err := p.Coordinate(k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			values := computetest.Must(p.Coordinate(k))
 			all = append(all, values...)
 		}
 		return all
 	}
 
 	here := cluster.Options{Folder: filepath.Join(t.TempDir(), "rows")}
-	want, err := ensembles(t.Context(), here, home, hashes[home])
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := computetest.Must(ensembles(t.Context(), here, home, hashes[home]))
 	all := members(want.Posterior) // [2, 4]
 	if one := members(first.Posterior); len(all) != 8 || !slices.Equal(slices.Concat(all[:2], all[4:6]), one) ||
 		slices.Equal(all[:2], all[2:4]) {
@@ -218,10 +201,7 @@ func TestFitOfParquet(t *testing.T) {
 			t.Fatalf("%v: %s", err, said)
 		}
 	}
-	got, err := ensembles(t.Context(), nodes, home, hashes[home])
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := computetest.Must(ensembles(t.Context(), nodes, home, hashes[home]))
 	if !slices.Equal(members(got.Posterior), all) {
 		t.Errorf("nodes have the members %v, and one process %v", members(got.Posterior), all)
 	}
@@ -275,14 +255,8 @@ func TestFitOfOtherRows(t *testing.T) {
 	if err != nil || len(scripts) != 1 {
 		t.Fatalf("the scripts are %q (%v)", scripts, err)
 	}
-	script, err := os.ReadFile(scripts[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := compute.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := computetest.Must(os.ReadFile(scripts[0]))
+	engine := computetest.Must(compute.Default())
 	for _, c := range [][2]string{{home, home}, {home, strings.Repeat("a", len(home))}, {engine.Name(), "xla:other.so"}} {
 		home, hash := c[0], c[1]
 		path := filepath.Join(o.Folder, "job.sh")

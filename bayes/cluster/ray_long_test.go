@@ -143,14 +143,8 @@ func likeHere(t *testing.T, on func(string) cluster.Options) {
 		var draws [2]string
 		for i, o := range []cluster.Options{on(filepath.Join(t.TempDir(), name)),
 			{Folder: filepath.Join(t.TempDir(), name)}} {
-			result, err := list(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			first, err := result.Posterior.Coordinate(0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			result := computetest.Must(list(t.Context(), o))
+			first := computetest.Must(result.Posterior.Coordinate(0))
 			draws[i] = fmt.Sprint(first, result.Posterior.LogWeights().All(), result.Posterior.Evidence())
 		}
 		if draws[0] != draws[1] {
@@ -221,10 +215,7 @@ func others(t *testing.T, address string) {
 
 // driverOf is the driver's process, which a program has started; 0: none runs.
 func driverOf(t *testing.T, program int) (pid int) {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stats := computetest.Must(filepath.Glob("/proc/[0-9]*/stat"))
 	for _, stat := range stats {
 		text, err := os.ReadFile(stat)
 		if err != nil {

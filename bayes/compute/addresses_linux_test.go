@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 
 	"golang.org/x/sys/unix"
 )
@@ -55,10 +56,7 @@ func TestAddressLimit(t *testing.T) {
 // fewAddresses leaves this process 150 MB of addresses: the plugin for CPUs takes more.
 func fewAddresses(t *testing.T) {
 	t.Helper()
-	text, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := computetest.Must(os.ReadFile("/proc/self/statm"))
 	var pages uint64
 	if _, err := fmt.Sscan(string(text), &pages); err != nil {
 		t.Fatal(err)

@@ -149,15 +149,9 @@ func TestOtherNames(t *testing.T) {
 // A plugin that was cut off anywhere is an error, not the end of the process within the system's loader.
 func TestTruncatedPlugin(t *testing.T) {
 	plugin := xlaPlugin(t)
-	whole, err := os.Open(plugin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := computetest.Must(os.Open(plugin))
 	defer whole.Close() //nolint:errcheck // it was only read
-	info, err := whole.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := computetest.Must(whole.Stat())
 	for _, size := range []int64{5, 100, 1 << 20, info.Size() / 2, info.Size() - 1} {
 		path := filepath.Join(t.TempDir(), "cut_cpu.so")
 		part, err := os.Create(path)
@@ -230,19 +224,13 @@ func TestSharedAndClosed(t *testing.T) {
 	}
 	for _, config := range configs {
 		open := func() *compute.Engine {
-			engine, err := compute.Open(config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine := computetest.Must(compute.Open(config))
 			return engine
 		}
 		works := func(engine *compute.Engine) {
 			exec := MustNewExec(engine.Backend(), func(x *Node) *Node { return MulScalar(x, 2) })
 			defer exec.Finalize()
-			out, err := exec.Call(float32(3))
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := computetest.Must(exec.Call(float32(3)))
 			if got := out[0].Value(); got != float32(6) {
 				t.Errorf("%s: 2*3 = %v", config, got)
 			}
@@ -272,10 +260,7 @@ func TestSharedAndClosed(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	pure, err := compute.Open(compute.GoBackend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pure := computetest.Must(compute.Open(compute.GoBackend))
 	if pure.Name() != "go" || pure.IsXLA() {
 		t.Errorf("%s: Name() = %q, IsXLA() = %v", pure, pure.Name(), pure.IsXLA())
 	}
@@ -389,18 +374,12 @@ const text = "one"
 // More memory than any machine has: XLA says so, and the next step runs.
 func TestOutOfMemory(t *testing.T) {
 	plugin := xlaPlugin(t)
-	engine, err := compute.Open("xla:" + plugin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := compute.NewProgram(engine, "huge", nil, []string{"x"},
+	engine := computetest.Must(compute.Open("xla:" + plugin))
+	program := computetest.Must(compute.NewProgram(engine, "huge", nil, []string{"x"},
 		func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 			x := Mul(Iota(inputs[0].Graph(), shapes.Make(compute.Float32, 1<<44), 0), inputs[0])
 			return compute.Nodes{"x": x}, inputs[0]
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))
 	defer program.Close()
 	state := compute.NewState(engine)
 	defer state.Close()
@@ -439,10 +418,7 @@ func TestNotice(t *testing.T) {
 	if _, shown, cleared := strings.Cut(screen, "\r\x1b[K"); !cleared || shown != lines {
 		t.Errorf("after a progress line a terminal gets %q", screen)
 	}
-	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := computetest.Must(os.Create(filepath.Join(t.TempDir(), "stderr")))
 	defer file.Close()
 	if compute.Terminal(file) {
 		t.Error("a file is taken for a terminal")

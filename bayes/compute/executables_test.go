@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/internal/plugin"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -25,14 +26,11 @@ func runKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		program, err := compute.NewProgram(engine, "kept", []string{"x"}, []string{"x"},
+		program := computetest.Must(compute.NewProgram(engine, "kept", []string{"x"}, []string{"x"},
 			func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 				x := Add(s["x"], Sin(Einsum("ab,cb->ac", s["x"], s["x"])))
 				return compute.Nodes{"x": Sort(x, 0, true)}, ReduceSum(Mul(x, inputs[0]), 0)
-			})
-		if err != nil {
-			t.Fatal(err)
-		}
+			}))
 		defer program.Close()
 		state, err := compute.NewShardedState(engine, compute.Sharding{Devices: devices, Particles: []string{"x"}})
 		if err != nil {
@@ -45,10 +43,7 @@ func runKept(t *testing.T) {
 		}
 		state.Set("x", compute.Floats(compute.Float64, start, 8, 8))
 		for range 3 {
-			record, err := program.Run(state, .5)
-			if err != nil {
-				t.Fatal(err)
-			}
+			record := computetest.Must(program.Run(state, .5))
 			fmt.Printf("%x\n", record)
 		}
 	}
@@ -117,10 +112,7 @@ func TestExecutables(t *testing.T) {
 		},
 	} {
 		for _, name := range files() {
-			whole, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			whole := computetest.Must(os.ReadFile(name))
 			if err := os.WriteFile(name, damage(whole), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -67,10 +67,7 @@ func gpus(t *testing.T, smi string) (plugin string) {
 
 func open(t *testing.T, config string) *compute.Engine {
 	t.Helper()
-	engine, err := compute.Open(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := computetest.Must(compute.Open(config))
 	t.Cleanup(engine.Close)
 	return engine
 }
@@ -297,10 +294,7 @@ func TestTooLittleMemory(t *testing.T) {
 	}
 	plan := func(particles int, bytes int64, chunk int) compute.Plan {
 		t.Helper()
-		p, err := compute.NewPlan(particles, bytes, chunk)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := computetest.Must(compute.NewPlan(particles, bytes, chunk))
 		return p
 	}
 	for _, c := range []struct {
@@ -317,13 +311,10 @@ func TestTooLittleMemory(t *testing.T) {
 		}
 	}
 
-	program, err := compute.NewProgram(engine, "state", []string{"x", "y"}, []string{"x"},
+	program := computetest.Must(compute.NewProgram(engine, "state", []string{"x", "y"}, []string{"x"},
 		func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
 			return compute.Nodes{"x": OnePlus(s["x"])}, ReduceAllSum(s["y"])
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))
 	defer program.Close()
 	state := compute.NewState(engine)
 	defer state.Close()
@@ -414,24 +405,18 @@ func TestMemoryOfFirst(t *testing.T) {
 	} {
 		gpus(t, c.smi)
 		engine := open(t, "xla:cuda"+c.options)
-		plan, err := compute.NewPlan(10, 1<<10, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := computetest.Must(compute.NewPlan(10, 1<<10, 10))
 		if c.devices > 1 {
 			plan = compute.NewSharedPlan(10, c.devices, 1<<10)
 		}
-		program, err := compute.NewProgram(engine, "pass", []string{"x"}, nil,
+		program := computetest.Must(compute.NewProgram(engine, "pass", []string{"x"}, nil,
 			func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
 				rows, _ := plan.Over(s["x"], compute.Pass{Rows: [][]int{{}},
 					Chunk: func(_ compute.Span, phi *Node, _ []*Node) (rows, sums []*Node) {
 						return []*Node{ReduceSum(phi, -1)}, nil
 					}})
 				return nil, rows[0]
-			})
-		if err != nil {
-			t.Fatal(err)
-		}
+			}))
 		defer program.Close()
 		state := compute.NewState(engine)
 		defer state.Close()
@@ -445,16 +430,10 @@ func TestMemoryOfFirst(t *testing.T) {
 // An accelerator evaluates as many particles at a time as an eighth of its free memory allows, not as a CPU's caches
 // do, unless the user has set the chunk.
 func TestChunksOfAccelerator(t *testing.T) {
-	parallel, err := compute.NewParallelPlan(1000, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parallel := computetest.Must(compute.NewParallelPlan(1000, 1<<20))
 	plan := func(chunk int) compute.Plan {
 		t.Helper()
-		p, err := compute.NewPlan(1000, 1<<20, chunk)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := computetest.Must(compute.NewPlan(1000, 1<<20, chunk))
 		return p
 	}
 	const free4 = "GPU-5, NVIDIA T4, 580.95.05, 15360, 4000\n" // an eighth: 500 MiB
@@ -478,17 +457,14 @@ func TestChunksOfAccelerator(t *testing.T) {
 				engine = "xla:cpu"
 			}
 			largest := 0
-			exec, err := NewExec(open(t, engine).Backend(), func(phi *Node) *Node {
+			exec := computetest.Must(NewExec(open(t, engine).Backend(), func(phi *Node) *Node {
 				rows, _ := c.plan.Over(phi, compute.Pass{Rows: [][]int{{}},
 					Chunk: func(s compute.Span, phi *Node, _ []*Node) (rows, sums []*Node) {
 						largest = max(largest, s.Count)
 						return []*Node{ReduceSum(phi, -1)}, nil
 					}})
 				return rows[0]
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 			defer exec.Finalize()
 			phi := compute.Floats(compute.Float32, make([]float64, c.plan.Particles), c.plan.Particles, 1)
 			if _, err := exec.Call(phi); err != nil {
@@ -529,14 +505,11 @@ func TestAsync(t *testing.T) {
 func walkAsync(t *testing.T, way string) {
 	gpus(t, big)
 	engine := open(t, "xla:"+way)
-	program, err := compute.NewProgram(engine, "walk", []string{"x"}, []string{"x"},
+	program := computetest.Must(compute.NewProgram(engine, "walk", []string{"x"}, []string{"x"},
 		func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 			x := Add(Sin(Einsum("ab,cb->ac", s["x"], s["x"])), ExpandAxes(inputs[0], 0))
 			return compute.Nodes{"x": x}, ReduceSum(x, 0)
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))
 	defer program.Close()
 	state := compute.NewState(engine)
 	defer state.Close()
@@ -546,10 +519,7 @@ func walkAsync(t *testing.T, way string) {
 		for i := range input {
 			input[i] = float64((step*i)%17) / 17
 		}
-		record, err := program.Run(state, input)
-		if err != nil {
-			t.Fatal(err)
-		}
+		record := computetest.Must(program.Run(state, input))
 		fmt.Printf("%x\n", sha256.Sum256(fmt.Append(nil, record)))
 	}
 }

@@ -16,10 +16,7 @@ func compared(b *testing.B, engine *compute.Engine, inputs []any, ways map[strin
 			exec := MustNewExec(engine.Backend(), func(a []*Node) *Node { return build(a) })
 			defer exec.Finalize()
 			call := func() {
-				out, err := exec.Call(inputs...)
-				if err != nil {
-					b.Fatal(err)
-				}
+				out := computetest.Must(exec.Call(inputs...))
 				out[0].FinalizeAll() //nolint:errcheck // freeing a result
 			}
 			call() // compiles

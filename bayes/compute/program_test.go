@@ -25,10 +25,7 @@ func walk(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 
 func newWalk(t testing.TB, engine *compute.Engine, dtype compute.DType) (*compute.Program, *compute.State) {
 	t.Helper()
-	program, err := compute.NewProgram(engine, "walk", []string{"x", "a", "n"}, []string{"x", "n"}, walk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := computetest.Must(compute.NewProgram(engine, "walk", []string{"x", "a", "n"}, []string{"x", "n"}, walk))
 	t.Cleanup(program.Close)
 	state := compute.NewState(engine)
 	t.Cleanup(state.Close)
@@ -40,10 +37,7 @@ func newWalk(t testing.TB, engine *compute.Engine, dtype compute.DType) (*comput
 
 func host(t *testing.T, state *compute.State, names ...string) map[string]*tensors.Tensor {
 	t.Helper()
-	copies, err := state.Host(names...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	copies := computetest.Must(state.Host(names...))
 	return copies
 }
 
@@ -61,20 +55,14 @@ func read(t *testing.T, state *compute.State, name string) (v []float64) {
 
 func values(t *testing.T, x *tensors.Tensor) []float64 {
 	t.Helper()
-	v, err := compute.Float64s(x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := computetest.Must(compute.Float64s(x))
 	return v
 }
 
 // entry is what the first device holds of an entry.
 func entry(t *testing.T, state *compute.State, name string) *tensors.Tensor {
 	t.Helper()
-	shards, err := state.Shards(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shards := computetest.Must(state.Shards(name))
 	return shards[0]
 }
 
@@ -89,10 +77,7 @@ func TestProgram(t *testing.T) {
 		for step := range 5 {
 			input := float64(step) * .25
 			consumed, kept := entry(t, state, "x"), entry(t, state, "a")
-			record, err := program.Run(state, compute.Floats(dtype, []float64{input}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			record := computetest.Must(program.Run(state, compute.Floats(dtype, []float64{input})))
 			sum := 0.0
 			for i := range x {
 				x[i] = a[i]*x[i] + input
@@ -134,13 +119,10 @@ func TestProgram(t *testing.T) {
 // A step may make entries that were not there, and replace some that it does not read.
 func TestNewEntries(t *testing.T) {
 	for _, engine := range computetest.Engines(t) {
-		program, err := compute.NewProgram(engine, "make", nil, []string{"y"},
+		program := computetest.Must(compute.NewProgram(engine, "make", nil, []string{"y"},
 			func(_ compute.Nodes, in []*Node) (compute.Nodes, *Node) {
 				return compute.Nodes{"y": MulScalar(in[0], 3)}, in[0]
-			})
-		if err != nil {
-			t.Fatal(err)
-		}
+			}))
 		defer program.Close()
 		state := compute.NewState(engine)
 		for _, v := range []float32{2, 5} {
@@ -209,10 +191,7 @@ func TestProgramErrors(t *testing.T) {
 			program.Close()
 		}
 		for _, nothing := range []any{nil, (*tensors.Tensor)(nil)} {
-			program, err := compute.NewProgram(engine, "walk", []string{"x"}, []string{"x"}, walk)
-			if err != nil {
-				t.Fatal(err)
-			}
+			program := computetest.Must(compute.NewProgram(engine, "walk", []string{"x"}, []string{"x"}, walk))
 			state := compute.NewState(engine)
 			state.Set("x", compute.Floats(compute.Float32, []float64{1, 2, 3}, 3))
 			if _, err := program.Run(state, nothing); err == nil || !strings.Contains(err.Error(), "input 0 is nil") {
@@ -276,10 +255,7 @@ func TestPlan(t *testing.T) {
 	for _, j := range []int{1, 2, 3, 31, 32, 33, 100, 1000, 10_007, 200_000} {
 		for _, bytes := range []int64{0, 1, 1000, 33 << 10, 1 << 20, 33 << 20, 1 << 40} {
 			for _, chunk := range []int{0, 1, 7, 100, j, 2 * j} {
-				plan, err := compute.NewPlan(j, bytes, chunk)
-				if err != nil {
-					t.Fatal(err)
-				}
+				plan := computetest.Must(compute.NewPlan(j, bytes, chunk))
 				count := plan.Chunks()
 				if plan.Particles != j || plan.Chunk < 1 || (count-1)*plan.Chunk >= j || count*plan.Chunk < j {
 					t.Fatalf("%+v: chunks that do not make up %d particles", plan, j)
@@ -315,10 +291,7 @@ func TestPlan(t *testing.T) {
 func TestParallelPlan(t *testing.T) {
 	for _, j := range []int{1, 2, 5, 100, 1000, 10_007} {
 		for _, bytes := range []int64{0, 1000, 61 << 10, 3 << 20, 1 << 30} {
-			plan, err := compute.NewParallelPlan(j, bytes)
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := computetest.Must(compute.NewParallelPlan(j, bytes))
 			small := int64(j)*bytes < 4<<20
 			if plan.Particles != j || plan.Chunk < 1 || plan.Concurrent < 1 ||
 				plan.Concurrent > min(8, compute.Threads()) || small && plan.Chunks() != 1 ||
@@ -425,17 +398,14 @@ func TestInitial(t *testing.T) {
 func TestPrepare(t *testing.T) {
 	for _, engine := range computetest.Engines(t) {
 		program := func() *compute.Program {
-			p, err := compute.NewProgram(engine, "sum", []string{"x"}, []string{"x"},
+			p := computetest.Must(compute.NewProgram(engine, "sum", []string{"x"}, []string{"x"},
 				func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 					if s["x"].Shape().Dim(0) == 3 {
 						panic("three is a fault")
 					}
 					x := Mul(s["x"], inputs[0])
 					return compute.Nodes{"x": x}, Reshape(ReduceAllSum(x), 1)
-				})
-			if err != nil {
-				t.Fatal(err)
-			}
+				}))
 			t.Cleanup(p.Close)
 			return p
 		}

@@ -35,16 +35,10 @@ func TestSharding(t *testing.T) {
 	}
 	var want []float64
 	for _, devices := range []int{1, 2, 4} {
-		state, err := compute.NewShardedState(engine, compute.Sharding{Devices: devices, Particles: cut})
-		if err != nil {
-			t.Fatal(err)
-		}
+		state := computetest.Must(compute.NewShardedState(engine, compute.Sharding{Devices: devices, Particles: cut}))
 		defer state.Close()
-		program, err := compute.NewProgram(engine, "centred", []string{"x", "shift", "steps"},
-			[]string{"x", "mean", "more/turned", "steps"}, centred)
-		if err != nil {
-			t.Fatal(err)
-		}
+		program := computetest.Must(compute.NewProgram(engine, "centred", []string{"x", "shift", "steps"},
+			[]string{"x", "mean", "more/turned", "steps"}, centred))
 		defer program.Close()
 		state.Set("x", compute.Floats(compute.Float64, start, particles, 2))
 		state.Set("shift", compute.Floats(compute.Float64, []float64{.25, -3}, 2))
@@ -68,10 +62,7 @@ func TestSharding(t *testing.T) {
 		}
 		for _, name := range state.Names() {
 			got = append(got, read(t, state, name)...)
-			shards, err := state.Shards(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			shards := computetest.Must(state.Shards(name))
 			rows := map[string]int{"x": particles / devices, "more/turned": particles / devices, "mean": 2, "shift": 2}[name]
 			if len(shards) != devices {
 				t.Errorf("%q lies on %d devices, not %d", name, len(shards), devices)
@@ -115,18 +106,12 @@ func TestShardingErrors(t *testing.T) {
 	}
 	_, err := compute.NewShardedState(engine, compute.Sharding{Devices: 1000})
 	says("too many devices", err, "1000", engine.Name())
-	state, err := compute.NewShardedState(engine, compute.Sharding{Devices: 2, Particles: cut})
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := computetest.Must(compute.NewShardedState(engine, compute.Sharding{Devices: 2, Particles: cut}))
 	defer state.Close()
 	sum := func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
 		return compute.Nodes{}, Reshape(ReduceAllSum(s["x"]), 1)
 	}
-	program, err := compute.NewProgram(engine, "sum", []string{"x"}, nil, sum)
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := computetest.Must(compute.NewProgram(engine, "sum", []string{"x"}, nil, sum))
 	defer program.Close()
 	_, err = program.Run(state)
 	says("an entry that is not there", err, `"x"`, "sum")

@@ -18,10 +18,7 @@ func TestThreadsWithoutSignals(t *testing.T) {
 	if computetest.CPU(t) == nil {
 		t.Skip("no XLA on the CPU")
 	}
-	files, err := filepath.Glob("/proc/self/task/*/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := computetest.Must(filepath.Glob("/proc/self/task/*/status"))
 	threads := 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -41,10 +38,7 @@ func TestThreadsWithoutSignals(t *testing.T) {
 			continue
 		}
 		threads++
-		mask, err := strconv.ParseUint(blocked, 16, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mask := computetest.Must(strconv.ParseUint(blocked, 16, 64))
 		for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGPROF, syscall.SIGURG, syscall.SIGTERM} {
 			if mask&(1<<(signal-1)) == 0 {
 				t.Errorf("%s takes %v: its mask is %s", name, signal, blocked)

@@ -43,10 +43,7 @@ func TestBatchNormGradient(t *testing.T) {
 	partBytes = 1
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		evaluate := func(engine *compute.Engine, dtype compute.DType, chunk int) func(args ...any) [][]float64 {
-			plan, err := compute.NewPlan(few, 1, chunk)
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := computetest.Must(compute.NewPlan(few, 1, chunk))
 			return computetest.Compile(t, engine, func(_ *Graph, a []*Node) []*Node {
 				for i := range a {
 					a[i] = ConvertDType(a[i], dtype)
@@ -91,25 +88,16 @@ func TestBatchNormGradient(t *testing.T) {
 func TestBatchNormMoved(t *testing.T) {
 	const batch, count = 5, 4
 	model := bayes.Model{Network: normed{}, Likelihood: bayes.Gaussian{StdDev: .7}, Stochastic: bayes.Layers(4)}
-	partial, err := model.Bind(dims, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	partial := computetest.Must(model.Bind(dims, 1))
 	var all []string
 	for _, slot := range partial.Slots {
 		all = append(all, slot.Name)
 	}
 	model.Stochastic = bayes.Names(all...)
-	whole, err := model.Bind(dims, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := computetest.Must(model.Bind(dims, 1))
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		evaluate := func(engine *compute.Engine, dtype compute.DType, chunk int) []float64 {
-			plan, err := compute.NewPlan(particles, 1, chunk)
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := computetest.Must(compute.NewPlan(particles, 1, chunk))
 			return computetest.Run(t, engine, func(_ *Graph, a []*Node) []*Node {
 				for i := range a {
 					a[i] = ConvertDType(a[i], dtype)

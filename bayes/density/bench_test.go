@@ -35,15 +35,9 @@ func benchmarkGradient(b *testing.B, engine *compute.Engine) {
 	}...) {
 		b.Run(fmt.Sprintf("hidden=%v/%s/J=%d/B=%d", c.hidden, c.activation, c.particles, c.rows), func(b *testing.B) {
 			const inputs = 8
-			bound, err := bayes.Model{Network: nn.MLP{Hidden: c.hidden, Activation: c.activation},
-				Likelihood: bayes.Gaussian{StdDev: .3}, Stochastic: bayes.All()}.Bind(inputs, 1)
-			if err != nil {
-				b.Fatal(err)
-			}
-			plan, err := NewPlan(bound, compute.Float32, Workload{Particles: c.particles, Rows: c.rows})
-			if err != nil {
-				b.Fatal(err)
-			}
+			bound := computetest.Must(bayes.Model{Network: nn.MLP{Hidden: c.hidden, Activation: c.activation},
+				Likelihood: bayes.Gaussian{StdDev: .3}, Stochastic: bayes.All()}.Bind(inputs, 1))
+			plan := computetest.Must(NewPlan(bound, compute.Float32, Workload{Particles: c.particles, Rows: c.rows}))
 			b.Log(plan)
 			target := Full{Likelihood{Model: bound, Plan: plan}}
 			normal := normals()
@@ -76,16 +70,10 @@ func normals() func(stdDev float64, dims ...int) *tensors.Tensor {
 func benchmarkGraph(
 	b *testing.B, engine *compute.Engine, inputs []any, build func(inputs []*graph.Node) []*graph.Node,
 ) {
-	exec, err := graph.NewExec(engine.Backend(), build)
-	if err != nil {
-		b.Fatal(err)
-	}
+	exec := computetest.Must(graph.NewExec(engine.Backend(), build))
 	defer exec.Finalize()
 	call := func() {
-		results, err := exec.Call(inputs...)
-		if err != nil {
-			b.Fatal(err)
-		}
+		results := computetest.Must(exec.Call(inputs...))
 		// An accelerator computes on after the call returns: one number is waited for.
 		if _, err := compute.Columns(results[0], 0, 1); err != nil {
 			b.Fatal(err)

@@ -31,36 +31,21 @@ func TestLogEvidenceOfLinearRegression(t *testing.T) {
 		y[i] = .7*x[i][0] - .4*x[i][1] + .3 + .5*math.Sin(float64(5*i))
 	}
 	exact := linearRegressionEvidence(x, y, sd)
-	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd},
-		Stochastic: bayes.All()}.Bind(2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := compute.NewPlan(j, 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := computetest.Must(bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd},
+		Stochastic: bayes.All()}.Bind(2, 1))
+	plan := computetest.Must(compute.NewPlan(j, 1, 0))
 	likelihood := density.Likelihood{Model: bound, Plan: plan}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		exec, err := NewExec(engine.Backend(), func(seed, x, y *Node) *Node {
+		exec := computetest.Must(NewExec(engine.Backend(), func(seed, x, y *Node) *Node {
 			phi := bound.SamplePrior(random.FromKey(seed), dtype, j)
 			batch := density.Batch{X: ConvertDType(x, dtype), Y: ConvertDType(y, dtype)}
 			return ConvertDType(likelihood.LogLikelihood(phi, nil, batch), compute.Float64)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		defer exec.Finalize()
 		var within [3]float64
 		for seed := range uint64(100) {
-			out, err := exec.Call(random.KeyOf(seed+1).Words(), x, y)
-			if err != nil {
-				t.Fatal(err)
-			}
-			logLik, err := compute.Float64s(out[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := computetest.Must(exec.Call(random.KeyOf(seed+1).Words(), x, y))
+			logLik := computetest.Must(compute.Float64s(out[0]))
 			value, se := smc.LogEvidence(logLik)
 			for k := range within {
 				if math.Abs(value-exact) <= float64(k+1)*se {

@@ -31,36 +31,21 @@ type logNormalOf struct{ distuv.LogNormal }
 func TestPaddingWithoutDensity(t *testing.T) {
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: logNormal{bayes.Gaussian{StdDev: .4}}, Stochastic: bayes.All(),
 		Scaling: bayes.Scaling{KeepTarget: true}}
-	bound, err := model.Bind(2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := compute.NewPlan(2, 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := computetest.Must(model.Bind(2, 1))
+	plan := computetest.Must(compute.NewPlan(2, 1, 0))
 	posterior := MiniBatch{Likelihood: Likelihood{Model: bound, Plan: plan}, Rows: 7}
 	phi := [][]float64{{.1, -.2, .3}, {1, .5, -1}}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		of := func(x [][]float64, y []float64) []float64 {
-			exec, err := NewExec(engine.Backend(), func(phi, x, y *Node) *Node {
+			exec := computetest.Must(NewExec(engine.Backend(), func(phi, x, y *Node) *Node {
 				as := func(x *Node) *Node { return ConvertDType(x, dtype) }
 				batch := Batch{X: as(x), Y: as(y), Count: ConstAs(as(y), 3.)}
 				value, gradient := At(posterior, nil, batch).Gradient(as(phi))
 				return ConvertDType(Concatenate([]*Node{ExpandAxes(value, 1), gradient}, 1), compute.Float64)
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 			defer exec.Finalize()
-			out, err := exec.Call(phi, x, y)
-			if err != nil {
-				t.Fatal(err)
-			}
-			values, err := compute.Float64s(out[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := computetest.Must(exec.Call(phi, x, y))
+			values := computetest.Must(compute.Float64s(out[0]))
 			return values
 		}
 		x, y := [][]float64{{1, 2}, {-1, .5}, {.2, -.4}}, []float64{1.5, .2, 3}

@@ -20,11 +20,8 @@ func TestLargestOwnMatrix(t *testing.T) {
 		{[]int{4, 3}, bayes.All(), 12}, {[]int{9, 3}, bayes.All(), 27}, {[]int{4}, bayes.All(), 4}, {nil, bayes.All(), 0},
 		{[]int{4, 3}, bayes.Weights(1, 2, 3), 12}, {[]int{4, 3}, bayes.Layers(1, 2), 0}, {[]int{4, 3}, bayes.Biases(), 0},
 	} {
-		bound, err := bayes.Model{Network: nn.MLP{Hidden: c.hidden}, Likelihood: bayes.Gaussian{},
-			Stochastic: c.stochastic}.Bind(100, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bound := computetest.Must(bayes.Model{Network: nn.MLP{Hidden: c.hidden}, Likelihood: bayes.Gaussian{},
+			Stochastic: c.stochastic}.Bind(100, 1))
 		if got := largestOwnMatrix(bound); got != c.want {
 			t.Errorf("%v, %v: %d weights, want %d", c.hidden, c.stochastic, got, c.want)
 		}
@@ -63,11 +60,8 @@ func TestPlanOfConvolutions(t *testing.T) {
 
 // The rows are cut into parts where one particle's activations would take more than 2 GiB, and only there.
 func TestPlanOfParts(t *testing.T) {
-	bound, err := bayes.Model{Network: nn.LeNet5(28, 28, 1), Likelihood: bayes.Categorical{},
-		Stochastic: bayes.Layers(1)}.Bind(28*28, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := computetest.Must(bayes.Model{Network: nn.LeNet5(28, 28, 1), Likelihood: bayes.Categorical{},
+		Stochastic: bayes.Layers(1)}.Bind(28*28, 10))
 	for _, c := range []struct {
 		work  Workload
 		parts int

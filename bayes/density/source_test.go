@@ -27,21 +27,15 @@ import (
 
 func linear(t testing.TB, features int) *bayes.BoundModel {
 	t.Helper()
-	bound, err := bayes.Model{
+	bound := computetest.Must(bayes.Model{
 		Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All(),
-	}.Bind(features, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}.Bind(features, 1))
 	return bound
 }
 
 func numbersOf(t testing.TB, input any) []float64 {
 	t.Helper()
-	numbers, err := compute.Float64s(input.(*tensors.Tensor))
-	if err != nil {
-		t.Fatal(err)
-	}
+	numbers := computetest.Must(compute.Float64s(input.(*tensors.Tensor)))
 	return numbers
 }
 
@@ -77,10 +71,7 @@ func TestProblemBySource(t *testing.T) {
 	})
 	mean := make([]float64, 1+bound.D)
 	for move := range perEpoch {
-		inputs, err := problem.HostInputs.Inputs(ctx, 2*perEpoch+move, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		inputs := computetest.Must(problem.HostInputs.Inputs(ctx, 2*perEpoch+move, nil))
 		for i, v := range slices.Concat(gradient(append([]any{at}, inputs...)...)...) {
 			mean[i] += v / float64(perEpoch)
 		}
@@ -101,10 +92,7 @@ func TestProblemBySource(t *testing.T) {
 	computetest.Near(t, "the mean over an epoch", mean, slices.Concat(exact...), 1e-9)
 	sum := make([]float64, 1+bound.D)
 	for block := range blocks.Count {
-		data, err := blocks.Data(block)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := computetest.Must(blocks.Data(block))
 		of := computetest.Run(t, engine, func(_ *graph.Graph, args []*graph.Node) []*graph.Node {
 			nodes := compute.Nodes{"x": args[1], "y": args[2], "count": args[3]}
 			value, gradient := blocks.Target(nodes).Gradient(args[0])
@@ -114,12 +102,9 @@ func TestProblemBySource(t *testing.T) {
 	}
 	computetest.Near(t, "the sum over all blocks", sum, slices.Concat(exact...), 1e-9)
 
-	result, err := fit.Sample(ctx, problem, mcmc.Chains{
+	result := computetest.Must(fit.Sample(ctx, problem, mcmc.Chains{
 		Kernel: mcmc.SGLD{StepSize: 2e-4}, Chains: 4, Draws: 500, Thin: 4, WarmUp: 500,
-	}, run.Settings{Seed: 1, Engine: engine, DType: compute.Float64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, run.Settings{Seed: 1, Engine: engine, DType: compute.Float64}))
 	r := fit.Details[*mcmc.Details](result)
 	if r.Evaluations != (mcmc.Evaluations{PartialGradients: 8000, PartialShare: 20. / n}) {
 		t.Errorf("evaluations %+v", r.Evaluations)

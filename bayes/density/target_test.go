@@ -87,10 +87,7 @@ func waves(n int, frequency float64) []float64 {
 }
 
 func newScene(t *testing.T, model bayes.Model, outputs int) *scene {
-	bound, err := model.Bind(dims, outputs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := computetest.Must(model.Bind(dims, outputs))
 	s := &scene{bound: bound, phi: waves(particles*bound.D, 1.7), psi: waves(max(1, bound.W), 2.3),
 		x: waves(rows*dims, .9), y: waves(rows, 3.1)}
 	if bound.Model.Likelihood.Task() != bayes.Regression {
@@ -106,10 +103,7 @@ func newScene(t *testing.T, model bayes.Model, outputs int) *scene {
 		s.xRows = append(s.xRows, s.x[n*dims:(n+1)*dims])
 	}
 	s.likelihood = func(chunk int) Likelihood {
-		plan, err := compute.NewPlan(particles, 1, chunk)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := computetest.Must(compute.NewPlan(particles, 1, chunk))
 		if chunk == 16 { // the third waits for the first, not for the second
 			plan.Concurrent = 2
 		}

@@ -161,10 +161,7 @@ func TestInitialisers(t *testing.T) {
 }
 
 func TestLayers(t *testing.T) {
-	layers, err := MLP{Hidden: []int{4, 3}, Activation: Tanh, Init: HeNormal}.Layers(2, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	layers := computetest.Must(MLP{Hidden: []int{4, 3}, Activation: Tanh, Init: HeNormal}.Layers(2, 5))
 	var got []string
 	for _, layer := range layers {
 		for _, p := range layer.Parameters() {

@@ -24,10 +24,7 @@ func TestPublishedSizes(t *testing.T) {
 		// gives, and so it has convolutions without biases and shortcuts without parameters
 		{ResNet20{Height: 32, Width: 32, Channels: 3, Normalisation: ByBatch}, 3072, 269_722},
 	} {
-		layers, err := c.network.Layers(c.inputs, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		layers := computetest.Must(c.network.Layers(c.inputs, 10))
 		size, names := 0, map[string]bool{}
 		for _, layer := range layers {
 			for _, p := range layer.Parameters() {
@@ -49,10 +46,7 @@ func TestPublishedSizes(t *testing.T) {
 // a network gives that has this particle's numbers as shared ones.
 func TestResNetParticles(t *testing.T) {
 	const particles, batch, side = 2, 3, 5
-	layers, err := ResNet20{Height: side, Width: side}.Layers(side*side, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	layers := computetest.Must(ResNet20{Height: side, Width: side}.Layers(side*side, 2))
 	engine := computetest.Go(t)
 	got := computetest.Run(t, engine, func(_ *graph.Graph, a []*graph.Node) []*graph.Node {
 		h := Value{graph.Reshape(a[0], side*side, batch), false}

@@ -31,13 +31,10 @@ func TestKeepBest(t *testing.T) {
 		t.Fatal(err)
 	}
 	best := run.BestEntries("theta")
-	program, err := compute.NewProgram(engine, "validation", append(best, "theta"), best,
+	program := computetest.Must(compute.NewProgram(engine, "validation", append(best, "theta"), best,
 		func(s compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
 			return run.KeepBest(s, inputs[0], inputs[1], "theta"), graph.ConstAs(inputs[0], []float64{0})
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))
 	defer program.Close()
 	selection := run.NewSelection(members, 2)
 	for i, now := range scores {
@@ -51,18 +48,9 @@ func TestKeepBest(t *testing.T) {
 		}
 		selection.Add(i+1, now)
 	}
-	kept, err := state.Host(best...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	theta, err := compute.Float64s(kept[run.BestPrefix+"theta"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	lowest, err := compute.Float64s(kept[run.BestPrefix+"nlpd"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := computetest.Must(state.Host(best...))
+	theta := computetest.Must(compute.Float64s(kept[run.BestPrefix+"theta"]))
+	lowest := computetest.Must(compute.Float64s(kept[run.BestPrefix+"nlpd"]))
 	for m, w := range want {
 		got, score := selection.Best[m], w.NLPD
 		if w.Step == 0 {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gobnn/bayes/compute/computetest"
 )
 
 // stopVariable, when set, makes this test's program the cell that TestStopButton stops: the checkpoint's file.
@@ -51,10 +53,7 @@ func TestStopButton(t *testing.T) {
 	for {
 		cell := exec.Command(os.Args[0], "-test.run=^TestStopButton$", "-test.v=false")
 		cell.Env = append(os.Environ(), stopVariable+"="+file)
-		out, err := cell.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := computetest.Must(cell.StdoutPipe())
 		if err := cell.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -123,10 +122,7 @@ func TestFail(t *testing.T) {
 	} {
 		cell := exec.Command(os.Args[0], "-test.run=^TestFail$", "-test.v=false")
 		cell.Env = append(os.Environ(), stopVariable+"="+file)
-		out, err := cell.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := computetest.Must(cell.StdoutPipe())
 		var said strings.Builder
 		cell.Stderr = &said
 		if err := cell.Start(); err != nil {
@@ -204,14 +200,8 @@ func TestSecondSignal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			program := exec.Command("sh", "-c", "trap "+trap+` INT; exec "$0" -test.run='^TestSecondSignal$'`, os.Args[0])
 			program.Env = append(os.Environ(), stopVariable+"=yes")
-			in, err := program.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := program.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			in := computetest.Must(program.StdinPipe())
+			out := computetest.Must(program.StdoutPipe())
 			if err := program.Start(); err != nil {
 				t.Fatal(err)
 			}

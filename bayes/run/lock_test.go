@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gobnn/bayes/compute/computetest"
 )
 
 // Of two runs with one checkpoint that are begun at the same instant, before either has written it, one runs and the
@@ -75,10 +77,7 @@ func TestKilled(t *testing.T) {
 	o := options(t)
 	child := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 	child.Env = append(os.Environ(), holdLock+"="+o.Checkpoint)
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := computetest.Must(child.StdoutPipe())
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}

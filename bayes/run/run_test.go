@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/tensorfile"
 
 	"github.com/gomlx/compute/shapes"
@@ -285,10 +286,7 @@ func TestFinished(t *testing.T) {
 	if err := New(&adder{steps: 5}, o).Loop(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.Stat(o.Checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := computetest.Must(os.Stat(o.Checkpoint))
 	var elapsed time.Duration
 	for range 2 {
 		reports := 0
@@ -418,10 +416,7 @@ func TestOtherRuns(t *testing.T) {
 			break
 		}
 	}
-	good, err := tensorfile.Read(o.Checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := computetest.Must(tensorfile.Read(o.Checkpoint))
 	forge := func(old, new string, kept map[string]*tensors.Tensor) func(string) error {
 		return func(path string) error {
 			text := good.Metadata[metadataKey]

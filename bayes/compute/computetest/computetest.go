@@ -193,6 +193,14 @@ func WantError(t testing.TB, what string, err error, words ...string) {
 	}
 }
 
+// Must is the value of a call that cannot fail in a test; it panics with the error if it does.
+func Must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
 // Kolmogorov is the asymptotic p-value of the one-sample Kolmogorov-Smirnov statistic.
 func Kolmogorov(draws []float64, cdf func(float64) float64) float64 {
 	return stats.KolmogorovP(stats.Kolmogorov(draws, cdf), float64(len(draws)))
