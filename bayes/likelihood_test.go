@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
+	"gobnn/bayes/nn"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/integrate/quad"
@@ -58,63 +59,96 @@ func targetsFor(l bayes.Likelihood, rows, size int) []float64 {
 }
 
 // The density in the graph, which trains and samples, is that on the host, which predicts and scores: for each particle
-// and row, with parameters shared, stochastic, or in part.
+// and row, with parameters shared, stochastic, or in part. So it is with weights, exposures and censored targets; the
+// mixture's density of a row is weighted, not each particle's.
 func TestLikelihoodsAgree(t *testing.T) {
 	const particles, rows = 5, 8
 	x := mat.NewDense(rows, features, wave(rows*features, .37))
+	weights, exposure, censored := make([]float64, rows), make([]float64, rows), make([]bool, rows)
+	for i := range rows {
+		weights[i], exposure[i], censored[i] = .5*float64(i), .3+float64(i), i%3 == 1
+	}
 	for _, c := range likelihoods {
 		for _, size := range c.sizes {
+			bare := &dataset.Dataset{X: x, Y: targetsFor(c.likelihood, rows, size)}
+			extras := *bare
+			extras.Weights = weights
+			if bayes.IsCounted(c.likelihood) {
+				extras.Exposure = exposure
+			}
+			if _, ok := c.likelihood.(bayes.Survivor); ok && size == 1 {
+				extras.Censored = censored
+			}
 			partitions := []bayes.Partition{bayes.Layers(2), bayes.All()}
 			for _, own := range c.likelihood.Parameters(size) {
 				partitions = append(partitions, bayes.All().And(bayes.Names(own.Name)), bayes.Names(own.Name))
 			}
-			for _, partition := range partitions {
-				name := fmt.Sprintf("%+v of %T, %d outputs, %v", c.likelihood, c.likelihood, size, partition)
+			for i, partition := range partitions {
 				model := bayes.Model{Network: mlp, Likelihood: c.likelihood, Stochastic: partition}
-				p := newPosterior(t, model, size, particles, compute.Float64).On(computetest.Go(t))
-				prediction := predict(t, p, x)
-				y := targetsFor(c.likelihood, rows, size)
-				var want []float64
-				for j := range prediction.Particles {
-					one, err := prediction.Particle(j)
-					if err != nil {
-						t.Fatal(err)
+				p := newPosterior(t, model, size, particles, compute.Float64)
+				for _, d := range []*dataset.Dataset{bare, &extras} {
+					if d == bare || i < 2 {
+						name := fmt.Sprintf("%+v of %T, %d outputs, %v, %+v", c.likelihood, c.likelihood, size, partition, d.Extras())
+						likelihoodAgrees(t, name, p, d)
 					}
-					density, err := one.Standardised().LogDensity(y)
-					if err != nil {
-						t.Fatalf("%s: %v", name, err)
-					}
-					want = append(want, density...)
-				}
-				shape := []int{rows}
-				if p.Bound().Targets() > 1 {
-					shape = append(shape, size)
-				}
-				scaled := computetest.Must(p.Origin().Features.Apply(x))
-				for dtype, tolerance := range map[compute.DType]float64{compute.Float64: 1e-11, compute.Float32: 2e-4} {
-					draws := computetest.Must(p.Draws())
-					phi := computetest.Must(compute.Float64s(draws.Phi))
-					args := []any{
-						compute.Floats(dtype, phi, particles, p.Bound().D), compute.Floats(dtype, scaled.RawMatrix().Data,
-							rows, features),
-						compute.Floats(dtype, y, shape...),
-					}
-					if draws.Psi != nil {
-						psi := computetest.Must(compute.Float64s(draws.Psi))
-						args = append(args, compute.Floats(dtype, psi, len(psi)))
-					}
-					likelihood := density.Likelihood{Model: p.Bound(), Plan: compute.Plan{Particles: particles, Chunk: particles}}
-					got := computetest.Run(t, computetest.Go(t), func(_ *graph.Graph, args []*graph.Node) []*graph.Node {
-						var psi *graph.Node
-						if len(args) > 3 {
-							psi = args[3]
-						}
-						return []*graph.Node{likelihood.Rows(args[0], psi, density.Batch{X: args[1], Y: args[2]})}
-					}, args...)[0]
-					computetest.Near(t, fmt.Sprint(name, ", ", dtype), got[:len(want)], want, tolerance)
 				}
 			}
 		}
+	}
+}
+
+func likelihoodAgrees(t *testing.T, name string, p *bayes.Posterior, d *dataset.Dataset) {
+	t.Helper()
+	particles := p.Particles()
+	rows, _ := d.X.Dims()
+	prediction := computetest.Must(predict(t, p, d.X).OfRows(d)).Standardised()
+	weighted := func(of bayes.Prediction) []float64 {
+		density := computetest.Must(of.LogDensity(d.Y))
+		for i, w := range d.Weights {
+			density[i] *= w
+		}
+		return density
+	}
+	var want []float64
+	for j := range prediction.Particles {
+		want = append(want, weighted(computetest.Must(prediction.Particle(j)))...)
+	}
+	mixture := weighted(prediction)
+
+	bound := computetest.Must(p.Bound().WithExtras(d.Extras()))
+	targets := bound.Targets()
+	var y []float64
+	for i := range rows {
+		y = append(y, d.Y[i*targets:(i+1)*targets]...)
+		for _, column := range d.Extra(d.Extras()) {
+			y = append(y, column[i])
+		}
+	}
+	draws := computetest.Must(p.Draws())
+	args := []any{computetest.Must(compute.Float64s(draws.Phi)),
+		computetest.Must(p.Origin().Features.Apply(d.X)).RawMatrix().Data, y, draws.LogWeights}
+	if draws.Psi != nil {
+		args = append(args, computetest.Must(compute.Float64s(draws.Psi)))
+	}
+	for dtype, tolerance := range map[compute.DType]float64{compute.Float64: 1e-11, compute.Float32: 2e-4} {
+		if d.Weights != nil {
+			tolerance = map[compute.DType]float64{compute.Float64: 1e-10, compute.Float32: 3e-4}[dtype]
+		}
+		l := density.Likelihood{Model: bound, Plan: compute.Plan{Particles: particles, Chunk: 2}}
+		got := computetest.Run(t, computetest.Go(t), func(_ *graph.Graph, a []*graph.Node) []*graph.Node {
+			for i := range a {
+				a[i] = graph.ConvertDType(a[i], dtype)
+			}
+			var psi *graph.Node
+			if len(a) > 4 {
+				psi = a[4]
+			}
+			own := graph.Reshape(a[0], particles, bound.D)
+			batch := density.Batch{X: graph.Reshape(a[1], rows, features), Y: graph.Reshape(a[2], rows, len(y)/rows)}
+			return []*graph.Node{l.Rows(own, psi, batch), l.LogPredictive(own, psi, a[3], batch)}
+		}, args...)
+		computetest.Near(t, fmt.Sprint(name, ", rows, ", dtype), got[0][:len(want)], want, tolerance)
+		computetest.Near(t, fmt.Sprint(name, ", mixture, ", dtype), got[1], mixture, tolerance)
 	}
 }
 
@@ -210,5 +244,57 @@ func TestSupport(t *testing.T) {
 	data := &dataset.Dataset{X: mat.NewDense(2, 1, []float64{1, 5}), Y: []float64{3, 40}}
 	if _, y := (bayes.Model{Likelihood: bayes.Poisson{}}).Scalers(data); y.Mean[0] != 0 || y.StdDev[0] != 1 {
 		t.Errorf("counts are standardised by %v", y)
+	}
+}
+
+// The logarithm of a normal's tail, and its derivative -p(z)/P(Z > z), as far out as targets lie.
+func TestLogSurvival(t *testing.T) {
+	var z, want, slope []float64
+	for _, v := range []float64{-30, -4, -1, 0, 1, 2, 2.999, 3.001, 3.5, 5, 10, 37, 60, 300} {
+		z = append(z, v)
+		d := bayes.Gaussian{}.Predictive([]float64{0}, nil, 0)
+		log := bayes.LogSurvival(d, v)
+		want, slope = append(want, log), append(slope, -math.Exp(d.LogProb(v)-log))
+	}
+	for dtype, tolerance := range map[compute.DType]float64{compute.Float64: 1e-10, compute.Float32: 2e-5} {
+		got := computetest.Run(t, computetest.Go(t), func(_ *graph.Graph, a []*graph.Node) []*graph.Node {
+			y := graph.ConvertDType(graph.ExpandAxes(a[0], 0), dtype)
+			zero := nn.Value{Node: graph.ZerosLike(y)}
+			log := bayes.Gaussian{}.LogSurvival(nil, zero, y)
+			slope := graph.Gradient(graph.ReduceAllSum(log), y)[0]
+			return []*graph.Node{log, slope}
+		}, z)
+		for i := range z {
+			for k, of := range [][]float64{want, slope} {
+				if !(math.Abs(got[k][i]-of[i]) <= tolerance*math.Max(math.Abs(of[i]), 1)) {
+					t.Errorf("%s: log P(Z > %v) and its slope: number %d is %v, want %v", dtype, z[i], k, got[k][i], of[i])
+				}
+			}
+		}
+	}
+}
+
+// A likelihood that cannot take exposures or censored targets says which can; exposures are checked.
+func TestExtrasRefused(t *testing.T) {
+	bound, err := bayes.Model{Network: mlp, Likelihood: bayes.StudentT{}, Stochastic: bayes.All()}.Bind(features, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, exposed := bound.WithExtras(dataset.Extras{Exposure: true})
+	_, cut := bound.WithExtras(dataset.Extras{Censored: true})
+	counts := bayes.Prediction{Likelihood: bayes.Poisson{}, Outputs: []float64{0, 1}, Particles: 1, Rows: 2, Width: 1,
+		Weights: []float64{1}}
+	_, few := counts.WithExposure([]float64{1})
+	_, none := counts.WithExposure([]float64{1, 0})
+	numbers := counts
+	numbers.Likelihood = bayes.Gaussian{}
+	_, number := numbers.WithExposure([]float64{1, 1})
+	numbers.Censored = []bool{true}
+	_, short := numbers.LogDensity([]float64{1, 1})
+	for text, err := range map[string]error{
+		"take bayes.Poisson": exposed, "take bayes.Gaussian": cut, "1 exposures": few, "exposure of row 1 is 0": none,
+		"bayes.Gaussian": number, "Censored has 1 values": short,
+	} {
+		computetest.WantError(t, "extras", err, text)
 	}
 }

@@ -105,24 +105,19 @@ func TestSaveLinearised(t *testing.T) {
 		computetest.Near(t, name, predict(t, other, x).Outputs, want, 0)
 	}
 
-	for _, c := range []struct {
-		name  string
-		spoil func(f *tensorfile.File)
-	}{
-		{"without the point", func(f *tensorfile.File) { delete(f.Tensors, "linearised_at") }},
-		{"of the other format", func(f *tensorfile.File) { replace(f, "gobnn.posterior.linearised/2", "gobnn.posterior/2") }},
-		{"of another length", func(f *tensorfile.File) {
-			f.Tensors["linearised_at"] = compute.Floats(compute.Float32, []float64{1}, 1)
-		}},
+	for name, spoil := range map[string]func(f *tensorfile.File){
+		"without the point":   tensor("linearised_at", nil),
+		"of the other format": replaced("gobnn.posterior.linearised/2", "gobnn.posterior/2"),
+		"of another length":   tensor("linearised_at", compute.Floats(compute.Float32, []float64{1}, 1)),
 	} {
 		file := computetest.Must(tensorfile.Read(path))
-		c.spoil(&file)
+		spoil(&file)
 		other := filepath.Join(t.TempDir(), "spoilt")
 		if err := tensorfile.Write(other, file); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := bayes.Load(other); err == nil || !strings.Contains(strings.ToLower(err.Error()), "linearised") {
-			t.Errorf("%s: error %v, want one that says what is wrong about the linearisation", c.name, err)
+			t.Errorf("%s: error %v, want one that says what is wrong about the linearisation", name, err)
 		}
 	}
 }

@@ -210,31 +210,22 @@ func TestPredictErrors(t *testing.T) {
 		{"cancelled", cancelled, x, context.Canceled, []string{"row 0 of 5"}},
 	} {
 		prediction, err := p.Predict(c.ctx, c.x)
-		if err == nil || prediction.Outputs != nil || c.want != nil && !errors.Is(err, c.want) {
+		if prediction.Outputs != nil || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: %d outputs, error %v", c.name, len(prediction.Outputs), err)
-			continue
 		}
-		for _, s := range c.says {
-			if !strings.Contains(err.Error(), s) {
-				t.Errorf("%s: error %v does not say %q", c.name, err, s)
-			}
-		}
+		computetest.WantError(t, c.name, err, c.says...)
 	}
 	draws := computetest.Must(p.Draws())
 	unnamed := p.Origin()
 	unnamed.FeatureNames = nil
-	if _, err := remade(t, p.Bound(), draws, unnamed).Predict(context.Background(), with(math.NaN())); err == nil ||
-		!strings.Contains(err.Error(), "row 3, column 1") {
-		t.Errorf("NaN without names: error %v", err)
-	}
+	_, err := remade(t, p.Bound(), draws, unnamed).Predict(context.Background(), with(math.NaN()))
+	computetest.WantError(t, "NaN without names", err, "row 3, column 1")
 	wide := newPosterior(t, predicted[0].model, 1, 3, compute.Float64)
 	if _, err := wide.Predict(context.Background(), with(-1e18)); err != nil {
 		t.Errorf("in float64 -1e18 has a square: error %v", err)
 	}
 	for _, err := range p.PredictBatches(context.Background(), x, 0) {
-		if err == nil || !strings.Contains(err.Error(), "0 rows") {
-			t.Errorf("blocks of 0 rows: error %v", err)
-		}
+		computetest.WantError(t, "blocks of 0 rows", err, "0 rows")
 	}
 
 	ctx, cancel := context.WithCancel(context.Background()) // between blocks
@@ -275,18 +266,12 @@ func TestPredictOtherPictures(t *testing.T) {
 	} {
 		rows, columns := x.Dims()
 		_, err := p.Predict(context.Background(), x)
-		for _, says := range []string{
-			fmt.Sprintf("shape [%d, %d]", rows, columns), "112 features [0,0 0,1 0,2] and 109 more",
-			"height, width and channels",
-		} {
-			if err == nil || !strings.Contains(err.Error(), says) {
-				t.Errorf("error %v does not say %q", err, says)
-			}
-		}
+		computetest.WantError(t, "other pictures", err, fmt.Sprintf("shape [%d, %d]", rows, columns),
+			"112 features [0,0 0,1 0,2] and 109 more", "height, width and channels")
 	}
 }
 
-// A posterior serves several goroutines.
+// A posterior serves several goroutines, also while it is asked for others in batches.
 func TestPredictConcurrently(t *testing.T) {
 	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float32)
 	x := mat.NewDense(5, features, wave(5*features, .37))
@@ -294,8 +279,11 @@ func TestPredictConcurrently(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 4 {
 		wait.Go(func() {
-			if got, err := p.Predict(context.Background(), x); err != nil || !slices.Equal(got.Outputs, want) {
-				t.Errorf("another goroutine got %v, %v, want %v", got.Outputs, err, want)
+			for _, err := range p.PredictBatches(context.Background(), x, 2) {
+				got, within := p.Predict(context.Background(), x)
+				if err != nil || within != nil || !slices.Equal(got.Outputs, want) {
+					t.Errorf("another goroutine got %v, %v, %v, want %v", got.Outputs, err, within, want)
+				}
 			}
 		})
 	}
@@ -353,78 +341,38 @@ func TestPredictCompilesOnce(t *testing.T) {
 	}
 }
 
-// A posterior may be asked for a prediction while it is asked for others in batches.
-func TestPredictWithinBatches(t *testing.T) {
-	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float32)
-	x := mat.NewDense(4, features, wave(4*features, .37))
-	for part, err := range p.PredictBatches(context.Background(), x, 2) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		predict(t, p, x) // waits for nobody
-		if part.Rows != 2 {
-			t.Errorf("%d rows", part.Rows)
-		}
-	}
-}
-
-// The first prediction of 1000 rows, by particles of a network 6-50-20-5-1 that are all their own: it compiles.
-func BenchmarkPredictFirst(b *testing.B) {
-	computetest.Bench(b, func(b *testing.B, engine *compute.Engine) {
-		for _, particles := range []int{200, 2000} {
-			b.Run(fmt.Sprintf("J=%d", particles), func(b *testing.B) {
-				bound := computetest.Must(bayes.Model{
-					Network:    nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU},
-					Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.All(),
-				}.Bind(6, 1))
-				draws := bayes.Draws{
-					Phi:        compute.Floats(compute.Float32, wave(particles*bound.D, 1.7), particles, bound.D),
-					LogWeights: bayes.EqualLogWeights(particles),
-				}
-				x := mat.NewDense(1000, 6, wave(1000*6, .37))
-				for b.Loop() {
-					p := computetest.Must(bayes.NewPosterior(bound, draws, bayes.Origin{Engine: engine}))
-					if _, err := p.Predict(b.Context(), x); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
-	})
-}
-
-// The second prediction of a shape by 1000 particles of a network 6-50-20-5-1: of 31 rows where its last layer but one
-// is stochastic, as in the quickstart, and of one row where all are, as in a service.
-func BenchmarkPredictAgain(b *testing.B) {
+// Predictions of 1000 rows for the first time, which compiles, and of a shape again: of 31 rows where the last layer
+// but one is stochastic, as in the quickstart, and of one row where all are, as in a service.
+func BenchmarkPredict(b *testing.B) {
 	computetest.Bench(b, func(b *testing.B, engine *compute.Engine) {
 		for _, c := range []struct {
-			name       string
-			stochastic bayes.Partition
-			rows       int
-		}{{"quickstart", bayes.Layers(3), 31}, {"service", bayes.All(), 1}} {
+			name            string
+			stochastic      bayes.Partition
+			particles, rows int
+		}{
+			{"first/J=200", bayes.All(), 200, 1000}, {"first/J=2000", bayes.All(), 2000, 1000},
+			{"quickstart", bayes.Layers(3), 1000, 31}, {"service", bayes.All(), 1000, 1},
+		} {
 			b.Run(c.name, func(b *testing.B) {
-				model := bayes.Model{
+				bound := computetest.Must(bayes.Model{
 					Network: nn.MLP{Hidden: []int{50, 20, 5}, Activation: nn.GELU}, Likelihood: bayes.Gaussian{StdDev: 1},
 					Stochastic: c.stochastic,
-				}
-				bound := computetest.Must(model.Bind(6, 1))
-				const particles = 1000
+				}.Bind(6, 1))
 				draws := bayes.Draws{
-					Phi:        compute.Floats(compute.Float32, wave(particles*bound.D, 1.7), particles, bound.D),
-					LogWeights: bayes.EqualLogWeights(particles),
+					Phi:        compute.Floats(compute.Float32, wave(c.particles*bound.D, 1.7), c.particles, bound.D),
+					LogWeights: bayes.EqualLogWeights(c.particles),
 				}
 				if bound.W > 0 {
 					draws.Psi = compute.Floats(compute.Float32, wave(bound.W, 2.3), bound.W)
 				}
 				p := computetest.Must(bayes.NewPosterior(bound, draws, bayes.Origin{Engine: engine}))
 				x := mat.NewDense(c.rows, 6, wave(c.rows*6, .37))
-				if _, err := p.Predict(b.Context(), x); err != nil {
-					b.Fatal(err)
-				}
+				computetest.Must(p.Predict(b.Context(), x))
 				for b.Loop() {
-					if _, err := p.Predict(b.Context(), x); err != nil {
-						b.Fatal(err)
+					if strings.HasPrefix(c.name, "first") {
+						p = computetest.Must(bayes.NewPosterior(bound, draws, bayes.Origin{Engine: engine}))
 					}
+					computetest.Must(p.Predict(b.Context(), x))
 				}
 			})
 		}
@@ -537,9 +485,8 @@ func TestPredictNewValues(t *testing.T) {
 	origin := loaded.Origin()
 	origin.Features.Constant = origin.Features.Constant[1:]
 	draws := computetest.Must(loaded.Draws())
-	if _, err := bayes.NewPosterior(bound, draws, origin); err == nil || !strings.Contains(err.Error(), "in Constant") {
-		t.Errorf("a scaler that says of too few columns whether they are constant: error %v", err)
-	}
+	_, err = bayes.NewPosterior(bound, draws, origin)
+	computetest.WantError(t, "a scaler of too few columns", err, "in Constant")
 }
 
 // deep is a line whose layer says that a row takes as much memory as a large picture in a deep network.
