@@ -3,7 +3,6 @@ package compute_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,13 +59,40 @@ func nothingInstalled(t *testing.T) (cache string) {
 	return cache
 }
 
+// write writes a file, in a folder that it makes.
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// link is write of a symbolic link.
+func link(t *testing.T, to, path string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink(to, path)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// onStderr is what a call writes to standard error.
+func onStderr(t *testing.T, call func()) string {
+	t.Helper()
+	file := computetest.Must(os.Create(filepath.Join(t.TempDir(), "stderr")))
+	stderr := os.Stderr
+	os.Stderr = file
+	call()
+	os.Stderr = stderr
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return string(computetest.Must(os.ReadFile(file.Name())))
+}
+
 func TestOpenErrors(t *testing.T) {
 	needsXLA(t)
 	text := filepath.Join(t.TempDir(), "x.so")
-	if err := os.WriteFile(text, []byte(strings.Repeat("no library, but long enough to be one\n", 100)),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, text, strings.Repeat("no library, but long enough to be one\n", 100))
 	nothingInstalled(t)
 	for _, c := range []struct {
 		config string
@@ -87,26 +113,19 @@ func TestOpenErrors(t *testing.T) {
 		{"go:nosuch", nil, []string{`"go:ops_sequential,nosuch"`}},
 	} {
 		engine, err := compute.Open(c.config)
-		if err == nil || engine != nil {
-			t.Errorf("Open(%q) = %v, %v", c.config, engine, err)
-			continue
+		if computetest.WantError(t, c.config, err, c.says...); engine != nil {
+			t.Errorf("Open(%q) = %v", c.config, engine)
 		}
 		for _, kind := range []error{compute.ErrUnknownBackend, compute.ErrNoPlugin, compute.ErrPluginLoad} {
 			if errors.Is(err, kind) != (kind == c.want) {
 				t.Errorf("Open(%q): errors.Is(%v, %v) is %v", c.config, err, kind, kind != c.want)
 			}
 		}
-		for _, s := range c.says {
-			if !strings.Contains(err.Error(), s) {
-				t.Errorf("Open(%q): error %v does not say %q", c.config, err, s)
-			}
-		}
 	}
 	for _, bad := range []string{"abacus", "xla:/no/such/plugin.so"} {
 		t.Setenv("GOMLX_BACKEND", bad)
-		if _, err := compute.Default(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("GOMLX_BACKEND=%q", bad)) {
-			t.Errorf("GOMLX_BACKEND=%s: error %v", bad, err)
-		}
+		_, err := compute.Default()
+		computetest.WantError(t, bad, err, fmt.Sprintf("GOMLX_BACKEND=%q", bad))
 	}
 }
 
@@ -154,57 +173,28 @@ func TestTruncatedPlugin(t *testing.T) {
 	info := computetest.Must(whole.Stat())
 	for _, size := range []int64{5, 100, 1 << 20, info.Size() / 2, info.Size() - 1} {
 		path := filepath.Join(t.TempDir(), "cut_cpu.so")
-		part, err := os.Create(path)
-		if err != nil {
+		head := make([]byte, min(size, 1<<20)) // behind it lies a hole
+		computetest.Must(whole.ReadAt(head, 0))
+		write(t, path, string(head))
+		if err := os.Truncate(path, size); err != nil {
 			t.Fatal(err)
 		}
-		if err := part.Truncate(size); err != nil { // a hole, but for the beginning
-			t.Fatal(err)
-		}
-		head := make([]byte, min(size, 1<<20))
-		if _, err := whole.ReadAt(head, 0); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := part.WriteAt(head, 0); err != nil {
-			t.Fatal(err)
-		}
-		if err := part.Close(); err != nil {
-			t.Fatal(err)
-		}
-		_, err = compute.Open("xla:" + path)
+		_, err := compute.Open("xla:" + path)
 		if !errors.Is(err, compute.ErrPluginLoad) {
 			t.Errorf("%d bytes: %v, want %v", size, err, compute.ErrPluginLoad)
-			continue
 		}
-		for _, s := range []string{path, fmt.Sprint(size, " bytes"), "go run ./notebooks setup"} {
-			if !strings.Contains(err.Error(), s) {
-				t.Errorf("%d bytes: error %q does not say %q", size, err, s)
-			}
-		}
+		computetest.WantError(t, "cut off", err, path, fmt.Sprint(size, " bytes"), "go run ./notebooks setup")
 	}
 }
 
-// A plugin that does not load is told of by the error, and by nothing else on standard error.
+// A plugin that does not load is reported by the error, and by nothing on standard error.
 func TestNothingIsLogged(t *testing.T) {
 	needsXLA(t)
 	path := filepath.Join(t.TempDir(), "none.so")
-	if err := os.WriteFile(path, []byte("no library"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stderr := os.Stderr
-	os.Stderr = write
-	_, openErr := compute.Open("xla:" + path)
-	os.Stderr = stderr
-	if err := write.Close(); err != nil {
-		t.Fatal(err)
-	}
-	said, err := io.ReadAll(read)
-	if err != nil || len(said) > 0 {
-		t.Errorf("on standard error: %q (%v)", said, err)
+	write(t, path, "no library")
+	var openErr error
+	if said := onStderr(t, func() { _, openErr = compute.Open("xla:" + path) }); said != "" {
+		t.Errorf("on standard error: %q", said)
 	}
 	if !errors.Is(openErr, compute.ErrPluginLoad) {
 		t.Errorf("error %v", openErr)
@@ -216,17 +206,12 @@ func TestNothingIsLogged(t *testing.T) {
 func TestSharedAndClosed(t *testing.T) {
 	configs := []string{"go:ops_sequential,parallelism=1"}
 	if plugin := cpuPlugin(t); plugin != "" {
-		link := filepath.Join(t.TempDir(), "another.so")
-		if err := os.Symlink(plugin, link); err != nil {
-			t.Fatal(err)
-		}
-		configs = append(configs, "xla:"+link)
+		path := filepath.Join(t.TempDir(), "another.so")
+		link(t, plugin, path)
+		configs = append(configs, "xla:"+path)
 	}
 	for _, config := range configs {
-		open := func() *compute.Engine {
-			engine := computetest.Must(compute.Open(config))
-			return engine
-		}
+		open := func() *compute.Engine { return computetest.Must(compute.Open(config)) }
 		works := func(engine *compute.Engine) {
 			exec := MustNewExec(engine.Backend(), func(x *Node) *Node { return MulScalar(x, 2) })
 			defer exec.Finalize()
@@ -293,14 +278,9 @@ func TestDefault(t *testing.T) {
 	if plugin == "" {
 		t.Skip("no XLA plugin is installed")
 	}
-	link := func(parts ...string) string {
+	install := func(parts ...string) string {
 		path := filepath.Join(parts...)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(plugin, path); err != nil {
-			t.Fatal(err)
-		}
+		link(t, plugin, path)
 		t.Cleanup(func() {
 			if engine, err := compute.Open("xla:" + path); err == nil {
 				engine.Close()
@@ -308,38 +288,24 @@ func TestDefault(t *testing.T) {
 		})
 		return path
 	}
-	home := link(os.Getenv("HOME"), ".local", "lib", "go-xla", "pjrt_c_api_cpu_plugin.so")
+	home := install(os.Getenv("HOME"), ".local", "lib", "go-xla", "pjrt_c_api_cpu_plugin.so")
 	is("a plugin of go-xla's installer", "xla:"+home)
-	inPath := link(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"), "pjrt_c_api_cpu_plugin.so")
+	inPath := install(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"), "pjrt_c_api_cpu_plugin.so")
 	is("PJRT_PLUGIN_LIBRARY_PATH", "xla:"+inPath)
 
-	own := link(cache, "env", "lib", "python3.11", "site-packages", "xla_plugins", "xla_cpu_pjrt", "xla_cpu_pjrt.so")
+	own := install(cache, "env", "lib", "python3.11", "site-packages", "xla_plugins", "xla_cpu_pjrt", "xla_cpu_pjrt.so")
 	is("an environment that is not whole", "xla:"+inPath)
-	if err := os.WriteFile(filepath.Join(cache, "env", environment.Stamp), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(cache, "env", environment.Stamp), "")
 	is("a whole environment", "xla:"+own)
 	tpu := t.TempDir()
 	for file, text := range map[string]string{"vendor": "0x1ae0\n", "device": "0x0063\n"} {
-		device := filepath.Join(tpu, "sys", "bus", "pci", "devices", "0000:00:05.0")
-		if err := os.MkdirAll(device, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(device, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(tpu, "sys/bus/pci/devices/0000:00:05.0", file), text)
 	}
 	t.Cleanup(compute.SetMachine(accelerator.Machine{Root: tpu}))
-	onTPU := link(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"), "pjrt_c_api_tpu_plugin.so") // by its name only
+	onTPU := install(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"), "pjrt_c_api_tpu_plugin.so") // by its name only
 	is("an accelerator", "xla:"+onTPU)
 
-	broken := filepath.Join(cache, "env", "lib", "python3.11", "site-packages", "libtpu", "libtpu.so")
-	if err := os.MkdirAll(filepath.Dir(broken), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(broken, []byte("no library"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(cache, "env/lib/python3.11/site-packages/libtpu/libtpu.so"), "no library")
 	is("the first plugin does not load", "xla:"+onTPU)
 }
 
@@ -375,16 +341,13 @@ const text = "one"
 func TestOutOfMemory(t *testing.T) {
 	plugin := xlaPlugin(t)
 	engine := computetest.Must(compute.Open("xla:" + plugin))
-	program := computetest.Must(compute.NewProgram(engine, "huge", nil, []string{"x"},
+	program, state := newProgram(t, engine, nil, []string{"x"},
 		func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 			x := Mul(Iota(inputs[0].Graph(), shapes.Make(compute.Float32, 1<<44), 0), inputs[0])
 			return compute.Nodes{"x": x}, inputs[0]
-		}))
-	defer program.Close()
-	state := compute.NewState(engine)
-	defer state.Close()
+		}, nil)
 	if _, err := program.Run(state, float32(1)); !errors.Is(err, compute.ErrOutOfMemory) ||
-		!strings.Contains(err.Error(), `"huge"`) {
+		!strings.Contains(err.Error(), t.Name()) {
 		t.Errorf("64 TiB: error %v", err)
 	}
 	if got := computetest.Run(t, engine, func(_ *Graph, a []*Node) []*Node { return []*Node{OnePlus(a[0])} },

@@ -22,10 +22,7 @@ import (
 // many programs were loaded and compiled.
 func runKept(t *testing.T) {
 	for _, devices := range []int{1, 4} {
-		engine, err := compute.Open("xla:" + os.Getenv("GOBNN_TEST_EXECUTABLES") + ",cpu_devices=4")
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := computetest.Must(compute.Open("xla:" + os.Getenv("GOBNN_TEST_EXECUTABLES") + ",cpu_devices=4"))
 		program := computetest.Must(compute.NewProgram(engine, "kept", []string{"x"}, []string{"x"},
 			func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 				x := Add(s["x"], Sin(Einsum("ab,cb->ac", s["x"], s["x"])))
@@ -77,10 +74,10 @@ func TestExecutables(t *testing.T) {
 		}
 		return numbers
 	}
-	files := func() []string {
+	files := func(pattern string, want int) []string {
 		t.Helper()
-		names, err := filepath.Glob(filepath.Join(folder, "*.xla"))
-		if err != nil || len(names) != 2 {
+		names, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err != nil || len(names) != want {
 			t.Fatalf("files %q, %v", names, err)
 		}
 		return names
@@ -95,7 +92,7 @@ func TestExecutables(t *testing.T) {
 	same("kept", run("kept", folder, " 2, compiled 0"))
 	same("off", run("off", "off", " 0, compiled 2"))
 	same("other flags", run("other flags", folder, " 0, compiled 2", "XLA_FLAGS=--xla_cpu_enable_fast_math=false"))
-	for _, name := range files2(t, folder) {
+	for _, name := range files("*", 4) { // those of two runs
 		if err := os.Remove(name); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +108,7 @@ func TestExecutables(t *testing.T) {
 			return append(append(whole[:head:head], sum[:]...), junk...)
 		},
 	} {
-		for _, name := range files() {
+		for _, name := range files("*.xla", 2) {
 			whole := computetest.Must(os.ReadFile(name))
 			if err := os.WriteFile(name, damage(whole), 0o600); err != nil {
 				t.Fatal(err)
@@ -124,14 +121,4 @@ func TestExecutables(t *testing.T) {
 		t.Fatal(err)
 	}
 	same("a folder of others", run("a folder of others", folder, " 0, compiled 2"))
-}
-
-// files2 are all files in the folder.
-func files2(t *testing.T, folder string) []string {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(folder, "*"))
-	if err != nil || len(names) != 4 {
-		t.Fatalf("files %q, %v: want those of two runs", names, err)
-	}
-	return names
 }

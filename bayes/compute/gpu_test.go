@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"gobnn/bayes/compute/environment"
 
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // gpus makes this a machine with such GPUs, in nvidia-smi's words, and with an environment for CUDA whose plugin is
@@ -41,26 +41,13 @@ func gpus(t *testing.T, smi string) (plugin string) {
 		}
 		return smi, nil
 	}}))
-	place := func(parts ...string) string {
-		path := filepath.Join(append([]string{cache}, parts...)...)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	plugin = place("cuda", "jax_plugins", "xla_cuda13", "xla_cuda_plugin.so")
-	onCPU := place("env", "lib", "python3.13", "site-packages", "xla_plugins", "xla_cpu_pjrt", "xla_cpu_pjrt.so")
-	for _, link := range []string{plugin, onCPU} {
-		if err := os.Symlink(cpu, link); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, file := range []string{place("cuda", environment.Stamp), place("env", environment.Stamp),
-		place("cuda", "nvidia", "cu13", "lib", "libcublas.so.13"), place("cuda", "nvidia", "cudnn", "lib", "libcudnn.so.9"),
-		place("cuda", "nvidia", "cu13", "nvvm", "libdevice", "libdevice.10.bc")} {
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	plugin = filepath.Join(cache, "cuda", "jax_plugins", "xla_cuda13", "xla_cuda_plugin.so")
+	link(t, cpu, plugin)
+	link(t, cpu, filepath.Join(cache, "env/lib/python3.13/site-packages/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"))
+	for _, file := range []string{"cuda/" + environment.Stamp, "env/" + environment.Stamp,
+		"cuda/nvidia/cu13/lib/libcublas.so.13", "cuda/nvidia/cudnn/lib/libcudnn.so.9",
+		"cuda/nvidia/cu13/nvvm/libdevice/libdevice.10.bc"} {
+		write(t, filepath.Join(cache, file), "")
 	}
 	return plugin
 }
@@ -107,15 +94,12 @@ func TestGPUs(t *testing.T) {
 			plugin := gpus(t, c.smi)
 			if c.device == "" {
 				for _, config := range []string{"xla:cuda", "xla:" + plugin} {
-					engine, err := compute.Open(config + c.options)
-					if err == nil || !strings.Contains(err.Error(), c.says) {
-						t.Errorf("Open(%q): %v, %v; want an error that says %q", config+c.options, engine, err, c.says)
-					}
+					_, err := compute.Open(config + c.options)
+					computetest.WantError(t, config, err, c.says)
 				}
 				t.Setenv("GOMLX_BACKEND", "xla:cuda"+c.options)
-				if engine, err := compute.Default(); err == nil || !strings.Contains(err.Error(), c.says) {
-					t.Errorf("asked for by GOMLX_BACKEND: %v, %v", engine, err)
-				}
+				_, err := compute.Default()
+				computetest.WantError(t, "asked for by GOMLX_BACKEND", err, c.says)
 				return
 			}
 			engine := open(t, "xla:cuda"+c.options)
@@ -191,9 +175,8 @@ func TestAskedOnce(t *testing.T) {
 func TestHidden(t *testing.T) {
 	gpus(t, big)
 	t.Setenv("CUDA_VISIBLE_DEVICES", "")
-	if engine, err := compute.Open("xla:cuda"); err == nil || !strings.Contains(err.Error(), "no GPU") {
-		t.Errorf("%v, %v; want that there is no GPU", engine, err)
-	}
+	_, none := compute.Open("xla:cuda")
+	computetest.WantError(t, "a GPU", none, "no GPU")
 	engine, err := compute.Default()
 	if err != nil || !engine.OnCPU() || !engine.IsXLA() {
 		t.Fatalf("Default opens %v, %v; want XLA on the CPU", engine, err)
@@ -236,22 +219,9 @@ func TestSeveral(t *testing.T) {
 // error.
 func TestPassedOver(t *testing.T) {
 	plugin := gpus(t, "")
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stderr := os.Stderr
-	os.Stderr = write
 	compute.NoticeAgain()
-	engine, openErr := compute.Default()
-	os.Stderr = stderr
-	if err := write.Close(); err != nil {
-		t.Fatal(err)
-	}
-	said, err := io.ReadAll(read)
-	if err != nil || openErr != nil {
-		t.Fatal(err, openErr)
-	}
+	var engine *compute.Engine
+	said := onStderr(t, func() { engine = computetest.Must(compute.Default()) })
 	t.Cleanup(engine.Close)
 	t.Setenv("GOMLX_BACKEND", "xla:"+strings.Replace(plugin, "xla_cuda_plugin", "libtpu", 1))
 	if err := os.Rename(plugin, strings.Replace(plugin, "xla_cuda_plugin", "libtpu", 1)); err != nil {
@@ -264,7 +234,7 @@ func TestPassedOver(t *testing.T) {
 		t.Errorf("computes on %s, %d bytes", engine.Device(), memory)
 	}
 	for _, want := range []string{"no GPU", "--gpus all", "computing on CPU, "} {
-		if !strings.Contains(string(said), want) {
+		if !strings.Contains(said, want) {
 			t.Errorf("it says %q, not %q", said, want)
 		}
 	}
@@ -293,9 +263,7 @@ func TestTooLittleMemory(t *testing.T) {
 		return err
 	}
 	plan := func(particles int, bytes int64, chunk int) compute.Plan {
-		t.Helper()
-		p := computetest.Must(compute.NewPlan(particles, bytes, chunk))
-		return p
+		return computetest.Must(compute.NewPlan(particles, bytes, chunk))
 	}
 	for _, c := range []struct {
 		plan compute.Plan
@@ -311,37 +279,20 @@ func TestTooLittleMemory(t *testing.T) {
 		}
 	}
 
-	program := computetest.Must(compute.NewProgram(engine, "state", []string{"x", "y"}, []string{"x"},
+	program, state := newProgram(t, engine, []string{"x", "y"}, []string{"x"},
 		func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
 			return compute.Nodes{"x": OnePlus(s["x"])}, ReduceAllSum(s["y"])
-		}))
-	defer program.Close()
-	state := compute.NewState(engine)
-	defer state.Close()
-	state.Set("y", compute.Floats(compute.Float32, make([]float64, 1), 1))
-	state.Set("x", compute.Floats(compute.Float32, make([]float64, 5<<20), 5, 1<<20)) // 20 MiB
+		}, map[string]*tensors.Tensor{"y": zeros(1), "x": zeros(5, 1<<20)}) // 20 MiB
 	if _, err := program.Run(state); !errors.Is(err, compute.ErrOutOfMemory) ||
 		!strings.Contains(err.Error(), `most of it "x"`) || !strings.Contains(err.Error(), "at most 1/2 of the particles") {
 		t.Errorf("a state of 20 MiB: error %v", err)
 	}
-	state.Set("x", compute.Floats(compute.Float32, make([]float64, 1<<20), 1, 1<<20)) // 4 MiB
+	state.Set("x", zeros(1, 1<<20)) // 4 MiB
 	if record, err := program.Run(state); err != nil || record[0] != 0 {
 		t.Errorf("a state of 4 MiB: %v, %v", record, err)
 	}
 
 	// What fits alone, but not together: 10 MiB of a state, and 10 MiB of activations or 10 MiB that a step adds.
-	run := func(columns int, updates []string, step compute.Step) error {
-		program, err := compute.NewProgram(engine, "together", []string{"x"}, updates, step)
-		if err != nil {
-			return err
-		}
-		defer program.Close()
-		state := compute.NewState(engine)
-		defer state.Close()
-		state.Set("x", compute.Floats(compute.Float32, make([]float64, 80*columns), 80, columns))
-		_, err = program.Run(state)
-		return err
-	}
 	pass := plan(80, 128<<10, 80) // 10 MiB
 	activations := func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) { return nil, total(pass, s["x"]) }
 	added := func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
@@ -360,7 +311,9 @@ func TestTooLittleMemory(t *testing.T) {
 		{"added", 1 << 15, []string{"z"}, added, "take 0.02 GiB, most of it \"x\", the device has 0.016 GiB free"},
 		{"less added", 1 << 14, []string{"z"}, added, ""},
 	} {
-		if err := run(c.columns, c.updates, c.step); (err == nil) != (c.says == "") ||
+		program, state := newProgram(t, engine, []string{"x"}, c.updates, c.step,
+			map[string]*tensors.Tensor{"x": zeros(80, c.columns)})
+		if _, err := program.Run(state); (err == nil) != (c.says == "") ||
 			err != nil && (!errors.Is(err, compute.ErrOutOfMemory) || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: error %v, want ErrOutOfMemory that says %q", c.name, err, c.says)
 		}
@@ -372,16 +325,10 @@ func TestMemoryOfXLA(t *testing.T) {
 	gpus(t, "GPU-6, NVIDIA T1000, 580.95.05, 20, 20\n") // 15 MiB of 20
 	for options, want := range map[string]error{"": compute.ErrOutOfMemory, ",memory_fraction=.9": nil} {
 		engine := open(t, "xla:cuda"+options)
-		program, err := compute.NewProgram(engine, "sum", []string{"x"}, nil,
-			func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) { return nil, ReduceAllSum(s["x"]) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer program.Close()
-		state := compute.NewState(engine)
-		defer state.Close()
-		state.Set("x", compute.Floats(compute.Float32, make([]float64, 4<<20), 4<<20)) // 16 MiB
-		_, err = program.Run(state)
+		program, state := newProgram(t, engine, []string{"x"}, nil,
+			func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) { return nil, ReduceAllSum(s["x"]) },
+			map[string]*tensors.Tensor{"x": zeros(4 << 20)}) // 16 MiB
+		_, err := program.Run(state)
 		if !errors.Is(err, want) || want != nil && !strings.Contains(err.Error(),
 			`XLA takes at most 0.015 GiB of the device ("xla:cuda,memory_fraction=.9" lets it take 9/10): use at most 1/2`) {
 			t.Errorf("16 MiB with options %q: error %v, want %v", options, err, want)
@@ -409,18 +356,14 @@ func TestMemoryOfFirst(t *testing.T) {
 		if c.devices > 1 {
 			plan = compute.NewSharedPlan(10, c.devices, 1<<10)
 		}
-		program := computetest.Must(compute.NewProgram(engine, "pass", []string{"x"}, nil,
+		program, state := newProgram(t, engine, []string{"x"}, nil,
 			func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
 				rows, _ := plan.Over(s["x"], compute.Pass{Rows: [][]int{{}},
 					Chunk: func(_ compute.Span, phi *Node, _ []*Node) (rows, sums []*Node) {
 						return []*Node{ReduceSum(phi, -1)}, nil
 					}})
 				return nil, rows[0]
-			}))
-		defer program.Close()
-		state := compute.NewState(engine)
-		defer state.Close()
-		state.Set("x", compute.Floats(compute.Float32, make([]float64, 10), 10, 1))
+			}, map[string]*tensors.Tensor{"x": zeros(10, 1)})
 		if _, err := program.Run(state); (err == nil) != c.fits || err != nil && !errors.Is(err, compute.ErrOutOfMemory) {
 			t.Errorf("%d devices of %q with options %q: error %v, want none: %v", c.devices, c.smi, c.options, err, c.fits)
 		}
@@ -431,11 +374,7 @@ func TestMemoryOfFirst(t *testing.T) {
 // do, unless the user has set the chunk.
 func TestChunksOfAccelerator(t *testing.T) {
 	parallel := computetest.Must(compute.NewParallelPlan(1000, 1<<20))
-	plan := func(chunk int) compute.Plan {
-		t.Helper()
-		p := computetest.Must(compute.NewPlan(1000, 1<<20, chunk))
-		return p
-	}
+	plan := func(chunk int) compute.Plan { return computetest.Must(compute.NewPlan(1000, 1<<20, chunk)) }
 	const free4 = "GPU-5, NVIDIA T4, 580.95.05, 15360, 4000\n" // an eighth: 500 MiB
 	for _, c := range []struct {
 		name string
@@ -466,10 +405,7 @@ func TestChunksOfAccelerator(t *testing.T) {
 				return rows[0]
 			}))
 			defer exec.Finalize()
-			phi := compute.Floats(compute.Float32, make([]float64, c.plan.Particles), c.plan.Particles, 1)
-			if _, err := exec.Call(phi); err != nil {
-				t.Fatal(err)
-			}
+			computetest.Must(exec.Call(zeros(c.plan.Particles, 1)))
 			if largest != c.want {
 				t.Errorf("%d particles at a time, want %d", largest, c.want)
 			}
@@ -505,15 +441,11 @@ func TestAsync(t *testing.T) {
 func walkAsync(t *testing.T, way string) {
 	gpus(t, big)
 	engine := open(t, "xla:"+way)
-	program := computetest.Must(compute.NewProgram(engine, "walk", []string{"x"}, []string{"x"},
+	program, state := newProgram(t, engine, []string{"x"}, []string{"x"},
 		func(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 			x := Add(Sin(Einsum("ab,cb->ac", s["x"], s["x"])), ExpandAxes(inputs[0], 0))
 			return compute.Nodes{"x": x}, ReduceSum(x, 0)
-		}))
-	defer program.Close()
-	state := compute.NewState(engine)
-	defer state.Close()
-	state.Set("x", compute.Floats(compute.Float64, make([]float64, 100*100), 100, 100))
+		}, map[string]*tensors.Tensor{"x": compute.Floats(compute.Float64, make([]float64, 100*100), 100, 100)})
 	input := make([]float64, 100)
 	for step := range 50 {
 		for i := range input {
@@ -530,17 +462,11 @@ func TestFull(t *testing.T) {
 		t.Run(strings.Split(smi, ", ")[1], func(t *testing.T) {
 			gpus(t, smi)
 			engine := open(t, "xla:cuda")
-			program, err := compute.NewProgram(engine, "one", nil, []string{"x"},
+			program, state := newProgram(t, engine, nil, []string{"x"},
 				func(_ compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 					return compute.Nodes{"x": inputs[0]}, inputs[0]
-				})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer program.Close()
-			state := compute.NewState(engine)
-			defer state.Close()
-			_, err = program.Run(state, float32(1))
+				}, nil)
+			_, err := program.Run(state, float32(1))
 			if smi == shared && err != nil {
 				t.Errorf("unknown memory is no limit: %v", err)
 			}
@@ -572,12 +498,7 @@ func TestInstalledPlugins(t *testing.T) {
 				want = append(want, files[0])
 			}
 			for _, file := range files {
-				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				write(t, file, "")
 			}
 		}
 		for range 20 { // always in this order

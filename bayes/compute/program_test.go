@@ -2,10 +2,10 @@ package compute_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"gobnn/bayes/compute"
@@ -23,47 +23,57 @@ func walk(s compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	return compute.Nodes{"x": x, "n": n}, Stack([]*Node{ReduceAllSum(x), n}, 0)
 }
 
-func newWalk(t testing.TB, engine *compute.Engine, dtype compute.DType) (*compute.Program, *compute.State) {
+// newProgram is a program and a state of these entries, both closed at the end of the test.
+func newProgram(
+	t testing.TB, engine *compute.Engine, reads, updates []string, step compute.Step, entries map[string]*tensors.Tensor,
+) (*compute.Program, *compute.State) {
 	t.Helper()
-	program := computetest.Must(compute.NewProgram(engine, "walk", []string{"x", "a", "n"}, []string{"x", "n"}, walk))
+	program := computetest.Must(compute.NewProgram(engine, t.Name(), reads, updates, step))
 	t.Cleanup(program.Close)
 	state := compute.NewState(engine)
 	t.Cleanup(state.Close)
-	state.Set("x", compute.Floats(dtype, []float64{1, 2, -.5}, 3))
-	state.Set("a", compute.Floats(dtype, []float64{.5, -1, 2}, 3))
-	state.Set("n", compute.Floats(dtype, []float64{0}))
+	for name, x := range entries {
+		state.Set(name, x)
+	}
 	return program, state
 }
 
-func host(t *testing.T, state *compute.State, names ...string) map[string]*tensors.Tensor {
+func newWalk(t testing.TB, engine *compute.Engine, dtype compute.DType) (*compute.Program, *compute.State) {
 	t.Helper()
-	copies := computetest.Must(state.Host(names...))
-	return copies
+	return newProgram(t, engine, []string{"x", "a", "n"}, []string{"x", "n"}, walk, map[string]*tensors.Tensor{
+		"x": compute.Floats(dtype, []float64{1, 2, -.5}, 3), "a": compute.Floats(dtype, []float64{.5, -1, 2}, 3),
+		"n": compute.Floats(dtype, []float64{0}),
+	})
+}
+
+// zeros are numbers of a shape.
+func zeros(dims ...int) *tensors.Tensor {
+	size := 1
+	for _, d := range dims {
+		size *= d
+	}
+	return compute.Floats(compute.Float32, make([]float64, size), dims...)
+}
+
+// host is a copy of an entry on the host.
+func host(state *compute.State, name string) []float64 {
+	return computetest.Must(compute.Float64s(computetest.Must(state.Host(name))[name]))
 }
 
 func read(t *testing.T, state *compute.State, name string) (v []float64) {
 	t.Helper()
-	err := state.Read(name, func(x *tensors.Tensor) error {
-		v = values(t, x)
-		return nil
-	})
-	if err != nil {
+	if err := state.Read(name, func(x *tensors.Tensor) (err error) {
+		v, err = compute.Float64s(x)
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return v
 }
 
-func values(t *testing.T, x *tensors.Tensor) []float64 {
-	t.Helper()
-	v := computetest.Must(compute.Float64s(x))
-	return v
-}
-
 // entry is what the first device holds of an entry.
-func entry(t *testing.T, state *compute.State, name string) *tensors.Tensor {
-	t.Helper()
-	shards := computetest.Must(state.Shards(name))
-	return shards[0]
+func entry(state *compute.State, name string) *tensors.Tensor {
+	return computetest.Must(state.Shards(name))[0]
 }
 
 // Steps compute what a plain loop does; what the step does not replace stays; a copy on the host does not change with
@@ -76,7 +86,7 @@ func TestProgram(t *testing.T) {
 		var then []float64
 		for step := range 5 {
 			input := float64(step) * .25
-			consumed, kept := entry(t, state, "x"), entry(t, state, "a")
+			consumed, kept := entry(state, "x"), entry(state, "a")
 			record := computetest.Must(program.Run(state, compute.Floats(dtype, []float64{input})))
 			sum := 0.0
 			for i := range x {
@@ -89,26 +99,23 @@ func TestProgram(t *testing.T) {
 					t.Errorf("step %d: a donated tensor can still be read: %v", step, v)
 				}
 			}
-			if entry(t, state, "a") != kept {
+			if entry(state, "a") != kept {
 				t.Errorf("step %d: an entry that is only read was replaced", step)
 			}
 			if step == 2 {
-				copied, then = host(t, state, "x")["x"], slices.Clone(x)
+				copied, then = computetest.Must(state.Host("x"))["x"], slices.Clone(x)
 			}
 		}
-		computetest.Near(t, "state", values(t, host(t, state)["x"]), x, 1e-6)
-		computetest.Near(t, "copy of step 2", values(t, copied), then, 1e-6)
+		computetest.Near(t, "state", host(state, "x"), x, 1e-6)
+		computetest.Near(t, "copy of step 2", computetest.Must(compute.Float64s(copied)), then, 1e-6)
 		computetest.Near(t, "state as it is read", read(t, state, "x"), x, 1e-6)
 		if got := state.Names(); !slices.Equal(got, []string{"a", "n", "x"}) {
 			t.Errorf("names %q", got)
 		}
-		if _, err := state.Host("x", "nothing"); err == nil || !strings.Contains(err.Error(), `"nothing"`) {
-			t.Errorf("Host of what is not there: %v", err)
-		}
-		none := func(*tensors.Tensor) error { return nil }
-		if err := state.Read("nothing", none); err == nil || !strings.Contains(err.Error(), `"nothing"`) {
-			t.Errorf("Read of what is not there: %v", err)
-		}
+		_, err := state.Host("x", "nothing")
+		computetest.WantError(t, "Host of what is not there", err, `"nothing"`)
+		err = state.Read("nothing", func(*tensors.Tensor) error { return nil })
+		computetest.WantError(t, "Read of what is not there", err, `"nothing"`)
 		state.Close()
 		if len(state.Names()) != 0 {
 			t.Errorf("a closed state holds %q", state.Names())
@@ -119,21 +126,19 @@ func TestProgram(t *testing.T) {
 // A step may make entries that were not there, and replace some that it does not read.
 func TestNewEntries(t *testing.T) {
 	for _, engine := range computetest.Engines(t) {
-		program := computetest.Must(compute.NewProgram(engine, "make", nil, []string{"y"},
+		program, state := newProgram(t, engine, nil, []string{"y"},
 			func(_ compute.Nodes, in []*Node) (compute.Nodes, *Node) {
 				return compute.Nodes{"y": MulScalar(in[0], 3)}, in[0]
-			}))
-		defer program.Close()
-		state := compute.NewState(engine)
+			}, nil)
 		for _, v := range []float32{2, 5} {
 			var before *tensors.Tensor
 			if len(state.Names()) > 0 {
-				before = entry(t, state, "y")
+				before = entry(state, "y")
 			}
 			if _, err := program.Run(state, v); err != nil {
 				t.Fatal(err)
 			}
-			if got := values(t, host(t, state, "y")["y"])[0]; got != float64(3*v) {
+			if got := host(state, "y")[0]; got != float64(3*v) {
 				t.Errorf("y = %v, want %v", got, 3*v)
 			}
 			if before != nil && before.Ok() {
@@ -144,62 +149,43 @@ func TestNewEntries(t *testing.T) {
 }
 
 func TestProgramErrors(t *testing.T) {
-	fault := errors.New("a fault in the graph")
+	fault, one := errors.New("a fault in the graph"), float32(1)
 	for _, engine := range computetest.Engines(t) {
 		for _, c := range []struct {
 			name  string
 			reads []string
+			input any
 			step  compute.Step
 			says  []string
+			kept  bool
 		}{
-			{"missing entry", []string{"x", "absent"}, walk, []string{`"absent"`, `"x"`}},
-			{"forgotten update", []string{"x"}, func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
+			{"missing entry", []string{"x", "absent"}, one, walk, []string{`"absent"`, `"x"`}, true},
+			{"forgotten update", []string{"x"}, one, func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
 				return compute.Nodes{}, ReduceAllSum(s["x"])
-			}, []string{`"x"`, "update"}},
-			{"update not declared", []string{"x"}, func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
+			}, []string{`"x"`, "update"}, false},
+			{"update not declared", []string{"x"}, one, func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
 				return compute.Nodes{"x": s["x"], "y": s["x"]}, ReduceAllSum(s["x"])
-			}, []string{"2 entries", `"x"`}},
-			{"panic", []string{"x"}, func(compute.Nodes, []*Node) (compute.Nodes, *Node) { panic(fault) },
-				[]string{fault.Error()}},
-			{"GoMLX's panic", []string{"x"}, func(s compute.Nodes, in []*Node) (compute.Nodes, *Node) {
+			}, []string{"2 entries", `"x"`}, false},
+			{"panic", []string{"x"}, one, func(compute.Nodes, []*Node) (compute.Nodes, *Node) { panic(fault) },
+				[]string{fault.Error()}, false},
+			{"GoMLX's panic", []string{"x"}, one, func(s compute.Nodes, in []*Node) (compute.Nodes, *Node) {
 				return compute.Nodes{"x": Add(s["x"], Const(s["x"].Graph(), []float32{1, 2}))}, in[0]
-			}, []string{"shape"}},
+			}, []string{"shape"}, false},
+			{"nil", []string{"x"}, nil, walk, []string{"input 0 is nil"}, true},
+			{"no tensor", []string{"x"}, (*tensors.Tensor)(nil), walk, []string{"input 0 is nil"}, true},
 		} {
-			program, err := compute.NewProgram(engine, c.name, c.reads, []string{"x"}, c.step)
-			if err != nil {
-				t.Fatal(err)
-			}
-			state := compute.NewState(engine)
-			state.Set("x", compute.Floats(compute.Float32, []float64{1, 2, 3}, 3))
-			record, err := program.Run(state, float32(1))
-			if err == nil {
-				t.Errorf("%s on %s: no error but the record %v", c.name, engine.Name(), record)
-				continue
-			}
-			for _, s := range append(c.says, c.name) {
-				if !strings.Contains(err.Error(), s) {
-					t.Errorf("%s on %s: error does not say %q: %v", c.name, engine.Name(), s, err)
+			t.Run(c.name+" on "+engine.Name(), func(t *testing.T) {
+				program, state := newProgram(t, engine, c.reads, []string{"x"}, c.step, map[string]*tensors.Tensor{
+					"x": compute.Floats(compute.Float32, []float64{1, 2, 3}, 3)})
+				_, err := program.Run(state, c.input)
+				computetest.WantError(t, "the first run", err, append(c.says, t.Name())...)
+				if c.kept { // found before anything was donated
+					computetest.Near(t, "x after the error", host(state, "x"), []float64{1, 2, 3}, 0)
 				}
-			}
-			if c.name == "missing entry" { // found before anything was donated
-				computetest.Near(t, "x after the error", values(t, host(t, state, "x")["x"]), []float64{1, 2, 3}, 0)
-			}
-			if _, err := program.Run(state, float32(1)); err == nil {
-				t.Errorf("%s: the second run went well", c.name)
-			}
-			state.Close() // of a state that lost entries
-			program.Close()
-		}
-		for _, nothing := range []any{nil, (*tensors.Tensor)(nil)} {
-			program := computetest.Must(compute.NewProgram(engine, "walk", []string{"x"}, []string{"x"}, walk))
-			state := compute.NewState(engine)
-			state.Set("x", compute.Floats(compute.Float32, []float64{1, 2, 3}, 3))
-			if _, err := program.Run(state, nothing); err == nil || !strings.Contains(err.Error(), "input 0 is nil") {
-				t.Errorf("%s: an input that is nil: %v", engine.Name(), err)
-			}
-			computetest.Near(t, "x after the error", values(t, host(t, state, "x")["x"]), []float64{1, 2, 3}, 0)
-			state.Close()
-			program.Close()
+				if _, err := program.Run(state, c.input); err == nil {
+					t.Error("the second run went well")
+				}
+			})
 		}
 	}
 }
@@ -217,7 +203,7 @@ func TestFloats(t *testing.T) {
 		if x.DType() != c.dtype || !slices.Equal(x.Shape().Dimensions, []int{2, 3}) {
 			t.Errorf("%s: a tensor of shape %s", c.dtype, x.Shape())
 		}
-		for i, got := range values(t, x) {
+		for i, got := range computetest.Must(compute.Float64s(x)) {
 			if want := c.round(given[i]); math.Float64bits(got) != math.Float64bits(want) &&
 				!(math.IsNaN(got) && math.IsNaN(want)) {
 				t.Errorf("%s: %v came back as %v, want %v", c.dtype, given[i], got, want)
@@ -225,25 +211,21 @@ func TestFloats(t *testing.T) {
 		}
 	}
 	given[0] = 7
-	if x := compute.Floats(compute.Float64, given, 6); values(t, x)[0] != 7 {
+	if x := compute.Floats(compute.Float64, given, 6); computetest.Must(compute.Float64s(x))[0] != 7 {
 		t.Error("Floats does not copy what it was given")
-	} else if given[0] = 8; values(t, x)[0] != 7 {
+	} else if given[0] = 8; computetest.Must(compute.Float64s(x))[0] != 7 {
 		t.Error("the tensor changed with the slice that it was made from")
 	}
-	if v, err := compute.Float64s(tensors.FromFlatDataAndDimensions([]int32{1}, 1)); err == nil ||
-		!strings.Contains(err.Error(), "Int32") {
-		t.Errorf("Float64s of an int32: %v, %v", v, err)
-	}
+	_, err := compute.Float64s(tensors.FromFlatDataAndDimensions([]int32{1}, 1))
+	computetest.WantError(t, "Float64s of an int32", err, "Int32")
 	for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
 		x := compute.Floats(dtype, []float64{1, 2, 3, 4, 5, 6}, 2, 3)
 		if v, err := compute.Columns(x, 1, 2); err != nil || !slices.Equal(v, []float64{2, 3, 5, 6}) {
 			t.Errorf("columns 1 and 2 of %s: %v, %v", dtype, v, err)
 		}
 		for _, of := range [][2]int{{2, 2}, {-1, 1}, {0, -1}, {3, 1}} {
-			v, err := compute.Columns(x, of[0], of[1])
-			if err == nil || !strings.Contains(err.Error(), "columns that it has, 3") {
-				t.Errorf("%d columns from %d on: %v, %v", of[1], of[0], v, err)
-			}
+			_, err := compute.Columns(x, of[0], of[1])
+			computetest.WantError(t, fmt.Sprint("columns", of), err, "columns that it has, 3")
 		}
 	}
 }
@@ -279,10 +261,8 @@ func TestPlan(t *testing.T) {
 		t.Errorf("%+v: want 4 equal ones", plan)
 	}
 	for _, bad := range []struct{ particles, chunk int }{{0, 0}, {-3, 1}, {5, -2}} {
-		if _, err := compute.NewPlan(bad.particles, 1, bad.chunk); err == nil ||
-			!strings.Contains(err.Error(), "particles must be at least 1") {
-			t.Errorf("%+v: error %v", bad, err)
-		}
+		_, err := compute.NewPlan(bad.particles, 1, bad.chunk)
+		computetest.WantError(t, fmt.Sprint(bad), err, "particles must be at least 1")
 	}
 }
 
@@ -367,28 +347,21 @@ func TestInitial(t *testing.T) {
 		if engine.IsXLA() {
 			engine, devices = computetest.Several(t), 4
 		}
-		var got [2]map[string]*tensors.Tensor
+		var got [2]map[string][]float64
 		for i, numbers := range []int{1, 1 << 30} {
-			program, err := compute.NewInitial(engine, "initial", numbers, []string{"u", "z"}, step)
-			if err != nil {
-				t.Fatal(err)
-			}
+			program := computetest.Must(compute.NewInitial(engine, "initial", numbers, []string{"u", "z"}, step))
 			defer program.Close()
-			state, err := compute.NewShardedState(engine, compute.Sharding{Devices: devices, Particles: []string{"u", "z"}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			sharding := compute.Sharding{Devices: devices, Particles: []string{"u", "z"}}
+			state := computetest.Must(compute.NewShardedState(engine, sharding))
 			defer state.Close()
 			record, err := program.Run(state, random.KeyOf(7).Words())
 			if err != nil || len(record) != 1 || !(record[0] > .5) {
 				t.Fatalf("record %v, %v", record, err)
 			}
-			if got[i], err = state.Host(); err != nil {
-				t.Fatal(err)
-			}
+			got[i] = map[string][]float64{"u": host(state, "u"), "z": host(state, "z")}
 		}
 		for name, tolerance := range map[string]float64{"u": 0, "z": 1e-14} {
-			computetest.Near(t, name, values(t, got[0][name]), values(t, got[1][name]), tolerance)
+			computetest.Near(t, name, got[0][name], got[1][name], tolerance)
 		}
 	}
 }

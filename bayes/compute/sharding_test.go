@@ -43,11 +43,11 @@ func TestSharding(t *testing.T) {
 		state.Set("x", compute.Floats(compute.Float64, start, particles, 2))
 		state.Set("shift", compute.Floats(compute.Float64, []float64{.25, -3}, 2))
 		state.Set("steps", compute.Floats(compute.Float64, []float64{0}))
-		computetest.Near(t, "x before a step", values(t, host(t, state, "x")["x"]), start, 0)
+		computetest.Near(t, "x before a step", host(state, "x"), start, 0)
 		var got []float64
 		turn := []int32{7, 6, 5, 4, 3, 2, 1, 0}
 		for step := range 3 {
-			consumed := entry(t, state, "x")
+			consumed := entry(state, "x")
 			record, err := program.Run(state, compute.Floats(compute.Float64, []float64{float64(step)}), turn)
 			if err != nil {
 				t.Fatalf("%d devices: %v", devices, err)
@@ -56,7 +56,7 @@ func TestSharding(t *testing.T) {
 				t.Errorf("%d devices: a donated part can still be read", devices)
 			}
 			if step == 1 { // a tensor from the host takes the place of one on the devices, as when a run is resumed
-				state.Set("x", host(t, state, "x")["x"])
+				state.Set("x", computetest.Must(state.Host("x"))["x"])
 			}
 			got = append(got, record...)
 		}
@@ -92,20 +92,8 @@ func TestSharding(t *testing.T) {
 
 func TestShardingErrors(t *testing.T) {
 	engine := computetest.Several(t)
-	says := func(what string, err error, words ...string) {
-		t.Helper()
-		if err == nil {
-			t.Errorf("%s: no error", what)
-			return
-		}
-		for _, w := range words {
-			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%s: %q does not say %q", what, err, w)
-			}
-		}
-	}
 	_, err := compute.NewShardedState(engine, compute.Sharding{Devices: 1000})
-	says("too many devices", err, "1000", engine.Name())
+	computetest.WantError(t, "too many devices", err, "1000", engine.Name())
 	state := computetest.Must(compute.NewShardedState(engine, compute.Sharding{Devices: 2, Particles: cut}))
 	defer state.Close()
 	sum := func(s compute.Nodes, _ []*Node) (compute.Nodes, *Node) {
@@ -114,10 +102,10 @@ func TestShardingErrors(t *testing.T) {
 	program := computetest.Must(compute.NewProgram(engine, "sum", []string{"x"}, nil, sum))
 	defer program.Close()
 	_, err = program.Run(state)
-	says("an entry that is not there", err, `"x"`, "sum")
+	computetest.WantError(t, "an entry that is not there", err, `"x"`, "sum")
 	state.Set("x", compute.Floats(compute.Float64, []float64{1, 2, 3}, 3))
 	_, err = program.Run(state)
-	says("an odd number of particles", err, `"x"`, "2 devices", "[3]")
+	computetest.WantError(t, "an odd number of particles", err, `"x"`, "2 devices", "[3]")
 	state.Set("x", compute.Floats(compute.Float64, []float64{1, 2, 3, 4}, 4))
 	if record, err := program.Run(state); err != nil || record[0] != 10 {
 		t.Errorf("after the faults: %v, %v", record, err)
@@ -126,7 +114,7 @@ func TestShardingErrors(t *testing.T) {
 	defer one.Close()
 	one.Set("x", compute.Floats(compute.Float64, []float64{1}, 1))
 	_, err = program.Run(one)
-	says("another number of devices", err, "2 devices", "by 1")
+	computetest.WantError(t, "another number of devices", err, "2 devices", "by 1")
 }
 
 func TestCheckDevices(t *testing.T) {
@@ -148,9 +136,7 @@ func TestCheckDevices(t *testing.T) {
 	engine := computetest.Several(t)
 	for particles, says := range map[int]string{1001: "share 1001 equally: take 1000 or 1004",
 		3: "share 3 equally: take 4"} {
-		if err := engine.CheckDevices(4, particles); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%d particles: %v, want %q", particles, err, says)
-		}
+		computetest.WantError(t, "particles", engine.CheckDevices(4, particles), says)
 	}
 }
 
