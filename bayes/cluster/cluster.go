@@ -336,7 +336,7 @@ func (o Options) here(ctx context.Context, tasks []Task) error {
 			failed = append(failed, fmt.Errorf("task %q: %w", t.Name, err))
 			continue
 		}
-		o.say(t.Name, TaskDone)
+		o.report(t.Name, TaskDone)
 	}
 	return errors.Join(failed...)
 }
@@ -344,9 +344,9 @@ func (o Options) here(ctx context.Context, tasks []Task) error {
 //go:embed driver.py
 var driverText string
 
-// job is what the driver reads.
+// job is the request to the driver: the program, its files and where results go.
 type job struct {
-	Init    map[string]any    `json:"init"` // what ray.init is told
+	Init    map[string]any    `json:"init"` // arguments of ray.init
 	Folder  string            `json:"folder"`
 	Program string            `json:"program"` // its name among the files
 	System  string            `json:"system"`  // that it is built for
@@ -357,7 +357,7 @@ type job struct {
 	Hash    string            `json:"hash"`    // of all files
 }
 
-// event is what the driver says, a line each.
+// event is a line of the driver's output.
 type event struct {
 	Event string `json:"event"`
 	Task  string `json:"task"`
@@ -369,7 +369,7 @@ type driver struct {
 	command *exec.Cmd // nil: not started yet
 	lists   io.WriteCloser
 	events  *bufio.Scanner
-	said    strings.Builder // on stderr
+	stderr  strings.Builder
 }
 
 // onRay does tasks by the driver.
@@ -390,13 +390,13 @@ func (o Options) onRay(ctx context.Context, tasks []Task) error {
 	}
 	stop := context.AfterFunc(ctx, func() { d.lists.Close() })
 	defer stop()
-	go func() { _ = json.NewEncoder(d.lists).Encode(list) }() // a driver that has ended says why
+	go func() { _ = json.NewEncoder(d.lists).Encode(list) }() // the error of a driver that has ended is reported at its end
 	failed, ended := o.listen(d.events)
 	switch {
 	case ctx.Err() != nil:
 		return errors.Join(append(failed, context.Cause(ctx))...)
 	case !ended:
-		failed = append(failed, fmt.Errorf("cluster: Ray's driver ended (%v): %s", d.end(), lastLines(d.said.String())))
+		failed = append(failed, fmt.Errorf("cluster: Ray's driver ended (%v): %s", d.end(), lastLines(d.stderr.String())))
 	}
 	return errors.Join(failed...)
 }
@@ -422,7 +422,7 @@ func (o Options) start(d *driver) error {
 	command.Env = append([]string{"RAY_BACKEND_LOG_LEVEL=error", "RAY_USAGE_STATS_ENABLED=0",
 		"RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S=20"}, os.Environ()...) // a busy head takes its time
 	command.Env = append(command.Env, "PYTHONPATH="+packages)
-	command.Stderr = &d.said
+	command.Stderr = &d.stderr
 	if d.lists, err = command.StdinPipe(); err != nil {
 		return err
 	}
@@ -436,7 +436,7 @@ func (o Options) start(d *driver) error {
 		return fmt.Errorf("cluster: Ray's driver: %w", err)
 	}
 	d.command = command
-	_ = json.NewEncoder(d.lists).Encode(j) // a driver that has ended says why
+	_ = json.NewEncoder(d.lists).Encode(j) // the error of a driver that has ended is reported at its end
 	return nil
 }
 
@@ -526,8 +526,8 @@ func hashOf(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// say passes a line on.
-func (o Options) say(task, line string) {
+// report passes a line on to Options.Progress.
+func (o Options) report(task, line string) {
 	if o.Progress != nil {
 		o.Progress(task, line)
 	}
@@ -543,16 +543,16 @@ func (o Options) listen(events *bufio.Scanner) (failed []error, ended bool) {
 		switch e.Event {
 		case "cluster":
 			if e.Text != "" {
-				o.say("", "Ray's dashboard: "+e.Text)
+				o.report("", "Ray's dashboard: "+e.Text)
 			}
 		case "line":
-			o.say(e.Task, e.Text)
+			o.report(e.Task, e.Text)
 		case "again":
-			o.say(e.Task, "it failed, and is tried again: "+lastLines(e.Text))
+			o.report(e.Task, "it failed, and is tried again: "+lastLines(e.Text))
 		case "lost":
-			o.say(e.Task, "it is lost, and goes on elsewhere: "+e.Text)
+			o.report(e.Task, "it is lost, and goes on elsewhere: "+e.Text)
 		case "done":
-			o.say(e.Task, TaskDone)
+			o.report(e.Task, TaskDone)
 		case "failed":
 			failed = append(failed, fmt.Errorf("task %q failed: %s", e.Task, lastLines(e.Text)))
 		case "broken":

@@ -11,22 +11,22 @@ os.environ.pop("RAY_ADDRESS", None)  # Ray would take it in place of the address
 import ray
 
 EVERY = 2.0  # seconds between two looks at a task's folder
-PACE = 0.5  # seconds between two looks at what the tasks have said: many messages cost as much as one
+PACE = 0.5  # seconds between two looks at the board: many messages cost as much as one
 TRIES = 3  # of a task whose program fails, but two if it fails in the same way; a lost node is no try
 LOST = 20  # nodes that a task may lose
-LONELY = 60  # seconds between two lines that say that no node is left for tasks
+LONELY = 60  # seconds between two reports that no node is left for tasks
 UNFIT = 69  # exit status of a program whose node can do none of the tasks
 AT_ONCE = 1000  # tasks are handed over
 RESULT = 2**30  # bytes that a task's folder may hold: it goes through the memory of a node and of this machine
 HELD = 2**28  # bytes of all tasks' checkpoints that wait in the head's memory
 
 
-def say(event, task="", text=""):
+def send(event, task="", text=""):
     print(json.dumps({"event": event, "task": task, "text": text}), flush=True)
 
 
 class Board:
-    """What attempts at tasks have said and kept since the last look, on the head node."""
+    """Lines and files of running attempts at tasks since the last look, on the head node."""
 
     def __init__(self):
         self.news = {}
@@ -45,7 +45,7 @@ class Board:
 
 
 def answer(ref, none):
-    """What the board answers; none if it was lost, as where the head is short of memory: then it begins anew."""
+    """The answer of the board; none if it was lost, as where the head is short of memory: then it begins anew."""
     try:
         return ray.get(ref)
     except (ray.exceptions.RayActorError, ray.exceptions.OutOfMemoryError):
@@ -53,7 +53,7 @@ def answer(ref, none):
 
 
 def pack(folder):
-    """The files of a folder by their names, with what tells whether they have changed."""
+    """The files of a folder by their names, with size, time and inode, by which a change is seen."""
     files = {}
     for path in folder.rglob("*"):
         with contextlib.suppress(FileNotFoundError):  # where it is being replaced
@@ -114,21 +114,22 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
-def hear(stream, lines):
-    ear = threading.Thread(target=lines.extend, args=[iter(lambda: stream.readline(10_000), "")], daemon=True)
-    ear.start()
-    return ear
+def follow(stream, lines):
+    """Appends the lines of a stream to a list as they come, in a thread that ends with the stream."""
+    reader = threading.Thread(target=lines.extend, args=[iter(lambda: stream.readline(10_000), "")], daemon=True)
+    reader.start()
+    return reader
 
 
-def fault(status, said, shown):
-    """How a program ended that has said and shown these lines, and has not done its task."""
+def fault(status, errors, output):
+    """How a program ended without its task done: its exit status, and its last lines on stderr and stdout."""
     if status > 0:
-        return "\n".join(said) or f"exit status {status}"
+        return "\n".join(errors) or f"exit status {status}"
     end = "ended with status 0 before its task was done: on a node, too, it must come to cluster.Run with the same list"
     if status < 0:
         end = f"was ended by signal {-status} ({signal.strsignal(-status)})"
         end += ", as the system ends what takes too much memory" if -status == signal.SIGKILL else ""
-    return "\n".join([line.rstrip("\n") for line in shown] + said + [f"the program {end}"])
+    return "\n".join([line.rstrip("\n") for line in output] + errors + [f"the program {end}"])
 
 
 def call(plan, attempt, kept, board, cpus):
@@ -141,7 +142,7 @@ def call(plan, attempt, kept, board, cpus):
         fetch(place, job, shipped, pathlib.Path(own) / "program")
         write(folder, kept)
         last, tail, ended = pack(folder), [], False
-        fresh, shown = collections.deque(maxlen=200), collections.deque(maxlen=5)
+        fresh, output = collections.deque(maxlen=200), collections.deque(maxlen=5)
         environ = dict(os.environ, GOBNN_TASK=attempt[0], GOBNN_TASK_FOLDER=str(folder), NPROC=str(cpus),
                        **job["environ"])
         try:
@@ -150,22 +151,22 @@ def call(plan, attempt, kept, board, cpus):
         except OSError as e:
             here = f"node {os.uname().nodename} is {os.uname().machine}, and the program of {job['system']}"
             raise OSError(e.errno, f"{e.strerror}: {here}") from None
-        ears = hear(child.stderr, fresh), hear(child.stdout, shown)
+        readers = follow(child.stderr, fresh), follow(child.stdout, output)
         try:
             while not ended:
-                ears[0].join(EVERY)  # ends with the program; child.wait(EVERY) would look for that 20 times a second
-                ended = not ears[0].is_alive() or child.poll() is not None
-                for ear in ears if ended else ():
-                    ear.join(1)
-                said = [fresh.popleft().rstrip("\n") for _ in range(len(fresh))]
-                tail = (tail + said)[-40:]
+                readers[0].join(EVERY)  # ends with the program; child.wait(EVERY) would look for that 20 times a second
+                ended = not readers[0].is_alive() or child.poll() is not None
+                for reader in readers if ended else ():
+                    reader.join(1)
+                errors = [fresh.popleft().rstrip("\n") for _ in range(len(fresh))]
+                tail = (tail + errors)[-40:]
                 if ended and child.wait() is not None and not finished.exists():
-                    error = RuntimeError(fault(child.returncode, tail, shown))
+                    error = RuntimeError(fault(child.returncode, tail, output))
                     error.errno = errno.ENOEXEC if child.returncode == UNFIT else 0
                     raise error
                 files = pack(folder)
                 changed = files != last and not ended
-                put = board.put.remote(attempt, said, read(files) if changed else {}) if said or changed else None
+                put = board.put.remote(attempt, errors, read(files) if changed else {}) if errors or changed else None
                 if put is not None and answer(put, False):
                     last = files
             return read(files)
@@ -193,7 +194,7 @@ def main():
         context = ray.init(**job["init"])
     except ConnectionAbortedError:  # a busy head gives up a caller whose server there is not ready in 30 seconds
         context = ray.init(**job["init"])
-    say("cluster", text=getattr(context, "dashboard_url", None) or "")
+    send("cluster", text=getattr(context, "dashboard_url", None) or "")
     home, waiting, running = pathlib.Path(job["folder"]), collections.deque(lines.get()), {}
     attempts, faults = collections.Counter(), collections.Counter()
     seen, lonely = set(), -LONELY
@@ -203,7 +204,7 @@ def main():
     remote = ray.remote(max_retries=0)(call)
     while True:
         while not waiting and not running:
-            say("end")
+            send("end")
             waiting.extend(lines.get())
         nodes = [tuple(int(n["Resources"].get(kind, 0)) for kind in ("CPU", "GPU")) for n in ray.nodes() if n["Alive"]]
         seen.update(nodes)
@@ -215,7 +216,7 @@ def main():
             waiting.popleft()
             if not able(seen, cpus, gpus):
                 has = ", ".join(f"{c} and {g}" for c, g in sorted(seen))
-                say("failed", name, f"it asks for {cpus} CPUs and {gpus} GPUs, and no node of this cluster has: {has}")
+                send("failed", name, f"it asks for {cpus} CPUs and {gpus} GPUs, and no node of this cluster has: {has}")
                 continue
             attempts[name] += 1
             begin = remote.options(num_cpus=cpus, num_gpus=gpus).remote
@@ -223,12 +224,12 @@ def main():
         alone = [name for name, cpus, gpus in running.values() if not able(nodes, cpus, gpus)]
         if alone and time.monotonic() - lonely >= LONELY:
             lonely = time.monotonic()
-            say("line", text=f"all nodes that can do task {alone[0]!r} are lost: {len(alone)} tasks wait for one")
+            send("line", text=f"all nodes that can do task {alone[0]!r} are lost: {len(alone)} tasks wait for one")
         done, _ = ray.wait(list(running), num_returns=len(running), timeout=PACE) if running else ([], [])
-        for (name, number), (said, files) in answer(board.take.remote(), {}).items():
+        for (name, number), (printed, files) in answer(board.take.remote(), {}).items():
             if number == attempts[name]:  # else it was on a node that was given up, and has come back
-                for line in said:
-                    say("line", name, line)
+                for line in printed:
+                    send("line", name, line)
                 if files:
                     write(home / name, files)
         for ref in done:
@@ -243,16 +244,16 @@ def main():
                 word = re.sub(r"gobnn-task-\w+", "", why).split("\n")[-1]  # without the name of a folder of this try
                 faults.update([(name, own), (name, word)])
                 again = faults[name, own] < (TRIES if own else LOST) and not (own and faults[name, word] > 1)
-                say(("again" if own else "lost") if again else "failed", name, why)
+                send(("again" if own else "lost") if again else "failed", name, why)
                 if again:
                     waiting.append((name, cpus, gpus))
             else:
                 write(home / name, files)
                 (home / (name + ".done")).touch()
-                say("done", name)
+                send("done", name)
 
 
 try:
     main()
 except Exception as e:
-    say("broken", text=str(e) if isinstance(e, (OSError, RuntimeError)) else f"{type(e).__name__}: {e}")
+    send("broken", text=str(e) if isinstance(e, (OSError, RuntimeError)) else f"{type(e).__name__}: {e}")

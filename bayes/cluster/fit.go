@@ -63,10 +63,10 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 		}
 		return fit.Fit(ctx, model, method, parts, settings)
 	}
-	one := func(ctx context.Context, k int, folder string, say func(run.Progress)) (*fit.Result, error) {
+	one := func(ctx context.Context, k int, folder string, report func(run.Progress)) (*fit.Result, error) {
 		own := settings
 		own.Seed, own.Checkpoint = seedOf(settings.Seed, k), filepath.Join(folder, checkpointName)
-		own.CheckpointEvery, own.Progress = checkpointEvery, say
+		own.CheckpointEvery, own.Progress = checkpointEvery, report
 		return fit.Fit(ctx, model, method, parts, own)
 	}
 	var tasks []Task
@@ -133,7 +133,7 @@ func (o Options) lines(task string) func(run.Progress) {
 			fmt.Fprintln(os.Stderr, line)
 			return
 		}
-		o.say(task, line)
+		o.report(task, line)
 	}
 }
 
