@@ -470,11 +470,11 @@ func ray() (python, packages string, err error) {
 // programName is the program's name among the files.
 const programName = "gobnn-program"
 
-// job is what all tasks have in common.
+// job is the request of a call, the same for all of its tasks.
 func (o Options) job() (j job, err error) {
 	program, err := os.Executable()
 	if err != nil {
-		return j, fmt.Errorf("cluster: which program is this? %w", err)
+		return j, fmt.Errorf("cluster: the path of this program, which nodes execute, is not known: %w", err)
 	}
 	folder, err := filepath.Abs(o.Folder)
 	if err != nil {
