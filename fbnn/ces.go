@@ -71,11 +71,11 @@ type CES struct {
 type ces struct {
 	CES
 	*job
-	truth    *evaluator // of the true posterior
-	details  *Details
-	warnings []string // of the stages before the sampling
-	pairs    *pairs
-	spent    mcmc.Evaluations // evaluations outside of the chains
+	truth   *evaluator // of the true posterior
+	details *Details
+	doubts  fit.Doubts // of the stages before the sampling
+	pairs   *pairs
+	spent   mcmc.Evaluations // evaluations outside of the chains
 }
 
 func newCES(a CES, j *fit.Job) (*ces, error) {
@@ -122,9 +122,7 @@ func (r *ces) calibrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, warning := range drawn.Warnings {
-		r.warnings = append(r.warnings, "calibration: "+warning)
-	}
+	r.doubts = append(r.doubts, drawn.Doubts.Of("calibration")...)
 	r.pairs, err = newPairs(theta, phi)
 	return err
 }
@@ -313,7 +311,7 @@ func (r *ces) sample(ctx context.Context, cheap density.Problem) (*fit.Result, e
 	}
 	chain := fit.Details[*mcmc.Details](result)
 	r.details.Sampling = chain
-	result.Warnings, result.Details = append(r.warnings, result.Warnings...), []any{r.details}
+	result.Doubts, result.Details = append(r.doubts, result.Doubts...), []any{r.details}
 	var accepted []float64
 	for _, c := range chain.Stats { // NaN if the emulated chain never moved, so that there was nothing to accept
 		if v, ok := c.Extra["second-stage acceptance"]; ok && !math.IsNaN(v) {

@@ -6,8 +6,6 @@ import (
 	"gobnn/bayes/fit"
 )
 
-// This file has the warnings of CES: what makes its result doubtful.
-
 // Thresholds beyond which a result is doubtful.
 const (
 	mostRMS       = 3.  // root mean square of Phi - Phi^e
@@ -17,17 +15,14 @@ const (
 	farFromPlane  = 3.  // in units of the pairs' radius
 )
 
-// warn adds warnings to the result where a threshold is exceeded.
-func (r *ces) warn(out *fit.Result) {
+// doubt adds doubts to the result where a threshold is exceeded.
+func (r *ces) doubt(out *fit.Result) {
 	t, dist := r.details.Truth, r.details.distance
-	warn := func(format string, args ...any) { out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...)) }
-	if t.nonFinite > 0 {
-		warn("at %d of %d states the true or the emulated potential is not finite", t.nonFinite, t.states)
-	}
-	if r.PaperMode {
-		warn("CES.PaperMode: Predict gives the emulator's outputs, not the network's: they carry no uncertainty of the " +
-			"network's weights where the emulator does not know them; Posterior.Predict gives the network's")
-	}
+	all := &out.Doubts
+	all.If(t.nonFinite > 0, "not finite", "at %d of %d states the true or the emulated potential is not finite",
+		t.nonFinite, t.states)
+	all.If(r.PaperMode, "paper mode", "CES.PaperMode: Predict gives the emulator's outputs, not the network's: they carry "+
+		"no uncertainty of the network's weights where the emulator does not know them; Posterior.Predict gives the network's")
 	still := t.medianESS < fewESS
 	limit := t.Calibration + manyDeviation*t.calibrationStdDev
 	excess := t.True > limit
@@ -47,25 +42,22 @@ func (r *ces) warn(out *fit.Result) {
 			why = fmt.Sprintf("the chain hardly moves: half of the coordinates have fewer than %.3g effective draws",
 				t.medianESS)
 		}
-		warn("at %d emulated states the true potential Phi is %.5g on average, the emulated one %.5g (root mean square of "+
-			"the difference %.3g), over the calibration %.5g +- %.2g: %s", t.states, t.True, t.Emulated, t.RMS, t.Calibration,
-			t.calibrationStdDev, why)
-	} else if still {
-		warn("the chain hardly moves: half of the coordinates have fewer than %.3g effective draws of %d; in %d dimensions "+
-			"the steps that the true posterior accepts are too short for this number of draws: take more Draws, or "+
-			"another sampler (mcmc.Chains)", t.medianESS, out.Draws.Phi.Shape().Dim(0), r.Bound.D)
+		all.If(true, "emulator", "at %d emulated states the true potential Phi is %.5g on average, the emulated one %.5g (root "+
+			"mean square of the difference %.3g), over the calibration %.5g +- %.2g: %s", t.states, t.True, t.Emulated, t.RMS,
+			t.Calibration, t.calibrationStdDev, why)
+	} else {
+		all.If(still, "hardly moves", "the chain hardly moves: half of the coordinates have fewer than %.3g effective draws "+
+			"of %d; in %d dimensions the steps that the true posterior accepts are too short for this number of draws: take "+
+			"more Draws, or another sampler (mcmc.Chains)", t.medianESS, out.Draws.Phi.Shape().Dim(0), r.Bound.D)
 	}
-	if dist.mostMahalanobis > farFromPairs || dist.mostOffPlane > farFromPlane {
-		warn("the chain has left the emulator's domain: within the %d dimensions that the pairs span, its draws are up to "+
-			"%.3g times as far from the pairs' mean as the pairs are, and they are up to %.3g times the pairs' radius away "+
-			"from these dimensions", dist.dimension, dist.mostMahalanobis, dist.mostOffPlane)
-	}
+	all.If(dist.mostMahalanobis > farFromPairs || dist.mostOffPlane > farFromPlane, "far", "the chain has left the "+
+		"emulator's domain: within the %d dimensions that the pairs span, its draws are up to %.3g times as far from the "+
+		"pairs' mean as the pairs are, and they are up to %.3g times the pairs' radius away from these dimensions",
+		dist.dimension, dist.mostMahalanobis, dist.mostOffPlane)
 }
 
-// doubtBeta adds a warning if the Beta that was set, 0 for none, is not the one that was taken.
+// doubtBeta adds a doubt if the Beta that was set, 0 for none, is not the one that was taken.
 func (r *ces) doubtBeta(set, taken float64) {
-	if set > 0 {
-		r.warnings = append(r.warnings, fmt.Sprintf("CES.Sampling.Beta is %.3g, but the true chain needs %.3g "+
-			"to be accepted with probability %.1f: that was taken", set, taken, wanted))
-	}
+	r.doubts.If(set > 0, "beta", "CES.Sampling.Beta is %.3g, but the true chain needs %.3g to be accepted with probability "+
+		"%.1f: that was taken", set, taken, wanted)
 }

@@ -108,7 +108,7 @@ const (
 	priorDraws = 100 // by which Phi under the prior is estimated
 )
 
-// compare evaluates the true Phi at states of the sampling, and adds warnings to the result if it is doubtful.
+// compare evaluates the true Phi at states of the sampling, and adds doubts to the result.
 func (r *ces) compare(ctx context.Context, result *fit.Result, cheap density.Problem, outputs *outputsHead) error {
 	ctx = context.WithoutCancel(ctx) // the draws of a cancelled run are compared too
 	draws := r.details.Sampling.Draws
@@ -160,7 +160,7 @@ func (r *ces) compare(ctx context.Context, result *fit.Result, cheap density.Pro
 			return err
 		}
 	}
-	r.warn(result)
+	r.doubt(result)
 	return nil
 }
 

@@ -61,32 +61,12 @@ type Guided struct {
 }
 
 var (
-	_ fit.Method       = Guided{}
-	_ particles.Warned = Guided{}
+	_ fit.Method        = Guided{}
+	_ particles.Doubter = Guided{}
 )
 
 // Title implements fit.Method.
 func (a Guided) Title() string { return "guided open-horizon SMC (Millard et al. 2025, Algorithm 3)" }
-
-// Warnings implements particles.Warned: for an effective sample size that promises too much, see MeanGradient of
-// particles.StepRecord.
-func (a Guided) Warnings(_ particles.Training, _ int, trace []particles.StepRecord) []string {
-	if len(trace) == 0 {
-		return nil
-	}
-	last := trace[len(trace)-1]
-	if !(last.MeanGradient > largeGradient) {
-		return nil
-	}
-	return []string{fmt.Sprintf("the mean gradient of the log-density, which is 0 under the posterior, is %.1f times the "+
-		"standard error that an effective sample size of %.0f promises, and the posterior's means may be off by as many of "+
-		"theirs: as a rule copies of the few particles that the first weighing left have hardly moved apart; take a longer "+
-		"StepSize or more Epochs, or draw from the posterior by mcmc.Chains (fit.From)", last.MeanGradient, last.ESS)}
-}
-
-// largeGradient is the MeanGradient of a record above which the effective sample size promises too much: by chance a
-// single coordinate exceeds it in 3 of 1000 runs, and three of them in 1 of 100 000.
-const largeGradient = 3
 
 // MarshalJSON names the proposal's type.
 func (a Guided) MarshalJSON() ([]byte, error) {

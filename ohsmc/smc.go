@@ -51,7 +51,7 @@ type SMC struct {
 
 var (
 	_ fit.Method          = SMC{}
-	_ particles.Warned    = SMC{}
+	_ particles.Doubter   = SMC{}
 	_ particles.Estimator = SMC{}
 )
 
@@ -110,35 +110,6 @@ func (a SMC) Estimates(t particles.Training, rows int) particles.Estimates {
 		return bayes.Evidence{Value: last.LogEvidence, StdErr: last.LogEvidenceStdErr}
 	}}
 }
-
-// Warnings implements particles.Warned: for moves that are hardly ever accepted, an evidence whose standard error is
-// not known, or which preconditioned moves bias.
-func (a SMC) Warnings(t particles.Training, rows int, trace []particles.StepRecord) []string {
-	var all []string
-	if n := len(trace); n > 0 && trace[n-1].Acceptance < fewAccepted {
-		all = append(all, fmt.Sprintf("%.2g of the last step's moves were accepted, below %.2f: the particles are copies of "+
-			"draws from the prior; take a smaller step of the Kernel, or Precondition", trace[n-1].Acceptance, fewAccepted))
-	}
-	e := a.Estimates(t, rows).Evidence(trace)
-	if !e.Known() {
-		return all
-	}
-	if math.IsNaN(e.StdErr) {
-		all = append(all, fmt.Sprintf("the log evidence has no standard error: it cannot be estimated from the genealogy of "+
-			"%s resampling; take Training.Resampler smc.Multinomial", t.Resampler))
-	}
-	if a.Precondition && t.Particles < fewToScale {
-		all = append(all, fmt.Sprintf("the log evidence has a bias of the order of 1/J, since the steps of the %d particles "+
-			"are scaled by themselves (.015 was measured with 50): take more Particles, or no Precondition", t.Particles))
-	}
-	return all
-}
-
-// fewAccepted is the mean acceptance of moves below which they hardly move the particles.
-const fewAccepted = 0.05
-
-// fewToScale is the number of particles below which the bias of preconditioned moves may be visible in the evidence.
-const fewToScale = 100
 
 // ibis is SMC bound to a model and data. A pass through one batch is made of the stages of package smc. During a pass
 // the particles are in the entries moving/... of the state, so that phi and log_weights are always those of a finished

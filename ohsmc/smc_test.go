@@ -76,7 +76,7 @@ func smcIsExact(t *testing.T, cases map[string]SMC) {
 
 // An evidence without a standard error, and one that few particles bias by scaling their own steps, are warned of, with
 // the cure, and moves that are not accepted; where there is no evidence, nothing else is.
-func TestSMCWarnings(t *testing.T) {
+func TestSMCDoubts(t *testing.T) {
 	known := []particles.StepRecord{{LogEvidence: -3, LogEvidenceStdErr: .1, Acceptance: .3}}
 	unknown := []particles.StepRecord{{LogEvidence: -3, LogEvidenceStdErr: math.NaN(), Acceptance: .3}}
 	still := []particles.StepRecord{{Acceptance: .3}, {Acceptance: 8e-6}}
@@ -98,7 +98,7 @@ func TestSMCWarnings(t *testing.T) {
 			"the log evidence has no standard error: it cannot be estimated from the genealogy of stratified resampling; " +
 				"take Training.Resampler smc.Multinomial"}},
 	} {
-		if got := c.algorithm.Warnings(c.s, 9, c.trace); !slices.Equal(got, c.words) {
+		if got := c.algorithm.Doubts(c.s, 9, c.trace).Sentences(); !slices.Equal(got, c.words) {
 			t.Errorf("%+v with %d particles: %q, want %q", c.algorithm, c.s.Particles, got, c.words)
 		}
 	}

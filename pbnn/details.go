@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 )
 
@@ -37,8 +38,8 @@ type Details struct {
 // maxBias is the largest Details.Bias that gives no warning.
 const maxBias = 0.1
 
-// of fills in all numbers from the chains, given N, and returns warnings.
-func (d *Details) of(chains *mcmc.Details, rows int) (warnings []string) {
+// of fills in all numbers from the chains, given N, and returns doubts.
+func (d *Details) of(chains *mcmc.Details, rows int) (all fit.Doubts) {
 	squared, moves, transitions := 0.0, 0, 0
 	for _, c := range chains.Stats {
 		each := float64(len(chains.Stats))
@@ -61,14 +62,10 @@ func (d *Details) of(chains *mcmc.Details, rows int) (warnings []string) {
 	}
 	d.Skewness = deltaSkewness(squared, m.Batches, m.Estimate)
 	d.Bias = skewBias(d.Skewness, d.Noise, m.Estimate)
-	if !(d.Bias > maxBias) {
-		return nil
-	}
-	return []string{fmt.Sprintf(
-		"the loss differences are not Gaussian: delta has a skewness of %.2g at sigma^2 = %.2g, by which acceptance "+
-			"ratios are off by up to about %.0f %%: take a larger BatchSize (n) than %d, more Batches (M) than %d, or "+
-			"smaller steps",
-		d.Skewness, d.Noise, 100*math.Expm1(d.Bias), m.BatchSize, m.Batches)}
+	all.If(d.Bias > maxBias, "not Gaussian", "the loss differences are not Gaussian: delta has a skewness of %.2g at "+
+		"sigma^2 = %.2g, by which acceptance ratios are off by up to about %.0f %%: take a larger BatchSize (n) than %d, "+
+		"more Batches (M) than %d, or smaller steps", d.Skewness, d.Noise, 100*math.Expm1(d.Bias), m.BatchSize, m.Batches)
+	return all
 }
 
 // penalised is the Metropolis that a sampler is, or embeds.

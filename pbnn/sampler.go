@@ -101,7 +101,7 @@ func Run(ctx context.Context, j *fit.Job, s Sampler, of Target) (*fit.Result, er
 		return nil, explain(err, s, rows)
 	}
 	found.Sampler, result.Approximation = s, cmp.Or(stage.Approximation, result.Approximation)
-	result.Warnings = append(result.Warnings, found.of(fit.Details[*mcmc.Details](result), rows)...)
+	result.Doubts = append(result.Doubts, found.of(fit.Details[*mcmc.Details](result), rows)...)
 	result.Details = append(result.Details, found)
 	return result, err
 }

@@ -88,7 +88,7 @@ func (r *running) result(ctx context.Context, at *fit.Trail[IterationRecord]) (*
 		evidence.Value, evidence.StdErr = smc.LogEvidence(logs)
 	}
 	return &fit.Result{
-		Status: at.Status, Elapsed: r.Elapsed(), Warnings: r.doubts(d), Approximation: r.approximation(d),
+		Status: at.Status, Elapsed: r.Elapsed(), Doubts: r.doubts(d), Approximation: r.approximation(d),
 		Curves: []fit.Curve{
 			fit.NewCurve(fit.ESSCurve, trace, func(i IterationRecord) float64 { return i.ESS }),
 			fit.NewCurve(KHat, trace, func(i IterationRecord) float64 { return i.KHat }),

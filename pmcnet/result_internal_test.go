@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 )
 
 // A run is doubtful where more than a tenth of its covariances were replaced, or of its draws were not finite.
@@ -28,7 +29,7 @@ func TestDoubtful(t *testing.T) {
 		d.Trace[1].Replaced, d.Trace[3].NonFinite = c.replaced, c.nonFinite
 		said := r.doubts(d)
 		if c.says == "" && len(said) > 0 ||
-			c.says != "" && !slices.ContainsFunc(said, func(w string) bool { return strings.HasPrefix(w, c.says) }) {
+			c.says != "" && !slices.ContainsFunc(said, func(d fit.Doubt) bool { return strings.HasPrefix(d.Text, c.says) }) {
 			t.Errorf("%d replaced, %d not finite: warnings %q, want %q", c.replaced, c.nonFinite, said, c.says)
 		}
 	}

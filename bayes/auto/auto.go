@@ -110,7 +110,7 @@ type fold struct {
 	sampled  *particles // by the chains
 	training *fit.Result
 	cut      string        // where the budget ended the training, such as "epoch 3 of 20"
-	warnings []string      // of its trainings and chains
+	doubts   fit.Doubts    // of its trainings and chains
 	weights  []float64     // of the rows of the validation part; nil: all are alike
 	last     []float64     // the last draw of each chain, [chains, D]
 	thin     int           // the moves between two draws of these chains
@@ -143,11 +143,11 @@ func (m Method) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 // course is a fit on its way.
 type course struct {
 	Method
-	job      *fit.Job
-	folds    []*fold // that count
-	details  *Details
-	warnings []string
-	ended    bool // in an earlier session: it is read, and nothing is added
+	job     *fit.Job
+	folds   []*fold // that count
+	details *Details
+	doubts  fit.Doubts
+	ended   bool // in an earlier session: it is read, and nothing is added
 }
 
 // mark leaves an empty file beside the checkpoints of a fit that has come to its end. What of the budget was left for a
@@ -181,7 +181,7 @@ func (c *course) fitFolds(ctx context.Context, parts []dataset.Parts) (whole boo
 			if ctx.Err() != nil {
 				why = errors.New("the fit was stopped in the training of the next")
 			}
-			c.warnings = append(c.warnings, fmt.Sprintf("%d of %d folds count: %v", f, len(parts), why))
+			c.doubts.If(true, "folds", "%d of %d folds count: %v", f, len(parts), why)
 			return false, nil
 		case one == nil:
 			return false, err
@@ -191,9 +191,7 @@ func (c *course) fitFolds(ctx context.Context, parts []dataset.Parts) (whole boo
 		if ofFiles(err) {
 			return false, err
 		}
-		if err != nil {
-			c.warnings = append(c.warnings, fmt.Sprintf("fold %d was not sampled: %v", f+1, err))
-		}
+		c.doubts.If(err != nil, "not sampled", "fold %d was not sampled: %v", f+1, err)
 		if err := c.observe(ctx, f+1); err != nil {
 			return false, err
 		}
@@ -250,7 +248,7 @@ func (c *course) fitAllRows(ctx context.Context) (*particles, error) {
 	}
 	together, err := c.sampleAll(ctx, c.job, c.folds, left, c.details)
 	if err != nil && !ofFiles(err) {
-		c.warnings = append(c.warnings, fmt.Sprintf("the posterior given all rows was not sampled: %v", err))
+		c.doubts.If(true, "not sampled", "the posterior given all rows was not sampled: %v", err)
 		err = nil
 	}
 	return together, err
@@ -549,7 +547,7 @@ func (o *fold) train(ctx context.Context, j *fit.Job, networks baseline.Ensemble
 	if err != nil {
 		return err
 	}
-	o.warnings = append(o.warnings, result.Warnings...)
+	o.doubts = append(o.doubts, result.Doubts...)
 	trained, err := judged(result.Posterior, o.parts.Validation)
 	if err != nil {
 		return err
@@ -653,7 +651,7 @@ func (o *fold) sample(
 			gained = o.score(drawn) - o.score(o.sampled)
 		}
 		made := fit.Details[*mcmc.Details](result)
-		o.warnings = append(o.warnings, undone(made)...)
+		o.doubts = append(o.doubts, undone(made)...)
 		o.last, o.thin = nil, method.Thin
 		o.step = made.Sampling / time.Duration(max(1, made.Moves))
 		for chain := range chains {
@@ -668,20 +666,6 @@ func (o *fold) sample(
 		problem.Start = compute.Floats(j.DType, o.last, chains, whole.Bound.D)
 		method.Thin, method.WarmUp, method.Tuned = 2*method.Thin, mcmc.NoWarmUp, made.Tuned
 	}
-}
-
-// undone is a warning if of more than a hundredth of the moves the chains went back, since the log-density was not
-// finite.
-func undone(made *mcmc.Details) []string {
-	nonFinite, moves := 0, 0
-	for _, chain := range made.Stats {
-		nonFinite, moves = nonFinite+chain.NonFinite, moves+chain.Transitions
-	}
-	if 100*nonFinite <= moves {
-		return nil
-	}
-	return []string{fmt.Sprintf("in %d of %d moves of the chains the log-density or its gradient was not finite, and the "+
-		"chain went back: look in the data for what has no finite log-density", nonFinite, moves)}
 }
 
 // The names of stages.
@@ -737,7 +721,7 @@ func (m Method) sampleAll(
 	made := fit.Details[*mcmc.Details](result)
 	together := &particles{Posterior: result.Posterior}
 	details.AllRows, err = shareOfAllRows(all, made.Draws.PerChain, together.Particles(), method.Draws)
-	details.warnings = undone(made)
+	details.doubts = undone(made)
 	return together, err
 }
 
@@ -867,7 +851,7 @@ func (c *course) result(ctx context.Context, together *particles, ended error) (
 		details.Noise = math.Exp(left.t)
 		j.Choose("scale of the noise", details.Noise)
 	}
-	result.Warnings = slices.Concat(c.warnings, c.doubts(all, details, covered, rows))
+	result.Doubts = append(c.doubts, c.doubtsOf(all, details, covered, rows)...)
 	result.Curves = last.training.Curves
 	result.Details = append(result.Details, last.training.Details...)
 	drawn := bayes.Draws{Phi: compute.Floats(j.DType, phi, len(logWeights), whole.Bound.D), LogWeights: logWeights}

@@ -598,7 +598,8 @@ func TestJudged(t *testing.T) {
 
 // What folds warn of reaches the result, by fold and once for what is alike, as do intervals that hold too few.
 func TestFoldDoubts(t *testing.T) {
-	one := func(warnings ...string) *fold { return &fold{warnings: warnings} }
+	one := func(doubts ...fit.Doubt) *fold { return &fold{doubts: doubts} }
+	in := func(text string) fit.Doubt { return fit.Doubt{Kind: "in", Text: text} }
 	d := &Details{Folds: 5}
 	for name, c := range map[string]struct {
 		all    []*fold
@@ -606,12 +607,12 @@ func TestFoldDoubts(t *testing.T) {
 		want   []string
 	}{
 		"none": {[]*fold{one(), one(), one()}, 361, nil},
-		"alike": {[]*fold{one("in 5 steps"), one(), one("in 1e+03 steps", "other", "in 6 steps")}, 358,
+		"alike": {[]*fold{one(in("in 5 steps")), one(), one(in("in 1e+03 steps"), fit.Doubt{Text: "other"}, in("in 6 steps"))}, 358,
 			[]string{"fold 1, 3: in 5 steps", "fold 3: other"}},
 		"narrow": {[]*fold{one(), one()}, 280, []string{"90 % intervals hold 70 % of the targets of 400 validation rows"}},
 		"wide":   {[]*fold{one(), one()}, 400, []string{"90 % intervals hold 100 % of the targets of 400 validation rows"}},
 	} {
-		got := Method{Seconds: 1}.doubts(c.all, d, c.inside/400, 400)
+		got := Method{Seconds: 1}.doubtsOf(c.all, d, c.inside/400, 400).Sentences()
 		for i, text := range c.want {
 			if i >= len(got) || !strings.HasPrefix(got[i], text) {
 				t.Errorf("%s: %q, want %q", name, got, c.want)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -51,7 +49,7 @@ type Details struct {
 	step     time.Duration // of the last fold's chains; 0 before the first
 	compiled time.Duration // what the first training took to the end of its first epoch
 	useless  bool          // the chains of the folds so far add nothing
-	warnings []string      // of the chains on all rows
+	doubts   fit.Doubts    // of the chains on all rows
 }
 
 // String says in two lines what was done, for people.
@@ -192,55 +190,6 @@ func (o *fold) mixed(weights [3]float64) []float64 {
 	}
 	return rows
 }
-
-// doubts are warnings of what the budget has cut, of what each fold has met, and of the intervals, if they are judged
-// by so many rows left out, of whose targets they have covered such a share.
-func (m Method) doubts(all []*fold, d *Details, covered float64, rows int) (doubts []string) {
-	folds := make([][]string, len(all))
-	for f, one := range all {
-		if one.cut != "" {
-			folds[f] = append(folds[f], fmt.Sprintf("the budget of %v s ended the training in %s: take more Method.Seconds",
-				m.Seconds, one.cut))
-		}
-		folds[f] = append(folds[f], one.warnings...)
-	}
-	doubts = append(joined(folds, d.Folds), d.warnings...)
-	if rows > 0 {
-		const cure = "take more Method.Seconds, or another likelihood"
-		if text := fit.CoverageDoubt(covered, rows, cure); text != "" {
-			doubts = append(doubts, text)
-		}
-	}
-	return doubts
-}
-
-// joined are the warnings of the folds so far, of so many, each with the folds that it is of. Those that differ by
-// numbers alone are one, with the first's.
-func joined(folds [][]string, many int) []string {
-	var kinds, texts, of []string
-	for f, warnings := range folds {
-		for _, text := range warnings {
-			if doubt, _, ok := strings.Cut(text, "; take more than "); ok { // Epochs, which are not the user's
-				text = doubt + "; take more Method.Seconds"
-			}
-			kind := digits.ReplaceAllString(text, "")
-			i := slices.Index(kinds, kind)
-			if name := fmt.Sprint(f + 1); i < 0 {
-				kinds, texts, of = append(kinds, kind), append(texts, text), append(of, name)
-			} else if !strings.HasSuffix(of[i], name) {
-				of[i] += ", " + name
-			}
-		}
-	}
-	for i, text := range texts {
-		if many > 1 {
-			texts[i] = fmt.Sprintf("fold %s: %s", of[i], text)
-		}
-	}
-	return texts
-}
-
-var digits = regexp.MustCompile(`[-+.e\d]*\d`)
 
 // stacked is the weight w of b that maximises sum_i log((1-w) exp a_i + w exp b_i), which is concave, by bisection of
 // its slope. The rows' weights, nil if all are alike, multiply the summands.

@@ -118,7 +118,7 @@ func chainsFrom(
 		return nil, err
 	}
 	trained := mode.trained.Result(mode.status)
-	result.Curves, result.Warnings = trained.Curves, append(trained.Warnings, result.Warnings...)
+	result.Curves, result.Doubts = trained.Curves, append(trained.Doubts, result.Doubts...)
 	result.Details = append(result.Details, mode.trained)
 	return result, err
 }

@@ -97,7 +97,7 @@ func Fit(ctx context.Context, o Options, runs int, model bayes.Model, method fit
 	if out.Posterior, err = bayes.Join(all...); err != nil {
 		return nil, err
 	}
-	out.Warnings = append(out.Warnings, diag.Mixing(ctx, out.Posterior, parts.Train)...)
+	out.Warnings = append(out.Warnings, diag.Mixing(ctx, out.Posterior, parts.Train).Sentences()...)
 	if alive, ok := out.Posterior.Diagnostics()[bayes.IslandsESS]; ok && runs > 1 && alive < float64(runs)/2 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the evidences of the %d runs are so far apart that %.1f of them "+
 			"have the weight: take more particles in each, or smaller steps of the ladder", runs, alive))

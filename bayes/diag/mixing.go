@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -21,13 +22,13 @@ const (
 	mixedNumbers     = 4 << 20 // and at most this many outputs of all particles: 32 MB
 )
 
-// Mixing returns warnings, for Result.Warnings, if the chains of a posterior disagree on their predictions for the rows
+// Mixing are doubts, for Result.Doubts, if the chains of a posterior disagree on their predictions for the rows
 // data, such as the training part; nil: rows that are drawn, normal with the training features' means and standard
 // deviations. At up to 32 of these rows, evenly spaced (fewer if there are millions of particles), it computes R-hat
 // and bulk ESS of the particles' predictions, see [NewForPrediction]. It returns none if no R-hat is above 1.1 and no
 // ESS is below 5 per chain, or if the particles are not from chains or a chain has fewer than 4 draws. No warning does
 // not mean that the chains have converged: [Of] applies the usual, stricter bounds.
-func Mixing(ctx context.Context, p *bayes.Posterior, data *dataset.Dataset) []string {
+func Mixing(ctx context.Context, p *bayes.Posterior, data *dataset.Dataset) (all fit.Doubts) {
 	if p == nil || p.Chains() == 0 || p.Particles()/p.Chains() < 4 || !equal(p.LogWeights().Weights()) {
 		return nil
 	}
@@ -55,16 +56,15 @@ func Mixing(ctx context.Context, p *bayes.Posterior, data *dataset.Dataset) []st
 		chains, err = NewForPrediction(prediction)
 	}
 	if err != nil {
-		return []string{fmt.Sprintf("whether the chains agree on predictions is not known: %v", err)}
+		all.If(true, "not judged", "whether the chains agree on predictions is not known: %v", err)
+		return all
 	}
 	summary := chains.Summary()
 	signs, _ := summary.signs(mixedRHat, float64(mixedESSPerChain*p.Chains()), kind+" predictions",
 		func(r Row) float64 { return r.BulkESS })
-	if len(signs) == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s disagree on predictions: %s: these are not yet draws of the posterior; take more "+
-		"draws, a longer warm-up or another sampler", chainsOf(p.Chains()), strings.Join(signs, ", and "))}
+	all.If(len(signs) > 0, "disagree", "%s disagree on predictions: %s: these are not yet draws of the posterior; take more "+
+		"draws, a longer warm-up or another sampler", chainsOf(p.Chains()), strings.Join(signs, ", and "))
+	return all
 }
 
 // signs says what is beyond the bounds, and in how many rows' R-hat; apart: an R-hat is.
@@ -104,16 +104,17 @@ const (
 	leastShare = .25 // of the draws
 )
 
-// Agreement returns warnings, for Result.Warnings, if chains that sample a density disagree on one of its coordinates:
+// Agreement are doubts, for Result.Doubts, if chains that sample a density disagree on one of its coordinates:
 // if an R-hat is above 1.05, or a bulk or tail ESS below 100 a chain, as in Stan, or below a quarter of fewer draws. It
 // names coordinates that never change, and returns none if a chain has fewer than 4 draws.
-func Agreement(s Sample) (warnings []string) {
+func Agreement(s Sample) (all fit.Doubts) {
 	if s.Draws < minDraws {
 		return nil
 	}
 	chains, err := New(s)
 	if err != nil {
-		return []string{fmt.Sprintf("whether the chains agree is not known: %v", err)}
+		all.If(true, "not judged", "whether the chains agree is not known: %v", err)
+		return all
 	}
 	summary := chains.Summary()
 	var still []string
@@ -123,21 +124,16 @@ func Agreement(s Sample) (warnings []string) {
 		}
 	}
 	if len(still) > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d of %d coordinates never change, the first is %s: all draws of it are "+
-			"equal; if it should move take a smaller step size, or give it another scale", len(still), len(summary.Rows),
-			still[0]))
+		all.If(true, "never change", "%d of %d coordinates never change, the first is %s: all draws of it are equal; if it "+
+			"should move take a smaller step size, or give it another scale", len(still), len(summary.Rows), still[0])
 	}
 	least := min(float64(leastESSPerChain*s.Chains), leastShare*float64(s.Chains*s.Draws))
 	signs, apart := summary.signs(agreedRHat, least, "coordinates",
 		func(r Row) float64 { return min(r.BulkESS, r.TailESS) })
-	switch text := strings.Join(signs, ", and "); {
-	case apart:
-		warnings = append(warnings, fmt.Sprintf("%s disagree: %s: these are not yet draws of the target; take more draws or "+
-			"a longer warm-up, or other parameters, whose scales and tails are alike and which are not correlated",
-			chainsOf(s.Chains), text))
-	case len(signs) > 0:
-		warnings = append(warnings, fmt.Sprintf("%s: means, and quantiles in the tails more so, are uncertain; take more "+
-			"draws", text))
-	}
-	return warnings
+	text := strings.Join(signs, ", and ")
+	all.If(apart, "disagree", "%s disagree: %s: these are not yet draws of the target; take more draws or a longer warm-up, "+
+		"or other parameters, whose scales and tails are alike and which are not correlated", chainsOf(s.Chains), text)
+	all.If(!apart && len(signs) > 0, "few effective", "%s: means, and quantiles in the tails more so, are uncertain; take "+
+		"more draws", text)
+	return all
 }

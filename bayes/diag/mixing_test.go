@@ -54,7 +54,7 @@ func TestAgreement(t *testing.T) {
 		{"still", sample(100, 2, 0, func(int, float64) float64 { return 3 }), "2 of 2 coordinates never change"},
 		{"not finite", sample(100, 1, 0, func(int, float64) float64 { return math.Inf(1) }), "is not known"},
 	} {
-		if got := strings.Join(diag.Agreement(c.sample), "; "); !strings.Contains(got, c.says) || c.says == "" && got != "" {
+		if got := strings.Join(diag.Agreement(c.sample).Sentences(), "; "); !strings.Contains(got, c.says) || c.says == "" && got != "" {
 			t.Errorf("%s: %q, want %q", c.name, got, c.says)
 		}
 	}
@@ -112,7 +112,7 @@ func TestMixing(t *testing.T) {
 		p := posteriorOf(t, phi, bayes.EqualLogWeights(len(phi)/2), c.chains, nil, bayes.Provenance{})
 		stopped, cancel := context.WithCancel(t.Context())
 		cancel() // as after a run that was cancelled
-		got := strings.Join(diag.Mixing(stopped, p, &dataset.Dataset{X: x}), "\n")
+		got := strings.Join(diag.Mixing(stopped, p, &dataset.Dataset{X: x}).Sentences(), "\n")
 		if len(c.says) == 0 && got != "" {
 			t.Errorf("%s: %q", c.name, got)
 		}

@@ -1,6 +1,7 @@
 package fit_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -129,5 +130,76 @@ func TestLinearModelIsNoWorse(t *testing.T) {
 				t.Errorf("%v after %d epochs: doubted %v, want %v: %q", task, c.epochs, got, c.want, result.Warnings)
 			}
 		}
+	}
+}
+
+// A training is too short if its scores still fall at its end, to the lowest of all: not if they came to rest, rose
+// again, or only scatter. If they are best at the beginning and far worse at the end, the cure is smaller steps.
+func TestEnding(t *testing.T) {
+	of := func(n int, score func(at float64) float64) []float64 {
+		scores := make([]float64, n)
+		for i := range scores {
+			scores[i] = score(float64(i) / float64(n-1))
+		}
+		return scores
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	noise := func(float64) float64 { return 1 + .3*rng.NormFloat64() }
+	astray := func(best, end float64) func(float64) float64 { // the best is the fifth of 200
+		return func(at float64) float64 {
+			switch step := math.Round(199 * at); {
+			case step <= 4:
+				return best + 4 - step
+			default:
+				return best + (end-best)*min(1, .01*(step-4))
+			}
+		}
+	}
+	peak := func(dip, top float64) func(float64) float64 { // falls from 3 to 1.35 at dip, rises to 40 at top, then falls
+		return func(at float64) float64 {
+			switch {
+			case at <= dip:
+				return 3 - 1.65*at/dip
+			case at <= top:
+				return 1.35 + 38.65*(at-dip)/(top-dip)
+			default:
+				return 40 - 18*(at-top)/(1-top)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		scores []float64
+		says   string
+	}{
+		"falls":               {of(100, func(at float64) float64 { return 4 - at }), "by 0.25 nats"},
+		"falls, and scatters": {of(200, func(at float64) float64 { return noise(at) - 2*at }), "of its 800 steps"},
+		"came to rest":        {of(200, func(at float64) float64 { return 1 + 3*math.Exp(-20*at) }), ""},
+		"falls by little":     {of(200, func(at float64) float64 { return 1 - .05*at }), ""},
+		"rises again":         {of(200, func(at float64) float64 { return 1 + math.Abs(at-.5) }), ""},
+		"rises at once":       {of(200, astray(1.35, 19)), "number 5 is the best, and"},
+		"rises at once, by +": {of(200, astray(1.35, math.Inf(1))), "by +Inf nats"},
+		"fits the noise":      {of(200, peak(.06, 1)), ""},
+		"rises by half a nat": {of(200, astray(1.35, 1.8)), ""},
+		"rises, then falls":   {of(200, peak(.02, .5)), "take smaller steps"},
+		"falls from a peak":   {of(200, peak(.3, .7)), ""},
+		"falls below the dip": {of(200, func(at float64) float64 { return peak(.02, .5)(at) - 60*max(0, at-.6) }), "Epochs"},
+		"rose, came back":     {of(200, func(at float64) float64 { return peak(.02, .5)(at) - 20.2*max(0, at-.6)/.4 }), ""},
+		"few":                 {of(15, func(at float64) float64 { return 4 - at }), ""},
+		"none":                {nil, ""},
+		"not finite":          {of(100, func(at float64) float64 { return math.Inf(1) }), ""},
+		"no number":           {of(100, func(at float64) float64 { return math.NaN() }), ""},
+	} {
+		got := strings.Join(fit.Ending(c.scores, 800, 200).Sentences(), "; ")
+		if (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%s: %q, want %q", name, got, c.says)
+		}
+	}
+	// By noise alone Student's t with some 24 degrees of freedom is above 3 in 3 of 1000 runs.
+	alarms := 0
+	for range 2000 {
+		alarms += len(fit.Ending(of(50, noise), 800, 200))
+	}
+	if alarms > 20 {
+		t.Errorf("%d of 2000 trainings whose scores only scatter are called too short", alarms)
 	}
 }

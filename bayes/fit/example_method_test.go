@@ -70,12 +70,11 @@ func kernelOf(x *graph.Node) (k, repulsion *graph.Node) {
 	return k, ReduceSum(Mul(ExpandAxes(k, 2), MulScalar(Div(difference, h), 2)), 1)
 }
 
-// Warnings are what makes a finished run doubtful.
-func (a SVGD) Warnings(_ particles.Training, _ int, trace []particles.StepRecord) []string {
-	if last := trace[len(trace)-1]; last.ESS < 1.01 {
-		return []string{"the particles have collapsed into one: take a shorter StepSize, or more Particles"}
-	}
-	return nil
+// Doubts are reasons not to trust a finished run.
+func (a SVGD) Doubts(_ particles.Training, _ int, trace []particles.StepRecord) (all fit.Doubts) {
+	all.If(trace[len(trace)-1].ESS < 1.01, "collapsed", "the particles have collapsed into one: take a shorter StepSize, "+
+		"or more Particles")
+	return all
 }
 
 // A method of one's own is a type with three functions: it fits, validates, shows progress, saves, and goes on from its

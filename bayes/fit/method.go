@@ -161,7 +161,8 @@ func (j *Job) run(ctx context.Context) (*Result, error) {
 	if failed := j.complete(result); failed != nil {
 		return nil, errors.Join(err, failed)
 	}
-	result.Warnings = append(result.Warnings, j.doubts(ctx, result.Posterior)...)
+	result.Doubts = append(result.Doubts, j.doubts(ctx, result.Posterior)...)
+	result.Warnings = result.Doubts.Sentences()
 	if p := result.Posterior; p != nil { // its file keeps them
 		result.Posterior = p.WithDoubts(string(result.Status), result.Warnings)
 	}
@@ -185,7 +186,11 @@ func (p Position) Now() (*Result, error) {
 		return p.Result, nil
 	}
 	if m, ok := p.machine.(interface{ Now() (*Result, error) }); ok {
-		return m.Now()
+		now, err := m.Now()
+		if err == nil {
+			now.Warnings = now.Doubts.Sentences()
+		}
+		return now, err
 	}
 	return nil, errors.New("fit: this method has no result before its end")
 }

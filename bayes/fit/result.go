@@ -12,7 +12,8 @@ type Result struct {
 	Posterior *bayes.Posterior
 	Status    run.Status    // how the run ended
 	Elapsed   time.Duration // over all sessions of a resumed run
-	Warnings  []string      // reasons to doubt the posterior; empty if none was found
+	Warnings  []string      // Doubts in sentences, which Fit and Sample add
+	Doubts    Doubts        // reasons to doubt the posterior; empty if none was found
 	Curves    []Curve       // such as the training loss of each step; none if nothing was trained
 
 	// Draws are what Method.Run returns; Fit makes the Posterior of them.

@@ -60,11 +60,10 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	case result == nil:
 		return nil, err
 	case result.Posterior != nil:
-		result.Warnings = append(result.Warnings, diag.Mixing(ctx, result.Posterior, j.Parts.Train)...)
+		result.Doubts = append(result.Doubts, diag.Mixing(ctx, result.Posterior, j.Parts.Train)...)
 	case j.OwnDensity():
 		all := fit.Details[*Details](result)
-		result.Warnings = append(result.Warnings, all.Draws.apart()...)
-		result.Warnings = append(result.Warnings, slowEnergies(c.Kernel, all.Stats)...)
+		result.Doubts = append(append(result.Doubts, all.Draws.apart()...), slowEnergies(c.Kernel, all.Stats)...)
 	}
 	return result, err
 }
@@ -415,7 +414,7 @@ func (r *sampling) result(at *trail) (*fit.Result, error) {
 		d.Evaluations = d.Evaluations.plus(c.Evaluations)
 	}
 	result := &fit.Result{
-		Status: at.Status, Elapsed: r.job.Elapsed(), Warnings: r.doubts(d.Stats), Approximation: approximation(r.kernel),
+		Status: at.Status, Elapsed: r.job.Elapsed(), Doubts: r.doubts(d.Stats), Approximation: approximation(r.kernel),
 		Details: []any{d},
 	}
 	if at.Step == 0 {

@@ -22,7 +22,7 @@ func TestUndoneMovesAreSaid(t *testing.T) {
 		{MALA{StepSize: 1}, 50, false},
 	} {
 		doubts := (&sampling{kernel: c.kernel}).doubts([]ChainStats{{Transitions: 500, NonFinite: c.nonFinite}})
-		said := strings.Contains(strings.Join(doubts, " "), "was not finite, and the chain went back")
+		said := strings.Contains(strings.Join(doubts.Sentences(), " "), "was not finite, and the chain went back")
 		if said != c.warns {
 			t.Errorf("%T, %d of 500: %q", c.kernel, c.nonFinite, doubts)
 		}

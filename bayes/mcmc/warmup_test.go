@@ -51,7 +51,7 @@ func TestAcceptance(t *testing.T) {
 		result.Stats[0].Divergences = 7
 		doubts := (&sampling{kernel: kernel}).doubts(result.Stats)
 		if want := fmt.Sprintf("of 0.988 (%T.Acceptance) in place of 0.95", kernel); len(doubts) != 1 ||
-			!strings.Contains(doubts[0], want) {
+			!strings.Contains(doubts[0].Text, want) {
 			t.Errorf("warnings %q, want %q", doubts, want)
 		}
 	}

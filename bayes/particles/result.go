@@ -3,7 +3,6 @@ package particles
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -161,56 +160,9 @@ func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
 		d.Validated = append(d.Validated, Validation{v.Step, v.Scores[0]}.plus(r.LogScale()))
 	}
 	return &fit.Result{
-		Posterior: posterior, Status: at.Status, Elapsed: at.Elapsed(), Warnings: r.warnings(d, len(at.UpTo(step)), at.Status),
+		Posterior: posterior, Status: at.Status, Elapsed: at.Elapsed(), Doubts: r.doubts(d, len(at.UpTo(step)), at.Status),
 		Curves: d.curves(), Details: []any{d},
 	}, nil
-}
-
-// warnings are the doubts about the particles after the steps of so many records.
-func (r *training) warnings(d *Details, records int, status run.Status) []string {
-	if records == 0 {
-		return nil
-	}
-	var all []string
-	rejected := 0 // of merged records all steps count
-	for _, t := range d.Trace {
-		if t.GradientRejected {
-			rejected += d.ends[0]
-		}
-	}
-	if rejected > 0 {
-		all = append(all, fmt.Sprintf("in %d of %d steps the gradient of psi was not finite, and psi stayed",
-			rejected, d.Steps))
-	}
-	if n := len(d.Validated); n > 0 && d.Best.Step == 0 {
-		all = append(all, fmt.Sprintf("none of the %d validations has a finite NLPD, so that the posterior is that of the "+
-			"last step: check the validation part for outliers", n))
-	}
-	if i := slices.IndexFunc(d.Trace[:records], func(t StepRecord) bool {
-		return t.Resamplings > 0 && t.UniqueAncestors < 2
-	}); i >= 0 && r.Particles > 1 {
-		all = append(all, fmt.Sprintf("at step %d all %d particles became copies of one: what the others had found is lost, "+
-			"and the posterior is what has spread from there since: take more Particles, a larger BatchSize or a smaller "+
-			"learning rate, or compare with other seeds", d.ends[i], r.Particles))
-	}
-	if ess := d.Trace[records-1].ESS; ess < 2 {
-		all = append(all, fmt.Sprintf("the posterior is carried by %.1f of %d particles (effective sample size): take "+
-			"shorter moves (the kernel's Variance or the StepSize), more Particles or a smaller BatchSize, or draw from the "+
-			"posterior by mcmc.Chains (fit.From)", ess, r.Particles))
-	}
-	if status == run.Completed {
-		scores := make([]float64, len(d.Validated))
-		for i, v := range d.Validated {
-			scores[i] = v.NLPD
-		}
-		if text := run.Ending(scores, d.Steps, d.Steps/d.PerEpoch); text != "" {
-			all = append(all, text)
-		}
-	}
-	if a, ok := r.algorithm.(Warned); ok {
-		all = append(all, a.Warnings(r.Training, r.Rows(), d.Trace[:records])...)
-	}
-	return all
 }
 
 // estimates are what the algorithm says of its particles, or else what is so where each move is weighed.

@@ -6,6 +6,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 	"gobnn/bayes/train"
@@ -55,17 +56,16 @@ type Training struct {
 //		}})
 //	}
 //
-// An Algorithm may also implement the optional interfaces Warned and Estimator.
+// An Algorithm may also implement the optional interfaces Doubter and Estimator.
 type Algorithm interface {
 	// Compile prepares the programs of a step.
 	Compile(c *Core) (Stepper, error)
 }
 
-// Warned is an Algorithm that adds warnings of its own to Result.Warnings, for what may make a finished run doubtful
-// besides the checks that every run has.
-type Warned interface {
+// Doubter is an Algorithm that adds doubts of its own about a finished run to those of every run.
+type Doubter interface {
 	Algorithm
-	Warnings(t Training, rows int, trace []StepRecord) []string
+	Doubts(t Training, rows int, trace []StepRecord) fit.Doubts
 }
 
 // Estimator is an Algorithm that says itself what its particles estimate. Those of others are taken for the posterior

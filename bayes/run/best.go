@@ -9,7 +9,6 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"gonum.org/v1/gonum/stat"
 )
 
 // Best is the best validation of a member so far; Step 0 before the first.
@@ -62,61 +61,6 @@ func (s Selection) Add(step int, scores []float64) {
 			s.since[m]++
 		}
 	}
-}
-
-// A training ended too early if its best validation is in the last quarter and its scores, NLPD in nats a row, still
-// fell. They fell if the mean of the last quarter is below the mean of the third by more than fallen, and by more than
-// fallenErrors standard errors. A training went astray if its best validation is in the first fiftieth, and all scores
-// of the last quarter are worse by more than risen: one that is at its best later has learnt, and then fits the noise,
-// which its best state does not. Neither is judged from fewer than fewestScores validations.
-const (
-	fallen       = .02
-	fallenErrors = 3
-	risen        = 1
-	fewestScores = 16
-)
-
-// Ending returns a warning if a training ended while its validation scores still fell, or if it soon left its best
-// score for far worse ones; otherwise it is empty. Scores that fall again after they have risen from the best do not
-// count as falling: more steps are not the cure. The scores of all validations come in order; steps and epochs are the
-// totals.
-func Ending(scores []float64, steps, epochs int) string {
-	n := len(scores)
-	if n < fewestScores {
-		return ""
-	}
-	third, last := scores[n/2:3*n/4], scores[3*n/4:]
-	best, least := lowest(scores)
-	if best >= 0 && best <= n/50 {
-		if _, then := lowest(last); then > least+risen {
-			return fmt.Sprintf("the training went astray: of its %d validations number %d is the best, and those of the last "+
-				"quarter are all worse, by %.2g nats a row or more, so that the posterior is hardly trained; take smaller "+
-				"steps (a lower learning rate, shorter moves of the particles)", n, best+1, then-least)
-		}
-	}
-	if best < 3*n/4 {
-		return ""
-	}
-	before, beforeVariance := stat.MeanVariance(third, nil)
-	after, afterVariance := stat.MeanVariance(last, nil)
-	by := before - after
-	stdErr := math.Sqrt(beforeVariance/float64(len(third)) + afterVariance/float64(len(last)))
-	if !(by > fallen && by > fallenErrors*stdErr) || math.IsInf(by, 1) {
-		return ""
-	}
-	return fmt.Sprintf("the training ended too early: its validation NLPD still fell, on average by %.2g nats a row from "+
-		"the third to the last quarter of its %d steps; take more than %d Epochs", by, steps, epochs)
-}
-
-// lowest is the first of the lowest scores and its index, which is -1 if none is below +Inf.
-func lowest(scores []float64) (at int, least float64) {
-	at, least = -1, math.Inf(1)
-	for i, v := range scores {
-		if v < least {
-			at, least = i, v
-		}
-	}
-	return at, least
 }
 
 // BestPrefix begins the names of the entries of a state that keep other entries as they were at the best validation.

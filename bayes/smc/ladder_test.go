@@ -124,7 +124,7 @@ func TestRelativeVariance(t *testing.T) {
 }
 
 // Each reason to doubt a result is a warning that says what to do; a sound run has none.
-func TestWarnings(t *testing.T) {
+func TestDoubts(t *testing.T) {
 	type finished struct {
 		*machine
 		Trace []StepRecord
@@ -138,12 +138,12 @@ func TestWarnings(t *testing.T) {
 		}
 		return m
 	}
-	if w := sound().warnings(sound().Trace); len(w) > 0 {
+	if w := sound().doubts(sound().Trace); len(w) > 0 {
 		t.Errorf("a sound run warns: %q", w)
 	}
 	noisy := sound()
 	noisy.Drift = drift{Sum: .1, Variance: .002}
-	if w := noisy.warnings(noisy.Trace); len(w) > 0 {
+	if w := noisy.doubts(noisy.Trace); len(w) > 0 {
 		t.Errorf("a drift of 2.2 standard deviations warns: %q", w)
 	}
 	for _, c := range []struct {
@@ -185,7 +185,7 @@ func TestWarnings(t *testing.T) {
 	} {
 		m := sound()
 		c.change(m)
-		if w := m.warnings(m.Trace); len(w) != 1 || w[0] != c.says {
+		if w := m.doubts(m.Trace); len(w) != 1 || w[0].String() != c.says {
 			t.Errorf("warnings %q, want %q", w, c.says)
 		}
 	}

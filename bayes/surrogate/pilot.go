@@ -338,7 +338,7 @@ const (
 // sticky warns where a run on the surrogate is so much worse than the pilot predicted that its draws are doubtful. The
 // signs are an acceptance under half the prediction and more than 30 rejections in a row. Given the
 // parameters' effective sample sizes (nil: too few draws), another is a smallest one under a quarter of the median.
-func sticky(r *mcmc.Details, predicted float64, ess []float64) (warnings []string) {
+func sticky(r *mcmc.Details, predicted float64, ess []float64) (all fit.Doubts) {
 	acceptance, standing := acceptanceOf(r), 0
 	for _, c := range r.Stats {
 		standing = max(standing, c.Standstill)
@@ -355,9 +355,7 @@ func sticky(r *mcmc.Details, predicted float64, ess []float64) (warnings []strin
 			why = append(why, fmt.Sprintf("the smallest effective sample size is %.3g, the median %.3g", least, middle))
 		}
 	}
-	if len(why) > 0 {
-		warnings = append(warnings, "sticky: on the surrogate "+strings.Join(why, "; ")+": the chain has found places where "+
-			"the surrogate is wrong; compare with mcmc.NUTS")
-	}
-	return warnings
+	all.If(len(why) > 0, "sticky", "sticky: on the surrogate %s: the chain has found places where the surrogate is wrong; "+
+		"compare with mcmc.NUTS", strings.Join(why, "; "))
+	return all
 }

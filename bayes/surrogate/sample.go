@@ -103,12 +103,10 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	}
 	d.Chains = fit.Details[*mcmc.Details](result)
 	result.Details = []any{d}
-	if p.of.part != nil && !p.near() {
-		result.Warnings = append(result.Warnings, p.reason)
-	}
+	result.Doubts.If(p.of.part != nil && !p.near(), "far from Gaussian", "%s", p.reason)
 	if p.best >= 0 {
 		predicted := p.tried[p.best].predicted
-		result.Warnings = append(result.Warnings, sticky(d.Chains, predicted, effectiveSizes(d.Chains.Draws))...)
+		result.Doubts = append(result.Doubts, sticky(d.Chains, predicted, effectiveSizes(d.Chains.Draws))...)
 	}
 	return result, err
 }

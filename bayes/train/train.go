@@ -189,8 +189,8 @@ type Validation struct {
 	NLPD []float64 // of each member
 }
 
-// Result is a result with these details, the curves of loss and validations as means over members, and warnings for
-// what makes the training doubtful. The method adds its draws or its posterior.
+// Result is a result with these details, the curves of loss and validations as means over members, and doubts about
+// the training. The method adds its draws or its posterior.
 func (d *Details) Result(status run.Status) *fit.Result {
 	r := &fit.Result{Status: status, Details: []any{d}}
 	if len(d.Trace) > 0 {
@@ -205,44 +205,8 @@ func (d *Details) Result(status run.Status) *fit.Result {
 	if len(d.Validated) > 0 {
 		r.Curves = append(r.Curves, scores)
 	}
-	r.Warnings = d.doubts(scores, status)
+	r.Doubts = d.doubts(scores, status)
 	return r
-}
-
-// doubts are warnings for what makes a training doubtful.
-func (d *Details) doubts(scores fit.Curve, status run.Status) (all []string) {
-	rejected, never := 0, 0
-	for _, s := range d.Trace {
-		rejected += s.Rejected
-	}
-	for _, b := range d.Best {
-		if b.Step == 0 {
-			never++
-		}
-	}
-	validations := len(scores.Steps)
-	ending := ""
-	if validations > 0 && status == run.Completed {
-		steps := scores.Steps[validations-1] // without those of a later stage
-		ending = run.Ending(scores.Values, steps, steps/d.PerEpoch)
-	}
-	for _, doubt := range []struct {
-		has  bool
-		text string
-	}{
-		{rejected > 0, fmt.Sprintf("in %d steps a member stayed where it was, since its gradient was not finite: take a "+
-			"smaller learning rate, and check the data for outliers", rejected)},
-		{never > 0 && validations > 0, fmt.Sprintf("of %d members %d never had a finite NLPD on the validation part: their "+
-			"last parameters are taken, not their best; check the validation part for outliers", len(d.Best), never)},
-		{ending != "", ending},
-		{d.patience > 0 && d.Best == nil, fmt.Sprintf("Training.Patience is %d, and there is no validation part, so that no "+
-			"training was stopped early", d.patience)},
-	} {
-		if doubt.has {
-			all = append(all, doubt.text)
-		}
-	}
-	return all
 }
 
 // Run trains a task's learner for a job, with the settings that Prepared has filled in. Its details are *Details.

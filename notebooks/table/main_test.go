@@ -235,7 +235,7 @@ func (d doubtful) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	r, err := d.Method.Run(ctx, j)
 	if err == nil {
 		r.Status = run.Cancelled
-		r.Warnings = append(r.Warnings, `fold "Seconds" was cut: take more Method.Seconds`)
+		r.Doubts.If(true, "cut", `fold "Seconds" was cut: take more Method.Seconds`)
 	}
 	return r, err
 }

@@ -94,8 +94,8 @@ func (m Metropolis) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	result, err := pbnn.Run(ctx, j, m, m.Target)
 	if warning := m.over.warning(); result == nil && warning != "" {
 		err = fmt.Errorf("%w; %s", err, warning)
-	} else if warning != "" {
-		result.Warnings = append(result.Warnings, warning)
+	} else if result != nil {
+		result.Doubts.If(warning != "", "not finite", "%s", warning)
 	}
 	return result, err
 }

@@ -552,7 +552,7 @@ func (r *annealing) choose(particles *fit.Result, x *mat.Dense, draws weightedDr
 		result = r.of(x, particles.Draws.LogWeights, said.SMCEvidence)
 	}
 	result.Status = run.Completed
-	result.Warnings = append(slices.Clone(particles.Warnings), r.doubts()...)
+	result.Doubts = append(slices.Clone(particles.Doubts), r.doubts()...)
 	return result
 }
 
@@ -572,7 +572,7 @@ func (e *Details) decide(weighted bool) {
 			all = append(all, candidate{by, evidence})
 		}
 	}
-	sound := e.Bridge != nil && len(e.Bridge.Warnings) == 0
+	sound := e.Bridge != nil && len(e.Bridge.Doubts) == 0
 	add(weighted && e.haveVariance(), ByImportance, e.ImportanceEvidence)
 	add(sound, ByBridge, e.BridgeEvidence)
 	add(weighted && !e.haveVariance(), ByImportance, e.ImportanceEvidence)
@@ -591,7 +591,8 @@ func (r *annealing) unchecked(particles *fit.Result, x *mat.Dense, status run.St
 	r.said.unweighed(why)
 	r.said.Source = BySMC
 	result := r.of(x, particles.Draws.LogWeights, unknown)
-	result.Status, result.Warnings = status, append(slices.Clone(particles.Warnings), why)
+	result.Status = status
+	result.Doubts = append(slices.Clone(particles.Doubts), fit.Doubt{Kind: "by particles", Text: why})
 	result.Approximation = particles.Approximation
 	return result
 }

@@ -259,8 +259,8 @@ func TestBridgeRegion(t *testing.T) {
 		e := r.said.BridgeEvidence
 		t.Logf("%s: evidence %.3f +- %.3f, exact -3", activation, e.Value, e.StdErr)
 		if math.Abs(e.Value+3) > 4*e.StdErr || !(e.StdErr < .12) ||
-			len(trace(r.said.Bridge)) < 3 || len(r.said.Bridge.Warnings) > 0 {
-			t.Errorf("%s: evidence %+v, exact -3, warnings %q", activation, e, r.said.Bridge.Warnings)
+			len(trace(r.said.Bridge)) < 3 || len(r.said.Bridge.Doubts) > 0 {
+			t.Errorf("%s: evidence %+v, exact -3, warnings %q", activation, e, r.said.Bridge.Doubts)
 		}
 		square := 0.
 		for j := range 400 {

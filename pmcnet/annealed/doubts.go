@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gobnn/bayes"
+	"gobnn/bayes/fit"
 	"gobnn/pmcnet"
 )
 
@@ -64,10 +65,10 @@ func tooFar(first, prior float64) string {
 // ofBridge says what came of the bridge.
 func (e *Details) ofBridge() string {
 	switch {
-	case e.Bridge != nil && len(e.Bridge.Warnings) == 0:
+	case e.Bridge != nil && len(e.Bridge.Doubts) == 0:
 		return fmt.Sprintf("; the bridge says %.3f +- %.3f", e.BridgeEvidence.Value, e.BridgeEvidence.StdErr)
 	case e.Bridge != nil:
-		return fmt.Sprintf("; the bridge is doubtful: %s", strings.Join(e.Bridge.Warnings, "; "))
+		return fmt.Sprintf("; the bridge is doubtful: %s", strings.Join(e.Bridge.Doubts.Sentences(), "; "))
 	case e.NoBridge != "":
 		return fmt.Sprintf("; there is no bridge: %s", e.NoBridge)
 	}
@@ -81,35 +82,20 @@ var results = map[Estimator]string{
 	BySMC:        ": the result is the SMC's particles and evidence",
 }
 
-// doubt is a sentence about a result, where it holds.
-type doubt struct {
-	holds bool
-	says  string
-}
-
-// doubts returns the warnings about a finished run, one for each row of its table, besides the warnings of its first
-// SMC.
-func (r *annealing) doubts() (said []string) {
+// doubts are those about a finished run, besides those about its first SMC.
+func (r *annealing) doubts() (said fit.Doubts) {
 	e := &r.said
-	for _, d := range []doubt{
-		{e.Source == BySMC || e.Source == ByBridge && !(e.KHat <= pmcnet.MaxKHat), e.Why},
-		{r.wrong > 0, fmt.Sprintf(pmcnet.WrongDraws, r.wrong, r.Draws)},
-		contradiction(BySMC, e.SMCEvidence, ByImportance, e.ImportanceEvidence),
-		contradiction(BySMC, e.SMCEvidence, ByBridge, e.BridgeEvidence),
-		contradiction(ByImportance, e.ImportanceEvidence, ByBridge, e.BridgeEvidence),
-	} {
-		if d.holds {
-			said = append(said, d.says)
-		}
+	said.If(e.Source == BySMC || e.Source == ByBridge && !(e.KHat <= pmcnet.MaxKHat), "by particles", "%s", e.Why)
+	pmcnet.DoubtWrong(&said, r.wrong, r.Draws)
+	contradict := func(by Estimator, b bayes.Evidence, as Estimator, a bayes.Evidence) {
+		off := apart(a, b)
+		said.If(off > mostApart, "evidences differ", "the log evidence is %.3f +- %.3f by %s and %.3f +- %.3f by %s, which "+
+			"differ by %.1f standard errors: one of them is wrong; take more particles, and, for a prior of your own whose "+
+			"coordinates depend on each other, see whether its density lacks a constant", b.Value, b.StdErr, by, a.Value,
+			a.StdErr, as, off)
 	}
+	contradict(BySMC, e.SMCEvidence, ByImportance, e.ImportanceEvidence)
+	contradict(BySMC, e.SMCEvidence, ByBridge, e.BridgeEvidence)
+	contradict(ByImportance, e.ImportanceEvidence, ByBridge, e.BridgeEvidence)
 	return said
-}
-
-// contradiction is the doubt where two estimates differ by more than three standard errors.
-func contradiction(by Estimator, b bayes.Evidence, as Estimator, a bayes.Evidence) doubt {
-	off := apart(a, b)
-	return doubt{off > mostApart, fmt.Sprintf("the log evidence is %.3f +- %.3f by %s and %.3f +- %.3f by %s, "+
-		"which differ by %.1f standard errors: one of them is wrong; take more particles, and, for a prior of "+
-		"your own whose coordinates depend on each other, see whether its density lacks a constant",
-		b.Value, b.StdErr, by, a.Value, a.StdErr, as, off)}
 }

@@ -220,7 +220,7 @@ func TestEstimatesDiffer(t *testing.T) {
 			across, r.said.Bridge = mat.NewDense(10, 1, nil), &fit.Result{Draws: particles.Draws}
 			r.said.BridgeEvidence = bayes.Evidence{Value: exact + math.Log(6) + c.bridge, StdErr: .05}
 			if c.doubtful {
-				r.said.Bridge.Warnings = []string{"few ancestors"}
+				r.said.Bridge.Doubts = fit.Doubts{{Text: "few ancestors"}}
 			}
 		}
 		result := r.choose(particles, mat.NewDense(10, 1, nil), draws, across)

@@ -11,6 +11,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/metric"
 	"gobnn/bayes/run"
 
@@ -335,15 +336,15 @@ func (v *Verdict) coverage() error {
 
 // held judges the share of n targets that intervals hold, which may be more of discrete ones.
 func (v *Verdict) held(name string, level, held, n float64, discrete bool) {
-	chance, inside := distuv.Binomial{N: n, P: level}, math.Round(held*n)
+	fewer, more := fit.Chance(level, held, int(n))
 	told := fmt.Sprintf("The %.0f %% intervals hold %.0f %% of the %.0f values of %s", 100*level, 100*held, n, name)
 	switch {
-	case chance.CDF(inside) < byChance/2 && held < level-offByMuch:
+	case fewer < byChance/2 && held < level-offByMuch:
 		v.doubt(No, "%s: %s.", told, cmp.Or(v.causes[name],
 			"they are too narrow, and the predictions surer than they should be"))
-	case chance.CDF(inside) < byChance/2 && held < level-offByALittle:
+	case fewer < byChance/2 && held < level-offByALittle:
 		v.doubt(WithinLimits, "%s: %s.", told, cmp.Or(v.causes[name], "they are somewhat too narrow"))
-	case !discrete && 1-chance.CDF(inside-1) < byChance/2 && held > level+tooWide:
+	case !discrete && more < byChance/2 && held > level+tooWide:
 		v.doubt(WithinLimits, "%s: they are wider than they need be.", told)
 	default:
 		v.praise("%s, as they should, but for a little or chance.", told)
