@@ -128,10 +128,7 @@ func (b *bench) scores(ctx context.Context, c contender, parts dataset.Parts, se
 	if !found {
 		return diverged(), err
 	}
-	table, err := metric.Scores(prediction.Standardised(), prediction.StandardiseTarget(parts.Test.Y))
-	if err != nil {
-		return Result{}, err
-	}
+	table := must(metric.Scores(prediction.Standardised(), prediction.StandardiseTarget(parts.Test.Y)))
 	series, err := calibrationOf(prediction, parts.Test.Y)
 	r := Result{Values: map[string]float64{}, Series: series}
 	for _, s := range table {

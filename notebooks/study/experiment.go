@@ -75,6 +75,7 @@ func (e Experiment) Run(ctx context.Context, o Options) ([]Cell, error) {
 
 // Draw computes the cells, and the figure; of a table that is nil.
 func (e Experiment) Draw(ctx context.Context, o Options) (fig *viz.Figure, cells []Cell, err error) {
+	defer caught(&err)
 	var done []*trial
 	if e.trials != nil {
 		done, err = e.repeat(ctx, o)
@@ -89,6 +90,7 @@ func (e Experiment) Draw(ctx context.Context, o Options) (fig *viz.Figure, cells
 
 // asked are the trials that the options ask for, and all that have to be run for these.
 func (e Experiment) asked(o Options) (done, some []*trial, err error) {
+	defer caught(&err)
 	all, err := e.trials(o)
 	if err != nil {
 		return nil, nil, err

@@ -210,10 +210,7 @@ func fbnnTrials(regression bool) func(o Options) ([]*trial, error) {
 					decides["rows"] = rows
 				}
 				run := func(ctx context.Context, repetition int) (Result, error) {
-					parts, err := d.parts(repetition, o.Full)
-					if err != nil {
-						return Result{}, err
-					}
+					parts := must(d.parts(repetition, o.Full))
 					r := fbnnRun{fbnnSet: d, method: m, epochs: e.epochs, seed: uint64(repetition), parts: parts, rows: rows,
 						say: o.say}
 					return r.repetition(ctx)
@@ -278,7 +275,7 @@ func (r fbnnRun) fit(ctx context.Context) (*fbnnFit, error) {
 	method := withSettings(r.method.algorithm, baseline.Training{Epochs: r.epochs})
 	result, err := fit.Fit(ctx, r.model(), method, train, run.Settings{Seed: r.seed})
 	if err := ended(ctx, err); err != nil {
-		return nil, err
+		return nil, err // perhaps it diverged
 	}
 	f := &fbnnFit{
 		own: fit.Details[*fbnn.Details](result), posterior: result.Posterior, predict: result.Posterior.Predict,
@@ -307,78 +304,55 @@ func (r fbnnRun) repetition(ctx context.Context) (Result, error) {
 	}
 	out := Result{Values: map[string]float64{"seconds of a fit": f.seconds, "warnings": float64(len(f.warnings))},
 		Series: map[string][]float64{}}
-	p, err := f.predict(ctx, r.parts.Test.X)
-	if err != nil {
-		return out, err
-	}
-	if err := r.score(p, out, ""); err != nil {
-		return out, err
-	}
-	if err := r.outline(p, out); err != nil {
-		return out, err
-	}
+	p := must(f.predict(ctx, r.parts.Test.X))
+	r.score(p, out, "")
+	r.outline(p, out)
 	if strings.HasSuffix(r.method.name, inPaper) {
-		of, err := f.posterior.Predict(ctx, r.parts.Test.X)
-		if err != nil {
-			return out, err
-		}
-		if err := r.score(of, out, ofNetwork); err != nil {
-			return out, err
-		}
+		r.score(must(f.posterior.Predict(ctx, r.parts.Test.X)), out, ofNetwork)
 	}
 	if f.own == nil {
-		return out, r.potential(ctx, f, out)
+		r.potential(ctx, f, out)
+	} else {
+		r.chain(f, p, out)
 	}
-	return out, r.chain(f, p, out)
+	return out, nil
 }
 
 // ofNetwork ends the names of scores of the network's own predictions, where "the prediction" is the emulator's.
 const ofNetwork = " of the network"
 
 // score adds the scores of a prediction of the test part.
-func (r fbnnRun) score(p bayes.Prediction, out Result, suffix string) error {
+func (r fbnnRun) score(p bayes.Prediction, out Result, suffix string) {
 	y := r.parts.Test.Y
 	scores := []scorer{{"NLPD", metric.NLPD, y}}
 	if r.regression() {
 		covered := func(p bayes.Prediction, y []float64) (metric.Estimate, error) { return metric.Coverage(p, y, .95) }
 		scores = append(scores, scorer{"MSE", metric.MSE, y}, scorer{"coverage of y", covered, y})
-		share, err := coveredByMeans(p, y, .95)
-		if err != nil {
-			return err
-		}
-		out.Values["coverage of f"+suffix] = share
+		out.Values["coverage of f"+suffix] = coveredByMeans(p, y, .95)
 	} else {
 		scores = append(scores, scorer{"accuracy", metric.Accuracy, y}, scorer{"ECE", ece, y})
 	}
-	values, err := scoresBy(scores, p)
-	for name, v := range values {
+	for name, v := range scoresBy(scores, p) {
 		out.Values[name+suffix] = v
 	}
-	return err
 }
 
 // coveredByMeans is the share of targets within the central interval of the particles' means, without the noise: what
 // the paper's coverage probability is of, as its numbers show.
-func coveredByMeans(p bayes.Prediction, y []float64, level float64) (float64, error) {
-	lower, upper, err := meanInterval(p, level)
-	if err != nil {
-		return 0, err
-	}
+func coveredByMeans(p bayes.Prediction, y []float64, level float64) float64 {
+	lower, upper := meanInterval(p, level)
 	covered := 0.
 	for n, v := range y {
 		if v >= lower[n] && v <= upper[n] {
 			covered += 1 / float64(len(y))
 		}
 	}
-	return covered, nil
+	return covered
 }
 
 // meanInterval is the central interval of the particles' means, for each row.
-func meanInterval(p bayes.Prediction, level float64) (lower, upper []float64, err error) {
-	all, err := p.ParticleMeans()
-	if err != nil {
-		return nil, nil, err
-	}
+func meanInterval(p bayes.Prediction, level float64) (lower, upper []float64) {
+	all := must(p.ParticleMeans())
 	m := make([]float64, p.Particles)
 	for n := range p.Rows {
 		for j := range m {
@@ -388,30 +362,24 @@ func meanInterval(p bayes.Prediction, level float64) (lower, upper []float64, er
 		lower = append(lower, stat.Quantile((1-level)/2, stat.Empirical, m, nil))
 		upper = append(upper, stat.Quantile((1+level)/2, stat.Empirical, m, nil))
 	}
-	return lower, upper, nil
+	return lower, upper
 }
 
 // outline keeps what figures 6 and 7 draw: of a regression the means and the intervals of f by row, of two classes the
 // probability of class 1, and the gap that the paper's ECE seems to be.
-func (r fbnnRun) outline(p bayes.Prediction, out Result) (err error) {
+func (r fbnnRun) outline(p bayes.Prediction, out Result) {
 	if r.regression() {
-		if out.Series["mean"], err = p.Mean(); err == nil {
-			out.Series["lower"], out.Series["upper"], err = meanInterval(p, .95)
-		}
-		return err
+		out.Series["mean"] = must(p.Mean())
+		out.Series["lower"], out.Series["upper"] = meanInterval(p, .95)
+		return
 	}
 	if p.Classes() != 2 {
-		return nil
+		return
 	}
-	probabilities, err := p.Probabilities()
-	if err != nil {
-		return err
-	}
-	for _, v := range probabilities {
+	for _, v := range must(p.Probabilities()) {
 		out.Series["probability"] = append(out.Series["probability"], v[1])
 	}
 	out.Values["gap to P(y = 1)"] = gapToProbability(out.Series["probability"], r.parts.Test.Y)
-	return nil
 }
 
 // gapToProbability is the mean of |accuracy - mean P(y = 1)| over ten bins of equal width, weighted by their rows: an
@@ -435,26 +403,18 @@ func gapToProbability(probability, y []float64) float64 {
 }
 
 // potential adds Phi of a baseline's particles: the mean of -log p(y | theta) over at most 100 of them.
-func (r fbnnRun) potential(ctx context.Context, f *fbnnFit, out Result) error {
-	p, err := f.posterior.Predict(ctx, r.parts.Train.X)
-	if err != nil {
-		return err
-	}
+func (r fbnnRun) potential(ctx context.Context, f *fbnnFit, out Result) {
+	p := must(f.posterior.Predict(ctx, r.parts.Train.X))
 	p, y := p.Standardised(), p.StandardiseTarget(r.parts.Train.Y)
-	draws, err := metric.ScoreDraws(p, y, metric.DrawOptions{Seed: 1})
-	if err != nil {
-		return err
-	}
-	for _, s := range draws {
+	for _, s := range must(metric.ScoreDraws(p, y, metric.DrawOptions{Seed: 1})) {
 		if s.Name == "NLPD" {
 			out.Values["Phi"] = s.Mean() * float64(len(y))
 		}
 	}
-	return nil
 }
 
 // chain adds what is known of draws of a chain: effective sizes, the true potential, evaluations.
-func (r fbnnRun) chain(f *fbnnFit, p bayes.Prediction, out Result) error {
+func (r fbnnRun) chain(f *fbnnFit, p bayes.Prediction, out Result) {
 	v, result := out.Values, f.own
 	v["Phi"], v["Phi of the prior"] = result.Truth.True, result.Truth.Prior
 	e := result.Evaluations
@@ -466,31 +426,18 @@ func (r fbnnRun) chain(f *fbnnFit, p bayes.Prediction, out Result) error {
 	if !math.IsNaN(result.Truth.Emulated) {
 		v["emulated Phi"] = result.Truth.Emulated
 	}
-	weights, err := diag.NewForPosterior(f.posterior)
-	if err != nil {
-		return err
-	}
-	if v["ESS, least"], v["ESS, median"], v["ESS, most"], err = effective(weights, nil); err != nil {
-		return err
-	}
-	functions, err := diag.NewForPrediction(p)
-	if err != nil {
-		return err
-	}
-	if v["ESS of f, least"], v["ESS of f, median"], _, err = effective(functions, p.Outputs); err != nil {
-		return err
-	}
+	v["ESS, least"], v["ESS, median"], v["ESS, most"] = effective(must(diag.NewForPosterior(f.posterior)), nil)
+	v["ESS of f, least"], v["ESS of f, median"], _ = effective(must(diag.NewForPrediction(p)), p.Outputs)
 	v["least ESS a second"] = v["ESS, least"] / v["seconds of a fit"]
 	if spent := v["full evaluations"]; spent > 0 {
 		v["least ESS in 1000 full evaluations"] = 1000 * v["ESS, least"] / spent
 	}
-	return nil
 }
 
 // effective returns the least, the median and the largest rank-normalised effective sample size. A column that is
 // constant over the draws, [draws, parameters], such as the output of an emulator whose units are dead, counts 0
 // effective draws. Package diag would count all draws.
-func effective(c *diag.Chains, draws []float64) (least, median, most float64, err error) {
+func effective(c *diag.Chains, draws []float64) (least, median, most float64) {
 	var all []float64
 	count := c.Parameters()
 	for i := range count {
@@ -498,19 +445,15 @@ func effective(c *diag.Chains, draws []float64) (least, median, most float64, er
 			all = append(all, 0)
 			continue
 		}
-		v, err := c.ESS(i, diag.Bulk)
-		if err != nil {
-			return 0, 0, 0, err
-		}
-		if !math.IsNaN(v) {
+		if v := must(c.ESS(i, diag.Bulk)); !math.IsNaN(v) {
 			all = append(all, v)
 		}
 	}
 	if len(all) == 0 {
-		return math.NaN(), math.NaN(), math.NaN(), nil
+		return math.NaN(), math.NaN(), math.NaN()
 	}
 	slices.Sort(all)
-	return all[0], stat.Quantile(.5, stat.Empirical, all, nil), all[len(all)-1], nil
+	return all[0], stat.Quantile(.5, stat.Empirical, all, nil), all[len(all)-1]
 }
 
 // constant says whether column i has the same value in all rows.

@@ -37,10 +37,7 @@ func fbnnBars(id, metricName string) func(context.Context, Options, []*trial) (*
 
 // fbnnBoth returns the trials of both tables.
 func fbnnBoth(o Options) ([]*trial, error) {
-	regressions, err := fbnnTrials(true)(o)
-	if err != nil {
-		return nil, err
-	}
+	regressions := must(fbnnTrials(true)(o))
 	classifications, err := fbnnTrials(false)(o)
 	return append(regressions, classifications...), err
 }
@@ -111,10 +108,7 @@ func mixtureTrials(Options) ([]*trial, error) {
 
 // mixtureFigure draws the draws over the mixture.
 func mixtureFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-	lattice, err := viz.NewLattice(-5.5, 5.5, 111, -5.5, 5.5, 111)
-	if err != nil {
-		return nil, err
-	}
+	lattice := must(viz.NewLattice(-5.5, 5.5, 111, -5.5, 5.5, 111))
 	density := lattice.Fill(func(x, y float64) float64 {
 		sum := 0.
 		for i := range mixtureSide {
@@ -143,9 +137,7 @@ func sampleMixture(ctx context.Context, kernel mcmc.Kernel, draws int) (Result, 
 	result, err := fit.Sample(ctx, problem, mcmc.Chains{
 		Kernel: kernel, Chains: 1, Draws: draws, WarmUp: mcmc.NoWarmUp,
 	}, run.Settings{Seed: 1})
-	if err := ended(ctx, err); err != nil {
-		return out, err
-	}
+	failOn(ended(ctx, err))
 	r := fit.Details[*mcmc.Details](result)
 	var share [mixtureSide][mixtureSide]float64
 	for i := range draws {
@@ -184,10 +176,7 @@ func planeTrials(o Options) (all []*trial, err error) {
 		key := Key{Study: "fbnn.fig5", Data: name, Method: m.name, Settings: map[string]any{"version": fbnnVersion,
 			"model": d.model(), "settings": m.algorithm, "other": other.algorithm}}
 		run := func(ctx context.Context, repetition int) (Result, error) {
-			parts, err := d.parts(repetition, false)
-			if err != nil {
-				return Result{}, err
-			}
+			parts := must(d.parts(repetition, false))
 			return fbnnRun{fbnnSet: d, method: m, parts: parts, say: o.say}.plane(ctx, other)
 		}
 		all = append(all, &trial{Key: key, reps: 1, run: run, extraSet: name != "simulated regression"})
@@ -208,10 +197,7 @@ const planeSide = 21
 
 // plane evaluates both potentials over the plane, and along the draws.
 func (r fbnnRun) plane(ctx context.Context, other fbnnMethod) (Result, error) {
-	f, err := r.fit(ctx)
-	if err != nil {
-		return Result{}, err
-	}
+	f := must(r.fit(ctx))
 	result := f.own
 	pairs := result.Calibration.Draws
 	theta := mat.NewDense(pairs.PerChain, pairs.Dim, nil)
@@ -234,20 +220,14 @@ func (r fbnnRun) plane(ctx context.Context, other fbnnMethod) (Result, error) {
 			floats.AddScaled(row, y, axes[1])
 		}
 	}
-	if out.Series["true"], out.Series["emulated"], err = result.Potentials(ctx, points); err != nil {
-		return out, err
-	}
-	if err := along(ctx, f.own, out, inPaper); err != nil {
-		return out, err
-	}
+	var err error
+	out.Series["true"], out.Series["emulated"], err = result.Potentials(ctx, points)
+	failOn(err)
+	along(ctx, f.own, out, inPaper)
 	own := r
 	own.method = other
-	if f, err = own.fit(ctx); err != nil {
-		return out, err
-	}
-	if err := along(ctx, f.own, out, byLibrary); err != nil {
-		return out, err
-	}
+	f = must(own.fit(ctx))
+	along(ctx, f.own, out, byLibrary)
 	t := result.Truth
 	out.Values["Phi"], out.Values["emulated Phi"], out.Values["Phi of the prior"] = t.True, t.Emulated, t.Prior
 	out.Values["Phi of the pairs"] = t.Calibration
@@ -256,14 +236,15 @@ func (r fbnnRun) plane(ctx context.Context, other fbnnMethod) (Result, error) {
 }
 
 // along keeps both potentials at draws of a chain, in their order.
-func along(ctx context.Context, result *fbnn.Details, out Result, suffix string) (err error) {
+func along(ctx context.Context, result *fbnn.Details, out Result, suffix string) {
 	chain := result.Sampling.Draws
 	theta := mat.NewDense(min(200, chain.PerChain), chain.Dim, nil)
 	for i := range theta.RawMatrix().Rows {
 		theta.SetRow(i, chain.At(0, i*chain.PerChain/theta.RawMatrix().Rows))
 	}
+	var err error
 	out.Series["true Phi"+suffix], out.Series["emulated Phi"+suffix], err = result.Potentials(ctx, theta)
-	return err
+	failOn(err)
 }
 
 // principal returns the mean of the rows, the two leading axes, of length one, and the rows' scores along them.
@@ -341,10 +322,7 @@ var bandMethods = []string{fbnnBaseline, "FBNN (SGHMC-pCN)" + inPaper, "FBNN (SG
 func alongFeature(_ context.Context, o Options, done []*trial) (*viz.Figure, error) {
 	var rows panels
 	for _, group := range byDataSet(done) {
-		parts, err := fbnnSetOf(group[0].Data).parts(0, o.Full)
-		if err != nil {
-			return nil, err
-		}
+		parts := must(fbnnSetOf(group[0].Data).parts(0, o.Full))
 		grid := viz.GridOptions{Columns: len(bandMethods), SharedY: true}
 		rows.add(inPanels(group, grid, func(t *trial) (*viz.Figure, error) {
 			return drawAlong(shown(t.Data)+": "+shortName(t.Method), parts.Test.X, parts.Test.Y, t.results[0])
@@ -403,10 +381,7 @@ func equalFrequency(_ context.Context, o Options, done []*trial) (*viz.Figure, e
 		return len(t.results) == 0 || len(t.results[0].Series["probability"]) == 0 // it diverged
 	})
 	return inPanels(done, viz.GridOptions{Columns: 3}, func(t *trial) (*viz.Figure, error) {
-		parts, err := fbnnSetOf(t.Data).parts(0, o.Full)
-		if err != nil {
-			return nil, err
-		}
+		parts := must(fbnnSetOf(t.Data).parts(0, o.Full))
 		return viz.Reliability(equalBins(t.results[0].Series["probability"], parts.Test.Y, 10),
 			viz.Frame{Title: shortName(t.Method), Width: 275, Height: 380})
 	})

@@ -68,9 +68,7 @@ func theoremTrials(o Options) (all []*trial, err error) {
 		run := func(ctx context.Context, repetition int) (Result, error) {
 			result, err := fit.Fit(ctx, model, method, dataset.Parts{Train: theoremRows(repetition)},
 				run.Settings{Seed: uint64(repetition)})
-			if err := ended(ctx, err); err != nil {
-				return Result{}, err
-			}
+			failOn(ended(ctx, err))
 			return posteriorErrors(ctx, fit.Details[*fbnn.Details](result))
 		}
 		all = append(all, &trial{Key: key, reps: o.extent(extent{reps: 5}, extent{reps: 20}).reps, run: run})

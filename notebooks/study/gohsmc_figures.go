@@ -21,10 +21,7 @@ var regressionStyles = []string{"Random Walk", "Langevin", "exact Langevin", "ad
 // lossPanels draws the validation loss of regressions, mean over the repetitions, all on one scale. A method has one
 // colour in all figures, also where others are not asked for.
 func lossPanels(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-	all, err := curvePanels(done, "epoch", "loss", "validation loss [target²]")
-	if err != nil {
-		return nil, err
-	}
+	all := must(curvePanels(done, "epoch", "loss", "validation loss [target²]"))
 	return all.grid(viz.GridOptions{Columns: 3, SharedY: true})
 }
 
@@ -32,14 +29,8 @@ func lossPanels(_ context.Context, _ Options, done []*trial) (*viz.Figure, error
 func picturePanels(along string) func(context.Context, Options, []*trial) (*viz.Figure, error) {
 	return func(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
 		columns := len(byDataSet(done))
-		loss, err := curvePanels(done, along, "loss", "validation loss")
-		if err != nil {
-			return nil, err
-		}
-		accuracy, err := curvePanels(done, along, "accuracy", "validation accuracy")
-		if err != nil {
-			return nil, err
-		}
+		loss := must(curvePanels(done, along, "loss", "validation loss"))
+		accuracy := must(curvePanels(done, along, "accuracy", "validation accuracy"))
 		loss.figures, loss.err = append(loss.figures, accuracy.figures...), cmp.Or(loss.err, accuracy.err)
 		return loss.grid(viz.GridOptions{Columns: columns})
 	}

@@ -146,10 +146,7 @@ func (s pictureSet) trial(o Options, study string, batch int, c contender, walk 
 			"epochs": b.epochs, "attempts": c.attempts,
 		}}
 	run := func(ctx context.Context, repetition int) (Result, error) {
-		parts, err := size.parts(s.load, uint64(repetition))
-		if err != nil {
-			return Result{}, err
-		}
+		parts := must(size.parts(s.load, uint64(repetition)))
 		if walk != nil {
 			b.seconds = walk.results[repetition].Values["seconds"]
 		}
@@ -203,10 +200,7 @@ func (b *bench) pictureScores(ctx context.Context, c contender, parts dataset.Pa
 	if f == nil {
 		return r, err
 	}
-	table, err := metric.Of(ctx, f.posterior, parts.Test)
-	if err != nil {
-		return Result{}, err
-	}
+	table := must(metric.Of(ctx, f.posterior, parts.Test))
 	for _, s := range table {
 		r.Values[s.Name] = s.Value
 	}
@@ -221,10 +215,7 @@ func (b *bench) pictureScores(ctx context.Context, c contender, parts dataset.Pa
 // along chooses an attempt, and returns it with its seconds, epochs, effective sample size and validations. If every
 // attempt diverged, or on an error, it returns no attempt.
 func (b *bench) along(ctx context.Context, c contender, parts dataset.Parts, seed uint64) (*fitted, Result, error) {
-	f, err := b.choose(ctx, c, parts, seed)
-	if err != nil {
-		return nil, Result{}, err
-	}
+	f := must(b.choose(ctx, c, parts, seed))
 	if f == nil {
 		return nil, Result{Values: map[string]float64{"test loss": math.Inf(1), "seconds": math.NaN()}}, nil
 	}
@@ -300,10 +291,7 @@ func detectionTrials(o Options) (all []*trial, err error) {
 			"epochs": size.epochs, "batch": s.batches[0], "attempts": c.attempts,
 		}}
 		run := func(ctx context.Context, repetition int) (Result, error) {
-			parts, err := size.parts(s.load, uint64(repetition))
-			if err != nil {
-				return Result{}, err
-			}
+			parts := must(size.parts(s.load, uint64(repetition)))
 			_, outside, err := guidedFashion.load()
 			if err == nil {
 				outside, err = firstOf(outside, size.test)
@@ -330,9 +318,7 @@ func detected(
 ) (r Result, err error) {
 	var predictions [3]bayes.Prediction
 	for i, part := range []*dataset.Dataset{parts.Validation, parts.Test, outside} {
-		if predictions[i], err = posterior.Predict(ctx, part.X); err != nil {
-			return r, err
-		}
+		predictions[i] = must(posterior.Predict(ctx, part.X))
 	}
 	r.Values = map[string]float64{}
 	for _, score := range []struct {
@@ -347,25 +333,14 @@ func detected(
 		for i, p := range predictions {
 			scores[i], errs[i] = score.of(p)
 		}
-		if err := errors.Join(errs[:]...); err != nil {
-			return r, err
-		}
-		detection, err := metric.Detect(scores[1], scores[2])
-		if err != nil {
-			return r, err
-		}
+		failOn(errors.Join(errs[:]...))
+		detection := must(metric.Detect(scores[1], scores[2]))
 		if score.name != "" {
 			r.Values["AUROC by "+score.name] = detection.ROC.AUC()
 			continue
 		}
-		threshold, err := metric.Threshold(scores[0])
-		if err != nil {
-			return r, err
-		}
-		found, err := metric.Decide(scores[1], scores[2], threshold)
-		if err != nil {
-			return r, err
-		}
+		threshold := must(metric.Threshold(scores[0]))
+		found := must(metric.Decide(scores[1], scores[2], threshold))
 		r.Values["accuracy"], r.Values["F1"], r.Values["precision"] = found.Accuracy(), found.F1(), found.Precision()
 		r.Values["recall"], r.Values["specificity"] = found.Recall(), found.Specificity()
 		r.Values["AUROC"], r.Values["FPR95"] = detection.ROC.AUC(), detection.FPR95

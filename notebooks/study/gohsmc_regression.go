@@ -140,14 +140,8 @@ func (s regressionData) model() bayes.Model {
 // of the method.
 func regressionTrials(o Options) (all []*trial, err error) {
 	for _, s := range regressions {
-		data, err := load(s.data)
-		if err != nil {
-			return nil, err
-		}
-		first, err := data.Split(table8Split, 0)
-		if err != nil {
-			return nil, err
-		}
+		data := must(load(s.data))
+		first := must(data.Split(table8Split, 0))
 		for _, batch := range s.batches {
 			b := newBench(s.model(), batch, s.extent(o).epochs, o.say)
 			b.timed = true
@@ -158,10 +152,7 @@ func regressionTrials(o Options) (all []*trial, err error) {
 						"split": table8Split, "attempts": c.attempts,
 					}}
 				run := func(ctx context.Context, repetition int) (Result, error) {
-					parts, err := data.Split(table8Split, uint64(repetition))
-					if err != nil {
-						return Result{}, err
-					}
+					parts := must(data.Split(table8Split, uint64(repetition)))
 					return b.regressionScores(ctx, c, parts, uint64(repetition))
 				}
 				all = append(all, &trial{Key: key, set: s.data, reps: s.extent(o).reps, run: run,
@@ -190,18 +181,9 @@ func (b *bench) regressionScores(ctx context.Context, c contender, parts dataset
 	if f == nil {
 		return r, err
 	}
-	prediction, err := f.posterior.Predict(ctx, parts.Test.X)
-	if err != nil {
-		return Result{}, err
-	}
-	loss, err := metric.MSE(prediction, parts.Test.Y)
-	if err != nil {
-		return Result{}, err
-	}
-	nlpd, err := metric.NLPD(prediction.Standardised(), prediction.StandardiseTarget(parts.Test.Y))
-	if err != nil {
-		return Result{}, err
-	}
+	prediction := must(f.posterior.Predict(ctx, parts.Test.X))
+	loss := must(metric.MSE(prediction, parts.Test.Y))
+	nlpd := must(metric.NLPD(prediction.Standardised(), prediction.StandardiseTarget(parts.Test.Y)))
 	r.Values["test loss"], r.Values["NLPD"] = loss.Value, nlpd.Value
 	_, stdDev := prediction.Scale(0)
 	variance := stdDev * stdDev

@@ -25,7 +25,7 @@ type synthetic struct {
 	epochs int // the paper's
 	model  bayes.Model
 	draw   func(seed uint64) (*dataset.Dataset, error)
-	score  func(p bayes.Prediction, test *dataset.Dataset) (map[string]float64, error)
+	score  func(p bayes.Prediction, test *dataset.Dataset) map[string]float64
 	// panel shows a posterior and, as the paper does, the test rows. Its frame has a title and a size.
 	panel func(ctx context.Context, p *bayes.Posterior, parts dataset.Parts, frame viz.Frame) (*viz.Figure, error)
 }
@@ -59,14 +59,8 @@ var twoMoons = synthetic{
 	panel: func(ctx context.Context, p *bayes.Posterior, parts dataset.Parts, frame viz.Frame) (*viz.Figure, error) {
 		test := parts.Test
 		frame.XLabel, frame.YLabel = "x₁", "x₂"
-		lattice, err := viz.NewLattice(-2.2, 3.2, 60, -1.7, 2.2, 60)
-		if err != nil {
-			return nil, err
-		}
-		prediction, err := p.Predict(ctx, mat.NewDense(60*60, 2, lattice.Points()))
-		if err != nil {
-			return nil, err
-		}
+		lattice := must(viz.NewLattice(-2.2, 3.2, 60, -1.7, 2.2, 60))
+		prediction := must(p.Predict(ctx, mat.NewDense(60*60, 2, lattice.Points())))
 		classes := make([]int, test.Rows())
 		for i, y := range test.Y {
 			classes[i] = int(y)
@@ -86,7 +80,7 @@ const (
 	trueRMSE         = "RMSE to the truth"
 )
 
-func scoreSinTanh(p bayes.Prediction, test *dataset.Dataset) (map[string]float64, error) {
+func scoreSinTanh(p bayes.Prediction, test *dataset.Dataset) map[string]float64 {
 	truth := make([]float64, test.Rows())
 	for i := range truth {
 		truth[i] = dataset.SinTanhMean(test.X.At(i, 0))
@@ -95,7 +89,7 @@ func scoreSinTanh(p bayes.Prediction, test *dataset.Dataset) (map[string]float64
 		{trueRMSE, metric.RMSE, truth}}, p)
 }
 
-func scoreTwoMoons(p bayes.Prediction, test *dataset.Dataset) (map[string]float64, error) {
+func scoreTwoMoons(p bayes.Prediction, test *dataset.Dataset) map[string]float64 {
 	return scoresBy([]scorer{{"NLPD", metric.NLPD, test.Y}, {"ECE", ece, test.Y}, {"accuracy", metric.Accuracy, test.Y}},
 		p)
 }
@@ -109,16 +103,12 @@ type scorer struct {
 	against []float64
 }
 
-func scoresBy(scorers []scorer, p bayes.Prediction) (map[string]float64, error) {
+func scoresBy(scorers []scorer, p bayes.Prediction) map[string]float64 {
 	values := map[string]float64{}
 	for _, s := range scorers {
-		estimate, err := s.metric(p, s.against)
-		if err != nil {
-			return nil, err
-		}
-		values[s.name] = estimate.Value
+		values[s.name] = must(s.metric(p, s.against)).Value
 	}
-	return values, nil
+	return values
 }
 
 // syntheticRows is the size of each part, syntheticBatch the paper's mini-batch.
@@ -179,16 +169,12 @@ func (s synthetic) trials(o Options) ([]*trial, error) {
 			"attempts": c.attempts,
 		}}
 		run := func(ctx context.Context, repetition int) (Result, error) {
-			parts, err := s.parts(uint64(repetition))
-			if err != nil {
-				return Result{}, err
-			}
+			parts := must(s.parts(uint64(repetition)))
 			prediction, found, err := b.predicted(ctx, c, parts, uint64(repetition))
 			if !found {
 				return diverged(), err
 			}
-			values, err := s.score(prediction, parts.Test)
-			return Result{Values: values}, err
+			return Result{Values: s.score(prediction, parts.Test)}, nil
 		}
 		all = append(all, &trial{Key: key, reps: s.extent(o).reps, run: run, paper: reportedIn(s.study, s.data)[c.name],
 			extraMethod: i >= paperMethods})
@@ -234,10 +220,7 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options, _ []*t
 		if _, err := chosen("data set", o.Data, []string{s.data}); err != nil {
 			return nil, err
 		}
-		names, err := chosen("method", o.Methods, contenderNames())
-		if err != nil {
-			return nil, err
-		}
+		names := must(chosen("method", o.Methods, contenderNames()))
 		if len(o.Methods) == 0 {
 			names = names[:paperMethods]
 		}
@@ -251,10 +234,7 @@ func (s synthetic) figure(seeds int) func(ctx context.Context, o Options, _ []*t
 		b := s.bench(o)
 		var all panels
 		for seed := range uint64(seeds) {
-			parts, err := s.parts(seed)
-			if err != nil {
-				return nil, err
-			}
+			parts := must(s.parts(seed))
 			for _, c := range some {
 				c.attempts = c.attempts[:1]
 				posterior, err := b.best(ctx, c, parts, seed)

@@ -89,10 +89,7 @@ func (size table4Size) trials(o Options) (all []*trial) {
 		}}
 		run := func(ctx context.Context, repetition int) (Result, error) {
 			if split.Train == nil || split.repetition != repetition {
-				parts, err := size.parts(digits, uint64(repetition))
-				if err != nil {
-					return Result{}, err
-				}
+				parts := must(size.parts(digits, uint64(repetition)))
 				split.Parts, split.repetition = parts, repetition
 			}
 			return b.scores(ctx, c, split.Parts, uint64(repetition))

@@ -49,20 +49,14 @@ var (
 func table8Trials(o Options) ([]*trial, error) {
 	var all []*trial
 	for _, row := range table8 {
-		some, err := row.trials(o)
-		if err != nil {
-			return nil, err
-		}
+		some := must(row.trials(o))
 		all = append(all, some...)
 	}
 	return all, nil
 }
 
 func (row table8Row) trials(o Options) ([]*trial, error) {
-	data, err := load(row.data)
-	if err != nil {
-		return nil, err
-	}
+	data := must(load(row.data))
 	own, reduced := table8Extent, row.large && !o.Full
 	if reduced {
 		own = table8LargeExtent
@@ -70,10 +64,7 @@ func (row table8Row) trials(o Options) ([]*trial, error) {
 	e := o.extent(own, table8Extent)
 	model := table8Model(data.Task)
 	b := newBench(model, row.batch, e.epochs, o.say)
-	first, err := data.Split(table8Split, 0)
-	if err != nil {
-		return nil, err
-	}
+	first := must(data.Split(table8Split, 0))
 	var all []*trial
 	hash := data.Hash()
 	for _, c := range contenders(first.Train.Rows()) {
@@ -85,10 +76,7 @@ func (row table8Row) trials(o Options) ([]*trial, error) {
 			"split": table8Split, "attempts": c.attempts,
 		}}
 		run := func(ctx context.Context, repetition int) (Result, error) {
-			parts, err := data.Split(table8Split, uint64(repetition))
-			if err != nil {
-				return Result{}, err
-			}
+			parts := must(data.Split(table8Split, uint64(repetition)))
 			return b.scores(ctx, c, parts, uint64(repetition))
 		}
 		all = append(all, &trial{Key: key, reps: e.reps, run: run, paper: reportedIn("ohsmc.table8", row.data)[c.name]})

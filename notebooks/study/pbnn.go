@@ -79,20 +79,15 @@ func penaltyTrials(o Options, id string, model bayes.Model, data *dataset.Datase
 		key := Key{Study: id, Data: data.Name, Method: r.name,
 			Settings: []any{model, settings, draws, r.thin, penaltyChains, data.Hash()}}
 		sample := func(ctx context.Context, repetition int) (Result, error) {
-			start, err := modes(ctx)
-			if err != nil {
-				return Result{}, err
-			}
+			start := must(modes(ctx))
 			chains := pbnn.Sampling{Chains: penaltyChains, Draws: draws, Thin: r.thin, WarmUp: max(20, draws*r.thin/2)}
 			result, err := fit.Fit(ctx, bayes.Model{}, fit.From{Trained: start, Method: withSettings(r.sampler, chains)},
 				dataset.Parts{Train: data}, run.Settings{Seed: uint64(repetition + 1)})
-			if err := ended(ctx, err); err != nil {
-				return Result{}, err
-			}
+			failOn(ended(ctx, err))
 			for _, w := range result.Warnings {
 				o.say("%s: %s: %s", id, r.name, w)
 			}
-			return bandOf(ctx, result, grid, draws)
+			return bandOf(ctx, result, grid, draws), nil
 		}
 		all = append(all, &trial{Key: key, reps: max(1, o.Reps), run: sample})
 	}
@@ -112,33 +107,14 @@ func penaltyPanels(
 }
 
 // bandOf is a repetition: the predictions on the grid, and the chains' diagnostics.
-func bandOf(ctx context.Context, result *fit.Result, grid *mat.Dense, draws int) (Result, error) {
-	prediction, err := result.Posterior.Predict(ctx, grid)
-	if err != nil {
-		return Result{}, err
-	}
-	mean, err := prediction.Mean()
-	if err != nil {
-		return Result{}, err
-	}
-	std, err := prediction.StdDev()
-	if err != nil {
-		return Result{}, err
-	}
-	spread, err := prediction.EpistemicStdDev()
-	if err != nil {
-		return Result{}, err
-	}
-	agreement, err := medianRHat(prediction, draws)
-	if err != nil {
-		return Result{}, err
-	}
+func bandOf(ctx context.Context, result *fit.Result, grid *mat.Dense, draws int) Result {
+	prediction := must(result.Posterior.Predict(ctx, grid))
 	found := fit.Details[*pbnn.Details](result)
 	return Result{
-		Values: map[string]float64{"epistemic std": stat.Mean(spread, nil), "acceptance": found.Acceptance,
-			"sigma^2": found.Noise, "skewness bias": found.Bias, "R-hat": agreement},
-		Series: map[string][]float64{"mean": mean, "std": std},
-	}, nil
+		Values: map[string]float64{"epistemic std": stat.Mean(must(prediction.EpistemicStdDev()), nil), "acceptance": found.Acceptance,
+			"sigma^2": found.Noise, "skewness bias": found.Bias, "R-hat": medianRHat(prediction, draws)},
+		Series: map[string][]float64{"mean": must(prediction.Mean()), "std": must(prediction.StdDev())},
+	}
 }
 
 // penaltyStarts is a mode for each chain: members of a deep ensemble, trained for 200 epochs, or fewer if asked for.
@@ -173,22 +149,17 @@ func onceStarts(o Options, model bayes.Model, data *dataset.Dataset) func(contex
 }
 
 // medianRHat is the median R-hat of the predictions over all places: how well chains agree. NaN for fewer than 4 draws.
-func medianRHat(prediction bayes.Prediction, draws int) (float64, error) {
+func medianRHat(prediction bayes.Prediction, draws int) float64 {
 	if draws < 4 {
-		return math.NaN(), nil
+		return math.NaN()
 	}
-	chains, err := diag.NewForPrediction(prediction)
-	if err != nil {
-		return 0, err
-	}
+	chains := must(diag.NewForPrediction(prediction))
 	all := make([]float64, chains.Parameters())
 	for i := range all {
-		if all[i], err = chains.RHat(i); err != nil {
-			return 0, err
-		}
+		all[i] = must(chains.RHat(i))
 	}
 	slices.Sort(all)
-	return all[len(all)/2], nil
+	return all[len(all)/2]
 }
 
 // penaltyGrid has 200 places over the range of the data, extended by half of it on both sides.
@@ -218,10 +189,7 @@ func penaltyLine() (*dataset.Dataset, error) { return dataset.NoisyLine(20, line
 // lineTrials returns the trials of figure 1: Bayesian linear regression, exactly and by Metropolis with one mini-batch
 // of 2 rows, its variance by 19 others, with penalty and without.
 func lineTrials(o Options) ([]*trial, error) {
-	data, err := penaltyLine()
-	if err != nil {
-		return nil, err
-	}
+	data := must(penaltyLine())
 	by := func(rule pbnn.Rule) pbnn.Metropolis {
 		return pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 2, Batches: 20, Estimate: pbnn.OneBatch, Rule: rule,
 			StepSize: .03}
@@ -243,10 +211,7 @@ func lineTrials(o Options) ([]*trial, error) {
 }
 
 func penaltyFig1(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-	data, err := penaltyLine()
-	if err != nil {
-		return nil, err
-	}
+	data := must(penaltyLine())
 	return penaltyPanels(done, data, nil, 3)
 }
 
@@ -281,18 +246,12 @@ func exactLine(data *dataset.Dataset, noise float64, x []float64) (center, sprea
 // waveTrials returns the trials of figures 2 and 4.
 func waveTrials(id string, runs ...penaltyRun) func(o Options) ([]*trial, error) {
 	return func(o Options) ([]*trial, error) {
-		data, err := dataset.GappedWave(2000, penaltyNoise, 1)
-		if err != nil {
-			return nil, err
-		}
+		data := must(dataset.GappedWave(2000, penaltyNoise, 1))
 		return penaltyTrials(o, id, penaltyWaveModel, data, runs), nil
 	}
 }
 
 func penaltyWave(_ context.Context, _ Options, done []*trial) (*viz.Figure, error) {
-	data, err := dataset.GappedWave(2000, penaltyNoise, 1)
-	if err != nil {
-		return nil, err
-	}
+	data := must(dataset.GappedWave(2000, penaltyNoise, 1))
 	return penaltyPanels(done, data, dataset.GappedWaveMean, 2)
 }

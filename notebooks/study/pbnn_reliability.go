@@ -67,9 +67,7 @@ var reliabilityWave = reliabilityData{
 	name: "gapped_wave", network: nn.MLP{Hidden: []int{20}, Activation: nn.Tanh},
 	noise: bayes.Gaussian{StdDev: penaltyNoise},
 	parts: func(seed uint64) (parts dataset.Parts, err error) {
-		if parts.Train, err = dataset.GappedWave(2000, penaltyNoise, seed); err != nil {
-			return parts, err
-		}
+		parts.Train = must(dataset.GappedWave(2000, penaltyNoise, seed))
 		parts.Test, err = dataset.GappedWave(500, penaltyNoise, seed+1000)
 		return parts, err
 	},
@@ -157,10 +155,7 @@ type repetition struct {
 // mode is the posterior at which a method's chains start, with the shared layers of the last layer's methods.
 func (r *repetition) mode(ctx context.Context, o Options, method string) (*bayes.Posterior, error) {
 	if r.parts.Train == nil {
-		parts, err := r.reliabilityData.parts(r.seed)
-		if err != nil {
-			return nil, err
-		}
+		parts := must(r.reliabilityData.parts(r.seed))
 		r.parts, r.modes = parts, map[bool]*bayes.Posterior{}
 	}
 	whole := method == wholePenalty
@@ -172,9 +167,7 @@ func (r *repetition) mode(ctx context.Context, o Options, method string) (*bayes
 	model.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
 	mode := baseline.MAP{Training: r.reliabilityData.mode}
 	result, err := fit.Fit(ctx, model, mode, r.parts, run.Settings{Seed: r.seed})
-	if err := ended(ctx, err); err != nil {
-		return nil, err
-	}
+	failOn(ended(ctx, err))
 	o.say("%s: mode for %s, %.1f s", r.name, method, time.Since(begun).Seconds())
 	r.modes[whole] = result.Posterior
 	return result.Posterior, nil
@@ -182,28 +175,21 @@ func (r *repetition) mode(ctx context.Context, o Options, method string) (*bayes
 
 // sample runs a method's chains and scores them on the test part, and beyond the data if there are such rows.
 func (r *repetition) sample(ctx context.Context, o Options, method string) (Result, error) {
-	mode, err := r.mode(ctx, o, method)
-	if err != nil {
-		return Result{}, err
-	}
+	mode := must(r.mode(ctx, o, method))
 	draws := cmp.Or(o.Epochs, r.draws)
 	chains := pbnn.Sampling{
 		Chains: r.chains, Draws: draws, Thin: r.thin[method], WarmUp: max(1, draws*r.thin[method]/2),
 	}
 	result, err := fit.Fit(ctx, bayes.Model{}, fit.From{Trained: mode, Method: withSettings(r.sampler(method), chains)},
 		dataset.Parts{Train: r.parts.Train}, run.Settings{Seed: r.seed})
-	if err := ended(ctx, err); err != nil {
-		return Result{}, err
-	}
+	failOn(ended(ctx, err))
 	for _, w := range result.Warnings {
 		o.say("%s, %s: %s", r.name, method, w)
 	}
 	found := fit.Details[*pbnn.Details](result)
 	out := Result{Values: map[string]float64{"acceptance": found.Acceptance, "sigma^2": found.Noise,
 		"skewness bias": found.Bias}, Series: map[string][]float64{}}
-	if err := r.score(ctx, result.Posterior, r.parts.Test, "", out); err != nil {
-		return Result{}, err
-	}
+	failOn(r.score(ctx, result.Posterior, r.parts.Test, "", out))
 	if r.beyond != nil {
 		err = r.score(ctx, result.Posterior, r.beyond(r.seed), inGap, out)
 	}
@@ -220,31 +206,20 @@ var reliabilityScores = []string{"NLPD", "accuracy", "ECE", "RMSE"}
 func (r *repetition) score(
 	ctx context.Context, p *bayes.Posterior, rows *dataset.Dataset, ending string, out Result,
 ) error {
-	prediction, err := p.Predict(ctx, rows.X)
-	if err != nil {
-		return err
-	}
-	table, err := metric.Scores(prediction, rows.Y)
-	if err != nil {
-		return err
-	}
+	prediction := must(p.Predict(ctx, rows.X))
+	table := must(metric.Scores(prediction, rows.Y))
 	for _, s := range table {
 		if slices.Contains(reliabilityScores, s.Name) {
 			out.Values[s.Name+ending] = s.Value
 		}
 	}
-	series, err := calibrationOf(prediction, rows.Y)
-	if err != nil {
-		return err
-	}
+	series := must(calibrationOf(prediction, rows.Y))
 	for name, values := range series {
 		out.Series[name+ending] = values
 	}
 	if prediction.Task() == bayes.Regression {
 		own := &pooled{}
-		if err := own.add(Result{Series: series}); err != nil {
-			return err
-		}
+		failOn(own.add(Result{Series: series}))
 		out.Values["mean |coverage - level|"+ending] = own.gap()
 	}
 	return nil
@@ -281,12 +256,9 @@ func reliabilityFigure(sets ...reliabilityData) func(context.Context, Options, [
 		for _, group := range byDataSet(done) {
 			d := sets[slices.IndexFunc(sets, func(d reliabilityData) bool { return d.name == group[0].Data })]
 			for _, ending := range d.endings() {
-				row, err := inPanels(group, viz.GridOptions{Columns: len(group)}, func(t *trial) (*viz.Figure, error) {
+				row := must(inPanels(group, viz.GridOptions{Columns: len(group)}, func(t *trial) (*viz.Figure, error) {
 					return reliabilityPanel(d.title(t.Method), ending, t.results)
-				})
-				if err != nil {
-					return nil, err
-				}
+				}))
 				rows, names = append(rows, row), append(names, shown(d.name)+ending)
 			}
 		}
@@ -311,9 +283,7 @@ func reliabilityPanel(title, ending string, results []Result) (*viz.Figure, erro
 		for _, name := range []string{"rows", "level", "coverage", "bin", "confidence", "accuracy"} {
 			own.Series[name] = r.Series[name+ending]
 		}
-		if err := all.add(own); err != nil {
-			return nil, err
-		}
+		failOn(all.add(own))
 	}
 	if all.bins != nil {
 		return drawReliability(title, all)

@@ -278,9 +278,7 @@ func pmcnetTrials(sets, methods []string) func(o Options) ([]*trial, error) {
 				}
 				run := func(ctx context.Context, repetition int) (out Result, err error) {
 					if scales[repetition] == 0 {
-						if scales[repetition], err = d.priorScale(ctx, o, repetition); err != nil {
-							return Result{}, err
-						}
+						scales[repetition] = d.priorScale(ctx, o, repetition)
 					}
 					r := pmcnetRun{pmcnetData: d, seed: uint64(repetition), epochs: e.epochs, say: o.say}
 					return r.repetition(ctx, m, scales[repetition])
@@ -312,19 +310,16 @@ const (
 
 // priorScale is the standard deviation of the prior: the data set's own, or that with the best NLPD on the validation
 // part. The test part plays no role.
-func (d pmcnetData) priorScale(ctx context.Context, o Options, repetition int) (float64, error) {
+func (d pmcnetData) priorScale(ctx context.Context, o Options, repetition int) float64 {
 	if d.scale > 0 {
-		return d.scale, nil
+		return d.scale
 	}
-	store, err := OpenStore(o)
-	if err != nil {
-		return 0, err
-	}
+	store := must(OpenStore(o))
 	all := d.methods(o.Full)
 	m := all[slices.IndexFunc(all, func(m pmcnetMethod) bool { return m.name == pmcTempered })]
 	key := d.key(m, 0)
 	key.Method = "scale of the prior"
-	results, err := store.Repeat(ctx, key, repetition+1, func(ctx context.Context, repetition int) (Result, error) {
+	results := must(store.Repeat(ctx, key, repetition+1, func(ctx context.Context, repetition int) (Result, error) {
 		r := pmcnetRun{pmcnetData: d, seed: uint64(repetition), say: o.say}
 		r.curves = false
 		best, err := goldenSection(math.Log(scaleFrom), math.Log(scaleTo), scaleFits,
@@ -334,17 +329,11 @@ func (d pmcnetData) priorScale(ctx context.Context, o Options, repetition int) (
 					return 0, err
 				}
 				scores, err := metric.Of(ctx, f.posterior, parts.Validation)
-				if err != nil {
-					return 0, err
-				}
-				return scores[0].Value, nil
+				return scores[0].Value, err
 			})
 		return Result{Values: map[string]float64{"scale": math.Exp(best.X), "NLPD": best.Value}}, err
-	})
-	if err != nil {
-		return 0, err
-	}
-	return results[repetition].Values["scale"], nil
+	}))
+	return results[repetition].Values["scale"]
 }
 
 // pmcnetRun is one repetition of a data set.
@@ -366,22 +355,17 @@ type pmcnetFit struct {
 func (r pmcnetRun) fit(
 	ctx context.Context, m pmcnetMethod, scale float64, observe func(step int, now *bayes.Posterior) error,
 ) (*pmcnetFit, dataset.Parts, error) {
-	parts, err := r.parts(r.seed)
-	if err != nil {
-		return nil, parts, err
-	}
+	parts := must(r.parts(r.seed))
 	given := dataset.Parts{Train: parts.Train, Validation: parts.Validation}
 	method := withSettings(m.algorithm, baseline.Training{Epochs: r.epochs, BatchSize: r.batch(parts.Train.Rows())})
 	model := r.model(scale)
 	if _, masks := m.algorithm.(baseline.Dropout); masks {
-		if model.Stochastic, err = denseLayers(model, parts.Train); err != nil {
-			return nil, parts, err
-		}
+		model.Stochastic = denseLayers(model, parts.Train)
 	}
 	begun := time.Now()
 	result, err := fit.Fit(ctx, model, method, given, run.Settings{Seed: r.seed, Observe: observe})
 	if err := ended(ctx, err); err != nil {
-		return nil, parts, err
+		return nil, parts, err // perhaps it diverged
 	}
 	f := &pmcnetFit{posterior: result.Posterior, values: map[string]float64{}}
 	switch a := m.algorithm.(type) {
@@ -400,18 +384,15 @@ func (r pmcnetRun) fit(
 }
 
 // denseLayers are the network's dense layers, which are those that dropout can mask.
-func denseLayers(model bayes.Model, data *dataset.Dataset) (bayes.Partition, error) {
-	bound, err := model.Bind(data.Dims(), data.Outputs())
-	if err != nil {
-		return bayes.Partition{}, err
-	}
+func denseLayers(model bayes.Model, data *dataset.Dataset) bayes.Partition {
+	bound := must(model.Bind(data.Dims(), data.Outputs()))
 	var dense []int
 	for _, slot := range bound.Slots {
 		if slot.Kind == nn.Weights && len(slot.Shape) == 2 {
 			dense = append(dense, slot.Layer)
 		}
 	}
-	return bayes.Layers(dense...), nil
+	return bayes.Layers(dense...)
 }
 
 // ended is the error of a fit; a cancelled one is no repetition.
@@ -438,10 +419,7 @@ func (r pmcnetRun) repetition(ctx context.Context, m pmcnetMethod, scale float64
 	out := Result{Series: map[string][]float64{}}
 	var observe func(int, *bayes.Posterior) error
 	if _, ok := m.algorithm.(pmcnet.PMC); ok && r.curves {
-		parts, err := r.parts(r.seed)
-		if err != nil {
-			return out, err
-		}
+		parts := must(r.parts(r.seed))
 		observe = func(_ int, now *bayes.Posterior) error {
 			p, err := now.Predict(ctx, parts.Test.X)
 			if err != nil {
@@ -466,50 +444,35 @@ func (r pmcnetRun) repetition(ctx context.Context, m pmcnetMethod, scale float64
 	}
 	out.Values = f.values
 	out.Values["prior scale"] = scale
-	p, err := f.posterior.Predict(ctx, parts.Test.X)
-	if err != nil {
-		return out, err
-	}
+	p := must(f.posterior.Predict(ctx, parts.Test.X))
 	if r.load != nil { // seconds of training and of a prediction that is compiled
 		begun := time.Now()
-		if _, err := f.posterior.Predict(ctx, parts.Test.X); err != nil {
-			return out, err
-		}
+		must(f.posterior.Predict(ctx, parts.Test.X))
 		out.Values["training [s]"] = f.seconds
 		out.Values["prediction of a row [ms]"] = 1000 * time.Since(begun).Seconds() / float64(parts.Test.Rows())
 	}
-	return out, scorePMCnet(p, parts.Test, out)
+	scorePMCnet(p, parts.Test, out)
+	return out, nil
 }
 
 // scorePMCnet adds the scores of a prediction of the test part.
-func scorePMCnet(p bayes.Prediction, test *dataset.Dataset, out Result) error {
-	scores, err := metric.ScoreDraws(p, test.Y, metric.DrawOptions{})
-	if err != nil {
-		return err
-	}
+func scorePMCnet(p bayes.Prediction, test *dataset.Dataset, out Result) {
+	scores := must(metric.ScoreDraws(p, test.Y, metric.DrawOptions{}))
 	for _, s := range scores {
 		if s.Name == "NLPD" {
 			continue
 		}
 		out.Values[s.Name], out.Values[s.Name+" std"] = s.Mean(), s.StdDev()
 	}
-	nlpd, err := metric.NLPD(p, test.Y)
-	if err != nil {
-		return err
-	}
+	nlpd := must(metric.NLPD(p, test.Y))
 	out.Values["NLPD"] = nlpd.Value
 	if p.Task() == bayes.Regression {
-		return scoreRegression(p, test, out)
+		scoreRegression(p, test, out)
+		return
 	}
-	accuracy, err := metric.Accuracy(p, test.Y)
-	if err != nil {
-		return err
-	}
+	accuracy := must(metric.Accuracy(p, test.Y))
 	out.Values["accuracy of the mean"] = accuracy.Value
-	labels, err := p.Labels()
-	if err != nil {
-		return err
-	}
+	labels := must(p.Labels())
 	classes := p.Classes()
 	confusion := make([]float64, classes*classes)
 	for n, predicted := range labels {
@@ -517,46 +480,31 @@ func scorePMCnet(p bayes.Prediction, test *dataset.Dataset, out Result) error {
 	}
 	out.Series["confusion"] = confusion
 	if classes > 2 {
-		return nil
+		return
 	}
-	curve, err := metric.ROCOf(p, test.Y, 0)
-	if err != nil {
-		return err
-	}
+	curve := must(metric.ROCOf(p, test.Y, 0))
 	out.Values["AUC of the mean"] = curve.AUC()
-	envelope, err := metric.ROCEnvelope(p, test.Y, metric.DrawOptions{Points: pmcnetPoints})
-	if err != nil {
-		return err
-	}
+	envelope := must(metric.ROCEnvelope(p, test.Y, metric.DrawOptions{Points: pmcnetPoints}))
 	out.Series["ROC"] = envelope.Mean
 	for _, b := range envelope.Bands {
 		name := fmt.Sprintf("ROC %g %%", 100*b.Level)
 		out.Series[name+" low"], out.Series[name+" high"] = b.Low, b.High
 	}
-	return sampledOutputs(p, out)
+	sampledOutputs(p, out)
 }
 
 // sampledOutputs keeps the probabilities of class 1 by R draws for the rows whose mean is nearest to .1, .4, .6 and .9
 // (figure 5).
-func sampledOutputs(p bayes.Prediction, out Result) error {
-	mean, err := p.Probabilities()
-	if err != nil {
-		return err
-	}
+func sampledOutputs(p bayes.Prediction, out Result) {
+	mean := must(p.Probabilities())
 	rng := rand.New(rand.NewPCG(1, 5))
 	by := sampleuv.NewWeighted(p.Weights, rng)
 	var draws [][][]float64
 	for range 100 {
 		j, _ := by.Take()
 		by.Reweight(j, p.Weights[j])
-		one, err := p.Particle(j)
-		if err != nil {
-			return err
-		}
-		each, err := one.Probabilities()
-		if err != nil {
-			return err
-		}
+		one := must(p.Particle(j))
+		each := must(one.Probabilities())
 		draws = append(draws, each)
 	}
 	for k, near := range outputMeans {
@@ -570,15 +518,11 @@ func sampledOutputs(p bayes.Prediction, out Result) error {
 			out.Series[name] = append(out.Series[name], d[row][1])
 		}
 	}
-	return nil
 }
 
 // scoreRegression adds the squared error of the mean, and the quantiles of the rows' squared errors.
-func scoreRegression(p bayes.Prediction, test *dataset.Dataset, out Result) error {
-	mean, err := p.Mean()
-	if err != nil {
-		return err
-	}
+func scoreRegression(p bayes.Prediction, test *dataset.Dataset, out Result) {
+	mean := must(p.Mean())
 	errors := make([]float64, len(mean))
 	for n, m := range mean {
 		errors[n] = (m - test.Y[n]) * (m - test.Y[n])
@@ -588,7 +532,6 @@ func scoreRegression(p bayes.Prediction, test *dataset.Dataset, out Result) erro
 	for k := range pmcnetPoints {
 		out.Series["squared errors"] = append(out.Series["squared errors"], errors[k*(len(errors)-1)/(pmcnetPoints-1)])
 	}
-	return nil
 }
 
 // timed is a repetition of table 11: the seconds of a fit for which all is compiled, and the milliseconds that a row's

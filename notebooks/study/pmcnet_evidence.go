@@ -177,10 +177,7 @@ func (r evidenceRow) algorithms() (quick smc.Tempered, whole fit.Method) {
 
 // run is a repetition of the row.
 func (r evidenceRow) run(ctx context.Context, o Options, repetition int) (Result, error) {
-	runs, seconds, err := r.repeat(ctx, o, repetition)
-	if err != nil {
-		return Result{}, err
-	}
+	runs, seconds := r.repeat(ctx, o, repetition)
 	values := map[string]float64{"seconds": seconds}
 	for _, method := range evidenceMethods {
 		e, _ := runs.of(method)
@@ -200,24 +197,18 @@ func (r evidenceRow) run(ctx context.Context, o Options, repetition int) (Result
 	}
 	values["loss"], values["k-hat"] = stat.Mean(losses, nil), floats.Max(khats)
 	if len(r.network.Hidden) == 0 {
-		exact, err := r.exact()
-		if err != nil {
-			return Result{}, err
-		}
-		values[byCholesky], values[byCholesky+" error"] = exact.value, math.NaN() // there is none
+		values[byCholesky], values[byCholesky+" error"] = r.exact().value, math.NaN() // there is none
 	}
 	return Result{Values: values}, nil
 }
 
 // repeat is a repetition of the row, and its seconds: each split has a quick run, those that count a whole one, and
 // then those where it helps most others, until the standard error is small enough.
-func (r evidenceRow) repeat(
-	ctx context.Context, o Options, repetition int,
-) (runs *evidenceRuns, seconds float64, err error) {
+func (r evidenceRow) repeat(ctx context.Context, o Options, repetition int) (runs *evidenceRuns, seconds float64) {
 	quick, whole := r.algorithms()
 	store := keeper(ctx)
 	runs = &evidenceRuns{}
-	once := func(one evidenceRun, number int) (Result, error) {
+	once := func(one evidenceRun, number int) Result {
 		one.seed = uint64(100000*repetition + 1000*one.split + number)
 		one.say = func(warning string) { o.say("%s, split %d, %s: %s", r.name, one.split+1, one.kind, warning) }
 		one.algorithm = whole
@@ -229,19 +220,14 @@ func (r evidenceRow) repeat(
 			Settings: map[string]any{
 				"version": evidenceVersion, "model": r.model(), "settings": one.algorithm,
 			}}
-		results, err := store.Repeat(ctx, key, 1, func(ctx context.Context, _ int) (Result, error) {
+		results := must(store.Repeat(ctx, key, 1, func(ctx context.Context, _ int) (Result, error) {
 			return one.run(ctx, r.model())
-		})
-		if err != nil {
-			return Result{}, err
-		}
+		}))
 		seconds += results[0].Seconds
-		return results[0], nil
+		return results[0]
 	}
 	for split := range evidenceSplits {
-		if runs.quick[split], err = once(evidenceRun{kind: quickRun, split: split}, 0); err != nil {
-			return nil, 0, err
-		}
+		runs.quick[split] = once(evidenceRun{kind: quickRun, split: split}, 0)
 		if reflect.DeepEqual(quick, whole) {
 			runs.whole[split] = append(runs.whole[split], runs.quick[split])
 		}
@@ -252,12 +238,9 @@ func (r evidenceRow) repeat(
 			if se > 0 {
 				o.say("%s: a standard error is still %.3f, with the runs that a row may have", r.name, se)
 			}
-			return runs, seconds, nil
+			return runs, seconds
 		}
-		one, err := once(evidenceRun{kind: wholeRun, split: split}, len(runs.whole[split]))
-		if err != nil {
-			return nil, 0, err
-		}
+		one := once(evidenceRun{kind: wholeRun, split: split}, len(runs.whole[split]))
 		runs.whole[split] = append(runs.whole[split], one)
 	}
 }
@@ -273,14 +256,9 @@ type evidenceRun struct {
 
 // run gives what the algorithm estimates of log Z, with the standard errors, and the test loss.
 func (r evidenceRun) run(ctx context.Context, model bayes.Model) (Result, error) {
-	parts, err := dataset.Boston().PublishedSplit(dataset.Javid, r.split)
-	if err != nil {
-		return Result{}, err
-	}
+	parts := must(dataset.Boston().PublishedSplit(dataset.Javid, r.split))
 	result, err := fit.Fit(ctx, model, r.algorithm, dataset.Parts{Train: parts.Train}, run.Settings{Seed: r.seed})
-	if err := ended(ctx, err); err != nil {
-		return Result{}, err
-	}
+	failOn(ended(ctx, err))
 	found := fit.Details[*annealed.Details](result)
 	if found == nil { // SMC alone
 		found = &annealed.Details{SMCEvidence: result.Draws.Evidence, ImportanceEvidence: unknownEvidence,
@@ -288,8 +266,8 @@ func (r evidenceRun) run(ctx context.Context, model bayes.Model) (Result, error)
 	}
 	out := Result{Values: map[string]float64{}}
 	r.annealed(out.Values, found)
-	out.Values["loss"], err = r.loss(ctx, *result, parts)
-	return out, err
+	out.Values["loss"] = r.loss(ctx, *result, parts)
+	return out, nil
 }
 
 var unknownEvidence = bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
@@ -314,16 +292,12 @@ func (r evidenceRun) annealed(values map[string]float64, said *annealed.Details)
 
 // loss is the mean squared error of the posterior's mean on the test half, standardised; it says what makes the
 // posterior doubtful.
-func (r evidenceRun) loss(ctx context.Context, result fit.Result, parts dataset.Parts) (float64, error) {
+func (r evidenceRun) loss(ctx context.Context, result fit.Result, parts dataset.Parts) float64 {
 	for _, w := range result.Warnings {
 		r.say(w)
 	}
-	p, err := result.Posterior.Predict(ctx, parts.Test.X)
-	if err != nil {
-		return 0, err
-	}
-	loss, err := metric.MSE(p.Standardised(), p.StandardiseTarget(parts.Test.Y))
-	return loss.Value, err
+	p := must(result.Posterior.Predict(ctx, parts.Test.X))
+	return must(metric.MSE(p.Standardised(), p.StandardiseTarget(parts.Test.Y))).Value
 }
 
 // cells returns the estimates beside the published one, and their differences in combined standard errors.

@@ -18,33 +18,19 @@ import (
 // are centred. Given the precisions t of the noise, w of the weights and b of the bias, y is independent in three kinds
 // of directions: variance 1/t + s^2/w in the directions of U, 1/t + n/b in the direction of the constant, and 1/t in
 // all others.
-func (r evidenceRow) exact() (estimate, error) {
+func (r evidenceRow) exact() estimate {
 	var all []estimate
 	for split := range evidenceSplits {
-		parts, err := dataset.Boston().PublishedSplit(dataset.Javid, split)
-		if err != nil {
-			return estimate{}, err
-		}
-		data, err := fit.New("study", r.model(), dataset.Parts{Train: parts.Train})
-		if err != nil {
-			return estimate{}, err
-		}
+		parts := must(dataset.Boston().PublishedSplit(dataset.Javid, split))
+		data := must(fit.New("study", r.model(), dataset.Parts{Train: parts.Train}))
 		x, y, err := data.Tensors(compute.Float64, parts.Train)
-		if err != nil {
-			return estimate{}, err
-		}
-		flat, err := compute.Float64s(x)
-		if err != nil {
-			return estimate{}, err
-		}
-		targets, err := compute.Float64s(y)
-		if err != nil {
-			return estimate{}, err
-		}
+		failOn(err)
+		flat := must(compute.Float64s(x))
+		targets := must(compute.Float64s(y))
 		n := len(targets)
 		var svd mat.SVD
 		if !svd.Factorize(mat.NewDense(n, len(flat)/n, flat), mat.SVDThin) {
-			return estimate{}, fmt.Errorf("split %d: the features have no singular values", split)
+			failOn(fmt.Errorf("split %d: the features have no singular values", split))
 		}
 		var u mat.Dense
 		svd.UTo(&u)
@@ -58,7 +44,7 @@ func (r evidenceRow) exact() (estimate, error) {
 		}
 		all = append(all, estimate{value, 0})
 	}
-	return meanEvidence(all), nil
+	return meanEvidence(all)
 }
 
 // linearModel holds the centred data as exact uses them: singular values, U'y, |y|^2, and the number of rows.

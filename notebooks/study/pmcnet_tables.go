@@ -48,10 +48,7 @@ func timedTrials(o Options) (all []*trial, err error) {
 		t := &trial{Key: d.key(m, e.epochs), reps: e.reps, paper: paper}
 		t.Study = "pmcnet.table11"
 		t.run = func(ctx context.Context, repetition int) (Result, error) {
-			scale, err := d.priorScale(ctx, o, 0)
-			if err != nil {
-				return Result{}, err
-			}
+			scale := d.priorScale(ctx, o, 0)
 			r := pmcnetRun{pmcnetData: d, seed: uint64(repetition), epochs: e.epochs, say: o.say}
 			return r.timed(ctx, m, scale)
 		}

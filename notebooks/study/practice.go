@@ -147,10 +147,7 @@ func practiceTrials(
 	reps int, methods []practiceMethod, chosen func(practice.Table) bool,
 ) func(o Options) ([]*trial, error) {
 	return func(o Options) (all []*trial, err error) {
-		peers, err := practice.LoadPeers()
-		if err != nil {
-			return nil, err
-		}
+		peers := must(practice.LoadPeers())
 		for _, table := range practice.Tables {
 			if !chosen(table) {
 				continue
@@ -159,10 +156,7 @@ func practiceTrials(
 				key := Key{Study: "practice", Data: table.Name, Method: m.name, Settings: map[string]any{
 					"version": practiceVersion(m.name), "method": m.method, "seconds": m.seconds}}
 				run := func(ctx context.Context, repetition int) (Result, error) {
-					parts, err := table.Split(uint64(repetition + 1))
-					if err != nil {
-						return Result{}, err
-					}
+					parts := must(table.Split(uint64(repetition + 1)))
 					return m.scores(ctx, o, parts, uint64(repetition))
 				}
 				all = append(all, &trial{Key: key, reps: cmp.Or(o.Reps, reps), run: run, cpus: practiceCPUs})
@@ -186,10 +180,7 @@ func practiceTrials(
 // scores fits within the time and scores the test part, in units of the training target's standard deviation. A method
 // without a posterior by then has an infinite NLPD.
 func (m practiceMethod) scores(ctx context.Context, o Options, parts dataset.Parts, seed uint64) (Result, error) {
-	model, err := practiceModel(parts.Train, m.method)
-	if err != nil {
-		return Result{}, err
-	}
+	model := must(practiceModel(parts.Train, m.method))
 	begun := time.Now()
 	within, end := context.WithTimeout(ctx, time.Duration(m.seconds*float64(time.Second)))
 	defer end()
@@ -202,34 +193,18 @@ func (m practiceMethod) scores(ctx context.Context, o Options, parts dataset.Par
 		o.say("%s, %s: %v", parts.Train.Name, m.name, err)
 		return Result{Values: map[string]float64{"NLPD": math.Inf(1), "seconds": seconds}}, nil
 	}
-	prediction, err := fitted.Posterior.Predict(ctx, parts.Test.X)
-	if err != nil {
-		return Result{}, err
-	}
+	prediction := must(fitted.Posterior.Predict(ctx, parts.Test.X))
 	y := prediction.StandardiseTarget(parts.Test.Y)
 	prediction = prediction.Standardised()
-	table, err := metric.Scores(prediction, y)
-	if err != nil {
-		return Result{}, err
-	}
-	densities, err := prediction.LogDensity(y)
-	if err != nil {
-		return Result{}, err
-	}
-	r := Result{Values: map[string]float64{"seconds": seconds}, Series: map[string][]float64{"log density": densities}}
-	for _, s := range table {
+	r := Result{Values: map[string]float64{"seconds": seconds},
+		Series: map[string][]float64{"log density": must(prediction.LogDensity(y))}}
+	for _, s := range must(metric.Scores(prediction, y)) {
 		r.Values[s.Name] = s.Value
 	}
 	if prediction.Task() == dataset.Regression {
-		covered, err := metric.Coverage(prediction, y, .9)
-		if err != nil {
-			return Result{}, err
-		}
-		r.Values["coverage 90 %"] = covered.Value
+		r.Values["coverage 90 %"] = must(metric.Coverage(prediction, y, .9)).Value
 		r.Values[unitsMetric] = r.Values["NLPD"] + math.Log(fitted.Posterior.Origin().Target.StdDev[0])
-		if r.Values["NLL of one normal"], err = oneNormal(prediction, y); err != nil {
-			return Result{}, err
-		}
+		r.Values["NLL of one normal"] = oneNormal(prediction, y)
 	}
 	if d := fit.Details[*auto.Details](fitted); d != nil {
 		r.Values["gain by sampling"] = d.Added.Value
@@ -239,20 +214,13 @@ func (m practiceMethod) scores(ctx context.Context, o Options, parts dataset.Par
 
 // oneNormal is the mean of -log N(y; m, s^2) with the prediction's mean and standard deviation, as some benchmarks
 // score.
-func oneNormal(p bayes.Prediction, y []float64) (float64, error) {
-	mean, err := p.Mean()
-	if err != nil {
-		return 0, err
-	}
-	deviation, err := p.StdDev()
-	if err != nil {
-		return 0, err
-	}
+func oneNormal(p bayes.Prediction, y []float64) float64 {
+	mean, deviation := must(p.Mean()), must(p.StdDev())
 	sum := 0.
 	for n, value := range y {
 		sum -= distuv.Normal{Mu: mean[n], Sigma: deviation[n]}.LogProb(value)
 	}
-	return sum / float64(len(y)), nil
+	return sum / float64(len(y))
 }
 
 // peerResult has another package's recorded scores.

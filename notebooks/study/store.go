@@ -120,7 +120,11 @@ func (s *Store) once(
 			_ = os.RemoveAll(scratch) // what is left of it is of another run, or is read again
 		}
 		within := context.WithValue(context.WithValue(ctx, scratchOf{}, scratch), keeperOf{}, s)
-		if result, err = run(within, repetition); err != nil {
+		guarded := func() (result Result, err error) {
+			defer caught(&err)
+			return run(within, repetition)
+		}
+		if result, err = guarded(); err != nil {
 			return Result{}, fmt.Errorf("%s, %s, %s, repetition %d: %w", key.Study, key.Data, key.Method, repetition, err)
 		}
 		result.Seconds, result.Commit = time.Since(start).Seconds(), s.commit
