@@ -8,14 +8,15 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/train"
+	"gobnn/bayes/fit/fittest"
+	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
 
 // Of the linear model a member's optimum is w = P^-1 (X' y + a / tau^2) about the means, with P the posterior's
-// precision: so each member says what its anchor was. Over 150 chains, with two weights each, these are draws of the
+// precision: so each member shows what its anchor was. Over 150 chains, with two weights each, these are draws of the
 // prior, N(0, tau^2), in the first members and in the last ones, and neighbours are a step of the walk apart: their
 // mean is 0 and their variance tau^2, each within 4 standard errors (the two weights' anchors are independent). The
 // bias, which has no prior, makes the residuals sum to 0. Without anchors all members would be the same, and with the
@@ -23,15 +24,15 @@ import (
 func TestSAEIsExact(t *testing.T) {
 	membersTrainFor(t, 1)
 	const chains, members, size = 100, 3, .4
-	data := line(rows)
+	data := fittest.Data(rows)
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		settings := converging(engine, dtype)
-		settings.Epochs, settings.Optimiser.Schedule.Every = 600, 60
-		method := SAE{Chains: chains, Members: members, StepSize: size}
-		result := fitted(t, lineModel, method, dataset.Parts{Train: data}, settings)
+		training := converging
+		training.Epochs, training.Optimiser.Schedule.Every = 600, 60
+		result, details := fitted(t, lineModel, SAE{Training: training, Chains: chains, Members: members, StepSize: size},
+			dataset.Parts{Train: data}, run.Settings{Engine: engine, DType: dtype})
 		w, b := parameters(t, result.Posterior)
-		if len(b) != chains*members || result.Steps != members*settings.Epochs {
-			t.Fatalf("%d members after %d steps", len(b), result.Steps)
+		if len(b) != chains*members || details.Steps != members*training.Epochs {
+			t.Fatalf("%d members after %d steps", len(b), details.Steps)
 		}
 		anchors := mat.NewDense(chains*members, 2, nil)
 		x, y := mat.DenseCopyOf(data.X), slices.Clone(data.Y)
@@ -139,28 +140,12 @@ func TestGuidedWalk(t *testing.T) {
 	}
 }
 
-// A run with a checkpoint, which each member has, goes on to the same members.
-func TestSAEGoesOn(t *testing.T) {
-	file := t.TempDir() + "/run"
-	method := SAE{Chains: 2, Members: 3}
-	settings := Settings{Epochs: 40, BatchSize: 10, Engine: goEngine(t), Checkpoint: file, Optimiser: train.Adam{}}
-	once := fitted(t, small, method, dataset.Parts{Train: line(30)}, settings)
-	again := fitted(t, small, method, dataset.Parts{Train: line(30)}, settings)
-	settings.Checkpoint = ""
-	without := fitted(t, small, method, dataset.Parts{Train: line(30)}, settings)
-	for _, other := range []*Result{again, without} {
-		if !slices.Equal(numbers(t, once.Posterior), numbers(t, other.Posterior)) {
-			t.Error("the members differ")
-		}
-	}
-}
-
 // Patience ends the training of a member, and not the chain of members.
 func TestSAEWithPatience(t *testing.T) {
-	settings := Settings{Epochs: 200, BatchSize: 8, Patience: 2, Engine: goEngine(t)}
-	r := fitted(t, small, SAE{Chains: 2, Members: 5}, split3(t, line(60)), settings)
-	if most := (200 + 4*10) * r.PerEpoch; r.Status.Err() != nil || r.Posterior.Particles() != 10 || r.Steps >= most {
+	method := SAE{Training: Training{Epochs: 200, BatchSize: 8, Patience: 2}, Chains: 2, Members: 5}
+	r, d := fitted(t, fittest.Small, method, fittest.Parts(t, 60), run.Settings{})
+	if most := (200 + 4*10) * d.PerEpoch; r.Status.Err() != nil || r.Posterior.Particles() != 10 || d.Steps >= most {
 		t.Errorf("%s with %d members after %d steps of at most %d: want 10 members, and an early end of some", r.Status,
-			r.Posterior.Particles(), r.Steps, most)
+			r.Posterior.Particles(), d.Steps, most)
 	}
 }

@@ -1,8 +1,6 @@
 package baseline
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -11,33 +9,18 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
 )
-
-// classes is n rows in c classes by angle, which a network can half tell apart.
-func classes(n, c int) *dataset.Dataset {
-	d := line(n)
-	d.Name, d.Task, d.Classes = "angles", dataset.Classification, nil
-	for k := range c {
-		d.Classes = append(d.Classes, fmt.Sprint("class ", k))
-	}
-	if c == 2 {
-		d.Task = dataset.BinaryClassification
-	}
-	for i := range d.Y {
-		d.Y[i] = float64(int(math.Abs(1+d.X.At(i, 0)+.5*float64(i%3))) % c)
-	}
-	return d
-}
 
 // Laplace's precision is the prior's and the sum over rows of J'LJ, where the Jacobians J are differences of
 // predictions of perturbed particles, taken here, and L the curvature of the likelihood by its formula: for each
 // likelihood, for a network with a shared first layer, and with a shared noise. 150 rows are more than are evaluated at
 // once.
 func TestPrecision(t *testing.T) {
-	engine := goEngine(t)
 	for _, c := range []struct {
 		name       string
 		data       *dataset.Dataset
@@ -45,13 +28,13 @@ func TestPrecision(t *testing.T) {
 		stochastic bayes.Partition
 		structure  Structure
 	}{
-		{"Gaussian, middle layer", line(150), bayes.Gaussian{StdDev: .5}, bayes.Layers(2), fullPrecision},
-		{"Gaussian, noise learnt, first layer", line(150), bayes.Gaussian{StdDev: .5, Learn: true}, bayes.Layers(1),
+		{"Gaussian, middle layer", fittest.Data(150), bayes.Gaussian{StdDev: .5}, bayes.Layers(2), fullPrecision},
+		{"Gaussian, noise learnt, first layer", fittest.Data(150), bayes.Gaussian{StdDev: .5, Learn: true}, bayes.Layers(1),
 			fullPrecision},
-		{"Student's t, noise learnt, middle layer", line(150), bayes.StudentT{DoF: 3, Scale: .5, Learn: true},
+		{"Student's t, noise learnt, middle layer", fittest.Data(150), bayes.StudentT{DoF: 3, Scale: .5, Learn: true},
 			bayes.Layers(2), fullPrecision},
-		{"heteroscedastic, last layer", line(150), bayes.Heteroscedastic{StdDev: .5}, bayes.Layers(3), fullPrecision},
-		{"heteroscedastic t, all", line(150), bayes.HeteroscedasticT{}, bayes.All(), fullPrecision},
+		{"heteroscedastic, last layer", fittest.Data(150), bayes.Heteroscedastic{StdDev: .5}, bayes.Layers(3), fullPrecision},
+		{"heteroscedastic t, all", fittest.Data(150), bayes.HeteroscedasticT{}, bayes.All(), fullPrecision},
 		{"Bernoulli, all", classes(150, 2), bayes.Bernoulli{}, bayes.All(), fullPrecision},
 		{"Categorical, all", classes(150, 3), bayes.Categorical{}, bayes.All(), fullPrecision},
 		{"Categorical, last layer", classes(150, 3), bayes.Categorical{}, bayes.All(), lastLayerPrecision},
@@ -62,15 +45,9 @@ func TestPrecision(t *testing.T) {
 				Network: nn.MLP{Hidden: []int{4, 3}, Activation: nn.Tanh}, Likelihood: c.likelihood,
 				Prior: bayes.Normal{PerLayer: map[int]float64{2: .5, 3: 2}}, Stochastic: c.stochastic,
 			}
-			j, m := jobOf(t, model, Laplace{Structure: c.structure}, dataset.Parts{Train: c.data},
-				Settings{Engine: engine, DType: compute.Float64})
-			phi, psi := make([]float64, j.Bound.D), make([]float64, j.Bound.W)
-			for i := range phi {
-				phi[i] = math.Sin(2 * float64(i+1))
-			}
-			for i := range psi {
-				psi[i] = math.Cos(3 * float64(i+1))
-			}
+			j, m := fittest.Job(t, model, Laplace{Structure: c.structure}, dataset.Parts{Train: c.data},
+				run.Settings{Engine: computetest.Go(t), DType: compute.Float64})
+			phi, psi := wavy(j.Bound.D, 2), wavy(j.Bound.W, 3)
 			got, err := m.precision(t.Context(), j, phi, psi)
 			if err != nil {
 				t.Fatal(err)
@@ -91,7 +68,7 @@ func TestPrecision(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			prediction, err := p.Predict(context.Background(), c.data.X)
+			prediction, err := p.Predict(t.Context(), c.data.X)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,13 +174,4 @@ func curvatureOf(likelihood bayes.Likelihood, f, own []float64) mat.Matrix {
 		}
 	}
 	return l
-}
-
-// wavy is n different numbers, the same at each call.
-func wavy(n int, frequency float64) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = math.Sin(frequency * float64(i+1))
-	}
-	return v
 }

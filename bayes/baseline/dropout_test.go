@@ -13,9 +13,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// A draw of dropout is the mean parameters lambda times 0 or exactly 1/(1-p) for a weight, and as they are for a
-// bias: so its mean is lambda, and a network starts with activations of the size that its initialisers mean.
-// (Training does not show it: a family without the factor has the same draws, of other lambda.)
+// A draw of dropout is the mean parameters lambda times 0 or exactly 1/(1-p) for a weight, the same for all weights of
+// a unit, and as they are for a bias: so its mean is lambda, and a network starts with activations of the size that its
+// initialisers mean. (Training does not show it: a family without the factor has the same draws, of other lambda.)
 func TestDropoutKeepsTheMean(t *testing.T) {
 	const rate, count = .3, 4000
 	model := bayes.Model{Network: nn.MLP{Hidden: []int{3}}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.All()}
@@ -33,6 +33,17 @@ func TestDropoutKeepsTheMean(t *testing.T) {
 			return []*graph.Node{family.draw(graph.ConvertDType(args[0], dtype), random.New(g, 5), count)}
 		}, lambda)[0]
 		for _, slot := range bound.Slots {
+			if slot.Kind == nn.Weights {
+				out, in := slot.Shape[0], slot.Shape[1]
+				for j := range count {
+					v := draws[j*bound.D+slot.Offset:]
+					for k := range out * in {
+						if (v[k] == 0) != (v[k%in] == 0) {
+							t.Fatalf("%s: draw %d drops unit %d for some of its weights", slot.Name, j, k%in)
+						}
+					}
+				}
+			}
 			for i := slot.Offset; i < slot.Offset+slot.Size(); i++ {
 				mean := 0.0
 				for j := range count {

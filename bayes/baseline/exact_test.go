@@ -10,99 +10,40 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
+	"gobnn/bayes/mcmc"
+	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
-
-// The linear Gaussian model y ~ N(w'x + b, sd^2) with w ~ N(0, tau^2 I) stochastic and b shared, on 40 rows in raw
-// units: everything about it is known.
-const (
-	sd, tau = .5, .3
-	rows    = 40
-)
-
-var lineModel = bayes.Model{
-	Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Prior: bayes.Normal{StdDev: tau},
-	Stochastic: bayes.Weights(1),
-	Scaling:    bayes.Scaling{KeepFeatures: true, KeepTarget: true},
-}
-
-// exactLine solves for (w_1, w_2, b) that maximises the likelihood, or with the prior on w the posterior density, where
-// penalty, [2], is added to the diagonal of w's precision; and gives w's precision at a known b, [2, 2].
-func exactLine(t testing.TB, data *dataset.Dataset, penalty [2]float64) (solution []float64, precision *mat.SymDense) {
-	t.Helper()
-	design := mat.NewDense(data.Rows(), 3, nil)
-	for n := range data.Y {
-		design.SetRow(n, []float64{data.X.At(n, 0), data.X.At(n, 1), 1})
-	}
-	var gram mat.SymDense
-	gram.SymOuterK(1/(sd*sd), design.T())
-	for i, p := range penalty {
-		gram.SetSym(i, i, gram.At(i, i)+p)
-	}
-	right := mat.NewVecDense(3, nil)
-	right.MulVec(design.T(), mat.NewVecDense(data.Rows(), data.Y))
-	right.ScaleVec(1/(sd*sd), right)
-	var out mat.VecDense
-	if err := out.SolveVec(&gram, right); err != nil {
-		t.Fatal(err)
-	}
-	return out.RawVector().Data, mat.NewSymDense(2, []float64{gram.At(0, 0), gram.At(0, 1), gram.At(0, 1), gram.At(1, 1)})
-}
-
-// ridge is the penalty of the prior.
-var ridge = [2]float64{1 / (tau * tau), 1 / (tau * tau)}
-
-// converging are settings under which full-batch Adam comes to rest.
-func converging(engine *compute.Engine, dtype compute.DType) Settings {
-	return Settings{
-		Epochs: 500, BatchSize: rows, Engine: engine, DType: dtype,
-		Optimiser: train.Adam{Schedule: train.Exponential(.1, .5, 50)},
-	}
-}
-
-func tolerance(dtype compute.DType) float64 {
-	if dtype == compute.Float32 {
-		return 2e-3
-	}
-	return 5e-4
-}
-
-// parameters are w and b of every particle, one after another.
-func parameters(t testing.TB, p *bayes.Posterior) (w, b []float64) {
-	t.Helper()
-	w, _, err := p.Parameter("layer1/weights")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b, _, err = p.Parameter("layer1/biases"); err != nil {
-		t.Fatal(err)
-	}
-	return w, b
-}
 
 // MLE is least squares; MAP is ridge regression with an intercept that is not penalised; so is each member of an
 // ensemble, which is compiled by XLA for all of them.
 func TestPointsAreExact(t *testing.T) {
-	data := line(rows)
+	data := fittest.Data(rows)
+	training := converging // without a prior the ascent is slower
+	training.Epochs, training.Optimiser.Schedule.Every = 1000, 100
+	ensemble := Ensemble{Training: training, Members: 3}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		for _, c := range []struct {
 			method  fit.Method
-			penalty [2]float64
-		}{{MLE{}, [2]float64{}}, {MAP{}, ridge}, {Ensemble{Members: 3}, ridge}, {Ensemble{Members: 2, Likelihood: true},
-			[2]float64{}}} {
-			if engine.IsXLA() && c.method != fit.Method(Ensemble{Members: 3}) {
+			penalty float64
+		}{
+			{MLE{training}, 0}, {MAP{training}, ridge}, {ensemble, ridge},
+			{Ensemble{Training: training, Members: 2, Likelihood: true}, 0},
+		} {
+			if engine.IsXLA() && c.method != fit.Method(ensemble) {
 				continue
 			}
-			want, _ := exactLine(t, data, c.penalty)
-			result := fitted(t, lineModel, c.method, dataset.Parts{Train: data}, converging(engine, dtype))
+			want, _ := exactLine(t, data, c.penalty, c.penalty)
+			result, _ := fitted(t, lineModel, c.method, dataset.Parts{Train: data}, run.Settings{Engine: engine, DType: dtype})
 			w, b := parameters(t, result.Posterior)
-			for j := range result.Posterior.Particles() {
-				computetest.Near(t, nameOf(c.method), append(w[2*j:2*j+2:2*j+2], b[j]), want, tolerance(dtype))
+			for j := range b {
+				computetest.Near(t, c.method.Title(), append(w[2*j:2*j+2:2*j+2], b[j]), want, tolerance(dtype))
 			}
 		}
 	})
@@ -111,8 +52,7 @@ func TestPointsAreExact(t *testing.T) {
 // MAP with a Laplace prior is the lasso (Tibshirani 1996): at two scales, at which some weights are 0 and some are not,
 // what coordinate descent by soft thresholds finds, with an intercept that is not penalised.
 func TestLasso(t *testing.T) {
-	data := line(rows)
-	engine := goEngine(t)
+	data := fittest.Data(rows)
 	zeros := 0
 	for _, scale := range []float64{.02, .005} {
 		want := []float64{0, 0, 0}
@@ -143,34 +83,34 @@ func TestLasso(t *testing.T) {
 		}
 		model := lineModel
 		model.Prior = bayes.Laplace{B: scale}
-		w, b := parameters(t, fitted(t, model, MAP{}, dataset.Parts{Train: data},
-			converging(engine, compute.Float64)).Posterior)
+		result, _ := fitted(t, model, MAP{converging}, dataset.Parts{Train: data}, run.Settings{DType: compute.Float64})
+		w, b := parameters(t, result.Posterior)
 		computetest.Near(t, "lasso", append(w, b...), want, tolerance(compute.Float64))
 	}
 	if zeros == 0 || zeros == 4 {
-		t.Errorf("%d of 4 weights are 0: the scales do not tell the lasso from ridge regression", zeros)
+		t.Errorf("%d of 4 weights are 0: the scales do not distinguish the lasso from ridge regression", zeros)
 	}
 }
 
 // From mini-batches of a quarter of the rows MAP comes to the same ridge solution, up to noise that falls with the
 // learning rate: without the factor N/n the prior would count four times as much, which moves w by more than .1.
 func TestMiniBatchesStandForAllRows(t *testing.T) {
-	data := line(rows)
-	settings := converging(goEngine(t), compute.Float64)
-	settings.BatchSize, settings.Optimiser.Schedule = rows/4, train.Exponential(.1, .5, 200)
-	want, _ := exactLine(t, data, ridge)
-	wrong, _ := exactLine(t, data, [2]float64{4 * ridge[0], 4 * ridge[1]})
-	if math.Abs(wrong[0]-want[0]) < .1 {
-		t.Fatal("the data does not tell")
+	data := fittest.Data(rows)
+	training := converging
+	training.BatchSize, training.Optimiser.Schedule = rows/4, train.Exponential(.1, .5, 200)
+	parts, settings := dataset.Parts{Train: data}, run.Settings{DType: compute.Float64}
+	want, precision := exactLine(t, data, ridge, ridge)
+	if wrong, _ := exactLine(t, data, 4*ridge, 4*ridge); math.Abs(wrong[0]-want[0]) < .1 {
+		t.Fatal("this tests little")
 	}
-	w, b := parameters(t, fitted(t, lineModel, MAP{}, dataset.Parts{Train: data}, settings).Posterior)
+	result, _ := fitted(t, lineModel, MAP{training}, parts, settings)
+	w, b := parameters(t, result.Posterior)
 	computetest.Near(t, "MAP from mini-batches", append(w, b...), want, .01)
 
 	// VI, whose divergence from the prior would count four times as much as well. Its posterior's 4000 draws give a
 	// mean to .0005 and a standard deviation to a hundredth; what is left is the noise of the training.
-	w, b = parameters(t, fitted(t, lineModel, VI{Draws: 50, Samples: 4000}, dataset.Parts{Train: data},
-		settings).Posterior)
-	_, precision := exactLine(t, data, ridge)
+	result, _ = fitted(t, lineModel, VI{Training: training, Draws: 50, Samples: 4000}, parts, settings)
+	w, b = parameters(t, result.Posterior)
 	computetest.Near(t, "bias of VI from mini-batches", b, want[2:], .02)
 	for i := range 2 {
 		m, s := stat.MeanStdDev(column(w, 2, i), nil)
@@ -184,7 +124,6 @@ func TestMiniBatchesStandForAllRows(t *testing.T) {
 // from 20 000 draws is within 5 standard errors of it, each term's deviation being at most the scale's: a false alarm
 // below 1e-6.
 func TestVIAgainstPrior(t *testing.T) {
-	engine, dtype := goEngine(t), compute.Float64
 	mu, sigma := []float64{-.4, 0, .2, .7, -1, .1}, []float64{.1, .5, 1, .3, .05, 2}
 	for _, prior := range []bayes.Prior{bayes.Normal{PerLayer: map[int]float64{1: .7}},
 		bayes.Laplace{PerLayer: map[int]float64{1: .7}}} {
@@ -205,8 +144,8 @@ func TestVIAgainstPrior(t *testing.T) {
 			want -= folded/.7 + math.Log(1.4)
 			within += 5 * s / .7 / math.Sqrt(20_000)
 		}
-		f := meanField{bound: bound, dtype: dtype}
-		got := computetest.Run(t, engine, func(g *graph.Graph, args []*graph.Node) []*graph.Node {
+		f := meanField{bound: bound, dtype: compute.Float64}
+		got := computetest.Run(t, computetest.Go(t), func(g *graph.Graph, args []*graph.Node) []*graph.Node {
 			return []*graph.Node{f.negativeKL(args[0], f.draw(args[0], random.New(g, 3), 20_000))}
 		}, lambda)
 		if math.Abs(got[0][0]-want) > within {
@@ -219,73 +158,77 @@ func TestVIAgainstPrior(t *testing.T) {
 // diagonal as variances. Each step has 100 draws and the learning rate falls to a thousandth, so that what is left of
 // the noise is under one percent.
 func TestVIIsMeanFieldOptimum(t *testing.T) {
-	data := line(rows)
-	want, precision := exactLine(t, data, ridge)
+	data := fittest.Data(rows)
+	want, precision := exactLine(t, data, ridge, ridge)
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		fitted := fitted(t, lineModel, VI{Draws: 100, Samples: 4000}, dataset.Parts{Train: data}, converging(engine, dtype))
-		computetest.Near(t, "mean", fitted.Theta[:2], want[:2], .01)
-		computetest.Near(t, "shared bias", fitted.Theta[4:], want[2:], .01)
-		w, _ := parameters(t, fitted.Posterior)
+		result, details := fitted(t, lineModel, VI{Training: converging, Draws: 100, Samples: 4000},
+			dataset.Parts{Train: data}, run.Settings{Engine: engine, DType: dtype})
+		computetest.Near(t, "mean", details.Theta[:2], want[:2], .01)
+		computetest.Near(t, "shared bias", details.Theta[4:], want[2:], .01)
+		w, _ := parameters(t, result.Posterior)
 		for i := range 2 {
-			s := 1 / math.Sqrt(precision.At(i, i))
-			if got := math.Log1p(math.Exp(fitted.Theta[2+i])); math.Abs(got/s-1) > .02 {
-				t.Errorf("standard deviation of weight %d is %.5f, want %.5f", i, got, s)
+			s := math.Log1p(math.Exp(details.Theta[2+i]))
+			if exact := 1 / math.Sqrt(precision.At(i, i)); math.Abs(s/exact-1) > .02 {
+				t.Errorf("standard deviation of weight %d is %.5f, want %.5f", i, s, exact)
 			}
-			checkMoments(t, column(w, 2, i), fitted.Theta[i], math.Log1p(math.Exp(fitted.Theta[2+i])))
+			checkNormal(t, column(w, 2, i), details.Theta[i], s)
 		}
 	})
 }
 
-// column is every stride-th number from the first.
-func column(values []float64, stride, first int) []float64 {
-	var out []float64
-	for i := first; i < len(values); i += stride {
-		out = append(out, values[i])
-	}
-	return out
-}
-
-// checkMoments holds independent normal draws to a mean and a standard deviation, each within 4.5 standard errors: a
-// false alarm of 7e-6, but seeds are fixed.
-func checkMoments(t testing.TB, draws []float64, mean, s float64) {
-	t.Helper()
-	n := float64(len(draws))
-	m, v := stat.MeanVariance(draws, nil)
-	if z := (m - mean) / (s / math.Sqrt(n)); math.Abs(z) > 4.5 {
-		t.Errorf("mean of %d draws is %.5f, want %.5f (z = %.1f)", len(draws), m, mean, z)
-	}
-	if z := (v/(s*s) - 1) / math.Sqrt(2/(n-1)); math.Abs(z) > 4.5 {
-		t.Errorf("variance of %d draws is %.6f, want %.6f (z = %.1f)", len(draws), v, s*s, z)
-	}
-}
-
-// Laplace with a full precision is the exact posterior of w at the shared b: its mean, and its covariance, the inverse
-// of the precision. XLA compiles the full one.
-func TestLaplaceIsExact(t *testing.T) {
-	data := line(rows)
-	want, precision := exactLine(t, data, ridge)
-	var covariance mat.Dense
-	if err := covariance.Inverse(precision); err != nil {
+// VI of a prior whose hyperparameters are integrated out predicts about as chains do.
+func TestVIOfJointPrior(t *testing.T) {
+	parts, err := fittest.Data(150).Split(dataset.Fractions{Train: .3, Test: .7}, 1)
+	if err != nil {
 		t.Fatal(err)
 	}
+	model := bayes.Model{Network: nn.MLP{Hidden: []int{2}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .5},
+		Prior: bayes.LearntPrecision{}, Stochastic: bayes.All()}
+	var nlpd []float64
+	for _, m := range []fit.Method{
+		VI{Training: Training{BatchSize: 20, Optimiser: train.Adam{Schedule: train.Exponential(.03, .5, 200)}}},
+		mcmc.Chains{Kernel: mcmc.HMC{Steps: 5, Jitter: .5}, Chains: 16, Draws: 50, WarmUp: 100},
+	} {
+		result, _ := fitted(t, model, m, parts, run.Settings{Seed: 1})
+		scores, err := metric.Of(t.Context(), result.Posterior, parts.Test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nlpd = append(nlpd, scores[0].Value)
+	}
+	if d := nlpd[0] - nlpd[1]; !(math.Abs(d) < .1) {
+		t.Errorf("NLPD %.3f, the chains' %.3f", nlpd[0], nlpd[1])
+	}
+}
+
+// Laplace is the exact posterior: its mean, and its covariance, the inverse of the precision; with a full precision of w
+// at the shared b, which XLA compiles too, and with Kronecker factors of all.
+func TestLaplaceIsExact(t *testing.T) {
+	data := fittest.Data(rows)
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		for _, structure := range []Structure{fullPrecision, lastLayerPrecision} {
+		for _, structure := range []Structure{fullPrecision, lastLayerPrecision, KroneckerPrecision} {
 			if engine.IsXLA() && structure != fullPrecision {
 				continue
 			}
-			result := fitted(t, lineModel, Laplace{Structure: structure, Samples: 4000}, dataset.Parts{Train: data},
-				converging(engine, dtype))
-			w, b := parameters(t, result.Posterior)
-			computetest.Near(t, "bias", b, want[2:], tolerance(dtype))
-			first, second := column(w, 2, 0), column(w, 2, 1)
-			c := stat.Covariance(first, second, nil)
-			checkMoments(t, first, want[0], math.Sqrt(covariance.At(0, 0)))
-			checkMoments(t, second, want[1], math.Sqrt(covariance.At(1, 1)))
-			// The covariance of n normal pairs has variance (c^2 + v_1 v_2)/n.
-			exact := covariance.At(0, 1)
-			if z := (c - exact) / math.Sqrt((exact*exact+covariance.At(0, 0)*covariance.At(1, 1))/4000); math.Abs(z) > 4.5 {
-				t.Errorf("%s: covariance %.6f, want %.6f (z = %.1f)", structure, c, exact, z)
+			model := lineModel
+			mode, precision := exactLine(t, data, ridge, ridge)
+			if structure == KroneckerPrecision { // whose product is the precision itself, of weights and bias
+				model.Stochastic = bayes.All()
+				mode, precision = exactLine(t, data, ridge, ridge, ridge)
 			}
+			method := Laplace{Training: converging, Structure: structure, Samples: 4000}
+			result, _ := fitted(t, model, method, dataset.Parts{Train: data}, run.Settings{Engine: engine, DType: dtype})
+			w, b := parameters(t, result.Posterior)
+			if structure == KroneckerPrecision {
+				var draws []float64
+				for j := range b {
+					draws = append(draws, w[2*j], w[2*j+1], b[j])
+				}
+				checkGaussian(t, draws, mode, inverse(t, precision))
+				continue
+			}
+			computetest.Near(t, "bias", b, mode[2:], tolerance(dtype))
+			checkGaussian(t, w, mode[:2], inverse(t, precision.SliceSym(0, 2)))
 		}
 	})
 }
@@ -298,17 +241,17 @@ func TestLaplaceIsExact(t *testing.T) {
 // learning rate, training comes to it.
 func TestDropoutIsRidge(t *testing.T) {
 	const rate = .3
-	data := line(rows)
-	var penalty [2]float64
+	data := fittest.Data(rows)
+	penalty := make([]float64, 2)
 	for i := range penalty {
 		penalty[i] = 1 / (tau * tau * (1 - rate))
 		for n := range data.Y {
 			penalty[i] += rate / (1 - rate) * data.X.At(n, i) * data.X.At(n, i) / (sd * sd)
 		}
 	}
-	want, _ := exactLine(t, data, penalty)
-	result := fitted(t, lineModel, Dropout{Rate: rate, Masks: 400, Samples: 2000}, dataset.Parts{Train: data},
-		converging(goEngine(t), compute.Float64))
+	want, _ := exactLine(t, data, penalty...)
+	result, _ := fitted(t, lineModel, Dropout{Training: converging, Rate: rate, Masks: 400, Samples: 2000},
+		dataset.Parts{Train: data}, run.Settings{DType: compute.Float64})
 	w, b := parameters(t, result.Posterior)
 	computetest.Near(t, "bias", b, want[2:], .02)
 	for i := range 2 {

@@ -9,10 +9,11 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 )
 
 // someRows is the data set of some rows, repeated.
@@ -52,26 +53,25 @@ func denseOf(f kroneckerFactor) (coordinates []int, product *mat.Dense) {
 // to differences of predictions; A is the mean over rows, and G the sum, of those of each. 150 rows, three of them 50
 // times, are more than are evaluated at once.
 func TestKroneckerFactors(t *testing.T) {
-	engine := goEngine(t)
 	for _, c := range []struct {
 		name       string
 		data       *dataset.Dataset
 		likelihood bayes.Likelihood
 		stochastic bayes.Partition
 	}{
-		{"Gaussian, noise learnt, middle layer", line(150), bayes.Gaussian{StdDev: .5, Learn: true}, bayes.Layers(2)},
+		{"Gaussian, noise learnt, middle layer", fittest.Data(150), bayes.Gaussian{StdDev: .5, Learn: true}, bayes.Layers(2)},
 		{"Bernoulli, weights here, biases there", classes(150, 2), bayes.Bernoulli{}, bayes.Weights(1).And(bayes.Biases(2))},
 		{"Categorical, all", classes(150, 3), bayes.Categorical{}, bayes.All()},
 		{"Ordinal, all", classes(150, 3), bayes.Ordinal{}, bayes.All()},
-		{"heteroscedastic, all", line(150), bayes.Heteroscedastic{StdDev: .5}, bayes.All()},
+		{"heteroscedastic, all", fittest.Data(150), bayes.Heteroscedastic{StdDev: .5}, bayes.All()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			model := bayes.Model{
 				Network: nn.MLP{Hidden: []int{4, 3}, Activation: nn.Tanh}, Likelihood: c.likelihood,
 				Prior: bayes.Normal{PerLayer: map[int]float64{2: .5, 3: 2}}, Stochastic: c.stochastic,
 			}
-			j, _ := jobOf(t, model, Laplace{Structure: KroneckerPrecision}, dataset.Parts{Train: c.data},
-				Settings{Engine: engine, DType: compute.Float64})
+			j, _ := fittest.Job(t, model, Laplace{Structure: KroneckerPrecision}, dataset.Parts{Train: c.data},
+				run.Settings{Engine: computetest.Go(t), DType: compute.Float64})
 			phi, psi := wavy(j.Bound.D, 2), wavy(j.Bound.W, 3)
 			on := func(data *dataset.Dataset) []kroneckerFactor {
 				j.Parts.Train = data
@@ -144,20 +144,14 @@ func TestKroneckerSampler(t *testing.T) {
 		{Out: 1, In: 1, Weights: -1, Biases: 0, Precision: .5, Inputs: mat.NewSymDense(1, []float64{1}),
 			Outputs: mat.NewSymDense(1, []float64{3})},
 	}
-	covariance := mat.NewSymDense(10, nil)
+	precision := mat.NewSymDense(10, nil)
 	for _, f := range factors {
 		coordinates, product := denseOf(f)
-		for i := range coordinates {
-			product.Set(i, i, product.At(i, i)+f.Precision)
-		}
-		var inverse mat.Dense
-		if err := inverse.Inverse(product); err != nil {
-			t.Fatal(err)
-		}
 		for a, at := range coordinates {
 			for b, to := range coordinates {
-				covariance.SetSym(at, to, inverse.At(a, b))
+				precision.SetSym(at, to, product.At(a, b))
 			}
+			precision.SetSym(at, at, product.At(a, a)+f.Precision)
 		}
 	}
 	draw, err := kroneckerSampler(factors)
@@ -165,75 +159,43 @@ func TestKroneckerSampler(t *testing.T) {
 		t.Fatal(err)
 	}
 	mode, rng := wavy(10, 2), rand.New(rand.NewPCG(3, 4))
-	var draws [][]float64
+	var draws []float64
 	for range 20_000 {
-		draws = append(draws, draw(mode, rng))
+		draws = append(draws, draw(mode, rng)...)
 	}
-	checkGaussian(t, draws, mode, covariance)
+	checkGaussian(t, draws, mode, inverse(t, precision))
 }
 
-// One layer, one output and a Gaussian likelihood: the factors' product is the precision itself, and the draws those of
-// the exact posterior of weights and bias.
-func TestKroneckerIsExact(t *testing.T) {
-	data := line(rows)
-	design := mat.NewDense(rows, 3, nil)
-	for n := range rows {
-		design.SetRow(n, []float64{data.X.At(n, 0), data.X.At(n, 1), 1})
-	}
-	var precision mat.SymDense
-	precision.SymOuterK(1/(sd*sd), design.T())
-	for i := range 3 {
-		precision.SetSym(i, i, precision.At(i, i)+1/(tau*tau))
-	}
-	right, mean := mat.NewVecDense(3, nil), mat.NewVecDense(3, nil)
-	right.MulVec(design.T(), mat.NewVecDense(rows, data.Y))
-	right.ScaleVec(1/(sd*sd), right)
-	if err := mean.SolveVec(&precision, right); err != nil {
+// Of a layer without hidden ones and K targets of different noise the factors are exact: A = [X 1]' [X 1] / N and G =
+// N diag(1/s_k^2).
+func TestKroneckerOfTargets(t *testing.T) {
+	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5, Learn: true},
+		Prior: bayes.Normal{StdDev: 2}, Stochastic: bayes.All()}.Bind(2, 3)
+	if err != nil {
 		t.Fatal(err)
 	}
-	var inverse mat.Dense
-	if err := inverse.Inverse(&precision); err != nil {
+	x := []float64{1, 2, -1, .5, 0, 3, 2, -2}
+	logScales := []float64{.3, -.7, 0} // psi
+	of := curvedRows{engine: computetest.Go(t), bound: bound, x: compute.Floats(compute.Float64, x, 4, 2),
+		y: compute.Floats(compute.Float64, make([]float64, 12), 4, 3)}
+	factors, err := of.kronecker(t.Context(), make([]float64, bound.D), logScales)
+	if err != nil {
 		t.Fatal(err)
 	}
-	covariance := mat.NewSymDense(3, nil)
-	for i := range 3 {
-		for k := range i + 1 {
-			covariance.SetSym(i, k, inverse.At(i, k))
-		}
+	if len(factors) != 1 {
+		t.Fatalf("%d factors, want 1", len(factors))
 	}
-	model := lineModel
-	model.Stochastic = bayes.All()
-	result := fitted(t, model, Laplace{Structure: KroneckerPrecision, Samples: 4000}, dataset.Parts{Train: data},
-		converging(goEngine(t), compute.Float64))
-	w, b := parameters(t, result.Posterior)
-	var draws [][]float64
-	for i := range b {
-		draws = append(draws, []float64{w[2*i], w[2*i+1], b[i]})
+	f := factors[0]
+	outputs, inputs := mat.NewSymDense(3, nil), mat.NewSymDense(3, nil)
+	for i, s := range logScales {
+		outputs.SetSym(i, i, 4*math.Exp(-2*s)/.25)
 	}
-	checkGaussian(t, draws, mean.RawVector().Data, covariance)
-}
-
-// checkGaussian holds draws to the moments of a Gaussian, each within 5 standard errors: the covariance of n pairs has
-// variance (c^2 + v_1 v_2)/n.
-func checkGaussian(t *testing.T, draws [][]float64, mean []float64, covariance mat.Symmetric) {
-	t.Helper()
-	n := float64(len(draws))
-	columns := make([][]float64, len(mean))
-	for _, d := range draws {
-		for i, v := range d {
-			columns[i] = append(columns[i], v)
-		}
+	for n := range 4 {
+		inputs.SymRankOne(inputs, 1./4, mat.NewVecDense(3, []float64{x[2*n], x[2*n+1], 1}))
 	}
-	for i := range mean {
-		m, v := stat.Mean(columns[i], nil), covariance.At(i, i)
-		if z := (m - mean[i]) * math.Sqrt(n/v); z*z > 25 {
-			t.Errorf("mean of coordinate %d is %.5f, want %.5f (z = %.1f)", i, m, mean[i], z)
-		}
-		for k := range i + 1 {
-			c, exact := stat.Covariance(columns[i], columns[k], nil), covariance.At(i, k)
-			if z := (c - exact) / math.Sqrt((exact*exact+v*covariance.At(k, k))/n); z*z > 25 {
-				t.Errorf("covariance of coordinates %d and %d is %.6f, want %.6f (z = %.1f)", i, k, c, exact, z)
-			}
-		}
+	computetest.Near(t, "G", entries(f.Outputs), entries(outputs), 1e-9)
+	computetest.Near(t, "A", entries(f.Inputs), entries(inputs), 1e-9)
+	if f.Precision != .25 {
+		t.Errorf("the prior's precision is %v, want .25", f.Precision)
 	}
 }

@@ -5,11 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gobnn/bayes"
-	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/fit"
-	"gobnn/bayes/nn"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 
@@ -29,14 +26,9 @@ func TestSourceRowsCountAlike(t *testing.T) {
 	}
 	d.X.(*mat.Dense).Set(rows-1, 0, 1)
 	d.Y[rows-1] = -50
-	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.All(),
-		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true}}
-	result, err := fit.Fit(t.Context(), model, MLE{train.Training{Epochs: 80, BatchSize: 8192,
-		Optimiser: train.Adam{Schedule: train.Exponential(.2, .5, 120)}}},
-		dataset.Parts{Source: dataset.RowsOf(d)}, run.Settings{Seed: 1, Engine: computetest.Go(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	training := Training{Epochs: 80, BatchSize: 8192, Optimiser: train.Adam{Schedule: train.Exponential(.2, .5, 120)}}
+	result, _ := fitted(t, fittest.Raw(fittest.Line(1)), MLE{training}, dataset.Parts{Source: dataset.RowsOf(d)},
+		run.Settings{Seed: 1})
 	slope, _, err := result.Posterior.Parameter("layer1/weights")
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,8 @@
 package fittest
 
 import (
+	"context"
+	"errors"
 	"math"
 	"testing"
 
@@ -26,6 +28,43 @@ func Fit[D any](
 		t.Fatal(err)
 	}
 	return result, fit.Details[D](result)
+}
+
+// held is a method that hands over its job, and itself as Prepare makes it, before its first step.
+type held struct {
+	fit.Method
+	seen func(j *fit.Job, prepared fit.Method)
+}
+
+var errHeld = errors.New("held before the first step")
+
+func (h held) Takes() fit.Takes {
+	if t, ok := h.Method.(fit.Taker); ok {
+		return t.Takes()
+	}
+	return fit.Takes{}
+}
+
+func (h held) Prepare(j *fit.Job) (fit.Method, error) {
+	prepared, err := h.Method.Prepare(j)
+	return held{prepared, h.seen}, err
+}
+
+func (h held) Run(_ context.Context, j *fit.Job) (*fit.Result, error) {
+	h.seen(j, h.Method)
+	return nil, errHeld
+}
+
+// Job is the job of a method before its first step, and the method with its defaults filled in.
+func Job[M fit.Method](
+	t testing.TB, model bayes.Model, method M, parts dataset.Parts, settings run.Settings,
+) (j *fit.Job, prepared M) {
+	t.Helper()
+	see := func(of *fit.Job, m fit.Method) { j, prepared = of, m.(M) }
+	if _, err := fit.Fit(t.Context(), model, held{method, see}, parts, settings); !errors.Is(err, errHeld) {
+		t.Fatal(err)
+	}
+	return j, prepared
 }
 
 // Numbers are all parameters of a posterior, shared ones too, and its log-weights.
