@@ -12,6 +12,8 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -106,16 +108,16 @@ func TestEvidenceOfBoston(t *testing.T) {
 	const particles, split = 500, 5
 	engine := computetest.Go(t)
 	data := boston(t, split, nn.MLP{})
-	r, err := draw(t.Context(), bostonProblem(t, engine, data, particles), mcmc.HMC{Steps: 5}, setup{
-		Particles: particles, Moves: 3, Seed: split, Engine: engine,
-	})
+	r, err := fit.Sample(t.Context(), bostonProblem(t, engine, data, particles),
+		smc.Tempered{Kernel: mcmc.HMC{Steps: 5}, Particles: particles, Moves: 3},
+		run.Settings{Seed: split, Engine: engine})
 	if err != nil {
 		t.Fatal(err)
 	}
 	exact := linearEvidence(t, data)
-	z := (r.LogEvidence - exact) / r.LogEvidenceStdErr
-	t.Logf("split %d: %.3f +- %.3f, exact %.3f, z %.2f", split, r.LogEvidence, r.LogEvidenceStdErr, exact, z)
-	if !(math.Abs(z) < 4.5) || r.LogEvidenceStdErr > .5 {
-		t.Errorf("split %d: log evidence %.3f +- %.3f, exact %.3f", split, r.LogEvidence, r.LogEvidenceStdErr, exact)
+	found := r.Draws.Evidence
+	z := (found.Value - exact) / found.StdErr
+	if !(math.Abs(z) < 4.5) || found.StdErr > .5 {
+		t.Errorf("split %d: log evidence %.3f +- %.3f, exact %.3f", split, found.Value, found.StdErr, exact)
 	}
 }

@@ -180,8 +180,8 @@ func TestDoubts(t *testing.T) {
 			"the prior came to it when they were moved under the posterior: the region was lost, or nearly so, while the " +
 			"likelihood's power was low, and no step size helps; the log evidence, its standard error and the shares of " +
 			"modes are not to be trusted; take many more particles"},
-		{func(m *finished) { m.Trace[1].Rejected = 1200 }, "1200 of 10000 proposals had a log-density or a gradient that is " +
-			"not finite: check the target"},
+		{func(m *finished) { m.Trace[1].Rejected = 1200 }, "1200 of 10000 proposals had a log-density or a gradient that " +
+			"is not finite: check the target"},
 	} {
 		m := sound()
 		c.change(m)

@@ -15,6 +15,8 @@ import (
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
+	"gobnn/bayes/smc"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -23,23 +25,29 @@ import (
 
 // TestStartLong is TestStart of waste-free SMC.
 func TestStartLong(t *testing.T) {
-	wasteFree := setup{Particles: 400, WasteFree: 4, Moves: 3}
-	startsAreExact(t, exactSampler{name: "waste-free", s: wasteFree, stdDev: .5})
+	startsAreExact(t, exactSampler{name: "waste-free", stdDev: .5, Tempered: smc.Tempered{
+		Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400, WasteFree: 4, Moves: 3,
+	}})
 }
 
 // TestSampleIsExactLong has the kernels and settings that TestSampleIsExact has not.
 func TestSampleIsExactLong(t *testing.T) {
 	rwm := mcmc.RandomWalkMetropolis{}
 	samplesAreExact(t, []exactSampler{
-		{name: "ladder", kernel: rwm, s: setup{Particles: 400, Ladder: []float64{.02, .1, .3, .6, 1}, Moves: 5}, stdDev: .3},
-		{name: "random walk, waste-free", kernel: rwm, s: setup{Particles: 1000, WasteFree: 5, Moves: 2},
-			stdDev: .25},
-		{name: "Crank-Nicolson", kernel: mcmc.PreconditionedCrankNicolson{Beta: .3}, s: setup{Particles: 400, Moves: 6},
-			stdDev: .3},
-		{name: "HMC, length chosen", kernel: mcmc.HMC{}, s: setup{Moves: 1}, stdDev: .3},
-		{name: "NUTS", kernel: mcmc.NUTS{MaxDepth: 3}, s: setup{Particles: 200, Moves: 1}, stdDev: .3},
-		{name: "own step", kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2},
-			s: setup{Particles: 400, Moves: 5}, stdDev: .3},
+		{name: "ladder", stdDev: .3, Tempered: smc.Tempered{
+			Kernel: rwm, Particles: 400, Ladder: []float64{.02, .1, .3, .6, 1}, Moves: 5,
+		}},
+		{name: "random walk, waste-free", stdDev: .25, Tempered: smc.Tempered{
+			Kernel: rwm, Particles: 1000, WasteFree: 5, Moves: 2,
+		}},
+		{name: "Crank-Nicolson", stdDev: .3, Tempered: smc.Tempered{
+			Kernel: mcmc.PreconditionedCrankNicolson{Beta: .3}, Particles: 400, Moves: 6,
+		}},
+		{name: "HMC, length chosen", stdDev: .3, Tempered: smc.Tempered{Kernel: mcmc.HMC{}, Moves: 1}},
+		{name: "NUTS", stdDev: .3, Tempered: smc.Tempered{Kernel: mcmc.NUTS{MaxDepth: 3}, Particles: 200, Moves: 1}},
+		{name: "own step", stdDev: .3, Tempered: smc.Tempered{
+			Kernel: mcmc.RandomWalkMetropolis{StepSize: 1.2}, Particles: 400, Moves: 5,
+		}},
 	})
 }
 
@@ -58,15 +66,16 @@ func TestStatesWhatIsMissingLong(t *testing.T) {
 		kernel mcmc.HMC
 		short  bool
 	}{{mcmc.HMC{Steps: 5}, true}, {mcmc.HMC{Steps: 20}, false}, {mcmc.HMC{}, false}} {
-		sampler := reused{Kernel: c.kernel, Problem: bostonProblem(t, engine, curve(t), particles)}
+		problem := bostonProblem(t, engine, curve(t), particles).Keyed("curve", c.kernel.Steps)
 		square, low, drift := 0., 0., 0.
 		for seed := range uint64(runs) {
-			r, err := sampler.Sample(t.Context(), setup{Particles: particles, Seed: seed, Engine: engine})
+			r, err := fit.Sample(t.Context(), problem, smc.Tempered{Kernel: c.kernel, Particles: particles},
+				run.Settings{Seed: seed, Engine: engine})
 			if err != nil {
 				t.Fatal(err)
 			}
-			z, moved := (r.LogEvidence-exact)/r.LogEvidenceStdErr, r.Trace[len(r.Trace)-1].Drift
-			square, low, drift = square+z*z, low+(exact-r.LogEvidence)/runs, drift+moved/runs
+			z, moved := (r.Draws.Evidence.Value-exact)/r.Draws.Evidence.StdErr, trace(r)[len(trace(r))-1].Drift
+			square, low, drift = square+z*z, low+(exact-r.Draws.Evidence.Value)/runs, drift+moved/runs
 		}
 		t.Logf("%d steps: %d runs are %.2f too low in the mean, their squared errors sum to %.1f, and their drift is %.3f",
 			c.kernel.Steps, runs, low, square, drift)
@@ -110,22 +119,11 @@ func startsAreExact(t *testing.T, samplers ...exactSampler) {
 			line := check.Line()
 			problem := linear(line)
 			problem.Initial = nil
-			sampler := reused{Problem: problem, Kernel: mcmc.RandomWalkMetropolis{}}
-			s := c.s
-			s.Engine, s.DType = computetest.Go(t), compute.Float64
+			s := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
 			check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
-				s.Seed = seed
-				sampler.Problem.Start = normals(seed, s.Particles)
-				r, err := sampler.Sample(t.Context(), s)
-				if err != nil {
-					return check.SequentialRun{}, err
-				}
-				phi, err := compute.Float64s(r.Phi)
-				out := check.SequentialRun{Phi: phi, LogEvidence: r.LogEvidence, StdErr: r.LogEvidenceStdErr}
-				for j := range r.LogWeights.Len() {
-					out.LogWeights = append(out.LogWeights, r.LogWeights.At(j))
-				}
-				return out, err
+				s.Seed, problem.Start = seed, normals(seed, c.Particles)
+				r, err := fit.Sample(t.Context(), problem, c.Tempered, s)
+				return runOf(r), err
 			}, check.SequentialOptions{Problem: &line, Runs: 40, StdDev: c.stdDev})
 		})
 	}

@@ -9,8 +9,10 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/internal/kerneltest"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -46,20 +48,11 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 		{"HMC", mcmc.HMC{StepSize: .4, Steps: 5, Jitter: .3}, same, ""}, {"NUTS", mcmc.NUTS{StepSize: .3}, same, ""},
 	} {
 		kernel := changed{kerneltest.Changed{Kernel: c.kernel, Change: c.change}}
-		sample := func(settings setup) func() error {
-			return func() error {
-				settings.Particles, settings.Moves, settings.Engine = 64, 2, computetest.Go(t)
-				_, err := draw(t.Context(), problem, kernel, settings)
-				return err
-			}
-		}
-		for name, sampled := range map[string]func() error{
-			"all":        sample(setup{}),
-			"waste-free": sample(setup{WasteFree: 4, Moves: 1}),
-		} {
-			err := sampled()
+		for _, wasteFree := range []int{0, 4} {
+			method := smc.Tempered{Kernel: kernel, Particles: 64, Moves: 2, WasteFree: wasteFree}
+			_, err := fit.Sample(t.Context(), problem, method, run.Settings{Engine: computetest.Go(t)})
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
-				t.Errorf("%s, %s: %v; want %q", c.name, name, err, c.says)
+				t.Errorf("%s, waste-free %d: %v; want %q", c.name, wasteFree, err, c.says)
 			}
 		}
 	}
@@ -82,19 +75,14 @@ func TestKernelDrawsTwice(t *testing.T) {
 			return smc.Posterior{Prior: logNormal, Likelihood: logNormal}
 		}}
 	kernel := twoSteps{mcmc.RandomWalkMetropolis{StepSize: .5}}
-	file := filepath.Join(t.TempDir(), "run")
-	s := setup{Particles: 64, Moves: 1, Engine: computetest.Go(t), Checkpoint: file}
-	var all [][]string
-	for range 2 { // the second reads the finished runs
-		sampled, err := draw(t.Context(), problem, kernel, s)
+	s := run.Settings{Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run")}
+	for range 2 { // the second reads the finished run
+		result, err := fit.Sample(t.Context(), problem, smc.Tempered{Kernel: kernel, Particles: 64, Moves: 1}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, sampled.Warnings)
-	}
-	for _, warnings := range all {
-		if said := strings.Join(warnings, "; "); !strings.Contains(said, `"proposal": own_kernel_test.go:`) {
-			t.Errorf("warns %q", said)
+		if all := strings.Join(result.Warnings, "; "); !strings.Contains(all, `"proposal": own_kernel_test.go:`) {
+			t.Errorf("warns %q", all)
 		}
 	}
 }

@@ -1,11 +1,12 @@
 package smc_test
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -84,20 +85,23 @@ func network(t *testing.T, engine *compute.Engine, l check.Linear, dtype compute
 // XLA, and trajectories whose length is chosen, are in TestNarrowMode.
 func TestSampleIsExact(t *testing.T) {
 	samplesAreExact(t, []exactSampler{
-		{name: "random walk", kernel: mcmc.RandomWalkMetropolis{}, s: setup{Moves: 5}, stdDev: .25},
-		{name: "HMC", kernel: mcmc.HMC{Steps: 3}, s: setup{Moves: 2, DType: compute.Float32}, stdDev: .3,
+		{name: "random walk", stdDev: .25, Tempered: smc.Tempered{Kernel: mcmc.RandomWalkMetropolis{}, Moves: 5}},
+		{name: "HMC", stdDev: .3, Tempered: smc.Tempered{Kernel: mcmc.HMC{Steps: 3}, Moves: 2}, dtype: compute.Float32,
 			short: true, network: true},
-		{name: "HMC, waste-free", kernel: mcmc.HMC{Steps: 3}, s: setup{Particles: 400, WasteFree: 4}, stdDev: .3},
-		{name: "MALA, waste-free", kernel: mcmc.MALA{}, s: setup{Particles: 800, WasteFree: 4, Moves: 3}, stdDev: .3,
-			network: true},
+		{name: "HMC, waste-free", stdDev: .3, Tempered: smc.Tempered{
+			Kernel: mcmc.HMC{Steps: 3}, Particles: 400, WasteFree: 4,
+		}},
+		{name: "MALA, waste-free", stdDev: .3, network: true, Tempered: smc.Tempered{
+			Kernel: mcmc.MALA{}, Particles: 800, WasteFree: 4, Moves: 3,
+		}},
 	})
 }
 
-// exactSampler is a kernel with settings, and the standard deviation of its log evidence.
+// exactSampler is a sampler, of 200 particles by default, and the standard deviation of its log evidence.
 type exactSampler struct {
-	name    string
-	kernel  mcmc.Kernel
-	s       setup
+	name string
+	smc.Tempered
+	dtype   compute.DType // default Float64
 	stdDev  float64
 	short   bool // also with -short
 	network bool
@@ -110,53 +114,61 @@ func samplesAreExact(t *testing.T, samplers []exactSampler) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			s := c.s
-			s.Engine = computetest.Go(t)
-			if s.DType == 0 {
-				s.DType = compute.Float64
-			}
-			if s.Particles == 0 {
-				s.Particles = 200
-			}
+			s := run.Settings{Engine: computetest.Go(t), DType: cmp.Or(c.dtype, compute.Float64)}
+			c.Particles = cmp.Or(c.Particles, 200)
 			line := check.Line()
 			problem := linear(line)
 			if c.network {
-				problem = network(t, s.Engine, line, s.DType, s.Particles)
+				problem = network(t, s.Engine, line, s.DType, c.Particles)
 			}
-			harness(t, problem, c.kernel, s, check.SequentialOptions{Problem: &line, Runs: 40, StdDev: c.stdDev})
+			harness(t, problem, c.Tempered, s, check.SequentialOptions{Problem: &line, Runs: 40, StdDev: c.stdDev})
 		})
 	}
 }
 
-func harness(t *testing.T, problem density.Problem, kernel mcmc.Kernel, s setup, o check.SequentialOptions) {
+// trace are the records of a run's temperatures.
+func trace(r *fit.Result) []smc.StepRecord { return fit.Details[*smc.Details](r).Trace }
+
+// runOf is a result for the harness; none of an error.
+func runOf(r *fit.Result) (of check.SequentialRun) {
+	if r == nil {
+		return of
+	}
+	phi, err := compute.Float64s(r.Draws.Phi)
+	if err != nil {
+		panic(err)
+	}
+	evidence := r.Draws.Evidence
+	return check.SequentialRun{
+		Phi: phi, LogWeights: r.Draws.LogWeights, LogEvidence: evidence.Value, StdErr: evidence.StdErr,
+	}
+}
+
+func harness(
+	t *testing.T, problem density.Problem, method smc.Tempered, s run.Settings, o check.SequentialOptions,
+) {
 	t.Helper()
-	sampler := reused{Problem: problem, Kernel: kernel}
+	if problem.ProgramKey() == "" {
+		problem = problem.Keyed("test", t.Name())
+	}
 	var evidences, variances []float64
 	check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
 		s.Seed = seed
-		result, err := sampler.Sample(t.Context(), s)
+		result, err := fit.Sample(t.Context(), problem, method, s)
 		if err != nil {
 			return check.SequentialRun{}, err
 		}
-		last := result.Trace[len(result.Trace)-1]
-		if last.Acceptance < .08 || len(result.Trace) < 2 || result.Status != run.Completed {
-			return check.SequentialRun{}, fmt.Errorf("this tests little: %+v", result.Trace)
+		all := trace(result)
+		if all[len(all)-1].Acceptance < .08 || len(all) < 2 || result.Status != run.Completed {
+			return check.SequentialRun{}, fmt.Errorf("this tests little: %+v", all)
 		}
-		phi, err := compute.Float64s(result.Phi)
-		out := check.SequentialRun{Phi: phi, LogEvidence: result.LogEvidence}
-		for j := range result.LogWeights.Len() {
-			out.LogWeights = append(out.LogWeights, result.LogWeights.At(j))
-		}
-		if !math.IsNaN(result.LogEvidenceStdErr) {
-			out.StdErr = result.LogEvidenceStdErr
-		}
-		evidences = append(evidences, result.LogEvidence)
-		variances = append(variances, result.LogEvidenceStdErr*result.LogEvidenceStdErr)
-		return out, err
+		evidence := result.Draws.Evidence
+		evidences, variances = append(evidences, evidence.Value), append(variances, evidence.StdErr*evidence.StdErr)
+		return runOf(result), nil
 	}, o)
 	deviation, stated := stat.StdDev(evidences, nil), math.Sqrt(stat.Mean(variances, nil))
 	t.Logf("standard deviation of the log evidence %.3f, stated %.3f", deviation, stated)
-	if ratio := deviation / stated; ratio < .7 || ratio > 1.45 { // false for NaN, of the quieter schemes
+	if ratio := deviation / stated; ratio < .7 || ratio > 1.45 {
 		t.Errorf("the log evidence has a standard deviation of %.3f, but runs state %.3f", deviation, stated)
 	}
 }
@@ -166,26 +178,25 @@ func harness(t *testing.T, problem density.Problem, kernel mcmc.Kernel, s setup,
 // warned of.
 func TestMovesUntilForgotten(t *testing.T) {
 	for _, kernel := range []mcmc.Kernel{mcmc.RandomWalkMetropolis{StepSize: .6}, mcmc.HMC{StepSize: .3, Steps: 2}} {
-		sampler := reused{Problem: linear(check.Line()), Kernel: kernel}
-		sample := func(s setup) *outcome {
-			s.Particles, s.Engine, s.Ladder = 400, computetest.Go(t), []float64{.05, .3, 1}
-			result, err := sampler.Sample(t.Context(), s)
+		sample := func(moves int) *fit.Result {
+			method := smc.Tempered{Kernel: kernel, Particles: 400, Ladder: []float64{.05, .3, 1}, Moves: moves}
+			result, err := fit.Sample(t.Context(), linear(check.Line()), method, run.Settings{Engine: computetest.Go(t)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return result
 		}
-		enough := sample(setup{})
+		enough := sample(0)
 		if len(enough.Warnings) > 0 {
 			t.Errorf("%T: %q", kernel, enough.Warnings)
 		}
-		given := sample(setup{Moves: 2})
-		for i, r := range enough.Trace {
+		given := sample(2)
+		for i, r := range trace(enough) {
 			if r.Transitions < 6 || r.Transitions == 100 || !(r.Correlation <= .1 && r.Correlation > .03) {
 				t.Errorf("%T: at %v %d transitions leave a correlation of %.3f, want at most .1 after some ten", kernel, r.Place,
 					r.Transitions, r.Correlation)
 			}
-			if r := given.Trace[i]; r.Transitions != 2 || r.Correlation < .6 {
+			if r := trace(given)[i]; r.Transitions != 2 || r.Correlation < .6 {
 				t.Errorf("%T: at %v %d transitions leave a correlation of %.3f, want 2", kernel, r.Place, r.Transitions,
 					r.Correlation)
 			}
@@ -211,16 +222,16 @@ func TestScalesWithinModes(t *testing.T) {
 				return graph.LogAddExp(component(x, apart), component(x, -apart))
 			}}
 		}}
-	result, err := draw(t.Context(), problem, mcmc.HMC{Steps: 5},
-		setup{Particles: 2000, Seed: 1, Engine: computetest.Go(t)})
+	result, err := fit.Sample(t.Context(), problem, smc.Tempered{Kernel: mcmc.HMC{Steps: 5}, Particles: 2000},
+		run.Settings{Seed: 1, Engine: computetest.Go(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	scale := result.Tuned.Scale
+	scale := fit.Details[*smc.Details](result).Tuned.Scale
 	if math.Abs(scale[0]/width-1) > .1 || math.Abs(scale[1]-1) > .1 {
 		t.Errorf("scales are %.3g, want %g and 1", scale, width)
 	}
-	for _, r := range result.Trace {
+	for _, r := range trace(result) {
 		if r.Transitions > 12 {
 			t.Errorf("at %.3g it took %d transitions to forget", r.Place, r.Transitions)
 		}
@@ -228,8 +239,8 @@ func TestScalesWithinModes(t *testing.T) {
 	// the integral of N(x; 0, 1) exp(-(x -+ apart)^2 / (2 width^2)) over x, for both modes
 	within := 1 + width*width
 	exact := math.Log(2*width/math.Sqrt(within)) - apart*apart/(2*within)
-	if off := math.Abs(result.LogEvidence - exact); !(off < 4*result.LogEvidenceStdErr) {
-		t.Errorf("log evidence %.3f +- %.3f, exact %.3f", result.LogEvidence, result.LogEvidenceStdErr, exact)
+	if off := math.Abs(result.Draws.Evidence.Value - exact); !(off < 4*result.Draws.Evidence.StdErr) {
+		t.Errorf("log evidence %.3f +- %.3f, exact %.3f", result.Draws.Evidence.Value, result.Draws.Evidence.StdErr, exact)
 	}
 }
 
@@ -250,214 +261,111 @@ func TestTrajectoriesGrow(t *testing.T) {
 					return graph.Sub(graph.MulScalar(apart, -c.precision/2), graph.MulScalar(all, 4))
 				}}
 			}}
-		result, err := draw(t.Context(), problem, mcmc.HMC{},
-			setup{Particles: 200, Seed: 1, Engine: computetest.Go(t), Moves: 4})
+		result, err := fit.Sample(t.Context(), problem, smc.Tempered{Kernel: mcmc.HMC{}, Particles: 200, Moves: 4},
+			run.Settings{Seed: 1, Engine: computetest.Go(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := result.Trace[len(result.Trace)-1].Steps; got < c.least || got > c.most {
+		if got := trace(result)[len(trace(result))-1].Steps; got < c.least || got > c.most {
 			t.Errorf("%s: %d steps at the end, want %d to %d", name, got, c.least, c.most)
 		}
 	}
 }
 
-// A run that is cancelled anywhere goes on from its checkpoint to the bits of an uninterrupted one: after a weighing,
-// in the middle of moves, of a transition and of waste-free chains.
+// A run that is left anywhere goes on from its checkpoint to the bits of an uninterrupted one: after a weighing, in the
+// middle of moves, of a transition and of waste-free chains, and between two looks at how the correlation falls, at 20
+// and 40 transitions. What a caller changes on the way, of the ladder or of a result so far, changes nothing of it.
 func TestResume(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		kernel mcmc.Kernel
-		s      setup
-	}{
-		{"random walk", mcmc.RandomWalkMetropolis{}, setup{Moves: 4}},
-		{"HMC", mcmc.HMC{Steps: 3, Jitter: .5}, setup{Moves: 2}},
-		{"waste-free", mcmc.MALA{}, setup{WasteFree: 4, Ladder: []float64{.1, .5, 1}}},
+	for name, method := range map[string]smc.Tempered{
+		"random walk": {Kernel: mcmc.RandomWalkMetropolis{}, Moves: 4},
+		"HMC":         {Kernel: mcmc.HMC{Steps: 3, Jitter: .5}, Moves: 2},
+		"waste-free":  {Kernel: mcmc.MALA{}, WasteFree: 4, Ladder: []float64{.1, .5, 1}},
+		"looks":       {Kernel: mcmc.RandomWalkMetropolis{StepSize: .15}, Ladder: []float64{.01, 1}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			sampler := reused{Problem: linear(check.Line()), Kernel: c.kernel}
-			s := c.s
-			s.Particles, s.Seed, s.Engine = 60, 3, computetest.Go(t)
-			whole, err := sampler.Sample(t.Context(), s)
+		t.Run(name, func(t *testing.T) {
+			method.Particles = 60
+			problem, s := linear(check.Line()).Keyed("test", t.Name()), run.Settings{Seed: 3, Engine: computetest.Go(t)}
+			whole, err := fit.Sample(t.Context(), problem, method, s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for stop := range 100 {
-				s.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
-				ctx := &countdown{Context: t.Context(), left: 1 + stop}
-				part, err := sampler.Sample(ctx, s)
-				if err != nil {
-					t.Fatal(err)
+			if first := trace(whole)[0].Transitions; name == "looks" && first <= 40 {
+				t.Fatalf("moves ended after %d transitions: the test needs more than 40", first)
+			}
+			for stop, most := 1, 1; stop <= most; stop += 1 + stop/4 {
+				s.Checkpoint = filepath.Join(t.TempDir(), "run")
+				mine, steps := method, 0
+				mine.Ladder = slices.Clone(method.Ladder)
+				for now, err := range fit.SampleSteps(t.Context(), problem, mine, s) {
+					if err != nil || now.Result != nil {
+						t.Fatalf("it ended before step %d: %v", stop, err)
+					}
+					soFar, err := now.Now()
+					if err != nil || len(soFar.Draws.LogWeights) != 60 || !math.IsNaN(soFar.Draws.Evidence.Value) {
+						t.Fatalf("so far: %+v, error %v", soFar, err)
+					}
+					clear(trace(soFar))
+					clear(mine.Ladder)
+					if steps++; steps == stop {
+						break
+					}
 				}
-				if part.Status == run.Completed && stop > 6 {
-					break
-				}
-				if part.Status != run.Cancelled || !math.IsNaN(part.LogEvidence) || part.LogWeights.Len() != 60 {
-					t.Fatalf("cancelled at the %dth look: %s, log evidence %v", ctx.left, part.Status, part.LogEvidence)
-				}
-				for range 2 { // the second finds it finished
-					again, err := sampler.Sample(t.Context(), s)
+				most = 0
+				for now, err := range fit.SampleSteps(t.Context(), problem, method, s) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					same(t, again, whole)
+					if most++; now.Result != nil {
+						same(t, now.Result, whole)
+					}
 				}
+				most += stop - 2                                          // steps before the last one
+				again, err := fit.Sample(t.Context(), problem, method, s) // which is finished
+				if err != nil {
+					t.Fatal(err)
+				}
+				same(t, again, whole)
 			}
 		})
 	}
 }
 
-// A run whose moves end by themselves goes on to the same bits wherever it was stopped between two looks at how the
-// correlation falls, at 20 and 40 transitions.
-func TestResumeBetweenLooks(t *testing.T) {
-	sampler := reused{Problem: linear(check.Line()), Kernel: mcmc.RandomWalkMetropolis{StepSize: .15}}
-	s := setup{Particles: 60, Seed: 3, Ladder: []float64{.01, 1}, Engine: computetest.Go(t)}
-	whole, err := sampler.Sample(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first := whole.Trace[0].Transitions; first <= 40 {
-		t.Fatalf("moves ended after %d transitions: the test needs more than 40", first)
-	}
-	s.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
-	part, err := sampler.Sample(&countdown{Context: t.Context(), left: 32}, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if at := part.Trace[0].Transitions; len(part.Trace) != 1 || at <= 20 || at >= 40 {
-		t.Fatalf("stopped after %d transitions at temperature %d: the test needs 21 to 39 at the first", at, len(part.Trace))
-	}
-	again, err := sampler.Sample(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, again, whole)
-}
-
-// fit.SampleSteps yields after each call to the device, with the result so far, and gives what fit.Sample gives: as a
-// whole, and left and gone on with from its checkpoint.
-func TestSteps(t *testing.T) {
-	problem := linear(check.Line())
-	method := smc.Tempered{Kernel: mcmc.HMC{Steps: 3}, Particles: 60, Moves: 2, Ladder: []float64{.1, .3, 1}}
-	settings := run.Settings{Seed: 3, Engine: computetest.Go(t)}
-	want, err := draw(t.Context(), problem, method.Kernel, setup{
-		Particles: 60, Seed: 3, Moves: 2, Ladder: method.Ladder, Engine: settings.Engine,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings.Checkpoint = filepath.Join(t.TempDir(), "particles")
-	var places []float64
-	var last *fit.Result
-	for session := range 2 {
-		for now, err := range fit.SampleSteps(t.Context(), problem, method, settings) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if last, err = now.Now(); err != nil || len(last.Draws.LogWeights) != 60 {
-				t.Fatal(last, err)
-			}
-			trace := fit.Details[*smc.Details](last).Trace
-			place := trace[len(trace)-1].Place
-			if len(places) == 0 || places[len(places)-1] != place {
-				places = append(places, place)
-			}
-			if of := last.Approximation; (of == "") != (last.Status == run.Completed || place == 1 && now.Result == nil) &&
-				place < 1 {
-				t.Errorf("at %v the particles are said to be of %q", place, of)
-			}
-			if session == 0 && place > .2 {
-				break
-			}
-		}
-	}
-	if !slices.Equal(places, method.Ladder) {
-		t.Errorf("it stood at %v, want %v", places, method.Ladder)
-	}
-	if e := last.Draws.Evidence; e.Value != want.LogEvidence || e.StdErr != want.LogEvidenceStdErr {
-		t.Errorf("log evidence %+v, want %v +- %v", e, want.LogEvidence, want.LogEvidenceStdErr)
-	}
-}
-
-// countdown is a context that ends after it was asked a given number of times.
-type countdown struct {
-	context.Context
-	left int
-}
-
-func (c *countdown) Err() error {
-	if c.left--; c.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
 // same fails unless two results agree in every bit.
-func same(t *testing.T, got, want *outcome) {
+func same(t *testing.T, got, want *fit.Result) {
 	t.Helper()
-	a, err := compute.Float64s(got.Phi)
-	b, err2 := compute.Float64s(want.Phi)
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
+	a, b := runOf(got), runOf(want)
+	if math.IsNaN(a.LogEvidence) || !reflect.DeepEqual(a, b) {
+		t.Fatalf("log evidence %v after %d temperatures, uninterrupted %v after %d", got.Draws.Evidence, len(trace(got)),
+			want.Draws.Evidence, len(trace(want)))
 	}
-	if !slices.Equal(a, b) || got.LogEvidence != want.LogEvidence || got.LogEvidenceStdErr != want.LogEvidenceStdErr ||
-		!slices.Equal(got.LogWeights.Weights(), want.LogWeights.Weights()) || got.Evaluations != want.Evaluations ||
-		!slices.Equal(got.Tuned.Scale, want.Tuned.Scale) || got.Tuned.StepSize != want.Tuned.StepSize ||
-		len(got.Trace) != len(want.Trace) {
-		t.Fatalf("log evidence %v +- %v after %d temperatures, uninterrupted %v +- %v after %d", got.LogEvidence,
-			got.LogEvidenceStdErr, len(got.Trace), want.LogEvidence, want.LogEvidenceStdErr, len(want.Trace))
+	details := func(r *fit.Result) string {
+		d := *fit.Details[*smc.Details](r)
+		d.Trace = slices.Clone(d.Trace)
+		for i := range d.Trace {
+			d.Trace[i].Seconds = 0
+		}
+		return fmt.Sprintf("%+v", d)
 	}
-	for i := range got.Trace {
-		was, is := want.Trace[i], got.Trace[i]
-		if math.IsNaN(was.Acceptance) && math.IsNaN(is.Acceptance) {
-			was.Acceptance, is.Acceptance = 0, 0
-		}
-		if was.Seconds, is.Seconds = 0, 0; was != is {
-			t.Errorf("temperature %d: %+v, uninterrupted %+v", i, is, was)
-		}
-	}
-}
-
-// What a caller changes on the way, of the ladder given or of a result taken, changes nothing of the run.
-func TestOwnMemory(t *testing.T) {
-	method := smc.Tempered{
-		Kernel: mcmc.RandomWalkMetropolis{}, Particles: 50, Moves: 2, Ladder: []float64{.1, .5, 1},
-	}
-	settings, problem := run.Settings{Engine: computetest.Go(t), Seed: 1}, linear(check.Line())
-	want, err := fit.Sample(t.Context(), problem, method, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for at, err := range fit.SampleSteps(t.Context(), problem, method, settings) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		method.Ladder[1] = .9
-		got, err := at.Now()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if at.Result == nil {
-			clear(fit.Details[*smc.Details](got).Trace)
-			continue
-		}
-		if got.Draws.Evidence != want.Draws.Evidence {
-			t.Errorf("log evidence %+v, want %+v", got.Draws.Evidence, want.Draws.Evidence)
-		}
+	if is, was := details(got), details(want); is != was {
+		t.Errorf("%s, uninterrupted %s", is, was)
 	}
 }
 
 // Several devices share the particles, and give what one gives, by rounding only.
 func TestDevices(t *testing.T) {
-	s := setup{Particles: 400, Ladder: []float64{.1, .4, 1}, Moves: 1, DType: compute.Float64, Seed: 4}
+	method := smc.Tempered{
+		Kernel: mcmc.RandomWalkMetropolis{}, Particles: 400, Ladder: []float64{.1, .4, 1}, Moves: 1,
+	}
+	s := run.Settings{DType: compute.Float64, Seed: 4}
 	engines := []*compute.Engine{computetest.Go(t), computetest.Several(t)} // the first compiles nothing
 	var evidence []float64
 	for i, devices := range []int{1, 4} {
 		s.Engine, s.Devices = engines[i], devices
-		result, err := draw(t.Context(), linear(check.Line()), mcmc.RandomWalkMetropolis{}, s)
+		result, err := fit.Sample(t.Context(), linear(check.Line()), method, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		evidence = append(evidence, result.LogEvidence, result.LogEvidenceStdErr)
+		evidence = append(evidence, result.Draws.Evidence.Value, result.Draws.Evidence.StdErr)
 	}
 	computetest.Near(t, "log evidence, its standard error", evidence[2:], evidence[:2], 1e-9)
 }
@@ -465,63 +373,53 @@ func TestDevices(t *testing.T) {
 // What cannot be sampled is refused with what is wrong, and what to do.
 func TestBadInput(t *testing.T) {
 	good := linear(check.Line())
-	change := func(f func(p *density.Problem)) density.Problem {
-		p := good
-		f(&p)
-		return p
-	}
 	only := func(target density.Target) density.Problem {
-		return change(func(p *density.Problem) {
-			p.Target = func(compute.Nodes, []*graph.Node) density.Target { return target }
-		})
+		p := good
+		p.Target = func(compute.Nodes, []*graph.Node) density.Target { return target }
+		return p
 	}
 	constant := func(v float64) density.Func {
 		return func(phi *graph.Node) *graph.Node {
 			return graph.AddScalar(graph.MulScalar(graph.ReduceSum(phi, 1), 0), v)
 		}
 	}
-	rwm := mcmc.RandomWalkMetropolis{}
+	initial := func(p density.Problem, of func(random.Stream, compute.DType, int) *graph.Node) density.Problem {
+		p.Initial = of
+		return p
+	}
+	start, inputs := good, good
+	start.Start = tensors.FromValue([]float64{1})
+	inputs.Inputs = func(int) []any { return nil }
 	for _, c := range []struct {
 		problem density.Problem
-		kernel  mcmc.Kernel
-		s       setup
-		says    string
+		smc.Tempered
+		says string
 	}{
-		{change(func(p *density.Problem) { p.Dim = 0 }), rwm, setup{}, "Dim is 0"},
-		{change(func(p *density.Problem) { p.Target = nil }), rwm, setup{}, "Problem.Target is nil"},
-		{change(func(p *density.Problem) { p.Initial = nil }), rwm, setup{}, "Problem.Initial is nil: it must be a " +
-			"function that draws from the prior"},
-		{change(func(p *density.Problem) { p.Start = tensors.FromValue([]float64{1}) }), rwm, setup{},
-			"Problem.Start is (Float64)[1]: it must be (Float32)[1000, 3]"},
-		{change(func(p *density.Problem) { p.Inputs = func(int) []any { return nil } }), rwm, setup{},
-			"Problem.Inputs is set"},
-		{good, mcmc.ULA{StepSize: .1}, setup{}, "mcmc.ULA leaves no target invariant"},
-		{good, mcmc.RandomWalk{}, setup{}, "mcmc.RandomWalk leaves no target invariant"},
-		{good, mcmc.RandomWalkMetropolis{StepSize: -1}, setup{}, "-1"},
-		{good, rwm, setup{Particles: 1}, "Particles is 1"},
-		{good, rwm, setup{Particles: 1 << 45}, "Particles is 35184372088832: it must be fewer"},
-		{good, rwm, setup{Particles: 1 << 62}, "numbers in memory"},
-		{good, rwm, setup{Ladder: []float64{.5, .4, 1}}, "Ladder[1] is 0.4"},
-		{good, rwm, setup{Ladder: []float64{.5, .9}}, "Ladder[1] is 0.9"},
-		{good, rwm, setup{Threshold: 1}, "Threshold is 1"},
-		{good, rwm, setup{Threshold: math.NaN()}, "Threshold is NaN"},
-		{good, rwm, setup{WasteFree: 1}, "WasteFree is 1"},
-		{good, rwm, setup{WasteFree: 7}, "WasteFree is 7: it must be a divisor of the 1000 Particles"},
-		{good, rwm, setup{Moves: -1}, "Moves is -1"},
-		{good, rwm, setup{Devices: 3}, "3 devices"},
-		{good, rwm, setup{CheckpointEvery: -1}, "CheckpointEvery is -1"},
-		{only(constant(0)), rwm, setup{}, "not smc.Factored"},
-		{only(smc.Posterior{Prior: logNormal, Likelihood: constant(math.Inf(-1))}), rwm, setup{},
+		{initial(good, nil), smc.Tempered{}, "Problem.Initial is nil: it must be a function that draws from the prior"},
+		{start, smc.Tempered{}, "Problem.Start is (Float64)[1]: it must be (Float32)[1000, 3]"},
+		{inputs, smc.Tempered{}, "Problem.Inputs is set"},
+		{good, smc.Tempered{Kernel: mcmc.ULA{StepSize: .1}}, "mcmc.ULA leaves no target invariant"},
+		{good, smc.Tempered{Kernel: mcmc.RandomWalkMetropolis{StepSize: -1}}, "-1"},
+		{good, smc.Tempered{Particles: 1}, "Particles is 1"},
+		{good, smc.Tempered{Particles: 1 << 45}, "Particles is 35184372088832: it must be fewer"},
+		{good, smc.Tempered{Ladder: []float64{.5, .4, 1}}, "Ladder[1] is 0.4"},
+		{good, smc.Tempered{Ladder: []float64{.5, .9}}, "Ladder[1] is 0.9"},
+		{good, smc.Tempered{Threshold: math.NaN()}, "Threshold is NaN"},
+		{good, smc.Tempered{WasteFree: 7}, "WasteFree is 7: it must be a divisor of the 1000 Particles"},
+		{good, smc.Tempered{Moves: -1}, "Moves is -1"},
+		{only(constant(0)), smc.Tempered{}, "not smc.Factored"},
+		{only(smc.Posterior{Prior: logNormal, Likelihood: constant(math.Inf(-1))}), smc.Tempered{},
 			"1000 of 1000 particles have a log-likelihood that is not finite"},
-		{only(smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node { return phi }}), rwm,
-			setup{}, "shape"},
-		{change(func(p *density.Problem) { p.Initial = drawNormal(2) }), rwm, setup{},
-			"what Initial draws has shape (Float32)[1000, 2]"},
+		{only(smc.Posterior{Prior: logNormal, Likelihood: func(phi *graph.Node) *graph.Node { return phi }}),
+			smc.Tempered{}, "shape"},
+		{initial(good, drawNormal(2)), smc.Tempered{}, "what Initial draws has shape (Float32)[1000, 2]"},
 	} {
-		c.s.Engine = computetest.Go(t)
-		_, err := draw(t.Context(), c.problem, c.kernel, c.s)
+		if c.Kernel == nil {
+			c.Kernel = mcmc.RandomWalkMetropolis{}
+		}
+		_, err := fit.Sample(t.Context(), c.problem, c.Tempered, run.Settings{Engine: computetest.Go(t)})
 		if err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v: error %v does not say %q", c.s, err, c.says)
+			t.Errorf("%+v: error %v does not say %q", c.Tempered, err, c.says)
 		}
 		if strings.Contains(c.says, "1000 of 1000") && !errors.Is(err, bayes.ErrZeroWeights) {
 			t.Errorf("%v does not wrap ErrZeroWeights", err)
@@ -549,13 +447,13 @@ func TestStall(t *testing.T) {
 			}}
 		}}
 		for _, kernel := range []mcmc.Kernel{mcmc.RandomWalkMetropolis{}, mcmc.HMC{Steps: 2}} {
-			s := setup{Seed: 3, DType: compute.Float64, Engine: computetest.Go(t),
+			s := run.Settings{Seed: 3, DType: compute.Float64, Engine: computetest.Go(t),
 				Checkpoint: filepath.Join(t.TempDir(), "run")}
 			said := ""
 			for session := range 2 {
-				result, err := draw(t.Context(), problem, kernel, s)
+				result, err := fit.Sample(t.Context(), problem, smc.Tempered{Kernel: kernel}, s)
 				if !strings.Contains(fmt.Sprint(err), "the ladder stalls") || result == nil || result.Status != run.Stopped ||
-					result.LogWeights.Len() != 1000 || !math.IsNaN(result.LogEvidence) || len(result.Trace) != 1 ||
+					len(result.Draws.LogWeights) != 1000 || !math.IsNaN(result.Draws.Evidence.Value) || len(trace(result)) != 1 ||
 					session > 0 && err.Error() != said {
 					t.Fatalf("%s, %T, session %d: error %v, not %s, %+v", name, kernel, session, err, said, result)
 				}
@@ -579,17 +477,18 @@ func TestHalfWithoutLikelihood(t *testing.T) {
 		}}
 	}}
 	for _, kernel := range []mcmc.Kernel{mcmc.RandomWalkMetropolis{}, mcmc.HMC{Steps: 3}} {
-		sampler := reused{Problem: problem, Kernel: kernel}
+		problem := problem.Keyed("half", kernel)
 		want, sum := math.Log(c/2)-math.Log(1+k)/2, 0.
 		for seed := range uint64(4) {
-			result, err := sampler.Sample(t.Context(), setup{Particles: 2000, Seed: seed, Engine: computetest.Go(t)})
+			result, err := fit.Sample(t.Context(), problem, smc.Tempered{Kernel: kernel, Particles: 2000},
+				run.Settings{Seed: seed, Engine: computetest.Go(t)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			sum += (result.LogEvidence - want) / result.LogEvidenceStdErr
-			if result.LogEvidenceStdErr > .1 || result.Trace[0].NonFinite < 850 {
-				t.Errorf("%T: log evidence %.4f +- %.4f, want %.4f; %+v", kernel, result.LogEvidence,
-					result.LogEvidenceStdErr, want, result.Trace)
+			sum += (result.Draws.Evidence.Value - want) / result.Draws.Evidence.StdErr
+			if result.Draws.Evidence.StdErr > .1 || trace(result)[0].NonFinite < 850 {
+				t.Errorf("%T: log evidence %.4f +- %.4f, want %.4f; %+v", kernel, result.Draws.Evidence.Value,
+					result.Draws.Evidence.StdErr, want, trace(result))
 			}
 		}
 		if math.Abs(sum) > 3.5*2 {

@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/run"
@@ -37,16 +38,13 @@ func normals(seed uint64, particles int) *tensors.Tensor {
 func TestStart(t *testing.T) {
 	const particles = 100
 	engine := computetest.Go(t)
-	for _, c := range []struct {
-		kernel mcmc.Kernel
-		s      setup
-	}{
-		{mcmc.RandomWalkMetropolis{}, setup{Moves: 2}},
-		{mcmc.MALA{}, setup{Moves: 2, WasteFree: 2, Ladder: []float64{.1, 1}}},
+	for _, method := range []smc.Tempered{
+		{Kernel: mcmc.RandomWalkMetropolis{}, Particles: particles, Moves: 2},
+		{Kernel: mcmc.MALA{}, Particles: particles, Moves: 2, WasteFree: 2, Ladder: []float64{.1, 1}},
 	} {
-		c.s.Particles, c.s.Engine, c.s.DType = particles, engine, compute.Float64
-		started := reused{Problem: linear(check.Line()), Kernel: c.kernel}
-		started.Problem.Initial = nil
+		s := run.Settings{Engine: engine, DType: compute.Float64}
+		started := linear(check.Line())
+		started.Initial = nil
 		for seed := range uint64(2) {
 			table, err := compute.Float64s(normals(seed, 4096)) // as many as are tried
 			if err != nil {
@@ -56,19 +54,19 @@ func TestStart(t *testing.T) {
 			drawn.Initial = func(rng random.Stream, dtype compute.DType, n int) *graph.Node {
 				return graph.Reshape(graph.ConvertDType(graph.Const(rng.Graph(), table[:3*n]), dtype), n, 3)
 			}
-			want, err := draw(t.Context(), drawn, c.kernel, c.s)
+			want, err := fit.Sample(t.Context(), drawn, method, s)
 			if err != nil {
 				t.Fatal(err)
 			}
 			before := engine.Compiled()
-			started.Problem.Start = compute.Floats(compute.Float64, table[:3*particles], particles, 3)
-			got, err := started.Sample(t.Context(), c.s)
+			started.Start = compute.Floats(compute.Float64, table[:3*particles], particles, 3)
+			got, err := fit.Sample(t.Context(), started.Keyed("test", t.Name()), method, s)
 			if err != nil {
 				t.Fatal(err)
 			}
 			same(t, got, want)
 			if made := engine.Compiled() - before; made > 0 && seed > 0 || made == 0 && seed == 0 {
-				t.Errorf("%T: start %d compiled %d times", c.kernel, seed, made)
+				t.Errorf("%T: start %d compiled %d times", method.Kernel, seed, made)
 			}
 		}
 	}
@@ -79,20 +77,20 @@ func TestStart(t *testing.T) {
 func TestStartResume(t *testing.T) {
 	problem := linear(check.Line())
 	problem.Initial, problem.Start = nil, normals(1, 50)
-	s := setup{
-		Particles: 50, Moves: 1, Engine: computetest.Go(t), DType: compute.Float64,
-		Checkpoint: filepath.Join(t.TempDir(), "run"),
+	method := smc.Tempered{Kernel: mcmc.RandomWalkMetropolis{}, Particles: 50, Moves: 1}
+	s := run.Settings{
+		Engine: computetest.Go(t), DType: compute.Float64, Checkpoint: filepath.Join(t.TempDir(), "run"),
 	}
-	first, err := draw(t.Context(), problem, mcmc.RandomWalkMetropolis{}, s)
+	first, err := fit.Sample(t.Context(), problem, method, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := draw(t.Context(), problem, mcmc.RandomWalkMetropolis{}, s)
-	if err != nil || again.LogEvidence != first.LogEvidence {
-		t.Errorf("resumed: %v, log evidence %v and %v", err, again, first.LogEvidence)
+	again, err := fit.Sample(t.Context(), problem, method, s)
+	if err != nil || again.Draws.Evidence.Value != first.Draws.Evidence.Value {
+		t.Errorf("resumed: %v, log evidence %v and %v", err, again, first.Draws.Evidence.Value)
 	}
 	problem.Start = normals(2, 50)
-	if _, err = draw(t.Context(), problem, mcmc.RandomWalkMetropolis{}, s); !errors.Is(err, run.ErrOtherRun) {
+	if _, err = fit.Sample(t.Context(), problem, method, s); !errors.Is(err, run.ErrOtherRun) {
 		t.Errorf("with another start: %v", err)
 	}
 }
@@ -138,9 +136,9 @@ func TestStartIsNoDraw(t *testing.T) {
 				return folded{target(data, inputs).(smc.Posterior)}
 			}
 		}
-		_, err := draw(t.Context(), problem, mcmc.RandomWalkMetropolis{}, setup{
-			Particles: c.start.Shape().Dim(0), Moves: 1, Engine: computetest.Go(t), DType: compute.Float64,
-		})
+		_, err := fit.Sample(t.Context(), problem,
+			smc.Tempered{Kernel: mcmc.RandomWalkMetropolis{}, Particles: c.start.Shape().Dim(0), Moves: 1},
+			run.Settings{Engine: computetest.Go(t), DType: compute.Float64})
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: error %v, want %q", c.what, err, c.says)
 		}

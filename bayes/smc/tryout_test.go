@@ -10,7 +10,9 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -118,8 +120,9 @@ func TestDrawsAreOfThePrior(t *testing.T) {
 			Target: func(compute.Nodes, []*graph.Node) density.Target {
 				return smc.Posterior{Prior: c.prior, Likelihood: perCoordinate(times(0))}
 			}}
-		_, err := draw(t.Context(), problem, mcmc.RandomWalkMetropolis{}, setup{Moves: 1, Particles: 100,
-			Engine: computetest.Go(t)})
+		_, err := fit.Sample(t.Context(), problem,
+			smc.Tempered{Kernel: mcmc.RandomWalkMetropolis{}, Moves: 1, Particles: 100},
+			run.Settings{Engine: computetest.Go(t)})
 		if len(c.says) == 0 && err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}

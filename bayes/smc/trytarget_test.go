@@ -7,7 +7,9 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -74,9 +76,9 @@ func TestTargetContradictsItself(t *testing.T) {
 	} {
 		problem := density.Problem{Dim: 3, Initial: initial(3, func(z *graph.Node) *graph.Node { return z }),
 			Target: func(compute.Nodes, []*graph.Node) density.Target { return c.target }}
-		_, err := draw(t.Context(), problem, mcmc.RandomWalkMetropolis{StepSize: .5}, setup{
-			Particles: 100, Moves: 1, Engine: computetest.Go(t),
-		})
+		_, err := fit.Sample(t.Context(), problem,
+			smc.Tempered{Kernel: mcmc.RandomWalkMetropolis{StepSize: .5}, Particles: 100, Moves: 1},
+			run.Settings{Engine: computetest.Go(t)})
 		if len(c.says) == 0 && err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -101,12 +103,12 @@ func TestCheapTargetMixes(t *testing.T) {
 		"mixes": func(phi *graph.Node) *graph.Node { return graph.LogSoftmax(half(phi), 0) }, "right": half,
 	} {
 		for _, target := range []density.Target{posterior, own{Posterior: posterior}} {
-			_, err := draw(t.Context(), density.Problem{
+			_, err := fit.Sample(t.Context(), density.Problem{
 				Dim: 2, Initial: initial(2, func(z *graph.Node) *graph.Node { return z }),
 				Target: func(compute.Nodes, []*graph.Node) density.Target { return target },
-			}, mcmc.DelayedAcceptance{
+			}, smc.Tempered{Kernel: mcmc.DelayedAcceptance{
 				Inner: mcmc.RandomWalkMetropolis{StepSize: .5}, Cheap: func(density.Target) density.Target { return cheap },
-			}, setup{Particles: 40, Moves: 1, Engine: computetest.Go(t)})
+			}, Particles: 40, Moves: 1}, run.Settings{Engine: computetest.Go(t)})
 			const says = "target density.Func (on which mcmc.DelayedAcceptance moves): LogDensity mixes particles"
 			if wrong := name == "mixes"; wrong && (err == nil || !strings.Contains(err.Error(), says)) || !wrong && err != nil {
 				t.Errorf("%s, %T: error %v", name, target, err)

@@ -9,7 +9,9 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -76,28 +78,17 @@ type estimates struct {
 }
 
 // sampled runs a sampler with default settings but for 2000 particles.
-func (w twoWidths) sampled(t *testing.T, engine *compute.Engine, seeds int) estimates {
-	sampler := reused{Problem: w.problem(), Kernel: mcmc.HMC{}}
-	return w.over(t, seeds, func(seed uint64) (any, float64, float64, []string, error) {
-		r, err := sampler.Sample(t.Context(), setup{Particles: 2000, Seed: seed, Engine: engine})
-		if err != nil {
-			return nil, 0, 0, nil, err
-		}
-		return r.Phi.Value(), r.LogEvidence, r.LogEvidenceStdErr, r.Warnings, nil
-	})
-}
-
-func (w twoWidths) over(
-	t *testing.T, seeds int, once func(seed uint64) (phi any, logEvidence, stdErr float64, warnings []string, err error),
-) (e estimates) {
+func (w twoWidths) sampled(t *testing.T, engine *compute.Engine, seeds int) (e estimates) {
 	t.Helper()
 	exact, share := w.exact()
 	for seed := range uint64(seeds) {
-		phi, logEvidence, stdErr, warnings, err := once(100 + seed)
+		r, err := fit.Sample(t.Context(), w.problem(), smc.Tempered{Kernel: mcmc.HMC{}, Particles: 2000},
+			run.Settings{Seed: 100 + seed, Engine: engine})
 		if err != nil {
 			t.Fatal(err)
 		}
-		z, first, draws := (logEvidence-exact)/stdErr, 0., phi.([][]float32)
+		evidence := r.Draws.Evidence
+		z, first, draws := (evidence.Value-exact)/evidence.StdErr, 0., r.Draws.Phi.Value().([][]float32)
 		for _, x := range draws {
 			if x[0] < 0 {
 				first += 1 / float64(len(draws))
@@ -106,7 +97,7 @@ func (w twoWidths) over(
 		e.square += z * z / float64(seeds)
 		e.share += first / float64(seeds)
 		e.spread += (first - share) * (first - share) / float64(seeds)
-		if strings.Contains(strings.Join(warnings, "; "), "are not to be trusted") {
+		if strings.Contains(strings.Join(r.Warnings, "; "), "are not to be trusted") {
 			e.lost++
 		}
 	}
