@@ -39,13 +39,11 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 		says   string // empty: it is right
 	}{
 		{"stale", walk, kerneltest.StaleDensity, "the State.LogDensity of "},
-		{"stale, MALA", mala, kerneltest.StaleDensity, otherPlace},
 		{"stale gradient", mala, kerneltest.StaleGradient, "the State.Gradient of "},
 		{"of the proposal", walk, kerneltest.DensityOfRejected, otherPlace},
 
 		{"walk", walk, same, ""}, {"MALA", mala, same, ""},
-		{"pCN", mcmc.PreconditionedCrankNicolson{Beta: .3}, same, ""},
-		{"HMC", mcmc.HMC{StepSize: .4, Steps: 5, Jitter: .3}, same, ""}, {"NUTS", mcmc.NUTS{StepSize: .3}, same, ""},
+		{"NUTS", mcmc.NUTS{StepSize: .3}, same, ""},
 	} {
 		kernel := changed{kerneltest.Changed{Kernel: c.kernel, Change: c.change}}
 		for _, wasteFree := range []int{0, 4} {

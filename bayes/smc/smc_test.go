@@ -175,46 +175,6 @@ func TestUnbiased(t *testing.T) {
 	}
 }
 
-// The variance of an estimate falls as 1/J under multinomial resampling, and as 1/J^2 or faster under stratified
-// resampling of sorted particles and a smooth function (Kitagawa 1996): the slopes of log variance against log J tell
-// them apart.
-func TestVarianceOrder(t *testing.T) {
-	var logJ []float64
-	logVariance := map[Resampler][]float64{}
-	for _, n := range []int{16, 64, 256} {
-		weights := make([]float64, n)
-		total := 0.0
-		for i := range weights {
-			weights[i] = 1 + math.Sin(3*float64(i)/float64(n))
-			total += weights[i]
-		}
-		for i := range weights {
-			weights[i] /= total
-		}
-		logJ = append(logJ, math.Log(float64(n)))
-		for scheme, all := range resampler(t, computetest.Go(t), n)(weights, 200) {
-			var estimates []float64
-			for _, counts := range all {
-				sum := 0.0
-				for j, c := range counts {
-					sum += c * float64(j) / float64(n)
-				}
-				estimates = append(estimates, sum/float64(n))
-			}
-			logVariance[scheme] = append(logVariance[scheme], math.Log(stat.Variance(estimates, nil)))
-		}
-	}
-	for _, c := range []struct {
-		scheme   Resampler
-		low, top float64
-	}{{Multinomial, -1.3, -.7}, {Stratified, -3.5, -2.5}} {
-		_, slope := stat.LinearRegression(logJ, logVariance[c.scheme], nil, false)
-		if slope < c.low || slope > c.top {
-			t.Errorf("%s: variance falls as J^%.2f, want an exponent from %.1f to %.1f", c.scheme, slope, c.low, c.top)
-		}
-	}
-}
-
 func TestResampleExtremes(t *testing.T) {
 	for _, engine := range computetest.Engines(t) {
 		resample := resampler(t, engine, 5)
@@ -238,27 +198,4 @@ func TestSelectAndUnique(t *testing.T) {
 	}, [][]float32{{1, 2}, {3, 4}, {5, 6}}, []int32{0, 2, 2})
 	computetest.Near(t, "selected", out[0], []float64{1, 2, 5, 6, 5, 6}, 0)
 	computetest.Near(t, "unique", out[1], []float64{2}, 0)
-}
-
-// BenchmarkResample is one resampling of 10 000 particles.
-func BenchmarkResample(b *testing.B) { computetest.Bench(b, benchmarkResample) }
-
-func benchmarkResample(b *testing.B, engine *compute.Engine) {
-	for _, scheme := range schemes {
-		b.Run(string(scheme), func(b *testing.B) {
-			logWeights := make([]float32, 10_000)
-			for i := range logWeights {
-				logWeights[i] = float32(math.Sin(float64(i)))
-			}
-			exec := MustNewExec(engine.Backend(), func(w *Node) *Node {
-				return scheme.Resample(w, random.New(w.Graph(), 1))
-			})
-			defer exec.Finalize()
-			onDevice := tensors.FromFlatDataAndDimensions(logWeights, len(logWeights))
-			exec.MustCall(onDevice)
-			for b.Loop() {
-				exec.MustCall(onDevice)[0].FinalizeAll() //nolint:errcheck // a benchmark
-			}
-		})
-	}
 }

@@ -1,10 +1,8 @@
 package smc_test
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -69,29 +67,6 @@ func TestStart(t *testing.T) {
 				t.Errorf("%T: start %d compiled %d times", method.Kernel, seed, made)
 			}
 		}
-	}
-}
-
-// A run goes on from its checkpoint with the draws that it began at, and with no others; draws of another number are
-// refused.
-func TestStartResume(t *testing.T) {
-	problem := linear(check.Line())
-	problem.Initial, problem.Start = nil, normals(1, 50)
-	method := smc.Tempered{Kernel: mcmc.RandomWalkMetropolis{}, Particles: 50, Moves: 1}
-	s := run.Settings{
-		Engine: computetest.Go(t), DType: compute.Float64, Checkpoint: filepath.Join(t.TempDir(), "run"),
-	}
-	first, err := fit.Sample(t.Context(), problem, method, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := fit.Sample(t.Context(), problem, method, s)
-	if err != nil || again.Draws.Evidence.Value != first.Draws.Evidence.Value {
-		t.Errorf("resumed: %v, log evidence %v and %v", err, again, first.Draws.Evidence.Value)
-	}
-	problem.Start = normals(2, 50)
-	if _, err = fit.Sample(t.Context(), problem, method, s); !errors.Is(err, run.ErrOtherRun) {
-		t.Errorf("with another start: %v", err)
 	}
 }
 
