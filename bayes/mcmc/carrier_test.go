@@ -1,7 +1,6 @@
 package mcmc
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -50,9 +51,9 @@ func TestTargetReachesTheKernel(t *testing.T) {
 	normal := twofold{density.Func(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })}
 	for _, target := range []density.Target{normal, twofoldBatches{twofold: normal}} {
 		problem := density.Problem{Dim: 2, Target: func(compute.Nodes, []*Node) density.Target { return target }}
-		_, err := Sample(context.Background(), problem, seeking{ULA{StepSize: .1}}, Settings{
-			Chains: 2, Draws: 3, WarmUp: NoWarmUp, Engine: computetest.Go(t),
-		})
+		_, err := fit.Sample(t.Context(), problem,
+			Chains{Kernel: seeking{ULA{StepSize: .1}}, Chains: 2, Draws: 3, WarmUp: NoWarmUp},
+			run.Settings{Engine: computetest.Go(t)})
 		if err != nil {
 			t.Error(err)
 		}
@@ -222,19 +223,14 @@ func (k telling) Move(rng random.Stream, s State, target density.Target, tuning 
 // What a kernel tells beside the fields of Info is in ChainStats by its name, over the transitions where it is finite,
 // also of a run that went on from a checkpoint.
 func TestExtraInfo(t *testing.T) {
-	settings := Settings{
-		Chains: 2, Draws: 40, WarmUp: NoWarmUp, Engine: computetest.Go(t), Seed: 3,
-		Checkpoint: filepath.Join(t.TempDir(), "run"),
-	}
+	chains := Chains{Chains: 2, Draws: 40, WarmUp: NoWarmUp}
+	settings := run.Settings{Engine: computetest.Go(t), Seed: 3, Checkpoint: filepath.Join(t.TempDir(), "run")}
 	kernel := telling{RandomWalkMetropolis{StepSize: 1}}
 	left := 17
-	if _, err := Sample(after{context.Background(), &left}, standard(), kernel, settings); err != nil {
+	if _, err := fit.Sample(after{t.Context(), &left}, standard(), with(chains, kernel), settings); err != nil {
 		t.Fatal(err)
 	}
-	result, err := Sample(context.Background(), standard(), kernel, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, result := sample(t, standard(), with(chains, kernel), settings)
 	for chain, stats := range result.Stats {
 		sum := 0.0
 		for i := 1; i < result.Draws.PerChain; i++ { // the first draw's jump began at a place that is not kept

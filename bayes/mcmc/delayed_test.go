@@ -1,7 +1,6 @@
 package mcmc
 
 import (
-	"context"
 	"errors"
 	"math"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -37,11 +38,8 @@ func delayedProblem(target density.Target) density.Problem {
 func TestDelayedCounts(t *testing.T) {
 	kernel := DelayedAcceptance{Inner: HMC{StepSize: .6, Steps: 2}, Transitions: 3, Share: .01}
 	problem := delayedProblem(bringing{normalAt(0, 1)})
-	result, err := Sample(context.Background(), problem, kernel,
-		Settings{Chains: 2, Draws: 100, WarmUp: 10, Engine: computetest.Go(t), DType: compute.Float64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, result := sample(t, problem, Chains{Kernel: kernel, Chains: 2, Draws: 100, WarmUp: 10},
+		run.Settings{Engine: computetest.Go(t), DType: compute.Float64})
 	want := Evaluations{Full: 200, PartialGradients: 1200, PartialShare: .01}
 	if got := result.Evaluations; got != want {
 		t.Errorf("evaluations: %+v, want %+v", got, want)
@@ -54,29 +52,18 @@ func TestDelayedCounts(t *testing.T) {
 			t.Errorf("acceptance %.3f, of the stages %v", c.Acceptance, c.Extra)
 		}
 	}
-	walk, err := Sample(context.Background(), delayedProblem(normalAt(0, 1)), RandomWalkMetropolis{StepSize: 1},
-		Settings{Chains: 2, Draws: 50, WarmUp: NoWarmUp, Engine: computetest.Go(t)})
-	if err != nil || walk.Evaluations != (Evaluations{Full: 100}) {
-		t.Errorf("a random walk: %+v, %v", walk.Evaluations, err)
-	}
-	hmc, err := Sample(context.Background(), delayedProblem(normalAt(0, 1)), HMC{StepSize: .5, Steps: 3},
-		Settings{Chains: 2, Draws: 50, WarmUp: NoWarmUp, Engine: computetest.Go(t)})
-	if err != nil || hmc.Evaluations != (Evaluations{FullGradients: 300}) {
-		t.Errorf("HMC: %+v, %v", hmc.Evaluations, err)
-	}
-	for kernel, share := range map[Kernel]float64{
-		ULA{StepSize: .1}: 0, SGLD{StepSize: .1}: .25, SGHMC{LearningRate: .01}: .25,
+	plain := Chains{Chains: 2, Draws: 50, WarmUp: NoWarmUp}
+	for kernel, want := range map[Kernel]Evaluations{
+		RandomWalkMetropolis{StepSize: 1}: {Full: 100}, HMC{StepSize: .5, Steps: 3}: {FullGradients: 300},
+		ULA{StepSize: .1}:        {FullGradients: 100},
+		SGLD{StepSize: .1}:       {PartialGradients: 100, PartialShare: .25},
+		SGHMC{LearningRate: .01}: {PartialGradients: 100, PartialShare: .25},
 	} {
 		problem := delayedProblem(normalAt(0, 1))
-		problem.BatchShare = share
-		want := Evaluations{PartialGradients: 100, PartialShare: share}
-		if share == 0 {
-			want = Evaluations{FullGradients: 100}
-		}
-		r, err := Sample(context.Background(), problem, kernel,
-			Settings{Chains: 2, Draws: 50, WarmUp: NoWarmUp, Engine: computetest.Go(t)})
-		if err != nil || r.Evaluations != want {
-			t.Errorf("%T: %+v, want %+v, %v", kernel, r.Evaluations, want, err)
+		problem.BatchShare = want.PartialShare
+		if _, r := sample(t, problem, with(plain, kernel),
+			run.Settings{Engine: computetest.Go(t)}); r.Evaluations != want {
+			t.Errorf("%T: %+v, want %+v", kernel, r.Evaluations, want)
 		}
 	}
 }
@@ -91,8 +78,8 @@ func TestDelayedNeverAccepts(t *testing.T) {
 	problem.Initial = func(rng random.Stream, dtype compute.DType, chains int) *Node {
 		return Zeros(rng.Graph(), shapes.Make(dtype, chains, 2))
 	}
-	_, err := Sample(context.Background(), problem, kernel,
-		Settings{Chains: 4, Draws: 1000, WarmUp: NoWarmUp, Engine: computetest.Go(t), DType: compute.Float64})
+	_, err := fit.Sample(t.Context(), problem, Chains{Kernel: kernel, Chains: 4, Draws: 1000, WarmUp: NoWarmUp},
+		run.Settings{Engine: computetest.Go(t), DType: compute.Float64})
 	var stuck *StuckError
 	if !errors.Is(err, ErrStuck) || !errors.As(err, &stuck) || stuck.Transitions != 1000 || stuck.Accepted != 0 ||
 		!strings.Contains(err.Error(), "of 1000 ends the target refused all, at a mean log-ratio of -") {
@@ -112,8 +99,8 @@ func TestDelayedBadInput(t *testing.T) {
 		"up to 2046 moves of mcmc.NUTS":         {Inner: NUTS{StepSize: .1}, Transitions: 2},
 		"no cheap target: set Cheap, or give the target, density.Func, a method": {Inner: MALA{StepSize: .1}},
 	} {
-		_, err := Sample(context.Background(), delayedProblem(normalAt(0, 1)), kernel,
-			Settings{Chains: 2, Draws: 5, WarmUp: 5, Engine: computetest.Go(t)})
+		_, err := fit.Sample(t.Context(), delayedProblem(normalAt(0, 1)),
+			Chains{Kernel: kernel, Chains: 2, Draws: 5, WarmUp: 5}, run.Settings{Engine: computetest.Go(t)})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", kernel, err, want)
 		}
@@ -135,9 +122,9 @@ func TestShapesOfCheapTargets(t *testing.T) {
 	} {
 		for _, inner := range []Kernel{RandomWalkMetropolis{StepSize: 1}, HMC{StepSize: .5, Steps: 2}} {
 			kernel := DelayedAcceptance{Inner: inner, Cheap: func(density.Target) density.Target { return c.cheap }}
-			_, err := Sample(t.Context(), delayedProblem(right), kernel, Settings{
-				Chains: 4, Draws: 10, WarmUp: NoWarmUp, Engine: engine, DType: compute.Float64,
-			})
+			_, err := fit.Sample(t.Context(), delayedProblem(right),
+				Chains{Kernel: kernel, Chains: 4, Draws: 10, WarmUp: NoWarmUp},
+				run.Settings{Engine: engine, DType: compute.Float64})
 			if err == nil || !strings.Contains(err.Error(), "cheap target: the target's log-density has shape (Float64)") ||
 				!strings.Contains(err.Error(), c.shape+": it must be (Float64)[4]") {
 				t.Errorf("%T, %s: %v", inner, name, err)

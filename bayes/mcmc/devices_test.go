@@ -103,32 +103,21 @@ func TestDevices(t *testing.T) {
 	}
 }
 
+// Devices that there are not, or that cannot share the chains equally, are refused.
 func TestDevicesErrors(t *testing.T) {
-	for _, engine := range computetest.Engines(t) {
-		have := engine.Devices()
-		for _, c := range []struct {
-			settings Settings
-			want     string
-		}{
-			{Settings{Devices: -1}, "Settings.Devices is -1: it must be at least 1"},
-			{
-				Settings{Devices: have + 1, Chains: have + 1},
-				fmt.Sprintf(
-					"Settings.Devices is %d, Chains.Chains %d: %d devices, but the engine %s has %d", have+1, have+1, have+1,
-					engine.Name(), have,
-				),
-			},
-		} {
-			c.settings.Engine = engine
-			if _, err := Sample(context.Background(), standard(), HMC{StepSize: 1}, c.settings); !says(err, c.want) {
-				t.Errorf("%s, %d devices: error %v, want %q", engine.Name(), c.settings.Devices, err, c.want)
-			}
+	several := computetest.Several(t)
+	for _, c := range []struct {
+		devices, chains int
+		want            string
+	}{
+		{-1, 4, "Settings.Devices is -1: it must be at least 1"},
+		{9, 9, "Settings.Devices is 9, Chains.Chains 9: 9 devices, but the engine "},
+		{4, 6, "Settings.Devices is 4, Chains.Chains 6: 4 devices cannot share 6 equally: take 4 or 8"},
+	} {
+		chains := Chains{Kernel: HMC{StepSize: 1}, Chains: c.chains}
+		_, err := fit.Sample(t.Context(), standard(), chains, run.Settings{Devices: c.devices, Engine: several})
+		if !says(err, c.want) {
+			t.Errorf("%d devices: error %v, want %q", c.devices, err, c.want)
 		}
-	}
-	_, err := Sample(
-		context.Background(), standard(), HMC{StepSize: 1}, Settings{Chains: 6, Devices: 4, Engine: computetest.Several(t)},
-	)
-	if !says(err, "Settings.Devices is 4, Chains.Chains 6: 4 devices cannot share 6 equally: take 4 or 8") {
-		t.Errorf("chains that cannot be shared: error %v", err)
 	}
 }

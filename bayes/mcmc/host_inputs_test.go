@@ -3,6 +3,7 @@ package mcmc
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -48,36 +50,24 @@ func TestHostInputs(t *testing.T) {
 	here := density.Problem{Dim: 2, Target: func(compute.Nodes, []*Node) density.Target {
 		return density.Func(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })
 	}}
-	kernel := ULA{StepSize: .5}
-	settings := Settings{Chains: 3, Draws: 40, WarmUp: 5, Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)}
-	values := func(r *Result, err error) []float64 {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := compute.Float64s(r.Draws.Tensor())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-	want := values(Sample(context.Background(), here, kernel, settings))
-	if got := values(Sample(context.Background(), problem, kernel, settings)); !slices.Equal(got, want) || asked != 45 {
+	chains := Chains{Kernel: ULA{StepSize: .5}, Chains: 3, Draws: 40, WarmUp: 5}
+	s := run.Settings{Seed: 3, DType: compute.Float64, Engine: computetest.Go(t)}
+	_, want := sample(t, here, chains, s)
+	if _, got := sample(t, problem, chains, s); !slices.Equal(numbers(t, got), numbers(t, want)) || asked != 45 {
 		t.Errorf("the draws differ, or %d questions are not one a move", asked)
 	}
-	failAt = 20
-	settings.Checkpoint = t.TempDir() + "/chains"
-	part, err := Sample(context.Background(), problem, kernel, settings)
-	if !errors.Is(err, broken) || part == nil || part.Status != run.Stopped || part.Draws.PerChain != 15 ||
-		part.Stats[0].Transitions != 15 {
+	failAt, s.Checkpoint = 20, filepath.Join(t.TempDir(), "chains")
+	part, err := fit.Sample(t.Context(), problem, chains, s)
+	if !errors.Is(err, broken) || part == nil || part.Status != run.Stopped ||
+		fit.Details[*Details](part).Stats[0].Transitions != 15 || len(part.Draws.LogWeights) != 3*15 {
 		t.Fatalf("stopped: %+v, error %v", part, err)
 	}
 	failAt = -1
-	if got := values(Sample(context.Background(), problem, kernel, settings)); !slices.Equal(got, want) {
+	if _, got := sample(t, problem, chains, s); !slices.Equal(numbers(t, got), numbers(t, want)) {
 		t.Error("the resumed draws differ")
 	}
 	problem.Inputs = func(int) []any { return nil }
-	if _, err := Sample(context.Background(), problem, kernel, settings); err == nil ||
+	if _, err := fit.Sample(t.Context(), problem, chains, s); err == nil ||
 		!strings.Contains(err.Error(), "HostInputs") {
 		t.Errorf("both Inputs and HostInputs: error %v", err)
 	}

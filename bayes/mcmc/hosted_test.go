@@ -12,6 +12,8 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/mat"
@@ -20,32 +22,25 @@ import (
 // A target that the host evaluates between the moves gives the draws of the same target in the graph, bit by bit, and
 // the same numbers of what it took; one evaluation more is that of the start.
 func TestHosted(t *testing.T) {
-	const chains, draws = 3, 60
+	const count, draws = 3, 60
 	cheap := density.Problem{Dim: 2, Target: func(compute.Nodes, []*Node) density.Target { return normalAt(.2, 1.2) }}
 	for _, inner := range []Kernel{HMC{StepSize: .6, Steps: 2, Jitter: .3}, RandomWalkMetropolis{StepSize: 1.5}} {
 		kernel := DelayedAcceptance{Inner: inner, Transitions: 2, Share: .01}
-		settings := Settings{
-			Chains: chains, Draws: draws, WarmUp: NoWarmUp, Engine: computetest.Go(t), DType: compute.Float64, Seed: 4,
-		}
-		want, err := Sample(t.Context(), delayedProblem(bringing{normalAt(0, .9)}), kernel, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		chains := Chains{Chains: count, Draws: draws, WarmUp: NoWarmUp}
+		settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64, Seed: 4}
+		_, want := sample(t, delayedProblem(bringing{normalAt(0, .9)}), with(chains, kernel), settings)
 		evaluated := 0
-		problem := Hosted(cheap, chains, func(_ context.Context, phi *mat.Dense) ([]float64, error) {
+		problem := Hosted(cheap, count, func(_ context.Context, phi *mat.Dense) ([]float64, error) {
 			evaluated++
 			var out []float64
-			for j := range chains {
+			for j := range count {
 				row := phi.RawRowView(j)
 				out = append(out, -.5*((row[0]/.9)*(row[0]/.9)+(row[1]/.9)*(row[1]/.9)))
 			}
 			return out, nil
 		})
 		kernel.OnHost = true
-		got, err := Sample(t.Context(), problem, kernel, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, got := sample(t, problem, with(chains, kernel), settings)
 		if !slices.Equal(got.Draws.wide, want.Draws.wide) {
 			t.Errorf("%T: other draws than of the target in the graph", inner)
 		}
@@ -71,7 +66,7 @@ func TestHosted(t *testing.T) {
 // A place where there is none is rejected, a start without one is an error, and so are the wrong kernels.
 func TestHostedBadInput(t *testing.T) {
 	cheap := density.Problem{Dim: 1, Target: func(compute.Nodes, []*Node) density.Target { return normalAt(0, 1) }}
-	settings := Settings{Chains: 2, Draws: 400, WarmUp: NoWarmUp, Engine: computetest.Go(t)}
+	chains, settings := Chains{Chains: 2, Draws: 400, WarmUp: NoWarmUp}, run.Settings{Engine: computetest.Go(t)}
 	kernel := DelayedAcceptance{Inner: RandomWalkMetropolis{StepSize: 2}, OnHost: true}
 	half := Hosted(cheap, 2, func(_ context.Context, phi *mat.Dense) (out []float64, err error) {
 		for j := range 2 {
@@ -87,10 +82,7 @@ func TestHostedBadInput(t *testing.T) {
 	half.Initial = func(rng random.Stream, dtype compute.DType, chains int) *Node {
 		return AddScalar(MulScalar(rng.Uniform(dtype, chains, 1), .1), .5)
 	}
-	r, err := Sample(t.Context(), half, kernel, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, r := sample(t, half, with(chains, kernel), settings)
 	mean := 0.
 	for _, chain := range r.Draws.Coordinate(0) {
 		for _, v := range chain {
@@ -108,7 +100,7 @@ func TestHostedBadInput(t *testing.T) {
 	nowhere := Hosted(cheap, 2, func(context.Context, *mat.Dense) ([]float64, error) {
 		return []float64{0, math.Inf(-1)}, nil
 	})
-	if _, err := Sample(t.Context(), nowhere, kernel, settings); !errors.Is(err, errStart) ||
+	if _, err := fit.Sample(t.Context(), nowhere, with(chains, kernel), settings); !errors.Is(err, errStart) ||
 		!strings.Contains(err.Error(), "chain 1 is -Inf") {
 		t.Errorf("no density at the start: %v", err)
 	}
@@ -123,7 +115,7 @@ func TestHostedBadInput(t *testing.T) {
 		"set OnHost of the outer one alone":            {half, within},
 		"takes new inputs at each move, but mcmc.HMC ": {half, HMC{StepSize: .1}},
 	} {
-		if _, err := Sample(t.Context(), c.problem, c.kernel, settings); err == nil ||
+		if _, err := fit.Sample(t.Context(), c.problem, with(chains, c.kernel), settings); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%T: %v, want %q", c.kernel, err, want)
 		}

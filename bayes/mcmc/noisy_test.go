@@ -1,13 +1,14 @@
 package mcmc
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -57,13 +58,8 @@ func (k compares) Move(rng random.Stream, s State, target density.Target, tuning
 // 1.14.
 func TestNoisyTarget(t *testing.T) {
 	const h = 0.7
-	settings := Settings{Chains: 50, Draws: 8000, WarmUp: 100, Seed: 4, DType: compute.Float64}
-	result, err := Sample(
-		context.Background(), waveringProblem(wavering{noise: 1.2}), compares{ULA{StepSize: h}}, settings,
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chains, settings := Chains{Chains: 50, Draws: 8000, WarmUp: 100}, run.Settings{Seed: 4, DType: compute.Float64}
+	_, result := sample(t, waveringProblem(wavering{noise: 1.2}), with(chains, compares{ULA{StepSize: h}}), settings)
 	between, together := 0.0, 0.0
 	all := result.Draws.Coordinate(0)
 	for i := range result.Draws.PerChain {
@@ -103,7 +99,8 @@ func TestNoisyTargetBadInput(t *testing.T) {
 		{wavering{}, RandomWalkMetropolis{StepSize: 1}, "carries the log-density"},
 		{wavering{flat: true}, compares{ULA{StepSize: 1}}, "[4 M]"},
 	} {
-		_, err := Sample(context.Background(), waveringProblem(c.target), c.kernel, Settings{DType: compute.Float64})
+		_, err := fit.Sample(t.Context(), waveringProblem(c.target), Chains{Kernel: c.kernel},
+			run.Settings{DType: compute.Float64})
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%T: error %v does not say %q", c.kernel, err, c.says)
 		}

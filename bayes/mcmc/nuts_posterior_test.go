@@ -1,7 +1,6 @@
 package mcmc
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +9,8 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/stat"
@@ -140,23 +141,16 @@ func posteriorsByNUTS(t *testing.T, cases ...onNUTS) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(fmt.Sprintf("%s/%s/%s", c.problem.Name, c.engine.Name(), c.dtype), func(t *testing.T) {
-			s := Settings{Chains: 60, Draws: 80, WarmUp: 100, Seed: 1, DType: c.dtype, Engine: c.engine}
+			chains, s := Chains{Chains: 60, Draws: 80, WarmUp: 100}, run.Settings{Seed: 1, DType: c.dtype, Engine: c.engine}
 			if testing.Short() {
-				s.Chains, s.Draws = 30, 40
+				chains.Chains, chains.Draws = 30, 40
 			}
-			result, err := Sample(context.Background(), c.problem, NUTS{MaxDepth: 7}, s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkMoments(t, result.Draws, s.Chains, s.Draws, c.moments)
-			acceptance, divergences := 0.0, 0
+			_, result := sample(t, c.problem, with(chains, NUTS{MaxDepth: 7}), s)
+			checkMoments(t, result.Draws, chains.Chains, chains.Draws, c.moments)
+			acceptance := 0.0
 			for _, chain := range result.Stats {
-				acceptance += chain.Acceptance / float64(s.Chains)
-				divergences += chain.Divergences
+				acceptance += chain.Acceptance / float64(chains.Chains)
 			}
-			t.Logf("step %.3g, acceptance %.3f, %d divergences, %.1f gradients a draw, %v",
-				result.Tuned.StepSize, acceptance, divergences,
-				float64(result.Gradients)/float64(s.Chains*s.Draws), result.Elapsed)
 			if math.Abs(acceptance-.8) > .1 {
 				t.Errorf("mean acceptance %.3f, want about 0.8", acceptance)
 			}
@@ -175,20 +169,17 @@ func TestNUTSDivergences(t *testing.T) {
 			return MulScalar(Add(Add(DivScalar(Square(v), 9), Mul(x, Exp(Neg(v)))), MulScalar(v, d-1)), -.5)
 		})
 	}}
-	s := Settings{Chains: 10, Draws: 200, WarmUp: NoWarmUp, Engine: computetest.Go(t)}
-	result, err := Sample(context.Background(), funnel, NUTS{StepSize: .6, MaxDepth: 6}, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chains, s := Chains{Chains: 10, Draws: 200, WarmUp: NoWarmUp}, run.Settings{Engine: computetest.Go(t)}
+	_, result := sample(t, funnel, with(chains, NUTS{StepSize: .6, MaxDepth: 6}), s)
 	divergences, moved := 0, 0
 	for _, c := range result.Stats {
 		divergences += c.Divergences
 		moved += c.Accepted
 	}
-	if all := s.Chains * s.Draws; divergences < 5 || divergences > all/4 || moved < all/2 {
+	if all := chains.Chains * chains.Draws; divergences < 5 || divergences > all/4 || moved < all/2 {
 		t.Errorf("of %d transitions %d diverged and %d moved", all, divergences, moved)
 	}
-	_, err = Sample(context.Background(), funnel, NUTS{StepSize: 1e4, MaxDepth: 6}, s)
+	_, err := fit.Sample(t.Context(), funnel, with(chains, NUTS{StepSize: 1e4, MaxDepth: 6}), s)
 	if !errors.Is(err, ErrStuck) {
 		t.Errorf("a step size of 10 000: error %v is not ErrStuck", err)
 	}

@@ -9,9 +9,11 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/internal/kerneltest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -74,11 +76,9 @@ func TestKernelCarriesAnotherPlace(t *testing.T) {
 			if c.change != nil {
 				kernel = changed{kerneltest.Changed{Kernel: c.kernel, Change: c.change}}
 			}
-			result, err := mcmc.Sample(t.Context(), density.Problem{
+			result, err := fit.Sample(t.Context(), density.Problem{
 				Dim: 3, Target: func(compute.Nodes, []*graph.Node) density.Target { return target },
-			}, kernel, mcmc.Settings{
-				Chains: 8, Draws: 40, WarmUp: 10, Engine: engine, DType: dtype,
-			})
+			}, mcmc.Chains{Kernel: kernel, Chains: 8, Draws: 40, WarmUp: 10}, run.Settings{Engine: engine, DType: dtype})
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("%s, %s: %v; want %q", c.name, dtype, err, c.says)
 			}
@@ -117,9 +117,10 @@ func TestKernelDrawsTwice(t *testing.T) {
 		warns         bool
 	}{{"step", "step", true}, {"first step", "second step", false}} {
 		walk := mcmc.RandomWalkMetropolis{StepSize: .5}
-		result, err := mcmc.Sample(t.Context(), density.Problem{
+		result, err := fit.Sample(t.Context(), density.Problem{
 			Dim: 3, Target: func(compute.Nodes, []*graph.Node) density.Target { return target },
-		}, twoSteps{walk, c.first, c.second}, mcmc.Settings{Chains: 4, Draws: 20, Engine: computetest.Go(t)})
+		}, mcmc.Chains{Kernel: twoSteps{walk, c.first, c.second}, Chains: 4, Draws: 20},
+			run.Settings{Engine: computetest.Go(t)})
 		if err != nil {
 			t.Fatal(err)
 		}

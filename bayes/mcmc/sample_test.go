@@ -1,12 +1,12 @@
 package mcmc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -26,6 +26,48 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
+
+// sample runs chains on a problem, as a user does.
+func sample(t testing.TB, problem density.Problem, c Chains, s run.Settings) (*fit.Result, *Details) {
+	t.Helper()
+	result, err := fit.Sample(t.Context(), problem, c, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result, fit.Details[*Details](result)
+}
+
+func with(c Chains, kernel Kernel) Chains {
+	c.Kernel = kernel
+	return c
+}
+
+// looked is Chains whose run a test looks at, or changes, before its first step.
+type looked struct {
+	Chains
+	at func(r *sampling, l *fit.Loop[struct{}])
+}
+
+func (k looked) Prepare(j *fit.Job) (fit.Method, error) {
+	prepared, err := k.Chains.Prepare(j)
+	if err == nil {
+		k.Chains = prepared.(Chains)
+	}
+	return k, err
+}
+
+func (k looked) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
+	problem, err := j.Density(k.Chains.Chains)
+	if err != nil {
+		return nil, err
+	}
+	r := newSampling(j, k.Chains, problem)
+	l := r.loop()
+	k.at(r, l)
+	return l.Run(ctx, j)
+}
+
+var errEnough = errors.New("enough")
 
 func zeros(rng random.Stream, dtype compute.DType, chains int) *Node {
 	return MulScalar(rng.Normal(dtype, chains, 2), 0)
@@ -51,13 +93,8 @@ func standard() density.Problem {
 func TestSampleInvariance(t *testing.T) {
 	engine, dtype := computetest.Go(t), compute.Float32
 	kernel := HMC{StepSize: 1.3, Steps: 3, Jitter: .7}
-	result, err := Sample(
-		context.Background(), standard(), kernel,
-		Settings{Chains: 4000, Draws: 6, WarmUp: NoWarmUp, Seed: 1, DType: dtype, Engine: engine},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, result := sample(t, standard(), Chains{Kernel: kernel, Chains: 4000, Draws: 6, WarmUp: NoWarmUp},
+		run.Settings{Seed: 1, DType: dtype, Engine: engine})
 	acceptance := 0.0
 	for _, c := range result.Stats {
 		acceptance += c.Acceptance / 4000
@@ -81,76 +118,59 @@ func TestSampleInvariance(t *testing.T) {
 // keeps each third of the draws; and every gradient is counted.
 func TestSampleDraws(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		samplers := map[Kernel]*Sampler{}
-		run := func(kernel Kernel, s Settings) *Result {
-			if samplers[kernel] == nil {
-				samplers[kernel] = &Sampler{Problem: standard(), Kernel: kernel}
+		draws := func(c Chains) *Details {
+			c.WarmUp = NoWarmUp
+			_, d := sample(t, standard().Keyed("standard"), c, run.Settings{Seed: 5, DType: dtype, Engine: engine})
+			if n, err := compute.Float64s(d.Draws.Tensor()); err != nil || len(n) != 2*c.Chains*c.Draws {
+				t.Fatalf("%d numbers for %d draws of %d chains, %v", len(n), c.Draws, c.Chains, err)
 			}
-			s.WarmUp, s.Seed, s.DType, s.Engine = NoWarmUp, 5, dtype, engine
-			result, err := samplers[kernel].Sample(context.Background(), s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := result.Draws; d.Chains != s.Chains || d.PerChain != s.Draws || d.Dim != 2 || result.Status != run.Completed {
-				t.Fatalf("%d chains of %d draws of dimension %d, %s", d.Chains, d.PerChain, d.Dim, result.Status)
-			}
-			return result
+			return d
 		}
+		var kernel Kernel = HMC{StepSize: .8, Steps: 4, Jitter: .8}
 		if engine.IsXLA() { // which compiles long: the rest is counted on the host
-			walk := RandomWalkMetropolis{StepSize: 1}
-			all, some := run(walk, Settings{Chains: 5, Draws: 30}), run(walk, Settings{Chains: 3, Draws: 30})
-			for chain := range 3 {
-				for draw := range 30 {
-					if !slices.Equal(all.Draws.At(chain, draw), some.Draws.At(chain, draw)) {
-						t.Fatalf("chain %d, draw %d is another among five chains than among three", chain, draw)
-					}
-				}
-			}
-			return
+			kernel = RandomWalkMetropolis{StepSize: 1}
 		}
-		kernel := HMC{StepSize: .8, Steps: 4, Jitter: .8}
-		all, some, thin := run(kernel, Settings{Chains: 5, Draws: 30}), run(kernel, Settings{Chains: 3, Draws: 30}), run(
-			kernel, Settings{Chains: 5, Draws: 10, Thin: 3},
-		)
-		gradients := 0
+		all := draws(Chains{Kernel: kernel, Chains: 5, Draws: 30})
+		some := draws(Chains{Kernel: kernel, Chains: 3, Draws: 30})
+		thin := draws(Chains{Kernel: kernel, Chains: 5, Draws: 10, Thin: 3})
 		for chain := range 5 {
 			for draw := range 30 {
-				if chain < 3 && !slices.Equal(all.Draws.At(chain, draw), some.Draws.At(chain, draw)) {
-					t.Fatalf(
-						"chain %d, draw %d: %v among five chains, %v among three", chain, draw, all.Draws.At(chain, draw),
-						some.Draws.At(chain, draw),
-					)
+				is := all.Draws.At(chain, draw)
+				if chain < 3 && !slices.Equal(is, some.Draws.At(chain, draw)) {
+					t.Fatalf("chain %d, draw %d is another among five chains than among three", chain, draw)
 				}
-				if draw%3 == 2 && !slices.Equal(all.Draws.At(chain, draw), thin.Draws.At(chain, draw/3)) {
-					t.Fatalf("chain %d, draw %d: %v, thinned %v", chain, draw, all.Draws.At(chain, draw), thin.Draws.At(chain, draw/3))
+				if draw%3 == 2 && !slices.Equal(is, thin.Draws.At(chain, draw/3)) {
+					t.Fatalf("chain %d, draw %d: %v, thinned %v", chain, draw, is, thin.Draws.At(chain, draw/3))
 				}
 			}
-			c := all.Stats[chain]
+		}
+		if engine.IsXLA() {
+			return
+		}
+		gradients := 0
+		for chain, c := range all.Stats {
 			gradients += c.Gradients
 			if c.Transitions != 30 || c.Gradients < 30 || c.Gradients > 30*7 || c.NonFinite != 0 || c.Divergences != 0 ||
 				!(c.MaxEnergyError >= c.MeanEnergyError) || !(c.EnergyBFMI > .3) {
 				t.Errorf("chain %d: %+v", chain, c)
 			}
 		}
-		if all.Gradients != gradients || all.Gradients > 5*all.Moves || all.Gradients == 5*all.Moves {
+		if all.Gradients != gradients || all.Gradients >= 5*all.Moves {
 			t.Errorf("%d gradients in %d moves of 5 chains, want %d", all.Gradients, all.Moves, gradients)
 		}
-		if flat, err := compute.Float64s(all.Draws.Tensor()); err != nil ||
-			!slices.Equal(
-				flat[2*(30+7):2*(30+8)], all.Draws.At(1, 7),
-			) || all.Draws.Coordinate(1)[1][7] != all.Draws.At(1, 7)[1] {
-			t.Errorf("chain 1, draw 7 is elsewhere in the tensor, or among the coordinates; %v", err)
+		if flat := numbers(t, all); !slices.Equal(flat[2*(30+7):2*(30+8)], all.Draws.At(1, 7)) ||
+			all.Draws.Coordinate(1)[1][7] != all.Draws.At(1, 7)[1] {
+			t.Error("chain 1, draw 7 is elsewhere in the tensor, or among the coordinates")
 		}
 		for _, c := range []struct {
 			kernel Kernel
 			want   int
 		}{
 			{HMC{StepSize: .5, Steps: 3}, 3 * 3 * 10}, {HMC{StepSize: .5, Steps: 3, AtOnce: 2}, 3 * 3 * 10},
-			{MALA{StepSize: .5}, 3 * 10}, {RandomWalkMetropolis{StepSize: .5}, 0},
-			{SGHMC{LearningRate: .1}, 3 * 10},
+			{MALA{StepSize: .5}, 3 * 10}, {RandomWalkMetropolis{StepSize: .5}, 0}, {SGHMC{LearningRate: .1}, 3 * 10},
 		} {
-			if result := run(c.kernel, Settings{Chains: 3, Draws: 10}); result.Gradients != c.want {
-				t.Errorf("%T: %d gradients, want %d", c.kernel, result.Gradients, c.want)
+			if d := draws(Chains{Kernel: c.kernel, Chains: 3, Draws: 10}); d.Gradients != c.want {
+				t.Errorf("%T: %d gradients, want %d", c.kernel, d.Gradients, c.want)
 			}
 		}
 	})
@@ -160,7 +180,7 @@ func TestSampleDraws(t *testing.T) {
 // sum.
 func TestSampleInputs(t *testing.T) {
 	engine, dtype := computetest.Go(t), compute.Float64
-	run := func(slope float64) *Result {
+	draws := func(slope float64) *Details {
 		problem := density.Problem{
 			Dim: 1,
 			Inputs: func(move int) []any {
@@ -170,16 +190,11 @@ func TestSampleInputs(t *testing.T) {
 				return density.Func(func(phi *Node) *Node { return Mul(ReduceSum(phi, 1), ConvertDType(inputs[0], phi.DType())) })
 			},
 		}
-		result, err := Sample(
-			context.Background(), problem, SGLD{StepSize: .2},
-			Settings{Chains: 2, Draws: 5, WarmUp: 3, DType: dtype, Engine: engine},
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, result := sample(t, problem, Chains{Kernel: SGLD{StepSize: .2}, Chains: 2, Draws: 5, WarmUp: 3},
+			run.Settings{DType: dtype, Engine: engine})
 		return result
 	}
-	with, without := run(1), run(0)
+	with, without := draws(1), draws(0)
 	sum := 1.0 + 2 + 3
 	for draw := range 5 {
 		sum += float64(draw + 4)
@@ -202,151 +217,86 @@ func (a after) Err() error {
 	return nil
 }
 
-// A run that is cancelled, in its warm-up or later, gives the draws that all chains have; resumed, it comes to the same
-// bits as one that was not.
+// A run that is left, in its warm-up or later, and goes on comes to the same bits as one that was not, in its draws and
+// in what is counted, and all its draws so far are the whole run's.
 func TestCheckpoint(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		settings := Settings{Chains: 3, Draws: 60, WarmUp: 40, Seed: 2, DType: dtype, Engine: engine}
-		kernel := HMC{Steps: 3, Jitter: .7}
-		sampler := Sampler{Problem: standard(), Kernel: kernel}
-		whole, err := sampler.Sample(context.Background(), settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := 0 // steps until all chains have a draw
-		chains, of := settings.apart(kernel)
-		for now, err := range fit.SampleSteps(t.Context(), sampler.keyed(), chains, of) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if before++; now.Stage == "draws" && now.Step >= settings.Chains {
+		chains := Chains{Kernel: HMC{Steps: 3, Jitter: .7}, Chains: 3, Draws: 60, WarmUp: 40}
+		s := run.Settings{Seed: 2, DType: dtype, Engine: engine}
+		problem := standard().Keyed("checkpoint")
+		_, whole := sample(t, problem, chains, s)
+		s.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
+		var last run.Progress
+		s.Progress = func(p run.Progress) { last = p }
+		for session, left := range []int{17, 20, 30, 130, 1 << 30} { // steps
+			steps := 0
+			for now, err := range fit.SampleSteps(t.Context(), problem, chains, s) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if steps++; steps < left && now.Result == nil {
+					continue
+				}
+				soFar, err := now.Now()
+				if err != nil {
+					t.Fatal(err)
+				}
+				d := fit.Details[*Details](soFar)
+				if n := d.Draws.PerChain; session < 2 && n > 0 || session == 3 && n == 0 || (n == 60) != (session == 4) {
+					t.Errorf("session %d ends with %d draws", session, n)
+				}
+				for chain := range 3 {
+					for draw := range d.Draws.PerChain {
+						if !slices.Equal(d.Draws.At(chain, draw), whole.Draws.At(chain, draw)) {
+							t.Fatalf("session %d, chain %d: draw %d is another", session, chain, draw)
+						}
+					}
+				}
+				if session == 4 && (!reflect.DeepEqual(d.Tuned, whole.Tuned) || !reflect.DeepEqual(d.Stats, whole.Stats) ||
+					!reflect.DeepEqual(d.Draws.Divergent(), whole.Draws.Divergent()) || d.Moves != whole.Moves ||
+					d.WarmUpMoves != whole.WarmUpMoves || d.Gradients != whole.Gradients) {
+					t.Errorf("resumed: %+v, uninterrupted %+v", d, whole)
+				}
 				break
 			}
 		}
-		settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
-		left := 0
-		for sitting, looks := range []int{17, before / 2, before/2 + 8, 20, 1 << 30} {
-			left = looks
-			var last run.Progress
-			settings.Progress = func(p run.Progress) { last = p }
-			result, err := sampler.Sample(after{context.Background(), &left}, settings)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if sitting < 2 && result.Draws.PerChain != 0 || sitting == 2 &&
-				(result.Draws.PerChain == 0 || result.Draws.PerChain == 60) {
-				t.Errorf("session %d ends with %d draws", sitting, result.Draws.PerChain)
-			}
-			for chain := range 3 {
-				for draw := range result.Draws.PerChain {
-					if !slices.Equal(result.Draws.At(chain, draw), whole.Draws.At(chain, draw)) {
-						t.Fatalf(
-							"session %d, chain %d, draw %d: %v, uninterrupted %v", sitting, chain, draw, result.Draws.At(chain, draw),
-							whole.Draws.At(chain, draw),
-						)
-					}
-				}
-			}
-			if sitting < 4 {
-				if result.Status != run.Cancelled {
-					t.Errorf("session %d: %s", sitting, result.Status)
-				}
-				continue
-			}
-			if result.Status != run.Completed || result.Draws.PerChain != 60 ||
-				!reflect.DeepEqual(result.Tuned, whole.Tuned) {
-				t.Errorf(
-					"resumed: %s, %d draws, tuned %+v, uninterrupted %+v", result.Status, result.Draws.PerChain, result.Tuned,
-					whole.Tuned,
-				)
-			}
-			if !reflect.DeepEqual(result.Draws.Divergent(), whole.Draws.Divergent()) {
-				t.Errorf("resumed: divergent %v, uninterrupted %v", result.Draws.Divergent(), whole.Draws.Divergent())
-			}
-			if !reflect.DeepEqual(result.Stats, whole.Stats) || result.Moves != whole.Moves ||
-				result.Gradients != whole.Gradients {
-				t.Errorf("resumed: %+v, uninterrupted %+v", result.Stats, whole.Stats)
-			}
-			if last.Stage != "draws" || last.Step != 180 || last.Steps != 180 || !(last.Score("acceptance") > 0) ||
-				!(last.Score("step size") > 0) {
-				t.Errorf("progress at the end: %+v", last)
-			}
+		if last.Stage != "draws" || last.Step != 180 || last.Steps != 180 || !(last.Score("acceptance") > 0) ||
+			!(last.Score("step size") > 0) {
+			t.Errorf("progress at the end: %+v", last)
 		}
 	})
 }
 
-// A checkpoint of another run is an error that says what differs.
+// A checkpoint of another kernel or problem is an error that says what differs.
 func TestCheckpointOfAnotherRun(t *testing.T) {
-	engine := computetest.Go(t)
-	settings := Settings{
-		Chains: 3, Draws: 5, WarmUp: NoWarmUp, Engine: engine, Checkpoint: filepath.Join(t.TempDir(), "run.safetensors"),
-	}
-	kernel := MALA{StepSize: .5}
-	if _, err := Sample(context.Background(), standard(), kernel, settings); err != nil {
-		t.Fatal(err)
-	}
+	s := run.Settings{Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run.safetensors")}
+	chains := Chains{Kernel: MALA{StepSize: .5}, Chains: 3, Draws: 5, WarmUp: NoWarmUp}
+	sample(t, standard(), chains, s)
 	for _, c := range []struct {
-		change func(p *density.Problem, k *Kernel, s *Settings)
+		change func(p *density.Problem, c *Chains)
 		says   []string
 	}{
-		{
-			func(_ *density.Problem, k *Kernel, _ *Settings) { *k = HMC{StepSize: .5} },
-			[]string{"other settings", "mcmc.HMC", "mcmc.MALA"},
-		},
-		{
-			func(_ *density.Problem, k *Kernel, _ *Settings) { *k = MALA{StepSize: .4} },
-			[]string{"other settings", "0.4", "0.5"},
-		},
-		{
-			func(_ *density.Problem, _ *Kernel, s *Settings) { s.Seed = 9 },
-			[]string{"another seed", "the file has 0, this run 9"},
-		},
-		{func(_ *density.Problem, _ *Kernel, s *Settings) { s.Chains = 4 }, []string{"other settings", `"chains":4`}},
-		{
-			func(_ *density.Problem, _ *Kernel, s *Settings) { s.DType = compute.Float64 },
-			[]string{"other settings", "Float64"},
-		},
-		{func(p *density.Problem, _ *Kernel, _ *Settings) { p.Name = "other" }, []string{"another problem", "other"}},
-		{func(p *density.Problem, _ *Kernel, _ *Settings) {
-			p.Dim = 3
-			p.Data = map[string]*tensors.Tensor{"precision": tensors.FromValue([]float64{1, 1, 1})}
-		}, []string{"another problem", "dimension 3"}},
-		{func(p *density.Problem, _ *Kernel, _ *Settings) {
+		{func(_ *density.Problem, c *Chains) { c.Kernel = HMC{StepSize: .5} },
+			[]string{"other settings", "mcmc.HMC", "mcmc.MALA"}},
+		{func(_ *density.Problem, c *Chains) { c.Kernel = MALA{StepSize: .4} }, []string{"other settings", "0.4", "0.5"}},
+		{func(_ *density.Problem, c *Chains) { c.Chains = 4 }, []string{"other settings", `"chains":4`}},
+		{func(p *density.Problem, _ *Chains) { p.Name = "other" }, []string{"another problem", "other"}},
+		{func(p *density.Problem, _ *Chains) {
 			p.Data = map[string]*tensors.Tensor{"precision": tensors.FromValue([]float64{1, 2})}
 		}, []string{"other data"}},
-		{func(p *density.Problem, _ *Kernel, _ *Settings) {
-			p.Start = tensors.FromValue([][]float32{{1, 1}, {2, 2}, {3, 3}})
-		}, []string{"another start", "the file has draws of Initial"}},
-		{
-			func(p *density.Problem, _ *Kernel, _ *Settings) { p.Climb = &density.Climb{Rate: .7} },
-			[]string{"another start", "200 steps uphill: {Steps:0 Rate:0.7 Fixed:[]}"},
-		},
+		{func(p *density.Problem, _ *Chains) { p.Start = tensors.FromValue([][]float32{{1, 1}, {2, 2}, {3, 3}}) },
+			[]string{"another start", "the file has draws of Initial"}},
+		{func(p *density.Problem, _ *Chains) { p.Climb = &density.Climb{Rate: .7} },
+			[]string{"another start", "200 steps uphill: {Steps:0 Rate:0.7 Fixed:[]}"}},
 	} {
-		p, k, s := standard(), Kernel(kernel), settings
-		c.change(&p, &k, &s)
-		_, err := Sample(context.Background(), p, k, s)
+		p, other := standard(), chains
+		c.change(&p, &other)
+		_, err := fit.Sample(t.Context(), p, other, s)
 		for _, text := range append(c.says, "run.safetensors", "delete the file") {
 			if !says(err, text) {
 				t.Errorf("error %v does not say %q", err, text)
 			}
 		}
-	}
-	if err := os.WriteFile(settings.Checkpoint, []byte("nonsense"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Sample(context.Background(), standard(), kernel, settings); !says(err, "resuming") {
-		t.Errorf("a file of nonsense: %v", err)
-	}
-	settings.Replace = true
-	for _, seed := range []uint64{9, 10} { // over nonsense, and over another run
-		settings.Seed = seed
-		if result, err := Sample(context.Background(), standard(), kernel, settings); err != nil || result.Moves != 5 {
-			t.Errorf("Replace with seed %d: %+v, %v", seed, result, err)
-		}
-	}
-	settings.Checkpoint = filepath.Join(t.TempDir(), "none", "run.safetensors")
-	if _, err := Sample(context.Background(), standard(), kernel, settings); !says(err, "checkpoint") {
-		t.Errorf("a folder that is not there: %v", err)
 	}
 }
 
@@ -362,111 +312,85 @@ func TestStuck(t *testing.T) {
 		{HMC{StepSize: 1}, "of 50 transitions 0 were accepted, 50 diverged"},
 		{RandomWalkMetropolis{StepSize: 1e3}, "of 50 transitions 0 were accepted, 0 diverged"},
 	} {
-		settings := Settings{Chains: 5, Draws: 10, WarmUp: NoWarmUp, Seed: 1, Engine: computetest.Go(t)}
-		sampler := Sampler{Problem: problem, Kernel: c.kernel}
-		result, err := sampler.Sample(context.Background(), settings)
+		chains := Chains{Kernel: c.kernel, Chains: 5, Draws: 10, WarmUp: NoWarmUp}
+		settings := run.Settings{Seed: 1, Engine: computetest.Go(t)}
+		result, err := fit.Sample(t.Context(), problem, chains, settings)
 		if !errors.Is(err, ErrStuck) || !says(err, c.says) || result != nil {
 			t.Errorf("%T: %v, error %v, want ErrStuck that says %q", c.kernel, result, err, c.says)
 		}
-		settings.Draws = 1 << 20 // it does not wait for all of them
-		if _, err := sampler.Sample(context.Background(), settings); !errors.Is(err, ErrStuck) {
+		chains.Draws = 1 << 20 // it does not wait for all of them
+		if _, err := fit.Sample(t.Context(), problem, chains, settings); !errors.Is(err, ErrStuck) {
 			t.Errorf("%T, many draws: error %v", c.kernel, err)
 		}
 	}
 }
 
+// What cannot be sampled is refused with what is wrong, and what to do.
 func TestBadInput(t *testing.T) {
-	engine := computetest.Go(t)
-	nan := math.NaN()
-	with := func(change func(*density.Problem, *Settings)) func(*density.Problem, *Kernel, *Settings) {
-		return func(p *density.Problem, _ *Kernel, s *Settings) { change(p, s) }
+	settings := func(c Chains, want ...string) badInput {
+		c.Kernel = cmp.Or[Kernel](c.Kernel, MALA{StepSize: .5})
+		return badInput{standard(), c, want}
 	}
-	kernel := func(k Kernel) func(*density.Problem, *Kernel, *Settings) {
-		return func(_ *density.Problem, was *Kernel, _ *Settings) { *was = k }
+	kernel := func(k Kernel, want ...string) badInput { return settings(Chains{Kernel: k}, want...) }
+	problem := func(change func(*density.Problem), want ...string) badInput {
+		bad := settings(Chains{}, want...)
+		change(&bad.problem)
+		return bad
 	}
-	for _, c := range []struct {
-		change func(*density.Problem, *Kernel, *Settings)
-		is     error
-		says   []string
-	}{
-		{with(func(p *density.Problem, _ *Settings) { p.Dim = 0 }), nil, []string{"Problem.Dim", "0"}},
-		{with(func(p *density.Problem, _ *Settings) { p.Target = nil }), nil, []string{"Problem.Target"}},
-		{with(func(_ *density.Problem, s *Settings) { s.Chains = -2 }), nil, []string{"Chains.Chains", "-2"}},
-		{with(func(_ *density.Problem, s *Settings) { s.Draws = -1 }), nil, []string{"Chains.Draws", "-1"}},
-		{
-			with(func(p *density.Problem, _ *Settings) { p.Dim = 1 << 40 }), nil,
-			[]string{"Chains.Draws is 2", "6.6e+12 numbers"},
-		},
-		{
-			with(func(_ *density.Problem, s *Settings) { s.Draws = math.MaxInt }), nil,
-			[]string{"Chains.Draws", "[3 92233"},
-		},
-		{with(func(_ *density.Problem, s *Settings) { s.Thin = -1 }), nil, []string{"Chains.Thin", "-1"}},
-		{with(func(_ *density.Problem, s *Settings) { s.WarmUp = -7 }), nil, []string{"Chains.WarmUp", "-7"}},
-		{with(func(_ *density.Problem, s *Settings) { s.CheckpointEvery = -1 }), nil, []string{"CheckpointEvery"}},
-		{with(func(_ *density.Problem, s *Settings) { s.DType = compute.DType(1) }), nil, []string{"Settings.DType"}},
-		{with(func(_ *density.Problem, s *Settings) { s.Tuned.StepSize = nan }), nil, []string{"Tuned.StepSize", "NaN"}},
-		{
-			with(func(_ *density.Problem, s *Settings) { s.Tuned.Scale = []float64{1} }), nil,
-			[]string{"Tuned.Scale", "1", "D, 2"},
-		},
-		{
-			with(func(_ *density.Problem, s *Settings) { s.Tuned.Scale = []float64{1, 0} }), nil,
-			[]string{"Tuned.Scale[1]", "0"},
-		},
-		{kernel(RandomWalk{}), nil, []string{"mcmc.RandomWalk", "does not ask its target", "mcmc.NUTS"}},
-		{kernel(OrnsteinUhlenbeck{}), nil, []string{"mcmc.OrnsteinUhlenbeck", "does not ask its target", "mcmc.NUTS"}},
-		{kernel(HMC{}), nil, []string{"mcmc.HMC.StepSize is 0", "warm-up"}},
-		{kernel(MALA{StepSize: -1}), nil, []string{"MALA.StepSize", "-1"}},
-		{kernel(HMC{StepSize: nan}), nil, []string{"HMC.StepSize", "NaN"}},
-		{kernel(HMC{StepSize: 1, Steps: -3}), nil, []string{"HMC.Steps", "-3"}},
-		{kernel(HMC{StepSize: 1, Jitter: 1}), nil, []string{"HMC.Jitter", "1"}},
-		{kernel(HMC{StepSize: 1, AtOnce: -1}), nil, []string{"HMC.AtOnce", "-1"}},
-		{kernel(HMC{StepSize: 1, AtOnce: 1025}), nil, []string{"HMC.AtOnce", "1025", "1024"}},
-		{kernel(ULA{}), nil, []string{"ULA.StepSize", "0"}},
-		{kernel(SGLD{StepSize: nan}), nil, []string{"SGLD.StepSize", "NaN"}},
-		{kernel(SGLD{StepSize: 1, Decay: 2}), nil, []string{"SGLD.Decay", "2"}},
-		{kernel(SGLD{StepSize: 1, Offset: -1}), nil, []string{"SGLD.Offset", "-1"}},
-		{kernel(SGHMC{}), nil, []string{"SGHMC.LearningRate", "0"}},
-		{kernel(SGHMC{LearningRate: 1, Friction: 1}), nil, []string{"SGHMC.Friction", "1"}},
-		{kernel(SGHMC{LearningRate: 1, Noise: .2}), nil, []string{"SGHMC.Noise", "0.2", "0.1"}},
-		{
-			with(func(p *density.Problem, _ *Settings) { p.Inputs = func(int) []any { return nil } }), nil,
-			[]string{"mcmc.MALA", "mcmc.SGLD"},
-		},
-		{with(func(p *density.Problem, _ *Settings) {
-			p.Target = func(compute.Nodes, []*Node) density.Target { return nil }
-		}), nil, []string{"no target"}},
-		{with(func(p *density.Problem, _ *Settings) {
-			p.Target = func(compute.Nodes, []*Node) density.Target {
-				return density.Func(func(phi *Node) *Node { return ReduceAllSum(phi) })
+	target := func(of density.Target) func(p *density.Problem) {
+		return func(p *density.Problem) { p.Target = func(compute.Nodes, []*Node) density.Target { return of } }
+	}
+	for _, c := range []badInput{
+		settings(Chains{Chains: -2}, "Chains.Chains is -2"), settings(Chains{Draws: -1}, "Chains.Draws is -1"),
+		settings(Chains{Draws: math.MaxInt}, "Chains.Draws", "[3 92233"), settings(Chains{Thin: -1}, "Chains.Thin is -1"),
+		settings(Chains{WarmUp: -7}, "Chains.WarmUp is -7"),
+		settings(Chains{Tuned: Tuned{StepSize: math.NaN()}}, "Tuned.StepSize is NaN"),
+		settings(Chains{Tuned: Tuned{Scale: []float64{1}}}, "Tuned.Scale", "D, 2"),
+		settings(Chains{Tuned: Tuned{Scale: []float64{1, 0}}}, "Tuned.Scale[1] is 0"),
+		kernel(RandomWalk{}, "mcmc.RandomWalk", "does not ask its target", "mcmc.NUTS"),
+		kernel(OrnsteinUhlenbeck{}, "mcmc.OrnsteinUhlenbeck", "does not ask its target"),
+		kernel(HMC{}, "mcmc.HMC.StepSize is 0", "warm-up"), kernel(HMC{StepSize: math.NaN()}, "HMC.StepSize is NaN"),
+		kernel(HMC{StepSize: 1, Steps: -3}, "HMC.Steps is -3"), kernel(HMC{StepSize: 1, Jitter: 1}, "HMC.Jitter is 1"),
+		kernel(HMC{StepSize: 1, AtOnce: 1025}, "HMC.AtOnce is 1025", "1024"), kernel(ULA{}, "ULA.StepSize is 0"),
+		kernel(MALA{StepSize: -1}, "MALA.StepSize is -1"), kernel(SGLD{StepSize: 1, Decay: 2}, "SGLD.Decay is 2"),
+		kernel(SGLD{StepSize: 1, Offset: -1}, "SGLD.Offset is -1"), kernel(SGHMC{}, "SGHMC.LearningRate is 0"),
+		kernel(SGHMC{LearningRate: 1, Friction: 1}, "SGHMC.Friction is 1"),
+		kernel(SGHMC{LearningRate: 1, Noise: .2}, "SGHMC.Noise", "0.2", "0.1"),
+		problem(func(p *density.Problem) { p.Dim = 1 << 40 }, "Chains.Draws is 2", "6.6e+12 numbers"),
+		problem(func(p *density.Problem) { p.Inputs = func(int) []any { return nil } }, "mcmc.MALA", "mcmc.SGLD"),
+		problem(target(nil), "no target"),
+		problem(target(density.Func(func(phi *Node) *Node { return ReduceAllSum(phi) })), "log-density has shape", "[3]"),
+		problem(func(p *density.Problem) {
+			p.Initial = func(rng random.Stream, dtype compute.DType, chains int) *Node {
+				return rng.Normal(dtype, chains, 7)
 			}
-		}), nil, []string{"log-density has shape", "[3]"}},
-		{with(func(p *density.Problem, _ *Settings) {
-			p.Initial = func(rng random.Stream, dtype compute.DType, chains int) *Node { return rng.Normal(dtype, chains, 7) }
-		}), nil, []string{"Initial gives shape", "[3, 7]", "[3, 2]"}},
-		{with(func(p *density.Problem, _ *Settings) { // chain 1 of 3 begins at 1, where the density is NaN
+		}, "Initial gives shape", "[3, 7]", "[3, 2]"),
+		problem(func(p *density.Problem) { // chain 1 of 3 begins at 1, where the density is NaN
 			p.Initial = func(rng random.Stream, dtype compute.DType, chains int) *Node {
 				phi := Iota(rng.Normal(dtype, 1).Graph(), shapes.Make(dtype, chains, 2), 0)
 				return Sub(phi, MulScalar(Square(SubScalar(phi, 1)), .5))
 			}
-			p.Target = func(compute.Nodes, []*Node) density.Target {
-				return density.Func(func(phi *Node) *Node { return Log(ReduceSum(Neg(SubScalar(phi, .9)), 1)) })
-			}
-		}), errStart, []string{"2 of 3", "chain 1"}},
+			target(density.Func(func(phi *Node) *Node { return Log(ReduceSum(Neg(SubScalar(phi, .9)), 1)) }))(p)
+		}, errStart.Error(), "2 of 3", "chain 1"),
 	} {
-		p, k, s := standard(), Kernel(MALA{StepSize: .5}), Settings{Chains: 3, Draws: 2, WarmUp: NoWarmUp, Engine: engine}
-		c.change(&p, &k, &s)
-		result, err := Sample(context.Background(), p, k, s)
-		if err == nil || result != nil || c.is != nil && !errors.Is(err, c.is) {
-			t.Errorf("%v: result %v, error %v", c.says, result, err)
+		c.Chains.Chains, c.Draws = cmp.Or(c.Chains.Chains, 3), cmp.Or(c.Draws, 2)
+		c.WarmUp = cmp.Or(c.WarmUp, NoWarmUp)
+		result, err := fit.Sample(t.Context(), c.problem, c.Chains, run.Settings{Engine: computetest.Go(t)})
+		if result != nil {
+			t.Errorf("%v: result %v", c.want, result)
 		}
-		for _, text := range c.says {
+		for _, text := range c.want {
 			if !says(err, text) {
 				t.Errorf("error %v does not say %q", err, text)
 			}
 		}
 	}
+}
+
+type badInput struct {
+	problem density.Problem
+	Chains
+	want []string
 }
 
 // Of each draw it is known whether its transition diverged, as the chain's statistics count it, unless the kernel does
@@ -476,11 +400,9 @@ func TestDivergent(t *testing.T) {
 	quartic := density.Problem{Name: "quartic", Dim: 2, Target: func(compute.Nodes, []*Node) density.Target {
 		return density.Func(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(Square(phi)), 1), -.25) })
 	}}
-	settings := Settings{Chains: 3, Draws: 200, WarmUp: NoWarmUp, Engine: computetest.Go(t), DType: compute.Float64}
-	result, err := Sample(t.Context(), quartic, HMC{StepSize: 1.2, Steps: 3}, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chains := Chains{Chains: 3, Draws: 200, WarmUp: NoWarmUp}
+	settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
+	_, result := sample(t, quartic, with(chains, HMC{StepSize: 1.2, Steps: 3}), settings)
 	divergent := result.Draws.Divergent()
 	if len(divergent) != 3 {
 		t.Fatalf("divergences of %d chains, want 3", len(divergent))
@@ -505,11 +427,8 @@ func TestDivergent(t *testing.T) {
 		t.Errorf("%d of 600 transitions diverged: this tests little", all)
 	}
 
-	settings.Draws = 5
-	result, err = Sample(t.Context(), quartic, RandomWalkMetropolis{StepSize: .5}, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chains.Draws = 5
+	_, result = sample(t, quartic, with(chains, RandomWalkMetropolis{StepSize: .5}), settings)
 	if result.Draws.Divergent() != nil {
 		t.Errorf("a random walk has divergences %v", result.Draws.Divergent())
 	}
@@ -560,35 +479,25 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// A sampler gives what Sample gives, whatever it sampled before, and takes other data of the same shape.
-func TestSampler(t *testing.T) {
-	engine, dtype := computetest.Go(t), compute.Float64
-	kernel, settings := RandomWalkMetropolis{}, Settings{
-		Chains: 4, Draws: 30, WarmUp: 30, Seed: 1, DType: dtype, Engine: engine,
-	}
-	sampler := Sampler{Problem: standard(), Kernel: kernel}
-	compiled := engine.Compiled()
+// A problem with a key gives what it gives without, whatever was sampled before, and takes other data of one shape.
+func TestKeyed(t *testing.T) {
+	chains := Chains{Kernel: RandomWalkMetropolis{}, Chains: 4, Draws: 30, WarmUp: 30}
+	s := run.Settings{DType: compute.Float64, Engine: computetest.Go(t)}
+	compiled := s.Engine.Compiled()
 	narrow := map[string]*tensors.Tensor{"precision": tensors.FromValue([]float64{1e4, 1e4})}
 	for _, c := range []struct {
 		data map[string]*tensors.Tensor
 		seed uint64
-	}{{standard().Data, 1}, {standard().Data, 2}, {narrow, 2}, {standard().Data, 1}} {
-		sampler.Problem.Data, settings.Seed = c.data, c.seed
-		got, err := sampler.Sample(context.Background(), settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+	}{{standard().Data, 1}, {narrow, 2}, {standard().Data, 1}} {
 		problem := standard()
-		problem.Data = c.data
-		want, err := Sample(context.Background(), problem, kernel, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(got.Draws.At(3, 29), want.Draws.At(3, 29)) || got.Tuned.StepSize != want.Tuned.StepSize {
-			t.Errorf("seed %d: the sampler's last draw is %v, Sample's %v", c.seed, got.Draws.At(3, 29), want.Draws.At(3, 29))
+		problem.Data, s.Seed = c.data, c.seed
+		_, got := sample(t, problem.Keyed("keyed"), chains, s)
+		_, want := sample(t, problem, chains, s)
+		if !slices.Equal(numbers(t, got), numbers(t, want)) || got.Tuned.StepSize != want.Tuned.StepSize {
+			t.Errorf("seed %d: with a key it has other draws", c.seed)
 		}
 	}
-	if n := engine.Compiled() - compiled; n != 5 { // once, and in each Sample
+	if n := s.Engine.Compiled() - compiled; n != 4 { // once, and without a key each time
 		t.Errorf("it compiled %d times", n)
 	}
 }
@@ -618,17 +527,12 @@ func (k stepped) Move(rng random.Stream, s State, target density.Target, tuning 
 
 // Two kernels that hold functions of one literal are not taken for each other.
 func TestKernelsWithFunctions(t *testing.T) {
-	settings := Settings{Chains: 2, Draws: 5, WarmUp: NoWarmUp, Engine: computetest.Go(t), DType: compute.Float64}
+	chains := Chains{Chains: 2, Draws: 5, WarmUp: NoWarmUp}
+	settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64}
 	for _, size := range []float64{.5, 1} {
 		kernel := stepped{RandomWalkMetropolis{StepSize: 1}, func() float64 { return size }}
-		got, err := Sample(t.Context(), standard().Keyed("standard"), kernel, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := Sample(t.Context(), standard(), kernel, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, got := sample(t, standard().Keyed("standard"), with(chains, kernel), settings)
+		_, want := sample(t, standard(), with(chains, kernel), settings)
 		if !reflect.DeepEqual(got.Draws.Coordinate(0), want.Draws.Coordinate(0)) {
 			t.Errorf("steps of %v: %v, want %v", size, got.Draws.Coordinate(0), want.Draws.Coordinate(0))
 		}

@@ -8,7 +8,9 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
+	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -95,14 +97,13 @@ func TestTargetContradictsItself(t *testing.T) {
 				if c.says == mixes && chains == 1 {
 					continue
 				}
-				_, err := mcmc.Sample(t.Context(), density.Problem{
+				_, err := fit.Sample(t.Context(), density.Problem{
 					Dim: 3, Target: func(compute.Nodes, []*graph.Node) density.Target { return c.target },
 					Initial: func(rng random.Stream, dtype compute.DType, j int) *graph.Node {
 						return graph.MulScalar(rng.Uniform(dtype, j, 3), 1.5)
 					},
-				}, mcmc.ULA{StepSize: 1e-9}, mcmc.Settings{
-					Chains: chains, Draws: 1, WarmUp: mcmc.NoWarmUp, Engine: engine, DType: dtype, Seed: uint64(chains),
-				})
+				}, mcmc.Chains{Kernel: mcmc.ULA{StepSize: 1e-9}, Chains: chains, Draws: 1, WarmUp: mcmc.NoWarmUp},
+					run.Settings{Engine: engine, DType: dtype, Seed: uint64(chains)})
 				if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 					t.Errorf("%s, %d chains: %v; want %q", c.name, chains, err, c.says)
 				}
@@ -156,9 +157,9 @@ func TestCheapTargetMixes(t *testing.T) {
 		{"other slope", on(hmc, ownTarget{square, square, half}), ""},
 		{"ladder", on(on(hmc, wide), wide), ""},
 	} {
-		_, err := mcmc.Sample(t.Context(), problem(square), c.kernel, mcmc.Settings{
-			Chains: 4, Draws: 2, WarmUp: mcmc.NoWarmUp, Engine: engine, DType: compute.Float64,
-		})
+		_, err := fit.Sample(t.Context(), problem(square),
+			mcmc.Chains{Kernel: c.kernel, Chains: 4, Draws: 2, WarmUp: mcmc.NoWarmUp},
+			run.Settings{Engine: engine, DType: compute.Float64})
 		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %v; want %q", c.name, err, c.says)
 		}

@@ -1,7 +1,6 @@
 package mcmc
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,6 +11,8 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/run"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -35,12 +36,9 @@ func badlyScaled() (problem density.Problem, sd []float64) {
 
 // The acceptance at which a warm-up aims is the user's, and the warning of divergences names it.
 func TestAcceptance(t *testing.T) {
-	settings := Settings{Chains: 10, Draws: 100, WarmUp: 200, Seed: 3, Engine: computetest.Go(t)}
+	chains, settings := Chains{Chains: 10, Draws: 100, WarmUp: 200}, run.Settings{Seed: 3, Engine: computetest.Go(t)}
 	for _, kernel := range []Kernel{HMC{Steps: 5, Acceptance: .95}, NUTS{Acceptance: .95}} {
-		result, err := Sample(t.Context(), standard(), kernel, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, result := sample(t, standard(), with(chains, kernel), settings)
 		mean := 0.0
 		for _, c := range result.Stats {
 			mean += c.Acceptance / float64(len(result.Stats))
@@ -81,13 +79,8 @@ func TestWarmUp(t *testing.T) {
 		RandomWalkMetropolis{}, MALA{}, HMC{Steps: 5}, MCLMC{}, short,
 	} {
 		what := fmt.Sprintf("%T%+[1]v", kernel)
-		result, err := Sample(
-			context.Background(), problem, kernel,
-			Settings{Chains: 20, Draws: 300, WarmUp: 600, Seed: 3, DType: dtype, Engine: engine},
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, result := sample(t, problem, Chains{Kernel: kernel, Chains: 20, Draws: 300, WarmUp: 600},
+			run.Settings{Seed: 3, DType: dtype, Engine: engine})
 		mean := 0.0
 		for _, c := range result.Stats {
 			if _, ok := kernel.(MCLMC); ok {
@@ -212,36 +205,26 @@ func TestWarmUpKeepsWhatIsSet(t *testing.T) {
 	engine := computetest.Go(t)
 	problem, sd := badlyScaled()
 	for _, c := range []struct {
-		settings Settings
-		kernel   Kernel
-		step     float64
-		scaled   bool
+		Chains
+		step   float64
+		scaled bool
 	}{
-		{Settings{WarmUp: 30}, RandomWalkMetropolis{StepSize: .25}, .25, false},
-		{Settings{WarmUp: NoWarmUp, Tuned: Tuned{StepSize: .5, Scale: sd}}, RandomWalkMetropolis{StepSize: .25}, .5, true},
-		{Settings{WarmUp: NoWarmUp, Tuned: Tuned{StepSize: .05}}, MALA{}, .05, false},
-		{Settings{WarmUp: 30}, ULA{StepSize: .01}, 0, false},
+		{Chains{Kernel: RandomWalkMetropolis{StepSize: .25}, WarmUp: 30}, .25, false},
+		{Chains{Kernel: RandomWalkMetropolis{StepSize: .25}, WarmUp: NoWarmUp, Tuned: Tuned{StepSize: .5, Scale: sd}},
+			.5, true},
+		{Chains{Kernel: MALA{}, WarmUp: NoWarmUp, Tuned: Tuned{StepSize: .05}}, .05, false},
+		{Chains{Kernel: ULA{StepSize: .01}, WarmUp: 30}, 0, false},
 	} {
-		c.settings.Chains, c.settings.Draws, c.settings.Engine = 20, 10, engine
-		result, err := Sample(context.Background(), problem, c.kernel, c.settings)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if result.Tuned.StepSize != c.step || (result.Tuned.Scale != nil) != c.scaled {
-			t.Errorf(
-				"%+v, warm-up %d: tuned %+v, want %v and scales: %v", c.kernel, c.settings.WarmUp, result.Tuned, c.step, c.scaled,
-			)
-		}
-		if want := max(0, c.settings.WarmUp); result.WarmUpMoves != want {
-			t.Errorf("%+v: %d moves of warm-up, want %d", c.kernel, result.WarmUpMoves, want)
+		c.Chains.Chains, c.Draws = 20, 10
+		_, result := sample(t, problem, c.Chains, run.Settings{Engine: engine})
+		if result.Tuned.StepSize != c.step || (result.Tuned.Scale != nil) != c.scaled ||
+			result.WarmUpMoves != max(0, c.WarmUp) {
+			t.Errorf("%+v: tuned %+v after %d moves, want %v and scales: %v", c.Chains, result.Tuned, result.WarmUpMoves,
+				c.step, c.scaled)
 		}
 	}
-	result, err := Sample(
-		context.Background(), problem, MALA{}, Settings{Chains: 20, Draws: 10, WarmUp: 100, FixedScale: true, Engine: engine},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, result := sample(t, problem, Chains{Kernel: MALA{}, Chains: 20, Draws: 10, WarmUp: 100, FixedScale: true},
+		run.Settings{Engine: engine})
 	if result.Tuned.Scale != nil || !(result.Tuned.StepSize < .3) {
 		t.Errorf("scales of 1: tuned %+v", result.Tuned)
 	}
@@ -263,7 +246,7 @@ func TestNoStepSize(t *testing.T) {
 		problem := density.Problem{
 			Dim: 2, Target: func(compute.Nodes, []*Node) density.Target { return c.density }, Initial: zeros,
 		}
-		_, err := Sample(context.Background(), problem, RandomWalkMetropolis{}, Settings{Engine: engine})
+		_, err := fit.Sample(t.Context(), problem, Chains{Kernel: RandomWalkMetropolis{}}, run.Settings{Engine: engine})
 		if !says(err, "no step size works") || !says(err, c.says) {
 			t.Errorf("error %v, want one that no step size works, that says %q", err, c.says)
 		}
@@ -289,12 +272,8 @@ func TestWarmUpNonFinite(t *testing.T) {
 	for _, kernel := range []Tunable{
 		RandomWalkMetropolis{}, MALA{}, HMC{Steps: 3}, NUTS{MaxDepth: 5}, MCLMC{},
 	} {
-		result, err := Sample(t.Context(), problem, kernel, Settings{
-			Chains: 20, Draws: 100, WarmUp: 150, Seed: 5, DType: compute.Float64, Engine: computetest.Go(t),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, result := sample(t, problem, Chains{Kernel: kernel, Chains: 20, Draws: 100, WarmUp: 150},
+			run.Settings{Seed: 5, DType: compute.Float64, Engine: computetest.Go(t)})
 		mean, nonFinite := 0., 0
 		for _, c := range result.Stats {
 			if (kernel == MCLMC{}) {
