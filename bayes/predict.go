@@ -27,8 +27,7 @@ const predictRows = 1024
 // Predict evaluates every particle of positive weight on raw features x, [N, d], such as Dataset.X, and returns the
 // outputs of all, [A, N, Width], where A is the number of these particles. The columns of x must be in the order of
 // Origin().FeatureNames: a matrix has no names, so Predict cannot check it. A file of new rows that is read with
-// dataset.CSVOptions.Like is in that order, and dataset.Dataset.SelectFeatures brings the columns of a data set into
-// it.
+// dataset.CSVOptions.Like is in that order.
 //
 // Prediction.Warnings names features that lie far from the training part, for instance because they are in other units
 // or were standardised already, for which it takes at least 10 rows, and rows with a value that is far beyond all

@@ -333,7 +333,7 @@ func (m Method) split(j *fit.Job) ([]dataset.Parts, error) {
 		if err != nil {
 			return nil, err
 		}
-		parts, err := j.Parts.FoldsDistinct(min(m.plan.folds, all.Blocks()), j.Seed)
+		parts, err := j.Parts.Folds(min(m.plan.folds, all.Blocks()), j.Seed)
 		if err != nil {
 			return nil, err
 		}

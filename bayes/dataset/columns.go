@@ -145,8 +145,8 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 			(c.target && opts.Task == TaskByTarget || !c.target && t.everyText)
 	}
 	if !slices.ContainsFunc(t.columns, (*column).isFeature) {
-		return nil, Errorf("there is no feature: the columns are %q, the target is %s and the rest is ignored; set "+
-			"{Delimiter} if the delimiter is not %q", t.names(), t.targetNames(), opts.Delimiter)
+		return nil, Errorf("there is no feature: the columns are %q, the target is %q and the rest is ignored; set "+
+			"{Delimiter} if the delimiter is not %q", t.names(), namesOf(t.targets), opts.Delimiter)
 	}
 	return t, nil
 }
@@ -227,15 +227,6 @@ func (t *table) findTargets() {
 	}
 }
 
-// targetNames returns the names of the target columns, quoted.
-func (t *table) targetNames() string {
-	names := make([]string, len(t.targets))
-	for i, c := range t.targets {
-		names[i] = strconv.Quote(c.name)
-	}
-	return strings.Join(names, ", ")
-}
-
 // assign gives the columns that an option lists their role.
 func (t *table) assign(option string, r role, keys ...string) {
 	for _, key := range keys {
@@ -295,10 +286,11 @@ func (t *table) named(name string) *column {
 	return t.columns[i]
 }
 
-func (t *table) names() []string {
-	names := make([]string, len(t.columns))
-	for i, c := range t.columns {
-		names[i] = c.name
+func (t *table) names() []string { return namesOf(t.columns) }
+
+func namesOf(columns []*column) (names []string) {
+	for _, c := range columns {
+		names = append(names, c.name)
 	}
 	return names
 }
@@ -410,8 +402,8 @@ func (t *table) targetsLike(left map[*column]bool) error {
 		t.targets = append(t.targets, c)
 	}
 	if len(absent) > 0 && len(t.targets) > 0 {
-		return Errorf("of Like's targets, %s are columns of the file, but %q are not: add them, or list the others in "+
-			"{Ignore} to read without targets", t.targetNames(), absent)
+		return Errorf("of Like's targets, %q are columns of the file, but %q are not: add them, or list the others in "+
+			"{Ignore} to read without targets", namesOf(t.targets), absent)
 	}
 	return nil
 }

@@ -31,10 +31,9 @@ func readLike(t *testing.T, text string, opts CSVOptions) *Dataset {
 
 func TestReadCSVLike(t *testing.T) {
 	like := people(t)
-	selected, err := like.SelectFeatures("town=y", "sex=m", "town=x", "sex=f") // columns of a category apart, and one gone
-	if err != nil {
-		t.Fatal(err)
-	}
+	selected := *like // columns of a category apart, and one gone
+	selected.Features, selected.X = []string{"town=y", "sex=m", "town=x", "sex=f"}, mat.NewDense(1, 4,
+		[]float64{.25, .75, .5, .25})
 	part, err := like.Subset([]int{0, 3}) // age 20 and 30, sex 1/2 and 1/2, town 1/2, 0, 1/2
 	if err != nil {
 		t.Fatal(err)
@@ -76,8 +75,8 @@ func TestReadCSVLike(t *testing.T) {
 			[]float64{25, .5, .5, .5, 0, .5}, nil},
 		{"drop", "age,sex,town,ill\n1,,x,no\n2,f,x,?\n?,k,w,u\n3,f,x,no\n", CSVOptions{Like: like, Missing: MissingDropRow},
 			[]float64{3, 1, 0, 1, 0, 0}, []float64{0}}, // what is unknown in a row that is dropped is no error
-		{"selected features", "sex,town\nf,y\nm,x\n", CSVOptions{Like: selected}, []float64{1, 0, 0, 1, 0, 1, 1, 0}, nil},
-		{"selected features, mean", "sex,town\n,\n", CSVOptions{Like: selected, Missing: MissingMean},
+		{"selected features", "sex,town\nf,y\nm,x\n", CSVOptions{Like: &selected}, []float64{1, 0, 0, 1, 0, 1, 1, 0}, nil},
+		{"selected features, mean", "sex,town\n,\n", CSVOptions{Like: &selected, Missing: MissingMean},
 			[]float64{.25, .75, .5, .25}, nil},
 		{"no header", "7,v,8,9\n", CSVOptions{Like: positions, NoHeader: true}, []float64{7, 0, 1, 8}, []float64{9}},
 		{"no header, no target", "7,u,8\n", CSVOptions{Like: positions, NoHeader: true}, []float64{7, 1, 0, 8}, nil},
@@ -123,10 +122,7 @@ func TestReadCSVLike(t *testing.T) {
 
 func TestReadCSVLikeErrors(t *testing.T) {
 	like := people(t)
-	dropped, err := like.SelectFeatures("age", "sex=m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dropped := &Dataset{Features: []string{"age", "sex=m"}}
 	positions := readLike(t, "3,1,2\n6,4,5\n", CSVOptions{NoHeader: true, Target: "0"})
 	several := readLike(t, "a,u,v\n1,2,3\n4,5,6\n", CSVOptions{Targets: []string{"v", "u"}})
 	of := func(names ...string) *Dataset { return &Dataset{Name: "first", Features: names, Target: "y"} }

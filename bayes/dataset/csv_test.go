@@ -235,7 +235,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"unknown among targets", "a,u,v\n1,2,3\n", CSVOptions{Targets: []string{"u", "w"}}, []string{"Targets", `"w"`}},
 		{"several labels", "a,u,v\n1,2,3\n", CSVOptions{Targets: []string{"u", "v"}, Task: Classification},
 			[]string{"classification", "2 targets", "regression"}},
-		{"all are targets", "u,v\n2,3\n", CSVOptions{Targets: []string{"u", "v"}}, []string{"no feature", `"u", "v"`}},
+		{"all are targets", "u,v\n2,3\n", CSVOptions{Targets: []string{"u", "v"}}, []string{"no feature", `["u" "v"]`}},
 		{"one of the targets is missing, mean", "a,u,v\n1,2,\n", CSVOptions{Targets: []string{"u", "v"},
 			Missing: MissingMean}, []string{`"v"`, "target is missing"}},
 		{"unknown categorical", "a,b,y\n1,2,3\n", CSVOptions{Categorical: []string{"z"}}, []string{"Categorical", `"z"`}},

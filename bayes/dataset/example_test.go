@@ -125,5 +125,5 @@ func ExampleDataset_PublishedSplit() {
 	fmt.Println(err)
 	// Output:
 	// 455 51
-	// dataset boston: there is no PMCnet split; there is Gal, index 0 to 19; Javid, index 0 to 9
+	// dataset boston: there is no PMCnet split 0; there is Gal, index 0 to 19; Javid, index 0 to 9
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // errOrder says that two tables have the same columns, or classes, in another order, which a matrix does not show.
@@ -31,7 +29,7 @@ func (d *Dataset) SameOrder(features, targets, classes []string) error {
 		what, cure  string
 		have, model []string
 	}{
-		{"feature", "put it into the model's order by its SelectFeatures", own, features},
+		{"feature", "put the columns into the model's order, as CSVOptions.Like does for a file", own, features},
 		{"target", "name the targets in the model's order", d.TargetNames(), targets},
 		{"class", "number the classes as the model does, by CSVOptions.Classes", named, classes},
 	} {
@@ -80,34 +78,4 @@ func sameNumbers(names []string) []string {
 		out[i] = name[:value] + whole(name[value:])
 	}
 	return out
-}
-
-// SelectFeatures is a copy of the data set with the named features only, in this order. Use it to bring a table's
-// columns into the order of the features that a model was trained on, bayes.Origin.FeatureNames; a file that is read
-// with CSVOptions.Like has it. It is an error to name a column that does not exist, or one twice.
-func (d *Dataset) SelectFeatures(names ...string) (*Dataset, error) {
-	if err := d.validateShapes(); err != nil {
-		return nil, fmt.Errorf("dataset %s: %w", d.Name, err)
-	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("dataset %s: no feature is selected: name at least one of %q", d.Name, d.Features)
-	}
-	rows, _ := d.X.Dims()
-	out, x := *d, mat.NewDense(rows, len(names), nil)
-	out.Features, out.X = slices.Clone(names), x
-	out.Y, out.rows = slices.Clone(d.Y), slices.Clone(d.rows)
-	out.Targets, out.Classes = slices.Clone(d.Targets), slices.Clone(d.Classes)
-	for to, name := range names {
-		from := slices.Index(d.Features, name)
-		if from < 0 {
-			return nil, fmt.Errorf("dataset %s: there is no feature %q to select: there are %q", d.Name, name, d.Features)
-		}
-		if slices.Index(names, name) != to {
-			return nil, fmt.Errorf("dataset %s: feature %q is selected twice", d.Name, name)
-		}
-		for i := range rows {
-			x.Set(i, to, d.X.At(i, from))
-		}
-	}
-	return &out, nil
 }

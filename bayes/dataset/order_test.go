@@ -15,46 +15,34 @@ const (
 	reordered = "tax,price,rooms\n300,24,6\n250,21,5\n400,30,7\n"
 )
 
-func table(t *testing.T, text string) *dataset.Dataset {
+func table(t *testing.T, text string, like *dataset.Dataset) *dataset.Dataset {
 	t.Helper()
-	d, err := dataset.ReadCSV(strings.NewReader(text), dataset.CSVOptions{Name: "houses", Target: "price"})
+	opts := dataset.CSVOptions{Name: "houses", Target: "price", Like: like}
+	if like != nil {
+		opts.Target = ""
+	}
+	d, err := dataset.ReadCSV(strings.NewReader(text), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-// A file with the same columns in another order is refused beside the first, with the column and the cure, and has the
-// same numbers once its features are selected in the first one's order.
+// A file with the same columns in another order is refused beside the first, with the column and the cure, by which it
+// has the same numbers.
 func TestOrderOfColumns(t *testing.T) {
-	first, second := table(t, original), table(t, reordered)
+	first, second := table(t, original, nil), table(t, reordered, nil)
 	for name, parts := range map[string]dataset.Parts{
 		"validation": {Train: first, Validation: second}, "test": {Train: first, Test: second},
 	} {
 		err := parts.Validate()
 		if !errors.Is(err, dataset.ErrOrder) || !strings.Contains(err.Error(), `feature "tax" is number 0`) ||
-			!strings.Contains(err.Error(), "SelectFeatures") {
+			!strings.Contains(err.Error(), "CSVOptions.Like") {
 			t.Errorf("%s part with other columns: %v", name, err)
 		}
 	}
-	same, err := second.SelectFeatures(first.Features...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !mat.Equal(same.X, first.X) || same.Hash() != first.Hash() {
+	if same := table(t, reordered, first); same.Hash() != first.Hash() {
 		t.Errorf("in the first one's order it is %v, want %v", mat.Formatted(same.X), mat.Formatted(first.X))
-	}
-	if err := (dataset.Parts{Train: first, Validation: same, Test: same}).Validate(); err != nil {
-		t.Error(err)
-	}
-	second.Task, second.Targets, second.Classes = dataset.BinaryClassification, []string{"price"}, []string{"low", "high"}
-	same, err = second.SelectFeatures(first.Features...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	same.Y[0], same.Targets[0], same.Classes[0] = 7, "cost", "cheap"
-	if second.X.At(0, 0) != 300 || second.Y[0] == 7 || second.Targets[0] != "price" || second.Classes[0] != "low" {
-		t.Error("SelectFeatures changed the data set that it copies")
 	}
 }
 
@@ -137,17 +125,6 @@ func TestUnknownCategory(t *testing.T) {
 		if errors.Is(err, dataset.ErrMissingCategory) != c.refused || !c.refused && err != nil ||
 			c.refused && !strings.Contains(err.Error(), `feature 2 is "colour=red"`) {
 			t.Errorf("%q: %v", c.features, err)
-		}
-	}
-}
-
-func TestSelectFeaturesErrors(t *testing.T) {
-	d := table(t, original)
-	for says, names := range map[string][]string{
-		`"age"`: {"rooms", "age"}, "twice": {"tax", "tax"}, "at least one": nil,
-	} {
-		if _, err := d.SelectFeatures(names...); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: error %v does not say %q", names, err, says)
 		}
 	}
 }

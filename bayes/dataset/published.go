@@ -52,11 +52,7 @@ func (d *Dataset) PublishedSplit(source SplitSource, index int) (Parts, error) {
 		return Parts{}, fmt.Errorf("dataset %s: a published split is of all %d rows, but there are %d: split the whole "+
 			"data set", d.Name, e.rows, d.Rows())
 	}
-	count := e.count(source)
-	if count == 0 {
-		return Parts{}, fmt.Errorf("dataset %s: there is no %v split; there is %s", d.Name, source, e.splitList())
-	}
-	if index < 0 || index >= count {
+	if index < 0 || index >= e.count(source) {
 		return Parts{}, fmt.Errorf("dataset %s: there is no %v split %d; there is %s", d.Name, source, index, e.splitList())
 	}
 	if err := d.needTarget(); err != nil {
@@ -79,11 +75,8 @@ func (e *entry) count(source SplitSource) int {
 
 func (e *entry) splitList() string {
 	var list []string
-	for _, s := range []SplitSource{Gal, PMCnet, Javid, BDE, Official} {
-		switch n := e.count(s); {
-		case n == 1:
-			list = append(list, fmt.Sprintf("%v, index 0", s))
-		case n > 1:
+	for s := Gal; s <= Official; s++ {
+		if n := e.count(s); n > 0 {
 			list = append(list, fmt.Sprintf("%v, index 0 to %d", s, n-1))
 		}
 	}

@@ -164,8 +164,8 @@ func (d *Dataset) split(f Fractions, seed uint64, distinct bool) (Parts, error) 
 	return d.parts(pieces)
 }
 
-// blocks are the rows in the given order, of which those of a block stay together: each row by itself, or the groups,
-// or in the order of time the rows of one time.
+// blocks groups the rows that a split must not separate, in the given order: equal Group, or equal places in Order, in their
+// order, or each row by itself.
 func (d *Dataset) blocks(order []int) (blocks [][]int) {
 	switch {
 	case d.Group != nil:
@@ -282,55 +282,52 @@ func (d *Dataset) inBlocks(count int) string {
 }
 
 // Folds are k parts for cross-validation on the rows of Train and Validation together: each row is in the validation
-// part of exactly one, and in the training part of the others. The rows are shuffled by the seed; of a classification
-// those of each class are spread over the folds, and the only row of a class is in every training part. A Group is in
-// one fold; with an Order a fold is a span of time. Test is that of p. It is an error if there are fewer than 2 folds,
-// or fewer rows, groups or times than folds.
-func (p Parts) Folds(k int, seed uint64) ([]Parts, error) { return p.folds(k, seed, false) }
-
-// FoldsDistinct is Folds, save that exact copies of a row are left out of the same fold, as SplitDistinct keeps them
-// together. Without copies the folds are those of Folds.
-func (p Parts) FoldsDistinct(k int, seed uint64) ([]Parts, error) { return p.folds(k, seed, true) }
-
-func (p Parts) folds(k int, seed uint64, distinct bool) ([]Parts, error) {
+// part of exactly one, and in the training part of the others. The rows are shuffled by the seed; exact copies of a row
+// are left out of the same fold, as SplitDistinct keeps them together; of a classification the rows of each class are
+// spread over the folds, and the only row of a class is in every training part. A Group is in one fold; with an Order a
+// fold is a span of time. Test is that of p. It is an error if there are fewer than 2 folds, or fewer rows, groups or
+// times than folds.
+func (p Parts) Folds(k int, seed uint64) ([]Parts, error) {
 	all, err := p.Joined()
 	if err != nil {
 		return nil, err
 	}
-	n := all.Rows()
-	if k < 2 || k > n {
-		return nil, fmt.Errorf("dataset %s: %d folds of %d rows%s: take at least 2, and at most as many as there are rows",
-			all.Name, k, n, all.inBlocks(all.Blocks()))
-	}
+	n, whole := all.Rows(), all.Group != nil || all.Order != nil
 	order := newRand("folds", seed, 0).Perm(n)
-	if all.Group != nil || all.Order != nil {
-		return all.foldsOfBlocks(k, all.blocks(order), p.Test)
-	}
-	if all.Task != Regression {
+	if !whole && all.Task != Regression {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all.Y[a], all.Y[b]) })
 	}
 	blocks := all.blocks(order)
-	if distinct {
-		if d, _ := all.distinct(order); len(d) >= k {
-			blocks = d
-		}
+	if k < 2 || k > len(blocks) {
+		return nil, fmt.Errorf("dataset %s: %d folds of %d rows%s: take at least 2, and at most as many as there are",
+			all.Name, k, n, all.inBlocks(len(blocks)))
 	}
 	classes := [][][]int{blocks}
-	if all.Task != Regression {
-		classes = together(blocks, func(block []int) float64 { return all.Y[block[0]] })
+	if !whole {
+		if distinct, _ := all.distinct(order); len(distinct) >= k {
+			classes[0] = distinct
+		}
+		if all.Task != Regression {
+			classes = together(classes[0], func(block []int) float64 { return all.Y[block[0]] })
+		}
 	}
-	foldOf, size := make([]int, n), make([]int, k) // the fold that leaves a row out, and how many a fold does
+	foldOf, validation, done := make([]int, n), make([][]int, k), 0 // foldOf is the fold that leaves a row out
 	for _, blocks := range classes {
 		ofClass := make([]int, k)
-		for _, block := range blocks {
+		for i, block := range blocks {
 			f := 0
-			for other := range size {
-				if cmp.Or(cmp.Compare(ofClass[other], ofClass[f]), cmp.Compare(size[other], size[f])) < 0 {
+			for other := range validation {
+				if cmp.Or(cmp.Compare(ofClass[other], ofClass[f]),
+					cmp.Compare(len(validation[other]), len(validation[f]))) < 0 {
 					f = other
 				}
 			}
-			ofClass[f], size[f] = ofClass[f]+len(block), size[f]+len(block)
-			if all.Task != Regression && len(blocks) == 1 {
+			if all.Order != nil { // by the rows before; each fold has at least one block
+				f = min(max(done*k/n, k-len(blocks)+i), i)
+			}
+			done += len(block)
+			ofClass[f], validation[f] = ofClass[f]+len(block), append(validation[f], block...)
+			if len(classes) > 1 && len(blocks) == 1 {
 				f = -1 // it trains all
 			}
 			for _, row := range block {
@@ -338,12 +335,10 @@ func (p Parts) folds(k int, seed uint64, distinct bool) ([]Parts, error) {
 			}
 		}
 	}
-	return all.foldsOf(k, order, foldOf, p.Test)
-}
-
-// foldsOf are Folds of rows in the given order, by the fold that leaves each row out.
-func (d *Dataset) foldsOf(k int, order, foldOf []int, test *Dataset) (folds []Parts, err error) {
-	folds = make([]Parts, k)
+	if whole {
+		order = slices.Concat(validation...)
+	}
+	folds := make([]Parts, k)
 	for f := range folds {
 		var rows [3][]int
 		for _, row := range order {
@@ -353,40 +348,12 @@ func (d *Dataset) foldsOf(k int, order, foldOf []int, test *Dataset) (folds []Pa
 			}
 			rows[part] = append(rows[part], row)
 		}
-		if folds[f], err = d.parts(rows); err != nil {
+		if folds[f], err = all.parts(rows); err != nil {
 			return nil, err
 		}
-		folds[f].Test = test
+		folds[f].Test = p.Test
 	}
 	return folds, nil
-}
-
-// foldsOfBlocks are Folds whose validation parts have whole blocks: each group goes where there are fewest rows so far;
-// of times each fold has a span.
-func (d *Dataset) foldsOfBlocks(k int, blocks [][]int, test *Dataset) ([]Parts, error) {
-	if k > len(blocks) {
-		return nil, fmt.Errorf("dataset %s: %d folds of %d rows%s: take at most as many as there are of these", d.Name, k,
-			d.Rows(), d.inBlocks(len(blocks)))
-	}
-	validation, foldOf, done := make([][]int, k), make([]int, d.Rows()), 0
-	for i, block := range blocks {
-		at := 0
-		if d.Group != nil {
-			for f := range validation {
-				if len(validation[f]) < len(validation[at]) {
-					at = f
-				}
-			}
-		} else { // by the rows before; each fold has at least one block
-			at = min(max(done*k/d.Rows(), k-len(blocks)+i), i)
-		}
-		done += len(block)
-		validation[at] = append(validation[at], block...)
-		for _, row := range block {
-			foldOf[row] = at
-		}
-	}
-	return d.foldsOf(k, slices.Concat(validation...), foldOf, test)
 }
 
 // Joined has the rows of Train, then those of Validation, if there are any.
@@ -450,8 +417,8 @@ type namedFraction struct {
 	value float64
 }
 
-func (f Fractions) list() [3]namedFraction {
-	return [3]namedFraction{{"train", f.Train}, {"validation", f.Validation}, {"test", f.Test}}
+func (f Fractions) list() []namedFraction {
+	return []namedFraction{{"train", f.Train}, {"validation", f.Validation}, {"test", f.Test}}
 }
 
 func (f Fractions) validate() error {

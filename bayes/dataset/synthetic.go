@@ -9,6 +9,17 @@ import (
 
 const synthetic = "synthetic, made by this package"
 
+// checkDraw is an error if a set has fewer rows than it needs, or a noise that is none.
+func checkDraw(name string, n, least int, noise float64) error {
+	if n < least {
+		return fmt.Errorf("dataset %s: n is %d: it must be at least %d", name, n, least)
+	}
+	if !(noise >= 0) || math.IsInf(noise, 0) {
+		return fmt.Errorf("dataset %s: the noise is %v: it must be finite and at least 0", name, noise)
+	}
+	return nil
+}
+
 // Crescent draws n observations of the model whose posterior is a crescent (the OHSMC paper, section 4.1):
 //
 //	phi ~ N(0, diag(2, 1)),  y | phi ~ N(phi_1/psi + (phi_0^2 + psi^2)/2, 1)
@@ -16,8 +27,8 @@ const synthetic = "synthetic, made by this package"
 // at phi = 0, so y ~ N(psi^2/2, 1); the paper takes n = 100 at psi = 1. There is no feature: X is one column of ones,
 // [n, 1], so that the set can be split and batched like any other. n must be at least 1, psi finite and not 0.
 func Crescent(n int, psi float64, seed uint64) (*Dataset, error) {
-	if n < 1 {
-		return nil, fmt.Errorf("dataset crescent: n is %d: it must be at least 1", n)
+	if err := checkDraw("crescent", n, 1, 1); err != nil {
+		return nil, err
 	}
 	if psi == 0 || math.IsNaN(psi) || math.IsInf(psi, 0) {
 		return nil, fmt.Errorf("dataset crescent: psi is %v: it must be finite and not 0", psi)
@@ -48,11 +59,8 @@ func SinTanhMean(x float64) float64 { return x * math.Sin(x*math.Tanh(x)) }
 // pi. Both coordinates get Gaussian noise with the given standard deviation. The rows are shuffled. n must be at least
 // 2, noise finite and at least 0.
 func TwoMoons(n int, noise float64, seed uint64) (*Dataset, error) {
-	if n < 2 {
-		return nil, fmt.Errorf("dataset two_moons: n is %d: it must be at least 2, one point a moon", n)
-	}
-	if !(noise >= 0) || math.IsInf(noise, 0) {
-		return nil, fmt.Errorf("dataset two_moons: the noise is %v: it must be finite and at least 0", noise)
+	if err := checkDraw("two_moons", n, 2, noise); err != nil {
+		return nil, err
 	}
 	rng := newRand("two_moons", seed, 0)
 	x := mat.NewDense(n, 2, nil)
@@ -106,11 +114,8 @@ func GappedWaveMean(x float64) float64 { return math.Sin(2*x)/2 + x/4 }
 
 // curve draws rows of one feature, x = place(u) of a uniform u, and y = mean(x) with noise.
 func curve(name, title string, n int, noise float64, seed uint64, place, mean func(float64) float64) (*Dataset, error) {
-	if n < 1 {
-		return nil, fmt.Errorf("dataset %s: n is %d: it must be at least 1", name, n)
-	}
-	if !(noise >= 0) || math.IsInf(noise, 0) {
-		return nil, fmt.Errorf("dataset %s: the noise is %v: it must be finite and at least 0", name, noise)
+	if err := checkDraw(name, n, 1, noise); err != nil {
+		return nil, err
 	}
 	rng := newRand(name, seed, 0)
 	values := mat.NewDense(n, 1, nil)
@@ -129,8 +134,8 @@ func curve(name, title string, n int, noise float64, seed uint64, place, mean fu
 // probability, 1/(1 + exp(-f(x))). Sets of one network and several seeds are samples of the same distribution, such as
 // a training and a test part. n must be at least 1.
 func Control(n int, network, seed uint64) (*Dataset, error) {
-	if n < 1 {
-		return nil, fmt.Errorf("dataset control: n is %d: it must be at least 1", n)
+	if err := checkDraw("control", n, 1, 1); err != nil {
+		return nil, err
 	}
 	const inputs, hidden, scale = 3, 3, 2
 	weights := newRand("control network", network, 0)

@@ -348,7 +348,7 @@ func TestShardOrder(t *testing.T) {
 		"the same": {two, []func(*dataset.Dataset){features("a", "b"), features("a", "b")}, nil, nil,
 			[3][]string{{"a", "b"}, {"y"}, nil}},
 		"features": {two, []func(*dataset.Dataset){features("a", "b"), features("b", "a")}, nil,
-			[]string{`shard 1 beside shard 0`, `["b" "a"]`, `["a" "b"]`, "SelectFeatures"}, [3][]string{}},
+			[]string{`shard 1 beside shard 0`, `["b" "a"]`, `["a" "b"]`, "CSVOptions.Like"}, [3][]string{}},
 		"features of the third, as the first has others": {two,
 			[]func(*dataset.Dataset){features("c", "d"), features("a", "b"), features("b", "a")}, nil,
 			[]string{`shard 2 beside shard 1`, `["b" "a"]`, `["a" "b"]`}, [3][]string{}},

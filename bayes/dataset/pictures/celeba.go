@@ -50,51 +50,54 @@ func readCelebA(s source) (parts dataset.Parts, err error) {
 		return parts, err
 	}
 	defer func() { err = errors.Join(err, partition.Close()) }()
-	all, pictures, err := readAttributes(attributes)
+	all, err := readAttributes(attributes)
 	if err != nil {
 		return parts, fmt.Errorf("pictures: %s: %w", attributes.Name(), err)
 	}
 	all.Source = "Liu, Luo, Wang and Tang 2015; " + s.page
 	all.Licence = "for non-commercial research only (the makers' page)"
-	rows, err := readPartition(partition, pictures)
-	if err != nil {
+	// A line for each picture has its name, and 0 for training, 1 for validation or 2 for the test.
+	var rows [3][]int
+	lines := bufio.NewScanner(partition)
+	for row := 0; lines.Scan(); row++ {
+		_, text, _ := strings.Cut(lines.Text(), " ")
+		part, err := strconv.Atoi(text)
+		if err != nil || part < 0 || part > 2 {
+			return parts, fmt.Errorf("pictures: %s: line %d is %.100q: it must be a name, and 0, 1 or 2", partition.Name(),
+				row+1, lines.Text())
+		}
+		rows[part] = append(rows[part], row)
+	}
+	if err := lines.Err(); err != nil {
 		return parts, fmt.Errorf("pictures: %s: %w", partition.Name(), err)
 	}
-	if parts.Train, err = all.Subset(rows[0]); err == nil {
-		if parts.Validation, err = all.Subset(rows[1]); err == nil {
-			parts.Test, err = all.Subset(rows[2])
+	for part, to := range []**dataset.Dataset{&parts.Train, &parts.Validation, &parts.Test} {
+		if *to, err = all.Subset(rows[part]); err != nil {
+			return parts, err
 		}
 	}
-	return parts, err
+	return parts, nil
 }
 
 // readAttributes reads the table of attributes: a line with the number of pictures, one with the names of the
-// attributes, and one for each picture with its name and its attributes.
-func readAttributes(r io.Reader) (all *dataset.Dataset, pictures []string, err error) {
+// attributes, and one for each picture with its name and its attributes, -1 or 1.
+func readAttributes(r io.Reader) (*dataset.Dataset, error) {
 	lines := bufio.NewScanner(r)
 	lines.Scan()
-	count := strings.TrimSpace(lines.Text())
 	lines.Scan()
 	attributes := strings.Fields(lines.Text())
 	target := slices.Index(attributes, celebaTarget)
-	if target < 0 || len(attributes) < 2 {
-		return nil, nil, fmt.Errorf("line 2 is %.100q: it must name attributes, %s among them", lines.Text(), celebaTarget)
-	}
 	var x, y []float64
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		if len(fields) != 1+len(attributes) {
-			return nil, nil, fmt.Errorf("line %d has %d fields: it must have the picture's name and %d attributes",
-				len(y)+3, len(fields), len(attributes))
+		if target < 0 || len(fields) != 1+len(attributes) {
+			return nil, fmt.Errorf("line %d has %d fields: it must have the picture's name and %d attributes, %s among them",
+				len(y)+3, len(fields), len(attributes), celebaTarget)
 		}
-		pictures = append(pictures, fields[0])
 		for k, field := range fields[1:] {
-			if field != "1" && field != "-1" {
-				return nil, nil, fmt.Errorf("line %d: %s is %q: it must be -1 or 1", len(y)+3, attributes[k], field)
-			}
-			v := 1.
-			if field == "-1" {
-				v = -1
+			v, err := strconv.ParseFloat(field, 64)
+			if err != nil {
+				return nil, fmt.Errorf("line %d, %s: %w", len(y)+3, attributes[k], err)
 			}
 			if k != target {
 				x = append(x, v)
@@ -104,40 +107,9 @@ func readAttributes(r io.Reader) (all *dataset.Dataset, pictures []string, err e
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, nil, err
-	}
-	if n, err := strconv.Atoi(count); err != nil || n != len(y) || n == 0 {
-		return nil, nil, fmt.Errorf("there are %d pictures, and line 1, their number, is %.100q: the file is cut short or "+
-			"another one", len(y), count)
+		return nil, err
 	}
 	return &dataset.Dataset{Name: "celeba", Title: "CelebA, attributes", Task: dataset.BinaryClassification,
 		Target: celebaTarget, Classes: []string{"other hair", "blond"}, Features: slices.Delete(attributes, target, target+1),
-		X: mat.NewDense(len(y), len(attributes)-1, x), Y: y}, pictures, nil
-}
-
-// readPartition reads which pictures are for training (0), for validation (1) and for the test (2): a line for each,
-// with its name and the number.
-func readPartition(r io.Reader, pictures []string) (rows [3][]int, err error) {
-	lines := bufio.NewScanner(r)
-	i := 0
-	for ; lines.Scan(); i++ {
-		fields := strings.Fields(lines.Text())
-		part := -1
-		if len(fields) == 2 && i < len(pictures) && fields[0] == pictures[i] {
-			part = slices.Index([]string{"0", "1", "2"}, fields[1])
-		}
-		if part < 0 {
-			return rows, fmt.Errorf("line %d is %.100q: it must be a picture's name, in the order of the %d lines of "+
-				"attributes, and 0, 1 or 2", i+1, lines.Text(), len(pictures))
-		}
-		rows[part] = append(rows[part], i)
-	}
-	if err := lines.Err(); err != nil {
-		return rows, err
-	}
-	if i != len(pictures) {
-		return rows, fmt.Errorf("there are %d lines, and %d pictures with attributes: the file is cut short", i,
-			len(pictures))
-	}
-	return rows, nil
+		X: mat.NewDense(len(y), len(attributes)-1, x), Y: y}, nil
 }

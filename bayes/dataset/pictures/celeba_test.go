@@ -44,43 +44,22 @@ func TestCelebAMade(t *testing.T) {
 	}
 }
 
+// The files' checksums are compared; with others, made for this test, what would be read otherwise is refused.
 func TestCelebAFaults(t *testing.T) {
-	change := func(text, from, to string) string {
-		if !strings.Contains(text, from) {
-			t.Fatalf("no %q", from)
-		}
-		return strings.Replace(text, from, to, 1)
-	}
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
 		attributes, partition string
 		wants                 []string
 	}{
-		"empty":        {"", partitionFile, []string{"line 2", "Blond_Hair"}},
-		"no blond":     {change(attributesFile, "Blond_Hair", "Blond"), partitionFile, []string{"line 2", "Blond_Hair"}},
-		"only blond":   {"1\nBlond_Hair\n1.jpg 1\n", partitionFile, []string{"line 2"}},
-		"no pictures":  {"0\nBlond_Hair Bald\n", "", []string{"0 pictures"}},
-		"a field less": {change(attributesFile, "1 -1 -1", "1 -1"), partitionFile, []string{"line 4", "3 fields"}},
-		"another value": {change(attributesFile, "1 -1 -1", "1 0 -1"), partitionFile,
-			[]string{"line 4", "Blond_Hair", `"0"`}},
-		"cut":            {change(attributesFile, "4.jpg -1  1 -1\n", ""), partitionFile, []string{"3 pictures", `"4"`}},
-		"no number":      {change(attributesFile, "4\n", "image_id\n"), partitionFile, []string{"4 pictures", "image_id"}},
-		"fewer parts":    {attributesFile, change(partitionFile, "4.jpg 2\n", ""), []string{"3 lines", "4 pictures"}},
-		"more parts":     {attributesFile, partitionFile + "5.jpg 1\n", []string{"line 5", "4 lines of attributes"}},
-		"another part":   {attributesFile, change(partitionFile, "3.jpg 0", "3.jpg 3"), []string{"line 3", "3.jpg 3"}},
-		"another order":  {attributesFile, change(partitionFile, "2.jpg 1\n3.jpg 0", "3.jpg 0\n2.jpg 1"), []string{"line 2"}},
-		"no test":        {attributesFile, change(partitionFile, "4.jpg 2", "4.jpg 0"), []string{"at least one row"}},
-		"a line too far": {attributesFile + strings.Repeat("x", 1<<17), partitionFile, []string{"token too long"}},
+		{strings.Replace(attributesFile, "1 -1 -1", "1 -1", 1), partitionFile, []string{"line 4", "3 fields"}},
+		{strings.Replace(attributesFile, "Blond_Hair", "Blond", 1), partitionFile, []string{"Blond_Hair among them"}},
+		{strings.Replace(attributesFile, "1 -1 -1", "1 x -1", 1), partitionFile, []string{"line 4, Blond_Hair", `"x"`}},
+		{attributesFile, strings.Replace(partitionFile, "3.jpg 0", "3.jpg 3", 1), []string{"line 3", "3.jpg 3"}},
+		{attributesFile, strings.Replace(partitionFile, "4.jpg 2", "4.jpg 0", 1), []string{"at least one row"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s, _ := written(t, celeba, []byte(c.attributes), []byte(c.partition))
-			_, err := readCelebA(s)
-			refused(t, err, c.wants...)
-		})
+		s, _ := written(t, celeba, []byte(c.attributes), []byte(c.partition))
+		_, err := readCelebA(s)
+		refused(t, err, c.wants...)
 	}
-	s, _ := written(t, celeba, []byte(attributesFile))
-	s.files = append(s.files, celeba.files[1])
-	_, err := readCelebA(s)
-	refused(t, err, "list_eval_partition.txt", "get the file from", celeba.page)
 }
 
 func TestCelebA(t *testing.T) {

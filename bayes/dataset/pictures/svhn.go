@@ -53,14 +53,11 @@ func (s source) digits(dir string, f file) (d *dataset.Dataset, err error) {
 	x, y := variables["X"], variables["y"]
 	n := len(y.values)
 	if !slices.Equal(x.sizes, []int{side, side, colours, n}) || !slices.Equal(y.sizes, []int{n, 1}) {
-		return nil, fmt.Errorf("pictures: %s has X %v and y %v, of all variables %v: X must be [32 32 3 N] and y [N 1]",
-			opened.Name(), x.sizes, y.sizes, names(variables))
+		return nil, fmt.Errorf("pictures: %s has X %v and y %v: X must be [32 32 3 N] and y [N 1]", opened.Name(), x.sizes,
+			y.sizes)
 	}
 	labels := make([]float64, n)
 	for i, digit := range y.values {
-		if digit < 1 || digit > 10 {
-			return nil, fmt.Errorf("pictures: %s: label %d is %d: it must be from 1 to 10", opened.Name(), i, digit)
-		}
 		labels[i] = float64(digit % 10)
 	}
 	// MATLAB's first index is the fastest: a picture is its red, its green and its blue, column by column.
