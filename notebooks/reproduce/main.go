@@ -261,14 +261,18 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 		asked.options.Progress = say
 		return study.Distribute(ctx, asked.on, asked.studies, asked.options)
 	}
-	var records *recorder
-	commit, unknown := commitOf(ctx) // outside of a clone it is not known
+	root, err := projectRoot()
+	commit := "" // outside of a clone it is not known
+	if err == nil {
+		commit, err = commitOf(ctx, root)
+	}
 	asked.options.Commit = commit
+	var records *study.Records
 	if asked.record {
-		if unknown != nil {
-			return unknown
+		if err != nil {
+			return fmt.Errorf("-record: which commit is it? %w", err)
 		}
-		if records, err = openRecorder(commit); err != nil {
+		if records, err = study.OpenRecords(root); err != nil {
 			return err
 		}
 		if len(asked.studies) == 0 {
@@ -296,8 +300,11 @@ func reproduce(ctx context.Context, args []string, out, progress io.Writer) erro
 		if ctx.Err() != nil { // nothing is recorded: it could be of fewer repetitions than what is
 			return errors.New("interrupted: what is done is kept; the same command (without -fresh) goes on from there")
 		}
-		if recordErr := records.take(cells); recordErr != nil {
-			return errors.Join(err, recordErr)
+		if records != nil && len(cells) > 0 {
+			records.Record(cells, commit)
+			if fault := records.Save(); fault != nil {
+				return errors.Join(err, fault)
+			}
 		}
 		if err != nil && asked.hours == 0 {
 			return err
@@ -363,13 +370,8 @@ are those of "go run ./notebooks list".
 	if len(ids) == 0 && !asked.record {
 		return asked, errors.New("reproduce: which study? `go run ./notebooks list` shows their IDs")
 	}
-	for _, number := range []struct {
-		flag  string
-		value int
-	}{{"reps", o.Reps}, {"epochs", o.Epochs}} {
-		if number.value < 0 {
-			return asked, fmt.Errorf("-%s %d: must not be negative", number.flag, number.value)
-		}
+	if o.Reps < 0 || o.Epochs < 0 {
+		return asked, fmt.Errorf("-reps %d, -epochs %d: must not be negative", o.Reps, o.Epochs)
 	}
 	o.Data, o.Methods = names(*data), names(*methods)
 	if _, err := o.FigureFile(""); err != nil {
@@ -423,34 +425,8 @@ func where(out io.Writer, s study.Experiment, o study.Options) error {
 	return nil
 }
 
-// recorder adds cells, with the commit that computed them, to the project's records. A nil recorder does nothing.
-type recorder struct {
-	*study.Records
-	commit string
-}
-
-func openRecorder(commit string) (*recorder, error) {
-	here, err := os.Getwd()
-	if err != nil {
-		return nil, fmt.Errorf("-record: %w", err)
-	}
-	root, err := setup.Root(here)
-	if err != nil {
-		return nil, fmt.Errorf("-record: %w", err)
-	}
-	records, err := study.OpenRecords(root)
-	if err != nil {
-		return nil, err
-	}
-	return &recorder{records, commit}, nil
-}
-
 // commitOf is the commit of the clone that the command runs in, and whether its code has changes.
-func commitOf(ctx context.Context) (string, error) {
-	root, err := projectRoot()
-	if err != nil {
-		return "", err
-	}
+func commitOf(ctx context.Context, root string) (string, error) {
 	commit, err := git(ctx, root, "rev-parse", "--short=7", "HEAD")
 	if err != nil {
 		return "", err
@@ -465,17 +441,9 @@ func commitOf(ctx context.Context) (string, error) {
 func git(ctx context.Context, root string, args ...string) (string, error) {
 	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...).Output()
 	if err != nil {
-		return "", fmt.Errorf("-record: which commit is it? git %s: %w", strings.Join(args, " "), err)
+		return "", fmt.Errorf("git %s: %w", strings.Join(args, " "), err)
 	}
 	return strings.TrimSpace(string(out)), nil
-}
-
-func (r *recorder) take(cells []study.Cell) error {
-	if r == nil || len(cells) == 0 {
-		return nil
-	}
-	r.Record(cells, r.commit)
-	return r.Save()
 }
 
 // names returns the parts of a list with commas, without space or empty ones.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"time"
 
 	"gobnn/bayes/compute/accelerator"
 	"gobnn/bayes/compute/environment"
@@ -65,7 +64,9 @@ func (s *Setup) EnsureExtra(ctx context.Context, kind string) error {
 	pins := hex.EncodeToString(sum[:])[:12]
 	if stamped(link, pins) {
 		fmt.Fprintf(s.Out, "gobnn: the %s is in %s\n", a.what, link)
-	} else if err := s.installExtra(ctx, env, link, pins, kind); err != nil {
+	} else if err := s.install(ctx, link, pins, stamped, func(dir string) error {
+		return s.fillExtra(ctx, env, dir, kind)
+	}); err != nil {
 		return err
 	}
 	switch kind {
@@ -87,46 +88,23 @@ func servedBy(what string, systems []string, system string) error {
 	return fmt.Errorf("%w: the %s is built for %v, not for %s", errPlatform, what, systems, system)
 }
 
-// installExtra fills the folder that link is to point to, under the cache folder's lock.
-func (s *Setup) installExtra(ctx context.Context, env, link, pins, kind string) error {
+// fillExtra installs an extra in an empty folder.
+func (s *Setup) fillExtra(ctx context.Context, env, dir, kind string) error {
 	a := extras[kind]
-	if err := s.hold(ctx, filepath.Dir(link)); err != nil {
-		return err
-	}
-	defer s.lock.Close()
-	if stamped(link, pins) { // another set-up made it while this one waited
-		return nil
-	}
-	start, target := time.Now(), link+"-"+pins
 	p := newProgress(s.Out, 1)
 	defer p.fail()
 	p.begin(a.what)
-	fill := func() error {
-		if err := emptied(target); err != nil {
-			return err
-		}
-		list := filepath.Join(target, "requirements.txt") // with which package accelerator compares the wheels
-		if err := os.WriteFile(list, []byte(a.requirements), 0o644); err != nil {
-			return Explain(err)
-		}
-		if _, _, err := s.pip(ctx, env, list, p, "--no-cache-dir", "--target", target); err != nil {
-			if err = Explain(err); errors.Is(err, errPython) {
-				err = fmt.Errorf("%w%s", err, a.python)
-			}
-			return fmt.Errorf("%s: %w", a.what, err)
-		}
-		return stamp(target, pins)
+	list := filepath.Join(dir, "requirements.txt") // with which package accelerator compares the wheels
+	if err := os.WriteFile(list, []byte(a.requirements), 0o644); err != nil {
+		return Explain(err)
 	}
-	if err := fill(); err != nil {
-		return errors.Join(err, os.RemoveAll(target))
+	if _, _, err := s.pip(ctx, env, list, p, "--no-cache-dir", "--target", dir); err != nil {
+		if err = Explain(err); errors.Is(err, errPython) {
+			err = fmt.Errorf("%w%s", err, a.python)
+		}
+		return fmt.Errorf("%s: %w", a.what, err)
 	}
 	p.done()
-	if err := setLink(link, target); err != nil {
-		return err
-	}
-	removeStale(link, target)
-	fmt.Fprintf(s.Out, "gobnn: ready in %.0f s: %s in %s\n", time.Since(start).Seconds(), megabytes(sizeOf(target)),
-		target)
 	return nil
 }
 

@@ -33,10 +33,6 @@ type Setup struct {
 
 // Ensure makes the environment unless it exists with the same pins, and returns its folder; see Ready.
 func (s *Setup) Ensure(ctx context.Context) (string, error) {
-	cache, err := environment.CacheDir()
-	if err != nil {
-		return "", err
-	}
 	env, err := environment.Dir()
 	if err != nil {
 		return "", err
@@ -46,12 +42,13 @@ func (s *Setup) Ensure(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if !whole(env, pins) {
-		if err := s.build(ctx, cache, env, pins); err != nil {
+		fill := func(dir string) error { return s.fill(ctx, dir) }
+		if err := s.install(ctx, env, pins, whole, fill); err != nil {
 			return "", err
 		}
 	}
 	if s.Help && !complete(env) {
-		if err := s.addHelp(ctx, cache, env); err != nil {
+		if err := s.addHelp(ctx, env); err != nil {
 			return "", err
 		}
 	}
@@ -68,32 +65,36 @@ func Ready(root string, help bool) (bool, error) {
 	return err == nil && whole(env, pins) && (!help || complete(env)), err
 }
 
-// build makes the environment, under the cache folder's lock.
-func (s *Setup) build(ctx context.Context, cache, env, pins string) error {
-	if err := s.hold(ctx, cache); err != nil {
+// install fills the folder that link is to point to, under the cache folder's lock, unless it is whole already.
+func (s *Setup) install(
+	ctx context.Context, link, pins string, whole func(dir, pins string) bool, fill func(dir string) error,
+) error {
+	if err := s.hold(ctx, filepath.Dir(link)); err != nil {
 		return err
 	}
 	defer s.lock.Close()
-	if whole(env, pins) { // another set-up made it while this one waited
+	if whole(link, pins) { // another set-up made it while this one waited
 		return nil
 	}
-	start := time.Now()
-	target := env + "-" + pins
-	fmt.Fprintf(s.Out, "gobnn: setting up in %s: once, one or two minutes, 100 MB of Python packages to download\n", cache)
+	start, target := time.Now(), link+"-"+pins
 	if !whole(target, pins) { // else only the link is missing
-		if err := s.fill(ctx, target, pins); err != nil {
-			if ctx.Err() != nil {
-				err = fmt.Errorf("set-up stopped; the next one begins anew: %w", err)
-			}
+		err := emptied(target)
+		if err == nil {
+			err = fill(target)
+		}
+		if err == nil {
+			err = stamp(target, pins)
+		}
+		if err != nil {
 			return errors.Join(err, os.RemoveAll(target))
 		}
 	}
-	if err := setLink(env, target); err != nil {
+	if err := setLink(link, target); err != nil {
 		return err
 	}
-	removeStale(env, target)
-	fmt.Fprintf(s.Out, "gobnn: ready in %.0f s: %s in %s\n", time.Since(start).Seconds(),
-		megabytes(sizeOf(target)), target)
+	removeStale(link, target)
+	fmt.Fprintf(s.Out, "gobnn: ready in %.0f s: %s in %s\n", time.Since(start).Seconds(), megabytes(sizeOf(target)),
+		target)
 	return nil
 }
 
@@ -107,8 +108,10 @@ func (s *Setup) hold(ctx context.Context, cache string) error {
 	return err
 }
 
-// fill empties target, builds the environment in it, and stamps it.
-func (s *Setup) fill(ctx context.Context, target, pins string) error {
+// fill builds the environment in an empty folder.
+func (s *Setup) fill(ctx context.Context, target string) error {
+	fmt.Fprintf(s.Out, "gobnn: setting up in %s: once, one or two minutes, 100 MB of Python packages to download\n",
+		filepath.Dir(target))
 	p := newProgress(s.Out, 5)
 	defer p.fail()
 
@@ -120,9 +123,6 @@ func (s *Setup) fill(ctx context.Context, target, pins string) error {
 	p.update("Python %s, %s, %s", m.pythonVersion, m.compiler, runtime.Version())
 	p.done()
 
-	if err := emptied(target); err != nil {
-		return err
-	}
 	for _, step := range []struct {
 		name string
 		do   func(context.Context, string, *progress) error
@@ -135,12 +135,14 @@ func (s *Setup) fill(ctx context.Context, target, pins string) error {
 		{"compiling the library for the notebooks", s.warm},
 	} {
 		p.begin(step.name)
-		if err := step.do(ctx, target, p); err != nil {
+		if err := step.do(ctx, target, p); err != nil && ctx.Err() != nil {
+			return fmt.Errorf("set-up stopped; the next one begins anew: %w", err)
+		} else if err != nil {
 			return fmt.Errorf("%s: %w", step.name, Explain(err))
 		}
 		p.done()
 	}
-	return stamp(target, pins)
+	return nil
 }
 
 // emptied makes a folder anew, without the remains of a killed set-up.

@@ -176,8 +176,8 @@ func complete(dir string) bool {
 
 // addHelp builds gopls, by which Tab completes in JupyterLab. It takes a minute of processor time, which a notebook
 // that runs by itself does not wait for.
-func (s *Setup) addHelp(ctx context.Context, cache, dir string) (err error) {
-	if s.lock, err = lock(ctx, cache, func(line string) { fmt.Fprintln(s.Out, "gobnn: "+line) }); err != nil {
+func (s *Setup) addHelp(ctx context.Context, dir string) error {
+	if err := s.hold(ctx, filepath.Dir(dir)); err != nil {
 		return err
 	}
 	defer s.lock.Close()
@@ -192,7 +192,7 @@ func (s *Setup) addHelp(ctx context.Context, cache, dir string) (err error) {
 	if err := os.RemoveAll(making); err != nil {
 		return unwritable(dir, err)
 	}
-	err = program.Run(ctx, program.Command{Args: []string{"go", "install", "golang.org/x/tools/gopls"},
+	err := program.Run(ctx, program.Command{Args: []string{"go", "install", "golang.org/x/tools/gopls"},
 		Dir: filepath.Join(s.tools(), "gopls"),
 		Env: s.environ([]string{"GOBIN=" + filepath.Join(making, "server")}), Hold: s.lock})
 	if err == nil {
