@@ -43,8 +43,6 @@
 // Read Result.Warnings, and mind:
 //
 //   - VI underestimates variances where parameters are correlated.
-//   - With Laplace.Sampled the particles predict by the network itself, and worse than the mode if the Gaussian is
-//     wide.
 //   - SGLD and SGHMC have a bias that grows with the step size. Tune it to the data: the defaults fall as 1/N, and are
 //     safe rather than fast.
 //   - SAE is too certain where there are data.

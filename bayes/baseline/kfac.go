@@ -37,14 +37,8 @@ type block struct {
 // mostRows is the most rows of a factor, whose eigenvectors cost the cube of their number.
 const mostRows = 4000
 
-// checkLayers is an error for models that have no Kronecker factors: whose stochastic parameters are not all of Dense
-// layers, or of too wide ones.
-func checkLayers(bound *bayes.BoundModel) error {
-	_, _, err := blocksOf(bound)
-	return err
-}
-
-// blocksOf returns a model's layers and their blocks. Every stochastic parameter must belong to a block.
+// blocksOf returns a model's layers and their blocks. Every stochastic parameter must belong to a block: it is an error
+// if one is not of a Dense layer, or of too wide a one.
 func blocksOf(bound *bayes.BoundModel) (layers []nn.Layer, blocks []block, err error) {
 	if layers, err = bound.Model.Network.Layers(bound.Inputs, bound.Width); err != nil {
 		return nil, nil, err

@@ -33,9 +33,9 @@ import (
 //
 // Particles are drawn from the Gaussian. The Gauss-Newton matrix is the exact curvature of the network linearised at
 // the mode, so particles predict by the linearised network (Immer, Korzepa and Bauer 2021; for one output MacKay 1992):
-// f(x; phi*) + J(x) (phi - phi*), bayes.Draws.LinearisedAt. With Sampled they predict by the network itself, often
-// worse than the mode (Lawrence 2001; Foong, Li, Hernandez-Lobato and Turner 2019): the Gaussian is wide in directions
-// to which the network is insensitive near the mode, even if it is sensitive further out.
+// f(x; phi*) + J(x) (phi - phi*), bayes.Draws.LinearisedAt. By the network itself they would often predict worse than
+// the mode (Lawrence 2001; Foong, Li, Hernandez-Lobato and Turner 2019): the Gaussian is wide in directions to which
+// the network is insensitive near the mode, even if it is sensitive further out.
 type Laplace struct {
 	Training `json:"training,omitzero"`
 	// Structure is the part of P that is kept: "full", "last layer" or KroneckerPrecision. Default "full" for at most
@@ -43,8 +43,6 @@ type Laplace struct {
 	// others then stay at the mode.
 	Structure Structure `json:"structure"`
 	Samples   int       `json:"samples"` // particles of the posterior; default 100
-	// Sampled predicts with the network itself; default: with its linearisation at the mode.
-	Sampled bool `json:"sampled"`
 }
 
 // Structure is the part of the precision that is kept.
@@ -100,7 +98,7 @@ func (m Laplace) Prepare(j *fit.Job) (_ fit.Method, err error) {
 		return nil, err
 	}
 	if m.Structure == KroneckerPrecision {
-		if err := checkLayers(bound); err != nil {
+		if _, _, err := blocksOf(bound); err != nil {
 			return nil, fmt.Errorf("baseline: Laplace.Structure is %q: %w; take %q, or %q of few parameters", m.Structure, err,
 				lastLayerPrecision, fullPrecision)
 		}
@@ -152,9 +150,7 @@ func (m Laplace) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	}
 	result := mode.trained.Result(mode.status)
 	result.Draws, result.Approximation = drawsOf(j, phi, mode.psi), "a Gaussian at the mode"
-	if !m.Sampled {
-		result.Draws.LinearisedAt = compute.Floats(j.DType, mode.phi, j.Bound.D)
-	}
+	result.Draws.LinearisedAt = compute.Floats(j.DType, mode.phi, j.Bound.D)
 	if j.Parts.Validation != nil { // it has ended the training, and judges the intervals (see fit)
 		return result, nil
 	}

@@ -17,12 +17,11 @@ import (
 	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 )
 
 // A linearised Laplace's predictive is Gaussian with the network's own output at the mode as its mean and J P^-1 J' as
-// its variance, which is taken here from the precision and, for J, from particles a unit along each coordinate. The
-// same draws, Sampled, predict otherwise. Both survive a file.
+// its variance, which is taken here from the precision and, for J, from particles a unit along each coordinate. It
+// survives a file.
 func TestLaplaceLinearised(t *testing.T) {
 	data := fittest.Data(30)
 	model := bayes.Model{
@@ -76,18 +75,6 @@ func TestLaplaceLinearised(t *testing.T) {
 		}
 		variance := mat.Inner(gradient, covariance, gradient)
 		checkNormal(t, column(got, n, row), at[row], math.Sqrt(variance))
-	}
-
-	through := posterior(Laplace{Training: training, Samples: samples, Sampled: true})
-	computetest.Near(t, "the draws", fittest.Numbers(t, through), fittest.Numbers(t, linear), 0)
-	apart := 0.0
-	for row := range n {
-		m, s := stat.MeanStdDev(column(outputs(through), n, row), nil)
-		apart = max(apart, math.Abs(m-at[row])/(s/math.Sqrt(samples)))
-	}
-	if apart < 10 {
-		t.Errorf("the mean of the draws through the network is within %.1f standard errors of the mode's output at "+
-			"every row", apart)
 	}
 
 	path := filepath.Join(t.TempDir(), "laplace")

@@ -54,7 +54,7 @@ func TestRefusedSettings(t *testing.T) {
 		{small, MAPHMC{Chains: mcmc.Chains{Draws: -1}}, []string{"Chains.Draws is -1"}},
 		{small, SGLD{Chains: mcmc.Chains{Kernel: mcmc.MALA{}}}, []string{"SGLD.Chains.Kernel is mcmc.MALA", "leave it out"}},
 		{small, SGLD{StepSize: -1}, []string{"SGLD.StepSize is -1"}},
-		{small, SGHMC{Friction: 1}, []string{"Friction is 1"}},
+		{small, SGHMC{LearningRate: -1}, []string{"SGHMC.LearningRate is -1"}},
 		{small, SGLD{Chains: mcmc.Chains{WarmUp: -5}}, []string{"Chains.WarmUp is -5", "NoWarmUp"}},
 	} {
 		_, err := fit.Fit(t.Context(), c.model, c.method, fittest.Parts(t, 60), run.Settings{Engine: computetest.Go(t)})

@@ -32,7 +32,8 @@ type SGLD struct {
 // parameters, by mcmc.SGHMC: momentum carries the particles further than SGLD's diffusion, and friction dissipates the
 // energy that the mini-batches' noise adds.
 //
-// Over more than 1/alpha moves it is a Langevin diffusion whose step, in the sense of SGLD's StepSize, is 2 eta/alpha.
+// The friction is alpha = 0.1, the default of the kernel, and no noise of the gradient is assumed. Over more than
+// 1/alpha moves it is a Langevin diffusion whose step, in the sense of SGLD's StepSize, is 2 eta/alpha.
 // If eta equals SGLD's step, its effective step, and with it the bias from the noise of mini-batches, is larger by the
 // factor 2/alpha: hence the smaller default.
 type SGHMC struct {
@@ -40,8 +41,6 @@ type SGHMC struct {
 	// LearningRate is eta, a squared step size; default 0.001/N for N rows: with the default friction, SGLD's default
 	// step.
 	LearningRate float64
-	Friction     float64     // alpha, above 0 and below 1; default 0.1
-	Noise        float64     // beta, at most alpha: the assumed variance of the gradient's noise; default 0
 	Chains       mcmc.Chains // with SGLD's defaults
 }
 
@@ -73,7 +72,7 @@ func (m SGLD) kernel() mcmc.SGLD {
 }
 
 func (m SGHMC) kernel() mcmc.SGHMC {
-	return mcmc.SGHMC{LearningRate: m.LearningRate, Friction: m.Friction, Noise: m.Noise}
+	return mcmc.SGHMC{LearningRate: m.LearningRate}
 }
 
 // Prepare implements fit.Method.

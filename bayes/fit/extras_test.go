@@ -42,7 +42,7 @@ func TestWeightsAreRepetitions(t *testing.T) {
 	for _, structure := range []baseline.Structure{"full", baseline.KroneckerPrecision} {
 		var draws [2][]float64
 		for k, d := range []*dataset.Dataset{repeated, few} {
-			result, err := fit.Fit(t.Context(), model, baseline.Laplace{Structure: structure, Samples: 5, Sampled: true,
+			result, err := fit.Fit(t.Context(), model, baseline.Laplace{Structure: structure, Samples: 5,
 				Training: baseline.Training{Epochs: 2000, BatchSize: d.Rows()}}, dataset.Parts{Train: d},
 				run.Settings{Seed: 2, Engine: computetest.Go(t), DType: compute.Float64})
 			if err != nil {
