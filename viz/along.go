@@ -24,15 +24,13 @@ type AlongOptions struct {
 	Data *dataset.Dataset
 	// From and To are the ends of the grid.
 	From, To float64
-	// Particles is the number of particles whose mean functions are drawn; 0: 20, -1: none.
-	Particles int
 	// Class is, of a classification, the class whose probability is drawn; empty: the last.
 	Class string
 }
 
 // Along shows what a posterior predicts along one feature, given by its name, with the others held fixed, on a grid of
 // 200 points: the predictive band, noise included, or of a classification the probability of a class, with its standard
-// deviations over the particles. The figure says at which row the others are held, and its ground is grey where the
+// deviations over the particles, and the functions of 20 of them. The figure says at which row the others are held, and its ground is grey where the
 // grid goes beyond the data.
 func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt AlongOptions) (*Figure, error) {
 	if posterior == nil || posterior.Bound() == nil {
@@ -98,19 +96,12 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 		}
 	}
 	if len(origin.FeatureNames) > 1 {
-		band.told = append(band.told, opt.held())
-	}
-	particles := opt.Particles
-	switch particles {
-	case 0:
-		particles = 20
-	case -1:
-		particles = 0
+		band.notes = append(band.notes, opt.held())
 	}
 	if classifies {
-		return probabilityBand(xs, prediction, class, particles, band)
+		return probabilityBand(xs, prediction, class, band)
 	}
-	return bandOf(xs, prediction, particles, band)
+	return bandOf(xs, prediction, band)
 }
 
 // alongPoints is the number of points of the grid.

@@ -76,23 +76,23 @@ func TestAlong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fig, err := viz.PredictiveBandOf(xs, prediction, 20, opt)
+		fig, err := viz.PredictiveBandOf(xs, prediction, opt)
 		return svgOf(t, fig, err)
 	}
 	speed := viz.BandOptions{Frame: viz.Frame{XLabel: "speed", YLabel: "force"},
 		TrainX: []float64{0, 2, 8, 9, 4}, TrainY: data.Y}
 	mass := viz.BandOptions{Frame: viz.Frame{XLabel: "mass", YLabel: "force"}, TrainX: []float64{5, 6, 6, 4},
 		TrainY: []float64{5, 2, 3, 4}}
-	const told = "the other features are those of row 4 of the data (counted from 0)"
+	const held = "the other features are those of row 4 of the data (counted from 0)"
 	row := []float64{4, 5, 1, 0, 0}
 	for i, c := range []struct {
 		feature string
 		opt     viz.AlongOptions
 		want    string
 	}{
-		{"speed", viz.AlongOptions{Data: data}, byHand(0, row, -.9, 9.9, speed.Told(0, 9, told))},
-		{"mass", viz.AlongOptions{Data: again}, byHand(1, row, 3.8, 6.2, mass.Told(4, 6, told))},
-		{"speed", viz.AlongOptions{Data: data, From: -9, To: 5}, byHand(0, row, -9, 5, speed.Told(0, 9, told))},
+		{"speed", viz.AlongOptions{Data: data}, byHand(0, row, -.9, 9.9, speed.Noted(0, 9, held))},
+		{"mass", viz.AlongOptions{Data: again}, byHand(1, row, 3.8, 6.2, mass.Noted(4, 6, held))},
+		{"speed", viz.AlongOptions{Data: data, From: -9, To: 5}, byHand(0, row, -9, 5, speed.Noted(0, 9, held))},
 	} {
 		fig, err := viz.Along(t.Context(), p, c.feature, c.opt)
 		if got := svgOf(t, fig, err); got != c.want {
@@ -109,7 +109,7 @@ func TestBeyondTheData(t *testing.T) {
 			TrainY: make([]float64, len(trainX))})
 		return svgOf(t, fig, err)
 	}
-	const grey, told = "opacity:0.078431", "beyond the data"
+	const grey, name = "opacity:0.078431", "beyond the data"
 	for _, c := range []struct {
 		from, to float64
 		trainX   []float64
@@ -119,7 +119,7 @@ func TestBeyondTheData(t *testing.T) {
 		{0, 4, []float64{6, 5}, 2}, {0, 4, nil, 0},
 	} {
 		svg := band(c.from, c.to, c.trainX)
-		if n := strings.Count(svg, grey); n != c.grounds || strings.Contains(svg, told) != (n > 0) {
+		if n := strings.Count(svg, grey); n != c.grounds || strings.Contains(svg, name) != (n > 0) {
 			t.Errorf("points %v on [%v, %v]: %d grey areas, want %d", c.trainX, c.from, c.to, n, c.grounds)
 		}
 	}

@@ -21,7 +21,7 @@ type BandOptions struct {
 
 	draws [][]float64 // functions of single particles at x: [draws, len(x)]
 	seen  *span       // the range of the data; nil: of TrainX
-	told  []string    // notes below the title
+	notes []string    // below the title
 
 	within *span // what mean and bands are limited to, such as 0 to 1; nil: nothing
 }
@@ -108,7 +108,7 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 	if isCut && opt.within == nil {
 		p.note("cut where it is further from the data than twice their range")
 	}
-	for _, note := range opt.told {
+	for _, note := range opt.notes {
 		p.note(note)
 	}
 	ground := beyond(seen, spanOf(xs))

@@ -218,29 +218,11 @@ func thinPoints(xs, ys []float64, p plane) (keptX, keptY []float64) {
 	return keptX, keptY
 }
 
-// number writes v with four significant digits, for titles and legends.
-func number(v float64) string { return numbers(v)[0] }
-
-// numbers writes values that stand beside each other with four significant digits, or as many more as different values
-// need to look different, and below a million without a power of ten.
-func numbers(values ...float64) []string {
-	out := make([]string, len(values))
-	for digits := 4; digits <= 17; digits++ { // of 17, no two numbers are alike
-		seen := map[string]float64{}
-		alike := false
-		for i, v := range values {
-			text := strconv.FormatFloat(v, 'g', digits, 64)
-			if size := math.Abs(v); size >= 1e4 && size < 1e6 { // a step, or a number of rows: no power of ten
-				text = strconv.FormatFloat(v, 'f', max(0, digits-6), 64)
-			}
-			out[i] = strings.ReplaceAll(text, "-", "−")
-			other, ok := seen[out[i]]
-			alike = alike || ok && other != v && !math.IsNaN(v)
-			seen[out[i]] = v
-		}
-		if !alike {
-			break
-		}
+// number writes v with four significant digits, for titles and legends, and below a million without a power of ten.
+func number(v float64) string {
+	text := strconv.FormatFloat(v, 'g', 4, 64)
+	if size := math.Abs(v); size >= 1e4 && size < 1e6 { // such as a step, or a number of rows
+		text = strconv.FormatFloat(v, 'f', 0, 64)
 	}
-	return out
+	return strings.ReplaceAll(text, "-", "−")
 }

@@ -3,10 +3,6 @@ package viz
 import (
 	"cmp"
 	"fmt"
-	"math"
-	"slices"
-	"sort"
-	"strings"
 
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -14,17 +10,16 @@ import (
 // DecisionOptions are the options of [DecisionMap].
 type DecisionOptions struct {
 	Frame
-	// Levels of probability to draw lines at, each within (0, 1); nil: 0.1, 0.25, 0.5, 0.75, 0.9.
-	Levels []float64
+	// Boundary leaves the lines at the probabilities 0.1, 0.25, 0.75 and 0.9 out, and that at 0.5 alone.
+	Boundary bool
 	// PointsX, PointsY and Classes are data points and their classes, 0 to 4.
 	PointsX, PointsY []float64
 	Classes          []int
 	// ClassNames of class 0, 1, ... for the legend; nil: "class 0", ...
 	ClassNames []string
-	// ProbabilityLabel of the colour bar; empty: "predicted probability of class 1".
+	// ProbabilityLabel of the colour bar, of a probability or another quantity from 0 to 1; empty: "predicted probability
+	// of class 1".
 	ProbabilityLabel string
-	// Symbol of the probability, or of another quantity from 0 to 1, in the legend; empty: "p".
-	Symbol string
 
 	draws [][]float64 // the probabilities of single particles at the lattice's points: [draws, len(Values)]
 }
@@ -39,9 +34,9 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	levels, groups, err := levelsOf(opt.Levels)
-	if err != nil {
-		return nil, err
+	levels := probabilityLevels
+	if opt.Boundary {
+		levels = levels[:1]
 	}
 	dropped, err := checkProbability(probability)
 	if err != nil {
@@ -71,11 +66,17 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 	if len(opt.draws) > 0 {
 		a.add(single)
 	}
-	for _, l := range levels {
-		a.add(&line{pieces: f.contour(l.value), style: l.style})
-	}
 	bar.levels = levels
 	a.framed = true
+	var contours []*line
+	for _, l := range levels {
+		contour := &line{style: l.style}
+		for _, value := range l.values {
+			contour.pieces = append(contour.pieces, f.contour(value)...)
+		}
+		a.add(contour)
+		contours = append(contours, contour)
+	}
 
 	for class, d := range points {
 		if len(d.xs) == 0 {
@@ -88,63 +89,27 @@ func DecisionMap(probability Field, opt DecisionOptions) (*Figure, error) {
 		}
 		p.entry(name, d)
 	}
-	symbol := cmp.Or(opt.Symbol, "p")
-	for _, g := range groups {
-		p.entry(symbol+" = "+strings.Join(g.values, ", "), &line{style: g.style})
+	for i, l := range levels {
+		p.entry(l.label, contours[i])
 	}
 	if len(opt.draws) > 0 {
-		p.entry(symbol+" = 0.5 of single particles", single)
+		p.entry("level 0.5 of single particles", single)
 	}
 	return newFigure(frame, p)
 }
 
-// levelGroup holds the levels at one distance from 1/2, in ascending order, as the legend names them. They share a
-// style; the colours tell them apart.
-type levelGroup struct {
-	values []string
+// barLevels are level lines of one style, which the colours tell apart.
+type barLevels struct {
+	values []float64
+	label  string
 	style  draw.LineStyle
 }
 
-// levelsOf returns the level lines, in ascending order, and their groups, from 1/2 outwards.
-func levelsOf(values []float64) (levels []barLevel, groups []levelGroup, err error) {
-	values = slices.Clone(values)
-	if len(values) == 0 {
-		values = []float64{0.1, 0.25, 0.5, 0.75, 0.9}
-	}
-	slices.Sort(values)
-	for _, l := range values {
-		if !(l > 0 && l < 1) {
-			return nil, nil, fmt.Errorf("viz: Levels has %v: a level of probability must be within (0, 1)", l)
-		}
-	}
-	var distances []float64
-	members := map[float64][]string{}
-	texts := numbers(values...)
-	for i, l := range values {
-		d := math.Round(math.Abs(l-0.5)*1e6) / 1e6
-		if members[d] == nil {
-			distances = append(distances, d)
-		}
-		members[d] = append(members[d], texts[i])
-	}
-	slices.Sort(distances)
-	styles := []draw.LineStyle{
-		stroke(black, 1.7), stroke(black, 1.0, dashed...), stroke(black, 1.0, dotted...), stroke(black, 1.0, dashDot...),
-	}
-	styleOf := func(l float64) draw.LineStyle {
-		k := sort.SearchFloat64s(distances, math.Abs(l-0.5)-1e-6)
-		if distances[0] > 1e-6 {
-			k++ // the thick line is for 1/2 alone
-		}
-		return styles[min(k, len(styles)-1)]
-	}
-	for _, l := range values {
-		levels = append(levels, barLevel{value: l, style: styleOf(l)})
-	}
-	for _, d := range distances {
-		groups = append(groups, levelGroup{values: members[d], style: styleOf(0.5 + d)})
-	}
-	return levels, groups, nil
+// probabilityLevels are those of a map, from 1/2 outwards.
+var probabilityLevels = []barLevels{
+	{[]float64{.5}, "level 0.5", stroke(black, 1.7)},
+	{[]float64{.25, .75}, "levels 0.25, 0.75", stroke(black, 1, dashed...)},
+	{[]float64{.1, .9}, "levels 0.1, 0.9", stroke(black, 1, dotted...)},
 }
 
 // checkProbability returns an error if the field has values that are no probabilities. dropped is the number of its

@@ -35,9 +35,9 @@ func (o DecisionOptions) Drawn(draws ...[]float64) DecisionOptions {
 	return o
 }
 
-// Told are the options of a band that also says something, of data from lo to hi.
-func (o BandOptions) Told(lo, hi float64, notes ...string) BandOptions {
-	o.seen, o.told = &span{lo, hi}, notes
+// Noted are the options of a band with notes, of data from lo to hi.
+func (o BandOptions) Noted(lo, hi float64, notes ...string) BandOptions {
+	o.seen, o.notes = &span{lo, hi}, notes
 	return o
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image"
 	"image/png"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -204,21 +203,14 @@ func (f *Figure) Save(path string) error {
 	default:
 		return fmt.Errorf("viz: cannot save %q: extension %q is unknown: use .png, .svg or .pdf", path, ext)
 	}
-	folder := filepath.Dir(path)
-	if info, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("viz: cannot save %q: folder %q does not exist: create it first: %w", path, folder, err)
-	} else if err != nil {
-		return fmt.Errorf("viz: cannot save %q: %w", path, err)
-	} else if !info.IsDir() {
-		return fmt.Errorf("viz: cannot save %q: %q is not a folder", path, folder)
-	}
 	data, err := encode()
 	if err != nil {
 		return err
 	}
-	// The temporary file belongs into the same folder: only there is renaming it one step.
+	folder := filepath.Dir(path) // also of the temporary file: only there is renaming it one step
 	if err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(folder)); err != nil {
-		return fmt.Errorf("viz: cannot save %q: folder %q must be writable and its disk have room: %w", path, folder, err)
+		return fmt.Errorf("viz: cannot save %q: folder %q must exist and be writable, and its disk have room: %w", path,
+			folder, err)
 	}
 	return nil
 }
@@ -291,4 +283,15 @@ func syncNotebook() error {
 	case <-time.After(syncTimeout):
 		return fmt.Errorf("the kernel has not answered for %v", syncTimeout)
 	}
+}
+
+// Markdown displays text in the running cell of a GoNB notebook, as figures' Show does: a table of scores, for
+// instance. Anywhere else it returns an error.
+func Markdown(text string) error {
+	if !gonbui.IsNotebook {
+		return errNotNotebook
+	}
+	gonbui.DisplayMarkdown(text)
+	gonbui.Sync()
+	return gonbui.Error()
 }

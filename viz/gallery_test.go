@@ -30,9 +30,9 @@ func gallery() []specimen {
 	return []specimen{
 		{"band", band, []string{"Predictive mean", "mean", "±1 sd", "±2 sd", "±3 sd", "particles", "true function",
 			"training data", "position [m]", "force [N]"}, []uint32{blue, vermillion}},
-		{"decision", decision, []string{"Predictive probability", "crescent", "moon", "p = 0.5", "p = 0.25, 0.75",
-			"p = 0.1, 0.9", "predicted probability of class 1", "feature 1", "feature 2"}, []uint32{0x08457E, 0xA83F00}},
-		{"training", training, []string{"training loss", "running mean of 36", "validation NLPD", "best: ", "step",
+		{"decision", decision, []string{"Predictive probability", "crescent", "moon", "level 0.5", "levels 0.25, 0.75",
+			"levels 0.1, 0.9", "predicted probability of class 1", "feature 1", "feature 2"}, []uint32{0x08457E, 0xA83F00}},
+		{"training", training, []string{"training loss", "running means of 36", "validation NLPD", "best: ", "step",
 			"above the axis"}, []uint32{blue, vermillion}},
 		{"ess", ess, []string{"Effective sample size", "ESS", "unique ancestors", "J = 1000", "particles",
 			"step"}, []uint32{blue, orange}},
@@ -228,7 +228,7 @@ func cloud(n int, weighted bool) (*viz.Figure, error) {
 	if !weighted {
 		w = nil
 	}
-	return viz.ParticleScatter(x, y, viz.ParticleOptions{Weights: w, Density: lattice.Fill(banana), LogDensity: true})
+	return viz.ParticleScatter(x, y, viz.ParticleOptions{Weights: w, LogDensity: lattice.Fill(banana)})
 }
 
 // gridShared has one legend, one range of each axis, and names of rows and columns.

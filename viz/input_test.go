@@ -104,7 +104,6 @@ func TestBadInput(t *testing.T) {
 		"2 values, the lattice 2 x 3 = 6":  decide(change(func(f *viz.Field) { f.Values = two }), viz.DecisionOptions{}),
 		"Values[4] = -3.5":                 decide(change(func(f *viz.Field) { f.Values[4] = -3.5 }), viz.DecisionOptions{}),
 		"probability.X[2] = 0.1":           decide(change(func(f *viz.Field) { f.X[2] = 0.1 }), viz.DecisionOptions{}),
-		"Levels has 1":                     decide(field, viz.DecisionOptions{Levels: []float64{0.5, 1}}),
 		"Classes[1] = 7":                   decide(field, viz.DecisionOptions{PointsX: two, PointsY: two, Classes: []int{0, 7}}),
 		"PointsX has 2 values, Classes":    decide(field, viz.DecisionOptions{PointsX: two, PointsY: two, Classes: []int{0}}),
 		"both empty":                       train(viz.Series{}, viz.Series{}),
@@ -129,8 +128,7 @@ func TestBadInput(t *testing.T) {
 		"x has 2 values, Weights has 3":    scatter(two, two, viz.ParticleOptions{Weights: three}),
 		"Weights has -1":                   scatter(two, two, viz.ParticleOptions{Weights: []float64{-1, -2}}),
 		"all 2 Weights are 0":              scatter(two, two, viz.ParticleOptions{Weights: []float64{0, 0}}),
-		"Density.Values[1] = -1":           scatter(two, two, viz.ParticleOptions{Density: change(func(f *viz.Field) { f.Values[1] = -1 })}),
-		"Masses has 95":                    scatter(two, two, viz.ParticleOptions{Density: field, Masses: []float64{95}}),
+		"Masses has 95":                    scatter(two, two, viz.ParticleOptions{LogDensity: field, Masses: []float64{95}}),
 		"0 names of 0 values":              bars(nil, nil, viz.BarOptions{}),
 		"1 names of 2 values":              bars([]string{"a"}, two, viz.BarOptions{}),
 		"no bar of 1 has a length":         bars([]string{"a"}, []float64{nan}, viz.BarOptions{}),
@@ -174,7 +172,6 @@ func TestBadInput(t *testing.T) {
 		"single feature, set From":   along(linear(t, bayes.Gaussian{}, 1), "speed", viz.AlongOptions{}),
 		"from 3 to 1":                along(p, "mass", viz.AlongOptions{Data: rows, From: 3, To: 1}),
 		"1 rows of 1 features":       along(p, "mass", viz.AlongOptions{Data: narrow}),
-		"draws = -7":                 along(p, "mass", viz.AlongOptions{Data: rows, Particles: -7}),
 	} {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
@@ -243,7 +240,7 @@ func TestDegenerate(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return viz.ParticleScatter(one, one, viz.ParticleOptions{Density: f.Fill(func(_, _ float64) float64 { return 2 })})
+			return viz.ParticleScatter(one, one, viz.ParticleOptions{LogDensity: f.Fill(func(_, _ float64) float64 { return 2 })})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

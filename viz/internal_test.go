@@ -202,26 +202,6 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// Numbers have four digits, and more where different ones would look alike.
-func TestNumbers(t *testing.T) {
-	for _, c := range []struct {
-		values []float64
-		want   string
-	}{
-		{[]float64{1, -2.5, 1e-9}, "[1 −2.5 1e−09]"},
-		{[]float64{12345.6, 2, -1234567}, "[12346 2 −1.235e+06]"},
-		{[]float64{12345.6, 12345.9}, "[12345.6 12345.9]"},
-		{[]float64{1000.01, 1000.04, 3}, "[1000.01 1000.04 3]"},
-		{[]float64{.5, .5}, "[0.5 0.5]"},
-		{[]float64{1, math.Nextafter(1, 2)}, "[1 1.0000000000000002]"},
-		{[]float64{.1, math.NaN(), math.NaN()}, "[0.1 NaN NaN]"},
-	} {
-		if got := fmt.Sprint(numbers(c.values...)); got != c.want {
-			t.Errorf("%v: %s, want %s", c.values, got, c.want)
-		}
-	}
-}
-
 // Names that are too long stay different where only their ends are, as those of weights are.
 func TestCut(t *testing.T) {
 	sty := textStyle(tickSize, black)
@@ -379,10 +359,10 @@ func TestGridSharesBar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, levels := range [][]float64{nil, {.3, .5}} { // of the second figure
+	for _, other := range []bool{false, true} { // levels of the second figure
 		var figures []*Figure
-		for _, l := range [][]float64{nil, levels} {
-			f, err := DecisionMap(lattice.Fill(func(x, y float64) float64 { return x * y }), DecisionOptions{Levels: l})
+		for _, alone := range []bool{false, other} {
+			f, err := DecisionMap(lattice.Fill(func(x, y float64) float64 { return x * y }), DecisionOptions{Boundary: alone})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -394,8 +374,8 @@ func TestGridSharesBar(t *testing.T) {
 		}
 		g := fig.body.(*grid)
 		for _, cell := range g.cells {
-			if own := cell.(*panel).bar != nil; own == (levels == nil) || own == (g.bar != nil) {
-				t.Errorf("levels %v: a bar for all %v, and for one figure %v", levels, g.bar != nil, own)
+			if own := cell.(*panel).bar != nil; own != other || own == (g.bar != nil) {
+				t.Errorf("other levels %v: a bar for all %v, and for one figure %v", other, g.bar != nil, own)
 			}
 		}
 	}

@@ -145,46 +145,35 @@ func (a *axes) draw(data draw.Canvas, cell vg.Rectangle, size vg.Point) {
 		p.StrokeLines(thin, []vg.Point{{X: p.Min.X, Y: p.Max.Y}, p.Min, {X: p.Max.X, Y: p.Min.Y}})
 	}
 	x, y := a.numbers(size.X)
-	long := func(quiet bool, t *tick) vg.Length {
-		if t.label == "" || quiet {
-			t.label = ""
-			return tickLength / 2
+	number := func(axis axis, t tick, sty text.Style, at vg.Point, out vg.Point) {
+		length := tickLength
+		if t.label == "" || axis.quiet {
+			t.label, length = "", tickLength/2
 		}
-		return tickLength
+		p.StrokeLine2(thin, at.X, at.Y, at.X+length*out.X, at.Y+length*out.Y)
+		at = at.Add(out.Scale(tickLength + tickGap))
+		at.Y += tickSize * .06 // the box has room for descenders, digits have none
+		p.FillText(sty, at, cut(sty, t.label, mostName*size.X))
 	}
 	for _, t := range xTicks {
-		at, length := p.at(t.value, a.y.lo), long(a.x.quiet, &t)
-		p.StrokeLine2(thin, at.X, at.Y-length, at.X, at.Y)
-		at.Y -= tickLength + tickGap/2 // above digits the box has room
-		p.FillText(x, at, cut(x, t.label, mostName*size.X))
+		number(a.x, t, x, p.at(t.value, a.y.lo), vg.Point{Y: -1})
 	}
 	for _, t := range yTicks {
-		at, length := p.at(a.x.lo, t.value), long(a.y.quiet, &t)
-		p.StrokeLine2(thin, at.X-length, at.Y, at.X, at.Y)
-		at.X -= tickLength + tickGap
-		at.Y += tickSize * .06 // the box has room for descenders, digits have none
-		p.FillText(y, at, cut(y, t.label, mostName*size.X))
+		number(a.y, t, y, p.at(a.x.lo, t.value), vg.Point{X: -1})
 	}
-	label := func(text string, quiet bool, data, cell span, at vg.Point, upright bool) {
-		if text == "" || quiet {
-			return
+	label := func(axis axis, data, cell span) (sty text.Style, text string, middle vg.Length) {
+		if axis.quiet {
+			axis.label = ""
 		}
-		room := vg.Length(cell.hi - cell.lo)
-		sty := narrowed(textStyle(labelSize, black), text, room)
-		text = cut(sty, text, room)
-		middle := place(sty.Width(text), data, cell)
-		if upright {
-			sty.Rotation = math.Pi / 2
-			at.Y = middle
-		} else {
-			at.X = middle
-		}
-		p.FillText(sty, at, text)
+		sty = narrowed(textStyle(labelSize, black), axis.label, vg.Length(cell.hi-cell.lo))
+		text = cut(sty, axis.label, vg.Length(cell.hi-cell.lo))
+		return sty, text, place(sty.Width(text), data, cell)
 	}
-	label(a.x.label, a.x.quiet, along(data.Min.X, data.Max.X), along(cell.Min.X, cell.Max.X),
-		vg.Point{Y: cell.Min.Y + labelSize*.6}, false)
-	label(a.y.label, a.y.quiet, along(data.Min.Y, data.Max.Y), along(cell.Min.Y, cell.Max.Y),
-		vg.Point{X: cell.Min.X + labelSize*.6}, true)
+	sty, text, middle := label(a.x, along(data.Min.X, data.Max.X), along(cell.Min.X, cell.Max.X))
+	p.FillText(sty, vg.Point{X: middle, Y: cell.Min.Y + labelSize*.6}, text)
+	sty, text, middle = label(a.y, along(data.Min.Y, data.Max.Y), along(cell.Min.Y, cell.Max.Y))
+	sty.Rotation = math.Pi / 2
+	p.FillText(sty, vg.Point{X: cell.Min.X + labelSize*.6, Y: middle}, text)
 }
 
 func along(lo, hi vg.Length) span { return span{float64(lo), float64(hi)} }

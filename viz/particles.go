@@ -16,10 +16,8 @@ type ParticleOptions struct {
 	Frame
 	// Weights of the particles, not negative, in any scale; nil: equal. The area of a particle grows with its weight.
 	Weights []float64
-	// Density on a lattice, in any scale; its Values are log-densities where LogDensity is set. Without values no density
-	// is drawn.
-	Density    Field
-	LogDensity bool
+	// LogDensity is the log of the density on a lattice, but for a constant. Without values no density is drawn.
+	LogDensity Field
 	// Masses of the highest-density regions to outline, each within (0, 1); nil: 0.5, 0.9, 0.99. They are shares of the
 	// mass on the lattice.
 	Masses []float64
@@ -60,12 +58,12 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	p := &panel{title: frame.Title}
 	xRange, yRange := spanOf(rows[0]).widen(0.05), spanOf(rows[1]).widen(0.05)
 	var density *layers
-	if opt.Density.Values != nil {
+	if opt.LogDensity.Values != nil {
 		if density, err = newLayers(opt); err != nil {
 			return nil, err
 		}
 		dropped += density.dropped
-		f := opt.Density
+		f := opt.LogDensity
 		xRange, yRange = span{f.X[0], f.X[len(f.X)-1]}, span{f.Y[0], f.Y[len(f.Y)-1]}
 	}
 	a := newAxes(frame.XLabel, frame.YLabel, xRange, yRange)
@@ -82,11 +80,11 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	if outside > 0 {
 		p.note(fmt.Sprintf("outside the lattice of the density: %d of %d particles", outside, len(rows[0])))
 	}
-	told := fmt.Sprintf("%d particles", len(rows[0]))
+	count := fmt.Sprintf("%d particles", len(rows[0]))
 	if opt.Weights != nil {
-		told += fmt.Sprintf(", ESS %s", number(sum*sum/squares))
+		count += fmt.Sprintf(", ESS %s", number(sum*sum/squares))
 	}
-	p.note(told)
+	p.note(count)
 	label := "particles"
 	if merged {
 		label += " (merged, area: weight)"
@@ -107,12 +105,8 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	a.framed = true
 	p.entry(label, icon)
 	p.entry("density", density.heat)
-	var masses []float64
 	for _, l := range density.levels {
-		masses = append(masses, 100*l.mass)
-	}
-	for i, told := range numbers(masses...) {
-		p.entry(told+" % of the mass", density.levels[i].line)
+		p.entry(number(100*l.mass)+" % of the mass", l.line)
 	}
 	return newFigure(frame, p)
 }
@@ -189,44 +183,37 @@ type massLevel struct {
 }
 
 func newLayers(opt ParticleOptions) (*layers, error) {
-	dropped, err := opt.Density.check("Density")
+	f := opt.LogDensity
+	dropped, err := f.check("LogDensity")
 	if err != nil {
 		return nil, err
 	}
-	masses := append([]float64(nil), opt.Masses...)
+	masses := slices.Clone(opt.Masses)
 	if masses == nil {
 		masses = []float64{0.5, 0.9, 0.99}
 	}
-	sort.Float64s(masses)
+	slices.Sort(masses)
 	for _, m := range masses {
 		if !(m > 0 && m < 1) {
 			return nil, fmt.Errorf("viz: Masses has %v: the mass of a region must be within (0, 1)", m)
 		}
 	}
-	f := opt.Density
-	f.Values = append([]float64(nil), f.Values...)
 	peak := math.Inf(-1)
 	for _, v := range f.Values {
 		if finite(v) {
 			peak = math.Max(peak, v)
 		}
 	}
+	f.Values = slices.Clone(f.Values)
 	for i, v := range f.Values {
 		switch {
-		case opt.LogDensity && math.IsInf(v, -1):
+		case math.IsInf(v, -1):
 			f.Values[i] = 0 // a density of zero, not a missing value
 			dropped--
 		case !finite(v):
 			f.Values[i] = math.NaN()
-		case opt.LogDensity:
-			f.Values[i] = math.Exp(v - peak)
-		case v < 0:
-			return nil, fmt.Errorf("viz: Density.Values[%d] = %v: a density must not be negative (set LogDensity for "+
-				"log-densities)", i, v)
-		case peak == 0:
-			return nil, fmt.Errorf("viz: all Density.Values are 0: nothing to draw")
 		default:
-			f.Values[i] = v / peak
+			f.Values[i] = math.Exp(v - peak)
 		}
 	}
 	l := &layers{heat: &heat{field: f, values: span{0, 1}, table: sequentialColours}, dropped: dropped}

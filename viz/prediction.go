@@ -11,9 +11,12 @@ import (
 	"gobnn/bayes/metric"
 )
 
+// drawnParticles is the number of particles whose functions are drawn.
+const drawnParticles = 20
+
 // bandOf is [PredictiveBand] of a regression's predictive distribution at x, [Rows], noise included, with the mean
 // functions of some particles.
-func bandOf(x []float64, p bayes.Prediction, draws int, opt BandOptions) (*Figure, error) {
+func bandOf(x []float64, p bayes.Prediction, opt BandOptions) (*Figure, error) {
 	mean, err := p.Mean()
 	if err != nil {
 		return nil, fmt.Errorf("viz: predictive band: %w", err)
@@ -22,11 +25,7 @@ func bandOf(x []float64, p bayes.Prediction, draws int, opt BandOptions) (*Figur
 	if err != nil {
 		return nil, fmt.Errorf("viz: predictive band: %w", err)
 	}
-	if draws < 0 {
-		return nil, fmt.Errorf("viz: predictive band: draws = %d: the number of particles to draw must not be negative",
-			draws)
-	}
-	for _, particle := range chosenParticles(p, draws) {
+	for _, particle := range chosenParticles(p) {
 		one, err := p.Particle(particle)
 		if err != nil {
 			return nil, fmt.Errorf("viz: predictive band: %w", err)
@@ -42,9 +41,9 @@ func bandOf(x []float64, p bayes.Prediction, draws int, opt BandOptions) (*Figur
 
 // probabilityBand is [PredictiveBand] of the probability of a class at x, [Rows]: its mean and standard deviation over
 // the particles, with the functions of some.
-func probabilityBand(x []float64, p bayes.Prediction, class, draws int, opt BandOptions) (*Figure, error) {
+func probabilityBand(x []float64, p bayes.Prediction, class int, opt BandOptions) (*Figure, error) {
 	mean, square := make([]float64, len(x)), make([]float64, len(x))
-	chosen := chosenParticles(p, draws)
+	chosen := chosenParticles(p)
 	for j := range p.Particles {
 		alone, err := particleProbabilities(p, j, class)
 		if err != nil {
@@ -79,11 +78,11 @@ func particleProbabilities(p bayes.Prediction, particle, class int) ([]float64, 
 }
 
 // chosenParticles returns particles at even steps through the cumulated weights, so that heavy ones come more often.
-func chosenParticles(p bayes.Prediction, draws int) []int {
+func chosenParticles(p bayes.Prediction) []int {
 	var chosen []int
 	particle, cumulated := 0, p.Weights[0]
-	for k := range draws {
-		for (float64(k)+0.5)/float64(draws) > cumulated && particle < p.Particles-1 {
+	for k := range drawnParticles {
+		for (float64(k)+0.5)/drawnParticles > cumulated && particle < p.Particles-1 {
 			particle++
 			cumulated += p.Weights[particle]
 		}
@@ -93,9 +92,9 @@ func chosenParticles(p bayes.Prediction, draws int) []int {
 }
 
 // DecisionMapOf is [DecisionMap] of the predictive probability of one class. The rows of the prediction are the points
-// of the lattice, in the order of [Field.Points]. It also draws, for as many particles as draws says, the line where
-// the probability of the class is 1/2; particles of large weight are chosen more often.
-func DecisionMapOf(lattice Field, p bayes.Prediction, class, draws int, opt DecisionOptions) (*Figure, error) {
+// of the lattice, in the order of [Field.Points]. It also draws, for 20 particles, the line where the probability of
+// the class is 1/2; particles of large weight are chosen more often.
+func DecisionMapOf(lattice Field, p bayes.Prediction, class int, opt DecisionOptions) (*Figure, error) {
 	probabilities, err := p.Probabilities()
 	if err != nil {
 		return nil, fmt.Errorf("viz: decision map: %w", err)
@@ -103,10 +102,7 @@ func DecisionMapOf(lattice Field, p bayes.Prediction, class, draws int, opt Deci
 	if class < 0 || class >= p.Classes() {
 		return nil, fmt.Errorf("viz: decision map: class %d: the prediction has classes 0 to %d", class, p.Classes()-1)
 	}
-	if draws < 0 {
-		return nil, fmt.Errorf("viz: decision map: draws = %d: the number of particles to draw must not be negative", draws)
-	}
-	for _, particle := range chosenParticles(p, draws) {
+	for _, particle := range chosenParticles(p) {
 		alone, err := particleProbabilities(p, particle, class)
 		if err != nil {
 			return nil, fmt.Errorf("viz: decision map: %w", err)
@@ -176,4 +172,75 @@ func CalibrationCurveOf(p bayes.Prediction, y []float64, frame Frame) (*Figure, 
 		frame.Title = cmp.Or(frame.Title, "Calibration: intervals of counts hold more")
 	}
 	return CalibrationCurve(nominal, observed, rows, frame)
+}
+
+// predictedLevel is the probability of the intervals.
+const predictedLevel = 0.9
+
+// maxIntervals is the largest number of interval bars in one figure: with more rows only some have bars, chosen at even
+// steps by target, and the others are faint points.
+const maxIntervals = 300
+
+// predictedVsTrue is the figure of predictions with their intervals from lower to upper, all equally long.
+func predictedVsTrue(truth, predicted, lower, upper []float64, frame Frame) (*Figure, error) {
+	frame, err := frame.fill("Predicted and true", "true target", "predicted target", 520, 520)
+	if err != nil {
+		return nil, err
+	}
+	rows, dropped, err := finiteRows(column{"truth", truth}, column{"predicted", predicted}, column{"lower", lower},
+		column{"upper", upper})
+	if err != nil {
+		return nil, err
+	}
+	for i := range lower {
+		if lower[i] > upper[i] {
+			return nil, fmt.Errorf("viz: interval %d is from %v to %v: lower must not exceed upper", i, lower[i], upper[i])
+		}
+	}
+	sortRows(rows)
+	t, m, lo, hi := rows[0], rows[1], rows[2], rows[3]
+	n := len(t)
+	every := max(1, (n+maxIntervals-1)/maxIntervals)
+	inside := &dots{radius: 2.4, fill: blue, edge: stroke(white, 0.5)}
+	outside := &dots{shape: triangle, radius: 3, fill: vermillion, edge: stroke(white, 0.5)}
+	insideBars := &line{style: stroke(tint(blue, 0.45), 1), upright: true}
+	outsideBars := &line{style: stroke(tint(vermillion, 0.3), 1), upright: true}
+	faintInside := &dots{radius: 1, fill: tint(skyBlue, 0.45)}
+	faintOutside := &dots{shape: triangle, radius: 1.2, fill: tint(vermillion, 0.55)}
+	covered, chosen := 0, 0
+	var ends []float64 // of the bars
+	for i := range t {
+		points, bar, faint := outside, outsideBars, faintOutside
+		if lo[i] <= t[i] && t[i] <= hi[i] {
+			points, bar, faint = inside, insideBars, faintInside
+			covered++
+		}
+		if i%every != 0 {
+			faint.xs, faint.ys = append(faint.xs, t[i]), append(faint.ys, m[i])
+			continue
+		}
+		chosen++
+		points.xs, points.ys = append(points.xs, t[i]), append(points.ys, m[i])
+		bar.add([]float64{t[i], t[i]}, []float64{lo[i], hi[i]})
+		ends = append(ends, lo[i], hi[i])
+	}
+
+	// One range for both axes: the diagonal is at 45 degrees.
+	both := spanOf(t, m, ends)
+	a := newAxes(frame.XLabel, frame.YLabel, both.widen(0.03), both.widen(0.03))
+	p := &panel{title: frame.Title, axes: []*axes{a}}
+	p.note(droppedNote(dropped))
+	if every > 1 {
+		p.note(fmt.Sprintf("intervals of %d of the %d rows, the others faint", chosen, n))
+	}
+	corners := []float64{both.lo, both.hi}
+	diagonal := newLine(corners, corners, stroke(black, 1.2, dashed...))
+	a.add(faintInside, faintOutside, insideBars, outsideBars, inside, outside, diagonal)
+	p.entry(fmt.Sprintf("inside the %s %% interval: %.1f %% of %d rows", number(100*predictedLevel),
+		100*float64(covered)/float64(n), n), insideBars, inside)
+	if covered < n {
+		p.entry("outside", outsideBars, outside)
+	}
+	p.entry("predicted = true", diagonal)
+	return newFigure(frame, p)
 }

@@ -3,6 +3,7 @@ package viz_test
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,27 +32,28 @@ func svgOf(t *testing.T, fig *viz.Figure, err error) string {
 	return string(svg)
 }
 
+// threeToOne are the 20 functions that are drawn of two particles with weights .75 and .25.
+func threeToOne(first, second []float64) [][]float64 {
+	return slices.Concat(slices.Repeat([][]float64{first}, 15), slices.Repeat([][]float64{second}, 5))
+}
+
 func TestPredictiveBandOf(t *testing.T) {
 	x := []float64{0, 1, 2}
-	fig, err := viz.PredictiveBandOf(x, twoParticles(), 4, viz.BandOptions{})
+	fig, err := viz.PredictiveBandOf(x, twoParticles(), viz.BandOptions{})
 	got := svgOf(t, fig, err)
 	// mean = 0.75 f_1 + 0.25 f_2; variance = 0.75 * 0.25 (f_1 - f_2)^2 + 0.25, f_1 - f_2 = -3, -1, 1
 	mean := []float64{0.75, 1.25, 1.75}
 	sd := []float64{math.Sqrt(0.1875*9 + 0.25), math.Sqrt(0.1875 + 0.25), math.Sqrt(0.1875 + 0.25)}
 	first, second := []float64{0, 1, 2}, []float64{3, 2, 1}
-	fig, err = viz.PredictiveBand(x, mean, sd, viz.BandOptions{}.Drawn(first, first, first, second))
+	fig, err = viz.PredictiveBand(x, mean, sd, viz.BandOptions{}.Drawn(threeToOne(first, second)...))
 	if want := svgOf(t, fig, err); got != want {
 		t.Error("the band of the prediction differs from that of its mean, standard deviation and 3 to 1 draws")
 	}
-	if _, err := viz.PredictiveBandOf(x[:2], twoParticles(), 0, viz.BandOptions{}); err == nil ||
+	if _, err := viz.PredictiveBandOf(x[:2], twoParticles(), viz.BandOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "x has 2") {
 		t.Errorf("2 coordinates for 3 rows: error %v", err)
 	}
-	if _, err := viz.PredictiveBandOf(x, twoParticles(), -1, viz.BandOptions{}); err == nil ||
-		!strings.Contains(err.Error(), "draws = -1") {
-		t.Errorf("-1 draws: error %v", err)
-	}
-	if _, err := viz.PredictiveBandOf(x, bayes.Prediction{Likelihood: bayes.Bernoulli{}}, 0,
+	if _, err := viz.PredictiveBandOf(x, bayes.Prediction{Likelihood: bayes.Bernoulli{}},
 		viz.BandOptions{}); err == nil {
 		t.Error("a classification has no band, but no error")
 	}
@@ -86,7 +88,7 @@ func TestPredictedVsTrueOf(t *testing.T) {
 
 // The lines of single particles are those of their own probabilities, heavy particles come more often, and a logit of 0
 // is 1/2.
-func TestDecisionMapDraws(t *testing.T) {
+func TestDecisionMapOf(t *testing.T) {
 	f := lattice(t)
 	p := bayes.Prediction{Likelihood: bayes.Bernoulli{}, Particles: 2, Rows: 6, Width: 1, Weights: []float64{.75, .25}}
 	var single [][]float64
@@ -99,57 +101,31 @@ func TestDecisionMapDraws(t *testing.T) {
 		}
 		single = append(single, own)
 	}
-	fig, err := viz.DecisionMapOf(f, p, 1, 4, viz.DecisionOptions{})
+	fig, err := viz.DecisionMapOf(f, p, 1, viz.DecisionOptions{})
 	got := svgOf(t, fig, err)
 	mean := f
 	mean.Values = make([]float64, 6)
 	for i := range mean.Values {
 		mean.Values[i] = .75*single[0][i] + .25*single[1][i]
 	}
-	opt := viz.DecisionOptions{ProbabilityLabel: "predicted probability of class 1"}.Drawn(single[0], single[0], single[0],
-		single[1])
+	opt := viz.DecisionOptions{ProbabilityLabel: "predicted probability of class 1"}.Drawn(
+		threeToOne(single[0], single[1])...)
 	fig, err = viz.DecisionMap(mean, opt)
 	if want := svgOf(t, fig, err); got != want {
 		t.Error("the map of the prediction differs from that with 3 to 1 lines of its particles")
 	}
-	if !strings.Contains(got, "p = 0.5 of single particles") {
+	if !strings.Contains(got, "level 0.5 of single particles") {
 		t.Error("the legend does not name the lines of single particles")
 	}
-	fig, err = viz.DecisionMapOf(f, p, 1, 0, viz.DecisionOptions{})
-	if without := svgOf(t, fig, err); without == got || strings.Contains(without, "single particles") {
-		t.Error("a map without draws shows some")
+	if _, err := viz.DecisionMap(mean, viz.DecisionOptions{}.Drawn([]float64{1, 2})); err == nil ||
+		!strings.Contains(err.Error(), "particle 0") {
+		t.Errorf("a particle of too few values: %v", err)
 	}
-	for _, c := range []struct {
-		draws int
-		opt   viz.DecisionOptions
-		says  string
-	}{{-1, viz.DecisionOptions{}, "draws = -1"}, {0, viz.DecisionOptions{}.Drawn([]float64{1, 2}), "particle 0"}} {
-		if _, err := viz.DecisionMapOf(f, p, 1, c.draws, c.opt); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("error %v, want one with %q", err, c.says)
-		}
-	}
-}
-
-func TestDecisionMapOf(t *testing.T) {
-	f := lattice(t)
-	p := bayes.Prediction{Likelihood: bayes.Bernoulli{}, Particles: 1, Rows: 6, Width: 1, Weights: []float64{1}}
-	for i := range p.Rows {
-		p.Outputs = append(p.Outputs, float64(i)-2.2)
-	}
-	fig, err := viz.DecisionMapOf(f, p, 1, 0, viz.DecisionOptions{})
-	got := svgOf(t, fig, err)
-	for i := range f.Values {
-		f.Values[i] = 1 / (1 + math.Exp(2.2-float64(i)))
-	}
-	fig, err = viz.DecisionMap(f, viz.DecisionOptions{})
-	if want := svgOf(t, fig, err); got != want {
-		t.Error("the map of the prediction differs from that of its sigmoid")
-	}
-	fig, err = viz.DecisionMapOf(f, p, 0, 0, viz.DecisionOptions{ClassNames: []string{"benign"}})
+	fig, err = viz.DecisionMapOf(f, p, 0, viz.DecisionOptions{ClassNames: []string{"benign"}})
 	if svg := svgOf(t, fig, err); !strings.Contains(svg, "predicted probability of benign") {
 		t.Error("the colour bar does not name the class")
 	}
-	if _, err := viz.DecisionMapOf(f, p, 2, 0, viz.DecisionOptions{}); err == nil ||
+	if _, err := viz.DecisionMapOf(f, p, 2, viz.DecisionOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "class 2") {
 		t.Errorf("class 2 of 2: error %v", err)
 	}

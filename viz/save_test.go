@@ -47,7 +47,7 @@ func TestSave(t *testing.T) {
 	for path, wants := range map[string][]string{
 		filepath.Join(folder, "a.jpg"):         {`".jpg"`, ".png, .svg or .pdf"},
 		filepath.Join(folder, "a"):             {`""`, ".png, .svg or .pdf"},
-		filepath.Join(folder, "no", "fig.png"): {"does not exist", filepath.Join(folder, "no")},
+		filepath.Join(folder, "no", "fig.png"): {"must exist", filepath.Join(folder, "no")},
 		filepath.Join(file, "fig.png"):         {"a.png"},
 	} {
 		err := fig.Save(path)

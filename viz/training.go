@@ -2,9 +2,13 @@ package viz
 
 import (
 	"fmt"
+	"image/color"
 	"slices"
 
 	"gobnn/bayes/fit"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/plot/vg"
 )
 
 // Series is a quantity along a run.
@@ -39,63 +43,60 @@ func trainingCurves(training, validation Series, frame Frame) (*Figure, error) {
 	steps := spanOf(train[0], valid[0])
 	x := steps.widen(0.015)
 
-	var trainMarks, validMarks []mark
-	if len(train[0]) > 0 {
-		raw := newLine(train[0], train[1], stroke(blue, 1.8))
-		if len(train[0]) >= 40 {
-			window := max(5, len(train[0])/50)
-			raw.style = stroke(tint(skyBlue, 0.35), 0.7)
-			smooth := newLine(train[0], runningMean(train[1], window), stroke(blue, 1.9))
-			trainMarks = append(trainMarks, raw, smooth)
-			p.entry(frame.YLabel, raw)
-			p.entry(fmt.Sprintf("running mean of %d", window), smooth)
-		} else {
-			trainMarks = append(trainMarks, raw)
-			p.entry(frame.YLabel, raw)
+	add := func(xLabel, yLabel string, rows [][]float64, colour color.NRGBA) *axes {
+		y, cut := robustSpan(rows[1])
+		a := newAxes(xLabel, yLabel, x, y.widen(0.08)) // the star stands out of its curve
+		p.axes = append(p.axes, a)
+		if cut > 0 {
+			p.note(fmt.Sprintf("%s: the %d greatest values are above the axis, at the arrows", yLabel, cut))
+			a.add(&peaks{xs: rows[0], ys: rows[1], colour: colour})
 		}
+		return a
+	}
+	if len(train[0]) > 0 {
+		below := frame.XLabel
+		if len(valid[0]) > 0 {
+			below = ""
+		}
+		p.curve(add(below, frame.YLabel, train, blue), frame.YLabel, train, blue, nil)
 	}
 	if len(valid[0]) > 0 {
-		best := 0
-		for i, v := range valid[1] {
-			if v < valid[1][best] {
-				best = i
-			}
-		}
+		a, best := add(frame.XLabel, validationLabel, valid, vermillion), floats.MinIdx(valid[1])
 		curve := newLine(valid[0], valid[1], stroke(vermillion, 1.6, dashed...))
-		star := &dots{xs: valid[0][best : best+1], ys: valid[1][best : best+1], shape: diamond, radius: 4.5, fill: black,
-			edge: stroke(white, 1)}
 		if len(valid[0]) > 400 {
 			curve.style = stroke(vermillion, 1.2) // dashes would break up a curve as dense as this
 		}
-		validMarks = append(validMarks, curve, star)
+		star := &dots{xs: valid[0][best : best+1], ys: valid[1][best : best+1], shape: diamond, radius: 4.5, fill: black,
+			edge: stroke(white, 1)}
+		a.add(curve, star)
 		p.entry(validationLabel, curve)
 		p.entry(fmt.Sprintf("best: %s at %s %s", number(valid[1][best]), frame.XLabel, number(valid[0][best])), star)
 	}
-
-	addAxes := func(xLabel, yLabel string, marks []mark, curve *peaks) {
-		y, cut := robustSpan(curve.ys)
-		a := newAxes(xLabel, yLabel, x, y.widen(0.08)) // the star stands out of its curve
-		for _, m := range marks {
-			a.add(m)
-		}
-		if cut > 0 {
-			p.note(fmt.Sprintf("%s: the %d greatest values are above the axis, at the arrows", yLabel, cut))
-			a.add(curve)
-		}
-		p.axes = append(p.axes, a)
-	}
-	trainPeaks := &peaks{xs: train[0], ys: train[1], colour: blue}
-	validPeaks := &peaks{xs: valid[0], ys: valid[1], colour: vermillion}
-	switch {
-	case len(validMarks) == 0:
-		addAxes(frame.XLabel, frame.YLabel, trainMarks, trainPeaks)
-	case len(trainMarks) == 0:
-		addAxes(frame.XLabel, validationLabel, validMarks, validPeaks)
-	default:
-		addAxes("", frame.YLabel, trainMarks, trainPeaks)
-		addAxes(frame.XLabel, validationLabel, validMarks, validPeaks)
-	}
 	return newFigure(frame, p)
+}
+
+// manySteps is the largest number of steps that are drawn one by one.
+const manySteps = 400
+
+// curve adds a line of the values of steps. Of many, which would cover another curve and each other, the line is faint,
+// below their running mean over a fiftieth of them.
+func (p *panel) curve(a *axes, label string, rows [][]float64, colour color.NRGBA, dashes []vg.Length) {
+	xs, ys := rows[0], rows[1]
+	if len(xs) > manySteps {
+		window := max(5, len(xs)/50)
+		a.add(newLine(xs, ys, stroke(tint(colour, .6), .7)))
+		all := runningMean(ys, window)
+		xs, ys = nil, nil
+		for i := 0; i < len(all); i += max(1, window/10) {
+			xs, ys = append(xs, rows[0][i]), append(ys, all[i])
+		}
+		if note := fmt.Sprintf("faint: each step; thick: running means of %d", window); !slices.Contains(p.notes, note) {
+			p.note(note)
+		}
+	}
+	curve := newLine(xs, ys, stroke(colour, 1.8, dashes...))
+	a.add(curve)
+	p.entry(label, curve)
 }
 
 // TrainingCurvesOf shows how a run was trained: the training loss of each step, thin, with a running mean over a

@@ -277,8 +277,7 @@ func TestNonFinite(t *testing.T) {
 	// A log-density of -Inf is a density of zero, not a missing value.
 	walled := lattice.Fill(func(x, y float64) float64 { return -x * x })
 	walled.Values[5] = -inf
-	if s := texts(viz.ParticleScatter(x[:2], x[:2], viz.ParticleOptions{Density: walled,
-		LogDensity: true})); strings.Contains(s, "left out") {
+	if s := texts(viz.ParticleScatter(x[:2], x[:2], viz.ParticleOptions{LogDensity: walled})); strings.Contains(s, "left out") {
 		t.Errorf("a log-density of -Inf counts as left out:\n%s", s)
 	}
 }
@@ -336,7 +335,7 @@ func TestLongSeries(t *testing.T) {
 	}
 	highest := 0.0
 	// Single steps are faint, below the running mean.
-	path := regexp.MustCompile(`d="(M[^"]*)" style="[^"]*stroke:#91CEF1`)
+	path := regexp.MustCompile(`d="(M[^"]*)" style="[^"]*stroke:#99C7E0`)
 	var line []byte // its pieces, less the one of two points in the legend
 	for _, m := range path.FindAllSubmatch(svg, -1) {
 		if bytes.Count(m[1], []byte("L")) > 1 {

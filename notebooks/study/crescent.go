@@ -155,7 +155,7 @@ func scatter(r Result, ending string, psi float64, title string) (*viz.Figure, e
 	lattice := must(viz.NewLattice(-4, 4, 200, -3, 1.5, 200))
 	return viz.ParticleScatter(r.Series["phi0"+ending], r.Series["phi1"+ending], viz.ParticleOptions{
 		Frame:   viz.Frame{Title: title, XLabel: "φ₀", YLabel: "φ₁", Width: 415, Height: 300},
-		Weights: r.Series["weights"+ending], Density: lattice.Fill(logPosterior(data.Y, psi)), LogDensity: true,
+		Weights: r.Series["weights"+ending], LogDensity: lattice.Fill(logPosterior(data.Y, psi)),
 	})
 }
 

@@ -117,11 +117,11 @@ func mixtureFigure(_ context.Context, _ Options, done []*trial) (*viz.Figure, er
 				sum += math.Exp(-(dx*dx + dy*dy) / (2 * mixtureSigma * mixtureSigma))
 			}
 		}
-		return sum
+		return math.Log(sum)
 	})
 	return inPanels(done, viz.GridOptions{Columns: 2}, func(t *trial) (*viz.Figure, error) {
 		return viz.ParticleScatter(t.results[0].Series["x"], t.results[0].Series["y"], viz.ParticleOptions{
-			Density: density, Masses: []float64{.9},
+			LogDensity: density, Masses: []float64{.9},
 			Frame: viz.Frame{Title: t.Method, XLabel: "u₁", YLabel: "u₂", Width: 410, Height: 440}})
 	})
 }
@@ -287,7 +287,7 @@ func drawPlane(all *panels, name string, r Result) {
 		}
 		all.add(viz.DecisionMap(viz.Field{X: r.Series["x"], Y: r.Series["y"], Values: values}, viz.DecisionOptions{
 			PointsX: r.Series["u1"], PointsY: r.Series["u2"], Classes: make([]int, len(r.Series["u1"])),
-			ClassNames: []string{"pairs"}, Symbol: "s",
+			ClassNames:       []string{"pairs"},
 			ProbabilityLabel: "fit s, from 0 (the worst) to 1 (the best)",
 			Frame: viz.Frame{Title: shown(name) + ": fit by the " + planeKinds[kind],
 				XLabel: "first principal component of the pairs", YLabel: "second principal component", Width: 410,

@@ -65,10 +65,10 @@ var twoMoons = synthetic{
 		for i, y := range test.Y {
 			classes[i] = int(y)
 		}
-		return viz.DecisionMapOf(lattice, prediction, 1, 20, viz.DecisionOptions{
-			Levels:  []float64{.5},
-			Frame:   frame,
-			PointsX: mat.Col(nil, 0, test.X), PointsY: mat.Col(nil, 1, test.X), Classes: classes, ClassNames: test.Classes,
+		return viz.DecisionMapOf(lattice, prediction, 1, viz.DecisionOptions{
+			Boundary: true,
+			Frame:    frame,
+			PointsX:  mat.Col(nil, 0, test.X), PointsY: mat.Col(nil, 1, test.X), Classes: classes, ClassNames: test.Classes,
 		})
 	},
 }
