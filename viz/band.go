@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot/vg/draw"
 )
 
@@ -70,25 +71,19 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 	if within == nil {
 		within = nearby(xs, means, train[1], seen)
 	}
-	shade := func(k float64) (lower, upper []float64) {
-		lower, upper = make([]float64, len(xs)), make([]float64, len(xs))
-		for i := range xs {
-			lower[i], upper[i] = means[i]-k*sds[i], means[i]+k*sds[i]
+	var bands []*area // from the widest
+	for k, pale := range []float64{.8, .58, .3} {
+		band := &area{xs: xs, fill: tint(skyBlue, pale)}
+		for i, sd := range sds {
+			half := float64(3-k) * sd
+			band.lower, band.upper = append(band.lower, means[i]-half), append(band.upper, means[i]+half)
 		}
-		isCut = within.limit(lower) || isCut
-		isCut = within.limit(upper) || isCut
-		return lower, upper
+		bands = append(bands, band)
+		isCut = within.limit(band.lower) || isCut
+		isCut = within.limit(band.upper) || isCut
 	}
-	low3, high3 := shade(3)
-	low2, high2 := shade(2)
-	low1, high1 := shade(1)
 	for _, ys := range append(slices.Clone(draws), means) {
 		isCut = within.limit(ys) || isCut
-	}
-	bands := []*area{
-		{xs: xs, lower: low3, upper: high3, fill: tint(skyBlue, 0.80)},
-		{xs: xs, lower: low2, upper: high2, fill: tint(skyBlue, 0.58)},
-		{xs: xs, lower: low1, upper: high1, fill: tint(skyBlue, 0.30)},
 	}
 	var truth *line
 	if opt.True != nil {
@@ -98,7 +93,7 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 	}
 
 	xRange := spanOf(xs, train[0])
-	yColumns := append([][]float64{low3, high3, train[1]}, draws...)
+	yColumns := append([][]float64{bands[0].lower, bands[0].upper, train[1]}, draws...)
 	if truth != nil {
 		yColumns = append(yColumns, truth.pieces[0].ys)
 	}
@@ -191,10 +186,8 @@ func beyond(data *span, x span) *bars {
 
 // sample evaluates a function at 400 points; it must be finite somewhere.
 func sample(f func(float64) float64, x span, style draw.LineStyle) (*line, error) {
-	const n = 400
-	xs, ys := make([]float64, n), make([]float64, n)
+	xs, ys := floats.Span(make([]float64, 400), x.lo, x.hi), make([]float64, 400)
 	for i := range xs {
-		xs[i] = x.lo + (x.hi-x.lo)*float64(i)/(n-1)
 		ys[i] = f(xs[i])
 	}
 	rows, _, err := finiteRows(column{"x", xs}, column{fmt.Sprintf("True on [%.4g, %.4g]", x.lo, x.hi), ys})

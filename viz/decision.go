@@ -170,23 +170,14 @@ func classPoints(opt DecisionOptions) (classes []*dots, dropped int, err error) 
 	if err != nil {
 		return nil, 0, err
 	}
-	fills := [maxClasses]dots{
-		{shape: circle, fill: rgb(0x08457E)},
-		{shape: triangle, fill: rgb(0xA83F00)},
-		{shape: square, fill: green},
-		{shape: diamond, fill: purple},
-		{shape: circle, fill: black},
+	for _, look := range []dots{{shape: circle, fill: rgb(0x08457E)}, {shape: triangle, fill: rgb(0xA83F00)},
+		{shape: square, fill: green}, {shape: diamond, fill: purple}, {shape: circle, fill: black}} {
+		look.radius, look.edge = 3, stroke(white, 0.8)
+		classes = append(classes, &look)
 	}
-	classes = make([]*dots, maxClasses)
-	for k := range classes {
-		d := fills[k]
-		d.radius, d.edge = 3, stroke(white, 0.8)
-		for i, c := range rows[2] {
-			if int(c) == k {
-				d.xs, d.ys = append(d.xs, rows[0][i]), append(d.ys, rows[1][i])
-			}
-		}
-		classes[k] = &d
+	for i, c := range rows[2] {
+		d := classes[int(c)]
+		d.xs, d.ys = append(d.xs, rows[0][i]), append(d.ys, rows[1][i])
 	}
 	return classes, dropped, nil
 }

@@ -10,7 +10,6 @@
 //	Can the intervals of a regression be trusted, at all levels?      CalibrationCurve
 //	How do methods compare in one number?                             Bars
 //	Do the particles represent the target density?                    ParticleScatter
-//	Do chains agree?                                                  TraceRank
 //
 // Each takes plain slices, or the result of a run, its posterior or a [bayes.Prediction] of that, and a [Frame] or an
 // options struct whose zero value works. It returns a [Figure] that Show displays in a GoNB notebook, Save writes as

@@ -3,7 +3,6 @@ package viz_test
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 
@@ -75,28 +74,4 @@ func ExampleGrid() {
 	fmt.Println(both.Show()) // in a notebook: the figure and <nil>
 	// Output:
 	// viz: this program does not run in a GoNB notebook: use Save("figure.png"), Save("figure.svg") or Save("figure.pdf")
-}
-
-// fourChains are draws of a standard normal, as a sampler would give them: [chains][draws].
-func fourChains() [][]float64 {
-	rng := rand.New(rand.NewPCG(1, 2))
-	chains := make([][]float64, 4)
-	for k := range chains {
-		for range 200 {
-			chains[k] = append(chains[k], rng.NormFloat64())
-		}
-	}
-	return chains
-}
-
-func ExampleTraceRank() {
-	fig, err := viz.TraceRank(fourChains(), viz.Frame{YLabel: "slope [N/m]"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	svg, err := fig.SVG()
-	fmt.Println(len(svg) > 0, err)
-	// Output:
-	// true <nil>
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"sort"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -20,26 +21,11 @@ type Field struct {
 
 // NewLattice gives a field without values: columns x rows evenly spaced points on [x0, x1] x [y0, y1].
 func NewLattice(x0, x1 float64, columns int, y0, y1 float64, rows int) (Field, error) {
-	for _, v := range []float64{x0, x1, y0, y1} {
-		if !finite(v) {
-			return Field{}, fmt.Errorf("viz: lattice on [%v, %v] x [%v, %v]: the bounds must be finite", x0, x1, y0, y1)
-		}
+	if !finite(x0) || !finite(x1) || !finite(y0) || !finite(y1) || x1 <= x0 || y1 <= y0 || columns < 2 || rows < 2 {
+		return Field{}, fmt.Errorf("viz: lattice of %d columns and %d rows on [%v, %v] x [%v, %v]: it takes at least 2 of "+
+			"both, and finite bounds, the upper greater than the lower", columns, rows, x0, x1, y0, y1)
 	}
-	if x1 <= x0 || y1 <= y0 {
-		return Field{}, fmt.Errorf("viz: lattice on [%v, %v] x [%v, %v]: the upper bounds must be greater than the lower",
-			x0, x1, y0, y1)
-	}
-	if columns < 2 || rows < 2 {
-		return Field{}, fmt.Errorf("viz: lattice of %d columns and %d rows: both must be at least 2", columns, rows)
-	}
-	even := func(lo, hi float64, n int) []float64 {
-		v := make([]float64, n)
-		for i := range v {
-			v[i] = lo + (hi-lo)*float64(i)/float64(n-1)
-		}
-		return v
-	}
-	return Field{X: even(x0, x1, columns), Y: even(y0, y1, rows)}, nil
+	return Field{X: floats.Span(make([]float64, columns), x0, x1), Y: floats.Span(make([]float64, rows), y0, y1)}, nil
 }
 
 // Points lists the lattice points in the order of Values: [len(Y)*len(X), 2], row-major, as a model takes its features.

@@ -2,6 +2,7 @@ package viz
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -47,20 +48,8 @@ type Frame struct {
 
 // fill gives the frame with defaults in place of empty fields.
 func (f Frame) fill(title, xLabel, yLabel string, width, height int) (Frame, error) {
-	set := func(s *string, value string) {
-		if *s == "" {
-			*s = value
-		}
-	}
-	set(&f.Title, title)
-	set(&f.XLabel, xLabel)
-	set(&f.YLabel, yLabel)
-	if f.Width == 0 {
-		f.Width = width
-	}
-	if f.Height == 0 {
-		f.Height = height
-	}
+	f.Title, f.XLabel, f.YLabel = cmp.Or(f.Title, title), cmp.Or(f.XLabel, xLabel), cmp.Or(f.YLabel, yLabel)
+	f.Width, f.Height = cmp.Or(f.Width, width), cmp.Or(f.Height, height)
 	if f.Width < minPixels || f.Height < minPixels || f.Width > maxPixels || f.Height > maxPixels {
 		return f, fmt.Errorf("viz: figure of %d x %d pixels: width and height must be within %d and %d",
 			f.Width, f.Height, minPixels, maxPixels)

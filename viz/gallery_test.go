@@ -51,8 +51,6 @@ func gallery() []specimen {
 			"coordinate 1"}, []uint32{0xD45D00}},
 		{"particles_many", particlesMany, []string{"100000 particles", "particles (merged, area: weight)"},
 			[]uint32{0xD45D00}},
-		{"trace_rank", traceRank, []string{"R-hat ", "chain 1", "chain 4", "if chains agree", "rank among all draws"},
-			[]uint32{blue, vermillion, green, orange}},
 		{"traces_log", tracesLog, []string{"0.001", "1000", "method a", "method c", "seconds of a fit"},
 			[]uint32{blue, vermillion, green}},
 		{"grid_shared", gridShared, []string{"penalty", "naive", "heavy tails", "skewness", "passes"},
@@ -306,22 +304,3 @@ func tracesLog() (*viz.Figure, error) {
 	return viz.Traces(traces, viz.TraceOptions{LogY: true, Frame: viz.Frame{XLabel: "seconds of a fit",
 		YLabel: "error"}})
 }
-
-// chainsOf are four autocorrelated chains of 500 draws, of which the last is elsewhere.
-func chainsOf(shift float64) [][]float64 {
-	rng := source()
-	values := make([][]float64, 4)
-	for k := range values {
-		v := 0.
-		for range 500 {
-			v = .5*v + math.Sqrt(1-.25)*rng.NormFloat64()
-			values[k] = append(values[k], v)
-		}
-	}
-	for i := range values[3] {
-		values[3][i] += shift
-	}
-	return values
-}
-
-func traceRank() (*viz.Figure, error) { return viz.TraceRank(chainsOf(1), viz.Frame{YLabel: "weight"}) }

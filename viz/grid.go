@@ -55,11 +55,7 @@ func Grid(opt GridOptions, figures ...*Figure) (*Figure, error) {
 		return nil, err
 	}
 	if cell := cellWidth / g.cols; cell < width { // narrower, and a little lower
-		lowest := .75
-		if cell < minPixels {
-			lowest = .6
-		}
-		height = int(float64(height) * max(lowest, float64(cell)/float64(width)))
+		height = int(float64(height) * max(.75, float64(cell)/float64(width)))
 		width = cell
 	}
 	before := g.headers(points(width))

@@ -2,8 +2,6 @@ package viz_test
 
 import (
 	"math"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -26,34 +24,6 @@ func panels(t *testing.T, n int, opt viz.TraceOptions) []*viz.Figure {
 		out = append(out, fig)
 	}
 	return out
-}
-
-// Text in a notebook's grid is at least 9 CSS pixels high, also where panels are narrow and labels long, and the titles
-// of all its panels have one size.
-func TestGridIsLegible(t *testing.T) {
-	title := "a title that is much too long for the panel"
-	frame := viz.Frame{XLabel: "a long label of an axis [unit]", YLabel: "another long label [unit]", Title: title}
-	five := panels(t, 5, viz.TraceOptions{Frame: frame})
-	size := regexp.MustCompile(`font-size:([\d.]+)px">([^<]*)<`)
-	for _, opt := range []viz.GridOptions{{}, {Columns: 3}, {Columns: 5, SharedX: true, SharedY: true}} {
-		fig, err := viz.Grid(opt, five...)
-		titles := map[string]int{}
-		for _, found := range size.FindAllStringSubmatch(svgOf(t, fig, err), -1) {
-			points, err := strconv.ParseFloat(found[1], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if points*96/72 < 9 { // the picture's units are points
-				t.Errorf("%+v: %q is %.3g points high", opt, found[2], points)
-			}
-			if strings.Contains(title, found[2]) && found[2] != "" {
-				titles[found[1]]++
-			}
-		}
-		if len(titles) != 1 {
-			t.Errorf("%+v: titles by size: %v", opt, titles)
-		}
-	}
 }
 
 // What all figures of a grid have stands there once, and names and numbers at its outside.

@@ -120,7 +120,8 @@ func (a *axes) margins(size vg.Point) (m margins) {
 	return m
 }
 
-// draw draws the axes around their data, in a cell of which cell is left, and which has ticks for the given size.
+// draw draws the axes around their data. The cell has room for their numbers and labels, and size is that for which
+// their ticks and margins were found.
 func (a *axes) draw(data draw.Canvas, cell vg.Rectangle, size vg.Point) {
 	p := plane{data, a.x, a.y}
 	xTicks, yTicks := a.ticks(size)
@@ -171,6 +172,9 @@ func (a *axes) draw(data draw.Canvas, cell vg.Rectangle, size vg.Point) {
 	}
 	sty, text, middle := label(a.x, along(data.Min.X, data.Max.X), along(cell.Min.X, cell.Max.X))
 	p.FillText(sty, vg.Point{X: middle, Y: cell.Min.Y + labelSize*.6}, text)
+	if text != "" {
+		cell.Min.Y += labelLine // the corner is that label's
+	}
 	sty, text, middle = label(a.y, along(data.Min.Y, data.Max.Y), along(cell.Min.Y, cell.Max.Y))
 	sty.Rotation = math.Pi / 2
 	p.FillText(sty, vg.Point{X: cell.Min.X + labelSize*.6, Y: middle}, text)

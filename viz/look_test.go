@@ -110,9 +110,14 @@ func TestTextsAreLegible(t *testing.T) {
 		fig, err := s.make()
 		check(s.name, fig, err)
 	}
+	for _, name := range []string{strings.Repeat("wide", 60), strings.Repeat("wide words ", 30)} { // are cut
+		fig, err := viz.Bars([]string{name, "b"}, []float64{1, 2}, viz.BarOptions{Frame: viz.Frame{Title: name, XLabel: name,
+			YLabel: name}})
+		check("bars", fig, err)
+	}
 	const long, label = "a title that is much too long for the panel", "a long label of an axis [unit]"
-	for width := 240; width <= 640; width += 40 {
-		for height := 240; height <= 420; height += 60 {
+	for width := 240; width <= 640; width += 100 {
+		for height := 240; height <= 420; height += 90 {
 			var traces []viz.Trace
 			for k, name := range []string{"particles (area: weight)", "density", "50 % of the mass", "99 %"} {
 				traces = append(traces, viz.Trace{Name: name, Series: viz.Series{Step: []float64{1.7e9, 1.7e9 + .03},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -40,30 +41,29 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	var sum, squares, heaviest float64
-	for i, w := range rows[2] {
+	for _, w := range rows[2] {
 		if w < 0 {
-			return nil, fmt.Errorf("viz: Weights has %v (at finite particle %d): a weight must not be negative (a log-weight "+
-				"must be exponentiated first)", w, i)
+			return nil, fmt.Errorf("viz: Weights has %v: a weight must not be negative (a log-weight must be exponentiated "+
+				"first)", w)
 		}
-		heaviest = math.Max(heaviest, w)
 	}
+	heaviest := slices.Max(rows[2])
 	if heaviest == 0 {
 		return nil, fmt.Errorf("viz: all %d Weights are 0: nothing to draw", len(rows[2]))
 	}
-	for _, w := range rows[2] {
-		sum += w / heaviest
-		squares += (w / heaviest) * (w / heaviest)
+	for i := range rows[2] {
+		rows[2][i] /= heaviest
 	}
 	p := &panel{title: frame.Title}
 	xRange, yRange := spanOf(rows[0]).widen(0.05), spanOf(rows[1]).widen(0.05)
-	var density *layers
-	if opt.LogDensity.Values != nil {
-		if density, err = newLayers(opt); err != nil {
+	var density *heat
+	var levels []massLevel
+	if f := opt.LogDensity; f.Values != nil {
+		var more int
+		if density, levels, more, err = layers(opt); err != nil {
 			return nil, err
 		}
-		dropped += density.dropped
-		f := opt.LogDensity
+		dropped += more
 		xRange, yRange = span{f.X[0], f.X[len(f.X)-1]}, span{f.Y[0], f.Y[len(f.Y)-1]}
 	}
 	a := newAxes(frame.XLabel, frame.YLabel, xRange, yRange)
@@ -71,18 +71,14 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 	p.note(droppedNote(dropped))
 
 	particles, merged := particleDots(rows, xRange, yRange)
-	outside := 0
-	for i := range rows[0] {
-		if rows[0][i] < xRange.lo || rows[0][i] > xRange.hi || rows[1][i] < yRange.lo || rows[1][i] > yRange.hi {
-			outside++
-		}
-	}
+	outside := countOutside([]*dots{{xs: rows[0], ys: rows[1]}}, xRange, yRange)
 	if outside > 0 {
 		p.note(fmt.Sprintf("outside the lattice of the density: %d of %d particles", outside, len(rows[0])))
 	}
 	count := fmt.Sprintf("%d particles", len(rows[0]))
 	if opt.Weights != nil {
-		count += fmt.Sprintf(", ESS %s", number(sum*sum/squares))
+		sum := floats.Sum(rows[2])
+		count += fmt.Sprintf(", ESS %s", number(sum*sum/floats.Dot(rows[2], rows[2])))
 	}
 	p.note(count)
 	label := "particles"
@@ -97,15 +93,15 @@ func ParticleScatter(x, y []float64, opt ParticleOptions) (*Figure, error) {
 		p.entry(label, icon)
 		return newFigure(frame, p)
 	}
-	a.add(density.heat)
-	for _, l := range density.levels { // below the particles, which they would hide where the density is narrow
+	a.add(density)
+	for _, l := range levels { // below the particles, which they would hide where the density is narrow
 		a.add(l.line)
 	}
 	a.add(particles)
 	a.framed = true
 	p.entry(label, icon)
-	p.entry("density", density.heat)
-	for _, l := range density.levels {
+	p.entry("density", density)
+	for _, l := range levels {
 		p.entry(number(100*l.mass)+" % of the mass", l.line)
 	}
 	return newFigure(frame, p)
@@ -122,22 +118,21 @@ const (
 // They are of one colour whatever their number, so that the panels of a grid have one legend.
 const fewDots = 150
 
-// particleDots makes the area of a dot proportional to the weight, but not smaller than can be seen.
+// particleDots, of particles of which the heaviest has a weight of 1, makes the area of a dot proportional to the weight, but not smaller than can be seen.
 func particleDots(rows [][]float64, x, y span) (d *dots, merged bool) {
 	xs, ys, weights := rows[0], rows[1], rows[2]
 	crowd := min(1, fewDots/float64(len(xs)))
 	d = &dots{
 		radius: 2.8, fill: withAlpha(vermillion, .5), edge: stroke(withAlpha(rgb(0x5A2700), .3), 0.5),
 	}
-	heaviest := slices.Max(weights)
 	ofMean := 2.4 * math.Cbrt(crowd)
-	heaviestRadius := vg.Length(min(6, ofMean*math.Sqrt(heaviest/stat.Mean(weights, nil))))
+	heaviestRadius := vg.Length(min(6, ofMean/math.Sqrt(stat.Mean(weights, nil))))
 	if merged = len(xs) > maxDots; merged {
 		xs, ys, weights = mergeParticles(rows, x, y)
 		heaviestRadius = 2.2                                               // about half a cell
 		d.radius, d.edge.Width, d.fill = 1.8, 0, withAlpha(vermillion, .6) // they do not lie on each other
-		heaviest = slices.Max(weights)
 	}
+	heaviest := slices.Max(weights)
 	for i, w := range weights {
 		if w > 0 {
 			d.xs, d.ys = append(d.xs, xs[i]), append(d.ys, ys[i])
@@ -149,44 +144,36 @@ func particleDots(rows [][]float64, x, y span) (d *dots, merged bool) {
 
 // mergeParticles replaces the particles of each cell by one, at their weighted mean and with their total weight.
 func mergeParticles(rows [][]float64, x, y span) (xs, ys, weights []float64) {
-	heaviest := slices.Max(rows[2])
 	cells := make(map[[2]int]int)
 	for i, w := range rows[2] {
-		px, py := rows[0][i], rows[1][i]
-		cell := [2]int{int(math.Floor(cloudCells * (px - x.lo) / (x.hi - x.lo))),
-			int(math.Floor(cloudCells * (py - y.lo) / (y.hi - y.lo)))}
+		across, up := axis{span: x}.norm(rows[0][i]), axis{span: y}.norm(rows[1][i])
+		cell := [2]int{int(math.Floor(cloudCells * across)), int(math.Floor(cloudCells * up))}
 		k, ok := cells[cell]
 		if !ok {
 			k = len(weights)
 			cells[cell] = k
-			xs, ys, weights = append(xs, px), append(ys, py), append(weights, 0)
+			xs, ys, weights = append(xs, rows[0][i]), append(ys, rows[1][i]), append(weights, 0)
 		}
-		if w /= heaviest; w > 0 {
+		if w > 0 {
 			weights[k] += w
-			xs[k] += w / weights[k] * (px - xs[k])
-			ys[k] += w / weights[k] * (py - ys[k])
+			xs[k] += w / weights[k] * (rows[0][i] - xs[k])
+			ys[k] += w / weights[k] * (rows[1][i] - ys[k])
 		}
 	}
 	return xs, ys, weights
 }
 
-// layers are the density's colours and level lines.
-type layers struct {
-	heat    *heat
-	levels  []massLevel
-	dropped int
-}
-
+// massLevel is the outline of the region that has a share of the mass.
 type massLevel struct {
 	mass float64
 	line *line
 }
 
-func newLayers(opt ParticleOptions) (*layers, error) {
+// layers are the density's colours and level lines.
+func layers(opt ParticleOptions) (colours *heat, levels []massLevel, dropped int, err error) {
 	f := opt.LogDensity
-	dropped, err := f.check("LogDensity")
-	if err != nil {
-		return nil, err
+	if dropped, err = f.check("LogDensity"); err != nil {
+		return nil, nil, 0, err
 	}
 	masses := slices.Clone(opt.Masses)
 	if masses == nil {
@@ -195,7 +182,7 @@ func newLayers(opt ParticleOptions) (*layers, error) {
 	slices.Sort(masses)
 	for _, m := range masses {
 		if !(m > 0 && m < 1) {
-			return nil, fmt.Errorf("viz: Masses has %v: the mass of a region must be within (0, 1)", m)
+			return nil, nil, 0, fmt.Errorf("viz: Masses has %v: the mass of a region must be within (0, 1)", m)
 		}
 	}
 	peak := math.Inf(-1)
@@ -216,14 +203,13 @@ func newLayers(opt ParticleOptions) (*layers, error) {
 			f.Values[i] = math.Exp(v - peak)
 		}
 	}
-	l := &layers{heat: &heat{field: f, values: span{0, 1}, table: sequentialColours}, dropped: dropped}
 	styles := []draw.LineStyle{stroke(black, .8), stroke(black, .7, dashed...), stroke(black, .7, dotted...),
 		stroke(black, .7, dashDot...)}
 	for k, height := range f.massHeights(masses) {
 		outline := &line{pieces: f.contour(height), style: styles[min(k, len(styles)-1)]}
-		l.levels = append(l.levels, massLevel{masses[k], outline})
+		levels = append(levels, massLevel{masses[k], outline})
 	}
-	return l, nil
+	return &heat{field: f, values: span{0, 1}, table: sequentialColours}, levels, dropped, nil
 }
 
 // massHeights gives for each mass the height of the highest-density region with this share of the field's mass, by the

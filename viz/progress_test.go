@@ -1,7 +1,6 @@
 package viz
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -63,11 +62,5 @@ func TestShowEnd(t *testing.T) {
 				t.Errorf("%s: %s", status, got)
 			}
 		}
-	}
-}
-
-func TestMarkdownOutsideNotebook(t *testing.T) {
-	if err := Markdown("*text*"); !errors.Is(err, ErrNotNotebook) {
-		t.Errorf("Markdown outside a notebook: error %v", err)
 	}
 }

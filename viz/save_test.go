@@ -112,49 +112,27 @@ func TestPDF(t *testing.T) {
 	if pages := bytes.Count(first, []byte("/Type /Page\n")); pages != 1 {
 		t.Errorf("%d pages, want 1", pages)
 	}
-	if !bytes.Contains(first, []byte("/FontFile2")) {
-		t.Error("no font is embedded")
+	for _, want := range []string{"/FontFile2", "/MediaBox [0 0 390.00 390.00]"} { // 520 CSS pixels are 390 points
+		if !bytes.Contains(first, []byte(want)) {
+			t.Errorf("the PDF has no %s", want)
+		}
 	}
 }
 
+// A figure that there is none of, and one outside a notebook, are not shown.
 func TestNoFigure(t *testing.T) {
 	var missing *viz.Figure
-	for _, f := range []*viz.Figure{missing, {}} {
-		if err := f.Save(filepath.Join(t.TempDir(), "a.png")); err == nil {
-			t.Error("saving no figure gives no error")
-		}
-		if _, err := f.SVG(); err == nil {
-			t.Error("SVG of no figure gives no error")
-		}
+	_, err := missing.SVG()
+	if saved := missing.Save("a.png"); saved == nil || err == nil {
+		t.Errorf("no figure: %v, %v", saved, err)
 	}
-}
-
-func TestShowOutsideNotebook(t *testing.T) {
 	fig, err := calibration()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fig.Show(); !errors.Is(err, viz.ErrNotNotebook) || !strings.Contains(err.Error(), "Save") {
-		t.Errorf("Show outside a notebook: error %v, want ErrNotNotebook with the way out", err)
-	}
-}
-
-// A figure of a column's width has it in print: 3.5 inches are 252 points.
-func TestColumnWidth(t *testing.T) {
-	for width, points := range map[int]string{336: "252.00", 672: "504.00"} {
-		want := "/MediaBox [0 0 " + points + " "
-		fig, err := viz.Traces([]viz.Trace{{Name: "run", Series: viz.Series{Value: []float64{1, 2}}}},
-			viz.TraceOptions{Frame: viz.Frame{Width: width, Height: 280}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		pdf, err := fig.PDF()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(pdf), want) {
-			at := max(0, strings.Index(string(pdf), "/MediaBox"))
-			t.Errorf("%d pixels: %.60s, want %s", width, pdf[at:], want)
+	for _, err := range []error{fig.Show(), viz.ShowFile("figure.png"), viz.Markdown("*text*")} {
+		if !errors.Is(err, viz.ErrNotNotebook) || !strings.Contains(err.Error(), "Save") {
+			t.Errorf("outside a notebook: error %v, want ErrNotNotebook with the way out", err)
 		}
 	}
 }

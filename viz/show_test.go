@@ -5,7 +5,6 @@ package viz_test
 import (
 	"bytes"
 	"encoding/gob"
-	"errors"
 	"image/png"
 	"os"
 	"os/exec"
@@ -112,11 +111,5 @@ func showInNotebook(t *testing.T, what string) {
 		}
 	default:
 		t.Fatal("the cell displayed nothing")
-	}
-}
-
-func TestShowFileOutsideNotebook(t *testing.T) {
-	if err := viz.ShowFile("figure.png"); !errors.Is(err, viz.ErrNotNotebook) {
-		t.Errorf("error %v, want ErrNotNotebook", err)
 	}
 }

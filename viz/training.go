@@ -95,6 +95,9 @@ func (p *panel) curve(a *axes, label string, rows [][]float64, colour color.NRGB
 		}
 	}
 	curve := newLine(xs, ys, stroke(colour, 1.8, dashes...))
+	if dashes != nil {
+		curve.style.Width = 1.2
+	}
 	a.add(curve)
 	p.entry(label, curve)
 }

@@ -362,8 +362,7 @@ func TestLongSeries(t *testing.T) {
 	}
 }
 
-// A band of 200 000 noisy points is drawn in pieces (see BenchmarkMillionPoints), between which there are no seams; and
-// of 100 000 equal draws, of which there are too many to compare by pairs, the ranks are found.
+// A band of 200 000 noisy points is drawn in pieces, between which there are no seams.
 func TestMostPoints(t *testing.T) {
 	const n = 200_000
 	noise, x, sd := make([]float64, n), make([]float64, n), make([]float64, n)
@@ -393,22 +392,85 @@ func TestMostPoints(t *testing.T) {
 	if white > 0 {
 		t.Errorf("%d white pixels in the middle of a band", white)
 	}
-	if _, err := viz.TraceRank([][]float64{sd[:n/2], make([]float64, n/2)}, viz.Frame{}); err != nil {
+}
+
+// Pictures in an SVG fill the place that they are given: a colour bar is one pixel wide.
+func TestPicturesFill(t *testing.T) {
+	fig, err := decision()
+	if err != nil {
 		t.Fatal(err)
+	}
+	svg, err := fig.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := strings.Count(string(svg), "<image ")
+	filling := strings.Count(string(svg), `<image preserveAspectRatio="none" `)
+	if images != 2 || filling != images {
+		t.Errorf("%d of %d pictures fill their places, want 2", filling, images)
 	}
 }
 
-// The points of a band are training data unless their label says otherwise.
-func TestBandLabel(t *testing.T) {
-	for label, want := range map[string]string{"": "training data", "test rows": "test rows"} {
-		x := []float64{1, 2, 3}
-		fig, err := viz.PredictiveBand(x, x, x, viz.BandOptions{TrainX: x, TrainY: x, TrainLabel: label})
+// Classes are called by their names, beside the rows and below the columns, also long ones.
+func TestConfusionNames(t *testing.T) {
+	for _, names := range [][]string{{"no", "yes"}, {"Iris versicolor", "Iris virginica"}} {
+		f, err := viz.Confusion([][]float64{{3, 1}, {0, 4}}, names, viz.Frame{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		svg, err := fig.SVG()
-		if err != nil || !bytes.Contains(svg, []byte(want)) || (label != "") == bytes.Contains(svg, []byte("training data")) {
-			t.Errorf("label %q: the legend does not say %q (%v)", label, want, err)
+		svg, err := f.SVG()
+		if err != nil {
+			t.Fatal(err)
 		}
+		for _, name := range names {
+			if got := strings.Count(string(svg), ">"+name); got != 2 {
+				t.Errorf("%q is written %d times", name, got)
+			}
+		}
+	}
+}
+
+func TestTraces(t *testing.T) {
+	one := viz.Trace{Name: "OHSMC", Series: viz.Series{Value: []float64{.1, .5, math.NaN(), .9}}}
+	fig,
+		err := viz.Traces([]viz.Trace{one, {Name: "SMC", Series: viz.Series{Step: []float64{1, 9}, Value: []float64{0, 1}}}},
+		viz.TraceOptions{Truth: 1, TruthName: "truth"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := fig.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"OHSMC", "SMC", "truth", "Traces", "1 non-finite"} {
+		if !strings.Contains(string(svg), text) {
+			t.Errorf("the figure does not say %q", text)
+		}
+	}
+	back := []viz.Trace{{Name: "outline", Series: viz.Series{Step: []float64{1, 2, 1, 1}, Value: []float64{0, 1, 2, 0}}}}
+	if fig, err := viz.Traces(back, viz.TraceOptions{Outlines: true}); err != nil || fig == nil {
+		t.Errorf("an outline: %v", err)
+	}
+	fig, err = viz.Traces([]viz.Trace{{Name: "one point", Series: viz.Series{Value: []float64{1}}}}, viz.TraceOptions{})
+	if dot := "fill:#0072B2"; !strings.Contains(svgOf(t, fig, err), dot) {
+		t.Errorf("a trace of one point is not drawn: there is no %s", dot)
+	}
+	fig, err = viz.Traces([]viz.Trace{{Name: "band", Series: viz.Series{Value: []float64{1, 2}}, Lower: []float64{0, -40},
+		Upper: []float64{3, 4}}}, viz.TraceOptions{})
+	if text := svgOf(t, fig, err); !strings.Contains(text, "fill-opacity:0.16") || !strings.Contains(text, "−40") {
+		t.Errorf("a band is not drawn, or the axis does not hold it:\n%s", text)
+	}
+	for _, values := range [][]float64{{1e-300, 1e99}, {5e-324, 1}, {5e-324, 5e-324}} { // the ratio is no number
+		fig, err := viz.Traces([]viz.Trace{{Name: "a", Series: viz.Series{Value: values}}}, viz.TraceOptions{LogY: true})
+		checkCoordinates(t, []byte(svgOf(t, fig, err)))
+	}
+}
+
+// A trace with a style has its colour and pattern wherever it stands, so that a method looks the same in all figures.
+func TestTraceStyle(t *testing.T) {
+	third := viz.Trace{Name: "third", Series: viz.Series{Value: []float64{1, 2}}, Style: 3}
+	fig, err := viz.Traces([]viz.Trace{third}, viz.TraceOptions{})
+	if svg := svgOf(t, fig, err); !strings.Contains(svg, "#009E73") || strings.Contains(svg, "#0072B2") {
+		t.Error("a trace of Style 3 has not the third colour alone")
 	}
 }
