@@ -122,6 +122,10 @@ func TestClassificationByHand(t *testing.T) {
 	if b := diagram[0]; b.Count != 0 || !math.IsNaN(b.Confidence) || !math.IsNaN(b.Accuracy) {
 		t.Errorf("bin 0 is %+v, want it empty", b)
 	}
+	even, err := metric.ReliabilityDiagram(classification([]float64{.5, .5}), []float64{0}, 4)
+	if err != nil || even[1].Count != 1 { // a confidence on the border of (.25, .5] and (.5, .75]
+		t.Errorf("the bins of a confidence of exactly .5 are %+v (%v)", even, err)
+	}
 }
 
 func TestBinary(t *testing.T) {
