@@ -179,8 +179,8 @@ func (c *Carrier) pack(s State) compute.Nodes {
 	return nodes
 }
 
-// Unpack returns the State of its entries among nodes.
-func (c *Carrier) Unpack(nodes compute.Nodes) State {
+// unpack returns the State of its entries among nodes.
+func (c *Carrier) unpack(nodes compute.Nodes) State {
 	s := State{Phi: nodes[c.Phi()], LogDensity: nodes[c.LogDensity()], Gradient: nodes[c.Gradient()]}
 	for _, name := range c.own {
 		if s.Auxiliary == nil {
@@ -201,7 +201,7 @@ func (c *Carrier) Start(rng random.Stream, phi *graph.Node, target density.Targe
 func (c *Carrier) Move(
 	rng random.Stream, nodes compute.Nodes, target density.Target, tuning Tuning, moving *graph.Node,
 ) (compute.Nodes, Info) {
-	next, outcome := c.kernel.Move(rng, c.Unpack(nodes), target, tuning)
+	next, outcome := c.kernel.Move(rng, c.unpack(nodes), target, tuning)
 	packed := c.pack(next)
 	if moving != nil {
 		for _, name := range c.Names() { // in one order, else each process compiles a graph of its own

@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/diag"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
@@ -15,29 +17,37 @@ import (
 type Draws struct {
 	Chains, PerChain, Dim int
 
-	narrow []float32 // [Chains, PerChain, Dim], this or wide
-	wide   []float64
+	dtype compute.DType
+	raw   []byte // [Chains, PerChain, Dim], as tensors have it
 	// divergent is 1 where the transition that ended at a draw diverged, [Chains, PerChain]; nil if the kernel does not
 	// report it.
 	divergent []float64
 }
 
 func newDraws(chains, perChain, dim int, dtype compute.DType) *Draws {
-	d := &Draws{Chains: chains, PerChain: perChain, Dim: dim}
-	if dtype == compute.Float64 {
-		d.wide = make([]float64, chains*perChain*dim)
-	} else {
-		d.narrow = make([]float32, chains*perChain*dim)
+	return &Draws{
+		Chains: chains, PerChain: perChain, Dim: dim, dtype: dtype, raw: make([]byte, chains*perChain*dim*dtype.Size()),
 	}
-	return d
+}
+
+// row is the part of raw that has some draws of a chain, from one of them on.
+func (d *Draws) row(chain, from, draws int) []byte {
+	size := d.Dim * d.dtype.Size()
+	return d.raw[(chain*d.PerChain+from)*size:][:draws*size]
+}
+
+func (d *Draws) value(at int) float64 {
+	if d.dtype == compute.Float64 {
+		return math.Float64frombits(binary.NativeEndian.Uint64(d.raw[8*at:]))
+	}
+	return float64(math.Float32frombits(binary.NativeEndian.Uint32(d.raw[4*at:])))
 }
 
 // At copies one draw of one chain, both counted from 0: [D].
 func (d *Draws) At(chain, draw int) []float64 {
-	from := (chain*d.PerChain + draw) * d.Dim
 	out := make([]float64, d.Dim)
 	for i := range out {
-		out[i] = d.value(from + i)
+		out[i] = d.value((chain*d.PerChain+draw)*d.Dim + i)
 	}
 	return out
 }
@@ -58,11 +68,9 @@ func (d *Draws) Coordinate(k int) [][]float64 {
 // Tensor copies all draws, chain after chain, into a tensor of the run's type on the host: [Chains PerChain, D]. There
 // must be a draw.
 func (d *Draws) Tensor() *tensors.Tensor {
-	rows := d.Chains * d.PerChain
-	if d.wide != nil {
-		return tensors.FromFlatDataAndDimensions(d.wide, rows, d.Dim)
-	}
-	return tensors.FromFlatDataAndDimensions(d.narrow, rows, d.Dim)
+	t := tensors.FromShape(shapes.Make(d.dtype, d.Chains*d.PerChain, d.Dim))
+	t.MutableBytes(func(raw []byte) { copy(raw, d.raw) }) //nolint:errcheck // it is on the host
+	return t
 }
 
 // equal is all draws as particles of equal weight, chain after chain.
@@ -74,9 +82,9 @@ func (d *Draws) equal() bayes.Draws {
 
 // Sample is the draws for diag.New; the coordinates of the problem are the parameters.
 func (d *Draws) Sample() diag.Sample {
-	values := slices.Clone(d.wide)
-	for _, v := range d.narrow {
-		values = append(values, float64(v))
+	values := make([]float64, d.Chains*d.PerChain*d.Dim)
+	for i := range values {
+		values[i] = d.value(i)
 	}
 	return diag.Sample{Values: values, Chains: d.Chains, Draws: d.PerChain, Parameters: d.Dim}
 }
@@ -96,25 +104,13 @@ func (d *Draws) Divergent() [][]bool {
 	return out
 }
 
-func (d *Draws) value(at int) float64 {
-	if d.wide != nil {
-		return d.wide[at]
-	}
-	return float64(d.narrow[at])
-}
-
-// set stores rows of phi, [..., D], those of some chains, as a draw of each, whose number `draw` gives. The first
+// set stores a row of phi, [..., D], as the next draw of each of some chains, of which kept gives the number. The first
 // chain's row is `first`.
-func (d *Draws) set(chains []int, draw func(chain int) int, phi *tensors.Tensor, first int) error {
-	return phi.ConstFlatData(func(flat any) {
+func (d *Draws) set(chains []int, kept func(chain int) int, phi *tensors.Tensor, first int) error {
+	return phi.ConstBytes(func(raw []byte) {
 		for _, chain := range chains {
-			at, from := (chain*d.PerChain+draw(chain))*d.Dim, (first+chain)*d.Dim
-			switch flat := flat.(type) {
-			case []float64:
-				copy(d.wide[at:], flat[from:from+d.Dim])
-			case []float32:
-				copy(d.narrow[at:], flat[from:from+d.Dim])
-			}
+			row := d.row(chain, kept(chain), 1)
+			copy(row, raw[(first+chain)*len(row):])
 		}
 	})
 }
@@ -132,18 +128,9 @@ func (d *Draws) first(perChain int) *Draws {
 	if perChain == d.PerChain {
 		return d
 	}
-	dtype := compute.Float32
-	if d.wide != nil {
-		dtype = compute.Float64
-	}
-	out := newDraws(d.Chains, perChain, d.Dim, dtype)
+	out := newDraws(d.Chains, perChain, d.Dim, d.dtype)
 	for chain := range d.Chains {
-		at, to, n := chain*d.PerChain*d.Dim, chain*perChain*d.Dim, perChain*d.Dim
-		if d.wide != nil {
-			copy(out.wide[to:to+n], d.wide[at:at+n])
-		} else {
-			copy(out.narrow[to:to+n], d.narrow[at:at+n])
-		}
+		copy(out.row(chain, 0, perChain), d.row(chain, 0, perChain))
 		if d.divergent != nil {
 			for draw, v := range d.divergent[chain*d.PerChain:][:perChain] {
 				out.diverges(chain, draw, v)
@@ -155,16 +142,11 @@ func (d *Draws) first(perChain int) *Draws {
 
 // adopt takes draws of a checkpoint, [Chains n, D] with n at most PerChain.
 func (d *Draws) adopt(t *tensors.Tensor) error {
-	n := t.Shape().Dim(0) / d.Chains * d.Dim
-	return t.ConstFlatData(func(flat any) {
+	n := t.Shape().Dim(0) / d.Chains
+	return t.ConstBytes(func(raw []byte) {
 		for chain := range d.Chains {
-			at := chain * d.PerChain * d.Dim
-			switch flat := flat.(type) {
-			case []float64:
-				copy(d.wide[at:], flat[chain*n:(chain+1)*n])
-			case []float32:
-				copy(d.narrow[at:], flat[chain*n:(chain+1)*n])
-			}
+			row := d.row(chain, 0, n)
+			copy(row, raw[chain*len(row):])
 		}
 	})
 }

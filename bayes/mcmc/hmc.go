@@ -209,8 +209,9 @@ func leap(drawn hmcNumbers, s State, target density.Target, stepSize *Node, tuni
 		Divergent:   ConvertDType(diverges, dtype),
 		EnergyError: energyError,
 		Energy:      energy,
-		Cost:        Cost{Length: taken},
-		Jump:        Jump{Mul(probability, squaredJump), Mul(probability, growth)},
+		Length:      taken,
+		SquaredJump: Mul(probability, squaredJump),
+		JumpGrowth:  Mul(probability, growth),
 	}
 }
 

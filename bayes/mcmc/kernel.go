@@ -134,20 +134,6 @@ type Info struct {
 	// Energy is the energy at the start of the transition, once the momentum is drawn: minus the log-density plus the
 	// kinetic energy of the momentum; nil for kernels without one.
 	Energy *graph.Node
-	Cost
-	Jump
-	// Steadiness, between 0 and 1, falls as a step's energy error grows, and is 0 where the step is not finite: it is
-	// what a warm-up brings to Tune's second value in place of Acceptance, for kernels that always move; nil for others.
-	Steadiness *graph.Node
-	// Noise is the estimated variance of the log-ratio that accepts or rejects, if that is estimated from mini-batches;
-	// nil for kernels that know the ratio.
-	Noise *graph.Node
-	// Extra are further diagnostics of a kernel, always with the same names. ChainStats has their means.
-	Extra map[string]*graph.Node
-}
-
-// Cost is what each particle's transition has evaluated, [J] each.
-type Cost struct {
 	// Length is the number of gradients that the transition took or, for kernels without gradients that take several
 	// moves, the number of moves; nil for kernels that take one gradient a move, or none.
 	Length *graph.Node
@@ -157,13 +143,17 @@ type Cost struct {
 	// Partial and PartialGradients are the numbers of log-densities, and of gradients, of a cheap target or of a part of
 	// the data that the transition took; nil: none.
 	Partial, PartialGradients *graph.Node
-}
-
-// Jump is how far each particle's transition went, [J] each; both nil for kernels that are not Steered.
-type Jump struct {
 	// SquaredJump is the squared length of the transition, in units of Tuning.Scale, times Acceptance. JumpGrowth is its
-	// derivative with respect to the logarithm of the trajectory's length.
+	// derivative with respect to the logarithm of the trajectory's length. Both are nil for kernels that are not Steered.
 	SquaredJump, JumpGrowth *graph.Node
+	// Steadiness, between 0 and 1, falls as a step's energy error grows, and is 0 where the step is not finite: it is
+	// what a warm-up brings to Tune's second value in place of Acceptance, for kernels that always move; nil for others.
+	Steadiness *graph.Node
+	// Noise is the estimated variance of the log-ratio that accepts or rejects, if that is estimated from mini-batches;
+	// nil for kernels that know the ratio.
+	Noise *graph.Node
+	// Extra are further diagnostics of a kernel, always with the same names. ChainStats has their means.
+	Extra map[string]*graph.Node
 }
 
 // Kernel is one move of all particles. Start and Move build graph, and panic as GoMLX does.

@@ -96,7 +96,7 @@ func countedMover(
 		if scale != nil {
 			tuning.Scale = Const(g, scale)
 		}
-		next, info := kernel.Move(random.New(g, 17).At(a[0]), m.Unpack(nodes), target, tuning)
+		next, info := kernel.Move(random.New(g, 17).At(a[0]), m.unpack(nodes), target, tuning)
 		var out []*Node
 		for _, name := range names {
 			out = append(out, m.pack(next)[name])

@@ -92,7 +92,7 @@ func (k MCLMC) Move(rng random.Stream, s State, target density.Target, tuning Tu
 		NonFinite:   nonFinite,
 		EnergyError: energyError,
 		Steadiness:  Mul(OneMinus(nonFinite), Exp(DivScalar(Neg(Abs(energyError)), scale))),
-		Cost:        Cost{Length: MulScalar(OnesLike(energyError), 2)},
+		Length:      MulScalar(OnesLike(energyError), 2),
 	}
 }
 

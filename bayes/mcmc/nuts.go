@@ -129,7 +129,7 @@ func (k NUTS) Move(rng random.Stream, s State, target density.Target, tuning Tun
 		Divergent:   ConvertDType(divergent, s.Phi.DType()),
 		EnergyError: Where(IsFinite(energyError), energyError, fillAs(energyError, math.Inf(1))),
 		Energy:      t.energy,
-		Cost:        Cost{Length: t.gradients},
+		Length:      t.gradients,
 	}
 }
 

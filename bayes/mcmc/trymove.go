@@ -37,7 +37,7 @@ func (c *Carrier) ComparesCarried() bool {
 // finite log-density, and among them those that carry another log-density, or another gradient, than the target gives.
 // Within DelayedAcceptance the cheap target is compared. It costs one evaluation of the target.
 func (c *Carrier) Carried(nodes compute.Nodes, target density.Target) *graph.Node {
-	s := c.Unpack(nodes)
+	s := c.unpack(nodes)
 	if k, ok := c.kernel.(DelayedAcceptance); ok {
 		s, target = k.onCheap(s), k.cheap(target)
 	}

@@ -69,7 +69,7 @@ func moveSafely(rng random.Stream, s State, target density.Target, step func(gra
 	next := State{Phi: Choose(moves, proposal, safe), Auxiliary: map[string]*Node{safePlace: safe}}
 	return next, Info{
 		NonFinite: ConvertDType(Not(moves), s.Phi.DType()),
-		Cost:      Cost{Length: OnesLike(logDensity)},
+		Length:    OnesLike(logDensity),
 	}
 }
 
