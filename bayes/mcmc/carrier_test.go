@@ -18,48 +18,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// surrogate is what a target of one's own may be beside a Target: here, a log-density that costs less.
-type surrogate interface{ Cheap() density.Target }
-
-// twofold is a target with a surrogate.
-type twofold struct{ density.Target }
-
-func (t twofold) Cheap() density.Target { return t.Target }
-
-// twofoldBatches is a MiniBatchTarget with a surrogate.
-type twofoldBatches struct {
-	wavering
-	twofold
-}
-
-func (t twofoldBatches) LogDensity(phi *Node) *Node          { return t.twofold.LogDensity(phi) }
-func (t twofoldBatches) Gradient(phi *Node) (value, g *Node) { return t.twofold.Gradient(phi) }
-
-// seeking is a kernel of one's own that takes its gradient from the surrogate.
-type seeking struct{ ULA }
-
-func (k seeking) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
-	cheap, ok := target.(surrogate)
-	if !ok {
-		panic(fmt.Errorf("%T has no surrogate", target))
-	}
-	return k.ULA.Move(rng, s, cheap.Cheap(), tuning)
-}
-
-// A kernel is given the user's own target, and so finds whatever it is beside a Target.
-func TestTargetReachesTheKernel(t *testing.T) {
-	normal := twofold{density.Func(func(phi *Node) *Node { return MulScalar(ReduceSum(Square(phi), 1), -.5) })}
-	for _, target := range []density.Target{normal, twofoldBatches{twofold: normal}} {
-		problem := density.Problem{Dim: 2, Target: func(compute.Nodes, []*Node) density.Target { return target }}
-		_, err := fit.Sample(t.Context(), problem,
-			Chains{Kernel: seeking{ULA{StepSize: .1}}, Chains: 2, Draws: 3, WarmUp: NoWarmUp},
-			run.Settings{Engine: computetest.Go(t)})
-		if err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // The state of every kernel goes through tensors bit by bit: three moves in three calls are three moves in one graph.
 func TestCarrier(t *testing.T) {
 	const particles, d = 7, 2

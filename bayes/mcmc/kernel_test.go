@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"gobnn/bayes/compute"
@@ -486,43 +485,44 @@ func TestRandomWalk(t *testing.T) {
 	})
 }
 
+// A setting that is wrong is named with its value, for three coordinates.
 func TestCheck(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	for _, good := range []Kernel{
-		RandomWalk{}, OrnsteinUhlenbeck{}, RandomWalkMetropolis{}, RandomWalk{Variance: 3},
-		RandomWalkMetropolis{StepSize: 1e-9},
-		OrnsteinUhlenbeck{Time: 1, Mean: []float64{-1, 0, 1}, StdDev: []float64{1, 2, 3}},
+	for want, kernel := range map[string]Kernel{
+		"RandomWalk.Variance is -0.5":                     RandomWalk{Variance: -.5},
+		"RandomWalkMetropolis.StepSize is +Inf":           RandomWalkMetropolis{StepSize: inf},
+		"PreconditionedCrankNicolson.Beta is 1.5":         PreconditionedCrankNicolson{Beta: 1.5},
+		"PreconditionedCrankNicolson.StdDev[1] is -1":     PreconditionedCrankNicolson{StdDev: []float64{1, -1, 2}},
+		"OrnsteinUhlenbeck.Time is NaN":                   OrnsteinUhlenbeck{Time: nan},
+		"Mean has 2 values, but particles have 3":         OrnsteinUhlenbeck{Mean: []float64{1, 2}},
+		"Mean[2] is +Inf":                                 OrnsteinUhlenbeck{Mean: []float64{1, 1, inf}},
+		"StdDev[2] is NaN":                                OrnsteinUhlenbeck{StdDev: []float64{1, 1, nan}},
+		"HMC.StepSize is NaN":                             HMC{StepSize: nan},
+		"HMC.Steps is -3":                                 HMC{StepSize: 1, Steps: -3},
+		"HMC.Jitter is 1":                                 HMC{StepSize: 1, Jitter: 1},
+		"HMC.AtOnce is 1025":                              HMC{StepSize: 1, AtOnce: 1025},
+		"HMC.Acceptance is 1: it must be between 0 and 1": HMC{Acceptance: 1},
+		"HMC.Acceptance is 0.9, but StepSize 0.1":         HMC{Acceptance: .9, StepSize: .1},
+		"NUTS.Acceptance is -0.1":                         NUTS{Acceptance: -.1},
+		"NUTS.MaxDepth is 21":                             NUTS{MaxDepth: 21},
+		"MALA.StepSize is -1":                             MALA{StepSize: -1},
+		"ULA.StepSize is 0":                               ULA{},
+		"SGLD.Decay is 2":                                 SGLD{StepSize: 1, Decay: 2},
+		"SGLD.Offset is -1":                               SGLD{StepSize: 1, Offset: -1},
+		"SGHMC.LearningRate is 0":                         SGHMC{},
+		"SGHMC.Friction is 1":                             SGHMC{LearningRate: 1, Friction: 1},
+		"SGHMC.Noise is 0.2":                              SGHMC{LearningRate: 1, Noise: .2},
+		"MCLMC.EnergyVariance is NaN":                     MCLMC{EnergyVariance: nan},
 	} {
-		if err := good.Check(3); err != nil {
-			t.Errorf("%+v: %v", good, err)
+		if err := kernel.Check(3); !says(err, want) {
+			t.Errorf("%+v: error %v does not say %q", kernel, err, want)
 		}
 	}
-	for _, c := range []struct {
-		kernel Kernel
-		says   []string
-	}{
-		{RandomWalk{Variance: -.5}, []string{"RandomWalk.Variance", "-0.5"}},
-		{RandomWalk{Variance: nan}, []string{"RandomWalk.Variance", "NaN"}},
-		{PreconditionedCrankNicolson{Beta: 1.5}, []string{"PreconditionedCrankNicolson.Beta", "1.5"}},
-		{PreconditionedCrankNicolson{Beta: nan}, []string{"PreconditionedCrankNicolson.Beta", "NaN"}},
-		{PreconditionedCrankNicolson{StdDev: []float64{1, -1, 2}}, []string{"PreconditionedCrankNicolson.StdDev[1]", "-1"}},
-		{RandomWalkMetropolis{StepSize: -1}, []string{"RandomWalkMetropolis.StepSize", "-1"}},
-		{RandomWalkMetropolis{StepSize: inf}, []string{"RandomWalkMetropolis.StepSize", "Inf"}},
-		{OrnsteinUhlenbeck{Time: -2}, []string{"OrnsteinUhlenbeck.Time", "-2"}},
-		{OrnsteinUhlenbeck{Time: nan}, []string{"OrnsteinUhlenbeck.Time", "NaN"}},
-		{OrnsteinUhlenbeck{Mean: []float64{1, 2}}, []string{"Mean has 2", "3 coordinates"}},
-		{OrnsteinUhlenbeck{StdDev: []float64{1, 2, 3, 4}}, []string{"StdDev has 4", "3 coordinates"}},
-		{OrnsteinUhlenbeck{Mean: []float64{1, nan, 2}}, []string{"Mean[1]", "NaN"}},
-		{OrnsteinUhlenbeck{Mean: []float64{1, 1, inf}}, []string{"Mean[2]", "Inf"}},
-		{OrnsteinUhlenbeck{StdDev: []float64{1, 0, 2}}, []string{"StdDev[1]", "0"}},
-		{OrnsteinUhlenbeck{StdDev: []float64{1, 1, nan}}, []string{"StdDev[2]", "NaN"}},
-	} {
-		err := c.kernel.Check(3)
-		for _, s := range c.says {
-			if err == nil || !strings.Contains(err.Error(), s) {
-				t.Errorf("%+v: error %v does not say %q", c.kernel, err, s)
-			}
-		}
+	if err := (MCLMC{}).Check(1); !says(err, "MCLMC has particles of 1 coordinate") {
+		t.Error(err)
+	}
+	if err := Check(NUTS{}, 3, false); !says(err, "StepSize") {
+		t.Errorf("no step size and no warm-up: error %v", err)
 	}
 }
 

@@ -129,18 +129,3 @@ func TestMCLMCNonFinite(t *testing.T) {
 		}
 	})
 }
-
-func TestMCLMCSettings(t *testing.T) {
-	for want, c := range map[string]struct {
-		kernel Kernel
-		d      int
-	}{
-		"MCLMC has particles of 1 coordinate": {MCLMC{}, 1},
-		"MCLMC.EnergyVariance is NaN":         {MCLMC{EnergyVariance: math.NaN()}, 3},
-		"MCLMC.StepSize is +Inf":              {MCLMC{StepSize: math.Inf(1)}, 3},
-	} {
-		if err := c.kernel.Check(c.d); !says(err, want) {
-			t.Errorf("%+v: error %v, want %q", c.kernel, err, want)
-		}
-	}
-}

@@ -56,47 +56,40 @@ func network(b *testing.B, rows, chains int, hidden ...int) density.Problem {
 
 // BenchmarkHMC is full-batch HMC with 100 or 1000 chains and 10 leapfrog steps on a network's posterior: one operation
 // is a transition of all chains. It reports useful gradients per second.
-func BenchmarkHMC(b *testing.B) { computetest.Bench(b, benchmarkHMC) }
-
-func benchmarkHMC(b *testing.B, _ *compute.Engine) {
-	for _, chains := range computetest.Cases(100, 1000) {
-		b.Run(fmt.Sprintf("chains=%d", chains), func(b *testing.B) {
-			problem := network(b, 927, chains, 50, 50)
-			sample := func(draws int) *mcmc.Details {
-				result, err := fit.Sample(b.Context(), problem, mcmc.Chains{
-					Kernel: mcmc.HMC{StepSize: .003, Steps: 10}, Chains: chains, Draws: draws, WarmUp: mcmc.NoWarmUp,
-				}, run.Settings{})
-				if err != nil {
-					b.Fatal(err)
-				}
-				return fit.Details[*mcmc.Details](result)
-			}
-			sample(1) // compiles
-			b.ResetTimer()
-			result := sample(b.N)
-			b.ReportMetric(float64(result.Gradients)/result.Sampling.Seconds(), "gradients/s")
-		})
-	}
+func BenchmarkHMC(b *testing.B) {
+	computetest.Bench(b, func(b *testing.B, _ *compute.Engine) {
+		for _, chains := range computetest.Cases(100, 1000) {
+			b.Run(fmt.Sprintf("chains=%d", chains), func(b *testing.B) {
+				transitions(b, chains, mcmc.HMC{StepSize: .003, Steps: 10})
+			})
+		}
+	})
 }
 
-// BenchmarkRandomWalk is random-walk Metropolis with one chain on the posterior of a network 8-64-64-1 given 20 000
-// rows: one operation is a step.
-func BenchmarkRandomWalk(b *testing.B) { computetest.Bench(b, benchmarkRandomWalk) }
+// BenchmarkNUTS is the same with NUTS, whose trees end at MaxDepth: each of a move's gradients counts.
+func BenchmarkNUTS(b *testing.B) {
+	computetest.Bench(b, func(b *testing.B, _ *compute.Engine) {
+		for _, depth := range computetest.Cases(6, 10) {
+			b.Run(fmt.Sprintf("depth=%d", depth), func(b *testing.B) {
+				transitions(b, 100, mcmc.NUTS{StepSize: .003, MaxDepth: depth})
+			})
+		}
+	})
+}
 
-func benchmarkRandomWalk(b *testing.B, _ *compute.Engine) {
-	rows := 20_000
-	if testing.Short() {
-		rows = 200
-	}
-	problem := network(b, rows, 1, 64, 64)
-	sample := func(steps int) {
-		if _, err := fit.Sample(b.Context(), problem, mcmc.Chains{
-			Kernel: mcmc.RandomWalkMetropolis{StepSize: .003}, Chains: 1, Draws: 1, Thin: steps, WarmUp: mcmc.NoWarmUp,
-		}, run.Settings{}); err != nil {
+func transitions(b *testing.B, chains int, kernel mcmc.Kernel) {
+	problem := network(b, 927, chains, 50, 50)
+	sample := func(draws int) *mcmc.Details {
+		result, err := fit.Sample(b.Context(), problem, mcmc.Chains{
+			Kernel: kernel, Chains: chains, Draws: draws, WarmUp: mcmc.NoWarmUp,
+		}, run.Settings{})
+		if err != nil {
 			b.Fatal(err)
 		}
+		return fit.Details[*mcmc.Details](result)
 	}
 	sample(1) // compiles
 	b.ResetTimer()
-	sample(b.N)
+	result := sample(b.N)
+	b.ReportMetric(float64(result.Gradients)/result.Sampling.Seconds(), "gradients/s")
 }

@@ -3,7 +3,6 @@ package mcmc
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"gobnn/bayes/compute"
@@ -96,32 +95,5 @@ func TestNUTSNonFinite(t *testing.T) {
 	}
 	if holes < float64(j)/10 || divergences != holes {
 		t.Errorf("%v moves met the hole, %v diverged", holes, divergences)
-	}
-}
-
-func TestNUTSCheck(t *testing.T) {
-	for _, c := range []struct {
-		kernel NUTS
-		says   []string // nothing: it is right
-	}{
-		{NUTS{}, nil},
-		{NUTS{StepSize: .1, MaxDepth: 20}, nil},
-		{NUTS{MaxDepth: -1}, []string{"NUTS.MaxDepth", "-1"}},
-		{NUTS{MaxDepth: 21}, []string{"NUTS.MaxDepth", "21"}},
-		{NUTS{StepSize: -.1}, []string{"NUTS.StepSize", "-0.1"}},
-		{NUTS{StepSize: math.NaN()}, []string{"NUTS.StepSize", "NaN"}},
-	} {
-		err := c.kernel.Check(3)
-		if (err == nil) != (c.says == nil) {
-			t.Errorf("%+v: error %v", c.kernel, err)
-		}
-		for _, s := range c.says {
-			if err == nil || !strings.Contains(err.Error(), s) {
-				t.Errorf("%+v: error %v does not say %q", c.kernel, err, s)
-			}
-		}
-	}
-	if err := Check(NUTS{}, 3, false); err == nil || !strings.Contains(err.Error(), "StepSize") {
-		t.Errorf("no step size and no warm-up: error %v", err)
 	}
 }

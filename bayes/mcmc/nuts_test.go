@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 
@@ -118,35 +117,6 @@ func (c *nutsChains) float64s(x *tensors.Tensor) []float64 {
 		c.t.Fatal(err)
 	}
 	return values
-}
-
-// After a given number of transitions particles that began as draws of the target are draws of it. (After a given
-// number of moves they are not: long transitions are more often under way than short ones.)
-func TestNUTSInvariance(t *testing.T) {
-	for _, c := range []struct {
-		target   exactTarget
-		kernel   NUTS
-		stepSize float64
-		dtype    compute.DType
-	}{
-		{correlated(), NUTS{MaxDepth: 4}, .3, compute.Float64},
-		{gumbel(), NUTS{}, .8, compute.Float32},
-	} {
-		d := c.target.d
-		// TestNUTSAgainstRecursion has XLA
-		chains := newNUTSChains(t, computetest.Go(t), c.dtype, c.kernel, c.target.logDensity, nil)
-		chains.start(c.target.draws(j), d)
-		phi, accepted := chains.afterTransitions(c.stepSize, d, 3)
-		c.target.check(t, "after 3 transitions", phi)
-		if accepted < .5 {
-			t.Errorf("%s: %.2f of the transitions moved: this tests little", c.target.name, accepted)
-		}
-		if d == 1 {
-			chains.start(slices.Repeat([]float64{-2.5}, j), d)
-			phi, _ = chains.afterTransitions(c.stepSize, d, 15)
-			c.target.check(t, "begun at -2.5, after 15 transitions", phi)
-		}
-	}
 }
 
 // afterTransitions moves until each particle has made n transitions, and gives where each was after its n-th, and the

@@ -53,20 +53,6 @@ func TestAcceptance(t *testing.T) {
 			t.Errorf("warnings %q, want %q", doubts, want)
 		}
 	}
-	for _, c := range []struct {
-		kernel Kernel
-		says   string
-	}{
-		{HMC{Acceptance: 1}, "HMC.Acceptance is 1: it must be between 0 and 1"},
-		{NUTS{Acceptance: -.1}, "NUTS.Acceptance is -0.1"},
-		{NUTS{Acceptance: math.NaN()}, "NUTS.Acceptance is NaN"},
-		{HMC{Acceptance: .9, StepSize: .1}, "HMC.Acceptance is 0.9, but StepSize 0.1"},
-		{NUTS{Acceptance: .9, StepSize: .1}, "NUTS.Acceptance is 0.9, but StepSize 0.1"},
-	} {
-		if err := c.kernel.Check(2); !says(err, c.says) {
-			t.Errorf("%#v: error %v, want %q", c.kernel, err, c.says)
-		}
-	}
 }
 
 // A warm-up brings the acceptance to its target, finds the scales, and leaves the chains where the target is. The
