@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"gobnn/bayes/compute"
-	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/density"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -156,21 +155,5 @@ func TestSGHMC(t *testing.T) {
 				expect(t, what+": variance", phi, 1, func(x []float64) float64 { return x[0] * x[0] }, want)
 			}
 		}
-	})
-}
-
-// Scales stand for a change of variables: SGHMC on N(0, s^2) with scale s is s times SGHMC on N(0, 1).
-func TestSGHMCScale(t *testing.T) {
-	onGo(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		kernel := SGHMC{LearningRate: .3, Friction: .2}
-		start, s := []float64{.5, -1, 2, .3}, []float64{4, .25}
-		plain, _, _ := mover(t, engine, dtype, kernel, 2, independentNormal([]float64{0, 0}, []float64{1, 1}))(start, 10)
-		stretched := make([]float64, len(start))
-		for i, x := range start {
-			stretched[i] = s[i%2] * x
-			plain[i] *= s[i%2]
-		}
-		scaled, _, _ := tunedMover(t, engine, dtype, kernel, 2, independentNormal([]float64{0, 0}, s), s)(stretched, 10)
-		computetest.Near(t, "phi", scaled, plain, 1e-4)
 	})
 }

@@ -27,35 +27,6 @@ func every() []Kernel {
 	}
 }
 
-// A particle's path is the same to the bit whatever the others are: elsewhere, far out, or NaN.
-func TestParticlesAreIndependent(t *testing.T) {
-	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
-		for _, kernel := range every() {
-			if _, hmc := kernel.(HMC); engine.IsXLA() && !hmc {
-				continue // compiles long: the harness of package check tells a NaN that spreads for each kernel there
-			}
-			var target density.Target
-			if !kernel.Traits().NoTarget {
-				target = banana()
-			}
-			var step uint32
-			move := countedMover(t, engine, dtype, kernel, 2, target, nil, &step)
-			among := func(others ...float64) (phi []float64) {
-				step = 0
-				phi, _, _ = move([]float64{others[0], others[1], .3, .4, others[2], others[3], others[4], others[5]}, 12)
-				return phi[2:4]
-			}
-			alone := among(1, 1, -.5, .2, 2, 2)
-			if alone[0] == .3 {
-				t.Errorf("%T: the particle did not move", kernel)
-			}
-			if with := among(math.NaN(), 0, 1e19, -3, math.Inf(1), 7); !slices.Equal(alone, with) {
-				t.Errorf("%T: a particle went to %v among others, but to %v among such as are not finite", kernel, alone, with)
-			}
-		}
-	})
-}
-
 // noGradient is a standard normal, in one dimension, whose gradient is NaN above 1.
 type noGradient struct{ density.Func }
 
