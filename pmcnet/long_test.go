@@ -8,15 +8,14 @@ import (
 	"math"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/metric"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 	"gobnn/pmcnet"
@@ -81,13 +80,6 @@ var prior = pmcnet.PMC{
 	Start: pmcnet.FromPrior, StdDev: .5, Weights: pmcnet.Tempered, Resampling: pmcnet.GlocalEvery(2),
 }
 
-func network(hidden int, sd float64, keep bool) bayes.Model {
-	return bayes.Model{
-		Network: nn.MLP{Hidden: []int{hidden}, Activation: nn.Tanh}, Likelihood: bayes.Bernoulli{},
-		Prior: bayes.Normal{StdDev: sd}, Stochastic: bayes.All(), Scaling: bayes.Scaling{KeepFeatures: keep},
-	}
-}
-
 // probabilities are each row's mean probability of class 1 and its standard deviation over the draws.
 func probabilities(t *testing.T, p *bayes.Posterior, x mat.Matrix) (mean, sd []float64) {
 	t.Helper()
@@ -112,7 +104,10 @@ func probabilities(t *testing.T, p *bayes.Posterior, x mat.Matrix) (mean, sd []f
 func TestControlLong(t *testing.T) {
 	computetest.XLA(t, "takes minutes on the Go backend")
 	const seeds = 5
-	model := network(3, 2, true)
+	model := bayes.Model{
+		Network: nn.MLP{Hidden: []int{3}, Activation: nn.Tanh}, Likelihood: bayes.Bernoulli{},
+		Prior: bayes.Normal{StdDev: 2}, Stochastic: bayes.All(), Scaling: bayes.Scaling{KeepFeatures: true},
+	}
 	for _, net := range []string{"net2", "net3"} {
 		for rows, most := range map[int]float64{50: .06, 400: .03, 1600: .06} {
 			train, test, nuts := control(t, net, rows)
@@ -127,14 +122,11 @@ func TestControlLong(t *testing.T) {
 			}
 			difference, ratio := 0., 0.
 			for seed := range uint64(seeds) {
-				r, err := fitted(t.Context(), model, prior, parts, run.Settings{Seed: seed})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r, of := fittest.Fit[*pmcnet.Details](t, model, prior, parts, run.Settings{Seed: seed})
 				mean, sd := probabilities(t, r.Posterior, test.X)
 				d, q := floats.Distance(mean, nuts, 1)/400, stat.Mean(sd, nil)/stat.Mean(ownSD, nil)
 				t.Logf("%s, %d rows: mean difference to NUTS %.4f, standard deviation %.2f of its, ESS %.1f, k-hat %.2f, "+
-					"lambda %.3f, %v", net, rows, d, q, r.ESS, r.KHat, r.Trace[len(r.Trace)-1].Exponent, r.Elapsed)
+					"lambda %.3f, %v", net, rows, d, q, of.ESS, of.KHat, of.Trace[len(of.Trace)-1].Exponent, r.Elapsed)
 				difference, ratio = difference+d/seeds, ratio+q/seeds
 			}
 			if difference > most || ratio < .7 || ratio > 1.2 {
@@ -142,52 +134,6 @@ func TestControlLong(t *testing.T) {
 					"NUTS's", net, rows, difference, most, ratio)
 			}
 		}
-	}
-}
-
-// On Ionosphere (33-5-1, D = 176) diagonal proposals with tempered weights predict, if worse than NUTS (.9935, .958,
-// .174); and the paper's honest weights collapse from its start, which must be seen and said.
-func TestIonosphereLong(t *testing.T) {
-	computetest.XLA(t, "takes minutes on the Go backend")
-	parts, err := dataset.Ionosphere().Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	model := network(5, 1, false)
-	a := prior
-	a.Covariance = pmcnet.DiagonalCovariance
-	var auc, accuracy, nlpd []float64
-	for seed := range uint64(5) {
-		r, err := fitted(t.Context(), model, a, parts, run.Settings{Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		prediction, err := r.Posterior.Predict(t.Context(), parts.Test.X)
-		if err != nil {
-			t.Fatal(err)
-		}
-		curve, err := metric.ROCOf(prediction, parts.Test.Y, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		scores, err := metric.Scores(prediction, parts.Test.Y)
-		if err != nil {
-			t.Fatal(err)
-		}
-		auc, nlpd, accuracy = append(auc, curve.AUC()), append(nlpd, scores[0].Value), append(accuracy, scores[1].Value)
-		t.Logf("AUC %.4f, accuracy %.3f, NLPD %.3f, ESS %.1f, k-hat %.2f, lambda %.3f, %v", auc[seed], accuracy[seed],
-			nlpd[seed], r.ESS, r.KHat, r.Trace[len(r.Trace)-1].Exponent, r.Elapsed)
-	}
-	if a, b, c := stat.Mean(auc, nil), stat.Mean(accuracy, nil), stat.Mean(nlpd, nil); a < .94 || b < .88 || c > .28 {
-		t.Errorf("AUC %.3f, accuracy %.3f, NLPD %.3f: want .94, .88 and .28", a, b, c)
-	}
-	r, err := fitted(t.Context(), model, pmcnet.PMC{}, parts, run.Settings{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("honest: ESS %.2f, k-hat %.2f, %v", r.ESS, r.KHat, r.Elapsed)
-	if r.ESS > 5 || !(r.KHat > 2) || r.Evidence.Known() || !strings.Contains(strings.Join(r.Warnings, ";"), "k-hat") {
-		t.Errorf("the collapse is not said: ESS %.2f, k-hat %.2f, evidence %+v, %q", r.ESS, r.KHat, r.Evidence, r.Warnings)
 	}
 }
 
@@ -213,19 +159,14 @@ func TestConjugateLong(t *testing.T) {
 
 // With the paper's 100 draws and honest weights all five seeds degenerate in 20 dimensions, and are flagged.
 func TestCollapseLong(t *testing.T) {
-	l := regression(20, 100, 1)
+	l := fittest.Regression(20, 100, 1)
 	_, _, want := l.Posterior()
-	posed := problem(l)
 	for seed := range uint64(5) {
-		r, err := sampled(t.Context(), posed, pmcnet.PMC{}, run.Settings{Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		last := r.Trace[len(r.Trace)-1]
-		t.Logf("ESS %.1f, k-hat %.2f, log Z %.1f too low", r.ESS, r.KHat, want-last.LogEvidence)
-		if !(r.ESS < 50 && r.KHat > 1 && last.LogEvidence < want-5) || r.Evidence.Known() || len(r.Warnings) == 0 {
-			t.Errorf("seed %d: ESS %.1f, k-hat %.2f, log Z %.1f too low, evidence %+v, %q", seed, r.ESS, r.KHat,
-				want-last.LogEvidence, r.Evidence, r.Warnings)
+		r, d := fittest.Sample[*pmcnet.Details](t, fittest.Density(l), pmcnet.PMC{}, run.Settings{Seed: seed})
+		last := d.Trace[len(d.Trace)-1]
+		if !(d.ESS < 50 && d.KHat > 1 && last.LogEvidence < want-5) || r.Draws.Evidence.Known() || len(r.Warnings) == 0 {
+			t.Errorf("seed %d: ESS %.1f, k-hat %.2f, log Z %.1f too low, evidence %+v, %q", seed, d.ESS, d.KHat,
+				want-last.LogEvidence, r.Draws.Evidence, r.Warnings)
 		}
 	}
 }

@@ -4,12 +4,10 @@ import (
 	"math"
 	"testing"
 
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc/check"
 	"gobnn/bayes/run"
-	"gobnn/bayes/smc"
 	"gobnn/pmcnet"
-	"gobnn/pmcnet/annealed"
 )
 
 // The log evidence of an iteration is shown, as a curve and as a score of Progress, where its k-hat is at most .7, and
@@ -23,13 +21,10 @@ func TestStatedEvidence(t *testing.T) {
 		}
 	}
 	a := pmcnet.PMC{Proposals: 10, Draws: 100, Iterations: 8, StdDev: .1}
-	r, err := sampled(t.Context(), problem(check.Line()), a, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, d := fittest.Sample[*pmcnet.Details](t, fittest.Density(check.Line()), a, settings)
 	curve := r.Curve(pmcnet.LogEvidenceCurve)
 	shown := 0
-	for i, it := range r.Trace {
+	for i, it := range d.Trace {
 		want := math.NaN()
 		if it.KHat <= pmcnet.MaxKHat {
 			want = it.LogEvidence
@@ -50,30 +45,18 @@ func TestStatedEvidence(t *testing.T) {
 // same says whether two numbers are the same, or both NaN.
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
-// The share of distinct draws and lambda are among the posterior's diagnostics, of PMC, and not of
-// Annealed, which has neither.
+// The share of distinct draws and lambda are among the posterior's diagnostics.
 func TestSharesAndLambda(t *testing.T) {
-	model, parts, _ := line(t)
-	a := pmcnet.PMC{
+	model, parts, _ := fittest.Harness()
+	r, details := fittest.Fit[*pmcnet.Details](t, model, pmcnet.PMC{
 		Proposals: 30, Draws: 10, Iterations: 1, StdDev: .05, Start: pmcnet.FromPrior,
 		Resampling: pmcnet.GlocalEvery(1), Weights: pmcnet.Tempered,
-	}
-	r, err := fitted(t.Context(), model, a, parts, goSettings(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, last := r.Posterior.Diagnostics(), r.Trace[0]
+	}, parts, goSettings(t))
+	d, last := r.Posterior.Diagnostics(), details.Trace[0]
 	if !(last.Distinct < 1 && last.Distinct >= 1./30) || d["share of distinct draws"] != last.Distinct {
 		t.Errorf("share of distinct draws %v, diagnostics %v", last.Distinct, d)
 	}
 	if !(last.Exponent < 1) || d["lambda"] != last.Exponent {
 		t.Errorf("lambda %v, diagnostics %v", last.Exponent, d)
-	}
-	few := annealed.Annealed{SMC: smc.Tempered{Kernel: mcmc.HMC{Steps: 5}, Particles: 300}, Draws: 1000}
-	if r, err = fitted(t.Context(), model, few, parts, goSettings(t)); err != nil {
-		t.Fatal(err)
-	}
-	if d := r.Posterior.Diagnostics(); len(d) != 2 {
-		t.Errorf("Annealed: diagnostics %v", d)
 	}
 }
