@@ -48,10 +48,10 @@ func (a Annealed) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := check(problem, j.Engine); err != nil {
+	if err := checkProblem(problem, j.Engine); err != nil {
 		return nil, err
 	}
-	r := &annealing{Annealed: a, Job: j, problem: problem, order: orderOf(j)}
+	r := &annealing{Annealed: a, Job: j, problem: problem, order: newOrder(j.Bound)}
 	particles, failed := r.temper(ctx) // (1)
 	if particles == nil {
 		return nil, failed
@@ -86,7 +86,7 @@ func (r *annealing) checked(ctx context.Context, particles *fit.Result) (*fit.Re
 	r.order.learn(x) // (2)
 	q, draws, err := r.approximated(ctx, x, particles)
 	if err == nil && r.outside > mostOutside {
-		r.order = order{why: edges(1 - r.outside)}
+		r.order = order{}
 		x = original
 		q, draws, err = r.approximated(ctx, x, particles)
 	}
@@ -114,7 +114,6 @@ const mostOutside = .95
 func (r *annealing) approximated(
 	ctx context.Context, x *mat.Dense, particles *fit.Result,
 ) (mixture, weightedDraws, error) {
-	r.said.Order, r.said.LogImages = r.order.why, r.order.logImages
 	weights, err := bayes.NewLogWeights(particles.Draws.LogWeights)
 	if err != nil {
 		return nil, weightedDraws{}, fmt.Errorf("annealed: %w", err)
@@ -148,7 +147,7 @@ func (r *annealing) temper(ctx context.Context) (*fit.Result, error) {
 			"posterior, of which there are no draws yet: %w", reached(particles),
 			cmp.Or(context.Cause(ctx), particles.Status.Err())))
 	}
-	r.said.SMC, r.said.SMCEvidence = particles, particles.Draws.Evidence
+	r.said.tempered, r.said.SMCEvidence = particles, particles.Draws.Evidence
 	return particles, err
 }
 
@@ -162,14 +161,6 @@ func reached(particles *fit.Result) float64 {
 
 // trace are the records of an SMC's powers.
 func trace(particles *fit.Result) []smc.StepRecord { return fit.Details[*smc.Details](particles).Trace }
-
-// orderOf is step 2's order of a job's units, whose directions are not known yet.
-func orderOf(j *fit.Job) order {
-	if j.Bound == nil {
-		return order{why: noNetwork}
-	}
-	return newOrder(j.Bound)
-}
 
 // rank returns the rank of low rank + diagonal covariances, where particles are too few for full ones; 0 for full ones.
 func (r *annealing) rank() int {
@@ -354,7 +345,7 @@ var unknown = bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
 
 // unweighed says why there are no weighted draws.
 func (e *Details) unweighed(why string) {
-	e.ImportanceEvidence, e.BridgeEvidence, e.Why = unknown, unknown, why
+	e.ImportanceEvidence, e.BridgeEvidence, e.why = unknown, unknown, why
 	e.KHat, e.kHatStdErr, e.ESS = math.NaN(), math.NaN(), math.NaN()
 }
 
@@ -382,7 +373,7 @@ func (r *annealing) judge(theta *mat.Dense, logWeights []float64) (draws weighte
 		e.Value, e.StdErr = smc.LogEvidence(logWeights)
 		e.Value += r.order.logImages
 	}
-	if said.Why = r.verdict(); said.KHat <= pmcnet.MaxKHat && said.ESS >= fewDraws {
+	if said.why = r.verdict(); said.KHat <= pmcnet.MaxKHat && said.ESS >= fewDraws {
 		draws.theta, draws.logWeights = theta, s.LogWeights.All()
 	}
 	return draws, nil
@@ -411,7 +402,7 @@ func (r *annealing) bridges(fitted bool, draws weightedDraws) bool {
 	if draws.theta != nil && said.haveVariance() && apart(said.ImportanceEvidence, said.SMCEvidence) <= mostApart {
 		return false
 	}
-	if prior := trace(said.SMC)[0].Place; draws.firstPower < nearness*prior {
+	if prior := trace(said.tempered)[0].Place; draws.firstPower < nearness*prior {
 		said.NoBridge = tooFar(draws.firstPower, prior)
 		return false
 	}
@@ -493,7 +484,7 @@ func (r *annealing) bridge(ctx context.Context, q mixture) (*mat.Dense, error) {
 		r.order.apply(x.RawRowView(j))
 	}
 	e := result.Draws.Evidence
-	r.said.Bridge, r.said.BridgeEvidence = result, bayes.Evidence{
+	r.said.bridged, r.said.BridgeEvidence = result, bayes.Evidence{
 		Value:  e.Value + math.Log(share) + r.order.logImages,
 		StdErr: math.Hypot(e.StdErr, math.Sqrt((1-share)/float64(sampler.Particles))),
 	}
@@ -547,7 +538,7 @@ func (r *annealing) choose(particles *fit.Result, x *mat.Dense, draws weightedDr
 		result = r.of(draws.theta, draws.logWeights, said.ImportanceEvidence)
 		result.Draws.Diagnostics[fit.ESSCurve] = said.ESS // before smoothing
 	case ByBridge:
-		result = r.of(across, said.Bridge.Draws.LogWeights, said.BridgeEvidence)
+		result = r.of(across, said.bridged.Draws.LogWeights, said.BridgeEvidence)
 	default:
 		result = r.of(x, particles.Draws.LogWeights, said.SMCEvidence)
 	}
@@ -572,7 +563,7 @@ func (e *Details) decide(weighted bool) {
 			all = append(all, candidate{by, evidence})
 		}
 	}
-	sound := e.Bridge != nil && len(e.Bridge.Doubts) == 0
+	sound := e.bridged != nil && len(e.bridged.Doubts) == 0
 	add(weighted && e.haveVariance(), ByImportance, e.ImportanceEvidence)
 	add(sound, ByBridge, e.BridgeEvidence)
 	add(weighted && !e.haveVariance(), ByImportance, e.ImportanceEvidence)
@@ -582,7 +573,7 @@ func (e *Details) decide(weighted bool) {
 			return o.Value > c.Value && apart(o.Evidence, c.Evidence) > mostApart
 		})
 	})].by
-	e.Why += e.ofBridge() + results[e.Source]
+	e.why += e.ofBridge() + results[e.Source]
 }
 
 // unchecked is the result of a run that ended, with a status, before the SMC's particles were checked: these particles
@@ -603,7 +594,7 @@ func (r *annealing) of(x *mat.Dense, logWeights []float64, e bayes.Evidence) *fi
 	if weights, err := bayes.NewLogWeights(logWeights); err == nil {
 		ess = weights.EffectiveSampleSize()
 	}
-	sum, powers := 0., trace(r.said.SMC)
+	sum, powers := 0., trace(r.said.tempered)
 	return &fit.Result{
 		Draws: bayes.Draws{
 			Phi: r.rows(x), LogWeights: logWeights, Evidence: e,

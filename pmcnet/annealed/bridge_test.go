@@ -11,9 +11,9 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
@@ -192,7 +192,7 @@ func TestWeighByCounts(t *testing.T) {
 	})
 	problem := density.Problem{
 		Dim: 2, Target: func(compute.Nodes, []*graph.Node) density.Target { return first },
-		Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, 2) },
+		Initial: fittest.Normal(2),
 	}
 	var logWeights []float64
 	_, err := fit.Sample(t.Context(), problem, within{Annealed{}, func(j *fit.Job, a Annealed) (err error) {
@@ -240,7 +240,7 @@ func TestBridgeRegion(t *testing.T) {
 		}
 		problem := density.Problem{
 			Dim: d, Target: func(compute.Nodes, []*graph.Node) density.Target { return target },
-			Initial: func(rng random.Stream, dtype compute.DType, n int) *graph.Node { return rng.Normal(dtype, n, d) },
+			Initial: fittest.Normal(d),
 		}
 		// With several powers on the way.
 		several := Annealed{SMC: smc.Tempered{Kernel: mcmc.HMC{Steps: 5}, Particles: 400, Threshold: .95}}
@@ -259,8 +259,8 @@ func TestBridgeRegion(t *testing.T) {
 		e := r.said.BridgeEvidence
 		t.Logf("%s: evidence %.3f +- %.3f, exact -3", activation, e.Value, e.StdErr)
 		if math.Abs(e.Value+3) > 4*e.StdErr || !(e.StdErr < .12) ||
-			len(trace(r.said.Bridge)) < 3 || len(r.said.Bridge.Doubts) > 0 {
-			t.Errorf("%s: evidence %+v, exact -3, warnings %q", activation, e, r.said.Bridge.Doubts)
+			len(trace(r.said.bridged)) < 3 || len(r.said.bridged.Doubts) > 0 {
+			t.Errorf("%s: evidence %+v, exact -3, warnings %q", activation, e, r.said.bridged.Doubts)
 		}
 		square := 0.
 		for j := range 400 {
@@ -283,13 +283,13 @@ func TestSureKHat(t *testing.T) {
 		want Estimator
 	}{{.2, ByImportance}, {.39, ByImportance}, {.42, ByBridge}, {.5, ByBridge}, {math.NaN(), ByBridge}} {
 		said := Details{
-			KHat: c.khat, kHatStdErr: .1, ESS: 200, Bridge: &fit.Result{},
+			KHat: c.khat, kHatStdErr: .1, ESS: 200, bridged: &fit.Result{},
 			SMCEvidence:        bayes.Evidence{Value: -285.04, StdErr: .088},
 			ImportanceEvidence: bayes.Evidence{Value: -285.2, StdErr: .06},
 			BridgeEvidence:     bayes.Evidence{Value: -285, StdErr: .04},
 		}
 		said.decide(true)
-		said.SMC = &fit.Result{Details: []any{&smc.Details{Trace: []smc.StepRecord{{Place: .01}}}}}
+		said.tempered = &fit.Result{Details: []any{&smc.Details{Trace: []smc.StepRecord{{Place: .01}}}}}
 		r := &annealing{Annealed: Annealed{Bridge: bridgeIfNeeded}, said: said}
 		draws := weightedDraws{theta: mat.NewDense(1, 1, nil), firstPower: .002}
 		needed := r.bridges(true, draws)

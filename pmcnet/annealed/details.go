@@ -18,13 +18,8 @@ const (
 // Details has the results of Annealed's three estimators (by SMC, by importance sampling and by the bridge), and which
 // of them is the result: fit.Details[*annealed.Details](result).
 type Details struct {
-	// Source is the estimator whose draws and evidence the result has. Why gives the reason, with the numbers.
+	// Source is the estimator whose draws and evidence the result has.
 	Source Estimator
-	Why    string
-
-	// SMC is the result of step 1, with its particles before they were put into canonical order, and Bridge that of step
-	// 5; nil if the bridge was not run or failed: see NoBridge. Their details are smc.Details.
-	SMC, Bridge *fit.Result
 	// NoBridge is the reason why the bridge failed, or would have begun too far away to be worth its moves; empty if
 	// neither, or if it was not asked for.
 	NoBridge string
@@ -33,12 +28,11 @@ type Details struct {
 	SMCEvidence, ImportanceEvidence, BridgeEvidence bayes.Evidence
 	// KHat and ESS describe the mixture's draws, by their weights before smoothing; NaN if there are no draws.
 	KHat, ESS float64
+
+	why string // the reason for Source, with the numbers
+	// The results of steps 1, with its particles before they were put into canonical order, and 5; nil without a bridge.
+	tempered, bridged *fit.Result
 	// The standard error of KHat, (1 + KHat)/sqrt(n), where n is the number of weights in the tail to which the Pareto
 	// distribution is fitted.
 	kHatStdErr float64
-
-	// Order is the reason why there is no canonical order (see the package comment); empty if there is one. LogImages is
-	// log |G|, the log of the number of the posterior's identical images; 0 if there is no order.
-	Order     string
-	LogImages float64
 }

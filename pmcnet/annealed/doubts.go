@@ -9,15 +9,7 @@ import (
 	"gobnn/pmcnet"
 )
 
-// This file has all that a run says of its result: why there is no order or no bridge, why an estimator is the result,
-// and what is doubtful.
-
-// Why there is no canonical order.
-const noNetwork = "the problem is not known to be a network"
-
-func edges(inside float64) string {
-	return fmt.Sprintf("only %.2g of the draws of a mixture fitted in canonical order are in it", inside)
-}
+// This file has the reasons for what is missing in a result, for the estimator that is the result, and for its doubts.
 
 // Why the SMC's particles were not checked.
 const cancelled = "the run was cancelled before the SMC's particles were checked"
@@ -65,10 +57,10 @@ func tooFar(first, prior float64) string {
 // ofBridge says what came of the bridge.
 func (e *Details) ofBridge() string {
 	switch {
-	case e.Bridge != nil && len(e.Bridge.Doubts) == 0:
+	case e.bridged != nil && len(e.bridged.Doubts) == 0:
 		return fmt.Sprintf("; the bridge says %.3f +- %.3f", e.BridgeEvidence.Value, e.BridgeEvidence.StdErr)
-	case e.Bridge != nil:
-		return fmt.Sprintf("; the bridge is doubtful: %s", strings.Join(e.Bridge.Doubts.Sentences(), "; "))
+	case e.bridged != nil:
+		return fmt.Sprintf("; the bridge is doubtful: %s", strings.Join(e.bridged.Doubts.Sentences(), "; "))
 	case e.NoBridge != "":
 		return fmt.Sprintf("; there is no bridge: %s", e.NoBridge)
 	}
@@ -85,7 +77,7 @@ var results = map[Estimator]string{
 // doubts are those about a finished run, besides those about its first SMC.
 func (r *annealing) doubts() (said fit.Doubts) {
 	e := &r.said
-	said.If(e.Source == BySMC || e.Source == ByBridge && !(e.KHat <= pmcnet.MaxKHat), "by particles", "%s", e.Why)
+	said.If(e.Source == BySMC || e.Source == ByBridge && !(e.KHat <= pmcnet.MaxKHat), "by particles", "%s", e.why)
 	pmcnet.DoubtWrong(&said, r.wrong, r.Draws)
 	contradict := func(by Estimator, b bayes.Evidence, as Estimator, a bayes.Evidence) {
 		off := apart(a, b)

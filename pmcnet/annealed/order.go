@@ -28,10 +28,8 @@ import (
 // from the particles (learn). Layers are ordered from the inputs on, so that the weights into a layer come from units
 // already in order.
 type order struct {
-	layers []orderedLayer
-	// LogImages is log |G|.
-	logImages float64
-	why       string // why there is no order; empty if there is one
+	layers    []orderedLayer
+	logImages float64 // log |G|
 }
 
 // orderedLayer is a hidden layer of n units.
@@ -43,27 +41,25 @@ type orderedLayer struct {
 	sign, key          []float64 // directions in the space of a unit's weights
 }
 
-// newOrder is the order of a bound model, all of whose parameters are stochastic; it has no layers if there is no
-// order.
-func newOrder(bound *bayes.BoundModel) order {
-	network, ok := bound.Model.Network.(nn.MLP)
-	if !ok {
-		return order{why: fmt.Sprintf("a %T is not an nn.MLP, whose symmetries are known", bound.Model.Network)}
+// newOrder is the order of a bound model, all of whose parameters are stochastic. There is none, without layers, unless
+// the network and the prior are known to be the same for exchanged units.
+func newOrder(bound *bayes.BoundModel) (o order) {
+	if bound == nil {
+		return o
 	}
+	network, ok := bound.Model.Network.(nn.MLP)
 	switch bound.Model.Prior.(type) {
 	case bayes.Normal, bayes.Laplace, bayes.LearntPrecision:
 	default:
-		return order{why: fmt.Sprintf("of the prior %T it is not known whether it is the same for exchanged units",
-			bound.Model.Prior)}
+		ok = false
 	}
-	if len(network.Hidden) == 0 {
-		return order{why: "there are no hidden units"}
+	if !ok {
+		return o
 	}
 	at := map[string]bayes.Slot{}
 	for _, slot := range bound.Slots {
 		at[slot.Name] = slot
 	}
-	o := order{}
 	for l, n := range network.Hidden {
 		into, bias := at[fmt.Sprintf("layer%d/weights", l+1)], at[fmt.Sprintf("layer%d/biases", l+1)]
 		out := at[fmt.Sprintf("layer%d/weights", l+2)]
@@ -227,8 +223,8 @@ func (l orderedLayer) canonical(sign, key, phi *Node) *Node {
 		Reshape(part(l.in, n*l.inputs), j, n, l.inputs), Reshape(part(l.bias, n), j, n, 1),
 		Transpose(Reshape(part(l.out, l.outputs*n), j, l.outputs, n), 1, 2),
 	}, 2)
-	told := StopGradient(Slice(units, AxisRange(), AxisRange(), AxisRange(0, l.width())))
-	along := func(direction *Node) *Node { return Einsum("jnw,w->jn", told, direction) }
+	identity := StopGradient(Slice(units, AxisRange(), AxisRange(), AxisRange(0, l.width())))
+	along := func(direction *Node) *Node { return Einsum("jnw,w->jn", identity, direction) }
 	keys := along(key)
 	signs := OnesLike(keys)
 	if l.mirrored {

@@ -120,9 +120,9 @@ func (a Annealed) Prepare(j *fit.Job) (fit.Method, error) {
 	return a, nil
 }
 
-// check is an error for a problem that is not begun at draws from the prior, or whose target does not know prior and
+// checkProblem is an error for a problem that is not begun at draws from the prior, or whose target does not know prior and
 // likelihood apart.
-func check(p density.Problem, engine *compute.Engine) error {
+func checkProblem(p density.Problem, engine *compute.Engine) error {
 	if err := limits.Check("annealed: Problem",
 		limits.Field("Initial", "nil", p.Initial != nil,
 			"a function that draws from the prior, of which it begins; pmcnet.PMC{} can begin at Problem.Start"),

@@ -213,14 +213,14 @@ func TestEstimatesDiffer(t *testing.T) {
 		if c.kHat > pmcnet.MaxKHat {
 			draws, r.said.ImportanceEvidence = weightedDraws{}, unknown
 		}
-		r.said.SMC = particles
+		r.said.tempered = particles
 		r.said.SMCEvidence = bayes.Evidence{Value: exact + math.Log(6) + c.smc, StdErr: .1}
 		var across *mat.Dense
 		if !math.IsNaN(c.bridge) {
-			across, r.said.Bridge = mat.NewDense(10, 1, nil), &fit.Result{Draws: particles.Draws}
+			across, r.said.bridged = mat.NewDense(10, 1, nil), &fit.Result{Draws: particles.Draws}
 			r.said.BridgeEvidence = bayes.Evidence{Value: exact + math.Log(6) + c.bridge, StdErr: .05}
 			if c.doubtful {
-				r.said.Bridge.Doubts = fit.Doubts{{Text: "few ancestors"}}
+				r.said.bridged.Doubts = fit.Doubts{{Text: "few ancestors"}}
 			}
 		}
 		result := r.choose(particles, mat.NewDense(10, 1, nil), draws, across)
@@ -229,7 +229,7 @@ func TestEstimatesDiffer(t *testing.T) {
 		}[c.source]
 		if r.said.Source != c.source || result.Draws.Evidence != want ||
 			c.source == ByImportance && len(result.Draws.LogWeights) != n {
-			t.Errorf("%+v: by %s, %+v: %s", c, r.said.Source, result.Draws.Evidence, r.said.Why)
+			t.Errorf("%+v: by %s, %+v: %s", c, r.said.Source, result.Draws.Evidence, r.said.why)
 		}
 		if e := r.said.ImportanceEvidence; e.Known() &&
 			(math.Abs(e.Value-exact-math.Log(6)) > 4*e.StdErr || !(e.StdErr < .01)) {
