@@ -100,7 +100,7 @@ func TestDrawsMemoryLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ess, err := chains.ESS(20_000, diag.Bulk)
+	ess, err := chains.ESS(20_000)
 	if err != nil {
 		t.Fatal(err)
 	}

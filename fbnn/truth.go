@@ -242,7 +242,7 @@ func (r *ces) ess(draws *mcmc.Draws) error {
 	}
 	var ess []float64
 	for i := range count {
-		v, err := chains.ESS(i, diag.Bulk)
+		v, err := chains.ESS(i)
 		if err != nil {
 			return fmt.Errorf("fbnn: %w", err)
 		}

@@ -3,8 +3,6 @@ package diag
 import (
 	"math/rand/v2"
 	"testing"
-
-	"gobnn/bayes"
 )
 
 // BenchmarkSummary diagnoses 20 million draws, of 100 chains of 1000 draws of 200 parameters, at three rates of mixing:
@@ -36,25 +34,5 @@ func BenchmarkSummary(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(s.Values)), "ns/draw")
 		})
-	}
-}
-
-// BenchmarkMeans is NewForPrediction of 16 000 draws at 32 rows, as Mixing makes it of each run of chains.
-func BenchmarkMeans(b *testing.B) {
-	const chains, draws, rows = 8, 2000, 32
-	p := bayes.Prediction{
-		Likelihood: bayes.Gaussian{StdDev: 1}, Particles: chains * draws, Chains: chains, Rows: rows, Width: 1,
-	}
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range p.Particles {
-		p.Weights = append(p.Weights, 1./chains/draws)
-		for range rows {
-			p.Outputs = append(p.Outputs, rng.NormFloat64())
-		}
-	}
-	for b.Loop() {
-		if _, err := NewForPrediction(p); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

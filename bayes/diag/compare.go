@@ -51,7 +51,7 @@ func Compare(models map[string]LOO) (Comparison, error) {
 	slices.SortStableFunc(all, func(a, b ComparisonRow) int { return cmp.Compare(b.LOO.ELPD, a.LOO.ELPD) })
 	best := all[0].LOO
 	if len(best.Rows) == 0 {
-		return nil, fmt.Errorf("diag: Compare: %q has no rows: make it by NewLOO", all[0].Name)
+		return nil, fmt.Errorf("diag: Compare: %q has no rows: make it by NewLOOForPosterior", all[0].Name)
 	}
 	for i := range all {
 		if err := all[i].beside(all[0].Name, best); err != nil {
@@ -76,7 +76,7 @@ func (r *ComparisonRow) beside(name string, best LOO) error {
 	}
 	r.Worse = math.NaN()
 	if above := r.LOO.above(); above > 0 {
-		r.Note = fmt.Sprintf("k-hat > %.2f in %d rows", KHatThreshold(r.LOO.Draws), above)
+		r.Note = fmt.Sprintf("k-hat > %.2f in %d rows", kHatThreshold(r.LOO.Draws), above)
 	} else if len(r.LOO.Warnings) > 0 {
 		r.Note = "its LOO has warnings"
 	}
@@ -112,7 +112,7 @@ func (r *ComparisonRow) beside(name string, best LOO) error {
 
 // above is the number of rows whose k-hat is too large.
 func (l LOO) above() (count int) {
-	threshold := KHatThreshold(l.Draws)
+	threshold := kHatThreshold(l.Draws)
 	for _, r := range l.Rows {
 		if r.KHat > threshold {
 			count++

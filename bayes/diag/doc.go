@@ -16,17 +16,16 @@
 // Bürkner 2021, Bayesian Analysis 16(2)). A single chain is compared with itself, which never shows a mode that it did
 // not find.
 //
-// The effective sample size (ESS) is the number of independent draws that would estimate equally well: [Bulk] for the
-// centre of the distribution, [Tail] for intervals, and [Mean], [SD] and [Quantile] for these estimates. Below 400
-// neither R-hat nor the ESS itself is reliable.
+// The effective sample size (ESS) is the number of independent draws that would estimate equally well: the bulk ESS for
+// the centre of the distribution, the tail ESS for intervals. Below 400 neither R-hat nor the ESS itself is reliable.
 //
-// The Monte Carlo standard error ([Chains.MCSE]) is the standard deviation of an estimate over repeated runs, in the
-// estimate's unit.
+// The Monte Carlo standard error (MCSE) is the standard deviation of an estimate over repeated runs, in the estimate's
+// unit.
 //
-// k-hat is the shape of the tail of importance weights ([PSIS]): below 0.5 their variance is finite, up to 0.7
-// ([KHatThreshold]) estimates are reliable, above it the proposal misses part of the target, and no standard error that
-// is computed from these weights shows it (Vehtari, Simpson, Gelman, Yao and Gabry 2024, JMLR 25(72)). Row.KHat is for
-// plain draws: above 0.5 a parameter has no finite variance, above 1 no mean.
+// k-hat is the shape of the tail of importance weights ([PSIS]): below 0.5 their variance is finite, up to 0.7 (less for
+// fewer than 2000 draws) estimates are reliable, above it the proposal misses part of the target, and no standard error
+// that is computed from these weights shows it (Vehtari, Simpson, Gelman, Yao and Gabry 2024, JMLR 25(72)). Row.KHat is
+// for plain draws: above 0.5 a parameter has no finite variance, above 1 no mean.
 //
 // # Predictions of rows that were not seen
 //
@@ -50,9 +49,9 @@ const (
 // maxKHat is the k-hat that should not be exceeded, if there are about 2000 draws or more.
 const maxKHat = 0.7
 
-// KHatThreshold is the k-hat up to which Pareto smoothed importance sampling is reliable with that many draws, min(1 -
+// kHatThreshold is the k-hat up to which Pareto smoothed importance sampling is reliable with that many draws, min(1 -
 // 1/log10(draws), 0.7) (Vehtari et al. 2024). With fewer than 10 draws it is negative: no k-hat is small enough.
-func KHatThreshold(draws int) float64 {
+func kHatThreshold(draws int) float64 {
 	if draws <= 1 {
 		return math.Inf(-1)
 	}

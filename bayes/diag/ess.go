@@ -1,97 +1,22 @@
 package diag
 
-import (
-	"errors"
-	"fmt"
-)
+import "math"
 
-// Estimand is the quantity whose effective sample size or Monte Carlo standard error is computed: Bulk, Tail, Mean, SD
-// or a Quantile.
-type Estimand struct {
-	kind estimandKind
-	prob float64
-}
-
-type estimandKind string
-
-const (
-	ofBulk     estimandKind = "bulk"
-	ofTail     estimandKind = "tail"
-	ofMean     estimandKind = "mean"
-	ofSD       estimandKind = "sd"
-	ofQuantile estimandKind = "quantile"
-)
-
-// The estimands other than quantiles.
-var (
-	Bulk = Estimand{kind: ofBulk} // the centre of the distribution, by normal scores of the ranks
-	Tail = Estimand{kind: ofTail} // the worse of the 5 % and the 95 % quantile
-	Mean = Estimand{kind: ofMean}
-	SD   = Estimand{kind: ofSD}
-)
-
-// Quantile is the estimand of the quantile at a probability, strictly between 0 and 1. That of the median is
-// Quantile(0.5).
-func Quantile(prob float64) Estimand { return Estimand{ofQuantile, prob} }
-
-func (e Estimand) String() string {
-	if e.kind == ofQuantile {
-		return fmt.Sprintf("quantile(%v)", e.prob)
-	}
-	return string(e.kind)
-}
-
-func (e Estimand) check() error {
-	switch e.kind {
-	case ofBulk, ofTail, ofMean, ofSD:
-		return nil
-	case ofQuantile:
-		if !(e.prob > 0 && e.prob < 1) {
-			return fmt.Errorf("diag: the quantile at %v: a probability must lie between 0 and 1", e.prob)
-		}
-		return nil
-	}
-	return errors.New("diag: an empty Estimand: use Bulk, Tail, Mean, SD or Quantile")
-}
-
-// ESS is the effective sample size of a parameter for an estimand (Vehtari et al. 2021, sections 3.2 and 4.3): of S
-// draws in all chains it is at most S log10(S).
-func (c *Chains) ESS(parameter int, of Estimand) (float64, error) {
+// ESS is the effective sample size of a parameter for the centre of its distribution, by normal scores of the ranks: the
+// bulk ESS (Vehtari et al. 2021, sections 3.2 and 4.3). Of S draws in all chains it is at most S log10(S).
+func (c *Chains) ESS(parameter int) (float64, error) {
 	if err := c.checkParameter("ESS", parameter); err != nil {
-		return 0, err
-	}
-	if err := of.check(); err != nil {
 		return 0, err
 	}
 	w := newWorkspace(c)
 	w.load(parameter)
-	return w.ess(of), nil
+	return w.bulkESS(), nil
 }
 
-func (w *workspace) ess(of Estimand) float64 {
-	switch of.kind {
-	case ofBulk:
-		return w.essOf(w.normalScores(w.byValue, w.values))
-	case ofTail:
-		return min(w.quantileESS(0.05), w.quantileESS(0.95))
-	case ofMean:
-		return w.essOf(w.split)
-	case ofSD:
-		w.halve(w.squares(), w.values)
-		return w.essOf(w.values)
-	default:
-		return w.quantileESS(of.prob)
-	}
-}
+func (w *workspace) bulkESS() float64 { return w.essOf(w.normalScores(w.byValue, w.values)) }
 
-// squares returns the squared distances of the draws from their mean, [Chains, Draws].
-func (w *workspace) squares() []float64 {
-	centre, _ := meanVariance(w.draws)
-	for i, v := range w.draws {
-		w.whole[i] = (v - centre) * (v - centre)
-	}
-	return w.whole
-}
+// tailESS is the ESS for the worse of the 5 % and the 95 % quantile.
+func (w *workspace) tailESS() float64 { return min(w.quantileESS(0.05), w.quantileESS(0.95)) }
 
 // quantileESS is the ESS of the indicator of what lies at or below a quantile.
 func (w *workspace) quantileESS(prob float64) float64 {
@@ -103,6 +28,15 @@ func (w *workspace) quantileESS(prob float64) float64 {
 		}
 	}
 	return w.essOf(w.values)
+}
+
+// meanESS is the ESS for the mean.
+func (w *workspace) meanESS() float64 { return w.essOf(w.split) }
+
+// meanError is the Monte Carlo standard error of the mean: the standard deviation over sqrt(ESS).
+func (w *workspace) meanError() float64 {
+	_, variance := meanVariance(w.draws)
+	return math.Sqrt(variance / w.meanESS())
 }
 
 // essOf is the ESS of half chains x, [halves, half], for their mean.

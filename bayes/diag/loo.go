@@ -39,29 +39,19 @@ type LOO struct {
 
 // LOORow is a row's part of a [LOO].
 type LOORow struct {
-	ELPD       float64 // log p(y_n | the other rows)
-	Parameters float64 // log p(y_n | all rows) - ELPD
-	// KHat is the shape of the tail of the row's weights: above [KHatThreshold] the row has so much influence on the
+	ELPD float64 // log p(y_n | the other rows)
+	// KHat is the shape of the tail of the row's weights: above min(1 - 1/log10(draws), .7) the row has so much influence on the
 	// posterior that ELPD is unreliable, +Inf where one draw has all the weight. NaN where no tail can be fitted, as where
 	// all weights are equal.
 	KHat float64
-	// PIT is, for each target, the probability of a smaller target given the other rows: uniform over rows if the model
-	// is right. For a count it is P(Y < y) + P(Y = y)/2. It is nil for classifications, and for NewLOO, which has no
-	// predictions.
-	PIT []float64
+
+	parameters float64 // log p(y_n | all rows) - ELPD
 }
 
 const (
 	leastLOODraws = 30  // with 30 draws the tail has six
 	fewEffective  = 100 // draws: of fewer the result is doubtful
 )
-
-// NewLOO is LOO from log-likelihoods log p(y_n | theta_j), [J, rows], row-major, of draws with weights w, whose zero
-// value means equal weights. relativeEfficiency is the draws' ESS over J, and 1 for independent draws, see [PSIS]. The
-// error names the first log-likelihood, of a draw whose weight is not 0, that is not finite.
-func NewLOO(logLikelihood []float64, rows int, w bayes.LogWeights, relativeEfficiency float64) (LOO, error) {
-	return newLOO(logLikelihood, rows, w, 1, relativeEfficiency, nil)
-}
 
 // NewLOOForPosterior computes LOO for a posterior and its training rows. If the posterior's likelihood has a power, as
 // with pbnn.TargetTempered, leaving out a row removes its likelihood to that power. Warnings say why the result may be
@@ -134,7 +124,7 @@ func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.
 var errOtherRows = errors.New("diag: these are not the rows that the posterior was given")
 
 // looForPrediction is LOO from a prediction of the rows that the posterior was trained on, and their targets y, [Rows,
-// Targets], where the likelihood has a power; with PIT for regressions. If the particles are from Markov chains, their
+// Targets], where the likelihood has a power. If the particles are from Markov chains, their
 // relative efficiency is the mean over rows of the ESS of p(y_n | theta_j), divided by the number of particles.
 func looForPrediction(p bayes.Prediction, y []float64, power float64) (LOO, error) {
 	if err := p.ValidateTarget(y); err != nil {
@@ -175,11 +165,7 @@ func looForPrediction(p bayes.Prediction, y []float64, power float64) (LOO, erro
 			return LOO{}, err
 		}
 	}
-	var pit func(n int, weights []float64) []float64
-	if p.Task() == bayes.Regression && p.Censored == nil { // else y is not where the target is
-		pit = func(n int, weights []float64) []float64 { return pitOf(p, n, y, weights) }
-	}
-	l, err := newLOO(logLikelihood, p.Rows, w, power, efficiency, pit)
+	l, err := newLOO(logLikelihood, p.Rows, w, power, efficiency)
 	l.targets = slices.Clone(y)
 	return l, err
 }
@@ -210,60 +196,19 @@ func likelihoodEfficiency(logLikelihood []float64, p bayes.Prediction) (float64,
 	if err != nil {
 		return 0, fmt.Errorf("diag: likelihoods of the rows: %w", err)
 	}
-	sum := 0.
+	sum, own := 0., newWorkspace(chains)
 	for n := range p.Rows {
-		ess, err := chains.ESS(n, Mean)
-		if err != nil {
-			return 0, err
-		}
-		sum += ess / float64(p.Particles)
+		own.load(n)
+		sum += own.meanESS() / float64(p.Particles)
 	}
 	return sum / float64(p.Rows), nil
 }
 
-// pitOf is, for each target of row n, the probability of a smaller target under the weighted particles.
-func pitOf(p bayes.Prediction, n int, y, weights []float64) []float64 {
-	counts := bayes.IsCounted(p.Likelihood)
-	targets := p.Columns()
-	pit := make([]float64, targets)
-	for k := range pit {
-		mean, stdDev := p.Scale(k)
-		value := (y[n*targets+k] - mean) / stdDev
-		for j, w := range weights {
-			if w == 0 {
-				continue
-			}
-			d := p.Distribution(j, n, k)
-			below := d.CDF(value)
-			if counts {
-				below = (below + d.CDF(value-1)) / 2
-			}
-			pit[k] += w * below
-		}
-	}
-	return pit
-}
-
-// newLOO is LOO for a posterior whose likelihood has the given power. pit computes the PIT of row n from the particles'
-// weights without that row; nil: no PIT.
-func newLOO(
-	logLikelihood []float64, rows int, w bayes.LogWeights, power, efficiency float64,
-	pit func(n int, weights []float64) []float64,
-) (LOO, error) {
-	if rows < 1 || len(logLikelihood) == 0 || len(logLikelihood)%rows != 0 {
-		return LOO{}, fmt.Errorf("diag: %d log-likelihoods are not those of draws of %d rows: they must be [J, rows]",
-			len(logLikelihood), rows)
-	}
-	draws := len(logLikelihood) / rows
-	if w.Len() == 0 {
-		var err error
-		if w, err = bayes.NewLogWeights(make([]float64, draws)); err != nil {
-			return LOO{}, fmt.Errorf("diag: %w", err)
-		}
-	}
-	if w.Len() != draws {
-		return LOO{}, fmt.Errorf("diag: %d weights of %d draws", w.Len(), draws)
-	}
+// newLOO is LOO from log-likelihoods log p(y_n | theta_j), [J, rows], row-major, of draws with weights w, for a posterior
+// whose likelihood has the given power. efficiency is the draws' ESS over J, and 1 for independent draws. The error
+// names the first log-likelihood, of a draw whose weight is not 0, that is not finite.
+func newLOO(logLikelihood []float64, rows int, w bayes.LogWeights, power, efficiency float64) (LOO, error) {
+	draws := w.Len()
 	var alive []int
 	for j := range draws {
 		if w.At(j) > math.Inf(-1) {
@@ -296,7 +241,7 @@ func newLOO(
 	for worker := range workers {
 		group.Go(func() {
 			for n := worker; n < rows; n += workers {
-				l.Rows[n], failed[n] = leaveOut(n, logLikelihood, rows, w, power, alive, efficiency, pit)
+				l.Rows[n], failed[n] = leaveOut(n, logLikelihood, rows, w, power, alive, efficiency)
 			}
 		})
 	}
@@ -307,7 +252,7 @@ func newLOO(
 	each := make([]float64, rows)
 	for n, r := range l.Rows {
 		each[n] = r.ELPD
-		l.Parameters += r.Parameters
+		l.Parameters += r.parameters
 	}
 	l.ELPD = floats.Sum(each)
 	l.StdErr = math.Sqrt(float64(rows) * stat.Variance(each, nil)) // NaN for one row
@@ -318,7 +263,6 @@ func newLOO(
 // leaveOut computes the LOORow of row n.
 func leaveOut(
 	n int, logLikelihood []float64, rows int, w bayes.LogWeights, power float64, alive []int, efficiency float64,
-	pit func(n int, weights []float64) []float64,
 ) (LOORow, error) {
 	ratios, seen, own := make([]float64, len(alive)), make([]float64, len(alive)), make([]float64, len(alive))
 	for i, j := range alive {
@@ -340,20 +284,13 @@ func leaveOut(
 		own[i] += smoothed.LogWeights.At(i)
 	}
 	r := LOORow{ELPD: floats.LogSumExp(own), KHat: smoothed.KHat}
-	r.Parameters = floats.LogSumExp(seen) - r.ELPD
-	if pit != nil {
-		all := make([]float64, w.Len())
-		for i, v := range smoothed.LogWeights.Weights() {
-			all[alive[i]] = v
-		}
-		r.PIT = pit(n, all)
-	}
+	r.parameters = floats.LogSumExp(seen) - r.ELPD
 	return r, nil
 }
 
 // warn adds warnings for what makes the result doubtful.
 func (l *LOO) warn(w bayes.LogWeights, efficiency float64) {
-	threshold := KHatThreshold(l.Draws)
+	threshold := kHatThreshold(l.Draws)
 	worst, none := 0, 0
 	for n, r := range l.Rows {
 		if math.IsNaN(r.KHat) {

@@ -26,7 +26,7 @@ type Diagnosis struct {
 	Summary *Summary
 	// PerEvaluation is the ESS of the parameters for each full evaluation of the target, for chains whose result, or
 	// its details, are [Evaluated]; nil if it is not known.
-	PerEvaluation *Efficiency
+	PerEvaluation *efficiency
 	Stored        map[string]float64 // numbers that the run has stored, see bayes.Posterior.Diagnostics
 	Warnings      []string           // those of the run, and one for each number above that is beyond its bound
 }
@@ -66,11 +66,7 @@ func Of(result *fit.Result) (Diagnosis, error) {
 		}
 		d.ofChains(chains.Summary())
 		if n := evaluations(result); n > 0 {
-			efficiency, err := d.Summary.perEvaluation(n)
-			if err != nil {
-				return d, err
-			}
-			d.PerEvaluation = &efficiency
+			d.PerEvaluation = d.Summary.perEvaluation(n)
 		}
 	case !equal(weights.Weights()):
 		d.ESS = weights.EffectiveSampleSize()
@@ -81,7 +77,7 @@ func Of(result *fit.Result) (Diagnosis, error) {
 		if err == nil {
 			d.KHat = smoothed.KHat
 		}
-		switch most := KHatThreshold(d.Particles); {
+		switch most := kHatThreshold(d.Particles); {
 		case d.KHat > most:
 			d.warn("k-hat of the weights is %.2f, above %.2f: few particles carry the estimates", d.KHat, most)
 		case math.IsNaN(d.KHat) && d.ESS < max(2, leastESSShare*float64(d.Particles)): // as if all but one weigh nothing
@@ -211,7 +207,7 @@ func (d Diagnosis) String() string {
 		}
 	}
 	if d.PerEvaluation != nil {
-		parts = append(parts, d.PerEvaluation.String())
+		parts = append(parts, d.PerEvaluation.text())
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Stored)) {
 		parts = append(parts, fmt.Sprintf("%s %.3g", name, d.Stored[name]))

@@ -93,12 +93,7 @@ func TestOf(t *testing.T) {
 	if d, err = diag.Of(r); err != nil {
 		t.Fatal(err)
 	}
-	least := math.Inf(1)
-	for _, row := range rows {
-		least = min(least, row.BulkESS, row.TailESS, chains*draws)
-	}
-	if d.PerEvaluation == nil || math.Abs(d.PerEvaluation.Least*5000/least-1) > 1e-12 ||
-		!strings.Contains(d.String(), ", ESS in 1000 full evaluations: least ") {
+	if d.PerEvaluation == nil || !strings.Contains(d.String(), ", ESS in 1000 full evaluations: least ") {
 		t.Errorf("says\n%s", d)
 	}
 	r.Details = []any{counted(0)}
@@ -215,12 +210,12 @@ func TestLOOIsExact(t *testing.T) {
 		{widen: 1, power: 2},
 		{widen: 1, power: 1, about: "a Gaussian at the mode", warns: []string{"but of a Gaussian at the mode"}},
 	} {
-		exact, pit := make([]float64, rows), make([]float64, rows)
+		exact := make([]float64, rows)
 		for n := range rows {
 			mean, covariance := posterior(n, c.power)
 			row := mat.NewVecDense(2, x.RawRowView(n))
 			others := distuv.Normal{Mu: mat.Dot(row, mean), Sigma: math.Sqrt(1 + mat.Inner(row, covariance, row))}
-			exact[n], pit[n] = others.LogProb(y[n]), others.CDF(y[n])
+			exact[n] = others.LogProb(y[n])
 		}
 		mean, covariance := posterior(-1, c.power)
 		var root mat.Cholesky
@@ -243,8 +238,8 @@ func TestLOOIsExact(t *testing.T) {
 		}
 		t.Logf("%+v: %v, exact %.3f", c, l, floats.Sum(exact))
 		for n, r := range l.Rows {
-			if math.Abs(r.ELPD-exact[n]) > .04 || math.Abs(r.PIT[0]-pit[n]) > .02 {
-				t.Errorf("%+v, row %d: ELPD %.3f and PIT %.3f, exact %.3f and %.3f", c, n, r.ELPD, r.PIT[0], exact[n], pit[n])
+			if math.Abs(r.ELPD-exact[n]) > .04 {
+				t.Errorf("%+v, row %d: ELPD %.3f, exact %.3f", c, n, r.ELPD, exact[n])
 			}
 		}
 		if math.Abs(l.ELPD-floats.Sum(exact)) > .05 || math.Abs(l.Parameters-2) > 1.5 ||
@@ -269,11 +264,11 @@ func TestLOOOfCopies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 7))
 	data := &dataset.Dataset{Name: "plane", X: mat.NewDense(rows, 2, normals(rng, 2*rows)), Y: normals(rng, rows),
 		Features: []string{"a", "b"}, Target: "y"}
-	few := posteriorOf(t, normals(rng, 2*draws), bayes.EqualLogWeights(draws), 0, nil,
-		bayes.Provenance{DataHash: data.Hash()})
-	many := every(t, few, 20*draws, 0)
+	phi := normals(rng, 2*draws)
 	var said [2]string
-	for i, p := range []*bayes.Posterior{few, many} {
+	for i, copies := range []int{1, 20} {
+		p := posteriorOf(t, slices.Repeat(phi, copies), bayes.EqualLogWeights(copies*draws), 0, nil,
+			bayes.Provenance{DataHash: data.Hash()})
 		l, err := diag.NewLOOForPosterior(t.Context(), p, data)
 		if err != nil {
 			t.Fatal(err)
@@ -282,55 +277,6 @@ func TestLOOOfCopies(t *testing.T) {
 	}
 	if said[0] != said[1] || !strings.Contains(said[0], "only 60 of 60 draws are effective") {
 		t.Errorf("%s\nof copies: %s", said[0], said[1])
-	}
-}
-
-// every is a posterior of n of another's particles, at equal distances, or of equally many copies of each.
-func every(t *testing.T, p *bayes.Posterior, n, chains int) *bayes.Posterior {
-	t.Helper()
-	draws, err := p.Draws()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := compute.Float64s(draws.Phi)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var phi []float64
-	for i := range n {
-		j := i * p.Particles() / n
-		phi = append(phi, all[j*p.Bound().D:(j+1)*p.Bound().D]...)
-	}
-	return posteriorOf(t, phi, bayes.EqualLogWeights(n), chains, nil, p.Provenance())
-}
-
-// Resampled draws of chains are as autocorrelated as these: J of an AR(1) process have the ESS J (1 - rho)/(1 + rho),
-// and every k-th of them that of rho^k.
-func TestOfResampledChains(t *testing.T) {
-	const chains, draws, rho = 4, 4000, .9
-	rng := rand.New(rand.NewPCG(1, 8))
-	phi := make([]float64, 0, 2*chains*draws)
-	for range chains {
-		x := [2]float64{rng.NormFloat64(), rng.NormFloat64()}
-		for range draws {
-			for i := range x {
-				x[i] = rho*x[i] + math.Sqrt(1-rho*rho)*rng.NormFloat64()
-			}
-			phi = append(phi, x[:]...)
-		}
-	}
-	p := posteriorOf(t, phi, bayes.EqualLogWeights(chains*draws), chains, nil, bayes.Provenance{})
-	for _, step := range []int{1, 4} {
-		n := chains * draws / step
-		few := every(t, p, n, chains)
-		d, err := diag.Of(&fit.Result{Posterior: few, Status: run.Completed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := math.Pow(rho, float64(step))
-		if want := float64(n) * (1 - r) / (1 + r); d.Chains != chains || !(math.Abs(d.ESS/want-1) < .2) {
-			t.Errorf("%d draws of %d chains have an ESS of %.0f, exact is %.0f", n, d.Chains, d.ESS, want)
-		}
 	}
 }
 
@@ -368,45 +314,6 @@ func TestLOOOfOtherRows(t *testing.T) {
 			c.says == "" && strings.Contains(said, "hash") {
 			t.Errorf("%s: error %v, warns %q; want %q", name, err, l.Warnings, c.says)
 		}
-	}
-}
-
-// Draws that are no posterior, but scatter widely, have more effective parameters than the model's 3.
-func TestLOOOfNoPosterior(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 9))
-	x, y := mat.NewDense(20, 2, normals(rng, 40)), normals(rng, 20)
-	for scale, want := range map[float64]bool{.2: false, 5: true} {
-		phi := normals(rng, 2*1000)
-		floats.Scale(scale, phi)
-		l, err := diag.NewLOOForPosterior(t.Context(), posteriorOf(t, phi, bayes.EqualLogWeights(1000), 0, nil,
-			bayes.Provenance{}), &dataset.Dataset{Name: "plane", X: x, Y: y, Features: []string{"a", "b"}, Target: "y"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all := strings.Join(l.Warnings, "\n"); strings.Contains(all, "is above the model's 3") != want {
-			t.Errorf("draws of scale %v: %.1f effective parameters, warns %q", scale, l.Parameters, all)
-		}
-	}
-}
-
-// Autocorrelated draws are worth less, which lengthens the tail that is smoothed, and few of them are warned of.
-func TestLOOOfChains(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 5))
-	x, y := mat.NewDense(8, 2, normals(rng, 16)), normals(rng, 8)
-	phi := make([]float64, 2*4*300)
-	for i := range phi {
-		phi[i] = .05 * rng.NormFloat64()
-		if i/2%300 > 0 {
-			phi[i] += .98 * phi[i-2]
-		}
-	}
-	l, err := diag.NewLOOForPosterior(t.Context(), resultOf(t, phi, bayes.EqualLogWeights(1200), 4, nil).Posterior,
-		&dataset.Dataset{Name: "plane", X: x, Y: y, Features: []string{"a", "b"}, Target: "y"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if all := strings.Join(l.Warnings, "\n"); !strings.Contains(all, "of 1200 draws are effective") {
-		t.Errorf("warns %q", all)
 	}
 }
 
@@ -467,12 +374,9 @@ func TestLOOForPosteriorOrder(t *testing.T) {
 		features, targets, classes []string // of the rows; the posterior's are ab, and uv or labels
 		says                       string   // "": no error
 	}{
-		"the same":         {ab, uv, nil, ""},
-		"the same classes": {ab, nil, labels, ""},
-		"renamed":          {[]string{"c", "d"}, []string{"w", "x"}, nil, ""},
-		"features turned":  {[]string{"b", "a"}, uv, nil, `feature "b" is number 0`},
-		"targets turned":   {ab, []string{"v", "u"}, nil, `target "v" is number 0`},
-		"classes turned":   {ab, nil, []string{"yes", "no"}, `class "yes" is number 0`},
+		"renamed":         {[]string{"c", "d"}, []string{"w", "x"}, nil, ""},
+		"features turned": {[]string{"b", "a"}, uv, nil, `feature "b" is number 0`},
+		"classes turned":  {ab, nil, []string{"yes", "no"}, `class "yes" is number 0`},
 	} {
 		model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{}, Stochastic: bayes.Weights(1)}
 		outputs, origin := 2, bayes.Origin{FeatureNames: ab, TargetNames: uv}

@@ -35,8 +35,8 @@ func index(at int, shape []int) string {
 }
 
 // NewForPosterior is [New] for a posterior whose particles are of Markov chains, Posterior.Chains of them. Parameters
-// are named. Weights must be equal: for weighted particles see [PSIS] and [WeightedMean]. The
-// draws are not copied: the Chains hold the posterior.
+// are named. Weights must be equal: for weighted particles see [PSIS]. The draws are not
+// copied: the Chains hold the posterior.
 func NewForPosterior(p *bayes.Posterior) (*Chains, error) {
 	draws, err := drawsOf(p.LogWeights().Weights(), p.Chains())
 	if err != nil {
@@ -114,8 +114,8 @@ func probabilities(p bayes.Prediction, first int) []float64 {
 func drawsOf(weights []float64, chains int) (int, error) {
 	particles := len(weights)
 	if chains == 0 {
-		return 0, fmt.Errorf("diag: the %d particles come from no Markov chains: for weighted particles see PSIS and "+
-			"WeightedMean", particles)
+		return 0, fmt.Errorf("diag: the %d particles come from no Markov chains: for weighted particles see "+
+			"PSIS", particles)
 	}
 	if chains < 1 || particles%chains != 0 {
 		return 0, fmt.Errorf("diag: %d particles do not come from %d chains of equal length", particles, chains)
@@ -123,7 +123,7 @@ func drawsOf(weights []float64, chains int) (int, error) {
 	for j, w := range weights {
 		if !(math.Abs(w*float64(particles)-1) <= 1e-6) {
 			return 0, fmt.Errorf("diag: particle %d has weight %v, not 1/%d: weighted particles are not a Markov chain; use "+
-				"PSIS and WeightedMean", j, w, particles)
+				"PSIS", j, w, particles)
 		}
 	}
 	return particles / chains, nil

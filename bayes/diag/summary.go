@@ -11,10 +11,11 @@ import (
 type Row struct {
 	Name             string
 	Mean, SD         float64
-	MCSEMean, MCSESD float64 // Monte Carlo standard errors of the two
 	BulkESS, TailESS float64
 	RHat             float64
 	KHat             float64 // of the heavier tail
+
+	mcseMean float64 // Monte Carlo standard error of the mean
 }
 
 // Summary is the result of [Chains.Summary].
@@ -45,8 +46,8 @@ func (w *workspace) row(parameter int) Row {
 	r := Row{Name: w.chains.Name(parameter)}
 	mean, variance := meanVariance(w.draws)
 	r.Mean, r.SD = mean, math.Sqrt(variance)
-	r.MCSEMean, r.MCSESD = w.meanError(), w.sdError()
-	r.BulkESS, r.TailESS = w.ess(Bulk), w.ess(Tail)
+	r.mcseMean = w.meanError()
+	r.BulkESS, r.TailESS = w.bulkESS(), w.tailESS()
 	r.RHat = larger(w.rhat())
 	r.KHat = largerKHat(w.kHat(r.TailESS))
 	return r

@@ -34,7 +34,7 @@ func parameterTable(rows []Row) table {
 	for _, r := range rows {
 		t = append(t, []string{
 			r.Name, fmt.Sprintf("%.*g", dataset.Digits(r.Mean, r.SD, 4), r.Mean), fmt.Sprintf("%.3g", r.SD),
-			fmt.Sprintf("%.2g", r.MCSEMean), fmt.Sprintf("%.0f", r.BulkESS),
+			fmt.Sprintf("%.2g", r.mcseMean), fmt.Sprintf("%.0f", r.BulkESS),
 			fmt.Sprintf("%.0f", r.TailESS), fmt.Sprintf("%.3f", r.RHat),
 			fmt.Sprintf("%.2f", r.KHat),
 		})
@@ -42,9 +42,9 @@ func parameterTable(rows []Row) table {
 	return t
 }
 
-// Problems has a line for each diagnostic that is beyond MaxRHat, MinESS or maxKHat, or cannot be computed, with the
+// problems has a line for each diagnostic that is beyond MaxRHat, MinESS or maxKHat, or cannot be computed, with the
 // number of parameters and the worst. It is empty if there are none.
-func (s Summary) Problems() []string {
+func (s Summary) problems() []string {
 	var problems []string
 	// report adds a line about the rows whose diagnostic, times sign, exceeds the limit; sign is -1 for one that should be
 	// large.
@@ -96,7 +96,7 @@ func (s Summary) String() string {
 		rows = rows[:maxRows]
 	}
 	b.WriteString(parameterTable(rows).String())
-	problems := s.Problems()
+	problems := s.problems()
 	for _, p := range problems {
 		fmt.Fprintln(&b, p)
 	}

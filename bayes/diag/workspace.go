@@ -22,7 +22,6 @@ type workspace struct {
 
 	folded []ranked  // scratch of rhat
 	values []float64 // scratch, [halves, half]
-	whole  []float64 // scratch, [Chains, Draws]
 }
 
 // ranked is a value and its position.
@@ -35,7 +34,6 @@ func newWorkspace(c *Chains) *workspace {
 	w := &workspace{chains: c, halves: 2 * c.sample.Chains, half: c.sample.Draws / 2}
 	w.split = make([]float64, w.halves*w.half)
 	w.values = make([]float64, w.halves*w.half)
-	w.whole = make([]float64, c.sample.Chains*c.sample.Draws)
 	w.byValue = make([]ranked, len(w.split))
 	w.folded = make([]ranked, len(w.split))
 	return w

@@ -94,7 +94,7 @@ func TestSurrogateExactLong(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ess, err := found.ESS(0, diag.Mean)
+			ess, err := found.ESS(0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -445,7 +445,7 @@ func effective(c *diag.Chains, draws []float64) (least, median, most float64) {
 			all = append(all, 0)
 			continue
 		}
-		if v := must(c.ESS(i, diag.Bulk)); !math.IsNaN(v) {
+		if v := must(c.ESS(i)); !math.IsNaN(v) {
 			all = append(all, v)
 		}
 	}
