@@ -124,8 +124,8 @@ func NewLOOForPosterior(ctx context.Context, p *bayes.Posterior, train *dataset.
 var errOtherRows = errors.New("diag: these are not the rows that the posterior was given")
 
 // looForPrediction is LOO from a prediction of the rows that the posterior was trained on, and their targets y, [Rows,
-// Targets], where the likelihood has a power. If the particles are from Markov chains, their
-// relative efficiency is the mean over rows of the ESS of p(y_n | theta_j), divided by the number of particles.
+// Targets], where the likelihood has a power. If the particles are from Markov chains, their relative efficiency is the
+// mean over rows of the ESS of p(y_n | theta_j), divided by the number of particles.
 func looForPrediction(p bayes.Prediction, y []float64, power float64) (LOO, error) {
 	if err := p.ValidateTarget(y); err != nil {
 		return LOO{}, fmt.Errorf("diag: %w", err)
