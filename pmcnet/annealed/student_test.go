@@ -235,8 +235,8 @@ func TestEstimatesDiffer(t *testing.T) {
 			(math.Abs(e.Value-exact-math.Log(6)) > 4*e.StdErr || !(e.StdErr < .01)) {
 			t.Errorf("%+v, exact %v", e, exact)
 		}
-		if warned := strings.Contains(strings.Join(result.Warnings, ";"), "differ by"); warned != c.warns {
-			t.Errorf("%+v: warnings %q", c, result.Warnings)
+		if warned := strings.Contains(strings.Join(result.Doubts.Sentences(), ";"), "differ by"); warned != c.warns {
+			t.Errorf("%+v: warnings %q", c, result.Doubts.Sentences())
 		}
 	}
 }
