@@ -155,10 +155,10 @@ func TestChainsAtFixedPsi(t *testing.T) {
 	for k := range 2 {
 		m, s := stat.MeanStdDev(slices.Concat(fit.Details[*mcmc.Details](result).Draws.Coordinate(k)...), nil)
 		want := math.Sqrt(covariance.At(k, k))
-		for quantity, off := range map[diag.Estimand]float64{diag.Mean: m - mean[k], diag.SD: s - want} {
-			if err, failed := chains.MCSE(k, quantity); failed != nil || !(math.Abs(off) <= 4.5*err) || err > .05*want {
-				t.Errorf("the %v of weight %d is off by %.4f +- %.4f (%v)", quantity, k, off, err, failed)
-			}
+		ess, err := chains.ESS(k)
+		off := want / math.Sqrt(ess) // the error of the mean, and sqrt(2) times the error of the standard deviation
+		if err != nil || !(math.Abs(m-mean[k]) <= 4.5*off && math.Abs(s-want) <= 4.5*off/math.Sqrt2) || off > .05*want {
+			t.Errorf("weight %d: mean off by %.4f, standard deviation by %.4f, errors %.4f: %v", k, m-mean[k], s-want, off, err)
 		}
 	}
 	if len(result.Warnings) > 0 || result.Posterior.Provenance().Before == nil {
