@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 
@@ -20,10 +21,7 @@ func TestChain(t *testing.T) {
 	model, parts, l := regression()
 	settings := run.Settings{Engine: computetest.Go(t), DType: compute.Float64, Seed: 3}
 	c := Chain{Kernel: mcmc.PreconditionedCrankNicolson{}, Draws: 4000, Thin: 3, WarmUp: 200}
-	r, err := fitted(t.Context(), model, c, parts, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := fitted(t, model, c, parts, settings)
 	for i, e := range off(t, r, l) {
 		if !(math.Abs(e) < .25) {
 			t.Errorf("the mean of coordinate %d is off by %.3f standard deviations", i, e)
@@ -36,10 +34,7 @@ func TestChain(t *testing.T) {
 	if e := r.Evaluations; e.Full < 12_200 || e.Full > 13_500 || e.Partial != 0 || e.FullGradients > 300 {
 		t.Errorf("%+v", e)
 	}
-	emulated, err := fitted(t.Context(), model, quick(CES{Uncorrected: true, Draws: 100}), parts, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	emulated := fitted(t, model, quick(CES{Uncorrected: true, Draws: 100}), parts, settings)
 	theta := mat.NewDense(2, 4, []float64{1, -.5, .2, .3, -.3, .1, 0, 1})
 	for _, result := range []*found{r, emulated} {
 		truth, said, err := result.Potentials(t.Context(), theta)
@@ -74,19 +69,13 @@ func TestChain(t *testing.T) {
 		t.Errorf("theta of another dimension: %v", err)
 	}
 	// SGHMC of the emulated posterior takes an emulated gradient in each move.
-	sghmc, err := fitted(t.Context(), model,
+	sghmc := fitted(t, model,
 		quick(CES{Uncorrected: true, Sampling: mcmc.SGHMC{}, Draws: 50}), parts, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if e := sghmc.Evaluations; e.PartialGradients != 50 {
 		t.Errorf("%+v, want 50 emulated gradients", e)
 	}
 	// Draws of the prior are N(0, 1): 5000 have means within five of their errors of 0.
-	prior, err := fitted(t.Context(), model, Prior{Draws: 5000}, parts, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	prior := fitted(t, model, Prior{Draws: 5000}, parts, settings)
 	drawn, err := compute.Float64s(prior.Draws.Phi)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +85,7 @@ func TestChain(t *testing.T) {
 		t.Errorf("mean %v and standard deviation %v, %+v", mean, sd, prior.Truth)
 	}
 	few := Chain{Draws: 5}
-	if _, err := fitted(t.Context(), model, few, parts, settings); err == nil || !strings.Contains(err.Error(), "is 5") {
+	if _, err := fit.Fit(t.Context(), model, few, parts, settings); err == nil || !strings.Contains(err.Error(), "is 5") {
 		t.Errorf("five draws: %v", err)
 	}
 }
@@ -113,10 +102,7 @@ func TestPaperCalibration(t *testing.T) {
 		if c.set {
 			a.PairsWarmUp, a.PairsThin = 30, 3
 		}
-		r, err := fitted(t.Context(), model, a, parts, run.Settings{Engine: computetest.Go(t), Seed: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := fitted(t, model, a, parts, run.Settings{Engine: computetest.Go(t), Seed: 3})
 		if d := r.Calibration; d.WarmUpMoves != c.warmUp || d.Moves != c.moves {
 			t.Errorf("%+v: %d transitions after a warm-up of %d", c, d.Moves, d.WarmUpMoves)
 		}

@@ -2,7 +2,6 @@ package fbnn
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -141,31 +140,6 @@ func TestEvaluated(t *testing.T) {
 			computetest.Near(t, name+": gradient of the log-likelihood", gradient.RawMatrix().Data,
 				c.gradient.RawMatrix().Data, 1e-10)
 		}
-	}
-}
-
-// Who cancels waits for one block, and not for all.
-func TestEvaluatedCancelled(t *testing.T) {
-	c := newConjugate(t, computetest.Go(t), 2)
-	for name, job := range c.jobs {
-		e, err := newEvaluator(job, job.problem)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-		ctx, cancel := context.WithCancel(t.Context())
-		if c.source.then = cancel; job.Source == nil {
-			cancel()
-		}
-		c.source.times.Store(0)
-		if _, err := e.potential(ctx, c.theta); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: error %v, want the context's", name, err)
-		}
-		if n := c.source.times.Load(); job.Source != nil && n != 1 {
-			t.Errorf("the source is read %d times, though the first one cancels", n)
-		}
-		c.source.then = nil
-		cancel()
 	}
 }
 

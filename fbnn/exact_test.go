@@ -93,10 +93,7 @@ func (s shifted) learn(ctx context.Context, l *lesson) (*predictor, error) {
 func TestChainsBeginAtTheLastPair(t *testing.T) {
 	model, parts, _ := regression()
 	ces := quick(CES{Sampling: mcmc.HMC{StepSize: 1e-30, Steps: 1}, Chains: 2, Draws: 4, Uncorrected: true})
-	r, err := fitted(t.Context(), model, ces, parts, run.Settings{Engine: computetest.Go(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := fitted(t, model, ces, parts, run.Settings{Engine: computetest.Go(t)})
 	theta, err := compute.Float64s(r.Calibration.Draws.Tensor())
 	if err != nil {
 		t.Fatal(err)
@@ -140,10 +137,7 @@ func TestExact(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.a.Chains, c.a.Draws = 4, 1000
-			r, err := fitted(t.Context(), model, c.a, parts, run.Settings{Engine: engine, DType: compute.Float64, Seed: 3})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := fitted(t, model, c.a, parts, run.Settings{Engine: engine, DType: compute.Float64, Seed: 3})
 			t.Logf("%+v, %+v, second stage %.3g, %v", r.HeldOut, r.Truth, r.SecondStage, r.Evaluations)
 			right(t, r, l)
 			if k, ok := c.a.Sampling.(mcmc.HMC); ok && (k.StepSize == 0) != (r.stepSize > 0) {
@@ -180,10 +174,7 @@ func TestWrongEmulator(t *testing.T) {
 	model, parts, l := regression()
 	fit := func(a CES) *found {
 		a.Regressor, a.Chains, a.Draws = shifted{By: .3}, 4, 4000
-		r, err := fitted(t.Context(), model, a, parts, run.Settings{Engine: engine, DType: compute.Float64, Seed: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := fitted(t, model, a, parts, run.Settings{Engine: engine, DType: compute.Float64, Seed: 3})
 		return r
 	}
 	paper := fit(CES{PaperMode: true})

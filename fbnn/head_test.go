@@ -64,11 +64,8 @@ func TestLikelihoods(t *testing.T) {
 				Network: nn.MLP{}, Likelihood: c.likelihood, Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All(),
 			}
 			a := quick(CES{Uncorrected: true, Draws: 20})
-			r, err := fitted(t.Context(), model, a, dataset.Parts{Train: data},
+			r := fitted(t, model, a, dataset.Parts{Train: data},
 				run.Settings{Engine: computetest.Go(t), DType: compute.Float64})
-			if err != nil {
-				t.Fatal(err)
-			}
 			held := r.HeldOut
 			if !(1-held.R2 < 1e-9 && held.Gradient < 1e-6 && held.Phi < 1e-6*(1+r.Truth.Calibration) &&
 				r.Truth.RMS < 1e-6*(1+r.Truth.Calibration)) {

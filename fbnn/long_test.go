@@ -21,12 +21,9 @@ func TestConjugateLong(t *testing.T) {
 		"wrong, corrected":    {Regressor: shifted{By: .3}},
 	} {
 		a.Chains, a.Draws = 400, 10_000
-		r, err := fitted(t.Context(), model, a, parts, run.Settings{
+		r := fitted(t, model, a, parts, run.Settings{
 			Engine: computetest.Engines(t)[0], DType: compute.Float64, Seed: 5,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		t.Log(name, off(t, r, l), r.Truth.minESS)
 		for i, e := range off(t, r, l) {
 			if !(math.Abs(e) < .01) {

@@ -12,12 +12,9 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/diag"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // alone says whether this is a process of the test's own; where it is not it runs one.
@@ -62,50 +59,12 @@ func TestSourceMemoryLong(t *testing.T) {
 		// A step that is accepted: what the emulated log-density gets wrong along it grows with the rows.
 		Sampling: mcmc.HMC{StepSize: 1e-8 * 60_000 / float64(rows), Steps: 2},
 	}
-	r, err := fitted(t.Context(), model, a,
+	r := fitted(t, model, a,
 		dataset.Parts{Source: dataset.Simulated{N: rows, Features: 1000, Noise: .3, Seed: 1}},
 		run.Settings{Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
 	memory := computetest.PeakMemory(t)
 	t.Logf("%d rows in %v: %.2f GiB of memory; second stage %.2f, %+v", rows, time.Since(began), memory, r.SecondStage,
 		r.Truth)
-	if memory > 2 {
-		t.Errorf("%.2f GiB of memory, want at most 2", memory)
-	}
-}
-
-// BNN-SGHMC's 2000 draws of a network of 20 241 weights, .15 GiB in float32, take, with their
-// predictions and their effective sizes, less than 2 GiB. Copies of all in float64 took 3.3.
-func TestDrawsMemoryLong(t *testing.T) {
-	engine := computetest.XLA(t, "a minute with XLA, many on the Go backend")
-	if !alone(t) {
-		return
-	}
-	model := bayes.Model{
-		Network: nn.MLP{Hidden: []int{20, 10}}, Likelihood: bayes.Gaussian{StdDev: .3}, Prior: bayes.Normal{StdDev: .3},
-		Stochastic: bayes.All(),
-	}
-	r, err := fitted(t.Context(), model, Chain{Kernel: mcmc.SGHMC{}, Thin: 1, WarmUp: 100},
-		dataset.Parts{Source: dataset.Simulated{N: 1500, Features: 1000, Noise: .3, Seed: 1}}, run.Settings{Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := r.Posterior.Predict(t.Context(), mat.NewDense(1000, 1000, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	chains, err := diag.NewForPosterior(r.Posterior)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ess, err := chains.ESS(20_000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	memory := computetest.PeakMemory(t)
-	t.Logf("with %d predictions of %d rows and effective sizes such as %.1f: %.2f GiB", p.Particles, p.Rows, ess, memory)
 	if memory > 2 {
 		t.Errorf("%.2f GiB of memory, want at most 2", memory)
 	}

@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/run"
 )
 
@@ -17,14 +18,13 @@ type found struct {
 	*Details
 }
 
+// fitted is fit.Fit. An error fails the test.
 func fitted(
-	ctx context.Context, model bayes.Model, method fit.Method, parts dataset.Parts, settings run.Settings,
-) (*found, error) {
-	r, err := fit.Fit(ctx, model, method, parts, settings)
-	if r == nil {
-		return nil, err
-	}
-	return &found{r, fit.Details[*Details](r)}, err
+	t testing.TB, model bayes.Model, method fit.Method, parts dataset.Parts, settings run.Settings,
+) *found {
+	t.Helper()
+	r, d := fittest.Fit[*Details](t, model, method, parts, settings)
+	return &found{r, d}
 }
 
 // held is a method that hands over its job before its first step.
