@@ -103,12 +103,8 @@ func TestStandardErrorsAreCalibrated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of scores")
 	}
-	standardErrorsAreCalibrated(t, world{seed: 2, rows: 30, unequal: true})
-}
-
-func standardErrorsAreCalibrated(t *testing.T, worlds ...world) {
 	const repetitions, particles, tolerance = 150, 200, 0.17
-	for _, w := range worlds {
+	for _, w := range []world{{seed: 2, rows: 30, unequal: true}, {seed: 3, rows: 60, classes: 3}} {
 		spreads := map[string]*spread{}
 		for repetition := range uint64(repetitions) {
 			p, y := draw(w, particles, repetition)

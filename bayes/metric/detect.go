@@ -13,10 +13,10 @@ type Detection struct {
 	// ROC has the rows from outside as the positive ones. Its AUC is the AUROC: 1 if all rows from outside score more than
 	// all others, 1/2 by chance.
 	ROC ROC
-	// AUPROut and AUPRIn are areas under the curve of precision against recall, as average precision, sum_k (recall_k -
-	// recall_(k-1)) precision_k over the thresholds: with the rows from outside, or those from within, as the positive
-	// ones. By chance they are the share of these rows.
-	AUPROut, AUPRIn float64
+	// AUPROut is the area under the curve of precision against recall, as average precision, sum_k (recall_k -
+	// recall_(k-1)) precision_k over the thresholds, with the rows from outside as the positive ones. By chance it is
+	// their share.
+	AUPROut float64
 	// FPR95 is the share of rows from outside that pass for rows from within, at the Threshold that lets 95 % of the
 	// latter pass (the false positive rate at 95 % true positives of Liu and others 2020, section 4.1). Lower is
 	// better.
@@ -52,7 +52,7 @@ func Detect(in, out []float64) (Detection, error) {
 	first := sort.Search(len(kept), func(i int) bool { return kept[i] >= keptPercent/100. })
 	return Detection{
 		ROC: roc, FPR95: opposite.FalsePositive[first],
-		AUPROut: roc.averagePrecision(len(out), len(in)), AUPRIn: opposite.averagePrecision(len(in), len(out)),
+		AUPROut: roc.averagePrecision(len(out), len(in)),
 	}, nil
 }
 

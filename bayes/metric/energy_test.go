@@ -92,13 +92,3 @@ func TestEnergyScoreStdErr(t *testing.T) {
 		t.Errorf("the score varies by %v, but its standard error is %.3f times that", math.Sqrt(s.between()), ratio)
 	}
 }
-
-// It has the targets' units.
-func TestEnergyScoreUnits(t *testing.T) {
-	p, y := blobs(7, 0)
-	whole, err := metric.EnergyScore(p, y, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	value(t, "standardised", whole.Value/2, 1e-12)(metric.EnergyScore(p.Standardised(), p.StandardiseTarget(y), 1))
-}

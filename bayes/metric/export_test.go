@@ -16,11 +16,9 @@ func Evaluate(batches func(yield func(Batch, error) bool), measures ...*measure)
 }
 
 var (
-	Usual            = usual
-	NewRMSE          = newRMSE
-	NewROC           = newROC
-	NewWidth         = newWidth
-	NewIntervalScore = newIntervalScore
+	Usual   = usual
+	NewRMSE = newRMSE
+	NewROC  = newROC
 )
 
 // One is the score of a single batch.

@@ -92,42 +92,23 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// Targets that were not standardised have no such unit: those of classes need none.
+// Targets that were not standardised have no such unit.
 func TestOfStandardisedRefuses(t *testing.T) {
-	for _, c := range []struct {
-		likelihood bayes.Likelihood
-		scaling    bayes.Scaling
-		refused    bool
-	}{
-		{bayes.Gaussian{}, bayes.Scaling{}, false},
-		{bayes.Gaussian{}, bayes.Scaling{KeepTarget: true}, true},
-		{bayes.Poisson{}, bayes.Scaling{}, true},
-		{bayes.Bernoulli{}, bayes.Scaling{}, false},
-	} {
-		bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: c.likelihood, Stochastic: bayes.All(),
-			Scaling: c.scaling}.Bind(1, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		engine, err := compute.Open(compute.GoBackend)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := bayes.NewPosterior(bound, bayes.Draws{
-			Phi: compute.Floats(compute.Float64, []float64{.1, 0, .2, .1}, 2, 2), LogWeights: bayes.EqualLogWeights(2),
-		}, bayes.Origin{Engine: engine})
-		if err != nil {
-			t.Fatal(err)
-		}
-		data := &dataset.Dataset{Name: "three", X: mat.NewDense(3, 1, []float64{1, 2, 3}), Y: []float64{0, 1, 1},
-			Features: []string{"x"}, Target: "y"}
-		if c.likelihood.Task() == bayes.BinaryClassification {
-			data.Task, data.Classes = dataset.BinaryClassification, []string{"0", "1"}
-		}
-		_, err = metric.OfStandardised(t.Context(), p, data)
-		if (err != nil) != c.refused || c.refused && !strings.Contains(err.Error(), "were not standardised") {
-			t.Errorf("%T, %+v: error %v, want one: %v", c.likelihood, c.scaling, err, c.refused)
-		}
+	p, data := linear(t, bayes.Gaussian{}, dataset.Regression)
+	model := p.Bound().Model
+	model.Scaling = bayes.Scaling{KeepTarget: true}
+	bound, err := model.Bind(1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = bayes.NewPosterior(bound, bayes.Draws{
+		Phi: compute.Floats(compute.Float64, []float64{.1, 0, .2, .1}, 2, 2), LogWeights: bayes.EqualLogWeights(2),
+	}, bayes.Origin{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = metric.OfStandardised(t.Context(), p, data); err == nil ||
+		!strings.Contains(err.Error(), "were not standardised") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -78,36 +78,6 @@ func TestOutOfDistributionScores(t *testing.T) {
 	}
 }
 
-// Exact scores: of two particles that are sure of two classes all uncertainty is about the particle; of a particle that
-// is not sure none is.
-func TestOutOfDistributionExact(t *testing.T) {
-	p := bayes.Prediction{
-		Likelihood: bayes.Categorical{}, Particles: 2, Rows: 2, Width: 2, Weights: []float64{.25, .75},
-		Outputs: []float64{5000, -5000, 7, 7, -3000, 3000, 9, 9},
-	}
-	quarter := -.25*math.Log(.25) - .75*math.Log(.75)
-	for _, c := range []struct {
-		score func(bayes.Prediction) ([]float64, error)
-		want  []float64
-	}{
-		{metric.Energy, []float64{-.25*5000 - .75*3000, -(.25*7 + .75*9 + math.Ln2)}},
-		{metric.Entropy, []float64{quarter, math.Ln2}},
-		{metric.MutualInformation, []float64{quarter, 0}},
-		{metric.LeastConfidence, []float64{.25, .5}},
-	} {
-		got, err := c.score(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		near(t, "score", got, c.want, 1e-15)
-	}
-	// Equal particles share all probabilities: there is nothing to learn about them, to the last bit.
-	p.Outputs = []float64{.3, -2, 40, 1, .3, -2, 40, 1}
-	if got, err := metric.MutualInformation(p); err != nil || got[0] != 0 || got[1] != 0 {
-		t.Errorf("mutual information of equal particles %v, %v", got, err)
-	}
-}
-
 func TestOutOfDistributionErrors(t *testing.T) {
 	binary, _ := two()
 	short := weighted()
@@ -123,8 +93,6 @@ func TestOutOfDistributionErrors(t *testing.T) {
 		{"energy", metric.Energy, short, "47 outputs"},
 		{"energy of nothing", metric.Energy, bayes.Prediction{}, "no Likelihood"},
 		{"entropy of a regression", metric.Entropy, regression([]float64{1}, 1, []float64{1}), "for classification"},
-		{"mutual information", metric.MutualInformation, short, "47 outputs"},
-		{"least confidence", metric.LeastConfidence, short, "47 outputs"},
 	} {
 		if _, err := c.score(c.p); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: error %v, want it to say %q", c.name, err, c.says)

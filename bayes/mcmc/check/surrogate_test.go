@@ -49,23 +49,3 @@ func TestDelayedAcceptance(t *testing.T) {
 		})
 	}
 }
-
-// The inner kernel alone, on the surrogate: the harness finds that its draws are not of the target.
-func TestWithoutSecondStage(t *testing.T) {
-	t.Parallel()
-	o := Options{
-		Engine: computetest.Go(t), DType: compute.Float64, Particles: 400, Transitions: 30,
-		Targets: []Target{gaussian([]float64{1, -.7}, [][]float64{{1.5}, {-.4, .6}})},
-	}
-	wrong := o.Targets[0].LogDensity
-	o.Targets[0].LogDensity = func(phi, data *Node) *Node {
-		return surrogates[1].of(density.Func(func(x *Node) *Node { return wrong(x, data) })).LogDensity(phi)
-	}
-	report, err := Run(mcmc.HMC{StepSize: .5, Steps: 3}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(report.Failures()) == 0 {
-		t.Error("the harness does not tell the surrogate from the target")
-	}
-}
