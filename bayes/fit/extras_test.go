@@ -155,7 +155,7 @@ func TestExtrasAreKnown(t *testing.T) {
 	}
 	_, err = conformal.Calibrate(conformal.Part{Prediction: p, Y: times.Y})
 	refused("conformal", err, "censored")
-	_, err = metric.ScoreDraws(p, times.Y, metric.DrawOptions{})
+	_, err = metric.ScoreDraws(p, times.Y, 0)
 	refused("ScoreDraws", err, "censored")
 	_, err = metric.RMSE(p, times.Y)
 	refused("RMSE", err, "censored")

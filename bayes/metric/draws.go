@@ -17,16 +17,12 @@ import (
 // itself, and the distribution of the R scores is reported (PMCnet, Algorithm 2). It says how good one draw is, not how
 // good the posterior's prediction is, which averages over draws and is better: for that, see [Scores].
 
-// DrawOptions are the options of ScoreDraws and ROCEnvelope. The zero value works.
-type DrawOptions struct {
-	Draws int    // R, the number of draws that are resampled by their weights; default 100
-	Seed  uint64 // of the resampling
-	// Positive is the positive class of a binary classification, for F1, precision, recall, specificity and the ROC;
-	// default 0, as the authors of PMCnet take it. With more than two classes ScoreDraws takes each class in turn as the
-	// positive one, and ROCEnvelope this one.
-	Positive int
-	Points   int // false positive rates, equally spaced from 0 to 1, at which ROCEnvelope evaluates; default 101
-}
+// scoredDraws is R, the number of draws that are resampled by their weights.
+const scoredDraws = 100
+
+// positive is the positive class of a binary classification, for F1, precision, recall, specificity and the ROC, as the
+// authors of PMCnet take it.
+const positive = 0
 
 // The levels of the intervals that are reported.
 var drawLevels = []float64{.8, .95, .99}
@@ -50,24 +46,19 @@ func (s DrawScore) interval(level float64) (low, high float64) {
 	return at((1 - level) / 2), at((1 + level) / 2)
 }
 
-// String is "AUC 0.91 ± 0.02, 80 % [0.89, 0.93], 95 % ..., 99 % ...".
-func (s DrawScore) String() string {
-	out := fmt.Sprintf("%s %.4f ± %.4f", s.Name, s.Mean(), s.StdDev())
-	for _, level := range drawLevels {
-		low, high := s.interval(level)
-		out += fmt.Sprintf(", %g %% [%.4f, %.4f]", 100*level, low, high)
-	}
-	return out
+// ScoreDraws scores 100 draws, resampled by their weights with the given seed, one by one. y are the rows' targets,
+// [Rows, Targets], or their classes. For a classification the scores are accuracy, NLPD, and AUC, F1, precision, recall
+// and specificity of class 0, as the authors of PMCnet take it. With more than two classes these last five are means
+// over the classes, each against the others (macro average). The mean leaves out a class that no row has, or all rows
+// have, even where rows are predicted to be of it. For a regression the scores are MSE and NLPD, in the prediction's
+// units; take one of several targets by bayes.Prediction.Of. Precision and F1 of a class that no row is predicted to be
+// are 0.
+func ScoreDraws(p bayes.Prediction, y []float64, seed uint64) ([]DrawScore, error) {
+	return scoreDraws(p, y, scoredDraws, seed)
 }
 
-// ScoreDraws scores R draws, resampled by their weights, one by one. y are the rows' targets, [Rows, Targets], or their
-// classes. For a classification the scores are accuracy, NLPD, and AUC, F1, precision, recall and specificity of the
-// positive class. With more than two classes these last five are means over the classes, each against the others (macro
-// average). The mean leaves out a class that no row has, or all rows have, even where rows are predicted to be of it.
-// For a regression the scores are MSE and NLPD, in the prediction's units; take one of several targets by
-// bayes.Prediction.Of. Precision and F1 of a class that no row is predicted to be are 0.
-func ScoreDraws(p bayes.Prediction, y []float64, o DrawOptions) ([]DrawScore, error) {
-	draws, o, err := o.resampled(p, y)
+func scoreDraws(p bayes.Prediction, y []float64, count int, seed uint64) ([]DrawScore, error) {
+	draws, err := resampled(p, y, count, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +75,7 @@ func ScoreDraws(p bayes.Prediction, y []float64, o DrawOptions) ([]DrawScore, er
 			if err != nil {
 				return nil, fmt.Errorf("metric: %w", err)
 			}
-			if names, known[j], err = o.scoresOf(one, y); err != nil {
+			if names, known[j], err = scoresOf(one, y); err != nil {
 				return nil, err
 			}
 		}
@@ -113,10 +104,17 @@ type Band struct {
 	Low, High []float64 // [G]
 }
 
-// ROCEnvelope computes pointwise intervals of the ROC curves of R draws, resampled by their weights, for
-// classification: of the class DrawOptions.Positive against all others.
-func ROCEnvelope(p bayes.Prediction, y []float64, o DrawOptions) (Envelope, error) {
-	draws, o, err := o.resampled(p, y)
+// ROCEnvelope computes pointwise intervals of the ROC curves of 100 draws, resampled by their weights, at so many false
+// positive rates, equally spaced from 0 to 1, for classification: of class 0 against all others.
+func ROCEnvelope(p bayes.Prediction, y []float64, points int) (Envelope, error) {
+	return rocEnvelope(p, y, points, scoredDraws)
+}
+
+func rocEnvelope(p bayes.Prediction, y []float64, points, count int) (Envelope, error) {
+	if points < 2 {
+		return Envelope{}, fmt.Errorf("metric: ROCEnvelope at %d false positive rates: there must be at least 2", points)
+	}
+	draws, err := resampled(p, y, count, 0)
 	if err != nil {
 		return Envelope{}, err
 	}
@@ -129,7 +127,7 @@ func ROCEnvelope(p bayes.Prediction, y []float64, o DrawOptions) (Envelope, erro
 		if err != nil {
 			return Envelope{}, fmt.Errorf("metric: %w", err)
 		}
-		if curves[j], err = ROCOf(one, y, o.Positive); err != nil {
+		if curves[j], err = ROCOf(one, y, positive); err != nil {
 			return Envelope{}, err
 		}
 	}
@@ -137,9 +135,9 @@ func ROCEnvelope(p bayes.Prediction, y []float64, o DrawOptions) (Envelope, erro
 	for _, level := range drawLevels {
 		e.Bands = append(e.Bands, Band{Level: level})
 	}
-	for g := range o.Points {
+	for g := range points {
 		at := DrawScore{}
-		rate := float64(g) / float64(o.Points-1)
+		rate := float64(g) / float64(points-1)
 		for _, j := range draws {
 			at.Values = append(at.Values, curves[j].At(rate))
 		}
@@ -153,39 +151,26 @@ func ROCEnvelope(p bayes.Prediction, y []float64, o DrawOptions) (Envelope, erro
 	return e, nil
 }
 
-// resampled draws R particles by their weights. It also returns the options with their defaults.
-func (o DrawOptions) resampled(p bayes.Prediction, y []float64) ([]int, DrawOptions, error) {
-	if o.Draws == 0 {
-		o.Draws = 100
-	}
-	if o.Points == 0 {
-		o.Points = 101
-	}
-	if o.Draws < 1 || o.Points < 2 {
-		return nil, o, fmt.Errorf("metric: DrawOptions has Draws %d and Points %d: they must be at least 1 and 2",
-			o.Draws, o.Points)
-	}
+// resampled draws so many particles by their weights.
+func resampled(p bayes.Prediction, y []float64, count int, seed uint64) ([]int, error) {
 	if err := p.ValidateTarget(y); err != nil {
-		return nil, o, fmt.Errorf("metric: %w", err)
+		return nil, fmt.Errorf("metric: %w", err)
 	}
 	if p.Censored != nil {
-		return nil, o, errors.New("metric: the scores of draws are not known where targets are censored: take NLPD")
+		return nil, errors.New("metric: the scores of draws are not known where targets are censored: take NLPD")
 	}
-	if c := p.Classes(); p.Task() != bayes.Regression && (o.Positive < 0 || o.Positive >= c) {
-		return nil, o, fmt.Errorf("metric: DrawOptions.Positive is %d: there are %d classes, counted from 0", o.Positive, c)
-	}
-	by := sampleuv.NewWeighted(p.Weights, rand.NewPCG(o.Seed, 0x9e3779b97f4a7c15))
-	draws := make([]int, o.Draws)
+	by := sampleuv.NewWeighted(p.Weights, rand.NewPCG(seed, 0x9e3779b97f4a7c15))
+	draws := make([]int, count)
 	for r := range draws {
 		j, _ := by.Take()
 		draws[r] = j
 		by.Reweight(j, p.Weights[j]) // with replacement
 	}
-	return draws, o, nil
+	return draws, nil
 }
 
 // scoresOf computes the scores of the prediction of one draw.
-func (o DrawOptions) scoresOf(one bayes.Prediction, y []float64) (names []string, scores []float64, err error) {
+func scoresOf(one bayes.Prediction, y []float64) (names []string, scores []float64, err error) {
 	logDensity, err := one.LogDensity(y)
 	if err != nil {
 		return nil, nil, fmt.Errorf("metric: %w", err)
@@ -203,7 +188,7 @@ func (o DrawOptions) scoresOf(one bayes.Prediction, y []float64) (names []string
 	if err != nil {
 		return nil, nil, fmt.Errorf("metric: %w", err)
 	}
-	classes := []int{o.Positive}
+	classes := []int{positive}
 	if one.Classes() > 2 {
 		classes = nil
 		for c := range one.Classes() {

@@ -16,9 +16,11 @@ func Evaluate(batches func(yield func(Batch, error) bool), measures ...*measure)
 }
 
 var (
-	Usual   = usual
-	NewRMSE = newRMSE
-	NewROC  = newROC
+	ScoreDrawsOf  = scoreDraws
+	ROCEnvelopeOf = rocEnvelope
+	Usual         = usual
+	NewRMSE       = newRMSE
+	NewROC        = newROC
 )
 
 // One is the score of a single batch.

@@ -406,7 +406,7 @@ func gapToProbability(probability, y []float64) float64 {
 func (r fbnnRun) potential(ctx context.Context, f *fbnnFit, out Result) {
 	p := must(f.posterior.Predict(ctx, r.parts.Train.X))
 	p, y := p.Standardised(), p.StandardiseTarget(r.parts.Train.Y)
-	for _, s := range must(metric.ScoreDraws(p, y, metric.DrawOptions{Seed: 1})) {
+	for _, s := range must(metric.ScoreDraws(p, y, 1)) {
 		if s.Name == "NLPD" {
 			out.Values["Phi"] = s.Mean() * float64(len(y))
 		}

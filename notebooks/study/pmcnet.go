@@ -425,7 +425,7 @@ func (r pmcnetRun) repetition(ctx context.Context, m pmcnetMethod, scale float64
 			if err != nil {
 				return err
 			}
-			scores, err := metric.ScoreDraws(p, parts.Test.Y, metric.DrawOptions{})
+			scores, err := metric.ScoreDraws(p, parts.Test.Y, 0)
 			for _, s := range scores {
 				if s.Name == "AUC" || s.Name == "accuracy" {
 					out.Series[s.Name+" by iteration"] = append(out.Series[s.Name+" by iteration"], s.Mean())
@@ -457,7 +457,7 @@ func (r pmcnetRun) repetition(ctx context.Context, m pmcnetMethod, scale float64
 
 // scorePMCnet adds the scores of a prediction of the test part.
 func scorePMCnet(p bayes.Prediction, test *dataset.Dataset, out Result) {
-	scores := must(metric.ScoreDraws(p, test.Y, metric.DrawOptions{}))
+	scores := must(metric.ScoreDraws(p, test.Y, 0))
 	for _, s := range scores {
 		if s.Name == "NLPD" {
 			continue
@@ -484,7 +484,7 @@ func scorePMCnet(p bayes.Prediction, test *dataset.Dataset, out Result) {
 	}
 	curve := must(metric.ROCOf(p, test.Y, 0))
 	out.Values["AUC of the mean"] = curve.AUC()
-	envelope := must(metric.ROCEnvelope(p, test.Y, metric.DrawOptions{Points: pmcnetPoints}))
+	envelope := must(metric.ROCEnvelope(p, test.Y, pmcnetPoints))
 	out.Series["ROC"] = envelope.Mean
 	for _, b := range envelope.Bands {
 		name := fmt.Sprintf("ROC %g %%", 100*b.Level)
