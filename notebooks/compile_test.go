@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gobnn/notebooks/execute"
+	"gobnn/notebooks/tested"
 )
 
 // A run that was stopped fails its cell, in every notebook: part of a run is not shown as the whole. It does so on one
@@ -23,10 +24,7 @@ func TestStoppedRunsFail(t *testing.T) {
 	paths = append(paths, filepath.Join("work", templateName))
 	begins := regexp.MustCompile(`\w\.(Fit|FitFrom|FitShards)\(`)
 	for _, path := range paths {
-		source, err := packageOf(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := tested.Must(packageOf(path))
 		// whole is the quickstart's own check.
 		runs, checks := len(begins.FindAllString(source, -1)), strings.Count(source, ".Status.Err()")
 		checks += max(0, strings.Count(source, " whole(")-1)
@@ -50,34 +48,21 @@ func TestNotebooksCompile(t *testing.T) {
 		t.Fatalf("notebooks: %q, %v", paths, err)
 	}
 	paths = append(paths, filepath.Join("work", templateName))
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := tested.Must(filepath.Abs(".."))
 	overlay := map[string]string{} // files that the compiler is to see in the module, and where they are
 	folder := t.TempDir()
 	var packages []string
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".ipynb")
-		source, err := packageOf(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := tested.Must(packageOf(path))
 		file := filepath.Join(folder, name+".go")
-		if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		tested.NoError(os.WriteFile(file, []byte(source), 0o644))
 		overlay[filepath.Join(root, "notebooks", "cells", name, "cells.go")] = file
 		packages = append(packages, "./notebooks/cells/"+name)
 	}
-	replace, err := json.Marshal(map[string]any{"Replace": overlay})
-	if err != nil {
-		t.Fatal(err)
-	}
+	replace := tested.Must(json.Marshal(map[string]any{"Replace": overlay}))
 	file := filepath.Join(folder, "overlay.json")
-	if err := os.WriteFile(file, replace, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	tested.NoError(os.WriteFile(file, replace, 0o644))
 	command := exec.Command("go", append([]string{"build", "-overlay=" + file}, packages...)...)
 	command.Dir = root
 	if out, err := command.CombinedOutput(); err != nil {
@@ -129,10 +114,7 @@ func TestNotebooksSize(t *testing.T) {
 		t.Fatalf("notebooks: %q, %v", paths, err)
 	}
 	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := tested.Must(os.Stat(path))
 		if info.Size() >= limit {
 			t.Errorf("%s has %d bytes, limit %d: make its figures smaller or split it", path, info.Size(), limit)
 		}
@@ -152,10 +134,7 @@ func TestLinks(t *testing.T) {
 	}
 	link := regexp.MustCompile(`\]\(([^()\s]+)\)`)
 	for _, path := range paths {
-		cells, err := execute.Sources(path, "markdown")
-		if err != nil {
-			t.Fatal(err)
-		}
+		cells := tested.Must(execute.Sources(path, "markdown"))
 		for i, source := range cells {
 			for _, found := range link.FindAllStringSubmatch(source, -1) {
 				if to := found[1]; !strings.HasPrefix(to, "https://") && !exists(filepath.Join(dir, to)) {

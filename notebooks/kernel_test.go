@@ -13,22 +13,18 @@ import (
 
 	"gobnn/bayes/compute/environment"
 	"gobnn/notebooks/setup"
+	"gobnn/notebooks/tested"
 )
 
 // ready is the module's folder and the private environment's. The test is skipped where that, with what helps while
 // typing or without, is not set up.
 func ready(t *testing.T, help bool) (root, env string) {
 	t.Helper()
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root = tested.Must(filepath.Abs(".."))
 	if ready, err := setup.Ready(root, help); err != nil || !ready {
 		t.Skipf("no kernel (%v): the environment is not set up; mend it with: go run ./notebooks setup", err)
 	}
-	if env, err = environment.Dir(); err != nil {
-		t.Fatal(err)
-	}
+	env = tested.Must(environment.Dir())
 	return root, env
 }
 
@@ -37,17 +33,12 @@ func ready(t *testing.T, help bool) (root, env string) {
 func kernel(t *testing.T, help bool, folder, input string, args ...string) []byte {
 	t.Helper()
 	root, env := ready(t, help)
-	script, err := filepath.Abs(filepath.Join("testdata", "kernel.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := tested.Must(filepath.Abs(filepath.Join("testdata", "kernel.py")))
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, filepath.Join(env, "bin", "python"), append([]string{script}, args...)...)
 	command.Dir, command.Stdin = folder, strings.NewReader(input)
-	if command.Env, err = (&setup.Setup{Root: root}).JupyterEnviron(env); err != nil {
-		t.Fatal(err)
-	}
+	command.Env = tested.Must((&setup.Setup{Root: root}).JupyterEnviron(env))
 	var said bytes.Buffer
 	command.Stderr = &said
 	out, err := command.Output()

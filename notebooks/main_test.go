@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gobnn/notebooks/program"
+	"gobnn/notebooks/tested"
 	"gobnn/notebooks/took"
 )
 
@@ -39,9 +40,7 @@ func TestBadInput(t *testing.T) {
 			defer func() { os.Stderr = was }()
 			said := filepath.Join(t.TempDir(), "said")
 			var err error
-			if os.Stderr, err = os.Create(said); err != nil {
-				t.Fatal(err)
-			}
+			os.Stderr = tested.Must(os.Create(said))
 			err = dispatch(context.Background(), c.args)
 			if c.usage {
 				text, fault := os.ReadFile(said)
@@ -63,19 +62,14 @@ func TestHelpLater(t *testing.T) {
 	root := t.TempDir()
 	t.Setenv("GOBNN_CACHE", t.TempDir())
 	self := filepath.Join(root, "self")
-	if err := os.WriteFile(self, []byte("#!/bin/sh\nsleep 1\necho $1 in $PWD, priority $(nice)\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	tested.NoError(os.WriteFile(self, []byte("#!/bin/sh\nsleep 1\necho $1 in $PWD, priority $(nice)\n"), 0o755))
 	began, said := time.Now(), ""
 	if err := helpLater(self, root); err != nil || time.Since(began) > time.Second {
 		t.Fatalf("after %v: %v", time.Since(began), err)
 	}
 	for time.Since(began) < 10*time.Second && said == "" {
 		time.Sleep(50 * time.Millisecond)
-		text, err := os.ReadFile(filepath.Join(os.Getenv("GOBNN_CACHE"), "gopls.log"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := tested.Must(os.ReadFile(filepath.Join(os.Getenv("GOBNN_CACHE"), "gopls.log")))
 		said = string(text)
 	}
 	if want := "setup in " + root + ", priority 10\n"; said != want {
@@ -88,13 +82,10 @@ func TestFolders(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", t.TempDir())
 	t.Setenv(workVariable, filepath.Join(t.TempDir(), "my work"))
 	t.Setenv("PATH", t.TempDir()) // without a Python, a set-up that begins ends at once
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := tested.Must(net.Listen("tcp", "127.0.0.1:0"))
 	defer listener.Close()
 	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
-	err = dispatch(context.Background(), []string{"lab", "-port", port})
+	err := dispatch(context.Background(), []string{"lab", "-port", port})
 	if err == nil || !strings.Contains(err.Error(), "-port "+port) || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("port in use: error %v", err)
 	}
@@ -122,15 +113,9 @@ func TestFolders(t *testing.T) {
 func TestWorkFolder(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "my clone")
 	notebooks := filepath.Join(root, "notebooks")
-	if err := os.MkdirAll(notebooks, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(notebooks, "quickstart.ipynb"), []byte("{}"), 0o444); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(notebooks, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	tested.NoError(os.MkdirAll(notebooks, 0o755))
+	tested.NoError(os.WriteFile(filepath.Join(notebooks, "quickstart.ipynb"), []byte("{}"), 0o444))
+	tested.NoError(os.Chmod(notebooks, 0o555))
 	own := filepath.Join(t.TempDir(), "my work")
 	for folder, has := range map[string]string{own: templateName, notebooks: "quickstart.ipynb"} {
 		t.Setenv(workVariable, folder)
@@ -169,10 +154,7 @@ func TestOutside(t *testing.T) {
 
 // TestKernel: the kernel's file says what the environment and the driver count on.
 func TestKernel(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("kernels", "gobnn", "kernel.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := tested.Must(os.ReadFile(filepath.Join("kernels", "gobnn", "kernel.json")))
 	for _, want := range []string{`"gobnn-kernel"`, `"-go_work={resource_dir}/../../.."`, `"Go (gobnn)"`,
 		`"interrupt_mode": "signal"`} {
 		if !strings.Contains(string(text), want) {
@@ -188,7 +170,7 @@ func TestForewarn(t *testing.T) {
 	says := func(source, text string) {
 		t.Helper()
 		file := filepath.Join(folder, "a.ipynb")
-		put(t, file, `{"cells": [{"cell_type": "code", "source": [`+strconv.Quote(source)+`]}]}`)
+		tested.Write(file, `{"cells": [{"cell_type": "code", "source": [`+strconv.Quote(source)+`]}]}`)
 		var out strings.Builder
 		err := forewarn(&out, recorded, file, time.Hour)
 		if err != nil || !strings.Contains(out.String(), text) || (out.Len() > 0) != (text != "") ||

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"gobnn/notebooks/tested"
 )
 
 // A module outside the project builds the README's Go example by the README's own lines.
@@ -14,21 +16,13 @@ func TestReadmeModule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a module of its own")
 	}
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := tested.Must(filepath.Abs(".."))
+	readme := tested.Must(os.ReadFile(filepath.Join(root, "README.md")))
 	program := fenced(t, string(readme), "```go\n(package main\n.*?)```")
 	lines := strings.Split(strings.TrimSpace(fenced(t, string(readme), "```\n(go mod edit.*?)```")), "\n")
 
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "main.go"), []byte(program), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	tested.NoError(os.WriteFile(filepath.Join(folder, "main.go"), []byte(program), 0o644))
 	lines = append([]string{"go mod init example"}, lines...)
 	// go test also vets the program, by what the project's own go test has vetted; go vet would vet every package anew.
 	for _, line := range append(lines, "go test .") {

@@ -6,17 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-)
 
-func put(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
+	"gobnn/notebooks/tested"
+)
 
 func want(t *testing.T, path, text string) {
 	t.Helper()
@@ -30,8 +22,8 @@ func want(t *testing.T, path, text string) {
 func TestFill(t *testing.T) {
 	folder, dir := filepath.Join(t.TempDir(), "a [clone] *"), filepath.Join(t.TempDir(), "my work", "deep")
 	quick, mine := filepath.Join(dir, "quickstart.ipynb"), filepath.Join(dir, "mine.ipynb")
-	put(t, filepath.Join(folder, "quickstart.ipynb"), "one")
-	put(t, filepath.Join(folder, "ohsmc.ipynb"), "first")
+	tested.Write(filepath.Join(folder, "quickstart.ipynb"), "one")
+	tested.Write(filepath.Join(folder, "ohsmc.ipynb"), "first")
 	fill := func(older ...string) {
 		t.Helper()
 		got, err := fillWork(folder, dir)
@@ -42,27 +34,25 @@ func TestFill(t *testing.T) {
 	fill()
 	want(t, quick, "one")
 	want(t, filepath.Join(dir, templateName), string(template))
-	put(t, mine, "mine")
-	put(t, filepath.Join(folder, "quickstart.ipynb"), "two")
+	tested.Write(mine, "mine")
+	tested.Write(filepath.Join(folder, "quickstart.ipynb"), "two")
 	fill()
 	want(t, quick, "two") // nobody had changed it
 
-	put(t, quick, "changed")
+	tested.Write(quick, "changed")
 	fill()
 	want(t, quick, "changed")
-	put(t, filepath.Join(folder, "quickstart.ipynb"), "three")
+	tested.Write(filepath.Join(folder, "quickstart.ipynb"), "three")
 	fill("quickstart.ipynb")
 	fill("quickstart.ipynb")
 	want(t, quick, "changed")
-	if err := os.Remove(quick); err != nil {
-		t.Fatal(err)
-	}
+	tested.NoError(os.Remove(quick))
 	fill()
 	want(t, quick, "three")
 	want(t, mine, "mine")
 
-	put(t, filepath.Join(dir, sums), "broken") // then nothing is known, and nothing is overwritten
-	put(t, filepath.Join(folder, "ohsmc.ipynb"), "second")
+	tested.Write(filepath.Join(dir, sums), "broken") // then nothing is known, and nothing is overwritten
+	tested.Write(filepath.Join(folder, "ohsmc.ipynb"), "second")
 	fill("ohsmc.ipynb")
 	want(t, filepath.Join(dir, "ohsmc.ipynb"), "first")
 	if names, err := os.ReadDir(folder); err != nil || len(names) != 2 {
@@ -70,57 +60,33 @@ func TestFill(t *testing.T) {
 	}
 }
 
-func TestBadFolder(t *testing.T) {
+// A folder that cannot be is named with the cure. $GOBNN_WORK may be relative; else it is in the home folder.
+func TestDir(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	put(t, file, "")
-	for name, dir := range map[string]string{"a file": file, "below a file": filepath.Join(file, "work"),
-		"not writable, even by root": "/proc/gobnn"} {
+	tested.Write(file, "")
+	for _, dir := range []string{file, "/proc/gobnn"} { // which root cannot write either
 		if _, err := fillWork(t.TempDir(), dir); err == nil || !strings.Contains(err.Error(), dir) ||
 			!strings.Contains(err.Error(), "GOBNN_WORK=") {
-			t.Errorf("%s: error %v, want one that names it and GOBNN_WORK", name, err)
+			t.Errorf("error %v, want one that names %s and GOBNN_WORK", err, dir)
 		}
 	}
-	if err := writable("/proc"); err == nil {
-		t.Error("/proc is writable")
-	}
-	dir := t.TempDir()
-	if err := writable(dir); err != nil {
-		t.Error(err)
-	}
-	if names, _ := os.ReadDir(dir); len(names) > 0 {
-		t.Errorf("Writable left %v", names)
-	}
-}
-
-func TestDir(t *testing.T) {
-	home := filepath.Join(t.TempDir(), "my home")
-	t.Setenv("HOME", home)
-	t.Setenv(workVariable, "")
-	if got, err := workDir(); err != nil || got != filepath.Join(home, "gobnn") {
-		t.Errorf("%q, %v", got, err)
-	}
 	t.Chdir(t.TempDir())
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(workVariable, "a b")
-	if got, err := workDir(); err != nil || got != filepath.Join(here, "a b") {
-		t.Errorf("%q, %v", got, err)
-	}
-	t.Setenv(workVariable, "")
-	t.Setenv("HOME", "")
-	if _, err := workDir(); err == nil || !strings.Contains(err.Error(), workVariable) {
-		t.Errorf("no home: error %v", err)
+	here := tested.Must(os.Getwd())
+	for _, c := range []struct{ home, work, want string }{
+		{"/my home", "", "/my home/gobnn"}, {"/my home", "a b", filepath.Join(here, "a b")}, {"", "", ""},
+	} {
+		t.Setenv("HOME", c.home)
+		t.Setenv(workVariable, c.work)
+		if got, err := workDir(); got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%+v: %q, %v", c, got, err)
+		}
 	}
 }
 
 func TestInside(t *testing.T) {
 	root, other := t.TempDir(), t.TempDir()
 	link := filepath.Join(other, "link")
-	if err := os.Symlink(root, link); err != nil {
-		t.Fatal(err)
-	}
+	tested.NoError(os.Symlink(root, link))
 	for dir, want := range map[string]bool{root: true, filepath.Join(root, "..x"): true, root + "x": false, other: false,
 		filepath.Join(link, "new"): true, filepath.Dir(root): false} {
 		if got := inside(root, dir); got != want {

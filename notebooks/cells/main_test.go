@@ -10,19 +10,16 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gobnn/notebooks/tested"
 )
 
 // folder is a folder of GoNB's, with a space in its path, in which the go command is the real one.
 func folder(t *testing.T) string {
 	t.Helper()
-	goPath, err := exec.LookPath("go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	goPath := tested.Must(exec.LookPath("go"))
 	dir := filepath.Join(t.TempDir(), "a b")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	tested.NoError(os.Mkdir(dir, 0o755))
 	t.Chdir(dir)
 	t.Setenv("GONB_TMP_DIR", dir)
 	t.Setenv(goVariable, goPath)
@@ -32,17 +29,10 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-func write(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestPackageThatIsNotThere(t *testing.T) {
 	folder(t)
-	write(t, "go.mod", "module x\n\ngo 1.26\n")
-	write(t, "main.go", "package main\n\nimport _ \"example.com/no/such\"\n\nfunc main() {}\n")
+	tested.Write("go.mod", "module x\n\ngo 1.26\n")
+	tested.Write("main.go", "package main\n\nimport _ \"example.com/no/such\"\n\nfunc main() {}\n")
 	var out, said bytes.Buffer
 	for _, args := range [][]string{{"get"}, {"get", "-t"}} {
 		if status := command(args, &out, &said); status != 0 || out.Len()+said.Len() > 0 {
@@ -54,12 +44,12 @@ func TestPackageThatIsNotThere(t *testing.T) {
 		t.Errorf("build: status %d, says %q", status, said.String())
 	}
 	said.Reset()
-	write(t, "main.go", "package main\n\nfunc main() { return 1 }\n")
+	tested.Write("main.go", "package main\n\nfunc main() { return 1 }\n")
 	if status := command([]string{"build", "-o", "program"}, &out, &said); status == 0 ||
 		!strings.Contains(said.String(), "main.go:3") || strings.Contains(said.String(), "go get") {
 		t.Errorf("another fault: status %d, says %q", status, said.String())
 	}
-	write(t, "main.go", "package main\n\nfunc main() { println() }\n")
+	tested.Write("main.go", "package main\n\nfunc main() { println() }\n")
 	if status := command([]string{"build", "-o", "program"}, &out, &said); status != 0 {
 		t.Errorf("build: status %d, says %q", status, said.String())
 	}
@@ -68,7 +58,7 @@ func TestPackageThatIsNotThere(t *testing.T) {
 // A build that the stop button ends says so, and not what Go makes of it.
 func TestStoppedBuild(t *testing.T) {
 	dir := folder(t)
-	write(t, "go", "#!/bin/sh\n>begun\nsleep .5\necho 'link: signal: killed' >&2\nexit 1\n")
+	tested.Write("go", "#!/bin/sh\n>begun\nsleep .5\necho 'link: signal: killed' >&2\nexit 1\n")
 	t.Setenv(goVariable, filepath.Join(dir, "go"))
 	go func() {
 		for {
@@ -102,16 +92,11 @@ func TestWanted(t *testing.T) {
 // As the kernel's program it gives GoNB its own go command, a user's GOFLAGS after the linker's flags, and gopls unless
 // nobody types; as the go command it hands on what is not for it; as gopls it is that, at a low priority.
 func TestStart(t *testing.T) {
-	source, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := tested.Must(os.Getwd())
 	dir := folder(t)
 	env := filepath.Join(dir, "env")
 	for _, name := range []string{"bin", "cells", "lab/server"} {
-		if err := os.MkdirAll(filepath.Join(env, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		tested.NoError(os.MkdirAll(filepath.Join(env, name), 0o755))
 	}
 	program := filepath.Join(env, "bin", "gobnn-kernel")
 	build := exec.Command("go", "build", "-o", program, "gobnn/notebooks/cells")
@@ -120,17 +105,15 @@ func TestStart(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if err := os.Symlink("../bin/gobnn-kernel", filepath.Join(env, "cells", "go")); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(env, "bin", "gonb"),
+	tested.NoError(os.Symlink("../bin/gobnn-kernel", filepath.Join(env, "cells", "go")))
+	tested.Write(filepath.Join(env, "bin", "gonb"),
 		"#!/bin/sh\necho \"$1|$GOFLAGS|$PATH\"\ngo version\ngo env GOWORK\ngo get\n")
 	kernel := exec.Command(program, "--kernel")
 	kernel.Env = append(os.Environ(), `GOFLAGS="-ldflags=-X 'a.b=c d'" -mod=mod`)
 	if out, err := kernel.CombinedOutput(); err == nil || !strings.Contains(string(out), "ldflags") {
 		t.Errorf("without the file of set-up: %v, says %q", err, out)
 	}
-	write(t, filepath.Join(env, "cells", "ldflags"), "-s\n")
+	tested.Write(filepath.Join(env, "cells", "ldflags"), "-s\n")
 	for headless, lab := range map[string]bool{"": true, "1": false} {
 		kernel := exec.Command(program, "--kernel")
 		kernel.Env = append(os.Environ(), `GOFLAGS="-ldflags=-X 'a.b=c d'" -mod=mod`, headlessVariable+"="+headless)
@@ -153,14 +136,12 @@ func TestStart(t *testing.T) {
 
 	// gopls lets the cells go first, has a bound on its memory, and sees the project as a module that cells use: in the
 	// kernel's own workspace it would check all its packages. Where that cannot be made it sees the kernel's.
-	if err := os.Symlink("../bin/gobnn-kernel", filepath.Join(env, "lab", "gopls")); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(env, "lab", "server", "gopls"),
+	tested.NoError(os.Symlink("../bin/gobnn-kernel", filepath.Join(env, "lab", "gopls")))
+	tested.Write(filepath.Join(env, "lab", "server", "gopls"),
 		"#!/bin/sh\necho \"$*|$(nice)|$GOMEMLIMIT|$GOPRIVATE|\"; go list -f '{{.Dir}} {{.Module.Main}}' gobnn/bayes/run\n")
-	write(t, "go.mod", "module gonb_x\n\ngo 1.26.5\n")
+	tested.Write("go.mod", "module gonb_x\n\ngo 1.26.5\n")
 	root := filepath.Dir(filepath.Dir(source))
-	write(t, filepath.Join(env, "bin", "gonb"), "#!/bin/sh\nexec gopls -listen\n")
+	tested.Write(filepath.Join(env, "bin", "gonb"), "#!/bin/sh\nexec gopls -listen\n")
 	started := "-listen.timeout=1m -listen|%d|700MiB|gobnn|\n%s/bayes/run false\n"
 	for folder, want := range map[string]string{
 		root:                      fmt.Sprintf(started, niceness, root),

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gobnn/notebooks/tested"
 )
 
 // code is a cell with outputs, as GoNB leaves them.
@@ -22,14 +24,9 @@ func stream(name, text string) map[string]any {
 
 func save(t *testing.T, path string, cells ...map[string]any) {
 	t.Helper()
-	data, err := json.Marshal(map[string]any{"cells": cells, "nbformat": 4, "nbformat_minor": 5,
-		"metadata": map[string]any{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	data := tested.Must(json.Marshal(map[string]any{"cells": cells, "nbformat": 4, "nbformat_minor": 5,
+		"metadata": map[string]any{}}))
+	tested.NoError(os.WriteFile(path, data, 0o644))
 }
 
 func TestFailures(t *testing.T) {
@@ -58,10 +55,7 @@ func TestFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.ipynb")
 			save(t, path, code("%%", stream("stdout", "before")), c.cell)
-			failures, err := failuresOf(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			failures := tested.Must(failuresOf(path))
 			if c.says == "" {
 				if len(failures) != 0 {
 					t.Errorf("failures %+v, want none", failures)
@@ -74,9 +68,7 @@ func TestFailures(t *testing.T) {
 		})
 	}
 	path := filepath.Join(t.TempDir(), "x.ipynb")
-	if err := os.WriteFile(path, []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	tested.NoError(os.WriteFile(path, []byte("{"), 0o644))
 	if _, err := failuresOf(path); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v for a truncated notebook, want one with its name", err)
 	}
@@ -86,9 +78,7 @@ func TestFailures(t *testing.T) {
 func runner(t *testing.T, script string) Runner {
 	t.Helper()
 	python := filepath.Join(t.TempDir(), "python")
-	if err := os.WriteFile(python, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	tested.NoError(os.WriteFile(python, []byte("#!/bin/sh\n"+script), 0o755))
 	r := Runner{Python: python, Env: os.Environ(), Folder: t.TempDir(), Into: t.TempDir(),
 		Failed: filepath.Join(t.TempDir(), "failed"), Timeout: time.Minute}
 	save(t, filepath.Join(r.Folder, "story.ipynb"), code("%%\nprint()"))
@@ -98,21 +88,12 @@ func runner(t *testing.T, script string) Runner {
 	return r
 }
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
 func TestRun(t *testing.T) {
 	const start, end = `echo 'gobnn-event {"event": "start", "cell": 0, "cells": 1}'` + "\n",
 		`echo 'gobnn-event {"event": "end", "cell": 0, "seconds": 1.5}'` + "\n"
 	t.Run("works", func(t *testing.T) {
 		r := runner(t, start+end+`[ "$5" = 60 ] && cp "$4/done.ipynb.txt" "$3"`)
-		before := read(t, filepath.Join(r.Folder, "story.ipynb"))
+		before := tested.Read(filepath.Join(r.Folder, "story.ipynb"))
 		var outcome int
 		r.Cell = func(cell, cells int, took float64) {
 			if cell != 1 || cells != 1 || took != 1.5 {
@@ -120,17 +101,15 @@ func TestRun(t *testing.T) {
 			}
 			outcome++
 		}
-		if err := r.Run(context.Background(), "story"); err != nil {
-			t.Fatal(err)
-		}
+		tested.NoError(r.Run(context.Background(), "story"))
 		if outcome != 1 {
 			t.Errorf("told %d times, want once", outcome)
 		}
-		if got, want := read(t, filepath.Join(r.Into, "story.ipynb")),
-			read(t, filepath.Join(r.Into, "done.ipynb.txt")); got != want {
+		if got, want := tested.Read(filepath.Join(r.Into, "story.ipynb")),
+			tested.Read(filepath.Join(r.Into, "done.ipynb.txt")); got != want {
 			t.Errorf("the executed notebook is %s, want %s", got, want)
 		}
-		if got := read(t, filepath.Join(r.Folder, "story.ipynb")); got != before {
+		if got := tested.Read(filepath.Join(r.Folder, "story.ipynb")); got != before {
 			t.Errorf("the notebook itself was changed to %s", got)
 		}
 	})
@@ -150,28 +129,28 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := runner(t, c.script)
-			before := read(t, filepath.Join(r.Into, "story.ipynb"))
+			before := tested.Read(filepath.Join(r.Into, "story.ipynb"))
 			err := r.Run(context.Background(), "story")
 			if err == nil || errors.Is(err, errCell) != c.cell || !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("error %v, want one that says %q", err, c.says)
 			}
-			if got := read(t, filepath.Join(r.Into, "story.ipynb")); got != before {
+			if got := tested.Read(filepath.Join(r.Into, "story.ipynb")); got != before {
 				t.Errorf("the executed notebook was changed to %s", got)
 			}
 			if c.cell {
-				read(t, filepath.Join(r.Failed, "story.ipynb"))
+				tested.Read(filepath.Join(r.Failed, "story.ipynb"))
 			}
 		})
 	}
 	t.Run("stopped", func(t *testing.T) {
 		r := runner(t, start+"sleep 60")
-		before := read(t, filepath.Join(r.Into, "story.ipynb"))
+		before := tested.Read(filepath.Join(r.Into, "story.ipynb"))
 		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 		defer cancel()
 		if err := r.Run(ctx, "story"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("error %v, want the context's", err)
 		}
-		if got := read(t, filepath.Join(r.Into, "story.ipynb")); got != before {
+		if got := tested.Read(filepath.Join(r.Into, "story.ipynb")); got != before {
 			t.Errorf("the executed notebook was changed to %s", got)
 		}
 	})
@@ -181,9 +160,7 @@ func TestCheck(t *testing.T) {
 	folder := t.TempDir()
 	save(t, filepath.Join(folder, "one.ipynb"))
 	save(t, filepath.Join(folder, "two.ipynb"))
-	if err := Check(folder, []string{"two", "one"}); err != nil {
-		t.Error(err)
-	}
+	tested.NoError(Check(folder, []string{"two", "one"}))
 	for _, name := range []string{"three", "../one", ""} {
 		if err := Check(folder, []string{"one", name}); err == nil || !strings.Contains(err.Error(), "one, two") {
 			t.Errorf("%q: error %v, want one that names the notebooks there are", name, err)

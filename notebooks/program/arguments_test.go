@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gobnn/notebooks/tested"
 )
 
 func TestParse(t *testing.T) {
@@ -89,13 +91,8 @@ func TestMainBySignal(t *testing.T) {
 	} {
 		command := exec.Command("sh", "-c", "trap "+c.trap+` INT; exec "$0"`, os.Args[0])
 		command.Env = append(os.Environ(), "GOBNN_TEST_MAIN="+map[bool]string{false: "heeds", true: "deaf"}[c.deaf])
-		out, err := command.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := tested.Must(command.StdoutPipe())
+		tested.NoError(command.Start())
 		said := bufio.NewReader(out)
 		line := func(want string) {
 			t.Helper()
@@ -106,9 +103,7 @@ func TestMainBySignal(t *testing.T) {
 		for _, says := range map[bool][]string{false: {"runs", "kept"}, true: {"runs", "told"}}[c.deaf] {
 			line(says)
 			if says != "kept" {
-				if err := command.Process.Signal(c.signal); err != nil {
-					t.Fatal(err)
-				}
+				tested.NoError(command.Process.Signal(c.signal))
 			}
 		}
 		stuck := time.AfterFunc(10*time.Second, func() { command.Process.Kill() }) //nolint:errcheck // the status is -1

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gobnn/notebooks/tested"
 )
 
 func shell(script string) Command { return Command{Args: []string{"/bin/sh", "-c", script}} }
@@ -19,9 +21,7 @@ func TestLines(t *testing.T) {
 	var got []string
 	c := shell(`printf 'one\ntwo\r\n'; printf 'three' >&2`)
 	c.Line = func(line string) { got = append(got, line) }
-	if err := Run(context.Background(), c); err != nil {
-		t.Fatal(err)
-	}
+	tested.NoError(Run(context.Background(), c))
 	if want := []string{"one", "two", "three"}; !slices.Equal(got, want) {
 		t.Errorf("lines %q, want %q", got, want)
 	}
@@ -97,16 +97,11 @@ func zombie(pid int) bool {
 // TestHold: a program keeps the file open that it is given.
 func TestHold(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "held")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := tested.Must(os.Create(path))
 	defer file.Close()
 	c := shell("echo through the descriptor >&3")
 	c.Hold = file
-	if err := Run(context.Background(), c); err != nil {
-		t.Fatal(err)
-	}
+	tested.NoError(Run(context.Background(), c))
 	if text, err := os.ReadFile(path); err != nil || string(text) != "through the descriptor\n" {
 		t.Errorf("the file holds %q, %v", text, err)
 	}

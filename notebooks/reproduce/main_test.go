@@ -11,6 +11,7 @@ import (
 
 	"gobnn/notebooks/program"
 	"gobnn/notebooks/study"
+	"gobnn/notebooks/tested"
 )
 
 // A note that an earlier study has too is named by that, and so is its end.
@@ -31,9 +32,7 @@ func TestUnsaid(t *testing.T) {
 func TestList(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", t.TempDir())
 	var out bytes.Buffer
-	if err := dispatch(context.Background(), []string{"list"}, &out, &out); err != nil {
-		t.Fatal(err)
-	}
+	tested.NoError(dispatch(context.Background(), []string{"list"}, &out, &out))
 	for line := range strings.Lines(out.String()) {
 		if len([]rune(strings.TrimRight(line, "\n"))) > 100 {
 			t.Errorf("a line is wider than 100: %s", line)
@@ -155,9 +154,7 @@ func TestReproduceSays(t *testing.T) {
 		}
 		t.Cleanup(func() { runOne = study.Experiment.Run })
 		var out bytes.Buffer
-		if err := dispatch(context.Background(), []string{"reproduce", "ohsmc.fig1"}, &out, &out); err != nil {
-			t.Fatal(err)
-		}
+		tested.NoError(dispatch(context.Background(), []string{"reproduce", "ohsmc.fig1"}, &out, &out))
 		if strings.Contains(out.String(), "method") && strings.Contains(out.String(), "metric") {
 			t.Errorf("without numbers it prints the head of a table: %s", out.String())
 		}
@@ -177,10 +174,7 @@ func TestNames(t *testing.T) {
 
 // -all asks for every study that can be run, records, and takes no other study's settings.
 func TestAll(t *testing.T) {
-	asked, err := parsed([]string{"-all", "-hours", "2"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := tested.Must(parsed([]string{"-all", "-hours", "2"}))
 	can := len(study.All())
 	if len(asked.studies) != can || !asked.record || asked.hours != 2 {
 		t.Errorf("%d studies of %d, record %v, %v hours", len(asked.studies), can, asked.record, asked.hours)

@@ -12,6 +12,7 @@ import (
 
 	"gobnn/bayes/compute/accelerator"
 	"gobnn/bayes/compute/environment"
+	"gobnn/notebooks/tested"
 )
 
 // needsAccelerators skips where plugins for accelerators do not exist.
@@ -32,11 +33,9 @@ func TestAccelerators(t *testing.T) {
 			w.setup.Out = &out
 			w.mustBeWhole(t)
 			link := filepath.Join(w.cache, kind)
-			write(t, link+"-older/half", "of older pins, or of a killed set-up")
+			tested.Write(link+"-older/half", "of older pins, or of a killed set-up")
 			for range 2 {
-				if err := w.setup.EnsureExtra(ctx, kind); err != nil {
-					t.Fatal(err)
-				}
+				tested.NoError(w.setup.EnsureExtra(ctx, kind))
 			}
 			if count := strings.Count(strings.Join(w.did(t), " "), "pip"); count != 2 { // the environment's, and this one
 				t.Errorf("pip ran %d times, want twice", count)
@@ -71,10 +70,6 @@ func TestAcceleratorFaults(t *testing.T) {
 		says            string
 	}{
 		{"unknown", "rocm", "", nil, `"rocm": there are cuda, tpu and ray`},
-		{"altered wheel", "cuda", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", errHash,
-			"nothing of it was installed"},
-		{"no network", "cuda", "Failed to establish a new connection", errNetwork, "PIP_INDEX_URL"},
-		{"disk fills up", "cuda", "OSError: [Errno 28] No space left on device", errDiskFull, "GOBNN_CACHE"},
 		{"no build for this Python", "tpu", "ERROR: No matching distribution found for libtpu==0.0.42.1", errPython,
 			"Python 3.11 and later"},
 	} {
@@ -100,9 +95,9 @@ func TestAcceleratorFaults(t *testing.T) {
 // What set-up says at its end: the GPUs, or why it goes on on the CPU.
 func TestSayGPUs(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "jax_plugins/xla_cuda13/xla_cuda_plugin.so"), "")
+	tested.Write(filepath.Join(dir, "jax_plugins/xla_cuda13/xla_cuda_plugin.so"), "")
 	for _, file := range []string{"nvidia/cu13/lib/libcublas.so.13", "nvidia/cudnn/lib/libcudnn.so.9"} {
-		write(t, filepath.Join(dir, file), "")
+		tested.Write(filepath.Join(dir, file), "")
 	}
 	for smi, want := range map[string]string{
 		"GPU-1, NVIDIA H200, 580.95.05, 143771, 143000\n": "GPU 0: NVIDIA H200, 140 of 140 GiB free, driver 580.95.05",

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gobnn/bayes/compute/environment"
+	"gobnn/notebooks/tested"
 )
 
 // The programs that set-up runs, as scripts that behave as $FAKE_<WHAT> says. They log what they do to $FAKE_LOG.
@@ -70,13 +71,13 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{cache: filepath.Join(t.TempDir(), "cache"), bin: t.TempDir(), log: filepath.Join(t.TempDir(), "log")}
 	root := t.TempDir()
-	write(t, filepath.Join(root, "go.mod"), "module gobnn\n")
+	tested.Write(filepath.Join(root, "go.mod"), "module gobnn\n")
 	for _, name := range pinnedFiles {
-		write(t, filepath.Join(root, "notebooks", name), "pinned "+name)
+		tested.Write(filepath.Join(root, "notebooks", name), "pinned "+name)
 	}
 	w.setup = Setup{Root: root, Out: io.Discard, Help: true}
 	for name, script := range map[string]string{"python3": fakePython, "go": fakeGo, "cc": fakeCompiler} {
-		write(t, filepath.Join(w.bin, name), script)
+		tested.Write(filepath.Join(w.bin, name), script)
 	}
 	t.Setenv("GOBNN_CACHE", w.cache)
 	t.Setenv("PATH", w.bin)
@@ -84,16 +85,6 @@ func newWorld(t *testing.T) *world {
 	t.Setenv("FAKE_GOCACHE", t.TempDir())
 	t.Setenv("CGO_ENABLED", "")
 	return w
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // did is what the fakes logged.
@@ -109,20 +100,14 @@ func (w *world) did(t *testing.T) []string {
 // environments are the folders and links of environments in the cache folder.
 func (w *world) environments(t *testing.T) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(w.cache, "env*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := tested.Must(filepath.Glob(filepath.Join(w.cache, "env*")))
 	return found
 }
 
 // mustBeWhole makes the environment and checks that it is whole and alone.
 func (w *world) mustBeWhole(t *testing.T) {
 	t.Helper()
-	env, err := w.setup.Ensure(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := tested.Must(w.setup.Ensure(context.Background()))
 	if want := filepath.Join(w.cache, "env"); env != want {
 		t.Errorf("environment in %s, want %s", env, want)
 	}

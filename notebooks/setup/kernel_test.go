@@ -9,17 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gobnn/notebooks/tested"
 )
 
 func readKernel(t *testing.T, folder string) (spec kernelSpec) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, "kernel.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &spec); err != nil {
-		t.Fatal(err)
-	}
+	text := tested.Must(os.ReadFile(filepath.Join(folder, "kernel.json")))
+	tested.NoError(json.Unmarshal(text, &spec))
 	return spec
 }
 
@@ -51,9 +48,7 @@ func TestWriteKernel(t *testing.T) {
 		t.Errorf("without a kernel: error %v", err)
 	}
 	for range 2 { // the second time over the first
-		if err := w.setup.WriteKernel(context.Background(), "/env", folder); err != nil {
-			t.Fatal(err)
-		}
+		tested.NoError(w.setup.WriteKernel(context.Background(), "/env", folder))
 	}
 	spec := readKernel(t, folder)
 	want := "/env/bin/gobnn-kernel --kernel {connection_file} --logtostderr -go_work=" + w.setup.Root
@@ -69,9 +64,7 @@ func TestWriteKernel(t *testing.T) {
 	if spec.InterruptMode != "signal" || spec.Language != "go" || spec.DisplayName != "Go (gobnn)" {
 		t.Errorf("%+v", spec)
 	}
-	if err := RemoveKernel(folder); err != nil {
-		t.Error(err)
-	}
+	tested.NoError(RemoveKernel(folder))
 	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder stays: %v", err)
 	}
@@ -81,7 +74,7 @@ func TestWriteKernel(t *testing.T) {
 
 	for name, text := range map[string]string{"another's": `{"argv": ["gonb"]}`, "no JSON": "x"} {
 		file := filepath.Join(folder, "kernel.json")
-		write(t, file, text)
+		tested.Write(file, text)
 		for what, err := range map[string]error{"written": w.setup.WriteKernel(context.Background(), "/env", folder),
 			"removed": RemoveKernel(folder)} {
 			if !errors.Is(err, errNotOurs) || !strings.Contains(err.Error(), file) {
@@ -92,14 +85,10 @@ func TestWriteKernel(t *testing.T) {
 			t.Errorf("%s: it is now %q (%v)", name, after, err)
 		}
 	}
-	if err := os.Remove(filepath.Join(folder, "kernel.json")); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.setup.WriteKernel(context.Background(), "/env", folder); err != nil {
-		t.Fatal(err)
-	}
+	tested.NoError(os.Remove(filepath.Join(folder, "kernel.json")))
+	tested.NoError(w.setup.WriteKernel(context.Background(), "/env", folder))
 	other := filepath.Join(folder, "logo.svg")
-	write(t, other, "")
+	tested.Write(other, "")
 	if err := RemoveKernel(folder); err == nil {
 		t.Error("a folder with another file is removed")
 	}

@@ -10,15 +10,15 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"gobnn/notebooks/tested"
 )
 
 func TestFaults(t *testing.T) {
 	remove := func(names ...string) func(*testing.T, *world) {
 		return func(t *testing.T, w *world) {
 			for _, name := range names {
-				if err := os.Remove(filepath.Join(w.bin, name)); err != nil {
-					t.Fatal(err)
-				}
+				tested.NoError(os.Remove(filepath.Join(w.bin, name)))
 			}
 		}
 	}
@@ -35,16 +35,11 @@ func TestFaults(t *testing.T) {
 		{"old Python", set("FAKE_VERSION", "3.9.18"), errPython, "3.9.18"},
 		{"no venv module", set("FAKE_NOVENV", "1"), errVenv, "mend it with: "},
 		{"no C compiler", remove("cc"), errCompiler, "mend it with: "},
-		{"no C headers", set("FAKE_NOHEADERS", "1"), errCompiler, "stdlib.h"},
 		{"cgo off", set("CGO_ENABLED", "0"), errCompiler, "unset CGO_ENABLED"},
 		{"disk fills up", set("FAKE_PIP", "ERROR: Could not install packages due to an OSError: [Errno 28] No space left "+
 			"on device"), errDiskFull, "GOBNN_CACHE"},
-		{"disk fills up compiling", set("FAKE_BUILD", "write /x/b001/_pkg_.a: no space left on device"), errDiskFull,
-			"GOCACHE"},
 		{"altered wheel", set("FAKE_PIP", "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE."),
 			errHash, "nothing of it was installed"},
-		{"altered module", set("FAKE_INSTALL", "verifying github.com/janpfeifer/gonb@v0.11.5: checksum mismatch"), errHash,
-			"go clean -modcache"},
 		{"no network for pip", set("FAKE_PIP", strings.Repeat("Ignoring x: markers\n", 15)+
 			"Failed to establish a new connection: [Errno -3] Temporary failure in name resolution\n"+
 			"ERROR: No matching distribution found for anyio==4.16.0"), errNetwork, "PIP_INDEX_URL"},
@@ -53,7 +48,7 @@ func TestFaults(t *testing.T) {
 			errPython, "-python"},
 		{"cache folder cannot be", func(t *testing.T, w *world) {
 			file := filepath.Join(t.TempDir(), "file")
-			write(t, file, "")
+			tested.Write(file, "")
 			t.Setenv("GOBNN_CACHE", filepath.Join(file, "cache"))
 		}, errReadOnly, "set GOBNN_CACHE"},
 	} {
@@ -105,21 +100,16 @@ func TestOnlyOnce(t *testing.T) {
 
 func TestOlderPythonsOnPath(t *testing.T) {
 	w := newWorld(t)
-	if err := os.Rename(filepath.Join(w.bin, "python3"), filepath.Join(w.bin, "python3.11")); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(w.bin, "python3"), "#!/bin/sh\necho 3.8.10\n")
+	tested.NoError(os.Rename(filepath.Join(w.bin, "python3"), filepath.Join(w.bin, "python3.11")))
+	tested.Write(filepath.Join(w.bin, "python3"), "#!/bin/sh\necho 3.8.10\n")
 	w.mustBeWhole(t)
 }
 
 func TestAfterKill(t *testing.T) {
 	w := newWorld(t)
-	pins, err := pins(w.setup.Root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(w.cache, "env-"+pins, "half"), "half a package")
-	write(t, filepath.Join(w.cache, "env-older", "bin", "python"), "of older pins")
+	pins := tested.Must(pins(w.setup.Root))
+	tested.Write(filepath.Join(w.cache, "env-"+pins, "half"), "half a package")
+	tested.Write(filepath.Join(w.cache, "env-older", "bin", "python"), "of older pins")
 	w.mustBeWhole(t)
 	if _, err := os.Stat(filepath.Join(w.cache, "env", "half")); err == nil {
 		t.Error("what the killed set-up left is in the environment")
@@ -178,15 +168,12 @@ func TestChangedPins(t *testing.T) {
 	w.mustBeWhole(t)
 	link := func() string {
 		t.Helper()
-		to, err := os.Readlink(filepath.Join(w.cache, "env"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		to := tested.Must(os.Readlink(filepath.Join(w.cache, "env")))
 		return to
 	}
 	for _, name := range pinnedFiles {
 		before := link()
-		write(t, filepath.Join(w.setup.Root, "notebooks", name), "another version")
+		tested.Write(filepath.Join(w.setup.Root, "notebooks", name), "another version")
 		w.mustBeWhole(t)
 		if after := link(); before == after {
 			t.Errorf("still %s after %s changed", after, name)
@@ -222,10 +209,7 @@ func TestLinker(t *testing.T) {
 func TestHelp(t *testing.T) {
 	w := newWorld(t)
 	w.setup.Help = false
-	env, err := w.setup.Ensure(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := tested.Must(w.setup.Ensure(context.Background()))
 	if _, err := os.Stat(filepath.Join(env, "lab")); err == nil {
 		t.Error("gopls is there")
 	}

@@ -14,16 +14,11 @@ import (
 func TestDistribute(t *testing.T) {
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	t.Setenv("GOBNN_CACHE", t.TempDir())
-	e, err := Find("ohsmc.table8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(Find("ohsmc.table8"))
 	var lines []string
 	o := Options{Data: []string{"yacht"}, Methods: []string{"MAP"}, Reps: 2, Epochs: 1, Commit: "abc",
 		Progress: func(line string) { lines = append(lines, line) }}
-	if err := Distribute(t.Context(), "", []Experiment{e, e}, o); err != nil {
-		t.Fatal(err)
-	}
+	failOn(Distribute(t.Context(), "", []Experiment{e, e}, o))
 	if said := strings.Join(lines, "\n"); strings.Count(said, "done, 1 of 2") != 1 ||
 		strings.Count(said, "done, 2 of 2") != 1 {
 		t.Errorf("it said %q", said)
@@ -34,10 +29,7 @@ func TestDistribute(t *testing.T) {
 			kept++
 		}
 	}
-	cells, err := e.Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cells := must(e.Run(t.Context(), o))
 	if kept != 2 || len(cells) == 0 || cells[0].Commit != "abc" || cells[0].Reps != 2 {
 		t.Errorf("%d kept repetitions; cells %+v", kept, cells)
 	}
@@ -74,20 +66,12 @@ func TestDistributeParts(t *testing.T) {
 				return Result{}, nil
 			}}}, nil
 	}}
-	figure, err := Find("ohsmc.fig3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	figure := must(Find("ohsmc.fig3"))
 	o := Options{Commit: "abc"}
 	for range 2 {
-		if err := Distribute(t.Context(), "", []Experiment{figure, e}, o); err != nil {
-			t.Fatal(err)
-		}
+		failOn(Distribute(t.Context(), "", []Experiment{figure, e}, o))
 	}
-	home, err := OpenStore(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	home := must(OpenStore(o))
 	for _, k := range keys {
 		results, err := home.Repeat(t.Context(), k, 2, once)
 		if err != nil || len(results) != 2 || results[1].Commit != "abc" || len(results[1].Series["powers"]) != 3 {

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -22,10 +21,7 @@ func TestContenders(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for _, a := range c.attempts {
-			text, err := json.Marshal(a)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must(json.Marshal(a))
 			if seen[string(text)] {
 				t.Errorf("%s has the attempt %s twice", c.name, text)
 			}
@@ -38,25 +34,13 @@ func TestContenders(t *testing.T) {
 func TestBestByValidation(t *testing.T) {
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.All()}
-	parts, err := dataset.Yacht().Split(table8Split, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must(dataset.Yacht().Split(table8Split, 0))
 	b := newBench(model, 50, 2, func(string, ...any) {})
 	slow, fast := attempt{Method: baseline.MAP{}, Rate: 1e-6}, attempt{Method: baseline.MAP{}, Rate: .05}
 	nlpd := func(attempts ...attempt) float64 {
-		p, err := b.best(t.Context(), contender{"MAP", attempts}, parts, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		prediction, err := p.Predict(t.Context(), parts.Validation.X)
-		if err != nil {
-			t.Fatal(err)
-		}
-		score, err := metric.NLPD(prediction, parts.Validation.Y)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(b.best(t.Context(), contender{"MAP", attempts}, parts, 0))
+		prediction := must(p.Predict(t.Context(), parts.Validation.X))
+		score := must(metric.NLPD(prediction, parts.Validation.Y))
 		return score.Value
 	}
 	bad, good := nlpd(slow), nlpd(fast)
@@ -71,17 +55,15 @@ func TestUnknown(t *testing.T) {
 	for id, c := range map[string]struct{ data, method string }{
 		"ohsmc.table2": {"two_moons", "MC dropout"}, "ohsmc.table3": {"energy, yacht", "SWAG"},
 		"ohsmc.fig1": {"crescent", "MC, OHSMC, VB, SGSMC"}, "ohsmc.fig3": {"sin_tanh", "SGSMC-HMC"},
-		"gohsmc.table10": {"mnist", "Random Walk, Langevin"},
+		"gohsmc.table10": {"mnist", "Random Walk, Langevin"}, "pbnn.fig3": {"gapped_wave, mnist", "PBNN"},
+		"pbnn.fig1": {"line", "with penalty"}, "pmcnet.evidence": {"tanh 2", "row"},
 	} {
-		s, err := Find(id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = s.Run(context.Background(), Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Data: []string{"jacht"}})
+		s := must(Find(id))
+		_, err := s.Run(t.Context(), Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Data: []string{"jacht"}})
 		if err == nil || !strings.Contains(err.Error(), `no data set "jacht"`) || !strings.Contains(err.Error(), c.data) {
 			t.Errorf("%s: error %v, want one that names jacht and %q", id, err, c.data)
 		}
-		_, err = s.Run(context.Background(), Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Methods: []string{"VBB"}})
+		_, err = s.Run(t.Context(), Options{CacheDir: t.TempDir(), FigureDir: t.TempDir(), Methods: []string{"VBB"}})
 		if err == nil || !strings.Contains(err.Error(), `no method "VBB"`) || !strings.Contains(err.Error(), c.method) {
 			t.Errorf("%s: error %v, want one that names VBB and %q", id, err, c.method)
 		}
@@ -97,34 +79,6 @@ func whole(say func(line string)) func(line string) {
 	}
 }
 
-// TestTable8Resumes: a row is kept by method and repetition, and computed again, and said so, under other settings.
-func TestTable8Resumes(t *testing.T) {
-	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
-	var said []string
-	o := Options{CacheDir: t.TempDir(), Data: []string{"yacht"}, Methods: []string{"MAP", "MLE"}, Reps: 2, Epochs: 1,
-		Progress: whole(func(line string) { said = append(said, line) })}
-	run := func() []Cell {
-		t.Helper()
-		said = nil
-		cells, err := ran(t, "ohsmc.table8", o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return cells
-	}
-	first := run()
-	if len(said) != 4 || len(first) != 14 || first[0].Reps != 2 {
-		t.Fatalf("%d cells, said %q; want 7 metrics of 2 methods and a line for each of 4 repetitions", len(first), said)
-	}
-	if again := run(); len(said) != 0 || again[0].Ours != first[0].Ours {
-		t.Errorf("said %q, NLPD %v after %v: it should be kept", said, again[0].Ours, first[0].Ours)
-	}
-	o.Epochs = 2
-	if run(); len(said) != 6 || !strings.Contains(said[0], "other settings") {
-		t.Errorf("said %q, want 4 repetitions, and of each method that what is kept is of other settings", said)
-	}
-}
-
 // TestFigures: each figure draws and is saved, with two epochs.
 func TestFigures(t *testing.T) {
 	if testing.Short() {
@@ -134,10 +88,7 @@ func TestFigures(t *testing.T) {
 	for _, c := range []struct{ id, method string }{{"ohsmc.fig1", "OHSMC"}, {"ohsmc.fig1", "VB"}, {"ohsmc.fig1", "MC"},
 		{"ohsmc.fig2", "VB"}, {"ohsmc.fig5", "OHSMC"}, {"ohsmc.fig2", "OHSMC"}, {"ohsmc.fig3", "SWAG"},
 		{"ohsmc.fig4", "SWAG"}} {
-		s, err := Find(c.id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must(Find(c.id))
 		fig, cells, err := s.Draw(t.Context(), Options{Epochs: 2, Methods: []string{c.method}})
 		if err != nil {
 			t.Fatal(err)

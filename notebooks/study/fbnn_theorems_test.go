@@ -9,10 +9,7 @@ func TestTheorems(t *testing.T) {
 	before := theoremPairs
 	theoremPairs = []int{10, 160}
 	t.Cleanup(func() { theoremPairs = before })
-	e, err := Find("fbnn.theorems")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(Find("fbnn.theorems"))
 	figure, cells, err := e.Draw(t.Context(), Options{CacheDir: t.TempDir(), Reps: 1})
 	if err != nil || figure == nil {
 		t.Fatal(err)

@@ -28,18 +28,16 @@ func (s pictureSet) small() pictureSet {
 	return s
 }
 
-// Tables on pictures have the paper's methods at each batch size, and what was interrupted
-// goes on where it stopped: with the same numbers as a run that was not.
+// Tables on pictures have the paper's methods at each batch size, and what was interrupted goes on where it stopped: with
+// the same numbers as a run that was not.
 func TestPictures(t *testing.T) {
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	s := guidedDigits.small()
 	all := Experiment{ID: "gohsmc.table2", trials: pictureTrials(s)}
 	one := []string{"Random Walk", "SGHMC"} // of the two kinds of curves
-	want, err := all.Run(t.Context(), Options{CacheDir: t.TempDir(), Methods: one})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(all.Run(t.Context(), Options{CacheDir: t.TempDir(), Methods: one}))
 	var cells []Cell
+	var err error
 	interrupted := Options{CacheDir: t.TempDir(), Methods: one}
 	stops := 0
 	for ; ; stops++ {
@@ -83,10 +81,7 @@ func TestPictures(t *testing.T) {
 		t.Errorf("figure 2: %v", err)
 	}
 	s.batches, interrupted.Methods = s.batches[:1], nil
-	equal, err := Experiment{ID: "gohsmc.table10", trials: equalPictureTrials(s)}.Run(t.Context(), interrupted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	equal := must(Experiment{ID: "gohsmc.table10", trials: equalPictureTrials(s)}.Run(t.Context(), interrupted))
 	for _, c := range equal {
 		if c.Method != "Random Walk" && c.Method != "Langevin" {
 			t.Errorf("%+v", c)
@@ -97,25 +92,16 @@ func TestPictures(t *testing.T) {
 // A network's posterior is scored as a detector of other pictures by each of the scores, with a curve of Figure 5.
 func TestDetected(t *testing.T) {
 	s := guidedDigits.small()
-	parts, err := s.reduced.parts(digits, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must(s.reduced.parts(digits, 1))
 	noise := make([]byte, 40*mnist.Side*mnist.Side)
 	for i := range noise {
 		noise[i] = byte(i * i * 37)
 	}
 	outside := *parts.Test
 	outside.X = dataset.NewPixels(noise, mnist.Side*mnist.Side)
-	result, err := fit.Fit(t.Context(), s.model, baseline.MAP{Training: baseline.Training{Epochs: 30, BatchSize: 10}},
-		dataset.Parts{Train: parts.Train}, run.Settings{Engine: computetest.Go(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := detected(t.Context(), result.Posterior, parts, &outside)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must(fit.Fit(t.Context(), s.model, baseline.MAP{Training: baseline.Training{Epochs: 30, BatchSize: 10}},
+		dataset.Parts{Train: parts.Train}, run.Settings{Engine: computetest.Go(t)}))
+	r := must(detected(t.Context(), result.Posterior, parts, &outside))
 	for _, name := range detectionMetrics {
 		if v, ok := r.Values[name]; !ok || !(v >= 0 && v <= 1) {
 			t.Errorf("%s is %v, %v", name, v, ok)

@@ -9,10 +9,8 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/dataset/mnist"
-	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/particles"
-	"gobnn/bayes/run"
 	"gobnn/bayes/train"
 	"gobnn/ohsmc"
 )
@@ -24,10 +22,7 @@ func TestSyntheticTables(t *testing.T) {
 		said := 0
 		o := Options{CacheDir: t.TempDir(), Methods: []string{"SWAG", "MAP"}, Reps: 2, Epochs: 1,
 			Progress: whole(func(string) { said++ })}
-		cells, err := ran(t, s.study, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cells := must(ran(t, s.study, o))
 		beside := 0
 		for _, c := range cells {
 			if c.Study != s.study || c.Reps != 2 || math.IsNaN(c.Ours) {
@@ -35,7 +30,8 @@ func TestSyntheticTables(t *testing.T) {
 			}
 			if c.Paper != nil {
 				beside++
-				if want := reportedIn(s.study, s.data)["SWAG"][c.Metric]; c.Method != "SWAG" || *c.Paper != want.Value || *c.PaperSE != want.SE {
+				want := reportedIn(s.study, s.data)["SWAG"][c.Metric]
+				if c.Method != "SWAG" || *c.Paper != want.Value || *c.PaperSE != want.SE {
 					t.Errorf("%+v, want the paper's %+v", c, want)
 				}
 			}
@@ -61,10 +57,7 @@ func TestTable4(t *testing.T) {
 	small := Experiment{ID: "ohsmc.table4", trials: func(o Options) ([]*trial, error) { return size.trials(o), nil }}
 	said := 0
 	o := Options{CacheDir: t.TempDir(), Reps: 1, Progress: whole(func(string) { said++ })}
-	cells, err := small.Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cells := must(small.Run(t.Context(), o))
 	var methods []string
 	for _, c := range cells {
 		methods = append(methods, c.Method)
@@ -86,26 +79,11 @@ func TestTable4(t *testing.T) {
 	}
 }
 
-// A training's progress has a best validation only when there was one.
-func TestStepOf(t *testing.T) {
-	before := run.Progress{Step: 3, Steps: 10}
-	after := run.Progress{Step: 4, Steps: 10, Scores: []run.Score{{Name: fit.BestScore, Value: .25}}}
-	if got, want := stepOf(before), "step 3 of 10"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got, want := stepOf(after), "step 4 of 10, best validation NLPD 0.2500"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // By default the synthetic studies run the paper's methods, in its order, each with the paper's settings alone, and
 // validate after each batch.
 func TestPaperContenders(t *testing.T) {
 	for _, full := range []bool{false, true} {
-		all, err := sinTanh.trials(Options{Full: full})
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must(sinTanh.trials(Options{Full: full}))
 		var got []string
 		for _, c := range all {
 			if c.extraMethod {
@@ -126,48 +104,10 @@ func TestPaperContenders(t *testing.T) {
 	}
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	b := sinTanh.bench(Options{Epochs: 2})
-	parts, err := sinTanh.parts(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := b.train(t.Context(), attempt{Method: baseline.MAP{}, Rate: .01}, parts, 0, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must(sinTanh.parts(0))
+	f := must(b.train(t.Context(), attempt{Method: baseline.MAP{}, Rate: .01}, parts, 0, "", nil))
 	if n := len(f.curve); n != 10 || f.epochs != 2 || f.curve[9].epoch != 2 {
 		t.Errorf("%d validations in %v epochs, want one after each of five batches in each of two", n, f.epochs)
-	}
-}
-
-// Table 3 is a view of Table 8's repetitions: none is computed twice.
-func TestViewsOfTable8(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a minute on the Go backend")
-	}
-	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
-	var said []string
-	o := Options{CacheDir: t.TempDir(), Data: []string{"yacht", "ionosphere"}, Methods: []string{"OHSMC", "MLE"},
-		Reps: 1, Epochs: 1,
-		Progress: whole(func(line string) { said = append(said, line) })}
-	cells, err := ran(t, "ohsmc.table3", o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	computed := len(said)
-	for _, c := range cells {
-		if c.Study != "ohsmc.table3" {
-			t.Errorf("%+v", c)
-		}
-		if v, ok := reportedIn("ohsmc.table3", c.Data)[c.Method][c.Metric]; ok && (c.Paper == nil || *c.Paper != v.Value) {
-			t.Errorf("%+v, want the paper's %v", c, v)
-		}
-	}
-	table, err := ran(t, "ohsmc.table8", o)
-	if err != nil || len(table) != len(cells) || table[0].Ours != cells[0].Ours || table[0].Study != "ohsmc.table8" {
-		t.Errorf("Table 8 has %d cells, Table 3 %d, %v", len(table), len(cells), err)
-	}
-	if len(said) != computed {
-		t.Errorf("said %q after Table 3: its repetitions should be kept", said[computed:])
 	}
 }
 
@@ -179,9 +119,7 @@ func TestPooled(t *testing.T) {
 		{Series: map[string][]float64{"rows": {10}, "level": {.5}, "coverage": {.8}}},
 		{Values: map[string]float64{"NLPD": math.Inf(1)}}, // every attempt diverged
 	} {
-		if err := p.add(r); err != nil {
-			t.Fatal(err)
-		}
+		failOn(p.add(r))
 	}
 	if p.rows != 40 || math.Abs(p.coverage[0]-.5) > 1e-12 || p.gap() > 1e-12 { // (30 x .4 + 10 x .8) / 40
 		t.Errorf("pooled %+v, want a coverage of .5 of 40 rows", p)
@@ -195,10 +133,7 @@ func TestPooled(t *testing.T) {
 // The maximum of the paper's lower bound is known: with m the mean of y and u = psi^2, -(1/u + (m - 1 - u/2)^2)/2 for
 // each datum has its maximum where 1/u^2 = u/2 + 1 - m, that is at psi = 1 where m = 1/2.
 func TestBruteForce(t *testing.T) {
-	data, err := dataset.Crescent(100, 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(dataset.Crescent(100, 1, 0))
 	mean := 0.
 	for _, y := range data.Y {
 		mean += y / 100

@@ -2,13 +2,9 @@ package study
 
 import (
 	"math"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
-	"gobnn/bayes"
-	"gobnn/bayes/dataset"
 	"gobnn/bayes/mcmc"
 	"gobnn/notebooks/study/practice"
 )
@@ -37,32 +33,6 @@ func TestPracticeRanks(t *testing.T) {
 		if worse, splits := worseThan(tenNetworks, done[i:i+1], done); worse != want[0] || splits != want[1] {
 			t.Errorf("%s on %s: worse on %d of %d splits, want %v", done[i].Method, done[i].Data, worse, splits, want)
 		}
-	}
-}
-
-// The rival of the default has the model that is proposed for the table, and is an ensemble of ten as the other is.
-func TestPracticeRival(t *testing.T) {
-	i := slices.IndexFunc(practiceMethods, func(m practiceMethod) bool { return m.name == tenProposed })
-	if i < 0 || strings.Contains(tenProposed, ",") {
-		t.Fatalf("no %q, or with a comma, by which -methods parts names", tenProposed)
-	}
-	data := dataset.Yacht()
-	rival, of := practiceMethods[i], practiceMethods[1]
-	want, err := bayes.ModelFor(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := practiceModel(data, rival.method)
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("its model is %+v (%v), want %+v", got, err, want)
-	}
-	other, err := practiceModel(data, of.method)
-	if err != nil || reflect.DeepEqual(other, want) {
-		t.Errorf("that of ten networks is the proposed one (%v)", err)
-	}
-	ensemble := rival.method.(proposed).Ensemble
-	if !reflect.DeepEqual(ensemble, of.method) || rival.seconds != of.seconds {
-		t.Errorf("%+v in %v s, want %+v in %v s", ensemble, rival.seconds, of.method, of.seconds)
 	}
 }
 

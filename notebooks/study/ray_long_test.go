@@ -54,9 +54,7 @@ func TestRayLong(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Setenv("GOBNN_CACHE", cache)
-		if err := Distribute(t.Context(), on, []Experiment{e}, o); err != nil {
-			t.Fatal(err)
-		}
+		failOn(Distribute(t.Context(), on, []Experiment{e}, o))
 		kept = 0
 		cells, err := e.Run(t.Context(), o)
 		if err != nil || kept != 4 {

@@ -10,13 +10,8 @@ import (
 
 // RESULTS.md is what the project's records give, and each of their numbers says at which commit it was recorded.
 func TestResultsAreRendered(t *testing.T) {
-	records, err := OpenRecords(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := records.Check(); err != nil {
-		t.Error(err)
-	}
+	records := must(OpenRecords(filepath.Join("..", "..")))
+	failOn(records.Check())
 	for _, s := range records.studies {
 		if _, err := Find(s.Study); err != nil && s.Title == "" {
 			t.Errorf("%s: neither in the catalogue nor with a title", s.Study)
@@ -38,10 +33,7 @@ func TestResultsAreRendered(t *testing.T) {
 // come back from the files as they were.
 func TestRecord(t *testing.T) {
 	root := t.TempDir()
-	records, err := OpenRecords(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must(OpenRecords(root))
 	paper := 1.1
 	cell := func(data, method string, ours, se float64, reps int) Cell {
 		return Cell{Study: "ohsmc.table8", Data: data, Method: method, Metric: "NLPD", Ours: ours, SE: se, Reps: reps,
@@ -51,22 +43,12 @@ func TestRecord(t *testing.T) {
 	old.Metric = "of old"
 	records.Record([]Cell{old, cell("boston", "OHSMC", 1, .5, 2), cell("boston", "VB", math.Inf(1), math.NaN(), 2),
 		cell("yacht", "OHSMC", 3, math.NaN(), 1)}, "0000000")
-	if err := records.Save(); err != nil {
-		t.Fatal(err)
-	}
-	if records, err = OpenRecords(root); err != nil {
-		t.Fatal(err)
-	}
+	failOn(records.Save())
+	records = must(OpenRecords(root))
 	records.Record([]Cell{cell("boston", "OHSMC", 2, .25, 10)}, "1111111")
-	if err := records.Save(); err != nil {
-		t.Fatal(err)
-	}
-	if records, err = OpenRecords(root); err != nil {
-		t.Fatal(err)
-	}
-	if err := records.Check(); err != nil {
-		t.Error(err)
-	}
+	failOn(records.Save())
+	records = must(OpenRecords(root))
+	failOn(records.Check())
 	text := records.Markdown()
 	if strings.Contains(text, "of old") {
 		t.Error("a metric that is no longer there stays")
@@ -81,9 +63,7 @@ func TestRecord(t *testing.T) {
 		}
 	}
 
-	if err := os.WriteFile(filepath.Join(root, "notebooks", "RESULTS.md"), []byte(text+"1"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	failOn(os.WriteFile(filepath.Join(root, "notebooks", "RESULTS.md"), []byte(text+"1"), 0o644))
 	if err := records.Check(); err == nil || !strings.Contains(err.Error(), "reproduce -record") {
 		t.Errorf("error %v for a RESULTS.md that was edited, want one that says how to write it", err)
 	}

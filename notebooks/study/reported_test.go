@@ -13,10 +13,7 @@ func TestReported(t *testing.T) {
 		if e.trials == nil {
 			continue
 		}
-		all, err := e.trials(Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must(e.trials(Options{}))
 		for _, one := range all {
 			shown[reflect.ValueOf(one.paper).Pointer()] = true
 		}
@@ -37,7 +34,8 @@ func TestReported(t *testing.T) {
 			t.Errorf("%s: %v, want %v", data, got, want)
 		}
 	}
-	if glass := reportedIn("ohsmc.table8", "glass")["VB"]["ECE"]; glass.Value != .22 || math.Abs(glass.SE-.09/math.Sqrt(10)) > 1e-9 {
+	glass := reportedIn("ohsmc.table8", "glass")["VB"]["ECE"]
+	if glass.Value != .22 || math.Abs(glass.SE-.09/math.Sqrt(10)) > 1e-9 {
 		t.Errorf("%v", glass)
 	}
 }

@@ -19,10 +19,7 @@ func TestNotebooksShowWhatIsRecorded(t *testing.T) {
 		t.Fatal(paths, err)
 	}
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(path))
 		var notebook struct {
 			Cells []struct {
 				Source  []string
@@ -60,10 +57,7 @@ func TestNotebooksShowWhatIsRecorded(t *testing.T) {
 }
 
 func TestRecordedText(t *testing.T) {
-	text, err := recordedText("ohsmc.table1", []string{"NLPD"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(recordedText("ohsmc.table1", []string{"NLPD"}))
 	for _, want := range []string{"### ohsmc.table1: 1-d regression", "| NLPD |", "OHSMC", "repetitions, at `"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)

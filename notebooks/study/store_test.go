@@ -20,17 +20,9 @@ type settings struct{ Epochs int }
 func scores(count *int) func(context.Context, int) (Result, error) {
 	return func(_ context.Context, repetition int) (Result, error) {
 		*count++
-		return Result{Values: map[string]float64{"NLPD": float64(repetition) + .1, "odd": math.NaN()}}, nil
+		return Result{Values: map[string]float64{"NLPD": float64(repetition) + .1, "odd": math.NaN()},
+			Series: map[string][]float64{"loss": {1, math.Inf(1), .25}}}, nil
 	}
-}
-
-func open(t *testing.T, o Options) *Store {
-	t.Helper()
-	s, err := OpenStore(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 func TestRepeatResumes(t *testing.T) {
@@ -38,7 +30,7 @@ func TestRepeatResumes(t *testing.T) {
 	o := Options{CacheDir: t.TempDir(), Progress: func(line string) { said = append(said, line) }}
 	key := Key{"ohsmc.table8", "yacht", "OHSMC", settings{200}}
 	count := 0
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	stopping := func(ctx context.Context, repetition int) (Result, error) {
 		if repetition == 1 {
@@ -46,16 +38,16 @@ func TestRepeatResumes(t *testing.T) {
 		}
 		return scores(&count)(ctx, repetition)
 	}
-	results, err := open(t, o).Repeat(ctx, key, 4, stopping)
+	results, err := must(OpenStore(o)).Repeat(ctx, key, 4, stopping)
 	if !errors.Is(err, context.Canceled) || len(results) != 2 {
 		t.Fatalf("%d results, error %v; want the two that were done and context.Canceled", len(results), err)
 	}
-	all, err := open(t, o).Repeat(context.Background(), key, 4, scores(&count))
+	all, err := must(OpenStore(o)).Repeat(t.Context(), key, 4, scores(&count))
 	if err != nil || count != 4 || len(all) != 4 {
 		t.Fatalf("%d results after %d runs, error %v; want 4 after 4", len(all), count, err)
 	}
 	for i, r := range all {
-		if r.Values["NLPD"] != float64(i)+.1 || !math.IsNaN(r.Values["odd"]) {
+		if r.Values["NLPD"] != float64(i)+.1 || !math.IsNaN(r.Values["odd"]) || !math.IsInf(r.Series["loss"][1], 1) {
 			t.Errorf("repetition %d: %v", i, r.Values)
 		}
 	}
@@ -66,7 +58,7 @@ func TestRepeatResumes(t *testing.T) {
 		t.Errorf("said %q, want a line for each repetition that ran", said)
 	}
 	o.Fresh = true
-	if _, err := open(t, o).Repeat(context.Background(), key, 4, scores(&count)); err != nil || count != 8 {
+	if _, err := must(OpenStore(o)).Repeat(t.Context(), key, 4, scores(&count)); err != nil || count != 8 {
 		t.Errorf("fresh: %d runs in all, %v; want 8", count, err)
 	}
 	o.Fresh = false
@@ -77,16 +69,20 @@ func TestRepeatResumes(t *testing.T) {
 		{"ohsmc.table3", "yacht", "OHSMC", settings{200}},
 	} {
 		before := count
-		if _, err := open(t, o).Repeat(context.Background(), other, 1, scores(&count)); err != nil || count != before+1 {
-			t.Errorf("%+v takes another key's result (%v)", other, err)
+		must(must(OpenStore(o)).Repeat(t.Context(), other, 1, scores(&count)))
+		if count != before+1 {
+			t.Errorf("%+v takes another key's result", other)
 		}
+	}
+	if text := strings.Join(said, "\n"); strings.Count(text, "of other settings") != 1 {
+		t.Errorf("results of other settings are there, and it reports %q", said)
 	}
 }
 
 func TestRepeatFailure(t *testing.T) {
 	fault := errors.New("diverged")
 	key := Key{"s", "d", "m", nil}
-	results, err := open(t, Options{CacheDir: t.TempDir()}).Repeat(context.Background(), key, 3,
+	results, err := must(OpenStore(Options{CacheDir: t.TempDir()})).Repeat(t.Context(), key, 3,
 		func(_ context.Context, repetition int) (Result, error) {
 			if repetition == 1 {
 				return Result{}, fault
@@ -101,49 +97,38 @@ func TestRepeatFailure(t *testing.T) {
 // TestDamaged: a file that is cut, changed or another's is computed again, and said.
 func TestDamaged(t *testing.T) {
 	for name, damage := range map[string]func(string) string{
-		"empty":         func(string) string { return "" },
 		"cut":           func(text string) string { return text[:len(text)/2] },
 		"changed value": func(text string) string { return strings.Replace(text, `"0.1"`, `"0.2"`, 1) },
 		"changed repetition": func(text string) string {
-			return strings.Replace(text, `"repetition": 0`,
-				`"repetition": 1`, 1)
+			return strings.Replace(text, `"repetition": 0`, `"repetition": 1`, 1)
 		},
-		"not JSON": func(string) string { return "\x00\x01" },
-		"no sum":   func(string) string { return "{}" },
+		"no sum": func(string) string { return "{}" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said []string
 			o := Options{CacheDir: t.TempDir(), Progress: func(line string) { said = append(said, line) }}
 			key := Key{"s", "d", "m", settings{1}}
 			count := 0
-			store := open(t, o)
-			if _, err := store.Repeat(context.Background(), key, 1, scores(&count)); err != nil {
+			store := must(OpenStore(o))
+			if _, err := store.Repeat(t.Context(), key, 1, scores(&count)); err != nil {
 				t.Fatal(err)
 			}
-			at, err := store.place(key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			at := must(store.place(key))
 			path := at.file(0)
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must(os.ReadFile(path))
 			changed := damage(string(text))
 			if changed == string(text) {
 				t.Fatal("the test changed nothing")
 			}
-			if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			results, err := store.Repeat(context.Background(), key, 1, scores(&count))
+			failOn(os.WriteFile(path, []byte(changed), 0o644))
+			results, err := store.Repeat(t.Context(), key, 1, scores(&count))
 			if err != nil || count != 2 || results[0].Values["NLPD"] != .1 {
 				t.Errorf("%d runs, %v, %v; want it computed again", count, results, err)
 			}
 			if len(said) != 3 || !strings.Contains(said[1], path) || !strings.Contains(said[1], "computed again") {
 				t.Errorf("said %q", said)
 			}
-			if _, err := store.Repeat(context.Background(), key, 1, scores(&count)); err != nil || count != 2 {
+			if _, err := store.Repeat(t.Context(), key, 1, scores(&count)); err != nil || count != 2 {
 				t.Errorf("%d runs, %v: the repaired file is not used", count, err)
 			}
 		})
@@ -152,14 +137,12 @@ func TestDamaged(t *testing.T) {
 
 func TestStoreFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	failOn(os.WriteFile(file, nil, 0o644))
 	if _, err := OpenStore(Options{CacheDir: filepath.Join(file, "results")}); err == nil ||
 		!strings.Contains(err.Error(), "GOBNN_CACHE") {
 		t.Errorf("error %v for a folder that cannot be, want one that says what to do", err)
 	}
-	store := open(t, Options{CacheDir: t.TempDir()})
+	store := must(OpenStore(Options{CacheDir: t.TempDir()}))
 	at, err := store.place(Key{"..", "../../x y", "m/n", nil})
 	path := at.file(3)
 	if err != nil || !strings.HasPrefix(path, store.dir+string(filepath.Separator)) || filepath.Base(path) != "3.json" {
@@ -215,7 +198,7 @@ func TestKeptByEarlierVersion(t *testing.T) {
 	} {
 		o, count := Options{CacheDir: t.TempDir()}, 0
 		for _, settings := range []any{old, c.settings} {
-			if _, err := open(t, o).Repeat(t.Context(), Key{"s", "d", "m", settings}, 1, scores(&count)); err != nil {
+			if _, err := must(OpenStore(o)).Repeat(t.Context(), Key{"s", "d", "m", settings}, 1, scores(&count)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -233,30 +216,19 @@ func TestKeysStay(t *testing.T) {
 		if e.trials == nil {
 			continue
 		}
-		all, err := e.trials(Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must(e.trials(Options{}))
 		sum := sha256.New()
 		for _, c := range all {
-			settings, err := json.Marshal(c.Settings)
-			if err != nil {
-				t.Fatal(err)
-			}
+			settings := must(json.Marshal(c.Settings))
 			fmt.Fprintln(sum, c.Study, c.Data, c.Method, meaning(settings))
 		}
 		fmt.Fprintf(&now, "%s %x\n", e.ID, sum.Sum(nil)[:8])
 	}
 	file := filepath.Join("testdata", "keys.txt")
 	if os.Getenv("KEYS") == "write" {
-		if err := os.WriteFile(file, []byte(now.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		failOn(os.WriteFile(file, []byte(now.String()), 0o644))
 	}
-	was, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	was := must(os.ReadFile(file))
 	for line := range strings.Lines(now.String()) {
 		if !strings.Contains(string(was), line) {
 			t.Errorf("kept results are not found any more: %s", line)

@@ -3,11 +3,11 @@ package study
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -54,25 +54,6 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-func TestSelect(t *testing.T) {
-	known := []string{"boston", "yacht", "power"}
-	for _, c := range []struct {
-		asked, want []string
-		fault       string
-	}{
-		{nil, known, ""},
-		{[]string{"power", "boston"}, []string{"boston", "power"}, ""},
-		{[]string{"yacht", "yacht"}, []string{"yacht"}, ""},
-		{[]string{"yacht", "jacht"}, nil, `"jacht"`},
-	} {
-		got, err := chosen("data set", c.asked, known)
-		if !slices.Equal(got, c.want) || (err == nil) != (c.fault == "") ||
-			(err != nil && !strings.Contains(err.Error(), c.fault)) {
-			t.Errorf("%q: %q, %v; want %q and an error with %q", c.asked, got, err, c.want, c.fault)
-		}
-	}
-}
-
 func float(x float64) *float64 { return &x }
 
 var table = []Cell{
@@ -89,21 +70,6 @@ naval  OHSMC   MSE     9.90e-06       -     1       -       -   1234.6
 `
 	if got := Text(table); got != text {
 		t.Errorf("got\n%s\nwant\n%s", got, text)
-	}
-}
-
-// Readers see names and letters; what -data takes stays as it is in the text of a terminal.
-func TestShown(t *testing.T) {
-	cells := []Cell{{Data: "wine_red, M = 20", Method: "Langevin", Metric: "Phi of the prior", Ours: 1, Reps: 1}}
-	for text, wants := range map[string][]string{
-		Matrix(cells, "Phi of the prior"): {"red wine, M = 20", "Φ of the prior"},
-		Text(cells):                       {"wine_red, M = 20", "Phi of the prior"},
-	} {
-		for _, want := range wants {
-			if !strings.Contains(text, want) {
-				t.Errorf("%q is not in\n%s", want, text)
-			}
-		}
 	}
 }
 
@@ -150,11 +116,6 @@ func TestExtent(t *testing.T) {
 			t.Errorf("%+v: %+v, want %+v", c.o, got, c.want)
 		}
 	}
-	for _, s := range regressions {
-		if e := s.extent(Options{Full: true}); e != (extent{5, 200}) {
-			t.Errorf("%s: %+v", s.data, e)
-		}
-	}
 }
 
 // A figure is saved in the format that is asked for; another one is an error before anything is computed.
@@ -185,9 +146,29 @@ func TestFigureFormat(t *testing.T) {
 // ran are the cells of the experiment called id.
 func ran(t *testing.T, id string, o Options) ([]Cell, error) {
 	t.Helper()
-	e, err := Find(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(Find(id))
 	return e.Run(t.Context(), o)
+}
+
+// Studies that are of the same repetitions have them from one another: none is computed twice.
+func TestViews(t *testing.T) {
+	keys := func(id string) map[string]bool {
+		e := must(Find(id))
+		all := map[string]bool{}
+		for _, one := range must(e.trials(Options{})) {
+			all[fmt.Sprint(one.Study, one.Data, one.Method, meaning(must(json.Marshal(one.Settings))))] = true
+		}
+		return all
+	}
+	for view, of := range map[string]string{"pmcnet.fig3": "pmcnet.table3", "pmcnet.fig4": "pmcnet.table6",
+		"pmcnet.table12": "pmcnet.table9", "ohsmc.table3": "ohsmc.table8", "gohsmc.table6": "gohsmc.table1",
+		"gohsmc.fig1": "gohsmc.table1", "gohsmc.fig2": "gohsmc.table2", "gohsmc.fig7": "gohsmc.table11",
+		"fbnn.fig2": "fbnn.tableA1", "fbnn.fig6": "fbnn.tableA1", "fbnn.fig7": "fbnn.tableA2"} {
+		whole := keys(of)
+		for key := range keys(view) {
+			if !whole[key] {
+				t.Errorf("%s computes what %s does not have: %s", view, of, key)
+			}
+		}
+	}
 }

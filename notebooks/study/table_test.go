@@ -33,17 +33,10 @@ func TestMissing(t *testing.T) {
 		}
 	}
 	root := t.TempDir()
-	records, err := OpenRecords(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must(OpenRecords(root))
 	records.Record(cells, "0000000")
-	if err := records.Save(); err != nil {
-		t.Fatal(err)
-	}
-	if records, err = OpenRecords(root); err != nil {
-		t.Fatal(err)
-	}
+	failOn(records.Save())
+	records = must(OpenRecords(root))
 	text := records.Markdown()
 	for _, c := range cells {
 		if table := Matrix(cells, c.Metric); !strings.Contains(text, table) {

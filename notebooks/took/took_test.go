@@ -6,22 +6,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gobnn/notebooks/tested"
 )
 
 // The cells of a row share its seconds, which count once; a row that was not measured counts not at all.
 func TestRecorded(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "my [clone]")
 	folder := filepath.Join(root, "notebooks", "results")
-	write(t, filepath.Join(folder, "ohsmc.fig1.json"), `{"study": "ohsmc.fig1", "cells": [
+	tested.Write(filepath.Join(folder, "ohsmc.fig1.json"), `{"study": "ohsmc.fig1", "cells": [
 		{"data": "a", "method": "m", "metric": "x", "reps": 2, "seconds": 30},
 		{"data": "a", "method": "m", "metric": "y", "reps": 2, "seconds": 30},
 		{"data": "a", "method": "another estimate of m", "metric": "x", "reps": 2, "seconds": 30},
 		{"data": "a", "method": "n", "metric": "x", "reps": 1, "seconds": 4},
 		{"data": "b", "method": "n", "metric": "x", "reps": 0, "seconds": null}]}`)
-	rows, err := Recorded(os.DirFS(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := tested.Must(Recorded(os.DirFS(folder)))
 	if got := rows[Row{"ohsmc.fig1", "a", "m"}]; got != (Cost{30, 2}) || len(rows) != 3 {
 		t.Errorf("%v in %v", got, rows)
 	}
@@ -29,17 +28,17 @@ func TestRecorded(t *testing.T) {
 		t.Errorf("study: %v s, want 34", got)
 	}
 	notebook := filepath.Join(root, "notebooks", "n.ipynb")
-	write(t, notebook, `{"cells": [{"cell_type": "code", "source": ["figure(\"ohsmc.fig1\")\n", "figure(\"ohsmc.fig1\")"]},
+	tested.Write(notebook, `{"cells": [{"cell_type": "code", "source": ["figure(\"ohsmc.fig1\")\n", "figure(\"ohsmc.fig1\")"]},
 		{"cell_type": "markdown", "source": ["\"ohsmc.table1\""]}]}`)
 	if got, untimed, err := rows.Notebook(notebook); err != nil || got != 34 || len(untimed) > 0 {
 		t.Errorf("notebook: %v s, not timed %q, %v; want 34", got, untimed, err)
 	}
-	write(t, notebook, `{"cells": [{"cell_type": "code", "source": ["figure(\"ohsmc.fig1\"); table(\"ohsmc.table8\")"]}]}`)
+	tested.Write(notebook, `{"cells": [{"cell_type": "code", "source": ["figure(\"ohsmc.fig1\"); table(\"ohsmc.table8\")"]}]}`)
 	if got, untimed, err := rows.Notebook(notebook); err != nil || got != 34 ||
 		!slices.Equal(untimed, []string{"ohsmc.table8"}) {
 		t.Errorf("notebook: %v s, not timed %q, %v; want 34 without ohsmc.table8", got, untimed, err)
 	}
-	write(t, filepath.Join(folder, "bad.json"), "{")
+	tested.Write(filepath.Join(folder, "bad.json"), "{")
 	if _, err := Recorded(os.DirFS(folder)); err == nil || !strings.Contains(err.Error(), "bad.json") {
 		t.Errorf("a damaged file: %v", err)
 	}
@@ -55,15 +54,5 @@ func TestLine(t *testing.T) {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
-	}
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gobnn/bayes/dataset"
+	"gobnn/notebooks/tested"
 )
 
 // The sizes are those of the packages that ship the tables.
@@ -23,17 +24,11 @@ var want = map[string][3]int{ // rows, features with text as one-hot, classes
 }
 
 func TestTables(t *testing.T) {
-	text, err := os.ReadFile("data/SOURCES.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := tested.Must(os.ReadFile("data/SOURCES.md"))
 	halves := map[Half]int{}
 	for _, table := range Tables {
 		halves[table.Half]++
-		d, err := table.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := tested.Must(table.Load())
 		for _, leak := range d.Leaks() { // honest tables, some of physics, give no false alarm
 			t.Errorf("%s: %s", d.Name, leak.Fault)
 		}
@@ -75,10 +70,7 @@ func wantPartition(t *testing.T, rows int, parts dataset.Parts) {
 }
 
 func sum(t *testing.T, name string) string {
-	f, err := files.Open("data/" + name + ".csv.bz2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := tested.Must(files.Open("data/" + name + ".csv.bz2"))
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, bzip2.NewReader(f)); err != nil {
@@ -95,10 +87,7 @@ func TestUnknownTable(t *testing.T) {
 
 // TestPeers: each method has its scores on each split, once, but for Gal's, which were not computed.
 func TestPeers(t *testing.T) {
-	peers, err := LoadPeers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	peers := tested.Must(LoadPeers())
 	type key struct {
 		data, method string
 		split        uint64
