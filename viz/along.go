@@ -30,8 +30,8 @@ type AlongOptions struct {
 
 // Along shows what a posterior predicts along one feature, given by its name, with the others held fixed, on a grid of
 // 200 points: the predictive band, noise included, or of a classification the probability of a class, with its standard
-// deviations over the particles, and the functions of 20 of them. The figure says at which row the others are held, and its ground is grey where the
-// grid goes beyond the data.
+// deviations over the particles, and the functions of 20 of them. The figure says at which row the others are held,
+// and its ground is grey where the grid goes beyond the data.
 func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt AlongOptions) (*Figure, error) {
 	if posterior == nil || posterior.Bound() == nil {
 		return nil, fmt.Errorf("viz: along %q of a posterior that is nil or empty: check the error of the function that "+

@@ -76,8 +76,7 @@ func TestAlong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fig, err := viz.PredictiveBandOf(xs, prediction, opt)
-		return svgOf(t, fig, err)
+		return svgOf(t)(viz.PredictiveBandOf(xs, prediction, opt))
 	}
 	speed := viz.BandOptions{Frame: viz.Frame{XLabel: "speed", YLabel: "force"},
 		TrainX: []float64{0, 2, 8, 9, 4}, TrainY: data.Y}
@@ -94,8 +93,7 @@ func TestAlong(t *testing.T) {
 		{"mass", viz.AlongOptions{Data: again}, byHand(1, row, 3.8, 6.2, mass.Noted(4, 6, held))},
 		{"speed", viz.AlongOptions{Data: data, From: -9, To: 5}, byHand(0, row, -9, 5, speed.Noted(0, 9, held))},
 	} {
-		fig, err := viz.Along(t.Context(), p, c.feature, c.opt)
-		if got := svgOf(t, fig, err); got != c.want {
+		if got := svgOf(t)(viz.Along(t.Context(), p, c.feature, c.opt)); got != c.want {
 			t.Errorf("picture %d is another than that of a grid by hand", i)
 		}
 	}
@@ -105,9 +103,8 @@ func TestAlong(t *testing.T) {
 func TestBeyondTheData(t *testing.T) {
 	band := func(from, to float64, trainX []float64) string {
 		x := []float64{from, to}
-		fig, err := viz.PredictiveBand(x, []float64{0, 0}, []float64{1, 1}, viz.BandOptions{TrainX: trainX,
-			TrainY: make([]float64, len(trainX))})
-		return svgOf(t, fig, err)
+		return svgOf(t)(viz.PredictiveBand(x, []float64{0, 0}, []float64{1, 1}, viz.BandOptions{TrainX: trainX,
+			TrainY: make([]float64, len(trainX))}))
 	}
 	const grey, name = "opacity:0.078431", "beyond the data"
 	for _, c := range []struct {

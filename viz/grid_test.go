@@ -43,8 +43,7 @@ func TestGridShares(t *testing.T) {
 		{viz.GridOptions{Columns: 2, ColumnNames: []string{"left", "right"}, RowNames: []string{"upper", "lower"}},
 			map[string]int{"left": 1, "right": 1, "upper": 1, "lower": 1}, `width="622.5pt"`},
 	} {
-		fig, err := viz.Grid(c.opt, four...)
-		svg := svgOf(t, fig, err)
+		svg := svgOf(t)(viz.Grid(c.opt, four...))
 		for text, want := range c.counts {
 			if got := strings.Count(svg, text); got != want {
 				t.Errorf("%+v: %q stands there %d times, want %d", c.opt, text, got, want)
@@ -55,13 +54,13 @@ func TestGridShares(t *testing.T) {
 		}
 	}
 	// The figures stay as they were.
-	alone := svgOf(t, four[0], nil)
+	alone := svgOf(t)(four[0], nil)
 	if strings.Count(alone, "method a") != 1 || strings.Count(alone, "seconds") != 1 {
 		t.Error("a figure has lost its legend or label to a grid")
 	}
 	// Another look of the same name is no shared legend.
-	fig, err := viz.Grid(viz.GridOptions{}, four[0], one(t, "method b", "method a"))
-	if svg := svgOf(t, fig, err); strings.Count(svg, "method a") != 2 {
+	svg := svgOf(t)(viz.Grid(viz.GridOptions{}, four[0], one(t, "method b", "method a")))
+	if strings.Count(svg, "method a") != 2 {
 		t.Error("two looks of one name share a legend")
 	}
 }

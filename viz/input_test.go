@@ -66,11 +66,15 @@ func TestBadInput(t *testing.T) {
 	traces := func(opt viz.TraceOptions, all ...viz.Trace) func() (*viz.Figure, error) {
 		return func() (*viz.Figure, error) { return viz.Traces(all, opt) }
 	}
+	small := viz.Frame{Title: strings.Repeat("long title ", 40), Width: 240, Height: 240}
 	a := viz.Trace{Name: "A", Series: viz.Series{Value: two}}
 	with := func(f func(*viz.Trace)) viz.Trace {
-		b := viz.Trace{Name: "B", Series: viz.Series{Value: two}}
+		b := viz.Trace{Name: "B", Series: viz.Series{Value: slices.Clone(two)}}
 		f(&b)
 		return b
+	}
+	edged := func(lower, upper []float64) viz.Trace {
+		return with(func(b *viz.Trace) { b.Lower, b.Upper = lower, upper })
 	}
 	grid := func(opt viz.GridOptions, figures ...*viz.Figure) func() (*viz.Figure, error) {
 		return func() (*viz.Figure, error) { return viz.Grid(opt, figures...) }
@@ -87,7 +91,7 @@ func TestBadInput(t *testing.T) {
 	along := func(p *bayes.Posterior, feature string, opt viz.AlongOptions) func() (*viz.Figure, error) {
 		return func() (*viz.Figure, error) { return viz.Along(t.Context(), p, feature, opt) }
 	}
-	p := linear(t, bayes.Gaussian{}, 2)
+	p, classes := linear(t, bayes.Gaussian{}, 2), linear(t, bayes.Bernoulli{}, 2)
 	rows := &dataset.Dataset{X: mat.NewDense(2, 2, []float64{1, 2, 3, 4}), Y: two, Features: []string{"speed", "mass"}}
 	narrow := &dataset.Dataset{X: mat.NewDense(1, 1, nil), Y: one, Features: []string{"a"}}
 	for want, make := range map[string]func() (*viz.Figure, error){
@@ -100,11 +104,11 @@ func TestBadInput(t *testing.T) {
 		"TrainX has 3 values, TrainY has": band(two, two, two, viz.BandOptions{TrainX: three, TrainY: two}),
 		"True on [1, 2]":                  band(two, two, two, viz.BandOptions{True: func(float64) float64 { return nan }}),
 		"20 x 420 pixels":                 band(two, two, two, viz.BandOptions{Frame: viz.Frame{Width: 20}}),
-		"need a height of":                ess(two, viz.ESSOptions{Frame: viz.Frame{Title: strings.Repeat("long title ", 40), Width: 240, Height: 240}}),
+		"need a height of":                ess(two, viz.ESSOptions{Frame: small}),
 		"2 values, the lattice 2 x 3 = 6": decide(change(func(f *viz.Field) { f.Values = two }), viz.DecisionOptions{}),
 		"Values[4] = -3.5":                decide(change(func(f *viz.Field) { f.Values[4] = -3.5 }), viz.DecisionOptions{}),
 		"probability.X[2] = 0.1":          decide(change(func(f *viz.Field) { f.X[2] = 0.1 }), viz.DecisionOptions{}),
-		"Classes[1] = 7":                  decide(field, viz.DecisionOptions{PointsX: two, PointsY: two, Classes: []int{0, 7}}),
+		"Classes[1] = 7":                  decide(field, viz.DecisionOptions{Classes: []int{0, 7}}),
 		"PointsX has 2 values, Classes":   decide(field, viz.DecisionOptions{PointsX: two, PointsY: two, Classes: []int{0}}),
 		"both empty":                      train(viz.Series{}, viz.Series{}),
 		"training.Step has 2":             train(viz.Series{Step: two, Value: three}, viz.Series{}),
@@ -143,11 +147,11 @@ func TestBadInput(t *testing.T) {
 		"9 traces":                        traces(viz.TraceOptions{}, slices.Repeat([]viz.Trace{a}, 9)...),
 		`"B" is empty`:                    traces(viz.TraceOptions{}, a, viz.Trace{Name: "B"}),
 		"B.Step falls from 2 to 1":        traces(viz.TraceOptions{}, with(func(b *viz.Trace) { b.Step = []float64{2, 1} })),
-		`"B" has -2, which LogY`:          traces(viz.TraceOptions{LogY: true}, with(func(b *viz.Trace) { b.Value = []float64{1, -2} })),
+		`"B" has -2, which LogY`:          traces(viz.TraceOptions{LogY: true}, with(func(b *viz.Trace) { b.Value[1] = -2 })),
 		"Truth = 0":                       traces(viz.TraceOptions{TruthName: "truth", LogY: true}, a),
-		`"B" has 0 values of Upper`:       traces(viz.TraceOptions{}, with(func(b *viz.Trace) { b.Lower = two })),
-		`"B" has +Inf in Upper`:           traces(viz.TraceOptions{}, with(func(b *viz.Trace) { b.Lower, b.Upper = two, []float64{3, inf} })),
-		"a curve with Outlines":           traces(viz.TraceOptions{Outlines: true}, with(func(b *viz.Trace) { b.Lower, b.Upper = two, two })),
+		`"B" has 0 values of Upper`:       traces(viz.TraceOptions{}, edged(two, nil)),
+		`"B" has +Inf in Upper`:           traces(viz.TraceOptions{}, edged(two, []float64{3, inf})),
+		"a curve with Outlines":           traces(viz.TraceOptions{Outlines: true}, edged(two, two)),
 		`"B": Style = 9`:                  traces(viz.TraceOptions{}, with(func(b *viz.Trace) { b.Style = 9 })),
 		`"A" and "B" both have Styl`:      traces(viz.TraceOptions{}, a, with(func(b *viz.Trace) { b.Style = 1 })),
 		"above the lowest value, 1":       traces(viz.TraceOptions{Most: .1}, a),
@@ -162,7 +166,7 @@ func TestBadInput(t *testing.T) {
 		"a grid in a grid":                grid(viz.GridOptions{SharedY: true}, draw(grid(viz.GridOptions{}, fig, fig))),
 		`along "age" of a posterior`:      along(nil, "age", viz.AlongOptions{}),
 		`"": the posterior has the`:       along(p, "", viz.AlongOptions{}),
-		`Class is "9", and the post`:      along(linear(t, bayes.Bernoulli{}, 2), "mass", viz.AlongOptions{Data: rows, Class: "9"}),
+		`Class is "9", and the post`:      along(classes, "mass", viz.AlongOptions{Data: rows, Class: "9"}),
 		"Data is nil: set the train":      along(p, "mass", viz.AlongOptions{From: 1, To: 2}),
 		"single feature, set From":        along(linear(t, bayes.Gaussian{}, 1), "speed", viz.AlongOptions{}),
 		"from 3 to 1":                     along(p, "mass", viz.AlongOptions{Data: rows, From: 3, To: 1}),
@@ -235,7 +239,8 @@ func TestDegenerate(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return viz.ParticleScatter(one, one, viz.ParticleOptions{LogDensity: f.Fill(func(_, _ float64) float64 { return 2 })})
+			f = f.Fill(func(_, _ float64) float64 { return 2 })
+			return viz.ParticleScatter(one, one, viz.ParticleOptions{LogDensity: f})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -262,7 +262,8 @@ func TextFaults(f *Figure) (faults []string) {
 	w, h := f.size()
 	for i, a := range all {
 		if a.lo.X < 0 || a.lo.Y < 0 || a.hi.X > w || a.hi.Y > h || a.size < 6.75 {
-			faults = append(faults, fmt.Sprintf("%q of %v points stands at %v to %v in %v x %v", a.text, a.size, a.lo, a.hi, w, h))
+			faults = append(faults, fmt.Sprintf("%q of %v points stands at %v to %v in %v x %v", a.text, a.size, a.lo,
+				a.hi, w, h))
 		}
 		for _, b := range all[:i] {
 			const touch = .01
@@ -329,7 +330,8 @@ func TestGridIsInLine(t *testing.T) {
 // Axes above each other share out the height of their data: the counts below a small reliability diagram, whose numbers
 // and label take as much as they, would be a line.
 func TestAxesShareData(t *testing.T) {
-	p := &panel{axes: []*axes{newAxes("", "accuracy", span{0, 1}, span{0, 1}), newAxes("confidence", "rows", span{0, 1}, span{0, 900})}}
+	p := &panel{axes: []*axes{newAxes("", "accuracy", span{0, 1}, span{0, 1}),
+		newAxes("confidence", "rows", span{0, 1}, span{0, 900})}}
 	p.axes[0].share = 3
 	for _, height := range []vg.Length{150, 200, 300} {
 		canvas, size := new(recorder.Canvas), vg.Point{X: 200, Y: height}
@@ -478,5 +480,51 @@ func TestSharedYCuts(t *testing.T) {
 				t.Errorf("%v: a figure outside of the grid says %q", c.tops, notes)
 			}
 		}
+	}
+}
+
+// A band is as many standard deviations wide as the legend says, about the mean, in order of x.
+func TestBand(t *testing.T) {
+	fig, err := PredictiveBand([]float64{2, 0, 1}, []float64{12, 10, 11}, []float64{.5, 1, 2}, BandOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	legend := fig.body.(*panel).legend
+	if mean := legend[0].marks[0].(*line).pieces[0]; fmt.Sprint(mean) != "{[0 1 2] [10 11 12]}" {
+		t.Errorf("the mean is %v", mean)
+	}
+	for k, want := range []string{"{[0 1 2] [9 9 11.5] [11 13 12.5] ", "{[0 1 2] [8 7 11] [12 15 13] ",
+		"{[0 1 2] [7 5 10.5] [13 17 13.5] "} {
+		e := legend[k+1]
+		if got := fmt.Sprint(*e.marks[0].(*area)); !strings.HasPrefix(got, want) || e.label != fmt.Sprintf("±%d sd", k+1) {
+			t.Errorf("%s is %v, want %v", e.label, got, want)
+		}
+	}
+}
+
+// A line of 10^5 points is thinned, and still shows the extremes, in pieces that join.
+func TestLongSeries(t *testing.T) {
+	const n = 100_000
+	xs, ys := make([]float64, n), make([]float64, n)
+	for i := range xs {
+		xs[i], ys[i] = float64(i), math.Sin(float64(i))
+	}
+	ys[54_321] = 5 // one spike: thinning must keep it
+	p := plane{draw.Canvas{Rectangle: vg.Rectangle{Max: vg.Point{X: 600, Y: 300}}}, axis{span: span{0, n}},
+		axis{span: span{-1, 5}}}
+	points, spikes, end := 0, 0, vg.Length(0)
+	for _, piece := range pieces(p, xs, ys) {
+		if piece[0].X > end {
+			t.Errorf("a piece begins at %v, the one before ends at %v", piece[0].X, end)
+		}
+		points, end = points+len(piece), piece[len(piece)-1].X
+		for _, at := range piece {
+			if at.Y > 200 {
+				spikes++
+			}
+		}
+	}
+	if points > 4*thinColumns*11/10 || spikes != 1 || end < 599 {
+		t.Errorf("%d points up to %v, and %d of them of the spike", points, end, spikes)
 	}
 }

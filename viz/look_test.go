@@ -46,48 +46,32 @@ func TestLegendIsThePicture(t *testing.T) {
 	}
 }
 
-// No mark stands out of its axes, also where the marks of several traces are moved so that they stand beside each
-// other.
+// No mark stands out of its axes, also of a band that is cut to the range of its neighbours.
 func TestMarksAreInsideTheAxes(t *testing.T) {
-	figures := map[string]*viz.Figure{}
-	for _, s := range gallery() {
+	cut := specimen{name: "a cut band", make: func() (*viz.Figure, error) {
+		var bands []*viz.Figure
+		for _, wide := range []float64{1, 1, 30} {
+			fig, err := viz.PredictiveBand([]float64{-2, 2}, []float64{0, 0}, []float64{wide, 1}, viz.BandOptions{
+				TrainX: []float64{-1, 1}, TrainY: []float64{0, 0}, Frame: viz.Frame{Width: 300}})
+			if err != nil {
+				return nil, err
+			}
+			bands = append(bands, fig)
+		}
+		return viz.Grid(viz.GridOptions{SharedY: true}, bands...)
+	}}
+	for _, s := range append(gallery(), cut) {
 		fig, err := s.make()
 		if err != nil {
 			t.Fatalf("%s: %v", s.name, err)
 		}
-		figures[s.name] = fig
-	}
-	for name, opt := range map[string]viz.TraceOptions{"eight": {}} {
-		var traces []viz.Trace
-		for range 8 {
-			traces = append(traces, viz.Trace{Series: viz.Series{Step: []float64{1, 10, 200}, Value: []float64{0, 5, 5}}})
+		if s.name == "particles_many" { // the user's lattice is the axes, also where it is narrower than the particles
+			continue
 		}
-		fig, err := viz.Traces(traces, opt)
-		if err != nil {
-			t.Fatal(err)
-		}
-		figures[name] = fig
-	}
-	var bands []*viz.Figure
-	for _, wide := range []float64{1, 1, 30} { // of which the last is cut
-		fig, err := viz.PredictiveBand([]float64{-2, 2}, []float64{0, 0}, []float64{wide, 1}, viz.BandOptions{
-			TrainX: []float64{-1, 1}, TrainY: []float64{0, 0}, Frame: viz.Frame{Width: 300}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		bands = append(bands, fig)
-	}
-	cut, err := viz.Grid(viz.GridOptions{SharedY: true}, bands...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	figures["a cut band"] = cut
-	delete(figures, "particles_many") // the user's lattice is the axes, also where it is narrower than the particles
-	for name, fig := range figures {
-		for _, width := range []float64{150, 400} {
-			for i, l := range viz.Looks(fig, vg.Length(width), 260) {
+		for _, width := range []vg.Length{150, 400} {
+			for i, l := range viz.Looks(fig, width, 260) {
 				if l.Outside > 0 {
-					t.Errorf("%s, panel %d, %v points wide: %d marks stand out of the axes", name, i, width, l.Outside)
+					t.Errorf("%s, panel %d, %v points wide: %d marks stand out of the axes", s.name, i, width, l.Outside)
 				}
 			}
 		}

@@ -253,10 +253,10 @@ func (b *bars) add(x0, x1, y0, y1 float64) {
 func (b *bars) draw(p plane) {
 	for i := range b.x0 {
 		lo, hi := p.at(b.x0[i], min(b.y0[i], b.y1[i])), p.at(b.x1[i], max(b.y0[i], b.y1[i]))
-		lo, hi = vg.Point{X: max(lo.X, p.Min.X), Y: max(lo.Y, p.Min.Y)}, vg.Point{X: min(hi.X, p.Max.X), Y: min(hi.Y, p.Max.Y)}
-		if lo.X <= hi.X && lo.Y <= hi.Y {
-			part := p.Canvas
-			part.Rectangle = vg.Rectangle{Min: lo, Max: hi}
+		part := p.Canvas
+		part.Min = vg.Point{X: max(lo.X, p.Min.X), Y: max(lo.Y, p.Min.Y)}
+		part.Max = vg.Point{X: min(hi.X, p.Max.X), Y: min(hi.Y, p.Max.Y)}
+		if part.Min.X <= part.Max.X && part.Min.Y <= part.Max.Y {
 			b.icon(part)
 		}
 	}
@@ -322,7 +322,8 @@ func (m *peaks) draw(p plane) {
 		last = at
 		base := p.Max.Y - peakWidth
 		p.StrokeLine2(stroke(m.colour, 1.2), at, base-peakWidth, at, base)
-		p.FillPolygon(m.colour, []vg.Point{{X: at, Y: p.Max.Y}, {X: at - peakWidth/2, Y: base}, {X: at + peakWidth/2, Y: base}})
+		p.FillPolygon(m.colour, []vg.Point{{X: at, Y: p.Max.Y}, {X: at - peakWidth/2, Y: base},
+			{X: at + peakWidth/2, Y: base}})
 	}
 }
 

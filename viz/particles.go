@@ -118,7 +118,8 @@ const (
 // They are of one colour whatever their number, so that the panels of a grid have one legend.
 const fewDots = 150
 
-// particleDots, of particles of which the heaviest has a weight of 1, makes the area of a dot proportional to the weight, but not smaller than can be seen.
+// particleDots makes the area of a dot proportional to the particle's weight, but not smaller than can be seen. The
+// heaviest has a weight of 1.
 func particleDots(rows [][]float64, x, y span) (d *dots, merged bool) {
 	xs, ys, weights := rows[0], rows[1], rows[2]
 	crowd := min(1, fewDots/float64(len(xs)))
