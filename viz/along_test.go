@@ -7,6 +7,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
 	"gobnn/viz"
@@ -17,14 +18,8 @@ import (
 // linear is a posterior of two particles of a linear function of d features, in the given task.
 func linear(t *testing.T, likelihood bayes.Likelihood, d int) *bayes.Posterior {
 	t.Helper()
-	bound, err := bayes.Model{Network: nn.MLP{}, Likelihood: likelihood, Stochastic: bayes.All()}.Bind(d, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := compute.Open(compute.GoBackend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := computetest.Must(bayes.Model{Network: nn.MLP{}, Likelihood: likelihood, Stochastic: bayes.All()}.Bind(d, 1))
+	engine := computetest.Must(compute.Open(compute.GoBackend))
 	names := []string{"speed", "mass", "a", "b", "c"}
 	features := dataset.Scaler{Mean: []float64{1, 5, .6, .2, .2}[:d], StdDev: []float64{2, .5, .5, .4, .4}[:d]}
 	var phi []float64
@@ -76,7 +71,7 @@ func TestAlong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return svgOf(t)(viz.PredictiveBandOf(xs, prediction, opt))
+		return svgOf(viz.PredictiveBandOf(xs, prediction, opt))
 	}
 	speed := viz.BandOptions{Frame: viz.Frame{XLabel: "speed", YLabel: "force"},
 		TrainX: []float64{0, 2, 8, 9, 4}, TrainY: data.Y}
@@ -93,7 +88,7 @@ func TestAlong(t *testing.T) {
 		{"mass", viz.AlongOptions{Data: again}, byHand(1, row, 3.8, 6.2, mass.Noted(4, 6, held))},
 		{"speed", viz.AlongOptions{Data: data, From: -9, To: 5}, byHand(0, row, -9, 5, speed.Noted(0, 9, held))},
 	} {
-		if got := svgOf(t)(viz.Along(t.Context(), p, c.feature, c.opt)); got != c.want {
+		if got := svgOf(viz.Along(t.Context(), p, c.feature, c.opt)); got != c.want {
 			t.Errorf("picture %d is another than that of a grid by hand", i)
 		}
 	}
@@ -103,7 +98,7 @@ func TestAlong(t *testing.T) {
 func TestBeyondTheData(t *testing.T) {
 	band := func(from, to float64, trainX []float64) string {
 		x := []float64{from, to}
-		return svgOf(t)(viz.PredictiveBand(x, []float64{0, 0}, []float64{1, 1}, viz.BandOptions{TrainX: trainX,
+		return svgOf(viz.PredictiveBand(x, []float64{0, 0}, []float64{1, 1}, viz.BandOptions{TrainX: trainX,
 			TrainY: make([]float64, len(trainX))}))
 	}
 	const grey, name = "opacity:0.078431", "beyond the data"

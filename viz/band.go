@@ -33,7 +33,7 @@ const narrow = 260
 // PredictiveBand shows a regression of one feature: the predictive mean with 1, 2 and 3 standard deviations shaded from
 // dark to light. x, mean and stdDev are equally long, in the units of the feature and the target; x need not be sorted.
 // Where x goes beyond the range of the training points, the ground is grey. What is further from the training points
-// than twice their range of y is cut, and said: far from data a standard deviation may have any size.
+// than twice their range of y is cut, and a note says so: far from data a standard deviation may have any size.
 func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error) {
 	frame, err := opt.fill("Predictive mean and standard deviations", "x", "y", 640, 420)
 	if err != nil {

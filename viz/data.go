@@ -129,9 +129,9 @@ func spanOf(columns ...[]float64) span {
 func (s span) open() span {
 	const tiny = 1e-303 // a range of less cannot be divided into ticks or bins
 	if middle := (s.lo + s.hi) / 2; s.hi-s.lo <= math.Max(1e-12*math.Abs(middle), tiny) {
-		half := math.Max(0.05*math.Abs(middle), 0.5)
-		if math.Abs(middle) > tiny && math.Abs(middle) < 1 {
-			half = 0.5 * math.Abs(middle)
+		half := 0.05 * math.Abs(middle)
+		if half <= tiny {
+			half = 0.5
 		}
 		return span{middle - half, middle + half}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/metric"
 	"gobnn/viz"
 )
@@ -271,19 +272,13 @@ func TestGalleryFiles(t *testing.T) {
 		t.Skip("no -figures folder")
 	}
 	for _, s := range gallery() {
-		fig, err := s.make()
-		if err != nil {
-			t.Fatalf("%s: %v", s.name, err)
-		}
+		fig := computetest.Must(s.make())
 		for _, ext := range []string{".png", ".svg"} {
 			path := filepath.Join(*figuresFlag, s.name+ext)
 			if err := fig.Save(path); err != nil {
 				t.Fatal(err)
 			}
-			info, err := os.Stat(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			info := computetest.Must(os.Stat(path))
 			t.Logf("%s: %d kB", path, info.Size()/1000)
 		}
 	}

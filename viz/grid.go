@@ -51,8 +51,11 @@ func Grid(opt GridOptions, figures ...*Figure) (*Figure, error) {
 		least = 140
 	}
 	g.cols = min(g.cols, cellWidth/least)
-	if err := g.named(opt); err != nil {
-		return nil, err
+	g.rowNames, g.columnNames = opt.RowNames, opt.ColumnNames
+	if opt.ColumnNames != nil && len(opt.ColumnNames) != g.cols || opt.RowNames != nil && len(opt.RowNames) != g.rows() {
+		return nil, fmt.Errorf("viz: grid of %d x %d figures, %d ColumnNames and %d RowNames: each column or row must have "+
+			"one; there are as many columns as fit into %d pixels", g.rows(), g.cols, len(opt.ColumnNames),
+			len(opt.RowNames), cellWidth)
 	}
 	if cell := cellWidth / g.cols; cell < width { // narrower, and a little lower
 		height = int(float64(height) * max(.75, float64(cell)/float64(width)))
@@ -62,12 +65,8 @@ func Grid(opt GridOptions, figures ...*Figure) (*Figure, error) {
 	if err := g.share(opt); err != nil {
 		return nil, err
 	}
-	rows := g.rows()
-	total := vg.Length(rows)*points(height) - sum(before) + sum(g.headers(points(width)))
-	total += g.header(points(g.cols * width))
-	if need := g.header(points(g.cols*width)) + g.room() + 2*margin; total < need {
-		total = need
-	}
+	total := vg.Length(g.rows())*points(height) - sum(before) + sum(g.headers(points(width)))
+	total = g.header(points(g.cols*width)) + max(total, g.room()+2*margin)
 	out := Frame{Width: g.cols * width, Height: int(math.Ceil(float64(total / vg.Inch * pixelsPerInch)))}
 	if out.Height > maxPixels {
 		return nil, fmt.Errorf("viz: grid of %d x %d pixels: at most %d each way: make the figures smaller by Frame.Height",
@@ -86,17 +85,6 @@ type grid struct {
 }
 
 var _ body = (*grid)(nil)
-
-// named checks and keeps the names.
-func (g *grid) named(opt GridOptions) error {
-	rows := g.rows()
-	if opt.ColumnNames != nil && len(opt.ColumnNames) != g.cols || opt.RowNames != nil && len(opt.RowNames) != rows {
-		return fmt.Errorf("viz: grid of %d x %d figures, %d ColumnNames and %d RowNames: each column or row must have one; "+
-			"there are as many columns as fit into %d pixels", rows, g.cols, len(opt.ColumnNames), len(opt.RowNames), cellWidth)
-	}
-	g.rowNames, g.columnNames = opt.RowNames, opt.ColumnNames
-	return nil
-}
 
 func (g *grid) rows() int { return (len(g.cells) + g.cols - 1) / g.cols }
 

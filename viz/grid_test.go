@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/bayes/compute/computetest"
 	"gobnn/viz"
 )
 
@@ -43,7 +44,7 @@ func TestGridShares(t *testing.T) {
 		{viz.GridOptions{Columns: 2, ColumnNames: []string{"left", "right"}, RowNames: []string{"upper", "lower"}},
 			map[string]int{"left": 1, "right": 1, "upper": 1, "lower": 1}, `width="622.5pt"`},
 	} {
-		svg := svgOf(t)(viz.Grid(c.opt, four...))
+		svg := svgOf(viz.Grid(c.opt, four...))
 		for text, want := range c.counts {
 			if got := strings.Count(svg, text); got != want {
 				t.Errorf("%+v: %q stands there %d times, want %d", c.opt, text, got, want)
@@ -54,12 +55,12 @@ func TestGridShares(t *testing.T) {
 		}
 	}
 	// The figures stay as they were.
-	alone := svgOf(t)(four[0], nil)
+	alone := svgOf(four[0], nil)
 	if strings.Count(alone, "method a") != 1 || strings.Count(alone, "seconds") != 1 {
 		t.Error("a figure has lost its legend or label to a grid")
 	}
 	// Another look of the same name is no shared legend.
-	svg := svgOf(t)(viz.Grid(viz.GridOptions{}, four[0], one(t, "method b", "method a")))
+	svg := svgOf(viz.Grid(viz.GridOptions{}, four[0], one(t, "method b", "method a")))
 	if strings.Count(svg, "method a") != 2 {
 		t.Error("two looks of one name share a legend")
 	}
@@ -72,9 +73,6 @@ func one(t *testing.T, names ...string) *viz.Figure {
 	for _, name := range names {
 		traces = append(traces, viz.Trace{Name: name, Series: viz.Series{Value: []float64{1, 2}}})
 	}
-	fig, err := viz.Traces(traces, viz.TraceOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fig := computetest.Must(viz.Traces(traces, viz.TraceOptions{}))
 	return fig
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/metric"
 	"gobnn/viz"
@@ -16,10 +17,7 @@ import (
 
 func lattice(t *testing.T) viz.Field {
 	t.Helper()
-	f, err := viz.NewLattice(0, 1, 3, 0, 2, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := computetest.Must(viz.NewLattice(0, 1, 3, 0, 2, 2))
 	return f.Fill(func(x, y float64) float64 { return x })
 }
 
@@ -80,10 +78,7 @@ func TestBadInput(t *testing.T) {
 		return func() (*viz.Figure, error) { return viz.Grid(opt, figures...) }
 	}
 	draw := func(make func() (*viz.Figure, error)) *viz.Figure {
-		fig, err := make()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fig := computetest.Must(make())
 		return fig
 	}
 	fig, log := draw(traces(viz.TraceOptions{}, a)), draw(traces(viz.TraceOptions{LogY: true}, a))
@@ -179,10 +174,7 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestLattice(t *testing.T) {
-	f, err := viz.NewLattice(0, 1, 3, 10, 20, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := computetest.Must(viz.NewLattice(0, 1, 3, 10, 20, 2))
 	pts := f.Points()
 	f = f.Fill(func(x, y float64) float64 { return 100*x + y })
 	if len(pts) != 2*len(f.Values) || len(f.Values) != 6 {
@@ -244,14 +236,8 @@ func TestDegenerate(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fig, err := draw()
-			if err != nil {
-				t.Fatal(err)
-			}
-			svg, err := fig.SVG()
-			if err != nil {
-				t.Fatal(err)
-			}
+			fig := computetest.Must(draw())
+			svg := computetest.Must(fig.SVG())
 			checkCoordinates(t, svg)
 			if _, err := fig.PNG(); err != nil {
 				t.Error(err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/bayes/compute/computetest"
+
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
@@ -14,10 +16,7 @@ import (
 
 // TestContour compares the level lines of x^2 + y^2 with the circle.
 func TestContour(t *testing.T) {
-	f, err := NewLattice(-2, 2, 81, -2, 2, 81)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := computetest.Must(NewLattice(-2, 2, 81, -2, 2, 81))
 	f = f.Fill(func(x, y float64) float64 { return x*x + y*y })
 	lines := f.contour(1.5)
 	if len(lines) != 1 {
@@ -59,10 +58,7 @@ func TestContour(t *testing.T) {
 // TestMassHeights compares with the standard Gaussian in the plane, where the region of mass m ends at density 1 - m of
 // the peak.
 func TestMassHeights(t *testing.T) {
-	f, err := NewLattice(-6, 6, 241, -6, 6, 241)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := computetest.Must(NewLattice(-6, 6, 241, -6, 6, 241))
 	f = f.Fill(func(x, y float64) float64 { return math.Exp(-(x*x + y*y) / 2) })
 	masses := []float64{0.5, 0.9, 0.99}
 	for k, h := range f.massHeights(masses) {
@@ -278,10 +274,7 @@ func TextFaults(f *Figure) (faults []string) {
 // tracesOf is a figure of a trace of values.
 func tracesOf(t *testing.T, opt TraceOptions, values ...float64) *Figure {
 	t.Helper()
-	f, err := Traces([]Trace{{Name: "a", Series: Series{Value: values}}}, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := computetest.Must(Traces([]Trace{{Name: "a", Series: Series{Value: values}}}, opt))
 	return f
 }
 
@@ -294,10 +287,7 @@ func TestGridIsInLine(t *testing.T) {
 			figures = append(figures, tracesOf(t, TraceOptions{Frame: Frame{Width: 415, Height: height}}, -10, 3, 10))
 		}
 		for _, shared := range []bool{true, false} {
-			fig, err := Grid(GridOptions{Columns: 2, SharedX: shared, SharedY: shared}, figures...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fig := computetest.Must(Grid(GridOptions{Columns: 2, SharedX: shared, SharedY: shared}, figures...))
 			canvas := new(recorder.Canvas)
 			fig.render(canvas)
 			lefts, lows, sizes := map[string]int{}, map[string]int{}, map[string]int{}
@@ -350,23 +340,15 @@ func TestAxesShareData(t *testing.T) {
 
 // A grid has one colour bar where those of its figures are the same, also in their range and level lines.
 func TestGridSharesBar(t *testing.T) {
-	lattice, err := NewLattice(0, 1, 3, 0, 1, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lattice := computetest.Must(NewLattice(0, 1, 3, 0, 1, 3))
 	for _, other := range []bool{false, true} { // levels of the second figure
 		var figures []*Figure
 		for _, alone := range []bool{false, other} {
-			f, err := DecisionMap(lattice.Fill(func(x, y float64) float64 { return x * y }), DecisionOptions{Boundary: alone})
-			if err != nil {
-				t.Fatal(err)
-			}
+			field := lattice.Fill(func(x, y float64) float64 { return x * y })
+			f := computetest.Must(DecisionMap(field, DecisionOptions{Boundary: alone}))
 			figures = append(figures, f)
 		}
-		fig, err := Grid(GridOptions{Columns: 2}, figures...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fig := computetest.Must(Grid(GridOptions{Columns: 2}, figures...))
 		g := fig.body.(*grid)
 		for _, cell := range g.cells {
 			if own := cell.(*panel).bar != nil; own != other || own == (g.bar != nil) {
@@ -389,11 +371,8 @@ func TestESSOfManySteps(t *testing.T) {
 		note  string
 		reach float64 // of the thick blue line, from its lowest to its highest point, in particles
 	}{{200, "", 300}, {1000, "faint: each step; thick: running means of 20", 10}} {
-		fig, err := ESSCurve(Series{Value: values(c.steps, 100)},
-			ESSOptions{UniqueAncestors: values(c.steps, 500), Particles: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fig := computetest.Must(ESSCurve(Series{Value: values(c.steps, 100)},
+			ESSOptions{UniqueAncestors: values(c.steps, 500), Particles: 1000}))
 		p := fig.body.(*panel)
 		if got := strings.Join(p.notes, "; "); got != c.note {
 			t.Errorf("%d steps: the figure says %q, want %q", c.steps, got, c.note)
@@ -464,10 +443,7 @@ func TestSharedYCuts(t *testing.T) {
 		for _, top := range c.tops {
 			figures = append(figures, tracesOf(t, TraceOptions{}, 0, top))
 		}
-		fig, err := Grid(GridOptions{Columns: 2, SharedY: true}, figures...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fig := computetest.Must(Grid(GridOptions{Columns: 2, SharedY: true}, figures...))
 		for i, cell := range fig.body.(*grid).cells {
 			p := cell.(*panel)
 			if top := p.axes[0].y.hi; top < c.want || top > 1.2*c.want {
@@ -485,10 +461,7 @@ func TestSharedYCuts(t *testing.T) {
 
 // A band is as many standard deviations wide as the legend says, about the mean, in order of x.
 func TestBand(t *testing.T) {
-	fig, err := PredictiveBand([]float64{2, 0, 1}, []float64{12, 10, 11}, []float64{.5, 1, 2}, BandOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fig := computetest.Must(PredictiveBand([]float64{2, 0, 1}, []float64{12, 10, 11}, []float64{.5, 1, 2}, BandOptions{}))
 	legend := fig.body.(*panel).legend
 	if mean := legend[0].marks[0].(*line).pieces[0]; fmt.Sprint(mean) != "{[0 1 2] [10 11 12]}" {
 		t.Errorf("the mean is %v", mean)

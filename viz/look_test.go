@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/bayes/compute/computetest"
 	"gobnn/viz"
 
 	"gonum.org/v1/plot/vg"
@@ -18,10 +19,7 @@ import (
 func TestLegendIsThePicture(t *testing.T) {
 	plain := []color.NRGBA{{A: 255}, {R: 255, G: 255, B: 255, A: 255}, {R: 0xE6, G: 0xE6, B: 0xE6, A: 255}}
 	for _, s := range gallery() {
-		fig, err := s.make()
-		if err != nil {
-			t.Fatalf("%s: %v", s.name, err)
-		}
+		fig := computetest.Must(s.make())
 		for i, l := range viz.Looks(fig, 400, 300) {
 			if len(l.Legend) == 0 {
 				continue
@@ -61,10 +59,7 @@ func TestMarksAreInsideTheAxes(t *testing.T) {
 		return viz.Grid(viz.GridOptions{SharedY: true}, bands...)
 	}}
 	for _, s := range append(gallery(), cut) {
-		fig, err := s.make()
-		if err != nil {
-			t.Fatalf("%s: %v", s.name, err)
-		}
+		fig := computetest.Must(s.make())
 		if s.name == "particles_many" { // the user's lattice is the axes, also where it is narrower than the particles
 			continue
 		}

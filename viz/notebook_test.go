@@ -6,6 +6,8 @@ import (
 	"image/color"
 	"image/png"
 	"testing"
+
+	"gobnn/bayes/compute/computetest"
 )
 
 // halves is a picture of a red and a blue half.
@@ -25,14 +27,8 @@ func halves(width, height int) *image.RGBA {
 
 func decoded(t *testing.T, picture image.Image, size image.Point) image.Image {
 	t.Helper()
-	data, err := inNotebook(picture, size)
-	if err != nil {
-		t.Fatal(err)
-	}
-	small, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := computetest.Must(inNotebook(picture, size))
+	small := computetest.Must(png.Decode(bytes.NewReader(data)))
 	return small
 }
 

@@ -8,20 +8,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gobnn/bayes/compute/computetest"
 )
 
 // In a PDF pictures stand upright, and all text is ASCII, which is all that its fonts have; the rest is drawn.
 func TestPDFContent(t *testing.T) {
 	pictures, outlines := 0, 0
 	for _, s := range gallery() {
-		fig, err := s.make()
-		if err != nil {
-			t.Fatal(err)
-		}
-		pdf, err := fig.PDF()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fig := computetest.Must(s.make())
+		pdf := computetest.Must(fig.PDF())
 		page := content(t, pdf)
 		for _, shown := range regexp.MustCompile(`(?s)\(((?:\\.|[^\\)])*)\) ?Tj`).FindAllStringSubmatch(page, -1) {
 			if strings.ContainsFunc(shown[1], func(r rune) bool { return r > 126 || r < 32 }) {

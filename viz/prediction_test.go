@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gobnn/bayes"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/fit"
 	"gobnn/viz"
 )
@@ -22,18 +23,8 @@ func twoParticles() bayes.Prediction {
 }
 
 // svgOf is the drawing of a figure that a call returns.
-func svgOf(t *testing.T) func(fig *viz.Figure, err error) string {
-	return func(fig *viz.Figure, err error) string {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		svg, err := fig.SVG()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(svg)
-	}
+func svgOf(fig *viz.Figure, err error) string {
+	return string(computetest.Must(computetest.Must(fig, err).SVG()))
 }
 
 // threeToOne are the 20 functions that are drawn of two particles with weights .75 and .25.
@@ -43,12 +34,12 @@ func threeToOne(first, second []float64) [][]float64 {
 
 func TestPredictiveBandOf(t *testing.T) {
 	x := []float64{0, 1, 2}
-	got := svgOf(t)(viz.PredictiveBandOf(x, twoParticles(), viz.BandOptions{}))
+	got := svgOf(viz.PredictiveBandOf(x, twoParticles(), viz.BandOptions{}))
 	// mean = 0.75 f_1 + 0.25 f_2; variance = 0.75 * 0.25 (f_1 - f_2)^2 + 0.25, f_1 - f_2 = -3, -1, 1
 	mean := []float64{0.75, 1.25, 1.75}
 	sd := []float64{math.Sqrt(0.1875*9 + 0.25), math.Sqrt(0.1875 + 0.25), math.Sqrt(0.1875 + 0.25)}
 	first, second := []float64{0, 1, 2}, []float64{3, 2, 1}
-	want := svgOf(t)(viz.PredictiveBand(x, mean, sd, viz.BandOptions{}.Drawn(threeToOne(first, second)...)))
+	want := svgOf(viz.PredictiveBand(x, mean, sd, viz.BandOptions{}.Drawn(threeToOne(first, second)...)))
 	if got != want {
 		t.Error("the band of the prediction differs from that of its mean, standard deviation and 3 to 1 draws")
 	}
@@ -65,7 +56,7 @@ func TestPredictiveBandOf(t *testing.T) {
 func TestPredictedVsTrueOf(t *testing.T) {
 	p := twoParticles()
 	p.Weights = []float64{1, 0} // one Gaussian: its 90 % interval is mean ± 1.645 * 0.5
-	svg := svgOf(t)(viz.PredictedVsTrueOf([]float64{0.82, 1, 2.83}, p, viz.Frame{}))
+	svg := svgOf(viz.PredictedVsTrueOf([]float64{0.82, 1, 2.83}, p, viz.Frame{}))
 	if !strings.Contains(svg, "inside the 90 % interval: 66.7 % of 3 rows") {
 		t.Errorf("no coverage of 2 in 3 rows in %v", regexp.MustCompile(`>inside[^<]*`).FindString(svg))
 	}
@@ -80,10 +71,7 @@ func TestPredictedVsTrueOf(t *testing.T) {
 		!strings.Contains(err.Error(), "of 2 targets") {
 		t.Errorf("two targets: error %v", err)
 	}
-	second, err := p.Of(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := computetest.Must(p.Of(1))
 	if _, err := viz.PredictedVsTrueOf([]float64{100, 200, 300}, second, viz.Frame{}); err != nil {
 		t.Errorf("one of two targets: %v", err)
 	}
@@ -104,7 +92,7 @@ func TestDecisionMapOf(t *testing.T) {
 		}
 		single = append(single, own)
 	}
-	got := svgOf(t)(viz.DecisionMapOf(f, p, 1, viz.DecisionOptions{}))
+	got := svgOf(viz.DecisionMapOf(f, p, 1, viz.DecisionOptions{}))
 	mean := f
 	mean.Values = make([]float64, 6)
 	for i := range mean.Values {
@@ -112,7 +100,7 @@ func TestDecisionMapOf(t *testing.T) {
 	}
 	opt := viz.DecisionOptions{ProbabilityLabel: "predicted probability of class 1"}.Drawn(
 		threeToOne(single[0], single[1])...)
-	if want := svgOf(t)(viz.DecisionMap(mean, opt)); got != want {
+	if want := svgOf(viz.DecisionMap(mean, opt)); got != want {
 		t.Error("the map of the prediction differs from that with 3 to 1 lines of its particles")
 	}
 	if !strings.Contains(got, "level 0.5 of single particles") {
@@ -122,7 +110,7 @@ func TestDecisionMapOf(t *testing.T) {
 		!strings.Contains(err.Error(), "particle 0") {
 		t.Errorf("a particle of too few values: %v", err)
 	}
-	svg := svgOf(t)(viz.DecisionMapOf(f, p, 0, viz.DecisionOptions{ClassNames: []string{"benign"}}))
+	svg := svgOf(viz.DecisionMapOf(f, p, 0, viz.DecisionOptions{ClassNames: []string{"benign"}}))
 	if !strings.Contains(svg, "predicted probability of benign") {
 		t.Error("the colour bar does not name the class")
 	}
@@ -136,7 +124,7 @@ func TestCalibrationCurveOf(t *testing.T) {
 	p := bayes.Prediction{Likelihood: bayes.Gaussian{}, Outputs: []float64{0, 0}, Particles: 1, Rows: 2, Width: 1,
 		Weights: []float64{1}}
 	y := []float64{0, 1} // at 0 standard deviations, covered by all intervals, and at 1, covered from level 0.683 on
-	got := svgOf(t)(viz.CalibrationCurveOf(p, y, viz.Frame{}))
+	got := svgOf(viz.CalibrationCurveOf(p, y, viz.Frame{}))
 	var nominal, observed []float64
 	for i := 1; i < 20; i++ {
 		q, covered := float64(i)/20, 0.5
@@ -145,7 +133,7 @@ func TestCalibrationCurveOf(t *testing.T) {
 		}
 		nominal, observed = append(nominal, q), append(observed, covered)
 	}
-	if want := svgOf(t)(viz.CalibrationCurve(nominal, observed, 2, viz.Frame{})); got != want {
+	if want := svgOf(viz.CalibrationCurve(nominal, observed, 2, viz.Frame{})); got != want {
 		t.Error("the curve of the prediction differs from the coverage by hand")
 	}
 	if _, err := viz.CalibrationCurveOf(p, y[:1], viz.Frame{}); err == nil {
@@ -160,8 +148,8 @@ func TestTrainingCurvesOf(t *testing.T) {
 		{Name: fit.LossCurve, Steps: []int{1, 2, 3, 4}, Values: []float64{4, 3, 2.5, 2.25}},
 		{Name: fit.ValidationCurve, Steps: []int{2, 4}, Values: []float64{2, 1.5}},
 	}}
-	got := svgOf(t)(viz.TrainingCurvesOf(r, viz.Frame{}))
-	want := svgOf(t)(viz.TrainingCurves(viz.Series{Value: []float64{4, 3, 2.5, 2.25}},
+	got := svgOf(viz.TrainingCurvesOf(r, viz.Frame{}))
+	want := svgOf(viz.TrainingCurves(viz.Series{Value: []float64{4, 3, 2.5, 2.25}},
 		viz.Series{Step: []float64{2, 4}, Value: []float64{2, 1.5}}, viz.Frame{}))
 	if got != want {
 		t.Error("the picture is another than that of the curves by hand")

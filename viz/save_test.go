@@ -9,14 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"gobnn/bayes/compute/computetest"
 	"gobnn/viz"
 )
 
 func TestSave(t *testing.T) {
-	fig, err := calibration()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fig := computetest.Must(calibration())
 	folder := t.TempDir()
 	for _, name := range []string{"a.png", "a.SVG", "a.pdf"} {
 		path := filepath.Join(folder, name)
@@ -26,19 +24,13 @@ func TestSave(t *testing.T) {
 		if err := fig.Save(path); err != nil {
 			t.Fatal(err)
 		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := computetest.Must(os.ReadFile(path))
 		want := map[string]string{".png": "\x89PNG", ".SVG": "<?xml", ".pdf": "%PDF-"}[filepath.Ext(name)]
 		if !bytes.HasPrefix(data, []byte(want)) {
 			t.Errorf("%s starts with %q, want %q", name, data[:8], want)
 		}
 	}
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := computetest.Must(os.ReadDir(folder))
 	if len(entries) != 3 {
 		t.Errorf("folder has %d files after saving three: temporary files stay behind", len(entries))
 	}
@@ -66,10 +58,7 @@ func TestSave(t *testing.T) {
 // TestSaveUnwritable replaces a file by a folder, on which the last step of saving fails for every user, and closes a
 // folder, which stops all but root.
 func TestSaveUnwritable(t *testing.T) {
-	fig, err := calibration()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fig := computetest.Must(calibration())
 	folder := t.TempDir()
 	taken := filepath.Join(folder, "taken.png")
 	if err := os.MkdirAll(filepath.Join(taken, "x"), 0o755); err != nil {
@@ -88,7 +77,7 @@ func TestSaveUnwritable(t *testing.T) {
 	if err := os.Mkdir(closed, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	err = fig.Save(filepath.Join(closed, "a.png"))
+	err := fig.Save(filepath.Join(closed, "a.png"))
 	if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), closed) {
 		t.Errorf("saving into a read-only folder: error %v", err)
 	}
@@ -96,14 +85,8 @@ func TestSaveUnwritable(t *testing.T) {
 
 // A PDF is one page with its fonts, and has the same bytes each time.
 func TestPDF(t *testing.T) {
-	fig, err := calibration()
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := fig.PDF()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fig := computetest.Must(calibration())
+	first := computetest.Must(fig.PDF())
 	time.Sleep(1100 * time.Millisecond) // dates in a PDF are in seconds
 	second, err := fig.PDF()
 	if err != nil || !bytes.Equal(first, second) {
@@ -126,10 +109,7 @@ func TestNoFigure(t *testing.T) {
 	if saved := missing.Save("a.png"); saved == nil || err == nil {
 		t.Errorf("no figure: %v, %v", saved, err)
 	}
-	fig, err := calibration()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fig := computetest.Must(calibration())
 	for _, err := range []error{fig.Show(), viz.ShowFile("figure.png"), viz.Markdown("*text*")} {
 		if !errors.Is(err, viz.ErrNotNotebook) || !strings.Contains(err.Error(), "Save") {
 			t.Errorf("outside a notebook: error %v, want ErrNotNotebook with the way out", err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gobnn/bayes/compute/computetest"
 	"gobnn/viz"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
@@ -25,10 +26,7 @@ func TestShowCell(t *testing.T) {
 	if os.Getenv(showCell) == "" {
 		t.Skip("only as the cell of TestShowInNotebook")
 	}
-	fig, err := calibration()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fig := computetest.Must(calibration())
 	show := fig.Show
 	if os.Getenv(showCell) == "file" {
 		path := filepath.Join(t.TempDir(), "calibration.png")
@@ -101,10 +99,7 @@ func showInNotebook(t *testing.T, what string) {
 		if !ok {
 			t.Fatalf("the first message has no PNG: %v", message.Data)
 		}
-		img, err := png.Decode(bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := computetest.Must(png.Decode(bytes.NewReader(data)))
 		size, ok := message.Metadata["image/png"].(map[string]int)
 		if b := img.Bounds(); !ok || 2*size["width"] != b.Dx() || 2*size["height"] != b.Dy() {
 			t.Errorf("PNG of %v is shown at %v: want half its pixels", b.Size(), message.Metadata)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"gobnn/bayes/compute/computetest"
 	"gobnn/viz"
 )
 
@@ -36,10 +37,7 @@ func svgTexts(t *testing.T, data []byte) (texts []string, width, height float64)
 			inText = e.Name.Local == "text"
 			for _, a := range e.Attr {
 				if e.Name.Local == "svg" && (a.Name.Local == "width" || a.Name.Local == "height") {
-					v, err := strconv.ParseFloat(strings.TrimSuffix(a.Value, "pt"), 64)
-					if err != nil {
-						t.Fatal(err)
-					}
+					v := computetest.Must(strconv.ParseFloat(strings.TrimSuffix(a.Value, "pt"), 64))
 					if a.Name.Local == "width" {
 						width = v
 					} else {
@@ -74,14 +72,8 @@ func checkCoordinates(t *testing.T, svg []byte) {
 func TestGallery(t *testing.T) {
 	for _, s := range gallery() {
 		t.Run(s.name, func(t *testing.T) {
-			fig, err := s.make()
-			if err != nil {
-				t.Fatal(err)
-			}
-			svg, err := fig.SVG()
-			if err != nil {
-				t.Fatal(err)
-			}
+			fig := computetest.Must(s.make())
+			svg := computetest.Must(fig.SVG())
 			texts, width, height := svgTexts(t, svg)
 			all := strings.Join(texts, "\n")
 			for _, want := range s.texts {
@@ -90,22 +82,13 @@ func TestGallery(t *testing.T) {
 				}
 			}
 			checkCoordinates(t, svg)
-			again, err := s.make()
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := computetest.Must(s.make())
 			if svg2, err := again.SVG(); err != nil || !bytes.Equal(svg, svg2) {
 				t.Errorf("a second SVG of the same data differs (error %v)", err)
 			}
 
-			data, err := fig.PNG()
-			if err != nil {
-				t.Fatal(err)
-			}
-			img, err := png.Decode(bytes.NewReader(data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := computetest.Must(fig.PNG())
+			img := computetest.Must(png.Decode(bytes.NewReader(data)))
 			// A point is 4/3 CSS pixels, and a PNG has 2 pixels for each.
 			if b := img.Bounds(); math.Abs(float64(b.Dx())-width*8/3) > 1 || math.Abs(float64(b.Dy())-height*8/3) > 1 {
 				t.Errorf("PNG has %d x %d pixels, SVG %v x %v points: want 8/3 pixels a point", b.Dx(), b.Dy(), width, height)
@@ -155,7 +138,7 @@ func TestGallery(t *testing.T) {
 // A band that is a million times wider than the data, at their edge, leaves them to be seen, and says so.
 func TestBandIsCut(t *testing.T) {
 	for _, wide := range []float64{1, 1e6} {
-		svg := svgOf(t)(viz.PredictiveBand([]float64{0, 1, 2}, []float64{10, 11, 12}, []float64{1, 1, wide},
+		svg := svgOf(viz.PredictiveBand([]float64{0, 1, 2}, []float64{10, 11, 12}, []float64{1, 1, wide},
 			viz.BandOptions{TrainX: []float64{0, 1, 2}, TrainY: []float64{10, 12, 11}}))
 		if said := strings.Contains(svg, "cut where"); said != (wide > 1) || strings.Contains(svg, "e+06") ||
 			strings.Contains(svg, "e6<") || strings.Contains(svg, "000000<") {
@@ -167,12 +150,12 @@ func TestBandIsCut(t *testing.T) {
 // TestLegendNumbers compares numbers in legends with those worked out by hand.
 func TestLegendNumbers(t *testing.T) {
 	validation := viz.Series{Step: []float64{10, 20, 30}, Value: []float64{3, 1.25, 2}}
-	svg := svgOf(t)(viz.TrainingCurves(viz.Series{}, validation, viz.Frame{}))
+	svg := svgOf(viz.TrainingCurves(viz.Series{}, validation, viz.Frame{}))
 	if !strings.Contains(svg, "best: 1.25 at step 20") {
 		t.Error("the least validation score is not the best")
 	}
 	// ESS of weights 3 and 1: (3 + 1)^2 / (9 + 1)
-	svg = svgOf(t)(viz.ParticleScatter([]float64{0, 1}, []float64{0, 1}, viz.ParticleOptions{Weights: []float64{3, 1}}))
+	svg = svgOf(viz.ParticleScatter([]float64{0, 1}, []float64{0, 1}, viz.ParticleOptions{Weights: []float64{3, 1}}))
 	if !strings.Contains(svg, "2 particles, ESS 1.6<") {
 		t.Error("ESS of weights 3 and 1 is not 1.6")
 	}
@@ -185,10 +168,7 @@ func TestNonFinite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		svg, err := fig.SVG()
-		if err != nil {
-			t.Fatal(err)
-		}
+		svg := computetest.Must(fig.SVG())
 		checkCoordinates(t, svg)
 		all, _, _ := svgTexts(t, svg)
 		return strings.Join(all, "\n")
@@ -202,10 +182,7 @@ func TestNonFinite(t *testing.T) {
 		"1 non-finite value left out") {
 		t.Errorf("ESS does not say that 1 value is left out:\n%s", s)
 	}
-	lattice, err := viz.NewLattice(0, 1, 4, 0, 1, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lattice := computetest.Must(viz.NewLattice(0, 1, 4, 0, 1, 4))
 	holed := lattice.Fill(func(x, y float64) float64 { return x })
 	holed.Values[5] = nan
 	if s := texts(viz.DecisionMap(holed, viz.DecisionOptions{})); !strings.Contains(s, "1 non-finite value left out") {
@@ -238,19 +215,10 @@ func TestManyDots(t *testing.T) {
 		for i := range x {
 			x[i], y[i] = rng.Float64(), rng.Float64()
 		}
-		fig, err := viz.PredictiveBand([]float64{0, 1}, []float64{0, 1}, []float64{.1, .1},
-			viz.BandOptions{TrainX: x, TrainY: y})
-		if err != nil {
-			t.Fatal(err)
-		}
-		svg, err := fig.SVG()
-		if err != nil {
-			t.Fatal(err)
-		}
-		pdf, err := fig.PDF()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fig := computetest.Must(viz.PredictiveBand([]float64{0, 1}, []float64{0, 1}, []float64{.1, .1},
+			viz.BandOptions{TrainX: x, TrainY: y}))
+		svg := computetest.Must(fig.SVG())
+		pdf := computetest.Must(fig.PDF())
 		t.Logf("%d dots: SVG of %d bytes, PDF of %d", c.n, len(svg), len(pdf))
 		if got := bytes.Contains(svg, []byte("<image ")); got != c.picture || len(svg) > 1_000_000 || len(pdf) > 1_000_000 {
 			t.Errorf("%d dots: an image is %v, SVG of %d bytes, PDF of %d", c.n, got, len(svg), len(pdf))
@@ -266,19 +234,10 @@ func TestMostPoints(t *testing.T) {
 	for i := range n {
 		x[i], noise[i], sd[i] = float64(i), rng.NormFloat64(), rng.Float64()
 	}
-	fig, err := viz.PredictiveBand(x, noise, sd, viz.BandOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := fig.PNG()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fig := computetest.Must(viz.PredictiveBand(x, noise, sd, viz.BandOptions{}))
+	data := computetest.Must(fig.PNG())
 	// Along the middle of the widest band no pixel is white.
-	img, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := computetest.Must(png.Decode(bytes.NewReader(data)))
 	middle, white := img.Bounds().Dy()/2, 0
 	for px := img.Bounds().Dx() / 5; px < img.Bounds().Dx()*9/10; px++ {
 		if r, g, b, _ := img.At(px, middle).RGBA(); r+g+b == 3*0xFFFF {
@@ -292,14 +251,8 @@ func TestMostPoints(t *testing.T) {
 
 // Pictures in an SVG fill the place that they are given: a colour bar is one pixel wide.
 func TestPicturesFill(t *testing.T) {
-	fig, err := decision()
-	if err != nil {
-		t.Fatal(err)
-	}
-	svg, err := fig.SVG()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fig := computetest.Must(decision())
+	svg := computetest.Must(fig.SVG())
 	images := strings.Count(string(svg), "<image ")
 	filling := strings.Count(string(svg), `<image preserveAspectRatio="none" `)
 	if images != 2 || filling != images {
@@ -310,14 +263,8 @@ func TestPicturesFill(t *testing.T) {
 // Classes are called by their names, beside the rows and below the columns, also long ones.
 func TestConfusionNames(t *testing.T) {
 	for _, names := range [][]string{{"no", "yes"}, {"Iris versicolor", "Iris virginica"}} {
-		f, err := viz.Confusion([][]float64{{3, 1}, {0, 4}}, names, viz.Frame{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		svg, err := f.SVG()
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := computetest.Must(viz.Confusion([][]float64{{3, 1}, {0, 4}}, names, viz.Frame{}))
+		svg := computetest.Must(f.SVG())
 		for _, name := range names {
 			if got := strings.Count(string(svg), ">"+name); got != 2 {
 				t.Errorf("%q is written %d times", name, got)
@@ -334,10 +281,7 @@ func TestTraces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	svg, err := fig.SVG()
-	if err != nil {
-		t.Fatal(err)
-	}
+	svg := computetest.Must(fig.SVG())
 	for _, text := range []string{"OHSMC", "SMC", "truth", "Traces", "1 non-finite"} {
 		if !strings.Contains(string(svg), text) {
 			t.Errorf("the figure does not say %q", text)
@@ -347,18 +291,18 @@ func TestTraces(t *testing.T) {
 	if fig, err := viz.Traces(back, viz.TraceOptions{Outlines: true}); err != nil || fig == nil {
 		t.Errorf("an outline: %v", err)
 	}
-	point := svgOf(t)(viz.Traces([]viz.Trace{{Name: "one point", Series: viz.Series{Value: []float64{1}}}},
+	point := svgOf(viz.Traces([]viz.Trace{{Name: "one point", Series: viz.Series{Value: []float64{1}}}},
 		viz.TraceOptions{}))
 	if dot := "fill:#0072B2"; !strings.Contains(point, dot) {
 		t.Errorf("a trace of one point is not drawn: there is no %s", dot)
 	}
-	text := svgOf(t)(viz.Traces([]viz.Trace{{Name: "band", Series: viz.Series{Value: []float64{1, 2}},
+	text := svgOf(viz.Traces([]viz.Trace{{Name: "band", Series: viz.Series{Value: []float64{1, 2}},
 		Lower: []float64{0, -40}, Upper: []float64{3, 4}}}, viz.TraceOptions{}))
 	if !strings.Contains(text, "fill-opacity:0.16") || !strings.Contains(text, "−40") {
 		t.Errorf("a band is not drawn, or the axis does not hold it:\n%s", text)
 	}
 	for _, values := range [][]float64{{1e-300, 1e99}, {5e-324, 1}, {5e-324, 5e-324}} { // the ratio is no number
-		checkCoordinates(t, []byte(svgOf(t)(viz.Traces([]viz.Trace{{Name: "a", Series: viz.Series{Value: values}}},
+		checkCoordinates(t, []byte(svgOf(viz.Traces([]viz.Trace{{Name: "a", Series: viz.Series{Value: values}}},
 			viz.TraceOptions{LogY: true}))))
 	}
 }
@@ -366,7 +310,7 @@ func TestTraces(t *testing.T) {
 // A trace with a style has its colour and pattern wherever it stands, so that a method looks the same in all figures.
 func TestTraceStyle(t *testing.T) {
 	third := viz.Trace{Name: "third", Series: viz.Series{Value: []float64{1, 2}}, Style: 3}
-	svg := svgOf(t)(viz.Traces([]viz.Trace{third}, viz.TraceOptions{}))
+	svg := svgOf(viz.Traces([]viz.Trace{third}, viz.TraceOptions{}))
 	if !strings.Contains(svg, "#009E73") || strings.Contains(svg, "#0072B2") {
 		t.Error("a trace of Style 3 has not the third colour alone")
 	}

@@ -35,7 +35,7 @@ type Report struct {
 	Posterior *bayes.Posterior
 	// Rows judge the posterior: with targets, and not trained on.
 	Rows *dataset.Dataset
-	// Train is the training part, whose range is that of the curves. nil takes Rows, which is said.
+	// Train is the training part, whose range is that of the curves. If nil, Rows are used, and the page says so.
 	Train *dataset.Dataset
 	// Result of the fit, for its warnings and how training went; nil if it is not at hand.
 	Result *fit.Result
@@ -277,7 +277,7 @@ func confusion(p bayes.Prediction, rows *dataset.Dataset) (*viz.Figure, error) {
 	return viz.Confusion(counts, rows.Classes, viz.Frame{Width: figureWidth, Height: figureWidth})
 }
 
-// shown appends a figure as a picture that runs nothing, whatever its texts say.
+// shown appends a figure as an <img>, so that no label can run script.
 func shown(all []picture, fig *viz.Figure, err error, alt string) ([]picture, error) {
 	if err != nil {
 		return nil, err
