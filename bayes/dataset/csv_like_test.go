@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,78 +48,50 @@ func TestReadCSVLike(t *testing.T) {
 	twoWays := &Dataset{Features: []string{"c=1", "c=1.0"}}
 	counts := &Dataset{Task: Classification, Features: []string{"a"}, Target: "y", Classes: []string{"10", "9", "2"}}
 
-	tests := []struct {
-		name, text string
-		opts       CSVOptions
-		x          []float64 // row by row
-		y          []float64 // nil: not known
-	}{
+	for _, c := range []readCase{
 		{"the same columns", "id,age,sex,town,ill\n9,33,f,z,no\n", CSVOptions{Like: like},
-			[]float64{33, 1, 0, 0, 0, 1}, []float64{0}},
+			"age|sex=f|sex=m|town=x|town=y|town=z: 33 1 0 0 0 1 = 0 of no|yes"},
 		{"another order, other columns, no target", "shoes,town,sex,note,age\nNA,x,m,?,33\n,y,f,,44\n",
-			CSVOptions{Like: like},
-			[]float64{33, 0, 1, 1, 0, 0, 44, 1, 0, 0, 1, 0}, nil},
+			CSVOptions{Like: like}, "age|sex=f|sex=m|town=x|town=y|town=z: 33 0 1 1 0 0, 44 1 0 0 1 0 of no|yes"},
 		{"all of one class", "age,sex,town,ill\n1,f,x,yes\n2,f,x,yes\n", CSVOptions{Like: like},
-			[]float64{1, 1, 0, 1, 0, 0, 2, 1, 0, 1, 0, 0}, []float64{1, 1}},
+			"age|sex=f|sex=m|town=x|town=y|town=z: 1 1 0 1 0 0 = 1, 2 1 0 1 0 0 = 1 of no|yes"},
 		{"the target is ignored", "age,sex,town,ill\n1,f,x,\n2,f,x,perhaps\n",
 			CSVOptions{Like: like, Ignore: []string{"ill"}},
-			[]float64{1, 1, 0, 1, 0, 0, 2, 1, 0, 1, 0, 0}, nil},
+			"age|sex=f|sex=m|town=x|town=y|town=z: 1 1 0 1 0 0, 2 1 0 1 0 0 of no|yes"},
 		{"the target is called otherwise", "age,sex,town,sick\n1,f,x,no\n", CSVOptions{Like: like},
-			[]float64{1, 1, 0, 1, 0, 0}, nil},
+			"age|sex=f|sex=m|town=x|town=y|town=z: 1 1 0 1 0 0 of no|yes"},
 		{"one-hot columns as such", "sex=m,sex=f,age,town\n0,1,5,x\n", CSVOptions{Like: like},
-			[]float64{5, 1, 0, 1, 0, 0}, nil},
+			"age|sex=f|sex=m|town=x|town=y|town=z: 5 1 0 1 0 0 of no|yes"},
 		{"means are Like's", "age,sex,town\n1,,\n,f,x\n3,f,x\n", CSVOptions{Like: like, Missing: MissingMean},
-			[]float64{1, .25, .75, .5, .25, .25, 40, 1, 0, 1, 0, 0, 3, 1, 0, 1, 0, 0}, nil},
+			"age|sex=f|sex=m|town=x|town=y|town=z: 1 0.25 0.75 0.5 0.25 0.25, 40 1 0 1 0 0, 3 1 0 1 0 0 of no|yes"},
 		{"means of the training part", "age,sex,town\n,,\n", CSVOptions{Like: part, Missing: MissingMean},
-			[]float64{25, .5, .5, .5, 0, .5}, nil},
-		{"drop", "age,sex,town,ill\n1,,x,no\n2,f,x,?\n?,k,w,u\n3,f,x,no\n", CSVOptions{Like: like, Missing: MissingDropRow},
-			[]float64{3, 1, 0, 1, 0, 0}, []float64{0}}, // what is unknown in a row that is dropped is no error
-		{"selected features", "sex,town\nf,y\nm,x\n", CSVOptions{Like: &selected}, []float64{1, 0, 0, 1, 0, 1, 1, 0}, nil},
+			"age|sex=f|sex=m|town=x|town=y|town=z: 25 0.5 0.5 0.5 0 0.5 of no|yes"},
+		{"drop", "age,sex,town,ill\n1,,x,no\n2,f,x,?\n?,k,w,u\n3,f,x,no\n",
+			CSVOptions{Like: like, Missing: MissingDropRow}, "age|sex=f|sex=m|town=x|town=y|town=z: 3 1 0 1 0 0 = 0 of no|yes"},
+		{"selected features", "sex,town\nf,y\nm,x\n", CSVOptions{Like: &selected},
+			"town=y|sex=m|town=x|sex=f: 1 0 0 1, 0 1 1 0 of no|yes"},
 		{"selected features, mean", "sex,town\n,\n", CSVOptions{Like: &selected, Missing: MissingMean},
-			[]float64{.25, .75, .5, .25}, nil},
-		{"no header", "7,v,8,9\n", CSVOptions{Like: positions, NoHeader: true}, []float64{7, 0, 1, 8}, []float64{9}},
-		{"no header, no target", "7,u,8\n", CSVOptions{Like: positions, NoHeader: true}, []float64{7, 1, 0, 8}, nil},
-		{"several targets", "v,u,a\n3,2,1\n6,5,4\n", CSVOptions{Like: several}, []float64{1, 4}, []float64{3, 2, 6, 5}},
-		{"several targets, none there", "a\n7\n", CSVOptions{Like: several}, []float64{7}, nil},
-		{"a category that looks missing", "c\nNA\n", CSVOptions{Like: literal, Missing: MissingMean}, []float64{1, 0}, nil},
-		{"equals signs", "c=d,a=b\n7,u=v\n8,=\n", CSVOptions{Like: equals}, []float64{0, 1, 7, 1, 0, 8}, nil},
-		{"names alone", "c,a\nv,1\n", CSVOptions{Like: names}, []float64{1, 0, 1}, nil},
-		{"names and means", "c,a\n,\n", CSVOptions{Like: means, Missing: MissingMean}, []float64{5, .25, .75}, nil},
+			"town=y|sex=m|town=x|sex=f: 0.25 0.75 0.5 0.25 of no|yes"},
+		{"no header", "7,v,8,9\n", CSVOptions{Like: positions, NoHeader: true}, "x0|x1=u|x1=v|x2: 7 0 1 8 = 9"},
+		{"no header, no target", "7,u,8\n", CSVOptions{Like: positions, NoHeader: true}, "x0|x1=u|x1=v|x2: 7 1 0 8"},
+		{"several targets", "v,u,a\n3,2,1\n6,5,4\n", CSVOptions{Like: several}, "a: 1 = 3 2, 4 = 6 5"},
+		{"several targets, none there", "a\n7\n", CSVOptions{Like: several}, "a: 7"},
+		{"a category that looks missing", "c\nNA\n", CSVOptions{Like: literal, Missing: MissingMean}, "c=NA|c=u: 1 0"},
+		{"equals signs", "c=d,a=b\n7,u=v\n8,=\n", CSVOptions{Like: equals}, "a=b==|a=b=u=v|c=d: 0 1 7, 1 0 8"},
+		{"names alone", "c,a\nv,1\n", CSVOptions{Like: names}, "a|c=u|c=v: 1 0 1"},
+		{"names and means", "c,a\n,\n", CSVOptions{Like: means, Missing: MissingMean}, "a|c=u|c=v: 5 0.25 0.75"},
 		{"whole numbers with a point", "grade\n1.0\n2.00\n1.5\n1\n", CSVOptions{Like: grades},
-			[]float64{1, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0}, nil}, // 1, 1.5, 2
-		{"whole numbers without a point", "grade\n2\n1.0\n", CSVOptions{Like: pointed}, []float64{0, 1, 1, 0}, nil},
-		{"a category in two ways", "c\n1.0\n1\n", CSVOptions{Like: twoWays}, []float64{0, 1, 1, 0}, nil},
-		{"a class with a point", "y,a\n2.0,1\n10,1\n", CSVOptions{Like: counts}, []float64{1, 1}, []float64{2, 0}},
-		{"classes in Like's order", "y,a\n2,1\n10,1\n", CSVOptions{Like: counts}, []float64{1, 1}, []float64{2, 0}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			d := readLike(t, tt.text, tt.opts)
-			like := tt.opts.Like
-			rows := len(tt.x) / len(like.Features)
-			if d.Rows() != rows || !mat.EqualApprox(d.X, mat.NewDense(rows, len(like.Features), tt.x), 1e-15) {
-				t.Errorf("got %d rows, features\n%v", d.Rows(), mat.Formatted(d.X))
-			}
-			if !slices.Equal(d.Y, tt.y) || (d.Y == nil) != (tt.y == nil) {
-				t.Errorf("got Y %v, want %v", d.Y, tt.y)
-			}
-			if !slices.Equal(d.Features, like.Features) || !slices.Equal(d.TargetNames(), like.TargetNames()) ||
-				!slices.Equal(d.Classes, like.Classes) || d.Task != like.Task || d.Name != "csv" {
-				t.Errorf("got %+v", d)
-			}
-			if err := d.SameOrder(like.Features, like.TargetNames(), like.Classes); err != nil {
-				t.Error(err)
-			}
-			if err := d.Validate(); tt.y != nil && err != nil {
-				t.Error(err)
-			} else if tt.y == nil {
-				wantError(t, err, "not known", "Y is empty")
-			}
-		})
+			"grade=1|grade=1.5|grade=2: 1 0 0, 0 0 1, 0 1 0, 1 0 0"},
+		{"whole numbers without a point", "grade\n2\n1.0\n", CSVOptions{Like: pointed}, "grade=1.0|grade=2.0: 0 1, 1 0"},
+		{"a category in two ways", "c\n1.0\n1\n", CSVOptions{Like: twoWays}, "c=1|c=1.0: 0 1, 1 0"},
+		{"a class with a point", "y,a\n2.0,1\n10,1\n", CSVOptions{Like: counts}, "a: 1 = 2, 1 = 0 of 10|9|2"},
+		{"classes in Like's order", "y,a\n2,1\n10,1\n", CSVOptions{Like: counts}, "a: 1 = 2, 1 = 0 of 10|9|2"},
+	} {
+		c.test(t)
 	}
 }
 
-func TestReadCSVLikeErrors(t *testing.T) {
+func TestReadCSVLikeRefuses(t *testing.T) {
 	like := people(t)
 	dropped := &Dataset{Features: []string{"age", "sex=m"}}
 	positions := readLike(t, "3,1,2\n6,4,5\n", CSVOptions{NoHeader: true, Target: "0"})
@@ -131,71 +102,53 @@ func TestReadCSVLikeErrors(t *testing.T) {
 	wide := of("a")
 	wide.X = mat.NewDense(1, 2, nil)
 
-	tests := []struct {
-		name, text string
-		opts       CSVOptions
-		is         error
-		want       []string
-	}{
-		{"unknown category", "age,sex,town\n1,f,x\n\n2,k,x\n", CSVOptions{Like: like}, errMissingCategory,
-			[]string{"row 1 (line 4)", `"sex"`, `"k"`, `["f" "m"]`, "MissingTokens"}},
-		{"letter case of a category", "age,sex,town\n1,F,x\n", CSVOptions{Like: like}, errMissingCategory, []string{`"F"`}},
-		{"leading zeros of a category", "c\n07\n", CSVOptions{Like: of("c=7", "c=8")}, errMissingCategory, []string{`"07"`}},
-		{"a number in another way", "c\n7.50\n", CSVOptions{Like: of("c=7.5", "c=8")}, errMissingCategory,
-			[]string{`"7.50"`, `same number as "7.5"`, "write both alike"}},
-		{"a category that was left out", "age,sex\n1,f\n", CSVOptions{Like: dropped}, errMissingCategory,
-			[]string{`"f"`, `["m"]`}},
-		{"unknown class", "age,sex,town,ill\n1,f,x,maybe\n", CSVOptions{Like: like}, ErrMissingClass,
-			[]string{"row 0 (line 2)", `"ill"`, `"maybe"`, `["no" "yes"]`, "Ignore"}},
-		{"missing", "age,sex,town\n1,,x\n", CSVOptions{Like: like}, nil, []string{"row 0 (line 2)", `"sex"`, "MissingMean"}},
-		{"missing target", "age,sex,town,ill\n1,f,x,?\n", CSVOptions{Like: like}, nil,
-			[]string{`"ill"`, "target is missing", "Ignore"}},
-		{"missing target and mean", "age,sex,town,ill\n1,f,x,?\n", CSVOptions{Like: like, Missing: MissingMean}, nil,
-			[]string{`"ill"`, "target is missing", "Ignore"}},
-		{"text", "age,sex,town\nold,f,x\n", CSVOptions{Like: like}, nil, []string{"line 2", `"age"`, `"old"`}},
-		{"missing column", "sex,town\nf,x\n", CSVOptions{Like: like}, nil, []string{`"age"`, `["sex" "town"]`, "add it"}},
-		{"missing categorical column", "age,town\n1,x\n", CSVOptions{Like: like}, nil,
-			[]string{`"sex=f"`, `column "sex"`, `["age" "town"]`}},
-		{"delimiter", "age^sex^town\n1^f^x\n", CSVOptions{Like: like}, nil, []string{`"age"`, "delimiter"}},
-		{"name twice", "age,age,sex,town\n1,2,f,x\n", CSVOptions{Like: like}, nil, []string{"columns 0 and 1", `"age"`}},
-		{"names, but no header", "1,f,x\n", CSVOptions{Like: like, NoHeader: true}, nil,
-			[]string{`"age"`, `["x0" "x1" "x2"]`, "position"}},
-		{"no header, no target in front", "1,2\n", CSVOptions{Like: positions, NoHeader: true}, nil, []string{`"x2"`}},
-		{"one of several targets", "a,u\n1,2\n", CSVOptions{Like: several}, nil, []string{`"u"`, `["v"]`, "Ignore"}},
-		{"a feature ignored", "age,sex,town\n1,f,x\n", CSVOptions{Like: like, Ignore: []string{"town"}}, nil,
-			[]string{"Ignore", `"town"`, `"town=x"`}},
-		{"unknown ignored", "age,sex,town\n1,f,x\n", CSVOptions{Like: like, Ignore: []string{"z"}}, nil,
-			[]string{"Ignore", `"z"`}},
-		{"no rows", "age,sex,town\n", CSVOptions{Like: like}, nil, []string{"no rows"}},
-		{"of two columns", "a,a=b\n1,c\n", CSVOptions{Like: of("a=b=c")}, nil, []string{`"a=b=c"`, `"a"`, `"a=b"`, "rename"}},
-		{"a number's categories", "a\n1\n", CSVOptions{Like: of("a", "a=b")}, nil, []string{`"a=b"`}},
-		{"the target's categories", "y\n1\n", CSVOptions{Like: of("y=b")}, nil, []string{`"y=b"`}},
-
-		{"Target", "a\n1\n", CSVOptions{Like: of("a"), Target: "-1"}, nil, []string{"Like and Target", `"-1"`, "empty"}},
-		{"Targets", "a\n1\n", CSVOptions{Like: of("a"), Targets: []string{"u"}}, nil, []string{"Like and Targets", `"u"`}},
-		{"Task", "a\n1\n", CSVOptions{Like: of("a"), Task: Classification}, nil, []string{"Like and Task", "classification"}},
-		{"Classes", "a\n1\n", CSVOptions{Like: of("a"), Classes: []string{"u"}}, nil, []string{"Like and Classes", `"u"`}},
-		{"Categorical", "a\n1\n", CSVOptions{Like: of("a"), Categorical: []string{"a"}}, nil,
-			[]string{"Like and Categorical", `"a"`}},
-		{"no features", "a\n1\n", CSVOptions{Like: of()}, nil, []string{"Like", `"first"`, "no names of features"}},
-		{"a feature twice", "a\n1\n", CSVOptions{Like: of("a", "a")}, nil, []string{`"first"`, "two columns", `"a"`}},
-		{"a feature is the target", "y\n1\n", CSVOptions{Like: of("y")}, nil, []string{"two columns", `"y"`}},
-		{"names and X", "a\n1\n", CSVOptions{Like: wide}, nil, []string{"1 names", "2 columns"}},
-		{"no classes", "a\n1\n", CSVOptions{Like: &Dataset{Task: Classification, Features: []string{"a"}}}, nil,
-			[]string{"at least 2 classes"}},
-		{"no means", "a\n1\n", CSVOptions{Like: of("a"), Missing: MissingMean}, nil,
-			[]string{"MissingMean", `"first"`, "no X"}},
-		{"a mean too large", "a\n1\n", CSVOptions{Like: huge, Missing: MissingMean}, nil, []string{`"a"`, "1e+200"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			tt.opts.Name = "new"
-			_, err := ReadCSV(strings.NewReader(tt.text), tt.opts)
-			wantError(t, err, append(tt.want, "dataset new")...)
-			if tt.is != nil && !errors.Is(err, tt.is) {
-				t.Errorf("%v does not wrap %v", err, tt.is)
-			}
-		})
+	for _, c := range []refusedCase{
+		{"unknown category", "age,sex,town\n1,f,x\n\n2,k,x\n", CSVOptions{Like: like},
+			[]string{"row 1 (line 4)", `"sex"`, `"k"`, `["f" "m"]`, "MissingTokens"}, errMissingCategory},
+		{"letter case of a category", "age,sex,town\n1,F,x\n", CSVOptions{Like: like}, []string{`"F"`},
+			errMissingCategory},
+		{"leading zeros of a category", "c\n07\n", CSVOptions{Like: of("c=7", "c=8")}, []string{`"07"`},
+			errMissingCategory},
+		{"a number in another way", "c\n7.50\n", CSVOptions{Like: of("c=7.5", "c=8")},
+			[]string{`"7.50"`, `same number as "7.5"`, "write both alike"}, errMissingCategory},
+		{"a category that was left out", "age,sex\n1,f\n", CSVOptions{Like: dropped}, []string{`"f"`, `["m"]`},
+			errMissingCategory},
+		{"unknown class", "age,sex,town,ill\n1,f,x,maybe\n", CSVOptions{Like: like},
+			[]string{"row 0 (line 2)", `"ill"`, `"maybe"`, `["no" "yes"]`, "Ignore"}, ErrMissingClass},
+		{"missing", "age,sex,town\n1,,x\n", CSVOptions{Like: like}, []string{"row 0 (line 2)", `"sex"`, "MissingMean"},
+			nil},
+		{"missing target", "age,sex,town,ill\n1,f,x,?\n", CSVOptions{Like: like},
+			[]string{`"ill"`, "target is missing", "Ignore"}, nil},
+		{"text", "age,sex,town\nold,f,x\n", CSVOptions{Like: like}, []string{"line 2", `"age"`, `"old"`}, nil},
+		{"missing column", "sex,town\nf,x\n", CSVOptions{Like: like}, []string{`"age"`, `["sex" "town"]`, "add it"}, nil},
+		{"missing categorical column", "age,town\n1,x\n", CSVOptions{Like: like},
+			[]string{`"sex=f"`, `column "sex"`, `["age" "town"]`}, nil},
+		{"delimiter", "age^sex^town\n1^f^x\n", CSVOptions{Like: like}, []string{`"age"`, "delimiter"}, nil},
+		{"names, but no header", "1,f,x\n", CSVOptions{Like: like, NoHeader: true},
+			[]string{`"age"`, `["x0" "x1" "x2"]`, "position"}, nil},
+		{"no header, no target in front", "1,2\n", CSVOptions{Like: positions, NoHeader: true}, []string{`"x2"`}, nil},
+		{"one of several targets", "a,u\n1,2\n", CSVOptions{Like: several}, []string{`"u"`, `["v"]`, "Ignore"}, nil},
+		{"a feature ignored", "age,sex,town\n1,f,x\n", CSVOptions{Like: like, Ignore: []string{"town"}},
+			[]string{"Ignore", `"town"`, `"town=x"`}, nil},
+		{"of two columns", "a,a=b\n1,c\n", CSVOptions{Like: of("a=b=c")}, []string{`"a=b=c"`, `"a"`, `"a=b"`, "rename"},
+			nil},
+		{"a number's categories", "a\n1\n", CSVOptions{Like: of("a", "a=b")}, []string{`"a=b"`}, nil},
+		{"the target's categories", "y\n1\n", CSVOptions{Like: of("y=b")}, []string{`"y=b"`}, nil},
+		{"Target", "a\n1\n", CSVOptions{Like: of("a"), Target: "-1"}, []string{"Like and Target", `"-1"`, "empty"}, nil},
+		{"Task", "a\n1\n", CSVOptions{Like: of("a"), Task: Classification}, []string{"Like and Task", "classification"},
+			nil},
+		{"Categorical", "a\n1\n", CSVOptions{Like: of("a"), Categorical: []string{"a"}},
+			[]string{"Like and Categorical", `"a"`}, nil},
+		{"no features", "a\n1\n", CSVOptions{Like: of()}, []string{"Like", `"first"`, "no names of features"}, nil},
+		{"a feature is the target", "y\n1\n", CSVOptions{Like: of("y")}, []string{"two columns", `"y"`}, nil},
+		{"names and X", "a\n1\n", CSVOptions{Like: wide}, []string{"1 names", "2 columns"}, nil},
+		{"no classes", "a\n1\n", CSVOptions{Like: &Dataset{Task: Classification, Features: []string{"a"}}},
+			[]string{"at least 2 classes"}, nil},
+		{"no means", "a\n1\n", CSVOptions{Like: of("a"), Missing: MissingMean},
+			[]string{"MissingMean", `"first"`, "no X"}, nil},
+		{"a mean too large", "a\n1\n", CSVOptions{Like: huge, Missing: MissingMean}, []string{`"a"`, "1e+200"}, nil},
+	} {
+		c.test(t)
 	}
 }
 
