@@ -126,13 +126,3 @@ func TestBatchErrors(t *testing.T) {
 	}()
 	epochs(t, 10, 5, 0).At(-1)
 }
-
-func BenchmarkEpochAt(b *testing.B) {
-	batches, err := NewEpochBatches(10000, 50, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for i := range b.N {
-		batches.At(i)
-	}
-}

@@ -88,32 +88,6 @@ func TestValidateViewOfWiderMatrix(t *testing.T) {
 	}
 }
 
-func TestOutputs(t *testing.T) {
-	d := small()
-	if d.Rows() != 2 || d.Dims() != 3 || d.Outputs() != 1 {
-		t.Errorf("got %d rows, %d dims, %d outputs, want 2, 3, 1", d.Rows(), d.Dims(), d.Outputs())
-	}
-	d.Task, d.Classes = Classification, []string{"a", "b", "c"}
-	if d.Outputs() != 3 {
-		t.Errorf("got %d outputs for 3 classes", d.Outputs())
-	}
-	if d.Task, d.Classes = Regression, nil; d.Outputs() != 1 {
-		t.Errorf("got %d outputs for a regression", d.Outputs())
-	}
-	if (&Dataset{}).Dims() != 0 {
-		t.Error("an empty Dataset has features")
-	}
-}
-
-func TestTaskString(t *testing.T) {
-	for task, want := range map[Task]string{Regression: "regression", BinaryClassification: "binary classification",
-		Classification: "classification", 7: "Task(7)"} {
-		if task.String() != want {
-			t.Errorf("got %q, want %q", task, want)
-		}
-	}
-}
-
 func TestSubset(t *testing.T) {
 	d := small()
 	s, err := d.Subset([]int{1, 0, 1})

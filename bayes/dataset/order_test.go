@@ -46,85 +46,48 @@ func TestOrderOfColumns(t *testing.T) {
 	}
 }
 
-// What stands at another place is an error; what is renamed, or not there, is none.
+// What stands at another place is an error, and so are a class and a category that the model has not seen: their number
+// or column would be taken for another's. What is renamed, or not there, is none. "1.0" is the same as "1".
 func TestSameOrder(t *testing.T) {
-	d := &dataset.Dataset{Name: "d", Features: []string{"a", "b"}, Target: "y", Classes: []string{"no", "yes"}}
+	plain := dataset.Dataset{Name: "d", Features: []string{"a", "b"}, Target: "y", Classes: []string{"no", "yes"}}
+	grades := dataset.Dataset{Name: "d", Features: []string{"grade=1.0", "grade=2.0"}, Target: "y",
+		Classes: []string{"2.0", "3.0"}}
+	colours := dataset.Dataset{Name: "d", Features: []string{"a", "colour=blue", "colour=red"}, Target: "y"}
 	for _, c := range []struct {
-		features, targets, classes []string
-		says                       string // empty: no error
+		d                          dataset.Dataset
+		features, targets, classes string
+		is                         error
+		says                       string
 	}{
-		{[]string{"a", "b"}, []string{"y"}, []string{"no", "yes"}, ""},
-		{nil, nil, nil, ""},
-		{[]string{"c", "d"}, []string{"z"}, []string{"0", "1"}, ""},
-		{[]string{"a", "c"}, nil, nil, ""},
-		{[]string{"b", "a"}, nil, nil, `feature "a"`},
-		{[]string{"c", "a"}, nil, nil, `feature "a"`},
-		{nil, []string{"x", "y"}, nil, `target "y"`},
-		{[]string{"a", "y"}, []string{"b"}, nil, `"b" is a feature here`}, // the second file's target is another column
-		{[]string{"a", "y"}, nil, nil, `"y" is a target here`},
-		{[]string{"a", "y"}, []string{"y"}, nil, ""}, // a feature of the target's name
-		{nil, nil, []string{"yes", "no"}, `class "no"`},
+		{plain, "a b", "y", "no yes", nil, ""},
+		{plain, "", "", "", nil, ""},
+		{plain, "c d", "z", "0 1", nil, ""},
+		{plain, "a c", "", "", nil, ""},
+		{plain, "b a", "", "", dataset.ErrOrder, `feature "a"`},
+		{plain, "c a", "", "", dataset.ErrOrder, `feature "a"`},
+		{plain, "", "x y", "", dataset.ErrOrder, `target "y"`},
+		{plain, "a y", "b", "", dataset.ErrOrder, `"b" is a feature here`}, // the second file's target is another column
+		{plain, "a y", "", "", dataset.ErrOrder, `"y" is a target here`},
+		{plain, "a y", "y", "", nil, ""}, // a feature of the target's name
+		{plain, "", "", "yes no", dataset.ErrOrder, `class "no"`},
+		{plain, "", "", "no maybe", dataset.ErrMissingClass, `class 1 is "yes"`},
+		{plain, "", "", "no yes maybe", nil, ""},
+		{grades, "grade=1 grade=2", "", "2 3", nil, ""},
+		{grades, "grade=1 grade=2", "", "1 2 3", dataset.ErrOrder, ""},
+		{grades, "grade=0 grade=1 grade=2", "", "2 3", dataset.ErrOrder, ""},
+		{grades, "grade=1 grade=3", "", "2 3", dataset.ErrMissingCategory, ""},
+		{grades, "grade=1 grade=02", "", "", dataset.ErrMissingCategory, ""},
+		{grades, "", "", "2 4", dataset.ErrMissingClass, ""},
+		{colours, "a colour=blue colour=green", "", "", dataset.ErrMissingCategory, `feature 2 is "colour=red"`},
+		{colours, "a colour=blue colour=red", "", "", nil, ""},
+		{colours, "a hue=blue hue=red", "", "", nil, ""}, // renamed
 	} {
-		err := d.SameOrder(c.features, c.targets, c.classes)
-		if (err == nil) != (c.says == "") || err != nil && (!errors.Is(err, dataset.ErrOrder) ||
-			!strings.Contains(err.Error(), c.says)) {
-			t.Errorf("%+v: %v", c, err)
+		err := c.d.SameOrder(strings.Fields(c.features), strings.Fields(c.targets), strings.Fields(c.classes))
+		if !errors.Is(err, c.is) || c.is == nil && err != nil || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q, %q, %q: %v, want %v with %q", c.features, c.targets, c.classes, err, c.is, c.says)
 		}
 	}
-}
-
-// A class that the model has not seen is refused: its number is that of another class, as which it would be scored.
-func TestUnknownClass(t *testing.T) {
-	d := &dataset.Dataset{Name: "d", Features: []string{"a"}, Target: "y", Classes: []string{"cat", "dog", "fox"}}
-	if err := d.SameOrder(nil, nil, []string{"cat", "dog", "owl"}); !errors.Is(err, dataset.ErrMissingClass) ||
-		!strings.Contains(err.Error(), `class 2 is "fox"`) {
-		t.Errorf("a class of its own: %v", err)
-	}
-	if err := d.SameOrder(nil, nil, []string{"cat", "dog", "fox", "owl"}); err != nil {
-		t.Errorf("a class is absent: %v", err)
-	}
-}
-
-// A category or class is the same one with a point and without, also where the second file lacks some.
-func TestOrderOfWholeNumbers(t *testing.T) {
-	d := &dataset.Dataset{
-		Name: "d", Features: []string{"grade=1.0", "grade=2.0"}, Target: "y", Classes: []string{"2.0", "3.0"},
-	}
-	for _, c := range []struct {
-		features, classes []string
-		is                error
-	}{
-		{[]string{"grade=1", "grade=2"}, []string{"2", "3"}, nil},
-		{[]string{"grade=1", "grade=2"}, []string{"1", "2", "3"}, dataset.ErrOrder},
-		{[]string{"grade=0", "grade=1", "grade=2"}, []string{"2", "3"}, dataset.ErrOrder},
-		{[]string{"grade=1", "grade=3"}, []string{"2", "3"}, dataset.ErrMissingCategory},
-		{[]string{"grade=1", "grade=02"}, nil, dataset.ErrMissingCategory},
-		{nil, []string{"2", "4"}, dataset.ErrMissingClass},
-	} {
-		if err := d.SameOrder(c.features, nil, c.classes); !errors.Is(err, c.is) {
-			t.Errorf("%q, %q: %v, want %v", c.features, c.classes, err, c.is)
-		}
-	}
-	if d.Features[0] != "grade=1.0" || d.Classes[0] != "2.0" {
+	if grades.Features[0] != "grade=1.0" || grades.Classes[0] != "2.0" {
 		t.Error("the names have changed")
-	}
-}
-
-// A category that the model has not seen is refused: its column would be taken for another category's.
-func TestUnknownCategory(t *testing.T) {
-	d := &dataset.Dataset{Name: "d", Features: []string{"a", "colour=blue", "colour=red"}, Target: "y"}
-	for _, c := range []struct {
-		features []string
-		refused  bool
-	}{
-		{[]string{"a", "colour=blue", "colour=green"}, true},
-		{[]string{"a", "colour=blue", "colour=red"}, false},
-		{[]string{"a", "hue=blue", "hue=red"}, false}, // renamed
-	} {
-		err := d.SameOrder(c.features, nil, nil)
-		if errors.Is(err, dataset.ErrMissingCategory) != c.refused || !c.refused && err != nil ||
-			c.refused && !strings.Contains(err.Error(), `feature 2 is "colour=red"`) {
-			t.Errorf("%q: %v", c.features, err)
-		}
 	}
 }

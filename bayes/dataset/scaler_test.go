@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 	"testing"
@@ -65,12 +64,6 @@ func TestScalerOfRounding(t *testing.T) {
 	}
 }
 
-func TestScalerOfEmptyMatrix(t *testing.T) {
-	if z, err := FitScaler(&mat.Dense{}).Apply(&mat.Dense{}); err != nil || !z.IsEmpty() {
-		t.Errorf("got %v, error %v", z, err)
-	}
-}
-
 // Two targets, [3, 2] row-major: each has a scale of its own.
 func TestTargetScaler(t *testing.T) {
 	y := []float64{1, .1, 3, .1, 5, .1}
@@ -83,21 +76,6 @@ func TestTargetScaler(t *testing.T) {
 	}
 	if s := FitTargetScaler(nil, 1); s.StdDev[0] != 1 || s.Mean[0] != 0 {
 		t.Errorf("no target: got %+v", s)
-	}
-}
-
-func TestScalerJSON(t *testing.T) {
-	s := FitScaler(Yacht().X)
-	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back Scaler
-	if err := json.Unmarshal(text, &back); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(back.Mean, s.Mean) || !slices.Equal(back.StdDev, s.StdDev) {
-		t.Errorf("%s reads back as %+v", text, back)
 	}
 }
 

@@ -167,28 +167,6 @@ func TestSourceThatChanges(t *testing.T) {
 	}
 }
 
-// A block that several goroutines read in parts has the rows that single readings have, standardised alike.
-func TestSourceInParts(t *testing.T) {
-	const n, d, from, rows = 1000, 3, 13, 900
-	scaled, _, _, err := Standardise(t.Context(), Simulated{N: n, Features: d, Noise: 1, Seed: 6}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, y := make([]float64, rows*d), make([]float64, rows)
-	if err := scaled.Read(t.Context(), from, x, y); err != nil {
-		t.Fatal(err)
-	}
-	for i := range rows {
-		oneX, oneY := make([]float64, d), make([]float64, 1)
-		if err := scaled.Read(t.Context(), from+i, oneX, oneY); err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(oneX, x[i*d:(i+1)*d]) || oneY[0] != y[i] {
-			t.Fatalf("row %d is %v, %v alone, and %v, %v in a block", from+i, oneX, oneY, x[i*d:(i+1)*d], y[i])
-		}
-	}
-}
-
 // Of groups of rows every change of a row is seen in a reading that holds the whole group, and so are rows that change
 // places.
 func TestRowSumsOfGroups(t *testing.T) {
@@ -217,34 +195,5 @@ func TestRowSumsOfGroups(t *testing.T) {
 	x[0], x[1], x[2], x[3] = x[2], x[3], x[0], x[1]
 	if err := sums.check(0, d, x, y); !errors.Is(err, errChanged) || !strings.Contains(err.Error(), "rows 0 to 2 is not") {
 		t.Errorf("rows 0 and 1 change places: %v", err)
-	}
-}
-
-// BenchmarkScaled reads rows from memory, the fastest source, and compares them with what was examined.
-func BenchmarkScaled(b *testing.B) {
-	const rows, d = 1 << 14, 100
-	xs, ys := make([]float64, rows*d), make([]float64, rows)
-	if err := (Simulated{N: rows, Features: d}).Read(b.Context(), 0, xs, ys); err != nil {
-		b.Fatal(err)
-	}
-	memory := RowsOf(&Dataset{X: mat.NewDense(rows, d, xs), Y: ys})
-	for name, compared := range map[string]bool{"plain": false, "compared": true} {
-		found, err := Examine(b.Context(), memory, 0, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if !compared {
-			found.sums = rowSums{each: rows + 1, rows: rows} // no reading has a whole group
-		}
-		scaled := found.Scaled(memory, found.Features, found.Targets)
-		x, y := make([]float64, 4096*d), make([]float64, 4096)
-		b.Run(name, func(b *testing.B) {
-			for i := 0; b.Loop(); i++ {
-				if err := scaled.Read(b.Context(), i%4*4096, x, y); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4096/(d+1), "ns/number")
-		})
 	}
 }

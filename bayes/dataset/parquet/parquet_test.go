@@ -126,43 +126,6 @@ func TestDamagedCount(t *testing.T) {
 	}
 }
 
-// BenchmarkOpen reads 100 000 rows of 20 columns of doubles.
-func BenchmarkOpen(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "big.parquet")
-	group := pq.Group{}
-	const columns, rows = 20, 100_000
-	for k := range columns {
-		group[fmt.Sprintf("x%02d", k)] = pq.Leaf(pq.DoubleType)
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	w := pq.NewWriter(file, pq.NewSchema("table", group))
-	row := make(pq.Row, columns)
-	for i := range rows {
-		for k := range columns {
-			row[k] = pq.ValueOf(float64(i*k)/7).Level(0, 0, k)
-		}
-		if _, err := w.WriteRows([]pq.Row{row}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		b.Fatal(err)
-	}
-	info, err := file.Stat()
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(info.Size())
-	for b.Loop() {
-		if _, err := parquet.Open(path, dataset.CSVOptions{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // Numbers of every type are the same whether they lie in a page as such or by a dictionary, in two row groups; decimals
 // are in their units.
 func TestDictionaries(t *testing.T) {

@@ -195,11 +195,3 @@ func TestCIFAR10(t *testing.T) {
 		t.Errorf("first labels %v and %v", train.Y[0], test.Y[0])
 	}
 }
-
-func BenchmarkCIFAR10(b *testing.B) {
-	for b.Loop() {
-		if _, _, err := CIFAR10(); err != nil {
-			b.Skip(err)
-		}
-	}
-}

@@ -104,11 +104,3 @@ func TestFashionMade(t *testing.T) {
 		refused(t, err, want, s.folder)
 	}
 }
-
-func BenchmarkFashionMNIST(b *testing.B) {
-	for b.Loop() {
-		if _, _, err := FashionMNIST(); err != nil {
-			b.Skip(err)
-		}
-	}
-}
