@@ -17,7 +17,7 @@ import (
 // Chains that disagree on a density of the user's own, or see little of it, are doubted; those of normals are not.
 // x + y is N(0, .01^2) and x - y N(0, 100^2) where they are collinear; the scales are 1e12 and 1e-12; the Cauchys have
 // heavy tails.
-func TestChainsApartAreSaid(t *testing.T) {
+func TestChainsApart(t *testing.T) {
 	at := func(phi *Node, k int) *Node { return Reshape(Slice(phi, AxisRange(), AxisElem(k)), phi.Shape().Dim(0)) }
 	normal := func(x *Node, sd float64) *Node { return MulScalar(Square(DivScalar(x, sd)), -.5) }
 	targets := map[string]density.Func{

@@ -168,22 +168,22 @@ func TestMoveUnfinished(t *testing.T) {
 	}
 }
 
-// telling is a kernel of one's own that tells how far each transition went, which is NaN where it stayed.
-type telling struct{ RandomWalkMetropolis }
+// jumping is a kernel of one's own that reports how far each transition went, which is NaN where it stayed.
+type jumping struct{ RandomWalkMetropolis }
 
-func (k telling) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
+func (k jumping) Move(rng random.Stream, s State, target density.Target, tuning Tuning) (State, Info) {
 	next, info := k.RandomWalkMetropolis.Move(rng, s, target, tuning)
 	jump := Sqrt(ReduceSum(Square(Sub(next.Phi, s.Phi)), 1))
 	info.Extra = map[string]*Node{"jump": Div(jump, info.Accepted), "two": AddScalar(ZerosLike(jump), 2)}
 	return next, info
 }
 
-// What a kernel tells beside the fields of Info is in ChainStats by its name, over the transitions where it is finite,
-// also of a run that went on from a checkpoint.
+// What a kernel reports beside the fields of Info is in ChainStats by its name, over the transitions where it is
+// finite, also of a run that went on from a checkpoint.
 func TestExtraInfo(t *testing.T) {
 	chains := Chains{Chains: 2, Draws: 40, WarmUp: NoWarmUp}
 	settings := run.Settings{Engine: computetest.Go(t), Seed: 3, Checkpoint: filepath.Join(t.TempDir(), "run")}
-	kernel := telling{RandomWalkMetropolis{StepSize: 1}}
+	kernel := jumping{RandomWalkMetropolis{StepSize: 1}}
 	left := 17
 	if _, err := fit.Sample(after{t.Context(), &left}, standard(), with(chains, kernel), settings); err != nil {
 		t.Fatal(err)

@@ -112,7 +112,7 @@ func (k DelayedAcceptance) innerMoves() int {
 	return 1
 }
 
-// MarshalJSON tells checkpoints Inner's type, beside all settings.
+// MarshalJSON writes Inner's type, beside all settings, for checkpoints.
 func (k DelayedAcceptance) MarshalJSON() ([]byte, error) {
 	decides := map[string]any{
 		"inner": fmt.Sprintf("%T", k.Inner), "settings": k.Inner, "transitions": cmp.Or(k.Transitions, 1),

@@ -36,7 +36,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// Log-densities too large for float32 are said; in float64, or a little smaller, they are not.
+// There is a warning of log-densities too large for float32; of those in float64, or a little smaller, there is none.
 func TestRounded(t *testing.T) {
 	for _, c := range []struct {
 		constant float64

@@ -12,7 +12,7 @@ import (
 )
 
 // Moves that a kernel without an accept/reject step undid are warned of; one that rejects does so of itself.
-func TestUndoneMovesAreSaid(t *testing.T) {
+func TestUndoneMoves(t *testing.T) {
 	for _, c := range []struct {
 		kernel    Kernel
 		nonFinite int
@@ -22,8 +22,8 @@ func TestUndoneMovesAreSaid(t *testing.T) {
 		{MALA{StepSize: 1}, 50, false},
 	} {
 		doubts := (&sampling{kernel: c.kernel}).doubts([]ChainStats{{Transitions: 500, NonFinite: c.nonFinite}})
-		said := strings.Contains(strings.Join(doubts.Sentences(), " "), "was not finite, and the chain went back")
-		if said != c.warns {
+		warns := strings.Contains(strings.Join(doubts.Sentences(), " "), "was not finite, and the chain went back")
+		if warns != c.warns {
 			t.Errorf("%T, %d of 500: %q", c.kernel, c.nonFinite, doubts)
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"gobnn/bayes/fit"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/mcmc/check"
-	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
@@ -56,27 +55,6 @@ func linear(l check.Linear) density.Problem {
 	}
 }
 
-// network is the same regression as a network without hidden layers, by package target.
-func network(t *testing.T, engine *compute.Engine, l check.Linear, dtype compute.DType, particles int) density.Problem {
-	d := len(l.X[0]) - 1 // the last is the intercept's
-	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: l.NoiseStdDev}, Stochastic: bayes.All()}
-	bound, err := model.Bind(d, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var x []float64
-	for _, row := range l.X {
-		x = append(x, row[:d]...)
-	}
-	n := len(l.Y)
-	problem, err := density.NewProblem(engine, bound, compute.Floats(dtype, x, n, d), compute.Floats(dtype, l.Y, n), nil,
-		particles, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return problem
-}
-
 // Samplers that move all particles and waste-free ones give the exact posterior, an unbiased evidence, and the standard
 // error that they state: one call of the harness each, with a false alarm once in a thousand calls; seeds are fixed. A
 // ladder that the particles choose has a bias of order 1/J, which is below what the harness sees. The standard
@@ -86,12 +64,12 @@ func network(t *testing.T, engine *compute.Engine, l check.Linear, dtype compute
 func TestSampleIsExact(t *testing.T) {
 	samplesAreExact(t, []exactSampler{
 		{name: "random walk", stdDev: .25, Tempered: smc.Tempered{Kernel: mcmc.RandomWalkMetropolis{}, Moves: 5}},
-		{name: "HMC", stdDev: .3, Tempered: smc.Tempered{Kernel: mcmc.HMC{Steps: 3}, Moves: 2}, dtype: compute.Float32,
-			short: true, network: true},
+		{name: "HMC", stdDev: .3, Tempered: smc.Tempered{Kernel: mcmc.HMC{Steps: 3}, Moves: 2}, short: true,
+			dtype: compute.Float32},
 		{name: "HMC, waste-free", stdDev: .3, Tempered: smc.Tempered{
 			Kernel: mcmc.HMC{Steps: 3}, Particles: 400, WasteFree: 4,
 		}},
-		{name: "MALA, waste-free", stdDev: .3, network: true, Tempered: smc.Tempered{
+		{name: "MALA, waste-free", stdDev: .3, Tempered: smc.Tempered{
 			Kernel: mcmc.MALA{}, Particles: 800, WasteFree: 4, Moves: 3,
 		}},
 	})
@@ -101,10 +79,9 @@ func TestSampleIsExact(t *testing.T) {
 type exactSampler struct {
 	name string
 	smc.Tempered
-	dtype   compute.DType // default Float64
-	stdDev  float64
-	short   bool // also with -short
-	network bool
+	dtype  compute.DType // default Float64
+	stdDev float64
+	short  bool // also with -short
 }
 
 // samplesAreExact calls the harness for each sampler.
@@ -117,11 +94,7 @@ func samplesAreExact(t *testing.T, samplers []exactSampler) {
 			s := run.Settings{Engine: computetest.Go(t), DType: cmp.Or(c.dtype, compute.Float64)}
 			c.Particles = cmp.Or(c.Particles, 200)
 			line := check.Line()
-			problem := linear(line)
-			if c.network {
-				problem = network(t, s.Engine, line, s.DType, c.Particles)
-			}
-			harness(t, problem, c.Tempered, s, check.SequentialOptions{Problem: &line, Runs: 40, StdDev: c.stdDev})
+			harness(t, linear(line), c.Tempered, s, check.SequentialOptions{Problem: &line, Runs: 40, StdDev: c.stdDev})
 		})
 	}
 }
@@ -148,9 +121,7 @@ func harness(
 	t *testing.T, problem density.Problem, method smc.Tempered, s run.Settings, o check.SequentialOptions,
 ) {
 	t.Helper()
-	if problem.ProgramKey() == "" {
-		problem = problem.Keyed("test", t.Name())
-	}
+	problem = problem.Keyed("test", t.Name())
 	var evidences, variances []float64
 	check.Sequential(t, func(seed uint64) (check.SequentialRun, error) {
 		s.Seed = seed
