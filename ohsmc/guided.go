@@ -108,7 +108,7 @@ func (a Guided) Prepare(j *fit.Job) (fit.Method, error) {
 func (a Guided) Compile(c *particles.Core) (particles.Stepper, error) {
 	g := &guided{Guided: a, Core: c, posterior: c.Target}
 	if !a.AllRows {
-		g.posterior = density.Full{Likelihood: c.Target.Likelihood}
+		g.posterior = density.Full(c.Target.Likelihood)
 	}
 	var err error
 	g.Stepper, err = particles.NewStepper(c, particles.Graphs{
@@ -132,7 +132,7 @@ type guided struct {
 	Guided
 	*particles.Core
 	particles.Stepper
-	posterior density.Conditional
+	posterior density.Posterior
 }
 
 // begin weighs particles from the prior by the first batch, w_0 = pi(phi_0; psi_0)/p(phi_0) (eq. 14).

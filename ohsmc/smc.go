@@ -231,9 +231,8 @@ func (a SMC) Compile(c *particles.Core) (particles.Stepper, error) {
 			learnt = append(learnt, name)
 		}
 	}
-	posterior := func(nodes compute.Nodes) density.Whole {
-		batch := density.Batch{Features: nodes[batchFeatures], Y: nodes[batchY]}
-		return density.Full{Likelihood: s.Target.Likelihood}.At(nodes["psi"], batch)
+	batchOf := func(nodes compute.Nodes) density.Batch {
+		return density.Batch{Features: nodes[batchFeatures], Y: nodes[batchY]}
 	}
 	var err error
 	s.stages, err = smc.NewStages(c.Engine, smc.Spec{
@@ -247,10 +246,15 @@ func (a SMC) Compile(c *particles.Core) (particles.Stepper, error) {
 			Initial: func(_ compute.Nodes, rng random.Stream) *Node {
 				return c.Bound.SamplePrior(rng, c.DType, c.Particles)
 			},
-			LogPrior: func(nodes compute.Nodes, phi *Node) *Node { return posterior(nodes).LogPrior(phi) },
-			Target:   func(nodes compute.Nodes, rows *Node) density.Target { return posterior(nodes).FirstRows(rows) },
+			LogPrior: func(_ compute.Nodes, phi *Node) *Node { return c.Bound.LogPrior(phi) },
+			Target: func(nodes compute.Nodes, rows *Node) density.Target { // the posterior given the first rows
+				first := batchOf(nodes)
+				first.Count = rows
+				return density.At(density.Full(s.Target.Likelihood), nodes["psi"], first)
+			},
 			Potential: func(nodes compute.Nodes, phi, rows *Node) *Node {
-				return posterior(nodes).LogLikelihoodOf(phi, ConvertDType(rows, dtypes.Int32), 1)
+				row := batchOf(nodes).Some(ConvertDType(rows, dtypes.Int32), 1, phi.DType())
+				return s.Target.LogLikelihood(phi, nodes["psi"], row)
 			},
 		},
 	})

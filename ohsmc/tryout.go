@@ -162,7 +162,7 @@ func (t *trial) move(phi []float64, key uint64, factor float64) (m moved, err er
 		return moved{}, err
 	}
 	core := particles.Core{
-		Bound: t.bound, Target: density.MiniBatch{Likelihood: density.Likelihood{Model: t.bound, Plan: plan}, Rows: 2},
+		Bound: t.bound, Target: density.MiniBatch(density.Likelihood{Model: t.bound, Plan: plan}, 2),
 	}
 	a := &guided{Guided: t.guided, Core: &core, posterior: core.Target}
 	results, err := CallOnceN(t.engine.Backend(), func(in []*Node) []*Node {

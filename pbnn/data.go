@@ -62,11 +62,12 @@ func (d *Data) AllRows(of FromAllRows) (density.Problem, error) {
 	if err != nil {
 		return problem, err
 	}
-	tempered := density.Tempered{Likelihood: likelihood, Points: of.EffectivePoints(d.Rows())}
+	points := of.EffectivePoints(d.Rows())
+	tempered := density.Tempered(likelihood, points)
 	problem.Target = func(data compute.Nodes, _ []*graph.Node) density.Target {
 		return density.At(tempered, data["psi"], density.Batch{Features: data["features"], Y: data["y"]})
 	}
-	return d.keyed(problem, "all rows", likelihood.Plan, tempered.Points), nil
+	return d.keyed(problem, "all rows", likelihood.Plan, points), nil
 }
 
 // tensors returns the standardised rows, x [N, d] and y [N], and psi [W], nil if nothing is shared.

@@ -35,7 +35,7 @@ func (t miniBatches) draw(rng random.Stream) density.Batch {
 
 // all is the target estimated from all M n rows of a batch: the mean over the M mini-batches.
 func (t miniBatches) all(batch density.Batch) density.Target {
-	return density.At(density.Tempered{Likelihood: t.likelihood, Points: t.points}, t.data["psi"], batch)
+	return density.At(density.Tempered(t.likelihood, t.points), t.data["psi"], batch)
 }
 
 // WithMiniBatch implements density.MiniBatchTarget: minus the mean of the M mini-batches' losses.

@@ -42,7 +42,7 @@ type family interface {
 type variational struct {
 	family
 	bound            *bayes.BoundModel
-	target           density.MiniBatch
+	target           density.Posterior
 	validation       density.Likelihood
 	draws, predicted int // S in training; the number of draws in a validation and in the posterior
 	dtype            compute.DType

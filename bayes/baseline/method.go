@@ -117,16 +117,15 @@ func modeOf(ctx context.Context, j *fit.Job, t Training) (*mode, error) {
 }
 
 // miniBatch is the target of particles whose log-posterior is estimated from the training's batches.
-func miniBatch(j *fit.Job, t Training, l density.Likelihood) (density.MiniBatch, error) {
-	target := density.MiniBatch{Likelihood: l, Rows: j.Rows()}
+func miniBatch(j *fit.Job, t Training, l density.Likelihood) (density.Posterior, error) {
 	batches, err := t.SourceBatches(j)
-	if err != nil {
-		return target, fmt.Errorf("baseline: %w", err)
+	switch {
+	case err != nil:
+		return density.Posterior{}, fmt.Errorf("baseline: %w", err)
+	case batches != nil:
+		return density.EqualBatches(l, j.Rows(), batches.PerEpoch()), nil
 	}
-	if batches != nil {
-		target.Batches = batches.PerEpoch()
-	}
-	return target, nil
+	return density.MiniBatch(l, j.Rows()), nil
 }
 
 // likelihood is that of a model, with a plan for the work.

@@ -134,7 +134,7 @@ func wholeOf(j *fit.Job) (*fit.Job, error) {
 // W], as a particle of a model whose every parameter is stochastic.
 type points struct {
 	whole      *bayes.BoundModel
-	target     density.MiniBatch
+	target     density.Posterior
 	validation density.Likelihood
 	members    int
 	dtype      compute.DType

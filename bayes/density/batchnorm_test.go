@@ -49,8 +49,8 @@ func TestBatchNormGradient(t *testing.T) {
 					a[i] = ConvertDType(a[i], dtype)
 				}
 				in := Batch{X: Reshape(a[2], batch, dims), Y: a[3], Count: ConstAs(a[3], float64(count)), Training: &Statistics{}}
-				e := Likelihood{Model: bound, Plan: plan}.Evidence(Reshape(a[0], few, bound.D), a[1], a[4], in)
-				return []*Node{e.LogEvidence, e.Gradient}
+				e := Likelihood{Model: bound, Plan: plan}.Reweight(Reshape(a[0], few, bound.D), a[1], a[4], in, LikelihoodPotential)
+				return []*Node{e.LogSum, e.Gradient}
 			})
 		}
 		phi, psi, weights := waves(few*bound.D, 1.7), waves(bound.W, 2.3), bayes.EqualLogWeights(few)

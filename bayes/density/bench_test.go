@@ -39,7 +39,7 @@ func benchmarkGradient(b *testing.B, engine *compute.Engine) {
 				Likelihood: bayes.Gaussian{StdDev: .3}, Stochastic: bayes.All()}.Bind(inputs, 1))
 			plan := computetest.Must(NewPlan(bound, compute.Float32, Workload{Particles: c.particles, Rows: c.rows}))
 			b.Log(plan)
-			target := Full{Likelihood{Model: bound, Plan: plan}}
+			target := Full(Likelihood{Model: bound, Plan: plan})
 			normal := normals()
 			phi, x, y := normal(.3, c.particles, bound.D), normal(1, c.rows, inputs), normal(1, c.rows)
 			benchmarkGraph(b, engine, []any{phi, x, y}, func(inputs []*graph.Node) []*graph.Node {
@@ -139,11 +139,11 @@ func benchmarkLeNet5(b *testing.B, engine *compute.Engine) {
 				case c.forward:
 					return []*graph.Node{likelihood.LogLikelihood(phi, psi, batch)}
 				case bound.W == 0:
-					value, gradient := Full{likelihood}.Gradient(phi, psi, batch)
+					value, gradient := Full(likelihood).Gradient(phi, psi, batch)
 					return []*graph.Node{value, gradient}
 				}
 				equal := graph.BroadcastToDims(graph.ConstAs(phi, -math.Log(float64(particles))), particles)
-				e := likelihood.Evidence(phi, psi, equal, batch)
+				e := likelihood.Reweight(phi, psi, equal, batch, LikelihoodPotential)
 				return []*graph.Node{e.LogLikelihood, e.Gradient}
 			})
 		})

@@ -51,9 +51,8 @@ func NewBlocks(
 			}
 			count := graph.Reshape(data["count"])
 			batch := Batch{X: data["x"], Features: data["features"], Y: data["y"], Count: count}
-			likelihood := Likelihood{Model: bound, Plan: plan}
-			estimate := At(MiniBatch{Likelihood: likelihood, Rows: rows}, data["psi"], batch)
-			return ofBlock{estimate, likelihood, graph.DivScalar(count, float64(rows))}
+			estimate := MiniBatch(Likelihood{Model: bound, Plan: plan}, rows)
+			return ofBlock{ofBatch{estimate, data["psi"], batch}, graph.DivScalar(count, float64(rows))}
 		},
 	}
 }
@@ -61,19 +60,18 @@ func NewBlocks(
 // ofBlock is the contribution of n of N rows to the log-posterior: (n/N) log p(phi) + log p(y_block | phi; psi). It
 // equals n/N times the mini-batch estimate of the log-posterior from these rows.
 type ofBlock struct {
-	estimate   LogPosterior
-	likelihood Likelihood
-	share      *graph.Node
+	estimate ofBatch
+	share    *graph.Node
 }
 
 // LogPrior is (n/N) log p(phi), [J]: summed over all blocks it is the log-prior.
 func (b ofBlock) LogPrior(phi *graph.Node) *graph.Node {
-	return graph.Mul(b.likelihood.Model.LogPrior(phi), b.share)
+	return graph.Mul(b.estimate.posterior.Model.LogPrior(phi), b.share)
 }
 
 // LogLikelihood is log p(y_block | phi; psi), [J].
 func (b ofBlock) LogLikelihood(phi *graph.Node) *graph.Node {
-	return b.likelihood.LogLikelihood(phi, b.estimate.psi, b.estimate.batch)
+	return b.estimate.posterior.LogLikelihood(phi, b.estimate.psi, b.estimate.batch)
 }
 
 // LogDensity implements Target.

@@ -34,11 +34,11 @@ func TestConvolutionInChunks(t *testing.T) {
 						a[i] = ConvertDType(a[i], dtype)
 					}
 					phi, psi, batch := Reshape(a[0], particles, bound.D), a[1], Batch{X: Reshape(a[2], rows, pixels), Y: a[3]}
-					value, gradient := Full{l}.Gradient(phi, psi, batch)
+					value, gradient := Full(l).Gradient(phi, psi, batch)
 					if engine.IsXLA() { // compiles long
 						return []*Node{value, gradient}
 					}
-					evidence := l.Evidence(phi, psi, a[4], batch)
+					evidence := l.Reweight(phi, psi, a[4], batch, LikelihoodPotential)
 					return []*Node{value, gradient, evidence.LogLikelihood, evidence.Gradient}
 				}, waves(particles*bound.D, 1.7), waves(bound.W, 2.3), waves(rows*pixels, .9),
 					[]float64{0, 1, 1, 0, 1, 0, 0}, bayes.EqualLogWeights(particles))

@@ -10,22 +10,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Evidence is the evidence of one batch under weighted particles, and its gradient.
-type Evidence struct {
-	// [J]: log p(y_batch | phi_j; psi), -Inf where not finite; of no meaning where the weight was 0 before
-	LogLikelihood *graph.Node
-	LogEvidence   *graph.Node // scalar: log sum_j w_j p(y_batch | phi_j; psi); -Inf if no particle has a weight
-	Gradient      *graph.Node // [W]: of LogEvidence with respect to psi; nil if nothing is shared
-}
-
-// Evidence evaluates the batch's evidence under particles with normalised logWeights, [J], and its gradient by Fisher's
-// identity: sum_j W_j grad_psi log p(y_batch | phi_j; psi) with W_j proportional to w_j p(y_batch | phi_j; psi) held
-// constant (Zhao et al. 2024, section 3.1). Nothing is scaled by N/n: see MiniBatch.Scale.
-func (l Likelihood) Evidence(phi, psi, logWeights *graph.Node, batch Batch) Evidence {
-	w := l.Reweight(phi, psi, logWeights, batch, LikelihoodPotential)
-	return Evidence{w.LogLikelihood, w.LogSum, w.Gradient}
-}
-
 // Potential is the factor by which particles' weights change (G of a Feynman-Kac model), in logs, [c], given their
 // log-likelihoods and gradients.
 type Potential struct {
@@ -69,7 +53,10 @@ type Reweighted struct {
 }
 
 // Reweight evaluates the batch in one pass over the particles. It computes their new weights from logWeights, [J], and
-// the gradient with respect to psi under the new weights; chunks are merged by a running log-sum-exp. If the plan cuts
+// the gradient with respect to psi under the new weights; chunks are merged by a running log-sum-exp. Of normalised
+// weights and LikelihoodPotential, LogSum is the batch's log evidence, log sum_j w_j p(y_batch | phi_j; psi), and
+// Gradient its gradient by Fisher's identity (Zhao et al. 2024, section 3.1). Nothing is scaled by N/n: see
+// Posterior.Scale. If the plan cuts
 // the rows into parts, there are two passes: the weights depend on all rows, and the gradient on the weights.
 func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weighing Potential) Reweighted {
 	finite := compute.RowsAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), phi.DType()) // [J]; false for NaN

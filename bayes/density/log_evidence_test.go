@@ -17,9 +17,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// The posterior of all rows can be tempered.
-var _ smc.Factored = density.Whole{}
-
 // On Bayesian linear regression the log evidence from weighted prior particles lies within its stated standard error of
 // the analytic one: over 100 seeds the share within one, two and three standard errors must be that of a normal to
 // within four binomial standard deviations (false alarm below 2e-4; the seeds are fixed).
@@ -35,6 +32,11 @@ func TestLogEvidenceOfLinearRegression(t *testing.T) {
 		Stochastic: bayes.All()}.Bind(2, 1))
 	plan := computetest.Must(compute.NewPlan(j, 1, 0))
 	likelihood := density.Likelihood{Model: bound, Plan: plan}
+	_, whole := density.At(density.Full(likelihood), nil, density.Batch{}).(smc.Factored)
+	_, part := density.At(density.MiniBatch(likelihood, 2*n), nil, density.Batch{}).(smc.Factored)
+	if !whole || part {
+		t.Errorf("the posterior of all rows can be tempered: %v, and that of mini-batches: %v", whole, part)
+	}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		exec := computetest.Must(NewExec(engine.Backend(), func(seed, x, y *Node) *Node {
 			phi := bound.SamplePrior(random.FromKey(seed), dtype, j)

@@ -33,7 +33,7 @@ func TestPaddingWithoutDensity(t *testing.T) {
 		Scaling: bayes.Scaling{KeepTarget: true}}
 	bound := computetest.Must(model.Bind(2, 1))
 	plan := computetest.Must(compute.NewPlan(2, 1, 0))
-	posterior := MiniBatch{Likelihood: Likelihood{Model: bound, Plan: plan}, Rows: 7}
+	posterior := MiniBatch(Likelihood{Model: bound, Plan: plan}, 7)
 	phi := [][]float64{{.1, -.2, .3}, {1, .5, -1}}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		of := func(x [][]float64, y []float64) []float64 {

@@ -24,7 +24,7 @@ func TestLoopOverChunks(t *testing.T) {
 				b.Count = ConstAs(b.Y, float64(rows-1))
 				l := Likelihood{Model: s.bound, Plan: plan}
 				w := l.Reweight(phi, psi, logWeights, b, twice)
-				density, gradient := MiniBatch{Likelihood: l, Rows: 3 * rows}.Gradient(phi, psi, b)
+				density, gradient := MiniBatch(l, 3*rows).Gradient(phi, psi, b)
 				all := []*Node{density, gradient, w.LogLikelihood, w.LogWeights, w.LogSum, w.Gradient}
 				if engine.IsXLA() { // compiles long: these are passes with fewer outputs
 					return all
@@ -59,7 +59,7 @@ func TestPartsOfRows(t *testing.T) {
 			b.Count = ConstAs(b.Y, float64(rows-1))
 			l := Likelihood{Model: s.bound, Plan: plan}
 			w := l.Reweight(phi, psi, logWeights, b, potential)
-			density, gradient := MiniBatch{Likelihood: l, Rows: 3 * rows}.Gradient(phi, psi, b)
+			density, gradient := MiniBatch(l, 3*rows).Gradient(phi, psi, b)
 			return []*Node{density, gradient, w.LogLikelihood, w.LogWeights, w.LogSum, w.Gradient,
 				l.LogPredictive(phi, psi, logWeights, b), l.Rows(phi, psi, b), l.Features(psi, b, compute.Float64)}
 		})()

@@ -46,7 +46,7 @@ func NewProblem(
 	if err != nil {
 		return Problem{}, err
 	}
-	full := Full{Likelihood{Model: bound, Plan: plan}}
+	full := Full(Likelihood{Model: bound, Plan: plan})
 	data := map[string]*tensors.Tensor{"features": features, "y": y}
 	if bound.W > 0 {
 		data["psi"] = psi
@@ -54,7 +54,7 @@ func NewProblem(
 	return Problem{
 		Name: named(bound, "posterior given all rows"), Dim: bound.D, Data: data,
 		Target: func(data compute.Nodes, _ []*graph.Node) Target {
-			return full.At(data["psi"], Batch{Features: data["features"], Y: data["y"]})
+			return At(full, data["psi"], Batch{Features: data["features"], Y: data["y"]})
 		},
 		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
 			return bound.SamplePrior(rng, dtype, chains)
@@ -94,7 +94,7 @@ func NewBatchProblem(
 	if err != nil {
 		return Problem{}, err
 	}
-	posterior := MiniBatch{Likelihood: Likelihood{Model: bound, Plan: plan}, Rows: rows}
+	posterior := MiniBatch(Likelihood{Model: bound, Plan: plan}, rows)
 	data := map[string]*tensors.Tensor{"x": x, "y": y}
 	if bound.W > 0 {
 		data["psi"] = psi

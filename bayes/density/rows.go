@@ -6,7 +6,10 @@ import (
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
@@ -48,4 +51,21 @@ func BatchOf(data compute.Nodes, numbers *graph.Node) Batch {
 		batch.Features = graph.Transpose(features, 0, 1)
 	}
 	return batch
+}
+
+// Some are `rows` consecutive rows of a batch from row `from` on, an int32 scalar, with their count in the given type.
+// Rows past the end are padding.
+func (b Batch) Some(from *graph.Node, rows int, dtype compute.DType) Batch {
+	all := b.rows()
+	number := Add(Iota(from.Graph(), shapes.Make(dtypes.Int32, rows, 1), 0), BroadcastToDims(from, rows, 1))
+	number = MinScalar(number, float64(all-1))
+	out := Batch{Y: Gather(b.Y, number)}
+	if b.Features != nil {
+		out.Features = Transpose(Gather(Transpose(b.Features, 0, 1), number), 0, 1)
+	} else {
+		out.X = Gather(b.X, number)
+	}
+	// Also where rows divides all: a caller may begin at any row.
+	out.Count = ConvertDType(MinScalar(AddScalar(Neg(from), float64(all)), float64(rows)), dtype)
+	return out
 }

@@ -63,8 +63,7 @@ func NewSourceProblem(
 		Name: named(bound, fmt.Sprintf("posterior from the mini-batches, of %d of %d rows of a %T, seed %d, blocks of %d",
 			s.BatchSize, n, source, s.Seed, s.BlockRows)), Dim: bound.D,
 		Target: func(_ compute.Nodes, inputs []*graph.Node) Target {
-			estimate := MiniBatch{Likelihood: likelihood, Rows: n, Batches: r.PerEpoch()}
-			return At(estimate, nil, Batch{X: inputs[0], Y: inputs[1], Count: inputs[2]})
+			return At(EqualBatches(likelihood, n, r.PerEpoch()), nil, Batch{X: inputs[0], Y: inputs[1], Count: inputs[2]})
 		},
 		HostInputs: &HostInputs{
 			Blank: inputs(r.blank()),

@@ -1,10 +1,10 @@
 // Package density evaluates the targets of the samplers: the log-posterior of all particles, its gradients, and the
 // evidence.
 //
-// The log-likelihood of a mini-batch of n of N rows estimates that of all data only if it is multiplied by N/n. The
-// type of a target says which one is meant, so that a sampler cannot be given the wrong one: Full takes a batch of all
-// rows and never scales; MiniBatch has N and scales by N/n; Tempered is the posterior that a given number of points
-// would have.
+// The log-likelihood of a mini-batch of n of N rows estimates that of all data only if it is multiplied by N/n. A
+// Posterior is made for one kind of batches, so that no sampler can forget the factor: Full takes a batch of all rows
+// and never scales; MiniBatch has N and scales by N/n; Tempered is the posterior that a given number of points would
+// have.
 //
 // Particles are evaluated in chunks (compute.Plan), one after another: one chunk's activations are freed before the
 // next begins. Where those of one particle would take more than 2 GiB, the rows are cut into parts too. Within a
@@ -269,107 +269,62 @@ func (l Likelihood) Rows(phi, psi *graph.Node, batch Batch) *graph.Node {
 	return rows[0]
 }
 
-// gradientOfPosterior is log p(phi) + scale log p(y_batch | phi; psi), [J], and its gradient with respect to phi, [J,
-// D]. It differentiates the sum over particles, which gives each particle's own gradient, since no particle's density
-// depends on another's parameters.
-func (l Likelihood) gradientOfPosterior(phi, psi *Node, batch Batch, scale *Node) (value, gradient *Node) {
-	rows, _ := l.begin(phi, psi, batch).over(pass{
-		outer: []*Node{scale},
+// Posterior is an unnormalised log-posterior of all particles given a batch, log p(phi) + Scale log p(y_batch | phi;
+// psi). Full, MiniBatch and Tempered make it: each says what the batches are of.
+type Posterior struct {
+	Likelihood
+	Rows  int                     // N, of MiniBatch
+	scale func(batch Batch) *Node // nil: 1
+}
+
+// Full is the posterior given all rows: its batches must hold the whole data.
+func Full(l Likelihood) Posterior { return Posterior{Likelihood: l} }
+
+// MiniBatch is the posterior given N rows, estimated from batches of n: log p(phi) + (N/n) log p(y_batch | phi; psi).
+func MiniBatch(l Likelihood, rows int) Posterior {
+	return Posterior{l, rows, func(b Batch) *Node { return Div(ConstAs(b.Y, float64(rows)), b.count()) }}
+}
+
+// EqualBatches is MiniBatch where a short batch has the same rows in each epoch, as of a Source: then the number of
+// batches takes the place of N/n, by which these rows would count for more than others.
+func EqualBatches(l Likelihood, rows, batches int) Posterior {
+	return Posterior{l, rows, func(b Batch) *Node { return ConstAs(b.Y, float64(batches)) }}
+}
+
+// Tempered is the posterior that a number of points, above 0, would give, estimated from batches of B of the data's N
+// rows: log p(phi) + (points/B) log p(y_batch | phi; psi). In the mean over batches, or by one batch of all rows, it is
+// the tempered posterior, with the likelihood to the power points/N.
+func Tempered(l Likelihood, points float64) Posterior {
+	return Posterior{l, 0, func(b Batch) *Node { return Div(ConstAs(b.Y, points), b.count()) }}
+}
+
+// Scale is the factor of the batch's log-likelihood, a scalar: 1, N/n or points/B.
+func (p Posterior) Scale(batch Batch) *graph.Node {
+	if p.scale == nil {
+		return ConstAs(batch.Y, 1.0)
+	}
+	return p.scale(batch)
+}
+
+// LogPosterior is log p(phi_j) + Scale log p(y_batch | phi_j; psi), [J], -Inf where not finite.
+func (p Posterior) LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node {
+	return compute.Gate(Add(p.Model.LogPrior(phi), Mul(p.Scale(batch), p.LogLikelihood(phi, psi, batch))))
+}
+
+// Gradient is LogPosterior, [J], and its gradient with respect to phi, [J, D]. It differentiates the sum over
+// particles, which gives each particle's own gradient, since no particle's density depends on another's parameters.
+func (p Posterior) Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *graph.Node) {
+	rows, _ := p.begin(phi, psi, batch).over(pass{
+		outer: []*Node{p.Scale(batch)},
 		rows:  [][]int{{}, {phi.Shape().Dim(1)}},
 		chunk: func(e *evaluation, c chunk, outer []*Node) (rows, sums []*Node) {
 			logLik := Mul(e.sum(c, e.outputs(c)), outer[0])
 			return []*Node{logLik, e.gradient(c, logLik)}, nil
 		},
 	})
-	prior := l.Model.LogPrior(phi)
+	prior := p.Model.LogPrior(phi)
 	ofPrior := Gradient(ReduceAllSum(prior), phi)[0]
 	return compute.Gate(Add(prior, rows[0])), Add(ofPrior, rows[1])
-}
-
-// Full is the posterior given all rows: its batches must hold the whole data.
-type Full struct{ Likelihood }
-
-// MiniBatch is the posterior given N rows, estimated from batches of n: log p(phi) + (N/n) log p(y_batch | phi; psi).
-type MiniBatch struct {
-	Likelihood
-	Rows int // N
-	// Batches is the number of mini-batches of an epoch where a short one always has the same rows, as of a Source: then
-	// it takes the place of N/n, by which these rows would count for more than others. 0: N/n.
-	Batches int
-}
-
-// Tempered is the posterior that a number of points would give, estimated from batches of B of the data's N rows: log
-// p(phi) + (Points/B) log p(y_batch | phi; psi). In the mean over batches, or by one batch of all rows, it is the
-// tempered posterior, with the likelihood to the power Points/N.
-type Tempered struct {
-	Likelihood
-	Points float64 // above 0
-}
-
-// Conditional is an unnormalised log-posterior of all particles: Full, MiniBatch or Tempered.
-type Conditional interface {
-	// Scale is the factor of the batch's log-likelihood, a scalar: 1, N/n or Points/B.
-	Scale(batch Batch) *graph.Node
-	// LogPosterior is log p(phi_j) + Scale log p(y_batch | phi_j; psi), [J], -Inf where not finite.
-	LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node
-	// Gradient is LogPosterior, [J], and its gradient with respect to phi, [J, D].
-	Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *graph.Node)
-}
-
-var (
-	_ Conditional = Full{}
-	_ Conditional = MiniBatch{}
-	_ Conditional = Tempered{}
-)
-
-// Scale implements Conditional: 1.
-func (f Full) Scale(batch Batch) *graph.Node { return ConstAs(batch.Y, 1.0) }
-
-// Scale implements Conditional: N/n, where n counts the batch's real rows, or Batches.
-func (m MiniBatch) Scale(batch Batch) *graph.Node {
-	if m.Batches > 0 {
-		return ConstAs(batch.Y, float64(m.Batches))
-	}
-	return Div(ConstAs(batch.Y, float64(m.Rows)), batch.count())
-}
-
-// Scale implements Conditional: Points/B, where B counts the batch's real rows.
-func (p Tempered) Scale(batch Batch) *graph.Node {
-	return Div(ConstAs(batch.Y, p.Points), batch.count())
-}
-
-// LogPosterior implements Conditional.
-func (f Full) LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node {
-	return f.logPosterior(phi, psi, batch, f.Scale(batch))
-}
-
-// LogPosterior implements Conditional.
-func (m MiniBatch) LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node {
-	return m.logPosterior(phi, psi, batch, m.Scale(batch))
-}
-
-// LogPosterior implements Conditional.
-func (p Tempered) LogPosterior(phi, psi *graph.Node, batch Batch) *graph.Node {
-	return p.logPosterior(phi, psi, batch, p.Scale(batch))
-}
-
-// Gradient implements Conditional.
-func (f Full) Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *graph.Node) {
-	return f.gradientOfPosterior(phi, psi, batch, f.Scale(batch))
-}
-
-// Gradient implements Conditional.
-func (m MiniBatch) Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *graph.Node) {
-	return m.gradientOfPosterior(phi, psi, batch, m.Scale(batch))
-}
-
-// Gradient implements Conditional.
-func (p Tempered) Gradient(phi, psi *graph.Node, batch Batch) (value, gradient *graph.Node) {
-	return p.gradientOfPosterior(phi, psi, batch, p.Scale(batch))
-}
-
-func (l Likelihood) logPosterior(phi, psi *Node, batch Batch, scale *Node) *Node {
-	return compute.Gate(Add(l.Model.LogPrior(phi), Mul(scale, l.LogLikelihood(phi, psi, batch))))
 }
 
 // largest is the largest coordinate that a particle may have: a network's sums of squares stay finite.

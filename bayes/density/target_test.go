@@ -237,7 +237,8 @@ func TestAgainstPlainLoops(t *testing.T) {
 					known := Batch{Features: l.Features(psi, b, b.Y.DType()), Y: b.Y}
 					return []*Node{
 						l.LogLikelihood(phi, psi, b), l.LogPredictive(phi, psi, logWeights, b),
-						l.Evidence(phi, psi, logWeights, b).LogEvidence, l.LogLikelihood(phi, psi, known), l.Rows(phi, psi, b),
+						l.Reweight(phi, psi, logWeights, b, LikelihoodPotential).LogSum, l.LogLikelihood(phi, psi, known),
+						l.Rows(phi, psi, b),
 					}
 				})()
 				name := fmt.Sprintf("%s, chunk %d: ", m.name, chunk)
@@ -257,9 +258,10 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 	engine := computetest.Go(t) // TestLoopOverChunks and TestNaNBesideOthers compile gradients by XLA
 	for _, m := range models {
 		s := newScene(t, m.model, m.outputs)
-		mini := func(chunk int) MiniBatch { return MiniBatch{Likelihood: s.likelihood(chunk), Rows: 3 * rows} }
+		mini := func(chunk int) Posterior { return MiniBatch(s.likelihood(chunk), 3*rows) }
 		evaluate := s.compile(t, engine, compute.Float64, func(phi, psi, logWeights *Node, b Batch) []*Node {
-			return []*Node{mini(0).LogPosterior(phi, psi, b), s.likelihood(0).Evidence(phi, psi, logWeights, b).LogEvidence}
+			weighed := s.likelihood(0).Reweight(phi, psi, logWeights, b, LikelihoodPotential)
+			return []*Node{mini(0).LogPosterior(phi, psi, b), weighed.LogSum}
 		})
 		values := func() ([]float64, float64) {
 			out := evaluate()
@@ -295,7 +297,7 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 				_, gradient := mini(chunk).Gradient(phi, psi, b)
 				outputs := []*Node{gradient}
 				if s.bound.W > 0 {
-					outputs = append(outputs, s.likelihood(chunk).Evidence(phi, psi, logWeights, b).Gradient)
+					outputs = append(outputs, s.likelihood(chunk).Reweight(phi, psi, logWeights, b, LikelihoodPotential).Gradient)
 				}
 				return outputs
 			})()
@@ -341,10 +343,11 @@ func TestScale(t *testing.T) {
 	out := s.compile(t, engine, dtype, func(phi, psi, logWeights *Node, b Batch) []*Node {
 		l := s.likelihood(16)
 		return []*Node{
-			s.bound.LogPrior(phi), Full{l}.LogPosterior(phi, psi, b),
-			MiniBatch{Likelihood: l, Rows: 21}.LogPosterior(phi, psi, padded(b)),
-			l.Evidence(phi, psi, logWeights, padded(b)).Gradient, l.LogPredictive(phi, psi, logWeights, padded(b)),
-			Tempered{l, 3}.LogPosterior(phi, psi, padded(b)),
+			s.bound.LogPrior(phi), Full(l).LogPosterior(phi, psi, b),
+			MiniBatch(l, 21).LogPosterior(phi, psi, padded(b)),
+			l.Reweight(phi, psi, logWeights, padded(b), LikelihoodPotential).Gradient,
+			l.LogPredictive(phi, psi, logWeights, padded(b)),
+			Tempered(l, 3).LogPosterior(phi, psi, padded(b)),
 		}
 	})()
 	computetest.Near(t, "Points", out[5], points, tolerance(dtype))
@@ -370,8 +373,8 @@ func TestOneBadParticle(t *testing.T) {
 	for _, dtype := range []compute.DType{compute.Float32, compute.Float64} {
 		s := newScene(t, models[0].model, 1)
 		evaluate := s.compile(t, engine, dtype, func(phi, psi, logWeights *Node, b Batch) []*Node {
-			e := s.likelihood(16).Evidence(phi, psi, logWeights, b)
-			return []*Node{e.LogEvidence, e.Gradient, e.LogLikelihood}
+			e := s.likelihood(16).Reweight(phi, psi, logWeights, b, LikelihoodPotential)
+			return []*Node{e.LogSum, e.Gradient, e.LogLikelihood}
 		})
 		s.logWeights[2] = math.Inf(-1)
 		total := floats.LogSumExp(s.logWeights)
@@ -479,7 +482,7 @@ func TestNaNBesideOthers(t *testing.T) {
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {
 		s := newScene(t, bayes.Model{Network: mlp(nn.GELU), Likelihood: bayes.Gaussian{}, Stochastic: bayes.All()}, 1)
 		evaluate := s.compile(t, engine, dtype, func(phi, _, _ *Node, b Batch) []*Node {
-			value, gradient := Full{s.likelihood(0)}.Gradient(phi, nil, b)
+			value, gradient := Full(s.likelihood(0)).Gradient(phi, nil, b)
 			return []*Node{value, gradient}
 		})
 		want := evaluate()

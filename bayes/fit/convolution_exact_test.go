@@ -285,7 +285,7 @@ func TestConvolutionKernels(t *testing.T) {
 						}
 						return graph.Reshape(graph.ConvertDType(graph.Const(phi.Graph(), values), phi.DType()), dims...)
 					}
-					return density.Full{Likelihood: density.Likelihood{Model: bound, Plan: plan}}.At(
+					return density.At(density.Full(density.Likelihood{Model: bound, Plan: plan}),
 						constant(c.psi, len(c.psi)), density.Batch{
 							X: constant(mat.DenseCopyOf(d.X).RawMatrix().Data, pictures, c.pixels), Y: constant(d.Y, pictures),
 						}).LogDensity(phi)

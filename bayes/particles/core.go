@@ -22,7 +22,7 @@ type Core struct {
 	Training                       // with the defaults; see Session.Training for which are each run's
 	run.Settings                   // with the defaults, Engine the open one; likewise
 	Bound        *bayes.BoundModel // the model with the data's widths: the prior, and the layout of phi and psi
-	Target       density.MiniBatch // the likelihood of a batch, evaluated in chunks of particles
+	Target       density.Posterior // the likelihood of a batch, evaluated in chunks of particles
 }
 
 // State is the state of a run between steps, as nodes of a step's graph.

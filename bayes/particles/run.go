@@ -183,7 +183,7 @@ func newPrograms(r *training) (*programs, error) {
 	}
 	p := &programs{core: Core{
 		Training: r.Training, Settings: r.Settings, Bound: r.Bound,
-		Target: density.MiniBatch{Likelihood: density.Likelihood{Model: r.Bound, Plan: plan}, Rows: r.Rows()},
+		Target: density.MiniBatch(density.Likelihood{Model: r.Bound, Plan: plan}, r.Rows()),
 	}}
 	if err = p.newInitial(); err == nil {
 		p.stepper, err = r.algorithm.Compile(&p.core)

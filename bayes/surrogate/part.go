@@ -43,7 +43,7 @@ func subsetOf(
 	if err != nil {
 		return subset{}, err
 	}
-	batches := density.MiniBatch{Likelihood: density.Likelihood{Model: bound, Plan: plan}, Rows: n}
+	batches := density.MiniBatch(density.Likelihood{Model: bound, Plan: plan}, n)
 	if g, ok := bound.Model.Likelihood.(bayes.Gaussian); ok && !g.Learn && bound.Extras == (dataset.Extras{}) {
 		p.name = "2n"
 		if p.data["y"], err = predicted(engine, bound, mode, psi, x, own); err != nil {
