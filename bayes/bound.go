@@ -24,10 +24,6 @@ import (
 // the shared parameters are a vector psi of W numbers. Unpack cuts both into Params. The network is split at the first
 // layer with a stochastic parameter: Prefix is evaluated once for all particles, Suffix for each particle.
 //
-// The running statistics of an nn.BatchNorm are numbers of psi that no gradient trains: what trains psi moves them
-// (density.Statistics). A model whose every parameter is stochastic, as that of an ensemble, may have them in phi, of
-// each member.
-//
 // The methods that take or return graph nodes panic on errors, as GoMLX does.
 type BoundModel struct {
 	Model   Model
@@ -35,7 +31,7 @@ type BoundModel struct {
 	Outputs int // targets, or classes; 1 for a binary classification
 	Width   int // number of network outputs, which the likelihood takes as its input
 	D       int // stochastic numbers per particle
-	W       int // shared numbers, running statistics included
+	W       int // shared numbers
 	Slots   []Slot
 	Extras  dataset.Extras // columns of y in a batch, behind the targets (see WithExtras)
 
@@ -126,9 +122,6 @@ func (b *BoundModel) tryGraphs() error {
 			b.Slots[i].InPrefix = false
 		}
 	}
-	if err := b.checkStatistics(); err != nil {
-		return err
-	}
 	return b.tryOut(engine)
 }
 
@@ -158,49 +151,6 @@ func (b *BoundModel) checkPerLayer() error {
 				"layers count from 1 to %d, and 0 is the likelihood's noise where that is stochastic", setting, scales[layer],
 				layer, last)
 		}
-	}
-	return nil
-}
-
-// checkStatistics is an error if particles with inputs of their own share running statistics.
-func (b *BoundModel) checkStatistics() error {
-	for _, slot := range b.Slots {
-		switch {
-		case slot.Kind != nn.Statistics || slot.InPrefix:
-		case !slot.Stochastic:
-			return fmt.Errorf("bayes: layer %d of %T is a batch normalisation (%q), and it does not come before the first "+
-				"stochastic layer: in training a row's density would depend on the other rows, and the likelihood would be no "+
-				"product over rows: take nn.FilterResponse, as nn.ResNet20 does by default, or make later layers stochastic",
-				slot.Layer, b.Model.Network, slot.Name)
-		case b.W > 0:
-			return fmt.Errorf("bayes: %q is stochastic: running statistics have no distribution, but are each particle's own "+
-				"where no parameter is shared, as in an ensemble: leave them out of Model.Stochastic", slot.Name)
-		}
-	}
-	return nil
-}
-
-// Normalises says whether the network has running statistics.
-func (b *BoundModel) Normalises() bool {
-	return slices.ContainsFunc(b.Slots, func(s Slot) bool { return s.Kind == nn.Statistics })
-}
-
-// CheckSampled is an error if running statistics are in phi, among what a sampler draws.
-func (b *BoundModel) CheckSampled() error {
-	if b.W == 0 && b.Normalises() {
-		return fmt.Errorf("bayes: the particles of %T have running statistics of their own, as the members of an ensemble "+
-			"do, and these have no distribution that could be sampled: leave them out of Model.Stochastic, or train by "+
-			"baseline.MAP in place of an ensemble", b.Model.Network)
-	}
-	return nil
-}
-
-// CheckBatches is an error if a mini-batch of training has one row, and the network normalises by mini-batches.
-func (b *BoundModel) CheckBatches(batches dataset.Batches) error {
-	last := batches.At(batches.PerEpoch() - 1)
-	if b.Normalises() && last.Count < 2 {
-		return fmt.Errorf("bayes: %T normalises by mini-batches, and the last of an epoch has one row, which has no "+
-			"variance: take another BatchSize than %d", b.Model.Network, len(last.Rows))
 	}
 	return nil
 }
@@ -580,28 +530,15 @@ func (b *BoundModel) Summary() string {
 	var out strings.Builder
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "parameter\tshape\t\tcount\tprior")
-	statistics := 0 // running
 	for _, slot := range b.Slots {
 		role, prior := "shared", ""
-		if slot.Kind == nn.Statistics {
-			role = "statistics"
-			statistics += slot.Size()
-		} else if slot.Stochastic {
+		if slot.Stochastic {
 			role, prior = "stochastic", fmt.Sprintf("%s(%.4g)", typeName(b.Model.Prior), b.Model.Prior.Scale(slot.Parameter))
 		}
 		fmt.Fprintf(table, "%s\t%v\t%s\t%d\t%s\n", slot.Name, slot.Shape, role, slot.Size(), prior)
 	}
-	own, shared := b.D, b.W
-	if b.W > 0 {
-		shared -= statistics
-	} else {
-		own -= statistics
-	}
-	fmt.Fprintf(table, "total\t\tstochastic\t%d\tper particle\n", own)
-	fmt.Fprintf(table, "\t\tshared\t%d\t\n", shared)
-	if statistics > 0 {
-		fmt.Fprintf(table, "\t\tstatistics\t%d\tnot trained\n", statistics)
-	}
+	fmt.Fprintf(table, "total\t\tstochastic\t%d\tper particle\n", b.D)
+	fmt.Fprintf(table, "\t\tshared\t%d\t\n", b.W)
 	table.Flush() //nolint:errcheck // a strings.Builder does not fail
 	return out.String()
 }

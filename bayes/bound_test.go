@@ -328,54 +328,6 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// normed normalises the features by mini-batches.
-type normed struct{}
-
-func (normed) Layers(inputs, outputs int) ([]nn.Layer, error) {
-	return []nn.Layer{nn.BatchNorm{Number: 1, Height: 1, Width: 1, Channels: inputs},
-		nn.Dense{Number: 2, In: inputs, Out: outputs}}, nil
-}
-
-// A partition picks running statistics by their names alone, and then with all parameters.
-func TestRunningStatistics(t *testing.T) {
-	const first = "layer 1 of bayes_test.normed is a batch normalisation"
-	all := []string{"layer1/scale", "layer1/shift", "layer1/mean", "layer1/variance", "layer2/weights", "layer2/biases"}
-	want := `
-parameter        shape              count  prior
-layer1/scale     [2]    shared      2
-layer1/shift     [2]    shared      2
-layer1/mean      [2]    statistics  2
-layer1/variance  [2]    statistics  2
-layer2/weights   [1 2]  stochastic  2      Normal(1)
-layer2/biases    [1]    stochastic  1      Normal(1)
-total                   stochastic  3      per particle
-                        shared      4
-                        statistics  4      not trained
-`
-	for _, c := range []struct {
-		stochastic bayes.Partition
-		says       string
-		d, w       int
-	}{
-		{bayes.Layers(2), "", 3, 8}, {bayes.Layers(1), first, 0, 0}, {bayes.All(), first, 0, 0},
-		{bayes.Biases(1), first, 0, 0}, {bayes.Names(all...), "", 11, 0},
-		{bayes.Names(all[1:]...), `"layer1/mean" is stochastic`, 0, 0},
-		{bayes.Layers(2).And(bayes.Names("layer1/variance")), first, 0, 0},
-	} {
-		bound, err := bayes.Model{Network: normed{}, Likelihood: bayes.Gaussian{}, Stochastic: c.stochastic}.Bind(2, 1)
-		switch {
-		case c.says != "":
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%+v: error %v does not say %s", c.stochastic, err, c.says)
-			}
-		case err != nil || bound.D != c.d || bound.W != c.w || (bound.CheckSampled() == nil) != (c.w > 0):
-			t.Errorf("%+v: %v, %+v", c.stochastic, err, bound)
-		case c.w > 0 && "\n"+trimmed(bound.Summary()) != want:
-			t.Errorf("Summary is\n%s, want%s", trimmed(bound.Summary()), want)
-		}
-	}
-}
-
 // trimmed is a text without spaces at the ends of its lines.
 func trimmed(text string) string {
 	var out strings.Builder

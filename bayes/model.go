@@ -64,8 +64,7 @@ type selector struct {
 	Name  string  `json:"name,omitempty"`
 }
 
-// Layers makes weights and biases of the numbered layers stochastic; layers count from 1. The running statistics of a
-// normalisation stay shared.
+// Layers makes weights and biases of the numbered layers stochastic; layers count from 1.
 func Layers(numbers ...int) Partition { return layersOf("", numbers) }
 
 // Weights makes the weights of the numbered layers stochastic, of all layers if none is given.
@@ -118,9 +117,6 @@ func (p Partition) And(other Partition) Partition {
 }
 
 func (s selector) matches(p nn.Parameter) bool {
-	if p.Kind == nn.Statistics && s.Name == "" {
-		return false
-	}
 	return (s.Layer == 0 || s.Layer == p.Layer) && (s.Kind == "" || s.Kind == p.Kind) && (s.Name == "" || s.Name == p.Name)
 }
 

@@ -183,11 +183,7 @@ func (s *ibis) Advance(ctx context.Context, r *particles.Session) (particles.Ste
 
 // begins puts the batch into the state and draws particles from the prior.
 func (s *ibis) begins(r *particles.Session, batch dataset.Batch, number uint32) error {
-	inputs := []any{batch.Rows}
-	if s.Bound.Normalises() {
-		inputs = append(inputs, float64(batch.Count))
-	}
-	if _, err := s.take.Run(r.State, inputs...); err != nil {
+	if _, err := s.take.Run(r.State, batch.Rows); err != nil {
 		return err
 	}
 	return s.stages.Start(r.State, smc.Counter{Number: number}, r.Seed)
@@ -297,13 +293,9 @@ func (s *ibis) Begin(r *particles.Session) error {
 	return s.stages.Restart(r.State, 0, smc.Counter{}, r.Seed)
 }
 
-// takeStep gathers the batch. Inputs: its rows, and how many of them are real, if features depend on that.
+// takeStep gathers the batch. Input: its rows.
 func (s *ibis) takeStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	count := ConstAs(nodes["train_y"], 1.0)
-	if len(inputs) > 1 {
-		count = inputs[1]
-	}
-	batch := s.Gather(nodes, inputs[0], count)
+	batch := s.Gather(nodes, inputs[0], ConstAs(nodes["train_y"], 1.0)) // the features do not depend on the count
 	batch.X = bayes.Numbers(batch.X, batch.Y.DType())
 	features := s.Target.Features(nodes["psi"], batch, batch.Y.DType())
 	return compute.Nodes{batchX: batch.X, batchY: batch.Y, batchFeatures: features}, ConstAs(batch.X, []float64{0})
@@ -315,8 +307,7 @@ func (s *ibis) learnStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	as := func(i int) *Node { return ConvertDType(compute.Element(inputs[0], i), s.DType) }
 	now := particles.StateOf(nodes)
 	now.Phi, now.LogWeights = nodes[s.stages.Entries()[0]], nodes[s.stages.Entries()[1]]
-	batch := density.Batch{X: nodes[batchX], Y: nodes[batchY], Count: as(2),
-		Training: &density.Statistics{}}
+	batch := density.Batch{X: nodes[batchX], Y: nodes[batchY], Count: as(2)}
 	rejected := ConstAs(now.Phi, 0.0)
 	if now.Psi != nil {
 		weighed := s.Target.Reweight(now.Phi, now.Psi, now.LogWeights, batch, density.UnitPotential)

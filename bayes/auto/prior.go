@@ -20,9 +20,6 @@ const wider = 1.5
 // and N(0, 1) too wide for few rows.
 func chainsModel(j *fit.Job, networks *bayes.Posterior) (*bayes.Model, error) {
 	whole, err := j.Whole()
-	if err == nil {
-		err = whole.Bound.CheckSampled()
-	}
 	if err != nil {
 		return nil, err
 	}

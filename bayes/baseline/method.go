@@ -53,17 +53,12 @@ func prepared(j *fit.Job, t Training) (Training, error) {
 		return t, err
 	}
 	if j.Source != nil {
-		if j.Bound.Normalises() {
-			return t, errors.New("baseline: the last mini-batches of a Source have as many rows as are left, and nn.BatchNorm " +
-				"needs two: take nn.FilterResponse")
-		}
 		return t, nil
 	}
-	batches, err := dataset.NewEpochBatches(j.Rows(), t.BatchSize, j.Seed)
-	if err != nil {
+	if _, err := dataset.NewEpochBatches(j.Rows(), t.BatchSize, j.Seed); err != nil {
 		return t, fmt.Errorf("baseline: %w", err)
 	}
-	return t, j.Bound.CheckBatches(batches)
+	return t, nil
 }
 
 // posteriorOf makes a posterior of theta, the members of a learner, flat [J, Q]; the status is the run's.

@@ -28,8 +28,7 @@ import (
 //
 // In a partial model the Gaussian is over the stochastic parameters; the shared ones are at the mean. The iterates are
 // Adam's, as in Zhao et al. 2024, whose settings are Collect 50 to 200 and Rank 20 to 100; the paper takes those of
-// stochastic gradient descent. The T epochs come on top of Epochs. A network with nn.BatchNorm is an error, since its
-// running statistics are not those of an average of parameters.
+// stochastic gradient descent. The T epochs come on top of Epochs.
 type SWAG struct {
 	Training `json:"training,omitzero"`
 	Collect  int     `json:"collect"` // T, at least 2; default half of Epochs
@@ -47,10 +46,6 @@ func (SWAG) Title() string { return "SWAG (Maddox et al. 2019)" }
 func (m SWAG) Prepare(j *fit.Job) (_ fit.Method, err error) {
 	if m.Training, err = preparedPoints(j, m.Training); err != nil {
 		return nil, err
-	}
-	if j.Bound.Normalises() {
-		return nil, fmt.Errorf("baseline: SWAG averages parameters, and the running statistics of %T would not be those of "+
-			"the average: take nn.FilterResponse in place of nn.BatchNorm", j.Bound.Model.Network)
 	}
 	if err := limits.Fill("baseline: SWAG",
 		limits.Int("Collect", &m.Collect, max(2, m.Epochs/2)).From(2).Because("as a Gaussian is fitted to its iterates"),

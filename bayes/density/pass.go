@@ -1,8 +1,6 @@
 package density
 
 import (
-	"slices"
-
 	"gobnn/bayes/compute"
 
 	"github.com/gomlx/compute/dtypes"
@@ -24,30 +22,17 @@ type pass struct {
 
 // over makes a pass over all particles: rows are [J, ...].
 func (e *evaluation) over(p pass) (rows, sums []*Node) {
-	used, each := e.used(), e.eachByBatch(e.batch)
-	if each {
-		p.rows = append(slices.Clone(p.rows), []int{e.statisticsWidth()})
-	}
-	rows, sums = e.Plan.Over(e.phi, compute.Pass{
+	used := e.used()
+	return e.Plan.Over(e.phi, compute.Pass{
 		Outer: append(used, p.outer...), Rows: p.rows, None: p.none, Merge: p.merge, Captures: p.captures,
 		Chunk: func(s compute.Span, phi *Node, outer []*Node) (rows, sums []*Node) {
 			inner := e.with(outer[:len(used)])
 			if s.Part != nil {
 				inner = inner.part(s.Part)
 			}
-			c := inner.chunk(s, phi)
-			if rows, sums = p.chunk(inner, c, outer[len(used):]); each {
-				rows = append(rows, inner.statistics(c))
-			}
-			return rows, sums
+			return p.chunk(inner, inner.chunk(s, phi), outer[len(used):])
 		},
 	})
-	if each {
-		last := len(rows) - 1
-		e.batch.Training.model, e.batch.Training.own = e.Model, rows[last]
-		rows = rows[:last]
-	}
-	return rows, sums
 }
 
 // used returns all nodes that the evaluation of a chunk uses. with replaces them by the given nodes, as within a loop.
@@ -62,7 +47,7 @@ func (e *evaluation) used() []*Node {
 func (e *evaluation) with(nodes []*Node) *evaluation {
 	inner := *e
 	inner.input.Node = nodes[0]
-	inner.batch = Batch{Y: nodes[1], Training: e.batch.Training}
+	inner.batch = Batch{Y: nodes[1]}
 	inner.common = e.common.With(nodes[2:])
 	if e.batch.Count != nil {
 		inner.batch.Count = nodes[2+len(e.common)]

@@ -18,12 +18,7 @@ func (l Likelihood) features(prefix nn.Params, batch Batch, dtype compute.DType)
 	apply := func(prefix nn.Params, x *Node) nn.Value { return l.Model.Prefix(prefix, bayes.Numbers(x, dtype)) }
 	p := l.partsOfPrefix(batch, dtype)
 	if p.count == 1 {
-		prefix = l.mode(prefix, batch)
-		output := apply(prefix, x)
-		if l.byBatch(batch) && l.Model.W > 0 {
-			batch.Training.model, batch.Training.shared = l.Model, prefix
-		}
-		return output
+		return apply(prefix, x)
 	}
 	one := apply(prefix, Slice(x, AxisRange(0, 1))) // for its shape: XLA removes it
 	shape := one.Node.Shape().Clone()
@@ -39,10 +34,10 @@ func (l Likelihood) features(prefix nn.Params, batch Batch, dtype compute.DType)
 }
 
 // partsOfPrefix are the parts of the rows in which the layers before the first stochastic one are evaluated: one where
-// there are no loops, and where layers normalise by the batch.
+// there are no loops.
 func (l Likelihood) partsOfPrefix(batch Batch, dtype compute.DType) parts {
 	rows := batch.X.Shape().Dim(0)
-	if !compute.CanLoop(batch.X.Graph()) || l.byBatch(batch) {
+	if !compute.CanLoop(batch.X.Graph()) {
 		return parts{rows, 1}
 	}
 	bytes := int64(activationCopies*l.Model.PrefixWidth()*rows) * int64(dtype.Size())

@@ -38,9 +38,6 @@ type Batch struct {
 	// Features are the output of the layers before the first stochastic one, [width, B], if computed before (see
 	// Likelihood.Features); X is then not used, and there is no gradient with respect to psi.
 	Features *graph.Node
-	// Training, if set, says that an nn.BatchNorm normalises by this batch's own statistics, not by the running ones. An
-	// evaluation leaves the running statistics after the batch there.
-	Training *Statistics
 
 	before *Node // how many rows at the beginning do not count, an int32 scalar; nil: all do
 }
@@ -107,7 +104,6 @@ type Likelihood struct {
 type chunk struct {
 	compute.Span
 	params nn.Params // all parameters that the suffix and the likelihood use
-	after  nn.Params // those of the suffix after its evaluation in training, with its running statistics
 }
 
 // evaluation is a pass over all chunks.
@@ -132,9 +128,7 @@ func (l Likelihood) Features(psi *graph.Node, batch Batch, dtype compute.DType) 
 // begin prepares a pass over all particles, phi, [J, D]: what they share, and the prefix's output.
 func (l Likelihood) begin(phi, psi *Node, batch Batch) *evaluation {
 	batch = batch.filled()
-	if l.Plan = l.Plan.For(phi.Shape().Dim(0)).InParts(phi.Graph()); l.eachByBatch(batch) {
-		l.Plan.Parts = 1 // the statistics are those of all rows
-	}
+	l.Plan = l.Plan.For(phi.Shape().Dim(0)).InParts(phi.Graph())
 	e := &evaluation{Likelihood: l, batch: batch, phi: phi}
 	e.prefix = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return s.InPrefix })
 	e.common = l.Model.Unpack(nil, psi, func(s bayes.Slot) bool { return !s.InPrefix && !s.Stochastic })
@@ -151,16 +145,11 @@ func (e *evaluation) chunk(s compute.Span, phi *Node) chunk {
 	block := e.block(phi.Graph(), s.Count, e.batch.rows())
 	params := e.Model.Unpack(nn.Block(phi, block), nil, func(s bayes.Slot) bool { return s.Stochastic })
 	maps.Copy(params, e.common)
-	return chunk{s, params, nn.Params{}}
+	return chunk{s, params}
 }
 
 // outputs returns the network's outputs.
-func (e *evaluation) outputs(c chunk) nn.Value {
-	params := e.mode(c.params, e.batch)
-	outputs := e.Model.Suffix(params, e.input)
-	maps.Copy(c.after, params)
-	return outputs
-}
+func (e *evaluation) outputs(c chunk) nn.Value { return e.Model.Suffix(c.params, e.input) }
 
 // rows is log p(y_b | phi_j; psi), times the row's weight, in blocks of particles, [., B, .], with 0 for padding.
 func (e *evaluation) rows(c chunk, outputs nn.Value) *Node {

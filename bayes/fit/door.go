@@ -53,9 +53,6 @@ func newJob(
 	if err == nil && parts.TrainHash != "" && j.Source == nil {
 		err = j.checkHash(parts.TrainHash)
 	}
-	if err == nil {
-		err = j.Bound.CheckSampled()
-	}
 	if err == nil && j.takes.Density && j.Trained == nil {
 		err = j.SampleAll()
 	}

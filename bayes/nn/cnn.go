@@ -20,7 +20,7 @@ type CNN struct {
 	Convolutions []Conv `json:"convolutions"`       // may be empty: an MLP
 
 	// Normalisation of the convolutions' results; default none. ByFilterResponse is followed by Threshold, also a
-	// layer, in place of the Activation; with ByBatch convolutions have no biases.
+	// layer, in place of the Activation.
 	Normalisation Normalisation `json:"normalisation,omitempty"`
 
 	Hidden     []int       `json:"hidden"`         // may be empty
@@ -56,22 +56,17 @@ func (n CNN) Layers(inputs, outputs int) ([]Layer, error) {
 		}
 		convolution := Convolution{
 			Number: number + 1, Height: height, Width: width, Channels: channels, Filters: c.Filters, Kernel: c.kernel(),
-			Padding: c.Padding, Init: n.Init, NoBiases: n.Normalisation == ByBatch,
+			Padding: c.Padding, Init: n.Init,
 		}
 		height, width = convolution.Size()
 		channels = c.Filters
 		number++
 		layers = append(layers, convolution)
-		switch n.Normalisation {
-		case ByFilterResponse:
+		if n.Normalisation == ByFilterResponse {
 			layers = append(layers, FilterResponse{Number: number + 1, Height: height, Width: width, Channels: channels},
 				Threshold{Number: number + 2, Height: height, Width: width, Channels: channels})
 			number += 2
-		case ByBatch:
-			layers = append(layers, BatchNorm{Number: number + 1, Height: height, Width: width, Channels: channels},
-				n.Activation)
-			number++
-		default:
+		} else {
 			layers = append(layers, n.Activation)
 		}
 		if c.Pool <= 1 {

@@ -62,13 +62,6 @@ func TestNormalisedCNN(t *testing.T) {
 			FilterResponse{Number: 5, Height: 2, Width: 2, Channels: 3}, Threshold{Number: 6, Height: 2, Width: 2, Channels: 3},
 			Dense{Number: 7, In: 12, Out: 2},
 		},
-		ByBatch: {
-			Convolution{Number: 1, Height: 4, Width: 5, Channels: 1, Filters: 2, Kernel: 3, NoBiases: true},
-			BatchNorm{Number: 2, Height: 4, Width: 5, Channels: 2}, Tanh,
-			Pool{Height: 4, Width: 5, Channels: 2, Side: 2},
-			Convolution{Number: 3, Height: 2, Width: 2, Channels: 2, Filters: 3, Kernel: 1, NoBiases: true},
-			BatchNorm{Number: 4, Height: 2, Width: 2, Channels: 3}, Tanh, Dense{Number: 5, In: 12, Out: 2},
-		},
 	} {
 		layers, err := CNN{Height: 4, Width: 5, Activation: Tanh, Normalisation: normalisation,
 			Convolutions: []Conv{{Filters: 2, Pool: 2}, {Filters: 3, Kernel: 1}}}.Layers(20, 2)
@@ -107,6 +100,8 @@ func TestCNNErrors(t *testing.T) {
 		{CNN{Height: 4, Width: 6, Hidden: []int{3, 0}}, 24, 1, []string{"hidden layer 2 has width 0"}},
 		{conv(Conv{Filters: 2}), 24, 0, []string{"to 0 outputs"}},
 		{CNN{Height: 4, Width: 6, Activation: "rellu"}, 24, 1, []string{`"rellu": use relu`}},
+		{CNN{Height: 4, Width: 6, Normalisation: "batch"}, 24, 1, []string{"no part of this library", "use filter_response"}},
+		{CNN{Height: 4, Width: 6, Normalisation: "layer"}, 24, 1, []string{`"layer": use filter_response`}},
 		{CNN{Height: 4, Width: 6, Init: "orthogonal"}, 24, 1, []string{`"orthogonal": use lecun_normal`}},
 	} {
 		_, err := c.network.Layers(c.inputs, c.outputs)

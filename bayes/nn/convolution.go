@@ -29,7 +29,6 @@ type Convolution struct {
 	Stride                  int // pixels from one place of a kernel to the next; default 1
 	Padding                 Padding
 	Init                    Initialiser // of the weights; biases start at 0
-	NoBiases                bool        // for where a normalisation follows, which subtracts them again
 }
 
 // Padding says what a convolution does at the edges of an image.
@@ -59,7 +58,7 @@ var (
 	_ Sized = Pool{}
 )
 
-// Parameters returns the weights and, unless NoBiases, the biases. The fan-in is the number of products in a sum,
+// Parameters returns the weights and the biases. The fan-in is the number of products in a sum,
 // kernel x kernel x channels, the fan-out kernel x kernel x filters.
 func (l Convolution) Parameters() []Parameter {
 	area := l.Kernel * l.Kernel
@@ -67,11 +66,8 @@ func (l Convolution) Parameters() []Parameter {
 		return Parameter{Name: parameterName(l.Number, kind), Layer: l.Number, Kind: kind, Shape: shape,
 			FanIn: area * l.Channels, FanOut: area * l.Filters, Init: init}
 	}
-	all := []Parameter{parameter(Weights, l.Init, l.Filters, l.Kernel, l.Kernel, l.Channels)}
-	if l.NoBiases {
-		return all
-	}
-	return append(all, parameter(Biases, Zeros, l.Filters))
+	return []Parameter{parameter(Weights, l.Init, l.Filters, l.Kernel, l.Kernel, l.Channels),
+		parameter(Biases, Zeros, l.Filters)}
 }
 
 // padding returns the number of zero pixels before and after each row and column.
@@ -120,9 +116,7 @@ func (l Convolution) Apply(params Params, h Value) Value {
 	default:
 		z = l.ofPatches(graph.Reshape(w.Node, 1, -1), x, x.Shape().Dim(0))
 	}
-	if !l.NoBiases {
-		z = withBiases(graph.Reshape(z, -1, batch*height*width, l.Filters), b)
-	}
+	z = withBiases(graph.Reshape(z, -1, batch*height*width, l.Filters), b)
 	z = graph.Reshape(z, -1, batch, height, width, l.Filters)
 	for _, own := range []Value{w, b, h} {
 		if own.PerParticle {

@@ -2,7 +2,7 @@
 // graph.
 //
 // MLP is a multilayer perceptron, CNN a convolutional network for images and ResNet20 a deeper one, with Residual
-// blocks that are normalised by FilterResponse or BatchNorm. A network of your own is a list of Layers, of this package
+// blocks that are normalised by FilterResponse. A network of your own is a list of Layers, of this package
 // or your own (see the example of Layer).
 //
 // In a partial Bayesian network the stochastic parameters differ from particle to particle, and the others are shared.
@@ -61,9 +61,6 @@ const (
 	Weights Kind = "weights"
 	Biases  Kind = "biases"
 	Noise   Kind = "noise" // of the likelihood
-	// Statistics are the running statistics of a BatchNorm: no gradient trains them, and no partition but by Names makes
-	// them stochastic.
-	Statistics Kind = "statistics"
 )
 
 // Parameter describes one tensor of a network's parameters.
@@ -125,18 +122,6 @@ func (p Params) With(nodes []*graph.Node) Params {
 		with[name] = value
 	}
 	return with
-}
-
-// realRows is the entry of Training among Params. No parameter has this name, since it must not be empty.
-const realRows = ""
-
-// Training returns the parameters for a mini-batch in training, of which the first count rows are real, a scalar of
-// their type. With these a BatchNorm normalises by the mini-batch, and leaves its running statistics after it in the
-// Params returned, under their names.
-func (p Params) Training(count *graph.Node) Params {
-	training := maps.Clone(p)
-	training[realRows] = Value{Node: count}
-	return training
 }
 
 // Layer is one stage of a network: it takes the value of the stage before.

@@ -1,33 +1,10 @@
 package nn
 
 import (
-	"fmt"
-
 	"gobnn/bayes/compute"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
-
-// BatchNorm normalises each channel by its mean m and variance v over all pixels of all rows: a channel x becomes
-//
-//	scale (x - m) / sqrt(v + 1e-5) + shift
-//
-// (Ioffe and Szegedy 2015, algorithm 1 and section 3.2). After a Dense layer of n outputs it is of images of 1 x 1 with
-// n channels. Scale and shift are [Channels].
-//
-// In training m and v are those of the mini-batch's real rows (Params.Training). Everywhere else, as in a prediction,
-// they are running statistics, two more parameters [Channels] that no gradient trains: after each mini-batch of
-// training they go a tenth of the way to its mean and, as algorithm 2 has it, to its unbiased variance.
-//
-// By the mini-batch's statistics a row's density depends on the other rows. In layers before the first stochastic one
-// all particles have that in common. Behind it the likelihood would be no product over rows, and bayes.Model.Bind
-// refuses a BatchNorm: take FilterResponse.
-type BatchNorm struct {
-	Number                  int // of the layer, counted from 1: its parameters are "layer1/scale", "layer1/shift", ...
-	Height, Width, Channels int // of its input, and of its result
-}
 
 // FilterResponse normalises each channel of each image by its mean square over the pixels, nu^2: a channel x becomes
 // scale x / sqrt(nu^2 + 1e-6) + shift (Singh and Krishnan 2020, equations 1 and 2); Threshold is its activation. Scale
@@ -46,21 +23,9 @@ type Threshold struct {
 }
 
 var (
-	_ Sized = BatchNorm{}
 	_ Sized = FilterResponse{}
 	_ Sized = Threshold{}
 )
-
-// Parameters returns the scale, a weight that starts at 1, the shift, a bias that starts at 0, and the running
-// statistics, the mean, which starts at 0, and the variance, which starts at 1.
-func (l BatchNorm) Parameters() []Parameter {
-	return []Parameter{
-		channelParameter(l.Number, "scale", Weights, l.Channels, Ones),
-		channelParameter(l.Number, "shift", Biases, l.Channels, Zeros),
-		channelParameter(l.Number, "mean", Statistics, l.Channels, Zeros),
-		channelParameter(l.Number, "variance", Statistics, l.Channels, Ones),
-	}
-}
 
 // Parameters returns the scale, a weight that starts at 1, and the shift, a bias that starts at 0.
 func (l FilterResponse) Parameters() []Parameter {
@@ -81,58 +46,10 @@ func channelParameter(layer int, name, kind Kind, channels int, init Initialiser
 }
 
 // Stored implements Sized: the normalised images and the result.
-func (l BatchNorm) Stored(bool) int { return 2 * l.Height * l.Width * l.Channels }
-
-// Stored implements Sized: the normalised images and the result.
 func (l FilterResponse) Stored(bool) int { return 2 * l.Height * l.Width * l.Channels }
 
 // Stored implements Sized.
 func (l Threshold) Stored(bool) int { return l.Height * l.Width * l.Channels }
-
-// Apply maps [H*W*channels, B] to the same shape, or [J/c, ., B, c] likewise; a shared input becomes per particle if a
-// parameter is. Then the statistics of a mini-batch are of each particle's own.
-func (l BatchNorm) Apply(params Params, h Value) Value {
-	var parameters []Value
-	for _, p := range l.Parameters() {
-		parameters = append(parameters, params[p.Name])
-	}
-	count, training := params[realRows]
-	return byChannel(h, l.Height, l.Width, l.Channels, parameters, func(x *graph.Node, own []*graph.Node) *graph.Node {
-		scale, shift, mean, variance := own[0], own[1], own[2], own[3]
-		if training {
-			g, pixels := x.Graph(), l.Height*l.Width
-			row := graph.Div(graph.Iota(g, shapes.Make(dtypes.Int32, x.Shape().Dim(1)), 0), graph.Const(g, int32(pixels)))
-			n := graph.MulScalar(count.Node, float64(pixels))
-			isReal := graph.LessThan(graph.ConvertDType(row, x.DType()), count.Node)
-			real := graph.Div(graph.ConvertDType(isReal, x.DType()), n)
-			average := func(x *graph.Node) *graph.Node {
-				return graph.ExpandAxes(graph.Einsum("jpf,p->jf", x, real), 1)
-			}
-			mean = average(x)
-			variance = average(graph.Square(graph.Sub(x, mean)))
-			l.move(params, "mean", own[2], mean)
-			l.move(params, "variance", own[3], graph.Mul(variance, graph.Div(n, graph.AddScalar(n, -1))))
-		}
-		factor := graph.Mul(scale, graph.Reciprocal(graph.Sqrt(graph.AddScalar(variance, 1e-5))))
-		return graph.Add(graph.Mul(graph.Sub(x, mean), factor), shift)
-	})
-}
-
-// move takes a running statistic a tenth of the way to the mini-batch's.
-func (l BatchNorm) move(params Params, kind Kind, running, ofBatch *graph.Node) {
-	name := parameterName(l.Number, kind)
-	running = graph.Add(running, graph.MulScalar(graph.Sub(ofBatch, running), .1))
-	if was := params[name].Node.Shape(); running.Shape().Size() != was.Size() {
-		panic(fmt.Errorf("nn: particles share the statistics of BatchNorm %d, and have inputs of their own", l.Number))
-	}
-	if own := params[name]; own.PerParticle { // [J, 1, channels] to [J/c, channels, c]
-		dims := own.Node.Shape().Dimensions
-		running = graph.Transpose(graph.Reshape(running, dims[0], dims[2], dims[1]), 1, 2)
-	} else {
-		running = graph.Reshape(running, l.Channels)
-	}
-	params[name] = Value{running, params[name].PerParticle}
-}
 
 // Apply maps [H*W*channels, B] to the same shape, or [J/c, ., B, c] likewise; a shared input becomes per particle if a
 // parameter is. With the channel r x, r = 1/sqrt(nu^2 + 1e-6), and the gradient v with respect to scale r x, that with

@@ -1,22 +1,25 @@
 package nn
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
-// Normalisation says what a network normalises its convolutions by.
+// Normalisation names what a network normalises its convolutions by.
 type Normalisation string
 
-// The normalisations. The zero value is ByFilterResponse for a ResNet20, and none for a CNN.
-const (
-	ByFilterResponse Normalisation = "filter_response"
-	ByBatch          Normalisation = "batch"
-)
+// ByFilterResponse normalises by FilterResponse.
+const ByFilterResponse Normalisation = "filter_response"
 
 func (n Normalisation) check() error {
 	switch n {
-	case "", ByFilterResponse, ByBatch:
+	case "", ByFilterResponse:
 		return nil
+	case "batch":
+		return errors.New("nn: normalisation by mini-batches is no part of this library any more, since a row's density would " +
+			"depend on the other rows: use filter_response")
 	}
-	return fmt.Errorf("nn: unknown normalisation %q: use filter_response or batch", string(n))
+	return fmt.Errorf("nn: unknown normalisation %q: use filter_response", string(n))
 }
 
 // LeNet5 is the network of LeCun, Bottou, Bengio and Haffner (1998) for images, as it is used today: convolutions with
@@ -34,28 +37,25 @@ func LeNet5(height, width, channels int) CNN {
 // the third halve the images' sides, the average over what is left, and a dense layer. A block is two convolutions and
 // their input, added up.
 //
-// With ByFilterResponse each convolution is followed by FilterResponse and, but for the last of a block before the sum,
-// each by Threshold; where the width changes, a convolution of 1 x 1 maps the input (as Izmailov, Vikram, Hoffman and
-// Wilson 2021 have it, with swish there). With ByBatch the network is that of He and others: convolutions without
-// biases, BatchNorm, ReLU, and a shortcut without parameters where the width changes (their option A). For images of
-// 32 x 32 with three channels and ten classes it then has 269 722 parameters, without the running statistics.
+// Each convolution is followed by FilterResponse and, but for the last of a block before the sum, each by Threshold;
+// where the width changes, a convolution of 1 x 1 maps the input (as Izmailov, Vikram, Hoffman and Wilson 2021 have it,
+// with swish there). He and others normalise by mini-batches, by which a row's density depends on the other rows: no
+// likelihood is then a product over rows.
 //
 // Convolutions, normalisations and thresholds count as layers from 1, a block's shortcut after its other layers; layer
-// 1 is the first convolution. With ByBatch the dense layer is number 39.
+// 1 is the first convolution.
 type ResNet20 struct {
-	Height        int           `json:"height"` // of an image, in pixels
-	Width         int           `json:"width"`
-	Channels      int           `json:"channels,omitempty"`      // numbers of a pixel; default 1
-	Normalisation Normalisation `json:"normalisation,omitempty"` // default ByFilterResponse
-	Init          Initialiser   `json:"init,omitempty"`          // of all weights but the scales; default HeNormal
+	Height   int         `json:"height"` // of an image, in pixels
+	Width    int         `json:"width"`
+	Channels int         `json:"channels,omitempty"` // numbers of a pixel; default 1
+	Init     Initialiser `json:"init,omitempty"`     // of all weights but the scales; default HeNormal
 }
 
 var _ Network = ResNet20{}
 
 // Layers implements Network.
 func (n ResNet20) Layers(inputs, outputs int) ([]Layer, error) {
-	b := residualBuilder{height: n.Height, width: n.Width, channels: max(n.Channels, 1), init: n.Init,
-		byBatch: n.Normalisation == ByBatch}
+	b := residualBuilder{height: n.Height, width: n.Width, channels: max(n.Channels, 1), init: n.Init}
 	if b.init == "" {
 		b.init = HeNormal
 	}
@@ -63,9 +63,6 @@ func (n ResNet20) Layers(inputs, outputs int) ([]Layer, error) {
 		return nil, err
 	}
 	if err := b.init.check(); err != nil {
-		return nil, err
-	}
-	if err := n.Normalisation.check(); err != nil {
 		return nil, err
 	}
 	if outputs < 1 {
@@ -89,27 +86,20 @@ func (n ResNet20) Layers(inputs, outputs int) ([]Layer, error) {
 type residualBuilder struct {
 	number, height, width, channels int
 	init                            Initialiser
-	byBatch                         bool
 }
 
 // normalised is a convolution and the normalisation after it.
 func (b *residualBuilder) normalised(filters, kernel, stride int) []Layer {
 	convolution := Convolution{Number: b.number + 1, Height: b.height, Width: b.width, Channels: b.channels,
-		Filters: filters, Kernel: kernel, Stride: stride, Init: b.init, NoBiases: b.byBatch}
+		Filters: filters, Kernel: kernel, Stride: stride, Init: b.init}
 	b.height, b.width = convolution.Size()
 	b.number, b.channels = b.number+2, filters
-	if b.byBatch {
-		return []Layer{convolution, BatchNorm{Number: b.number, Height: b.height, Width: b.width, Channels: b.channels}}
-	}
 	return []Layer{convolution,
 		FilterResponse{Number: b.number, Height: b.height, Width: b.width, Channels: b.channels}}
 }
 
-// activation is what follows a normalisation: a Threshold counts as a layer.
+// activation is the Threshold that follows a normalisation, which counts as a layer.
 func (b *residualBuilder) activation() Layer {
-	if b.byBatch {
-		return ReLU
-	}
 	b.number++
 	return Threshold{Number: b.number, Height: b.height, Width: b.width, Channels: b.channels}
 }
@@ -119,11 +109,7 @@ func (b *residualBuilder) block(filters, stride int) Layer {
 	before := *b
 	layers := append(b.normalised(filters, 3, stride), b.activation())
 	block := Residual{Layers: append(layers, b.normalised(filters, 3, 1)...)}
-	switch changes := before.channels != filters || stride > 1; {
-	case changes && b.byBatch:
-		block.Shortcut = []Layer{subsample{Height: before.height, Width: before.width, Channels: before.channels,
-			Filters: filters, Stride: stride}}
-	case changes:
+	if before.channels != filters || stride > 1 {
 		before.number = b.number
 		block.Shortcut = before.normalised(filters, 1, stride)
 		b.number = before.number

@@ -54,41 +54,6 @@ func (r Residual) Apply(params Params, h Value) Value {
 	return Value{graph.Add(f.Full(), x.Full()), true}
 }
 
-// subsample is the shortcut without parameters of a Residual that changes the width (He, Zhang, Ren and Sun 2016,
-// section 4.2, option A): it takes each Stride-th pixel of each Stride-th row, the first ones included, and appends
-// channels of zeros to theirs.
-type subsample struct {
-	Height, Width, Channels int // of its input
-	Filters                 int // channels of its result, at least Channels
-	Stride                  int
-}
-
-var _ Sized = subsample{}
-
-// Parameters of a subsample: none.
-func (s subsample) Parameters() []Parameter { return nil }
-
-// Stored implements Sized.
-func (s subsample) Stored(bool) int {
-	return ((s.Height-1)/s.Stride + 1) * ((s.Width-1)/s.Stride + 1) * s.Filters
-}
-
-// Apply maps [H*W*channels, B] to [H'*W'*filters, B], or [J/c, ., B, c] likewise.
-func (s subsample) Apply(_ Params, h Value) Value {
-	full := h.Full()
-	blocks, rows, c := full.Shape().Dim(0), full.Shape().Dim(2), full.Shape().Dim(3)
-	x := graph.Reshape(full, blocks, s.Height, s.Width, s.Channels, rows, c)
-	all, some := graph.AxisRange(), graph.AxisRange().Stride(s.Stride)
-	x = graph.Slice(x, all, some, some, all, all, all)
-	none := graph.PadAxis{}
-	x = graph.Pad(x, graph.ScalarZero(x.Graph(), x.DType()), none, none, none,
-		graph.PadAxis{End: s.Filters - s.Channels}, none, none)
-	if h.PerParticle {
-		return Value{graph.Reshape(x, blocks, -1, rows, c), true}
-	}
-	return Value{graph.Reshape(x, -1, rows), false}
-}
-
 // StoredBy is how many numbers a layer stores for one row and one particle: see Sized.
 func StoredBy(layer Layer, own bool) int {
 	if sized, ok := layer.(Sized); ok {

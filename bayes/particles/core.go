@@ -1,7 +1,6 @@
 package particles
 
 import (
-	"fmt"
 	"math"
 
 	"gobnn/bayes"
@@ -169,26 +168,15 @@ func (c *Core) Resample(logWeights *graph.Node, rng random.Stream) (ancestors, a
 	return ancestors, Where(BroadcastToDims(done, c.Particles), c.EqualWeights(logWeights), logWeights), done
 }
 
-// Learn moves psi by Adam along N/M times the given gradient, [W], of the batch's log-likelihood, and the running
-// statistics in psi toward the batch's. If the gradient is not finite psi stays the same, and rejected is 1; otherwise
-// it is 0. Without shared parameters it does nothing.
+// Learn moves psi by Adam along N/M times the given gradient, [W], of the batch's log-likelihood. If the gradient is not
+// finite psi stays the same, and rejected is 1; otherwise it is 0. Without shared parameters it does nothing.
 func (c *Core) Learn(s State, gradient *graph.Node, batch density.Batch, now Now) (next State, rejected *graph.Node) {
 	if s.Psi == nil {
 		return s, ConstAs(s.Phi, 0.0)
 	}
 	gradient = Mul(gradient, c.Target.Scale(batch))
-	before := s.Psi
 	var moved *Node
-	s.Psi, s.Moments, moved = c.Optimiser.AscendFinite(nil, before, gradient, s.Moments, now.Number, now.Rate)
-	if c.Bound.Normalises() {
-		trained := ExpandAxes(s.Psi, 0)
-		with := batch.Training.In(trained)
-		if with == trained {
-			panic(fmt.Errorf("Learn needs the statistics of the batch that Step was given, by which %T normalises: evaluate it "+
-				"by a method of Target before", c.Bound.Model.Network))
-		}
-		s.Psi = Where(BroadcastToDims(moved, c.Bound.W), Reshape(with, c.Bound.W), before)
-	}
+	s.Psi, s.Moments, moved = c.Optimiser.AscendFinite(nil, s.Psi, gradient, s.Moments, now.Number, now.Rate)
 	return s, ConvertDType(Not(moved), s.Phi.DType())
 }
 
@@ -198,6 +186,6 @@ func (c *Core) Gather(s compute.Nodes, rows, count *Node) density.Batch {
 	return density.Batch{
 		X:     Gather(s["train_x"], ExpandAxes(rows, -1)),
 		Y:     Gather(s["train_y"], ExpandAxes(rows, -1)),
-		Count: ConvertDType(count, s["train_y"].DType()), Training: &density.Statistics{},
+		Count: ConvertDType(count, s["train_y"].DType()),
 	}
 }

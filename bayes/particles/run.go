@@ -89,7 +89,7 @@ func newTraining(j *fit.Job, t Training, a Algorithm) (*training, error) {
 	if r.batches, r.steps, err = horizon(t, j.Rows(), j.Seed); err != nil {
 		return nil, fmt.Errorf("particles: %w", err)
 	}
-	return r, r.Bound.CheckBatches(r.batches)
+	return r, nil
 }
 
 // horizon returns the batches of a run and its number of steps.

@@ -77,14 +77,10 @@ func (p *programs) trainStep(s compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	as := func(i int) *Node { return ConvertDType(compute.Element(inputs[1], i), theta.DType()) }
 	rows := ExpandAxes(inputs[0], -1)
 	rng := random.FromKey(inputs[2])
-	batch := density.Batch{X: Gather(s["train_x"], rows), Y: Gather(s["train_y"], rows), Count: as(2),
-		Training: &density.Statistics{}}
+	batch := density.Batch{X: Gather(s["train_x"], rows), Y: Gather(s["train_y"], rows), Count: as(2)}
 	value, gradient := p.Objective(theta, batch, rng)
 	before := Moments{Mean: s["mean"], Square: s["square"]}
 	moved, moments, usable := p.optimiser.AscendFinite(IsFinite(value), theta, gradient, before, as(0), as(1))
-	if with := batch.Training.In(moved); with != moved {
-		moved = Where(BroadcastToDims(ExpandAxes(usable, -1), theta.Shape().Dimensions...), with, theta)
-	}
 	next := compute.Nodes{"theta": moved, "mean": moments.Mean, "square": moments.Square}
 	return next, Concatenate([]*Node{value, ConvertDType(Not(usable), value.DType())}, 0)
 }

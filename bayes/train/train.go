@@ -70,8 +70,7 @@ type Learner interface {
 	// Initial draws theta's starting values, [J, Q].
 	Initial(rng random.Stream) *graph.Node
 	// Objective estimates from a batch the objective that each member maximises, [J], scaled to all rows, and its
-	// gradient, [J, Q]. Running statistics of the network (density.Statistics) are moved if theta ends with psi, or, with
-	// nothing shared, begins with phi.
+	// gradient, [J, Q].
 	Objective(theta *graph.Node, batch density.Batch, rng random.Stream) (value, gradient *graph.Node)
 	// Score is each member's validation score on the rows of the batch, [J], such as its prediction's NLPD; lower is
 	// better. The stream is the same at each validation.
