@@ -94,13 +94,6 @@ func (c *Cache[K, V]) leave(e *entry[V]) {
 	}
 }
 
-// Len is the number of values.
-func (c *Cache[K, V]) Len() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.entries)
-}
-
 // Made is the number of values made so far, including those that are closed.
 func (c *Cache[K, V]) Made() int {
 	c.mu.Lock()

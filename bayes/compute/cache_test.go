@@ -23,8 +23,8 @@ func TestCache(t *testing.T) {
 		return &program{made: &made, closed: &closed}, nil
 	}
 	fault := errors.New("no memory")
-	if _, _, err := c.Take(key{1, 2}, func() (*program, error) { return nil, fault }); err != fault || c.Len() != 0 {
-		t.Fatalf("%v, %d entries", err, c.Len())
+	if _, _, err := c.Take(key{1, 2}, func() (*program, error) { return nil, fault }); err != fault || len(c.entries) != 0 {
+		t.Fatalf("%v, %d entries", err, len(c.entries))
 	}
 	var wait sync.WaitGroup
 	for range 20 {
@@ -40,13 +40,13 @@ func TestCache(t *testing.T) {
 	}
 	wait.Wait()
 	p, giveBack, err := c.Take(key{1, 2}, newProgram)
-	if err != nil || p.used != 20 || made != 1 || c.Made() != 1 || c.Len() != 1 {
+	if err != nil || p.used != 20 || made != 1 || c.Made() != 1 || len(c.entries) != 1 {
 		t.Fatalf("%v: used %d times, made %d", err, p.used, made)
 	}
 	giveBack()
 	c.Close()
-	if closed != 1 || c.Len() != 0 {
-		t.Errorf("%d closed, %d left", closed, c.Len())
+	if closed != 1 || len(c.entries) != 0 {
+		t.Errorf("%d closed, %d left", closed, len(c.entries))
 	}
 }
 
@@ -67,8 +67,8 @@ func TestCacheBound(t *testing.T) {
 	held := take(1)
 	take(2)()
 	take(3)()
-	if c.Len() != 2 || closed != 1 {
-		t.Fatalf("%d values, %d closed", c.Len(), closed)
+	if len(c.entries) != 2 || closed != 1 {
+		t.Fatalf("%d values, %d closed", len(c.entries), closed)
 	}
 	held() // 2 is gone: 1 was in use
 	take(3)()
@@ -83,13 +83,13 @@ func TestCacheBound(t *testing.T) {
 		t.Errorf("%d made, %d closed", made, closed)
 	}
 	all := []func(){take(1), take(2), take(3)}
-	if c.Len() != 3 {
-		t.Errorf("%d of three values in use are there", c.Len())
+	if len(c.entries) != 3 {
+		t.Errorf("%d of three values in use are there", len(c.entries))
 	}
 	for _, giveBack := range all {
 		giveBack()
 	}
-	if c.Len() != 2 {
-		t.Errorf("%d values with a bound of 2", c.Len())
+	if len(c.entries) != 2 {
+		t.Errorf("%d values with a bound of 2", len(c.entries))
 	}
 }

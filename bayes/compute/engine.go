@@ -67,7 +67,6 @@ var (
 //  3. else GoMLX's Go backend, with one line on standard error that names the command that installs XLA.
 //
 // If a plugin is skipped, such as the plugin for CUDA on a machine without a GPU, a line on standard error says so.
-// Device says what the engine computes on.
 //
 // Nothing is downloaded.
 func Default() (*Engine, error) {
@@ -86,7 +85,7 @@ func Default() (*Engine, error) {
 		engine, err := Open("xla:" + plugin)
 		if err == nil {
 			if len(failures) > 0 {
-				notice(engine.Device())
+				notice(engine.device())
 			}
 			return engine, nil
 		}
@@ -310,20 +309,6 @@ func (e *Engine) Threads() int {
 		return Threads()
 	}
 	return 0
-}
-
-// Close frees the backend with all its programs and tensors. All users of the configuration share it: call it at a
-// program's end. A later Open opens it again.
-func (e *Engine) Close() {
-	enginesMu.Lock()
-	defer enginesMu.Unlock()
-	if engines[e.config] != e {
-		return // closed before
-	}
-	delete(engines, e.config)
-	owners.Delete(e.backend)
-	e.kept.close()
-	e.backend.Finalize()
 }
 
 // Or returns e, or the Default engine if e is nil, for settings whose zero value is the default engine.
