@@ -36,9 +36,7 @@ func TestPredictCSV(t *testing.T) {
 	method, settings := baseline.MAP{Training: baseline.Training{Epochs: 5}}, run.Settings{Engine: engine}
 	result := computetest.Must(fit.Fit(ctx, model, method, dataset.Parts{Train: train}, settings))
 	path := filepath.Join(t.TempDir(), "posterior.safetensors")
-	if err := result.Posterior.Save(path); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, result.Posterior.Save(path))
 	loaded := computetest.Must(bayes.Load(path))
 	loaded = loaded.On(engine)
 	for of, like := range map[string]*dataset.Dataset{"rows": train, "names": loaded.Like()} {

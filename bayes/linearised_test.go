@@ -94,9 +94,7 @@ func TestSaveLinearised(t *testing.T) {
 	p := newPosterior(t, predicted[3].model, 3, 4, compute.Float32)
 	linear := linearise(t, p, wave(p.Bound().D, .9))
 	path := filepath.Join(t.TempDir(), "linear")
-	if err := linear.Save(path); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, linear.Save(path))
 	loaded := computetest.Must(bayes.Load(path))
 	draws := computetest.Must(linear.Draws())
 	copied := remade(t, linear.Bound(), draws, p.Origin())
@@ -113,9 +111,7 @@ func TestSaveLinearised(t *testing.T) {
 		file := computetest.Must(tensorfile.Read(path))
 		spoil(&file)
 		other := filepath.Join(t.TempDir(), "spoilt")
-		if err := tensorfile.Write(other, file); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, tensorfile.Write(other, file))
 		if _, err := bayes.Load(other); err == nil || !strings.Contains(strings.ToLower(err.Error()), "linearised") {
 			t.Errorf("%s: error %v, want one that says what is wrong about the linearisation", name, err)
 		}

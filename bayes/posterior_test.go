@@ -91,9 +91,7 @@ func remade(t *testing.T, bound *bayes.BoundModel, draws bayes.Draws, origin bay
 func predict(t *testing.T, p *bayes.Posterior, x mat.Matrix) bayes.Prediction {
 	t.Helper()
 	prediction := computetest.Must(p.Predict(context.Background(), x))
-	if err := prediction.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, prediction.Validate())
 	return prediction
 }
 
@@ -229,9 +227,7 @@ func TestSaveLoad(t *testing.T) {
 			}
 			p = remade(t, p.Bound(), draws, origin)
 			path := filepath.Join(t.TempDir(), "x.safetensors")
-			if err := p.Save(path); err != nil {
-				t.Fatal(err)
-			}
+			computetest.NoError(t, p.Save(path))
 			q := computetest.Must(bayes.Load(path))
 			for what, pair := range map[string][2]any{
 				"model": {q.Model().Stochastic, p.Model().Stochastic}, "summary": {q.Bound().Summary(), p.Bound().Summary()},
@@ -341,9 +337,7 @@ func TestWeightsDoNotDrift(t *testing.T) {
 		}
 		p := first
 		for range 20 {
-			if err := p.Save(path); err != nil {
-				t.Fatal(err)
-			}
+			computetest.NoError(t, p.Save(path))
 			if p, err = bayes.Load(path); err != nil {
 				t.Fatal(err)
 			}
@@ -360,14 +354,10 @@ func TestWeightsDoNotDrift(t *testing.T) {
 func spoilt(t *testing.T, m int, change func(*tensorfile.File)) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "x")
-	if err := newPosterior(t, predicted[m].model, predicted[m].outputs, 3, compute.Float32).Save(path); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, newPosterior(t, predicted[m].model, predicted[m].outputs, 3, compute.Float32).Save(path))
 	file := computetest.Must(tensorfile.Read(path))
 	change(&file)
-	if err := tensorfile.Write(path, file); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, tensorfile.Write(path, file))
 	return path
 }
 
@@ -394,17 +384,13 @@ func TestLoadErrors(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "x")
 	p := newPosterior(t, predicted[0].model, 1, 3, compute.Float32)
-	if err := p.Save(path); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, p.Save(path))
 	whole := computetest.Must(os.ReadFile(path))
 	altered := slices.Clone(whole)
 	altered[len(altered)-3]++
 	for what, raw := range map[string][]byte{"cut off": whole[:len(whole)-1], "cut off in the header": whole[:200],
 		"altered": altered, "empty": nil} {
-		if err := os.WriteFile(path, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, os.WriteFile(path, raw, 0o600))
 		if _, err := bayes.Load(path); !errors.Is(err, tensorfile.ErrDamaged) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error %v", what, err)
 		}

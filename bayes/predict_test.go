@@ -417,9 +417,7 @@ func TestPredictNewValues(t *testing.T) {
 			bayes.Origin{Engine: computetest.Go(t), Features: scale, Target: target, FeatureNames: train.Features})
 	}
 	path := filepath.Join(t.TempDir(), "p.safetensors")
-	if err := posterior(false).Save(path); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, posterior(false).Save(path))
 	loaded := computetest.Must(bayes.Load(path))
 	loaded = loaded.On(computetest.Go(t))
 	for _, p := range []*bayes.Posterior{posterior(false), loaded} {

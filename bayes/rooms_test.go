@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gobnn/bayes/compute/computetest"
 )
 
 // TestRooms holds the picture of the packages in .github/CONTRIBUTING.md to the imports: a package stands one floor
@@ -81,9 +83,7 @@ func TestRooms(t *testing.T) {
 		t.Fatalf("%s has no block after <!-- rooms -->", file)
 	case drawn != b.String() && os.Getenv("ROOMS") == "write":
 		text := before + "<!-- rooms -->\n```\n" + b.String() + "```\n" + after
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 	case drawn != b.String():
 		t.Errorf("%s shows other packages; draw them anew: ROOMS=write go test ./bayes -run TestRooms\n%s", file, &b)
 	}

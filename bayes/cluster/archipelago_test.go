@@ -112,9 +112,7 @@ func TestHashOfFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var hashes []string
 	for _, text := range []string{"1", "2", "1"} {
-		if err := os.WriteFile("table.csv", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, os.WriteFile("table.csv", []byte(text), 0o600))
 		j := computetest.Must(Options{Folder: "tasks", Files: []string{"table.csv"}}.job())
 		hashes = append(hashes, j.Hash)
 	}

@@ -172,9 +172,7 @@ func TestFitIsExact(t *testing.T) {
 func alike(t *testing.T, folder string, tasks []cluster.Task) {
 	t.Helper()
 	home := cluster.Options{Folder: t.TempDir()}
-	if err := cluster.Run(t.Context(), home, counting(len(tasks), 0)); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, cluster.Run(t.Context(), home, counting(len(tasks), 0)))
 	for _, task := range tasks {
 		var texts [2]string
 		for i, f := range []string{folder, home.Folder} {
@@ -196,9 +194,7 @@ func nodes(t testing.TB) (address string, do func(what string)) {
 	python.Stderr = os.Stderr
 	in := computetest.Must(python.StdinPipe())
 	out := computetest.Must(python.StdoutPipe())
-	if err := python.Start(); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, python.Start())
 	t.Cleanup(func() {
 		in.Close()
 		_ = python.Wait()
@@ -267,33 +263,25 @@ func TestSlurm(t *testing.T) {
 		out, _ := job(script, number, more...)
 		return out
 	}
-	if err := o.Forget("count 0"); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, o.Forget("count 0"))
 	for end, says := range map[string]string{"well": "status 0 before task 'count 0' was done", "killed": "by signal 9"} {
 		if got := one("1", endEntry+"="+end); !strings.Contains(got, says) || o.Done("count 0") {
 			t.Errorf("a program that ends %s: %s; done: %v", end, got, o.Done("count 0"))
 		}
 	}
 	program := filepath.Join(o.Folder, "gobnn-program")
-	if err := errors.Join(os.Rename(program, program+"~"), os.WriteFile(program, []byte("exit 0"), 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, errors.Join(os.Rename(program, program+"~"), os.WriteFile(program, []byte("exit 0"), 0o755)))
 	changed := program + " has changed since this job was written: make the same call again"
 	if got := one("1"); !strings.Contains(got, changed) {
 		t.Errorf("another program: %s", got)
 	}
 	text, err := os.ReadFile(script)
-	if err := errors.Join(err, os.Rename(program+"~", program)); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, errors.Join(err, os.Rename(program+"~", program)))
 	if !strings.Contains(string(text), "export NPROC=1 ") {
 		t.Errorf("the number of threads is not set:\n%s", text)
 	}
 	xla := regexp.MustCompile(`GOBNN_TASK_ENGINE='.*?'`).ReplaceAll(text, []byte("GOBNN_TASK_ENGINE='xla'"))
-	if err := os.WriteFile(script, xla, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, os.WriteFile(script, xla, 0o755))
 	if got := one("1", "GOMLX_BACKEND=go"); !strings.Contains(got, ` computes by "go", and the program that sent the `+
 		`tasks by "xla": `+"`go run ./notebooks setup` there installs XLA") || o.Done("count 0") {
 		t.Errorf("a node without XLA: %s; done: %v", got, o.Done("count 0"))
@@ -306,9 +294,7 @@ func TestSlurm(t *testing.T) {
 		}
 	}
 	list := strings.TrimSuffix(script, ".sh") + ".txt"
-	if err := os.WriteFile(list, []byte("../out\n..\n$(touch out)\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, os.WriteFile(list, []byte("../out\n..\n$(touch out)\n"), 0o644))
 	for number, says := range map[string]string{"1": "'../out', which is no task's name", "2": "'..', which is no task's",
 		"3": `has no such task here`} {
 		if got := one(number); !strings.Contains(got, says) {
@@ -338,9 +324,7 @@ func TestSlurmMany(t *testing.T) {
 			script = strings.TrimSuffix(script, "\n")
 			text, err := os.ReadFile(script)
 			names, err2 := os.ReadFile(strings.TrimSuffix(script, ".sh") + ".txt")
-			if err := errors.Join(err, err2); err != nil {
-				t.Fatal(err)
-			}
+			computetest.NoError(t, errors.Join(err, err2))
 			_, array, _ := strings.Cut(string(text), "#SBATCH --array=")
 			array, _, _ = strings.Cut(array, "\n")
 			lines := strings.Split(strings.TrimSpace(string(names)), "\n")

@@ -70,9 +70,7 @@ func (d driven) run(t *testing.T) (said map[string][]string) {
 	c.Stderr = os.Stderr
 	in := computetest.Must(c.StdinPipe())
 	out := computetest.Must(c.StdoutPipe())
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, c.Start())
 	tasks := computetest.Must(json.Marshal(d.tasks))
 	if _, err := fmt.Fprintf(in, "%s\n%s\n", j, tasks); err != nil {
 		t.Fatal(err)
@@ -113,9 +111,7 @@ func shell(t *testing.T, commands string) string {
 	path := filepath.Join(t.TempDir(), "program")
 	script := "#!/bin/sh\ncd \"$GOBNN_TASK_FOLDER\" || exit 1\n" +
 		`trap '[ $? = 0 ] && touch "$GOBNN_TASK_FOLDER.done"' EXIT` + "\n" + commands + "\n" // as cluster.Run ends
-	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, os.WriteFile(path, []byte(script), 0o755))
 	return path
 }
 
@@ -129,9 +125,7 @@ func foreign(t *testing.T) string {
 	copy(head, "\x7fELF\x02\x01\x01")
 	head[16], head[18], head[20], head[32], head[52], head[54], head[56] = 2, machine, 1, 64, 64, 56, 1
 	path := filepath.Join(t.TempDir(), "foreign")
-	if err := os.WriteFile(path, head, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, os.WriteFile(path, head, 0o755))
 	return path
 }
 
@@ -275,12 +269,8 @@ func TestDiskFull(t *testing.T) {
 	temporary := memory(t, "300k")
 	d = driven{home: t.TempDir(), tasks: named("a", "b"), program: shell(t, "true"),
 		environ: []string{"TMPDIR=" + temporary}}
-	if err := os.Mkdir(filepath.Join(d.home, "a"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(d.home, "a", "checkpoint"), make([]byte, 600_000), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, os.Mkdir(filepath.Join(d.home, "a"), 0o755))
+	computetest.NoError(t, os.WriteFile(filepath.Join(d.home, "a", "checkpoint"), make([]byte, 600_000), 0o644))
 	said = d.run(t)
 	if text := said["a"]; len(text) != 2 || !strings.HasPrefix(text[1], "failed [Errno 28] No space left on device: '"+
 		temporary) || !strings.HasSuffix(text[1], "/checkpoint'") || fmt.Sprint(said["b"]) != "[done]" {
@@ -299,12 +289,8 @@ func TestDriverMemory(t *testing.T) {
 			name := fmt.Sprint("task ", k)
 			names = append(names, name)
 			if kept {
-				if err := os.Mkdir(filepath.Join(home, name), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(home, name, "kept"), nil, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				computetest.NoError(t, os.Mkdir(filepath.Join(home, name), 0o755))
+				computetest.NoError(t, os.WriteFile(filepath.Join(home, name, "kept"), nil, 0o644))
 			}
 		}
 		d := driven{home: home, tasks: named(names...), environ: []string{"STUB_PEAK=" + peak},
@@ -318,9 +304,7 @@ func TestDriverMemory(t *testing.T) {
 		}
 		var most struct{ Tasks, Bytes int }
 		text := computetest.Must(os.ReadFile(peak))
-		if err := json.Unmarshal(text, &most); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, json.Unmarshal(text, &most))
 		if want := map[bool]int{false: tasks, true: 3}[kept]; most.Tasks != want || most.Bytes != 100 {
 			t.Errorf("kept files %v: at most %d tasks at once, %d bytes on the board", kept, most.Tasks, most.Bytes)
 		}

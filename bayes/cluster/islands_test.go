@@ -131,9 +131,7 @@ func TestIslandsOfAnotherFolder(t *testing.T) {
 		_, err := cluster.Fit(t.Context(), o, islands, model, method, parts, run.Settings{Seed: seed})
 		return err
 	}
-	if err := fitted(2, 50, 1); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, fitted(2, 50, 1))
 	for _, err := range []error{fitted(3, 50, 1), fitted(2, 60, 1), fitted(2, 50, 2)} {
 		if !errors.Is(err, run.ErrOtherRun) {
 			t.Errorf("islands of another fit: %v", err)

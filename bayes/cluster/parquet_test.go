@@ -69,9 +69,7 @@ func writeRows(t *testing.T, shift float64) (path string) {
 	}
 	w := pq.NewGenericWriter[record](f, pq.MaxRowsPerRowGroup(100))
 	_, err = w.Write(records)
-	if err := errors.Join(err, w.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, errors.Join(err, w.Close(), f.Close()))
 	return path
 }
 
@@ -149,9 +147,7 @@ func TestFitOnRay(t *testing.T) {
 func onNode(t *testing.T, o cluster.Options, task, path, hash string) (said string, err error) {
 	t.Helper()
 	folder := filepath.Join(o.Folder, task)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, os.MkdirAll(folder, 0o755))
 	program := computetest.Must(os.Executable())
 	node := exec.Command(program)
 	node.Env = append(os.Environ(), "GOBNN_TASK="+task, "GOBNN_TASK_LIST="+filepath.Base(o.Folder),
@@ -253,16 +249,12 @@ func TestFitOfOtherRows(t *testing.T) {
 		home, hash := c[0], c[1]
 		path := filepath.Join(o.Folder, "job.sh")
 		text := strings.ReplaceAll(string(script), "'"+home+"'", "'"+hash+"'")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		out, done := job(path, "1")
 		refused := strings.Contains(out, home) && strings.Contains(out, hash)
 		if done != (hash == home) || !done && !refused {
 			t.Errorf("%s at home, %s on the node: done: %v: %s", hash, home, done, out)
 		}
-		if err := o.Forget("run 1"); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, o.Forget("run 1"))
 	}
 }

@@ -68,9 +68,7 @@ func interrupted(t *testing.T, address string, on func(string) cluster.Options, 
 	}
 	call := exec.Command(os.Args[0])
 	call.Env = append(os.Environ(), callEntry+"="+address+" in "+folder)
-	if err := call.Start(); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, call.Start())
 	var driver int
 	when(t, folder, tasks, func(done, begun int) bool { return done > 0 && begun > 0 }, func() {
 		if driver = driverOf(t, call.Process.Pid); driver == 0 {
@@ -164,9 +162,7 @@ func lost(t *testing.T, on func(string) cluster.Options, said map[string][]strin
 				do("thaw") // Ray tells that the task is lost when the node wakes and is told so
 			}
 		})
-		if err := cluster.Run(t.Context(), on(folder), tasks); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, cluster.Run(t.Context(), on(folder), tasks))
 		all := fmt.Sprint(said)
 		if !strings.Contains(all, "it is lost, and goes on elsewhere") || !strings.Contains(all, "goes on from") {
 			t.Errorf("%s: they said %q", what, said)
@@ -196,16 +192,12 @@ func others(t *testing.T, address string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if err := os.Symlink(filepath.Join(packages, e.Name()), filepath.Join(cache, "ray", e.Name())); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, os.Symlink(filepath.Join(packages, e.Name()), filepath.Join(cache, "ray", e.Name())))
 	}
 	t.Setenv("GOBNN_CACHE", cache)
 	patch := "import ray, ray._private.utils\nray.__version__ = '1.2.3'\n" +
 		"ray._private.utils.compute_version_info = lambda: ('1.2.3', '3.1.4')\n"
-	if err := os.WriteFile(filepath.Join(cache, "ray", "sitecustomize.py"), []byte(patch), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, os.WriteFile(filepath.Join(cache, "ray", "sitecustomize.py"), []byte(patch), 0o644))
 	err = cluster.Run(t.Context(), cluster.Options{On: address, Folder: t.TempDir()}, counting(1, 0))
 	if text := fmt.Sprint(err); strings.Count(text, "Ray: ") != 2 || !strings.Contains(text, "Ray: 1.2.3\n") ||
 		strings.Count(text, "Python: ") != 2 || !strings.Contains(text, "Python: 3.1.4") {

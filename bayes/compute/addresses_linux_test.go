@@ -32,9 +32,7 @@ func TestAddressLimit(t *testing.T) {
 	plugin := plugins[len(plugins)-1] // those for CPUs come last
 	nothingInstalled(t)
 	link := filepath.Join(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"), "pjrt_c_api_cpu_plugin.so")
-	if err := os.Symlink(plugin, link); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, os.Symlink(plugin, link))
 	program := exec.Command(os.Args[0], "-test.run=^TestAddressLimit$")
 	program.Env = append(os.Environ(), "GOBNN_TEST_ADDRESSES=yes")
 	said, err := program.CombinedOutput()
@@ -62,7 +60,5 @@ func fewAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	limit := pages*uint64(os.Getpagesize()) + 150<<20
-	if err := unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: limit, Max: limit}))
 }

@@ -62,17 +62,13 @@ func nothingInstalled(t *testing.T) (cache string) {
 // write writes a file, in a folder that it makes.
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 }
 
 // link is write of a symbolic link.
 func link(t *testing.T, to, path string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink(to, path)); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink(to, path)))
 }
 
 // onStderr is what a call writes to standard error.
@@ -83,9 +79,7 @@ func onStderr(t *testing.T, call func()) string {
 	os.Stderr = file
 	call()
 	os.Stderr = stderr
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, file.Close())
 	return string(computetest.Must(os.ReadFile(file.Name())))
 }
 
@@ -176,9 +170,7 @@ func TestTruncatedPlugin(t *testing.T) {
 		head := make([]byte, min(size, 1<<20)) // behind it lies a hole
 		computetest.Must(whole.ReadAt(head, 0))
 		write(t, path, string(head))
-		if err := os.Truncate(path, size); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, os.Truncate(path, size))
 		_, err := compute.Open("xla:" + path)
 		if !errors.Is(err, compute.ErrPluginLoad) {
 			t.Errorf("%d bytes: %v, want %v", size, err, compute.ErrPluginLoad)

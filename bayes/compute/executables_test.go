@@ -93,9 +93,7 @@ func TestExecutables(t *testing.T) {
 	same("off", run("off", "off", " 0, compiled 2"))
 	same("other flags", run("other flags", folder, " 0, compiled 2", "XLA_FLAGS=--xla_cpu_enable_fast_math=false"))
 	for _, name := range files("*", 4) { // those of two runs
-		if err := os.Remove(name); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, os.Remove(name))
 	}
 	run("again", folder, " 0, compiled 2")
 	for what, damage := range map[string]func(whole []byte) []byte{
@@ -110,15 +108,11 @@ func TestExecutables(t *testing.T) {
 	} {
 		for _, name := range files("*.xla", 2) {
 			whole := computetest.Must(os.ReadFile(name))
-			if err := os.WriteFile(name, damage(whole), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			computetest.NoError(t, os.WriteFile(name, damage(whole), 0o600))
 		}
 		same(what, run(what, folder, " 0, compiled 2"))
 		same("after "+what, run("after "+what, folder, " 2, compiled 0"))
 	}
-	if err := os.Chmod(folder, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, os.Chmod(folder, 0o777))
 	same("a folder of others", run("a folder of others", folder, " 0, compiled 2"))
 }

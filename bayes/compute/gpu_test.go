@@ -202,9 +202,7 @@ func TestSeveral(t *testing.T) {
 	if path := xlaPlugin(t); path == plugin || !strings.Contains(path, "cpu") {
 		t.Errorf("%s is taken for the plugin for CPUs", path)
 	}
-	if err := os.Remove(xlaPlugin(t)); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, os.Remove(xlaPlugin(t)))
 	skipped := false
 	t.Run("no plugin for CPUs", func(t *testing.T) {
 		defer func() { skipped = t.Skipped() }()
@@ -224,9 +222,7 @@ func TestPassedOver(t *testing.T) {
 	said := onStderr(t, func() { engine = computetest.Must(compute.Default()) })
 	t.Cleanup(engine.Close)
 	t.Setenv("GOMLX_BACKEND", "xla:"+strings.Replace(plugin, "xla_cuda_plugin", "libtpu", 1))
-	if err := os.Rename(plugin, strings.Replace(plugin, "xla_cuda_plugin", "libtpu", 1)); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, os.Rename(plugin, strings.Replace(plugin, "xla_cuda_plugin", "libtpu", 1)))
 	if _, err := compute.Default(); err == nil || !strings.Contains(err.Error(), "no TPU") {
 		t.Errorf("a TPU asked for where none is: %v", err)
 	}

@@ -49,9 +49,7 @@ func TestProblemBySource(t *testing.T) {
 	bound := linear(t, features)
 	source := dataset.Simulated{N: n, Features: features, Informative: 2, Noise: .5, Seed: 3}
 	x, y := make([]float64, n*features), make([]float64, n)
-	if err := source.Read(ctx, 0, x, y); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, source.Read(ctx, 0, x, y))
 	whole, err := density.NewProblem(engine, bound, compute.Floats(compute.Float64, x, n, features),
 		compute.Floats(compute.Float64, y, n), nil, 1, 1)
 	if err != nil {
@@ -123,9 +121,7 @@ func TestProblemBySource(t *testing.T) {
 	var pull, want mat.VecDense
 	pull.MulVec(z.T(), mat.NewVecDense(n, y))
 	pull.ScaleVec(4, &pull)
-	if err := want.SolveVec(&precision, &pull); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, want.SolveVec(&precision, &pull))
 	for k := range bound.D {
 		mean := 0.0
 		for _, chain := range r.Draws.Coordinate(k) {
@@ -154,9 +150,7 @@ func TestCheckpointOfASource(t *testing.T) {
 		return err
 	}
 	for _, seed := range []uint64{1, 1} {
-		if err := sample(seed); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, sample(seed))
 	}
 	if err := sample(2); !errors.Is(err, run.ErrOtherRun) {
 		t.Errorf("another source: %v", err)

@@ -25,9 +25,7 @@ func TestKeepBest(t *testing.T) {
 	state := compute.NewState(engine)
 	defer state.Close()
 	state.Set("theta", compute.Floats(compute.Float64, make([]float64, 2*members), members, 2))
-	if err := run.BeginBest(state, []string{"theta"}, members); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, run.BeginBest(state, []string{"theta"}, members))
 	best := run.BestEntries("theta")
 	program := computetest.Must(compute.NewProgram(engine, "validation", append(best, "theta"), best,
 		func(s compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {

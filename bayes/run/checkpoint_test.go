@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gobnn/bayes/compute/computetest"
+
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
@@ -32,9 +34,7 @@ func TestCheckpointEvery(t *testing.T) {
 		}
 		return nil
 	}
-	if err := r.Loop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, r.Loop(t.Context()))
 	if want := []int{0, 30, 70, 100}; !slices.Equal(k.kept, want) {
 		t.Errorf("the state was kept after steps %v, want %v", k.kept, want)
 	}

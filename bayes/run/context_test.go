@@ -54,9 +54,7 @@ func TestStopButton(t *testing.T) {
 		cell := exec.Command(os.Args[0], "-test.run=^TestStopButton$", "-test.v=false")
 		cell.Env = append(os.Environ(), stopVariable+"="+file)
 		out := computetest.Must(cell.StdoutPipe())
-		if err := cell.Start(); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, cell.Start())
 		var said strings.Builder
 		line := make([]byte, 4096)
 		for sent := false; ; {
@@ -68,9 +66,7 @@ func TestStopButton(t *testing.T) {
 					signals = []syscall.Signal{syscall.SIGTERM}
 				}
 				for _, s := range signals {
-					if err := cell.Process.Signal(s); err != nil {
-						t.Fatal(err)
-					}
+					computetest.NoError(t, cell.Process.Signal(s))
 					time.Sleep(time.Millisecond)
 				}
 				sent = true
@@ -125,15 +121,11 @@ func TestFail(t *testing.T) {
 		out := computetest.Must(cell.StdoutPipe())
 		var said strings.Builder
 		cell.Stderr = &said
-		if err := cell.Start(); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, cell.Start())
 		steps, lines := 0, bufio.NewScanner(out)
 		for lines.Scan() {
 			if steps++; steps == 2 {
-				if err := cell.Process.Signal(syscall.SIGINT); err != nil {
-					t.Fatal(err)
-				}
+				computetest.NoError(t, cell.Process.Signal(syscall.SIGINT))
 			}
 		}
 		cell.Wait() //nolint:errcheck // the status is looked at
@@ -170,9 +162,7 @@ func main() {
 	load()
 }
 `
-	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, os.WriteFile(source, []byte(text), 0o644))
 	program := filepath.Join(t.TempDir(), "program")
 	if out, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -202,9 +192,7 @@ func TestSecondSignal(t *testing.T) {
 			program.Env = append(os.Environ(), stopVariable+"=yes")
 			in := computetest.Must(program.StdinPipe())
 			out := computetest.Must(program.StdoutPipe())
-			if err := program.Start(); err != nil {
-				t.Fatal(err)
-			}
+			computetest.NoError(t, program.Start())
 			lines := bufio.NewReader(out)
 			said := func(want string) {
 				t.Helper()
@@ -246,9 +234,7 @@ func TestBeside(t *testing.T) {
 		a := &adder{steps: 5, seed: seed}
 		o := options(t)
 		o.Checkpoint, o.Replace = pattern, true
-		if err := New(a, o).Loop(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, New(a, o).Loop(context.Background()))
 		if want := i < 2; (a.begun > 0) != want {
 			t.Errorf("run %d with seed %s: computed %v, want %v", i, seed, a.begun > 0, want)
 		}

@@ -47,13 +47,9 @@ func TestTwoAtOnce(t *testing.T) {
 // A finished run can be read while another one has the lock, as several readers have in turn.
 func TestReadFinishedInUse(t *testing.T) {
 	o := options(t)
-	if err := New(&adder{steps: 6}, o).Loop(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, New(&adder{steps: 6}, o).Loop(context.Background()))
 	other := New(&adder{steps: 6}, o)
-	if err := other.lock(); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, other.lock())
 	defer other.unlock()
 	reader := &adder{steps: 6}
 	if err := New(reader, o).Loop(context.Background()); err != nil || reader.sum != sumTo(6) {
@@ -68,9 +64,7 @@ const holdLock = "GOBNN_TEST_HOLD_LOCK"
 func TestKilled(t *testing.T) {
 	if path := os.Getenv(holdLock); path != "" {
 		r := New(&adder{}, Options{Owner: "test", Checkpoint: path})
-		if err := r.lock(); err != nil {
-			t.Fatal(err)
-		}
+		computetest.NoError(t, r.lock())
 		os.Stdout.WriteString("locked\n") //nolint:errcheck // the test would wait
 		select {}
 	}
@@ -78,18 +72,14 @@ func TestKilled(t *testing.T) {
 	child := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 	child.Env = append(os.Environ(), holdLock+"="+o.Checkpoint)
 	out := computetest.Must(child.StdoutPipe())
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, child.Start())
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 	if err := New(&adder{steps: 6}, o).Loop(context.Background()); !errors.Is(err, ErrInUse) {
 		t.Errorf("while another program has the lock: %v", err)
 	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, child.Process.Kill())
 	_ = child.Wait() // it was killed
 	if left, err := filepath.Glob(filepath.Join(filepath.Dir(o.Checkpoint), ".*.lock")); err != nil || len(left) != 1 {
 		t.Fatalf("the killed program left %v, %v", left, err)

@@ -110,9 +110,7 @@ func TestIdentityOfTheBeginning(t *testing.T) {
 		a.seed = "2"
 		return nil
 	}
-	if err := New(a, o).Loop(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, New(a, o).Loop(context.Background()))
 	for seed, other := range map[string]bool{"1": false, "2": true} {
 		if err := New(&adder{steps: 3, seed: seed}, o).Loop(context.Background()); errors.Is(err, ErrOtherRun) != other {
 			t.Errorf("seed %s: %v", seed, err)
@@ -136,9 +134,7 @@ func TestThreads(t *testing.T) {
 		}}, o).Loop(ctx)
 	}
 	two := &Threads{Here: 2}
-	if err := errors.Join(loop(first, two, 0), loop(second, two, 2)); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, errors.Join(loop(first, two, 0), loop(second, two, 2)))
 	one := &Threads{Here: 1}
 	if err := loop(first, one, 0); err != nil {
 		t.Errorf("reading a finished run: %v", err)
@@ -227,9 +223,7 @@ func TestGoesOn(t *testing.T) {
 				t.Fatal(err, again.Status())
 			}
 			first.before = nil
-			if err := os.Remove(o.Checkpoint); err != nil {
-				t.Fatal(err)
-			}
+			computetest.NoError(t, os.Remove(o.Checkpoint))
 			if err := r.Loop(context.Background()); err != nil || r.Status() != Completed {
 				t.Fatal(err, r.Status())
 			}
@@ -283,9 +277,7 @@ func TestElapsed(t *testing.T) {
 // A file of a finished run is not worth a Begin, nor another write, nor any time of the run's.
 func TestFinished(t *testing.T) {
 	o := options(t)
-	if err := New(&adder{steps: 5}, o).Loop(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, New(&adder{steps: 5}, o).Loop(context.Background()))
 	before := computetest.Must(os.Stat(o.Checkpoint))
 	var elapsed time.Duration
 	for range 2 {
@@ -313,12 +305,8 @@ func TestFinished(t *testing.T) {
 
 // unwritable makes a path one that nothing can be written to.
 func unwritable(t *testing.T, path string) {
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(path, "in the way"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, os.Remove(path))
+	computetest.NoError(t, os.MkdirAll(filepath.Join(path, "in the way"), 0o700))
 }
 
 // A checkpoint that cannot be written ends the run, but what it has stays in memory and counts: in the middle as
@@ -359,9 +347,7 @@ func TestUnwritable(t *testing.T) {
 			}
 			// With room on the disk again the same run goes on, and a new one begins.
 			a.before = nil
-			if err := os.RemoveAll(o.Checkpoint); err != nil {
-				t.Fatal(err)
-			}
+			computetest.NoError(t, os.RemoveAll(o.Checkpoint))
 			if err := r.Loop(context.Background()); err != nil || r.Status() != Completed || a.sum != sumTo(6) {
 				t.Errorf("went on to %v, %q, sum %v", err, r.Status(), a.sum)
 			}
@@ -497,9 +483,7 @@ func TestProgress(t *testing.T) {
 		return nil
 	}}
 	r := New(a, Options{Owner: "test", Progress: func(p Progress) { reports = append(reports, p) }})
-	if err := r.Loop(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	computetest.NoError(t, r.Loop(context.Background()))
 	last := reports[len(reports)-1]
 	if n := float64(len(reports)); n < 3 || n > 3+10*r.Elapsed().Seconds() || reports[0].Step != 1 ||
 		last.Step != 400 || last.Remaining != 0 || last.Status != Completed || reports[0].Status != "" {

@@ -201,6 +201,14 @@ func Must[T any](value T, err error) T {
 	return value
 }
 
+// NoError ends the test with an error, if there is one.
+func NoError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Kolmogorov is the asymptotic p-value of the one-sample Kolmogorov-Smirnov statistic.
 func Kolmogorov(draws []float64, cdf func(float64) float64) float64 {
 	return stats.KolmogorovP(stats.Kolmogorov(draws, cdf), float64(len(draws)))
