@@ -129,14 +129,14 @@ func (r *ces) compare(ctx context.Context, result *fit.Result, cheap density.Pro
 	if err != nil {
 		return err
 	}
-	said, err := emulator.potential(ctx, states)
+	predicted, err := emulator.potential(ctx, states)
 	if err != nil {
 		return err
 	}
 	var trues, emulateds []float64
 	for i := range truth {
-		if finite(truth[i]) && finite(said[i]) {
-			trues, emulateds = append(trues, truth[i]), append(emulateds, said[i])
+		if finite(truth[i]) && finite(predicted[i]) {
+			trues, emulateds = append(trues, truth[i]), append(emulateds, predicted[i])
 		} else {
 			t.nonFinite++
 		}

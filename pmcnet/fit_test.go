@@ -24,7 +24,7 @@ func goSettings(t *testing.T) run.Settings {
 	return run.Settings{Seed: 2, Engine: computetest.Go(t), DType: compute.Float64}
 }
 
-// A network's posterior and evidence are the exact ones, from every start and with PMCnet-light, and the posterior knows
+// A network's posterior and evidence are the exact ones, from every start and with PMCnet-light, and the posterior has
 // k-hat, ESS and its algorithm. On XLA the programs have loops.
 func TestFit(t *testing.T) {
 	model, parts, l := fittest.Harness()

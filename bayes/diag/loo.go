@@ -40,9 +40,9 @@ type LOO struct {
 // LOORow is a row's part of a [LOO].
 type LOORow struct {
 	ELPD float64 // log p(y_n | the other rows)
-	// KHat is the shape of the tail of the row's weights: above min(1 - 1/log10(draws), .7) the row has so much influence on the
-	// posterior that ELPD is unreliable, +Inf where one draw has all the weight. NaN where no tail can be fitted, as where
-	// all weights are equal.
+	// KHat is the shape of the tail of the row's weights: above .7, or less for fewer than 2000 draws, the row has so much
+	// influence on the posterior that ELPD is unreliable; +Inf where one draw has all the weight, NaN where no tail can be
+	// fitted, as where all weights are equal.
 	KHat float64
 
 	parameters float64 // log p(y_n | all rows) - ELPD

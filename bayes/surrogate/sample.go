@@ -67,9 +67,9 @@ type Details struct {
 // Run implements fit.Method.
 func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	began := time.Now()
-	tell := func(stage string) {
-		if report := j.Settings.Progress; report != nil {
-			report(run.Progress{Stage: stage, Elapsed: time.Since(began)})
+	report := func(stage string) {
+		if progress := j.Settings.Progress; progress != nil {
+			progress(run.Progress{Stage: stage, Elapsed: time.Since(began)})
 		}
 	}
 	quiet := *j // its mode and its pilot are found anew when a run resumes
@@ -82,10 +82,10 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 	if c.of != nil {
 		p.of = *c.of
 	}
-	if p.w, err = p.of.whitened(ctx, j, tell); err != nil {
+	if p.w, err = p.of.whitened(ctx, j, report); err != nil {
 		return nil, err
 	}
-	tell("pilot")
+	report("pilot")
 	if err := p.decide(ctx); err != nil {
 		return nil, err
 	}
@@ -112,18 +112,18 @@ func (c Chains) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 }
 
 // whitened finds the mode and the coordinates.
-func (of posterior) whitened(ctx context.Context, j *fit.Job, tell func(stage string)) (*whitening, error) {
+func (of posterior) whitened(ctx context.Context, j *fit.Job, report func(stage string)) (*whitening, error) {
 	p, err := newPlaces(ctx, j.Engine, of)
 	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
-	tell("mode")
+	report("mode")
 	mode, err := p.climb(j.Seed)
 	if err != nil {
 		return nil, err
 	}
-	tell("Hessian")
+	report("Hessian")
 	return p.whiten(mode)
 }
 

@@ -26,7 +26,7 @@ import (
 )
 
 // This file is the algorithm, top to bottom: its six steps in the order of their numbers. Settings are in settings.go,
-// what is said of a result in doubts.go, the mixture in student.go, the order of the units in order.go.
+// the doubts about a result in doubts.go, the mixture in student.go, the order of the units in order.go.
 
 // annealing is a run of Annealed.
 type annealing struct {
@@ -34,7 +34,7 @@ type annealing struct {
 	*fit.Job
 	problem density.Problem
 	order   order
-	said    Details
+	details Details
 	// Of the draws of the mixture: the share that is not in canonical order, and the numbers of those whose log-density is
 	// not finite, and of those where it is NaN or +Inf.
 	outside          float64
@@ -94,7 +94,7 @@ func (r *annealing) checked(ctx context.Context, particles *fit.Result) (*fit.Re
 	if err == nil && r.bridges(len(q) > 0, draws) {
 		across, err = r.bridge(ctx, q) // (5)
 		if err != nil && ctx.Err() == nil && !notItsFile(err) {
-			r.said.NoBridge, err = err.Error(), nil
+			r.details.NoBridge, err = err.Error(), nil
 		}
 	}
 	switch {
@@ -120,7 +120,7 @@ func (r *annealing) approximated(
 	}
 	q, err := r.fitted(ctx, x, weights.Weights()) // (3)
 	if err != nil || len(q) == 0 {
-		r.said.unweighed(unfitted(weights.Len(), r.problem.Dim))
+		r.details.unweighed(unfitted(weights.Len(), r.problem.Dim))
 		return nil, weightedDraws{}, err
 	}
 	theta, logWeights, err := r.weigh(ctx, q) // (4)
@@ -147,7 +147,7 @@ func (r *annealing) temper(ctx context.Context) (*fit.Result, error) {
 			"posterior, of which there are no draws yet: %w", reached(particles),
 			cmp.Or(context.Cause(ctx), particles.Status.Err())))
 	}
-	r.said.tempered, r.said.SMCEvidence = particles, particles.Draws.Evidence
+	r.details.tempered, r.details.SMCEvidence = particles, particles.Draws.Evidence
 	return particles, err
 }
 
@@ -351,29 +351,29 @@ func (e *Details) unweighed(why string) {
 
 // judge says whether draws of the mixture can be trusted, by their log-weights, [N], and what they give.
 func (r *annealing) judge(theta *mat.Dense, logWeights []float64) (draws weightedDraws, err error) {
-	said := &r.said
+	details := &r.details
 	draws.firstPower = firstPower(logWeights, r.SMC.Threshold)
 	honest, err := bayes.NewLogWeights(logWeights)
 	if err != nil {
-		said.unweighed(r.weightless())
-		said.ESS = 0
+		details.unweighed(r.weightless())
+		details.ESS = 0
 		return draws, nil
 	}
-	said.unweighed("")
-	said.ESS = honest.EffectiveSampleSize()
+	details.unweighed("")
+	details.ESS = honest.EffectiveSampleSize()
 	s, err := diag.PSIS(honest, 1)
 	switch {
 	case err == nil:
-		said.KHat, said.kHatStdErr = s.KHat, (1+s.KHat)/math.Sqrt(float64(s.Tail))
+		details.KHat, details.kHatStdErr = s.KHat, (1+s.KHat)/math.Sqrt(float64(s.Tail))
 	case !errors.Is(err, diag.ErrNoTail):
 		return draws, fmt.Errorf("annealed: %w", err)
 	}
-	if said.KHat <= pmcnet.MaxKHat {
-		e := &said.ImportanceEvidence
+	if details.KHat <= pmcnet.MaxKHat {
+		e := &details.ImportanceEvidence
 		e.Value, e.StdErr = smc.LogEvidence(logWeights)
 		e.Value += r.order.logImages
 	}
-	if said.why = r.verdict(); said.KHat <= pmcnet.MaxKHat && said.ESS >= fewDraws {
+	if details.why = r.verdict(); details.KHat <= pmcnet.MaxKHat && details.ESS >= fewDraws {
 		draws.theta, draws.logWeights = theta, s.LogWeights.All()
 	}
 	return draws, nil
@@ -398,12 +398,13 @@ func (r *annealing) bridges(fitted bool, draws weightedDraws) bool {
 	case r.Bridge == BridgeAlways:
 		return true
 	}
-	said := &r.said
-	if draws.theta != nil && said.haveVariance() && apart(said.ImportanceEvidence, said.SMCEvidence) <= mostApart {
+	details := &r.details
+	agree := apart(details.ImportanceEvidence, details.SMCEvidence) <= mostApart
+	if draws.theta != nil && details.haveVariance() && agree {
 		return false
 	}
-	if prior := trace(said.tempered)[0].Place; draws.firstPower < nearness*prior {
-		said.NoBridge = tooFar(draws.firstPower, prior)
+	if prior := trace(details.tempered)[0].Place; draws.firstPower < nearness*prior {
+		details.NoBridge = tooFar(draws.firstPower, prior)
 		return false
 	}
 	return true
@@ -484,7 +485,7 @@ func (r *annealing) bridge(ctx context.Context, q mixture) (*mat.Dense, error) {
 		r.order.apply(x.RawRowView(j))
 	}
 	e := result.Draws.Evidence
-	r.said.bridged, r.said.BridgeEvidence = result, bayes.Evidence{
+	r.details.bridged, r.details.BridgeEvidence = result, bayes.Evidence{
 		Value:  e.Value + math.Log(share) + r.order.logImages,
 		StdErr: math.Hypot(e.StdErr, math.Sqrt((1-share)/float64(sampler.Particles))),
 	}
@@ -530,17 +531,17 @@ func notItsFile(err error) bool {
 
 // choose is step 6. x are the SMC's particles, across the bridge's, nil where there is none.
 func (r *annealing) choose(particles *fit.Result, x *mat.Dense, draws weightedDraws, across *mat.Dense) *fit.Result {
-	said := &r.said
-	said.decide(draws.theta != nil)
+	details := &r.details
+	details.decide(draws.theta != nil)
 	var result *fit.Result
-	switch said.Source {
+	switch details.Source {
 	case ByImportance:
-		result = r.of(draws.theta, draws.logWeights, said.ImportanceEvidence)
-		result.Draws.Diagnostics[fit.ESSCurve] = said.ESS // before smoothing
+		result = r.of(draws.theta, draws.logWeights, details.ImportanceEvidence)
+		result.Draws.Diagnostics[fit.ESSCurve] = details.ESS // before smoothing
 	case ByBridge:
-		result = r.of(across, said.bridged.Draws.LogWeights, said.BridgeEvidence)
+		result = r.of(across, details.bridged.Draws.LogWeights, details.BridgeEvidence)
 	default:
-		result = r.of(x, particles.Draws.LogWeights, said.SMCEvidence)
+		result = r.of(x, particles.Draws.LogWeights, details.SMCEvidence)
 	}
 	result.Status = run.Completed
 	result.Doubts = append(slices.Clone(particles.Doubts), r.doubts()...)
@@ -579,8 +580,8 @@ func (e *Details) decide(weighted bool) {
 // unchecked is the result of a run that ended, with a status, before the SMC's particles were checked: these particles
 // as they are, the rows of x, without an evidence. why is the warning.
 func (r *annealing) unchecked(particles *fit.Result, x *mat.Dense, status run.Status, why string) *fit.Result {
-	r.said.unweighed(why)
-	r.said.Source = BySMC
+	r.details.unweighed(why)
+	r.details.Source = BySMC
 	result := r.of(x, particles.Draws.LogWeights, unknown)
 	result.Status = status
 	result.Doubts = append(slices.Clone(particles.Doubts), fit.Doubt{Kind: "by particles", Text: why})
@@ -594,11 +595,11 @@ func (r *annealing) of(x *mat.Dense, logWeights []float64, e bayes.Evidence) *fi
 	if weights, err := bayes.NewLogWeights(logWeights); err == nil {
 		ess = weights.EffectiveSampleSize()
 	}
-	sum, powers := 0., trace(r.said.tempered)
+	sum, powers := 0., trace(r.details.tempered)
 	return &fit.Result{
 		Draws: bayes.Draws{
 			Phi: r.rows(x), LogWeights: logWeights, Evidence: e,
-			Diagnostics: map[string]float64{pmcnet.KHat: r.said.KHat, fit.ESSCurve: ess},
+			Diagnostics: map[string]float64{pmcnet.KHat: r.details.KHat, fit.ESSCurve: ess},
 		},
 		Curves: []fit.Curve{
 			fit.NewCurve(fit.ESSCurve, powers, func(t smc.StepRecord) float64 { return t.ESS }),
@@ -607,7 +608,7 @@ func (r *annealing) of(x *mat.Dense, logWeights []float64, e bayes.Evidence) *fi
 				return sum
 			}),
 		},
-		Details: []any{&r.said},
+		Details: []any{&r.details},
 	}
 }
 

@@ -256,11 +256,11 @@ func TestBridgeRegion(t *testing.T) {
 		if !errors.Is(err, errSeen) {
 			t.Fatal(err)
 		}
-		e := r.said.BridgeEvidence
+		e := r.details.BridgeEvidence
 		t.Logf("%s: evidence %.3f +- %.3f, exact -3", activation, e.Value, e.StdErr)
 		if math.Abs(e.Value+3) > 4*e.StdErr || !(e.StdErr < .12) ||
-			len(trace(r.said.bridged)) < 3 || len(r.said.bridged.Doubts) > 0 {
-			t.Errorf("%s: evidence %+v, exact -3, warnings %q", activation, e, r.said.bridged.Doubts)
+			len(trace(r.details.bridged)) < 3 || len(r.details.bridged.Doubts) > 0 {
+			t.Errorf("%s: evidence %+v, exact -3, warnings %q", activation, e, r.details.bridged.Doubts)
 		}
 		square := 0.
 		for j := range 400 {
@@ -282,22 +282,22 @@ func TestSureKHat(t *testing.T) {
 		khat float64
 		want Estimator
 	}{{.2, ByImportance}, {.39, ByImportance}, {.42, ByBridge}, {.5, ByBridge}, {math.NaN(), ByBridge}} {
-		said := Details{
+		details := Details{
 			KHat: c.khat, kHatStdErr: .1, ESS: 200, bridged: &fit.Result{},
 			SMCEvidence:        bayes.Evidence{Value: -285.04, StdErr: .088},
 			ImportanceEvidence: bayes.Evidence{Value: -285.2, StdErr: .06},
 			BridgeEvidence:     bayes.Evidence{Value: -285, StdErr: .04},
 		}
-		said.decide(true)
-		said.tempered = &fit.Result{Details: []any{&smc.Details{Trace: []smc.StepRecord{{Place: .01}}}}}
-		r := &annealing{Annealed: Annealed{Bridge: bridgeIfNeeded}, said: said}
+		details.decide(true)
+		details.tempered = &fit.Result{Details: []any{&smc.Details{Trace: []smc.StepRecord{{Place: .01}}}}}
+		r := &annealing{Annealed: Annealed{Bridge: bridgeIfNeeded}, details: details}
 		draws := weightedDraws{theta: mat.NewDense(1, 1, nil), firstPower: .002}
 		needed := r.bridges(true, draws)
-		if draws.firstPower = .0009; r.bridges(true, draws) || r.said.NoBridge == "" && needed {
+		if draws.firstPower = .0009; r.bridges(true, draws) || r.details.NoBridge == "" && needed {
 			t.Errorf("k-hat %v: from further away than the prior there is a bridge, or no word of it", c.khat)
 		}
-		if said.Source != c.want || needed != (c.want == ByBridge) {
-			t.Errorf("k-hat %v: the result is by %s, a bridge is needed: %v; want %s", c.khat, said.Source, needed, c.want)
+		if details.Source != c.want || needed != (c.want == ByBridge) {
+			t.Errorf("k-hat %v: the result is by %s, a bridge is needed: %v; want %s", c.khat, details.Source, needed, c.want)
 		}
 	}
 }

@@ -33,17 +33,18 @@ func (r *annealing) weightless() string {
 
 // verdict says of weighted draws whether they can be trusted.
 func (r *annealing) verdict() string {
-	said := &r.said
-	verdict := fmt.Sprintf("k-hat of the mixture's %d draws is %.2f, with %.1f effective draws", r.Draws, said.KHat,
-		said.ESS)
+	details := &r.details
+	verdict := fmt.Sprintf("k-hat of the mixture's %d draws is %.2f, with %.1f effective draws", r.Draws, details.KHat,
+		details.ESS)
 	switch {
-	case !(said.KHat <= pmcnet.MaxKHat):
+	case !(details.KHat <= pmcnet.MaxKHat):
 		return fmt.Sprintf("%s, not at most %.1f: the mixture does not fit the posterior", verdict, pmcnet.MaxKHat)
-	case said.ESS < fewDraws:
+	case details.ESS < fewDraws:
 		return fmt.Sprintf("%s, fewer than %d", verdict, fewDraws)
-	case !said.haveVariance():
+	case !details.haveVariance():
 		return fmt.Sprintf("%s: with its standard error, %.2f, k-hat may be above %.1f, where the weights have no finite "+
-			"variance and the evidence is too low more often than its standard error says", verdict, said.kHatStdErr, safeKHat)
+			"variance and the evidence is too low more often than its standard error says", verdict, details.kHatStdErr,
+			safeKHat)
 	}
 	return verdict
 }
@@ -75,13 +76,13 @@ var results = map[Estimator]string{
 }
 
 // doubts are those about a finished run, besides those about its first SMC.
-func (r *annealing) doubts() (said fit.Doubts) {
-	e := &r.said
-	said.If(e.Source == BySMC || e.Source == ByBridge && !(e.KHat <= pmcnet.MaxKHat), "by particles", "%s", e.why)
-	pmcnet.DoubtWrong(&said, r.wrong, r.Draws)
+func (r *annealing) doubts() (all fit.Doubts) {
+	e := &r.details
+	all.If(e.Source == BySMC || e.Source == ByBridge && !(e.KHat <= pmcnet.MaxKHat), "by particles", "%s", e.why)
+	pmcnet.DoubtWrong(&all, r.wrong, r.Draws)
 	contradict := func(by Estimator, b bayes.Evidence, as Estimator, a bayes.Evidence) {
 		off := apart(a, b)
-		said.If(off > mostApart, "evidences differ", "the log evidence is %.3f +- %.3f by %s and %.3f +- %.3f by %s, which "+
+		all.If(off > mostApart, "evidences differ", "the log evidence is %.3f +- %.3f by %s and %.3f +- %.3f by %s, which "+
 			"differ by %.1f standard errors: one of them is wrong; take more particles, and, for a prior of your own whose "+
 			"coordinates depend on each other, see whether its density lacks a constant", b.Value, b.StdErr, by, a.Value,
 			a.StdErr, as, off)
@@ -89,5 +90,5 @@ func (r *annealing) doubts() (said fit.Doubts) {
 	contradict(BySMC, e.SMCEvidence, ByImportance, e.ImportanceEvidence)
 	contradict(BySMC, e.SMCEvidence, ByBridge, e.BridgeEvidence)
 	contradict(ByImportance, e.ImportanceEvidence, ByBridge, e.BridgeEvidence)
-	return said
+	return all
 }

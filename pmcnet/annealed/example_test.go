@@ -60,19 +60,3 @@ func Example() {
 	// the SMC's is the same within errors: true
 	// the network is more probable by a factor above 10: true
 }
-
-// A method's settings are fields, of which the zero values work: here fewer particles, of which each tempering step
-// keeps four places of a chain.
-func ExampleAnnealed() {
-	algorithm := annealed.Annealed{SMC: smc.Tempered{Particles: 800, WasteFree: 4}, Draws: 2000}
-	settings := run.Settings{Seed: 2}
-	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}, Stochastic: bayes.All()}
-	data := dataset.Parts{Train: dataset.Yacht()}
-	result, err := fit.Fit(context.Background(), model, algorithm, data, settings)
-	if err != nil {
-		log.Fatal(err)
-	}
-	said := fit.Details[*annealed.Details](result)
-	fmt.Println(result.Posterior.Particles(), "weighted draws:", said.Source == annealed.ByImportance)
-	// Output: 2000 weighted draws: true
-}

@@ -120,8 +120,8 @@ func (a Annealed) Prepare(j *fit.Job) (fit.Method, error) {
 	return a, nil
 }
 
-// checkProblem is an error for a problem that is not begun at draws from the prior, or whose target does not know prior and
-// likelihood apart.
+// checkProblem is an error for a problem that is not begun at draws from the prior, or whose target does not know prior
+// and likelihood apart.
 func checkProblem(p density.Problem, engine *compute.Engine) error {
 	if err := limits.Check("annealed: Problem",
 		limits.Field("Initial", "nil", p.Initial != nil,

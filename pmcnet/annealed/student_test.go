@@ -208,30 +208,30 @@ func TestEstimatesDiffer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.kHat > 0 {
-			r.said.KHat = c.kHat
+			r.details.KHat = c.kHat
 		}
 		if c.kHat > pmcnet.MaxKHat {
-			draws, r.said.ImportanceEvidence = weightedDraws{}, unknown
+			draws, r.details.ImportanceEvidence = weightedDraws{}, unknown
 		}
-		r.said.tempered = particles
-		r.said.SMCEvidence = bayes.Evidence{Value: exact + math.Log(6) + c.smc, StdErr: .1}
+		r.details.tempered = particles
+		r.details.SMCEvidence = bayes.Evidence{Value: exact + math.Log(6) + c.smc, StdErr: .1}
 		var across *mat.Dense
 		if !math.IsNaN(c.bridge) {
-			across, r.said.bridged = mat.NewDense(10, 1, nil), &fit.Result{Draws: particles.Draws}
-			r.said.BridgeEvidence = bayes.Evidence{Value: exact + math.Log(6) + c.bridge, StdErr: .05}
+			across, r.details.bridged = mat.NewDense(10, 1, nil), &fit.Result{Draws: particles.Draws}
+			r.details.BridgeEvidence = bayes.Evidence{Value: exact + math.Log(6) + c.bridge, StdErr: .05}
 			if c.doubtful {
-				r.said.bridged.Doubts = fit.Doubts{{Text: "few ancestors"}}
+				r.details.bridged.Doubts = fit.Doubts{{Text: "few ancestors"}}
 			}
 		}
 		result := r.choose(particles, mat.NewDense(10, 1, nil), draws, across)
 		want := map[Estimator]bayes.Evidence{
-			BySMC: r.said.SMCEvidence, ByImportance: r.said.ImportanceEvidence, ByBridge: r.said.BridgeEvidence,
+			BySMC: r.details.SMCEvidence, ByImportance: r.details.ImportanceEvidence, ByBridge: r.details.BridgeEvidence,
 		}[c.source]
-		if r.said.Source != c.source || result.Draws.Evidence != want ||
+		if r.details.Source != c.source || result.Draws.Evidence != want ||
 			c.source == ByImportance && len(result.Draws.LogWeights) != n {
-			t.Errorf("%+v: by %s, %+v: %s", c, r.said.Source, result.Draws.Evidence, r.said.why)
+			t.Errorf("%+v: by %s, %+v: %s", c, r.details.Source, result.Draws.Evidence, r.details.why)
 		}
-		if e := r.said.ImportanceEvidence; e.Known() &&
+		if e := r.details.ImportanceEvidence; e.Known() &&
 			(math.Abs(e.Value-exact-math.Log(6)) > 4*e.StdErr || !(e.StdErr < .01)) {
 			t.Errorf("%+v, exact %v", e, exact)
 		}
