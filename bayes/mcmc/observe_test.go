@@ -30,7 +30,7 @@ func onLine(t *testing.T, chains Chains, s run.Settings) (*fit.Result, error) {
 // Observe sees the draws that the result begins with, by default each time that all chains have a tenth more of them,
 // though chains come to the ends of transitions by themselves.
 func TestObserve(t *testing.T) {
-	chains := Chains{Kernel: HMC{StepSize: .3, Steps: 3, Jitter: .7}, Chains: 3, Draws: 25, Thin: 2, WarmUp: 5}
+	chains := Chains{Kernel: HMC{StepSize: .3, Steps: 3, Jitter: .7}, Chains: 3, Draws: 24, Thin: 2, WarmUp: 5}
 	var seen []int
 	var last []float64 // the draws of all chains, chain after chain
 	s := run.Settings{Seed: 2, DType: compute.Float64, Engine: computetest.Go(t)}
@@ -50,8 +50,8 @@ func TestObserve(t *testing.T) {
 	if !slices.Equal(seen, []int{2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24}) {
 		t.Errorf("seen at %v draws", seen)
 	}
-	if first := fit.Details[*Details](result).Draws.first(24); !slices.Equal(last, numbers(t, &Details{Draws: first})) {
-		t.Error("24 draws were shown otherwise than the result has them")
+	if !slices.Equal(last, numbers(t, fit.Details[*Details](result))) {
+		t.Error("the last draws that were shown are not the result's")
 	}
 }
 
