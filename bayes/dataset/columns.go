@@ -377,8 +377,8 @@ func (t *table) sourceOf(feature string) (*column, error) {
 	if t.opts.NoHeader {
 		cure = "{NoHeader} names columns by position, so all must be there as in the first file; or give both files a header"
 	}
-	return nil, Errorf("feature %q of Like needs a column %s%s; the columns are %q (set {Delimiter} if the delimiter is not %q): "+cure,
-		feature, names, t.meant(feature), t.names(), t.opts.Delimiter)
+	return nil, Errorf("feature %q of Like needs a column %s%s; the columns are %q (set {Delimiter} if the delimiter is "+
+		"not %q): "+cure, feature, names, t.meant(feature), t.names(), t.opts.Delimiter)
 }
 
 // targetsLike finds the targets of Like: all or none of them must be there.

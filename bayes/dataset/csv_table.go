@@ -322,8 +322,8 @@ func (t *table) checkCodes(c *column) {
 		if c.target {
 			cure = "set {Task to Classification}"
 		}
-		t.wrong(c, row, Errorf("%.40q and, in a row before, %.40q are one number%s: if they are codes, "+cure+"; if they are "+
-			"numbers, write both alike", text, cmp.Or(before, strconv.FormatFloat(v, 'f', -1, 64)), why))
+		t.wrong(c, row, Errorf("%.40q and, in a row before, %.40q are one number%s: if they are codes, "+cure+"; if they "+
+			"are numbers, write both alike", text, cmp.Or(before, strconv.FormatFloat(v, 'f', -1, 64)), why))
 	}
 }
 
@@ -407,8 +407,8 @@ func (t *table) checkIndex(c *column, i int) {
 			return
 		}
 		if seen[text] {
-			t.wrong(c, row, Errorf("column 0 of the header has no name, and is no index, since it holds %.40q twice: name it, or "+
-				"list \"0\" in {Ignore} (or set {NoHeader} if the first line is data)", text))
+			t.wrong(c, row, Errorf("column 0 of the header has no name, and is no index, since it holds %.40q twice: name "+
+				"it, or list \"0\" in {Ignore} (or set {NoHeader} if the first line is data)", text))
 			return
 		}
 		seen[text] = true

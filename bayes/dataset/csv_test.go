@@ -297,7 +297,8 @@ func TestReadCSVRefuses(t *testing.T) {
 		{"an index as the target", ",a,y\n0,1,2\n", CSVOptions{Target: "0"}, []string{"Target", `"0"`, "no name"}, nil},
 		{
 			"all that is wrong with the options", "a,a,y\n1,2,3\n", CSVOptions{Target: "z", Ignore: []string{"u"}},
-			[]string{"several things", "columns 0 and 1", `Target: there is no column "z"`, `Ignore: there is no column "u"`}, nil,
+			[]string{"several things", "columns 0 and 1", `Target: there is no column "z"`,
+				`Ignore: there is no column "u"`}, nil,
 		},
 		{
 			"all that is wrong with the table", "a,a,y\n1,2,3\n4,x,5\n6,7\n", CSVOptions{},

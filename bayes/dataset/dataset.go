@@ -80,7 +80,7 @@ type Dataset struct {
 	// Percentages are the features and targets whose numbers were written as percentages, of which "10%" is 10; nil: it is
 	// not known which. New rows must be written alike.
 	Percentages []string
-	// Notes are what the reader of a file has to say about how it was read, such as columns that were left out.
+	// Notes report how a file was read, such as which columns were left out.
 	Notes []string
 	// rows are the original row numbers, in the whole table, [N]; nil: 0 to N-1.
 	rows []int
@@ -137,8 +137,8 @@ func (d *Dataset) rowSet(rows []int) (s RowSet) {
 	return s
 }
 
-// Without parts the rows into those of the set and the others, if the set's are all there, with the same targets; else
-// in is nil, and out are all rows. out is nil if there are no others.
+// Without splits the rows: in are the rows of s, out the others, nil if there are none. If a row of s is missing or has
+// another target, in is nil and out is everything.
 func (d *Dataset) Without(s RowSet) (out, in *Dataset, err error) {
 	var inside, outside []int
 	for i := range d.Rows() {
@@ -199,7 +199,7 @@ func (d *Dataset) Dims() int {
 	return c
 }
 
-// dims are X's; 0 and 0 if it is nil.
+// dims returns the shape of X; 0 and 0 if X is nil.
 func (d *Dataset) dims() (rows, columns int) {
 	if d.noFeatures() {
 		return 0, 0
@@ -342,8 +342,8 @@ func checkText(text string) error {
 	if utf8.ValidString(text) {
 		return nil
 	}
-	return Errorf("%.40q is not UTF-8: set {Encoding} to the file's, or convert it, for example by iconv -f latin1 -t utf8",
-		text)
+	return Errorf("%.40q is not UTF-8: set {Encoding} to the file's, or convert it, for example by iconv -f latin1 "+
+		"-t utf8", text)
 }
 
 // needTarget is an error if the target is not known. Whatever needs Y calls it: no number may stand for an unknown one.

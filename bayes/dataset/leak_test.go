@@ -110,7 +110,8 @@ func TestLeaks(t *testing.T) {
 			switch {
 			case c.want == "" && len(leaks) > 0:
 				t.Errorf("%s: %v", c.name, leaks)
-			case c.want != "" && (len(leaks) != 1 || leaks[0].Feature != column || !strings.Contains(leaks[0].Fault.Error(), "Ignore") ||
+			case c.want != "" && (len(leaks) != 1 || leaks[0].Feature != column ||
+				!strings.Contains(leaks[0].Fault.Error(), "Ignore") ||
 				i == 0 && !strings.Contains(leaks[0].Fault.Error(), c.want) ||
 				leaks[0].Target != strings.Contains(leaks[0].Fault.Error(), "gives the target")):
 				t.Errorf("%s: %v, want %q", c.name, leaks, c.want)

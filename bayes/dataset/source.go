@@ -198,11 +198,11 @@ type Examined struct {
 	sums rowSums
 }
 
-// errChanged says that a Source's row is not the one that was examined before.
+// errChanged: a row of a Source differs from the one that was examined before.
 var errChanged = errors.New("dataset: the source has changed")
 
-// rowSums are checksums of a source's rows, by which a later reading sees that the rows are still the same: for each
-// group of `each` rows the sum of their checksums.
+// rowSums holds checksums, by which a later reading finds rows that have changed: for each group of `each` rows the sum
+// of the rows' checksums.
 type rowSums struct {
 	rows, each int
 	of         []uint64

@@ -202,7 +202,8 @@ func checkPage(h *format.PageHeader, codec format.CompressionCodec, data []byte,
 			for _, length := range repeated {
 				sum += int(length)
 			}
-			must(err == nil && sum <= mostRepeated*(1<<10+len(body)), "a page of %d bytes has texts of %d: %v", len(body), sum, err)
+			must(err == nil && sum <= mostRepeated*(1<<10+len(body)), "a page of %d bytes has texts of %d: %v", len(body),
+				sum, err)
 		}
 	}
 	return int64(values)

@@ -25,8 +25,7 @@ import (
 // names the path, nothing passes through the machine that it was started on, and Parts.TrainHash refuses a file that is
 // not the same there. docker/kuberay.yaml shows such a volume.
 type Source struct {
-	// FeatureNames and TargetNames are the names of the columns of x and y.
-	FeatureNames, TargetNames []string
+	features, targets []string // the names of the columns of x and y
 
 	file    *file
 	path    string
@@ -109,20 +108,20 @@ func openSource(f *os.File, targets []string) (s *Source, err error) {
 			return nil, fmt.Errorf("there is no column %q to be a target; the columns are %q", name, names)
 		}
 	}
-	s.TargetNames = slices.Clone(targets)
+	s.targets = slices.Clone(targets)
 	for _, name := range names {
 		if !slices.Contains(targets, name) {
-			s.FeatureNames = append(s.FeatureNames, name)
+			s.features = append(s.features, name)
 		}
 	}
-	for _, name := range slices.Concat(s.FeatureNames, s.TargetNames) {
+	for _, name := range slices.Concat(s.features, s.targets) {
 		s.columns = append(s.columns, byName[name])
 	}
 	return s, nil
 }
 
 // Names implements dataset.Named.
-func (s *Source) Names() (features, targets []string) { return s.FeatureNames, s.TargetNames }
+func (s *Source) Names() (features, targets []string) { return s.features, s.targets }
 
 // Close closes the file.
 func (s *Source) Close() error { return s.close() }
@@ -131,10 +130,10 @@ func (s *Source) Close() error { return s.close() }
 func (s *Source) Rows() int { return s.rows }
 
 // Dims implements dataset.Source.
-func (s *Source) Dims() int { return len(s.FeatureNames) }
+func (s *Source) Dims() int { return len(s.features) }
 
 // Targets implements dataset.Source.
-func (s *Source) Targets() int { return len(s.TargetNames) }
+func (s *Source) Targets() int { return len(s.targets) }
 
 // Read implements dataset.Source.
 func (s *Source) Read(ctx context.Context, from int, x, y []float64) error {

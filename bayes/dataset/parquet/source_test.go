@@ -60,9 +60,9 @@ func TestSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if s.Rows() != rows || !slices.Equal(s.FeatureNames, []string{"a", "f", "n"}) ||
-		!slices.Equal(s.TargetNames, []string{"y", "b"}) {
-		t.Fatalf("%d rows of %q and %q", s.Rows(), s.FeatureNames, s.TargetNames)
+	if features, targets := s.Names(); s.Rows() != rows || !slices.Equal(features, []string{"a", "f", "n"}) ||
+		!slices.Equal(targets, []string{"y", "b"}) {
+		t.Fatalf("%d rows of %q and %q", s.Rows(), features, targets)
 	}
 	var all sync.WaitGroup
 	for _, c := range []struct{ from, n int }{
