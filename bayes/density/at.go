@@ -20,7 +20,7 @@ type ofAllRows struct{ ofBatch }
 // mcmc. If it is Full, it is an smc.Factored too.
 func At(p Posterior, psi *graph.Node, batch Batch) Target {
 	b := ofBatch{p, psi, batch}
-	if p.scale == nil {
+	if p.points == 0 && p.batches == 0 && p.power == nil {
 		return ofAllRows{b}
 	}
 	return b
@@ -46,5 +46,5 @@ func (w ofAllRows) LogLikelihood(phi *graph.Node) *graph.Node {
 
 // Tempered is the posterior with the likelihood to a power, a scalar of phi's type.
 func (w ofAllRows) Tempered(power *graph.Node) Target {
-	return At(Posterior{w.posterior.Likelihood, 0, func(Batch) *Node { return power }}, w.psi, w.batch)
+	return At(Posterior{Likelihood: w.posterior.Likelihood, power: power}, w.psi, w.batch)
 }

@@ -262,8 +262,13 @@ func (l Likelihood) Rows(phi, psi *graph.Node, batch Batch) *graph.Node {
 // psi). Full, MiniBatch and Tempered make it: each says what the batches are of.
 type Posterior struct {
 	Likelihood
-	Rows  int                     // N, of MiniBatch
-	scale func(batch Batch) *Node // nil: 1
+	Rows int // N, of MiniBatch
+
+	// Of these at most one is set: Scale is points/B, the number of batches, or the power. It is no function, so that
+	// compute.KeyOf has a key for it.
+	points  float64
+	batches int
+	power   *Node
 }
 
 // Full is the posterior given all rows: its batches must hold the whole data.
@@ -271,28 +276,33 @@ func Full(l Likelihood) Posterior { return Posterior{Likelihood: l} }
 
 // MiniBatch is the posterior given N rows, estimated from batches of n: log p(phi) + (N/n) log p(y_batch | phi; psi).
 func MiniBatch(l Likelihood, rows int) Posterior {
-	return Posterior{l, rows, func(b Batch) *Node { return Div(ConstAs(b.Y, float64(rows)), b.count()) }}
+	return Posterior{Likelihood: l, Rows: rows, points: float64(rows)}
 }
 
 // EqualBatches is MiniBatch where a short batch has the same rows in each epoch, as of a Source: then the number of
 // batches takes the place of N/n, by which these rows would count for more than others.
 func EqualBatches(l Likelihood, rows, batches int) Posterior {
-	return Posterior{l, rows, func(b Batch) *Node { return ConstAs(b.Y, float64(batches)) }}
+	return Posterior{Likelihood: l, Rows: rows, batches: batches}
 }
 
 // Tempered is the posterior that a number of points, above 0, would give, estimated from batches of B of the data's N
 // rows: log p(phi) + (points/B) log p(y_batch | phi; psi). In the mean over batches, or by one batch of all rows, it is
 // the tempered posterior, with the likelihood to the power points/N.
 func Tempered(l Likelihood, points float64) Posterior {
-	return Posterior{l, 0, func(b Batch) *Node { return Div(ConstAs(b.Y, points), b.count()) }}
+	return Posterior{Likelihood: l, points: points}
 }
 
 // Scale is the factor of the batch's log-likelihood, a scalar: 1, N/n or points/B.
 func (p Posterior) Scale(batch Batch) *graph.Node {
-	if p.scale == nil {
-		return ConstAs(batch.Y, 1.0)
+	switch {
+	case p.points > 0:
+		return Div(ConstAs(batch.Y, p.points), batch.count())
+	case p.batches > 0:
+		return ConstAs(batch.Y, float64(p.batches))
+	case p.power != nil:
+		return p.power
 	}
-	return p.scale(batch)
+	return ConstAs(batch.Y, 1.0)
 }
 
 // LogPosterior is log p(phi_j) + Scale log p(y_batch | phi_j; psi), [J], -Inf where not finite.
