@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -174,42 +175,41 @@ How to read a table:
   the error of the predictive mean.
 - Scores of UCI regressions are in units of the target's standard deviation. In the target's own units are the test
   loss of gohsmc and all scores of fbnn.
-- The text above a table says what is reduced or differs from the paper; in brackets are flags that undo it, such as
-  -full. The line below says how many repetitions there are, and at which commit they were measured. Remarks in words
-  end with the commit that they were measured at.
+- First stands what we make of a study, with the commit that it was measured at; then what is reduced or differs from
+  the paper, in brackets with flags that undo it, such as -full; then the tables. The line below them has the number of
+  repetitions, and the commit that they were measured at.
 
 The tables are written from the files in [results](results) by ` + "`go run ./notebooks reproduce -record`" + `, which
 without an ID renders them again, and with one also puts in what the study computes.
+
+## All studies
+
+Of the numbers that stand beside a paper's: how many agree with it, within two standard errors of their difference, how
+many differ by more, which may be to either side, and how many have no standard error to judge by.
+
+| study | what it shows | agree | differ | not judged |
+| --- | --- | ---: | ---: | ---: |
 `
 
-// Markdown is RESULTS.md: the catalogue's studies paper by paper, then the others.
+// Markdown is RESULTS.md: a page of all studies, then the catalogue's paper by paper, and the others.
 func (r *Records) Markdown() string {
-	var out strings.Builder
-	out.WriteString(resultsHead)
+	var out, index strings.Builder
 	left := slices.Clone(r.studies)
-	take := func(id string) (recorded, bool) {
-		i := slices.IndexFunc(left, func(s recorded) bool { return s.Study == id })
-		if i < 0 {
-			return recorded{}, false
-		}
-		s := left[i]
-		left = slices.Delete(left, i, i+1)
-		return s, true
-	}
 	for _, paper := range Papers {
 		headed := false
 		for _, s := range All() {
-			if s.Paper() != paper.Name {
+			i := slices.IndexFunc(left, func(r recorded) bool { return r.Study == s.ID })
+			if s.Paper() != paper.Name || i < 0 {
 				continue
 			}
-			if found, ok := take(s.ID); ok {
-				if !headed {
-					fmt.Fprintf(&out, "\n## %s\n", paper.Title)
-				}
-				headed = true
-				found.Title = s.Title
-				found.markdown(&out, s.Note)
+			if !headed {
+				fmt.Fprintf(&out, "\n## %s\n", paper.Title)
 			}
+			headed = true
+			left[i].Title = s.Title
+			left[i].markdown(&out, s.Note)
+			index.WriteString(left[i].line())
+			left = slices.Delete(left, i, i+1)
 		}
 	}
 	if len(left) > 0 {
@@ -218,12 +218,40 @@ func (r *Records) Markdown() string {
 	for _, s := range left {
 		s.markdown(&out, "")
 	}
-	return out.String()
+	return resultsHead + index.String() + out.String()
 }
 
-// markdown writes a study: a table for each metric, repetitions and commits, and the remarks.
+var unlinked = regexp.MustCompile(`[^\p{L}\p{N} _-]+`) // what GitHub leaves out of a heading's link
+
+// line is the study in the page of all: how many of its numbers stand beside the paper's, and how many of these agree
+// within two standard errors of the difference, differ by more, or have no standard error.
+func (s recorded) line() string {
+	var agree, differ, untested int
+	for _, c := range s.Cells {
+		if c.Ours == nil || c.Paper == nil {
+			continue
+		}
+		switch se, off := math.Hypot(known(c.SE), orZero(c.PaperSE)), math.Abs(*c.Ours-*c.Paper); {
+		case !(se > 0):
+			untested++
+		case off <= 2*se:
+			agree++
+		default:
+			differ++
+		}
+	}
+	head := s.Study + ": " + s.Title
+	link := strings.ReplaceAll(strings.ToLower(unlinked.ReplaceAllString(head, "")), " ", "-")
+	return fmt.Sprintf("| [%s](#%s) | %s | %d | %d | %d |\n", s.Study, link, strings.ReplaceAll(s.Title, "|", `\|`), agree,
+		differ, untested)
+}
+
+// markdown writes a study: its note, the remarks, a table for each metric, repetitions and commits.
 func (s recorded) markdown(out *strings.Builder, note string) {
 	fmt.Fprintf(out, "\n### %s: %s\n", s.Study, s.Title)
+	for _, r := range s.Remarks {
+		fmt.Fprintf(out, "\n%s (At `%s`.)\n", r.Text, r.Commit)
+	}
 	if note != "" {
 		fmt.Fprintf(out, "\n%s%s.\n", strings.ToUpper(note[:1]), note[1:])
 	}
@@ -233,14 +261,31 @@ func (s recorded) markdown(out *strings.Builder, note string) {
 			SE: known(c.SE), Reps: c.Reps, Paper: c.Paper}
 	}
 	for _, metric := range distinct(cells, func(c Cell) string { return c.Metric }) {
-		out.WriteString("\n" + Matrix(cells, metric))
+		if value, all := constantOf(cells, metric); all {
+			fmt.Fprintf(out, "\n%s is %s everywhere.\n", shown(metric), value)
+		} else {
+			out.WriteString("\n" + Matrix(cells, metric))
+		}
 	}
 	if len(s.Cells) > 0 {
 		fmt.Fprintf(out, "\n%s.\n", s.behind())
 	}
-	for _, r := range s.Remarks {
-		fmt.Fprintf(out, "\n%s (At `%s`.)\n", r.Text, r.Commit)
+}
+
+// constantOf returns a metric's value where several cells have no other, and the paper has none.
+func constantOf(cells []Cell, metric string) (value string, all bool) {
+	count := 0
+	for _, c := range cells {
+		if c.Metric != metric {
+			continue
+		}
+		text := fmt.Sprintf(c.decimals(), c.Ours)
+		if count++; finite(&c.Ours) == nil || c.Paper != nil || count > 1 && text != value {
+			return "", false
+		}
+		value = text
 	}
+	return value, count > 1
 }
 
 // behind lists repetitions and commits by data set and method.
@@ -279,6 +324,14 @@ func (s recorded) behind() string {
 }
 
 func method(c recordedCell) string { return c.Method }
+
+// orZero is *x, 0 if x is nil.
+func orZero(x *float64) float64 {
+	if x == nil {
+		return 0
+	}
+	return *x
+}
 
 // known is *x, NaN if x is nil.
 func known(x *float64) float64 {
