@@ -1,7 +1,6 @@
 package pbnn
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -9,9 +8,9 @@ import (
 	"gobnn/bayes/baseline"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
-	"gobnn/bayes/dataset"
 	"gobnn/bayes/dataset/mnist"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
@@ -20,7 +19,7 @@ import (
 // BenchmarkMove is one move of all chains, float32: of a line, and of a network of 60 and 60 units.
 func BenchmarkMove(b *testing.B) { computetest.Bench(b, benchmarkMove) }
 
-func benchmarkMove(b *testing.B, _ *compute.Engine) {
+func benchmarkMove(b *testing.B, engine *compute.Engine) {
 	for _, c := range computetest.Cases([]struct {
 		name    string
 		model   bayes.Model
@@ -28,9 +27,9 @@ func benchmarkMove(b *testing.B, _ *compute.Engine) {
 		chains  int
 		sampler Sampler
 	}{
-		{"line", bayesianLine(), 400, 32, Metropolis{Target: TargetFull{}, BatchSize: 20, StepSize: .01}},
-		{"line", bayesianLine(), 400, 32, Metropolis{Target: TargetFull{}, BatchSize: 20, StepSize: .01, Proposal: Langevin}},
-		{"line, all rows", bayesianLine(), 400, 32, AllRows{Target: TargetFullData{}, Kernel: mcmc.MALA{StepSize: .01}}},
+		{"line", line, 400, 32, Metropolis{Target: TargetFull{}, BatchSize: 20, StepSize: .01}},
+		{"line", line, 400, 32, Metropolis{Target: TargetFull{}, BatchSize: 20, StepSize: .01, Proposal: Langevin}},
+		{"line, all rows", line, 400, 32, AllRows{Target: TargetFullData{}, Kernel: mcmc.MALA{StepSize: .01}}},
 		{"network", network(60, 60), 50_000, 100, Metropolis{Target: TargetExpected{}, BatchSize: 100, StepSize: 1e-3}},
 		{"network, all rows", network(60, 60), 50_000, 100,
 			AllRows{Target: TargetFullData{}, Kernel: mcmc.RandomWalkMetropolis{StepSize: 1e-4}}},
@@ -40,18 +39,14 @@ func benchmarkMove(b *testing.B, _ *compute.Engine) {
 			name += ", " + string(m.Proposal)
 		}
 		b.Run(fmt.Sprintf("%s/J=%d", name, c.chains), func(b *testing.B) {
-			data := line(c.rows)
+			moves := 200
+			if c.rows > 1000 {
+				moves = 4
+			}
+			sampler, data := with(Sampling{Chains: c.chains, Draws: 1, Thin: moves, WarmUp: 2}, c.sampler), fittest.Data(c.rows)
 			for b.Loop() {
-				moves := 200
-				if c.rows > 1000 {
-					moves = 4
-				}
-				result, err := Fit(context.Background(), c.model, c.sampler, dataset.Parts{Train: data},
-					Settings{Chains: c.chains, Draws: 1, Thin: moves, WarmUp: 2, Seed: 1})
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.ReportMetric(result.Chains.Sampling.Seconds()*1e3/float64(moves), "ms/move")
+				r := fitted(b, c.model, sampler, data, run.Settings{Engine: engine, Seed: 1})
+				b.ReportMetric(r.chains.Sampling.Seconds()*1e3/float64(moves), "ms/move")
 			}
 		})
 	}
@@ -66,7 +61,7 @@ func network(hidden ...int) bayes.Model {
 // units, and of its last layer alone.
 func BenchmarkDigits(b *testing.B) { computetest.Bench(b, benchmarkDigits) }
 
-func benchmarkDigits(b *testing.B, _ *compute.Engine) {
+func benchmarkDigits(b *testing.B, engine *compute.Engine) {
 	data, err := mnist.Test()
 	if err != nil {
 		b.Fatal(err)
@@ -81,21 +76,15 @@ func benchmarkDigits(b *testing.B, _ *compute.Engine) {
 	}{{"last layer", bayes.Layers(2)}, {"all layers", bayes.All()}}...) {
 		model := bayes.Model{Network: nn.MLP{Hidden: []int{20}, Activation: nn.ReLU}, Likelihood: bayes.Categorical{},
 			Stochastic: part.stochastic, Scaling: bayes.Scaling{KeepFeatures: true}}
-		mode, err := fit.Fit(context.Background(), model, baseline.MAP{Training: baseline.Training{Epochs: 1}},
-			dataset.Parts{Train: data}, run.Settings{Seed: 1})
-		if err != nil {
-			b.Fatal(err)
-		}
+		settings := run.Settings{Engine: engine, Seed: 1}
+		mode := fitted(b, model, baseline.MAP{Training: baseline.Training{Epochs: 1}}, data, settings)
 		for _, proposal := range computetest.Cases(proposals()...) {
 			b.Run(part.name+", "+string(proposal), func(b *testing.B) {
-				sampler := Metropolis{Target: TargetExpected{}, BatchSize: 100, Batches: 10, StepSize: .01, Proposal: proposal}
+				sampler := Metropolis{Sampling: Sampling{Draws: 1, Thin: moves, WarmUp: 2}, Target: TargetExpected{},
+					BatchSize: 100, Batches: 10, StepSize: .01, Proposal: proposal}
 				for b.Loop() {
-					result, err := FitFrom(context.Background(), mode.Posterior, sampler, dataset.Parts{Train: data},
-						Settings{Draws: 1, Thin: moves, WarmUp: 2, Seed: 1})
-					if err != nil {
-						b.Fatal(err)
-					}
-					b.ReportMetric(result.Chains.Sampling.Seconds()*1e3/float64(moves), "ms/move")
+					r := fitted(b, bayes.Model{}, fit.From{Trained: mode.Posterior, Method: sampler}, data, settings)
+					b.ReportMetric(r.chains.Sampling.Seconds()*1e3/float64(moves), "ms/move")
 				}
 			})
 		}

@@ -1,7 +1,6 @@
 package pbnn
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,9 +10,10 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/mcmc/check"
-	"gobnn/bayes/nn"
+	"gobnn/bayes/run"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -22,44 +22,19 @@ import (
 
 const noiseStdDev = .6
 
-// line is a regression on two correlated features, whose posterior is far from symmetric in them.
-func line(rows int) *dataset.Dataset {
-	d := &dataset.Dataset{Name: "line", Task: dataset.Regression, Features: []string{"a", "b"}, Target: "y",
-		X: mat.NewDense(rows, 2, nil), Y: make([]float64, rows)}
-	for i := range rows {
-		a, e := math.Sin(1.7*float64(i)), math.Cos(2.9*float64(i))
-		b := .8*a + .6*math.Sin(5.1*float64(i))
-		d.X.(*mat.Dense).SetRow(i, []float64{a, b})
-		d.Y[i] = 2*a - b + .3 + .8*e
-	}
-	return d
-}
-
-// bayesianLine is y ~ N(w x + b, sd^2) with w and b stochastic: conjugate.
-func bayesianLine() bayes.Model {
-	return bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: noiseStdDev}, Stochastic: bayes.All()}
-}
-
-// asItIs is a model of the data in raw units.
-func asItIs(m bayes.Model) bayes.Model {
-	m.Scaling = bayes.Scaling{KeepFeatures: true, KeepTarget: true}
-	return m
-}
+// line is conjugate.
+var line = fittest.Line(noiseStdDev)
 
 // exact is the distribution of (w, b) when the data count as so many points: the likelihood to the power points/N is
 // one with another noise.
 func exact(data *dataset.Dataset, points float64) (mean []float64, covariance *mat.SymDense) {
-	l := check.Linear{Y: data.Y, NoiseStdDev: noiseStdDev * math.Sqrt(float64(data.Rows())/points)}
-	for i := range data.Rows() {
-		l.X = append(l.X, append(mat.Row(nil, i, data.X), 1))
-	}
-	mean, covariance, _ = l.Posterior()
+	mean, covariance, _ = fittest.Exact(data, noiseStdDev*math.Sqrt(float64(data.Rows())/points)).Posterior()
 	return mean, covariance
 }
 
 // atExact is a posterior whose particles are exact draws, for chains to begin at.
 func atExact(t testing.TB, mean []float64, covariance *mat.SymDense, particles int) *bayes.Posterior {
-	bound, err := bayesianLine().Bind(2, 1)
+	bound, err := line.Bind(2, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +70,7 @@ func atExact(t testing.TB, mean []float64, covariance *mat.SymDense, particles i
 // prediction at three places, so covariances too. What is compared is averaged over the chains, which share their
 // mini-batches, and over 15 stretches of time of at least 200 moves each, several times as long as these samplers
 // remember, so nearly independent; the p-value is the smallest of Student's tests, times their number (Bonferroni): a
-// right sampler's is below 0.001 for one seed in a thousand at most. It is -1 where the draws are too few to tell.
+// right sampler's is below 0.001 for one seed in a thousand at most. It is -1 where the draws are too few.
 func worst(draws *mcmc.Draws, mean []float64, covariance *mat.SymDense) (p float64, what string) {
 	directions := [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 1}, {1, -1, 1}, {-.5, .5, 1}}
 	const stretches = 15
@@ -141,6 +116,7 @@ const rowsOfLine = 200
 type exactCase struct {
 	name    string
 	sampler Sampler
+	points  float64 // that the target counts for
 	biased  bool
 	long    bool // not in short runs
 }
@@ -148,10 +124,10 @@ type exactCase struct {
 // exactCases are a random walk and Langevin's, of the two targets; TestExactOnALineLong has the others.
 var exactCases = []exactCase{
 	{name: "penalty, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10,
-		StepSize: step(.5, rowsOfLine)}},
+		StepSize: step(.5, rowsOfLine)}, points: rowsOfLine},
 	{name: "penalised MALA, expected",
 		sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 10, Proposal: Langevin, StepSize: step(1, 10)},
-		long:    true},
+		points:  10, long: true},
 }
 
 // Samplers that claim a distribution have its means, variances and predictive bands. In TestExactOnALineLong the naive
@@ -163,25 +139,22 @@ func TestExactOnALine(t *testing.T) {
 
 func exactOnALine(t *testing.T, engine *compute.Engine, draws int, cases []exactCase) {
 	t.Helper()
-	data := line(rowsOfLine)
+	data := fittest.Data(rowsOfLine)
 	for _, c := range cases {
 		if c.long && testing.Short() {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			mean, covariance := exact(data, points(c.sampler, data.Rows()))
 			const chains = 8
-			result, err := FitFrom(context.Background(), atExact(t, mean, covariance, chains), c.sampler,
-				dataset.Parts{Train: data}, Settings{Chains: chains, Draws: draws, Thin: 2, WarmUp: 30, Seed: 3,
-					DType: compute.Float64, Engine: engine})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, what := worst(result.Chains.Draws, mean, covariance)
+			mean, covariance := exact(data, c.points)
+			sampling := Sampling{Chains: chains, Draws: draws, Thin: 2, WarmUp: 30}
+			method := fit.From{Trained: atExact(t, mean, covariance, chains), Method: with(sampling, c.sampler)}
+			result := fitted(t, bayes.Model{}, method, data, run.Settings{Seed: 3, DType: compute.Float64, Engine: engine})
+			p, what := worst(result.chains.Draws, mean, covariance)
 			t.Logf("p %.2g: %s; sigma^2 %.2f, acceptance %.2f, %.0f passes, %s", p, what, result.Noise, result.Acceptance,
 				result.Passes, result.Elapsed)
 			if !c.biased && p < 1e-3 {
-				t.Errorf("the %s: %s, p %.2g", result.Target(), what, p)
+				t.Errorf("%s, p %.2g", what, p)
 			}
 			if c.biased && !(p >= 0 && p < 1e-3) {
 				t.Errorf("the bias is not found: p %.2g", p)

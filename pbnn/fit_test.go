@@ -7,7 +7,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,28 +20,57 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 )
 
-// quick are settings of a short run.
-func quick(engine *compute.Engine) Settings {
-	return Settings{Chains: 3, Draws: 20, WarmUp: 10, Seed: 5, DType: compute.Float64,
-		Engine: engine}
+// quick are a few draws of three chains.
+var quick = Sampling{Chains: 3, Draws: 20, WarmUp: 10}
+
+// short are the settings of a short run.
+func short(t testing.TB) run.Settings {
+	return run.Settings{Seed: 5, DType: compute.Float64, Engine: computetest.Go(t)}
 }
 
-// says is whether an error is there and has the words.
-func says(err error, words string) bool { return err != nil && strings.Contains(err.Error(), words) }
-
-// fitLine is Fit of bayesianLine.
-func fitLine(sampler Sampler, data *dataset.Dataset, s Settings) (*Result, error) {
-	return Fit(context.Background(), bayesianLine(), sampler, dataset.Parts{Train: data}, s)
+// with is a sampler of this package with these chains and draws.
+func with(s Sampling, of Sampler) Sampler {
+	switch m := of.(type) {
+	case Metropolis:
+		m.Sampling = s
+		return m
+	case Unadjusted:
+		m.Sampling = s
+		return m
+	case AllRows:
+		m.Sampling = s
+		return m
+	case own:
+		m.Sampling = s
+		return m
+	}
+	return of
 }
 
-func flat(t *testing.T, r *Result) []float64 {
+// result is a run's result with its details.
+type result struct {
+	*fit.Result
+	*Details
+	chains *mcmc.Details
+}
+
+// fitted is a fit that must succeed.
+func fitted(t testing.TB, model bayes.Model, m fit.Method, data *dataset.Dataset, s run.Settings) result {
 	t.Helper()
-	values, err := compute.Float64s(r.Chains.Draws.Tensor())
+	r, d := fittest.Fit[*Details](t, model, m, dataset.Parts{Train: data}, s)
+	return result{r, d, fit.Details[*mcmc.Details](r)}
+}
+
+// flat are a result's draws.
+func (r result) flat(t testing.TB) []float64 {
+	t.Helper()
+	values, err := compute.Float64s(r.chains.Draws.Tensor())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,10 +90,9 @@ func (c after) Err() error {
 	return nil
 }
 
-// A result says what it is of: the target with its n, the sampler as it ran, what it cost, by the draws and a step.
+// A result has the target with its n, and what it cost, by the draws and a step.
 func TestResult(t *testing.T) {
-	engine := computetest.Go(t)
-	data := line(60)
+	data := fittest.Data(60)
 	for _, c := range []struct {
 		sampler Sampler
 		target  Target
@@ -78,17 +108,14 @@ func TestResult(t *testing.T) {
 		{AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{StepSize: .01, Steps: 5}}, TargetFullData{}, 5 * 60},
 		{AllRows{Target: TargetFullData{}, Kernel: mcmc.ULA{StepSize: .01}}, TargetFullData{}, 60},
 	} {
-		r, err := fitLine(c.sampler, data, quick(engine))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Target() != c.target || !strings.Contains(r.Posterior.Provenance().Algorithm, c.target.String()) {
-			t.Errorf("%T: target %v, %q; want %v", c.sampler, r.Target(), r.Posterior.Provenance().Algorithm, c.target)
+		r := fitted(t, line, with(quick, c.sampler), data, short(t))
+		if got := r.Posterior.Provenance().Algorithm; !strings.Contains(got, c.target.String()) {
+			t.Errorf("%T: %q, want of the target %v", c.sampler, got, c.target)
 		}
 		if power := r.Posterior.Provenance().Power(); power != c.target.EffectivePoints(60)/60 {
 			t.Errorf("%T: the posterior's likelihood has the power %v, that of %v is another", c.sampler, power, c.target)
 		}
-		if got, want := r.Chains.Evaluations, evaluations(r); got != want {
+		if got, want := r.chains.Evaluations, evaluations(r); got != want {
 			t.Errorf("%T: evaluations %+v, want %+v", c.sampler, got, want)
 		}
 		passes := 20 * c.step / 60
@@ -98,18 +125,24 @@ func TestResult(t *testing.T) {
 		if _, noisy := c.sampler.(Metropolis); (r.Noise > 0) != noisy {
 			t.Errorf("%T: sigma^2 %v", c.sampler, r.Noise)
 		}
-		_, err = r.Posterior.Predict(context.Background(), data.X)
-		if err != nil {
-			t.Errorf("%T: prediction: %v", c.sampler, err)
-		}
+	}
+}
+
+// All rows have no noise (Cochran 1977): the variance within mini-batches of n of N rows has the factor 1 - n/N.
+func TestAllRowsHaveNoNoise(t *testing.T) {
+	m := Metropolis{Sampling: quick, BatchSize: 60, Batches: 2, Estimate: WithinBatches, StepSize: .01}
+	all := fitted(t, line, m, fittest.Data(60), short(t))
+	m.BatchSize = 59
+	if most := fitted(t, line, m, fittest.Data(60), short(t)); !(all.Noise < 1e-12 && most.Noise > 1e-9) {
+		t.Errorf("sigma^2 is %v by all rows, and %v by all but one", all.Noise, most.Noise)
 	}
 }
 
 // evaluations are those that a result must count: a transition by mini-batches takes the log-densities at two places,
-// and Langevin's two gradients; of kernels that judge by all rows the numbers of passes say it.
-func evaluations(r *Result) mcmc.Evaluations {
+// and Langevin's two gradients; kernels that judge by all rows count passes.
+func evaluations(r result) mcmc.Evaluations {
 	transitions, gradients := 0, 0
-	for _, c := range r.Chains.Stats {
+	for _, c := range r.chains.Stats {
 		transitions, gradients = transitions+c.Transitions, gradients+c.Gradients
 	}
 	switch s := r.Sampler.(type) {
@@ -132,38 +165,19 @@ func evaluations(r *Result) mcmc.Evaluations {
 // The last layer only: the shared layers' features, computed once, give the same draws as the rows sent through them at
 // each step would.
 func TestPartialNetwork(t *testing.T) {
-	engine := computetest.Go(t)
-	data := line(80)
+	data := fittest.Data(80)
 	model := bayes.Model{Network: nn.MLP{Hidden: []int{6}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .5},
 		Stochastic: bayes.Layers(2)}
-	if _, err := Fit(context.Background(), model, Metropolis{Target: TargetFull{}}, dataset.Parts{Train: data},
-		quick(engine)); !says(err, "fit.From") {
-		t.Errorf("shared parameters without a trained posterior: error %v", err)
+	_, err := fit.Fit(t.Context(), model, Metropolis{}, dataset.Parts{Train: data}, short(t))
+	computetest.WantError(t, "shared parameters without a trained posterior", err, "fit.From")
+	trained := fitted(t, model, baseline.MAP{Training: baseline.Training{Epochs: 3}}, data, short(t))
+	sampler := Metropolis{Sampling: quick, Target: TargetExpected{}, BatchSize: 10, Batches: 5, StepSize: .2}
+	fast := fitted(t, bayes.Model{}, fit.From{Trained: trained.Posterior, Method: sampler}, data, short(t))
+	if b := fast.Posterior.Provenance().Before; b == nil || b.Algorithm != trained.Posterior.Provenance().Algorithm {
+		t.Errorf("provenance %+v lacks the training", fast.Posterior.Provenance())
 	}
-	trained, err := fit.Fit(context.Background(), model, baseline.MAP{Training: baseline.Training{Epochs: 3}},
-		dataset.Parts{Train: data}, run.Settings{Seed: 2, DType: compute.Float64, Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sampler := Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 5, StepSize: .2}
-	fast, err := FitFrom(context.Background(), trained.Posterior, sampler, dataset.Parts{Train: data}, quick(engine))
-	if err != nil {
-		t.Fatal(err)
-	}
-	from := fast.Posterior.Provenance()
-	if b := from.Before; b == nil || b.Algorithm != trained.Posterior.Provenance().Algorithm ||
-		!strings.HasPrefix(from.Algorithm, "pbnn") {
-		t.Errorf("provenance %+v does not say where the shared parameters came from", from)
-	}
-	if r := fast.Posterior; r.Chains() != fast.Chains.Draws.Chains || r.Evidence().Known() {
-		t.Errorf("%d chains, evidence %v", r.Chains(), r.Evidence())
-	}
-	slow, err := FitFrom(context.Background(), trained.Posterior, wholeRows{sampler}, dataset.Parts{Train: data},
-		quick(engine))
-	if err != nil {
-		t.Fatal(err)
-	}
-	computetest.Near(t, "draws", flat(t, fast), flat(t, slow), 1e-9)
+	slow := fitted(t, bayes.Model{}, fit.From{Trained: trained.Posterior, Method: wholeRows{sampler}}, data, short(t))
+	computetest.Near(t, "draws", fast.flat(t), slow.flat(t), 1e-9)
 	if fast.Acceptance == 0 {
 		t.Error("nothing is accepted")
 	}
@@ -199,12 +213,10 @@ func (w wholeRows) Problem(d *Data) (density.Problem, mcmc.Kernel, error) {
 
 // Batches, and after them BatchSize, rise until sigma^2 is below what is asked, or to their caps.
 func TestAdapt(t *testing.T) {
-	engine := computetest.Go(t)
-	data := line(100)
-	s := quick(engine)
-	s.WarmUp = 30
-	base := Metropolis{Target: TargetFull{}, BatchSize: 5, Batches: 3, Estimate: WithinBatches, StepSize: .03, Noise: 1,
-		MaxBatches: 400}
+	data, base := fittest.Data(100), Metropolis{
+		Sampling: Sampling{Chains: 3, Draws: 20, WarmUp: 30}, BatchSize: 5, Batches: 3, Estimate: WithinBatches,
+		StepSize: .03, Noise: 1, MaxBatches: 400,
+	}
 	for _, c := range []struct {
 		name    string
 		change  func(m *Metropolis)
@@ -213,8 +225,8 @@ func TestAdapt(t *testing.T) {
 		long    bool
 	}{
 		{"raises M", func(*Metropolis) {}, true, func(m Metropolis) bool { return m.Batches > 3 && m.BatchSize == 5 }, true},
-		{"capped", func(m *Metropolis) { m.MaxBatches = 6 }, false,
-			func(m Metropolis) bool { return m.Batches == 6 && m.BatchSize == 5 }, false},
+		{"capped", func(m *Metropolis) { m.MaxBatches = 4 }, false,
+			func(m Metropolis) bool { return m.Batches == 4 && m.BatchSize == 5 }, false},
 		{"raises n after M", func(m *Metropolis) { m.MaxBatches, m.MaxBatchSize = 4, 100 }, true,
 			func(m Metropolis) bool { return m.Batches == 4 && m.BatchSize > 5 }, false},
 		{"one batch: M is of no use", func(m *Metropolis) { m.Estimate, m.MaxBatchSize = OneBatch, 100 }, true,
@@ -227,14 +239,7 @@ func TestAdapt(t *testing.T) {
 		}
 		m := base
 		c.change(&m)
-		r, err := Fit(context.Background(), asItIs(bayesianLine()), m, dataset.Parts{Train: data}, s)
-		if err != nil && !errors.Is(err, mcmc.ErrStuck) {
-			t.Fatalf("%s: %v", c.name, err)
-		}
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
+		r := fitted(t, fittest.Raw(line), m, data, short(t))
 		last := r.Adapted[len(r.Adapted)-1]
 		ran := r.Sampler.(Metropolis)
 		if !c.check(ran) || (last.Noise <= m.Noise) != c.reached || last.Batches != ran.Batches ||
@@ -248,31 +253,23 @@ func TestAdapt(t *testing.T) {
 // Wherever a run that adapts is cancelled, in a trial too, it goes on from its checkpoints to the same end: half a
 // trial chooses nothing, and none is made again.
 func TestAdaptResumes(t *testing.T) {
-	s := quick(computetest.Go(t))
+	s, data := short(t), dataset.Parts{Train: fittest.Data(200)}
 	m := Metropolis{
-		Target: TargetFull{}, BatchSize: 5, Batches: 3, Estimate: WithinBatches, StepSize: .03, Noise: 9, MaxBatches: 400,
+		Sampling: quick, BatchSize: 5, Batches: 3, Estimate: WithinBatches, StepSize: .03, Noise: 9, MaxBatches: 400,
 	}
-	whole, err := fitLine(m, line(200), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := fitted(t, line, m, data.Train, s)
 	if len(whole.Adapted) < 2 {
 		t.Fatalf("trials %+v: nothing is adapted", whole.Adapted)
 	}
 	for moves := 25; moves < 800; moves += 230 { // the trials of 200 steps uphill and 60 moves, and the run after them
 		s.Checkpoint = filepath.Join(t.TempDir(), "chains")
 		left := moves
-		part, err := Fit(after{context.Background(), &left}, bayesianLine(), m, dataset.Parts{Train: line(200)}, s)
-		if err == nil && part.Status != run.Cancelled || err != nil && !says(err, "cancelled in a trial") &&
-			!says(err, "ended before all chains had a draw") {
+		part, err := fit.Fit(after{t.Context(), &left}, line, m, data, s)
+		if err == nil && part.Status != run.Cancelled || err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled after %d: error %v", moves, err)
 		}
-		resumed, err := fitLine(m, line(200), s)
-		if err != nil {
-			t.Errorf("cancelled after %d: %v", moves, err)
-			continue
-		}
-		if !slices.Equal(flat(t, whole), flat(t, resumed)) || !slices.Equal(whole.Adapted, resumed.Adapted) {
+		resumed := fitted(t, line, m, data.Train, s)
+		if !slices.Equal(whole.flat(t), resumed.flat(t)) || !slices.Equal(whole.Adapted, resumed.Adapted) {
 			t.Errorf("cancelled after %d: resumed after the trials %+v, whole after %+v", moves, resumed.Adapted, whole.Adapted)
 		}
 	}
@@ -286,7 +283,7 @@ func TestAdaptResumes(t *testing.T) {
 // A second run of a sampler, with another seed and other rows of the same number, compiles nothing; with other
 // mini-batches it does.
 func TestProgramsAreKept(t *testing.T) {
-	s := quick(computetest.Go(t))
+	s := short(t)
 	for _, c := range []struct{ sampler, other Sampler }{
 		{Metropolis{BatchSize: 6, StepSize: .1}, Metropolis{BatchSize: 7, StepSize: .1}},
 		{AllRows{Kernel: mcmc.MALA{StepSize: .1}},
@@ -295,11 +292,9 @@ func TestProgramsAreKept(t *testing.T) {
 		var compiled []int
 		for i, sampler := range []Sampler{c.sampler, c.sampler, c.other} {
 			s.Seed = uint64(i)
-			data := line(30)
+			data := fittest.Data(30)
 			data.Y[0] = float64(i)
-			if _, err := fitLine(sampler, data, s); err != nil {
-				t.Fatal(err)
-			}
+			fitted(t, line, with(quick, sampler), data, s)
 			compiled = append(compiled, s.Engine.Compiled())
 		}
 		if compiled[1] != compiled[0] || compiled[2] == compiled[1] {
@@ -308,27 +303,121 @@ func TestProgramsAreKept(t *testing.T) {
 	}
 }
 
-// Twenty draws of a random walk are none of the posterior, and the result says so; those of a kernel that moves far
-// are, as the exact posterior says elsewhere.
+// Twenty draws of a random walk are none of the posterior, which a warning states; those of a kernel that moves far
+// are, and there is none.
 func TestWarnsOfChainsApart(t *testing.T) {
 	const words = "the 3 chains disagree on predictions"
-	settings := quick(computetest.Go(t))
-	data := line(40)
-	for _, c := range []struct {
-		draws int
-		walk  Sampler
-		warns bool
-	}{
-		{20, Metropolis{Target: TargetFull{}, StepSize: 1e-3}, true},
-		{200, AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{StepSize: .03, Steps: 5}}, false},
+	for draws, sampler := range map[int]Sampler{
+		20: Metropolis{StepSize: 1e-3}, 200: AllRows{Kernel: mcmc.HMC{StepSize: .03, Steps: 5}},
 	} {
-		settings.Draws, settings.WarmUp = c.draws, 10
-		r, err := fitLine(c.walk, data, settings)
-		if err != nil {
-			t.Fatal(err)
+		r := fitted(t, line, with(Sampling{Chains: 3, Draws: draws, WarmUp: 10}, sampler), fittest.Data(40), short(t))
+		if got := strings.Join(r.Result.Warnings, "\n"); strings.Contains(got, words) != (draws == 20) {
+			t.Errorf("%T: warnings %q", sampler, got)
 		}
-		if got := strings.Join(r.Warnings, "\n"); strings.Contains(got, words) != c.warns {
-			t.Errorf("%T: warnings %q", c.walk, got)
+	}
+}
+
+// Where noise lets nothing pass, the error states the n and M that would do; and with them chains move.
+func TestNoiseStopsChains(t *testing.T) {
+	data := dataset.Parts{Train: fittest.Data(100)}
+	m := Metropolis{Sampling: Sampling{Chains: 3, Draws: 100, WarmUp: 10}, BatchSize: 2, Batches: 2,
+		Estimate: WithinBatches, StepSize: 1}
+	_, err := fit.Fit(t.Context(), fittest.Raw(line), m, data, short(t))
+	computetest.WantError(t, "loud", err, "sigma^2 of")
+	advice := regexp.MustCompile(`Batches \(M\) (\d+) instead of 2, or with BatchSize \(n\) (\d+) instead of 2`)
+	found := advice.FindStringSubmatch(err.Error())
+	if len(found) != 3 || !errors.Is(err, mcmc.ErrStuck) {
+		t.Fatalf("error %v", err)
+	}
+	size, _ := strconv.Atoi(found[2])
+	if size <= 2 || size > 100 {
+		t.Fatalf("error %v", err)
+	}
+	// At the step that stopped them no noise would be small enough for an acceptance.
+	m.BatchSize, m.StepSize, m.Draws = size, .05, 50
+	if r := fitted(t, fittest.Raw(line), m, data.Train, short(t)); r.Noise > acceptableNoise {
+		t.Errorf("with n %d: sigma^2 %v", size, r.Noise)
+	}
+	stuck := &mcmc.StuckError{Noise: 50, StepSize: 1}
+	err = explain(stuck, Metropolis{BatchSize: 10, Batches: 5, Estimate: OneBatch}, 100)
+	if computetest.WantError(t, "OneBatch", err, "with BatchSize (n)"); strings.Contains(err.Error(), "Batches (M)") {
+		t.Errorf("more batches do not help OneBatch: error %v", err)
+	}
+	for _, c := range []struct {
+		m             Metropolis
+		now           float64
+		rows          int
+		batches, size int
+	}{
+		{Metropolis{BatchSize: 10, Batches: 5, Estimate: MeanOfBatches}, 8, 1_000_000, 40, 80},
+		{Metropolis{BatchSize: 10, Batches: 5, Estimate: OneBatch}, 8, 1_000_000, 5, 80},
+		{Metropolis{BatchSize: 10, Batches: 5, Estimate: MeanOfBatches}, 9, 20, 45, 18}, // (1/n - 1/20) = (1/10 - 1/20)/9
+	} {
+		if batches, size := c.m.sizeFor(1, c.now, c.rows); batches != c.batches || size != c.size {
+			t.Errorf("%+v: M %d and n %d, want %d and %d", c, batches, size, c.batches, c.size)
+		}
+	}
+}
+
+// Proposals where densities overflow are not accepted, and counted.
+func TestNonFinite(t *testing.T) {
+	s := short(t)
+	s.DType = compute.Float32
+	_, err := fit.Fit(t.Context(), fittest.Raw(line),
+		Metropolis{Sampling: quick, BatchSize: 10, Batches: 3, StepSize: 1e25}, dataset.Parts{Train: fittest.Data(40)}, s)
+	var stuck *mcmc.StuckError
+	if !errors.As(err, &stuck) || stuck.NonFinite == 0 || stuck.Accepted != 0 {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A setting that is wrong is an error that names it and its value, before anything runs.
+func TestRefusedSettings(t *testing.T) {
+	of := func(change func(*Metropolis)) Sampler {
+		m := Metropolis{BatchSize: 5, Batches: 4, StepSize: .1}
+		change(&m)
+		return m
+	}
+	for words, sampler := range map[string]Sampler{
+		"BatchSize is 31":                of(func(m *Metropolis) { m.BatchSize = 31 }),
+		"Batches is 1":                   of(func(m *Metropolis) { m.Batches = 1 }),
+		"BatchSize is 1":                 of(func(m *Metropolis) { m.BatchSize, m.Estimate = 1, WithinBatches }),
+		"TargetExpected.Points is -3":    of(func(m *Metropolis) { m.Target = TargetExpected{Points: -3} }),
+		"StepSize is NaN":                of(func(m *Metropolis) { m.StepSize = math.NaN() }),
+		"StepSize is 0":                  of(func(m *Metropolis) { m.StepSize = 0 }), // there is no warm-up
+		`Proposal is jump: it must be "`: of(func(m *Metropolis) { m.Proposal = "jump" }),
+		`Rule is lenient: it must be "`:  of(func(m *Metropolis) { m.Rule = "lenient" }),
+		`Estimate is median: it must`:    of(func(m *Metropolis) { m.Estimate = "median" }),
+		"Noise is NaN":                   of(func(m *Metropolis) { m.Noise = math.NaN() }),
+		"MaxBatches is 2":                of(func(m *Metropolis) { m.MaxBatches = 2 }),
+		"MaxBatchSize is 40":             of(func(m *Metropolis) { m.MaxBatchSize = 40 }),
+		"Unadjusted.BatchSize is 99":     Unadjusted{BatchSize: 99, Kernel: mcmc.SGLD{StepSize: 1}},
+		"Unadjusted.Kernel is <nil>":     Unadjusted{},
+		"Unadjusted.Kernel is mcmc.MALA: it must take every step":  Unadjusted{Kernel: mcmc.MALA{StepSize: 1}},
+		"pbnn.Unadjusted never sees the data: its kernel, mcmc.Ra": Unadjusted{Kernel: mcmc.RandomWalk{}},
+		"pbnn.AllRows never sees the data":                         AllRows{Kernel: mcmc.RandomWalk{}},
+		"AllRows.Kernel is not set":                                AllRows{},
+		"TargetTempered.Points is 0":                               AllRows{Target: TargetTempered{}, Kernel: mcmc.MALA{}},
+	} {
+		sampler = with(Sampling{Chains: 3, Draws: 20, WarmUp: mcmc.NoWarmUp}, sampler)
+		_, err := fit.Fit(t.Context(), line, sampler, dataset.Parts{Train: fittest.Data(30)}, short(t))
+		computetest.WantError(t, words, err, words)
+	}
+}
+
+// What is 0 is what the settings' comments state.
+func TestDefaults(t *testing.T) {
+	for sampler, want := range map[Sampler]Sampler{
+		Metropolis{Target: TargetExpected{}, StepSize: .1}: Metropolis{Target: TargetExpected{Points: 12}, BatchSize: 12,
+			Batches: 10, Proposal: RandomWalk, Estimate: MeanOfBatches, Rule: Corrected, StepSize: .1, MaxBatches: 100,
+			MaxBatchSize: 12},
+		Unadjusted{Kernel: mcmc.SGLD{StepSize: .01}}: Unadjusted{Target: TargetFull{}, BatchSize: 12,
+			Kernel: mcmc.SGLD{StepSize: .01}},
+		AllRows{Kernel: mcmc.HMC{StepSize: .01}}: AllRows{Target: TargetFullData{}, Kernel: mcmc.HMC{StepSize: .01}},
+	} {
+		r := fitted(t, line, with(Sampling{Chains: 3, Draws: 2, WarmUp: 1}, sampler), fittest.Data(12), short(t))
+		if want = with(Sampling{3, 2, 1, 1}, want); r.Sampler != want {
+			t.Errorf("%+v ran as %+v, want %+v", sampler, r.Sampler, want)
 		}
 	}
 }

@@ -62,6 +62,36 @@ func TestProposalRatio(t *testing.T) {
 	})
 }
 
+// seen is a quartic that keeps the first random numbers of the gradient's mini-batches and of the differences'.
+type seen struct {
+	quartic
+	gradient, differences *Node
+}
+
+func (s *seen) WithMiniBatch(rng random.Stream) density.Target {
+	s.gradient = rng.Uniform(compute.Float64, 4)
+	return s.quartic.WithMiniBatch(rng)
+}
+
+func (s *seen) Differences(rng random.Stream, from, to *Node) (estimates, variance *Node, degrees float64) {
+	s.differences = rng.Uniform(compute.Float64, 4)
+	return s.quartic.Differences(rng, from, to)
+}
+
+// The gradient and delta are of independent mini-batches: else delta is biased.
+func TestGradientHasItsOwnMiniBatches(t *testing.T) {
+	out := computetest.Run(t, computetest.Go(t), func(g *Graph, a []*Node) []*Node {
+		k, s := kernel{Proposal: Langevin, Estimate: MeanOfBatches, Rule: Penalty, StepSize: .7}, &seen{}
+		k.Move(random.New(g, 7), mcmc.State{Phi: a[0]}, s, mcmc.Tuning{})
+		return []*Node{s.gradient, s.differences}
+	}, [][]float64{{.4}})
+	for i, u := range out[0] {
+		if u == out[1][i] {
+			t.Fatalf("both begin with %v", out[0])
+		}
+	}
+}
+
 // A move leaves the distribution invariant: chains that begin on a grid, weighted by the distribution, have after one
 // move the moments that a quadrature of the distribution gives, though the gradient is wrong by a factor and a shift.
 // Without the ratio, or with it upside down, they are far off. 200 draws for each of 801 places: the standard errors

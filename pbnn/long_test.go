@@ -3,16 +3,14 @@
 package pbnn
 
 import (
-	"context"
 	"math"
 	"strings"
 	"testing"
 
-	"gobnn/bayes"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
-	"gobnn/bayes/nn"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -21,23 +19,23 @@ import (
 func TestExactOnALineLong(t *testing.T) {
 	t.Parallel()
 	exactOnALine(t, computetest.Engines(t)[0], 2000, []exactCase{
-		{name: "penalty, expected", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 10,
+		{name: "penalty, expected", points: 10, sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 10,
 			StepSize: step(1, 10)}},
-		{name: "penalised MALA, full", sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10,
+		{name: "penalised MALA, full", points: rowsOfLine, sampler: Metropolis{Target: TargetFull{}, BatchSize: 10, Batches: 10,
 			Proposal: Langevin, StepSize: step(.6, rowsOfLine)}},
-		{name: "penalty, one batch", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 15,
+		{name: "penalty, one batch", points: 10, sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 15,
 			Estimate: OneBatch, StepSize: step(.4, 10)}},
-		{name: "SGLD, large steps", sampler: Unadjusted{Target: TargetFull{}, BatchSize: 10,
+		{name: "SGLD, large steps", points: rowsOfLine, sampler: Unadjusted{Target: TargetFull{}, BatchSize: 10,
 			Kernel: mcmc.SGLD{StepSize: math.Pow(step(.6, rowsOfLine), 2)}}, biased: true},
-		{name: "penalty, within", sampler: Metropolis{Target: TargetFull{}, BatchSize: 100, Batches: 1,
+		{name: "penalty, within", points: rowsOfLine, sampler: Metropolis{Target: TargetFull{}, BatchSize: 100, Batches: 1,
 			Estimate: WithinBatches, StepSize: step(.5, rowsOfLine)}},
-		{name: "MALA, tempered", sampler: AllRows{Target: TargetTempered{Points: 10},
+		{name: "MALA, tempered", points: 10, sampler: AllRows{Target: TargetTempered{Points: 10},
 			Kernel: mcmc.MALA{StepSize: step(1, 10)}}},
-		{name: "naive, expected", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 2, Rule: Naive,
+		{name: "naive, expected", points: 10, sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 2, Rule: Naive,
 			StepSize: step(.6, 10)}, biased: true},
-		{name: "naive MALA", sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 2, Rule: Naive,
+		{name: "naive MALA", points: 10, sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 2, Rule: Naive,
 			Proposal: Langevin, StepSize: step(.8, 10)}, biased: true},
-		{name: "ULA, large steps", sampler: AllRows{Target: TargetFullData{},
+		{name: "ULA, large steps", points: rowsOfLine, sampler: AllRows{Target: TargetFullData{},
 			Kernel: mcmc.ULA{StepSize: step(1, rowsOfLine)}}, biased: true},
 	})
 }
@@ -59,24 +57,18 @@ func TestWarnsOfSkewnessLong(t *testing.T) {
 	data := &dataset.Dataset{Name: "outliers", Task: dataset.Regression, Features: []string{"zero"}, Target: "y",
 		X: mat.NewDense(rows, 1, nil), Y: make([]float64, rows)}
 	data.Y[30] = 40
-	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.All(),
-		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true}}
 	variance := 1 / (1 + 2.)
 	center := variance * 2 * .4
 	for _, c := range []struct {
 		size, batches int
 		warns         bool
 	}{{2, 10, true}, {25, 4, false}} {
-		s := quick(computetest.Go(t))
-		s.Draws, s.Thin, s.WarmUp, s.Chains = 2500, 1, 200, 4
-		r, err := Fit(context.Background(), model,
-			Metropolis{Target: TargetExpected{Points: 2}, BatchSize: c.size, Batches: c.batches, StepSize: .8},
-			dataset.Parts{Train: data}, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := fitted(t, fittest.Raw(fittest.Line(1)), Metropolis{
+			Sampling: Sampling{Chains: 4, Draws: 2500, WarmUp: 200}, Target: TargetExpected{Points: 2}, BatchSize: c.size,
+			Batches: c.batches, StepSize: .8,
+		}, data, short(t))
 		second, n := 0.0, 0.0
-		for _, chain := range r.Chains.Draws.Coordinate(1) {
+		for _, chain := range r.chains.Draws.Coordinate(1) {
 			for _, b := range chain {
 				second += (b - center) * (b - center) / variance
 				n++

@@ -10,8 +10,10 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -31,7 +33,7 @@ var (
 	_ FromAllRows     = half{}
 )
 
-// A user's target, by mini-batches and by all rows, is the distribution that it says: its draws are those of the
+// A user's target, by mini-batches and by all rows, is the distribution that it names: its draws are those of the
 // package's target of as many points, which other tests compare with the exact distribution.
 func TestOwnTarget(t *testing.T) {
 	const points = 20
@@ -43,14 +45,11 @@ func TestOwnTarget(t *testing.T) {
 	} {
 		var draws [][]float64
 		for _, sampler := range []Sampler{c.own, c.packages} {
-			r, err := fitLine(sampler, line(2*points), quick(computetest.Go(t)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if accepted := r.Chains.Stats[0].Accepted; accepted == 0 || accepted == 20 {
+			r := fitted(t, line, with(quick, sampler), fittest.Data(2*points), short(t))
+			if accepted := r.chains.Stats[0].Accepted; accepted == 0 || accepted == 20 {
 				t.Errorf("%T: accepted %d of 20", sampler, accepted)
 			}
-			draws = append(draws, flat(t, r))
+			draws = append(draws, r.flat(t))
 		}
 		computetest.Near(t, c.own.Title(), draws[0], draws[1], 0)
 	}
@@ -73,7 +72,7 @@ func (o own) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 }
 func (o own) Problem(d *Data) (density.Problem, mcmc.Kernel, error) { return o.problem(d) }
 
-// What a user's sampler gets wrong is said before the first draw.
+// What a user's sampler gets wrong is an error before the first draw.
 func TestOwnSamplerChecks(t *testing.T) {
 	walk := mcmc.RandomWalkMetropolis{StepSize: .1}
 	all := func(change func(p *density.Problem), k mcmc.Kernel) func(d *Data) (density.Problem, mcmc.Kernel, error) {
@@ -85,7 +84,7 @@ func TestOwnSamplerChecks(t *testing.T) {
 	}
 	same := func(*density.Problem) {}
 	for _, c := range []struct {
-		says    string
+		words   string
 		sampler own
 	}{
 		{"there is no target", own{}},
@@ -103,14 +102,10 @@ func TestOwnSamplerChecks(t *testing.T) {
 			return density.Problem{}, nil, errors.New("not now")
 		}}},
 	} {
-		if _, err := fitLine(c.sampler, line(30), quick(computetest.Go(t))); !says(err, c.says) {
-			t.Errorf("error %v does not say %q", err, c.says)
-		}
+		_, err := fit.Fit(t.Context(), line, c.sampler, dataset.Parts{Train: fittest.Data(30)}, short(t))
+		computetest.WantError(t, c.words, err, c.words)
 	}
-	r, err := fitLine(own{Target: half{1}, problem: all(same, walk)}, line(30), quick(computetest.Go(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := fitted(t, line, own{Sampling: quick, Target: half{1}, problem: all(same, walk)}, fittest.Data(30), short(t))
 	if r.RowsPerStep != 30 || !strings.Contains(r.Posterior.Provenance().Algorithm,
 		"pbnn.own of the half") {
 		t.Errorf("%v rows a step, %q", r.RowsPerStep, r.Posterior.Provenance().Algorithm)

@@ -1,13 +1,13 @@
 package shards
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/nn"
 )
 
@@ -15,10 +15,10 @@ import (
 func BenchmarkQuestion(b *testing.B) { computetest.Bench(b, benchmarkQuestion) }
 
 func benchmarkQuestion(b *testing.B, engine *compute.Engine) {
-	network := bayesianLine()
+	network := line
 	network.Network = nn.MLP{Hidden: []int{50, 20}, Activation: nn.Tanh}
-	for name, model := range map[string]bayes.Model{"line": bayesianLine(), "network": network} {
-		shard, err := New(model, line(10_000), compute.Float32, engine)
+	for name, model := range map[string]bayes.Model{"line": line, "network": network} {
+		shard, err := New(model, fittest.Data(10_000), compute.Float32, engine)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -29,11 +29,11 @@ func benchmarkQuestion(b *testing.B, engine *compute.Engine) {
 				q.From, q.To = append(q.From, 0), append(q.To, .01*float64(i%7))
 			}
 			b.Run(fmt.Sprintf("%s/J=%d/M=%d/n=%d", name, q.Chains, q.Batches, q.BatchSize), func(b *testing.B) {
-				if _, err := shard.Differences(context.Background(), q); err != nil { // compiles
+				if _, err := shard.Differences(b.Context(), q); err != nil { // compiles
 					b.Fatal(err)
 				}
 				for b.Loop() {
-					if _, err := shard.Differences(context.Background(), q); err != nil {
+					if _, err := shard.Differences(b.Context(), q); err != nil {
 						b.Fatal(err)
 					}
 				}

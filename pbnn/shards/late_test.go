@@ -41,7 +41,7 @@ func (w *watched) Differences(ctx context.Context, q Request) (Answer, error) {
 // that goes on failing, or gives another number of differences, stops the run.
 func TestShardRetries(t *testing.T) {
 	sampler, settings := overShards(t)
-	want, err := Fit(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
+	want, err := over(t, line, sampler, allLocal(t), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,19 +83,19 @@ func TestShardRetries(t *testing.T) {
 		c.shard.Shard = shards[1]
 		shards[1] = c.shard
 		timeout = cmp.Or(c.timeout, usual)
-		got, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
+		got, err := over(t, line, sampler, shards, settings)
 		if (err != nil) != c.stops || got == nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		if c.stops {
-			if got.Status != run.Stopped || got.Chains.Draws.PerChain == 0 || got.Chains.Draws.PerChain >= 60 ||
+			if got.Status != run.Stopped || got.chains.Draws.PerChain == 0 || got.chains.Draws.PerChain >= 60 ||
 				int(c.shard.asked.Load()) != 20+3 {
-				t.Errorf("%s: status %s with %d draws after %d questions", c.name, got.Status, got.Chains.Draws.PerChain,
+				t.Errorf("%s: status %s with %d draws after %d questions", c.name, got.Status, got.chains.Draws.PerChain,
 					c.shard.asked.Load())
 			}
 			continue
 		}
-		if !slices.Equal(flat(t, got), flat(t, want)) || got.Noise != want.Noise {
+		if !slices.Equal(got.flat(t), want.flat(t)) || got.Noise != want.Noise {
 			t.Errorf("%s: the draws differ", c.name)
 		}
 	}

@@ -3,35 +3,28 @@
 package shards
 
 import (
-	"context"
 	"math"
 	"testing"
 
-	"gobnn/bayes/mcmc/check"
+	"gobnn/bayes/fit/fittest"
 
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
 
 // Chains over shards have the mean and the variance that chains over all rows have: the tolerances are four standard
 // errors of draws that remember 50 steps.
 func TestShardsAreExactLong(t *testing.T) {
-	data := line(140)
-	l := check.Linear{Y: data.Y, NoiseStdDev: noiseStdDev * math.Sqrt(140./16)}
-	for i := range data.Rows() {
-		l.X = append(l.X, append(mat.Row(nil, i, data.X), 1))
-	}
-	mean, covariance, _ := l.Posterior()
+	mean, covariance, _ := fittest.Exact(fittest.Data(140), noiseStdDev*math.Sqrt(140./16)).Posterior()
 	sampler, settings := overShards(t)
 	sampler.StepSize = noiseStdDev / 4
-	settings.Chains, settings.Draws, settings.WarmUp = 8, 4000, 400
-	result, err := Fit(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
+	sampler.Chains, sampler.Draws, sampler.WarmUp = 8, 4000, 400
+	result, err := over(t, line, sampler, allLocal(t), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range mean {
 		var all []float64
-		for _, chain := range result.Chains.Draws.Coordinate(i) {
+		for _, chain := range result.chains.Draws.Coordinate(i) {
 			all = append(all, chain...)
 		}
 		sd := math.Sqrt(covariance.At(i, i))

@@ -15,6 +15,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
@@ -55,28 +56,27 @@ func TestServeLimits(t *testing.T) {
 	inProcess, _ := process(t, 0)
 	for _, c := range []struct {
 		shard Shard
-		says  string
+		words string
 		q     Request
 	}{
 		{inProcess, "it is for 1000000000 mini-batches: a question may be for 1000",
 			question(func(q *Request) { q.Batches = 1e9 })},
 		{inProcess, "MinBatchSize is 4", question(func(q *Request) { q.BatchSize, q.Batches = 1, 1 })},
-		{inProcess, "MinBatchSize is 4", question(func(q *Request) { q.BatchSize = 0 })},
 		{inProcess, "MinBatchSize is 4", question(func(q *Request) { q.BatchSize = -1 })},
 		{inProcess, "may be about 1000000 rows", question(func(q *Request) { q.BatchSize, q.Batches = math.MaxInt, 1000 })},
 		{inProcess, "may be for 1000", question(func(q *Request) {
 			q.Chains = 1001
 			q.From, q.To = make([]float64, 3003), make([]float64, 3003)
 		})},
-		{served(t, here(t, bayesianLine(), 0), Limits{}), "MinBatchSize is 5", question(func(q *Request) {
+		{served(t, here(t, line, 0), Limits{}), "MinBatchSize is 5", question(func(q *Request) {
 			q.BatchSize = 4
 		})},
 	} {
-		_, err := c.shard.Differences(context.Background(), c.q)
-		if !errors.Is(err, errRefused) || !says(err, c.says) {
-			t.Errorf("error %v is not errRefused, or does not say %q", err, c.says)
+		_, err := c.shard.Differences(t.Context(), c.q)
+		if computetest.WantError(t, "a question", err, c.words); !errors.Is(err, errRefused) {
+			t.Errorf("error %v is not errRefused", err)
 		}
-		answer, err := c.shard.Differences(context.Background(), question(func(*Request) {}))
+		answer, err := c.shard.Differences(t.Context(), question(func(*Request) {}))
 		if err != nil || len(answer.Values) != 3 || answer.Rows != 20 {
 			t.Errorf("afterwards a good question has the answer %v, error %v", answer, err)
 		}
@@ -89,8 +89,9 @@ func TestRefusedRun(t *testing.T) {
 	shards := allLocal(t)
 	refusing := &watched{Shard: served(t, shards[1], Limits{MinBatchSize: 10})}
 	shards[1] = refusing
-	_, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
-	if !errors.Is(err, errRefused) || !says(err, "MinBatchSize is 10") || refusing.asked.Load() != 1 {
+	_, err := over(t, line, sampler, shards, settings)
+	computetest.WantError(t, "small mini-batches", err, "MinBatchSize is 10")
+	if !errors.Is(err, errRefused) || refusing.asked.Load() != 1 {
 		t.Errorf("after %d questions: error %v", refusing.asked.Load(), err)
 	}
 }
@@ -98,7 +99,7 @@ func TestRefusedRun(t *testing.T) {
 // A shard answers no more than 16 questions at once; what comes beyond may come again.
 func TestServeQuestionsAtOnce(t *testing.T) {
 	begun, goOn := make(chan struct{}, mostAtOnce+1), make(chan struct{})
-	slow := &watched{Shard: here(t, bayesianLine(), 0), before: func(int) error {
+	slow := &watched{Shard: here(t, line, 0), before: func(int) error {
 		begun <- struct{}{}
 		<-goOn
 		return nil
@@ -108,15 +109,15 @@ func TestServeQuestionsAtOnce(t *testing.T) {
 	first := make(chan error, mostAtOnce)
 	for range mostAtOnce {
 		go func() {
-			_, err := shard.Differences(context.Background(), q)
+			_, err := shard.Differences(t.Context(), q)
 			first <- err
 		}()
 	}
 	for range mostAtOnce {
 		<-begun
 	}
-	_, err := shard.Differences(context.Background(), q)
-	if errors.Is(err, errRefused) || !says(err, "16 questions to answer already") {
+	_, err := shard.Differences(t.Context(), q)
+	if computetest.WantError(t, "one beyond", err, "16 questions to answer already"); errors.Is(err, errRefused) {
 		t.Errorf("one beyond: error %v", err)
 	}
 	close(goOn)
@@ -125,7 +126,7 @@ func TestServeQuestionsAtOnce(t *testing.T) {
 			t.Errorf("one of the first: error %v", err)
 		}
 	}
-	if _, err := shard.Differences(context.Background(), q); err != nil {
+	if _, err := shard.Differences(t.Context(), q); err != nil {
 		t.Errorf("after them: error %v", err)
 	}
 }
@@ -142,17 +143,15 @@ func TestServeBadSettings(t *testing.T) {
 		"ClientAuth is RequireAnyClientCert":                                {TLS: config(tls.RequireAnyClientCert)},
 		"ClientCAs is nil":                                                  {TLS: config(tls.RequireAndVerifyClientCert)},
 	} {
-		if err := Serve(nil, here(t, bayesianLine(), 0), s); !says(err, words) {
-			t.Errorf("error %v does not say %q", err, words)
-		}
+		computetest.WantError(t, words, Serve(nil, here(t, line, 0), s), words)
 	}
 }
 
 // A question of (2^64 + 4)/5 chains of 5 coordinates has 4 numbers modulo 2^64: it is refused, not compiled.
 func TestShardCountsDoNotOverflow(t *testing.T) {
-	network := bayesianLine()
+	network := line
 	network.Network = nn.MLP{Hidden: []int{1}, Activation: nn.Tanh}
-	shard, err := New(network, line(20), compute.Float64, computetest.Go(t))
+	shard, err := New(network, fittest.Data(20), compute.Float64, computetest.Go(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,16 +161,15 @@ func TestShardCountsDoNotOverflow(t *testing.T) {
 		t.Fatalf("%d chains of 5 coordinates are %d", count, count*5)
 	}
 	q := Request{Chains: chains, Batches: 1, BatchSize: 5, From: make([]float64, 4), To: make([]float64, 4)}
-	if _, err := shard.Differences(context.Background(), q); !says(err, "Request.From has 4") {
-		t.Errorf("error %v", err)
-	}
+	_, err = shard.Differences(t.Context(), q)
+	computetest.WantError(t, "too many chains", err, "Request.From has 4")
 }
 
 // However many shapes questions have, a shard compiles at most six programs. The answers are those of plain loops
 // over the rows that are drawn, also where the last blocks of rows and chains are padded, and the same bits again.
 func TestShardCompilesFewPrograms(t *testing.T) {
-	data := line(3000)
-	shard := hereOf(t, bayesianLine(), data).(*local)
+	data := fittest.Data(3000)
+	shard := hereOf(t, line, data).(*local)
 	density := func(phi []float64, row int32) float64 { // up to a constant
 		residual := data.Y[row] - phi[2]
 		for k, v := range mat.Row(nil, int(row), data.X) {
@@ -195,12 +193,12 @@ func TestShardCompilesFewPrograms(t *testing.T) {
 					want[j*shape[0]+i/shape[1]] += density(to, row) - density(from, row)
 				}
 			}
-			got, err := shard.Differences(context.Background(), q)
+			got, err := shard.Differences(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)
 			}
 			computetest.Near(t, fmt.Sprintf("%d chains, %v rows", chains, shape), got.Values, want, 1e-9)
-			again, err := shard.Differences(context.Background(), q)
+			again, err := shard.Differences(t.Context(), q)
 			if err != nil || !slices.Equal(again.Values, got.Values) {
 				t.Errorf("asked again: %v, %v, before %v", err, again.Values, got.Values)
 			}
@@ -212,7 +210,7 @@ func TestShardCompilesFewPrograms(t *testing.T) {
 	}
 }
 
-// Answers that are not finite reject their proposals, and the result says how many there were, and that the other
+// Answers that are not finite reject their proposals, and a warning has how many there were, and that the other
 // shards had none.
 func TestNonFiniteAnswers(t *testing.T) {
 	sampler, settings := overShards(t)
@@ -223,21 +221,21 @@ func TestNonFiniteAnswers(t *testing.T) {
 		}
 		return answer
 	}}
-	result, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
+	result, err := over(t, line, sampler, shards, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := "have 8 numbers that are NaN or infinite, by shard [0 0 8 0]"
-	if !strings.Contains(strings.Join(result.Warnings, "; "), want) {
-		t.Errorf("warnings %q do not say %q", result.Warnings, want)
+	if warnings := result.Result.Warnings; !strings.Contains(strings.Join(warnings, "; "), want) {
+		t.Errorf("warnings %q lack %q", warnings, want)
 	}
 	for chain, want := range []int{4, 4, 0} {
-		if got := result.Chains.Stats[chain].NonFinite; got != want {
+		if got := result.chains.Stats[chain].NonFinite; got != want {
 			t.Errorf("chain %d: %d proposals rejected for it, want %d", chain, got, want)
 		}
 	}
 
-	// One that answers nothing else stops all chains: the error says which.
+	// One that answers nothing else stops all chains: the error names it.
 	shards = allLocal(t)
 	shards[1] = &watched{Shard: shards[1], after: func(_ int, answer Answer) Answer {
 		for k := range answer.Values {
@@ -245,10 +243,10 @@ func TestNonFiniteAnswers(t *testing.T) {
 		}
 		return answer
 	}}
-	settings.Draws = 400
-	_, err = Fit(context.Background(), bayesianLine(), sampler, shards, settings)
-	if !errors.Is(err, mcmc.ErrStuck) || !says(err, "by shard [0 ") {
-		t.Errorf("a shard that says nothing else: error %v", err)
+	sampler.Draws = 400
+	_, err = over(t, line, sampler, shards, settings)
+	if computetest.WantError(t, "nothing but NaN", err, "by shard [0 "); !errors.Is(err, mcmc.ErrStuck) {
+		t.Error(err)
 	}
 }
 
@@ -261,7 +259,7 @@ func TestShardWithOtherRows(t *testing.T) {
 		"hash":   func(a Answer) Answer { a.Hash = "other"; return a },
 		"process": func(a Answer) Answer {
 			q := Request{Chains: 3, Batches: 5, BatchSize: 4, From: make([]float64, 9), To: make([]float64, 9)}
-			o, err := other.Differences(context.Background(), q)
+			o, err := other.Differences(t.Context(), q)
 			if err != nil {
 				t.Error(err)
 			}
@@ -277,15 +275,15 @@ func TestShardWithOtherRows(t *testing.T) {
 			return answer
 		}}
 		shards[1] = changed
-		result, stopped := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
+		result, stopped := over(t, line, sampler, shards, settings)
 		if result == nil {
 			t.Fatal(stopped)
 		}
-		if !errors.Is(stopped, errShard) || !says(stopped, "shard 1 answers from") ||
-			!says(stopped, "described 30 rows") {
+		computetest.WantError(t, name, stopped, "shard 1 answers from", "described 30 rows")
+		if !errors.Is(stopped, errShard) {
 			t.Errorf("%s: stopped by %v", name, stopped)
 		}
-		if n := result.Chains.Draws.PerChain; result.Status != run.Stopped || n != 15 || changed.asked.Load() != 21 {
+		if n := result.chains.Draws.PerChain; result.Status != run.Stopped || n != 15 || changed.asked.Load() != 21 {
 			t.Errorf("%s: status %s with %d draws after %d questions", name, result.Status, n, changed.asked.Load())
 		}
 	}
@@ -295,12 +293,13 @@ func TestShardWithOtherRows(t *testing.T) {
 func TestRetriesPause(t *testing.T) {
 	var times []time.Time
 	f := &federation{shards: make([]Shard, 1)}
-	_, err := again(context.Background(), f, 0, func(context.Context) (int, error) {
+	_, err := again(t.Context(), f, 0, func(context.Context) (int, error) {
 		times = append(times, time.Now())
 		return 0, errors.New("broken")
 	})
-	if !says(err, "shard 0 of 1 failed at attempt 3: broken") || len(times) != 3 {
-		t.Fatalf("%d attempts, error %v", len(times), err)
+	computetest.WantError(t, "broken", err, "shard 0 of 1 failed at attempt 3: broken")
+	if len(times) != 3 {
+		t.Fatalf("%d attempts", len(times))
 	}
 	if first, second := times[1].Sub(times[0]), times[2].Sub(times[1]); first < retryPause || second < 2*retryPause {
 		t.Errorf("pauses of %v and %v", first, second)

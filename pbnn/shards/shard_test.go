@@ -21,6 +21,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
@@ -56,7 +57,7 @@ func beShard(number string) error {
 	if err != nil {
 		return err
 	}
-	shard, err := New(bayesianLine(), partOfLine(i), compute.Float64, engine)
+	shard, err := New(line, partOfLine(i), compute.Float64, engine)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func beShard(number string) error {
 
 // partOfLine are the rows of one shard: 20, 30, 40 and 50 of the line's 140.
 func partOfLine(i int) *dataset.Dataset {
-	whole := line(140)
+	whole := fittest.Data(140)
 	from := 0
 	for k := range i {
 		from += 20 + 10*k
@@ -134,21 +135,23 @@ func hereOf(t *testing.T, model bayes.Model, data *dataset.Dataset) Shard {
 func allLocal(t *testing.T) []Shard {
 	var shards []Shard
 	for i := range shardsOfLine {
-		shards = append(shards, here(t, bayesianLine(), i))
+		shards = append(shards, here(t, line, i))
 	}
 	return shards
 }
 
-func overShards(t *testing.T) (pbnn.Metropolis, Settings) {
-	return pbnn.Metropolis{Target: pbnn.TargetExpected{}, BatchSize: 4, Batches: 5, StepSize: .15},
-		Settings{Chains: 3, Draws: 60, WarmUp: 5, Seed: 8, DType: compute.Float64, Engine: computetest.Go(t)}
+func overShards(t *testing.T) (pbnn.Metropolis, run.Settings) {
+	return pbnn.Metropolis{
+		Sampling: pbnn.Sampling{Chains: 3, Draws: 60, WarmUp: 5}, Target: pbnn.TargetExpected{}, BatchSize: 4, Batches: 5,
+		StepSize: .15,
+	}, run.Settings{Seed: 8, DType: compute.Float64, Engine: computetest.Go(t)}
 }
 
 // Four shards in four processes give the draws of four in this one, to the bit. When one dies, the run stops with the
 // draws before, and goes on from its checkpoint with another in its place to the same bits as if nothing had been.
 func TestShardsInProcesses(t *testing.T) {
 	sampler, settings := overShards(t)
-	want, err := Fit(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
+	want, err := over(t, line, sampler, allLocal(t), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,11 +172,11 @@ func TestShardsInProcesses(t *testing.T) {
 		shard, kills[i] = process(t, i)
 		shards = append(shards, shard)
 	}
-	got, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
+	got, err := over(t, line, sampler, shards, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(flat(t, got), flat(t, want)) {
+	if !slices.Equal(got.flat(t), want.flat(t)) {
 		t.Error("the draws over processes differ from those in one")
 	}
 
@@ -185,34 +188,34 @@ func TestShardsInProcesses(t *testing.T) {
 		}
 		return nil
 	}}
-	part, err := Fit(context.Background(), bayesianLine(), sampler, dying, settings)
-	if part == nil || !says(err, "shard 2") {
-		t.Fatalf("result %+v, error %v", part, err)
+	part, err := over(t, line, sampler, dying, settings)
+	if computetest.WantError(t, "a shard dies", err, "shard 2"); part == nil {
+		t.Fatal("no result")
 	}
-	n := part.Chains.Draws.PerChain
+	n := part.chains.Draws.PerChain
 	if part.Status != run.Stopped || n == 0 || n >= 60 {
 		t.Errorf("status %s with %d draws", part.Status, n)
 	}
 	for chain := range 3 {
-		if !slices.Equal(part.Chains.Draws.At(chain, n-1), want.Chains.Draws.At(chain, n-1)) ||
-			part.Chains.Stats[chain].Transitions != n {
+		if !slices.Equal(part.chains.Draws.At(chain, n-1), want.chains.Draws.At(chain, n-1)) ||
+			part.chains.Stats[chain].Transitions != n {
 			t.Errorf("chain %d: %d transitions for %d draws, or another last draw", chain,
-				part.Chains.Stats[chain].Transitions, n)
+				part.chains.Stats[chain].Transitions, n)
 		}
 	}
 	changed := partOfLine(2)
 	changed.Y = append([]float64{changed.Y[0] + 1}, changed.Y[1:]...)
-	others := []Shard{shards[0], shards[1], hereOf(t, bayesianLine(), changed), shards[3]}
-	_, err = Fit(context.Background(), bayesianLine(), sampler, others, settings)
+	others := []Shard{shards[0], shards[1], hereOf(t, line, changed), shards[3]}
+	_, err = over(t, line, sampler, others, settings)
 	if !errors.Is(err, run.ErrOtherRun) {
 		t.Errorf("a checkpoint goes on with other data: error %v", err)
 	}
 	shards[2], _ = process(t, 2)
-	resumed, err := Fit(context.Background(), bayesianLine(), sampler, shards, settings)
+	resumed, err := over(t, line, sampler, shards, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(flat(t, resumed), flat(t, want)) {
+	if !slices.Equal(resumed.flat(t), want.flat(t)) {
 		t.Error("the resumed draws differ")
 	}
 }
@@ -220,45 +223,42 @@ func TestShardsInProcesses(t *testing.T) {
 func TestShardBadInput(t *testing.T) {
 	good, settings := overShards(t)
 	with := func(change func(*pbnn.Metropolis)) pbnn.Metropolis { m := good; change(&m); return m }
-	wider := bayesianLine()
+	wider := line
 	wider.Prior = bayes.Normal{StdDev: 2}
-	single, err := New(bayesianLine(), partOfLine(0), compute.Float32, computetest.Go(t))
+	single, err := New(line, partOfLine(0), compute.Float32, computetest.Go(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer single.Close()
-	for _, c := range []struct {
-		says    string
+	differs := described{here(t, line, 1), func(d *Description) { d.Extras.Weights = true }}
+	for words, c := range map[string]struct {
 		shards  []Shard
 		sampler pbnn.Metropolis
 		refused bool
 	}{
-		{"there is no shard", nil, good, false},
-		{"shard 1 has", []Shard{here(t, bayesianLine(), 0), here(t, wider, 1)}, good, true},
-		{"shard 0 has", []Shard{single}, good, true},
-		{"shard 1 has", []Shard{here(t, bayesianLine(), 0), described{here(t, bayesianLine(), 1), func(d *Description) {
-			d.Extras.Weights = true
-		}}}, good, true},
-		{"shards 1 and 2 have the same 30 rows",
-			[]Shard{here(t, bayesianLine(), 0), here(t, bayesianLine(), 1), here(t, bayesianLine(), 1)}, good, true},
-		{"BatchSize is 21", allLocal(t), with(func(m *pbnn.Metropolis) { m.BatchSize = 21 }), false},
-		{"Proposal is jump", allLocal(t), with(func(m *pbnn.Metropolis) { m.Proposal = "jump" }), false},
-		{"Proposal is Langevin: it must be RandomWalk over shards", allLocal(t),
+		"there is no shard": {nil, good, false},
+		"shard 1 has":       {[]Shard{here(t, line, 0), here(t, wider, 1)}, good, true},
+		"shard 0 has":       {[]Shard{single}, good, true},
+		"shard 1 has extra": {[]Shard{here(t, line, 0), differs}, good, true},
+		"shards 1 and 2 have the same 30 rows": {[]Shard{here(t, line, 0), here(t, line, 1), here(t, line, 1)}, good,
+			true},
+		"BatchSize is 21": {allLocal(t), with(func(m *pbnn.Metropolis) { m.BatchSize = 21 }), false},
+		"Proposal is Langevin: it must be RandomWalk over shards": {allLocal(t),
 			with(func(m *pbnn.Metropolis) { m.Proposal = pbnn.Langevin }), false},
-		{"Estimate is within batches: it must be MeanOfBatches or OneBatch", allLocal(t),
+		"Estimate is within batches: it must be MeanOfBatches or OneBatch": {allLocal(t),
 			with(func(m *pbnn.Metropolis) { m.Estimate = pbnn.WithinBatches }), false},
-		{"Batches is 1", allLocal(t), with(func(m *pbnn.Metropolis) { m.Batches = 1 }), false},
-		{"Noise is 1: it must be 0 over shards", allLocal(t), with(func(m *pbnn.Metropolis) { m.Noise = 1 }), false},
-		{"connect", []Shard{Dial("127.0.0.1:1", nil)}, good, false},
+		"Noise is 1: it must be 0 over shards": {allLocal(t), with(func(m *pbnn.Metropolis) { m.Noise = 1 }), false},
+		"connect":                              {[]Shard{Dial("127.0.0.1:1", nil)}, good, false},
 	} {
-		_, err := Fit(context.Background(), bayesianLine(), c.sampler, c.shards, settings)
-		if !says(err, c.says) || errors.Is(err, errShard) != c.refused {
-			t.Errorf("error %v does not say %q, or is errShard: %v", err, c.says, errors.Is(err, errShard))
+		_, err := over(t, line, c.sampler, c.shards, settings)
+		computetest.WantError(t, words, err, strings.TrimSuffix(words, " extra"))
+		if errors.Is(err, errShard) != c.refused {
+			t.Errorf("error %v is errShard: %v", err, !c.refused)
 		}
 	}
-	shard := here(t, bayesianLine(), 0)
+	shard := here(t, line, 0)
 	q := Request{Chains: 1, Batches: 3, BatchSize: 4, From: make([]float64, 3), To: []float64{1, 2, 3}}
-	first, err := shard.Differences(context.Background(), q)
+	first, err := shard.Differences(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestShardBadInput(t *testing.T) {
 		func(q *Request) { q.Seed = 1 }} {
 		o := q
 		other(&o)
-		if second, err := shard.Differences(context.Background(), o); err != nil ||
+		if second, err := shard.Differences(t.Context(), o); err != nil ||
 			slices.Equal(first.Values, second.Values) {
 			t.Errorf("%+v: the same rows as for another, or error %v", o, err)
 		}
@@ -281,21 +281,18 @@ func TestShardBadInput(t *testing.T) {
 		},
 		"0 mini-batches of 2 rows": {Chains: 1, BatchSize: 2, From: three, To: three},
 	} {
-		if _, err := shard.Differences(context.Background(), q); !says(err, words) {
-			t.Errorf("%+v: error %v, want %q", q, err, words)
-		}
+		_, err := shard.Differences(t.Context(), q)
+		computetest.WantError(t, words, err, words)
 	}
-	partial := bayesianLine()
+	partial := line
 	partial.Network, partial.Stochastic = nn.MLP{Hidden: []int{6}}, bayes.Layers(2)
-	if _, err := New(partial, partOfLine(0), 0, computetest.Go(t)); !says(err, "shared numbers") {
-		t.Errorf("a shard of a model with shared parameters: error %v", err)
-	}
+	_, err = New(partial, partOfLine(0), 0, computetest.Go(t))
+	computetest.WantError(t, "a shard of a model with shared parameters", err, "shared numbers")
 	bad := partOfLine(0)
 	bad.X.(*mat.Dense).Set(7, 1, math.NaN())
 	for words, data := range map[string]*dataset.Dataset{"data are nil": nil, "NaN": bad} {
-		if _, err := New(bayesianLine(), data, 0, computetest.Go(t)); !says(err, words) {
-			t.Errorf("error %v does not say %q", err, words)
-		}
+		_, err := New(line, data, 0, computetest.Go(t))
+		computetest.WantError(t, words, err, words)
 	}
 }
 
@@ -314,8 +311,7 @@ func (d described) Describe(ctx context.Context) (Description, error) {
 // Shards whose features, targets or classes stand in another order are refused, over a connection too, with both orders
 // and the cure. Names that are not there, or are others, are not compared; those that are there are the posterior's.
 func TestShardOrder(t *testing.T) {
-	two := bayesianLine()
-	classes := two
+	two, classes := line, line
 	classes.Likelihood = bayes.Bernoulli{}
 	part := func(i int, change func(d *dataset.Dataset)) *dataset.Dataset {
 		d := partOfLine(i)
@@ -341,17 +337,14 @@ func TestShardOrder(t *testing.T) {
 	for name, c := range map[string]struct {
 		model   bayes.Model
 		changes []func(*dataset.Dataset) // of each shard's rows
-		tells   []func(*Description)     // of each shard; nil: all
-		says    []string                 // nil: no error
+		names   []func(*Description)     // of each shard; nil: all
+		words   []string                 // nil: no error
 		origin  [3][]string              // the posterior's names
 	}{
 		"the same": {two, []func(*dataset.Dataset){features("a", "b"), features("a", "b")}, nil, nil,
 			[3][]string{{"a", "b"}, {"y"}, nil}},
 		"features": {two, []func(*dataset.Dataset){features("a", "b"), features("b", "a")}, nil,
 			[]string{`shard 1 beside shard 0`, `["b" "a"]`, `["a" "b"]`, "CSVOptions.Like"}, [3][]string{}},
-		"features of the third, as the first has others": {two,
-			[]func(*dataset.Dataset){features("c", "d"), features("a", "b"), features("b", "a")}, nil,
-			[]string{`shard 2 beside shard 1`, `["b" "a"]`, `["a" "b"]`}, [3][]string{}},
 		"features of the third, as the first has none": {two,
 			[]func(*dataset.Dataset){features("a", "b"), features("a", "b"), features("b", "a")},
 			[]func(*Description){none, all, all}, []string{`shard 2 beside shard 1`}, [3][]string{}},
@@ -359,10 +352,6 @@ func TestShardOrder(t *testing.T) {
 			[]string{`shard 1 beside shard 0`, `["z" "y"]`, `["y" "z"]`, "name the targets"}, [3][]string{}},
 		"classes": {classes, []func(*dataset.Dataset){labels("no", "yes"), labels("yes", "no")}, nil,
 			[]string{`shard 1 beside shard 0`, `["yes" "no"]`, `["no" "yes"]`, "CSVOptions.Classes"}, [3][]string{}},
-		"the same classes": {classes, []func(*dataset.Dataset){labels("no", "yes"), labels("no", "yes")}, nil, nil,
-			[3][]string{{"a", "b"}, {"y"}, {"no", "yes"}}},
-		"no names": {two, []func(*dataset.Dataset){features("a", "b"), features("b", "a")},
-			[]func(*Description){none, none}, nil, [3][]string{}},
 		"no names of classes": {classes, []func(*dataset.Dataset){labels("no", "yes"), labels("yes", "no")},
 			[]func(*Description){none, none}, nil, [3][]string{nil, nil, {"0", "1"}}},
 		"names of one": {two, []func(*dataset.Dataset){features("a", "b"), features("b", "a")},
@@ -376,46 +365,44 @@ func TestShardOrder(t *testing.T) {
 			[]string{"the names that the shards describe", `["a" "b" "c"]`}, [3][]string{}},
 	} {
 		sampler, settings := overShards(t)
-		settings.Draws = 5
+		sampler.Draws = 5
 		var shards []Shard
 		for i, change := range c.changes {
 			shard := hereOf(t, c.model, part(i, change))
-			if c.tells != nil {
-				shard = described{shard, c.tells[i]}
+			if c.names != nil {
+				shard = described{shard, c.names[i]}
 			}
 			if i == 1 {
 				shard = served(t, shard, Limits{MinBatchSize: 4})
 			}
 			shards = append(shards, shard)
 		}
-		result, err := Fit(context.Background(), c.model, sampler, shards, settings)
-		if c.says == nil {
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-				continue
-			}
-			o := result.Posterior.Origin()
-			if got := [3][]string{o.FeatureNames, o.TargetNames, o.Classes}; !reflect.DeepEqual(got, c.origin) {
-				t.Errorf("%s: the posterior has the names %q, want %q", name, got, c.origin)
+		got, err := over(t, c.model, sampler, shards, settings)
+		if c.words != nil {
+			if computetest.WantError(t, name, err, c.words...); !errors.Is(err, errShard) {
+				t.Errorf("%s: error %v is not errShard", name, err)
 			}
 			continue
 		}
-		for _, words := range c.says {
-			if !errors.Is(err, errShard) || !says(err, words) {
-				t.Errorf("%s: error %v is not errShard, or does not say %q", name, err, words)
-			}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		o := got.Posterior.Origin()
+		if names := [3][]string{o.FeatureNames, o.TargetNames, o.Classes}; !reflect.DeepEqual(names, c.origin) {
+			t.Errorf("%s: the posterior has the names %q, want %q", name, names, c.origin)
 		}
 	}
 }
 
-// Where the noise of the shards' mini-batches lets nothing pass, the error says so, with the n and M that would do.
+// Where the noise of the shards' mini-batches lets nothing pass, the error states the n and M that would do.
 func TestNoiseStopsShards(t *testing.T) {
-	_, settings := overShards(t)
-	settings.Draws = 400
-	_, err := Fit(context.Background(), bayesianLine(),
-		pbnn.Metropolis{Target: pbnn.TargetFull{}, BatchSize: 2, Batches: 10, StepSize: 3}, allLocal(t), settings)
-	if !errors.Is(err, mcmc.ErrStuck) || !says(err, "Batches (M)") || !says(err, "instead of 2") {
-		t.Errorf("error %v", err)
+	sampler, settings := overShards(t)
+	sampler.Draws, sampler.Target, sampler.BatchSize, sampler.Batches, sampler.StepSize = 400, nil, 2, 10, 3
+	_, err := over(t, line, sampler, allLocal(t), settings)
+	computetest.WantError(t, "loud", err, "Batches (M)", "instead of 2")
+	if !errors.Is(err, mcmc.ErrStuck) {
+		t.Error(err)
 	}
 }
 
@@ -425,13 +412,14 @@ func TestWarmUpOverShards(t *testing.T) {
 		t.Skip("long")
 	}
 	_, settings := overShards(t)
-	settings.WarmUp, settings.Draws = 150, 150
-	sampler := pbnn.Metropolis{Target: pbnn.TargetExpected{Points: 10}, BatchSize: 10, Batches: 12}
-	r, err := Fit(context.Background(), bayesianLine(), sampler, allLocal(t), settings)
+	r, err := over(t, line, pbnn.Metropolis{
+		Sampling: pbnn.Sampling{Chains: 3, Draws: 150, WarmUp: 150}, Target: pbnn.TargetExpected{Points: 10}, BatchSize: 10,
+		Batches: 12,
+	}, allLocal(t), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tuned := r.Chains.Tuned; math.Abs(r.Acceptance-.234) > .15 || tuned.StepSize == 0 || len(tuned.Scale) != 3 ||
+	if tuned := r.chains.Tuned; math.Abs(r.Acceptance-.234) > .15 || tuned.StepSize == 0 || len(tuned.Scale) != 3 ||
 		slices.Max(tuned.Scale) < 1.05*slices.Min(tuned.Scale) {
 		t.Errorf("acceptance %.3f, want .234, with %+v", r.Acceptance, tuned)
 	}
