@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"gobnn/bayes/compute"
@@ -278,45 +276,18 @@ func TestBadSettings(t *testing.T) {
 		job := alone{task: task(1, 20, &asked)}
 		spoil(&job)
 		_, err := runs(t.Context(), job, run.Settings{Engine: computetest.Go(t)})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v does not say %q", err, want)
-		}
+		computetest.WantError(t, want, err, want)
 	}
 }
 
-// Where no member has a finite gradient training ends, and says what to do.
+// Where no member has a finite gradient training ends, with the cure.
 func TestDiverged(t *testing.T) {
 	asked := 0
 	job := task(1, 20, &asked)
 	job.Start = slices.Repeat([]float64{1e300}, 6)
 	_, err := runs(t.Context(), alone{task: job}, run.Settings{Engine: computetest.Go(t)})
-	if !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), "step 1 of 200: training diverged: of 1") {
-		t.Errorf("error %v", err)
-	}
-}
-
-// A checkpoint that cannot be written does not lose the run: the members come back with the error.
-func TestFullDisk(t *testing.T) {
-	asked := 0
-	job := task(2, 20, &asked)
-	folder := filepath.Join(t.TempDir(), "f")
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	r, err := runs(t.Context(), alone{task: job, Training: train.Training{Epochs: 5, BatchSize: 5},
-		observe: func(step int, _ []float64) error {
-			if step == 3 {
-				return os.RemoveAll(folder)
-			}
-			return nil
-		},
-	}, run.Settings{
-		Engine: computetest.Go(t), Checkpoint: filepath.Join(folder, "c"), CheckpointEvery: 1, ObserveEvery: 1,
-	})
-	if err == nil || !strings.Contains(err.Error(), folder) {
-		t.Errorf("error %v does not name the folder", err)
-	}
-	if r.Result == nil || r.Status != run.Stopped || r.Steps != 3 || len(r.Theta) != 12 {
-		t.Errorf("beside the error there is %+v", r)
+	if computetest.WantError(t, "a far start", err, "step 1 of 200: training diverged: of 1"); !errors.Is(err,
+		train.ErrDiverged) {
+		t.Error(err)
 	}
 }
