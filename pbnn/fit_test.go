@@ -128,16 +128,6 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// All rows have no noise (Cochran 1977): the variance within mini-batches of n of N rows has the factor 1 - n/N.
-func TestAllRowsHaveNoNoise(t *testing.T) {
-	m := Metropolis{Sampling: quick, BatchSize: 60, Batches: 2, Estimate: WithinBatches, StepSize: .01}
-	all := fitted(t, line, m, fittest.Data(60), short(t))
-	m.BatchSize = 59
-	if most := fitted(t, line, m, fittest.Data(60), short(t)); !(all.Noise < 1e-12 && most.Noise > 1e-9) {
-		t.Errorf("sigma^2 is %v by all rows, and %v by all but one", all.Noise, most.Noise)
-	}
-}
-
 // evaluations are those that a result must count: a transition by mini-batches takes the log-densities at two places,
 // and Langevin's two gradients; kernels that judge by all rows count passes.
 func evaluations(r result) mcmc.Evaluations {

@@ -7,6 +7,7 @@ import (
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/fit/fittest"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -14,8 +15,8 @@ import (
 // Mini-batches of all rows leave no noise: each difference is that of the log-posterior, which the density evaluates
 // without mini-batches, and the finite-population correction makes the variance 0.
 func TestBatchesOfAllRowsAreExact(t *testing.T) {
-	engine, data := computetest.Go(t), line(12)
-	bound := computetest.Must(bayesianLine().Bind(2, 1))
+	engine, data := computetest.Go(t), fittest.Data(12)
+	bound := computetest.Must(line.Bind(2, 1))
 	plan := computetest.Must(density.NewPlan(bound, compute.Float64, density.Workload{Particles: 2, Rows: 36}))
 	x := make([]float64, 0, 24)
 	for i := range 12 {

@@ -43,7 +43,7 @@ func served(t *testing.T, shard Shard, settings Limits) Shard {
 	return remote
 }
 
-// question is one that the default limits let pass, to a shard of bayesianLine.
+// question is one that the default limits let pass, to a shard of the line.
 func question(change func(q *Request)) Request {
 	q := Request{Chains: 1, Batches: 3, BatchSize: 6, From: make([]float64, 3), To: []float64{1, 2, 3}}
 	change(&q)
