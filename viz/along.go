@@ -164,7 +164,7 @@ func central(x mat.Matrix) int {
 	return nearest
 }
 
-// held says where the other features are held.
+// held is the note on the row at which the other features are held.
 func (opt AlongOptions) held() string {
 	row := opt.Data.OriginalRow(central(opt.Data.X))
 	return fmt.Sprintf("the other features are those of row %d of the data (counted from 0)", row)

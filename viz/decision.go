@@ -105,7 +105,7 @@ type barLevels struct {
 	style  draw.LineStyle
 }
 
-// probabilityLevels are those of a map, from 1/2 outwards.
+// probabilityLevels are a map's level lines, from 1/2 outwards.
 var probabilityLevels = []barLevels{
 	{[]float64{.5}, "level 0.5", stroke(black, 1.7)},
 	{[]float64{.25, .75}, "levels 0.25, 0.75", stroke(black, 1, dashed...)},

@@ -106,7 +106,7 @@ func (f *Figure) render(canvas vg.Canvas) {
 	(&grid{cols: 1, cells: []body{f.body}}).draw(inner, inset{})
 }
 
-// check returns an error for a nil or empty figure, which is what a failed call returns whose error was ignored.
+// check returns an error for a nil or empty figure, as of a failed call whose error was ignored.
 func (f *Figure) check() error {
 	if f == nil || f.body == nil {
 		return errors.New("viz: the figure is nil or empty: check the error of the function that made it")

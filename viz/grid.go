@@ -300,7 +300,7 @@ func (g *grid) draw(c draw.Canvas, in inset) {
 		columns[i%g.cols], lines[i/g.cols] = m.union(columns[i%g.cols]), m.union(lines[i/g.cols])
 	}
 	narrowest := columns[0].left + columns[0].right
-	for _, m := range columns { // width and height become those of the data
+	for _, m := range columns { // width and height become the size of the data
 		width -= (m.left + m.right) / vg.Length(g.cols)
 		narrowest = min(narrowest, m.left+m.right)
 	}

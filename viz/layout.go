@@ -182,7 +182,7 @@ func (a *axes) draw(data draw.Canvas, cell vg.Rectangle, size vg.Point) {
 
 func along(lo, hi vg.Length) span { return span{float64(lo), float64(hi)} }
 
-// place returns the middle of what is that wide: over data, moved as far as the cell needs.
+// place returns the middle of a text or a row of that width: over data, moved as far as the cell needs.
 func place(width vg.Length, data, cell span) vg.Length {
 	middle, half := (data.lo+data.hi)/2, float64(width)/2
 	return vg.Length(max(cell.lo+half, min(middle, cell.hi-half)))
@@ -227,10 +227,10 @@ func narrowed(sty text.Style, s string, width vg.Length) text.Style {
 	return sty
 }
 
-// ellipsis stands for what is cut off.
+// ellipsis stands for the letters that are cut off.
 const ellipsis = "…"
 
-// cut leaves the beginning and the end, with an ellipsis between, of what is wider than width: names of weights differ
+// cut leaves the beginning and the end, with an ellipsis between, of a text wider than width: names of weights differ
 // in their ends, by an index, and labels end with a unit.
 func cut(sty text.Style, s string, width vg.Length) string {
 	if sty.Width(s) <= width {
@@ -362,7 +362,7 @@ func (p *panel) margins(size vg.Point) (m margins) {
 // draw draws the axes from top to bottom, the colour bar and the header.
 func (p *panel) draw(c draw.Canvas, in inset) {
 	data := draw.Crop(c, in.left, -in.right, in.bottom, -in.top-in.header)
-	between := make([]vg.Length, len(p.axes)) // below each of the axes: numbers, label and those of the next
+	between := make([]vg.Length, len(p.axes)) // below each of the axes: its numbers and label, and numbers above the next
 	free, total := data.Size().Y, vg.Length(0)
 	for i, a := range p.axes {
 		total += a.share

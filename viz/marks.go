@@ -297,7 +297,7 @@ type peaks struct {
 	colour color.Color
 }
 
-// peaksNote says what the arrows are.
+// peaksNote explains the arrows.
 func peaksNote(highest float64) string {
 	return fmt.Sprintf("arrows: values above the axis, up to %s", number(highest))
 }

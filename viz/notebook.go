@@ -44,9 +44,9 @@ type shade struct {
 	count int
 }
 
-// paletted is an opaque picture with at most 256 colours: its own where it has no more, else those of boxes of similar
-// colours, each the mean over its pixels. The box with the largest sum of squares within it is cut in two at its mean,
-// across its widest channel, until there are enough (Heckbert 1982, "Color Image Quantization for Frame Buffer
+// paletted is an opaque picture with at most 256 colours: its own where it has no more, else one for each box of
+// similar colours, the mean over its pixels. The box with the largest sum of squares within it is cut in two at its
+// mean, across its widest channel, until there are enough (Heckbert 1982, "Color Image Quantization for Frame Buffer
 // Display", with Wu's criterion of variance).
 func paletted(picture image.Image) *image.Paletted {
 	bounds := picture.Bounds()

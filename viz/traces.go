@@ -136,7 +136,7 @@ func stylesOf(traces []Trace) ([]int, error) {
 	return styles, nil
 }
 
-// cut lowers what is above Most, of the values that the axis must hold, and gives the highest of it; 0: nothing is.
+// cut lowers values above Most, of those that the axis must hold, and returns the highest of them; 0: there is none.
 func (o TraceOptions) cut(values [][]float64) (highest float64, err error) {
 	if o.Most == 0 {
 		return 0, nil

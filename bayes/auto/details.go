@@ -228,7 +228,7 @@ func nlpd(logDensities, weights []float64) metric.Estimate {
 	return e
 }
 
-// mean is that of values, by the rows' weights, nil if all are alike, with its standard error; NaN of none.
+// mean returns the weighted mean and its standard error. nil weights are equal; no values give NaN.
 func mean(values, weights []float64) metric.Estimate {
 	m, variance := stat.PopMeanVariance(values, weights)
 	n := float64(len(values))

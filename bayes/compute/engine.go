@@ -115,7 +115,7 @@ func terminal(file *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }
 
-// goBackendReason says why Default opens the Go backend, and the cure unless those of failed plugins are said already.
+// goBackendReason says why Default opens the Go backend, and how to mend it, unless an error of a plugin has said so.
 func goBackendReason(failed int) string {
 	switch {
 	case !known("xla"):

@@ -133,7 +133,7 @@ func groupOf(group []string, row int) string {
 	return group[row]
 }
 
-// needed is the smallest whole number not below level (n+1), for the n scores: so many of them must not be beyond a
+// needed is the smallest whole number not below level (n+1), for the n scores: this many of them must not be beyond a
 // target that is held. More than n: there are too few for the level.
 func needed(level float64, byPart [][]float64) int {
 	n := 0
@@ -145,8 +145,8 @@ func needed(level float64, byPart [][]float64) int {
 
 // Interval is the interval of each new row, [rows]: the predictive one, each end moved by a multiple of its width
 // (conformalised quantile regression; Romano, Patterson and Candès 2019; scaled as by Kivaranovic, Johnson and Leeb
-// 2020). Of fewer than level/(1-level) calibrating rows (of a group) it is infinite: they cannot say more. The
-// predictions are those of each part's posterior; group is that of each row.
+// 2020). Of fewer than level/(1-level) calibrating rows (of a group) it is infinite: they cannot say more. There
+// is one prediction from the posterior of each part, and one group for each row.
 func (c *Calibration) Interval(
 	level float64, group []string, predictions ...bayes.Prediction,
 ) (lower, upper []float64, err error) {
@@ -207,7 +207,7 @@ func (c *Calibration) Interval(
 	return lower, upper, nil
 }
 
-// width is the scale of an interval's ends; that of counts, which may be of one, is never 0.
+// width is the scale of an interval's ends. An interval of counts may hold one number, and its width is 1.
 func width(p bayes.Prediction, from, to float64) float64 {
 	if bayes.IsCounted(p.Likelihood) {
 		return to - from + 1

@@ -15,10 +15,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Error is how far the predictions of a distilled posterior are from those of the whole one, at worst over the rows.
+// Error is the largest distance, over the rows, of a distilled posterior's predictions from the whole posterior's.
 type Error struct {
-	// Mean is the difference of the predictive means, and StdDev that of the standard deviations, in predictive
-	// standard deviations of the whole posterior; of a classification they are the difference of a class's probability,
+	// Mean and StdDev are the differences of the predictive means and standard deviations, in predictive standard
+	// deviations of the whole posterior; of a classification they are the difference of a class's probability,
 	// and 0.
 	Mean, StdDev float64
 }

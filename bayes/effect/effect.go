@@ -26,11 +26,11 @@ type Effect struct {
 	// From and To are the values that the feature is moved between: the 5 % and the 95 % quantile of its column. A
 	// category is moved from the row's own value, which is then another, to this one: they are 0 and 1.
 	From, To float64
-	// Change is the mean over rows of the predictive mean at To less that at From, in the target's units, or that of a
+	// Change is the mean over rows of the predictive mean at To less that at From, in the target's units, or of a
 	// class's probability. StdDev is its standard deviation over the posterior.
 	Change, StdDev float64
-	// OverRows is the standard deviation of the change over the rows: that of a feature whose effect depends on the
-	// others is large beside Change.
+	// OverRows is the standard deviation of the change over the rows: it is large beside Change where the effect of the
+	// feature depends on the others.
 	OverRows float64
 }
 
@@ -145,7 +145,7 @@ func (t table) number(column int, from, to float64) *mat.Dense {
 }
 
 // category are the rows whose category has another value, and then those with this one, where the column is one of a
-// category's; nil if it is none.
+// category's, else nil.
 func (t table) category(names []string, column int) *mat.Dense {
 	of, _, is := strings.Cut(names[column], "=")
 	if !is {
@@ -184,7 +184,7 @@ func (t table) category(names []string, column int) *mat.Dense {
 	return mat.NewDense(2*len(before)/d, d, append(before, after...))
 }
 
-// measure sets what the prediction says of an output, whose second half of rows is that of the moved ones.
+// measure sets the change of an output in the prediction, whose second half of rows is the moved ones.
 func (e *Effect) measure(p bayes.Prediction, outputs []float64, count, output int) {
 	n := p.Rows / 2
 	byParticle, byRow := make([]float64, p.Particles), make([]float64, n)

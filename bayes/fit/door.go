@@ -19,7 +19,7 @@ import (
 
 // This file is the door: what Fit and Sample check before a method runs.
 
-// errNoMethod is of a nil method, without a default.
+// errNoMethod: the caller passed nil and no package set a default.
 var errNoMethod = errors.New("fit: there is no method: import gobnn/bayes/auto, whose method is then the default, or " +
 	"take one, such as ohsmc.OpenHorizon{}, pmcnet.PMC{} or " +
 	"baseline.Ensemble{}")

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Row tells Fill the default and the bounds of one field of settings.
+// Row is the default and the bounds of one field of settings.
 type Row interface {
 	fill()
 	check() Limit
 }
 
 // Fill fills in the default of each row whose field is zero, and returns an error that names the first field out of
-// bounds, its value and what it must be; nil if there is none. The owner is whose fields they are, such as
+// bounds, its value and what it must be; nil if there is none. The owner names the settings, such as
 // "baseline: VI". Defaults are filled in before anything is checked, in the rows' order. Go reads a row's arguments
 // before Fill runs: where a default or a bound is another field's value that a row fills in, it needs a Fill after that
 // one.

@@ -32,8 +32,8 @@ func Numbers(field string, value any, dims ...int) Limit {
 		numbers)}
 }
 
-// Check returns an error that names the first field that is outside its limit; nil if there is none. The owner is whose
-// fields they are, such as "baseline: VI".
+// Check returns an error that names the first field that is outside its limit; nil if there is none. The owner names
+// the settings, such as "baseline: VI".
 func Check(owner string, limits ...Limit) error {
 	for _, l := range limits {
 		if !l.ok {

@@ -282,7 +282,7 @@ func (r *sampling) stacked(moves int) (stacked []*tensors.Tensor, err error) {
 	if r.problem.Inputs == nil {
 		return nil, nil
 	}
-	last := moves - 1 // of those that count, if it is known: Inputs may have none for the moves after the run's end
+	last := moves - 1 // the last move that is kept, where it is known: Inputs may have no rows for later ones
 	if !r.carrier.SeveralMoves() {
 		last = min(last, r.settings.Draws*r.Thin-r.Tallies[0].Transitions-1)
 	}

@@ -92,7 +92,7 @@ const (
 	hostedGradients  = "inner_gradients"
 )
 
-// startOnHost fills in a state whose proposal is to stay, so that the host first returns the log-density at the start.
+// startOnHost proposes the current point, so that the host evaluates the log-density at the start.
 func (k DelayedAcceptance) startOnHost(s, at State) {
 	zero := ZerosLike(at.LogDensity)
 	carryProposal(s, at, zero, innerInfo{zero, zero, zero})

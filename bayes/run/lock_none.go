@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// tryLock has no lock to give on this system.
+// tryLock does nothing: this system has no file locks.
 func tryLock(*os.File) (taken bool, err error) { return false, errors.ErrUnsupported }

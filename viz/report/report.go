@@ -30,12 +30,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Report is what the page is about.
+// Report is the material of a page.
 type Report struct {
 	Posterior *bayes.Posterior
 	// Rows judge the posterior: with targets, and not trained on.
 	Rows *dataset.Dataset
-	// Train is the training part, whose range is that of the curves. If nil, Rows are used, and the page says so.
+	// Train is the training part, whose range the curves have. If nil, Rows are used, and the page says so.
 	Train *dataset.Dataset
 	// Result of the fit, for its warnings and how training went; nil if it is not at hand.
 	Result *fit.Result
@@ -59,7 +59,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 // number has four digits, or more where the standard deviation asks for them, or all before the point.
 func number(v, stdDev float64) string { return rounded(v, dataset.Digits(v, stdDev, 4)) }
 
-// rounded has so many digits, or all before the point, and no exponent unless it is very large or small.
+// rounded has the given number of digits, or all before the point, and no exponent unless it is very large or small.
 func rounded(v float64, digits int) string {
 	switch size := math.Abs(v); {
 	case math.IsNaN(v):
@@ -73,7 +73,7 @@ func rounded(v float64, digits int) string {
 	}
 }
 
-// content is what the page shows.
+// content is all that page.html reads.
 type content struct {
 	Title   string
 	Made    string
@@ -222,7 +222,7 @@ func (r *Report) pictures(p bayes.Prediction, c *content) error {
 		if c.Calibration, err = shown(c.Calibration, fig, err, "Calibration of "+name); err != nil {
 			return err
 		}
-		if p.Censored != nil { // residuals of what was seen would be those of the shortest
+		if p.Censored != nil { // the rows that were seen are the shortest, and have their residuals
 			continue
 		}
 		fig, err = viz.PredictedVsTrueOf(y, one, viz.Frame{XLabel: "true " + name, YLabel: "predicted " + name,
@@ -240,7 +240,7 @@ func (r *Report) pictures(p bayes.Prediction, c *content) error {
 	return nil
 }
 
-// residuals are those of a target in predictive standard deviations, against the prediction.
+// residuals draws the residuals of a target in predictive standard deviations, against the prediction.
 func residuals(p bayes.Prediction, y []float64, name string) (*viz.Figure, error) {
 	mean, err := p.Mean()
 	if err != nil {
@@ -461,8 +461,8 @@ func (r *Report) ran(c *content) {
 	}
 	fact("Seconds", "%.1f", r.Result.Elapsed.Seconds())
 	for _, d := range r.Result.Details {
-		if said, ok := d.(fmt.Stringer); ok {
-			c.Done = append(c.Done, said.String())
+		if done, ok := d.(fmt.Stringer); ok {
+			c.Done = append(c.Done, done.String())
 		}
 	}
 	if len(r.Result.Curve(fit.LossCurve).Steps) > 0 || len(r.Result.Curve(fit.ValidationCurve).Steps) > 0 {
