@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -114,16 +115,21 @@ func (f *Figure) check() error {
 	return nil
 }
 
-// PNG renders the figure at 192 dots per inch, twice the CSS pixels of its size.
-func (f *Figure) PNG() ([]byte, error) {
+// encoded returns what write makes of the figure.
+func (f *Figure) encoded(format string, write func(to io.Writer) error) ([]byte, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
 	var buf bytes.Buffer
-	if err := png.Encode(&buf, f.picture()); err != nil {
-		return nil, fmt.Errorf("viz: encoding PNG: %w", err)
+	if err := write(&buf); err != nil {
+		return nil, fmt.Errorf("viz: encoding %s: %w", format, err)
 	}
 	return buf.Bytes(), nil
+}
+
+// PNG renders the figure at 192 dots per inch, twice the CSS pixels of its size.
+func (f *Figure) PNG() ([]byte, error) {
+	return f.encoded("PNG", func(to io.Writer) error { return png.Encode(to, f.picture()) })
 }
 
 // picture is the figure at 192 dots per inch.
@@ -136,16 +142,16 @@ func (f *Figure) picture() image.Image {
 // SVG renders the figure as SVG. Text stays text, in Liberation Sans or what the viewer has of the same widths (Arial,
 // Helvetica).
 func (f *Figure) SVG() ([]byte, error) {
-	if err := f.check(); err != nil {
-		return nil, err
-	}
-	canvas := vgsvg.New(f.size())
-	f.render(canvas)
-	var buf bytes.Buffer
-	if _, err := canvas.WriteTo(&buf); err != nil {
-		return nil, fmt.Errorf("viz: writing SVG: %w", err)
-	}
-	return []byte(svgFixes.Replace(buf.String())), nil
+	return f.encoded("SVG", func(to io.Writer) error {
+		var drawn bytes.Buffer
+		canvas := vgsvg.New(f.size())
+		f.render(canvas)
+		if _, err := canvas.WriteTo(&drawn); err != nil {
+			return err
+		}
+		_, err := svgFixes.WriteString(to, drawn.String())
+		return err
+	})
 }
 
 // svgFixes names fonts to fall back on, the true type of embedded images, and that they fill what they are given.
@@ -165,17 +171,13 @@ var fixedDates = sync.OnceFunc(func() {
 // pdf renders the figure as one page of its size, with its fonts embedded. Non-ASCII letters are drawn, but cannot be
 // searched for.
 func (f *Figure) pdf() ([]byte, error) {
-	if err := f.check(); err != nil {
-		return nil, err
-	}
-	fixedDates()
-	canvas := pdfCanvas{vgpdf.New(f.size())}
-	f.render(canvas)
-	var buf bytes.Buffer
-	if _, err := canvas.WriteTo(&buf); err != nil {
-		return nil, fmt.Errorf("viz: writing PDF: %w", err)
-	}
-	return buf.Bytes(), nil
+	return f.encoded("PDF", func(to io.Writer) error {
+		fixedDates()
+		canvas := pdfCanvas{vgpdf.New(f.size())}
+		f.render(canvas)
+		_, err := canvas.WriteTo(to)
+		return err
+	})
 }
 
 // Save writes the figure to a file, .png, .svg or .pdf by the path's extension. The file appears whole or not at all:

@@ -256,29 +256,24 @@ func (g *grid) header(width vg.Length) (h vg.Length) {
 
 // room returns the least height of the rows.
 func (g *grid) room() vg.Length {
-	h := vg.Length(g.rows()-1) * 2 * margin
-	for row, header := range g.headers(points(cellWidth) / vg.Length(g.cols)) {
-		h += header + g.rowMax(row, body.room)
-	}
-	return h
+	headers := g.headers(points(cellWidth) / vg.Length(g.cols))
+	return vg.Length(g.rows()-1)*2*margin + sum(headers) + sum(g.largest(body.room))
 }
 
 func (g *grid) margins(vg.Point) margins { return margins{} }
 
 // headers returns the largest header of each row, for cells of the given width.
 func (g *grid) headers(width vg.Length) []vg.Length {
-	all := make([]vg.Length, g.rows())
-	for row := range all {
-		all[row] = g.rowMax(row, func(b body) vg.Length { return b.header(width - 2*margin) })
-	}
-	return all
+	return g.largest(func(b body) vg.Length { return b.header(width - 2*margin) })
 }
 
-func (g *grid) rowMax(row int, of func(body) vg.Length) (most vg.Length) {
-	for _, c := range g.cells[row*g.cols : min(len(g.cells), (row+1)*g.cols)] {
-		most = max(most, of(c))
+// largest returns the largest length of each row's cells.
+func (g *grid) largest(of func(body) vg.Length) []vg.Length {
+	all := make([]vg.Length, g.rows())
+	for i, cell := range g.cells {
+		all[i/g.cols] = max(all[i/g.cols], of(cell))
 	}
-	return most
+	return all
 }
 
 // draw gives all data areas one size: a cell has beside it what the numbers and labels of its row and column need.
