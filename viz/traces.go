@@ -52,7 +52,7 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	}
 	p := &panel{title: frame.Title}
 	drawn := make([][][]float64, len(traces)) // the rows of each trace
-	var x, y [][]float64                      // what the axes must hold
+	var x, y []float64                        // what the axes must hold
 	dropped := 0
 	for i, t := range traces {
 		rows, bad, err := t.rows(opt)
@@ -61,20 +61,19 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 		}
 		drawn[i] = rows
 		dropped += bad
-		x, y = append(x, rows[0]), append(y, rows[1])
+		x, y = append(x, rows[0]...), append(y, rows[1]...)
 	}
 	p.note(droppedNote(dropped))
-	across := spanOf(x...).widen(.015)
-	whole := !slices.ContainsFunc(slices.Concat(x...), func(v float64) bool { return v != math.Round(v) })
-	var lines []*line
-	var bands []*area
+	across := spanOf(x).widen(.015)
+	whole := !slices.ContainsFunc(x, func(v float64) bool { return v != math.Round(v) })
+	var bands, lines []mark
 	for i, t := range traces {
 		band, err := t.band(drawn[i], traceStyles[styles[i]].Color, opt)
 		if err != nil {
 			return nil, err
 		}
 		if band != nil {
-			bands, y = append(bands, band), append(y, band.lower, band.upper)
+			bands, y = append(bands, band), slices.Concat(y, band.lower, band.upper)
 		}
 		curve := newLine(drawn[i][0], drawn[i][1], traceStyles[styles[i]])
 		p.entry(t.Name, curve)
@@ -84,23 +83,18 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 		if !finite(opt.Truth) || opt.LogY && opt.Truth <= 0 {
 			return nil, fmt.Errorf("viz: Truth = %v: it must be finite, and above 0 with LogY", opt.Truth)
 		}
-		y = append(y, []float64{opt.Truth})
+		y = append(y, opt.Truth)
 		truth := level(opt.Truth, across, stroke(black, 1))
 		lines = append(lines, truth)
 		p.entry(opt.TruthName, truth)
 	}
-	highest, err := opt.cut(y)
+	up, highest, err := opt.upright(y)
 	if err != nil {
 		return nil, err
 	}
-	a := newAxes(frame.XLabel, frame.YLabel, across, widened(y, .05, opt.LogY))
+	a := newAxes(frame.XLabel, frame.YLabel, across, up)
 	a.x.whole, a.y.log = whole, opt.LogY
-	for _, b := range bands {
-		a.add(b)
-	}
-	for _, l := range lines {
-		a.add(l)
-	}
+	a.add(append(bands, lines...)...)
 	if highest > 0 {
 		for i, rows := range drawn {
 			a.add(&peaks{xs: rows[0], ys: rows[1], colour: traceStyles[styles[i]].Color})
@@ -136,42 +130,24 @@ func stylesOf(traces []Trace) ([]int, error) {
 	return styles, nil
 }
 
-// cut lowers values above Most, of those that the axis must hold, and returns the highest of them; 0: there is none.
-func (o TraceOptions) cut(values [][]float64) (highest float64, err error) {
-	if o.Most == 0 {
-		return 0, nil
+// upright returns the y axis of values, and the highest of those above Most; 0: there is none.
+func (o TraceOptions) upright(values []float64) (s span, highest float64, err error) {
+	s = span{slices.Min(values), slices.Max(values)}
+	if o.Most != 0 && (!finite(o.Most) || o.Most <= s.lo) {
+		return s, 0, fmt.Errorf("viz: Most = %v: the axis must end above the lowest value, %v (0: at the highest)", o.Most,
+			s.lo)
 	}
-	least := math.Inf(1)
-	for _, column := range values {
-		least = min(least, slices.Min(column))
+	if o.Most != 0 && s.hi > o.Most {
+		highest, s.hi = s.hi, o.Most
 	}
-	if !finite(o.Most) || o.Most <= least {
-		return 0, fmt.Errorf("viz: Most = %v: the axis must end above the lowest value, %v (0: at the highest)", o.Most,
-			least)
+	if !o.LogY {
+		return s.open().widen(.05), highest, nil
 	}
-	for k, column := range values {
-		if top := slices.Max(column); top > o.Most {
-			highest = max(highest, top)
-			values[k] = slices.Clone(column)
-			for i, v := range column {
-				values[k][i] = min(v, o.Most)
-			}
-		}
-	}
-	return highest, nil
-}
-
-// widened is the range of all values with room at both ends.
-func widened(values [][]float64, fraction float64, log bool) span {
-	if !log {
-		return spanOf(values...).widen(fraction)
-	}
-	all := slices.Concat(values...)
-	s := span{max(slices.Min(all), 1e-300), max(slices.Max(all), 1e-300)} // below, logarithms lose their digits
+	s = span{max(s.lo, 1e-300), max(s.hi, 1e-300)} // below, logarithms lose their digits
 	if s.hi <= s.lo*(1+1e-9) {
 		s = span{s.lo / 2, s.hi * 2}
 	}
-	return s.widenLog(fraction)
+	return s.widenLog(.05), highest, nil
 }
 
 // rows returns the finite points, [steps, values].
