@@ -48,9 +48,10 @@ type Slot struct {
 
 // Bind fits the model to data with the given number of features and outputs (targets, or classes; 1 for a binary
 // classification). It checks every setting and, by building the network's graph once, that the network has as many
-// outputs as the likelihood takes. A network, likelihood or prior from outside this library is tested on a few numbers:
-// particles and rows must not influence each other, LogDensity must agree with Predictive, and a prior's draws must
-// agree with its density. The model's slices and maps are copied.
+// outputs as the likelihood takes. The model's slices and maps are copied.
+//
+// Fit tries a network, likelihood or prior from outside this library on a few numbers, too (package tryout): particles
+// and rows must not influence each other, LogDensity must agree with Predictive, and a prior's draws with its density.
 func (m Model) Bind(inputs, outputs int) (*BoundModel, error) {
 	b, err := m.laidOut(inputs, outputs)
 	if err != nil {
@@ -122,7 +123,7 @@ func (b *BoundModel) tryGraphs() error {
 			b.Slots[i].InPrefix = false
 		}
 	}
-	return b.tryOut(engine)
+	return nil
 }
 
 // perLayer is a Prior with scales for some layers.

@@ -8,7 +8,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
-	"gobnn/bayes/mcmc"
+	"gobnn/bayes/tryout"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -32,8 +32,8 @@ type programs struct {
 	PMC
 	problem density.Problem
 	dtype   compute.DType
-	starts  int    // rows of the tensor that the means begin at; 0: there is none
-	tried   string // the type of the target, if the start tries it
+	starts  int          // rows of the tensor that the means begin at; 0: there is none
+	tried   tryout.Trial // of the target, by the start
 
 	start, step *compute.Program
 	batch       *compute.Program // a mini-batch step of PMCnet-light; nil without
@@ -143,8 +143,8 @@ func (q proposals) entriesOf() compute.Nodes {
 	return next
 }
 
-// startStep puts the means where they begin, and tries a user's target there. Input: its key. It returns the record of
-// mcmc.TryTarget, if there is a trial.
+// startStep puts the means where they begin, and tries a user's target there. Input: its key. It returns the numbers of
+// the trial, if there is one.
 func (p *programs) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
 	rng := random.FromKey(inputs[0])
 	m, d := p.Proposals, p.problem.Dim
@@ -168,9 +168,10 @@ func (p *programs) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes
 	next[honestName] = Zeros(g, shapes.Make(compute.Float64, m*p.Draws))
 	next[outputName] = next[honestName]
 	target := p.problem.In(nodes, nil)
-	if trial := mcmc.TryTarget(rng, target, q.mean); trial != nil {
-		p.tried = fmt.Sprintf("%T", target)
-		return next, trial
+	p.tried = tryout.Trial{}
+	p.tried.Target(rng, target, q.mean)
+	if numbers := p.tried.Numbers(); numbers != nil {
+		return next, numbers
 	}
 	return next, ConstAs(q.mean, []float64{0})
 }

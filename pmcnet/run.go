@@ -15,7 +15,6 @@ import (
 	"gobnn/bayes/diag"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/limits"
-	"gobnn/bayes/mcmc"
 	"gobnn/bayes/run"
 	"gobnn/bayes/smc"
 
@@ -94,8 +93,8 @@ func (r *running) begin(ctx context.Context) (state *compute.State, release func
 		state.Set(startName, startAt)
 	}
 	trial, err := r.start.Run(state, random.KeyOf(r.Seed).Named("pmcnet start").Words())
-	if err == nil && r.tried != "" {
-		_, err = mcmc.CheckTried(trial, r.tried)
+	if err == nil {
+		err = r.tried.Check(trial)
 	}
 	if err != nil {
 		return state, release, fmt.Errorf("pmcnet: %w", err)

@@ -17,6 +17,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/limits"
+	"gobnn/bayes/tryout"
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
@@ -83,8 +84,17 @@ func Share(owner string, model bayes.Model, rows *dataset.Dataset) (*Data, error
 	return unscaledData(owner, model, dataset.Parts{Train: rows})
 }
 
+// bind is the model with the widths of the data, after a trial of what is a user's own in it.
+func bind(model bayes.Model, inputs, outputs int) (*bayes.BoundModel, error) {
+	bound, err := model.Bind(inputs, outputs)
+	if err == nil {
+		err = tryout.Model(bound)
+	}
+	return bound, err
+}
+
 func unscaledData(owner string, model bayes.Model, parts dataset.Parts) (*Data, error) {
-	bound, err := model.Bind(parts.Train.Dims(), parts.Train.Outputs())
+	bound, err := bind(model, parts.Train.Dims(), parts.Train.Outputs())
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +191,7 @@ type Elsewhere struct {
 
 // Held joins a model with rows that are held elsewhere. These are neither checked nor scaled, and Data has no tensors.
 func Held(owner string, model bayes.Model, rows Elsewhere) (*Data, error) {
-	bound, err := model.Bind(rows.Inputs, rows.Outputs)
+	bound, err := bind(model, rows.Inputs, rows.Outputs)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +289,7 @@ func (d *Data) checkHash(want string) error {
 
 // With is the same data with another model, such as one with another partition or prior.
 func (d *Data) With(model bayes.Model) (*Data, error) {
-	bound, err := model.Bind(d.Bound.Inputs, d.Bound.Outputs)
+	bound, err := bind(model, d.Bound.Inputs, d.Bound.Outputs)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.Owner, err)
 	}

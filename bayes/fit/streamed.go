@@ -28,7 +28,7 @@ func streamed(owner string, model bayes.Model, source dataset.Source) (*Data, er
 	if l := model.Likelihood; l != nil && l.Task() == dataset.Classification {
 		outputs = 2
 	}
-	bound, err := model.Bind(source.Dims(), outputs)
+	bound, err := bind(model, source.Dims(), outputs)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (d *Data) examined(ctx context.Context, rowsAtOnce int, progress func(rows 
 	}
 	read := *d
 	if model.Likelihood.Task() == dataset.Classification {
-		if read.Bound, err = model.Bind(d.Bound.Inputs, len(rows.counts)); err != nil {
+		if read.Bound, err = bind(model, d.Bound.Inputs, len(rows.counts)); err != nil {
 			return nil, err
 		}
 		if part := d.Parts.Validation; part != nil && part.Outputs() != read.Bound.Outputs {

@@ -25,16 +25,16 @@ func (r *sampling) doubts(stats []ChainStats) (all fit.Doubts) {
 	}
 	ofNoise := ""
 	if noise > 1 {
-		ofNoise = fmt.Sprintf("; the log-ratio that accepts or rejects has a variance of %.3g there: take more mini-batches, "+
-			"or larger ones", noise)
+		ofNoise = fmt.Sprintf("; the log-ratio that accepts or rejects has a variance of %.3g there: take more "+
+			"mini-batches, or larger ones", noise)
 	}
-	all.If(len(still) > 0, "stood still", "%d of %d chains (%s) stood still for a quarter of their draws or more: what is "+
-		"averaged over them is wrong; let them begin where the target has mass (Problem.Start, or a trained posterior or a "+
+	all.If(len(still) > 0, "stood still", "%d of %d chains (%s) stood still for a quarter of their draws or more: what "+
+		"is averaged over them is wrong; let them begin where the target has mass (Problem.Start, or a trained posterior or a "+
 		"mode in place of the prior), make the warm-up longer or the step size smaller%s", len(still), len(stats),
 		strings.Join(still, ", "), ofNoise)
 	all.If(float64(nonFinite) > mostUndone*float64(transitions) && undoes(r.kernel), "undone", "in %d of %d moves the "+
-		"log-density or its gradient was not finite, and the chain went back: the draws are not the target's; take a smaller "+
-		"step size, and look in the data, and in the likelihood, for what has no finite log-density", nonFinite, transitions)
+		"log-density or its gradient was not finite, and the chain went back: the draws are not the target's; take a "+
+		"smaller step size, and look in the data, and in the likelihood, for what has no finite log-density", nonFinite, transitions)
 	aim := ""
 	switch r.kernel.(type) {
 	case HMC, NUTS:
@@ -96,8 +96,8 @@ func slowEnergies(kernel Kernel, stats []ChainStats) (all fit.Doubts) {
 			slow, least = slow+1, min(least, c.EnergyBFMI)
 		}
 	}
-	all.If(slow > 0, "slow energies", "the energies' Bayesian fraction of missing information (BFMI) is as small as %.2g, "+
-		"below %.1f in %d of %d chains: the target has heavy tails, or a coordinate sets the width of others, and the "+
+	all.If(slow > 0, "slow energies", "the energies' Bayesian fraction of missing information (BFMI) is as small as "+
+		"%.2g, below %.1f in %d of %d chains: the target has heavy tails, or a coordinate sets the width of others, and the "+
 		"draws do not reach all of it; take other parameters", least, leastBFMI, slow, len(stats))
 	return all
 }

@@ -8,6 +8,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
+	"gobnn/bayes/tryout"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -24,8 +25,9 @@ type moves struct {
 
 	draw, climb *compute.Program // nil if the chains do not climb
 	start       *compute.Program
-	leaps       int      // of HMC in a move; 1 for other kernels
-	tried       []string // the types of the target and of cheap ones, those that the start tries
+	leaps       int          // of HMC in a move; 1 for other kernels
+	tried       tryout.Trial // by the start: of the target, and of cheap ones
+	compared    tryout.Trial // of what a user's own kernel carries
 	// step moves all chains; maskedStep moves those that an input selects, and the others stay the same. If every move is
 	// a whole transition, no chain ever waits, and maskedStep is step.
 	step, maskedStep *compute.Program
@@ -240,17 +242,15 @@ func (m *moves) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 	if record == nil {
 		record = Zeros(inputs[0].Graph(), shapes.Make(m.dtype, m.chains))
 	}
-	m.tried = nil
-	all := []*Node{record}
+	m.tried = tryout.Trial{}
 	if !m.kernel.Traits().NoTarget {
-		if trial := TryTarget(rng, target, phi); trial != nil {
-			all, m.tried = append(all, trial), append(m.tried, typeOf(target))
-		}
-		if trials, names := TryCheap(rng, m.kernel, target, phi); trials != nil {
-			all, m.tried = append(all, trials), append(m.tried, names...)
-		}
+		m.tried.Target(rng, target, phi)
+		TryCheap(&m.tried, rng, m.kernel, target, phi)
 	}
-	return m.carrier.pack(s), Concatenate(all, 0)
+	if numbers := m.tried.Numbers(); numbers != nil {
+		record = Concatenate([]*Node{record, numbers}, 0)
+	}
+	return m.carrier.pack(s), record
 }
 
 // moveStep moves the chains once. Inputs: the move's key, each chain's step size, if hold which chains move, and

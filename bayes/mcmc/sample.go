@@ -216,7 +216,7 @@ func (r *sampling) begins(ctx context.Context) error {
 		return fmt.Errorf("%w: %d of %d, the first is chain %d: let Problem.Initial draw where the target has mass, "+
 			"and check the data for NaN", errStart, bad, r.Chains, first)
 	}
-	if _, err := CheckTried(start[r.Chains:], r.tried...); err != nil {
+	if err := r.tried.Check(start[r.Chains:]); err != nil {
 		return fmt.Errorf("mcmc: %w", err)
 	}
 	return nil

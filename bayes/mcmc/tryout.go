@@ -3,6 +3,7 @@ package mcmc
 import (
 	"fmt"
 
+	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/tryout"
@@ -11,35 +12,11 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// A user's own target can be wrong so that nothing fails, but all draws are wrong. One chain's log-density may depend
-// on another chain; Gradient and LogDensity may give different log-densities; or the gradient may not belong to the
-// log-density, which only an accept/reject step corrects. So such a target is tried where the chains begin. So are
-// cheap targets, as of DelayedAcceptance: such kernels leave the target invariant only if moves on the cheap one are
-// reversible, and if it mixes chains they are not.
-
-// TryTarget makes the trial of a target that is a user's own at phi, [J, D], and gives its record, a vector for
-// CheckTried; nil if the target is of a type of the library's. A density.Func is tried for whether it mixes particles.
-// It adds up to eight evaluations of the target to the graph: make it where particles begin.
-func TryTarget(rng random.Stream, target density.Target, phi *graph.Node) *graph.Node {
-	return try(rng, target, phi, true)
-}
-
-// TryCheap is TryTarget for the cheap targets on which a kernel moves, such as DelayedAcceptance's and one nested
-// within. It returns the records, one after another, and a name for each; nil if there are none. The gradients of cheap
-// targets are not tried: moves on them accept or reject by the log-density, so a gradient need not belong to it.
-func TryCheap(
-	rng random.Stream, kernel Kernel, target density.Target, phi *graph.Node,
-) (records *graph.Node, names []string) {
-	var all []*Node
+// TryCheap tries the cheap targets on which a kernel moves, such as DelayedAcceptance's and one nested within.
+func TryCheap(t *tryout.Trial, rng random.Stream, kernel Kernel, target density.Target, phi *graph.Node) {
 	for _, cheap := range cheapTargets(kernel, target) {
-		if record := try(rng, cheap, phi, false); record != nil {
-			all, names = append(all, record), append(names, fmt.Sprintf("%s (on which %T moves)", typeOf(cheap), kernel))
-		}
+		t.CheapTarget(rng, kernel, cheap, phi)
 	}
-	if len(all) == 0 {
-		return nil, nil
-	}
-	return Concatenate(all, 0), names
 }
 
 // movesOnCheap is a kernel that moves on cheap targets.
@@ -55,28 +32,87 @@ func cheapTargets(kernel Kernel, target density.Target) []density.Target {
 	return nil
 }
 
-// typeOf is the type of a target, or of the part of it that may be a user's own, as text.
-func typeOf(target density.Target) string { return fmt.Sprintf("%T", tryout.Held(target)) }
+// A kernel of a user's own accepts or rejects by the values that it carries. If they belong to another point than phi,
+// such as the point before an accepted move, nothing fails but all draws are wrong. So after 1, 2, 4, 8, ... moves the
+// carried values are compared with the target at phi, which costs next to nothing. Samplers of package smc do so too.
 
-// try is the trial of a target, nil if it is the library's own. Of a density.Func only mixing is tried.
-func try(rng random.Stream, target density.Target, phi *Node, slopes bool) *Node {
-	held := tryout.Held(target)
-	_, function := held.(density.Func)
-	if !function && !tryout.Foreign(held) {
-		return nil
+// ownMoves returns the user's own kernel that moves the chains: the kernel itself, or Inner of DelayedAcceptance. It is
+// nil if a kernel of the library moves them.
+func ownMoves(kernel Kernel) Kernel {
+	if k, ok := kernel.(DelayedAcceptance); ok {
+		kernel = k.Inner
 	}
-	rng = rng.Named("tried")
-	return tryout.Target(rng, density.ByMiniBatch(rng, target), phi, function, slopes)
+	if tryout.Foreign(kernel) {
+		return kernel
+	}
+	return nil
 }
 
-// CheckTried returns an error if the trials by TryTarget and TryCheap have found a contradiction. targets has the name
-// of each tried target's type, for the error. rest has the numbers that follow the records.
-func CheckTried(records []float64, targets ...string) (rest []float64, err error) {
-	for _, target := range targets {
-		if err := tryout.CheckTarget(records[:tryout.TargetNumbers], target); err != nil {
-			return nil, err
-		}
-		records = records[tryout.TargetNumbers:]
+// ComparesCarried says whether a user's own kernel moves the particles and carries values of the target, so that these
+// are worth comparing with the target now and then.
+func (c *Carrier) ComparesCarried() bool {
+	return ownMoves(c.kernel) != nil && !c.kernel.Traits().NoTarget && c.kernel.Traits().Carries != CarriesNothing
+}
+
+// Carried compares what the kernel carries with the target at phi; within DelayedAcceptance with the cheap target. It
+// costs one evaluation of the target.
+func (c *Carrier) Carried(t *tryout.Trial, nodes compute.Nodes, target density.Target) {
+	s := c.unpack(nodes)
+	if k, ok := c.kernel.(DelayedAcceptance); ok {
+		s, target = k.onCheap(s), k.cheap(target)
 	}
-	return records, nil
+	var density, gradient *Node
+	if s.Gradient != nil {
+		density, gradient = Evaluate(target, s.Phi)
+	} else {
+		density = compute.Gate(target.LogDensity(s.Phi))
+	}
+	t.Carried(ownMoves(c.kernel), density, s.LogDensity, gradient, s.Gradient)
+}
+
+// RepeatedDraws is a warning for a user's own kernel that draws more than once from one random stream within a move,
+// which gives the same numbers again: a wrong name, unless it is meant. It is empty if the kernel does not, or if its
+// target draws mini-batches.
+func (c *Carrier) RepeatedDraws() string {
+	if c.drawn == "" {
+		return ""
+	}
+	return fmt.Sprintf("Move of %T draws more than once from one random stream, which gives the same numbers again (%s): "+
+		"unless this is meant the draws are wrong; give each its own name by rng.Named, and what is meant to be the same "+
+		"draw once", ownMoves(c.kernel), c.drawn)
+}
+
+// carriedStep is Carried for the chains' target.
+func (m *moves) carriedStep(nodes compute.Nodes, _ []*graph.Node) (compute.Nodes, *graph.Node) {
+	m.compared = tryout.Trial{}
+	m.carrier.Carried(&m.compared, nodes, m.target(nodes, nil))
+	return nil, m.compared.Numbers()
+}
+
+// checkMove returns an error if a user's own kernel reports an acceptance that is no probability. After 1, 2, 4, ...
+// moves it also checks the carried values. An acceptance of NaN passes: it comes from a proposal that is
+// NaN.
+func (r *sampling) checkMove(t moveRecord) error {
+	own := ownMoves(r.kernel)
+	if own == nil {
+		return nil
+	}
+	for chain := range r.Chains {
+		if a := t.of(infoAcceptance, chain, 0); t.of(infoComplete, chain, 1) != 0 && (a < 0 || a > 1.001) {
+			return fmt.Errorf("mcmc: move %d: %T reports an Info.Acceptance of %v for chain %d: it must be a probability, from "+
+				"0 to 1, such as exp(min(0, log-ratio)), or the warm-up's step sizes are wrong", r.Move, own, a, chain)
+		}
+	}
+	made := r.Move + 1
+	if r.carried == nil || made&(made-1) != 0 { // not a power of 2
+		return nil
+	}
+	counts, err := r.carried.Run(r.state)
+	if err != nil {
+		return fmt.Errorf("mcmc: move %d: %w", r.Move, err)
+	}
+	if err := r.compared.Check(counts); err != nil {
+		return fmt.Errorf("mcmc: after %d moves %w", made, err)
+	}
+	return nil
 }

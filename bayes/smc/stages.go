@@ -79,6 +79,7 @@ type Stages struct {
 
 	start, weigh, restart, move *compute.Program
 	carried                     *compute.Program // compares what a user's own kernel carries; nil for others
+	draws, compared             tryout.Trial     // of the first draws, and of what it carries
 	moved                       int              // calls of Move
 }
 
@@ -211,10 +212,10 @@ func (s *Stages) CarriesDensity() bool {
 // do not have the density of LogPrior.
 func (s *Stages) Start(state *compute.State, at Counter, seed uint64) error {
 	record, err := s.start.Run(state, sequence(seed).At(at.Number).Words())
-	if err != nil || s.tried == nil {
+	if err != nil {
 		return err
 	}
-	return tryout.CheckDraws(record, s.Dim, s.triedOf)
+	return s.draws.Check(record)
 }
 
 func (s *Stages) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
@@ -235,8 +236,10 @@ func (s *Stages) startStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, 
 	if s.tried == nil {
 		return next, ConstAs(phi, []float64{0})
 	}
-	draws := s.tried(nodes, random.FromKey(inputs[0]).Named("tried"))
-	return next, tryout.Draws(draws, func(phi *Node) *Node { return s.LogPrior(nodes, phi) })
+	s.draws = tryout.Trial{}
+	s.draws.Draws(s.triedOf, s.tried(nodes, random.FromKey(inputs[0]).Named("tried")),
+		func(phi *Node) *Node { return s.LogPrior(nodes, phi) })
+	return next, s.draws.Numbers()
 }
 
 // Resampling says when Weigh resamples.
@@ -441,8 +444,8 @@ func (s *Stages) Move(state *compute.State, moves Moves, at Counter, seed uint64
 		if err != nil {
 			return Moved{}, err
 		}
-		if err := s.carrier.CheckCarried(counts, s.moved*s.PerCall); err != nil {
-			return Moved{}, err
+		if err := s.compared.Check(counts); err != nil {
+			return Moved{}, fmt.Errorf("after %d moves %w", s.moved*s.PerCall, err)
 		}
 	}
 	return Moved{
@@ -535,7 +538,9 @@ func (s *Stages) moveStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *
 
 // carriedStep compares what the kernel carries with the distribution at a place.
 func (s *Stages) carriedStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *Node) {
-	return nil, s.carrier.Carried(nodes, s.Target(nodes, ConvertDType(inputs[0], s.DType)))
+	s.compared = tryout.Trial{}
+	s.carrier.Carried(&s.compared, nodes, s.Target(nodes, ConvertDType(inputs[0], s.DType)))
+	return nil, s.compared.Numbers()
 }
 
 // potentials returns the chains' log prior and, times the power, their log-likelihood, [M, 2]; chains has the chains'

@@ -43,9 +43,9 @@ func DrawsToTry(dim int) (draws, blocks int) {
 	return min(mostDraws, drawNumbers/(2*blocks*dim)), blocks
 }
 
-// Draws tests draws, [n, D]. Its record, for CheckDraws: n, the number of draws where the log prior is not finite,
-// and then for each g the mean and the standard deviation of the terms in each block.
-func Draws(draws *Node, logPrior func(phi *Node) *Node) *Node {
+// Draws tests draws, [n, D], which by names: Problem.Initial or Problem.Start. Its numbers: those of the draws where
+// the log prior is not finite, and then for each g the mean and the standard deviation of the terms in each block.
+func (t *Trial) Draws(by string, draws *Node, logPrior func(phi *Node) *Node) {
 	_, blocks := DrawsToTry(draws.Shape().Dim(1))
 	g, dtype, n, d := draws.Graph(), draws.DType(), draws.Shape().Dim(0), draws.Shape().Dim(1)
 	share := make([][]float64, blocks) // 1 over the root of the block's size, [K, D]
@@ -83,29 +83,28 @@ func Draws(draws *Node, logPrior func(phi *Node) *Node) *Node {
 		shift = Add(shift, MulScalar(accepted, sign))
 		spread = Add(spread, Mul(accepted, Sub(Abs(AddScalar(along, sign)), Abs(along))))
 	}
-	record := []*Node{ConstAs(draws, []float64{float64(n)}), Reshape(outside, 1)}
+	record := []*Node{Reshape(outside, 1)}
 	for _, terms := range []*Node{shift, spread} {
 		mean := ReduceMean(terms, 0)
 		variance := ReduceMean(Square(Sub(terms, BroadcastToShape(ExpandAxes(mean, 0), all))), 0)
 		record = append(record, mean, Sqrt(variance))
 	}
-	return ConvertDType(Concatenate(record, 0), compute.Float64)
+	t.add(ConvertDType(Concatenate(record, 0), compute.Float64),
+		func(record []float64) error { return checkDraws(record, n, d, by) })
 }
 
 // blockOf returns the coordinates of block k: from first to end - 1.
 func blockOf(k, d, blocks int) (first, end int) { return k * d / blocks, (k + 1) * d / blocks }
 
-// CheckDraws returns an error if, by the record of their trial, draws do not have the density of the log prior. by
-// names their source: Problem.Initial or Problem.Start.
-func CheckDraws(record []float64, dim int, by string) error {
+// checkDraws returns an error if, by the record of their trial, draws in dim dimensions do not have the density of the
+// log prior.
+func checkDraws(record []float64, draws, dim int, by string) error {
 	cure := by + " must draw from the density that LogPrior computes, since weights and the log evidence are relative " +
 		"to it"
 	if by != "Problem.Initial" {
 		cure = by + " must hold independent draws from the density that LogPrior computes, since weights and the log " +
 			"evidence are relative to it: leave it out, and the particles begin at draws of Problem.Initial"
 	}
-	draws := int(record[0])
-	record = record[1:]
 	if outside := record[0]; outside > triedOutside*float64(draws) {
 		return fmt.Errorf("the log prior is not finite at %.0f of %d draws of %s: %s", outside, draws, by, cure)
 	}

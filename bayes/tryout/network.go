@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gobnn/bayes"
 	"gobnn/bayes/internal/stats"
 
 	"gonum.org/v1/gonum/floats"
@@ -14,34 +15,14 @@ import (
 
 // The numbers of particles and rows that a network is tried on.
 const (
-	Particles = 4 // two blocks of two
-	Rows      = 3
+	triedParticles = 4 // two blocks of two
+	triedRows      = 3
 )
 
-// Network describes a network and a likelihood for their trial.
-type Network struct {
-	Network, Likelihood any // for their types
-	Inputs, Width, D, W int
-	Targets, Classes    int                   // Classes is 0 for a regression
-	Counts              bool                  // targets are counts
-	Check               func(y float64) error // a target that the likelihood does not take
-	// Evaluate evaluates both for phi, [Particles, D], psi, [W], x, [Rows, Inputs], and y, [Rows, Targets], with the
-	// particles in blocks of the given size.
-	Evaluate func(block int, phi, psi, x, y []float64) (Evaluated, error)
-	// Predictives gives the likelihood's distribution for a particle, a row and a target, given the network's outputs.
-	Predictives func(outputs, phi, psi []float64) func(j, row, target int) stats.Distribution
-}
-
-// Evaluated holds outputs and log-densities for the particles and rows of a trial.
-type Evaluated struct {
-	Outputs []float64 // [Particles, Width, Rows]
-	Density []float64 // [Particles, Rows]
-}
-
-// Try returns an error if the network or the likelihood contradicts itself. It takes numbers from a standard normal
-// distribution. Where the network's outputs are NaN for these, as a square root's are, smaller and positive numbers are
-// tried too, since there is no distribution of NaN to take targets from.
-func (n Network) Try() error {
+// tryNetwork returns an error if the network or the likelihood contradicts itself. It takes numbers from a standard
+// normal distribution. Where the network's outputs are NaN for these, as a square root's are, smaller and positive
+// numbers are tried too, since there is no distribution of NaN to take targets from.
+func (n *model) tryNetwork() error {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
 		scale    float64
@@ -67,21 +48,21 @@ func (n Network) Try() error {
 // other values in all particles but one, with the rows in reverse order, and with another block size. The outputs and
 // log-densities of the unchanged row, or particle, must stay the same, and log-densities must agree with Predictive.
 // unusual says that this was not tried, since an output is NaN. draw returns n numbers of about the given scale.
-func (n Network) tryNumbers(draw func(scale float64, n int) []float64) (unusual bool, err error) {
-	phi, psi := draw(.5, Particles*n.D), draw(.3, n.W)
-	x, y := draw(1, Rows*n.Inputs), make([]float64, Rows*n.Targets)
-	first, err := n.Evaluate(1, phi, psi, x, y)
+func (n *model) tryNumbers(draw func(scale float64, n int) []float64) (unusual bool, err error) {
+	phi, psi := draw(.5, triedParticles*n.D), draw(.3, n.W)
+	x, y := draw(1, triedRows*n.Inputs), make([]float64, triedRows*n.targets)
+	first, err := n.evaluate(1, phi, psi, x, y)
 	if err != nil {
 		return false, err
 	}
-	unusual = floats.HasNaN(first.Outputs)
-	distributions := n.Predictives(first.Outputs, phi, psi)
+	unusual = floats.HasNaN(first.outputs)
+	distributions := n.predictives(first.outputs, phi, psi)
 	if !unusual {
 		if err := n.tryTargets(y, distributions); err != nil {
 			return false, err
 		}
 	}
-	base, err := n.Evaluate(1, phi, psi, x, y)
+	base, err := n.evaluate(1, phi, psi, x, y)
 	if err != nil {
 		return false, err
 	}
@@ -90,7 +71,7 @@ func (n Network) tryNumbers(draw func(scale float64, n int) []float64) (unusual 
 		apart            = "each row must be evaluated apart, since the likelihood is their product"
 		byParticle       = "depends on the other particles"
 		own              = "each particle is a network of its own"
-		lastRow, lastOne = Rows - 1, Particles - 1
+		lastRow, lastOne = triedRows - 1, triedParticles - 1
 	)
 	// only is for what must stay as it was at some places, and may change at others.
 	only := func(same func(j, row int) bool) func(j, row int) int {
@@ -111,7 +92,7 @@ func (n Network) tryNumbers(draw func(scale float64, n int) []float64) (unusual 
 			only(func(_, row int) bool { return row == 0 }), byRow, apart},
 		{1, phi, slices.Concat(draw(1, lastRow*n.Inputs), x[lastRow*n.Inputs:]), y,
 			only(func(_, row int) bool { return row == lastRow }), byRow, apart},
-		{1, phi, backwards(x, n.Inputs), backwards(y, n.Targets), func(_, row int) int { return lastRow - row },
+		{1, phi, backwards(x, n.Inputs), backwards(y, n.targets), func(_, row int) int { return lastRow - row },
 			"depends on the place of a row in its batch", "a row must have the same answer wherever it stands"},
 		{1, slices.Concat(phi[:n.D], draw(.5, lastOne*n.D)), x, y,
 			only(func(j, _ int) bool { return j == 0 }), byParticle, own},
@@ -120,7 +101,7 @@ func (n Network) tryNumbers(draw func(scale float64, n int) []float64) (unusual 
 		{2, phi, x, y, func(_, row int) int { return row }, "depends on how the particles are laid out (see nn.Block)",
 			"values per particle are [J/c, width, rows, c] for any c, and parameters [J/c, ..., c]: use Value.Full"},
 	} {
-		again, err := n.Evaluate(other.block, other.phi, psi, other.x, other.y)
+		again, err := n.evaluate(other.block, other.phi, psi, other.x, other.y)
 		if err != nil {
 			return false, err
 		}
@@ -128,12 +109,12 @@ func (n Network) tryNumbers(draw func(scale float64, n int) []float64) (unusual 
 			name     string
 			was, now []float64
 		}{
-			{fmt.Sprintf("the output of network %T", n.Network), base.Outputs, again.Outputs},
-			{fmt.Sprintf("the LogDensity of likelihood %T", n.Likelihood), base.Density, again.Density},
+			{fmt.Sprintf("the output of network %T", n.Model.Network), base.outputs, again.outputs},
+			{fmt.Sprintf("the LogDensity of likelihood %T", n.Model.Likelihood), base.density, again.density},
 		} {
 			for i, was := range part.was {
-				row := i % Rows
-				there := other.now(i/(len(part.was)/Particles), row)
+				row := i % triedRows
+				there := other.now(i/(len(part.was)/triedParticles), row)
 				if there < 0 {
 					continue
 				}
@@ -147,26 +128,26 @@ func (n Network) tryNumbers(draw func(scale float64, n int) []float64) (unusual 
 	if unusual {
 		return true, nil
 	}
-	if err := n.tryDensity(base.Density, y, distributions); err != nil || !Foreign(n.Likelihood) {
+	if err := n.tryDensity(base.density, y, distributions); err != nil || !Foreign(n.Model.Likelihood) {
 		return false, err
 	}
 	far := n.tails(y, distributions)
-	if base, err = n.Evaluate(1, phi, psi, x, far); err != nil {
+	if base, err = n.evaluate(1, phi, psi, x, far); err != nil {
 		return false, err
 	}
-	return false, n.tryDensity(base.Density, far, distributions)
+	return false, n.tryDensity(base.density, far, distributions)
 }
 
 // tails returns targets in the tails of particle 0's distributions. Where a tail is so heavy that a square would
 // overflow float32, it keeps the target of y.
-func (n Network) tails(y []float64, distributions func(j, row, target int) stats.Distribution) []float64 {
+func (n *model) tails(y []float64, distributions func(j, row, target int) stats.Distribution) []float64 {
 	const most = 1e9
 	far := slices.Clone(y)
-	for row := range Rows {
-		for k := range n.Targets {
-			levels := [Rows]float64{.001, .999, .01}
+	for row := range triedRows {
+		for k := range n.targets {
+			levels := [triedRows]float64{.001, .999, .01}
 			if q := distributions(0, row, k).Quantile(levels[row]); math.Abs(q) <= most {
-				far[row*n.Targets+k] = q
+				far[row*n.targets+k] = q
 			}
 		}
 	}
@@ -184,18 +165,18 @@ func backwards(x []float64, columns int) []float64 {
 
 // tryTargets fills y with quantiles of particle 0's distributions, and is an error if the methods of one of these
 // contradict each other.
-func (n Network) tryTargets(y []float64, distributions func(j, row, target int) stats.Distribution) error {
-	for row := range Rows {
-		for k := range n.Targets {
+func (n *model) tryTargets(y []float64, distributions func(j, row, target int) stats.Distribution) error {
+	for row := range triedRows {
+		for k := range n.targets {
 			d := distributions(0, row, k)
 			if err := n.tryDistribution(d); err != nil {
-				return fmt.Errorf("bayes: the Predictive of likelihood %T contradicts itself: %w", n.Likelihood, err)
+				return fmt.Errorf("bayes: the Predictive of likelihood %T contradicts itself: %w", n.Model.Likelihood, err)
 			}
-			levels := [Rows]float64{.2, .5, .8}
-			if n.Counts {
-				levels[Rows-1] = .9999 // a count above 1, whose factorial's logarithm is not 0
+			levels := [triedRows]float64{.2, .5, .8}
+			if n.counts {
+				levels[triedRows-1] = .9999 // a count above 1, whose factorial's logarithm is not 0
 			}
-			y[row*n.Targets+k] = d.Quantile(levels[row])
+			y[row*n.targets+k] = d.Quantile(levels[row])
 		}
 	}
 	return nil
@@ -203,24 +184,24 @@ func (n Network) tryTargets(y []float64, distributions func(j, row, target int) 
 
 // tryDistribution is an error if a distribution's quantiles, probabilities, density, mean and variance contradict each
 // other.
-func (n Network) tryDistribution(d stats.Distribution) error {
+func (n *model) tryDistribution(d stats.Distribution) error {
 	const tolerance = 1e-3
-	if classes := n.Classes; classes > 0 {
+	if classes := n.classes; classes > 0 {
 		p := make([]float64, classes)
 		stats.Probabilities(d, p)
 		if sum := floats.Sum(p); !(math.Abs(sum-1) <= tolerance) {
 			return fmt.Errorf("by LogProb the probabilities of %d classes sum to %.6g, and not to 1", classes, sum)
 		}
 	}
-	discrete := n.Classes > 0 || n.Counts
+	discrete := n.classes > 0 || n.counts
 	width := d.Quantile(.75) - d.Quantile(.25)
 	for _, p := range []float64{.05, .3, .7, .95} {
 		q := d.Quantile(p)
-		if n.Classes > 0 && (q < 0 || q >= float64(n.Classes) || q != math.Trunc(q)) {
-			return fmt.Errorf("Quantile(%v) is %v, which is none of %d classes", p, q, n.Classes)
+		if n.classes > 0 && (q < 0 || q >= float64(n.classes) || q != math.Trunc(q)) {
+			return fmt.Errorf("Quantile(%v) is %v, which is none of %d classes", p, q, n.classes)
 		}
-		if n.Classes == 0 {
-			if err := n.Check(q); err != nil {
+		if n.classes == 0 {
+			if err := bayes.CheckTarget(n.Model.Likelihood, q); err != nil {
 				return fmt.Errorf("Quantile(%v) %w", p, err)
 			}
 		}
@@ -244,7 +225,7 @@ func (n Network) tryDistribution(d stats.Distribution) error {
 				math.Log(slope))
 		}
 	}
-	if n.Classes > 0 {
+	if n.classes > 0 {
 		return nil // the mean and variance of a class index are not used
 	}
 	mean, variance := quantileMoments(d, 2000)
@@ -270,19 +251,19 @@ func quantileMoments(d stats.Distribution, n int) (mean, variance float64) {
 }
 
 // tryDensity is an error if the log-density, [J, B], differs from Predictive's, summed over targets.
-func (n Network) tryDensity(density, y []float64, distributions func(j, row, target int) stats.Distribution) error {
-	targets := n.Targets
-	for j := range Particles {
-		for row := range Rows {
+func (n *model) tryDensity(density, y []float64, distributions func(j, row, target int) stats.Distribution) error {
+	targets := n.targets
+	for j := range triedParticles {
+		for row := range triedRows {
 			want, at := 0.0, y[row*targets:(row+1)*targets]
 			for k, v := range at {
 				want += distributions(j, row, k).LogProb(v)
 			}
-			if have := density[j*Rows+row]; !near(have, want) {
+			if have := density[j*triedRows+row]; !near(have, want) {
 				return fmt.Errorf("bayes: likelihood %T contradicts itself: for the targets %.6g and the same outputs "+
 					"LogDensity is %.6g and the sum of Predictive's LogProb %.6g: the model would predict by another "+
 					"distribution than it is trained with; make both the same, with all constants, which the evidence needs",
-					n.Likelihood, at, have, want)
+					n.Model.Likelihood, at, have, want)
 			}
 		}
 	}

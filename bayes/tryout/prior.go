@@ -12,75 +12,37 @@ import (
 	"gonum.org/v1/gonum/stat/distmv"
 )
 
-// Prior describes a prior for its trial.
-type Prior struct {
-	Prior any // for its type
-	D     int
-	Parts []Part // the parameters with a prior
-	Joint bool   // it is a distribution of all coordinates together, which are not independent
-	Draws func(draws int) (Drawn, error)
-	// Sample draws coordinates of the given scales, [draws, len(scales)], by the random numbers of a key; all of phi where
-	// the prior is joint.
-	Sample func(key uint64, draws int, scales []float64) ([]float64, error)
-	// LogDensity is the log-density, [J], of phi, [J, len(scales)].
-	LogDensity func(phi, scales []float64) ([]float64, error)
-	// Alone returns, at a few draws, the log-density of all coordinates together, and the sum of the log-densities of
-	// each coordinate alone, [draws] each.
-	Alone func(draws int) (together, alone []float64, err error)
+// drawn holds statistics of draws from a prior; s is the gradient of its log-density.
+type drawn struct {
+	moments [2][]float64 // the terms of E[s_i] and of 1 + E[phi_i s_i], averaged over a parameter, [parameters, draws]
+	own     [2][]float64 // means and standard deviations of s_i over the draws, [D] each
+	density [3][]float64 // of four particles, of the first of them with three others, of the last with three others
 }
 
-// Part is a parameter with a prior, and where its coordinates are in phi.
-type Part struct {
-	Name         string
-	Offset, Size int
-	Scale        float64
-}
-
-// Drawn holds statistics of draws from a prior; s is the gradient of its log-density.
-type Drawn struct {
-	Moments [2][]float64 // the terms of E[s_i] and of 1 + E[phi_i s_i], averaged over a parameter, [parameters, draws]
-	Own     [2][]float64 // means and standard deviations of s_i over the draws, [D] each
-	Density [3][]float64 // of four particles, of the first of them with three others, of the last with three others
-}
-
-// scales returns the scales of all coordinates, [D].
-func (p Prior) scales() []float64 {
-	scales := make([]float64, p.D)
-	for _, part := range p.Parts {
-		for i := range part.Size {
-			scales[part.Offset+i] = part.Scale
-		}
-	}
-	return scales
-}
-
-// Try is an error if a scale of the prior is not positive, if draws of the prior do not have its density, or if
+// tryPrior is an error if a scale of the prior is not positive, if draws of the prior do not have its density, or if
 // the density of one coordinate, or of several together, does not integrate to 1.
-func (p Prior) Try() error {
-	for _, slot := range p.Parts {
-		if scale := slot.Scale; !(scale > 0) || math.IsInf(scale, 1) { // samplers begin with such steps
+func (p *model) tryPrior() error {
+	for _, slot := range p.stochastic {
+		if scale := p.scale(slot); !(scale > 0) || math.IsInf(scale, 1) { // samplers begin with such steps
 			return fmt.Errorf("bayes: the prior %T has the scale %v for %q: Scale must return a positive, finite number",
-				p.Prior, scale, slot.Name)
+				p.Model.Prior, scale, slot.Name)
 		}
 	}
 	if err := p.tryDraws(); err != nil {
 		return err
 	}
-	if p.Joint { // whose coordinates are not independent
+	if p.joint { // whose coordinates are not independent
 		if p.D > mostTogether {
 			return nil
 		}
 		return p.tryTogether(p.D)
 	}
-	if err := p.tryIntegrals(); err != nil {
-		return err
-	}
 	independent, err := p.independent()
 	if err != nil {
 		return err
 	}
-	if independent {
-		return p.tryShares()
+	if err := p.tryCoordinates(independent); err != nil || independent {
+		return err
 	}
 	for _, coordinates := range []int{2, min(p.D, mostTogether)} { // with heavy tails, two show more than many
 		if err := p.tryTogether(coordinates); err != nil {
@@ -100,37 +62,37 @@ const (
 // tryDraws returns an error if draws of the prior do not have its density, or if the density mixes particles. It tests
 // the draws by Stein's identities, averaged over a parameter's coordinates: with s the gradient of the log-density,
 // E[s_i] = 0 and E[phi_i s_i] = -1.
-func (p Prior) tryDraws() error {
-	name := fmt.Sprintf("%T", p.Prior)
+func (p *model) tryDraws() error {
+	name := fmt.Sprintf("%T", p.Model.Prior)
 	draws := min(triedMostDraws, max(triedDraws, triedNumbers/p.D))
-	d, err := p.Draws(draws)
+	d, err := p.priorDraws(draws)
 	if err != nil {
 		return fmt.Errorf("bayes: draws of prior %s and their log-density cannot be evaluated: %w", name, err)
 	}
 	for i, particle := range []int{0, 3} {
-		if was, now := d.Density[0][particle], d.Density[1+i][particle]; !near(was, now) {
+		if was, now := d.density[0][particle], d.density[1+i][particle]; !near(was, now) {
 			return fmt.Errorf("bayes: the log-density of prior %s for a particle depends on the other particles: it was %.6g "+
 				"and is %.6g; each particle is a network of its own: sum over its coordinates, the last axis", name, was, now)
 		}
 	}
 	// The largest of D means deviates further by chance than one mean does, hence the larger bound. Coordinates are
 	// checked one by one since shifts of opposite signs cancel in a parameter's mean.
-	most := Errors + math.Sqrt(2*math.Log(float64(p.D)))
-	for _, slot := range p.Parts {
-		for i := slot.Offset; i < slot.Offset+slot.Size; i++ {
-			if off := math.Abs(d.Own[0][i]); !(off <= most*d.Own[1][i]/math.Sqrt(float64(draws))+Error) {
+	most := chanceErrors + math.Sqrt(2*math.Log(float64(p.D)))
+	for _, slot := range p.stochastic {
+		for i := slot.Offset; i < slot.Offset+slot.Size(); i++ {
+			if off := math.Abs(d.own[0][i]); !(off <= most*d.own[1][i]/math.Sqrt(float64(draws))+roundingError) {
 				return fmt.Errorf("bayes: prior %s contradicts itself: what Sample draws for number %d of %s does not have the "+
 					"density of LogDensity (the gradient of the log-density at the draws should be 0 in the mean, and is "+
-					"%.3g): make both the same distribution, of all numbers; %s", name, i-slot.Offset, slot.Name, d.Own[0][i],
+					"%.3g): make both the same distribution, of all numbers; %s", name, i-slot.Offset, slot.Name, d.own[0][i],
 					bounded)
 			}
 		}
 	}
-	for i, slot := range p.Parts {
+	for i, slot := range p.stochastic {
 		for m, wrong := range []string{"the gradient of the log-density at them should be 0 in the mean",
 			"1 + phi times the gradient of the log-density should be 0 in the mean"} {
-			mean, stdDev := stat.MeanStdDev(d.Moments[m][i*draws:(i+1)*draws], nil)
-			if off := math.Abs(mean); !(off <= Errors*stdDev/math.Sqrt(float64(draws))+Error) {
+			mean, stdDev := stat.MeanStdDev(d.moments[m][i*draws:(i+1)*draws], nil)
+			if off := math.Abs(mean); !(off <= chanceErrors*stdDev/math.Sqrt(float64(draws))+roundingError) {
 				return fmt.Errorf("bayes: prior %s contradicts itself: what Sample draws for %s does not have the density of "+
 					"LogDensity (%s, and is %.3g): make both the same distribution, of all numbers; %s", name, slot.Name, wrong,
 					mean, bounded)
@@ -147,59 +109,44 @@ const bounded = "a density that ends at a bound, such as a uniform's or a half-n
 	"not every method would stay within it: take a Normal of the same scale, or a layer of your own that uses a " +
 	"bounded function of its parameter, such as tanh or softplus, and give the parameter a prior on all numbers"
 
-// tryIntegrals is an error if the density of one coordinate, of each of the scales that the parameters have, ends at a
-// bound or does not integrate to 1.
-func (p Prior) tryIntegrals() error {
-	whole := map[float64]bool{} // scales that are checked
-	for _, slot := range p.Parts {
-		scale := slot.Scale
-		if whole[scale] {
-			continue
-		}
-		whole[scale] = true
-		below, ends, err := p.integrate(scale)
-		if err != nil {
-			return fmt.Errorf("bayes: the log-density of prior %T cannot be evaluated for one coordinate: %w", p.Prior,
-				err)
-		}
-		if !math.IsNaN(ends) {
-			return fmt.Errorf("bayes: the density of prior %T for one coordinate of %s, whose scale is %v, ends at about %.4g: "+
-				"%s", p.Prior, slot.Name, scale, ends, bounded)
-		}
-		if total := below[len(below)-1]; !(math.Abs(total-1) <= .02) {
-			return fmt.Errorf("bayes: the density of prior %T integrates to %.4g for one coordinate of %s, whose scale is %v, "+
-				"and not to 1: subtract the logarithm of the integral from LogDensity, since the evidence needs a normalised "+
-				"density", p.Prior, total, slot.Name, scale)
-		}
-	}
-	return nil
-}
-
-// The number of draws of a coordinate that tryShares takes, and the largest difference between their share below a
-// number and the density's integral up to it. By chance fewer than one of 10^9 trials exceed it (Massart 1990). It
-// includes 0.01 for the integral's own error.
+// The number of draws of a coordinate that are counted, and the largest difference between their share below a number
+// and the density's integral up to it. By chance fewer than one of 10^9 trials exceed it (Massart 1990). It includes
+// 0.01 for the integral's own error.
 const triedShares = 100_000
 
 var shareError = math.Sqrt(math.Log(2e9)/(2*triedShares)) + .01
 
-// tryShares is an error if the share of a coordinate's draws below some number is not what the density says. A mixture
-// of a narrow and a wide part, for instance, whose draws take the parts with other weights, differs hardly in the means
-// of tryDraws, to which the narrow part's gradients add much noise.
-func (p Prior) tryShares() error {
-	tried := map[float64]bool{}
-	for _, slot := range p.Parts {
-		scale := slot.Scale
+// tryCoordinates is an error if the density of one coordinate, of each of the scales that the parameters have, ends at
+// a bound or does not integrate to 1. With shares it is one, too, if the share of a coordinate's draws below some
+// number is not what the density says. A mixture of a narrow and a wide part, for instance, whose draws take the parts
+// with other weights, differs hardly in the means of tryDraws, to which the narrow part's gradients add much noise.
+func (p *model) tryCoordinates(shares bool) error {
+	prior, tried := p.Model.Prior, map[float64]bool{} // scales
+	for _, slot := range p.stochastic {
+		scale := p.scale(slot)
 		if tried[scale] {
 			continue
 		}
 		tried[scale] = true
-		below, _, err := p.integrate(scale)
-		var draws []float64
-		if err == nil {
-			draws, err = p.Sample(4, triedShares, []float64{scale})
-		}
+		below, ends, err := p.integrate(scale)
 		if err != nil {
-			return fmt.Errorf("bayes: prior %T cannot be drawn from for one coordinate: %w", p.Prior, err)
+			return fmt.Errorf("bayes: the log-density of prior %T cannot be evaluated for one coordinate: %w", prior, err)
+		}
+		if !math.IsNaN(ends) {
+			return fmt.Errorf("bayes: the density of prior %T for one coordinate of %s, whose scale is %v, ends at about %.4g: "+
+				"%s", prior, slot.Name, scale, ends, bounded)
+		}
+		if total := below[len(below)-1]; !(math.Abs(total-1) <= .02) {
+			return fmt.Errorf("bayes: the density of prior %T integrates to %.4g for one coordinate of %s, whose scale is %v, "+
+				"and not to 1: subtract the logarithm of the integral from LogDensity, since the evidence needs a normalised "+
+				"density", prior, total, slot.Name, scale)
+		}
+		if !shares {
+			continue
+		}
+		draws, err := p.priorSample(4, triedShares, []float64{scale})
+		if err != nil {
+			return fmt.Errorf("bayes: prior %T cannot be drawn from for one coordinate: %w", prior, err)
 		}
 		slices.Sort(draws)
 		count := 0
@@ -210,8 +157,7 @@ func (p Prior) tryShares() error {
 			}
 			if have := float64(count) / triedShares; !(math.Abs(have-want) <= shareError) {
 				return fmt.Errorf("bayes: prior %T contradicts itself: of what Sample draws for %s a share of %.3f lies below "+
-					"%.3g, and by LogDensity it is %.3f: make both the same distribution", p.Prior, slot.Name, have, edge,
-					want)
+					"%.3g, and by LogDensity it is %.3f: make both the same distribution", prior, slot.Name, have, edge, want)
 			}
 		}
 	}
@@ -225,7 +171,7 @@ const priorCells = 20_001
 // rule at scale tan(u). ends is the place where the density ends, NaN if it does not. It ends where it is not finite at
 // two points in succession, next to one at which it is above exp(-50) of its largest value. (Far out a log-density may
 // overflow, and it may be -Inf at one point.)
-func (p Prior) integrate(scale float64) (below []float64, ends float64, err error) {
+func (p *model) integrate(scale float64) (below []float64, ends float64, err error) {
 	const points = priorCells
 	at, weights := make([]float64, points), make([]float64, points)
 	for i := range at {
@@ -233,7 +179,7 @@ func (p Prior) integrate(scale float64) (below []float64, ends float64, err erro
 		at[i] = scale * math.Tan(u)
 		weights[i] = scale * math.Pi / (points * math.Pow(math.Cos(u), 2))
 	}
-	logDensity, err := p.LogDensity(at, []float64{scale})
+	logDensity, err := p.logPrior(at, []float64{scale})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -262,13 +208,13 @@ func (p Prior) integrate(scale float64) (below []float64, ends float64, err erro
 
 // independent says whether the log-density of all coordinates is the sum of those of each alone, at a few draws: then
 // it is normalised if they are.
-func (p Prior) independent() (bool, error) {
-	together, alone, err := p.Alone(Particles)
+func (p *model) independent() (bool, error) {
+	together, alone, err := p.priorAlone(triedParticles)
 	if err != nil {
 		return false, fmt.Errorf("bayes: the log-density of prior %T cannot be evaluated for single coordinates: %w",
-			p.Prior, err)
+			p.Model.Prior, err)
 	}
-	return AllNear(together, alone), nil
+	return allNear(together, alone), nil
 }
 
 // The most coordinates whose density together is integrated, and how many of their draws are taken at most.
@@ -283,13 +229,13 @@ const (
 // 1], so an empirical Bernstein bound (Maurer and Pontil 2009, Theorem 4) holds for the means, whatever the
 // distributions. It refuses fewer than one in 10^9 right priors. Where f and q have little in common, both means are
 // near 0 and nothing is found.
-func (p Prior) tryTogether(n int) error {
+func (p *model) tryTogether(n int) error {
 	failed := func(err error) error {
-		return fmt.Errorf("bayes: the log-density of prior %T cannot be evaluated for %d coordinates: %w", p.Prior, n,
+		return fmt.Errorf("bayes: the log-density of prior %T cannot be evaluated for %d coordinates: %w", p.Model.Prior, n,
 			err)
 	}
 	scales := p.scales()[:n]
-	all, err := p.Sample(3, 2*mostTogetherDraws, scales) // [2 J, n]
+	all, err := p.priorSample(3, 2*mostTogetherDraws, scales) // [2 J, n]
 	if err != nil {
 		return failed(err)
 	}
@@ -304,7 +250,7 @@ func (p Prior) tryTogether(n int) error {
 	}
 	var means, errs [2]float64
 	for i, phi := range [][]float64{ofPrior, ofNormal} {
-		logF, err := p.LogDensity(phi, scales)
+		logF, err := p.logPrior(phi, scales)
 		if err != nil {
 			return failed(err)
 		}
@@ -323,13 +269,13 @@ func (p Prior) tryTogether(n int) error {
 		count := float64(len(terms))
 		means[i], errs[i] = mean, math.Sqrt(2*variance*bound/count)+7*bound/(3*(count-1))
 	}
-	if math.Abs(means[1]-means[0]) <= errs[0]+errs[1]+Error {
+	if math.Abs(means[1]-means[0]) <= errs[0]+errs[1]+roundingError {
 		return nil
 	}
 	return fmt.Errorf("bayes: the density of prior %T integrates to about %.3g for %d coordinates together, and not to "+
 		"1: subtract the logarithm of the integral from LogDensity, with its part for every coordinate and, where they are "+
 		"correlated, half the logarithm of the determinant of their covariance, since the evidence needs a normalised "+
-		"density", p.Prior, means[1]/means[0], n)
+		"density", p.Model.Prior, means[1]/means[0], n)
 }
 
 // fittedNormal returns a normal distribution with the mean and covariance of draws, [J, n]. The largest and smallest

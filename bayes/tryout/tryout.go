@@ -1,21 +1,62 @@
-// Package tryout judges a user's own parts: networks, likelihoods, priors, targets, and what kernels carry. A part that
-// contradicts itself makes nothing fail but all results wrong, so it is tried with a few numbers before a run. The
-// packages evaluate the parts, and this one has what must hold of the numbers, how much rounding and chance are
-// allowed, and the errors. Parts of the library's own are not tried.
+// Package tryout tries a user's own parts: networks, likelihoods, priors, targets, kernels and proposals. A part that
+// contradicts itself makes nothing fail but all results wrong, so it is tried with a few numbers before a run. Parts of
+// the library's own are not tried.
+//
+// Model tries the parts of a model, and TryProposal a proposal, by themselves. A Trial stands in the graph of a run
+// that has particles: it has what the graph is to compute, and what must hold of the numbers.
 package tryout
 
 import (
-	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
 
-	"gobnn/bayes/compute/random"
-
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	. "github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/stat"
 )
+
+// What all trials allow, so that chance and rounding refuse no right part.
+const (
+	roundingError = 2e-3 // of float32, relative and absolute
+	chanceErrors  = 7    // standard errors: a mean is further off by chance in fewer than one of 10^9 trials
+
+	// The allowed difference of log-densities that are computed in one way: relative and absolute, and over their mean
+	// absolute deviation, since they may be small differences of large numbers.
+	mixingError, mixingDeviation = 1e-4, 1e-3
+
+	densityError   = 1e-3 // of log-densities that are computed in two ways, which are rounded differently
+	slopeError     = .3   // relative, of the gradient along a step: differences over a step are not exact
+	informedChange = 1e-4 // the least change of a log-density, over its size, whose difference says something
+	wrongChains    = .9   // the share of chains in which the gradient is wrong, from which the target is refused
+	identityError  = 1e-4 // of the two sides of an identity, over the size of the log-densities, and as much in itself
+
+	// What a kernel carries may differ by rounding, in so many chains by more.
+	carriedDensity  = 1e-2 // of log-densities, beside half of their digits
+	carriedGradient = .1   // of gradients, over their length
+	carriedChains   = .1   // the share of chains
+)
+
+// near says whether two numbers are equal up to rounding in float32.
+func near(a, b float64) bool {
+	return a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= roundingError*(1+math.Abs(b))
+}
+
+// allNear says whether all numbers are equal up to rounding in float32.
+func allNear(a, b []float64) bool {
+	for i := range a {
+		if !near(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// meanOf is the mean of numbers and its standard error.
+func meanOf(x []float64) (mean, stdErr float64) {
+	mean, stdDev := stat.MeanStdDev(x, nil)
+	return mean, stdDev / math.Sqrt(float64(len(x)))
+}
 
 // library lists the folders of the module whose types need no trial.
 var library = []string{"bayes", "fbnn", "ohsmc", "pbnn", "pmcnet"}
@@ -35,8 +76,8 @@ func Foreign(part any) bool {
 // holder is a part of the library's that only passes on what another part computes, which may be a user's own.
 type holder interface{ Holds() any }
 
-// Held is the part whose type says whether a trial is needed: what a holder holds, or else the part itself.
-func Held(part any) any {
+// held is the part whose type says whether a trial is needed: what a holder holds, or else the part itself.
+func held(part any) any {
 	for {
 		holder, ok := part.(holder)
 		if !ok {
@@ -49,52 +90,36 @@ func Held(part any) any {
 // sized is a type of this module.
 type sized struct{}
 
-// The allowed difference of log-densities that are computed in one way: relative and absolute, and over their mean
-// absolute deviation, since they may be small differences of large numbers.
-const mixing, ofDeviation = 1e-4, 1e-3
-
-// Mixing counts particles whose log-density, or another number, changes when other particles move. It returns the
-// number compared and the number changed, [2]. density maps phi, [J, D], to [J]; here is its value at phi.
-func Mixing(rng random.Stream, density func(phi *graph.Node) *graph.Node, phi, here *graph.Node) *graph.Node {
-	j, d := phi.Shape().Dim(0), phi.Shape().Dim(1)
-	half := j / 2
-	if half == 0 {
-		return Zeros(phi.Graph(), shapes.Make(phi.DType(), 2))
-	}
-	// The first half stays, the others are put near the first particle.
-	first := BroadcastToDims(Slice(phi, AxisElem(0)), j-half, d)
-	noise := MulScalar(rng.Named("mixing").Normal(phi.DType(), j-half, d), 1e-2)
-	others := Add(first, Mul(AddScalar(Abs(first), 1e-2), noise))
-	again := density(Concatenate([]*Node{Slice(phi, AxisRange(0, half)), others}, 0))
-	was, is := Slice(here, AxisRange(0, half)), Slice(again, AxisRange(0, half))
-	there := IsFinite(was)
-	none := ZerosLike(was)
-	mean := func(x *Node) *Node {
-		number := MaxScalar(ReduceAllSum(ConvertDType(there, was.DType())), 1)
-		return BroadcastToShape(Div(ReduceAllSum(Where(there, x, none)), number), was.Shape())
-	}
-	allowed := MulScalar(mean(Abs(Sub(Where(there, was, none), mean(was)))), ofDeviation)
-	changed := And(differ(was, is, mixing), Not(LessOrEqual(Abs(Sub(was, is)), allowed)))
-	return Concatenate([]*Node{count(phi, there), count(phi, And(there, changed))}, 0)
+// Trial is what a graph tries. The zero value tries nothing.
+type Trial struct {
+	numbers []*graph.Node // vectors
+	sizes   []int         // of these
+	checks  []func(numbers []float64) error
 }
 
-// CheckMixing is an error if Mixing has counted more than half of the compared particles. The function is the name of
-// the density's, such as "LogDensity".
-func CheckMixing(counts []float64, function string) error {
-	if compared, changed := counts[0], counts[1]; changed > compared/2 {
-		return fmt.Errorf("%s mixes particles: what it gives for %.0f of %.0f particles changes when others move; it must "+
-			"compute row j of its result from row j of phi, [J, D], alone: look for a sum, a mean, a norm or a product over "+
-			"the axis of particles", function, changed, compared)
+// add adds a vector of numbers, and an error if they show a contradiction.
+func (t *Trial) add(numbers *graph.Node, check func(numbers []float64) error) {
+	t.numbers, t.checks = append(t.numbers, numbers), append(t.checks, check)
+	t.sizes = append(t.sizes, numbers.Shape().Size())
+}
+
+// Numbers are those that the graph is to compute, a vector; nil if there is nothing to try.
+func (t *Trial) Numbers() *graph.Node {
+	if len(t.numbers) == 0 {
+		return nil
+	}
+	all := graph.Concatenate(t.numbers, 0)
+	t.numbers = nil // of a graph that may go
+	return all
+}
+
+// Check is an error if, by the numbers that the graph has computed, a part contradicts itself.
+func (t *Trial) Check(numbers []float64) error {
+	for i, check := range t.checks {
+		if err := check(numbers[:t.sizes[i]]); err != nil {
+			return err
+		}
+		numbers = numbers[t.sizes[i]:]
 	}
 	return nil
-}
-
-// differ says where two log-densities differ by more than an error, relative and absolute.
-func differ(a, b *graph.Node, err float64) *graph.Node {
-	return Not(LessOrEqual(Abs(Sub(a, b)), AddScalar(MulScalar(Abs(a), err), err)))
-}
-
-// count returns the number of true values in `which`, [1], in the type of `like`.
-func count(like, which *graph.Node) *graph.Node {
-	return Reshape(ReduceAllSum(ConvertDType(which, like.DType())), 1)
 }

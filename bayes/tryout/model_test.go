@@ -1,4 +1,4 @@
-package bayes_test
+package tryout_test
 
 import (
 	"math"
@@ -10,6 +10,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/nn"
+	"gobnn/bayes/tryout"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -17,7 +18,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Parts of a model as a user's own, so that Bind tries them.
+// Parts of a model as a user's own, so that they are tried.
 type (
 	ownNetwork    struct{ nn.Network }
 	ownLikelihood struct{ bayes.Likelihood }
@@ -27,12 +28,21 @@ type (
 	ownJoint      struct{ bayes.JointPrior }
 )
 
-// The library's own parts pass what Bind asks of a user's.
-func TestBindOfGoodParts(t *testing.T) {
+// tried binds a model to two features and tries it.
+func tried(m bayes.Model, outputs int) error {
+	bound, err := m.Bind(2, outputs)
+	if err != nil {
+		return err
+	}
+	return tryout.Model(bound)
+}
+
+// The library's own parts pass what is asked of a user's.
+func TestGoodParts(t *testing.T) {
 	mlp := nn.MLP{Hidden: []int{4, 3}}
 	bind := func(size int, m bayes.Model) {
 		t.Helper()
-		if _, err := m.Bind(2, size); err != nil {
+		if err := tried(m, size); err != nil {
 			t.Errorf("%T with %T, %T and %d outputs: %v", m.Network, m.Likelihood, m.Prior, size, err)
 		}
 	}
@@ -296,7 +306,7 @@ func (s spike) Sample(rng random.Stream, t compute.DType, particles int, scales 
 }
 
 // Parts of a model that contradict themselves are refused, with what is wrong.
-func TestBindOfSpoiltParts(t *testing.T) {
+func TestSpoiltParts(t *testing.T) {
 	network := func(change func(x *graph.Node) *graph.Node) bayes.Model {
 		return bayes.Model{Network: spoiltNetwork{nn.MLP{Hidden: []int{3}}, onNode(change)}}
 	}
@@ -404,7 +414,7 @@ func TestBindOfSpoiltParts(t *testing.T) {
 			if m.Likelihood.Task() == bayes.Classification {
 				outputs = 4
 			}
-			_, err := m.Bind(2, outputs)
+			err := tried(m, outputs)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want one with %q", err, c.want)
 			}
