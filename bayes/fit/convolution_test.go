@@ -26,10 +26,7 @@ import (
 // package both networks give the same predictions, up to rounding, whether the convolution is stochastic or shared. And
 // what is saved predicts the same.
 func TestConvolutionOfOnePixel(t *testing.T) {
-	parts, err := plane(60).Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := computetest.Must(plane(60).Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, 1))
 	const dtype, seed = compute.Float64, 3
 	engine := computetest.Go(t)
 	training := particles.Training{Particles: 20, BatchSize: 12, Epochs: 2}
@@ -71,19 +68,13 @@ func TestConvolutionOfOnePixel(t *testing.T) {
 					t.Fatal(err)
 				}
 				p := result.Posterior
-				prediction, err := p.Predict(t.Context(), parts.Test.X)
-				if err != nil {
-					t.Fatal(err)
-				}
+				prediction := computetest.Must(p.Predict(t.Context(), parts.Test.X))
 				outputs = append(outputs, prediction.Outputs)
 				file := filepath.Join(t.TempDir(), "posterior")
 				if err := p.Save(file); err != nil {
 					t.Fatal(err)
 				}
-				loaded, err := bayes.Load(file)
-				if err != nil {
-					t.Fatal(err)
-				}
+				loaded := computetest.Must(bayes.Load(file))
 				again, err := loaded.On(engine).Predict(t.Context(), parts.Test.X)
 				if err != nil || !slices.Equal(again.Outputs, prediction.Outputs) {
 					t.Errorf("what was saved predicts otherwise (%v)", err)

@@ -36,16 +36,10 @@ func TestIntervalsAreJudged(t *testing.T) {
 	}{
 		{.6, .5, "too narrow"}, {1, .5, ""}, {2, .5, "too wide"}, {1, .05, ""}, {1.5, .05, ""},
 	} {
-		parts, err := data.Split(dataset.Fractions{Train: 1 - c.validation, Validation: c.validation}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parts := computetest.Must(data.Split(dataset.Fractions{Train: 1 - c.validation, Validation: c.validation}, 1))
 		method.BatchSize = parts.Train.Rows()
 		model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: c.stdDev}}
-		result, err := fit.Fit(t.Context(), model, method, parts, run.Settings{Engine: computetest.Go(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		result := computetest.Must(fit.Fit(t.Context(), model, method, parts, run.Settings{Engine: computetest.Go(t)}))
 		got, kept := "", result.Posterior.Provenance()
 		if !slices.Equal(kept.Warnings, result.Warnings) || kept.Status != string(result.Status) {
 			t.Errorf("%s %q, but the posterior keeps %s %q", result.Status, result.Warnings, kept.Status, kept.Warnings)
@@ -76,17 +70,11 @@ func TestIntervalsBelowZeroAreSaid(t *testing.T) {
 			data.X.(*mat.Dense).Set(i, 0, rng.Float64())
 			data.Y[i] = c.least + 2*rng.Float64()*rng.Float64()
 		}
-		parts, err := data.Split(dataset.Fractions{Train: .7, Validation: .3}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parts := computetest.Must(data.Split(dataset.Fractions{Train: .7, Validation: .3}, 1))
 		model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1, Learn: true}}
 		for _, parts := range []dataset.Parts{parts, {Train: data}} {
 			method := baseline.MAP{Training: train.Training{Epochs: 100, BatchSize: 70}}
-			result, err := fit.Fit(t.Context(), model, method, parts, run.Settings{Engine: computetest.Go(t)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			result := computetest.Must(fit.Fit(t.Context(), model, method, parts, run.Settings{Engine: computetest.Go(t)}))
 			if got := strings.Contains(strings.Join(result.Warnings, "; "), "begin below 0"); got != c.says {
 				t.Errorf("targets from %v: %q", c.least, result.Warnings)
 			}
@@ -113,19 +101,13 @@ func TestLinearModelIsNoWorse(t *testing.T) {
 				data.Y[i] = float64(min(1, max(0, int(data.Y[i]+1))))
 			}
 		}
-		parts, err := data.Split(dataset.Fractions{Train: .75, Validation: .25}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parts := computetest.Must(data.Split(dataset.Fractions{Train: .75, Validation: .25}, 1))
 		for _, c := range []struct {
 			epochs int
 			want   bool
 		}{{1, true}, {300, false}} {
 			method := baseline.MAP{Training: train.Training{Epochs: c.epochs, BatchSize: 50}}
-			result, err := fit.Fit(t.Context(), model, method, parts, run.Settings{Engine: computetest.Go(t)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			result := computetest.Must(fit.Fit(t.Context(), model, method, parts, run.Settings{Engine: computetest.Go(t)}))
 			if got := strings.Contains(strings.Join(result.Warnings, "; "), "a linear model predicts"); got != c.want {
 				t.Errorf("%v after %d epochs: doubted %v, want %v: %q", task, c.epochs, got, c.want, result.Warnings)
 			}

@@ -32,10 +32,7 @@ func TestWeightsAreRepetitions(t *testing.T) {
 	for i, w := range weights {
 		rows = append(rows, slices.Repeat([]int{i}, int(w))...)
 	}
-	repeated, err := few.Subset(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	repeated := computetest.Must(few.Subset(rows))
 	few.Weights = weights
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All(),
 		Scaling: bayes.Scaling{KeepFeatures: true, KeepTarget: true}}
@@ -48,10 +45,7 @@ func TestWeightsAreRepetitions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			of, err := result.Posterior.Draws()
-			if err != nil {
-				t.Fatal(err)
-			}
+			of := computetest.Must(result.Posterior.Draws())
 			if draws[k], err = compute.Float64s(of.Phi); err != nil {
 				t.Fatal(err)
 			}
@@ -79,20 +73,11 @@ func TestExtrasThroughMethods(t *testing.T) {
 	}
 	engine := computetest.Go(t)
 	for _, d := range []*dataset.Dataset{times, counts} {
-		parts, err := d.Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		model, err := bayes.ModelFor(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parts := computetest.Must(d.Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, 1))
+		model := computetest.Must(bayes.ModelFor(d))
 		model.Network = nn.MLP{Hidden: []int{3}, Activation: nn.Tanh}
 		model.Stochastic = bayes.All()
-		prior, err := metric.Of(t.Context(), priorOf(t, engine, model, parts), parts.Test)
-		if err != nil {
-			t.Fatal(err)
-		}
+		prior := computetest.Must(metric.Of(t.Context(), priorOf(t, engine, model, parts), parts.Test))
 		methods := append(few(), method{name: "default", Method: auto.Method{Seconds: 1}})
 		for _, m := range methods {
 			result, err := m.fit(t.Context(), model, parts, run.Settings{Seed: 3, Engine: engine})
@@ -100,10 +85,7 @@ func TestExtrasThroughMethods(t *testing.T) {
 				t.Errorf("%s: %v", m.name, err)
 				continue
 			}
-			scores, err := metric.Of(t.Context(), result.Posterior, parts.Test)
-			if err != nil {
-				t.Fatal(err)
-			}
+			scores := computetest.Must(metric.Of(t.Context(), result.Posterior, parts.Test))
 			t.Logf("%T, %s: NLPD %.3f, the prior's %.3f", model.Likelihood, m.name, scores[0].Value, prior[0].Value)
 			if !(scores[0].Value < prior[0].Value-.05) {
 				t.Errorf("%T, %s: NLPD %.3f is not better than the prior's %.3f", model.Likelihood, m.name, scores[0].Value,
@@ -131,63 +113,40 @@ func TestExtrasAreKnown(t *testing.T) {
 		model := bayes.Model{Network: nn.MLP{}, Likelihood: l, Stochastic: bayes.All()}
 		return fit.Fit(t.Context(), model, m, dataset.Parts{Train: d}, s)
 	}
-	refused := func(what string, err error, says string) {
-		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: error %v does not say %q", what, err, says)
-		}
-	}
 	_, err := of(bayes.Gaussian{}, times, baseline.Laplace{Training: training})
-	refused("Laplace", err, "it does not know the curvature")
+	computetest.WantError(t, "Laplace", err, "it does not know the curvature")
 	_, err = of(bayes.StudentT{}, times, baseline.MAP{Training: training})
-	refused("Student's t", err, "take bayes.Gaussian")
+	computetest.WantError(t, "Student's t", err, "take bayes.Gaussian")
 
-	lives, err := of(bayes.Gaussian{}, times, few()[2].Method)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := lives.Posterior.Predict(t.Context(), times.X)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lives := computetest.Must(of(bayes.Gaussian{}, times, few()[2].Method))
+	p := computetest.Must(lives.Posterior.Predict(t.Context(), times.X))
 	if p, err = p.OfRows(times); err != nil {
 		t.Fatal(err)
 	}
 	_, err = conformal.Calibrate(conformal.Part{Prediction: p, Y: times.Y})
-	refused("conformal", err, "censored")
+	computetest.WantError(t, "conformal", err, "censored")
 	_, err = metric.ScoreDraws(p, times.Y, 0)
-	refused("ScoreDraws", err, "censored")
+	computetest.WantError(t, "ScoreDraws", err, "censored")
 	_, err = metric.RMSE(p, times.Y)
-	refused("RMSE", err, "censored")
-	if _, err := diag.NewLOOForPosterior(t.Context(), lives.Posterior, times); err != nil {
-		t.Fatal(err)
-	}
+	computetest.WantError(t, "RMSE", err, "censored")
+	computetest.Must(diag.NewLOOForPosterior(t.Context(), lives.Posterior, times))
 
-	rates, err := of(bayes.Poisson{}, counts, baseline.MAP{Training: training})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rates := computetest.Must(of(bayes.Poisson{}, counts, baseline.MAP{Training: training}))
 	path := filepath.Join(t.TempDir(), "posterior")
 	if err := rates.Posterior.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := bayes.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	loaded := computetest.Must(bayes.Load(path))
 	if _, err := metric.Of(t.Context(), loaded.On(s.Engine), counts); err != nil {
 		t.Error(err)
 	}
 	plain := *counts
 	plain.Exposure = nil
 	_, err = metric.Of(t.Context(), loaded.On(s.Engine), &plain)
-	refused("scores", err, "counts over exposures")
-	over, err := loaded.On(s.Engine).Predict(t.Context(), counts.X)
-	if err != nil {
-		t.Fatal(err)
-	}
+	computetest.WantError(t, "scores", err, "counts over exposures")
+	over := computetest.Must(loaded.On(s.Engine).Predict(t.Context(), counts.X))
 	_, err = metric.NLPD(over, counts.Y)
-	refused("a prediction over 1", err, "OfRows")
+	computetest.WantError(t, "a prediction over 1", err, "OfRows")
 	if over, err = over.OfRows(counts); err == nil {
 		_, err = metric.NLPD(over, counts.Y)
 	}
@@ -196,16 +155,13 @@ func TestExtrasAreKnown(t *testing.T) {
 	}
 	_, err = fit.Fit(t.Context(), bayes.Model{}, fit.From{Trained: rates.Posterior, Method: mcmc.Chains{}},
 		dataset.Parts{Train: &plain}, s)
-	refused("to go on", err, "counts over exposures")
+	computetest.WantError(t, "to go on", err, "counts over exposures")
 }
 
 // Weights of the validation part choose as its weighted mean does, whatever their size.
 func TestValidationWeights(t *testing.T) {
 	d := drawn(60, 1, drawNormal)
-	parts, err := d.Split(dataset.Fractions{Train: .6, Validation: .4}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := computetest.Must(d.Split(dataset.Fractions{Train: .6, Validation: .4}, 1))
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd}, Stochastic: bayes.All()}
 	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 20, BatchSize: 12, Epochs: 3, ValidateEvery: 1},
 		Kernel: mcmc.RandomWalk{Variance: 1e-3}}

@@ -9,6 +9,7 @@ import (
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/nn"
@@ -51,10 +52,7 @@ func draws(b *bayes.BoundModel) bayes.Draws {
 // Scalers see the training part alone, and classes are not scaled; Model and data that do not fit are refused by name.
 func TestNew(t *testing.T) {
 	parts := dataset.Parts{Train: rows(6), Validation: rows(3)}
-	d, err := fit.New("mine", network(bayes.Gaussian{}), parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := computetest.Must(fit.New("mine", network(bayes.Gaussian{}), parts))
 	if want := dataset.FitScaler(parts.Train.X); !reflect.DeepEqual(d.Features, want) {
 		t.Errorf("features are scaled by %v, want %v", d.Features, want)
 	}
@@ -68,10 +66,7 @@ func TestNew(t *testing.T) {
 	if got := x.Shape().Dimensions; !reflect.DeepEqual(got, []int{3, 2}) {
 		t.Errorf("x has shape %v, want [3 2]", got)
 	}
-	values, err := compute.Float64s(y)
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := computetest.Must(compute.Float64s(y))
 	if want := (parts.Validation.Y[2] - d.Target.Mean[0]) / d.Target.StdDev[0]; len(values) != 3 ||
 		math.Abs(values[2]-want) > 1e-12 {
 		t.Errorf("y is %v, want 3 values, the last %v", values, want)
@@ -99,14 +94,8 @@ func TestNew(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	gaussian := network(bayes.Gaussian{})
-	d, err := fit.New("mine", gaussian, dataset.Parts{Train: rows(6)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	trained, err := d.Posterior(draws(d.Bound), bayes.Provenance{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := computetest.Must(fit.New("mine", gaussian, dataset.Parts{Train: rows(6)}))
+	trained := computetest.Must(d.Posterior(draws(d.Bound), bayes.Provenance{}, nil))
 	infinite := rows(4)
 	infinite.Y[3] = math.Inf(1)
 	missing := rows(4, "u", "v", "w")
@@ -138,15 +127,7 @@ func TestRefused(t *testing.T) {
 		"too wide":            {of(trained, wide), []string{"mine: ", "2 features", `"few" has 3`}},
 		"classes to go on":    {of(trained, rows(4, "u", "v")), []string{"mine: ", "bayes.Gaussian", "classification"}},
 	} {
-		if c.err == nil {
-			t.Errorf("%s: no error", name)
-			continue
-		}
-		for _, word := range c.words {
-			if !strings.Contains(c.err.Error(), word) {
-				t.Errorf("%s: %q does not say %q", name, c.err, word)
-			}
-		}
+		computetest.WantError(t, name, c.err, c.words...)
 	}
 	if _, err := fit.New("mine", network(bayes.Categorical{}), dataset.Parts{Train: missing}); !errors.Is(err,
 		dataset.ErrMissingClass) {
@@ -159,18 +140,9 @@ func TestRefused(t *testing.T) {
 
 // A posterior knows its data and how to scale them; one that goes on keeps the scalers and the names of the one before.
 func TestPosterior(t *testing.T) {
-	d, err := fit.New("mine", network(bayes.Gaussian{}), dataset.Parts{Train: rows(6)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := compute.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := d.Posterior(draws(d.Bound), bayes.Provenance{Algorithm: "by hand", Seed: 7}, engine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := computetest.Must(fit.New("mine", network(bayes.Gaussian{}), dataset.Parts{Train: rows(6)}))
+	engine := computetest.Must(compute.Default())
+	p := computetest.Must(d.Posterior(draws(d.Bound), bayes.Provenance{Algorithm: "by hand", Seed: 7}, engine))
 	from := p.Provenance()
 	if from.Algorithm != "by hand" || from.Seed != 7 || from.Data != "few" || from.DataHash != rows(6).Hash() ||
 		from.Rows != 6 ||
@@ -189,17 +161,11 @@ func TestPosterior(t *testing.T) {
 	}
 	more := rows(9)
 	more.Features = []string{"other", "names"}
-	on, err := fit.Of("mine", p, more)
-	if err != nil {
-		t.Fatal(err)
-	}
+	on := computetest.Must(fit.Of("mine", p, more))
 	if on.Rows() != 9 || !reflect.DeepEqual(on.Features, d.Features) || !reflect.DeepEqual(on.Target, d.Target) {
 		t.Errorf("to go on, %d rows are scaled by %v and %v: not as before", on.Rows(), on.Features, on.Target)
 	}
-	next, err := on.Posterior(draws(on.Bound), bayes.Provenance{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := computetest.Must(on.Posterior(draws(on.Bound), bayes.Provenance{}, nil))
 	from = next.Provenance()
 	if names := next.Origin().FeatureNames; !reflect.DeepEqual(names, []string{"a", "b"}) || from.Rows != 9 {
 		t.Errorf("what went on has features %q and %d rows", names, from.Rows)
@@ -210,123 +176,64 @@ func TestPosterior(t *testing.T) {
 
 	model := d.Bound.Model
 	model.Stochastic = bayes.All()
-	all, err := d.With(model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := computetest.Must(d.With(model))
 	if all.Bound.W != 0 || all.Bound.D != d.Bound.D+d.Bound.W || d.Bound.W == 0 {
 		t.Errorf("with all parameters stochastic there are %d and %d, before %d and %d",
 			all.Bound.D, all.Bound.W, d.Bound.D, d.Bound.W)
 	}
 }
 
-// A target that is so far from the others that scaling makes these equal is named, by the rows that leave it out too;
-// one that is merely far, or Float64, is taken.
-func TestOutlierIsNamed(t *testing.T) {
-	for value, want := range map[float64]string{1e9: `target "y" of row 41 is 1e+09`, -1e12: "row 41 is -1e+12", 1e3: ""} {
+// Numbers that float32 cannot hold or tell apart after scaling are refused by their place in the user's table, and in
+// Float64 all are taken: what is too large, targets that an outlier makes equal (by the rows that leave it out too), and
+// columns that are far from 0.
+func TestTensorsOfFloat32(t *testing.T) {
+	kept := bayes.Scaling{KeepFeatures: true}
+	large := rows(6)
+	large.X.(*mat.Dense).Set(4, 1, 1e30)
+	large = computetest.Must(large.Subset([]int{5, 4, 3, 2, 1, 0}))
+	outlier := func(value float64) *dataset.Dataset {
 		data := plane(300)
 		data.Y[41] = value
-		d, err := fit.New("mine", network(bayes.Gaussian{}), dataset.Parts{Train: data})
-		if err != nil {
-			t.Fatal(err)
-		}
-		first, err := data.Subset([]int{0, 1, 2, 3})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, part := range []*dataset.Dataset{data, first} {
-			d.Parts.Train = part
-			_, _, err := d.Tensors(compute.Float32, part)
-			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-				t.Errorf("%v among others, %d rows: error %v, want %q", value, part.Rows(), err, want)
-			}
-			if _, _, err := d.Tensors(compute.Float64, part); err != nil {
-				t.Errorf("%v in Float64: %v", value, err)
-			}
-		}
+		return data
 	}
-}
-
-// What is too large for float32 after scaling is refused by its place in the user's table; Float64 takes it.
-func TestTensorsTooLargeForFloat32(t *testing.T) {
-	data := rows(6)
-	data.X.(*mat.Dense).Set(4, 1, 1e30)
-	train, err := data.Subset([]int{5, 4, 3, 2, 1, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, scaling := range []bayes.Scaling{{}, {KeepFeatures: true}} {
-		model := network(bayes.Gaussian{})
-		model.Scaling = scaling
-		d, err := fit.New("mine", model, dataset.Parts{Train: train})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := d.Tensors(compute.Float64, train); err != nil {
-			t.Errorf("%+v: Float64: %v", scaling, err)
-		}
-		_, _, err = d.Tensors(compute.Float32, train)
-		if !scaling.KeepFeatures {
-			if err != nil {
-				t.Errorf("standardised: %v", err)
-			}
-			continue
-		}
-		if err == nil {
-			t.Fatal("1e30 goes into float32")
-		}
-		for _, want := range []string{`feature "b" of row 4 is 1e+30`, "Model.Scaling", "Float64"} {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("error %v does not say %q", err, want)
-			}
-		}
-	}
-}
-
-// Columns whose values float32 rounds to the same numbers are refused, unless they are standardised first.
-func TestTensorsTooFineForFloat32(t *testing.T) {
-	for _, c := range []struct {
-		offset  float64
-		scaling bayes.Scaling
-		refused string
-	}{
-		{1.7e9, bayes.Scaling{}, ""},
-		{1.7e9, bayes.Scaling{KeepFeatures: true}, `feature "b"`},
-		{100, bayes.Scaling{KeepFeatures: true}, ""},
-	} {
+	offset := func(by float64) *dataset.Dataset {
 		data := rows(6)
 		for i := range 6 {
-			data.X.(*mat.Dense).Set(i, 1, c.offset+float64(i))
+			data.X.(*mat.Dense).Set(i, 1, by+float64(i))
 		}
+		return data
+	}
+	for name, c := range map[string]struct {
+		data    *dataset.Dataset
+		scaling bayes.Scaling
+		says    []string // nothing: it is taken
+	}{
+		"large, standardised": {large, bayes.Scaling{}, nil},
+		"large":               {large, kept, []string{`feature "b" of row 4 is 1e+30`, "Model.Scaling", "Float64"}},
+		"an outlier":          {outlier(1e9), bayes.Scaling{}, []string{`target "y" of row 41 is 1e+09`}},
+		"an outlier below":    {outlier(-1e12), bayes.Scaling{}, []string{"row 41 is -1e+12"}},
+		"far":                 {outlier(1e3), bayes.Scaling{}, nil},
+		"fine, standardised":  {offset(1.7e9), bayes.Scaling{}, nil},
+		"fine":                {offset(1.7e9), kept, []string{`feature "b"`, "rows become equal"}},
+		"not so fine":         {offset(100), kept, nil},
+	} {
 		model := network(bayes.Gaussian{})
 		model.Scaling = c.scaling
-		d, err := fit.New("mine", model, dataset.Parts{Train: data})
-		if err != nil {
-			t.Fatal(err)
+		d := computetest.Must(fit.New("mine", model, dataset.Parts{Train: c.data}))
+		parts := []*dataset.Dataset{c.data}
+		if c.data.Rows() > 6 {
+			parts = append(parts, computetest.Must(c.data.Subset([]int{0, 1, 2, 3})))
 		}
-		if _, _, err := d.Tensors(compute.Float64, data); err != nil {
-			t.Errorf("%+v: Float64: %v", c, err)
+		for _, part := range parts {
+			d.Parts.Train = part
+			if _, _, err := d.Tensors(compute.Float64, part); err != nil {
+				t.Errorf("%s, Float64: %v", name, err)
+			}
+			if _, _, err := d.Tensors(compute.Float32, part); len(c.says) > 0 {
+				computetest.WantError(t, name, err, c.says...)
+			} else if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
-		_, _, err = d.Tensors(compute.Float32, data)
-		if (err != nil) != (c.refused != "") || err != nil && (!strings.Contains(err.Error(), c.refused) ||
-			!strings.Contains(err.Error(), "rows become equal")) {
-			t.Errorf("%+v: %v", c, err)
-		}
-	}
-}
-
-// A result gives its curves by name, in the units asked for, and an empty one for a curve that it does not have.
-func TestCurve(t *testing.T) {
-	r := &fit.Result{}
-	r.Curves = []fit.Curve{
-		fit.NewCurve(fit.LossCurve, []float64{3, 2}, func(v float64) float64 { return v / 2 }),
-		{Name: fit.ValidationCurve, Steps: []int{2}, Values: []float64{1}},
-	}
-	want := fit.Curve{Name: fit.LossCurve, Steps: []int{1, 2}, Values: []float64{1.5, 1}}
-	if got := r.Curve(fit.LossCurve); !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-	if got := r.Curve(fit.ESSCurve); got.Name != fit.ESSCurve || len(got.Steps) != 0 {
-		t.Errorf("a curve that is not there is %+v", got)
 	}
 }

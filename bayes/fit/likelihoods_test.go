@@ -133,10 +133,7 @@ func TestLikelihoodsAndPriors(t *testing.T) {
 		if data.Task = c.model.Likelihood.Task(); data.Task == dataset.Classification {
 			data.Classes, data.Targets = []string{"none", "low", "medium", "high"}, nil
 		}
-		parts, err := data.Split(dataset.Fractions{Train: .6, Test: .4}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parts := computetest.Must(data.Split(dataset.Fractions{Train: .6, Test: .4}, 1))
 		t.Run(fmt.Sprintf("%T, %T, %d targets", c.model.Likelihood, c.model.Prior, c.targets), func(t *testing.T) {
 			engine := computetest.Go(t)
 			prior := nlpdOf(t, priorOf(t, engine, c.model, parts), parts.Test)
@@ -162,10 +159,7 @@ func TestLikelihoodsAndPriors(t *testing.T) {
 				if err := p.Save(file); err != nil {
 					t.Fatal(err)
 				}
-				loaded, err := bayes.Load(file)
-				if err != nil {
-					t.Fatal(err)
-				}
+				loaded := computetest.Must(bayes.Load(file))
 				before, after := densities(t, p, parts.Test), densities(t, loaded.On(engine), parts.Test)
 				if !slices.Equal(before, after) {
 					t.Errorf("%s: what was saved predicts otherwise", m.name)
@@ -179,10 +173,7 @@ func TestLikelihoodsAndPriors(t *testing.T) {
 func priorOf(t *testing.T, engine *compute.Engine, model bayes.Model, parts dataset.Parts) *bayes.Posterior {
 	t.Helper()
 	const draws = 200
-	data, err := fit.New("the prior", model, parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := computetest.Must(fit.New("the prior", model, parts))
 	phi := computetest.Run(t, engine, func(g *graph.Graph, _ []*graph.Node) []*graph.Node {
 		return []*graph.Node{data.Bound.SamplePrior(random.New(g, 1), compute.Float64, draws)}
 	})[0]
@@ -191,38 +182,23 @@ func priorOf(t *testing.T, engine *compute.Engine, model bayes.Model, parts data
 	if w := data.Bound.W; w > 0 {
 		of.Psi = compute.Floats(compute.Float64, make([]float64, w), w)
 	}
-	p, err := data.Posterior(of, bayes.Provenance{Algorithm: "the prior"}, engine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := computetest.Must(data.Posterior(of, bayes.Provenance{Algorithm: "the prior"}, engine))
 	return p
 }
 
 func densities(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) []float64 {
 	t.Helper()
-	prediction, err := p.Predict(t.Context(), d.X)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := prediction.LogDensity(d.Y)
-	if err != nil {
-		t.Fatal(err)
-	}
+	prediction := computetest.Must(p.Predict(t.Context(), d.X))
+	all := computetest.Must(prediction.LogDensity(d.Y))
 	return all
 }
 
 // haveScores asks that all scores can be had, of each target.
 func haveScores(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) {
 	t.Helper()
-	prediction, err := p.Predict(t.Context(), d.X)
-	if err != nil {
-		t.Fatal(err)
-	}
+	prediction := computetest.Must(p.Predict(t.Context(), d.X))
 	for k := range d.TargetNames() {
-		one, err := prediction.Of(k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		one := computetest.Must(prediction.Of(k))
 		if _, err := metric.Scores(one, d.TargetColumn(k)); err != nil {
 			t.Fatal(err)
 		}
@@ -232,18 +208,12 @@ func haveScores(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) {
 // haveClasses asks that what is made of probabilities can be had of all classes, however many outputs the network has.
 func haveClasses(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) {
 	t.Helper()
-	prediction, err := p.Predict(t.Context(), d.X)
-	if err != nil {
-		t.Fatal(err)
-	}
+	prediction := computetest.Must(p.Predict(t.Context(), d.X))
 	probabilities, err := prediction.Probabilities()
 	if err != nil || len(probabilities[0]) != len(d.Classes) {
 		t.Fatalf("%v, %v", probabilities, err)
 	}
-	c, err := conformal.Calibrate(conformal.Part{Prediction: prediction, Y: d.Y})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := computetest.Must(conformal.Calibrate(conformal.Part{Prediction: prediction, Y: d.Y}))
 	sets, err := c.Sets(.999, nil, prediction)
 	if err != nil || len(sets[0]) != len(d.Classes) { // of so few rows they are all classes
 		t.Errorf("%v, %v", sets, err)
@@ -267,14 +237,8 @@ func haveClasses(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) {
 
 func nlpdOf(t *testing.T, p *bayes.Posterior, d *dataset.Dataset) float64 {
 	t.Helper()
-	prediction, err := p.Predict(t.Context(), d.X)
-	if err != nil {
-		t.Fatal(err)
-	}
-	nlpd, err := metric.NLPD(prediction, d.Y)
-	if err != nil {
-		t.Fatal(err)
-	}
+	prediction := computetest.Must(p.Predict(t.Context(), d.X))
+	nlpd := computetest.Must(metric.NLPD(prediction, d.Y))
 	return nlpd.Value
 }
 
@@ -340,10 +304,7 @@ func TestLikelihoodsAndPriorsAreExact(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		d, err := diag.Of(result)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := computetest.Must(diag.Of(result))
 		if !(d.RHat < 1.05) {
 			t.Errorf("%s: R-hat %.3f", name, d.RHat)
 		}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
 
 	"gonum.org/v1/gonum/mat"
@@ -60,14 +61,8 @@ func TestLinear(t *testing.T) {
 		for i := range cut {
 			cut[i] = i
 		}
-		train, err := d.Subset(cut[:rows])
-		if err != nil {
-			t.Fatal(err)
-		}
-		test, err := d.Subset(cut[rows:])
-		if err != nil {
-			t.Fatal(err)
-		}
+		train := computetest.Must(d.Subset(cut[:rows]))
+		test := computetest.Must(d.Subset(cut[rows:]))
 		got := newLinear(train).logDensity(test)
 		for i := range got {
 			got[i] = truth[rows+i] - got[i]

@@ -35,10 +35,7 @@ func TestPixelsAreNumbers(t *testing.T) {
 	}
 	data := &dataset.Dataset{Name: "bytes", Task: dataset.BinaryClassification, Target: "y", Classes: []string{"0", "1"},
 		Features: []string{"a", "b", "c", "d", "e", "f"}, X: dataset.NewPixels(bytes, width), Y: y}
-	parts, err := data.Split(dataset.Fractions{Train: .5, Validation: .25, Test: .25}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := computetest.Must(data.Split(dataset.Fractions{Train: .5, Validation: .25, Test: .25}, 1))
 	floats := parts
 	for _, part := range []**dataset.Dataset{&floats.Train, &floats.Validation, &floats.Test} {
 		other := **part

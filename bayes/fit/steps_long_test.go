@@ -54,10 +54,7 @@ func stand(t *testing.T, step int, checkpoint string) standing {
 			}
 		}
 	}
-	files, err := filepath.Glob(checkpoint + "*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := computetest.Must(filepath.Glob(checkpoint + "*"))
 	for _, name := range files {
 		if info, err := os.Stat(name); err == nil {
 			s.file = max(s.file, info.Size())

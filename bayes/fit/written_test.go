@@ -1,7 +1,6 @@
 package fit_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -26,6 +25,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
+// written are a few rows.
+func written() *dataset.Dataset {
+	return &dataset.Dataset{Name: "line", X: mat.NewDense(12, 1, []float64{-6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 6}),
+		Y: []float64{-5, -5, -4, -2, -2, -1, 1, 1, 3, 4, 4, 6}, Features: []string{"x"}, Target: "y"}
+}
+
 // unwritten is a kernel of a user's own with a setting that JSON leaves out.
 type unwritten struct {
 	mcmc.MALA
@@ -37,48 +42,22 @@ func TestUnwrittenSettings(t *testing.T) {
 	engine := computetest.Go(t)
 	kernel := unwritten{mcmc.MALA{StepSize: .1}, 2}
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .3}, Stochastic: bayes.All()}
-	train := &dataset.Dataset{Name: "line", X: mat.NewDense(12, 1, []float64{-6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 6}),
-		Y: []float64{-5, -5, -4, -2, -2, -1, 1, 1, 3, 4, 4, 6}, Features: []string{"x"}, Target: "y"}
-	parts := dataset.Parts{Train: train}
-	ctx := context.Background()
-	for name, begin := range map[string]func(file string) error{
-		"mcmc": func(file string) error {
-			_, err := fit.Fit(ctx, model, mcmc.Chains{Kernel: kernel, Draws: 20, WarmUp: mcmc.NoWarmUp}, parts,
-				run.Settings{Engine: engine, Checkpoint: file})
-			return err
+	for name, method := range map[string]fit.Method{
+		"mcmc": mcmc.Chains{Kernel: kernel, Draws: 20, WarmUp: mcmc.NoWarmUp},
+		"smc":  smc.Tempered{Kernel: kernel, Particles: 50, Moves: 1},
+		"baseline": baseline.MAPHMC{
+			Training: baseline.Training{Epochs: 1}, Chains: mcmc.Chains{Kernel: kernel, Draws: 20, WarmUp: mcmc.NoWarmUp},
 		},
-		"smc": func(file string) error {
-			_, err := fit.Fit(ctx, model, smc.Tempered{Kernel: kernel, Particles: 50, Moves: 1}, parts,
-				run.Settings{Engine: engine, Checkpoint: file})
-			return err
-		},
-		"baseline": func(file string) error {
-			_, err := fit.Fit(ctx, model, baseline.MAPHMC{
-				Training: baseline.Training{Epochs: 1}, Chains: mcmc.Chains{Kernel: kernel, Draws: 20, WarmUp: mcmc.NoWarmUp},
-			}, parts, run.Settings{Engine: engine, Checkpoint: file})
-			return err
-		},
-		"ohsmc": func(file string) error {
-			method := ohsmc.SMC{Training: particles.Training{Particles: 20, Epochs: 1}, Kernel: kernel}
-			_, err := fit.Fit(ctx, model, method, parts, run.Settings{Engine: engine, Checkpoint: file})
-			return err
-		},
-		"pbnn": func(file string) error {
-			_, err := fit.Fit(ctx, model, pbnn.AllRows{Sampling: pbnn.Sampling{Draws: 20}, Kernel: kernel}, parts,
-				run.Settings{Engine: engine, Checkpoint: file})
-			return err
-		},
-		"fbnn": func(file string) error {
-			_, err := fit.Fit(ctx, model, fbnn.Chain{Kernel: kernel, Draws: 20}, parts, run.Settings{Engine: engine,
-				Checkpoint: file})
-			return err
-		},
-		"pmcnet": func(file string) error {
-			_, err := fit.Fit(ctx, model, annealed.Annealed{SMC: smc.Tempered{Kernel: kernel, Particles: 100, Moves: 1}},
-				parts, run.Settings{Engine: engine, Checkpoint: file})
-			return err
-		},
+		"ohsmc":  ohsmc.SMC{Training: particles.Training{Particles: 20, Epochs: 1}, Kernel: kernel},
+		"pbnn":   pbnn.AllRows{Sampling: pbnn.Sampling{Draws: 20}, Kernel: kernel},
+		"fbnn":   fbnn.Chain{Kernel: kernel, Draws: 20},
+		"pmcnet": annealed.Annealed{SMC: smc.Tempered{Kernel: kernel, Particles: 100, Moves: 1}},
 	} {
+		begin := func(file string) error {
+			_, err := fit.Fit(t.Context(), model, method, dataset.Parts{Train: written()},
+				run.Settings{Engine: engine, Checkpoint: file})
+			return err
+		}
 		folder := t.TempDir()
 		err := begin(filepath.Join(folder, "run"))
 		if err == nil || !strings.Contains(err.Error(), "unwritten.scale is not written as JSON") {
@@ -96,8 +75,6 @@ func TestUnwrittenSettings(t *testing.T) {
 // A checkpoint of another model is refused, whichever part of it differs, by methods that compile the same program.
 func TestCheckpointOfAnotherModel(t *testing.T) {
 	engine := computetest.Go(t)
-	train := &dataset.Dataset{Name: "line", X: mat.NewDense(12, 1, []float64{-6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 6}),
-		Y: []float64{-5, -5, -4, -2, -2, -1, 1, 1, 3, 4, 4, 6}, Features: []string{"x"}, Target: "y"}
 	first := bayes.Model{Network: nn.MLP{Hidden: []int{2}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{StdDev: .3},
 		Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}
 	for name, method := range map[string]fit.Method{
@@ -107,7 +84,7 @@ func TestCheckpointOfAnotherModel(t *testing.T) {
 		"MAP":   baseline.MAP{Training: baseline.Training{Epochs: 2}},
 	} {
 		begin := func(m bayes.Model, file string) error {
-			_, err := fit.Fit(context.Background(), m, method, dataset.Parts{Train: train},
+			_, err := fit.Fit(t.Context(), m, method, dataset.Parts{Train: written()},
 				run.Settings{Engine: engine, Checkpoint: file})
 			return err
 		}
