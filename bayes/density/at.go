@@ -48,3 +48,17 @@ func (w ofAllRows) LogLikelihood(phi *graph.Node) *graph.Node {
 func (w ofAllRows) Tempered(power *graph.Node) Target {
 	return At(Posterior{Likelihood: w.posterior.Likelihood, power: power}, w.psi, w.batch)
 }
+
+// Rows is the number of rows. It, Batches and Batch are what ascents by mini-batches take, as pmcnet.MiniBatchAscent.
+func (w ofAllRows) Rows() int { return w.batch.Y.Shape().Dim(0) }
+
+// Batches returns the number of batches of `rows` rows that cover all rows; the last may be smaller.
+func (w ofAllRows) Batches(rows int) int { return (w.Rows() + rows - 1) / rows }
+
+// Batch is the target of optimisation by mini-batch steps: log p(phi) + B log p(y_from .. y_(from+rows-1) | phi; psi),
+// where B is Batches(rows) and from an int32 scalar. Its sum over the batches is B times the log-posterior. Rows past
+// the end do not count.
+func (w ofAllRows) Batch(from *graph.Node, rows int) Target {
+	some := w.batch.Some(from, rows, w.batch.Y.DType())
+	return At(EqualBatches(w.posterior.Likelihood, w.Rows(), w.Batches(rows)), w.psi, some)
+}
