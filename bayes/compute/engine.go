@@ -85,7 +85,7 @@ func Default() (*Engine, error) {
 		engine, err := Open("xla:" + plugin)
 		if err == nil {
 			if len(failures) > 0 {
-				notice(engine.device())
+				notice(engine.Device())
 			}
 			return engine, nil
 		}

@@ -51,9 +51,6 @@ func SetMachine(m accelerator.Machine) (restore func()) {
 // NoticeAgain makes Default say again what it says once.
 func NoticeAgain() { noticeOne = sync.Once{} }
 
-// Device is device, for tests.
-func (e *Engine) Device() string { return e.device() }
-
 // Close frees the backend with all its programs and tensors, for tests. All users of the configuration share it; a later
 // Open opens it again.
 func (e *Engine) Close() {

@@ -129,9 +129,9 @@ func prepareCUDA(argument string) (string, error) {
 	return argument, nil
 }
 
-// device names what the engine computes on, such as "NVIDIA H200, 139 of 140 GiB free, driver 580.95.05" or "CPU, 16
+// Device names what the engine computes on, such as "NVIDIA H200, 139 of 140 GiB free, driver 580.95.05" or "CPU, 16
 // processors".
-func (e *Engine) device() string {
+func (e *Engine) Device() string {
 	processors := fmt.Sprintf("CPU, %d processors", runtime.NumCPU())
 	switch {
 	case !e.IsXLA():

@@ -54,7 +54,8 @@ func TestRecord(t *testing.T) {
 		t.Error("a metric that is no longer there stays")
 	}
 	for _, want := range []string{
-		"### ohsmc.table8: UCI: ", "five classifications | 0 | 1 | 1 |\n", "| Boston | 2.000 ± 0.250 (1.10) | diverged (1.10) |", "| yacht | 3.000 (1.10) |",
+		"### ohsmc.table8: UCI: ", "five classifications | 0 | 1 | 1 |\n",
+		"| Boston | 2.000 ± 0.250 (1.10) | diverged (1.10) |", "| yacht | 3.000 (1.10) |",
 		"10 repetitions, at `1111111`: Boston (OHSMC). 2 repetitions, at `0000000`: Boston (VB). One repetition, at " +
 			"`0000000`: yacht.",
 	} {
