@@ -35,8 +35,8 @@ func (p Prediction) Validate() error {
 func checkCounts(l Likelihood, target dataset.Scaler) error {
 	for k := range target.Mean {
 		if m, s := target.Mean[k], target.StdDev[k]; IsCounted(l) && (m != 0 || s != 1) {
-			return fmt.Errorf("Target standardises target %d by mean %v and standard deviation %v, but %T is for counts, which "+
-				"stay as they are: leave Target empty", k, m, s, l)
+			return fmt.Errorf("the Target standardises target %d by mean %v and standard deviation %v, but %T is for counts, "+
+				"which stay as they are: leave Target empty", k, m, s, l)
 		}
 	}
 	return nil
@@ -117,8 +117,8 @@ func (p Prediction) validateOutputs() error {
 	return nil
 }
 
-// ValidateTarget returns the error of Validate, or one unless y, [Rows, Targets], fits the prediction: finite values that
-// the likelihood takes, or for classification the index of a class for each row.
+// ValidateTarget returns the error of Validate, or one unless y, [Rows, Targets], fits the prediction: finite values
+// that the likelihood takes, or for classification the index of a class for each row.
 func (p Prediction) ValidateTarget(y []float64) error {
 	if err := p.Validate(); err != nil {
 		return err

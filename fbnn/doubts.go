@@ -21,8 +21,9 @@ func (r *ces) doubt(out *fit.Result) {
 	all := &out.Doubts
 	all.If(t.nonFinite > 0, "not finite", "at %d of %d states the true or the emulated potential is not finite",
 		t.nonFinite, t.states)
-	all.If(r.PaperMode, "paper mode", "CES.PaperMode: Predict gives the emulator's outputs, not the network's: they carry "+
-		"no uncertainty of the network's weights where the emulator does not know them; Posterior.Predict gives the network's")
+	all.If(r.PaperMode, "paper mode", "CES.PaperMode: Predict gives the emulator's outputs, not the network's: they "+
+		"carry no uncertainty of the network's weights where the emulator does not know them; "+
+		"Posterior.Predict gives the network's")
 	still := t.medianESS < fewESS
 	limit := t.Calibration + manyDeviation*t.calibrationStdDev
 	excess := t.True > limit
@@ -42,8 +43,9 @@ func (r *ces) doubt(out *fit.Result) {
 			why = fmt.Sprintf("the chain hardly moves: half of the coordinates have fewer than %.3g effective draws",
 				t.medianESS)
 		}
-		all.If(true, "emulator", "at %d emulated states the true potential Phi is %.5g on average, the emulated one %.5g (root "+
-			"mean square of the difference %.3g), over the calibration %.5g +- %.2g: %s", t.states, t.True, t.Emulated, t.RMS,
+		all.If(true, "emulator", "at %d emulated states the true potential Phi is %.5g on average, the emulated one %.5g "+
+			"(root mean square of the difference %.3g), over the calibration %.5g +- %.2g: %s", t.states, t.True, t.Emulated,
+			t.RMS,
 			t.Calibration, t.calibrationStdDev, why)
 	} else {
 		all.If(still, "hardly moves", "the chain hardly moves: half of the coordinates have fewer than %.3g effective draws "+
@@ -58,6 +60,6 @@ func (r *ces) doubt(out *fit.Result) {
 
 // doubtBeta adds a doubt if the Beta that was set, 0 for none, is not the one that was taken.
 func (r *ces) doubtBeta(set, taken float64) {
-	r.doubts.If(set > 0, "beta", "CES.Sampling.Beta is %.3g, but the true chain needs %.3g to be accepted with probability "+
-		"%.1f: that was taken", set, taken, wanted)
+	r.doubts.If(set > 0, "beta", "CES.Sampling.Beta is %.3g, but the true chain needs %.3g to be accepted with "+
+		"probability %.1f: that was taken", set, taken, wanted)
 }

@@ -42,10 +42,10 @@ func (a SMC) Doubts(t particles.Training, rows int, trace []particles.StepRecord
 			trace[n-1].Acceptance, fewAccepted)
 	}
 	e := a.Estimates(t, rows).Evidence(trace)
-	all.If(e.Known() && math.IsNaN(e.StdErr), "no error", "the log evidence has no standard error: it cannot be estimated "+
-		"from the genealogy of %s resampling; take Training.Resampler smc.Multinomial", t.Resampler)
-	all.If(e.Known() && a.Precondition && t.Particles < fewToScale, "scaled", "the log evidence has a bias of the order of "+
-		"1/J, since the steps of the %d particles are scaled by themselves (.015 was measured with 50): take more "+
+	all.If(e.Known() && math.IsNaN(e.StdErr), "no error", "the log evidence has no standard error: it cannot be "+
+		"estimated from the genealogy of %s resampling; take Training.Resampler smc.Multinomial", t.Resampler)
+	all.If(e.Known() && a.Precondition && t.Particles < fewToScale, "scaled", "the log evidence has a bias of the order "+
+		"of 1/J, since the steps of the %d particles are scaled by themselves (.015 was measured with 50): take more "+
 		"Particles, or no Precondition", t.Particles)
 	return all
 }

@@ -89,8 +89,9 @@ func TestSMCDoubts(t *testing.T) {
 		{SMC{}, particles.Training{Particles: 50, BatchSize: 9}, known, nil},
 		{SMC{Precondition: true}, particles.Training{Particles: 200, BatchSize: 9}, known, nil},
 		{SMC{Precondition: true}, particles.Training{Particles: 50, BatchSize: 5}, unknown, nil},
-		{SMC{}, particles.Training{Particles: 50, BatchSize: 5}, still, []string{"8e-06 of the last step's moves were accepted, " +
-			"below 0.05: the particles are copies of draws from the prior; take a smaller step of the Kernel, or Precondition"}},
+		{SMC{}, particles.Training{Particles: 50, BatchSize: 5}, still, []string{"8e-06 of the last step's moves were " +
+			"accepted, below 0.05: the particles are copies of draws from the prior; take a smaller step of the Kernel, or " +
+			"Precondition"}},
 		{SMC{Precondition: true}, particles.Training{Particles: 50, BatchSize: 9}, known, []string{
 			"the log evidence has a bias of the order of 1/J, since the steps of the 50 particles are scaled by themselves " +
 				"(.015 was measured with 50): take more Particles, or no Precondition"}},

@@ -47,8 +47,8 @@ func (r *running) doubts(d *Details) (all fit.Doubts) {
 	shrinkage := r.shrinkage(r.problem.Dim)
 	all.If(math.IsNaN(d.KHat) && !d.trusted(draws), "no k-hat", "k-hat of the weights cannot be told from %d draws: no "+
 		"evidence is stated; take more draws", draws)
-	all.If(d.KHat > MaxKHat, "k-hat", "k-hat of the weights is %.2f, above %.1f, with an effective sample size of %.1f of "+
-		"%d draws: the draws are not the posterior's, and no evidence is stated", d.KHat, MaxKHat, d.ESS, draws)
+	all.If(d.KHat > MaxKHat, "k-hat", "k-hat of the weights is %.2f, above %.1f, with an effective sample size of %.1f "+
+		"of %d draws: the draws are not the posterior's, and no evidence is stated", d.KHat, MaxKHat, d.ESS, draws)
 	all.If(d.trusted(draws) && d.ESS < fewDraws, "few effective", "the effective sample size is %.1f of %d draws: take "+
 		"more draws", d.ESS, draws)
 	all.If(r.by(d) != "", "other weights", "the draws count by %s: they are of a distribution between the proposals and "+
@@ -59,8 +59,8 @@ func (r *running) doubts(d *Details) (all fit.Doubts) {
 	all.If(float64(replaced) > manyReplaced*float64(covariances), "replaced", "%d of %d covariances were not positive "+
 		"definite, and replaced by the ones before: take more Draws, or DiagonalCovariance", replaced, covariances)
 	DoubtWrong(&all, wrong, made)
-	all.If(wrong == 0 && float64(nonFinite) > manyReplaced*float64(made), "not finite", "%d of %d draws had a log-density "+
-		"that is not finite: check the target", nonFinite, made)
+	all.If(wrong == 0 && float64(nonFinite) > manyReplaced*float64(made), "not finite", "%d of %d draws had a "+
+		"log-density that is not finite: check the target", nonFinite, made)
 	return all
 }
 

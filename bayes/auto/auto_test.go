@@ -607,7 +607,8 @@ func TestFoldDoubts(t *testing.T) {
 		want   []string
 	}{
 		"none": {[]*fold{one(), one(), one()}, 361, nil},
-		"alike": {[]*fold{one(in("in 5 steps")), one(), one(in("in 1e+03 steps"), fit.Doubt{Text: "other"}, in("in 6 steps"))}, 358,
+		"alike": {[]*fold{one(in("in 5 steps")), one(), one(in("in 1e+03 steps"), fit.Doubt{Text: "other"},
+			in("in 6 steps"))}, 358,
 			[]string{"fold 1, 3: in 5 steps", "fold 3: other"}},
 		"narrow": {[]*fold{one(), one()}, 280, []string{"90 % intervals hold 70 % of the targets of 400 validation rows"}},
 		"wide":   {[]*fold{one(), one()}, 400, []string{"90 % intervals hold 100 % of the targets of 400 validation rows"}},

@@ -12,8 +12,8 @@ import (
 // more is the cure of whatever the budget has cut.
 const more = "take more Method.Seconds"
 
-// doubtsOf are doubts about what the budget has cut, what each fold has met, and the intervals, if so many rows left out
-// judge them, of whose targets they have covered such a share.
+// doubtsOf are doubts about what the budget has cut, what each fold has met, and the intervals, if so many rows left
+// out judge them, of whose targets they have covered such a share.
 func (m Method) doubtsOf(all []*fold, d *Details, covered float64, rows int) fit.Doubts {
 	folds := make([]fit.Doubts, len(all))
 	for f, one := range all {

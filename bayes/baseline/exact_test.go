@@ -201,8 +201,8 @@ func TestVIOfJointPrior(t *testing.T) {
 	}
 }
 
-// Laplace is the exact posterior: its mean, and its covariance, the inverse of the precision; with a full precision of w
-// at the shared b, which XLA compiles too, and with Kronecker factors of all.
+// Laplace is the exact posterior: its mean, and its covariance, the inverse of the precision; with a full precision of
+// w at the shared b, which XLA compiles too, and with Kronecker factors of all.
 func TestLaplaceIsExact(t *testing.T) {
 	data := fittest.Data(rows)
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {

@@ -159,10 +159,10 @@ func (m Laplace) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
 		return nil, err
 	}
 	free := len(m.free(j.Bound))
-	result.Doubts.If(off > mostDecrement*math.Sqrt(float64(free)), "no mode", "where the training ended the gradient is not "+
-		"small: the maximum of the posterior's quadratic expansion is %.2g standard deviations away (over %d parameters), "+
-		"so that predictions can be off by as many; train longer (Epochs), with a falling rate (Optimiser) or on larger "+
-		"batches (BatchSize)", off, free)
+	result.Doubts.If(off > mostDecrement*math.Sqrt(float64(free)), "no mode", "where the training ended the gradient is "+
+		"not small: the maximum of the posterior's quadratic expansion is %.2g standard deviations away (over %d "+
+		"parameters), so that predictions can be off by as many; train longer (Epochs), with a falling rate (Optimiser) or "+
+		"on larger batches (BatchSize)", off, free)
 	return result, nil
 }
 

@@ -112,7 +112,8 @@ func TestMemberWithoutGradient(t *testing.T) {
 		start := slices.Concat(slices.Repeat([]float64{first}, p.whole.D), wavy(p.whole.D, 1))
 		end, _ := trained(t, j, prepared.Training, p, start)
 		if stays := first == 1e300; (end.Trace[2].Rejected == 1) != stays || (end.Theta[0] == first) != stays {
-			t.Errorf("%d members of two stayed, the first at %v, where it began at %v", end.Trace[2].Rejected, end.Theta[0], first)
+			t.Errorf("%d members of two stayed, the first at %v, where it began at %v", end.Trace[2].Rejected, end.Theta[0],
+				first)
 		}
 		ends = append(ends, end.Theta[p.whole.D:])
 	}

@@ -390,7 +390,8 @@ func (o Options) onRay(ctx context.Context, tasks []Task) error {
 	}
 	stop := context.AfterFunc(ctx, func() { d.lists.Close() })
 	defer stop()
-	go func() { _ = json.NewEncoder(d.lists).Encode(list) }() // the error of a driver that has ended is reported at its end
+	// the error of a driver that has ended is reported at its end
+	go func() { _ = json.NewEncoder(d.lists).Encode(list) }()
 	failed, ended := o.listen(d.events)
 	switch {
 	case ctx.Err() != nil:

@@ -23,7 +23,8 @@ func TestCache(t *testing.T) {
 		return &program{made: &made, closed: &closed}, nil
 	}
 	fault := errors.New("no memory")
-	if _, _, err := c.Take(key{1, 2}, func() (*program, error) { return nil, fault }); err != fault || len(c.entries) != 0 {
+	_, _, err := c.Take(key{1, 2}, func() (*program, error) { return nil, fault })
+	if err != fault || len(c.entries) != 0 {
 		t.Fatalf("%v, %d entries", err, len(c.entries))
 	}
 	var wait sync.WaitGroup

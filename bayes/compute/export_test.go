@@ -51,8 +51,8 @@ func SetMachine(m accelerator.Machine) (restore func()) {
 // NoticeAgain makes Default say again what it says once.
 func NoticeAgain() { noticeOne = sync.Once{} }
 
-// Close frees the backend with all its programs and tensors, for tests. All users of the configuration share it; a later
-// Open opens it again.
+// Close frees the backend with all its programs and tensors, for tests. All users of the configuration share it; a
+// later Open opens it again.
 func (e *Engine) Close() {
 	enginesMu.Lock()
 	defer enginesMu.Unlock()

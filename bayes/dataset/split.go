@@ -164,8 +164,8 @@ func (d *Dataset) split(f Fractions, seed uint64, distinct bool) (Parts, error) 
 	return d.parts(pieces)
 }
 
-// blocks groups the rows that a split must not separate, in the given order: those of equal Group, or of equal places in
-// Order, sorted by these, or each row by itself.
+// blocks groups the rows that a split must not separate, in the given order: those of equal Group, or of equal places
+// in Order, sorted by these, or each row by itself.
 func (d *Dataset) blocks(order []int) (blocks [][]int) {
 	switch {
 	case d.Group != nil:

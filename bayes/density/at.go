@@ -12,8 +12,8 @@ type ofBatch struct {
 	batch     Batch
 }
 
-// ofAllRows is Full at a batch of all rows. It is an smc.Factored: SMC reaches it from the prior by raising the power of
-// the likelihood.
+// ofAllRows is Full at a batch of all rows. It is an smc.Factored: SMC reaches it from the prior by raising the power
+// of the likelihood.
 type ofAllRows struct{ ofBatch }
 
 // At is a posterior at fixed shared parameters, [W] or nil, and a fixed batch: a Target, for the kernels of package

@@ -25,8 +25,9 @@ type Sample struct {
 // Chains are draws that were checked. They do not change; several goroutines may use them.
 //
 // A parameter whose draws are all equal, or differ by less than 1e-15, has no autocorrelation. As in ArviZ its ESS is
-// the number of draws (one fewer per chain if that is odd), and its MCSE is 0. Its R-hat and its k-hat are NaN. (The bulk ESS and R-hat look at ranks, and are NaN or the number of draws
-// only if all draws are equal.) If each chain is constant, but at different values, R-hat is +Inf.
+// the number of draws (one fewer per chain if that is odd). Its R-hat and its k-hat are NaN. (The
+// bulk ESS and R-hat look at ranks, and are NaN or the number of draws only if all draws are equal.) If each chain is
+// constant, but at different values, R-hat is +Inf.
 type Chains struct {
 	sample Sample
 	column func(parameter int) ([]float64, error) // a parameter's draws, [Chains, Draws], if Values is nil

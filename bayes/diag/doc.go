@@ -22,10 +22,10 @@
 // The Monte Carlo standard error (MCSE) is the standard deviation of an estimate over repeated runs, in the estimate's
 // unit.
 //
-// k-hat is the shape of the tail of importance weights ([PSIS]): below 0.5 their variance is finite, up to 0.7 (less for
-// fewer than 2000 draws) estimates are reliable, above it the proposal misses part of the target, and no standard error
-// that is computed from these weights shows it (Vehtari, Simpson, Gelman, Yao and Gabry 2024, JMLR 25(72)). Row.KHat is
-// for plain draws: above 0.5 a parameter has no finite variance, above 1 no mean.
+// k-hat is the shape of the tail of importance weights ([PSIS]): below 0.5 their variance is finite, up to 0.7 (less
+// for fewer than 2000 draws) estimates are reliable, above it the proposal misses part of the target, and no standard
+// error that is computed from these weights shows it (Vehtari, Simpson, Gelman, Yao and Gabry 2024, JMLR 25(72)).
+// Row.KHat is for plain draws: above 0.5 a parameter has no finite variance, above 1 no mean.
 //
 // # Predictions of rows that were not seen
 //

@@ -2,8 +2,8 @@ package diag
 
 import "math"
 
-// ESS is the effective sample size of a parameter for the centre of its distribution, by normal scores of the ranks: the
-// bulk ESS (Vehtari et al. 2021, sections 3.2 and 4.3). Of S draws in all chains it is at most S log10(S).
+// ESS is the effective sample size of a parameter for the centre of its distribution, by normal scores of the ranks:
+// the bulk ESS (Vehtari et al. 2021, sections 3.2 and 4.3). Of S draws in all chains it is at most S log10(S).
 func (c *Chains) ESS(parameter int) (float64, error) {
 	if err := c.checkParameter("ESS", parameter); err != nil {
 		return 0, err

@@ -204,9 +204,9 @@ func likelihoodEfficiency(logLikelihood []float64, p bayes.Prediction) (float64,
 	return sum / float64(p.Rows), nil
 }
 
-// newLOO is LOO from log-likelihoods log p(y_n | theta_j), [J, rows], row-major, of draws with weights w, for a posterior
-// whose likelihood has the given power. efficiency is the draws' ESS over J, and 1 for independent draws. The error
-// names the first log-likelihood, of a draw whose weight is not 0, that is not finite.
+// newLOO is LOO from log-likelihoods log p(y_n | theta_j), [J, rows], row-major, of draws with weights w, for a
+// posterior whose likelihood has the given power. efficiency is the draws' ESS over J, and 1 for independent draws. The
+// error names the first log-likelihood, of a draw whose weight is not 0, that is not finite.
 func newLOO(logLikelihood []float64, rows int, w bayes.LogWeights, power, efficiency float64) (LOO, error) {
 	draws := w.Len()
 	var alive []int

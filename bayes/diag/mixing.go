@@ -62,8 +62,8 @@ func Mixing(ctx context.Context, p *bayes.Posterior, data *dataset.Dataset) (all
 	summary := chains.Summary()
 	signs, _ := summary.signs(mixedRHat, float64(mixedESSPerChain*p.Chains()), kind+" predictions",
 		func(r Row) float64 { return r.BulkESS })
-	all.If(len(signs) > 0, "disagree", "%s disagree on predictions: %s: these are not yet draws of the posterior; take more "+
-		"draws, a longer warm-up or another sampler", chainsOf(p.Chains()), strings.Join(signs, ", and "))
+	all.If(len(signs) > 0, "disagree", "%s disagree on predictions: %s: these are not yet draws of the posterior; take "+
+		"more draws, a longer warm-up or another sampler", chainsOf(p.Chains()), strings.Join(signs, ", and "))
 	return all
 }
 
@@ -131,9 +131,10 @@ func Agreement(s Sample) (all fit.Doubts) {
 	signs, apart := summary.signs(agreedRHat, least, "coordinates",
 		func(r Row) float64 { return min(r.BulkESS, r.TailESS) })
 	text := strings.Join(signs, ", and ")
-	all.If(apart, "disagree", "%s disagree: %s: these are not yet draws of the target; take more draws or a longer warm-up, "+
-		"or other parameters, whose scales and tails are alike and which are not correlated", chainsOf(s.Chains), text)
-	all.If(!apart && len(signs) > 0, "few effective", "%s: means, and quantiles in the tails more so, are uncertain; take "+
-		"more draws", text)
+	all.If(apart, "disagree", "%s disagree: %s: these are not yet draws of the target; take more draws or a longer "+
+		"warm-up, or other parameters, whose scales and tails are alike and which are not correlated",
+		chainsOf(s.Chains), text)
+	all.If(!apart && len(signs) > 0, "few effective", "%s: means, and quantiles in the tails more so, are uncertain; "+
+		"take more draws", text)
 	return all
 }

@@ -54,7 +54,8 @@ func TestAgreement(t *testing.T) {
 		{"still", sample(100, 2, 0, func(int, float64) float64 { return 3 }), "2 of 2 coordinates never change"},
 		{"not finite", sample(100, 1, 0, func(int, float64) float64 { return math.Inf(1) }), "is not known"},
 	} {
-		if got := strings.Join(diag.Agreement(c.sample).Sentences(), "; "); !strings.Contains(got, c.says) || c.says == "" && got != "" {
+		got := strings.Join(diag.Agreement(c.sample).Sentences(), "; ")
+		if !strings.Contains(got, c.says) || c.says == "" && got != "" {
 			t.Errorf("%s: %q, want %q", c.name, got, c.says)
 		}
 	}

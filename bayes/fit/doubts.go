@@ -145,13 +145,13 @@ func held(all *Doubts, prediction bayes.Prediction, rows *dataset.Dataset) error
 	if err != nil {
 		return err
 	}
-	*all = append(*all, CoverageDoubts(score.Value, rows.Rows(), "take another method (fit.Fit without one chooses by such "+
-		"rows) or another likelihood")...)
+	*all = append(*all, CoverageDoubts(score.Value, rows.Rows(), "take another method (fit.Fit without one chooses by "+
+		"such rows) or another likelihood")...)
 	return nil
 }
 
-// CoverageDoubts are those about 90 % intervals that hold a share of the targets of so many rows that is clearly too small
-// or too large, with the cure.
+// CoverageDoubts are those about 90 % intervals that hold a share of the targets of so many rows that is clearly too
+// small or too large, with the cure.
 func CoverageDoubts(share float64, rows int, cure string) Doubts {
 	fewer, more := Chance(judgedLevel, share, rows)
 	text := ""
@@ -202,9 +202,9 @@ func Ending(scores []float64, steps, epochs int) (doubts Doubts) {
 	best, least := lowest(scores)
 	if best >= 0 && best <= n/50 {
 		if _, then := lowest(last); then > least+risen {
-			doubts.If(true, "went astray", "the training went astray: of its %d validations number %d is the best, and those of "+
-				"the last quarter are all worse, by %.2g nats a row or more, so that the posterior is hardly trained; take smaller "+
-				"steps (a lower learning rate, shorter moves of the particles)", n, best+1, then-least)
+			doubts.If(true, "went astray", "the training went astray: of its %d validations number %d is the best, and those "+
+				"of the last quarter are all worse, by %.2g nats a row or more, so that the posterior is hardly trained; take "+
+				"smaller steps (a lower learning rate, shorter moves of the particles)", n, best+1, then-least)
 			return doubts
 		}
 	}

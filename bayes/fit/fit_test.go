@@ -151,7 +151,8 @@ func TestPosterior(t *testing.T) {
 	}
 	if !reflect.DeepEqual(p.Origin().Features, d.Features) || !reflect.DeepEqual(p.Origin().Target, d.Target) ||
 		p.Origin().TargetNames[0] != "y" {
-		t.Errorf("it scales features by %v and target %q by %v", p.Origin().Features, p.Origin().TargetNames, p.Origin().Target)
+		t.Errorf("it scales features by %v and target %q by %v", p.Origin().Features, p.Origin().TargetNames,
+			p.Origin().Target)
 	}
 
 	turned := rows(9)
@@ -184,8 +185,8 @@ func TestPosterior(t *testing.T) {
 }
 
 // Numbers that float32 cannot hold or tell apart after scaling are refused by their place in the user's table, and in
-// Float64 all are taken: what is too large, targets that an outlier makes equal (by the rows that leave it out too), and
-// columns that are far from 0.
+// Float64 all are taken: what is too large, targets that an outlier makes equal (by the rows that leave it out too),
+// and columns that are far from 0.
 func TestTensorsOfFloat32(t *testing.T) {
 	kept := bayes.Scaling{KeepFeatures: true}
 	large := rows(6)

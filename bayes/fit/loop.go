@@ -19,8 +19,8 @@ import (
 )
 
 // Loop declares the steps of a method that repeats one on a state of the device; R is a struct of numbers, a record.
-// Validation and early stopping, checkpoints, resume to the same bits, progress, Observe and Steps follow from it. A run
-// reads its checkpoint before Begin. Of what the file holds only the shapes of the state's entries are checked: its
+// Validation and early stopping, checkpoints, resume to the same bits, progress, Observe and Steps follow from it. A
+// run reads its checkpoint before Begin. Of what the file holds only the shapes of the state's entries are checked: its
 // digest says that it is as it was written, its Format by which version, and its identity for which job.
 type Loop[R any] struct {
 	Format string // of the checkpoint, with its version, such as "gobnn.ohsmc/6": another one when what is kept changes

@@ -29,12 +29,13 @@ func (r *sampling) doubts(stats []ChainStats) (all fit.Doubts) {
 			"mini-batches, or larger ones", noise)
 	}
 	all.If(len(still) > 0, "stood still", "%d of %d chains (%s) stood still for a quarter of their draws or more: what "+
-		"is averaged over them is wrong; let them begin where the target has mass (Problem.Start, or a trained posterior or a "+
-		"mode in place of the prior), make the warm-up longer or the step size smaller%s", len(still), len(stats),
+		"is averaged over them is wrong; let them begin where the target has mass (Problem.Start, or a trained posterior "+
+		"or a mode in place of the prior), make the warm-up longer or the step size smaller%s", len(still), len(stats),
 		strings.Join(still, ", "), ofNoise)
 	all.If(float64(nonFinite) > mostUndone*float64(transitions) && undoes(r.kernel), "undone", "in %d of %d moves the "+
 		"log-density or its gradient was not finite, and the chain went back: the draws are not the target's; take a "+
-		"smaller step size, and look in the data, and in the likelihood, for what has no finite log-density", nonFinite, transitions)
+		"smaller step size, and look in the data, and in the likelihood, for what has no finite log-density",
+		nonFinite, transitions)
 	aim := ""
 	switch r.kernel.(type) {
 	case HMC, NUTS:

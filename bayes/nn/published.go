@@ -16,8 +16,8 @@ func (n Normalisation) check() error {
 	case "", ByFilterResponse:
 		return nil
 	case "batch":
-		return errors.New("nn: normalisation by mini-batches is no part of this library any more, since a row's density would " +
-			"depend on the other rows: use filter_response")
+		return errors.New("nn: normalisation by mini-batches is no part of this library any more, since a row's density " +
+			"would depend on the other rows: use filter_response")
 	}
 	return fmt.Errorf("nn: unknown normalisation %q: use filter_response", string(n))
 }

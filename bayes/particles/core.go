@@ -168,8 +168,8 @@ func (c *Core) Resample(logWeights *graph.Node, rng random.Stream) (ancestors, a
 	return ancestors, Where(BroadcastToDims(done, c.Particles), c.EqualWeights(logWeights), logWeights), done
 }
 
-// Learn moves psi by Adam along N/M times the given gradient, [W], of the batch's log-likelihood. If the gradient is not
-// finite psi stays the same, and rejected is 1; otherwise it is 0. Without shared parameters it does nothing.
+// Learn moves psi by Adam along N/M times the given gradient, [W], of the batch's log-likelihood. If the gradient is
+// not finite psi stays the same, and rejected is 1; otherwise it is 0. Without shared parameters it does nothing.
 func (c *Core) Learn(s State, gradient *graph.Node, batch density.Batch, now Now) (next State, rejected *graph.Node) {
 	if s.Psi == nil {
 		return s, ConstAs(s.Phi, 0.0)

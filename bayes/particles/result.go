@@ -43,9 +43,9 @@ func (v Validation) plus(logScale float64) Validation {
 // largest NonFinite, and GradientRejected if one step has it.
 type StepRecord struct {
 	// LogEvidence is what the step adds to the log evidence of the standardised target, as in bayes.Evidence. For
-	// ohsmc.OpenHorizon it is log sum_j w_j p(y_S | phi_j; psi); for ohsmc.Guided the log of the ratio of the normalising constants of this step's target
-	// and the last one's; for ohsmc.SMC log p(y_S; psi) of the whole batch. -Inf says that no particle has a weight: the
-	// run ends.
+	// ohsmc.OpenHorizon it is log sum_j w_j p(y_S | phi_j; psi); for ohsmc.Guided the log of the ratio of the normalising
+	// constants of this step's target and the last one's; for ohsmc.SMC log p(y_S; psi) of the whole batch. -Inf says that
+	// no particle has a weight: the run ends.
 	LogEvidence       float64
 	LogEvidenceStdErr float64 // standard error of LogEvidence by smc.Genealogy, of ohsmc.SMC with smc.Multinomial
 	// Loss is minus the log-likelihood of the batch under the weighted particles, per row, in the target's units. (An

@@ -67,7 +67,8 @@ func TestNoFiniteValidation(t *testing.T) {
 		p := fittest.Parts(t, 60)
 		p.Validation.Y[0] = target
 		method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 20, Epochs: 2}}
-		result, d := fittest.Fit[*particles.Details](t, fittest.Line(1e-3), method, p, run.Settings{Engine: computetest.Go(t)})
+		result, d := fittest.Fit[*particles.Details](t, fittest.Line(1e-3), method, p,
+			run.Settings{Engine: computetest.Go(t)})
 		text := strings.Join(result.Warnings, "; ")
 		if strings.Contains(text, "none of the 2 validations") != warned || (d.Best.Step == 0) != warned {
 			t.Errorf("a target of %v: best %+v, warnings %q", target, d.Best, text)

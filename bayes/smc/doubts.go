@@ -28,9 +28,9 @@ func (m *machine) doubts(trace []StepRecord) (all fit.Doubts) {
 	if !m.part { // else the standard error is the caller's business
 		all.If(last.First < fewFirst, "few ancestors", "all particles descend from few of the first ones (effectively from "+
 			"%.1f): the standard error of the log evidence is unreliable; take more particles", last.First)
-		all.If(m.WasteFree > 0 && m.chains() < fewChains, "few chains", "there are only %d waste-free chains, too few for the "+
-			"standard error of the log evidence: with 100 chains it comes out too small by a fifth; take more particles, or a "+
-			"smaller WasteFree", m.chains())
+		all.If(m.WasteFree > 0 && m.chains() < fewChains, "few chains", "there are only %d waste-free chains, too few for "+
+			"the standard error of the log evidence: with 100 chains it comes out too small by a fifth; take more particles, "+
+			"or a smaller WasteFree", m.chains())
 	}
 	lost := m.Scouts.warning(m.chains())
 	all.If(lost != "", "region lost", "%s", lost)
@@ -52,17 +52,17 @@ func (m *machine) doubts(trace []StepRecord) (all fit.Doubts) {
 	}
 	all.If(low < lowAcceptance, "few accepted", "moves were accepted with a mean probability of only %.3f at power %.4g: "+
 		"particles that are copies of each other hardly separate; take a smaller step size, or more moves", low, where)
-	all.If(stuck.Unmoved > 0, "unmoved", "%d of %d particles never moved at power %.4g, where the others moved well (%d of "+
-		"%d trajectories diverged): they are copies of their ancestors, probably in a region that is narrow for the step "+
+	all.If(stuck.Unmoved > 0, "unmoved", "%d of %d particles never moved at power %.4g, where the others moved well (%d "+
+		"of %d trajectories diverged): they are copies of their ancestors, probably in a region that is narrow for the step "+
 		"size, and their share and the log evidence may be wrong; take more moves, or a smaller step size", stuck.Unmoved,
 		m.chains(), stuck.Place, stuck.Divergent, stuck.Transitions*m.chains())
 	cure := "take more Moves, or 0, which makes as many as it takes"
 	if m.Moves == 0 {
 		cure = "take another kernel, or give a number of Moves above 100"
 	}
-	all.If(high > highCorrelation, "correlated", "the moves at power %.4g left the particles' log prior or log-likelihood "+
-		"with a correlation of %.2f to its value before them: particles that were copies of each other are still close, and "+
-		"the log evidence is too low in most such runs; %s", still, high, cure)
+	all.If(high > highCorrelation, "correlated", "the moves at power %.4g left the particles' log prior or "+
+		"log-likelihood with a correlation of %.2f to its value before them: particles that were copies of each other are "+
+		"still close, and the log evidence is too low in most such runs; %s", still, high, cure)
 	missing := m.Drift.missing()
 	all.If(missing > m.Genealogy.StdErr(Multinomial, m.chains()), "drift", "moving the particles changed the estimate of "+
 		"the log evidence by %.2f in all, more than chance explains: a part of the posterior had too few particles before "+

@@ -59,7 +59,8 @@ func TestSurrogateExactLong(t *testing.T) {
 	for i := range y {
 		y[i] = network(truth, x[10*i:10*i+10]) + .3*y[i]
 	}
-	problem := givenRows(t, engine, bound, compute.Floats(compute.Float32, x, n, 10), compute.Floats(compute.Float32, y, n))
+	problem := givenRows(t, engine, bound, compute.Floats(compute.Float32, x, n, 10),
+		compute.Floats(compute.Float32, y, n))
 	mode, err := findMode(t.Context(), problem, truth, engine)
 	if err != nil {
 		t.Fatal(err)

@@ -355,7 +355,7 @@ func sticky(r *mcmc.Details, predicted float64, ess []float64) (all fit.Doubts) 
 			why = append(why, fmt.Sprintf("the smallest effective sample size is %.3g, the median %.3g", least, middle))
 		}
 	}
-	all.If(len(why) > 0, "sticky", "sticky: on the surrogate %s: the chain has found places where the surrogate is wrong; "+
-		"compare with mcmc.NUTS", strings.Join(why, "; "))
+	all.If(len(why) > 0, "sticky", "sticky: on the surrogate %s: the chain has found places where the surrogate is "+
+		"wrong; compare with mcmc.NUTS", strings.Join(why, "; "))
 	return all
 }

@@ -113,8 +113,8 @@ func (p *places) newton(w *whitening) error {
 func (w *whitening) factor(hessian *mat.SymDense) error {
 	var cholesky mat.Cholesky
 	if !cholesky.Factorize(hessian) {
-		return fmt.Errorf("%w: the Hessian is not positive definite at the given place, which is a saddle, or the density is "+
-			"flat there; search from elsewhere (Problem.Start), or take mcmc.NUTS, which needs none", errNoMode)
+		return fmt.Errorf("%w: the Hessian is not positive definite at the given place, which is a saddle, or the density "+
+			"is flat there; search from elsewhere (Problem.Start), or take mcmc.NUTS, which needs none", errNoMode)
 	}
 	var lower, inverse mat.TriDense
 	cholesky.LTo(&lower)

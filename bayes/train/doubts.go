@@ -18,8 +18,8 @@ func (d *Details) doubts(scores fit.Curve, status run.Status) (all fit.Doubts) {
 	}
 	all.If(rejected > 0, "stayed", "in %d steps a member stayed where it was, since its gradient was not finite: take a "+
 		"smaller learning rate, and check the data for outliers", rejected)
-	all.If(never > 0 && validations > 0, "not validated", "of %d members %d never had a finite NLPD on the validation part: "+
-		"their last parameters are taken, not their best; check the validation part for outliers", len(d.Best), never)
+	all.If(never > 0 && validations > 0, "not validated", "of %d members %d never had a finite NLPD on the validation "+
+		"part: their last parameters are taken, not their best; check the validation part for outliers", len(d.Best), never)
 	if validations > 0 && status == run.Completed {
 		steps := scores.Steps[validations-1] // without those of a later stage
 		all = append(all, fit.Ending(scores.Values, steps, steps/d.PerEpoch)...)

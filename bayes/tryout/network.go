@@ -236,7 +236,7 @@ func (n *model) tryDistribution(d stats.Distribution) error {
 		return fmt.Errorf("its Variance is %.6g, but the variance that its quantiles give is %.6g", have, variance)
 	}
 	if have := d.Mean(); light && !(math.Abs(have-mean) <= .05*stdDev) {
-		return fmt.Errorf("Mean is %.6g, but the mean that its quantiles give is %.6g", have, mean)
+		return fmt.Errorf("its Mean is %.6g, but the mean that its quantiles give is %.6g", have, mean)
 	}
 	return nil
 }

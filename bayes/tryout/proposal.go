@@ -55,8 +55,8 @@ func TryProposal(name string, dims int, on func(dims int) (Proposal, error)) err
 	}
 	if err := t.weights(); err != nil {
 		return fmt.Errorf("%s contradicts itself: %w: LogRatio must be log L(phi | phi') - log q(phi' | phi), where q is "+
-			"the density of what Propose draws and L a density in phi, such as q from phi' back to phi, each with its constants "+
-			"and the step size", name, err)
+			"the density of what Propose draws and L a density in phi, such as q from phi' back to phi, each with its "+
+			"constants and the step size", name, err)
 	}
 	return nil
 }

@@ -156,8 +156,8 @@ func (t *Trial) Identity(part, left, right string, a, b *graph.Node) {
 			return nil
 		}
 		return fmt.Errorf("%s contradicts itself: %s and %s differ by more than a constant: between draws of the prior "+
-			"their difference changes by %.3g, where rounding allows %.2g; particles are moved by the one and weighed by the other, "+
-			"so they must be the same (smc.Posterior makes both of the same functions)", part, left, right, off, allowed)
+			"their difference changes by %.3g, where rounding allows %.2g; particles are moved by the one and weighed by the "+
+			"other, so they must be the same (smc.Posterior makes both of the same functions)", part, left, right, off, allowed)
 	})
 }
 

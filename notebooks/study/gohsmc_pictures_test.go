@@ -28,8 +28,8 @@ func (s pictureSet) small() pictureSet {
 	return s
 }
 
-// Tables on pictures have the paper's methods at each batch size, and what was interrupted goes on where it stopped: with
-// the same numbers as a run that was not.
+// Tables on pictures have the paper's methods at each batch size, and what was interrupted goes on where it stopped:
+// with the same numbers as a run that was not.
 func TestPictures(t *testing.T) {
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	s := guidedDigits.small()

@@ -111,8 +111,9 @@ func bandOf(ctx context.Context, result *fit.Result, grid *mat.Dense, draws int)
 	prediction := must(result.Posterior.Predict(ctx, grid))
 	found := fit.Details[*pbnn.Details](result)
 	return Result{
-		Values: map[string]float64{"epistemic std": stat.Mean(must(prediction.EpistemicStdDev()), nil), "acceptance": found.Acceptance,
-			"sigma^2": found.Noise, "skewness bias": found.Bias, "R-hat": medianRHat(prediction, draws)},
+		Values: map[string]float64{"epistemic std": stat.Mean(must(prediction.EpistemicStdDev()), nil),
+			"acceptance": found.Acceptance,
+			"sigma^2":    found.Noise, "skewness bias": found.Bias, "R-hat": medianRHat(prediction, draws)},
 		Series: map[string][]float64{"mean": must(prediction.Mean()), "std": must(prediction.StdDev())},
 	}
 }

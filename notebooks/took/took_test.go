@@ -28,12 +28,14 @@ func TestRecorded(t *testing.T) {
 		t.Errorf("study: %v s, want 34", got)
 	}
 	notebook := filepath.Join(root, "notebooks", "n.ipynb")
-	tested.Write(notebook, `{"cells": [{"cell_type": "code", "source": ["figure(\"ohsmc.fig1\")\n", "figure(\"ohsmc.fig1\")"]},
+	tested.Write(notebook, `{"cells": [{"cell_type": "code",
+		"source": ["figure(\"ohsmc.fig1\")\n", "figure(\"ohsmc.fig1\")"]},
 		{"cell_type": "markdown", "source": ["\"ohsmc.table1\""]}]}`)
 	if got, untimed, err := rows.Notebook(notebook); err != nil || got != 34 || len(untimed) > 0 {
 		t.Errorf("notebook: %v s, not timed %q, %v; want 34", got, untimed, err)
 	}
-	tested.Write(notebook, `{"cells": [{"cell_type": "code", "source": ["figure(\"ohsmc.fig1\"); table(\"ohsmc.table8\")"]}]}`)
+	tested.Write(notebook, `{"cells": [{"cell_type": "code",
+		"source": ["figure(\"ohsmc.fig1\"); table(\"ohsmc.table8\")"]}]}`)
 	if got, untimed, err := rows.Notebook(notebook); err != nil || got != 34 ||
 		!slices.Equal(untimed, []string{"ohsmc.table8"}) {
 		t.Errorf("notebook: %v s, not timed %q, %v; want 34 without ohsmc.table8", got, untimed, err)
