@@ -285,7 +285,7 @@ func (o Origin) complete(bound *BoundModel) (Origin, error) {
 		return o, err
 	}
 	if err := checkCounts(bound.Model.Likelihood, o.Target); err != nil {
-		return o, fmt.Errorf("bayes: Origin.%w", err)
+		return o, fmt.Errorf("bayes: %w", err)
 	}
 	if o.Classes == nil {
 		for c := range bound.classes() {

@@ -35,8 +35,8 @@ func (p Prediction) Validate() error {
 func checkCounts(l Likelihood, target dataset.Scaler) error {
 	for k := range target.Mean {
 		if m, s := target.Mean[k], target.StdDev[k]; IsCounted(l) && (m != 0 || s != 1) {
-			return fmt.Errorf("the Target standardises target %d by mean %v and standard deviation %v, but %T is for counts, "+
-				"which stay as they are: leave Target empty", k, m, s, l)
+			return fmt.Errorf("Origin.Target standardises target %d by mean %v and standard deviation %v, but %T is for "+
+				"counts, which stay as they are: leave Target empty", k, m, s, l)
 		}
 	}
 	return nil
