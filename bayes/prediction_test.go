@@ -291,15 +291,6 @@ func TestPredictionErrors(t *testing.T) {
 	}
 }
 
-func BenchmarkPredictionInterval(b *testing.B) {
-	p := randomRegression(1000, 1000, 0.5, 1)
-	for b.Loop() {
-		if _, _, err := p.Interval(0.95); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // Counts so large that not all whole numbers are there have quantiles too, and a mean that overflows is no number that
 // a prediction may have.
 func TestHugeCounts(t *testing.T) {
