@@ -95,8 +95,6 @@ func TestBindErrors(t *testing.T) {
 			[]string{"nn.MLP has more than 4000 tensors of parameters", "fewer layers"}},
 		{"4000 ordered classes", model(func(m *bayes.Model) { m.Likelihood = bayes.Ordinal{} }), 2, 4000,
 			[]string{"Ordinal", "4000 outputs", "at most 1000 classes", "regression"}},
-		{"a prior without a scale", model(func(m *bayes.Model) { m.Prior = scaleless{} }), 2, 1,
-			[]string{"scaleless has the scale 0", `"layer`, "positive"}},
 	} {
 		_, err := c.model.Bind(c.inputs, c.outputs)
 		computetest.WantError(t, c.name, err, c.says...)
@@ -143,11 +141,6 @@ func TestPerLayerOfPartition(t *testing.T) {
 		t.Errorf("scales %v, want %v", got, want)
 	}
 }
-
-// scaleless is a prior that does not use scales, and has none.
-type scaleless struct{ bayes.Normal }
-
-func (scaleless) Scale(nn.Parameter) float64 { return 0 }
 
 // twice is a network with twice as many outputs as it is asked for.
 type twice struct{ nn.MLP }

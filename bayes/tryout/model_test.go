@@ -212,6 +212,11 @@ func (p spoiltPrior) Sample(rng random.Stream, t compute.DType, particles int, s
 	return p.draws(p.Normal.Sample(rng, t, particles, scales))
 }
 
+// scaleless is a prior that does not use scales, and has none.
+type scaleless struct{ bayes.Normal }
+
+func (scaleless) Scale(nn.Parameter) float64 { return 0 }
+
 // correlated is N(0, scale^2) for each number, with a correlation of 0.5 between neighbours, of which the logarithm of
 // the covariance's determinant may be left out.
 type correlated struct {
@@ -366,6 +371,7 @@ func TestSpoiltParts(t *testing.T) {
 			return graph.Add(less(2)(graph.Sin(x)), graph.MulScalar(graph.Log(graph.AddScalar(x, .5)), 0))
 		}), "other rows"},
 		"prior, particles":        {prior(spoiltPrior{density: less(0)}), "other particles"},
+		"prior, no scale":         {bayes.Model{Prior: scaleless{}}, "scaleless has the scale 0 for "},
 		"prior, one number":       {prior(spoiltPrior{density: graph.ReduceAllSum}), "one number a particle"},
 		"prior, moved to and fro": {prior(spoiltPrior{draws: toAndFro}), "Sample draws for number"},
 		"network, rows":           {network(less(2)), "other rows"},
