@@ -34,7 +34,7 @@ func TestExactOnALineLong(t *testing.T) {
 			Kernel: mcmc.MALA{StepSize: step(1, 10)}}},
 		{name: "naive, expected", points: 10,
 			sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 2, Rule: Naive,
-				StepSize: step(.6, 10)}, biased: true},
+				StepSize: step(1, 10)}, biased: true},
 		{name: "naive MALA", points: 10,
 			sampler: Metropolis{Target: TargetExpected{}, BatchSize: 10, Batches: 2, Rule: Naive,
 				Proposal: Langevin, StepSize: step(.8, 10)}, biased: true},
