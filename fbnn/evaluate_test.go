@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
+	"gobnn/bayes/fit/fittest"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
@@ -83,7 +84,7 @@ func newConjugate(t *testing.T, engine *compute.Engine, places int) conjugate {
 	}
 	ReadAtOnce(t, 8)
 	for name, parts := range map[string]dataset.Parts{"in memory": {Train: data}, "in blocks": {Source: c.source}} {
-		j, _ := jobOf(t, model, CES{BatchSize: 3}, parts, run.Settings{Engine: engine, DType: compute.Float64})
+		j, _ := fittest.Job(t, model, CES{BatchSize: 3}, parts, run.Settings{Engine: engine, DType: compute.Float64})
 		own, err := newJob(j)
 		if err != nil {
 			t.Fatal(err)
