@@ -158,12 +158,12 @@ func (l *left) widen(phi []float64, dim int) {
 // covered is the share of the targets that the mixtures' 90 % intervals hold, with the noise as it is now, and the
 // number of rows.
 func (l *left) covered() (share float64, rows int, err error) {
-	held := 0.
-	targets := 0
+	held, targets := 0., 0
 	for f, p := range l.folds {
+		p, columns := l.scaled(p, l.t), p.Columns()
 		rows += p.Rows
-		for k, columns := 0, p.Columns(); k < columns; k++ {
-			one, err := l.scaled(p, l.t).Of(k)
+		for k := range columns {
+			one, err := p.Of(k)
 			if err != nil {
 				return 0, 0, err
 			}
