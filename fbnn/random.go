@@ -26,7 +26,7 @@ import (
 // with trajectories on the surrogate, whose ends the true posterior accepts or rejects. The step size is chosen for the
 // largest expected squared jump of accepted ends. (RNS-HMC accepts an end once, by the true energy. Here the surrogate
 // accepts or rejects first, and then the true posterior, which leaves the same posterior invariant.) In hundreds of
-// dimensions a surrogate from 200 pairs has learnt next to nothing about the gradient, as EmulatorReport.HeldOut shows.
+// dimensions a surrogate from 200 pairs has learnt next to nothing about the gradient, as Details.HeldOut shows.
 // Then the step size is small, and the chain a random walk.
 type RandomNetwork struct {
 	Units int // default 1000

@@ -5,9 +5,7 @@
 //
 //	go test -tags long -run 'Long$' -timeout 60m ./...
 //
-// makes these runs. CI makes them too, all but TestEvidenceCoverageLong of pmcnet/annealed, which takes 20 minutes, of
-// bayes/density TestMoreRowsThanMemoryLong, TestSurrogatesLong and TestWhitenedAgainstRawLong, which take up to five,
-// and TestSurrogateExactLong, which takes one and a half, and TestFBNNBandsLong of notebooks/study, which takes six.
+// makes these runs, and so does CI.
 //
 // On a GPU the tests run with GOBNN_TEST_ONE_ENGINE=1, which leaves out the Go backend where a test is of every engine.
 package computetest
