@@ -1,7 +1,6 @@
 package study
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -173,17 +172,6 @@ type record struct {
 	Series     map[string][]string `json:"series,omitempty"`
 	Seconds    float64             `json:"seconds"`
 	Commit     string              `json:"commit,omitempty"`
-	Sum        string              `json:"sum"` // SHA-256 of the record with Sum empty
-}
-
-func (r record) sum() (string, error) {
-	r.Sum = ""
-	data, err := json.Marshal(r)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
 }
 
 var plain = regexp.MustCompile(`[^a-zA-Z0-9._-]+`)
@@ -198,33 +186,20 @@ func (p place) file(repetition int) string {
 	return filepath.Join(p.dir, strconv.Itoa(repetition)+".json")
 }
 
-// place is a folder named by a digest of the settings, or one in which settings of the same meaning were kept by an
-// earlier version. It reports if there are results of the key for other settings only, which are not used.
+// place is a folder named by a digest of what the settings mean. It reports if there are results of the key for other
+// settings only, which are not used.
 func (s *Store) place(key Key) (p place, err error) {
 	if p.settings, err = json.Marshal(key.Settings); err != nil {
 		return p, fmt.Errorf("settings of %s: %w", key.Study, err)
 	}
-	sum := sha256.Sum256(p.settings)
+	sum := sha256.Sum256([]byte(meaning(p.settings)))
 	name := func(part string) string { return strings.TrimLeft(plain.ReplaceAllString(part, "_"), ".") } // no ".."
 	all := filepath.Join(s.dir, name(key.Study), name(key.Data), name(key.Method))
 	p.dir = filepath.Join(all, hex.EncodeToString(sum[:6]))
 	if _, err := os.Stat(p.dir); err == nil || s.fresh {
 		return p, nil
 	}
-	versions, err := os.ReadDir(all)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return p, fmt.Errorf("kept results: %w", err)
-	}
-	wanted := meaning(p.settings)
-	for _, v := range versions {
-		old := place{dir: filepath.Join(all, v.Name()), settings: p.settings}
-		var kept record
-		data, err := os.ReadFile(old.file(0))
-		if err == nil && json.Unmarshal(data, &kept) == nil && meaning(kept.Settings) == wanted {
-			return old, nil
-		}
-	}
-	if len(versions) > 0 {
+	if others, _ := os.ReadDir(all); len(others) > 0 {
 		s.say("%s %s %s: what is kept is of other settings (another version, or other flags): computed again",
 			key.Study, key.Data, key.Method)
 	}
@@ -236,13 +211,6 @@ var (
 	goField   = regexp.MustCompile(`(?:(\w+):)?("[^"]*"|[\w.+\-()]+)`) // a field or a type of %#v
 )
 
-// earlier has the words of settings that were other ones when the first results were kept, or none.
-var earlier = map[string]string{
-	`ascent="none"`: `gradientfree="true"`, `ascent="mini-batch"`: `light="true"`,
-	`weights="floored"`: `weights="own: exp(log w) + 1e-50"`, `tempering="likelihood"`: `dtype="InvalidDType"`,
-	`block="1"`: "", `resampler="multinomial"`: "",
-}
-
 // meaning returns the values of settings that are not zero, by the names of their fields, sorted. It stays the same if
 // an unset field is removed, a field moves to another struct, or a type to another package.
 func meaning(settings json.RawMessage) string {
@@ -253,13 +221,7 @@ func meaning(settings json.RawMessage) string {
 	var words []string
 	add := func(name, value string) {
 		name = strings.ToLower(strings.ReplaceAll(name, "_", ""))
-		word := fmt.Sprintf("%s=%q", name, qualifier.ReplaceAllString(value, "$1"))
-		if was, renamed := earlier[word]; renamed {
-			word = was
-		}
-		if word != "" {
-			words = append(words, word)
-		}
+		words = append(words, fmt.Sprintf("%s=%q", name, qualifier.ReplaceAllString(value, "$1")))
 	}
 	var walk func(name string, value any)
 	walk = func(name string, value any) {
@@ -328,18 +290,6 @@ func decode(data []byte) (key Key, repetition int, result Result, err error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return key, 0, result, err
 	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, r.Settings); err != nil {
-		return key, 0, result, err
-	}
-	r.Settings = compact.Bytes()
-	sum, err := r.sum()
-	if err != nil {
-		return key, 0, result, err
-	}
-	if sum != r.Sum {
-		return key, 0, result, errors.New("its checksum does not fit")
-	}
 	result = Result{Values: map[string]float64{}, Seconds: r.Seconds, Commit: r.Commit}
 	for name, text := range r.Values {
 		if result.Values[name], err = strconv.ParseFloat(text, 64); err != nil {
@@ -361,7 +311,7 @@ func decode(data []byte) (key Key, repetition int, result Result, err error) {
 	return Key{r.Study, r.Data, r.Method, r.Settings}, r.Repetition, result, nil
 }
 
-func (s *Store) save(key Key, at place, repetition int, result Result) (err error) {
+func (s *Store) save(key Key, at place, repetition int, result Result) error {
 	path := at.file(repetition)
 	r := record{Study: key.Study, Data: key.Data, Method: key.Method, Settings: at.settings, Repetition: repetition,
 		Values: map[string]string{}, Seconds: result.Seconds, Commit: result.Commit}
@@ -375,9 +325,6 @@ func (s *Store) save(key Key, at place, repetition int, result Result) (err erro
 		for _, value := range values {
 			r.Series[name] = append(r.Series[name], strconv.FormatFloat(value, 'g', -1, 64))
 		}
-	}
-	if r.Sum, err = r.sum(); err != nil {
-		return fmt.Errorf("keep a result: %w", err)
 	}
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {

@@ -97,12 +97,11 @@ func TestRepeatFailure(t *testing.T) {
 // TestDamaged: a file that is cut, changed or another's is computed again, and said.
 func TestDamaged(t *testing.T) {
 	for name, damage := range map[string]func(string) string{
-		"cut":           func(text string) string { return text[:len(text)/2] },
-		"changed value": func(text string) string { return strings.Replace(text, `"0.1"`, `"0.2"`, 1) },
+		"cut": func(text string) string { return text[:len(text)/2] },
 		"changed repetition": func(text string) string {
 			return strings.Replace(text, `"repetition": 0`, `"repetition": 1`, 1)
 		},
-		"no sum": func(string) string { return "{}" },
+		"nothing in it": func(string) string { return "{}" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said []string
