@@ -536,7 +536,7 @@ func (m Method) trainFirst(
 		return fmt.Errorf("auto: stopped after %d steps of the training of fold %d of %d, before its first epoch ended: "+
 			"there is nothing yet: %w", d.Steps, fold, details.Folds, context.Cause(ctx))
 	}
-	return fmt.Errorf("the budget of %v s left the others less than an epoch of training: take more Method.Seconds",
+	return fmt.Errorf("the budget of %v s left the others less than an epoch of training: take more seconds",
 		m.Seconds)
 }
 

@@ -67,7 +67,7 @@ func (d *Details) String() string {
 	}
 	switch {
 	case math.IsNaN(d.Draws.Value) && d.model != nil:
-		return s + "\nno draws: the chains, compiled first, had none when the budget ended; take more Seconds"
+		return s + "\nno draws: the chains, compiled first, had none when the budget ended; take more seconds"
 	case math.IsNaN(d.Draws.Value):
 		return s + fmt.Sprintf("\nno draws: in each fold the first would take about %.0f s, which the budget does not leave",
 			d.FirstDraw.Seconds())

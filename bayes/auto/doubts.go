@@ -10,7 +10,7 @@ import (
 )
 
 // more is the cure of whatever the budget has cut.
-const more = "take more Method.Seconds"
+const more = "take more seconds"
 
 // doubtsOf are doubts about what the budget has cut, what each fold has met, and the intervals, if so many rows left
 // out judge them, of whose targets they have covered such a share.

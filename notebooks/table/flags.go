@@ -66,11 +66,6 @@ func inFlags(err error, own ...string) string {
 	return text
 }
 
-// more returns what puts a flag where a text of the method asks for more seconds.
-func more(flag string) func(text string) string {
-	return strings.NewReplacer("more Method.Seconds", flag, "more Seconds", flag).Replace
-}
-
 // flagError is an error whose text speaks of flags.
 type flagError struct {
 	text string

@@ -258,18 +258,17 @@ number, belongs to -ignore: predict -id writes it beside the predictions. Ctrl-C
 	result, err := fit.Fit(ctx, model, method(*seconds), parts, run.Settings{
 		Seed: *seed, Checkpoint: *checkpoint, Replace: *replace, Progress: viz.NewProgress("fit").Show,
 	})
-	larger := more(fmt.Sprintf("-seconds %g", 5**seconds))
 	if err != nil {
-		return flagError{larger(err.Error()), err}
+		return err
 	}
 	if did := fit.Details[*auto.Details](result); did != nil {
-		fmt.Fprintln(out, larger(did.String()))
+		fmt.Fprintln(out, did)
 	}
 	if err := result.Posterior.Save(*name + ".posterior"); err != nil {
 		return err
 	}
 	if parts.Test == nil {
-		doubts(result.Posterior, larger, progress)
+		doubts(result.Posterior, progress)
 		fmt.Fprintf(out, "the posterior is in %s.posterior; no rows were held out, so that nothing is known of its "+
 			"predictions\n", *name)
 		return nil
@@ -280,7 +279,7 @@ number, belongs to -ignore: predict -id writes it beside the predictions. Ctrl-C
 	if ctx.Err() != nil { // training was ended early; another signal ends the program
 		paged = context.WithoutCancel(ctx)
 	}
-	return written(paged, r, *name+".html", larger, out)
+	return written(paged, r, *name+".html", out)
 }
 
 // mayWrite is an error if a fit to these targets would write over files that are not of such a fit.
@@ -301,18 +300,18 @@ func mayWrite(name string, targets []string) error {
 }
 
 // doubts prints why the fit of a posterior is doubtful, as far as its file knows.
-func doubts(p *bayes.Posterior, say func(string) string, to io.Writer) {
+func doubts(p *bayes.Posterior, to io.Writer) {
 	from := p.Provenance()
 	if s := run.Status(from.Status); s != "" && s != run.Completed && s != run.StoppedEarly {
 		fmt.Fprintf(to, "gobnn: warning: the fit did not end by itself (%s): a longer one may be better\n", s)
 	}
 	for _, w := range from.Warnings {
-		fmt.Fprintln(to, "gobnn: warning of the fit:", say(w))
+		fmt.Fprintln(to, "gobnn: warning of the fit:", w)
 	}
 }
 
-// written writes the page, and prints its verdict and scores. say puts texts into the words of the verbs.
-func written(ctx context.Context, r *report.Report, path string, say func(string) string, out io.Writer) error {
+// written writes the page, and prints its verdict and scores.
+func written(ctx context.Context, r *report.Report, path string, out io.Writer) error {
 	v, err := r.Judge(ctx)
 	if err != nil {
 		return err
@@ -324,9 +323,6 @@ func written(ctx context.Context, r *report.Report, path string, say func(string
 	fmt.Fprintf(out, "\n%d %s:\n%s\n", r.Rows.Rows(), held, v.Trust)
 	for _, line := range v.Errors {
 		fmt.Fprintln(out, line)
-	}
-	for i, reason := range v.Reasons {
-		v.Reasons[i] = say(reason) // on the page, too
 	}
 	for _, reason := range append(v.Reasons, v.Merits...) {
 		fmt.Fprintf(out, "- %s\n", reason)
@@ -405,5 +401,5 @@ fitted to, these are the rows that fit held out; all rows of any other.
 	if *name == "" {
 		*name = strings.TrimSuffix(filepath.Base(rest[0]), ".posterior") + ".html"
 	}
-	return written(ctx, r, *name, more("more -seconds in fit"), out)
+	return written(ctx, r, *name, out)
 }

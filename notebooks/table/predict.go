@@ -69,7 +69,7 @@ and the probability of each.
 	if err := posterior.CheckExposure(rows); err != nil {
 		return err
 	}
-	doubts(posterior, more("more -seconds in fit"), progress)
+	doubts(posterior, progress)
 	if *name == "" {
 		return predicted(ctx, posterior, rows, t.id, levels, out, progress)
 	}
