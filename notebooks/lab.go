@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,11 +35,6 @@ after -- are passed on to JupyterLab.
 	}
 	if *port < 0 || *port > 65535 {
 		return fmt.Errorf("-port %d: a port is a number from 1 to 65535", *port)
-	}
-	if *port != 0 {
-		if err := free(*port); err != nil {
-			return err
-		}
 	}
 	folder, err := workFolder(root)
 	if err != nil {
@@ -129,13 +123,4 @@ func workFolder(root string) (string, error) {
 			strings.Join(older, ", "))
 	}
 	return folder, nil
-}
-
-// free is an error if no server can listen on the port.
-func free(port int) error {
-	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		return fmt.Errorf("-port %d: %w: name another one, or leave out -port, which takes a free one", port, err)
-	}
-	return listener.Close()
 }

@@ -92,7 +92,7 @@ func TestWanted(t *testing.T) {
 // As the kernel's program it gives GoNB its own go command, a user's GOFLAGS after the linker's flags, and gopls unless
 // nobody types; as the go command it hands on what is not for it; as gopls it is that, at a low priority.
 func TestStart(t *testing.T) {
-	source := tested.Must(os.Getwd())
+	source, proxy := tested.Must(os.Getwd()), os.Getenv("GOPROXY")
 	dir := folder(t)
 	env := filepath.Join(dir, "env")
 	for _, name := range []string{"bin", "cells", "lab/server"} {
@@ -148,7 +148,8 @@ func TestStart(t *testing.T) {
 		filepath.Join(dir, "no/"): "gopls sees the whole project",
 	} {
 		kernel := exec.Command(program, "--kernel", "-go_work="+folder)
-		kernel.Env = append(os.Environ(), headlessVariable+"=", "GOWORK=", "GOMEMLIMIT=", "GOPRIVATE=")
+		kernel.Env = append(os.Environ(), headlessVariable+"=", "GOWORK=", "GOMEMLIMIT=", "GOPRIVATE=",
+			"GOPROXY="+proxy) // a workspace reads the go.mod of modules that nothing has needed yet
 		if out, err := kernel.CombinedOutput(); err != nil && folder == root || !strings.Contains(string(out), want) {
 			t.Errorf("gopls: %v, says %q, want %q", err, out, want)
 		}
