@@ -23,7 +23,6 @@ var unshown = map[string]string{
 	"bayes.StudentT":             "is a likelihood, which files of posteriors may name",
 	"bayes.Survivor":             "is for a likelihood of a user's own, to take Censored",
 	"bayes/cluster.ErrOtherList": "tells a program with several lists of tasks to go on",
-	"bayes/diag.Evaluated":       "is for a result of a user's own, to count evaluations",
 	"bayes/nn.Sized":             "is for a layer of a user's own, to say how much it stores",
 	"viz/report.No":              "is a value of Verdict.Trust, which a program may act on",
 	"viz/report.WithinLimits":    "is a value of Verdict.Trust, which a program may act on",

@@ -43,10 +43,6 @@ type Details struct {
 	cheap    density.Problem     // the emulated posterior; its Target is nil if there is none
 }
 
-// FullEvaluations implements diag.Evaluated: the cost of all steps in full forward passes of the network; 0 for draws
-// of the prior, which cost none.
-func (d *Details) FullEvaluations() float64 { return d.Evaluations.Forwards() }
-
 // Errors are those of an emulator on held-out pairs.
 type Errors struct {
 	// R2 is 1 minus the squared error of what is emulated (outputs or log-likelihood) divided by its variance over the

@@ -234,20 +234,16 @@ func (r *ces) ess(draws *mcmc.Draws) error {
 			}
 		}
 	}
-	chains, err := diag.New(diag.Sample{
+	summary, err := diag.OfSample(diag.Sample{
 		Values: values, Chains: draws.Chains, Draws: draws.PerChain, Parameters: count,
 	})
 	if err != nil {
 		return fmt.Errorf("fbnn: %w", err)
 	}
 	var ess []float64
-	for i := range count {
-		v, err := chains.ESS(i)
-		if err != nil {
-			return fmt.Errorf("fbnn: %w", err)
-		}
-		if finite(v) {
-			ess = append(ess, v)
+	for _, r := range summary.Rows {
+		if finite(r.BulkESS) {
+			ess = append(ess, r.BulkESS)
 		}
 	}
 	if slices.Sort(ess); len(ess) > 0 {

@@ -87,15 +87,11 @@ func ExampleSMC() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	diagnosis, err := diag.NewForPosterior(sampled.Posterior)
+	summary, err := diag.OfPosterior(sampled.Posterior)
 	if err != nil {
 		log.Fatal(err)
 	}
-	rHat, err := diagnosis.RHat(0)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(sampled.Posterior.Particles(), "draws,", sampled.Status, "and converged:", rHat < 1.05)
+	fmt.Println(sampled.Posterior.Particles(), "draws,", sampled.Status, "and converged:", summary.Rows[0].RHat < 1.05)
 	// Output:
 	// 1200 draws, completed and converged: true
 }

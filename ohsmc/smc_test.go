@@ -149,17 +149,17 @@ func TestChainsAtFixedPsi(t *testing.T) {
 	mean, covariance, _ := exact.Posterior()
 	result, _ := fitted(t, bayes.Model{}, fit.From{Trained: trained.Posterior,
 		Method: mcmc.Chains{Kernel: mcmc.HMC{Steps: 5, Jitter: .4}, Chains: 8, Draws: 250, WarmUp: 150}}, parts, settings)
-	chains, err := diag.NewForPosterior(result.Posterior)
+	summary, err := diag.OfPosterior(result.Posterior)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for k := range 2 {
 		m, s := stat.MeanStdDev(slices.Concat(fit.Details[*mcmc.Details](result).Draws.Coordinate(k)...), nil)
 		want := math.Sqrt(covariance.At(k, k))
-		ess, err := chains.ESS(k)
-		off := want / math.Sqrt(ess) // the error of the mean, and sqrt(2) times the error of the standard deviation
-		if err != nil || !(math.Abs(m-mean[k]) <= 4.5*off && math.Abs(s-want) <= 4.5*off/math.Sqrt2) || off > .05*want {
-			t.Errorf("weight %d: mean off by %.4f, standard deviation by %.4f, errors %.4f: %v", k, m-mean[k], s-want, off, err)
+		// The error of the mean, and sqrt(2) times the error of the standard deviation.
+		off := want / math.Sqrt(summary.Rows[k].BulkESS)
+		if !(math.Abs(m-mean[k]) <= 4.5*off && math.Abs(s-want) <= 4.5*off/math.Sqrt2) || off > .05*want {
+			t.Errorf("weight %d: mean off by %.4f, standard deviation by %.4f, errors %.4f", k, m-mean[k], s-want, off)
 		}
 	}
 	if len(result.Warnings) > 0 || result.Posterior.Provenance().Before == nil {

@@ -25,12 +25,10 @@ func BenchmarkSummary(b *testing.B) {
 					s.Values[i] += c.rho * s.Values[before]
 				}
 			}
-			chains, err := New(s)
-			if err != nil {
-				b.Fatal(err)
-			}
 			for b.Loop() {
-				chains.Summary()
+				if _, err := OfSample(s); err != nil {
+					b.Fatal(err)
+				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(s.Values)), "ns/draw")
 		})

@@ -25,16 +25,16 @@ func numbers(n int) []float64 {
 	return x
 }
 
-func newChains(t *testing.T, s diag.Sample) *diag.Chains {
+func summaryOf(t *testing.T, s diag.Sample) diag.Summary {
 	t.Helper()
-	c, err := diag.New(s)
+	summary, err := diag.OfSample(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return summary
 }
 
-func TestNewErrors(t *testing.T) {
+func TestSampleErrors(t *testing.T) {
 	good := func(change func(*diag.Sample)) diag.Sample {
 		s := diag.Sample{Values: numbers(2 * 5 * 3), Chains: 2, Draws: 5, Parameters: 3}
 		change(&s)
@@ -55,9 +55,9 @@ func TestNewErrors(t *testing.T) {
 		{"named, several", good(func(s *diag.Sample) {
 			s.Names = []string{"a", "b", "c"}
 			s.Values[(0*5+4)*3+1], s.Values[29] = math.Inf(-1), math.NaN()
-		}), []string{"2 of 30", "-Inf at chain 0, draw 4, b"}, diag.ErrNonFinite},
+		}), []string{"1 of 10 draws of b", "-Inf at chain 0, draw 4"}, diag.ErrNonFinite},
 	} {
-		_, err := diag.New(c.sample)
+		_, err := diag.OfSample(c.sample)
 		fittest.Refused(t, c.name, err, c.says...)
 		if c.is != nil && !errors.Is(err, c.is) {
 			t.Errorf("%s: %v is not %v", c.name, err, c.is)
@@ -141,7 +141,7 @@ func TestKHatOfFewDraws(t *testing.T) {
 	}
 }
 
-func TestNewForPosterior(t *testing.T) {
+func TestOfPosterior(t *testing.T) {
 	const chains, draws = 2, 6
 	model := bayes.Model{Network: nn.MLP{Hidden: []int{2}, Activation: nn.Tanh}, Likelihood: bayes.Gaussian{Learn: true},
 		Stochastic: bayes.Names("layer1/weights", "layer2/biases", "noise/log_scale")}
@@ -162,12 +162,11 @@ func TestNewForPosterior(t *testing.T) {
 		}
 		return p
 	}
-	got, err := diag.NewForPosterior(posterior(chains))
+	summary, err := diag.OfPosterior(posterior(chains))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := newChains(t, diag.Sample{Values: phi, Chains: chains, Draws: draws, Parameters: bound.D}).Summary()
-	summary := got.Summary()
+	want := summaryOf(t, diag.Sample{Values: phi, Chains: chains, Draws: draws, Parameters: bound.D})
 	for i, name := range []string{"layer1/weights[0,0]", "layer1/weights[0,1]", "layer1/weights[0,2]",
 		"layer1/weights[1,0]",
 		"layer1/weights[1,1]", "layer1/weights[1,2]", "layer2/biases[0]", "noise/log_scale[0]"} {
@@ -175,16 +174,16 @@ func TestNewForPosterior(t *testing.T) {
 			t.Errorf("row %d is %+v, want %s, %+v", i, r, name, want.Rows[i])
 		}
 	}
-	_, err = diag.NewForPosterior(posterior(0))
+	_, err = diag.OfPosterior(posterior(0))
 	fittest.Refused(t, "no chains", err, "12 particles", "no Markov chains", "PSIS")
-	_, err = diag.NewForPosterior(posterior(4))
+	_, err = diag.OfPosterior(posterior(4))
 	fittest.Refused(t, "short chains", err, "3 draws a chain")
 	logWeights[7] = 0.1
-	_, err = diag.NewForPosterior(posterior(chains))
+	_, err = diag.OfPosterior(posterior(chains))
 	fittest.Refused(t, "weights", err, "particle 0 has weight", "PSIS")
 }
 
-func TestNewForPrediction(t *testing.T) {
+func TestOfPrediction(t *testing.T) {
 	const chains, draws, rows = 2, 5, 3
 	prediction := func(task bayes.Task, width int) bayes.Prediction {
 		likelihoods := map[bayes.Task]bayes.Likelihood{
@@ -213,7 +212,7 @@ func TestNewForPrediction(t *testing.T) {
 		}, []string{"class 0, row 1", "class 1, row 1", "class 2, row 1"}},
 	} {
 		p := prediction(c.task, c.width)
-		got, err := diag.NewForPrediction(p)
+		got, err := diag.OfPrediction(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,28 +221,27 @@ func TestNewForPrediction(t *testing.T) {
 			own := i / c.width * c.width
 			values[i] = c.value(p.Outputs[own:own+c.width], i-own)
 		}
-		want := newChains(t, diag.Sample{Values: values, Chains: chains, Draws: draws, Parameters: rows * c.width})
-		gotRows, wantRows := got.Summary().Rows, want.Summary().Rows
-		for i, r := range gotRows {
+		want := summaryOf(t, diag.Sample{Values: values, Chains: chains, Draws: draws, Parameters: rows * c.width})
+		for i, r := range got.Rows {
 			// R-hat would not do: the two draws in the middle are equally far from the median but for rounding.
-			if w := wantRows[i]; math.Abs(r.BulkESS-w.BulkESS) > 1e-9 || math.Abs(r.SD-w.SD) > 1e-12 ||
+			if w := want.Rows[i]; math.Abs(r.BulkESS-w.BulkESS) > 1e-9 || math.Abs(r.SD-w.SD) > 1e-12 ||
 				math.Abs(r.Mean-w.Mean) > 1e-12 {
 				t.Errorf("%v: row %d is %+v, want %+v", c.task, i, r, w)
 			}
 		}
 		for k, name := range c.names {
-			if got.Name(c.width+k) != name {
-				t.Errorf("%v: parameter %d is %q, want %q", c.task, c.width+k, got.Name(c.width+k), name)
+			if got := got.Rows[c.width+k].Name; got != name {
+				t.Errorf("%v: parameter %d is %q, want %q", c.task, c.width+k, got, name)
 			}
 		}
 	}
 	unequal := prediction(bayes.Regression, 1)
 	unequal.Chains = 3
-	_, err := diag.NewForPrediction(unequal)
+	_, err := diag.OfPrediction(unequal)
 	fittest.Refused(t, "chains", err, "10 particles", "3 chains")
 	weighted := prediction(bayes.Regression, 1)
 	weighted.Weights[0], weighted.Weights[9] = 0.15, 0.05
-	_, err = diag.NewForPrediction(weighted)
+	_, err = diag.OfPrediction(weighted)
 	fittest.Refused(t, "weights", err, "particle 0 has weight 0.15")
 }
 
@@ -255,7 +253,7 @@ func TestConstantDraws(t *testing.T) {
 			s.Values[2*at] = 0.1
 			s.Values[2*at+1] = 0.1 * float64(1+at/draws)
 		}
-		rows := newChains(t, s).Summary().Rows
+		rows := summaryOf(t, s).Rows
 		size := float64(3 * (draws / 2 * 2))
 		if r := rows[0]; r.SD != 0 || !math.IsNaN(r.RHat) || r.BulkESS != size ||
 			r.TailESS != size {

@@ -9,7 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Comparison has a row for each model, the one of largest ELPD first.
@@ -20,26 +19,18 @@ type ComparisonRow struct {
 	Name string
 	LOO  LOO
 	// Difference is the model's ELPD minus the best model's, 0 or below. DifferenceStdErr is its standard error, from
-	// the differences of the rows; NaN for a single row. Both are 0 for the best model.
+	// the differences of the rows; NaN for a single row. Both are 0 for the best model. With fewer than 100 rows, or for
+	// differences below 4, a normal approximation by this error is not calibrated (Sivula, Magnusson, Matamoros and
+	// Vehtari 2025, Uncertainty in Bayesian leave-one-out cross-validation).
 	Difference, DifferenceStdErr float64
-	// Worse is the probability that the model predicts worse than the best, by a normal approximation; NaN for the best.
-	Worse float64
 	// Weight is the model's weight in the mixture of the models' predictive distributions that has the largest ELPD:
 	// stacking (Yao, Vehtari, Simpson and Gelman 2018, Bayesian Analysis 13(3)). Weights are at least 0 and sum to 1.
 	Weight float64
-	// Note says why the difference, or the ELPD, may be unreliable; empty if no reason is known.
-	Note string
 }
 
-// With fewer rows, or for smaller differences, the normal approximation of a difference is not calibrated (Sivula,
-// Magnusson, Matamoros and Vehtari 2025, Uncertainty in Bayesian leave-one-out cross-validation).
-const (
-	fewRows         = 100
-	smallDifference = 4.
-)
-
 // Compare compares models, by name, by their leave-one-out predictions of the same rows. It returns an error if the
-// numbers of rows differ or, where the targets are known (see NewLOOForPosterior), the targets.
+// numbers of rows differ or, where the targets are known (see NewLOOForPosterior), the targets. Read the warnings of each
+// LOO too.
 func Compare(models map[string]LOO) (Comparison, error) {
 	if len(models) < 2 {
 		return nil, fmt.Errorf("diag: Compare with %d models: it takes two or more", len(models))
@@ -74,12 +65,6 @@ func (r *ComparisonRow) beside(name string, best LOO) error {
 		return fmt.Errorf("diag: Compare: %q and %q predict other targets: they must be of the same rows in the same order, "+
 			"in the same units", r.Name, name)
 	}
-	r.Worse = math.NaN()
-	if above := r.LOO.above(); above > 0 {
-		r.Note = fmt.Sprintf("k-hat > %.2f in %d rows", kHatThreshold(r.LOO.Draws), above)
-	} else if len(r.LOO.Warnings) > 0 {
-		r.Note = "its LOO has warnings"
-	}
 	if r.Name == name {
 		return nil
 	}
@@ -93,32 +78,7 @@ func (r *ComparisonRow) beside(name string, best LOO) error {
 	if len(differences) == 1 { // its spread is not 0 but unknown
 		r.DifferenceStdErr = math.NaN()
 	}
-	if r.DifferenceStdErr > 0 {
-		r.Worse = distuv.UnitNormal.CDF(-r.Difference / r.DifferenceStdErr)
-	}
-	doubt := ""
-	switch {
-	case len(differences) < fewRows:
-		doubt = fmt.Sprintf("fewer than %d rows", fewRows)
-	case r.Difference > -smallDifference:
-		doubt = fmt.Sprintf("a difference below %v", smallDifference)
-	}
-	if doubt != "" && r.Note != "" {
-		doubt = "; " + doubt
-	}
-	r.Note += doubt
 	return nil
-}
-
-// above is the number of rows whose k-hat is too large.
-func (l LOO) above() (count int) {
-	threshold := kHatThreshold(l.Draws)
-	for _, r := range l.Rows {
-		if r.KHat > threshold {
-			count++
-		}
-	}
-	return count
 }
 
 // The iterations of stacking end when no weight changes by more than stackingError, and at the latest after
@@ -161,29 +121,3 @@ func stack(models Comparison) []float64 {
 	}
 	return w
 }
-
-// table is the comparison as a table, one row a model; without notes where there are none.
-func (c Comparison) table() table {
-	t := table{{"model", "ELPD", "±", "difference", "±", "worse", "parameters", "weight", "note"}}
-	noted := slices.ContainsFunc(c, func(r ComparisonRow) bool { return r.Note != "" })
-	for _, r := range c {
-		worse := "-"
-		if !math.IsNaN(r.Worse) {
-			worse = fmt.Sprintf("%.2f", r.Worse)
-		}
-		t = append(t, []string{
-			r.Name, fmt.Sprintf("%.2f", r.LOO.ELPD), fmt.Sprintf("%.2f", r.LOO.StdErr), fmt.Sprintf("%.2f", r.Difference),
-			fmt.Sprintf("%.2f", r.DifferenceStdErr), worse, fmt.Sprintf("%.1f", r.LOO.Parameters),
-			fmt.Sprintf("%.2f", r.Weight), r.Note,
-		})
-	}
-	if !noted {
-		for i, row := range t {
-			t[i] = row[:len(row)-1]
-		}
-	}
-	return t
-}
-
-// String is the table as text.
-func (c Comparison) String() string { return c.table().String() }

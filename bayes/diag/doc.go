@@ -1,11 +1,10 @@
 // Package diag measures whether draws can be trusted: effective sample sizes, R-hat and Monte Carlo standard errors of
 // Markov chains, and the Pareto k-hat of importance weights.
 //
-//	chains, err := diag.New(diag.Sample{Values: draws, Chains: 4, Draws: 1000, Parameters: 3})
-//	fmt.Println(chains.Summary())
+//	summary, err := diag.OfSample(diag.Sample{Values: draws, Chains: 4, Draws: 1000, Parameters: 3})
+//	fmt.Println(summary)
 //
-// [Of] diagnoses the result of any method, [NewForPosterior] the parameters of a posterior and [NewForPrediction] the
-// function that the network computes. Judge by the function, since hidden units may change places. Chains in different
+// [Of] diagnoses the result of any method, [OfPosterior] the parameters of a posterior and [OfPrediction] the function that the network computes. Judge by the function, since hidden units may change places. Chains in different
 // copies of one mode agree on every prediction, and have an R-hat of 2 for the weights. Chains that all mix within one
 // copy have a small one, although none has seen the whole posterior.
 //
@@ -25,7 +24,6 @@
 // k-hat is the shape of the tail of importance weights ([PSIS]): below 0.5 their variance is finite, up to 0.7 (less
 // for fewer than 2000 draws) estimates are reliable, above it the proposal misses part of the target, and no standard
 // error that is computed from these weights shows it (Vehtari, Simpson, Gelman, Yao and Gabry 2024, JMLR 25(72)).
-// Row.KHat is for plain draws: above 0.5 a parameter has no finite variance, above 1 no mean.
 //
 // # Predictions of rows that were not seen
 //

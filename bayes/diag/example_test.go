@@ -32,26 +32,26 @@ func Example() {
 			values = append(values, rng.NormFloat64(), slow, mode+rng.NormFloat64())
 		}
 	}
-	c, err := diag.New(diag.Sample{Values: values, Chains: chains, Draws: draws, Parameters: 3,
+	summary, err := diag.OfSample(diag.Sample{Values: values, Chains: chains, Draws: draws, Parameters: 3,
 		Names: []string{"good", "slow", "mode"}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Print(c.Summary())
+	fmt.Print(summary)
 	// Output:
 	// 4 chains, 1000 draws each, 3 parameters
-	// parameter  mean       sd    MCSE mean  bulk ESS  tail ESS  R-hat  k-hat
-	// good       -0.005421  1     0.016      4053      4013      1.000  -0.16
-	// slow       -0.0363    1.02  0.18       31        57        1.126  -0.18
-	// mode       0.9965     2     0.88       7         28        1.522  -0.22
+	// parameter  mean       sd    MCSE mean  bulk ESS  tail ESS  R-hat
+	// good       -0.005421  1     0.016      4053      4013      1.000
+	// slow       -0.0363    1.02  0.18       31        57        1.126
+	// mode       0.9965     2     0.88       7         28        1.522
 	// R-hat is above 1.01 for 2 of 3 parameters, worst 1.522 for mode
 	// bulk ESS is below 400 for 2 of 3 parameters, worst 7 for mode
 	// tail ESS is below 400 for 2 of 3 parameters, worst 28 for mode
 }
 
 // Four chains of NUTS on a standard normal distribution of two coordinates have converged.
-func ExampleNew() {
+func ExampleOfSample() {
 	problem := density.Problem{Dim: 2, Target: func(compute.Nodes, []*graph.Node) density.Target {
 		return density.Func(func(phi *graph.Node) *graph.Node { // [J, D] to [J]
 			return graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -0.5)
@@ -63,12 +63,12 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	chains, err := diag.New(fit.Details[*mcmc.Details](result).Draws.Sample())
+	summary, err := diag.OfSample(fit.Details[*mcmc.Details](result).Draws.Sample())
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for k, row := range chains.Summary().Rows {
+	for k, row := range summary.Rows {
 		fmt.Printf("coordinate %d: R-hat below %v: %v, ESS above %v: %v\n", k, diag.MaxRHat, row.RHat < diag.MaxRHat,
 			diag.MinESS, row.BulkESS > diag.MinESS)
 	}

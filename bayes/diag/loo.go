@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
-	"strings"
-	"sync"
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
@@ -192,13 +189,15 @@ func likelihoodEfficiency(logLikelihood []float64, p bayes.Prediction) (float64,
 	for i, v := range logLikelihood {
 		values[i] = math.Exp(v - largest[i%p.Rows])
 	}
-	chains, err := New(Sample{Values: values, Chains: p.Chains, Draws: draws, Parameters: p.Rows})
+	chains, err := chainsIn(Sample{Values: values, Chains: p.Chains, Draws: draws, Parameters: p.Rows})
 	if err != nil {
 		return 0, fmt.Errorf("diag: likelihoods of the rows: %w", err)
 	}
 	sum, own := 0., newWorkspace(chains)
 	for n := range p.Rows {
-		own.load(n)
+		if err := own.load(n); err != nil {
+			return 0, fmt.Errorf("diag: likelihoods of the rows: %w", err)
+		}
 		sum += own.meanESS() / float64(p.Particles)
 	}
 	return sum / float64(p.Rows), nil
@@ -236,26 +235,19 @@ func newLOO(logLikelihood []float64, rows int, w bayes.LogWeights, power, effici
 	}
 	l := LOO{Rows: make([]LOORow, rows), Draws: len(alive)}
 	failed := make([]error, rows)
-	var group sync.WaitGroup
-	workers := min(rows, runtime.GOMAXPROCS(0))
-	for worker := range workers {
-		group.Go(func() {
-			for n := worker; n < rows; n += workers {
-				l.Rows[n], failed[n] = leaveOut(n, logLikelihood, rows, w, power, alive, efficiency)
-			}
-		})
-	}
-	group.Wait()
+	each(rows, func() func(int) {
+		return func(n int) { l.Rows[n], failed[n] = leaveOut(n, logLikelihood, rows, w, power, alive, efficiency) }
+	})
 	if err := errors.Join(failed...); err != nil {
 		return LOO{}, err
 	}
-	each := make([]float64, rows)
+	elpd := make([]float64, rows)
 	for n, r := range l.Rows {
-		each[n] = r.ELPD
+		elpd[n] = r.ELPD
 		l.Parameters += r.parameters
 	}
-	l.ELPD = floats.Sum(each)
-	l.StdErr = math.Sqrt(float64(rows) * stat.Variance(each, nil)) // NaN for one row
+	l.ELPD = floats.Sum(elpd)
+	l.StdErr = math.Sqrt(float64(rows) * stat.Variance(elpd, nil)) // NaN for one row
 	l.warn(w, efficiency)
 	return l, nil
 }
@@ -291,15 +283,18 @@ func leaveOut(
 // warn adds warnings for what makes the result doubtful.
 func (l *LOO) warn(w bayes.LogWeights, efficiency float64) {
 	threshold := kHatThreshold(l.Draws)
-	worst, none := 0, 0
+	worst, above, none := 0, 0, 0
 	for n, r := range l.Rows {
 		if math.IsNaN(r.KHat) {
 			none++
 		} else if !(l.Rows[worst].KHat >= r.KHat) {
 			worst = n
 		}
+		if r.KHat > threshold {
+			above++
+		}
 	}
-	if above := l.above(); above > 0 {
+	if above > 0 {
 		l.Warnings = append(l.Warnings, fmt.Sprintf("k-hat is above %.2f in %d of %d rows, worst %.2f in row %d: their ELPD "+
 			"is unreliable, and mostly too high; fit again without these rows, or score rows held back", threshold, above,
 			len(l.Rows), l.Rows[worst].KHat, worst))
@@ -315,11 +310,4 @@ func (l *LOO) warn(w bayes.LogWeights, efficiency float64) {
 	if ess := min(efficiency*w.EffectiveSampleSize(), float64(l.Draws)); ess < fewEffective {
 		l.Warnings = append(l.Warnings, fmt.Sprintf("only %.0f of %d draws are effective: take more", ess, l.Draws))
 	}
-}
-
-// String is the estimate in a line, and the warnings.
-func (l LOO) String() string {
-	line := fmt.Sprintf("ELPD %.2f ± %.2f of %d rows, %.1f effective parameters, %d draws", l.ELPD, l.StdErr, len(l.Rows),
-		l.Parameters, l.Draws)
-	return strings.Join(append([]string{line}, l.Warnings...), "\n")
 }

@@ -25,7 +25,7 @@ const (
 // Mixing are doubts, for Result.Doubts, if the chains of a posterior disagree on their predictions for the rows
 // data, such as the training part; nil: rows that are drawn, normal with the training features' means and standard
 // deviations. At up to 32 of these rows, evenly spaced (fewer if there are millions of particles), it computes R-hat
-// and bulk ESS of the particles' predictions, see [NewForPrediction]. It returns none if no R-hat is above 1.1 and no
+// and bulk ESS of the particles' predictions, see [OfPrediction]. It returns none if no R-hat is above 1.1 and no
 // ESS is below 5 per chain, or if the particles are not from chains or a chain has fewer than 4 draws. No warning does
 // not mean that the chains have converged: [Of] applies the usual, stricter bounds.
 func Mixing(ctx context.Context, p *bayes.Posterior, data *dataset.Dataset) (all fit.Doubts) {
@@ -50,16 +50,15 @@ func Mixing(ctx context.Context, p *bayes.Posterior, data *dataset.Dataset) (all
 			row[f] = scale.Mean[f] + scale.StdDev[f]*rng.NormFloat64()
 		}
 	}
-	var chains *Chains
+	var summary Summary
 	prediction, err := p.Predict(context.WithoutCancel(ctx), at)
 	if err == nil {
-		chains, err = NewForPrediction(prediction)
+		summary, err = OfPrediction(prediction)
 	}
 	if err != nil {
 		all.If(true, "not judged", "whether the chains agree on predictions is not known: %v", err)
 		return all
 	}
-	summary := chains.Summary()
 	signs, _ := summary.signs(mixedRHat, float64(mixedESSPerChain*p.Chains()), kind+" predictions",
 		func(r Row) float64 { return r.BulkESS })
 	all.If(len(signs) > 0, "disagree", "%s disagree on predictions: %s: these are not yet draws of the posterior; take "+
@@ -111,19 +110,12 @@ func Agreement(s Sample) (all fit.Doubts) {
 	if s.Draws < minDraws {
 		return nil
 	}
-	chains, err := New(s)
+	summary, err := OfSample(s)
 	if err != nil {
 		all.If(true, "not judged", "whether the chains agree is not known: %v", err)
 		return all
 	}
-	summary := chains.Summary()
-	var still []string
-	for _, r := range summary.Rows {
-		if math.IsNaN(r.RHat) {
-			still = append(still, r.Name)
-		}
-	}
-	if len(still) > 0 {
+	if still := summary.still(); len(still) > 0 {
 		all.If(true, "never change", "%d of %d coordinates never change, the first is %s: all draws of it are equal; if it "+
 			"should move take a smaller step size, or give it another scale", len(still), len(summary.Rows), still[0])
 	}

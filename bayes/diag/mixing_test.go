@@ -110,7 +110,7 @@ func TestMixing(t *testing.T) {
 				phi = append(phi, first, second)
 			}
 		}
-		p := posteriorOf(t, phi, bayes.EqualLogWeights(len(phi)/2), c.chains, nil, bayes.Provenance{})
+		p := posteriorOf(t, phi, bayes.EqualLogWeights(len(phi)/2), c.chains, bayes.Provenance{})
 		stopped, cancel := context.WithCancel(t.Context())
 		cancel() // as after a run that was cancelled
 		got := strings.Join(diag.Mixing(stopped, p, &dataset.Dataset{X: x}).Sentences(), "\n")

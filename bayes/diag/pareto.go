@@ -1,9 +1,11 @@
 package diag
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gobnn/bayes"
 
@@ -40,16 +42,11 @@ func PSIS(w bayes.LogWeights, relativeEfficiency float64) (Smoothed, error) {
 		return Smoothed{}, fmt.Errorf("diag: PSIS with relative efficiency %v: it must be positive, and is 1 for "+
 			"independent draws", relativeEfficiency)
 	}
-	logWeights := make([]float64, w.Len())
+	size := w.Len()
+	logWeights := make([]float64, size)
 	for j := range logWeights {
 		logWeights[j] = w.At(j)
 	}
-	return smooth(logWeights, relativeEfficiency)
-}
-
-// smooth is PSIS of raw log-weights, which it overwrites.
-func smooth(logWeights []float64, relativeEfficiency float64) (Smoothed, error) {
-	size := len(logWeights)
 	tail := tailLength(size, relativeEfficiency)
 	if tail < minTail || tail >= size {
 		return Smoothed{}, fmt.Errorf("%w: of %d weights with relative efficiency %v the tail holds %d: it must hold at "+
@@ -57,23 +54,23 @@ func smooth(logWeights []float64, relativeEfficiency float64) (Smoothed, error) 
 			"take at least 30 draws", ErrNoTail, size, relativeEfficiency, tail, minTail)
 	}
 	floats.AddConst(-floats.Max(logWeights), logWeights)
-	byWeight := make([]ranked, size)
-	for j, l := range logWeights {
-		byWeight[j] = ranked{l, j}
+	byWeight := make([]int, size)
+	for j := range byWeight {
+		byWeight[j] = j
 	}
-	byWeight, _ = radixSort(byWeight, make([]ranked, size)) // stable
-	cutoff := math.Exp(byWeight[size-tail-1].value)
+	slices.SortStableFunc(byWeight, func(a, b int) int { return cmp.Compare(logWeights[a], logWeights[b]) })
+	cutoff := math.Exp(logWeights[byWeight[size-tail-1]])
 	largest := byWeight[size-tail:]
-	if largest[0].value == 0 { // the very largest is 0
+	if logWeights[largest[0]] == 0 { // the very largest is 0
 		return Smoothed{}, fmt.Errorf("%w: the %d largest of %d weights are equal", ErrNoTail, tail, size)
 	}
 	excess := make([]float64, tail)
-	for i, r := range largest {
-		excess[i] = math.Exp(r.value) - cutoff
+	for i, j := range largest {
+		excess[i] = math.Exp(logWeights[j]) - cutoff
 	}
 	k, sigma := fitPareto(excess)
 	if math.IsNaN(k) { // the lowest quarter is one value
-		lowest := largest[firstQuartile(tail)].value
+		lowest := logWeights[largest[firstQuartile(tail)]]
 		if math.Exp(lowest) > epsilon {
 			return Smoothed{}, fmt.Errorf("%w: %d of the %d largest of %d weights are equal, %.3g of the largest", ErrNoTail,
 				firstQuartile(tail)+1, tail, size, math.Exp(lowest))
@@ -81,9 +78,9 @@ func smooth(logWeights []float64, relativeEfficiency float64) (Smoothed, error) 
 		k = math.Inf(1) // as of ever smaller weights there
 	}
 	if sigma > 0 {
-		for i, r := range largest {
+		for i, j := range largest {
 			fitted := cutoff + paretoQuantile((float64(i)+0.5)/float64(tail), k, sigma)
-			logWeights[r.at] = min(math.Log(fitted), 0)
+			logWeights[j] = min(math.Log(fitted), 0)
 		}
 	}
 	w, err := bayes.NewLogWeights(logWeights)
@@ -100,42 +97,6 @@ func tailLength(draws int, relativeEfficiency float64) int {
 		return int(3 * math.Sqrt(size/relativeEfficiency))
 	}
 	return draws / 5
-}
-
-func largerKHat(left, right float64) float64 {
-	switch {
-	case math.IsNaN(left):
-		return right
-	case math.IsNaN(right):
-		return left
-	}
-	return max(left, right)
-}
-
-// kHat returns k-hat of the left and of the right tail of a parameter. It tells which moments of the distribution
-// exist: the ones of order below 1/k. The tails' length accounts for autocorrelation by the tail ESS. Each is NaN if
-// that tail cannot be fitted: few draws, or many equal ones.
-func (w *workspace) kHat(tailESS float64) (left, right float64) {
-	size := len(w.sorted)
-	tail := tailLength(size, tailESS/float64(len(w.split)))
-	if tail < minTail || tail >= size {
-		return math.NaN(), math.NaN()
-	}
-	excess := make([]float64, tail)
-	fit := func(at func(i int) float64) float64 { // at(i) rises with i
-		cutoff := at(size - tail - 1)
-		if at(size-1)-at(size-tail) == 0 {
-			return math.NaN()
-		}
-		for i := range excess {
-			excess[i] = at(size-tail+i) - cutoff
-		}
-		k, _ := fitPareto(excess)
-		return k
-	}
-	left = fit(func(i int) float64 { return -w.sorted[size-1-i] })
-	right = fit(func(i int) float64 { return w.sorted[i] })
-	return left, right
 }
 
 // fitPareto fits a generalised Pareto distribution, of shape k and scale sigma, to a sorted sample of excesses over a
@@ -193,11 +154,8 @@ func meanLog(x []float64, b float64) float64 {
 	return (sum + math.Log(product)) / float64(len(x))
 }
 
-// paretoQuantile of the generalised Pareto distribution; NaN if sigma is not positive.
+// paretoQuantile of the generalised Pareto distribution, of positive sigma.
 func paretoQuantile(prob, k, sigma float64) float64 {
-	if !(sigma > 0) {
-		return math.NaN()
-	}
 	if k == 0 {
 		return -sigma * math.Log1p(-prob)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -21,14 +20,9 @@ type Diagnosis struct {
 	RHat      float64 // the largest of all parameters; NaN if the particles are not from chains
 	// ESS is, for chains, the smallest bulk ESS of the parameters that move; for weighted particles 1 / sum of w^2, where
 	// particles that are copies of each other count as one.
-	ESS     float64
-	KHat    float64 // of weighted particles: the tail shape of their weights, see [PSIS]; NaN if they have no tail
-	Summary *Summary
-	// PerEvaluation is the ESS of the parameters for each full evaluation of the target, for chains whose result, or
-	// its details, are [Evaluated]; nil if it is not known.
-	PerEvaluation *efficiency
-	Stored        map[string]float64 // numbers that the run has stored, see bayes.Posterior.Diagnostics
-	Warnings      []string           // those of the run, and one for each number above that is beyond its bound
+	ESS      float64
+	KHat     float64  // of weighted particles: the tail shape of their weights, see [PSIS]; NaN if they have no tail
+	Warnings []string // those of the run, and one for each number above that is beyond its bound
 }
 
 // The usual bounds: Vehtari et al. 2021 for R-hat and the bulk ESS of each chain, Vehtari et al. 2024 for k-hat.
@@ -41,10 +35,9 @@ const (
 const leastESSShare = .1
 
 // Of diagnoses any result. If the particles are from Markov chains, it computes R-hat and ESS of all stochastic
-// parameters, and the ESS for each full evaluation if one of the details is [Evaluated]; if they are weighted,
-// ESS and k-hat of the weights. It adds the diagnostics that the run has stored. Parameters that never change are left
-// out of R-hat and ESS, with a warning. Parameters of a network are not identified, since its units can be exchanged:
-// chains that disagree on them may agree on predictions, see [NewForPrediction].
+// parameters; if they are weighted, ESS and k-hat of the weights. Parameters that never change are left out of R-hat
+// and ESS, with a warning. Parameters of a network are not identified, since its units can be exchanged: chains that
+// disagree on them may agree on predictions, see [OfPrediction].
 func Of(result *fit.Result) (Diagnosis, error) {
 	if result == nil || result.Posterior == nil {
 		return Diagnosis{}, errors.New("diag: the result has no posterior: check the error of the function that made it")
@@ -52,7 +45,7 @@ func Of(result *fit.Result) (Diagnosis, error) {
 	p := result.Posterior
 	nan := math.NaN()
 	d := Diagnosis{
-		Particles: p.Particles(), Chains: p.Chains(), RHat: nan, ESS: nan, KHat: nan, Stored: p.Diagnostics(),
+		Particles: p.Particles(), Chains: p.Chains(), RHat: nan, ESS: nan, KHat: nan,
 		Warnings: slices.Clone(result.Warnings),
 	}
 	if err := result.Status.Err(); err != nil {
@@ -60,14 +53,11 @@ func Of(result *fit.Result) (Diagnosis, error) {
 	}
 	switch weights := p.LogWeights(); {
 	case d.Chains > 0:
-		chains, err := NewForPosterior(p)
+		summary, err := OfPosterior(p)
 		if err != nil {
 			return d, err
 		}
-		d.ofChains(chains.Summary())
-		if n := evaluations(result); n > 0 {
-			d.PerEvaluation = d.Summary.perEvaluation(n)
-		}
+		d.ofChains(summary)
 	case !equal(weights.Weights()):
 		d.ESS = weights.EffectiveSampleSize()
 		smoothed, err := PSIS(weights, 1)
@@ -91,16 +81,6 @@ func Of(result *fit.Result) (Diagnosis, error) {
 		}
 	}
 	return d, nil
-}
-
-// evaluations are the full evaluations of a result by its details; 0 if none counts them.
-func evaluations(result *fit.Result) float64 {
-	for _, of := range result.Details {
-		if e, ok := of.(Evaluated); ok && e.FullEvaluations() > 0 {
-			return e.FullEvaluations()
-		}
-	}
-	return 0
 }
 
 // ofCopies replaces the ESS where particles are copies of each other, as after resampling or where moves were
@@ -156,11 +136,9 @@ func merge(values, weights []float64) (merged []float64, different int) {
 
 // ofChains fills in the worst values of a summary of chains.
 func (d *Diagnosis) ofChains(s Summary) {
-	d.Summary = &s
-	slow, apart, still := 0, 0, 0 // rows of the smallest ESS and of the largest R-hat; how many never change
+	slow, apart := 0, 0 // rows of the smallest ESS and of the largest R-hat
 	for i, r := range s.Rows {
-		if math.IsNaN(r.RHat) { // all draws are equal: its ESS is the number of draws (see Chains), which means nothing
-			still++
+		if math.IsNaN(r.RHat) { // all draws are equal: its ESS is the number of draws (see Summary), which means nothing
 			continue
 		}
 		if r.BulkESS < d.ESS || math.IsNaN(d.ESS) {
@@ -170,9 +148,9 @@ func (d *Diagnosis) ofChains(s Summary) {
 			d.RHat, apart = r.RHat, i
 		}
 	}
-	if still > 0 {
+	if still := s.still(); len(still) > 0 {
 		d.warn("%d of %d parameters never change: all their draws are equal; if they should move, take a smaller step",
-			still, len(s.Rows))
+			len(still), len(s.Rows))
 	}
 	if d.RHat > mostRHat {
 		d.warn("R-hat of %s is %.3f, above %.2f: the %d chains disagree", s.Rows[apart].Name, d.RHat,
@@ -205,12 +183,6 @@ func (d Diagnosis) String() string {
 		if !math.IsNaN(v.value) {
 			parts = append(parts, fmt.Sprintf(v.format, v.value))
 		}
-	}
-	if d.PerEvaluation != nil {
-		parts = append(parts, d.PerEvaluation.text())
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.Stored)) {
-		parts = append(parts, fmt.Sprintf("%s %.3g", name, d.Stored[name]))
 	}
 	return strings.Join(append([]string{strings.Join(parts, ", ")}, d.Warnings...), "\n  ")
 }

@@ -34,36 +34,39 @@ func index(at int, shape []int) string {
 	return "[" + strings.Join(digits, ",") + "]"
 }
 
-// NewForPosterior is [New] for a posterior whose particles are of Markov chains, Posterior.Chains of them. Parameters
-// are named. Weights must be equal: for weighted particles see [PSIS]. The draws are not
-// copied: the Chains hold the posterior.
-func NewForPosterior(p *bayes.Posterior) (*Chains, error) {
+// OfPosterior is [OfSample] for a posterior whose particles are of Markov chains, Posterior.Chains of them. Parameters
+// are named. Weights must be equal: for weighted particles see [PSIS].
+func OfPosterior(p *bayes.Posterior) (Summary, error) {
 	draws, err := drawsOf(p.LogWeights().Weights(), p.Chains())
 	if err != nil {
-		return nil, err
+		return Summary{}, err
 	}
 	s := named(Sample{Chains: p.Chains(), Draws: draws, Parameters: p.Bound().D}, p.Bound())
-	return newChains(s, p.Coordinate)
+	c, err := newChains(s, p.Coordinate)
+	if err != nil {
+		return Summary{}, err
+	}
+	return c.summary()
 }
 
-// NewForPrediction is [New] in function space: its parameters are the predictions of each particle for each row. These
+// OfPrediction is [OfSample] in function space: its parameters are the predictions of each particle for each row. These
 // are f(x_n) for regression, the probability of class 1 for two classes, and of each class for more, since logits are
 // identified up to a constant only.
 //
 // The particles must come from Markov chains, as Prediction.Chains says, and have equal weights.
-func NewForPrediction(p bayes.Prediction) (*Chains, error) {
+func OfPrediction(p bayes.Prediction) (Summary, error) {
 	draws, err := drawsOf(p.Weights, p.Chains)
 	if err != nil {
-		return nil, err
+		return Summary{}, err
 	}
 	if err := p.Validate(); err != nil {
-		return nil, fmt.Errorf("diag: %w", err)
+		return Summary{}, fmt.Errorf("diag: %w", err)
 	}
 	s := Sample{Chains: p.Chains, Draws: draws}
 	var columns []string // names of a row's predictions
 	if p.Task() == bayes.Regression {
 		if s.Values, err = p.ParticleMeans(); err != nil {
-			return nil, fmt.Errorf("diag: %w", err)
+			return Summary{}, fmt.Errorf("diag: %w", err)
 		}
 		columns = functions(len(s.Values) / p.Particles / p.Rows)
 	} else {
@@ -82,7 +85,7 @@ func NewForPrediction(p bayes.Prediction) (*Chains, error) {
 			s.Names = append(s.Names, fmt.Sprintf("%s, row %d", column, n))
 		}
 	}
-	return New(s)
+	return OfSample(s)
 }
 
 // functions returns the names of the network's functions, one for each target.

@@ -1,7 +1,6 @@
 package diag
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -9,7 +8,7 @@ import (
 )
 
 // mixed has good parameters, one whose chains disagree, one that hardly moves and one that is constant.
-func mixed(t *testing.T) *Chains {
+func mixed(t *testing.T) Summary {
 	t.Helper()
 	s := Sample{Chains: 4, Draws: 500, Parameters: 6, Names: []string{"a0", "a1", "b0", "b1", "b2", "c"}}
 	s.Values = normals(4 * 500 * 6)
@@ -21,11 +20,11 @@ func mixed(t *testing.T) *Chains {
 		}
 		row[5] = 1.5
 	}
-	return chainsFrom(t, s)
+	return summaryOf(t, s)
 }
 
 func TestSummaryText(t *testing.T) {
-	s := mixed(t).Summary()
+	s := mixed(t)
 	problems := strings.Join(s.problems(), "\n")
 	for _, text := range []string{
 		"R-hat is above 1.01 for 2 of 6 parameters, worst 1.", " for b1\n", "bulk ESS is below 400 for 2 of 6",
@@ -42,7 +41,7 @@ func TestSummaryText(t *testing.T) {
 		}
 	}
 
-	good := chainsFrom(t, Sample{Values: normals(40 * 4000), Chains: 4, Draws: 1000, Parameters: 40}).Summary()
+	good := summaryOf(t, Sample{Values: normals(40 * 4000), Chains: 4, Draws: 1000, Parameters: 40})
 	good.Rows = slices.DeleteFunc(good.Rows, func(r Row) bool { return r.RHat > MaxRHat })
 	if p := good.problems(); len(p) != 0 {
 		t.Errorf("independent draws: %v", p)
@@ -51,19 +50,19 @@ func TestSummaryText(t *testing.T) {
 		strings.Count(text, "parameter ") != 31 || !strings.Contains(text, "within their thresholds") {
 		t.Errorf("%d parameters are summarised as\n%s", len(good.Rows), text)
 	}
-	one := chainsFrom(t, Sample{Values: normals(4000), Chains: 1, Draws: 4000, Parameters: 1}).Summary()
+	one := summaryOf(t, Sample{Values: normals(4000), Chains: 1, Draws: 4000, Parameters: 1})
 	if p := strings.Join(one.problems(), "\n"); !strings.Contains(p, "there is 1 chain") {
 		t.Errorf("one chain: %q", p)
 	}
 }
 
-func chainsFrom(t *testing.T, s Sample) *Chains {
+func summaryOf(t *testing.T, s Sample) Summary {
 	t.Helper()
-	c, err := New(s)
+	summary, err := OfSample(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return summary
 }
 
 // normals are n draws.
@@ -74,15 +73,4 @@ func normals(n int) []float64 {
 		x[i] = rng.NormFloat64()
 	}
 	return x
-}
-
-// The ESS that counts is the smaller of bulk and tail, at most the draws; what is NaN is counted and left out.
-func TestPerEvaluation(t *testing.T) {
-	e := Summary{Chains: 4, Draws: 100, Rows: []Row{
-		{BulkESS: 300, TailESS: 200}, {BulkESS: 900, TailESS: 700}, {BulkESS: 100, TailESS: 350},
-		{BulkESS: math.NaN(), TailESS: 100}, {BulkESS: 400, TailESS: 400, RHat: math.NaN()}, // which never changes
-	}}.perEvaluation(1000)
-	if text := e.text(); text != "ESS in 1000 full evaluations: least 100, median 200 (2 unknown)" {
-		t.Error(text)
-	}
 }

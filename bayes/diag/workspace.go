@@ -7,107 +7,61 @@ import (
 	"gobnn/bayes/internal/stats"
 
 	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat"
 )
 
 // workspace holds the draws of one parameter at a time, with the memory to diagnose it.
 type workspace struct {
-	chains       *Chains
-	draws        []float64 // [Chains, Draws]
-	halves, half int       // half chains, and draws in each: an odd chain loses its middle draw
-	split        []float64 // [halves, half]
-	byValue      []ranked  // split, sorted
-	median       float64   // of split
-	sorted       []float64 // draws, sorted
-	lags         stats.ESS
-
-	folded []ranked  // scratch of rhat
-	values []float64 // scratch, [halves, half]
+	chains *chains
+	half   int       // draws in each half chain: an odd chain loses its middle draw
+	draws  []float64 // [Chains, Draws]
+	sorted []float64 // draws, sorted
+	split  []float64 // [halves, half], with two halves of each chain
+	median float64   // of split
+	scores []float64 // the normal scores of split
+	lags   stats.ESS
 }
 
-// ranked is a value and its position.
-type ranked struct {
-	value float64
-	at    int
-}
-
-func newWorkspace(c *Chains) *workspace {
-	w := &workspace{chains: c, halves: 2 * c.sample.Chains, half: c.sample.Draws / 2}
-	w.split = make([]float64, w.halves*w.half)
-	w.values = make([]float64, w.halves*w.half)
-	w.byValue = make([]ranked, len(w.split))
-	w.folded = make([]ranked, len(w.split))
-	return w
-}
+func newWorkspace(c *chains) *workspace { return &workspace{chains: c, half: c.sample.Draws / 2} }
 
 // load makes a parameter the current one.
-func (w *workspace) load(parameter int) {
-	w.draws = w.chains.gather(parameter, w.draws)
-	w.halve(w.draws, w.split)
-	for i, v := range w.split {
-		w.byValue[i] = ranked{v, i}
+func (w *workspace) load(parameter int) (err error) {
+	if w.draws, err = w.chains.draws(parameter); err != nil {
+		return err
 	}
-	w.byValue, w.folded = radixSort(w.byValue, w.folded)
-	middle := len(w.byValue) / 2 // the number of values is even
-	w.median = (w.byValue[middle-1].value + w.byValue[middle].value) / 2
-
-	w.sorted = w.sorted[:0]
-	if len(w.split) == len(w.draws) {
-		for _, r := range w.byValue {
-			w.sorted = append(w.sorted, r.value)
-		}
-	} else {
-		w.sorted = append(w.sorted, w.draws...)
-		slices.Sort(w.sorted)
+	w.sorted = slices.Sorted(slices.Values(w.draws))
+	w.split = w.split[:0]
+	for chain := range slices.Chunk(w.draws, w.chains.sample.Draws) {
+		w.split = append(w.split, chain[:w.half]...)
+		w.split = append(w.split, chain[len(chain)-w.half:]...)
 	}
+	var sorted []float64
+	sorted, w.scores = normalScores(w.split)
+	middle := len(sorted) / 2 // the number of values is even
+	w.median = (sorted[middle-1] + sorted[middle]) / 2
+	return nil
 }
 
-// radixSort sorts x by value, by the bytes of a key from the lowest to the highest, with scratch of the same length. It
-// returns the sorted one of the two and the other. A sort by comparisons would take half of a summary's time.
-func radixSort(x, scratch []ranked) (sorted, rest []ranked) {
-	var counts [8][256]int
-	for _, r := range x {
-		for digit, k := 0, sortKey(r.value); digit < 8; digit, k = digit+1, k>>8 {
-			counts[digit][k&0xff]++
+// normalScores returns the values sorted, and the normal scores of their ranks r among n, Phi^-1((r - 3/8) / (n + 1/4))
+// (Blom 1958). Equal values share the mean of their ranks.
+func normalScores(x []float64) (sorted, scores []float64) {
+	sorted, scores = slices.Sorted(slices.Values(x)), make([]float64, len(x))
+	n := len(x)
+	bySorted := make([]float64, n) // at the first of equal values
+	for first := 0; first < n; {
+		end := first + 1
+		for end < n && sorted[end] == sorted[first] {
+			end++
 		}
+		rank := float64(first+1+end) / 2
+		bySorted[first] = mathext.NormalQuantile((rank - 0.375) / (float64(n) + 0.25))
+		first = end
 	}
-	for digit := range counts {
-		starts, shift := &counts[digit], 8*digit
-		if starts[sortKey(x[0].value)>>shift&0xff] == len(x) {
-			continue // all have the same byte
-		}
-		start := 0
-		for b, n := range starts {
-			starts[b] = start
-			start += n
-		}
-		for _, r := range x {
-			to := &starts[sortKey(r.value)>>shift&0xff]
-			scratch[*to] = r
-			*to++
-		}
-		x, scratch = scratch, x
+	for i, v := range x {
+		first, _ := slices.BinarySearch(sorted, v)
+		scores[i] = bySorted[first]
 	}
-	return x, scratch
-}
-
-// sortKey is a whole number that orders as the finite floats do.
-func sortKey(v float64) uint64 {
-	bits := math.Float64bits(v)
-	if bits>>63 == 1 {
-		return ^bits
-	}
-	return bits | 1<<63
-}
-
-// halve cuts each chain of x, [Chains, Draws], into its first and its last half.
-func (w *workspace) halve(x, halves []float64) {
-	n := w.chains.sample.Draws
-	halves = halves[:0]
-	for chain := range w.chains.sample.Chains {
-		own := x[chain*n : (chain+1)*n]
-		halves = append(halves, own[:w.half]...)
-		halves = append(halves, own[n-w.half:]...)
-	}
+	return sorted, scores
 }
 
 // quantile of the draws by linear interpolation (type 7 of Hyndman and Fan 1996). The conversions keep the compiler
@@ -122,55 +76,69 @@ func (w *workspace) quantile(prob float64) float64 {
 	return w.sorted[low] + float64((w.sorted[low+1]-w.sorted[low])*(at-float64(low)))
 }
 
-// scoreTable returns the normal scores of ranks 1 to n, Phi^-1((r - 3/8) / (n + 1/4)) (Blom 1958), by rank.
-func scoreTable(n int) []float64 {
-	table := make([]float64, n+1)
-	for r := 1; r <= n; r++ {
-		table[r] = score(float64(r), n)
-	}
-	return table
-}
+// bulkESS is the ESS for the centre of the distribution, by normal scores of the ranks (Vehtari et al. 2021, sections
+// 3.2 and 4.3). Of S draws in all chains it is at most S log10(S).
+func (w *workspace) bulkESS() float64 { return w.essOf(w.scores) }
 
-func score(rank float64, n int) float64 {
-	return mathext.NormalQuantile((rank - 0.375) / (float64(n) + 0.25))
-}
+// tailESS is the ESS for the worse of the 5 % and the 95 % quantile.
+func (w *workspace) tailESS() float64 { return min(w.quantileESS(0.05), w.quantileESS(0.95)) }
 
-// normalScores writes the normal score of each value's rank to dst. Equal values share the mean of their ranks.
-func (w *workspace) normalScores(byValue []ranked, dst []float64) []float64 {
-	table, n := w.chains.scores(), len(byValue)
-	for first := 0; first < n; {
-		end := first + 1
-		for end < n && byValue[end].value == byValue[first].value {
-			end++
-		}
-		z := table[end]
-		if end-first > 1 {
-			z = score(float64(first+1+end)/2, n)
-		}
-		for _, r := range byValue[first:end] {
-			dst[r.at] = z
-		}
-		first = end
-	}
-	return dst
-}
-
-// fold sorts the distances from the median. Those below it and those above it are in order already: merging them spares
-// a sort.
-func (w *workspace) fold() []ranked {
-	low, high := len(w.byValue)/2-1, len(w.byValue)/2
-	distance := func(i int) float64 { return math.Abs(w.byValue[i].value - w.median) }
-	for i := range w.folded {
-		next := low
-		if low < 0 || high < len(w.byValue) && distance(high) < distance(low) {
-			next = high
-		}
-		w.folded[i] = ranked{distance(next), w.byValue[next].at}
-		if next == low {
-			low--
-		} else {
-			high++
+// quantileESS is the ESS of the indicator of what lies at or below a quantile.
+func (w *workspace) quantileESS(prob float64) float64 {
+	limit, below := w.quantile(prob), make([]float64, len(w.split))
+	for i, v := range w.split {
+		if v <= limit {
+			below[i] = 1
 		}
 	}
-	return w.folded
+	return w.essOf(below)
+}
+
+// meanESS is the ESS for the mean.
+func (w *workspace) meanESS() float64 { return w.essOf(w.split) }
+
+// essOf is the ESS of half chains x, [halves, half], for their mean.
+func (w *workspace) essOf(x []float64) float64 { return w.lags.Mean(x, w.half) }
+
+// rhat is the rank-normalised split R-hat (Vehtari et al. 2021, sections 4.1 and 4.2), the larger of two. The bulk
+// R-hat, of the draws' normal scores, shows chains of different location. The folded one, of the normal scores of the
+// distances from the median, shows chains of different spread. It is NaN if all draws are equally far from their median,
+// as draws of two values are: then R-hat is the other.
+func (w *workspace) rhat() (larger, bulk, folded float64) {
+	distances := make([]float64, len(w.split))
+	for i, v := range w.split {
+		distances[i] = math.Abs(v - w.median)
+	}
+	_, scores := normalScores(distances)
+	bulk, folded = w.rhatOf(w.scores), w.rhatOf(scores)
+	if math.IsNaN(folded) {
+		return bulk, bulk, folded
+	}
+	return max(bulk, folded), bulk, folded
+}
+
+// rhatOf is sqrt(var+ / W) of half chains x, [halves, half] (Vehtari et al. 2021, section 3.1).
+func (w *workspace) rhatOf(x []float64) float64 {
+	n := float64(w.half)
+	means := make([]float64, len(x)/w.half)
+	within := 0.0
+	for m := range means {
+		mean, variance := meanVariance(x[m*w.half : (m+1)*w.half])
+		means[m] = mean
+		within += variance / float64(len(means))
+	}
+	_, between := meanVariance(means)
+	return math.Sqrt((n-1)/n + between/within)
+}
+
+// meanVariance returns the mean and the variance. For equal values both are exact, so that a chain that never moves has
+// variance 0; a sum divided by the number of values may be rounded.
+func meanVariance(x []float64) (mean, variance float64) {
+	mean = x[0]
+	for _, v := range x {
+		if v != mean {
+			return stat.MeanVariance(x, nil)
+		}
+	}
+	return mean, 0
 }

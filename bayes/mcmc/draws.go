@@ -80,7 +80,7 @@ func (d *Draws) equal() bayes.Draws {
 	}
 }
 
-// Sample is the draws for diag.New; the coordinates of the problem are the parameters.
+// Sample is the draws for diag.OfSample; the coordinates of the problem are the parameters.
 func (d *Draws) Sample() diag.Sample {
 	values := make([]float64, d.Chains*d.PerChain*d.Dim)
 	for i := range values {

@@ -26,15 +26,6 @@ func (e Evaluations) Forwards() float64 {
 	return float64(e.Full+gradientForwards*e.FullGradients) + e.PartialShare*e.partial()
 }
 
-// FullEvaluations is Evaluations.Forwards, the cost of the draws in full forward passes; 0 for nil. diag.Of compares
-// samplers by it.
-func (r *Details) FullEvaluations() float64 {
-	if r == nil {
-		return 0
-	}
-	return r.Evaluations.Forwards()
-}
-
 // partial is the cost of the cheap target's evaluations, in its forward passes.
 func (e Evaluations) partial() float64 {
 	return float64(e.Partial + gradientForwards*e.PartialGradients)

@@ -91,16 +91,12 @@ func TestSurrogateExactLong(t *testing.T) {
 					f = append(f, network(r.Draws.At(chain, draw), places[10*i:10*i+10]))
 				}
 			}
-			found, err := diag.New(diag.Sample{Values: f, Chains: chains, Draws: draws, Parameters: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ess, err := found.ESS(0)
+			found, err := diag.OfSample(diag.Sample{Values: f, Chains: chains, Draws: draws, Parameters: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			mean, sd := stat.MeanStdDev(f, nil)
-			all[i] = moments{mean, sd / math.Sqrt(ess)}
+			all[i] = moments{mean, sd / math.Sqrt(found.Rows[0].BulkESS)}
 		}
 		return all, acceptanceOf(r)
 	}

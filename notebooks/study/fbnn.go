@@ -426,8 +426,8 @@ func (r fbnnRun) chain(f *fbnnFit, p bayes.Prediction, out Result) {
 	if !math.IsNaN(result.Truth.Emulated) {
 		v["emulated Phi"] = result.Truth.Emulated
 	}
-	v["ESS, least"], v["ESS, median"], v["ESS, most"] = effective(must(diag.NewForPosterior(f.posterior)), nil)
-	v["ESS of f, least"], v["ESS of f, median"], _ = effective(must(diag.NewForPrediction(p)), p.Outputs)
+	v["ESS, least"], v["ESS, median"], v["ESS, most"] = effective(must(diag.OfPosterior(f.posterior)), nil)
+	v["ESS of f, least"], v["ESS of f, median"], _ = effective(must(diag.OfPrediction(p)), p.Outputs)
 	v["least ESS a second"] = v["ESS, least"] / v["seconds of a fit"]
 	if spent := v["full evaluations"]; spent > 0 {
 		v["least ESS in 1000 full evaluations"] = 1000 * v["ESS, least"] / spent
@@ -437,16 +437,16 @@ func (r fbnnRun) chain(f *fbnnFit, p bayes.Prediction, out Result) {
 // effective returns the least, the median and the largest rank-normalised effective sample size. A column that is
 // constant over the draws, [draws, parameters], such as the output of an emulator whose units are dead, counts 0
 // effective draws. Package diag would count all draws.
-func effective(c *diag.Chains, draws []float64) (least, median, most float64) {
+func effective(s diag.Summary, draws []float64) (least, median, most float64) {
 	var all []float64
-	count := c.Parameters()
-	for i := range count {
-		if len(draws) == count*c.Chains()*c.Draws() && constant(draws, i, count) {
+	count := len(s.Rows)
+	for i, r := range s.Rows {
+		if len(draws) == count*s.Chains*s.Draws && constant(draws, i, count) {
 			all = append(all, 0)
 			continue
 		}
-		if v := must(c.ESS(i)); !math.IsNaN(v) {
-			all = append(all, v)
+		if !math.IsNaN(r.BulkESS) {
+			all = append(all, r.BulkESS)
 		}
 	}
 	if len(all) == 0 {

@@ -154,10 +154,9 @@ func medianRHat(prediction bayes.Prediction, draws int) float64 {
 	if draws < 4 {
 		return math.NaN()
 	}
-	chains := must(diag.NewForPrediction(prediction))
-	all := make([]float64, chains.Parameters())
-	for i := range all {
-		all[i] = must(chains.RHat(i))
+	var all []float64
+	for _, r := range must(diag.OfPrediction(prediction)).Rows {
+		all = append(all, r.RHat)
 	}
 	slices.Sort(all)
 	return all[len(all)/2]

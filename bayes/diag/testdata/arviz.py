@@ -42,13 +42,6 @@ def number(x):
     return x if math.isfinite(x) else str(x)
 
 
-def khat(x, tail):
-    try:
-        return number(array_stats.pareto_khat(x, tail=tail))
-    except ValueError:  # all tail values are the same
-        return "nan"
-
-
 def chains_case(name, x):
     x = np.asarray(x, dtype=float)
     split = array_stats._split_chains(x)
@@ -85,8 +78,6 @@ def chains_case(name, x):
             }
             for p in QUANTILES
         ],
-        "khat_left": khat(x, "left"),
-        "khat_right": khat(x, "right"),
     }
 
 
@@ -201,7 +192,6 @@ comparison = [
         "se": number(row["se"]),
         "difference": number(row["elpd_diff"]),
         "dse": number(row["dse"]),
-        "worse": number(row["p_worse"]),
         "weight": number(row["weight"]),
     }
     for name, row in table.iterrows()
