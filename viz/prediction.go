@@ -158,7 +158,7 @@ func PredictedVsTrueOf(truth []float64, p bayes.Prediction, frame Frame) (*Figur
 // CalibrationCurveOf is [CalibrationCurve] of a regression on targets y, [Rows], at the levels 0.05, 0.1, ..., 0.95,
 // with the band for as many rows.
 func CalibrationCurveOf(p bayes.Prediction, y []float64, frame Frame) (*Figure, error) {
-	curve, err := metric.CalibrationCurve(p, y, nil)
+	curve, err := metric.CalibrationCurve(p, y)
 	if err != nil {
 		return nil, fmt.Errorf("viz: calibration: %w", err)
 	}

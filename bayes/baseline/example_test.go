@@ -42,12 +42,17 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		scores, err := metric.OfStandardised(context.Background(), result.Posterior, parts.Test)
+		prediction, err := result.Posterior.Predict(context.Background(), parts.Test.X)
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%T: %d particles, %s %.1f\n", method, result.Posterior.Particles(), scores[1].Name, scores[1].Value)
+		rmse, err := metric.RMSE(prediction.Standardised(), prediction.StandardiseTarget(parts.Test.Y))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%T: %d particles, RMSE %.1f\n", method, result.Posterior.Particles(), rmse.Value)
 	}
 	// Output:
 	// baseline.MAP: 1 particles, RMSE 0.2

@@ -141,12 +141,12 @@ func TestCoverageStandardErrorIsCalibrated(t *testing.T) {
 			spreads := make([]spread, len(levels))
 			for repetition := range uint64(repetitions) {
 				p, y := draw(world{seed: 100 + seed, rows: 60, unequal: unequal}, particles, repetition)
-				curve, err := metric.CalibrationCurve(p, y, levels)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i, point := range curve {
-					spreads[i].add(point.Coverage)
+				for i, level := range levels {
+					coverage, err := metric.Coverage(p, y, level)
+					if err != nil {
+						t.Fatal(err)
+					}
+					spreads[i].add(coverage)
 				}
 			}
 			for i, s := range spreads {

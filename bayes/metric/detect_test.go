@@ -138,7 +138,8 @@ func TestMacroAverages(t *testing.T) {
 			0, -.25, 2.5, -1.1, 1, -.25, .5, -1.1,
 		},
 	}
-	scores, err := metric.ScoreDrawsOf(p, []float64{0, 1, 2, 3, 0, 0, 3, 2, 1, 3, 3, 0, 2, 1}, 1, 0)
+	withDraws(t, 1)
+	scores, err := metric.ScoreDraws(p, []float64{0, 1, 2, 3, 0, 0, 3, 2, 1, 3, 3, 0, 2, 1}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 // itself, and the distribution of the R scores is reported (PMCnet, Algorithm 2). It says how good one draw is, not how
 // good the posterior's prediction is, which averages over draws and is better: for that, see [Scores].
 
-// scoredDraws is R, the number of draws that are resampled by their weights.
-const scoredDraws = 100
+// scoredDraws is R, the number of draws that are resampled by their weights; a variable for the tests.
+var scoredDraws = 100
 
 // positive is the positive class of a binary classification, for F1, precision, recall, specificity and the ROC, as the
 // authors of PMCnet take it.
@@ -54,11 +54,7 @@ func (s DrawScore) interval(level float64) (low, high float64) {
 // units; take one of several targets by bayes.Prediction.Of. Precision and F1 of a class that no row is predicted to be
 // are 0.
 func ScoreDraws(p bayes.Prediction, y []float64, seed uint64) ([]DrawScore, error) {
-	return scoreDraws(p, y, scoredDraws, seed)
-}
-
-func scoreDraws(p bayes.Prediction, y []float64, count int, seed uint64) ([]DrawScore, error) {
-	draws, err := resampled(p, y, count, seed)
+	draws, err := resampled(p, y, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -107,14 +103,10 @@ type Band struct {
 // ROCEnvelope computes pointwise intervals of the ROC curves of 100 draws, resampled by their weights, at so many false
 // positive rates, equally spaced from 0 to 1, for classification: of class 0 against all others.
 func ROCEnvelope(p bayes.Prediction, y []float64, points int) (Envelope, error) {
-	return rocEnvelope(p, y, points, scoredDraws)
-}
-
-func rocEnvelope(p bayes.Prediction, y []float64, points, count int) (Envelope, error) {
 	if points < 2 {
 		return Envelope{}, fmt.Errorf("metric: ROCEnvelope at %d false positive rates: there must be at least 2", points)
 	}
-	draws, err := resampled(p, y, count, 0)
+	draws, err := resampled(p, y, 0)
 	if err != nil {
 		return Envelope{}, err
 	}
@@ -151,8 +143,8 @@ func rocEnvelope(p bayes.Prediction, y []float64, points, count int) (Envelope, 
 	return e, nil
 }
 
-// resampled draws so many particles by their weights.
-func resampled(p bayes.Prediction, y []float64, count int, seed uint64) ([]int, error) {
+// resampled draws particles by their weights.
+func resampled(p bayes.Prediction, y []float64, seed uint64) ([]int, error) {
 	if err := p.ValidateTarget(y); err != nil {
 		return nil, fmt.Errorf("metric: %w", err)
 	}
@@ -160,7 +152,7 @@ func resampled(p bayes.Prediction, y []float64, count int, seed uint64) ([]int, 
 		return nil, errors.New("metric: the scores of draws are not known where targets are censored: take NLPD")
 	}
 	by := sampleuv.NewWeighted(p.Weights, rand.NewPCG(seed, 0x9e3779b97f4a7c15))
-	draws := make([]int, count)
+	draws := make([]int, scoredDraws)
 	for r := range draws {
 		j, _ := by.Take()
 		draws[r] = j

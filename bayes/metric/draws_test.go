@@ -62,12 +62,20 @@ func two() (bayes.Prediction, []float64) {
 	}, []float64{1, 1, 0, 0}
 }
 
+// withDraws scores so many draws in a test.
+func withDraws(t *testing.T, count int) {
+	before := *metric.ScoredDraws
+	t.Cleanup(func() { *metric.ScoredDraws = before })
+	*metric.ScoredDraws = count
+}
+
 // Scores of single draws, by hand: the first particle is right in all rows, the second in two of four. They are drawn
 // by their weights, and one without weight never.
 func TestScoreDraws(t *testing.T) {
 	p, y := two()
 	const draws = 4000
-	scores, err := metric.ScoreDrawsOf(p, y, draws, 0)
+	withDraws(t, draws)
+	scores, err := metric.ScoreDraws(p, y, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +110,7 @@ func TestScoreDraws(t *testing.T) {
 			t.Errorf("%s: %v ± %v, want %v ± %v", s.Name, s.Mean(), s.StdDev(), mean, sd)
 		}
 	}
-	e, err := metric.ROCEnvelopeOf(p, y, 5, draws)
+	e, err := metric.ROCEnvelope(p, y, 5)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"math"
+	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/internal/stats"
@@ -72,133 +73,98 @@ func (e *ensemble) readScales(p bayes.Prediction) {
 }
 
 // withAndWithout turns sums over each group, [G], into the weighted mean over all particles and the means without each
-// group: out is [1+G] (or [1]). The other groups are summed for each group again, since subtracting a dominating group
+// group, [1+G] (or [1]). The other groups are summed for each group again, since subtracting a dominating group
 // from the total would lose precision.
-func (e *ensemble) withAndWithout(groups, out []float64) {
+func (e *ensemble) withAndWithout(groups []float64) []float64 {
+	out := make([]float64, 1+e.replicates)
 	out[0] = floats.Sum(groups)
 	for g := range e.replicates {
 		out[1+g] = (floats.Sum(groups[:g]) + floats.Sum(groups[g+1:])) / e.rest[g]
 	}
+	return out
 }
 
-// row is one row of a batch, with the summaries of its predictive distribution that several metrics share. Each summary
-// is [1+G]: its value by all particles, then the jackknife's replicates, by all but each of the G groups.
+// row is one row of a batch, with the summaries of its predictive distribution that several metrics share: nil until one
+// asks for it. Each is [1+G]: its value by all particles, then the jackknife's replicates, by all but each of the G
+// groups.
 type row struct {
 	*ensemble
 	parts [][]stats.Distribution // [Targets][A], in standardised units
 	ys    []float64              // [Targets], in standardised units
 	y     float64                // the first target, in its own units
 	above bool                   // the target is censored
-	have  summary                // which summaries are computed for this row
 
-	sums          []float64 // [G] scratch: sums over each group
-	terms         []float64 // [A] scratch
-	density       []float64 // [1+G] log predictive density of y
-	means         []float64 // [1+G]
+	density       []float64 // log predictive density of y
+	means         []float64
 	particleMeans []float64 // [A]
-	upTo, below   []float64 // [1+G] P(Y <= y) and P(Y < y), stretched
-	lower, upper  []float64 // [1+G] ends of the central interval of the level
+	upTo, below   []float64 // P(Y <= y) and P(Y < y), stretched
+	lower, upper  []float64 // ends of the central interval of the level
 	level         float64
 	probabilities [][]float64 // [Classes][1+G]
 	stretched     [][]float64 // [Classes][1+G]
 }
 
-type summary int
-
-const (
-	haveDensity summary = 1 << iota
-	haveMeans
-	haveParticleMeans
-	havePIT
-	haveInterval
-	haveProbabilities
-	haveStretched
-)
-
-func newRow(e *ensemble) *row {
-	size := 1 + e.replicates
-	r := &row{ensemble: e, sums: make([]float64, e.groups), terms: make([]float64, len(e.alive)),
-		particleMeans: make([]float64, len(e.alive))}
-	for range e.targets {
-		r.parts = append(r.parts, make([]stats.Distribution, len(e.alive)))
-	}
-	r.ys = make([]float64, e.targets)
-	for _, s := range []*[]float64{&r.density, &r.means, &r.upTo, &r.below, &r.lower, &r.upper} {
-		*s = make([]float64, size)
-	}
-	for range e.classCount {
-		r.probabilities = append(r.probabilities, make([]float64, size))
-		r.stretched = append(r.stretched, make([]float64, size))
+// newRow is row n of a batch, whose targets are y, [Targets].
+func newRow(e *ensemble, p bayes.Prediction, n int, y []float64) *row {
+	r := &row{ensemble: e, y: y[0], ys: p.StandardiseTarget(y), above: p.Censored != nil && p.Censored[n]}
+	for k := range e.targets {
+		parts := make([]stats.Distribution, len(e.alive))
+		for i, j := range e.alive {
+			parts[i] = p.Distribution(j, n, k)
+		}
+		r.parts = append(r.parts, parts)
 	}
 	return r
 }
 
-// read takes row n of a batch, whose targets are y, [Targets].
-func (r *row) read(p bayes.Prediction, n int, y []float64) {
-	r.have = 0
-	r.y = y[0]
-	r.above = p.Censored != nil && p.Censored[n]
-	copy(r.ys, p.StandardiseTarget(y))
-	for k, parts := range r.parts {
-		for i, j := range r.alive {
-			parts[i] = p.Distribution(j, n, k)
-		}
-	}
-}
-
-// need reports whether a summary is still to be computed for this row, and marks it as computed.
-func (r *row) need(s summary) bool {
-	missing := r.have&s == 0
-	r.have |= s
-	return missing
-}
-
 // logDensity is log sum_j w_j p(y | f_j).
 func (r *row) logDensity() []float64 {
-	if !r.need(haveDensity) {
+	if r.density != nil {
 		return r.density
 	}
-	for i, l := range r.logs {
+	terms := slices.Clone(r.logs) // [A]
+	for i := range terms {
 		if r.above {
-			r.terms[i] = l + bayes.LogSurvival(r.parts[0][i], r.ys[0])
+			terms[i] += bayes.LogSurvival(r.parts[0][i], r.ys[0])
 			continue
 		}
 		for k, y := range r.ys {
-			l += r.parts[k][i].LogProb(y)
+			terms[i] += r.parts[k][i].LogProb(y)
 		}
-		r.terms[i] = l - r.logScale
+		terms[i] -= r.logScale
 	}
-	for g := range r.sums {
-		r.sums[g] = floats.LogSumExp(r.terms[r.bounds[g]:r.bounds[g+1]])
+	sums := make([]float64, r.groups)
+	for g := range sums {
+		sums[g] = floats.LogSumExp(terms[r.bounds[g]:r.bounds[g+1]])
 	}
-	r.density[0] = floats.LogSumExp(r.sums)
+	r.density = append(r.density, floats.LogSumExp(sums))
 	for g := range r.replicates {
-		left := r.sums[g]
-		r.sums[g] = math.Inf(-1)
-		r.density[1+g] = floats.LogSumExp(r.sums) - math.Log(r.rest[g])
-		r.sums[g] = left
+		left := sums[g]
+		sums[g] = math.Inf(-1)
+		r.density = append(r.density, floats.LogSumExp(sums)-math.Log(r.rest[g]))
+		sums[g] = left
 	}
 	return r.density
 }
 
 // mean is the predictive mean, in the target's own units.
 func (r *row) mean() []float64 {
-	if r.need(haveMeans) {
-		means := r.ofParticles()
-		for g := range r.sums {
+	if r.means == nil {
+		means, sums := r.ofParticles(), make([]float64, r.groups)
+		for g := range sums {
 			from, to := r.bounds[g], r.bounds[g+1]
-			r.sums[g] = floats.Dot(r.weights[from:to], means[from:to])
+			sums[g] = floats.Dot(r.weights[from:to], means[from:to])
 		}
-		r.withAndWithout(r.sums, r.means)
+		r.means = r.withAndWithout(sums)
 	}
 	return r.means
 }
 
 // ofParticles returns the particles' own means, [A], in the target's own units.
 func (r *row) ofParticles() []float64 {
-	if r.need(haveParticleMeans) {
-		for i, d := range r.parts[0] {
-			r.particleMeans[i] = r.center + r.scales[0]*d.Mean()
+	if r.particleMeans == nil {
+		for _, d := range r.parts[0] {
+			r.particleMeans = append(r.particleMeans, r.center+r.scales[0]*d.Mean())
 		}
 	}
 	return r.particleMeans
@@ -210,15 +176,15 @@ func (r *row) mixture() stats.Mixture {
 
 // distribution is P(Y <= y) and P(Y < y), stretched.
 func (r *row) distribution() (upTo, below []float64) {
-	if r.need(havePIT) {
-		m := r.mixture()
-		m.CDF(r.ys[0], r.bounds, r.sums)
-		r.withAndWithout(r.sums, r.upTo)
+	if r.upTo == nil {
+		m, sums := r.mixture(), make([]float64, r.groups)
+		m.CDF(r.ys[0], r.bounds, sums)
+		r.upTo = r.withAndWithout(sums)
 		stretch(r.upTo)
-		copy(r.below, r.upTo)
+		r.below = r.upTo
 		if r.discrete {
-			m.CDF(r.ys[0]-1, r.bounds, r.sums)
-			r.withAndWithout(r.sums, r.below)
+			m.CDF(r.ys[0]-1, r.bounds, sums)
+			r.below = r.withAndWithout(sums)
 			stretch(r.below)
 		}
 	}
@@ -227,33 +193,33 @@ func (r *row) distribution() (upTo, below []float64) {
 
 // interval is the central interval of the level, in the target's own units.
 func (r *row) interval(level float64) (lower, upper []float64) {
-	if r.need(haveInterval) || r.level != level {
-		r.level = level
-		m := r.mixture()
-		for _, end := range []struct {
-			p   float64
-			out []float64
-		}{{(1 - level) / 2, r.lower}, {1 - (1-level)/2, r.upper}} {
-			end.out[0] = m.Quantile(end.p)
-			if r.replicates > 0 {
-				m.QuantilesWithout(end.p, end.out[0], r.bounds, r.rest, end.out[1:])
-			}
-			for g, v := range end.out {
-				end.out[g] = r.center + r.scales[0]*v
-			}
-		}
+	if r.lower == nil || r.level != level {
+		r.level, r.lower, r.upper = level, r.quantile((1-level)/2), r.quantile(1-(1-level)/2)
 	}
 	return r.lower, r.upper
 }
 
+// quantile is the p-quantile, [1+G], in the target's own units.
+func (r *row) quantile(p float64) []float64 {
+	m, out := r.mixture(), make([]float64, 1+r.replicates)
+	out[0] = m.Quantile(p)
+	if r.replicates > 0 {
+		m.QuantilesWithout(p, out[0], r.bounds, r.rest, out[1:])
+	}
+	for g, v := range out {
+		out[g] = r.center + r.scales[0]*v
+	}
+	return out
+}
+
 // classes returns the averaged probabilities of each class, [Classes][1+G].
 func (r *row) classes() [][]float64 {
-	if !r.need(haveProbabilities) {
+	if r.probabilities != nil {
 		return r.probabilities
 	}
-	own := make([]float64, len(r.probabilities))
+	own := make([]float64, r.classCount)
 	sums := make([]float64, len(own)*r.groups) // [Classes, G]
-	for g := range r.sums {
+	for g := range r.groups {
 		for i := r.bounds[g]; i < r.bounds[g+1]; i++ {
 			stats.Probabilities(r.parts[0][i], own)
 			for c, v := range own {
@@ -261,8 +227,8 @@ func (r *row) classes() [][]float64 {
 			}
 		}
 	}
-	for c, out := range r.probabilities {
-		r.withAndWithout(sums[c*r.groups:(c+1)*r.groups], out)
+	for c := range own {
+		r.probabilities = append(r.probabilities, r.withAndWithout(sums[c*r.groups:(c+1)*r.groups]))
 	}
 	return r.probabilities
 }
@@ -270,9 +236,9 @@ func (r *row) classes() [][]float64 {
 // predicted is the class of largest probability and that probability, the confidence, in replicate g of 1+G, by the
 // stretched probabilities.
 func (r *row) predicted(g int) (class int, confidence float64) {
-	if r.need(haveStretched) {
+	if r.stretched == nil {
 		for c, p := range r.classes() {
-			copy(r.stretched[c], p)
+			r.stretched = append(r.stretched, slices.Clone(p))
 			stretch(r.stretched[c])
 		}
 	}

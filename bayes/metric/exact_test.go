@@ -100,31 +100,32 @@ func TestWeightedParticles(t *testing.T) {
 }
 
 func TestClassificationByHand(t *testing.T) {
-	p := classification([]float64{0.7, 0.2, 0.1}, []float64{0.1, 0.8, 0.1}, []float64{0.25, 0.25, 0.5},
+	p := classification([]float64{0.7, 0.2, 0.1}, []float64{0.14, 0.72, 0.14}, []float64{0.25, 0.25, 0.5},
 		[]float64{0.05, 0.05, 0.9})
 	y := []float64{0, 2, 2, 2}
 	value(t, "accuracy", 0.75, 0)(metric.Accuracy(p, y))
-	value(t, "NLPD", -math.Log(0.7*0.1*0.5*0.9)/4, 1e-14)(metric.NLPD(p, y))
-	brier := (0.09 + 0.04 + 0.01) + (0.01 + 0.64 + 0.81) + (0.0625 + 0.0625 + 0.25) + (0.0025 + 0.0025 + 0.01)
+	value(t, "NLPD", -math.Log(0.7*0.14*0.5*0.9)/4, 1e-14)(metric.NLPD(p, y))
+	brier := (0.09 + 0.04 + 0.01) + (0.14*0.14 + 0.72*0.72 + 0.86*0.86) + (0.0625 + 0.0625 + 0.25) +
+		(0.0025 + 0.0025 + 0.01)
 	value(t, "Brier", brier/4, 1e-14)(metric.Brier(p, y))
-	// Five bins: 0.5 (right) in (.4, .6]; 0.7 (right) and 0.8 (wrong) in (.6, .8]; 0.9 (right) in (.8, 1].
-	// Rows' weight x |accuracy - confidence|: 1/4 x 0.5, 2/4 x |0.5 - 0.75|, 1/4 x 0.1.
-	value(t, "ECE", 0.125+0.125+0.025, 1e-14)(metric.ECE(p, y, 5))
+	// Of 15 bins: 0.5 (right) in bin 7; 0.7 (right) and 0.72 (wrong) in bin 10; 0.9 (right) in bin 13.
+	// Rows' weight x |accuracy - confidence|: 1/4 x 0.5, 2/4 x |0.5 - 0.71|, 1/4 x 0.1.
+	value(t, "ECE", 0.125+0.105+0.025, 1e-14)(metric.ECE(p, y))
 
-	diagram, err := metric.ReliabilityDiagram(p, y, 5)
-	if err != nil || len(diagram) != 5 {
+	diagram, err := metric.ReliabilityDiagram(p, y)
+	if err != nil || len(diagram) != 15 {
 		t.Fatal(diagram, err)
 	}
-	if b := diagram[3]; b.Count != 2 || math.Abs(b.Confidence-0.75) > 1e-14 || b.Accuracy != 0.5 || b.Lower != 0.6 ||
-		b.Upper != 0.8 {
-		t.Errorf("bin 3 is %+v", b)
+	if b := diagram[10]; b.Count != 2 || math.Abs(b.Confidence-0.71) > 1e-14 || b.Accuracy != 0.5 || b.Lower != 10./15 ||
+		b.Upper != 11./15 {
+		t.Errorf("bin 10 is %+v", b)
 	}
 	if b := diagram[0]; b.Count != 0 || !math.IsNaN(b.Confidence) || !math.IsNaN(b.Accuracy) {
 		t.Errorf("bin 0 is %+v, want it empty", b)
 	}
-	even, err := metric.ReliabilityDiagram(classification([]float64{.5, .5}), []float64{0}, 4)
-	if err != nil || even[1].Count != 1 { // a confidence on the border of (.25, .5] and (.5, .75]
-		t.Errorf("the bins of a confidence of exactly .5 are %+v (%v)", even, err)
+	sure, err := metric.ReliabilityDiagram(classification([]float64{1, 1e-300}), []float64{0})
+	if err != nil || sure[14].Count != 1 { // the end of the last bin belongs to it
+		t.Errorf("the bins of a confidence of exactly 1 are %+v (%v)", sure, err)
 	}
 }
 
@@ -138,7 +139,7 @@ func TestBinary(t *testing.T) {
 	value(t, "NLPD", -math.Log(0.7*0.35)/2, 1e-14)(metric.NLPD(p, y))
 	value(t, "accuracy", 0.5, 0)(metric.Accuracy(p, y))
 	value(t, "Brier", (2*0.09+2*0.65*0.65)/2, 1e-14)(metric.Brier(p, y))
-	value(t, "ECE", (0.3+0.65)/2, 1e-14)(metric.ECE(p, y, 0)) // 0.7 and 0.65 lie in bins 11 and 10 of 15
+	value(t, "ECE", (0.3+0.65)/2, 1e-14)(metric.ECE(p, y)) // 0.7 and 0.65 lie in bins 11 and 10 of 15
 }
 
 // Targets at the quantiles (i + 1/2)/N of a normal are covered by its interval of each level to the share of the level,
@@ -184,7 +185,7 @@ func TestCoverageOfCensored(t *testing.T) {
 // level.
 func TestCoverageAgainstIntervals(t *testing.T) {
 	p, y := draw(world{seed: 5, rows: 200, unequal: true}, 60, 0)
-	curve, err := metric.CalibrationCurve(p, y, nil)
+	curve, err := metric.CalibrationCurve(p, y)
 	if err != nil || len(curve) != 19 {
 		t.Fatal(curve, err)
 	}

@@ -16,20 +16,16 @@ func Evaluate(batches func(yield func(Batch, error) bool), measures ...*measure)
 }
 
 var (
-	ScoreDrawsOf  = scoreDraws
-	ROCEnvelopeOf = rocEnvelope
-	Usual         = usual
-	NewRMSE       = newRMSE
-	NewROC        = newROC
+	ScoredDraws = &scoredDraws
+	Usual       = usual
+	NewRMSE     = newRMSE
+	NewROC      = newROC
 )
 
 // One is the score of a single batch.
 func One(m *measure, p bayes.Prediction, y []float64) (Estimate, error) { return one(m, p, y) }
 
-func CRPS(p bayes.Prediction, y []float64) (Estimate, error) { return one(newCRPS(), p, y) }
-func EnergyScore(p bayes.Prediction, y []float64, seed uint64) (Estimate, error) {
-	return one(newEnergyScore(seed), p, y)
-}
+func CRPS(p bayes.Prediction, y []float64) (Estimate, error)  { return one(newCRPS(), p, y) }
 func Brier(p bayes.Prediction, y []float64) (Estimate, error) { return one(newBrier(), p, y) }
 func Width(p bayes.Prediction, y []float64, level float64) (Estimate, error) {
 	return one(newWidth(level), p, y)

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// integral is the integral of the CRPS, of F(x)^2 below the target and of (1 - F(x))^2 above it, by Kronrod's rule in
+// integral is the integral of the CRPS, of F(x)^2 below the target y and of (1 - F(x))^2 above it, by Kronrod's rule in
 // panels that are halved until its error is small, and outward in panels that double, until one can add nothing. The
 // sums over groups at each place serve the score and all its replicates. For mixtures of normals the CRPS has a closed
 // form (Grimit, Gneiting, Berrocal and Johnson 2006, eq. 5), with a term for each two particles, of which many
@@ -21,7 +21,6 @@ type integral struct {
 	tolerance float64   // of the error of a panel
 	narrow    float64   // width of panels in which the narrowest particles are seen
 	out       []float64 // [1+G]
-	values    []float64 // [1+G] scratch
 	groups    []float64 // [G] scratch
 }
 
@@ -32,22 +31,17 @@ const (
 	mostDoublings = 200
 	halfWidth     = 4    // of the first panels, in standard deviations
 	fewScales     = 8    // width of a narrow panel, in scales of a particle
-	mostCounts    = 2000 // beyond, the sum over counts is as near an integral
+	eachCount     = 1000 // counts that are summed one by one; further ones in blocks of ever more
 	noCounts      = 1e-5 // probability beyond the counts that are summed
 )
 
 func (s *integral) score(r *row, out []float64) {
 	clear(out)
-	s.r, s.out, s.y = r, out, r.ys[0]
-	s.values, s.groups = make([]float64, len(out)), make([]float64, r.groups)
-	switch first, last := s.counts(); {
-	case !r.discrete:
-		s.integrate(math.Inf(-1))
-	case last-first <= mostCounts:
-		s.sum(first, last)
-	default: // from a count to the next the rest changes little
-		s.sum(first, first+mostCounts)
-		s.integrate(first + mostCounts + .5)
+	s.r, s.out, s.y, s.groups = r, out, r.ys[0], make([]float64, r.groups)
+	if r.discrete {
+		s.sum()
+	} else {
+		s.integrate()
 	}
 	for g := range out {
 		out[g] *= r.scales[0]
@@ -55,23 +49,19 @@ func (s *integral) score(r *row, out []float64) {
 }
 
 // squared turns sums of the distribution function over groups into the integrand, [1+G].
-func (s *integral) squared(groups []float64, above bool) []float64 {
-	s.r.withAndWithout(groups, s.values)
-	for g, f := range s.values {
+func (s *integral) squared(above bool) []float64 {
+	values := s.r.withAndWithout(s.groups)
+	for g, f := range values {
 		if above {
 			f = 1 - f
 		}
-		s.values[g] = f * f
+		values[g] = f * f
 	}
-	return s.values
+	return values
 }
 
-// counts are a range of counts, the target among them, outside which the mixture has no probability to speak of, and no
-// range if the target is no count.
+// counts are a range of counts, the target among them, outside which the mixture has no probability to speak of.
 func (s *integral) counts() (first, last float64) {
-	if !s.r.discrete {
-		return math.Inf(-1), math.Inf(1)
-	}
 	upTo := func(k float64) float64 {
 		s.r.mixture().CDF(k, s.r.bounds, s.groups)
 		return floats.Sum(s.groups)
@@ -80,28 +70,30 @@ func (s *integral) counts() (first, last float64) {
 	for step := 1.; first > 0 && upTo(first-1) > noCounts; step *= 2 {
 		first = max(first-step, 0)
 	}
-	for step := 1.; last-first <= mostCounts && upTo(last) < 1-noCounts; step *= 2 {
+	for step := 1.; upTo(last) < 1-noCounts; step *= 2 {
 		last += step
 	}
 	return first, last
 }
 
-// sum is the sum over counts.
-func (s *integral) sum(first, last float64) {
-	m := s.r.mixture()
-	m.CDF(first-1, s.r.bounds, s.groups)
-	for k := first; k <= last; k++ {
-		m.AddMass(k, s.r.bounds, s.groups)
-		floats.Add(s.out, s.squared(s.groups, k >= s.y))
+// sum is the sum over counts. In a block of an odd number of counts, at most a five-hundredth of those before it, the
+// distribution function hardly bends, and its middle stands for all.
+func (s *integral) sum() {
+	first, last := s.counts()
+	for k := first; k <= last; {
+		half := math.Floor((k - first) / eachCount)
+		if k < s.y {
+			half = min(half, math.Floor((s.y-k-1)/2)) // the target begins another block
+		}
+		s.r.mixture().CDF(k+half, s.r.bounds, s.groups)
+		floats.AddScaled(s.out, 2*half+1, s.squared(k >= s.y))
+		k = max(k+2*half+1, math.Nextafter(k, math.Inf(1))) // beyond 2^53 not all counts are there
 	}
 }
 
-// integrate adds the integral over all x from one on. A count k stands for x from k - 1/2 to k + 1/2.
-func (s *integral) integrate(from float64) {
+// integrate is the integral over all x.
+func (s *integral) integrate() {
 	s.curve.Read(s.r.mixture())
-	if s.r.discrete {
-		s.y -= .5
-	}
 	mean, variance, sharpness := 0., 0., 0.
 	for i, w := range s.r.weights {
 		mean += w * s.curve.Locations[i]
@@ -113,17 +105,11 @@ func (s *integral) integrate(from float64) {
 		variance += w * (d*d + width*width)
 	}
 	half := halfWidth * math.Sqrt(variance)
-	if s.r.discrete { // whose rest has no steps, and may have no width by the particles' quantiles
-		s.narrow, half = math.Inf(1), max(half, mostCounts)
-	}
 	bounds := []float64{mean - half, mean, mean + half, s.y}
-	for i, b := range bounds {
-		bounds[i] = max(b, from)
-	}
 	slices.Sort(bounds)
 	first, last := bounds[0], bounds[len(bounds)-1]
 	var panels []panel
-	rough := s.out[0]
+	rough := 0.
 	for i, to := range bounds[1:] {
 		panels = append(panels, s.rule(bounds[i], to))
 		rough += panels[i].values[0]
@@ -136,9 +122,6 @@ func (s *integral) integrate(from float64) {
 		x := last
 		if outward < 0 {
 			x = first
-		}
-		if outward < 0 && x == from { // nothing is left below
-			continue
 		}
 		doublings := 0
 		for width := max(last-first, half) / 4; width*s.at(x, outward > 0)[0] > s.tolerance; width *= 2 {
@@ -155,18 +138,8 @@ func (s *integral) integrate(from float64) {
 
 // at is the integrand at x, [1+G].
 func (s *integral) at(x float64, above bool) []float64 {
-	if !s.r.discrete {
-		s.curve.CDF(x, s.r.bounds, s.groups)
-		return s.squared(s.groups, above)
-	}
-	below := math.Floor(x)
-	s.curve.CDF(below+1, s.r.bounds, s.groups)
-	next := slices.Clone(s.groups)
-	s.curve.CDF(below, s.r.bounds, s.groups)
-	for g, v := range next {
-		s.groups[g] += (x - below) * (v - s.groups[g])
-	}
-	return s.squared(s.groups, above)
+	s.curve.CDF(x, s.r.bounds, s.groups)
+	return s.squared(above)
 }
 
 // panel is the integral from one place to another, for all particles and the replicates, and its error.

@@ -74,24 +74,21 @@ func (a *particleRMSE) add(r *row) {
 
 func (a *particleRMSE) result() ([]float64, float64) {
 	e := a.ensemble
-	groups, values := make([]float64, e.groups), make([]float64, 1+e.replicates)
+	groups := make([]float64, e.groups)
 	for g := range groups {
 		for i := e.bounds[g]; i < e.bounds[g+1]; i++ {
 			groups[g] += e.weights[i] * math.Sqrt(a.squares[i]/a.n)
 		}
 	}
-	e.withAndWithout(groups, values)
-	return values, math.NaN()
+	return e.withAndWithout(groups), math.NaN()
 }
-
-func (a *particleRMSE) stretched() bool { return false }
 
 // Accuracy is the share of rows for which the class of largest averaged probability is the true one, for
 // classification.
 func Accuracy(p bayes.Prediction, y []float64) (Estimate, error) { return one(newAccuracy(), p, y) }
 
 func newAccuracy() *measure {
-	return &measure{name: "accuracy", tasks: classificationOnly,
+	return &measure{name: "accuracy", tasks: classificationOnly, stretched: true,
 		scorer: &rowMean{steps: true, score: func(r *row, out []float64) {
 			for g := range out {
 				class, _ := r.predicted(g)
@@ -142,7 +139,7 @@ func newCoverage(level float64) *measure {
 			}
 		}
 	}})
-	m.censored = true
+	m.censored, m.stretched = true, true
 	return m
 }
 

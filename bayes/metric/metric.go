@@ -11,13 +11,14 @@ import (
 // measure computes one score from predictions that come in batches of rows, all of the same particles with the same
 // weights. Rows cut into other batches give the same result, bit for bit.
 type measure struct {
-	name     string
-	tasks    tasks
-	err      error // of the settings
-	censored bool  // is known where targets are censored
-	scorer   scorer
-	ensemble *ensemble
-	rows     int
+	name      string
+	tasks     tasks
+	err       error // of the settings
+	censored  bool  // is known where targets are censored
+	stretched bool  // the replicates are of stretched quantities (see the package comment)
+	scorer    scorer
+	ensemble  *ensemble
+	rows      int
 }
 
 // scorer accumulates a score, a row at a time.
@@ -27,16 +28,13 @@ type scorer interface {
 	// result is the score by all particles, followed by the jackknife's replicates, [1+G], and the sampling standard
 	// error.
 	result() (values []float64, sampling float64)
-	// stretched says that the replicates are of stretched quantities (see the package comment).
-	stretched() bool
 }
 
 type tasks int
 
 const (
-	anyTask         tasks = iota
-	regressionOnly        // of one target
-	jointRegression       // of any number of targets
+	anyTask        tasks = iota
+	regressionOnly       // of one target
 	classificationOnly
 )
 
@@ -49,7 +47,7 @@ func (m *measure) estimate() (Estimate, error) {
 		return Estimate{}, fmt.Errorf("metric: %s of no rows", m.name)
 	}
 	values, sampling := m.scorer.result()
-	return Estimate{values[0], jackknife(values[1:], m.scorer.stretched()), sampling}, nil
+	return Estimate{values[0], jackknife(values[1:], m.stretched), sampling}, nil
 }
 
 // accepts is an error if the settings are wrong or the metric is not for such predictions.
@@ -60,15 +58,12 @@ func (m *measure) accepts(p bayes.Prediction) error {
 	if p.Censored != nil && !m.censored {
 		return fmt.Errorf("metric: %s is not known where targets are censored: take NLPD or Coverage", m.name)
 	}
-	regression := p.Task() == bayes.Regression
-	if m.tasks != anyTask && regression == (m.tasks == classificationOnly) {
-		need := "regression"
-		if m.tasks == classificationOnly {
-			need = "classification"
-		}
-		return fmt.Errorf("metric: %s is for %s, but the prediction's Task is %v", m.name, need, p.Task())
-	}
-	if m.tasks == regressionOnly && p.Columns() > 1 {
+	switch regression := p.Task() == bayes.Regression; {
+	case m.tasks == regressionOnly && !regression:
+		return fmt.Errorf("metric: %s is for regression, but the prediction's Task is %v", m.name, p.Task())
+	case m.tasks == classificationOnly && regression:
+		return fmt.Errorf("metric: %s is for classification, but the prediction's Task is %v", m.name, p.Task())
+	case m.tasks == regressionOnly && p.Columns() > 1:
 		return fmt.Errorf("metric: %s is for one target, but the prediction has %d: take one by Prediction.Of",
 			m.name, p.Columns())
 	}
@@ -93,9 +88,8 @@ func add(p bayes.Prediction, y []float64, metrics []*measure) error {
 		}
 		m.rows += p.Rows
 	}
-	r := newRow(shared)
 	for n := range p.Rows {
-		r.read(p, n, y[n*shared.targets:(n+1)*shared.targets])
+		r := newRow(shared, p, n, y[n*shared.targets:(n+1)*shared.targets])
 		for _, m := range metrics {
 			m.scorer.add(r)
 		}
@@ -200,5 +194,3 @@ func (a *rowMean) result() ([]float64, float64) {
 func shareStdErr(k, n float64) float64 {
 	return math.Sqrt((k+0.5)*(n-k+0.5)/(n+2)) / (n + 1)
 }
-
-func (a *rowMean) stretched() bool { return a.steps }

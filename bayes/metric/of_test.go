@@ -81,34 +81,6 @@ func TestOf(t *testing.T) {
 		}
 		raw, err := metric.Of(t.Context(), p, data)
 		same("raw", raw, err, prediction, data.Y)
-		if c.task != dataset.Regression {
-			continue
-		}
-		standardised, err := metric.OfStandardised(t.Context(), p, data)
-		same("standardised", standardised, err, prediction.Standardised(), prediction.StandardiseTarget(data.Y))
-		if raw[1].Value == standardised[1].Value {
-			t.Error("raw and standardised errors are the same: the test does not see units")
-		}
-	}
-}
-
-// Targets that were not standardised have no such unit.
-func TestOfStandardisedRefuses(t *testing.T) {
-	p, data := linear(t, bayes.Gaussian{}, dataset.Regression)
-	model := p.Bound().Model
-	model.Scaling = bayes.Scaling{KeepTarget: true}
-	bound, err := model.Bind(1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p, err = bayes.NewPosterior(bound, bayes.Draws{
-		Phi: compute.Floats(compute.Float64, []float64{.1, 0, .2, .1}, 2, 2), LogWeights: bayes.EqualLogWeights(2),
-	}, bayes.Origin{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err = metric.OfStandardised(t.Context(), p, data); err == nil ||
-		!strings.Contains(err.Error(), "were not standardised") {
-		t.Errorf("error %v", err)
 	}
 }
 

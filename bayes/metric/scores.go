@@ -2,7 +2,6 @@ package metric
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -30,40 +29,31 @@ func usual(task bayes.Task, targets int, censored bool) []*measure {
 	case censored:
 		return []*measure{newNLPD(), newCoverage(usualLevel)}
 	case targets > 1:
-		return []*measure{newNLPD(), newEnergyScore(0)}
+		return []*measure{newNLPD()}
 	case task == bayes.Regression:
 		return []*measure{newNLPD(), newRMSE(), newParticleRMSE(), newCoverage(usualLevel), newWidth(usualLevel),
 			newIntervalScore(usualLevel), newCRPS()}
 	}
-	return []*measure{newNLPD(), newAccuracy(), newECE(0), newBrier()}
+	return []*measure{newNLPD(), newAccuracy(), newECE(), newBrier()}
 }
 
 // Scores computes the usual scores of the prediction's task, in the prediction's units. For a regression these are
 // NLPD, RMSE, particle RMSE, the coverage, width and interval score at 95 %, and CRPS; of censored targets NLPD and
-// coverage, and of several targets NLPD and the energy score ([bayes.Prediction.Of] gives each by itself). For a
+// coverage, and of several targets NLPD alone: take the others of each by [bayes.Prediction.Of]. For a
 // classification they are NLPD, accuracy, ECE and Brier score. [CalibrationCurve] has the coverage at other levels.
 func Scores(p bayes.Prediction, y []float64) (Table, error) {
 	return evaluate(func(yield func(batch, error) bool) { yield(batch{p, y}, nil) },
 		usual(p.Task(), p.Columns(), p.Censored != nil)...)
 }
 
-// Of predicts a data set with a posterior and computes the usual scores; in raw units. Exposures count. Rows count
-// alike, whatever their weights. It predicts in batches of rows, so that predictions need not fit in memory.
-func Of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset) (Table, error) {
-	return of(ctx, posterior, data, false)
-}
-
-// OfStandardised is Of in units of the training part's standard deviation of the target, as papers report them. It is
-// an error for regressions whose targets were not standardised, by Scaling.KeepTarget or because they are counts: their
-// standard deviation is not known.
-func OfStandardised(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset) (Table, error) {
-	return of(ctx, posterior, data, true)
-}
-
 // scoreRows is the number of rows in one prediction, so that memory does not grow with the data.
 const scoreRows = 1024
 
-func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, standardised bool) (Table, error) {
+// Of predicts a data set with a posterior and computes the usual scores; in raw units. (In units of the training part's
+// standard deviation of the target, as papers report them, [Scores] computes them from a
+// [bayes.Prediction.Standardised] and the targets by [bayes.Prediction.StandardiseTarget].) Exposures count. Rows count
+// alike, whatever their weights. It predicts in batches of rows, so that predictions need not fit in memory.
+func Of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset) (Table, error) {
 	if posterior == nil || data == nil {
 		return nil, fmt.Errorf("metric: the posterior is %v and the data are %v: both are needed", posterior, data)
 	}
@@ -75,40 +65,38 @@ func of(ctx context.Context, posterior *bayes.Posterior, data *dataset.Dataset, 
 		return nil, fmt.Errorf("metric: the posterior's likelihood %T is for %v, but the data %q are for %v: read them with "+
 			"the Task, and the Classes, of the training part", model.Likelihood, want, data.Name, data.Task)
 	}
-	if standardised && model.Likelihood.Task() == bayes.Regression && !model.ScalesTarget() {
-		return nil, errors.New("metric: OfStandardised: the posterior's targets were not standardised in training, so that " +
-			"their standard deviation is not known: take Of, in their own units")
-	}
 	origin := posterior.Origin()
 	if err := data.SameOrder(origin.FeatureNames, origin.TargetNames, origin.Classes); err != nil {
 		return nil, fmt.Errorf("metric: %w", err)
 	}
 	batches := func(yield func(batch, error) bool) {
-		y, exposure, censored := data.Y, data.Exposure, data.Censored
+		from := 0
 		for p, err := range posterior.PredictBatches(ctx, data.X, scoreRows) {
 			b := batch{prediction: p}
 			if err == nil {
-				size := p.Rows * len(data.Y) / data.Rows()
-				b.y, y = y[:size], y[size:]
-				some := &dataset.Dataset{}
-				if exposure != nil {
-					some.Exposure, exposure = exposure[:p.Rows], exposure[p.Rows:]
-				}
-				if censored != nil {
-					some.Censored, censored = censored[:p.Rows], censored[p.Rows:]
-				}
-				p, err = p.OfRows(some)
-				b.prediction = p
-				if standardised {
-					b.prediction, b.y = p.Standardised(), p.StandardiseTarget(b.y)
-				}
+				b, err = batchOf(p, data, from)
 			}
 			if !yield(b, err) {
 				return
 			}
+			from += p.Rows
 		}
 	}
 	return evaluate(batches, usual(data.Task, len(data.TargetNames()), data.Censored != nil)...)
+}
+
+// batchOf is a prediction of the rows of a data set from one on.
+func batchOf(p bayes.Prediction, data *dataset.Dataset, from int) (batch, error) {
+	places := make([]int, p.Rows)
+	for i := range places {
+		places[i] = from + i
+	}
+	rows, err := data.Subset(places)
+	if err != nil {
+		return batch{}, err
+	}
+	p, err = p.OfRows(rows)
+	return batch{p, rows.Y}, err
 }
 
 // String is the table as aligned text: one line for each score, with its Monte Carlo and its sampling standard error.

@@ -17,14 +17,14 @@ func calibrationOf(p bayes.Prediction, y []float64) (map[string][]float64, error
 	series := map[string][]float64{"rows": {float64(p.Rows)}}
 	add := func(name string, v float64) { series[name] = append(series[name], v) }
 	if p.Task() == bayes.Regression {
-		curve, err := metric.CalibrationCurve(p, y, nil)
+		curve, err := metric.CalibrationCurve(p, y)
 		for _, c := range curve {
 			add("level", c.Level)
 			add("coverage", c.Coverage.Value)
 		}
 		return series, err
 	}
-	bins, err := metric.ReliabilityDiagram(p, y, 0)
+	bins, err := metric.ReliabilityDiagram(p, y)
 	for _, b := range bins {
 		add("bin", float64(b.Count))
 		add("confidence", b.Confidence)
@@ -44,16 +44,28 @@ type pooled struct {
 func (p *pooled) add(r Result) error {
 	if counts := r.Series["bin"]; len(counts) > 0 {
 		confidence, accuracy := r.Series["confidence"], r.Series["accuracy"]
-		bins := make([]metric.Bin, len(counts))
+		if p.bins == nil {
+			p.bins = make([]metric.Bin, len(counts))
+		}
+		if len(p.bins) != len(counts) {
+			return fmt.Errorf("pooling reliability diagrams of %d and %d bins", len(p.bins), len(counts))
+		}
 		for i, n := range counts {
-			bins[i] = metric.Bin{
-				Lower: float64(i) / float64(len(counts)), Upper: float64(i+1) / float64(len(counts)),
-				Count: int(n), Confidence: confidence[i], Accuracy: accuracy[i],
+			b := &p.bins[i]
+			b.Lower, b.Upper = float64(i)/float64(len(counts)), float64(i+1)/float64(len(counts))
+			switch {
+			case n == 0 && b.Count == 0:
+				b.Confidence, b.Accuracy = math.NaN(), math.NaN()
+			case b.Count == 0:
+				b.Count, b.Confidence, b.Accuracy = int(n), confidence[i], accuracy[i]
+			case n > 0:
+				share := n / (float64(b.Count) + n)
+				b.Confidence += share * (confidence[i] - b.Confidence)
+				b.Accuracy += share * (accuracy[i] - b.Accuracy)
+				b.Count += int(n)
 			}
 		}
-		var err error
-		p.bins, err = metric.PoolBins(p.bins, bins)
-		return err
+		return nil
 	}
 	levels, coverage := r.Series["level"], r.Series["coverage"]
 	if len(levels) == 0 { // every attempt diverged

@@ -330,7 +330,7 @@ func (r fbnnRun) score(p bayes.Prediction, out Result, suffix string) {
 		scores = append(scores, scorer{"MSE", metric.MSE, y}, scorer{"coverage of y", covered, y})
 		out.Values["coverage of f"+suffix] = coveredByMeans(p, y, .95)
 	} else {
-		scores = append(scores, scorer{"accuracy", metric.Accuracy, y}, scorer{"ECE", ece, y})
+		scores = append(scores, scorer{"accuracy", metric.Accuracy, y}, scorer{"ECE", metric.ECE, y})
 	}
 	for name, v := range scoresBy(scores, p) {
 		out.Values[name+suffix] = v

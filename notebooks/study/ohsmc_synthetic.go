@@ -90,11 +90,9 @@ func scoreSinTanh(p bayes.Prediction, test *dataset.Dataset) map[string]float64 
 }
 
 func scoreTwoMoons(p bayes.Prediction, test *dataset.Dataset) map[string]float64 {
-	return scoresBy([]scorer{{"NLPD", metric.NLPD, test.Y}, {"ECE", ece, test.Y}, {"accuracy", metric.Accuracy, test.Y}},
-		p)
+	return scoresBy([]scorer{{"NLPD", metric.NLPD, test.Y}, {"ECE", metric.ECE, test.Y},
+		{"accuracy", metric.Accuracy, test.Y}}, p)
 }
-
-func ece(p bayes.Prediction, y []float64) (metric.Estimate, error) { return metric.ECE(p, y, 0) }
 
 // scorer is a score and the targets that it is taken against.
 type scorer struct {

@@ -200,7 +200,7 @@ var wide = viz.Frame{Width: figureWidth}
 // pictures of the predictions beside the targets.
 func (r *Report) pictures(p bayes.Prediction, c *content) error {
 	if p.Task() != bayes.Regression {
-		bins, err := metric.ReliabilityDiagram(p, r.Rows.Y, 0) // the bins of the table's ECE
+		bins, err := metric.ReliabilityDiagram(p, r.Rows.Y) // the bins of the table's ECE
 		if err != nil {
 			return err
 		}

@@ -46,16 +46,6 @@ func (m Mixture) CDF(y float64, bounds []int, groups []float64) {
 	}
 }
 
-// AddMass adds to groups[g] the share of particles bounds[g] to bounds[g+1] in P(Y = y), for distributions of whole
-// numbers.
-func (m Mixture) AddMass(y float64, bounds []int, groups []float64) {
-	for g := range groups {
-		for j := bounds[g]; j < bounds[g+1]; j++ {
-			groups[g] += m.Weights[j] * math.Exp(m.Parts[j].LogProb(y))
-		}
-	}
-}
-
 // Quantile is the p-quantile, 0 < p < 1: the smallest x with P(X <= x) >= p.
 func (m Mixture) Quantile(p float64) float64 {
 	if m.Discrete {
