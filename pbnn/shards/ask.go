@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"gobnn/pbnn"
 
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
 )
 
 // asking asks the shards for what a move needs.
@@ -48,13 +48,10 @@ func (f *federation) ask(ctx context.Context, q Request, scale float64) ([]float
 		all.Go(func() {
 			q := q
 			q.Shard = i
-			answers[i], errs[i] = again(ctx, f, i, func(ctx context.Context) (Answer, error) {
-				answer, err := shard.Differences(ctx, q)
-				if err != nil {
-					return answer, err
-				}
-				return answer, f.accept(i, answer, numbers)
-			})
+			answers[i], errs[i] = inTime(ctx, i, func(ctx context.Context) (Answer, error) { return shard.Differences(ctx, q) })
+			if errs[i] == nil {
+				errs[i] = f.accept(i, answers[i], numbers)
+			}
 		})
 	}
 	all.Wait()
@@ -63,12 +60,7 @@ func (f *federation) ask(ctx context.Context, q Request, scale float64) ([]float
 	}
 	sums := make([]float64, numbers)
 	for i, answer := range answers {
-		for k, v := range answer.Values {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				f.nonFinite[i].Add(1)
-			}
-			sums[k] += scale * float64(f.rows[i]) * v
-		}
+		floats.AddScaled(sums, scale*float64(f.rows[i]), answer.Values)
 	}
 	return sums, nil
 }
@@ -82,7 +74,7 @@ func (f *federation) accept(i int, answer Answer, numbers int) error {
 			errShard, i, answer.Rows, answer.Hash, f.rows[i], f.hashes[i])
 	}
 	if len(answer.Values) != numbers {
-		return fmt.Errorf("it gives %d numbers, not %d", len(answer.Values), numbers)
+		return fmt.Errorf("shards: shard %d gives %d numbers, not %d", i, len(answer.Values), numbers)
 	}
 	return nil
 }
@@ -90,34 +82,17 @@ func (f *federation) accept(i int, answer Answer, numbers int) error {
 // timeout is the longest wait for a shard's answer; a test sets it.
 var timeout = 30 * time.Second
 
-const (
-	retries    = 2                     // how often a shard that fails or is late is asked again in a step
-	retryPause = 20 * time.Millisecond // before it is asked again the first time; doubled each time
-)
-
-// again asks shard i until it answers in time, at most `retries` more times, and not after an error that would repeat.
-func again[Reply any](
-	ctx context.Context, f *federation, i int, once func(context.Context) (Reply, error),
+// inTime is the answer of shard i to a question, if it comes in time.
+func inTime[Reply any](
+	ctx context.Context, i int, question func(context.Context) (Reply, error),
 ) (reply Reply, err error) {
-	pause := retryPause
-	for attempt := 1; ; attempt++ {
-		inTime, cancel := context.WithTimeout(ctx, timeout)
-		reply, err = once(inTime)
-		cancel()
-		if err == nil {
-			return reply, nil
-		}
-		if ctx.Err() != nil {
-			return reply, ctx.Err()
-		}
-		if attempt > retries || errors.Is(err, errShard) || errors.Is(err, errRefused) {
-			return reply, fmt.Errorf("shards: shard %d of %d failed at attempt %d: %w", i, len(f.shards), attempt, err)
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return reply, ctx.Err()
-		}
-		pause *= 2
+	within, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if reply, err = question(within); err != nil && ctx.Err() != nil {
+		return reply, ctx.Err()
 	}
+	if err != nil {
+		return reply, fmt.Errorf("shards: shard %d: %w", i, err)
+	}
+	return reply, nil
 }

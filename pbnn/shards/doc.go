@@ -22,13 +22,12 @@
 //
 // # Where it fails
 //
-// The rows that are drawn depend only on the seed, the shard's number and the step. So a shard that fails or is late is
-// asked again, and nothing is counted twice. If it fails three times the run ends before that step, with the draws so
-// far, and a checkpoint resumes there. No shard is ever left out of a run: the draws before and after would be of
-// different posteriors.
+// The rows that are drawn depend only on the seed, the shard's number and the step. So if a shard fails or is late the
+// run ends before that step, with the draws so far, and a checkpoint resumes there with the same rows: nothing is
+// counted twice. No shard is ever left out of a run: the draws before and after would be of different posteriors.
 //
-// The owner of the rows sets Limits. They keep one question from blocking the shard, and one answer from revealing a
-// single row. They do not limit how many questions there are: from many overlapping sums single rows can be computed.
+// Serve keeps one question from blocking the shard, and one answer from revealing a single row. It does not limit how
+// many questions there are: from many overlapping sums single rows can be computed.
 //
 // Noise (pbnn.Metropolis) and the Estimate WithinBatches are not possible, since both need single rows, nor is
 // Langevin's proposal, since shards give no gradients.

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -19,10 +18,9 @@ import (
 type federation struct {
 	shards    []Shard
 	described []Description
-	model     Description    // of all of them
-	rows      []int          // N_s
-	hashes    []string       // of their rows
-	nonFinite []atomic.Int64 // numbers in each shard's answers that are NaN or infinite
+	model     Description // of all of them
+	rows      []int       // N_s
+	hashes    []string    // of their rows
 }
 
 // meet asks all shards for their descriptions, and joins the model with their rows.
@@ -30,7 +28,7 @@ func meet(ctx context.Context, shards []Shard, model bayes.Model) (*federation, 
 	if len(shards) == 0 {
 		return nil, nil, errors.New("shards: there is no shard")
 	}
-	f := &federation{shards: shards, nonFinite: make([]atomic.Int64, len(shards))}
+	f := &federation{shards: shards}
 	var all fit.Elsewhere
 	first := func(names, others []string) []string {
 		if len(names) > 0 {
@@ -39,7 +37,7 @@ func meet(ctx context.Context, shards []Shard, model bayes.Model) (*federation, 
 		return others
 	}
 	for i, shard := range shards {
-		have, err := again(ctx, f, i, func(ctx context.Context) (Description, error) { return shard.Describe(ctx) })
+		have, err := inTime(ctx, i, shard.Describe)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -106,18 +104,4 @@ func compareNames(own *dataset.Dataset, others []*dataset.Dataset) error {
 		}
 	}
 	return nil
-}
-
-// warning reports the count of numbers in the shards' answers that were not finite; empty if all were finite.
-func (f *federation) warning() string {
-	sum, each := int64(0), make([]int64, len(f.shards))
-	for i := range f.nonFinite {
-		each[i] = f.nonFinite[i].Load()
-		sum += each[i]
-	}
-	if sum == 0 {
-		return ""
-	}
-	return fmt.Sprintf("the shards' answers have %d numbers that are NaN or infinite, by shard %d: proposals there were "+
-		"rejected; if only some shards have them, their rows are to blame, and if all have, the model overflows", sum, each)
 }

@@ -26,42 +26,17 @@ type local struct {
 	dtype       compute.DType
 	engine      *compute.Engine
 
-	mu       sync.Mutex
-	state    *compute.State
-	programs compute.Cache[block, *compute.Program]
+	mu      sync.Mutex
+	state   *compute.State
+	program *compute.Program
 }
 
-// block is the size of a compiled program, which evaluates this number of chains on this number of rows. A question of
-// any shape is divided into such blocks, the last ones padded. So a shard compiles at most six programs, one for each
-// size that is asked for.
-type block struct{ chains, rows int }
-
-// The sizes of a block, each an eighth of the one before. So the rest of a question costs at most four small blocks, or
-// one large block that is up to half padding.
-var (
-	chainSizes = []int{32, 4}
-	rowSizes   = []int{4096, 512, 64}
+// The compiled program evaluates so many chains on so many rows. A question of any shape is divided into such blocks,
+// the last ones padded.
+const (
+	blockChains = 4
+	blockRows   = 512
 )
-
-// part is a part of a question's chains or rows: count of them, padded to size.
-type part struct{ from, count, size int }
-
-// parts divides n chains or rows into parts of the given sizes, which descend. Each part has the largest size that
-// would be more than half full, or else the smallest.
-func parts(n int, sizes []int) (all []part) {
-	for from := 0; from < n; {
-		size := sizes[len(sizes)-1]
-		for _, s := range sizes {
-			if 2*(n-from) > s {
-				size = s
-				break
-			}
-		}
-		all = append(all, part{from, min(size, n-from), size})
-		from += size
-	}
-	return all
-}
 
 var _ Shard = (*local)(nil)
 
@@ -98,6 +73,9 @@ func New(model bayes.Model, data *dataset.Dataset, dtype compute.DType, engine *
 	for name, t := range rows {
 		s.state.Set(name, t)
 	}
+	if s.program, err = s.compile(); err != nil {
+		return nil, fmt.Errorf("shards: %w", err)
+	}
 	return s, nil
 }
 
@@ -120,11 +98,11 @@ func describe(bound *bayes.BoundModel, dtype compute.DType) (Description, error)
 		Extras: bound.Extras}, nil
 }
 
-// Close frees the rows and the compiled programs.
+// Close frees the rows and the compiled program.
 func (s *local) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.programs.Close()
+	s.program.Close()
 	s.state.Close()
 	return nil
 }
@@ -163,20 +141,21 @@ func (s *local) answer(ctx context.Context, q Request) (Answer, error) {
 	key := random.KeyOf(q.Seed).Named("shard").At(uint32(q.Shard)).Named("move").At(uint32(q.Move))
 	rows := key.Named("rows").Subsets(q.Batches, s.description.Rows, q.BatchSize)
 	values := make([]float64, q.Chains*q.Batches)
-	for _, c := range parts(q.Chains, chainSizes) {
-		for _, r := range parts(len(rows), rowSizes) {
+	for chain := 0; chain < q.Chains; chain += blockChains {
+		for row := 0; row < len(rows); row += blockRows {
 			if err := ctx.Err(); err != nil { // the caller has given up
 				return Answer{}, fmt.Errorf("shards: %w", err)
 			}
-			numbers, err := s.run(c, r, rows, q.From, q.To)
+			chains, count := min(blockChains, q.Chains-chain), min(blockRows, len(rows)-row)
+			numbers, err := s.run(rows[row:row+count], q.From[chain*s.bound.D:][:chains*s.bound.D],
+				q.To[chain*s.bound.D:][:chains*s.bound.D])
 			if err != nil {
 				return Answer{}, fmt.Errorf("shards: %w", err)
 			}
-			width := len(numbers) / c.size // of a chain
-			for j := range c.count {
-				sums := values[(c.from+j)*q.Batches:][:q.Batches]
-				for i, v := range numbers[j*width:][:r.count] {
-					sums[(r.from+i)/q.BatchSize] += v
+			for j := range chains {
+				sums := values[(chain+j)*q.Batches:][:q.Batches]
+				for i, v := range numbers[j*blockRows:][:count] {
+					sums[(row+i)/q.BatchSize] += v
 				}
 			}
 		}
@@ -184,37 +163,31 @@ func (s *local) answer(ctx context.Context, q Request) (Answer, error) {
 	return Answer{Values: values, Rows: s.description.Rows, Hash: s.description.Hash}, nil
 }
 
-// run answers for a part of the chains about a part of the rows: the differences row by row, flat [C, B], with zeros
-// for padding.
-func (s *local) run(chains, rows part, numbers []int32, places ...[]float64) ([]float64, error) {
-	shape := block{chains.size, rows.size}
-	program, giveBack, err := s.programs.Take(shape, func() (*compute.Program, error) { return s.compile(shape) })
-	if err != nil {
-		return nil, err
+// run answers for a block of chains, at places flat [C, D], about a block of rows: the differences row by row, flat
+// [blockChains, blockRows], with zeros for rows beyond.
+func (s *local) run(rows []int32, places ...[]float64) ([]float64, error) {
+	padded := make([]int32, blockRows)
+	copy(padded, rows)
+	inputs := []any{padded, float64(len(rows))}
+	for _, place := range places {
+		phi := make([]float64, blockChains*s.bound.D)
+		copy(phi, place)
+		inputs = append(inputs, compute.Floats(s.dtype, phi, blockChains, s.bound.D))
 	}
-	defer giveBack()
-	padded := make([]int32, rows.size)
-	copy(padded, numbers[rows.from:][:rows.count])
-	inputs := []any{padded, float64(rows.count)}
-	for _, all := range places {
-		phi := make([]float64, chains.size*s.bound.D)
-		copy(phi, all[chains.from*s.bound.D:][:chains.count*s.bound.D])
-		inputs = append(inputs, compute.Floats(s.dtype, phi, chains.size, s.bound.D))
-	}
-	return program.Run(s.state, inputs...)
+	return s.program.Run(s.state, inputs...)
 }
 
-func (s *local) compile(b block) (*compute.Program, error) {
-	plan, err := density.NewPlan(s.bound, s.dtype, density.Workload{Particles: b.chains, Rows: b.rows})
+func (s *local) compile() (*compute.Program, error) {
+	plan, err := density.NewPlan(s.bound, s.dtype, density.Workload{Particles: blockChains, Rows: blockRows})
 	if err != nil {
 		return nil, err
 	}
 	step := func(data compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
-		batch := density.BatchOf(data, graph.Reshape(inputs[0], b.rows, 1))
+		batch := density.BatchOf(data, graph.Reshape(inputs[0], blockRows, 1))
 		batch.Count = graph.ConvertDType(inputs[1], s.dtype)
 		likelihood := density.Likelihood{Model: s.bound, Plan: plan}
 		difference := graph.Sub(likelihood.Rows(inputs[3], nil, batch), likelihood.Rows(inputs[2], nil, batch))
-		return nil, graph.Reshape(difference, b.chains*b.rows)
+		return nil, graph.Reshape(difference, blockChains*blockRows)
 	}
 	return compute.NewProgram(s.engine, "shard", s.state.Names(), nil, step)
 }

@@ -14,7 +14,7 @@ import (
 // Chains over shards have the mean and the variance that chains over all rows have: the tolerances are four standard
 // errors of draws that remember 50 steps.
 func TestShardsAreExactLong(t *testing.T) {
-	mean, covariance, _ := fittest.Exact(fittest.Data(140), noiseStdDev*math.Sqrt(140./16)).Posterior()
+	mean, covariance, _ := fittest.Exact(fittest.Data(140), noiseStdDev*math.Sqrt(140./20)).Posterior()
 	sampler, settings := overShards(t)
 	sampler.StepSize = noiseStdDev / 4
 	sampler.Chains, sampler.Draws, sampler.WarmUp = 8, 4000, 400

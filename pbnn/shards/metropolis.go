@@ -21,18 +21,17 @@ import (
 // Metropolis is pbnn.Metropolis for data that stay in their shards; fit.Fit is given no parts for it. All shards are
 // asked at once, and their answers are added in the shards' order, so that the draws do not depend on which shard
 // answers first. Proposals are a random walk's. BatchSize is the number of rows of each shard in a mini-batch; its
-// default is 100 divided by the number of shards, but at least 5, the default minimum of Limits. Chains begin at draws
-// from the prior.
+// default is 100 divided by the number of shards, but at least 5, the fewest that Serve answers for. Chains begin at
+// draws from the prior.
 //
-// A shard that fails, or gives no answer in 30 seconds, is asked twice more, after a pause that doubles. If it still
-// fails, the run ends before that step: beside the error there is a result with the draws so far and the status
-// run.Stopped, and a checkpoint resumes with that step. The run ends in the same way, at once, if an answer is from
-// other rows, by number or hash, than the shard described at the start. A shard with another model or number type, with
-// features, targets or classes in another order (by the names that it describes), or with a former shard's rows is
-// refused before the first step.
+// If a shard fails, or gives no answer in 30 seconds, the run ends before that step: beside the error there is a result
+// with the draws so far and the status run.Stopped, and a checkpoint resumes with that step. The run ends in the same
+// way if an answer is from other rows, by number or hash, than the shard described at the start. A shard with another
+// model or number type, with features, targets or classes in another order (by the names that it describes), or with a
+// former shard's rows is refused before the first step.
 //
-// Proposals with non-finite numbers in an answer are rejected, as is right where the model overflows. The result's
-// warnings count these numbers for each shard.
+// Proposals with non-finite numbers in an answer are rejected, as is right where the model overflows: the chains'
+// mcmc.ChainStats count them.
 type Metropolis struct {
 	pbnn.Metropolis
 	Shards []Shard
@@ -91,13 +90,7 @@ func (m Metropolis) Prepare(j *fit.Job) (fit.Method, error) {
 
 // Run implements fit.Method.
 func (m Metropolis) Run(ctx context.Context, j *fit.Job) (*fit.Result, error) {
-	result, err := pbnn.Run(ctx, j, m, m.Target)
-	if warning := m.over.warning(); result == nil && warning != "" {
-		err = fmt.Errorf("%w; %s", err, warning)
-	} else if result != nil {
-		result.Doubts.If(warning != "", "not finite", "%s", warning)
-	}
-	return result, err
+	return pbnn.Run(ctx, j, m, m.Target)
 }
 
 // Problem implements pbnn.Sampler: the shards are asked for the inputs of each move.

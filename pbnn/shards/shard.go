@@ -7,14 +7,9 @@ import (
 	"gobnn/bayes/dataset"
 )
 
-// Errors that are wrapped by others.
-var (
-	// errShard says that a shard's model, or the order of its columns or classes, differs from the others', that two
-	// shards have the same rows, or that a shard's rows have changed during a run.
-	errShard = errors.New("shards: a shard does not fit")
-	// errRefused says that a question is beyond a limit of a shard. It is recognised also over a connection.
-	errRefused = errors.New("shards: the shard refuses the question")
-)
+// errShard says that a shard's model, or the order of its columns or classes, differs from the others', that two shards
+// have the same rows, or that a shard's rows have changed during a run.
+var errShard = errors.New("shards: a shard does not fit")
 
 // Shard holds a part of the data's rows, which never leave it, and answers questions about them by sums over
 // mini-batches. Its methods may be called by several goroutines at once. New has the rows in this process; Dial reaches

@@ -70,7 +70,7 @@ func beShard(number string) error {
 		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // it ends with the parent
 		listener.Close()
 	}()
-	return Serve(listener, shard, Limits{MinBatchSize: 4})
+	return Serve(listener, shard)
 }
 
 // partOfLine are the rows of one shard: 20, 30, 40 and 50 of the line's 140.
@@ -108,7 +108,7 @@ func process(t *testing.T, i int) (shard Shard, kill func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shard = Dial(strings.TrimSpace(address), nil)
+	shard = Dial(strings.TrimSpace(address))
 	t.Cleanup(func() {
 		shard.Close()  //nolint:errcheck // it may be broken
 		stdin.Close()  //nolint:errcheck // the process ends by it
@@ -142,7 +142,7 @@ func allLocal(t *testing.T) []Shard {
 
 func overShards(t *testing.T) (pbnn.Metropolis, run.Settings) {
 	return pbnn.Metropolis{
-		Sampling: pbnn.Sampling{Chains: 3, Draws: 60, WarmUp: 5}, Target: pbnn.TargetExpected{}, BatchSize: 4, Batches: 5,
+		Sampling: pbnn.Sampling{Chains: 3, Draws: 60, WarmUp: 5}, Target: pbnn.TargetExpected{}, BatchSize: 5, Batches: 5,
 		StepSize: .15,
 	}, run.Settings{Seed: 8, DType: compute.Float64, Engine: computetest.Go(t)}
 }
@@ -155,12 +155,12 @@ func TestShardsInProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want.Acceptance < .1 || want.Noise == 0 || want.Sampler.(Metropolis).Target != (pbnn.TargetExpected{Points: 16}) ||
+	if want.Acceptance < .1 || want.Noise == 0 || want.Sampler.(Metropolis).Target != (pbnn.TargetExpected{Points: 20}) ||
 		want.Posterior.Provenance().Rows != 140 {
 		t.Errorf("acceptance %v, sigma^2 %v, target %v, %d rows", want.Acceptance, want.Noise, want.Sampler,
 			want.Posterior.Provenance().Rows)
 	}
-	const rows = 2. * 5 * 4 * shardsOfLine
+	const rows = 2. * 5 * 5 * shardsOfLine
 	if math.Abs(want.RowsPerStep-rows) > 1e-9 ||
 		math.Abs(want.Passes-60*rows/140) > 1e-9 {
 		t.Errorf("%v rows a step, %v passes: want %v rows", want.RowsPerStep, want.Passes, rows)
@@ -248,7 +248,7 @@ func TestShardBadInput(t *testing.T) {
 		"Estimate is within batches: it must be MeanOfBatches or OneBatch": {allLocal(t),
 			with(func(m *pbnn.Metropolis) { m.Estimate = pbnn.WithinBatches }), false},
 		"Noise is 1: it must be 0 over shards": {allLocal(t), with(func(m *pbnn.Metropolis) { m.Noise = 1 }), false},
-		"connect":                              {[]Shard{Dial("127.0.0.1:1", nil)}, good, false},
+		"connect":                              {[]Shard{Dial("127.0.0.1:1")}, good, false},
 	} {
 		_, err := over(t, line, c.sampler, c.shards, settings)
 		computetest.WantError(t, words, err, strings.TrimSuffix(words, " extra"))
@@ -373,7 +373,7 @@ func TestShardOrder(t *testing.T) {
 				shard = described{shard, c.names[i]}
 			}
 			if i == 1 {
-				shard = served(t, shard, Limits{MinBatchSize: 4})
+				shard = served(t, shard)
 			}
 			shards = append(shards, shard)
 		}
