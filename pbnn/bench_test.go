@@ -78,7 +78,7 @@ func benchmarkDigits(b *testing.B, engine *compute.Engine) {
 			Stochastic: part.stochastic, Scaling: bayes.Scaling{KeepFeatures: true}}
 		settings := run.Settings{Engine: engine, Seed: 1}
 		mode := fitted(b, model, baseline.MAP{Training: baseline.Training{Epochs: 1}}, data, settings)
-		for _, proposal := range computetest.Cases(proposals()...) {
+		for _, proposal := range computetest.Cases(RandomWalk, Langevin) {
 			b.Run(part.name+", "+string(proposal), func(b *testing.B) {
 				sampler := Metropolis{Sampling: Sampling{Draws: 1, Thin: moves, WarmUp: 2}, Target: TargetExpected{},
 					BatchSize: 100, Batches: 10, StepSize: .01, Proposal: proposal}

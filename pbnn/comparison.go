@@ -24,7 +24,7 @@ type Unadjusted struct {
 // posterior.
 type AllRows struct {
 	Sampling
-	Target FromAllRows `json:"target,omitempty"` // default TargetFullData{}
+	Target Target      `json:"target,omitempty"` // default TargetFullData{}
 	Kernel mcmc.Kernel `json:"kernel"`           // must be set
 }
 

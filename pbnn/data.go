@@ -46,7 +46,7 @@ func (d *Data) MiniBatches(of FromMiniBatches, size, batches int) (density.Probl
 }
 
 // AllRows is the problem of sampling a target by all rows.
-func (d *Data) AllRows(of FromAllRows) (density.Problem, error) {
+func (d *Data) AllRows(of Target) (density.Problem, error) {
 	x, y, psi, err := d.tensors()
 	if err != nil {
 		return density.Problem{}, err

@@ -19,8 +19,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// PowerPosterior is a target of one's own: the likelihood to a power eta, which makes a Bayesian whose model is wrong
-// learn more slowly (Gruenwald 2012), by mini-batches.
+// PowerPosterior is a target of one's own: the likelihood to a power eta above 0, which makes a Bayesian whose model is
+// wrong learn more slowly (Gruenwald 2012), by mini-batches.
 type PowerPosterior struct{ Eta float64 }
 
 var _ pbnn.FromMiniBatches = PowerPosterior{}
@@ -31,13 +31,6 @@ func (t PowerPosterior) String() string {
 }
 func (t PowerPosterior) EffectivePoints(rows int) float64      { return t.Eta * float64(rows) }
 func (t PowerPosterior) ForBatchSize(int) pbnn.FromMiniBatches { return t }
-
-func (t PowerPosterior) Check(int) error {
-	if !(t.Eta > 0 && t.Eta <= 1) {
-		return fmt.Errorf("PowerPosterior.Eta is %v: it must be above 0 and at most 1", t.Eta)
-	}
-	return nil
-}
 
 // Scaled is a sampler of one's own: a random walk whose steps have lengths of all scales, h exp(u) with u standard
 // normal, so that no step size has to be right.
@@ -120,7 +113,7 @@ func ExampleTarget() {
 	fmt.Println(err)
 	// Output:
 	// pbnn: pbnn.Metropolis of the posterior to the power 0.1
-	// PowerPosterior.Eta is 0: it must be above 0 and at most 1
+	// pbnn: Sampling.pbnn_test.PowerPosterior.EffectivePoints is 0: it must be positive and finite
 }
 
 // A sampler of one's own is a method as those of this package are.

@@ -369,25 +369,25 @@ func TestRefusedSettings(t *testing.T) {
 		return m
 	}
 	for words, sampler := range map[string]Sampler{
-		"BatchSize is 31":                of(func(m *Metropolis) { m.BatchSize = 31 }),
-		"Batches is 1":                   of(func(m *Metropolis) { m.Batches = 1 }),
-		"BatchSize is 1":                 of(func(m *Metropolis) { m.BatchSize, m.Estimate = 1, WithinBatches }),
-		"TargetExpected.Points is -3":    of(func(m *Metropolis) { m.Target = TargetExpected{Points: -3} }),
-		"StepSize is NaN":                of(func(m *Metropolis) { m.StepSize = math.NaN() }),
-		"StepSize is 0":                  of(func(m *Metropolis) { m.StepSize = 0 }), // there is no warm-up
-		`Proposal is jump: it must be "`: of(func(m *Metropolis) { m.Proposal = "jump" }),
-		`Rule is lenient: it must be "`:  of(func(m *Metropolis) { m.Rule = "lenient" }),
-		`Estimate is median: it must`:    of(func(m *Metropolis) { m.Estimate = "median" }),
-		"Noise is NaN":                   of(func(m *Metropolis) { m.Noise = math.NaN() }),
-		"MaxBatches is 2":                of(func(m *Metropolis) { m.MaxBatches = 2 }),
-		"MaxBatchSize is 40":             of(func(m *Metropolis) { m.MaxBatchSize = 40 }),
-		"Unadjusted.BatchSize is 99":     Unadjusted{BatchSize: 99, Kernel: mcmc.SGLD{StepSize: 1}},
-		"Unadjusted.Kernel is <nil>":     Unadjusted{},
+		"BatchSize is 31":                      of(func(m *Metropolis) { m.BatchSize = 31 }),
+		"Batches is 1":                         of(func(m *Metropolis) { m.Batches = 1 }),
+		"BatchSize is 1":                       of(func(m *Metropolis) { m.BatchSize, m.Estimate = 1, WithinBatches }),
+		"TargetExpected.EffectivePoints is -3": of(func(m *Metropolis) { m.Target = TargetExpected{Points: -3} }),
+		"StepSize is NaN":                      of(func(m *Metropolis) { m.StepSize = math.NaN() }),
+		"StepSize is 0":                        of(func(m *Metropolis) { m.StepSize = 0 }), // there is no warm-up
+		`Proposal is jump: it must be "`:       of(func(m *Metropolis) { m.Proposal = "jump" }),
+		`Rule is lenient: it must be "`:        of(func(m *Metropolis) { m.Rule = "lenient" }),
+		`Estimate is median: it must`:          of(func(m *Metropolis) { m.Estimate = "median" }),
+		"Noise is NaN":                         of(func(m *Metropolis) { m.Noise = math.NaN() }),
+		"MaxBatches is 2":                      of(func(m *Metropolis) { m.MaxBatches = 2 }),
+		"MaxBatchSize is 40":                   of(func(m *Metropolis) { m.MaxBatchSize = 40 }),
+		"Unadjusted.BatchSize is 99":           Unadjusted{BatchSize: 99, Kernel: mcmc.SGLD{StepSize: 1}},
+		"Unadjusted.Kernel is <nil>":           Unadjusted{},
 		"Unadjusted.Kernel is mcmc.MALA: it must take every step":  Unadjusted{Kernel: mcmc.MALA{StepSize: 1}},
 		"pbnn.Unadjusted never sees the data: its kernel, mcmc.Ra": Unadjusted{Kernel: mcmc.RandomWalk{}},
 		"pbnn.AllRows never sees the data":                         AllRows{Kernel: mcmc.RandomWalk{}},
 		"AllRows.Kernel is not set":                                AllRows{},
-		"TargetTempered.Points is 0":                               AllRows{Target: TargetTempered{}, Kernel: mcmc.MALA{}},
+		"TargetTempered.EffectivePoints is 0":                      AllRows{Target: TargetTempered{}, Kernel: mcmc.MALA{}},
 	} {
 		sampler = with(Sampling{Chains: 3, Draws: 20, WarmUp: mcmc.NoWarmUp}, sampler)
 		_, err := fit.Fit(t.Context(), line, sampler, dataset.Parts{Train: fittest.Data(30)}, short(t))

@@ -24,9 +24,6 @@ const (
 	Langevin Proposal = "Langevin"
 )
 
-// proposals lists all.
-func proposals() []Proposal { return []Proposal{RandomWalk, Langevin} }
-
 // kernel is one step of Algorithm 1 for all chains at once. It carries nothing from step to step: both losses are
 // evaluated again on each step's mini-batches.
 type kernel struct {
@@ -60,15 +57,10 @@ func (k kernel) Move(
 	losses := byMiniBatches(target)
 	proposal, logRatio := k.propose(rng, s.Phi, losses, tuning) // (a)
 	next, info := Judge(rng, s, proposal, logRatio, losses, k.Estimate, k.Rule)
-	return next, k.gradients(info)
-}
-
-// gradients fills in Langevin's gradients by mini-batches, as many as the log-densities: at the same places.
-func (k kernel) gradients(info mcmc.Info) mcmc.Info {
-	if k.Proposal == Langevin {
+	if k.Proposal == Langevin { // whose gradients are at the same places as the log-densities
 		info.PartialGradients = info.Partial
 	}
-	return info
+	return next, info
 }
 
 // Judge accepts or rejects a proposal by mini-batches: steps (b) to (f) of Algorithm 1, for kernels that propose in

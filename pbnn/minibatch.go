@@ -33,7 +33,7 @@ func (t miniBatches) draw(rng random.Stream) density.Batch {
 	return density.BatchOf(t.data, rows)
 }
 
-// all is the target estimated from all M n rows of a batch: the mean over the M mini-batches.
+// all is the target estimated from all rows of a batch: the mean over the M mini-batches.
 func (t miniBatches) all(batch density.Batch) density.Target {
 	return density.At(density.Tempered(t.likelihood, t.points), t.data["psi"], batch)
 }
@@ -42,15 +42,13 @@ func (t miniBatches) all(batch density.Batch) density.Target {
 func (t miniBatches) WithMiniBatch(rng random.Stream) density.Target { return t.all(t.draw(rng)) }
 
 // LogDensity implements density.Target, on all rows, for use outside of moves.
-func (t miniBatches) LogDensity(phi *graph.Node) *graph.Node { return t.exact().LogDensity(phi) }
+func (t miniBatches) LogDensity(phi *graph.Node) *graph.Node {
+	return t.all(density.BatchOf(t.data, nil)).LogDensity(phi)
+}
 
 // Gradient implements density.Target, on all rows.
 func (t miniBatches) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
-	return t.exact().Gradient(phi)
-}
-
-func (t miniBatches) exact() density.Target {
-	return t.all(density.BatchOf(t.data, nil))
+	return t.all(density.BatchOf(t.data, nil)).Gradient(phi)
 }
 
 // Differences implements density.MiniBatchTarget: -d_i of eq. 24, [J, M], and the variance of one of them, from the
@@ -59,8 +57,11 @@ func (t miniBatches) exact() density.Target {
 func (t miniBatches) Differences(
 	rng random.Stream, from, to *graph.Node,
 ) (estimates, variance *graph.Node, degrees float64) {
-	byRow := t.byRow(rng, from, to)
-	sums := t.sums(byRow)
+	batch, psi := t.draw(rng), t.data["psi"]
+	// Row by row and then summed: a difference of two large sums would have larger rounding errors.
+	byRow := graph.Sub(t.likelihood.Rows(to, psi, batch), t.likelihood.Rows(from, psi, batch)) // [J, M n]
+	byRow = graph.Reshape(byRow, from.Shape().Dim(0)*t.batches, t.size)
+	sums := graph.Reshape(compute.RowSums(byRow), from.Shape().Dim(0), t.batches)
 	prior := graph.Sub(t.likelihood.Model.LogPrior(to), t.likelihood.Model.LogPrior(from)) // [J]
 	n := float64(t.size)
 	scale := t.points / n
@@ -71,17 +72,4 @@ func (t miniBatches) Differences(
 	_, ofRows := sample(byRow) // [J M]
 	pooled := graph.DivScalar(compute.RowSums(graph.Reshape(ofRows, sums.Shape().Dimensions...)), float64(t.batches))
 	return estimates, graph.MulScalar(pooled, scale*scale*n*(1-n/float64(t.rows))), float64(t.batches) * (n - 1)
-}
-
-// byRow returns the differences of the rows' log-likelihoods between two places, [J M, n]. The caller sums them: a
-// difference of two large sums would have larger rounding errors.
-func (t miniBatches) byRow(rng random.Stream, from, to *graph.Node) *graph.Node {
-	batch, psi := t.draw(rng), t.data["psi"]
-	differences := graph.Sub(t.likelihood.Rows(to, psi, batch), t.likelihood.Rows(from, psi, batch)) // [J, M n]
-	return graph.Reshape(differences, from.Shape().Dim(0)*t.batches, t.size)
-}
-
-// sums adds up the rows of each mini-batch: [J M, n] to [J, M].
-func (t miniBatches) sums(byRow *graph.Node) *graph.Node {
-	return graph.Reshape(compute.RowSums(byRow), byRow.Shape().Dim(0)/t.batches, t.batches)
 }

@@ -33,9 +33,6 @@ const (
 	WithinBatches Estimate = "within batches"
 )
 
-// estimates lists all.
-func estimates() []Estimate { return []Estimate{MeanOfBatches, OneBatch, WithinBatches} }
-
 // check returns an error if the variance cannot be estimated from M mini-batches of n rows.
 func (e Estimate) check(batches, size int) error {
 	switch {

@@ -25,13 +25,8 @@ type half struct{ points float64 }
 func (half) String() string                     { return "half" }
 func (h half) EffectivePoints(rows int) float64 { return h.points * float64(rows) / 2 }
 func (h half) ForBatchSize(int) FromMiniBatches { return h }
-func (half) OfAllRows()                         {}
-func (half) Check(rows int) error               { return nil }
 
-var (
-	_ FromMiniBatches = half{}
-	_ FromAllRows     = half{}
-)
+var _ FromMiniBatches = half{}
 
 // A user's target, by mini-batches and by all rows, is the distribution that it names: its draws are those of the
 // package's target of as many points, which other tests compare with the exact distribution.

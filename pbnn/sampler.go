@@ -57,9 +57,6 @@ func (s Sampling) Prepared(j *fit.Job, of Target) (Sampling, error) {
 	if of == nil {
 		return s, errors.New("pbnn: there is no target: take one such as TargetFull{}")
 	}
-	if err := of.Check(j.Rows()); err != nil {
-		return s, err
-	}
 	points := of.EffectivePoints(j.Rows())
 	err := limits.Fill("pbnn: Sampling",
 		limits.Int("Chains", &s.Chains, 4).From(1),

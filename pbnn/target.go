@@ -3,7 +3,6 @@ package pbnn
 import (
 	"cmp"
 	"fmt"
-	"math"
 )
 
 // Target is the distribution that a Sampler samples. It is the prior times the likelihood of the N rows, raised to a
@@ -11,17 +10,14 @@ import (
 //
 //	p(theta) prod_{i <= N} p(y_i | x_i, theta)^(EffectivePoints / N)
 //
-// There are two kinds of target, so that the compiler refuses one that a Sampler cannot sample: a FromMiniBatches is
-// estimated from mini-batches, a FromAllRows is evaluated on all rows. A target of your own implements one of the two.
-// The posterior's provenance names it.
+// AllRows evaluates any on all rows. The other samplers take a FromMiniBatches, which mini-batches estimate. The
+// posterior's provenance names the target.
 type Target interface {
 	// String names it in results and errors: different targets must have different names.
 	fmt.Stringer
-	// EffectivePoints is the number of points that the likelihood counts for, given data of N rows: positive and
-	// finite.
+	// EffectivePoints is the number of points that the likelihood counts for, given data of N rows. It is an error of
+	// Prepare if it is not positive and finite, as where a setting is wrong.
 	EffectivePoints(rows int) float64
-	// Check returns an error if a setting is wrong for data of N rows.
-	Check(rows int) error
 }
 
 // FromMiniBatches is a Target whose loss mini-batches of n of the N rows estimate without bias: TargetFull,
@@ -30,13 +26,6 @@ type FromMiniBatches interface {
 	Target
 	// ForBatchSize returns the target with the defaults filled in that depend on the sampler's mini-batch size n.
 	ForBatchSize(n int) FromMiniBatches
-}
-
-// FromAllRows is a Target that takes all rows to evaluate: TargetFullData, TargetTempered, or one of your own.
-type FromAllRows interface {
-	Target
-	// OfAllRows does nothing: it marks the type as evaluated on all rows.
-	OfAllRows()
 }
 
 // TargetFull is the posterior given all N rows, by the estimate of its loss (eq. 5)
@@ -57,8 +46,8 @@ type TargetFull struct{}
 // converges to TargetTempered{Points: n}, without evaluating all rows. The package comment has the paper's view of
 // this.
 type TargetExpected struct {
-	// Points is the number of points; default: the sampler's BatchSize n, as in the paper. It stays the same if
-	// Metropolis.Noise raises BatchSize.
+	// Points is the number of points, at least 1; default: the sampler's BatchSize n, as in the paper. It stays the same
+	// if Metropolis.Noise raises BatchSize.
 	Points int `json:"points"`
 }
 
@@ -68,14 +57,14 @@ type TargetFullData struct{}
 // TargetTempered is the posterior with the likelihood of all rows to the power Points/N ("Safe Bayes", eq. 8, where
 // Points is called n).
 type TargetTempered struct {
-	Points float64 `json:"points"` // above 0, may be above the number of rows N
+	Points float64 `json:"points"` // above 0 and finite, may be above the number of rows N
 }
 
 var (
 	_ FromMiniBatches = TargetFull{}
 	_ FromMiniBatches = TargetExpected{}
-	_ FromAllRows     = TargetFullData{}
-	_ FromAllRows     = TargetTempered{}
+	_ Target          = TargetFullData{}
+	_ Target          = TargetTempered{}
 )
 
 func (TargetFull) String() string { return "posterior given all rows, by mini-batches" }
@@ -109,33 +98,4 @@ func (t TargetFull) ForBatchSize(int) FromMiniBatches { return t }
 func (t TargetExpected) ForBatchSize(n int) FromMiniBatches {
 	t.Points = cmp.Or(t.Points, n)
 	return t
-}
-
-// OfAllRows implements FromAllRows.
-func (TargetFullData) OfAllRows() {}
-
-// OfAllRows implements FromAllRows.
-func (TargetTempered) OfAllRows() {}
-
-// Check implements Target.
-func (TargetFull) Check(int) error { return nil }
-
-// Check implements Target.
-func (TargetFullData) Check(int) error { return nil }
-
-// Check implements Target.
-func (t TargetExpected) Check(int) error {
-	if t.Points < 1 {
-		return fmt.Errorf("pbnn: TargetExpected.Points is %d: it must be at least 1 (0: the mini-batch's size)", t.Points)
-	}
-	return nil
-}
-
-// Check implements Target.
-func (t TargetTempered) Check(int) error {
-	if !(t.Points > 0) || math.IsInf(t.Points, 1) {
-		return fmt.Errorf("pbnn: TargetTempered.Points is %v: it must be positive and finite, the number of points whose "+
-			"likelihood counts", t.Points)
-	}
-	return nil
 }
