@@ -9,6 +9,8 @@ import (
 
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/nn"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // Model is a Bayesian neural network, independent of data: a network, a likelihood, a prior, and which parameters are
@@ -40,8 +42,8 @@ func (m Model) Scalers(train *dataset.Dataset) (features, target dataset.Scaler)
 			features = dataset.FitNormalScores(train.X)
 		}
 	}
-	if train.Task == dataset.Regression && m.ScalesTarget() {
-		target = dataset.FitTargetScaler(train.Y, targets)
+	if len(train.Y) > 0 && train.Task == dataset.Regression && m.ScalesTarget() {
+		target = dataset.FitScaler(mat.NewDense(train.Rows(), targets, train.Y))
 	}
 	return features, target
 }

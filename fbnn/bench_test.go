@@ -20,7 +20,7 @@ import (
 // steps in one program gain nothing.
 func BenchmarkEmulated(b *testing.B) {
 	computetest.Bench(b, func(b *testing.B, engine *compute.Engine) {
-		parts, err := dataset.Boston().PublishedSplit(dataset.Gal, 0)
+		parts, err := dataset.MustLoad("boston").PublishedSplit(dataset.Gal, 0)
 		if err != nil {
 			b.Fatal(err)
 		}

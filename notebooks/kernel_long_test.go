@@ -35,7 +35,7 @@ const cell = `import (
 )
 
 %%
-parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
+parts, err := dataset.MustLoad("yacht").Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
 if err != nil {
 	panic(err)
 }

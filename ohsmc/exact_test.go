@@ -134,7 +134,7 @@ func standardised(t *testing.T, data *dataset.Dataset) (rows [][]float64, y []fl
 	for n := range data.Rows() {
 		rows = append(rows, x.RawRowView(n))
 	}
-	return rows, dataset.FitTargetScaler(data.Y, 1).ApplyFlat(data.Y)
+	return rows, dataset.FitScaler(mat.NewDense(data.Rows(), 1, data.Y)).ApplyFlat(data.Y)
 }
 
 // filter is the exact distribution after each batch of so many epochs.

@@ -44,7 +44,7 @@ func (crankNicolson) Propose(
 
 // A proposal of one's own for Guided, which keeps to a standard normal prior.
 func ExampleProposal() {
-	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
+	parts, err := dataset.MustLoad("yacht").Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
 	if err != nil {
 		log.Fatal(err)
 	}

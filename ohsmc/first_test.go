@@ -30,7 +30,7 @@ func TestFirstStep(t *testing.T) {
 	if err != nil {
 		t.Skip("it serves BenchmarkFirstStep")
 	}
-	parts, err := dataset.Boston().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
+	parts, err := dataset.MustLoad("boston").Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func TestTasks(t *testing.T) {
 		likelihood bayes.Likelihood
 		guess      float64 // NLPD of guessing, of a standardised target
 	}{
-		{dataset.Yacht(), bayes.Gaussian{}, 1.4}, {cancer, bayes.Bernoulli{}, .66}, {dataset.Wine(),
+		{dataset.MustLoad("yacht"), bayes.Gaussian{}, 1.4}, {cancer, bayes.Bernoulli{}, .66}, {dataset.MustLoad("wine"),
 			bayes.Categorical{}, 1.08},
 	} {
 		if testing.Short() && c.data.Name != "yacht" {

@@ -36,8 +36,8 @@ func BenchmarkIteration(b *testing.B) {
 	}{
 		{"glass/full", glass, 10, bayes.Categorical{}, fullCovariance},
 		{"glass/diagonal", glass, 10, bayes.Categorical{}, DiagonalCovariance},
-		{"ionosphere/full", dataset.Ionosphere(), 5, bayes.Bernoulli{}, fullCovariance},
-		{"ionosphere/diagonal", dataset.Ionosphere(), 5, bayes.Bernoulli{}, DiagonalCovariance},
+		{"ionosphere/full", dataset.MustLoad("ionosphere"), 5, bayes.Bernoulli{}, fullCovariance},
+		{"ionosphere/diagonal", dataset.MustLoad("ionosphere"), 5, bayes.Bernoulli{}, DiagonalCovariance},
 	}...) {
 		b.Run(c.name, func(b *testing.B) {
 			computetest.Bench(b, func(b *testing.B, engine *compute.Engine) {

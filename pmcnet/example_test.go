@@ -17,7 +17,7 @@ import (
 // authors' program does. k-hat says whether the weights can be trusted; where it is above .7 there is no evidence.
 func ExamplePMC() {
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: .5}}
-	parts := dataset.Parts{Train: dataset.Yacht()}
+	parts := dataset.Parts{Train: dataset.MustLoad("yacht")}
 	method := pmcnet.PMC{Resampling: pmcnet.GlocalEvery(2)}
 	result, err := fit.Fit(context.Background(), model, method, parts, run.Settings{Seed: 1})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // From a table to intervals: nothing is chosen but the rows to test on.
 func Example() {
 	ctx := context.Background()
-	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .8, Test: .2}, 1)
+	parts, err := dataset.MustLoad("yacht").Split(dataset.Fractions{Train: .8, Test: .2}, 1)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -16,7 +16,7 @@ import (
 
 // Rivals on one split: the same model, parts and epochs for each.
 func Example() {
-	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
+	parts, err := dataset.MustLoad("yacht").Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -26,7 +26,7 @@ func ExampleFit() {
 		Stochastic: bayes.All()}
 	chains := mcmc.Chains{Kernel: mcmc.HMC{Steps: 5}, Chains: 2, Draws: 50, WarmUp: 50}
 	result, err := cluster.Fit(context.Background(), cluster.Options{Folder: filepath.Join(folder, "chains")}, 4,
-		model, chains, dataset.Parts{Train: dataset.Yacht()}, run.Settings{Seed: 1})
+		model, chains, dataset.Parts{Train: dataset.MustLoad("yacht")}, run.Settings{Seed: 1})
 	if err != nil {
 		panic(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -47,7 +46,7 @@ type CSVOptions struct {
 	// its byte order mark says so.
 	Encoding encoding.Encoding
 	// Delimiter between fields; of a space there may be several. Default: a tab, a semicolon or a bar if it cuts the first
-	// lines alike, or what a first line "sep=;" says; else a comma, or a space where there is no comma.
+	// lines alike; else a comma, or a space where there is no comma.
 	Delimiter rune
 	// Decimal is the decimal mark, '.' or ','. If it is set, spaces, apostrophes and the other mark may group digits by
 	// threes, as in "1,234.5". Default: a point, and no groups, since "1,234" may mean either.
@@ -136,11 +135,10 @@ func OpenCSV(path string, opts CSVOptions) (*Dataset, error) {
 
 // ReadCSV reads a table, which gzip or bzip2 may have compressed. A byte order mark of UTF-8 or UTF-16, CRLF line ends,
 // quoted fields (RFC 4180; nothing may stand between the closing quote and the delimiter), spaces around other fields
-// and empty lines are fine. Lines before the header that begin with # are left out; the last may be the header itself.
+// and empty lines are fine. Lines before the header that begin with # are left out.
 // A first column without a name is left out if it is an index, as pandas and R write it, different in all rows; other
 // columns without a name are if they are empty, and so are rows of empty fields. Errors name the row (of data, counted
-// from 0), the line (of the file, counted from 1) and the column; an error lists the faults of up to ten columns. A
-// record may have 16 MiB.
+// from 0), the line (of the file, counted from 1) and the column; an error lists the faults of up to ten columns.
 //
 // Every number must be finite and decimal: "1_10" and "0x1p3" are text. A column may hold percentages, whose numbers
 // are read ("10%" is 10), or true and false, in any case, which are 1 and 0. A date is no feature. It is an error if
@@ -168,21 +166,16 @@ func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	separator := separatorLine(text)
-	comments, comment := commentLines(text)
+	comments := commentLines(text)
 	if opts.Delimiter == 0 {
-		if opts.Delimiter = separator; separator == 0 {
-			opts.Delimiter = findDelimiter(text)
-		}
+		opts.Delimiter = findDelimiter(text)
 	}
 	if d := opts.Delimiter; strings.ContainsRune("\"\r\n\uFFFD\x00", d) || !utf8.ValidRune(d) || d == opts.Decimal {
 		return nil, Errorf("the delimiter %q cannot separate fields: set {Delimiter} to ',', ';' or '\\t'", d)
 	}
 	lines := newLineReader(text, opts.Delimiter)
-	if lines.before = comments; separator != 0 {
-		lines.before++
-	}
-	names, err := lines.header(opts.NoHeader, comment)
+	lines.before = comments
+	names, err := lines.header(opts.NoHeader)
 	if err != nil {
 		return nil, err
 	}
@@ -191,16 +184,12 @@ func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 		return nil, err
 	}
 	t.columns[0].rowNames = lines.rowNames
-	if lines.inComment {
-		comments--
-	}
 	if comments > 0 {
 		t.note("%s at the beginning, with #, left out", counted(comments, "line"))
 	}
-	cells := make([]*texts, len(names))
+	cells := make([][]string, len(names))
 	for i, c := range t.columns {
-		column := &texts{} // which nothing holds any more once c is read
-		cells[i], c.cell = column, func(row int) (string, bool) { return column.at(row), true }
+		c.cell = func(row int) (string, bool) { return cells[i][row], true }
 	}
 	for {
 		record, err := lines.next()
@@ -213,31 +202,12 @@ func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 		if t.add(record, lines.line) {
 			for i, c := range t.columns {
 				if c.role != ignored {
-					cells[i].add(record[i])
+					cells[i] = append(cells[i], record[i])
 				}
 			}
 		}
 	}
 	return t.dataset()
-}
-
-// texts are a column's, one after another in one piece of memory.
-type texts struct {
-	all  strings.Builder
-	ends []int
-}
-
-func (t *texts) add(text string) {
-	t.all.WriteString(text)
-	t.ends = append(t.ends, t.all.Len())
-}
-
-func (t *texts) at(row int) string {
-	from := 0
-	if row > 0 {
-		from = t.ends[row-1]
-	}
-	return t.all.String()[from:t.ends[row]]
 }
 
 func (o CSVOptions) withDefaults() (CSVOptions, error) {
@@ -410,32 +380,16 @@ func (u *unpacked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// separates is Excel's first line, "sep=;".
-var separates = regexp.MustCompile(`(?s)^sep=(.)\r?\n`)
-
-// separatorLine reads that line; 0 if it is not there.
-func separatorLine(r *bufio.Reader) rune {
-	start, _ := r.Peek(10)
-	line := separates.FindSubmatch(start)
-	if line == nil {
-		return 0
-	}
-	_, _ = r.Discard(len(line[0])) // just peeked
-	delimiter, _ := utf8.DecodeRune(line[1])
-	return delimiter
-}
-
-// commentLines passes over the lines at the beginning that start with #, and returns the last without it.
-func commentLines(r *bufio.Reader) (lines int, last string) {
+// commentLines passes over the lines at the beginning that start with #.
+func commentLines(r *bufio.Reader) (lines int) {
 	for {
 		if start, _ := r.Peek(1); string(start) != "#" {
-			return lines, last
+			return lines
 		}
-		line, err := r.ReadSlice('\n')
-		if err != nil && !errors.Is(err, io.EOF) { // it is longer than the buffer
-			return lines, last
+		if _, err := r.ReadSlice('\n'); err != nil && !errors.Is(err, io.EOF) { // it is longer than the buffer
+			return lines
 		}
-		lines, last = lines+1, strings.TrimLeft(string(line), "# ")
+		lines++
 	}
 }
 
@@ -482,19 +436,16 @@ func findDelimiter(r *bufio.Reader) rune {
 // lineReader gives the records of a CSV file with their line numbers.
 type lineReader struct {
 	csv    *csv.Reader
-	limit  *limit
 	record []string // the last
 	again  bool     // it is the next one too
 	line   int      // on which it begins, counted from 1
 	before int      // lines before the first that csv reads
 
-	rowNames  bool // the header has no name for the rows' names in front
-	inComment bool // the header is the last line of comments
+	rowNames bool // the header has no name for the rows' names in front
 }
 
 func newLineReader(r io.Reader, delimiter rune) *lineReader {
-	l := &lineReader{limit: &limit{r: r}}
-	l.csv = csv.NewReader(l.limit)
+	l := &lineReader{csv: csv.NewReader(r)}
 	l.csv.Comma = delimiter
 	l.csv.FieldsPerRecord = -1 // any: table.add checks the number, for a better error
 	l.csv.ReuseRecord = true
@@ -508,7 +459,6 @@ func (l *lineReader) next() ([]string, error) {
 		l.again = false
 		return l.record, nil
 	}
-	l.limit.left = mostRecord
 	record, err := l.csv.Read()
 	if err == io.EOF {
 		return nil, io.EOF
@@ -535,10 +485,10 @@ func (l *lineReader) next() ([]string, error) {
 	return record, nil
 }
 
-// header reads the names of the columns, which may be the last line of comments before the first record; without names
-// it is that record, which comes again. Where the first row has a field more, an empty name is added: in front for
-// names of rows, as R writes them, or at the end if nothing stands there.
-func (l *lineReader) header(none bool, comment string) ([]string, error) {
+// header reads the names of the columns; without names it is the first record, which comes again. Where the first row
+// has a field more, an empty name is added: in front for names of rows, as R writes them, or at the end if nothing
+// stands there.
+func (l *lineReader) header(none bool) ([]string, error) {
 	first, err := l.next()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty: it needs a header line and rows of data")
@@ -547,12 +497,8 @@ func (l *lineReader) header(none bool, comment string) ([]string, error) {
 		return nil, err
 	}
 	header, line := slices.Clone(first), l.line
-	named, err := newLineReader(strings.NewReader(comment), l.csv.Comma).next()
-	l.inComment = !none && err == nil && len(named) == len(header) && slices.ContainsFunc(header, isNumber)
-	if none || l.inComment {
-		if l.again = true; l.inComment {
-			header = named
-		}
+	if none {
+		l.again = true
 		return header, nil
 	}
 	row, err := l.next()
@@ -574,22 +520,4 @@ func (l *lineReader) header(none bool, comment string) ([]string, error) {
 			"if it is a title or counts the rows (is the delimiter right?)", line, header, len(row))
 	}
 	return header, nil
-}
-
-// mostRecord is the largest number of bytes of a record: of an endless one not more is read.
-const mostRecord = 16 << 20
-
-// limit reads up to a number of bytes.
-type limit struct {
-	r    io.Reader
-	left int
-}
-
-func (l *limit) Read(p []byte) (int, error) {
-	if l.left <= 0 {
-		return 0, fmt.Errorf("a record has more than %d bytes: is a quote not closed?", mostRecord)
-	}
-	n, err := l.r.Read(p[:min(len(p), l.left)])
-	l.left -= n
-	return n, err
 }

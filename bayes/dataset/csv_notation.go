@@ -142,36 +142,6 @@ func whole(text string) string {
 	return boolOf(text)
 }
 
-// exactly is the same text for texts of the same number, also for long ones that are equal as float64: its digits
-// without zeros around them, and an exponent. It is the text itself if that is no number, or has leading zeros.
-func exactly(text string) string {
-	if !isNumber(text) || isPadded(text) {
-		return text
-	}
-	mantissa, exponent, scaled := strings.Cut(strings.ToLower(text), "e")
-	before, after, _ := strings.Cut(strings.TrimLeft(mantissa, "+-"), ".")
-	power := 0
-	if scaled {
-		var err error
-		if power, err = strconv.Atoi(exponent); err != nil { // below any float64
-			return text
-		}
-	}
-	if !isDigits(before + after) { // inf or nan
-		return text
-	}
-	digits := strings.TrimLeft(before+after, "0")
-	if digits == "" {
-		return "0"
-	}
-	sign := ""
-	if mantissa[0] == '-' {
-		sign = "-"
-	}
-	short := strings.TrimRight(digits, "0")
-	return fmt.Sprintf("%s%se%d", sign, short, power-len(after)+len(digits)-len(short))
-}
-
 // noValue are words for a missing value, beside those that MissingTokens has by default.
 var noValue = strings.Fields("null (null) none nil nan na n/a n.a. #n/a <na> nat - -- --- – — . .. ... ? * unknown " +
 	"missing undefined #div/0! #value! #ref! #num! #name? \\n")

@@ -85,11 +85,6 @@ func (t *table) dataset() (*Dataset, error) {
 			return nil, err
 		}
 	}
-	if names := t.names(); !t.opts.NoHeader && !t.opts.inMemory && len(names) > 2 && names[0] == strconv.Itoa(t.count) &&
-		names[1] == strconv.Itoa(len(names)-1) { // as in scikit-learn's own files
-		return nil, Errorf("the first line, %.80q, begins with the numbers of rows and of features, and names no "+
-			"columns: remove it, and set {NoHeader}", strings.Join(names, string(t.opts.Delimiter)))
-	}
 	if err := t.identifiers(); err != nil {
 		return nil, err
 	}
@@ -360,9 +355,11 @@ func (t *table) level(c *column, text string) (float64, error) {
 // unknownLevel is the error of a text that is none of the levels fixed beforehand.
 func (t *table) unknownLevel(c *column, text string) error {
 	alike := ""
+	v, err := parseNumber(text)
 	for _, level := range c.levels {
+		number, fault := parseNumber(level)
 		switch {
-		case exactly(level) == exactly(text):
+		case err == nil && fault == nil && v == number:
 			alike = fmt.Sprintf(", but the same number as %q (write both alike if they are one)", level)
 		case strings.EqualFold(level, text):
 			alike = fmt.Sprintf(", but %q in other letters (write both alike if they are one)", level)
@@ -741,18 +738,6 @@ func (t *table) noteDoubts(c *column) {
 		t.note("the first column, which has no name, is left out: it numbers the rows, or names them")
 	case c.role == number && c.code != "":
 		t.note("column %q is of numbers, such as %q: if they are codes, list it in Categorical", c.name, c.code)
-	case c.role == categorical && !c.fixed:
-		same := map[string][]string{}
-		for _, level := range c.levels {
-			lower := strings.ToLower(level)
-			same[lower] = append(same[lower], level)
-		}
-		for _, lower := range slices.Sorted(maps.Keys(same)) {
-			if len(same[lower]) > 1 {
-				t.note("column %q has %q, which differ in capital letters alone: write them alike if they are one", c.name,
-					same[lower])
-			}
-		}
 	}
 }
 
@@ -790,14 +775,17 @@ func (c *column) sortLevels() {
 }
 
 // sameNumber finds two levels of the column that spell the same number, such as "1.5" and "1.50". It is false if there
-// are none, or if not all levels are numbers. Leading zeros make another code.
+// are none, or if not all levels are numbers. Codes, such as "01", are none of these.
 func (c *column) sameNumber() (a, b string, same bool) {
 	if !allNumbers(c.levels) {
 		return "", "", false
 	}
-	seen := make(map[string]string, len(c.levels))
+	seen := make(map[float64]string, len(c.levels))
 	for _, level := range c.levels {
-		number := exactly(level)
+		number, _ := parseNumber(level) // all are numbers
+		if isCode(level, number) {
+			continue
+		}
 		if before, twice := seen[number]; twice {
 			return before, level, true
 		}

@@ -6,8 +6,8 @@
 //
 // # Where data come from
 //
-//   - The embedded sets, in the binary: [Load] by name, or [Yacht], [Boston] and others. Source and licence are fields
-//     of the Dataset; data/SOURCES.md has them with their checksums.
+//   - The embedded sets, in the binary: [Load] and [MustLoad] by name, such as "yacht" or "boston". Source and
+//     licence are fields of the Dataset; data/SOURCES.md has them with their checksums.
 //   - Pictures: package mnist has MNIST, package pictures reads Fashion-MNIST, CIFAR-10, SVHN and your own. Their bytes
 //     are [Pixels].
 //   - Your own table: [OpenCSV] or [ReadCSV], and Open of package parquet. For new rows to predict, often without the

@@ -7,6 +7,7 @@ import (
 	"embed"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -27,8 +28,8 @@ type entry struct {
 	categorical     []string // columns made one-hot; "?" is a category then
 	classes         []string // better names for the labels, in the order of their index
 	files           []string // if not name.csv.gz alone
-	train           int      // rows of the official training part, the first ones; 0 = there is no official split
-	splits          splits   // beside it
+	train           int      // rows of the official training part, the first ones
+	splits          splits
 }
 
 // splits are how many there are of each publication.
@@ -41,21 +42,6 @@ func names() []string {
 		all[i] = e.name
 	}
 	return all
-}
-
-// Label is a data set's name for figures and tables, such as "red wine" for wine_red and "Boston" for boston. For other
-// names it is the name with spaces in place of underscores.
-func Label(name string) string {
-	if label, ok := labels[name]; ok {
-		return label
-	}
-	return strings.ReplaceAll(name, "_", " ")
-}
-
-// labels are the names that are not written as words of a sentence are.
-var labels = map[string]string{
-	"wine_red": "red wine", "boston": "Boston", "california": "California", "australian": "Australian", "adult": "Adult",
-	"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "cifar10": "CIFAR-10", "svhn": "SVHN", "celeba": "CelebA",
 }
 
 // Load gives the embedded data set of that name, a fresh copy on each call. An unknown name is an error that lists the
@@ -78,8 +64,8 @@ func find(name string) (*entry, error) {
 		name, strings.Join(names(), ", "))
 }
 
-// mustLoad is load for the constructors; it panics, which only a damaged binary can cause.
-func mustLoad(name string) *Dataset {
+// MustLoad is Load of a name that is known to be there; it panics where Load has an error.
+func MustLoad(name string) *Dataset {
 	d, err := Load(name)
 	if err != nil {
 		panic(err)
@@ -113,7 +99,7 @@ func (e *entry) load() (*Dataset, error) {
 	}
 	d.Title, d.Source, d.Licence = e.title, e.source, cmp.Or(e.licence, ccBy4)
 	if e.classes != nil {
-		d.Classes = append([]string(nil), e.classes...)
+		d.Classes = slices.Clone(e.classes)
 	}
 	return d, nil
 }
@@ -130,30 +116,3 @@ func openEmbedded(path string) (*bufio.Reader, error) {
 	}
 	return bufio.NewReader(z), nil
 }
-
-// Boston is Boston housing: 506 x 13, the median value of homes in 1000 USD.
-func Boston() *Dataset { return mustLoad("boston") }
-
-// Energy is UCI's energy efficiency: 768 x 8, the heating load (the first of its two targets), kWh/m².
-func Energy() *Dataset { return mustLoad("energy") }
-
-// Power is UCI's combined cycle power plant: 9568 x 4, the net hourly output in MW.
-func Power() *Dataset { return mustLoad("power") }
-
-// WineRed is UCI's red wine quality: 1599 x 11, the score of 0 to 10 as a regression. 240 of its rows are duplicates,
-// as in the original.
-func WineRed() *Dataset { return mustLoad("wine_red") }
-
-// Yacht is UCI's yacht hydrodynamics: 308 x 6, the residuary resistance per unit weight of displacement.
-func Yacht() *Dataset { return mustLoad("yacht") }
-
-// Ionosphere is UCI's ionosphere radar returns: 351 x 33 (the constant column v2 is left out), class 1, good, in 225.
-func Ionosphere() *Dataset { return mustLoad("ionosphere") }
-
-// Wine is UCI's wine: 178 x 13, three cultivars.
-func Wine() *Dataset { return mustLoad("wine") }
-
-// Adult is UCI's adult (census income): 48842 rows, 6 numbers and 8 categorical columns made one-hot to 108 features, a
-// missing value ("?") being a category of its own; class 1, above 50 000 USD a year, in 11687. It has an [Official]
-// split, 32561 / 16281.
-func Adult() *Dataset { return mustLoad("adult") }

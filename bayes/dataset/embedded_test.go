@@ -19,32 +19,31 @@ import (
 // The sizes and class counts are those that the sources publish (data/SOURCES.md).
 var embeddedWant = []struct {
 	name        string
-	make        func() *Dataset // nil: by Load alone
 	rows, dims  int
 	task        Task
 	target      string
 	classes     string // and their rows
 	classCounts []int
 }{
-	{"boston", Boston, 506, 13, Regression, "medv", "", nil},
-	{"concrete", nil, 1030, 8, Regression, "compressive_strength", "", nil},
-	{"energy", Energy, 768, 8, Regression, "heating_load", "", nil},
-	{"kin8nm", nil, 8192, 8, Regression, "y", "", nil},
-	{"naval", nil, 11934, 14, Regression, "kmc", "", nil},
-	{"power", Power, 9568, 4, Regression, "pe", "", nil},
-	{"protein", nil, 45730, 9, Regression, "rmsd", "", nil},
-	{"wine_red", WineRed, 1599, 11, Regression, "quality", "", nil},
-	{"yacht", Yacht, 308, 6, Regression, "residuary_resistance", "", nil},
-	{"california", nil, 20640, 8, Regression, "medhouseval", "", nil},
-	{"airfoil", nil, 1503, 5, Regression, "sound_pressure_level", "", nil},
-	{"bikesharing", nil, 17379, 12, Regression, "cnt", "", nil},
-	{"australian", nil, 690, 14, BinaryClassification, "class", "0 1", []int{383, 307}},
-	{"breast_cancer", nil, 569, 30, BinaryClassification, "malignant", "benign malignant", []int{357, 212}},
-	{"ionosphere", Ionosphere, 351, 33, BinaryClassification, "class", "b g", []int{126, 225}},
-	{"glass", nil, 214, 9, Classification, "type", "1 2 3 5 6 7", []int{70, 76, 17, 13, 9, 29}},
-	{"satellite", nil, 6435, 36, Classification, "class", "1 2 3 4 5 7", []int{1533, 703, 1358, 626, 707, 1508}},
-	{"wine", Wine, 178, 13, Classification, "class", "1 2 3", []int{59, 71, 48}},
-	{"adult", Adult, 48842, 108, BinaryClassification, "income", "<=50K >50K", []int{37155, 11687}},
+	{"boston", 506, 13, Regression, "medv", "", nil},
+	{"concrete", 1030, 8, Regression, "compressive_strength", "", nil},
+	{"energy", 768, 8, Regression, "heating_load", "", nil},
+	{"kin8nm", 8192, 8, Regression, "y", "", nil},
+	{"naval", 11934, 14, Regression, "kmc", "", nil},
+	{"power", 9568, 4, Regression, "pe", "", nil},
+	{"protein", 45730, 9, Regression, "rmsd", "", nil},
+	{"wine_red", 1599, 11, Regression, "quality", "", nil},
+	{"yacht", 308, 6, Regression, "residuary_resistance", "", nil},
+	{"california", 20640, 8, Regression, "medhouseval", "", nil},
+	{"airfoil", 1503, 5, Regression, "sound_pressure_level", "", nil},
+	{"bikesharing", 17379, 12, Regression, "cnt", "", nil},
+	{"australian", 690, 14, BinaryClassification, "class", "0 1", []int{383, 307}},
+	{"breast_cancer", 569, 30, BinaryClassification, "malignant", "benign malignant", []int{357, 212}},
+	{"ionosphere", 351, 33, BinaryClassification, "class", "b g", []int{126, 225}},
+	{"glass", 214, 9, Classification, "type", "1 2 3 5 6 7", []int{70, 76, 17, 13, 9, 29}},
+	{"satellite", 6435, 36, Classification, "class", "1 2 3 4 5 7", []int{1533, 703, 1358, 626, 707, 1508}},
+	{"wine", 178, 13, Classification, "class", "1 2 3", []int{59, 71, 48}},
+	{"adult", 48842, 108, BinaryClassification, "income", "<=50K >50K", []int{37155, 11687}},
 }
 
 func TestEmbedded(t *testing.T) {
@@ -52,10 +51,7 @@ func TestEmbedded(t *testing.T) {
 	for _, want := range embeddedWant {
 		listed = append(listed, want.name)
 		t.Run(want.name, func(t *testing.T) {
-			d := mustLoad(want.name)
-			if want.make != nil && want.make().Hash() != d.Hash() {
-				t.Error("its function gives other rows")
-			}
+			d := MustLoad(want.name)
 			if err := d.Validate(); err != nil {
 				t.Fatal(err)
 			}
@@ -95,8 +91,8 @@ func TestEmbedded(t *testing.T) {
 // TestPowerMoments: means and standard deviations of the source's own file, worked out by another program, to six
 // decimals.
 func TestPowerMoments(t *testing.T) {
-	d := Power()
-	s, y := FitScaler(d.X), FitTargetScaler(d.Y, 1)
+	d := MustLoad("power")
+	s, y := FitScaler(d.X), FitScaler(mat.NewDense(d.Rows(), 1, d.Y))
 	mean := append(slices.Clone(s.Mean), y.Mean...)
 	std := append(slices.Clone(s.StdDev), y.StdDev...)
 	unbiased := math.Sqrt(float64(d.Rows()) / float64(d.Rows()-1)) // that program divides by N-1
@@ -112,17 +108,17 @@ func TestPowerMoments(t *testing.T) {
 
 func TestEmbeddedRows(t *testing.T) {
 	// The first row of the file: every feature in its place, the target split off.
-	yacht := Yacht()
+	yacht := MustLoad("yacht")
 	if got := append(yacht.X.(*mat.Dense).RawRowView(0), yacht.Y[0]); !slices.Equal(got,
 		[]float64{-2.3, .568, 4.78, 3.99, 3.17, .125, .11}) {
 		t.Errorf("yacht: first row %v", got)
 	}
-	naval := mustLoad("naval")
+	naval := MustLoad("naval")
 	if slices.Contains(naval.Features, "t1") || slices.Contains(naval.Features, "p1") ||
 		slices.Contains(naval.Features, "kmt") || naval.Y[0] != .95 {
 		t.Errorf("naval: features %q, first target %v", naval.Features, naval.Y[0])
 	}
-	adult := Adult()
+	adult := MustLoad("adult")
 	first := map[string]float64{}
 	for j, name := range adult.Features {
 		first[name] = adult.X.At(0, j)
@@ -151,15 +147,15 @@ func TestEmbeddedRows(t *testing.T) {
 func TestLoad(t *testing.T) {
 	_, err := Load("yatch")
 	wantError(t, err, `"yatch"`, "yacht", "adult")
-	a := Yacht()
+	a := MustLoad("yacht")
 	a.X.(*mat.Dense).Set(0, 0, 99)
 	a.Y[0], a.Features[0] = 99, "other"
-	if b := Yacht(); b.X.At(0, 0) == 99 || b.Y[0] == 99 || b.Features[0] == "other" {
+	if b := MustLoad("yacht"); b.X.At(0, 0) == 99 || b.Y[0] == 99 || b.Features[0] == "other" {
 		t.Error("two copies share memory")
 	}
-	c := mustLoad("breast_cancer")
+	c := MustLoad("breast_cancer")
 	c.Classes[0] = "other"
-	if mustLoad("breast_cancer").Classes[0] != "benign" {
+	if MustLoad("breast_cancer").Classes[0] != "benign" {
 		t.Error("two copies share their class names")
 	}
 }

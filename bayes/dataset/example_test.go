@@ -12,7 +12,7 @@ import (
 
 // From a table to the first mini-batch: split, standardise by the training part, batch.
 func Example() {
-	data := dataset.Yacht()
+	data := dataset.MustLoad("yacht")
 	fmt.Println(data.Title, data.Rows(), "x", data.Dims(), "->", data.Target)
 
 	parts, err := data.Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 0)
@@ -21,13 +21,12 @@ func Example() {
 	}
 	fmt.Println("train, validation, test:", parts.Train.Rows(), parts.Validation.Rows(), parts.Test.Rows())
 
-	features, target := dataset.FitScaler(parts.Train.X), dataset.FitTargetScaler(parts.Train.Y, 1)
+	features := dataset.FitScaler(parts.Train.X)
 	test, err := features.Apply(parts.Test.X)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("standardised test features:", test.RawMatrix().Rows, "x", test.RawMatrix().Cols, "and targets:",
-		len(target.ApplyFlat(parts.Test.Y)))
+	fmt.Println("standardised test features:", test.RawMatrix().Rows, "x", test.RawMatrix().Cols)
 
 	batches, err := dataset.NewEpochBatches(parts.Train.Rows(), 20, 0)
 	if err != nil {
@@ -38,7 +37,7 @@ func Example() {
 	// Output:
 	// Yacht hydrodynamics 308 x 6 -> residuary_resistance
 	// train, validation, test: 185 92 31
-	// standardised test features: 31 x 6 and targets: 31
+	// standardised test features: 31 x 6
 	// batches an epoch: 10 - real rows in the last: 5 of 20
 }
 
@@ -114,7 +113,7 @@ func ExampleCSVOptions_like() {
 
 // The split that others report on, row for row.
 func ExampleDataset_PublishedSplit() {
-	data := dataset.Boston()
+	data := dataset.MustLoad("boston")
 	parts, err := data.PublishedSplit(dataset.Gal, 3)
 	if err != nil {
 		log.Fatal(err)

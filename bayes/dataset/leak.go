@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -15,15 +14,13 @@ import (
 
 // Leak is a feature that lets a model look better than it will be on new rows.
 type Leak struct {
-	Feature string // of categories the name of their column
-	Target  bool   // it gives a target by itself; else it counts or names the rows
-	Fault   error  // what it does, and what to do
+	Target bool  // it gives a target by itself; else it counts or names the rows
+	Fault  error // which it is, what it does, and what to do
 }
 
 // Leaks finds features that give a target by themselves: those of which a target is a linear or a power function, or
-// the logarithm or exponential of one, up to the digits that are written, and those whose values and the target's
-// correspond one to one. It also finds those that count the rows, or that name each by a number. Of pictures there are
-// none.
+// the logarithm or exponential of one, up to rounding, and those whose values and the target's correspond one to one.
+// It also finds those that count the rows, or that name each by a number. Of pictures there are none.
 func (d *Dataset) Leaks() (leaks []Leak) {
 	if _, pictures := d.X.(*Pixels); pictures || d.needTarget() != nil || d.validateShapes() != nil {
 		return nil
@@ -40,12 +37,12 @@ func (d *Dataset) Leaks() (leaks []Leak) {
 		}
 		for k, target := range d.TargetNames() {
 			if how := d.gives(values, name, category, d.TargetColumn(k), target); how != "" {
-				leaks = append(leaks, Leak{name, true, Errorf("%q gives the target by itself: %s. If it is computed from "+
+				leaks = append(leaks, Leak{true, Errorf("%q gives the target by itself: %s. If it is computed from "+
 					"the target, or not known before it, list it in {Ignore}", name, how)})
 			}
 		}
 		if how := d.counts(values, name); how != "" {
-			leaks = append(leaks, Leak{name, false, Errorf("%q %s, which says nothing about new rows: list it in {Ignore}; "+
+			leaks = append(leaks, Leak{false, Errorf("%q %s, which says nothing about new rows: list it in {Ignore}; "+
 				"if it stands for time, name it as {Order}", name, how)})
 		}
 	}
@@ -69,12 +66,9 @@ func (d *Dataset) gives(x []float64, name string, category bool, y []float64, ta
 	number := func(v float64) float64 { return v }
 	for _, ofY := range []func(float64) float64{number, math.Log} {
 		for _, ofX := range []func(float64) float64{number, math.Log} {
-			if slope, intercept, rows := line(x, y, ofX, ofY); rows > 0 {
-				formula := fmt.Sprintf("%s%q = %.5g %s%q", log(ofY), target, slope, log(ofX), name)
-				if math.Abs(intercept) > 1e-3*stat.StdDev(y, nil) {
-					formula += fmt.Sprintf(" %+.5g", intercept)
-				}
-				return fmt.Sprintf("%s in %d of %d rows, up to rounding", formula, rows, len(y))
+			if slope, intercept, exact := line(x, y, ofX, ofY); exact {
+				return fmt.Sprintf("%s%q = %.5g %s%q %+.5g in all %d rows, up to rounding", log(ofY), target, slope, log(ofX),
+					name, intercept, len(y))
 			}
 		}
 	}
@@ -102,54 +96,15 @@ func oneToOne(x, y []float64) int {
 	return len(to)
 }
 
-// line fits ofY(y) = slope ofX(x) + intercept, and counts the rows in which it holds up to the digits that are written.
-// None may be off but those of the most frequent x, such as the mean that filled gaps, and then less than half of all.
-// It is 0 rows if that does not hold, or is no proof, since the digits are few.
-func line(x, y []float64, ofX, ofY func(float64) float64) (slope, intercept float64, rows int) {
-	count, often := map[float64]int{}, 0.
-	for _, v := range x {
-		if count[v]++; count[v] > count[often] {
-			often = v
-		}
-	}
-	var xs, ys []float64
-	for i, v := range x {
-		if v != often {
-			xs, ys = append(xs, ofX(v)), append(ys, ofY(y[i]))
-		}
-	}
-	if len(count) < fewestRows/2 {
-		return 0, 0, 0
+// line fits ofY(y) = slope ofX(x) + intercept, and says whether that leaves no more than a millionth of the variance,
+// as rounding may.
+func line(x, y []float64, ofX, ofY func(float64) float64) (slope, intercept float64, exact bool) {
+	xs, ys := make([]float64, len(x)), make([]float64, len(y))
+	for i := range x {
+		xs[i], ys[i] = ofX(x[i]), ofY(y[i])
 	}
 	intercept, slope = stat.LinearRegression(xs, ys, nil, false)
-	if !(stat.RSquared(xs, ys, nil, intercept, slope) > .99) { // also where a logarithm does not exist
-		return 0, 0, 0
-	}
-	sd, halfX, halfY := stat.StdDev(ys, nil), unit(x)/2, unit(y)/2
-	for i, v := range x {
-		rounding := 1.5 * (ofY(y[i]+halfY) - ofY(y[i]) + math.Abs(slope)*(ofX(v+halfX)-ofX(v)))
-		const noise, proof = 1e-4, .05 // of the standard deviation: less is none; by more a mere correlation would pass
-		off := math.Abs(ofY(y[i]) - intercept - slope*ofX(v))
-		if holds := off <= max(noise*sd, min(rounding, proof*sd)); holds {
-			rows++
-		} else if v != often {
-			return 0, 0, 0
-		}
-	}
-	if 2*rows < len(x) {
-		return 0, 0, 0
-	}
-	return slope, intercept, rows
-}
-
-// unit is the value of the last decimal that any of the numbers has, such as .01.
-func unit(numbers []float64) float64 {
-	decimals := 0
-	for _, v := range numbers {
-		_, after, _ := strings.Cut(strconv.FormatFloat(v, 'f', -1, 64), ".")
-		decimals = max(decimals, len(after))
-	}
-	return math.Pow10(-decimals)
+	return slope, intercept, stat.RSquared(xs, ys, nil, intercept, slope) > 1-1e-6 // false if a logarithm does not exist
 }
 
 // numberOfRow are names as pandas, R and data bases give them.

@@ -5,37 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 )
 
 // SplitSource names the publication that a split is from.
-type SplitSource int
+type SplitSource string
 
 const (
 	// Gal is the train/test splits, 90/10, of Hernández-Lobato and Adams (2015) as Gal and Ghahramani (2016) published
 	// them: 20 of each UCI regression set, 5 of protein.
-	Gal SplitSource = iota
+	Gal SplitSource = "Gal"
 	// PMCnet is the one train/validation/test split, 60/20/20, that came with PMCnet: glass, ionosphere, naval, protein.
-	PMCnet
+	PMCnet SplitSource = "PMCnet"
 	// Javid are the ten train/test splits, 50/50, of boston for which Javid, Handley, Hobson and Lasenby (2020, arXiv
 	// 2004.12211) report the evidences of networks.
-	Javid
+	Javid SplitSource = "Javid"
 	// BDE is the one train/test split, 80/20, of airfoil and bikesharing in the benchmark of the package bde (Sommer and
 	// others, 2025): scikit-learn's train_test_split with random_state 0.
-	BDE
+	BDE SplitSource = "BDE"
 	// Official is the one train/test split that the set's makers published: adult, satellite.
-	Official
+	Official SplitSource = "Official"
 )
-
-// String names the source.
-func (s SplitSource) String() string {
-	if names := []string{"Gal", "PMCnet", "Javid", "BDE", "Official"}; s >= 0 && int(s) < len(names) {
-		return names[s]
-	}
-	return fmt.Sprintf("SplitSource(%d)", int(s))
-}
 
 // PublishedSplit is the split that a publication used for an embedded data set, with the rows of each part in the
 // published order. index counts from 0: 0 to 19 for [Gal] (0 to 4 for protein), 0 to 9 for [Javid], 0 alone for the
@@ -52,7 +45,7 @@ func (d *Dataset) PublishedSplit(source SplitSource, index int) (Parts, error) {
 		return Parts{}, fmt.Errorf("dataset %s: a published split is of all %d rows, but there are %d: split the whole "+
 			"data set", d.Name, e.rows, d.Rows())
 	}
-	if index < 0 || index >= e.count(source) {
+	if index < 0 || index >= e.splits[source] {
 		return Parts{}, fmt.Errorf("dataset %s: there is no %v split %d; there is %s", d.Name, source, index, e.splitList())
 	}
 	if err := d.needTarget(); err != nil {
@@ -65,20 +58,10 @@ func (d *Dataset) PublishedSplit(source SplitSource, index int) (Parts, error) {
 	return d.parts(rows)
 }
 
-// count is the number of splits of that source.
-func (e *entry) count(source SplitSource) int {
-	if source == Official && e.train > 0 {
-		return 1
-	}
-	return e.splits[source]
-}
-
 func (e *entry) splitList() string {
 	var list []string
-	for s := Gal; s <= Official; s++ {
-		if n := e.count(s); n > 0 {
-			list = append(list, fmt.Sprintf("%v, index 0 to %d", s, n-1))
-		}
+	for _, s := range slices.Sorted(maps.Keys(e.splits)) {
+		list = append(list, fmt.Sprintf("%v, index 0 to %d", s, e.splits[s]-1))
 	}
 	if list == nil {
 		return "none published; take Split"
@@ -88,18 +71,12 @@ func (e *entry) splitList() string {
 
 func (e *entry) splitRows(source SplitSource, index int) (rows [3][]int, err error) {
 	if source == Official {
-		for i := range e.rows {
-			if i < e.train {
-				rows[0] = append(rows[0], i)
-			} else {
-				rows[2] = append(rows[2], i)
-			}
-		}
-		return rows, nil
+		all := inOrder(e.rows)
+		return [3][]int{all[:e.train], nil, all[e.train:]}, nil
 	}
-	folder := "data/splits_" + strings.ToLower(source.String())
+	folder := "data/splits_" + strings.ToLower(string(source))
 	path, prefix := folder+"/"+e.name+"_split.csv.gz", ""
-	if source == Gal || source == Javid {
+	if e.splits[source] > 1 {
 		path, prefix = folder+"/"+e.name+"_splits.csv.gz", strconv.Itoa(index)+","
 	}
 	r, err := openEmbedded(path)

@@ -87,6 +87,7 @@ var registry = []entry{
 	},
 	{
 		name: "satellite", title: "Landsat satellite", rows: 6435, task: Classification, train: 4435,
+		splits: splits{Official: 1},
 		source: "UCI (Statlog); from " + mlbench + "Satellite.rda",
 	},
 	{
@@ -95,6 +96,7 @@ var registry = []entry{
 	},
 	{
 		name: "adult", title: "Adult (census income)", rows: 48842, task: BinaryClassification, train: 32561,
+		splits: splits{Official: 1},
 		source: "UCI; from github.com/l-gonz/tfg-gitt-mlcost at 2ca2044c6b4b, data/adult",
 		files:  []string{"adult_train", "adult_test"},
 		categorical: []string{

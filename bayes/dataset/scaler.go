@@ -181,14 +181,6 @@ func (s Scaler) Clone() Scaler {
 	return c
 }
 
-// FitTargetScaler is FitScaler of y, [N, K] row-major: one column for each of K targets.
-func FitTargetScaler(y []float64, targets int) Scaler {
-	if len(y) == 0 {
-		return NoScaler(targets)
-	}
-	return FitScaler(mat.NewDense(len(y)/targets, targets, y))
-}
-
 // NoScaler leaves features, d of them, as they are.
 func NoScaler(dims int) Scaler {
 	return Scaler{Mean: make([]float64, dims), StdDev: slices.Repeat([]float64{1}, dims)}
@@ -266,29 +258,12 @@ func meanStdDev(values []float64) (mean, std float64) {
 	for _, v := range values {
 		sum += (v - mean) * (v - mean)
 	}
-	if sum > smallestSum {
-		return mean, math.Sqrt(sum / n)
-	}
-	largest := 0.0 // squares underflow; those in units of the largest do not
-	for _, v := range values {
-		largest = max(largest, math.Abs(v-mean))
-	}
-	sum = 0
-	for _, v := range values {
-		sum += (v - mean) / largest * ((v - mean) / largest)
-	}
-	return mean, largest * math.Sqrt(sum/n)
+	return mean, math.Sqrt(sum / n)
 }
 
-// constant says whether values from low to high are constant up to rounding.
+// constant says whether values from low to high are constant up to rounding, or so near each other that the squares of
+// their differences are 0.
 func constant(low, high float64) bool {
-	return high-low <= constantWithin*max(math.Abs(low), math.Abs(high))
+	const within, smallest = 1e-14, 1e-145
+	return high-low <= max(within*max(math.Abs(low), math.Abs(high)), smallest)
 }
-
-// constantWithin is the largest difference, relative to the largest value, of values that count as constant up to
-// rounding.
-const constantWithin = 1e-14
-
-// smallestSum is the smallest sum of squared deviations with full precision: squares below 2e-308 lose digits, and
-// below 5e-324 are 0, so that a column that is not constant would be divided by 0.
-const smallestSum = 1e-290

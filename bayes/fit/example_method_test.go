@@ -81,7 +81,7 @@ func (a SVGD) Doubts(_ particles.Training, _ int, trace []particles.StepRecord) 
 // checkpoint as the methods of this library do.
 func ExampleMethod() {
 	ctx := context.Background()
-	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
+	parts, err := dataset.MustLoad("yacht").Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 // mean and standard deviation does, whose NLPD is 1.42 plus the logarithm of that deviation.
 func ExampleSteps() {
 	ctx := context.Background()
-	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
+	parts, err := dataset.MustLoad("yacht").Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func TestNew(t *testing.T) {
 	if want := dataset.FitScaler(parts.Train.X); !reflect.DeepEqual(d.Features, want) {
 		t.Errorf("features are scaled by %v, want %v", d.Features, want)
 	}
-	if want := dataset.FitTargetScaler(parts.Train.Y, 1); !reflect.DeepEqual(d.Target, want) {
+	if want := dataset.FitScaler(mat.NewDense(parts.Train.Rows(), 1, parts.Train.Y)); !reflect.DeepEqual(d.Target, want) {
 		t.Errorf("the target is scaled by %v, want %v", d.Target, want)
 	}
 	x, y, err := d.Tensors(compute.Float64, parts.Validation)

@@ -139,8 +139,8 @@ func gradientsOf(r *fit.Result) int {
 // yacht and boston), whose chains each go the whole way to the target.
 func BenchmarkEffectiveDraws(b *testing.B) {
 	of := map[string]func(b *testing.B) sampled{
-		"yacht 6-10-1":    func(b *testing.B) sampled { return ofNetwork(b, dataset.Yacht(), .1, 10) },
-		"boston 13-8-8-1": func(b *testing.B) sampled { return ofNetwork(b, dataset.Boston(), .3, 8, 8) },
+		"yacht 6-10-1":    func(b *testing.B) sampled { return ofNetwork(b, dataset.MustLoad("yacht"), .1, 10) },
+		"boston 13-8-8-1": func(b *testing.B) sampled { return ofNetwork(b, dataset.MustLoad("boston"), .3, 8, 8) },
 	}
 	for _, t := range check.Targets()[:4] { // those without a bound, and without data
 		of[t.Name] = func(b *testing.B) sampled { return ofTarget(b, computetest.Go(b), t) }

@@ -44,7 +44,7 @@ func (importance) Compile(c *particles.Core) (particles.Stepper, error) {
 // An algorithm of one's own: what is written is the step; validation, checkpoints, progress and the posterior are the
 // run's.
 func ExampleAlgorithm() {
-	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
+	parts, err := dataset.MustLoad("yacht").Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // A program that Ctrl-C stops, and that continues from its checkpoint when it is started again with the same settings.
 func ExampleContext() {
 	ctx := run.Context()
-	parts, err := dataset.Yacht().Split(dataset.Fractions{Train: .9, Test: .1}, 1)
+	parts, err := dataset.MustLoad("yacht").Split(dataset.Fractions{Train: .9, Test: .1}, 1)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -30,7 +30,7 @@ var linearBoston = []float64{
 // boston is the training half of a split, with a network to sample.
 func boston(t *testing.T, split int, network nn.MLP) *fit.Data {
 	t.Helper()
-	parts, err := dataset.Boston().PublishedSplit(dataset.Javid, split)
+	parts, err := dataset.MustLoad("boston").PublishedSplit(dataset.Javid, split)
 	if err != nil {
 		t.Fatal(err)
 	}

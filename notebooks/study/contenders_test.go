@@ -34,7 +34,7 @@ func TestContenders(t *testing.T) {
 func TestBestByValidation(t *testing.T) {
 	t.Setenv("GOMLX_BACKEND", "go:ops_sequential")
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: 1}, Stochastic: bayes.All()}
-	parts := must(dataset.Yacht().Split(table8Split, 0))
+	parts := must(dataset.MustLoad("yacht").Split(table8Split, 0))
 	b := newBench(model, 50, 2, func(string, ...any) {})
 	slow, fast := attempt{Method: baseline.MAP{}, Rate: 1e-6}, attempt{Method: baseline.MAP{}, Rate: .05}
 	nlpd := func(attempts ...attempt) float64 {

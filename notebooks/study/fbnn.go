@@ -64,9 +64,9 @@ func (d fbnnSet) regression() bool { return d.likelihood.Task() == bayes.Regress
 // fbnnSets returns all data sets, in the paper's order.
 func fbnnSets() []fbnnSet {
 	relu := func(units ...int) nn.MLP { return nn.MLP{Hidden: units, Activation: nn.ReLU} }
-	gal := func(load func() *dataset.Dataset) func(int, bool) (dataset.Parts, error) {
+	gal := func(name string) func(int, bool) (dataset.Parts, error) {
 		return func(repetition int, _ bool) (dataset.Parts, error) {
-			return load().PublishedSplit(dataset.Gal, repetition)
+			return dataset.MustLoad(name).PublishedSplit(dataset.Gal, repetition)
 		}
 	}
 	brought := func(name, file, what string, task bayes.Likelihood) fbnnSet {
@@ -79,8 +79,8 @@ func fbnnSets() []fbnnSet {
 			parts: simulatedParts(simulateRegression)},
 		{name: "simulated regression" + inBlocks, network: relu(20, 10), likelihood: bayes.Gaussian{StdDev: .3},
 			parts: streamedTest, streamed: streamedRows},
-		{name: "wine", network: relu(10, 10), likelihood: bayes.Gaussian{StdDev: .8}, parts: gal(dataset.WineRed)},
-		{name: "boston", network: relu(64, 32), likelihood: bayes.Gaussian{StdDev: .25}, parts: gal(dataset.Boston)},
+		{name: "wine", network: relu(10, 10), likelihood: bayes.Gaussian{StdDev: .8}, parts: gal("wine_red")},
+		{name: "boston", network: relu(64, 32), likelihood: bayes.Gaussian{StdDev: .25}, parts: gal("boston")},
 		brought("NACC", "nacc_volume.csv", nacc, bayes.Gaussian{StdDev: .5}),
 		brought("YearPredictionMSD", "year.csv", "UCI's table of 515 345 songs", bayes.Gaussian{StdDev: .8}),
 		{name: "simulated classification", network: relu(20, 10), likelihood: bayes.Bernoulli{}, bigger: true,

@@ -152,7 +152,7 @@ const (
 
 // adultParts returns the parts of adult, with a column for each of the original's 14: categories are numbered.
 func adultParts(_ int, full bool) (parts dataset.Parts, err error) {
-	parts, err = dataset.Adult().PublishedSplit(dataset.Official, 0)
+	parts, err = dataset.MustLoad("adult").PublishedSplit(dataset.Official, 0)
 	if err != nil {
 		return parts, err
 	}

@@ -100,7 +100,7 @@ func TestFBNNSets(t *testing.T) {
 			t.Errorf("%s: %d weights, want %d: %v", name, bound.D, c.want, err)
 		}
 	}
-	adult := must(dataset.Adult().Subset([]int{0, 1, 2, 3, 4, 5}))
+	adult := must(dataset.MustLoad("adult").Subset([]int{0, 1, 2, 3, 4, 5}))
 	short := numbered(adult)
 	k := slices.Index(adult.Features, "workclass=Private")
 	for i := range adult.Rows() {

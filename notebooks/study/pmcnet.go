@@ -130,7 +130,7 @@ func pmcnetSets() []pmcnetData {
 		{name: "wine", network: tanh(3), likelihood: bayes.Categorical{}, iterations: 20, curves: true, own: own,
 			paper: paper,
 			parts: func(repetition uint64) (dataset.Parts, error) {
-				return dataset.Wine().Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, repetition)
+				return dataset.MustLoad("wine").Split(dataset.Fractions{Train: .6, Validation: .2, Test: .2}, repetition)
 			}},
 		{name: "glass", network: tanh(10), likelihood: bayes.Categorical{}, parts: published("glass"), iterations: 20,
 			curves: true, own: own, paper: paper},

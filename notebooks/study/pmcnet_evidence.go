@@ -256,7 +256,7 @@ type evidenceRun struct {
 
 // run gives what the algorithm estimates of log Z, with the standard errors, and the test loss.
 func (r evidenceRun) run(ctx context.Context, model bayes.Model) (Result, error) {
-	parts := must(dataset.Boston().PublishedSplit(dataset.Javid, r.split))
+	parts := must(dataset.MustLoad("boston").PublishedSplit(dataset.Javid, r.split))
 	result, err := fit.Fit(ctx, model, r.algorithm, dataset.Parts{Train: parts.Train}, run.Settings{Seed: r.seed})
 	failOn(ended(ctx, err))
 	found := fit.Details[*annealed.Details](result)

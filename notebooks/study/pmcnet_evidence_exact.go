@@ -21,7 +21,7 @@ import (
 func (r evidenceRow) exact() estimate {
 	var all []estimate
 	for split := range evidenceSplits {
-		parts := must(dataset.Boston().PublishedSplit(dataset.Javid, split))
+		parts := must(dataset.MustLoad("boston").PublishedSplit(dataset.Javid, split))
 		data := must(fit.New("study", r.model(), dataset.Parts{Train: parts.Train}))
 		x, y, err := data.Tensors(compute.Float64, parts.Train)
 		failOn(err)

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"gobnn/bayes/dataset"
 )
 
 // columns of a printed table; the first three are text.
@@ -97,13 +95,28 @@ var letters = map[string]string{"phi": "φ", "psi": "ψ", "Phi": "Φ", "theta": 
 
 var names = regexp.MustCompile(`[A-Za-z_0-9]+`)
 
-// shown is a name for readers: of data sets those of dataset.Label, and Greek letters.
+// label is a data set's name for figures and tables, such as "red wine" for wine_red and "Boston" for boston. For other
+// names it is the name with spaces in place of underscores.
+func label(name string) string {
+	if label, ok := labels[name]; ok {
+		return label
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
+
+// labels are the names that are not written as words of a sentence are.
+var labels = map[string]string{
+	"wine_red": "red wine", "boston": "Boston", "california": "California", "australian": "Australian", "adult": "Adult",
+	"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "cifar10": "CIFAR-10", "svhn": "SVHN", "celeba": "CelebA",
+}
+
+// shown is a name for readers: labels of data sets, and Greek letters.
 func shown(text string) string {
 	return names.ReplaceAllStringFunc(text, func(word string) string {
 		if letter, ok := letters[word]; ok {
 			return letter
 		}
-		return dataset.Label(word)
+		return label(word)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"gobnn/bayes/dataset"
 	"gobnn/bayes/run"
 	"gobnn/notebooks/results"
 	"gobnn/notebooks/took"
@@ -85,7 +84,7 @@ func (w *watch) show() {
 // line is the text beside the bar. The time that is left is estimated by the repetitions of this method that ran now,
 // or else by those that are recorded; it is left out where neither is known.
 func (w *watch) line() string {
-	line := fmt.Sprintf("%s, %s", dataset.Label(w.at.Data), w.at.Method)
+	line := fmt.Sprintf("%s, %s", label(w.at.Data), w.at.Method)
 	each, elapsed := w.mean, w.now().Sub(w.since)
 	if w.measured == 0 {
 		each = w.recorded.Repetition(w.id, w.at.Data, w.at.Method)
