@@ -145,8 +145,8 @@ func (p *Posterior) CheckExposure(rows *dataset.Dataset) error {
 	if !p.origin.Provenance.Extras.Exposure || rows.Exposure != nil {
 		return nil
 	}
-	return dataset.Errorf("bayes: the posterior is of counts over exposures, and the data %q have none: set {Exposure}, "+
-		"in the options of the file or in the data; 1 each if it does not matter", rows.Name)
+	return fmt.Errorf("bayes: the posterior is of counts over exposures, and the data %q have none: set "+
+		"CSVOptions.Exposure, in the options of the file or in the data; 1 each if it does not matter", rows.Name)
 }
 
 // Power is the exponent of the likelihood: LikelihoodPower, or 1 if that is 0.

@@ -145,8 +145,8 @@ func newTable(first []string, opts CSVOptions) (*table, error) {
 			(c.target && opts.Task == TaskByTarget || !c.target && t.everyText)
 	}
 	if !slices.ContainsFunc(t.columns, (*column).isFeature) {
-		return nil, Errorf("there is no feature: the columns are %q, the target is %q and the rest is ignored; set "+
-			"{Delimiter} if the delimiter is not %q", t.names(), namesOf(t.targets), opts.Delimiter)
+		return nil, fmt.Errorf("there is no feature: the columns are %q, the target is %q and the rest is ignored; set "+
+			"CSVOptions.Delimiter if the delimiter is not %q", t.names(), namesOf(t.targets), opts.Delimiter)
 	}
 	return t, nil
 }
@@ -173,23 +173,23 @@ func (t *table) nameColumns(first []string) error {
 			continue
 		}
 		if j, twice := at[name]; twice {
-			t.wrongOption(Errorf("the columns %d and %d of the header are both called %q: rename one (or set {NoHeader} if "+
-				"the first line is data)", j, i, name))
+			t.wrongOption(fmt.Errorf("the columns %d and %d of the header are both called %q: rename one (or set "+
+				"CSVOptions.NoHeader if the first line is data)", j, i, name))
 		}
 		at[name] = i
 		if err := checkText(name); err != nil {
-			t.wrongOption(Errorf("column %d of the header: %v", i, err))
+			t.wrongOption(fmt.Errorf("column %d of the header: %w", i, err))
 		}
 		if isNumber(name) {
 			numbers++
 		}
 	}
 	if len(at) == 0 {
-		return Errorf("the header has no name at all: set {NoHeader} if the first line is data")
+		return fmt.Errorf("the header has no name at all: set CSVOptions.NoHeader if the first line is data")
 	}
 	if numbers == len(at) && !t.opts.inMemory {
-		return Errorf("the header is all numbers (%.80q): set {NoHeader} if the first line is data; take it out if "+
-			"it counts the rows; or put a letter before each", strings.Join(t.names(), string(t.opts.Delimiter)))
+		return fmt.Errorf("the header is all numbers (%.80q): set CSVOptions.NoHeader if the first line is data; take it "+
+			"out if it counts the rows; or put a letter before each", strings.Join(t.names(), string(t.opts.Delimiter)))
 	}
 	return nil
 }
@@ -213,7 +213,8 @@ func (t *table) findTargets() {
 			continue
 		}
 		if c.target || c.role == unnamed {
-			t.wrongOption(Errorf("{"+option+"} lists the column %q (%q) twice, or it has no name: name it", key, c.name))
+			t.wrongOption(fmt.Errorf("CSVOptions."+option+" lists the column %q (%q) twice, or it has no name: "+
+				"name it", key, c.name))
 			continue
 		}
 		c.target = true
@@ -240,12 +241,13 @@ func (t *table) assign(option string, r role, keys ...string) {
 		}
 		switch {
 		case c.target:
-			t.wrongOption(Errorf("{"+option+"} lists the target %q: it cannot be a feature as well nor be left out", c.name))
+			t.wrongOption(fmt.Errorf("CSVOptions."+option+" lists the target %q: it cannot be a feature as well nor be "+
+				"left out", c.name))
 		case !free && c.role == unnamed:
-			t.wrongOption(Errorf("{"+option+"} lists a column without a name, %q: name it", key))
+			t.wrongOption(fmt.Errorf("CSVOptions."+option+" lists a column without a name, %q: name it", key))
 		case !free:
-			t.wrongOption(Errorf("{"+option+"} lists the column %q, which has another part already, as a feature of Like, "+
-				"in {Categorical}, in {Ignore} or beside the features", c.name))
+			t.wrongOption(fmt.Errorf("CSVOptions."+option+" lists the column %q, which has another part already, as a feature "+
+				"of Like, in CSVOptions.Categorical, in CSVOptions.Ignore or beside the features", c.name))
 		default:
 			c.role, c.option = r, option
 		}
@@ -258,12 +260,13 @@ func (t *table) find(key, option string) *column {
 		return c
 	}
 	n := len(t.columns)
-	fault := Errorf("{"+option+"}: there is no column %q%s; the columns are %q", key, t.meant(key), t.names())
+	fault := fmt.Errorf("CSVOptions."+option+": there is no column %q%s; the columns are %q", key, t.meant(key), t.names())
 	if i, err := strconv.Atoi(key); err == nil {
 		if i >= -n && i < n {
 			return t.columns[(i+n)%n]
 		}
-		fault = Errorf("{"+option+"}: there is no column %d; there are %d, from 0 to %d or -%d to -1", i, n, n-1, n)
+		fault = fmt.Errorf("CSVOptions."+option+": there is no column %d; there are %d, from 0 to %d or "+
+			"-%d to -1", i, n, n-1, n)
 	}
 	t.wrongOption(&NoColumnError{key, fault})
 	return nil
@@ -315,8 +318,8 @@ func (t *table) assignLike() error {
 			return err
 		}
 		if left[c] {
-			return Errorf("the column %q is in {Ignore}, but Like's feature %q comes from it: it cannot be left out", c.name,
-				name)
+			return fmt.Errorf("the column %q is in CSVOptions.Ignore, but Like's feature %q comes from it: it cannot be "+
+				"left out", c.name, name)
 		}
 		c.role = number
 		t.holdTo(c)
@@ -375,10 +378,11 @@ func (t *table) sourceOf(feature string) (*column, error) {
 	}
 	cure := "add it, or rename it as in the first file"
 	if t.opts.NoHeader {
-		cure = "{NoHeader} names columns by position, so all must be there as in the first file; or give both files a header"
+		cure = "CSVOptions.NoHeader names columns by position, so all must be there as in the first file; or give both " +
+			"files a header"
 	}
-	return nil, Errorf("feature %q of Like needs a column %s%s; the columns are %q (set {Delimiter} if the delimiter is "+
-		"not %q): "+cure, feature, names, t.meant(feature), t.names(), t.opts.Delimiter)
+	return nil, fmt.Errorf("feature %q of Like needs a column %s%s; the columns are %q (set CSVOptions.Delimiter if the "+
+		"delimiter is not %q): "+cure, feature, names, t.meant(feature), t.names(), t.opts.Delimiter)
 }
 
 // targetsLike finds the targets of Like: all or none of them must be there.
@@ -402,8 +406,8 @@ func (t *table) targetsLike(left map[*column]bool) error {
 		t.targets = append(t.targets, c)
 	}
 	if len(absent) > 0 && len(t.targets) > 0 {
-		return Errorf("of Like's targets, %q are columns of the file, but %q are not: add them, or list the others in "+
-			"{Ignore} to read without targets", namesOf(t.targets), absent)
+		return fmt.Errorf("of Like's targets, %q are columns of the file, but %q are not: add them, or list the others in "+
+			"CSVOptions.Ignore to read without targets", namesOf(t.targets), absent)
 	}
 	return nil
 }
@@ -431,7 +435,7 @@ func FromColumns(rows int, columns []Column, opts CSVOptions) (*Dataset, error) 
 	}
 	d, err := fromColumns(rows, columns, opts)
 	if err != nil {
-		return nil, Errorf("dataset %s: %v", opts.Name, err)
+		return nil, fmt.Errorf("dataset %s: %w", opts.Name, err)
 	}
 	return d, nil
 }
@@ -444,7 +448,8 @@ func fromColumns(rows int, columns []Column, opts CSVOptions) (*Dataset, error) 
 		{"MissingTokens", opts.MissingTokens != nil}, {"Encoding", opts.Encoding != nil},
 	} {
 		if o.set {
-			return nil, Errorf("{" + o.option + "} is set, which is for CSV files: the columns have their types; leave it empty")
+			return nil, fmt.Errorf("CSVOptions.%s is set, which is for CSV files: the columns have their types; leave it "+
+				"empty", o.option)
 		}
 	}
 	if len(columns) == 0 || rows == 0 {
@@ -493,8 +498,8 @@ func (t *table) take(c *column, from Column) error {
 		}
 		if padded := slices.IndexFunc(levels, isPadded); padded >= 0 && c.role == number && t.opts.Like == nil {
 			if !c.open {
-				return Errorf("column %q has texts such as %q, which are codes: list it in {Categorical} or {Ignore}", c.name,
-					levels[padded])
+				return fmt.Errorf("column %q has texts such as %q, which are codes: list it in CSVOptions.Categorical or "+
+					"CSVOptions.Ignore", c.name, levels[padded])
 			}
 			c.open, c.role, c.found = false, categorical, true
 		}
@@ -509,7 +514,7 @@ func (t *table) take(c *column, from Column) error {
 	c.numbers = func(into []float64) ([]float64, error) {
 		numbers, err := from.Numbers(into)
 		if err != nil {
-			return nil, Errorf("column %q: %v", c.name, err)
+			return nil, fmt.Errorf("column %q: %w", c.name, err)
 		}
 		if n := len(numbers); n != t.count {
 			return nil, wrongLength(n)
@@ -535,7 +540,7 @@ func (t *table) take(c *column, from Column) error {
 			whole, part := math.Modf(v)
 			text = time.Unix(int64(whole), int64(part*1e9)).UTC().Format(time.RFC3339Nano)
 		}
-		return Errorf("column %q: %v", c.name, errDate(text))
+		return fmt.Errorf("column %q: %w", c.name, errDate(text))
 	}
 	if c.role != number {
 		c.cell = func(row int) (string, bool) {
@@ -557,8 +562,8 @@ func (t *table) checkedNumber(c *column, v float64) error {
 		_, err := t.ifMissing(c, "")
 		return err
 	case c.round && math.Abs(v) >= exact:
-		return Errorf("the whole number %.0f is beyond 2^53, and may have been rounded: if it is a code, list the "+
-			"column in {Ignore}", v)
+		return fmt.Errorf("the whole number %.0f is beyond 2^53, and may have been rounded: if it is a code, list the "+
+			"column in CSVOptions.Ignore", v)
 	}
 	if err := checkNumber(v); err != nil {
 		return fmt.Errorf("the value %w", err)

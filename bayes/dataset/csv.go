@@ -152,7 +152,7 @@ func ReadCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 	}
 	d, err := readCSV(r, opts)
 	if err != nil {
-		return nil, Errorf("dataset %s: %v", opts.Name, err)
+		return nil, fmt.Errorf("dataset %s: %w", opts.Name, err)
 	}
 	return d, nil
 }
@@ -171,7 +171,7 @@ func readCSV(r io.Reader, opts CSVOptions) (*Dataset, error) {
 		opts.Delimiter = findDelimiter(text)
 	}
 	if d := opts.Delimiter; strings.ContainsRune("\"\r\n\uFFFD\x00", d) || !utf8.ValidRune(d) || d == opts.Decimal {
-		return nil, Errorf("the delimiter %q cannot separate fields: set {Delimiter} to ',', ';' or '\\t'", d)
+		return nil, fmt.Errorf("the delimiter %q cannot separate fields: set CSVOptions.Delimiter to ',', ';' or '\\t'", d)
 	}
 	lines := newLineReader(text, opts.Delimiter)
 	lines.before = comments
@@ -218,7 +218,8 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 		o.Task, o.Classes = o.Like.Task, o.Like.Classes
 	}
 	if len(o.Targets) > 0 && o.Target != "" {
-		return o, Errorf("both of {Target}, %q, and {Targets}, %q, are set: set one of them", o.Target, o.Targets)
+		return o, fmt.Errorf("both of CSVOptions.Target, %q, and CSVOptions.Targets, %q, are set: "+
+			"set one of them", o.Target, o.Targets)
 	}
 	if o.Target != "" {
 		o.Targets = []string{o.Target}
@@ -227,11 +228,11 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 	case o.Task == TaskByTarget && (len(o.Targets) > 1 || o.Exposure != "" || o.Event != ""): // numbers alone have these
 		o.Task = Regression
 	case len(o.Targets) > 1 && o.Task != Regression:
-		return o, Errorf("the task is %v but there are %d targets %q: several are for a regression ({Targets})", o.Task,
-			len(o.Targets), o.Targets)
+		return o, fmt.Errorf("the task is %v but there are %d targets %q: several are for a regression "+
+			"(CSVOptions.Targets)", o.Task, len(o.Targets), o.Targets)
 	}
 	if o.Decimal != 0 && o.Decimal != '.' && o.Decimal != ',' {
-		return o, Errorf("{Decimal}, the decimal mark, is %q: take '.' or ','", o.Decimal)
+		return o, fmt.Errorf("CSVOptions.Decimal, the decimal mark, is %q: take '.' or ','", o.Decimal)
 	}
 	if o.MissingTokens == nil {
 		o.MissingTokens = []string{"", "NA", "?", "nan"}
@@ -239,8 +240,8 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 	switch o.Task {
 	case Regression:
 		if len(o.Classes) > 0 {
-			return o, Errorf("there are {Classes} but the task is regression: set {Task to BinaryClassification or " +
-				"Classification}")
+			return o, fmt.Errorf("there are CSVOptions.Classes but the task is regression: set CSVOptions.Task to " +
+				"BinaryClassification or Classification")
 		}
 	case BinaryClassification, Classification:
 	case TaskByTarget:
@@ -256,7 +257,7 @@ func (o CSVOptions) withDefaults() (CSVOptions, error) {
 	seen := map[string]bool{}
 	for _, c := range o.Classes {
 		if seen[c] {
-			return o, Errorf("the class %q is listed twice in {Classes}, %q: list each once", c, o.Classes)
+			return o, fmt.Errorf("the class %q is listed twice in CSVOptions.Classes, %q: list each once", c, o.Classes)
 		}
 		seen[c] = true
 	}

@@ -182,9 +182,9 @@ func isDate(text string) bool {
 }
 
 func errDate(text string) error {
-	return Errorf("%q is a date, which is no feature: list the column in {Ignore}, or name it as {Order} if later rows "+
-		"are to be the test, and put what matters of it into columns of numbers, such as the month or the days since a "+
-		"first one", text)
+	return fmt.Errorf("%q is a date, which is no feature: list the column in CSVOptions.Ignore, or name it as "+
+		"CSVOptions.Order if later rows are to be the test, and put what matters of it into columns of numbers, such as the "+
+		"month or the days since a first one", text)
 }
 
 // places are numbers, or seconds since 1970 of dates, all in one form. It is an error if two forms fit and differ, as

@@ -58,7 +58,7 @@ func (t *table) wrong(c *column, row int, err error) {
 		return
 	}
 	if c.faults++; c.fault == nil {
-		c.fault = Errorf("%s, column %q: %v", t.place(row), c.name, err)
+		c.fault = fmt.Errorf("%s, column %q: %w", t.place(row), c.name, err)
 	}
 }
 
@@ -77,8 +77,8 @@ func (t *table) dataset() (*Dataset, error) {
 		return nil, err
 	}
 	if len(t.kept) == 0 {
-		return nil, Errorf("each of the %d rows has a missing value and was dropped; set {Missing to MissingMean}, or list "+
-			"the column that is mostly missing in {Ignore}", t.count)
+		return nil, fmt.Errorf("each of the %d rows has a missing value and was dropped; set CSVOptions.Missing to "+
+			"MissingMean, or list the column that is mostly missing in CSVOptions.Ignore", t.count)
 	}
 	for _, c := range t.columns {
 		if err := t.finish(c); err != nil {
@@ -157,20 +157,20 @@ func (t *table) isMissing(c *column, text string) bool {
 func (t *table) ifMissing(c *column, text string) (float64, error) {
 	switch {
 	case t.opts.Like != nil && c.target && t.opts.Missing != MissingDropRow:
-		return 0, Errorf("the target is missing (%q); drop the row, or list the target in {Ignore} to read all rows "+
-			"without it", text)
+		return 0, fmt.Errorf("the target is missing (%q); drop the row, or list the target in CSVOptions.Ignore to read all "+
+			"rows without it", text)
 	case t.opts.Missing == MissingError && c.target:
-		return 0, Errorf("the value is missing (%q); set {Missing to MissingDropRow}, or mend the file", text)
+		return 0, fmt.Errorf("the value is missing (%q); set CSVOptions.Missing to MissingDropRow, or mend the file", text)
 	case t.opts.Missing == MissingError:
 		cure := ""
 		if c.role == categorical && text != "" {
-			cure = "; if it is a category, list the other tokens alone in {MissingTokens}"
+			cure = "; if it is a category, list the other tokens alone in CSVOptions.MissingTokens"
 		}
-		return 0, Errorf("the value is missing (%q); set {Missing to MissingDropRow} or {Missing to MissingMean}, or mend "+
-			"the file"+cure, text)
+		return 0, fmt.Errorf("the value is missing (%q); set CSVOptions.Missing to MissingDropRow or CSVOptions.Missing to "+
+			"MissingMean, or mend the file"+cure, text)
 	case t.opts.Missing == MissingMean && c.target:
-		return 0, Errorf("the target is missing (%q) and cannot be filled in: set {Missing to MissingDropRow}, or leave "+
-			"the row out", text)
+		return 0, fmt.Errorf("the target is missing (%q) and cannot be filled in: set CSVOptions.Missing to MissingDropRow, "+
+			"or leave the row out", text)
 	}
 	return math.NaN(), nil
 }
@@ -261,7 +261,7 @@ func (t *table) numberIn(c *column, text string, row int) (float64, error) {
 	case finite && (as != boolean || !c.target):
 		return v, c.write(as, text)
 	case err == nil && !finite || errors.Is(err, strconv.ErrRange):
-		return 0, Errorf("%.40q is not a finite number; mend it, or "+t.noValueCure(), text)
+		return 0, fmt.Errorf("%.40q is not a finite number; mend it, or "+t.noValueCure(), text)
 	}
 	i := slices.IndexFunc(c.odd, func(o odd) bool { return o.text == text })
 	switch {
@@ -282,8 +282,8 @@ func (c *column) write(as notation, text string) error {
 			text, as, c.trained)
 	}
 	if c.notation != "" && c.notation != as {
-		return Errorf("%.40q is %s, and in a row before there is %s: write all of the column alike, or list it in "+
-			"{Categorical}", text, as, c.notation)
+		return fmt.Errorf("%.40q is %s, and in a row before there is %s: write all of the column alike, or list it in "+
+			"CSVOptions.Categorical", text, as, c.notation)
 	}
 	c.notation = as
 	return nil
@@ -310,15 +310,15 @@ func (t *table) checkCodes(c *column) {
 			codes[v] = code
 			continue
 		}
-		why, cure := "", "list the column in {Categorical} or {Ignore}"
+		why, cure := "", "list the column in CSVOptions.Categorical or CSVOptions.Ignore"
 		if math.Abs(v) >= exact {
 			why = ", since whole numbers beyond 2^53 are rounded"
 		}
 		if c.target {
-			cure = "set {Task to Classification}"
+			cure = "set CSVOptions.Task to Classification"
 		}
-		t.wrong(c, row, Errorf("%.40q and, in a row before, %.40q are one number%s: if they are codes, "+cure+"; if they "+
-			"are numbers, write both alike", text, cmp.Or(before, strconv.FormatFloat(v, 'f', -1, 64)), why))
+		t.wrong(c, row, fmt.Errorf("%.40q and, in a row before, %.40q are one number%s: if they are codes, "+cure+"; if "+
+			"they are numbers, write both alike", text, cmp.Or(before, strconv.FormatFloat(v, 'f', -1, 64)), why))
 	}
 }
 
@@ -342,11 +342,11 @@ func (t *table) level(c *column, text string) (float64, error) {
 	}
 	if len(c.levels) == maxCategories {
 		if c.target {
-			return 0, Errorf("%.40q would be class %d, and at most %d are taken; set {Task to Regression} if the target is "+
-				"a number", text, maxCategories+1, maxCategories)
+			return 0, fmt.Errorf("%.40q would be class %d, and at most %d are taken; set CSVOptions.Task to Regression if the "+
+				"target is a number", text, maxCategories+1, maxCategories)
 		}
-		return 0, Errorf("%.40q would be category %d, and at most %d are taken; list the column in {Ignore} if it is an "+
-			"identifier", text, maxCategories+1, maxCategories)
+		return 0, fmt.Errorf("%.40q would be category %d, and at most %d are taken; list the column in CSVOptions.Ignore if "+
+			"it is an identifier", text, maxCategories+1, maxCategories)
 	}
 	c.addLevel(strings.Clone(text)) // a copy, so that the level does not keep all texts in memory
 	return float64(len(c.levels) - 1), nil
@@ -367,14 +367,14 @@ func (t *table) unknownLevel(c *column, text string) error {
 	}
 	switch {
 	case c.target && t.opts.Like != nil:
-		return Errorf("%v: %.40q is none of Like's classes %q%s: leave out its rows, train with some, or list the "+
-			"target in {Ignore} to read without it", ErrMissingClass, text, c.levels, alike)
+		return fmt.Errorf("%w: %.40q is none of Like's classes %q%s: leave out its rows, train with some, or list the "+
+			"target in CSVOptions.Ignore to read without it", ErrMissingClass, text, c.levels, alike)
 	case c.target:
-		return Errorf("%.40q is none of the {Classes} %q%s: list it at its place among them, mend it, or leave out its "+
-			"rows", text, c.levels, alike)
+		return fmt.Errorf("%.40q is none of the CSVOptions.Classes %q%s: list it at its place among them, mend it, or leave "+
+			"out its rows", text, c.levels, alike)
 	}
-	return Errorf("%v: %.40q is none of Like's categories %q%s: leave out its rows, train with some, or list "+
-		"it in {MissingTokens} and set {Missing to MissingMean}", errMissingCategory, text, c.levels, alike)
+	return fmt.Errorf("%w: %.40q is none of Like's categories %q%s: leave out its rows, train with some, or list "+
+		"it in CSVOptions.MissingTokens and set CSVOptions.Missing to MissingMean", errMissingCategory, text, c.levels, alike)
 }
 
 // checkIndex finds a fault if column number i, which has no name, is neither empty nor the first and different in all
@@ -387,8 +387,8 @@ func (t *table) checkIndex(c *column, i int) {
 			continue
 		}
 		if i > 0 {
-			t.wrong(c, row, Errorf("column %d of the header has no name, and holds %.40q: name it, or list \"%d\" in {Ignore} "+
-				"(or set {NoHeader} if the first line is data)", i, text, i))
+			t.wrong(c, row, fmt.Errorf("column %d of the header has no name, and holds %.40q: name it, or list \"%d\" in "+
+				"CSVOptions.Ignore (or set CSVOptions.NoHeader if the first line is data)", i, text, i))
 			return
 		}
 		if first < 0 {
@@ -404,8 +404,8 @@ func (t *table) checkIndex(c *column, i int) {
 			return
 		}
 		if seen[text] {
-			t.wrong(c, row, Errorf("column 0 of the header has no name, and is no index, since it holds %.40q twice: name "+
-				"it, or list \"0\" in {Ignore} (or set {NoHeader} if the first line is data)", text))
+			t.wrong(c, row, fmt.Errorf("column 0 of the header has no name, and is no index, since it holds %.40q twice: name "+
+				"it, or list \"0\" in CSVOptions.Ignore (or set CSVOptions.NoHeader if the first line is data)", text))
 			return
 		}
 		seen[text] = true
@@ -510,7 +510,7 @@ func (t *table) faulty() error {
 	all := t.faults
 	add := func(err error, count int) {
 		if count > 1 {
-			err = Errorf("%v (so in %d more rows)", err, count-1)
+			err = fmt.Errorf("%w (so in %d more rows)", err, count-1)
 		}
 		if err != nil {
 			all = append(all, err)
@@ -527,7 +527,7 @@ func (t *table) faulty() error {
 		if len(c.odd) == 0 || t.units != nil && t.rows[c.odd[0].row] == 0 {
 			continue
 		}
-		err, count := Errorf("%s, column %q: %v", t.place(c.odd[0].row), c.name, t.noNumber(c, c.odd[0])), 0
+		err, count := fmt.Errorf("%s, column %q: %w", t.place(c.odd[0].row), c.name, t.noNumber(c, c.odd[0])), 0
 		var others []string
 		for i, o := range c.odd {
 			if count += o.count; i > 0 {
@@ -535,7 +535,7 @@ func (t *table) faulty() error {
 			}
 		}
 		if len(others) > 0 {
-			err = Errorf("%v; nor can %.200q", err, others)
+			err = fmt.Errorf("%w; nor can %.200q", err, others)
 		}
 		add(err, count)
 	}
@@ -547,7 +547,7 @@ func (t *table) noValueCure() string {
 	if t.opts.inMemory {
 		return "write a null for the text"
 	}
-	return "list the text in {MissingTokens}"
+	return "list the text in CSVOptions.MissingTokens"
 }
 
 // noNumber is the error of a text that is no number, with what may mend it.
@@ -558,21 +558,22 @@ func (t *table) noNumber(c *column, o odd) error {
 	case isDate(text):
 		return errDate(text)
 	case t.opts.Decimal == 0 && digits && strings.ContainsAny(text, ","+groupMarks):
-		return Errorf("cannot read %.40q as a number: set {Decimal} to ',' if a comma is its decimal mark, or to '.' if a "+
-			"point is, and what else stands between the digits groups them", text)
+		return fmt.Errorf("cannot read %.40q as a number: set CSVOptions.Decimal to ',' if a comma is its decimal mark, or "+
+			"to '.' if a point is, and what else stands between the digits groups them", text)
 	case isNoValue(text) && strings.ContainsAny(text, "<>≤≥"):
 		why = ", since it is a bound: write its number"
 	case strings.ContainsFunc(text, isCurrency):
 		why = ": write it without its currency"
 	}
-	cure := "list the column in {Categorical} or {Ignore}"
+	cure := "list the column in CSVOptions.Categorical or CSVOptions.Ignore"
 	if c.target {
-		cure = "set {Task to BinaryClassification or Classification} if the target is a label"
+		cure = "set CSVOptions.Task to BinaryClassification or Classification if the target is a label"
 	}
 	if o.row > 0 && t.rows[o.row] == t.count-1 {
 		cure += ", or leave the row out if it is a footer"
 	}
-	return Errorf("cannot read %.40q as a number%s; "+t.noValueCure()+" if it stands for no value, or "+cure, text, why)
+	return fmt.Errorf("cannot read %.40q as a number%s; "+t.noValueCure()+" if it stands for no value, or "+cure, text,
+		why)
 }
 
 // fewTexts is a number of texts that a column may have in whatever few rows.
@@ -588,16 +589,18 @@ func (t *table) identifiers() error {
 			continue
 		}
 		if c.target {
-			return Errorf("the target %q has %d texts in %d rows, which are too many for classes: name another column as "+
-				"{Target}, or set {Task to Classification} if they are classes", c.name, len(c.levels), len(t.kept))
+			return fmt.Errorf("the target %q has %d texts in %d rows, which are too many for classes: name another column as "+
+				"CSVOptions.Target, or set CSVOptions.Task to Classification if they are classes",
+				c.name, len(c.levels), len(t.kept))
 		}
 		names, texts = append(names, c.name), max(texts, len(c.levels))
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	return Errorf("the columns %q have up to %d texts in %d rows, as names or sentences do, which say nothing about "+
-		"new rows: list them in {Ignore}, or by name in {Categorical} if their rows repeat", names, texts, len(t.kept))
+	return fmt.Errorf("the columns %q have up to %d texts in %d rows, as names or sentences do, which say nothing about "+
+		"new rows: list them in CSVOptions.Ignore, or by name in CSVOptions.Categorical if their rows repeat",
+		names, texts, len(t.kept))
 }
 
 // task is what the values of a target ask for. Two numbers become labels.
@@ -652,8 +655,8 @@ func (t *table) setAside(d *Dataset) (err error) {
 			seen, err = t.numbersAside(c)
 			for i, v := range seen {
 				if v != 0 && v != 1 {
-					return Errorf("row %d, column %q: {Event} is %v: it must be 1 or true where the target was seen, 0 or "+
-						"false where it is at least so much", t.rows[t.kept[i]], c.name, v)
+					return fmt.Errorf("row %d, column %q: CSVOptions.Event is %v: it must be 1 or true where the target was seen, 0 "+
+						"or false where it is at least so much", t.rows[t.kept[i]], c.name, v)
 				}
 				d.Censored = append(d.Censored, v == 0)
 			}
@@ -669,8 +672,8 @@ func (t *table) setAside(d *Dataset) (err error) {
 func (t *table) numbersAside(c *column) ([]float64, error) {
 	numbers, at := numbersOf(c.texts, t.opts.Decimal)
 	if at >= 0 {
-		return nil, Errorf("row %d, column %q, which {"+c.option+"} names: %q is no number", t.rows[t.kept[at]], c.name,
-			c.texts[at])
+		return nil, fmt.Errorf("row %d, column %q, which CSVOptions."+c.option+" names: %q is no number",
+			t.rows[t.kept[at]], c.name, c.texts[at])
 	}
 	return numbers, nil
 }
@@ -715,8 +718,8 @@ func (t *table) finish(c *column) error {
 	numbered := func(c *column) bool { return isNumber(c.name) }
 	_, value := c.index[c.name]
 	if value && !t.opts.NoHeader && !t.opts.inMemory && slices.ContainsFunc(t.columns, numbered) {
-		return Errorf("the header calls a column %q, which is one of its values as well, and others by numbers: set "+
-			"{NoHeader} if the first line is data, or rename that column", c.name)
+		return fmt.Errorf("the header calls a column %q, which is one of its values as well, and others by numbers: set "+
+			"CSVOptions.NoHeader if the first line is data, or rename that column", c.name)
 	}
 	if c.role == categorical && !c.fixed {
 		c.sortLevels()
@@ -745,7 +748,7 @@ func (t *table) noteDoubts(c *column) {
 func (t *table) anyPresent(c *column) error {
 	present := func(v float64) bool { return !math.IsNaN(v) }
 	if t.opts.Missing == MissingMean && c.fill == nil && !slices.ContainsFunc(c.values, present) {
-		return Errorf("column %q has no value at all, so no mean to fill in; list it in {Ignore}", c.name)
+		return fmt.Errorf("column %q has no value at all, so no mean to fill in; list it in CSVOptions.Ignore", c.name)
 	}
 	return nil
 }
@@ -809,7 +812,7 @@ func (t *table) encode(d *Dataset) (err error) {
 			}
 			for row, v := range c.values {
 				if err := t.checkedNumber(c, v); err != nil {
-					return Errorf("%s, column %q: %v", t.place(row), c.name, err)
+					return fmt.Errorf("%s, column %q: %w", t.place(row), c.name, err)
 				}
 			}
 			if err := t.anyPresent(c); err != nil {
@@ -871,8 +874,8 @@ func (d *Dataset) validateLabels() error {
 			d.Target, d.Classes[0], d.Rows())
 	}
 	if d.Task == BinaryClassification && len(d.Classes) > 2 {
-		return Errorf("the target %q has %d classes (%.200q): set {Task to Classification}", d.Target, len(d.Classes),
-			fmt.Sprint(d.Classes))
+		return fmt.Errorf("the target %q has %d classes (%.200q): set CSVOptions.Task to Classification",
+			d.Target, len(d.Classes), fmt.Sprint(d.Classes))
 	}
 	return nil
 }

@@ -342,8 +342,8 @@ func checkText(text string) error {
 	if utf8.ValidString(text) {
 		return nil
 	}
-	return Errorf("%.40q is not UTF-8: set {Encoding} to the file's, or convert it, for example by iconv -f latin1 "+
-		"-t utf8", text)
+	return fmt.Errorf("%.40q is not UTF-8: set CSVOptions.Encoding to the file's, or convert it, for example by iconv -f "+
+		"latin1 -t utf8", text)
 }
 
 // needTarget is an error if the target is not known. Whatever needs Y calls it: no number may stand for an unknown one.

@@ -58,7 +58,7 @@ func ExampleReadCSV() {
 	fmt.Println(data)
 
 	_, err = dataset.ReadCSV(strings.NewReader("age,dose\n61,1.5\nold,2\n"), dataset.CSVOptions{})
-	fmt.Println(strings.NewReplacer("; ", ";\n", ", or leave", ",\nor leave").Replace(err.Error()))
+	fmt.Println(strings.NewReplacer("; ", ";\n", ", or", ",\nor").Replace(err.Error()))
 	// Output:
 	// csv: 3 rows, 3 features, binary classification of ill, 2 classes: sick, well
 	// row  age  smoker=no  smoker=yes   ill
@@ -67,7 +67,8 @@ func ExampleReadCSV() {
 	//   2   48          1           0  well
 	//
 	// dataset csv: row 1 (line 3), column "age": cannot read "old" as a number;
-	// list the text in MissingTokens if it stands for no value, or list the column in Categorical or Ignore,
+	// list the text in CSVOptions.MissingTokens if it stands for no value,
+	// or list the column in CSVOptions.Categorical or CSVOptions.Ignore,
 	// or leave the row out if it is a footer
 }
 
@@ -108,7 +109,7 @@ func ExampleCSVOptions_like() {
 	// row 0 (line 2), column "town":
 	// a category is absent from the training part:
 	// "Rome" is none of Like's categories ["Lund" "Oulu"]:
-	// leave out its rows, train with some, or list it in MissingTokens and set Missing to MissingMean
+	// leave out its rows, train with some, or list it in CSVOptions.MissingTokens and set CSVOptions.Missing to MissingMean
 }
 
 // The split that others report on, row for row.

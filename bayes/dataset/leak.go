@@ -37,13 +37,13 @@ func (d *Dataset) Leaks() (leaks []Leak) {
 		}
 		for k, target := range d.TargetNames() {
 			if how := d.gives(values, name, category, d.TargetColumn(k), target); how != "" {
-				leaks = append(leaks, Leak{true, Errorf("%q gives the target by itself: %s. If it is computed from "+
-					"the target, or not known before it, list it in {Ignore}", name, how)})
+				leaks = append(leaks, Leak{true, fmt.Errorf("%q gives the target by itself: %s. If it is computed from "+
+					"the target, or not known before it, list it in CSVOptions.Ignore", name, how)})
 			}
 		}
 		if how := d.counts(values, name); how != "" {
-			leaks = append(leaks, Leak{false, Errorf("%q %s, which says nothing about new rows: list it in {Ignore}; "+
-				"if it stands for time, name it as {Order}", name, how)})
+			leaks = append(leaks, Leak{false, fmt.Errorf("%q %s, which says nothing about new rows: list it in "+
+				"CSVOptions.Ignore; if it stands for time, name it as CSVOptions.Order", name, how)})
 		}
 	}
 	return leaks

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,9 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"runtime"
 	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -25,7 +22,7 @@ type Source interface {
 	Dims() int
 	Targets() int
 	// Read fills all of x, [n, d], and y, [n, K], both row-major, with the n rows that begin at row `from`; a row must be
-	// the same at each call. It is called by several goroutines at once, each for a part of a block's rows.
+	// the same at each call. Several goroutines may call it at once.
 	Read(ctx context.Context, from int, x, y []float64) error
 }
 
@@ -37,16 +34,16 @@ type Named interface {
 var (
 	_ Named  = datasetRows{}
 	_ Source = Simulated{}
-	_ Source = datasetRows{}
-	_ Source = standardised{}
 )
 
+// informative is the number of features that the target of Simulated depends on, if there are as many.
+const informative = 10
+
 // Simulated is a linear regression with many features, as scikit-learn's make_regression draws it. x ~ N(0, I), and y
-// is sum_i w_i x_i plus Gaussian noise. The sum is over the Informative features, with w_i ~ U(0, 100). y is divided by
+// is sum_i w_i x_i plus Gaussian noise. The sum is over the first ten features, with w_i ~ U(0, 100). y is divided by
 // its standard deviation, so that x and y are standardised. Rows are drawn when they are read.
 type Simulated struct {
 	N, Features int
-	Informative int     // default 10, or all if there are fewer; they come first
 	Noise       float64 // in units of y's standard deviation without it; default 0
 	Seed        uint64
 }
@@ -60,13 +57,9 @@ func (s Simulated) Dims() int { return s.Features }
 // Targets implements Source: 1.
 func (s Simulated) Targets() int { return 1 }
 
-// weights are the w of the Informative features, in units of y's standard deviation.
+// weights are the w of the informative features, in units of y's standard deviation.
 func (s Simulated) weights() []float64 {
-	count := s.Informative
-	if count == 0 {
-		count = 10
-	}
-	w, squares := make([]float64, min(count, s.Features)), 0.0
+	w, squares := make([]float64, min(informative, s.Features)), 0.0
 	rng := newRand("simulated", s.Seed, math.MaxUint64)
 	for i := range w {
 		w[i] = rng.Float64()
@@ -84,9 +77,9 @@ const simulatedRows = 64
 
 // Read implements Source.
 func (s Simulated) Read(ctx context.Context, from int, x, y []float64) error {
-	if s.N < 1 || s.Features < 1 || s.Informative < 0 || !(s.Noise >= 0) || math.IsInf(s.Noise, 0) {
-		return fmt.Errorf("dataset: Simulated has %d rows of %d features, %d Informative, and Noise %v: there must be at "+
-			"least 1 row and 1 feature, and Noise be finite and not negative", s.N, s.Features, s.Informative, s.Noise)
+	if s.N < 1 || s.Features < 1 || !(s.Noise >= 0) || math.IsInf(s.Noise, 0) {
+		return fmt.Errorf("dataset: Simulated has %d rows of %d features, and Noise %v: there must be at least 1 row and 1 "+
+			"feature, and Noise be finite and not negative", s.N, s.Features, s.Noise)
 	}
 	if err := checkRead(s, from, x, y); err != nil {
 		return err
@@ -121,35 +114,6 @@ func (s Simulated) Read(ctx context.Context, from int, x, y []float64) error {
 		}
 	}
 	return nil
-}
-
-// leastPart is the least number of rows that a goroutine reads: a multiple of simulatedRows.
-const leastPart = 64
-
-// inParts calls f for parts of n items, from first to end-1, in up to GOMAXPROCS goroutines. No part but the last has
-// fewer than leastPart items. It returns the error of the first part that has one.
-func inParts(n int, f func(first, end int) error) error {
-	parts := runtime.GOMAXPROCS(0)
-	size := (n + parts - 1) / parts
-	size = (size + leastPart - 1) / leastPart * leastPart
-	if size >= n {
-		return f(0, n)
-	}
-	errs := make([]error, (n+size-1)/size)
-	var working sync.WaitGroup
-	for i := range errs {
-		working.Go(func() { errs[i] = f(i*size, min((i+1)*size, n)) })
-	}
-	working.Wait()
-	return cmp.Or(errs...)
-}
-
-// readAll is the source's Read of rows in parts.
-func readAll(ctx context.Context, s Source, from int, x, y []float64) error {
-	d, k := s.Dims(), s.Targets()
-	return inParts(len(y)/k, func(first, end int) error {
-		return s.Read(ctx, from+first, x[first*d:end*d], y[first*k:end*k])
-	})
 }
 
 // checkRead returns an error if the requested rows do not exist, or if x and y have different numbers of rows.
@@ -195,28 +159,15 @@ type Examined struct {
 	Features, Targets Scaler // their means and standard deviations, as Scaler has them
 	Hash              string // SHA-256, in hex, over the shape and all numbers, bit by bit
 
-	sums rowSums
+	sums []uint64 // of rows
 }
 
 // errChanged: a row of a Source differs from the one that was examined before.
 var errChanged = errors.New("dataset: the source has changed")
 
-// rowSums holds checksums, by which a later reading finds rows that have changed: for each group of `each` rows the sum
-// of the rows' checksums.
-type rowSums struct {
-	rows, each int
-	of         []uint64
-}
-
-// mostSums is the largest number of groups; their checksums take 8 MiB. Up to this number of rows each row is its own
-// group.
-const mostSums = 1 << 20
-
-// newRowSums makes room for the checksums of n rows, in at most `groups` groups.
-func newRowSums(n, groups int) rowSums {
-	each := (n + groups - 1) / groups
-	return rowSums{n, each, make([]uint64, (n+each-1)/each)}
-}
+// mostSums is the number of rows, at most, whose checksums are kept, by which a later reading finds those that have
+// changed: 32 MiB.
+const mostSums = 1 << 22
 
 // rowSum is the checksum of a row. Each step is invertible, so that a change of a single number always shows, and it
 // begins with the row's number, so that rows that change places do too.
@@ -228,41 +179,6 @@ func rowSum(row int, x, y []float64) uint64 {
 		}
 	}
 	return sum
-}
-
-// check returns an error if one of the rows from row `from` on differs from the examined row. Only whole groups are
-// compared.
-func (r rowSums) check(from, d int, x, y []float64) error {
-	n := len(x) / d
-	k := len(y) / max(1, n)
-	firstGroup, endGroup := (from+r.each-1)/r.each, (from+n)/r.each
-	if from+n == r.rows {
-		endGroup = len(r.of) // the last group may have fewer rows
-	}
-	return inParts(max(0, endGroup-firstGroup), func(first, end int) error {
-		for group := firstGroup + first; group < firstGroup+end; group++ {
-			row, endRow := group*r.each, min((group+1)*r.each, r.rows)
-			sum := uint64(0)
-			for i := row - from; i < endRow-from; i++ {
-				sum += rowSum(from+i, x[i*d:(i+1)*d], y[i*k:(i+1)*k])
-			}
-			if sum != r.of[group] {
-				return changed(row, endRow)
-			}
-		}
-		return nil
-	})
-}
-
-// changed makes the error for a group of rows, from row to endRow-1, in which one differs from the examined row.
-func changed(row, endRow int) error {
-	which := fmt.Sprintf("row %d", row)
-	if endRow-row > 1 {
-		which = fmt.Sprintf("one of the rows %d to %d", row, endRow-1)
-	}
-	return fmt.Errorf("%w: %s is not as it was at the first reading: Read must fill in all rows, and give the same row "+
-		"at each call, also where several goroutines call it at once; draw what is random by the row's number, and leave "+
-		"files as they are during a run", errChanged, which)
 }
 
 // examinedRows is the number of rows that are read at once by default.
@@ -286,7 +202,7 @@ func Examine(
 	byColumn := [2]moments{newMoments(d), newMoments(k)}
 	digest := sha256.New()
 	fmt.Fprintln(digest, s.Rows(), d, k)
-	sums := newRowSums(s.Rows(), mostSums)
+	sums := make([]uint64, min(s.Rows(), mostSums))
 	var text []byte
 	block := min(rows, s.Rows())
 	x, y := make([]float64, block*d), make([]float64, block*k)
@@ -300,7 +216,7 @@ func Examine(
 				values[i] = math.NaN()
 			}
 		}
-		if err := readAll(ctx, s, from, x[:n*d], y[:n*k]); err != nil {
+		if err := s.Read(ctx, from, x[:n*d], y[:n*k]); err != nil {
 			return nil, fmt.Errorf("dataset: rows %d to %d of the source: %w", from, from+n-1, err)
 		}
 		for i, values := range [][]float64{x[:n*d], y[:n*k]} {
@@ -311,7 +227,9 @@ func Examine(
 		for i := range n { // row by row, so that the hash does not depend on how many are read at once
 			text = appendFloats(appendFloats(text[:0], x[i*d:(i+1)*d]), y[i*k:(i+1)*k])
 			digest.Write(text)
-			sums.of[(from+i)/sums.each] += rowSum(from+i, x[i*d:(i+1)*d], y[i*k:(i+1)*k])
+			if from+i < len(sums) {
+				sums[from+i] = rowSum(from+i, x[i*d:(i+1)*d], y[i*k:(i+1)*k])
+			}
 		}
 		if visit != nil {
 			if err := visit(from, x[:n*d], y[:n*k]); err != nil {
@@ -323,8 +241,7 @@ func Examine(
 }
 
 // Scaled is the source that was examined, with its features and targets standardised by the scalers. A row that differs
-// from the one that was examined is an error. All rows of a Read are compared; of a source of
-// more than 2^20 rows all but those at the ends of the Read, fewer than N/2^20 + 1 at either.
+// from the one that was examined is an error, of the first 2^22 rows.
 func (e *Examined) Scaled(s Source, features, targets Scaler) Source {
 	return standardised{s, features, targets, e.sums}
 }
@@ -333,13 +250,12 @@ func (e *Examined) Scaled(s Source, features, targets Scaler) Source {
 type moments struct {
 	count         float64
 	mean, squares []float64
-	first         []float64
 	low, high     []float64 // the least and the largest value
 }
 
 func newMoments(columns int) moments {
 	return moments{
-		mean: make([]float64, columns), squares: make([]float64, columns), first: make([]float64, columns),
+		mean: make([]float64, columns), squares: make([]float64, columns),
 		low: slices.Repeat([]float64{math.Inf(1)}, columns), high: slices.Repeat([]float64{math.Inf(-1)}, columns),
 	}
 }
@@ -349,9 +265,6 @@ func (m *moments) add(values []float64, row int) error {
 	columns := len(m.mean)
 	n := float64(len(values) / columns)
 	mean, squares := make([]float64, columns), make([]float64, columns)
-	if m.count == 0 {
-		copy(m.first, values)
-	}
 	i := 0
 	for of := range slices.Chunk(values, columns) {
 		for c, v := range of {
@@ -386,7 +299,7 @@ func (m *moments) scaler() Scaler {
 	for c := range s.StdDev {
 		s.StdDev[c] = math.Sqrt(m.squares[c] / m.count)
 		if constant(m.low[c], m.high[c]) || s.StdDev[c] == 0 {
-			s.Mean[c], s.StdDev[c] = m.first[c], 1
+			s.Mean[c], s.StdDev[c] = m.low[c], 1
 			s.markConstant(c)
 		}
 	}
@@ -397,23 +310,25 @@ func (m *moments) scaler() Scaler {
 type standardised struct {
 	Source
 	features, targets Scaler
-	sums              rowSums
+	sums              []uint64
 }
 
 func (s standardised) Read(ctx context.Context, from int, x, y []float64) error {
 	if err := checkRead(s, from, x, y); err != nil {
 		return err
 	}
-	if err := readAll(ctx, s.Source, from, x, y); err != nil {
+	if err := s.Source.Read(ctx, from, x, y); err != nil {
 		return err
 	}
 	d, k := s.Dims(), s.Targets()
-	if err := s.sums.check(from, d, x, y); err != nil {
-		return err
+	for i := range len(y) / k {
+		if row := from + i; row < len(s.sums) && s.sums[row] != rowSum(row, x[i*d:(i+1)*d], y[i*k:(i+1)*k]) {
+			return fmt.Errorf("%w: row %d is not as it was at the first reading: Read must fill in all rows, and give the same "+
+				"row at each call, also where several goroutines call it at once; draw what is random by the row's number, and "+
+				"leave files as they are during a run", errChanged, row)
+		}
 	}
-	return inParts(len(y)/k, func(first, end int) error {
-		s.features.applyTo(x[first*d : end*d])
-		s.targets.applyTo(y[first*k : end*k])
-		return nil
-	})
+	s.features.applyTo(x)
+	s.targets.applyTo(y)
+	return nil
 }

@@ -47,7 +47,7 @@ func TestProblemBySource(t *testing.T) {
 	const n, features = 230, 3
 	ctx, engine := context.Background(), computetest.Go(t)
 	bound := linear(t, features)
-	source := dataset.Simulated{N: n, Features: features, Informative: 2, Noise: .5, Seed: 3}
+	source := dataset.Simulated{N: n, Features: features, Noise: .5, Seed: 3}
 	x, y := make([]float64, n*features), make([]float64, n)
 	computetest.NoError(t, source.Read(ctx, 0, x, y))
 	whole, err := density.NewProblem(engine, bound, compute.Floats(compute.Float64, x, n, features),

@@ -126,7 +126,7 @@ const (
 // streamedRows returns rows of a generator, with the noise of simulateRegression.
 func streamedRows(repetition, rows int) dataset.Source {
 	return dataset.Simulated{
-		N: rows, Features: streamedFeatures, Informative: informative, Noise: math.Sqrt(.1), Seed: uint64(repetition),
+		N: rows, Features: streamedFeatures, Noise: math.Sqrt(.1), Seed: uint64(repetition),
 	}
 }
 

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"encoding/csv"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
-
-	"gobnn/bayes/dataset"
 )
 
 // list is a flag of several names: a line of CSV, so that a name with a comma stands in quotes.
@@ -51,14 +50,18 @@ var settings = strings.NewReplacer("Settings.Replace", "-replace", "Settings.Che
 	"; take mcmc.Chains with a small network, which needs no validation", "; give more rows",
 	": context deadline exceeded", "", ": context canceled: signal interrupt", " (Ctrl-C)", ": context canceled", "")
 
+// options are the fields of dataset.CSVOptions that an error names, alone or with a value.
+var options = regexp.MustCompile(`CSVOptions\.((Missing|Task) to \w+( or Classification)?|\w+)`)
+
 // inFlags is an error's text with flags for the options that it names. Given pairs of an option and a flag come before
 // flagNames.
 func inFlags(err error, own ...string) string {
-	text := dataset.ErrorText(err, func(option string) string {
+	text := options.ReplaceAllStringFunc(err.Error(), func(found string) string {
+		option := strings.TrimPrefix(found, "CSVOptions.")
 		if i := slices.Index(own, option); i >= 0 {
 			return own[i+1]
 		}
-		return cmp.Or(flagNames[option], option)
+		return cmp.Or(flagNames[option], found)
 	})
 	if text == err.Error() {
 		text = settings.Replace(text)

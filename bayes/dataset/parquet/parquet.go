@@ -92,7 +92,7 @@ func read(f *os.File, opts dataset.CSVOptions) (rows int, columns []dataset.Colu
 			notes = append(notes, fmt.Sprintf("the column %q is of durations or times of day, in seconds", name))
 		}
 		if fault != nil && opts.Like == nil && !slices.Contains(opts.Ignore, name) {
-			return 0, nil, nil, dataset.Errorf("the column %q %v", name, fault)
+			return 0, nil, nil, fmt.Errorf("the column %q %w", name, fault)
 		}
 		all := func(into []float64) (_ []float64, err error) {
 			defer recovered(&err)
@@ -158,8 +158,8 @@ type reader struct {
 // typed takes what the column's type says of its values.
 func (r *reader) typed(column *pq.Column, in *file) error {
 	if !column.Leaf() || column.Repeated() {
-		return dataset.Errorf("has lists or records, which are no features: list it in {Ignore}, or write what matters of " +
-			"it into columns of numbers")
+		return fmt.Errorf("has lists or records, which are no features: list it in CSVOptions.Ignore, or write what " +
+			"matters of it into columns of numbers")
 	}
 	t := column.Type()
 	r.kind, r.scale = t.Kind(), 1
@@ -170,8 +170,8 @@ func (r *reader) typed(column *pq.Column, in *file) error {
 		r.whole = true
 	case pq.Float, pq.Double:
 	default:
-		return dataset.Errorf("is of the type %v, which is not read: list it in {Ignore}, or convert it to numbers, texts "+
-			"or times", t.String())
+		return fmt.Errorf("is of the type %v, which is not read: list it in CSVOptions.Ignore, or convert it to numbers, "+
+			"texts or times", t.String())
 	}
 	var logical any
 	if l := t.LogicalType(); l != nil {
@@ -206,7 +206,7 @@ func (r *reader) typed(column *pq.Column, in *file) error {
 			return nil
 		}
 		if r.kind == pq.FixedLenByteArray {
-			return dataset.Errorf("has %d raw bytes in each row: list it in {Ignore}, or convert it to numbers or texts",
+			return fmt.Errorf("has %d raw bytes in each row: list it in CSVOptions.Ignore, or convert it to numbers or texts",
 				t.Length())
 		}
 	}
