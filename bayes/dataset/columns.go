@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"gobnn/bayes/limits"
 )
@@ -33,12 +32,8 @@ type column struct {
 	open   bool   // whether it is of numbers or of categories is for its texts to decide
 	found  bool   // its texts decided for categories, or it is an index that is not empty
 	// cell is a row's text, and whether there is one.
-	cell func(row int) (text string, present bool)
-	// numbers reads all rows of a column of numbers in memory, in the slice if that has room; nil of texts. given has
-	// them where they must be known before the features are put together, and round says that they are whole.
-	numbers func(into []float64) ([]float64, error)
-	given   []float64
-	round   bool
+	cell    func(row int) (text string, present bool)
+	numbers []float64 // of all rows, of a column of numbers in memory; nil of texts
 	// values has, of each row kept, the number or the index into levels; NaN where missing.
 	values []float64
 	texts  []string // of each row kept, of a column aside
@@ -412,23 +407,19 @@ func (t *table) targetsLike(left map[*column]bool) error {
 	return nil
 }
 
-// Column is a column of a table in memory, as other formats than CSV have it: of numbers, of texts, or of times.
+// Column is a column of a table in memory, as other formats than CSV have it: of numbers, or of texts.
 type Column struct {
-	Name string
-	// Numbers reads the numbers of all rows, in the slice if that has room; NaN where one is missing. Of times they are
-	// seconds since 1970. It is called when they are needed, so that not all columns are in memory beside the table. nil:
-	// the column is of texts.
-	Numbers func(into []float64) ([]float64, error)
-	Times   bool
-	// Whole says that the numbers are whole, so that beyond 2^53 they may have been rounded.
-	Whole bool
-	// Codes are, of texts, each row's index into Levels; -1: missing.
+	Name    string
+	Numbers []float64 // of all rows, NaN where one is missing; nil: the column is of texts
+	// Codes are, of texts, each row's index into Levels; -1: missing. Dates and times are texts such as
+	// "2006-01-31T12:30:00Z".
 	Codes  []int32
 	Levels []string
+	Fault  error // why it cannot be read, if it cannot: an error of FromColumns if the column is used
 }
 
 // FromColumns makes a Dataset of columns as [ReadCSV] does of a file's, with the options that do not say how numbers
-// and texts are written: package parquet reads files by it. Rows are counted from 0. The columns may be changed.
+// and texts are written: package parquet reads files by it. Rows are counted from 0.
 func FromColumns(rows int, columns []Column, opts CSVOptions) (*Dataset, error) {
 	if opts.Name == "" {
 		opts.Name = "table"
@@ -452,7 +443,7 @@ func fromColumns(rows int, columns []Column, opts CSVOptions) (*Dataset, error) 
 				"empty", o.option)
 		}
 	}
-	if len(columns) == 0 || rows == 0 {
+	if len(columns) == 0 || rows < 1 {
 		return nil, errors.New("there are no rows")
 	}
 	opts.inMemory = true
@@ -485,13 +476,13 @@ func fromColumns(rows int, columns []Column, opts CSVOptions) (*Dataset, error) 
 
 // take gives a column its texts or numbers.
 func (t *table) take(c *column, from Column) error {
-	wrongLength := func(n int) error {
+	if from.Fault != nil {
+		return fmt.Errorf("the column %q %w", c.name, from.Fault)
+	}
+	if n := max(len(from.Numbers), len(from.Codes)); n != t.count {
 		return fmt.Errorf("column %q has %d values, and the table %d rows", c.name, n, t.count)
 	}
 	if from.Numbers == nil {
-		if n := len(from.Codes); n != t.count {
-			return wrongLength(n)
-		}
 		levels := slices.Clone(from.Levels)
 		for i, level := range levels {
 			levels[i] = strings.TrimSpace(level) // as in CSV files
@@ -511,59 +502,23 @@ func (t *table) take(c *column, from Column) error {
 		}
 		return nil
 	}
-	c.numbers = func(into []float64) ([]float64, error) {
-		numbers, err := from.Numbers(into)
-		if err != nil {
-			return nil, fmt.Errorf("column %q: %w", c.name, err)
-		}
-		if n := len(numbers); n != t.count {
-			return nil, wrongLength(n)
-		}
-		return numbers, nil
-	}
-	c.round, c.open = from.Whole, false
-	if c.role == number && !from.Times {
-		if err := c.write(plainNumber, "a column of numbers"); err != nil {
-			return fmt.Errorf("column %q: %w", c.name, err)
-		}
-		if c.isFeature() && t.opts.Missing != MissingDropRow { // else a missing number drops its row from all columns
-			return nil
-		}
-	}
-	var err error
-	if c.given, err = c.numbers(nil); err != nil {
-		return err
-	}
-	if from.Times && c.role != aside {
-		text := "a time"
-		if v := c.given[0]; !math.IsNaN(v) {
-			whole, part := math.Modf(v)
-			text = time.Unix(int64(whole), int64(part*1e9)).UTC().Format(time.RFC3339Nano)
-		}
-		return fmt.Errorf("column %q: %w", c.name, errDate(text))
-	}
+	c.open = false
 	if c.role != number {
-		c.cell = func(row int) (string, bool) {
-			v := c.given[row]
-			if from.Times { // its fraction of a second counts
-				return strconv.FormatFloat(v, 'g', -1, 64), !math.IsNaN(v)
-			}
-			return plainText(v), !math.IsNaN(v)
-		}
-		c.numbers = nil
+		c.cell = func(row int) (string, bool) { return plainText(from.Numbers[row]), !math.IsNaN(from.Numbers[row]) }
+		return nil
+	}
+	c.numbers = from.Numbers
+	if err := c.write(plainNumber, "a column of numbers"); err != nil {
+		return fmt.Errorf("column %q: %w", c.name, err)
 	}
 	return nil
 }
 
 // checkedNumber is an error if a number may not stand in the column.
 func (t *table) checkedNumber(c *column, v float64) error {
-	switch {
-	case math.IsNaN(v):
+	if math.IsNaN(v) {
 		_, err := t.ifMissing(c, "")
 		return err
-	case c.round && math.Abs(v) >= exact:
-		return fmt.Errorf("the whole number %.0f is beyond 2^53, and may have been rounded: if it is a code, list the "+
-			"column in CSVOptions.Ignore", v)
 	}
 	if err := checkNumber(v); err != nil {
 		return fmt.Errorf("the value %w", err)

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -16,18 +17,15 @@ func textColumn(name string, levels string, codes ...int32) Column {
 }
 
 func numbers(name string, values ...float64) Column {
-	return Column{Name: name, Numbers: known(values...)}
-}
-
-// known gives numbers that are in memory.
-func known(values ...float64) func([]float64) ([]float64, error) {
-	return func([]float64) ([]float64, error) { return slices.Clone(values), nil }
+	return Column{Name: name, Numbers: values}
 }
 
 // Columns of a table in memory become the same data as a CSV file's of the same content.
 func TestFromColumnsAsCSV(t *testing.T) {
 	nan := math.NaN()
-	days := Column{Name: "day", Numbers: known(86400, 0, 2*86400, 3*86400), Times: true}
+	days := textColumn("day", "1970-01-02T00:00:00Z 1970-01-01T00:00:00Z 1970-01-03T00:00:00Z 1970-01-04T00:00:00Z",
+		0, 1, 2, 3)
+	broken := Column{Name: "b", Fault: errors.New("is of lists")}
 	for name, c := range map[string]struct {
 		csv     string
 		columns []Column
@@ -57,7 +55,7 @@ func TestFromColumnsAsCSV(t *testing.T) {
 			[]Column{days, numbers("a", 1, 3, 3, 3), numbers("y", 2, 4, 4, 4)}, CSVOptions{Order: "day"}},
 		"group": {"who,a,y\nx,1,2\ny,3,4\n", []Column{textColumn("who", "x y", 0, 1), numbers("a", 1, 3), numbers("y", 2, 4)},
 			CSVOptions{Group: "who"}},
-		"ignored": {"a,b,y\n1,2,3\n4,5,6\n", []Column{numbers("a", 1, 4), {Name: "b", Numbers: known(9, 9), Times: true},
+		"ignored": {"a,b,y\n1,2,3\n4,5,6\n", []Column{numbers("a", 1, 4), broken,
 			numbers("y", 3, 6)}, CSVOptions{Ignore: []string{"b"}}},
 	} {
 		want, err := ReadCSV(strings.NewReader(c.csv), c.opts)
@@ -105,12 +103,11 @@ func TestFromColumnsRefuses(t *testing.T) {
 		`cannot read "Ulm" as a number`:   {[]Column{town, y}, CSVOptions{}},
 		`"-" as a number; write a null`: {[]Column{textColumn("a", "- 1", 0, 1), y},
 			CSVOptions{Categorical: []string{EveryText}}},
-		"beyond 2^53": {[]Column{{Name: "id", Numbers: known(1, 1<<60), Whole: true}, y},
-			CSVOptions{}},
-		"which is no feature":    {[]Column{{Name: "t", Numbers: known(0, 1), Times: true}, y}, CSVOptions{}},
-		`row 1, column "town": `: {[]Column{town, y}, CSVOptions{Like: like}},
-		"every row needs one":    {[]Column{a, textColumn("who", "x", 0, -1), y}, CSVOptions{Group: "who"}},
-		`there is no column "z"`: {[]Column{a, y}, CSVOptions{Target: "z"}},
+		`the column "b" is of lists`: {[]Column{a, {Name: "b", Fault: errors.New("is of lists")}, y}, CSVOptions{}},
+		"which is no feature":        {[]Column{textColumn("t", "1970-01-01T00:00:00.5Z", 0, 0), y}, CSVOptions{}},
+		`row 1, column "town": `:     {[]Column{town, y}, CSVOptions{Like: like}},
+		"every row needs one":        {[]Column{a, textColumn("who", "x", 0, -1), y}, CSVOptions{Group: "who"}},
+		`there is no column "z"`:     {[]Column{a, y}, CSVOptions{Target: "z"}},
 	} {
 		if _, err := FromColumns(2, c.columns, c.opts); err == nil || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%v does not say %q", err, want)

@@ -199,7 +199,7 @@ func places(texts []string, mark rune) ([]float64, error) {
 	for _, layout := range dates {
 		seconds, at := readAllBy(texts, func(text string) (float64, error) {
 			date, err := time.Parse(layout, text)
-			return float64(date.Unix()), err
+			return float64(date.Unix()) + float64(date.Nanosecond())/1e9, err
 		})
 		switch {
 		case at >= 0:

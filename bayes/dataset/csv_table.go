@@ -114,9 +114,7 @@ func (t *table) dataset() (*Dataset, error) {
 			d.Y = append(d.Y, c.values[i])
 		}
 	}
-	if err := t.encode(d); err != nil {
-		return nil, err
-	}
+	t.encode(d)
 	if err := d.validateLabels(); err != nil {
 		return nil, err
 	}
@@ -130,7 +128,7 @@ func (t *table) lacks(row int) bool {
 			return false
 		}
 		if c.numbers != nil {
-			return math.IsNaN(c.given[row])
+			return math.IsNaN(c.numbers[row])
 		}
 		text, present := c.cell(row)
 		return !present || t.isMissing(c, text)
@@ -208,11 +206,10 @@ func (t *table) read() {
 	}
 }
 
-// values reads a column's values in the rows that are kept. A column of numbers in memory that no row depends on is
-// read when the features are put together.
+// values reads a column's values in the rows that are kept.
 func (t *table) values(c *column) {
 	if c.numbers != nil {
-		c.values = chosen(c.given, t.kept)
+		c.values = chosen(c.numbers, t.kept)
 		for i, v := range c.values {
 			t.wrong(c, t.kept[i], t.checkedNumber(c, v))
 		}
@@ -728,10 +725,11 @@ func (t *table) finish(c *column) error {
 				"classes: write them alike or, if they are codes, with a letter before them", c.name, a, b)
 		}
 	}
-	if c.values == nil {
-		return nil // not read yet
+	present := func(v float64) bool { return !math.IsNaN(v) }
+	if t.opts.Missing == MissingMean && c.fill == nil && !slices.ContainsFunc(c.values, present) {
+		return fmt.Errorf("column %q has no value at all, so no mean to fill in; list it in CSVOptions.Ignore", c.name)
 	}
-	return t.anyPresent(c)
+	return nil
 }
 
 // noteDoubts notes what may have been meant otherwise than it was read.
@@ -742,15 +740,6 @@ func (t *table) noteDoubts(c *column) {
 	case c.role == number && c.code != "":
 		t.note("column %q is of numbers, such as %q: if they are codes, list it in Categorical", c.name, c.code)
 	}
-}
-
-// anyPresent is an error if missing values are to be filled in by a mean and there are no values.
-func (t *table) anyPresent(c *column) error {
-	present := func(v float64) bool { return !math.IsNaN(v) }
-	if t.opts.Missing == MissingMean && c.fill == nil && !slices.ContainsFunc(c.values, present) {
-		return fmt.Errorf("column %q has no value at all, so no mean to fill in; list it in CSVOptions.Ignore", c.name)
-	}
-	return nil
 }
 
 // sortLevels sorts the levels, as numbers if all are ("2" before "10"), and renumbers the values.
@@ -798,27 +787,12 @@ func (c *column) sameNumber() (a, b string, same bool) {
 }
 
 // encode writes the features into X, with means for missing values.
-func (t *table) encode(d *Dataset) (err error) {
+func (t *table) encode(d *Dataset) {
 	x := mat.NewDense(len(t.kept), len(d.Features), nil)
 	d.X = x
-	var room []float64
 	for _, c := range t.columns {
 		if !c.isFeature() {
 			continue
-		}
-		if c.values == nil {
-			if c.values, err = c.numbers(room); err != nil {
-				return err
-			}
-			for row, v := range c.values {
-				if err := t.checkedNumber(c, v); err != nil {
-					return fmt.Errorf("%s, column %q: %w", t.place(row), c.name, err)
-				}
-			}
-			if err := t.anyPresent(c); err != nil {
-				return err
-			}
-			room = c.values[:0]
 		}
 		for i, v := range c.values {
 			switch {
@@ -837,7 +811,6 @@ func (t *table) encode(d *Dataset) (err error) {
 		}
 		c.values = nil
 	}
-	return nil
 }
 
 // mean is the mean of the values that are not missing, one number for each column of the encoding: for categories their

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gobnn/bayes/dataset"
 
@@ -61,8 +62,7 @@ func Open(path string, opts dataset.CSVOptions) (*dataset.Dataset, error) {
 	return d, nil
 }
 
-// read has all columns: those of texts, and how those of numbers are read. What cannot be read is an error, unless the
-// column is ignored or is of new rows, which may have more than Like.
+// read reads all columns. One that cannot be read is a Fault of its column.
 func read(f *os.File, opts dataset.CSVOptions) (rows int, columns []dataset.Column, notes []string, err error) {
 	defer recovered(&err)
 	file, err := open(f)
@@ -76,7 +76,6 @@ func read(f *os.File, opts dataset.CSVOptions) (rows int, columns []dataset.Colu
 		return 0, nil, nil, fmt.Errorf("it is damaged: it says that it has %d rows, which would be %.0f bytes of memory, a "+
 			"thousand times its own", rows, all)
 	}
-	counted := false // a column is read at once, so that the number of rows is known to be true
 	for _, node := range file.Root().Columns() {
 		name := node.Name()
 		if isIndex(name) {
@@ -87,41 +86,18 @@ func read(f *os.File, opts dataset.CSVOptions) (rows int, columns []dataset.Colu
 			continue
 		}
 		r := &reader{index: map[string]int32{}}
-		fault := r.typed(node, file)
+		column := dataset.Column{Name: name, Fault: r.typed(node, file)}
 		if r.seconds {
 			notes = append(notes, fmt.Sprintf("the column %q is of durations or times of day, in seconds", name))
 		}
-		if fault != nil && opts.Like == nil && !slices.Contains(opts.Ignore, name) {
-			return 0, nil, nil, fmt.Errorf("the column %q %w", name, fault)
-		}
-		all := func(into []float64) (_ []float64, err error) {
-			defer recovered(&err)
-			if fault != nil {
-				return nil, fault
-			}
-			r.numbers = slices.Grow(into[:0], rows)
+		if column.Fault == nil {
 			for i, group := range file.RowGroups() {
 				file.checkPages(i, node)
 				if err := r.rows(group.ColumnChunks()[node.Index()], 0, int(group.NumRows())); err != nil {
-					return nil, err
+					return 0, nil, nil, fmt.Errorf("column %q: %w", name, err)
 				}
 			}
-			if have := max(len(r.numbers), len(r.codes)); have != rows {
-				return nil, fmt.Errorf("it has %d values, and the file says %d rows: the file is damaged", have, rows)
-			}
-			return r.numbers, nil
-		}
-		column := dataset.Column{Name: name, Numbers: all, Times: r.times, Whole: r.whole}
-		if fault == nil && (r.isText || !counted) {
-			values, err := all(nil)
-			if err != nil {
-				return 0, nil, nil, fmt.Errorf("column %q: %w", name, err)
-			}
-			counted = true
-			column.Numbers = func([]float64) ([]float64, error) { return values, nil }
-		}
-		if r.isText {
-			column.Numbers, column.Codes, column.Levels = nil, r.codes, r.levels
+			column.Numbers, column.Codes, column.Levels, column.Fault = r.numbers, r.codes, r.levels, r.rounded
 		}
 		columns = append(columns, column)
 	}
@@ -140,8 +116,8 @@ func isIndex(name string) bool { return strings.HasPrefix(name, "__index_level_"
 
 // reader collects the values of a column.
 type reader struct {
-	numbers []float64 // those of texts are codes, indices into levels, -1 where one is missing
-	codes   []int32
+	numbers []float64
+	codes   []int32 // of texts, indices into levels, -1 where one is missing
 	levels  []string
 	index   map[string]int32 // of the texts so far
 	kind    pq.Kind
@@ -150,9 +126,10 @@ type reader struct {
 	days    bool
 	half    bool // numbers of 16 bits
 	seconds bool // durations and times of day
-	times   bool // dates and points in time
+	times   bool // dates and points in time, which become texts
 	whole   bool
 	wrap    float64 // what is added to a negative number, of a type without a sign
+	rounded error   // of a whole number that float64 does not hold
 }
 
 // typed takes what the column's type says of its values.
@@ -195,9 +172,9 @@ func (r *reader) typed(column *pq.Column, in *file) error {
 			r.wrap = math.Exp2(float64(t.Length()))
 		}
 	case *format.DateType:
-		r.times, r.days = true, true
+		r.isText, r.times, r.whole, r.days = true, true, false, true
 	case *format.TimestampType:
-		r.times, r.scale = true, unit(l.Unit)
+		r.isText, r.times, r.whole, r.scale = true, true, false, unit(l.Unit)
 	case *format.TimeType:
 		r.whole, r.scale, r.seconds = false, unit(l.Unit), true
 	default:
@@ -216,26 +193,8 @@ func (r *reader) typed(column *pq.Column, in *file) error {
 	return nil
 }
 
-// page appends a page's values. Numbers are taken from the page, or its dictionary, as they lie there; nulls, booleans
-// and texts are read one by one.
+// page appends a page's values.
 func (r *reader) page(page pq.Page) error {
-	isNumber := slices.Contains([]pq.Kind{pq.Int32, pq.Int64, pq.Float, pq.Double}, r.kind)
-	if page.NumNulls() == 0 && isNumber {
-		dictionary := page.Dictionary()
-		if dictionary == nil {
-			r.appendPage(page)
-			return nil
-		}
-		from := len(r.numbers)
-		r.appendPage(dictionary.Page())
-		levels := slices.Clone(r.numbers[from:])
-		r.numbers = r.numbers[:from]
-		data := page.Data()
-		for _, at := range data.Int32() {
-			r.numbers = append(r.numbers, levels[at])
-		}
-		return nil
-	}
 	values := page.Values()
 	var some [1024]pq.Value
 	for {
@@ -252,76 +211,61 @@ func (r *reader) page(page pq.Page) error {
 	}
 }
 
-// appendPage appends a page's numbers.
-func (r *reader) appendPage(page pq.Page) {
-	data := page.Data()
-	from := len(r.numbers)
-	switch r.kind {
-	case pq.Double:
-		r.numbers = append(r.numbers, data.Double()...)
-	case pq.Float:
-		r.numbers = appended(r.numbers, data.Float())
-	case pq.Int32:
-		r.numbers = appended(r.numbers, data.Int32())
-	case pq.Int64:
-		r.numbers = appended(r.numbers, data.Int64())
-	}
-	if r.scale == 1 && !r.days && r.wrap == 0 {
+// add appends a value.
+func (r *reader) add(v pq.Value) {
+	number := math.NaN()
+	switch {
+	case r.isText && v.IsNull():
+		r.codes = append(r.codes, -1)
 		return
+	case r.isText && r.times:
+		seconds, part := math.Modf(r.number(v))
+		at := time.Unix(int64(seconds), int64(part*1e9)).UTC()
+		r.codes = append(r.codes, r.code([]byte(at.Format(time.RFC3339Nano))))
+		return
+	case r.isText && r.kind == pq.Boolean:
+		r.codes = append(r.codes, r.code(strconv.AppendBool(nil, v.Boolean())))
+		return
+	case r.isText:
+		r.codes = append(r.codes, r.code(v.ByteArray()))
+		return
+	case !v.IsNull():
+		number = r.number(v)
 	}
-	for i, v := range r.numbers[from:] {
-		r.numbers[from+i] = r.scaled(v)
-	}
+	r.numbers = append(r.numbers, number)
 }
 
-func appended[T float32 | int32 | int64](to []float64, values []T) []float64 {
-	for _, v := range values {
-		to = append(to, float64(v))
+// number is a number in its unit: of decimals 1, of times seconds.
+func (r *reader) number(v pq.Value) (number float64) {
+	switch r.kind {
+	case pq.Boolean:
+		if v.Boolean() {
+			number = 1
+		}
+	case pq.Int32:
+		number = float64(v.Int32())
+	case pq.Int64:
+		number = float64(v.Int64())
+	case pq.Float:
+		number = float64(v.Float())
+	case pq.Double:
+		number = v.Double()
+	default:
+		if number = whole(v.ByteArray()); r.half {
+			number = half(v.ByteArray())
+		}
 	}
-	return to
-}
-
-// scaled is a number in its unit: of decimals 1, of times seconds.
-func (r *reader) scaled(number float64) float64 {
 	if number < 0 {
 		number += r.wrap
+	}
+	if r.whole && math.Abs(number) >= 1<<53 && r.rounded == nil {
+		r.rounded = fmt.Errorf("has the whole number %.0f, which is beyond 2^53 and may have been rounded: if it is a code, "+
+			"list the column in CSVOptions.Ignore", number)
 	}
 	if number /= r.scale; r.days {
 		number *= 24 * 60 * 60
 	}
 	return number
-}
-
-// add appends a value.
-func (r *reader) add(v pq.Value) {
-	if r.isText {
-		r.codes = append(r.codes, r.code(v))
-		return
-	}
-	number := math.NaN()
-	if !v.IsNull() {
-		switch r.kind {
-		case pq.Boolean:
-			number = 0
-			if v.Boolean() {
-				number = 1
-			}
-		case pq.Int32:
-			number = float64(v.Int32())
-		case pq.Int64:
-			number = float64(v.Int64())
-		case pq.Float:
-			number = float64(v.Float())
-		case pq.Double:
-			number = v.Double()
-		default:
-			if number = whole(v.ByteArray()); r.half {
-				number = half(v.ByteArray())
-			}
-		}
-		number = r.scaled(number)
-	}
-	r.numbers = append(r.numbers, number)
 }
 
 // whole is the number that bytes are in two's complement, the highest first.
@@ -352,16 +296,7 @@ func half(bytes []byte) float64 {
 }
 
 // code is the index of a text.
-func (r *reader) code(v pq.Value) int32 {
-	if v.IsNull() {
-		return -1
-	}
-	var text []byte
-	if r.kind == pq.Boolean {
-		text = strconv.AppendBool(nil, v.Boolean())
-	} else {
-		text = v.ByteArray()
-	}
+func (r *reader) code(text []byte) int32 {
 	at, known := r.index[string(text)]
 	if !known {
 		at = int32(len(r.levels))

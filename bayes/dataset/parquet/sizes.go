@@ -19,16 +19,13 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// A Parquet file says beforehand how large its lists, pages and runs are, and the library makes room for as much. Here
+// A Parquet file says beforehand how large its lists and pages are, and the library makes room for as much. Here
 // these sizes are compared with the bytes that are there, so that a small file cannot ask for all memory. What does not
 // fit is a panic, of which recovered makes an error.
 
 // mostDecoded is the most memory that a page may take: 1 GiB, which are 134 million numbers. A whole table may take as
 // much too, or a thousand times its file where that is more.
 const mostDecoded = 1 << 30
-
-// mostRepeated is how many bytes of text a byte of a page may stand for.
-const mostRepeated = 1000
 
 // protocol is how a file and its pages are described. A description that is decoded as passed, which has none of its
 // fields, takes no memory, and is an error if its lists and texts are not all there.
@@ -139,7 +136,7 @@ func (f *file) checkPages(group int, column *pq.Column) {
 		from := at + length
 		at = from + int64(header.CompressedPageSize)
 		must(at >= from && at <= end, "a page of %d bytes is followed by %d", header.CompressedPageSize, end-from)
-		rows -= checkPage(header, chunk.Codec, f.bytes(from, at-from), column.Optional())
+		rows -= checkPage(header, chunk.Codec, f.bytes(from, at-from))
 		must(rows >= 0, "column %q has more values than rows", column.Name())
 	}
 }
@@ -157,15 +154,15 @@ func (f *file) header(at, end int64) (*format.PageHeader, int64) {
 }
 
 // checkPage returns the number of a page's values; 0 of a dictionary.
-func checkPage(h *format.PageHeader, codec format.CompressionCodec, data []byte, optional bool) int64 {
+func checkPage(h *format.PageHeader, codec format.CompressionCodec, data []byte) int64 {
 	size, levels := int(h.UncompressedPageSize), 0
-	values, encoding := h.DataPageHeader.V.NumValues, h.DataPageHeader.V.Encoding
+	values := h.DataPageHeader.V.NumValues
 	switch h.Type {
 	case format.DictionaryPage:
-		values, encoding = h.DictionaryPageHeader.V.NumValues, format.Plain
+		values = h.DictionaryPageHeader.V.NumValues
 	case format.DataPageV2:
 		v2 := h.DataPageHeaderV2.V
-		values, encoding = v2.NumValues, v2.Encoding
+		values = v2.NumValues
 		levels = int(v2.DefinitionLevelsByteLength) + int(v2.RepetitionLevelsByteLength)
 		if v2.IsCompressed.Valid && !v2.IsCompressed.V {
 			codec = format.Uncompressed
@@ -173,38 +170,9 @@ func checkPage(h *format.PageHeader, codec format.CompressionCodec, data []byte,
 	}
 	must(size <= mostDecoded && values <= mostDecoded/8, "a page of %d bytes and %d values is larger than %d and %d: "+
 		"write the file with smaller pages", size, values, mostDecoded, mostDecoded/8)
-	head, body := data[:levels], decompressed(codec, data[levels:], size-levels)
+	decompressed(codec, data[levels:], size-levels)
 	if h.Type == format.DictionaryPage {
-		must(int(values) <= len(body), "a dictionary of %d values has %d bytes", values, len(body))
 		return 0
-	}
-	if optional {
-		if h.Type == format.DataPage {
-			length := binary.LittleEndian.Uint32(body)
-			head, body = body[4:4+length], body[4+length:]
-		}
-		checkRuns(head, 1, values)
-	}
-	switch {
-	case len(body) == 0:
-	case encoding == format.RLEDictionary || encoding == 2: // as older files call it
-		checkRuns(body[1:], int(body[0]), values)
-	case encoding == format.RLE:
-		checkRuns(body[4:], 1, values)
-	case encoding >= format.DeltaBinaryPacked && encoding <= format.DeltaByteArray:
-		_, rest := uvarint(body) // the size of blocks, and how many parts each has
-		_, rest = uvarint(rest)
-		count, _ := uvarint(rest)
-		must(count <= uint64(values), "a page of %d values has %d", values, count)
-		if encoding == format.DeltaByteArray { // each text repeats the beginning of the one before
-			repeated, err := pq.DeltaBinaryPacked.DecodeInt32(nil, body)
-			sum := 0
-			for _, length := range repeated {
-				sum += int(length)
-			}
-			must(err == nil && sum <= mostRepeated*(1<<10+len(body)), "a page of %d bytes has texts of %d: %v", len(body),
-				sum, err)
-		}
 	}
 	return int64(values)
 }
@@ -246,24 +214,4 @@ func decompressed(codec format.CompressionCodec, data []byte, size int) []byte {
 	}
 	must(err == nil && len(page) == size, "a page of %d bytes cannot be decompressed: %d, %v", size, len(page), err)
 	return page
-}
-
-// checkRuns looks at runs of whole numbers of some bits, which together are as many as values, or fill a byte.
-func checkRuns(data []byte, bits int, values int32) {
-	for left := uint64(values) + 7; len(data) > 0; {
-		run, rest := uvarint(data)
-		count, size := run>>1, (bits+7)/8
-		if run&1 == 1 { // they are not all the same: in groups of eight
-			must(count <= left, "a run of %d groups in a page of %d values", count, values)
-			count, size = 8*count, int(count)*bits
-		}
-		must(count <= left && size <= len(rest), "a run of %d values in a page of %d", count, values)
-		left, data = left-count, rest[size:]
-	}
-}
-
-func uvarint(data []byte) (v uint64, rest []byte) {
-	v, n := binary.Uvarint(data)
-	must(n > 0, "it ends within a number")
-	return v, data[n:]
 }

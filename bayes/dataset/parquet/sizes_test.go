@@ -2,7 +2,6 @@ package parquet
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -80,51 +79,6 @@ func TestDecompressed(t *testing.T) {
 			if used := after.TotalAlloc - before.TotalAlloc; (fault == nil) != right || used > 1<<27 {
 				t.Errorf("%v to %d bytes: %v, by %d bytes of memory", codec, size, fault, used)
 			}
-		}
-	}
-}
-
-// Runs and deltas may have no more values than their page.
-func TestRunsAreOfPage(t *testing.T) {
-	h := func(encoding format.Encoding) *format.PageHeader {
-		h := &format.PageHeader{Type: format.DataPage}
-		h.DataPageHeader.V.NumValues, h.DataPageHeader.V.Encoding = 10, encoding
-		return h
-	}
-	texts := func(repeated ...int32) string { // each repeats so many bytes of the one before
-		body, err := pq.DeltaBinaryPacked.EncodeInt32(nil, repeated)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(body)
-	}
-	for _, c := range []struct {
-		encoding format.Encoding
-		optional bool
-		body     string
-		fault    string
-	}{
-		{format.DeltaByteArray, false, texts(0, 40, 40), ""},
-		{format.DeltaByteArray, false, texts(0, 1<<30, 1<<30), "has texts of 2147483648"},
-		{format.RLEDictionary, false, "\x01\x14\x01", ""},                              // one ten times
-		{format.RLEDictionary, false, "\x01\x05\xff\xff", ""},                          // two groups of eight
-		{format.RLEDictionary, false, "\x01\xfe\xff\xff\xff\x0f\x01", "2147483647"},    // one 2^31 - 1 times
-		{format.RLEDictionary, false, "\x01\xff\xff\xff\xff\x0f\x01", "2147483647"},    // as many groups
-		{format.RLEDictionary, false, "\x01\x14\x01\x14\x01", "10 values"},             // twenty
-		{format.Plain, true, "\x02\x00\x00\x00\x14\x01", ""},                           // ten that are there
-		{format.Plain, true, "\x06\x00\x00\x00\xfe\xff\xff\xff\x0f\x01", "2147483647"}, // 2^31 - 1
-		{format.DeltaBinaryPacked, false, "\x80\x01\x04\x0a\x00", ""},
-		{format.DeltaBinaryPacked, false, "\x80\x01\x04\xff\xff\xff\xff\x07\x00", "2147483647"},
-	} {
-		header := h(c.encoding)
-		header.UncompressedPageSize = int32(len(c.body))
-		fault := func() (fault error) {
-			defer recovered(&fault)
-			checkPage(header, format.Uncompressed, []byte(c.body), c.optional)
-			return nil
-		}()
-		if (fault == nil) != (c.fault == "") || fault != nil && !strings.Contains(fmt.Sprint(fault), c.fault) {
-			t.Errorf("%v, %q: %v, want %q", c.encoding, c.body, fault, c.fault)
 		}
 	}
 }

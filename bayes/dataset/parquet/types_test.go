@@ -102,7 +102,7 @@ func TestTypesOfWriters(t *testing.T) {
 		t.Errorf("an index that is named: %v, %v", d, err)
 	}
 	for want, opts := range map[string]dataset.CSVOptions{
-		`"raw" has 3 raw bytes`:                            {},
+		`"raw" has 3 raw bytes`:                            {Categorical: []string{dataset.EveryText}},
 		`"zip" has texts such as "00037", which are codes`: {Ignore: []string{"raw"}},
 	} {
 		if _, err := Open(path, opts); err == nil || !strings.Contains(err.Error(), want) {
