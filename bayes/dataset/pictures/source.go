@@ -3,9 +3,7 @@ package pictures
 import (
 	"archive/tar"
 	"compress/gzip"
-	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +16,8 @@ import (
 	"time"
 
 	"gobnn/bayes/compute/environment"
+
+	"github.com/google/renameio/v2"
 )
 
 // file is one of a publisher's files, with its size in bytes and its sha256 in hexadecimal.
@@ -42,24 +42,15 @@ const (
 	largestDownload = 1 << 28
 )
 
-// place is the folder of the set's files: the first that there is of s.folder and the others, in the folder that
-// GOBNN_DATA names and then in the cache. What the cache lacks is downloaded; if the set is not for download, the error
-// says what to put where.
-func (s source) place(ctx context.Context, others ...string) (string, error) {
-	first := func(root string) string {
-		for _, folder := range append([]string{s.folder}, others...) {
-			if dir := filepath.Join(root, folder); isFolder(dir) {
-				return dir
-			}
-		}
-		return ""
-	}
+// place is the folder of the set's files, in the folder that GOBNN_DATA names, or else in the cache. What the cache lacks
+// is downloaded; if the set is not for download, the error says what to put where.
+func (s source) place() (string, error) {
 	brought := os.Getenv("GOBNN_DATA")
 	if brought != "" {
 		if !isFolder(brought) {
 			return "", fmt.Errorf("pictures: GOBNN_DATA names %q, which is no folder", brought)
 		}
-		if dir := first(brought); dir != "" {
+		if dir := filepath.Join(brought, s.folder); isFolder(dir) {
 			return dir, nil
 		}
 	}
@@ -67,15 +58,13 @@ func (s source) place(ctx context.Context, others ...string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("pictures: %w", err)
 	}
-	cache = filepath.Join(cache, "data")
-	own := filepath.Join(cache, s.folder)
-	dir := first(cache)
+	dir := filepath.Join(cache, "data", s.folder)
 	switch {
-	case s.url != "" && (dir == "" || dir == own): // not there, or perhaps not whole
-		return own, s.download(ctx, own)
-	case dir == "":
+	case s.url != "": // not there, or perhaps not whole
+		return dir, s.download(dir)
+	case !isFolder(dir):
 		return "", fmt.Errorf("pictures: there is neither a folder %s, nor one called %s in the folder that GOBNN_DATA "+
-			"names (it is %q): get %s from %s and put them into one of the two", own, s.folder, brought, s.get, s.page)
+			"names (it is %q): get %s from %s and put them into one of the two", dir, s.folder, brought, s.get, s.page)
 	}
 	return dir, nil
 }
@@ -85,47 +74,30 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// open opens a file of the folder, which must be the publisher's byte for byte.
-func (s source) open(dir string, f file) (*os.File, error) {
+// read reads a file of the folder, which must be the publisher's byte for byte.
+func (s source) read(dir string, f file) ([]byte, error) {
 	at := filepath.Join(dir, f.name)
-	opened, err := os.Open(at)
+	all, err := os.ReadFile(at)
 	if err != nil {
 		return nil, fmt.Errorf("pictures: %w: get the file from %s and put it there", err, s.page)
 	}
-	if err = s.check(at, opened, f); err == nil {
-		_, err = opened.Seek(0, io.SeekStart)
+	if err := f.compare(all); err != nil {
+		return nil, fmt.Errorf("pictures: %s: %w: delete it, and get it anew from %s", at, err, s.page)
 	}
-	if err != nil {
-		return nil, errors.Join(err, opened.Close())
-	}
-	return opened, nil
-}
-
-// check reads a file to its end and compares it with the publisher's.
-func (s source) check(at string, r io.Reader, f file) error {
-	hash := sha256.New()
-	size, err := io.Copy(hash, r)
-	if err == nil {
-		err = f.compare(size, hash.Sum(nil))
-	}
-	if err != nil {
-		return fmt.Errorf("pictures: %s: %w: delete it, and get it anew from %s", at, err, s.page)
-	}
-	return nil
+	return all, nil
 }
 
 // compare is an error if the size or the sha256 differ from the publisher's.
-func (f file) compare(size int64, sum []byte) error {
-	if have := hex.EncodeToString(sum); size != f.size || have != f.sha256 {
+func (f file) compare(all []byte) error {
+	if have := fmt.Sprintf("%x", sha256.Sum256(all)); int64(len(all)) != f.size || have != f.sha256 {
 		return fmt.Errorf("it has %d bytes and the sha256 %s, want %d and %s: it is cut short, damaged or another file",
-			size, have, f.size, f.sha256)
+			len(all), have, f.size, f.sha256)
 	}
 	return nil
 }
 
-// download gets those of the files that the folder lacks. Each is written under another name and renamed when it is
-// whole, so that the folder never has a part of one.
-func (s source) download(ctx context.Context, dir string) error {
+// download gets those of the files that the folder lacks.
+func (s source) download(dir string) error {
 	var missing []file
 	for _, f := range s.files {
 		if _, err := os.Stat(filepath.Join(dir, f.name)); errors.Is(err, fs.ErrNotExist) {
@@ -138,13 +110,11 @@ func (s source) download(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("pictures: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, longestDownload)
-	defer cancel()
 	if strings.HasSuffix(s.url, ".tar.gz") {
-		return s.receive(ctx, s.url, dir, func(body io.Reader) error { return unpack(body, dir, missing) })
+		return s.receive(s.url, dir, func(body io.Reader) error { return unpack(body, dir, missing) })
 	}
 	for _, f := range missing {
-		err := s.receive(ctx, s.url+f.name, dir, func(body io.Reader) error { return f.save(body, dir) })
+		err := s.receive(s.url+f.name, dir, func(body io.Reader) error { return f.save(body, dir) })
 		if err != nil {
 			return err
 		}
@@ -153,13 +123,10 @@ func (s source) download(ctx context.Context, dir string) error {
 }
 
 // receive gives the body of what stands at the URL to use.
-func (s source) receive(ctx context.Context, url, dir string, use func(io.Reader) error) error {
+func (s source) receive(url, dir string, use func(io.Reader) error) error {
 	err := func() (err error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return err
-		}
-		response, err := http.DefaultClient.Do(request)
+		client := http.Client{Timeout: longestDownload}
+		response, err := client.Get(url)
 		if err != nil {
 			return err
 		}
@@ -176,28 +143,16 @@ func (s source) receive(ctx context.Context, url, dir string, use func(io.Reader
 	return nil
 }
 
-// save writes a file into the folder, if it is the publisher's.
-func (f file) save(r io.Reader, dir string) (err error) {
-	part, err := os.CreateTemp(dir, f.name+".part-")
+// save writes a file into the folder, whole, if it is the publisher's.
+func (f file) save(r io.Reader, dir string) error {
+	all, err := io.ReadAll(io.LimitReader(r, f.size+1))
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(part.Name()))
-		}
-	}()
-	hash := sha256.New()
-	size, err := io.Copy(io.MultiWriter(part, hash), io.LimitReader(r, f.size+1))
-	if err == nil {
-		if err = f.compare(size, hash.Sum(nil)); err != nil {
-			err = fmt.Errorf("%s: %w", f.name, err)
-		}
+	if err := f.compare(all); err != nil {
+		return fmt.Errorf("%s: %w", f.name, err)
 	}
-	if err = errors.Join(err, part.Chmod(0o644), part.Close()); err != nil {
-		return err
-	}
-	return os.Rename(part.Name(), filepath.Join(dir, f.name))
+	return renameio.WriteFile(filepath.Join(dir, f.name), all, 0o644)
 }
 
 // unpack saves the wanted files of a .tar.gz, whatever folder they are in there.

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // of is the set's source with files of the given contents.
@@ -112,16 +110,15 @@ func TestPlace(t *testing.T) {
 	t.Setenv("GOBNN_CACHE", cache)
 	place := func(want string) {
 		t.Helper()
-		if got, err := svhn.place(context.Background(), "other"); err != nil || got != want {
+		if got, err := svhn.place(); err != nil || got != want {
 			t.Errorf("%q, %v; want %q", got, err, want)
 		}
 	}
-	_, err := svhn.place(context.Background())
+	_, err := svhn.place()
 	refused(t, err, filepath.Join(cache, "data", "svhn"), root, "train_32x32.mat", svhn.page, "non-commercial")
-	_, err = celeba.place(context.Background())
+	_, err = celeba.place()
 	refused(t, err, "list_attr_celeba.txt", "list_eval_partition.txt", celeba.page)
-	for _, dir := range []string{filepath.Join(cache, "data", "svhn"), filepath.Join(root, "other"),
-		filepath.Join(root, "svhn")} {
+	for _, dir := range []string{filepath.Join(cache, "data", "svhn"), filepath.Join(root, "svhn")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -130,25 +127,21 @@ func TestPlace(t *testing.T) {
 	t.Setenv("GOBNN_DATA", "")
 	place(filepath.Join(cache, "data", "svhn"))
 	t.Setenv("GOBNN_DATA", filepath.Join(root, "missing"))
-	_, err = svhn.place(context.Background())
+	_, err = svhn.place()
 	refused(t, err, "GOBNN_DATA", "missing", "no folder")
 }
 
 // A file that is missing, cut short or changed is an error with its name and the cure.
-func TestOpen(t *testing.T) {
+func TestRead(t *testing.T) {
 	content := []byte("the publisher's")
 	s, dir := written(t, svhn, content)
 	at := filepath.Join(dir, s.files[0].name)
-	f, err := s.open(dir, s.files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
+	if all, err := s.read(dir, s.files[0]); err != nil || !bytes.Equal(all, content) {
+		t.Fatalf("%q, %v", all, err)
 	}
 	for _, other := range []string{"the publisher", "the publisher's and more", "the Publisher's"} {
 		write(t, at, []byte(other))
-		_, err := s.open(dir, s.files[0])
+		_, err := s.read(dir, s.files[0])
 		sum := sha256.Sum256([]byte(other))
 		refused(t, err, at, hex.EncodeToString(sum[:]), s.files[0].sha256, fmt.Sprint(len(other), " bytes"), "want 15",
 			"delete it", s.page)
@@ -156,7 +149,7 @@ func TestOpen(t *testing.T) {
 	if err := os.Remove(at); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.open(dir, s.files[0])
+	_, err := s.read(dir, s.files[0])
 	refused(t, err, at, "get the file from "+s.page)
 }
 
@@ -218,21 +211,6 @@ func TestDownload(t *testing.T) {
 	}
 	_, _, err = readFashion(s)
 	refused(t, err, "cannot download", s.files[0].name, "or get it from "+s.page)
-}
-
-func TestDownloadEnds(t *testing.T) {
-	stop := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-stop }))
-	defer server.Close()
-	defer close(stop)
-	s := of(fashion, nil)
-	s.url = server.URL + "/"
-	t.Setenv("GOBNN_DATA", "")
-	t.Setenv("GOBNN_CACHE", t.TempDir())
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	_, err := s.place(ctx)
-	refused(t, err, "cannot download", context.DeadlineExceeded.Error())
 }
 
 func TestDownloadArchive(t *testing.T) {
@@ -301,18 +279,13 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// needs skips a test of the real files unless the folder that GOBNN_DATA names has one of these folders.
-func needs(t *testing.T, folders ...string) {
+// needs skips a test of the real files unless the folder that GOBNN_DATA names has this one.
+func needs(t *testing.T, folder string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("reads large files")
 	}
-	if root := os.Getenv("GOBNN_DATA"); root != "" {
-		for _, folder := range folders {
-			if isFolder(filepath.Join(root, folder)) {
-				return
-			}
-		}
+	if root := os.Getenv("GOBNN_DATA"); root == "" || !isFolder(filepath.Join(root, folder)) {
+		t.Skipf("the folder that GOBNN_DATA names has no %q", folder)
 	}
-	t.Skipf("the folder that GOBNN_DATA names has none of %q", folders)
 }

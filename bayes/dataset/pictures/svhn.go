@@ -1,8 +1,7 @@
 package pictures
 
 import (
-	"context"
-	"errors"
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -25,7 +24,7 @@ var svhn = source{
 func SVHN() (train, test *dataset.Dataset, err error) { return readSVHN(svhn) }
 
 func readSVHN(s source) (train, test *dataset.Dataset, err error) {
-	dir, err := s.place(context.Background())
+	dir, err := s.place()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -40,20 +39,19 @@ func readSVHN(s source) (train, test *dataset.Dataset, err error) {
 }
 
 // digits reads a file of digits: pictures X, [32, 32, 3, N], and labels y, [N, 1], from 1 to 10, which is the digit 0.
-func (s source) digits(dir string, f file) (d *dataset.Dataset, err error) {
-	opened, err := s.open(dir, f)
+func (s source) digits(dir string, f file) (*dataset.Dataset, error) {
+	all, err := s.read(dir, f)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, opened.Close()) }()
-	variables, err := readMAT(opened)
+	variables, err := readMAT(bytes.NewReader(all))
 	if err != nil {
-		return nil, fmt.Errorf("pictures: %s: %w", opened.Name(), err)
+		return nil, fmt.Errorf("pictures: %s: %w", f.name, err)
 	}
 	x, y := variables["X"], variables["y"]
 	n := len(y.values)
 	if !slices.Equal(x.sizes, []int{side, side, colours, n}) || !slices.Equal(y.sizes, []int{n, 1}) {
-		return nil, fmt.Errorf("pictures: %s has X %v and y %v: X must be [32 32 3 N] and y [N 1]", opened.Name(), x.sizes,
+		return nil, fmt.Errorf("pictures: %s has X %v and y %v: X must be [32 32 3 N] and y [N 1]", f.name, x.sizes,
 			y.sizes)
 	}
 	labels := make([]float64, n)
@@ -70,7 +68,7 @@ func (s source) digits(dir string, f file) (d *dataset.Dataset, err error) {
 			}
 		}
 	}
-	d = inColour("svhn", x.values, labels)
+	d := inColour("svhn", x.values, labels)
 	for digit := range 10 {
 		d.Classes = append(d.Classes, fmt.Sprint(digit))
 	}

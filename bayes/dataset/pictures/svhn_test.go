@@ -48,9 +48,9 @@ func TestSVHNFaults(t *testing.T) {
 		"EOF": whole[:50], "X [] and y []": whole[:matHeader], "unexpected EOF": whole[:matHeader+300],
 		"zlib: invalid checksum": flipped, "zlib: invalid header": append(bytes.Clone(whole[:matHeader+8]), "no zlib"...),
 	} {
-		s, dir := written(t, svhn, file, whole)
+		s, _ := written(t, svhn, file, whole)
 		_, _, err := readSVHN(s)
-		refused(t, err, want, dir)
+		refused(t, err, want, s.files[0].name)
 	}
 }
 
