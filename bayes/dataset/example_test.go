@@ -99,7 +99,7 @@ func ExampleCSVOptions_like() {
 
 	one := "age,smoker,town\n50,yes,Rome\n" // a single row
 	_, err = dataset.ReadCSV(strings.NewReader(one), dataset.CSVOptions{Like: train})
-	fmt.Println(strings.ReplaceAll(err.Error(), ": ", ":\n"))
+	fmt.Println(strings.NewReplacer(": ", ":\n", " and set", "\nand set").Replace(err.Error()))
 	// Output:
 	// [age smoker=no smoker=yes town=Lund town=Oulu]
 	// [50 0 1 1 0]
@@ -109,7 +109,8 @@ func ExampleCSVOptions_like() {
 	// row 0 (line 2), column "town":
 	// a category is absent from the training part:
 	// "Rome" is none of Like's categories ["Lund" "Oulu"]:
-	// leave out its rows, train with some, or list it in CSVOptions.MissingTokens and set CSVOptions.Missing to MissingMean
+	// leave out its rows, train with some, or list it in CSVOptions.MissingTokens
+	// and set CSVOptions.Missing to MissingMean
 }
 
 // The split that others report on, row for row.

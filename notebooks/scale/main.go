@@ -68,7 +68,8 @@ func chains(ctx context.Context, o cluster.Options) error {
 		Prior: bayes.Normal{StdDev: 1}, Stochastic: bayes.All()}
 	method := mcmc.Chains{Kernel: mcmc.HMC{Steps: 20}, Chains: 4, Draws: 500, WarmUp: 500}
 	began := time.Now()
-	result, err := cluster.Fit(ctx, o, 12, model, method, dataset.Parts{Train: dataset.MustLoad("yacht")}, run.Settings{Seed: 1})
+	result, err := cluster.Fit(ctx, o, 12, model, method, dataset.Parts{Train: dataset.MustLoad("yacht")},
+		run.Settings{Seed: 1})
 	if err != nil {
 		return err
 	}
