@@ -59,17 +59,11 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 		return nil, fmt.Errorf("viz: along %q: %w", feature, err)
 	}
 	band := opt.BandOptions
-	if band.XLabel == "" {
-		band.XLabel = feature
-	}
+	band.XLabel = cmp.Or(band.XLabel, feature)
 	if classifies {
 		band.within = &span{0, 1}
-		if band.YLabel == "" {
-			band.YLabel = "probability of " + origin.Classes[class]
-		}
-		if band.Title == "" {
-			band.Title = "Predicted probability and its standard deviations"
-		}
+		band.YLabel = cmp.Or(band.YLabel, "probability of "+origin.Classes[class])
+		band.Title = cmp.Or(band.Title, "Predicted probability and its standard deviations")
 	}
 	if band.YLabel == "" && len(origin.TargetNames) > 0 {
 		band.YLabel = origin.TargetNames[0]
@@ -98,10 +92,16 @@ func Along(ctx context.Context, posterior *bayes.Posterior, feature string, opt 
 	if len(origin.FeatureNames) > 1 {
 		band.notes = append(band.notes, opt.held())
 	}
+	var mean, stdDev []float64
 	if classifies {
-		return probabilityBand(xs, prediction, class, band)
+		mean, stdDev, band.draws, err = probabilityBand(prediction, class)
+	} else {
+		mean, stdDev, band.draws, err = bandOf(prediction)
 	}
-	return bandOf(xs, prediction, band)
+	if err != nil {
+		return nil, fmt.Errorf("viz: along %q: %w", feature, err)
+	}
+	return PredictiveBand(xs, mean, stdDev, band)
 }
 
 // alongPoints is the number of points of the grid.

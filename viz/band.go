@@ -27,9 +27,6 @@ type BandOptions struct {
 	within *span // what mean and bands are limited to, such as 0 to 1; nil: nothing
 }
 
-// narrow is the width in pixels below which points are small, as they would hide the curves.
-const narrow = 260
-
 // PredictiveBand shows a regression of one feature: the predictive mean with 1, 2 and 3 standard deviations shaded from
 // dark to light. x, mean and stdDev are equally long, in the units of the feature and the target; x need not be sorted.
 // Where x goes beyond the range of the training points, the ground is grey. What is further from the training points
@@ -127,11 +124,11 @@ func PredictiveBand(x, mean, stdDev []float64, opt BandOptions) (*Figure, error)
 		p.entry("true function", truth)
 	}
 	if len(train[0]) > 0 {
-		points := &dots{xs: train[0], ys: train[1], radius: 2.6, fill: black, edge: stroke(white, 0.7)}
-		if frame.Width < narrow {
-			points.radius, points.edge = 1.2, stroke(white, 0)
-		}
+		points := &dots{xs: train[0], ys: train[1], radius: 2.6, fill: black, halo: .7}
 		a.add(points)
+		if n := len(train[0]); n > mostDots {
+			p.note(fmt.Sprintf("%d of the %d points are drawn", n/(1+(n-1)/mostDots), n))
+		}
 		p.entry(cmp.Or(opt.TrainLabel, "training data"), points)
 	}
 	if len(ground.x0) > 0 {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"strconv"
 )
 
 // BarOptions are the options of [Bars].
@@ -61,22 +60,19 @@ func Bars(names []string, values []float64, opt BarOptions) (*Figure, error) {
 	a.add(lengths, marks)
 	for i, name := range names {
 		at := float64(len(names) - 1 - i)
-		a.y.names = append(a.y.names, tick{at, name})
+		a.y.names = append(a.y.names, tick{at, cutName(name, frame)})
 		text, end := "not finite", 0.
 		if v := values[i]; finite(v) {
 			end = math.Min(v, most)
 			lengths.add(math.Min(0, end), math.Max(0, end), at-.36, at+.36)
-			text = strconv.FormatFloat(v, 'g', 3, 64)
-			if math.Abs(v) >= 100 && math.Abs(v) < 1e6 {
-				text = strconv.FormatFloat(v, 'f', 0, 64)
-			}
+			text = number(v)
 			if v > most { // the bar is cut
 				text = "→ " + text
 			}
 		}
 		beside := math.Max(0, end)
 		if opt.Marks != nil && finite(opt.Marks[i]) && opt.Marks[i] > most {
-			text += fmt.Sprintf(" (%s → %.3g)", cmp.Or(opt.MarkName, "mark"), opt.Marks[i])
+			text += fmt.Sprintf(" (%s → %s)", cmp.Or(opt.MarkName, "mark"), number(opt.Marks[i]))
 		} else if opt.Marks != nil && finite(opt.Marks[i]) {
 			m := opt.Marks[i]
 			if m >= beside && m < beside+room { // the number stands beyond the mark
@@ -90,7 +86,6 @@ func Bars(names []string, values []float64, opt BarOptions) (*Figure, error) {
 		p.entry(frame.XLabel, lengths)
 		p.entry(opt.MarkName, &line{style: marks.edge})
 	}
-	a.framed = true
 	p.axes = []*axes{a}
 	return newFigure(frame, p)
 }

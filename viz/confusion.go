@@ -24,7 +24,7 @@ func Confusion(counts [][]float64, classes []string, frame Frame) (*Figure, erro
 	for i := range c {
 		name := strconv.Itoa(i)
 		if classes != nil {
-			name = classes[i]
+			name = cutName(classes[i], frame)
 		}
 		a.x.names = append(a.x.names, tick{float64(i), name})
 		a.y.names = append(a.y.names, tick{float64(c - 1 - i), name})
@@ -48,7 +48,7 @@ func Confusion(counts [][]float64, classes []string, frame Frame) (*Figure, erro
 				share = v / sum
 			}
 			x, y := float64(k), float64(c-1-i)
-			cell := &bars{fill: sequentialColours[sequentialColours.index(share)]}
+			cell := &bars{fill: sequentialColours.at(share)}
 			cell.add(x-.5, x+.5, y-.5, y+.5)
 			a.add(cell, &textMark{x: x, y: y, text: strconv.FormatFloat(v, 'f', -1, 64)})
 		}
@@ -56,6 +56,5 @@ func Confusion(counts [][]float64, classes []string, frame Frame) (*Figure, erro
 	if total == 0 {
 		return nil, fmt.Errorf("viz: all counts of %d classes are 0: nothing to draw", c)
 	}
-	a.framed = true
 	return newFigure(frame, &panel{title: frame.Title, axes: []*axes{a}})
 }

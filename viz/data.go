@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/gonum/floats"
 )
 
 // column is one named slice of a figure's input, for messages.
@@ -98,10 +97,7 @@ func droppedNote(n int) string {
 // sortRows orders the rows by their first column, keeping the order of equal ones.
 func sortRows(rows [][]float64) {
 	order := make([]int, len(rows[0]))
-	for i := range order {
-		order[i] = i
-	}
-	sort.SliceStable(order, func(a, b int) bool { return rows[0][order[a]] < rows[0][order[b]] })
+	floats.ArgsortStable(slices.Clone(rows[0]), order)
 	for k, r := range rows {
 		sorted := make([]float64, len(r))
 		for i, j := range order {
@@ -148,74 +144,6 @@ func (s span) widen(fraction float64) span {
 func (s span) widenLog(fraction float64) span {
 	factor := math.Exp(fraction * (math.Log(s.hi) - math.Log(s.lo)))
 	return span{s.lo / factor, s.hi * factor}
-}
-
-// thinColumns is the number of columns that a line is thinned to: about the pixels of a figure's width. Of more than
-// four points a column a line or an area is drawn in pieces of pieceColumns: the time to draw a path as pixels grows
-// with the square of its segments in one row of pixels, and a noisy curve takes seconds as one path.
-const thinColumns, pieceColumns = 800, 32
-
-// pieces returns the points of a curve, of many thinned and in pieces. Each reaches a column into the next, so that no
-// seam is seen between areas.
-func pieces(p plane, xs, ys []float64) (all [][]vg.Point) {
-	if len(xs) <= 4*thinColumns {
-		return [][]vg.Point{p.points(xs, ys)}
-	}
-	column := func(i int) int { return int(thinColumns * p.x.norm(xs[i])) }
-	for start := 0; start < len(xs); {
-		end := start
-		for end < len(xs) && column(end)/pieceColumns == column(start)/pieceColumns {
-			end++
-		}
-		to := end
-		for to < len(xs) && max(column(to)-column(end), column(end)-column(to)) <= 1 {
-			to++
-		}
-		var piece []vg.Point
-		for _, i := range thinLine(start, min(to+1, len(xs)), column, ys) {
-			piece = append(piece, p.at(xs[i], ys[i]))
-		}
-		all = append(all, piece)
-		start = end
-	}
-	return all
-}
-
-// thinLine keeps, of consecutive points in one pixel column, the first, the least, the greatest and the last: the line
-// looks the same and has at most four points a column.
-func thinLine(from, to int, column func(i int) int, ys []float64) (kept []int) {
-	for start := from; start < to; {
-		end, least, greatest := start, start, start
-		for ; end < to && column(end) == column(start); end++ {
-			if ys[end] < ys[least] {
-				least = end
-			}
-			if ys[end] > ys[greatest] {
-				greatest = end
-			}
-		}
-		some := []int{start, min(least, greatest), max(least, greatest), end - 1}
-		kept = append(kept, slices.Compact(some)...)
-		start = end
-	}
-	return kept
-}
-
-// thinCells is the number of cells in each direction that points are thinned to: about the points (1/72 inch) of a
-// figure's width.
-const thinCells = 400
-
-// thinPoints returns one point in each cell of a fine grid. The other points would be drawn on top of these.
-func thinPoints(xs, ys []float64, p plane) (keptX, keptY []float64) {
-	seen := make(map[[2]int]bool, len(xs))
-	for i := range xs {
-		cell := [2]int{int(thinCells * p.x.norm(xs[i])), int(thinCells * p.y.norm(ys[i]))}
-		if !seen[cell] {
-			seen[cell] = true
-			keptX, keptY = append(keptX, xs[i]), append(keptY, ys[i])
-		}
-	}
-	return keptX, keptY
 }
 
 // number writes v with four significant digits, for titles and legends, and below a million without a power of ten.

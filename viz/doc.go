@@ -13,7 +13,7 @@
 //
 // Each takes plain slices, or the result of a run, its posterior or a [bayes.Prediction] of that, and a [Frame] or an
 // options struct whose zero value works. It returns a [Figure] that Show displays in a GoNB notebook, Save writes as
-// .png, .svg or .pdf, and PNG, SVG and PDF render to memory. [Grid] puts several side by side.
+// .png or .svg, and PNG and SVG render to memory. [Grid] puts several side by side.
 //
 //	fig, err := viz.PredictiveBand(x, mean, stdDev, viz.BandOptions{TrainX: trainX, TrainY: trainY})
 //	if err != nil { ... }
@@ -24,13 +24,13 @@
 // Curves and points that differ in colour also differ in line pattern, width or shape. The colours are the set of Okabe
 // and Ito, which colour-blind readers can tell apart; [Trace].Style keeps the look of a method over several figures.
 // The legend is above the axes, never over data, and has every colour of the picture. A band's ground is grey beyond
-// the data. An arrow at the upper edge stands for values above the axis. Give units in the axis labels: Frame.XLabel
+// the data. Give units in the axis labels: Frame.XLabel
 // "position [m]".
 //
 // # Long and broken input
 //
-// Lines and points are thinned where they would cover one another, so that 10^5 values look the same and the file stays
-// small; a figure that merges or selects points says so. In an SVG or a PDF more than 5000 points are drawn as an
-// image; axes, lines and text stay sharp. Values that are NaN, infinite or beyond 1e100 in magnitude are left out, with
-// the rest of their row, and the line below the title counts them. Input without any finite value is an error.
+// Of a long curve the least and the greatest of neighbouring points are drawn, of many points some, so that 10^5 values
+// look the same and the file stays small; a figure that selects points says so. Values that are NaN, infinite or beyond
+// 1e100 in magnitude are left out, with the rest of their row, and the line below the title counts them; a field has no
+// such values. Input without any finite value is an error.
 package viz

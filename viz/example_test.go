@@ -73,5 +73,5 @@ func ExampleGrid() {
 	}
 	fmt.Println(both.Show()) // in a notebook: the figure and <nil>
 	// Output:
-	// viz: this program does not run in a GoNB notebook: use Save("figure.png"), Save("figure.svg") or Save("figure.pdf")
+	// viz: this program does not run in a GoNB notebook: use Save("figure.png") or Save("figure.svg")
 }

@@ -7,22 +7,14 @@ import (
 	"fmt"
 	"image"
 	"image/png"
-	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"time"
 
-	"codeberg.org/go-pdf/fpdf"
 	"github.com/google/renameio/v2"
-	"github.com/janpfeifer/gonb/gonbui"
-	"github.com/janpfeifer/gonb/gonbui/protocol"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
@@ -33,16 +25,12 @@ const (
 	maxPixels     = 8000
 )
 
-// errNotNotebook is returned by Figure.Show in a program that does not run in a GoNB notebook.
-var errNotNotebook = errors.New("viz: this program does not run in a GoNB notebook: use Save(\"figure.png\"), " +
-	"Save(\"figure.svg\") or Save(\"figure.pdf\")")
-
 // Frame has the options that all figures share. Empty fields take the figure's defaults.
 type Frame struct {
 	Title, XLabel, YLabel string
 	// Width and Height in CSS pixels, 96 an inch, 240 to 8000; 0 is the figure's default (about 640 x 420). A notebook's
 	// cell has room for 830, a journal's column of 3.5 inches for 336 and its page for 672: make a figure as wide as it
-	// will be printed, and save it as .pdf. Text has 9 to 12 points. A PNG has twice as many pixels in each
+	// will be printed. Text has 9 to 12 points. A PNG has twice as many pixels in each
 	// direction.
 	Width, Height int
 }
@@ -115,21 +103,16 @@ func (f *Figure) check() error {
 	return nil
 }
 
-// encoded returns what write makes of the figure.
-func (f *Figure) encoded(format string, write func(to io.Writer) error) ([]byte, error) {
+// PNG renders the figure at 192 dots per inch, twice the CSS pixels of its size.
+func (f *Figure) PNG() ([]byte, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
 	var buf bytes.Buffer
-	if err := write(&buf); err != nil {
-		return nil, fmt.Errorf("viz: encoding %s: %w", format, err)
+	if err := png.Encode(&buf, f.picture()); err != nil {
+		return nil, fmt.Errorf("viz: encoding PNG: %w", err)
 	}
 	return buf.Bytes(), nil
-}
-
-// PNG renders the figure at 192 dots per inch, twice the CSS pixels of its size.
-func (f *Figure) PNG() ([]byte, error) {
-	return f.encoded("PNG", func(to io.Writer) error { return png.Encode(to, f.picture()) })
 }
 
 // picture is the figure at 192 dots per inch.
@@ -142,16 +125,16 @@ func (f *Figure) picture() image.Image {
 // SVG renders the figure as SVG. Text stays text, in Liberation Sans or what the viewer has of the same widths (Arial,
 // Helvetica).
 func (f *Figure) SVG() ([]byte, error) {
-	return f.encoded("SVG", func(to io.Writer) error {
-		var drawn bytes.Buffer
-		canvas := vgsvg.New(f.size())
-		f.render(canvas)
-		if _, err := canvas.WriteTo(&drawn); err != nil {
-			return err
-		}
-		_, err := svgFixes.WriteString(to, drawn.String())
-		return err
-	})
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	var drawn bytes.Buffer
+	canvas := vgsvg.New(f.size())
+	f.render(canvas)
+	if _, err := canvas.WriteTo(&drawn); err != nil {
+		return nil, fmt.Errorf("viz: encoding SVG: %w", err)
+	}
+	return []byte(svgFixes.Replace(drawn.String())), nil
 }
 
 // svgFixes names fonts to fall back on, the true type of embedded images, and that they fill what they are given.
@@ -161,26 +144,7 @@ var svgFixes = strings.NewReplacer(
 	"data:image/jpg;base64,", "data:image/png;base64,",
 )
 
-// fixedDates gives PDF files the same dates and order each time, since the library writes when they were made.
-var fixedDates = sync.OnceFunc(func() {
-	fpdf.SetDefaultCreationDate(time.Unix(0, 0).UTC())
-	fpdf.SetDefaultModificationDate(time.Unix(0, 0).UTC())
-	fpdf.SetDefaultCatalogSort(true)
-})
-
-// pdf renders the figure as one page of its size, with its fonts embedded. Non-ASCII letters are drawn, but cannot be
-// searched for.
-func (f *Figure) pdf() ([]byte, error) {
-	return f.encoded("PDF", func(to io.Writer) error {
-		fixedDates()
-		canvas := pdfCanvas{vgpdf.New(f.size())}
-		f.render(canvas)
-		_, err := canvas.WriteTo(to)
-		return err
-	})
-}
-
-// Save writes the figure to a file, .png, .svg or .pdf by the path's extension. The file appears whole or not at all:
+// Save writes the figure to a file, .png or .svg by the path's extension. The file appears whole or not at all:
 // an existing one is replaced in one step, and left as it was if anything fails.
 func (f *Figure) Save(path string) error {
 	var encode func() ([]byte, error)
@@ -189,10 +153,8 @@ func (f *Figure) Save(path string) error {
 		encode = f.PNG
 	case ".svg":
 		encode = f.SVG
-	case ".pdf":
-		encode = f.pdf
 	default:
-		return fmt.Errorf("viz: cannot save %q: extension %q is unknown: use .png, .svg or .pdf", path, ext)
+		return fmt.Errorf("viz: cannot save %q: extension %q is unknown: use .png or .svg", path, ext)
 	}
 	data, err := encode()
 	if err != nil {
@@ -204,85 +166,4 @@ func (f *Figure) Save(path string) error {
 			folder, err)
 	}
 	return nil
-}
-
-// Show displays the figure as a PNG in the running cell of a GoNB notebook, at its size in CSS pixels. To keep the
-// notebook's file small, it has at most 256 colours, and at most 1660 pixels across, or one per CSS pixel if the figure
-// is wider. An SVG would often be smaller, but JupyterLab shows no SVG in a notebook that it does not trust, such as
-// one that somebody else has executed. [Figure.Save] writes SVG. Outside a notebook Show returns an error.
-func (f *Figure) Show() error {
-	if !gonbui.IsNotebook {
-		return errNotNotebook
-	}
-	if err := f.check(); err != nil {
-		return err
-	}
-	return show(f.picture(), image.Pt(f.width, f.height))
-}
-
-// ShowFile displays a PNG written by [Figure.Save] as Show would.
-func ShowFile(path string) error {
-	if !gonbui.IsNotebook {
-		return errNotNotebook
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("viz: %w", err)
-	}
-	picture, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		return fmt.Errorf("viz: %s is no PNG: %w", path, err)
-	}
-	return show(picture, picture.Bounds().Size().Div(pixelRatio))
-}
-
-// show displays a picture at its size in CSS pixels.
-func show(picture image.Image, size image.Point) error {
-	data, err := inNotebook(picture, size)
-	if err != nil {
-		return err
-	}
-	// As gonbui.DisplayPng does, but with the size, without which a front-end shows the picture twice too large.
-	gonbui.SendData(&protocol.DisplayData{
-		Data: map[protocol.MIMEType]any{protocol.MIMEImagePNG: data},
-		Metadata: map[string]any{
-			string(protocol.MIMEImagePNG): map[string]int{"width": size.X, "height": size.Y},
-		},
-	})
-	if err := syncNotebook(); err != nil {
-		return fmt.Errorf("viz: sending the figure to the notebook: %w", err)
-	}
-	return nil
-}
-
-const syncTimeout = 30 * time.Second
-
-// syncNotebook waits until the kernel has read what was sent: the cell's program may end before the picture has left
-// it. gonbui.Sync itself waits forever for a kernel that is gone.
-func syncNotebook() error {
-	if err := gonbui.Error(); err != nil {
-		return err
-	}
-	done := make(chan struct{})
-	go func() {
-		gonbui.Sync()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return gonbui.Error()
-	case <-time.After(syncTimeout):
-		return fmt.Errorf("the kernel has not answered for %v", syncTimeout)
-	}
-}
-
-// Markdown displays text in the running cell of a GoNB notebook, as figures' Show does: a table of scores, for
-// instance. Anywhere else it returns an error.
-func Markdown(text string) error {
-	if !gonbui.IsNotebook {
-		return errNotNotebook
-	}
-	gonbui.DisplayMarkdown(text)
-	gonbui.Sync()
-	return gonbui.Error()
 }

@@ -20,7 +20,7 @@ type specimen struct {
 	name    string
 	make    func() (*viz.Figure, error)
 	texts   []string // in the SVG
-	colours []uint32 // in the SVG, and as pixels in the PNG
+	colours []uint32 // in the SVG
 }
 
 const (
@@ -31,10 +31,10 @@ func gallery() []specimen {
 	return []specimen{
 		{"band", band, []string{"Predictive mean", "mean", "±1 sd", "±2 sd", "±3 sd", "particles", "true function",
 			"training data", "position [m]", "force [N]"}, []uint32{blue, vermillion}},
-		{"decision", decision, []string{"Predictive probability", "crescent", "moon", "level 0.5", "levels 0.25, 0.75",
-			"levels 0.1, 0.9", "predicted probability of class 1", "feature 1", "feature 2"}, []uint32{0x08457E, 0xA83F00}},
-		{"training", training, []string{"training loss", "running means of 36", "validation NLPD", "best: ", "step",
-			"above the axis"}, []uint32{blue, vermillion}},
+		{"decision", decision, []string{"Predictive probability", "crescent", "moon", "level 0.5",
+			"predicted probability of class 1", "feature 1", "feature 2"}, []uint32{0x08457E, 0xA83F00}},
+		{"training", training, []string{"training loss", "running means of 36", "validation NLPD [nats per row]", "best: ", "step",
+			"greatest values are cut off"}, []uint32{blue, vermillion}},
 		{"ess", ess, []string{"Effective sample size", "ESS", "unique ancestors", "J = 1000", "particles",
 			"step"}, []uint32{blue, orange}},
 		{"predicted", predicted, []string{"inside the 90 % interval", "outside", "predicted = true", "true target",
@@ -42,7 +42,8 @@ func gallery() []specimen {
 		{"predicted_long", predictedLong, []string{"intervals of 299 of the 45730 rows"}, []uint32{blue, vermillion}},
 		{"reliability", reliability, []string{"Reliability, ECE = 0.0", "accuracy", "gap to mean confidence",
 			"perfect calibration", "confidence", "rows"}, []uint32{vermillion}},
-		{"confusion", confusion, []string{"Confusion", "predicted class", "true class", "0", "1", "41", "7", "3.5"},
+		{"confusion", confusion, []string{"Confusion", "predicted class", "true class", "41", "7", "3.5",
+			"setosa", "versicolor, of the coast"},
 			nil},
 		{"bars", barsOfThree, []string{"mean squared error", "oak", "fir", "elm", "published", "not finite", "2.25"},
 			[]uint32{vermillion}},
@@ -50,7 +51,7 @@ func gallery() []specimen {
 			[]uint32{blue}},
 		{"particles", particles, []string{"1000 particles, ESS", "50 % of the mass", "90 % of the mass", "99 % of the mass",
 			"coordinate 1"}, []uint32{0xD45D00}},
-		{"particles_many", particlesMany, []string{"100000 particles", "particles (merged, area: weight)"},
+		{"particles_many", particlesMany, []string{"100000 particles, of which 3000 are drawn"},
 			[]uint32{0xD45D00}},
 		{"traces_log", tracesLog, []string{"0.001", "1000", "method a", "method c", "seconds of a fit"},
 			[]uint32{blue, vermillion, green}},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 
 	"gonum.org/v1/plot/vg"
@@ -26,6 +25,10 @@ type GridOptions struct {
 	SharedX, SharedY bool
 }
 
+// cellWidth is the width in CSS pixels of a cell's output in JupyterLab on a screen of 1280, to which wider ones are
+// scaled.
+const cellWidth = 830
+
 // Grid puts figures side by side, row by row, with their axes aligned. A legend or a colour bar that all of them have
 // is drawn once: legends are merged if a name has the same look in all figures and one of them has all names.
 func Grid(opt GridOptions, figures ...*Figure) (*Figure, error) {
@@ -33,7 +36,7 @@ func Grid(opt GridOptions, figures ...*Figure) (*Figure, error) {
 		return nil, fmt.Errorf("viz: grid of %d figures in %d columns: there must be a figure, and no negative number of "+
 			"columns (0: as many as fit)", len(figures), opt.Columns)
 	}
-	g := &grid{}
+	g := &grid{rowNames: opt.RowNames, columnNames: opt.ColumnNames}
 	var width, height int
 	for i, f := range figures {
 		if err := f.check(); err != nil {
@@ -51,7 +54,6 @@ func Grid(opt GridOptions, figures ...*Figure) (*Figure, error) {
 		least = 140
 	}
 	g.cols = min(g.cols, cellWidth/least)
-	g.rowNames, g.columnNames = opt.RowNames, opt.ColumnNames
 	if opt.ColumnNames != nil && len(opt.ColumnNames) != g.cols || opt.RowNames != nil && len(opt.RowNames) != g.rows() {
 		return nil, fmt.Errorf("viz: grid of %d x %d figures, %d ColumnNames and %d RowNames: each column or row must have "+
 			"one; there are as many columns as fit into %d pixels", g.rows(), g.cols, len(opt.ColumnNames),
@@ -61,12 +63,10 @@ func Grid(opt GridOptions, figures ...*Figure) (*Figure, error) {
 		height = int(float64(height) * max(.75, float64(cell)/float64(width)))
 		width = cell
 	}
-	before := g.headers(points(width))
 	if err := g.share(opt); err != nil {
 		return nil, err
 	}
-	total := vg.Length(g.rows())*points(height) - sum(before) + sum(g.headers(points(width)))
-	total = g.header(points(g.cols*width)) + max(total, g.room()+2*margin)
+	total := g.header(points(g.cols*width)) + max(vg.Length(g.rows())*points(height), g.room()+2*margin)
 	out := Frame{Width: g.cols * width, Height: int(math.Ceil(float64(total / vg.Inch * pixelsPerInch)))}
 	if out.Height > maxPixels {
 		return nil, fmt.Errorf("viz: grid of %d x %d pixels: at most %d each way: make the figures smaller by Frame.Height",
@@ -80,7 +80,7 @@ type grid struct {
 	cols                  int
 	cells                 []body
 	legend                *panel // of a legend that all share; nil: none
-	bar                   *colourBar
+	bar                   string // the label of a colour bar that all share
 	rowNames, columnNames []string
 }
 
@@ -123,7 +123,6 @@ func (g *grid) share(opt GridOptions) error {
 	}
 	if len(all) > 1 {
 		g.shareLegend(all)
-		g.shareBar(all)
 	}
 	if opt.SharedX {
 		if err := shareAxes(all, "SharedX", func(a *axes) *axis { return &a.x }); err != nil {
@@ -144,8 +143,15 @@ func (g *grid) share(opt GridOptions) error {
 	return nil
 }
 
-// shareLegend moves the legends into one, if a label looks the same in all of them and one of them has all labels.
+// shareLegend moves the legends into one, if a label looks the same in all of them and one of them has all labels, and
+// the colour bars if they have one label.
 func (g *grid) shareLegend(all []*panel) {
+	if first := all[0].bar; !slices.ContainsFunc(all, func(p *panel) bool { return p.bar != first }) {
+		g.bar = first
+		for _, p := range all {
+			p.bar = ""
+		}
+	}
 	looks := map[string][]byte{}
 	largest := all[0].legend
 	for _, p := range all {
@@ -178,20 +184,6 @@ func (e legendEntry) look() []byte {
 	var out bytes.Buffer
 	canvas.WriteTo(&out) //nolint:errcheck // a buffer takes all
 	return out.Bytes()
-}
-
-// shareBar moves the colour bars to the grid's right if they are all the same.
-func (g *grid) shareBar(all []*panel) {
-	first := all[0].bar
-	for _, p := range all {
-		if first == nil || !reflect.DeepEqual(p.bar, first) {
-			return
-		}
-	}
-	g.bar = first
-	for _, p := range all {
-		p.bar = nil
-	}
 }
 
 // shareAxes gives the axes one range.
@@ -234,13 +226,6 @@ func shareAxes(all []*panel, name string, of func(*axes) *axis) error {
 	return nil
 }
 
-func sum(lengths []vg.Length) (total vg.Length) {
-	for _, l := range lengths {
-		total += l
-	}
-	return total
-}
-
 const nameLine = labelSize * 1.6 // of a row's or a column's name
 
 // header is the shared legend and the columns' names.
@@ -255,16 +240,20 @@ func (g *grid) header(width vg.Length) (h vg.Length) {
 }
 
 // room returns the least height of the rows.
-func (g *grid) room() vg.Length {
-	headers := g.headers(points(cellWidth) / vg.Length(g.cols))
-	return vg.Length(g.rows()-1)*2*margin + sum(headers) + sum(g.largest(body.room))
+func (g *grid) room() (h vg.Length) {
+	h = vg.Length(g.rows()-1) * 2 * margin
+	headers, rooms := g.headers(points(cellWidth)/vg.Length(g.cols)-2*margin), g.largest(body.room)
+	for row := range headers {
+		h += headers[row] + rooms[row]
+	}
+	return h
 }
 
 func (g *grid) margins(vg.Point) margins { return margins{} }
 
 // headers returns the largest header of each row, for cells of the given width.
 func (g *grid) headers(width vg.Length) []vg.Length {
-	return g.largest(func(b body) vg.Length { return b.header(width - 2*margin) })
+	return g.largest(func(b body) vg.Length { return b.header(width) })
 }
 
 // largest returns the largest length of each row's cells.
@@ -282,57 +271,58 @@ func (g *grid) draw(c draw.Canvas, in inset) {
 	if g.rowNames != nil {
 		area.Min.X += nameLine
 	}
-	if g.bar != nil {
-		area.Max.X -= g.bar.width()
+	if g.bar != "" {
+		area.Max.X -= barWidth
 	}
 	rows, gap := g.rows(), 2*margin
 	each := func(length vg.Length, cells int) vg.Length { return (length+gap)/vg.Length(cells) - gap }
-	width, height := each(area.Size().X, g.cols), each(area.Size().Y, rows)
-	size := vg.Point{X: width, Y: height - sum(g.headers(width+2*margin))/vg.Length(rows)}
+	data := vg.Point{X: each(area.Size().X, g.cols), Y: each(area.Size().Y, rows)} // first with what is beside it
+	size := data
+	for _, h := range g.headers(size.X) {
+		size.Y -= h / vg.Length(rows)
+	}
 	columns, lines := make([]margins, g.cols), make([]margins, rows)
 	for i, cell := range g.cells {
 		m := cell.margins(size)
 		columns[i%g.cols], lines[i/g.cols] = m.union(columns[i%g.cols]), m.union(lines[i/g.cols])
 	}
 	narrowest := columns[0].left + columns[0].right
-	for _, m := range columns { // width and height become the size of the data
-		width -= (m.left + m.right) / vg.Length(g.cols)
+	for _, m := range columns {
+		data.X -= (m.left + m.right) / vg.Length(g.cols)
 		narrowest = min(narrowest, m.left+m.right)
 	}
-	headers := g.headers(width + narrowest + 2*margin)
+	headers := g.headers(data.X + narrowest)
 	for row, m := range lines {
-		height -= (headers[row] + m.top + m.bottom) / vg.Length(rows)
+		data.Y -= (headers[row] + m.top + m.bottom) / vg.Length(rows)
 	}
 	top := area.Max.Y
 	for row, line := range lines {
-		low := top - headers[row] - line.top - height - line.bottom
+		low := top - headers[row] - line.top - data.Y - line.bottom
 		x := area.Min.X
 		for col, column := range columns[:min(g.cols, len(g.cells)-row*g.cols)] {
-			right := x + column.left + width + column.right
-			cell := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: x, Y: low},
-				Max: vg.Point{X: right, Y: top}}}
+			cell := c
+			cell.Min, cell.Max = vg.Point{X: x, Y: low}, vg.Point{X: x + column.left + data.X + column.right, Y: top}
 			g.cells[row*g.cols+col].draw(cell, inset{headers[row],
 				margins{column.left, column.right, line.bottom, line.top}, size})
 			if row == 0 && g.columnNames != nil {
-				at := vg.Point{X: x + column.left + width/2, Y: top + nameLine/2}
+				at := vg.Point{X: x + column.left + data.X/2, Y: top + nameLine/2}
 				c.FillText(textStyle(labelSize, black), at, g.columnNames[col])
 			}
-			x = right + gap
+			x = cell.Max.X + gap
 		}
 		if g.rowNames != nil {
-			sty := textStyle(labelSize, black)
-			sty.Rotation = math.Pi / 2
-			c.FillText(sty, vg.Point{X: c.Min.X + nameLine/2, Y: low + line.bottom + height/2}, g.rowNames[row])
+			style := textStyle(labelSize, black)
+			style.Rotation = math.Pi / 2
+			c.FillText(style, vg.Point{X: c.Min.X + nameLine/2, Y: low + line.bottom + data.Y/2}, g.rowNames[row])
 		}
 		top = low - gap
 	}
-	if g.bar != nil {
+	if g.bar != "" {
 		bar := c
-		bar.Min.X, bar.Min.Y = area.Max.X, area.Min.Y+lines[rows-1].bottom
-		bar.Max.Y = area.Max.Y - headers[0] - lines[0].top
-		g.bar.draw(bar)
+		bar.Min.Y, bar.Max.Y = area.Min.Y+lines[rows-1].bottom, area.Max.Y-headers[0]-lines[0].top
+		drawBar(bar, area.Max.X, g.bar)
 	}
 	if g.legend != nil {
-		g.legend.drawHeader(c, area.Rectangle)
+		g.legend.drawHeader(c)
 	}
 }

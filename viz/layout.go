@@ -17,7 +17,7 @@ type panel struct {
 	notes  []string
 	legend []legendEntry
 	axes   []*axes
-	bar    *colourBar
+	bar    string // the label of a bar with the colours from 0 to 1, right of the axes; empty: there is none
 }
 
 var _ body = (*panel)(nil)
@@ -39,10 +39,9 @@ func (p *panel) entry(label string, marks ...mark) {
 
 // axes is one coordinate system.
 type axes struct {
-	x, y   axis
-	marks  []mark
-	share  vg.Length // of the panel's height
-	framed bool      // an outline of the data area in place of the axes' lines
+	x, y  axis
+	marks []mark
+	share vg.Length // of the panel's height
 }
 
 // newAxes gives empty axes.
@@ -58,27 +57,35 @@ const (
 	tickGap    vg.Length = 2.5             // between a tick and its number
 	labelLine            = labelSize * 1.4 // the height of a label, with space
 	besideData vg.Length = 44              // about what numbers and label take of a cell
-	mostName             = .4              // the largest share of a figure's width that a name at an axis takes
+	axesGap    vg.Length = 10              // between axes above each other
 )
 
-// ticks are those that fit a cell of the given size.
-func (a *axes) ticks(size vg.Point) (x, y []tick) {
-	sty := textStyle(tickSize, black)
-	width, height := size.X-besideData, size.Y-besideData
-	x = a.x.ticks(width, int(size.X)/58, func(label string) vg.Length { return sty.Width(label) })
-	return x, a.y.ticks(height, int(size.Y)/27, func(string) vg.Length { return tickSize * .7 })
+// numbers are the ticks that fit a cell of the given size, and the styles of their numbers or names. Names that would
+// not stand side by side stand upright.
+func (a *axes) numbers(size vg.Point) (x, y []tick, xStyle, yStyle text.Style) {
+	xStyle, yStyle = textStyle(tickSize, black), textStyle(tickSize, black)
+	xStyle.YAlign, yStyle.XAlign = draw.YTop, draw.XRight
+	width := size.X - besideData
+	x, y = a.x.ticks(width, 42), a.y.ticks(size.Y-besideData, 24)
+	wide, _ := extent(xStyle, x)
+	switch {
+	case a.x.names == nil:
+		if x = a.x.ticks(width, max(42, 1.4*wide)); wide*vg.Length(len(x)) > width {
+			x = x[:1]
+		}
+	case wide*vg.Length(len(x)) > .8*width:
+		xStyle.Rotation, xStyle.XAlign, xStyle.YAlign = math.Pi/2, draw.XRight, draw.YCenter
+	}
+	return x, y, xStyle, yStyle
 }
 
-// numbers are the styles of the numbers or names at both axes. Names that would not stand side by side stand upright.
-func (a *axes) numbers(width vg.Length) (x, y text.Style) {
-	x, y = textStyle(tickSize, black), textStyle(tickSize, black)
-	x.YAlign, y.XAlign = draw.YTop, draw.XRight
-	for _, t := range a.x.names {
-		if x.Width(t.label)*vg.Length(len(a.x.names)) > .6*width {
-			x.Rotation, x.XAlign, x.YAlign = math.Pi/2, draw.XRight, draw.YCenter
-		}
+// extent is the width and the height of the largest number.
+func extent(style text.Style, ticks []tick) (width, height vg.Length) {
+	for _, t := range ticks {
+		size := style.Rectangle(t.label).Size()
+		width, height = max(width, size.X), max(height, size.Y)
 	}
-	return x, y
+	return width, height
 }
 
 // margins are what stands around data: the numbers and labels of axes, and a colour bar.
@@ -89,103 +96,67 @@ func (m margins) union(o margins) margins {
 	return margins{max(m.left, o.left), max(m.right, o.right), max(m.bottom, o.bottom), max(m.top, o.top)}
 }
 
-// margins has room for numbers also where the first and the last stand out of the data.
+// margins has room for half a number beyond the data.
 func (a *axes) margins(size vg.Point) (m margins) {
-	x, y := a.numbers(size.X)
-	xTicks, yTicks := a.ticks(size)
-	m.left, m.bottom = tickLength, tickLength
-	width, height := size.X-besideData, size.Y-besideData
-	if !a.x.quiet {
-		for _, t := range xTicks {
-			box, at := x.Rectangle(cut(x, t.label, mostName*size.X)).Size(), width*vg.Length(a.x.norm(t.value))
-			m = m.union(margins{box.X/2 - at, box.X/2 - (width - at), tickLength + tickGap + box.Y, 0})
-		}
-		if a.x.label != "" {
-			m.bottom += labelLine
-		}
-	}
+	x, y, xStyle, yStyle := a.numbers(size)
+	m = margins{left: tickLength, right: tickLength, bottom: tickSize / 2, top: tickSize / 2}
 	if !a.y.quiet {
-		for _, t := range yTicks {
-			if t.label == "" {
-				continue
-			}
-			at := height * vg.Length(a.y.norm(t.value))
-			wide := y.Width(cut(y, t.label, mostName*size.X))
-			m = m.union(margins{tickLength + tickGap + wide, 0, tickSize/2 - at, tickSize/2 - (height - at)})
-		}
+		width, _ := extent(yStyle, y)
+		m.left += tickGap + width
 		if a.y.label != "" {
 			m.left += labelLine
+		}
+	}
+	if !a.x.quiet {
+		width, height := extent(xStyle, x)
+		m.left, m.right = max(m.left, width/2), max(m.right, width/2)
+		m.bottom = tickLength + tickGap + height
+		if a.x.label != "" {
+			m.bottom += labelLine
 		}
 	}
 	return m
 }
 
-// draw draws the axes around their data. The cell has room for their numbers and labels, and size is that for which
-// their ticks and margins were found.
-func (a *axes) draw(data draw.Canvas, cell vg.Rectangle, size vg.Point) {
+// draw draws the axes around their data, which have the given margins at their left and below. Size is that of the
+// cell for which ticks and margins were found.
+func (a *axes) draw(data draw.Canvas, left, bottom vg.Length, size vg.Point) {
 	p := plane{data, a.x, a.y}
-	xTicks, yTicks := a.ticks(size)
+	xTicks, yTicks, xStyle, yStyle := a.numbers(size)
 	thin, faint := stroke(black, .7), stroke(gridGrey, .6)
 	for _, t := range xTicks {
-		if at := p.at(t.value, a.y.lo); t.label != "" {
-			p.StrokeLine2(faint, at.X, p.Min.Y, at.X, p.Max.Y)
-		}
+		at := p.at(t.value, a.y.lo)
+		p.StrokeLine2(faint, at.X, p.Min.Y, at.X, p.Max.Y)
 	}
 	for _, t := range yTicks {
-		if at := p.at(a.x.lo, t.value); t.label != "" {
-			p.StrokeLine2(faint, p.Min.X, at.Y, p.Max.X, at.Y)
-		}
+		at := p.at(a.x.lo, t.value)
+		p.StrokeLine2(faint, p.Min.X, at.Y, p.Max.X, at.Y)
 	}
 	for _, m := range a.marks {
 		m.draw(p)
 	}
-	if a.framed {
-		p.SetLineStyle(thin)
-		p.Stroke(p.Path())
-	} else {
-		p.StrokeLines(thin, []vg.Point{{X: p.Min.X, Y: p.Max.Y}, p.Min, {X: p.Max.X, Y: p.Min.Y}})
-	}
-	x, y := a.numbers(size.X)
-	number := func(axis axis, t tick, sty text.Style, at vg.Point, out vg.Point) {
-		length := tickLength
-		if t.label == "" || axis.quiet {
-			t.label, length = "", tickLength/2
+	p.SetLineStyle(thin)
+	p.Stroke(p.Path())
+	if !a.x.quiet {
+		for _, t := range xTicks {
+			at := p.at(t.value, a.y.lo)
+			p.StrokeLine2(thin, at.X, at.Y, at.X, at.Y-tickLength)
+			p.FillText(xStyle, vg.Point{X: at.X, Y: at.Y - tickLength - tickGap}, t.label)
 		}
-		p.StrokeLine2(thin, at.X, at.Y, at.X+length*out.X, at.Y+length*out.Y)
-		at = at.Add(out.Scale(tickLength + tickGap))
-		at.Y += tickSize * .06 // the box has room for descenders, digits have none
-		p.FillText(sty, at, cut(sty, t.label, mostName*size.X))
+		style, label := fitted(textStyle(labelSize, black), a.x.label, p.Size().X)
+		p.FillText(style, vg.Point{X: p.Center().X, Y: p.Min.Y - bottom + labelSize*.6}, label)
 	}
-	for _, t := range xTicks {
-		number(a.x, t, x, p.at(t.value, a.y.lo), vg.Point{Y: -1})
-	}
-	for _, t := range yTicks {
-		number(a.y, t, y, p.at(a.x.lo, t.value), vg.Point{X: -1})
-	}
-	label := func(axis axis, data, cell span) (sty text.Style, text string, middle vg.Length) {
-		if axis.quiet {
-			axis.label = ""
+	if !a.y.quiet {
+		for _, t := range yTicks {
+			at := p.at(a.x.lo, t.value)
+			p.StrokeLine2(thin, at.X, at.Y, at.X-tickLength, at.Y)
+			// the box has room for descenders, digits have none
+			p.FillText(yStyle, vg.Point{X: at.X - tickLength - tickGap, Y: at.Y + tickSize*.06}, t.label)
 		}
-		sty = narrowed(textStyle(labelSize, black), axis.label, vg.Length(cell.hi-cell.lo))
-		text = cut(sty, axis.label, vg.Length(cell.hi-cell.lo))
-		return sty, text, place(sty.Width(text), data, cell)
+		style, label := fitted(textStyle(labelSize, black), a.y.label, p.Size().Y)
+		style.Rotation = math.Pi / 2
+		p.FillText(style, vg.Point{X: p.Min.X - left + labelSize*.6, Y: p.Center().Y}, label)
 	}
-	sty, text, middle := label(a.x, along(data.Min.X, data.Max.X), along(cell.Min.X, cell.Max.X))
-	p.FillText(sty, vg.Point{X: middle, Y: cell.Min.Y + labelSize*.6}, text)
-	if text != "" {
-		cell.Min.Y += labelLine // the corner is that label's
-	}
-	sty, text, middle = label(a.y, along(data.Min.Y, data.Max.Y), along(cell.Min.Y, cell.Max.Y))
-	sty.Rotation = math.Pi / 2
-	p.FillText(sty, vg.Point{X: cell.Min.X + labelSize*.6, Y: middle}, text)
-}
-
-func along(lo, hi vg.Length) span { return span{float64(lo), float64(hi)} }
-
-// place returns the middle of a text or a row of that width: over data, moved as far as the cell needs.
-func place(width vg.Length, data, cell span) vg.Length {
-	middle, half := (data.lo+data.hi)/2, float64(width)/2
-	return vg.Length(max(cell.lo+half, min(middle, cell.hi-half)))
 }
 
 const (
@@ -194,7 +165,6 @@ const (
 	iconGap    vg.Length = 5  // between icon and label
 	entryGap   vg.Length = 14 // between entries
 	legendLine vg.Length = 14
-	axesGap    vg.Length = 6
 	headerGap  vg.Length = 7 // below the header
 )
 
@@ -219,12 +189,12 @@ func (e legendEntry) width() vg.Length {
 	return e.iconWidth() + iconGap + textStyle(legendSize, black).Width(e.label)
 }
 
-// narrowed shrinks a style until s is at most as wide as width.
-func narrowed(sty text.Style, s string, width vg.Length) text.Style {
-	for sty.Font.Size > minSize && sty.Width(s) > width {
-		sty.Font.Size -= 0.25
+// fitted shrinks a style until s is at most as wide as width, and cuts what is still wider.
+func fitted(style text.Style, s string, width vg.Length) (text.Style, string) {
+	for style.Font.Size > minSize && style.Width(s) > width {
+		style.Font.Size -= 0.25
 	}
-	return sty
+	return style, cut(style, s, width)
 }
 
 // ellipsis stands for the letters that are cut off.
@@ -241,22 +211,9 @@ func cut(sty text.Style, s string, width vg.Length) string {
 	return kept(sort.Search(len(runes), func(n int) bool { return sty.Width(kept(n+1)) > width }))
 }
 
-// wrap breaks s between words into lines of at most width, and cuts words that are wider.
-func wrap(sty text.Style, s string, width vg.Length) (lines []string) {
-	line := ""
-	for _, word := range strings.Fields(s) {
-		word = cut(sty, word, width)
-		switch joined := line + " " + word; {
-		case line == "":
-			line = word
-		case sty.Width(joined) <= width:
-			line = joined
-		default:
-			lines = append(lines, line)
-			line = word
-		}
-	}
-	return append(lines, line)
+// cutName is a name at an axis, which takes at most .4 of a figure's width.
+func cutName(name string, f Frame) string {
+	return cut(textStyle(tickSize, black), name, .4*points(f.Width))
 }
 
 // headerLine is a line of text or a row of legend entries.
@@ -267,55 +224,33 @@ type headerLine struct {
 	row           []legendEntry
 }
 
-// smallCell is the width of a cell, in points, below which its title is no larger than a label.
-const smallCell = 300
-
-// lines lays out the header for a width.
+// lines lays out the header for a width: words and legend entries fill their lines in order. Words that are wider are
+// cut.
 func (p *panel) lines(width vg.Length) (out []headerLine) {
-	add := func(sty text.Style, s string) {
-		if s == "" {
-			return
-		}
-		for _, t := range wrap(sty, s, width) {
-			out = append(out, headerLine{height: sty.Font.Size * 1.35, width: sty.Width(t), style: sty, text: t})
+	add := func(style text.Style, s string) {
+		first := len(out)
+		for _, word := range strings.Fields(s) {
+			word = cut(style, word, width)
+			if last := len(out) - 1; last >= first && style.Width(out[last].text+" "+word) <= width {
+				out[last].text += " " + word
+			} else {
+				out = append(out, headerLine{height: style.Font.Size * 1.35, style: style, text: word})
+			}
 		}
 	}
-	var title vg.Length = titleSize
-	if width < smallCell {
-		title = labelSize
-	}
-	add(textStyle(title, black), p.title)
+	add(textStyle(titleSize, black), p.title)
 	for _, n := range p.notes {
 		add(textStyle(noteSize, grey), n)
 	}
-	rows := p.legendRows(width)
-	// The narrowest layout of as many rows fills them evenly.
-	widest := width / 2
-	for _, e := range p.legend {
-		widest = max(widest, e.width())
-	}
-	for w := width; len(rows) > 1 && w > widest; w -= 4 {
-		if narrower := p.legendRows(w); len(narrower) == len(rows) {
-			rows = narrower
-		}
-	}
-	if len(rows) > 0 && len(out) > 0 {
-		out[len(out)-1].height += 3
-	}
-	return append(out, rows...)
-}
-
-// legendRows fills rows of at most width with the entries in order.
-func (p *panel) legendRows(width vg.Length) (out []headerLine) {
-	sty := textStyle(legendSize, black)
-	sty.XAlign = draw.XLeft
-	for _, e := range p.legend {
-		e.label = cut(sty, e.label, width-e.iconWidth()-iconGap)
-		if last := len(out) - 1; last >= 0 && out[last].width+entryGap+e.width() <= width {
+	style := textStyle(legendSize, black)
+	style.XAlign = draw.XLeft
+	for i, e := range p.legend {
+		e.label = cut(style, e.label, width-e.iconWidth()-iconGap)
+		if last := len(out) - 1; i > 0 && out[last].width+entryGap+e.width() <= width {
 			out[last].row = append(out[last].row, e)
 			out[last].width += entryGap + e.width()
 		} else {
-			out = append(out, headerLine{height: legendLine, width: e.width(), style: sty, row: []legendEntry{e}})
+			out = append(out, headerLine{height: legendLine, width: e.width(), style: style, row: []legendEntry{e}})
 		}
 	}
 	return out
@@ -344,70 +279,50 @@ func (p *panel) shareOf(a *axes, size vg.Point) vg.Point {
 
 // margins are those around all axes: the numbers and labels between them are within.
 func (p *panel) margins(size vg.Point) (m margins) {
-	for i, a := range p.axes {
+	for _, a := range p.axes {
 		own := a.margins(p.shareOf(a, size))
-		if i > 0 {
-			own.top = m.top
-		}
-		bottom := own.bottom
 		m = m.union(own)
-		m.bottom = bottom
+		m.bottom = own.bottom
 	}
-	if p.bar != nil {
-		m.right += p.bar.width()
+	if p.bar != "" {
+		m.right += barWidth
 	}
 	return m
 }
 
-// draw draws the axes from top to bottom, the colour bar and the header.
+// draw draws the header, the axes from top to bottom and the colour bar.
 func (p *panel) draw(c draw.Canvas, in inset) {
+	p.drawHeader(c)
 	data := draw.Crop(c, in.left, -in.right, in.bottom, -in.top-in.header)
-	between := make([]vg.Length, len(p.axes)) // below each of the axes: its numbers and label, and numbers above the next
 	free, total := data.Size().Y, vg.Length(0)
+	bottoms := make([]vg.Length, len(p.axes))
 	for i, a := range p.axes {
+		if bottoms[i] = in.bottom; i+1 < len(p.axes) {
+			bottoms[i] = a.margins(p.shareOf(a, in.size)).bottom
+			free -= bottoms[i] + axesGap
+		}
 		total += a.share
-		if i+1 < len(p.axes) {
-			next := p.axes[i+1]
-			between[i] = a.margins(p.shareOf(a, in.size)).bottom + axesGap + next.margins(p.shareOf(next, in.size)).top
-			free -= between[i]
-		} else {
-			between[i] = in.bottom
-		}
 	}
-	top := data.Max.Y
+	own := data
 	for i, a := range p.axes {
-		own := data
-		own.Max.Y, own.Min.Y = top, top-free*a.share/total
-		cell := c.Rectangle
-		cell.Max.Y, cell.Min.Y = top, own.Min.Y-between[i]
-		if i+1 < len(p.axes) {
-			cell.Min.Y += axesGap
-		}
-		if p.bar != nil {
-			cell.Max.X -= p.bar.width()
-		}
-		a.draw(own, cell, p.shareOf(a, in.size))
-		top = own.Min.Y - between[i]
+		own.Min.Y = own.Max.Y - free*a.share/total
+		a.draw(own, in.left, bottoms[i], p.shareOf(a, in.size))
+		own.Max.Y = own.Min.Y - bottoms[i] - axesGap
 	}
-	if p.bar != nil {
-		bar := data
-		bar.Min.X, bar.Max.X = c.Max.X-p.bar.width(), c.Max.X
-		p.bar.draw(bar)
+	if p.bar != "" {
+		drawBar(data, c.Max.X-barWidth, p.bar)
 	}
-	p.drawHeader(c, data.Rectangle)
 }
 
-// drawHeader draws title, notes and legend at the top of a canvas, over its data.
-func (p *panel) drawHeader(c draw.Canvas, data vg.Rectangle) {
+// drawHeader draws title, notes and legend at the top of a canvas.
+func (p *panel) drawHeader(c draw.Canvas) {
 	y := c.Max.Y
 	for _, l := range p.lines(c.Size().X) {
-		middle := vg.Point{X: place(l.width, along(data.Min.X, data.Max.X), along(c.Min.X, c.Max.X)), Y: y - l.height/2}
 		y -= l.height
+		at := vg.Point{X: c.Center().X - l.width/2, Y: y + l.height/2}
 		if l.row == nil {
-			c.FillText(l.style, middle, l.text)
-			continue
+			c.FillText(l.style, at, l.text)
 		}
-		at := vg.Point{X: middle.X - l.width/2, Y: middle.Y}
 		for _, e := range l.row {
 			for _, m := range e.marks {
 				m.icon(e.icon(c.Canvas, at))
@@ -416,4 +331,30 @@ func (p *panel) drawHeader(c draw.Canvas, data vg.Rectangle) {
 			at.X += e.width() + entryGap
 		}
 	}
+}
+
+const (
+	barGap    vg.Length = 12 // between data and the colour bar
+	barColour vg.Length = 13 // the width of its colours
+	barWidth            = barGap + barColour + tickLength + tickGap + 20 + labelSize*1.3
+)
+
+// drawBar draws the key of colours from 0 to 1, as high as the data, in the column from the given place on.
+func drawBar(data draw.Canvas, from vg.Length, label string) {
+	c := data
+	c.Min.X, c.Max.X = from+barGap, from+barGap+barColour
+	c.DrawImage(c.Rectangle, divergingColours.picture(true))
+	thin := stroke(black, .7)
+	c.SetLineStyle(thin)
+	c.Stroke(c.Path())
+	style := textStyle(tickSize, black)
+	style.XAlign = draw.XLeft
+	for _, t := range (axis{span: span{0, 1}}).ticks(c.Size().Y, 40) {
+		y := c.Y(t.value)
+		c.StrokeLine2(thin, c.Max.X, y, c.Max.X+tickLength, y)
+		c.FillText(style, vg.Point{X: c.Max.X + tickLength + tickGap, Y: y + tickSize*.06}, t.label)
+	}
+	style, label = fitted(textStyle(labelSize, black), label, c.Size().Y)
+	style.Rotation = math.Pi / 2
+	c.FillText(style, vg.Point{X: from + barWidth - labelSize*.6, Y: c.Center().Y}, label)
 }

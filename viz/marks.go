@@ -1,16 +1,12 @@
 package viz
 
 import (
-	"fmt"
-	"image"
 	"image/color"
-	imagedraw "image/draw"
-	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // mark is drawn in the axes and, small, in the legend.
@@ -28,14 +24,6 @@ type plane struct {
 // at is the place of a point.
 func (p plane) at(x, y float64) vg.Point {
 	return vg.Point{X: p.X(p.x.norm(x)), Y: p.Y(p.y.norm(y))}
-}
-
-func (p plane) points(xs, ys []float64) []vg.Point {
-	points := make([]vg.Point, len(xs))
-	for i := range xs {
-		points[i] = p.at(xs[i], ys[i])
-	}
-	return points
 }
 
 // line joins points in order, or is several lines of one style, such as the pieces of a level line.
@@ -58,16 +46,47 @@ func level(y float64, x span, style draw.LineStyle) *line {
 
 func (l *line) add(xs, ys []float64) { l.pieces = append(l.pieces, polyline{xs, ys}) }
 
+// mostGroups is the number of groups of consecutive points to which a curve of at least twice as many is thinned: about
+// the points (1/72 inch) of a figure's width. The time to draw a path grows with the square of its length.
+const mostGroups = 500
+
+func groupSize(points int) int { return max(1, points/mostGroups) }
+
 func (l *line) draw(p plane) {
+	var path vg.Path
 	for _, piece := range l.pieces {
 		if len(piece.xs) == 1 { // a line of one point has no stroke
 			(&dots{xs: piece.xs, ys: piece.ys, radius: max(2, l.style.Width), fill: l.style.Color}).draw(p)
 			continue
 		}
-		for _, short := range pieces(p, piece.xs, piece.ys) {
-			p.StrokeLines(l.style, p.ClipLinesXY(short)...)
+		for _, points := range p.ClipLinesXY(piece.thinned(p)) {
+			for i, at := range points {
+				if i == 0 {
+					path.Move(at)
+				} else {
+					path.Line(at)
+				}
+			}
 		}
 	}
+	if len(path) > 0 {
+		p.SetLineStyle(l.style)
+		p.Stroke(path)
+	}
+}
+
+// thinned are the places of a line's points, of long ones the least and the greatest of each group.
+func (l polyline) thinned(p plane) (places []vg.Point) {
+	size := groupSize(len(l.xs))
+	for from := 0; from < len(l.xs); from += size {
+		group := l.ys[from:min(from+size, len(l.ys))]
+		ends := []int{from + floats.MinIdx(group), from + floats.MaxIdx(group)}
+		slices.Sort(ends)
+		for _, i := range slices.Compact(ends) {
+			places = append(places, p.at(l.xs[i], l.ys[i]))
+		}
+	}
+	return places
 }
 
 func (l *line) icon(c draw.Canvas) {
@@ -84,12 +103,17 @@ type area struct {
 	fill             color.Color
 }
 
+// draw fills what encloses each group of points.
 func (a *area) draw(p plane) {
-	tops := pieces(p, a.xs, a.upper)
-	for i, lower := range pieces(p, a.xs, a.lower) {
-		slices.Reverse(tops[i])
-		p.FillPolygon(a.fill, p.ClipPolygonXY(append(lower, tops[i]...)))
+	var below, above []vg.Point
+	size := groupSize(len(a.xs))
+	for from := 0; from < len(a.xs); from += size {
+		to := min(from+size, len(a.xs))
+		below = append(below, p.at(a.xs[from], slices.Min(a.lower[from:to])))
+		above = append(above, p.at(a.xs[from], slices.Max(a.upper[from:to])))
 	}
+	slices.Reverse(above)
+	p.FillPolygon(a.fill, p.ClipPolygonXY(append(below, above...)))
 }
 
 func (a *area) icon(c draw.Canvas) { fillRect(c, c.Rectangle, a.fill) }
@@ -99,144 +123,48 @@ func fillRect(c draw.Canvas, r vg.Rectangle, fill color.Color) {
 	c.Fill(r.Path())
 }
 
-// shape is the form of a point; forms differ so that classes are told apart without colour.
-type shape int
-
-const (
-	circle shape = iota
-	triangle
-	square
-	diamond
-)
-
-// path gives the outline of a shape; all have about the same area.
-func (s shape) path(at vg.Point, r vg.Length) (path vg.Path) {
-	polygon := func(corners int, start float64, r vg.Length) {
-		for k := range corners {
-			sin, cos := math.Sincos(start + 2*math.Pi*float64(k)/float64(corners))
-			pt := vg.Point{X: at.X + r*vg.Length(cos), Y: at.Y + r*vg.Length(sin)}
-			if k == 0 {
-				path.Move(pt)
-			} else {
-				path.Line(pt)
-			}
-		}
-	}
-	switch s {
-	case triangle:
-		polygon(3, math.Pi/2, r*1.35)
-	case square:
-		polygon(4, math.Pi/4, r*1.22)
-	case diamond:
-		polygon(4, 0, r*1.32)
-	default:
-		path.Move(vg.Point{X: at.X + r, Y: at.Y})
-		path.Arc(at, r, 0, 2*math.Pi)
-	}
-	path.Close()
-	return path
-}
-
-// dots are points of one shape. Radii, one a point, is nil where all have the same.
+// dots are points of one shape; classes have different ones, so that they are told apart without colour.
 type dots struct {
 	xs, ys []float64
-	shape  shape
+	shape  draw.GlyphDrawer // nil: a circle
 	radius vg.Length
-	radii  []vg.Length
+	radii  []vg.Length // of each point; nil: all have the same
 	fill   color.Color
-	edge   draw.LineStyle
+	halo   vg.Length // the width of a white edge
 }
 
-func (d *dots) icon(c draw.Canvas) { d.one(c, c.Center(), d.radius) }
+func (d *dots) icon(c draw.Canvas) { d.one(c, c.Center(), d.radius, d.halo) }
 
-func (d *dots) one(c draw.Canvas, at vg.Point, r vg.Length) {
-	path := d.shape.path(at, r)
-	c.SetColor(d.fill)
-	c.Fill(path)
-	if d.edge.Width > 0 {
-		c.SetLineStyle(d.edge)
-		c.Stroke(path)
+func (d *dots) one(c draw.Canvas, at vg.Point, radius, halo vg.Length) {
+	style := draw.GlyphStyle{Color: white, Radius: radius + halo, Shape: d.shape}
+	if d.shape == nil {
+		style.Shape = draw.CircleGlyph{}
 	}
+	if halo > 0 {
+		c.DrawGlyph(style, at)
+	}
+	style.Color, style.Radius = d.fill, radius
+	c.DrawGlyph(style, at)
 }
 
 const (
 	// smallPanel is the width of a data area, in points, below which dots are smaller: in a grid of many columns dots of
 	// the usual size would cover the curves.
 	smallPanel = 150
-	// mostShapes is the largest number of dots that an SVG or a PDF has as shapes, 100 to 200 bytes each; more are an
-	// image.
-	mostShapes = 5000
-	// mostJoint is the largest number of dots in one path: the time to fill a path grows with the square of its length.
-	mostJoint = 256
+	// mostDots is the largest number that is drawn of points; each takes 100 to 200 bytes of an SVG.
+	mostDots = 3000
 )
 
+// draw draws the dots within the axes, of more than mostDots every second, or third and so on.
 func (d *dots) draw(p plane) {
-	shown := *d
-	if d.radii == nil {
-		shown.xs, shown.ys = thinPoints(d.xs, d.ys, p)
-	}
 	scale := min(1, p.Size().X/smallPanel)
-	shown.edge.Width *= scale
-	if len(shown.xs) <= mostShapes || raster(p.Canvas) {
-		shown.all(p, scale)
-		return
-	}
-	room := 2 * d.radius // for those at the edge
-	if d.radii != nil {
-		room = 2 * slices.Max(d.radii)
-	}
-	whole := draw.Crop(p.Canvas, -room, room, -room, room)
-	picture := vgimg.NewWith(vgimg.UseWH(whole.Size().X, whole.Size().Y), vgimg.UseDPI(pixelRatio*pixelsPerInch),
-		vgimg.UseBackgroundColor(color.Transparent))
-	shown.all(plane{draw.Crop(draw.New(picture), room, -room, room, -room), p.x, p.y}, scale)
-	p.DrawImage(whole.Rectangle, picture.Image())
-}
-
-// all draws the dots within the axes.
-func (d *dots) all(p plane, scale vg.Length) {
-	var joint vg.Path
-	flush := func() {
-		if len(joint) > 0 {
-			p.SetColor(d.fill)
-			p.Fill(joint)
-		}
-		joint = nil
-	}
-	for i := range d.xs {
-		if i%mostJoint == 0 {
-			flush()
-		}
-		at, r := p.at(d.xs[i], d.ys[i]), scale*d.radius
+	for i := 0; i < len(d.xs); i += 1 + (len(d.xs)-1)/mostDots {
+		radius := d.radius
 		if d.radii != nil {
-			r = scale * d.radii[i]
+			radius = d.radii[i]
 		}
-		switch {
-		case !p.Contains(at):
-		case d.edge.Width == 0: // one path for many is much shorter
-			joint = append(joint, d.shape.path(at, r)...)
-		default:
-			d.one(p.Canvas, at, r)
-		}
+		d.one(p.Canvas, p.at(d.xs[i], d.ys[i]), scale*radius, scale*d.halo)
 	}
-	flush()
-}
-
-// raster says whether a canvas has pixels.
-func raster(c draw.Canvas) bool {
-	_, pixels := c.Canvas.(*vgimg.Canvas)
-	return pixels
-}
-
-// drawImage draws on a raster canvas from RGBA pixels, which are scaled much faster, and on others from the palette
-// image, which makes a smaller file.
-func drawImage(c draw.Canvas, r vg.Rectangle, img *image.Paletted) {
-	if !raster(c) {
-		c.DrawImage(r, img)
-		return
-	}
-	pixels := image.NewRGBA(img.Bounds())
-	imagedraw.Draw(pixels, img.Bounds(), img, image.Point{}, imagedraw.Src)
-	c.DrawImage(r, pixels)
 }
 
 // bars are rectangles from (x0, y0) to (x1, y1), cut at the axes' edge.
@@ -289,42 +217,3 @@ func (l *textMark) draw(p plane) {
 }
 
 func (l *textMark) icon(draw.Canvas) {}
-
-// peaks are arrows at the upper edge of the axes, one wherever a curve leaves them there: the curve ends at the edge,
-// and the arrow says that it goes on.
-type peaks struct {
-	xs, ys []float64
-	colour color.Color
-}
-
-// peaksNote explains the arrows.
-func peaksNote(highest float64) string {
-	return fmt.Sprintf("arrows: values above the axis, up to %s", number(highest))
-}
-
-const peakWidth vg.Length = 5 // of an arrow's head
-
-func (m *peaks) draw(p plane) {
-	last := vg.Length(math.Inf(-1))
-	for i := 0; i < len(m.xs); i++ {
-		if !(m.ys[i] > p.y.hi) {
-			continue
-		}
-		first := i
-		for i+1 < len(m.xs) && m.ys[i+1] > p.y.hi {
-			i++
-		}
-		middle := (p.X(p.x.norm(m.xs[first])) + p.X(p.x.norm(m.xs[i]))) / 2
-		at := min(max(middle, p.Min.X+peakWidth/2), p.Max.X-peakWidth/2)
-		if at-last < peakWidth { // it would stand on the one before
-			continue
-		}
-		last = at
-		base := p.Max.Y - peakWidth
-		p.StrokeLine2(stroke(m.colour, 1.2), at, base-peakWidth, at, base)
-		p.FillPolygon(m.colour, []vg.Point{{X: at, Y: p.Max.Y}, {X: at - peakWidth/2, Y: base},
-			{X: at + peakWidth/2, Y: base}})
-	}
-}
-
-func (m *peaks) icon(draw.Canvas) {}

@@ -4,64 +4,61 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/metric"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // drawnParticles is the number of particles whose functions are drawn.
 const drawnParticles = 20
 
-// bandOf is [PredictiveBand] of a regression's predictive distribution at x, [Rows], noise included, with the mean
-// functions of some particles.
-func bandOf(x []float64, p bayes.Prediction, opt BandOptions) (*Figure, error) {
-	mean, err := p.Mean()
-	if err != nil {
-		return nil, fmt.Errorf("viz: predictive band: %w", err)
+// bandOf are what [PredictiveBand] shows of a regression: the predictive mean and standard deviation, noise included,
+// and the mean functions of some particles, each [Rows].
+func bandOf(p bayes.Prediction) (mean, stdDev []float64, draws [][]float64, err error) {
+	if mean, err = p.Mean(); err != nil {
+		return nil, nil, nil, err
 	}
-	stdDev, err := p.StdDev()
-	if err != nil {
-		return nil, fmt.Errorf("viz: predictive band: %w", err)
+	if stdDev, err = p.StdDev(); err != nil {
+		return nil, nil, nil, err
 	}
 	for _, particle := range chosenParticles(p) {
 		one, err := p.Particle(particle)
 		if err != nil {
-			return nil, fmt.Errorf("viz: predictive band: %w", err)
+			return nil, nil, nil, err
 		}
-		means, err := one.Mean()
+		alone, err := one.Mean()
 		if err != nil {
-			return nil, fmt.Errorf("viz: predictive band: %w", err)
+			return nil, nil, nil, err
 		}
-		opt.draws = append(opt.draws, means)
+		draws = append(draws, alone)
 	}
-	return PredictiveBand(x, mean, stdDev, opt)
+	return mean, stdDev, draws, nil
 }
 
-// probabilityBand is [PredictiveBand] of the probability of a class at x, [Rows]: its mean and standard deviation over
-// the particles, with the functions of some.
-func probabilityBand(x []float64, p bayes.Prediction, class int, opt BandOptions) (*Figure, error) {
-	mean, square := make([]float64, len(x)), make([]float64, len(x))
-	chosen := chosenParticles(p)
-	for j := range p.Particles {
-		alone, err := particleProbabilities(p, j, class)
-		if err != nil {
-			return nil, fmt.Errorf("viz: probability along a feature: %w", err)
-		}
-		for i, v := range alone {
-			mean[i] += p.Weights[j] * v
-			square[i] += p.Weights[j] * v * v
-		}
-		if slices.Contains(chosen, j) {
-			opt.draws = append(opt.draws, alone)
+// probabilityBand is bandOf of the probability of a class: its mean and standard deviation over the particles, with the
+// functions of some.
+func probabilityBand(p bayes.Prediction, class int) (mean, stdDev []float64, draws [][]float64, err error) {
+	mean, stdDev = make([]float64, p.Rows), make([]float64, p.Rows)
+	all := make([][]float64, p.Particles)
+	for j := range all {
+		if all[j], err = particleProbabilities(p, j, class); err != nil {
+			return nil, nil, nil, err
 		}
 	}
-	stdDev := make([]float64, len(x))
-	for i := range stdDev {
-		stdDev[i] = math.Sqrt(max(0, square[i]-mean[i]*mean[i]))
+	at := make([]float64, p.Particles)
+	for i := range mean {
+		for j := range at {
+			at[j] = all[j][i]
+		}
+		mean[i], stdDev[i] = stat.PopMeanStdDev(at, p.Weights)
 	}
-	return PredictiveBand(x, mean, stdDev, opt)
+	for _, j := range chosenParticles(p) {
+		draws = append(draws, all[j])
+	}
+	return mean, stdDev, draws, nil
 }
 
 // particleProbabilities are those that one particle gives a class, [Rows].
@@ -110,11 +107,7 @@ func DecisionMapOf(lattice Field, p bayes.Prediction, class int, opt DecisionOpt
 		opt.draws = append(opt.draws, alone)
 	}
 	if opt.ProbabilityLabel == "" {
-		name := fmt.Sprintf("class %d", class)
-		if class < len(opt.ClassNames) {
-			name = opt.ClassNames[class]
-		}
-		opt.ProbabilityLabel = "predicted probability of " + name
+		opt.ProbabilityLabel = "predicted probability of " + opt.className(class)
 	}
 	lattice.Values = ofClass(probabilities, class)
 	return DecisionMap(lattice, opt)
@@ -201,12 +194,12 @@ func predictedVsTrue(truth, predicted, lower, upper []float64, frame Frame) (*Fi
 	t, m, lo, hi := rows[0], rows[1], rows[2], rows[3]
 	n := len(t)
 	every := max(1, (n+maxIntervals-1)/maxIntervals)
-	inside := &dots{radius: 2.4, fill: blue, edge: stroke(white, 0.5)}
-	outside := &dots{shape: triangle, radius: 3, fill: vermillion, edge: stroke(white, 0.5)}
+	inside := &dots{radius: 2.4, fill: blue, halo: .5}
+	outside := &dots{shape: draw.PyramidGlyph{}, radius: 3.6, fill: vermillion, halo: .5}
 	insideBars := &line{style: stroke(tint(blue, 0.45), 1), upright: true}
 	outsideBars := &line{style: stroke(tint(vermillion, 0.3), 1), upright: true}
 	faintInside := &dots{radius: 1, fill: tint(skyBlue, 0.45)}
-	faintOutside := &dots{shape: triangle, radius: 1.2, fill: tint(vermillion, 0.55)}
+	faintOutside := &dots{radius: 1.2, fill: tint(vermillion, 0.55)}
 	covered, chosen := 0, 0
 	var ends []float64 // of the bars
 	for i := range t {

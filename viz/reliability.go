@@ -107,13 +107,9 @@ func CalibrationCurve(nominal, observed []float64, n int, frame Frame) (*Figure,
 		p.entry(fmt.Sprintf("95 %% of calibrated models, %d rows", n), band)
 	}
 	a.add(diagonal, curve)
-	if len(rows[0]) <= 40 {
-		points := &dots{xs: rows[0], ys: rows[1], radius: 3, fill: blue, edge: stroke(white, 0.7)}
-		a.add(points)
-		p.entry("observed coverage", curve, points)
-	} else {
-		p.entry("observed coverage", curve)
-	}
+	points := &dots{xs: rows[0], ys: rows[1], radius: 3, fill: blue, halo: .7}
+	a.add(points)
+	p.entry("observed coverage", curve, points)
 	p.entry("perfect calibration", diagonal)
 	return newFigure(frame, p)
 }

@@ -1,13 +1,12 @@
 package viz
 
 import (
+	"image"
 	"image/color"
 	"math"
-	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/palette/moreland"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -40,11 +39,14 @@ func rgb(hex uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 255}
 }
 
-// tint mixes c with white: 0 is c, 1 is white.
-func tint(c color.NRGBA, amount float64) color.NRGBA {
-	mix := func(v uint8) uint8 { return uint8(math.Round(float64(v) + amount*(255-float64(v)))) }
-	return color.NRGBA{R: mix(c.R), G: mix(c.G), B: mix(c.B), A: c.A}
+// mix is between two colours: 0 is a, 1 is b.
+func mix(a, b color.NRGBA, share float64) color.NRGBA {
+	between := func(a, b uint8) uint8 { return uint8(math.Round(float64(a) + share*(float64(b)-float64(a)))) }
+	return color.NRGBA{R: between(a.R, b.R), G: between(a.G, b.G), B: between(a.B, b.B), A: a.A}
 }
+
+// tint mixes c with white: 0 is c, 1 is white.
+func tint(c color.NRGBA, amount float64) color.NRGBA { return mix(c, white, amount) }
 
 func withAlpha(c color.NRGBA, alpha float64) color.NRGBA {
 	c.A = uint8(math.Round(255 * alpha))
@@ -75,52 +77,44 @@ func textStyle(size vg.Length, c color.Color) text.Style {
 	}
 }
 
-// colourTable holds the colours from the least value to the greatest.
-type colourTable [255]color.Color
+// colourTable holds the colours from 0 to 1.
+type colourTable [255]color.NRGBA
 
-// index gives the place of v in [0, 1].
-func (t *colourTable) index(v float64) int {
-	return int(math.Round(math.Min(math.Max(v, 0), 1) * float64(len(t)-1)))
+// at is the colour of v in [0, 1].
+func (t *colourTable) at(v float64) color.NRGBA {
+	return t[int(math.Round(math.Min(math.Max(v, 0), 1)*float64(len(t)-1)))]
 }
 
-// divergingColours run from blue over near-white to orange, each half even in CIELAB lightness (Moreland 2009,
-// "Diverging Color Maps for Scientific Visualization"); colour-blind readers can tell blue from orange, and the light
-// middle is where a classifier is undecided.
-var divergingColours = func() *colourTable {
-	low := tabulate(rgb(0x2F7FBF), rgb(0x9CC3E3), rgb(0xF7F7F5))
-	high := tabulate(rgb(0xD9771F), rgb(0xEFB985), rgb(0xF7F7F5))
-	t := new(colourTable)
-	for i := range t {
-		if k := 2 * i; k < len(t) {
-			t[i] = low[k]
+// picture shows the colours in a row, or upright from below.
+func (t *colourTable) picture(upright bool) image.Image {
+	img := image.NewNRGBA(image.Rect(0, 0, len(t), 1))
+	if upright {
+		img = image.NewNRGBA(image.Rect(0, 0, 1, len(t)))
+	}
+	for i, c := range t {
+		if upright {
+			img.Set(0, len(t)-1-i, c)
 		} else {
-			t[i] = high[2*(len(t)-1)-k]
+			img.Set(i, 0, c)
 		}
 	}
-	return t
-}()
+	return img
+}
 
-// sequentialColours run from white to a middle blue, even in CIELAB lightness; they stop before the dark blues so that
-// marks stay visible on them.
-var sequentialColours = func() *colourTable {
-	t := tabulate(rgb(0x3C86BD), rgb(0x8FBFE0), rgb(0xFFFFFF))
-	slices.Reverse(t[:])
-	return t
-}()
+// divergingColours run from blue over near-white to orange, which colour-blind readers tell apart; the light middle is
+// where a classifier is undecided.
+var divergingColours = ramp(rgb(0x2F7FBF), rgb(0x9CC3E3), rgb(0xF7F7F5), rgb(0xEFB985), rgb(0xD9771F))
 
-// tabulate interpolates between colours of growing lightness. It panics where they are not.
-func tabulate(controls ...color.Color) *colourTable {
-	m, err := moreland.NewLuminance(controls)
-	if err != nil {
-		panic(err)
-	}
-	m.SetMin(0)
-	m.SetMax(1)
+// sequentialColours run from white to a middle blue; they stop before the dark blues so that marks stay visible.
+var sequentialColours = ramp(white, rgb(0x8FBFE0), rgb(0x3C86BD))
+
+// ramp goes through the colours at even steps.
+func ramp(colours ...color.NRGBA) *colourTable {
 	t := new(colourTable)
 	for i := range t {
-		if t[i], err = m.At(float64(i) / float64(len(t)-1)); err != nil {
-			panic(err)
-		}
+		at := float64(i) / float64(len(t)-1) * float64(len(colours)-1)
+		k := min(int(at), len(colours)-2)
+		t[i] = mix(colours[k], colours[k+1], at-float64(k))
 	}
 	return t
 }

@@ -32,8 +32,8 @@ type TraceOptions struct {
 	Outlines bool
 	// LogY makes the y axis logarithmic: all values must be above 0.
 	LogY bool
-	// Most is the end of the y axis where values are higher; these are left out, with an arrow in their place. 0: the axis
-	// holds all values.
+	// Most is the end of the y axis where values are higher; these are cut off, and a note says so. 0: the axis holds all
+	// values.
 	Most float64
 }
 
@@ -96,10 +96,7 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 	a.x.whole, a.y.log = whole, opt.LogY
 	a.add(append(bands, lines...)...)
 	if highest > 0 {
-		for i, rows := range drawn {
-			a.add(&peaks{xs: rows[0], ys: rows[1], colour: traceStyles[styles[i]].Color})
-		}
-		p.note(peaksNote(highest))
+		p.note("cut off: values up to " + number(highest))
 	}
 	p.axes = []*axes{a}
 	return newFigure(frame, p)

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // Series is a quantity along a run.
@@ -17,9 +18,6 @@ type Series struct {
 	Step  []float64
 	Value []float64
 }
-
-// validationLabel is the label of the validation's axis.
-const validationLabel = "validation NLPD [nats per row]"
 
 // trainingCurves draws a training and a validation curve; one of them may be empty.
 func trainingCurves(training, validation Series, frame Frame) (*Figure, error) {
@@ -43,35 +41,31 @@ func trainingCurves(training, validation Series, frame Frame) (*Figure, error) {
 	steps := spanOf(train[0], valid[0])
 	x := steps.widen(0.015)
 
-	add := func(xLabel, yLabel string, rows [][]float64, colour color.NRGBA) *axes {
+	add := func(label string, rows [][]float64) *axes {
 		y, cut := robustSpan(rows[1])
-		a := newAxes(xLabel, yLabel, x, y.widen(0.08)) // the star stands out of its curve
+		a := newAxes("", label, x, y.widen(0.08)) // the mark of the best stands out of its curve
 		p.axes = append(p.axes, a)
 		if cut > 0 {
-			p.note(fmt.Sprintf("%s: the %d greatest values are above the axis, at the arrows", yLabel, cut))
-			a.add(&peaks{xs: rows[0], ys: rows[1], colour: colour})
+			p.note(fmt.Sprintf("%s: the %d greatest values are cut off", label, cut))
 		}
 		return a
 	}
 	if len(train[0]) > 0 {
-		below := frame.XLabel
-		if len(valid[0]) > 0 {
-			below = ""
-		}
-		p.curve(add(below, frame.YLabel, train, blue), frame.YLabel, train, blue, nil)
+		p.curve(add(frame.YLabel, train), frame.YLabel, train, blue, nil)
 	}
 	if len(valid[0]) > 0 {
-		a, best := add(frame.XLabel, validationLabel, valid, vermillion), floats.MinIdx(valid[1])
+		a, best := add("validation NLPD", valid), floats.MinIdx(valid[1])
 		curve := newLine(valid[0], valid[1], stroke(vermillion, 1.6, dashed...))
-		if len(valid[0]) > 400 {
+		if len(valid[0]) > manySteps {
 			curve.style = stroke(vermillion, 1.2) // dashes would break up a curve as dense as this
 		}
-		star := &dots{xs: valid[0][best : best+1], ys: valid[1][best : best+1], shape: diamond, radius: 4.5, fill: black,
-			edge: stroke(white, 1)}
-		a.add(curve, star)
-		p.entry(validationLabel, curve)
-		p.entry(fmt.Sprintf("best: %s at %s %s", number(valid[1][best]), frame.XLabel, number(valid[0][best])), star)
+		lowest := &dots{xs: valid[0][best : best+1], ys: valid[1][best : best+1], shape: draw.BoxGlyph{}, radius: 4,
+			fill: black, halo: 1}
+		a.add(curve, lowest)
+		p.entry("validation NLPD [nats per row]", curve)
+		p.entry(fmt.Sprintf("best: %s at %s %s", number(valid[1][best]), frame.XLabel, number(valid[0][best])), lowest)
 	}
+	p.axes[len(p.axes)-1].x.label = frame.XLabel
 	return newFigure(frame, p)
 }
 

@@ -66,9 +66,8 @@ var twoMoons = synthetic{
 			classes[i] = int(y)
 		}
 		return viz.DecisionMapOf(lattice, prediction, 1, viz.DecisionOptions{
-			Boundary: true,
-			Frame:    frame,
-			PointsX:  mat.Col(nil, 0, test.X), PointsY: mat.Col(nil, 1, test.X), Classes: classes, ClassNames: test.Classes,
+			Frame:   frame,
+			PointsX: mat.Col(nil, 0, test.X), PointsY: mat.Col(nil, 1, test.X), Classes: classes, ClassNames: test.Classes,
 		})
 	},
 }
