@@ -4,7 +4,6 @@
 package report
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"encoding/base64"
@@ -27,6 +26,7 @@ import (
 	"gobnn/bayes/metric"
 	"gobnn/viz"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -187,7 +187,7 @@ func (r *Report) content(ctx context.Context, v Verdict) (c content, err error) 
 	if err := r.effects(ctx, &c); err != nil {
 		return c, err
 	}
-	if c.Worst, err = r.worst(ctx, p); err != nil {
+	if c.Worst, err = r.worst(p); err != nil {
 		return c, err
 	}
 	r.ran(&c)
@@ -296,15 +296,11 @@ func (r *Report) effects(ctx context.Context, c *content) error {
 	if _, pictures := data.X.(*dataset.Pixels); pictures {
 		return nil
 	}
-	outputs := 1
 	c.EffectOn = data.TargetNames()[0]
 	classes := r.Posterior.Origin().Classes
-	if len(classes) > 0 {
-		outputs = len(classes)
-	}
 	var on []int
-	for output := range outputs {
-		if outputs != 2 || output == 1 { // the other class's has the other sign
+	for output := range max(1, len(classes)) {
+		if len(classes) != 2 || output == 1 { // the other class's has the other sign
 			on = append(on, output)
 		}
 	}
@@ -315,13 +311,13 @@ func (r *Report) effects(ctx context.Context, c *content) error {
 	for i, all := range each {
 		if len(all) > 0 && (len(c.Effects) == 0 || math.Abs(all[0].Change) > math.Abs(c.Effects[0].Change)) {
 			c.Effects = all
-			if outputs > 1 {
+			if len(classes) > 0 {
 				c.EffectOn = classes[on[i]]
 			}
 		}
 	}
 	opt := viz.AlongOptions{BandOptions: viz.BandOptions{Frame: wide}, Data: data}
-	if outputs > 1 {
+	if len(classes) > 0 {
 		opt.Class = c.EffectOn
 	}
 	for _, e := range c.Effects {
@@ -345,75 +341,67 @@ func (r *Report) effects(ctx context.Context, c *content) error {
 }
 
 // worst are the rows whose targets have the lowest density.
-func (r *Report) worst(ctx context.Context, p bayes.Prediction) (all []worst, err error) {
+func (r *Report) worst(p bayes.Prediction) (all []worst, err error) {
 	logs, err := p.LogDensity(r.Rows.Y)
 	if err != nil {
 		return nil, err
 	}
 	order := make([]int, len(logs))
-	for i := range order {
-		order[i] = i
+	floats.ArgsortStable(slices.Clone(logs), order)
+	for _, i := range order[:min(len(order), worstRows)] {
+		all = append(all, worst{Row: r.Rows.OriginalRow(i), LogDensity: fmt.Sprintf("%.2f", logs[i])})
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(logs[a], logs[b]) })
-	order = order[:min(len(order), worstRows)]
-	if p.Task() != bayes.Regression {
-		probabilities, err := p.Probabilities()
-		if err != nil {
-			return nil, err
-		}
-		labels, err := p.Labels()
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range order {
-			most := labels[i]
-			all = append(all, worst{Row: r.Rows.OriginalRow(i), Target: r.Rows.Classes[int(r.Rows.Y[i])],
-				Predicted:  fmt.Sprintf("%s, with %.1f %%", r.Rows.Classes[most], 100*probabilities[i][most]),
-				Interval:   fmt.Sprintf("%.2g %%", 100*probabilities[i][int(r.Rows.Y[i])]),
-				LogDensity: fmt.Sprintf("%.2f", logs[i])})
-		}
-		return all, nil
+	if p.Task() == bayes.Regression {
+		return all, r.predicted(p, all, order)
 	}
-	rows, err := r.Rows.Subset(order) // intervals of all would take long
+	probabilities, err := p.Probabilities()
 	if err != nil {
 		return nil, err
 	}
-	if p, err = r.Posterior.Predict(ctx, rows.X); err != nil {
+	labels, err := p.Labels()
+	if err != nil {
 		return nil, err
 	}
-	if p, err = p.OfRows(rows); err != nil {
-		return nil, err
+	for n := range all {
+		i, w := order[n], &all[n]
+		truth, most := int(r.Rows.Y[i]), labels[i]
+		w.Target = r.Rows.Classes[truth]
+		w.Predicted = fmt.Sprintf("%s, with %.1f %%", r.Rows.Classes[most], 100*probabilities[i][most])
+		w.Interval = fmt.Sprintf("%.2g %%", 100*probabilities[i][truth])
 	}
+	return all, nil
+}
+
+// predicted fills in the targets of a regression and what is predicted for them, of the first rows in the order.
+func (r *Report) predicted(p bayes.Prediction, all []worst, order []int) error {
 	mean, err := p.Mean()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	stdDev, err := p.StdDev()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	lower, upper, err := p.Interval(level)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	targets := p.Columns()
-	for n, i := range order {
-		w := worst{Row: rows.OriginalRow(n), LogDensity: fmt.Sprintf("%.2f", logs[i])}
-		for k := range targets {
-			at := n*targets + k
+	for n := range all {
+		i, w := order[n], &all[n]
+		for k := range p.Columns() {
+			at := i*p.Columns() + k
 			if k > 0 {
 				w.Target, w.Predicted, w.Interval = w.Target+", ", w.Predicted+", ", w.Interval+", "
 			}
-			if rows.Censored != nil && rows.Censored[n] {
+			if r.Rows.Censored != nil && r.Rows.Censored[i] {
 				w.Target += "above "
 			}
-			w.Target += number(rows.Y[at], stdDev[at])
+			w.Target += number(r.Rows.Y[at], stdDev[at])
 			w.Predicted += number(mean[at], stdDev[at])
 			w.Interval += number(lower[at], stdDev[at]) + " to " + number(upper[at], stdDev[at])
 		}
-		all = append(all, w)
 	}
-	return all, nil
+	return nil
 }
 
 // ran adds how the posterior was found.
@@ -438,26 +426,22 @@ func (r *Report) ran(c *content) {
 	for _, name := range slices.Sorted(maps.Keys(from.Versions)) {
 		fact(name, "%s", from.Versions[name])
 	}
+	diagnostic := func(name string, value float64) {
+		if !math.IsNaN(value) {
+			c.Diagnostics = append(c.Diagnostics, named{name, fmt.Sprintf("%.4g", value)})
+		}
+	}
 	diagnostics := r.Posterior.Diagnostics()
 	for _, name := range slices.Sorted(maps.Keys(diagnostics)) {
-		c.Diagnostics = append(c.Diagnostics, named{name, fmt.Sprintf("%.4g", diagnostics[name])})
+		diagnostic(name, diagnostics[name])
 	}
 	if r.Result == nil {
 		return
 	}
 	if d, err := diag.Of(r.Result); err == nil {
-		for _, n := range []struct {
-			name  string
-			value float64
-		}{
-			{"R-hat of the chains, the largest of all parameters", d.RHat},
-			{"effective sample size of the particles", d.ESS},
-			{"k-hat of the weights", d.KHat},
-		} {
-			if !math.IsNaN(n.value) {
-				c.Diagnostics = append(c.Diagnostics, named{n.name, fmt.Sprintf("%.4g", n.value)})
-			}
-		}
+		diagnostic("R-hat of the chains, the largest of all parameters", d.RHat)
+		diagnostic("effective sample size of the particles", d.ESS)
+		diagnostic("k-hat of the weights", d.KHat)
 	}
 	fact("Seconds", "%.1f", r.Result.Elapsed.Seconds())
 	for _, d := range r.Result.Details {

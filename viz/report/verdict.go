@@ -186,7 +186,7 @@ func (v *Verdict) look() error {
 			}
 		}
 		others := math.Round((1 - share) * float64(rows.Rows()))
-		switch names := shortList(absent); {
+		switch names := strings.Join(absent, " or "); {
 		case others == 0:
 			found(No, rows.Target, fmt.Sprintf("no row that judges them is of %s", names), ", so that nothing is known of how "+
 				"they tell classes apart: hold out more rows, or give rows of each class")
@@ -261,14 +261,6 @@ func piled(y []float64) (value, share, others float64) {
 	}
 	n := len(y) - count[value]
 	return value, 1 - float64(n)/float64(len(y)), float64(len(count)-1) / math.Max(float64(n), 1)
-}
-
-// shortList joins at most five names.
-func shortList(names []string) string {
-	if more := len(names) - 5; more > 0 {
-		names = append(slices.Clip(names[:5]), fmt.Sprintf("%d others", more))
-	}
-	return strings.Join(names, " or ")
 }
 
 // leftOut doubts scores that are worse than those of the rows that the fit left out itself.
