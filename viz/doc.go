@@ -24,8 +24,7 @@
 // Curves and points that differ in colour also differ in line pattern, width or shape. The colours are the set of Okabe
 // and Ito, which colour-blind readers can tell apart; [Trace].Style keeps the look of a method over several figures.
 // The legend is above the axes, never over data, and has every colour of the picture. A band's ground is grey beyond
-// the data. Give units in the axis labels: Frame.XLabel
-// "position [m]".
+// the data. Give units in the axis labels: Frame.XLabel "position [m]".
 //
 // # Long and broken input
 //

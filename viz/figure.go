@@ -30,8 +30,7 @@ type Frame struct {
 	Title, XLabel, YLabel string
 	// Width and Height in CSS pixels, 96 an inch, 240 to 8000; 0 is the figure's default (about 640 x 420). A notebook's
 	// cell has room for 830, a journal's column of 3.5 inches for 336 and its page for 672: make a figure as wide as it
-	// will be printed. Text has 9 to 12 points. A PNG has twice as many pixels in each
-	// direction.
+	// will be printed. Text has 9 to 12 points. A PNG has twice as many pixels in each direction.
 	Width, Height int
 }
 

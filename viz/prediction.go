@@ -62,7 +62,7 @@ func probabilityBand(p bayes.Prediction, class int) (mean, stdDev []float64, dra
 }
 
 // particleProbabilities are those that one particle gives a class, [Rows].
-func particleProbabilities(p bayes.Prediction, particle, class int) ([]float64, error) {
+func particleProbabilities(p bayes.Prediction, particle, class int) (values []float64, err error) {
 	one, err := p.Particle(particle)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,10 @@ func particleProbabilities(p bayes.Prediction, particle, class int) ([]float64, 
 	if err != nil {
 		return nil, fmt.Errorf("particle %d: %w", particle, err)
 	}
-	return ofClass(alone, class), nil
+	for _, row := range alone {
+		values = append(values, row[class])
+	}
+	return values, nil
 }
 
 // chosenParticles returns particles at even steps through the cumulated weights, so that heavy ones come more often.
@@ -92,34 +95,15 @@ func chosenParticles(p bayes.Prediction) []int {
 // of the lattice, in the order of [Field.Points]. It also draws, for 20 particles, the line where the probability of
 // the class is 1/2; particles of large weight are chosen more often.
 func DecisionMapOf(lattice Field, p bayes.Prediction, class int, opt DecisionOptions) (*Figure, error) {
-	probabilities, err := p.Probabilities()
-	if err != nil {
+	if class < 0 || class >= p.Classes() {
+		return nil, fmt.Errorf("viz: decision map: class %d: the prediction has %d classes", class, p.Classes())
+	}
+	var err error
+	if lattice.Values, _, opt.draws, err = probabilityBand(p, class); err != nil {
 		return nil, fmt.Errorf("viz: decision map: %w", err)
 	}
-	if class < 0 || class >= p.Classes() {
-		return nil, fmt.Errorf("viz: decision map: class %d: the prediction has classes 0 to %d", class, p.Classes()-1)
-	}
-	for _, particle := range chosenParticles(p) {
-		alone, err := particleProbabilities(p, particle, class)
-		if err != nil {
-			return nil, fmt.Errorf("viz: decision map: %w", err)
-		}
-		opt.draws = append(opt.draws, alone)
-	}
-	if opt.ProbabilityLabel == "" {
-		opt.ProbabilityLabel = "predicted probability of " + opt.className(class)
-	}
-	lattice.Values = ofClass(probabilities, class)
+	opt.ProbabilityLabel = cmp.Or(opt.ProbabilityLabel, "predicted probability of "+opt.className(class))
 	return DecisionMap(lattice, opt)
-}
-
-// ofClass is one column of probabilities, [Rows, Classes].
-func ofClass(probabilities [][]float64, class int) []float64 {
-	values := make([]float64, len(probabilities))
-	for n, row := range probabilities {
-		values[n] = row[class]
-	}
-	return values
 }
 
 // PredictedVsTrueOf shows a regression's predictive mean against the true targets, [Rows], in the target's own units,

@@ -108,15 +108,6 @@ type worst struct {
 
 type named struct{ Name, Value string }
 
-// Write judges the rows and writes the page, see [Verdict.Write].
-func (r *Report) Write(ctx context.Context, to io.Writer) error {
-	v, err := r.Judge(ctx)
-	if err != nil {
-		return err
-	}
-	return v.Write(ctx, to)
-}
-
 // Write writes the page. Nothing is written if it fails. What the data call their columns and classes is shown as text,
 // whatever it is.
 func (v Verdict) Write(ctx context.Context, to io.Writer) error {
