@@ -8,6 +8,7 @@ import (
 	"image/draw"
 	"image/png"
 	"os"
+	"time"
 
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
@@ -65,9 +66,21 @@ func show(picture image.Image) error {
 	return syncNotebook()
 }
 
+const syncTimeout = 30 * time.Second
+
 // syncNotebook waits until the kernel has read what was sent: the cell's program may end before it has left.
+// gonbui.Sync itself waits forever for a kernel that is gone.
 func syncNotebook() error {
-	gonbui.Sync()
+	done := make(chan struct{})
+	go func() {
+		gonbui.Sync()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(syncTimeout):
+		return fmt.Errorf("viz: the notebook's kernel has not answered for %v", syncTimeout)
+	}
 	if err := gonbui.Error(); err != nil {
 		return fmt.Errorf("viz: sending to the notebook: %w", err)
 	}

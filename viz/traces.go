@@ -51,34 +51,30 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 		return nil, err
 	}
 	p := &panel{title: frame.Title}
-	drawn := make([][][]float64, len(traces)) // the rows of each trace
-	var x, y []float64                        // what the axes must hold
+	var x, y []float64 // what the axes must hold
+	var bands, lines []mark
 	dropped := 0
 	for i, t := range traces {
 		rows, bad, err := t.rows(opt)
 		if err != nil {
 			return nil, err
 		}
-		drawn[i] = rows
 		dropped += bad
 		x, y = append(x, rows[0]...), append(y, rows[1]...)
-	}
-	p.note(droppedNote(dropped))
-	across := spanOf(x).widen(.015)
-	whole := !slices.ContainsFunc(x, func(v float64) bool { return v != math.Round(v) })
-	var bands, lines []mark
-	for i, t := range traces {
-		band, err := t.band(drawn[i], traceStyles[styles[i]].Color, opt)
+		style := traceStyles[styles[i]]
+		band, err := t.band(rows, style.Color, opt)
 		if err != nil {
 			return nil, err
 		}
 		if band != nil {
 			bands, y = append(bands, band), slices.Concat(y, band.lower, band.upper)
 		}
-		curve := newLine(drawn[i][0], drawn[i][1], traceStyles[styles[i]])
+		curve := newLine(rows[0], rows[1], style)
 		p.entry(t.Name, curve)
 		lines = append(lines, curve)
 	}
+	p.note(droppedNote(dropped))
+	across := spanOf(x).widen(.015)
 	if opt.TruthName != "" {
 		if !finite(opt.Truth) || opt.LogY && opt.Truth <= 0 {
 			return nil, fmt.Errorf("viz: Truth = %v: it must be finite, and above 0 with LogY", opt.Truth)
@@ -93,7 +89,8 @@ func Traces(traces []Trace, opt TraceOptions) (*Figure, error) {
 		return nil, err
 	}
 	a := newAxes(frame.XLabel, frame.YLabel, across, up)
-	a.x.whole, a.y.log = whole, opt.LogY
+	a.x.whole = !slices.ContainsFunc(x, func(v float64) bool { return v != math.Round(v) })
+	a.y.log = opt.LogY
 	a.add(append(bands, lines...)...)
 	if highest > 0 {
 		p.note("cut off: values up to " + number(highest))
