@@ -25,7 +25,7 @@ import (
 // value of every field works. FBNN(A-B) of the paper is CES{Calibration: A, Sampling: B}.
 //
 // Its checkpoint is a file for each stage: with ".start", ".calibration", ".emulation" (one for each activation that is
-// tried) and ".sampling" after the name. Observe and fit.Steps see the draws of the sampling, whose posterior predicts
+// tried) and ".sampling" after the name. Observe and fit.Now see the draws of the sampling, whose posterior predicts
 // by the network, also with PaperMode. Errors wrap mcmc.ErrStuck if chains do not move, and ErrEmulator if the emulator
 // is of no use.
 //

@@ -21,7 +21,7 @@ import (
 )
 
 // Chain samples the true posterior by one chain, without an emulator: the BNN-SGHMC and BNN-pCN with which the paper
-// compares FBNN. It is the calibration of CES with more draws, which Observe and fit.Steps see. If the context is
+// compares FBNN. It is the calibration of CES with more draws, which Observe and fit.Now see. If the context is
 // cancelled, fit.Fit returns an error and no result; with a checkpoint the same call resumes.
 type Chain struct {
 	Kernel    mcmc.Kernel // as CES.Calibration; default mcmc.SGHMC

@@ -37,9 +37,6 @@ func newEvaluator(job *job, problem density.Problem) (*evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if inBlocks {
-		e.Reading, e.Rows = job.Reading, job.Rows()
-	}
 	return &evaluator{e, size}, nil
 }
 

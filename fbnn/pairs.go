@@ -224,7 +224,6 @@ func (p *pairs) blocks(
 	state := compute.NewState(job.Engine)
 	defer state.Close()
 	theta := compute.Floats(job.DType, p.theta.RawMatrix().Data, all, d)
-	told := job.Reading(name)
 	for from := 0; from < rows; from += block {
 		if err := context.Cause(ctx); err != nil {
 			return fmt.Errorf("fbnn: %s: %w", name, err)
@@ -240,7 +239,6 @@ func (p *pairs) blocks(
 			return fmt.Errorf("fbnn: %s: %w", name, err)
 		}
 		each(values, partY[:count*targets])
-		told(from + count)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ import (
 	"gobnn/bayes/train"
 )
 
-// Method is the default method, see the package. Its details are a *Details, and a *train.Details of the last fold.
+// Method is an ensemble with chains, see the package. Its details are a *Details, and a *train.Details of the last fold.
 // Settings.Observe gets the posterior of the folds so far.
 type Method struct {
 	// Seconds is the budget, compilation included; default 60. Each fold has its share; the chains get what training
@@ -34,8 +34,6 @@ type Method struct {
 
 	plan plan
 }
-
-func init() { fit.SetDefault(Method{}) }
 
 var (
 	_ fit.Method = Method{}

@@ -1,7 +1,6 @@
 package auto
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -446,23 +445,6 @@ func TestFoldSeeds(t *testing.T) {
 			}
 			seen[of] = fmt.Sprintf("fold %d of seed %d", f, seed)
 		}
-	}
-}
-
-// A nil method is this one.
-func TestNil(t *testing.T) {
-	parts := dataset.Parts{Train: noisy(30, 1)}
-	var stage string
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	s := run.Settings{Engine: computetest.Go(t), Progress: func(p run.Progress) {
-		if stage = cmp.Or(p.Stage, stage); p.Status == "" {
-			cancel()
-		}
-	}}
-	if r, err := fit.Fit(ctx, small(t, parts.Train), nil, parts, s); err != nil || r.Status != run.Cancelled ||
-		!strings.HasPrefix(stage, "fold 1") || !strings.HasPrefix(r.Posterior.Provenance().Algorithm, "auto: ") {
-		t.Errorf("%+v, %v, in %q", r, err, stage)
 	}
 }
 

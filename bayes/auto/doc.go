@@ -1,8 +1,7 @@
-// Package auto is what to take if you do not know which method: one setting, a budget in seconds. Importing it makes
-// its Method the default of fit.Fit:
+// Package auto is what to take if you do not know which method: one setting, a budget in seconds:
 //
 //	model, err := bayes.ModelFor(parts.Train)
-//	result, err := fit.Fit(ctx, model, nil, parts, run.Settings{})
+//	result, err := fit.Fit(ctx, model, auto.Method{}, parts, run.Settings{})
 //	fmt.Println(fit.Details[*auto.Details](result))
 //
 // It trains a deep ensemble by cross-validation, samples from each of its members as Microcanonical Langevin Ensembles

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gobnn/bayes"
-	_ "gobnn/bayes/auto" // the default of fit.Fit
+	"gobnn/bayes/auto"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/fit"
 	"gobnn/bayes/run"
@@ -24,7 +24,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	result, err := fit.Fit(ctx, model, nil, parts, run.Settings{})
+	result, err := fit.Fit(ctx, model, auto.Method{}, parts, run.Settings{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -14,10 +14,6 @@ import (
 // Evaluator evaluates functions of phi, given a problem's rows, at many points on the host. The functions are sums over
 // rows, to which each block has its share of the prior's part. Close it.
 type Evaluator struct {
-	// Reading, if set, returns what is called after each block with the number of rows so far, of Rows.
-	Reading func(what string) func(rows int)
-	Rows    int
-
 	owner    string // with which errors begin
 	engine   *compute.Engine
 	blocks   Blocks
@@ -111,10 +107,6 @@ func (e *Evaluator) At(
 	ctx context.Context, name string, at Points, size int,
 	f func(target Target, data compute.Nodes, phi *graph.Node) *graph.Node,
 ) (sum []float64, err error) {
-	read := func(int) {}
-	if e.Reading != nil {
-		read = e.Reading(name)
-	}
 	for block := range e.blocks.Count {
 		out, err := e.onBlock(ctx, block, name, at, size, f)
 		switch {
@@ -125,7 +117,6 @@ func (e *Evaluator) At(
 		default:
 			floats.Add(sum, out)
 		}
-		read((block + 1) * e.Rows / e.blocks.Count)
 	}
 	return sum, nil
 }

@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,17 +18,13 @@ import (
 
 // This file is the door: what Fit and Sample check before a method runs.
 
-// errNoMethod: the caller passed nil and no package set a default.
-var errNoMethod = errors.New("fit: there is no method: import gobnn/bayes/auto, whose method is then the default, or " +
-	"take one, such as ohsmc.OpenHorizon{}, pmcnet.PMC{} or " +
-	"baseline.Ensemble{}")
-
 // newJob checks everything that needs no graph, for Fit.
 func newJob(
 	ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings run.Settings,
 ) (*Job, error) {
-	if method = cmp.Or(method, byDefault); method == nil {
-		return nil, errNoMethod
+	if method == nil {
+		return nil, errors.New("fit: there is no method: take one, such as auto.Method{}, ohsmc.OpenHorizon{}, pmcnet.PMC{} " +
+			"or baseline.Ensemble{}")
 	}
 	from, continues := method.(From)
 	if continues {
@@ -44,11 +39,11 @@ func newJob(
 		err = fmt.Errorf("%s: there are rows among the parts, but those of %T are held elsewhere: leave the parts empty, "+
 			"dataset.Parts{}", owner, method)
 	case j.takes.Elsewhere != nil:
-		j.method, j.Data, err = j.takes.Elsewhere(ctx, AllByDefault(model))
+		j.method, j.Data, err = j.takes.Elsewhere(ctx, allByDefault(model))
 	case parts.Source != nil:
 		err = j.streams(owner, model, parts)
 	default:
-		j.Data, err = New(owner, AllByDefault(model), parts)
+		j.Data, err = New(owner, allByDefault(model), parts)
 	}
 	if err == nil && parts.TrainHash != "" && j.Source == nil {
 		err = j.checkHash(parts.TrainHash)
@@ -108,7 +103,7 @@ func (j *Job) streams(owner string, model bayes.Model, parts dataset.Parts) (err
 	case parts.Train != nil:
 		return fmt.Errorf("%s: Parts has training rows in memory beside Parts.Source: leave out Parts.Train", owner)
 	}
-	if j.Data, err = streamed(owner, AllByDefault(model), parts.Source); err != nil {
+	if j.Data, err = streamed(owner, allByDefault(model), parts.Source); err != nil {
 		return err
 	}
 	j.Parts.TrainHash = parts.TrainHash
@@ -159,7 +154,7 @@ func newSampling(problem density.Problem, method Method, settings run.Settings) 
 	}
 	if settings.Observe != nil {
 		return nil, fmt.Errorf("%s: Settings.Observe is set: a log-density has no posterior to show: leave it out, and use "+
-			"fit.SampleSteps or Settings.Progress", owner)
+			"fit.Now or Settings.Progress", owner)
 	}
 	j.Data, j.problem = &Data{Owner: owner}, &problem
 	return j, j.prepare(settings)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -21,19 +20,27 @@ import (
 	"gobnn/bayes/run"
 )
 
-// steps is fit.Steps of the method.
-func (m method) steps(
-	t *testing.T, model bayes.Model, parts dataset.Parts, settings run.Settings,
-) iter.Seq2[fit.Position, error] {
-	if m.after == nil {
-		return fit.Steps(t.Context(), model, m.Method, parts, settings)
+// watched is a run of the method that calls a function after each step, and is left where that returns false.
+func (m method) watched(
+	t *testing.T, model bayes.Model, parts dataset.Parts, settings run.Settings, step func(run.Progress) (more bool),
+) (*fit.Result, error) {
+	method := m.Method
+	if m.after != nil {
+		trained, err := fit.Fit(t.Context(), model, m.after, parts, run.Settings{
+			Seed: settings.Seed, Engine: settings.Engine,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		model, method = bayes.Model{}, fit.From{Trained: trained.Posterior, Method: m.Method}
 	}
-	trained, err := fit.Fit(t.Context(), model, m.after, parts, run.Settings{Seed: settings.Seed, Engine: settings.Engine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	from := fit.From{Trained: trained.Posterior, Method: m.Method}
-	return fit.Steps(t.Context(), bayes.Model{}, from, parts, settings)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	return fit.Fit(run.Watched(ctx, func(p run.Progress, _ run.Machine) {
+		if !step(p) {
+			cancel()
+		}
+	}), model, method, parts, settings)
 }
 
 // A run of any method that is left in the middle of a stage and gone on with ends as the whole run does, to the bit: by
@@ -53,15 +60,13 @@ func TestEveryMethodStops(t *testing.T) {
 	for _, m := range every() {
 		t.Run(m.name, func(t *testing.T) {
 			s := run.Settings{Seed: 3, Engine: computetest.Go(t)}
-			var whole *fit.Result
 			var all []run.Progress
-			for now, err := range m.steps(t, model, parts, s) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if whole = now.Result; whole == nil {
-					all = append(all, now.Progress)
-				}
+			whole, err := m.watched(t, model, parts, s, func(p run.Progress) bool {
+				all = append(all, p)
+				return true
+			})
+			if err != nil {
+				t.Fatal(err)
 			}
 			same := func(what string, got *fit.Result) {
 				t.Helper()
@@ -75,25 +80,23 @@ func TestEveryMethodStops(t *testing.T) {
 			for _, at := range middles(all) {
 				s.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
 				steps := 0
-				for now, err := range m.steps(t, model, parts, s) {
-					if err != nil || now.Result != nil {
-						t.Fatalf("the run ends before its step %d of %d: %v", at, len(all), err)
-					}
-					if steps++; steps == at {
-						break
-					}
+				_, err := m.watched(t, model, parts, s, func(run.Progress) bool {
+					steps++
+					return steps < at
+				})
+				if steps != at || err != nil && !errors.Is(err, context.Canceled) {
+					t.Fatalf("the run ends after step %d, and not %d, of %d: %v", steps, at, len(all), err)
 				}
 				steps = 0
-				for now, err := range m.steps(t, model, parts, s) {
-					switch left := all[at-1]; {
-					case err != nil:
-						t.Fatalf("left after step %d of %q: %v", left.Step, left.Stage, err)
-					case now.Result != nil:
-						same(fmt.Sprintf("left after step %d of %q", left.Step, left.Stage), now.Result)
-					default:
-						steps++
-					}
+				left := fmt.Sprintf("left after step %d of %q", all[at-1].Step, all[at-1].Stage)
+				result, err := m.watched(t, model, parts, s, func(run.Progress) bool {
+					steps++
+					return true
+				})
+				if err != nil {
+					t.Fatalf("%s: %v", left, err)
 				}
+				same(left, result)
 				if steps > len(all)-at+len(all)/10+1 {
 					t.Errorf("left after %d of %d steps, it makes %d more", at, len(all), steps)
 				}

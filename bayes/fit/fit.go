@@ -66,9 +66,9 @@ func New(owner string, model bayes.Model, parts dataset.Parts) (*Data, error) {
 	return d, nil
 }
 
-// AllByDefault is a model that does not say which parameters are stochastic with all weights and biases stochastic. It
+// allByDefault is a model that does not say which parameters are stochastic with all weights and biases stochastic. It
 // is for samplers whose algorithm does not ask for shared parameters.
-func AllByDefault(model bayes.Model) bayes.Model {
+func allByDefault(model bayes.Model) bayes.Model {
 	if len(model.Stochastic.Selectors) == 0 {
 		model.Stochastic = bayes.All()
 	}
@@ -76,12 +76,13 @@ func AllByDefault(model bayes.Model) bayes.Model {
 }
 
 // Share joins a model with a part of the rows, while other parts are held elsewhere. The rows are not scaled, since the
-// scalers would depend on all parts. A class may have no row.
+// scalers would depend on all parts. A class may have no row. If the model does not say which parameters are stochastic
+// all are.
 func Share(owner string, model bayes.Model, rows *dataset.Dataset) (*Data, error) {
 	if err := check(owner, rows); err != nil {
 		return nil, err
 	}
-	return unscaledData(owner, model, dataset.Parts{Train: rows})
+	return unscaledData(owner, allByDefault(model), dataset.Parts{Train: rows})
 }
 
 // bind is the model with the widths of the data, after a trial of what is a user's own in it.
@@ -267,8 +268,8 @@ func (d *Data) Rows() int {
 	return d.Parts.Train.Rows()
 }
 
-// Hash identifies the training part.
-func (d *Data) Hash() string {
+// rowsHash identifies the training part.
+func (d *Data) rowsHash() string {
 	switch {
 	case d.Source != nil:
 		return d.hash
@@ -280,7 +281,7 @@ func (d *Data) Hash() string {
 
 // checkHash is an error if the training part has another hash than the one that it must have.
 func (d *Data) checkHash(want string) error {
-	if have := d.Hash(); have != want {
+	if have := d.rowsHash(); have != want {
 		return fmt.Errorf("%s: the training rows have the hash %s, and those of Parts.TrainHash %s: give this machine the "+
 			"same rows", d.Owner, have, want)
 	}

@@ -146,7 +146,7 @@ type Stage struct {
 	Approximation string
 	// LikelihoodPower is the problem's power of the likelihood, if it is not 1; see bayes.Provenance.
 	LikelihoodPower float64
-	// Inner says that the draws are not those of the job's posterior: they are not shown to Observe and Steps.
+	// Inner says that the draws are not those of the job's posterior: they are not shown to Observe.
 	Inner bool
 }
 
@@ -269,9 +269,9 @@ func (j *Job) PosteriorOf(draws bayes.Draws, from bayes.Provenance) (*bayes.Post
 	return j.Posterior(draws, from, j.Engine)
 }
 
-// Identity returns the parts in which a run of the job and its checkpoint must agree: the data and the model, or the
+// mustAgree returns the parts in which a run of the job and its checkpoint must agree: the data and the model, or the
 // problem of Sample; seed, method and backend. A Stage adds its method and its problem.
-func (j *Job) Identity() (parts []run.Part, err error) {
+func (j *Job) mustAgree() (parts []run.Part, err error) {
 	if j.outer != nil {
 		return j.ofStage()
 	}
@@ -301,7 +301,7 @@ func (j *Job) Identity() (parts []run.Part, err error) {
 
 // ofStage identifies a stage of the outer job.
 func (j *Job) ofStage() ([]run.Part, error) {
-	parts, err := j.outer.Identity()
+	parts, err := j.outer.mustAgree()
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +322,7 @@ func (j *Job) ofData() ([]run.Part, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the model cannot be written as JSON: %w", err)
 	}
-	rows := j.Hash()
+	rows := j.rowsHash()
 	if part := j.Parts.Validation; part != nil {
 		rows += ", validation " + part.Hash()
 	}

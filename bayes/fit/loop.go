@@ -19,7 +19,7 @@ import (
 )
 
 // Loop declares the steps of a method that repeats one on a state of the device; R is a struct of numbers, a record.
-// Validation and early stopping, checkpoints, resume to the same bits, progress, Observe and Steps follow from it. A
+// Validation and early stopping, checkpoints, resume to the same bits, progress, Observe and Now follow from it. A
 // run reads its checkpoint before Begin. Of what the file holds only the shapes of the state's entries are checked: its
 // digest says that it is as it was written, its Format by which version, and its identity for which job.
 type Loop[R any] struct {
@@ -33,10 +33,6 @@ type Loop[R any] struct {
 	Begin func(ctx context.Context) (state *compute.State, release func(), err error)
 	// Step makes a step of at.State(), and counts it, as at.Record does.
 	Step func(ctx context.Context, at *Trail[R]) error
-	// Merge, if set, is one record of two in a row; of the steps in both the later one has this share. A run of more than
-	// 65 536 steps then has fewer records, each of 2, 4, 8 and so on steps: else its memory and its checkpoints, which
-	// have all records, would grow with each step. nil: there is a record for each step.
-	Merge func(before, after R, share float64) R
 	// Done says whether the run has ended though Steps are left; nil: it has not.
 	Done func(at *Trail[R]) bool
 	// Data are the prefixes of the state's entries that a checkpoint leaves out, such as "train_".
@@ -50,7 +46,7 @@ type Loop[R any] struct {
 	// ObserveEvery is the default of the settings' field.
 	ObserveEvery int
 	// Result is made of where the run stands: at its end, when Trail.Status says how it ended, and on its way, with the
-	// state as the last step left it, for Observe and Steps.
+	// state as the last step left it, for Observe and Now.
 	Result func(at *Trail[R]) (*Result, error)
 }
 
@@ -76,31 +72,15 @@ type Validation struct {
 type Trail[R any] struct {
 	// Step is the number of steps made. A method whose steps take several calls of Loop.Step, or none, counts them here.
 	Step      int
-	Records   []R // one for each step, or for so many as Loop.Merge says; or as the method appends them
+	Records   []R // one for each step, or as the method appends them
 	Validated []Validated
 	run.Selection
 	run.Status
 
-	each  int // steps of a record, of the last so far perhaps fewer
 	of    *loop[R]
 	state *compute.State
 	// adopted has the tensors of a checkpoint, until there is a state.
 	adopted map[string]*tensors.Tensor
-}
-
-// mostRecords is the largest number of records where they can be merged, 7 MB of those of package particles.
-const mostRecords = 1 << 16
-
-// UpTo are the records of the steps up to one: the last may be of some later steps too, if records were merged.
-func (t *Trail[R]) UpTo(step int) []R { return t.Records[:(step+t.each-1)/t.each] }
-
-// Ends are the steps that the records end with, counted from 1.
-func (t *Trail[R]) Ends() []int {
-	ends := make([]int, len(t.Records))
-	for i := range ends {
-		ends[i] = min((i+1)*t.each, t.Step)
-	}
-	return ends
 }
 
 // Validated are the scores of a validation.
@@ -131,7 +111,7 @@ func (t *Trail[R]) Record(record R, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: step %d of %d: %w", t.of.job.Owner, t.Step+1, t.of.Steps, err)
 	}
-	t.of.keep(record)
+	t.Records = append(t.Records, record)
 	t.Step++
 	return nil
 }
@@ -167,7 +147,7 @@ type loop[R any] struct {
 }
 
 func (l *Loop[R]) machine(j *Job) *loop[R] {
-	m := &loop[R]{Loop: l, job: j, Trail: &Trail[R]{Selection: run.NewSelection(1, 0), each: 1}}
+	m := &loop[R]{Loop: l, job: j, Trail: &Trail[R]{Selection: run.NewSelection(1, 0)}}
 	m.of = m
 	if v := l.Validation; v != nil {
 		m.Selection = run.NewSelection(max(1, v.Members), v.Patience)
@@ -191,7 +171,7 @@ func (m *loop[R]) close() {
 
 // Identity implements run.Machine.
 func (m *loop[R]) Identity() ([]run.Part, error) {
-	parts, err := m.job.Identity()
+	parts, err := m.job.mustAgree()
 	return append(parts, m.Loop.Identity...), err
 }
 
@@ -240,24 +220,6 @@ func (m *loop[R]) Step(ctx context.Context) error {
 		m.rank(Validated{m.Trail.Step, scores})
 	}
 	return m.observe()
-}
-
-// keep adds the record of a step: to the last one, if that has fewer steps than the others. Where there is no room for
-// a new one, two in a row become one.
-func (m *loop[R]) keep(record R) {
-	n := m.Trail.Step % m.each // steps that the last record has so far; 0: it has all
-	if n == 0 && m.Merge != nil && len(m.Records) == mostRecords {
-		for i := range mostRecords / 2 {
-			m.Records[i] = m.Merge(m.Records[2*i], m.Records[2*i+1], .5)
-		}
-		m.Records, m.each = m.Records[:mostRecords/2], 2*m.each
-	}
-	if n == 0 {
-		m.Records = append(m.Records, record)
-		return
-	}
-	last := &m.Records[len(m.Records)-1]
-	*last = m.Merge(*last, record, 1/float64(n+1))
 }
 
 // validates says whether a validation follows a step, counted from 1.
@@ -334,7 +296,6 @@ func (m *loop[R]) Progress() run.Progress {
 // position is the part of a checkpoint that is not tensors.
 type position struct {
 	Step      int             `json:"step"`
-	Each      int             `json:"each"`
 	Records   int             `json:"records"`   // rows of the trace
 	Validated int             `json:"validated"` // rows of the validations
 	Host      json.RawMessage `json:"host,omitempty"`
@@ -361,7 +322,7 @@ func (m *loop[R]) Keep() (any, map[string]*tensors.Tensor, error) {
 		return nil, nil, err
 	}
 	maps.Copy(entries, kept)
-	head := position{Step: m.Trail.Step, Each: m.each, Records: len(m.Records), Validated: len(m.Validated)}
+	head := position{Step: m.Trail.Step, Records: len(m.Records), Validated: len(m.Validated)}
 	if own != nil {
 		if head.Host, err = json.Marshal(own); err != nil {
 			return nil, nil, err
@@ -386,7 +347,7 @@ func (m *loop[R]) Adopt(head json.RawMessage, kept map[string]*tensors.Tensor) (
 	if err := run.Decode(head, &at); err != nil {
 		return err
 	}
-	m.Trail.Step, m.each, m.adopted = at.Step, at.Each, kept
+	m.Trail.Step, m.adopted = at.Step, kept
 	if at.Records > 0 {
 		if m.Records, err = run.ReadRecords[R](kept, traceName, at.Records); err != nil {
 			return err

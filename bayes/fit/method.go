@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"sync/atomic"
 
 	"gobnn/bayes"
@@ -76,14 +75,16 @@ func (f From) Run(ctx context.Context, j *Job) (*Result, error) { return f.Metho
 
 // Fit runs a method on a model and the training part of the data. Features, and the target of a regression, are
 // standardised by the training part's means and standard deviations, unless Model.Scaling says otherwise; the posterior
-// keeps these and predicts in raw units. If Model.Stochastic is not set all parameters are stochastic. A nil method is
-// the default one, auto.Method{}, if the program imports package bayes/auto.
+// keeps these and predicts in raw units. If Model.Stochastic is not set all parameters are stochastic.
 //
 // A cancelled context is no error: Fit returns what the steps so far have found, with the status run.Cancelled. If
 // there are no draws yet it returns no result, and an error that wraps the context's. If Observe fails, or a checkpoint
 // cannot be written, as on a full disk, Fit returns the error together with the result so far. The status is then
 // run.Stopped, or run.Completed if only the last checkpoint failed. With other errors there is no result. Errors wrap
 // dataset.ErrMissingClass if a class has no row, and the errors that the method documents.
+//
+// With a context of run.Watched a function of yours is called after each step, where Now has the result so far; it
+// leaves the run by cancelling the context.
 func Fit(
 	ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings run.Settings,
 ) (result *Result, err error) {
@@ -134,12 +135,6 @@ func watchEnd(s *run.Settings) (end func(context.Context, *Result, error)) {
 	}
 }
 
-// byDefault is the method that nil stands for.
-var byDefault Method
-
-// SetDefault says which method Fit takes where it is given nil. Package auto sets its own when it is imported.
-func SetDefault(m Method) { byDefault = m }
-
 // run runs the prepared method, and makes the posterior of its draws.
 func (j *Job) run(ctx context.Context) (*Result, error) {
 	if j.Source != nil {
@@ -172,58 +167,16 @@ func (j *Job) run(ctx context.Context) (*Result, error) {
 	return result, err
 }
 
-// Position is where a run stands after a step, as Steps yields it. It is valid until the next step.
-type Position struct {
-	run.Progress
-	Result  *Result // nil until the run has ended
-	machine run.Machine
-}
-
-// Now is the result that the run would have if it ended here, with an empty status; an error if the method has none
-// before its end.
-func (p Position) Now() (*Result, error) {
-	if p.Result != nil {
-		return p.Result, nil
+// Now is the result that a run would have if it ended after this step, with an empty status. The machine is that of
+// run.Watched, and the result is valid until the next step; an error if the method has none before its end.
+func Now(m run.Machine) (*Result, error) {
+	of, ok := m.(interface{ Now() (*Result, error) })
+	if !ok {
+		return nil, errors.New("fit: this method has no result before its end")
 	}
-	if m, ok := p.machine.(interface{ Now() (*Result, error) }); ok {
-		now, err := m.Now()
-		if err == nil {
-			now.Warnings = now.Doubts.Sentences()
-		}
-		return now, err
+	now, err := of.Now()
+	if err == nil {
+		now.Warnings = now.Doubts.Sentences()
 	}
-	return nil, errors.New("fit: this method has no result before its end")
-}
-
-// Steps is Fit for a range loop of your own: it yields after each step, and once more at the end, with the result.
-// Leaving the loop ends the run as a cancelled context does: the checkpoint is written, if one is set, and Fit or Steps
-// with the same settings resume from it, bit for bit. An error of Fit is yielded last.
-func Steps(
-	ctx context.Context, model bayes.Model, method Method, parts dataset.Parts, settings run.Settings,
-) iter.Seq2[Position, error] {
-	return steps(ctx, func(ctx context.Context) (*Result, error) { return Fit(ctx, model, method, parts, settings) })
-}
-
-// SampleSteps is Sample for a range loop of your own, as Steps is Fit.
-func SampleSteps(
-	ctx context.Context, problem density.Problem, method Method, settings run.Settings,
-) iter.Seq2[Position, error] {
-	return steps(ctx, func(ctx context.Context) (*Result, error) { return Sample(ctx, problem, method, settings) })
-}
-
-func steps(ctx context.Context, call func(context.Context) (*Result, error)) iter.Seq2[Position, error] {
-	return func(yield func(Position, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		left := false
-		result, err := call(run.Watched(ctx, func(p run.Progress, m run.Machine) {
-			if !left && !yield(Position{Progress: p, machine: m}, nil) {
-				left = true
-				cancel()
-			}
-		}))
-		if !left {
-			yield(Position{Result: result}, err)
-		}
-	}
+	return now, err
 }

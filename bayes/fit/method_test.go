@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"gobnn/bayes"
-	"gobnn/bayes/auto"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/dataset"
@@ -103,8 +102,6 @@ func (f faulty) Run(_ context.Context, j *fit.Job) (*fit.Result, error) {
 
 // A method that breaks its promises is refused by name.
 func TestFaultyMethods(t *testing.T) {
-	fit.SetDefault(nil)
-	t.Cleanup(func() { fit.SetDefault(auto.Method{}) })
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range []struct {
@@ -112,7 +109,7 @@ func TestFaultyMethods(t *testing.T) {
 		method fit.Method
 		says   string
 	}{
-		{t.Context(), nil, "there is no method: import gobnn/bayes/auto"},
+		{t.Context(), nil, "there is no method: take one, such as auto.Method{}"},
 		{t.Context(), faulty{"no method"}, "Prepare of fit_test.faulty gives no method"},
 		{t.Context(), faulty{"nothing"}, "fit_test.faulty.Run gives neither a result nor an error"},
 		{t.Context(), faulty{"no draws"}, "fit_test.faulty.Run has neither Draws nor a Posterior"},

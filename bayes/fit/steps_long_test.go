@@ -64,7 +64,7 @@ func stand(t *testing.T, step int, checkpoint string) standing {
 }
 
 // A run of many steps takes no more memory at its end than after a tenth, and its checkpoint has what it has kept and
-// no more: 100 draws of a chain, or at most 65 536 records of a training, of 13 numbers, which are in memory too. Small
+// no more: 100 draws of a chain, or a record for each step of a training, of 13 numbers, which are in memory too. Small
 // runs are made of each kind, with a checkpoint every two seconds. Go's heap may grow by 2 MiB beside that, and the
 // process, of which Go's collector and XLA decide, by 64 MiB. Seconds a step are told, and not judged.
 func TestManyStepsLong(t *testing.T) {
@@ -72,7 +72,8 @@ func TestManyStepsLong(t *testing.T) {
 	if steps < 1000 {
 		t.Fatalf("-steps is %d: it must be at least 1000", steps)
 	}
-	const draws, records = 100, 1 << 16 * 13 * 8 // bytes of the records
+	const draws = 100
+	records := int64(steps * 13 * 8) // bytes
 	chains := mcmc.Chains{Chains: 1, Draws: draws, Thin: steps / draws, WarmUp: mcmc.NoWarmUp}
 	hmc := chains
 	hmc.Kernel = mcmc.HMC{StepSize: .02, Steps: 3}

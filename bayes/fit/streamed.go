@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
-	"gobnn/bayes/run"
 )
 
 // mostClasses is the largest number of classes that the targets of a Source may have: a larger target is an error.
@@ -44,18 +42,12 @@ func streamed(owner string, model bayes.Model, source dataset.Source) (*Data, er
 
 // examined is the data of streamed after one reading of the source, rowsAtOnce rows at a time (0: 4096). The reading
 // checks the numbers, computes the scalers, unless Model.Scaling keeps the numbers as they are, and the hash that
-// identifies the data. The number of classes of a classification is the largest target plus 1. progress, if not nil, is
-// called after each block with the number of rows read so far. Errors wrap dataset.ErrMissingClass if a class has no
-// row.
-func (d *Data) examined(ctx context.Context, rowsAtOnce int, progress func(rows int)) (*Data, error) {
+// identifies the data. The number of classes of a classification is the largest target plus 1. Errors wrap
+// dataset.ErrMissingClass if a class has no row.
+func (d *Data) examined(ctx context.Context, rowsAtOnce int) (*Data, error) {
 	model := d.Bound.Model
 	rows := &targets{likelihood: model.Likelihood, each: d.Source.Targets()}
-	found, err := dataset.Examine(ctx, d.raw, rowsAtOnce, func(from int, x, y []float64) error {
-		if progress != nil {
-			progress(from + len(y)/rows.each)
-		}
-		return rows.visit(from, x, y)
-	})
+	found, err := dataset.Examine(ctx, d.raw, rowsAtOnce, rows.visit)
 	if err == nil {
 		err = rows.missing()
 	}
@@ -90,37 +82,12 @@ func (d *Data) examined(ctx context.Context, rowsAtOnce int, progress func(rows 
 
 // read reads the rows of the job's Source, and prepares the method for what it has found.
 func (j *Job) read(ctx context.Context) error {
-	data, err := j.examined(ctx, j.takes.RowsAtOnce, j.Reading("checking all rows"))
+	data, err := j.examined(ctx, j.takes.RowsAtOnce)
 	if err != nil {
 		return err
 	}
 	j.Data, j.method = data, j.asGiven
 	return j.prepare(j.Settings)
-}
-
-// perReport is the least time between two reports of a pass over the rows of a source.
-const perReport = 2 * time.Second
-
-// Reading reports a pass over all rows of a Source, as a stage "reading: " and what for: the result is to be called
-// after each block with the number of rows so far. Quick passes, and those over rows in memory, are not reported.
-func (j *Job) Reading(what string) func(rows int) {
-	report := j.Settings.Progress
-	if report == nil || j.Source == nil {
-		return func(int) {}
-	}
-	began := time.Now()
-	last := began
-	return func(rows int) {
-		if time.Since(last) < perReport {
-			return
-		}
-		last = time.Now()
-		elapsed, all := last.Sub(began), j.Rows()
-		report(run.Progress{
-			Stage: "reading: " + what, Step: rows, Steps: all, Elapsed: elapsed,
-			Remaining: time.Duration(float64(elapsed) / float64(rows) * float64(all-rows)),
-		})
-	}
 }
 
 // targets checks the targets of a source, and counts the rows of classes.

@@ -1,11 +1,8 @@
 package fit_test
 
 import (
-	"reflect"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/baseline"
@@ -17,50 +14,6 @@ import (
 	"gobnn/bayes/run"
 	"gobnn/fbnn"
 )
-
-// A pass over the rows of a source that takes long is reported, each two seconds at most, with what remains; a quick
-// one, or one over rows in memory, is not.
-func TestReadingIsReported(t *testing.T) {
-	const rows, blocks = 1000, 100
-	source := dataset.Simulated{N: rows, Features: 2}
-	for _, c := range []struct {
-		name    string
-		source  dataset.Source
-		block   time.Duration // that a block takes
-		reports int
-		last    run.Progress
-	}{
-		{"slow", source, time.Second, blocks / 2, run.Progress{
-			Stage: "reading: Phi", Step: rows, Steps: rows, Elapsed: blocks * time.Second}},
-		{"quick", source, time.Millisecond, 0, run.Progress{}},
-		{"in memory", nil, time.Second, 0, run.Progress{}},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			var got []run.Progress
-			job := &fit.Job{Data: &fit.Data{Source: c.source}, Settings: run.Settings{
-				Progress: func(p run.Progress) { got = append(got, p) },
-			}}
-			read := job.Reading("Phi")
-			for i := range blocks {
-				time.Sleep(c.block)
-				read((i + 1) * rows / blocks)
-			}
-			if len(got) != c.reports {
-				t.Fatalf("%s: %d reports, want %d: %+v", c.name, len(got), c.reports, got)
-			}
-			if c.reports == 0 {
-				return
-			}
-			if last := got[len(got)-1]; !reflect.DeepEqual(last, c.last) {
-				t.Errorf("%s: the last report is %+v, want %+v", c.name, last, c.last)
-			}
-			first := got[0]
-			if want := c.last.Elapsed - first.Elapsed; (first.Remaining - want).Abs() > time.Microsecond {
-				t.Errorf("%s: %v remain after %v, want %v", c.name, first.Remaining, first.Elapsed, want)
-			}
-		})
-	}
-}
 
 // A method that needs its rows in memory refuses a Source, and so does one beside a training part; what is wrong with
 // the method's settings is said before a row is read.

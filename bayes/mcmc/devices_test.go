@@ -2,6 +2,7 @@ package mcmc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -59,13 +60,13 @@ func TestDevices(t *testing.T) {
 			computetest.Near(t, "draws", got, want, 1e-9)
 
 			settings.Checkpoint = filepath.Join(t.TempDir(), "run.safetensors")
-			for now, err := range fit.SampleSteps(t.Context(), problem, chains, settings) {
-				if err != nil || now.Result != nil {
-					t.Fatal(err)
+			ctx, cancel := context.WithCancel(t.Context())
+			if _, err := fit.Sample(run.Watched(ctx, func(p run.Progress, _ run.Machine) {
+				if p.Stage == "draws" && p.Step > 4 {
+					cancel()
 				}
-				if now.Stage == "draws" && now.Step > 4 {
-					break
-				}
+			}), problem, chains, settings); err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
 			}
 			if resumed := draw(t.Context()); !slices.Equal(resumed, got) {
 				t.Error("a resumed run ends elsewhere")

@@ -50,29 +50,26 @@ func ExampleChains() {
 	// mean near 1: true  standard deviation near 3: true
 }
 
-// fit.SampleSteps gives the loop to you: here it is left as soon as every chain has 50 draws.
-func ExampleChains_steps() {
+// run.Watched calls a function of yours after each step: here it leaves the run as soon as every chain has 50 draws.
+func ExampleChains_watched() {
 	problem := density.Problem{Dim: 2, Target: func(compute.Nodes, []*graph.Node) density.Target {
 		return density.Func(func(phi *graph.Node) *graph.Node { // [J, D] to [J]: a standard normal
 			return graph.MulScalar(graph.ReduceSum(graph.Square(phi), 1), -0.5)
 		})
 	}}
 	chains := mcmc.Chains{Kernel: mcmc.RandomWalkMetropolis{StepSize: 2}, Chains: 10, Draws: 1000, WarmUp: 100}
-	for now, err := range fit.SampleSteps(context.Background(), problem, chains, run.Settings{}) {
-		if err != nil {
-			log.Fatal(err)
+	ctx, leave := context.WithCancel(context.Background())
+	watched := run.Watched(ctx, func(p run.Progress, _ run.Machine) {
+		if p.Stage == "draws" && p.Step >= 10*50 { // draws of all chains together
+			leave()
 		}
-		if now.Stage == "warm-up" || now.Step < 10*50 { // draws of all chains together
-			continue
-		}
-		result, err := now.Now()
-		if err != nil {
-			log.Fatal(err)
-		}
-		details := fit.Details[*mcmc.Details](result)
-		fmt.Println(details.WarmUpMoves, "moves of warm-up,", details.Draws.PerChain, "draws of a chain")
-		break
+	})
+	result, err := fit.Sample(watched, problem, chains, run.Settings{})
+	if err != nil {
+		log.Fatal(err)
 	}
+	details := fit.Details[*mcmc.Details](result)
+	fmt.Println(details.WarmUpMoves, "moves of warm-up,", details.Draws.PerChain, "draws of a chain")
 	// Output:
 	// 100 moves of warm-up, 50 draws of a chain
 }

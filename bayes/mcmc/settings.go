@@ -24,7 +24,7 @@ const NoWarmUp = -1
 //
 // With XLA a call makes up to 64 moves after the warm-up, as many as take some ten milliseconds, and in the warm-up
 // those of a transition, since a call takes longer than a short move. The draws do not depend on it, nor do the draws
-// that Observe and fit.Steps see. Draws are observed each time that all chains have ObserveEvery more of them, by
+// that Observe and fit.Now see. Draws are observed each time that all chains have ObserveEvery more of them, by
 // default a tenth of Draws. The scores of Progress are the "acceptance", which is the last transition's in the warm-up
 // and then the mean, the "step size" and the "divergences", as far as the kernel has them.
 //

@@ -188,22 +188,17 @@ func TestCompilesOnce(t *testing.T) {
 	}
 }
 
-// An observer sees the particles after each so many steps, once an epoch by default, and changes nothing; fit.Steps
-// shows them after each step.
+// An observer sees the particles after each so many steps, once an epoch by default, and changes nothing; fit.Now has
+// them after each step.
 func TestObserve(t *testing.T) {
 	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 10, BatchSize: 5, Epochs: 2}}
 	data, settings := dataset.Parts{Train: fittest.Data(20)}, run.Settings{Engine: computetest.Go(t)}
 	var all [][]float64
-	for now, err := range fit.Steps(t.Context(), fittest.Small, method, data, settings) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		found, err := now.Now()
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, fittest.Numbers(t, found.Posterior))
-	}
+	watched := run.Watched(t.Context(), func(_ run.Progress, m run.Machine) {
+		all = append(all, fittest.Numbers(t, computetest.Must(fit.Now(m)).Posterior))
+	})
+	whole := computetest.Must(fit.Fit(watched, fittest.Small, method, data, settings))
+	all = append(all, fittest.Numbers(t, whole.Posterior))
 	if len(all) != 9 || !slices.Equal(all[7], all[8]) || slices.Equal(all[6], all[7]) { // the result, too
 		t.Errorf("%d positions, or the last two differ", len(all))
 	}

@@ -17,13 +17,9 @@ import (
 // Details of a training: what fit.Details[*Details] finds in its result.
 type Details struct {
 	Steps     int          // number of steps made
-	PerEpoch  int          // steps in an epoch
-	Trace     []StepRecord // one for each step; of more than 65 536 steps, of several each, but with Estimates.Evidence
+	Trace     []StepRecord // one for each step
 	Validated []Validation // one for each validation
 	Best      Validation   // the posterior's validation; Step 0 if there was none
-	Plan      compute.Plan // how many particles were evaluated at once, and the memory estimated for them
-
-	ends []int // the steps that the records of Trace end with
 }
 
 // Validation is the NLPD on the validation part after a step, in the target's units.
@@ -38,9 +34,7 @@ func (v Validation) plus(logScale float64) Validation {
 	return v
 }
 
-// StepRecord holds a step's diagnostics. Numbers that an algorithm does not have are NaN. A record of several steps has
-// the last one's, but the sum of LogEvidence, Resamplings and Seconds, the mean Loss, the fewest UniqueAncestors, the
-// largest NonFinite, and GradientRejected if one step has it.
+// StepRecord holds a step's diagnostics. Numbers that an algorithm does not have are NaN.
 type StepRecord struct {
 	// LogEvidence is what the step adds to the log evidence of the standardised target, as in bayes.Evidence. For
 	// ohsmc.OpenHorizon it is log sum_j w_j p(y_S | phi_j; psi); for ohsmc.Guided the log of the ratio of the normalising
@@ -78,19 +72,6 @@ func (r StepRecord) plus(logScale float64) StepRecord {
 	return r
 }
 
-// merge is the record of the steps of both, of which the later record has this share.
-func (r StepRecord) merge(after StepRecord, share float64) StepRecord {
-	after.LogEvidence += r.LogEvidence
-	after.LogEvidenceStdErr = math.Hypot(r.LogEvidenceStdErr, after.LogEvidenceStdErr)
-	after.Loss = r.Loss + (after.Loss-r.Loss)*share
-	after.UniqueAncestors = min(r.UniqueAncestors, after.UniqueAncestors)
-	after.Resamplings += r.Resamplings
-	after.NonFinite = max(r.NonFinite, after.NonFinite)
-	after.GradientRejected = r.GradientRejected || after.GradientRejected
-	after.Seconds += r.Seconds
-	return after
-}
-
 // recordOf is the record of a step's program, and the number of particles that it has left, NaN if LogEvidence says
 // whether there are any.
 func recordOf(v []float64) (record StepRecord, left float64) {
@@ -124,9 +105,6 @@ func (d *Details) curves() []fit.Curve {
 		fit.NewCurve(fit.LossCurve, d.Trace, func(r StepRecord) float64 { return r.Loss }),
 		fit.NewCurve(fit.ESSCurve, d.Trace, func(r StepRecord) float64 { return r.ESS }),
 	}
-	for _, c := range all {
-		copy(c.Steps, d.ends)
-	}
 	if len(d.Validated) == 0 {
 		return all
 	}
@@ -148,11 +126,7 @@ func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := planOf(r.Bound, r.Training, r.Settings, r.BatchSize, false)
-	if err != nil {
-		return nil, err
-	}
-	d := &Details{Steps: at.Step, PerEpoch: r.batches.PerEpoch(), Best: best, Plan: plan, ends: at.Ends()}
+	d := &Details{Steps: at.Step, Best: best}
 	for _, t := range at.Records {
 		d.Trace = append(d.Trace, t.plus(r.LogScale()))
 	}
@@ -160,7 +134,7 @@ func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
 		d.Validated = append(d.Validated, Validation{v.Step, v.Scores[0]}.plus(r.LogScale()))
 	}
 	return &fit.Result{
-		Posterior: posterior, Status: at.Status, Elapsed: at.Elapsed(), Doubts: r.doubts(d, len(at.UpTo(step)), at.Status),
+		Posterior: posterior, Status: at.Status, Elapsed: at.Elapsed(), Doubts: r.doubts(d, step, at.Status),
 		Curves: d.curves(), Details: []any{d},
 	}, nil
 }
@@ -192,7 +166,7 @@ func (r *training) posterior(at *fit.Trail[StepRecord], step int, prefix string)
 	draws.Evidence = bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
 	estimates := r.estimates()
 	if estimates.Evidence != nil {
-		draws.Evidence = estimates.Evidence(at.UpTo(step))
+		draws.Evidence = estimates.Evidence(at.Records[:step])
 	}
 	approximation := ""
 	if !estimates.Posterior {

@@ -117,9 +117,6 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 		},
 		Progress: r.progress, ObserveEvery: r.batches.PerEpoch(), Result: r.result,
 	}
-	if r.estimates().Evidence == nil {
-		l.Merge = StepRecord.merge
-	}
 	if r.Parts.Validation != nil {
 		l.Validation = &fit.Validation{
 			Score: func(state *compute.State, _ []float64) ([]float64, error) { return r.validation.program.Run(state) },

@@ -87,10 +87,9 @@ func TestResult(t *testing.T) {
 	last := run.Progress{}
 	result, d := trained(t, particles.Training{Particles: 100, BatchSize: 10, Epochs: 20, ValidateEvery: 1, Patience: 80},
 		run.Settings{Progress: func(p run.Progress) { last = p }})
-	if result.Status != run.Completed || d.Steps != 80 || d.PerEpoch != 4 || len(d.Trace) != 80 ||
-		len(d.Validated) != 80 {
-		t.Errorf("status %s, %d steps, %d an epoch, %d records, %d validations; want completed, 80, 4, 80, 80",
-			result.Status, d.Steps, d.PerEpoch, len(d.Trace), len(d.Validated))
+	if result.Status != run.Completed || d.Steps != 80 || len(d.Trace) != 80 || len(d.Validated) != 80 {
+		t.Errorf("status %s, %d steps, %d records, %d validations; want completed, 80, 80, 80",
+			result.Status, d.Steps, len(d.Trace), len(d.Validated))
 	}
 	if last.Step != 80 || last.Steps != 80 || last.Score(fit.BestScore) != d.Best.NLPD {
 		t.Errorf("last progress %+v", last)

@@ -2,6 +2,7 @@ package smc_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -267,29 +268,27 @@ func TestResume(t *testing.T) {
 				s.Checkpoint = filepath.Join(t.TempDir(), "run")
 				mine, steps := method, 0
 				mine.Ladder = slices.Clone(method.Ladder)
-				for now, err := range fit.SampleSteps(t.Context(), problem, mine, s) {
-					if err != nil || now.Result != nil {
-						t.Fatalf("it ended before step %d: %v", stop, err)
-					}
-					soFar, err := now.Now()
+				ctx, cancel := context.WithCancel(t.Context())
+				if _, err := fit.Sample(run.Watched(ctx, func(_ run.Progress, m run.Machine) {
+					soFar, err := fit.Now(m)
 					if err != nil || len(soFar.Draws.LogWeights) != 60 || !math.IsNaN(soFar.Draws.Evidence.Value) {
 						t.Fatalf("so far: %+v, error %v", soFar, err)
 					}
 					clear(trace(soFar))
 					clear(mine.Ladder)
 					if steps++; steps == stop {
-						break
+						cancel()
 					}
+				}), problem, mine, s); err != nil || steps != stop {
+					t.Fatalf("it ended after step %d, not %d: %v", steps, stop, err)
 				}
-				most = 0
-				for now, err := range fit.SampleSteps(t.Context(), problem, method, s) {
-					if err != nil {
-						t.Fatal(err)
-					}
-					if most++; now.Result != nil {
-						same(t, now.Result, whole)
-					}
+				most = 1
+				resumed, err := fit.Sample(run.Watched(t.Context(), func(run.Progress, run.Machine) { most++ }), problem, method,
+					s)
+				if err != nil {
+					t.Fatal(err)
 				}
+				same(t, resumed, whole)
 				most += stop - 2                                          // steps before the last one
 				again, err := fit.Sample(t.Context(), problem, method, s) // which is finished
 				if err != nil {

@@ -78,9 +78,6 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 		Step: func(ctx context.Context, at *fit.Trail[StepRecord]) error {
 			return at.Record(r.advance(ctx, at.State(), at.Step))
 		},
-		Merge: func(before, after StepRecord, share float64) StepRecord {
-			return StepRecord{before.Loss + (after.Loss-before.Loss)*share, before.Rejected + after.Rejected}
-		},
 		Progress: func(at *fit.Trail[StepRecord]) run.Progress {
 			p := run.Progress{Stage: cmp.Or(r.Name, "training")}
 			if n := len(at.Records); n > 0 {
@@ -220,7 +217,7 @@ func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Owner, err)
 	}
-	d := &Details{Collected: host, Steps: at.Step, PerEpoch: r.perEpoch, ends: at.Ends(), patience: r.Patience}
+	d := &Details{Collected: host, Steps: at.Step, PerEpoch: r.perEpoch, patience: r.Patience}
 	if d.Theta, err = compute.Float64s(host[thetaName]); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Owner, err)
 	}

@@ -136,7 +136,7 @@ type Task struct {
 	Validation Rows
 	Start      []float64  // theta, flat [J, Q]; nil: drawn by Initial
 	Identity   []run.Part // what else a checkpoint must agree in, besides the job's identity, the Start and the Training
-	// Posterior makes the posterior of theta, flat [J, Q], for the result, Settings.Observe and fit.Steps; its status is
+	// Posterior makes the posterior of theta, flat [J, Q], for the result, Settings.Observe and fit.Now; its status is
 	// empty before the end. Nil: the result has none, and nothing is observed.
 	Posterior func(status run.Status, theta []float64) (*bayes.Posterior, error)
 }
@@ -152,33 +152,27 @@ type Details struct {
 	Collected map[string]*tensors.Tensor // what a Collector has accumulated, on the host
 	Steps     int                        // made
 	PerEpoch  int                        // steps in an epoch
-	Trace     []StepRecord               // one for each step; of more than 65 536 steps, of several each
+	Trace     []StepRecord               // one for each step
 	Validated []Validation               // one for each validation
 	// Best is each member's best validation, at which its parameters are taken; Step 0 if no validation was finite, nil
 	// without a validation part.
 	Best []run.Best
 
-	ends     []int // the steps that the records of Trace end with
 	patience int
 }
 
 // Then are the details of this training and of one after it: the steps of both, and the rest of this one.
 func (d Details) Then(next *Details) Details {
-	d.ends = slices.Clone(d.ends)
-	for _, end := range next.ends {
-		d.ends = append(d.ends, d.Steps+end)
-	}
 	d.Steps, d.Trace = d.Steps+next.Steps, slices.Concat(d.Trace, next.Trace)
 	return d
 }
 
-// StepRecord describes a step, or several in a row.
+// StepRecord describes a step.
 type StepRecord struct {
 	// Loss is minus the objective over the number of rows, estimated from the batch, plus the data's LogScale; mean
-	// over the members whose objective is finite, and over the steps.
+	// over the members whose objective is finite.
 	Loss float64
-	// Rejected is the number of members that stayed the same, since their objective or gradient was not finite; the sum
-	// over the steps.
+	// Rejected is the number of members that stayed the same, since their objective or gradient was not finite.
 	Rejected int
 }
 
@@ -193,9 +187,7 @@ type Validation struct {
 func (d *Details) Result(status run.Status) *fit.Result {
 	r := &fit.Result{Status: status, Details: []any{d}}
 	if len(d.Trace) > 0 {
-		loss := fit.NewCurve(fit.LossCurve, d.Trace, func(r StepRecord) float64 { return r.Loss })
-		copy(loss.Steps, d.ends)
-		r.Curves = append(r.Curves, loss)
+		r.Curves = append(r.Curves, fit.NewCurve(fit.LossCurve, d.Trace, func(r StepRecord) float64 { return r.Loss }))
 	}
 	scores := fit.Curve{Name: fit.ValidationCurve}
 	for _, v := range d.Validated {

@@ -44,7 +44,7 @@ var _ Shard = (*local)(nil)
 // them, since no shard knows the others' rows. All parameters must be stochastic. The number type is Float32 if dtype
 // is 0, the engine compute.Default if nil. Close it at the end.
 func New(model bayes.Model, data *dataset.Dataset, dtype compute.DType, engine *compute.Engine) (Shard, error) {
-	joined, err := fit.Share("shards", fit.AllByDefault(model), data)
+	joined, err := fit.Share("shards", model, data)
 	if err == nil {
 		err = nothingShared(joined.Bound)
 	}

@@ -17,11 +17,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Steps gives the loop of a run to you: to look at the particles on the way, and to leave when you have what you want.
+// Now looks at the particles on the way, after a step that run.Watched shows, and the context leaves the run there.
 // Here that is a step whose particles predict the validation part better than the normal distribution with the target's
 // mean and standard deviation does, whose NLPD is 1.42 plus the logarithm of that deviation.
-func ExampleSteps() {
-	ctx := context.Background()
+func ExampleNow() {
 	parts, err := dataset.MustLoad("yacht").Split(dataset.Fractions{Train: .6, Validation: .3, Test: .1}, 1)
 	if err != nil {
 		log.Fatal(err)
@@ -33,19 +32,20 @@ func ExampleSteps() {
 	}
 	method := ohsmc.OpenHorizon{Training: particles.Training{Particles: 100, BatchSize: 20, Epochs: 100}}
 	normal := 1.42 + math.Log(stat.PopStdDev(parts.Train.Y, nil))
-	for now, err := range fit.Steps(ctx, model, method, parts, run.Settings{}) {
+	ctx, leave := context.WithCancel(context.Background())
+	watched := run.Watched(ctx, func(p run.Progress, m run.Machine) {
+		if !(p.Score(fit.ValidationCurve) < normal) {
+			return
+		}
+		result, err := fit.Now(m)
 		if err != nil {
 			log.Fatal(err)
 		}
-		if !(now.Score(fit.ValidationCurve) < normal) {
-			continue
-		}
-		result, err := now.Now()
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("%d particles, before step %d\n", result.Posterior.Particles(), now.Steps)
-		break
+		fmt.Printf("%d particles, before step %d\n", result.Posterior.Particles(), p.Steps)
+		leave()
+	})
+	if _, err := fit.Fit(watched, model, method, parts, run.Settings{}); err != nil {
+		log.Fatal(err)
 	}
 	// Output:
 	// 100 particles, before step 1000
