@@ -53,9 +53,7 @@ func newVariational(j *fit.Job, t Training, f family, draws, predicted int) (*va
 	var err error
 	// One chunk: gradients pass through all draws at once, to lambda and through the shared layers before them.
 	plan := compute.Plan{Particles: draws, Chunk: draws}
-	if s.target, err = miniBatch(j, t, density.Likelihood{Model: j.Bound, Plan: plan}); err != nil {
-		return nil, err
-	}
+	s.target = miniBatch(j, t, density.Likelihood{Model: j.Bound, Plan: plan})
 	if j.Parts.Validation != nil {
 		work := density.Workload{Particles: predicted, Rows: j.Parts.Validation.Rows(), Forward: true}
 		s.validation, err = likelihood(j, j.Bound, work)

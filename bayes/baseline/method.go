@@ -112,15 +112,11 @@ func modeOf(ctx context.Context, j *fit.Job, t Training) (*mode, error) {
 }
 
 // miniBatch is the target of particles whose log-posterior is estimated from the training's batches.
-func miniBatch(j *fit.Job, t Training, l density.Likelihood) (density.Posterior, error) {
-	batches, err := t.SourceBatches(j)
-	switch {
-	case err != nil:
-		return density.Posterior{}, fmt.Errorf("baseline: %w", err)
-	case batches != nil:
-		return density.EqualBatches(l, j.Rows(), batches.PerEpoch()), nil
+func miniBatch(j *fit.Job, t Training, l density.Likelihood) density.Posterior {
+	if batches := t.SourceBatches(j); batches != nil {
+		return density.EqualBatches(l, j.Rows(), batches.PerEpoch())
 	}
-	return density.MiniBatch(l, j.Rows()), nil
+	return density.MiniBatch(l, j.Rows())
 }
 
 // likelihood is that of a model, with a plan for the work.

@@ -159,9 +159,7 @@ func newPoints(j *fit.Job, t Training, members int, prior bool) (*points, error)
 	if err != nil {
 		return nil, err
 	}
-	if p.target, err = miniBatch(j, t, l); err != nil {
-		return nil, err
-	}
+	p.target = miniBatch(j, t, l)
 	if j.Parts.Validation != nil {
 		work := density.Workload{Particles: members, Rows: j.Parts.Validation.Rows(), Forward: true}
 		p.validation, err = likelihood(j, p.whole, work)

@@ -11,13 +11,13 @@ import (
 // Blocks divides the rows behind a target into blocks, which are evaluated one after another and summed: so memory need
 // hold only one block of a large data set, and the activations of a block stay in a processor's cache.
 type Blocks struct {
-	Count int
-	// Data returns a block's tensors for Target. Names and shapes are the same for all blocks, and the tensors of a block
+	count int
+	// data returns a block's tensors for target. Names and shapes are the same for all blocks, and the tensors of a block
 	// are the same at each call.
-	Data func(block int) (map[string]*tensors.Tensor, error)
-	// Target builds the log-density of one block. The sum over all blocks is the problem's log-density: the prior is
+	data func(block int) (map[string]*tensors.Tensor, error)
+	// target builds the log-density of one block. The sum over all blocks is the problem's log-density: the prior is
 	// divided among the blocks.
-	Target func(data compute.Nodes) Target
+	target func(data compute.Nodes) Target
 }
 
 // rowsOfBlock is the default number of rows in a block. placesAtOnce is the number of places for whose activations
@@ -33,8 +33,8 @@ func NewBlocks(
 	bound *bayes.BoundModel, rows, size int, read func(from, count int) (map[string]*tensors.Tensor, error),
 ) *Blocks {
 	return &Blocks{
-		Count: (rows + size - 1) / size,
-		Data: func(block int) (map[string]*tensors.Tensor, error) {
+		count: (rows + size - 1) / size,
+		data: func(block int) (map[string]*tensors.Tensor, error) {
 			from := block * size
 			count := min(size, rows-from)
 			data, err := read(from, count)
@@ -44,7 +44,7 @@ func NewBlocks(
 			data["count"] = compute.Floats(data["y"].DType(), []float64{float64(count)}, 1)
 			return data, nil
 		},
-		Target: func(data compute.Nodes) Target {
+		target: func(data compute.Nodes) Target {
 			plan, err := NewPlan(bound, data["y"].DType(), Workload{Particles: placesAtOnce, Rows: size})
 			if err != nil {
 				panic(err)

@@ -25,9 +25,9 @@ type Evaluator struct {
 // OneBlock is a problem whose rows are in memory.
 func OneBlock(problem Problem) Blocks {
 	return Blocks{
-		Count:  1,
-		Data:   func(int) (map[string]*tensors.Tensor, error) { return problem.Data, nil },
-		Target: func(data compute.Nodes) Target { return problem.Target(data, nil) },
+		count:  1,
+		data:   func(int) (map[string]*tensors.Tensor, error) { return problem.Data, nil },
+		target: func(data compute.Nodes) Target { return problem.Target(data, nil) },
 	}
 }
 
@@ -42,7 +42,7 @@ func NewEvaluator(
 	if !keep {
 		return e, nil
 	}
-	for block := range blocks.Count {
+	for block := range blocks.count {
 		state, err := e.load(block)
 		if err != nil {
 			e.Close()
@@ -68,7 +68,7 @@ func (e *Evaluator) State() *compute.State { return e.states[0] }
 
 // load puts a block on the device.
 func (e *Evaluator) load(block int) (*compute.State, error) {
-	data, err := e.blocks.Data(block)
+	data, err := e.blocks.data(block)
 	if err != nil {
 		return nil, fmt.Errorf("%s: block %d of the rows: %w", e.owner, block, err)
 	}
@@ -107,7 +107,7 @@ func (e *Evaluator) At(
 	ctx context.Context, name string, at Points, size int,
 	f func(target Target, data compute.Nodes, phi *graph.Node) *graph.Node,
 ) (sum []float64, err error) {
-	for block := range e.blocks.Count {
+	for block := range e.blocks.count {
 		out, err := e.onBlock(ctx, block, name, at, size, f)
 		switch {
 		case err != nil:
@@ -142,7 +142,7 @@ func (e *Evaluator) onBlock(
 	if program == nil {
 		program, err = compute.NewProgram(e.engine, e.owner+" "+name, state.Names(), nil,
 			func(data compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
-				out := f(e.blocks.Target(data), data, inputs[0])
+				out := f(e.blocks.target(data), data, inputs[0])
 				return nil, graph.Reshape(out, out.Shape().Size())
 			})
 		if err != nil {

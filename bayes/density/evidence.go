@@ -1,7 +1,10 @@
 package density
 
 import (
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
@@ -15,16 +18,15 @@ import (
 type Potential struct {
 	Factor   func(e Evaluated) *graph.Node
 	Gradient bool // whether Factor needs Evaluated.Gradient
-	// Standalone says that Factor uses no nodes but those of Evaluated. Then chunks of particles can be a loop; otherwise
+	// standalone says that Factor uses no nodes but those of Evaluated. Then chunks of particles can be a loop; otherwise
 	// they are unrolled, which for 10 000 particles and more takes long to compile.
-	Standalone bool
+	standalone bool
 }
 
 // Evaluated holds the evaluations of c particles, for computing their weights.
 type Evaluated struct {
 	LogLikelihood *graph.Node // [c]: log p(y_batch | phi_j; psi), -Inf where not finite
 	Gradient      *graph.Node // [c, D]: of LogLikelihood with respect to phi; nil unless Potential.Gradient
-	Batch         Batch       // the rows, without X
 	particles     compute.Span
 }
 
@@ -34,10 +36,10 @@ func (e Evaluated) Of(x *graph.Node) *graph.Node { return e.particles.Of(x) }
 // LikelihoodPotential multiplies the weights by the likelihood; UnitPotential does not change them.
 var (
 	LikelihoodPotential = Potential{
-		Standalone: true, Factor: func(e Evaluated) *Node { return e.LogLikelihood },
+		standalone: true, Factor: func(e Evaluated) *Node { return e.LogLikelihood },
 	}
 	UnitPotential = Potential{
-		Standalone: true, Factor: func(e Evaluated) *Node { return ZerosLike(e.LogLikelihood) },
+		standalone: true, Factor: func(e Evaluated) *Node { return ZerosLike(e.LogLikelihood) },
 	}
 )
 
@@ -56,8 +58,8 @@ type Reweighted struct {
 // the gradient with respect to psi under the new weights; chunks are merged by a running log-sum-exp. Of normalised
 // weights and LikelihoodPotential, LogSum is the batch's log evidence, log sum_j w_j p(y_batch | phi_j; psi), and
 // Gradient its gradient by Fisher's identity (Zhao et al. 2024, section 3.1). Nothing is scaled by N/n: see
-// Posterior.Scale. If the plan cuts
-// the rows into parts, there are two passes: the weights depend on all rows, and the gradient on the weights.
+// Posterior.Scale. A batch so large that its rows would have to be cut into parts is an error: the weights depend on all
+// rows, and the gradient on the weights.
 func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weighing Potential) Reweighted {
 	finite := compute.RowsAll(LessOrEqual(Abs(phi), ConstAs(phi, largest(phi.DType()))), phi.DType()) // [J]; false for NaN
 	alive := And(finite, IsFinite(logWeights))
@@ -65,8 +67,9 @@ func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weig
 	logWeights = compute.Only(alive, logWeights)
 
 	e := l.begin(phi, psi, batch)
-	if e.Plan.Parts > 1 {
-		return e.reweightInParts(finite, logWeights, weighing)
+	if e.inParts() {
+		panic(fmt.Errorf("the activations of a batch of %d rows take more than %d MiB for one particle: take a smaller "+
+			"BatchSize", batch.rows(), partBytes>>20))
 	}
 	wrt, names := e.differentiated()
 	// of the running log-sum-exp: log sum = maximum + log total
@@ -78,13 +81,13 @@ func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weig
 		outer:    []*Node{finite, logWeights},
 		rows:     [][]int{{}, {}},
 		none:     none,
-		captures: !weighing.Standalone,
+		captures: !weighing.standalone,
 		chunk: func(e *evaluation, c chunk, outer []*Node) (rows, sums []*Node) {
 			finite, logWeights := c.Of(outer[0]), c.Of(outer[1])
 			outputs := e.outputs(c)
 			raw := e.sum(c, outputs)
 			logLik := compute.Only(finite, compute.Gate(raw))
-			evaluated := Evaluated{LogLikelihood: StopGradient(logLik), Batch: e.batch, particles: c.Span}
+			evaluated := Evaluated{LogLikelihood: StopGradient(logLik), particles: c.Span}
 			usable := IsFinite(logLik)
 			if weighing.Gradient {
 				evaluated.Gradient = e.gradient(c, raw)
@@ -117,58 +120,6 @@ func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weig
 		LogSum:        Add(sums[0], Log(sums[1])),
 		Gradient:      e.pack(names, sums[2:], sums[1]),
 	}
-}
-
-// reweightInParts is Reweight in parts of the rows.
-func (e *evaluation) reweightInParts(finite, logWeights *Node, weighing Potential) Reweighted {
-	dims := [][]int{{}}
-	if weighing.Gradient {
-		dims = append(dims, []int{e.phi.Shape().Dim(1)})
-	}
-	sums, _ := e.over(pass{rows: dims, chunk: func(e *evaluation, c chunk, _ []*Node) (rows, _ []*Node) {
-		logLik := e.sum(c, e.outputs(c))
-		if rows = []*Node{logLik}; weighing.Gradient {
-			rows = append(rows, e.gradient(c, logLik))
-		}
-		return rows, nil
-	}})
-	logLik := compute.Only(finite, compute.Gate(sums[0]))
-	evaluated := Evaluated{LogLikelihood: logLik, Batch: e.batch, particles: compute.Span{Count: e.phi.Shape().Dim(0)}}
-	usable := IsFinite(logLik)
-	if weighing.Gradient {
-		evaluated.Gradient = sums[1]
-		usable = And(usable, compute.RowsAll(IsFinite(evaluated.Gradient), e.phi.DType()))
-	}
-	joint := compute.Gate(compute.Only(usable, StopGradient(Add(logWeights, weighing.Factor(evaluated)))))
-	maximum := compute.FiniteMax(joint)
-	weights := Exp(Sub(joint, maximum))
-	total := ReduceAllSum(weights)
-	w := Reweighted{LogLikelihood: logLik, LogWeights: joint, LogSum: Add(maximum, Log(total))}
-	wrt, names := e.differentiated()
-	if len(wrt) == 0 {
-		return w
-	}
-	var none []*Node
-	for _, x := range wrt {
-		none = append(none, ZerosLike(x))
-	}
-	_, gradient := e.over(pass{
-		outer: []*Node{usable, weights},
-		none:  none,
-		chunk: func(e *evaluation, c chunk, outer []*Node) (_, sums []*Node) {
-			usable, weights := c.Of(outer[0]), c.Of(outer[1])
-			weighted := ReduceAllSum(Mul(weights, e.sum(e.only(usable, c, e.outputs(c)))))
-			wrt, names := e.differentiated()
-			sums = Gradient(weighted, wrt...)
-			if names[0] == "" {
-				sums[0] = e.ofWhole(sums[0], 0)
-			}
-			return nil, sums
-		},
-		merge: added,
-	})
-	w.Gradient = e.pack(names, gradient, total)
-	return w
 }
 
 // gradient is the gradient of a chunk's values, [c], with respect to its particles, [c, D].
@@ -211,14 +162,15 @@ func (e *evaluation) pack(names []string, gradient []*Node, total *Node) *Node {
 	if len(names) == 0 {
 		return nil
 	}
-	byName := map[string]*Node{}
+	byName, ofPrefix := map[string]*Node{}, slices.Sorted(maps.Keys(e.prefix)) // in the order of Nodes
 	for i, name := range names {
 		if name != "" {
 			byName[name] = gradient[i]
 			continue
 		}
-		for name, g := range e.gradientOfPrefix(StopGradient(gradient[i])) {
-			byName[name] = g
+		ofOutput := ReduceAllSum(Mul(e.input.Node, StopGradient(gradient[i])))
+		for k, g := range Gradient(ofOutput, e.prefix.Nodes()...) {
+			byName[ofPrefix[k]] = g
 		}
 	}
 	var flat []*Node

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"slices"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -24,20 +23,6 @@ import (
 func NewProblem(
 	engine *compute.Engine, bound *bayes.BoundModel, x, y, psi *tensors.Tensor, chains, devices int,
 ) (Problem, error) {
-	if x.Shape().Rank() != 2 {
-		return Problem{}, fmt.Errorf("density: x has shape %s: it must be [N, %d]", x.Shape(), bound.Inputs)
-	}
-	targets, want := []int{x.Shape().Dim(0)}, "[N]"
-	if k := bound.Targets() + bound.Extras.Columns(); k > 1 {
-		targets, want = append(targets, k), fmt.Sprintf("[N, %d]", k)
-	}
-	if x.Shape().Dim(1) != bound.Inputs || !slices.Equal(y.Shape().Dimensions, targets) {
-		return Problem{}, fmt.Errorf("density: x has shape %s and y %s: they must be [N, %d] and %s", x.Shape(),
-			y.Shape(), bound.Inputs, want)
-	}
-	if bound.W > 0 && (psi == nil || psi.Size() != bound.W) {
-		return Problem{}, fmt.Errorf("density: the model has %d shared numbers: psi must hold them", bound.W)
-	}
 	plan, err := NewPlan(bound, y.DType(), Workload{Particles: chains, Rows: x.Shape().Dim(0), Devices: devices})
 	if err != nil {
 		return Problem{}, err

@@ -1,9 +1,6 @@
 package density
 
 import (
-	"maps"
-	"slices"
-
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/nn"
@@ -44,44 +41,11 @@ func (l Likelihood) partsOfPrefix(batch Batch, dtype compute.DType) parts {
 	return parts{rows, max(partsOf(bytes, rows), 1)}
 }
 
-// gradientOfPrefix propagates the gradient with respect to the prefix's output, [width, B], back through the prefix:
-// the gradients with respect to its parameters, by name.
-func (e *evaluation) gradientOfPrefix(gradient *Node) map[string]*Node {
-	p, leaves := e.partsOfPrefix(e.batch, gradient.DType()), e.prefix.Nodes()
-	var sums []*Node
-	if p.count == 1 {
-		sums = Gradient(ReduceAllSum(Mul(e.input.Node, gradient)), leaves...)
-	} else {
-		var none []*Node
-		for _, leaf := range leaves {
-			none = append(none, ZerosLike(leaf))
-		}
-		outer := append([]*Node{e.batch.X, gradient}, leaves...)
-		sums = compute.Loop(p.count, outer, none, func(i *Node, outer, carried []*Node) []*Node {
-			from, leaves := p.from(i), outer[2:]
-			x := bayes.Numbers(p.of(outer[0], from, 0), gradient.DType())
-			output := e.Model.Prefix(e.prefix.With(leaves), x).Node
-			ofPart := p.of(outer[1], from, 1)
-			if p.overlap() { // the part before has these rows
-				counted := GreaterOrEqual(rowNumbers(i.Graph(), p.size()), p.before(i))
-				counted = BroadcastToDims(ExpandAxes(counted, 0), ofPart.Shape().Dimensions...)
-				ofPart = Where(counted, ofPart, ZerosLike(ofPart))
-			}
-			return added(carried, Gradient(ReduceAllSum(Mul(output, StopGradient(ofPart))), leaves...))
-		})
+// inParts says whether the rows of a pass, or of the layers before the first stochastic one if they have parameters, are
+// cut into parts.
+func (e *evaluation) inParts() bool {
+	if e.Plan.Parts > 1 {
+		return true
 	}
-	byName := map[string]*Node{}
-	for i, name := range slices.Sorted(maps.Keys(e.prefix)) { // the order of Nodes
-		byName[name] = sums[i]
-	}
-	return byName
-}
-
-// added is the sum of two lists of nodes, one by one.
-func added(a, b []*Node) []*Node {
-	sums := make([]*Node, len(a))
-	for i := range a {
-		sums[i] = Add(a[i], b[i])
-	}
-	return sums
+	return e.batch.Features == nil && len(e.prefix) > 0 && e.partsOfPrefix(e.batch, e.phi.DType()).count > 1
 }

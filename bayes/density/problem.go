@@ -112,9 +112,6 @@ type HostInputs struct {
 	// OfMove says that Inputs depends on the move's number alone. Then carried is nil, which saves copies, and step k of a
 	// Climb takes the inputs of move k in place of Blank.
 	OfMove bool
-	// Identity, if set, identifies the data that the inputs are made of, for checkpoints: they resume a run only if it is
-	// the same.
-	Identity func() (string, error)
 }
 
 // Climb moves each chain uphill by itself before the warm-up, by Adam on the target's log-density, from the point that
@@ -140,7 +137,7 @@ func (p Problem) ClimbSteps() int {
 }
 
 // Identity returns the parts of the problem that must agree with a checkpoint's: its name and dimension, its data bit
-// by bit, the identity of the data behind HostInputs, and where it begins.
+// by bit, and where it begins.
 func (p Problem) Identity() ([]run.Part, error) {
 	digest := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(p.Data)) {
@@ -149,13 +146,6 @@ func (p Problem) Identity() ([]run.Part, error) {
 		if err := t.ConstBytes(func(raw []byte) { digest.Write(raw) }); err != nil {
 			return nil, fmt.Errorf("Problem.Data[%q]: %w", name, err)
 		}
-	}
-	if h := p.HostInputs; h != nil && h.Identity != nil {
-		of, err := h.Identity()
-		if err != nil {
-			return nil, fmt.Errorf("Problem.HostInputs.Identity: %w", err)
-		}
-		fmt.Fprintf(digest, "inputs %q", of)
 	}
 	start := "draws of Initial"
 	switch {

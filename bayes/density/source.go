@@ -1,30 +1,27 @@
 package density
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/limits"
-	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// SourceSettings of NewSourceProblem and NewSourceBatches. The zero value works.
+// SourceSettings of NewSourceProblem and NewSourceBatches. All are needed.
 type SourceSettings struct {
-	BatchSize int           // n, rows of a mini-batch; default 50, or all if there are fewer
-	BlockRows int           // rows that are read at once; default 8192, or all if there are fewer; at least BatchSize
-	DType     compute.DType // of its tensors; default Float32
+	BatchSize int           // n, rows of a mini-batch
+	BlockRows int           // rows that are read at once, from BatchSize to all
+	DType     compute.DType // of its tensors
 	Seed      uint64        // of the order of the rows
 }
 
@@ -32,25 +29,11 @@ type SourceSettings struct {
 // time. No parameters may be shared. Each move estimates the posterior from a mini-batch of one block, by log p(phi) +
 // B log p(y_batch | phi; psi) with B the number of mini-batches of an epoch, in which each row counts once. An epoch
 // goes through all blocks, and through the rows of each, in a new random order. all are the blocks of the source, for
-// what is evaluated on all rows. An error while reading stops a run, which a checkpoint resumes: it knows the source by
-// its first block of rows.
+// what is evaluated on all rows. An error while reading stops a run, which a checkpoint resumes.
 func NewSourceProblem(
 	bound *bayes.BoundModel, source dataset.Source, s SourceSettings,
 ) (byBatches Problem, all *Blocks, err error) {
-	n := source.Rows()
-	if n < 1 || source.Dims() != bound.Inputs || source.Targets() != bound.Targets() {
-		return Problem{}, nil, fmt.Errorf("density: the source has %d rows of %d features and %d targets: the model "+
-			"has %d and %d", n, source.Dims(), source.Targets(), bound.Inputs, bound.Targets())
-	}
-	r, err := NewSourceBatches(source, s)
-	if err != nil {
-		return Problem{}, nil, err
-	}
-	s = r.SourceSettings
-	if bound.W > 0 {
-		return Problem{}, nil, fmt.Errorf("density: the model has %d shared numbers: with a source all are stochastic",
-			bound.W)
-	}
+	r, n := NewSourceBatches(source, s), source.Rows()
 	plan, err := NewPlan(bound, s.DType, Workload{Particles: 1, Rows: s.BatchSize})
 	if err != nil {
 		return Problem{}, nil, err
@@ -72,14 +55,6 @@ func NewSourceProblem(
 				return inputs(batch), err
 			},
 			OfMove: true,
-			// Two sources of one type and size differ in their rows: checkpoints must not take one for the other.
-			Identity: sync.OnceValues(func() (string, error) {
-				x, y, err := r.read(context.Background(), 0, s.BlockRows)
-				if err != nil {
-					return "", err
-				}
-				return run.Digest(compute.Floats(compute.Float64, append(x, y...), len(x)+len(y)))
-			}),
 		},
 		Initial: func(rng random.Stream, dtype compute.DType, chains int) *graph.Node {
 			return bound.SamplePrior(rng, dtype, chains)
@@ -105,8 +80,8 @@ func NewSourceProblem(
 // SourceBatches makes mini-batches of a source from the block of rows that it holds; it reads the next block when all
 // rows of this one have been used.
 type SourceBatches struct {
-	SourceSettings // with the defaults
-	source         dataset.Source
+	SourceSettings
+	source dataset.Source
 
 	epoch  int
 	blocks []int // their order in the epoch
@@ -122,15 +97,8 @@ type SourceBatch struct {
 }
 
 // NewSourceBatches begins before the first block.
-func NewSourceBatches(source dataset.Source, s SourceSettings) (*SourceBatches, error) {
-	n := source.Rows()
-	s.BatchSize, s.BlockRows = cmp.Or(s.BatchSize, min(50, n)), cmp.Or(s.BlockRows, min(rowsOfBlock, n))
-	s.DType = cmp.Or(s.DType, compute.Float32)
-	if s.BatchSize < 1 || s.BlockRows > n || s.BatchSize > s.BlockRows {
-		return nil, fmt.Errorf("density: SourceSettings has BatchSize %d and BlockRows %d: a mini-batch has from 1 to "+
-			"BlockRows rows, a block at most the %d that there are", s.BatchSize, s.BlockRows, n)
-	}
-	return &SourceBatches{SourceSettings: s, source: source, epoch: -1, block: -1}, nil
+func NewSourceBatches(source dataset.Source, s SourceSettings) *SourceBatches {
+	return &SourceBatches{SourceSettings: s, source: source, epoch: -1, block: -1}
 }
 
 // read reads rows.

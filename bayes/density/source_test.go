@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -88,16 +86,13 @@ func TestProblemBySource(t *testing.T) {
 		return []*graph.Node{value, gradient}
 	}, at, whole.Data["features"], whole.Data["y"])
 	computetest.Near(t, "the mean over an epoch", mean, slices.Concat(exact...), 1e-9)
-	sum := make([]float64, 1+bound.D)
-	for block := range blocks.Count {
-		data := computetest.Must(blocks.Data(block))
-		of := computetest.Run(t, engine, func(_ *graph.Graph, args []*graph.Node) []*graph.Node {
-			nodes := compute.Nodes{"x": args[1], "y": args[2], "count": args[3]}
-			value, gradient := blocks.Target(nodes).Gradient(args[0])
-			return []*graph.Node{value, gradient}
-		}, at, data["x"], data["y"], data["count"])
-		floats.Add(sum, slices.Concat(of...))
-	}
+	evaluator := computetest.Must(density.NewEvaluator("test", engine, *blocks, compute.Float64, false))
+	defer evaluator.Close()
+	sum := computetest.Must(evaluator.At(ctx, "all", mat.NewDense(1, bound.D, at[0]), 1,
+		func(target density.Target, _ compute.Nodes, phi *graph.Node) *graph.Node {
+			value, gradient := target.Gradient(phi)
+			return graph.Concatenate([]*graph.Node{graph.ExpandAxes(value, 1), gradient}, 1)
+		}))
 	computetest.Near(t, "the sum over all blocks", sum, slices.Concat(exact...), 1e-9)
 
 	result := computetest.Must(fit.Sample(ctx, problem, mcmc.Chains{
@@ -136,27 +131,6 @@ func TestProblemBySource(t *testing.T) {
 	}
 }
 
-// A checkpoint resumes with the source that it was made with, and not with another of the same type and size.
-func TestCheckpointOfASource(t *testing.T) {
-	chains := mcmc.Chains{Kernel: mcmc.SGLD{StepSize: 1e-4}, Chains: 1, Draws: 5, WarmUp: mcmc.NoWarmUp}
-	settings := run.Settings{Engine: computetest.Go(t), Checkpoint: filepath.Join(t.TempDir(), "run")}
-	sample := func(seed uint64) error {
-		problem, _, err := density.NewSourceProblem(linear(t, 2), dataset.Simulated{N: 50, Features: 2, Seed: seed},
-			density.SourceSettings{BatchSize: 10, BlockRows: 20})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = fit.Sample(t.Context(), problem, chains, settings)
-		return err
-	}
-	for _, seed := range []uint64{1, 1} {
-		computetest.NoError(t, sample(seed))
-	}
-	if err := sample(2); !errors.Is(err, run.ErrOtherRun) {
-		t.Errorf("another source: %v", err)
-	}
-}
-
 // failing is a source that cannot be read from row 100 on, and has a NaN in row 60.
 type failing struct{ dataset.Simulated }
 
@@ -177,30 +151,23 @@ func TestSourceBadInput(t *testing.T) {
 	ctx, engine := context.Background(), computetest.Go(t)
 	bound := linear(t, 3)
 	good := dataset.Simulated{N: 200, Features: 3}
-	for want, c := range map[string]struct {
-		source   dataset.Source
-		settings density.SourceSettings
-	}{
-		"200 rows of 2 features": {dataset.Simulated{N: 200, Features: 2}, density.SourceSettings{}},
-		"0 rows":                 {dataset.Simulated{Features: 3}, density.SourceSettings{}},
-		"BatchSize 60":           {good, density.SourceSettings{BatchSize: 60, BlockRows: 50}},
-		"BlockRows 201":          {good, density.SourceSettings{BlockRows: 201}},
-	} {
-		if _, _, err := density.NewSourceProblem(bound, c.source, c.settings); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-	_, blocks, err := density.NewSourceProblem(bound, failing{good}, density.SourceSettings{BlockRows: 50, BatchSize: 50})
+	settings := density.SourceSettings{BlockRows: 50, BatchSize: 50, DType: compute.Float32}
+	_, blocks, err := density.NewSourceProblem(bound, failing{good}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := blocks.Data(1); err == nil || !strings.Contains(err.Error(), "row 60 of the source") {
+	evaluator := computetest.Must(density.NewEvaluator("test", engine, *blocks, compute.Float64, false))
+	defer evaluator.Close()
+	if _, err := evaluator.At(ctx, "all", mat.NewDense(1, bound.D, nil), 1,
+		func(target density.Target, _ compute.Nodes, phi *graph.Node) *graph.Node {
+			return target.LogDensity(phi)
+		},
+	); err == nil || !strings.Contains(err.Error(), "row 60 of the source") {
 		t.Errorf("a NaN: %v", err)
 	}
 	good.Seed = 1
 	problem, _, err := density.NewSourceProblem(bound, failing{good},
-		density.SourceSettings{BatchSize: 100, BlockRows: 200})
+		density.SourceSettings{BatchSize: 100, BlockRows: 200, DType: compute.Float32})
 	if err != nil {
 		t.Fatal(err)
 	}

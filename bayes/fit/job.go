@@ -6,15 +6,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 
 	"gobnn/bayes"
+	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
 	"gobnn/bayes/nn"
 	"gobnn/bayes/run"
 
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/stat/sampleuv"
 )
 
 // Job is one call of Fit or Sample for a method: the settings of the run, with their defaults filled in, and the model
@@ -110,17 +113,33 @@ func (j *Job) Density(atOnce int) (density.Problem, error) {
 	return problem, nil
 }
 
-// Starts are the points at which chains continue a trained posterior, [J, D]: its particles, drawn by their weights;
-// nil if there is none, or the Stage's problem has its own.
+// Starts are the points at which chains continue a trained posterior, [J, D]: its particles, drawn by their weights
+// without replacement, and again from all of them if there are fewer of positive weight than chains; nil if there is
+// none, or the Stage's problem has its own.
 func (j *Job) Starts(chains int) (*tensors.Tensor, error) {
 	if j.Data.Trained == nil || j.problem != nil && j.problem.Start != nil {
 		return nil, nil
 	}
-	_, start, err := density.ChainStarts(j.Data.Trained, j.DType, chains, j.Seed)
+	draws, err := j.Data.Trained.Draws()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", j.Owner, err)
 	}
-	return start, nil
+	particles, err := compute.Float64s(draws.Phi)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", j.Owner, err)
+	}
+	weights, d := j.Data.Trained.LogWeights().Weights(), j.Data.Trained.Bound().D
+	by := sampleuv.NewWeighted(weights, rand.NewPCG(j.Seed, 0x5851f42d4c957f2d))
+	var begin []float64
+	for range chains {
+		at, ok := by.Take()
+		if !ok {
+			by.ReweightAll(weights)
+			at, _ = by.Take()
+		}
+		begin = append(begin, particles[at*d:(at+1)*d]...)
+	}
+	return compute.Floats(j.DType, begin, chains, d), nil
 }
 
 // Shared is the psi, [W], at which phi is sampled; nil if nothing is shared.
@@ -128,11 +147,15 @@ func (j *Job) Shared() (*tensors.Tensor, error) {
 	if j.stage.Psi != nil || j.Data.Trained == nil {
 		return j.stage.Psi, nil
 	}
-	psi, _, err := density.ChainStarts(j.Data.Trained, j.DType, 1, j.Seed)
+	draws, err := j.Data.Trained.Draws()
+	if err != nil || draws.Psi == nil {
+		return nil, err
+	}
+	values, err := compute.Float64s(draws.Psi)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", j.Owner, err)
 	}
-	return psi, nil
+	return compute.Floats(j.DType, values, len(values)), nil
 }
 
 // Stage is a part of a method that another method does, such as the chains after a training.

@@ -39,9 +39,8 @@ func newTraining(j *fit.Job, t Training, task Task) (*training, error) {
 	}
 	var err error
 	if task.Train.Streamed {
-		if r.streamed, err = t.SourceBatches(j); err == nil {
-			r.perEpoch = r.streamed.PerEpoch()
-		}
+		r.streamed = t.SourceBatches(j)
+		r.perEpoch = r.streamed.PerEpoch()
 	} else if r.batches, err = dataset.NewEpochBatches(task.Train.Count, r.BatchSize, r.Seed); err == nil {
 		r.perEpoch = r.batches.PerEpoch()
 	}

@@ -109,9 +109,9 @@ func Of(j *fit.Job, part *dataset.Dataset) Rows {
 const blockRows = 1 << 16
 
 // SourceBatches are the mini-batches of the job's Source; nil if its rows are in memory.
-func (t Training) SourceBatches(j *fit.Job) (*density.SourceBatches, error) {
+func (t Training) SourceBatches(j *fit.Job) *density.SourceBatches {
 	if j.Source == nil {
-		return nil, nil
+		return nil
 	}
 	return density.NewSourceBatches(j.Source, density.SourceSettings{
 		BatchSize: t.BatchSize, BlockRows: min(max(blockRows, t.BatchSize), j.Rows()), DType: j.DType, Seed: j.Seed,
