@@ -27,13 +27,13 @@ const atOnce = 50
 
 // newEvaluator puts a problem's data on the device.
 func newEvaluator(job *job, problem density.Problem) (*evaluator, error) {
-	blocks, dtype, inBlocks := density.OneBlock(problem), job.DType, problem.HostInputs != nil
-	size := func(int) int { return atOnce }
-	if inBlocks { // compiling for fewer places takes less time than evaluating 50 places in all blocks
-		blocks, dtype = *job.blocks, compute.Float64
+	var blocks *density.Blocks
+	dtype, size := job.DType, func(int) int { return atOnce }
+	if problem.HostInputs != nil { // compiling for fewer places takes less time than evaluating 50 places in all blocks
+		blocks, dtype = job.blocks, compute.Float64
 		size = func(places int) int { return min(atOnce, places) }
 	}
-	e, err := density.NewEvaluator("fbnn", job.Engine, blocks, dtype, !inBlocks)
+	e, err := density.NewEvaluator("fbnn", job.Engine, problem, blocks, dtype, blocks == nil)
 	if err != nil {
 		return nil, err
 	}

@@ -310,7 +310,7 @@ func (s *ibis) learnStep(nodes compute.Nodes, inputs []*Node) (compute.Nodes, *N
 	batch := density.Batch{X: nodes[batchX], Y: nodes[batchY], Count: as(2)}
 	rejected := ConstAs(now.Phi, 0.0)
 	if now.Psi != nil {
-		weighed := s.Target.Reweight(now.Phi, now.Psi, now.LogWeights, batch, density.UnitPotential)
+		weighed := s.Target.Reweight(now.Phi, now.Psi, now.LogWeights, batch, density.Potential{})
 		now, rejected = s.Learn(now, weighed.Gradient, batch, particles.Now{Number: as(0), Rate: as(1)})
 	}
 	return now.Nodes(), Reshape(rejected, 1)

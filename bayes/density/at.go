@@ -62,3 +62,31 @@ func (w ofAllRows) Batch(from *graph.Node, rows int) Target {
 	some := w.batch.Some(from, rows, w.batch.Y.DType())
 	return At(EqualBatches(w.posterior.Likelihood, w.Rows(), w.Batches(rows)), w.psi, some)
 }
+
+// ofBlock is the contribution of n of N rows to the log-posterior: (n/N) log p(phi) + log p(y_block | phi; psi). It
+// equals n/N times the mini-batch estimate of the log-posterior from these rows.
+type ofBlock struct {
+	estimate ofBatch
+	share    *graph.Node
+}
+
+// LogPrior is (n/N) log p(phi), [J]: summed over all blocks it is the log-prior.
+func (b ofBlock) LogPrior(phi *graph.Node) *graph.Node {
+	return graph.Mul(b.estimate.posterior.Model.LogPrior(phi), b.share)
+}
+
+// LogLikelihood is log p(y_block | phi; psi), [J].
+func (b ofBlock) LogLikelihood(phi *graph.Node) *graph.Node {
+	return b.estimate.posterior.LogLikelihood(phi, b.estimate.psi, b.estimate.batch)
+}
+
+// LogDensity implements Target.
+func (b ofBlock) LogDensity(phi *graph.Node) *graph.Node {
+	return graph.Mul(b.estimate.LogDensity(phi), b.share)
+}
+
+// Gradient implements Target.
+func (b ofBlock) Gradient(phi *graph.Node) (logDensity, gradient *graph.Node) {
+	logDensity, gradient = b.estimate.Gradient(phi)
+	return graph.Mul(logDensity, b.share), graph.Mul(gradient, b.share)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"gobnn/bayes"
 	"gobnn/bayes/compute"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -11,31 +12,79 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
+// Blocks divides the rows behind a target into blocks, which are evaluated one after another and summed: so memory need
+// hold only one block of a large data set, and the activations of a block stay in a processor's cache.
+type Blocks struct {
+	count int
+	// data returns a block's tensors for target. Names and shapes are the same for all blocks, and the tensors of a block
+	// are the same at each call.
+	data func(block int) (map[string]*tensors.Tensor, error)
+	// target builds the log-density of one block. The sum over all blocks is the problem's log-density: the prior is
+	// divided among the blocks.
+	target func(data compute.Nodes) Target
+}
+
+// rowsOfBlock is the default number of rows in a block. placesAtOnce is the number of places for whose activations
+// memory is planned: see BenchmarkHessian.
+const (
+	rowsOfBlock  = 8192
+	placesAtOnce = 128
+)
+
+// NewBlocks divides N rows into blocks of the given size. read returns the tensors of count rows from the given one on:
+// "y", "x" or "features" and, if parameters are shared, "psi", with padding to size.
+func NewBlocks(
+	bound *bayes.BoundModel, rows, size int, read func(from, count int) (map[string]*tensors.Tensor, error),
+) *Blocks {
+	return &Blocks{
+		count: (rows + size - 1) / size,
+		data: func(block int) (map[string]*tensors.Tensor, error) {
+			from := block * size
+			count := min(size, rows-from)
+			data, err := read(from, count)
+			if err != nil {
+				return nil, err
+			}
+			data["count"] = compute.Floats(data["y"].DType(), []float64{float64(count)}, 1)
+			return data, nil
+		},
+		target: func(data compute.Nodes) Target {
+			plan, err := NewPlan(bound, data["y"].DType(), Workload{Particles: placesAtOnce, Rows: size})
+			if err != nil {
+				panic(err)
+			}
+			count := graph.Reshape(data["count"])
+			batch := Batch{X: data["x"], Features: data["features"], Y: data["y"], Count: count}
+			estimate := MiniBatch(Likelihood{Model: bound, Plan: plan}, rows)
+			return ofBlock{ofBatch{estimate, data["psi"], batch}, graph.DivScalar(count, float64(rows))}
+		},
+	}
+}
+
 // Evaluator evaluates functions of phi, given a problem's rows, at many points on the host. The functions are sums over
 // rows, to which each block has its share of the prior's part. Close it.
 type Evaluator struct {
 	owner    string // with which errors begin
 	engine   *compute.Engine
-	blocks   Blocks
+	blocks   *Blocks
 	dtype    compute.DType
 	states   []*compute.State // of the blocks; nil if they are read at each evaluation
 	programs map[string]*compute.Program
 }
 
-// OneBlock is a problem whose rows are in memory.
-func OneBlock(problem Problem) Blocks {
-	return Blocks{
-		count:  1,
-		data:   func(int) (map[string]*tensors.Tensor, error) { return problem.Data, nil },
-		target: func(data compute.Nodes) Target { return problem.Target(data, nil) },
-	}
-}
-
-// NewEvaluator evaluates in the given type; data of float32 are converted if that is float64. With keep the data of all
-// blocks stay on the device; otherwise one block at a time is read, at each evaluation.
+// NewEvaluator evaluates a problem whose rows are in memory, or if blocks is not nil these in its place, in the given
+// type; data of float32 are converted if that is float64. With keep the data of all blocks stay on the device; otherwise
+// one block at a time is read, at each evaluation.
 func NewEvaluator(
-	owner string, engine *compute.Engine, blocks Blocks, dtype compute.DType, keep bool,
+	owner string, engine *compute.Engine, problem Problem, blocks *Blocks, dtype compute.DType, keep bool,
 ) (*Evaluator, error) {
+	if blocks == nil {
+		blocks = &Blocks{
+			count:  1,
+			data:   func(int) (map[string]*tensors.Tensor, error) { return problem.Data, nil },
+			target: func(data compute.Nodes) Target { return problem.Target(data, nil) },
+		}
+	}
 	e := &Evaluator{
 		owner: owner, engine: engine, blocks: blocks, dtype: dtype, programs: map[string]*compute.Program{},
 	}

@@ -16,8 +16,8 @@ import (
 // Potential is the factor by which particles' weights change (G of a Feynman-Kac model), in logs, [c], given their
 // log-likelihoods and gradients.
 type Potential struct {
-	Factor   func(e Evaluated) *graph.Node
-	Gradient bool // whether Factor needs Evaluated.Gradient
+	Factor   func(e Evaluated) *graph.Node // nil: the weights do not change
+	Gradient bool                          // whether Factor needs Evaluated.Gradient
 	// standalone says that Factor uses no nodes but those of Evaluated. Then chunks of particles can be a loop; otherwise
 	// they are unrolled, which for 10 000 particles and more takes long to compile.
 	standalone bool
@@ -33,15 +33,8 @@ type Evaluated struct {
 // Of returns the rows of x, [J, ...], that belong to these particles.
 func (e Evaluated) Of(x *graph.Node) *graph.Node { return e.particles.Of(x) }
 
-// LikelihoodPotential multiplies the weights by the likelihood; UnitPotential does not change them.
-var (
-	LikelihoodPotential = Potential{
-		standalone: true, Factor: func(e Evaluated) *Node { return e.LogLikelihood },
-	}
-	UnitPotential = Potential{
-		standalone: true, Factor: func(e Evaluated) *Node { return ZerosLike(e.LogLikelihood) },
-	}
-)
+// LikelihoodPotential multiplies the weights by the likelihood.
+var LikelihoodPotential = Potential{standalone: true, Factor: func(e Evaluated) *Node { return e.LogLikelihood }}
 
 // Reweighted holds the particles' new weights W_j after a batch.
 type Reweighted struct {
@@ -70,6 +63,9 @@ func (l Likelihood) Reweight(phi, psi, logWeights *graph.Node, batch Batch, weig
 	if e.inParts() {
 		panic(fmt.Errorf("the activations of a batch of %d rows take more than %d MiB for one particle: take a smaller "+
 			"BatchSize", batch.rows(), partBytes>>20))
+	}
+	if weighing.Factor == nil {
+		weighing = Potential{standalone: true, Factor: func(e Evaluated) *Node { return ZerosLike(e.LogLikelihood) }}
 	}
 	wrt, names := e.differentiated()
 	// of the running log-sum-exp: log sum = maximum + log total

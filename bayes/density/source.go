@@ -38,8 +38,8 @@ func NewSourceProblem(
 	if err != nil {
 		return Problem{}, nil, err
 	}
-	inputs := func(b SourceBatch) []any {
-		return []any{b.X, b.Y, compute.Floats(s.DType, []float64{float64(b.Count)})}
+	inputs := func(x, y *tensors.Tensor, count int) []any {
+		return []any{x, y, compute.Floats(s.DType, []float64{float64(count)})}
 	}
 	likelihood := Likelihood{Model: bound, Plan: plan}
 	byBatches = Problem{
@@ -49,10 +49,10 @@ func NewSourceProblem(
 			return At(EqualBatches(likelihood, n, r.PerEpoch()), nil, Batch{X: inputs[0], Y: inputs[1], Count: inputs[2]})
 		},
 		HostInputs: &HostInputs{
-			Blank: inputs(r.blank()),
+			Blank: inputs(r.batch(nil)),
 			Inputs: func(ctx context.Context, move int, _ map[string]*tensors.Tensor) ([]any, error) {
-				batch, err := r.At(ctx, move)
-				return inputs(batch), err
+				x, y, count, err := r.At(ctx, move)
+				return inputs(x, y, count), err
 			},
 			OfMove: true,
 		},
@@ -90,12 +90,6 @@ type SourceBatches struct {
 	x, y   []float64
 }
 
-// SourceBatch is a mini-batch of B rows, the first Count of which are real: X is [B, d] and Y [B], or [B, K].
-type SourceBatch struct {
-	X, Y  *tensors.Tensor
-	Count int
-}
-
 // NewSourceBatches begins before the first block.
 func NewSourceBatches(source dataset.Source, s SourceSettings) *SourceBatches {
 	return &SourceBatches{SourceSettings: s, source: source, epoch: -1, block: -1}
@@ -129,17 +123,16 @@ func (r *SourceBatches) targetDims(rows int) []int {
 	return []int{rows}
 }
 
-// tensors are a mini-batch with count real rows.
-func (r *SourceBatches) tensors(x, y []float64, count int) SourceBatch {
-	return SourceBatch{
-		compute.Floats(r.DType, x, r.BatchSize, r.source.Dims()), compute.Floats(r.DType, y, r.targetDims(r.BatchSize)...),
-		count,
+// batch is a mini-batch of some rows of the block that is held, and how many they are.
+func (r *SourceBatches) batch(these []int) (x, y *tensors.Tensor, count int) {
+	d, k := r.source.Dims(), r.source.Targets()
+	flatX, flatY := make([]float64, r.BatchSize*d), make([]float64, r.BatchSize*k)
+	for i, row := range these {
+		copy(flatX[i*d:], r.x[row*d:(row+1)*d])
+		copy(flatY[i*k:], r.y[row*k:(row+1)*k])
 	}
-}
-
-// blank is a mini-batch without real rows.
-func (r *SourceBatches) blank() SourceBatch {
-	return r.tensors(make([]float64, r.BatchSize*r.source.Dims()), make([]float64, r.BatchSize*r.source.Targets()), 0)
+	return compute.Floats(r.DType, flatX, r.BatchSize, d),
+		compute.Floats(r.DType, flatY, r.targetDims(r.BatchSize)...), len(these)
 }
 
 // counts returns the number of mini-batches of a full block, of full blocks, and of mini-batches of the last block if
@@ -155,9 +148,10 @@ func (r *SourceBatches) PerEpoch() int {
 	return full*each + last
 }
 
-// At is the mini-batch of a step, counted from 0: a function of the seed and the step alone. A block has as many
+// At is the mini-batch of a step, counted from 0, x, [B, d], and y, [B] or [B, K], of whose rows the first count are
+// real: a function of the seed and the step alone. A block has as many
 // mini-batches as its rows divided by BatchSize, rounded up; the last block may have fewer rows.
-func (r *SourceBatches) At(ctx context.Context, step int) (SourceBatch, error) {
+func (r *SourceBatches) At(ctx context.Context, step int) (x, y *tensors.Tensor, count int, err error) {
 	rows, size := r.source.Rows(), r.BlockRows
 	each, full, last := r.counts()
 	epoch, at := step/r.PerEpoch(), step%r.PerEpoch()
@@ -177,21 +171,14 @@ func (r *SourceBatches) At(ctx context.Context, step int) (SourceBatch, error) {
 		at -= of
 	}
 	number := r.blocks[place]
-	count := min(size, rows-number*size)
+	held := min(size, rows-number*size)
 	if place != r.block {
-		var err error
-		if r.x, r.y, err = r.read(ctx, number*size, count); err != nil {
-			return SourceBatch{}, err
+		if r.x, r.y, err = r.read(ctx, number*size, held); err != nil {
+			return nil, nil, 0, err
 		}
-		r.order = rand.New(rand.NewPCG(r.Seed^0x626c6f636b, uint64(epoch)<<32|uint64(number))).Perm(count)
+		r.order = rand.New(rand.NewPCG(r.Seed^0x626c6f636b, uint64(epoch)<<32|uint64(number))).Perm(held)
 		r.block = place
 	}
-	d, k := r.source.Dims(), r.source.Targets()
-	x, y := make([]float64, r.BatchSize*d), make([]float64, r.BatchSize*k)
-	these := r.order[at*r.BatchSize : min((at+1)*r.BatchSize, count)]
-	for i, row := range these {
-		copy(x[i*d:], r.x[row*d:(row+1)*d])
-		copy(y[i*k:], r.y[row*k:(row+1)*k])
-	}
-	return r.tensors(x, y, len(these)), nil
+	x, y, count = r.batch(r.order[at*r.BatchSize : min((at+1)*r.BatchSize, held)])
+	return x, y, count, nil
 }

@@ -86,7 +86,7 @@ func TestProblemBySource(t *testing.T) {
 		return []*graph.Node{value, gradient}
 	}, at, whole.Data["features"], whole.Data["y"])
 	computetest.Near(t, "the mean over an epoch", mean, slices.Concat(exact...), 1e-9)
-	evaluator := computetest.Must(density.NewEvaluator("test", engine, *blocks, compute.Float64, false))
+	evaluator := computetest.Must(density.NewEvaluator("test", engine, density.Problem{}, blocks, compute.Float64, false))
 	defer evaluator.Close()
 	sum := computetest.Must(evaluator.At(ctx, "all", mat.NewDense(1, bound.D, at[0]), 1,
 		func(target density.Target, _ compute.Nodes, phi *graph.Node) *graph.Node {
@@ -156,7 +156,7 @@ func TestSourceBadInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	evaluator := computetest.Must(density.NewEvaluator("test", engine, *blocks, compute.Float64, false))
+	evaluator := computetest.Must(density.NewEvaluator("test", engine, density.Problem{}, blocks, compute.Float64, false))
 	defer evaluator.Close()
 	if _, err := evaluator.At(ctx, "all", mat.NewDense(1, bound.D, nil), 1,
 		func(target density.Target, _ compute.Nodes, phi *graph.Node) *graph.Node {

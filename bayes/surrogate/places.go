@@ -27,11 +27,7 @@ func newPlaces(ctx context.Context, engine *compute.Engine, problem posterior) (
 	if problem.Inputs != nil || problem.HostInputs != nil {
 		return nil, errors.New("surrogate: the target takes new inputs at each move, so it has no mode: give it all rows")
 	}
-	blocks := density.OneBlock(problem.Problem)
-	if problem.blocks != nil {
-		blocks = *problem.blocks
-	}
-	e, err := density.NewEvaluator("surrogate", engine, blocks, compute.Float64, true)
+	e, err := density.NewEvaluator("surrogate", engine, problem.Problem, problem.blocks, compute.Float64, true)
 	return &places{dim: problem.Dim, problem: problem, engine: engine, evaluator: e, ctx: ctx}, err
 }
 

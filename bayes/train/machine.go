@@ -56,13 +56,13 @@ func (r *training) batch(ctx context.Context, state *compute.State, made int) (d
 	if r.streamed == nil {
 		return r.batches.At(made), nil
 	}
-	from, err := r.streamed.At(ctx, made)
+	x, y, count, err := r.streamed.At(ctx, made)
 	if err != nil {
 		return dataset.Batch{}, err
 	}
-	state.Set("train_x", from.X)
-	state.Set("train_y", from.Y)
-	batch := dataset.Batch{Rows: make([]int32, r.BatchSize), Count: from.Count}
+	state.Set("train_x", x)
+	state.Set("train_y", y)
+	batch := dataset.Batch{Rows: make([]int32, r.BatchSize), Count: count}
 	for i := range batch.Rows {
 		batch.Rows[i] = int32(i)
 	}
