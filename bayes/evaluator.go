@@ -195,10 +195,7 @@ func (e *evaluator) predict(x *tensors.Tensor, count int) (Prediction, error) {
 // compile builds the program from x, [rows, d], and the parameters to outputs, [Particles, Width, rows].
 func (e *evaluator) compile(rows int) (program, error) {
 	bytes := int64(2*e.bound.SuffixWidth()*rows) * int64(e.dtype.Size())
-	plan, err := compute.NewPlan(e.like.Particles, bytes, 0)
-	if err != nil {
-		return program{}, err
-	}
+	plan := compute.NewPlan(e.like.Particles, bytes, 0)
 	exec, err := graph.NewExec(e.engine.Backend(), func(args []*graph.Node) *graph.Node {
 		x, own := Numbers(args[0], e.dtype), args[1:]
 		var psi *graph.Node

@@ -159,8 +159,8 @@ func unfinished(ctx context.Context, stage *fit.Result, err error) error {
 // calibration returns the problem that the first step samples, and its kernel.
 func (r *ces) calibration(ctx context.Context) (density.Problem, mcmc.Kernel, error) {
 	if r.Source != nil {
-		problem, _, err := r.byBatches(r.BatchSize, r.DType)
-		return problem, r.Calibration, err
+		problem, _ := r.byBatches(r.BatchSize, r.DType)
+		return problem, r.Calibration, nil
 	}
 	if r.Calibration.Traits().Carries == mcmc.CarriesNothing {
 		x, y, err := r.Tensors(r.DType, r.Parts.Train)
@@ -171,10 +171,7 @@ func (r *ces) calibration(ctx context.Context) (density.Problem, mcmc.Kernel, er
 		if err != nil {
 			return density.Problem{}, nil, fmt.Errorf("fbnn: %w", err)
 		}
-		problem, err := density.NewBatchProblem(r.Bound, x, y, nil, batches, 1, 1)
-		if err != nil {
-			return density.Problem{}, nil, fmt.Errorf("fbnn: %w", err)
-		}
+		problem := density.NewBatchProblem(r.Bound, x, y, nil, batches, 1, 1)
 		problem.Initial, problem.Climb = r.problem.Initial, r.problem.Climb
 		return problem, r.Calibration, nil
 	}

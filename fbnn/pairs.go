@@ -204,10 +204,7 @@ func (p *pairs) blocks(
 	if job.Source != nil {
 		block = min(block, blockRows)
 	}
-	plan, err := compute.NewPlan(all, int64(2*bound.SuffixWidth()*block)*int64(job.DType.Size()), 0)
-	if err != nil {
-		return fmt.Errorf("fbnn: %w", err)
-	}
+	plan := compute.NewPlan(all, int64(2*bound.SuffixWidth()*block)*int64(job.DType.Size()), 0)
 	program, err := compute.NewProgram(job.Engine, "fbnn "+name, nil, nil,
 		func(_ compute.Nodes, in []*Node) (compute.Nodes, *Node) {
 			g := bound.NetworkOutputs(plan, in[1], in[0], nil)

@@ -28,7 +28,7 @@ func newJob(j *fit.Job) (*job, error) {
 	own := &job{Job: j}
 	var err error
 	if j.Source != nil {
-		own.problem, own.blocks, err = own.byBatches(1, compute.Float64)
+		own.problem, own.blocks = own.byBatches(1, compute.Float64)
 	} else {
 		own.problem, err = j.Density(atOnce)
 	}
@@ -41,16 +41,13 @@ func newJob(j *fit.Job) (*job, error) {
 const widest = 100.
 
 // byBatches is the posterior estimated from mini-batches of a source, and the blocks of all rows.
-func (j *job) byBatches(size int, dtype compute.DType) (density.Problem, *density.Blocks, error) {
-	problem, blocks, err := density.NewSourceProblem(j.Bound, j.Source, density.SourceSettings{
+func (j *job) byBatches(size int, dtype compute.DType) (density.Problem, *density.Blocks) {
+	problem, blocks := density.NewSourceProblem(j.Bound, j.Source, density.SourceSettings{
 		BatchSize: size, BlockRows: min(blockRows, j.Rows()), DType: dtype, Seed: j.Seed,
 	})
-	if err != nil {
-		return problem, nil, fmt.Errorf("fbnn: %w", err)
-	}
 	problem.Climb = &density.Climb{}
 	problem.Climb.Rate = .1 * min(1, widest/float64(j.Bound.Inputs))
-	return problem, blocks, nil
+	return problem, blocks
 }
 
 // reader returns standardised rows from a given number on: it fills x, [n, d], and y, [n, K].

@@ -52,10 +52,7 @@ func (a Guided) onLine(engine *compute.Engine, dims int) (p tryout.Proposal, err
 	}
 	p.Move = func(phi, excess []float64, key uint64, stepSize float64) (moved, logWeights []float64, err error) {
 		count := len(excess)
-		plan, err := density.NewPlan(bound, compute.Float32, density.Workload{Particles: count, Rows: 2, Chunk: count / 2})
-		if err != nil {
-			return nil, nil, err
-		}
+		plan := density.NewPlan(bound, compute.Float32, density.Workload{Particles: count, Rows: 2, Chunk: count / 2})
 		core := particles.Core{
 			Bound: bound, Target: density.MiniBatch(density.Likelihood{Model: bound, Plan: plan}, 2),
 		}

@@ -86,10 +86,7 @@ func (d *Data) problem(
 	if err != nil {
 		return density.Problem{}, density.Likelihood{}, fmt.Errorf("pbnn: the model: %w", err)
 	}
-	plan, err := density.NewPlan(d.Bound, d.DType, density.Workload{Particles: d.Chains, Rows: rows, Devices: d.Devices})
-	if err != nil {
-		return density.Problem{}, density.Likelihood{}, fmt.Errorf("pbnn: %w", err)
-	}
+	plan := density.NewPlan(d.Bound, d.DType, density.Workload{Particles: d.Chains, Rows: rows, Devices: d.Devices})
 	return density.Problem{
 		Name: fmt.Sprintf("%s of the model %s", of, model), Dim: d.Bound.D, Data: data,
 		Initial: d.Bound.SamplePrior, Climb: &density.Climb{},

@@ -17,7 +17,7 @@ import (
 func TestBatchesOfAllRowsAreExact(t *testing.T) {
 	engine, data := computetest.Go(t), fittest.Data(12)
 	bound := computetest.Must(line.Bind(2, 1))
-	plan := computetest.Must(density.NewPlan(bound, compute.Float64, density.Workload{Particles: 2, Rows: 36}))
+	plan := density.NewPlan(bound, compute.Float64, density.Workload{Particles: 2, Rows: 36})
 	x := make([]float64, 0, 24)
 	for i := range 12 {
 		x = append(x, data.X.At(i, 0), data.X.At(i, 1))

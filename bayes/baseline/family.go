@@ -48,25 +48,21 @@ type variational struct {
 	dtype            compute.DType
 }
 
-func newVariational(j *fit.Job, t Training, f family, draws, predicted int) (*variational, error) {
+func newVariational(j *fit.Job, t Training, f family, draws, predicted int) *variational {
 	s := &variational{family: f, bound: j.Bound, draws: draws, predicted: predicted, dtype: j.DType}
-	var err error
 	// One chunk: gradients pass through all draws at once, to lambda and through the shared layers before them.
 	plan := compute.Plan{Particles: draws, Chunk: draws}
 	s.target = miniBatch(j, t, density.Likelihood{Model: j.Bound, Plan: plan})
 	if j.Parts.Validation != nil {
 		work := density.Workload{Particles: predicted, Rows: j.Parts.Validation.Rows(), Forward: true}
-		s.validation, err = likelihood(j, j.Bound, work)
+		s.validation = likelihood(j, j.Bound, work)
 	}
-	return s, err
+	return s
 }
 
 // fitFamily trains a family with `draws` draws a step. The posterior has `predicted` draws.
 func fitFamily(ctx context.Context, j *fit.Job, t Training, f family, draws, predicted int) (*fit.Result, error) {
-	learner, err := newVariational(j, t, f, draws, predicted)
-	if err != nil {
-		return nil, err
-	}
+	learner := newVariational(j, t, f, draws, predicted)
 	return maximise(ctx, j, t, learner, func(status run.Status, theta []float64) (*bayes.Posterior, error) {
 		phi, err := learner.particles(j, theta)
 		if err != nil {

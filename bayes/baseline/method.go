@@ -120,10 +120,6 @@ func miniBatch(j *fit.Job, t Training, l density.Likelihood) density.Posterior {
 }
 
 // likelihood is that of a model, with a plan for the work.
-func likelihood(j *fit.Job, bound *bayes.BoundModel, work density.Workload) (density.Likelihood, error) {
-	plan, err := density.NewPlan(bound, j.DType, work)
-	if err != nil {
-		return density.Likelihood{}, fmt.Errorf("baseline: %w", err)
-	}
-	return density.Likelihood{Model: bound, Plan: plan}, nil
+func likelihood(j *fit.Job, bound *bayes.BoundModel, work density.Workload) density.Likelihood {
+	return density.Likelihood{Model: bound, Plan: density.NewPlan(bound, j.DType, work)}
 }

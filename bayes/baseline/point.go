@@ -155,16 +155,12 @@ func newPoints(j *fit.Job, t Training, members int, prior bool) (*points, error)
 		return nil, err
 	}
 	p.whole = whole.Bound
-	l, err := likelihood(j, p.whole, density.Workload{Particles: members, Rows: t.BatchSize})
-	if err != nil {
-		return nil, err
-	}
-	p.target = miniBatch(j, t, l)
+	p.target = miniBatch(j, t, likelihood(j, p.whole, density.Workload{Particles: members, Rows: t.BatchSize}))
 	if j.Parts.Validation != nil {
 		work := density.Workload{Particles: members, Rows: j.Parts.Validation.Rows(), Forward: true}
-		p.validation, err = likelihood(j, p.whole, work)
+		p.validation = likelihood(j, p.whole, work)
 	}
-	return p, err
+	return p, nil
 }
 
 // preparedPoints fills in the settings of a training to a maximum of the likelihood, or of the posterior density. It

@@ -132,6 +132,6 @@ func runMiniBatchChains(ctx context.Context, j *fit.Job, t Training, chains mcmc
 		return nil, fmt.Errorf("baseline: %w", err)
 	}
 	return chainsFrom(ctx, j, t, chains, func(x, y, psi *tensors.Tensor) (density.Problem, error) {
-		return density.NewBatchProblem(j.Bound, x, y, psi, batches, chains.Chains, j.Devices)
+		return density.NewBatchProblem(j.Bound, x, y, psi, batches, chains.Chains, j.Devices), nil
 	})
 }

@@ -259,7 +259,7 @@ func TestTooLittleMemory(t *testing.T) {
 		return err
 	}
 	plan := func(particles int, bytes int64, chunk int) compute.Plan {
-		return computetest.Must(compute.NewPlan(particles, bytes, chunk))
+		return compute.NewPlan(particles, bytes, chunk)
 	}
 	for _, c := range []struct {
 		plan compute.Plan
@@ -348,7 +348,7 @@ func TestMemoryOfFirst(t *testing.T) {
 	} {
 		gpus(t, c.smi)
 		engine := open(t, "xla:cuda"+c.options)
-		plan := computetest.Must(compute.NewPlan(10, 1<<10, 10))
+		plan := compute.NewPlan(10, 1<<10, 10)
 		if c.devices > 1 {
 			plan = compute.NewSharedPlan(10, c.devices, 1<<10)
 		}
@@ -369,8 +369,8 @@ func TestMemoryOfFirst(t *testing.T) {
 // An accelerator evaluates as many particles at a time as an eighth of its free memory allows, not as a CPU's caches
 // do, unless the user has set the chunk.
 func TestChunksOfAccelerator(t *testing.T) {
-	parallel := computetest.Must(compute.NewParallelPlan(1000, 1<<20))
-	plan := func(chunk int) compute.Plan { return computetest.Must(compute.NewPlan(1000, 1<<20, chunk)) }
+	parallel := compute.NewParallelPlan(1000, 1<<20)
+	plan := func(chunk int) compute.Plan { return compute.NewPlan(1000, 1<<20, chunk) }
 	const free4 = "GPU-5, NVIDIA T4, 580.95.05, 15360, 4000\n" // an eighth: 500 MiB
 	for _, c := range []struct {
 		name string

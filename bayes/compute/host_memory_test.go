@@ -21,10 +21,7 @@ func TestTooLittleHostMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	over := func(particles int, bytes int64, chunk int) error {
-		plan, err := NewPlan(particles, bytes, chunk)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := NewPlan(particles, bytes, chunk)
 		exec, err := graph.NewExec(engine.Backend(), func(phi *graph.Node) *graph.Node {
 			_, sums := plan.Over(phi, Pass{
 				Chunk: func(_ Span, phi *graph.Node, _ []*graph.Node) (rows, sums []*graph.Node) {

@@ -1,8 +1,6 @@
 package compute
 
 import (
-	"fmt"
-
 	"github.com/gomlx/gomlx/core/graph"
 )
 
@@ -30,20 +28,15 @@ const (
 
 // NewPlan divides the particles so that a chunk's activations take at most 32 MiB, into equal chunks if possible.
 // bytesPerParticle estimates one particle's activations, forward and backward. A chunk above 0 is used as the chunk
-// size.
-func NewPlan(particles int, bytesPerParticle int64, chunk int) (Plan, error) {
-	if particles < 1 || chunk < 0 {
-		return Plan{}, fmt.Errorf("compute: a plan for %d particles in chunks of %d: particles must be at least 1, a chunk "+
-			"at least 0 "+
-			"(0: chosen)", particles, chunk)
-	}
+// size. There must be at least one particle.
+func NewPlan(particles int, bytesPerParticle int64, chunk int) Plan {
 	chosen := chunk == 0
 	if chosen {
 		fit := int(max(1, chunkBudget/max(1, bytesPerParticle)))
 		chunk = equalChunks(particles, (particles+fit-1)/fit, 1)
 	}
 	chunk = min(chunk, particles)
-	return Plan{Particles: particles, Chunk: chunk, Bytes: int64(chunk) * bytesPerParticle, chosen: chosen}, nil
+	return Plan{Particles: particles, Chunk: chunk, Bytes: int64(chunk) * bytesPerParticle, chosen: chosen}
 }
 
 // acceleratorShare is the part of an accelerator's free memory, 1/8, that the activations of a chunk may take. The
@@ -99,19 +92,19 @@ const (
 
 // NewParallelPlan is a plan for particles that multiply large matrices of their own: as many chunks at a time as
 // Threads, at most 8. density.NewPlan chooses between it, NewPlan and NewSharedPlan.
-func NewParallelPlan(particles int, bytesPerParticle int64) (Plan, error) {
+func NewParallelPlan(particles int, bytesPerParticle int64) Plan {
 	concurrent := min(Threads(), maxConcurrent, particles)
 	total := int64(particles) * bytesPerParticle
 	if total < worthConcurrent {
 		concurrent = 1
 	}
 	chunks := concurrent
-	for total/int64(max(chunks, 1)) > chunkBudget && chunks+concurrent <= particles {
+	for total/int64(chunks) > chunkBudget && chunks+concurrent <= particles {
 		chunks += concurrent
 	}
-	plan, err := NewPlan(particles, bytesPerParticle, equalChunks(max(particles, 1), max(chunks, 1), max(concurrent, 1)))
+	plan := NewPlan(particles, bytesPerParticle, equalChunks(particles, chunks, concurrent))
 	plan.Concurrent, plan.chosen = concurrent, true
-	return plan, err
+	return plan
 }
 
 // NewSharedPlan is a plan for particles that several devices share equally: one chunk, in which each device evaluates

@@ -37,7 +37,7 @@ func benchmarkGradient(b *testing.B, engine *compute.Engine) {
 			const inputs = 8
 			bound := computetest.Must(bayes.Model{Network: nn.MLP{Hidden: c.hidden, Activation: c.activation},
 				Likelihood: bayes.Gaussian{StdDev: .3}, Stochastic: bayes.All()}.Bind(inputs, 1))
-			plan := computetest.Must(NewPlan(bound, compute.Float32, Workload{Particles: c.particles, Rows: c.rows}))
+			plan := NewPlan(bound, compute.Float32, Workload{Particles: c.particles, Rows: c.rows})
 			b.Log(plan)
 			target := Full(Likelihood{Model: bound, Plan: plan})
 			normal := normals()
@@ -120,10 +120,7 @@ func benchmarkLeNet5(b *testing.B, engine *compute.Engine) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			plan, err := NewPlan(bound, compute.Float32, Workload{Particles: particles, Rows: rows, Forward: c.forward})
-			if err != nil {
-				b.Fatal(err)
-			}
+			plan := NewPlan(bound, compute.Float32, Workload{Particles: particles, Rows: rows, Forward: c.forward})
 			b.Log(plan)
 			likelihood := Likelihood{Model: bound, Plan: plan}
 			labels := make([]float32, rows)

@@ -27,7 +27,7 @@ func TestConvolutionInChunks(t *testing.T) {
 				t.Fatal(err)
 			}
 			evaluate := func(engine *compute.Engine, dtype compute.DType, chunk int) [][]float64 {
-				plan := computetest.Must(compute.NewPlan(particles, 1, chunk))
+				plan := compute.NewPlan(particles, 1, chunk)
 				l := Likelihood{Model: bound, Plan: plan}
 				return computetest.Run(t, engine, func(_ *Graph, a []*Node) []*Node {
 					for i := range a {

@@ -49,10 +49,7 @@ func NewBlocks(
 			return data, nil
 		},
 		target: func(data compute.Nodes) Target {
-			plan, err := NewPlan(bound, data["y"].DType(), Workload{Particles: placesAtOnce, Rows: size})
-			if err != nil {
-				panic(err)
-			}
+			plan := NewPlan(bound, data["y"].DType(), Workload{Particles: placesAtOnce, Rows: size})
 			count := graph.Reshape(data["count"])
 			batch := Batch{X: data["x"], Features: data["features"], Y: data["y"], Count: count}
 			estimate := MiniBatch(Likelihood{Model: bound, Plan: plan}, rows)

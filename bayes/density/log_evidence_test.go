@@ -30,7 +30,7 @@ func TestLogEvidenceOfLinearRegression(t *testing.T) {
 	exact := linearRegressionEvidence(x, y, sd)
 	bound := computetest.Must(bayes.Model{Network: nn.MLP{}, Likelihood: bayes.Gaussian{StdDev: sd},
 		Stochastic: bayes.All()}.Bind(2, 1))
-	plan := computetest.Must(compute.NewPlan(j, 1, 0))
+	plan := compute.NewPlan(j, 1, 0)
 	likelihood := density.Likelihood{Model: bound, Plan: plan}
 	_, whole := density.At(density.Full(likelihood), nil, density.Batch{}).(smc.Factored)
 	_, part := density.At(density.MiniBatch(likelihood, 2*n), nil, density.Batch{}).(smc.Factored)

@@ -32,7 +32,7 @@ func TestPaddingWithoutDensity(t *testing.T) {
 	model := bayes.Model{Network: nn.MLP{}, Likelihood: logNormal{bayes.Gaussian{StdDev: .4}}, Stochastic: bayes.All(),
 		Scaling: bayes.Scaling{KeepTarget: true}}
 	bound := computetest.Must(model.Bind(2, 1))
-	plan := computetest.Must(compute.NewPlan(2, 1, 0))
+	plan := compute.NewPlan(2, 1, 0)
 	posterior := MiniBatch(Likelihood{Model: bound, Plan: plan}, 7)
 	phi := [][]float64{{.1, -.2, .3}, {1, .5, -1}}
 	computetest.Pair(t, func(t *testing.T, engine *compute.Engine, dtype compute.DType) {

@@ -101,14 +101,14 @@ type Workload struct {
 // devices share the particles.
 func NewPlan(
 	bound *bayes.BoundModel, dtype compute.DType, work Workload,
-) (plan compute.Plan, err error) {
+) compute.Plan {
 	copies := activationCopies
 	if work.Forward {
 		copies = forwardCopies
 	}
 	bytes := int64(copies*bound.SuffixWidth()*work.Rows) * int64(dtype.Size())
 	if work.Devices > 1 {
-		return compute.NewSharedPlan(work.Particles, work.Devices, bytes), nil
+		return compute.NewSharedPlan(work.Particles, work.Devices, bytes)
 	}
 	parts := partsOf(bytes, work.Rows)
 	if parts > 1 {
@@ -117,13 +117,12 @@ func NewPlan(
 		}
 		bytes = (bytes + int64(parts) - 1) / int64(parts)
 	}
+	plan := compute.NewPlan(work.Particles, bytes, work.Chunk)
 	if work.Chunk == 0 && largestOwnMatrix(bound) > 0 && !inBlocks(bound, work.Rows) {
-		plan, err = compute.NewParallelPlan(work.Particles, bytes)
-	} else {
-		plan, err = compute.NewPlan(work.Particles, bytes, work.Chunk)
+		plan = compute.NewParallelPlan(work.Particles, bytes)
 	}
 	plan.Parts = max(parts, 1)
-	return plan, err
+	return plan
 }
 
 // block is the number of particles in a block of a chunk's evaluation (nn.Block). Blocks do not extend over devices.

@@ -23,10 +23,7 @@ import (
 func NewProblem(
 	engine *compute.Engine, bound *bayes.BoundModel, x, y, psi *tensors.Tensor, chains, devices int,
 ) (Problem, error) {
-	plan, err := NewPlan(bound, y.DType(), Workload{Particles: chains, Rows: x.Shape().Dim(0), Devices: devices})
-	if err != nil {
-		return Problem{}, err
-	}
+	plan := NewPlan(bound, y.DType(), Workload{Particles: chains, Rows: x.Shape().Dim(0), Devices: devices})
 	features, err := Features(engine, bound, y.DType(), x, psi)
 	if err != nil {
 		return Problem{}, err
@@ -72,13 +69,10 @@ func named(bound *bayes.BoundModel, what string) string {
 // the batches of the rows.
 func NewBatchProblem(
 	bound *bayes.BoundModel, x, y, psi *tensors.Tensor, batches dataset.Batches, chains, devices int,
-) (Problem, error) {
+) Problem {
 	rows := x.Shape().Dim(0)
 	work := Workload{Particles: chains, Rows: len(batches.At(0).Rows), Devices: devices}
-	plan, err := NewPlan(bound, y.DType(), work)
-	if err != nil {
-		return Problem{}, err
-	}
+	plan := NewPlan(bound, y.DType(), work)
 	posterior := MiniBatch(Likelihood{Model: bound, Plan: plan}, rows)
 	data := map[string]*tensors.Tensor{"x": x, "y": y}
 	if bound.W > 0 {
@@ -97,7 +91,7 @@ func NewBatchProblem(
 			return []any{batch.Rows, float64(batch.Count)}
 		},
 		Rows: rows, BatchShare: float64(work.Rows) / float64(rows),
-	}.Keyed("mini-batches", bound.ProgramKey(), plan), nil
+	}.Keyed("mini-batches", bound.ProgramKey(), plan)
 }
 
 // Features is Batch.Features of all rows x, [N, d]: the output of the layers before the first stochastic one at psi,

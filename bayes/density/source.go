@@ -32,12 +32,9 @@ type SourceSettings struct {
 // what is evaluated on all rows. An error while reading stops a run, which a checkpoint resumes.
 func NewSourceProblem(
 	bound *bayes.BoundModel, source dataset.Source, s SourceSettings,
-) (byBatches Problem, all *Blocks, err error) {
+) (byBatches Problem, all *Blocks) {
 	r, n := NewSourceBatches(source, s), source.Rows()
-	plan, err := NewPlan(bound, s.DType, Workload{Particles: 1, Rows: s.BatchSize})
-	if err != nil {
-		return Problem{}, nil, err
-	}
+	plan := NewPlan(bound, s.DType, Workload{Particles: 1, Rows: s.BatchSize})
 	inputs := func(x, y *tensors.Tensor, count int) []any {
 		return []any{x, y, compute.Floats(s.DType, []float64{float64(count)})}
 	}
@@ -74,7 +71,7 @@ func NewSourceProblem(
 			"y": compute.Floats(s.DType, y, r.targetDims(s.BlockRows)...),
 		}, nil
 	})
-	return byBatches, all, nil
+	return byBatches, all
 }
 
 // SourceBatches makes mini-batches of a source from the block of rows that it holds; it reads the next block when all

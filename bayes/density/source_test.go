@@ -53,11 +53,8 @@ func TestProblemBySource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problem, blocks, err := density.NewSourceProblem(bound, source,
+	problem, blocks := density.NewSourceProblem(bound, source,
 		density.SourceSettings{BatchSize: 20, BlockRows: 50, Seed: 5, DType: compute.Float64})
-	if err != nil {
-		t.Fatal(err)
-	}
 	seen := map[float64]int{}
 	perEpoch := 4*3 + 2 // four blocks of 50 rows and one of 30
 	at := [][]float64{{.3, -.2, .5, .1}}
@@ -152,10 +149,7 @@ func TestSourceBadInput(t *testing.T) {
 	bound := linear(t, 3)
 	good := dataset.Simulated{N: 200, Features: 3}
 	settings := density.SourceSettings{BlockRows: 50, BatchSize: 50, DType: compute.Float32}
-	_, blocks, err := density.NewSourceProblem(bound, failing{good}, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, blocks := density.NewSourceProblem(bound, failing{good}, settings)
 	evaluator := computetest.Must(density.NewEvaluator("test", engine, density.Problem{}, blocks, compute.Float64, false))
 	defer evaluator.Close()
 	if _, err := evaluator.At(ctx, "all", mat.NewDense(1, bound.D, nil), 1,
@@ -166,12 +160,9 @@ func TestSourceBadInput(t *testing.T) {
 		t.Errorf("a NaN: %v", err)
 	}
 	good.Seed = 1
-	problem, _, err := density.NewSourceProblem(bound, failing{good},
+	problem, _ := density.NewSourceProblem(bound, failing{good},
 		density.SourceSettings{BatchSize: 100, BlockRows: 200, DType: compute.Float32})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = fit.Sample(ctx, problem, mcmc.Chains{
+	_, err := fit.Sample(ctx, problem, mcmc.Chains{
 		Kernel: mcmc.SGLD{StepSize: 1e-4}, Draws: 4, WarmUp: mcmc.NoWarmUp,
 	}, run.Settings{Engine: engine})
 	if !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "rows 0 to 199 of the source") {

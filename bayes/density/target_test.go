@@ -103,7 +103,7 @@ func newScene(t *testing.T, model bayes.Model, outputs int) *scene {
 		s.xRows = append(s.xRows, s.x[n*dims:(n+1)*dims])
 	}
 	s.likelihood = func(chunk int) Likelihood {
-		plan := computetest.Must(compute.NewPlan(particles, 1, chunk))
+		plan := compute.NewPlan(particles, 1, chunk)
 		if chunk == 16 { // the third waits for the first, not for the second
 			plan.Concurrent = 2
 		}

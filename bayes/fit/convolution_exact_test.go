@@ -259,11 +259,8 @@ func TestConvolutionKernels(t *testing.T) {
 					return u
 				},
 				LogDensity: func(phi, _ *graph.Node) *graph.Node {
-					plan, err := density.NewPlan(bound, phi.DType(),
+					plan := density.NewPlan(bound, phi.DType(),
 						density.Workload{Particles: phi.Shape().Dim(0), Rows: pictures})
-					if err != nil {
-						panic(err)
-					}
 					constant := func(values []float64, dims ...int) *graph.Node {
 						if len(values) == 0 {
 							return nil

@@ -45,11 +45,8 @@ func benchmarkSGHMC(b *testing.B, _ *compute.Engine) {
 	}
 	for _, chains := range computetest.Cases(1, 10, 100) {
 		b.Run(fmt.Sprintf("chains=%d", chains), func(b *testing.B) {
-			problem, err := density.NewBatchProblem(bound, compute.Floats(compute.Float32, x, rows, inputs),
+			problem := density.NewBatchProblem(bound, compute.Floats(compute.Float32, x, rows, inputs),
 				compute.Floats(compute.Float32, y, rows), nil, batches, chains, 1)
-			if err != nil {
-				b.Fatal(err)
-			}
 			sample := func(draws int) *mcmc.Details {
 				result, err := fit.Sample(b.Context(), problem, mcmc.Chains{
 					Kernel: mcmc.SGHMC{LearningRate: 1e-7}, Chains: chains, Draws: draws, Thin: 10, WarmUp: mcmc.NoWarmUp,

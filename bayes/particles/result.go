@@ -183,12 +183,9 @@ type validation struct {
 	program    *compute.Program
 }
 
-func newValidation(c *Core, rows int) (*validation, error) {
-	plan, err := planOf(c.Bound, c.Training, c.Settings, rows, true)
-	if err != nil {
-		return nil, err
-	}
-	v := &validation{Core: c, likelihood: density.Likelihood{Model: c.Bound, Plan: plan}}
+func newValidation(c *Core, rows int) (v *validation, err error) {
+	plan := planOf(c.Bound, c.Training, c.Settings, rows, true)
+	v = &validation{Core: c, likelihood: density.Likelihood{Model: c.Bound, Plan: plan}}
 	best := run.BestEntries(c.kept()...)
 	reads := append(append(c.kept(), best...), "valid_x", "valid_y")
 	v.program, err = compute.NewProgram(c.Engine, "particles validation", reads, best, v.step)

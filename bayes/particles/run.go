@@ -174,15 +174,13 @@ func settingsOf(a Algorithm) (fields []any) {
 }
 
 func newPrograms(r *training) (*programs, error) {
-	plan, err := planOf(r.Bound, r.Training, r.Settings, r.BatchSize, false)
-	if err != nil {
-		return nil, err
-	}
+	plan := planOf(r.Bound, r.Training, r.Settings, r.BatchSize, false)
 	p := &programs{core: Core{
 		Training: r.Training, Settings: r.Settings, Bound: r.Bound,
 		Target: density.MiniBatch(density.Likelihood{Model: r.Bound, Plan: plan}, r.Rows()),
 	}}
-	if err = p.newInitial(); err == nil {
+	err := p.newInitial()
+	if err == nil {
 		p.stepper, err = r.algorithm.Compile(&p.core)
 	}
 	if err == nil && p.stepper == nil {
@@ -239,7 +237,7 @@ func (p *programs) Close() {
 }
 
 // planOf is the plan of chunks for particles that are evaluated on the given number of rows at once.
-func planOf(bound *bayes.BoundModel, t Training, s run.Settings, rows int, forward bool) (compute.Plan, error) {
+func planOf(bound *bayes.BoundModel, t Training, s run.Settings, rows int, forward bool) compute.Plan {
 	work := density.Workload{Particles: t.Particles, Rows: rows, Forward: forward, Devices: s.Devices, Chunk: t.Chunk}
 	return density.NewPlan(bound, s.DType, work)
 }

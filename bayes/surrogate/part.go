@@ -39,10 +39,7 @@ func subsetOf(
 	if psi != nil {
 		p.data["psi"] = psi
 	}
-	plan, err := density.NewPlan(bound, y.DType(), density.Workload{Particles: chains, Rows: m, Devices: devices})
-	if err != nil {
-		return subset{}, err
-	}
+	plan := density.NewPlan(bound, y.DType(), density.Workload{Particles: chains, Rows: m, Devices: devices})
 	batches := density.MiniBatch(density.Likelihood{Model: bound, Plan: plan}, n)
 	if g, ok := bound.Model.Likelihood.(bayes.Gaussian); ok && !g.Learn && bound.Extras == (dataset.Extras{}) {
 		p.name = "2n"

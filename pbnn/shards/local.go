@@ -178,10 +178,7 @@ func (s *local) run(rows []int32, places ...[]float64) ([]float64, error) {
 }
 
 func (s *local) compile() (*compute.Program, error) {
-	plan, err := density.NewPlan(s.bound, s.dtype, density.Workload{Particles: blockChains, Rows: blockRows})
-	if err != nil {
-		return nil, err
-	}
+	plan := density.NewPlan(s.bound, s.dtype, density.Workload{Particles: blockChains, Rows: blockRows})
 	step := func(data compute.Nodes, inputs []*graph.Node) (compute.Nodes, *graph.Node) {
 		batch := density.BatchOf(data, graph.Reshape(inputs[0], blockRows, 1))
 		batch.Count = graph.ConvertDType(inputs[1], s.dtype)
