@@ -434,7 +434,7 @@ func (m Method) fold(
 	// begun, so that the run can go on from its files.
 	stopped := func() bool {
 		if ctx.Err() != nil {
-			details.Training += since(begun)
+			details.training += since(begun)
 		}
 		return ctx.Err() != nil
 	}
@@ -450,13 +450,13 @@ func (m Method) fold(
 	if step == 0 {
 		step = pure * time.Duration(d.PerEpoch) / time.Duration(max(1, steps)) / 3 * 2
 	}
-	details.FirstDraw = step * time.Duration(m.plan.warmUp+m.plan.thin)
+	details.firstDraw = step * time.Duration(m.plan.warmUp+m.plan.thin)
 	if details.model == nil { // these chains are compiled first, which takes about as long as the training's did
-		details.FirstDraw += details.compiled
+		details.firstDraw += details.compiled
 	}
 	sampling := j.Within("sampling 1")
 	draws := func() bool {
-		return !details.useless && (details.FirstDraw <= share-since(begun) || spent(sampling) > 0)
+		return !details.useless && (details.firstDraw <= share-since(begun) || spent(sampling) > 0)
 	}
 	room := share
 	if !draws() {
@@ -484,12 +484,12 @@ func (m Method) fold(
 			defer end()
 			err = one.train(again, part, m.ensemble(j, details, longer, !likelihood))
 		}
-		details.Training += since(begun)
+		details.training += since(begun)
 		return one, err
 	}
-	details.Training += since(begun)
+	details.training += since(begun)
 	from := m.elapsed(j)
-	defer func() { details.Sampling += since(from) }()
+	defer func() { details.sampling += since(from) }()
 	if details.model == nil {
 		var err error
 		if details.model, err = chainsModel(j, one.best().Posterior); err != nil {
@@ -687,7 +687,7 @@ func (m Method) sampleAll(
 		return nil, nil
 	}
 	begun := m.elapsed(j)
-	defer func() { details.Sampling += m.elapsed(j) - begun }()
+	defer func() { details.sampling += m.elapsed(j) - begun }()
 	data, err := j.With(*details.model)
 	if err != nil {
 		return nil, err
@@ -777,14 +777,14 @@ func runChains(ctx context.Context, j *fit.Job, s fit.Stage) (*fit.Result, error
 // take their share (Details.AllRows) from the folds' draws. The error is what has ended the fit, if any.
 func (c *course) result(ctx context.Context, together *particles, ended error) (*fit.Result, error) {
 	j, all, details, status := c.job, c.folds, c.details, run.Completed
-	details.Scored, details.Left = len(all), 0
+	details.Scored, details.left = len(all), 0
 	switch {
 	case ended != nil:
 		status = run.Stopped
 	case ctx.Err() != nil:
 		status = run.Cancelled
 	default:
-		details.Left = max(0, c.seconds()-c.elapsed(j))
+		details.left = max(0, c.seconds()-c.elapsed(j))
 	}
 	whole := *j
 	var err error

@@ -35,15 +35,15 @@ type Details struct {
 	// Noise is what the noise of all particles is multiplied by, since rows left out have more density so; 1 elsewhere.
 	Noise float64
 	// Added is how much the draws lower the NLPD, by their weight, with the standard error of the paired differences.
-	Added    metric.Estimate
-	Training time.Duration
-	Sampling time.Duration
-	// FirstDraw is about how long the chains of the last fold take until they have a draw, by those of the folds before,
+	Added metric.Estimate
+
+	training, sampling time.Duration
+	// firstDraw is about how long the chains of the last fold take until they have a draw, by those of the folds before,
 	// or if there are none by what its training took.
-	FirstDraw time.Duration
-	// Left is what is left of the budget: too little for what comes next, or of no use, where the draws of the first folds
+	firstDraw time.Duration
+	// left is what is left of the budget: too little for what comes next, or of no use, where the draws of the first folds
 	// add nothing, or a round of the chains gained less than .01 nats.
-	Left time.Duration
+	left time.Duration
 
 	model    *bayes.Model  // of the chains; nil before the first
 	step     time.Duration // of the last fold's chains; 0 before the first
@@ -55,12 +55,12 @@ type Details struct {
 // String says in two lines what was done, for people.
 func (d *Details) String() string {
 	s := fmt.Sprintf("%d of %d folds: trained in %.0f s, sampled in %.0f s; NLPD of rows left out: networks %.3f ± %.3f",
-		d.Scored, d.Folds, d.Training.Seconds(), d.Sampling.Seconds(), d.Networks.Value, d.Networks.SamplingStdErr)
+		d.Scored, d.Folds, d.training.Seconds(), d.sampling.Seconds(), d.Networks.Value, d.Networks.SamplingStdErr)
 	if d.Folds == 1 {
 		s = "one split" + strings.TrimPrefix(s, "1 of 1 folds")
 	}
-	if d.Left > time.Second {
-		s = strings.Replace(s, ";", fmt.Sprintf(", %.0f s are left;", d.Left.Seconds()), 1)
+	if d.left > time.Second {
+		s = strings.Replace(s, ";", fmt.Sprintf(", %.0f s are left;", d.left.Seconds()), 1)
 	}
 	if d.Noise != 1 && d.Noise != 0 {
 		s += fmt.Sprintf("; by these the noise is multiplied by %.2f", d.Noise)
@@ -70,7 +70,7 @@ func (d *Details) String() string {
 		return s + "\nno draws: the chains, compiled first, had none when the budget ended; take more seconds"
 	case math.IsNaN(d.Draws.Value):
 		return s + fmt.Sprintf("\nno draws: in each fold the first would take about %.0f s, which the budget does not leave",
-			d.FirstDraw.Seconds())
+			d.firstDraw.Seconds())
 	case d.Weight == 0:
 		return s + fmt.Sprintf(", draws %.3f ± %.3f\nsampling added nothing: the posterior is the ensemble", d.Draws.Value,
 			d.Draws.SamplingStdErr)
