@@ -15,26 +15,17 @@ import (
 	"gobnn/bayes/nn"
 	"gobnn/bayes/particles"
 	"gobnn/bayes/run"
-	"gobnn/bayes/train"
 
 	"gonum.org/v1/gonum/mat"
 )
 
-// bench measures the steps of a method on 300 rows without a signal, the validation on so many rows after each
-// included. The first step, which compiles, is made before.
-func bench(b *testing.B, model bayes.Model, method fit.Method, validated int, settings run.Settings) {
-	parts := dataset.Parts{Train: noise(300)}
-	if validated > 0 {
-		parts.Validation = noise(validated)
-	}
-	benchOn(b, model, method, parts, settings)
-}
-
 // steps are more than any benchmark makes.
-var steps = particles.Training{Epochs: 1 << 20, ValidateEvery: 1, Patience: 1 << 30}
+var steps = particles.Training{Epochs: 1 << 20}
 
-func benchOn(b *testing.B, model bayes.Model, method fit.Method, parts dataset.Parts, settings run.Settings) {
+// bench measures the steps of a method on 300 rows without a signal. The first step, which compiles, is made before.
+func bench(b *testing.B, model bayes.Model, method fit.Method) {
 	b.Helper()
+	parts := dataset.Parts{Train: noise(300)}
 	next, stop := iter.Pull(func(yield func(struct{}) bool) {
 		ctx, cancel := context.WithCancel(b.Context())
 		defer cancel()
@@ -43,7 +34,7 @@ func benchOn(b *testing.B, model bayes.Model, method fit.Method, parts dataset.P
 				cancel()
 			}
 		})
-		if _, err := fit.Fit(ctx, model, watched{method}, parts, settings); err != nil {
+		if _, err := fit.Fit(ctx, model, watched{method}, parts, run.Settings{}); err != nil {
 			b.Error(err)
 		}
 	})
@@ -76,82 +67,9 @@ func benchmarkStep(b *testing.B, _ *compute.Engine) {
 		b.Run(fmt.Sprintf("J=%d", count), func(b *testing.B) {
 			training := steps
 			training.Particles = count
-			bench(b, boston(5, bayes.Layers(3)), OpenHorizon{Training: training}, 0, run.Settings{})
+			bench(b, boston(5, bayes.Layers(3)), OpenHorizon{Training: training})
 		})
 	}
-}
-
-// BenchmarkValidatedStep is a step and the validation after it, on 150 rows.
-func BenchmarkValidatedStep(b *testing.B) { computetest.Bench(b, benchmarkValidatedStep) }
-
-func benchmarkValidatedStep(b *testing.B, _ *compute.Engine) {
-	bench(b, boston(5, bayes.Layers(3)), OpenHorizon{Training: steps}, 150, run.Settings{})
-}
-
-// BenchmarkHost is what the host does in a step: a step of two particles on one row.
-func BenchmarkHost(b *testing.B) { computetest.Bench(b, benchmarkHost) }
-
-func benchmarkHost(b *testing.B, _ *compute.Engine) {
-	training := steps
-	training.Particles, training.BatchSize = 2, 1
-	bench(b, boston(5, bayes.Layers(3)), OpenHorizon{Training: training}, 0, run.Settings{})
-}
-
-// BenchmarkConvolution is a step of OHSMC on pictures of 28 by 28, in float32: the paper's network for MNIST, and
-// LeNet-5 with the validation on 10 000 of them, of which J = 100 particles are to fit 3 GiB. The first convolution is
-// stochastic.
-func BenchmarkConvolution(b *testing.B) { computetest.Bench(b, benchmarkConvolution) }
-
-func benchmarkConvolution(b *testing.B, engine *compute.Engine) {
-	training, filters, validated := steps, []int{32, 64}, 10_000
-	training.Particles, training.Optimiser = 100, train.Adam{Schedule: train.Constant(.002)}
-	if testing.Short() {
-		training.Particles, filters, validated = 2, []int{2, 2}, 10
-	}
-	cnn := nn.CNN{Height: side, Width: side, Hidden: []int{256},
-		Convolutions: []nn.Conv{{Filters: filters[0], Pool: 2}, {Filters: filters[1], Pool: 2}}}
-	for _, c := range computetest.Cases([]struct {
-		name      string
-		network   nn.Network
-		batch     int
-		validated int
-	}{{"MNIST", cnn, 20, 0}, {"MNIST", cnn, 100, 0}, {"LeNet-5", nn.LeNet5(side, side, 1), 100, validated}}...) {
-		b.Run(fmt.Sprintf("%s/B=%d", c.name, c.batch), func(b *testing.B) {
-			parts := dataset.Parts{Train: pictures(5 * c.batch)}
-			if c.validated > 0 {
-				parts.Validation = pictures(c.validated)
-			}
-			training.BatchSize = c.batch
-			benchOn(b, bayes.Model{
-				Network: c.network, Likelihood: bayes.Categorical{}, Stochastic: bayes.Layers(1),
-				Scaling: bayes.Scaling{KeepFeatures: true},
-			}, OpenHorizon{Training: training}, parts, run.Settings{Engine: engine})
-			b.ReportMetric(computetest.PeakMemory(b), "peak-GiB") // of the process so far
-		})
-	}
-}
-
-// side is the number of pixels along each side of a picture.
-const side = 28
-
-// pictures are of ten classes, at random, with pixels between 0 and 1.
-func pictures(rows int) *dataset.Dataset {
-	rng := rand.New(rand.NewPCG(1, 2))
-	d := &dataset.Dataset{Name: "pictures", Task: dataset.Classification, Target: "class",
-		X: mat.NewDense(rows, side*side, nil), Y: make([]float64, rows)}
-	for k := range side * side {
-		d.Features = append(d.Features, fmt.Sprintf("%d,%d", k/side, k%side))
-	}
-	for c := range 10 {
-		d.Classes = append(d.Classes, fmt.Sprint(c))
-	}
-	for i := range rows {
-		for k := range side * side {
-			d.X.(*mat.Dense).Set(i, k, rng.Float64())
-		}
-		d.Y[i] = float64(i % len(d.Classes))
-	}
-	return d
 }
 
 // noise is a regression without a signal, as the programs that these benchmarks are compared with have it.
@@ -189,15 +107,13 @@ func benchmarkGuided(b *testing.B, _ *compute.Engine) {
 		{"Langevin", Langevin{}, 0}, {"Langevin, adapted", Langevin{}, .574}, {"HMC", HMC{Steps: 5}, 0},
 	}...) {
 		b.Run(c.name+"/layer 3", func(b *testing.B) {
-			bench(b, boston(5, bayes.Layers(3)), Guided{Training: steps, Proposal: c.proposal, Adapt: c.adapt}, 0,
-				run.Settings{})
+			bench(b, boston(5, bayes.Layers(3)), Guided{Training: steps, Proposal: c.proposal, Adapt: c.adapt})
 		})
 		b.Run(c.name+"/layer 1", func(b *testing.B) {
-			bench(b, boston(0, bayes.Layers(1)), Guided{Training: few, Proposal: c.proposal, Adapt: c.adapt}, 0,
-				run.Settings{})
+			bench(b, boston(0, bayes.Layers(1)), Guided{Training: few, Proposal: c.proposal, Adapt: c.adapt})
 		})
 	}
 	b.Run("SMC", func(b *testing.B) {
-		bench(b, boston(5, bayes.Layers(3)), SMC{Training: rows}, 0, run.Settings{})
+		bench(b, boston(5, bayes.Layers(3)), SMC{Training: rows})
 	})
 }

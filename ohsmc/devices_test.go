@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"gobnn/bayes"
 	"gobnn/bayes/compute"
 	"gobnn/bayes/compute/computetest"
 	"gobnn/bayes/fit"
@@ -125,30 +124,6 @@ func holds(t *testing.T, s *particles.Session, shared []string) {
 			if !shard.Shape().Equal(want) {
 				t.Errorf("device %d of %d holds %q of shape %s, want %s", device, len(shards), name, shard.Shape(), want)
 			}
-		}
-	}
-}
-
-// BenchmarkDevices is a step of OHSMC whose particles several devices share. With the net of BenchmarkStep there is
-// little to share; if all three layers are stochastic, every particle's products are its own.
-func BenchmarkDevices(b *testing.B) {
-	computetest.BenchOn(b, computetest.Several(b), benchmarkDevices)
-}
-
-func benchmarkDevices(b *testing.B, engine *compute.Engine) {
-	for _, c := range computetest.Cases([]struct {
-		name       string
-		stochastic bayes.Partition
-		algorithm  fit.Method
-	}{
-		{"last layer", bayes.Layers(3), OpenHorizon{Training: steps}},
-		{"all layers", bayes.All(), OpenHorizon{Training: steps}},
-		{"all layers, Langevin", bayes.All(), Guided{Training: steps, Proposal: Langevin{}}},
-	}...) {
-		for _, devices := range computetest.Cases(2, 1, 4) {
-			b.Run(fmt.Sprintf("%s/devices=%d", c.name, devices), func(b *testing.B) {
-				bench(b, boston(5, c.stochastic), c.algorithm, 0, run.Settings{Devices: devices, Engine: engine})
-			})
 		}
 	}
 }

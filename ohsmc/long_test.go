@@ -15,15 +15,6 @@ import (
 	"gobnn/bayes/smc"
 )
 
-// TestCrescentLong is TestCrescent's cases of SGSMC and OHSMC, whose random walk has variance 0.01, since with the
-// paper's 0.001 psi comes to 0.5 to 0.95, as the particles do not spread along the crescent.
-func TestCrescentLong(t *testing.T) {
-	learnCrescent(t, 100, SMC{Training: crescentTraining(300, 10, 20, 10),
-		Kernel: mcmc.RandomWalkMetropolis{StepSize: 1}, Moves: 2, Precondition: true})
-	learnCrescent(t, 100, OpenHorizon{Training: crescentTraining(1000, 10, 150, 10),
-		Kernel: mcmc.RandomWalk{Variance: .01}})
-}
-
 // TestProposalsLong has XLA compile each proposal.
 func TestProposalsLong(t *testing.T) {
 	leaveTheSameTarget(t, func(engine *compute.Engine, _ string, compile bool) bool { return engine.IsXLA() && compile })
