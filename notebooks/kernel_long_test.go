@@ -67,9 +67,6 @@ for _, name := range []string{"layer1/weights", "layer2/weights", "layer3/weight
 	fmt.Fprintln(sum, values, stochastic) // the shortest decimals that read back to the same bits
 }
 training := fit.Details[*particles.Details](result)
-for i := range training.Trace {
-	training.Trace[i].Seconds = 0 // that each step took
-}
 fmt.Fprintln(sum, result.Posterior.LogWeights().Weights(), training.Trace, training.Validated)
 fmt.Printf("%s after %d steps: %x\n", result.Status, training.Steps, sum.Sum(nil))
 `

@@ -77,11 +77,10 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// all64 are the numbers of a result but for the time, with -1 for NaN.
+// all64 are the numbers of a result, with -1 for NaN.
 func all64(t *testing.T, result *fit.Result, details *particles.Details) []float64 {
 	all := fittest.Numbers(t, result.Posterior)
 	for _, r := range details.Trace {
-		r.Seconds = 0
 		values, err := compute.Float64s(run.Records([]particles.StepRecord{r}))
 		if err != nil {
 			t.Fatal(err)

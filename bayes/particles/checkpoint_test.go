@@ -47,9 +47,6 @@ func TestResume(t *testing.T) {
 					t.Fatal(err)
 				}
 				d := fit.Details[*particles.Details](r)
-				for i := range d.Trace {
-					d.Trace[i].Seconds = 0
-				}
 				return d, fmt.Sprint(r.Status, *d, r.Warnings, r.Posterior.Evidence(), fittest.Numbers(t, r.Posterior))
 			}
 			whole, want := all(t.Context())

@@ -38,7 +38,7 @@ func (r *training) doubts(d *Details, steps int, status run.Status) (all fit.Dou
 		for i, v := range d.Validated {
 			scores[i] = v.NLPD
 		}
-		all = append(all, fit.Ending(scores, d.Steps, d.Steps/r.batches.PerEpoch())...)
+		all = append(all, fit.Ending(scores, d.Steps, d.Steps/d.PerEpoch)...)
 	}
 	if a, ok := r.algorithm.(Doubter); ok {
 		all = append(all, a.Doubts(r.Training, r.Rows(), d.Trace[:steps])...)

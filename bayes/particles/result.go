@@ -17,21 +17,10 @@ import (
 // Details of a training: what fit.Details[*Details] finds in its result.
 type Details struct {
 	Steps     int          // number of steps made
+	PerEpoch  int          // steps in an epoch
 	Trace     []StepRecord // one for each step
-	Validated []Validation // one for each validation
-	Best      Validation   // the posterior's validation; Step 0 if there was none
-}
-
-// Validation is the NLPD on the validation part after a step, in the target's units.
-type Validation struct {
-	Step int // counted from 1
-	NLPD float64
-}
-
-// plus turns a validation of the standardised target into one in the target's units: logScale is the data's.
-func (v Validation) plus(logScale float64) Validation {
-	v.NLPD += logScale
-	return v
+	Validated []run.Best   // the NLPD on the validation part, in the target's units, at each validation
+	Best      run.Best     // the posterior's validation; Step 0 if there was none
 }
 
 // StepRecord holds a step's diagnostics. Numbers that an algorithm does not have are NaN.
@@ -63,13 +52,6 @@ type StepRecord struct {
 	// with Adapt.
 	Acceptance float64
 	StepSize   float64 // of the proposals; ohsmc.Guided only
-	Seconds    float64 // of the step, without validation
-}
-
-// plus turns a record of the standardised target into one in the target's units: logScale is the data's.
-func (r StepRecord) plus(logScale float64) StepRecord {
-	r.Loss += logScale
-	return r
 }
 
 // recordOf is the record of a step's program, and the number of particles that it has left, NaN if LogEvidence says
@@ -93,8 +75,10 @@ func count(v float64) int {
 // progress has the scores of the last step.
 func (r *training) progress(at *fit.Trail[StepRecord]) (p run.Progress) {
 	if n := len(at.Records); n > 0 {
-		last := at.Records[n-1].plus(r.LogScale())
-		p.Scores = []run.Score{{Name: fit.LossCurve, Value: last.Loss}, {Name: fit.ESSCurve, Value: last.ESS}}
+		last := at.Records[n-1]
+		p.Scores = []run.Score{
+			{Name: fit.LossCurve, Value: last.Loss + r.LogScale()}, {Name: fit.ESSCurve, Value: last.ESS},
+		}
 	}
 	return p
 }
@@ -117,7 +101,8 @@ func (d *Details) curves() []fit.Curve {
 
 // result is the result with the posterior of the best validation at the end of a run, and of the last step on its way.
 func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
-	best := Validation(at.Selection.Best[0]).plus(r.LogScale())
+	best := at.Selection.Best[0]
+	best.NLPD += r.LogScale()
 	step, prefix := at.Step, ""
 	if at.Status != "" && best.Step > 0 {
 		step, prefix = best.Step, run.BestPrefix
@@ -126,12 +111,13 @@ func (r *training) result(at *fit.Trail[StepRecord]) (*fit.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Details{Steps: at.Step, Best: best}
+	d := &Details{Steps: at.Step, PerEpoch: r.batches.PerEpoch(), Best: best}
 	for _, t := range at.Records {
-		d.Trace = append(d.Trace, t.plus(r.LogScale()))
+		t.Loss += r.LogScale()
+		d.Trace = append(d.Trace, t)
 	}
 	for _, v := range at.Validated {
-		d.Validated = append(d.Validated, Validation{v.Step, v.Scores[0]}.plus(r.LogScale()))
+		d.Validated = append(d.Validated, run.Best{Step: v.Step, NLPD: v.Scores[0] + r.LogScale()})
 	}
 	return &fit.Result{
 		Posterior: posterior, Status: at.Status, Elapsed: at.Elapsed(), Doubts: r.doubts(d, step, at.Status),

@@ -7,7 +7,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"time"
 
 	"gobnn/bayes"
 	"gobnn/bayes/compute"
@@ -48,6 +47,8 @@ func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resample
 	t.ValidateEvery = cmp.Or(t.ValidateEvery, perEpoch)
 	t.Patience = cmp.Or(t.Patience, 20*max(1, perEpoch/t.ValidateEvery))
 	if err := limits.Check("particles: Training",
+		limits.Field("Epochs", t.Epochs, t.Epochs <= mostSteps/perEpoch,
+			fmt.Sprintf("at most %d with %d batches an epoch", mostSteps/perEpoch, perEpoch)),
 		limits.Numbers("Particles", t.Particles, t.Particles, j.Bound.D),
 	); err != nil {
 		return t, err
@@ -65,9 +66,10 @@ func (t Training) Prepared(j *fit.Job, threshold float64, resampler smc.Resample
 // the one of the best validation, or of the last step; its details are *Details. If all weights become 0, the error
 // wraps bayes.ErrZeroWeights and names the step.
 func Run(ctx context.Context, j *fit.Job, t Training, a Algorithm) (*fit.Result, error) {
-	r, err := newTraining(j, t, a)
-	if err != nil {
-		return nil, err
+	r := &training{Job: j, Training: t, algorithm: a}
+	var err error
+	if r.batches, err = dataset.NewEpochBatches(j.Rows(), t.BatchSize, j.Seed); err != nil {
+		return nil, fmt.Errorf("particles: %w", err)
 	}
 	return r.loop().Run(ctx, j)
 }
@@ -79,30 +81,6 @@ type training struct {
 	Training  // of this run: those of programs may have another learning rate
 	algorithm Algorithm
 	batches   dataset.Batches
-	steps     int
-}
-
-// newTraining is a training before its first step.
-func newTraining(j *fit.Job, t Training, a Algorithm) (*training, error) {
-	r := &training{Job: j, Training: t, algorithm: a}
-	var err error
-	if r.batches, r.steps, err = horizon(t, j.Rows(), j.Seed); err != nil {
-		return nil, fmt.Errorf("particles: %w", err)
-	}
-	return r, nil
-}
-
-// horizon returns the batches of a run and its number of steps.
-func horizon(t Training, rows int, seed uint64) (dataset.Batches, int, error) {
-	batches, err := dataset.NewEpochBatches(rows, t.BatchSize, seed)
-	if err != nil {
-		return nil, 0, err
-	}
-	if most := mostSteps / batches.PerEpoch(); t.Epochs > most {
-		return nil, 0, fmt.Errorf("Training.Epochs is %d: it must be at most %d with %d batches an epoch", t.Epochs, most,
-			batches.PerEpoch())
-	}
-	return batches, t.Epochs * batches.PerEpoch(), nil
 }
 
 // mostSteps is the largest number of steps: their random numbers are told apart by 32 bits, and each has a record.
@@ -111,7 +89,7 @@ const mostSteps = math.MaxInt32
 // loop declares the run's steps.
 func (r *training) loop() *fit.Loop[StepRecord] {
 	l := &fit.Loop[StepRecord]{
-		Format: checkpointFormat, Steps: r.steps, Begin: r.begin, Data: []string{"train_", "valid_"},
+		Format: checkpointFormat, Steps: r.Epochs * r.batches.PerEpoch(), Begin: r.begin, Data: []string{"train_", "valid_"},
 		Step: func(ctx context.Context, at *fit.Trail[StepRecord]) error {
 			return at.Record(r.advance(ctx, at.State(), at.Step))
 		},
@@ -126,7 +104,7 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 	return l
 }
 
-const checkpointFormat = "gobnn.ohsmc/9"
+const checkpointFormat = "gobnn.ohsmc/10"
 
 // begin compiles the programs unless they are compiled, and puts the data and the initial state on the device.
 func (r *training) begin(context.Context) (state *compute.State, release func(), err error) {
@@ -302,9 +280,7 @@ func (r *training) at(state *compute.State, made int) *Session {
 
 // advance makes a step.
 func (r *training) advance(ctx context.Context, state *compute.State, made int) (StepRecord, error) {
-	start := time.Now()
 	record, err := r.stepper.Advance(ctx, r.at(state, made))
-	record.Seconds = time.Since(start).Seconds()
 	if err == nil && math.IsInf(record.LogEvidence, -1) {
 		err = fmt.Errorf("%w: %d of %d particles have a log-likelihood that is not finite; check the data for outliers, "+
 			"use a smaller learning rate or a smaller step of the kernel", bayes.ErrZeroWeights, record.NonFinite,
