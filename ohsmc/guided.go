@@ -49,9 +49,8 @@ type Guided struct {
 	//
 	// With a = Adapt, log h <- log h + gain_t (acceptance - a), by at most 1 a step, with gain_t = max(t^-0.6, 0.02) / (a
 	// (1 - a)) (Andrieu and Thoms 2008, section 4.2.2; Garthwaite, Fan and Sisson 2016 for the factor 1/(a (1 - a))). The
-	// gain does not go to 0, since psi keeps changing the target. If all moves of a step diverge, with an acceptance of
-	// less than e^-1000 or a weight of 0, the step is repeated with h divided by e. Adaptation costs RandomWalk one more
-	// evaluation.
+	// gain does not go to 0, since psi keeps changing the target. Where all moves of a step diverge the run ends:
+	// begin with a smaller StepSize. Adaptation costs RandomWalk one more evaluation.
 	Adapt float64
 	// AllRows targets the posterior given all rows as the batch estimates it, p(phi) p(y_S | phi; psi)^(N/M). Of small
 	// batches most of the weight then goes to a few particles. (On cars, diabetes and epa of the practice tables the
@@ -110,15 +109,10 @@ func (a Guided) Compile(c *particles.Core) (particles.Stepper, error) {
 	if !a.AllRows {
 		g.posterior = density.Full(c.Target.Likelihood)
 	}
-	var err error
-	g.Stepper, err = particles.NewStepper(c, particles.Graphs{
+	return particles.NewStepper(c, particles.Graphs{
 		Start: g.begin, Step: g.step, PerParticle: []string{logDensityName}, Common: []string{logStepName},
 		Inputs: func(step int) []float64 { return []float64{a.StepSize.At(step)} },
 	})
-	if err != nil {
-		return nil, err
-	}
-	return g, nil
 }
 
 // The entries of State.Auxiliary.
@@ -131,7 +125,6 @@ const (
 type guided struct {
 	Guided
 	*particles.Core
-	particles.Stepper
 	posterior density.Posterior
 }
 
@@ -195,10 +188,7 @@ func (a *guided) step(
 		t.Acceptance = ReduceAllSum(Mul(Exp(logWeights), probability))
 		gain := MulScalar(MaxScalar(Exp(MulScalar(Log(now.Number), -0.6)), 0.02), 1/(a.Adapt*(1-a.Adapt)))
 		change := ClipScalar(Mul(gain, AddScalar(t.Acceptance, -a.Adapt)), -1, 1)
-		left := And(IsFinite(weighed.LogSum), GreaterThan(ReduceAllMax(logRatio), ConstAs(logRatio, -divergence)))
-		t.LogEvidence = compute.Only(left, t.LogEvidence)
-		next = keepIfDegenerate(left, next, s)
-		next.Auxiliary[logStepName] = Add(s.Auxiliary[logStepName], Where(left, change, ConstAs(change, -1.0)))
+		next.Auxiliary[logStepName] = Add(s.Auxiliary[logStepName], change)
 	}
 	return next, t
 }
@@ -213,9 +203,6 @@ func meanGradient(gradient, before, after, resampled *Node) *Node {
 	variance := Add(Reciprocal(smc.EffectiveSampleSize(before)), drawn)
 	return Sqrt(ReduceAllMean(Div(Square(mean), Mul(square, variance))))
 }
-
-// divergence is the loss of log-density, momentum included, from which a move counts as divergent, as in mcmc.HMC.
-const divergence = 1000.0
 
 // propagate proposes particles, [J, D]. It returns the start with what was evaluated there, and the log-weights, [J],
 // which are -Inf for particles that have met a gradient that is not finite.
@@ -238,23 +225,6 @@ func (a *guided) propagate(
 		alive = compute.Only(Not(proposed.Lost), alive)
 	}
 	return from, proposed, alive
-}
-
-// keepIfDegenerate is the next state, or the one before if all moves diverged (left is false). Adaptation then repeats
-// the step with a smaller step size.
-func keepIfDegenerate(left *Node, next, before particles.State) particles.State {
-	keep := func(next, before *Node) *Node {
-		if next == nil {
-			return nil
-		}
-		return Where(BroadcastToDims(left, next.Shape().Dimensions...), next, before)
-	}
-	next.Phi, next.LogWeights = keep(next.Phi, before.Phi), keep(next.LogWeights, before.LogWeights)
-	next.Auxiliary[logDensityName] = keep(next.Auxiliary[logDensityName], before.Auxiliary[logDensityName])
-	next.Psi = keep(next.Psi, before.Psi)
-	next.Moments.Mean = keep(next.Moments.Mean, before.Moments.Mean)
-	next.Moments.Square = keep(next.Moments.Square, before.Moments.Square)
-	return next
 }
 
 // weigh computes the proposed particles' weights, the gradient with respect to psi under these, and log pi_t(phi_t;
@@ -288,18 +258,4 @@ func (a *guided) weigh(psi, logWeights, before *Node, proposed Proposed, batch d
 	}
 	weighed := a.Target.Reweight(proposed.Phi, psi, logWeights, batch, weighing)
 	return weighed, Add(prior, Mul(weighed.LogLikelihood, power))
-}
-
-// maxTries is the largest number of tries of a step with adaptation whose moves all diverge. Each try divides the step
-// size by e.
-const maxTries = 30
-
-// Advance implements particles.Stepper: with Adapt it repeats a step whose moves have all diverged.
-func (a *guided) Advance(ctx context.Context, s *particles.Session) (particles.StepRecord, error) {
-	for tries := 1; ; tries++ {
-		record, err := a.Stepper.Advance(ctx, s)
-		if err != nil || a.Adapt == 0 || !math.IsInf(record.LogEvidence, -1) || tries == maxTries {
-			return record, err
-		}
-	}
 }

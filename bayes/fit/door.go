@@ -169,10 +169,7 @@ func ownerOf(method Method) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if owner := path.Base(t.PkgPath()); owner != "." {
-		return owner
-	}
-	return "fit"
+	return path.Base(t.PkgPath())
 }
 
 // prepare fills in the settings' and the method's defaults.

@@ -161,7 +161,8 @@ func of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, e
 	if err := check(owner, data); err != nil {
 		return nil, err
 	}
-	d := continued(owner, trained)
+	o := trained.Origin()
+	d := &Data{Owner: owner, Bound: trained.Bound(), Features: o.Features, Target: o.Target, Trained: trained}
 	d.Parts.Train = data
 	if err := d.checkTask(data); err != nil {
 		return nil, err
@@ -171,7 +172,6 @@ func of(owner string, trained *bayes.Posterior, data *dataset.Dataset) (*Data, e
 			"%d and %d",
 			owner, d.Bound.Inputs, d.Bound.Outputs, data.Name, data.Dims(), data.Outputs())
 	}
-	o := trained.Origin()
 	if err := data.SameOrder(o.FeatureNames, o.TargetNames, o.Classes); err != nil {
 		return nil, fmt.Errorf("%s: %w", owner, err)
 	}
@@ -204,12 +204,6 @@ func Held(owner string, model bayes.Model, rows Elsewhere) (*Data, error) {
 		Features: dataset.NoScaler(bound.Inputs), Target: dataset.NoScaler(bound.Targets()),
 	}
 	return d, d.withExtras(rows.Extras)
-}
-
-// continued has the model and the standardisation of a trained posterior.
-func continued(owner string, trained *bayes.Posterior) *Data {
-	o := trained.Origin()
-	return &Data{Owner: owner, Bound: trained.Bound(), Features: o.Features, Target: o.Target, Trained: trained}
 }
 
 // checkTask is an error if the likelihood is for another task than the data.

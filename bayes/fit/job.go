@@ -197,15 +197,16 @@ func (j *Job) RunStage(ctx context.Context, s Stage) (*Result, error) {
 	return result, errors.Join(err, stage.complete(result))
 }
 
-// Within are the settings of a part of the run: its checkpoint has the name appended, and its progress begins with it.
+// Within are the settings of a part of the run: its checkpoint has the name appended, if there is one, and its progress
+// begins with it.
 func (j *Job) Within(name string) run.Settings {
 	part := j.Settings
-	if j.Checkpoint != "" {
+	if j.Checkpoint != "" && name != "" {
 		part.Checkpoint = j.Checkpoint + "." + name
 	}
 	if report := j.Settings.Progress; report != nil {
 		part.Progress = func(p run.Progress) {
-			p.Stage, p.Status = strings.TrimSuffix(name+": "+p.Stage, ": "), ""
+			p.Stage, p.Status = strings.Trim(name+": "+p.Stage, ": "), "" // its end is not the run's
 			report(p)
 		}
 	}
@@ -223,21 +224,15 @@ func (j *Job) Part(name string) *Job {
 // training before chains. Its checkpoint is that of the other method run by itself, under the job's name: methods that
 // begin alike share it.
 func (j *Job) RunFirst(ctx context.Context, m Method) (*Result, error) {
-	first := *j
-	if report := j.Settings.Progress; report != nil {
-		first.Settings.Progress = func(p run.Progress) {
-			p.Status = "" // its end is not the run's
-			report(p)
-		}
-	}
-	prepared, err := m.Prepare(&first)
+	first := j.Part("")
+	prepared, err := m.Prepare(first)
 	if err != nil {
 		return nil, err
 	}
 	if err := first.describe(prepared); err != nil {
 		return nil, err
 	}
-	result, err := prepared.Run(ctx, &first)
+	result, err := prepared.Run(ctx, first)
 	if result == nil {
 		return nil, err
 	}
