@@ -3,7 +3,6 @@ package ohsmc
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"gobnn/bayes/compute"
 	"gobnn/bayes/density"
@@ -25,9 +24,6 @@ func written(t particles.Training, own map[string]any) ([]byte, error) {
 	own["training"] = t
 	return json.Marshal(own)
 }
-
-// nan is the value of a number that is unknown yet.
-var nan = math.NaN()
 
 // nonFinite counts the particles whose log-density is not finite.
 func nonFinite(logDensity *Node) *Node {

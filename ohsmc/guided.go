@@ -9,6 +9,7 @@ import (
 	"gobnn/bayes/compute/random"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/particles"
 	"gobnn/bayes/smc"
@@ -92,9 +93,10 @@ func (a Guided) Prepare(j *fit.Job) (fit.Method, error) {
 		return nil, fmt.Errorf("ohsmc: Guided.StepSize is %+v: rate and decay must be positive and finite "+
 			"(0: the defaults, 0.01 and constant)", a.StepSize)
 	}
-	if !(a.Adapt >= 0 && a.Adapt < 1) {
-		return nil, fmt.Errorf("ohsmc: Guided.Adapt is %v: it must be a mean acceptance between 0 and 1 (0: no adaptation)",
-			a.Adapt)
+	if err := limits.Fill("ohsmc: Guided",
+		limits.Float("Adapt", &a.Adapt).Zero("no adaptation").Inside(0, 1).Because("a mean acceptance"),
+	); err != nil {
+		return nil, err
 	}
 	var err error
 	if a.Training, err = a.Training.Prepared(j, 0.5, smc.Multinomial); err != nil {

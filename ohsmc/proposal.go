@@ -1,6 +1,7 @@
 package ohsmc
 
 import (
+	"cmp"
 	"fmt"
 
 	"gobnn/bayes/compute/random"
@@ -125,14 +126,10 @@ func (h HMC) Check() error {
 
 // Propose implements Proposal.
 func (h HMC) Propose(rng random.Stream, from mcmc.State, density density.Target, stepSize *graph.Node) Proposed {
-	steps := h.Steps
-	if steps == 0 {
-		steps = 5
-	}
 	p := momentum(rng, from)
 	at, now := from, p
 	var lost *Node
-	for range steps - 1 {
+	for range cmp.Or(h.Steps, 5) - 1 {
 		at, now = mcmc.Leapfrog(density, at, now, stepSize, mcmc.Tuning{})
 		if lost == nil {
 			lost = Not(IsFinite(at.LogDensity))

@@ -12,6 +12,7 @@ import (
 	"gobnn/bayes/dataset"
 	"gobnn/bayes/density"
 	"gobnn/bayes/fit"
+	"gobnn/bayes/limits"
 	"gobnn/bayes/mcmc"
 	"gobnn/bayes/particles"
 	"gobnn/bayes/smc"
@@ -60,11 +61,8 @@ func (a SMC) Prepare(j *fit.Job) (fit.Method, error) {
 	if a.Kernel == nil {
 		a.Kernel = mcmc.RandomWalkMetropolis{StepSize: 0.2}
 	}
-	if a.Moves == 0 {
-		a.Moves = 10
-	}
-	if a.Moves < 0 {
-		return nil, fmt.Errorf("ohsmc: SMC.Moves is %d: it must be at least 1 (0 takes the default, 10)", a.Moves)
+	if err := limits.Fill("ohsmc: SMC", limits.Int("Moves", &a.Moves, 10).From(1)); err != nil {
+		return nil, err
 	}
 	if !a.Kernel.Traits().Exact {
 		return nil, fmt.Errorf("ohsmc: SMC.Kernel is %T, which leaves no posterior invariant, or does not say so "+
@@ -104,7 +102,7 @@ func (a SMC) Estimates(t particles.Training, rows int) particles.Estimates {
 	whole := t.BatchSize == rows
 	return particles.Estimates{Posterior: whole, Evidence: func(trace []particles.StepRecord) bayes.Evidence {
 		if len(trace) == 0 || !whole {
-			return bayes.Evidence{Value: nan, StdErr: nan}
+			return bayes.Evidence{Value: math.NaN(), StdErr: math.NaN()}
 		}
 		last := trace[len(trace)-1]
 		return bayes.Evidence{Value: last.LogEvidence, StdErr: last.LogEvidenceStdErr}
@@ -136,7 +134,7 @@ func (s *ibis) Advance(ctx context.Context, r *particles.Session) (particles.Ste
 	if err := s.begins(r, batch, number); err != nil {
 		return particles.StepRecord{}, err
 	}
-	record := particles.StepRecord{UniqueAncestors: math.Inf(1), StepSize: nan, MeanGradient: nan}
+	record := particles.StepRecord{UniqueAncestors: math.Inf(1), StepSize: math.NaN(), MeanGradient: math.NaN()}
 	var genealogy smc.Genealogy
 	calls := uint32(1)
 	for n := 1; n <= batch.Count; n++ {
@@ -260,15 +258,12 @@ func (a SMC) Compile(c *particles.Core) (particles.Stepper, error) {
 	batch := []string{batchX, batchY, batchFeatures}
 	s.take, err = compute.NewProgram(c.Engine, "smc batch", append([]string{"train_x", "train_y"}, shared...), batch,
 		s.takeStep)
-	if err != nil {
-		s.stages.Close()
-		return nil, err
+	if err == nil {
+		finished := append(append(s.stages.Entries()[:2], learnt...), batchX, batchY)
+		s.learns, err = compute.NewProgram(c.Engine, "smc learn", finished, c.Entries(), s.learnStep)
 	}
-	finished := append(append(s.stages.Entries()[:2], learnt...), batchX, batchY)
-	s.learns, err = compute.NewProgram(c.Engine, "smc learn", finished, c.Entries(), s.learnStep)
 	if err != nil {
-		s.take.Close()
-		s.stages.Close()
+		s.Close()
 		return nil, err
 	}
 	return s, nil
@@ -276,9 +271,12 @@ func (a SMC) Compile(c *particles.Core) (particles.Stepper, error) {
 
 // Close implements particles.Stepper.
 func (s *ibis) Close() {
-	s.take.Close()
 	s.stages.Close()
-	s.learns.Close()
+	for _, program := range []*compute.Program{s.take, s.learns} {
+		if program != nil {
+			program.Close()
+		}
+	}
 }
 
 // Sharded implements particles.Stepper.
