@@ -172,9 +172,6 @@ func (e *Evaluator) onBlock(
 	ctx context.Context, block int, name string, at Points, size int,
 	f func(target Target, data compute.Nodes, phi *graph.Node) *graph.Node,
 ) (out []float64, err error) {
-	if err := context.Cause(ctx); err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", e.owner, name, err)
-	}
 	var state *compute.State
 	if e.states != nil {
 		state = e.states[block]

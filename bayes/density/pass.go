@@ -69,7 +69,7 @@ func (e *evaluation) part(number *Node) *evaluation {
 		inner.batch.Count = Sub(e.batch.Count, ConvertDType(inner.from, e.batch.Count.DType()))
 	}
 	if p.overlap() {
-		inner.batch.before = p.before(number)
+		inner.batch.before = Sub(MulScalar(number, float64(p.size())), inner.from) // in the part before, too
 	}
 	return &inner
 }
@@ -105,11 +105,6 @@ func (p parts) from(number *Node) *Node {
 		from = Min(from, Const(number.Graph(), int32(p.rows-p.size())))
 	}
 	return from
-}
-
-// before is the number of a part's rows that are in the part before too, an int32 scalar.
-func (p parts) before(number *Node) *Node {
-	return Sub(MulScalar(number, float64(p.size())), p.from(number))
 }
 
 // of is a part's rows of x, whose rows are along the given axis.

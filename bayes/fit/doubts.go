@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gobnn/bayes"
 	"gobnn/bayes/dataset"
@@ -19,14 +20,6 @@ type Doubt struct {
 	Kind string // what is wrong in a few words, whatever the numbers, such as "stood still"
 	Text string // the sentence, with its numbers and its cure
 	Cure string // what to do, apart from Text where another method may have another cure
-}
-
-// String is the whole sentence.
-func (d Doubt) String() string {
-	if d.Cure == "" {
-		return d.Text
-	}
-	return d.Text + "; " + d.Cure
 }
 
 // Doubts are reasons to doubt a result.
@@ -51,7 +44,7 @@ func (all Doubts) Of(part string) Doubts {
 // Sentences are the doubts for people, as Result.Warnings has them.
 func (all Doubts) Sentences() (sentences []string) {
 	for _, d := range all {
-		sentences = append(sentences, d.String())
+		sentences = append(sentences, strings.TrimSuffix(d.Text+"; "+d.Cure, "; "))
 	}
 	return sentences
 }

@@ -206,17 +206,13 @@ func Held(owner string, model bayes.Model, rows Elsewhere) (*Data, error) {
 	return d, d.withExtras(rows.Extras)
 }
 
-// checkTask is an error if the likelihood is for another task than the data.
+// checkTask is an error if the likelihood is for another task than the data, or a target of a regression is outside its
+// support.
 func (d *Data) checkTask(data *dataset.Dataset) error {
 	if want, have := d.Bound.Model.Likelihood.Task(), data.Task; want != have {
 		return fmt.Errorf("%s: likelihood %T is for %v, but the data %q is for %v",
 			d.Owner, d.Bound.Model.Likelihood, want, data.Name, have)
 	}
-	return d.checkTargets(data)
-}
-
-// checkTargets is an error if a target of a regression is outside the likelihood's support.
-func (d *Data) checkTargets(data *dataset.Dataset) error {
 	if data.Task != dataset.Regression {
 		return nil
 	}

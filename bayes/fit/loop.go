@@ -212,19 +212,14 @@ func (m *loop[R]) Step(ctx context.Context) error {
 	if err := m.Loop.Step(ctx, m.Trail); err != nil {
 		return err
 	}
-	if m.validates(m.Trail.Step) {
-		scores, err := m.Validation.Score(m.state, m.Open())
+	if v := m.Validation; v != nil && (m.Trail.Step%v.Every == 0 || m.Trail.Step == m.Steps) {
+		scores, err := v.Score(m.state, m.Open())
 		if err != nil {
 			return fmt.Errorf("%s: validation after step %d: %w", m.job.Owner, m.Trail.Step, err)
 		}
 		m.rank(Validated{m.Trail.Step, scores})
 	}
 	return m.observe()
-}
-
-// validates says whether a validation follows a step, counted from 1.
-func (m *loop[R]) validates(step int) bool {
-	return m.Validation != nil && (step%m.Validation.Every == 0 || step == m.Steps)
 }
 
 // rank records a validation, and which members it finds better than before.

@@ -97,7 +97,7 @@ func (r *training) loop() *fit.Loop[StepRecord] {
 	}
 	if r.Parts.Validation != nil {
 		l.Validation = &fit.Validation{
-			Score: func(state *compute.State, _ []float64) ([]float64, error) { return r.validation.program.Run(state) },
+			Score: func(state *compute.State, _ []float64) ([]float64, error) { return r.validation.Run(state) },
 			Every: r.ValidateEvery, Patience: r.Patience,
 		}
 	}
@@ -122,7 +122,7 @@ type programs struct {
 	core       Core
 	stepper    Stepper
 	initial    []*compute.Program // draw phi, and psi
-	validation *validation        // nil without a validation part
+	validation *compute.Program   // nil without a validation part
 }
 
 // key names what the programs of a run depend on.
@@ -210,7 +210,7 @@ func (p *programs) Close() {
 		p.stepper.Close()
 	}
 	if p.validation != nil {
-		p.validation.program.Close()
+		p.validation.Close()
 	}
 }
 
@@ -240,10 +240,10 @@ func (r *training) first() (state *compute.State, err error) {
 	if err := r.load(state, "valid", r.Parts.Validation); err != nil {
 		return state, err
 	}
-	if err := run.BeginBest(state, r.validation.kept()); err != nil {
+	if err := run.BeginBest(state, r.core.kept()); err != nil {
 		return state, fmt.Errorf("particles: initial particles: %w", err)
 	}
-	r.validation.program.Prepare(state) // beside the first step, which compiles too
+	r.validation.Prepare(state) // beside the first step, which compiles too
 	return state, nil
 }
 

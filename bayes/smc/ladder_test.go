@@ -185,7 +185,7 @@ func TestDoubts(t *testing.T) {
 	} {
 		m := sound()
 		c.change(m)
-		if w := m.doubts(m.Trace); len(w) != 1 || w[0].String() != c.says {
+		if w := m.doubts(m.Trace); len(w) != 1 || w.Sentences()[0] != c.says {
 			t.Errorf("warnings %q, want %q", w, c.says)
 		}
 	}
